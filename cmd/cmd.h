@@ -1,0 +1,53 @@
+/* Cmd: what a subcommand is. One file per subcommand, three parts: a comment of what it answers, its option rows, its function.
+ *
+ * A command reads options, calls the library, emits rows. No measuring, no SQL, no statistics here.
+ * To add one: write cmd/NAME.c exporting `const struct pk_cmd pk_cmd_NAME`, add it to the table in main.c and to
+ * cmd/meson.build, describe it in docs/.
+ *
+ * Exit status (also PK_EXIT_ below): 0 ok; 1 internal, I/O or check failure; 2 usage; 3 regression; 4 undecided; 5 not
+ * comparable; 6 nothing measured or not available; 130 interrupted. */
+#pragma once
+
+#include "base/arena.h"
+#include "opt/opt.h"
+#include "out/out.h"
+
+/* Options every command has. */
+struct pk_globals {
+    const char *db;       /* --db */
+    const char *format;   /* --format */
+    const char *output;   /* -o */
+    const char *color;    /* --color auto|always|never */
+    int64_t width;        /* --width, 0 = the terminal's */
+    const char *progress; /* --progress auto|plain|none */
+    bool quiet;           /* -q: no notes on stderr; errors stay */
+};
+
+struct pk_app {
+    struct pk_arena *arena;       /* the command's */
+    struct pk_globals *globals;
+    void *options;                /* the command's struct, filled from its rows */
+    struct pk_texts args;         /* positional */
+    struct pk_out *out;           /* where rows go: opened by main per --format and -o before run() */
+    int argc;
+    const char **argv;            /* as typed, for the command line that is recorded */
+};
+
+struct pk_cmd {
+    const char *name, *summary;
+    const char *usage;            /* "run EXPERIMENT [options]" */
+    const char *examples;         /* lines for -h */
+    const struct pk_opt *options; /* rows; may be NULL */
+    size_t options_bytes;         /* size of the option struct */
+    const char *exact_args;       /* "1", "0-1", "2", "0+": checked by main */
+    bool hidden;
+    enum pk_code (*run)(struct pk_app *app, struct pk_err *err);
+};
+
+/* A note for people on stderr ("perfkit: ..."); silent with --quiet. */
+void pk_note(const struct pk_app *app, const char *fmt, ...) PK_PRINTF(2, 3);
+/* A warning on stderr, never silent. */
+void pk_warn(const struct pk_app *app, const char *fmt, ...) PK_PRINTF(2, 3);
+
+/* Set by SIGINT and SIGTERM; handlers are installed by main. */
+extern volatile int pk_stop_flag;

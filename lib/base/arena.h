@@ -1,0 +1,50 @@
+/* Arena: memory with one owner and one end.
+ *
+ * A command, a plan, a result set has an arena; everything that belongs to it is allocated there and goes
+ * with it. There is no free of a single object. malloc and free appear here and in vendor wrappers only.
+ *
+ * Memory is zeroed. An allocation never returns NULL: when the system refuses, the process-wide handler runs
+ * (cmd/main.c installs one that prints a three-part message and exits 1; a store transaction then rolls back).
+ * Not thread safe. Never used inside a timed region: pk_alloc asserts it, see pk_timed_region. */
+#pragma once
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct pk_arena {
+    struct pk_arena_block *head; /* newest block first; NULL while empty */
+    size_t used_bytes;           /* handed out since creation or reset */
+};
+
+/* An empty arena is all zeros: struct pk_arena a = {0}. */
+void *pk_alloc(struct pk_arena *a, size_t bytes) __attribute__((malloc, returns_nonnull));
+void pk_arena_free(struct pk_arena *a); /* ends every object; the arena is empty and usable again */
+
+#define pk_new(a, T)       ((T *)pk_alloc((a), sizeof(T)))
+#define pk_new_n(a, T, n)  ((T *)pk_alloc_n((a), (n), sizeof(T)))
+#define PK_ARENA_CLEANUP   __attribute__((cleanup(pk_arena_free)))
+
+/* n * bytes, checked for overflow (an overflow is an assertion). */
+void *pk_alloc_n(struct pk_arena *a, size_t n, size_t bytes) __attribute__((malloc, returns_nonnull));
+
+/* A copy with room for at least `cap` elements; used by growing arrays:
+ *     items = pk_grow(a, items, sizeof *items, n, &cap);   then items[n++] = x; */
+void *pk_grow(struct pk_arena *a, const void *old, size_t elem_bytes, size_t n, size_t *cap);
+
+char *pk_strdup(struct pk_arena *a, const char *s);
+char *pk_strndup(struct pk_arena *a, const char *s, size_t n);
+char *pk_printf(struct pk_arena *a, const char *fmt, ...) PK_PRINTF(2, 3);
+
+/* What happens when the system refuses memory. The handler must not return. Default: abort(). */
+typedef void pk_oom_fn(size_t bytes);
+void pk_set_oom_handler(pk_oom_fn *fn);
+
+/* Fault injection: the n-th allocation from now is refused (n >= 1; 0 switches off). Returns how many
+ * allocations have been made since the last call. */
+unsigned long pk_arena_fail_after(unsigned long n);
+
+/* Marks the calling thread as inside a timed region: pk_alloc asserts that it is not. Cheap (a thread-local
+ * store), so it is on in every build. */
+void pk_timed_region(bool inside);

@@ -1,0 +1,47 @@
+/* Errors: filling the three parts of struct pk_err. */
+#include "base/err.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum pk_code pk_fail(struct pk_err *err, enum pk_code code, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    err->code = code;
+    vsnprintf(err->what, sizeof err->what, fmt, ap);
+    err->why[0] = err->fix[0] = '\0';
+    va_end(ap);
+    return code;
+}
+
+enum pk_code pk_why(struct pk_err *err, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(err->why, sizeof err->why, fmt, ap);
+    va_end(ap);
+    return err->code;
+}
+
+enum pk_code pk_fix(struct pk_err *err, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(err->fix, sizeof err->fix, fmt, ap);
+    va_end(ap);
+    return err->code;
+}
+
+enum pk_code pk_within(struct pk_err *err, const char *fmt, ...)
+{
+    char old[sizeof err->what], prefix[128];
+    memcpy(old, err->what, sizeof old);
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(prefix, sizeof prefix, fmt, ap);
+    va_end(ap);
+    snprintf(err->what, sizeof err->what, "%s: %.380s", prefix, old);
+    return err->code;
+}

@@ -1,0 +1,44 @@
+/* Units: the one table that parses what people write and scales what people read.
+ *
+ * Base units inside and in every file: ns, bytes, flops, counts, plain ratios. Scaling happens once, at the
+ * printing edge, by pk_unit_scale. Decimal and binary prefixes are different words: MB = 10^6, MiB = 2^20; a bare
+ * "M" is refused and the message names both. Parsing and printing use the C locale's numbers always. */
+#pragma once
+
+#include "base/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* "4096", "64KiB", "200MB", "1.5GiB" -> bytes. Not negative; fractions of a byte are refused. */
+enum pk_code pk_parse_size(const char *text, int64_t *bytes, struct pk_err *err) PK_MUST_CHECK;
+
+/* "500ms", "2s", "10m", "1h", "250us", "0" -> ns. A bare number other than 0 is refused (which unit?). */
+enum pk_code pk_parse_duration(const char *text, int64_t *ns, struct pk_err *err) PK_MUST_CHECK;
+
+/* "0.5%" or "0.005" -> ratio. */
+enum pk_code pk_parse_ratio(const char *text, double *ratio, struct pk_err *err) PK_MUST_CHECK;
+
+/* "42", "-7" -> integer; "1e9" and "64Ki" are refused. */
+enum pk_code pk_parse_int(const char *text, int64_t *value, struct pk_err *err) PK_MUST_CHECK;
+
+/* "0.25", "1e-3" -> finite number; nan and inf are refused. */
+enum pk_code pk_parse_real(const char *text, double *value, struct pk_err *err) PK_MUST_CHECK;
+
+/* A display unit of a base unit: 1 shown = scale base units. base is the unit stored, e.g. "ns". */
+struct pk_unit {
+    const char *base, *shown;
+    double scale;
+};
+
+/* The row for (base, shown), e.g. ("ns", "ms") -> 1e6 or ("bytes", "GB") -> 1e9; NULL when there is none. */
+const struct pk_unit *pk_unit_find(const char *base, const char *shown);
+
+/* Human forms for messages and progress, not for tables: 1536 -> "1.5 KiB", 2500000 -> "2.50 ms".
+ * Write at most cap bytes with the NUL; return buf. */
+char *pk_format_bytes(int64_t bytes, char *buf, size_t cap);
+char *pk_format_ns(double ns, char *buf, size_t cap);
+
+/* The shortest text that parses back to the same size or duration, for echoing settings: 67108864 -> "64MiB". */
+char *pk_format_size_exact(int64_t bytes, char *buf, size_t cap);
+char *pk_format_duration_exact(int64_t ns, char *buf, size_t cap);

@@ -1,0 +1,45 @@
+/* Measure: one case, one invocation, one pass -> one slice. Runs inside a worker; knows nothing of stores or pipes.
+ *
+ * Order: setup; first iteration (phase first); check; calibration of K, repetitions per sample (regions shorter than
+ * 20 us in all are repeated); warm-up; steady samples until a stop rule holds; teardown. All arrays are made before the
+ * first sample. Between samples: reset, resolving marks, the stop rule, and every 10 ms the disturbance source.
+ *
+ * Stopping (the reason is the note "stop"): "noise" when at least min_samples and min_time have passed and the interval of the
+ * median, inflated for autocorrelation, is within max_noise; "max-time" when max_time has passed and at least 3 steady
+ * samples exist; "max-samples"; "once".
+ * Warm-up: with warmup < 0 it is found in the samples when they are complete (stats: MSER-5) and cut; note "warmup_cut" with
+ * "warmup_rule" = "mser5" or "fixed". Outliers, drift and disturbances are notes and phases; no sample is dropped. */
+#pragma once
+
+#include "bench/probe.h"
+#include "wire/slice.h"
+
+struct pk_stop {
+    int64_t min_samples, max_samples; /* steady; defaults 15 and 10000 */
+    int64_t min_time_ns, max_time_ns; /* of steady samples; defaults 0.2 s and 1 s */
+    double max_noise;                 /* relative half-width; default 0.005 */
+    int64_t warmup;                   /* iterations; -1 = find */
+    bool once;                        /* one iteration, nothing repeated, no check: for use under nsys and ncu */
+};
+
+/* True when something outside disturbed this process since the last call. NULL = never. */
+typedef bool pk_disturbed_fn(void *user);
+
+struct pk_measure {
+    const struct pk_case *c;
+    struct pk_device *dev;
+    enum pk_pass pass;
+    int invocation;
+    bool check;
+    uint64_t seed;
+    struct pk_stop stop;
+    pk_disturbed_fn *disturbed;
+    void *disturbed_user;
+};
+
+/* Never fails as a call: what went wrong is the slice's status and message (oom, failed). The slice lives in `a`.
+ * After a failed check there are no series. */
+void pk_measure_case(const struct pk_measure *m, struct pk_arena *a, struct pk_slice *out);
+
+/* The metric rows of a probe: two per region (X_ns, X_host_ns), then probe->metrics. In the arena. */
+size_t pk_probe_metrics(const struct pk_probe *p, struct pk_arena *a, struct pk_metric_decl **out);

@@ -1,0 +1,130 @@
+/* Probe: the code of one experiment. One file under probes/ exports one const struct pk_probe.
+ *
+ * The descriptor is tables (axes, variants, regions, metrics, presets, fits) and a few hooks. The harness calls the
+ * hooks in the order they stand here; only `run` is timed. A probe declares its work; rates, % of floor, stopping,
+ * recording and printing follow from the descriptor. Probes include this header and ops/ and model/, nothing else.
+ * docs/adding-an-experiment.md walks through one. */
+#pragma once
+
+#include "device/device.h"
+#include "opt/axis.h"
+#include "ops/work.h"
+
+struct pk_case {
+    const struct pk_probe *probe;
+    unsigned variant;      /* index into probe->variants */
+    struct pk_point at;    /* axis values, by row index of probe->axes */
+};
+
+static inline int64_t pk_case_int(const struct pk_case *c, unsigned axis)
+{
+    return c->at.v[axis].i;
+}
+
+/* What the hooks of one case see. */
+struct pk_ctx {
+    const struct pk_case *c;
+    struct pk_device *dev;
+    struct pk_arena *arena; /* host memory of this case; gone after teardown */
+    void *state;            /* the probe's own, made in setup */
+    uint64_t seed;          /* equal for every variant of a point, so that inputs are */
+    bool dry;               /* the device does no arithmetic (null): results are not to be checked */
+};
+
+struct pk_variant {
+    const char *name;    /* "flash"; ends the table when NULL. Row 0 is the plain reference, never deleted. */
+    const char *summary; /* a sentence */
+    const char *(*unavailable)(enum pk_device_kind kind); /* optional: reason it cannot run there, or NULL */
+};
+
+/* A region named by marks. Region "forward" gives the metrics forward_ns and forward_host_ns. */
+struct pk_region {
+    const char *name; /* ends the table when NULL */
+    const char *summary;
+};
+
+enum pk_direction { PK_LOWER_IS_BETTER, PK_HIGHER_IS_BETTER, PK_NO_DIRECTION };
+enum pk_metric_class { PK_CLASS_TIME, PK_CLASS_EXACT, PK_CLASS_RATE, PK_CLASS_MEMORY };
+enum pk_combine { PK_COMBINE_MEDIAN, PK_COMBINE_MIN, PK_COMBINE_MAX, PK_COMBINE_SUM, PK_COMBINE_MEAN };
+enum pk_source { PK_FROM_REGION, PK_FROM_GAUGE, PK_FROM_POOL_PEAK, PK_FROM_COUNT };
+
+/* A metric that is not a region's time. Region times get their rows from the harness. */
+struct pk_metric {
+    const char *name;            /* with its unit: "peak_bytes"; ends the table when NULL */
+    const char *unit;            /* "bytes", "ns", "1" */
+    const char *summary;
+    enum pk_direction direction;
+    enum pk_metric_class class;
+    enum pk_combine over_samples; /* repetitions of one invocation */
+    enum pk_combine over_ranks;
+    enum pk_source source;
+    unsigned index;              /* gauge number for PK_FROM_GAUGE */
+};
+
+/* A named set of sweeps and stopping settings: quick, seed, full. `blocks` are grids one after the other, each a list
+ * "axis=sweep axis=sweep"; axes left out take their default; -a replaces an axis in every block. */
+struct pk_preset {
+    const char *name; /* ends the table when NULL */
+    const char *summary;
+    const char *const *blocks; /* NULL-terminated */
+    const char *const *settings; /* "min-samples=3", option names of `run`; NULL-terminated; may be NULL */
+};
+
+/* A fit computed when a run ends: metric = coef * axis^exponent on log-log (PK_FIT_POWER) or metric = slope * axis + intercept
+ * (PK_FIT_LINE), for every group of cases that differ in `axis` only. Needs three distinct values. */
+enum pk_fit_kind { PK_FIT_POWER, PK_FIT_LINE };
+struct pk_fit_row {
+    const char *name; /* "forward_time_exponent"; ends the table when NULL */
+    const char *metric, *axis;
+    enum pk_fit_kind kind;
+};
+
+struct pk_probe {
+    const char *name; /* equals the file's name with '-' for '_' */
+    const char *summary;
+    unsigned revision; /* bumped when a case's meaning changes: old results are then not comparable */
+    bool hidden;       /* left out of `list` unless --all: the harness's own test subject */
+    const struct pk_axis *axes;
+    const struct pk_variant *variants;
+    const struct pk_region *regions;
+    const struct pk_metric *metrics;
+    const struct pk_preset *presets; /* the first is the default */
+    const struct pk_fit_row *fits;   /* may be NULL */
+    /* Points at which `check` compares fully, small and odd ("seq_len=7 d_model=3"): NULL-terminated; may be NULL.
+     * Axes not named are taken from the case being measured. */
+    const char *const *check_points;
+    const char *const *tables;       /* names of the tables in NAME.sql that `run` prints, in order */
+
+    /* optional. A reason to leave this combination out ("causal needs ..."), or NULL. */
+    const char *(*skip)(const struct pk_case *c, enum pk_device_kind kind);
+    /* required. Peak device bytes this case is predicted to take: the plan's memory estimate, printed beside the measured. */
+    int64_t (*predict_bytes)(const struct pk_case *c);
+    /* optional. Predicted value of a gauge metric; < 0 = none. */
+    int64_t (*predict_gauge)(const struct pk_case *c, unsigned gauge);
+    /* required. Work of one occurrence of a region, summed over its instances in one iteration. */
+    struct pk_work (*work)(const struct pk_case *c, unsigned region);
+    /* required. Allocates and fills inputs. PK_E_OOM makes the case an OOM row. */
+    enum pk_code (*setup)(struct pk_ctx *ctx, struct pk_err *err);
+    /* required. One unit of work with marks; the only timed code. May allocate device memory, nothing else. */
+    enum pk_code (*run)(struct pk_ctx *ctx, struct pk_err *err);
+    /* required unless the probe computes nothing. Compares what the last run left with the reference: fully at check
+     * points, at the real shape by sampled rows and random projections. PK_E_CHECK with the worst element. */
+    enum pk_code (*check)(struct pk_ctx *ctx, bool full, struct pk_err *err);
+    /* optional. Untimed, between samples. */
+    void (*reset)(struct pk_ctx *ctx);
+    /* required. Frees device memory; afterwards the pool's current must be what it was before setup. Called after a failed
+     * setup or run too: everything not made is NULL. */
+    void (*teardown)(struct pk_ctx *ctx);
+};
+
+/* Every experiment in the build list, sorted by name, NULL-terminated (generated: probes/meson.build). */
+extern const struct pk_probe *const pk_probes[];
+
+/* NULL when there is none. */
+const struct pk_probe *pk_probe_find(const char *name);
+
+/* NAME.sql, embedded. */
+const char *pk_probe_sql(const struct pk_probe *p);
+
+/* Every broken promise of a descriptor, for the tests: NULL when sound, else a sentence. */
+const char *pk_probe_invalid(const struct pk_probe *p, struct pk_arena *a);

@@ -1,0 +1,102 @@
+/* Device: where work runs.
+ *
+ * One const vtable per kind (cpu, null; cuda later), few hooks in lifecycle order, each marked required or optional and
+ * validated once by pk_device_open. Callers use the typed wrappers below, never the hooks: wrappers hold the
+ * asserts and the tests' faults. A device owns its memory pool (pool.h), its streams and events (lanes and marks,
+ * mark.h). One device is open per worker process; nothing here is thread safe unless said.
+ *
+ * Lanes are ordered queues of work. On the CPU work runs at once on the calling thread and its pool of
+ * threads, so every lane is the same; on a GPU a lane is a stream. */
+#pragma once
+
+#include "base/arena.h"
+#include "device/mark.h"
+#include "device/pool.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum pk_device_kind { PK_DEVICE_CPU, PK_DEVICE_NULL, PK_DEVICE_CUDA, PK_DEVICE_KINDS };
+enum pk_lane { PK_LANE_COMPUTE, PK_LANE_COMM, PK_LANE_COPY, PK_LANES };
+enum pk_copy { PK_COPY_HOST_TO_DEVICE, PK_COPY_DEVICE_TO_HOST, PK_COPY_ON_DEVICE };
+
+/* How to open a device. Zero means "choose". */
+struct pk_device_options {
+    unsigned threads;       /* CPU: worker threads, the calling one included; 0 = one per core we may use */
+    bool no_bind;           /* CPU: leave threads where the kernel puts them */
+    int64_t limit_bytes;    /* pool limit; 0 = the kind's own rule (CPU: 0.9 * min(cgroup, MemAvailable)) */
+    uint64_t seed;          /* null: start of its fake clock's jitter; 0 = exact */
+};
+
+struct pk_device;
+
+/* A fact about the open device, recorded with the invocation: ("blas", "openblas 0.3.21 SkylakeX"). A fact whose name
+ * ends in "_warning" is shown to the user. */
+typedef void pk_fact_fn(void *user, const char *key, const char *value);
+
+struct pk_device_ops {
+    const char *kind;       /* required: "cpu" */
+    const char *summary;    /* required: one line for `list devices` */
+
+    /* required. NULL when this kind works here, else the reason ("built without CUDA"). Must not load anything heavy. */
+    const char *(*unavailable)(void);
+    /* required. dev->impl is the kind's own; dev->arena holds what lives as long as the device. */
+    enum pk_code (*open)(struct pk_device *dev, const struct pk_device_options *opt, struct pk_err *err);
+    /* required. */
+    void (*close)(struct pk_device *dev);
+    /* required. The time that marks and the harness read: monotonic ns. The null device's is fake. */
+    uint64_t (*now_ns)(struct pk_device *dev);
+    /* required. Waits until every lane is idle; reports a device error of the work before it. */
+    enum pk_code (*sync)(struct pk_device *dev, struct pk_err *err);
+    /* required. Backing memory of the pool: 64-byte aligned (256 on a GPU); NULL when refused. */
+    void *(*reserve)(struct pk_device *dev, size_t bytes);
+    void (*release)(struct pk_device *dev, void *p, size_t bytes);
+    /* required. Asynchronous on `lane` where the kind can. */
+    enum pk_code (*copy)(struct pk_device *dev, enum pk_lane lane, enum pk_copy dir, void *dst, const void *src,
+                         size_t bytes, struct pk_err *err);
+    /* optional. Records a point in time on a lane (CUDA event); absent: the host clock is read. */
+    void (*record)(struct pk_device *dev, enum pk_lane lane, size_t slot);
+    /* optional, with record. Lane time of slot in ns since the device was opened; valid after sync. */
+    uint64_t (*recorded_ns)(struct pk_device *dev, size_t slot);
+    /* optional. Names what was found and chosen (model, threads, BLAS core, ...). */
+    void (*facts)(struct pk_device *dev, pk_fact_fn *fn, void *user);
+};
+
+struct pk_device {
+    const struct pk_device_ops *ops;
+    enum pk_device_kind kind;
+    unsigned ordinal;          /* cuda:1 -> 1 */
+    struct pk_arena arena;
+    struct pk_pool pool;
+    struct pk_marks marks;
+    void *impl;
+};
+
+/* Every kind this source knows, available or not, NULL-terminated. */
+extern const struct pk_device_ops *const pk_device_kinds[];
+
+/* "cpu", "null", "cuda", "cuda:1" -> kind and ordinal; a usage error with a did-you-mean otherwise. */
+enum pk_code pk_device_parse(const char *name, enum pk_device_kind *kind, unsigned *ordinal,
+                             struct pk_err *err) PK_MUST_CHECK;
+
+/* NULL when the kind works here, else the reason. */
+const char *pk_device_unavailable(enum pk_device_kind kind);
+
+enum pk_code pk_device_open(struct pk_device *dev, const char *name, const struct pk_device_options *opt,
+                            struct pk_err *err) PK_MUST_CHECK;
+/* The pool must be empty (pk_assert): a leak in a probe is a bug. */
+void pk_device_close(struct pk_device *dev);
+
+uint64_t pk_device_now_ns(struct pk_device *dev);
+enum pk_code pk_device_sync(struct pk_device *dev, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_device_copy(struct pk_device *dev, enum pk_lane lane, enum pk_copy dir, void *dst, const void *src,
+                            size_t bytes, struct pk_err *err) PK_MUST_CHECK;
+void pk_device_facts(struct pk_device *dev, pk_fact_fn *fn, void *user);
+
+/* Memory for probes and ops: from the pool, so it is counted. NULL when the limit is reached; the pool remembers the
+ * refused request, and pk_device_oom turns it into PK_E_OOM with sizes. Contents are not cleared. O(1) once warm;
+ * safe inside a timed region. */
+void *pk_device_alloc(struct pk_device *dev, size_t bytes, enum pk_tag tag);
+void pk_device_free(struct pk_device *dev, void *p); /* NULL is allowed */
+enum pk_code pk_device_oom(const struct pk_device *dev, struct pk_err *err);

@@ -1,0 +1,52 @@
+/* Marks: when regions of work begin and end, and how much memory is live at a point.
+ *
+ * A region is named by a small number from the probe's (or the model's) table. It can occur many times in one
+ * iteration and overlap others; occurrences are told apart by `instance`, counted per region and iteration in the order they begin.
+ * Each occurrence has two times: on its lane (X_ns) and what the host waited between begin and end (X_host_ns). On a
+ * device whose lanes run at once they are equal by construction and both are recorded.
+ *
+ * pk_mark_begin and pk_mark_end are the only calls inside timed regions; they write into arrays made by
+ * pk_marks_init and never allocate. Overflow is remembered, and the harness fails the slice with it. */
+#pragma once
+
+#include "base/arena.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum pk_lane;
+struct pk_device;
+
+enum { PK_REGIONS_MAX = 64, PK_GAUGES_MAX = 16 };
+
+struct pk_mark {
+    uint16_t region;
+    uint16_t instance;
+    uint8_t lane;
+    bool open;
+    uint64_t begin_host_ns, end_host_ns; /* device clock as the host reads it */
+    uint32_t begin_slot, end_slot;       /* device events when the kind records them */
+};
+
+struct pk_marks {
+    struct pk_mark *v;
+    size_t n, cap;
+    uint16_t next_instance[PK_REGIONS_MAX];
+    uint32_t next_slot;
+    bool overflow, unbalanced;
+    int64_t gauge[PK_GAUGES_MAX]; /* last value per gauge in this iteration; -1 = not set */
+};
+
+void pk_marks_init(struct pk_marks *m, struct pk_arena *a, size_t cap);
+void pk_marks_clear(struct pk_marks *m);      /* before an iteration */
+void pk_marks_next_repeat(struct pk_marks *m); /* instances start again at 0; marks are kept (K repetitions) */
+
+void pk_mark_begin(struct pk_device *dev, unsigned region, enum pk_lane lane);
+void pk_mark_end(struct pk_device *dev, unsigned region, enum pk_lane lane);
+
+/* Remembers the pool's current bytes under a gauge (before_backward_bytes). */
+void pk_mark_bytes(struct pk_device *dev, unsigned gauge);
+
+/* Lane time of a finished mark in ns; after pk_device_sync. */
+uint64_t pk_mark_lane_ns(struct pk_device *dev, const struct pk_mark *m);

@@ -1,0 +1,52 @@
+/* Pool: the accountant of device memory, and an allocator that costs O(1) once warm.
+ *
+ *   current    bytes of live allocations (rounded to PK_POOL_ALIGN, as the device sees them)
+ *   peak       highest current since pk_pool_reset_peak
+ *   reserved   bytes taken from the device, live or kept for reuse
+ *   limit      current may not exceed it
+ * An allocation is served from the free list of its rounded size, so an iteration that allocates what the one before
+ * freed takes nothing from the device. Never split, never merged: what a case needs is exactly what it names.
+ * When the limit allows the live bytes but reserved would pass it, idle blocks are released first.
+ * Tags say what live bytes are for; per-tag current and peak are kept. Not thread safe. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum pk_tag {
+    PK_TAG_OTHER,
+    PK_TAG_INPUT,
+    PK_TAG_PARAMETERS,
+    PK_TAG_GRADIENTS,
+    PK_TAG_OPTIMIZER,
+    PK_TAG_ACTIVATIONS,
+    PK_TAG_WORKSPACE,
+    PK_TAGS
+};
+
+enum { PK_POOL_ALIGN = 256 };
+
+struct pk_device;
+struct pk_pool_block; /* pool.c */
+
+/* Told of every allocation and free while set: the memory pass writes its ledger with it. bytes < 0 is a free. */
+typedef void pk_pool_ledger_fn(void *user, int64_t bytes, enum pk_tag tag, size_t current);
+
+struct pk_pool {
+    struct pk_device *dev;
+    size_t current, peak, reserved, limit;
+    size_t tag_current[PK_TAGS], tag_peak[PK_TAGS];
+    size_t refused_bytes;   /* the request that hit the limit last; 0 = none */
+    struct pk_pool_block *live, *idle[64];
+    pk_pool_ledger_fn *ledger;
+    void *ledger_user;
+    unsigned long fail_at;  /* fault injection: refuse the n-th allocation from now; 0 = never */
+};
+
+void pk_pool_init(struct pk_pool *p, struct pk_device *dev, size_t limit_bytes);
+void *pk_pool_alloc(struct pk_pool *p, size_t bytes, enum pk_tag tag);
+void pk_pool_free(struct pk_pool *p, void *ptr);
+void pk_pool_reset_peak(struct pk_pool *p); /* peak = current, per tag as well; refused = 0 */
+void pk_pool_trim(struct pk_pool *p);       /* gives every idle block back to the device */
+const char *pk_tag_name(enum pk_tag tag);

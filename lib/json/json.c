@@ -1,0 +1,43 @@
+/* Json: typed getters over jansson. */
+#include "json/json.h"
+
+#include "base/assert.h"
+
+#include <math.h>
+
+json_t *pk_json_real(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+const char *pk_json_str(const json_t *obj, const char *key, const char *fallback)
+{
+    const json_t *v = json_object_get(obj, key);
+    return json_is_string(v) ? json_string_value(v) : fallback;
+}
+
+int64_t pk_json_int(const json_t *obj, const char *key, int64_t fallback)
+{
+    const json_t *v = json_object_get(obj, key);
+    return json_is_integer(v) ? json_integer_value(v) : fallback;
+}
+
+double pk_json_num(const json_t *obj, const char *key, double fallback)
+{
+    const json_t *v = json_object_get(obj, key);
+    return json_is_number(v) ? json_number_value(v) : fallback;
+}
+
+int pk_json_bool(const json_t *obj, const char *key, int fallback)
+{
+    const json_t *v = json_object_get(obj, key);
+    return json_is_boolean(v) ? json_is_true(v) : fallback;
+}
+
+char *pk_json_text(struct pk_arena *a, const json_t *j, size_t flags)
+{
+    size_t n = json_dumpb(j, NULL, 0, flags);
+    char *s = pk_alloc(a, n + 1);
+    pk_assert(json_dumpb(j, s, n, flags) == n);
+    return s;
+}

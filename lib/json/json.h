@@ -1,0 +1,33 @@
+/* Json: the only place that includes jansson.h; typed getters that tolerate what is missing.
+ *
+ * Used by the wire protocol, the JSON writers and wherever canonical JSON text is made. The store keeps using SQLite's JSON
+ * functions inside queries. Objects keep insertion order unless PK_JSON_CANON is asked for.
+ * jansson refuses NaN and Inf; pk_json_real turns them into null. */
+#pragma once
+
+#include "base/arena.h"
+
+#include <jansson.h>
+#include <stdint.h>
+
+#define PK_JSON_COMPACT (JSON_COMPACT | JSON_ENCODE_ANY)
+#define PK_JSON_CANON   (JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY)
+
+static inline void pk_json_cleanup(json_t **j)
+{
+    json_decref(*j);
+}
+
+#define PK_JSON_CLEANUP __attribute__((cleanup(pk_json_cleanup)))
+
+/* A real, or null when x is not finite. */
+json_t *pk_json_real(double x);
+
+/* Members of an object with a fallback for "absent or of another type". */
+const char *pk_json_str(const json_t *obj, const char *key, const char *fallback);
+int64_t pk_json_int(const json_t *obj, const char *key, int64_t fallback);
+double pk_json_num(const json_t *obj, const char *key, double fallback);
+int pk_json_bool(const json_t *obj, const char *key, int fallback);
+
+/* Text of a value in the arena; flags as of json_dumps. */
+char *pk_json_text(struct pk_arena *a, const json_t *j, size_t flags);

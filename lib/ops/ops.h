@@ -1,0 +1,90 @@
+/* Ops: the mathematics experiments are made of, on whichever device is open.
+ *
+ * Arrays are row-major, fp32 unless a name says otherwise, 64-byte aligned at their start (the pool's memory is).
+ * `batch` problems lie one after the other. Every op has a pk_work_* twin that counts its FLOPs and bytes from the same
+ * shapes. Ops run on PK_LANE_COMPUTE and may be asynchronous; they take workspace from the device's pool
+ * and return PK_E_OOM when it refuses. The plain fp64 references used by checks are in ops/reference.h.
+ *
+ * Each device kind fills one struct pk_ops (ops/cpu/cpu_ops.c, ops/null_ops.c, ops/cuda/...); callers use the pk_op_*
+ * wrappers. A NULL row means "not on this device" and answers PK_E_UNAVAILABLE. */
+#pragma once
+
+#include "device/device.h"
+#include "ops/work.h"
+
+enum pk_trans { PK_N, PK_T };
+
+/* C[m,n] = alpha * op(A)[m,k] * op(B)[k,n] + beta * C, `batch` times. op(A) is A or its transpose; A is stored [m,k] for
+ * PK_N and [k,m] for PK_T; likewise B. */
+struct pk_gemm {
+    size_t m, n, k, batch;
+    enum pk_trans ta, tb;
+    float alpha, beta;
+    const float *a, *b;
+    float *c;
+};
+
+/* Scaled dot-product attention, `batch` = batch * heads independent problems of [seq, dim].
+ *   O = softmax(scale * Q K^T [+ causal mask]) V          scale = 1/sqrt(dim) unless given
+ * Forward reads q k v and writes o; what it saves for backward depends on the variant:
+ *   fused: p [batch, seq, seq], the probabilities;   flash: lse [batch, seq], log-sum-exp of each score row.
+ * Backward reads those and d_o, and writes dq dk dv (overwritten, not accumulated). */
+struct pk_attention {
+    size_t batch, seq, dim;
+    int causal;
+    float scale;
+    const float *q, *k, *v;
+    float *o;
+    float *p;        /* fused only */
+    float *lse;      /* flash only */
+    const float *d_o;
+    float *dq, *dk, *dv;
+};
+
+struct pk_ops {
+    enum pk_code (*gemm)(struct pk_device *dev, const struct pk_gemm *g, struct pk_err *err);
+    /* y = alpha * x, n elements; x may be y. */
+    enum pk_code (*scale)(struct pk_device *dev, float alpha, const float *x, float *y, size_t n, struct pk_err *err);
+    /* s[b,i,j] = -inf for j > i: the masked-fill pass of an eager framework, out of place. */
+    enum pk_code (*causal_mask)(struct pk_device *dev, const float *x, float *y, size_t batch, size_t seq,
+                                struct pk_err *err);
+    /* p = softmax over the last axis of s[rows, cols]; s may be p. */
+    enum pk_code (*softmax)(struct pk_device *dev, const float *s, float *p, size_t rows, size_t cols,
+                            struct pk_err *err);
+    /* ds = p * (dp - rowsum(dp * p)); ds may be dp. */
+    enum pk_code (*softmax_backward)(struct pk_device *dev, const float *p, const float *dp, float *ds, size_t rows,
+                                     size_t cols, struct pk_err *err);
+    /* a graph compiler's schedule: scale folded, single-pass softmax, probabilities stored once */
+    enum pk_code (*fused_forward)(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
+    enum pk_code (*fused_backward)(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
+    /* memory linear in seq: tiles of scores, recomputed in backward (Dao et al. 2022) */
+    enum pk_code (*flash_forward)(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
+    enum pk_code (*flash_backward)(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
+};
+
+/* The table of the open device's kind. */
+const struct pk_ops *pk_ops_of(const struct pk_device *dev);
+
+enum pk_code pk_op_gemm(struct pk_device *dev, const struct pk_gemm *g, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_op_scale(struct pk_device *dev, float alpha, const float *x, float *y, size_t n,
+                         struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_op_causal_mask(struct pk_device *dev, const float *x, float *y, size_t batch, size_t seq,
+                               struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_op_softmax(struct pk_device *dev, const float *s, float *p, size_t rows, size_t cols,
+                           struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_op_softmax_backward(struct pk_device *dev, const float *p, const float *dp, float *ds, size_t rows,
+                                    size_t cols, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_op_fused_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_op_fused_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_op_flash_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_op_flash_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err) PK_MUST_CHECK;
+
+struct pk_work pk_work_gemm(const struct pk_gemm *g);
+struct pk_work pk_work_scale(size_t n);
+struct pk_work pk_work_causal_mask(size_t batch, size_t seq);
+struct pk_work pk_work_softmax(size_t rows, size_t cols);
+struct pk_work pk_work_softmax_backward(size_t rows, size_t cols);
+struct pk_work pk_work_fused_forward(size_t batch, size_t seq, size_t dim, int causal);
+struct pk_work pk_work_fused_backward(size_t batch, size_t seq, size_t dim, int causal);
+struct pk_work pk_work_flash_forward(size_t batch, size_t seq, size_t dim, int causal);
+struct pk_work pk_work_flash_backward(size_t batch, size_t seq, size_t dim, int causal);

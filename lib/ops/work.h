@@ -1,0 +1,21 @@
+/* Work: what an operation must do, counted and never measured.
+ *
+ * flops: floating-point additions and multiplications (a fused multiply-add is two); exponentials apart.
+ * bytes: what the kernels read and write as their algorithm states it, every pass counted (read 4 + write 4 for
+ *        an in-place fp32 pass); what stays in a cache is counted all the same, and tables flag such cases.
+ * The harness derives rates and % of floor from it; nobody else does. */
+#pragma once
+
+#include <stdint.h>
+
+struct pk_work {
+    double flops;
+    double bytes;
+    double exps;     /* exponentials and other transcendental calls */
+    double messages; /* collective operations started */
+};
+
+static inline struct pk_work pk_work_add(struct pk_work a, struct pk_work b)
+{
+    return (struct pk_work){a.flops + b.flops, a.bytes + b.bytes, a.exps + b.exps, a.messages + b.messages};
+}

@@ -1,0 +1,99 @@
+/* Axes: the typed parameters of an experiment, the sweeps written for them, and the points they span.
+ *
+ * An axis is a row in a probe. Its text forms:
+ *   list    256,1024,4096        fp32,bf16        on,off
+ *   range   256:16384:*2   (multiply)    0:100:+10   (add)    both ends included when hit
+ *   sizes   1MiB,25MB,1MiB:64MiB:*2      (PK_AXIS_SIZE; MB = 10^6, MiB = 2^20, bare M refused)
+ * Errors name the axis, the value, the allowed range or choices, and an example that works. */
+#pragma once
+
+#include "base/arena.h"
+#include "json/json.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum pk_axis_type { PK_AXIS_INT, PK_AXIS_SIZE, PK_AXIS_FLOAT, PK_AXIS_ENUM, PK_AXIS_BOOL };
+
+enum { PK_AXES_MAX = 24, PK_SWEEP_MAX = 4096 };
+
+/* INT, SIZE: i. FLOAT: f. ENUM: i = index into choices. BOOL: i = 0 or 1. */
+union pk_value {
+    int64_t i;
+    double f;
+};
+
+struct pk_point;
+
+struct pk_axis {
+    const char *name;           /* "seq_len"; ends the table when NULL */
+    enum pk_axis_type type;
+    const char *unit;           /* "tokens", "bytes", NULL */
+    double min, max;            /* inclusive; INT, SIZE, FLOAT */
+    const char *const *choices; /* ENUM: NULL-terminated */
+    const char *def;            /* default sweep, as a user would write it */
+    const char *born;           /* the single value that was the default when the axis was added; never edited
+                                   afterwards: a case whose value equals it leaves it out of its identity */
+    const char *help;           /* one sentence */
+    bool (*applies)(const struct pk_point *p); /* optional: absent from points where it answers false */
+    /* Optional, a composite axis (model=small): for each choice, "axis=value axis=value ..." that become the
+     * defaults of those axes at that point. Same order as choices. */
+    const char *const *sets;
+};
+
+/* A sweep: the values one axis takes, in the order written, without repeats. */
+struct pk_sweep {
+    const union pk_value *v;
+    size_t n;
+};
+
+/* A point: a value for every axis of the table (by row index), with absent axes marked. */
+struct pk_point {
+    const struct pk_axis *axes;
+    size_t n;
+    union pk_value v[PK_AXES_MAX];
+    bool absent[PK_AXES_MAX];
+};
+
+/* Parses "256,1024" for one axis. Empty text, an empty element, a value out of range or off the list, a range that
+ * does not advance, and more than PK_SWEEP_MAX values are usage errors. Fuzzed. */
+enum pk_code pk_axis_parse(const struct pk_axis *axis, const char *text, struct pk_arena *a, struct pk_sweep *out,
+                           struct pk_err *err) PK_MUST_CHECK;
+
+/* "name=text" -> index of the axis and its sweep; an unknown name gets a did-you-mean. */
+enum pk_code pk_axis_assign(const struct pk_axis *axes, const char *assignment, struct pk_arena *a, size_t *index,
+                            struct pk_sweep *out, struct pk_err *err) PK_MUST_CHECK;
+
+size_t pk_axes_count(const struct pk_axis *axes);
+int pk_axis_index(const struct pk_axis *axes, const char *name); /* -1 when there is none */
+
+/* The text of one value, as a user would write it ("64MiB" for sizes). In the arena. */
+const char *pk_axis_format(const struct pk_axis *axis, union pk_value v, struct pk_arena *a);
+
+/* All present axes of a point as a JSON object (numbers as numbers, sizes in bytes, enums as strings, bools as
+ * booleans), keys sorted; and only those that differ from `born` (case identity). Texts in the arena. */
+const char *pk_point_json(const struct pk_point *p, struct pk_arena *a);
+const char *pk_point_identity(const struct pk_point *p, struct pk_arena *a);
+
+/* Fills a point from a JSON object written by pk_point_json; unknown names and out-of-range values are errors
+ * (a worker and a peer check what they are asked). Axes that are missing take their default's first value. */
+enum pk_code pk_point_from_json(const struct pk_axis *axes, const json_t *obj, struct pk_point *p,
+                                struct pk_err *err) PK_MUST_CHECK;
+
+/* Expands blocks of sweeps to points: the cartesian product per block in row-major order (last axis fastest), blocks one after the
+ * other, without repeats; composites and `applies` resolved. sweeps[b][i].n == 0 means "the default of axis i". */
+struct pk_grid {
+    const struct pk_axis *axes;
+    size_t n_axes, n_blocks;
+    struct pk_sweep (*sweeps)[PK_AXES_MAX];
+};
+enum pk_code pk_grid_expand(const struct pk_grid *g, struct pk_arena *a, struct pk_point **points, size_t *n,
+                            struct pk_err *err) PK_MUST_CHECK;
+
+/* Filters: "seq_len>=1024,d_model=64,variant=flash|fused": all comma parts must hold; operators = != < <= > >=, values
+ * of = and != may be alternatives with '|'. Names are axes or `variant`. Fuzzed. */
+struct pk_filter;
+enum pk_code pk_filter_parse(const struct pk_axis *axes, const char *text, struct pk_arena *a, struct pk_filter **out,
+                             struct pk_err *err) PK_MUST_CHECK;
+bool pk_filter_match(const struct pk_filter *f, const struct pk_point *p, const char *variant);

@@ -1,0 +1,53 @@
+/* Out: rows for people and programs. A command declares columns and emits rows; a writer does the syntax.
+ *
+ * A format is one file (table.c, markdown.c, csv.c, json.c). Machine formats (csv, json, jsonl) print `key` and base units;
+ * table and markdown print `heading` and the display unit. Numbers are C-locale always; NULL is an empty cell, null in JSON.
+ * Control characters in text are replaced before a terminal sees them. */
+#pragma once
+
+#include "base/arena.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum pk_format { PK_FMT_TABLE, PK_FMT_MARKDOWN, PK_FMT_CSV, PK_FMT_JSON, PK_FMT_JSONL };
+
+enum pk_cell_type { PK_CELL_NULL, PK_CELL_INT, PK_CELL_REAL, PK_CELL_TEXT };
+struct pk_cell {
+    enum pk_cell_type type;
+    int64_t i;
+    double f;
+    const char *s;
+};
+
+struct pk_column {
+    const char *key;     /* "forward_ns": CSV header, JSON key */
+    const char *heading; /* "Forward (ms)" */
+    double scale;        /* shown = value / scale; 0 = print as it is */
+    int decimals;        /* of shown numbers; -1 = integers as they are, reals with up to 6 significant digits */
+    bool left;           /* text; numbers are right-aligned */
+    bool json;           /* the cell holds JSON text: embedded in JSON formats, text elsewhere */
+};
+
+struct pk_out_options {
+    enum pk_format format;
+    bool color;       /* caller has applied --color, NO_COLOR, isatty */
+    unsigned width;   /* 0 = no limit (not a terminal): never truncate */
+};
+
+struct pk_out;
+
+enum pk_code pk_format_parse(const char *name, enum pk_format *f, struct pk_err *err) PK_MUST_CHECK;
+
+/* Writes to f (not closed). One pk_out prints any number of tables one after the other: JSON makes them members of one
+ * object when there are several. */
+struct pk_out *pk_out_open(FILE *f, const struct pk_out_options *opt);
+/* A table begins. `name` is its machine name ("scaling"), title and footer notes are for people; either may be NULL. */
+void pk_out_table(struct pk_out *o, const char *name, const char *title, const struct pk_column *cols, size_t n);
+void pk_out_row(struct pk_out *o, const struct pk_cell *cells);
+/* A line under the current table, for people and, as "notes", in JSON. */
+void pk_out_note(struct pk_out *o, const char *text);
+/* Ends everything, flushes, frees. PK_E_IO when the stream failed (full disk); EPIPE is reported as PK_OK: a reader that left
+ * early (| head) is not an error. */
+enum pk_code pk_out_close(struct pk_out *o, struct pk_err *err) PK_MUST_CHECK;

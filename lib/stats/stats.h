@@ -1,0 +1,82 @@
+/* Stats: numbers in, numbers out. No I/O, no allocation beyond the scratch the caller passes.
+ *
+ * Quantiles are type 7 everywhere (Hyndman and Fan 1996), variances have n-1. Vectors from R and SciPy: tests/unit/stats. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct pk_interval {
+    double lo, hi; /* NaN when there is none */
+};
+
+struct pk_summary {
+    size_t n;
+    double median, mean, sd, min, max, cv; /* sd, cv NaN for n < 2; cv = sd / mean, NaN for mean 0 */
+};
+
+/* v is sorted in place. n >= 1. */
+struct pk_summary pk_summarize(double *v, size_t n);
+
+/* Type-7 quantile of sorted v; p in [0, 1]. */
+double pk_quantile(const double *sorted, size_t n, double p);
+
+/* 1.4826 * median absolute deviation; scratch holds n. */
+double pk_mad(const double *v, size_t n, double *scratch);
+
+/* Student t: quantile (|relative error| < 1e-10) and two-sided p. */
+double pk_t_quantile(double p, double df);
+double pk_t_two_sided(double t, double df);
+
+/* Mean +- t * sd / sqrt(n) at `level` (0.95); NaN under two values. */
+struct pk_interval pk_mean_interval(const double *v, size_t n, double level);
+
+/* Order-statistic interval of the median (binomial ranks), half-width stretched by sqrt((1+r)/(1-r)) for lag-1
+ * autocorrelation r > 0. v is sorted in place after r was taken from its time order. NaN under six values. */
+struct pk_interval pk_median_interval(double *v, size_t n, double level);
+
+/* Interval of the median over invocations: Student on the log medians when all are positive, back-transformed; else
+ * Student on the medians. NaN under three invocations. */
+struct pk_interval pk_invocations_interval(const double *medians, size_t n, double level);
+
+double pk_autocorrelation(const double *v, size_t n); /* lag 1, 0 for n < 3 or no variance */
+
+/* Warm-up found in a series (time order): how many leading samples to cut. MSER-5 (White 1997) on logs, at most half;
+ * `settled` is false when the cut hit that half. */
+struct pk_warmup {
+    size_t cut;
+    bool settled;
+};
+struct pk_warmup pk_find_warmup(const double *v, size_t n, double *scratch);
+
+/* Outliers by a Hampel filter (window 11, 5 MAD) on logs: flags[i] set; returns how many. */
+size_t pk_find_outliers(const double *v, size_t n, bool *flags, double *scratch);
+
+/* Drift of a series: Theil-Sen slope of block medians over its length relative to its median, and Mann-Kendall p. */
+struct pk_drift {
+    double ratio; /* (last - first along the trend) / median */
+    double p;
+};
+struct pk_drift pk_find_drift(const double *v, size_t n, double *scratch);
+
+/* Least squares y = slope * x + intercept. Intervals at 95 %, NaN under three points. */
+struct pk_fit {
+    size_t n;
+    double slope, intercept, r2;
+    struct pk_interval slope_ci, intercept_ci;
+};
+struct pk_fit pk_fit_line(const double *x, const double *y, size_t n);
+/* y = coef * x^exponent by least squares on logs: slope = exponent, intercept = ln(coef). */
+struct pk_fit pk_fit_power(const double *x, const double *y, size_t n, double *scratch_2n);
+
+/* Ratio of two sets of invocation medians: exp of the difference of mean logs with a Welch interval; when paired (same
+ * invocations, interleaved), of the mean log ratio with a Student interval. NaN interval under two per side. All values > 0. */
+struct pk_ratio {
+    double ratio;
+    struct pk_interval ci;
+    double p;
+    double df;
+};
+struct pk_ratio pk_ratio_welch(const double *base, size_t nb, const double *new_, size_t nn, double level);
+struct pk_ratio pk_ratio_paired(const double *base, const double *new_, size_t n, double level);

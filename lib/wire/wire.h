@@ -1,0 +1,79 @@
+/* Wire: the protocol between the parent and whatever measures (a worker, a peer, a rank, any program). Version 1, frozen.
+ *
+ * One JSON object per line, UTF-8, over a file descriptor (PERFKIT_WIRE_FD) or a file. docs/protocol.md is the
+ * specification; this header is its C face. Unknown types and keys are ignored, a truncated last line is tolerated,
+ * null in values means "not a number". Lines longer than PK_WIRE_LINE_MAX are garbage.
+ *
+ *   to the parent     hello setting case metric samples note fit mark status bye
+ *   to the worker     measure quit
+ *
+ * The reader never trusts its input: types, ranges, and sizes are checked, and it is fuzzed. */
+#pragma once
+
+#include "json/json.h"
+#include "wire/slice.h"
+
+enum { PK_WIRE_VERSION = 1, PK_WIRE_LINE_MAX = 64 << 20 };
+
+#define PK_WIRE_FD_ENV "PERFKIT_WIRE_FD"
+
+enum pk_wire_type {
+    PK_WIRE_HELLO,   /* version, program, pid */
+    PK_WIRE_SETTING, /* key, value: how this worker measures (threads, BLAS core, binding) */
+    PK_WIRE_CASE,    /* experiment, variant, device, axes: a program names the case its next samples belong to */
+    PK_WIRE_METRIC,  /* a pk_metric_decl; applies to the samples after it */
+    PK_WIRE_SAMPLES, /* metric, phase, rank, instance, ordinal (of the first value), reps, values */
+    PK_WIRE_NOTE,    /* key, value */
+    PK_WIRE_FIT,     /* name, metric, coefficient ... passed through */
+    PK_WIRE_MARK,    /* name, lane, rank, begin_ns, end_ns: trace passes */
+    PK_WIRE_STATUS,  /* status, message: ends the slice */
+    PK_WIRE_BYE,     /* nothing more comes */
+    PK_WIRE_MEASURE, /* parent to worker: id, experiment, variant, device, axes, pass, invocation, options */
+    PK_WIRE_QUIT,    /* parent to worker */
+    PK_WIRE_UNKNOWN, /* well-formed, of a type this version does not know: ignore */
+    PK_WIRE_GARBAGE, /* not a JSON object with a type, or a known type with broken members; `problem` says what */
+};
+
+struct pk_wire_msg {
+    enum pk_wire_type type;
+    json_t *json;          /* the whole object; NULL for garbage; valid until the next call */
+    const char *problem;   /* garbage only */
+    struct pk_metric_decl metric;  /* METRIC */
+    const char *samples_metric;    /* SAMPLES: name, and the series below (metric index unset) */
+    struct pk_series series;       /* SAMPLES: arrays in the reader's arena, until the next call */
+    enum pk_status status;         /* STATUS */
+    const char *text;              /* STATUS: message; SETTING, NOTE: value as JSON text */
+    const char *key;               /* SETTING, NOTE */
+};
+
+struct pk_wire_reader;
+
+struct pk_wire_reader *pk_wire_reader_new(void);
+void pk_wire_reader_free(struct pk_wire_reader *r);
+
+/* Bytes that arrived. */
+void pk_wire_feed(struct pk_wire_reader *r, const char *bytes, size_t n);
+
+/* Next complete message; false when more bytes are needed. After pk_wire_eof, an unfinished last line is dropped. */
+bool pk_wire_next(struct pk_wire_reader *r, struct pk_wire_msg *msg);
+
+/* Blocking convenience for workers: reads fd until a message is complete. PK_E_IO at end of file. */
+enum pk_code pk_wire_read(struct pk_wire_reader *r, int fd, struct pk_wire_msg *msg, struct pk_err *err) PK_MUST_CHECK;
+
+/* Writers: one line each, whole or an error (PK_E_IO). They buffer nothing; never called inside timed regions. */
+enum pk_code pk_wire_write(int fd, json_t *obj_stolen, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_wire_hello(int fd, const char *program, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_wire_setting(int fd, const char *key, const char *value, struct pk_err *err) PK_MUST_CHECK;
+/* A whole slice: its metrics, samples, notes and, last, its status. */
+enum pk_code pk_wire_slice(int fd, const struct pk_slice *s, struct pk_err *err) PK_MUST_CHECK;
+
+/* Collects messages into a slice. pk_collect answers true when a status message completed it. Samples of a metric that
+ * was not declared are refused by *problem (a worker that lies), not by a crash. */
+struct pk_collector;
+struct pk_collector *pk_collector_new(void);
+void pk_collector_free(struct pk_collector *c);
+bool pk_collect(struct pk_collector *c, const struct pk_wire_msg *msg, const char **problem);
+/* The finished (or, after a crash, unfinished) slice; valid until pk_collector_reset, which starts the next one and forgets
+ * metrics too. */
+struct pk_slice *pk_collected(struct pk_collector *c);
+void pk_collector_reset(struct pk_collector *c);
