@@ -1,0 +1,249 @@
+/* Units: the table of words and scales, parsing by it and printing by it. */
+#include "base/units.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Smallest first within a base. Words of "bytes" and "ns" are also what pk_parse_size and pk_parse_duration
+ * take. */
+static const struct pk_unit units[] = {
+    {"ns", "ns", 1},
+    {"ns", "us", 1e3},
+    {"ns", "ms", 1e6},
+    {"ns", "s", 1e9},
+    {"ns", "m", 60e9},
+    {"ns", "h", 3600e9},
+    {"bytes", "B", 1},
+    {"bytes", "KB", 1e3},
+    {"bytes", "KiB", 0x1p10},
+    {"bytes", "MB", 1e6},
+    {"bytes", "MiB", 0x1p20},
+    {"bytes", "GB", 1e9},
+    {"bytes", "GiB", 0x1p30},
+    {"bytes", "TB", 1e12},
+    {"bytes", "TiB", 0x1p40},
+    {"bytes_per_s", "MB/s", 1e6},
+    {"bytes_per_s", "GB/s", 1e9},
+    {"flops", "GFLOP", 1e9},
+    {"flops", "TFLOP", 1e12},
+    {"flops_per_s", "GFLOP/s", 1e9},
+    {"flops_per_s", "TFLOP/s", 1e12},
+    {"1", "%", 0.01},
+    {"1", "K", 1e3},
+    {"1", "M", 1e6},
+};
+enum { N_UNITS = sizeof units / sizeof *units };
+
+const struct pk_unit *pk_unit_find(const char *base, const char *shown)
+{
+    for (size_t i = 0; i < N_UNITS; i++)
+        if (!strcmp(units[i].base, base) && !strcmp(units[i].shown, shown))
+            return &units[i];
+    return NULL;
+}
+
+/* A decimal as people write it, kept exact: value = digits / 10^decimals. */
+struct decimal {
+    uint64_t digits;
+    unsigned decimals;
+    const char *end; /* first character after the number */
+};
+
+/* False when there is no number at the start, or it has more digits than fit. */
+static bool read_decimal(const char *s, struct decimal *d)
+{
+    const char *start = s, *point = NULL;
+    *d = (struct decimal){0};
+    for (; (*s >= '0' && *s <= '9') || (*s == '.' && !point); s++) {
+        if (*s == '.') {
+            point = s;
+            continue;
+        }
+        if (__builtin_mul_overflow(d->digits, 10, &d->digits) ||
+            __builtin_add_overflow(d->digits, (uint64_t)(*s - '0'), &d->digits))
+            return false;
+    }
+    d->decimals = point ? (unsigned)(s - point - 1) : 0;
+    d->end = s;
+    return s > start + (point != NULL) && s[-1] != '.' && *start != '.';
+}
+
+/* digits * scale / 10^decimals, when that is a whole number that fits. */
+static bool scale_exactly(const struct decimal *d, double scale, int64_t *out)
+{
+    unsigned __int128 v = (unsigned __int128)d->digits * (uint64_t)scale;
+    for (unsigned i = 0; i < d->decimals; i++) {
+        if (v % 10)
+            return false;
+        v /= 10;
+    }
+    if (v > INT64_MAX)
+        return false;
+    *out = (int64_t)v;
+    return true;
+}
+
+/* What differs between the two kinds of quantity with words. */
+struct quantity {
+    const char *name, *base, *words, *example;
+};
+static const struct quantity size_words = {"size", "bytes", "B, KB, KiB, MB, MiB, GB, GiB, TB or TiB",
+                                           "4096, 64KiB or 200MB"};
+static const struct quantity duration_words = {"duration", "ns", "ns, us, ms, s, m or h", "500ms, 2s or 10m"};
+
+static enum pk_code not_understood(const struct quantity *q, const char *text, struct pk_err *err)
+{
+    pk_fail(err, PK_E_USAGE, "'%.100s' is not a %s", text, q->name);
+    pk_why(err, "a %s is a number that is not negative and one of %s", q->name, q->words);
+    return pk_fix(err, "write for example %s", q->example);
+}
+
+static enum pk_code ambiguous_prefix(const char *text, int n, const char *end, struct pk_err *err)
+{
+    pk_fail(err, PK_E_USAGE, "'%.100s' is not a size", text);
+    pk_why(err, "%s could mean %.1sB (powers of 1000) or %.1siB (powers of 1024)", end, end, end);
+    return pk_fix(err, "write %.*s%.1sB or %.*s%.1siB", n, text, end, n, text, end);
+}
+
+static enum pk_code parse_quantity(const struct quantity *q, const char *text, int64_t *out,
+                                   struct pk_err *err)
+{
+    struct decimal d;
+    if (!read_decimal(text, &d))
+        return not_understood(q, text, err);
+    bool bytes = q == &size_words;
+    int digits = (int)(d.end - text);
+    if (bytes && strlen(d.end) == 1 && strchr("KMGT", *d.end))
+        return ambiguous_prefix(text, digits, d.end, err);
+    if (!bytes && !*d.end && d.digits) {
+        pk_fail(err, PK_E_USAGE, "'%.100s' is not a duration", text);
+        pk_why(err, "the unit is missing: %s", q->words);
+        return pk_fix(err, "write for example %.*sms or %.*ss", digits, text, digits, text);
+    }
+    const struct pk_unit *u = pk_unit_find(q->base, *d.end ? d.end : bytes ? "B" : "ns");
+    if (!u)
+        return not_understood(q, text, err);
+    if (scale_exactly(&d, u->scale, out))
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "'%.100s' cannot be held", text);
+    pk_why(err, "a %s is a whole number of %s below 2^63", q->name, q->base);
+    return pk_fix(err, "write for example %s", q->example);
+}
+
+enum pk_code pk_parse_size(const char *text, int64_t *bytes, struct pk_err *err)
+{
+    return parse_quantity(&size_words, text, bytes, err);
+}
+
+enum pk_code pk_parse_duration(const char *text, int64_t *ns, struct pk_err *err)
+{
+    return parse_quantity(&duration_words, text, ns, err);
+}
+
+enum pk_code pk_parse_int(const char *text, int64_t *value, struct pk_err *err)
+{
+    struct decimal d;
+    bool negative = *text == '-';
+    if (read_decimal(text + negative, &d) && !*d.end && !memchr(text, '.', (size_t)(d.end - text)) &&
+        d.digits <= INT64_MAX) {
+        *value = negative ? -(int64_t)d.digits : (int64_t)d.digits;
+        return PK_OK;
+    }
+    pk_fail(err, PK_E_USAGE, "'%.100s' is not an integer", text);
+    pk_why(err, "an integer is written with digits alone and lies below 2^63");
+    return pk_fix(err, "write for example 42");
+}
+
+enum pk_code pk_parse_real(const char *text, double *value, struct pk_err *err)
+{
+    char *end = NULL;
+    bool plain = *text && strspn(text, "+-.0123456789eE") == strlen(text);
+    double v = plain ? strtod(text, &end) : 0;
+    if (plain && !*end && isfinite(v)) {
+        *value = v;
+        return PK_OK;
+    }
+    pk_fail(err, PK_E_USAGE, "'%.100s' is not a number", text);
+    pk_why(err, "a number is written with digits, a decimal point and an exponent, and is finite");
+    return pk_fix(err, "write for example 0.25 or 1e-3");
+}
+
+enum pk_code pk_parse_ratio(const char *text, double *ratio, struct pk_err *err)
+{
+    char number[64];
+    size_t n = strlen(text);
+    bool percent = n > 1 && n < sizeof number && text[n - 1] == '%';
+    snprintf(number, sizeof number, "%.*s", (int)(n - percent), text);
+    if (n < sizeof number && !pk_parse_real(number, ratio, err)) {
+        *ratio = percent ? *ratio / 100 : *ratio;
+        return PK_OK;
+    }
+    pk_fail(err, PK_E_USAGE, "'%.100s' is not a ratio", text);
+    pk_why(err, "a ratio is a number, or a number and a percent sign");
+    return pk_fix(err, "write for example 0.5%% or 0.005");
+}
+
+char *pk_format_bytes(int64_t bytes, char *buf, size_t cap)
+{
+    static const char *const steps[] = {"KiB", "MiB", "GiB", "TiB"};
+    size_t i = 0;
+    double v = (double)bytes / 1024;
+    if (fabs(v) < 1) {
+        snprintf(buf, cap, "%lld B", (long long)bytes);
+        return buf;
+    }
+    for (; i + 1 < sizeof steps / sizeof *steps && fabs(v) >= 1023.95; i++)
+        v /= 1024;
+    snprintf(buf, cap, "%.1f %s", v, steps[i]);
+    return buf;
+}
+
+/* Three significant digits in the unit that leaves a number below 1000 (below 60 for s and m). */
+char *pk_format_ns(double ns, char *buf, size_t cap)
+{
+    static const struct {
+        const char *shown;
+        double scale, next;
+    } steps[] = {{"ns", 1, 999.5},   {"us", 1e3, 999.5},    {"ms", 1e6, 999.5},
+                 {"s", 1e9, 119.95}, {"min", 60e9, 119.95}, {"h", 3600e9, 0}};
+    size_t i = 0;
+    while (i + 1 < sizeof steps / sizeof *steps && fabs(ns) / steps[i].scale >= steps[i].next)
+        i++;
+    double v = ns / steps[i].scale;
+    int decimals = fabs(v) < 9.995 ? 2 : fabs(v) < 99.95 ? 1 : 0;
+    snprintf(buf, cap, "%.*f %s", i || ns != trunc(ns) ? decimals : 0, v, steps[i].shown);
+    return buf;
+}
+
+/* The shortest of all exact spellings; of equally short ones the largest unit. */
+static char *shortest(int64_t value, const char *base, char *buf, size_t cap)
+{
+    size_t best = (size_t)snprintf(buf, cap, "%lld", (long long)value);
+    bool need_word = !strcmp(base, "ns") && value;
+    for (size_t i = 0; value && i < N_UNITS; i++) {
+        int64_t scale = (int64_t)units[i].scale;
+        if (strcmp(units[i].base, base) || value % scale)
+            continue;
+        char text[48];
+        size_t n = (size_t)snprintf(text, sizeof text, "%lld%s", (long long)(value / scale), units[i].shown);
+        if (n <= best || need_word) {
+            best = n;
+            need_word = false;
+            snprintf(buf, cap, "%s", text);
+        }
+    }
+    return buf;
+}
+
+char *pk_format_size_exact(int64_t bytes, char *buf, size_t cap)
+{
+    return shortest(bytes, "bytes", buf, cap);
+}
+
+char *pk_format_duration_exact(int64_t ns, char *buf, size_t cap)
+{
+    return shortest(ns, "ns", buf, cap);
+}
