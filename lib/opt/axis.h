@@ -16,7 +16,7 @@
 
 enum pk_axis_type { PK_AXIS_INT, PK_AXIS_SIZE, PK_AXIS_FLOAT, PK_AXIS_ENUM, PK_AXIS_BOOL };
 
-enum { PK_AXES_MAX = 24, PK_SWEEP_MAX = 4096 };
+enum { PK_AXES_MAX = 24, PK_SWEEP_MAX = 4096, PK_POINTS_MAX = 1 << 16 };
 
 /* INT, SIZE: i. FLOAT: f. ENUM: i = index into choices. BOOL: i = 0 or 1. */
 union pk_value {
@@ -36,9 +36,10 @@ struct pk_axis {
     const char *born;           /* the single value that was the default when the axis was added; never edited
                                    afterwards: a case whose value equals it leaves it out of its identity */
     const char *help;           /* one sentence */
-    bool (*applies)(const struct pk_point *p); /* optional: absent from points where it answers false */
-    /* Optional, a composite axis (model=small): for each choice, "axis=value axis=value ..." that become the
-     * defaults of those axes at that point. Same order as choices. */
+    /* Optional: absent from points where it answers false. It may look at axes that stand above it in the table. */
+    bool (*applies)(const struct pk_point *p);
+    /* Optional, a composite axis (ENUM, model=small): for each choice, "axis=value axis=value ..." that become the
+     * defaults of those axes at that point. Same order as choices. It stands above the axes it sets. */
     const char *const *sets;
 };
 
@@ -55,6 +56,10 @@ struct pk_point {
     union pk_value v[PK_AXES_MAX];
     bool absent[PK_AXES_MAX];
 };
+
+/* One value as a user writes it, or a usage error that names the axis and what it takes. */
+enum pk_code pk_axis_value(const struct pk_axis *axis, const char *text, union pk_value *v, struct pk_err *err) PK_MUST_CHECK;
+bool pk_axis_same(const struct pk_axis *axis, union pk_value a, union pk_value b);
 
 /* Parses "256,1024" for one axis. Empty text, an empty element, a value out of range or off the list, a range that
  * does not advance, and more than PK_SWEEP_MAX values are usage errors. Fuzzed. */
@@ -77,12 +82,14 @@ const char *pk_point_json(const struct pk_point *p, struct pk_arena *a);
 const char *pk_point_identity(const struct pk_point *p, struct pk_arena *a);
 
 /* Fills a point from a JSON object written by pk_point_json; unknown names and out-of-range values are errors
- * (a worker and a peer check what they are asked). Axes that are missing take their default's first value. */
+ * (a worker and a peer check what they are asked). Axes that are missing take their default's first value, or are absent
+ * where they do not apply. */
 enum pk_code pk_point_from_json(const struct pk_axis *axes, const json_t *obj, struct pk_point *p,
                                 struct pk_err *err) PK_MUST_CHECK;
 
 /* Expands blocks of sweeps to points: the cartesian product per block in row-major order (last axis fastest), blocks one after the
- * other, without repeats; composites and `applies` resolved. sweeps[b][i].n == 0 means "the default of axis i". */
+ * other, without repeats; composites and `applies` resolved. sweeps[b][i].n == 0 means "the default of axis i". More than
+ * PK_POINTS_MAX points are a usage error. */
 struct pk_grid {
     const struct pk_axis *axes;
     size_t n_axes, n_blocks;
@@ -92,7 +99,8 @@ enum pk_code pk_grid_expand(const struct pk_grid *g, struct pk_arena *a, struct 
                             struct pk_err *err) PK_MUST_CHECK;
 
 /* Filters: "seq_len>=1024,d_model=64,variant=flash|fused": all comma parts must hold; operators = != < <= > >=, values
- * of = and != may be alternatives with '|'. Names are axes or `variant`. Fuzzed. */
+ * of = and != may be alternatives with '|'. Names are axes or `variant`; order is for numbers only. An axis that is absent
+ * from a point satisfies no part but !=. Fuzzed. */
 struct pk_filter;
 enum pk_code pk_filter_parse(const struct pk_axis *axes, const char *text, struct pk_arena *a, struct pk_filter **out,
                              struct pk_err *err) PK_MUST_CHECK;

@@ -39,26 +39,51 @@ struct pk_opt {
     const char *def;            /* default as text, shown in help; NULL = zero/none */
     const char *help;           /* a sentence */
     const char *group;          /* heading in --help; NULL continues the one above */
-    bool cli_only;              /* neither config nor environment (--help, --version) */
+    bool cli_only;              /* neither config nor environment: what names a single result (-o) or runs a command */
 };
 
 /* A table bound to its target struct. */
 struct pk_opt_table {
     const struct pk_opt *rows;
     void *target;
+    const char **origin; /* per row, where its value came from; made by pk_opt_parse */
 };
 
-/* Parses argv (argv[0] = command name) into the targets; positional arguments and everything after "--" go to rest.
- * `*help` is set to 1 for -h, 2 for --help, 0 otherwise; then nothing else is validated. */
-enum pk_code pk_opt_parse(const char *command, const struct pk_opt_table *tables, size_t n_tables, int argc, const char **argv,
-                          struct pk_arena *a, struct pk_texts *rest, int *help, struct pk_err *err) PK_MUST_CHECK;
+/* Every command's rows: what sections of config files and PERFKIT_ names may exist, whichever command runs. */
+struct pk_opt_section {
+    const char *command;
+    const struct pk_opt *rows; /* may be NULL */
+};
+struct pk_opt_known {
+    const struct pk_opt_section *sections;
+    size_t n;
+    const struct pk_opt *globals;  /* of every command */
+    const char *const *variables;  /* PERFKIT_ variables that are no option ("PERFKIT_WIRE_FD"); NULL-terminated */
+};
+
+/* What is to be parsed. argv[0] is the command's name. */
+struct pk_opt_input {
+    const char *command;
+    int argc;
+    const char *const *argv;
+    const char *const *environ_; /* "NAME=value" ..., NULL-terminated */
+    const struct pk_opt_known *known;
+};
+
+/* Fills the targets, lowest source first. Positional arguments and everything after "--" go to rest. `*help` is set to 1 for
+ * -h, 2 for --help, 0 otherwise; when set, no value was validated. In a LIST the values of a source replace those
+ * of a lower one; the environment gives one value. An empty environment value counts as unset. Errors name the
+ * option, the variable, or the file and line. Texts live in the arena. */
+enum pk_code pk_opt_parse(const struct pk_opt_input *in, struct pk_opt_table *tables, size_t n_tables, struct pk_arena *a,
+                          struct pk_texts *rest, int *help, struct pk_err *err) PK_MUST_CHECK;
 
 /* Applies one "name=value" (presets of experiments): same rows, same validation; does not override what the user gave.
  * Call between pk_opt_parse and use. */
-enum pk_code pk_opt_preset(const struct pk_opt_table *table, const char *setting, struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_opt_preset(struct pk_opt_table *table, const char *setting, struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
 
 /* Help text from the rows: aligned, wrapped at width, defaults and choices and environment names shown when full. */
 const char *pk_opt_help(const struct pk_opt_table *tables, size_t n_tables, bool full, unsigned width, struct pk_arena *a);
 
-/* Where each value came from ("command line", "PERFKIT_DB", "./.perfkit.ini:3", "default"): for settings and `doctor`. */
-const char *pk_opt_origin(const char *name);
+/* Where a value came from ("command line", "PERFKIT_DB", "./.perfkit.ini:3", "preset", "default"): for settings and
+ * `doctor`. NULL when no table has the name. */
+const char *pk_opt_origin(const struct pk_opt_table *tables, size_t n_tables, const char *name);
