@@ -34,9 +34,11 @@ unsigned long pk_arena_fail_after(unsigned long n)
     return m;
 }
 
-void pk_timed_region(bool inside)
+bool pk_timed_region(bool inside)
 {
+    bool was = in_timed_region;
     in_timed_region = inside;
+    return was;
 }
 
 _Noreturn static void refused(size_t bytes)

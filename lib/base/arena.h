@@ -46,5 +46,5 @@ void pk_set_oom_handler(pk_oom_fn *fn);
 unsigned long pk_arena_fail_after(unsigned long n);
 
 /* Marks the calling thread as inside a timed region: pk_alloc asserts that it is not. Cheap (a thread-local
- * store), so it is on in every build. */
-void pk_timed_region(bool inside);
+ * store), so it is on in every build. Returns what it was, so that a cold path can step out and back in. */
+bool pk_timed_region(bool inside);

@@ -41,7 +41,8 @@ struct pk_device_ops {
 
     /* required. NULL when this kind works here, else the reason ("built without CUDA"). Must not load anything heavy. */
     const char *(*unavailable)(void);
-    /* required. dev->impl is the kind's own; dev->arena holds what lives as long as the device. */
+    /* required. dev->impl is the kind's own; dev->arena holds what lives as long as the device. Pool and marks are ready;
+     * with opt->limit_bytes 0 the kind's own rule may lower dev->pool.limit. On failure nothing is left behind. */
     enum pk_code (*open)(struct pk_device *dev, const struct pk_device_options *opt, struct pk_err *err);
     /* required. */
     void (*close)(struct pk_device *dev);
@@ -59,6 +60,8 @@ struct pk_device_ops {
     void (*record)(struct pk_device *dev, enum pk_lane lane, size_t slot);
     /* optional, with record. Lane time of slot in ns since the device was opened; valid after sync. */
     uint64_t (*recorded_ns)(struct pk_device *dev, size_t slot);
+    /* optional. Keeps a lane busy for ns and does nothing else; absent: the host spins on now_ns. */
+    void (*delay)(struct pk_device *dev, enum pk_lane lane, uint64_t ns);
     /* optional. Names what was found and chosen (model, threads, BLAS core, ...). */
     void (*facts)(struct pk_device *dev, pk_fact_fn *fn, void *user);
 };
@@ -73,14 +76,14 @@ struct pk_device {
     void *impl;
 };
 
-/* Every kind this source knows, available or not, NULL-terminated. */
+/* Every kind this source knows, available or not, by enum pk_device_kind; NULL-terminated. */
 extern const struct pk_device_ops *const pk_device_kinds[];
 
 /* "cpu", "null", "cuda", "cuda:1" -> kind and ordinal; a usage error with a did-you-mean otherwise. */
 enum pk_code pk_device_parse(const char *name, enum pk_device_kind *kind, unsigned *ordinal,
                              struct pk_err *err) PK_MUST_CHECK;
 
-/* NULL when the kind works here, else the reason. */
+/* NULL when the kind works here, else the reason. Opening such a kind is PK_E_UNAVAILABLE. */
 const char *pk_device_unavailable(enum pk_device_kind kind);
 
 enum pk_code pk_device_open(struct pk_device *dev, const char *name, const struct pk_device_options *opt,
@@ -92,6 +95,7 @@ uint64_t pk_device_now_ns(struct pk_device *dev);
 enum pk_code pk_device_sync(struct pk_device *dev, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_device_copy(struct pk_device *dev, enum pk_lane lane, enum pk_copy dir, void *dst, const void *src,
                             size_t bytes, struct pk_err *err) PK_MUST_CHECK;
+void pk_device_delay(struct pk_device *dev, enum pk_lane lane, uint64_t ns);
 void pk_device_facts(struct pk_device *dev, pk_fact_fn *fn, void *user);
 
 /* Memory for probes and ops: from the pool, so it is counted. NULL when the limit is reached; the pool remembers the

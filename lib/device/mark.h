@@ -18,7 +18,7 @@
 enum pk_lane;
 struct pk_device;
 
-enum { PK_REGIONS_MAX = 64, PK_GAUGES_MAX = 16 };
+enum { PK_REGIONS_MAX = 64, PK_GAUGES_MAX = 16, PK_MARKS_DEFAULT = 1 << 16 };
 
 struct pk_mark {
     uint16_t region;
@@ -38,6 +38,7 @@ struct pk_marks {
     int64_t gauge[PK_GAUGES_MAX]; /* last value per gauge in this iteration; -1 = not set */
 };
 
+/* pk_device_open makes room for PK_MARKS_DEFAULT occurrences. */
 void pk_marks_init(struct pk_marks *m, struct pk_arena *a, size_t cap);
 void pk_marks_clear(struct pk_marks *m);      /* before an iteration */
 void pk_marks_next_repeat(struct pk_marks *m); /* instances start again at 0; marks are kept (K repetitions) */

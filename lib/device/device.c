@@ -1,0 +1,174 @@
+/* Device: the kinds that exist, opening one, and the wrappers around its hooks. */
+#include "device/device.h"
+
+#include "base/assert.h"
+#include "base/suggest.h"
+#include "base/units.h"
+#include "device/null.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *without_cpu(void)
+{
+    return "this perfkit was built without it";
+}
+
+static const char *without_cuda(void)
+{
+    return "this perfkit was built without CUDA";
+}
+
+static const struct pk_device_ops cpu_absent = {
+    .kind = "cpu", .summary = "this machine's cores", .unavailable = without_cpu};
+static const struct pk_device_ops cuda_absent = {
+    .kind = "cuda", .summary = "an NVIDIA GPU", .unavailable = without_cuda};
+
+const struct pk_device_ops *const pk_device_kinds[] = {
+    [PK_DEVICE_CPU] = &cpu_absent,
+    [PK_DEVICE_NULL] = &pk_device_null,
+    [PK_DEVICE_CUDA] = &cuda_absent,
+    [PK_DEVICE_KINDS] = NULL,
+};
+
+static enum pk_code unknown_device(const char *name, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const char *names[PK_DEVICE_KINDS];
+    for (size_t i = 0; i < PK_DEVICE_KINDS; i++)
+        names[i] = pk_device_kinds[i]->kind;
+    pk_fail(err, PK_E_USAGE, "device '%s' is not known", name);
+    pk_why(err, "%s", pk_suggest_text(&a, name, names, PK_DEVICE_KINDS));
+    return pk_fix(err, "perfkit list devices shows what works here");
+}
+
+/* "" or ":N" after the kind's name. */
+static bool parse_ordinal(const char *rest, unsigned *ordinal)
+{
+    *ordinal = 0;
+    if (*rest == '\0')
+        return true;
+    size_t digits = strspn(rest + 1, "0123456789");
+    return *rest == ':' && digits > 0 && digits < 6 && rest[1 + digits] == '\0' &&
+           sscanf(rest + 1, "%u", ordinal) == 1;
+}
+
+enum pk_code pk_device_parse(const char *name, enum pk_device_kind *kind, unsigned *ordinal,
+                             struct pk_err *err)
+{
+    for (unsigned k = 0; k < PK_DEVICE_KINDS; k++) {
+        size_t n = strlen(pk_device_kinds[k]->kind);
+        if (strncmp(name, pk_device_kinds[k]->kind, n) != 0 || !parse_ordinal(name + n, ordinal))
+            continue;
+        *kind = (enum pk_device_kind)k;
+        if (*ordinal == 0 || k == PK_DEVICE_CUDA)
+            return PK_OK;
+        pk_fail(err, PK_E_USAGE, "device '%s' does not exist", name);
+        return pk_why(err, "there is one '%s' device", pk_device_kinds[k]->kind);
+    }
+    return unknown_device(name, err);
+}
+
+const char *pk_device_unavailable(enum pk_device_kind kind)
+{
+    pk_assert(kind < PK_DEVICE_KINDS);
+    return pk_device_kinds[kind]->unavailable();
+}
+
+static void assert_complete(const struct pk_device_ops *o)
+{
+    pk_assert(o->kind && o->summary && o->unavailable && o->open && o->close && o->now_ns && o->sync);
+    pk_assert(o->reserve && o->release && o->copy);
+    pk_assert(!o->record == !o->recorded_ns);
+}
+
+enum pk_code pk_device_open(struct pk_device *dev, const char *name, const struct pk_device_options *opt,
+                            struct pk_err *err)
+{
+    *dev = (struct pk_device){0};
+    enum pk_code rc = pk_device_parse(name, &dev->kind, &dev->ordinal, err);
+    if (rc)
+        return rc;
+    const char *reason = pk_device_unavailable(dev->kind);
+    if (reason) {
+        pk_fail(err, PK_E_UNAVAILABLE, "device '%s' cannot be used", name);
+        pk_why(err, "%s", reason);
+        return pk_fix(err, "perfkit list devices shows what works here");
+    }
+    dev->ops = pk_device_kinds[dev->kind];
+    assert_complete(dev->ops);
+    pk_pool_init(&dev->pool, dev, (size_t)opt->limit_bytes);
+    pk_marks_init(&dev->marks, &dev->arena, PK_MARKS_DEFAULT);
+    rc = dev->ops->open(dev, opt, err);
+    if (rc)
+        pk_arena_free(&dev->arena);
+    return rc;
+}
+
+void pk_device_close(struct pk_device *dev)
+{
+    pk_assert(dev->pool.current == 0);
+    pk_pool_trim(&dev->pool);
+    dev->ops->close(dev);
+    pk_arena_free(&dev->arena);
+}
+
+uint64_t pk_device_now_ns(struct pk_device *dev)
+{
+    return dev->ops->now_ns(dev);
+}
+
+enum pk_code pk_device_sync(struct pk_device *dev, struct pk_err *err)
+{
+    return dev->ops->sync(dev, err);
+}
+
+enum pk_code pk_device_copy(struct pk_device *dev, enum pk_lane lane, enum pk_copy dir, void *dst,
+                            const void *src, size_t bytes, struct pk_err *err)
+{
+    pk_assert(lane < PK_LANES && (bytes == 0 || (dst && src)));
+    return dev->ops->copy(dev, lane, dir, dst, src, bytes, err);
+}
+
+void pk_device_delay(struct pk_device *dev, enum pk_lane lane, uint64_t ns)
+{
+    pk_assert(lane < PK_LANES);
+    if (dev->ops->delay) {
+        dev->ops->delay(dev, lane, ns);
+        return;
+    }
+    uint64_t until = dev->ops->now_ns(dev) + ns;
+    while (dev->ops->now_ns(dev) < until) {
+    }
+}
+
+void pk_device_facts(struct pk_device *dev, pk_fact_fn *fn, void *user)
+{
+    if (dev->ops->facts)
+        dev->ops->facts(dev, fn, user);
+}
+
+void *pk_device_alloc(struct pk_device *dev, size_t bytes, enum pk_tag tag)
+{
+    return pk_pool_alloc(&dev->pool, bytes, tag);
+}
+
+void pk_device_free(struct pk_device *dev, void *p)
+{
+    pk_pool_free(&dev->pool, p);
+}
+
+enum pk_code pk_device_oom(const struct pk_device *dev, struct pk_err *err)
+{
+    const struct pk_pool *p = &dev->pool;
+    char asked[32], used[32], limit[32];
+    pk_fail(err, PK_E_OOM, "no room for %s more on device %s",
+            pk_format_bytes((int64_t)p->refused_bytes, asked, sizeof asked), dev->ops->kind);
+    if (p->limit == SIZE_MAX)
+        pk_why(err, "%s are in use and the device has no more",
+               pk_format_bytes((int64_t)p->current, used, sizeof used));
+    else
+        pk_why(err, "%s of %s are in use", pk_format_bytes((int64_t)p->current, used, sizeof used),
+               pk_format_bytes((int64_t)p->limit, limit, sizeof limit));
+    return pk_fix(err, "choose smaller sizes or a higher memory limit");
+}

@@ -1,0 +1,85 @@
+/* Marks: regions of work written down as they begin and end, without allocating. */
+#include "device/mark.h"
+
+#include "base/assert.h"
+#include "device/device.h"
+
+#include <string.h>
+
+void pk_marks_init(struct pk_marks *m, struct pk_arena *a, size_t cap)
+{
+    *m = (struct pk_marks){.v = pk_new_n(a, struct pk_mark, cap), .cap = cap};
+    pk_marks_clear(m);
+}
+
+void pk_marks_clear(struct pk_marks *m)
+{
+    m->n = 0;
+    m->next_slot = 0;
+    m->overflow = m->unbalanced = false;
+    pk_marks_next_repeat(m);
+    for (unsigned g = 0; g < PK_GAUGES_MAX; g++)
+        m->gauge[g] = -1;
+}
+
+void pk_marks_next_repeat(struct pk_marks *m)
+{
+    memset(m->next_instance, 0, sizeof m->next_instance);
+}
+
+/* The clock is read last, so that the bookkeeping is outside of what is timed. */
+void pk_mark_begin(struct pk_device *dev, unsigned region, enum pk_lane lane)
+{
+    struct pk_marks *m = &dev->marks;
+    pk_assert(region < PK_REGIONS_MAX && lane < PK_LANES);
+    if (m->n == m->cap) {
+        m->overflow = true;
+        return;
+    }
+    struct pk_mark *k = &m->v[m->n++];
+    k->region = (uint16_t)region;
+    k->instance = m->next_instance[region]++;
+    k->lane = (uint8_t)lane;
+    k->open = true;
+    k->begin_host_ns = dev->ops->now_ns(dev);
+    if (dev->ops->record) {
+        k->begin_slot = m->next_slot++;
+        dev->ops->record(dev, lane, k->begin_slot);
+    }
+}
+
+/* Ends the innermost occurrence that is open on the lane. */
+void pk_mark_end(struct pk_device *dev, unsigned region, enum pk_lane lane)
+{
+    struct pk_marks *m = &dev->marks;
+    uint32_t slot = 0;
+    if (dev->ops->record) {
+        slot = m->next_slot++;
+        dev->ops->record(dev, lane, slot);
+    }
+    uint64_t now = dev->ops->now_ns(dev);
+    for (size_t i = m->n; i-- > 0;) {
+        struct pk_mark *k = &m->v[i];
+        if (k->open && k->region == region && k->lane == lane) {
+            k->end_host_ns = now;
+            k->end_slot = slot;
+            k->open = false;
+            return;
+        }
+    }
+    m->unbalanced = true;
+}
+
+void pk_mark_bytes(struct pk_device *dev, unsigned gauge)
+{
+    pk_assert(gauge < PK_GAUGES_MAX);
+    dev->marks.gauge[gauge] = (int64_t)dev->pool.current;
+}
+
+uint64_t pk_mark_lane_ns(struct pk_device *dev, const struct pk_mark *m)
+{
+    pk_assert(!m->open);
+    if (!dev->ops->recorded_ns)
+        return m->end_host_ns - m->begin_host_ns;
+    return dev->ops->recorded_ns(dev, m->end_slot) - dev->ops->recorded_ns(dev, m->begin_slot);
+}

@@ -1,0 +1,26 @@
+/* Null: a device that computes nothing and whose clock is fake, so that everything above it is exact.
+ *
+ * Time starts at 0 and passes only when work is declared: reading the clock costs nothing. Rates are powers of two, so
+ * that shapes of powers of two take whole nanoseconds; a part of a nanosecond counts as one.
+ * Memory is addresses without anything behind them: touching it from the host is a bug, as it would be on a GPU.
+ * With options.seed set, every advance is stretched by log-normal noise: PK_NULL_SD_PROCESS drawn once when
+ * the device is opened, PK_NULL_SD_STEP each time. Equal seeds give equal times. */
+#pragma once
+
+#include "device/device.h"
+
+#define PK_NULL_FLOPS_PER_NS 1024.0
+#define PK_NULL_BYTES_PER_NS 1024.0
+#define PK_NULL_EXPS_PER_NS  128.0
+#define PK_NULL_SD_PROCESS   0.01
+#define PK_NULL_SD_STEP      0.01
+
+enum { PK_NULL_LIMIT_GIB = 32 }; /* pool limit when none is asked for */
+
+extern const struct pk_device_ops pk_device_null;
+
+/* Lets ns of fake time pass. */
+void pk_null_advance(struct pk_device *dev, uint64_t ns);
+
+/* Lets the time pass that this much work takes: the longest of its parts at the rates above. */
+void pk_null_work(struct pk_device *dev, double flops, double bytes, double exps);
