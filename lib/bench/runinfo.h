@@ -1,0 +1,16 @@
+/* Runinfo: what is recorded of a run besides its results: machine, repository, command line, version. */
+#pragma once
+
+#include "store/store.h"
+
+/* Fills machine, git_commit, git_dirty, command_line, version. settings and tags stay what they were;
+ * experiment and label too. argv is quoted so that a shell reads the same words back. */
+enum pk_code pk_run_info_fill(struct pk_run_info *info, int argc, const char *const *argv, struct pk_arena *a,
+                              struct pk_err *err) PK_MUST_CHECK;
+
+/* "key=value" texts of --tag as a JSON object; a usage error names the one without '='. */
+enum pk_code pk_tags_json(const char *const *tags, size_t n, struct pk_arena *a, const char **json,
+                          struct pk_err *err) PK_MUST_CHECK;
+
+/* One argument as a shell would need it typed. */
+const char *pk_shell_quote(const char *arg, struct pk_arena *a);

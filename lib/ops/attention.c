@@ -1,0 +1,270 @@
+/* Attention: one step, forward and backward, composed from ops, per implementation. */
+#include "ops/attention.h"
+
+#include <stdbool.h>
+
+static size_t tokens_of(const struct pk_attention_shape *s)
+{
+    return s->problems * s->seq * s->dim;
+}
+
+static size_t scores_of(const struct pk_attention_shape *s)
+{
+    return s->problems * s->seq * s->seq;
+}
+
+static float *take(struct pk_device *dev, size_t n, enum pk_tag tag)
+{
+    return pk_device_alloc(dev, n * sizeof(float), tag);
+}
+
+static void give(struct pk_device *dev, float **p)
+{
+    pk_device_free(dev, *p);
+    *p = NULL;
+}
+
+static struct pk_gemm gemm(const struct pk_attention_shape *s, size_t n, size_t k, enum pk_trans ta,
+                           enum pk_trans tb, const float *a, const float *b, float *c)
+{
+    return (struct pk_gemm){s->seq, n, k, s->problems, ta, tb, 1, 0, a, b, c};
+}
+
+/* S = Q K^T, scaled, [masked], softmax: each step out of place, its input freed when nobody refers to it any
+ * more. */
+static enum pk_code vanilla_probabilities(struct pk_device *dev, struct pk_attention_step *t,
+                                          struct pk_err *err)
+{
+    const struct pk_attention_shape *s = &t->s;
+    const size_t n = scores_of(s);
+    float *a = take(dev, n, PK_TAG_ACTIVATIONS), *b = NULL;
+    enum pk_code rc = PK_OK;
+    const struct pk_gemm qk = gemm(s, s->seq, s->dim, PK_N, PK_T, t->q, t->k, a);
+    if (!a || (rc = pk_op_gemm(dev, &qk, err)) || !(b = take(dev, n, PK_TAG_ACTIVATIONS)) ||
+        (rc = pk_op_scale(dev, s->scale, a, b, n, err)))
+        goto out;
+    give(dev, &a);
+    if (s->causal) {
+        a = b;
+        if (!(b = take(dev, n, PK_TAG_ACTIVATIONS)) ||
+            (rc = pk_op_causal_mask(dev, a, b, s->problems, s->seq, err)))
+            goto out;
+        give(dev, &a);
+    }
+    if ((t->p = take(dev, n, PK_TAG_ACTIVATIONS)))
+        rc = pk_op_softmax(dev, b, t->p, s->problems * s->seq, s->seq, err);
+out:
+    if (!rc && !t->p)
+        rc = pk_device_oom(dev, err);
+    give(dev, &a);
+    give(dev, &b);
+    return rc;
+}
+
+static enum pk_code vanilla_forward(struct pk_device *dev, struct pk_attention_step *t, struct pk_err *err)
+{
+    const struct pk_attention_shape *s = &t->s;
+    enum pk_code rc = vanilla_probabilities(dev, t, err);
+    if (rc)
+        return rc;
+    if (!(t->o = take(dev, tokens_of(s), PK_TAG_ACTIVATIONS)))
+        return pk_device_oom(dev, err);
+    const struct pk_gemm pv = gemm(s, s->dim, s->seq, PK_N, PK_N, t->p, t->v, t->o);
+    return pk_op_gemm(dev, &pv, err);
+}
+
+static bool take_gradients(struct pk_device *dev, struct pk_attention_step *t)
+{
+    const size_t n = tokens_of(&t->s);
+    t->dq = take(dev, n, PK_TAG_GRADIENTS);
+    t->dk = take(dev, n, PK_TAG_GRADIENTS);
+    t->dv = take(dev, n, PK_TAG_GRADIENTS);
+    return t->dq && t->dk && t->dv;
+}
+
+static enum pk_code vanilla_backward(struct pk_device *dev, struct pk_attention_step *t, struct pk_err *err)
+{
+    const struct pk_attention_shape *s = &t->s;
+    const size_t n = scores_of(s), seq = s->seq, dim = s->dim;
+    t->dp = take(dev, n, PK_TAG_ACTIVATIONS);
+    t->ds = take(dev, n, PK_TAG_ACTIVATIONS);
+    t->ds_scaled = take(dev, n, PK_TAG_ACTIVATIONS);
+    if (!t->dp || !t->ds || !t->ds_scaled || !take_gradients(dev, t))
+        return pk_device_oom(dev, err);
+    const struct pk_gemm dv = gemm(s, dim, seq, PK_T, PK_N, t->p, t->d_o, t->dv);
+    const struct pk_gemm dp = gemm(s, seq, dim, PK_N, PK_T, t->d_o, t->v, t->dp);
+    const struct pk_gemm dq = gemm(s, dim, seq, PK_N, PK_N, t->ds_scaled, t->k, t->dq);
+    const struct pk_gemm dk = gemm(s, dim, seq, PK_T, PK_N, t->ds_scaled, t->q, t->dk);
+    enum pk_code rc;
+    if ((rc = pk_op_gemm(dev, &dv, err)) || (rc = pk_op_gemm(dev, &dp, err)) ||
+        (rc = pk_op_softmax_backward(dev, t->p, t->dp, t->ds, s->problems * seq, seq, err)) ||
+        (rc = pk_op_scale(dev, s->scale, t->ds, t->ds_scaled, n, err)) || (rc = pk_op_gemm(dev, &dq, err)))
+        return rc;
+    return pk_op_gemm(dev, &dk, err);
+}
+
+static struct pk_attention operands(const struct pk_attention_step *t)
+{
+    return (struct pk_attention){
+        .batch = t->s.problems,
+        .seq = t->s.seq,
+        .dim = t->s.dim,
+        .causal = t->s.causal,
+        .scale = t->s.scale,
+        .q = t->q,
+        .k = t->k,
+        .v = t->v,
+        .o = t->o,
+        .p = t->p,
+        .lse = t->lse,
+        .d_o = t->d_o,
+        .dq = t->dq,
+        .dk = t->dk,
+        .dv = t->dv,
+    };
+}
+
+static enum pk_code fused_forward(struct pk_device *dev, struct pk_attention_step *t, struct pk_err *err)
+{
+    t->p = take(dev, scores_of(&t->s), PK_TAG_ACTIVATIONS);
+    t->o = take(dev, tokens_of(&t->s), PK_TAG_ACTIVATIONS);
+    if (!t->p || !t->o)
+        return pk_device_oom(dev, err);
+    const struct pk_attention at = operands(t);
+    return pk_op_fused_forward(dev, &at, err);
+}
+
+static enum pk_code fused_backward(struct pk_device *dev, struct pk_attention_step *t, struct pk_err *err)
+{
+    if (!take_gradients(dev, t))
+        return pk_device_oom(dev, err);
+    const struct pk_attention at = operands(t);
+    return pk_op_fused_backward(dev, &at, err);
+}
+
+static enum pk_code flash_forward(struct pk_device *dev, struct pk_attention_step *t, struct pk_err *err)
+{
+    t->lse = take(dev, t->s.problems * t->s.seq, PK_TAG_ACTIVATIONS);
+    t->o = take(dev, tokens_of(&t->s), PK_TAG_ACTIVATIONS);
+    if (!t->lse || !t->o)
+        return pk_device_oom(dev, err);
+    const struct pk_attention at = operands(t);
+    return pk_op_flash_forward(dev, &at, err);
+}
+
+static enum pk_code flash_backward(struct pk_device *dev, struct pk_attention_step *t, struct pk_err *err)
+{
+    if (!take_gradients(dev, t))
+        return pk_device_oom(dev, err);
+    const struct pk_attention at = operands(t);
+    return pk_op_flash_backward(dev, &at, err);
+}
+
+static struct pk_work vanilla_forward_work(const struct pk_attention_shape *s)
+{
+    const struct pk_gemm qk = gemm(s, s->seq, s->dim, PK_N, PK_T, NULL, NULL, NULL);
+    const struct pk_gemm pv = gemm(s, s->dim, s->seq, PK_N, PK_N, NULL, NULL, NULL);
+    struct pk_work w = pk_work_add(pk_work_gemm(&qk), pk_work_gemm(&pv));
+    w = pk_work_add(w, pk_work_scale(scores_of(s)));
+    w = pk_work_add(w, pk_work_softmax(s->problems * s->seq, s->seq));
+    return s->causal ? pk_work_add(w, pk_work_causal_mask(s->problems, s->seq)) : w;
+}
+
+static struct pk_work vanilla_backward_work(const struct pk_attention_shape *s)
+{
+    const struct pk_gemm wide = gemm(s, s->seq, s->dim, PK_N, PK_T, NULL, NULL, NULL);
+    const struct pk_gemm tall = gemm(s, s->dim, s->seq, PK_N, PK_N, NULL, NULL, NULL);
+    struct pk_work w = pk_work_gemm(&wide);
+    for (int i = 0; i < 3; i++)
+        w = pk_work_add(w, pk_work_gemm(&tall));
+    w = pk_work_add(w, pk_work_softmax_backward(s->problems * s->seq, s->seq));
+    return pk_work_add(w, pk_work_scale(scores_of(s)));
+}
+
+static struct pk_work fused_forward_work(const struct pk_attention_shape *s)
+{
+    return pk_work_fused_forward(s->problems, s->seq, s->dim, s->causal);
+}
+
+static struct pk_work fused_backward_work(const struct pk_attention_shape *s)
+{
+    return pk_work_fused_backward(s->problems, s->seq, s->dim, s->causal);
+}
+
+static struct pk_work flash_forward_work(const struct pk_attention_shape *s)
+{
+    return pk_work_flash_forward(s->problems, s->seq, s->dim, s->causal);
+}
+
+static struct pk_work flash_backward_work(const struct pk_attention_shape *s)
+{
+    return pk_work_flash_backward(s->problems, s->seq, s->dim, s->causal);
+}
+
+typedef enum pk_code step_fn(struct pk_device *dev, struct pk_attention_step *t, struct pk_err *err);
+typedef struct pk_work work_fn(const struct pk_attention_shape *s);
+
+static const struct {
+    step_fn *forward, *backward;
+    work_fn *forward_work, *backward_work;
+    unsigned saved_scores, peak_scores; /* score matrices alive after forward, and at the peak */
+    bool saves_lse;
+} rows[PK_ATTENTION_VARIANTS] = {
+    [PK_ATTENTION_VANILLA] = {vanilla_forward, vanilla_backward, vanilla_forward_work, vanilla_backward_work,
+                              1, 4, false},
+    [PK_ATTENTION_FUSED] = {fused_forward, fused_backward, fused_forward_work, fused_backward_work, 1, 1,
+                            false},
+    [PK_ATTENTION_FLASH] = {flash_forward, flash_backward, flash_forward_work, flash_backward_work, 0, 0,
+                            true},
+};
+
+enum pk_code pk_attention_forward(struct pk_device *dev, enum pk_attention_variant v,
+                                  struct pk_attention_step *t, struct pk_err *err)
+{
+    return rows[v].forward(dev, t, err);
+}
+
+enum pk_code pk_attention_backward(struct pk_device *dev, enum pk_attention_variant v,
+                                   struct pk_attention_step *t, struct pk_err *err)
+{
+    return rows[v].backward(dev, t, err);
+}
+
+void pk_attention_forget(struct pk_device *dev, struct pk_attention_step *t)
+{
+    float **made[] = {&t->o, &t->p, &t->lse, &t->dp, &t->ds, &t->ds_scaled, &t->dq, &t->dk, &t->dv};
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++)
+        give(dev, made[i]);
+}
+
+struct pk_work pk_attention_forward_work(enum pk_attention_variant v, const struct pk_attention_shape *s)
+{
+    return rows[v].forward_work(s);
+}
+
+struct pk_work pk_attention_backward_work(enum pk_attention_variant v, const struct pk_attention_shape *s)
+{
+    return rows[v].backward_work(s);
+}
+
+static size_t rounded(size_t floats)
+{
+    return (floats * sizeof(float) + PK_POOL_ALIGN - 1) / PK_POOL_ALIGN * PK_POOL_ALIGN;
+}
+
+static size_t live(enum pk_attention_variant v, const struct pk_attention_shape *s, size_t token_arrays,
+                   size_t score_matrices)
+{
+    size_t lse = rows[v].saves_lse ? rounded(s->problems * s->seq) : 0;
+    return token_arrays * rounded(tokens_of(s)) + score_matrices * rounded(scores_of(s)) + lse;
+}
+
+size_t pk_attention_saved_bytes(enum pk_attention_variant v, const struct pk_attention_shape *s)
+{
+    return live(v, s, 5, rows[v].saved_scores); /* q k v d_o, o */
+}
+
+size_t pk_attention_peak_bytes(enum pk_attention_variant v, const struct pk_attention_shape *s)
+{
+    return live(v, s, 8, rows[v].peak_scores); /* and dq dk dv */
+}

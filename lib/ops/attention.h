@@ -1,0 +1,51 @@
+/* Attention: one step, forward and backward, in the implementations that are compared.
+ *
+ *   vanilla  one kernel per operation, each out of place, as a framework does eagerly:
+ *            forward  S = Q K^T;  T = S * scale;  [mask];  P = softmax(T);  O = P V
+ *            backward dV = P^T dO;  dP = dO V^T;  dS = softmax'(P, dP);  dT = dS * scale;  dQ = dT K;  dK =
+ * dT^T Q and P, dP, dS, dT alive until backward is over, as autograd held them in the report (peak 4.01 score
+ * matrices) fused    scale folded into the product, single-pass softmax in place, P stored for backward flash
+ * no score matrix: tiles, recomputed in backward from the log-sum-exp of each row (Dao et al. 2022)
+ *
+ * All memory is from the device's pool and may be taken inside a timed region. */
+#pragma once
+
+#include "ops/ops.h"
+
+enum pk_attention_variant {
+    PK_ATTENTION_VANILLA,
+    PK_ATTENTION_FUSED,
+    PK_ATTENTION_FLASH,
+    PK_ATTENTION_VARIANTS
+};
+
+struct pk_attention_shape {
+    size_t problems, seq, dim; /* batch * heads, tokens, features of one head */
+    int causal;
+    float scale;
+};
+
+/* Inputs are the caller's; the rest is made by forward and backward and freed by pk_attention_forget. */
+struct pk_attention_step {
+    struct pk_attention_shape s;
+    const float *q, *k, *v, *d_o; /* [problems, seq, dim] */
+    float *o, *p, *lse; /* result; saved for backward: p [problems, seq, seq] or lse [problems, seq] */
+    float *dp, *ds, *ds_scaled; /* vanilla only */
+    float *dq, *dk, *dv;
+};
+
+/* PK_E_OOM when the pool refuses; what was made so far is left for pk_attention_forget. */
+enum pk_code pk_attention_forward(struct pk_device *dev, enum pk_attention_variant v,
+                                  struct pk_attention_step *t, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_attention_backward(struct pk_device *dev, enum pk_attention_variant v,
+                                   struct pk_attention_step *t, struct pk_err *err) PK_MUST_CHECK;
+void pk_attention_forget(struct pk_device *dev, struct pk_attention_step *t);
+
+/* Declared work: sums of the ops each variant is made of. */
+struct pk_work pk_attention_forward_work(enum pk_attention_variant v, const struct pk_attention_shape *s);
+struct pk_work pk_attention_backward_work(enum pk_attention_variant v, const struct pk_attention_shape *s);
+
+/* Predicted live bytes with inputs, in the pool's rounding: after forward, and at the peak (in backward).
+ * Workspaces of threads (kilobytes each) are not predicted. */
+size_t pk_attention_saved_bytes(enum pk_attention_variant v, const struct pk_attention_shape *s);
+size_t pk_attention_peak_bytes(enum pk_attention_variant v, const struct pk_attention_shape *s);
