@@ -62,6 +62,10 @@ struct pk_ops {
     enum pk_code (*flash_backward)(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
 };
 
+/* One table per kind, each in its own file. */
+extern const struct pk_ops pk_ops_cpu;  /* ops/cpu/cpu_ops.c */
+extern const struct pk_ops pk_ops_null; /* ops/null_ops.c: declared work passes as fake time, nothing is computed */
+
 /* The table of the open device's kind. */
 const struct pk_ops *pk_ops_of(const struct pk_device *dev);
 

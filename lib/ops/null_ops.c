@@ -1,0 +1,70 @@
+/* Null ops: the declared work of each operation passes on the fake clock; no arithmetic, no memory touched. */
+#include "device/null.h"
+#include "ops/ops.h"
+
+static enum pk_code pass(struct pk_device *dev, struct pk_work w)
+{
+    pk_null_work(dev, w.flops, w.bytes, w.exps);
+    return PK_OK;
+}
+
+static enum pk_code gemm(struct pk_device *dev, const struct pk_gemm *g, struct pk_err *err)
+{
+    return pass(dev, pk_work_gemm(g));
+}
+
+static enum pk_code scale(struct pk_device *dev, float alpha, const float *x, float *y, size_t n,
+                          struct pk_err *err)
+{
+    return pass(dev, pk_work_scale(n));
+}
+
+static enum pk_code causal_mask(struct pk_device *dev, const float *x, float *y, size_t batch, size_t seq,
+                                struct pk_err *err)
+{
+    return pass(dev, pk_work_causal_mask(batch, seq));
+}
+
+static enum pk_code softmax(struct pk_device *dev, const float *s, float *p, size_t rows, size_t cols,
+                            struct pk_err *err)
+{
+    return pass(dev, pk_work_softmax(rows, cols));
+}
+
+static enum pk_code softmax_backward(struct pk_device *dev, const float *p, const float *dp, float *ds,
+                                     size_t rows, size_t cols, struct pk_err *err)
+{
+    return pass(dev, pk_work_softmax_backward(rows, cols));
+}
+
+static enum pk_code fused_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
+{
+    return pass(dev, pk_work_fused_forward(at->batch, at->seq, at->dim, at->causal));
+}
+
+static enum pk_code fused_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
+{
+    return pass(dev, pk_work_fused_backward(at->batch, at->seq, at->dim, at->causal));
+}
+
+static enum pk_code flash_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
+{
+    return pass(dev, pk_work_flash_forward(at->batch, at->seq, at->dim, at->causal));
+}
+
+static enum pk_code flash_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
+{
+    return pass(dev, pk_work_flash_backward(at->batch, at->seq, at->dim, at->causal));
+}
+
+const struct pk_ops pk_ops_null = {
+    .gemm = gemm,
+    .scale = scale,
+    .causal_mask = causal_mask,
+    .softmax = softmax,
+    .softmax_backward = softmax_backward,
+    .fused_forward = fused_forward,
+    .fused_backward = fused_backward,
+    .flash_forward = flash_forward,
+    .flash_backward = flash_backward,
+};
