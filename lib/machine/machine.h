@@ -1,5 +1,8 @@
-/* Machine: what measured, as it was. Topology through hwloc, the rest from /proc and /sys under a root directory that tests
- * replace. The only user of hwloc.h. */
+/* Machine: what measured, as it was. Topology through hwloc, the rest from /proc and /sys under a root
+ * directory that tests replace ("/" is this host; "" and NULL mean the same). The only user of hwloc.h.
+ *
+ * Nothing here fails because a file is missing: a text that is not known is "", a number 0. Not thread safe
+ * with setenv. */
 #pragma once
 
 #include "base/arena.h"
@@ -9,34 +12,54 @@
 
 struct pk_machine {
     const char *host, *cpu_model, *arch, *kernel, *os;
-    unsigned sockets, cores, threads, numa_nodes;
+    unsigned sockets, cores, threads, numa_nodes; /* of the machine, not of what we may use */
     int64_t memory_bytes;
     int64_t l1d_bytes, l2_bytes, l3_bytes; /* of one core, of one core, of one socket; 0 = unknown */
-    const char *governor, *turbo, *thp, *virt, *compiler;
-    const char *isa; /* "avx512", "avx2", "baseline" */
+    const char
+        *governor; /* cpufreq's; "mixed" when policies differ; "" = no cpufreq, as in most virtual machines */
+    const char *turbo;    /* "on", "off" */
+    const char *thp;      /* transparent huge pages: "always", "madvise", "never" */
+    const char *virt;     /* "kvm", "docker", "kvm+docker", ...; "none" = no sign of one */
+    const char *compiler; /* that built perfkit */
+    const char *isa;      /* "avx512", "avx2", "sve", "neon", "baseline" */
 };
 
-enum pk_code pk_machine_read(const char *root, struct pk_arena *a, struct pk_machine *m, struct pk_err *err) PK_MUST_CHECK;
+/* PK_E_INTERNAL when hwloc itself breaks. Takes about 4 ms. */
+enum pk_code pk_machine_read(const char *root, struct pk_arena *a, struct pk_machine *m,
+                             struct pk_err *err) PK_MUST_CHECK;
 
-/* Canonical JSON of everything that identifies the machine: one row in the store per distinct text. Volatile things (load,
- * free memory) are not in it. */
+/* Canonical JSON of everything that identifies the machine: one row in the store per distinct text. Volatile
+ * things (load, free memory) are not in it. */
 const char *pk_machine_json(const struct pk_machine *m, struct pk_arena *a);
 
-/* Cores this process may use (affinity mask, cgroup quota rounded up), one processing unit per core first. Writes at most cap
- * OS indices and returns how many. */
+/* Cores this process may use (affinity mask, cgroup quota rounded up), one processing unit per core first.
+ * Writes at most cap OS indices and returns how many: at least 1. Ask before binding: a bound thread may use
+ * one. */
 unsigned pk_machine_cpus(unsigned *cpus, unsigned cap);
 /* Binds the calling thread to one OS index; false when the kernel refuses. */
 bool pk_machine_bind(unsigned cpu);
 
-/* min(cgroup memory left, MemAvailable). */
+/* What control groups (v1, v2, any level above us) leave to this process; page cache that can be dropped
+ * counts as free. */
+struct pk_limits {
+    int64_t memory_bytes;      /* the lowest limit; 0 = none */
+    int64_t memory_left_bytes; /* of the level with the least left; meaningless without a limit */
+    double cpus;               /* quota / period, the lowest; 0 = none */
+};
+void pk_machine_limits(const char *root, struct pk_limits *l);
+
+/* min(cgroup memory left, MemAvailable); 0 = unknown. */
 int64_t pk_machine_available_bytes(const char *root);
 
-/* Counters of disturbance since boot for the given CPUs: steal time, and what else is running. Cheap enough for every 10 ms. */
+/* Counters of disturbance since boot for the given CPUs. Cheap enough for every 10 ms. */
 struct pk_disturbance {
-    uint64_t steal_ns;
+    uint64_t steal_ns;             /* the hypervisor ran somebody else; counted in ticks of 10 ms */
     uint64_t involuntary_switches; /* of this process */
 };
+/* False when neither can be read. */
 bool pk_machine_disturbance(const unsigned *cpus, unsigned n, struct pk_disturbance *d);
 
-/* The working directory's repository: commit and dirty flag by asking git; commit NULL outside one or without git. */
+/* The working directory's repository: commit and dirty flag (tracked files only; -1 unknown) by asking git,
+ * two seconds at most each; commit NULL outside one, without git, without a commit, or where git refuses
+ * (foreign ownership). */
 void pk_machine_repository(struct pk_arena *a, const char **commit, int *dirty);

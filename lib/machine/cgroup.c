@@ -1,0 +1,146 @@
+/* Cgroup: what control groups leave to this process, memory and processor time, version 1 and 2. */
+#include "machine/files.h"
+#include "machine/machine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where a controller's files are. A container often sees its own group mounted at the top while
+ * /proc/self/cgroup names the host's path, so every level from that path up to the mount is looked at, and
+ * missing ones do not count. */
+struct hierarchy {
+    const char *controller; /* in /proc/self/cgroup; "" = version 2 */
+    const char *mount;
+};
+
+static const struct hierarchy hierarchies[] = {
+    {"", "sys/fs/cgroup"},        {"", "sys/fs/cgroup/unified"},        {"memory", "sys/fs/cgroup/memory"},
+    {"cpu", "sys/fs/cgroup/cpu"}, {"cpu", "sys/fs/cgroup/cpu,cpuacct"},
+};
+
+/* Files of one level; both versions are tried, a directory has those of one. */
+struct memory_files {
+    const char *limit, *usage, *droppable;
+};
+
+static const struct memory_files memory_files[] = {
+    {"memory.max", "memory.current", "inactive_file"},
+    {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"},
+};
+
+/* Version 1 says "no limit" with a number near 2^63, rounded down to pages. */
+static const int64_t V1_UNLIMITED = INT64_C(1) << 60;
+
+static bool level_int(const char *root, const char *dir, const char *file, int64_t *v)
+{
+    char path[4096];
+    int n = snprintf(path, sizeof path, "%s/%s", dir, file);
+    return n > 0 && n < (int)sizeof path && pk_file_int(root, path, v);
+}
+
+static int64_t droppable_bytes(const char *root, const char *dir, const char *key, struct pk_arena *a)
+{
+    const char *stat = pk_file_text(root, pk_printf(a, "%s/memory.stat", dir), a);
+    const char *v = stat ? pk_file_field(stat, key, 0, a) : NULL;
+    return v ? strtoll(v, NULL, 10) : 0;
+}
+
+static void level_memory(const char *root, const char *dir, struct pk_arena *a, struct pk_limits *l)
+{
+    for (size_t i = 0; i < sizeof memory_files / sizeof *memory_files; i++) {
+        const struct memory_files *f = &memory_files[i];
+        int64_t limit, used;
+        if (!level_int(root, dir, f->limit, &limit) || limit < 0 || limit >= V1_UNLIMITED)
+            continue;
+        if (!level_int(root, dir, f->usage, &used))
+            used = 0;
+        int64_t left = limit - (used - droppable_bytes(root, dir, f->droppable, a));
+        if (left < 0)
+            left = 0;
+        if (!l->memory_bytes || left < l->memory_left_bytes)
+            l->memory_left_bytes = left;
+        if (!l->memory_bytes || limit < l->memory_bytes)
+            l->memory_bytes = limit;
+    }
+}
+
+static void level_cpus(const char *root, const char *dir, struct pk_arena *a, struct pk_limits *l)
+{
+    int64_t quota = 0, period = 0;
+    const char *max = pk_file_text(root, pk_printf(a, "%s/cpu.max", dir), a);
+    if (max) {
+        char *end;
+        quota = strtoll(max, &end, 10); /* "max 100000" gives 0: no quota */
+        period = strtoll(end, NULL, 10);
+    } else if (!level_int(root, dir, "cpu.cfs_quota_us", &quota) ||
+               !level_int(root, dir, "cpu.cfs_period_us", &period)) {
+        return;
+    }
+    if (quota <= 0 || period <= 0)
+        return;
+    double cpus = (double)quota / (double)period;
+    if (l->cpus == 0 || cpus < l->cpus)
+        l->cpus = cpus;
+}
+
+/* Is `name` one of the comma-separated words of list[0..n)? Version 2 has the empty list. */
+static bool in_list(const char *list, size_t n, const char *name)
+{
+    size_t len = strlen(name);
+    if (n == 0 || len == 0)
+        return n == len;
+    for (const char *s = list, *end = list + n; s < end;) {
+        const char *comma = memchr(s, ',', (size_t)(end - s));
+        size_t word = (size_t)((comma ? comma : end) - s);
+        if (word == len && memcmp(s, name, len) == 0)
+            return true;
+        s += word + 1;
+    }
+    return false;
+}
+
+/* The path of a controller in /proc/self/cgroup ("ID:controllers:/path" lines); "" when it is not there. */
+static char *controller_path(const char *cgroups, const char *controller, struct pk_arena *a)
+{
+    for (const char *line = cgroups; line && *line;
+         line = strchr(line, '\n'), line = line ? line + 1 : NULL) {
+        const char *list = strchr(line, ':');
+        const char *path = list ? strchr(list + 1, ':') : NULL;
+        if (path && in_list(list + 1, (size_t)(path - list - 1), controller))
+            return pk_strndup(a, path + 1, strcspn(path + 1, "\n"));
+    }
+    return pk_strdup(a, "");
+}
+
+void pk_machine_limits(const char *root, struct pk_limits *l)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    *l = (struct pk_limits){0};
+    const char *cgroups = pk_file_text(root, "proc/self/cgroup", &a);
+    for (size_t i = 0; i < sizeof hierarchies / sizeof *hierarchies; i++) {
+        char *path = controller_path(cgroups, hierarchies[i].controller, &a);
+        for (;;) {
+            const char *dir = pk_printf(&a, "%s%s", hierarchies[i].mount, path);
+            level_memory(root, dir, &a, l);
+            level_cpus(root, dir, &a, l);
+            char *slash = strrchr(path, '/');
+            if (!slash)
+                break;
+            *slash = '\0';
+        }
+    }
+}
+
+int64_t pk_machine_available_bytes(const char *root)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_limits l;
+    pk_machine_limits(root, &l);
+    const char *meminfo = pk_file_text(root, "proc/meminfo", &a);
+    const char *field = meminfo ? pk_file_field(meminfo, "MemAvailable", ':', &a) : NULL;
+    int64_t available = field ? strtoll(field, NULL, 10) * 1024 : 0;
+    if (l.memory_bytes && (!available || l.memory_left_bytes < available))
+        available = l.memory_left_bytes;
+    return available;
+}

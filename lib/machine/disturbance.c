@@ -1,0 +1,63 @@
+/* Disturbance: steal time and involuntary context switches, so that samples taken meanwhile can be flagged.
+ */
+#include "machine/disturbance.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "machine/machine.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+static bool wanted(unsigned long cpu, const unsigned *cpus, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (cpus[i] == cpu)
+            return true;
+    return false;
+}
+
+/* "cpu3 user nice system idle iowait irq softirq steal ..." */
+static int64_t line_steal(const char *numbers)
+{
+    char *end = (char *)numbers;
+    for (int field = 0; field < 7; field++)
+        strtoll(end, &end, 10);
+    return strtoll(end, NULL, 10);
+}
+
+int64_t pk_steal_ticks(const char *stat, const unsigned *cpus, unsigned n)
+{
+    int64_t sum = 0;
+    bool found = false;
+    for (const char *line = stat; line && strncmp(line, "cpu", 3) == 0;) {
+        char *end;
+        unsigned long cpu = strtoul(line + 3, &end, 10);
+        if (end != line + 3 && line[3] != ' ' && wanted(cpu, cpus, n)) {
+            sum += line_steal(end);
+            found = true;
+        }
+        line = strchr(line, '\n');
+        line = line ? line + 1 : NULL;
+    }
+    return found ? sum : -1;
+}
+
+bool pk_machine_disturbance(const unsigned *cpus, unsigned n, struct pk_disturbance *d)
+{
+    struct rusage ru;
+    char stat[32 << 10]; /* some hundred CPUs; the lines that follow are not wanted */
+    PK_CLEANUP_FD int fd = open("/proc/stat", O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd >= 0 ? read(fd, stat, sizeof stat - 1) : 0;
+    stat[got > 0 ? got : 0] = '\0';
+    int64_t ticks = pk_steal_ticks(stat, cpus, n);
+    long hz = sysconf(_SC_CLK_TCK);
+    bool have_switches = getrusage(RUSAGE_SELF, &ru) == 0;
+    *d = (struct pk_disturbance){
+        .steal_ns = ticks > 0 && hz > 0 ? (uint64_t)ticks * (PK_NS_PER_S / (uint64_t)hz) : 0,
+        .involuntary_switches = have_switches ? (uint64_t)ru.ru_nivcsw : 0,
+    };
+    return ticks >= 0 || have_switches;
+}

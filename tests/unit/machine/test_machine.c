@@ -1,0 +1,141 @@
+/* Recorded hosts (tests/machines/NAME.tree) unpacked into a directory and read through it: every fact and
+ * limit against NAME.json. */
+#include "machine/machine.h"
+
+#include "json/json.h"
+
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static const char *const hosts[] = {"kvm-xeon", "epyc-2s", "arm-n1", "docker-v2", "slurm-v1", "empty"};
+
+static FILE *create(const char *root, const char *path)
+{
+    char full[PATH_MAX];
+    snprintf(full, sizeof full, "%s/%s", root, path);
+    for (char *slash = full + strlen(root) + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
+        *slash = '\0';
+        mkdir(full, 0700);
+    }
+    FILE *f = fopen(full, "w");
+    assert_non_null(f);
+    return f;
+}
+
+/* "@ path" begins a file; what follows is its text. */
+static void unpack(const char *name, const char *root)
+{
+    char line[4096];
+    snprintf(line, sizeof line, "%s/machines/%s.tree", TESTS_DIR, name);
+    FILE *in = fopen(line, "r"), *out = NULL;
+    assert_non_null(in);
+    while (fgets(line, sizeof line, in)) {
+        if (strncmp(line, "@ ", 2) == 0) {
+            line[strcspn(line, "\n")] = '\0';
+            if (out)
+                fclose(out);
+            out = create(root, line + 2);
+        } else {
+            assert_non_null(out);
+            fputs(line, out);
+        }
+    }
+    fclose(in);
+    fclose(out);
+}
+
+static void remove_tree(const char *root)
+{
+    char command[PATH_MAX + 16];
+    snprintf(command, sizeof command, "rm -r '%s'", root);
+    assert_int_equal(system(command), 0);
+}
+
+/* What NAME.json must hold, as one object. */
+static const char *facts(const char *root, struct pk_arena *a)
+{
+    struct pk_machine m;
+    struct pk_limits l;
+    struct pk_err err;
+    assert_int_equal(pk_machine_read(root, a, &m, &err), PK_OK);
+    m.compiler = ""; /* of this build, not of the recorded host */
+    pk_machine_limits(root, &l);
+    json_t *j =
+        json_pack("{s:o s:I s:I s:I s:f}", "machine", json_loads(pk_machine_json(&m, a), 0, NULL),
+                  "limit_bytes", (json_int_t)l.memory_bytes, "left_bytes", (json_int_t)l.memory_left_bytes,
+                  "available_bytes", (json_int_t)pk_machine_available_bytes(root), "cpus", l.cpus);
+    const char *text = pk_json_text(a, j, JSON_INDENT(1) | JSON_SORT_KEYS);
+    json_decref(j);
+    return text;
+}
+
+static void recorded_host(void **state)
+{
+    const char *name = *state;
+    char root[] = "/tmp/perfkit-machine-XXXXXX", path[PATH_MAX];
+    struct pk_arena a = {0};
+    json_error_t why;
+    assert_non_null(mkdtemp(root));
+    unpack(name, root);
+    const char *got = facts(root, &a);
+    remove_tree(root);
+    snprintf(path, sizeof path, "%s/machines/%s.json", TESTS_DIR, name);
+    json_t *want = json_load_file(path, 0, &why), *have = json_loads(got, 0, NULL);
+    if (!json_equal(want, have))
+        fail_msg("%s is not what %s.tree reads as, which is\n%s", path, name, got);
+    json_decref(want);
+    json_decref(have);
+    pk_arena_free(&a);
+}
+
+static void this_host(void **state)
+{
+    struct pk_arena a = {0};
+    struct pk_machine m;
+    struct pk_err err;
+    assert_int_equal(pk_machine_read("/", &a, &m, &err), PK_OK);
+    assert_true(m.threads >= 1 && m.cores >= 1 && m.threads >= m.cores);
+    assert_true(m.memory_bytes > 0);
+    assert_true(pk_machine_available_bytes("/") > 0);
+    assert_true(pk_machine_available_bytes("/") <= m.memory_bytes);
+    assert_string_not_equal(m.compiler, "");
+    pk_arena_free(&a);
+}
+
+static void cpus_and_binding(void **state)
+{
+    unsigned cpus[1024], one[1];
+    unsigned n = pk_machine_cpus(cpus, 1024);
+    assert_true(n >= 1 && n <= 1024);
+    for (unsigned i = 0; i < n; i++)
+        for (unsigned j = 0; j < i; j++)
+            assert_int_not_equal(cpus[i], cpus[j]);
+    assert_int_equal(pk_machine_cpus(one, 1), 1);
+    assert_int_equal(one[0], cpus[0]);
+    assert_true(pk_machine_bind(cpus[n - 1]));
+    assert_int_equal(pk_machine_cpus(one, 1), 1);
+    assert_int_equal(one[0], cpus[n - 1]);
+    assert_false(pk_machine_bind(8191));
+    assert_false(pk_machine_bind(1u << 30));
+}
+
+int main(void)
+{
+    struct CMUnitTest tests[sizeof hosts / sizeof *hosts + 2] = {0};
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++)
+        tests[n++] = (struct CMUnitTest){
+            .name = hosts[i], .test_func = recorded_host, .initial_state = (void *)hosts[i]};
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(this_host);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(cpus_and_binding);
+    return _cmocka_run_group_tests("machine", tests, n, NULL, NULL);
+}
