@@ -16,6 +16,8 @@ enum pk_pass { PK_PASS_TIMING, PK_PASS_COUNTER, PK_PASS_TRACE, PK_PASS_MEMORY, P
 const char *pk_status_name(enum pk_status s); /* "ok", "oom", ... as in SPEC */
 const char *pk_phase_name(enum pk_phase p);   /* "first", "warmup", "steady", "disturbed" */
 const char *pk_pass_name(enum pk_pass p);
+/* The words of each, in the order of its enum, NULL-terminated. */
+extern const char *const pk_status_words[], *const pk_phase_words[], *const pk_pass_words[];
 bool pk_status_parse(const char *name, enum pk_status *s);
 bool pk_phase_parse(const char *name, enum pk_phase *p);
 bool pk_pass_parse(const char *name, enum pk_pass *p);

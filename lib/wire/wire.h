@@ -1,8 +1,10 @@
-/* Wire: the protocol between the parent and whatever measures (a worker, a peer, a rank, any program). Version 1, frozen.
+/* Wire: the protocol between the parent and whatever measures (a worker, a peer, a rank, any program).
+ * Version 1, frozen.
  *
- * One JSON object per line, UTF-8, over a file descriptor (PERFKIT_WIRE_FD) or a file. docs/protocol.md is the
- * specification; this header is its C face. Unknown types and keys are ignored, a truncated last line is tolerated,
- * null in values means "not a number". Lines longer than PK_WIRE_LINE_MAX are garbage.
+ * One JSON object per line, UTF-8, over a file descriptor (PERFKIT_WIRE_FD) or a file. docs/protocol.md is
+ * the specification; this header is its C face. Unknown types and keys are ignored, a truncated last line is
+ * tolerated, null (and NaN, Infinity) in values means "not a number". Lines longer than PK_WIRE_LINE_MAX are
+ * garbage.
  *
  *   to the parent     hello setting case metric samples note fit mark status bye
  *   to the worker     measure quit
@@ -10,40 +12,44 @@
  * The reader never trusts its input: types, ranges, and sizes are checked, and it is fuzzed. */
 #pragma once
 
-#include "json/json.h"
 #include "wire/slice.h"
+#include "json/json.h"
 
-enum { PK_WIRE_VERSION = 1, PK_WIRE_LINE_MAX = 64 << 20 };
+enum { PK_WIRE_VERSION = 1, PK_WIRE_LINE_MAX = 8 << 20 };
 
 #define PK_WIRE_FD_ENV "PERFKIT_WIRE_FD"
 
 enum pk_wire_type {
     PK_WIRE_HELLO,   /* version, program, pid */
     PK_WIRE_SETTING, /* key, value: how this worker measures (threads, BLAS core, binding) */
-    PK_WIRE_CASE,    /* experiment, variant, device, axes: a program names the case its next samples belong to */
+    PK_WIRE_CASE, /* experiment, variant, device, axes: a program names the case its next samples belong to */
     PK_WIRE_METRIC,  /* a pk_metric_decl; applies to the samples after it */
     PK_WIRE_SAMPLES, /* metric, phase, rank, instance, ordinal (of the first value), reps, values */
     PK_WIRE_NOTE,    /* key, value */
-    PK_WIRE_FIT,     /* name, metric, coefficient ... passed through */
+    PK_WIRE_FIT,     /* name, metric, coefficient ... kept as the note "fit:NAME" */
     PK_WIRE_MARK,    /* name, lane, rank, begin_ns, end_ns: trace passes */
-    PK_WIRE_STATUS,  /* status, message: ends the slice */
+    PK_WIRE_STATUS,  /* id, status, message, pass, invocation, started_wall_ns, elapsed_ns: ends the slice */
     PK_WIRE_BYE,     /* nothing more comes */
     PK_WIRE_MEASURE, /* parent to worker: id, experiment, variant, device, axes, pass, invocation, options */
     PK_WIRE_QUIT,    /* parent to worker */
     PK_WIRE_UNKNOWN, /* well-formed, of a type this version does not know: ignore */
-    PK_WIRE_GARBAGE, /* not a JSON object with a type, or a known type with broken members; `problem` says what */
+    PK_WIRE_GARBAGE, /* not a JSON object with a type, or a known type with broken members; `problem` says
+                        what */
 };
 
 struct pk_wire_msg {
     enum pk_wire_type type;
-    json_t *json;          /* the whole object; NULL for garbage; valid until the next call */
-    const char *problem;   /* garbage only */
-    struct pk_metric_decl metric;  /* METRIC */
-    const char *samples_metric;    /* SAMPLES: name, and the series below (metric index unset) */
-    struct pk_series series;       /* SAMPLES: arrays in the reader's arena, until the next call */
-    enum pk_status status;         /* STATUS */
-    const char *text;              /* STATUS: message; SETTING, NOTE: value as JSON text */
-    const char *key;               /* SETTING, NOTE */
+    json_t *json;        /* the whole object; NULL for garbage; valid until the next call */
+    const char *problem; /* GARBAGE only: a sentence that names the member and quotes the start of the line */
+    struct pk_metric_decl metric; /* METRIC: complete, defaults filled in */
+    const char *samples_metric;   /* SAMPLES: name, and the series below (metric index and ordinals unset) */
+    int64_t samples_ordinal; /* SAMPLES: of the first value; -1 = not given, goes on where the metric's last
+                                ended */
+    struct pk_series series; /* SAMPLES: arrays in the reader's arena, until the next call */
+    enum pk_status status;   /* STATUS */
+    const char
+        *text;       /* STATUS: message; SETTING: value, as JSON text unless a string; NOTE, FIT: JSON text */
+    const char *key; /* SETTING, NOTE; FIT: "fit:NAME" */
 };
 
 struct pk_wire_reader;
@@ -54,26 +60,45 @@ void pk_wire_reader_free(struct pk_wire_reader *r);
 /* Bytes that arrived. */
 void pk_wire_feed(struct pk_wire_reader *r, const char *bytes, size_t n);
 
-/* Next complete message; false when more bytes are needed. After pk_wire_eof, an unfinished last line is dropped. */
+/* Next complete message; false when more bytes are needed. At the end of input an unfinished last line is
+ * thus dropped. */
 bool pk_wire_next(struct pk_wire_reader *r, struct pk_wire_msg *msg);
 
 /* Blocking convenience for workers: reads fd until a message is complete. PK_E_IO at end of file. */
-enum pk_code pk_wire_read(struct pk_wire_reader *r, int fd, struct pk_wire_msg *msg, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_wire_read(struct pk_wire_reader *r, int fd, struct pk_wire_msg *msg,
+                          struct pk_err *err) PK_MUST_CHECK;
 
-/* Writers: one line each, whole or an error (PK_E_IO). They buffer nothing; never called inside timed regions. */
+/* Writers: one line each, whole or an error (PK_E_IO). They buffer nothing; never called inside timed
+ * regions. On a socket they raise no SIGPIPE. */
 enum pk_code pk_wire_write(int fd, json_t *obj_stolen, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_wire_hello(int fd, const char *program, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_wire_setting(int fd, const char *key, const char *value, struct pk_err *err) PK_MUST_CHECK;
-/* A whole slice: its metrics, samples, notes and, last, its status. */
-enum pk_code pk_wire_slice(int fd, const struct pk_slice *s, struct pk_err *err) PK_MUST_CHECK;
+/* The case that the slices after it belong to (self-reporting programs, spool files). `axes` is JSON text of
+ * an object. */
+enum pk_code pk_wire_case(int fd, const char *experiment, const char *variant, const char *device,
+                          const char *axes, struct pk_err *err) PK_MUST_CHECK;
+/* A whole slice: its metrics, samples, notes and, last, its status. id: of the measure request it answers; -1
+ * = none. */
+enum pk_code pk_wire_slice(int fd, int64_t id, const struct pk_slice *s, struct pk_err *err) PK_MUST_CHECK;
 
-/* Collects messages into a slice. pk_collect answers true when a status message completed it. Samples of a metric that
- * was not declared are refused by *problem (a worker that lies), not by a crash. */
+/* Collects messages into a slice. pk_collect answers true when a status message completed it. What a worker
+ * may not say (garbage, samples of a metric that was not declared, a metric declared twice and differently,
+ * more than a slice can hold, anything after the status) comes back in *problem, NULL otherwise; the message
+ * is then dropped and what was collected before stays. Messages that are not part of a slice (hello, setting,
+ * case, mark, bye) are the caller's and ignored. */
+enum {
+    PK_SLICE_VALUES_MAX = 16 << 20,
+    PK_SLICE_SERIES_MAX = 1 << 17,
+    PK_SLICE_METRICS_MAX = 1024,
+    PK_SLICE_NOTES_MAX = 4096
+};
+
 struct pk_collector;
 struct pk_collector *pk_collector_new(void);
 void pk_collector_free(struct pk_collector *c);
 bool pk_collect(struct pk_collector *c, const struct pk_wire_msg *msg, const char **problem);
-/* The finished (or, after a crash, unfinished) slice; valid until pk_collector_reset, which starts the next one and forgets
- * metrics too. */
+/* The finished (or, after a crash, unfinished) slice; valid until pk_collector_reset, which starts the next
+ * one and forgets metrics too. The caller may complete what the worker left out (message, status of a crash,
+ * times). */
 struct pk_slice *pk_collected(struct pk_collector *c);
 void pk_collector_reset(struct pk_collector *c);
