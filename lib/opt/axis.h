@@ -27,7 +27,7 @@ union pk_value {
 struct pk_point;
 
 struct pk_axis {
-    const char *name;           /* "seq_len"; ends the table when NULL */
+    const char *name; /* "seq_len"; ends the table when NULL */
     enum pk_axis_type type;
     const char *unit;           /* "tokens", "bytes", NULL */
     double min, max;            /* inclusive; INT, SIZE, FLOAT */
@@ -36,10 +36,12 @@ struct pk_axis {
     const char *born;           /* the single value that was the default when the axis was added; never edited
                                    afterwards: a case whose value equals it leaves it out of its identity */
     const char *help;           /* one sentence */
-    /* Optional: absent from points where it answers false. It may look at axes that stand above it in the table. */
+    /* Optional: absent from points where it answers false. It may look at axes that stand above it in the
+     * table. */
     bool (*applies)(const struct pk_point *p);
-    /* Optional, a composite axis (ENUM, model=small): for each choice, "axis=value axis=value ..." that become the
-     * defaults of those axes at that point. Same order as choices. It stands above the axes it sets. */
+    /* Optional, a composite axis (ENUM, model=small): for each choice, "axis=value axis=value ..." that
+     * become the defaults of those axes at that point. Same order as choices. It stands above the axes it
+     * sets. */
     const char *const *sets;
 };
 
@@ -48,6 +50,11 @@ struct pk_sweep {
     const union pk_value *v;
     size_t n;
 };
+
+/* What axis i takes at a point where nothing was asked for it, given the axes above it: what a composite
+ * sets, else its default. */
+enum pk_code pk_axis_default(const struct pk_axis *axes, size_t i, const struct pk_point *p,
+                             struct pk_arena *a, struct pk_sweep *out, struct pk_err *err) PK_MUST_CHECK;
 
 /* A point: a value for every axis of the table (by row index), with absent axes marked. */
 struct pk_point {
@@ -58,38 +65,42 @@ struct pk_point {
 };
 
 /* One value as a user writes it, or a usage error that names the axis and what it takes. */
-enum pk_code pk_axis_value(const struct pk_axis *axis, const char *text, union pk_value *v, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_axis_value(const struct pk_axis *axis, const char *text, union pk_value *v,
+                           struct pk_err *err) PK_MUST_CHECK;
 bool pk_axis_same(const struct pk_axis *axis, union pk_value a, union pk_value b);
 
-/* Parses "256,1024" for one axis. Empty text, an empty element, a value out of range or off the list, a range that
- * does not advance, and more than PK_SWEEP_MAX values are usage errors. Fuzzed. */
-enum pk_code pk_axis_parse(const struct pk_axis *axis, const char *text, struct pk_arena *a, struct pk_sweep *out,
-                           struct pk_err *err) PK_MUST_CHECK;
+/* Parses "256,1024" for one axis. Empty text, an empty element, a value out of range or off the list, a range
+ * that does not advance, and more than PK_SWEEP_MAX values are usage errors. Fuzzed. */
+enum pk_code pk_axis_parse(const struct pk_axis *axis, const char *text, struct pk_arena *a,
+                           struct pk_sweep *out, struct pk_err *err) PK_MUST_CHECK;
 
 /* "name=text" -> index of the axis and its sweep; an unknown name gets a did-you-mean. */
-enum pk_code pk_axis_assign(const struct pk_axis *axes, const char *assignment, struct pk_arena *a, size_t *index,
-                            struct pk_sweep *out, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_axis_assign(const struct pk_axis *axes, const char *assignment, struct pk_arena *a,
+                            size_t *index, struct pk_sweep *out, struct pk_err *err) PK_MUST_CHECK;
 
 size_t pk_axes_count(const struct pk_axis *axes);
 int pk_axis_index(const struct pk_axis *axes, const char *name); /* -1 when there is none */
+/* The same for names that people wrote: an unknown one is a usage error with a did-you-mean. */
+enum pk_code pk_axis_find(const struct pk_axis *axes, const char *name, size_t *index,
+                          struct pk_err *err) PK_MUST_CHECK;
 
 /* The text of one value, as a user would write it ("64MiB" for sizes). In the arena. */
 const char *pk_axis_format(const struct pk_axis *axis, union pk_value v, struct pk_arena *a);
 
-/* All present axes of a point as a JSON object (numbers as numbers, sizes in bytes, enums as strings, bools as
- * booleans), keys sorted; and only those that differ from `born` (case identity). Texts in the arena. */
+/* All present axes of a point as a JSON object (numbers as numbers, sizes in bytes, enums as strings, bools
+ * as booleans), keys sorted; and only those that differ from `born` (case identity). Texts in the arena. */
 const char *pk_point_json(const struct pk_point *p, struct pk_arena *a);
 const char *pk_point_identity(const struct pk_point *p, struct pk_arena *a);
 
 /* Fills a point from a JSON object written by pk_point_json; unknown names and out-of-range values are errors
- * (a worker and a peer check what they are asked). Axes that are missing take their default's first value, or are absent
- * where they do not apply. */
+ * (a worker and a peer check what they are asked). Axes that are missing take their default's first value, or
+ * are absent where they do not apply. */
 enum pk_code pk_point_from_json(const struct pk_axis *axes, const json_t *obj, struct pk_point *p,
                                 struct pk_err *err) PK_MUST_CHECK;
 
-/* Expands blocks of sweeps to points: the cartesian product per block in row-major order (last axis fastest), blocks one after the
- * other, without repeats; composites and `applies` resolved. sweeps[b][i].n == 0 means "the default of axis i". More than
- * PK_POINTS_MAX points are a usage error. */
+/* Expands blocks of sweeps to points: the cartesian product per block in row-major order (last axis fastest),
+ * blocks one after the other, without repeats; composites and `applies` resolved. sweeps[b][i].n == 0 means
+ * "the default of axis i". More than PK_POINTS_MAX points are a usage error. */
 struct pk_grid {
     const struct pk_axis *axes;
     size_t n_axes, n_blocks;
@@ -98,10 +109,10 @@ struct pk_grid {
 enum pk_code pk_grid_expand(const struct pk_grid *g, struct pk_arena *a, struct pk_point **points, size_t *n,
                             struct pk_err *err) PK_MUST_CHECK;
 
-/* Filters: "seq_len>=1024,d_model=64,variant=flash|fused": all comma parts must hold; operators = != < <= > >=, values
- * of = and != may be alternatives with '|'. Names are axes or `variant`; order is for numbers only. An axis that is absent
- * from a point satisfies no part but !=. Fuzzed. */
+/* Filters: "seq_len>=1024,d_model=64,variant=flash|fused": all comma parts must hold; operators = != < <= >
+ * >=, values of = and != may be alternatives with '|'. Names are axes or `variant`; order is for numbers
+ * only. An axis that is absent from a point satisfies no part but !=. Fuzzed. */
 struct pk_filter;
-enum pk_code pk_filter_parse(const struct pk_axis *axes, const char *text, struct pk_arena *a, struct pk_filter **out,
-                             struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_filter_parse(const struct pk_axis *axes, const char *text, struct pk_arena *a,
+                             struct pk_filter **out, struct pk_err *err) PK_MUST_CHECK;
 bool pk_filter_match(const struct pk_filter *f, const struct pk_point *p, const char *variant);

@@ -1,9 +1,11 @@
 /* Options: rows that parse, validate, document themselves and map to config keys and environment variables.
  *
- * A row's value comes from, first match wins: command line, PERFKIT_<NAME> (dashes to underscores, upper case),
- * ./.perfkit.ini, $XDG_CONFIG_HOME/perfkit/config.ini (sections are command names, or [perfkit] for all), the row's default.
- * Unknown options, keys and PERFKIT_ names of no row are usage errors with a did-you-mean. Built on libpopt (command
- * line) and inih (files): their headers are included in lib/opt only. No abbreviations of long options. */
+ * A row's value comes from, first match wins: command line, PERFKIT_<NAME> (dashes to underscores, upper
+ * case),
+ * ./.perfkit.ini, $XDG_CONFIG_HOME/perfkit/config.ini (sections are command names, or [perfkit] for all), the
+ * row's default. Unknown options, keys and PERFKIT_ names of no row are usage errors with a did-you-mean.
+ * Built on libpopt (command line) and inih (files): their headers are included in lib/opt only. No
+ * abbreviations of long options. */
 #pragma once
 
 #include "base/arena.h"
@@ -29,8 +31,8 @@ struct pk_texts {
 };
 
 struct pk_opt {
-    const char *name;           /* long name without dashes; ends the table when NULL */
-    char letter;                /* short form, 0 = none */
+    const char *name; /* long name without dashes; ends the table when NULL */
+    char letter;      /* short form, 0 = none */
     enum pk_opt_type type;
     size_t offset;              /* into the command's option struct */
     const char *arg;            /* what help calls the value: "N", "FILE", "AXIS=VALUES" */
@@ -39,7 +41,7 @@ struct pk_opt {
     const char *def;            /* default as text, shown in help; NULL = zero/none */
     const char *help;           /* a sentence */
     const char *group;          /* heading in --help; NULL continues the one above */
-    bool cli_only;              /* neither config nor environment: what names a single result (-o) or runs a command */
+    bool cli_only; /* neither config nor environment: what names a single result (-o) or runs a command */
 };
 
 /* A table bound to its target struct. */
@@ -49,7 +51,8 @@ struct pk_opt_table {
     const char **origin; /* per row, where its value came from; made by pk_opt_parse */
 };
 
-/* Every command's rows: what sections of config files and PERFKIT_ names may exist, whichever command runs. */
+/* Every command's rows: what sections of config files and PERFKIT_ names may exist, whichever command runs.
+ */
 struct pk_opt_section {
     const char *command;
     const struct pk_opt *rows; /* may be NULL */
@@ -57,8 +60,9 @@ struct pk_opt_section {
 struct pk_opt_known {
     const struct pk_opt_section *sections;
     size_t n;
-    const struct pk_opt *globals;  /* of every command */
-    const char *const *variables;  /* PERFKIT_ variables that are no option ("PERFKIT_WIRE_FD"); NULL-terminated */
+    const struct pk_opt *globals; /* of every command */
+    const char *const
+        *variables; /* PERFKIT_ variables that are no option ("PERFKIT_WIRE_FD"); NULL-terminated */
 };
 
 /* What is to be parsed. argv[0] is the command's name. */
@@ -70,20 +74,24 @@ struct pk_opt_input {
     const struct pk_opt_known *known;
 };
 
-/* Fills the targets, lowest source first. Positional arguments and everything after "--" go to rest. `*help` is set to 1 for
- * -h, 2 for --help, 0 otherwise; when set, no value was validated. In a LIST the values of a source replace those
- * of a lower one; the environment gives one value. An empty environment value counts as unset. Errors name the
- * option, the variable, or the file and line. Texts live in the arena. */
-enum pk_code pk_opt_parse(const struct pk_opt_input *in, struct pk_opt_table *tables, size_t n_tables, struct pk_arena *a,
-                          struct pk_texts *rest, int *help, struct pk_err *err) PK_MUST_CHECK;
+/* Fills the targets, lowest source first. Positional arguments and everything after "--" go to rest. `*help`
+ * is set to 1 for -h, 2 for --help, 0 otherwise; when set, no value was validated. In a LIST the values of a
+ * source replace those of a lower one; the environment gives one value. An empty environment value counts as
+ * unset. Errors name the option, the variable, or the file and line. Texts live in the arena. */
+enum pk_code pk_opt_parse(const struct pk_opt_input *in, struct pk_opt_table *tables, size_t n_tables,
+                          struct pk_arena *a, struct pk_texts *rest, int *help,
+                          struct pk_err *err) PK_MUST_CHECK;
 
-/* Applies one "name=value" (presets of experiments): same rows, same validation; does not override what the user gave.
- * Call between pk_opt_parse and use. */
-enum pk_code pk_opt_preset(struct pk_opt_table *table, const char *setting, struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
+/* Applies one "name=value" (presets of experiments): same rows, same validation; does not override what the
+ * user gave. Call between pk_opt_parse and use. */
+enum pk_code pk_opt_preset(struct pk_opt_table *table, const char *setting, struct pk_arena *a,
+                           struct pk_err *err) PK_MUST_CHECK;
 
-/* Help text from the rows: aligned, wrapped at width, defaults and choices and environment names shown when full. */
-const char *pk_opt_help(const struct pk_opt_table *tables, size_t n_tables, bool full, unsigned width, struct pk_arena *a);
+/* Help text from the rows: aligned, wrapped at width, defaults and choices and environment names shown when
+ * full. */
+const char *pk_opt_help(const struct pk_opt_table *tables, size_t n_tables, bool full, unsigned width,
+                        struct pk_arena *a);
 
-/* Where a value came from ("command line", "PERFKIT_DB", "./.perfkit.ini:3", "preset", "default"): for settings and
- * `doctor`. NULL when no table has the name. */
+/* Where a value came from ("command line", "PERFKIT_DB", "./.perfkit.ini:3", "preset", "default"): for
+ * settings and `doctor`. NULL when no table has the name. */
 const char *pk_opt_origin(const struct pk_opt_table *tables, size_t n_tables, const char *name);

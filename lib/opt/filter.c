@@ -1,0 +1,166 @@
+/* Filter: which cases of a plan are wanted, "seq_len>=1024,d_model=64,variant=flash|fused". */
+#include "base/split.h"
+#include "base/suggest.h"
+#include "opt/axis.h"
+
+#include <string.h>
+
+enum op { EQUAL, DIFFERENT, LESS, AT_MOST, MORE, AT_LEAST };
+
+/* Longer spellings first: the first that matches is taken. */
+static const struct {
+    const char *text;
+    enum op op;
+} operators[] = {{"!=", DIFFERENT}, {"<=", AT_MOST}, {">=", AT_LEAST},
+                 {"=", EQUAL},      {"<", LESS},     {">", MORE}};
+
+enum { VARIANT = -1 };
+
+/* One comma part. The value is any of the alternatives. */
+struct part {
+    int axis; /* index, or VARIANT */
+    enum op op;
+    size_t n, cap;
+    union pk_value *values; /* of an axis */
+    const char **names;     /* of variants */
+};
+
+struct pk_filter {
+    struct part *parts;
+    size_t n, cap;
+};
+
+static enum pk_code refuse(const char *text, const char *why, struct pk_err *err)
+{
+    pk_fail(err, PK_E_USAGE, "'%.200s' is not a filter", text);
+    pk_why(err, "%s", why);
+    return pk_fix(err, "write for example --filter 'seq_len>=1024,variant=flash|fused'");
+}
+
+/* Splits "name op values"; false when there is no operator. */
+static bool split_operator(const char *text, struct pk_arena *a, const char **name, enum op *op,
+                           const char **values)
+{
+    size_t at = strcspn(text, "!<>=");
+    const char *rest = pk_strndup(a, text, at);
+    *name = pk_next_part(&rest, '\0', a);
+    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
+        if (!strncmp(text + at, operators[i].text, strlen(operators[i].text))) {
+            *op = operators[i].op;
+            *values = text + at + strlen(operators[i].text);
+            return true;
+        }
+    return false;
+}
+
+static enum pk_code resolve_name(const struct pk_axis *axes, const char *name, int *axis, struct pk_err *err)
+{
+    size_t i;
+    static const char *const variant[] = {"variant"};
+    *axis = VARIANT;
+    if (!strcmp(name, *variant))
+        return PK_OK;
+    if (!pk_axis_find(axes, name, &i, err)) {
+        *axis = (int)i;
+        return PK_OK;
+    }
+    return pk_suggest(name, variant, 1) ? pk_fix(err, "did you mean 'variant'?") : err->code;
+}
+
+static bool ordered(enum op op)
+{
+    return op != EQUAL && op != DIFFERENT;
+}
+
+static enum pk_code add_value(const struct pk_axis *axes, struct part *p, const char *text,
+                              struct pk_arena *a, struct pk_err *err)
+{
+    union pk_value v;
+    if (p->axis == VARIANT) {
+        p->names = pk_grow(a, p->names, sizeof *p->names, p->n, &p->cap);
+        p->names[p->n++] = text;
+        return PK_OK;
+    }
+    if (pk_axis_value(&axes[p->axis], text, &v, err))
+        return err->code;
+    p->values = pk_grow(a, p->values, sizeof *p->values, p->n, &p->cap);
+    p->values[p->n++] = v;
+    return PK_OK;
+}
+
+static enum pk_code parse_part(const struct pk_axis *axes, const char *text, struct pk_arena *a,
+                               struct part *p, struct pk_err *err)
+{
+    const char *name, *values;
+    if (!split_operator(text, a, &name, &p->op, &values))
+        return refuse(text, "a part is NAME, an operator (= != < <= > >=), and a value", err);
+    if (resolve_name(axes, name, &p->axis, err))
+        return err->code;
+    bool number =
+        p->axis != VARIANT && axes[p->axis].type != PK_AXIS_ENUM && axes[p->axis].type != PK_AXIS_BOOL;
+    if (ordered(p->op) && !number)
+        return refuse(text, "< <= > >= order numbers; this name has words, which are equal (=) or not (!=)",
+                      err);
+    for (const char *rest = values, *one; (one = pk_next_part(&rest, '|', a));) {
+        if (!*one)
+            return refuse(text, "a value is missing", err);
+        if (add_value(axes, p, one, a, err))
+            return err->code;
+    }
+    return ordered(p->op) && p->n > 1 ? refuse(text, "alternatives with | go with = and != only", err)
+                                      : PK_OK;
+}
+
+enum pk_code pk_filter_parse(const struct pk_axis *axes, const char *text, struct pk_arena *a,
+                             struct pk_filter **out, struct pk_err *err)
+{
+    struct pk_filter *f = pk_new(a, struct pk_filter);
+    for (const char *rest = text, *one; (one = pk_next_part(&rest, ',', a));) {
+        struct part p = {0};
+        if (parse_part(axes, one, a, &p, err))
+            return err->code;
+        f->parts = pk_grow(a, f->parts, sizeof *f->parts, f->n, &f->cap);
+        f->parts[f->n++] = p;
+    }
+    *out = f;
+    return PK_OK;
+}
+
+/* order: negative, 0, positive as the point's value is below, at, above the filter's. */
+static bool in_order(enum op op, int order)
+{
+    return op == LESS ? order < 0 : op == AT_MOST ? order <= 0 : op == MORE ? order > 0 : order >= 0;
+}
+
+static int order_of(const struct pk_axis *x, union pk_value a, union pk_value b)
+{
+    if (x->type == PK_AXIS_FLOAT)
+        return (a.f > b.f) - (a.f < b.f);
+    return (a.i > b.i) - (a.i < b.i);
+}
+
+static bool part_matches(const struct part *p, const struct pk_point *at, const char *variant)
+{
+    bool any = false; /* equal to an alternative */
+    if (p->axis == VARIANT) {
+        for (size_t i = 0; i < p->n; i++)
+            any |= !strcmp(p->names[i], variant);
+        return any == (p->op == EQUAL);
+    }
+    const struct pk_axis *x = &at->axes[p->axis];
+    if (at->absent[p->axis])
+        return p->op == DIFFERENT;
+    if (ordered(p->op))
+        return in_order(p->op, order_of(x, at->v[p->axis], p->values[0]));
+    for (size_t i = 0; i < p->n; i++)
+        any |= pk_axis_same(x, at->v[p->axis], p->values[i]);
+    return any == (p->op == EQUAL);
+}
+
+bool pk_filter_match(const struct pk_filter *f, const struct pk_point *p, const char *variant)
+{
+    for (size_t i = 0; i < f->n; i++)
+        if (!part_matches(&f->parts[i], p, variant))
+            return false;
+    return true;
+}

@@ -1,0 +1,139 @@
+/* Point: one value for every axis, as canonical JSON and back. */
+#include "base/assert.h"
+#include "base/split.h"
+#include "opt/axis.h"
+
+#include <string.h>
+
+/* The text that composite axis `c` sets for axis `name` at its value; NULL when it leaves it alone. */
+static const char *set_by(const struct pk_axis *c, union pk_value v, const char *name, struct pk_arena *a)
+{
+    size_t n = strlen(name);
+    for (const char *rest = c->sets[v.i], *part; (part = pk_next_part(&rest, ' ', a));)
+        if (!strncmp(part, name, n) && part[n] == '=')
+            return part + n + 1;
+    return NULL;
+}
+
+enum pk_code pk_axis_default(const struct pk_axis *axes, size_t i, const struct pk_point *p,
+                             struct pk_arena *a, struct pk_sweep *out, struct pk_err *err)
+{
+    const char *text = axes[i].def, *set;
+    for (size_t k = 0; k < i; k++)
+        if (axes[k].sets && !p->absent[k] && (set = set_by(&axes[k], p->v[k], axes[i].name, a)))
+            text = set;
+    return pk_axis_parse(&axes[i], text, a, out, err);
+}
+
+static json_t *value_json(const struct pk_axis *x, union pk_value v)
+{
+    switch (x->type) {
+    case PK_AXIS_INT:
+    case PK_AXIS_SIZE:
+        return json_integer(v.i);
+    case PK_AXIS_FLOAT:
+        return pk_json_real(v.f);
+    case PK_AXIS_ENUM:
+        return json_string(x->choices[v.i]);
+    case PK_AXIS_BOOL:
+        return json_boolean(v.i);
+    }
+    pk_assert(!"axis type");
+}
+
+static bool is_born_value(const struct pk_axis *x, union pk_value v)
+{
+    union pk_value born;
+    struct pk_err err;
+    pk_assert(!pk_axis_value(x, x->born, &born, &err));
+    return pk_axis_same(x, v, born);
+}
+
+static const char *point_text(const struct pk_point *p, bool all, struct pk_arena *a)
+{
+    PK_JSON_CLEANUP json_t *obj = json_object();
+    for (size_t i = 0; i < p->n; i++)
+        if (!p->absent[i] && (all || !is_born_value(&p->axes[i], p->v[i])))
+            pk_assert(!json_object_set_new(obj, p->axes[i].name, value_json(&p->axes[i], p->v[i])));
+    return pk_json_text(a, obj, PK_JSON_CANON);
+}
+
+const char *pk_point_json(const struct pk_point *p, struct pk_arena *a)
+{
+    return point_text(p, true, a);
+}
+
+const char *pk_point_identity(const struct pk_point *p, struct pk_arena *a)
+{
+    return point_text(p, false, a);
+}
+
+static bool type_fits(const struct pk_axis *x, const json_t *j)
+{
+    switch (x->type) {
+    case PK_AXIS_INT:
+    case PK_AXIS_SIZE:
+        return json_is_integer(j);
+    case PK_AXIS_FLOAT:
+        return json_is_number(j);
+    case PK_AXIS_ENUM:
+        return json_is_string(j);
+    case PK_AXIS_BOOL:
+        return json_is_boolean(j);
+    }
+    return false;
+}
+
+/* The value as text and through pk_axis_value, so that range and choices are checked in one place. */
+static enum pk_code value_from_json(const struct pk_axis *x, const json_t *j, union pk_value *v,
+                                    struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const char *text = json_is_string(j) ? json_string_value(j) : pk_json_text(&a, j, PK_JSON_COMPACT);
+    if (type_fits(x, j))
+        return pk_axis_value(x, text, v, err);
+    pk_fail(err, PK_E_USAGE, "axis %s: %.100s has the wrong JSON type", x->name, text);
+    pk_why(err, "integers and sizes are JSON integers, choices strings, switches booleans");
+    return pk_fix(err, "send what `perfkit run --dry-run --format json` prints");
+}
+
+static enum pk_code point_axis_from_json(size_t i, const json_t *j, struct pk_point *p, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const struct pk_axis *x = &p->axes[i];
+    p->absent[i] = x->applies && !x->applies(p);
+    if (p->absent[i] && j) {
+        pk_fail(err, PK_E_USAGE, "axis %s does not apply to this case", x->name);
+        pk_why(err, "another axis of the case switches it off");
+        return pk_fix(err, "leave it out");
+    }
+    if (j)
+        return value_from_json(x, j, &p->v[i], err);
+    struct pk_sweep s;
+    if (p->absent[i])
+        return PK_OK;
+    if (pk_axis_default(p->axes, i, p, &a, &s, err))
+        return err->code;
+    p->v[i] = s.v[0];
+    return PK_OK;
+}
+
+enum pk_code pk_point_from_json(const struct pk_axis *axes, const json_t *obj, struct pk_point *p,
+                                struct pk_err *err)
+{
+    *p = (struct pk_point){.axes = axes, .n = pk_axes_count(axes)};
+    if (!json_is_object(obj)) {
+        pk_fail(err, PK_E_USAGE, "the axes of a case are not a JSON object");
+        pk_why(err, "axes are sent as {\"name\": value, ...}");
+        return pk_fix(err, "send what `perfkit run --dry-run --format json` prints");
+    }
+    for (void *it = json_object_iter((json_t *)obj); it; it = json_object_iter_next((json_t *)obj, it)) {
+        size_t i;
+        if (pk_axis_find(axes, json_object_iter_key(it), &i, err))
+            return err->code;
+    }
+    for (size_t i = 0; i < p->n; i++)
+        if (point_axis_from_json(i, json_object_get(obj, axes[i].name), p, err))
+            return err->code;
+    return PK_OK;
+}

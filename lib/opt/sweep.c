@@ -1,0 +1,157 @@
+/* Sweep: the values written for one axis, "256,1024" or "256:16384:*2", made into a list without repeats. */
+#include "base/split.h"
+#include "base/units.h"
+#include "opt/axis.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A sweep being built. */
+struct growing {
+    const struct pk_axis *axis;
+    struct pk_arena *arena;
+    union pk_value *v;
+    size_t n, cap;
+};
+
+static enum pk_code refuse(const struct pk_axis *x, const char *text, const char *why, struct pk_err *err)
+{
+    pk_fail(err, PK_E_USAGE, "axis %s: '%.200s' is not a sweep", x->name, text);
+    pk_why(err, "%s", why);
+    return pk_fix(err, "try -a %s=%s", x->name, x->def);
+}
+
+static enum pk_code add(struct growing *g, union pk_value v, struct pk_err *err)
+{
+    for (size_t i = 0; i < g->n; i++)
+        if (pk_axis_same(g->axis, g->v[i], v))
+            return PK_OK;
+    if (g->n == PK_SWEEP_MAX) {
+        pk_fail(err, PK_E_USAGE, "axis %s: more than %d values", g->axis->name, PK_SWEEP_MAX);
+        pk_why(err, "every value is a case to be measured");
+        return pk_fix(err, "take larger steps, for example first:last:*2");
+    }
+    g->v = pk_grow(g->arena, g->v, sizeof *g->v, g->n, &g->cap);
+    g->v[g->n++] = v;
+    return PK_OK;
+}
+
+/* How a range goes on: from `v` to v * by or v + by. */
+struct step {
+    bool multiply;
+    union pk_value by;
+};
+
+static bool is_real(const struct pk_axis *x)
+{
+    return x->type == PK_AXIS_FLOAT;
+}
+
+/* "*2" or "+10". Steps of sizes are sizes, factors of integers are integers. */
+static enum pk_code parse_step(const struct pk_axis *x, const char *text, struct step *s, struct pk_err *err)
+{
+    if (*text != '*' && *text != '+')
+        return refuse(x, text, "the step of a range is *FACTOR or +DISTANCE", err);
+    s->multiply = *text == '*';
+    struct pk_err inner = {0};
+    enum pk_code rc = is_real(x)                                ? pk_parse_real(text + 1, &s->by.f, &inner)
+                      : x->type == PK_AXIS_SIZE && !s->multiply ? pk_parse_size(text + 1, &s->by.i, &inner)
+                                                                : pk_parse_int(text + 1, &s->by.i, &inner);
+    return rc ? refuse(x, text, inner.why, err) : PK_OK;
+}
+
+/* Steps of reals carry rounding: three steps of 0.1 are 0.3, and reach it. */
+static double twelve_digits(double f)
+{
+    char buf[32];
+    snprintf(buf, sizeof buf, "%.12g", f);
+    return strtod(buf, NULL);
+}
+
+/* The value after v; false when there is none: it does not fit, or is no larger. */
+static bool next_value(const struct pk_axis *x, const struct step *s, union pk_value *v)
+{
+    union pk_value old = *v;
+    if (is_real(x)) {
+        v->f = twelve_digits(s->multiply ? old.f * s->by.f : old.f + s->by.f);
+        return v->f > old.f;
+    }
+    bool overflow = s->multiply ? __builtin_mul_overflow(old.i, s->by.i, &v->i)
+                                : __builtin_add_overflow(old.i, s->by.i, &v->i);
+    return !overflow && v->i > old.i;
+}
+
+/* Adds first and what follows it, up to last. */
+static enum pk_code add_range(struct growing *g, union pk_value first, union pk_value last,
+                              const struct step *s, struct pk_err *err)
+{
+    const struct pk_axis *x = g->axis;
+    union pk_value v = first;
+    do {
+        if (is_real(x) ? v.f > last.f : v.i > last.i)
+            break;
+        if (add(g, v, err))
+            return err->code;
+    } while (next_value(x, s, &v));
+    return PK_OK;
+}
+
+static enum pk_code parse_range(struct growing *g, const char *text, struct pk_err *err)
+{
+    const struct pk_axis *x = g->axis;
+    const char *part[4] = {0}, *rest = text;
+    for (size_t i = 0; i < 4 && rest; i++)
+        part[i] = pk_next_part(&rest, ':', g->arena);
+    if (!part[2] || part[3])
+        return refuse(x, text, "a range is FIRST:LAST:*FACTOR or FIRST:LAST:+DISTANCE", err);
+    union pk_value first, last;
+    struct step s;
+    if (pk_axis_value(x, part[0], &first, err) || pk_axis_value(x, part[1], &last, err) ||
+        parse_step(x, part[2], &s, err))
+        return err->code;
+    if (is_real(x) ? first.f > last.f : first.i > last.i)
+        return refuse(x, text, "the first value of a range is not above its last", err);
+    union pk_value second = first;
+    if (!next_value(x, &s, &second))
+        return refuse(x, text,
+                      "this range never advances: its step must lead from the first value to a larger one",
+                      err);
+    return add_range(g, first, last, &s, err);
+}
+
+enum pk_code pk_axis_parse(const struct pk_axis *axis, const char *text, struct pk_arena *a,
+                           struct pk_sweep *out, struct pk_err *err)
+{
+    struct growing g = {.axis = axis, .arena = a};
+    bool ranges = axis->type != PK_AXIS_ENUM && axis->type != PK_AXIS_BOOL;
+    for (const char *rest = text, *part; (part = pk_next_part(&rest, ',', a));) {
+        union pk_value v;
+        if (!*part)
+            return refuse(axis, text, *text ? "a value between two commas is missing" : "there is no value",
+                          err);
+        if (ranges && strchr(part, ':')) {
+            if (parse_range(&g, part, err))
+                return err->code;
+        } else if (pk_axis_value(axis, part, &v, err) || add(&g, v, err)) {
+            return err->code;
+        }
+    }
+    *out = (struct pk_sweep){g.v, g.n};
+    return PK_OK;
+}
+
+enum pk_code pk_axis_assign(const struct pk_axis *axes, const char *assignment, struct pk_arena *a,
+                            size_t *index, struct pk_sweep *out, struct pk_err *err)
+{
+    const char *eq = strchr(assignment, '=');
+    if (!eq || eq == assignment) {
+        pk_fail(err, PK_E_USAGE, "'%.200s' does not set an axis", assignment);
+        pk_why(err, "an axis is set by NAME=VALUES");
+        return pk_fix(err, "write for example -a NAME=1,2,4");
+    }
+    const char *name = pk_strndup(a, assignment, (size_t)(eq - assignment));
+    if (pk_axis_find(axes, name, index, err))
+        return err->code;
+    return pk_axis_parse(&axes[*index], eq + 1, a, out, err);
+}

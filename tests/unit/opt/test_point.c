@@ -1,0 +1,104 @@
+/* Points: canonical JSON, identity, and what a worker refuses to be asked. */
+#include "axes.h"
+
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+// clang-format on
+#include <string.h>
+
+static enum pk_code from_text(const char *text, struct pk_point *p, struct pk_err *err)
+{
+    PK_JSON_CLEANUP json_t *j = json_loads(text, JSON_DECODE_ANY, NULL);
+    assert_non_null(j);
+    return pk_point_from_json(axes, j, p, err);
+}
+
+static void json_is_canonical(void **state)
+{
+    struct pk_arena a = {0};
+    struct pk_point p;
+    struct pk_err err = {0};
+    assert_int_equal(
+        from_text("{\"seq_len\": 7, \"causal\": true, \"window\": 3, \"dtype\": \"bf16\"}", &p, &err), PK_OK);
+    assert_string_equal(
+        pk_point_json(&p, &a),
+        "{\"alpha\":0.5,\"bucket_bytes\":25000000,\"causal\":true,\"d_model\":64,\"dtype\":\"bf16\","
+        "\"model\":\"none\",\"seq_len\":7,\"window\":3}");
+    assert_string_equal(pk_point_identity(&p, &a),
+                        "{\"causal\":true,\"dtype\":\"bf16\",\"seq_len\":7,\"window\":3}");
+    pk_arena_free(&a);
+}
+
+static void missing_axes_default(void **state)
+{
+    struct pk_arena a = {0};
+    struct pk_point p;
+    struct pk_err err = {0};
+    assert_int_equal(from_text("{}", &p, &err), PK_OK);
+    assert_true(p.absent[WINDOW]);
+    assert_int_equal(p.v[SEQ_LEN].i, 256);
+    assert_string_equal(pk_point_identity(&p, &a), "{}");
+    assert_null(strstr(pk_point_json(&p, &a), "window"));
+    /* a composite changes the defaults of the axes it sets */
+    assert_int_equal(from_text("{\"model\": \"small\"}", &p, &err), PK_OK);
+    assert_int_equal(p.v[D_MODEL].i, 32);
+    assert_int_equal(p.v[SEQ_LEN].i, 8);
+    assert_int_equal(from_text("{\"model\": \"small\", \"d_model\": 5}", &p, &err), PK_OK);
+    assert_int_equal(p.v[D_MODEL].i, 5);
+    pk_arena_free(&a);
+}
+
+static void round_trip(void **state)
+{
+    struct pk_arena a = {0};
+    struct pk_point p, q;
+    struct pk_err err = {0};
+    static const char *const texts[] = {"{\"alpha\": 0.1, \"model\": \"large\"}", "{\"alpha\": 1e-300}",
+                                        "{\"alpha\": 2, \"bucket_bytes\": 1048576, \"causal\": false}"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        assert_int_equal(from_text(texts[i], &p, &err), PK_OK);
+        const char *once = pk_point_json(&p, &a);
+        assert_int_equal(from_text(once, &q, &err), PK_OK);
+        assert_string_equal(pk_point_json(&q, &a), once);
+    }
+    pk_arena_free(&a);
+}
+
+static void refused(void **state)
+{
+    static const struct {
+        const char *text, *says;
+    } bad[] = {
+        {"[]", "not a JSON object"},
+        {"{\"seqlen\": 7}", "did you mean 'seq_len'?"},
+        {"{\"seq_len\": 0}", "out of range"},
+        {"{\"seq_len\": 7.5}", "wrong JSON type"},
+        {"{\"seq_len\": \"7\"}", "wrong JSON type"},
+        {"{\"seq_len\": null}", "wrong JSON type"},
+        {"{\"dtype\": \"fp8\"}", "not one of its values"},
+        {"{\"dtype\": 1}", "wrong JSON type"},
+        {"{\"causal\": 1}", "wrong JSON type"},
+        {"{\"window\": 3}", "does not apply"},
+        {"{\"alpha\": [1]}", "wrong JSON type"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct pk_point p;
+        struct pk_err err = {0};
+        assert_int_equal(from_text(bad[i].text, &p, &err), PK_E_USAGE);
+        assert_true(err.why[0] && err.fix[0]);
+        assert_true(strstr(err.what, bad[i].says) || strstr(err.fix, bad[i].says));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(json_is_canonical),
+        cmocka_unit_test(missing_axes_default),
+        cmocka_unit_test(round_trip),
+        cmocka_unit_test(refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
