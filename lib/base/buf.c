@@ -55,6 +55,13 @@ void pk_buf_printf(struct pk_buf *b, const char *fmt, ...)
     b->n += (size_t)n;
 }
 
+void pk_buf_clear(struct pk_buf *b)
+{
+    b->n = 0;
+    if (b->s)
+        b->s[0] = '\0';
+}
+
 const char *pk_buf_text(const struct pk_buf *b)
 {
     return b->s ? b->s : "";

@@ -14,5 +14,8 @@ void pk_buf_str(struct pk_buf *b, const char *s);
 void pk_buf_char(struct pk_buf *b, char c);
 void pk_buf_printf(struct pk_buf *b, const char *fmt, ...) PK_PRINTF(2, 3);
 
+/* Empties the text and keeps its memory. */
+void pk_buf_clear(struct pk_buf *b);
+
 /* The text, "" when nothing was added. */
 const char *pk_buf_text(const struct pk_buf *b);

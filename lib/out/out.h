@@ -1,8 +1,19 @@
 /* Out: rows for people and programs. A command declares columns and emits rows; a writer does the syntax.
  *
- * A format is one file (table.c, markdown.c, csv.c, json.c). Machine formats (csv, json, jsonl) print `key` and base units;
- * table and markdown print `heading` and the display unit. Numbers are C-locale always; NULL is an empty cell, null in JSON.
- * Control characters in text are replaced before a terminal sees them. */
+ * Machine formats (csv, json, jsonl) print `key` and base units; table and markdown print `heading` and the display unit.
+ * Numbers are C-locale always and text is UTF-8, whatever the user's locale; in machine formats reals are the shortest
+ * of 15 to 17 digits that read back the same. Control characters and bidirectional marks in text are
+ * replaced (escaped in JSON), so that nothing recorded by a stranger reaches a terminal as a command.
+ *
+ *   table     title, headings, a rule, rows, notes. Numbers to the right, never broken; text columns wrap at `width`.
+ *   markdown  the same as a GitHub-flavoured table; the title is a heading.
+ *   csv       header line of keys; quoting as RFC 4180, lines end in LF. NULL is an empty field, an empty text is "".
+ *             Several tables are separated by an empty line. No titles, no notes.
+ *   json      {"schema":1,"tables":{"scaling":{"title":"...","rows":[{"forward_ns":1},...],"notes":["..."]}}}
+ *             title and notes only when there are any; notes said outside a table are a top-level "notes". A second table of
+ *             the same name is "scaling_2". NULL, NaN and infinities are null. `schema` changes when this shape does;
+ *             members may be added without.
+ *   jsonl     one object per row: {"table":"scaling","forward_ns":1}. No titles, no notes. */
 #pragma once
 
 #include "base/arena.h"
@@ -26,7 +37,7 @@ struct pk_column {
     const char *heading; /* "Forward (ms)" */
     double scale;        /* shown = value / scale; 0 = print as it is */
     int decimals;        /* of shown numbers; -1 = integers as they are, reals with up to 6 significant digits */
-    bool left;           /* text; numbers are right-aligned */
+    bool left;           /* text: left-aligned, may wrap; numbers are right-aligned */
     bool json;           /* the cell holds JSON text: embedded in JSON formats, text elsewhere */
 };
 
@@ -40,14 +51,16 @@ struct pk_out;
 
 enum pk_code pk_format_parse(const char *name, enum pk_format *f, struct pk_err *err) PK_MUST_CHECK;
 
-/* Writes to f (not closed). One pk_out prints any number of tables one after the other: JSON makes them members of one
- * object when there are several. */
+/* Writes to f (not closed). One pk_out prints any number of tables one after the other. */
 struct pk_out *pk_out_open(FILE *f, const struct pk_out_options *opt);
-/* A table begins. `name` is its machine name ("scaling"), title and footer notes are for people; either may be NULL. */
+/* A table begins, and the one before ends. `name` is its machine name ("scaling"); title is for people; either may be
+ * NULL. cols are borrowed until the table ends. n >= 1. */
 void pk_out_table(struct pk_out *o, const char *name, const char *title, const struct pk_column *cols, size_t n);
 void pk_out_row(struct pk_out *o, const struct pk_cell *cells);
-/* A line under the current table, for people and, as "notes", in JSON. */
+/* A line under the current table, for people and, as "notes", in JSON. Copied. */
 void pk_out_note(struct pk_out *o, const char *text);
+/* True once a write failed (a reader that left early, too): a producer of many rows may stop. */
+bool pk_out_broken(const struct pk_out *o);
 /* Ends everything, flushes, frees. PK_E_IO when the stream failed (full disk); EPIPE is reported as PK_OK: a reader that left
  * early (| head) is not an error. */
 enum pk_code pk_out_close(struct pk_out *o, struct pk_err *err) PK_MUST_CHECK;

@@ -1,0 +1,70 @@
+/* Csv: a header of keys, one line per row, base units. Quoting as RFC 4180, lines end in LF. */
+#include "out/text.h"
+#include "out/writer.h"
+
+#include <math.h>
+#include <string.h>
+
+/* True when the text can stand as it is: printable ASCII without quotes and commas, which is nearly always.
+ */
+static bool plain(const char *s)
+{
+    if (!*s)
+        return false;
+    for (; *s; s++) {
+        if (*s < ' ' || *s > '~' || *s == '"' || *s == ',')
+            return false;
+    }
+    return true;
+}
+
+static void put_text(struct pk_out *o, const char *s)
+{
+    if (plain(s)) {
+        pk_sink_str(&o->sink, s);
+        return;
+    }
+    pk_buf_clear(&o->buf);
+    pk_text_safe(&o->buf, s);
+    pk_sink_char(&o->sink, '"');
+    for (const char *p = pk_buf_text(&o->buf); *p; p++) {
+        if (*p == '"')
+            pk_sink_char(&o->sink, '"');
+        pk_sink_char(&o->sink, *p);
+    }
+    pk_sink_char(&o->sink, '"');
+}
+
+static void table(struct pk_out *o)
+{
+    if (o->n_names > 1)
+        pk_sink_char(&o->sink, '\n');
+    for (size_t i = 0; i < o->n_cols; i++) {
+        if (i)
+            pk_sink_char(&o->sink, ',');
+        put_text(o, o->cols[i].key);
+    }
+    pk_sink_char(&o->sink, '\n');
+}
+
+static void put_cell(struct pk_out *o, const struct pk_cell *c)
+{
+    if (c->type == PK_CELL_INT)
+        pk_sink_int(&o->sink, c->i);
+    else if (c->type == PK_CELL_REAL && isfinite(c->f))
+        pk_sink_real(&o->sink, c->f);
+    else if (c->type == PK_CELL_TEXT)
+        put_text(o, c->s);
+}
+
+static void row(struct pk_out *o, const struct pk_cell *cells)
+{
+    for (size_t i = 0; i < o->n_cols; i++) {
+        if (i)
+            pk_sink_char(&o->sink, ',');
+        put_cell(o, &cells[i]);
+    }
+    pk_sink_char(&o->sink, '\n');
+}
+
+const struct pk_writer pk_writer_csv = {.name = "csv", .table = table, .row = row};

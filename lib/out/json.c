@@ -1,0 +1,160 @@
+/* Json: one object for everything (json) or one object per line and row (jsonl); always valid, base units. */
+#include "json/json.h"
+
+#include "out/text.h"
+#include "out/writer.h"
+
+#include <math.h>
+#include <string.h>
+
+static void put_escape(struct pk_sink *s, uint32_t c)
+{
+    static const char hex[] = "0123456789abcdef";
+    const char escape[6] = {'\\', 'u', hex[c >> 12 & 15], hex[c >> 8 & 15], hex[c >> 4 & 15], hex[c & 15]};
+    pk_sink_put(s, escape, sizeof escape);
+}
+
+/* How many leading bytes need no second thought: printable ASCII but quotes and backslashes. */
+static size_t plain_prefix(const char *s)
+{
+    size_t n = 0;
+    while (s[n] >= ' ' && s[n] <= '~' && s[n] != '"' && s[n] != '\\')
+        n++;
+    return n;
+}
+
+/* Valid JSON whatever the bytes: invalid UTF-8 becomes U+FFFD, what a terminal would obey becomes \u escapes.
+ */
+static void put_string(struct pk_sink *s, const char *text)
+{
+    uint32_t c;
+    pk_sink_char(s, '"');
+    for (size_t n;; text += n) {
+        n = plain_prefix(text);
+        pk_sink_put(s, text, n);
+        text += n;
+        if (!*text)
+            break;
+        n = pk_utf8_next(text, &c);
+        if (pk_utf8_unsafe(c) || c == PK_UTF8_BAD) {
+            put_escape(s, c);
+            continue;
+        }
+        if (c == '"' || c == '\\')
+            pk_sink_char(s, '\\');
+        pk_sink_put(s, text, n);
+    }
+    pk_sink_char(s, '"');
+}
+
+/* JSON text as it is when it is valid, on one line; else as a string. In valid text, controls are white space
+ * between tokens, and whatever else is unsafe stands inside a string, where it may be escaped. */
+static void put_embedded(struct pk_sink *s, const char *text)
+{
+    PK_JSON_CLEANUP json_t *j = json_loads(text, JSON_DECODE_ANY, NULL);
+    if (!j) {
+        put_string(s, text);
+        return;
+    }
+    uint32_t c;
+    for (size_t n; *text; text += n) {
+        n = pk_utf8_next(text, &c);
+        if (c <= ' ')
+            pk_sink_char(s, ' ');
+        else if (pk_utf8_unsafe(c))
+            put_escape(s, c);
+        else
+            pk_sink_put(s, text, n);
+    }
+}
+
+static void put_cell(struct pk_out *o, const struct pk_column *col, const struct pk_cell *c)
+{
+    if (c->type == PK_CELL_INT)
+        pk_sink_int(&o->sink, c->i);
+    else if (c->type == PK_CELL_REAL && isfinite(c->f))
+        pk_sink_real(&o->sink, c->f);
+    else if (c->type == PK_CELL_TEXT && col->json)
+        put_embedded(&o->sink, c->s);
+    else if (c->type == PK_CELL_TEXT)
+        put_string(&o->sink, c->s);
+    else
+        pk_sink_str(&o->sink, "null");
+}
+
+static void put_members(struct pk_out *o, const struct pk_cell *cells)
+{
+    for (size_t i = 0; i < o->n_cols; i++) {
+        if (i)
+            pk_sink_char(&o->sink, ',');
+        put_string(&o->sink, o->cols[i].key);
+        pk_sink_char(&o->sink, ':');
+        put_cell(o, &o->cols[i], &cells[i]);
+    }
+}
+
+static void put_notes(struct pk_out *o)
+{
+    if (!o->n_notes)
+        return;
+    pk_sink_str(&o->sink, ",\"notes\":[");
+    for (size_t i = 0; i < o->n_notes; i++) {
+        if (i)
+            pk_sink_char(&o->sink, ',');
+        put_string(&o->sink, o->notes[i]);
+    }
+    pk_sink_char(&o->sink, ']');
+}
+
+static void begin(struct pk_out *o)
+{
+    pk_sink_str(&o->sink, "{\"schema\":1,\"tables\":{");
+}
+
+static void table(struct pk_out *o)
+{
+    pk_sink_str(&o->sink, o->n_names > 1 ? ",\n" : "\n");
+    put_string(&o->sink, o->name);
+    pk_sink_str(&o->sink, ":{");
+    if (o->title) {
+        pk_sink_str(&o->sink, "\"title\":");
+        put_string(&o->sink, o->title);
+        pk_sink_char(&o->sink, ',');
+    }
+    pk_sink_str(&o->sink, "\"rows\":[");
+}
+
+static void row(struct pk_out *o, const struct pk_cell *cells)
+{
+    pk_sink_str(&o->sink, o->rows ? ",\n{" : "\n{");
+    put_members(o, cells);
+    pk_sink_char(&o->sink, '}');
+}
+
+static void table_end(struct pk_out *o)
+{
+    pk_sink_char(&o->sink, ']');
+    put_notes(o);
+    pk_sink_char(&o->sink, '}');
+}
+
+static void end(struct pk_out *o)
+{
+    pk_sink_char(&o->sink, '}');
+    put_notes(o);
+    pk_sink_str(&o->sink, "}\n");
+}
+
+static void line_row(struct pk_out *o, const struct pk_cell *cells)
+{
+    pk_sink_str(&o->sink, "{\"table\":");
+    put_string(&o->sink, o->name);
+    pk_sink_char(&o->sink, ',');
+    put_members(o, cells);
+    pk_sink_str(&o->sink, "}\n");
+}
+
+const struct pk_writer pk_writer_json = {
+    .name = "json", .begin = begin, .table = table, .row = row, .table_end = table_end, .end = end};
+
+const struct pk_writer pk_writer_jsonl = {.name = "jsonl", .row = line_row};

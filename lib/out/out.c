@@ -1,0 +1,136 @@
+/* Out: the state that every format shares, and the order in which a format's hooks are called. */
+#include "out/writer.h"
+
+#include "base/assert.h"
+#include "base/suggest.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const struct pk_writer *const writers[] = {
+    [PK_FMT_TABLE] = &pk_writer_table, [PK_FMT_MARKDOWN] = &pk_writer_markdown, [PK_FMT_CSV] = &pk_writer_csv,
+    [PK_FMT_JSON] = &pk_writer_json,   [PK_FMT_JSONL] = &pk_writer_jsonl,
+};
+enum { N_WRITERS = sizeof writers / sizeof *writers };
+
+enum pk_code pk_format_parse(const char *name, enum pk_format *f, struct pk_err *err)
+{
+    const char *names[N_WRITERS];
+    for (unsigned i = 0; i < N_WRITERS; i++) {
+        names[i] = writers[i]->name;
+        if (!strcmp(name, names[i])) {
+            *f = (enum pk_format)i;
+            return PK_OK;
+        }
+    }
+    struct pk_arena a = {0};
+    pk_fail(err, PK_E_USAGE, "format '%s' is unknown", name);
+    pk_why(err, "formats are table, markdown, csv, json, jsonl");
+    pk_fix(err, "%s", pk_suggest_text(&a, name, names, N_WRITERS));
+    pk_arena_free(&a);
+    return err->code;
+}
+
+struct pk_out *pk_out_open(FILE *f, const struct pk_out_options *opt)
+{
+    struct pk_arena a = {0};
+    struct pk_out *o = pk_new(&a, struct pk_out);
+    o->arena = a;
+    o->opt = *opt;
+    o->writer = writers[opt->format];
+    o->sink.f = f;
+    o->buf.arena = &o->arena;
+    o->locale = newlocale(LC_ALL_MASK, "C.UTF-8", (locale_t)0);
+    if (!o->locale)
+        o->locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    pk_assert(o->locale);
+    locale_t user = uselocale(o->locale);
+    if (o->writer->begin)
+        o->writer->begin(o);
+    uselocale(user);
+    return o;
+}
+
+/* A name that no table of this output has had: two tables "scaling" are members "scaling" and "scaling_2" in
+ * JSON. */
+static const char *unique_name(struct pk_out *o, const char *name)
+{
+    const char *unique = name;
+    for (unsigned n = 2;; n++) {
+        size_t i = 0;
+        while (i < o->n_names && strcmp(o->names[i], unique) != 0)
+            i++;
+        if (i == o->n_names)
+            break;
+        unique = pk_printf(&o->arena, "%s_%u", name, n);
+    }
+    o->names = pk_grow(&o->arena, o->names, sizeof *o->names, o->n_names, &o->names_cap);
+    return o->names[o->n_names++] = pk_strdup(&o->arena, unique);
+}
+
+static void end_table(struct pk_out *o)
+{
+    if (!o->in_table)
+        return;
+    if (o->writer->table_end)
+        o->writer->table_end(o);
+    o->in_table = false;
+    o->n_notes = 0;
+}
+
+void pk_out_table(struct pk_out *o, const char *name, const char *title, const struct pk_column *cols,
+                  size_t n)
+{
+    pk_assert(n > 0);
+    locale_t user = uselocale(o->locale);
+    end_table(o);
+    o->in_table = true;
+    o->name = unique_name(o, name ? name : "table");
+    o->title = title;
+    o->cols = cols;
+    o->n_cols = n;
+    o->rows = 0;
+    if (o->writer->table)
+        o->writer->table(o);
+    uselocale(user);
+}
+
+void pk_out_row(struct pk_out *o, const struct pk_cell *cells)
+{
+    pk_assert(o->in_table);
+    locale_t user = uselocale(o->locale);
+    o->writer->row(o, cells);
+    o->rows++;
+    uselocale(user);
+}
+
+void pk_out_note(struct pk_out *o, const char *text)
+{
+    o->notes = pk_grow(&o->arena, o->notes, sizeof *o->notes, o->n_notes, &o->notes_cap);
+    o->notes[o->n_notes++] = pk_strdup(&o->arena, text);
+}
+
+bool pk_out_broken(const struct pk_out *o)
+{
+    return o->sink.error != 0;
+}
+
+enum pk_code pk_out_close(struct pk_out *o, struct pk_err *err)
+{
+    locale_t user = uselocale(o->locale);
+    end_table(o);
+    if (o->writer->end)
+        o->writer->end(o);
+    pk_sink_flush(&o->sink);
+    uselocale(user);
+    freelocale(o->locale);
+    int error = o->sink.error;
+    struct pk_arena a = o->arena;
+    pk_arena_free(&a);
+    if (!error || error == EPIPE)
+        return PK_OK;
+    pk_fail(err, PK_E_IO, "the output could not be written");
+    pk_why(err, "%s", strerror(error));
+    return pk_fix(err, error == ENOSPC ? "free some space, or write elsewhere with -o FILE"
+                                       : "write elsewhere with -o FILE");
+}

@@ -1,0 +1,20 @@
+/* Text: strings from strangers made safe to show, and cells made into the text that people read. */
+#pragma once
+
+#include "base/buf.h"
+#include "out/out.h"
+
+/* The next code point of UTF-8 text that is not at its end; returns its length in bytes. A byte that begins no valid
+ * sequence is one code point PK_UTF8_BAD. */
+enum { PK_UTF8_BAD = 0xfffd };
+size_t pk_utf8_next(const char *s, uint32_t *code);
+
+/* True for what may change a terminal's state or the order of what is read: C0 and C1 controls, DEL, bidirectional marks,
+ * line and paragraph separators. */
+bool pk_utf8_unsafe(uint32_t code);
+
+/* Appends text with unsafe code points and invalid bytes replaced: white space by a blank, others by U+FFFD. */
+void pk_text_safe(struct pk_buf *b, const char *text);
+
+/* Appends a cell as people read it: scaled, with the column's decimals. NULL and NaN append nothing. */
+void pk_text_cell(struct pk_buf *b, const struct pk_column *col, const struct pk_cell *cell);

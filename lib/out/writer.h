@@ -1,0 +1,44 @@
+/* Writer: what an output format is. Used inside lib/out only.
+ *
+ * out.c keeps the state that all formats share and calls the hooks in this order; every hook runs with the C.UTF-8 locale
+ * in this thread, so numbers and widths do not depend on the user's. To add a format: one file with one const struct
+ * pk_writer, and its row in out.c. */
+#pragma once
+
+#include "base/buf.h"
+#include "out/out.h"
+#include "out/sink.h"
+
+#include <locale.h>
+
+struct pk_writer {
+    const char *name;                                                 /* of --format */
+    void (*begin)(struct pk_out *o);                                  /* optional: before anything else */
+    void (*table)(struct pk_out *o);                                  /* optional: o->cols are set */
+    void (*row)(struct pk_out *o, const struct pk_cell *cells);       /* required */
+    void (*table_end)(struct pk_out *o);                              /* optional: o->notes belong to this table */
+    void (*end)(struct pk_out *o);                                    /* optional: o->notes were said outside a table */
+};
+
+struct pk_out {
+    struct pk_arena arena;
+    struct pk_out_options opt;
+    const struct pk_writer *writer;
+    locale_t locale;
+    struct pk_sink sink;
+    struct pk_buf buf; /* one cell's text, reused */
+
+    /* the table being written */
+    bool in_table;
+    const char *name, *title; /* name: unique in this output, never NULL */
+    const struct pk_column *cols;
+    size_t n_cols, rows;
+    void *state; /* the writer's own */
+
+    const char **notes; /* said since the last table ended */
+    size_t n_notes, notes_cap;
+    const char **names; /* of every table so far */
+    size_t n_names, names_cap;
+};
+
+extern const struct pk_writer pk_writer_table, pk_writer_markdown, pk_writer_csv, pk_writer_json, pk_writer_jsonl;

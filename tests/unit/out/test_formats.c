@@ -1,0 +1,196 @@
+/* The five formats: the same rows in each, several tables, hostile text, empty things. */
+#include "print.h"
+
+#include "json/json.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static void table_is_aligned(void **state)
+{
+    assert_printed(PK_FMT_TABLE, 0, sample_rows,
+                   "Attention\n"
+                   "d_model  Forward (ms)  ± %  Status                Axes\n"
+                   "----------------------------------------------------------\n"
+                   "     16         0.258  0.3  ok                    {\"a\": 1}\n"
+                   "    128                     oom: 35 GB, \"8\" left  {broken\n"
+                   "1 case ran out of memory\n");
+}
+
+static void narrow_table_wraps_text_only(void **state)
+{
+    char *text = printed(PK_FMT_TABLE, 44, sample_rows);
+    assert_non_null(strstr(text, "     16         0.258  0.3  ok"));
+    assert_null(strstr(text, "oom: 35 GB, \"8\" left"));
+    free(text);
+    text = printed(PK_FMT_TABLE, 5, sample_rows);
+    assert_non_null(strstr(text, "     16         0.258  0.3"));
+    free(text);
+}
+
+static void markdown_has_alignment(void **state)
+{
+    assert_printed(PK_FMT_MARKDOWN, 0, sample_rows,
+                   "### Attention\n\n"
+                   "| d_model | Forward (ms) | ± % | Status | Axes |\n"
+                   "|---:|---:|---:|:---|:---|\n"
+                   "| 16 | 0.258 | 0.3 | ok | {\"a\": 1} |\n"
+                   "| 128 |  |  | oom: 35 GB, \"8\" left | {broken |\n"
+                   "\n1 case ran out of memory\n");
+}
+
+static void csv_quotes(void **state)
+{
+    assert_printed(PK_FMT_CSV, 0, sample_rows,
+                   "d_model,forward_ns,noise,status,axes\n"
+                   "16,258000,0.0031,ok,\"{\"\"a\"\": 1}\"\n"
+                   "128,,,\"oom: 35 GB, \"\"8\"\" left\",{broken\n");
+}
+
+static void json_embeds_what_is_json(void **state)
+{
+    assert_printed(
+        PK_FMT_JSON, 0, sample_rows,
+        "{\"schema\":1,\"tables\":{\n"
+        "\"scaling\":{\"title\":\"Attention\",\"rows\":[\n"
+        "{\"d_model\":16,\"forward_ns\":258000,\"noise\":0.0031,\"status\":\"ok\",\"axes\":{\"a\": 1}},\n"
+        "{\"d_model\":128,\"forward_ns\":null,\"noise\":null,\"status\":\"oom: 35 GB, \\\"8\\\" left\","
+        "\"axes\":\"{broken\"}],\"notes\":[\"1 case ran out of memory\"]}}}\n");
+}
+
+static void jsonl_names_the_table(void **state)
+{
+    assert_printed(PK_FMT_JSONL, 0, sample_rows,
+                   "{\"table\":\"scaling\",\"d_model\":16,\"forward_ns\":258000,\"noise\":0.0031,\"status\":"
+                   "\"ok\",\"axes\":{\"a\": 1}}\n"
+                   "{\"table\":\"scaling\",\"d_model\":128,\"forward_ns\":null,\"noise\":null,"
+                   "\"status\":\"oom: 35 GB, \\\"8\\\" left\",\"axes\":\"{broken\"}\n");
+}
+
+static void twice_and_empty(struct pk_out *o)
+{
+    struct pk_column one[] = {{.key = "x", .heading = "X", .decimals = -1}};
+    struct pk_cell seven = int_cell(-7);
+    pk_out_table(o, "t", NULL, one, 1);
+    pk_out_row(o, &seven);
+    pk_out_table(o, "t", NULL, one, 1);
+    pk_out_table(o, NULL, NULL, one, 1);
+}
+
+static void several_tables(void **state)
+{
+    assert_printed(PK_FMT_TABLE, 0, twice_and_empty, " X\n--\n-7\n\n(no rows)\n\n(no rows)\n");
+    assert_printed(PK_FMT_CSV, 0, twice_and_empty, "x\n-7\n\nx\n\nx\n");
+    assert_printed(PK_FMT_JSONL, 0, twice_and_empty, "{\"table\":\"t\",\"x\":-7}\n");
+    assert_printed(PK_FMT_JSON, 0, twice_and_empty,
+                   "{\"schema\":1,\"tables\":{\n\"t\":{\"rows\":[\n{\"x\":-7}]},\n\"t_2\":{\"rows\":[]},"
+                   "\n\"table\":{\"rows\":[]}}}\n");
+}
+
+static void nothing(struct pk_out *o)
+{
+}
+
+static void only_a_note(struct pk_out *o)
+{
+    pk_out_note(o, "no runs yet");
+}
+
+static void outputs_without_tables(void **state)
+{
+    assert_printed(PK_FMT_JSON, 0, nothing, "{\"schema\":1,\"tables\":{}}\n");
+    assert_printed(PK_FMT_TABLE, 0, nothing, "");
+    assert_printed(PK_FMT_TABLE, 0, only_a_note, "no runs yet\n");
+    assert_printed(PK_FMT_JSON, 0, only_a_note, "{\"schema\":1,\"tables\":{},\"notes\":[\"no runs yet\"]}\n");
+}
+
+/* Escape sequences (7 and 8 bit), a line break, a bidirectional override, broken UTF-8, the syntax of each
+ * format. */
+static const char *const hostile[] = {
+    "\x1b[31mred",
+    "\xc2\x9b"
+    "31m",
+    "a\nb\tc\rd",
+    "\xe2\x80\xae"
+    "gnp.exe",
+    "\xff\xc3(\xed\xa0\x80\xf5",
+    "a|b\\|<img>",
+    "\"\\\x7f",
+};
+enum { N_HOSTILE = sizeof hostile / sizeof *hostile };
+
+static void hostile_rows(struct pk_out *o)
+{
+    static const struct pk_column cols[] = {
+        {.key = "text", .heading = "a\x1b]0;x\x07", .decimals = -1, .left = true},
+        {.key = "json", .heading = "JSON", .decimals = -1, .left = true, .json = true}};
+    pk_out_table(o, "hostile", "title\x1b[2J", cols, 2);
+    for (size_t i = 0; i < N_HOSTILE; i++) {
+        struct pk_cell row[] = {text_cell(hostile[i]), text_cell(hostile[i])};
+        pk_out_row(o, row);
+    }
+    pk_out_row(o,
+               (struct pk_cell[]){text_cell(""),
+                                  text_cell("{\n \"k\": \"\xe2\x80\xae\xc2\x9b\", \"k2\": [1.10, 1e-3]}")});
+    pk_out_note(o, "note\x1b[2J");
+}
+
+static void hostile_text_is_disarmed(void **state)
+{
+    for (enum pk_format f = PK_FMT_TABLE; f <= PK_FMT_JSONL; f++) {
+        char *text = printed(f, 0, hostile_rows);
+        for (const char *p = text; *p; p++)
+            assert_true(*p == '\n' || (unsigned char)*p >= ' ');
+        assert_null(strchr(text, 0x7f));
+        assert_null(strstr(text, "\xc2\x9b"));
+        assert_null(strstr(text, "\xe2\x80\xae"));
+        assert_null(strchr(text, '\xff'));
+        free(text);
+    }
+}
+
+static void hostile_markdown_keeps_its_columns(void **state)
+{
+    char *text = printed(PK_FMT_MARKDOWN, 0, hostile_rows);
+    assert_non_null(strstr(text, "| a\\|b\\\\\\|&lt;img> | a\\|b\\\\\\|&lt;img> |\n"));
+    free(text);
+}
+
+static void hostile_json_parses(void **state)
+{
+    char *text = printed(PK_FMT_JSON, 0, hostile_rows);
+    PK_JSON_CLEANUP json_t *j = json_loads(text, 0, NULL);
+    assert_non_null(j);
+    json_t *rows = json_object_get(json_object_get(json_object_get(j, "tables"), "hostile"), "rows");
+    assert_int_equal(json_array_size(rows), N_HOSTILE + 1);
+    assert_string_equal(pk_json_str(json_array_get(rows, 0), "text", ""), hostile[0]);
+    assert_string_equal(pk_json_str(json_array_get(rows, 5), "text", ""), hostile[5]);
+    json_t *embedded = json_object_get(json_array_get(rows, N_HOSTILE), "json");
+    assert_string_equal(pk_json_str(embedded, "k", ""), "\xe2\x80\xae\xc2\x9b");
+    free(text);
+}
+
+static void unknown_format_is_explained(void **state)
+{
+    enum pk_format f;
+    struct pk_err err;
+    assert_int_equal(pk_format_parse("jsonl", &f, &err), PK_OK);
+    assert_int_equal(f, PK_FMT_JSONL);
+    assert_int_equal(pk_format_parse("jason", &f, &err), PK_E_USAGE);
+    assert_non_null(strstr(err.what, "'jason'"));
+    assert_non_null(strstr(err.why, "markdown"));
+    assert_non_null(strstr(err.fix, "'json'"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(table_is_aligned),         cmocka_unit_test(narrow_table_wraps_text_only),
+        cmocka_unit_test(markdown_has_alignment),   cmocka_unit_test(csv_quotes),
+        cmocka_unit_test(json_embeds_what_is_json), cmocka_unit_test(jsonl_names_the_table),
+        cmocka_unit_test(several_tables),           cmocka_unit_test(outputs_without_tables),
+        cmocka_unit_test(hostile_text_is_disarmed), cmocka_unit_test(hostile_markdown_keeps_its_columns),
+        cmocka_unit_test(hostile_json_parses),      cmocka_unit_test(unknown_format_is_explained),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
