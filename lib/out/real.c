@@ -59,6 +59,10 @@ static uint64_t shortest_decimal(double v, int *k)
  * length. */
 static size_t write_decimal(char *out, uint64_t m, int k)
 {
+    if (k == 0) {
+        m *= 10;
+        k = 1;
+    }
     for (; k > 1 && m % 10 == 0; k--)
         m /= 10;
     char *end = out + REAL_CAP, *p = end;
