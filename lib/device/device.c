@@ -4,28 +4,22 @@
 #include "base/assert.h"
 #include "base/suggest.h"
 #include "base/units.h"
+#include "device/cpu.h"
 #include "device/null.h"
 
 #include <stdio.h>
 #include <string.h>
-
-static const char *without_cpu(void)
-{
-    return "this perfkit was built without it";
-}
 
 static const char *without_cuda(void)
 {
     return "this perfkit was built without CUDA";
 }
 
-static const struct pk_device_ops cpu_absent = {
-    .kind = "cpu", .summary = "this machine's cores", .unavailable = without_cpu};
 static const struct pk_device_ops cuda_absent = {
     .kind = "cuda", .summary = "an NVIDIA GPU", .unavailable = without_cuda};
 
 const struct pk_device_ops *const pk_device_kinds[] = {
-    [PK_DEVICE_CPU] = &cpu_absent,
+    [PK_DEVICE_CPU] = &pk_device_cpu,
     [PK_DEVICE_NULL] = &pk_device_null,
     [PK_DEVICE_CUDA] = &cuda_absent,
     [PK_DEVICE_KINDS] = NULL,

@@ -1,0 +1,194 @@
+/* Blas: find the library, set its core type and one thread, and read back what it chose. */
+#include "device/blas.h"
+
+#include "base/assert.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+typedef void cblas_sgemm_fn(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a,
+                            int lda, const float *b, int ldb, float beta, float *c, int ldc);
+typedef int dnnl_sgemm_fn(char ta, char tb, long m, long n, long k, float alpha, const float *a, long lda,
+                          const float *b, long ldb, float beta, float *c, long ldc);
+
+enum { CBLAS_ROW_MAJOR = 101, CBLAS_NO_TRANS = 111, CBLAS_TRANS = 112 };
+
+/* The pthread build by its Debian path first: the system's choice may be the OpenMP build. */
+static const char *const openblas_files[] = {
+#ifdef PK_MULTIARCH
+    "/usr/lib/" PK_MULTIARCH "/openblas-pthread/libopenblas.so.0",
+#endif
+    "libopenblas.so.0", "libopenblas.so", NULL};
+
+#ifdef PK_HAVE_ONEDNN
+static const char *const onednn_files[] = {"libdnnl.so.3", "libdnnl.so.2", NULL};
+#endif
+
+/* OpenBLAS cores that use all of an instruction set; the first is the one asked for. */
+static const char *const cores[PK_ISAS][5] = {
+    [PK_ISA_AVX2] = {"Haswell", "Zen", "Excavator"},
+    [PK_ISA_AVX512] = {"SkylakeX", "Cooperlake", "SapphireRapids"},
+};
+
+static const char *wanted_core(enum pk_isa isa)
+{
+#if defined(__x86_64__)
+    if (isa == PK_ISA_AVX2 && __builtin_cpu_is("amd"))
+        return "Zen";
+#endif
+    return cores[isa][0];
+}
+
+static bool core_fits(enum pk_isa isa, const char *core)
+{
+    if (!cores[isa][0])
+        return true;
+    for (const char *const *c = cores[isa]; *c; c++)
+        if (!strcasecmp(*c, core))
+            return true;
+    return false;
+}
+
+static void *open_first(const char *const *files)
+{
+    for (; *files; files++) {
+        void *h = dlopen(*files, RTLD_NOW | RTLD_LOCAL);
+        if (h)
+            return h;
+    }
+    return NULL;
+}
+
+/* Sets an environment variable the library reads while it is loaded, unless the user did. True when it has to
+ * be taken back. */
+static bool lend_env(const char *name, const char *value)
+{
+    if (!value || getenv(name))
+        return false;
+    return setenv(name, value, 1) == 0;
+}
+
+static void *load_openblas(enum pk_isa isa)
+{
+    const char *own[] = {secure_getenv("PERFKIT_OPENBLAS"), NULL};
+    bool core = lend_env("OPENBLAS_CORETYPE", wanted_core(isa));
+    bool threads = lend_env("OPENBLAS_NUM_THREADS", "1");
+    void *h = open_first(own[0] ? own : openblas_files);
+    if (core)
+        unsetenv("OPENBLAS_CORETYPE");
+    if (threads)
+        unsetenv("OPENBLAS_NUM_THREADS");
+    return h;
+}
+
+static void read_core(struct pk_blas *b, enum pk_isa isa)
+{
+    const char *(*corename)(void) = (const char *(*)(void))dlsym(b->handle, "openblas_get_corename");
+    if (!corename)
+        return;
+    snprintf(b->core, sizeof b->core, "%s", corename());
+    if (!core_fits(isa, b->core))
+        snprintf(b->warning, sizeof b->warning,
+                 "OpenBLAS uses its %s kernels on a CPU with %s, so GEMM is slower than it could be; "
+                 "set OPENBLAS_CORETYPE=%s",
+                 b->core, pk_isa_name(isa), wanted_core(isa));
+}
+
+static bool try_openblas(struct pk_blas *b, enum pk_isa isa)
+{
+    b->handle = load_openblas(isa);
+    b->sgemm = b->handle ? dlsym(b->handle, "cblas_sgemm") : NULL;
+    if (!b->sgemm)
+        return false;
+    b->kind = PK_BLAS_OPENBLAS;
+    void (*set_threads)(int) = (void (*)(int))dlsym(b->handle, "openblas_set_num_threads");
+    if (set_threads)
+        set_threads(1);
+    const char *(*config)(void) = (const char *(*)(void))dlsym(b->handle, "openblas_get_config");
+    const char *text = config ? config() : "OpenBLAS of unknown version";
+    int version = (int)strcspn(text + strlen("OpenBLAS "), " ");
+    snprintf(b->name, sizeof b->name, "openblas %.*s", version, text + strlen("OpenBLAS "));
+    read_core(b, isa);
+    return true;
+}
+
+#ifdef PK_HAVE_ONEDNN
+static bool try_onednn(struct pk_blas *b, enum pk_isa isa)
+{
+    (void)isa;
+    bool threads = lend_env("OMP_NUM_THREADS", "1");
+    b->handle = open_first(onednn_files);
+    if (threads)
+        unsetenv("OMP_NUM_THREADS");
+    b->sgemm = b->handle ? dlsym(b->handle, "dnnl_sgemm") : NULL;
+    if (!b->sgemm)
+        return false;
+    b->kind = PK_BLAS_ONEDNN;
+    const struct {
+        int major, minor, patch;
+    } * (*version)(void) = NULL;
+    *(void **)&version = dlsym(b->handle, "dnnl_version");
+    if (version)
+        snprintf(b->name, sizeof b->name, "onednn %d.%d.%d", version()->major, version()->minor,
+                 version()->patch);
+    return true;
+}
+#endif
+
+static const struct {
+    const char *name;
+    bool (*open)(struct pk_blas *b, enum pk_isa isa);
+} libraries[] = {
+    {"openblas", try_openblas},
+#ifdef PK_HAVE_ONEDNN
+    {"onednn", try_onednn},
+#endif
+};
+
+void pk_blas_open(struct pk_blas *b, enum pk_isa isa)
+{
+    const char *only = secure_getenv("PERFKIT_BLAS");
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
+        if (only && strcmp(only, libraries[i].name))
+            continue;
+        *b = (struct pk_blas){.kind = PK_BLAS_OWN};
+        if (libraries[i].open(b, isa))
+            return;
+        pk_blas_close(b);
+    }
+    *b = (struct pk_blas){.kind = PK_BLAS_OWN};
+    if (only && !strcmp(only, "own")) {
+        snprintf(b->name, sizeof b->name, "own (PERFKIT_BLAS=own)");
+        return;
+    }
+    snprintf(b->name, sizeof b->name, "own (no BLAS library found)");
+    snprintf(
+        b->warning, sizeof b->warning,
+        "no %s library could be opened, so GEMM uses perfkit's own kernels; install libopenblas0-pthread",
+        only ? only : "BLAS");
+}
+
+void pk_blas_close(struct pk_blas *b)
+{
+    if (b->handle)
+        dlclose(b->handle);
+    *b = (struct pk_blas){.kind = PK_BLAS_OWN};
+}
+
+void pk_blas_sgemm(const struct pk_blas *b, const struct pk_sgemm *g)
+{
+    pk_assert(b->sgemm);
+    if (b->kind == PK_BLAS_ONEDNN) {
+        dnnl_sgemm_fn *f = (dnnl_sgemm_fn *)b->sgemm;
+        f(g->a_trans ? 'T' : 'N', g->b_trans ? 'T' : 'N', (long)g->m, (long)g->n, (long)g->k, g->alpha, g->a,
+          (long)g->lda, g->b, (long)g->ldb, g->beta, g->c, (long)g->ldc);
+        return;
+    }
+    cblas_sgemm_fn *f = (cblas_sgemm_fn *)b->sgemm;
+    f(CBLAS_ROW_MAJOR, g->a_trans ? CBLAS_TRANS : CBLAS_NO_TRANS, g->b_trans ? CBLAS_TRANS : CBLAS_NO_TRANS,
+      (int)g->m, (int)g->n, (int)g->k, g->alpha, g->a, (int)g->lda, g->b, (int)g->ldb, g->beta, g->c,
+      (int)g->ldc);
+}

@@ -1,0 +1,195 @@
+/* Cpu: threads, memory and clock of the machine itself behind the device vtable. */
+#include "device/cpu.h"
+
+#include "base/assert.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "machine/machine.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+enum { CPUS_MAX = 1024, HUGE_PAGE = 2 << 20 };
+
+struct cpu {
+    struct pk_threads *threads;
+    enum pk_isa isa;
+    unsigned cpus[CPUS_MAX], n_cpus; /* n_cpus is 0 when threads are not bound */
+    bool blas_open;
+    struct pk_blas blas;
+};
+
+static struct cpu *cpu_of(const struct pk_device *dev)
+{
+    pk_assert(dev->kind == PK_DEVICE_CPU && dev->impl);
+    return dev->impl;
+}
+
+static const char *cpu_unavailable(void)
+{
+    return NULL;
+}
+
+static enum pk_code cpu_open(struct pk_device *dev, const struct pk_device_options *opt, struct pk_err *err)
+{
+    struct cpu *c = pk_new(&dev->arena, struct cpu);
+    dev->impl = c;
+    c->isa = pk_isa_detect();
+    unsigned usable = pk_machine_cpus(c->cpus, CPUS_MAX);
+    unsigned threads = opt->threads ? opt->threads : usable ? usable : 1;
+    c->n_cpus = opt->no_bind ? 0 : usable;
+    if (threads > CPUS_MAX) {
+        pk_fail(err, PK_E_USAGE, "threads: %u is out of range", threads);
+        pk_why(err, "the CPU device runs 1 to %d threads", CPUS_MAX);
+        return pk_fix(err, "this machine has %u cores to use; leave --threads out to take them all", usable);
+    }
+    int64_t available = pk_machine_available_bytes(NULL);
+    if (!opt->limit_bytes && available)
+        dev->pool.limit = (size_t)(available / 10 * 9);
+    return pk_threads_start(&c->threads, &dev->arena, threads, c->cpus, c->n_cpus, err);
+}
+
+static void cpu_close(struct pk_device *dev)
+{
+    struct cpu *c = cpu_of(dev);
+    pk_threads_stop(c->threads);
+    if (c->blas_open)
+        pk_blas_close(&c->blas);
+}
+
+static uint64_t cpu_now_ns(struct pk_device *dev)
+{
+    (void)dev;
+    return pk_clock_ns();
+}
+
+static enum pk_code cpu_sync(struct pk_device *dev, struct pk_err *err)
+{
+    (void)dev, (void)err;
+    return PK_OK; /* work is done when its op returns */
+}
+
+static void *map(size_t bytes)
+{
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+/* Large blocks start on a huge page and ask for them: fewer TLB misses, and a first touch that is 512 times
+ * rarer. */
+static void *map_huge(size_t bytes)
+{
+    char *p = map(bytes + HUGE_PAGE);
+    if (!p)
+        return NULL;
+    size_t before = (HUGE_PAGE - (uintptr_t)p % HUGE_PAGE) % HUGE_PAGE;
+    if (before)
+        munmap(p, before);
+    munmap(p + before + bytes, HUGE_PAGE - before);
+    madvise(p + before, bytes, MADV_HUGEPAGE); /* a hint: refused by kernels without them */
+    return p + before;
+}
+
+static size_t whole_pages(size_t bytes)
+{
+    size_t page = bytes >= HUGE_PAGE ? HUGE_PAGE : 4096;
+    return (bytes + page - 1) / page * page;
+}
+
+static void *cpu_reserve(struct pk_device *dev, size_t bytes)
+{
+    (void)dev;
+    size_t whole = whole_pages(bytes);
+    return bytes >= HUGE_PAGE ? map_huge(whole) : map(whole);
+}
+
+static void cpu_release(struct pk_device *dev, void *p, size_t bytes)
+{
+    (void)dev;
+    munmap(p, whole_pages(bytes));
+}
+
+static enum pk_code cpu_copy(struct pk_device *dev, enum pk_lane lane, enum pk_copy dir, void *dst,
+                             const void *src, size_t bytes, struct pk_err *err)
+{
+    (void)dev, (void)lane, (void)dir, (void)err;
+    memcpy(dst, src, bytes);
+    return PK_OK;
+}
+
+static const char *binding_text(const struct cpu *c, struct pk_arena *a)
+{
+    if (!c->n_cpus)
+        return "off";
+    struct pk_buf b = {.arena = a};
+    pk_buf_str(&b, "cpus ");
+    unsigned n = pk_threads_count(c->threads);
+    for (unsigned i = 0; i < n; i++)
+        pk_buf_printf(&b, "%s%u", i ? "," : "", c->cpus[i % c->n_cpus]);
+    return pk_buf_text(&b);
+}
+
+static void cpu_facts(struct pk_device *dev, pk_fact_fn *fn, void *user)
+{
+    const struct cpu *c = cpu_of(dev);
+    const struct pk_blas *b = pk_cpu_blas(dev);
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    unsigned threads = pk_threads_count(c->threads), unbound = pk_threads_unbound(c->threads);
+    fn(user, "threads", pk_printf(&a, "%u", threads));
+    fn(user, "binding", binding_text(c, &a));
+    fn(user, "isa", pk_isa_name(c->isa));
+    fn(user, "blas", b->name);
+    if (*b->core)
+        fn(user, "blas_core", b->core);
+    fn(user, "limit_bytes", pk_printf(&a, "%zu", dev->pool.limit));
+    if (unbound)
+        fn(user, "binding_warning",
+           pk_printf(&a, "%u of %u threads could not be bound; timings will spread", unbound, threads));
+    if (*b->warning)
+        fn(user, "blas_warning", b->warning);
+}
+
+const struct pk_device_ops pk_device_cpu = {
+    .kind = "cpu",
+    .summary = "this machine's processor, one bound thread per core",
+    .unavailable = cpu_unavailable,
+    .open = cpu_open,
+    .close = cpu_close,
+    .now_ns = cpu_now_ns,
+    .sync = cpu_sync,
+    .reserve = cpu_reserve,
+    .release = cpu_release,
+    .copy = cpu_copy,
+    .facts = cpu_facts,
+};
+
+void pk_cpu_parallel_for(struct pk_device *dev, pk_task_fn *fn, void *arg, size_t n_tasks)
+{
+    pk_threads_run(cpu_of(dev)->threads, fn, arg, n_tasks);
+}
+
+unsigned pk_cpu_threads(const struct pk_device *dev)
+{
+    return pk_threads_count(cpu_of(dev)->threads);
+}
+
+enum pk_isa pk_cpu_isa(const struct pk_device *dev)
+{
+    return cpu_of(dev)->isa;
+}
+
+void pk_cpu_lower_isa(struct pk_device *dev, enum pk_isa isa)
+{
+    pk_assert(isa <= pk_isa_detect());
+    cpu_of(dev)->isa = isa;
+}
+
+const struct pk_blas *pk_cpu_blas(struct pk_device *dev)
+{
+    struct cpu *c = cpu_of(dev);
+    if (!c->blas_open) {
+        pk_blas_open(&c->blas, c->isa);
+        c->blas_open = true;
+    }
+    return &c->blas;
+}

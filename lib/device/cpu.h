@@ -1,0 +1,29 @@
+/* Cpu: the device whose lanes are this process's own threads.
+ *
+ * Work runs on one crew of threads, bound unless told otherwise (device/threads.h); the thread that opened
+ * the device is one of them. Lanes are all the same and marks read CLOCK_MONOTONIC. The GEMM library is
+ * opened at the first GEMM, or when facts are asked for, never at start-up (device/blas.h).
+ *
+ * Facts: threads, binding, isa, blas, blas_core, limit_bytes, and when they apply binding_warning and
+ * blas_warning. */
+#pragma once
+
+#include "device/blas.h"
+#include "device/device.h"
+#include "device/isa.h"
+#include "device/threads.h"
+
+extern const struct pk_device_ops pk_device_cpu; /* a row of pk_device_kinds */
+
+/* Calls fn for every task in 0 .. n_tasks-1 on the crew; see pk_threads_run. */
+void pk_cpu_parallel_for(struct pk_device *dev, pk_task_fn *fn, void *arg, size_t n_tasks);
+unsigned pk_cpu_threads(const struct pk_device *dev);
+
+/* The instruction set kernels are chosen by. Lowering it is for tests and comparisons; raising it above what
+ * the CPU has is refused (pk_assert). */
+enum pk_isa pk_cpu_isa(const struct pk_device *dev);
+void pk_cpu_lower_isa(struct pk_device *dev, enum pk_isa isa);
+
+/* The GEMM library, opened by the first call; blas->kind says PK_BLAS_OWN when there is none. Not from a
+ * task. */
+const struct pk_blas *pk_cpu_blas(struct pk_device *dev);
