@@ -1,10 +1,10 @@
 /* Store: one SQLite file of runs; the only user of sqlite3.h.
  *
- * Shape: run -> case -> slice -> series -> sample, with machines, settings, summaries and fits beside them. schema/NNNN-*.sql builds
- * it, docs/store.md documents the v_* views, which are the public interface. Rollback journal, never WAL; STRICT tables;
- * application_id and user_version set; a newer file is refused by name and version.
- * Many processes may write one file: every write is one short BEGIN IMMEDIATE transaction with a busy timeout.
- * A store is used by one thread. */
+ * Shape: run -> case -> slice -> series -> sample, with machines, settings, summaries and fits beside them.
+ * schema/NNNN-*.sql builds it, docs/store.md documents the v_* views, which are the public interface.
+ * Rollback journal, never WAL; STRICT tables; application_id and user_version set; a newer file is refused by
+ * name and version. Many processes may write one file: every write is one short BEGIN IMMEDIATE transaction
+ * with a busy timeout. A store is used by one thread. */
 #pragma once
 
 #include "base/arena.h"
@@ -15,18 +15,28 @@
 struct pk_store;
 
 enum pk_store_mode {
-    PK_STORE_WRITE,    /* create if missing (the directory too, under $XDG_DATA_HOME only), migrate, reap dead runs */
+    PK_STORE_WRITE,    /* create if missing (the directory too, under $XDG_DATA_HOME only), migrate, reap dead
+                          runs */
     PK_STORE_READ,     /* our own store: read, but reap dead runs if it can be written */
-    PK_STORE_STRANGER, /* FILE.db:REF and files we do not own: mode=ro&immutable=1, defensive, limits, no trusted schema */
+    PK_STORE_STRANGER, /* FILE.db:REF and files we do not own: mode=ro&immutable=1, defensive, limits, no
+                          trusted schema */
 };
 
-/* --db, PERFKIT_DB, $XDG_DATA_HOME/perfkit/perfkit.db, ~/.local/share/perfkit/perfkit.db; a usage error without $HOME. */
-enum pk_code pk_store_path(struct pk_arena *a, const char *option, const char **path, struct pk_err *err) PK_MUST_CHECK;
+/* --db, PERFKIT_DB, $XDG_DATA_HOME/perfkit/perfkit.db, ~/.local/share/perfkit/perfkit.db; a usage error
+ * without $HOME. */
+enum pk_code pk_store_path(struct pk_arena *a, const char *option, const char **path,
+                           struct pk_err *err) PK_MUST_CHECK;
 
-enum pk_code pk_store_open(const char *path, enum pk_store_mode mode, struct pk_store **out, struct pk_err *err) PK_MUST_CHECK;
-void pk_store_close(struct pk_store *s);
+enum pk_code pk_store_open(const char *path, enum pk_store_mode mode, struct pk_store **out,
+                           struct pk_err *err) PK_MUST_CHECK;
+void pk_store_close(struct pk_store *s); /* NULL is allowed */
 
-/* --- recording ------------------------------------------------------------------------------------------------ */
+/* How long a call waits for another process's lock before it fails; 60 s after opening. */
+void pk_store_patience(struct pk_store *s, int64_t ms);
+const char *pk_store_file(const struct pk_store *s); /* the path it was opened with */
+
+/* --- recording
+ * ------------------------------------------------------------------------------------------------ */
 
 struct pk_run_info {
     const char *experiment;   /* "attention-scaling", "exec" */
@@ -40,48 +50,59 @@ struct pk_run_info {
     const char *version;      /* of perfkit */
 };
 
-enum pk_code pk_store_run_begin(struct pk_store *s, const struct pk_run_info *r, int64_t *run_id, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_store_run_begin(struct pk_store *s, const struct pk_run_info *r, int64_t *run_id,
+                                struct pk_err *err) PK_MUST_CHECK;
+/* A run that was interrupted goes on (--resume): it is this process's now. PK_E_USAGE when it still runs or
+ * is complete. */
+enum pk_code pk_store_run_resume(struct pk_store *s, int64_t run_id, struct pk_err *err) PK_MUST_CHECK;
 /* status: "complete", "interrupted", "failed". */
-enum pk_code pk_store_run_end(struct pk_store *s, int64_t run_id, const char *status, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_store_run_end(struct pk_store *s, int64_t run_id, const char *status,
+                              struct pk_err *err) PK_MUST_CHECK;
 
 struct pk_case_info {
     const char *experiment;
     int revision;
     const char *variant, *device;
-    const char *axes;     /* JSON, all present axes, keys sorted */
-    const char *identity; /* JSON, those that differ from their birth default */
-    int64_t predicted_bytes;          /* -1 = none */
+    const char *axes;        /* JSON, all present axes, keys sorted */
+    const char *identity;    /* JSON, those that differ from their birth default */
+    int64_t predicted_bytes; /* -1 = none */
 };
 /* The planned cases of a run, in order, in one transaction; ids[i] of cases[i]. */
-enum pk_code pk_store_cases(struct pk_store *s, int64_t run_id, const struct pk_case_info *cases, size_t n, int64_t *ids,
-                            struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_store_cases(struct pk_store *s, int64_t run_id, const struct pk_case_info *cases, size_t n,
+                            int64_t *ids, struct pk_err *err) PK_MUST_CHECK;
 
 /* Work the probe declares for a metric of a case: what tables divide by. */
 struct pk_case_work {
     int64_t case_id;
     const char *metric; /* "forward_ns" */
     double flops, bytes, exps, messages;
-    double predicted;   /* of the metric itself (bytes gauges); NaN = none */
+    double predicted; /* of the metric itself (bytes gauges); NaN = none */
 };
-enum pk_code pk_store_works(struct pk_store *s, const struct pk_case_work *w, size_t n, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_store_works(struct pk_store *s, const struct pk_case_work *w, size_t n,
+                            struct pk_err *err) PK_MUST_CHECK;
 
-/* Summary of a metric: over the steady samples of one invocation (slice) or over the invocations of a case. */
+/* Summary of a metric: over the steady samples of one invocation (slice) or over the invocations of a case.
+ */
 struct pk_summary_row {
     const char *metric; /* declared by the slice's metrics */
     struct pk_summary sum;
-    struct pk_interval ci; /* of the case: over invocations' medians; NaN under three */
-    size_t invocations;
+    double figure; /* of the slice: what the metric's `combine` makes of its samples (median, max ...) */
+    struct pk_interval ci; /* of the case: over the invocations' figures; NaN under three */
+    size_t invocations;    /* of the case */
 };
 
-/* One slice, in one transaction: slice, series, samples, per_slice summaries, and the case's summaries brought up to
- * date. PK_E_IO when it cannot be written: the caller spools it. */
-enum pk_code pk_store_slice(struct pk_store *s, int64_t run_id, int64_t case_id, const struct pk_slice *slice,
-                            const struct pk_summary_row *per_slice, size_t n_per_slice, const struct pk_summary_row *per_case,
-                            size_t n_per_case, struct pk_err *err) PK_MUST_CHECK;
+/* One slice, in one transaction: slice, series, samples, per_slice summaries, and the case's summaries
+ * brought up to date. A slice of the same (case, invocation, pass) that did not end ok is replaced
+ * (--resume); one that did is kept and the new one refused with PK_E_USAGE. PK_E_IO when it cannot be
+ * written: the caller spools it. */
+enum pk_code pk_store_slice(struct pk_store *s, int64_t case_id, const struct pk_slice *slice,
+                            const struct pk_summary_row *per_slice, size_t n_per_slice,
+                            const struct pk_summary_row *per_case, size_t n_per_case,
+                            struct pk_err *err) PK_MUST_CHECK;
 
 /* What this worker said about how it measures: one row per (run, invocation, key). */
-enum pk_code pk_store_setting(struct pk_store *s, int64_t run_id, int invocation, const char *key, const char *value,
-                              struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_store_setting(struct pk_store *s, int64_t run_id, int invocation, const char *key,
+                              const char *value, struct pk_err *err) PK_MUST_CHECK;
 
 struct pk_fit_info {
     const char *name, *metric, *axis, *kind; /* "power" or "line" */
@@ -89,18 +110,22 @@ struct pk_fit_info {
     const char *group; /* JSON of the axes held fixed */
     struct pk_fit fit;
 };
-enum pk_code pk_store_fits(struct pk_store *s, int64_t run_id, const struct pk_fit_info *fits, size_t n, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_store_fits(struct pk_store *s, int64_t run_id, const struct pk_fit_info *fits, size_t n,
+                           struct pk_err *err) PK_MUST_CHECK;
 
 /* Ceilings of a device of a machine; the newest wins. key: "fp32_flops_per_s", "memory_bytes_per_s", ... */
-enum pk_code pk_store_ceiling(struct pk_store *s, const char *machine, const char *device, const char *key, double value,
-                              struct pk_err *err) PK_MUST_CHECK;
-enum pk_code pk_store_ceiling_get(struct pk_store *s, const char *machine, const char *device, const char *key, double *value,
-                                  bool *found, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_store_ceiling(struct pk_store *s, const char *machine, const char *device, const char *key,
+                              double value, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_store_ceiling_get(struct pk_store *s, const char *machine, const char *device,
+                                  const char *key, double *value, bool *found,
+                                  struct pk_err *err) PK_MUST_CHECK;
 
-/* --- reading -------------------------------------------------------------------------------------------------- */
+/* --- reading
+ * -------------------------------------------------------------------------------------------------- */
 
 /* "@", "@~2", an id, a label (newest with it) -> run id. PK_E_USAGE with the runs that exist otherwise. */
-enum pk_code pk_store_resolve(struct pk_store *s, const char *ref, int64_t *run_id, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_store_resolve(struct pk_store *s, const char *ref, int64_t *run_id,
+                              struct pk_err *err) PK_MUST_CHECK;
 
 /* Parameters of a named query or table, by name (":run", ":base" ...). */
 struct pk_param {
@@ -116,14 +141,21 @@ struct pk_rows {
 };
 
 /* Runs SQL over perfkit's own temporary views (a hostile file cannot shadow them). */
-enum pk_code pk_store_query(struct pk_store *s, const char *sql, const struct pk_param *params, size_t n_params,
-                            struct pk_arena *a, struct pk_rows *out, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_store_query(struct pk_store *s, const char *sql, const struct pk_param *params,
+                            size_t n_params, struct pk_arena *a, struct pk_rows *out,
+                            struct pk_err *err) PK_MUST_CHECK;
 
-/* Streams every row of a query to `out` as one table; used by export: constant memory, 10^6 rows in well under a second. */
-enum pk_code pk_store_stream(struct pk_store *s, const char *sql, const struct pk_param *params, size_t n_params,
-                             struct pk_out *out, const char *name, struct pk_err *err) PK_MUST_CHECK;
+/* Streams every row of a query to `out` as one table; used by export: constant memory, 10^6 rows in well
+ * under a second. */
+enum pk_code pk_store_stream(struct pk_store *s, const char *sql, const struct pk_param *params,
+                             size_t n_params, struct pk_out *out, const char *name,
+                             struct pk_err *err) PK_MUST_CHECK;
 
-/* --- keeping -------------------------------------------------------------------------------------------------- */
-enum pk_code pk_store_check(struct pk_store *s, struct pk_arena *a, const char **problem, struct pk_err *err) PK_MUST_CHECK;
-enum pk_code pk_store_merge(struct pk_store *s, const char *other_path, int64_t *runs_added, struct pk_err *err) PK_MUST_CHECK;
-enum pk_code pk_store_prune(struct pk_store *s, int64_t keep_newest, bool dry_run, int64_t *runs_removed, struct pk_err *err) PK_MUST_CHECK;
+/* --- keeping
+ * -------------------------------------------------------------------------------------------------- */
+enum pk_code pk_store_check(struct pk_store *s, struct pk_arena *a, const char **problem,
+                            struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_store_merge(struct pk_store *s, const char *other_path, int64_t *runs_added,
+                            struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_store_prune(struct pk_store *s, int64_t keep_newest, bool dry_run, int64_t *runs_removed,
+                            struct pk_err *err) PK_MUST_CHECK;

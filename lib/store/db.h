@@ -1,0 +1,72 @@
+/* Db: what the files of lib/store share: the handle, errors from SQLite in three parts, short statements,
+ * transactions. Private to lib/store. */
+#pragma once
+
+#include "store/store.h"
+
+#include <sqlite3.h>
+
+enum { PK_DB_CACHED = 32, PK_DB_APPLICATION_ID = 0x706b6974 /* "pkit" */ };
+
+struct pk_store {
+    struct pk_arena arena; /* holds this struct */
+    sqlite3 *db;
+    const char *path;
+    enum pk_store_mode mode;
+    const char *doing;    /* what errors say: "record a slice" */
+    int64_t patience_ms;  /* how long to wait for a lock */
+    uint64_t deadline_ns; /* of a stranger's query; 0 = none */
+    struct {
+        const char *sql; /* by address */
+        sqlite3_stmt *stmt;
+    } cached[PK_DB_CACHED];
+    size_t n_cached;
+};
+
+/* The error SQLite reported last on s, as "store PATH: cannot DOING" with reason and advice. Returns the
+ * code. */
+enum pk_code pk_db_fail(struct pk_store *s, struct pk_err *err);
+
+/* A prepared statement of a string literal, kept until the store closes, reset and without bindings. */
+enum pk_code pk_db_stmt(struct pk_store *s, const char *sql, sqlite3_stmt **stmt,
+                        struct pk_err *err) PK_MUST_CHECK;
+
+/* Runs a literal to its end. One letter per parameter: i int64_t, t const char * (NULL allowed), f double
+ * (not finite = NULL), and n, which takes no argument and binds NULL. */
+enum pk_code pk_db_run(struct pk_store *s, struct pk_err *err, const char *sql, const char *types,
+                       ...) PK_MUST_CHECK;
+/* The same, for the one integer it answers; `fallback` when there is no row or it is NULL. */
+enum pk_code pk_db_int(struct pk_store *s, struct pk_err *err, int64_t *value, int64_t fallback,
+                       const char *sql, const char *types, ...) PK_MUST_CHECK;
+/* Any number of statements without parameters. */
+enum pk_code pk_db_script(struct pk_store *s, const char *sql, struct pk_err *err) PK_MUST_CHECK;
+
+/* A write transaction, taken at once. pk_db_end commits when `code` is PK_OK and rolls back otherwise
+ * (keeping err). */
+enum pk_code pk_db_begin(struct pk_store *s, const char *doing, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_db_end(struct pk_store *s, enum pk_code code, struct pk_err *err) PK_MUST_CHECK;
+
+void pk_db_bind_real(sqlite3_stmt *stmt, int i, double x);
+
+/* migrate.c: the newest schema this program knows; brings a writable file up to it. */
+int pk_db_newest_version(void);
+enum pk_code pk_db_migrate(struct pk_store *s, struct pk_err *err) PK_MUST_CHECK;
+/* Perfkit's own views, as temporary ones, over the tables of the main database. */
+enum pk_code pk_db_temp_views(struct pk_store *s, struct pk_err *err) PK_MUST_CHECK;
+/* Refuses a database (schema name "main" or that of an attached one) whose tables are not exactly the ones
+ * perfkit makes. */
+enum pk_code pk_db_verify_tables(struct pk_store *s, const char *schema, const char *path,
+                                 struct pk_err *err) PK_MUST_CHECK;
+
+/* reap.c: who records, and marking the runs of dead processes interrupted. */
+struct pk_recorder_process {
+    char host[256], boot_id[64];
+    int64_t pid, start_ticks;
+};
+void pk_db_this_process(struct pk_recorder_process *p);
+enum pk_code pk_db_reap(struct pk_store *s, struct pk_err *err) PK_MUST_CHECK;
+
+/* stranger.c: limits of a connection that reads a file nobody vouches for. */
+enum pk_code pk_db_restrain(struct pk_store *s, struct pk_err *err) PK_MUST_CHECK;
+/* file:PATH?mode=ro&immutable=1, with the path escaped. In the arena. */
+const char *pk_db_stranger_uri(struct pk_arena *a, const char *path);

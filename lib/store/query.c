@@ -1,0 +1,109 @@
+/* Query: SQL in, cells out. */
+#include "store/rows.h"
+
+#include "base/clock.h"
+
+#include <string.h>
+
+enum { LONGEST_QUERY_S = 60 };
+
+static void bind_cell(sqlite3_stmt *stmt, int i, const struct pk_cell *c)
+{
+    if (c->type == PK_CELL_INT)
+        sqlite3_bind_int64(stmt, i, c->i);
+    else if (c->type == PK_CELL_REAL)
+        pk_db_bind_real(stmt, i, c->f);
+    else if (c->type == PK_CELL_TEXT)
+        sqlite3_bind_text(stmt, i, c->s, -1, SQLITE_TRANSIENT);
+}
+
+enum pk_code pk_db_prepare(struct pk_store *s, const char *sql, const struct pk_param *params,
+                           size_t n_params, sqlite3_stmt **stmt, struct pk_err *err)
+{
+    s->doing = "read it";
+    if (s->mode == PK_STORE_STRANGER)
+        s->deadline_ns = pk_clock_ns() + LONGEST_QUERY_S * PK_NS_PER_S;
+    if (sqlite3_prepare_v2(s->db, sql, -1, stmt, NULL) != SQLITE_OK)
+        return pk_db_fail(s, err);
+    for (size_t i = 0; i < n_params; i++) {
+        int at = sqlite3_bind_parameter_index(*stmt, params[i].name);
+        if (at)
+            bind_cell(*stmt, at, &params[i].value);
+    }
+    return PK_OK;
+}
+
+void pk_db_cell(sqlite3_stmt *stmt, int i, struct pk_cell *c)
+{
+    switch (sqlite3_column_type(stmt, i)) {
+    case SQLITE_INTEGER:
+        c->type = PK_CELL_INT;
+        c->i = sqlite3_column_int64(stmt, i);
+        break;
+    case SQLITE_FLOAT:
+        c->type = PK_CELL_REAL;
+        c->f = sqlite3_column_double(stmt, i);
+        break;
+    case SQLITE_NULL:
+        c->type = PK_CELL_NULL;
+        break;
+    default:
+        c->type = PK_CELL_TEXT;
+        c->s = (const char *)sqlite3_column_text(stmt, i);
+        if (!c->s)
+            c->s = ""; /* a blob without bytes */
+    }
+}
+
+const char **pk_db_names(sqlite3_stmt *stmt, struct pk_arena *a)
+{
+    int n = sqlite3_column_count(stmt);
+    const char **names = pk_new_n(a, const char *, (size_t)n + 1);
+    for (int i = 0; i < n; i++)
+        names[i] = pk_strdup(a, sqlite3_column_name(stmt, i));
+    return names;
+}
+
+static const struct pk_cell *read_all(sqlite3_stmt *stmt, size_t n_cols, struct pk_arena *a, size_t *n_rows)
+{
+    struct pk_cell *cells = NULL;
+    size_t n = 0, cap = 0;
+    while (sqlite3_step(stmt) == SQLITE_ROW)
+        for (size_t i = 0; i < n_cols; i++) {
+            cells = pk_grow(a, cells, sizeof *cells, n, &cap);
+            pk_db_cell(stmt, (int)i, &cells[n]);
+            if (cells[n].type == PK_CELL_TEXT)
+                cells[n].s = pk_strdup(a, cells[n].s);
+            n++;
+        }
+    *n_rows = n_cols ? n / n_cols : 0;
+    return cells;
+}
+
+enum pk_code pk_store_query(struct pk_store *s, const char *sql, const struct pk_param *params,
+                            size_t n_params, struct pk_arena *a, struct pk_rows *out, struct pk_err *err)
+{
+    sqlite3_stmt *stmt;
+    *out = (struct pk_rows){0};
+    if (pk_db_prepare(s, sql, params, n_params, &stmt, err))
+        return err->code;
+    out->n_cols = (size_t)sqlite3_column_count(stmt);
+    out->names = pk_db_names(stmt, a);
+    out->cells = read_all(stmt, out->n_cols, a, &out->n);
+    enum pk_code code = sqlite3_reset(stmt) == SQLITE_OK ? PK_OK : pk_db_fail(s, err);
+    sqlite3_finalize(stmt);
+    return code;
+}
+
+enum pk_code pk_db_stream_rows(struct pk_store *s, sqlite3_stmt *stmt, struct pk_out *out, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    int n = sqlite3_column_count(stmt);
+    struct pk_cell *cells = pk_new_n(&a, struct pk_cell, (size_t)n + 1);
+    do {
+        for (int i = 0; i < n; i++)
+            pk_db_cell(stmt, i, &cells[i]);
+        pk_out_row(out, cells);
+    } while (!pk_out_broken(out) && sqlite3_step(stmt) == SQLITE_ROW);
+    return sqlite3_reset(stmt) == SQLITE_OK ? PK_OK : pk_db_fail(s, err);
+}

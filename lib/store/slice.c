@@ -1,0 +1,187 @@
+/* Slice: the hot write, one transaction for everything one invocation measured of one case in one pass.
+ *
+ * Samples go in by the row of 50 per statement: a third of the time of one row per statement (0.6 us
+ * against 1.9 us each). */
+#include "store/db.h"
+
+#include "base/assert.h"
+#include "base/buf.h"
+#include "json/json.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { ROWS = 50 };
+
+#define ROW_10 "(?1,?,?),(?1,?,?),(?1,?,?),(?1,?,?),(?1,?,?),(?1,?,?),(?1,?,?),(?1,?,?),(?1,?,?),(?1,?,?)"
+static const char insert_one[] = "INSERT INTO sample(series_id, ordinal, value) VALUES (?1,?,?)";
+static const char insert_many[] = "INSERT INTO sample(series_id, ordinal, value) VALUES " ROW_10 "," ROW_10
+                                  "," ROW_10 "," ROW_10 "," ROW_10;
+
+static void bind_value(sqlite3_stmt *stmt, int at, const struct pk_series *e, size_t i)
+{
+    sqlite3_bind_int64(stmt, at, e->ordinal[i]);
+    if (e->integer)
+        sqlite3_bind_int64(stmt, at + 1, e->integer[i]);
+    else
+        pk_db_bind_real(stmt, at + 1, e->real[i]);
+}
+
+static enum pk_code insert_rows(struct pk_store *s, const char *sql, size_t rows, int64_t series,
+                                const struct pk_series *e, size_t *i, size_t end, struct pk_err *err)
+{
+    sqlite3_stmt *stmt;
+    if (pk_db_stmt(s, sql, &stmt, err))
+        return err->code;
+    sqlite3_bind_int64(stmt, 1, series);
+    int rc = SQLITE_DONE;
+    for (; rc == SQLITE_DONE && end - *i >= rows; *i += rows) {
+        for (size_t k = 0; k < rows; k++)
+            bind_value(stmt, 2 + 2 * (int)k, e, *i + k);
+        rc = sqlite3_step(stmt);
+        sqlite3_reset(stmt);
+    }
+    return rc == SQLITE_DONE ? PK_OK : pk_db_fail(s, err);
+}
+
+/* Where the ordinals from `begin` on stop rising: a series is stored in as many parts as that happens. */
+static size_t rising_end(const struct pk_series *e, size_t begin)
+{
+    size_t i = begin + 1;
+    while (i < e->n && e->ordinal[i] > e->ordinal[i - 1])
+        i++;
+    return i;
+}
+
+static enum pk_code insert_series(struct pk_store *s, int64_t slice, int64_t metric,
+                                  const struct pk_series *e, struct pk_err *err)
+{
+    for (size_t i = 0; i < e->n;) {
+        if (pk_db_run(s, err,
+                      "INSERT INTO series(slice_id, metric_id, rank, instance, phase, reps) VALUES(?, ?, ?, "
+                      "?, ?, ?)",
+                      "iiiiti", slice, metric, (int64_t)e->rank, (int64_t)e->instance,
+                      pk_phase_name(e->phase), e->reps))
+            return err->code;
+        int64_t id = sqlite3_last_insert_rowid(s->db);
+        size_t end = rising_end(e, i);
+        if (insert_rows(s, insert_many, ROWS, id, e, &i, end, err) ||
+            insert_rows(s, insert_one, 1, id, e, &i, end, err))
+            return err->code;
+    }
+    return PK_OK;
+}
+
+static enum pk_code metric_ids(struct pk_store *s, const struct pk_slice *l, int64_t *ids, struct pk_err *err)
+{
+    for (size_t i = 0; i < l->n_metrics; i++) {
+        const struct pk_metric_decl *m = &l->metrics[i];
+        if (pk_db_run(s, err,
+                      "INSERT INTO metric(name, unit, direction, class, combine, ranks, source) VALUES(?, ?, "
+                      "?, ?, ?, ?, ?)"
+                      " ON CONFLICT DO NOTHING",
+                      "ttttttt", m->name, m->unit, m->direction, m->class, m->combine, m->ranks, m->source) ||
+            pk_db_int(s, err, &ids[i], 0,
+                      "SELECT id FROM metric WHERE name = ? AND unit = ? AND direction = ? AND class = ? AND "
+                      "combine = ? AND ranks = ?"
+                      " AND source = ?",
+                      "ttttttt", m->name, m->unit, m->direction, m->class, m->combine, m->ranks, m->source))
+            return err->code;
+    }
+    return PK_OK;
+}
+
+static const char *notes_json(struct pk_arena *a, const struct pk_slice *l)
+{
+    PK_JSON_CLEANUP json_t *notes = json_object();
+    for (size_t i = 0; i < l->n_notes; i++)
+        json_object_set_new(notes, l->notes[i].key, json_loads(l->notes[i].json, JSON_DECODE_ANY, NULL));
+    return pk_json_text(a, notes, PK_JSON_COMPACT);
+}
+
+/* A slice that did not end well is replaced by a later one of the same place; one that did stays. */
+static enum pk_code make_room(struct pk_store *s, int64_t case_id, const struct pk_slice *l,
+                              struct pk_err *err)
+{
+    int64_t taken;
+    if (pk_db_run(s, err,
+                  "DELETE FROM slice WHERE case_id = ?1 AND invocation = ?2 AND pass = ?3 AND status <> 'ok'",
+                  "iit", case_id, (int64_t)l->invocation, pk_pass_name(l->pass)) ||
+        pk_db_int(s, err, &taken, 0,
+                  "SELECT count(*) FROM slice WHERE case_id = ?1 AND invocation = ?2 AND pass = ?3", "iit",
+                  case_id, (int64_t)l->invocation, pk_pass_name(l->pass)))
+        return err->code;
+    if (!taken)
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "store %s: cannot record invocation %d of case %lld", s->path, l->invocation,
+            (long long)case_id);
+    pk_why(err, "it is already there and complete");
+    return pk_fix(err, "nothing needs to be done: the recorded one is kept");
+}
+
+static enum pk_code insert_slice(struct pk_store *s, int64_t case_id, const struct pk_slice *l, int64_t *id,
+                                 struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    if (make_room(s, case_id, l, err) ||
+        pk_db_run(s, err,
+                  "INSERT INTO slice(case_id, invocation, pass, status, message, started_ns, elapsed_ns, "
+                  "notes) VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+                  "iitttiit", case_id, (int64_t)l->invocation, pk_pass_name(l->pass),
+                  pk_status_name(l->status), l->message ? l->message : "", (int64_t)l->started_wall_ns,
+                  (int64_t)l->elapsed_ns, notes_json(&a, l)))
+        return err->code;
+    *id = sqlite3_last_insert_rowid(s->db);
+    return PK_OK;
+}
+
+static int64_t id_of(const struct pk_slice *l, const int64_t *ids, const char *metric)
+{
+    for (size_t i = 0; i < l->n_metrics; i++)
+        if (strcmp(l->metrics[i].name, metric) == 0)
+            return ids[i];
+    pk_assert(!"a summary is of a metric its slice declares");
+    return 0;
+}
+
+static enum pk_code insert_slice_summary(struct pk_store *s, int64_t slice, int64_t metric,
+                                         const struct pk_summary_row *r, struct pk_err *err)
+{
+    return pk_db_run(s, err,
+                     "INSERT INTO slice_summary(slice_id, metric_id, n, figure, median, mean, sd, min, max) "
+                     "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                     "iiiffffff", slice, metric, (int64_t)r->sum.n, r->figure, r->sum.median, r->sum.mean,
+                     r->sum.sd, r->sum.min, r->sum.max);
+}
+
+static enum pk_code replace_summary(struct pk_store *s, int64_t case_id, int64_t metric,
+                                    const struct pk_summary_row *r, struct pk_err *err)
+{
+    return pk_db_run(s, err,
+                     "INSERT OR REPLACE INTO summary(case_id, metric_id, n, invocations, median, ci_low, "
+                     "ci_high, mean, sd, min, max, cv)"
+                     " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                     "iiiiffffffff", case_id, metric, (int64_t)r->sum.n, (int64_t)r->invocations,
+                     r->sum.median, r->ci.lo, r->ci.hi, r->sum.mean, r->sum.sd, r->sum.min, r->sum.max,
+                     r->sum.cv);
+}
+
+enum pk_code pk_store_slice(struct pk_store *s, int64_t case_id, const struct pk_slice *slice,
+                            const struct pk_summary_row *per_slice, size_t n_per_slice,
+                            const struct pk_summary_row *per_case, size_t n_per_case, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    int64_t id = 0, *metric = pk_new_n(&a, int64_t, slice->n_metrics + 1);
+    if (pk_db_begin(s, "record a slice", err))
+        return err->code;
+    enum pk_code code = metric_ids(s, slice, metric, err);
+    if (code == PK_OK)
+        code = insert_slice(s, case_id, slice, &id, err);
+    for (size_t i = 0; i < slice->n_series && code == PK_OK; i++)
+        code = insert_series(s, id, metric[slice->series[i].metric], &slice->series[i], err);
+    for (size_t i = 0; i < n_per_slice && code == PK_OK; i++)
+        code = insert_slice_summary(s, id, id_of(slice, metric, per_slice[i].metric), &per_slice[i], err);
+    for (size_t i = 0; i < n_per_case && code == PK_OK; i++)
+        code = replace_summary(s, case_id, id_of(slice, metric, per_case[i].metric), &per_case[i], err);
+    return pk_db_end(s, code, err);
+}

@@ -1,0 +1,197 @@
+/* Write: runs and everything beside their samples: cases, declared work, settings, fits, ceilings. */
+#include "store/db.h"
+
+#include "base/clock.h"
+
+#include <inttypes.h>
+
+static enum pk_code machine_id(struct pk_store *s, const char *json, int64_t *id, struct pk_err *err)
+{
+    if (pk_db_run(s, err, "INSERT INTO machine(json) VALUES(?1) ON CONFLICT DO NOTHING", "t", json))
+        return err->code;
+    return pk_db_int(s, err, id, 0, "SELECT id FROM machine WHERE json = ?1", "t", json);
+}
+
+static enum pk_code insert_run(struct pk_store *s, const struct pk_run_info *r, struct pk_err *err)
+{
+    struct pk_recorder_process me;
+    int64_t machine;
+    pk_db_this_process(&me);
+    if (machine_id(s, r->machine, &machine, err))
+        return err->code;
+    return pk_db_run(s, err,
+                     "INSERT INTO run(experiment, label, command_line, settings, tags, machine_id, "
+                     "git_commit, git_dirty, version,"
+                     " started_ns, host, boot_id, pid, pid_start_ticks, status, uuid)"
+                     " VALUES(?, ?, ?, ?, ?, ?, ?, nullif(?, -1), ?, ?, ?, ?, ?, ?, 'running', "
+                     "lower(hex(randomblob(16))))",
+                     "tttttitititt"
+                     "ii",
+                     r->experiment, r->label, r->command_line, r->settings, r->tags, machine, r->git_commit,
+                     (int64_t)r->git_dirty, r->version, (int64_t)pk_wall_ns(), me.host, me.boot_id, me.pid,
+                     me.start_ticks);
+}
+
+enum pk_code pk_store_run_begin(struct pk_store *s, const struct pk_run_info *r, int64_t *run_id,
+                                struct pk_err *err)
+{
+    if (pk_db_begin(s, "begin a run", err))
+        return err->code;
+    enum pk_code code = insert_run(s, r, err);
+    *run_id = sqlite3_last_insert_rowid(s->db);
+    return pk_db_end(s, code, err);
+}
+
+static enum pk_code take_over(struct pk_store *s, int64_t run_id, struct pk_err *err)
+{
+    struct pk_recorder_process me;
+    pk_db_this_process(&me);
+    if (pk_db_run(s, err,
+                  "UPDATE run SET status = 'running', ended_ns = NULL, host = ?2, boot_id = ?3, pid = ?4, "
+                  "pid_start_ticks = ?5"
+                  " WHERE id = ?1 AND status IN ('interrupted', 'failed')",
+                  "ittii", run_id, me.host, me.boot_id, me.pid, me.start_ticks))
+        return err->code;
+    if (sqlite3_changes(s->db) == 1)
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "run %" PRId64 " cannot be resumed", run_id);
+    pk_why(err, "it is complete, still running, or not in %s", s->path);
+    return pk_fix(err, "`perfkit list runs` shows the interrupted ones");
+}
+
+enum pk_code pk_store_run_resume(struct pk_store *s, int64_t run_id, struct pk_err *err)
+{
+    if (pk_db_begin(s, "resume a run", err))
+        return err->code;
+    return pk_db_end(s, take_over(s, run_id, err), err);
+}
+
+enum pk_code pk_store_run_end(struct pk_store *s, int64_t run_id, const char *status, struct pk_err *err)
+{
+    if (pk_db_begin(s, "end a run", err))
+        return err->code;
+    enum pk_code code = pk_db_run(s, err, "UPDATE run SET status = ?2, ended_ns = ?3 WHERE id = ?1", "iti",
+                                  run_id, status, (int64_t)pk_wall_ns());
+    return pk_db_end(s, code, err);
+}
+
+static enum pk_code insert_case(struct pk_store *s, int64_t run_id, int64_t ordinal,
+                                const struct pk_case_info *c, struct pk_err *err)
+{
+    return pk_db_run(s, err,
+                     "INSERT INTO run_case(run_id, ordinal, experiment, revision, variant, device, axes, "
+                     "identity, predicted_bytes)"
+                     " VALUES(?, ?, ?, ?, ?, ?, ?, ?, nullif(?, -1))",
+                     "iitittt"
+                     "ti",
+                     run_id, ordinal, c->experiment, (int64_t)c->revision, c->variant, c->device, c->axes,
+                     c->identity, c->predicted_bytes);
+}
+
+/* A run may get its cases in several calls (a program that names cases as it goes): ordinals go on. */
+enum pk_code pk_store_cases(struct pk_store *s, int64_t run_id, const struct pk_case_info *cases, size_t n,
+                            int64_t *ids, struct pk_err *err)
+{
+    int64_t first;
+    if (pk_db_begin(s, "record the cases of a run", err))
+        return err->code;
+    enum pk_code code =
+        pk_db_int(s, err, &first, 0, "SELECT max(ordinal) + 1 FROM run_case WHERE run_id = ?1", "i", run_id);
+    for (size_t i = 0; i < n && code == PK_OK; i++) {
+        code = insert_case(s, run_id, first + (int64_t)i, &cases[i], err);
+        ids[i] = sqlite3_last_insert_rowid(s->db);
+    }
+    return pk_db_end(s, code, err);
+}
+
+enum pk_code pk_store_works(struct pk_store *s, const struct pk_case_work *w, size_t n, struct pk_err *err)
+{
+    if (pk_db_begin(s, "record the work of cases", err))
+        return err->code;
+    enum pk_code code = PK_OK;
+    for (size_t i = 0; i < n && code == PK_OK; i++)
+        code = pk_db_run(s, err,
+                         "INSERT OR REPLACE INTO work(case_id, metric, flops, bytes, exps, messages, "
+                         "predicted) VALUES(?, ?, ?, ?, ?, ?, ?)",
+                         "itfffff", w[i].case_id, w[i].metric, w[i].flops, w[i].bytes, w[i].exps,
+                         w[i].messages, w[i].predicted);
+    return pk_db_end(s, code, err);
+}
+
+enum pk_code pk_store_setting(struct pk_store *s, int64_t run_id, int invocation, const char *key,
+                              const char *value, struct pk_err *err)
+{
+    if (pk_db_begin(s, "record a setting", err))
+        return err->code;
+    enum pk_code code =
+        pk_db_run(s, err, "INSERT OR REPLACE INTO setting(run_id, invocation, key, value) VALUES(?, ?, ?, ?)",
+                  "iitt", run_id, (int64_t)invocation, key, value);
+    return pk_db_end(s, code, err);
+}
+
+static enum pk_code insert_fit(struct pk_store *s, int64_t run_id, const struct pk_fit_info *f,
+                               struct pk_err *err)
+{
+    const struct pk_fit *v = &f->fit;
+    return pk_db_run(s, err,
+                     "INSERT OR REPLACE INTO fit(run_id, name, metric, axis, kind, experiment, variant, "
+                     "device, fixed, n, slope, slope_low,"
+                     " slope_high, intercept, intercept_low, intercept_high, r2) VALUES(?, ?, ?, ?, ?, ?, ?, "
+                     "?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                     "itttttttt"
+                     "i"
+                     "fffffff",
+                     run_id, f->name, f->metric, f->axis, f->kind, f->experiment, f->variant, f->device,
+                     f->group, (int64_t)v->n, v->slope, v->slope_ci.lo, v->slope_ci.hi, v->intercept,
+                     v->intercept_ci.lo, v->intercept_ci.hi, v->r2);
+}
+
+enum pk_code pk_store_fits(struct pk_store *s, int64_t run_id, const struct pk_fit_info *fits, size_t n,
+                           struct pk_err *err)
+{
+    if (pk_db_begin(s, "record fits", err))
+        return err->code;
+    enum pk_code code = PK_OK;
+    for (size_t i = 0; i < n && code == PK_OK; i++)
+        code = insert_fit(s, run_id, &fits[i], err);
+    return pk_db_end(s, code, err);
+}
+
+static enum pk_code insert_ceiling(struct pk_store *s, const char *machine, const char *device,
+                                   const char *key, double value, struct pk_err *err)
+{
+    int64_t id;
+    if (machine_id(s, machine, &id, err))
+        return err->code;
+    return pk_db_run(s, err,
+                     "INSERT INTO ceiling(machine_id, device, key, value, measured_ns) VALUES(?, ?, ?, ?, ?)",
+                     "ittfi", id, device, key, value, (int64_t)pk_wall_ns());
+}
+
+enum pk_code pk_store_ceiling(struct pk_store *s, const char *machine, const char *device, const char *key,
+                              double value, struct pk_err *err)
+{
+    if (pk_db_begin(s, "record a ceiling", err))
+        return err->code;
+    return pk_db_end(s, insert_ceiling(s, machine, device, key, value, err), err);
+}
+
+enum pk_code pk_store_ceiling_get(struct pk_store *s, const char *machine, const char *device,
+                                  const char *key, double *value, bool *found, struct pk_err *err)
+{
+    sqlite3_stmt *stmt;
+    s->doing = "read a ceiling";
+    if (pk_db_stmt(s,
+                   "SELECT c.value FROM ceiling c JOIN machine m ON m.id = c.machine_id WHERE m.json = ?1 "
+                   "AND c.device = ?2"
+                   " AND c.key = ?3 ORDER BY c.measured_ns DESC, c.id DESC LIMIT 1",
+                   &stmt, err))
+        return err->code;
+    sqlite3_bind_text(stmt, 1, machine, -1, SQLITE_TRANSIENT);
+    sqlite3_bind_text(stmt, 2, device, -1, SQLITE_TRANSIENT);
+    sqlite3_bind_text(stmt, 3, key, -1, SQLITE_TRANSIENT);
+    int rc = sqlite3_step(stmt);
+    *found = rc == SQLITE_ROW;
+    *value = *found ? sqlite3_column_double(stmt, 0) : 0;
+    return sqlite3_reset(stmt) == SQLITE_OK ? PK_OK : pk_db_fail(s, err);
+}

@@ -1,0 +1,71 @@
+-- The public interface of a store. Recreated whenever a migration runs: a change here needs a new migration file.
+-- Plain SQL only, so that they work in any SQLite client. docs/store.md says what each column means.
+
+CREATE VIEW v_run AS
+SELECT r.id AS run_id, r.label,
+       strftime('%Y-%m-%dT%H:%M:%SZ', r.started_ns / 1000000000, 'unixepoch') AS started_at,
+       r.status, m.json AS machine, r.git_commit, r.command_line, r.git_dirty, r.experiment, r.settings, r.tags,
+       strftime('%Y-%m-%dT%H:%M:%SZ', r.ended_ns / 1000000000, 'unixepoch') AS ended_at,
+       r.started_ns, r.ended_ns, r.version, r.host, r.machine_id, r.uuid
+FROM run r JOIN machine m ON m.id = r.machine_id;
+
+CREATE VIEW v_slice AS
+SELECT c.run_id, l.case_id, l.invocation, l.pass, l.status, l.message, l.notes, l.started_ns, l.elapsed_ns, l.id AS slice_id
+FROM slice l JOIN run_case c ON c.id = l.case_id;
+
+-- The slice that decides a case's status: timing passes before others, then the gravest word; an interrupted slice counts
+-- only when there is nothing else. Without any slice the case was interrupted, once its run is over.
+CREATE VIEW v_case AS
+SELECT c.run_id, c.id AS case_id, c.experiment, c.device, c.variant, c.axes,
+       CASE WHEN d.id IS NOT NULL THEN d.status WHEN r.status <> 'running' THEN 'interrupted' END AS status,
+       CASE WHEN d.id IS NOT NULL THEN d.message WHEN r.status <> 'running' THEN 'the run ended before this case was measured'
+            ELSE 'not measured yet' END AS message,
+       c.ordinal, c.revision, c.identity, c.predicted_bytes
+FROM run_case c JOIN run r ON r.id = c.run_id
+LEFT JOIN slice d ON d.id = (
+    SELECT l.id FROM slice l WHERE l.case_id = c.id
+    ORDER BY l.pass = 'timing' DESC,
+             CASE l.status WHEN 'failed' THEN 5 WHEN 'timeout' THEN 4 WHEN 'oom' THEN 3 WHEN 'skipped' THEN 2 WHEN 'ok' THEN 1
+                           ELSE 0 END DESC,
+             l.invocation
+    LIMIT 1);
+
+CREATE VIEW v_summary AS
+SELECT c.run_id, c.id AS case_id, c.experiment, c.device, c.variant, c.axes, m.name AS metric, m.unit, m.direction,
+       s.n, s.invocations, s.median, s.ci_low, s.ci_high, s.mean, s.sd, s.min, s.max, s.cv,
+       m.class, m.combine, m.ranks, m.source, c.ordinal, c.revision, c.identity
+FROM run_case c JOIN summary s ON s.case_id = c.id JOIN metric m ON m.id = s.metric_id;
+
+CREATE VIEW v_invocation AS
+SELECT c.run_id, c.id AS case_id, l.invocation, m.name AS metric, s.n, s.median, s.mean, s.sd, s.min, s.max, s.figure,
+       m.unit, m.direction
+FROM run_case c JOIN slice l ON l.case_id = c.id JOIN slice_summary s ON s.slice_id = l.id JOIN metric m ON m.id = s.metric_id
+WHERE l.pass = 'timing';
+
+CREATE VIEW v_sample AS
+SELECT c.run_id, c.id AS case_id, l.invocation, e.rank, s.ordinal, e.phase, m.name AS metric, m.unit,
+       CASE e.reps WHEN 1 THEN s.value ELSE s.value * 1.0 / e.reps END AS value, l.pass, e.instance, e.reps
+FROM run_case c JOIN slice l ON l.case_id = c.id JOIN series e ON e.slice_id = l.id JOIN metric m ON m.id = e.metric_id
+JOIN sample s ON s.series_id = e.id;
+
+CREATE VIEW v_setting AS
+SELECT run_id, invocation, key, value FROM setting;
+
+CREATE VIEW v_work AS
+SELECT c.run_id, w.case_id, w.metric, w.flops, w.bytes, w.exps, w.messages, w.predicted
+FROM work w JOIN run_case c ON c.id = w.case_id;
+
+CREATE VIEW v_fit AS
+SELECT run_id, name, metric, axis, kind, experiment, variant, device, fixed, n, slope, slope_low, slope_high, intercept,
+       intercept_low, intercept_high, r2
+FROM fit;
+
+-- The ceilings a run is judged by: the newest measured on its machine before it ended, so that a saved run prints the same
+-- numbers for ever.
+CREATE VIEW v_ceiling AS
+SELECT r.id AS run_id, k.device, k.key, k.value, k.measured_ns
+FROM run r JOIN ceiling k ON k.machine_id = r.machine_id
+WHERE k.id = (SELECT n.id FROM ceiling n
+              WHERE n.machine_id = k.machine_id AND n.device = k.device AND n.key = k.key
+                AND (r.ended_ns IS NULL OR n.measured_ns <= r.ended_ns)
+              ORDER BY n.measured_ns DESC, n.id DESC LIMIT 1);

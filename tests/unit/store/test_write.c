@@ -1,0 +1,187 @@
+/* What is recorded is what is read, in the units and words of the views. */
+#include "store/fixture.h"
+
+#include <math.h>
+
+static void a_slice_is_read_back(void **state)
+{
+    struct pk_store *s;
+    OK(pk_store_open(path, PK_STORE_WRITE, &s, &err));
+    int64_t run = begin_run(s, "first"), c = add_case(s, run, "{\"n\":1}");
+    struct pk_slice l = steady_slice(1, 1234);
+    struct pk_summary_row sum = {
+        .metric = "forward_ns",
+        .sum = {.n = 1234, .median = 5, .mean = 6, .sd = NAN, .min = 1, .max = 9, .cv = NAN},
+        .figure = 5,
+        .ci = {NAN, NAN},
+        .invocations = 1};
+    OK(pk_store_slice(s, c, &l, &sum, 1, &sum, 1, &err));
+    OK(pk_store_run_end(s, run, "complete", &err));
+    assert_int_equal(
+        query_int(
+            s,
+            "SELECT count(*) FROM v_sample WHERE phase = 'steady' AND metric = 'forward_ns' AND unit = 'ns'"),
+        1234);
+    assert_int_equal(query_int(s, "SELECT sum(value = 1000 + ordinal) FROM v_sample"), 1234);
+    assert_int_equal(query_int(s, "SELECT count(*) FROM v_summary WHERE sd IS NULL AND ci_low IS NULL AND "
+                                  "median = 5 AND invocations = 1"),
+                     1);
+    assert_int_equal(
+        query_int(s, "SELECT count(*) FROM v_invocation WHERE median = 5 AND figure = 5 AND n = 1234"), 1);
+    query_text(s, "SELECT status FROM v_case", "ok");
+    query_text(s, "SELECT status FROM v_run", "complete");
+    pk_store_close(s);
+    char journal[160];
+    snprintf(journal, sizeof journal, "%s-journal", path);
+    assert_int_equal(access(journal, F_OK), -1); /* one file remains */
+}
+
+static void repetitions_are_divided_and_not_a_number_is_null(void **state)
+{
+    struct pk_store *s;
+    OK(pk_store_open(path, PK_STORE_WRITE, &s, &err));
+    int64_t c = add_case(s, begin_run(s, NULL), "{}");
+    const int64_t ordinal[] = {0, 1, 2};
+    const double real[] = {8, NAN, INFINITY};
+    struct pk_series e = {.phase = PK_PHASE_WARMUP,
+                          .reps = 4,
+                          .n = 3,
+                          .ordinal = ordinal,
+                          .real = real,
+                          .rank = 2,
+                          .instance = 3};
+    struct pk_slice l = steady_slice(1, 0);
+    l.series = &e;
+    OK(pk_store_slice(s, c, &l, NULL, 0, NULL, 0, &err));
+    assert_int_equal(
+        query_int(s,
+                  "SELECT count(*) FROM v_sample WHERE value = 2 AND rank = 2 AND instance = 3 AND reps = 4"),
+        1);
+    assert_int_equal(query_int(s, "SELECT count(*) FROM v_sample WHERE value IS NULL"), 2);
+    pk_store_close(s);
+}
+
+static void ordinals_that_repeat_lose_nothing(void **state)
+{
+    struct pk_store *s;
+    OK(pk_store_open(path, PK_STORE_WRITE, &s, &err));
+    int64_t c = add_case(s, begin_run(s, NULL), "{}");
+    const int64_t ordinal[] = {0, 1, 0, 0, 5}, value[] = {1, 2, 3, 4, 5};
+    struct pk_series e = {.phase = PK_PHASE_STEADY, .reps = 1, .n = 5, .ordinal = ordinal, .integer = value};
+    struct pk_slice l = steady_slice(1, 0);
+    l.series = &e;
+    OK(pk_store_slice(s, c, &l, NULL, 0, NULL, 0, &err));
+    assert_int_equal(query_int(s, "SELECT sum(value) FROM v_sample"), 15);
+    assert_int_equal(query_int(s, "SELECT count(*) FROM main.series"), 3);
+    pk_store_close(s);
+}
+
+static void status_of(struct pk_store *s, int64_t c, int invocation, enum pk_pass pass, enum pk_status status,
+                      const char *message)
+{
+    struct pk_slice l = steady_slice(invocation, 0);
+    l.n_series = 0;
+    l.pass = pass;
+    l.status = status;
+    l.message = message;
+    OK(pk_store_slice(s, c, &l, NULL, 0, NULL, 0, &err));
+}
+
+static void a_case_has_the_gravest_word_of_its_timing_slices(void **state)
+{
+    struct pk_store *s;
+    OK(pk_store_open(path, PK_STORE_WRITE, &s, &err));
+    int64_t run = begin_run(s, NULL), a = add_case(s, run, "{\"i\":1}"), b = add_case(s, run, "{\"i\":2}"),
+            c = add_case(s, run, "{\"i\":3}");
+    add_case(s, run, "{\"i\":4}");
+    status_of(s, a, 1, PK_PASS_TIMING, PK_ST_OK, "");
+    status_of(s, a, 2, PK_PASS_TIMING, PK_ST_OOM, "too big");
+    status_of(s, a, 3, PK_PASS_TIMING, PK_ST_FAILED, "signal 11");
+    status_of(s, b, 1, PK_PASS_TIMING, PK_ST_OK, "");
+    status_of(s, b, 1, PK_PASS_COUNTER, PK_ST_FAILED, "no counters here");
+    status_of(s, b, 2, PK_PASS_TIMING, PK_ST_INTERRUPTED, "Ctrl-C");
+    status_of(s, c, 1, PK_PASS_TIMING, PK_ST_INTERRUPTED, "Ctrl-C");
+    query_text(s, "SELECT status FROM v_case WHERE axes ->> 'i' = 1", "failed");
+    query_text(s, "SELECT message FROM v_case WHERE axes ->> 'i' = 1", "signal 11");
+    query_text(s, "SELECT status FROM v_case WHERE axes ->> 'i' = 2", "ok");
+    query_text(s, "SELECT status FROM v_case WHERE axes ->> 'i' = 3", "interrupted");
+    query_text(s, "SELECT status FROM v_case WHERE axes ->> 'i' = 4", NULL);
+    OK(pk_store_run_end(s, run, "interrupted", &err));
+    query_text(s, "SELECT status FROM v_case WHERE axes ->> 'i' = 4", "interrupted");
+    pk_store_close(s);
+}
+
+static void a_resumed_run_replaces_what_did_not_end_well(void **state)
+{
+    struct pk_store *s;
+    OK(pk_store_open(path, PK_STORE_WRITE, &s, &err));
+    int64_t run = begin_run(s, NULL), c = add_case(s, run, "{}");
+    status_of(s, c, 1, PK_PASS_TIMING, PK_ST_INTERRUPTED, "Ctrl-C");
+    assert_int_equal(pk_store_run_resume(s, run, &err), PK_E_USAGE); /* it still runs */
+    OK(pk_store_run_end(s, run, "interrupted", &err));
+    OK(pk_store_run_resume(s, run, &err));
+    query_text(s, "SELECT status FROM v_run", "running");
+    struct pk_slice l = steady_slice(1, 7);
+    OK(pk_store_slice(s, c, &l, NULL, 0, NULL, 0, &err));
+    assert_int_equal(query_int(s, "SELECT count(*) FROM v_sample"), 7);
+    assert_int_equal(pk_store_slice(s, c, &l, NULL, 0, NULL, 0, &err), PK_E_USAGE);
+    assert_int_equal(query_int(s, "SELECT count(*) FROM v_sample"), 7);
+    pk_store_close(s);
+}
+
+static void ceilings_of_a_run_stay(void **state)
+{
+    struct pk_store *s;
+    double value;
+    bool found;
+    OK(pk_store_open(path, PK_STORE_WRITE, &s, &err));
+    int64_t run = begin_run(s, NULL);
+    OK(pk_store_ceiling_get(s, "{\"cpu\":\"x\"}", "cpu", "fp32_flops_per_s", &value, &found, &err));
+    assert_false(found);
+    OK(pk_store_ceiling(s, "{\"cpu\":\"x\"}", "cpu", "fp32_flops_per_s", 100, &err));
+    OK(pk_store_run_end(s, run, "complete", &err));
+    OK(pk_store_ceiling(s, "{\"cpu\":\"x\"}", "cpu", "fp32_flops_per_s", 200, &err));
+    OK(pk_store_ceiling_get(s, "{\"cpu\":\"x\"}", "cpu", "fp32_flops_per_s", &value, &found, &err));
+    assert_true(found && value == 200);
+    assert_int_equal(query_int(s, "SELECT count(*) FROM v_ceiling WHERE value = 100"), 1);
+    assert_int_equal(query_int(s, "SELECT count(*) FROM v_ceiling"), 1);
+    pk_store_close(s);
+}
+
+static void runs_are_found_by_every_name(void **state)
+{
+    struct pk_store *s;
+    int64_t id;
+    OK(pk_store_open(path, PK_STORE_WRITE, &s, &err));
+    assert_int_equal(pk_store_resolve(s, "@", &id, &err), PK_E_NOTHING);
+    int64_t a = begin_run(s, "nightly"), b = begin_run(s, NULL), c = begin_run(s, "nightly");
+    OK(pk_store_resolve(s, "@", &id, &err));
+    assert_int_equal(id, c);
+    OK(pk_store_resolve(s, "@~2", &id, &err));
+    assert_int_equal(id, a);
+    OK(pk_store_resolve(s, "2", &id, &err));
+    assert_int_equal(id, b);
+    OK(pk_store_resolve(s, "nightly", &id, &err));
+    assert_int_equal(id, c);
+    const char *const wrong[] = {"@~3", "@~-1", "@~x", "9", "weekly", "", "@@"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(pk_store_resolve(s, wrong[i], &id, &err), PK_E_USAGE);
+        assert_non_null(strstr(err.fix, "3 (nightly), 2, 1 (nightly)"));
+    }
+    pk_store_close(s);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, make_dir, remove_dir)
+    const struct CMUnitTest tests[] = {
+        T(a_slice_is_read_back),
+        T(repetitions_are_divided_and_not_a_number_is_null),
+        T(ordinals_that_repeat_lose_nothing),
+        T(a_case_has_the_gravest_word_of_its_timing_slices),
+        T(a_resumed_run_replaces_what_did_not_end_well),
+        T(ceilings_of_a_run_stay),
+        T(runs_are_found_by_every_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
