@@ -1,14 +1,23 @@
 /* Measure: one case, one invocation, one pass -> one slice. Runs inside a worker; knows nothing of stores or pipes.
  *
- * Order: setup; first iteration (phase first); check; calibration of K, repetitions per sample (regions shorter than
- * 20 us in all are repeated); warm-up; steady samples until a stop rule holds; teardown. All arrays are made before the
- * first sample. Between samples: reset, resolving marks, the stop rule, and every 10 ms the disturbance source.
+ * Order: check points; setup; first iteration (phase first); check; calibration of K, repetitions per sample (regions shorter
+ * than 20 us in all are repeated); samples until a stop rule holds; teardown. All arrays are made before the first
+ * sample. Between samples: reset, resolving marks, the stop rule, and every 10 ms the disturbance source.
  *
  * Stopping (the reason is the note "stop"): "noise" when at least min_samples and min_time have passed and the interval of the
- * median, inflated for autocorrelation, is within max_noise; "max-time" when max_time has passed and at least 3 steady
- * samples exist; "max-samples"; "once".
- * Warm-up: with warmup < 0 it is found in the samples when they are complete (stats: MSER-5) and cut; note "warmup_cut" with
- * "warmup_rule" = "mser5" or "fixed". Outliers, drift and disturbances are notes and phases; no sample is dropped. */
+ * median of every region, inflated for autocorrelation, is within max_noise; "max-time" when max_time has passed since the first
+ * sample and at least 3 steady samples exist; "max-samples"; "once".
+ * Warm-up: with warmup < 0 it is found in the samples (stats: MSER-5) and cut; else that many samples are. Outliers, drift and
+ * disturbances are notes and phases; no sample is dropped.
+ *
+ * Notes (values are JSON): stop, reps, calibration_runs, check ("passed", or why not), and over the steady samples' times (all
+ * regions together) warmup_cut, warmup_rule ("mser5" or "fixed"), noise (relative half-width when it stopped, the widest
+ * region's), outliers, outlier_ordinals (the first 32), drift, drift_p, autocorrelation, disturbed (samples),
+ * disturbed_kept (true: most samples were disturbed, so that none was set aside), class:
+ *   flat       nothing to say
+ *   warmup     the first samples were slower and are cut
+ *   slowdown   it got slower by more than 0.5 %: throttling until proven otherwise
+ *   no-steady  no steady state was reached */
 #pragma once
 
 #include "bench/probe.h"
@@ -16,7 +25,7 @@
 
 struct pk_stop {
     int64_t min_samples, max_samples; /* steady; defaults 15 and 10000 */
-    int64_t min_time_ns, max_time_ns; /* of steady samples; defaults 0.2 s and 1 s */
+    int64_t min_time_ns, max_time_ns; /* of steady samples, of the loop; defaults 0.2 s and 1 s */
     double max_noise;                 /* relative half-width; default 0.005 */
     int64_t warmup;                   /* iterations; -1 = find */
     bool once;                        /* one iteration, nothing repeated, no check: for use under nsys and ncu */

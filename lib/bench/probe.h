@@ -41,12 +41,13 @@ struct pk_variant {
 struct pk_region {
     const char *name; /* ends the table when NULL */
     const char *summary;
+    bool (*applies)(const struct pk_case *c); /* optional: cases in which it does not occur answer false */
 };
 
 enum pk_direction { PK_LOWER_IS_BETTER, PK_HIGHER_IS_BETTER, PK_NO_DIRECTION };
 enum pk_metric_class { PK_CLASS_TIME, PK_CLASS_EXACT, PK_CLASS_RATE, PK_CLASS_MEMORY };
 enum pk_combine { PK_COMBINE_MEDIAN, PK_COMBINE_MIN, PK_COMBINE_MAX, PK_COMBINE_SUM, PK_COMBINE_MEAN };
-enum pk_source { PK_FROM_REGION, PK_FROM_GAUGE, PK_FROM_POOL_PEAK, PK_FROM_COUNT };
+enum pk_source { PK_FROM_GAUGE, PK_FROM_POOL_PEAK };
 
 /* A metric that is not a region's time. Region times get their rows from the harness. */
 struct pk_metric {
@@ -110,7 +111,7 @@ struct pk_probe {
     /* required unless the probe computes nothing. Compares what the last run left with the reference: fully at check
      * points, at the real shape by sampled rows and random projections. PK_E_CHECK with the worst element. */
     enum pk_code (*check)(struct pk_ctx *ctx, bool full, struct pk_err *err);
-    /* optional. Untimed, between samples. */
+    /* optional. Untimed, before every sample but the first. With it, nothing is repeated within a sample. */
     void (*reset)(struct pk_ctx *ctx);
     /* required. Frees device memory; afterwards the pool's current must be what it was before setup. Called after a failed
      * setup or run too: everything not made is NULL. */

@@ -14,7 +14,7 @@ void pk_marks_init(struct pk_marks *m, struct pk_arena *a, size_t cap)
 
 void pk_marks_clear(struct pk_marks *m)
 {
-    m->n = 0;
+    m->n = m->n_open = 0;
     m->next_slot = 0;
     m->overflow = m->unbalanced = false;
     pk_marks_next_repeat(m);
@@ -41,6 +41,7 @@ void pk_mark_begin(struct pk_device *dev, unsigned region, enum pk_lane lane)
     k->instance = m->next_instance[region]++;
     k->lane = (uint8_t)lane;
     k->open = true;
+    m->n_open++;
     k->begin_host_ns = dev->ops->now_ns(dev);
     if (dev->ops->record) {
         k->begin_slot = m->next_slot++;
@@ -64,6 +65,7 @@ void pk_mark_end(struct pk_device *dev, unsigned region, enum pk_lane lane)
             k->end_host_ns = now;
             k->end_slot = slot;
             k->open = false;
+            m->n_open--;
             return;
         }
     }

@@ -34,6 +34,7 @@ struct pk_marks {
     size_t n, cap;
     uint16_t next_instance[PK_REGIONS_MAX];
     uint32_t next_slot;
+    size_t n_open;
     bool overflow, unbalanced;
     int64_t gauge[PK_GAUGES_MAX]; /* last value per gauge in this iteration; -1 = not set */
 };

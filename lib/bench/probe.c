@@ -1,0 +1,98 @@
+/* Probe: finding a descriptor, and the metric rows that follow from it. */
+#include "bench/probe.h"
+
+#include "base/assert.h"
+#include "base/embed.h"
+#include "bench/measure.h"
+
+#include <string.h>
+
+extern const struct pk_embedded pk_probe_tables[]; /* generated: probes/meson.build */
+
+const struct pk_probe *pk_probe_find(const char *name)
+{
+    for (const struct pk_probe *const *p = pk_probes; *p; p++)
+        if (strcmp((*p)->name, name) == 0)
+            return *p;
+    return NULL;
+}
+
+/* "attention-scaling" is described by attention_scaling.sql. */
+static bool is_sql_of(const char *file, const char *probe)
+{
+    size_t n = strlen(probe);
+    for (size_t i = 0; i < n; i++)
+        if (file[i] != (probe[i] == '-' ? '_' : probe[i]))
+            return false;
+    return strcmp(file + n, ".sql") == 0;
+}
+
+const char *pk_probe_sql(const struct pk_probe *p)
+{
+    for (const struct pk_embedded *e = pk_probe_tables; e->name; e++)
+        if (is_sql_of(e->name, p->name))
+            return e->text;
+    return "";
+}
+
+static const char *direction_name(enum pk_direction d)
+{
+    static const char *const names[] = {
+        [PK_LOWER_IS_BETTER] = "lower", [PK_HIGHER_IS_BETTER] = "higher", [PK_NO_DIRECTION] = "none"};
+    return names[d];
+}
+
+static const char *class_name(enum pk_metric_class c)
+{
+    static const char *const names[] = {[PK_CLASS_TIME] = "time",
+                                        [PK_CLASS_EXACT] = "exact",
+                                        [PK_CLASS_RATE] = "rate",
+                                        [PK_CLASS_MEMORY] = "memory"};
+    return names[c];
+}
+
+static const char *combine_name(enum pk_combine c)
+{
+    static const char *const names[] = {[PK_COMBINE_MEDIAN] = "median",
+                                        [PK_COMBINE_MIN] = "min",
+                                        [PK_COMBINE_MAX] = "max",
+                                        [PK_COMBINE_SUM] = "sum",
+                                        [PK_COMBINE_MEAN] = "mean"};
+    return names[c];
+}
+
+/* What a rank waits for is the slowest rank: times combine as the maximum over ranks. */
+static struct pk_metric_decl time_of_region(struct pk_arena *a, const char *region, const char *suffix)
+{
+    return (struct pk_metric_decl){.name = pk_printf(a, "%s%s", region, suffix),
+                                   .unit = "ns",
+                                   .direction = "lower",
+                                   .class = "time",
+                                   .combine = "median",
+                                   .ranks = "max",
+                                   .source = "region"};
+}
+
+size_t pk_probe_metrics(const struct pk_probe *p, struct pk_arena *a, struct pk_metric_decl **out)
+{
+    size_t n_regions = 0, n_metrics = 0, n = 0;
+    while (p->regions[n_regions].name)
+        n_regions++;
+    while (p->metrics && p->metrics[n_metrics].name)
+        n_metrics++;
+    struct pk_metric_decl *v = pk_new_n(a, struct pk_metric_decl, 2 * n_regions + n_metrics);
+    for (size_t r = 0; r < n_regions; r++) {
+        v[n++] = time_of_region(a, p->regions[r].name, "_ns");
+        v[n++] = time_of_region(a, p->regions[r].name, "_host_ns");
+    }
+    for (const struct pk_metric *m = p->metrics; m && m->name; m++)
+        v[n++] = (struct pk_metric_decl){.name = m->name,
+                                         .unit = m->unit,
+                                         .direction = direction_name(m->direction),
+                                         .class = class_name(m->class),
+                                         .combine = combine_name(m->over_samples),
+                                         .ranks = combine_name(m->over_ranks),
+                                         .source = "allocator"};
+    *out = v;
+    return n;
+}

@@ -1,0 +1,43 @@
+/* Sample: takes samples of a case that is set up, into arrays made beforehand. Inner part of measure.c.
+ *
+ * A sample is `reps` runs of the probe's unit of work. Its row holds, per instance of every region, the sums of lane time and host
+ * time over the repetitions, and per gauge the last value. Which instances exist is seen in the first iteration; an
+ * iteration that marks others fails, because its numbers could not be told apart. */
+#pragma once
+
+#include "bench/probe.h"
+
+/* Repetitions per sample are chosen so that a sample's regions last at least this long together. */
+#define PK_SAMPLE_MIN_NS 20000.0
+enum { PK_SAMPLE_REPS_MAX = 10000 };
+
+struct pk_sampler {
+    struct pk_ctx *ctx;
+    size_t n_regions;
+    size_t first_column[PK_REGIONS_MAX], n_instances[PK_REGIONS_MAX]; /* by region; 0 instances: does not apply */
+    size_t n_columns;                                                 /* instances of all regions */
+    bool gauge_set[PK_GAUGES_MAX];
+    size_t cap, n;             /* samples; sample 0 is the first iteration, of 1 repetition */
+    int64_t reps;              /* of the samples after it */
+    uint64_t *lane_ns;         /* [cap][n_columns], all repetitions together */
+    uint64_t *host_ns;         /* [cap][n_columns] */
+    int64_t *gauge;            /* [cap][PK_GAUGES_MAX] */
+    double *total_ns;          /* [cap] all lane times of a sample */
+    bool *disturbed;           /* [cap] */
+};
+
+/* Runs the first iteration, learns which instances exist, and makes the arrays, in ctx->arena, for up to `cap` samples (fewer
+ * when that would take more than PK_SAMPLE_BYTES_MAX). Fails when a region that applies is never marked, is not
+ * ended, or when the probe fails. */
+enum { PK_SAMPLE_BYTES_MAX = 256 << 20 };
+enum pk_code pk_sampler_first(struct pk_sampler *s, struct pk_ctx *ctx, size_t cap, struct pk_err *err) PK_MUST_CHECK;
+
+/* Takes one sample of s->reps repetitions and writes it to row s->n, which the caller then keeps (s->n++) or not. */
+enum pk_code pk_sample_take(struct pk_sampler *s, struct pk_err *err) PK_MUST_CHECK;
+
+/* Chooses s->reps; runs how many samples it takes, keeps none. Returns through *runs how often the probe ran. A probe with
+ * a reset hook is never repeated. */
+enum pk_code pk_sampler_calibrate(struct pk_sampler *s, int64_t *runs, struct pk_err *err) PK_MUST_CHECK;
+
+/* Lane time of a region in sample i: the sum over its instances. */
+double pk_sample_region_ns(const struct pk_sampler *s, size_t i, unsigned region);

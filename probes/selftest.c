@@ -1,0 +1,339 @@
+/* selftest: cases that end in every way a case can end. The harness's own test subject, and a small probe to
+ * learn from.
+ *
+ * The honest variant copies `memory` bytes on the device and keeps it busy for busy_ns. The others do the
+ * same and then misbehave: in their timing (slow-start, drift, ...), in their promises (check-fails, leak,
+ * ...) or for good (hang, crash, exit). On the null device all times are exact: an iteration takes busy_ns
+ * and what the copy takes there.
+ *
+ * Reading order for a first probe: the tables, then setup, run, check, teardown. The harness does the rest.
+ */
+#include "bench/probe.h"
+
+#include "base/rng.h"
+
+#include <math.h>
+#include <signal.h>
+#include <unistd.h>
+
+/* Rows of the tables are known by their index. */
+enum { BUSY_NS, MEMORY };
+enum { WORK, PART };
+enum { HELD };
+
+/* What can be swept. `def` is what runs when nothing is asked for; `born` never changes again (opt/axis.h).
+ */
+static const struct pk_axis axes[] = {
+    [BUSY_NS] = {"busy_ns", PK_AXIS_INT, "ns", 0, 1e10, .def = "100000", .born = "100000",
+                 .help = "how long an iteration keeps the device busy"},
+    [MEMORY] = {"memory", PK_AXIS_SIZE, "bytes", 4, 0x1p50, .def = "4KiB", .born = "4KiB",
+                .help = "bytes that an iteration copies"},
+    {0},
+};
+
+/* Row 0 is the plain one that the others are compared with. */
+enum variant {
+    OK,
+    SLOW_START,
+    DRIFT,
+    THROTTLE,
+    NOISY,
+    OUTLIERS,
+    INSTANCES,
+    OOM,
+    CHECK_FAILS,
+    LEAK,
+    UNMARKED,
+    UNENDED,
+    DEVICE_ERROR,
+    HANG,
+    CRASH,
+    EXIT
+};
+static const struct pk_variant variants[] = {
+    [OK] = {"ok", "the same time in every iteration"},
+    [SLOW_START] = {"slow-start", "the first 30 iterations take twice as long"},
+    [DRIFT] = {"drift", "every iteration takes 0.1 % longer than the one before"},
+    [THROTTLE] = {"throttle", "5 % slower from iteration 60 on"},
+    [NOISY] = {"noisy", "normal noise of 10 %"},
+    [OUTLIERS] = {"outliers", "every 17th iteration takes ten times as long"},
+    [INSTANCES] = {"instances", "the region 'part' occurs three times in an iteration"},
+    [OOM] = {"oom", "asks for more memory than there is"},
+    [CHECK_FAILS] = {"check-fails", "computes a wrong result"},
+    [LEAK] = {"leak", "teardown forgets an allocation"},
+    [UNMARKED] = {"unmarked", "never marks its region"},
+    [UNENDED] = {"unended", "begins its region and does not end it"},
+    [DEVICE_ERROR] = {"device-error", "the tenth iteration fails"},
+    [HANG] = {"hang", "never comes back"},
+    [CRASH] = {"crash", "is killed by SIGSEGV"},
+    [EXIT] = {"exit", "ends its process with status 7"},
+    {0},
+};
+
+static bool has_parts(const struct pk_case *c)
+{
+    return c->variant == INSTANCES;
+}
+
+/* What run() marks. Each gives two metrics: work_ns, work_host_ns. */
+static const struct pk_region regions[] = {
+    [WORK] = {"work", "the copy and the busy time"},
+    [PART] = {"part", "a third of the busy time", has_parts},
+    {0},
+};
+
+static const struct pk_metric metrics[] = {
+    {"held_bytes", "bytes", "live device memory during an iteration", PK_LOWER_IS_BETTER, PK_CLASS_MEMORY,
+     PK_COMBINE_MAX, PK_COMBINE_MAX, PK_FROM_GAUGE, HELD},
+    {"peak_bytes", "bytes", "highest live device memory of the case", PK_LOWER_IS_BETTER, PK_CLASS_MEMORY,
+     PK_COMBINE_MAX, PK_COMBINE_MAX, PK_FROM_POOL_PEAK, 0},
+    {0},
+};
+
+static const struct pk_preset presets[] = {
+    {"quick", "one case per variant", (const char *const[]){"busy_ns=100000 memory=4KiB", NULL}, NULL},
+    {"grid", "four lengths, two sizes",
+     (const char *const[]){"busy_ns=20000:160000:*2 memory=4KiB", "busy_ns=20000 memory=64KiB", NULL},
+     (const char *const[]){"min-samples=20", NULL}},
+    {0},
+};
+
+static const struct pk_fit_row fits[] = {
+    {"work_time_exponent", "work_ns", "busy_ns", PK_FIT_POWER},
+    {0},
+};
+
+static const char *const check_points[] = {"busy_ns=0 memory=4", "busy_ns=0 memory=1000", NULL};
+static const char *const tables[] = {NULL};
+
+struct state {
+    size_t bytes;
+    unsigned char *src, *dst; /* device memory */
+    unsigned char *host;      /* what src was filled with */
+    int64_t iteration;
+    struct pk_rng rng;
+};
+
+/* --- how long an iteration takes, relative to busy_ns
+ * ----------------------------------------------------------- */
+
+static double steady(struct state *t)
+{
+    return 1;
+}
+
+static double slow_start(struct state *t)
+{
+    return t->iteration < 30 ? 2 : 1;
+}
+
+static double drift(struct state *t)
+{
+    return 1 + 0.001 * (double)t->iteration;
+}
+
+static double throttle(struct state *t)
+{
+    return t->iteration < 60 ? 1 : 1.05;
+}
+
+static double noisy(struct state *t)
+{
+    return exp(0.1 * pk_rng_normal(&t->rng));
+}
+
+static double outliers(struct state *t)
+{
+    return t->iteration % 17 == 16 ? 10 : 1;
+}
+
+/* --- what goes wrong in an iteration
+ * ------------------------------------------------------------------------------ */
+
+static enum pk_code take_too_much(struct pk_ctx *ctx, struct pk_err *err)
+{
+    void *p = pk_device_alloc(ctx->dev, SIZE_MAX / 4, PK_TAG_OTHER);
+    pk_device_free(ctx->dev, p);
+    return p ? PK_OK : pk_device_oom(ctx->dev, err);
+}
+
+static enum pk_code fail_tenth(struct pk_ctx *ctx, struct pk_err *err)
+{
+    const struct state *t = ctx->state;
+    if (t->iteration < 9)
+        return PK_OK;
+    pk_fail(err, PK_E_INTERNAL, "device error in iteration %lld", (long long)t->iteration + 1);
+    return pk_why(err, "the variant device-error pretends that one happened");
+}
+
+static enum pk_code hang(struct pk_ctx *ctx, struct pk_err *err)
+{
+    while (!err->code)
+        pause();
+    return err->code;
+}
+
+static enum pk_code crash(struct pk_ctx *ctx, struct pk_err *err)
+{
+    signal(SIGSEGV, SIG_DFL);
+    raise(SIGSEGV);
+    return PK_OK;
+}
+
+static enum pk_code leave(struct pk_ctx *ctx, struct pk_err *err)
+{
+    _exit(7);
+}
+
+/* Rows left out behave like OK. */
+static const struct behaviour {
+    double (*stretch)(struct state *t);
+    enum pk_code (*trouble)(struct pk_ctx *ctx, struct pk_err *err);
+} behaviours[] = {
+    [OK] = {steady},
+    [SLOW_START] = {slow_start},
+    [DRIFT] = {drift},
+    [THROTTLE] = {throttle},
+    [NOISY] = {noisy},
+    [OUTLIERS] = {outliers},
+    [OOM] = {steady, take_too_much},
+    [DEVICE_ERROR] = {steady, fail_tenth},
+    [HANG] = {steady, hang},
+    [CRASH] = {steady, crash},
+    [EXIT] = {steady, leave},
+};
+
+/* --- what the harness calls
+ * ---------------------------------------------------------------------------------------- */
+
+static size_t rounded(int64_t bytes)
+{
+    return ((size_t)bytes + PK_POOL_ALIGN - 1) / PK_POOL_ALIGN * PK_POOL_ALIGN;
+}
+
+static int64_t predict_bytes(const struct pk_case *c)
+{
+    return (int64_t)(2 * rounded(pk_case_int(c, MEMORY)));
+}
+
+static int64_t predict_gauge(const struct pk_case *c, unsigned gauge)
+{
+    return predict_bytes(c);
+}
+
+/* A copy reads and writes every byte. */
+static struct pk_work work(const struct pk_case *c, unsigned region)
+{
+    return (struct pk_work){.bytes = region == WORK ? 2 * (double)pk_case_int(c, MEMORY) : 0};
+}
+
+/* Inputs are equal for equal seeds, whatever the variant. Everything not made yet is NULL: teardown relies on
+ * it. */
+static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
+{
+    struct state *t = pk_new(ctx->arena, struct state);
+    ctx->state = t;
+    t->bytes = (size_t)pk_case_int(ctx->c, MEMORY);
+    t->rng.state = ctx->seed;
+    t->src = pk_device_alloc(ctx->dev, t->bytes, PK_TAG_INPUT);
+    t->dst = pk_device_alloc(ctx->dev, t->bytes, PK_TAG_OTHER);
+    if (!t->src || !t->dst)
+        return pk_device_oom(ctx->dev, err);
+    if (ctx->dry)
+        return PK_OK;
+    t->host = pk_alloc(ctx->arena, t->bytes);
+    for (size_t i = 0; i < t->bytes; i++)
+        t->host[i] = (unsigned char)pk_rng_next(&t->rng);
+    return pk_device_copy(ctx->dev, PK_LANE_COMPUTE, PK_COPY_HOST_TO_DEVICE, t->src, t->host, t->bytes, err);
+}
+
+static void busy_in_parts(struct pk_ctx *ctx, uint64_t ns)
+{
+    for (int i = 0; i < 3; i++) {
+        pk_mark_begin(ctx->dev, PART, PK_LANE_COMPUTE);
+        pk_device_delay(ctx->dev, PK_LANE_COMPUTE, ns / 3);
+        pk_mark_end(ctx->dev, PART, PK_LANE_COMPUTE);
+    }
+}
+
+/* The region's content. */
+static enum pk_code copy_and_stay_busy(struct pk_ctx *ctx, struct pk_err *err)
+{
+    struct state *t = ctx->state;
+    const struct behaviour *b = &behaviours[ctx->c->variant];
+    const double stretch = b->stretch ? b->stretch(t) : 1;
+    const uint64_t ns = (uint64_t)llround((double)pk_case_int(ctx->c, BUSY_NS) * stretch);
+    const size_t skipped = ctx->c->variant == CHECK_FAILS ? 1 : 0;
+    enum pk_code rc = b->trouble ? b->trouble(ctx, err) : PK_OK;
+    if (!rc)
+        rc = pk_device_copy(ctx->dev, PK_LANE_COMPUTE, PK_COPY_ON_DEVICE, t->dst, t->src + skipped,
+                            t->bytes - skipped, err);
+    if (rc)
+        return rc;
+    if (ctx->c->variant == INSTANCES)
+        busy_in_parts(ctx, ns);
+    else
+        pk_device_delay(ctx->dev, PK_LANE_COMPUTE, ns);
+    return PK_OK;
+}
+
+/* The only timed code: no host allocation, no I/O. */
+static enum pk_code run(struct pk_ctx *ctx, struct pk_err *err)
+{
+    struct state *t = ctx->state;
+    if (ctx->c->variant != UNMARKED)
+        pk_mark_begin(ctx->dev, WORK, PK_LANE_COMPUTE);
+    enum pk_code rc = copy_and_stay_busy(ctx, err);
+    if (ctx->c->variant != UNMARKED && ctx->c->variant != UNENDED)
+        pk_mark_end(ctx->dev, WORK, PK_LANE_COMPUTE);
+    pk_mark_bytes(ctx->dev, HELD);
+    t->iteration++;
+    return rc;
+}
+
+/* A copy is cheap to compare, so the real shape is compared fully as well. */
+static enum pk_code check(struct pk_ctx *ctx, bool full, struct pk_err *err)
+{
+    const struct state *t = ctx->state;
+    unsigned char *got = pk_alloc(ctx->arena, t->bytes);
+    enum pk_code rc =
+        pk_device_copy(ctx->dev, PK_LANE_COMPUTE, PK_COPY_DEVICE_TO_HOST, got, t->dst, t->bytes, err);
+    if (!rc)
+        rc = pk_device_sync(ctx->dev, err);
+    for (size_t i = 0; !rc && i < t->bytes; i++)
+        if (got[i] != t->host[i]) {
+            pk_fail(err, PK_E_CHECK, "byte %zu of the copy is wrong", i);
+            rc = pk_why(err, "it is %d and should be %d", got[i], t->host[i]);
+        }
+    return rc;
+}
+
+static void teardown(struct pk_ctx *ctx)
+{
+    struct state *t = ctx->state;
+    pk_device_free(ctx->dev, t->src);
+    if (ctx->c->variant != LEAK)
+        pk_device_free(ctx->dev, t->dst);
+}
+
+const struct pk_probe pk_probe_selftest = {
+    .name = "selftest",
+    .summary = "cases that end in every way a case can end, to test perfkit itself",
+    .revision = 1,
+    .hidden = true,
+    .axes = axes,
+    .variants = variants,
+    .regions = regions,
+    .metrics = metrics,
+    .presets = presets,
+    .fits = fits,
+    .check_points = check_points,
+    .tables = tables,
+    .predict_bytes = predict_bytes,
+    .predict_gauge = predict_gauge,
+    .work = work,
+    .setup = setup,
+    .run = run,
+    .check = check,
+    .teardown = teardown,
+};
