@@ -1,6 +1,7 @@
-/* Stats: numbers in, numbers out. No I/O, no allocation beyond the scratch the caller passes.
+/* Stats: numbers in, numbers out. No I/O, no allocation beyond the scratch the caller passes: n doubles unless its name says more.
  *
- * Quantiles are type 7 everywhere (Hyndman and Fan 1996), variances have n-1. Vectors from R and SciPy: tests/unit/stats. */
+ * Values are finite; series are in time order. Quantiles are type 7 everywhere (Hyndman and Fan 1996), variances have n-1.
+ * Vectors from R and SciPy: tests/unit/stats. */
 #pragma once
 
 #include <stdbool.h>
@@ -25,7 +26,7 @@ double pk_quantile(const double *sorted, size_t n, double p);
 /* 1.4826 * median absolute deviation; scratch holds n. */
 double pk_mad(const double *v, size_t n, double *scratch);
 
-/* Student t: quantile (|relative error| < 1e-10) and two-sided p. */
+/* Student t: quantile (0 < p < 1, df > 0, |relative error| < 1e-10) and two-sided p. */
 double pk_t_quantile(double p, double df);
 double pk_t_two_sided(double t, double df);
 
@@ -42,36 +43,41 @@ struct pk_interval pk_invocations_interval(const double *medians, size_t n, doub
 
 double pk_autocorrelation(const double *v, size_t n); /* lag 1, 0 for n < 3 or no variance */
 
-/* Warm-up found in a series (time order): how many leading samples to cut. MSER-5 (White 1997) on logs, at most half;
- * `settled` is false when the cut hit that half. */
+/* Warm-up found in a series: how many leading samples to cut. MSER-5 (White 1997) on logs (on the values when some are not
+ * positive), at most half; `settled` is false when the cut hit that half. Under 100 samples the batches are smaller, so that
+ * there are 20. A cut is made only when the median of what it takes is more than three standard errors off the median of
+ * what it leaves: a lone spike is an outlier, not a warm-up. */
 struct pk_warmup {
     size_t cut;
     bool settled;
 };
 struct pk_warmup pk_find_warmup(const double *v, size_t n, double *scratch);
 
-/* Outliers by a Hampel filter (window 11, 5 MAD) on logs: flags[i] set; returns how many. */
+/* Outliers by a Hampel filter (window 11, 5 MAD, and at least 0.1 % off) on logs: flags[i] set; returns how many. */
 size_t pk_find_outliers(const double *v, size_t n, bool *flags, double *scratch);
 
-/* Drift of a series: Theil-Sen slope of block medians over its length relative to its median, and Mann-Kendall p. */
+/* Drift of a series: Theil-Sen slope of block medians over its length relative to its median, and Mann-Kendall p. A block is twice
+ * as long as the samples remember each other; at most 30 blocks; both NaN when there are fewer than six. */
 struct pk_drift {
     double ratio; /* (last - first along the trend) / median */
     double p;
 };
 struct pk_drift pk_find_drift(const double *v, size_t n, double *scratch);
 
-/* Least squares y = slope * x + intercept. Intervals at 95 %, NaN under three points. */
+/* Least squares y = slope * x + intercept. Intervals at 95 %, NaN under three points; r2 NaN when y does not vary; all NaN when
+ * x does not. */
 struct pk_fit {
     size_t n;
     double slope, intercept, r2;
     struct pk_interval slope_ci, intercept_ci;
 };
 struct pk_fit pk_fit_line(const double *x, const double *y, size_t n);
-/* y = coef * x^exponent by least squares on logs: slope = exponent, intercept = ln(coef). */
+/* y = coef * x^exponent by least squares on logs: slope = exponent, intercept = ln(coef). NaN unless
+ * every x and y is positive. */
 struct pk_fit pk_fit_power(const double *x, const double *y, size_t n, double *scratch_2n);
 
 /* Ratio of two sets of invocation medians: exp of the difference of mean logs with a Welch interval; when paired (same
- * invocations, interleaved), of the mean log ratio with a Student interval. NaN interval under two per side. All values > 0. */
+ * invocations, interleaved), of the mean log ratio with a Student interval. Interval, p and df NaN under two per side. All values > 0. */
 struct pk_ratio {
     double ratio;
     struct pk_interval ci;

@@ -1,0 +1,16 @@
+/* Parts: sorting, medians, means and logs shared by the files of lib/stats. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+void pk_sort(double *v, size_t n); /* ascending; no NaN */
+
+/* Median of v, which is sorted in place. n >= 1. */
+double pk_median_of(double *v, size_t n);
+
+/* Exactly v[0] when all are equal, so that their variance is exactly 0. n >= 1. */
+double pk_mean(const double *v, size_t n);
+
+/* dst[i] = ln(src[i]) and true, or dst = src and false when not every value is positive. */
+bool pk_log_or_copy(double *dst, const double *src, size_t n);

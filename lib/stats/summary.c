@@ -1,0 +1,95 @@
+/* Summary: order statistics and moments of one set of values. */
+#include "stats/stats.h"
+
+#include "base/assert.h"
+#include "stats/parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+void pk_sort(double *v, size_t n)
+{
+    if (n > 1)
+        qsort(v, n, sizeof *v, ascending);
+}
+
+double pk_quantile(const double *sorted, size_t n, double p)
+{
+    pk_assert(n > 0 && p >= 0 && p <= 1);
+    double at = (double)(n - 1) * p;
+    size_t i = (size_t)at;
+    if (i + 1 >= n)
+        return sorted[n - 1];
+    return sorted[i] + (at - (double)i) * (sorted[i + 1] - sorted[i]);
+}
+
+double pk_median_of(double *v, size_t n)
+{
+    pk_sort(v, n);
+    return pk_quantile(v, n, 0.5);
+}
+
+bool pk_log_or_copy(double *dst, const double *src, size_t n)
+{
+    bool positive = true;
+    for (size_t i = 0; i < n; i++)
+        positive = positive && src[i] > 0;
+    for (size_t i = 0; i < n; i++)
+        dst[i] = positive ? log(src[i]) : src[i];
+    return positive;
+}
+
+double pk_mean(const double *v, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += v[i] - v[0];
+    return v[0] + sum / (double)n;
+}
+
+struct pk_summary pk_summarize(double *v, size_t n)
+{
+    pk_assert(n > 0);
+    double mean = pk_mean(v, n), squares = 0;
+    for (size_t i = 0; i < n; i++)
+        squares += (v[i] - mean) * (v[i] - mean);
+    double sd = n > 1 ? sqrt(squares / (double)(n - 1)) : NAN;
+    pk_sort(v, n);
+    return (struct pk_summary){
+        .n = n,
+        .median = pk_quantile(v, n, 0.5),
+        .mean = mean,
+        .sd = sd,
+        .min = v[0],
+        .max = v[n - 1],
+        .cv = mean != 0 ? sd / mean : NAN,
+    };
+}
+
+double pk_mad(const double *v, size_t n, double *scratch)
+{
+    memcpy(scratch, v, n * sizeof *v);
+    double median = pk_median_of(scratch, n);
+    for (size_t i = 0; i < n; i++)
+        scratch[i] = fabs(v[i] - median);
+    return 1.4826 * pk_median_of(scratch, n);
+}
+
+double pk_autocorrelation(const double *v, size_t n)
+{
+    if (n < 3)
+        return 0;
+    double mean = pk_mean(v, n), variance = 0, covariance = 0;
+    for (size_t i = 0; i < n; i++)
+        variance += (v[i] - mean) * (v[i] - mean);
+    for (size_t i = 0; i + 1 < n; i++)
+        covariance += (v[i] - mean) * (v[i + 1] - mean);
+    return variance > 0 ? covariance / variance : 0;
+}
