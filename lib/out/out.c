@@ -78,6 +78,17 @@ static void end_table(struct pk_out *o)
     o->n_notes = 0;
 }
 
+static const struct pk_column *copy_columns(struct pk_out *o, const struct pk_column *cols, size_t n)
+{
+    struct pk_column *copy = pk_new_n(&o->arena, struct pk_column, n);
+    for (size_t i = 0; i < n; i++) {
+        copy[i] = cols[i];
+        copy[i].key = pk_strdup(&o->arena, cols[i].key);
+        copy[i].heading = cols[i].heading ? pk_strdup(&o->arena, cols[i].heading) : NULL;
+    }
+    return copy;
+}
+
 void pk_out_table(struct pk_out *o, const char *name, const char *title, const struct pk_column *cols,
                   size_t n)
 {
@@ -86,8 +97,8 @@ void pk_out_table(struct pk_out *o, const char *name, const char *title, const s
     end_table(o);
     o->in_table = true;
     o->name = unique_name(o, name ? name : "table");
-    o->title = title;
-    o->cols = cols;
+    o->title = title ? pk_strdup(&o->arena, title) : NULL;
+    o->cols = copy_columns(o, cols, n);
     o->n_cols = n;
     o->rows = 0;
     if (o->writer->table)

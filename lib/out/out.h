@@ -54,7 +54,7 @@ enum pk_code pk_format_parse(const char *name, enum pk_format *f, struct pk_err 
 /* Writes to f (not closed). One pk_out prints any number of tables one after the other. */
 struct pk_out *pk_out_open(FILE *f, const struct pk_out_options *opt);
 /* A table begins, and the one before ends. `name` is its machine name ("scaling"); title is for people; either may be
- * NULL. cols are borrowed until the table ends. n >= 1. */
+ * NULL. Everything is copied. n >= 1. */
 void pk_out_table(struct pk_out *o, const char *name, const char *title, const struct pk_column *cols, size_t n);
 void pk_out_row(struct pk_out *o, const struct pk_cell *cells);
 /* A line under the current table, for people and, as "notes", in JSON. Copied. */

@@ -145,12 +145,6 @@ enum pk_code pk_store_query(struct pk_store *s, const char *sql, const struct pk
                             size_t n_params, struct pk_arena *a, struct pk_rows *out,
                             struct pk_err *err) PK_MUST_CHECK;
 
-/* Streams every row of a query to `out` as one table; used by export: constant memory, 10^6 rows in well
- * under a second. */
-enum pk_code pk_store_stream(struct pk_store *s, const char *sql, const struct pk_param *params,
-                             size_t n_params, struct pk_out *out, const char *name,
-                             struct pk_err *err) PK_MUST_CHECK;
-
 /* --- keeping
  * -------------------------------------------------------------------------------------------------- */
 enum pk_code pk_store_check(struct pk_store *s, struct pk_arena *a, const char **problem,

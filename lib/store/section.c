@@ -1,0 +1,118 @@
+/* Section: lines of a .sql text to tables and views. */
+#include "store/section.h"
+
+#include "base/buf.h"
+
+#include <string.h>
+
+struct parse {
+    struct pk_arena *a;
+    struct pk_section *v;
+    size_t n, cap;
+    struct pk_buf sql;      /* of the last section */
+    const char **directive; /* where a continuation goes; NULL after a line of SQL */
+};
+
+static const char *const words[] = {"view", "table", "title", "each", "column", "note", "empty", NULL};
+
+static const char *trimmed(struct pk_arena *a, const char *s, size_t n)
+{
+    while (n && strchr(" \t", s[0]))
+        s++, n--;
+    while (n && strchr(" \t\r\n", s[n - 1]))
+        n--;
+    return pk_strndup(a, s, n);
+}
+
+/* "-- word: rest" of a known word -> its text, and the word's index. */
+static const char *directive_of(struct parse *p, const char *line, size_t n, size_t *word)
+{
+    for (*word = 0; words[*word]; ++*word) {
+        size_t w = strlen(words[*word]);
+        if (n > w + 3 && strncmp(line, "-- ", 3) == 0 && strncmp(line + 3, words[*word], w) == 0 &&
+            line[3 + w] == ':')
+            return trimmed(p->a, line + w + 4, n - w - 4);
+    }
+    return NULL;
+}
+
+static void end_section(struct parse *p)
+{
+    if (p->n)
+        p->v[p->n - 1].sql = pk_buf_text(&p->sql);
+    p->sql = (struct pk_buf){.arena = p->a};
+    p->directive = NULL;
+}
+
+static void begin_section(struct parse *p, const char *name, bool view)
+{
+    end_section(p);
+    p->v = pk_grow(p->a, p->v, sizeof *p->v, p->n, &p->cap);
+    p->v[p->n++] = (struct pk_section){.view = view, .name = name};
+}
+
+static void append(struct parse *p, const char ***list, size_t *n, size_t *cap, const char *text)
+{
+    *list = pk_grow(p->a, *list, sizeof **list, *n, cap);
+    (*list)[*n] = text;
+    p->directive = &(*list)[(*n)++];
+}
+
+static bool take_directive(struct parse *p, size_t word, const char *text)
+{
+    struct pk_section *s = p->n ? &p->v[p->n - 1] : NULL;
+    const char *w = words[word];
+    if (word < 2) {
+        begin_section(p, text, word == 0);
+        return true;
+    }
+    if (!s || s->view)
+        return false;
+    if (strcmp(w, "title") == 0)
+        *(p->directive = &s->title) = text;
+    else if (strcmp(w, "each") == 0)
+        *(p->directive = &s->each) = text;
+    else if (strcmp(w, "column") == 0)
+        append(p, &s->columns, &s->n_columns, &s->columns_cap, text);
+    else if (strcmp(w, "note") == 0)
+        append(p, &s->notes, &s->n_notes, &s->notes_cap, text);
+    else
+        s->keep_empty = strcmp(text, "keep") == 0;
+    return true;
+}
+
+static bool take_line(struct parse *p, const char *line, size_t n)
+{
+    size_t word;
+    const char *text = directive_of(p, line, n, &word);
+    if (text)
+        return take_directive(p, word, text);
+    if (p->directive && n > 4 && strncmp(line, "--  ", 4) == 0) {
+        *p->directive = pk_printf(p->a, "%s %s", *p->directive, trimmed(p->a, line + 4, n - 4));
+        return true;
+    }
+    p->directive = NULL;
+    if (p->n)
+        pk_buf_add(&p->sql, line, n);
+    return true;
+}
+
+enum pk_code pk_sections(const char *text, struct pk_arena *a, struct pk_section **sections, size_t *n,
+                         struct pk_err *err)
+{
+    struct parse p = {.a = a, .sql = {.arena = a}};
+    unsigned number = 1;
+    for (const char *line = text; *line; number++) {
+        const char *end = strchr(line, '\n');
+        size_t bytes = end ? (size_t)(end - line) + 1 : strlen(line);
+        if (!take_line(&p, line, bytes)) {
+            pk_fail(err, PK_E_INTERNAL, "tables: line %u is out of place: %.60s", number, line);
+            return pk_why(err, "title, each, column, note and empty belong to a table");
+        }
+        line += bytes;
+    }
+    end_section(&p);
+    *sections = p.v;
+    *n = p.n;
+    return PK_OK;
+}

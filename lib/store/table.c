@@ -1,0 +1,198 @@
+/* Table: from a section of a .sql text to rows of a writer. */
+#include "store/table.h"
+
+#include "base/assert.h"
+#include "base/buf.h"
+#include "base/embed.h"
+#include "base/split.h"
+#include "base/units.h"
+#include "store/rows.h"
+#include "store/section.h"
+
+#include <string.h>
+
+extern const struct pk_embedded pk_store_sql[]; /* tables.sql */
+
+const char *pk_store_tables(void)
+{
+    return pk_store_sql[0].text;
+}
+
+struct print {
+    struct pk_store *s;
+    struct pk_arena *a;
+    const struct pk_section *t;
+    const struct pk_param *params; /* the caller's and, last, :each */
+    size_t n_params;
+    struct pk_out *out;
+};
+
+/* The display unit of a key: its base is written before '>', or ends the key, or is a plain number. */
+static const struct pk_unit *unit_of(struct pk_arena *a, const char *key, const char *unit)
+{
+    const char *sep = strchr(unit, '>');
+    if (sep)
+        return pk_unit_find(pk_strndup(a, unit, (size_t)(sep - unit)), sep + 1);
+    for (const char *p = strchr(key, '_'); p; p = strchr(p + 1, '_')) {
+        const struct pk_unit *u = pk_unit_find(p + 1, unit);
+        if (u)
+            return u;
+    }
+    return pk_unit_find("1", unit);
+}
+
+/* "key | heading | unit | decimals" */
+static enum pk_code parse_column(struct pk_arena *a, const char *text, struct pk_column *c,
+                                 struct pk_err *err)
+{
+    const char *part[4] = {"", "", "", ""};
+    size_t n = 0;
+    for (const char *rest = text, *p; n < 4 && (p = pk_next_part(&rest, '|', a));)
+        part[n++] = p;
+    int64_t decimals = -1;
+    *c = (struct pk_column){.key = part[0], .heading = *part[1] ? part[1] : part[0]};
+    c->json = strcmp(part[2], "json") == 0;
+    c->left = c->json || strcmp(part[2], "text") == 0;
+    if (*part[2] && !c->left) {
+        const struct pk_unit *u = unit_of(a, part[0], part[2]);
+        if (!u)
+            return pk_fail(err, PK_E_INTERNAL, "column %s: there is no display unit '%s' for it", part[0],
+                           part[2]);
+        c->scale = u->scale;
+    }
+    if (*part[3] && pk_parse_int(part[3], &decimals, err))
+        return err->code;
+    c->decimals = (int)decimals;
+    return PK_OK;
+}
+
+/* The columns of a statement: declared ones as declared, others as they are. */
+static enum pk_code columns_of(const struct print *p, sqlite3_stmt *stmt, struct pk_column **cols, size_t *n,
+                               struct pk_err *err)
+{
+    const char **names = pk_db_names(stmt, p->a);
+    *n = (size_t)sqlite3_column_count(stmt);
+    *cols = pk_new_n(p->a, struct pk_column, *n);
+    for (size_t i = 0; i < *n; i++)
+        (*cols)[i] = (struct pk_column){.key = names[i], .heading = names[i], .decimals = -1};
+    for (size_t k = 0; k < p->t->n_columns; k++) {
+        struct pk_column c;
+        if (parse_column(p->a, p->t->columns[k], &c, err))
+            return err->code;
+        for (size_t i = 0; i < *n; i++)
+            if (strcmp(names[i], c.key) == 0)
+                (*cols)[i] = c;
+    }
+    return PK_OK;
+}
+
+static const char *title_of(const struct print *p, const char *each)
+{
+    const char *at = p->t->title && each ? strstr(p->t->title, "{each}") : NULL;
+    if (!at)
+        return p->t->title;
+    return pk_printf(p->a, "%.*s%s%s", (int)(at - p->t->title), p->t->title, each, at + strlen("{each}"));
+}
+
+static enum pk_code print_notes(const struct print *p, struct pk_err *err)
+{
+    for (size_t i = 0; i < p->t->n_notes; i++) {
+        struct pk_rows rows;
+        if (pk_store_query(p->s, p->t->notes[i], p->params, p->n_params, p->a, &rows, err))
+            return err->code;
+        for (size_t k = 0; k < rows.n; k++)
+            if (rows.cells[k * rows.n_cols].type == PK_CELL_TEXT)
+                pk_out_note(p->out, rows.cells[k * rows.n_cols].s);
+    }
+    return PK_OK;
+}
+
+static enum pk_code print_rows(const struct print *p, sqlite3_stmt *stmt, const char *each,
+                               struct pk_err *err)
+{
+    struct pk_column *cols;
+    size_t n;
+    int rc = sqlite3_step(stmt);
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        return pk_db_fail(p->s, err);
+    if (rc == SQLITE_DONE && !p->t->keep_empty)
+        return PK_OK;
+    if (columns_of(p, stmt, &cols, &n, err))
+        return err->code;
+    pk_out_table(p->out, p->t->name, title_of(p, each), cols, n);
+    if (rc == SQLITE_ROW && pk_db_stream_rows(p->s, stmt, p->out, err))
+        return err->code;
+    return print_notes(p, err);
+}
+
+static enum pk_code print_one(const struct print *p, const char *each, struct pk_err *err)
+{
+    sqlite3_stmt *stmt;
+    if (pk_db_prepare(p->s, p->t->sql, p->params, p->n_params, &stmt, err))
+        return err->code;
+    enum pk_code code = print_rows(p, stmt, each, err);
+    sqlite3_finalize(stmt);
+    return code;
+}
+
+static enum pk_code print_each(struct print *p, struct pk_err *err)
+{
+    struct pk_rows rows;
+    if (!p->t->each)
+        return print_one(p, NULL, err);
+    if (pk_store_query(p->s, p->t->each, p->params, p->n_params, p->a, &rows, err))
+        return err->code;
+    struct pk_param *with = pk_new_n(p->a, struct pk_param, p->n_params + 1);
+    for (size_t i = 0; i < p->n_params; i++)
+        with[i] = p->params[i];
+    struct print inner = *p;
+    inner.params = with;
+    inner.n_params = p->n_params + 1;
+    for (size_t i = 0; i < rows.n; i++) {
+        const struct pk_cell *c = &rows.cells[i * rows.n_cols];
+        with[p->n_params] = (struct pk_param){":each", *c};
+        const char *text = c->type == PK_CELL_TEXT  ? c->s
+                           : c->type == PK_CELL_INT ? pk_printf(p->a, "%lld", (long long)c->i)
+                                                    : "";
+        if (print_one(&inner, text, err))
+            return err->code;
+    }
+    return PK_OK;
+}
+
+/* Makes (or drops) the views of a text, for as long as one of its tables is printed. */
+static enum pk_code views(struct pk_store *s, const struct pk_section *v, size_t n, bool make,
+                          struct pk_arena *a, struct pk_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *sql = make ? pk_printf(a, "CREATE TEMP VIEW %s AS %s", v[i].name, v[i].sql)
+                               : pk_printf(a, "DROP VIEW IF EXISTS temp.%s", v[i].name);
+        if (v[i].view && pk_db_script(s, sql, err))
+            return pk_within(err, "view %s", v[i].name);
+    }
+    return PK_OK;
+}
+
+enum pk_code pk_table_print(struct pk_store *s, const char *text, const char *table,
+                            const struct pk_param *params, size_t n_params, struct pk_out *out,
+                            struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_section *v;
+    struct pk_err ignored;
+    size_t n, i = 0;
+    s->doing = "print a table";
+    if (pk_sections(text, &a, &v, &n, err))
+        return err->code;
+    while (i < n && (v[i].view || strcmp(v[i].name, table) != 0))
+        i++;
+    if (i == n)
+        return pk_fail(err, PK_E_INTERNAL, "there is no table '%s'", table);
+    struct print p = {.s = s, .a = &a, .t = &v[i], .params = params, .n_params = n_params, .out = out};
+    enum pk_code code = views(s, v, n, true, &a, err);
+    if (code == PK_OK && print_each(&p, err))
+        code = pk_within(err, "table %s", table);
+    enum pk_code dropped = views(s, v, n, false, &a, &ignored);
+    pk_assert(code || !dropped);
+    return code;
+}

@@ -1,0 +1,110 @@
+-- The tables that belong to no experiment: what list, show, export and db print.
+
+-- A run whose experiment has no tables of its own prints these four, those that have rows.
+
+-- table: case_times
+-- title: {each}: times
+-- each: SELECT experiment FROM v_summary WHERE run_id = :run AND unit = 'ns' GROUP BY experiment ORDER BY min(ordinal)
+-- column: variant | Variant | text
+-- column: axes | Case | text
+-- column: metric | Metric | text
+-- column: median_ns | Median (ms) | ms | 3
+-- column: half_width | ± (%) | % | 2
+-- column: min_ns | Min (ms) | ms | 3
+-- column: max_ns | Max (ms) | ms | 3
+-- column: cv | CV (%) | % | 2
+-- column: n | n
+SELECT variant, nullif(axes, '{}') AS axes, metric, median AS median_ns, (ci_high - ci_low) / 2 / median AS half_width,
+       min AS min_ns, max AS max_ns, cv, n
+FROM v_summary WHERE run_id = :run AND experiment = :each AND unit = 'ns' ORDER BY ordinal, metric;
+
+-- table: case_memory
+-- title: {each}: memory
+-- each: SELECT experiment FROM v_summary WHERE run_id = :run AND unit = 'bytes' GROUP BY experiment ORDER BY min(ordinal)
+-- column: variant | Variant | text
+-- column: axes | Case | text
+-- column: metric | Metric | text
+-- column: median_bytes | Median (MB) | MB | 3
+-- column: half_width | ± (%) | % | 2
+-- column: min_bytes | Min (MB) | MB | 3
+-- column: max_bytes | Max (MB) | MB | 3
+-- column: cv | CV (%) | % | 2
+-- column: n | n
+SELECT variant, nullif(axes, '{}') AS axes, metric, median AS median_bytes, (ci_high - ci_low) / 2 / median AS half_width,
+       min AS min_bytes, max AS max_bytes, cv, n
+FROM v_summary WHERE run_id = :run AND experiment = :each AND unit = 'bytes' ORDER BY ordinal, metric;
+
+-- table: case_values
+-- title: {each}: other metrics
+-- each: SELECT experiment FROM v_summary WHERE run_id = :run AND unit NOT IN ('ns', 'bytes') GROUP BY experiment ORDER BY min(ordinal)
+-- column: variant | Variant | text
+-- column: axes | Case | text
+-- column: metric | Metric | text
+-- column: median | Median
+-- column: half_width | ± (%) | % | 2
+-- column: min | Min
+-- column: max | Max
+-- column: cv | CV (%) | % | 2
+-- column: n | n
+-- column: unit | Unit | text
+SELECT variant, nullif(axes, '{}') AS axes, metric, median AS median, (ci_high - ci_low) / 2 / median AS half_width,
+       min AS min, max AS max, cv, n, unit
+FROM v_summary WHERE run_id = :run AND experiment = :each AND unit NOT IN ('ns', 'bytes') ORDER BY ordinal, metric;
+
+-- table: case_problems
+-- title: Cases without a result
+-- column: variant | Variant | text
+-- column: axes | Case | text
+-- column: status | Status | text
+-- column: message | Message | text
+SELECT experiment, variant, nullif(axes, '{}') AS axes, status, message
+FROM v_case WHERE run_id = :run AND status <> 'ok' ORDER BY ordinal;
+
+-- table: runs
+-- title: Runs
+-- empty: keep
+-- column: run_id | Run
+-- column: label | Label | text
+-- column: started_at | Started | text
+-- column: experiment | Experiment | text
+-- column: status | Status | text
+-- column: cases | Cases
+-- column: ok | OK
+-- column: git_commit | Commit | text
+-- column: command_line | Command | text
+SELECT r.run_id, r.label, r.started_at, r.experiment, r.status, count(c.case_id) AS cases, coalesce(sum(c.status = 'ok'), 0) AS ok,
+       substr(r.git_commit, 1, 12) || CASE r.git_dirty WHEN 1 THEN '+' ELSE '' END AS git_commit, r.command_line
+FROM v_run r LEFT JOIN v_case c ON c.run_id = r.run_id
+GROUP BY r.run_id ORDER BY r.run_id DESC;
+
+-- table: export_runs
+-- empty: keep
+-- column: machine | machine | json
+-- column: settings | settings | json
+-- column: tags | tags | json
+SELECT * FROM v_run WHERE :run IS NULL OR run_id = :run ORDER BY run_id;
+
+-- table: export_cases
+-- empty: keep
+-- column: axes | axes | json
+-- column: identity | identity | json
+SELECT * FROM v_case WHERE run_id = :run ORDER BY ordinal;
+
+-- table: export_summary
+-- empty: keep
+-- column: axes | axes | json
+-- column: identity | identity | json
+SELECT * FROM v_summary WHERE run_id = :run ORDER BY ordinal, metric;
+
+-- table: export_samples
+-- empty: keep
+SELECT * FROM v_sample WHERE run_id = :run;
+
+-- table: export_fits
+-- empty: keep
+-- column: fixed | fixed | json
+SELECT * FROM v_fit WHERE run_id = :run ORDER BY name, experiment, variant, device, fixed;
+
+-- table: export_settings
+-- empty: keep
+SELECT * FROM v_setting WHERE run_id = :run ORDER BY invocation, key;

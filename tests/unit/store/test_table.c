@@ -1,0 +1,146 @@
+/* Tables are printed as their text says: sections, units, notes, one table per value. */
+#include "store/fixture.h"
+#include "store/section.h"
+#include "store/table.h"
+
+static const char text[] =
+    "-- A comment that is no directive.\n"
+    "-- view: doubled\n"
+    "SELECT run_id, case_id, axes ->> 'n' AS n, 2 * median AS forward_ns FROM v_summary\n"
+    "WHERE metric = 'forward_ns'; -- with a comment\n"
+    "-- table: scaling\n"
+    "-- title: Scaling of\n"
+    "--    {each} cases\n"
+    "-- each: SELECT DISTINCT variant FROM v_case WHERE run_id = :run\n"
+    "-- column: forward_ns | Forward (ms) | ms | 3\n"
+    "-- column: share | Share | % | 1\n"
+    "-- column: rate | Rate | bytes_per_s>GB/s | 2\n"
+    "-- note: SELECT 'of run ' || :run || ', ' || :each\n"
+    "SELECT n, forward_ns, 0.125 AS share, 2500000000 AS rate FROM doubled\n"
+    "WHERE run_id = :run;\n"
+    "\n"
+    "-- table: nothing\n"
+    "SELECT 1 AS one WHERE 0;\n"
+    "-- table: kept\n"
+    "-- empty: keep\n"
+    "SELECT 1 AS one WHERE 0;\n"
+    "-- table: broken\n"
+    "SELECT nonsense FROM v_case;\n"
+    "-- table: bad_unit\n"
+    "-- column: one | One | furlongs\n"
+    "SELECT 1 AS one;\n";
+
+static char printed[4096];
+
+/* What pk_table_print writes in a format; its code. */
+static enum pk_code print(struct pk_store *s, const char *table, enum pk_format format, int64_t run)
+{
+    const struct pk_param param = pk_param_int(":run", run);
+    printed[0] = '\0';
+    FILE *f = fmemopen(printed, sizeof printed, "w");
+    struct pk_out *out = pk_out_open(f, &(struct pk_out_options){.format = format});
+    struct pk_err close_err;
+    enum pk_code code = pk_table_print(s, text, table, &param, 1, out, &err);
+    assert_int_equal(pk_out_close(out, &close_err), PK_OK);
+    fclose(f);
+    return code;
+}
+
+static struct pk_store *with_one_summary(int64_t *run)
+{
+    struct pk_store *s;
+    OK(pk_store_open(path, PK_STORE_WRITE, &s, &err));
+    *run = begin_run(s, NULL);
+    int64_t c = add_case(s, *run, "{\"n\":7}");
+    struct pk_slice l = steady_slice(1, 3);
+    struct pk_summary_row sum = {.metric = "forward_ns", .sum = {.n = 3, .median = 617000}, .invocations = 1};
+    OK(pk_store_slice(s, c, &l, NULL, 0, &sum, 1, &err));
+    return s;
+}
+
+static void people_get_units_and_notes(void **state)
+{
+    int64_t run;
+    struct pk_store *s = with_one_summary(&run);
+    OK(print(s, "scaling", PK_FMT_MARKDOWN, run));
+    assert_non_null(strstr(printed, "Scaling of plain cases"));
+    assert_non_null(strstr(printed, "Forward (ms)"));
+    assert_non_null(strstr(printed, "1.234"));
+    assert_non_null(strstr(printed, "12.5"));
+    assert_non_null(strstr(printed, "2.50"));
+    assert_non_null(strstr(printed, "of run 1, plain"));
+    OK(print(s, "scaling", PK_FMT_MARKDOWN, run)); /* its views are gone again */
+    pk_store_close(s);
+}
+
+static void programs_get_keys_and_base_units(void **state)
+{
+    int64_t run;
+    struct pk_store *s = with_one_summary(&run);
+    OK(print(s, "scaling", PK_FMT_CSV, run));
+    assert_string_equal(printed, "n,forward_ns,share,rate\n7,1234000.0,0.125,2500000000\n");
+    pk_store_close(s);
+}
+
+static void a_table_without_rows_is_left_out_unless_kept(void **state)
+{
+    int64_t run;
+    struct pk_store *s = with_one_summary(&run);
+    OK(print(s, "nothing", PK_FMT_CSV, run));
+    assert_string_equal(printed, "");
+    OK(print(s, "kept", PK_FMT_CSV, run));
+    assert_string_equal(printed, "one\n");
+    pk_store_close(s);
+}
+
+static void wrong_texts_are_named(void **state)
+{
+    int64_t run;
+    struct pk_store *s = with_one_summary(&run);
+    assert_int_equal(print(s, "absent", PK_FMT_CSV, run), PK_E_INTERNAL);
+    assert_int_equal(print(s, "broken", PK_FMT_CSV, run), PK_E_INTERNAL);
+    assert_non_null(strstr(err.what, "table broken"));
+    assert_non_null(strstr(err.why, "nonsense"));
+    assert_int_equal(print(s, "bad_unit", PK_FMT_CSV, run), PK_E_INTERNAL);
+    assert_non_null(strstr(err.what, "furlongs"));
+    struct pk_arena a = {0};
+    struct pk_section *v;
+    size_t n;
+    assert_int_equal(pk_sections("-- title: early\n", &a, &v, &n, &err), PK_E_INTERNAL);
+    assert_non_null(strstr(err.what, "line 1"));
+    pk_arena_free(&a);
+    pk_store_close(s);
+}
+
+static void every_built_in_table_prints(void **state)
+{
+    int64_t run;
+    struct pk_store *s = with_one_summary(&run);
+    struct pk_arena a = {0};
+    struct pk_section *v;
+    size_t n;
+    OK(pk_sections(pk_store_tables(), &a, &v, &n, &err));
+    assert_true(n > 5);
+    const struct pk_param param = pk_param_int(":run", run);
+    FILE *f = fmemopen(printed, sizeof printed, "w");
+    struct pk_out *out = pk_out_open(f, &(struct pk_out_options){.format = PK_FMT_TABLE});
+    for (size_t i = 0; i < n; i++)
+        OK(pk_table_print(s, pk_store_tables(), v[i].name, &param, 1, out, &err));
+    OK(pk_out_close(out, &err));
+    fclose(f);
+    pk_arena_free(&a);
+    pk_store_close(s);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, make_dir, remove_dir)
+    const struct CMUnitTest tests[] = {
+        T(people_get_units_and_notes),
+        T(programs_get_keys_and_base_units),
+        T(a_table_without_rows_is_left_out_unless_kept),
+        T(wrong_texts_are_named),
+        T(every_built_in_table_prints),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
