@@ -4,7 +4,7 @@
  * To add one: write cmd/NAME.c exporting `const struct pk_cmd pk_cmd_NAME`, add NAME to the list in cmd/meson.build (the list is
  * the registry, in the order of `perfkit help`), describe it in docs/.
  *
- * Exit status (also PK_EXIT_ below): 0 ok; 1 internal, I/O or check failure; 2 usage; 3 regression; 4 undecided; 5 not
+ * Exit status: 0 ok; 1 internal, I/O or check failure; 2 usage; 3 regression; 4 undecided; 5 not
  * comparable; 6 nothing measured or not available; 130 interrupted. */
 #pragma once
 
@@ -27,7 +27,7 @@ struct pk_app {
     struct pk_arena *arena;       /* the command's */
     struct pk_globals *globals;
     void *options;                /* the command's struct, filled from its rows */
-    struct pk_opt_table tables[2]; /* the globals' and the command's, with origins: for pk_opt_preset, pk_opt_origin */
+    struct pk_opt_table tables[2]; /* the globals' and the command's: for pk_opt_preset, pk_opt_origin */
     struct pk_texts args;         /* positional */
     struct pk_out *out;           /* where rows go, opened before run(); with -o a file that replaces FILE at the end */
     int argc;

@@ -44,11 +44,27 @@ struct pk_opt {
     bool cli_only; /* neither config nor environment: what names a single result (-o) or runs a command */
 };
 
+/* Where values come from, weakest first. */
+enum pk_opt_source {
+    PK_OPT_DEFAULT,
+    PK_OPT_PRESET,
+    PK_OPT_USER_FILE,         /* config.ini, section [perfkit] */
+    PK_OPT_USER_FILE_COMMAND, /* config.ini, the command's section */
+    PK_OPT_FILE,              /* ./.perfkit.ini likewise */
+    PK_OPT_FILE_COMMAND,
+    PK_OPT_ENVIRONMENT,
+    PK_OPT_COMMAND_LINE,
+};
+struct pk_opt_origin {
+    enum pk_opt_source source;
+    const char *text; /* "command line", "PERFKIT_DB", "./.perfkit.ini:3", "preset", "default" */
+};
+
 /* A table bound to its target struct. */
 struct pk_opt_table {
-    const struct pk_opt *rows;
+    const struct pk_opt *rows; /* NULL = none */
     void *target;
-    const char **origin; /* per row, where its value came from; made by pk_opt_parse */
+    struct pk_opt_origin *origins; /* per row; made by pk_opt_parse in its arena */
 };
 
 /* Every command's rows: what sections of config files and PERFKIT_ names may exist, whichever command runs.
@@ -74,7 +90,7 @@ struct pk_opt_input {
     const struct pk_opt_known *known;
 };
 
-/* Fills the targets, lowest source first. Positional arguments and everything after "--" go to rest. `*help`
+/* Fills the targets from every source. Positional arguments and everything after "--" go to rest. `*help`
  * is set to 1 for -h, 2 for --help, 0 otherwise; when set, no value was validated. In a LIST the values of a
  * source replace those of a lower one; the environment gives one value. An empty environment value counts as
  * unset. Errors name the option, the variable, or the file and line. Texts live in the arena. */
@@ -92,6 +108,5 @@ enum pk_code pk_opt_preset(struct pk_opt_table *table, const char *setting, stru
 const char *pk_opt_help(const struct pk_opt_table *tables, size_t n_tables, bool full, unsigned width,
                         struct pk_arena *a);
 
-/* Where a value came from ("command line", "PERFKIT_DB", "./.perfkit.ini:3", "preset", "default"): for
- * settings and `doctor`. NULL when no table has the name. */
+/* Where a value came from, as text: for settings and `doctor`. NULL when no table has the name. */
 const char *pk_opt_origin(const struct pk_opt_table *tables, size_t n_tables, const char *name);

@@ -34,19 +34,24 @@ static void table(struct pk_out *o)
         pk_sink_str(&o->sink, "\n\n");
     }
     for (size_t i = 0; i < o->n_cols; i++) {
+        if (o->cols[i].machine)
+            continue;
         pk_sink_str(&o->sink, "| ");
         put_safe(o, o->cols[i].heading);
         pk_sink_char(&o->sink, ' ');
     }
     pk_sink_str(&o->sink, "|\n");
     for (size_t i = 0; i < o->n_cols; i++)
-        pk_sink_str(&o->sink, o->cols[i].left ? "|:---" : "|---:");
+        if (!o->cols[i].machine)
+            pk_sink_str(&o->sink, o->cols[i].left ? "|:---" : "|---:");
     pk_sink_str(&o->sink, "|\n");
 }
 
 static void row(struct pk_out *o, const struct pk_cell *cells)
 {
     for (size_t i = 0; i < o->n_cols; i++) {
+        if (o->cols[i].machine)
+            continue;
         pk_buf_clear(&o->buf);
         pk_text_cell(&o->buf, &o->cols[i], &cells[i]);
         pk_sink_str(&o->sink, "| ");

@@ -126,6 +126,21 @@ bool pk_out_broken(const struct pk_out *o)
     return o->sink.error != 0;
 }
 
+static void release(struct pk_out *o)
+{
+    freelocale(o->locale);
+    struct pk_arena a = o->arena;
+    pk_arena_free(&a);
+}
+
+bool pk_out_cancel(struct pk_out *o)
+{
+    if (o->n_names)
+        return false;
+    release(o);
+    return true;
+}
+
 enum pk_code pk_out_close(struct pk_out *o, struct pk_err *err)
 {
     locale_t user = uselocale(o->locale);
@@ -134,10 +149,8 @@ enum pk_code pk_out_close(struct pk_out *o, struct pk_err *err)
         o->writer->end(o);
     pk_sink_flush(&o->sink);
     uselocale(user);
-    freelocale(o->locale);
     int error = o->sink.error;
-    struct pk_arena a = o->arena;
-    pk_arena_free(&a);
+    release(o);
     if (!error || error == EPIPE)
         return PK_OK;
     pk_fail(err, PK_E_IO, "the output could not be written");

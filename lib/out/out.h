@@ -39,6 +39,7 @@ struct pk_column {
     int decimals;        /* of shown numbers; -1 = integers as they are, reals with up to 6 significant digits */
     bool left;           /* text: left-aligned, may wrap; numbers are right-aligned */
     bool json;           /* the cell holds JSON text: embedded in JSON formats, text elsewhere */
+    bool machine;        /* for programs: left out of table and markdown (not the only column) */
 };
 
 struct pk_out_options {
@@ -61,6 +62,8 @@ void pk_out_row(struct pk_out *o, const struct pk_cell *cells);
 void pk_out_note(struct pk_out *o, const char *text);
 /* True once a write failed (a reader that left early, too): a producer of many rows may stop. */
 bool pk_out_broken(const struct pk_out *o);
+/* When no table was begun, frees it, writes nothing and answers true: for a command that failed before its first row. */
+bool pk_out_cancel(struct pk_out *o);
 /* Ends everything, flushes, frees. PK_E_IO when the stream failed (full disk); EPIPE is reported as PK_OK: a reader that left
  * early (| head) is not an error. */
 enum pk_code pk_out_close(struct pk_out *o, struct pk_err *err) PK_MUST_CHECK;

@@ -30,6 +30,8 @@ static void table(struct pk_out *o)
     if (o->opt.width)
         check(o, scols_table_set_termwidth(t, o->opt.width));
     for (size_t i = 0; i < o->n_cols; i++) {
+        if (o->cols[i].machine)
+            continue;
         pk_buf_clear(&o->buf);
         pk_text_safe(&o->buf, o->cols[i].heading);
         int flags = o->cols[i].left ? SCOLS_FL_WRAP : SCOLS_FL_RIGHT;
@@ -47,11 +49,14 @@ static void row(struct pk_out *o, const struct pk_cell *cells)
         check(o, -ENOMEM);
         return;
     }
-    for (size_t i = 0; i < o->n_cols; i++) {
+    for (size_t i = 0, shown = 0; i < o->n_cols; i++) {
+        if (o->cols[i].machine)
+            continue;
         pk_buf_clear(&o->buf);
         pk_text_cell(&o->buf, &o->cols[i], &cells[i]);
         if (o->buf.n)
-            check(o, scols_line_set_data(line, i, o->buf.s));
+            check(o, scols_line_set_data(line, shown, o->buf.s));
+        shown++;
     }
 }
 

@@ -1,0 +1,69 @@
+/* Output: standard output, or the file of -o, which appears whole or not at all. */
+#include "cmd/frame.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static enum pk_code cannot_write(const char *path, struct pk_err *err)
+{
+    int reason = errno;
+    pk_fail(err, PK_E_IO, "cannot write the file '%.300s'", path);
+    pk_why(err, "%s", strerror(reason));
+    return pk_fix(err, reason == ENOENT   ? "create its directory first"
+                       : reason == EISDIR ? "name a file, not a directory"
+                       : reason == ENOSPC ? "free some space there"
+                                          : "name a file in a directory that you may write, after -o");
+}
+
+/* What is no regular file (/dev/stdout, a pipe) is written in place. */
+static enum pk_code open_in_place(const char *path, struct pk_output *o, struct pk_err *err)
+{
+    o->f = fopen(path, "we");
+    return o->f ? PK_OK : cannot_write(path, err);
+}
+
+enum pk_code pk_output_open(const char *path, struct pk_arena *a, struct pk_output *o, struct pk_err *err)
+{
+    *o = (struct pk_output){.f = stdout};
+    if (!path)
+        return PK_OK;
+    struct stat st;
+    bool exists = !stat(path, &st);
+    if (exists && S_ISDIR(st.st_mode)) {
+        errno = EISDIR;
+        return cannot_write(path, err);
+    }
+    if (exists && !S_ISREG(st.st_mode))
+        return open_in_place(path, o, err);
+    if (exists && access(path, W_OK))
+        return cannot_write(path, err);
+    char real[4096]; /* PATH_MAX: through symbolic links, so that the link stays one */
+    o->path = pk_strdup(a, exists && realpath(path, real) ? real : path);
+    o->temporary = pk_printf(a, "%s.%ld.tmp", o->path, (long)getpid());
+    int fd = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, exists ? st.st_mode & 0777 : 0666);
+    o->f = fd < 0 ? NULL : fdopen(fd, "w");
+    return o->f ? PK_OK : cannot_write(path, err);
+}
+
+enum pk_code pk_output_keep(struct pk_output *o, struct pk_err *err)
+{
+    if (o->f == stdout)
+        return PK_OK;
+    bool failed = fclose(o->f);
+    if (o->temporary && !failed)
+        failed = rename(o->temporary, o->path);
+    return failed ? cannot_write(o->path ? o->path : "-o", err) : PK_OK;
+}
+
+void pk_output_discard(struct pk_output *o)
+{
+    if (o->f == stdout)
+        return;
+    fclose(o->f);
+    if (o->temporary)
+        unlink(o->temporary);
+}

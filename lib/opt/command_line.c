@@ -1,0 +1,140 @@
+/* Command line: option rows over libpopt. */
+#include "base/assert.h"
+#include "base/suggest.h"
+#include "opt/source.h"
+
+#include <popt.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Return values of popt rows: 1 + the place's number, plus NEGATED for --no-NAME. */
+enum { NEGATED = 1 << 16, HELP_SHORT = 1 << 17, HELP_FULL };
+
+/* The popt rows and what their numbers stand for. */
+struct spoken {
+    struct poptOption *popt;
+    struct pk_opt_place *places;
+    const char **names; /* every long name, for did-you-mean */
+    size_t n_popt, n_places, n_names;
+};
+
+static void speak(struct spoken *s, const char *name, char letter, bool takes_value, int val)
+{
+    s->popt[s->n_popt++] = (struct poptOption){.longName = name,
+                                               .shortName = letter,
+                                               .argInfo = takes_value ? POPT_ARG_STRING : POPT_ARG_NONE,
+                                               .val = val};
+    if (name)
+        s->names[s->n_names++] = name;
+}
+
+static void speak_row(struct spoken *s, struct pk_opt_table *t, size_t i, struct pk_arena *a)
+{
+    const struct pk_opt *row = &t->rows[i];
+    s->places[s->n_places++] = (struct pk_opt_place){t, i};
+    speak(s, row->name, row->letter, row->type != PK_OPT_FLAG, (int)s->n_places);
+    if (row->type == PK_OPT_FLAG)
+        speak(s, pk_printf(a, "no-%s", row->name), 0, false, (int)s->n_places + NEGATED);
+}
+
+static struct spoken speak_all(struct pk_opt_job *job)
+{
+    size_t n = 0;
+    for (size_t t = 0; t < job->n_tables; t++)
+        for (const struct pk_opt *r = job->tables[t].rows; r && r->name; r++)
+            n++;
+    struct pk_arena *a = job->arena;
+    struct spoken s = {.popt = pk_new_n(a, struct poptOption, 2 * n + 3),
+                       .places = pk_new_n(a, struct pk_opt_place, n),
+                       .names = pk_new_n(a, const char *, 2 * n + 1)};
+    for (size_t t = 0; t < job->n_tables; t++)
+        for (size_t i = 0; job->tables[t].rows && job->tables[t].rows[i].name; i++)
+            speak_row(&s, &job->tables[t], i, a);
+    speak(&s, NULL, 'h', false, HELP_SHORT);
+    speak(&s, "help", 0, false, HELP_FULL);
+    return s;
+}
+
+/* The command that has the option this one lacks; NULL when none has. */
+static const char *who_knows(const struct pk_opt_known *known, const char *name)
+{
+    for (size_t i = 0; i < known->n; i++)
+        if (pk_opt_row(known->sections[i].rows, name))
+            return known->sections[i].command;
+    return NULL;
+}
+
+static enum pk_code unknown_option(const struct pk_opt_job *job, const struct spoken *s, const char *as_typed,
+                                   struct pk_err *err)
+{
+    const char *name = pk_strndup(job->arena, as_typed, strcspn(as_typed, "="));
+    const char *bare = name + strspn(name, "-");
+    const char *owner = who_knows(job->in->known, bare), *near = pk_suggest(bare, s->names, s->n_names);
+    pk_fail(err, PK_E_USAGE, "there is no option %.200s", name);
+    pk_why(err, "`perfkit %s` does not have it%s%s", job->in->command,
+           owner ? ", but this has: perfkit " : "", owner ? owner : "");
+    if (near && !strncmp(name, "--", 2))
+        return pk_fix(err, "did you mean --%s?", near);
+    return pk_fix(err, "see perfkit %s --help", job->in->command);
+}
+
+static enum pk_code refuse(const struct pk_opt_job *job, const struct spoken *s, poptContext con, int rc,
+                           struct pk_err *err)
+{
+    const char *as_typed = poptBadOption(con, POPT_BADOPTION_NOALIAS);
+    if (rc == POPT_ERROR_BADOPT)
+        return unknown_option(job, s, as_typed, err);
+    if (rc == POPT_ERROR_NOARG) {
+        pk_fail(err, PK_E_USAGE, "%.200s: its value is missing", as_typed);
+        pk_why(err, "nothing follows it");
+    } else {
+        pk_fail(err, PK_E_USAGE, "%.200s is not understood", as_typed);
+        pk_why(err, "%s", poptStrerror(rc));
+    }
+    return pk_fix(err, "see perfkit %s --help", job->in->command);
+}
+
+static enum pk_code take(struct pk_opt_job *job, const struct spoken *s, poptContext con, int val,
+                         struct pk_err *err)
+{
+    bool negated = val & NEGATED;
+    struct pk_opt_place at = s->places[(val & ~NEGATED) - 1];
+    const struct pk_opt *row = &at.table->rows[at.row];
+    char *value = poptGetOptArg(con);
+    const char *text = row->type == PK_OPT_FLAG ? (negated ? "false" : "true") : value;
+    enum pk_code rc =
+        pk_opt_set(at, text, (struct pk_opt_origin){PK_OPT_COMMAND_LINE, "command line"}, job->arena, err);
+    free(value);
+    return rc ? pk_within(err, "--%s", row->name) : PK_OK;
+}
+
+static enum pk_code take_all(struct pk_opt_job *job, const struct spoken *s, poptContext con,
+                             struct pk_texts *rest, int *help, struct pk_err *err)
+{
+    int val;
+    while ((val = poptGetNextOpt(con)) > 0) {
+        *help = val == HELP_SHORT ? 1 : val == HELP_FULL ? 2 : 0;
+        if (*help)
+            return PK_OK;
+        if (take(job, s, con, val, err))
+            return err->code;
+    }
+    if (val < -1)
+        return refuse(job, s, con, val, err);
+    for (const char *arg; (arg = poptGetArg(con));)
+        pk_texts_add(rest, pk_strdup(job->arena, arg), job->arena);
+    return PK_OK;
+}
+
+enum pk_code pk_opt_read_command_line(struct pk_opt_job *job, struct pk_texts *rest, int *help,
+                                      struct pk_err *err)
+{
+    struct spoken s = speak_all(job);
+    *rest = (struct pk_texts){0};
+    *help = 0;
+    poptContext con = poptGetContext(NULL, job->in->argc, (const char **)job->in->argv, s.popt, 0);
+    pk_assert(con);
+    enum pk_code rc = take_all(job, &s, con, rest, help, err);
+    poptFreeContext(con);
+    return rc;
+}

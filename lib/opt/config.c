@@ -1,0 +1,172 @@
+/* Config: options from ./.perfkit.ini and the user's config.ini, over libinih. */
+#include "base/cleanup.h"
+#include "base/suggest.h"
+#include "opt/source.h"
+
+#include <errno.h>
+#include <ini.h>
+#include <string.h>
+
+#define COMMON "perfkit" /* the section for every command */
+
+/* One file being read. */
+struct reading {
+    struct pk_opt_job *job;
+    const char *path;
+    enum pk_opt_source source; /* of [perfkit]; the command's section is one stronger */
+    FILE *f;
+    int line;
+    int too_long; /* line number, 0 = none */
+    bool failed;
+    struct pk_err *err;
+};
+
+/* fgets for inih: counts lines, and drops indentation, which inih would take for the continuation of the
+ * value above. */
+static char *read_line(char *s, int n, void *user)
+{
+    struct reading *r = user;
+    if (!fgets(s, n, r->f))
+        return NULL;
+    r->line++;
+    size_t len = strlen(s), indent = strspn(s, " \t");
+    if (len == (size_t)n - 1 && s[len - 1] != '\n' && !r->too_long)
+        r->too_long = r->line;
+    memmove(s, s + indent, len - indent + 1);
+    return s;
+}
+
+static bool command_exists(const struct pk_opt_known *known, const char *name)
+{
+    for (size_t i = 0; i < known->n; i++)
+        if (!strcmp(known->sections[i].command, name))
+            return true;
+    return !strcmp(name, COMMON);
+}
+
+/* The rows a section may name: its command's and the globals; in [perfkit] those of every command. Collected
+ * in `names`. */
+static const struct pk_opt *row_of(const struct pk_opt_known *known, const char *section, const char *key,
+                                   struct pk_texts *names, struct pk_arena *a)
+{
+    const struct pk_opt *found = NULL;
+    bool common = !strcmp(section, COMMON);
+    for (size_t s = 0; s <= known->n; s++) {
+        if (s < known->n && !common && strcmp(known->sections[s].command, section))
+            continue;
+        for (const struct pk_opt *r = s < known->n ? known->sections[s].rows : known->globals; r && r->name;
+             r++) {
+            found = !found && !strcmp(r->name, key) ? r : found;
+            pk_texts_add(names, r->name, a);
+        }
+    }
+    return found;
+}
+
+static int refuse(struct reading *r, const char *fix)
+{
+    r->failed = true;
+    pk_fix(r->err, "%s", fix);
+    return 0;
+}
+
+static int unknown_section(struct reading *r, const char *section)
+{
+    struct pk_texts names = {0};
+    struct pk_arena *a = r->job->arena;
+    for (size_t i = 0; i < r->job->in->known->n; i++)
+        pk_texts_add(&names, r->job->in->known->sections[i].command, a);
+    pk_texts_add(&names, COMMON, a);
+    if (*section)
+        pk_fail(r->err, PK_E_USAGE, "%s:%d: there is no section [%.100s]", r->path, r->line, section);
+    else
+        pk_fail(r->err, PK_E_USAGE, "%s:%d: this key stands before any section", r->path, r->line);
+    pk_why(r->err, "sections are [" COMMON "] for every command, or a command's name");
+    return refuse(r, *section ? pk_suggest_text(a, section, names.v, names.n)
+                              : "put a line [" COMMON "] above it");
+}
+
+static int unknown_key(struct reading *r, const char *section, const char *key, const struct pk_texts *names)
+{
+    pk_fail(r->err, PK_E_USAGE, "%s:%d: there is no option '%.100s' in [%.100s]", r->path, r->line, key,
+            section);
+    pk_why(r->err, "keys are the long names of options");
+    const char *near = pk_suggest(key, names->v, names->n);
+    return refuse(r, near ? pk_printf(r->job->arena, "did you mean '%s'?", near)
+                          : pk_printf(r->job->arena, "see perfkit help, or remove the line"));
+}
+
+static int on_key(void *user, const char *section, const char *key, const char *value)
+{
+    struct reading *r = user;
+    const struct pk_opt_known *known = r->job->in->known;
+    struct pk_texts names = {0};
+    if (r->failed)
+        return 0;
+    if (!command_exists(known, section))
+        return unknown_section(r, section);
+    const struct pk_opt *row = row_of(known, section, key, &names, r->job->arena);
+    if (!row)
+        return unknown_key(r, section, key, &names);
+    if (row->cli_only) {
+        pk_fail(r->err, PK_E_USAGE, "%s:%d: '%s' cannot stand in a file", r->path, r->line, key);
+        pk_why(r->err, "it belongs to one call of the program");
+        return refuse(r, pk_printf(r->job->arena, "remove the line and give --%s", key));
+    }
+    struct pk_opt_place at;
+    bool common = !strcmp(section, COMMON);
+    if ((!common && strcmp(section, r->job->in->command)) || !pk_opt_find(r->job, key, &at))
+        return 1; /* another command's */
+    struct pk_opt_origin origin = {r->source + !common, pk_printf(r->job->arena, "%s:%d", r->path, r->line)};
+    if (pk_opt_set(at, value, origin, r->job->arena, r->err)) {
+        r->failed = true;
+        pk_within(r->err, "%s: %s", origin.text, key);
+    }
+    return !r->failed;
+}
+
+static enum pk_code unreadable(const char *path, struct pk_err *err)
+{
+    pk_fail(err, PK_E_IO, "cannot read %s", path);
+    pk_why(err, "%s", strerror(errno));
+    return pk_fix(err, "make it readable, or remove it");
+}
+
+static enum pk_code read_file(struct pk_opt_job *job, const char *path, enum pk_opt_source source,
+                              struct pk_err *err)
+{
+    PK_CLEANUP_FILE FILE *f = fopen(path, "re");
+    if (!f)
+        return errno == ENOENT || errno == ENOTDIR ? PK_OK : unreadable(path, err);
+    struct reading r = {.job = job, .path = path, .source = source, .f = f, .err = err};
+    int bad_line = ini_parse_stream(read_line, &r, on_key, &r);
+    if (ferror(f))
+        return unreadable(path, err);
+    if (r.too_long) {
+        pk_fail(err, PK_E_USAGE, "%s:%d: the line is too long", path, r.too_long);
+        pk_why(err, "lines of this file have at most 198 bytes");
+        return pk_fix(err, "shorten it, or give the option on the command line");
+    }
+    if (r.failed || !bad_line)
+        return r.failed ? err->code : PK_OK;
+    pk_fail(err, PK_E_USAGE, "%s:%d: this line is not understood", path, bad_line);
+    pk_why(err, "a line is [section], key = value, or a comment that begins with # or ;");
+    return pk_fix(err, "correct the line");
+}
+
+/* $XDG_CONFIG_HOME/perfkit/config.ini, else ~/.config/perfkit/config.ini; NULL without either. */
+static const char *user_file(const struct pk_opt_job *job)
+{
+    const char *base = pk_opt_getenv(job->in, "XDG_CONFIG_HOME"), *home = pk_opt_getenv(job->in, "HOME");
+    if (base)
+        return pk_printf(job->arena, "%s/perfkit/config.ini", base);
+    return home ? pk_printf(job->arena, "%s/.config/perfkit/config.ini", home) : NULL;
+}
+
+enum pk_code pk_opt_read_config(struct pk_opt_job *job, struct pk_err *err)
+{
+    const char *user = user_file(job);
+    if (user && read_file(job, user, PK_OPT_USER_FILE, err))
+        return err->code;
+    return read_file(job, "./.perfkit.ini", PK_OPT_FILE, err);
+}

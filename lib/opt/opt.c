@@ -1,0 +1,81 @@
+/* Opt: a command's rows filled from every source, strongest last word. */
+#include "opt/opt.h"
+
+#include "base/assert.h"
+#include "opt/source.h"
+
+#include <string.h>
+
+static size_t count_rows(const struct pk_opt *rows)
+{
+    size_t n = 0;
+    while (rows && rows[n].name)
+        n++;
+    return n;
+}
+
+const struct pk_opt *pk_opt_row(const struct pk_opt *rows, const char *name)
+{
+    for (const struct pk_opt *r = rows; r && r->name; r++)
+        if (!strcmp(r->name, name))
+            return r;
+    return NULL;
+}
+
+bool pk_opt_find(const struct pk_opt_job *job, const char *name, struct pk_opt_place *at)
+{
+    for (size_t t = 0; t < job->n_tables; t++) {
+        const struct pk_opt *row = pk_opt_row(job->tables[t].rows, name);
+        if (row) {
+            *at = (struct pk_opt_place){&job->tables[t], (size_t)(row - job->tables[t].rows)};
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A default that its own row refuses is a bug in the table. */
+static void set_defaults(struct pk_opt_table *t, struct pk_arena *a)
+{
+    size_t n = count_rows(t->rows);
+    t->origins = pk_new_n(a, struct pk_opt_origin, n);
+    for (size_t i = 0; i < n; i++) {
+        struct pk_err err;
+        t->origins[i].text = "default";
+        if (t->rows[i].def)
+            pk_assert(!pk_opt_set((struct pk_opt_place){t, i}, t->rows[i].def, t->origins[i], a, &err));
+    }
+}
+
+enum pk_code pk_opt_parse(const struct pk_opt_input *in, struct pk_opt_table *tables, size_t n_tables,
+                          struct pk_arena *a, struct pk_texts *rest, int *help, struct pk_err *err)
+{
+    struct pk_opt_job job = {in, tables, n_tables, a};
+    for (size_t t = 0; t < n_tables; t++)
+        set_defaults(&tables[t], a);
+    if (pk_opt_read_command_line(&job, rest, help, err) || *help)
+        return *help ? PK_OK : err->code;
+    if (pk_opt_read_environment(&job, err))
+        return err->code;
+    return pk_opt_read_config(&job, err);
+}
+
+enum pk_code pk_opt_preset(struct pk_opt_table *table, const char *setting, struct pk_arena *a,
+                           struct pk_err *err)
+{
+    const char *eq = strchr(setting, '=');
+    pk_assert(eq);
+    const struct pk_opt *row = pk_opt_row(table->rows, pk_strndup(a, setting, (size_t)(eq - setting)));
+    pk_assert(row); /* presets are rows of probes: their names are checked by the tests */
+    struct pk_opt_place at = {table, (size_t)(row - table->rows)};
+    if (pk_opt_set(at, eq + 1, (struct pk_opt_origin){PK_OPT_PRESET, "preset"}, a, err))
+        return pk_within(err, "preset: %s", row->name);
+    return PK_OK;
+}
+
+const char *pk_opt_origin(const struct pk_opt_table *tables, size_t n_tables, const char *name)
+{
+    struct pk_opt_place at;
+    struct pk_opt_job job = {.tables = (struct pk_opt_table *)tables, .n_tables = n_tables};
+    return pk_opt_find(&job, name, &at) ? at.table->origins[at.row].text : NULL;
+}

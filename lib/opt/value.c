@@ -1,0 +1,121 @@
+/* Value: one option's text parsed, checked against its row, stored in its field. */
+#include "base/assert.h"
+#include "base/buf.h"
+#include "base/suggest.h"
+#include "base/units.h"
+#include "opt/source.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void pk_texts_add(struct pk_texts *t, const char *text, struct pk_arena *a)
+{
+    if (!(t->n & (t->n - 1))) { /* full: 0, 1, 2, 4 ... */
+        const char **more = pk_new_n(a, const char *, t->n ? t->n * 2 : 1);
+        if (t->n)
+            memcpy(more, t->v, t->n * sizeof *more);
+        t->v = more;
+    }
+    t->v[t->n++] = text;
+}
+
+static enum pk_code parse_flag(const char *text, bool *value, struct pk_err *err)
+{
+    static const char *const words[] = {"false", "true", "off", "on", "no", "yes", "0", "1"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!strcmp(text, words[i])) {
+            *value = i % 2;
+            return PK_OK;
+        }
+    pk_fail(err, PK_E_USAGE, "'%.100s' is neither true nor false", text);
+    pk_why(err, "it is a switch");
+    return pk_fix(err, "write true or false");
+}
+
+static enum pk_code parse_choice(const struct pk_opt *row, const char *text, const char **value,
+                                 struct pk_arena *a, struct pk_err *err)
+{
+    size_t n = 0;
+    struct pk_buf all = {.arena = a};
+    for (; row->choices[n]; n++) {
+        pk_buf_printf(&all, "%s%s", n ? ", " : "", row->choices[n]);
+        if (!strcmp(text, row->choices[n])) {
+            *value = row->choices[n];
+            return PK_OK;
+        }
+    }
+    const char *near = pk_suggest(text, row->choices, n);
+    pk_fail(err, PK_E_USAGE, "'%.100s' is not one of its values", text);
+    pk_why(err, "%s is one of %s", row->name, pk_buf_text(&all));
+    return near ? pk_fix(err, "did you mean '%s'?", near) : pk_fix(err, "use one of them");
+}
+
+/* A bound as the user would write it. */
+static const char *bound(const struct pk_opt *row, double v, char *buf, size_t cap)
+{
+    if (row->type == PK_OPT_SIZE)
+        return pk_format_size_exact((int64_t)v, buf, cap);
+    if (row->type == PK_OPT_DURATION)
+        return pk_format_duration_exact((int64_t)v, buf, cap);
+    snprintf(buf, cap, row->type == PK_OPT_INT ? "%.0f" : "%g", v);
+    return buf;
+}
+
+static enum pk_code check_range(const struct pk_opt *row, const char *text, double v, struct pk_err *err)
+{
+    char lo[48], hi[48];
+    if ((row->min == 0 && row->max == 0) || (v >= row->min && v <= row->max))
+        return PK_OK;
+    bound(row, row->min, lo, sizeof lo);
+    bound(row, row->max, hi, sizeof hi);
+    pk_fail(err, PK_E_USAGE, "%.100s is out of range", text);
+    pk_why(err, "%s is from %s to %s", row->name, lo, hi);
+    return pk_fix(err, "give a value in this range");
+}
+
+static enum pk_code parse_integer(const struct pk_opt *row, const char *text, int64_t *value,
+                                  struct pk_err *err)
+{
+    enum pk_code rc = row->type == PK_OPT_SIZE       ? pk_parse_size(text, value, err)
+                      : row->type == PK_OPT_DURATION ? pk_parse_duration(text, value, err)
+                                                     : pk_parse_int(text, value, err);
+    return rc ? rc : check_range(row, text, (double)*value, err);
+}
+
+static enum pk_code parse_into(const struct pk_opt *row, const char *text, void *field, struct pk_arena *a,
+                               struct pk_err *err)
+{
+    switch (row->type) {
+    case PK_OPT_FLAG:
+        return parse_flag(text, field, err);
+    case PK_OPT_INT:
+    case PK_OPT_SIZE:
+    case PK_OPT_DURATION:
+        return parse_integer(row, text, field, err);
+    case PK_OPT_RATIO:
+        return pk_parse_ratio(text, field, err) ? err->code : check_range(row, text, *(double *)field, err);
+    case PK_OPT_CHOICE:
+        return parse_choice(row, text, field, a, err);
+    case PK_OPT_TEXT:
+        *(const char **)field = pk_strdup(a, text);
+        return PK_OK;
+    case PK_OPT_LIST:
+        pk_texts_add(field, pk_strdup(a, text), a);
+        return PK_OK;
+    }
+    pk_assert(!"option type");
+}
+
+enum pk_code pk_opt_set(struct pk_opt_place at, const char *text, struct pk_opt_origin origin,
+                        struct pk_arena *a, struct pk_err *err)
+{
+    const struct pk_opt *row = &at.table->rows[at.row];
+    struct pk_opt_origin *had = &at.table->origins[at.row];
+    void *field = (char *)at.table->target + row->offset;
+    if (origin.source < had->source)
+        return PK_OK;
+    if (row->type == PK_OPT_LIST && origin.source > had->source)
+        *(struct pk_texts *)field = (struct pk_texts){0};
+    *had = origin;
+    return parse_into(row, text, field, a, err);
+}
