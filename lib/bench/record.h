@@ -14,6 +14,10 @@ void pk_recorder_free(struct pk_recorder *r);
  * STORE.spool-RUN.jsonl, and pk_recorder_spool names it: the run then ends with status 1. */
 enum pk_code pk_record_slice(struct pk_recorder *r, int64_t case_id, const struct pk_case_info *c, const struct pk_slice *s,
                              struct pk_err *err) PK_MUST_CHECK;
+/* What a worker said about how it measures; the first word per key and invocation stands. */
+enum pk_code pk_record_setting(struct pk_recorder *r, int invocation, const char *key, const char *value,
+                               struct pk_err *err) PK_MUST_CHECK;
+
 const char *pk_recorder_spool(const struct pk_recorder *r); /* NULL = everything is in the store */
 
 /* The case's summaries so far (for stopping, progress and fits); valid until the next slice. */

@@ -1,45 +1,49 @@
-/* Session: the parent's loop. Starts workers, hands them cases one at a time, collects slices, records them while every
- * worker waits, keeps time limits and budgets, survives crashes, hangs and garbage.
+/* Session: the parent's loop. Starts workers, hands them cases one at a time, collects slices, records them
+ * while every worker waits, keeps time limits and budgets, survives crashes, hangs and garbage.
  *
- * One invocation = one fresh process per provider over a shuffled list of all cases. A worker that ends early fails the case it
- * had (with signal or exit status in the message) and is replaced for the rest. A case that ended oom, timeout, failed or skipped
- * is not tried in later invocations. Workers are process groups of their own and die with the parent (PR_SET_PDEATHSIG). */
+ * One invocation = one fresh process per provider over a shuffled list of all cases. A worker that ends early
+ * fails the case it had (with signal or exit status in the message) and is replaced for the rest. A case that
+ * ended oom, timeout, failed or skipped is not tried in later invocations. Workers are process groups of
+ * their own and die with the parent (PR_SET_PDEATHSIG). Garbage, an undeclared metric, another request's id,
+ * a case that was not asked, or "ok" without a sample are lies: the case fails with the reason and that
+ * worker's process group is ended. */
 #pragma once
 
 #include "bench/plan.h"
+#include "bench/provider.h"
 #include "bench/record.h"
-
-/* A program that measures: the native worker, or a peer. argv[0] is found in PATH unless it has a slash. */
-struct pk_provider {
-    const char *name;
-    const char *const *argv;
-};
 
 struct pk_session_options {
     struct pk_stop stop;
-    int invocations;       /* default 3 */
-    int64_t budget_ns;     /* 0 = none: time is shared out over what is left; what does not fit is skipped and said */
-    int64_t timeout_ns;    /* per slice; default 10 min */
-    uint64_t seed;         /* of order and inputs */
-    bool check;            /* in the first invocation */
+    int invocations;   /* default 3 */
+    int64_t budget_ns; /* 0 = none: time is shared out over what is left; a case that does not fit is recorded
+                          as skipped, or keeps the invocations it has, and a warning says so */
+    int64_t timeout_ns; /* per slice; default 10 min */
+    uint64_t seed;      /* of order and inputs */
+    bool check;         /* in the first invocation */
     struct pk_device_options device;
 };
 
 /* What happens, for progress and warnings; called between slices only. Any may be NULL. */
 struct pk_session_events {
-    void (*slice)(void *user, const struct pk_planned *p, const struct pk_slice *s, size_t done, size_t total, int64_t left_ns);
+    void (*slice)(void *user, const struct pk_planned *p, const struct pk_slice *s, size_t done, size_t total,
+                  int64_t left_ns);
     void (*warning)(void *user, const char *text);
     void *user;
 };
 
 struct pk_session_result {
-    size_t ok, oom, timeout, skipped, failed, not_reached; /* cases, by their last word */
-    bool interrupted;
+    size_t ok, oom, timeout, skipped, failed,
+        not_reached;  /* cases, by their last word; done[i] > 0 alone counts as ok */
+    bool interrupted; /* *stop_flag was set: workers are ended, the slice in flight is not recorded */
 };
 
-/* case_ids[i] is the store's id of plan->v[i]. `done[i]` = slices already recorded of case i (--resume), NULL = none.
- * Stops at once, cleanly, when *stop_flag becomes non-zero (set by a signal handler). */
-enum pk_code pk_session_run(const struct pk_plan *plan, const struct pk_session_options *opt, const struct pk_provider *providers,
-                            size_t n_providers, struct pk_recorder *rec, int64_t run_id, const int64_t *case_ids, const int *done,
-                            const struct pk_session_events *ev, const volatile int *stop_flag, struct pk_session_result *out,
-                            struct pk_err *err) PK_MUST_CHECK;
+/* case_ids[i] is the store's id of plan->v[i]. `done[i]` = invocations already recorded of case i (--resume),
+ * NULL = none; a case whose recorded word was final (oom, failed, ...) has at least opt->invocations. Stops
+ * at once, cleanly, when *stop_flag becomes non-zero (set by a handler of SIGINT or SIGTERM): PK_OK with
+ * out->interrupted. Errors are the recorder's. */
+enum pk_code pk_session_run(const struct pk_plan *plan, const struct pk_session_options *opt,
+                            const struct pk_provider *providers, size_t n_providers, struct pk_recorder *rec,
+                            int64_t run_id, const int64_t *case_ids, const int *done,
+                            const struct pk_session_events *ev, const volatile int *stop_flag,
+                            struct pk_session_result *out, struct pk_err *err) PK_MUST_CHECK;

@@ -1,0 +1,56 @@
+/* Process: a program started by the parent, in a process group of its own, that dies with the parent.
+ *
+ * Its stdin is one end of a socket whose other end is in_fd; what it writes to the descriptor named by
+ * PERFKIT_WIRE_FD arrives on wire_fd; stdout and stderr are kept as a bounded tail, for messages. Every
+ * descriptor here is close-on-exec. One thread uses a process: the one that started it, because the kernel
+ * ties the child's death to that thread. */
+#pragma once
+
+#include "base/arena.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { PK_TAIL_BYTES = 1024 };
+
+struct pk_process {
+    pid_t pid;       /* also its process group; 0 = not started or reaped */
+    int pid_fd;      /* becomes readable when it ends */
+    int in_fd;       /* to and from its stdin; -1 = closed */
+    int wire_fd;     /* -1 = closed */
+    int err_fd;      /* -1 = closed */
+    int wait_status; /* after pk_process_end */
+    size_t tail_n;
+    char tail[PK_TAIL_BYTES]; /* the last bytes of stdout and stderr, not terminated */
+};
+
+/* argv[0] is searched in PATH unless it has a slash. PK_E_IO with the reason when it cannot be started. */
+enum pk_code pk_process_start(struct pk_process *p, const char *const *argv,
+                              struct pk_err *err) PK_MUST_CHECK;
+
+enum pk_heard {
+    PK_HEARD_BYTES,    /* *n bytes of the protocol in buf */
+    PK_HEARD_END,      /* it ended, and everything it wrote has been read */
+    PK_HEARD_DEADLINE, /* nothing came in time */
+    PK_HEARD_STOP,     /* *stop_flag is set */
+};
+
+/* Waits, asleep, until one of these is so; from_stdin: listen on in_fd instead of wire_fd. deadline_ns is of
+ * pk_clock_ns. SIGINT and SIGTERM can arrive only while this sleeps, so that a stop is never missed. */
+enum pk_heard pk_process_hear(struct pk_process *p, bool from_stdin, uint64_t deadline_ns,
+                              const volatile int *stop_flag, char *buf, size_t cap, size_t *n);
+
+/* Waits until it ended, at most until deadline_ns. */
+bool pk_process_ended(struct pk_process *p, uint64_t deadline_ns);
+
+/* Ends the whole group (SIGTERM, after grace_ns SIGKILL), reaps, closes. Nothing happens when it is not
+ * running. */
+void pk_process_end(struct pk_process *p, uint64_t grace_ns);
+
+/* "ended by signal 11 (Segmentation fault)", "exit status 3"; with the last line it wrote, if any. After
+ * pk_process_end. */
+const char *pk_process_fate(const struct pk_process *p, struct pk_arena *a);
+
+/* The last lines it wrote, control characters replaced; "" when there are none. */
+const char *pk_process_tail(const struct pk_process *p, struct pk_arena *a);

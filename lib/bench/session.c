@@ -1,0 +1,326 @@
+/* Session: the parent's loop over invocations and cases. */
+#include "bench/session.h"
+
+#include "base/clock.h"
+#include "base/units.h"
+#include "bench/link.h"
+
+#include <math.h>
+#include <string.h>
+
+/* What is known of a case so far. */
+struct tally {
+    int invocations; /* recorded, those of an earlier run included */
+    bool final;      /* not to be tried again */
+    enum pk_status last;
+    uint64_t elapsed_ns; /* of its last slice; 0 = unknown */
+    json_t *axes;
+    struct pk_case_info info;
+};
+
+struct session {
+    const struct pk_plan *plan;
+    const struct pk_session_options *opt;
+    struct pk_recorder *rec;
+    const int64_t *case_ids;
+    const struct pk_session_events *ev;
+    const volatile int *stop_flag;
+    struct pk_arena arena;
+    struct tally *cases;
+    struct pk_link *links; /* one per provider */
+    size_t n_links, done, cut_short;
+    int invocation;
+    uint64_t deadline_ns; /* of the budget; UINT64_MAX = none */
+    int64_t last_id;
+    const char **warned; /* "key: value" already said */
+    size_t n_warned, warned_cap;
+};
+
+static void warn(const struct session *s, const char *text)
+{
+    if (s->ev && s->ev->warning)
+        s->ev->warning(s->ev->user, text);
+}
+
+static bool stopped(const struct session *s)
+{
+    return s->stop_flag && *s->stop_flag;
+}
+
+static bool open_case(const struct session *s, size_t i)
+{
+    return !s->cases[i].final && s->cases[i].invocations < s->opt->invocations;
+}
+
+/* How long a slice of this case is expected to take: as its last one did, else a few times its floor. */
+static uint64_t expected_ns(const struct session *s, size_t i)
+{
+    double floor_ns = s->plan->v[i].floor_ns;
+    return s->cases[i].elapsed_ns ? s->cases[i].elapsed_ns
+           : isfinite(floor_ns)   ? (uint64_t)(3 * floor_ns)
+                                  : 0;
+}
+
+/* Slices still to be measured and the time that they should take. */
+static size_t left(const struct session *s, uint64_t *ns)
+{
+    size_t n = 0;
+    *ns = 0;
+    for (size_t i = 0; i < s->plan->n; i++)
+        if (open_case(s, i)) {
+            size_t k = (size_t)(s->opt->invocations - s->cases[i].invocations);
+            n += k;
+            *ns += k * expected_ns(s, i);
+        }
+    return n;
+}
+
+static enum pk_code record(struct session *s, size_t i, struct pk_slice *slice, struct pk_err *err)
+{
+    struct tally *t = &s->cases[i];
+    if (pk_record_slice(s->rec, s->case_ids[i], &t->info, slice, err))
+        return err->code;
+    t->last = slice->status;
+    t->final = slice->status != PK_ST_OK;
+    t->elapsed_ns = slice->elapsed_ns;
+    t->invocations++;
+    s->done++;
+    uint64_t ns;
+    size_t n = left(s, &ns);
+    if (s->ev && s->ev->slice)
+        s->ev->slice(s->ev->user, &s->plan->v[i], slice, s->done, s->done + n, (int64_t)ns);
+    return PK_OK;
+}
+
+/* A slice that no worker was asked for. */
+static enum pk_code record_unmeasured(struct session *s, size_t i, enum pk_status status, const char *message,
+                                      struct pk_err *err)
+{
+    struct pk_slice slice = {
+        .invocation = s->invocation, .status = status, .message = message, .started_wall_ns = pk_wall_ns()};
+    return record(s, i, &slice, err);
+}
+
+static enum pk_code record_planned_gaps(struct session *s, struct pk_err *err)
+{
+    for (size_t i = 0; i < s->plan->n; i++) {
+        const struct pk_planned *p = &s->plan->v[i];
+        char size[32];
+        enum pk_code rc = PK_OK;
+        if (!open_case(s, i))
+            continue;
+        if (p->skip)
+            rc = record_unmeasured(s, i, PK_ST_SKIPPED, p->skip, err);
+        else if (p->over_limit)
+            rc = record_unmeasured(s, i, PK_ST_OOM,
+                                   pk_printf(&s->arena,
+                                             "predicted to take %s, more than the device's limit; not tried",
+                                             pk_format_bytes(p->predicted_bytes, size, sizeof size)),
+                                   err);
+        if (rc)
+            return rc;
+    }
+    return PK_OK;
+}
+
+/* The budget has no room for this case: it keeps what it has, or is recorded as skipped. */
+static enum pk_code leave_out(struct session *s, size_t i, struct pk_err *err)
+{
+    char budget[32];
+    s->cut_short++;
+    if (s->cases[i].invocations) {
+        s->cases[i].final = true;
+        return PK_OK;
+    }
+    pk_format_duration_exact(s->opt->budget_ns, budget, sizeof budget);
+    return record_unmeasured(s, i, PK_ST_SKIPPED,
+                             pk_printf(&s->arena, "does not fit into the budget of %s", budget), err);
+}
+
+/* What is left of a budget is shared out evenly; half of a share is for set-up, warm-up and checks. */
+static struct pk_stop stop_rule(const struct session *s)
+{
+    struct pk_stop stop = s->opt->stop;
+    if (s->deadline_ns == UINT64_MAX)
+        return stop;
+    uint64_t now = pk_clock_ns(), ns;
+    size_t n = left(s, &ns);
+    int64_t share = now < s->deadline_ns ? (int64_t)((s->deadline_ns - now) / (2 * (n ? n : 1))) : 0;
+    if (stop.max_time_ns > share)
+        stop.max_time_ns = share > (int64_t)PK_NS_PER_MS ? share : (int64_t)PK_NS_PER_MS;
+    if (stop.min_time_ns > stop.max_time_ns)
+        stop.min_time_ns = stop.max_time_ns;
+    return stop;
+}
+
+static struct pk_request request_for(struct session *s, size_t i)
+{
+    const struct pk_planned *p = &s->plan->v[i];
+    return (struct pk_request){
+        .id = ++s->last_id,
+        .experiment = s->plan->probe->name,
+        .variant = p->variant,
+        .device = s->plan->device,
+        .axes = s->cases[i].axes,
+        .pass = PK_PASS_TIMING,
+        .invocation = s->invocation,
+        .check = s->opt->check && s->invocation == 1,
+        .seed = s->opt->seed,
+        .stop = stop_rule(s),
+        .device_options = s->opt->device,
+    };
+}
+
+/* A fact whose key ends in "_warning" is said once per run. */
+static void warn_of_fact(struct session *s, const char *key, const char *value)
+{
+    size_t n = strlen(key), suffix = strlen("_warning");
+    if (n < suffix || strcmp(key + n - suffix, "_warning"))
+        return;
+    for (size_t i = 0; i < s->n_warned; i++)
+        if (!strcmp(s->warned[i], value))
+            return;
+    s->warned = pk_grow(&s->arena, s->warned, sizeof *s->warned, s->n_warned, &s->warned_cap);
+    s->warned[s->n_warned++] = pk_strdup(&s->arena, value);
+    warn(s, value);
+}
+
+/* Peers' facts carry the peer's name, because a key is kept once per invocation. */
+static enum pk_code record_facts(struct session *s, const struct pk_link *l, struct pk_err *err)
+{
+    for (size_t i = 0; i < l->n_facts; i++) {
+        const struct pk_fact *f = &l->facts[i];
+        const char *key = l == s->links ? f->key : pk_printf(&s->arena, "%s.%s", l->provider->name, f->key);
+        if (pk_record_setting(s->rec, s->invocation, key, f->value, err))
+            return err->code;
+        warn_of_fact(s, key, f->value);
+    }
+    return PK_OK;
+}
+
+static enum pk_code late(struct session *s, size_t i, bool by_budget, struct pk_err *err)
+{
+    char limit[32];
+    if (by_budget)
+        return leave_out(s, i, err);
+    pk_format_duration_exact(s->opt->timeout_ns, limit, sizeof limit);
+    return record_unmeasured(s, i, PK_ST_TIMEOUT,
+                             pk_printf(&s->arena, "no result after %s; its process group was ended", limit),
+                             err);
+}
+
+static enum pk_code measure(struct session *s, size_t i, struct pk_err *err)
+{
+    struct pk_link *l = &s->links[s->plan->v[i].provider];
+    struct pk_request r = request_for(s, i);
+    uint64_t began = pk_clock_ns(), wall = pk_wall_ns(), deadline = began + (uint64_t)s->opt->timeout_ns;
+    bool by_budget = s->deadline_ns < deadline;
+    struct pk_slice *slice;
+    switch (pk_link_ask(l, &r, by_budget ? s->deadline_ns : deadline, s->stop_flag, &slice)) {
+    case PK_ANSWER_STOPPED:
+        return PK_OK;
+    case PK_ANSWER_LATE:
+        return late(s, i, by_budget, err);
+    case PK_ANSWER_SLICE:
+        break;
+    }
+    slice->pass = r.pass;
+    slice->invocation = r.invocation;
+    slice->started_wall_ns = wall;
+    slice->elapsed_ns = pk_clock_ns() - began;
+    enum pk_code rc = record_facts(s, l, err);
+    return rc ? rc : record(s, i, slice, err);
+}
+
+static bool fits(const struct session *s, size_t i)
+{
+    return s->deadline_ns == UINT64_MAX || pk_clock_ns() + expected_ns(s, i) < s->deadline_ns;
+}
+
+static enum pk_code invocation(struct session *s, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const size_t *order = pk_plan_order(s->plan->n, s->opt->seed, s->invocation, &a);
+    for (size_t k = 0; k < s->plan->n && !stopped(s); k++) {
+        size_t i = order[k];
+        if (!open_case(s, i) || s->cases[i].invocations >= s->invocation)
+            continue;
+        if (fits(s, i) ? measure(s, i, err) : leave_out(s, i, err))
+            return err->code;
+    }
+    for (size_t p = 0; p < s->n_links && !stopped(s); p++)
+        pk_link_quit(&s->links[p]);
+    return PK_OK;
+}
+
+static void describe_cases(struct session *s, const int *done)
+{
+    const struct pk_plan *plan = s->plan;
+    s->cases = pk_new_n(&s->arena, struct tally, plan->n);
+    for (size_t i = 0; i < plan->n; i++) {
+        const struct pk_planned *p = &plan->v[i];
+        struct tally *t = &s->cases[i];
+        t->invocations = done ? done[i] : 0;
+        t->info = (struct pk_case_info){
+            .experiment = plan->probe->name,
+            .revision = (int)plan->probe->revision,
+            .variant = p->variant,
+            .device = plan->device,
+            .axes = pk_point_json(&p->c.at, &s->arena),
+            .identity = pk_point_identity(&p->c.at, &s->arena),
+            .predicted_bytes = p->predicted_bytes,
+        };
+        t->axes = json_loads(t->info.axes, 0, NULL);
+    }
+}
+
+static void count(const struct session *s, struct pk_session_result *out)
+{
+    *out = (struct pk_session_result){.interrupted = stopped(s)};
+    size_t *const of_status[] = {
+        [PK_ST_OK] = &out->ok,           [PK_ST_OOM] = &out->oom,
+        [PK_ST_TIMEOUT] = &out->timeout, [PK_ST_SKIPPED] = &out->skipped,
+        [PK_ST_FAILED] = &out->failed,   [PK_ST_INTERRUPTED] = &out->not_reached,
+    };
+    for (size_t i = 0; i < s->plan->n; i++)
+        ++*(s->cases[i].invocations ? of_status[s->cases[i].last] : &out->not_reached);
+}
+
+static void end_session(struct session *s)
+{
+    for (size_t p = 0; p < s->n_links; p++)
+        pk_link_free(&s->links[p]);
+    for (size_t i = 0; i < s->plan->n; i++)
+        json_decref(s->cases[i].axes);
+    if (s->cut_short) {
+        char budget[32];
+        pk_format_duration_exact(s->opt->budget_ns, budget, sizeof budget);
+        warn(s, pk_printf(&s->arena,
+                          "the budget of %s left %zu case%s with fewer invocations than asked, or none",
+                          budget, s->cut_short, s->cut_short == 1 ? "" : "s"));
+    }
+    pk_arena_free(&s->arena);
+}
+
+enum pk_code pk_session_run(const struct pk_plan *plan, const struct pk_session_options *opt,
+                            const struct pk_provider *providers, size_t n_providers, struct pk_recorder *rec,
+                            int64_t run_id, const int64_t *case_ids, const int *done,
+                            const struct pk_session_events *ev, const volatile int *stop_flag,
+                            struct pk_session_result *out, struct pk_err *err)
+{
+    struct session s = {
+        .plan = plan, .opt = opt, .rec = rec, .case_ids = case_ids, .ev = ev, .stop_flag = stop_flag};
+    s.deadline_ns = opt->budget_ns ? pk_clock_ns() + (uint64_t)opt->budget_ns : UINT64_MAX;
+    s.n_links = n_providers;
+    s.links = pk_new_n(&s.arena, struct pk_link, n_providers);
+    for (size_t p = 0; p < n_providers; p++)
+        pk_link_init(&s.links[p], &providers[p]);
+    describe_cases(&s, done);
+    s.invocation = 1;
+    enum pk_code rc = record_planned_gaps(&s, err);
+    for (; !rc && s.invocation <= opt->invocations && !stopped(&s); s.invocation++)
+        rc = invocation(&s, err);
+    count(&s, out);
+    end_session(&s);
+    return rc;
+}

@@ -1,0 +1,366 @@
+/* The session against workers that hang, crash, lie and talk garbage (tests/cli/bad_worker.py); the recorder
+ * is an array. */
+#include "bench/session.h"
+
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+// clang-format on
+#include "base/clock.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const modes[] = {"good",       "hang",      "crash",    "leave", "garbage",
+                                    "undeclared", "wrong-id",  "own-case", "empty", "not-a-number",
+                                    "huge-line",  "truncated", "flood",    "noisy", "failing",
+                                    "idle-death", "settings",  NULL};
+
+static const struct pk_axis axes[] = {
+    {.name = "mode",
+     .type = PK_AXIS_ENUM,
+     .choices = modes,
+     .def = "good",
+     .born = "good",
+     .help = "how to misbehave"},
+    {0},
+};
+static const struct pk_probe probe = {.name = "bad", .revision = 1, .axes = axes};
+
+/* --- a recorder that remembers
+ * ---------------------------------------------------------------------------------- */
+
+struct seen {
+    int64_t case_id;
+    int invocation;
+    enum pk_status status;
+    char message[512];
+    size_t n_series, n_values;
+    double last;
+};
+static struct seen seen[256];
+static size_t n_seen, n_settings;
+static char settings[64][64];
+static int stop_flag, stop_after = -1;
+
+enum pk_code pk_record_slice(struct pk_recorder *r, int64_t case_id, const struct pk_case_info *c,
+                             const struct pk_slice *s, struct pk_err *err)
+{
+    struct seen *w = &seen[n_seen++];
+    *w = (struct seen){
+        .case_id = case_id, .invocation = s->invocation, .status = s->status, .n_series = s->n_series};
+    snprintf(w->message, sizeof w->message, "%s", s->message);
+    for (size_t i = 0; i < s->n_series; i++)
+        w->n_values += s->series[i].n;
+    if (s->n_series)
+        w->last = s->series[0].real ? s->series[0].real[1] : (double)s->series[0].integer[s->series[0].n - 1];
+    if ((int)n_seen == stop_after)
+        stop_flag = 1;
+    return PK_OK;
+}
+
+enum pk_code pk_record_setting(struct pk_recorder *r, int invocation, const char *key, const char *value,
+                               struct pk_err *err)
+{
+    snprintf(settings[n_settings++ % 64], sizeof settings[0], "%s=%s", key, value);
+    return PK_OK;
+}
+
+/* In the order of the plan, so that the tests can say what comes when. */
+const size_t *pk_plan_order(size_t n, uint64_t seed, int invocation, struct pk_arena *a)
+{
+    size_t *order = pk_new_n(a, size_t, n);
+    for (size_t i = 0; i < n; i++)
+        order[i] = i;
+    return order;
+}
+
+/* --- running
+ * ---------------------------------------------------------------------------------------------------- */
+
+struct bench {
+    struct pk_planned v[16];
+    size_t n;
+    struct pk_session_options opt;
+    struct pk_session_result out;
+    char warnings[8][256];
+    size_t n_warnings;
+};
+
+static void keep_warning(void *user, const char *text)
+{
+    struct bench *b = user;
+    snprintf(b->warnings[b->n_warnings++ % 8], sizeof b->warnings[0], "%s", text);
+}
+
+/* Gives a worker that dies after its answer the time to do so before the next question. */
+static void let_it_die(void *user, const struct pk_planned *p, const struct pk_slice *s, size_t done,
+                       size_t total, int64_t left_ns)
+{
+    if (!strcmp(modes[p->c.at.v[0].i], "idle-death"))
+        usleep(400000);
+}
+
+static struct bench *with(const char *first, ...)
+{
+    static struct bench b;
+    b = (struct bench){.opt = {.invocations = 1,
+                               .timeout_ns = 20 * (int64_t)PK_NS_PER_S,
+                               .seed = 1,
+                               .stop = {.max_time_ns = (int64_t)PK_NS_PER_S}}};
+    va_list ap;
+    va_start(ap, first);
+    for (const char *m = first; m; m = va_arg(ap, const char *)) {
+        struct pk_planned *p = &b.v[b.n++];
+        *p = (struct pk_planned){.variant = "bad",
+                                 .predicted_bytes = -1,
+                                 .floor_ns = NAN,
+                                 .c = {.probe = &probe, .at = {.axes = axes, .n = 1}}};
+        while (strcmp(modes[p->c.at.v[0].i], m))
+            p->c.at.v[0].i++;
+    }
+    va_end(ap);
+    n_seen = n_settings = 0;
+    stop_flag = 0;
+    stop_after = -1;
+    return &b;
+}
+
+static void go_done(struct bench *b, const int *done)
+{
+    static const char *const argv[] = {"python3", TESTS_DIR "/cli/bad_worker.py", NULL};
+    static const int64_t ids[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    const struct pk_provider provider = {"bad", argv};
+    const struct pk_plan plan = {.probe = &probe, .device = "null", .n = b->n, .v = b->v};
+    const struct pk_session_events ev = {.slice = let_it_die, .warning = keep_warning, .user = b};
+    struct pk_err err;
+    assert_int_equal(
+        pk_session_run(&plan, &b->opt, &provider, 1, NULL, 1, ids, done, &ev, &stop_flag, &b->out, &err),
+        PK_OK);
+}
+
+static void go(struct bench *b)
+{
+    go_done(b, NULL);
+}
+
+static void says(const struct seen *s, enum pk_status status, const char *part)
+{
+    assert_int_equal(s->status, status);
+    if (!strstr(s->message, part))
+        fail_msg("'%s' is not in: %s", part, s->message);
+    if (status != PK_ST_OK)
+        assert_int_equal(s->n_series, 0);
+}
+
+static void misbehaviour_is_named_and_the_rest_is_measured(void **state)
+{
+    static const struct {
+        const char *mode, *says;
+    } rows[] = {
+        {"crash", "(bad) went away: ended by signal 11 (Segmentation fault); last words: about to crash"},
+        {"leave", "exit status 3; last words: cannot find my keys"},
+        {"garbage", "broke the protocol: no JSON: Hello, is this the printer?"},
+        {"undeclared", "\"made_up_ns\", which was not declared"},
+        {"wrong-id", "when it was asked"},
+        {"own-case", "a case that it was not asked for"},
+        {"empty", "gave no sample"},
+        {"huge-line", "longer than 8 MiB"},
+        {"truncated", "went away: exit status 0"},
+        {"flood", "more than 16777216 values"},
+        {"failing", "element 7 is 3, should be 4"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct bench *b = with("good", rows[i].mode, "good", NULL);
+        b->opt.invocations = 2;
+        b->opt.timeout_ns = 120 * (int64_t)PK_NS_PER_S;
+        go(b);
+        assert_int_equal(n_seen, 5);
+        says(&seen[0], PK_ST_OK, "");
+        says(&seen[1], PK_ST_FAILED, rows[i].says);
+        says(&seen[2], PK_ST_OK, "");
+        assert_int_equal(seen[2].n_values, 3);
+        assert_int_equal(seen[3].case_id, 0); /* the second invocation leaves the failed case out */
+        assert_int_equal(seen[4].case_id, 2);
+        assert_int_equal(b->out.ok, 2);
+        assert_int_equal(b->out.failed, 1);
+    }
+}
+
+/* Processes whose command line holds the text. */
+static int running(const char *text)
+{
+    int n = 0;
+    DIR *d = opendir("/proc");
+    for (const struct dirent *e; (e = readdir(d));) {
+        char path[300], line[4096] = "";
+        snprintf(path, sizeof path, "/proc/%s/cmdline", e->d_name);
+        FILE *f = atoi(e->d_name) > 0 ? fopen(path, "r") : NULL;
+        size_t len = f ? fread(line, 1, sizeof line - 1, f) : 0;
+        for (size_t i = 0; i < len; i++)
+            line[i] = line[i] ? line[i] : ' ';
+        n += strstr(line, text) != NULL;
+        if (f)
+            fclose(f);
+    }
+    closedir(d);
+    return n;
+}
+
+static void a_hang_ends_with_its_children(void **state)
+{
+    struct bench *b = with("hang", "good", NULL);
+    b->opt.timeout_ns = 700 * (int64_t)PK_NS_PER_MS;
+    go(b);
+    says(&seen[0], PK_ST_TIMEOUT, "no result after 700ms; its process group was ended");
+    says(&seen[1], PK_ST_OK, "");
+    assert_int_equal(b->out.timeout, 1);
+    assert_int_equal(running("bad_worker.py"), 0);
+}
+
+static void bad_starts(void **state)
+{
+    setenv("BAD_START", "version-2", 1);
+    struct bench *b = with("good", NULL);
+    go(b);
+    says(&seen[0], PK_ST_FAILED, "it speaks version 2 of the wire protocol, this perfkit version 1");
+    setenv("BAD_START", "no-hello", 1);
+    b = with("good", NULL);
+    go(b);
+    says(&seen[0], PK_ST_FAILED, "spoke before its hello");
+    unsetenv("BAD_START");
+}
+
+static void what_is_tolerated(void **state)
+{
+    struct bench *b = with("noisy", "not-a-number", "idle-death", "good", "settings", NULL);
+    go(b);
+    for (size_t i = 0; i < n_seen; i++)
+        says(&seen[i], PK_ST_OK, "");
+    assert_int_equal(n_seen, 5);
+    assert_true(isnan(seen[1].last));
+    assert_int_equal(n_settings, 2);
+    assert_string_equal(settings[0], "clock=steady");
+    assert_int_equal(b->n_warnings, 1);
+    assert_string_equal(b->warnings[0], "a slow BLAS is in use");
+}
+
+static void gaps_of_the_plan(void **state)
+{
+    struct bench *b = with("good", "good", "good", NULL);
+    b->v[0].skip = "causal needs square scores";
+    b->v[1].over_limit = true;
+    b->v[1].predicted_bytes = 35ll << 30;
+    b->opt.invocations = 2;
+    go(b);
+    assert_int_equal(n_seen, 4);
+    says(&seen[0], PK_ST_SKIPPED, "causal needs");
+    says(&seen[1], PK_ST_OOM, "35.0 GiB");
+    assert_int_equal(b->out.ok + b->out.oom + b->out.skipped, 3);
+}
+
+static void resumes(void **state)
+{
+    struct bench *b = with("good", "good", "good", NULL);
+    const int done[] = {2, 1, 0};
+    b->opt.invocations = 2;
+    go_done(b, done);
+    assert_int_equal(n_seen, 3);
+    assert_int_equal(seen[0].case_id, 2);
+    assert_int_equal(seen[0].invocation, 1);
+    assert_int_equal(seen[1].case_id, 1);
+    assert_int_equal(seen[1].invocation, 2);
+    assert_int_equal(b->out.ok, 3);
+}
+
+static void stops_between_slices(void **state)
+{
+    struct bench *b = with("good", "good", "good", NULL);
+    stop_after = 1;
+    go(b);
+    assert_true(b->out.interrupted);
+    assert_int_equal(n_seen, 1);
+    assert_int_equal(b->out.not_reached, 2);
+}
+
+static void on_alarm(int sig)
+{
+    stop_flag = 1;
+}
+
+static void stops_inside_a_slice(void **state)
+{
+    struct bench *b = with("good", "hang", "good", NULL);
+    signal(SIGALRM, on_alarm);
+    alarm(1);
+    uint64_t began = pk_clock_ns();
+    go(b);
+    assert_true(b->out.interrupted);
+    assert_int_equal(n_seen, 1);
+    assert_true(pk_clock_ns() - began < 5 * PK_NS_PER_S);
+    assert_int_equal(running("bad_worker.py"), 0);
+}
+
+static void a_budget_ends(void **state)
+{
+    struct bench *b = with("good", "hang", "good", NULL);
+    b->opt.budget_ns = (int64_t)PK_NS_PER_S;
+    uint64_t began = pk_clock_ns();
+    go(b);
+    assert_true(pk_clock_ns() - began < 4 * PK_NS_PER_S);
+    assert_int_equal(n_seen, 3);
+    says(&seen[0], PK_ST_OK, "");
+    says(&seen[1], PK_ST_SKIPPED, "does not fit into the budget of 1s");
+    says(&seen[2], PK_ST_SKIPPED, "budget");
+    assert_string_equal(b->warnings[0],
+                        "the budget of 1s left 2 cases with fewer invocations than asked, or none");
+}
+
+static void a_program_that_is_not_there(void **state)
+{
+    struct bench *b = with("good", NULL);
+    static const char *const argv[] = {"/no/such/interpreter", NULL};
+    const struct pk_provider provider = {"bad", argv};
+    const struct pk_plan plan = {.probe = &probe, .device = "null", .n = 1, .v = b->v};
+    const int64_t id = 0;
+    struct pk_err err;
+    assert_int_equal(
+        pk_session_run(&plan, &b->opt, &provider, 1, NULL, 1, &id, NULL, NULL, NULL, &b->out, &err), PK_OK);
+    says(&seen[0], PK_ST_FAILED, "cannot start '/no/such/interpreter': No such file or directory");
+}
+
+/* No descriptor is left behind, whatever happened before. */
+static void leaks_no_descriptor(void **state)
+{
+    int before = dup(0);
+    close(before);
+    struct bench *b = with("good", "crash", "good", NULL);
+    go(b);
+    int after = dup(0);
+    close(after);
+    assert_int_equal(before, after);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(misbehaviour_is_named_and_the_rest_is_measured),
+        cmocka_unit_test(a_hang_ends_with_its_children),
+        cmocka_unit_test(bad_starts),
+        cmocka_unit_test(what_is_tolerated),
+        cmocka_unit_test(gaps_of_the_plan),
+        cmocka_unit_test(resumes),
+        cmocka_unit_test(stops_between_slices),
+        cmocka_unit_test(stops_inside_a_slice),
+        cmocka_unit_test(a_budget_ends),
+        cmocka_unit_test(a_program_that_is_not_there),
+        cmocka_unit_test(leaks_no_descriptor),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
