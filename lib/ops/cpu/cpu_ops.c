@@ -1,0 +1,64 @@
+/* Cpu ops: the table, and what its rows share. */
+#include "ops/cpu/cpu_ops.h"
+
+const struct pk_ops pk_ops_cpu = {
+    .gemm = pk_cpu_gemm,
+    .scale = pk_cpu_scale,
+    .causal_mask = pk_cpu_causal_mask,
+    .softmax = pk_cpu_softmax,
+    .softmax_backward = pk_cpu_softmax_backward,
+    .fused_forward = pk_cpu_fused_forward,
+    .fused_backward = pk_cpu_fused_backward,
+    .flash_forward = pk_cpu_flash_forward,
+    .flash_backward = pk_cpu_flash_backward,
+};
+
+enum { LINE_FLOATS = 16 }; /* a cache line: threads do not share one */
+
+static size_t own_gemm_floats(const struct pk_cpu_run *r)
+{
+    return r->blas->kind == PK_BLAS_OWN ? r->kernels->sgemm_scratch_floats() : 0;
+}
+
+enum pk_code pk_cpu_run_begin(struct pk_device *dev, size_t scratch_floats, struct pk_cpu_run *r,
+                              struct pk_err *err)
+{
+    *r = (struct pk_cpu_run){.blas = pk_cpu_blas(dev), .kernels = pk_kernels_of(pk_cpu_isa(dev))};
+    size_t each = (scratch_floats + own_gemm_floats(r) + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS;
+    r->scratch_floats = each;
+    if (!each)
+        return PK_OK;
+    r->scratch = pk_device_alloc(dev, each * pk_cpu_threads(dev) * sizeof *r->scratch, PK_TAG_WORKSPACE);
+    return r->scratch ? PK_OK : pk_device_oom(dev, err);
+}
+
+void pk_cpu_run_end(struct pk_device *dev, struct pk_cpu_run *r)
+{
+    pk_device_free(dev, r->scratch);
+}
+
+float *pk_cpu_scratch(const struct pk_cpu_run *r, unsigned thread)
+{
+    return r->scratch + r->scratch_floats * thread + own_gemm_floats(r);
+}
+
+void pk_cpu_sgemm(const struct pk_cpu_run *r, unsigned thread, const struct pk_sgemm *g)
+{
+    if (r->blas->kind == PK_BLAS_OWN)
+        r->kernels->sgemm(g, r->scratch + r->scratch_floats * thread);
+    else
+        pk_blas_sgemm(r->blas, g);
+}
+
+static size_t common_divisor(size_t a, size_t b)
+{
+    return b ? common_divisor(b, a % b) : a;
+}
+
+size_t pk_cpu_parts(const struct pk_device *dev, size_t batch, size_t most)
+{
+    size_t threads = pk_cpu_threads(dev), even = threads / common_divisor(threads, batch);
+    if (batch >= 4 * threads)
+        return 1;
+    return even < most ? even : most ? most : 1;
+}

@@ -1,0 +1,214 @@
+/* Fused: attention as a graph compiler schedules it.
+ *
+ * The scale is folded into the products, softmax makes one pass over a row, probabilities are written once
+ * and stored. Blocks of rows are small enough that their scores are still in the L2 cache when the next step
+ * reads them. Backward is cut into key ranges when problems are too few (key_ranges.h); delta = rowsum(d_o *
+ * o) stands for rowsum(dP * P), which a range could not know. Causal: what lies right of a block's diagonal
+ * is not computed. */
+#include "ops/cpu/key_ranges.h"
+
+#include <string.h>
+
+enum {
+    BLOCK_BYTES = 512 << 10, /* scores of a block: half an L2 cache */
+    ROWS_MIN = 32,
+    ROWS_MAX = 256
+};
+
+struct fused_job {
+    const struct pk_attention *at;
+    const struct pk_cpu_run *run;
+    size_t rows, blocks;
+    const struct pk_key_ranges *ranges; /* backward */
+};
+
+/* Rows r0 .. r0+rows-1 of one problem against keys k0 .. k1-1. */
+struct block {
+    size_t problem, r0, rows, k0, k1;
+    const float *q;     /* [rows, dim] */
+    const float *k, *v; /* [k1 - k0, dim] */
+    float *p;           /* [rows, k1 - k0], in rows of seq */
+};
+
+static size_t rows_of_block(size_t seq)
+{
+    size_t rows = BLOCK_BYTES / sizeof(float) / seq / 16 * 16;
+    rows = rows < ROWS_MIN ? ROWS_MIN : rows > ROWS_MAX ? ROWS_MAX : rows;
+    return rows < seq ? rows : seq;
+}
+
+static struct block block_at(const struct fused_job *j, size_t problem, size_t r0, size_t k0, size_t k1)
+{
+    const struct pk_attention *at = j->at;
+    struct block b = {.problem = problem, .r0 = r0, .k0 = k0, .k1 = k1};
+    b.rows = at->seq - r0 < j->rows ? at->seq - r0 : j->rows;
+    if (at->causal && b.k1 > r0 + b.rows)
+        b.k1 = r0 + b.rows;
+    size_t x = (problem * at->seq + r0) * at->dim, y = (problem * at->seq + k0) * at->dim;
+    b.q = at->q + x;
+    b.k = at->k + y;
+    b.v = at->v + y;
+    b.p = at->p + (problem * at->seq + r0) * at->seq + k0;
+    return b;
+}
+
+static void softmax_block(const struct fused_job *j, const struct block *b)
+{
+    const size_t seq = j->at->seq;
+    for (size_t i = 0; i < b->rows; i++) {
+        float *p = b->p + i * seq;
+        size_t visible = j->at->causal ? b->r0 + i + 1 : seq;
+        j->run->kernels->softmax(p, p, visible);
+        memset(p + visible, 0, (seq - visible) * sizeof *p);
+    }
+}
+
+static void forward_task(void *arg, size_t task, unsigned thread)
+{
+    const struct fused_job *j = arg;
+    const struct pk_attention *at = j->at;
+    const size_t seq = at->seq, dim = at->dim;
+    struct block b = block_at(j, task / j->blocks, (j->blocks - 1 - task % j->blocks) * j->rows, 0, seq);
+    pk_cpu_sgemm(j->run, thread,
+                 &(struct pk_sgemm){.m = b.rows,
+                                    .n = b.k1,
+                                    .k = dim,
+                                    .b_trans = true,
+                                    .alpha = at->scale,
+                                    .a = b.q,
+                                    .lda = dim,
+                                    .b = b.k,
+                                    .ldb = dim,
+                                    .c = b.p,
+                                    .ldc = seq});
+    softmax_block(j, &b);
+    pk_cpu_sgemm(j->run, thread,
+                 &(struct pk_sgemm){.m = b.rows,
+                                    .n = dim,
+                                    .k = b.k1,
+                                    .alpha = 1,
+                                    .a = b.p,
+                                    .lda = seq,
+                                    .b = b.v,
+                                    .ldb = dim,
+                                    .c = at->o + (b.problem * seq + b.r0) * dim,
+                                    .ldc = dim});
+}
+
+enum pk_code pk_cpu_fused_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
+{
+    struct pk_cpu_run run;
+    if (pk_cpu_run_begin(dev, 0, &run, err))
+        return err->code;
+    struct fused_job j = {.at = at, .run = &run, .rows = rows_of_block(at->seq)};
+    j.blocks = (at->seq + j.rows - 1) / j.rows;
+    pk_cpu_parallel_for(dev, forward_task, &j, at->batch * j.blocks);
+    pk_cpu_run_end(dev, &run);
+    return PK_OK;
+}
+
+/* dS of a block from its P and dP, in ds. Right of the diagonal P is 0, so dS is. */
+static void softmax_backward_block(const struct fused_job *j, const struct block *b, float *ds, size_t keys)
+{
+    const struct pk_attention *at = j->at;
+    for (size_t i = 0; i < b->rows; i++) {
+        size_t row = (b->problem * at->seq + b->r0 + i) * at->dim;
+        float delta = j->run->kernels->dot(at->d_o + row, at->o + row, at->dim);
+        j->run->kernels->softmax_backward_known(b->p + i * at->seq, ds + i * keys, delta, ds + i * keys,
+                                                keys);
+    }
+}
+
+/* A block's rows of dq, and what it adds to dk and dv. */
+static void backward_block(const struct fused_job *j, const struct block *b, float *dq, unsigned thread)
+{
+    const struct pk_attention *at = j->at;
+    const size_t dim = at->dim, keys = b->k1 - b->k0;
+    const size_t x = (b->problem * at->seq + b->r0) * dim, y = (b->problem * at->seq + b->k0) * dim;
+    float *ds = pk_cpu_scratch(j->run, thread);
+    const struct pk_sgemm dp = {.m = b->rows,
+                                .n = keys,
+                                .k = dim,
+                                .b_trans = true,
+                                .alpha = 1,
+                                .a = at->d_o + x,
+                                .lda = dim,
+                                .b = b->v,
+                                .ldb = dim,
+                                .c = ds,
+                                .ldc = keys};
+    const struct pk_sgemm dv = {.m = keys,
+                                .n = dim,
+                                .k = b->rows,
+                                .a_trans = true,
+                                .alpha = 1,
+                                .beta = 1,
+                                .a = b->p,
+                                .lda = at->seq,
+                                .b = at->d_o + x,
+                                .ldb = dim,
+                                .c = at->dv + y,
+                                .ldc = dim};
+    const struct pk_sgemm dk = {.m = keys,
+                                .n = dim,
+                                .k = b->rows,
+                                .a_trans = true,
+                                .alpha = at->scale,
+                                .beta = 1,
+                                .a = ds,
+                                .lda = keys,
+                                .b = b->q,
+                                .ldb = dim,
+                                .c = at->dk + y,
+                                .ldc = dim};
+    const struct pk_sgemm dq_rows = {.m = b->rows,
+                                     .n = dim,
+                                     .k = keys,
+                                     .alpha = at->scale,
+                                     .a = ds,
+                                     .lda = keys,
+                                     .b = b->k,
+                                     .ldb = dim,
+                                     .c = dq + b->r0 * dim,
+                                     .ldc = dim};
+    pk_cpu_sgemm(j->run, thread, &dp);
+    pk_cpu_sgemm(j->run, thread, &dv);
+    softmax_backward_block(j, b, ds, keys);
+    pk_cpu_sgemm(j->run, thread, &dk);
+    pk_cpu_sgemm(j->run, thread, &dq_rows);
+}
+
+static void backward_task(void *arg, size_t task, unsigned thread)
+{
+    const struct fused_job *j = arg;
+    const size_t seq = j->at->seq, dim = j->at->dim;
+    size_t problem = task / j->ranges->n, range = task % j->ranges->n;
+    size_t k0 = pk_key_ranges_begin(j->ranges, range), k1 = pk_key_ranges_begin(j->ranges, range + 1);
+    float *dq = pk_key_ranges_dq(j->ranges, problem, range);
+    memset(j->at->dk + (problem * seq + k0) * dim, 0, (k1 - k0) * dim * sizeof(float));
+    memset(j->at->dv + (problem * seq + k0) * dim, 0, (k1 - k0) * dim * sizeof(float));
+    for (size_t r0 = 0; r0 < seq; r0 += j->rows) {
+        struct block b = block_at(j, problem, r0, k0, k1);
+        if (b.k1 > b.k0)
+            backward_block(j, &b, dq, thread);
+        else
+            memset(dq + r0 * dim, 0, b.rows * dim * sizeof *dq); /* before the diagonal */
+    }
+}
+
+enum pk_code pk_cpu_fused_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
+{
+    struct pk_cpu_run run;
+    struct pk_key_ranges ranges;
+    size_t rows = rows_of_block(at->seq);
+    if (pk_cpu_run_begin(dev, rows * at->seq, &run, err))
+        return err->code;
+    enum pk_code rc = pk_key_ranges_init(&ranges, dev, at, err);
+    if (!rc) {
+        struct fused_job j = {.at = at, .run = &run, .rows = rows, .ranges = &ranges};
+        pk_cpu_parallel_for(dev, backward_task, &j, at->batch * ranges.n);
+        pk_key_ranges_sum(&ranges, dev, run.kernels);
+    }
+    pk_cpu_run_end(dev, &run);
+    return rc;
+}

@@ -1,0 +1,26 @@
+/* Table: one instruction set's kernels. */
+#include "ops/cpu/isa/table.h"
+
+#define PK_TEXT2(x) #x
+#define PK_TEXT(x)  PK_TEXT2(x)
+
+const struct pk_kernels PK_ISA(pk_kernels) = {
+    .isa = PK_TEXT(PK_ISA_SUFFIX),
+    .vector_floats = VL,
+    .scale = PK_ISA(pk_scale),
+    .exp = PK_ISA(pk_exp),
+    .softmax = PK_ISA(pk_softmax),
+    .softmax_backward = PK_ISA(pk_softmax_backward),
+    .softmax_backward_known = PK_ISA(pk_softmax_backward_known),
+    .dot = PK_ISA(pk_dot),
+    .add = PK_ISA(pk_add),
+    .sgemm = PK_ISA(pk_sgemm),
+    .sgemm_scratch_floats = PK_ISA(pk_sgemm_scratch_floats),
+    .flash_forward = PK_ISA(pk_flash_forward),
+    .flash_forward_scratch_floats = PK_ISA(pk_flash_forward_scratch_floats),
+    .flash_backward = PK_ISA(pk_flash_backward),
+    .flash_backward_scratch_floats = PK_ISA(pk_flash_backward_scratch_floats),
+    .flash_rows = PK_FLASH_ROWS,
+    .peak = PK_ISA(pk_peak),
+    .triad = PK_ISA(pk_triad),
+};

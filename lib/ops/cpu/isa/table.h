@@ -1,0 +1,27 @@
+/* Table: the functions of one instruction set, gathered by table.c. See ops/cpu/kernels.h for their
+ * contracts. */
+#pragma once
+
+#include "ops/cpu/isa/vec.h"
+#include "ops/cpu/kernels.h"
+
+void PK_ISA(pk_scale)(float alpha, const float *x, float *y, size_t n);
+void PK_ISA(pk_add)(const float *x, float *y, size_t n);
+void PK_ISA(pk_triad)(const float *x, const float *y, float *z, size_t n);
+void PK_ISA(pk_exp)(const float *x, float *y, size_t n);
+void PK_ISA(pk_softmax)(const float *s, float *p, size_t n);
+void PK_ISA(pk_softmax_backward)(const float *p, const float *dp, float *ds, size_t n);
+void PK_ISA(pk_softmax_backward_known)(const float *p, const float *dp, float delta, float *ds, size_t n);
+float PK_ISA(pk_dot)(const float *a, const float *b, size_t n);
+
+void PK_ISA(pk_sgemm)(const struct pk_sgemm *g, float *scratch);
+size_t PK_ISA(pk_sgemm_scratch_floats)(void);
+double PK_ISA(pk_peak)(size_t steps, float *scratch);
+
+enum { PK_FLASH_ROWS = 96 }; /* queries per call: a whole number of vectors in every instruction set */
+void PK_ISA(pk_flash_forward)(const struct pk_flash *f, size_t q0, float *scratch);
+size_t PK_ISA(pk_flash_forward_scratch_floats)(size_t dim);
+void PK_ISA(pk_flash_backward)(const struct pk_flash *f, size_t k0, size_t k1, float *scratch);
+size_t PK_ISA(pk_flash_backward_scratch_floats)(size_t dim);
+
+extern const struct pk_kernels PK_ISA(pk_kernels);

@@ -1,0 +1,61 @@
+/* Kernels: what the CPU ops run on one thread, compiled once per instruction set and chosen at run time.
+ *
+ * Pure functions of their arguments: no allocation, no threads, no errors. Scratch is the caller's, 64-byte
+ * aligned, one per thread, its contents meaningless between calls. Sources are in ops/cpu/isa/. */
+#pragma once
+
+#include "device/blas.h"
+
+#include <stddef.h>
+
+/* One attention problem for flash; arrays are [seq, dim], lse is [seq]. */
+struct pk_flash {
+    size_t seq, dim;
+    int causal;
+    float scale;
+    const float *q, *k, *v;
+    float *o, *lse;
+    const float *d_o;
+    float *dq, *dk, *dv;
+};
+
+struct pk_kernels {
+    const char *isa;
+    size_t vector_floats;
+
+    /* y = alpha * x; x may be y */
+    void (*scale)(float alpha, const float *x, float *y, size_t n);
+    /* y[i] = e^x[i], within 2 units in the last place for -87.3 <= x <= 88; 0 below */
+    void (*exp)(const float *x, float *y, size_t n);
+    /* one row; s may be p */
+    void (*softmax)(const float *s, float *p, size_t n);
+    /* ds = p * (dp - sum(dp * p)), one row; ds may be dp */
+    void (*softmax_backward)(const float *p, const float *dp, float *ds, size_t n);
+    /* ds = p * (dp - delta), one row, for when delta = sum(dp * p) is known; ds may be dp */
+    void (*softmax_backward_known)(const float *p, const float *dp, float delta, float *ds, size_t n);
+    float (*dot)(const float *a, const float *b, size_t n);
+    /* y += x */
+    void (*add)(const float *x, float *y, size_t n);
+
+    /* The product that stands in for a BLAS library; see pk_blas_sgemm. */
+    void (*sgemm)(const struct pk_sgemm *g, float *scratch);
+    size_t (*sgemm_scratch_floats)(void);
+
+    /* Queries q0 .. q0 + flash_rows - 1 (those below seq): their rows of o and lse. */
+    void (*flash_forward)(const struct pk_flash *f, size_t q0, float *scratch);
+    size_t (*flash_forward_scratch_floats)(size_t dim);
+    /* All queries against keys k0 .. k1-1: rows k0 .. k1-1 of dk and dv, and the part of dq that comes from
+     * these keys, written to f->dq. */
+    void (*flash_backward)(const struct pk_flash *f, size_t k0, size_t k1, float *scratch);
+    size_t (*flash_backward_scratch_floats)(size_t dim);
+    size_t flash_rows;
+
+    /* Multiply-adds on registers and L1 alone, `steps` times; returns the floating-point operations done.
+     * Scratch: that of sgemm. */
+    double (*peak)(size_t steps, float *scratch);
+    /* z = x + y * 3; x[i] = z[i]: streams for the memory ceiling */
+    void (*triad)(const float *x, const float *y, float *z, size_t n);
+};
+
+/* The table for an instruction set; the next lower one when this build lacks it. */
+const struct pk_kernels *pk_kernels_of(enum pk_isa isa);

@@ -1,0 +1,97 @@
+/* Ops: the wrappers around the open device's table. */
+#include "ops/ops.h"
+
+#include "base/assert.h"
+
+const struct pk_ops *pk_ops_of(const struct pk_device *dev)
+{
+    static const struct pk_ops none;
+    static const struct pk_ops *const tables[PK_DEVICE_KINDS] = {
+        [PK_DEVICE_CPU] = &pk_ops_cpu,
+        [PK_DEVICE_NULL] = &pk_ops_null,
+    };
+    return tables[dev->kind] ? tables[dev->kind] : &none;
+}
+
+static enum pk_code absent(const struct pk_device *dev, const char *op, struct pk_err *err)
+{
+    pk_fail(err, PK_E_UNAVAILABLE, "%s cannot run on device %s", op, dev->ops->kind);
+    pk_why(err, "that device has no kernel for it");
+    return pk_fix(err, "choose another variant, or another --device");
+}
+
+/* The device's function for a row of the table, or an answer that it has none. */
+#define CALL(op, ...) (pk_ops_of(dev)->op ? pk_ops_of(dev)->op(dev, __VA_ARGS__, err) : absent(dev, #op, err))
+
+enum pk_code pk_op_gemm(struct pk_device *dev, const struct pk_gemm *g, struct pk_err *err)
+{
+    pk_assert(g->m && g->n && g->k && g->batch && g->a && g->b && g->c);
+    return CALL(gemm, g);
+}
+
+enum pk_code pk_op_scale(struct pk_device *dev, float alpha, const float *x, float *y, size_t n,
+                         struct pk_err *err)
+{
+    pk_assert(n && x && y);
+    return CALL(scale, alpha, x, y, n);
+}
+
+enum pk_code pk_op_causal_mask(struct pk_device *dev, const float *x, float *y, size_t batch, size_t seq,
+                               struct pk_err *err)
+{
+    pk_assert(batch && seq && x && y && x != y);
+    return CALL(causal_mask, x, y, batch, seq);
+}
+
+enum pk_code pk_op_softmax(struct pk_device *dev, const float *s, float *p, size_t rows, size_t cols,
+                           struct pk_err *err)
+{
+    pk_assert(rows && cols && s && p);
+    return CALL(softmax, s, p, rows, cols);
+}
+
+enum pk_code pk_op_softmax_backward(struct pk_device *dev, const float *p, const float *dp, float *ds,
+                                    size_t rows, size_t cols, struct pk_err *err)
+{
+    pk_assert(rows && cols && p && dp && ds && p != ds);
+    return CALL(softmax_backward, p, dp, ds, rows, cols);
+}
+
+static void assert_forward(const struct pk_attention *at)
+{
+    pk_assert(at->batch && at->seq && at->dim && at->scale != 0 && at->q && at->k && at->v && at->o);
+}
+
+static void assert_backward(const struct pk_attention *at)
+{
+    assert_forward(at);
+    pk_assert(at->d_o && at->dq && at->dk && at->dv);
+}
+
+enum pk_code pk_op_fused_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
+{
+    assert_forward(at);
+    pk_assert(at->p);
+    return CALL(fused_forward, at);
+}
+
+enum pk_code pk_op_fused_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
+{
+    assert_backward(at);
+    pk_assert(at->p);
+    return CALL(fused_backward, at);
+}
+
+enum pk_code pk_op_flash_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
+{
+    assert_forward(at);
+    pk_assert(at->lse);
+    return CALL(flash_forward, at);
+}
+
+enum pk_code pk_op_flash_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
+{
+    assert_backward(at);
+    pk_assert(at->lse);
+    return CALL(flash_backward, at);
+}

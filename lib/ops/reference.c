@@ -1,0 +1,118 @@
+/* Reference: loops as they stand in a textbook. */
+#include "ops/reference.h"
+
+#include <math.h>
+#include <string.h>
+
+static double element(const float *x, enum pk_trans t, size_t rows, size_t cols, size_t i, size_t j)
+{
+    return t == PK_T ? x[j * rows + i] : x[i * cols + j];
+}
+
+static void gemm_problem(const struct pk_gemm *g, size_t b, double *c)
+{
+    const float *x = g->a + b * g->m * g->k, *y = g->b + b * g->k * g->n, *old = g->c + b * g->m * g->n;
+    for (size_t i = 0; i < g->m; i++)
+        for (size_t j = 0; j < g->n; j++) {
+            double sum = 0;
+            for (size_t k = 0; k < g->k; k++)
+                sum += element(x, g->ta, g->m, g->k, i, k) * element(y, g->tb, g->k, g->n, k, j);
+            c[i * g->n + j] = g->alpha * sum + (g->beta != 0 ? (double)g->beta * old[i * g->n + j] : 0);
+        }
+}
+
+void pk_reference_gemm(const struct pk_gemm *g, double *c)
+{
+    for (size_t b = 0; b < g->batch; b++)
+        gemm_problem(g, b, c + b * g->m * g->n);
+}
+
+/* Returns the log of the sum of exponentials. */
+static double softmax_row(const double *s, double *p, size_t n)
+{
+    double top = -INFINITY, sum = 0;
+    for (size_t i = 0; i < n; i++)
+        top = fmax(top, s[i]);
+    for (size_t i = 0; i < n; i++)
+        sum += p[i] = exp(s[i] - top);
+    for (size_t i = 0; i < n; i++)
+        p[i] /= sum;
+    return top + log(sum);
+}
+
+void pk_reference_softmax(const double *s, double *p, size_t rows, size_t cols)
+{
+    for (size_t i = 0; i < rows; i++)
+        softmax_row(s + i * cols, p + i * cols, cols);
+}
+
+static double dot(const float *a, const float *b, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += (double)a[i] * b[i];
+    return sum;
+}
+
+static void probabilities(const struct pk_attention *at, const struct pk_reference_attention *r, size_t row)
+{
+    const size_t seq = at->seq, dim = at->dim, i = row % seq;
+    const float *k = at->k + (row - i) * dim;
+    double *p = r->p + row * seq;
+    for (size_t j = 0; j < seq; j++)
+        p[j] = at->causal && j > i ? -INFINITY : (double)at->scale * dot(at->q + row * dim, k + j * dim, dim);
+    double lse = softmax_row(p, p, seq);
+    if (r->lse)
+        r->lse[row] = lse;
+}
+
+static void output_row(const struct pk_attention *at, const struct pk_reference_attention *r, size_t row)
+{
+    const size_t seq = at->seq, dim = at->dim;
+    const float *v = at->v + (row - row % seq) * dim;
+    for (size_t d = 0; d < dim; d++) {
+        double sum = 0;
+        for (size_t j = 0; j < seq; j++)
+            sum += r->p[row * seq + j] * v[j * dim + d];
+        r->o[row * dim + d] = sum;
+    }
+}
+
+/* What one query adds: dv_j += p_j d_o;  ds_j = p_j (d_o . v_j - sum_j p_j d_o . v_j);  dk_j += scale ds_j q.
+ */
+static void gradients_of_row(const struct pk_attention *at, const struct pk_reference_attention *r,
+                             size_t row)
+{
+    const size_t seq = at->seq, dim = at->dim, keys = (row - row % seq) * dim;
+    const float *q = at->q + row * dim, *d_o = at->d_o + row * dim;
+    const double *p = r->p + row * seq;
+    double delta = 0;
+    for (size_t j = 0; j < seq; j++)
+        delta += p[j] * dot(d_o, at->v + keys + j * dim, dim);
+    for (size_t j = 0; j < seq; j++) {
+        size_t key = keys + j * dim;
+        double ds = p[j] * (dot(d_o, at->v + key, dim) - delta) * (double)at->scale;
+        for (size_t d = 0; d < dim; d++) {
+            r->dv[key + d] += p[j] * d_o[d];
+            r->dk[key + d] += ds * q[d];
+            r->dq[row * dim + d] += ds * at->k[key + d];
+        }
+    }
+}
+
+void pk_reference_attention(const struct pk_attention *at, const struct pk_reference_attention *r)
+{
+    const size_t rows = at->batch * at->seq, bytes = rows * at->dim * sizeof(double);
+    if (r->dq) {
+        memset(r->dq, 0, bytes);
+        memset(r->dk, 0, bytes);
+        memset(r->dv, 0, bytes);
+    }
+    for (size_t row = 0; row < rows; row++) {
+        probabilities(at, r, row);
+        if (r->o)
+            output_row(at, r, row);
+        if (r->dq)
+            gradients_of_row(at, r, row);
+    }
+}

@@ -1,0 +1,21 @@
+/* Reference: the same mathematics in plain fp64, written to be read and never to be fast. What every kernel
+ * is checked against; shapes and order of arrays as in ops/ops.h. */
+#pragma once
+
+#include "ops/ops.h"
+
+/* c[batch, m, n]; g->c is read when beta is not 0 and not written. */
+void pk_reference_gemm(const struct pk_gemm *g, double *c);
+
+/* p[rows, cols] of s[rows, cols] */
+void pk_reference_softmax(const double *s, double *p, size_t rows, size_t cols);
+
+/* Any result may be NULL. p [batch, seq, seq] is also workspace for the others: pass it. */
+struct pk_reference_attention {
+    double *p;            /* [batch, seq, seq], required */
+    double *o;            /* [batch, seq, dim] */
+    double *lse;          /* [batch, seq] */
+    double *dq, *dk, *dv; /* [batch, seq, dim], all or none */
+};
+/* Reads q k v, and d_o when gradients are asked for. */
+void pk_reference_attention(const struct pk_attention *at, const struct pk_reference_attention *r);

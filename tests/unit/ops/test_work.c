@@ -1,0 +1,81 @@
+/* Declared work: the counts per score that the tables' floors rest on. */
+#include "ops/ops.h"
+
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+// clang-format on
+
+enum { B = 8, S = 512, D = 16 };
+
+static const double scores = (double)B * S * S, rows = (double)B * S * D;
+
+static struct pk_work product(size_t m, size_t n, size_t k)
+{
+    return pk_work_gemm(&(struct pk_gemm){.m = m, .n = n, .k = k, .batch = B});
+}
+
+/* S = Q K^T, scale, softmax, P V */
+static struct pk_work vanilla_forward(void)
+{
+    struct pk_work w = pk_work_add(product(S, S, D), pk_work_scale(B * S * S));
+    return pk_work_add(w, pk_work_add(pk_work_softmax(B * S, S), product(S, D, S)));
+}
+
+/* dV = P^T dO, dP = dO V^T, softmax, scale, dQ = dS K, dK = dS^T Q */
+static struct pk_work vanilla_backward(void)
+{
+    struct pk_work w = pk_work_add(product(S, D, S), product(S, S, D));
+    w = pk_work_add(w, pk_work_add(pk_work_softmax_backward(B * S, S), pk_work_scale(B * S * S)));
+    return pk_work_add(w, pk_work_add(product(S, D, S), product(S, D, S)));
+}
+
+static void bytes_per_score(void **state)
+{
+    assert_true(vanilla_forward().bytes == 24 * scores + 16 * rows);
+    assert_true(vanilla_backward().bytes == 36 * scores + 32 * rows);
+    assert_true(pk_work_fused_forward(B, S, D, 0).bytes == 16 * scores + 16 * rows);
+    assert_true(pk_work_fused_backward(B, S, D, 0).bytes == 28 * scores + 32 * rows);
+    assert_true(pk_work_flash_forward(B, S, D, 0).bytes == 16 * rows + 4 * B * S);
+    assert_true(pk_work_flash_backward(B, S, D, 0).bytes == 36 * rows + 12 * B * S);
+    assert_true(pk_work_causal_mask(B, S).bytes == 8 * scores);
+}
+
+static void flops(void **state)
+{
+    assert_true(vanilla_forward().flops == 4 * scores * D);
+    assert_true(pk_work_fused_forward(B, S, D, 0).flops == 4 * scores * D);
+    assert_true(pk_work_flash_forward(B, S, D, 0).flops == 4 * scores * D);
+    assert_true(vanilla_backward().flops == 8 * scores * D);
+    assert_true(pk_work_fused_backward(B, S, D, 0).flops == 8 * scores * D);
+    assert_true(pk_work_flash_backward(B, S, D, 0).flops == 10 * scores * D);
+    assert_true(vanilla_forward().exps == scores && pk_work_flash_backward(B, S, D, 0).exps == scores);
+}
+
+static void causal_counts_the_triangle(void **state)
+{
+    double pairs = (double)B * S * (S + 1) / 2;
+    assert_true(pk_work_flash_forward(B, S, D, 1).flops == 4 * pairs * D);
+    assert_true(pk_work_fused_forward(B, S, D, 1).bytes == 16 * pairs + 16 * rows);
+    assert_true(pk_work_fused_backward(B, S, D, 1).flops == 8 * pairs * D);
+}
+
+static void gemm_reads_c_only_with_beta(void **state)
+{
+    struct pk_gemm g = {.m = 2, .n = 3, .k = 5, .batch = 7, .beta = 0};
+    assert_true(pk_work_gemm(&g).bytes == 4.0 * 7 * (10 + 15 + 6));
+    g.beta = 1;
+    assert_true(pk_work_gemm(&g).bytes == 4.0 * 7 * (10 + 15 + 12));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bytes_per_score),
+        cmocka_unit_test(flops),
+        cmocka_unit_test(causal_counts_the_triangle),
+        cmocka_unit_test(gemm_reads_c_only_with_beta),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
