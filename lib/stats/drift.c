@@ -9,11 +9,28 @@
 
 enum { MOST_BLOCKS = 30, FEWEST_BLOCKS = 6, MOST_PAIRS = MOST_BLOCKS * (MOST_BLOCKS - 1) / 2 };
 
+/* Lag-1 autocorrelation of what a straight line leaves: a trend itself makes every neighbour alike, and blocks as long
+ * as that suggests would hide the trend. */
+static double detrended_autocorrelation(const double *v, size_t n, double *residual)
+{
+    double middle = ((double)n - 1) / 2, mean = pk_mean(v, n), xy = 0, xx = 0;
+    for (size_t i = 0; i < n; i++) {
+        xy += ((double)i - middle) * (v[i] - mean);
+        xx += ((double)i - middle) * ((double)i - middle);
+    }
+    for (size_t i = 0; i < n; i++)
+        residual[i] = v[i] - mean - (xx > 0 ? xy / xx * ((double)i - middle) : 0);
+    double largest = 0;
+    for (size_t i = 0; i < n; i++)
+        largest = fmax(largest, fabs(residual[i]));
+    return largest > 1e-12 * fabs(mean) ? pk_autocorrelation(residual, n) : 0;
+}
+
 /* Blocks twice as long as the samples remember each other, and long enough that there are at most
  * MOST_BLOCKS. */
-static size_t block_length(const double *v, size_t n)
+static size_t block_length(const double *v, size_t n, double *scratch)
 {
-    double r = pk_autocorrelation(v, n);
+    double r = detrended_autocorrelation(v, n, scratch);
     double memory = r > 0 ? (1 + r) / (1 - r) : 1;
     size_t wanted = (size_t)ceil(memory < (double)n ? 2 * memory : (double)n);
     size_t least = (n + MOST_BLOCKS - 1) / MOST_BLOCKS;
@@ -63,7 +80,7 @@ static double mann_kendall(double *y, size_t n)
 struct pk_drift pk_find_drift(const double *v, size_t n, double *scratch)
 {
     const struct pk_drift unknown = {NAN, NAN};
-    size_t length = n ? block_length(v, n) : 1, blocks = n / length;
+    size_t length = n ? block_length(v, n, scratch) : 1, blocks = n / length;
     if (blocks < FEWEST_BLOCKS)
         return unknown;
     double medians[MOST_BLOCKS];

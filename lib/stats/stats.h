@@ -57,7 +57,7 @@ struct pk_warmup pk_find_warmup(const double *v, size_t n, double *scratch);
 size_t pk_find_outliers(const double *v, size_t n, bool *flags, double *scratch);
 
 /* Drift of a series: Theil-Sen slope of block medians over its length relative to its median, and Mann-Kendall p. A block is twice
- * as long as the samples remember each other; at most 30 blocks; both NaN when there are fewer than six. */
+ * as long as the samples remember each other, the trend apart; at most 30 blocks; both NaN when there are fewer than six. */
 struct pk_drift {
     double ratio; /* (last - first along the trend) / median */
     double p;

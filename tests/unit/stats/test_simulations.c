@@ -234,6 +234,10 @@ static void drift_is_found(void **state)
         v[i] = 10 + (double)i * 0.01 + (i % 2 ? 0.3 : -0.3);
     struct pk_drift d = pk_find_drift(v, 100, scratch);
     assert_true(fabs(d.ratio - 0.095) < 0.01);
+    for (size_t i = 0; i < 100; i++)
+        v[i] = 10 + (double)i * 0.01;
+    d = pk_find_drift(v, 100, scratch); /* a clean ramp: every sample is like its neighbour */
+    assert_true(fabs(d.ratio - 0.095) < 0.01 && d.p < 1e-6);
 }
 
 /* --- comparisons
