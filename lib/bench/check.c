@@ -2,9 +2,8 @@
 #include "bench/check.h"
 
 #include "base/assert.h"
+#include "bench/block.h"
 #include "bench/live.h"
-
-#include <string.h>
 
 enum pk_code pk_check_case(const struct pk_case *c, const char *point, struct pk_arena *a,
                            struct pk_case *out, struct pk_err *err)
@@ -15,18 +14,16 @@ enum pk_code pk_check_case(const struct pk_case *c, const char *point, struct pk
     for (size_t i = 0; i < n_axes; i++)
         if (!c->at.absent[i])
             one[0][i] = (struct pk_sweep){&c->at.v[i], 1};
-    for (const char *at = point + strspn(point, " "); *at; at += strspn(at, " ")) {
-        size_t len = strcspn(at, " "), axis;
-        struct pk_sweep sweep;
-        enum pk_code rc = pk_axis_assign(axes, pk_strndup(a, at, len), a, &axis, &sweep, err);
-        if (rc)
-            return rc;
-        one[0][axis] = (struct pk_sweep){sweep.v, 1};
-        at += len;
-    }
+    struct pk_sweep named[PK_AXES_MAX] = {0};
+    enum pk_code rc = pk_block_parse(axes, point, a, named, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < n_axes; i++)
+        if (named[i].n)
+            one[0][i] = (struct pk_sweep){named[i].v, 1};
     const struct pk_grid grid = {.axes = axes, .n_axes = n_axes, .n_blocks = 1, .sweeps = one};
     struct pk_point *points;
-    enum pk_code rc = pk_grid_expand(&grid, a, &points, &n, err);
+    rc = pk_grid_expand(&grid, a, &points, &n, err);
     if (rc)
         return rc;
     pk_assert(n > 0);

@@ -4,6 +4,7 @@
 #include "stats/stats.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { ORDINALS_SHOWN = 32 };
 
@@ -59,17 +60,30 @@ static bool cut_was_faster(const struct pk_stopper *st, const double *steady, si
     for (size_t i = 0; i < st->cut; i++)
         scratch[i] = st->s->total_ns[1 + i] / (double)st->s->reps;
     double before = median_of(scratch, st->cut);
-    for (size_t i = 0; i < n; i++)
-        scratch[i] = steady[i];
+    memcpy(scratch, steady, n * sizeof *steady);
     return before < median_of(scratch, n) * (1 - worth_a_word);
 }
 
-static const char *class_of(const struct pk_stopper *st, const struct pk_drift *d, bool faster_before)
+/* By how much the second half is slower than the first, relatively; 0 when the intervals of their medians overlap. Finds a
+ * step, which no trend fits. */
+static double shift_of_halves(const double *v, size_t n, double *scratch)
 {
-    bool drifts = d->p < certain && fabs(d->ratio) > worth_a_word;
-    if (faster_before || (drifts && d->ratio > 0))
+    memcpy(scratch, v, n * sizeof *v);
+    double *late = scratch + n / 2;
+    struct pk_interval a = pk_median_interval(scratch, n / 2, 0.95),
+                       b = pk_median_interval(late, n - n / 2, 0.95);
+    if (!(a.hi < b.lo || b.hi < a.lo))
+        return 0;
+    return pk_quantile(late, n - n / 2, 0.5) / pk_quantile(scratch, n / 2, 0.5) - 1;
+}
+
+static const char *class_of(const struct pk_stopper *st, const struct pk_drift *d, double shift,
+                            bool faster_before)
+{
+    bool drifts = d->p < certain && fabs(d->ratio) > worth_a_word, shifts = fabs(shift) > worth_a_word;
+    if (faster_before || (drifts && d->ratio > 0) || (shifts && shift > 0))
         return "slowdown";
-    if (!st->settled || drifts)
+    if (!st->settled || drifts || shifts)
         return "no-steady";
     return st->cut ? "warmup" : "flat";
 }
@@ -90,5 +104,6 @@ void pk_notes_of_samples(struct pk_notes *notes, const struct pk_stopper *st)
     pk_note_int(notes, "disturbed", (int64_t)st->disturbed);
     if (st->kept)
         pk_note_json(notes, "disturbed_kept", json_true());
-    pk_note_text(notes, "class", class_of(st, &d, cut_was_faster(st, v, n, scratch)));
+    bool faster_before = cut_was_faster(st, v, n, scratch);
+    pk_note_text(notes, "class", class_of(st, &d, shift_of_halves(v, n, scratch), faster_before));
 }

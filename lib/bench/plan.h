@@ -7,10 +7,10 @@
 
 struct pk_plan_request {
     const struct pk_probe *probe;
-    const char *preset;               /* NULL = the probe's first that fits the memory; the choice is said */
-    const char *const *axes;          /* -a texts, "name=sweep" */
+    const char *preset;               /* NULL = the probe's first of which every case fits the memory, else its first */
+    const char *const *axes;          /* -a texts, "name=sweep": each replaces the axis in every block of the preset */
     size_t n_axes;
-    const char *const *variants;      /* --variant names; none = all */
+    const char *const *variants;      /* --variant names, commas allowed; none = all */
     size_t n_variants;
     const char *filter;               /* NULL = none */
     const char *device;               /* "cpu" */
@@ -25,7 +25,7 @@ struct pk_planned {
     const char *variant;      /* name: the probe's or the peer's */
     int provider;             /* 0 = native worker, i = peer i-1 */
     int64_t predicted_bytes;  /* of the native variant; -1 for peers */
-    double floor_ns;          /* of one iteration by declared work and ceilings; NaN unknown */
+    double floor_ns;          /* of one iteration: max(flops / rate, bytes / bandwidth) summed over regions; NaN unknown */
     const char *skip;         /* reason it is left out, NULL = measured */
     bool over_limit;          /* predicted bytes exceed the limit: recorded as OOM without trying */
 };
@@ -39,7 +39,8 @@ struct pk_plan {
     struct pk_planned *v;
 };
 
-/* PK_E_USAGE for names and values; PK_E_NOTHING when the filter leaves no case. */
+/* Points in the order of the blocks, at each point the variants in the order of the probe's table, then the peers.
+ * PK_E_USAGE for names and values; PK_E_NOTHING when the filter leaves no case. */
 enum pk_code pk_plan_make(const struct pk_plan_request *r, struct pk_arena *a, struct pk_plan *out, struct pk_err *err) PK_MUST_CHECK;
 
 /* A random order of n cases for one invocation; equal for equal (seed, invocation). In the arena. */

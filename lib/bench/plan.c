@@ -1,0 +1,239 @@
+/* Plan: a preset, overrides and names become the list of cases. */
+#include "bench/plan.h"
+
+#include "base/rng.h"
+#include "base/suggest.h"
+#include "bench/block.h"
+#include "ops/ceilings.h"
+
+#include <math.h>
+#include <string.h>
+
+/* What a plan is made from, once names are known. */
+struct planner {
+    const struct pk_plan_request *r;
+    const struct pk_probe *probe;
+    struct pk_arena *arena;
+    enum pk_device_kind kind;
+    struct pk_sweep overrides[PK_AXES_MAX];
+    size_t n_variants;
+    const bool *wanted; /* by variant */
+    struct pk_filter *filter;
+    struct pk_err *err;
+};
+
+static enum pk_code unknown_name(struct planner *p, const char *what, const char *name,
+                                 const char *const *names, size_t n)
+{
+    pk_fail(p->err, PK_E_USAGE, "%s has no %s '%s'", p->probe->name, what, name);
+    return pk_why(p->err, "%s", pk_suggest_text(p->arena, name, names, n));
+}
+
+static const struct pk_preset *find_preset(struct planner *p, const char *name)
+{
+    size_t n = 0;
+    for (; p->probe->presets[n].name; n++)
+        if (strcmp(p->probe->presets[n].name, name) == 0)
+            return &p->probe->presets[n];
+    const char **names = pk_new_n(p->arena, const char *, n);
+    for (size_t i = 0; i < n; i++)
+        names[i] = p->probe->presets[i].name;
+    unknown_name(p, "preset", name, names, n);
+    return NULL;
+}
+
+static enum pk_code want_variant(struct planner *p, const char *name, bool *wanted)
+{
+    for (size_t i = 0; i < p->n_variants; i++)
+        if (strcmp(p->probe->variants[i].name, name) == 0) {
+            wanted[i] = true;
+            return PK_OK;
+        }
+    const char **names = pk_new_n(p->arena, const char *, p->n_variants);
+    for (size_t i = 0; i < p->n_variants; i++)
+        names[i] = p->probe->variants[i].name;
+    return unknown_name(p, "variant", name, names, p->n_variants);
+}
+
+static enum pk_code choose_variants(struct planner *p)
+{
+    while (p->probe->variants[p->n_variants].name)
+        p->n_variants++;
+    bool *wanted = pk_new_n(p->arena, bool, p->n_variants);
+    p->wanted = wanted;
+    for (size_t i = 0; i < p->n_variants; i++)
+        wanted[i] = p->r->n_variants == 0;
+    for (size_t i = 0; i < p->r->n_variants; i++)
+        for (const char *at = p->r->variants[i]; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+            enum pk_code rc = want_variant(p, pk_strndup(p->arena, at, strcspn(at, ",")), wanted);
+            if (rc)
+                return rc;
+        }
+    return PK_OK;
+}
+
+static enum pk_code check_peers(struct planner *p)
+{
+    for (size_t i = 0; i < p->r->n_peers; i++)
+        for (size_t k = 0; k < p->n_variants; k++)
+            if (strcmp(p->r->peers[i], p->probe->variants[k].name) == 0) {
+                pk_fail(p->err, PK_E_USAGE, "peer '%s' has the name of a variant of %s", p->r->peers[i],
+                        p->probe->name);
+                return pk_why(p->err,
+                              "a peer is a variant of its own, and results are told apart by its name");
+            }
+    return PK_OK;
+}
+
+static enum pk_code parse_overrides(struct planner *p)
+{
+    for (size_t i = 0; i < p->r->n_axes; i++) {
+        enum pk_code rc = pk_block_assign(p->probe->axes, p->r->axes[i], p->arena, p->overrides, p->err);
+        if (rc)
+            return rc;
+    }
+    return PK_OK;
+}
+
+static enum pk_code expand(struct planner *p, const struct pk_preset *preset, struct pk_point **points,
+                           size_t *n)
+{
+    const struct pk_axis *axes = p->probe->axes;
+    size_t n_axes = pk_axes_count(axes), n_blocks = 0;
+    while (preset->blocks[n_blocks])
+        n_blocks++;
+    struct pk_sweep(*sweeps)[PK_AXES_MAX] = pk_alloc_n(p->arena, n_blocks, sizeof *sweeps);
+    for (size_t b = 0; b < n_blocks; b++) {
+        enum pk_code rc = pk_block_parse(axes, preset->blocks[b], p->arena, sweeps[b], p->err);
+        if (rc)
+            return rc;
+        for (size_t i = 0; i < n_axes; i++)
+            if (p->overrides[i].n)
+                sweeps[b][i] = p->overrides[i];
+    }
+    const struct pk_grid grid = {.axes = axes, .n_axes = n_axes, .n_blocks = n_blocks, .sweeps = sweeps};
+    return pk_grid_expand(&grid, p->arena, points, n, p->err);
+}
+
+static double floor_of(const struct pk_case *c, const struct pk_ceilings *top)
+{
+    if (!top || !(top->fp32_flops_per_s > 0) || !(top->memory_bytes_per_s > 0))
+        return NAN;
+    double seconds = 0;
+    for (unsigned r = 0; c->probe->regions[r].name; r++) {
+        if (c->probe->regions[r].applies && !c->probe->regions[r].applies(c))
+            continue;
+        struct pk_work w = c->probe->work(c, r);
+        seconds += fmax(w.flops / top->fp32_flops_per_s, w.bytes / top->memory_bytes_per_s);
+    }
+    return seconds * 1e9;
+}
+
+static const char *reason_to_skip(const struct planner *p, const struct pk_case *c, int provider)
+{
+    const struct pk_variant *v = &p->probe->variants[c->variant];
+    const char *reason = provider == 0 && v->unavailable ? v->unavailable(p->kind) : NULL;
+    return !reason && p->probe->skip ? p->probe->skip(c, p->kind) : reason;
+}
+
+/* A peer's own memory is not known; its combination is skipped where the reference variant's is. */
+static void add_case(struct planner *p, struct pk_plan *out, const struct pk_point *at, unsigned variant,
+                     const char *name, int provider)
+{
+    if (p->filter && !pk_filter_match(p->filter, at, name))
+        return;
+    struct pk_planned *v = &out->v[out->n++];
+    *v = (struct pk_planned){.c = {.probe = p->probe, .variant = variant, .at = *at},
+                             .variant = name,
+                             .provider = provider,
+                             .predicted_bytes = -1,
+                             .floor_ns = NAN};
+    v->skip = reason_to_skip(p, &v->c, provider);
+    if (v->skip)
+        return;
+    v->floor_ns = floor_of(&v->c, p->r->ceilings);
+    if (provider == 0) {
+        v->predicted_bytes = p->probe->predict_bytes(&v->c);
+        v->over_limit = p->r->limit_bytes > 0 && v->predicted_bytes > p->r->limit_bytes;
+    }
+}
+
+static enum pk_code list_cases(struct planner *p, const struct pk_preset *preset, struct pk_plan *out)
+{
+    struct pk_point *points;
+    size_t n;
+    enum pk_code rc = expand(p, preset, &points, &n);
+    if (rc)
+        return rc;
+    out->preset = preset;
+    out->n = 0;
+    out->v = pk_new_n(p->arena, struct pk_planned, n * (p->n_variants + p->r->n_peers));
+    for (size_t i = 0; i < n; i++) {
+        for (unsigned v = 0; v < p->n_variants; v++)
+            if (p->wanted[v])
+                add_case(p, out, &points[i], v, p->probe->variants[v].name, 0);
+        for (size_t k = 0; k < p->r->n_peers; k++)
+            add_case(p, out, &points[i], 0, p->r->peers[k], (int)k + 1);
+    }
+    return PK_OK;
+}
+
+static bool fits(const struct pk_plan *plan)
+{
+    for (size_t i = 0; i < plan->n; i++)
+        if (plan->v[i].over_limit)
+            return false;
+    return true;
+}
+
+/* The preset asked for, or the first that fits; when none fits, the first, whose cases then say so. */
+static enum pk_code choose_preset(struct planner *p, struct pk_plan *out)
+{
+    const struct pk_preset *first = p->probe->presets;
+    if (p->r->preset) {
+        const struct pk_preset *asked = find_preset(p, p->r->preset);
+        return asked ? list_cases(p, asked, out) : p->err->code;
+    }
+    for (const struct pk_preset *preset = first; preset->name; preset++) {
+        enum pk_code rc = list_cases(p, preset, out);
+        if (rc || fits(out))
+            return rc;
+    }
+    return list_cases(p, first, out);
+}
+
+enum pk_code pk_plan_make(const struct pk_plan_request *r, struct pk_arena *a, struct pk_plan *out,
+                          struct pk_err *err)
+{
+    struct planner p = {.r = r, .probe = r->probe, .arena = a, .err = err};
+    unsigned ordinal;
+    *out = (struct pk_plan){.probe = r->probe, .device = r->device};
+    enum pk_code rc = pk_device_parse(r->device, &p.kind, &ordinal, err);
+    if (!rc)
+        rc = choose_variants(&p);
+    if (!rc)
+        rc = check_peers(&p);
+    if (!rc)
+        rc = parse_overrides(&p);
+    if (!rc && r->filter)
+        rc = pk_filter_parse(r->probe->axes, r->filter, a, &p.filter, err);
+    if (!rc)
+        rc = choose_preset(&p, out);
+    out->kind = p.kind;
+    if (rc || out->n)
+        return rc;
+    pk_fail(err, PK_E_NOTHING, "the filter '%s' leaves no case", r->filter ? r->filter : "");
+    pk_why(err, "no case of preset %s of %s matches all of its parts", out->preset->name, r->probe->name);
+    return pk_fix(err, "see the cases with --dry-run and without --filter");
+}
+
+const size_t *pk_plan_order(size_t n, uint64_t seed, int invocation, struct pk_arena *a)
+{
+    size_t *v = pk_new_n(a, size_t, n);
+    for (size_t i = 0; i < n; i++)
+        v[i] = i;
+    struct pk_rng mix = {seed};
+    struct pk_rng rng = {pk_rng_next(&mix) + (uint64_t)invocation};
+    pk_rng_shuffle(&rng, v, n);
+    return v;
+}

@@ -1,0 +1,10 @@
+/* Works: the declared work and the predictions of a planned case, as rows for the store. */
+#pragma once
+
+#include "bench/plan.h"
+#include "store/store.h"
+
+/* One row per region time (work of one iteration) and per predicted metric. A peer's case is judged by the work of the
+ * probe's plain reference, variant 0, and gets no predictions. In the arena. */
+size_t pk_case_works(const struct pk_planned *p, int64_t case_id, struct pk_arena *a,
+                     struct pk_case_work **out);

@@ -1,0 +1,89 @@
+/* Resume: finding an interrupted run, taking it over, and what it has already. */
+#include "store/resume.h"
+
+#include "store/db.h"
+
+#include <limits.h>
+#include <string.h>
+
+enum pk_code pk_store_resumable(struct pk_store *s, const char *experiment, struct pk_arena *a,
+                                struct pk_resumable *out, struct pk_err *err)
+{
+    *out = (struct pk_resumable){0};
+    const struct pk_param param = {":experiment", {.type = PK_CELL_TEXT, .s = experiment}};
+    struct pk_rows rows;
+    enum pk_code rc =
+        pk_store_query(s,
+                       "SELECT run_id, settings, status FROM v_run WHERE experiment = :experiment "
+                       "ORDER BY run_id DESC LIMIT 1",
+                       &param, 1, a, &rows, err);
+    if (rc || !rows.n || strcmp(rows.cells[2].s, "interrupted") != 0)
+        return rc;
+    out->run_id = rows.cells[0].i;
+    out->settings = rows.cells[1].s;
+    return PK_OK;
+}
+
+enum pk_code pk_store_run_again(struct pk_store *s, int64_t run_id, const char *machine, struct pk_err *err)
+{
+    struct pk_recorder_process me;
+    pk_db_this_process(&me);
+    enum pk_code rc = pk_db_begin(s, "resume the run", err);
+    if (rc)
+        return rc;
+    int64_t same;
+    rc = pk_db_int(s, err, &same, 0,
+                   "SELECT m.json = ?2 FROM run r JOIN machine m ON m.id = r.machine_id WHERE r.id = ?1",
+                   "it", run_id, machine);
+    if (!rc && !same) {
+        pk_fail(err, PK_E_NOT_COMPARABLE, "run %lld was measured on another machine", (long long)run_id);
+        pk_why(err, "one run has one machine: its cases would not be comparable with each other");
+        rc = pk_fix(err, "leave out --resume to begin a new run here");
+    }
+    if (!rc)
+        rc = pk_db_run(s, err,
+                       "UPDATE run SET status = 'running', ended_ns = NULL, host = ?2, boot_id = ?3, pid = "
+                       "?4, pid_start_ticks = ?5 "
+                       "WHERE id = ?1",
+                       "ittii", run_id, me.host, me.boot_id, me.pid, me.start_ticks);
+    return pk_db_end(s, rc, err);
+}
+
+/* The stored case equal to c, and its state; id 0 when there is none. */
+static enum pk_code find_case(struct pk_store *s, int64_t run_id, const struct pk_case_info *c, int64_t *id,
+                              int *done, struct pk_err *err)
+{
+    int64_t slices = 0, not_ok = 0;
+    enum pk_code rc =
+        pk_db_int(s, err, id, 0,
+                  "SELECT id FROM run_case WHERE run_id = ?1 AND variant = ?2 AND device = ?3 AND axes = ?4 "
+                  "AND revision = ?5",
+                  "ittti", run_id, c->variant, c->device, c->axes, (int64_t)c->revision);
+    if (!rc)
+        rc = pk_db_int(s, err, &slices, 0,
+                       "SELECT count(*) FROM slice WHERE case_id = ?1 AND pass = 'timing'", "i", *id);
+    if (!rc)
+        rc =
+            pk_db_int(s, err, &not_ok, 0,
+                      "SELECT count(*) FROM slice WHERE case_id = ?1 AND status NOT IN ('ok', 'interrupted')",
+                      "i", *id);
+    *done = not_ok ? INT_MAX : (int)slices;
+    return rc;
+}
+
+enum pk_code pk_store_cases_again(struct pk_store *s, int64_t run_id, const struct pk_case_info *cases,
+                                  size_t n, int64_t *ids, int *done, struct pk_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        enum pk_code rc = find_case(s, run_id, &cases[i], &ids[i], &done[i], err);
+        if (rc)
+            return rc;
+        if (ids[i])
+            continue;
+        pk_fail(err, PK_E_NOT_COMPARABLE, "run %lld has no case %s %s on %s", (long long)run_id,
+                cases[i].variant, cases[i].axes, cases[i].device);
+        pk_why(err, "--resume goes on with the cases the run was planned with; this program plans others");
+        return pk_fix(err, "leave out --resume to begin a new run");
+    }
+    return PK_OK;
+}
