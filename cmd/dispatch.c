@@ -2,6 +2,7 @@
 #include "base/assert.h"
 #include "base/build.h"
 #include "base/suggest.h"
+#include "cmd/describe.h"
 #include "cmd/frame.h"
 
 #include <ctype.h>
@@ -150,14 +151,36 @@ static enum pk_code no_command(const char *arg, struct pk_arena *a, struct pk_er
     return pk_fix(err, "perfkit run attention-scaling");
 }
 
-/* perfkit help [COMMAND] */
+/* The tables of an experiment: perfkit help run EXPERIMENT. */
+static enum pk_code help_experiment(const char *name, struct pk_arena *a, struct pk_err *err)
+{
+    const struct pk_probe *p;
+    struct pk_globals as_usual = {.color = "auto"};
+    struct pk_out_options options = pk_out_options_of(&as_usual, PK_FMT_TABLE);
+    if (pk_describe_find(name, &p, err))
+        return err->code;
+    struct pk_out *out = pk_out_open(stdout, &options);
+    pk_describe_one(out, p, a);
+    return pk_out_close(out, err);
+}
+
+/* perfkit help [COMMAND [EXPERIMENT]] */
 static enum pk_code help(int argc, const char **argv, struct pk_arena *a, struct pk_err *err)
 {
     if (argc < 1)
         return print(pk_usage_program(a));
     const struct pk_cmd *c = pk_command_find(argv[0], err);
-    struct pk_opt_table tables[] = {{.rows = pk_global_rows}, {.rows = c ? c->options : NULL}};
-    return c ? print(pk_usage_command(c, tables, true, a)) : err->code;
+    if (!c)
+        return err->code;
+    if (argc == 2 && !strcmp(c->name, "run"))
+        return help_experiment(argv[1], a, err);
+    if (argc > 1) {
+        pk_fail(err, PK_E_USAGE, "perfkit help %s: too many arguments", c->name);
+        pk_why(err, "usage: perfkit help [COMMAND], or perfkit help run EXPERIMENT");
+        return pk_fix(err, "perfkit help %s", c->name);
+    }
+    struct pk_opt_table tables[] = {{.rows = pk_global_rows}, {.rows = c->options}};
+    return print(pk_usage_command(c, tables, true, a));
 }
 
 static bool one_of(const char *s, const char *a, const char *b)

@@ -55,8 +55,7 @@ bool pk_axis_same(const struct pk_axis *axis, union pk_value a, union pk_value b
     return axis->type == PK_AXIS_FLOAT ? a.f == b.f : a.i == b.i;
 }
 
-/* "an integer from 1 to 65536 (tokens)": what the axis takes, for messages. */
-static const char *takes(const struct pk_axis *x, struct pk_arena *a)
+const char *pk_axis_takes(const struct pk_axis *x, struct pk_arena *a)
 {
     struct pk_buf b = {.arena = a};
     char lo[32], hi[32];
@@ -89,7 +88,7 @@ static enum pk_code refuse(const struct pk_axis *x, const char *text, const char
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     pk_fail(err, PK_E_USAGE, "axis %s: '%.100s' %s", x->name, text, problem);
-    pk_why(err, "%s is %s", x->name, takes(x, &a));
+    pk_why(err, "%s is %s", x->name, pk_axis_takes(x, &a));
     return pk_fix(err, "try -a %s=%s", x->name, x->def);
 }
 

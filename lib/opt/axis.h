@@ -84,6 +84,9 @@ int pk_axis_index(const struct pk_axis *axes, const char *name); /* -1 when ther
 enum pk_code pk_axis_find(const struct pk_axis *axes, const char *name, size_t *index,
                           struct pk_err *err) PK_MUST_CHECK;
 
+/* What an axis takes, for people: "an integer from 1 to 65536 (tokens)", "one of fp32, tf32, bf16". In the arena. */
+const char *pk_axis_takes(const struct pk_axis *axis, struct pk_arena *a);
+
 /* The text of one value, as a user would write it ("64MiB" for sizes). In the arena. */
 const char *pk_axis_format(const struct pk_axis *axis, union pk_value v, struct pk_arena *a);
 

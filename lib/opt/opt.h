@@ -30,6 +30,8 @@ struct pk_texts {
     size_t n;
 };
 
+void pk_texts_add(struct pk_texts *t, const char *text, struct pk_arena *a); /* the text is borrowed */
+
 struct pk_opt {
     const char *name; /* long name without dashes; ends the table when NULL */
     char letter;      /* short form, 0 = none */

@@ -35,6 +35,3 @@ enum pk_code pk_opt_read_config(struct pk_opt_job *job, struct pk_err *err) PK_M
 
 const char *pk_opt_getenv(const struct pk_opt_input *in, const char *name); /* NULL when unset or empty */
 char *pk_opt_variable(const char *option, struct pk_arena *a); /* "max-time" -> "PERFKIT_MAX_TIME" */
-
-/* Adds a text to a list in the arena. */
-void pk_texts_add(struct pk_texts *t, const char *text, struct pk_arena *a);

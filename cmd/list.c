@@ -1,0 +1,160 @@
+/* List: what can be run, where, with which readings, and what was run. What is not available is listed with its reason. */
+#include "cmd/cmd.h"
+
+#include "base/suggest.h"
+#include "cmd/describe.h"
+#include "counter/counter.h"
+#include "store/store.h"
+
+#include <string.h>
+
+#define COUNT(v) (sizeof(v) / sizeof *(v))
+
+struct options {
+    bool all;
+};
+
+static const struct pk_opt options[] = {
+    {.name = "all",
+     .letter = 'a',
+     .type = PK_OPT_FLAG,
+     .offset = offsetof(struct options, all),
+     .help = "Experiments: also those that test perfkit itself.",
+     .group = "Listing"},
+    {0},
+};
+
+static struct pk_cell text(const char *s)
+{
+    return (struct pk_cell){.type = s ? PK_CELL_TEXT : PK_CELL_NULL, .s = s};
+}
+
+static enum pk_code list_experiments(struct pk_app *app, const char *name, struct pk_err *err)
+{
+    const struct options *o = app->options;
+    const struct pk_probe *p;
+    if (!name) {
+        pk_describe_all(app->out, o->all, app->arena);
+        return PK_OK;
+    }
+    if (pk_describe_find(name, &p, err))
+        return err->code;
+    pk_describe_one(app->out, p, app->arena);
+    return PK_OK;
+}
+
+/* Columns of what works here or does not. */
+static const struct pk_column availability[] = {
+    {.key = "name", .heading = "Name", .left = true},
+    {.key = "available", .heading = "Here", .left = true},
+    {.key = "summary", .heading = "What it is", .left = true},
+    {.key = "reason", .heading = "Why not", .left = true},
+};
+
+static void availability_row(struct pk_out *out, const char *name, const char *summary, const char *reason)
+{
+    pk_out_row(out, (struct pk_cell[]){text(name), text(reason ? "no" : "yes"), text(summary), text(reason)});
+}
+
+static enum pk_code list_devices(struct pk_app *app, const char *name, struct pk_err *err)
+{
+    pk_out_table(app->out, "devices", "Devices", availability, COUNT(availability));
+    for (const struct pk_device_ops *const *d = pk_device_kinds; *d; d++)
+        availability_row(app->out, (*d)->kind, (*d)->summary, (*d)->unavailable());
+    return PK_OK;
+}
+
+static enum pk_code list_counters(struct pk_app *app, const char *name, struct pk_err *err)
+{
+    pk_out_table(app->out, "counters", "Sources of readings", availability, COUNT(availability));
+    for (const struct pk_counter_source *s = pk_counter_sources; s->name; s++)
+        availability_row(app->out, s->name, s->summary, s->absent);
+    return PK_OK;
+}
+
+static const struct pk_column run_columns[] = {
+    {.key = "run_id", .heading = "Run", .decimals = -1},
+    {.key = "label", .heading = "Label", .left = true},
+    {.key = "started_at", .heading = "Started (UTC)", .left = true},
+    {.key = "status", .heading = "Status", .left = true},
+    {.key = "experiment", .heading = "Experiment", .left = true},
+    {.key = "cases", .heading = "Cases", .decimals = -1},
+    {.key = "git_commit", .heading = "Commit", .left = true, .machine = true},
+    {.key = "command_line", .heading = "Command", .left = true},
+};
+
+static const char run_query[] =
+    "SELECT run_id, label, started_at, status, experiment,"
+    " (SELECT count(*) FROM v_case c WHERE c.run_id = r.run_id) AS cases, git_commit, command_line"
+    " FROM v_run r ORDER BY run_id DESC";
+
+static enum pk_code list_runs(struct pk_app *app, const char *name, struct pk_err *err)
+{
+    const char *path;
+    struct pk_store *s;
+    struct pk_rows rows;
+    if (pk_store_path(app->arena, app->globals->db, &path, err) ||
+        pk_store_open(path, PK_STORE_READ, &s, err))
+        return err->code;
+    enum pk_code rc = pk_store_query(s, run_query, NULL, 0, app->arena, &rows, err);
+    pk_store_close(s);
+    if (rc)
+        return rc;
+    pk_out_table(app->out, "runs", pk_printf(app->arena, "Runs in %s", path), run_columns,
+                 COUNT(run_columns));
+    for (size_t i = 0; i < rows.n; i++)
+        pk_out_row(app->out, rows.cells + i * rows.n_cols);
+    return PK_OK;
+}
+
+static const struct subject {
+    const char *name;
+    bool named; /* takes the name of one */
+    enum pk_code (*list)(struct pk_app *app, const char *name, struct pk_err *err);
+} subjects[] = {
+    {"experiments", true, list_experiments},
+    {"devices", false, list_devices},
+    {"counters", false, list_counters},
+    {"runs", false, list_runs},
+};
+
+static enum pk_code find_subject(const char *name, const struct subject **s, struct pk_arena *a,
+                                 struct pk_err *err)
+{
+    const char *names[COUNT(subjects)];
+    for (size_t i = 0; i < COUNT(subjects); i++) {
+        names[i] = subjects[i].name;
+        *s = &subjects[i];
+        if (!strcmp(name, names[i]))
+            return PK_OK;
+    }
+    pk_fail(err, PK_E_USAGE, "'%.100s' cannot be listed", name);
+    pk_why(err, "usage: perfkit list [experiments|devices|counters|runs]");
+    return pk_fix(err, "%s", pk_suggest_text(a, name, names, COUNT(names)));
+}
+
+static enum pk_code run(struct pk_app *app, struct pk_err *err)
+{
+    const struct subject *s = subjects;
+    if (app->args.n && find_subject(app->args.v[0], &s, app->arena, err))
+        return err->code;
+    if (app->args.n > 1 && !s->named) {
+        pk_fail(err, PK_E_USAGE, "perfkit list %s: too many arguments", s->name);
+        pk_why(err, "'%.100s' follows, and only experiments are shown one by one", app->args.v[1]);
+        return pk_fix(err, "perfkit list %s", s->name);
+    }
+    return s->list(app, app->args.n > 1 ? app->args.v[1] : NULL, err);
+}
+
+const struct pk_cmd pk_cmd_list = {
+    .name = "list",
+    .summary = "what can be run here, and what was",
+    .usage = "list [experiments|devices|counters|runs] [NAME] [options]",
+    .examples = "perfkit list experiments\n"
+                "perfkit list experiments attention-scaling\n"
+                "perfkit list runs --format json",
+    .options = options,
+    .options_bytes = sizeof(struct options),
+    .exact_args = "0-2",
+    .run = run,
+};

@@ -1,0 +1,91 @@
+"""The front door for tests: perfkit in a home of its own, with its status, output and messages at hand."""
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+BINARY = os.environ.get("PERFKIT_BIN", str(pathlib.Path(__file__).parents[2] / "build" / "perfkit"))
+PASSED_ON = ("PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS")
+
+
+class Result:
+    """What one call gave. Text is decoded as UTF-8."""
+
+    def __init__(self, status, stdout, stderr):
+        self.status, self.stdout, self.stderr = status, stdout, stderr
+
+    def json(self):
+        return json.loads(self.stdout)
+
+    def rows(self, table):
+        return self.json()["tables"][table]["rows"]
+
+    def error(self):
+        """The three parts of the only error on stderr, as a dict; none may be missing."""
+        lines = self.stderr.splitlines()
+        assert len(lines) >= 3, self.stderr
+        what, why, fix = lines[-3:]
+        assert what.startswith("perfkit: ") and why.startswith("  why: ") and fix.startswith("  try: "), self.stderr
+        return {"what": what[9:], "why": why[7:], "try": fix[7:]}
+
+    def refused(self, status, *words):
+        """Asserts a failed call: its status, nothing on stdout, a message in three parts that has the words."""
+        assert self.status == status, self
+        assert self.stdout == "", self
+        text = "\n".join(self.error().values())
+        for word in words:
+            assert word in text, self.stderr
+        return self
+
+    def __repr__(self):
+        return f"status {self.status}\n--- stdout\n{self.stdout}\n--- stderr\n{self.stderr}"
+
+
+class Perfkit:
+    """Calls perfkit with an environment that has nothing of the developer's in it."""
+
+    def __init__(self, root):
+        self.root = pathlib.Path(root)
+        self.home, self.cwd = self.root / "home", self.root / "cwd"
+        self.db = self.root / "perfkit.db"
+        for d in (self.home, self.cwd):
+            d.mkdir()
+
+    def environment(self, env=None, db=None):
+        """The environment of a call; env adds, and removes what is None."""
+        base = {k: os.environ[k] for k in PASSED_ON if k in os.environ}
+        base.update(HOME=str(self.home), XDG_CONFIG_HOME=str(self.home / "config"), XDG_DATA_HOME=str(self.home / "data"),
+                    LC_ALL="C.UTF-8", TERM="dumb", PERFKIT_DB=str(db or self.db))
+        base.update(env or {})
+        return {k: str(v) for k, v in base.items() if v is not None}
+
+    def start(self, *args, env=None, db=None, **popen):
+        """A running perfkit (subprocess.Popen), for signals and pipes."""
+        popen.setdefault("stdout", subprocess.PIPE)
+        popen.setdefault("stderr", subprocess.PIPE)
+        popen.setdefault("cwd", self.cwd)
+        return subprocess.Popen([BINARY, *map(str, args)], env=self.environment(env, db), **popen)
+
+    def __call__(self, *args, env=None, db=None, input=None, timeout=120, **popen):
+        p = self.start(*args, env=env, db=db, stdin=subprocess.DEVNULL if input is None else subprocess.PIPE, **popen)
+        try:
+            out, err = p.communicate(input.encode() if input is not None else None, timeout=timeout)
+        except subprocess.TimeoutExpired:
+            p.kill()
+            raise
+        return Result(p.returncode, (out or b"").decode(), (err or b"").decode())
+
+    def config(self, text):
+        (self.cwd / ".perfkit.ini").write_text(text)
+
+    def user_config(self, text):
+        path = self.home / "config" / "perfkit" / "config.ini"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+@pytest.fixture
+def perfkit(tmp_path):
+    return Perfkit(tmp_path)

@@ -1,0 +1,157 @@
+"""What every command shares: help, did-you-mean, exit statuses, streams, signals, locale, memory refused."""
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+from conftest import BINARY
+
+
+def test_version(perfkit):
+    r = perfkit("--version")
+    assert r.status == 0 and re.fullmatch(r"perfkit \d+\.\d+\.\d+\n", r.stdout)
+
+
+def test_no_command(perfkit):
+    r = perfkit()
+    r.refused(2, "no command was given", "perfkit run")
+    assert "usage: perfkit COMMAND" in r.stderr
+
+
+@pytest.mark.parametrize("args", [("help",), ("-h",), ("--help",)])
+def test_program_help(perfkit, args):
+    r = perfkit(*args)
+    assert r.status == 0 and "usage: perfkit COMMAND" in r.stdout and "  list" in r.stdout
+    assert "worker" not in r.stdout and r.stderr == ""
+
+
+def test_short_and_full_help(perfkit):
+    short, full, also = perfkit("list", "-h"), perfkit("list", "--help"), perfkit("help", "list")
+    assert short.status == full.status == 0 and full.stdout == also.stdout
+    assert "examples:" in short.stdout and "--color" not in short.stdout
+    assert "--format FORMAT" in full.stdout and "[PERFKIT_FORMAT]" in full.stdout
+    assert len(short.stdout.splitlines()) <= 30
+
+
+def test_unknown_command(perfkit):
+    perfkit("lits").refused(2, "there is no command 'lits'", "did you mean 'list'?")
+    perfkit("zzzzzzzz").refused(2, "perfkit help lists them")
+    perfkit("help", "lits").refused(2, "did you mean 'list'?")
+
+
+def test_option_before_command(perfkit):
+    perfkit("--format", "json", "list").refused(2, "--format", "options follow the command")
+
+
+def test_unknown_option(perfkit):
+    perfkit("list", "--fromat=json").refused(2, "there is no option --fromat", "did you mean --format?")
+    perfkit("list", "--form=json").refused(2, "--form")  # no abbreviations
+    perfkit("list", "-Z").refused(2, "-Z")
+
+
+def test_too_many_arguments(perfkit):
+    perfkit("list", "experiments", "a", "b", "c").refused(2, "too many arguments", "usage: perfkit list")
+
+
+def test_output_file_appears_whole(perfkit):
+    target = perfkit.cwd / "out.json"
+    target.write_text("old")
+    assert perfkit("list", "devices", "-f", "json", "-o", target).stdout == ""
+    assert '"devices"' in target.read_text()
+    target.write_text("old")
+    perfkit("list", "nonsense", "-o", target).refused(2)
+    assert target.read_text() == "old"
+    assert os.listdir(perfkit.cwd) == ["out.json"]
+
+
+def test_output_through_a_link_keeps_the_link(perfkit):
+    (perfkit.cwd / "real").write_text("old")
+    (perfkit.cwd / "link").symlink_to("real")
+    assert perfkit("list", "devices", "-o", "link").status == 0
+    assert (perfkit.cwd / "link").is_symlink() and "cpu" in (perfkit.cwd / "real").read_text()
+
+
+@pytest.mark.parametrize("path, words", [("nowhere/out", "create its directory"), (".", "not a directory"),
+                                         ("/dev/full", "No space left")])
+def test_output_that_cannot_be_written(perfkit, path, words):
+    perfkit("list", "devices", "-o", path).refused(1, path if path != "/dev/full" else "output", words)
+
+
+def test_full_standard_output(perfkit):
+    for args in (("list", "devices"), ("help",), ("--version",), ("list", "devices", "--format=json")):
+        with open("/dev/full", "wb") as full:
+            perfkit(*args, stdout=full).refused(1, "No space left on device", "-o FILE")
+
+
+def test_reader_that_left(perfkit):
+    """| head: nothing is said and the status is the command's."""
+    for args in (("list", "devices"), ("help",), ("list", "devices", "--format=csv")):
+        read, write = os.pipe()
+        os.close(read)
+        with os.fdopen(write, "wb") as pipe:
+            r = perfkit(*args, stdout=pipe)
+        assert (r.status, r.stderr) == (0, ""), r
+
+
+def test_closed_standard_output(perfkit):
+    p = subprocess.run(["sh", "-c", '"$0" list devices >&-', BINARY], env=perfkit.environment(), cwd=perfkit.cwd,
+                       capture_output=True, text=True, timeout=60)
+    assert p.returncode == 1 and "Bad file descriptor" in p.stderr
+
+
+def test_no_home(perfkit):
+    r = perfkit("list", "devices", env={"HOME": None, "XDG_CONFIG_HOME": None, "XDG_DATA_HOME": None, "PERFKIT_DB": None})
+    assert r.status == 0 and "cpu" in r.stdout
+
+
+@pytest.mark.parametrize("locale", ["fr_FR.UTF-8", "C", "nonsense", "tr_TR.UTF-8"])
+def test_locales_change_nothing(perfkit, locale):
+    assert perfkit("list", "devices", "-f", "csv", env={"LC_ALL": locale}).stdout == perfkit("list", "devices", "-f", "csv").stdout
+
+
+@pytest.mark.parametrize("width", [1, 2, 7, 20, 10000])
+def test_any_width(perfkit, width):
+    r = perfkit("list", "devices", f"--width={width}")
+    assert r.status == 0 and r.stderr == ""
+
+
+@pytest.mark.parametrize("env, args, colored", [
+    ({}, (), False),
+    ({"FORCE_COLOR": "1"}, (), True),
+    ({"FORCE_COLOR": "0"}, (), False),
+    ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, (), False),
+    ({"FORCE_COLOR": "1", "NO_COLOR": ""}, (), True),
+    ({"NO_COLOR": "1"}, ("--color=always",), True),
+    ({"FORCE_COLOR": "1"}, ("--color=never",), False),
+])
+def test_color(perfkit, env, args, colored):
+    r = perfkit("list", "devices", *args, env=env)
+    assert r.status == 0 and ("\x1b[" in r.stdout) == colored
+
+
+def test_color_and_width_on_a_terminal(perfkit):
+    pty = pytest.importorskip("pty")
+    import fcntl
+    import struct
+    import termios
+    for term, colored in (("xterm", True), ("dumb", False)):
+        main, side = pty.openpty()
+        fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
+        r = perfkit("list", "devices", env={"TERM": term}, stdout=side)
+        os.close(side)
+        text = os.read(main, 65536).decode()
+        os.close(main)
+        assert r.status == 0 and ("\x1b[" in text) == colored
+        assert max(len(re.sub(r"\x1b\[\d*m", "", line)) for line in text.splitlines()) <= 40
+
+
+def test_memory_refused_at_every_allocation(perfkit):
+    """Fails the n-th allocation: a message in three parts and status 1, until nothing fails any more."""
+    for n in range(1, 500, 7):
+        r = perfkit("list", "devices", "-o", "out", env={"PERFKIT_FAIL_ALLOC": str(n)})
+        if r.status == 0:
+            break
+        r.refused(1, "out of memory")
+        assert not (perfkit.cwd / "out").exists()
+    assert r.status == 0 and n > 1

@@ -1,0 +1,83 @@
+"""What `list` shows, for people and for programs, and how fast."""
+import csv
+import io
+import os
+import resource
+
+import pytest
+
+
+def test_experiments_for_programs(perfkit):
+    rows = {r["name"]: r for r in perfkit("list", "experiments", "--all", "-f", "json").rows("experiments")}
+    selftest = rows["selftest"]
+    axes = {x["name"]: x for x in selftest["axes"]}
+    assert axes["memory"]["type"] == "size" and axes["memory"]["unit"] == "bytes" and axes["memory"]["min"] == 4
+    assert axes["busy_ns"]["default"] == "100000" and axes["busy_ns"]["help"]
+    assert {"name", "summary", "unavailable"} == set(selftest["variants"][0])
+    assert selftest["presets"][0]["name"] == "quick" and selftest["presets"][1]["settings"] == ["min-samples=20"]
+    assert {"work_ns", "work_host_ns", "peak_bytes"} <= {m["name"] for m in selftest["metrics"]}
+    assert all(m["summary"] and m["unit"] and m["direction"] in ("lower", "higher", "none") for m in selftest["metrics"])
+
+
+def test_hidden_experiments_are_hidden(perfkit):
+    assert "selftest" not in perfkit("list").stdout
+    assert "selftest" in perfkit("list", "--all").stdout
+
+
+def test_one_experiment(perfkit):
+    listed = perfkit("list", "experiments", "selftest")
+    assert listed.status == 0
+    for word in ("busy_ns", "an integer from 0 to 10000000000 (ns)", "slow-start", "quick", "held_bytes"):
+        assert word in listed.stdout
+    tables = perfkit("list", "experiments", "selftest", "-f", "json").json()["tables"]
+    assert list(tables) == ["axes", "variants", "presets", "metrics"]
+
+
+def test_unknown_experiment(perfkit):
+    perfkit("list", "experiments", "selftset").refused(2, "there is no experiment 'selftset'")
+
+
+@pytest.mark.parametrize("args, words", [
+    (("experimnets",), ("did you mean 'experiments'?",)),
+    (("weather",), ("one of: experiments, devices, counters, runs",)),
+    (("devices", "cpu"), ("too many arguments",)),
+])
+def test_unknown_subject(perfkit, args, words):
+    perfkit("list", *args).refused(2, *words)
+
+
+def test_devices_and_counters_say_why_not(perfkit):
+    for what in ("devices", "counters"):
+        rows = perfkit("list", what, "-f", "json").rows(what)
+        assert any(r["available"] == "yes" for r in rows)
+        for r in rows:
+            assert (r["available"] == "no") == bool(r["reason"]), r
+
+
+def test_csv_is_csv(perfkit):
+    r = perfkit("list", "experiments", "--all", "-f", "csv")
+    rows = list(csv.DictReader(io.StringIO(r.stdout)))
+    assert any(row["name"] == "selftest" and row["axes"].startswith("[{") for row in rows)
+
+
+def test_runs_without_a_store(perfkit):
+    perfkit("list", "runs").refused(6, str(perfkit.db), "perfkit run")
+    assert not perfkit.db.exists()
+
+
+def test_runs_in_a_file_that_is_no_store(perfkit):
+    perfkit.db.write_text("not a database, but long enough to be read as the header of one; " * 20)
+    r = perfkit("list", "runs")
+    assert r.status == 1 and str(perfkit.db) in r.error()["what"]
+
+
+@pytest.mark.skipif("PERFKIT_SANITIZED" in os.environ, reason="sanitizers are slow")
+def test_listing_experiments_is_quick(perfkit):
+    """The figure is 20 ms warm; CPU time is asserted, so that a busy machine does not matter."""
+    perfkit("list", "experiments")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    for _ in range(20):
+        assert perfkit("list", "experiments").status == 0
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / 20
+    assert cpu_s < 0.020, f"{cpu_s * 1e3:.1f} ms of CPU time"

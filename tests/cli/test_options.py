@@ -1,0 +1,85 @@
+"""Options from every place they may stand in, their order, and what is refused there."""
+import pytest
+
+
+def formats(perfkit, *args, **kw):
+    """Which format `list devices` came in."""
+    r = perfkit("list", "devices", *args, **kw)
+    assert r.status == 0, r
+    return "json" if r.stdout.startswith("{\"schema\"") else "jsonl" if r.stdout.startswith("{") else \
+        "markdown" if r.stdout.startswith(("|", "#")) else "csv" if "," in r.stdout.splitlines()[0] else "table"
+
+
+def test_precedence(perfkit):
+    assert formats(perfkit) == "table"
+    perfkit.user_config("[perfkit]\nformat = csv\n")
+    assert formats(perfkit) == "csv"
+    perfkit.user_config("[list]\nformat = jsonl\n[perfkit]\nformat = csv\n")
+    assert formats(perfkit) == "jsonl"
+    perfkit.config("[perfkit]\nformat = markdown\n")
+    assert formats(perfkit) == "markdown"
+    assert formats(perfkit, env={"PERFKIT_FORMAT": "json"}) == "json"
+    assert formats(perfkit, "--format=table", env={"PERFKIT_FORMAT": "json"}) == "table"
+
+
+def test_user_config_without_xdg(perfkit):
+    path = perfkit.home / ".config" / "perfkit"
+    path.mkdir(parents=True)
+    (path / "config.ini").write_text("[list]\nformat=csv\n")
+    assert formats(perfkit, env={"XDG_CONFIG_HOME": None}) == "csv"
+
+
+@pytest.mark.parametrize("text, words", [
+    ("[list]\nfromat = csv\n", ("./.perfkit.ini:2", "'fromat'", "did you mean 'format'?")),
+    ("[lits]\nformat = csv\n", ("./.perfkit.ini:2", "[lits]", "did you mean 'list'?")),
+    ("[list]\n\nformat = cvs\n", ("./.perfkit.ini:3: format", "did you mean 'csv'?")),
+    ("format = csv\n", ("before any section",)),
+    ("[list]\ngarbage\n", ("./.perfkit.ini:2", "not understood")),
+    ("[list]\noutput = x\n", ("--output",)),
+    ("[list]\nformat = " + "x" * 300 + "\n", ("too long",)),
+    ("[list", ("./.perfkit.ini:1",)),
+])
+def test_bad_config(perfkit, text, words):
+    perfkit.config(text)
+    perfkit("list", "devices").refused(2, *words)
+
+
+def test_config_that_is_a_directory(perfkit):
+    (perfkit.cwd / ".perfkit.ini").mkdir()
+    perfkit("list", "devices").refused(1, "./.perfkit.ini", "Is a directory")
+
+
+def test_help_works_with_a_bad_config(perfkit):
+    perfkit.config("nonsense\n")
+    assert perfkit("list", "--help").status == 0
+
+
+@pytest.mark.parametrize("name, value, words", [
+    ("PERFKIT_FROMAT", "csv", ("PERFKIT_FROMAT", "did you mean PERFKIT_FORMAT?")),
+    ("PERFKIT_FORMAT", "cvs", ("PERFKIT_FORMAT: 'cvs'", "did you mean 'csv'?")),
+    ("PERFKIT_WIDTH", "many", ("PERFKIT_WIDTH: 'many' is not an integer",)),
+    ("PERFKIT_QUIET", "maybe", ("PERFKIT_QUIET", "true or false")),
+    ("PERFKIT_OUTPUT", "x", ("PERFKIT_OUTPUT",)),
+])
+def test_bad_environment(perfkit, name, value, words):
+    perfkit("list", "devices", env={name: value}).refused(2, *words)
+
+
+def test_variables_that_are_no_options(perfkit):
+    assert perfkit("list", "devices", env={"PERFKIT_PYTHON": "python3", "PERFKIT_FORMAT": ""}).status == 0
+
+
+@pytest.mark.parametrize("args, words", [
+    (("--width=-1",), ("--width: -1 is out of range", "from 0 to 10000")),
+    (("--width=1e3",), ("not an integer",)),
+    (("--width",), ("its value is missing",)),
+    (("--color=sometimes",), ("auto, always, never",)),
+    (("--quiet=yes",), ("--quiet",)),
+    (("--format=xml",), ("table, markdown, csv, json, jsonl",)),
+])
+def test_bad_values(perfkit, args, words):
+    perfkit("list", "devices", *args).refused(2, *words)
+
+
+def test_switches_can_be_negated(perfkit):
+    assert perfkit("list", "devices", "--quiet", "--no-quiet").status == 0
