@@ -1,0 +1,288 @@
+/* attention-scaling: how time and memory of attention grow with the sequence length, forward and backward.
+ *
+ *   O = softmax(Q K^T / sqrt(d)) V   for batch * heads independent problems of [seq_len, d_model / heads]
+ *
+ * vanilla is what a framework does eagerly, one kernel per operation, and stays that way: it is the
+ * yardstick. fused is what a graph compiler emits. flash never stores the seq_len x seq_len scores. */
+#include "bench/probe.h"
+
+#include "base/rng.h"
+#include "ops/attention.h"
+#include "ops/attention_check.h"
+
+#include <math.h>
+
+enum { BATCH, HEADS, D_MODEL, SEQ_LEN, CAUSAL, DTYPE, MATH };
+enum { FORWARD, BACKWARD };
+enum { BEFORE_BACKWARD };
+enum { CHECK_SAMPLES = 4 };
+
+static const struct pk_axis axes[] = {
+    [BATCH] = {"batch", PK_AXIS_INT, "sequences", 1, 65536, .def = "8", .born = "8",
+               .help = "sequences per step"},
+    [HEADS] = {"heads", PK_AXIS_INT, "heads", 1, 1024, .def = "1", .born = "1",
+               .help = "heads that d_model is divided into"},
+    [D_MODEL] = {"d_model", PK_AXIS_INT, "features", 1, 65536, .def = "16,32,64,128", .born = "64",
+                 .help = "width of Q, K and V over all heads"},
+    [SEQ_LEN] = {"seq_len", PK_AXIS_INT, "tokens", 1, 1048576, .def = "256,1024,4096", .born = "1024",
+                 .help = "tokens per sequence"},
+    [CAUSAL] = {"causal", PK_AXIS_BOOL, NULL, 0, 1, .def = "off", .born = "off",
+                .help = "mask scores of later tokens"},
+    [DTYPE] = {"dtype", PK_AXIS_ENUM, .choices = (const char *const[]){"fp32", NULL}, .def = "fp32",
+               .born = "fp32", .help = "type of inputs and results"},
+    [MATH] = {"math", PK_AXIS_ENUM, .choices = (const char *const[]){"ieee", NULL}, .def = "ieee",
+              .born = "ieee", .help = "how fp32 products are made"},
+    {0},
+};
+
+static const struct pk_variant variants[] = {
+    [PK_ATTENTION_VANILLA] =
+        {"vanilla", "one kernel per operation, every intermediate stored, as a framework does eagerly"},
+    [PK_ATTENTION_FUSED] =
+        {"fused",
+         "scale folded into the product, single-pass softmax, no extra copies, as a graph compiler does"},
+    [PK_ATTENTION_FLASH] =
+        {"flash", "tiles of scores that are never stored, recomputed in backward: memory linear in seq_len"},
+    {0},
+};
+
+static const struct pk_region regions[] = {
+    [FORWARD] = {"forward", "O from Q, K, V"},
+    [BACKWARD] = {"backward", "dQ, dK, dV from dO and what forward saved"},
+    {0},
+};
+
+static const struct pk_metric metrics[] = {
+    {"before_backward_bytes", "bytes", "live device memory between forward and backward", PK_LOWER_IS_BETTER,
+     PK_CLASS_MEMORY, PK_COMBINE_MAX, PK_COMBINE_MAX, PK_FROM_GAUGE, BEFORE_BACKWARD},
+    {"peak_bytes", "bytes", "highest live device memory of the case", PK_LOWER_IS_BETTER, PK_CLASS_MEMORY,
+     PK_COMBINE_MAX, PK_COMBINE_MAX, PK_FROM_POOL_PEAK, 0},
+    {0},
+};
+
+static const struct pk_preset presets[] = {
+    {"quick", "under 40 s on two cores",
+     (const char *const[]){"d_model=16,32,64,128 seq_len=256,1024", "d_model=64 seq_len=4096", NULL},
+     (const char *const[]){"min-samples=3", "min-time=100ms", "max-time=200ms", NULL}},
+    {"seed", "the grid of the report: 20 shapes up to 16384 tokens",
+     (const char *const[]){"d_model=16,32,64,128 seq_len=256,1024,4096,8192,16384", NULL}, NULL},
+    {"full", "the report's grid and 32768 and 65536 tokens",
+     (const char *const[]){"d_model=16,32,64,128 seq_len=256,1024,4096,8192,16384,32768,65536", NULL}, NULL},
+    {0},
+};
+
+static const struct pk_fit_row fits[] = {
+    {"forward_time_exponent", "forward_ns", "seq_len", PK_FIT_POWER},
+    {"backward_time_exponent", "backward_ns", "seq_len", PK_FIT_POWER},
+    {"peak_memory_exponent", "peak_bytes", "seq_len", PK_FIT_POWER},
+    {0},
+};
+
+static const char *const check_points[] = {
+    "seq_len=1 d_model=1 batch=2 heads=1",
+    "seq_len=7 d_model=3 batch=1 heads=1",
+    "seq_len=130 d_model=100 batch=2 heads=1",
+    "seq_len=33 d_model=24 batch=1 heads=2",
+    NULL,
+};
+
+static const char *const tables[] = {"scaling", "variants", "exponents", "crossover", NULL};
+
+struct state {
+    struct pk_attention_step step;
+    float *q, *k, *v, *d_o;
+};
+
+static struct pk_attention_shape shape_of(const struct pk_case *c)
+{
+    size_t dim = (size_t)(pk_case_int(c, D_MODEL) / pk_case_int(c, HEADS));
+    return (struct pk_attention_shape){
+        .problems = (size_t)(pk_case_int(c, BATCH) * pk_case_int(c, HEADS)),
+        .seq = (size_t)pk_case_int(c, SEQ_LEN),
+        .dim = dim,
+        .causal = (int)pk_case_int(c, CAUSAL),
+        .scale = 1.0f / sqrtf((float)dim),
+    };
+}
+
+/* --- what the harness calls
+ * ------------------------------------------------------------------------------------ */
+
+static const char *skip(const struct pk_case *c, enum pk_device_kind kind)
+{
+    return pk_case_int(c, D_MODEL) % pk_case_int(c, HEADS) ? "d_model is not a multiple of heads" : NULL;
+}
+
+static int64_t predict_bytes(const struct pk_case *c)
+{
+    struct pk_attention_shape s = shape_of(c);
+    return (int64_t)pk_attention_peak_bytes(c->variant, &s);
+}
+
+static int64_t predict_gauge(const struct pk_case *c, unsigned gauge)
+{
+    struct pk_attention_shape s = shape_of(c);
+    return (int64_t)pk_attention_saved_bytes(c->variant, &s);
+}
+
+static struct pk_work work(const struct pk_case *c, unsigned region)
+{
+    struct pk_attention_shape s = shape_of(c);
+    return region == FORWARD ? pk_attention_forward_work(c->variant, &s)
+                             : pk_attention_backward_work(c->variant, &s);
+}
+
+/* Uniform with mean 0 and variance 1, the same for every variant of a point. */
+static enum pk_code fill(struct pk_ctx *ctx, float *dst, size_t n, uint64_t seed, struct pk_err *err)
+{
+    enum { CHUNK = 16384 };
+    struct pk_rng rng = {ctx->seed + seed};
+    float *host = pk_new_n(ctx->arena, float, CHUNK);
+    for (size_t at = 0; at < n; at += CHUNK) {
+        size_t m = n - at < CHUNK ? n - at : CHUNK;
+        for (size_t i = 0; i < m; i++)
+            host[i] = (float)((pk_rng_uniform(&rng) - 0.5) * 3.4641016151377544);
+        enum pk_code rc = pk_device_copy(ctx->dev, PK_LANE_COMPUTE, PK_COPY_HOST_TO_DEVICE, dst + at, host,
+                                         m * sizeof *host, err);
+        if (!rc)
+            rc = pk_device_sync(ctx->dev, err);
+        if (rc)
+            return rc;
+    }
+    return PK_OK;
+}
+
+static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
+{
+    struct state *t = pk_new(ctx->arena, struct state);
+    ctx->state = t;
+    t->step.s = shape_of(ctx->c);
+    const size_t n = t->step.s.problems * t->step.s.seq * t->step.s.dim;
+    float **inputs[] = {&t->q, &t->k, &t->v, &t->d_o};
+    for (size_t i = 0; i < 4; i++) {
+        if (!(*inputs[i] = pk_device_alloc(ctx->dev, n * sizeof(float), PK_TAG_INPUT)))
+            return pk_device_oom(ctx->dev, err);
+        enum pk_code rc = fill(ctx, *inputs[i], n, i, err);
+        if (rc)
+            return rc;
+    }
+    t->step.q = t->q;
+    t->step.k = t->k;
+    t->step.v = t->v;
+    t->step.d_o = t->d_o;
+    return PK_OK;
+}
+
+static enum pk_code run(struct pk_ctx *ctx, struct pk_err *err)
+{
+    struct state *t = ctx->state;
+    pk_attention_forget(ctx->dev, &t->step);
+    pk_mark_begin(ctx->dev, FORWARD, PK_LANE_COMPUTE);
+    enum pk_code rc = pk_attention_forward(ctx->dev, ctx->c->variant, &t->step, err);
+    pk_mark_end(ctx->dev, FORWARD, PK_LANE_COMPUTE);
+    if (rc)
+        return rc;
+    pk_mark_bytes(ctx->dev, BEFORE_BACKWARD);
+    pk_mark_begin(ctx->dev, BACKWARD, PK_LANE_COMPUTE);
+    rc = pk_attention_backward(ctx->dev, ctx->c->variant, &t->step, err);
+    pk_mark_end(ctx->dev, BACKWARD, PK_LANE_COMPUTE);
+    return rc;
+}
+
+static enum pk_code fetch(struct pk_ctx *ctx, const float *src, size_t n, const float **dst,
+                          struct pk_err *err)
+{
+    float *host = pk_new_n(ctx->arena, float, n);
+    *dst = host;
+    enum pk_code rc =
+        pk_device_copy(ctx->dev, PK_LANE_COMPUTE, PK_COPY_DEVICE_TO_HOST, host, src, n * sizeof *host, err);
+    return rc ? rc : pk_device_sync(ctx->dev, err);
+}
+
+struct column_source {
+    struct pk_ctx *ctx;
+    const float *p; /* [seq, seq] on the device */
+    size_t seq;
+};
+
+/* Column j of the stored probabilities, fetched element by element: a check reads four columns, never the
+ * matrix. */
+static enum pk_code fetch_column(void *user, size_t j, float *column, struct pk_err *err)
+{
+    const struct column_source *src = user;
+    enum pk_code rc = PK_OK;
+    for (size_t i = 0; !rc && i < src->seq; i++)
+        rc = pk_device_copy(src->ctx->dev, PK_LANE_COMPUTE, PK_COPY_DEVICE_TO_HOST, column + i,
+                            src->p + i * src->seq + j, sizeof *column, err);
+    return rc ? rc : pk_device_sync(src->ctx->dev, err);
+}
+
+static enum pk_code check_problem(struct pk_ctx *ctx, const struct pk_attention_step *t, size_t b, bool full,
+                                  struct pk_err *err)
+{
+    struct pk_attention_host h = {t->s.seq, t->s.dim, t->s.causal, t->s.scale};
+    const size_t n = h.seq * h.dim;
+    const struct {
+        const float *src, **dst;
+        size_t n;
+    } arrays[] = {{t->q, &h.q, n},   {t->k, &h.k, n},     {t->v, &h.v, n},
+                  {t->o, &h.o, n},   {t->d_o, &h.d_o, n}, {t->dq, &h.dq, n},
+                  {t->dk, &h.dk, n}, {t->dv, &h.dv, n},   {t->lse, &h.lse, h.seq}};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+        enum pk_code rc = PK_OK;
+        if (arrays[i].src)
+            rc = fetch(ctx, arrays[i].src + b * arrays[i].n, arrays[i].n, arrays[i].dst, err);
+        if (rc)
+            return rc;
+    }
+    struct column_source src = {ctx, t->p ? t->p + b * h.seq * h.seq : NULL, h.seq};
+    if (t->p) {
+        h.p_column = fetch_column;
+        h.p_user = &src;
+    }
+    return full ? pk_attention_check_full(&h, ctx->arena, err)
+                : pk_attention_check_sampled(&h, CHECK_SAMPLES, ctx->seed, ctx->arena, err);
+}
+
+/* Fully: every problem. At the real shape: the last one, by sampled rows and columns. */
+static enum pk_code check(struct pk_ctx *ctx, bool full, struct pk_err *err)
+{
+    const struct pk_attention_step *t = &((struct state *)ctx->state)->step;
+    enum pk_code rc = PK_OK;
+    for (size_t b = full ? 0 : t->s.problems - 1; !rc && b < t->s.problems; b++)
+        rc = check_problem(ctx, t, b, full, err);
+    return rc;
+}
+
+static void teardown(struct pk_ctx *ctx)
+{
+    struct state *t = ctx->state;
+    if (!t)
+        return;
+    pk_attention_forget(ctx->dev, &t->step);
+    float *inputs[] = {t->q, t->k, t->v, t->d_o};
+    for (size_t i = 0; i < 4; i++)
+        pk_device_free(ctx->dev, inputs[i]);
+}
+
+const struct pk_probe pk_probe_attention_scaling = {
+    .name = "attention-scaling",
+    .summary = "time and memory of attention, forward and backward, over sequence length and width",
+    .revision = 1,
+    .axes = axes,
+    .variants = variants,
+    .regions = regions,
+    .metrics = metrics,
+    .presets = presets,
+    .fits = fits,
+    .check_points = check_points,
+    .tables = tables,
+    .skip = skip,
+    .predict_bytes = predict_bytes,
+    .predict_gauge = predict_gauge,
+    .work = work,
+    .setup = setup,
+    .run = run,
+    .check = check,
+    .teardown = teardown,
+};

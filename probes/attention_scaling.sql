@@ -1,0 +1,129 @@
+-- Tables of attention-scaling: the report's two, the variants side by side, fitted exponents, the crossover.
+-- docs/tables.md explains the directives. Bytes and FLOPs are declared by the probe, ceilings measured on the device.
+
+-- view: attention_case
+SELECT c.run_id, c.case_id, c.ordinal, c.variant, c.device, c.axes,
+       c.axes ->> 'd_model' AS d_model, c.axes ->> 'seq_len' AS seq_len,
+       nullif(json_remove(c.identity, '$.d_model', '$.seq_len'), '{}') AS other_axes,
+       f.median AS forward_ns, (f.ci_high - f.ci_low) / 2 AS forward_half_width_ns,
+       b.median AS backward_ns, (b.ci_high - b.ci_low) / 2 AS backward_half_width_ns,
+       f.median + b.median AS total_ns,
+       m.median AS before_backward_bytes, p.median AS peak_bytes, c.predicted_bytes,
+       CASE c.status WHEN 'ok' THEN 'OK' WHEN 'oom' THEN 'OOM' ELSE c.status END AS status, c.message,
+       max(fw.flops / k.flops, fw.bytes / k.bandwidth) * 1e9 AS forward_floor_ns,
+       max(bw.flops / k.flops, bw.bytes / k.bandwidth) * 1e9 AS backward_floor_ns,
+       fw.flops AS forward_flops, fw.bytes AS forward_bytes, bw.flops AS backward_flops, bw.bytes AS backward_bytes,
+       CASE WHEN coalesce(p.median, c.predicted_bytes) <= k.cache THEN 'cache' WHEN k.cache IS NOT NULL THEN 'memory' END AS lives_in
+FROM v_case c
+LEFT JOIN v_summary f ON f.case_id = c.case_id AND f.metric = 'forward_ns'
+LEFT JOIN v_summary b ON b.case_id = c.case_id AND b.metric = 'backward_ns'
+LEFT JOIN v_summary m ON m.case_id = c.case_id AND m.metric = 'before_backward_bytes'
+LEFT JOIN v_summary p ON p.case_id = c.case_id AND p.metric = 'peak_bytes'
+LEFT JOIN v_work fw ON fw.case_id = c.case_id AND fw.metric = 'forward_ns'
+LEFT JOIN v_work bw ON bw.case_id = c.case_id AND bw.metric = 'backward_ns'
+LEFT JOIN (SELECT run_id, device, max(value) FILTER (WHERE key = 'fp32_flops_per_s') AS flops,
+                  max(value) FILTER (WHERE key = 'memory_bytes_per_s') AS bandwidth,
+                  max(value) FILTER (WHERE key = 'cache_bytes') AS cache
+           FROM v_ceiling GROUP BY run_id, device) k ON k.run_id = c.run_id AND k.device = c.device;
+
+-- view: attention_pair
+SELECT t.*, v.forward_ns / t.forward_ns AS forward_speedup, v.backward_ns / t.backward_ns AS backward_speedup,
+       v.total_ns / t.total_ns AS total_speedup, 1 - t.peak_bytes / v.peak_bytes AS memory_saved
+FROM attention_case t
+LEFT JOIN attention_case v ON v.run_id = t.run_id AND v.device = t.device AND v.axes = t.axes AND v.variant = 'vanilla';
+
+-- table: scaling
+-- title: Attention scaling, {each}
+-- each: SELECT variant FROM attention_case WHERE run_id = :run GROUP BY variant ORDER BY min(ordinal)
+-- column: d_model
+-- column: seq_len
+-- column: forward_ns | Forward (ms) | ms | 3
+-- column: backward_ns | Backward (ms) | ms | 3
+-- column: before_backward_bytes | Mem Before Bwd (GB) | GB | 3
+-- column: peak_bytes | Peak Mem (GB) | GB | 3
+-- column: status | Status | text
+-- column: forward_half_width_ns | ± Fwd (ms) | ms | 3
+-- column: backward_half_width_ns | ± Bwd (ms) | ms | 3
+-- column: forward_of_floor | Fwd % floor | % | 0
+-- column: backward_of_floor | Bwd % floor | % | 0
+-- column: predicted_bytes | Predicted (GB) | GB | 3
+-- column: lives_in | Lives in | text
+-- column: other_axes | Other axes | json | hide
+-- note: SELECT message FROM attention_case WHERE run_id = :run AND variant = :each AND status <> 'OK' AND message <> ''
+--   GROUP BY message ORDER BY min(ordinal)
+SELECT d_model, seq_len, forward_ns, backward_ns, before_backward_bytes, peak_bytes, status, forward_half_width_ns,
+       backward_half_width_ns, forward_floor_ns / forward_ns AS forward_of_floor,
+       backward_floor_ns / backward_ns AS backward_of_floor, predicted_bytes, lives_in, other_axes
+FROM attention_case
+WHERE run_id = :run AND variant = :each
+ORDER BY other_axes, d_model, seq_len;
+
+-- table: variants
+-- title: Variants against vanilla (speed-up = vanilla's time / this time)
+-- column: d_model
+-- column: seq_len
+-- column: variant | Variant | text
+-- column: forward_ns | Forward (ms) | ms | 3
+-- column: forward_speedup | Fwd speed-up | x | 2
+-- column: forward_flops_per_s | Fwd GFLOP/s | flops/s>GFLOP/s | 1
+-- column: forward_bytes_per_s | Fwd GB/s | bytes/s>GB/s | 1
+-- column: backward_ns | Backward (ms) | ms | 3
+-- column: backward_speedup | Bwd speed-up | x | 2
+-- column: total_speedup | Total speed-up | x | 2
+-- column: peak_bytes | Peak Mem (GB) | GB | 3
+-- column: memory_saved | Memory saved | % | 1
+-- column: other_axes | Other axes | json | hide
+SELECT d_model, seq_len, variant, forward_ns, forward_speedup, forward_flops * 1e9 / forward_ns AS forward_flops_per_s,
+       forward_bytes * 1e9 / forward_ns AS forward_bytes_per_s, backward_ns, backward_speedup, total_speedup, peak_bytes,
+       memory_saved, other_axes
+FROM attention_pair
+WHERE run_id = :run AND forward_ns IS NOT NULL
+  AND (SELECT count(DISTINCT variant) FROM attention_case WHERE run_id = :run) > 1
+ORDER BY other_axes, d_model, seq_len, ordinal;
+
+-- table: exponents
+-- title: Growth with seq_len (metric = c * seq_len^exponent, least squares on logs)
+-- column: variant | Variant | text
+-- column: d_model
+-- column: metric | Metric | text
+-- column: exponent | Exponent | | 2
+-- column: half_width | ± | | 2
+-- column: r2 | R² | | 4
+-- column: n | Points
+-- column: other_axes | Other axes | json | hide
+SELECT variant, fixed ->> 'd_model' AS d_model, metric, slope AS exponent, (slope_high - slope_low) / 2 AS half_width, r2, n,
+       (SELECT nullif(json_remove(c.identity, '$.d_model', '$.seq_len'), '{}') FROM v_case c
+        WHERE c.run_id = :run AND json_remove(c.axes, '$.seq_len') = v_fit.fixed LIMIT 1) AS other_axes
+FROM v_fit
+WHERE run_id = :run
+ORDER BY variant = 'vanilla' DESC, variant = 'fused' DESC, variant, d_model, metric;
+
+-- view: attention_ratio
+SELECT t.run_id, t.variant, t.d_model, t.other_axes, t.seq_len, 1 / t.total_speedup AS ratio,
+       lag(t.seq_len) OVER w AS shorter, lag(1 / t.total_speedup) OVER w AS shorter_ratio,
+       max(1 / t.total_speedup) OVER (w ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS worst_from_here
+FROM attention_pair t
+WHERE t.variant <> 'vanilla' AND t.total_speedup IS NOT NULL
+WINDOW w AS (PARTITION BY t.run_id, t.variant, t.device, json_remove(t.axes, '$.seq_len') ORDER BY t.seq_len);
+
+-- table: crossover
+-- title: Crossover: seq_len from which forward + backward is faster than vanilla
+-- column: variant | Variant | text
+-- column: d_model
+-- column: crossover_seq_len | Crossover seq_len | | 0
+-- column: verdict | In words | text
+-- column: other_axes | Other axes | json | hide
+SELECT r.variant, r.d_model,
+       CASE WHEN f.shorter IS NOT NULL
+            THEN exp(ln(f.shorter) + (ln(f.seq_len) - ln(f.shorter)) * ln(f.shorter_ratio) / (ln(f.shorter_ratio) - ln(f.ratio)))
+       END AS crossover_seq_len,
+       CASE WHEN f.seq_len IS NULL THEN 'not faster at the longest measured, ' || max(r.seq_len)
+            WHEN f.shorter IS NULL THEN 'faster at every measured seq_len, from ' || min(r.seq_len)
+            ELSE 'between ' || f.shorter || ' and ' || f.seq_len || ' (interpolated on logs)' END AS verdict,
+       r.other_axes
+FROM attention_ratio r
+LEFT JOIN attention_ratio f ON f.run_id = r.run_id AND f.variant = r.variant AND f.d_model = r.d_model
+     AND f.other_axes IS r.other_axes AND f.worst_from_here < 1 AND (f.shorter IS NULL OR f.shorter_ratio >= 1)
+WHERE r.run_id = :run
+GROUP BY r.variant, r.d_model, r.other_axes
+ORDER BY r.variant, r.d_model;

@@ -1,0 +1,129 @@
+/* attention-scaling: every variant is right on the CPU, and its memory is exactly what it predicts. */
+#include "bench/measure.h"
+
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+// clang-format on
+#include "device/null.h"
+
+#include <string.h>
+
+static struct pk_case case_of(unsigned variant, const char *json)
+{
+    struct pk_err err;
+    const struct pk_probe *p = pk_probe_find("attention-scaling");
+    assert_non_null(p);
+    struct pk_case c = {.probe = p, .variant = variant};
+    json_t *axes = json_loads(json, 0, NULL);
+    assert_int_equal(pk_point_from_json(p->axes, axes, &c.at, &err), PK_OK);
+    json_decref(axes);
+    return c;
+}
+
+static void measure(const char *device, const struct pk_case *c, struct pk_arena *a, struct pk_slice *out)
+{
+    struct pk_err err = {0};
+    struct pk_device dev;
+    const struct pk_device_options opt = {0};
+    if (pk_device_open(&dev, device, &opt, &err))
+        fail_msg("%s: %s", err.what, err.why);
+    const struct pk_measure m = {.c = c,
+                                 .dev = &dev,
+                                 .pass = PK_PASS_TIMING,
+                                 .invocation = 1,
+                                 .check = true,
+                                 .seed = 7,
+                                 .stop = {.min_samples = 3, .max_samples = 3, .max_noise = 1, .warmup = 0}};
+    pk_measure_case(&m, a, out);
+    pk_device_close(&dev);
+}
+
+static int64_t value_of(const struct pk_slice *s, const char *metric)
+{
+    for (size_t i = 0; i < s->n_series; i++)
+        if (!strcmp(s->metrics[s->series[i].metric].name, metric) && s->series[i].phase == PK_PHASE_STEADY)
+            return s->series[i].integer[0] / s->series[i].reps;
+    fail_msg("no steady samples of %s", metric);
+    return -1;
+}
+
+/* The check points (odd sizes, one token, one feature) and the case itself by samples, on the real kernels. */
+static void right_on_the_cpu(void **state)
+{
+    static const char *const shapes[] = {
+        "{\"batch\":2,\"d_model\":16,\"seq_len\":64,\"causal\":false}",
+        "{\"batch\":1,\"d_model\":100,\"seq_len\":301,\"causal\":true}",
+        "{\"batch\":2,\"heads\":3,\"d_model\":96,\"seq_len\":130,\"causal\":true}",
+        "{\"batch\":3,\"heads\":1,\"d_model\":64,\"seq_len\":513,\"causal\":false}",
+    };
+    for (unsigned v = 0; pk_probe_find("attention-scaling")->variants[v].name; v++)
+        for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+            struct pk_arena a = {0};
+            struct pk_slice s;
+            const struct pk_case c = case_of(v, shapes[i]);
+            measure("cpu", &c, &a, &s);
+            if (s.status != PK_ST_OK)
+                fail_msg("%s %s: %s", c.probe->variants[v].name, shapes[i], s.message);
+            pk_arena_free(&a);
+        }
+}
+
+static void memory_is_what_was_predicted(void **state)
+{
+    static const char *const shapes[] = {"{\"batch\":8,\"d_model\":64,\"seq_len\":1024}",
+                                         "{\"batch\":8,\"d_model\":16,\"seq_len\":4096,\"causal\":true}",
+                                         "{\"batch\":1,\"d_model\":3,\"seq_len\":7}"};
+    for (unsigned v = 0; pk_probe_find("attention-scaling")->variants[v].name; v++)
+        for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+            struct pk_arena a = {0};
+            struct pk_slice s;
+            const struct pk_case c = case_of(v, shapes[i]);
+            measure("null", &c, &a, &s);
+            assert_int_equal(s.status, PK_ST_OK);
+            assert_int_equal(value_of(&s, "peak_bytes"), c.probe->predict_bytes(&c));
+            assert_int_equal(value_of(&s, "before_backward_bytes"), c.probe->predict_gauge(&c, 0));
+            pk_arena_free(&a);
+        }
+}
+
+/* Bytes per score of the four and six eager kernels, and of the compiled ones, as seq_len grows beyond d_model. */
+static void counted_bytes_per_score(void **state)
+{
+    static const double want[][2] = {{24, 36}, {16, 28}};
+    for (unsigned v = 0; v < 2; v++)
+        for (unsigned region = 0; region < 2; region++) {
+            const struct pk_case c = case_of(v, "{\"batch\":1,\"d_model\":1,\"seq_len\":65536}");
+            double per_score = c.probe->work(&c, region).bytes / (65536.0 * 65536.0);
+            assert_float_equal(per_score, want[v][region], 0.01);
+        }
+}
+
+/* Times on the null device are declared work at fixed rates: doubling seq_len takes four times as long. */
+static void time_grows_with_the_square(void **state)
+{
+    struct pk_arena a = {0};
+    struct pk_slice s;
+    int64_t ns[2];
+    for (int i = 0; i < 2; i++) {
+        const struct pk_case c =
+            case_of(0, i ? "{\"d_model\":64,\"seq_len\":8192}" : "{\"d_model\":64,\"seq_len\":4096}");
+        measure("null", &c, &a, &s);
+        assert_int_equal(s.status, PK_ST_OK);
+        ns[i] = value_of(&s, "forward_ns");
+    }
+    assert_float_equal((double)ns[1] / (double)ns[0], 4, 0.05);
+    pk_arena_free(&a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(right_on_the_cpu),
+        cmocka_unit_test(memory_is_what_was_predicted),
+        cmocka_unit_test(counted_bytes_per_score),
+        cmocka_unit_test(time_grows_with_the_square),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
