@@ -1,0 +1,174 @@
+/* Figures: rows of three queries made into structs, one group of equal keys after the other. */
+#include "store/figures.h"
+
+#include "base/assert.h"
+#include "store/table.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *text(const struct pk_cell *c)
+{
+    return c->type == PK_CELL_TEXT ? c->s : "";
+}
+
+static const char *text_or_null(const struct pk_cell *c)
+{
+    return c->type == PK_CELL_TEXT ? c->s : NULL;
+}
+
+static int64_t whole(const struct pk_cell *c)
+{
+    return c->type == PK_CELL_INT ? c->i : 0;
+}
+
+static double real(const struct pk_cell *c)
+{
+    return c->type == PK_CELL_REAL ? c->f : c->type == PK_CELL_INT ? (double)c->i : NAN;
+}
+
+static const struct pk_cell *row_of(const struct pk_rows *r, size_t i)
+{
+    return r->cells + i * r->n_cols;
+}
+
+/* How many rows from i on have the same first `n_keys` columns. */
+static size_t equal_rows(const struct pk_rows *r, size_t i, size_t n_keys)
+{
+    size_t n = 1;
+    for (; i + n < r->n; n++) {
+        const struct pk_cell *a = row_of(r, i), *b = row_of(r, i + n);
+        for (size_t k = 0; k < n_keys; k++) {
+            if (whole(&a[k]) != whole(&b[k]) || strcmp(text(&a[k]), text(&b[k])) != 0)
+                return n;
+        }
+    }
+    return n;
+}
+
+static const double *reals(const struct pk_rows *r, size_t from, size_t n, size_t column, struct pk_arena *a)
+{
+    double *v = pk_new_n(a, double, n);
+    for (size_t i = 0; i < n; i++)
+        v[i] = real(&row_of(r, from + i)[column]);
+    return v;
+}
+
+static const int64_t *integers(const struct pk_rows *r, size_t from, size_t n, size_t column,
+                               struct pk_arena *a)
+{
+    int64_t *v = pk_new_n(a, int64_t, n);
+    for (size_t i = 0; i < n; i++)
+        v[i] = whole(&row_of(r, from + i)[column]);
+    return v;
+}
+
+enum pk_code pk_store_figures(struct pk_store *s, int64_t run_id, struct pk_arena *a,
+                              struct pk_figures **figures, size_t *n, struct pk_err *err)
+{
+    static const char sql[] =
+        "SELECT c.case_id, i.metric, c.experiment, c.revision, c.variant, c.device, c.axes, c.identity,"
+        " m.unit, m.direction, m.class, m.median, i.invocation, i.figure"
+        " FROM v_case c JOIN v_summary m ON m.case_id = c.case_id"
+        " JOIN v_invocation i ON i.case_id = c.case_id AND i.metric = m.metric AND i.unit = m.unit"
+        " WHERE c.run_id = :run AND c.status = 'ok' AND i.figure IS NOT NULL"
+        " ORDER BY c.ordinal, c.case_id, i.metric, i.invocation";
+    enum { KEYS = 2, EXPERIMENT = 2, MEDIAN = 11, INVOCATION = 12, FIGURE = 13 };
+    const struct pk_param run = pk_param_int(":run", run_id);
+    struct pk_rows r;
+    size_t cap = 0;
+    *figures = NULL;
+    *n = 0;
+    if (pk_store_query(s, sql, &run, 1, a, &r, err))
+        return err->code;
+    for (size_t i = 0, same; i < r.n; i += same) {
+        same = equal_rows(&r, i, KEYS);
+        const struct pk_cell *c = row_of(&r, i), *e = c + EXPERIMENT;
+        *figures = pk_grow(a, *figures, sizeof **figures, *n, &cap);
+        (*figures)[(*n)++] = (struct pk_figures){
+            .metric = text(&c[1]),
+            .experiment = text(&e[0]),
+            .revision = whole(&e[1]),
+            .variant = text(&e[2]),
+            .device = text(&e[3]),
+            .axes = text(&e[4]),
+            .identity = text(&e[5]),
+            .unit = text(&e[6]),
+            .direction = text(&e[7]),
+            .class = text(&e[8]),
+            .median = real(&c[MEDIAN]),
+            .n = same,
+            .figure = reals(&r, i, same, FIGURE, a),
+            .invocation = integers(&r, i, same, INVOCATION, a),
+        };
+    }
+    return PK_OK;
+}
+
+enum pk_code pk_store_fit_groups(struct pk_store *s, int64_t run_id, const char *metric, const char *axis,
+                                 struct pk_arena *a, struct pk_fit_group **groups, size_t *n,
+                                 struct pk_err *err)
+{
+    static const char sql[] =
+        "SELECT * FROM (SELECT c.experiment, c.variant, c.device, json_remove(c.axes, :path) AS fixed,"
+        "  json_extract(c.axes, :path) AS x, m.median AS y"
+        "  FROM v_case c JOIN v_summary m ON m.case_id = c.case_id"
+        "  WHERE c.run_id = :run AND c.status = 'ok' AND m.metric = :metric)"
+        " WHERE typeof(x) IN ('integer', 'real') AND y IS NOT NULL"
+        " ORDER BY experiment, variant, device, fixed, x";
+    enum { KEYS = 4, X = 4, Y = 5 };
+    const struct pk_param params[] = {pk_param_int(":run", run_id), pk_param_text(":metric", metric),
+                                      pk_param_text(":path", pk_printf(a, "$.\"%s\"", axis))};
+    struct pk_rows r;
+    size_t cap = 0;
+    *groups = NULL;
+    *n = 0;
+    if (pk_store_query(s, sql, params, sizeof params / sizeof *params, a, &r, err))
+        return err->code;
+    for (size_t i = 0, same; i < r.n; i += same) {
+        same = equal_rows(&r, i, KEYS);
+        const struct pk_cell *c = row_of(&r, i);
+        *groups = pk_grow(a, *groups, sizeof **groups, *n, &cap);
+        (*groups)[(*n)++] = (struct pk_fit_group){.experiment = text(&c[0]),
+                                                  .variant = text(&c[1]),
+                                                  .device = text(&c[2]),
+                                                  .fixed = text(&c[3]),
+                                                  .n = same,
+                                                  .x = reals(&r, i, same, X, a),
+                                                  .y = reals(&r, i, same, Y, a)};
+    }
+    return PK_OK;
+}
+
+enum pk_code pk_store_run_facts(struct pk_store *s, int64_t run_id, struct pk_arena *a,
+                                struct pk_run_facts *facts, struct pk_err *err)
+{
+    static const char sql[] =
+        "SELECT r.label, r.started_at, r.status, r.version,"
+        " substr(r.git_commit, 1, 12) || CASE r.git_dirty WHEN 1 THEN '+' ELSE '' END, r.machine, r.settings,"
+        " (SELECT json_group_object(key, said) FROM"
+        "   (SELECT key, group_concat(value, ' | ') AS said FROM"
+        "     (SELECT DISTINCT key, value FROM v_setting WHERE run_id = :run ORDER BY key, value) GROUP BY "
+        "key)),"
+        " (SELECT count(*) FROM v_case WHERE run_id = :run), (SELECT count(*) FROM v_case WHERE run_id = "
+        ":run AND status = 'ok')"
+        " FROM v_run r WHERE r.run_id = :run";
+    const struct pk_param run = pk_param_int(":run", run_id);
+    struct pk_rows r;
+    if (pk_store_query(s, sql, &run, 1, a, &r, err))
+        return err->code;
+    pk_assert(r.n == 1); /* the caller resolved it */
+    const struct pk_cell *c = r.cells;
+    *facts = (struct pk_run_facts){.run_id = run_id,
+                                   .label = text_or_null(&c[0]),
+                                   .started_at = text(&c[1]),
+                                   .status = text(&c[2]),
+                                   .version = text(&c[3]),
+                                   .git_commit = text_or_null(&c[4]),
+                                   .machine = text(&c[5]),
+                                   .settings = text(&c[6]),
+                                   .said = text(&c[7]),
+                                   .cases = whole(&c[8]),
+                                   .cases_ok = whole(&c[9])};
+    return PK_OK;
+}

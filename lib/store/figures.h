@@ -1,0 +1,48 @@
+/* Figures: what a run measured, as plain structs: what comparing and fitting start from.
+ *
+ * Only cases whose status is ok and only numbers are here. Everything lives in the caller's arena. */
+#pragma once
+
+#include "store/store.h"
+
+/* One metric of one case: its figure in each invocation. */
+struct pk_figures {
+    const char *experiment;
+    int64_t revision;
+    const char *variant, *device;
+    const char *axes, *identity; /* JSON */
+    const char *metric, *unit, *direction, *class;
+    double median; /* over the invocations, as stored */
+    size_t n;      /* >= 1 */
+    const double *figure;
+    const int64_t *invocation; /* of figure[i], ascending */
+};
+
+/* In the order of the cases, metrics by name within one. */
+enum pk_code pk_store_figures(struct pk_store *s, int64_t run_id, struct pk_arena *a,
+                              struct pk_figures **figures, size_t *n, struct pk_err *err) PK_MUST_CHECK;
+
+/* Cases that differ in one axis only, with a median of the metric each: x ascending. */
+struct pk_fit_group {
+    const char *experiment, *variant, *device;
+    const char *fixed; /* JSON of the other axes */
+    size_t n;
+    const double *x, *y;
+};
+enum pk_code pk_store_fit_groups(struct pk_store *s, int64_t run_id, const char *metric, const char *axis,
+                                 struct pk_arena *a, struct pk_fit_group **groups, size_t *n,
+                                 struct pk_err *err) PK_MUST_CHECK;
+
+/* What a run says of itself. */
+struct pk_run_facts {
+    int64_t run_id;
+    const char *label; /* NULL = none */
+    const char *started_at, *status, *version;
+    const char *git_commit;         /* 12 digits, '+' behind a dirty one; NULL = none */
+    const char *machine, *settings; /* JSON objects */
+    const char *
+        said; /* JSON object of what its workers said: the values of each key, " | " between different ones */
+    int64_t cases, cases_ok;
+};
+enum pk_code pk_store_run_facts(struct pk_store *s, int64_t run_id, struct pk_arena *a,
+                                struct pk_run_facts *facts, struct pk_err *err) PK_MUST_CHECK;
