@@ -5,20 +5,33 @@
 
 struct pk_recorder;
 
-/* The recorder borrows the store (NULL: nothing is saved, --no-save) and knows the run's cases. */
+/* The recorder borrows the store (NULL: nothing is saved, --no-save); store_path is where a spool goes
+ * beside. A run that goes on (--resume) is continued: what its earlier invocations measured counts in the summaries. */
 struct pk_recorder *pk_recorder_new(struct pk_store *s, int64_t run_id, const char *store_path);
 void pk_recorder_free(struct pk_recorder *r);
 
-/* Ranks are combined as each metric says, instances of a region within an iteration summed, then summaries over the steady
- * samples; the case's summary is over its invocations' medians. When the store refuses, the slice is appended as wire lines to
- * STORE.spool-RUN.jsonl, and pk_recorder_spool names it: the run then ends with status 1. */
-enum pk_code pk_record_slice(struct pk_recorder *r, int64_t case_id, const struct pk_case_info *c, const struct pk_slice *s,
-                             struct pk_err *err) PK_MUST_CHECK;
-/* What a worker said about how it measures; the first word per key and invocation stands. */
+/* Computes and stores, in one transaction. Over the steady samples of a timing slice that ended ok: instances
+ * of a region within an iteration are summed, ranks combined as the metric says, then per slice n, median,
+ * mean, sd, min, max and the figure its `combine` makes of them. Of the case: `median` over its invocations'
+ * figures with the interval of that median; n, mean, sd, min, max, cv over all steady samples of all
+ * invocations. When the store cannot be written (PK_E_IO) the slice is appended as wire lines to
+ * STORE.spool-RUN.jsonl, in the temporary directory when that fails too, and the answer is PK_OK:
+ * pk_recorder_finish tells. A slice the store finds unsound is recorded as a failed one with the reason.
+ * PK_E_USAGE: this place is taken by a slice that ended ok. PK_E_IO: it could be written nowhere. */
+enum pk_code pk_record_slice(struct pk_recorder *r, int64_t case_id, const struct pk_case_info *c,
+                             const struct pk_slice *s, struct pk_err *err) PK_MUST_CHECK;
+/* The same without a spool to fall back on: PK_E_IO when the store cannot be written. */
+enum pk_code pk_record_import(struct pk_recorder *r, int64_t case_id, const struct pk_slice *s,
+                              struct pk_err *err) PK_MUST_CHECK;
+/* What a worker said about how it measures; the first word per key and invocation stands. Kept until the next slice is
+ * recorded, so that nothing is written while something may be measured. */
 enum pk_code pk_record_setting(struct pk_recorder *r, int invocation, const char *key, const char *value,
                                struct pk_err *err) PK_MUST_CHECK;
 
 const char *pk_recorder_spool(const struct pk_recorder *r); /* NULL = everything is in the store */
+
+/* When nothing more comes. PK_OK when everything is in the store; else PK_E_IO naming the spool, why, and how to bring it back. */
+enum pk_code pk_recorder_finish(struct pk_recorder *r, struct pk_err *err) PK_MUST_CHECK;
 
 /* The case's summaries so far (for stopping, progress and fits); valid until the next slice. */
 const struct pk_summary_row *pk_recorded(const struct pk_recorder *r, int64_t case_id, size_t *n);

@@ -100,9 +100,13 @@ enum pk_code pk_store_slice(struct pk_store *s, int64_t case_id, const struct pk
                             const struct pk_summary_row *per_case, size_t n_per_case,
                             struct pk_err *err) PK_MUST_CHECK;
 
-/* What this worker said about how it measures: one row per (run, invocation, key). */
-enum pk_code pk_store_setting(struct pk_store *s, int64_t run_id, int invocation, const char *key,
-                              const char *value, struct pk_err *err) PK_MUST_CHECK;
+/* How the measuring was done: what workers say (threads, BLAS core ...), and under invocation 0 what holds for the run. The first
+ * word per (run, invocation, key) stands. One transaction. */
+struct pk_setting {
+    int invocation;
+    const char *key, *value;
+};
+enum pk_code pk_store_settings(struct pk_store *s, int64_t run_id, const struct pk_setting *v, size_t n, struct pk_err *err) PK_MUST_CHECK;
 
 struct pk_fit_info {
     const char *name, *metric, *axis, *kind; /* "power" or "line" */

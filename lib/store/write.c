@@ -118,14 +118,17 @@ enum pk_code pk_store_works(struct pk_store *s, const struct pk_case_work *w, si
     return pk_db_end(s, code, err);
 }
 
-enum pk_code pk_store_setting(struct pk_store *s, int64_t run_id, int invocation, const char *key,
-                              const char *value, struct pk_err *err)
+enum pk_code pk_store_settings(struct pk_store *s, int64_t run_id, const struct pk_setting *v, size_t n,
+                               struct pk_err *err)
 {
-    if (pk_db_begin(s, "record a setting", err))
+    if (pk_db_begin(s, "record settings", err))
         return err->code;
-    enum pk_code code =
-        pk_db_run(s, err, "INSERT OR REPLACE INTO setting(run_id, invocation, key, value) VALUES(?, ?, ?, ?)",
-                  "iitt", run_id, (int64_t)invocation, key, value);
+    enum pk_code code = PK_OK;
+    for (size_t i = 0; i < n && code == PK_OK; i++)
+        code = pk_db_run(
+            s, err,
+            "INSERT INTO setting(run_id, invocation, key, value) VALUES(?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            "iitt", run_id, (int64_t)v[i].invocation, v[i].key, v[i].value);
     return pk_db_end(s, code, err);
 }
 

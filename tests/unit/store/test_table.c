@@ -1,5 +1,5 @@
 /* Tables are printed as their text says: sections, units, notes, one table per value. */
-#include "store/fixture.h"
+#include "tests/unit/store/fixture.h"
 #include "store/section.h"
 #include "store/table.h"
 

@@ -1,5 +1,5 @@
 /* What is recorded is what is read, in the units and words of the views. */
-#include "store/fixture.h"
+#include "tests/unit/store/fixture.h"
 
 #include <math.h>
 

@@ -1,0 +1,31 @@
+/* Spool: slices that the store could not take, as lines of the wire protocol in a file, and back.
+ *
+ * Before the lines of a slice (metric, samples, note, status: docs/protocol.md) stands one line of the type
+ * "spool" that says where it belongs:
+ * {"type":"spool","run_id":3,"case_id":17,"experiment":...,"variant":...,"device":...,"axes":"...",
+ * "settings":[[1,"threads","2"]]}. */
+#pragma once
+
+#include "store/store.h"
+
+struct pk_spool_place {
+    int64_t run_id, case_id;
+    const struct pk_case_info *c;
+    const char *store_path;
+    const struct pk_setting *settings; /* of the run, said before this slice */
+    size_t n_settings;
+};
+
+/* Appends a slice, whole or not at all, and waits until it is on the disk. *path is the file: NULL at first,
+ * then chosen (beside the store, else in the temporary directory) and kept; in the arena. PK_E_IO when
+ * neither can be written. */
+enum pk_code pk_spool_append(const struct pk_spool_place *place, const struct pk_slice *s, struct pk_arena *a,
+                             const char **path, struct pk_err *err) PK_MUST_CHECK;
+
+/* Records every slice of a spool in the store its run is in. Slices that are there already are counted, not
+ * doubled. A last slice that was cut short is ignored. */
+struct pk_spool_result {
+    size_t added, known;
+};
+enum pk_code pk_spool_import(struct pk_store *s, const char *path, struct pk_spool_result *out,
+                             struct pk_err *err) PK_MUST_CHECK;
