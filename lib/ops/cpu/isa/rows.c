@@ -37,7 +37,7 @@ void PK_ISA(pk_exp)(const float *x, float *y, size_t n)
         vstore_part(y + i, vexp(vload_part(x + i, n - i, 0)), n - i);
 }
 
-static float row_top(const float *s, size_t n)
+static __attribute__((noinline)) float row_top(const float *s, size_t n)
 {
     vf top[WAYS];
     for (int w = 0; w < WAYS; w++)
@@ -52,7 +52,7 @@ static float row_top(const float *s, size_t n)
 }
 
 /* p = e^(s - top), and its sum. */
-static float row_exp(const float *s, float *p, size_t n, float top)
+static __attribute__((noinline)) float row_exp(const float *s, float *p, size_t n, float top)
 {
     vf sum[WAYS] = {0};
     size_t i = 0;

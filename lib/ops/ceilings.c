@@ -1,0 +1,173 @@
+/* Ceilings: micro-kernels timed over all threads, the best of several short runs. */
+#include "ops/ceilings.h"
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "device/cpu.h"
+#include "machine/machine.h"
+#include "ops/cpu/kernels.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum {
+    RUNS = 8,
+    RUN_NS = 25 * 1000 * 1000, /* of one compute run */
+    EXP_FLOATS = 2048,         /* two arrays: in the L1 cache */
+    STREAM_FLOATS = 1 << 16,   /* of one task */
+    CACHE_MULTIPLE = 8,        /* all streamed arrays together */
+    CACHE_FALLBACK = 32 << 20  /* when the machine does not say */
+};
+
+struct probe {
+    const struct pk_kernels *k;
+    float *scratch;
+    size_t scratch_floats; /* per thread */
+    size_t steps;
+    float *x, *y, *z;
+    size_t n;
+};
+
+static void peak_task(void *arg, size_t task, unsigned thread)
+{
+    const struct probe *p = arg;
+    p->k->peak(p->steps, p->scratch + task * p->scratch_floats);
+}
+
+static void exp_task(void *arg, size_t task, unsigned thread)
+{
+    const struct probe *p = arg;
+    float *x = p->scratch + task * p->scratch_floats, *y = x + EXP_FLOATS;
+    for (size_t i = 0; i < EXP_FLOATS; i++)
+        x[i] = -20.0f * (float)i / EXP_FLOATS;
+    for (size_t s = 0; s < p->steps; s++)
+        p->k->exp(x, y, EXP_FLOATS);
+}
+
+static uint64_t timed(struct pk_device *dev, pk_task_fn *task, struct probe *p, size_t tasks)
+{
+    uint64_t begin = pk_clock_ns();
+    pk_cpu_parallel_for(dev, task, p, tasks);
+    return pk_clock_ns() - begin;
+}
+
+/* Steps per second on every thread at once: enough steps for RUN_NS, best of RUNS. */
+static double best_steps_per_s(struct pk_device *dev, pk_task_fn *task, struct probe *p)
+{
+    const size_t threads = pk_cpu_threads(dev);
+    double best = 0;
+    p->steps = 16;
+    while (timed(dev, task, p, threads) < RUN_NS / 4)
+        p->steps *= 2;
+    p->steps *= 4;
+    for (int run = 0; run < RUNS; run++) {
+        double ns = (double)timed(dev, task, p, threads);
+        best = fmax(best, (double)(p->steps * threads) / ns * 1e9);
+    }
+    return best;
+}
+
+/* One piece of a stream: [begin, begin + n). */
+static size_t piece(const struct probe *p, size_t task, size_t *begin)
+{
+    *begin = task * STREAM_FLOATS;
+    return p->n - *begin < STREAM_FLOATS ? p->n - *begin : STREAM_FLOATS;
+}
+
+static void update_task(void *arg, size_t task, unsigned thread)
+{
+    const struct probe *p = arg;
+    size_t at, n = piece(p, task, &at);
+    p->k->scale(1.0f, p->x + at, p->x + at, n);
+}
+
+static void copy_task(void *arg, size_t task, unsigned thread)
+{
+    const struct probe *p = arg;
+    size_t at, n = piece(p, task, &at);
+    p->k->scale(1.0f, p->x + at, p->y + at, n);
+}
+
+static void triad_task(void *arg, size_t task, unsigned thread)
+{
+    const struct probe *p = arg;
+    size_t at, n = piece(p, task, &at);
+    p->k->triad(p->x + at, p->y + at, p->z + at, n);
+}
+
+/* Bytes a kernel declares (read + write) per second; a write of a line not yet in the cache also reads it, which the update
+ * in place does not pay for. */
+static double best_stream(struct pk_device *dev, struct probe *p)
+{
+    static const struct {
+        pk_task_fn *task;
+        double bytes;
+    } kernels[] = {{update_task, 8}, {copy_task, 8}, {triad_task, 12}};
+    const size_t tasks = (p->n + STREAM_FLOATS - 1) / STREAM_FLOATS;
+    double best = 0;
+    for (size_t i = 0; i < p->n; i++)
+        p->x[i] = p->y[i] = p->z[i] = 1.0f;
+    for (size_t k = 0; k < sizeof kernels / sizeof *kernels; k++)
+        for (int run = 0; run < RUNS / 2; run++)
+            best = fmax(best, kernels[k].bytes * (double)p->n /
+                                  (double)timed(dev, kernels[k].task, p, tasks) * 1e9);
+    return best;
+}
+
+static double last_level_cache(struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_machine m;
+    if (pk_machine_read(NULL, &a, &m, err))
+        return CACHE_FALLBACK;
+    double sockets = m.sockets ? m.sockets : 1;
+    return m.l3_bytes   ? (double)m.l3_bytes * sockets
+           : m.l2_bytes ? (double)m.l2_bytes * m.cores
+                        : CACHE_FALLBACK;
+}
+
+static enum pk_code measure_compute(struct pk_device *dev, struct probe *p, struct pk_ceilings *out,
+                                    struct pk_err *err)
+{
+    size_t floats = p->k->sgemm_scratch_floats();
+    p->scratch_floats = floats > 2 * EXP_FLOATS ? floats : 2 * EXP_FLOATS;
+    p->scratch =
+        pk_device_alloc(dev, p->scratch_floats * pk_cpu_threads(dev) * sizeof(float), PK_TAG_WORKSPACE);
+    if (!p->scratch)
+        return pk_device_oom(dev, err);
+    out->fp32_flops_per_s = best_steps_per_s(dev, peak_task, p) * p->k->peak(1, p->scratch);
+    out->exp_per_s = best_steps_per_s(dev, exp_task, p) * EXP_FLOATS;
+    pk_device_free(dev, p->scratch);
+    return PK_OK;
+}
+
+static enum pk_code measure_memory(struct pk_device *dev, struct probe *p, struct pk_ceilings *out,
+                                   struct pk_err *err)
+{
+    p->n = (size_t)(CACHE_MULTIPLE * out->cache_bytes / 3 / sizeof(float)) / STREAM_FLOATS * STREAM_FLOATS;
+    float **const arrays[] = {&p->x, &p->y, &p->z};
+    bool refused = false;
+    for (size_t i = 0; i < 3; i++)
+        refused |= !(*arrays[i] = pk_device_alloc(dev, p->n * sizeof(float), PK_TAG_WORKSPACE));
+    enum pk_code rc = refused ? pk_device_oom(dev, err) : PK_OK;
+    if (!rc)
+        out->memory_bytes_per_s = best_stream(dev, p);
+    for (size_t i = 0; i < 3; i++)
+        pk_device_free(dev, *arrays[i]);
+    pk_pool_trim(&dev->pool);
+    return rc;
+}
+
+enum pk_code pk_ceilings_measure(struct pk_device *dev, struct pk_ceilings *out, struct pk_err *err)
+{
+    *out = (struct pk_ceilings){0};
+    if (dev->kind != PK_DEVICE_CPU) {
+        pk_fail(err, PK_E_UNAVAILABLE, "the ceilings of device %s cannot be measured", dev->ops->kind);
+        return pk_why(err, "there are micro-kernels for the cpu device only");
+    }
+    struct probe p = {.k = pk_kernels_of(pk_cpu_isa(dev))};
+    out->cache_bytes = last_level_cache(err);
+    if (measure_compute(dev, &p, out, err) || measure_memory(dev, &p, out, err))
+        return err->code;
+    return PK_OK;
+}

@@ -1,0 +1,194 @@
+/* Attention benchmark: flash and fused against vanilla, vanilla against a plain rendering, all against the measured
+ * multiply-add ceiling. Interleaved: each round runs every implementation once, ratios are paired within the round, their
+ * median is printed.
+ *
+ *     bench-attention [rounds [threads]]
+ *
+ * Wants an idle machine. With one thread it reads the thread's CPU time, so that others on the machine take less from
+ * it. */
+#include "ops/attention.h"
+#include "base/clock.h"
+#include "base/rng.h"
+#include "device/cpu.h"
+#include "machine/machine.h"
+#include "ops/ceilings.h"
+#include "plain.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { ROUNDS_MAX = 101, PLAIN = PK_ATTENTION_VARIANTS, IMPLEMENTATIONS };
+
+static const char *const names[IMPLEMENTATIONS] = {"vanilla", "fused", "flash", "plain"};
+
+struct cell {
+    size_t dim, seq, batch;
+};
+static const struct cell cells[] = {{16, 1024, 8}, {16, 4096, 8},  {64, 256, 8}, {64, 1024, 8},
+                                    {64, 4096, 8}, {128, 1024, 8}, {64, 1024, 1}};
+
+static struct pk_device dev;
+static struct pk_err err;
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(pk_cpu_threads(&dev) == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * PK_NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+struct timings {
+    double forward_ns[IMPLEMENTATIONS][ROUNDS_MAX], backward_ns[IMPLEMENTATIONS][ROUNDS_MAX];
+};
+
+static void must(enum pk_code rc)
+{
+    if (rc) {
+        fprintf(stderr, "%s: %s\n", err.what, err.why);
+        exit(1);
+    }
+}
+
+static float *floats(size_t n, uint64_t seed)
+{
+    float *p = pk_device_alloc(&dev, n * sizeof *p, PK_TAG_OTHER);
+    if (!p)
+        must(pk_device_oom(&dev, &err));
+    struct pk_rng r = {seed};
+    for (size_t i = 0; seed && i < n; i++)
+        p[i] = (float)pk_rng_normal(&r);
+    return p;
+}
+
+static void run_op(const struct pk_attention_step *in, enum pk_attention_variant v, double *forward,
+                   double *backward)
+{
+    struct pk_attention_step t = *in;
+    uint64_t t0 = now_ns();
+    must(pk_attention_forward(&dev, v, &t, &err));
+    uint64_t t1 = now_ns();
+    must(pk_attention_backward(&dev, v, &t, &err));
+    uint64_t t2 = now_ns();
+    pk_attention_forget(&dev, &t);
+    *forward = (double)(t1 - t0);
+    *backward = (double)(t2 - t1);
+}
+
+/* Takes its memory from the same pool, in the same sizes, so that both run on warm pages. */
+static void run_plain(struct plain_crew *crew, const struct pk_attention_step *in, double *forward,
+                      double *backward)
+{
+    const size_t n = in->s.problems * in->s.seq * in->s.dim, scores = in->s.problems * in->s.seq * in->s.seq;
+    struct plain a = {.problems = in->s.problems,
+                      .seq = in->s.seq,
+                      .dim = in->s.dim,
+                      .scale = in->s.scale,
+                      .q = in->q,
+                      .k = in->k,
+                      .v = in->v,
+                      .d_o = in->d_o};
+    float **const matrices[] = {&a.s, &a.t, &a.ds, &a.dt}, **const vectors[] = {&a.o, &a.dq, &a.dk, &a.dv};
+    for (size_t i = 0; i < 4; i++) {
+        *matrices[i] = floats(scores, 0);
+        *vectors[i] = floats(n, 0);
+    }
+    a.p = a.s; /* what nobody needs any more is used again, as the allocator does for vanilla */
+    a.dp = a.t;
+    uint64_t t0 = now_ns();
+    plain_forward(crew, &a);
+    uint64_t t1 = now_ns();
+    plain_backward(crew, &a);
+    uint64_t t2 = now_ns();
+    for (size_t i = 0; i < 4; i++) {
+        pk_device_free(&dev, *matrices[i]);
+        pk_device_free(&dev, *vectors[i]);
+    }
+    *forward = (double)(t1 - t0);
+    *backward = (double)(t2 - t1);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(const double *v, size_t n)
+{
+    double sorted[ROUNDS_MAX];
+    for (size_t i = 0; i < n; i++)
+        sorted[i] = v[i];
+    qsort(sorted, n, sizeof *sorted, by_value);
+    return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
+}
+
+static double median_ratio(const double *a, const double *b, size_t n)
+{
+    double ratio[ROUNDS_MAX];
+    for (size_t i = 0; i < n; i++)
+        ratio[i] = a[i] / b[i];
+    return median(ratio, n);
+}
+
+static void print_cell(const struct cell *c, const struct timings *t, size_t rounds, double peak)
+{
+    double forward_flops = 4.0 * (double)(c->batch * c->seq * c->seq * c->dim);
+    for (int i = 0; i < IMPLEMENTATIONS; i++) {
+        double f = median(t->forward_ns[i], rounds), b = median(t->backward_ns[i], rounds);
+        double backward_flops = forward_flops * (i == PK_ATTENTION_FLASH ? 2.5 : 2);
+        printf("%4zu %5zu %3zu %-8s %9.3f %6.2f %6.0f %5.1f%% %10.3f %6.2f %6.0f %5.1f%%\n", c->dim, c->seq,
+               c->batch, names[i], f / 1e6, median_ratio(t->forward_ns[i], t->forward_ns[0], rounds),
+               forward_flops / f, 100 * forward_flops / f * 1e9 / peak, b / 1e6,
+               median_ratio(t->backward_ns[i], t->backward_ns[0], rounds), backward_flops / b,
+               100 * backward_flops / b * 1e9 / peak);
+    }
+    fflush(stdout);
+}
+
+static void measure(const struct cell *c, struct plain_crew *crew, size_t rounds, double peak)
+{
+    static struct timings t;
+    const size_t n = c->batch * c->seq * c->dim;
+    struct pk_attention_step in = {.s = {c->batch, c->seq, c->dim, 0, 1 / sqrtf((float)c->dim)},
+                                   .q = floats(n, 1),
+                                   .k = floats(n, 2),
+                                   .v = floats(n, 3),
+                                   .d_o = floats(n, 4)};
+    for (size_t r = 0; r <= rounds; r++) { /* round 0 warms up */
+        size_t at = r ? r - 1 : 0;
+        for (int v = 0; v < PK_ATTENTION_VARIANTS; v++)
+            run_op(&in, (enum pk_attention_variant)v, &t.forward_ns[v][at], &t.backward_ns[v][at]);
+        run_plain(crew, &in, &t.forward_ns[PLAIN][at], &t.backward_ns[PLAIN][at]);
+    }
+    print_cell(c, &t, rounds, peak);
+    pk_device_free(&dev, (void *)in.q);
+    pk_device_free(&dev, (void *)in.k);
+    pk_device_free(&dev, (void *)in.v);
+    pk_device_free(&dev, (void *)in.d_o);
+    pk_pool_trim(&dev.pool);
+}
+
+int main(int argc, char **argv)
+{
+    size_t rounds = argc > 1 ? (size_t)atoi(argv[1]) : 7;
+    if (rounds < 1 || rounds > ROUNDS_MAX)
+        rounds = 7;
+    unsigned cpus[64];
+    pk_machine_cpus(cpus, 64);
+    must(pk_device_open(
+        &dev, "cpu", &(struct pk_device_options){.threads = argc > 2 ? (unsigned)atoi(argv[2]) : 0}, &err));
+    struct pk_ceilings ceilings;
+    must(pk_ceilings_measure(&dev, &ceilings, &err));
+    printf("ceilings: %.1f GFLOP/s, %.2f Gexp/s, %.1f GB/s; %s, %u threads\n",
+           ceilings.fp32_flops_per_s / 1e9, ceilings.exp_per_s / 1e9, ceilings.memory_bytes_per_s / 1e9,
+           pk_cpu_blas(&dev)->name, pk_cpu_threads(&dev));
+    printf("%4s %5s %3s %-8s %9s %6s %6s %6s %10s %6s %6s %6s\n", "d", "S", "B", "variant", "fwd ms", "ratio",
+           "GF/s", "peak", "bwd ms", "ratio", "GF/s", "peak");
+    struct plain_crew *crew = plain_start(pk_cpu_threads(&dev), cpus, pk_cpu_blas(&dev));
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
+        measure(&cells[i], crew, rounds, ceilings.fp32_flops_per_s);
+    plain_stop(crew);
+    pk_device_close(&dev);
+    return 0;
+}

@@ -1,0 +1,53 @@
+/* Ceilings: plausible, refused where there are none, and never leaking. */
+#include "device/cpu.h"
+#include "ops/ceilings.h"
+
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+// clang-format on
+
+static struct pk_device dev;
+static struct pk_err err;
+
+static void are_plausible(void **state)
+{
+    struct pk_ceilings c;
+    assert_int_equal(pk_device_open(&dev, "cpu", &(struct pk_device_options){.threads = 2}, &err), PK_OK);
+    assert_int_equal(pk_ceilings_measure(&dev, &c, &err), PK_OK);
+    assert_true(c.fp32_flops_per_s > 1e8 && c.fp32_flops_per_s < 1e13);
+    assert_true(c.exp_per_s > 1e6 && c.exp_per_s < c.fp32_flops_per_s);
+    assert_true(c.memory_bytes_per_s > 1e8 && c.memory_bytes_per_s < 1e13);
+    assert_true(c.cache_bytes >= 1 << 18);
+    assert_int_equal(dev.pool.current, 0);
+    pk_device_close(&dev);
+}
+
+static void a_small_pool_is_oom(void **state)
+{
+    struct pk_ceilings c;
+    struct pk_device_options opt = {.threads = 1, .limit_bytes = 8 << 20};
+    assert_int_equal(pk_device_open(&dev, "cpu", &opt, &err), PK_OK);
+    assert_int_equal(pk_ceilings_measure(&dev, &c, &err), PK_E_OOM);
+    assert_int_equal(dev.pool.current, 0);
+    pk_device_close(&dev);
+}
+
+static void the_null_device_has_none(void **state)
+{
+    struct pk_ceilings c;
+    assert_int_equal(pk_device_open(&dev, "null", &(struct pk_device_options){0}, &err), PK_OK);
+    assert_int_equal(pk_ceilings_measure(&dev, &c, &err), PK_E_UNAVAILABLE);
+    pk_device_close(&dev);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(are_plausible),
+        cmocka_unit_test(a_small_pool_is_oom),
+        cmocka_unit_test(the_null_device_has_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
