@@ -104,7 +104,7 @@ static const struct pk_fit_row fits[] = {
 };
 
 static const char *const check_points[] = {"busy_ns=0 memory=4", "busy_ns=0 memory=1000", NULL};
-static const char *const tables[] = {NULL};
+static const char *const tables[] = {"outcomes", NULL};
 
 struct state {
     size_t bytes;

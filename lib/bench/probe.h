@@ -127,5 +127,5 @@ const struct pk_probe *pk_probe_find(const char *name);
 /* NAME.sql, embedded. */
 const char *pk_probe_sql(const struct pk_probe *p);
 
-/* Every broken promise of a descriptor, for the tests: NULL when sound, else a sentence. */
+/* The first broken promise of a descriptor, for the tests: NULL when sound, else a sentence. */
 const char *pk_probe_invalid(const struct pk_probe *p, struct pk_arena *a);

@@ -1,0 +1,191 @@
+/* Invalid: what a descriptor promises and does not keep. One function per table of the descriptor. */
+#include "bench/block.h"
+#include "bench/measure.h"
+
+#include <string.h>
+
+/* Words that a column or a filter uses for something else. */
+static const char *const reserved[] = {"variant", "device", "experiment", "metric", "status", NULL};
+
+static bool is_word(const char *s, char separator)
+{
+    size_t n = strlen(s);
+    if (!n || s[0] < 'a' || s[0] > 'z')
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!(s[i] >= 'a' && s[i] <= 'z') && !(s[i] >= '0' && s[i] <= '9') && s[i] != separator)
+            return false;
+    return true;
+}
+
+static bool is_sentence(const char *s)
+{
+    return s && s[0];
+}
+
+static bool ends_with(const char *s, const char *end)
+{
+    size_t n = strlen(s), m = strlen(end);
+    return n > m && strcmp(s + n - m, end) == 0;
+}
+
+static const char *bad_head(const struct pk_probe *p, struct pk_arena *a)
+{
+    if (!p->name || !is_word(p->name, '-'))
+        return "the name must be lower-case words joined by '-'";
+    if (!is_sentence(p->summary))
+        return "there is no summary";
+    if (!p->revision)
+        return "revisions count from 1";
+    if (!p->axes || !p->variants || !p->regions || !p->presets || !p->tables)
+        return "axes, variants, regions, presets and tables are required";
+    if (!p->predict_bytes || !p->work || !p->setup || !p->run || !p->teardown)
+        return "predict_bytes, work, setup, run and teardown are required";
+    return NULL;
+}
+
+static const char *bad_axis(const struct pk_probe *p, size_t i, struct pk_arena *a)
+{
+    const struct pk_axis *x = &p->axes[i];
+    struct pk_sweep sweep;
+    struct pk_err err;
+    if (!is_word(x->name, '_'))
+        return "the name must be lower-case words joined by '_'";
+    for (const char *const *r = reserved; *r; r++)
+        if (strcmp(x->name, *r) == 0)
+            return "the name is reserved";
+    if (pk_axis_index(p->axes, x->name) != (int)i)
+        return "the name is taken";
+    if (!is_sentence(x->help) || !x->def || !x->born)
+        return "help, def and born are required";
+    if (pk_axis_parse(x, x->def, a, &sweep, &err))
+        return pk_printf(a, "def: %s", err.what);
+    if (pk_axis_parse(x, x->born, a, &sweep, &err))
+        return pk_printf(a, "born: %s", err.what);
+    return sweep.n == 1 ? NULL : "born must be one value";
+}
+
+static const char *bad_axes(const struct pk_probe *p, struct pk_arena *a)
+{
+    for (size_t i = 0; p->axes[i].name; i++) {
+        const char *bad = bad_axis(p, i, a);
+        if (bad)
+            return pk_printf(a, "axis '%s': %s", p->axes[i].name, bad);
+    }
+    return NULL;
+}
+
+static const char *bad_variants(const struct pk_probe *p, struct pk_arena *a)
+{
+    const struct pk_variant *v = p->variants;
+    if (!v[0].name)
+        return "there is no variant";
+    for (size_t i = 0; v[i].name; i++) {
+        if (!is_word(v[i].name, '-'))
+            return pk_printf(a, "variant '%s': the name must be lower-case words joined by '-'", v[i].name);
+        if (!is_sentence(v[i].summary))
+            return pk_printf(a, "variant '%s' has no summary", v[i].name);
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(v[k].name, v[i].name) == 0)
+                return pk_printf(a, "variant '%s' is there twice", v[i].name);
+    }
+    return NULL;
+}
+
+static const char *bad_regions(const struct pk_probe *p, struct pk_arena *a)
+{
+    size_t n = 0;
+    for (; p->regions[n].name; n++) {
+        if (!is_word(p->regions[n].name, '_'))
+            return pk_printf(a, "region '%s': the name must be lower-case words joined by '_'",
+                             p->regions[n].name);
+        if (!is_sentence(p->regions[n].summary))
+            return pk_printf(a, "region '%s' has no summary", p->regions[n].name);
+    }
+    return n && n <= PK_REGIONS_MAX ? NULL : pk_printf(a, "there must be 1 to %d regions", PK_REGIONS_MAX);
+}
+
+static const char *bad_metrics(const struct pk_probe *p, struct pk_arena *a)
+{
+    struct pk_metric_decl *v;
+    size_t n = pk_probe_metrics(p, a, &v);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(v[k].name, v[i].name) == 0)
+                return pk_printf(a, "metric '%s' is there twice", v[i].name);
+    for (const struct pk_metric *m = p->metrics; m && m->name; m++) {
+        if (!is_sentence(m->summary) || !is_sentence(m->unit))
+            return pk_printf(a, "metric '%s' needs a unit and a summary", m->name);
+        if (strcmp(m->unit, "1") != 0 && !ends_with(m->name, pk_printf(a, "_%s", m->unit)))
+            return pk_printf(a, "metric '%s' must end in its unit, _%s", m->name, m->unit);
+        if (m->source == PK_FROM_GAUGE && m->index >= PK_GAUGES_MAX)
+            return pk_printf(a, "metric '%s': gauges count from 0 to %d", m->name, PK_GAUGES_MAX - 1);
+    }
+    return NULL;
+}
+
+static const char *bad_blocks(const struct pk_probe *p, const char *const *texts, struct pk_arena *a)
+{
+    for (; texts && *texts; texts++) {
+        struct pk_sweep sweeps[PK_AXES_MAX] = {0};
+        struct pk_err err;
+        if (pk_block_parse(p->axes, *texts, a, sweeps, &err))
+            return pk_printf(a, "'%s': %s", *texts, err.what);
+    }
+    return NULL;
+}
+
+static const char *bad_presets(const struct pk_probe *p, struct pk_arena *a)
+{
+    if (!p->presets[0].name)
+        return "there is no preset";
+    for (const struct pk_preset *s = p->presets; s->name; s++) {
+        if (!is_sentence(s->summary) || !s->blocks || !s->blocks[0])
+            return pk_printf(a, "preset '%s' needs a summary and a block", s->name);
+        const char *bad = bad_blocks(p, s->blocks, a);
+        if (bad)
+            return pk_printf(a, "preset '%s': %s", s->name, bad);
+        for (const char *const *set = s->settings; set && *set; set++)
+            if (!strchr(*set, '='))
+                return pk_printf(a, "preset '%s': setting '%s' has no '='", s->name, *set);
+    }
+    return bad_blocks(p, p->check_points, a);
+}
+
+static const char *bad_fits(const struct pk_probe *p, struct pk_arena *a)
+{
+    struct pk_metric_decl *v;
+    size_t n = pk_probe_metrics(p, a, &v);
+    for (const struct pk_fit_row *f = p->fits; f && f->name; f++) {
+        size_t m = 0;
+        while (m < n && strcmp(v[m].name, f->metric) != 0)
+            m++;
+        int x = pk_axis_index(p->axes, f->axis);
+        if (m == n || x < 0)
+            return pk_printf(a, "fit '%s' is of a metric or an axis that does not exist", f->name);
+        if (p->axes[x].type == PK_AXIS_ENUM || p->axes[x].type == PK_AXIS_BOOL)
+            return pk_printf(a, "fit '%s': axis '%s' is not a number", f->name, f->axis);
+    }
+    return NULL;
+}
+
+static const char *bad_tables(const struct pk_probe *p, struct pk_arena *a)
+{
+    const char *sql = pk_probe_sql(p);
+    for (const char *const *t = p->tables; *t; t++)
+        if (!strstr(sql, pk_printf(a, "-- table: %s\n", *t)))
+            return pk_printf(a, "table '%s' is not in the probe's .sql file", *t);
+    return NULL;
+}
+
+const char *pk_probe_invalid(const struct pk_probe *p, struct pk_arena *a)
+{
+    static const char *(*const rules[])(const struct pk_probe *, struct pk_arena *) = {
+        bad_head, bad_axes, bad_variants, bad_regions, bad_metrics, bad_presets, bad_fits, bad_tables};
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        const char *bad = rules[i](p, a);
+        if (bad)
+            return pk_printf(a, "%s: %s", p->name ? p->name : "?", bad);
+    }
+    return NULL;
+}

@@ -1,0 +1,248 @@
+/* Plans of selftest: presets, overrides, names, filters, estimates and orders. */
+#include "bench/plan.h"
+
+#include "ops/ceilings.h"
+
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+// clang-format on
+#include <math.h>
+#include <string.h>
+
+enum { BUSY_NS, MEMORY, VARIANTS = 16 };
+
+static struct pk_arena arena;
+static struct pk_plan plan;
+static struct pk_err err;
+
+static int forget(void **state)
+{
+    pk_arena_free(&arena);
+    return 0;
+}
+
+static struct pk_plan_request request(void)
+{
+    return (struct pk_plan_request){.probe = pk_probe_find("selftest"), .device = "null"};
+}
+
+static void make(const struct pk_plan_request *r)
+{
+    if (pk_plan_make(r, &arena, &plan, &err))
+        fail_msg("%s: %s", err.what, err.why);
+}
+
+static void assert_refused(const struct pk_plan_request *r, enum pk_code code, const char *what,
+                           const char *why)
+{
+    assert_int_equal(pk_plan_make(r, &arena, &plan, &err), code);
+    if (!strstr(err.what, what) || !strstr(err.why, why))
+        fail_msg("what: %s; why: %s", err.what, err.why);
+}
+
+static void nothing_asked_is_the_first_preset(void **state)
+{
+    const struct pk_plan_request r = request();
+    make(&r);
+    assert_string_equal(plan.preset->name, "quick");
+    assert_int_equal(plan.kind, PK_DEVICE_NULL);
+    assert_int_equal(plan.n, VARIANTS);
+    assert_string_equal(plan.v[0].variant, "ok");
+    assert_string_equal(plan.v[1].variant, "slow-start");
+    assert_int_equal(pk_case_int(&plan.v[0].c, BUSY_NS), 100000);
+    assert_int_equal(plan.v[0].predicted_bytes, 2 * 4096);
+    assert_false(plan.v[0].over_limit);
+    assert_null(plan.v[0].skip);
+    assert_true(isnan(plan.v[0].floor_ns));
+}
+
+static void blocks_follow_each_other(void **state)
+{
+    struct pk_plan_request r = request();
+    r.preset = "grid";
+    r.variants = (const char *const[]){"ok"};
+    r.n_variants = 1;
+    make(&r);
+    assert_int_equal(plan.n, 5);
+    static const int64_t busy[] = {20000, 40000, 80000, 160000, 20000},
+                         memory[] = {4096, 4096, 4096, 4096, 65536};
+    for (size_t i = 0; i < 5; i++) {
+        assert_int_equal(pk_case_int(&plan.v[i].c, BUSY_NS), busy[i]);
+        assert_int_equal(pk_case_int(&plan.v[i].c, MEMORY), memory[i]);
+    }
+}
+
+static void overrides_replace_in_every_block(void **state)
+{
+    struct pk_plan_request r = request();
+    r.preset = "grid";
+    r.variants = (const char *const[]){"noisy,ok", "ok"};
+    r.n_variants = 2;
+    r.axes = (const char *const[]){"memory=1KiB"};
+    r.n_axes = 1;
+    make(&r);
+    /* the second block's point is one of the first's now */
+    assert_int_equal(plan.n, 4 * 2);
+    assert_string_equal(plan.v[0].variant, "ok"); /* the table's order */
+    assert_string_equal(plan.v[1].variant, "noisy");
+    assert_int_equal(pk_case_int(&plan.v[7].c, MEMORY), 1024);
+}
+
+static void filters_apply_to_points_and_variants(void **state)
+{
+    struct pk_plan_request r = request();
+    r.preset = "grid";
+    r.filter = "busy_ns>=80000,variant=ok|leak";
+    make(&r);
+    assert_int_equal(plan.n, 4);
+    for (size_t i = 0; i < 4; i++)
+        assert_true(pk_case_int(&plan.v[i].c, BUSY_NS) >= 80000);
+    r.filter = "busy_ns=7";
+    assert_refused(&r, PK_E_NOTHING, "busy_ns=7", "selftest");
+    r.filter = "bussy_ns=7";
+    assert_int_equal(pk_plan_make(&r, &arena, &plan, &err), PK_E_USAGE);
+}
+
+static void peers_are_variants_of_their_own(void **state)
+{
+    struct pk_plan_request r = request();
+    r.variants = (const char *const[]){"ok"};
+    r.n_variants = 1;
+    r.peers = (const char *const[]){"torch-eager", "numpy"};
+    r.n_peers = 2;
+    r.limit_bytes = 1;
+    make(&r);
+    assert_int_equal(plan.n, 3);
+    assert_int_equal(plan.v[0].provider, 0);
+    assert_true(plan.v[0].over_limit);
+    assert_int_equal(plan.v[2].provider, 2);
+    assert_string_equal(plan.v[2].variant, "numpy");
+    assert_int_equal(plan.v[2].predicted_bytes, -1);
+    assert_false(plan.v[2].over_limit);
+    r.peers = (const char *const[]){"ok"};
+    r.n_peers = 1;
+    assert_refused(&r, PK_E_USAGE, "peer 'ok'", "name");
+}
+
+static void names_get_suggestions(void **state)
+{
+    struct pk_plan_request r = request();
+    r.preset = "qick";
+    assert_refused(&r, PK_E_USAGE, "no preset 'qick'", "did you mean 'quick'?");
+    r = request();
+    r.variants = (const char *const[]){"nosy"};
+    r.n_variants = 1;
+    assert_refused(&r, PK_E_USAGE, "no variant 'nosy'", "did you mean 'noisy'?");
+    r.variants = (const char *const[]){"ok,"};
+    assert_refused(&r, PK_E_USAGE, "no variant ''", "one of");
+    r = request();
+    r.device = "nul";
+    assert_refused(&r, PK_E_USAGE, "'nul'", "did you mean 'null'?");
+    r = request();
+    r.axes = (const char *const[]){"busy=1"};
+    r.n_axes = 1;
+    assert_refused(&r, PK_E_USAGE, "busy", "busy_ns");
+    r.axes = (const char *const[]){"busy_ns=1", "busy_ns=2"};
+    r.n_axes = 2;
+    assert_refused(&r, PK_E_USAGE, "busy_ns is given twice", "");
+}
+
+static const char *const big[] = {"memory=1GiB", NULL}, *const small[] = {"memory=1KiB", NULL};
+
+static void the_preset_that_fits_is_chosen(void **state)
+{
+    const struct pk_preset presets[] = {
+        {"big", "x", big},
+        {"small", "x", small},
+        {0},
+    };
+    struct pk_probe probe = *pk_probe_find("selftest");
+    probe.presets = presets;
+    struct pk_plan_request r = request();
+    r.probe = &probe;
+    make(&r);
+    assert_string_equal(plan.preset->name, "big");
+    r.limit_bytes = 1 << 20;
+    make(&r);
+    assert_string_equal(plan.preset->name, "small");
+    r.limit_bytes = 100; /* none fits: the first, whose cases say so */
+    make(&r);
+    assert_string_equal(plan.preset->name, "big");
+    assert_true(plan.v[0].over_limit);
+    r.preset = "big";
+    r.limit_bytes = 1 << 20;
+    make(&r);
+    assert_true(plan.v[0].over_limit);
+}
+
+static void floors_come_from_ceilings(void **state)
+{
+    const struct pk_ceilings top = {.fp32_flops_per_s = 1e12, .memory_bytes_per_s = 1e9};
+    struct pk_plan_request r = request();
+    r.ceilings = &top;
+    make(&r);
+    assert_true(fabs(plan.v[0].floor_ns - 8192) < 1e-6); /* 8192 bytes at one per ns */
+}
+
+static const char *skip_short(const struct pk_case *c, enum pk_device_kind kind)
+{
+    return pk_case_int(c, BUSY_NS) < 50000 ? "too short" : NULL;
+}
+
+static const char *not_here(enum pk_device_kind kind)
+{
+    return kind == PK_DEVICE_NULL ? "not on null" : NULL;
+}
+
+static void skipped_cases_stay_with_their_reason(void **state)
+{
+    static const struct pk_variant variants[] = {{"ok", "x"}, {"other", "x", not_here}, {0}};
+    struct pk_probe probe = *pk_probe_find("selftest");
+    probe.skip = skip_short;
+    probe.variants = variants;
+    struct pk_plan_request r = request();
+    r.probe = &probe;
+    r.axes = (const char *const[]){"busy_ns=10000,60000"};
+    r.n_axes = 1;
+    make(&r);
+    assert_int_equal(plan.n, 4);
+    assert_string_equal(plan.v[0].skip, "too short");
+    assert_string_equal(plan.v[1].skip, "not on null");
+    assert_null(plan.v[2].skip);
+    assert_string_equal(plan.v[3].skip, "not on null");
+}
+
+static void orders_are_shuffles(void **state)
+{
+    enum { N = 50 };
+    const size_t *a = pk_plan_order(N, 7, 1, &arena), *b = pk_plan_order(N, 7, 2, &arena),
+                 *c = pk_plan_order(N, 8, 1, &arena), *again = pk_plan_order(N, 7, 1, &arena);
+    bool seen[N] = {false};
+    for (size_t i = 0; i < N; i++) {
+        assert_true(a[i] < N && !seen[a[i]]);
+        seen[a[i]] = true;
+    }
+    assert_memory_equal(a, again, N * sizeof *a);
+    assert_memory_not_equal(a, b, N * sizeof *a);
+    assert_memory_not_equal(a, c, N * sizeof *a);
+    assert_memory_not_equal(b, c, N * sizeof *a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(nothing_asked_is_the_first_preset, forget),
+        cmocka_unit_test_teardown(blocks_follow_each_other, forget),
+        cmocka_unit_test_teardown(overrides_replace_in_every_block, forget),
+        cmocka_unit_test_teardown(filters_apply_to_points_and_variants, forget),
+        cmocka_unit_test_teardown(peers_are_variants_of_their_own, forget),
+        cmocka_unit_test_teardown(names_get_suggestions, forget),
+        cmocka_unit_test_teardown(the_preset_that_fits_is_chosen, forget),
+        cmocka_unit_test_teardown(floors_come_from_ceilings, forget),
+        cmocka_unit_test_teardown(skipped_cases_stay_with_their_reason, forget),
+        cmocka_unit_test_teardown(orders_are_shuffles, forget),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

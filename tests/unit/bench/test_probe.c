@@ -1,0 +1,125 @@
+/* Descriptors: the registry, the metric rows, and what makes a descriptor unsound. */
+#include "bench/measure.h"
+
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+// clang-format on
+#include <string.h>
+
+static struct pk_arena arena;
+
+static int forget(void **state)
+{
+    pk_arena_free(&arena);
+    return 0;
+}
+
+static void every_probe_is_sound(void **state)
+{
+    size_t n = 0;
+    for (const struct pk_probe *const *p = pk_probes; *p; p++, n++) {
+        const char *bad = pk_probe_invalid(*p, &arena);
+        if (bad)
+            fail_msg("%s", bad);
+        assert_ptr_equal(pk_probe_find((*p)->name), *p);
+        if (n)
+            assert_true(strcmp(p[-1]->name, (*p)->name) < 0);
+    }
+    assert_true(n > 0);
+    assert_null(pk_probe_find("no-such-thing"));
+    assert_null(pk_probe_find("self"));
+}
+
+static void tables_are_embedded(void **state)
+{
+    assert_non_null(strstr(pk_probe_sql(pk_probe_find("selftest")), "-- table: outcomes"));
+    const struct pk_probe stranger = {.name = "stranger"};
+    assert_string_equal(pk_probe_sql(&stranger), "");
+}
+
+static void metrics_follow_from_regions(void **state)
+{
+    struct pk_metric_decl *v;
+    assert_int_equal(pk_probe_metrics(pk_probe_find("selftest"), &arena, &v), 6);
+    static const char *const names[] = {"work_ns",      "work_host_ns", "part_ns",
+                                        "part_host_ns", "held_bytes",   "peak_bytes"};
+    for (size_t i = 0; i < 6; i++)
+        assert_string_equal(v[i].name, names[i]);
+    assert_string_equal(v[0].unit, "ns");
+    assert_string_equal(v[0].class, "time");
+    assert_string_equal(v[0].combine, "median");
+    assert_string_equal(v[4].unit, "bytes");
+    assert_string_equal(v[4].direction, "lower");
+    assert_string_equal(v[5].combine, "max");
+}
+
+static struct pk_probe broken;
+
+static void assert_invalid(const char *text)
+{
+    const char *bad = pk_probe_invalid(&broken, &arena);
+    if (!bad || !strstr(bad, text))
+        fail_msg("'%s' instead of '%s'", bad ? bad : "sound", text);
+    broken = *pk_probe_find("selftest");
+}
+
+static void broken_promises_are_named(void **state)
+{
+    broken = *pk_probe_find("selftest");
+    assert_null(pk_probe_invalid(&broken, &arena));
+
+    broken.name = "Self_Test";
+    assert_invalid("joined by '-'");
+    broken.revision = 0;
+    assert_invalid("revisions");
+    broken.teardown = NULL;
+    assert_invalid("teardown are required");
+
+    struct pk_axis axes[3] = {broken.axes[0], broken.axes[1]};
+    broken.axes = axes;
+    axes[0].name = "variant";
+    assert_invalid("axis 'variant': the name is reserved");
+    axes[0].name = "memory";
+    broken.axes = axes;
+    assert_invalid("the name is taken");
+    axes[0] = broken.axes[0];
+    axes[0].def = "0:10:*2";
+    broken.axes = axes;
+    assert_invalid("axis 'busy_ns': def:");
+    axes[0] = broken.axes[0];
+    axes[0].born = "1,2";
+    broken.axes = axes;
+    assert_invalid("one value");
+
+    broken.variants = (const struct pk_variant[]){{0}};
+    assert_invalid("no variant");
+    broken.variants = (const struct pk_variant[]){{"a", "x"}, {"a", "x"}, {0}};
+    assert_invalid("twice");
+    broken.regions = (const struct pk_region[]){{"work", ""}, {0}};
+    assert_invalid("region 'work' has no summary");
+    broken.metrics = (const struct pk_metric[]){{"peak", "bytes", "x"}, {0}};
+    assert_invalid("must end in its unit");
+    broken.metrics = (const struct pk_metric[]){{"work_ns", "ns", "x"}, {0}};
+    assert_invalid("metric 'work_ns' is there twice");
+    broken.presets = (const struct pk_preset[]){{"quick", "x", (const char *const[]){"speed=1", NULL}}, {0}};
+    assert_invalid("preset 'quick'");
+    broken.check_points = (const char *const[]){"memory=0", NULL};
+    assert_invalid("memory");
+    broken.fits = (const struct pk_fit_row[]){{"f", "work_ns", "speed", PK_FIT_LINE}, {0}};
+    assert_invalid("does not exist");
+    broken.tables = (const char *const[]){"outcome", NULL};
+    assert_invalid("table 'outcome'");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(every_probe_is_sound, forget),
+        cmocka_unit_test_teardown(tables_are_embedded, forget),
+        cmocka_unit_test_teardown(metrics_follow_from_regions, forget),
+        cmocka_unit_test_teardown(broken_promises_are_named, forget),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
