@@ -65,8 +65,8 @@ ORDER BY other_axes, d_model, seq_len;
 -- column: variant | Variant | text
 -- column: forward_ns | Forward (ms) | ms | 3
 -- column: forward_speedup | Fwd speed-up | x | 2
--- column: forward_flops_per_s | Fwd GFLOP/s | flops/s>GFLOP/s | 1
--- column: forward_bytes_per_s | Fwd GB/s | bytes/s>GB/s | 1
+-- column: forward_flops_per_s | Fwd GFLOP/s | GFLOP/s | 1
+-- column: forward_bytes_per_s | Fwd GB/s | GB/s | 1
 -- column: backward_ns | Backward (ms) | ms | 3
 -- column: backward_speedup | Bwd speed-up | x | 2
 -- column: total_speedup | Total speed-up | x | 2

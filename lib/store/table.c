@@ -18,6 +18,12 @@ const char *pk_store_tables(void)
     return pk_store_sql[0].text;
 }
 
+/* A column as its directive says. */
+struct shown {
+    struct pk_column c;
+    bool hide; /* from people, when no row has a value */
+};
+
 struct print {
     struct pk_store *s;
     struct pk_arena *a;
@@ -41,29 +47,44 @@ static const struct pk_unit *unit_of(struct pk_arena *a, const char *key, const 
     return pk_unit_find("1", unit);
 }
 
-/* "key | heading | unit | decimals" */
-static enum pk_code parse_column(struct pk_arena *a, const char *text, struct pk_column *c,
-                                 struct pk_err *err)
+/* "text", "json", "x" (a plain ratio), or a display unit. */
+static enum pk_code parse_unit(struct pk_arena *a, const char *unit, struct pk_column *c, struct pk_err *err)
+{
+    c->json = strcmp(unit, "json") == 0;
+    c->left = c->json || strcmp(unit, "text") == 0;
+    if (!*unit || c->left || strcmp(unit, "x") == 0)
+        return PK_OK;
+    const struct pk_unit *u = unit_of(a, c->key, unit);
+    if (!u)
+        return pk_fail(err, PK_E_INTERNAL, "column %s: there is no display unit '%s' for it", c->key, unit);
+    c->scale = u->scale;
+    return PK_OK;
+}
+
+/* "key | heading | unit | decimals", or "hide" for decimals. */
+static enum pk_code parse_column(struct pk_arena *a, const char *text, struct shown *s, struct pk_err *err)
 {
     const char *part[4] = {"", "", "", ""};
     size_t n = 0;
     for (const char *rest = text, *p; n < 4 && (p = pk_next_part(&rest, '|', a));)
         part[n++] = p;
     int64_t decimals = -1;
-    *c = (struct pk_column){.key = part[0], .heading = *part[1] ? part[1] : part[0]};
-    c->json = strcmp(part[2], "json") == 0;
-    c->left = c->json || strcmp(part[2], "text") == 0;
-    if (*part[2] && !c->left) {
-        const struct pk_unit *u = unit_of(a, part[0], part[2]);
-        if (!u)
-            return pk_fail(err, PK_E_INTERNAL, "column %s: there is no display unit '%s' for it", part[0],
-                           part[2]);
-        c->scale = u->scale;
-    }
-    if (*part[3] && pk_parse_int(part[3], &decimals, err))
+    s->c = (struct pk_column){.key = part[0], .heading = *part[1] ? part[1] : part[0]};
+    s->hide = strcmp(part[3], "hide") == 0;
+    if (parse_unit(a, part[2], &s->c, err) || (*part[3] && !s->hide && pk_parse_int(part[3], &decimals, err)))
         return err->code;
-    c->decimals = (int)decimals;
+    s->c.decimals = (int)decimals;
     return PK_OK;
+}
+
+/* True when some row has a value in column i; the statement is at its beginning before and after. */
+static bool has_values(sqlite3_stmt *stmt, int i)
+{
+    bool has = false;
+    while (!has && sqlite3_step(stmt) == SQLITE_ROW)
+        has = sqlite3_column_type(stmt, i) != SQLITE_NULL;
+    sqlite3_reset(stmt);
+    return has;
 }
 
 /* The columns of a statement: declared ones as declared, others as they are. */
@@ -76,12 +97,14 @@ static enum pk_code columns_of(const struct print *p, sqlite3_stmt *stmt, struct
     for (size_t i = 0; i < *n; i++)
         (*cols)[i] = (struct pk_column){.key = names[i], .heading = names[i], .decimals = -1};
     for (size_t k = 0; k < p->t->n_columns; k++) {
-        struct pk_column c;
-        if (parse_column(p->a, p->t->columns[k], &c, err))
+        struct shown s;
+        if (parse_column(p->a, p->t->columns[k], &s, err))
             return err->code;
         for (size_t i = 0; i < *n; i++)
-            if (strcmp(names[i], c.key) == 0)
-                (*cols)[i] = c;
+            if (strcmp(names[i], s.c.key) == 0) {
+                s.c.machine = s.hide && !has_values(stmt, (int)i);
+                (*cols)[i] = s.c;
+            }
     }
     return PK_OK;
 }
@@ -112,13 +135,13 @@ static enum pk_code print_rows(const struct print *p, sqlite3_stmt *stmt, const 
 {
     struct pk_column *cols;
     size_t n;
+    if (columns_of(p, stmt, &cols, &n, err))
+        return err->code;
     int rc = sqlite3_step(stmt);
     if (rc != SQLITE_ROW && rc != SQLITE_DONE)
         return pk_db_fail(p->s, err);
     if (rc == SQLITE_DONE && !p->t->keep_empty)
         return PK_OK;
-    if (columns_of(p, stmt, &cols, &n, err))
-        return err->code;
     pk_out_table(p->out, p->t->name, title_of(p, each), cols, n);
     if (rc == SQLITE_ROW && pk_db_stream_rows(p->s, stmt, p->out, err))
         return err->code;

@@ -16,7 +16,7 @@
  *     SELECT d_model, forward_ns FROM ... WHERE run_id = :run;
  *
  * A display unit is a row of base/units.h: its base is what the key ends with ("_ns", "_bytes"), or is
- * written before a '>' ("flops/s>GFLOP/s"). Also: "%" (a ratio times 100), "text" (left-aligned), "json"
+ * written before a '>' ("ns>ms"). Also: "%" (a ratio times 100), "x" (a ratio), "text" (left-aligned), "json"
  * (embedded in JSON formats). A comment line that begins with two spaces after the dashes continues the
  * directive above it. */
 #pragma once

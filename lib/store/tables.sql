@@ -1,12 +1,11 @@
 -- The tables that belong to no experiment: what list, show, export and db print.
 
--- A run whose experiment has no tables of its own prints these four, those that have rows.
+-- An experiment without tables of its own prints these four, those that have rows.
 
 -- table: case_times
--- title: {each}: times
--- each: SELECT experiment FROM v_summary WHERE run_id = :run AND unit = 'ns' GROUP BY experiment ORDER BY min(ordinal)
+-- title: Times
 -- column: variant | Variant | text
--- column: axes | Case | text
+-- column: axes | Case | json | hide
 -- column: metric | Metric | text
 -- column: median_ns | Median (ms) | ms | 3
 -- column: half_width | ± (%) | % | 2
@@ -16,13 +15,12 @@
 -- column: n | n
 SELECT variant, nullif(axes, '{}') AS axes, metric, median AS median_ns, (ci_high - ci_low) / 2 / median AS half_width,
        min AS min_ns, max AS max_ns, cv, n
-FROM v_summary WHERE run_id = :run AND experiment = :each AND unit = 'ns' ORDER BY ordinal, metric;
+FROM v_summary WHERE run_id = :run AND experiment = :experiment AND unit = 'ns' ORDER BY ordinal, metric;
 
 -- table: case_memory
--- title: {each}: memory
--- each: SELECT experiment FROM v_summary WHERE run_id = :run AND unit = 'bytes' GROUP BY experiment ORDER BY min(ordinal)
+-- title: Memory
 -- column: variant | Variant | text
--- column: axes | Case | text
+-- column: axes | Case | json | hide
 -- column: metric | Metric | text
 -- column: median_bytes | Median (MB) | MB | 3
 -- column: half_width | ± (%) | % | 2
@@ -32,13 +30,12 @@ FROM v_summary WHERE run_id = :run AND experiment = :each AND unit = 'ns' ORDER 
 -- column: n | n
 SELECT variant, nullif(axes, '{}') AS axes, metric, median AS median_bytes, (ci_high - ci_low) / 2 / median AS half_width,
        min AS min_bytes, max AS max_bytes, cv, n
-FROM v_summary WHERE run_id = :run AND experiment = :each AND unit = 'bytes' ORDER BY ordinal, metric;
+FROM v_summary WHERE run_id = :run AND experiment = :experiment AND unit = 'bytes' ORDER BY ordinal, metric;
 
 -- table: case_values
--- title: {each}: other metrics
--- each: SELECT experiment FROM v_summary WHERE run_id = :run AND unit NOT IN ('ns', 'bytes') GROUP BY experiment ORDER BY min(ordinal)
+-- title: Other metrics
 -- column: variant | Variant | text
--- column: axes | Case | text
+-- column: axes | Case | json | hide
 -- column: metric | Metric | text
 -- column: median | Median
 -- column: half_width | ± (%) | % | 2
@@ -49,16 +46,16 @@ FROM v_summary WHERE run_id = :run AND experiment = :each AND unit = 'bytes' ORD
 -- column: unit | Unit | text
 SELECT variant, nullif(axes, '{}') AS axes, metric, median AS median, (ci_high - ci_low) / 2 / median AS half_width,
        min AS min, max AS max, cv, n, unit
-FROM v_summary WHERE run_id = :run AND experiment = :each AND unit NOT IN ('ns', 'bytes') ORDER BY ordinal, metric;
+FROM v_summary WHERE run_id = :run AND experiment = :experiment AND unit NOT IN ('ns', 'bytes') ORDER BY ordinal, metric;
 
 -- table: case_problems
 -- title: Cases without a result
 -- column: variant | Variant | text
--- column: axes | Case | text
+-- column: axes | Case | json | hide
 -- column: status | Status | text
 -- column: message | Message | text
-SELECT experiment, variant, nullif(axes, '{}') AS axes, status, message
-FROM v_case WHERE run_id = :run AND status <> 'ok' ORDER BY ordinal;
+SELECT variant, nullif(axes, '{}') AS axes, status, message
+FROM v_case WHERE run_id = :run AND experiment = :experiment AND status <> 'ok' ORDER BY ordinal;
 
 -- table: runs
 -- title: Runs

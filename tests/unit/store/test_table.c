@@ -1,7 +1,7 @@
 /* Tables are printed as their text says: sections, units, notes, one table per value. */
-#include "tests/unit/store/fixture.h"
 #include "store/section.h"
 #include "store/table.h"
+#include "tests/unit/store/fixture.h"
 
 static const char text[] =
     "-- A comment that is no directive.\n"
@@ -26,6 +26,10 @@ static const char text[] =
     "SELECT 1 AS one WHERE 0;\n"
     "-- table: broken\n"
     "SELECT nonsense FROM v_case;\n"
+    "-- table: hiding\n"
+    "-- column: a | Always | | hide\n"
+    "-- column: b | Never | | hide\n"
+    "SELECT NULL AS a, NULL AS b, 1 AS c UNION ALL SELECT 2, NULL, 3;\n"
     "-- table: bad_unit\n"
     "-- column: one | One | furlongs\n"
     "SELECT 1 AS one;\n";
@@ -93,6 +97,18 @@ static void a_table_without_rows_is_left_out_unless_kept(void **state)
     pk_store_close(s);
 }
 
+static void columns_that_are_empty_hide_from_people(void **state)
+{
+    int64_t run;
+    struct pk_store *s = with_one_summary(&run);
+    OK(print(s, "hiding", PK_FMT_MARKDOWN, run));
+    assert_non_null(strstr(printed, "Always"));
+    assert_null(strstr(printed, "Never"));
+    OK(print(s, "hiding", PK_FMT_CSV, run));
+    assert_string_equal(printed, "a,b,c\n,,1\n2,,3\n");
+    pk_store_close(s);
+}
+
 static void wrong_texts_are_named(void **state)
 {
     int64_t run;
@@ -139,6 +155,7 @@ int main(void)
         T(people_get_units_and_notes),
         T(programs_get_keys_and_base_units),
         T(a_table_without_rows_is_left_out_unless_kept),
+        T(columns_that_are_empty_hide_from_people),
         T(wrong_texts_are_named),
         T(every_built_in_table_prints),
     };
