@@ -1,0 +1,89 @@
+"""The worker's half of perfkit's wire protocol (docs/protocol.md), for peers in Python. Needs nothing but Python."""
+import json
+import os
+import statistics
+import sys
+import time
+
+
+class Skip(Exception):
+    """This case does not apply here; the text says why and how to change that."""
+
+
+class Refused(Exception):
+    """This case is not one that the peer knows."""
+
+
+class Wire:
+    """What a peer says. Every method writes whole lines; none may be called inside a timed region."""
+
+    def __init__(self, program):
+        fd = os.environ.get("PERFKIT_WIRE_FD")
+        if fd is None:
+            sys.exit("%s: PERFKIT_WIRE_FD is not set; this program is started by `perfkit run EXPERIMENT --peer NAME`" % program)
+        os.set_inheritable(int(fd), False)
+        self._out = os.fdopen(int(fd), "w", encoding="utf-8")
+        self.say("hello", version=1, program=program, pid=os.getpid())
+
+    def say(self, kind, **members):
+        self._out.write(json.dumps({"type": kind, **members}) + "\n")
+        self._out.flush()
+
+    def setting(self, key, value):
+        self.say("setting", key=key, value=str(value))
+
+    def note(self, key, value):
+        self.say("note", key=key, value=value)
+
+    def metric(self, name, unit, direction="lower", **more):
+        self.say("metric", name=name, unit=unit, direction=direction, **more)
+
+    def samples(self, metric, phase, ordinal, values):
+        if values:
+            self.say("samples", metric=metric, phase=phase, ordinal=ordinal, values=values)
+
+
+def serve(program, answer):
+    """Answers every request by answer(wire, request): returning is ok, Skip, Refused and MemoryError say what else."""
+    wire = Wire(program)
+    for line in sys.stdin:
+        request = json.loads(line)
+        if request.get("type") == "quit":
+            break
+        if request.get("type") != "measure":
+            continue
+        status, message = "ok", ""
+        try:
+            answer(wire, request)
+        except Skip as e:
+            status, message = "skipped", str(e)
+        except MemoryError as e:
+            status, message = "oom", str(e) or "the interpreter ran out of memory"
+        except Refused as e:
+            status, message = "failed", str(e)
+        wire.say("status", id=request["id"], status=status, message=message)
+    wire.say("bye")
+
+
+def timed(stop, iterate):
+    """Calls iterate() -> tuple of ns until the request's stop rule holds. Returns (warm-up count, rows, reason); row 0 is the
+    first iteration. Noise is the half-width of the median's 95 % interval, as for normal samples."""
+    warmup = stop.get("warmup", -1)
+    cut = 2 if warmup < 0 else warmup
+    if stop.get("once"):
+        return 0, [iterate()], "once"
+    rows = [iterate() for _ in range(1 + cut)]
+    totals = []
+    began = time.monotonic_ns()
+    while True:
+        rows.append(iterate())
+        totals.append(sum(rows[-1]))
+        n, spent = len(totals), time.monotonic_ns() - began
+        if n >= stop.get("max_samples", 10000):
+            return cut, rows, "max-samples"
+        if n >= 3 and spent >= stop.get("max_time_ns", 10**9):
+            return cut, rows, "max-time"
+        if n >= max(3, stop.get("min_samples", 15)) and spent >= stop.get("min_time_ns", 2 * 10**8):
+            half_width = 1.96 * 1.2533 * statistics.stdev(totals) / n**0.5
+            if half_width <= stop.get("max_noise", 0.005) * statistics.median(totals):
+                return cut, rows, "noise"
