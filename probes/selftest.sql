@@ -8,7 +8,7 @@
 -- column: status | Status | text
 -- column: n | Samples
 -- column: work_ns | Work (ms) | ms | 3
--- column: bytes_per_s | GB/s | bytes/s>GB/s | 3
+-- column: bytes_per_s | GB/s | GB/s | 3
 -- column: peak_bytes | Peak (KiB) | KiB | 0
 -- column: message | Message | text
 SELECT c.variant, c.axes ->> 'busy_ns' AS busy_ns, c.axes ->> 'memory' AS memory_bytes, c.status, t.n, t.median AS work_ns,

@@ -39,8 +39,9 @@ static const struct pk_unit *unit_of(struct pk_arena *a, const char *key, const 
     const char *sep = strchr(unit, '>');
     if (sep)
         return pk_unit_find(pk_strndup(a, unit, (size_t)(sep - unit)), sep + 1);
-    for (const char *p = strchr(key, '_'); p; p = strchr(p + 1, '_')) {
-        const struct pk_unit *u = pk_unit_find(p + 1, unit);
+    for (const char *end = key; end; end = strchr(end, '_')) {
+        end += *end == '_';
+        const struct pk_unit *u = pk_unit_find(end, unit);
         if (u)
             return u;
     }
