@@ -44,8 +44,13 @@ enum pk_code pk_store_run_again(struct pk_store *s, int64_t run_id, const char *
         rc = pk_db_run(s, err,
                        "UPDATE run SET status = 'running', ended_ns = NULL, host = ?2, boot_id = ?3, pid = "
                        "?4, pid_start_ticks = ?5 "
-                       "WHERE id = ?1",
+                       "WHERE id = ?1 AND status = 'interrupted'",
                        "ittii", run_id, me.host, me.boot_id, me.pid, me.start_ticks);
+    if (!rc && sqlite3_changes(s->db) != 1) {
+        pk_fail(err, PK_E_USAGE, "run %lld cannot be resumed", (long long)run_id);
+        pk_why(err, "it is complete, or another process has resumed it");
+        rc = pk_fix(err, "leave out --resume to begin a new run");
+    }
     return pk_db_end(s, rc, err);
 }
 
@@ -61,7 +66,8 @@ static enum pk_code find_case(struct pk_store *s, int64_t run_id, const struct p
                   "ittti", run_id, c->variant, c->device, c->axes, (int64_t)c->revision);
     if (!rc)
         rc = pk_db_int(s, err, &slices, 0,
-                       "SELECT count(*) FROM slice WHERE case_id = ?1 AND pass = 'timing'", "i", *id);
+                       "SELECT count(*) FROM slice WHERE case_id = ?1 AND pass = 'timing' AND status = 'ok'",
+                       "i", *id);
     if (!rc)
         rc =
             pk_db_int(s, err, &not_ok, 0,

@@ -52,9 +52,6 @@ struct pk_run_info {
 
 enum pk_code pk_store_run_begin(struct pk_store *s, const struct pk_run_info *r, int64_t *run_id,
                                 struct pk_err *err) PK_MUST_CHECK;
-/* A run that was interrupted goes on (--resume): it is this process's now. PK_E_USAGE when it still runs or
- * is complete. */
-enum pk_code pk_store_run_resume(struct pk_store *s, int64_t run_id, struct pk_err *err) PK_MUST_CHECK;
 /* status: "complete", "interrupted", "failed". */
 enum pk_code pk_store_run_end(struct pk_store *s, int64_t run_id, const char *status,
                               struct pk_err *err) PK_MUST_CHECK;

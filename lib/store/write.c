@@ -42,30 +42,6 @@ enum pk_code pk_store_run_begin(struct pk_store *s, const struct pk_run_info *r,
     return pk_db_end(s, code, err);
 }
 
-static enum pk_code take_over(struct pk_store *s, int64_t run_id, struct pk_err *err)
-{
-    struct pk_recorder_process me;
-    pk_db_this_process(&me);
-    if (pk_db_run(s, err,
-                  "UPDATE run SET status = 'running', ended_ns = NULL, host = ?2, boot_id = ?3, pid = ?4, "
-                  "pid_start_ticks = ?5"
-                  " WHERE id = ?1 AND status IN ('interrupted', 'failed')",
-                  "ittii", run_id, me.host, me.boot_id, me.pid, me.start_ticks))
-        return err->code;
-    if (sqlite3_changes(s->db) == 1)
-        return PK_OK;
-    pk_fail(err, PK_E_USAGE, "run %" PRId64 " cannot be resumed", run_id);
-    pk_why(err, "it is complete, still running, or not in %s", s->path);
-    return pk_fix(err, "`perfkit list runs` shows the interrupted ones");
-}
-
-enum pk_code pk_store_run_resume(struct pk_store *s, int64_t run_id, struct pk_err *err)
-{
-    if (pk_db_begin(s, "resume a run", err))
-        return err->code;
-    return pk_db_end(s, take_over(s, run_id, err), err);
-}
-
 enum pk_code pk_store_run_end(struct pk_store *s, int64_t run_id, const char *status, struct pk_err *err)
 {
     if (pk_db_begin(s, "end a run", err))
