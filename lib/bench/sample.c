@@ -62,19 +62,20 @@ static enum pk_code learn_instances(struct pk_sampler *s, struct pk_err *err)
         s->first_column[r] = s->n_columns;
         s->n_columns += s->n_instances[r];
     }
+    s->gauges = m->gauges;
     for (unsigned g = 0; g < PK_GAUGES_MAX; g++)
-        s->gauge_set[g] = m->gauge[g] >= 0;
+        if (m->gauges >> g & 1)
+            s->gauge[s->n_gauges++] = g;
     return PK_OK;
 }
 
 static void make_arrays(struct pk_sampler *s, size_t cap)
 {
     struct pk_arena *a = s->ctx->arena;
-    size_t row = (2 * s->n_columns + PK_GAUGES_MAX + 1) * sizeof(uint64_t) + 1;
+    size_t row = s->n_columns * sizeof *s->times + s->n_gauges * sizeof *s->bytes + sizeof(double) + 1;
     s->cap = cap < PK_SAMPLE_BYTES_MAX / row ? cap : PK_SAMPLE_BYTES_MAX / row;
-    s->lane_ns = pk_new_n(a, uint64_t, s->cap * s->n_columns);
-    s->host_ns = pk_new_n(a, uint64_t, s->cap * s->n_columns);
-    s->gauge = pk_new_n(a, int64_t, s->cap * PK_GAUGES_MAX);
+    s->times = pk_new_n(a, struct pk_times, s->cap * s->n_columns);
+    s->bytes = pk_new_n(a, int64_t, s->cap * s->n_gauges);
     s->total_ns = pk_new_n(a, double, s->cap);
     s->disturbed = pk_new_n(a, bool, s->cap);
 }
@@ -85,33 +86,31 @@ static enum pk_code varies(const struct pk_sampler *s, struct pk_err *err)
     return pk_why(err, "every iteration of a case must do the same work");
 }
 
-/* Adds the marks up into row n. Equal totals and no instance beyond the known ones mean that each occurred in
- * every repetition. */
+/* Adds the marks up into row n. Equal totals and no instance beyond the known ones mean that each occurred in every
+ * repetition. */
 static enum pk_code resolve(struct pk_sampler *s, int64_t reps, struct pk_err *err)
 {
     struct pk_device *dev = s->ctx->dev;
     const struct pk_marks *m = &dev->marks;
-    uint64_t *lane = s->lane_ns + s->n * s->n_columns, *host = s->host_ns + s->n * s->n_columns, total = 0;
-    memset(lane, 0, s->n_columns * sizeof *lane);
-    memset(host, 0, s->n_columns * sizeof *host);
-    if (m->n != (size_t)reps * s->n_columns)
+    struct pk_times *row = s->times + s->n * s->n_columns;
+    uint64_t total = 0;
+    if (m->n != (size_t)reps * s->n_columns || m->gauges != s->gauges)
         return varies(s, err);
+    memset(row, 0, s->n_columns * sizeof *row);
     for (size_t i = 0; i < m->n; i++) {
         const struct pk_mark *k = &m->v[i];
         if (k->region >= s->n_regions || k->instance >= s->n_instances[k->region])
             return varies(s, err);
-        size_t c = s->first_column[k->region] + k->instance;
+        struct pk_times *t = &row[s->first_column[k->region] + k->instance];
         uint64_t ns = pk_mark_lane_ns(dev, k);
-        lane[c] += ns;
-        host[c] += k->end_host_ns - k->begin_host_ns;
+        t->lane_ns += ns;
+        t->host_ns += k->end_host_ns - k->begin_host_ns;
         total += ns;
     }
     s->total_ns[s->n] = (double)total;
     s->disturbed[s->n] = false;
-    for (unsigned g = 0; g < PK_GAUGES_MAX; g++)
-        if (s->gauge_set[g] != (m->gauge[g] >= 0))
-            return varies(s, err);
-    memcpy(s->gauge + s->n * PK_GAUGES_MAX, m->gauge, sizeof m->gauge);
+    for (size_t g = 0; g < s->n_gauges; g++)
+        s->bytes[s->n * s->n_gauges + g] = m->gauge[s->gauge[g]];
     return PK_OK;
 }
 
@@ -168,6 +167,6 @@ double pk_sample_region_ns(const struct pk_sampler *s, size_t i, unsigned region
 {
     uint64_t sum = 0;
     for (size_t k = 0; k < s->n_instances[region]; k++)
-        sum += s->lane_ns[i * s->n_columns + s->first_column[region] + k];
+        sum += s->times[i * s->n_columns + s->first_column[region] + k].lane_ns;
     return (double)sum;
 }

@@ -11,26 +11,34 @@
 #define PK_SAMPLE_MIN_NS 20000.0
 enum { PK_SAMPLE_REPS_MAX = 10000 };
 
+/* Times of one region instance in one sample, all repetitions together. */
+struct pk_times {
+    uint64_t lane_ns, host_ns;
+};
+
 struct pk_sampler {
     struct pk_ctx *ctx;
     size_t n_regions;
-    size_t first_column[PK_REGIONS_MAX], n_instances[PK_REGIONS_MAX]; /* by region; 0 instances: does not apply */
-    size_t n_columns;                                                 /* instances of all regions */
-    bool gauge_set[PK_GAUGES_MAX];
-    size_t cap, n;             /* samples; sample 0 is the first iteration, of 1 repetition */
-    int64_t reps;              /* of the samples after it */
-    uint64_t *lane_ns;         /* [cap][n_columns], all repetitions together */
-    uint64_t *host_ns;         /* [cap][n_columns] */
-    int64_t *gauge;            /* [cap][PK_GAUGES_MAX] */
-    double *total_ns;          /* [cap] all lane times of a sample */
-    bool *disturbed;           /* [cap] */
+    size_t first_column[PK_REGIONS_MAX],
+        n_instances[PK_REGIONS_MAX]; /* by region; 0 instances: does not apply */
+    size_t n_columns;                /* instances of all regions */
+    uint32_t gauges;                 /* which an iteration sets, as in pk_marks */
+    size_t n_gauges;
+    unsigned gauge[PK_GAUGES_MAX]; /* their numbers */
+    size_t cap, n;                 /* samples; sample 0 is the first iteration, of 1 repetition */
+    int64_t reps;                  /* of the samples after it */
+    struct pk_times *times;        /* [cap][n_columns] */
+    int64_t *bytes;                /* [cap][n_gauges] */
+    double *total_ns;              /* [cap] all lane times of a sample */
+    bool *disturbed;               /* [cap] */
 };
 
 /* Runs the first iteration, learns which instances exist, and makes the arrays, in ctx->arena, for up to `cap` samples (fewer
  * when that would take more than PK_SAMPLE_BYTES_MAX). Fails when a region that applies is never marked, is not
  * ended, or when the probe fails. */
 enum { PK_SAMPLE_BYTES_MAX = 256 << 20 };
-enum pk_code pk_sampler_first(struct pk_sampler *s, struct pk_ctx *ctx, size_t cap, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_sampler_first(struct pk_sampler *s, struct pk_ctx *ctx, size_t cap,
+                              struct pk_err *err) PK_MUST_CHECK;
 
 /* Takes one sample of s->reps repetitions and writes it to row s->n, which the caller then keeps (s->n++) or not. */
 enum pk_code pk_sample_take(struct pk_sampler *s, struct pk_err *err) PK_MUST_CHECK;

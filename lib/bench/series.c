@@ -44,19 +44,24 @@ static int64_t *add_series(struct packer *k, size_t metric, int instance, enum p
     return values;
 }
 
-static void pack_times(struct packer *k, size_t metric, int instance, const uint64_t *ns, size_t column)
+/* Both times of one instance: metrics `metric` and the next. */
+static void pack_times(struct packer *k, size_t metric, int instance, size_t column)
 {
     for (unsigned p = 0; p < PK_PHASES; p++) {
         const struct phase_rows *rows = &k->phase[p];
         if (!rows->n)
             continue;
-        int64_t *v = add_series(k, metric, instance, p, rows->reps, rows->n, rows->ordinal);
-        for (size_t i = 0; i < rows->n; i++)
-            v[i] = (int64_t)ns[rows->row[i] * k->s->n_columns + column];
+        int64_t *lane = add_series(k, metric, instance, p, rows->reps, rows->n, rows->ordinal);
+        int64_t *host = add_series(k, metric + 1, instance, p, rows->reps, rows->n, rows->ordinal);
+        for (size_t i = 0; i < rows->n; i++) {
+            const struct pk_times *t = &k->s->times[rows->row[i] * k->s->n_columns + column];
+            lane[i] = (int64_t)t->lane_ns;
+            host[i] = (int64_t)t->host_ns;
+        }
     }
 }
 
-static void pack_gauge(struct packer *k, size_t metric, unsigned gauge)
+static void pack_gauge(struct packer *k, size_t metric, size_t column)
 {
     for (unsigned p = 0; p < PK_PHASES; p++) {
         const struct phase_rows *rows = &k->phase[p];
@@ -64,22 +69,21 @@ static void pack_gauge(struct packer *k, size_t metric, unsigned gauge)
             continue;
         int64_t *v = add_series(k, metric, 0, p, 1, rows->n, rows->ordinal);
         for (size_t i = 0; i < rows->n; i++)
-            v[i] = k->s->gauge[rows->row[i] * PK_GAUGES_MAX + gauge];
+            v[i] = k->s->bytes[rows->row[i] * k->s->n_gauges + column];
     }
 }
 
+/* A gauge that the case never sets has no values. */
 static void pack_metric(struct packer *k, const struct pk_metric *m, size_t metric, size_t peak_bytes)
 {
     static const int64_t once[] = {0};
-    switch (m->source) {
-    case PK_FROM_GAUGE:
-        if (k->s->gauge_set[m->index])
-            pack_gauge(k, metric, m->index);
-        break;
-    case PK_FROM_POOL_PEAK:
+    if (m->source == PK_FROM_POOL_PEAK) {
         *add_series(k, metric, 0, PK_PHASE_STEADY, 1, 1, once) = (int64_t)peak_bytes;
-        break;
+        return;
     }
+    for (size_t g = 0; g < k->s->n_gauges; g++)
+        if (k->s->gauge[g] == m->index)
+            pack_gauge(k, metric, g);
 }
 
 void pk_series_pack(const struct pk_stopper *st, size_t peak_bytes, struct pk_arena *a, struct pk_slice *out)
@@ -93,10 +97,8 @@ void pk_series_pack(const struct pk_stopper *st, size_t peak_bytes, struct pk_ar
     k.v = pk_new_n(a, struct pk_series, PK_PHASES * (2 * s->n_columns + out->n_metrics));
     split_by_phase(&k, st);
     for (size_t r = 0; r < s->n_regions; r++)
-        for (size_t i = 0; i < s->n_instances[r]; i++) {
-            pack_times(&k, 2 * r, (int)i, s->lane_ns, s->first_column[r] + i);
-            pack_times(&k, 2 * r + 1, (int)i, s->host_ns, s->first_column[r] + i);
-        }
+        for (size_t i = 0; i < s->n_instances[r]; i++)
+            pack_times(&k, 2 * r, (int)i, s->first_column[r] + i);
     for (size_t m = 2 * s->n_regions; m < out->n_metrics; m++)
         pack_metric(&k, &probe->metrics[m - 2 * s->n_regions], m, peak_bytes);
     out->series = k.v;

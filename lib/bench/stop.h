@@ -20,7 +20,8 @@ struct pk_stopper {
     bool kept;                      /* most were disturbed: they count like the others, disturbed is 0 */
 };
 
-void pk_stopper_init(struct pk_stopper *st, const struct pk_stop *rule, const struct pk_sampler *s, uint64_t now_ns);
+void pk_stopper_init(struct pk_stopper *st, const struct pk_stop *rule, const struct pk_sampler *s,
+                     uint64_t now_ns);
 bool pk_stop_now(struct pk_stopper *st, uint64_t now_ns);
 
 /* Counts disturbances again: some may have been learnt of after the last look. */

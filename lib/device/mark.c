@@ -18,8 +18,7 @@ void pk_marks_clear(struct pk_marks *m)
     m->next_slot = 0;
     m->overflow = m->unbalanced = false;
     pk_marks_next_repeat(m);
-    for (unsigned g = 0; g < PK_GAUGES_MAX; g++)
-        m->gauge[g] = -1;
+    m->gauges = 0;
 }
 
 void pk_marks_next_repeat(struct pk_marks *m)
@@ -75,6 +74,7 @@ void pk_mark_end(struct pk_device *dev, unsigned region, enum pk_lane lane)
 void pk_mark_bytes(struct pk_device *dev, unsigned gauge)
 {
     pk_assert(gauge < PK_GAUGES_MAX);
+    dev->marks.gauges |= 1u << gauge;
     dev->marks.gauge[gauge] = (int64_t)dev->pool.current;
 }
 

@@ -36,13 +36,15 @@ struct pk_marks {
     uint32_t next_slot;
     size_t n_open;
     bool overflow, unbalanced;
-    int64_t gauge[PK_GAUGES_MAX]; /* last value per gauge in this iteration; -1 = not set */
+    uint32_t gauges;              /* bit per gauge that was set in this iteration */
+    int64_t gauge[PK_GAUGES_MAX]; /* its last value */
 };
 
 /* pk_device_open makes room for PK_MARKS_DEFAULT occurrences. */
 void pk_marks_init(struct pk_marks *m, struct pk_arena *a, size_t cap);
-void pk_marks_clear(struct pk_marks *m);      /* before an iteration */
-void pk_marks_next_repeat(struct pk_marks *m); /* instances start again at 0; marks are kept (K repetitions) */
+void pk_marks_clear(struct pk_marks *m); /* before an iteration */
+void pk_marks_next_repeat(
+    struct pk_marks *m); /* instances start again at 0; marks are kept (K repetitions) */
 
 void pk_mark_begin(struct pk_device *dev, unsigned region, enum pk_lane lane);
 void pk_mark_end(struct pk_device *dev, unsigned region, enum pk_lane lane);
