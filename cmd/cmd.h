@@ -24,14 +24,14 @@ struct pk_globals {
 };
 
 struct pk_app {
-    struct pk_arena *arena;       /* the command's */
+    struct pk_arena *arena; /* the command's */
     struct pk_globals *globals;
-    void *options;                /* the command's struct, filled from its rows */
+    void *options;                 /* the command's struct, filled from its rows */
     struct pk_opt_table tables[2]; /* the globals' and the command's: for pk_opt_preset, pk_opt_origin */
-    struct pk_texts args;         /* positional */
-    struct pk_out *out;           /* where rows go, opened before run(); with -o a file that replaces FILE at the end */
+    struct pk_texts args;          /* positional */
+    struct pk_out *out; /* where rows go, opened before run(); with -o a file that replaces FILE at the end */
     int argc;
-    const char **argv;            /* as typed, for the command line that is recorded */
+    const char **argv; /* as typed, for the command line that is recorded */
 };
 
 struct pk_cmd {

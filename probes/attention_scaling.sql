@@ -15,6 +15,7 @@ SELECT c.run_id, c.case_id, c.ordinal, c.variant, c.device, c.axes,
        fw.flops AS forward_flops, fw.bytes AS forward_bytes, bw.flops AS backward_flops, bw.bytes AS backward_bytes,
        CASE WHEN coalesce(p.median, c.predicted_bytes) <= k.cache THEN 'cache' WHEN k.cache IS NOT NULL THEN 'memory' END AS lives_in
 FROM v_case c
+JOIN v_run r ON r.run_id = c.run_id
 LEFT JOIN v_summary f ON f.case_id = c.case_id AND f.metric = 'forward_ns'
 LEFT JOIN v_summary b ON b.case_id = c.case_id AND b.metric = 'backward_ns'
 LEFT JOIN v_summary m ON m.case_id = c.case_id AND m.metric = 'before_backward_bytes'
@@ -24,7 +25,7 @@ LEFT JOIN v_work bw ON bw.case_id = c.case_id AND bw.metric = 'backward_ns'
 LEFT JOIN (SELECT run_id, device, max(value) FILTER (WHERE key = 'fp32_flops_per_s') AS flops,
                   max(value) FILTER (WHERE key = 'memory_bytes_per_s') AS bandwidth,
                   max(value) FILTER (WHERE key = 'cache_bytes') AS cache
-           FROM v_ceiling GROUP BY run_id, device) k ON k.run_id = c.run_id AND k.device = c.device;
+           FROM v_ceiling GROUP BY run_id, device) k ON k.run_id = c.run_id AND k.device = coalesce(r.settings ->> 'ceilings_of', c.device);
 
 -- view: attention_pair
 SELECT t.*, v.forward_ns / t.forward_ns AS forward_speedup, v.backward_ns / t.backward_ns AS backward_speedup,
@@ -35,6 +36,7 @@ LEFT JOIN attention_case v ON v.run_id = t.run_id AND v.device = t.device AND v.
 -- table: scaling
 -- title: Attention scaling, {each}
 -- each: SELECT variant FROM attention_case WHERE run_id = :run GROUP BY variant ORDER BY min(ordinal)
+-- column: variant | Variant | text | machine
 -- column: d_model
 -- column: seq_len
 -- column: forward_ns | Forward (ms) | ms | 3
@@ -51,7 +53,7 @@ LEFT JOIN attention_case v ON v.run_id = t.run_id AND v.device = t.device AND v.
 -- column: other_axes | Other axes | json | hide
 -- note: SELECT message FROM attention_case WHERE run_id = :run AND variant = :each AND status <> 'OK' AND message <> ''
 --   GROUP BY message ORDER BY min(ordinal)
-SELECT d_model, seq_len, forward_ns, backward_ns, before_backward_bytes, peak_bytes, status, forward_half_width_ns,
+SELECT variant, d_model, seq_len, forward_ns, backward_ns, before_backward_bytes, peak_bytes, status, forward_half_width_ns,
        backward_half_width_ns, forward_floor_ns / forward_ns AS forward_of_floor,
        backward_floor_ns / backward_ns AS backward_of_floor, predicted_bytes, lives_in, other_axes
 FROM attention_case

@@ -1,6 +1,7 @@
 /* Worker: answers measure requests, one case at a time, until it is told to stop. */
 #include "bench/worker.h"
 
+#include "bench/calibrate.h"
 #include "bench/request.h"
 #include "machine/machine.h"
 #include "wire/wire.h"
@@ -93,13 +94,29 @@ static enum pk_code answer_failed(struct worker *w, const struct pk_request *r, 
     return pk_wire_slice(w->wire_fd, r->id, &s, err);
 }
 
+static enum pk_code answer_calibration(struct worker *w, const struct pk_request *r, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_ceilings ceilings;
+    struct pk_err cause;
+    struct pk_slice slice;
+    if (pk_ceilings_measure(&w->dev, &ceilings, &cause))
+        return answer_failed(w, r, &cause, err);
+    pk_ceilings_slice(&ceilings, &a, &slice);
+    return pk_wire_slice(w->wire_fd, r->id, &slice, err);
+}
+
 static enum pk_code answer(struct worker *w, const struct pk_request *r, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_case c = {0};
     struct pk_err cause;
     struct pk_slice slice;
-    if (open_device(w, r, &cause) || find_case(r, &c, &cause))
+    if (open_device(w, r, &cause))
+        return answer_failed(w, r, &cause, err);
+    if (r->pass == PK_PASS_CALIBRATION)
+        return answer_calibration(w, r, err);
+    if (find_case(r, &c, &cause))
         return answer_failed(w, r, &cause, err);
     const struct pk_measure m = {
         .c = &c,

@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "device/cpu.h"
+#include "device/null.h"
 #include "machine/machine.h"
 #include "ops/cpu/kernels.h"
 
@@ -161,6 +162,10 @@ static enum pk_code measure_memory(struct pk_device *dev, struct probe *p, struc
 enum pk_code pk_ceilings_measure(struct pk_device *dev, struct pk_ceilings *out, struct pk_err *err)
 {
     *out = (struct pk_ceilings){0};
+    if (dev->kind == PK_DEVICE_NULL) {
+        *out = (struct pk_ceilings){PK_NULL_FLOPS_PER_NS * 1e9, PK_NULL_EXPS_PER_NS * 1e9, PK_NULL_BYTES_PER_NS * 1e9, 1};
+        return PK_OK;
+    }
     if (dev->kind != PK_DEVICE_CPU) {
         pk_fail(err, PK_E_UNAVAILABLE, "the ceilings of device %s cannot be measured", dev->ops->kind);
         return pk_why(err, "there are micro-kernels for the cpu device only");

@@ -21,7 +21,8 @@ const char *pk_store_tables(void)
 /* A column as its directive says. */
 struct shown {
     struct pk_column c;
-    bool hide; /* from people, when no row has a value */
+    bool hide;    /* from people, when no row has a value */
+    bool machine; /* from people, always */
 };
 
 struct print {
@@ -62,7 +63,7 @@ static enum pk_code parse_unit(struct pk_arena *a, const char *unit, struct pk_c
     return PK_OK;
 }
 
-/* "key | heading | unit | decimals", or "hide" for decimals. */
+/* "key | heading | unit | decimals", or "hide" or "machine" for decimals. */
 static enum pk_code parse_column(struct pk_arena *a, const char *text, struct shown *s, struct pk_err *err)
 {
     const char *part[4] = {"", "", "", ""};
@@ -72,7 +73,9 @@ static enum pk_code parse_column(struct pk_arena *a, const char *text, struct sh
     int64_t decimals = -1;
     s->c = (struct pk_column){.key = part[0], .heading = *part[1] ? part[1] : part[0]};
     s->hide = strcmp(part[3], "hide") == 0;
-    if (parse_unit(a, part[2], &s->c, err) || (*part[3] && !s->hide && pk_parse_int(part[3], &decimals, err)))
+    s->machine = strcmp(part[3], "machine") == 0;
+    if (parse_unit(a, part[2], &s->c, err) ||
+        (*part[3] && !s->hide && !s->machine && pk_parse_int(part[3], &decimals, err)))
         return err->code;
     s->c.decimals = (int)decimals;
     return PK_OK;
@@ -103,7 +106,7 @@ static enum pk_code columns_of(const struct print *p, sqlite3_stmt *stmt, struct
             return err->code;
         for (size_t i = 0; i < *n; i++)
             if (strcmp(names[i], s.c.key) == 0) {
-                s.c.machine = s.hide && !has_values(stmt, (int)i);
+                s.c.machine = s.machine || (s.hide && !has_values(stmt, (int)i));
                 (*cols)[i] = s.c;
             }
     }

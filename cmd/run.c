@@ -1,0 +1,263 @@
+/* run: measures an experiment, records it, prints its tables.
+ *
+ * Plans in this process, measures in workers, stores every slice as it is finished. What it chose for the user (device,
+ * preset, store) is said on stderr. */
+#include "cmd/run.h"
+
+#include "base/suggest.h"
+#include "bench/fits.h"
+#include "cmd/progress.h"
+#include "store/table.h"
+
+#include <stddef.h>
+
+#define AT(member) offsetof(struct run_options, member)
+
+const struct pk_opt pk_run_options[] = {
+    {"axis", 'a', PK_OPT_LIST, AT(axes), "AXIS=VALUES", .group = "What to measure",
+     .help = "values of an axis: 64,128  256:16384:*2  1MiB:64MiB:*4  0:100:+10"},
+    {"preset", 'p', PK_OPT_TEXT, AT(preset), "NAME",
+     .help = "named grid of the experiment: quick, seed, full"},
+    {"variant", 'v', PK_OPT_LIST, AT(variants), "NAME", .help = "implementation to measure, instead of all"},
+    {"peer", 0, PK_OPT_LIST, AT(peers), "NAME",
+     .help = "another program's implementation, measured in the same shuffled run"},
+    {"filter", 'f', PK_OPT_TEXT, AT(filter), "EXPR",
+     .help = "keep cases where it holds: seq_len>=1024,variant=flash|fused"},
+    {"device", 'd', PK_OPT_TEXT, AT(device), "DEVICE",
+     .help = "cpu, null; default: the fastest that works here"},
+    {"dry-run", 'n', PK_OPT_FLAG, AT(dry_run),
+     .help = "print the cases with memory and time estimates, measure nothing"},
+
+    {"invocations", 'i', PK_OPT_INT, AT(invocations), "N", 1, 1000, .def = "3", .group = "How long",
+     .help = "fresh processes, each over a new random order of the cases"},
+    {"min-samples", 0, PK_OPT_INT, AT(min_samples), "N", 1, 1000000, .def = "15",
+     .help = "steady samples at least"},
+    {"max-samples", 0, PK_OPT_INT, AT(max_samples), "N", 1, 1000000, .def = "10000",
+     .help = "steady samples at most"},
+    {"min-time", 0, PK_OPT_DURATION, AT(min_time_ns), "TIME", 0, 3.6e12, .def = "200ms",
+     .help = "steady time at least"},
+    {"max-time", 0, PK_OPT_DURATION, AT(max_time_ns), "TIME", 0, 3.6e12, .def = "1s",
+     .help = "steady time after which the next process begins, quiet or not"},
+    {"max-noise", 0, PK_OPT_RATIO, AT(max_noise), "RATIO", 0, 1, .def = "0.5%",
+     .help = "half-width of the median's interval that is good enough"},
+    {"warmup", 'w', PK_OPT_INT, AT(warmup), "N", -1, 1000000, .def = "-1",
+     .help = "iterations to leave out; -1 finds the end of warm-up in the samples"},
+    {"budget", 0, PK_OPT_DURATION, AT(budget_ns), "TIME", 0, 3.2e16,
+     .help = "time for the whole run; what does not fit is skipped and said"},
+    {"timeout", 0, PK_OPT_DURATION, AT(timeout_ns), "TIME", 1e6, 3.2e16, .def = "10m",
+     .help = "longest time for one case in one process"},
+    {"once", 0, PK_OPT_FLAG, AT(once),
+     .help = "one iteration of each case in this process, unrecorded: for use under nsys, ncu, perf"},
+
+    {"threads", 't', PK_OPT_INT, AT(threads), "N", 0, 4096, .def = "0", .group = "The device",
+     .help = "threads on the CPU; 0 is one per core"},
+    {"no-bind", 0, PK_OPT_FLAG, AT(no_bind), .help = "leave threads where the kernel puts them"},
+    {"memory-limit", 0, PK_OPT_SIZE, AT(limit_bytes), "SIZE", 0, 0,
+     .help = "device memory a case may take; default 90 % of what is free"},
+    {"seed", 0, PK_OPT_INT, AT(seed), "N", 0, 0, .def = "1", .help = "seed of inputs and orders"},
+    {"no-check", 0, PK_OPT_FLAG, AT(no_check), .help = "do not compare results with the reference first"},
+    {"python", 0, PK_OPT_TEXT, AT(python), "PATH", .help = "interpreter of peers; default python3"},
+
+    {"label", 'l', PK_OPT_TEXT, AT(label), "NAME", .group = "The record",
+     .help = "name of the run, usable wherever a run is named"},
+    {"tag", 0, PK_OPT_LIST, AT(tags), "KEY=VALUE", .help = "anything else to remember of the run"},
+    {"resume", 0, PK_OPT_FLAG, AT(resume),
+     .help = "go on with the newest interrupted run of this experiment"},
+    {"no-save", 0, PK_OPT_FLAG, AT(no_save), .help = "print the tables, record nothing"},
+    {0},
+};
+
+static enum pk_code find_probe(struct run *r, const char *name, struct pk_err *err)
+{
+    if ((r->probe = pk_probe_find(name)))
+        return PK_OK;
+    const char **names = NULL;
+    size_t n = 0, cap = 0;
+    for (size_t i = 0; pk_probes[i]; i++) {
+        if (pk_probes[i]->hidden)
+            continue;
+        names = pk_grow(r->app->arena, names, sizeof *names, n, &cap);
+        names[n++] = pk_probes[i]->name;
+    }
+    pk_fail(err, PK_E_USAGE, "there is no experiment '%s'", name);
+    pk_why(err, "%s", pk_suggest_text(r->app->arena, name, names, n));
+    return pk_fix(err, "`perfkit list experiments` shows what can be run");
+}
+
+struct pk_stop pk_run_stop_rule(const struct run_options *o)
+{
+    return (struct pk_stop){
+        .min_samples = o->min_samples,
+        .max_samples = o->max_samples,
+        .min_time_ns = o->min_time_ns,
+        .max_time_ns = o->max_time_ns,
+        .max_noise = o->max_noise,
+        .warmup = o->warmup,
+        .once = o->once,
+    };
+}
+
+static enum pk_code open_store(struct run *r, struct pk_err *err)
+{
+    const char *path = ":memory:";
+    enum pk_code rc = r->o->no_save ? PK_OK : pk_store_path(r->app->arena, r->app->globals->db, &path, err);
+    r->store_path = path;
+    return rc ? rc : pk_store_open(path, PK_STORE_WRITE, &r->store, err);
+}
+
+/* What was chosen for the user. */
+static void announce(const struct run *r)
+{
+    size_t native = 0;
+    for (size_t i = 0; i < r->plan.n; i++)
+        native += !r->plan.v[i].skip && !r->plan.v[i].over_limit;
+    pk_note(r->app, "%s on %s, preset %s: %zu cases x %lld processes; %s %s", r->probe->name, r->device,
+            r->plan.preset->name, native, (long long)r->o->invocations,
+            r->o->no_save ? "not" : "recording into", r->o->no_save ? "recorded" : r->store_path);
+}
+
+static enum pk_code make_providers(struct run *r, struct pk_provider **out, size_t *n, struct pk_err *err)
+{
+    const struct pk_texts *peers = &r->o->peers;
+    *n = peers->n + 1;
+    *out = pk_new_n(r->app->arena, struct pk_provider, *n);
+    (*out)[0] = pk_native_provider;
+    enum pk_code rc = PK_OK;
+    for (size_t i = 0; !rc && i < peers->n; i++)
+        rc = pk_peer_provider(peers->v[i], r->o->python, r->app->arena, &(*out)[i + 1], err);
+    return rc;
+}
+
+static enum pk_code measure(struct run *r, struct pk_err *err)
+{
+    const struct run_options *o = r->o;
+    const struct pk_session_options so = {
+        .stop = pk_run_stop_rule(o),
+        .invocations = (int)o->invocations,
+        .budget_ns = o->budget_ns,
+        .timeout_ns = o->timeout_ns,
+        .seed = (uint64_t)o->seed,
+        .check = !o->no_check,
+        .device = r->device_options,
+    };
+    struct pk_progress progress;
+    pk_progress_begin(&progress, r->app);
+    const struct pk_session_events events = {pk_progress_slice, pk_progress_warning, &progress};
+    struct pk_provider *providers;
+    size_t n_providers;
+    enum pk_code rc = make_providers(r, &providers, &n_providers, err);
+    if (!rc)
+        rc = pk_session_run(&r->plan, &so, providers, n_providers, r->recorder, r->run_id, r->case_ids,
+                            r->done, &events, &pk_stop_flag, &r->result, err);
+    pk_progress_end(&progress);
+    return rc;
+}
+
+/* Fits are rows; the tables read them from the store like everything else. */
+static enum pk_code finish(struct run *r, struct pk_err *err)
+{
+    const char *status = r->result.interrupted ? "interrupted" : "complete";
+    enum pk_code rc = pk_record_fits(r->store, r->run_id, r->probe, r->app->arena, err);
+    return rc ? rc : pk_store_run_end(r->store, r->run_id, status, err);
+}
+
+static enum pk_code print_tables(struct run *r, struct pk_err *err)
+{
+    const struct pk_param run = pk_param_int(":run", r->run_id);
+    enum pk_code rc = PK_OK;
+    for (size_t i = 0; !rc && r->probe->tables[i]; i++)
+        rc = pk_table_print(r->store, pk_probe_sql(r->probe), r->probe->tables[i], &run, 1, r->app->out, err);
+    return rc;
+}
+
+/* The exit status of a run whose tables were printed. */
+static enum pk_code judge(const struct run *r, struct pk_err *err)
+{
+    const struct pk_session_result *s = &r->result;
+    if (s->interrupted) {
+        pk_fail(err, PK_E_INTERRUPTED, "interrupted: %zu of %zu cases were measured", s->ok, r->plan.n);
+        pk_why(err, "a signal asked perfkit to stop; what was measured is saved as run %lld",
+               (long long)r->run_id);
+        return pk_fix(err, "`perfkit run %s --resume` goes on with it", r->probe->name);
+    }
+    if (pk_recorder_finish(r->recorder, err))
+        return err->code;
+    if (s->failed) {
+        pk_fail(err, PK_E_CHECK, "%zu of %zu cases failed", s->failed, r->plan.n);
+        pk_why(err,
+               "a result differed from its reference, or a worker ended early: the tables' notes say which");
+        return pk_fix(err, "`perfkit show %lld` prints them again", (long long)r->run_id);
+    }
+    if (s->ok)
+        return PK_OK;
+    pk_fail(err, PK_E_NOTHING, "nothing was measured: %zu cases out of memory, %zu timed out, %zu skipped",
+            s->oom, s->timeout, s->skipped + s->not_reached);
+    pk_why(err, "no case of this grid can be measured under these limits");
+    return pk_fix(err, "`perfkit run %s --dry-run` shows what each case needs; choose smaller sizes with -a",
+                  r->probe->name);
+}
+
+static enum pk_code record(struct run *r, struct pk_err *err)
+{
+    announce(r);
+    r->recorder = pk_recorder_new(r->store, r->run_id, r->store_path);
+    enum pk_code rc = measure(r, err);
+    if (!rc)
+        rc = finish(r, err);
+    if (!rc)
+        rc = print_tables(r, err);
+    if (!rc)
+        rc = judge(r, err);
+    pk_recorder_free(r->recorder);
+    return rc;
+}
+
+static enum pk_code with_store(struct run *r, struct pk_err *err)
+{
+    struct pk_arena *a = r->app->arena;
+    enum pk_code rc = pk_run_info_fill(&r->info, r->app->argc, r->app->argv, a, err);
+    if (!rc && r->o->resume)
+        rc = pk_run_find_resumable(r, err);
+    pk_run_choose_device(r);
+    if (!rc)
+        rc = pk_run_ceilings(r, err);
+    if (!rc)
+        rc = pk_run_make_plan(r, err);
+    if (rc)
+        return rc;
+    if (r->o->dry_run) {
+        pk_run_print_plan(r);
+        return PK_OK;
+    }
+    rc = r->o->resume ? pk_run_resume(r, err) : pk_run_begin(r, err);
+    return rc ? rc : record(r, err);
+}
+
+static enum pk_code run(struct pk_app *app, struct pk_err *err)
+{
+    struct run r = {.app = app, .o = app->options};
+    enum pk_code rc = find_probe(&r, app->args.v[0], err);
+    if (!rc && r.o->once)
+        return pk_run_once(&r, err);
+    if (!rc)
+        rc = open_store(&r, err);
+    if (rc)
+        return rc;
+    rc = with_store(&r, err);
+    pk_store_close(r.store);
+    return rc;
+}
+
+const struct pk_cmd pk_cmd_run = {
+    .name = "run",
+    .summary = "measure an experiment, record it, print its tables",
+    .usage = "run EXPERIMENT [options]",
+    .examples = "perfkit run attention-scaling\n"
+                "perfkit run attention-scaling -a d_model=64 -a seq_len=256:16384:*2 --variant flash\n"
+                "perfkit run attention-scaling --preset seed --budget 10m --label before\n"
+                "perfkit run attention-scaling --dry-run\n",
+    .options = pk_run_options,
+    .options_bytes = sizeof(struct run_options),
+    .exact_args = "1",
+    .run = run,
+};

@@ -1,0 +1,55 @@
+/* run's parts: what cmd/run*.c share. Private to them. */
+#pragma once
+
+#include "bench/runinfo.h"
+#include "bench/session.h"
+#include "cmd/cmd.h"
+#include "ops/ceilings.h"
+
+struct run_options {
+    struct pk_texts axes, variants, peers, tags;
+    const char *preset, *device, *filter, *label, *python;
+    bool dry_run, resume, once, no_bind, no_check, no_save;
+    int64_t min_samples, max_samples, min_time_ns, max_time_ns, warmup, invocations;
+    int64_t budget_ns, timeout_ns, threads, limit_bytes, seed;
+    double max_noise;
+};
+
+/* Everything one run needs, in the order it comes to be. */
+struct run {
+    struct pk_app *app;
+    struct run_options *o;
+    const struct pk_probe *probe;
+    struct pk_device_options device_options;
+    const char *device;
+    struct pk_run_info info;
+    struct pk_store *store;
+    struct pk_ceilings ceilings;
+    bool have_ceilings;
+    const char *ceilings_key;
+    struct pk_plan plan;
+    struct pk_case_info *cases;
+    int64_t run_id, *case_ids;
+    int *done; /* --resume: invocations that each case has already */
+    const char *store_path;
+    struct pk_recorder *recorder;
+    struct pk_session_result result;
+};
+
+/* run_plan.c: device and preset are chosen where nothing was asked for; the cases; --dry-run. */
+void pk_run_choose_device(struct run *r);
+/* Stored ceilings; measured now when there are none, except for --dry-run. */
+enum pk_code pk_run_ceilings(struct run *r, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_run_make_plan(struct run *r, struct pk_err *err) PK_MUST_CHECK;
+void pk_run_print_plan(const struct run *r);
+
+/* run_record.c: a new run, or an interrupted one again. */
+enum pk_code pk_run_begin(struct run *r, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_run_find_resumable(struct run *r, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_run_resume(struct run *r, struct pk_err *err) PK_MUST_CHECK;
+
+/* run_once.c: --once. */
+enum pk_code pk_run_once(struct run *r, struct pk_err *err) PK_MUST_CHECK;
+
+struct pk_stop pk_run_stop_rule(const struct run_options *o);
+extern const struct pk_opt pk_run_options[];

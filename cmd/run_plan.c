@@ -1,0 +1,130 @@
+/* run, its plan: device, preset, cases, and what --dry-run prints of them. */
+#include "cmd/run.h"
+
+#include "base/units.h"
+#include "bench/calibrate.h"
+#include "machine/machine.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The fastest device that works here; a GPU before the CPU. */
+static const char *choose_device(void)
+{
+    return pk_device_unavailable(PK_DEVICE_CUDA) ? "cpu" : "cuda";
+}
+
+void pk_run_choose_device(struct run *r)
+{
+    const struct run_options *o = r->o;
+    r->device = o->device ? o->device : choose_device();
+    r->device_options = (struct pk_device_options){
+        .threads = (unsigned)o->threads,
+        .no_bind = o->no_bind,
+        .limit_bytes = o->limit_bytes,
+    };
+}
+
+enum pk_code pk_run_ceilings(struct run *r, struct pk_err *err)
+{
+    const char *machine = r->info.machine;
+    r->ceilings_key = pk_ceilings_key(r->device, &r->device_options, r->app->arena);
+    enum pk_code rc =
+        pk_ceilings_stored(r->store, machine, r->ceilings_key, &r->ceilings, &r->have_ceilings, err);
+    if (rc || r->have_ceilings || r->o->dry_run)
+        return rc;
+    pk_note(r->app, "measuring the ceilings of %s, once: rates that %% of floor is taken from",
+            r->ceilings_key);
+    rc = pk_ceilings_calibrate(r->store, machine, r->device, &r->device_options, &pk_stop_flag, &r->ceilings,
+                               err);
+    r->have_ceilings = !rc;
+    return rc;
+}
+
+/* What a CPU worker will be allowed, for the plan; other devices say it when they are opened. */
+static int64_t planned_limit(const struct run *r)
+{
+    if (r->o->limit_bytes)
+        return r->o->limit_bytes;
+    return strcmp(r->device, "cpu") ? 0 : pk_machine_available_bytes("/") / 10 * 9;
+}
+
+enum pk_code pk_run_make_plan(struct run *r, struct pk_err *err)
+{
+    const struct run_options *o = r->o;
+    const struct pk_plan_request request = {
+        .probe = r->probe,
+        .preset = o->preset,
+        .axes = o->axes.v,
+        .n_axes = o->axes.n,
+        .variants = o->variants.v,
+        .n_variants = o->variants.n,
+        .filter = o->filter,
+        .device = r->device,
+        .peers = o->peers.v,
+        .n_peers = o->peers.n,
+        .limit_bytes = planned_limit(r),
+        .ceilings = r->have_ceilings ? &r->ceilings : NULL,
+    };
+    enum pk_code rc = pk_plan_make(&request, r->app->arena, &r->plan, err);
+    const char *const *settings = rc ? NULL : r->plan.preset->settings;
+    struct pk_opt_table *table = &r->app->tables[1]; /* this command's rows */
+    for (size_t i = 0; !rc && settings && settings[i]; i++)
+        rc = pk_opt_preset(table, settings[i], r->app->arena, err);
+    return rc;
+}
+
+static const struct pk_column plan_columns[] = {
+    {"variant", "Variant", .left = true},       {"axes", "Axes", .left = true, .json = true},
+    {"predicted_bytes", "Memory (GB)", 1e9, 3}, {"floor_ns", "Floor (ms)", 1e6, 3},
+    {"status", "Will be", .left = true},
+};
+
+static struct pk_cell real_or_null(double x)
+{
+    return isnan(x) ? (struct pk_cell){0} : (struct pk_cell){.type = PK_CELL_REAL, .f = x};
+}
+
+static const char *outlook(const struct pk_planned *p)
+{
+    return p->skip ? p->skip : p->over_limit ? "out of memory: not tried" : "measured";
+}
+
+/* The least time the run can take: every sample it must have at floor speed, in every process. */
+static double least_ns(const struct run *r)
+{
+    double sum = 0;
+    for (size_t i = 0; i < r->plan.n; i++) {
+        const struct pk_planned *p = &r->plan.v[i];
+        if (p->skip || p->over_limit)
+            continue;
+        double floor = isnan(p->floor_ns) ? 0 : p->floor_ns;
+        sum += fmax(floor * (double)r->o->min_samples, (double)r->o->min_time_ns) + floor;
+    }
+    return sum * (double)r->o->invocations;
+}
+
+void pk_run_print_plan(const struct run *r)
+{
+    struct pk_out *out = r->app->out;
+    struct pk_arena *a = r->app->arena;
+    pk_out_table(out, "plan",
+                 pk_printf(a, "%s on %s, preset %s", r->probe->name, r->device, r->plan.preset->name),
+                 plan_columns, sizeof plan_columns / sizeof *plan_columns);
+    for (size_t i = 0; i < r->plan.n; i++) {
+        const struct pk_planned *p = &r->plan.v[i];
+        const struct pk_cell cells[] = {
+            {.type = PK_CELL_TEXT, .s = p->variant},
+            {.type = PK_CELL_TEXT, .s = pk_point_json(&p->c.at, a)},
+            p->predicted_bytes < 0 ? (struct pk_cell){0}
+                                   : (struct pk_cell){.type = PK_CELL_INT, .i = p->predicted_bytes},
+            real_or_null(p->floor_ns),
+            {.type = PK_CELL_TEXT, .s = outlook(p)},
+        };
+        pk_out_row(out, cells);
+    }
+    char least[32];
+    pk_format_ns(least_ns(r), least, sizeof least);
+    pk_out_note(out, pk_printf(a, "%zu cases x %lld processes: %s at least", r->plan.n,
+                               (long long)r->o->invocations, least));
+}

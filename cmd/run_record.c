@@ -1,0 +1,134 @@
+/* run, its record: what is stored before anything is measured, for a new run or for one that goes on. */
+#include "cmd/run.h"
+
+#include "bench/works.h"
+#include "store/resume.h"
+
+static json_t *texts_json(const struct pk_texts *t)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < t->n; i++)
+        json_array_append_new(array, json_string(t->v[i]));
+    return array;
+}
+
+/* What a later run must repeat to measure the same: recorded with the run, read back by --resume. */
+static const char *settings_json(const struct run *r)
+{
+    const struct run_options *o = r->o;
+    PK_JSON_CLEANUP json_t *s = json_pack(
+        "{s:s, s:s, s:o, s:o, s:o, s:s?, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:b, s:I, "
+        "s:b, s:s}",
+        "preset", r->plan.preset->name, "device", r->device, "axes", texts_json(&o->axes), "variants",
+        texts_json(&o->variants), "peers", texts_json(&o->peers), "filter", o->filter, "invocations",
+        o->invocations, "min_samples", o->min_samples, "max_samples", o->max_samples, "min_time_ns",
+        o->min_time_ns, "max_time_ns", o->max_time_ns, "max_noise", o->max_noise, "warmup", o->warmup,
+        "budget_ns", o->budget_ns, "timeout_ns", o->timeout_ns, "threads", o->threads, "limit_bytes",
+        o->limit_bytes, "bind", !o->no_bind, "seed", o->seed, "check", !o->no_check, "ceilings_of",
+        r->ceilings_key);
+    return pk_json_text(r->app->arena, s, PK_JSON_CANON);
+}
+
+static void describe_cases(struct run *r)
+{
+    struct pk_arena *a = r->app->arena;
+    r->cases = pk_new_n(a, struct pk_case_info, r->plan.n);
+    r->case_ids = pk_new_n(a, int64_t, r->plan.n);
+    for (size_t i = 0; i < r->plan.n; i++) {
+        const struct pk_planned *p = &r->plan.v[i];
+        r->cases[i] = (struct pk_case_info){
+            .experiment = r->probe->name,
+            .revision = (int)r->probe->revision,
+            .variant = p->variant,
+            .device = r->device,
+            .axes = pk_point_json(&p->c.at, a),
+            .identity = pk_point_identity(&p->c.at, a),
+            .predicted_bytes = p->predicted_bytes,
+        };
+    }
+}
+
+static enum pk_code record_works(struct run *r, struct pk_err *err)
+{
+    enum pk_code rc = PK_OK;
+    for (size_t i = 0; !rc && i < r->plan.n; i++) {
+        struct pk_case_work *works;
+        size_t n = pk_case_works(&r->plan.v[i], r->case_ids[i], r->app->arena, &works);
+        rc = pk_store_works(r->store, works, n, err);
+    }
+    return rc;
+}
+
+enum pk_code pk_run_begin(struct run *r, struct pk_err *err)
+{
+    const struct run_options *o = r->o;
+    r->info.experiment = r->probe->name;
+    r->info.label = o->label;
+    r->info.settings = settings_json(r);
+    enum pk_code rc = pk_tags_json(o->tags.v, o->tags.n, r->app->arena, &r->info.tags, err);
+    if (!rc)
+        rc = pk_store_run_begin(r->store, &r->info, &r->run_id, err);
+    describe_cases(r);
+    if (!rc)
+        rc = pk_store_cases(r->store, r->run_id, r->cases, r->plan.n, r->case_ids, err);
+    return rc ? rc : record_works(r, err);
+}
+/* Settings of the interrupted run take the place of what was not typed now; what was typed must not contradict them, which
+ * pk_store_cases_again finds out. */
+static void take_texts(struct pk_texts *t, const json_t *settings, const char *key, struct pk_arena *a)
+{
+    const json_t *array = json_object_get(settings, key);
+    if (t->n || !json_is_array(array))
+        return;
+    t->n = json_array_size(array);
+    t->v = pk_new_n(a, const char *, t->n + 1);
+    for (size_t i = 0; i < t->n; i++)
+        t->v[i] = pk_strdup(a, json_string_value(json_array_get(array, i)));
+}
+
+static void take_settings(struct run *r, const json_t *s)
+{
+    struct run_options *o = r->o;
+    struct pk_arena *a = r->app->arena;
+    take_texts(&o->axes, s, "axes", a);
+    take_texts(&o->variants, s, "variants", a);
+    take_texts(&o->peers, s, "peers", a);
+    if (!o->preset && pk_json_str(s, "preset", NULL))
+        o->preset = pk_strdup(a, pk_json_str(s, "preset", NULL));
+    if (!o->device && pk_json_str(s, "device", NULL))
+        o->device = pk_strdup(a, pk_json_str(s, "device", NULL));
+    if (!o->filter && pk_json_str(s, "filter", NULL))
+        o->filter = pk_strdup(a, pk_json_str(s, "filter", NULL));
+    o->seed = pk_json_int(s, "seed", o->seed);
+    o->invocations = pk_json_int(s, "invocations", o->invocations);
+}
+
+enum pk_code pk_run_find_resumable(struct run *r, struct pk_err *err)
+{
+    struct pk_resumable found;
+    enum pk_code rc = pk_store_resumable(r->store, r->probe->name, r->app->arena, &found, err);
+    if (rc)
+        return rc;
+    if (!found.run_id) {
+        pk_fail(err, PK_E_USAGE, "there is no interrupted run of %s to resume", r->probe->name);
+        pk_why(err, "the newest run of it in %s is complete, or there is none", r->store_path);
+        return pk_fix(err, "leave out --resume to begin a new run");
+    }
+    PK_JSON_CLEANUP json_t *s = json_loads(found.settings, 0, NULL);
+    take_settings(r, s);
+    r->run_id = found.run_id;
+    return PK_OK;
+}
+
+enum pk_code pk_run_resume(struct run *r, struct pk_err *err)
+{
+    describe_cases(r);
+    r->done = pk_new_n(r->app->arena, int, r->plan.n);
+    enum pk_code rc =
+        pk_store_cases_again(r->store, r->run_id, r->cases, r->plan.n, r->case_ids, r->done, err);
+    if (!rc)
+        rc = pk_store_run_again(r->store, r->run_id, r->info.machine, err);
+    if (!rc)
+        pk_note(r->app, "going on with run %lld", (long long)r->run_id);
+    return rc;
+}
