@@ -1,0 +1,299 @@
+/* Compare, rows: pairs and means as rows of one table per unit. A verdict will be a column here. */
+#include "cmd/compare_rows.h"
+
+#include "base/buf.h"
+#include "base/units.h"
+#include "json/json.h"
+
+#include <math.h>
+#include <string.h>
+
+#define COUNT(v) (sizeof(v) / sizeof *(v))
+
+static struct pk_cell text(const char *s)
+{
+    return (struct pk_cell){.type = s && *s ? PK_CELL_TEXT : PK_CELL_NULL, .s = s};
+}
+
+static struct pk_cell whole(int64_t i)
+{
+    return (struct pk_cell){.type = PK_CELL_INT, .i = i};
+}
+
+static struct pk_cell real(double f)
+{
+    return (struct pk_cell){.type = PK_CELL_REAL, .f = f};
+}
+
+/* --- the runs ------------------------------------------------------------------------------------------------- */
+
+static const struct pk_column run_columns[] = {
+    {.key = "side", .heading = "Side", .left = true},
+    {.key = "run_id", .heading = "Run", .decimals = -1},
+    {.key = "label", .heading = "Label", .left = true},
+    {.key = "started_at", .heading = "Started (UTC)", .left = true},
+    {.key = "git_commit", .heading = "Commit", .left = true},
+    {.key = "version", .heading = "perfkit", .left = true},
+    {.key = "status", .heading = "Status", .left = true},
+    {.key = "cases", .heading = "Cases", .decimals = -1},
+    {.key = "cases_ok", .heading = "OK", .decimals = -1},
+};
+
+static void run_row(struct pk_out *out, const char *side, const struct pk_run_facts *r)
+{
+    pk_out_row(out, (struct pk_cell[]){text(side), whole(r->run_id), text(r->label), text(r->started_at),
+                                       text(r->git_commit), text(r->version), text(r->status),
+                                       whole(r->cases), whole(r->cases_ok)});
+}
+
+void pk_compare_print_runs(struct pk_out *out, const struct pk_run_facts *base,
+                           const struct pk_run_facts *new_, struct pk_arena *a)
+{
+    const char *const *differences;
+    pk_out_table(out, "runs", "Compared", run_columns, COUNT(run_columns));
+    run_row(out, new_ ? "base" : "both", base);
+    if (!new_)
+        return;
+    run_row(out, "new", new_);
+    size_t n = pk_compare_setups(base, new_, a, &differences);
+    if (n)
+        pk_out_note(out, "NOT THE SAME SETUP: the ratios below have more causes than the code.");
+    for (size_t i = 0; i < n; i++)
+        pk_out_note(out, pk_printf(a, "  %s", differences[i]));
+}
+
+/* --- the pairs ------------------------------------------------------------------------------------------------ */
+
+enum {
+    ROW,
+    EXPERIMENT,
+    VARIANT,
+    VALUE,
+    PLACE,
+    METRIC,
+    UNIT,
+    DIRECTION,
+    DEVICE,
+    AXES,
+    BASE,
+    NEW,
+    RATIO,
+    LOW,
+    HIGH,
+    SPEEDUP,
+    P,
+    BASE_N,
+    NEW_N,
+    CASES,
+    REMARK,
+    COLUMNS
+};
+
+static const struct pk_column columns[COLUMNS] = {
+    [ROW] = {.key = "row", .heading = "Row", .left = true, .machine = true}, /* "case" or "geomean" */
+    [EXPERIMENT] = {.key = "experiment", .heading = "Experiment", .left = true, .machine = true},
+    [VARIANT] = {.key = "variant", .heading = "Variant", .left = true},
+    [VALUE] = {.key = "value", .heading = "Value", .left = true, .machine = true},
+    [PLACE] = {.key = "case", .heading = "Case", .left = true},
+    [METRIC] = {.key = "metric", .heading = "Metric", .left = true},
+    [UNIT] = {.key = "unit", .heading = "Unit", .left = true, .machine = true},
+    [DIRECTION] = {.key = "direction", .heading = "Direction", .left = true, .machine = true},
+    [DEVICE] = {.key = "device", .heading = "Device", .left = true, .machine = true},
+    [AXES] = {.key = "axes", .heading = "Axes", .left = true, .json = true, .machine = true},
+    [BASE] = {.key = "base", .heading = "Base", .decimals = -1},
+    [NEW] = {.key = "new", .heading = "New", .decimals = -1},
+    [RATIO] = {.key = "ratio", .heading = "New/base", .decimals = 3},
+    [LOW] = {.key = "ratio_low", .heading = "95 % from", .decimals = 3},
+    [HIGH] = {.key = "ratio_high", .heading = "to", .decimals = 3},
+    [SPEEDUP] = {.key = "speedup", .heading = "Speed-up", .decimals = 2},
+    [P] = {.key = "p", .heading = "p", .decimals = 4, .machine = true},
+    [BASE_N] = {.key = "base_invocations", .heading = "n base", .decimals = -1},
+    [NEW_N] = {.key = "new_invocations", .heading = "n new", .decimals = -1},
+    [CASES] = {.key = "cases", .heading = "Cases", .decimals = -1, .machine = true},
+    [REMARK] = {.key = "remark", .heading = "", .left = true},
+};
+
+/* How figures of a unit are shown: one display unit for the whole table, finer when its smallest would have no digits left. */
+static const struct {
+    const char *base, *usual, *finer;
+} displays[] = {{"ns", "ms", "us"}, {"bytes", "MB", "KB"}};
+
+static double smallest(const struct pk_comparison *c, const char *unit)
+{
+    double least = INFINITY;
+    for (size_t i = 0; i < c->n; i++) {
+        if (strcmp(c->v[i].new_->unit, unit) == 0)
+            least = fmin(least, fmin(c->v[i].base->median, c->v[i].new_->median));
+    }
+    return least;
+}
+
+static const struct pk_unit *display_unit(const struct pk_comparison *c, const char *unit)
+{
+    for (size_t i = 0; i < COUNT(displays); i++) {
+        if (strcmp(displays[i].base, unit) != 0)
+            continue;
+        const struct pk_unit *u = pk_unit_find(unit, displays[i].usual);
+        return u && smallest(c, unit) < u->scale / 100 ? pk_unit_find(unit, displays[i].finer) : u;
+    }
+    return NULL;
+}
+
+/* "ns" -> "_ns", "flops/s" -> "_flops_per_s", "1" -> "". */
+static const char *key_tail(const char *unit, struct pk_arena *a)
+{
+    struct pk_buf b = {.arena = a};
+    if (strcmp(unit, "1") != 0)
+        pk_buf_char(&b, '_');
+    for (; *unit && b.n; unit++) {
+        if (*unit == '/')
+            pk_buf_str(&b, "_per_");
+        else
+            pk_buf_char(&b, strchr(" .-%", *unit) ? '_' : *unit);
+    }
+    return pk_buf_text(&b);
+}
+
+static void value_column(struct pk_column *col, const struct pk_unit *u, const char *unit, struct pk_arena *a)
+{
+    col->key = pk_printf(a, "%s%s", col->key, key_tail(unit, a));
+    if (u) {
+        col->heading = pk_printf(a, "%s (%s)", col->heading, strcmp(u->shown, "us") ? u->shown : "µs");
+        col->scale = u->scale;
+        col->decimals = 3;
+    } else if (strcmp(unit, "1") != 0) {
+        col->heading = pk_printf(a, "%s (%s)", col->heading, unit);
+    }
+}
+
+static bool several_experiments(const struct pk_comparison *c)
+{
+    for (size_t i = 1; i < c->n; i++) {
+        if (strcmp(c->v[i].new_->experiment, c->v[0].new_->experiment) != 0)
+            return true;
+    }
+    return false;
+}
+
+static void begin_table(struct pk_out *out, const struct pk_comparison *c, const char *by, const char *unit,
+                        struct pk_arena *a)
+{
+    struct pk_column cols[COLUMNS];
+    memcpy(cols, columns, sizeof cols);
+    const struct pk_unit *u = display_unit(c, unit);
+    value_column(&cols[BASE], u, unit, a);
+    value_column(&cols[NEW], u, unit, a);
+    cols[EXPERIMENT].machine = !several_experiments(c);
+    if (by) {
+        cols[VALUE].heading = by;
+        cols[VALUE].machine = false;
+        cols[VARIANT].machine = strcmp(by, "variant") == 0;
+    }
+    const char *title = by ? pk_printf(a, "Each %s against %s", by, c->base_value) : "New against base";
+    if (*c->common)
+        title = pk_printf(a, "%s, all with %s", title, c->common);
+    pk_out_table(out, pk_printf(a, "compare%s", key_tail(unit, a)), title, cols, COLUMNS);
+}
+
+static void ratio_cells(struct pk_cell *cells, const struct pk_ratio *r, double speedup)
+{
+    cells[RATIO] = real(r->ratio);
+    cells[LOW] = real(r->ci.lo);
+    cells[HIGH] = real(r->ci.hi);
+    cells[SPEEDUP] = real(speedup);
+    cells[P] = real(r->p);
+}
+
+static const char *remark(const struct pk_compared *p)
+{
+    if (isnan(p->ratio.ratio))
+        return "not positive";
+    return isnan(p->ratio.ci.lo) ? "unreplicated" : NULL;
+}
+
+static void pair_row(struct pk_out *out, const struct pk_compared *p)
+{
+    const struct pk_figures *f = p->new_;
+    struct pk_cell cells[COLUMNS] = {
+        [ROW] = text("case"),
+        [EXPERIMENT] = text(f->experiment),
+        [VARIANT] = text(f->variant),
+        [VALUE] = text(p->value),
+        [PLACE] = text(p->place),
+        [METRIC] = text(f->metric),
+        [UNIT] = text(f->unit),
+        [DIRECTION] = text(f->direction),
+        [DEVICE] = text(f->device),
+        [AXES] = text(f->axes),
+        [BASE] = real(p->base->median),
+        [NEW] = real(f->median),
+        [BASE_N] = whole((int64_t)p->base->n),
+        [NEW_N] = whole((int64_t)f->n),
+        [REMARK] = text(remark(p)),
+    };
+    ratio_cells(cells, &p->ratio, p->speedup);
+    pk_out_row(out, cells);
+}
+
+static void mean_row(struct pk_out *out, const struct pk_compare_mean *m, struct pk_arena *a)
+{
+    struct pk_cell cells[COLUMNS] = {
+        [ROW] = text("geomean"),
+        [VALUE] = text(m->value),
+        [PLACE] = text(pk_printf(a, "geomean of %zu cases", m->cases)),
+        [METRIC] = text(m->metric),
+        [UNIT] = text(m->unit),
+        [DIRECTION] = text(m->direction),
+        [CASES] = whole((int64_t)m->cases),
+    };
+    ratio_cells(cells, &m->ratio, m->speedup);
+    pk_out_row(out, cells);
+}
+
+static void unit_table(struct pk_out *out, const struct pk_comparison *c, const char *by, const char *unit,
+                       struct pk_arena *a)
+{
+    begin_table(out, c, by, unit, a);
+    for (size_t i = 0; i < c->n; i++) {
+        if (strcmp(c->v[i].new_->unit, unit) == 0)
+            pair_row(out, &c->v[i]);
+    }
+    for (size_t i = 0; i < c->n_means; i++) {
+        if (strcmp(c->means[i].unit, unit) == 0)
+            mean_row(out, &c->means[i], a);
+    }
+}
+
+static void left_out_note(struct pk_out *out, const char *where, const char *const *cases, size_t n,
+                          struct pk_arena *a)
+{
+    enum { MOST_NAMED = 4 };
+    struct pk_buf b = {.arena = a};
+    if (!n)
+        return;
+    pk_buf_printf(&b, "%zu case%s of %s without a counterpart: ", n, n > 1 ? "s" : "", where);
+    for (size_t i = 0; i < n && i < MOST_NAMED; i++)
+        pk_buf_printf(&b, "%s%s", i ? "; " : "", cases[i]);
+    pk_buf_str(&b, n > MOST_NAMED ? "; ..." : "");
+    pk_out_note(out, pk_buf_text(&b));
+}
+
+void pk_compare_print(struct pk_out *out, const struct pk_comparison *c, const char *by, struct pk_arena *a)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        size_t earlier = 0;
+        while (strcmp(c->v[earlier].new_->unit, c->v[i].new_->unit) != 0)
+            earlier++;
+        if (earlier == i)
+            unit_table(out, c, by, c->v[i].new_->unit, a);
+    }
+    if (c->n_unreplicated)
+        pk_out_note(out, pk_printf(a,
+                                   "%zu of %zu pairs are unreplicated: a ratio without an interval says "
+                                   "nothing about noise between "
+                                   "processes. Measure with --invocations 3 or more.",
+                                   c->n_unreplicated, c->n));
+    const char *base = by ? pk_printf(a, "%s=%s", by, c->base_value) : "base";
+    left_out_note(out, base, c->only_base, c->n_only_base, a);
+    left_out_note(out, by ? pk_printf(a, "other values of %s", by) : "new", c->only_new, c->n_only_new, a);
+}

@@ -1,0 +1,72 @@
+/* Compare: pairs of measured cases, and how many times what the one takes the other takes.
+ *
+ * Two runs are paired by identity: experiment, probe revision, variant, device class, and the axes that differ from their birth
+ * defaults. Within one run, cases are paired across the values of one axis (or of `variant`) against its first value.
+ *
+ * A figure is what one invocation says of a metric; a ratio is new / base of the geometric means of the figures, with a Welch
+ * interval over the invocations' logs: iterations inside a process are no replication, so fewer than two invocations on a
+ * side give a ratio without an interval. No verdicts are given here. */
+#pragma once
+
+#include "store/figures.h"
+
+struct pk_compare_options {
+    const char *const
+        *metrics; /* by name; none = every metric of class time, but a region's host time beside its own */
+    size_t n_metrics;
+    bool all_metrics;
+    const char *by; /* axis, or "variant"; NULL in pk_compare_runs */
+    double level;   /* of intervals: 0.95 */
+};
+
+/* What one run offers, in the order of its cases. */
+struct pk_compare_side {
+    const char *name; /* for messages: "run 12" */
+    const struct pk_figures *v;
+    size_t n;
+};
+
+struct pk_compared {
+    const struct pk_figures *base, *new_;
+    const char *value; /* of the axis compared by, of new_; NULL between runs */
+    const char *place; /* "seq_len=256 d_model=16": the axes in which the compared cases differ; "" = none */
+    struct pk_ratio ratio; /* NaN when a figure is not positive */
+    double speedup;        /* > 1 is better; NaN for metrics without direction */
+};
+
+/* The geometric mean of the ratios of one metric (and one value): every case counts the same. Its interval is over invocations,
+ * because the cases of one process are not independent: NaN unless all cases have the same invocations. */
+struct pk_compare_mean {
+    const char *metric, *unit, *direction;
+    const char *value;
+    size_t cases;
+    struct pk_ratio ratio;
+    double speedup;
+};
+
+struct pk_comparison {
+    const char *base_value; /* of the axis compared by; NULL between runs */
+    const char *common;     /* "batch=8 causal=off": the axes in which the compared cases agree; "" = none */
+    const struct pk_compared *v;
+    size_t n;
+    const struct pk_compare_mean *means; /* where there are two cases or more */
+    size_t n_means;
+    size_t n_unreplicated;        /* pairs without an interval because a side has one invocation only */
+    const char *const *only_base; /* cases without a partner, as "variant place" */
+    size_t n_only_base;
+    const char *const *only_new;
+    size_t n_only_new;
+};
+
+/* PK_E_USAGE for an unknown metric; PK_E_NOT_COMPARABLE, with the reason, when there is no pair at all. */
+enum pk_code pk_compare_runs(const struct pk_compare_side *base, const struct pk_compare_side *new_,
+                             const struct pk_compare_options *o, struct pk_arena *a,
+                             struct pk_comparison *out, struct pk_err *err) PK_MUST_CHECK;
+
+/* Also PK_E_USAGE for an unknown axis. */
+enum pk_code pk_compare_by(const struct pk_compare_side *run, const struct pk_compare_options *o,
+                           struct pk_arena *a, struct pk_comparison *out, struct pk_err *err) PK_MUST_CHECK;
+
+/* What differs in the machines and settings of two runs, as sentences ("threads: 2, then 4"): each a reason to doubt ratios. */
+size_t pk_compare_setups(const struct pk_run_facts *base, const struct pk_run_facts *new_, struct pk_arena *a,
+                         const char *const **differences);

@@ -1,0 +1,65 @@
+"""Stores with known contents: made from the schema's own SQL, for tests of commands that only read."""
+import json
+import pathlib
+import sqlite3
+
+SCHEMA = pathlib.Path(__file__).parents[2] / "schema"
+APPLICATION_ID = 0x706B6974
+
+
+class Stored:
+    """A store file; runs are added with the figures their invocations gave."""
+
+    def __init__(self, path):
+        self.path = pathlib.Path(path)
+        self.db = sqlite3.connect(path)
+        migrations = sorted(SCHEMA.glob("[0-9]*.sql"))
+        for migration in migrations:
+            self.db.executescript(migration.read_text())
+        self.db.executescript((SCHEMA / "views.sql").read_text())
+        self.db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        self.db.execute(f"PRAGMA user_version = {len(migrations)}")
+        self.db.commit()
+
+    def insert(self, table, **values):
+        sql = f"INSERT INTO {table}({', '.join(values)}) VALUES({', '.join('?' * len(values))})"
+        return self.db.execute(sql, list(values.values())).lastrowid
+
+    def machine(self, facts):
+        text = json.dumps(facts, sort_keys=True)
+        row = self.db.execute("SELECT id FROM machine WHERE json = ?", [text]).fetchone()
+        return row[0] if row else self.insert("machine", json=text)
+
+    def metric(self, name):
+        row = self.db.execute("SELECT id FROM metric WHERE name = ?", [name]).fetchone()
+        time = name.endswith("_ns")
+        return row[0] if row else self.insert(
+            "metric", name=name, unit="ns" if time else "bytes", direction="lower", combine="median", ranks="max",
+            source="region", **{"class": "time" if time else "memory"})
+
+    def run(self, cases, label=None, machine=None, settings=None, experiment="demo", revision=1, device="cpu"):
+        """cases: rows of (variant, axes, {metric: [figure of each invocation]}), or (variant, axes, status)."""
+        run = self.insert(
+            "run", uuid=str(self.db.total_changes), experiment=experiment, label=label, command_line="perfkit run demo",
+            settings=json.dumps(settings or {}), tags="{}", machine_id=self.machine(machine or {"cpu": "x"}), version="0.1.0",
+            started_ns=10**18, ended_ns=10**18 + 1, status="complete", host="h", boot_id="b", pid=1, pid_start_ticks=1)
+        for ordinal, (variant, axes, measured) in enumerate(cases):
+            text = json.dumps(axes, sort_keys=True)
+            case = self.insert("run_case", run_id=run, ordinal=ordinal, experiment=experiment, revision=revision,
+                               variant=variant, device=device, axes=text, identity=text)
+            self.measured(case, measured)
+        self.db.commit()
+        return run
+
+    def measured(self, case, measured):
+        status = measured if isinstance(measured, str) else "ok"
+        figures = {} if status != "ok" else measured
+        slices = [self.insert("slice", case_id=case, invocation=i + 1, status=status, message="", started_ns=1, elapsed_ns=1,
+                              notes="{}", **{"pass": "timing"})
+                  for i in range(max([len(v) for v in figures.values()], default=1))]
+        for name, values in figures.items():
+            metric = self.metric(name)
+            for slice_id, value in zip(slices, values):
+                self.insert("slice_summary", slice_id=slice_id, metric_id=metric, n=15, figure=value, median=value)
+            self.insert("summary", case_id=case, metric_id=metric, n=15 * len(values), invocations=len(values),
+                        median=sorted(values)[len(values) // 2])

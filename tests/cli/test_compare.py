@@ -1,0 +1,158 @@
+"""compare: pairs, ratios and intervals from stores with known contents; refusals with their statuses."""
+import csv
+import io
+import math
+
+import pytest
+from scipy import stats
+
+from stored import Stored
+
+SLOW, FAST, OTHER = [2.0e6, 2.1e6, 1.9e6], [1.0e6, 1.02e6, 0.98e6], [4.0e6, 4.1e6, 4.2e6]
+
+
+def case(variant, seq_len, forward, **more):
+    """forward: figures of the invocations, or a status."""
+    measured = forward if isinstance(forward, str) else {"forward_ns": forward, "forward_host_ns": forward, **more}
+    return variant, {"d_model": 64, "seq_len": seq_len}, measured
+
+
+@pytest.fixture
+def store(perfkit):
+    return Stored(perfkit.db)
+
+
+def two_runs(store):
+    base = store.run([case("vanilla", 256, SLOW, peak_bytes=[8e6, 8e6, 8e6]), case("flash", 256, SLOW),
+                      case("vanilla", 512, OTHER), case("flash", 512, "oom")], label="before")
+    new = store.run([case("vanilla", 256, FAST, peak_bytes=[2e6, 2e6, 2e6]), case("flash", 256, SLOW),
+                     case("vanilla", 512, OTHER), case("vanilla", 1024, OTHER)], label="after")
+    return base, new
+
+
+def test_ratios_are_welchs(perfkit, store):
+    two_runs(store)
+    rows = perfkit("compare", "before", "@", "--format", "json").rows("compare_ns")
+    cases = [r for r in rows if r["row"] == "case"]
+    assert [(r["variant"], r["axes"]["seq_len"]) for r in cases] == [("vanilla", 256), ("flash", 256), ("vanilla", 512)]
+    first = cases[0]
+    assert (first["base_ns"], first["new_ns"], first["metric"]) == (2.0e6, 1.0e6, "forward_ns")
+    assert (first["base_invocations"], first["new_invocations"], first["remark"]) == (3, 3, None)
+    logs = [[math.log(v) for v in side] for side in (SLOW, FAST)]
+    ratio = math.exp(sum(logs[1]) / 3 - sum(logs[0]) / 3)
+    assert first["ratio"] == pytest.approx(ratio) and first["speedup"] == pytest.approx(1 / ratio)
+    test = stats.ttest_ind(logs[1], logs[0], equal_var=False)
+    assert first["p"] == pytest.approx(test.pvalue)
+    assert first["ratio_low"] < ratio < first["ratio_high"]
+    assert cases[1]["ratio"] == 1 and cases[1]["ratio_low"] < 1 < cases[1]["ratio_high"]
+    mean, = [r for r in rows if r["row"] == "geomean"]
+    assert mean["ratio"] == pytest.approx(math.prod(r["ratio"] for r in cases) ** (1 / 3)) and mean["cases"] == 3
+
+
+def test_cases_of_one_side_are_named(perfkit, store):
+    two_runs(store)
+    json = perfkit("compare", "@~1", "@", "--format", "json").json()
+    notes = " ".join(json["tables"]["compare_ns"]["notes"])
+    assert "1 case of new without a counterpart: vanilla" in notes and "1024" in notes
+    assert "of base" not in notes  # the case that ran out of memory was measured on no side
+
+
+def test_people_get_a_table(perfkit, store):
+    two_runs(store)
+    r = perfkit("compare", "1", "2")
+    assert r.status == 0 and r.stderr == ""
+    lines = r.stdout.splitlines()
+    header = next(line for line in lines if "New/base" in line)
+    assert "Base (ms)" in header and "95 % from" in header
+    assert any("seq_len=256" in line and "2.000" in line and "1.000" in line and "0.500" in line for line in lines)
+    assert any("geomean of 3 cases" in line for line in lines)
+    assert "NOT THE SAME" not in r.stdout
+    assert "New against base, all with d_model=64" in lines
+    assert not any("d_model" in line for line in lines if "forward_ns" in line)  # all cases have the same
+
+
+def test_every_format(perfkit, store):
+    two_runs(store)
+    for format in ("table", "markdown", "csv", "json", "jsonl"):
+        assert perfkit("compare", "1", "2", "--format", format).status == 0
+    text = perfkit("compare", "1", "2", "--format", "csv").stdout.split("\n\n")[1]
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert float(rows[0]["base_ns"]) == 2.0e6 and rows[0]["row"] == "case"
+
+
+def test_metrics(perfkit, store):
+    two_runs(store)
+    tables = perfkit("compare", "1", "2", "--all-metrics", "--format", "json").json()["tables"]
+    assert {r["metric"] for r in tables["compare_ns"]["rows"]} == {"forward_ns", "forward_host_ns"}
+    row, = perfkit("compare", "1", "2", "--metric", "peak_bytes", "--format", "json").rows("compare_bytes")
+    assert (row["base_bytes"], row["ratio"], row["ratio_low"]) == (8e6, 0.25, 0.25)
+    perfkit("compare", "1", "2", "--metric", "peak_byte").refused(2, "'peak_byte'", "did you mean 'peak_bytes'?")
+    perfkit("compare", "1", "2", "--metric", "x", "--all-metrics").refused(2, "contradict")
+
+
+def test_by_variant_and_by_axis(perfkit, store):
+    store.run([case("vanilla", 256, OTHER), case("flash", 256, FAST), case("vanilla", 512, SLOW), case("flash", 512, FAST)])
+    rows = perfkit("compare", "--by", "variant", "@", "--format", "json").rows("compare_ns")
+    assert [(r["value"], r["case"]) for r in rows] == [("flash", "seq_len=256"), ("flash", "seq_len=512"), ("flash", "geomean of 2 cases")]
+    assert rows[1]["ratio"] == pytest.approx(0.5, rel=0.01) and rows[1]["speedup"] == pytest.approx(2, rel=0.01)
+    rows = perfkit("compare", "--by", "seq_len", "@", "--format", "json").rows("compare_ns")
+    assert [(r["variant"], r["value"]) for r in rows if r["row"] == "case"] == [("vanilla", "512"), ("flash", "512")]
+    perfkit("compare", "--by", "sec_len", "@").refused(2, "'sec_len'", "'seq_len'")
+    perfkit("compare", "--by", "d_model", "@").refused(5, "d_model=64")
+    perfkit("compare", "--by", "variant", "@", "@").refused(2, "one run")
+    perfkit("compare", "@").refused(2, "two runs")
+
+
+def test_unreplicated_has_no_interval(perfkit, store):
+    store.run([case("vanilla", 256, [1e6])])
+    store.run([case("vanilla", 256, FAST)])
+    r = perfkit("compare", "1", "2", "--format", "json")
+    row, = r.rows("compare_ns")
+    assert r.status == 0 and row["remark"] == "unreplicated" and row["ratio_low"] is None and row["ratio"] > 0
+    assert "unreplicated" in r.json()["tables"]["compare_ns"]["notes"][0]
+
+
+def test_other_machines_and_settings_get_a_banner(perfkit, store):
+    store.run([case("vanilla", 256, FAST)], machine={"cpu": "A"}, settings={"threads": 2, "seed": 1})
+    store.run([case("vanilla", 256, FAST)], machine={"cpu": "B"}, settings={"threads": 4, "seed": 2})
+    r = perfkit("compare", "1", "2", "--format", "json")
+    notes = r.json()["tables"]["runs"]["notes"]
+    assert "NOT THE SAME SETUP" in notes[0]
+    assert [n.strip() for n in notes[1:]] == ["machine cpu: A, then B", "setting threads: 2, then 4"]
+    assert r.stdout.index("SETUP") < r.stdout.index("compare_ns")
+
+
+@pytest.mark.parametrize("change, words", [
+    (dict(experiment="other"), "experiment: demo in run 1, other in run 2"),
+    (dict(revision=2), "revision of the experiment: 1 in run 1, 2 in run 2"),
+    (dict(device="cuda:0"), "device: cpu in run 1, cuda in run 2"),
+])
+def test_nothing_in_common(perfkit, store, change, words):
+    store.run([case("vanilla", 256, FAST)])
+    store.run([case("vanilla", 256, FAST)], **change)
+    perfkit("compare", "1", "2").refused(5, "no case in common", words)
+
+
+def test_runs_that_are_not_there(perfkit, store):
+    store.run([case("vanilla", 256, FAST)])
+    perfkit("compare", "1", "nightly").refused(2, "nightly")
+    perfkit("compare", "1", "@~7").refused(2, "@~7")
+    perfkit("compare", "1", "nowhere.db:@").refused(6, "nowhere.db")
+    perfkit("compare", "a:label", "1").refused(2, "a:label")
+
+
+def test_a_run_in_another_file(perfkit, store, tmp_path):
+    store.run([case("vanilla", 256, FAST)])
+    other = Stored(tmp_path / "other.db")
+    other.run([case("vanilla", 256, SLOW)], label="nightly")
+    other.db.close()
+    before = (tmp_path / "other.db").read_bytes()
+    row, = perfkit("compare", f"{tmp_path}/other.db:nightly", "@", "--format", "json").rows("compare_ns")
+    assert row["base_ns"] == 2e6
+    assert (tmp_path / "other.db").read_bytes() == before
+
+
+def test_a_strangers_text_reaches_no_terminal(perfkit, store):
+    store.run([("va\x1b[31mnilla", {"n": 1}, {"forward_ns": FAST})], label="x\x1b]0;owned\x07")
+    r = perfkit("compare", "1", "1")
+    assert r.status == 0 and "\x1b" not in r.stdout and "\x07" not in r.stdout
