@@ -137,9 +137,11 @@ static enum pk_answer listen(struct pk_link *l, const struct pk_request *r, uint
     char buf[64 << 10];
     for (;;) {
         size_t n = 0;
-        switch (pk_process_hear(&l->process, false, deadline_ns, stop_flag, buf, sizeof buf, &n)) {
+        switch (pk_process_hear(&l->process, deadline_ns, stop_flag, buf, sizeof buf, &n)) {
         case PK_HEARD_BYTES:
             break;
+        case PK_HEARD_ANSWER: /* nobody should, but a peer may write to its stdin */
+            continue;
         case PK_HEARD_END:
             return died(l, slice);
         case PK_HEARD_DEADLINE:

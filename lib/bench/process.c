@@ -1,6 +1,7 @@
 /* Process: start, listen, end, reap. */
 #include "bench/process.h"
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "wire/wire.h"
 
@@ -203,29 +204,36 @@ static int sleep_on(struct pollfd *fds, nfds_t n, uint64_t deadline_ns, const vo
     return ready;
 }
 
-enum pk_heard pk_process_hear(struct pk_process *p, bool from_stdin, uint64_t deadline_ns,
-                              const volatile int *stop_flag, char *buf, size_t cap, size_t *n)
+/* What can be read now; a descriptor whose other end is gone is closed. */
+static bool read_some(int *fd, char *buf, size_t cap, size_t *n)
+{
+    ssize_t got = read(*fd, buf, cap);
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+        close_fd(fd);
+    *n = got > 0 ? (size_t)got : 0;
+    return got > 0;
+}
+
+enum pk_heard pk_process_hear(struct pk_process *p, uint64_t deadline_ns, const volatile int *stop_flag,
+                              char *buf, size_t cap, size_t *n)
 {
     for (;;) {
-        int *voice = from_stdin ? &p->in_fd : &p->wire_fd;
-        struct pollfd fds[] = {{*voice, POLLIN, 0}, {p->err_fd, POLLIN, 0}, {p->pid_fd, POLLIN, 0}};
-        int ready = sleep_on(fds, 3, deadline_ns, stop_flag);
+        struct pollfd fds[] = {
+            {p->wire_fd, POLLIN, 0}, {p->in_fd, POLLIN, 0}, {p->err_fd, POLLIN, 0}, {p->pid_fd, POLLIN, 0}};
+        int ready = sleep_on(fds, 4, deadline_ns, stop_flag);
         if (stop_flag && *stop_flag)
             return PK_HEARD_STOP;
         if (ready == 0)
             return PK_HEARD_DEADLINE;
         if (ready < 0)
             continue;
-        if (fds[1].revents)
+        if (fds[2].revents)
             keep_tail(p);
-        ssize_t got = fds[0].revents ? read(*voice, buf, cap) : -1;
-        if (got > 0) {
-            *n = (size_t)got;
+        if (fds[0].revents && read_some(&p->wire_fd, buf, cap, n))
             return PK_HEARD_BYTES;
-        }
-        if (got == 0 || (got < 0 && fds[0].revents && errno != EAGAIN && errno != EINTR))
-            close_fd(voice);
-        if (fds[2].revents && !fds[0].revents)
+        if (fds[1].revents && read_some(&p->in_fd, buf, cap, n))
+            return PK_HEARD_ANSWER;
+        if (fds[3].revents && !fds[0].revents && !fds[1].revents)
             return PK_HEARD_END;
     }
 }
@@ -266,25 +274,42 @@ void pk_process_end(struct pk_process *p, uint64_t grace_ns)
     close_ours(p);
 }
 
-/* Whatever a program writes to stderr must fit a JSON text: control characters, and in text that is not UTF-8
- * every byte outside ASCII, become '?'. */
-static char *presentable(char *s, size_t n)
+/* Whatever a program writes to stderr must fit a JSON text: control characters, and in text that is not UTF-8 every
+ * byte outside ASCII, become '?'. */
+static void make_presentable(char *s, size_t n)
 {
     PK_JSON_CLEANUP json_t *utf8 = json_stringn(s, n);
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)s[i];
-        if ((c < ' ' && c != '\n') || c == 0x7f || (c > 0x7f && !utf8))
+        if (c < ' ' || c == 0x7f || (c > 0x7f && !utf8))
             s[i] = '?';
     }
-    return s;
 }
 
-const char *pk_process_tail(const struct pk_process *p, struct pk_arena *a)
+/* Where the last `lines` lines of s[0..n) begin. */
+static size_t last_lines(const char *s, size_t n, int lines)
+{
+    while (n && (s[n - 1] != '\n' || --lines))
+        n--;
+    return n;
+}
+
+const char *pk_process_last_words(const struct pk_process *p, struct pk_arena *a)
 {
     size_t n = p->tail_n;
     while (n && (p->tail[n - 1] == '\n' || p->tail[n - 1] == ' '))
         n--;
-    return presentable(pk_strndup(a, p->tail, n), n);
+    size_t from = last_lines(p->tail, n, 3);
+    struct pk_buf b = {.arena = a};
+    while (from < n) {
+        const char *line = p->tail + from, *end = memchr(line, '\n', n - from);
+        size_t len = end ? (size_t)(end - line) : n - from;
+        pk_buf_str(&b, b.n ? " | " : "");
+        pk_buf_add(&b, line, len);
+        from += len + 1;
+    }
+    make_presentable(b.s, b.n);
+    return pk_buf_text(&b);
 }
 
 const char *pk_process_fate(const struct pk_process *p, struct pk_arena *a)
@@ -293,7 +318,6 @@ const char *pk_process_fate(const struct pk_process *p, struct pk_arena *a)
     const char *how = WIFSIGNALED(s)
                           ? pk_printf(a, "ended by signal %d (%s)", WTERMSIG(s), strsignal(WTERMSIG(s)))
                           : pk_printf(a, "exit status %d", WEXITSTATUS(s));
-    const char *tail = pk_process_tail(p, a), *line = strrchr(tail, '\n');
-    line = line ? line + 1 : tail;
-    return *line ? pk_printf(a, "%s; last words: %s", how, line) : how;
+    const char *words = pk_process_last_words(p, a);
+    return *words ? pk_printf(a, "%s; last words: %s", how, words) : how;
 }

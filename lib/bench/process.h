@@ -31,15 +31,16 @@ enum pk_code pk_process_start(struct pk_process *p, const char *const *argv,
 
 enum pk_heard {
     PK_HEARD_BYTES,    /* *n bytes of the protocol in buf */
+    PK_HEARD_ANSWER,   /* *n bytes that it wrote to its stdin, which is a socket: spawners answer there */
     PK_HEARD_END,      /* it ended, and everything it wrote has been read */
     PK_HEARD_DEADLINE, /* nothing came in time */
     PK_HEARD_STOP,     /* *stop_flag is set */
 };
 
-/* Waits, asleep, until one of these is so; from_stdin: listen on in_fd instead of wire_fd. deadline_ns is of
- * pk_clock_ns. SIGINT and SIGTERM can arrive only while this sleeps, so that a stop is never missed. */
-enum pk_heard pk_process_hear(struct pk_process *p, bool from_stdin, uint64_t deadline_ns,
-                              const volatile int *stop_flag, char *buf, size_t cap, size_t *n);
+/* Waits, asleep, until one of these is so; the protocol comes first. deadline_ns is of pk_clock_ns. SIGINT and
+ * SIGTERM can arrive only while this sleeps, so that a stop is never missed. */
+enum pk_heard pk_process_hear(struct pk_process *p, uint64_t deadline_ns, const volatile int *stop_flag,
+                              char *buf, size_t cap, size_t *n);
 
 /* Waits until it ended, at most until deadline_ns. */
 bool pk_process_ended(struct pk_process *p, uint64_t deadline_ns);
@@ -48,9 +49,9 @@ bool pk_process_ended(struct pk_process *p, uint64_t deadline_ns);
  * running. */
 void pk_process_end(struct pk_process *p, uint64_t grace_ns);
 
-/* "ended by signal 11 (Segmentation fault)", "exit status 3"; with the last line it wrote, if any. After
+/* "ended by signal 11 (Segmentation fault)", "exit status 3"; with its last words, if any. After
  * pk_process_end. */
 const char *pk_process_fate(const struct pk_process *p, struct pk_arena *a);
 
-/* The last lines it wrote, control characters replaced; "" when there are none. */
-const char *pk_process_tail(const struct pk_process *p, struct pk_arena *a);
+/* The last three lines it wrote, joined by " | ", control characters replaced; "" when there are none. */
+const char *pk_process_last_words(const struct pk_process *p, struct pk_arena *a);

@@ -4,7 +4,8 @@
 #include "bench/probe.h"
 #include "store/table.h"
 
-static const char *const built_in[] = {"case_times", "case_memory", "case_values", "case_problems", NULL};
+static const char *const built_in[] = {"commands",    "case_times",    "case_memory",
+                                       "case_values", "case_problems", NULL};
 
 static enum pk_code print(struct pk_store *s, const char *sql, const char *const *tables,
                           const char *experiment, int64_t run_id, struct pk_out *out, struct pk_err *err)

@@ -1,6 +1,32 @@
 -- The tables that belong to no experiment: what list, show, export and db print.
 
--- An experiment without tables of its own prints these four, those that have rows.
+-- An experiment without tables of its own prints these five, those that have rows.
+
+-- table: commands
+-- title: Commands
+-- column: command | Command | text
+-- column: mean_ns | Mean (ms) | ms | 3
+-- column: sd_ns | SD (ms) | ms | 3
+-- column: median_ns | Median (ms) | ms | 3
+-- column: half_width | ± (%) | % | 2
+-- column: min_ns | Min (ms) | ms | 3
+-- column: max_ns | Max (ms) | ms | 3
+-- column: cv | CV (%) | % | 2
+-- column: user_ns | User (ms) | ms | 3
+-- column: system_ns | System (ms) | ms | 3
+-- column: peak_bytes | Peak memory (MB) | MB | 3
+-- column: runs | Runs
+-- note: SELECT 'User and System are medians over the runs, with the children it waited for; Peak memory is the largest process''s.'
+--   WHERE EXISTS (SELECT 1 FROM v_summary WHERE run_id = :run AND metric = 'wall_ns' AND experiment = :experiment)
+--     AND :experiment = 'exec'
+SELECT coalesce(json_extract(w.axes, '$.command'), w.variant) AS command, w.mean AS mean_ns, w.sd AS sd_ns, w.median AS median_ns,
+       (w.ci_high - w.ci_low) / 2 / w.median AS half_width, w.min AS min_ns, w.max AS max_ns, w.cv,
+       u.median AS user_ns, s.median AS system_ns, p.max AS peak_bytes, w.n AS runs
+FROM v_summary w
+LEFT JOIN v_summary u ON u.case_id = w.case_id AND u.metric = 'user_ns'
+LEFT JOIN v_summary s ON s.case_id = w.case_id AND s.metric = 'system_ns'
+LEFT JOIN v_summary p ON p.case_id = w.case_id AND p.metric = 'peak_bytes'
+WHERE w.run_id = :run AND w.experiment = :experiment AND w.experiment = 'exec' AND w.metric = 'wall_ns' ORDER BY w.ordinal;
 
 -- table: case_times
 -- title: Times
@@ -15,7 +41,8 @@
 -- column: n | n
 SELECT variant, nullif(axes, '{}') AS axes, metric, median AS median_ns, (ci_high - ci_low) / 2 / median AS half_width,
        min AS min_ns, max AS max_ns, cv, n
-FROM v_summary WHERE run_id = :run AND experiment = :experiment AND unit = 'ns' ORDER BY ordinal, metric;
+FROM v_summary WHERE run_id = :run AND experiment = :experiment AND unit = 'ns'
+  AND NOT (experiment = 'exec' AND metric IN ('wall_ns', 'user_ns', 'system_ns')) ORDER BY ordinal, metric;
 
 -- table: case_memory
 -- title: Memory
@@ -30,7 +57,8 @@ FROM v_summary WHERE run_id = :run AND experiment = :experiment AND unit = 'ns' 
 -- column: n | n
 SELECT variant, nullif(axes, '{}') AS axes, metric, median AS median_bytes, (ci_high - ci_low) / 2 / median AS half_width,
        min AS min_bytes, max AS max_bytes, cv, n
-FROM v_summary WHERE run_id = :run AND experiment = :experiment AND unit = 'bytes' ORDER BY ordinal, metric;
+FROM v_summary WHERE run_id = :run AND experiment = :experiment AND unit = 'bytes'
+  AND NOT (experiment = 'exec' AND metric IN ('peak_bytes')) ORDER BY ordinal, metric;
 
 -- table: case_values
 -- title: Other metrics
@@ -46,7 +74,8 @@ FROM v_summary WHERE run_id = :run AND experiment = :experiment AND unit = 'byte
 -- column: unit | Unit | text
 SELECT variant, nullif(axes, '{}') AS axes, metric, median AS median, (ci_high - ci_low) / 2 / median AS half_width,
        min AS min, max AS max, cv, n, unit
-FROM v_summary WHERE run_id = :run AND experiment = :experiment AND unit NOT IN ('ns', 'bytes') ORDER BY ordinal, metric;
+FROM v_summary WHERE run_id = :run AND experiment = :experiment AND unit NOT IN ('ns', 'bytes')
+  AND NOT (experiment = 'exec' AND metric IN ('page_faults', 'context_switches')) ORDER BY ordinal, metric;
 
 -- table: case_problems
 -- title: Cases without a result

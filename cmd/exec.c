@@ -1,0 +1,166 @@
+/* exec: measures any command, run after run, and what it reports about itself.
+ *
+ * Every run is a process of its own; intervals are over runs. Recorded and printed like an experiment. */
+#include "cmd/cmd.h"
+
+#include "bench/command.h"
+#include "bench/runinfo.h"
+#include "bench/tables.h"
+#include "json/json.h"
+
+#include <string.h>
+
+struct exec_options {
+    int64_t runs, min_runs, max_runs, min_time_ns, warmup, timeout_ns;
+    const char *prepare, *name, *label;
+    struct pk_texts tags;
+    bool ignore_failure, no_save;
+};
+
+#define AT(member) offsetof(struct exec_options, member)
+
+static const struct pk_opt options[] = {
+    {"runs", 'r', PK_OPT_INT, AT(runs), "N", 1, 1000000, .group = "How long",
+     .help = "exactly so many runs, instead of min-runs and min-time"},
+    {"min-runs", 0, PK_OPT_INT, AT(min_runs), "N", 1, 1000000, .def = "10", .help = "runs at least"},
+    {"max-runs", 0, PK_OPT_INT, AT(max_runs), "N", 1, 1000000, .def = "10000", .help = "runs at most"},
+    {"min-time", 0, PK_OPT_DURATION, AT(min_time_ns), "TIME", 0, 3.6e12, .def = "3s",
+     .help = "go on until so much time has passed"},
+    {"warmup", 'w', PK_OPT_INT, AT(warmup), "N", 0, 1000000, .def = "0",
+     .help = "runs before, that are not recorded"},
+    {"timeout", 0, PK_OPT_DURATION, AT(timeout_ns), "TIME", 1e6, 3.2e16, .def = "10m",
+     .help = "longest time for one run; then its process group is ended"},
+    {"prepare", 'p', PK_OPT_TEXT, AT(prepare), "LINE", .group = "The command",
+     .help = "shell line before each run, not timed"},
+    {"ignore-failure", 'i', PK_OPT_FLAG, AT(ignore_failure),
+     .help = "measure runs that end with another exit status than 0 too"},
+    {"name", 0, PK_OPT_TEXT, AT(name), "NAME",
+     .help = "what to call the case; runs of equal names can be compared. Default: the command line"},
+    {"label", 'l', PK_OPT_TEXT, AT(label), "NAME", .group = "The record",
+     .help = "name of the run, usable wherever a run is named"},
+    {"tag", 0, PK_OPT_LIST, AT(tags), "KEY=VALUE", .help = "anything else to remember of the run"},
+    {"no-save", 0, PK_OPT_FLAG, AT(no_save), .help = "print the table, record nothing"},
+    {0},
+};
+
+struct exec {
+    struct pk_app *app;
+    const struct exec_options *o;
+    const char *const *argv;
+    const char *store_path;
+    struct pk_store *store;
+    int64_t run_id;
+    struct pk_command_result result;
+};
+
+static const char *settings_json(const struct exec *e)
+{
+    const struct exec_options *o = e->o;
+    PK_JSON_CLEANUP json_t *s =
+        json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:s?, s:b}", "runs", (json_int_t)o->runs, "min_runs",
+                  (json_int_t)o->min_runs, "max_runs", (json_int_t)o->max_runs, "min_time_ns",
+                  (json_int_t)o->min_time_ns, "warmup", (json_int_t)o->warmup, "timeout_ns",
+                  (json_int_t)o->timeout_ns, "prepare", o->prepare, "ignore_failure", (int)o->ignore_failure);
+    return pk_json_text(e->app->arena, s, PK_JSON_CANON);
+}
+
+static enum pk_code begin(struct exec *e, struct pk_err *err)
+{
+    struct pk_arena *a = e->app->arena;
+    struct pk_run_info info = {.experiment = "exec", .label = e->o->label, .settings = settings_json(e)};
+    enum pk_code rc = pk_run_info_fill(&info, e->app->argc, e->app->argv, a, err);
+    if (!rc)
+        rc = pk_tags_json(e->o->tags.v, e->o->tags.n, a, &info.tags, err);
+    return rc ? rc : pk_store_run_begin(e->store, &info, &e->run_id, err);
+}
+
+static enum pk_code measure(struct exec *e, struct pk_recorder *rec, struct pk_err *err)
+{
+    const struct exec_options *o = e->o;
+    const struct pk_command_options c = {
+        .argv = e->argv,
+        .name = o->name,
+        .prepare = o->prepare,
+        .ignore_failure = o->ignore_failure,
+        .warmup = o->warmup,
+        .runs = o->runs,
+        .min_runs = o->min_runs,
+        .max_runs = o->max_runs,
+        .min_time_ns = o->min_time_ns,
+        .timeout_ns = o->timeout_ns,
+    };
+    return pk_command_measure(&c, e->store, e->run_id, rec, NULL, &pk_stop_flag, e->app->arena, &e->result,
+                              err);
+}
+
+/* The exit status of a run whose table was printed. */
+static enum pk_code judge(const struct exec *e, struct pk_err *err)
+{
+    const struct pk_command_result *r = &e->result;
+    if (r->interrupted) {
+        pk_fail(err, PK_E_INTERRUPTED, "interrupted after %lld runs", (long long)r->runs);
+        pk_why(err, "a signal asked perfkit to stop");
+        return pk_fix(err, "`perfkit show %lld` prints what was measured", (long long)e->run_id);
+    }
+    if (r->last == PK_ST_OK)
+        return PK_OK;
+    pk_fail(err, r->last == PK_ST_FAILED ? PK_E_CHECK : PK_E_NOTHING, "'%s' was not measured: %s", e->argv[0],
+            pk_status_name(r->last));
+    pk_why(err, "%s", r->message);
+    return pk_fix(err, r->last == PK_ST_TIMEOUT ? "give it more time with --timeout"
+                                                : "--ignore-failure measures commands that fail");
+}
+
+static enum pk_code record(struct exec *e, struct pk_err *err)
+{
+    struct pk_recorder *rec = pk_recorder_new(e->store, e->run_id, e->store_path);
+    enum pk_code rc = measure(e, rec, err);
+    if (!rc)
+        rc = pk_store_run_end(e->store, e->run_id, e->result.interrupted ? "interrupted" : "complete", err);
+    if (!rc)
+        rc = pk_run_tables(e->store, e->run_id, e->app->out, err);
+    if (!rc)
+        rc = pk_recorder_finish(rec, err);
+    pk_recorder_free(rec);
+    return rc ? rc : judge(e, err);
+}
+
+static const char *const *words_of(const struct pk_texts *args, struct pk_arena *a)
+{
+    const char **argv = pk_new_n(a, const char *, args->n + 1);
+    memcpy(argv, args->v, args->n * sizeof *argv);
+    return argv;
+}
+
+static enum pk_code run(struct pk_app *app, struct pk_err *err)
+{
+    struct exec e = {.app = app,
+                     .o = app->options,
+                     .argv = words_of(&app->args, app->arena),
+                     .store_path = ":memory:"};
+    enum pk_code rc = pk_program_find(e.argv, err);
+    if (!rc && !e.o->no_save)
+        rc = pk_store_path(app->arena, app->globals->db, &e.store_path, err);
+    if (!rc)
+        rc = pk_store_open(e.store_path, PK_STORE_WRITE, &e.store, err);
+    if (rc)
+        return rc;
+    rc = begin(&e, err);
+    if (!rc)
+        rc = record(&e, err);
+    pk_store_close(e.store);
+    return rc;
+}
+
+const struct pk_cmd pk_cmd_exec = {
+    .name = "exec",
+    .summary = "measure any command, or a program that reports its own samples",
+    .usage = "exec [options] -- COMMAND",
+    .examples = "perfkit exec -- sleep 0.1\n"
+                "perfkit exec --warmup 3 --runs 50 --label before -- ./solve input.txt\n"
+                "perfkit exec --prepare 'sync; rm -f out' -- sh -c './make-data | sort > out'\n",
+    .options = options,
+    .options_bytes = sizeof(struct exec_options),
+    .exact_args = "1+",
+    .run = run,
+};

@@ -1,0 +1,31 @@
+/* Reported: the cases that a command is and names, collected run by run. */
+#pragma once
+
+#include "store/store.h"
+#include "wire/wire.h"
+
+/* A case and what was said of it in the current run. */
+struct pk_reported {
+    struct pk_case_info info; /* in the arena of the set */
+    int64_t id;               /* of the store; 0 = not there yet */
+    struct pk_collector *collector;
+    bool heard;    /* in this run */
+    bool complete; /* its status came */
+};
+
+/* v[0] is the command's own case. */
+struct pk_reported_set {
+    struct pk_arena *arena;
+    struct pk_reported *v;
+    size_t n, cap, current;    /* current: where samples go */
+    enum pk_status own_status; /* what the command said of its own case; its message beside it */
+    const char *own_message;
+};
+
+void pk_reported_init(struct pk_reported_set *r, const struct pk_case_info *own, struct pk_arena *a);
+void pk_reported_free(struct pk_reported_set *r);
+/* Before each run. */
+void pk_reported_clear(struct pk_reported_set *r);
+
+/* One message of the command. NULL, or what is wrong with it. */
+const char *pk_reported_take(struct pk_reported_set *r, const struct pk_wire_msg *msg);
