@@ -2,6 +2,7 @@
 #include "bench/runinfo.h"
 
 #include "base/buf.h"
+#include "base/build.h"
 #include "machine/machine.h"
 #include "json/json.h"
 
@@ -38,7 +39,7 @@ enum pk_code pk_run_info_fill(struct pk_run_info *info, int argc, const char *co
     info->machine = pk_machine_json(m, a);
     pk_machine_repository(a, &info->git_commit, &info->git_dirty);
     info->command_line = command_line(argc, argv, a);
-    info->version = PK_VERSION;
+    info->version = pk_version;
     return PK_OK;
 }
 

@@ -3,6 +3,7 @@
 
 #include "bench/calibrate.h"
 #include "bench/request.h"
+#include "build_config.h"
 #include "machine/machine.h"
 #include "wire/wire.h"
 

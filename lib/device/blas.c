@@ -2,6 +2,7 @@
 #include "device/blas.h"
 
 #include "base/assert.h"
+#include "build_config.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -17,11 +18,8 @@ typedef int dnnl_sgemm_fn(char ta, char tb, long m, long n, long k, float alpha,
 enum { CBLAS_ROW_MAJOR = 101, CBLAS_NO_TRANS = 111, CBLAS_TRANS = 112 };
 
 /* The pthread build by its Debian path first: the system's choice may be the OpenMP build. */
-static const char *const openblas_files[] = {
-#ifdef PK_MULTIARCH
-    "/usr/lib/" PK_MULTIARCH "/openblas-pthread/libopenblas.so.0",
-#endif
-    "libopenblas.so.0", "libopenblas.so", NULL};
+static const char *const openblas_files[] = {"/usr/lib/" PK_MULTIARCH "/openblas-pthread/libopenblas.so.0",
+                                             "libopenblas.so.0", "libopenblas.so", NULL};
 
 #ifdef PK_HAVE_ONEDNN
 static const char *const onednn_files[] = {"libdnnl.so.3", "libdnnl.so.2", NULL};
