@@ -41,6 +41,7 @@ struct pk_cmd {
     const struct pk_opt *options; /* rows; may be NULL */
     size_t options_bytes;         /* size of the option struct */
     const char *exact_args;       /* "1", "0-1", "2", "0+": checked by main */
+    bool format_first;            /* the first argument is the format, not --format (export) */
     bool hidden;
     enum pk_code (*run)(struct pk_app *app, struct pk_err *err);
 };

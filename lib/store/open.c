@@ -18,6 +18,11 @@ struct pk_store_file {
     int64_t bytes;
 };
 
+static bool writes(enum pk_store_mode mode)
+{
+    return mode == PK_STORE_WRITE || mode == PK_STORE_UPDATE;
+}
+
 static enum pk_code missing(const char *path, struct pk_err *err)
 {
     pk_fail(err, PK_E_NOTHING, "there is no store at %s", path);
@@ -134,6 +139,7 @@ static enum pk_code check_header(struct pk_store *s, bool *fresh, struct pk_err 
         pk_db_int(s, err, &objects, 0, "SELECT count(*) FROM sqlite_schema", ""))
         return err->code;
     *fresh = objects == 0 && id == 0;
+    s->found_version = (int)version;
     int newest = pk_db_newest_version();
     if (*fresh && s->mode == PK_STORE_WRITE)
         return PK_OK;
@@ -184,13 +190,13 @@ static enum pk_code prepare(struct pk_store *s, struct pk_err *err)
     if (configure(s, err) || check_header(s, &fresh, err))
         return err->code;
     writable = s->mode != PK_STORE_STRANGER && sqlite3_db_readonly(s->db, "main") == 0;
-    if (s->mode == PK_STORE_WRITE && !writable) {
+    if (writes(s->mode) && !writable) {
         pk_fail(err, PK_E_IO, "store %s: cannot write it", s->path);
         pk_why(err, "the file is read-only for this user");
         return pk_fix(err, "change its permissions, or name another file with --db");
     }
     /* persist: a transaction then costs one fsync less than deleting the journal, and none of a directory */
-    if (s->mode == PK_STORE_WRITE &&
+    if (writes(s->mode) &&
         pk_db_script(s, "PRAGMA journal_mode = PERSIST; PRAGMA journal_size_limit = 1048576", err))
         return err->code;
     if (writable && tidy(s, err))
@@ -232,15 +238,20 @@ const char *pk_store_file(const struct pk_store *s)
     return s->path;
 }
 
+void pk_store_versions(const struct pk_store *s, int *found, int *now)
+{
+    *found = s->found_version;
+    *now = pk_db_newest_version();
+}
+
 void pk_store_close(struct pk_store *s)
 {
     if (!s)
         return;
     for (size_t i = 0; i < s->n_cached; i++)
         sqlite3_finalize(s->cached[i].stmt);
-    if (s->db &&
-        s->mode ==
-            PK_STORE_WRITE) { /* removes the journal when nobody else uses the file; never waits for it */
+    if (s->db && writes(s->mode)) {
+        /* removes the journal when nobody else uses the file; never waits for it */
         sqlite3_busy_timeout(s->db, 0);
         sqlite3_exec(s->db, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
     }

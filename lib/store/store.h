@@ -15,11 +15,10 @@
 struct pk_store;
 
 enum pk_store_mode {
-    PK_STORE_WRITE,    /* create if missing (the directory too, under $XDG_DATA_HOME only), migrate, reap dead
-                          runs */
-    PK_STORE_READ,     /* our own store: read, but reap dead runs if it can be written */
-    PK_STORE_STRANGER, /* FILE.db:REF and files we do not own: mode=ro&immutable=1, defensive, limits, no
-                          trusted schema */
+    PK_STORE_WRITE,    /* create if missing (its directory too, when it is the default one), migrate, mark dead runs */
+    PK_STORE_UPDATE,   /* the same for a file that must be there */
+    PK_STORE_READ,     /* our own store: read; migrate and mark dead runs when that can be done at once */
+    PK_STORE_STRANGER, /* FILE.db:REF and files we do not own: mode=ro&immutable=1, defensive, limits, no trusted schema */
 };
 
 /* --db, PERFKIT_DB, $XDG_DATA_HOME/perfkit/perfkit.db, ~/.local/share/perfkit/perfkit.db; a usage error
@@ -34,6 +33,9 @@ void pk_store_close(struct pk_store *s); /* NULL is allowed */
 /* How long a call waits for another process's lock before it fails; 60 s after opening. */
 void pk_store_patience(struct pk_store *s, int64_t ms);
 const char *pk_store_file(const struct pk_store *s); /* the path it was opened with */
+
+/* The schema version the file had before this call opened it (0: it is new), and the one it has now. */
+void pk_store_versions(const struct pk_store *s, int *found, int *now);
 
 /* --- recording
  * ------------------------------------------------------------------------------------------------ */

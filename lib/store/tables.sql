@@ -86,29 +86,29 @@ FROM v_summary WHERE run_id = :run AND experiment = :experiment AND unit NOT IN 
 SELECT variant, nullif(axes, '{}') AS axes, status, message
 FROM v_case WHERE run_id = :run AND experiment = :experiment AND status <> 'ok' ORDER BY ordinal;
 
--- table: runs
--- title: Runs
--- empty: keep
--- column: run_id | Run
--- column: label | Label | text
--- column: started_at | Started | text
--- column: experiment | Experiment | text
--- column: status | Status | text
+-- table: info
+-- title: Store
+-- column: path | File | text
+-- column: bytes | Size (MB) | MB | 1
+-- column: schema_version | Schema
+-- column: runs | Runs
+-- column: running | Running
 -- column: cases | Cases
--- column: ok | OK
--- column: git_commit | Commit | text
--- column: command_line | Command | text
-SELECT r.run_id, r.label, r.started_at, r.experiment, r.status, count(c.case_id) AS cases, coalesce(sum(c.status = 'ok'), 0) AS ok,
-       substr(r.git_commit, 1, 12) || CASE r.git_dirty WHEN 1 THEN '+' ELSE '' END AS git_commit, r.command_line
-FROM v_run r LEFT JOIN v_case c ON c.run_id = r.run_id
-GROUP BY r.run_id ORDER BY r.run_id DESC;
+-- column: slices | Slices
+-- column: samples | Samples
+-- column: newest | Newest run (UTC) | text
+SELECT :path AS path, (SELECT page_count FROM pragma_page_count) * (SELECT page_size FROM pragma_page_size) AS bytes,
+       (SELECT user_version FROM pragma_user_version) AS schema_version, (SELECT count(*) FROM v_run) AS runs,
+       (SELECT count(*) FROM v_run WHERE status = 'running') AS running, (SELECT count(*) FROM v_case) AS cases,
+       (SELECT count(*) FROM v_slice) AS slices, (SELECT count(*) FROM main.sample) AS samples,
+       (SELECT max(started_at) FROM v_run) AS newest;
 
 -- table: export_runs
 -- empty: keep
 -- column: machine | machine | json
 -- column: settings | settings | json
 -- column: tags | tags | json
-SELECT * FROM v_run WHERE :run IS NULL OR run_id = :run ORDER BY run_id;
+SELECT * FROM v_run WHERE run_id = :run;
 
 -- table: export_cases
 -- empty: keep
@@ -125,6 +125,15 @@ SELECT * FROM v_summary WHERE run_id = :run ORDER BY ordinal, metric;
 -- table: export_samples
 -- empty: keep
 SELECT * FROM v_sample WHERE run_id = :run;
+
+-- table: export_invocations
+-- empty: keep
+SELECT * FROM v_invocation WHERE run_id = :run ORDER BY case_id, invocation, metric;
+
+-- table: export_slices
+-- empty: keep
+-- column: notes | notes | json
+SELECT * FROM v_slice WHERE run_id = :run ORDER BY case_id, invocation, pass;
 
 -- table: export_fits
 -- empty: keep

@@ -1,0 +1,176 @@
+/* Db: keeping a store: what is in it, whether it is sound, bringing it up to date, merging, pruning. */
+#include "cmd/cmd.h"
+
+#include "base/suggest.h"
+#include "store/table.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+struct options {
+    int64_t keep;
+    bool dry_run;
+};
+
+#define O(field) offsetof(struct options, field)
+
+static const struct pk_opt options[] = {
+    {.name = "keep",
+     .letter = 'k',
+     .type = PK_OPT_INT,
+     .offset = O(keep),
+     .arg = "N",
+     .min = 0,
+     .max = 1e9,
+     .def = "100",
+     .help = "How many of the newest runs prune leaves; those still running stay as well.",
+     .group = "Pruning"},
+    {.name = "dry-run",
+     .letter = 'n',
+     .type = PK_OPT_FLAG,
+     .offset = O(dry_run),
+     .help = "Count what would be removed, remove nothing."},
+    {0},
+};
+
+static struct pk_cell text(const char *s)
+{
+    return (struct pk_cell){.type = PK_CELL_TEXT, .s = s};
+}
+
+static struct pk_cell number(int64_t i)
+{
+    return (struct pk_cell){.type = PK_CELL_INT, .i = i};
+}
+
+static enum pk_code info(struct pk_app *app, struct pk_store *s, struct pk_err *err)
+{
+    const struct pk_param path = pk_param_text(":path", pk_store_file(s));
+    return pk_table_print(s, pk_store_tables(), "info", &path, 1, app->out, err);
+}
+
+static const struct pk_column version_columns[] = {
+    {.key = "path", .heading = "File", .left = true},
+    {.key = "found_version", .heading = "Schema before", .decimals = -1},
+    {.key = "schema_version", .heading = "Schema now", .decimals = -1},
+};
+
+/* Opening for writing has done it. */
+static enum pk_code migrate(struct pk_app *app, struct pk_store *s, struct pk_err *err)
+{
+    int found, now;
+    pk_store_versions(s, &found, &now);
+    pk_out_table(app->out, "migrate", NULL, version_columns, 3);
+    pk_out_row(app->out, (struct pk_cell[]){text(pk_store_file(s)), number(found), number(now)});
+    return PK_OK;
+}
+
+static const struct pk_column check_columns[] = {
+    {.key = "path", .heading = "File", .left = true},
+    {.key = "sound", .heading = "Sound", .left = true},
+};
+
+static enum pk_code check(struct pk_app *app, struct pk_store *s, struct pk_err *err)
+{
+    const char *problem;
+    if (pk_store_check(s, app->arena, &problem, err))
+        return err->code;
+    if (problem) {
+        pk_fail(err, PK_E_CHECK, "store %s: it is damaged", pk_store_file(s));
+        pk_why(err, "%s", problem);
+        return pk_fix(err, "copy it away; `sqlite3 FILE .recover` may save rows; start a new one with --db");
+    }
+    pk_out_table(app->out, "check", NULL, check_columns, 2);
+    pk_out_row(app->out, (struct pk_cell[]){text(pk_store_file(s)), text("yes")});
+    return PK_OK;
+}
+
+static const struct pk_column merge_columns[] = {
+    {.key = "file", .heading = "File", .left = true},
+    {.key = "runs_added", .heading = "Runs added", .decimals = -1},
+};
+
+static enum pk_code merge(struct pk_app *app, struct pk_store *s, struct pk_err *err)
+{
+    int64_t *added = pk_new_n(app->arena, int64_t, app->args.n);
+    for (size_t i = 1; i < app->args.n; i++)
+        if (pk_store_merge(s, app->args.v[i], &added[i], err))
+            return err->code;
+    pk_out_table(app->out, "merge", NULL, merge_columns, 2);
+    for (size_t i = 1; i < app->args.n; i++)
+        pk_out_row(app->out, (struct pk_cell[]){text(app->args.v[i]), number(added[i])});
+    return PK_OK;
+}
+
+static const struct pk_column prune_columns[] = {
+    {.key = "path", .heading = "File", .left = true},
+    {.key = "runs_removed", .heading = "Runs removed", .decimals = -1},
+};
+
+static enum pk_code prune(struct pk_app *app, struct pk_store *s, struct pk_err *err)
+{
+    const struct options *o = app->options;
+    int64_t removed;
+    if (pk_store_prune(s, o->keep, o->dry_run, &removed, err))
+        return err->code;
+    pk_out_table(app->out, "prune", o->dry_run ? "Would be removed" : NULL, prune_columns, 2);
+    pk_out_row(app->out, (struct pk_cell[]){text(pk_store_file(s)), number(removed)});
+    return PK_OK;
+}
+
+static const struct action {
+    const char *name;
+    enum pk_store_mode mode;
+    bool files; /* takes more arguments */
+    enum pk_code (*run)(struct pk_app *app, struct pk_store *s, struct pk_err *err);
+} actions[] = {
+    {"info", PK_STORE_READ, false, info},     {"migrate", PK_STORE_UPDATE, false, migrate},
+    {"merge", PK_STORE_UPDATE, true, merge},  {"check", PK_STORE_READ, false, check},
+    {"prune", PK_STORE_UPDATE, false, prune},
+};
+enum { N_ACTIONS = sizeof actions / sizeof *actions };
+
+static enum pk_code find_action(struct pk_app *app, const struct action **action, struct pk_err *err)
+{
+    const char *names[N_ACTIONS], *name = app->args.v[0];
+    for (size_t i = 0; i < N_ACTIONS; i++) {
+        names[i] = actions[i].name;
+        *action = &actions[i];
+        if (strcmp(name, names[i]) == 0 && (app->args.n > 1) == actions[i].files)
+            return PK_OK;
+        if (strcmp(name, names[i]) == 0)
+            return pk_fail(err, PK_E_USAGE, "perfkit db %s: %s", name,
+                           actions[i].files ? "no file is named" : "too many arguments"),
+                   pk_why(err, "usage: perfkit db %s%s", name, actions[i].files ? " FILE..." : ""),
+                   pk_fix(err, "perfkit db -h shows examples");
+    }
+    pk_fail(err, PK_E_USAGE, "a store has no '%.100s'", name);
+    pk_why(err, "usage: perfkit db info|migrate|merge|check|prune");
+    return pk_fix(err, "%s", pk_suggest_text(app->arena, name, names, N_ACTIONS));
+}
+
+static enum pk_code run(struct pk_app *app, struct pk_err *err)
+{
+    const struct action *action;
+    const char *path;
+    struct pk_store *s;
+    if (find_action(app, &action, err) || pk_store_path(app->arena, app->globals->db, &path, err) ||
+        pk_store_open(path, action->mode, &s, err))
+        return err->code;
+    enum pk_code rc = action->run(app, s, err);
+    pk_store_close(s);
+    return rc;
+}
+
+const struct pk_cmd pk_cmd_db = {
+    .name = "db",
+    .summary = "what is in the store, whether it is sound; migrate, merge, prune",
+    .usage = "db info|migrate|merge FILE...|check|prune [--keep N] [options]",
+    .examples = "perfkit db info\n"
+                "perfkit db merge node1.db node2.db\n"
+                "perfkit db prune --keep 20 --dry-run",
+    .options = options,
+    .options_bytes = sizeof(struct options),
+    .exact_args = "1+",
+    .run = run,
+};

@@ -1,0 +1,46 @@
+/* Import: slices that a store could not take when they were measured. */
+#include "cmd/cmd.h"
+
+#include "bench/spool.h"
+#include "store/store.h"
+
+static const struct pk_column columns[] = {
+    {.key = "file", .heading = "File", .left = true},
+    {.key = "added", .heading = "Added", .decimals = -1},
+    {.key = "known", .heading = "There already", .decimals = -1},
+};
+
+static enum pk_code import(struct pk_app *app, struct pk_store *s, struct pk_err *err)
+{
+    const char *file = app->args.v[0];
+    struct pk_spool_result r;
+    if (pk_spool_import(s, file, &r, err))
+        return err->code;
+    pk_out_table(app->out, "import", "Slices", columns, sizeof columns / sizeof *columns);
+    pk_out_row(app->out, (struct pk_cell[]){{.type = PK_CELL_TEXT, .s = file},
+                                            {.type = PK_CELL_INT, .i = (int64_t)r.added},
+                                            {.type = PK_CELL_INT, .i = (int64_t)r.known}});
+    pk_note(app, "%s holds nothing that %s does not: it can be removed", file, pk_store_file(s));
+    return PK_OK;
+}
+
+static enum pk_code run(struct pk_app *app, struct pk_err *err)
+{
+    const char *path;
+    struct pk_store *s;
+    if (pk_store_path(app->arena, app->globals->db, &path, err) ||
+        pk_store_open(path, PK_STORE_UPDATE, &s, err))
+        return err->code;
+    enum pk_code rc = import(app, s, err);
+    pk_store_close(s);
+    return rc;
+}
+
+const struct pk_cmd pk_cmd_import = {
+    .name = "import",
+    .summary = "bring slices in that a store could not take",
+    .usage = "import FILE [options]",
+    .examples = "perfkit import perfkit.db.spool-12.jsonl",
+    .exact_args = "1",
+    .run = run,
+};

@@ -1,0 +1,322 @@
+"""The store from the front door: show, export, import and db, and every way a file can be wrong.
+
+A small program built with the tests (store-writer) records runs, so that nothing here depends on measuring."""
+import csv
+import io
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+
+import pytest
+
+WRITER = os.environ["PK_STORE_WRITER"]
+
+
+def record(path, runs=1, cases=2, slices=3, samples=20, *more):
+    subprocess.run([WRITER, str(path), str(runs), str(cases), str(slices), str(samples), *more], check=True, timeout=60, stdout=subprocess.DEVNULL)
+
+
+def views(path, sql):
+    db = sqlite3.connect(path)
+    try:
+        return db.execute(sql).fetchall()
+    finally:
+        db.close()
+
+
+# --- show and export ---------------------------------------------------------------------------------------------
+
+
+def test_show_prints_a_saved_run(perfkit):
+    record(perfkit.db)
+    shown = perfkit("show")
+    assert shown.status == 0 and "Times" in shown.stdout and "forward_ns" in shown.stdout
+    rows = perfkit("show", "@", "-f", "json").rows("case_times")
+    assert len(rows) == 2 and rows[0]["n"] == 60 and rows[0]["median_ns"] > 0
+
+
+def test_export_has_every_sample(perfkit):
+    record(perfkit.db)
+    exported = list(csv.DictReader(io.StringIO(perfkit("export", "csv").stdout)))
+    stored = views(perfkit.db, "SELECT case_id, invocation, ordinal, value FROM v_sample")
+    assert sorted((int(r["case_id"]), int(r["invocation"]), int(r["ordinal"]), int(r["value"])) for r in exported) == sorted(stored)
+    assert len(stored) == 2 * 3 * 20
+
+
+def test_export_everything_everywhere(perfkit):
+    record(perfkit.db)
+    for what in ("samples", "summary", "invocations", "cases", "slices", "settings", "fits", "runs"):
+        for fmt in ("csv", "markdown"):
+            done = perfkit("export", fmt, "@", "--what", what)
+            assert done.status == 0 and "run_id" in done.stdout, done
+        for line in perfkit("export", "jsonl", "--what", what).stdout.splitlines():
+            json.loads(line)
+        rows = perfkit("export", "json", "--what", what).rows("export_" + what)
+        assert rows or what == "fits"
+        if what == "cases":
+            assert isinstance(rows[0]["axes"], dict)
+
+
+def test_export_of_an_empty_result_has_its_header(perfkit):
+    record(perfkit.db)
+    assert perfkit("export", "csv", "--what", "fits").stdout.startswith("run_id,name,metric")
+
+
+def test_wrong_words(perfkit):
+    record(perfkit.db)
+    perfkit("export", "xml").refused(2, "xml", "csv")
+    perfkit("export", "table").refused(2, "table", "perfkit show")
+    perfkit("export", "csv", "--what", "sample").refused(2, "sample")
+    perfkit("show", "nightly").refused(2, "nightly", "newest runs: 1")
+    perfkit("show", "@~1").refused(2, "@~1")
+    perfkit("db", "chekc").refused(2, "check")
+    perfkit("db", "merge").refused(2, "FILE")
+    perfkit("db", "info", "x").refused(2, "too many")
+
+
+# --- files that are none -------------------------------------------------------------------------------------------
+
+
+def test_no_store_yet(perfkit):
+    perfkit("show").refused(6, "there is no store", "perfkit run")
+
+
+def test_not_a_database(perfkit):
+    perfkit.db.write_bytes(b"hello, this is text, not a database" * 100)
+    perfkit("show").refused(1, "not a SQLite database", "--db")
+
+
+def test_another_programs_database(perfkit):
+    db = sqlite3.connect(perfkit.db)
+    db.execute("CREATE TABLE t(x)")
+    db.close()
+    perfkit("show").refused(1, "another program")
+    perfkit("db", "migrate").refused(1, "another program")
+    assert views(perfkit.db, "SELECT name FROM sqlite_schema") == [("t",)]
+
+
+def test_a_newer_store_names_both_versions(perfkit):
+    record(perfkit.db)
+    db = sqlite3.connect(perfkit.db)
+    db.execute("PRAGMA user_version = 999")
+    db.close()
+    perfkit("show").refused(1, "999", "versions up to 1", "newer perfkit")
+
+
+def test_a_directory_and_an_empty_file(perfkit, tmp_path):
+    perfkit("show", "--db", tmp_path).refused(1, "directory")
+    perfkit.db.write_bytes(b"")
+    perfkit("show").refused(1, "empty")
+
+
+def test_corrupt_bytes(perfkit):
+    record(perfkit.db, 1, 4, 5, 2000)
+    size = perfkit.db.stat().st_size
+    with open(perfkit.db, "r+b") as f:
+        for at in range(4096 * 4, size, 4096):
+            f.seek(at)
+            f.write(b"\xff" * 64)
+    for args in (("show",), ("export", "csv"), ("db", "check")):
+        done = perfkit(*args)
+        assert done.status == 1 and "damaged" in done.stderr + done.error()["why"], done
+
+
+def test_a_truncated_file(perfkit):
+    record(perfkit.db, 1, 4, 5, 2000)
+    with open(perfkit.db, "r+b") as f:
+        f.truncate(perfkit.db.stat().st_size // 2)
+    done = perfkit("db", "check")
+    assert done.status == 1
+    done.error()
+
+
+def as_nobody(args):
+    return ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *args] if os.geteuid() == 0 else args
+
+
+def test_read_only(perfkit, tmp_path):
+    """A reader needs no write permission; a writer is told."""
+    place = tmp_path / "ro"
+    place.mkdir()
+    record(place / "s.db")
+    os.chmod(place / "s.db", 0o444)
+    os.chmod(place, 0o555)
+    for d in [place, *place.parents][:4]:
+        if d.stat().st_uid == os.geteuid() and d != place:
+            os.chmod(d, d.stat().st_mode | 0o755)
+    from conftest import BINARY
+    if os.geteuid() == 0 and not os.access(BINARY, os.X_OK):
+        pytest.skip("nobody cannot run the program")
+    env = perfkit.environment(db=place / "s.db")
+    shown = subprocess.run(as_nobody([BINARY, "show"]), env=env, capture_output=True, text=True, cwd="/")
+    assert shown.returncode == 0 and "forward_ns" in shown.stdout, shown
+    merged = subprocess.run(as_nobody([BINARY, "db", "prune"]), env=env, capture_output=True, text=True, cwd="/")
+    assert merged.returncode == 1 and "read-only" in merged.stderr and "--db" in merged.stderr, merged
+    os.chmod(place, 0o755)
+
+
+def test_missing_directory(perfkit, tmp_path):
+    done = subprocess.run([WRITER, str(tmp_path / "a" / "b.db"), "1", "1", "1", "1"], capture_output=True, text=True)
+    assert done.returncode != 0 and "does not exist" in done.stderr.lower() or "No such file" in done.stderr
+
+
+# --- strangers -----------------------------------------------------------------------------------------------------
+
+
+def test_a_strangers_run_is_shown(perfkit, tmp_path):
+    other = tmp_path / "odd %3f?#.db"
+    record(other)
+    before = other.read_bytes()
+    shown = perfkit("show", f"{other}:@", "-f", "json")
+    assert shown.status == 0 and shown.rows("case_times"), shown
+    assert perfkit("show", str(other)).status == 0
+    assert other.read_bytes() == before and sorted(p.name for p in tmp_path.glob("odd*")) == [other.name]
+
+
+HOSTILE = {
+    "view for table": "DROP TABLE run_case; CREATE VIEW run_case AS SELECT 1 AS id, 1 AS run_id",
+    "generated column": "ALTER TABLE run ADD COLUMN evil TEXT AS (hex(zeroblob(100000000)))",
+    "renamed column": "ALTER TABLE run RENAME COLUMN label TO tag",
+    "missing table": "DROP TABLE work",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_strangers_tables_must_be_ours(perfkit, tmp_path, name):
+    other = tmp_path / "other.db"
+    record(other)
+    db = sqlite3.connect(other)
+    db.executescript("PRAGMA foreign_keys=OFF; PRAGMA legacy_alter_table=ON;" + HOSTILE[name])
+    db.close()
+    perfkit("show", f"{other}:@").refused(1, "refused", "not the one perfkit makes")
+    record(perfkit.db)
+    perfkit("db", "merge", other).refused(1, "refused")
+
+
+def test_a_strangers_views_and_triggers_are_never_used(perfkit, tmp_path):
+    other = tmp_path / "other.db"
+    record(other)
+    honest = perfkit("show", f"{other}:@").stdout
+    db = sqlite3.connect(other)
+    for view in ("v_run", "v_case", "v_summary", "v_sample"):
+        db.execute(f"DROP VIEW {view}")
+    forever = "WITH RECURSIVE t(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM t) SELECT x AS run_id FROM t"
+    db.execute(f"CREATE VIEW v_run AS {forever}")
+    db.execute(f"CREATE VIEW v_case AS {forever}")
+    db.execute("CREATE VIEW v_summary AS SELECT readfile('/etc/passwd') AS run_id")
+    db.execute("CREATE VIEW v_sample AS SELECT load_extension('/tmp/evil') AS run_id")
+    db.execute("CREATE TRIGGER evil AFTER INSERT ON run BEGIN DELETE FROM machine; END")
+    db.commit()
+    db.close()
+    assert perfkit("show", f"{other}:@", timeout=20).stdout == honest
+    assert perfkit("export", "csv", f"{other}:@", timeout=20).status == 0
+    record(perfkit.db)
+    assert perfkit("db", "merge", other, timeout=20).status == 0
+    assert views(perfkit.db, "SELECT count(*) FROM machine") == [(1,)]
+
+
+def test_a_strangers_values_of_other_types(perfkit, tmp_path):
+    """Tables with our text, but rows that a STRICT table would not take: written behind SQLite's back."""
+    other = tmp_path / "other.db"
+    record(other)
+    db = sqlite3.connect(other)
+    db.execute("PRAGMA writable_schema=ON")
+    strict = dict(db.execute("SELECT name, sql FROM sqlite_schema WHERE name IN ('run_case', 'summary')").fetchall())
+    for name in strict:
+        loose = strict[name].replace("STRICT, ", "").replace(" STRICT", "")
+        db.execute("UPDATE sqlite_schema SET sql=? WHERE name=?", (loose, name))
+    db.commit()
+    db.close()
+    db = sqlite3.connect(other)
+    db.execute("PRAGMA ignore_check_constraints=ON")
+    db.execute("UPDATE run_case SET axes = '{\"\x1b[2J', variant = 'a' || char(27) || '[2Jb'")
+    db.execute("UPDATE summary SET median = 'many', n = x'00ff'")
+    db.execute("PRAGMA writable_schema=ON")
+    for name, sql in strict.items():
+        db.execute("UPDATE sqlite_schema SET sql=? WHERE name=?", (sql, name))
+    db.commit()
+    db.close()
+    for args in (("show", f"{other}:@"), ("export", "json", f"{other}:@", "--what", "summary"), ("export", "csv", f"{other}:@", "--what", "cases")):
+        done = perfkit(*args)
+        assert done.status in (0, 1), done
+        assert "\x1b" not in done.stdout + done.stderr
+    record(perfkit.db)
+    before = views(perfkit.db, "SELECT count(*) FROM run")
+    assert perfkit("db", "merge", other).status == 1
+    assert views(perfkit.db, "SELECT count(*) FROM run") == before
+
+
+def test_a_stranger_in_mid_transaction_is_refused(perfkit, tmp_path):
+    other = tmp_path / "other.db"
+    record(other)
+    shutil.copy(other, tmp_path / "saved")
+    (tmp_path / "other.db-journal").write_bytes(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" + b"\0" * 504)
+    perfkit("show", f"{other}:@").refused(1, "transaction", "db check")
+
+
+# --- keeping -------------------------------------------------------------------------------------------------------
+
+
+def test_info_check_migrate(perfkit):
+    record(perfkit.db, 2, 3, 2, 10)
+    info = perfkit("db", "info", "-f", "json").rows("info")[0]
+    assert (info["runs"], info["cases"], info["slices"], info["samples"], info["schema_version"]) == (2, 6, 12, 120, 1)
+    assert info["bytes"] == perfkit.db.stat().st_size
+    assert perfkit("db", "check", "-f", "json").rows("check")[0]["sound"] == "yes"
+    assert perfkit("db", "migrate", "-f", "json").rows("migrate")[0]["schema_version"] == 1
+
+
+def test_merge_and_prune(perfkit, tmp_path):
+    record(perfkit.db)
+    record(tmp_path / "b.db", 3)
+    assert perfkit("db", "merge", tmp_path / "b.db", "-f", "json").rows("merge")[0]["runs_added"] == 3
+    assert perfkit("db", "prune", "--keep", "1", "--dry-run", "-f", "json").rows("prune")[0]["runs_removed"] == 3
+    assert perfkit("db", "prune", "--keep", "1", "-f", "json").rows("prune")[0]["runs_removed"] == 3
+    assert perfkit("db", "info", "-f", "json").rows("info")[0]["runs"] == 1
+
+
+def test_views_work_in_any_client(perfkit):
+    """The names scripts rely on, in the order documented, through the plain shell."""
+    record(perfkit.db)
+    promised = {
+        "v_run": "run_id label started_at status machine git_commit command_line",
+        "v_case": "run_id case_id experiment device variant axes status message",
+        "v_summary": "run_id case_id experiment device variant axes metric unit direction n invocations median ci_low ci_high mean sd min max cv",
+        "v_sample": "run_id case_id invocation rank ordinal phase metric unit value",
+    }
+    for view, columns in promised.items():
+        out = subprocess.run(["sqlite3", "-csv", "-header", str(perfkit.db), f"SELECT * FROM {view}"], capture_output=True, text=True,
+                             check=True).stdout.splitlines()
+        assert out[0].split(",")[:len(columns.split())] == columns.split()
+        assert len(out) > 1
+    machine, axes = views(perfkit.db, "SELECT machine, axes FROM v_run JOIN v_case USING(run_id)")[0]
+    assert isinstance(json.loads(machine), dict) and isinstance(json.loads(axes), dict)
+
+
+# --- spools --------------------------------------------------------------------------------------------------------
+
+
+def test_a_spool_comes_back(perfkit):
+    """The writer meets a locked store, spools, says so with status 1, and import brings everything back, once."""
+    record(perfkit.db)
+    db = sqlite3.connect(perfkit.db)
+    db.execute("BEGIN IMMEDIATE")
+    done = subprocess.run([WRITER, str(perfkit.db), "0", "1", "2", "30", "patience=50", "run=1", "first=100"], capture_output=True, text=True)
+    db.rollback()
+    db.close()
+    assert done.returncode == 1 and "perfkit import" in done.stderr and "another process" in done.stderr, done
+    spool = perfkit.db.with_name(perfkit.db.name + ".spool-1.jsonl")
+    first = perfkit("import", spool, "-f", "json").rows("import")[0]
+    again = perfkit("import", spool, "-f", "json").rows("import")[0]
+    assert (first["added"], first["known"]) == (2, 0) and (again["added"], again["known"]) == (0, 2)
+    assert perfkit("db", "check").status == 0
+
+
+def test_what_cannot_be_imported(perfkit, tmp_path):
+    record(perfkit.db)
+    (tmp_path / "x").write_text("hello\n")
+    perfkit("import", tmp_path / "x").refused(1, "cannot import")
+    perfkit("import", tmp_path / "absent").refused(1, "No such file")
+    perfkit("import").refused(2, "FILE")
