@@ -1,16 +1,18 @@
 /* Show: a saved run's tables again, in any format. */
 #include "cmd/cmd.h"
-#include "cmd/saved.h"
 
 #include "bench/tables.h"
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
-    struct pk_saved saved;
-    if (pk_saved_open(app, app->args.n ? app->args.v[0] : "@", &saved, err))
+    const char *path;
+    struct pk_store *s;
+    int64_t run_id;
+    if (pk_store_path(app->arena, app->globals->db, &path, err) ||
+        pk_store_open_ref(path, app->args.n ? app->args.v[0] : "@", &s, &run_id, err))
         return err->code;
-    enum pk_code rc = pk_run_tables(saved.store, saved.run_id, app->out, err);
-    pk_store_close(saved.store);
+    enum pk_code rc = pk_run_tables(s, run_id, app->out, err);
+    pk_store_close(s);
     return rc;
 }
 

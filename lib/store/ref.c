@@ -14,13 +14,13 @@ enum pk_code pk_store_open_ref(const char *own_path, const char *ref, struct pk_
                                struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    enum pk_store_mode mode = PK_STORE_READ;
-    const char *path = own_path, *colon = strrchr(ref, ':');
-    const char *file = colon ? pk_strndup(&a, ref, (size_t)(colon - ref)) : "";
-    if (ends_in_db(file) || (*file && access(file, F_OK) == 0)) {
-        mode = PK_STORE_STRANGER;
+    const char *colon = strrchr(ref, ':'), *path = own_path;
+    const char *file = colon ? pk_strndup(&a, ref, (size_t)(colon - ref)) : ends_in_db(ref) ? ref : "";
+    bool other = ends_in_db(file) || (*file && access(file, F_OK) == 0);
+    enum pk_store_mode mode = other ? PK_STORE_STRANGER : PK_STORE_READ;
+    if (other) {
         path = file;
-        ref = colon + 1;
+        ref = colon && colon[1] ? colon + 1 : "@";
     }
     if (pk_store_open(path, mode, out, err))
         return err->code;

@@ -130,7 +130,7 @@ enum pk_code pk_store_ceiling_get(struct pk_store *s, const char *machine, const
 enum pk_code pk_store_resolve(struct pk_store *s, const char *ref, int64_t *run_id,
                               struct pk_err *err) PK_MUST_CHECK;
 
-/* "@~1", an id or a label of the store at own_path; or "FILE.db:@~1", the same in another file, which is opened as a
+/* "@~1", an id or a label of the store at own_path; or "FILE.db:@~1" ("FILE.db" = its newest), in another file, opened as a
  * stranger's. A text with ':' names a file when one of that name exists or it ends in ".db"; else it is a label. */
 enum pk_code pk_store_open_ref(const char *own_path, const char *ref, struct pk_store **out, int64_t *run_id,
                                struct pk_err *err) PK_MUST_CHECK;
