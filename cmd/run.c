@@ -21,7 +21,7 @@ const struct pk_opt pk_run_options[] = {
     {"variant", 'v', PK_OPT_LIST, AT(variants), "NAME", .help = "implementation to measure, instead of all"},
     {"peer", 0, PK_OPT_LIST, AT(peers), "NAME",
      .help = "another program's implementation, measured in the same shuffled run"},
-    {"filter", 'f', PK_OPT_TEXT, AT(filter), "EXPR",
+    {"filter", 0, PK_OPT_TEXT, AT(filter), "EXPR",
      .help = "keep cases where it holds: seq_len>=1024,variant=flash|fused"},
     {"device", 'd', PK_OPT_TEXT, AT(device), "DEVICE",
      .help = "cpu, null; default: the fastest that works here"},
@@ -220,7 +220,7 @@ static enum pk_code with_store(struct run *r, struct pk_err *err)
         rc = pk_run_find_resumable(r, err);
     pk_run_choose_device(r);
     if (!rc)
-        rc = pk_run_ceilings(r, err);
+        rc = pk_run_stored_ceilings(r, err);
     if (!rc)
         rc = pk_run_make_plan(r, err);
     if (rc)
@@ -229,7 +229,9 @@ static enum pk_code with_store(struct run *r, struct pk_err *err)
         pk_run_print_plan(r);
         return PK_OK;
     }
-    rc = r->o->resume ? pk_run_resume(r, err) : pk_run_begin(r, err);
+    rc = pk_run_measure_ceilings(r, err);
+    if (!rc)
+        rc = r->o->resume ? pk_run_resume(r, err) : pk_run_begin(r, err);
     return rc ? rc : record(r, err);
 }
 

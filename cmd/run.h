@@ -38,8 +38,9 @@ struct run {
 
 /* run_plan.c: device and preset are chosen where nothing was asked for; the cases; --dry-run. */
 void pk_run_choose_device(struct run *r);
-/* Stored ceilings; measured now when there are none, except for --dry-run. */
-enum pk_code pk_run_ceilings(struct run *r, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_run_stored_ceilings(struct run *r, struct pk_err *err) PK_MUST_CHECK;
+/* When the store had none for this device. */
+enum pk_code pk_run_measure_ceilings(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_run_make_plan(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 void pk_run_print_plan(const struct run *r);
 

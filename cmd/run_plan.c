@@ -25,20 +25,21 @@ void pk_run_choose_device(struct run *r)
     };
 }
 
-enum pk_code pk_run_ceilings(struct run *r, struct pk_err *err)
+enum pk_code pk_run_stored_ceilings(struct run *r, struct pk_err *err)
 {
-    const char *machine = r->info.machine;
     r->ceilings_key = pk_ceilings_key(r->device, &r->device_options, r->app->arena);
-    enum pk_code rc =
-        pk_ceilings_stored(r->store, machine, r->ceilings_key, &r->ceilings, &r->have_ceilings, err);
-    if (rc || r->have_ceilings || r->o->dry_run)
-        return rc;
+    return pk_ceilings_stored(r->store, r->info.machine, r->ceilings_key, &r->ceilings, &r->have_ceilings,
+                              err);
+}
+
+enum pk_code pk_run_measure_ceilings(struct run *r, struct pk_err *err)
+{
+    if (r->have_ceilings)
+        return PK_OK;
     pk_note(r->app, "measuring the ceilings of %s, once: rates that %% of floor is taken from",
             r->ceilings_key);
-    rc = pk_ceilings_calibrate(r->store, machine, r->device, &r->device_options, &pk_stop_flag, &r->ceilings,
-                               err);
-    r->have_ceilings = !rc;
-    return rc;
+    return pk_ceilings_calibrate(r->store, r->info.machine, r->device, &r->device_options, &pk_stop_flag,
+                                 &r->ceilings, err);
 }
 
 /* What a CPU worker will be allowed, for the plan; other devices say it when they are opened. */

@@ -26,7 +26,8 @@ static enum pk_code unknown_name(struct planner *p, const char *what, const char
                                  const char *const *names, size_t n)
 {
     pk_fail(p->err, PK_E_USAGE, "%s has no %s '%s'", p->probe->name, what, name);
-    return pk_why(p->err, "%s", pk_suggest_text(p->arena, name, names, n));
+    pk_why(p->err, "%s", pk_suggest_text(p->arena, name, names, n));
+    return pk_fix(p->err, "`perfkit list experiments %s` explains each", p->probe->name);
 }
 
 static const struct pk_preset *find_preset(struct planner *p, const char *name)

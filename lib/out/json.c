@@ -116,11 +116,6 @@ static void table(struct pk_out *o)
     pk_sink_str(&o->sink, o->n_names > 1 ? ",\n" : "\n");
     put_string(&o->sink, o->name);
     pk_sink_str(&o->sink, ":{");
-    if (o->title) {
-        pk_sink_str(&o->sink, "\"title\":");
-        put_string(&o->sink, o->title);
-        pk_sink_char(&o->sink, ',');
-    }
     pk_sink_str(&o->sink, "\"rows\":[");
 }
 
@@ -154,7 +149,12 @@ static void line_row(struct pk_out *o, const struct pk_cell *cells)
     pk_sink_str(&o->sink, "}\n");
 }
 
-const struct pk_writer pk_writer_json = {
-    .name = "json", .begin = begin, .table = table, .row = row, .table_end = table_end, .end = end};
+const struct pk_writer pk_writer_json = {.name = "json",
+                                         .joins = true,
+                                         .begin = begin,
+                                         .table = table,
+                                         .row = row,
+                                         .table_end = table_end,
+                                         .end = end};
 
-const struct pk_writer pk_writer_jsonl = {.name = "jsonl", .row = line_row};
+const struct pk_writer pk_writer_jsonl = {.name = "jsonl", .joins = true, .row = line_row};

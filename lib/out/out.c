@@ -89,14 +89,30 @@ static const struct pk_column *copy_columns(struct pk_out *o, const struct pk_co
     return copy;
 }
 
+/* Machine formats go on with the table they are in when the next one is the same again: one table per variant for people is one
+ * table for programs. */
+static bool goes_on(const struct pk_out *o, const char *name, const struct pk_column *cols, size_t n)
+{
+    if (!o->writer->joins || !o->in_table || strcmp(o->asked_name, name) != 0 || o->n_cols != n)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(o->cols[i].key, cols[i].key) != 0)
+            return false;
+    return true;
+}
+
 void pk_out_table(struct pk_out *o, const char *name, const char *title, const struct pk_column *cols,
                   size_t n)
 {
     pk_assert(n > 0);
+    name = name ? name : "table";
+    if (goes_on(o, name, cols, n))
+        return;
     locale_t user = uselocale(o->locale);
     end_table(o);
     o->in_table = true;
-    o->name = unique_name(o, name ? name : "table");
+    o->asked_name = pk_strdup(&o->arena, name);
+    o->name = unique_name(o, name);
     o->title = title ? pk_strdup(&o->arena, title) : NULL;
     o->cols = copy_columns(o, cols, n);
     o->n_cols = n;

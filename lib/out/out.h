@@ -9,11 +9,13 @@
  *   markdown  the same as a GitHub-flavoured table; the title is a heading.
  *   csv       header line of keys; quoting as RFC 4180, lines end in LF. NULL is an empty field, an empty text is "".
  *             Several tables are separated by an empty line. No titles, no notes.
- *   json      {"schema":1,"tables":{"scaling":{"title":"...","rows":[{"forward_ns":1},...],"notes":["..."]}}}
- *             title and notes only when there are any; notes said outside a table are a top-level "notes". A second table of
+ *   json      {"schema":1,"tables":{"scaling":{"rows":[{"forward_ns":1},...],"notes":["..."]}}}
+ *             notes only when there are any; notes said outside a table are a top-level "notes". A second table of
  *             the same name is "scaling_2". NULL, NaN and infinities are null. `schema` changes when this shape does;
  *             members may be added without.
- *   jsonl     one object per row: {"table":"scaling","forward_ns":1}. No titles, no notes. */
+ *   jsonl     one object per row: {"table":"scaling","forward_ns":1}. No titles, no notes.
+ *
+ * csv, json and jsonl go on with a table when the next has its name and keys (one table per variant for people). */
 #pragma once
 
 #include "base/arena.h"

@@ -12,12 +12,13 @@
 #include <locale.h>
 
 struct pk_writer {
-    const char *name;                                                 /* of --format */
-    void (*begin)(struct pk_out *o);                                  /* optional: before anything else */
-    void (*table)(struct pk_out *o);                                  /* optional: o->cols are set */
-    void (*row)(struct pk_out *o, const struct pk_cell *cells);       /* required */
-    void (*table_end)(struct pk_out *o);                              /* optional: o->notes belong to this table */
-    void (*end)(struct pk_out *o);                                    /* optional: o->notes were said outside a table */
+    const char *name;                /* of --format */
+    bool joins;                      /* equal tables one after the other are one: formats for programs */
+    void (*begin)(struct pk_out *o); /* optional: before anything else */
+    void (*table)(struct pk_out *o); /* optional: o->cols are set */
+    void (*row)(struct pk_out *o, const struct pk_cell *cells); /* required */
+    void (*table_end)(struct pk_out *o);                        /* optional: o->notes belong to this table */
+    void (*end)(struct pk_out *o); /* optional: o->notes were said outside a table */
 };
 
 struct pk_out {
@@ -31,6 +32,7 @@ struct pk_out {
     /* the table being written */
     bool in_table;
     const char *name, *title; /* name: unique in this output, never NULL */
+    const char *asked_name;   /* as the caller said it */
     const struct pk_column *cols;
     size_t n_cols, rows;
     void *state; /* the writer's own */
@@ -41,4 +43,5 @@ struct pk_out {
     size_t n_names, names_cap;
 };
 
-extern const struct pk_writer pk_writer_table, pk_writer_markdown, pk_writer_csv, pk_writer_json, pk_writer_jsonl;
+extern const struct pk_writer pk_writer_table, pk_writer_markdown, pk_writer_csv, pk_writer_json,
+    pk_writer_jsonl;

@@ -1,5 +1,6 @@
-/* Ceilings: plausible, refused where there are none, and never leaking. */
+/* Ceilings: plausible on the CPU, declared on the null device, and never leaking. */
 #include "device/cpu.h"
+#include "device/null.h"
 #include "ops/ceilings.h"
 
 // clang-format off
@@ -34,11 +35,13 @@ static void a_small_pool_is_oom(void **state)
     pk_device_close(&dev);
 }
 
-static void the_null_device_has_none(void **state)
+static void the_null_device_has_its_declared_rates(void **state)
 {
     struct pk_ceilings c;
     assert_int_equal(pk_device_open(&dev, "null", &(struct pk_device_options){0}, &err), PK_OK);
-    assert_int_equal(pk_ceilings_measure(&dev, &c, &err), PK_E_UNAVAILABLE);
+    assert_int_equal(pk_ceilings_measure(&dev, &c, &err), PK_OK);
+    assert_float_equal(c.fp32_flops_per_s, PK_NULL_FLOPS_PER_NS * 1e9, 0);
+    assert_float_equal(c.memory_bytes_per_s, PK_NULL_BYTES_PER_NS * 1e9, 0);
     pk_device_close(&dev);
 }
 
@@ -47,7 +50,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(are_plausible),
         cmocka_unit_test(a_small_pool_is_oom),
-        cmocka_unit_test(the_null_device_has_none),
+        cmocka_unit_test(the_null_device_has_its_declared_rates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,7 +52,7 @@ static void json_embeds_what_is_json(void **state)
     assert_printed(
         PK_FMT_JSON, 0, sample_rows,
         "{\"schema\":1,\"tables\":{\n"
-        "\"scaling\":{\"title\":\"Attention\",\"rows\":[\n"
+        "\"scaling\":{\"rows\":[\n"
         "{\"d_model\":16,\"forward_ns\":258000,\"noise\":0.0031,\"status\":\"ok\",\"axes\":{\"a\": 1}},\n"
         "{\"d_model\":128,\"forward_ns\":null,\"noise\":null,\"status\":\"oom: 35 GB, \\\"8\\\" left\","
         "\"axes\":\"{broken\"}],\"notes\":[\"1 case ran out of memory\"]}}}\n");
@@ -71,20 +71,26 @@ static void twice_and_empty(struct pk_out *o)
 {
     struct pk_column one[] = {{.key = "x", .heading = "X", .decimals = -1}};
     struct pk_cell seven = int_cell(-7);
+    struct pk_column other[] = {{.key = "y", .heading = "Y", .decimals = -1}};
     pk_out_table(o, "t", NULL, one, 1);
     pk_out_row(o, &seven);
-    pk_out_table(o, "t", NULL, one, 1);
+    pk_out_table(o, "t", "the same again", one, 1);
+    pk_out_row(o, &seven);
+    pk_out_table(o, "t", NULL, other, 1);
     pk_out_table(o, NULL, NULL, one, 1);
 }
 
 static void several_tables(void **state)
 {
-    assert_printed(PK_FMT_TABLE, 0, twice_and_empty, " X\n--\n-7\n\n(no rows)\n\n(no rows)\n");
-    assert_printed(PK_FMT_CSV, 0, twice_and_empty, "x\n-7\n\nx\n\nx\n");
-    assert_printed(PK_FMT_JSONL, 0, twice_and_empty, "{\"table\":\"t\",\"x\":-7}\n");
-    assert_printed(PK_FMT_JSON, 0, twice_and_empty,
-                   "{\"schema\":1,\"tables\":{\n\"t\":{\"rows\":[\n{\"x\":-7}]},\n\"t_2\":{\"rows\":[]},"
-                   "\n\"table\":{\"rows\":[]}}}\n");
+    assert_printed(PK_FMT_TABLE, 0, twice_and_empty,
+                   " X\n--\n-7\n\nthe same again\n X\n--\n-7\n\n(no rows)\n\n(no rows)\n");
+    assert_printed(PK_FMT_CSV, 0, twice_and_empty, "x\n-7\n-7\n\ny\n\nx\n");
+    assert_printed(PK_FMT_JSONL, 0, twice_and_empty,
+                   "{\"table\":\"t\",\"x\":-7}\n{\"table\":\"t\",\"x\":-7}\n");
+    assert_printed(
+        PK_FMT_JSON, 0, twice_and_empty,
+        "{\"schema\":1,\"tables\":{\n\"t\":{\"rows\":[\n{\"x\":-7},\n{\"x\":-7}]},\n\"t_2\":{\"rows\":[]},"
+        "\n\"table\":{\"rows\":[]}}}\n");
 }
 
 static void nothing(struct pk_out *o)

@@ -1,0 +1,254 @@
+"""`run` through the front door: tables, exact results on the null device, every way a run can end."""
+import json
+import os
+import signal
+import sqlite3
+import time
+
+import pytest
+
+NULL = ("--device", "null")
+SMALL = ("-a", "d_model=64", "-a", "seq_len=256,512,1024")
+
+
+def run(perfkit, *args, **kw):
+    return perfkit("run", "attention-scaling", *NULL, *args, **kw)
+
+
+def query(perfkit, sql):
+    with sqlite3.connect(perfkit.db) as db:
+        return db.execute(sql).fetchall()
+
+
+def test_the_report_s_table(perfkit):
+    r = run(perfkit, *SMALL)
+    assert r.status == 0, r
+    lines = r.stdout.splitlines()
+    at = lines.index("Attention scaling, vanilla")
+    assert lines[at + 1].split("  ")[0] == "d_model"
+    for heading in ("seq_len", "Forward (ms)", "Backward (ms)", "Mem Before Bwd (GB)", "Peak Mem (GB)", "Status", "Fwd % floor"):
+        assert heading in lines[at + 1]
+    assert len({len(line.rstrip()) for line in lines[at + 3:at + 6]}) == 1, "rows are aligned"
+    for title in ("Attention scaling, fused", "Attention scaling, flash", "Variants against vanilla", "Growth with seq_len", "Crossover"):
+        assert title in r.stdout
+    assert "on null, preset quick" in r.stderr and str(perfkit.db) in r.stderr
+
+
+def test_exact_on_the_null_device(perfkit):
+    rows = run(perfkit, *SMALL, "-f", "json").rows("scaling")
+    flash = {(r["variant"], r["seq_len"]): r for r in rows}["flash", 1024]
+    flops = 4 * 8 * 1024 * 1024 * 64
+    assert flash["forward_ns"] == flops / 1024  # the null device's rate
+    assert flash["forward_half_width_ns"] == 0
+    assert flash["forward_of_floor"] == pytest.approx(1)
+    tokens = 8 * 1024 * 64 * 4
+    assert flash["peak_bytes"] == flash["predicted_bytes"] == 8 * tokens + 8 * 1024 * 4
+    assert flash["before_backward_bytes"] == 5 * tokens + 8 * 1024 * 4
+
+
+def test_the_same_twice_on_the_null_device(perfkit):
+    first, second = (run(perfkit, *SMALL, "-f", "csv").stdout for _ in range(2))
+    assert first == second and first.count("\n") > 20
+
+
+def test_fitted_exponents(perfkit):
+    fits = run(perfkit, *SMALL, "-f", "json").rows("exponents")
+    by = {(f["variant"], f["metric"]): f["exponent"] for f in fits}
+    for variant in ("vanilla", "fused", "flash"):
+        assert by[variant, "forward_ns"] == pytest.approx(2, abs=0.01)
+    assert by["flash", "peak_bytes"] == pytest.approx(1, abs=0.01)
+    assert by["vanilla", "peak_bytes"] > 1.6
+
+
+def test_on_the_cpu_results_are_checked_and_stored(perfkit):
+    r = perfkit("run", "attention-scaling", "-d", "cpu", "-a", "d_model=16", "-a", "seq_len=64,130", "-a", "causal=on,off",
+                "--invocations", "2", "--min-time", "1ms", "--max-time", "5ms", "-f", "json")
+    assert r.status == 0, r
+    rows = r.rows("scaling")
+    assert len(rows) == 12 and all(x["status"] == "OK" and x["forward_ns"] > 0 for x in rows)
+    checks = query(perfkit, "SELECT json_extract(notes, '$.check') FROM v_slice WHERE invocation = 1")
+    assert {c for c, in checks} == {"passed"}
+    assert query(perfkit, "SELECT count(*) FROM v_sample WHERE metric = 'forward_ns' AND phase = 'first'") == [(24,)]
+    keys = {k for k, in query(perfkit, "SELECT DISTINCT key FROM v_setting")}
+    assert {"threads", "blas", "binding", "isa"} <= keys
+
+
+def test_out_of_memory_is_a_row(perfkit):
+    r = run(perfkit, "-a", "d_model=16", "-a", "seq_len=1024,16384", "--memory-limit", "1GB", "-f", "json")
+    assert r.status == 0, r
+    status = {(x["variant"], x["seq_len"]): x["status"] for x in r.rows("scaling")}
+    assert status["vanilla", 16384] == "OOM" and status["flash", 16384] == "OK" and status["vanilla", 1024] == "OK"
+
+
+def test_nothing_fits(perfkit):
+    r = run(perfkit, "-a", "seq_len=16384", "-v", "vanilla", "--memory-limit", "1MB")
+    assert r.status == 6 and "OOM" in r.stdout
+    assert "nothing was measured" in r.error()["what"] and "--dry-run" in r.error()["try"]
+
+
+def test_dry_run_measures_nothing(perfkit):
+    r = run(perfkit, "--dry-run", "-a", "d_model=16,32", "-a", "seq_len=256:1024:*2", "-v", "flash", "-f", "json")
+    rows = r.rows("plan")
+    assert [json.loads(x["axes"])["seq_len"] if isinstance(x["axes"], str) else x["axes"]["seq_len"] for x in rows] == [256, 512, 1024] * 2
+    assert query(perfkit, "SELECT count(*) FROM v_run") == [(0,)]
+
+
+@pytest.mark.parametrize("args, words", [
+    (("-a", "seqlen=1"), ("seqlen", "seq_len")),
+    (("-a", "seq_len=0"), ("0", "1", "1048576")),
+    (("-a", "seq_len="), ("seq_len",)),
+    (("-a", "seq_len=256:128:*2"), ("seq_len",)),
+    (("-a", "dtype=bf61"), ("dtype", "fp32")),
+    (("-v", "flesh"), ("flesh", "flash")),
+    (("-p", "quikc"), ("quikc", "quick")),
+    (("-f", "jsno"), ("json",)),
+    (("--filter", "seq_len>>1"), ("seq_len",)),
+    (("--peer", "no-such-peer"), ("no-such-peer",)),
+    (("--memory-limit", "3M"), ("MB", "MiB")),
+    (("--tag", "novalue"), ("novalue", "=")),
+    (("--max-noise", "200%"), ("200%",)),
+    (("--device", "gpu"), ("gpu",)),
+])
+def test_bad_input(perfkit, args, words):
+    r = run(perfkit, *args)
+    assert r.status == 2, r
+    text = "\n".join(r.error().values())
+    for word in words:
+        assert word in text, r.stderr
+
+
+def test_unknown_experiment(perfkit):
+    perfkit("run", "atention-scaling").refused(2, "atention-scaling", "did you mean 'attention-scaling'?")
+
+
+def test_filter_that_leaves_nothing(perfkit):
+    r = run(perfkit, "--filter", "seq_len>1000000")
+    assert r.status == 6 and "seq_len>1000000" in "\n".join(r.error().values())
+
+
+def test_label_tags_and_command_line_are_recorded(perfkit):
+    assert run(perfkit, *SMALL, "-v", "flash", "--label", "it's", "--tag", "branch=main").status == 0
+    (label, tags, line, status), = query(perfkit, "SELECT label, tags, command_line, status FROM v_run")
+    assert label == "it's" and json.loads(tags) == {"branch": "main"} and status == "complete"
+    assert line.endswith("--label 'it'\\''s' --tag branch=main")
+
+
+def test_no_save(perfkit):
+    r = run(perfkit, *SMALL, "--no-save")
+    assert r.status == 0 and "Attention scaling" in r.stdout and not perfkit.db.exists()
+
+
+def test_once(perfkit):
+    r = perfkit("run", "attention-scaling", "-d", "cpu", "-a", "d_model=16", "-a", "seq_len=64", "--once", "-f", "json")
+    assert r.status == 0, r
+    assert {x["metric"] for x in r.rows("once")} >= {"forward_ns", "backward_ns"} and not perfkit.db.exists()
+
+
+def test_every_ending_is_a_row(perfkit):
+    r = perfkit("run", "selftest", *NULL, "--timeout", "1s", "-f", "json")
+    assert r.status == 1, r
+    got = dict(query(perfkit, "SELECT variant, status FROM v_case"))
+    want = {"oom": "oom", "hang": "timeout", "crash": "failed", "exit": "failed", "leak": "failed", "unmarked": "failed",
+            "device-error": "failed", "ok": "ok", "drift": "ok", "outliers": "ok"}
+    assert {k: got[k] for k in want} == want
+    messages = dict(query(perfkit, "SELECT variant, message FROM v_case"))
+    assert "signal 11" in messages["crash"] and "status 7" in messages["exit"]
+
+
+def test_a_failed_check_stores_nothing(perfkit):
+    r = perfkit("run", "selftest", "-d", "cpu", "-v", "check-fails", "--max-time", "10ms")
+    assert r.status == 1, r
+    assert query(perfkit, "SELECT status FROM v_case") == [("failed",)]
+    assert query(perfkit, "SELECT count(*) FROM v_sample") == [(0,)]
+
+
+def wait_for(condition, seconds=30):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def slices(perfkit):
+    try:
+        return query(perfkit, "SELECT count(*) FROM v_slice")[0][0]
+    except sqlite3.OperationalError:
+        return 0
+
+
+LONG = ("run", "selftest", "-d", "cpu", "-v", "ok", "-a", "busy_ns=1000000", "-a", "memory=4KiB,8KiB,16KiB,32KiB", "--min-time", "200ms",
+        "--max-time", "300ms")
+
+
+@pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_then_resumed(perfkit, sig):
+    p = perfkit.start(*LONG)
+    assert wait_for(lambda: slices(perfkit) >= 2)
+    p.send_signal(sig)
+    out, err = p.communicate(timeout=20)
+    assert p.returncode == 130, err
+    assert b"--resume" in err and b"interrupted" in err
+    before = slices(perfkit)
+    assert 2 <= before < 12 and query(perfkit, "SELECT status FROM v_run") == [("interrupted",)]
+    r = perfkit("run", "selftest", "--resume")
+    assert r.status == 0, r
+    assert query(perfkit, "SELECT run_id, status FROM v_run") == [(1, "complete")]
+    assert slices(perfkit) == 12
+    assert query(perfkit, "SELECT DISTINCT invocations FROM v_summary WHERE metric = 'work_ns'") == [(3,)]
+
+
+def test_nothing_to_resume(perfkit):
+    perfkit("run", "selftest", "--resume").refused(2, "no interrupted run of selftest")
+
+
+def test_killed_parent_leaves_no_worker_and_a_sound_store(perfkit):
+    p = perfkit.start(*LONG)
+    assert wait_for(lambda: slices(perfkit) >= 1)
+    workers = [pid for pid in os.listdir("/proc") if pid.isdigit() and parent_of(pid) == p.pid]
+    assert workers
+    p.kill()
+    p.wait()
+    assert wait_for(lambda: not any(os.path.exists(f"/proc/{w}/exe") for w in workers), 5)
+    assert query(perfkit, "PRAGMA integrity_check") == [("ok",)]
+    assert perfkit("list", "runs", "-f", "json").rows("runs")[0]["status"] == "interrupted"
+
+
+def parent_of(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as f:
+            return int(f.read().rpartition(")")[2].split()[1])
+    except (OSError, IndexError):
+        return -1
+
+
+def test_a_killed_worker_fails_one_case_only(perfkit):
+    p = perfkit.start(*LONG)
+    assert wait_for(lambda: slices(perfkit) >= 1)
+    worker = next(pid for pid in os.listdir("/proc") if pid.isdigit() and parent_of(pid) == p.pid)
+    os.kill(int(worker), signal.SIGKILL)
+    out, err = p.communicate(timeout=60)
+    assert p.returncode == 1, err
+    statuses = [s for s, in query(perfkit, "SELECT status FROM v_case")]
+    assert sorted(statuses) == ["failed", "ok", "ok", "ok"]
+    assert "signal 9" in query(perfkit, "SELECT message FROM v_case WHERE status = 'failed'")[0][0]
+
+
+def test_budget_is_kept_and_said(perfkit):
+    begin = time.monotonic()
+    r = perfkit("run", "selftest", "-d", "cpu", "-v", "ok", "-a", "busy_ns=50000000", "-a", "memory=4KiB:64KiB:*2", "--min-samples", "50",
+                "--budget", "2s")
+    assert time.monotonic() - begin < 8, r
+    assert r.status in (0, 6) and "budget" in r.stderr
+
+
+def test_progress_only_on_request_without_a_terminal(perfkit):
+    assert "[1/" not in run(perfkit, *SMALL, "-v", "flash").stderr
+    assert "[1/" in run(perfkit, *SMALL, "-v", "flash", "--progress", "plain").stderr
+
+
+def test_numbers_do_not_follow_the_locale(perfkit):
+    here = run(perfkit, *SMALL).stdout
+    there = run(perfkit, *SMALL, env={"LC_ALL": "fr_FR.UTF-8", "LC_NUMERIC": "fr_FR.UTF-8"}).stdout
+    assert here.encode().replace(b"\xc2\xb1", b"") and there.replace("\\xc2\\xb1", "±") == here or "," not in there.split("\n")[3]
