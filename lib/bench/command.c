@@ -46,7 +46,6 @@ static enum pk_code need_spawner(struct runner *r, struct pk_err *err)
         return PK_OK;
     if (pk_process_start(&r->spawner, argv, err))
         return err->code;
-    r->said = pk_wire_reader_new();
     r->answered = pk_wire_reader_new();
     return PK_OK;
 }
@@ -130,6 +129,8 @@ static enum heard run_command(struct runner *r, const char **message)
     }
     uint64_t deadline = pk_clock_ns() + (uint64_t)r->o->timeout_ns;
     r->spawner.tail_n = 0;
+    pk_wire_reader_free(r->said); /* a line that the run before left unfinished goes with it */
+    r->said = pk_wire_reader_new();
     if (pk_wire_write(r->spawner.in_fd, request_of(r), &err)) {
         *message = gone(r);
         return BROKEN;
@@ -203,14 +204,14 @@ static enum pk_code record_case(struct runner *r, struct pk_reported *c, struct 
     return pk_record_slice(r->rec, c->id, &c->info, s, err);
 }
 
-static enum pk_code record_run(struct runner *r, uint64_t wall_ns, uint64_t elapsed_ns, struct pk_err *err)
+static enum pk_code record_run(struct runner *r, struct pk_slice *own, uint64_t wall_ns, uint64_t elapsed_ns,
+                               struct pk_err *err)
 {
-    const struct pk_slice *own = pk_collected(r->cases.v[0].collector);
     for (size_t i = 0; i < r->cases.n; i++) {
         struct pk_reported *c = &r->cases.v[i];
         if (i && (!c->heard || r->problem))
             continue;
-        struct pk_slice *s = pk_collected(c->collector);
+        struct pk_slice *s = i ? pk_collected(c->collector) : own;
         if (i)
             judge_reported(c, own, s);
         s->started_wall_ns = wall_ns;
@@ -247,7 +248,8 @@ static enum pk_code run_once(struct runner *r, struct pk_command_result *out, st
                              pk_format_duration_exact(r->o->timeout_ns, limit, sizeof limit)));
     out->last = own->status;
     out->message = pk_strdup(r->a, own->message);
-    return r->recording || own->status != PK_ST_OK ? record_run(r, wall, pk_clock_ns() - began, err) : PK_OK;
+    return r->recording || own->status != PK_ST_OK ? record_run(r, own, wall, pk_clock_ns() - began, err)
+                                                   : PK_OK;
 }
 
 /* --- all runs ----------------------------------------------------------------------------------------------------- */

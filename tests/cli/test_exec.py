@@ -1,0 +1,245 @@
+"""exec: any command, measured from outside, and what it says itself."""
+import os
+import pathlib
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+import uuid
+
+import pytest
+from processes import gone, marked
+
+DOCS = pathlib.Path(__file__).parents[2] / "docs"
+QUICK = ("--min-runs", "3", "--min-time", "1ms")
+
+
+def query(perfkit, sql):
+    with sqlite3.connect(perfkit.db) as db:
+        return db.execute(sql).fetchall()
+
+
+def program(perfkit, text):
+    """A Python program under exec; `say` writes a message of the protocol."""
+    path = perfkit.cwd / "program.py"
+    path.write_text(
+        "import json, os, sys, time\n"
+        "wire = open(int(os.environ['PERFKIT_WIRE_FD']), 'w')\n"
+        "def say(**m): print(json.dumps(m), file=wire, flush=True)\n" + text)
+    return ("--", sys.executable, str(path))
+
+
+def test_table_and_store(perfkit):
+    r = perfkit("exec", "--runs", "5", "--label", "nap", "--format", "json", "--", "sleep", "0.02")
+    assert r.status == 0, r
+    row = r.rows("commands")[0] if "tables" in r.json() else r.json()["rows"][0]
+    assert row["command"] == "sleep 0.02" and row["runs"] == 5
+    assert 20e6 <= row["min_ns"] <= row["median_ns"] <= row["max_ns"] < 2e9
+    assert row["min_ns"] <= row["mean_ns"] <= row["max_ns"] and row["cv"] == pytest.approx(row["sd_ns"] / row["mean_ns"])
+    assert 100_000 < row["peak_bytes"] < 20e6
+    assert query(perfkit, "SELECT experiment, variant, status FROM v_case") == [("exec", "sleep", "ok")]
+    assert query(perfkit, "SELECT invocations, n FROM v_summary WHERE metric = 'wall_ns'") == [(5, 5)]
+    assert query(perfkit, "SELECT count(*) FROM v_sample WHERE metric = 'wall_ns' AND phase = 'steady'") == [(5,)]
+    assert {"user_ns", "system_ns", "page_faults", "context_switches"} < {
+        m for m, in query(perfkit, "SELECT metric FROM v_summary")}
+
+
+def test_runs_until_both_minimums(perfkit):
+    perfkit("exec", "--min-runs", "4", "--min-time", "1ms", "--", "sleep", "0.02")
+    assert query(perfkit, "SELECT n FROM v_summary WHERE metric = 'wall_ns'") == [(4,)]
+    perfkit("exec", "--min-runs", "2", "--min-time", "300ms", "--", "sleep", "0.02")
+    n, = query(perfkit, "SELECT n FROM v_summary WHERE metric = 'wall_ns' AND run_id = 2")[0]
+    assert 3 <= n <= 15
+    perfkit("exec", "--max-runs", "2", "--min-runs", "1", "--", "true")
+    assert query(perfkit, "SELECT n FROM v_summary WHERE metric = 'wall_ns' AND run_id = 3") == [(2,)]
+
+
+def test_warmup_and_prepare(perfkit):
+    r = perfkit("exec", "--runs", "3", "--warmup", "2", "--prepare", "echo p >> prepared", "--", "sh", "-c", "echo r >> ran")
+    assert r.status == 0, r
+    assert (perfkit.cwd / "ran").read_text() == "r\n" * 5
+    assert (perfkit.cwd / "prepared").read_text() == "p\n" * 5
+    assert query(perfkit, "SELECT n FROM v_summary WHERE metric = 'wall_ns'") == [(3,)]
+
+
+def test_prepare_is_not_timed(perfkit):
+    perfkit("exec", "--runs", "3", "--prepare", "sleep 0.3", "--", "true")
+    assert query(perfkit, "SELECT max FROM v_summary WHERE metric = 'wall_ns'")[0][0] < 0.25e9
+
+
+def test_prepare_fails(perfkit):
+    r = perfkit("exec", *QUICK, "--prepare", "echo no paper >&2; exit 4", "--", "true")
+    assert r.status == 1
+    assert r.error()["why"] == "the command of --prepare failed: exit status 4; last words: no paper"
+
+
+def test_a_command_that_fails(perfkit):
+    r = perfkit("exec", *QUICK, "--", "sh", "-c", "echo one >&2; echo two >&2; exit 3")
+    assert r.status == 1
+    assert r.error()["why"] == "the command failed: exit status 3; last words: one | two"
+    assert "--ignore-failure" in r.error()["try"]
+    assert query(perfkit, "SELECT status, message FROM v_case") == [("failed", r.error()["why"])]
+    assert query(perfkit, "SELECT count(*) FROM v_sample") == [(0,)]
+
+
+def test_a_command_that_crashes(perfkit):
+    r = perfkit("exec", *QUICK, "--", "sh", "-c", "kill -SEGV $$")
+    assert (r.status, r.error()["why"]) == (1, "the command failed: ended by signal 11 (Segmentation fault)")
+
+
+def test_ignore_failure(perfkit):
+    r = perfkit("exec", "--runs", "3", "-i", "--", "sh", "-c", "exit 3")
+    assert r.status == 0, r
+    assert query(perfkit, "SELECT json_extract(notes, '$.exit_status') FROM v_slice") == [(3,)] * 3
+
+
+@pytest.mark.parametrize("command, why, fix", [
+    ("no-such-command", "no folder of PATH", "spelling"),
+    ("sleep 1", "no folder of PATH", "perfkit exec -- sh -c 'sleep 1'"),
+    ("/etc/passwd", "not an executable file", "path"),
+    ("/no/such/file", "No such file", "path"),
+])
+def test_a_command_that_is_not_there(perfkit, command, why, fix):
+    perfkit("exec", "--", command).refused(2, f"cannot run '{command}'", why, fix)
+    assert not perfkit.db.exists()
+
+
+def test_timeout_ends_the_children_too(perfkit):
+    token = uuid.uuid4().hex
+    r = perfkit("exec", "--timeout", "300ms", "--", "sh", "-c", "sleep 100 & sleep 100", env={"TOKEN": token})
+    assert r.status == 6
+    assert r.error()["why"] == "no end after 300ms; its process group was ended"
+    assert query(perfkit, "SELECT status FROM v_case") == [("timeout",)]
+    assert gone(token)
+
+
+def test_peak_memory_of_a_small_command_under_a_large_parent(perfkit):
+    large = "import subprocess, sys; ballast = bytearray(b'x') * (500 << 20); sys.exit(subprocess.run(sys.argv[1:]).returncode)"
+    from conftest import BINARY
+    done = subprocess.run([sys.executable, "-c", large, BINARY, "exec", "--runs", "3", "--", "true"],
+                          env=perfkit.environment(), cwd=perfkit.cwd, capture_output=True, timeout=120)
+    assert done.returncode == 0, done
+    assert query(perfkit, "SELECT max FROM v_summary WHERE metric = 'peak_bytes'")[0][0] < 30e6
+
+
+def test_peak_memory_of_a_large_command(perfkit):
+    perfkit("exec", "--runs", "2", "--", sys.executable, "-c", "b = bytearray(b'x') * (200 << 20)")
+    low, high = query(perfkit, "SELECT min, max FROM v_summary WHERE metric = 'peak_bytes'")[0]
+    assert 200 << 20 < low <= high < 300 << 20
+
+
+def test_cpu_time(perfkit):
+    perfkit("exec", "--runs", "2", "--", sys.executable, "-c", "import time\nwhile time.process_time() < 0.3: pass")
+    least, = query(perfkit, "SELECT sum(min) FROM v_summary WHERE metric IN ('user_ns', 'system_ns')")[0]
+    assert 0.25e9 < least < 3e9
+
+
+def test_noise_on_stdout_and_stderr(perfkit):
+    r = perfkit("exec", "--runs", "2", "--format", "csv", "--", "sh", "-c", "yes | head -c 1000000; yes | head -c 1000000 >&2")
+    assert r.status == 0, r
+    assert "y\ny" not in r.stdout + r.stderr
+
+
+def test_equal_names_make_equal_cases(perfkit):
+    perfkit("exec", "--runs", "2", "--name", "nap", "--", "sleep", "0.01")
+    perfkit("exec", "--runs", "2", "--name", "nap", "--", "sleep", "0.02")
+    assert query(perfkit, "SELECT DISTINCT variant, axes FROM v_case") == [("nap", '{"command":"nap"}')]
+
+
+# --- programs that report their own samples ---------------------------------------------------------------------------
+
+
+def example():
+    """The ten lines of the documentation."""
+    text = (DOCS / "protocol.md").read_text().split("```python\n")[1].split("```")[0]
+    assert len(text.splitlines()) <= 12
+    return text
+
+
+def test_the_example_of_the_documentation(perfkit):
+    path = perfkit.cwd / "report.py"
+    path.write_text(example())
+    r = perfkit("exec", "--runs", "3", "--", sys.executable, "report.py")
+    assert r.status == 0, r
+    assert query(perfkit, "SELECT n, invocations FROM v_summary WHERE metric = 'sum_ns'") == [(51, 3)]
+    assert query(perfkit, "SELECT phase, count(*) FROM v_sample WHERE metric = 'sum_ns' GROUP BY phase ORDER BY phase") == [
+        ("steady", 51), ("warmup", 9)]
+    assert "sum_ns" in r.stdout
+    assert subprocess.run([sys.executable, str(path)], env={"PATH": os.environ["PATH"]}, timeout=60).returncode == 0
+
+
+def test_cases_of_its_own(perfkit):
+    run = program(perfkit, """
+say(type="hello", version=1, program="test")
+for n in (1, 2):
+    say(type="case", experiment="sums", variant="builtin", axes={"n": n})
+    say(type="metric", name="sum_ns", unit="ns", direction="lower")
+    say(type="samples", metric="sum_ns", values=[n * 10, n * 10])
+    say(type="note", key="why", value={"n": n})
+say(type="case", experiment="sums", variant="builtin", axes={"n": 3})
+say(type="status", status="skipped", message="three is too many")
+""")
+    r = perfkit("exec", "--runs", "3", *run)
+    assert r.status == 0, r
+    assert query(perfkit, "SELECT experiment, variant, axes, status, message FROM v_case ORDER BY ordinal")[1:] == [
+        ("sums", "builtin", '{"n":1}', "ok", ""), ("sums", "builtin", '{"n":2}', "ok", ""),
+        ("sums", "builtin", '{"n":3}', "skipped", "three is too many")]
+    assert query(perfkit, "SELECT median, n, invocations FROM v_summary WHERE metric = 'sum_ns' ORDER BY axes") == [
+        (10, 6, 3), (20, 6, 3)]
+
+
+@pytest.mark.parametrize("text, why", [
+    ("wire.write('ceci est une pipe\\n')", "the command broke the protocol: no JSON: ceci est une pipe"),
+    ("say(type='samples', metric='x_ns', values=[1])", "\"x_ns\", which was not declared"),
+    ("say(type='hello', version=2)", "it speaks version 2 of the wire protocol, this perfkit version 1"),
+    ("say(type='metric', name='wall_ns', unit='ns')", "wall_ns, which is perfkit's own metric"),
+    ("say(type='status', status='failed', message='my result is wrong')", "my result is wrong"),
+])
+def test_a_program_that_talks_nonsense(perfkit, text, why):
+    r = perfkit("exec", "--runs", "2", *program(perfkit, text))
+    assert r.status == 1 and why in r.error()["why"], r
+    assert query(perfkit, "SELECT status FROM v_case") == [("failed",)]
+    assert query(perfkit, "SELECT count(*) FROM v_sample") == [(0,)]
+
+
+def test_not_a_number_and_a_line_cut_short(perfkit):
+    run = program(perfkit, """
+say(type="metric", name="x_ns", unit="ns", direction="lower")
+say(type="samples", metric="x_ns", values=[1.0, float("nan"), 3.0])
+wire.write('{"type":"samples","metric":"x_ns","val')
+""")
+    assert perfkit("exec", "--runs", "2", *run).status == 0
+    assert query(perfkit, "SELECT value FROM v_sample WHERE metric = 'x_ns' AND invocation = 1") == [(1,), (None,), (3,)]
+
+
+# --- bad luck ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("delay", [0.05, 0.2, 0.45])
+def test_interrupted(perfkit, sig, delay):
+    token = uuid.uuid4().hex
+    p = perfkit.start("exec", "--runs", "1000", "--", "sleep", "0.03", env={"TOKEN": token})
+    time.sleep(delay)
+    p.send_signal(sig)
+    out, err = p.communicate(timeout=20)
+    if p.returncode == -sig:
+        assert delay < 0.1  # before the handlers were there
+    else:
+        assert p.returncode == 130, err
+        assert query(perfkit, "SELECT status FROM v_run") == [("interrupted",)]
+    assert gone(token)
+    assert not perfkit.db.exists() or query(perfkit, "PRAGMA integrity_check") == [("ok",)]
+
+
+def test_killed(perfkit):
+    token = uuid.uuid4().hex
+    p = perfkit.start("exec", "--", "sleep", "100", env={"TOKEN": token})
+    end = time.monotonic() + 20
+    while len(marked(token)) < 3 and time.monotonic() < end:
+        time.sleep(0.02)
+    assert len(marked(token)) == 3  # perfkit, its spawner, the command
+    p.kill()
+    p.wait()
+    assert gone(token)

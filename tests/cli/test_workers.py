@@ -1,0 +1,192 @@
+"""Workers and peers that hang, crash, lie and talk garbage; signals at any moment. The peer is bad_worker.py."""
+import os
+import pathlib
+import random
+import signal
+import sqlite3
+import sys
+import time
+import uuid
+
+import pytest
+from processes import gone, marked
+
+BAD = pathlib.Path(__file__).parent / "bad_worker.py"
+NUMPY = ("run", "attention-scaling", "--variant", "flash", "--peer", "numpy-attention", "--python", sys.executable,
+         "-a", "d_model=8", "-a", "batch=1", "--device", "cpu", "--invocations", "2", "--max-time", "20ms", "--min-time", "5ms")
+
+
+def query(perfkit, sql):
+    with sqlite3.connect(perfkit.db) as db:
+        return db.execute(sql).fetchall()
+
+
+def selftest(*more):
+    """One honest native case and one of the bad peer."""
+    return ("run", "selftest", "--device", "null", "--variant", "ok", "--invocations", "2", "--peer", str(BAD),
+            "--python", sys.executable, *more)
+
+
+def peer_case(perfkit):
+    return query(perfkit, "SELECT status, message FROM v_case WHERE variant <> 'ok'")[0]
+
+
+@pytest.mark.parametrize("mode, status, message", [
+    ("hang", "timeout", "no result after 1s; its process group was ended"),
+    ("crash", "failed", "ended by signal 11 (Segmentation fault); last words: about to crash"),
+    ("leave", "failed", "exit status 3; last words: cannot find my keys"),
+    ("garbage", "failed", "broke the protocol: no JSON: Hello, is this the printer?"),
+    ("undeclared", "failed", "samples of the metric \"made_up_ns\", which was not declared"),
+    ("wrong-id", "failed", "it answered request"),
+    ("own-case", "failed", "it named a case that it was not asked for"),
+    ("empty", "failed", "it said ok and gave no sample"),
+    ("huge-line", "failed", "a line longer than 8 MiB"),
+    ("truncated", "failed", "went away: exit status 0"),
+    ("failing", "failed", "element 7 is 3, should be 4"),
+    ("good", "ok", ""),
+    ("noisy", "ok", ""),
+    ("not-a-number", "ok", ""),
+])
+def test_what_a_bad_peer_gets(perfkit, mode, status, message):
+    token = uuid.uuid4().hex
+    limit = "1s" if mode == "hang" else "60s"
+    r = perfkit(*selftest("--timeout", limit), env={"BAD_WORKER": mode, "TOKEN": token})
+    assert r.status == (1 if status == "failed" else 0), r
+    case = peer_case(perfkit)
+    assert case[0] == status and message in case[1]
+    assert query(perfkit, "SELECT status FROM v_case WHERE variant = 'ok'") == [("ok",)]
+    assert query(perfkit, "SELECT DISTINCT invocations FROM v_summary WHERE variant = 'ok'") == [(2,)]
+    if status != "ok":
+        assert query(perfkit, "SELECT count(*) FROM v_sample s JOIN v_case USING(case_id) WHERE variant <> 'ok'") == [(0,)]
+    assert gone(token)
+
+
+def test_warnings_and_settings_of_a_peer(perfkit):
+    r = perfkit(*selftest(), env={"BAD_WORKER": "settings"})
+    assert r.stderr.count("a slow BLAS is in use") == 1
+    assert ("bad-worker.clock", "steady") in query(perfkit, "SELECT key, value FROM v_setting WHERE invocation = 2")
+
+
+def test_an_unknown_peer(perfkit):
+    r = perfkit("run", "selftest", "--device", "null", "--peer", "numpy-atention")
+    r.refused(2, "there is no peer 'numpy-atention'", "numpy-attention")
+    perfkit("run", "selftest", "--device", "null", "--peer", "./nowhere.py").refused(2, "./nowhere.py", "docs/protocol.md")
+
+
+def test_an_interpreter_that_is_not_there(perfkit):
+    r = perfkit("run", "selftest", "--device", "null", "--variant", "ok", "--peer", str(BAD), "--python", "/no/python")
+    assert r.status == 1
+    assert peer_case(perfkit) == ("failed", "cannot start '/no/python': No such file or directory")
+
+
+# --- the NumPy peer ----------------------------------------------------------------------------------------------------
+
+
+def test_numpy_beside_native(perfkit):
+    r = perfkit(*NUMPY, "-a", "seq_len=16,33", "-a", "causal=off,on")
+    assert r.status == 0, r
+    rows = query(perfkit, "SELECT variant, status, count(*) FROM v_case GROUP BY 1, 2 ORDER BY 1")
+    assert rows == [("flash", "ok", 4), ("numpy-attention", "ok", 4)]
+    for variant in ("flash", "numpy-attention"):
+        got = query(perfkit, f"SELECT DISTINCT metric, unit, direction, class FROM v_summary WHERE variant = '{variant}'")
+        assert sorted(got) == sorted([("forward_ns", "ns", "lower", "time"), ("forward_host_ns", "ns", "lower", "time"),
+                                      ("backward_ns", "ns", "lower", "time"), ("backward_host_ns", "ns", "lower", "time"),
+                                      ("before_backward_bytes", "bytes", "lower", "memory"),
+                                      ("peak_bytes", "bytes", "lower", "memory")])
+    assert "numpy-attention" in r.stdout
+
+
+def measure_ceilings(perfkit):
+    """Once per device and store: not what these tests are about."""
+    assert perfkit(*NUMPY, "-a", "seq_len=16").status == 0
+
+
+def test_numpy_runs_out_of_memory(perfkit):
+    measure_ceilings(perfkit)
+    r = perfkit(*NUMPY, "-a", "seq_len=8192", "--memory-limit", "200MB", "--no-check")
+    assert query(perfkit, "SELECT status FROM v_case WHERE variant = 'numpy-attention' AND run_id = 2") == [("oom",)], r
+
+
+def test_numpy_says_what_it_does_not_do(perfkit):
+    r = perfkit("run", "selftest", "--device", "null", "--variant", "ok", "--peer", "numpy-attention", "--python", sys.executable)
+    assert r.status == 1
+    assert peer_case(perfkit) == ("failed", "this peer measures attention-scaling, not selftest")
+
+
+def test_without_numpy(perfkit):
+    blocker = perfkit.cwd / "numpy.py"
+    blocker.write_text("raise ImportError('blocked by the test')")
+    r = perfkit(*NUMPY, "-a", "seq_len=16", env={"PYTHONPATH": str(perfkit.cwd)})
+    status, message = query(perfkit, "SELECT status, message FROM v_case WHERE variant = 'numpy-attention'")[0]
+    assert (r.status, status) == (0, "skipped") and "numpy is not installed" in message and "--python" in message
+
+
+# --- bad luck ----------------------------------------------------------------------------------------------------------
+
+
+def slow_run(perfkit, token):
+    """A run of a few seconds with two workers."""
+    return perfkit.start(*NUMPY, "-a", "seq_len=16:1024:*2", "--min-time", "60ms", "--max-time", "100ms", env={"TOKEN": token})
+
+
+def check_store(perfkit, status):
+    if not perfkit.db.exists():
+        return
+    assert query(perfkit, "PRAGMA integrity_check") == [("ok",)]
+    for found, in query(perfkit, "SELECT status FROM v_run"):
+        assert found in status
+    half = query(perfkit, "SELECT count(*) FROM v_slice WHERE status = 'ok' AND slice_id NOT IN (SELECT slice_id FROM series)")
+    assert half == [(0,)]
+
+
+@pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_at_any_moment(perfkit, sig):
+    random.seed(sig)
+    reached = 0
+    for _ in range(8):
+        token = uuid.uuid4().hex
+        p = slow_run(perfkit, token)
+        time.sleep(random.uniform(0.02, 2))
+        p.send_signal(sig)
+        out, err = p.communicate(timeout=30)
+        assert p.returncode in (130, 0, -sig), err.decode()
+        reached += p.returncode == 130
+        assert gone(token)
+        check_store(perfkit, ("interrupted", "complete"))
+    assert reached >= 4
+
+
+def test_kill_9_leaves_no_worker(perfkit):
+    random.seed(9)
+    for _ in range(6):
+        token = uuid.uuid4().hex
+        p = slow_run(perfkit, token)
+        time.sleep(random.uniform(0.1, 1.5))
+        p.kill()
+        p.communicate(timeout=30)
+        assert gone(token)
+        check_store(perfkit, ("running", "interrupted", "complete"))
+
+
+def test_a_killed_worker_is_replaced(perfkit):
+    measure_ceilings(perfkit)
+    token = uuid.uuid4().hex
+    p = slow_run(perfkit, token)
+    killed, end = 0, time.monotonic() + 60
+    while p.poll() is None and time.monotonic() < end:
+        for pid in marked(token):
+            if pid != p.pid and killed < 3 and random.random() < 0.05:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                    killed += 1
+                except ProcessLookupError:
+                    pass
+        time.sleep(0.05)
+    out, err = p.communicate(timeout=30)
+    assert killed and p.returncode in (0, 1), err.decode()
+    check_store(perfkit, ("complete",))
+    rows = query(perfkit, "SELECT status, message FROM v_case")
+    assert {status for status, _ in rows} <= {"ok", "failed"}
+    for status, message in rows:
+        assert status == "ok" or "ended by signal 9 (Killed)" in message
+    assert sum(status == "ok" for status, _ in rows) >= len(rows) - killed
