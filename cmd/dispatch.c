@@ -92,12 +92,14 @@ static enum pk_code run_command(const struct pk_cmd *c, struct pk_app *app, stru
         return err->code;
     struct pk_out_options options = pk_out_options_of(app->globals, format);
     app->out = pk_out_open(output.f, &options);
+    app->text = output.f;
     enum pk_code rc = c->run(app, err);
-    if (rc && pk_out_cancel(app->out)) {
+    bool silent = pk_out_cancel(app->out);
+    if (rc && silent) {
         pk_output_discard(&output);
         return rc;
     }
-    enum pk_code written = pk_out_close(app->out, &late);
+    enum pk_code written = silent ? PK_OK : pk_out_close(app->out, &late);
     if (written)
         pk_output_discard(&output);
     else

@@ -30,7 +30,7 @@ static const struct pk_opt options[] = {
      .help = "runs before, that are not recorded"},
     {"timeout", 0, PK_OPT_DURATION, AT(timeout_ns), "TIME", 1e6, 3.2e16, .def = "10m",
      .help = "longest time for one run; then its process group is ended"},
-    {"prepare", 'p', PK_OPT_TEXT, AT(prepare), "LINE", .group = "The command",
+    {"prepare", 'p', PK_OPT_TEXT, AT(prepare), "LINE", .code = true, .group = "The command",
      .help = "shell line before each run, not timed"},
     {"ignore-failure", 'i', PK_OPT_FLAG, AT(ignore_failure),
      .help = "measure runs that end with another exit status than 0 too"},

@@ -35,6 +35,7 @@ enum pk_code pk_output_open(const char *path, struct pk_arena *a, struct pk_outp
                             struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_output_keep(struct pk_output *o, struct pk_err *err) PK_MUST_CHECK;
 void pk_output_discard(struct pk_output *o);
+void pk_output_forget(void); /* removes an unfinished file; from a signal handler, too */
 
 /* Texts of the help; full = --help. In the arena. */
 const char *pk_usage_program(struct pk_arena *a);

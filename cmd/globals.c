@@ -20,7 +20,6 @@ const struct pk_opt pk_global_rows[] = {
      .group = "Every command",
      .help = "The store. Without it $XDG_DATA_HOME/perfkit/perfkit.db."},
     {.name = "format",
-     .letter = 'f',
      .type = PK_OPT_CHOICE,
      .offset = O(format),
      .arg = "FORMAT",

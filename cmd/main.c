@@ -14,8 +14,10 @@ volatile int pk_stop_flag;
 /* The first signal asks for an orderly end, the second one ends. */
 static void on_stop_signal(int sig)
 {
-    if (pk_stop_flag)
+    if (pk_stop_flag) {
+        pk_output_forget();
         _exit(130);
+    }
     pk_stop_flag = sig;
 }
 
@@ -35,6 +37,7 @@ static void on_memory_refused(size_t bytes)
     pk_why(&err, "the system refused %zu bytes", bytes);
     pk_fix(&err, "free memory, or ask for less at once; what was recorded so far is safe");
     pk_print_error(&err);
+    pk_output_forget();
     _exit(1);
 }
 

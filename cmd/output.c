@@ -8,6 +8,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* The temporary file of this process, for those who end it at once. */
+static const char *volatile unfinished;
+
+void pk_output_forget(void)
+{
+    if (unfinished)
+        unlink(unfinished);
+}
+
 static enum pk_code cannot_write(const char *path, struct pk_err *err)
 {
     int reason = errno;
@@ -46,6 +55,7 @@ enum pk_code pk_output_open(const char *path, struct pk_arena *a, struct pk_outp
     o->temporary = pk_printf(a, "%s.%ld.tmp", o->path, (long)getpid());
     int fd = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, exists ? st.st_mode & 0777 : 0666);
     o->f = fd < 0 ? NULL : fdopen(fd, "w");
+    unfinished = o->f ? o->temporary : NULL;
     return o->f ? PK_OK : cannot_write(path, err);
 }
 
@@ -53,10 +63,13 @@ enum pk_code pk_output_keep(struct pk_output *o, struct pk_err *err)
 {
     if (o->f == stdout)
         return PK_OK;
-    bool failed = fclose(o->f);
-    if (o->temporary && !failed)
-        failed = rename(o->temporary, o->path);
-    return failed ? cannot_write(o->path ? o->path : "-o", err) : PK_OK;
+    bool failed = fclose(o->f) || (o->temporary && rename(o->temporary, o->path));
+    if (failed) {
+        cannot_write(o->path ? o->path : "of -o", err);
+        pk_output_forget();
+    }
+    unfinished = NULL;
+    return failed ? err->code : PK_OK;
 }
 
 void pk_output_discard(struct pk_output *o)
@@ -64,6 +77,6 @@ void pk_output_discard(struct pk_output *o)
     if (o->f == stdout)
         return;
     fclose(o->f);
-    if (o->temporary)
-        unlink(o->temporary);
+    pk_output_forget();
+    unfinished = NULL;
 }

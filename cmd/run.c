@@ -19,7 +19,7 @@ const struct pk_opt pk_run_options[] = {
     {"preset", 'p', PK_OPT_TEXT, AT(preset), "NAME",
      .help = "named grid of the experiment: quick, seed, full"},
     {"variant", 'v', PK_OPT_LIST, AT(variants), "NAME", .help = "implementation to measure, instead of all"},
-    {"peer", 0, PK_OPT_LIST, AT(peers), "NAME",
+    {"peer", 0, PK_OPT_LIST, AT(peers), "NAME", .code = true,
      .help = "another program's implementation, measured in the same shuffled run"},
     {"filter", 0, PK_OPT_TEXT, AT(filter), "EXPR",
      .help = "keep cases where it holds: seq_len>=1024,variant=flash|fused"},
@@ -56,7 +56,7 @@ const struct pk_opt pk_run_options[] = {
      .help = "device memory a case may take; default 90 % of what is free"},
     {"seed", 0, PK_OPT_INT, AT(seed), "N", 0, 0, .def = "1", .help = "seed of inputs and orders"},
     {"no-check", 0, PK_OPT_FLAG, AT(no_check), .help = "do not compare results with the reference first"},
-    {"python", 0, PK_OPT_TEXT, AT(python), "PATH", .help = "interpreter of peers; default python3"},
+    {"python", 0, PK_OPT_TEXT, AT(python), "PATH", .code = true, .help = "interpreter of peers; default python3"},
 
     {"label", 'l', PK_OPT_TEXT, AT(label), "NAME", .group = "The record",
      .help = "name of the run, usable wherever a run is named"},

@@ -18,8 +18,18 @@ struct spoken {
     size_t n_popt, n_places, n_names;
 };
 
+/* Two rows of one spelling are a bug in the tables: the second would never be heard. */
+static bool spoken_for(const struct spoken *s, const char *name, char letter)
+{
+    for (const struct poptOption *p = s->popt; p < s->popt + s->n_popt; p++)
+        if ((letter && p->shortName == letter) || (name && p->longName && !strcmp(p->longName, name)))
+            return true;
+    return false;
+}
+
 static void speak(struct spoken *s, const char *name, char letter, bool takes_value, int val)
 {
+    pk_assert(!spoken_for(s, name, letter));
     s->popt[s->n_popt++] = (struct poptOption){.longName = name,
                                                .shortName = letter,
                                                .argInfo = takes_value ? POPT_ARG_STRING : POPT_ARG_NONE,
@@ -33,8 +43,9 @@ static void speak_row(struct spoken *s, struct pk_opt_table *t, size_t i, struct
     const struct pk_opt *row = &t->rows[i];
     s->places[s->n_places++] = (struct pk_opt_place){t, i};
     speak(s, row->name, row->letter, row->type != PK_OPT_FLAG, (int)s->n_places);
+    bool no = !strncmp(row->name, "no-", 3);
     if (row->type == PK_OPT_FLAG)
-        speak(s, pk_printf(a, "no-%s", row->name), 0, false, (int)s->n_places + NEGATED);
+        speak(s, no ? row->name + 3 : pk_printf(a, "no-%s", row->name), 0, false, (int)s->n_places + NEGATED);
 }
 
 static struct spoken speak_all(struct pk_opt_job *job)

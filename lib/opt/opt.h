@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 enum pk_opt_type {
-    PK_OPT_FLAG,     /* bool; --name, --no-name; config: true/false */
+    PK_OPT_FLAG,     /* bool; --name, --no-name (of "no-bind": --bind); config: true/false */
     PK_OPT_INT,      /* int64_t */
     PK_OPT_SIZE,     /* int64_t bytes */
     PK_OPT_DURATION, /* int64_t ns */
@@ -43,6 +43,7 @@ struct pk_opt {
     const char *def;            /* default as text, shown in help; NULL = zero/none */
     const char *help;           /* a sentence */
     const char *group;          /* heading in --help; NULL continues the one above */
+    bool code;      /* names code to run: not taken from ./.perfkit.ini, which may be anyone's */
     bool cli_only; /* neither config nor environment: what names a single result (-o) or runs a command */
 };
 

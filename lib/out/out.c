@@ -151,7 +151,7 @@ static void release(struct pk_out *o)
 
 bool pk_out_cancel(struct pk_out *o)
 {
-    if (o->n_names)
+    if (o->n_names || o->n_notes)
         return false;
     release(o);
     return true;

@@ -64,7 +64,7 @@ void pk_out_row(struct pk_out *o, const struct pk_cell *cells);
 void pk_out_note(struct pk_out *o, const char *text);
 /* True once a write failed (a reader that left early, too): a producer of many rows may stop. */
 bool pk_out_broken(const struct pk_out *o);
-/* When no table was begun, frees it, writes nothing and answers true: for a command that failed before its first row. */
+/* When no table was begun and no note said, frees it, writes nothing and answers true. */
 bool pk_out_cancel(struct pk_out *o);
 /* Ends everything, flushes, frees. PK_E_IO when the stream failed (full disk); EPIPE is reported as PK_OK: a reader that left
  * early (| head) is not an error. */

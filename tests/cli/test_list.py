@@ -8,7 +8,7 @@ import pytest
 
 
 def test_experiments_for_programs(perfkit):
-    rows = {r["name"]: r for r in perfkit("list", "experiments", "--all", "-f", "json").rows("experiments")}
+    rows = {r["name"]: r for r in perfkit("list", "experiments", "--all", "--format", "json").rows("experiments")}
     selftest = rows["selftest"]
     axes = {x["name"]: x for x in selftest["axes"]}
     assert axes["memory"]["type"] == "size" and axes["memory"]["unit"] == "bytes" and axes["memory"]["min"] == 4
@@ -29,7 +29,7 @@ def test_one_experiment(perfkit):
     assert listed.status == 0
     for word in ("busy_ns", "an integer from 0 to 10000000000 (ns)", "slow-start", "quick", "held_bytes"):
         assert word in listed.stdout
-    tables = perfkit("list", "experiments", "selftest", "-f", "json").json()["tables"]
+    tables = perfkit("list", "experiments", "selftest", "--format", "json").json()["tables"]
     assert list(tables) == ["axes", "variants", "presets", "metrics"]
 
 
@@ -48,14 +48,14 @@ def test_unknown_subject(perfkit, args, words):
 
 def test_devices_and_counters_say_why_not(perfkit):
     for what in ("devices", "counters"):
-        rows = perfkit("list", what, "-f", "json").rows(what)
+        rows = perfkit("list", what, "--format", "json").rows(what)
         assert any(r["available"] == "yes" for r in rows)
         for r in rows:
             assert (r["available"] == "no") == bool(r["reason"]), r
 
 
 def test_csv_is_csv(perfkit):
-    r = perfkit("list", "experiments", "--all", "-f", "csv")
+    r = perfkit("list", "experiments", "--all", "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(r.stdout)))
     assert any(row["name"] == "selftest" and row["axes"].startswith("[{") for row in rows)
 

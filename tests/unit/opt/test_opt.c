@@ -21,7 +21,8 @@ struct options {
     bool check, dry_run;
     int64_t samples, bytes, time_ns;
     double noise;
-    const char *label, *mode, *output;
+    const char *label, *mode, *output, *tool;
+    bool no_bind;
     struct pk_texts tags;
 };
 
@@ -95,6 +96,13 @@ static const struct pk_opt rows[] = {
      .arg = "FILE",
      .help = "Where.",
      .cli_only = true},
+    {.name = "tool",
+     .type = PK_OPT_TEXT,
+     .offset = O(tool),
+     .arg = "PATH",
+     .help = "A program.",
+     .code = true},
+    {.name = "no-bind", .type = PK_OPT_FLAG, .offset = O(no_bind), .help = "Unbound."},
     {0},
 };
 static const struct pk_opt other_rows[] = {{.name = "preset", .type = PK_OPT_TEXT, .help = "."}, {0}};
@@ -203,6 +211,23 @@ static void every_type(void **state)
     pk_arena_free(&c.arena);
 }
 
+static void switches_are_negated(void **state)
+{
+    static const struct {
+        const char *args;
+        bool check, no_bind;
+    } rows_[] = {{"--no-check", false, false},
+                 {"--no-check|--check", true, false},
+                 {"--no-bind", true, true},
+                 {"--no-bind|--bind", true, false}};
+    for (size_t i = 0; i < sizeof rows_ / sizeof *rows_; i++) {
+        struct call c;
+        assert_int_equal(parse(&c, rows_[i].args, ""), PK_OK);
+        assert_true(c.o.check == rows_[i].check && c.o.no_bind == rows_[i].no_bind);
+        pk_arena_free(&c.arena);
+    }
+}
+
 static void help_stops_validation(void **state)
 {
     struct call c;
@@ -258,8 +283,9 @@ static void files_and_their_order(void **state)
 {
     mkdir("xdg", 0755);
     mkdir("xdg/perfkit", 0755);
-    write_file("xdg/perfkit/config.ini",
-               "[run]\nsamples = 20\nlabel = user\ntag = u\n[perfkit]\nmax-time = 7s\nquiet = true\n");
+    write_file(
+        "xdg/perfkit/config.ini",
+        "[run]\nsamples = 20\nlabel = user\ntool = mine\ntag = u\n[perfkit]\nmax-time = 7s\nquiet = true\n");
     write_file(
         ".perfkit.ini",
         "; a comment\n[run]\n  label = here\n    tag = a\n tag = b ; the second\n[perfkit]\nlabel = common\n"
@@ -268,6 +294,7 @@ static void files_and_their_order(void **state)
     assert_int_equal(parse(&c, "", "XDG_CONFIG_HOME=xdg|HOME=nowhere"), PK_OK);
     assert_true(c.o.samples == 20 && c.o.time_ns == 7000000000 && c.g.quiet && !c.g.db);
     assert_string_equal(c.o.label, "here");
+    assert_string_equal(c.o.tool, "mine");
     assert_int_equal(c.o.tags.n, 2);
     assert_string_equal(c.o.tags.v[0], "a");
     assert_string_equal(c.o.tags.v[1], "b");
@@ -292,7 +319,9 @@ static void files_refused(void **state)
         {"[rum]\nsamples = 3\n", "did you mean 'run'?"},
         {"samples = 3\n", "before any section"},
         {"[run]\nwhat is this\n", "./.perfkit.ini:2: this line is not understood"},
-        {"[run]\noutput = x\n", "cannot stand in a file"},
+        {"[run]\noutput = x\n", "cannot stand in this file"},
+        {"[run]\ntool = ./evil\n", "may be anyone's"},
+        {"[perfkit]\ntool = ./evil\n", "remove the line and give --tool"},
         {"[run]\ncheck = maybe\n", "neither true nor false"},
         {"[list]\nsamples = 3\n", "there is no option 'samples' in [list]"},
         {"[run\n", "./.perfkit.ini:1"},
@@ -365,6 +394,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults),
         cmocka_unit_test(every_type),
+        cmocka_unit_test(switches_are_negated),
         cmocka_unit_test(help_stops_validation),
         cmocka_unit_test(command_line_refused),
         cmocka_unit_test(environment),

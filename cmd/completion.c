@@ -1,0 +1,88 @@
+/* Completion: a bash script made from the option rows. */
+#include "base/buf.h"
+#include "bench/probe.h"
+#include "cmd/frame.h"
+
+#include <string.h>
+
+static void add_options(struct pk_buf *b, const struct pk_opt *rows)
+{
+    for (const struct pk_opt *r = rows; r && r->name; r++) {
+        bool on = r->type == PK_OPT_FLAG && r->def && !strcmp(r->def, "true");
+        pk_buf_printf(b, " --%s%s", on ? "no-" : "", r->name);
+    }
+}
+
+/* After an option with choices come its choices. */
+static void add_choices(struct pk_buf *b, const struct pk_opt *rows)
+{
+    for (const struct pk_opt *r = rows; r && r->name; r++) {
+        if (r->type != PK_OPT_CHOICE)
+            continue;
+        pk_buf_printf(b, "    --%s) words='", r->name);
+        for (size_t i = 0; r->choices[i]; i++)
+            pk_buf_printf(b, "%s%s", i ? " " : "", r->choices[i]);
+        pk_buf_str(b, "' ;;\n");
+    }
+}
+
+static void add_commands(struct pk_buf *b)
+{
+    for (size_t i = 0; pk_commands[i]; i++)
+        if (!pk_commands[i]->hidden)
+            pk_buf_printf(b, " %s", pk_commands[i]->name);
+}
+
+static void add_experiments(struct pk_buf *b)
+{
+    for (const struct pk_probe *const *p = pk_probes; *p; p++)
+        if (!(*p)->hidden)
+            pk_buf_printf(b, " %s", (*p)->name);
+}
+
+static const char *script(struct pk_arena *a)
+{
+    struct pk_buf b = {.arena = a};
+    pk_buf_str(&b, "# bash completion of perfkit: source <(perfkit completion)\n"
+                   "_perfkit() {\n"
+                   "  local here=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words=\n"
+                   "  case ${COMP_WORDS[1]}:$COMP_CWORD in\n"
+                   "    *:1) words='help");
+    add_commands(&b);
+    pk_buf_str(&b, "' ;;\n    help:2) words='");
+    add_commands(&b);
+    pk_buf_str(&b, "' ;;\n    run:2) words='");
+    add_experiments(&b);
+    pk_buf_str(&b, "' ;;\n  esac\n  [[ $here == -* ]] && case ${COMP_WORDS[1]} in\n");
+    for (size_t i = 0; pk_commands[i]; i++) {
+        pk_buf_printf(&b, "    %s) words='--help", pk_commands[i]->name);
+        add_options(&b, pk_commands[i]->options);
+        add_options(&b, pk_global_rows);
+        pk_buf_str(&b, "' ;;\n");
+    }
+    pk_buf_str(&b, "  esac\n  case $before in\n");
+    add_choices(&b, pk_global_rows);
+    for (size_t i = 0; pk_commands[i]; i++)
+        add_choices(&b, pk_commands[i]->options);
+    pk_buf_str(&b, "  esac\n"
+                   "  COMPREPLY=($(compgen -W \"$words\" -- \"$here\"))\n"
+                   "}\n"
+                   "complete -o default -F _perfkit perfkit\n");
+    return pk_buf_text(&b);
+}
+
+static enum pk_code run(struct pk_app *app, struct pk_err *err)
+{
+    fputs(script(app->arena), app->text);
+    return PK_OK;
+}
+
+const struct pk_cmd pk_cmd_completion = {
+    .name = "completion",
+    .summary = "a script that completes perfkit's words in bash",
+    .usage = "completion",
+    .examples = "source <(perfkit completion)",
+    .exact_args = "0",
+    .hidden = true,
+    .run = run,
+};
