@@ -134,10 +134,8 @@ static const char *const *words_of(const struct pk_texts *args, struct pk_arena 
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
-    struct exec e = {.app = app,
-                     .o = app->options,
-                     .argv = words_of(&app->args, app->arena),
-                     .store_path = ":memory:"};
+    struct exec e = {
+        .app = app, .o = app->options, .argv = words_of(&app->args, app->arena), .store_path = ":memory:"};
     enum pk_code rc = pk_program_find(e.argv, err);
     if (!rc && !e.o->no_save)
         rc = pk_store_path(app->arena, app->globals->db, &e.store_path, err);

@@ -4,7 +4,7 @@
 #include "base/suggest.h"
 #include "cmd/describe.h"
 #include "counter/counter.h"
-#include "store/store.h"
+#include "store/table.h"
 
 #include <string.h>
 
@@ -72,39 +72,17 @@ static enum pk_code list_counters(struct pk_app *app, const char *name, struct p
     return PK_OK;
 }
 
-static const struct pk_column run_columns[] = {
-    {.key = "run_id", .heading = "Run", .decimals = -1},
-    {.key = "label", .heading = "Label", .left = true},
-    {.key = "started_at", .heading = "Started (UTC)", .left = true},
-    {.key = "status", .heading = "Status", .left = true},
-    {.key = "experiment", .heading = "Experiment", .left = true},
-    {.key = "cases", .heading = "Cases", .decimals = -1},
-    {.key = "git_commit", .heading = "Commit", .left = true, .machine = true},
-    {.key = "command_line", .heading = "Command", .left = true},
-};
-
-static const char run_query[] =
-    "SELECT run_id, label, started_at, status, experiment,"
-    " (SELECT count(*) FROM v_case c WHERE c.run_id = r.run_id) AS cases, git_commit, command_line"
-    " FROM v_run r ORDER BY run_id DESC";
-
 static enum pk_code list_runs(struct pk_app *app, const char *name, struct pk_err *err)
 {
     const char *path;
     struct pk_store *s;
-    struct pk_rows rows;
     if (pk_store_path(app->arena, app->globals->db, &path, err) ||
         pk_store_open(path, PK_STORE_READ, &s, err))
         return err->code;
-    enum pk_code rc = pk_store_query(s, run_query, NULL, 0, app->arena, &rows, err);
+    const struct pk_param file = pk_param_text(":path", path);
+    enum pk_code rc = pk_table_print(s, pk_store_tables(), "runs", &file, 1, app->out, err);
     pk_store_close(s);
-    if (rc)
-        return rc;
-    pk_out_table(app->out, "runs", pk_printf(app->arena, "Runs in %s", path), run_columns,
-                 COUNT(run_columns));
-    for (size_t i = 0; i < rows.n; i++)
-        pk_out_row(app->out, rows.cells + i * rows.n_cols);
-    return PK_OK;
+    return rc;
 }
 
 static const struct subject {

@@ -22,9 +22,9 @@ struct pk_arena {
 void *pk_alloc(struct pk_arena *a, size_t bytes) __attribute__((malloc, returns_nonnull));
 void pk_arena_free(struct pk_arena *a); /* ends every object; the arena is empty and usable again */
 
-#define pk_new(a, T)       ((T *)pk_alloc((a), sizeof(T)))
-#define pk_new_n(a, T, n)  ((T *)pk_alloc_n((a), (n), sizeof(T)))
-#define PK_ARENA_CLEANUP   __attribute__((cleanup(pk_arena_free)))
+#define pk_new(a, T)      ((T *)pk_alloc((a), sizeof(T)))
+#define pk_new_n(a, T, n) ((T *)pk_alloc_n((a), (n), sizeof(T)))
+#define PK_ARENA_CLEANUP  __attribute__((cleanup(pk_arena_free)))
 
 /* n * bytes, checked for overflow (an overflow is an assertion). */
 void *pk_alloc_n(struct pk_arena *a, size_t n, size_t bytes) __attribute__((malloc, returns_nonnull));

@@ -10,7 +10,7 @@ struct pk_rng {
 };
 
 uint64_t pk_rng_next(struct pk_rng *r);
-uint64_t pk_rng_below(struct pk_rng *r, uint64_t n);   /* 0 .. n-1 without bias; n > 0 */
-double pk_rng_uniform(struct pk_rng *r);               /* [0, 1) */
-double pk_rng_normal(struct pk_rng *r);                /* mean 0, sd 1 (Box-Muller) */
+uint64_t pk_rng_below(struct pk_rng *r, uint64_t n);        /* 0 .. n-1 without bias; n > 0 */
+double pk_rng_uniform(struct pk_rng *r);                    /* [0, 1) */
+double pk_rng_normal(struct pk_rng *r);                     /* mean 0, sd 1 (Box-Muller) */
 void pk_rng_shuffle(struct pk_rng *r, size_t *v, size_t n); /* Fisher-Yates, in place */

@@ -7,5 +7,5 @@ typedef enum pk_code pk_live_fn(struct pk_ctx *ctx, void *user, struct pk_err *e
 
 /* Sets the case up, calls body, tears it down. Teardown follows a failed setup or body too. Memory that teardown left is given
  * back to the pool, and is an error of its own unless there was one before. */
-enum pk_code pk_live_case(struct pk_device *dev, const struct pk_case *c, uint64_t seed, pk_live_fn *body, void *user,
-                          struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_live_case(struct pk_device *dev, const struct pk_case *c, uint64_t seed, pk_live_fn *body,
+                          void *user, struct pk_err *err) PK_MUST_CHECK;

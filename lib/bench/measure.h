@@ -28,7 +28,7 @@ struct pk_stop {
     int64_t min_time_ns, max_time_ns; /* of steady samples, of the loop; defaults 0.2 s and 1 s */
     double max_noise;                 /* relative half-width; default 0.005 */
     int64_t warmup;                   /* iterations; -1 = find */
-    bool once;                        /* one iteration, nothing repeated, no check: for use under nsys and ncu */
+    bool once; /* one iteration, nothing repeated, no check: for use under nsys and ncu */
 };
 
 /* True when something outside disturbed this process since the last call. NULL = never. */

@@ -7,27 +7,28 @@
 
 struct pk_plan_request {
     const struct pk_probe *probe;
-    const char *preset;               /* NULL = the probe's first of which every case fits the memory, else its first */
-    const char *const *axes;          /* -a texts, "name=sweep": each replaces the axis in every block of the preset */
+    const char *preset; /* NULL = the probe's first of which every case fits the memory, else its first */
+    const char *const *axes; /* -a texts, "name=sweep": each replaces the axis in every block of the preset */
     size_t n_axes;
-    const char *const *variants;      /* --variant names, commas allowed; none = all */
+    const char *const *variants; /* --variant names, commas allowed; none = all */
     size_t n_variants;
-    const char *filter;               /* NULL = none */
-    const char *device;               /* "cpu" */
-    const char *const *peers;         /* --peer names: each adds a variant of its own to every point */
+    const char *filter;       /* NULL = none */
+    const char *device;       /* "cpu" */
+    const char *const *peers; /* --peer names: each adds a variant of its own to every point */
     size_t n_peers;
-    int64_t limit_bytes;              /* device memory limit, for estimates; 0 = unknown */
+    int64_t limit_bytes;                /* device memory limit, for estimates; 0 = unknown */
     const struct pk_ceilings *ceilings; /* for time estimates; NULL = unknown */
 };
 
 struct pk_planned {
-    struct pk_case c;         /* variant index is meaningless for peers */
-    const char *variant;      /* name: the probe's or the peer's */
-    int provider;             /* 0 = native worker, i = peer i-1 */
-    int64_t predicted_bytes;  /* of the native variant; -1 for peers */
-    double floor_ns;          /* of one iteration: max(flops / rate, bytes / bandwidth) summed over regions; NaN unknown */
-    const char *skip;         /* reason it is left out, NULL = measured */
-    bool over_limit;          /* predicted bytes exceed the limit: recorded as OOM without trying */
+    struct pk_case c;        /* variant index is meaningless for peers */
+    const char *variant;     /* name: the probe's or the peer's */
+    int provider;            /* 0 = native worker, i = peer i-1 */
+    int64_t predicted_bytes; /* of the native variant; -1 for peers */
+    double
+        floor_ns; /* of one iteration: max(flops / rate, bytes / bandwidth) summed over regions; NaN unknown */
+    const char *skip; /* reason it is left out, NULL = measured */
+    bool over_limit;  /* predicted bytes exceed the limit: recorded as OOM without trying */
 };
 
 struct pk_plan {
@@ -41,7 +42,8 @@ struct pk_plan {
 
 /* Points in the order of the blocks, at each point the variants in the order of the probe's table, then the peers.
  * PK_E_USAGE for names and values; PK_E_NOTHING when the filter leaves no case. */
-enum pk_code pk_plan_make(const struct pk_plan_request *r, struct pk_arena *a, struct pk_plan *out, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_plan_make(const struct pk_plan_request *r, struct pk_arena *a, struct pk_plan *out,
+                          struct pk_err *err) PK_MUST_CHECK;
 
 /* A random order of n cases for one invocation; equal for equal (seed, invocation). In the arena. */
 const size_t *pk_plan_order(size_t n, uint64_t seed, int invocation, struct pk_arena *a);

@@ -7,13 +7,13 @@
 #pragma once
 
 #include "device/device.h"
-#include "opt/axis.h"
 #include "ops/work.h"
+#include "opt/axis.h"
 
 struct pk_case {
     const struct pk_probe *probe;
-    unsigned variant;      /* index into probe->variants */
-    struct pk_point at;    /* axis values, by row index of probe->axes */
+    unsigned variant;   /* index into probe->variants */
+    struct pk_point at; /* axis values, by row index of probe->axes */
 };
 
 static inline int64_t pk_case_int(const struct pk_case *c, unsigned axis)
@@ -51,15 +51,15 @@ enum pk_source { PK_FROM_GAUGE, PK_FROM_POOL_PEAK };
 
 /* A metric that is not a region's time. Region times get their rows from the harness. */
 struct pk_metric {
-    const char *name;            /* with its unit: "peak_bytes"; ends the table when NULL */
-    const char *unit;            /* "bytes", "ns", "1" */
+    const char *name; /* with its unit: "peak_bytes"; ends the table when NULL */
+    const char *unit; /* "bytes", "ns", "1" */
     const char *summary;
     enum pk_direction direction;
     enum pk_metric_class class;
     enum pk_combine over_samples; /* repetitions of one invocation */
     enum pk_combine over_ranks;
     enum pk_source source;
-    unsigned index;              /* gauge number for PK_FROM_GAUGE */
+    unsigned index; /* gauge number for PK_FROM_GAUGE */
 };
 
 /* A named set of sweeps and stopping settings: quick, seed, full. `blocks` are grids one after the other, each a list
@@ -67,7 +67,7 @@ struct pk_metric {
 struct pk_preset {
     const char *name; /* ends the table when NULL */
     const char *summary;
-    const char *const *blocks; /* NULL-terminated */
+    const char *const *blocks;   /* NULL-terminated */
     const char *const *settings; /* "min-samples=3", option names of `run`; NULL-terminated; may be NULL */
 };
 
@@ -94,7 +94,7 @@ struct pk_probe {
     /* Points at which `check` compares fully, small and odd ("seq_len=7 d_model=3"): NULL-terminated; may be NULL.
      * Axes not named are taken from the case being measured. */
     const char *const *check_points;
-    const char *const *tables;       /* names of the tables in NAME.sql that `run` prints, in order */
+    const char *const *tables; /* names of the tables in NAME.sql that `run` prints, in order */
 
     /* optional. A reason to leave this combination out ("causal needs ..."), or NULL. */
     const char *(*skip)(const struct pk_case *c, enum pk_device_kind kind);

@@ -23,10 +23,10 @@ enum pk_copy { PK_COPY_HOST_TO_DEVICE, PK_COPY_DEVICE_TO_HOST, PK_COPY_ON_DEVICE
 
 /* How to open a device. Zero means "choose". */
 struct pk_device_options {
-    unsigned threads;       /* CPU: worker threads, the calling one included; 0 = one per core we may use */
-    bool no_bind;           /* CPU: leave threads where the kernel puts them */
-    int64_t limit_bytes;    /* pool limit; 0 = the kind's own rule (CPU: 0.9 * min(cgroup, MemAvailable)) */
-    uint64_t seed;          /* null: start of its fake clock's jitter; 0 = exact */
+    unsigned threads;    /* CPU: worker threads, the calling one included; 0 = one per core we may use */
+    bool no_bind;        /* CPU: leave threads where the kernel puts them */
+    int64_t limit_bytes; /* pool limit; 0 = the kind's own rule (CPU: 0.9 * min(cgroup, MemAvailable)) */
+    uint64_t seed;       /* null: start of its fake clock's jitter; 0 = exact */
 };
 
 struct pk_device;
@@ -36,8 +36,8 @@ struct pk_device;
 typedef void pk_fact_fn(void *user, const char *key, const char *value);
 
 struct pk_device_ops {
-    const char *kind;       /* required: "cpu" */
-    const char *summary;    /* required: one line for `list devices` */
+    const char *kind;    /* required: "cpu" */
+    const char *summary; /* required: one line for `list devices` */
 
     /* required. NULL when this kind works here, else the reason ("built without CUDA"). Must not load anything heavy. */
     const char *(*unavailable)(void);
@@ -54,8 +54,8 @@ struct pk_device_ops {
     void *(*reserve)(struct pk_device *dev, size_t bytes);
     void (*release)(struct pk_device *dev, void *p, size_t bytes);
     /* required. Asynchronous on `lane` where the kind can. */
-    enum pk_code (*copy)(struct pk_device *dev, enum pk_lane lane, enum pk_copy dir, void *dst, const void *src,
-                         size_t bytes, struct pk_err *err);
+    enum pk_code (*copy)(struct pk_device *dev, enum pk_lane lane, enum pk_copy dir, void *dst,
+                         const void *src, size_t bytes, struct pk_err *err);
     /* optional. Records a point in time on a lane (CUDA event); absent: the host clock is read. */
     void (*record)(struct pk_device *dev, enum pk_lane lane, size_t slot);
     /* optional, with record. Lane time of slot in ns since the device was opened; valid after sync. */
@@ -69,7 +69,7 @@ struct pk_device_ops {
 struct pk_device {
     const struct pk_device_ops *ops;
     enum pk_device_kind kind;
-    unsigned ordinal;          /* cuda:1 -> 1 */
+    unsigned ordinal; /* cuda:1 -> 1 */
     struct pk_arena arena;
     struct pk_pool pool;
     struct pk_marks marks;
@@ -93,8 +93,8 @@ void pk_device_close(struct pk_device *dev);
 
 uint64_t pk_device_now_ns(struct pk_device *dev);
 enum pk_code pk_device_sync(struct pk_device *dev, struct pk_err *err) PK_MUST_CHECK;
-enum pk_code pk_device_copy(struct pk_device *dev, enum pk_lane lane, enum pk_copy dir, void *dst, const void *src,
-                            size_t bytes, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_device_copy(struct pk_device *dev, enum pk_lane lane, enum pk_copy dir, void *dst,
+                            const void *src, size_t bytes, struct pk_err *err) PK_MUST_CHECK;
 void pk_device_delay(struct pk_device *dev, enum pk_lane lane, uint64_t ns);
 void pk_device_facts(struct pk_device *dev, pk_fact_fn *fn, void *user);
 

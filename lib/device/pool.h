@@ -39,22 +39,22 @@ struct pk_pool {
     struct pk_device *dev;
     size_t current, peak, reserved, limit;
     size_t tag_current[PK_TAGS], tag_peak[PK_TAGS];
-    size_t refused_bytes;   /* the request that hit the limit last; 0 = none */
-    uint64_t serial;        /* of the last allocation made: see pk_pool_reclaim */
+    size_t refused_bytes;                        /* the request that hit the limit last; 0 = none */
+    uint64_t serial;                             /* of the last allocation made: see pk_pool_reclaim */
     struct pk_pool_block *live[PK_POOL_BUCKETS]; /* by address */
     struct pk_pool_block *idle[PK_POOL_BUCKETS]; /* by size */
     struct pk_pool_block *spare;                 /* descriptors without memory */
     pk_pool_ledger_fn *ledger;
     void *ledger_user;
-    unsigned long fail_at;  /* fault injection: refuse the n-th allocation from now; 0 = never */
+    unsigned long fail_at; /* fault injection: refuse the n-th allocation from now; 0 = never */
 };
 
 void pk_pool_init(struct pk_pool *p, struct pk_device *dev, size_t limit_bytes);
 /* NULL when the limit or the device refuses; p->refused_bytes then says how much was asked for. 0 bytes take one unit. */
 void *pk_pool_alloc(struct pk_pool *p, size_t bytes, enum pk_tag tag);
 void pk_pool_free(struct pk_pool *p, void *ptr); /* NULL is allowed; an address that is not live is a bug */
-void pk_pool_reset_peak(struct pk_pool *p); /* peak = current, per tag as well; refused = 0 */
-void pk_pool_trim(struct pk_pool *p);       /* gives every idle block back to the device */
+void pk_pool_reset_peak(struct pk_pool *p);      /* peak = current, per tag as well; refused = 0 */
+void pk_pool_trim(struct pk_pool *p);            /* gives every idle block back to the device */
 /* Frees what was allocated after p->serial had the value `since` and is still live: what a leaking probe left behind.
  * Returns the bytes. */
 size_t pk_pool_reclaim(struct pk_pool *p, uint64_t since);

@@ -163,7 +163,8 @@ enum pk_code pk_ceilings_measure(struct pk_device *dev, struct pk_ceilings *out,
 {
     *out = (struct pk_ceilings){0};
     if (dev->kind == PK_DEVICE_NULL) {
-        *out = (struct pk_ceilings){PK_NULL_FLOPS_PER_NS * 1e9, PK_NULL_EXPS_PER_NS * 1e9, PK_NULL_BYTES_PER_NS * 1e9, 1};
+        *out = (struct pk_ceilings){PK_NULL_FLOPS_PER_NS * 1e9, PK_NULL_EXPS_PER_NS * 1e9,
+                                    PK_NULL_BYTES_PER_NS * 1e9, 1};
         return PK_OK;
     }
     if (dev->kind != PK_DEVICE_CPU) {

@@ -6,11 +6,13 @@
 #include "device/device.h"
 
 struct pk_ceilings {
-    double fp32_flops_per_s;   /* multiply-add micro-kernel held in registers and L1, all threads */
-    double exp_per_s;          /* vectorised expf, all threads */
-    double memory_bytes_per_s; /* read + write of arrays far larger than the last-level cache: best of copy and triad */
-    double cache_bytes;        /* last-level cache; a case whose working set is smaller is flagged */
+    double fp32_flops_per_s; /* multiply-add micro-kernel held in registers and L1, all threads */
+    double exp_per_s;        /* vectorised expf, all threads */
+    double
+        memory_bytes_per_s; /* read + write of arrays far larger than the last-level cache: best of copy and triad */
+    double cache_bytes; /* last-level cache; a case whose working set is smaller is flagged */
 };
 
 /* Takes about a second. The pool needs room for about 8 x cache_bytes. */
-enum pk_code pk_ceilings_measure(struct pk_device *dev, struct pk_ceilings *out, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_ceilings_measure(struct pk_device *dev, struct pk_ceilings *out,
+                                 struct pk_err *err) PK_MUST_CHECK;

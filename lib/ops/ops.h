@@ -35,8 +35,8 @@ struct pk_attention {
     float scale;
     const float *q, *k, *v;
     float *o;
-    float *p;        /* fused only */
-    float *lse;      /* flash only */
+    float *p;   /* fused only */
+    float *lse; /* flash only */
     const float *d_o;
     float *dq, *dk, *dv;
 };
@@ -44,7 +44,8 @@ struct pk_attention {
 struct pk_ops {
     enum pk_code (*gemm)(struct pk_device *dev, const struct pk_gemm *g, struct pk_err *err);
     /* y = alpha * x, n elements; x may be y. */
-    enum pk_code (*scale)(struct pk_device *dev, float alpha, const float *x, float *y, size_t n, struct pk_err *err);
+    enum pk_code (*scale)(struct pk_device *dev, float alpha, const float *x, float *y, size_t n,
+                          struct pk_err *err);
     /* s[b,i,j] = -inf for j > i: the masked-fill pass of an eager framework, out of place. */
     enum pk_code (*causal_mask)(struct pk_device *dev, const float *x, float *y, size_t batch, size_t seq,
                                 struct pk_err *err);
@@ -52,8 +53,8 @@ struct pk_ops {
     enum pk_code (*softmax)(struct pk_device *dev, const float *s, float *p, size_t rows, size_t cols,
                             struct pk_err *err);
     /* ds = p * (dp - rowsum(dp * p)); ds may be dp. */
-    enum pk_code (*softmax_backward)(struct pk_device *dev, const float *p, const float *dp, float *ds, size_t rows,
-                                     size_t cols, struct pk_err *err);
+    enum pk_code (*softmax_backward)(struct pk_device *dev, const float *p, const float *dp, float *ds,
+                                     size_t rows, size_t cols, struct pk_err *err);
     /* a graph compiler's schedule: scale folded, single-pass softmax, probabilities stored once */
     enum pk_code (*fused_forward)(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
     enum pk_code (*fused_backward)(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
@@ -63,8 +64,9 @@ struct pk_ops {
 };
 
 /* One table per kind, each in its own file. */
-extern const struct pk_ops pk_ops_cpu;  /* ops/cpu/cpu_ops.c */
-extern const struct pk_ops pk_ops_null; /* ops/null_ops.c: declared work passes as fake time, nothing is computed */
+extern const struct pk_ops pk_ops_cpu; /* ops/cpu/cpu_ops.c */
+extern const struct pk_ops
+    pk_ops_null; /* ops/null_ops.c: declared work passes as fake time, nothing is computed */
 
 /* The table of the open device's kind. */
 const struct pk_ops *pk_ops_of(const struct pk_device *dev);
@@ -76,12 +78,16 @@ enum pk_code pk_op_causal_mask(struct pk_device *dev, const float *x, float *y, 
                                struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_op_softmax(struct pk_device *dev, const float *s, float *p, size_t rows, size_t cols,
                            struct pk_err *err) PK_MUST_CHECK;
-enum pk_code pk_op_softmax_backward(struct pk_device *dev, const float *p, const float *dp, float *ds, size_t rows,
-                                    size_t cols, struct pk_err *err) PK_MUST_CHECK;
-enum pk_code pk_op_fused_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err) PK_MUST_CHECK;
-enum pk_code pk_op_fused_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err) PK_MUST_CHECK;
-enum pk_code pk_op_flash_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err) PK_MUST_CHECK;
-enum pk_code pk_op_flash_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_op_softmax_backward(struct pk_device *dev, const float *p, const float *dp, float *ds,
+                                    size_t rows, size_t cols, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_op_fused_forward(struct pk_device *dev, const struct pk_attention *at,
+                                 struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_op_fused_backward(struct pk_device *dev, const struct pk_attention *at,
+                                  struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_op_flash_forward(struct pk_device *dev, const struct pk_attention *at,
+                                 struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_op_flash_backward(struct pk_device *dev, const struct pk_attention *at,
+                                  struct pk_err *err) PK_MUST_CHECK;
 
 struct pk_work pk_work_gemm(const struct pk_gemm *g);
 struct pk_work pk_work_scale(size_t n);

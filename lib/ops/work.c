@@ -1,4 +1,6 @@
 /* Work: what each op must do, from its shapes. */
+#include "ops/work.h"
+
 #include "ops/ops.h"
 
 enum { FLOAT = sizeof(float) };

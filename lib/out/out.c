@@ -1,8 +1,9 @@
 /* Out: the state that every format shares, and the order in which a format's hooks are called. */
-#include "out/writer.h"
+#include "out/out.h"
 
 #include "base/assert.h"
 #include "base/suggest.h"
+#include "out/writer.h"
 
 #include <errno.h>
 #include <string.h>

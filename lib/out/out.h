@@ -38,16 +38,16 @@ struct pk_column {
     const char *key;     /* "forward_ns": CSV header, JSON key */
     const char *heading; /* "Forward (ms)" */
     double scale;        /* shown = value / scale; 0 = print as it is */
-    int decimals;        /* of shown numbers; -1 = integers as they are, reals with up to 6 significant digits */
-    bool left;           /* text: left-aligned, may wrap; numbers are right-aligned */
-    bool json;           /* the cell holds JSON text: embedded in JSON formats, text elsewhere */
-    bool machine;        /* for programs: left out of table and markdown (not the only column) */
+    int decimals; /* of shown numbers; -1 = integers as they are, reals with up to 6 significant digits */
+    bool left;    /* text: left-aligned, may wrap; numbers are right-aligned */
+    bool json;    /* the cell holds JSON text: embedded in JSON formats, text elsewhere */
+    bool machine; /* for programs: left out of table and markdown (not the only column) */
 };
 
 struct pk_out_options {
     enum pk_format format;
-    bool color;       /* caller has applied --color, NO_COLOR, isatty */
-    unsigned width;   /* 0 = no limit (not a terminal): never truncate */
+    bool color;     /* caller has applied --color, NO_COLOR, isatty */
+    unsigned width; /* 0 = no limit (not a terminal): never truncate */
 };
 
 struct pk_out;
@@ -58,7 +58,8 @@ enum pk_code pk_format_parse(const char *name, enum pk_format *f, struct pk_err 
 struct pk_out *pk_out_open(FILE *f, const struct pk_out_options *opt);
 /* A table begins, and the one before ends. `name` is its machine name ("scaling"); title is for people; either may be
  * NULL. Everything is copied. n >= 1. */
-void pk_out_table(struct pk_out *o, const char *name, const char *title, const struct pk_column *cols, size_t n);
+void pk_out_table(struct pk_out *o, const char *name, const char *title, const struct pk_column *cols,
+                  size_t n);
 void pk_out_row(struct pk_out *o, const struct pk_cell *cells);
 /* A line under the current table, for people and, as "notes", in JSON. Copied. */
 void pk_out_note(struct pk_out *o, const char *text);

@@ -15,9 +15,9 @@
 struct pk_store;
 
 enum pk_store_mode {
-    PK_STORE_WRITE,    /* create if missing (its directory too, when it is the default one), migrate, mark dead runs */
-    PK_STORE_UPDATE,   /* the same for a file that must be there */
-    PK_STORE_READ,     /* our own store: read; migrate and mark dead runs when that can be done at once */
+    PK_STORE_WRITE, /* create if missing (its directory too, when it is the default one), migrate, mark dead runs */
+    PK_STORE_UPDATE, /* the same for a file that must be there */
+    PK_STORE_READ,   /* our own store: read; migrate and mark dead runs when that can be done at once */
     PK_STORE_STRANGER, /* FILE.db:REF and files we do not own: mode=ro&immutable=1, defensive, limits, no trusted schema */
 };
 
@@ -105,7 +105,8 @@ struct pk_setting {
     int invocation;
     const char *key, *value;
 };
-enum pk_code pk_store_settings(struct pk_store *s, int64_t run_id, const struct pk_setting *v, size_t n, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_store_settings(struct pk_store *s, int64_t run_id, const struct pk_setting *v, size_t n,
+                               struct pk_err *err) PK_MUST_CHECK;
 
 struct pk_fit_info {
     const char *name, *metric, *axis, *kind; /* "power" or "line" */

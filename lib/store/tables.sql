@@ -86,6 +86,22 @@ FROM v_summary WHERE run_id = :run AND experiment = :experiment AND unit NOT IN 
 SELECT variant, nullif(axes, '{}') AS axes, status, message
 FROM v_case WHERE run_id = :run AND experiment = :experiment AND status <> 'ok' ORDER BY ordinal;
 
+-- table: runs
+-- title: Runs
+-- empty: keep
+-- column: run_id | Run
+-- column: label | Label | text
+-- column: started_at | Started (UTC) | text
+-- column: status | Status | text
+-- column: experiment | Experiment | text
+-- column: cases | Cases
+-- column: git_commit | Commit | text | machine
+-- column: command_line | Command | text
+-- note: SELECT 'in ' || :path
+SELECT run_id, label, started_at, status, experiment,
+       (SELECT count(*) FROM v_case c WHERE c.run_id = r.run_id) AS cases, git_commit, command_line
+FROM v_run r ORDER BY run_id DESC;
+
 -- table: info
 -- title: Store
 -- column: path | File | text

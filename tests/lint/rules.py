@@ -1,0 +1,220 @@
+"""The rules of the house (STYLE.md, CONTRIBUTING.md) that a program can check, over the sources below one directory.
+
+A rule is a function that takes Sources and yields "path:line: what is wrong". rules.py ROOT prints every complaint and
+fails when there is one. test_rules.py shows each rule a small tree that breaks it."""
+import os
+import re
+import sys
+
+# Vendor headers and where each may be included: a file, or a folder ending in '/'.
+VENDOR_HOMES = {
+    r"sqlite3\.h": ["lib/store/"],
+    r"hwloc.*\.h": ["lib/machine/"],
+    r"perfmon/.*": ["lib/counter/cpu_events.c"],
+    r"linux/perf_event\.h": ["lib/counter/"],
+    r"cupti.*\.h": ["lib/counter/gpu_"],
+    r"nvml\.h": ["lib/counter/"],
+    r"cuda(_runtime|_runtime_api)?\.h": ["lib/device/cuda.c", "lib/ops/cuda/"],
+    r"(cublasLt|cublas_v2|cudnn.*)\.h": ["lib/ops/cuda/"],
+    r"(nccl|mpi)\.h": ["lib/comm/"],
+    r"jansson\.h": ["lib/json/json.h"],
+    r"(popt|ini)\.h": ["lib/opt/"],
+    r"libsmartcols.*\.h": ["lib/out/"],
+    r"(omp|cblas|dnnl.*)\.h": [],  # opened at run time; no second OpenMP runtime
+}
+
+# Functions and where each may be called.
+CALL_HOMES = {
+    r"malloc|calloc|realloc|strdup|strndup|aligned_alloc|posix_memalign": ["lib/base/arena.c"],
+    r"free": ["lib/base/arena.c", "lib/out/table.c", "lib/opt/command_line.c"],  # what smartcols and popt hand out
+    r"printf|puts|putchar|vprintf|perror": [],  # a command prints rows, a note or a warning
+    r"exit": [],
+    # only an assertion and memory refused end the process; a child between fork and exec has no other way
+    r"abort": ["lib/base/assert.c", "lib/base/arena.c"],
+    r"_exit": ["cmd/main.c", "lib/bench/process.c", "lib/bench/spawner.c", "probes/selftest.c"],
+    r"strcpy|strcat|sprintf|vsprintf|gets|strtok|atoi|atol|atof|rand|system|popen|tmpnam|mktemp|alloca": [],
+    r"time|gettimeofday": [],  # base/clock.h
+}
+
+STREAM_HOMES = ["cmd/", "lib/base/assert.c", "lib/base/assert.h"]  # who may name stdout and stderr
+SQL_HOMES = ["lib/store/", "lib/bench/", "schema/", "probes/"]  # lib/bench: whole statements over the views
+PROBE_FOLDERS = ["base", "ops", "model", "device"]  # and bench/probe.h
+LONGEST_FUNCTION = 100
+
+
+def at_home(path, homes):
+    """True when path is one of homes or below one that ends a folder or a prefix."""
+    return any(path == h or (not h.endswith((".c", ".h")) and path.startswith(h)) for h in homes)
+
+
+def without_comments(text):
+    """C text with comments and the insides of strings blanked, lines kept."""
+    def blank(m):
+        s = m.group(0)
+        return s if s[0] == "#" else re.sub(r"[^\n]", " ", s) if s.startswith("/") else '"' + " " * (len(s) - 2) + '"'
+    pattern = r'#\s*include[^\n]*|/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\''
+    return re.sub(pattern, blank, text, flags=re.S)
+
+
+class Sources:
+    """The files below lib, cmd, probes, schema, tests and docs, by path."""
+
+    def __init__(self, root):
+        self.root = root
+        self.files = {}
+        for top in ("lib", "cmd", "probes", "schema", "tests"):
+            for folder, _, names in os.walk(os.path.join(root, top)):
+                for name in names:
+                    full = os.path.join(folder, name)
+                    if name.endswith((".c", ".h", ".py", ".sql", ".build")):
+                        with open(full, encoding="utf-8") as f:
+                            self.files[os.path.relpath(full, root)] = f.read()
+
+    def c_files(self, *tops):
+        """(path, text) of the C files below the given top folders."""
+        for path in sorted(self.files):
+            if path.endswith((".c", ".h")) and path.split("/")[0] in tops:
+                yield path, self.files[path]
+
+    def includes(self, *tops):
+        """(path, line, header, quoted) of every include below the given top folders."""
+        for path, text in self.c_files(*tops):
+            for m in re.finditer(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)', text, re.M):
+                yield path, line_of(text, m.start()), m.group(2), m.group(1) == '"'
+
+
+def line_of(text, at):
+    return text.count("\n", 0, at) + 1
+
+
+def folder_order(src):
+    """A folder of lib includes itself and folders above it in lib/meson.build, nothing of cmd or probes."""
+    order = re.findall(r"^subdir\('(\w+)'\)", src.files["lib/meson.build"], re.M)
+    for path, line, header, quoted in src.includes("lib"):
+        here, there = path.split("/")[1], header.split("/")[0]
+        if quoted and there in ("cmd", "probes"):
+            yield "%s:%d: lib includes %s" % (path, line, header)
+        elif quoted and there in order and (here not in order or order.index(there) > order.index(here)):
+            yield "%s:%d: lib/%s may not include %s: it is below in lib/meson.build" % (path, line, here, header)
+
+
+def vendor_headers(src):
+    """Each vendor header has exactly one home."""
+    for path, line, header, _ in src.includes("lib", "cmd", "probes"):
+        for pattern, homes in VENDOR_HOMES.items():
+            if re.fullmatch(pattern, header) and not at_home(path, homes):
+                yield "%s:%d: %s belongs to %s" % (path, line, header, ", ".join(homes) or "nobody")
+
+
+def commands_and_probes(src):
+    """cmd knows no probe; a probe knows bench/probe.h, ops, model and device."""
+    for path, line, header, quoted in src.includes("cmd", "probes"):
+        if path.startswith("cmd/") and "probes/" in header:
+            yield "%s:%d: a command includes %s" % (path, line, header)
+        if path.startswith("probes/") and quoted and header != "bench/probe.h" \
+                and header.split("/")[0] not in PROBE_FOLDERS:
+            yield "%s:%d: a probe includes %s" % (path, line, header)
+
+
+def own_header_first(src):
+    """X.c that has an X.h includes it first, so that the header is known to stand alone."""
+    for path, text in src.c_files("lib", "cmd", "probes"):
+        header = path[:-2] + ".h"
+        if not path.endswith(".c") or header not in src.files:
+            continue
+        first = re.search(r'^#include [<"]([^>"]+)', text, re.M)
+        if first and not header.endswith("/" + first.group(1)) and header != first.group(1):
+            yield "%s:%d: its own header is not included first" % (path, line_of(text, first.start()))
+
+
+def probe_names(src):
+    """probes/NAME.c exports pk_probe_NAME, calls it NAME with dashes, and is in the build list."""
+    built = set(re.findall(r"^\s+'(\w+)',$", src.files.get("probes/meson.build", ""), re.M))
+    for path, text in src.c_files("probes"):
+        name = os.path.basename(path)[:-2]
+        exported = re.findall(r"^const struct pk_probe (\w+)", text, re.M)
+        if exported != ["pk_probe_" + name]:
+            yield "%s:1: exports %s, not pk_probe_%s alone" % (path, exported or "no descriptor", name)
+        if not re.search(r'\.name = "%s"' % name.replace("_", "-"), text):
+            yield '%s:1: its descriptor is not called "%s"' % (path, name.replace("_", "-"))
+        if name not in built:
+            yield "%s:1: is not in the list of probes/meson.build" % path
+
+
+def function_length(src):
+    """No function is longer than LONGEST_FUNCTION lines."""
+    for path, text in src.c_files("lib", "cmd", "probes", "tests"):
+        start = None
+        for n, line in enumerate(text.split("\n"), 1):
+            if line == "{":
+                start = n
+            elif line == "}" and start:
+                if n - start + 1 > LONGEST_FUNCTION:
+                    yield "%s:%d: a function of %d lines" % (path, start, n - start + 1)
+                start = None
+
+
+def calls(src):
+    """Functions that have one home, or none."""
+    for path, text in src.c_files("lib", "cmd", "probes"):
+        code = without_comments(text)
+        for names, homes in CALL_HOMES.items():
+            if at_home(path, homes):
+                continue
+            for m in re.finditer(r"(?<![\w.>])(%s)\s*\(" % names, code):
+                yield "%s:%d: %s() is not called here" % (path, line_of(code, m.start()), m.group(1))
+
+
+def streams(src):
+    """The library does not print: it never names stdout or stderr."""
+    for path, text in src.c_files("lib", "probes"):
+        code = without_comments(text)
+        for m in re.finditer(r"\b(stdout|stderr|STDOUT_FILENO|STDERR_FILENO)\b", code):
+            if not at_home(path, STREAM_HOMES):
+                yield "%s:%d: the library names %s" % (path, line_of(code, m.start()), m.group(1))
+
+
+def sql(src):
+    """SQL is in lib/store, in what lib/bench asks of the views, in schema and in probes."""
+    for path, text in src.c_files("lib", "cmd"):
+        for m in re.finditer(r'"\s*(SELECT|INSERT|UPDATE|DELETE|CREATE|PRAGMA|ATTACH|WITH|BEGIN|COMMIT|DROP)\s', text):
+            if not at_home(path, SQL_HOMES):
+                yield "%s:%d: SQL (%s)" % (path, line_of(text, m.start()), m.group(1))
+
+
+def first_line(src):
+    """Every file says in its first line what it is."""
+    starts = {".c": "/* ", ".h": "/* ", ".py": '"""', ".sql": "-- ", ".build": ("# ", "project(")}
+    for path, text in sorted(src.files.items()):
+        first = text.split("\n")[0]
+        if text.startswith(("pk_sources += files(", "subdir(")) or (path.endswith(".build") and text.count("\n") < 4):
+            continue  # a list of files
+        start = starts[os.path.splitext(path)[1]]
+        if first.startswith("#!"):
+            first = text.split("\n")[1]
+        if not first.startswith(start) or len(first) < 10:
+            yield "%s:1: does not begin with a line that says what it is" % path
+
+
+def unfinished(src):
+    """Nothing is left for later."""
+    for path, text in sorted(src.files.items()):
+        for m in re.finditer(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b", text):
+            yield "%s:%d: %s" % (path, line_of(text, m.start()), m.group(1))
+
+
+RULES = [folder_order, vendor_headers, commands_and_probes, own_header_first, probe_names, function_length, calls,
+         streams, sql, first_line, unfinished]
+
+
+def main(root):
+    src = Sources(root)
+    complaints = [(rule, text) for rule in RULES for text in rule(src)]
+    for rule, text in complaints:
+        print("%s\n    %s" % (text, rule.__doc__))
+    print("%d files, %d rules, %d complaints" % (len(src.files), len(RULES), len(complaints)))
+    return 1 if complaints or not src.files else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
