@@ -34,6 +34,23 @@ def test_short_and_full_help(perfkit):
     assert len(short.stdout.splitlines()) <= 30
 
 
+def test_every_command_explains_itself(perfkit):
+    names = re.findall(r"^  (\w+) ", perfkit("help").stdout, re.M) + ["worker", "completion"]
+    assert {"run", "list"} <= set(names)
+    for name in names:
+        short, full = perfkit(name, "-h"), perfkit(name, "--help")
+        assert short.status == full.status == 0 and short.stderr == full.stderr == "", full
+        assert max(map(len, full.stdout.splitlines())) <= 110, full.stdout
+        assert f"usage: perfkit {name}" in short.stdout
+
+
+def test_help_of_an_experiment(perfkit):
+    r = perfkit("help", "run", "attention-scaling")
+    assert r.status == 0 and "seq_len" in r.stdout and "flash" in r.stdout
+    perfkit("help", "run", "atention-scaling").refused(2, "did you mean 'attention-scaling'?")
+    perfkit("help", "list", "x").refused(2, "too many arguments")
+
+
 def test_unknown_command(perfkit):
     perfkit("lits").refused(2, "there is no command 'lits'", "did you mean 'list'?")
     perfkit("zzzzzzzz").refused(2, "perfkit help lists them")

@@ -83,3 +83,11 @@ def test_bad_values(perfkit, args, words):
 
 def test_switches_can_be_negated(perfkit):
     assert perfkit("list", "devices", "--quiet", "--no-quiet").status == 0
+
+
+def test_a_file_in_the_working_directory_names_no_code(perfkit):
+    perfkit.config("[exec]\nprepare = touch owned\n")
+    perfkit("exec", "--no-save", "--runs=1", "--", "true").refused(2, "./.perfkit.ini:2", "prepare", "may be anyone's")
+    assert not (perfkit.cwd / "owned").exists()
+    perfkit.config("[perfkit]\npeer = ./evil.py\n")
+    perfkit("list", "devices").refused(2, "./.perfkit.ini:2", "peer")
