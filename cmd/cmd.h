@@ -29,8 +29,8 @@ struct pk_app {
     void *options;                 /* the command's struct, filled from its rows */
     struct pk_opt_table tables[2]; /* the globals' and the command's: for pk_opt_preset, pk_opt_origin */
     struct pk_texts args;          /* positional */
-    struct pk_out *out;            /* where rows go, opened before run(); with -o a file that replaces FILE at the end */
-    FILE *text;                    /* the same stream, for output that is no table (a script); use one of the two */
+    struct pk_out *out; /* where rows go, opened before run(); with -o a file that replaces FILE at the end */
+    FILE *text;         /* the same stream, for output that is no table (a script); use one of the two */
     int argc;
     const char **argv; /* as typed, for the command line that is recorded */
 };

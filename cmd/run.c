@@ -56,7 +56,8 @@ const struct pk_opt pk_run_options[] = {
      .help = "device memory a case may take; default 90 % of what is free"},
     {"seed", 0, PK_OPT_INT, AT(seed), "N", 0, 0, .def = "1", .help = "seed of inputs and orders"},
     {"no-check", 0, PK_OPT_FLAG, AT(no_check), .help = "do not compare results with the reference first"},
-    {"python", 0, PK_OPT_TEXT, AT(python), "PATH", .code = true, .help = "interpreter of peers; default python3"},
+    {"python", 0, PK_OPT_TEXT, AT(python), "PATH", .code = true,
+     .help = "interpreter of peers; default python3"},
 
     {"label", 'l', PK_OPT_TEXT, AT(label), "NAME", .group = "The record",
      .help = "name of the run, usable wherever a run is named"},
