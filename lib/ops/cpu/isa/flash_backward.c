@@ -15,6 +15,7 @@ static const float log2_e = 0x1.715476p+0f;
 struct block {
     const struct pk_flash *f;
     size_t q0, queries;
+    size_t width;          /* queries in whole vectors */
     size_t padded;         /* dim in whole vectors */
     float *qt, *dot, *dqt; /* [dim][QUERIES]: scale * log2(e) * Q^T, dO^T, dQ^T */
     float *q, *d_o;        /* [QUERIES][padded]: scale * Q, dO; zeros past queries and dim */
@@ -58,7 +59,7 @@ static void pack(const struct block *b, const float *x, float *rows, float row_f
     for (size_t i = 0; i < b->queries; i++)
         PK_ISA(pk_scale)(row_factor, x + (b->q0 + i) * dim, rows + i * b->padded, dim);
     for (size_t d = 0; d < dim; d++)
-        for (size_t i = 0; i < QUERIES; i++)
+        for (size_t i = 0; i < b->width; i++)
             columns_[d * QUERIES + i] = i < b->queries ? x[(b->q0 + i) * dim + d] * factor : 0;
 }
 
@@ -67,10 +68,11 @@ static void start(struct block *b, size_t q0)
     const struct pk_flash *f = b->f;
     b->q0 = q0;
     b->queries = f->seq - q0 < QUERIES ? f->seq - q0 : QUERIES;
+    b->width = (b->queries + VL - 1) / VL * VL;
     pack(b, f->q, b->q, f->scale, b->qt, f->scale * log2_e);
     pack(b, f->d_o, b->d_o, 1, b->dot, 1);
     memset(b->dqt, 0, f->dim * QUERIES * sizeof *b->dqt);
-    for (size_t i = 0; i < QUERIES; i++) {
+    for (size_t i = 0; i < b->width; i++) {
         size_t row = q0 + i;
         b->lse[i] = i < b->queries ? f->lse[row] * log2_e : 0;
         b->delta[i] = i < b->queries ? PK_ISA(pk_dot)(f->d_o + row * f->dim, f->o + row * f->dim, f->dim) : 0;
@@ -91,7 +93,7 @@ static __attribute__((noinline)) void product_add(size_t n_vec, struct product p
 static void mask(const struct block *b, size_t k0, size_t keys)
 {
     for (size_t j = 0; j < keys; j++)
-        for (size_t i = 0; i < QUERIES && b->q0 + i < k0 + j; i++)
+        for (size_t i = 0; i < b->width && b->q0 + i < k0 + j; i++)
             b->pt[j * QUERIES + i] = 0;
 }
 
@@ -133,7 +135,7 @@ static void add_to_keys(const struct block *b, const float *w, const float *rows
 static void visit(const struct block *b, size_t k0, size_t keys)
 {
     const struct pk_flash *f = b->f;
-    const size_t n_vec = (b->queries + VL - 1) / VL;
+    const size_t n_vec = b->width / VL;
     struct product s = {.m = keys,
                         .k = f->dim,
                         .a = f->k + k0 * f->dim,

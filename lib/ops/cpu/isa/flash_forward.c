@@ -10,7 +10,7 @@
 
 enum {
     QUERIES = PK_FLASH_ROWS,
-    KEYS = 64,           /* per tile: its scores stay in the L1 cache */
+    KEYS = 128,          /* per tile: its scores of a group stay in the L1 cache */
     GROUP = TILE_NV * VL /* queries whose scores are made at once */
 };
 
@@ -20,6 +20,7 @@ static const float log2_e = 0x1.715476p+0f, ln_2 = 0x1.62e430p-1f;
 struct block {
     const struct pk_flash *f;
     size_t q0, queries;
+    size_t width;      /* queries in whole vectors */
     float *qt;         /* [dim][QUERIES] */
     float *ot;         /* [dim][QUERIES] */
     float *top, *sum;  /* [QUERIES] */
@@ -35,6 +36,7 @@ size_t PK_ISA(pk_flash_forward_scratch_floats)(size_t dim)
 static struct block lay_out(const struct pk_flash *f, size_t q0, float *scratch)
 {
     struct block b = {.f = f, .q0 = q0, .queries = f->seq - q0 < QUERIES ? f->seq - q0 : QUERIES};
+    b.width = (b.queries + VL - 1) / VL * VL;
     b.qt = scratch;
     b.ot = b.qt + f->dim * QUERIES;
     b.top = b.ot + f->dim * QUERIES;
@@ -50,10 +52,10 @@ static void start(const struct block *b)
     const float *q = b->f->q + b->q0 * dim;
     const float factor = b->f->scale * log2_e;
     for (size_t d = 0; d < dim; d++)
-        for (size_t i = 0; i < QUERIES; i++)
+        for (size_t i = 0; i < b->width; i++)
             b->qt[d * QUERIES + i] = i < b->queries ? q[i * dim + d] * factor : 0;
     memset(b->ot, 0, dim * QUERIES * sizeof *b->ot);
-    for (size_t i = 0; i < QUERIES; i++) {
+    for (size_t i = 0; i < b->width; i++) {
         b->top[i] = -INFINITY;
         b->sum[i] = 0;
     }
@@ -100,17 +102,27 @@ static void mask(const struct block *b, size_t g, size_t n_vec, size_t k0, size_
     }
 }
 
-/* P^T = 2^(S^T - top) over a tile; sums go on from the corrected ones. Inlined for a constant nv and masked.
- */
-PK_INLINE void probabilities(const int nv, const int masked, float *st, size_t keys, const float *top,
-                             float *sum, const float *correction)
+/* One key's row on its way to the cache while exponentials are computed. */
+PK_INLINE void fetch(const float *row, size_t dim)
+{
+    for (size_t d = 0; d < dim; d += 16)
+        __builtin_prefetch(row + d, 0, 2);
+}
+
+/* P^T = 2^(S^T - top) over a tile, for nv vectors of queries from b->st's column `at` and group g's; their sums go on
+ * from the corrected ones. As many rows are fetched from `ahead` on, unless it is NULL. Inlined for a constant nv and masked. */
+PK_INLINE void probabilities(const int nv, const int masked, const struct block *b, size_t g, size_t at,
+                             size_t keys, const float *ahead)
 {
     vf m[TILE_NV], l[TILE_NV];
     for (int v = 0; v < nv; v++) {
-        m[v] = vload(top + v * VL);
-        l[v] = vload(sum + v * VL) * vload(correction + v * VL);
+        m[v] = vload(b->top + g + at + v * VL);
+        l[v] = vload(b->sum + g + at + v * VL) * vload(b->correction + at + v * VL);
     }
-    for (size_t j = 0; j < keys; j++, st += GROUP)
+    float *st = b->st + at;
+    for (size_t j = 0; j < keys; j++, st += GROUP) {
+        if (ahead)
+            fetch(ahead + j * b->f->dim, b->f->dim);
         for (int v = 0; v < nv; v++) {
             vf s = vload(st + v * VL), p = vexp2(s - m[v]);
             if (masked)
@@ -118,22 +130,30 @@ PK_INLINE void probabilities(const int nv, const int masked, float *st, size_t k
             vstore(st + v * VL, p);
             l[v] += p;
         }
+    }
     for (int v = 0; v < nv; v++)
-        vstore(sum + v * VL, l[v]);
+        vstore(b->sum + g + at + v * VL, l[v]);
 }
 
-static void softmax_tile(const struct block *b, size_t g, size_t n_vec, size_t keys, int masked)
+/* What a group's softmax fetches for the next tile of keys: the first group K, the second V. */
+static const float *next_rows(const struct pk_flash *f, size_t g, size_t next)
 {
-    if (masked)
-        for (size_t v = 0; v < n_vec; v++)
-            probabilities(1, 1, b->st + v * VL, keys, b->top + g + v * VL, b->sum + g + v * VL,
-                          b->correction + v * VL);
-    else if (n_vec == TILE_NV)
-        probabilities(TILE_NV, 0, b->st, keys, b->top + g, b->sum + g, b->correction);
-    else
-        for (size_t v = 0; v < n_vec; v++)
-            probabilities(1, 0, b->st + v * VL, keys, b->top + g + v * VL, b->sum + g + v * VL,
-                          b->correction + v * VL);
+    if (g > GROUP || next + KEYS > f->seq)
+        return NULL;
+    return (g ? f->v : f->k) + next * f->dim;
+}
+
+static void softmax_tile(const struct block *b, size_t g, size_t n_vec, size_t k0, size_t keys, int masked)
+{
+    if (n_vec == TILE_NV && !masked) {
+        probabilities(TILE_NV, 0, b, g, 0, keys, next_rows(b->f, g, k0 + KEYS));
+        return;
+    }
+    for (size_t at = 0; at < n_vec * VL; at += VL)
+        if (masked)
+            probabilities(1, 1, b, g, at, keys, NULL);
+        else
+            probabilities(1, 0, b, g, at, keys, NULL);
 }
 
 /* One tile of keys against one group of queries. */
@@ -162,7 +182,7 @@ static void visit(const struct block *b, size_t g, size_t n_vec, size_t k0, size
     }
     for (size_t v = 0; v < n_vec * VL; v += VL)
         vstore(b->correction + v, vexp2(vload(before + v) - vload(top + v)));
-    softmax_tile(b, g, n_vec, keys, masked);
+    softmax_tile(b, g, n_vec, k0, keys, masked);
     accumulate(n_vec, (struct product){.m = f->dim,
                                        .k = keys,
                                        .a = f->v + k0 * f->dim,
@@ -190,7 +210,7 @@ static void finish(const struct block *b)
 void PK_ISA(pk_flash_forward)(const struct pk_flash *f, size_t q0, float *scratch)
 {
     const struct block b = lay_out(f, q0, scratch);
-    const size_t vectors = (b.queries + VL - 1) / VL, end = f->causal ? q0 + b.queries : f->seq;
+    const size_t vectors = b.width / VL, end = f->causal ? q0 + b.queries : f->seq;
     start(&b);
     for (size_t k0 = 0; k0 < end; k0 += KEYS) {
         size_t keys = end - k0 < KEYS ? end - k0 : KEYS;

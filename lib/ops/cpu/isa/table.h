@@ -18,7 +18,7 @@ void PK_ISA(pk_sgemm)(const struct pk_sgemm *g, float *scratch);
 size_t PK_ISA(pk_sgemm_scratch_floats)(void);
 double PK_ISA(pk_peak)(size_t steps, float *scratch);
 
-enum { PK_FLASH_ROWS = 96 }; /* queries per call: a whole number of vectors in every instruction set */
+enum { PK_FLASH_ROWS = 192 }; /* queries per call: a whole number of vectors in every instruction set */
 void PK_ISA(pk_flash_forward)(const struct pk_flash *f, size_t q0, float *scratch);
 size_t PK_ISA(pk_flash_forward_scratch_floats)(size_t dim);
 void PK_ISA(pk_flash_backward)(const struct pk_flash *f, size_t k0, size_t k1, float *scratch);
