@@ -146,6 +146,8 @@ static void exact_forms_parse_back(void **state)
     }
     char buf[32];
     assert_string_equal(pk_format_size_exact(67108864, buf, sizeof buf), "64MiB");
+    assert_string_equal(pk_format_size_exact(4096, buf, sizeof buf),
+                        "4KiB"); /* as short as 4096, and plainer */
     assert_string_equal(pk_format_size_exact(200000000, buf, sizeof buf), "200MB");
     assert_string_equal(pk_format_duration_exact(600000000000, buf, sizeof buf), "10m");
 }

@@ -92,6 +92,37 @@ static void refused(void **state)
     }
 }
 
+static bool first_is_on(const struct pk_point *p)
+{
+    return p->v[0].i;
+}
+
+static void an_absent_composite_sets_nothing(void **state)
+{
+    static const char *const shapes[] = {"tiny", NULL};
+    static const char *const sets[] = {"width=1"};
+    static const struct pk_axis table[] = {
+        {.name = "on", .type = PK_AXIS_BOOL, .def = "off", .born = "off"},
+        {.name = "shape",
+         .type = PK_AXIS_ENUM,
+         .choices = shapes,
+         .def = "tiny",
+         .born = "tiny",
+         .applies = first_is_on,
+         .sets = sets},
+        {.name = "width", .type = PK_AXIS_INT, .min = 1, .max = 9, .def = "7", .born = "7"},
+        {0},
+    };
+    struct pk_err err = {0};
+    struct pk_point p;
+    PK_JSON_CLEANUP json_t *on = json_loads("{\"on\": true}", 0, NULL);
+    PK_JSON_CLEANUP json_t *off = json_loads("{}", 0, NULL);
+    assert_int_equal(pk_point_from_json(table, on, &p, &err), PK_OK);
+    assert_int_equal(p.v[2].i, 1);
+    assert_int_equal(pk_point_from_json(table, off, &p, &err), PK_OK);
+    assert_int_equal(p.v[2].i, 7);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -99,6 +130,7 @@ int main(void)
         cmocka_unit_test(missing_axes_default),
         cmocka_unit_test(round_trip),
         cmocka_unit_test(refused),
+        cmocka_unit_test(an_absent_composite_sets_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
