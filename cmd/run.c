@@ -31,7 +31,7 @@ const struct pk_opt pk_run_options[] = {
     {"invocations", 'i', PK_OPT_INT, AT(invocations), "N", 1, 1000, .def = "3", .group = "How long",
      .help = "fresh processes, each over a new random order of the cases"},
     {"min-samples", 0, PK_OPT_INT, AT(min_samples), "N", 1, 1000000, .def = "15",
-     .help = "steady samples at least"},
+     .help = "steady samples at least (a --budget may leave 3)"},
     {"max-samples", 0, PK_OPT_INT, AT(max_samples), "N", 1, 1000000, .def = "10000",
      .help = "steady samples at most"},
     {"min-time", 0, PK_OPT_DURATION, AT(min_time_ns), "TIME", 0, 3.6e12, .def = "200ms",

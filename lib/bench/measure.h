@@ -6,7 +6,7 @@
  *
  * Stopping (the reason is the note "stop"): "noise" when at least min_samples and min_time have passed and the interval of the
  * median of every region, inflated for autocorrelation, is within max_noise; "max-time" when max_time has passed since the first
- * sample and at least 3 steady samples exist; "max-samples"; "once".
+ * sample and min_samples steady ones exist; "max-samples"; "once".
  * Warm-up: with warmup < 0 it is found in the samples (stats: MSER-5) and cut; else that many samples are. Outliers, drift and
  * disturbances are notes and phases; no sample is dropped.
  *

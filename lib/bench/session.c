@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { SAMPLES_IN_A_BUDGET = 3 };
+
 /* What is known of a case so far. */
 struct tally {
     int invocations; /* recorded, those of an earlier run included */
@@ -137,7 +139,8 @@ static enum pk_code leave_out(struct session *s, size_t i, struct pk_err *err)
                              pk_printf(&s->arena, "does not fit into the budget of %s", budget), err);
 }
 
-/* What is left of a budget is shared out evenly; half of a share is for set-up, warm-up and checks. */
+/* What is left of a budget is shared out evenly; half of a share is for set-up, warm-up and checks. A budget outweighs the
+ * number of samples asked for, down to three. */
 static struct pk_stop stop_rule(const struct session *s)
 {
     struct pk_stop stop = s->opt->stop;
@@ -150,6 +153,8 @@ static struct pk_stop stop_rule(const struct session *s)
         stop.max_time_ns = share > (int64_t)PK_NS_PER_MS ? share : (int64_t)PK_NS_PER_MS;
     if (stop.min_time_ns > stop.max_time_ns)
         stop.min_time_ns = stop.max_time_ns;
+    if (stop.min_samples > SAMPLES_IN_A_BUDGET)
+        stop.min_samples = SAMPLES_IN_A_BUDGET;
     return stop;
 }
 

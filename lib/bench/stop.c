@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { STEADY_AT_LEAST = 3, LOOK_AGAIN_MS = 20 };
+enum { LOOK_AGAIN_MS = 20 };
 
 void pk_stopper_init(struct pk_stopper *st, const struct pk_stop *rule, const struct pk_sampler *s,
                      uint64_t now_ns)
@@ -110,7 +110,7 @@ static const char *reason_to_stop(struct pk_stopper *st, size_t n, uint64_t now_
         return "noise";
     if ((int64_t)steady >= rule->max_samples || st->s->n == st->s->cap)
         return "max-samples";
-    if (now_ns - st->started_ns >= (uint64_t)rule->max_time_ns && steady >= STEADY_AT_LEAST)
+    if (now_ns - st->started_ns >= (uint64_t)rule->max_time_ns && (int64_t)steady >= rule->min_samples)
         return "max-time";
     size_t more = n / 4 + 1, left = (size_t)rule->max_samples - steady;
     st->next_look = n + (more < left ? more : left);
