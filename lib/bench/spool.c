@@ -38,7 +38,9 @@ static enum pk_code append_to(const char *path, const struct pk_spool_place *pla
     if (pk_wire_write(fd, header_of(place), err) == PK_OK && pk_wire_slice(fd, -1, s, err) == PK_OK &&
         fsync(fd) == 0)
         return PK_OK;
-    if (ftruncate(fd, before) != 0)
+    if (before == 0)
+        unlink(path);
+    else if (ftruncate(fd, before) != 0)
         return pk_within(err, "spool %s ends in half a slice", path);
     return pk_within(err, "spool %s", path);
 }

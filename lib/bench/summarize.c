@@ -41,20 +41,31 @@ static size_t collect(const struct pk_slice *s, size_t metric, struct point *out
     return n;
 }
 
-/* v is in any order and is sorted. */
-static double combine(const char *how, double *v, size_t n)
+static double combine(const char *how, const struct pk_summary *s)
 {
-    struct pk_summary s = pk_summarize(v, n);
     const struct {
         const char *name;
         double value;
-    } words[] = {
-        {"median", s.median}, {"min", s.min}, {"max", s.max}, {"mean", s.mean}, {"sum", s.mean * (double)n}};
+    } words[] = {{"median", s->median},
+                 {"min", s->min},
+                 {"max", s->max},
+                 {"mean", s->mean},
+                 {"sum", s->mean * (double)s->n}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(how, words[i].name) == 0)
             return words[i].value;
     pk_assert(!"how a metric combines is one of the protocol's words");
     return NAN;
+}
+
+/* Nearly always they come in order: one rank, one instance. */
+static void sort(struct point *p, size_t n)
+{
+    size_t i = 1;
+    while (i < n && by_ordinal_and_rank(&p[i - 1], &p[i]) <= 0)
+        i++;
+    if (i < n)
+        qsort(p, n, sizeof *p, by_ordinal_and_rank);
 }
 
 /* Sums what has the same ordinal and rank; p is sorted. */
@@ -76,7 +87,8 @@ static size_t combine_ranks(const struct point *p, size_t n, const char *how, do
     for (size_t i = 0, end; i < n; i = end) {
         for (end = i; end < n && p[end].ordinal == p[i].ordinal; end++)
             scratch[end - i] = p[end].value;
-        out[m++] = end - i == 1 ? p[i].value : combine(how, scratch, end - i);
+        const struct pk_summary ranks = end - i > 1 ? pk_summarize(scratch, end - i) : (struct pk_summary){0};
+        out[m++] = end - i > 1 ? combine(how, &ranks) : p[i].value;
     }
     return m;
 }
@@ -105,11 +117,12 @@ size_t pk_summarize_slice(const struct pk_slice *s, struct pk_summary_row *rows)
         size_t n = collect(s, m, points);
         if (!n)
             continue;
-        qsort(points, n, sizeof *points, by_ordinal_and_rank);
+        sort(points, n);
         n = combine_ranks(points, sum_instances(points, n), s->metrics[m].ranks, scratch, values);
+        const struct pk_summary sum = pk_summarize(values, n);
         rows[n_rows++] = (struct pk_summary_row){.metric = s->metrics[m].name,
-                                                 .figure = combine(s->metrics[m].combine, values, n),
-                                                 .sum = pk_summarize(values, n),
+                                                 .sum = sum,
+                                                 .figure = combine(s->metrics[m].combine, &sum),
                                                  .ci = {NAN, NAN},
                                                  .invocations = 1};
     }

@@ -16,6 +16,7 @@ struct pk_store {
     int found_version;    /* before migrating */
     const char *doing;    /* what errors say: "record a slice" */
     int64_t patience_ms;  /* how long to wait for a lock */
+    uint64_t waiting_since_ns;
     uint64_t deadline_ns; /* of a stranger's query; 0 = none */
     struct {
         const char *sql; /* by address */

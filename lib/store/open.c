@@ -2,6 +2,7 @@
 #include "store/db.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +22,12 @@ struct pk_store_file {
 static bool writes(enum pk_store_mode mode)
 {
     return mode == PK_STORE_WRITE || mode == PK_STORE_UPDATE;
+}
+
+/* ":memory:" for what is not to be saved; any other name is a file's. */
+static bool in_memory(const char *path)
+{
+    return strcmp(path, ":memory:") == 0;
 }
 
 static enum pk_code missing(const char *path, struct pk_err *err)
@@ -67,6 +74,8 @@ static enum pk_code make_directory(const char *path, struct pk_err *err)
 static enum pk_code look(struct pk_store_file *f, struct pk_err *err)
 {
     struct stat st;
+    if (in_memory(f->path))
+        return PK_OK;
     f->exists = stat(f->path, &st) == 0;
     int e = errno;
     f->bytes = f->exists ? st.st_size : 0;
@@ -111,7 +120,8 @@ static enum pk_code open_file(struct pk_store *s, const struct pk_store_file *f,
     } else {
         flags |=
             SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI | (f->mode == PK_STORE_WRITE ? SQLITE_OPEN_CREATE : 0);
-        name = s->path[0] == '/' || s->path[0] == '.' ? s->path : pk_printf(&s->arena, "./%s", s->path);
+        bool plain = s->path[0] == '/' || s->path[0] == '.' || in_memory(s->path); /* no "file:..." */
+        name = plain ? s->path : pk_printf(&s->arena, "./%s", s->path);
     }
     s->doing = "open it";
     if (sqlite3_open_v2(name, &s->db, flags, NULL) != SQLITE_OK)
@@ -227,10 +237,26 @@ enum pk_code pk_store_open(const char *path, enum pk_store_mode mode, struct pk_
     return PK_OK;
 }
 
+/* SQLite's own handler sleeps in steps of up to 100 ms, so that most of a lock's time nobody has it: eight writers then record a tenth
+ * of what they can. Short random steps at first, long ones for a lock that stays. */
+static int wait_for_lock(void *store, int tries)
+{
+    struct pk_store *s = store;
+    uint64_t now = pk_clock_ns();
+    if (tries == 0)
+        s->waiting_since_ns = now;
+    uint64_t waited = now - s->waiting_since_ns;
+    if (waited >= (uint64_t)s->patience_ms * PK_NS_PER_MS)
+        return 0;
+    uint64_t step = waited < PK_NS_PER_S ? 100000 + now % 400000 : 10 * PK_NS_PER_MS;
+    nanosleep(&(struct timespec){.tv_nsec = (long)step}, NULL);
+    return 1;
+}
+
 void pk_store_patience(struct pk_store *s, int64_t ms)
 {
     s->patience_ms = ms;
-    sqlite3_busy_timeout(s->db, (int)ms);
+    sqlite3_busy_handler(s->db, wait_for_lock, s);
 }
 
 const char *pk_store_file(const struct pk_store *s)
@@ -252,7 +278,7 @@ void pk_store_close(struct pk_store *s)
         sqlite3_finalize(s->cached[i].stmt);
     if (s->db && writes(s->mode)) {
         /* removes the journal when nobody else uses the file; never waits for it */
-        sqlite3_busy_timeout(s->db, 0);
+        pk_store_patience(s, 0);
         sqlite3_exec(s->db, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
     }
     sqlite3_close(s->db);

@@ -26,6 +26,7 @@ enum pk_store_mode {
 enum pk_code pk_store_path(struct pk_arena *a, const char *option, const char **path,
                            struct pk_err *err) PK_MUST_CHECK;
 
+/* ":memory:" is a store that nobody else sees and that ends with its handle. */
 enum pk_code pk_store_open(const char *path, enum pk_store_mode mode, struct pk_store **out,
                            struct pk_err *err) PK_MUST_CHECK;
 void pk_store_close(struct pk_store *s); /* NULL is allowed */
