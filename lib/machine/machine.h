@@ -63,3 +63,17 @@ bool pk_machine_disturbance(const unsigned *cpus, unsigned n, struct pk_disturba
  * two seconds at most each; commit NULL outside one, without git, without a commit, or where git refuses
  * (foreign ownership). */
 void pk_machine_repository(struct pk_arena *a, const char **commit, int *dirty);
+
+/* "ext4", "nfs", ...: of path, or of its nearest directory that exists; *network = locks cross the network there, which SQLite
+ * and timings suffer from. */
+const char *pk_machine_filesystem(const char *path, struct pk_arena *a, bool *network);
+
+/* The version of a Python module ("numpy") of an interpreter ("python3"); NULL when either is missing. Starts it: 0.2 s. */
+const char *pk_machine_python_module(const char *python, const char *module, struct pk_arena *a);
+
+/* The clock that regions are timed with. */
+struct pk_clock_facts {
+    const char *source; /* the kernel's clocksource: "tsc" */
+    uint64_t resolution_ns, cost_ns;
+};
+void pk_machine_clock(const char *root, struct pk_arena *a, struct pk_clock_facts *c);

@@ -76,6 +76,23 @@ static size_t screen_width(const char *s, size_t n)
     return width;
 }
 
+/* Only long texts are wrapped: a name broken in two is no name. */
+static void keep_short_columns_whole(struct libscols_table *t)
+{
+    enum { SHORT = 24 };
+    for (size_t i = 0; i < scols_table_get_ncols(t); i++) {
+        size_t widest = 0;
+        for (size_t k = 0; k < scols_table_get_nlines(t); k++) {
+            const char *s =
+                scols_line_get_column_data(scols_table_get_line(t, k), scols_table_get_column(t, i));
+            size_t w = s ? screen_width(s, strlen(s)) : 0;
+            widest = w > widest ? w : widest;
+        }
+        if (widest <= SHORT && !scols_column_is_right(scols_table_get_column(t, i)))
+            scols_column_set_flags(scols_table_get_column(t, i), 0);
+    }
+}
+
 static size_t line_length(const char *s)
 {
     return strcspn(s, "\n");
@@ -151,6 +168,7 @@ static void table_end(struct pk_out *o)
         pk_sink_str(&o->sink, "(no rows)\n");
     } else if (!o->sink.error) {
         char *text = NULL;
+        keep_short_columns_whole(t);
         check(o, scols_print_table_to_string(t, &text));
         if (text)
             put_body(o, text);

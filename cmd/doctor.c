@@ -1,0 +1,173 @@
+/* Doctor: what can be measured here, what cannot, why, and how to enable it; with --ceilings, how fast this device is at best. */
+#include "cmd/doctor.h"
+
+#include "base/suggest.h"
+#include "bench/calibrate.h"
+#include "bench/runinfo.h"
+
+#include <string.h>
+
+#define COUNT(v)   (sizeof(v) / sizeof *(v))
+#define AT(member) offsetof(struct doctor_options, member)
+
+struct doctor_options {
+    bool ceilings, no_bind;
+    const char *device;
+    int64_t threads;
+    struct pk_texts require;
+};
+
+static const struct pk_opt options[] = {
+    {"require", 0, PK_OPT_LIST, AT(require), "NAME", .help = "exit with 6 unless this row is ok; repeatable",
+     .group = "Looking"},
+    {"ceilings", 0, PK_OPT_FLAG, AT(ceilings),
+     .help = "measure the device's best rates (about a second) and store them for % of floor",
+     .group = "Ceilings"},
+    {"device", 0, PK_OPT_TEXT, AT(device), "NAME", .def = "cpu", .help = "whose ceilings"},
+    {"threads", 0, PK_OPT_INT, AT(threads), "N", .max = 4096,
+     .help = "CPU: worker threads; default one per core we may use"},
+    {"no-bind", 0, PK_OPT_FLAG, AT(no_bind), .help = "CPU: leave threads where the kernel puts them"},
+    {0},
+};
+
+static struct pk_cell text(const char *s)
+{
+    return (struct pk_cell){.type = s ? PK_CELL_TEXT : PK_CELL_NULL, .s = s};
+}
+
+static const struct pk_column row_columns[] = {
+    {.key = "name", .heading = "What", .left = true},
+    {.key = "state", .heading = "State", .left = true},
+    {.key = "found", .heading = "Found", .left = true},
+    {.key = "advice", .heading = "What to do", .left = true},
+};
+
+static const char *const states[] = {[FOUND_OK] = "ok", [FOUND_WARN] = "warn", [FOUND_NO] = "no"};
+
+static bool required(const struct doctor_options *o, const char *name)
+{
+    for (size_t i = 0; i < o->require.n; i++)
+        if (strcmp(o->require.v[i], name) == 0)
+            return true;
+    return false;
+}
+
+static enum pk_code check_required_names(const struct doctor_options *o, struct pk_arena *a,
+                                         struct pk_err *err)
+{
+    const char *names[32];
+    size_t n = 0;
+    for (const struct pk_doctor_row *r = pk_doctor_rows; r->name && n < COUNT(names); r++)
+        names[n++] = r->name;
+    for (size_t i = 0; i < o->require.n; i++) {
+        size_t k = 0;
+        while (k < n && strcmp(names[k], o->require.v[i]) != 0)
+            k++;
+        if (k < n)
+            continue;
+        pk_fail(err, PK_E_USAGE, "--require %.100s: doctor has no such row", o->require.v[i]);
+        pk_why(err, "%s", pk_suggest_text(a, o->require.v[i], names, n));
+        return pk_fix(err, "perfkit doctor lists them");
+    }
+    return PK_OK;
+}
+
+/* Prints every row; the first required one that is not ok becomes the error. */
+static enum pk_code print_rows(struct doctor *d, struct pk_err *err)
+{
+    const struct doctor_options *o = d->app->options;
+    enum pk_code rc = PK_OK;
+    pk_out_table(d->app->out, "doctor", "What can be measured here", row_columns, COUNT(row_columns));
+    for (const struct pk_doctor_row *r = pk_doctor_rows; r->name; r++) {
+        struct pk_finding f = r->look(d);
+        pk_out_row(d->app->out,
+                   (struct pk_cell[]){text(r->name), text(states[f.state]), text(f.found), text(f.advice)});
+        if (rc || !required(o, r->name) || f.state == FOUND_OK)
+            continue;
+        rc = pk_fail(err, PK_E_UNAVAILABLE, "--require %s: it is not ok here", r->name);
+        pk_why(err, "%s", f.found);
+        pk_fix(err, "%s", f.advice ? f.advice : "run where it is available, or leave out --require");
+    }
+    return rc;
+}
+
+static const struct pk_column ceiling_columns[] = {
+    {.key = "device", .heading = "Device", .left = true},
+    {.key = "fp32_flops_per_s", .heading = "fp32 (GFLOP/s)", .scale = 1e9, .decimals = 1},
+    {.key = "exp_per_s", .heading = "exp (G/s)", .scale = 1e9, .decimals = 2},
+    {.key = "memory_bytes_per_s", .heading = "Memory (GB/s)", .scale = 1e9, .decimals = 1},
+    {.key = "cache_bytes", .heading = "Last-level cache (MiB)", .scale = 1 << 20, .decimals = 1},
+};
+
+static struct pk_cell real(double f)
+{
+    return (struct pk_cell){.type = PK_CELL_REAL, .f = f};
+}
+
+static enum pk_code check_device(const char *device, struct pk_err *err)
+{
+    enum pk_device_kind kind;
+    unsigned ordinal;
+    if (pk_device_parse(device, &kind, &ordinal, err))
+        return err->code;
+    const char *absent = pk_device_unavailable(kind);
+    if (!absent)
+        return PK_OK;
+    pk_fail(err, PK_E_UNAVAILABLE, "device %s cannot be used here", device);
+    pk_why(err, "%s", absent);
+    return pk_fix(err, "perfkit list devices shows what can");
+}
+
+/* A worker measures, this process stores and prints. */
+static enum pk_code measure_ceilings(struct doctor *d, struct pk_err *err)
+{
+    struct pk_arena *a = d->app->arena;
+    const char *path;
+    struct pk_store *s;
+    struct pk_ceilings c;
+    struct pk_run_info info = {0};
+    if (check_device(d->device, err) || pk_store_path(a, d->app->globals->db, &path, err) ||
+        pk_store_open(path, PK_STORE_WRITE, &s, err))
+        return err->code;
+    enum pk_code rc = pk_run_info_fill(&info, d->app->argc, d->app->argv, a, err);
+    if (!rc)
+        rc = pk_ceilings_calibrate(s, info.machine, d->device, &d->device_options, &pk_stop_flag, &c, err);
+    pk_store_close(s);
+    if (rc)
+        return rc;
+    pk_out_table(d->app->out, "ceilings", "Best rates, measured by kernels of our own", ceiling_columns,
+                 COUNT(ceiling_columns));
+    pk_out_row(d->app->out, (struct pk_cell[]){text(pk_ceilings_key(d->device, &d->device_options, a)),
+                                               real(c.fp32_flops_per_s), real(c.exp_per_s),
+                                               real(c.memory_bytes_per_s), real(c.cache_bytes)});
+    return PK_OK;
+}
+
+static enum pk_code run(struct pk_app *app, struct pk_err *err)
+{
+    const struct doctor_options *o = app->options;
+    struct doctor d = {
+        .app = app,
+        .device = o->device,
+        .device_options = {.threads = (unsigned)o->threads, .no_bind = o->no_bind},
+    };
+    enum pk_code rc = check_required_names(o, app->arena, err);
+    if (rc)
+        return rc;
+    if (!o->ceilings || o->require.n)
+        rc = print_rows(&d, err);
+    return rc || !o->ceilings ? rc : measure_ceilings(&d, err);
+}
+
+const struct pk_cmd pk_cmd_doctor = {
+    .name = "doctor",
+    .summary = "what can be measured here, what cannot, and how to enable it",
+    .usage = "doctor [--require NAME] [--ceilings [--device NAME]]",
+    .examples = "perfkit doctor\n"
+                "perfkit doctor --require cpu-events    exit status 6 where the processor does not count\n"
+                "perfkit doctor --ceilings              measure what % of floor is taken from\n",
+    .options = options,
+    .options_bytes = sizeof(struct doctor_options),
+    .exact_args = "0",
+    .run = run,
+};

@@ -1,0 +1,27 @@
+/* Doctor: one screen of what can be measured here. doctor.c reads the options; doctor_rows.c knows the rows. */
+#pragma once
+
+#include "cmd/cmd.h"
+
+#include "device/device.h"
+
+enum finding { FOUND_OK, FOUND_WARN, FOUND_NO };
+
+/* What one row says. Texts live in the command's arena. */
+struct pk_finding {
+    enum finding state;
+    const char *found;
+    const char *advice; /* NULL = nothing to do */
+};
+
+struct doctor {
+    struct pk_app *app;
+    const char *device;
+    struct pk_device_options device_options;
+};
+
+struct pk_doctor_row {
+    const char *name; /* "counters"; ends the table when NULL; what --require takes */
+    struct pk_finding (*look)(struct doctor *d);
+};
+extern const struct pk_doctor_row pk_doctor_rows[];

@@ -1,0 +1,244 @@
+/* doctor, its rows: each looks at one thing and says what is there, what not, and how to enable it. */
+#include "cmd/doctor.h"
+
+#include "base/build.h"
+#include "base/clock.h"
+#include "base/units.h"
+#include "counter/perf_access.h"
+#include "machine/machine.h"
+#include "store/store.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ARENA(d) ((d)->app->arena)
+
+static struct pk_finding unknown(const struct pk_err *err)
+{
+    return (struct pk_finding){FOUND_NO, err->what, err->why};
+}
+
+static const char *bytes_text(int64_t bytes, struct pk_arena *a)
+{
+    char *text = pk_alloc(a, 32);
+    return bytes > 0 ? pk_format_bytes(bytes, text, 32) : "unknown";
+}
+
+static struct pk_finding look_cpu(struct doctor *d)
+{
+    struct pk_machine m;
+    struct pk_err err;
+    if (pk_machine_read("/", ARENA(d), &m, &err))
+        return (struct pk_finding){FOUND_WARN, pk_strdup(ARENA(d), err.what), pk_strdup(ARENA(d), err.fix)};
+    const char *found = pk_printf(
+        ARENA(d), "%s, %s; %u socket%s, %u cores, %u threads, %u NUMA node%s; L2 %s, L3 %s", m.cpu_model,
+        m.isa, m.sockets, m.sockets == 1 ? "" : "s", m.cores, m.threads, m.numa_nodes,
+        m.numa_nodes == 1 ? "" : "s", bytes_text(m.l2_bytes, ARENA(d)), bytes_text(m.l3_bytes, ARENA(d)));
+    return (struct pk_finding){FOUND_OK, found, NULL};
+}
+
+static struct pk_finding look_virtualisation(struct doctor *d)
+{
+    struct pk_machine m;
+    struct pk_err err;
+    if (pk_machine_read("/", ARENA(d), &m, &err))
+        return unknown(&err);
+    if (strcmp(m.virt, "none") == 0)
+        return (struct pk_finding){FOUND_OK, "none", NULL};
+    return (struct pk_finding){FOUND_WARN, m.virt,
+                               "neighbours disturb: more --invocations, or bare metal; the L3 is the host's"};
+}
+
+/* Power management moves the clock while we measure. */
+static struct pk_finding look_clocks_policy(struct doctor *d)
+{
+    struct pk_machine m;
+    struct pk_err err;
+    if (pk_machine_read("/", ARENA(d), &m, &err))
+        return unknown(&err);
+    const char *found = pk_printf(ARENA(d), "governor %s, turbo %s, huge pages %s",
+                                  *m.governor ? m.governor : "not shown here",
+                                  *m.turbo ? m.turbo : "not shown here", *m.thp ? m.thp : "not shown here");
+    if (!*m.governor || strcmp(m.governor, "performance") == 0)
+        return (struct pk_finding){FOUND_OK, found, NULL};
+    return (struct pk_finding){FOUND_WARN, found, "sudo cpupower frequency-set -g performance"};
+}
+
+static struct pk_finding look_cores(struct doctor *d)
+{
+    enum { MANY = 1024 };
+    unsigned cpus[MANY], n = pk_machine_cpus(cpus, MANY);
+    struct pk_limits l;
+    pk_machine_limits("/", &l);
+    if (l.cpus > 0)
+        return (struct pk_finding){
+            FOUND_WARN, pk_printf(ARENA(d), "%u usable, %.4g by the control group's quota", n, l.cpus),
+            "a quota stops threads in the middle of a sample: give whole CPUs (cpuset) instead"};
+    return (struct pk_finding){FOUND_OK, pk_printf(ARENA(d), "%u usable, one thread each", n), NULL};
+}
+
+static struct pk_finding look_steal(struct doctor *d)
+{
+    enum { MANY = 1024 };
+    unsigned cpus[MANY], n = pk_machine_cpus(cpus, MANY);
+    struct pk_disturbance now;
+    struct timespec up;
+    clock_gettime(CLOCK_BOOTTIME, &up);
+    if (!pk_machine_disturbance(cpus, n, &now) || up.tv_sec < 1)
+        return (struct pk_finding){FOUND_NO, "/proc/stat cannot be read", NULL};
+    double share = (double)now.steal_ns / ((double)up.tv_sec * (double)PK_NS_PER_S * n);
+    const char *found =
+        pk_printf(ARENA(d), "%.2f %% of the time since boot was taken by the host", share * 100);
+    if (share < 0.01)
+        return (struct pk_finding){FOUND_OK, found, NULL};
+    return (struct pk_finding){FOUND_WARN, found,
+                               "samples it hits are marked disturbed; a quieter host helps more"};
+}
+
+static struct pk_finding look_memory(struct doctor *d)
+{
+    struct pk_limits l;
+    pk_machine_limits("/", &l);
+    int64_t available = pk_machine_available_bytes("/");
+    const char *limit = l.memory_bytes ? pk_printf(ARENA(d), ", control group's limit %s",
+                                                   bytes_text(l.memory_bytes, ARENA(d)))
+                                       : "";
+    return (struct pk_finding){FOUND_OK,
+                               pk_printf(ARENA(d), "%s available%s; a worker may take %s",
+                                         bytes_text(available, ARENA(d)), limit,
+                                         bytes_text(available / 10 * 9, ARENA(d))),
+                               NULL};
+}
+
+/* The facts of the CPU device that say how it computes. */
+struct blas_facts {
+    struct pk_arena *arena;
+    const char *blas, *core, *warning;
+};
+
+static void take_fact(void *user, const char *key, const char *value)
+{
+    struct blas_facts *f = user;
+    const char **slot = !strcmp(key, "blas")           ? &f->blas
+                        : !strcmp(key, "blas_core")    ? &f->core
+                        : !strcmp(key, "blas_warning") ? &f->warning
+                                                       : NULL;
+    if (slot)
+        *slot = pk_strdup(f->arena, value);
+}
+
+static struct pk_finding look_blas(struct doctor *d)
+{
+    struct blas_facts f = {.arena = ARENA(d)};
+    const struct pk_device_options one = {.threads = 1, .no_bind = true};
+    struct pk_device dev;
+    struct pk_err err;
+    if (pk_device_open(&dev, "cpu", &one, &err))
+        return (struct pk_finding){FOUND_NO, pk_strdup(ARENA(d), err.what), pk_strdup(ARENA(d), err.fix)};
+    pk_device_facts(&dev, take_fact, &f);
+    pk_device_close(&dev);
+    const char *found =
+        pk_printf(ARENA(d), "%s%s%s", f.blas ? f.blas : "own", f.core ? ", core " : "", f.core ? f.core : "");
+    return (struct pk_finding){f.warning ? FOUND_WARN : FOUND_OK, found, f.warning};
+}
+
+static struct pk_finding look_clock(struct doctor *d)
+{
+    struct pk_clock_facts c;
+    pk_machine_clock("/", ARENA(d), &c);
+    const char *found = pk_printf(ARENA(d), "%s, resolution %llu ns, a reading costs %llu ns",
+                                  *c.source ? c.source : "unknown source",
+                                  (unsigned long long)c.resolution_ns, (unsigned long long)c.cost_ns);
+    if (c.cost_ns <= 100)
+        return (struct pk_finding){FOUND_OK, found, NULL};
+    return (struct pk_finding){FOUND_WARN, found, "a clocksource read in user mode (tsc) costs 20 to 30 ns"};
+}
+
+static struct pk_finding of_access(const struct pk_perf_access *p, const char *works)
+{
+    return (struct pk_finding){p->absent ? FOUND_NO : FOUND_OK, p->absent ? p->absent : works, p->advice};
+}
+
+static struct pk_finding look_kernel_events(struct doctor *d)
+{
+    struct pk_perf_access software, hardware;
+    pk_perf_access(ARENA(d), &software, &hardware);
+    return of_access(&software, "page faults, switches and migrations can be counted");
+}
+
+static struct pk_finding look_cpu_events(struct doctor *d)
+{
+    struct pk_perf_access software, hardware;
+    pk_perf_access(ARENA(d), &software, &hardware);
+    return of_access(&hardware, "the processor counts; this version of perfkit does not read it yet");
+}
+
+static struct pk_finding look_store(struct doctor *d)
+{
+    const char *path;
+    struct pk_err err;
+    bool network;
+    if (pk_store_path(ARENA(d), d->app->globals->db, &path, &err))
+        return (struct pk_finding){FOUND_NO, pk_strdup(ARENA(d), err.what), pk_strdup(ARENA(d), err.fix)};
+    const char *fs = pk_machine_filesystem(path, ARENA(d), &network);
+    const char *found = pk_printf(ARENA(d), "%s (%s)", path, fs);
+    if (!network)
+        return (struct pk_finding){FOUND_OK, found, NULL};
+    return (struct pk_finding){FOUND_WARN, found,
+                               "a network file system: slow, and locks may fail; --db on a local disk"};
+}
+
+static struct pk_finding look_numpy(struct doctor *d)
+{
+    const char *chosen = secure_getenv("PERFKIT_PYTHON"), *python = chosen ? chosen : "python3";
+    const char *version = pk_machine_python_module(python, "numpy", ARENA(d));
+    if (version)
+        return (struct pk_finding){FOUND_OK, pk_printf(ARENA(d), "numpy %s: --peer numpy-attention", version),
+                                   NULL};
+    return (struct pk_finding){
+        FOUND_NO, pk_printf(ARENA(d), "%s has no numpy: the NumPy peer cannot run", python),
+        "install it there, or name another interpreter: PERFKIT_PYTHON=/usr/bin/python3"};
+}
+
+static struct pk_finding feature(const char *name)
+{
+    for (const struct pk_feature *f = pk_features; f->name; f++)
+        if (strcmp(f->name, name) == 0)
+            return (struct pk_finding){f->absent ? FOUND_NO : FOUND_OK, f->absent ? f->absent : f->summary,
+                                       NULL};
+    return (struct pk_finding){FOUND_NO, "not a feature of this build", NULL};
+}
+
+static struct pk_finding look_cuda(struct doctor *d)
+{
+    return feature("cuda");
+}
+
+static struct pk_finding look_mpi(struct doctor *d)
+{
+    return feature("mpi");
+}
+
+static struct pk_finding look_onednn(struct doctor *d)
+{
+    return feature("onednn");
+}
+
+const struct pk_doctor_row pk_doctor_rows[] = {
+    {"cpu", look_cpu},
+    {"virtualisation", look_virtualisation},
+    {"clocks", look_clocks_policy},
+    {"cores", look_cores},
+    {"steal", look_steal},
+    {"memory", look_memory},
+    {"blas", look_blas},
+    {"clock", look_clock},
+    {"kernel-events", look_kernel_events},
+    {"cpu-events", look_cpu_events},
+    {"store", look_store},
+    {"numpy", look_numpy},
+    {"cuda", look_cuda},
+    {"mpi", look_mpi},
+    {"onednn", look_onednn},
+    {NULL, NULL},
+};

@@ -1,0 +1,69 @@
+"""doctor: a screen of rows, --require as an exit status, --ceilings stored for % of floor."""
+import sqlite3
+
+ROWS = {"cpu", "virtualisation", "clocks", "cores", "steal", "memory", "blas", "clock", "kernel-events", "cpu-events",
+        "store", "numpy", "cuda", "mpi", "onednn"}
+
+
+def found(r):
+    return {row["name"]: row for row in r.rows("doctor")}
+
+
+def test_every_row_has_a_state_and_says_what_it_found(perfkit):
+    r = perfkit("doctor", "--format", "json")
+    assert r.status == 0 and r.stderr == ""
+    rows = found(r)
+    assert set(rows) == ROWS
+    assert all(row["state"] in ("ok", "warn", "no") and row["found"] for row in rows.values())
+    assert rows["cpu"]["state"] == "ok" and rows["memory"]["state"] == "ok"
+
+
+def test_looking_creates_no_store(perfkit):
+    rows = found(perfkit("doctor", "--format", "json"))
+    assert str(perfkit.db) in rows["store"]["found"]
+    assert not perfkit.db.exists()
+
+
+def test_what_is_not_built_is_said(perfkit):
+    rows = found(perfkit("doctor", "--format", "json"))
+    assert rows["cuda"]["state"] == "no" and rows["mpi"]["state"] == "no"
+
+
+def test_required_and_there(perfkit):
+    assert perfkit("doctor", "--require", "cpu", "--require", "memory").status == 0
+
+
+def test_required_and_missing(perfkit):
+    r = perfkit("doctor", "--require", "cpu", "--require", "cuda")
+    assert r.status == 6
+    assert "cuda" in r.error()["what"]
+
+
+def test_required_and_unknown(perfkit):
+    perfkit("doctor", "--require", "cudda").refused(2, "--require cudda", "did you mean 'cuda'?")
+
+
+def test_a_python_without_numpy(perfkit):
+    rows = found(perfkit("doctor", "--format", "json", env={"PERFKIT_PYTHON": "/bin/false"}))
+    assert rows["numpy"]["state"] == "no" and "/bin/false" in rows["numpy"]["found"]
+
+
+def test_ceilings_are_measured_and_stored(perfkit):
+    r = perfkit("doctor", "--ceilings", "--threads", "1", "--format", "json")
+    assert r.status == 0, r
+    (row,) = r.rows("ceilings")
+    assert row["device"] == "cpu 1 thread"
+    for key in ("fp32_flops_per_s", "exp_per_s", "memory_bytes_per_s", "cache_bytes"):
+        assert row[key] > 0
+    stored = dict(sqlite3.connect(perfkit.db).execute("SELECT key, value FROM ceiling WHERE device = 'cpu 1 thread'"))
+    assert stored == {k: v for k, v in row.items() if k != "device"}
+
+
+def test_ceilings_of_nothing(perfkit):
+    perfkit("doctor", "--ceilings", "--device", "gpu").refused(2, "gpu", "did you mean 'cpu'?")
+    perfkit("doctor", "--ceilings", "--device", "cuda").refused(6, "cuda", "list devices")
+
+
+def test_ceilings_into_a_store_that_cannot_be_written(perfkit):
+    perfkit.db.write_text("not a database, but long enough to be read as the header of one; " * 20)
+    assert perfkit("doctor", "--ceilings").status == 1
