@@ -79,7 +79,7 @@ static size_t screen_width(const char *s, size_t n)
 /* Only long texts are wrapped: a name broken in two is no name. */
 static void keep_short_columns_whole(struct libscols_table *t)
 {
-    enum { SHORT = 24 };
+    enum { SHORT = 16 };
     for (size_t i = 0; i < scols_table_get_ncols(t); i++) {
         size_t widest = 0;
         for (size_t k = 0; k < scols_table_get_nlines(t); k++) {
