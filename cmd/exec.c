@@ -6,6 +6,7 @@
 #include "bench/command.h"
 #include "bench/runinfo.h"
 #include "bench/tables.h"
+#include "cmd/progress.h"
 #include "json/json.h"
 
 #include <string.h>
@@ -50,6 +51,7 @@ struct exec {
     const char *store_path;
     struct pk_store *store;
     int64_t run_id;
+    struct pk_progress *progress;
     struct pk_command_result result;
 };
 
@@ -74,9 +76,19 @@ static enum pk_code begin(struct exec *e, struct pk_err *err)
     return rc ? rc : pk_store_run_begin(e->store, &info, &e->run_id, err);
 }
 
+static void show_progress(void *user, int64_t done, int64_t expected, int64_t left_ns)
+{
+    const struct exec *e = user;
+    const struct pk_planned command = {.variant = e->argv[0]};
+    const struct pk_slice ok = {.message = ""};
+    pk_progress_slice(e->progress, &command, &ok, (size_t)done, (size_t)expected, left_ns);
+}
+
 static enum pk_code measure(struct exec *e, struct pk_recorder *rec, struct pk_err *err)
 {
     const struct exec_options *o = e->o;
+    struct pk_progress progress;
+    const struct pk_command_events events = {show_progress, e};
     const struct pk_command_options c = {
         .argv = e->argv,
         .name = o->name,
@@ -89,8 +101,12 @@ static enum pk_code measure(struct exec *e, struct pk_recorder *rec, struct pk_e
         .min_time_ns = o->min_time_ns,
         .timeout_ns = o->timeout_ns,
     };
-    return pk_command_measure(&c, e->store, e->run_id, rec, NULL, &pk_stop_flag, e->app->arena, &e->result,
-                              err);
+    e->progress = &progress;
+    pk_progress_begin(&progress, e->app);
+    enum pk_code rc = pk_command_measure(&c, e->store, e->run_id, rec, &events, &pk_stop_flag, e->app->arena,
+                                         &e->result, err);
+    pk_progress_end(&progress);
+    return rc;
 }
 
 /* The exit status of a run whose table was printed. */

@@ -135,7 +135,6 @@ static enum pk_code begin_slice(struct import *im, const json_t *line, struct pk
 static enum pk_code end_slice(struct import *im, struct pk_err *err)
 {
     const struct pk_slice *s = pk_collected(im->slice);
-    PK_ARENA_CLEANUP struct pk_arena a = {0};
     enum pk_code code = s->invocation < 1
                             ? bad_spool(im, "a slice in it does not say of which invocation it is", err)
                             : pk_record_import(im->rec, im->case_id, s, err);

@@ -73,10 +73,6 @@ enum pk_code pk_wire_read(struct pk_wire_reader *r, int fd, struct pk_wire_msg *
 enum pk_code pk_wire_write(int fd, json_t *obj_stolen, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_wire_hello(int fd, const char *program, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_wire_setting(int fd, const char *key, const char *value, struct pk_err *err) PK_MUST_CHECK;
-/* The case that the slices after it belong to (self-reporting programs, spool files). `axes` is JSON text of
- * an object. */
-enum pk_code pk_wire_case(int fd, const char *experiment, const char *variant, const char *device,
-                          const char *axes, struct pk_err *err) PK_MUST_CHECK;
 /* A whole slice: its metrics, samples, notes and, last, its status. id: of the measure request it answers; -1
  * = none. */
 enum pk_code pk_wire_slice(int fd, int64_t id, const struct pk_slice *s, struct pk_err *err) PK_MUST_CHECK;

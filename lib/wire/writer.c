@@ -60,16 +60,6 @@ enum pk_code pk_wire_setting(int fd, const char *key, const char *value, struct 
                          err);
 }
 
-enum pk_code pk_wire_case(int fd, const char *experiment, const char *variant, const char *device,
-                          const char *axes, struct pk_err *err)
-{
-    json_t *obj = json_loads(axes, 0, NULL);
-    return pk_wire_write(fd,
-                         json_pack("{s:s, s:s, s:s, s:s, s:o}", "type", "case", "experiment", experiment,
-                                   "variant", variant, "device", device, "axes", obj ? obj : json_object()),
-                         err);
-}
-
 static enum pk_code write_metric(int fd, const struct pk_metric_decl *d, struct pk_err *err)
 {
     return pk_wire_write(fd,
