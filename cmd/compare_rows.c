@@ -287,6 +287,8 @@ void pk_compare_print(struct pk_out *out, const struct pk_comparison *c, const c
         if (earlier == i)
             unit_table(out, c, by, c->v[i].new_->unit, a);
     }
+    pk_out_note(out, "New/base is that of the geometric means of the processes' medians; its interval is "
+                     "Welch's, on their logs.");
     if (c->n_unreplicated)
         pk_out_note(out, pk_printf(a,
                                    "%zu of %zu pairs are unreplicated: a ratio without an interval says "
