@@ -76,21 +76,31 @@ static size_t screen_width(const char *s, size_t n)
     return width;
 }
 
+/* Columns on the screen of the widest text of a column. By iterator: asking for line k walks from the first. */
+static size_t widest_cell(struct libscols_table *t, struct libscols_column *col, struct libscols_iter *lines)
+{
+    struct libscols_line *line;
+    size_t widest = 0;
+    scols_reset_iter(lines, SCOLS_ITER_FORWARD);
+    while (scols_table_next_line(t, lines, &line) == 0) {
+        const char *s = scols_line_get_column_data(line, col);
+        size_t w = s ? screen_width(s, strlen(s)) : 0;
+        widest = w > widest ? w : widest;
+    }
+    return widest;
+}
+
 /* Only long texts are wrapped: a name broken in two is no name. */
 static void keep_short_columns_whole(struct libscols_table *t)
 {
     enum { SHORT = 16 };
-    for (size_t i = 0; i < scols_table_get_ncols(t); i++) {
-        size_t widest = 0;
-        for (size_t k = 0; k < scols_table_get_nlines(t); k++) {
-            const char *s =
-                scols_line_get_column_data(scols_table_get_line(t, k), scols_table_get_column(t, i));
-            size_t w = s ? screen_width(s, strlen(s)) : 0;
-            widest = w > widest ? w : widest;
-        }
-        if (widest <= SHORT && !scols_column_is_right(scols_table_get_column(t, i)))
-            scols_column_set_flags(scols_table_get_column(t, i), 0);
+    struct libscols_iter *lines = scols_new_iter(SCOLS_ITER_FORWARD);
+    for (size_t i = 0; lines && i < scols_table_get_ncols(t); i++) {
+        struct libscols_column *col = scols_table_get_column(t, i);
+        if (!scols_column_is_right(col) && widest_cell(t, col, lines) <= SHORT)
+            scols_column_set_flags(col, 0);
     }
+    scols_free_iter(lines);
 }
 
 static size_t line_length(const char *s)
