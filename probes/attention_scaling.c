@@ -108,8 +108,7 @@ static struct pk_attention_shape shape_of(const struct pk_case *c)
     };
 }
 
-/* --- what the harness calls
- * ------------------------------------------------------------------------------------ */
+/* --- what the harness calls --- */
 
 static const char *skip(const struct pk_case *c, enum pk_device_kind kind)
 {

@@ -114,8 +114,7 @@ struct state {
     struct pk_rng rng;
 };
 
-/* --- how long an iteration takes, relative to busy_ns
- * ----------------------------------------------------------- */
+/* --- how long an iteration takes, relative to busy_ns --- */
 
 static double steady(struct state *t)
 {
@@ -147,8 +146,7 @@ static double outliers(struct state *t)
     return t->iteration % 17 == 16 ? 10 : 1;
 }
 
-/* --- what goes wrong in an iteration
- * ------------------------------------------------------------------------------ */
+/* --- what goes wrong in an iteration --- */
 
 static enum pk_code take_too_much(struct pk_ctx *ctx, struct pk_err *err)
 {
@@ -203,8 +201,7 @@ static const struct behaviour {
     [EXIT] = {steady, leave},
 };
 
-/* --- what the harness calls
- * ---------------------------------------------------------------------------------------- */
+/* --- what the harness calls --- */
 
 static size_t rounded(int64_t bytes)
 {

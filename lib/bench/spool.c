@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- out
- * ------------------------------------------------------------------------------------------------------ */
+/* --- out --- */
 
 static json_t *header_of(const struct pk_spool_place *p)
 {
@@ -65,8 +64,7 @@ enum pk_code pk_spool_append(const struct pk_spool_place *place, const struct pk
     return PK_E_IO;
 }
 
-/* --- in
- * ------------------------------------------------------------------------------------------------------- */
+/* --- in --- */
 
 struct import {
     struct pk_store *store;

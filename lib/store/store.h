@@ -38,8 +38,7 @@ const char *pk_store_file(const struct pk_store *s); /* the path it was opened w
 /* The schema version the file had before this call opened it (0: it is new), and the one it has now. */
 void pk_store_versions(const struct pk_store *s, int *found, int *now);
 
-/* --- recording
- * ------------------------------------------------------------------------------------------------ */
+/* --- recording --- */
 
 struct pk_run_info {
     const char *experiment;   /* "attention-scaling", "exec" */
@@ -125,8 +124,7 @@ enum pk_code pk_store_ceiling_get(struct pk_store *s, const char *machine, const
                                   const char *key, double *value, bool *found,
                                   struct pk_err *err) PK_MUST_CHECK;
 
-/* --- reading
- * -------------------------------------------------------------------------------------------------- */
+/* --- reading --- */
 
 /* "@", "@~2", an id, a label (newest with it) -> run id. PK_E_USAGE with the runs that exist otherwise. */
 enum pk_code pk_store_resolve(struct pk_store *s, const char *ref, int64_t *run_id,
@@ -155,8 +153,7 @@ enum pk_code pk_store_query(struct pk_store *s, const char *sql, const struct pk
                             size_t n_params, struct pk_arena *a, struct pk_rows *out,
                             struct pk_err *err) PK_MUST_CHECK;
 
-/* --- keeping
- * -------------------------------------------------------------------------------------------------- */
+/* --- keeping --- */
 enum pk_code pk_store_check(struct pk_store *s, struct pk_arena *a, const char **problem,
                             struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_store_merge(struct pk_store *s, const char *other_path, int64_t *runs_added,

@@ -17,8 +17,7 @@ static const struct pk_case_info demo = {.experiment = "demo",
                                          .identity = "{}",
                                          .predicted_bytes = -1};
 
-/* --- summaries
- * ------------------------------------------------------------------------------------------------ */
+/* --- summaries --- */
 
 static struct pk_summary_row summary_of(const struct pk_metric_decl *m, const struct pk_series *e, size_t n)
 {
@@ -98,8 +97,7 @@ static void only_timing_slices_that_ended_ok_have_summaries(void **state)
     assert_int_equal(pk_summarize_slice(&s, &row), 0);
 }
 
-/* --- recording
- * ------------------------------------------------------------------------------------------------ */
+/* --- recording --- */
 
 struct bench {
     struct pk_store *s;

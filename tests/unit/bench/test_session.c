@@ -33,8 +33,7 @@ static const struct pk_axis axes[] = {
 };
 static const struct pk_probe probe = {.name = "bad", .revision = 1, .axes = axes};
 
-/* --- a recorder that remembers
- * ---------------------------------------------------------------------------------- */
+/* --- a recorder that remembers --- */
 
 struct seen {
     int64_t case_id;
@@ -81,8 +80,7 @@ const size_t *pk_plan_order(size_t n, uint64_t seed, int invocation, struct pk_a
     return order;
 }
 
-/* --- running
- * ---------------------------------------------------------------------------------------------------- */
+/* --- running --- */
 
 struct bench {
     struct pk_planned v[16];

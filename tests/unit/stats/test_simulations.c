@@ -43,8 +43,7 @@ static bool holds(struct pk_interval i, double x)
     return i.lo <= x && x <= i.hi;
 }
 
-/* --- intervals
- * ------------------------------------------------------------------------------------------------ */
+/* --- intervals --- */
 
 static int median_coverage(const struct noise *noise, size_t n, int trials)
 {
@@ -107,8 +106,7 @@ static void invocations_interval_covers(void **state)
     }
 }
 
-/* --- warm-up
- * -------------------------------------------------------------------------------------------------- */
+/* --- warm-up --- */
 
 struct shape {
     const char *name;
@@ -200,8 +198,7 @@ static void exact_series(void **state)
         assert_int_equal(pk_find_warmup(v + 10, n, scratch).cut, 0);
 }
 
-/* --- drift
- * ---------------------------------------------------------------------------------------------------- */
+/* --- drift --- */
 
 static double drift_alarms(const struct noise *noise, double slope, size_t n)
 {
@@ -240,8 +237,7 @@ static void drift_is_found(void **state)
     assert_true(fabs(d.ratio - 0.095) < 0.01 && d.p < 1e-6);
 }
 
-/* --- comparisons
- * ---------------------------------------------------------------------------------------------- */
+/* --- comparisons --- */
 
 /* Share of comparisons of the same thing with itself whose interval leaves 1 out. */
 static double wolf(size_t nb, size_t nn, double sd_base, double sd_new, bool paired)
