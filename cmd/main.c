@@ -75,6 +75,7 @@ int main(int argc, const char **argv)
     occupy_standard_streams();
     setlocale(LC_CTYPE, ""); /* what a terminal can show; numbers stay in the C locale */
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error to tell, not a death */
     stop_on(SIGINT);
     stop_on(SIGTERM);
     pk_set_oom_handler(on_memory_refused);
