@@ -161,6 +161,8 @@ static void visit(const struct block *b, size_t g, size_t n_vec, size_t k0, size
 {
     const struct pk_flash *f = b->f;
     const int masked = f->causal && k0 + keys > b->q0 + g + 1;
+    if (f->causal && k0 >= b->q0 + g + n_vec * VL)
+        return; /* these queries see none of these keys */
     float before[GROUP], *top = b->top + g;
     memcpy(before, top, n_vec * VL * sizeof *top);
     struct product s = {.m = keys,
