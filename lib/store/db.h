@@ -13,9 +13,9 @@ struct pk_store {
     sqlite3 *db;
     const char *path;
     enum pk_store_mode mode;
-    int found_version;    /* before migrating */
-    const char *doing;    /* what errors say: "record a slice" */
-    int64_t patience_ms;  /* how long to wait for a lock */
+    int found_version;   /* before migrating */
+    const char *doing;   /* what errors say: "record a slice" */
+    int64_t patience_ms; /* how long to wait for a lock */
     uint64_t waiting_since_ns;
     uint64_t deadline_ns; /* of a stranger's query; 0 = none */
     struct {
