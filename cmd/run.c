@@ -6,8 +6,8 @@
 
 #include "base/suggest.h"
 #include "bench/fits.h"
+#include "bench/tables.h"
 #include "cmd/progress.h"
-#include "store/table.h"
 
 #include <stddef.h>
 
@@ -162,27 +162,18 @@ static enum pk_code finish(struct run *r, struct pk_err *err)
     return rc ? rc : pk_store_run_end(r->store, r->run_id, status, err);
 }
 
-static enum pk_code print_tables(struct run *r, struct pk_err *err)
-{
-    const struct pk_param run = pk_param_int(":run", r->run_id);
-    enum pk_code rc = PK_OK;
-    for (size_t i = 0; !rc && r->probe->tables[i]; i++)
-        rc = pk_table_print(r->store, pk_probe_sql(r->probe), r->probe->tables[i], &run, 1, r->app->out, err);
-    return rc;
-}
-
 /* The exit status of a run whose tables were printed. */
 static enum pk_code judge(const struct run *r, struct pk_err *err)
 {
     const struct pk_session_result *s = &r->result;
+    if (pk_recorder_finish(r->recorder, err))
+        return err->code;
     if (s->interrupted) {
         pk_fail(err, PK_E_INTERRUPTED, "interrupted: %zu of %zu cases were measured", s->ok, r->plan.n);
         pk_why(err, "a signal asked perfkit to stop; what was measured is saved as run %lld",
                (long long)r->run_id);
         return pk_fix(err, "`perfkit run %s --resume` goes on with it", r->probe->name);
     }
-    if (pk_recorder_finish(r->recorder, err))
-        return err->code;
     if (s->failed) {
         pk_fail(err, PK_E_CHECK, "%zu of %zu cases failed", s->failed, r->plan.n);
         pk_why(err,
@@ -206,7 +197,9 @@ static enum pk_code record(struct run *r, struct pk_err *err)
     if (!rc)
         rc = finish(r, err);
     if (!rc)
-        rc = print_tables(r, err);
+        rc = pk_run_tables(r->store, r->run_id, r->app->out, err);
+    if (rc && pk_recorder_spool(r->recorder)) /* the same lock or full disk, and where the slices went */
+        rc = pk_recorder_finish(r->recorder, err);
     if (!rc)
         rc = judge(r, err);
     pk_recorder_free(r->recorder);
