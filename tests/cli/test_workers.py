@@ -12,7 +12,7 @@ import pytest
 from processes import gone, marked
 
 BAD = pathlib.Path(__file__).parent / "bad_worker.py"
-NUMPY = ("run", "attention-scaling", "--variant", "flash", "--peer", "numpy-attention", "--python", sys.executable,
+NUMPY = ("run", "attention-scaling", "--variant", "vanilla", "--peer", "numpy-attention", "--python", sys.executable,
          "-a", "d_model=8", "-a", "batch=1", "--device", "cpu", "--invocations", "2", "--max-time", "20ms", "--min-time", "5ms")
 
 
@@ -86,8 +86,8 @@ def test_numpy_beside_native(perfkit):
     r = perfkit(*NUMPY, "-a", "seq_len=16,33", "-a", "causal=off,on")
     assert r.status == 0, r
     rows = query(perfkit, "SELECT variant, status, count(*) FROM v_case GROUP BY 1, 2 ORDER BY 1")
-    assert rows == [("flash", "ok", 4), ("numpy-attention", "ok", 4)]
-    for variant in ("flash", "numpy-attention"):
+    assert rows == [("numpy-attention", "ok", 4), ("vanilla", "ok", 4)]
+    for variant in ("vanilla", "numpy-attention"):
         got = query(perfkit, f"SELECT DISTINCT metric, unit, direction, class FROM v_summary WHERE variant = '{variant}'")
         assert sorted(got) == sorted([("forward_ns", "ns", "lower", "time"), ("forward_host_ns", "ns", "lower", "time"),
                                       ("backward_ns", "ns", "lower", "time"), ("backward_host_ns", "ns", "lower", "time"),

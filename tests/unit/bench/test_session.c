@@ -130,9 +130,17 @@ static struct bench *with(const char *first, ...)
     return &b;
 }
 
+/* An argument that tells our workers from those of other tests. */
+static const char *token(void)
+{
+    static char text[32];
+    snprintf(text, sizeof text, "token-%d", (int)getpid());
+    return text;
+}
+
 static void go_done(struct bench *b, const int *done)
 {
-    static const char *const argv[] = {"python3", TESTS_DIR "/cli/bad_worker.py", NULL};
+    const char *const argv[] = {"python3", TESTS_DIR "/cli/bad_worker.py", token(), NULL};
     static const int64_t ids[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     const struct pk_provider provider = {"bad", argv};
     const struct pk_plan plan = {.probe = &probe, .device = "null", .n = b->n, .v = b->v};
