@@ -22,7 +22,7 @@ const struct pk_cmd pk_cmd_show = {
     .usage = "show [RUN] [options]",
     .examples = "perfkit show\n"
                 "perfkit show @~1 --format markdown\n"
-                "perfkit show colleague.db:nightly -f csv -o nightly.csv",
+                "perfkit show colleague.db:nightly --format csv -o nightly.csv",
     .exact_args = "0-1",
     .run = run,
 };

@@ -33,7 +33,7 @@ def test_show_prints_a_saved_run(perfkit):
     record(perfkit.db)
     shown = perfkit("show")
     assert shown.status == 0 and "Times" in shown.stdout and "forward_ns" in shown.stdout
-    rows = perfkit("show", "@", "-f", "json").rows("case_times")
+    rows = perfkit("show", "@", "--format", "json").rows("case_times")
     assert len(rows) == 2 and rows[0]["n"] == 60 and rows[0]["median_ns"] > 0
 
 
@@ -169,7 +169,7 @@ def test_a_strangers_run_is_shown(perfkit, tmp_path):
     other = tmp_path / "odd %3f?#.db"
     record(other)
     before = other.read_bytes()
-    shown = perfkit("show", f"{other}:@", "-f", "json")
+    shown = perfkit("show", f"{other}:@", "--format", "json")
     assert shown.status == 0 and shown.rows("case_times"), shown
     assert perfkit("show", str(other)).status == 0
     assert other.read_bytes() == before and sorted(p.name for p in tmp_path.glob("odd*")) == [other.name]
@@ -261,20 +261,20 @@ def test_a_stranger_in_mid_transaction_is_refused(perfkit, tmp_path):
 
 def test_info_check_migrate(perfkit):
     record(perfkit.db, 2, 3, 2, 10)
-    info = perfkit("db", "info", "-f", "json").rows("info")[0]
+    info = perfkit("db", "info", "--format", "json").rows("info")[0]
     assert (info["runs"], info["cases"], info["slices"], info["samples"], info["schema_version"]) == (2, 6, 12, 120, 1)
     assert info["bytes"] == perfkit.db.stat().st_size
-    assert perfkit("db", "check", "-f", "json").rows("check")[0]["sound"] == "yes"
-    assert perfkit("db", "migrate", "-f", "json").rows("migrate")[0]["schema_version"] == 1
+    assert perfkit("db", "check", "--format", "json").rows("check")[0]["sound"] == "yes"
+    assert perfkit("db", "migrate", "--format", "json").rows("migrate")[0]["schema_version"] == 1
 
 
 def test_merge_and_prune(perfkit, tmp_path):
     record(perfkit.db)
     record(tmp_path / "b.db", 3)
-    assert perfkit("db", "merge", tmp_path / "b.db", "-f", "json").rows("merge")[0]["runs_added"] == 3
-    assert perfkit("db", "prune", "--keep", "1", "--dry-run", "-f", "json").rows("prune")[0]["runs_removed"] == 3
-    assert perfkit("db", "prune", "--keep", "1", "-f", "json").rows("prune")[0]["runs_removed"] == 3
-    assert perfkit("db", "info", "-f", "json").rows("info")[0]["runs"] == 1
+    assert perfkit("db", "merge", tmp_path / "b.db", "--format", "json").rows("merge")[0]["runs_added"] == 3
+    assert perfkit("db", "prune", "--keep", "1", "--dry-run", "--format", "json").rows("prune")[0]["runs_removed"] == 3
+    assert perfkit("db", "prune", "--keep", "1", "--format", "json").rows("prune")[0]["runs_removed"] == 3
+    assert perfkit("db", "info", "--format", "json").rows("info")[0]["runs"] == 1
 
 
 def test_views_work_in_any_client(perfkit):
@@ -308,8 +308,8 @@ def test_a_spool_comes_back(perfkit):
     db.close()
     assert done.returncode == 1 and "perfkit import" in done.stderr and "another process" in done.stderr, done
     spool = perfkit.db.with_name(perfkit.db.name + ".spool-1.jsonl")
-    first = perfkit("import", spool, "-f", "json").rows("import")[0]
-    again = perfkit("import", spool, "-f", "json").rows("import")[0]
+    first = perfkit("import", spool, "--format", "json").rows("import")[0]
+    again = perfkit("import", spool, "--format", "json").rows("import")[0]
     assert (first["added"], first["known"]) == (2, 0) and (again["added"], again["known"]) == (0, 2)
     assert perfkit("db", "check").status == 0
 

@@ -69,7 +69,7 @@ def test_a_live_writer_is_not_taken_for_dead(tmp_path):
     path = tmp_path / "s.db"
     w = writer(path, 1, 1, 200, 2000)
     assert w.stdout.readline()
-    listed = perfkit("list", "runs", "--db", path, "-f", "csv")
+    listed = perfkit("list", "runs", "--db", path, "--format", "csv")
     assert "running" in listed.stdout, listed
     w.kill()
     w.communicate()

@@ -41,7 +41,7 @@ def test_upgrade(tmp_path, dump):
     old, new = tmp_path / "old.db", tmp_path / "new.db"
     load(dump, old)
     before = sqlite3.connect(old).execute("SELECT * FROM v_sample").fetchall()
-    migrated = perfkit("db", "migrate", "--db", old, "-f", "csv")
+    migrated = perfkit("db", "migrate", "--db", old, "--format", "csv")
     assert migrated.returncode == 0 and migrated.stdout.splitlines()[1].endswith(f",{int(dump.stem.split('-')[1])},{NEWEST}"), migrated
     assert perfkit("db", "check", "--db", old).returncode == 0
     after = sqlite3.connect(old).execute("SELECT * FROM v_sample").fetchall()
