@@ -32,14 +32,21 @@ enum pk_code pk_run_stored_ceilings(struct run *r, struct pk_err *err)
                               err);
 }
 
+/* Without ceilings a run is poorer, not impossible: its tables then have no "% of floor". */
 enum pk_code pk_run_measure_ceilings(struct run *r, struct pk_err *err)
 {
+    struct pk_device_options unlimited = r->device_options;
+    unlimited.limit_bytes = 0;
     if (r->have_ceilings)
         return PK_OK;
     pk_note(r->app, "measuring the ceilings of %s, once: rates that %% of floor is taken from",
             r->ceilings_key);
-    return pk_ceilings_calibrate(r->store, r->info.machine, r->device, &r->device_options, &pk_stop_flag,
-                                 &r->ceilings, err);
+    enum pk_code rc = pk_ceilings_calibrate(r->store, r->info.machine, r->device, &unlimited, &pk_stop_flag,
+                                            &r->ceilings, err);
+    if (!rc || rc == PK_E_INTERRUPTED || rc == PK_E_IO)
+        return rc;
+    pk_warn(r->app, "no %% of floor: %s", err->what);
+    return PK_OK;
 }
 
 /* What a CPU worker will be allowed, for the plan; other devices say it when they are opened. */

@@ -53,6 +53,10 @@ LEFT JOIN attention_case v ON v.run_id = t.run_id AND v.device = t.device AND v.
 -- column: other_axes | Other axes | json | hide
 -- note: SELECT message FROM attention_case WHERE run_id = :run AND variant = :each AND status <> 'OK' AND message <> ''
 --   GROUP BY message ORDER BY min(ordinal)
+-- note: SELECT 'A case in memory is above 100 % of its floor: the ceilings are too low, measured on a busy machine. '
+--   || 'perfkit doctor --ceilings measures them again.'
+--   FROM attention_case WHERE run_id = :run AND variant = :each AND lives_in = 'memory' AND variant <> 'fused'
+--   AND max(forward_floor_ns / forward_ns, backward_floor_ns / backward_ns) > 1.05 LIMIT 1
 SELECT variant, d_model, seq_len, forward_ns, backward_ns, before_backward_bytes, peak_bytes, status, forward_half_width_ns,
        backward_half_width_ns, forward_floor_ns / forward_ns AS forward_of_floor,
        backward_floor_ns / backward_ns AS backward_of_floor, predicted_bytes, lives_in, other_axes
