@@ -3,7 +3,6 @@
 
 #include "base/suggest.h"
 #include "bench/calibrate.h"
-#include "bench/runinfo.h"
 
 #include <string.h>
 
@@ -122,16 +121,14 @@ static enum pk_code check_device(const char *device, struct pk_err *err)
 static enum pk_code measure_ceilings(struct doctor *d, struct pk_err *err)
 {
     struct pk_arena *a = d->app->arena;
-    const char *path;
+    const char *path, *machine = pk_machine_json(&d->machine, a);
     struct pk_store *s;
     struct pk_ceilings c;
-    struct pk_run_info info = {0};
     if (check_device(d->device, err) || pk_store_path(a, d->app->globals->db, &path, err) ||
         pk_store_open(path, PK_STORE_WRITE, &s, err))
         return err->code;
-    enum pk_code rc = pk_run_info_fill(&info, d->app->argc, d->app->argv, a, err);
-    if (!rc)
-        rc = pk_ceilings_calibrate(s, info.machine, d->device, &d->device_options, &pk_stop_flag, &c, err);
+    enum pk_code rc =
+        pk_ceilings_calibrate(s, machine, d->device, &d->device_options, &pk_stop_flag, &c, err);
     pk_store_close(s);
     if (rc)
         return rc;
@@ -152,6 +149,8 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
         .device_options = {.threads = (unsigned)o->threads, .no_bind = o->no_bind},
     };
     enum pk_code rc = check_required_names(o, app->arena, err);
+    if (!rc)
+        rc = pk_machine_read("/", app->arena, &d.machine, err);
     if (rc)
         return rc;
     if (!o->ceilings || o->require.n)

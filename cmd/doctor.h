@@ -4,10 +4,11 @@
 #include "cmd/cmd.h"
 
 #include "device/device.h"
+#include "machine/machine.h"
 
 enum finding { FOUND_OK, FOUND_WARN, FOUND_NO };
 
-/* What one row says. Texts live in the command's arena. */
+/* What one row says. Texts are constant or in the command's arena. */
 struct pk_finding {
     enum finding state;
     const char *found;
@@ -16,6 +17,7 @@ struct pk_finding {
 
 struct doctor {
     struct pk_app *app;
+    struct pk_machine machine;
     const char *device;
     struct pk_device_options device_options;
 };

@@ -13,11 +13,6 @@
 
 #define ARENA(d) ((d)->app->arena)
 
-static struct pk_finding unknown(const struct pk_err *err)
-{
-    return (struct pk_finding){FOUND_NO, err->what, err->why};
-}
-
 static const char *bytes_text(int64_t bytes, struct pk_arena *a)
 {
     char *text = pk_alloc(a, 32);
@@ -26,40 +21,34 @@ static const char *bytes_text(int64_t bytes, struct pk_arena *a)
 
 static struct pk_finding look_cpu(struct doctor *d)
 {
-    struct pk_machine m;
-    struct pk_err err;
-    if (pk_machine_read("/", ARENA(d), &m, &err))
-        return (struct pk_finding){FOUND_WARN, pk_strdup(ARENA(d), err.what), pk_strdup(ARENA(d), err.fix)};
-    const char *found = pk_printf(
-        ARENA(d), "%s, %s; %u socket%s, %u cores, %u threads, %u NUMA node%s; L2 %s, L3 %s", m.cpu_model,
-        m.isa, m.sockets, m.sockets == 1 ? "" : "s", m.cores, m.threads, m.numa_nodes,
-        m.numa_nodes == 1 ? "" : "s", bytes_text(m.l2_bytes, ARENA(d)), bytes_text(m.l3_bytes, ARENA(d)));
+    const struct pk_machine *m = &d->machine;
+    const char *found =
+        pk_printf(ARENA(d), "%s, %s; sockets %u, cores %u, threads %u, NUMA nodes %u; L2 %s, L3 %s",
+                  m->cpu_model, m->isa, m->sockets, m->cores, m->threads, m->numa_nodes,
+                  bytes_text(m->l2_bytes, ARENA(d)), bytes_text(m->l3_bytes, ARENA(d)));
     return (struct pk_finding){FOUND_OK, found, NULL};
 }
 
 static struct pk_finding look_virtualisation(struct doctor *d)
 {
-    struct pk_machine m;
-    struct pk_err err;
-    if (pk_machine_read("/", ARENA(d), &m, &err))
-        return unknown(&err);
-    if (strcmp(m.virt, "none") == 0)
+    if (strcmp(d->machine.virt, "none") == 0)
         return (struct pk_finding){FOUND_OK, "none", NULL};
-    return (struct pk_finding){FOUND_WARN, m.virt,
+    return (struct pk_finding){FOUND_WARN, *d->machine.virt ? d->machine.virt : "unknown",
                                "neighbours disturb: more --invocations, or bare metal; the L3 is the host's"};
+}
+
+static const char *or_hidden(const char *text)
+{
+    return *text ? text : "not shown here";
 }
 
 /* Power management moves the clock while we measure. */
 static struct pk_finding look_clocks_policy(struct doctor *d)
 {
-    struct pk_machine m;
-    struct pk_err err;
-    if (pk_machine_read("/", ARENA(d), &m, &err))
-        return unknown(&err);
-    const char *found = pk_printf(ARENA(d), "governor %s, turbo %s, huge pages %s",
-                                  *m.governor ? m.governor : "not shown here",
-                                  *m.turbo ? m.turbo : "not shown here", *m.thp ? m.thp : "not shown here");
-    if (!*m.governor || strcmp(m.governor, "performance") == 0)
+    const struct pk_machine *m = &d->machine;
+    const char *found = pk_printf(ARENA(d), "governor %s, turbo %s, huge pages %s", or_hidden(m->governor),
+                                  or_hidden(m->turbo), or_hidden(m->thp));
+    if (!*m->governor || strcmp(m->governor, "performance") == 0)
         return (struct pk_finding){FOUND_OK, found, NULL};
     return (struct pk_finding){FOUND_WARN, found, "sudo cpupower frequency-set -g performance"};
 }

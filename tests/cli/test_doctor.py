@@ -67,3 +67,12 @@ def test_ceilings_of_nothing(perfkit):
 def test_ceilings_into_a_store_that_cannot_be_written(perfkit):
     perfkit.db.write_text("not a database, but long enough to be read as the header of one; " * 20)
     assert perfkit("doctor", "--ceilings").status == 1
+
+
+def test_a_run_takes_the_ceilings_that_doctor_stored(perfkit):
+    again = "measuring the ceilings of cpu 1 thread"
+    one = ("run", "selftest", "--device", "cpu", "--threads", "1", "--variant", "ok", "--invocations", "1")
+    assert again in perfkit(*one, db=perfkit.root / "other.db").stderr
+    assert perfkit("doctor", "--ceilings", "--threads", "1").status == 0
+    r = perfkit(*one)
+    assert r.status == 0 and again not in r.stderr, r
