@@ -35,7 +35,7 @@ def test_the_report_s_table(perfkit):
 
 
 def test_exact_on_the_null_device(perfkit):
-    rows = run(perfkit, *SMALL, "-f", "json").rows("scaling")
+    rows = run(perfkit, *SMALL, "--format", "json").rows("scaling")
     flash = {(r["variant"], r["seq_len"]): r for r in rows}["flash", 1024]
     flops = 4 * 8 * 1024 * 1024 * 64
     assert flash["forward_ns"] == flops / 1024  # the null device's rate
@@ -47,12 +47,12 @@ def test_exact_on_the_null_device(perfkit):
 
 
 def test_the_same_twice_on_the_null_device(perfkit):
-    first, second = (run(perfkit, *SMALL, "-f", "csv").stdout for _ in range(2))
+    first, second = (run(perfkit, *SMALL, "--format", "csv").stdout for _ in range(2))
     assert first == second and first.count("\n") > 20
 
 
 def test_fitted_exponents(perfkit):
-    fits = run(perfkit, *SMALL, "-f", "json").rows("exponents")
+    fits = run(perfkit, *SMALL, "--format", "json").rows("exponents")
     by = {(f["variant"], f["metric"]): f["exponent"] for f in fits}
     for variant in ("vanilla", "fused", "flash"):
         assert by[variant, "forward_ns"] == pytest.approx(2, abs=0.01)
@@ -62,7 +62,7 @@ def test_fitted_exponents(perfkit):
 
 def test_on_the_cpu_results_are_checked_and_stored(perfkit):
     r = perfkit("run", "attention-scaling", "-d", "cpu", "-a", "d_model=16", "-a", "seq_len=64,130", "-a", "causal=on,off",
-                "--invocations", "2", "--min-time", "1ms", "--max-time", "5ms", "-f", "json")
+                "--invocations", "2", "--min-time", "1ms", "--max-time", "5ms", "--format", "json")
     assert r.status == 0, r
     rows = r.rows("scaling")
     assert len(rows) == 12 and all(x["status"] == "OK" and x["forward_ns"] > 0 for x in rows)
@@ -74,7 +74,7 @@ def test_on_the_cpu_results_are_checked_and_stored(perfkit):
 
 
 def test_out_of_memory_is_a_row(perfkit):
-    r = run(perfkit, "-a", "d_model=16", "-a", "seq_len=1024,16384", "--memory-limit", "1GB", "-f", "json")
+    r = run(perfkit, "-a", "d_model=16", "-a", "seq_len=1024,16384", "--memory-limit", "1GB", "--format", "json")
     assert r.status == 0, r
     status = {(x["variant"], x["seq_len"]): x["status"] for x in r.rows("scaling")}
     assert status["vanilla", 16384] == "OOM" and status["flash", 16384] == "OK" and status["vanilla", 1024] == "OK"
@@ -87,7 +87,7 @@ def test_nothing_fits(perfkit):
 
 
 def test_dry_run_measures_nothing(perfkit):
-    r = run(perfkit, "--dry-run", "-a", "d_model=16,32", "-a", "seq_len=256:1024:*2", "-v", "flash", "-f", "json")
+    r = run(perfkit, "--dry-run", "-a", "d_model=16,32", "-a", "seq_len=256:1024:*2", "-v", "flash", "--format", "json")
     rows = r.rows("plan")
     assert [json.loads(x["axes"])["seq_len"] if isinstance(x["axes"], str) else x["axes"]["seq_len"] for x in rows] == [256, 512, 1024] * 2
     assert query(perfkit, "SELECT count(*) FROM v_run") == [(0,)]
@@ -101,7 +101,7 @@ def test_dry_run_measures_nothing(perfkit):
     (("-a", "dtype=bf61"), ("dtype", "fp32")),
     (("-v", "flesh"), ("flesh", "flash")),
     (("-p", "quikc"), ("quikc", "quick")),
-    (("-f", "jsno"), ("json",)),
+    (("--format", "jsno"), ("json",)),
     (("--filter", "seq_len>>1"), ("seq_len",)),
     (("--peer", "no-such-peer"), ("no-such-peer",)),
     (("--memory-limit", "3M"), ("MB", "MiB")),
@@ -139,13 +139,13 @@ def test_no_save(perfkit):
 
 
 def test_once(perfkit):
-    r = perfkit("run", "attention-scaling", "-d", "cpu", "-a", "d_model=16", "-a", "seq_len=64", "--once", "-f", "json")
+    r = perfkit("run", "attention-scaling", "-d", "cpu", "-a", "d_model=16", "-a", "seq_len=64", "--once", "--format", "json")
     assert r.status == 0, r
     assert {x["metric"] for x in r.rows("once")} >= {"forward_ns", "backward_ns"} and not perfkit.db.exists()
 
 
 def test_every_ending_is_a_row(perfkit):
-    r = perfkit("run", "selftest", *NULL, "--timeout", "1s", "-f", "json")
+    r = perfkit("run", "selftest", *NULL, "--timeout", "1s", "--format", "json")
     assert r.status == 1, r
     got = dict(query(perfkit, "SELECT variant, status FROM v_case"))
     want = {"oom": "oom", "hang": "timeout", "crash": "failed", "exit": "failed", "leak": "failed", "unmarked": "failed",
@@ -212,7 +212,7 @@ def test_killed_parent_leaves_no_worker_and_a_sound_store(perfkit):
     p.wait()
     assert wait_for(lambda: not any(os.path.exists(f"/proc/{w}/exe") for w in workers), 5)
     assert query(perfkit, "PRAGMA integrity_check") == [("ok",)]
-    assert perfkit("list", "runs", "-f", "json").rows("runs")[0]["status"] == "interrupted"
+    assert perfkit("list", "runs", "--format", "json").rows("runs")[0]["status"] == "interrupted"
 
 
 def parent_of(pid):
