@@ -55,25 +55,24 @@ static bool open_case(const struct session *s, size_t i)
 }
 
 /* How long a slice of this case is expected to take: as its last one did, else a few times its floor. */
-static uint64_t expected_ns(const struct session *s, size_t i)
+static double expected_ns(const struct session *s, size_t i)
 {
     double floor_ns = s->plan->v[i].floor_ns;
-    return s->cases[i].elapsed_ns ? s->cases[i].elapsed_ns
-           : isfinite(floor_ns)   ? (uint64_t)(3 * floor_ns)
-                                  : 0;
+    return s->cases[i].elapsed_ns ? (double)s->cases[i].elapsed_ns : isfinite(floor_ns) ? 3 * floor_ns : 0;
 }
 
 /* Slices still to be measured and the time that they should take. */
-static size_t left(const struct session *s, uint64_t *ns)
+static size_t left(const struct session *s, int64_t *ns)
 {
     size_t n = 0;
-    *ns = 0;
+    double sum = 0;
     for (size_t i = 0; i < s->plan->n; i++)
         if (open_case(s, i)) {
-            size_t k = (size_t)(s->opt->invocations - s->cases[i].invocations);
-            n += k;
-            *ns += k * expected_ns(s, i);
+            int k = s->opt->invocations - s->cases[i].invocations;
+            n += (size_t)k;
+            sum += k * expected_ns(s, i);
         }
+    *ns = sum < 0x1p63 ? (int64_t)sum : INT64_MAX;
     return n;
 }
 
@@ -87,10 +86,10 @@ static enum pk_code record(struct session *s, size_t i, struct pk_slice *slice, 
     t->elapsed_ns = slice->elapsed_ns;
     t->invocations++;
     s->done++;
-    uint64_t ns;
+    int64_t ns;
     size_t n = left(s, &ns);
     if (s->ev && s->ev->slice)
-        s->ev->slice(s->ev->user, &s->plan->v[i], slice, s->done, s->done + n, (int64_t)ns);
+        s->ev->slice(s->ev->user, &s->plan->v[i], slice, s->done, s->done + n, ns);
     return PK_OK;
 }
 
@@ -146,7 +145,8 @@ static struct pk_stop stop_rule(const struct session *s)
     struct pk_stop stop = s->opt->stop;
     if (s->deadline_ns == UINT64_MAX)
         return stop;
-    uint64_t now = pk_clock_ns(), ns;
+    uint64_t now = pk_clock_ns();
+    int64_t ns;
     size_t n = left(s, &ns);
     int64_t share = now < s->deadline_ns ? (int64_t)((s->deadline_ns - now) / (2 * (n ? n : 1))) : 0;
     if (stop.max_time_ns > share)
@@ -239,7 +239,7 @@ static enum pk_code measure(struct session *s, size_t i, struct pk_err *err)
 
 static bool fits(const struct session *s, size_t i)
 {
-    return s->deadline_ns == UINT64_MAX || pk_clock_ns() + expected_ns(s, i) < s->deadline_ns;
+    return s->deadline_ns == UINT64_MAX || (double)pk_clock_ns() + expected_ns(s, i) < (double)s->deadline_ns;
 }
 
 static enum pk_code invocation(struct session *s, struct pk_err *err)

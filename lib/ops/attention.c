@@ -3,19 +3,26 @@
 
 #include <stdbool.h>
 
+/* a * b, or SIZE_MAX beyond: the longest shapes that can be asked for have more than 2^64 scores. */
+static size_t times(size_t a, size_t b)
+{
+    size_t product;
+    return __builtin_mul_overflow(a, b, &product) ? SIZE_MAX : product;
+}
+
 static size_t tokens_of(const struct pk_attention_shape *s)
 {
-    return s->problems * s->seq * s->dim;
+    return times(times(s->problems, s->seq), s->dim);
 }
 
 static size_t scores_of(const struct pk_attention_shape *s)
 {
-    return s->problems * s->seq * s->seq;
+    return times(times(s->problems, s->seq), s->seq);
 }
 
 static float *take(struct pk_device *dev, size_t n, enum pk_tag tag)
 {
-    return pk_device_alloc(dev, n * sizeof(float), tag);
+    return pk_device_alloc(dev, times(n, sizeof(float)), tag);
 }
 
 static void give(struct pk_device *dev, float **p)
@@ -247,16 +254,21 @@ struct pk_work pk_attention_backward_work(enum pk_attention_variant v, const str
     return rows[v].backward_work(s);
 }
 
-static size_t rounded(size_t floats)
+/* In the pool's rounding, as a real number: no shape is too large for it, and up to 2^53 bytes it is exact. */
+static double rounded(size_t floats)
 {
-    return (floats * sizeof(float) + PK_POOL_ALIGN - 1) / PK_POOL_ALIGN * PK_POOL_ALIGN;
+    size_t blocks = floats / (PK_POOL_ALIGN / sizeof(float));
+    bool partial = floats % (PK_POOL_ALIGN / sizeof(float));
+    return ((double)blocks + partial) * PK_POOL_ALIGN;
 }
 
 static size_t live(enum pk_attention_variant v, const struct pk_attention_shape *s, size_t token_arrays,
                    size_t score_matrices)
 {
-    size_t lse = rows[v].saves_lse ? rounded(s->problems * s->seq) : 0;
-    return token_arrays * rounded(tokens_of(s)) + score_matrices * rounded(scores_of(s)) + lse;
+    double lse = rows[v].saves_lse ? rounded(times(s->problems, s->seq)) : 0;
+    double bytes =
+        (double)token_arrays * rounded(tokens_of(s)) + (double)score_matrices * rounded(scores_of(s)) + lse;
+    return bytes < 0x1p63 ? (size_t)bytes : INT64_MAX;
 }
 
 size_t pk_attention_saved_bytes(enum pk_attention_variant v, const struct pk_attention_shape *s)

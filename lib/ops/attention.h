@@ -46,6 +46,6 @@ struct pk_work pk_attention_forward_work(enum pk_attention_variant v, const stru
 struct pk_work pk_attention_backward_work(enum pk_attention_variant v, const struct pk_attention_shape *s);
 
 /* Predicted live bytes with inputs, in the pool's rounding: after forward, and at the peak (in backward).
- * Workspaces of threads (kilobytes each) are not predicted. */
+ * Workspaces of threads (kilobytes each) are not predicted. INT64_MAX when it is more. */
 size_t pk_attention_saved_bytes(enum pk_attention_variant v, const struct pk_attention_shape *s);
 size_t pk_attention_peak_bytes(enum pk_attention_variant v, const struct pk_attention_shape *s);

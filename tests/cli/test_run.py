@@ -144,6 +144,16 @@ def test_once(perfkit):
     assert {x["metric"] for x in r.rows("once")} >= {"forward_ns", "backward_ns"} and not perfkit.db.exists()
 
 
+def test_the_largest_shape_is_out_of_memory(perfkit):
+    """2^66 scores: what they take does not wrap around to little."""
+    huge = ("-a", "batch=65536", "-a", "heads=1024", "-a", "d_model=1024", "-a", "seq_len=1048576")
+    plan = run(perfkit, *huge, "--dry-run", "--format", "json").rows("plan")
+    assert {r["variant"]: r["predicted_bytes"] for r in plan} == {
+        "vanilla": 2**63 - 1, "fused": 2**63 - 1, "flash": 9 * 2**48}
+    r = run(perfkit, *huge, "--invocations", "1")
+    assert r.status == 6 and "3 cases out of memory" in r.error()["what"], r
+
+
 def test_every_ending_is_a_row(perfkit):
     r = perfkit("run", "selftest", *NULL, "--timeout", "1s", "--format", "json")
     assert r.status == 1, r
