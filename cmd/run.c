@@ -21,7 +21,7 @@ const struct pk_opt pk_run_options[] = {
     {"variant", 'v', PK_OPT_LIST, AT(variants), "NAME", .help = "implementation to measure, instead of all"},
     {"peer", 0, PK_OPT_LIST, AT(peers), "NAME", .code = true,
      .help = "another program's implementation, measured in the same shuffled run"},
-    {"filter", 0, PK_OPT_TEXT, AT(filter), "EXPR",
+    {"filter", 'f', PK_OPT_TEXT, AT(filter), "EXPR",
      .help = "keep cases where it holds: seq_len>=1024,variant=flash|fused"},
     {"device", 'd', PK_OPT_TEXT, AT(device), "DEVICE",
      .help = "cpu, null; default: the fastest that works here"},

@@ -18,7 +18,7 @@ static void are_plausible(void **state)
     assert_int_equal(pk_device_open(&dev, "cpu", &(struct pk_device_options){.threads = 2}, &err), PK_OK);
     assert_int_equal(pk_ceilings_measure(&dev, &c, &err), PK_OK);
     assert_true(c.fp32_flops_per_s > 1e8 && c.fp32_flops_per_s < 1e13);
-    assert_true(c.exp_per_s > 1e6 && c.exp_per_s < c.fp32_flops_per_s);
+    assert_true(c.exp_per_s > 1e6 && c.exp_per_s < 1e12);
     assert_true(c.memory_bytes_per_s > 1e8 && c.memory_bytes_per_s < 1e13);
     assert_true(c.cache_bytes >= 1 << 18);
     assert_int_equal(dev.pool.current, 0);
