@@ -116,7 +116,9 @@ static enum pk_code judge(const struct exec *e, struct pk_err *err)
     if (r->interrupted) {
         pk_fail(err, PK_E_INTERRUPTED, "interrupted after %lld runs", (long long)r->runs);
         pk_why(err, "a signal asked perfkit to stop");
-        return pk_fix(err, "`perfkit show %lld` prints what was measured", (long long)e->run_id);
+        return e->o->no_save
+                   ? pk_fix(err, "run it again; without --no-save what was measured is kept")
+                   : pk_fix(err, "`perfkit show %lld` prints what was measured", (long long)e->run_id);
     }
     if (r->last == PK_ST_OK)
         return PK_OK;
@@ -135,7 +137,7 @@ static enum pk_code record(struct exec *e, struct pk_err *err)
         rc = pk_store_run_end(e->store, e->run_id, e->result.interrupted ? "interrupted" : "complete", err);
     if (!rc)
         rc = pk_run_tables(e->store, e->run_id, e->app->out, err);
-    if (!rc)
+    if (!rc || pk_recorder_spool(rec)) /* the same lock or full disk, and where the slices went */
         rc = pk_recorder_finish(rec, err);
     pk_recorder_free(rec);
     return rc ? rc : judge(e, err);

@@ -117,15 +117,15 @@ static void announce(const struct run *r)
             r->o->no_save ? "not" : "recording into", r->o->no_save ? "recorded" : r->store_path);
 }
 
-static enum pk_code make_providers(struct run *r, struct pk_provider **out, size_t *n, struct pk_err *err)
+static enum pk_code find_providers(struct run *r, struct pk_err *err)
 {
     const struct pk_texts *peers = &r->o->peers;
-    *n = peers->n + 1;
-    *out = pk_new_n(r->app->arena, struct pk_provider, *n);
-    (*out)[0] = pk_native_provider;
+    r->n_providers = peers->n + 1;
+    r->providers = pk_new_n(r->app->arena, struct pk_provider, r->n_providers);
+    r->providers[0] = pk_native_provider;
     enum pk_code rc = PK_OK;
     for (size_t i = 0; !rc && i < peers->n; i++)
-        rc = pk_peer_provider(peers->v[i], r->o->python, r->app->arena, &(*out)[i + 1], err);
+        rc = pk_peer_provider(peers->v[i], r->o->python, r->app->arena, &r->providers[i + 1], err);
     return rc;
 }
 
@@ -144,12 +144,8 @@ static enum pk_code measure(struct run *r, struct pk_err *err)
     struct pk_progress progress;
     pk_progress_begin(&progress, r->app);
     const struct pk_session_events events = {pk_progress_slice, pk_progress_warning, &progress};
-    struct pk_provider *providers;
-    size_t n_providers;
-    enum pk_code rc = make_providers(r, &providers, &n_providers, err);
-    if (!rc)
-        rc = pk_session_run(&r->plan, &so, providers, n_providers, r->recorder, r->run_id, r->case_ids,
-                            r->done, &events, &pk_stop_flag, &r->result, err);
+    enum pk_code rc = pk_session_run(&r->plan, &so, r->providers, r->n_providers, r->recorder, r->run_id,
+                                     r->case_ids, r->done, &events, &pk_stop_flag, &r->result, err);
     pk_progress_end(&progress);
     return rc;
 }
@@ -170,6 +166,10 @@ static enum pk_code judge(const struct run *r, struct pk_err *err)
         return err->code;
     if (s->interrupted) {
         pk_fail(err, PK_E_INTERRUPTED, "interrupted: %zu of %zu cases were measured", s->ok, r->plan.n);
+        if (r->o->no_save) {
+            pk_why(err, "a signal asked perfkit to stop; with --no-save nothing is kept");
+            return pk_fix(err, "run it again; without --no-save, --resume could go on with it");
+        }
         pk_why(err, "a signal asked perfkit to stop; what was measured is saved as run %lld",
                (long long)r->run_id);
         return pk_fix(err, "`perfkit run %s --resume` goes on with it", r->probe->name);
@@ -178,7 +178,8 @@ static enum pk_code judge(const struct run *r, struct pk_err *err)
         pk_fail(err, PK_E_CHECK, "%zu of %zu cases failed", s->failed, r->plan.n);
         pk_why(err,
                "a result differed from its reference, or a worker ended early: the tables' notes say which");
-        return pk_fix(err, "`perfkit show %lld` prints them again", (long long)r->run_id);
+        return r->o->no_save ? pk_fix(err, "run it without --no-save to keep them")
+                             : pk_fix(err, "`perfkit show %lld` prints them again", (long long)r->run_id);
     }
     if (s->ok)
         return PK_OK;
@@ -212,7 +213,10 @@ static enum pk_code with_store(struct run *r, struct pk_err *err)
     enum pk_code rc = pk_run_info_fill(&r->info, r->app->argc, r->app->argv, a, err);
     if (!rc && r->o->resume)
         rc = pk_run_find_resumable(r, err);
-    pk_run_choose_device(r);
+    if (!rc)
+        rc = find_providers(r, err);
+    if (!rc)
+        rc = pk_run_choose_device(r, err);
     if (!rc)
         rc = pk_run_stored_ceilings(r, err);
     if (!rc)
@@ -233,7 +237,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
     struct run r = {.app = app, .o = app->options};
     enum pk_code rc = find_probe(&r, app->args.v[0], err);
-    if (!rc && r.o->once)
+    if (!rc && r.o->once && !r.o->dry_run)
         return pk_run_once(&r, err);
     if (!rc)
         rc = open_store(&r, err);

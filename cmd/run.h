@@ -28,6 +28,8 @@ struct run {
     bool have_ceilings;
     const char *ceilings_key;
     struct pk_plan plan;
+    struct pk_provider *providers; /* perfkit itself, then the peers */
+    size_t n_providers;
     struct pk_case_info *cases;
     int64_t run_id, *case_ids;
     int *done; /* --resume: invocations that each case has already */
@@ -37,7 +39,7 @@ struct run {
 };
 
 /* run_plan.c: device and preset are chosen where nothing was asked for; the cases; --dry-run. */
-void pk_run_choose_device(struct run *r);
+enum pk_code pk_run_choose_device(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_run_stored_ceilings(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 /* When the store had none for this device. */
 enum pk_code pk_run_measure_ceilings(struct run *r, struct pk_err *err) PK_MUST_CHECK;

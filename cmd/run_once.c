@@ -2,8 +2,6 @@
  * wrapped around perfkit sees the work and little else. */
 #include "cmd/run.h"
 
-#include <string.h>
-
 static const struct pk_column columns[] = {
     {"variant", "Variant", .left = true}, {"axes", "Axes", .left = true, .json = true},
     {"metric", "Metric", .left = true},   {"value", "Value", 0, -1},
@@ -21,6 +19,19 @@ static struct pk_cell value_of(const struct pk_series *s)
                       : (struct pk_cell){.type = PK_CELL_REAL, .f = s->real[0]};
 }
 
+static void print_unmeasured(struct run *r, const struct pk_planned *p, enum pk_status status,
+                             const char *why)
+{
+    const struct pk_cell cells[] = {text(p->variant),
+                                    text(pk_point_json(&p->c.at, r->app->arena)),
+                                    {0},
+                                    {0},
+                                    {0},
+                                    text(pk_status_name(status))};
+    pk_out_row(r->app->out, cells);
+    pk_out_note(r->app->out, why);
+}
+
 static void print_slice(struct run *r, const struct pk_planned *p, const struct pk_slice *s)
 {
     const char *axes = pk_point_json(&p->c.at, r->app->arena);
@@ -30,44 +41,83 @@ static void print_slice(struct run *r, const struct pk_planned *p, const struct 
                                         value_of(&s->series[i]), text(m->unit), text("ok")};
         pk_out_row(r->app->out, cells);
     }
-    if (s->status != PK_ST_OK) {
-        const struct pk_cell cells[] = {
-            text(p->variant), text(axes), {0}, {0}, {0}, text(pk_status_name(s->status))};
-        pk_out_row(r->app->out, cells);
-        pk_out_note(r->app->out, s->message);
+    if (s->status != PK_ST_OK)
+        print_unmeasured(r, p, s->status, s->message);
+}
+
+static enum pk_status measure(struct run *r, struct pk_device *dev, const struct pk_planned *p)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_slice slice;
+    const struct pk_measure m = {.c = &p->c,
+                                 .dev = dev,
+                                 .pass = PK_PASS_TIMING,
+                                 .invocation = 1,
+                                 .seed = (uint64_t)r->o->seed,
+                                 .stop = pk_run_stop_rule(r->o)};
+    pk_measure_case(&m, &a, &slice);
+    print_slice(r, p, &slice);
+    return slice.status;
+}
+
+static enum pk_status once(struct run *r, struct pk_device *dev, const struct pk_planned *p)
+{
+    if (!p->skip && !p->over_limit)
+        return measure(r, dev, p);
+    enum pk_status status = p->skip ? PK_ST_SKIPPED : PK_ST_OOM;
+    print_unmeasured(r, p, status,
+                     p->skip ? p->skip : "predicted to take more than the device's limit; not tried");
+    return status;
+}
+
+/* The exit status, when the table has been filled. */
+static enum pk_code judge(const struct run *r, size_t ok, size_t failed, struct pk_err *err)
+{
+    if (pk_stop_flag) {
+        pk_fail(err, PK_E_INTERRUPTED, "interrupted: %zu of %zu cases ran", ok, r->plan.n);
+        pk_why(err, "a signal asked perfkit to stop");
+        return pk_fix(err, "run it again; nothing is kept of a run with --once");
     }
+    if (failed) {
+        pk_fail(err, PK_E_CHECK, "%zu of %zu cases failed", failed, r->plan.n);
+        pk_why(err, "the table's notes say how");
+        return pk_fix(err, "leave them out with --variant, -a or --filter");
+    }
+    if (ok)
+        return PK_OK;
+    pk_fail(err, PK_E_NOTHING, "no case ran");
+    pk_why(err, "every case of this grid is out of memory or skipped");
+    return pk_fix(err, "choose smaller sizes with -a");
+}
+
+static enum pk_code refuse_peers(const struct run *r, struct pk_err *err)
+{
+    if (!r->o->peers.n)
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "--once does not run the peer '%s'", r->o->peers.v[0]);
+    pk_why(err, "it runs in this process alone, and a peer is a program of its own");
+    return pk_fix(err, "leave out --peer, or --once");
 }
 
 enum pk_code pk_run_once(struct run *r, struct pk_err *err)
 {
-    pk_run_choose_device(r);
-    enum pk_code rc = pk_run_make_plan(r, err);
     struct pk_device dev;
+    enum pk_code rc = refuse_peers(r, err);
+    if (!rc)
+        rc = pk_run_choose_device(r, err);
+    if (!rc)
+        rc = pk_run_make_plan(r, err);
     if (!rc)
         rc = pk_device_open(&dev, r->device, &r->device_options, err);
     if (rc)
         return rc;
     pk_out_table(r->app->out, "once", NULL, columns, sizeof columns / sizeof *columns);
-    size_t ok = 0;
+    size_t ok = 0, failed = 0;
     for (size_t i = 0; i < r->plan.n && !pk_stop_flag; i++) {
-        const struct pk_planned *p = &r->plan.v[i];
-        if (p->skip || p->over_limit || p->provider)
-            continue;
-        struct pk_arena a = {0};
-        struct pk_slice slice;
-        const struct pk_measure m = {.c = &p->c,
-                                     .dev = &dev,
-                                     .pass = PK_PASS_TIMING,
-                                     .invocation = 1,
-                                     .seed = (uint64_t)r->o->seed,
-                                     .stop = pk_run_stop_rule(r->o)};
-        pk_measure_case(&m, &a, &slice);
-        ok += slice.status == PK_ST_OK;
-        print_slice(r, p, &slice);
-        pk_arena_free(&a);
+        enum pk_status status = once(r, &dev, &r->plan.v[i]);
+        ok += status == PK_ST_OK;
+        failed += status == PK_ST_FAILED;
     }
     pk_device_close(&dev);
-    if (pk_stop_flag)
-        return pk_fail(err, PK_E_INTERRUPTED, "interrupted: %zu of %zu cases ran", ok, r->plan.n);
-    return ok ? PK_OK : pk_fail(err, PK_E_NOTHING, "no case ran");
+    return judge(r, ok, failed, err);
 }

@@ -14,15 +14,34 @@ static const char *choose_device(void)
     return pk_device_unavailable(PK_DEVICE_CUDA) ? "cpu" : "cuda";
 }
 
-void pk_run_choose_device(struct run *r)
+/* Peers may know a device that this perfkit does not; a dry run needs none. */
+static bool device_needed(const struct run_options *o)
+{
+    return !o->dry_run && !o->peers.n;
+}
+
+enum pk_code pk_run_choose_device(struct run *r, struct pk_err *err)
 {
     const struct run_options *o = r->o;
+    enum pk_device_kind kind;
+    unsigned ordinal;
     r->device = o->device ? o->device : choose_device();
+    if (pk_device_parse(r->device, &kind, &ordinal, err))
+        return err->code;
+    if (kind != PK_DEVICE_CUDA)
+        r->device = pk_device_kinds[kind]->kind; /* cpu:0 is cpu */
+    const char *reason = device_needed(o) ? pk_device_unavailable(kind) : NULL;
+    if (reason) {
+        pk_fail(err, PK_E_UNAVAILABLE, "device '%s' cannot be used", r->device);
+        pk_why(err, "%s", reason);
+        return pk_fix(err, "`perfkit list devices` shows what works here");
+    }
     r->device_options = (struct pk_device_options){
         .threads = (unsigned)o->threads,
         .no_bind = o->no_bind,
         .limit_bytes = o->limit_bytes,
     };
+    return PK_OK;
 }
 
 enum pk_code pk_run_stored_ceilings(struct run *r, struct pk_err *err)

@@ -74,17 +74,37 @@ static enum pk_code take(const struct pk_slice *slice, struct pk_ceilings *out, 
         for (size_t k = 0; k < slice->n_series; k++)
             if (!strcmp(slice->metrics[slice->series[k].metric].name, rows[i].key) && slice->series[k].real)
                 *member(out, i) = slice->series[k].real[0];
-        if (!(*member(out, i) > 0))
-            return pk_fail(err, PK_E_INTERNAL, "the worker measured no %s", rows[i].key);
+        if (!(*member(out, i) > 0)) {
+            pk_fail(err, PK_E_INTERNAL, "the worker measured no %s", rows[i].key);
+            return pk_why(err, "its answer has no positive value of it");
+        }
     }
     return PK_OK;
+}
+
+static enum pk_code no_ceilings(const char *device, enum pk_answer answer, const struct pk_slice *slice,
+                                struct pk_err *err)
+{
+    if (answer == PK_ANSWER_STOPPED) {
+        pk_fail(err, PK_E_INTERRUPTED, "interrupted while the ceilings of %s were measured", device);
+        pk_why(err, "a signal asked perfkit to stop; nothing else was measured yet");
+        return pk_fix(err, "run it again: they are measured once and then kept");
+    }
+    if (answer == PK_ANSWER_LATE) {
+        pk_fail(err, PK_E_TIMEOUT, "the ceilings of %s were not measured in %d s", device, PATIENCE_S);
+        pk_why(err, "the machine is busy, or much slower than expected");
+        return pk_fix(err, "perfkit doctor --ceilings tries again");
+    }
+    pk_fail(err, PK_E_UNAVAILABLE, "cannot measure the ceilings of %s: %s", device, slice->message);
+    pk_why(err, "the worker that measures them said so");
+    return pk_fix(err, "perfkit list devices shows what works here");
 }
 
 static enum pk_code ask(const char *device, const struct pk_device_options *opt,
                         const volatile int *stop_flag, struct pk_ceilings *out, struct pk_err *err)
 {
     struct pk_link link;
-    struct pk_slice *slice;
+    struct pk_slice *slice = NULL;
     PK_JSON_CLEANUP json_t *no_axes = json_object();
     const struct pk_request request = {.id = 1,
                                        .experiment = "ceilings",
@@ -97,15 +117,9 @@ static enum pk_code ask(const char *device, const struct pk_device_options *opt,
     pk_link_init(&link, &pk_native_provider);
     enum pk_answer answer =
         pk_link_ask(&link, &request, pk_clock_ns() + PATIENCE_S * PK_NS_PER_S, stop_flag, &slice);
-    enum pk_code rc;
-    if (answer == PK_ANSWER_STOPPED)
-        rc = pk_fail(err, PK_E_INTERRUPTED, "interrupted while the ceilings of %s were measured", device);
-    else if (answer == PK_ANSWER_LATE)
-        rc = pk_fail(err, PK_E_TIMEOUT, "the ceilings of %s were not measured in %d s", device, PATIENCE_S);
-    else if (slice->status != PK_ST_OK)
-        rc = pk_fail(err, PK_E_UNAVAILABLE, "cannot measure the ceilings of %s: %s", device, slice->message);
-    else
-        rc = take(slice, out, err);
+    enum pk_code rc = answer == PK_ANSWER_SLICE && slice->status == PK_ST_OK
+                          ? take(slice, out, err)
+                          : no_ceilings(device, answer, slice, err);
     pk_link_quit(&link);
     pk_link_free(&link);
     return rc;

@@ -80,8 +80,8 @@ static enum pk_code check_peers(struct planner *p)
             if (strcmp(p->r->peers[i], p->probe->variants[k].name) == 0) {
                 pk_fail(p->err, PK_E_USAGE, "peer '%s' has the name of a variant of %s", p->r->peers[i],
                         p->probe->name);
-                return pk_why(p->err,
-                              "a peer is a variant of its own, and results are told apart by its name");
+                pk_why(p->err, "a peer is a variant of its own, and results are told apart by its name");
+                return pk_fix(p->err, "give the peer's file another name");
             }
     return PK_OK;
 }

@@ -58,7 +58,8 @@ enum pk_code pk_device_parse(const char *name, enum pk_device_kind *kind, unsign
         if (*ordinal == 0 || k == PK_DEVICE_CUDA)
             return PK_OK;
         pk_fail(err, PK_E_USAGE, "device '%s' does not exist", name);
-        return pk_why(err, "there is one '%s' device", pk_device_kinds[k]->kind);
+        pk_why(err, "there is one '%s' device", pk_device_kinds[k]->kind);
+        return pk_fix(err, "call it '%s'", pk_device_kinds[k]->kind);
     }
     return unknown_device(name, err);
 }

@@ -169,7 +169,8 @@ enum pk_code pk_ceilings_measure(struct pk_device *dev, struct pk_ceilings *out,
     }
     if (dev->kind != PK_DEVICE_CPU) {
         pk_fail(err, PK_E_UNAVAILABLE, "the ceilings of device %s cannot be measured", dev->ops->kind);
-        return pk_why(err, "there are micro-kernels for the cpu device only");
+        pk_why(err, "there are micro-kernels for the cpu device only");
+        return pk_fix(err, "measure those of --device cpu");
     }
     struct probe p = {.k = pk_kernels_of(pk_cpu_isa(dev))};
     out->cache_bytes = last_level_cache(err);

@@ -108,6 +108,7 @@ def test_dry_run_measures_nothing(perfkit):
     (("--tag", "novalue"), ("novalue", "=")),
     (("--max-noise", "200%"), ("200%",)),
     (("--device", "gpu"), ("gpu",)),
+    (("--device", "cpu:1"), ("cpu:1", "call it 'cpu'")),
 ])
 def test_bad_input(perfkit, args, words):
     r = run(perfkit, *args)
@@ -115,6 +116,18 @@ def test_bad_input(perfkit, args, words):
     text = "\n".join(r.error().values())
     for word in words:
         assert word in text, r.stderr
+    assert not perfkit.db.exists() or query(perfkit, "SELECT count(*) FROM v_run") == [(0,)], "nothing was begun"
+
+
+def test_a_device_that_is_not_there(perfkit):
+    perfkit("run", "selftest", "-d", "cuda", "-v", "ok").refused(6, "cuda", "list devices")
+    assert query(perfkit, "SELECT count(*) FROM v_run") == [(0,)]
+    assert perfkit("run", "selftest", "-d", "cuda", "-v", "ok", "--dry-run").status == 0
+
+
+def test_cpu_0_is_cpu(perfkit):
+    assert perfkit("run", "selftest", "-d", "null:0", "-v", "ok").status == 0
+    assert query(perfkit, "SELECT device FROM v_case") == [("null",)]
 
 
 def test_unknown_experiment(perfkit):
@@ -142,6 +155,20 @@ def test_once(perfkit):
     r = perfkit("run", "attention-scaling", "-d", "cpu", "-a", "d_model=16", "-a", "seq_len=64", "--once", "--format", "json")
     assert r.status == 0, r
     assert {x["metric"] for x in r.rows("once")} >= {"forward_ns", "backward_ns"} and not perfkit.db.exists()
+
+
+def test_once_tells_how_every_case_ended(perfkit):
+    r = perfkit("run", "selftest", *NULL, "--once", "-v", "ok,oom,unmarked", "--format", "json")
+    assert r.status == 1 and "1 of 3 cases failed" in r.error()["what"], r
+    assert {x["variant"]: x["status"] for x in r.rows("once")} == {"ok": "ok", "oom": "oom", "unmarked": "failed"}
+    r = run(perfkit, "--once", "-a", "heads=3", "-a", "d_model=64", "-a", "seq_len=256", "-v", "flash")
+    assert r.status == 6 and "no case ran" in r.error()["what"] and "not a multiple of heads" in r.stdout, r
+    perfkit("run", "selftest", *NULL, "--once", "--peer", "numpy-attention").refused(2, "--once", "numpy-attention")
+
+
+def test_once_as_a_dry_run(perfkit):
+    r = perfkit("run", "selftest", *NULL, "--once", "--dry-run", "-v", "crash", "--format", "json")
+    assert r.status == 0 and [x["status"] for x in r.rows("plan")] == ["measured"], r
 
 
 def test_the_largest_shape_is_out_of_memory(perfkit):
@@ -207,6 +234,15 @@ def test_interrupted_then_resumed(perfkit, sig):
     assert query(perfkit, "SELECT run_id, status FROM v_run") == [(1, "complete")]
     assert slices(perfkit) == 12
     assert query(perfkit, "SELECT DISTINCT invocations FROM v_summary WHERE metric = 'work_ns'") == [(3,)]
+
+
+def test_interrupted_and_not_saved(perfkit):
+    """Nothing is promised that was not kept."""
+    p = perfkit.start(*LONG, "--no-save", "--progress", "plain")
+    assert any(b"[1/" in line for line in iter(p.stderr.readline, b""))
+    p.send_signal(signal.SIGINT)
+    out, err = p.communicate(timeout=20)
+    assert p.returncode == 130 and b"saved as run" not in err and b"nothing is kept" in err, err
 
 
 def test_nothing_to_resume(perfkit):
