@@ -4,7 +4,7 @@
 #include "base/build.h"
 #include "base/clock.h"
 #include "base/units.h"
-#include "counter/perf_access.h"
+#include "counter/cpu_events.h"
 #include "machine/machine.h"
 #include "store/store.h"
 
@@ -143,23 +143,34 @@ static struct pk_finding look_clock(struct doctor *d)
     return (struct pk_finding){FOUND_WARN, found, "a clocksource read in user mode (tsc) costs 20 to 30 ns"};
 }
 
-static struct pk_finding of_access(const struct pk_perf_access *p, const char *works)
+/* Whether the events from `from` to before `to` are counted; the advice is about the first that is not. */
+static struct pk_finding of_events(struct doctor *d, size_t from, size_t to, const char *works)
 {
-    return (struct pk_finding){p->absent ? FOUND_NO : FOUND_OK, p->absent ? p->absent : works, p->advice};
+    struct pk_cpu_count c[PK_CPU_EVENTS];
+    size_t absent = 0, first = to;
+    pk_cpu_counts_open(c, 0, &pk_perf_host);
+    pk_cpu_counts_close(c);
+    for (size_t i = to; i-- > from;)
+        if (c[i].error) {
+            absent++;
+            first = i;
+        }
+    if (!absent)
+        return (struct pk_finding){FOUND_OK, works, NULL};
+    return (struct pk_finding){absent < to - from ? FOUND_WARN : FOUND_NO,
+                               pk_cpu_counts_absent(c, from, to, &pk_perf_host, ARENA(d)),
+                               pk_cpu_count_refusal(c, first, &pk_perf_host, ARENA(d)).advice};
 }
 
 static struct pk_finding look_kernel_events(struct doctor *d)
 {
-    struct pk_perf_access software, hardware;
-    pk_perf_access(ARENA(d), &software, &hardware);
-    return of_access(&software, "page faults, switches and migrations can be counted");
+    return of_events(d, 0, PK_KERNEL_EVENTS, "page faults, switches and migrations are counted by exec");
 }
 
 static struct pk_finding look_cpu_events(struct doctor *d)
 {
-    struct pk_perf_access software, hardware;
-    pk_perf_access(ARENA(d), &software, &hardware);
-    return of_access(&hardware, "the processor counts; this version of perfkit does not read it yet");
+    return of_events(d, PK_KERNEL_EVENTS, PK_CPU_EVENTS,
+                     "cycles, instructions, branches and misses are counted by exec");
 }
 
 static struct pk_finding look_store(struct doctor *d)

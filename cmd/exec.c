@@ -15,7 +15,7 @@ struct exec_options {
     int64_t runs, min_runs, max_runs, min_time_ns, warmup, timeout_ns;
     const char *prepare, *name, *label;
     struct pk_texts tags;
-    bool ignore_failure, no_save;
+    bool ignore_failure, no_counters, no_save;
 };
 
 #define AT(member) offsetof(struct exec_options, member)
@@ -35,6 +35,8 @@ static const struct pk_opt options[] = {
      .help = "shell line before each run, not timed"},
     {"ignore-failure", 'i', PK_OPT_FLAG, AT(ignore_failure),
      .help = "measure runs that end with another exit status than 0 too"},
+    {"no-counters", 0, PK_OPT_FLAG, AT(no_counters),
+     .help = "leave out the last run, whose CPU events are counted and which is not timed"},
     {"name", 0, PK_OPT_TEXT, AT(name), "NAME",
      .help = "what to call the case; runs of equal names can be compared. Default: the command line"},
     {"label", 'l', PK_OPT_TEXT, AT(label), "NAME", .group = "The record",
@@ -58,11 +60,11 @@ struct exec {
 static const char *settings_json(const struct exec *e)
 {
     const struct exec_options *o = e->o;
-    PK_JSON_CLEANUP json_t *s =
-        json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:s?, s:b}", "runs", (json_int_t)o->runs, "min_runs",
-                  (json_int_t)o->min_runs, "max_runs", (json_int_t)o->max_runs, "min_time_ns",
-                  (json_int_t)o->min_time_ns, "warmup", (json_int_t)o->warmup, "timeout_ns",
-                  (json_int_t)o->timeout_ns, "prepare", o->prepare, "ignore_failure", (int)o->ignore_failure);
+    PK_JSON_CLEANUP json_t *s = json_pack(
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:s?, s:b, s:b}", "runs", (json_int_t)o->runs, "min_runs",
+        (json_int_t)o->min_runs, "max_runs", (json_int_t)o->max_runs, "min_time_ns",
+        (json_int_t)o->min_time_ns, "warmup", (json_int_t)o->warmup, "timeout_ns", (json_int_t)o->timeout_ns,
+        "prepare", o->prepare, "ignore_failure", (int)o->ignore_failure, "counters", !o->no_counters);
     return pk_json_text(e->app->arena, s, PK_JSON_CANON);
 }
 
@@ -93,6 +95,7 @@ static enum pk_code measure(struct exec *e, struct pk_recorder *rec, struct pk_e
         .argv = e->argv,
         .name = o->name,
         .prepare = o->prepare,
+        .counters = !o->no_counters,
         .ignore_failure = o->ignore_failure,
         .warmup = o->warmup,
         .runs = o->runs,
@@ -106,6 +109,8 @@ static enum pk_code measure(struct exec *e, struct pk_recorder *rec, struct pk_e
     enum pk_code rc = pk_command_measure(&c, e->store, e->run_id, rec, &events, &pk_stop_flag, e->app->arena,
                                          &e->result, err);
     pk_progress_end(&progress);
+    if (!rc && *e->result.uncounted)
+        pk_note(e->app, "no CPU events were counted: %s", e->result.uncounted);
     return rc;
 }
 

@@ -22,6 +22,7 @@ struct runner {
     struct pk_process spawner;
     struct pk_wire_reader *said, *answered; /* by the command, by the spawner */
     struct pk_reported_set cases;
+    enum pk_pass pass;
     int invocation;
     const char *problem; /* what the command said wrong in this run */
     bool recording;      /* not in warm-up runs */
@@ -55,15 +56,17 @@ static json_t *request_of(const struct runner *r)
     json_t *words = json_array();
     for (const char *const *w = r->o->argv; *w; w++)
         json_array_append_new(words, json_string(*w));
-    return json_pack("{s:s, s:i, s:s, s:s, s:s, s:{}, s:i, s:o, s:s?, s:b}", "type", "measure", "id",
-                     r->invocation, "experiment", "exec", "variant", "exec", "device", "cpu", "axes",
-                     "invocation", r->invocation, "command", words, "prepare", r->o->prepare,
-                     "ignore_failure", (int)r->o->ignore_failure);
+    return json_pack("{s:s, s:i, s:s, s:s, s:s, s:{}, s:s, s:i, s:o, s:s?, s:b}", "type", "measure", "id",
+                     r->invocation, "experiment", "exec", "variant", "exec", "device", "cpu", "axes", "pass",
+                     pk_pass_name(r->pass), "invocation", r->invocation, "command", words, "prepare",
+                     r->o->prepare, "ignore_failure", (int)r->o->ignore_failure);
 }
 
 static void hear_command(struct runner *r, const char *bytes, size_t n)
 {
     struct pk_wire_msg m;
+    if (r->pass != PK_PASS_TIMING)
+        return;
     pk_wire_feed(r->said, bytes, n);
     while (!r->problem && pk_wire_next(r->said, &m)) {
         const char *problem = pk_reported_take(&r->cases, &m);
@@ -173,8 +176,9 @@ static void judge_own(struct runner *r, struct pk_slice *s)
     const char *words = pk_process_last_words(&r->spawner, r->a);
     if (s->status != PK_ST_OK)
         fail_slice(s, s->status,
-                   *words ? pk_printf(r->a, "%s; last words: %s", s->message, words)
-                          : pk_strdup(r->a, s->message));
+                   *words && s->status == PK_ST_FAILED
+                       ? pk_printf(r->a, "%s; last words: %s", s->message, words)
+                       : pk_strdup(r->a, s->message));
     else if (r->problem)
         fail_slice(s, PK_ST_FAILED, r->problem);
     else if (r->cases.own_status != PK_ST_OK)
@@ -199,7 +203,7 @@ static enum pk_code record_case(struct runner *r, struct pk_reported *c, struct 
 {
     if (!c->id && pk_store_cases(r->store, r->run_id, &c->info, 1, &c->id, err))
         return err->code;
-    s->pass = PK_PASS_TIMING;
+    s->pass = r->pass;
     s->invocation = r->invocation;
     return pk_record_slice(r->rec, c->id, &c->info, s, err);
 }
@@ -281,6 +285,17 @@ static struct pk_case_info own_case(const struct pk_command_options *o, struct p
     };
 }
 
+/* Changes nothing of what was measured. */
+static enum pk_code count(struct runner *r, struct pk_command_result *out, struct pk_err *err)
+{
+    struct pk_command_result counted = {.message = ""};
+    r->pass = PK_PASS_COUNTER;
+    enum pk_code rc = run_once(r, &counted, err);
+    out->interrupted = counted.interrupted;
+    out->uncounted = counted.message;
+    return rc;
+}
+
 /* How many runs it will be in all, by the runs so far; 0 = enough. */
 static int64_t still_to_come(const struct pk_command_options *o, int64_t done, int64_t spent_ns)
 {
@@ -324,9 +339,11 @@ enum pk_code pk_command_measure(const struct pk_command_options *o, struct pk_st
 {
     struct runner r = {.o = o, .store = s, .run_id = run_id, .rec = rec, .stop_flag = stop_flag, .a = a};
     const struct pk_case_info own = own_case(o, a);
-    *out = (struct pk_command_result){.message = ""};
+    *out = (struct pk_command_result){.message = "", .uncounted = ""};
     pk_reported_init(&r.cases, &own, a);
     enum pk_code rc = loop(&r, ev, out, err);
+    if (!rc && o->counters && !out->interrupted && out->last == PK_ST_OK)
+        rc = count(&r, out, err);
     out->cases = r.cases.n;
     drop_spawner(&r, KILL_GRACE_NS);
     pk_reported_free(&r.cases);

@@ -3,7 +3,10 @@
  *
  * Every run of the command is an invocation with one sample per metric (wall_ns, user_ns, system_ns, peak_bytes, ...: see
  * spawner.h), so that intervals are over processes. Samples that the command reports without naming a case join its own; each
- * case that it names is recorded as a case of the run. */
+ * case that it names is recorded as a case of the run.
+ *
+ * One more run follows, a counter pass (counter/cpu_events.h): it gives counts and no times, and what the command says in it is not
+ * heard. */
 #pragma once
 
 #include "bench/record.h"
@@ -12,6 +15,7 @@ struct pk_command_options {
     const char *const *argv; /* NULL-terminated; argv[0] is found in PATH unless it has a slash */
     const char *name;    /* what the case is called; NULL = the command line: equal names can be compared */
     const char *prepare; /* a shell line before each run, untimed; NULL = none */
+    bool counters;       /* one more run that is counted, unless a run before it failed or took too long */
     bool ignore_failure; /* an exit status other than 0 is a note, not a failed case */
     int64_t warmup;      /* runs that are not recorded */
     int64_t runs;        /* exactly so many; 0 = until min_runs and min_time_ns have passed */
@@ -28,10 +32,11 @@ struct pk_command_events {
 
 struct pk_command_result {
     int64_t runs;
-    size_t cases;        /* the command's own and those it named */
-    enum pk_status last; /* how the last run ended; the first that is not ok is the last */
-    const char *message; /* why not ok; in the caller's arena */
-    bool interrupted;    /* *stop_flag was set: the run in flight is not recorded */
+    size_t cases;          /* the command's own and those it named */
+    enum pk_status last;   /* how the last run ended; the first that is not ok is the last */
+    const char *message;   /* why not ok; in the caller's arena */
+    const char *uncounted; /* why the counter pass gave nothing; "" = there was none, or it did */
+    bool interrupted;      /* *stop_flag was set: the run in flight is not recorded */
 };
 
 /* Before anything is recorded. PK_E_USAGE when argv[0] cannot be found or a word is not UTF-8. */

@@ -1,7 +1,9 @@
 /* Spawner: fork, exec, wait4, answer. */
 #include "bench/spawner.h"
 
+#include "base/cleanup.h"
 #include "base/clock.h"
+#include "bench/counted.h"
 #include "bench/request.h"
 #include "wire/wire.h"
 
@@ -38,11 +40,15 @@ static const struct pk_metric_decl metrics[METRICS] = {
     [SWITCHES] = {"context_switches", "1", "lower", "rate", "median", "sum", "reported"},
 };
 
-_Noreturn static void become(const char *const *argv, struct start *start)
+/* gate: waits until the other end is closed; -1 = none. */
+_Noreturn static void become(const char *const *argv, struct start *start, int gate)
 {
     int null = open("/dev/null", O_RDWR);
+    char c;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGPIPE, SIG_DFL);
+    while (gate >= 0 && read(gate, &c, 1) < 0 && errno == EINTR)
+        ;
     if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0) {
         start->error = errno;
         _exit(126);
@@ -54,21 +60,56 @@ _Noreturn static void become(const char *const *argv, struct start *start)
     _exit(127);
 }
 
+/* Reaps the child and says how it was. */
+static void await(pid_t pid, const struct start *start, struct outcome *out)
+{
+    while (wait4(pid, &out->status, 0, &out->usage) < 0 && errno == EINTR)
+        ;
+    out->wall_ns = pk_clock_ns() - start->began_ns;
+    out->error = start->error;
+}
+
 static void run_once(const char *const *argv, struct start *start, struct outcome *out)
 {
     *out = (struct outcome){0};
     *start = (struct start){0};
     pid_t pid = fork();
     if (pid == 0)
-        become(argv, start);
-    if (pid < 0) {
+        become(argv, start, -1);
+    if (pid < 0)
+        out->error = errno;
+    else
+        await(pid, start, out);
+}
+
+/* The same with counters: the child waits at a pipe until they are open, and they count from its exec. */
+static void run_counted(const char *const *argv, struct start *start, struct pk_cpu_count *counts,
+                        struct outcome *out)
+{
+    int gate[2];
+    *out = (struct outcome){0};
+    *start = (struct start){0};
+    if (pipe2(gate, O_CLOEXEC)) {
         out->error = errno;
         return;
     }
-    while (wait4(pid, &out->status, 0, &out->usage) < 0 && errno == EINTR)
-        ;
-    out->wall_ns = pk_clock_ns() - start->began_ns;
-    out->error = start->error;
+    PK_CLEANUP_FD int go = gate[0];
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(gate[1]);
+        become(argv, start, go);
+    }
+    int error = errno;
+    if (pid > 0)
+        pk_cpu_counts_open(counts, pid, &pk_perf_host);
+    close(gate[1]); /* go */
+    if (pid < 0) {
+        out->error = error;
+        return;
+    }
+    await(pid, start, out);
+    pk_cpu_counts_read(counts);
+    pk_cpu_counts_close(counts);
 }
 
 static int exit_status(int status)
@@ -139,6 +180,9 @@ static struct pk_slice measure(const json_t *request, struct start *start, struc
 {
     const char *const *argv = words_of(json_object_get(request, "command"), a);
     const char *prepare = pk_json_str(request, "prepare", NULL);
+    const bool counting = !strcmp(pk_json_str(request, "pass", ""), pk_pass_name(PK_PASS_COUNTER));
+    const int invocation = (int)pk_json_int(request, "invocation", 1);
+    struct pk_cpu_count *counts = pk_new_n(a, struct pk_cpu_count, PK_CPU_EVENTS);
     struct outcome o;
     if (!argv)
         return failed("the request holds no command");
@@ -148,12 +192,15 @@ static struct pk_slice measure(const json_t *request, struct start *start, struc
             return failed(pk_printf(a, "the command of --prepare failed: %s",
                                     o.error ? strerror(o.error) : how_it_ended(o.status, a)));
     }
-    run_once(argv, start, &o);
+    if (counting)
+        run_counted(argv, start, counts, &o);
+    else
+        run_once(argv, start, &o);
     if (o.error)
         return failed(pk_printf(a, "cannot start '%s': %s", argv[0], strerror(o.error)));
     if (o.status && !pk_json_bool(request, "ignore_failure", false))
         return failed(pk_printf(a, "the command failed: %s", how_it_ended(o.status, a)));
-    return slice_of(&o, (int)pk_json_int(request, "invocation", 1), a);
+    return counting ? pk_counted(counts, &pk_perf_host, invocation, a) : slice_of(&o, invocation, a);
 }
 
 static enum pk_code serve(int fd, struct pk_wire_reader *reader, struct start *start, struct pk_err *err)

@@ -4,7 +4,7 @@
 #include "bench/probe.h"
 #include "store/table.h"
 
-static const char *const built_in[] = {"commands",    "case_times",    "case_memory",
+static const char *const built_in[] = {"commands",    "counters",      "case_times", "case_memory",
                                        "case_values", "case_problems", NULL};
 
 static enum pk_code print(struct pk_store *s, const char *sql, const char *const *tables,

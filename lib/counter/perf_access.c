@@ -1,52 +1,56 @@
-/* Perf access: opens one event of each kind, user mode only, and explains the refusal. */
+/* Perf access: the system call, and a table of what its refusals mean. */
 #include "counter/perf_access.h"
 
-#include "base/cleanup.h"
+#include "machine/files.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
-/* 0 or an errno. User mode first: permission is checked before existence, so that with kernel mode included a missing
- * counter looks like a missing right. */
-static int try_event(unsigned type, unsigned long long config)
+static int open_on_host(struct perf_event_attr *attr, pid_t pid)
 {
-    struct perf_event_attr attr = {
-        .type = type, .size = sizeof attr, .config = config, .exclude_kernel = 1, .exclude_hv = 1};
-    PK_CLEANUP_FD int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-    return fd >= 0 ? 0 : errno;
+    return (int)syscall(SYS_perf_event_open, attr, pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
+
+const struct pk_perf pk_perf_host = {open_on_host, "/"};
+
+#define PARANOID "kernel.perf_event_paranoid"
+#define HIDDEN   "this processor shows no such counter; virtual machines hide them"
+#define SHOW     "bare metal, or a hypervisor that passes them on (QEMU: -cpu host,pmu=on)"
 
 static const struct {
     int error;
     const char *absent, *advice;
 } refusals[] = {
-    {ENOENT, "this processor shows no counters: a virtual machine hides them",
-     "bare metal, or a hypervisor that passes them on (QEMU: -cpu host,pmu=on)"},
-    {EOPNOTSUPP, "this processor shows no counters: a virtual machine hides them",
-     "bare metal, or a hypervisor that passes them on (QEMU: -cpu host,pmu=on)"},
-    {EACCES, "kernel.perf_event_paranoid forbids it", "sudo sysctl kernel.perf_event_paranoid=2"},
+    {ENOENT, HIDDEN, SHOW},
+    {ENODEV, HIDDEN, SHOW},
+    {EOPNOTSUPP, HIDDEN, SHOW},
     {EPERM, "a container's seccomp profile forbids it",
      "docker run --cap-add=PERFMON with a profile that allows perf_event_open"},
+    {EBUSY, "the processor's counters were taken all the time", "sudo sysctl kernel.nmi_watchdog=0"},
     {ENOSYS, "this kernel has no perf_event_open", NULL},
 };
 
-static void explain(int error, struct pk_arena *a, struct pk_perf_access *p)
+/* 2 allows user mode, 1 kernel mode too. At a lower value somebody else said no: a security module. */
+static struct pk_perf_refusal paranoid(const char *root, bool in_kernel, struct pk_arena *a)
 {
-    *p = (struct pk_perf_access){0};
-    if (!error)
-        return;
-    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
-        if (refusals[i].error == error) {
-            *p = (struct pk_perf_access){refusals[i].absent, refusals[i].advice};
-            return;
-        }
-    p->absent = pk_printf(a, "perf_event_open: %s", strerror(error));
+    int64_t value, allows = in_kernel ? 1 : 2;
+    if (!pk_file_int(root, "proc/sys/kernel/perf_event_paranoid", &value) || value <= allows)
+        return (struct pk_perf_refusal){"a security module of this kernel forbids it", NULL};
+    return (struct pk_perf_refusal){
+        pk_printf(a, PARANOID "=%lld forbids it, %lld would allow it", (long long)value, (long long)allows),
+        pk_printf(a, "sudo sysctl " PARANOID "=%lld", (long long)allows)};
 }
 
-void pk_perf_access(struct pk_arena *a, struct pk_perf_access *software, struct pk_perf_access *hardware)
+struct pk_perf_refusal pk_perf_refusal(const struct pk_perf *perf, int error, bool in_kernel,
+                                       struct pk_arena *a)
 {
-    explain(try_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS), a, software);
-    explain(try_event(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES), a, hardware);
+    if (error == EACCES)
+        return paranoid(perf->root, in_kernel, a);
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
+        if (refusals[i].error == error)
+            return (struct pk_perf_refusal){refusals[i].absent, refusals[i].advice};
+    return (struct pk_perf_refusal){pk_printf(a, "perf_event_open: %s", strerror(error)), NULL};
 }

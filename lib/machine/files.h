@@ -1,4 +1,4 @@
-/* Files: the small text files of /proc and /sys under a root directory. Used by lib/machine only. */
+/* Files: the small text files of /proc and /sys under a root directory. Used by lib/machine and lib/counter. */
 #pragma once
 
 #include "base/arena.h"

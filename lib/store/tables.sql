@@ -1,6 +1,6 @@
 -- The tables that belong to no experiment: what list, show, export and db print.
 
--- An experiment without tables of its own prints these five, those that have rows.
+-- An experiment without tables of its own prints these six, those that have rows.
 
 -- table: commands
 -- title: Commands
@@ -27,6 +27,37 @@ LEFT JOIN v_summary u ON u.case_id = w.case_id AND u.metric = 'user_ns'
 LEFT JOIN v_summary s ON s.case_id = w.case_id AND s.metric = 'system_ns'
 LEFT JOIN v_summary p ON p.case_id = w.case_id AND p.metric = 'peak_bytes'
 WHERE w.run_id = :run AND w.experiment = :experiment AND w.experiment = 'exec' AND w.metric = 'wall_ns' ORDER BY w.ordinal;
+
+-- table: counters
+-- title: CPU events of one more run
+-- column: command | Command | text
+-- column: task_clock_ns | Task clock (ms) | ms | 3
+-- column: page_faults | Page faults | | hide
+-- column: context_switches | Switches | | hide
+-- column: cpu_migrations | Migrations | | hide
+-- column: cycles | Cycles | | hide
+-- column: instructions | Instructions | | hide
+-- column: branches | Branches | | hide
+-- column: branch_misses | Branch misses | | hide
+-- column: cache_misses | Cache misses | | hide
+-- note: SELECT n.text || json_extract(s.notes, n.key) FROM v_slice s JOIN v_case c USING (case_id)
+--   JOIN (SELECT 1 AS at, '$.not_counted' AS key, 'Not counted: ' AS text
+--         UNION ALL SELECT 2, '$.user_only', 'Counted in user mode only, as kernel mode is forbidden: '
+--         UNION ALL SELECT 3, '$.scaled', 'Scaled, since they took turns: ') n
+--   WHERE s.run_id = :run AND c.experiment = :experiment AND s.pass = 'counter' AND s.status = 'ok'
+--     AND json_extract(s.notes, n.key) IS NOT NULL ORDER BY c.ordinal, n.at
+SELECT coalesce(json_extract(c.axes, '$.command'), c.variant) AS command,
+       max(s.value) FILTER (WHERE metric = 'task_clock_ns') AS task_clock_ns,
+       max(s.value) FILTER (WHERE metric = 'page_faults') AS page_faults,
+       max(s.value) FILTER (WHERE metric = 'context_switches') AS context_switches,
+       max(s.value) FILTER (WHERE metric = 'cpu_migrations') AS cpu_migrations,
+       max(s.value) FILTER (WHERE metric = 'cycles') AS cycles,
+       max(s.value) FILTER (WHERE metric = 'instructions') AS instructions,
+       max(s.value) FILTER (WHERE metric = 'branches') AS branches,
+       max(s.value) FILTER (WHERE metric = 'branch_misses') AS branch_misses,
+       max(s.value) FILTER (WHERE metric = 'cache_misses') AS cache_misses
+FROM v_case c JOIN v_sample s ON s.case_id = c.case_id
+WHERE c.run_id = :run AND c.experiment = :experiment AND s.pass = 'counter' GROUP BY c.case_id ORDER BY c.ordinal;
 
 -- table: case_times
 -- title: Times

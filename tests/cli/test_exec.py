@@ -58,8 +58,8 @@ def test_runs_until_both_minimums(perfkit):
 def test_warmup_and_prepare(perfkit):
     r = perfkit("exec", "--runs", "3", "--warmup", "2", "--prepare", "echo p >> prepared", "--", "sh", "-c", "echo r >> ran")
     assert r.status == 0, r
-    assert (perfkit.cwd / "ran").read_text() == "r\n" * 5
-    assert (perfkit.cwd / "prepared").read_text() == "p\n" * 5
+    assert (perfkit.cwd / "ran").read_text() == "r\n" * 6  # the last one is counted
+    assert (perfkit.cwd / "prepared").read_text() == "p\n" * 6
     assert query(perfkit, "SELECT n FROM v_summary WHERE metric = 'wall_ns'") == [(3,)]
 
 
@@ -91,7 +91,7 @@ def test_a_command_that_crashes(perfkit):
 def test_ignore_failure(perfkit):
     r = perfkit("exec", "--runs", "3", "-i", "--", "sh", "-c", "exit 3")
     assert r.status == 0, r
-    assert query(perfkit, "SELECT json_extract(notes, '$.exit_status') FROM v_slice") == [(3,)] * 3
+    assert query(perfkit, "SELECT json_extract(notes, '$.exit_status') FROM v_slice WHERE pass = 'timing'") == [(3,)] * 3
 
 
 @pytest.mark.parametrize("command, why, fix", [
@@ -211,6 +211,70 @@ wire.write('{"type":"samples","metric":"x_ns","val')
 """)
     assert perfkit("exec", "--runs", "2", *run).status == 0
     assert query(perfkit, "SELECT value FROM v_sample WHERE metric = 'x_ns' AND invocation = 1") == [(1,), (None,), (3,)]
+
+
+# --- CPU events ---------------------------------------------------------------------------------------------------------
+
+TOUCH = "import mmap; m = mmap.mmap(-1, {0} << 12); m.madvise(mmap.MADV_NOHUGEPAGE); [m.write_byte(1) or m.seek(4095, 1) for _ in range({0} - 1)]"
+
+
+def counted(perfkit, pages):
+    """What one more run of a shell counts, whose child touches so many pages."""
+    r = perfkit("exec", "--runs", "1", "--format", "json", "--", "sh", "-c", f"{sys.executable} -c '{TOUCH.format(pages)}'; true")
+    assert r.status == 0, r
+    return r.rows("counters")[0]
+
+
+def test_events_are_inherited_by_children(perfkit):
+    few, many = counted(perfkit, 1000), counted(perfkit, 21000)
+    assert 20_000 <= many["page_faults"] - few["page_faults"] < 21_000
+    assert many["task_clock_ns"] > 1e6
+
+
+def test_the_counter_pass_is_apart(perfkit):
+    assert perfkit("exec", "--runs", "4", "--", "sleep", "0.01").status == 0
+    assert perfkit("exec", "--runs", "4", "--no-counters", "--", "sleep", "0.01").status == 0
+    summaries = "SELECT metric, n, invocations FROM v_summary WHERE run_id = %d ORDER BY metric"
+    assert query(perfkit, summaries % 1) == query(perfkit, summaries % 2)
+    assert query(perfkit, "SELECT run_id, pass, count(*) FROM v_slice GROUP BY 1, 2 ORDER BY 1, 2") == [
+        (1, "counter", 1), (1, "timing", 4), (2, "timing", 4)]
+    assert {"task_clock_ns", "page_faults"} <= {
+        m for m, in query(perfkit, "SELECT metric FROM v_sample WHERE pass = 'counter' AND run_id = 1")}
+    assert query(perfkit, "SELECT count(*) FROM v_sample WHERE pass = 'counter' AND metric = 'wall_ns'") == [(0,)]
+    assert "CPU events" in perfkit("show", "@~1").stdout
+    assert "CPU events" not in perfkit("show", "@").stdout
+
+
+def test_what_is_not_counted_is_said_once(perfkit):
+    r = perfkit("exec", "--runs", "2", "--", "true")
+    absent = {row["name"] for row in perfkit("list", "counters", "--format", "json").rows("cpu_events")
+              if row["available"] == "no"}
+    note = [line for line in r.stdout.splitlines() if line.startswith("Not counted: ")]
+    assert len(note) == (1 if absent else 0) and all(name in note[0] for name in absent), r
+    assert query(perfkit, "SELECT count(*) FROM v_sample WHERE pass = 'counter' AND value IS NULL") == [(0,)]
+
+
+def test_the_counted_run_fails_alone(perfkit):
+    once = "test ! -e ran || exit 3; touch ran"
+    r = perfkit("exec", "--runs", "1", "--", "sh", "-c", once)
+    assert r.status == 0 and "no CPU events were counted: the command failed: exit status 3" in r.stderr, r
+    assert query(perfkit, "SELECT status FROM v_case") == [("ok",)]
+    assert query(perfkit, "SELECT pass, status FROM v_slice ORDER BY pass") == [("counter", "failed"), ("timing", "ok")]
+
+
+def test_nothing_is_counted_after_a_failure(perfkit):
+    perfkit("exec", *QUICK, "--", "sh", "-c", "echo r >> ran; exit 3")
+    assert (perfkit.cwd / "ran").read_text() == "r\n"
+
+
+def test_what_is_said_in_the_counted_run_is_not_heard(perfkit):
+    run = program(perfkit, """
+say(type="metric", name="x_ns", unit="ns", direction="lower")
+say(type="samples", metric="x_ns", values=[1, 2])
+""")
+    assert perfkit("exec", "--runs", "3", *run).status == 0
+    assert query(perfkit, "SELECT n FROM v_summary WHERE metric = 'x_ns'") == [(6,)]
+    assert query(perfkit, "SELECT DISTINCT pass FROM v_sample WHERE metric = 'x_ns'") == [("timing",)]
 
 
 # --- bad luck ----------------------------------------------------------------------------------------------------------
