@@ -32,7 +32,7 @@ struct run {
     size_t n_providers;
     struct pk_case_info *cases;
     int64_t run_id, *case_ids;
-    int *done; /* --resume: invocations that each case has already */
+    struct pk_done *done; /* --resume: what each case has already */
     const char *store_path;
     struct pk_recorder *recorder;
     struct pk_session_result result;

@@ -73,6 +73,7 @@ enum pk_code pk_run_begin(struct run *r, struct pk_err *err)
         rc = pk_store_cases(r->store, r->run_id, r->cases, r->plan.n, r->case_ids, err);
     return rc ? rc : record_works(r, err);
 }
+
 /* Settings of the interrupted run take the place of what was not typed now; what was typed must not contradict them, which
  * pk_store_cases_again finds out. */
 static void take_texts(struct pk_texts *t, const json_t *settings, const char *key, struct pk_arena *a)
@@ -86,7 +87,38 @@ static void take_texts(struct pk_texts *t, const json_t *settings, const char *k
         t->v[i] = pk_strdup(a, json_string_value(json_array_get(array, i)));
 }
 
-static void take_settings(struct run *r, const json_t *s)
+/* How long and on what: options by the key they were recorded under. */
+static const struct {
+    const char *key, *option, *unit;
+} numbers[] = {
+    {"invocations", "invocations", ""},   {"min_samples", "min-samples", ""},
+    {"max_samples", "max-samples", ""},   {"min_time_ns", "min-time", "ns"},
+    {"max_time_ns", "max-time", "ns"},    {"warmup", "warmup", ""},
+    {"timeout_ns", "timeout", "ns"},      {"threads", "threads", ""},
+    {"limit_bytes", "memory-limit", "B"}, {"seed", "seed", ""},
+};
+
+static enum pk_code take_numbers(struct run *r, const json_t *s, struct pk_err *err)
+{
+    struct pk_opt_table *table = &r->app->tables[1]; /* this command's rows */
+    struct pk_arena *a = r->app->arena;
+    enum pk_code rc = PK_OK;
+    for (size_t i = 0; !rc && i < sizeof numbers / sizeof *numbers; i++)
+        if (json_is_integer(json_object_get(s, numbers[i].key)))
+            rc = pk_opt_again(table,
+                              pk_printf(a, "%s=%lld%s", numbers[i].option,
+                                        (long long)pk_json_int(s, numbers[i].key, 0), numbers[i].unit),
+                              a, err);
+    if (!rc && json_is_number(json_object_get(s, "max_noise")))
+        rc = pk_opt_again(table, pk_printf(a, "max-noise=%.15f", pk_json_num(s, "max_noise", 0)), a, err);
+    if (!rc)
+        rc = pk_opt_again(table, pk_json_bool(s, "bind", true) ? "no-bind=false" : "no-bind=true", a, err);
+    if (!rc)
+        rc = pk_opt_again(table, pk_json_bool(s, "check", true) ? "no-check=false" : "no-check=true", a, err);
+    return rc;
+}
+
+static enum pk_code take_settings(struct run *r, const json_t *s, struct pk_err *err)
 {
     struct run_options *o = r->o;
     struct pk_arena *a = r->app->arena;
@@ -99,8 +131,7 @@ static void take_settings(struct run *r, const json_t *s)
         o->device = pk_strdup(a, pk_json_str(s, "device", NULL));
     if (!o->filter && pk_json_str(s, "filter", NULL))
         o->filter = pk_strdup(a, pk_json_str(s, "filter", NULL));
-    o->seed = pk_json_int(s, "seed", o->seed);
-    o->invocations = pk_json_int(s, "invocations", o->invocations);
+    return take_numbers(r, s, err);
 }
 
 enum pk_code pk_run_find_resumable(struct run *r, struct pk_err *err)
@@ -115,15 +146,14 @@ enum pk_code pk_run_find_resumable(struct run *r, struct pk_err *err)
         return pk_fix(err, "leave out --resume to begin a new run");
     }
     PK_JSON_CLEANUP json_t *s = json_loads(found.settings, 0, NULL);
-    take_settings(r, s);
     r->run_id = found.run_id;
-    return PK_OK;
+    return take_settings(r, s, err);
 }
 
 enum pk_code pk_run_resume(struct run *r, struct pk_err *err)
 {
     describe_cases(r);
-    r->done = pk_new_n(r->app->arena, int, r->plan.n);
+    r->done = pk_new_n(r->app->arena, struct pk_done, r->plan.n);
     enum pk_code rc =
         pk_store_cases_again(r->store, r->run_id, r->cases, r->plan.n, r->case_ids, r->done, err);
     if (!rc)

@@ -79,8 +79,9 @@ static size_t left(const struct session *s, int64_t *ns)
 static enum pk_code record(struct session *s, size_t i, struct pk_slice *slice, struct pk_err *err)
 {
     struct tally *t = &s->cases[i];
-    if (pk_record_slice(s->rec, s->case_ids[i], &t->info, slice, err))
-        return err->code;
+    enum pk_code rc = pk_record_slice(s->rec, s->case_ids[i], &t->info, slice, err);
+    if (rc && rc != PK_E_USAGE) /* a resumed run may have it: an earlier invocation went into a spool */
+        return rc;
     t->last = slice->status;
     t->final = slice->status != PK_ST_OK;
     t->elapsed_ns = slice->elapsed_ns;
@@ -258,14 +259,17 @@ static enum pk_code invocation(struct session *s, struct pk_err *err)
     return PK_OK;
 }
 
-static void describe_cases(struct session *s, const int *done)
+static void describe_cases(struct session *s, const struct pk_done *done)
 {
     const struct pk_plan *plan = s->plan;
     s->cases = pk_new_n(&s->arena, struct tally, plan->n);
     for (size_t i = 0; i < plan->n; i++) {
         const struct pk_planned *p = &plan->v[i];
         struct tally *t = &s->cases[i];
-        t->invocations = done ? done[i] : 0;
+        if (done) {
+            t->invocations = done[i].invocations;
+            t->last = done[i].last;
+        }
         t->info = (struct pk_case_info){
             .experiment = plan->probe->name,
             .revision = (int)plan->probe->revision,
@@ -309,7 +313,7 @@ static void end_session(struct session *s)
 
 enum pk_code pk_session_run(const struct pk_plan *plan, const struct pk_session_options *opt,
                             const struct pk_provider *providers, size_t n_providers, struct pk_recorder *rec,
-                            int64_t run_id, const int64_t *case_ids, const int *done,
+                            int64_t run_id, const int64_t *case_ids, const struct pk_done *done,
                             const struct pk_session_events *ev, const volatile int *stop_flag,
                             struct pk_session_result *out, struct pk_err *err)
 {

@@ -12,6 +12,7 @@
 #include "bench/plan.h"
 #include "bench/provider.h"
 #include "bench/record.h"
+#include "store/resume.h"
 
 struct pk_session_options {
     struct pk_stop stop;
@@ -34,16 +35,16 @@ struct pk_session_events {
 
 struct pk_session_result {
     size_t ok, oom, timeout, skipped, failed,
-        not_reached;  /* cases, by their last word; done[i] > 0 alone counts as ok */
+        not_reached;  /* cases, by their last word, this run's or an earlier one's */
     bool interrupted; /* *stop_flag was set: workers are ended, the slice in flight is not recorded */
 };
 
-/* case_ids[i] is the store's id of plan->v[i]. `done[i]` = invocations already recorded of case i (--resume),
- * NULL = none; a case whose recorded word was final (oom, failed, ...) has at least opt->invocations. Stops
+/* case_ids[i] is the store's id of plan->v[i]. `done[i]` = what is already recorded of case i (--resume),
+ * NULL = nothing. Stops
  * at once, cleanly, when *stop_flag becomes non-zero (set by a handler of SIGINT or SIGTERM): PK_OK with
  * out->interrupted. Errors are the recorder's. */
 enum pk_code pk_session_run(const struct pk_plan *plan, const struct pk_session_options *opt,
                             const struct pk_provider *providers, size_t n_providers, struct pk_recorder *rec,
-                            int64_t run_id, const int64_t *case_ids, const int *done,
+                            int64_t run_id, const int64_t *case_ids, const struct pk_done *done,
                             const struct pk_session_events *ev, const volatile int *stop_flag,
                             struct pk_session_result *out, struct pk_err *err) PK_MUST_CHECK;

@@ -60,17 +60,31 @@ enum pk_code pk_opt_parse(const struct pk_opt_input *in, struct pk_opt_table *ta
     return pk_opt_read_config(&job, err);
 }
 
-enum pk_code pk_opt_preset(struct pk_opt_table *table, const char *setting, struct pk_arena *a,
-                           struct pk_err *err)
+/* "name=value" from a place that names options as the program does: an unknown one is a bug, and the tests' to find. */
+static enum pk_code set_named(struct pk_opt_table *table, const char *setting, struct pk_opt_origin origin,
+                              struct pk_arena *a, struct pk_err *err)
 {
     const char *eq = strchr(setting, '=');
     pk_assert(eq);
     const struct pk_opt *row = pk_opt_row(table->rows, pk_strndup(a, setting, (size_t)(eq - setting)));
-    pk_assert(row); /* presets are rows of probes: their names are checked by the tests */
+    pk_assert(row);
     struct pk_opt_place at = {table, (size_t)(row - table->rows)};
-    if (pk_opt_set(at, eq + 1, (struct pk_opt_origin){PK_OPT_PRESET, "preset"}, a, err))
-        return pk_within(err, "preset: %s", row->name);
+    if (pk_opt_set(at, eq + 1, origin, a, err))
+        return pk_within(err, "%s: %s", origin.text, row->name);
     return PK_OK;
+}
+
+enum pk_code pk_opt_preset(struct pk_opt_table *table, const char *setting, struct pk_arena *a,
+                           struct pk_err *err)
+{
+    return set_named(table, setting, (struct pk_opt_origin){PK_OPT_PRESET, "preset"}, a, err);
+}
+
+enum pk_code pk_opt_again(struct pk_opt_table *table, const char *setting, struct pk_arena *a,
+                          struct pk_err *err)
+{
+    return set_named(table, setting, (struct pk_opt_origin){PK_OPT_EARLIER_RUN, "the interrupted run"}, a,
+                     err);
 }
 
 const char *pk_opt_origin(const struct pk_opt_table *tables, size_t n_tables, const char *name)

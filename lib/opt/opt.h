@@ -56,6 +56,7 @@ enum pk_opt_source {
     PK_OPT_FILE,              /* ./.perfkit.ini likewise */
     PK_OPT_FILE_COMMAND,
     PK_OPT_ENVIRONMENT,
+    PK_OPT_EARLIER_RUN, /* of a run that goes on */
     PK_OPT_COMMAND_LINE,
 };
 struct pk_opt_origin {
@@ -105,6 +106,10 @@ enum pk_code pk_opt_parse(const struct pk_opt_input *in, struct pk_opt_table *ta
  * user gave. Call between pk_opt_parse and use. */
 enum pk_code pk_opt_preset(struct pk_opt_table *table, const char *setting, struct pk_arena *a,
                            struct pk_err *err) PK_MUST_CHECK;
+
+/* Likewise with a value that an interrupted run was begun with: only what was typed now is stronger. */
+enum pk_code pk_opt_again(struct pk_opt_table *table, const char *setting, struct pk_arena *a,
+                          struct pk_err *err) PK_MUST_CHECK;
 
 /* Help text from the rows: aligned, wrapped at width, defaults and choices and environment names shown when
  * full. */

@@ -56,29 +56,37 @@ enum pk_code pk_store_run_again(struct pk_store *s, int64_t run_id, const char *
 
 /* The stored case equal to c, and its state; id 0 when there is none. */
 static enum pk_code find_case(struct pk_store *s, int64_t run_id, const struct pk_case_info *c, int64_t *id,
-                              int *done, struct pk_err *err)
+                              struct pk_done *done, struct pk_err *err)
 {
-    int64_t slices = 0, not_ok = 0;
-    enum pk_code rc =
-        pk_db_int(s, err, id, 0,
-                  "SELECT id FROM run_case WHERE run_id = ?1 AND variant = ?2 AND device = ?3 AND axes = ?4 "
-                  "AND revision = ?5",
-                  "ittti", run_id, c->variant, c->device, c->axes, (int64_t)c->revision);
-    if (!rc)
-        rc = pk_db_int(s, err, &slices, 0,
-                       "SELECT count(*) FROM slice WHERE case_id = ?1 AND pass = 'timing' AND status = 'ok'",
-                       "i", *id);
-    if (!rc)
-        rc =
-            pk_db_int(s, err, &not_ok, 0,
-                      "SELECT count(*) FROM slice WHERE case_id = ?1 AND status NOT IN ('ok', 'interrupted')",
-                      "i", *id);
-    *done = not_ok ? INT_MAX : (int)slices;
-    return rc;
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_rows rows;
+    const struct pk_param params[] = {
+        {":run", {.type = PK_CELL_INT, .i = run_id}},
+        {":variant", {.type = PK_CELL_TEXT, .s = c->variant}},
+        {":device", {.type = PK_CELL_TEXT, .s = c->device}},
+        {":axes", {.type = PK_CELL_TEXT, .s = c->axes}},
+        {":revision", {.type = PK_CELL_INT, .i = c->revision}},
+    };
+    enum pk_code rc = pk_store_query(
+        s,
+        "SELECT c.case_id, c.status, (SELECT count(*) FROM v_slice l WHERE l.case_id = c.case_id"
+        " AND l.pass = 'timing' AND l.status = 'ok') FROM v_case c WHERE c.run_id = :run"
+        " AND c.variant = :variant AND c.device = :device AND c.axes = :axes AND c.revision = :revision",
+        params, sizeof params / sizeof *params, &a, &rows, err);
+    *id = 0;
+    *done = (struct pk_done){.last = PK_ST_INTERRUPTED};
+    if (rc || !rows.n)
+        return rc;
+    *id = rows.cells[0].i;
+    if (rows.cells[1].type == PK_CELL_TEXT)
+        pk_status_parse(rows.cells[1].s, &done->last);
+    done->invocations =
+        done->last == PK_ST_OK || done->last == PK_ST_INTERRUPTED ? (int)rows.cells[2].i : INT_MAX;
+    return PK_OK;
 }
 
 enum pk_code pk_store_cases_again(struct pk_store *s, int64_t run_id, const struct pk_case_info *cases,
-                                  size_t n, int64_t *ids, int *done, struct pk_err *err)
+                                  size_t n, int64_t *ids, struct pk_done *done, struct pk_err *err)
 {
     for (size_t i = 0; i < n; i++) {
         enum pk_code rc = find_case(s, run_id, &cases[i], &ids[i], &done[i], err);

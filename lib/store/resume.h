@@ -15,7 +15,14 @@ enum pk_code pk_store_resumable(struct pk_store *s, const char *experiment, stru
 enum pk_code pk_store_run_again(struct pk_store *s, int64_t run_id, const char *machine,
                                 struct pk_err *err) PK_MUST_CHECK;
 
-/* The ids of the run's cases in the order of `cases`, and how many of each one's invocations are over: INT_MAX when its last word
- * was not ok, since such a case is not tried again. PK_E_NOT_COMPARABLE when the run was planned with other cases. */
+/* What is over of a case. */
+struct pk_done {
+    int invocations;     /* INT_MAX when the last word was not ok, since such a case is not tried again */
+    enum pk_status last; /* its last word; PK_ST_INTERRUPTED when there is none */
+};
+
+/* The ids of the run's cases in the order of `cases`, and what each one has. PK_E_NOT_COMPARABLE when the run was planned with
+ * other cases. */
 enum pk_code pk_store_cases_again(struct pk_store *s, int64_t run_id, const struct pk_case_info *cases,
-                                  size_t n, int64_t *ids, int *done, struct pk_err *err) PK_MUST_CHECK;
+                                  size_t n, int64_t *ids, struct pk_done *done,
+                                  struct pk_err *err) PK_MUST_CHECK;

@@ -236,6 +236,24 @@ def test_interrupted_then_resumed(perfkit, sig):
     assert query(perfkit, "SELECT DISTINCT invocations FROM v_summary WHERE metric = 'work_ns'") == [(3,)]
 
 
+def test_resumed_as_it_was_begun(perfkit):
+    """Settings come back, a case that failed before still counts, and an invocation that waits in a spool is no obstacle."""
+    p = perfkit.start(*LONG, "-v", "unmarked", "--threads", "1", "--no-bind", "--max-noise", "7%", "--warmup", "4", "--seed", "7")
+    assert wait_for(lambda: slices(perfkit) >= 10)
+    p.send_signal(signal.SIGINT)
+    p.communicate(timeout=20)
+    with sqlite3.connect(perfkit.db) as db:
+        spooled, = db.execute("SELECT case_id FROM v_slice WHERE invocation = 2 AND status = 'ok' LIMIT 1").fetchone()
+        db.execute("PRAGMA foreign_keys = ON")
+        db.execute("DELETE FROM slice WHERE case_id = ? AND invocation = 1", (spooled,))
+    r = perfkit("run", "selftest", "--resume", env={"PERFKIT_WARMUP": "9"})
+    assert r.status == 1 and "4 of 8 cases failed" in r.error()["what"], r
+    assert query(perfkit, "SELECT DISTINCT value FROM v_setting WHERE key = 'threads'") == [("1",)]
+    assert query(perfkit, "SELECT DISTINCT value FROM v_setting WHERE key = 'binding'") == [("off",)]
+    assert query(perfkit, "SELECT DISTINCT notes ->> 'warmup_cut' FROM v_slice WHERE status = 'ok'") == [(4,)]
+    assert query(perfkit, "SELECT count(*) FROM v_slice WHERE status = 'ok'") == [(11,)]
+
+
 def test_interrupted_and_not_saved(perfkit):
     """Nothing is promised that was not kept."""
     p = perfkit.start(*LONG, "--no-save", "--progress", "plain")

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 
 #include <dirent.h>
+#include <limits.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -138,7 +139,7 @@ static const char *token(void)
     return text;
 }
 
-static void go_done(struct bench *b, const int *done)
+static void go_done(struct bench *b, const struct pk_done *done)
 {
     const char *const argv[] = {"python3", TESTS_DIR "/cli/bad_worker.py", token(), NULL};
     static const int64_t ids[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -276,7 +277,7 @@ static void gaps_of_the_plan(void **state)
 static void resumes(void **state)
 {
     struct bench *b = with("good", "good", "good", NULL);
-    const int done[] = {2, 1, 0};
+    const struct pk_done done[] = {{INT_MAX, PK_ST_OOM}, {1, PK_ST_OK}, {0, PK_ST_INTERRUPTED}};
     b->opt.invocations = 2;
     go_done(b, done);
     assert_int_equal(n_seen, 3);
@@ -284,7 +285,8 @@ static void resumes(void **state)
     assert_int_equal(seen[0].invocation, 1);
     assert_int_equal(seen[1].case_id, 1);
     assert_int_equal(seen[1].invocation, 2);
-    assert_int_equal(b->out.ok, 3);
+    assert_int_equal(b->out.ok, 2);
+    assert_int_equal(b->out.oom, 1);
 }
 
 static void stops_between_slices(void **state)
