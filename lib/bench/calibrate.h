@@ -12,7 +12,7 @@ const char *pk_ceilings_key(const char *device, const struct pk_device_options *
 enum pk_code pk_ceilings_stored(struct pk_store *s, const char *machine, const char *key,
                                 struct pk_ceilings *out, bool *found, struct pk_err *err) PK_MUST_CHECK;
 
-/* Measures them in a fresh worker (about a second) and stores them. */
+/* Measures them in three fresh workers (about a second each) and stores the best of each. */
 enum pk_code pk_ceilings_calibrate(struct pk_store *s, const char *machine, const char *device,
                                    const struct pk_device_options *opt, const volatile int *stop_flag,
                                    struct pk_ceilings *out, struct pk_err *err) PK_MUST_CHECK;

@@ -12,6 +12,7 @@
 #include "device/cpu.h"
 #include "machine/machine.h"
 #include "ops/ceilings.h"
+#include "ops/cpu/kernels.h"
 #include "plain.h"
 
 #include <math.h>
@@ -38,10 +39,6 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * PK_NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
-struct timings {
-    double forward_ns[IMPLEMENTATIONS][ROUNDS_MAX], backward_ns[IMPLEMENTATIONS][ROUNDS_MAX];
-};
-
 static void must(enum pk_code rc)
 {
     if (rc) {
@@ -49,6 +46,48 @@ static void must(enum pk_code rc)
         exit(1);
     }
 }
+
+/* The multiply-add micro-kernel on every thread for about 20 ms: what each round is measured against. */
+struct peak {
+    const struct pk_kernels *k;
+    float *scratch;
+    size_t scratch_floats, steps;
+};
+
+static void peak_task(void *arg, size_t task, unsigned thread)
+{
+    const struct peak *p = arg;
+    p->k->peak(p->steps, p->scratch + task * p->scratch_floats);
+}
+
+static double peak_flops_per_s(const struct peak *p)
+{
+    const size_t threads = pk_cpu_threads(&dev);
+    const uint64_t begin = now_ns();
+    pk_cpu_parallel_for(&dev, peak_task, (void *)p, threads);
+    const double ns = (double)(now_ns() - begin);
+    return (double)(p->steps * threads) * p->k->peak(1, p->scratch) / ns * 1e9;
+}
+
+static struct peak find_peak(void)
+{
+    struct peak p = {.k = pk_kernels_of(pk_cpu_isa(&dev)), .steps = 16};
+    p.scratch_floats = p.k->sgemm_scratch_floats();
+    p.scratch = pk_device_alloc(&dev, p.scratch_floats * pk_cpu_threads(&dev) * sizeof(float), PK_TAG_OTHER);
+    if (!p.scratch)
+        must(pk_device_oom(&dev, &err));
+    for (uint64_t ns = 0; ns < 20 * PK_NS_PER_MS; p.steps *= 2) {
+        const uint64_t begin = now_ns();
+        pk_cpu_parallel_for(&dev, peak_task, &p, pk_cpu_threads(&dev));
+        ns = now_ns() - begin;
+    }
+    return p;
+}
+
+struct timings {
+    double peak[ROUNDS_MAX]; /* flops per second, measured in the same round */
+    double forward_ns[IMPLEMENTATIONS][ROUNDS_MAX], backward_ns[IMPLEMENTATIONS][ROUNDS_MAX];
+};
 
 static float *floats(size_t n, uint64_t seed)
 {
@@ -131,7 +170,15 @@ static double median_ratio(const double *a, const double *b, size_t n)
     return median(ratio, n);
 }
 
-static void print_cell(const struct cell *c, const struct timings *t, size_t rounds, double peak)
+static double median_of_peak(const double *ns, double flops, const double *peak, size_t n)
+{
+    double share[ROUNDS_MAX];
+    for (size_t i = 0; i < n; i++)
+        share[i] = flops / ns[i] * 1e9 / peak[i];
+    return median(share, n);
+}
+
+static void print_cell(const struct cell *c, const struct timings *t, size_t rounds)
 {
     double forward_flops = 4.0 * (double)(c->batch * c->seq * c->seq * c->dim);
     for (int i = 0; i < IMPLEMENTATIONS; i++) {
@@ -139,14 +186,14 @@ static void print_cell(const struct cell *c, const struct timings *t, size_t rou
         double backward_flops = forward_flops * (i == PK_ATTENTION_FLASH ? 2.5 : 2);
         printf("%4zu %5zu %3zu %-8s %9.3f %6.2f %6.0f %5.1f%% %10.3f %6.2f %6.0f %5.1f%%\n", c->dim, c->seq,
                c->batch, names[i], f / 1e6, median_ratio(t->forward_ns[i], t->forward_ns[0], rounds),
-               forward_flops / f, 100 * forward_flops / f * 1e9 / peak, b / 1e6,
-               median_ratio(t->backward_ns[i], t->backward_ns[0], rounds), backward_flops / b,
-               100 * backward_flops / b * 1e9 / peak);
+               forward_flops / f, 100 * median_of_peak(t->forward_ns[i], forward_flops, t->peak, rounds),
+               b / 1e6, median_ratio(t->backward_ns[i], t->backward_ns[0], rounds), backward_flops / b,
+               100 * median_of_peak(t->backward_ns[i], backward_flops, t->peak, rounds));
     }
     fflush(stdout);
 }
 
-static void measure(const struct cell *c, struct plain_crew *crew, size_t rounds, double peak)
+static void measure(const struct cell *c, struct plain_crew *crew, const struct peak *peak, size_t rounds)
 {
     static struct timings t;
     const size_t n = c->batch * c->seq * c->dim;
@@ -157,11 +204,12 @@ static void measure(const struct cell *c, struct plain_crew *crew, size_t rounds
                                    .d_o = floats(n, 4)};
     for (size_t r = 0; r <= rounds; r++) { /* round 0 warms up */
         size_t at = r ? r - 1 : 0;
+        t.peak[at] = peak_flops_per_s(peak);
         for (int v = 0; v < PK_ATTENTION_VARIANTS; v++)
             run_op(&in, (enum pk_attention_variant)v, &t.forward_ns[v][at], &t.backward_ns[v][at]);
         run_plain(crew, &in, &t.forward_ns[PLAIN][at], &t.backward_ns[PLAIN][at]);
     }
-    print_cell(c, &t, rounds, peak);
+    print_cell(c, &t, rounds);
     pk_device_free(&dev, (void *)in.q);
     pk_device_free(&dev, (void *)in.k);
     pk_device_free(&dev, (void *)in.v);
@@ -185,10 +233,12 @@ int main(int argc, char **argv)
            pk_cpu_blas(&dev)->name, pk_cpu_threads(&dev));
     printf("%4s %5s %3s %-8s %9s %6s %6s %6s %10s %6s %6s %6s\n", "d", "S", "B", "variant", "fwd ms", "ratio",
            "GF/s", "peak", "bwd ms", "ratio", "GF/s", "peak");
+    const struct peak peak = find_peak();
     struct plain_crew *crew = plain_start(pk_cpu_threads(&dev), cpus, pk_cpu_blas(&dev));
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
-        measure(&cells[i], crew, rounds, ceilings.fp32_flops_per_s);
+        measure(&cells[i], crew, &peak, rounds);
     plain_stop(crew);
+    pk_device_free(&dev, peak.scratch);
     pk_device_close(&dev);
     return 0;
 }

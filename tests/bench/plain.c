@@ -1,4 +1,4 @@
-/* Plain: the kernels and a crew with a spinning barrier. Built with -O3 -march=native -ffast-math, so that the compiler
+/* Plain: the kernels and a crew that spins between the kernels of a pass and sleeps between passes, when others are measured. Built with -O3 -march=native -ffast-math, so that the compiler
  * vectorises the loops with its own vector expf. */
 #include "plain.h"
 
@@ -16,6 +16,7 @@ struct plain_crew {
     void (*pass)(const struct plain_crew *c, unsigned thread);
     bool stop;
     atomic_uint arrived, phase;
+    pthread_barrier_t pass_begins;
     pthread_t handle[64];
     struct seat {
         struct plain_crew *c;
@@ -144,7 +145,7 @@ static void *seat_main(void *arg)
     CPU_SET(s->c->cpus[s->index], &one);
     sched_setaffinity(0, sizeof one, &one);
     for (;;) {
-        barrier(s->c);
+        pthread_barrier_wait(&s->c->pass_begins);
         if (s->c->stop)
             return NULL;
         s->c->pass(s->c, s->index);
@@ -155,6 +156,7 @@ struct plain_crew *plain_start(unsigned threads, const unsigned *cpus, const str
 {
     struct plain_crew *c = calloc(1, sizeof *c);
     *c = (struct plain_crew){.threads = threads, .cpus = cpus, .blas = blas};
+    pthread_barrier_init(&c->pass_begins, NULL, threads);
     for (unsigned i = 1; i < threads; i++) {
         c->seat[i] = (struct seat){c, i};
         pthread_create(&c->handle[i], NULL, seat_main, &c->seat[i]);
@@ -165,9 +167,10 @@ struct plain_crew *plain_start(unsigned threads, const unsigned *cpus, const str
 void plain_stop(struct plain_crew *c)
 {
     c->stop = true;
-    barrier(c);
+    pthread_barrier_wait(&c->pass_begins);
     for (unsigned i = 1; i < c->threads; i++)
         pthread_join(c->handle[i], NULL);
+    pthread_barrier_destroy(&c->pass_begins);
     free(c);
 }
 
@@ -176,7 +179,7 @@ static void run(struct plain_crew *c, const struct plain *a,
 {
     c->a = a;
     c->pass = pass;
-    barrier(c);
+    pthread_barrier_wait(&c->pass_begins);
     pass(c, 0);
 }
 
