@@ -71,6 +71,9 @@ static const char *settings_json(const struct exec *e)
 static enum pk_code begin(struct exec *e, struct pk_err *err)
 {
     struct pk_arena *a = e->app->arena;
+    if (pk_text_check("label", e->o->label, err) || pk_text_check("name", e->o->name, err) ||
+        pk_text_check("prepare", e->o->prepare, err))
+        return err->code;
     struct pk_run_info info = {.experiment = "exec", .label = e->o->label, .settings = settings_json(e)};
     enum pk_code rc = pk_run_info_fill(&info, e->app->argc, e->app->argv, a, err);
     if (!rc)

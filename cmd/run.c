@@ -186,6 +186,10 @@ static enum pk_code judge(const struct run *r, struct pk_err *err)
     pk_fail(err, PK_E_NOTHING, "nothing was measured: %zu cases out of memory, %zu timed out, %zu skipped",
             s->oom, s->timeout, s->skipped + s->not_reached);
     pk_why(err, "no case of this grid can be measured under these limits");
+    if (s->timeout)
+        return pk_fix(err, "give each case more time with --timeout");
+    if (r->o->budget_ns && !s->oom)
+        return pk_fix(err, "give the run a longer --budget");
     return pk_fix(err, "`perfkit run %s --dry-run` shows what each case needs; choose smaller sizes with -a",
                   r->probe->name);
 }

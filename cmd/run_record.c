@@ -65,7 +65,9 @@ enum pk_code pk_run_begin(struct run *r, struct pk_err *err)
     r->info.experiment = r->probe->name;
     r->info.label = o->label;
     r->info.settings = settings_json(r);
-    enum pk_code rc = pk_tags_json(o->tags.v, o->tags.n, r->app->arena, &r->info.tags, err);
+    enum pk_code rc = pk_text_check("label", o->label, err);
+    if (!rc)
+        rc = pk_tags_json(o->tags.v, o->tags.n, r->app->arena, &r->info.tags, err);
     if (!rc)
         rc = pk_store_run_begin(r->store, &r->info, &r->run_id, err);
     describe_cases(r);

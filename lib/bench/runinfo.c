@@ -43,6 +43,16 @@ enum pk_code pk_run_info_fill(struct pk_run_info *info, int argc, const char *co
     return PK_OK;
 }
 
+enum pk_code pk_text_check(const char *option, const char *text, struct pk_err *err)
+{
+    PK_JSON_CLEANUP json_t *utf8 = text ? json_string(text) : NULL;
+    if (!text || utf8)
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "the text of --%s is not UTF-8", option);
+    pk_why(err, "it is recorded as text");
+    return pk_fix(err, "write it in UTF-8, or leave out --%s", option);
+}
+
 enum pk_code pk_tags_json(const char *const *tags, size_t n, struct pk_arena *a, const char **json,
                           struct pk_err *err)
 {
@@ -54,6 +64,8 @@ enum pk_code pk_tags_json(const char *const *tags, size_t n, struct pk_arena *a,
             pk_why(err, "a tag needs a name, '=' and a value");
             return pk_fix(err, "write for example --tag branch=main");
         }
+        if (pk_text_check("tag", tags[i], err))
+            return err->code;
         json_object_set_new(obj, pk_strndup(a, tags[i], (size_t)(eq - tags[i])), json_string(eq + 1));
     }
     *json = pk_json_text(a, obj, PK_JSON_CANON);

@@ -8,6 +8,9 @@
 enum pk_code pk_run_info_fill(struct pk_run_info *info, int argc, const char *const *argv, struct pk_arena *a,
                               struct pk_err *err) PK_MUST_CHECK;
 
+/* PK_E_USAGE when the text of an option that is recorded is not UTF-8. NULL is fine. */
+enum pk_code pk_text_check(const char *option, const char *text, struct pk_err *err) PK_MUST_CHECK;
+
 /* "key=value" texts of --tag as a JSON object; a usage error names the one without '='. */
 enum pk_code pk_tags_json(const char *const *tags, size_t n, struct pk_arena *a, const char **json,
                           struct pk_err *err) PK_MUST_CHECK;

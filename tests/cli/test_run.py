@@ -106,6 +106,7 @@ def test_dry_run_measures_nothing(perfkit):
     (("--peer", "no-such-peer"), ("no-such-peer",)),
     (("--memory-limit", "3M"), ("MB", "MiB")),
     (("--tag", "novalue"), ("novalue", "=")),
+    (("--label", "l\udcff"), ("--label", "UTF-8")),
     (("--max-noise", "200%"), ("200%",)),
     (("--device", "gpu"), ("gpu",)),
     (("--device", "cpu:1"), ("cpu:1", "call it 'cpu'")),
@@ -252,6 +253,11 @@ def test_resumed_as_it_was_begun(perfkit):
     assert query(perfkit, "SELECT DISTINCT value FROM v_setting WHERE key = 'binding'") == [("off",)]
     assert query(perfkit, "SELECT DISTINCT notes ->> 'warmup_cut' FROM v_slice WHERE status = 'ok'") == [(4,)]
     assert query(perfkit, "SELECT count(*) FROM v_slice WHERE status = 'ok'") == [(11,)]
+
+
+def test_a_budget_that_fits_nothing(perfkit):
+    r = perfkit("run", "selftest", *NULL, "-v", "ok", "--budget", "1ns")
+    assert r.status == 6 and "--budget" in r.error()["try"], r
 
 
 def test_interrupted_and_not_saved(perfkit):
