@@ -30,6 +30,9 @@ struct pk_recorder {
     struct pk_store *store;
     int64_t run_id;
     const char *store_path, *spool;
+    const char *files; /* every spool so far: a full disk can make it more than one */
+    size_t n_files;
+    bool lost; /* a slice that no spool took either */
     bool loaded;
     size_t spooled;
     struct pk_setting *settings; /* said, and not yet in the store */
@@ -190,8 +193,15 @@ static enum pk_code spool(struct pk_recorder *r, int64_t case_id, const struct p
                                          .store_path = r->store_path,
                                          .settings = r->settings,
                                          .n_settings = r->n_settings};
-    if (pk_spool_append(&place, s, &r->arena, &r->spool, err))
+    const char *before = r->spool;
+    if (pk_spool_append(&place, s, &r->arena, &r->spool, err)) {
+        r->lost = true;
         return err->code;
+    }
+    if (r->spool != before) {
+        r->files = before ? pk_printf(&r->arena, "%s and %s", r->files, r->spool) : r->spool;
+        r->n_files++;
+    }
     r->n_settings = 0;
     return PK_OK;
 }
@@ -242,8 +252,9 @@ enum pk_code pk_recorder_finish(struct pk_recorder *r, struct pk_err *err)
     pk_fail(err, PK_E_IO, "store %s: %zu slice%s could not be written", r->store_path, r->spooled,
             r->spooled == 1 ? "" : "s");
     pk_why(err, "%s", r->refused.why);
-    return pk_fix(err, "nothing is lost: they are in %s; `perfkit import --db %s %s` brings them in",
-                  r->spool, r->store_path, r->spool);
+    return pk_fix(err, "%s in %s; `perfkit import --db %s %s` brings %s in",
+                  r->lost ? "the last one is lost, the others are" : "nothing is lost: they are", r->files,
+                  r->store_path, r->n_files == 1 ? r->spool : "FILE", r->n_files == 1 ? "them" : "each");
 }
 
 const struct pk_summary_row *pk_recorded(const struct pk_recorder *r, int64_t case_id, size_t *n)

@@ -1,6 +1,7 @@
 """`run` through the front door: tables, exact results on the null device, every way a run can end."""
 import json
 import os
+import resource
 import signal
 import sqlite3
 import time
@@ -267,6 +268,18 @@ def test_interrupted_and_not_saved(perfkit):
     p.send_signal(signal.SIGINT)
     out, err = p.communicate(timeout=20)
     assert p.returncode == 130 and b"saved as run" not in err and b"nothing is kept" in err, err
+
+
+def test_spools_that_are_full_are_all_named(perfkit, tmp_path):
+    """No file may grow beyond 400 KB: store, spool and the spool in TMPDIR fill up one after the other."""
+    r = perfkit("run", "selftest", *NULL, "-v", "noisy", "-a", "busy_ns=1000:100000:*2", env={"TMPDIR": tmp_path},
+                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (400000, 400000)))
+    assert r.status == 1, r
+    fix = r.error()["try"]
+    spools = [f"{perfkit.db}.spool-1.jsonl", *map(str, tmp_path.glob("perfkit-spool-*"))]
+    assert len(spools) == 2 and all(name in fix for name in spools), fix
+    assert fix.startswith("the last one is lost")
+    assert [perfkit("import", name).status for name in spools] == [0, 0]
 
 
 def test_nothing_to_resume(perfkit):
