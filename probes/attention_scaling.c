@@ -64,7 +64,7 @@ static const char *const few_samples[] = {"min-samples=5", NULL};
 
 static const struct pk_preset presets[] = {
     {"quick", "under 40 s on two cores",
-     (const char *const[]){"d_model=16,32,64,128 seq_len=256,1024", "d_model=64 seq_len=4096", NULL},
+     (const char *const[]){"d_model=16,32,64,128 seq_len=256,1024", "d_model=64 seq_len=2048", NULL},
      (const char *const[]){"min-samples=2", "min-time=50ms", "max-time=100ms", NULL}},
     {"seed", "the grid of the report: 20 shapes up to 16384 tokens",
      (const char *const[]){"d_model=16,32,64,128 seq_len=256,1024,4096,8192,16384", NULL}, few_samples},
