@@ -102,7 +102,7 @@ SELECT variant, fixed ->> 'd_model' AS d_model, metric, slope AS exponent, (slop
         WHERE c.run_id = :run AND json_remove(c.axes, '$.seq_len') = v_fit.fixed LIMIT 1) AS other_axes
 FROM v_fit
 WHERE run_id = :run
-ORDER BY variant = 'vanilla' DESC, variant = 'fused' DESC, variant, d_model, metric;
+ORDER BY variant = 'vanilla' DESC, variant = 'fused' DESC, variant, other_axes, d_model, metric;
 
 -- view: attention_ratio
 SELECT t.run_id, t.variant, t.d_model, t.other_axes, t.seq_len, 1 / t.total_speedup AS ratio,
@@ -132,4 +132,4 @@ LEFT JOIN attention_ratio f ON f.run_id = r.run_id AND f.variant = r.variant AND
      AND f.other_axes IS r.other_axes AND f.worst_from_here < 1 AND (f.shorter IS NULL OR f.shorter_ratio >= 1)
 WHERE r.run_id = :run
 GROUP BY r.variant, r.d_model, r.other_axes
-ORDER BY r.variant, r.d_model;
+ORDER BY r.variant, r.other_axes, r.d_model;
