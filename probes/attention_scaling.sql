@@ -53,6 +53,15 @@ LEFT JOIN attention_case v ON v.run_id = t.run_id AND v.device = t.device AND v.
 -- column: other_axes | Other axes | json | hide
 -- note: SELECT message FROM attention_case WHERE run_id = :run AND variant = :each AND status <> 'OK' AND message <> ''
 --   GROUP BY message ORDER BY min(ordinal)
+-- note: SELECT count(*) || ' of these cases are noisy: their interval is wider than 10 % of the median to either side. '
+--   || 'More --invocations, or a quieter machine, would narrow it.'
+--   FROM attention_case WHERE run_id = :run AND variant = :each
+--   AND max(forward_half_width_ns / forward_ns, backward_half_width_ns / backward_ns) > 0.1 HAVING count(*) > 0
+-- note: SELECT 'Of ' || count(*) || ' slices (case x process), ' || sum(l.notes ->> 'disturbed' > 0 OR l.notes ->> 'disturbed_kept' IS NOT NULL)
+--   || ' were disturbed by the host, ' || sum(l.notes ->> 'class' = 'slowdown') || ' slowed down, '
+--   || sum(l.notes ->> 'class' = 'no-steady') || ' reached no steady state.'
+--   FROM v_slice l JOIN v_case c ON c.case_id = l.case_id WHERE c.run_id = :run AND c.variant = :each AND l.status = 'ok'
+--   HAVING sum(l.notes ->> 'disturbed' > 0 OR l.notes ->> 'disturbed_kept' IS NOT NULL OR l.notes ->> 'class' IN ('slowdown', 'no-steady')) > 0
 -- note: SELECT 'A case in memory is above 100 % of its floor: the ceilings are too low, measured on a busy machine. '
 --   || 'perfkit doctor --ceilings measures them again.'
 --   FROM attention_case WHERE run_id = :run AND variant = :each AND lives_in = 'memory' AND variant <> 'fused'
@@ -77,7 +86,7 @@ ORDER BY other_axes, d_model, seq_len;
 -- column: backward_speedup | Bwd speed-up | x | 2
 -- column: total_speedup | Total speed-up | x | 2
 -- column: peak_bytes | Peak Mem (GB) | GB | 3
--- column: memory_saved | Memory saved | % | 1
+-- column: memory_saved | Memory saved (%) | % | 1
 -- column: other_axes | Other axes | json | hide
 SELECT d_model, seq_len, variant, forward_ns, forward_speedup, forward_flops * 1e9 / forward_ns AS forward_flops_per_s,
        forward_bytes * 1e9 / forward_ns AS forward_bytes_per_s, backward_ns, backward_speedup, total_speedup, peak_bytes,
