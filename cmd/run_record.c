@@ -34,18 +34,8 @@ static void describe_cases(struct run *r)
     struct pk_arena *a = r->app->arena;
     r->cases = pk_new_n(a, struct pk_case_info, r->plan.n);
     r->case_ids = pk_new_n(a, int64_t, r->plan.n);
-    for (size_t i = 0; i < r->plan.n; i++) {
-        const struct pk_planned *p = &r->plan.v[i];
-        r->cases[i] = (struct pk_case_info){
-            .experiment = r->probe->name,
-            .revision = (int)r->probe->revision,
-            .variant = p->variant,
-            .device = r->device,
-            .axes = pk_point_json(&p->c.at, a),
-            .identity = pk_point_identity(&p->c.at, a),
-            .predicted_bytes = p->predicted_bytes,
-        };
-    }
+    for (size_t i = 0; i < r->plan.n; i++)
+        r->cases[i] = pk_planned_info(&r->plan, i, a);
 }
 
 static enum pk_code record_works(struct run *r, struct pk_err *err)

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "bench/link.h"
+#include "bench/works.h"
 
 #include <math.h>
 #include <string.h>
@@ -264,21 +265,12 @@ static void describe_cases(struct session *s, const struct pk_done *done)
     const struct pk_plan *plan = s->plan;
     s->cases = pk_new_n(&s->arena, struct tally, plan->n);
     for (size_t i = 0; i < plan->n; i++) {
-        const struct pk_planned *p = &plan->v[i];
         struct tally *t = &s->cases[i];
         if (done) {
             t->invocations = done[i].invocations;
             t->last = done[i].last;
         }
-        t->info = (struct pk_case_info){
-            .experiment = plan->probe->name,
-            .revision = (int)plan->probe->revision,
-            .variant = p->variant,
-            .device = plan->device,
-            .axes = pk_point_json(&p->c.at, &s->arena),
-            .identity = pk_point_identity(&p->c.at, &s->arena),
-            .predicted_bytes = p->predicted_bytes,
-        };
+        t->info = pk_planned_info(plan, i, &s->arena);
         t->axes = json_loads(t->info.axes, 0, NULL);
     }
 }

@@ -52,3 +52,17 @@ size_t pk_case_works(const struct pk_planned *p, int64_t case_id, struct pk_aren
     }
     return n;
 }
+
+struct pk_case_info pk_planned_info(const struct pk_plan *plan, size_t i, struct pk_arena *a)
+{
+    const struct pk_planned *p = &plan->v[i];
+    return (struct pk_case_info){
+        .experiment = plan->probe->name,
+        .revision = (int)plan->probe->revision,
+        .variant = p->variant,
+        .device = plan->device,
+        .axes = pk_point_json(&p->c.at, a),
+        .identity = pk_point_identity(&p->c.at, a),
+        .predicted_bytes = p->predicted_bytes,
+    };
+}

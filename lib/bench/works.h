@@ -1,4 +1,4 @@
-/* Works: the declared work and the predictions of a planned case, as rows for the store. */
+/* Works: a planned case as rows for the store: its name, its declared work, its predictions. */
 #pragma once
 
 #include "bench/plan.h"
@@ -8,3 +8,6 @@
  * probe's plain reference, variant 0, and gets no predictions. In the arena. */
 size_t pk_case_works(const struct pk_planned *p, int64_t case_id, struct pk_arena *a,
                      struct pk_case_work **out);
+
+/* How case i of a plan is named in the store: the same words when it is planned and when a slice of it is recorded. */
+struct pk_case_info pk_planned_info(const struct pk_plan *plan, size_t i, struct pk_arena *a);
