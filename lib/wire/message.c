@@ -278,7 +278,7 @@ static char *without_nan(const char *line, size_t n, struct pk_arena *a, size_t 
 {
     char *out = pk_alloc(a, 2 * n + 1);
     size_t k = 0;
-    bool in_string = false, changed = false;
+    bool in_string = false, escaped = false, changed = false;
     for (size_t i = 0; i < n; i++) {
         size_t left = n - i, word = 0;
         if (!in_string && left >= 3 && !memcmp(line + i, "NaN", 3))
@@ -293,8 +293,8 @@ static char *without_nan(const char *line, size_t n, struct pk_arena *a, size_t 
             changed = true;
             continue;
         }
-        if (line[i] == '"' && !(in_string && i && line[i - 1] == '\\'))
-            in_string = !in_string;
+        in_string ^= line[i] == '"' && !escaped;
+        escaped = in_string && line[i] == '\\' && !escaped;
         out[k++] = line[i];
     }
     *n_out = k;

@@ -66,6 +66,21 @@ static void not_a_number(void **state)
     pk_wire_reader_free(r);
 }
 
+/* Where a string ends when it ends in a backslash: what follows is outside of it, what stands in it stays. */
+static void not_a_number_beside_backslashes(void **state)
+{
+    struct pk_wire_reader *r = pk_wire_reader_new();
+    struct pk_wire_msg m =
+        only(r, "{\"type\":\"note\",\"key\":\"dir\",\"value\":[\"C:\\\\\",NaN,\"NaN\"]}\n");
+    assert_int_equal(m.type, PK_WIRE_NOTE);
+    assert_string_equal(m.text, "[\"C:\\\\\",null,\"NaN\"]");
+    m = only(r, "{\"type\":\"note\",\"key\":\"\\\\\\\"NaN\\\\\",\"value\":[-Infinity,\"\\\"Infinity\"]}\n");
+    assert_int_equal(m.type, PK_WIRE_NOTE);
+    assert_string_equal(m.key, "\\\"NaN\\");
+    assert_string_equal(m.text, "[null,\"\\\"Infinity\"]");
+    pk_wire_reader_free(r);
+}
+
 static void garbage_is_named(void **state)
 {
     static const struct {
@@ -304,11 +319,17 @@ static void words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(types_and_defaults),      cmocka_unit_test(not_a_number),
-        cmocka_unit_test(garbage_is_named),        cmocka_unit_test(in_pieces_and_truncated),
-        cmocka_unit_test(a_line_too_long),         cmocka_unit_test(slice_there_and_back),
-        cmocka_unit_test(collects_value_by_value), cmocka_unit_test(many_series),
-        cmocka_unit_test(lies_are_named),          cmocka_unit_test(words),
+        cmocka_unit_test(types_and_defaults),
+        cmocka_unit_test(not_a_number),
+        cmocka_unit_test(not_a_number_beside_backslashes),
+        cmocka_unit_test(garbage_is_named),
+        cmocka_unit_test(in_pieces_and_truncated),
+        cmocka_unit_test(a_line_too_long),
+        cmocka_unit_test(slice_there_and_back),
+        cmocka_unit_test(collects_value_by_value),
+        cmocka_unit_test(many_series),
+        cmocka_unit_test(lies_are_named),
+        cmocka_unit_test(words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
