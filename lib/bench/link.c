@@ -13,6 +13,12 @@ void pk_link_init(struct pk_link *l, const struct pk_provider *provider)
     *l = (struct pk_link){.provider = provider, .collector = pk_collector_new()};
 }
 
+void pk_link_know(struct pk_link *l, const struct pk_metric_decl *metrics, size_t n)
+{
+    l->known = metrics;
+    l->n_known = n;
+}
+
 static void drop_worker(struct pk_link *l, uint64_t grace_ns)
 {
     pk_process_end(&l->process, grace_ns);
@@ -59,6 +65,17 @@ static const char *check_status(struct pk_link *l, const struct pk_wire_msg *m, 
                                                                           : NULL;
 }
 
+static const char *check_metric(struct pk_link *l, const struct pk_metric_decl *said)
+{
+    for (size_t i = 0; i < l->n_known; i++) {
+        const struct pk_metric_decl *own = &l->known[i];
+        if (strcmp(own->name, said->name) == 0 && strcmp(own->unit, said->unit) != 0)
+            return pk_printf(&l->arena, "it reports the metric \"%s\" in \"%s\", which has the unit \"%s\"",
+                             said->name, said->unit, own->unit);
+    }
+    return NULL;
+}
+
 /* NULL, or what is wrong with the message. *answered: it was the status that ends the slice. */
 static const char *take(struct pk_link *l, const struct pk_wire_msg *m, const struct pk_request *r,
                         bool *answered)
@@ -75,6 +92,8 @@ static const char *take(struct pk_link *l, const struct pk_wire_msg *m, const st
     if (m->type == PK_WIRE_SETTING)
         remember_fact(l, m);
     if (m->type == PK_WIRE_STATUS && (problem = check_status(l, m, r)))
+        return problem;
+    if (m->type == PK_WIRE_METRIC && (problem = check_metric(l, &m->metric)))
         return problem;
     *answered = pk_collect(l->collector, m, &problem);
     return problem;

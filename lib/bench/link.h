@@ -18,6 +18,8 @@ struct pk_link {
     struct pk_arena arena; /* facts and messages since the last question */
     struct pk_fact *facts; /* settings that came with the answer */
     size_t n_facts, facts_cap;
+    const struct pk_metric_decl *known; /* see pk_link_know */
+    size_t n_known;
     bool greeted;
 };
 
@@ -28,6 +30,10 @@ enum pk_answer {
 };
 
 void pk_link_init(struct pk_link *l, const struct pk_provider *provider);
+
+/* The metrics of the experiment: tables join them by name, so a worker that gives one another unit lies. They
+ * outlive the link. */
+void pk_link_know(struct pk_link *l, const struct pk_metric_decl *metrics, size_t n);
 
 /* Starts the worker if there is none, asks, waits. The slice has no samples when its status is failed; it and
  * the facts live until the next question. */

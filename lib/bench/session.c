@@ -314,8 +314,12 @@ enum pk_code pk_session_run(const struct pk_plan *plan, const struct pk_session_
     s.deadline_ns = opt->budget_ns ? pk_clock_ns() + (uint64_t)opt->budget_ns : UINT64_MAX;
     s.n_links = n_providers;
     s.links = pk_new_n(&s.arena, struct pk_link, n_providers);
-    for (size_t p = 0; p < n_providers; p++)
+    struct pk_metric_decl *metrics;
+    size_t n_metrics = pk_probe_metrics(plan->probe, &s.arena, &metrics);
+    for (size_t p = 0; p < n_providers; p++) {
         pk_link_init(&s.links[p], &providers[p]);
+        pk_link_know(&s.links[p], metrics, n_metrics);
+    }
     describe_cases(&s, done);
     s.invocation = 1;
     enum pk_code rc = record_planned_gaps(&s, err);

@@ -4,8 +4,8 @@
  * One invocation = one fresh process per provider over a shuffled list of all cases. A worker that ends early
  * fails the case it had (with signal or exit status in the message) and is replaced for the rest. A case that
  * ended oom, timeout, failed or skipped is not tried in later invocations. Workers are process groups of
- * their own and die with the parent (PR_SET_PDEATHSIG). Garbage, an undeclared metric, another request's id,
- * a case that was not asked, or "ok" without a sample are lies: the case fails with the reason and that
+ * their own and die with the parent (PR_SET_PDEATHSIG). Garbage, an undeclared metric, a metric of the
+ * probe in another unit, another request's id, a case that was not asked, or "ok" without a sample are lies: the case fails with the reason and that
  * worker's process group is ended. */
 #pragma once
 

@@ -53,6 +53,13 @@ def undeclared(request):
     say(type="status", id=request["id"], status="ok")
 
 
+def wrong_unit(request):
+    """The probe's own metric, in another unit than its own."""
+    say(type="metric", name="work_ns", unit="us", direction="lower")
+    say(type="samples", metric="work_ns", values=[1])
+    say(type="status", id=request["id"], status="ok")
+
+
 def wrong_id(request):
     request["id"] += 1
     good(request)
@@ -119,7 +126,7 @@ def settings(request):
 
 
 MODES = {"good": good, "hang": hang, "crash": crash, "leave": leave, "garbage": garbage, "undeclared": undeclared,
-         "wrong-id": wrong_id, "own-case": own_case, "empty": empty, "not-a-number": not_a_number, "huge-line": huge_line,
+         "wrong-id": wrong_id, "wrong-unit": wrong_unit, "own-case": own_case, "empty": empty, "not-a-number": not_a_number, "huge-line": huge_line,
          "truncated": truncated, "flood": flood, "noisy": noisy, "failing": failing, "idle-death": idle_death, "settings": settings}
 
 

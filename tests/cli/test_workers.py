@@ -37,6 +37,7 @@ def peer_case(perfkit):
     ("leave", "failed", "exit status 3; last words: cannot find my keys"),
     ("garbage", "failed", "broke the protocol: no JSON: Hello, is this the printer?"),
     ("undeclared", "failed", "samples of the metric \"made_up_ns\", which was not declared"),
+    ("wrong-unit", "failed", "it reports the metric \"work_ns\" in \"us\", which has the unit \"ns\""),
     ("wrong-id", "failed", "it answered request"),
     ("own-case", "failed", "it named a case that it was not asked for"),
     ("empty", "failed", "it said ok and gave no sample"),
