@@ -116,36 +116,40 @@ static void bind_all(sqlite3_stmt *stmt, const char *types, va_list ap)
         }
 }
 
-enum pk_code pk_db_run(struct pk_store *s, struct pk_err *err, const char *sql, const char *types, ...)
+/* One step of a literal; *value is the first column of the row it gives, unless there is none or it is NULL. */
+static enum pk_code step_once(struct pk_store *s, struct pk_err *err, const char *sql, const char *types,
+                              va_list ap, int64_t *value)
 {
     sqlite3_stmt *stmt;
     if (pk_db_stmt(s, sql, &stmt, err))
         return err->code;
-    va_list ap;
-    va_start(ap, types);
     bind_all(stmt, types, ap);
-    va_end(ap);
     int rc = sqlite3_step(stmt);
+    if (rc == SQLITE_ROW && sqlite3_column_type(stmt, 0) != SQLITE_NULL)
+        *value = sqlite3_column_int64(stmt, 0);
     enum pk_code code = rc == SQLITE_DONE || rc == SQLITE_ROW ? PK_OK : pk_db_fail(s, err);
     sqlite3_reset(stmt);
+    return code;
+}
+
+enum pk_code pk_db_run(struct pk_store *s, struct pk_err *err, const char *sql, const char *types, ...)
+{
+    int64_t ignored;
+    va_list ap;
+    va_start(ap, types);
+    enum pk_code code = step_once(s, err, sql, types, ap, &ignored);
+    va_end(ap);
     return code;
 }
 
 enum pk_code pk_db_int(struct pk_store *s, struct pk_err *err, int64_t *value, int64_t fallback,
                        const char *sql, const char *types, ...)
 {
-    sqlite3_stmt *stmt;
-    if (pk_db_stmt(s, sql, &stmt, err))
-        return err->code;
     va_list ap;
+    *value = fallback;
     va_start(ap, types);
-    bind_all(stmt, types, ap);
+    enum pk_code code = step_once(s, err, sql, types, ap, value);
     va_end(ap);
-    int rc = sqlite3_step(stmt);
-    bool have = rc == SQLITE_ROW && sqlite3_column_type(stmt, 0) != SQLITE_NULL;
-    *value = have ? sqlite3_column_int64(stmt, 0) : fallback;
-    enum pk_code code = rc == SQLITE_DONE || rc == SQLITE_ROW ? PK_OK : pk_db_fail(s, err);
-    sqlite3_reset(stmt);
     return code;
 }
 
