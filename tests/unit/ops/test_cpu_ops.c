@@ -3,7 +3,7 @@
 #include "base/rng.h"
 #include "device/cpu.h"
 #include "ops/cpu/kernels.h"
-#include "ops/reference.h"
+#include "reference.h"
 
 // clang-format off
 #include <setjmp.h>

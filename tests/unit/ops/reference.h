@@ -1,5 +1,6 @@
-/* Reference: the same mathematics in plain fp64, written to be read and never to be fast. What every kernel
- * is checked against; shapes and order of arrays as in ops/ops.h. */
+/* Reference: the mathematics of ops/ops.h in plain fp64, written to be read and never to be fast. What the tests of every
+ * kernel compare with, whole arrays at small shapes; ops/attention_check.h is what a run checks itself with, by rows and columns.
+ * Shapes and order of arrays as in ops/ops.h. */
 #pragma once
 
 #include "ops/ops.h"

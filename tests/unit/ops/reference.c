@@ -1,5 +1,5 @@
 /* Reference: loops as they stand in a textbook. */
-#include "ops/reference.h"
+#include "reference.h"
 
 #include <math.h>
 #include <string.h>
