@@ -1,5 +1,5 @@
 /* Compare: what changed between two runs, or between the values of an axis within one: medians, ratios, intervals. */
-#include "bench/compare.h"
+#include "bench/compare/compare.h"
 #include "cmd/cmd.h"
 #include "cmd/compare_rows.h"
 #include "store/store.h"

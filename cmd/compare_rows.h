@@ -1,7 +1,7 @@
 /* Compare, rows: how a comparison is printed. Part of the compare command. */
 #pragma once
 
-#include "bench/compare.h"
+#include "bench/compare/compare.h"
 
 /* The runs that are compared and, as notes, where their machines and settings differ. new_ is NULL within one run. */
 void pk_compare_print_runs(struct pk_out *out, const struct pk_run_facts *base,

@@ -4,7 +4,7 @@
 #include "base/assert.h"
 #include "base/buf.h"
 #include "base/suggest.h"
-#include "bench/measure.h"
+#include "bench/measure/measure.h"
 #include "opt/opt.h"
 
 #include <string.h>

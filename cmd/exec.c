@@ -3,8 +3,8 @@
  * Every run is a process of its own; intervals are over runs. Recorded and printed like an experiment. */
 #include "cmd/cmd.h"
 
-#include "bench/command.h"
-#include "bench/runinfo.h"
+#include "bench/command/command.h"
+#include "bench/record/runinfo.h"
 #include "bench/tables.h"
 #include "cmd/progress.h"
 #include "json/json.h"

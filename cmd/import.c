@@ -1,7 +1,7 @@
 /* Import: slices that a store could not take when they were measured. */
 #include "cmd/cmd.h"
 
-#include "bench/spool.h"
+#include "bench/record/spool.h"
 #include "store/store.h"
 
 static const struct pk_column columns[] = {

@@ -5,7 +5,7 @@
 #include "cmd/run.h"
 
 #include "base/suggest.h"
-#include "bench/fits.h"
+#include "bench/record/fits.h"
 #include "bench/tables.h"
 #include "cmd/progress.h"
 

@@ -1,7 +1,7 @@
 /* run's parts: what cmd/run*.c share. Private to them. */
 #pragma once
 
-#include "bench/runinfo.h"
+#include "bench/record/runinfo.h"
 #include "bench/session.h"
 #include "cmd/cmd.h"
 #include "ops/ceilings.h"

@@ -1,7 +1,7 @@
 /* run, its record: what is stored before anything is measured, for a new run or for one that goes on. */
 #include "cmd/run.h"
 
-#include "bench/works.h"
+#include "bench/record/works.h"
 #include "store/resume.h"
 
 static json_t *texts_json(const struct pk_texts *t)

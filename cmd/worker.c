@@ -1,8 +1,8 @@
 /* worker: the process that measures, started by `perfkit run` and `perfkit exec`; not for people. */
 #include "cmd/cmd.h"
 
-#include "bench/spawner.h"
-#include "bench/worker.h"
+#include "bench/command/spawner.h"
+#include "bench/worker/worker.h"
 #include "wire/wire.h"
 
 #include <fcntl.h>

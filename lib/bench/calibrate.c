@@ -2,7 +2,7 @@
 #include "bench/calibrate.h"
 
 #include "base/clock.h"
-#include "bench/link.h"
+#include "bench/worker/link.h"
 
 #include <math.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Invalid: what a descriptor promises and does not keep. One function per table of the descriptor. */
 #include "bench/block.h"
-#include "bench/measure.h"
+#include "bench/measure/measure.h"
 
 #include <string.h>
 

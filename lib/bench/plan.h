@@ -3,7 +3,7 @@
  * Built by the parent; nothing is measured. Every refusal names the value, the allowed ones, and an example. */
 #pragma once
 
-#include "bench/measure.h"
+#include "bench/measure/measure.h"
 
 struct pk_plan_request {
     const struct pk_probe *probe;

@@ -3,7 +3,7 @@
 
 #include "base/assert.h"
 #include "base/embed.h"
-#include "bench/measure.h"
+#include "bench/measure/measure.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "base/units.h"
-#include "bench/link.h"
-#include "bench/works.h"
+#include "bench/record/works.h"
+#include "bench/worker/link.h"
 
 #include <math.h>
 #include <string.h>

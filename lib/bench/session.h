@@ -10,8 +10,8 @@
 #pragma once
 
 #include "bench/plan.h"
-#include "bench/provider.h"
-#include "bench/record.h"
+#include "bench/record/record.h"
+#include "bench/worker/provider.h"
 #include "store/resume.h"
 
 struct pk_session_options {

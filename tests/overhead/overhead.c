@@ -5,7 +5,7 @@
  *
  * "In the loop" is what happens between two samples: clearing and resolving marks, storing, asking the stop rule. */
 #include "base/clock.h"
-#include "bench/stop.h"
+#include "bench/measure/stop.h"
 #include "device/null.h"
 
 #include <stdio.h>

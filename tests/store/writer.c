@@ -6,7 +6,7 @@
  * this process knows what must be there. Words: patience=MS; run=ID records into the cases of that run instead (RUNS is 0);
  * end=0 leaves runs running; first=N is the first invocation; time=1 prints samples per second and milliseconds per slice. */
 #include "base/clock.h"
-#include "bench/record.h"
+#include "bench/record/record.h"
 
 #include <inttypes.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* Descriptors: the registry, the metric rows, and what makes a descriptor unsound. */
-#include "bench/measure.h"
+#include "bench/measure/measure.h"
 
 // clang-format off
 #include <setjmp.h>

@@ -2,7 +2,7 @@
 #include "tests/unit/store/fixture.h"
 
 #include "bench/probe.h"
-#include "bench/record.h"
+#include "bench/record/record.h"
 #include "bench/tables.h"
 #include "store/table.h"
 

@@ -1,5 +1,5 @@
 /* CPU events are opened as they must be, read as they were counted, and refused with the reason, on systems that are made up. */
-#include "bench/counted.h"
+#include "bench/command/counted.h"
 #include "counter/cpu_events.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* attention-scaling: every variant is right on the CPU, and its memory is exactly what it predicts. */
-#include "bench/measure.h"
+#include "bench/measure/measure.h"
 
 // clang-format off
 #include <setjmp.h>

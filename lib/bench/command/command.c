@@ -1,0 +1,351 @@
+/* Command: the loop over the runs of a command. */
+#include "bench/command/command.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/units.h"
+#include "bench/command/reported.h"
+#include "bench/record/runinfo.h"
+#include "bench/worker/process.h"
+
+#include <string.h>
+
+#define KILL_GRACE_NS (500 * PK_NS_PER_MS)
+
+struct runner {
+    const struct pk_command_options *o;
+    struct pk_store *store;
+    int64_t run_id;
+    struct pk_recorder *rec;
+    const volatile int *stop_flag;
+    struct pk_arena *a; /* as long as the measurement */
+    struct pk_process spawner;
+    struct pk_wire_reader *said, *answered; /* by the command, by the spawner */
+    struct pk_reported_set cases;
+    enum pk_pass pass;
+    int invocation;
+    const char *problem; /* what the command said wrong in this run */
+    bool recording;      /* not in warm-up runs */
+    struct pk_err setting_err;
+    enum pk_code setting_rc;
+};
+
+/* --- one run ------------------------------------------------------------------------------------------------------ */
+
+static void drop_spawner(struct runner *r, uint64_t grace_ns)
+{
+    pk_process_end(&r->spawner, grace_ns);
+    pk_wire_reader_free(r->said);
+    pk_wire_reader_free(r->answered);
+    r->said = r->answered = NULL;
+}
+
+static enum pk_code need_spawner(struct runner *r, struct pk_err *err)
+{
+    static const char *const argv[] = {"/proc/self/exe", "worker", "--spawner", NULL};
+    if (r->spawner.pid)
+        return PK_OK;
+    if (pk_process_start(&r->spawner, argv, err))
+        return err->code;
+    r->answered = pk_wire_reader_new();
+    return PK_OK;
+}
+
+static json_t *request_of(const struct runner *r)
+{
+    json_t *words = json_array();
+    for (const char *const *w = r->o->argv; *w; w++)
+        json_array_append_new(words, json_string(*w));
+    return json_pack("{s:s, s:i, s:s, s:s, s:s, s:{}, s:s, s:i, s:o, s:s?, s:b}", "type", "measure", "id",
+                     r->invocation, "experiment", "exec", "variant", "exec", "device", "cpu", "axes", "pass",
+                     pk_pass_name(r->pass), "invocation", r->invocation, "command", words, "prepare",
+                     r->o->prepare, "ignore_failure", (int)r->o->ignore_failure);
+}
+
+static void hear_command(struct runner *r, const char *bytes, size_t n)
+{
+    struct pk_wire_msg m;
+    if (r->pass != PK_PASS_TIMING)
+        return;
+    pk_wire_feed(r->said, bytes, n);
+    while (!r->problem && pk_wire_next(r->said, &m)) {
+        const char *problem = pk_reported_take(&r->cases, &m);
+        if (problem)
+            r->problem = pk_printf(r->a, "the command broke the protocol: %s", problem);
+        else if (m.type == PK_WIRE_SETTING && r->recording && !r->setting_rc)
+            r->setting_rc = pk_record_setting(r->rec, r->invocation, m.key, m.text, &r->setting_err);
+    }
+}
+
+static bool declared(const struct pk_slice *s, const char *metric)
+{
+    for (size_t i = 0; i < s->n_metrics; i++)
+        if (!strcmp(s->metrics[i].name, metric))
+            return true;
+    return false;
+}
+
+/* What the spawner measured joins what the command said of its own case. True when the answer is complete. */
+static bool hear_spawner(struct runner *r, const char *bytes, size_t n)
+{
+    struct pk_collector *own = r->cases.v[0].collector;
+    struct pk_wire_msg m;
+    const char *problem = NULL;
+    bool complete = false;
+    pk_wire_feed(r->answered, bytes, n);
+    while (!complete && pk_wire_next(r->answered, &m)) {
+        if (m.type == PK_WIRE_METRIC && !r->problem && declared(pk_collected(own), m.metric.name))
+            r->problem =
+                pk_printf(r->a, "the command reports %s, which is perfkit's own metric", m.metric.name);
+        complete = pk_collect(own, &m, &problem) || m.type == PK_WIRE_STATUS;
+    }
+    return complete;
+}
+
+/* After the answer: what is still in the pipes. The command has ended, so everything it said is there. */
+static void drain(struct runner *r)
+{
+    char buf[32 << 10];
+    size_t n = 0;
+    while (pk_process_hear(&r->spawner, 0, NULL, buf, sizeof buf, &n) == PK_HEARD_BYTES)
+        hear_command(r, buf, n);
+}
+
+static const char *gone(struct runner *r)
+{
+    drop_spawner(r, 0);
+    return pk_printf(r->a, "the process that starts the command went away: %s",
+                     pk_process_fate(&r->spawner, r->a));
+}
+
+enum heard { ANSWERED, BROKEN, LATE, STOPPED };
+
+/* Starts one run and listens until it is over. BROKEN: *message says how. */
+static enum heard run_command(struct runner *r, const char **message)
+{
+    struct pk_err err;
+    char buf[32 << 10];
+    size_t n = 0;
+    if (need_spawner(r, &err)) {
+        *message = pk_printf(r->a, "%s: %s", err.what, err.why);
+        return BROKEN;
+    }
+    uint64_t deadline = pk_clock_ns() + (uint64_t)r->o->timeout_ns;
+    r->spawner.tail_n = 0;
+    pk_wire_reader_free(r->said); /* a line that the run before left unfinished goes with it */
+    r->said = pk_wire_reader_new();
+    if (pk_wire_write(r->spawner.in_fd, request_of(r), &err)) {
+        *message = gone(r);
+        return BROKEN;
+    }
+    for (;;)
+        switch (pk_process_hear(&r->spawner, deadline, r->stop_flag, buf, sizeof buf, &n)) {
+        case PK_HEARD_BYTES:
+            hear_command(r, buf, n);
+            break;
+        case PK_HEARD_ANSWER:
+            if (hear_spawner(r, buf, n)) {
+                drain(r);
+                return ANSWERED;
+            }
+            break;
+        case PK_HEARD_END:
+            *message = gone(r);
+            return BROKEN;
+        case PK_HEARD_DEADLINE:
+            drop_spawner(r, KILL_GRACE_NS);
+            return LATE;
+        case PK_HEARD_STOP:
+            drop_spawner(r, KILL_GRACE_NS);
+            return STOPPED;
+        }
+}
+
+/* --- recording a run ---------------------------------------------------------------------------------------------- */
+
+static void fail_slice(struct pk_slice *s, enum pk_status status, const char *message)
+{
+    s->status = status;
+    s->message = message;
+    s->n_series = 0;
+}
+
+/* The command's own slice: the spawner's word, the protocol's, then the command's own. */
+static void judge_own(struct runner *r, struct pk_slice *s)
+{
+    const char *words = pk_process_last_words(&r->spawner, r->a);
+    if (s->status != PK_ST_OK)
+        fail_slice(s, s->status,
+                   *words && s->status == PK_ST_FAILED
+                       ? pk_printf(r->a, "%s; last words: %s", s->message, words)
+                       : pk_strdup(r->a, s->message));
+    else if (r->problem)
+        fail_slice(s, PK_ST_FAILED, r->problem);
+    else if (r->cases.own_status != PK_ST_OK)
+        fail_slice(s, r->cases.own_status, r->cases.own_message);
+}
+
+/* A case that the command named and did not finish is as good as the command's end. */
+static void judge_reported(const struct pk_reported *c, const struct pk_slice *own, struct pk_slice *s)
+{
+    if (!c->complete)
+        s->status = own->status;
+    if (!c->complete && own->status != PK_ST_OK)
+        fail_slice(s, PK_ST_FAILED, "the command failed before it finished this case");
+    else if (s->status == PK_ST_OK && !s->n_series)
+        fail_slice(s, PK_ST_FAILED, "the command said ok and gave no sample");
+    else if (s->status == PK_ST_FAILED)
+        s->n_series = 0;
+}
+
+static enum pk_code record_case(struct runner *r, struct pk_reported *c, struct pk_slice *s,
+                                struct pk_err *err)
+{
+    if (!c->id && pk_store_cases(r->store, r->run_id, &c->info, 1, &c->id, err))
+        return err->code;
+    s->pass = r->pass;
+    s->invocation = r->invocation;
+    return pk_record_slice(r->rec, c->id, &c->info, s, err);
+}
+
+static enum pk_code record_run(struct runner *r, struct pk_slice *own, uint64_t wall_ns, uint64_t elapsed_ns,
+                               struct pk_err *err)
+{
+    for (size_t i = 0; i < r->cases.n; i++) {
+        struct pk_reported *c = &r->cases.v[i];
+        if (i && (!c->heard || r->problem))
+            continue;
+        struct pk_slice *s = i ? pk_collected(c->collector) : own;
+        if (i)
+            judge_reported(c, own, s);
+        s->started_wall_ns = wall_ns;
+        s->elapsed_ns = elapsed_ns;
+        if (record_case(r, c, s, err))
+            return err->code;
+    }
+    if (r->setting_rc)
+        *err = r->setting_err;
+    return r->setting_rc;
+}
+
+/* One run, recorded unless it is a warm-up. */
+static enum pk_code run_once(struct runner *r, struct pk_command_result *out, struct pk_err *err)
+{
+    char limit[32];
+    const char *broken = "";
+    pk_reported_clear(&r->cases);
+    r->problem = NULL;
+    uint64_t wall = pk_wall_ns(), began = pk_clock_ns();
+    enum heard how = run_command(r, &broken);
+    struct pk_slice *own = pk_collected(r->cases.v[0].collector);
+    if (how == STOPPED) {
+        out->interrupted = true;
+        return PK_OK;
+    }
+    if (how == ANSWERED)
+        judge_own(r, own);
+    else if (how == BROKEN)
+        fail_slice(own, PK_ST_FAILED, broken);
+    else
+        fail_slice(own, PK_ST_TIMEOUT,
+                   pk_printf(r->a, "no end after %s; its process group was ended",
+                             pk_format_duration_exact(r->o->timeout_ns, limit, sizeof limit)));
+    out->last = own->status;
+    out->message = pk_strdup(r->a, own->message);
+    return r->recording || own->status != PK_ST_OK ? record_run(r, own, wall, pk_clock_ns() - began, err)
+                                                   : PK_OK;
+}
+
+/* --- all runs ----------------------------------------------------------------------------------------------------- */
+
+static const char *command_line(const char *const *argv, struct pk_arena *a)
+{
+    struct pk_buf b = {.arena = a};
+    for (; *argv; argv++)
+        pk_buf_printf(&b, "%s%s", b.n ? " " : "", pk_shell_quote(*argv, a));
+    return pk_buf_text(&b);
+}
+
+static struct pk_case_info own_case(const struct pk_command_options *o, struct pk_arena *a)
+{
+    const char *base = strrchr(o->argv[0], '/');
+    const char *name = o->name ? o->name : command_line(o->argv, a);
+    PK_JSON_CLEANUP json_t *axes = json_pack("{s:s}", "command", name);
+    const char *text = pk_json_text(a, axes, PK_JSON_CANON);
+    return (struct pk_case_info){
+        .experiment = "exec",
+        .revision = 1,
+        .variant = o->name ? o->name
+                   : base  ? base + 1
+                           : o->argv[0],
+        .device = "cpu",
+        .axes = text,
+        .identity = text,
+        .predicted_bytes = -1,
+    };
+}
+
+/* Changes nothing of what was measured. */
+static enum pk_code count(struct runner *r, struct pk_command_result *out, struct pk_err *err)
+{
+    struct pk_command_result counted = {.message = ""};
+    r->pass = PK_PASS_COUNTER;
+    enum pk_code rc = run_once(r, &counted, err);
+    out->interrupted = counted.interrupted;
+    out->uncounted = counted.message;
+    return rc;
+}
+
+/* How many runs it will be in all, by the runs so far; 0 = enough. */
+static int64_t still_to_come(const struct pk_command_options *o, int64_t done, int64_t spent_ns)
+{
+    int64_t want = o->runs ? o->runs : o->min_runs;
+    if (!o->runs && done && spent_ns < o->min_time_ns) {
+        int64_t by_time = (int64_t)((double)o->min_time_ns / (double)spent_ns * (double)done) + 1;
+        want = by_time > want ? by_time : want;
+    }
+    if (!o->runs && want > o->max_runs)
+        want = o->max_runs;
+    return want > done ? want - done : 0;
+}
+
+static enum pk_code loop(struct runner *r, const struct pk_command_events *ev, struct pk_command_result *out,
+                         struct pk_err *err)
+{
+    enum pk_code rc = PK_OK;
+    r->invocation = 1;
+    for (int64_t i = 0; !rc && i < r->o->warmup && !out->interrupted && out->last == PK_ST_OK; i++)
+        rc = run_once(r, out, err);
+    r->recording = true;
+    uint64_t began = pk_clock_ns();
+    int64_t more = still_to_come(r->o, 0, 0), spent;
+    for (; !rc && more && !out->interrupted && out->last == PK_ST_OK; r->invocation++) {
+        rc = run_once(r, out, err);
+        if (rc || out->interrupted)
+            break;
+        out->runs++;
+        spent = (int64_t)(pk_clock_ns() - began);
+        more = still_to_come(r->o, out->runs, spent);
+        if (ev && ev->ran)
+            ev->ran(ev->user, out->runs, out->runs + more, spent / out->runs * more);
+    }
+    return rc;
+}
+
+enum pk_code pk_command_measure(const struct pk_command_options *o, struct pk_store *s, int64_t run_id,
+                                struct pk_recorder *rec, const struct pk_command_events *ev,
+                                const volatile int *stop_flag, struct pk_arena *a,
+                                struct pk_command_result *out, struct pk_err *err)
+{
+    struct runner r = {.o = o, .store = s, .run_id = run_id, .rec = rec, .stop_flag = stop_flag, .a = a};
+    const struct pk_case_info own = own_case(o, a);
+    *out = (struct pk_command_result){.message = "", .uncounted = ""};
+    pk_reported_init(&r.cases, &own, a);
+    enum pk_code rc = loop(&r, ev, out, err);
+    if (!rc && o->counters && !out->interrupted && out->last == PK_ST_OK)
+        rc = count(&r, out, err);
+    out->cases = r.cases.n;
+    drop_spawner(&r, KILL_GRACE_NS);
+    pk_reported_free(&r.cases);
+    return rc;
+}

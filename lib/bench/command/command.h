@@ -1,0 +1,50 @@
+/* Command: any program measured from outside, run after run, until its mean is known well enough; and what it reports about
+ * itself when it speaks the protocol (docs/protocol.md).
+ *
+ * Every run of the command is an invocation with one sample per metric (wall_ns, user_ns, system_ns, peak_bytes, ...: see
+ * spawner.h), so that intervals are over processes. Samples that the command reports without naming a case join its own; each
+ * case that it names is recorded as a case of the run.
+ *
+ * One more run follows, a counter pass (counter/cpu_events.h): it gives counts and no times, and what the command says in it is not
+ * heard. */
+#pragma once
+
+#include "bench/record/record.h"
+
+struct pk_command_options {
+    const char *const *argv; /* NULL-terminated; argv[0] is found in PATH unless it has a slash */
+    const char *name;    /* what the case is called; NULL = the command line: equal names can be compared */
+    const char *prepare; /* a shell line before each run, untimed; NULL = none */
+    bool counters;       /* one more run that is counted, unless a run before it failed or took too long */
+    bool ignore_failure; /* an exit status other than 0 is a note, not a failed case */
+    int64_t warmup;      /* runs that are not recorded */
+    int64_t runs;        /* exactly so many; 0 = until min_runs and min_time_ns have passed */
+    int64_t min_runs, max_runs;
+    int64_t min_time_ns; /* from the first run to the last, with everything between */
+    int64_t timeout_ns;  /* of one run with its prepare */
+};
+
+struct pk_command_events {
+    void (*ran)(void *user, int64_t done, int64_t expected,
+                int64_t left_ns); /* after each run was recorded; may be NULL */
+    void *user;
+};
+
+struct pk_command_result {
+    int64_t runs;
+    size_t cases;          /* the command's own and those it named */
+    enum pk_status last;   /* how the last run ended; the first that is not ok is the last */
+    const char *message;   /* why not ok; in the caller's arena */
+    const char *uncounted; /* why the counter pass gave nothing; "" = there was none, or it did */
+    bool interrupted;      /* *stop_flag was set: the run in flight is not recorded */
+};
+
+/* Before anything is recorded. PK_E_USAGE when argv[0] cannot be found or a word is not UTF-8. */
+enum pk_code pk_program_find(const char *const *argv, struct pk_err *err) PK_MUST_CHECK;
+
+/* Measures and records. A run that fails or takes too long is recorded and ends the loop. Errors are the recorder's and the
+ * store's. */
+enum pk_code pk_command_measure(const struct pk_command_options *o, struct pk_store *s, int64_t run_id,
+                                struct pk_recorder *rec, const struct pk_command_events *ev,
+                                const volatile int *stop_flag, struct pk_arena *a,
+                                struct pk_command_result *out, struct pk_err *err) PK_MUST_CHECK;

@@ -1,0 +1,56 @@
+/* Program: whether a command can be run at all, before anything is recorded. */
+#include "bench/command/command.h"
+
+#include "json/json.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool can_run(const char *path)
+{
+    struct stat st;
+    return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK);
+}
+
+static bool in_path(const char *program, struct pk_arena *a)
+{
+    const char *path = getenv("PATH");
+    for (const char *p = path ? path : "/bin:/usr/bin"; p; p = strchr(p, ':') ? strchr(p, ':') + 1 : NULL) {
+        size_t n = strcspn(p, ":");
+        if (can_run(pk_printf(a, "%.*s/%s", n ? (int)n : 1, n ? p : ".", program)))
+            return true;
+    }
+    return false;
+}
+
+static enum pk_code find(const char *program, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    bool slash = strchr(program, '/');
+    if (slash ? can_run(program) : in_path(program, &a))
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "cannot run '%s'", program);
+    if (slash)
+        pk_why(err, "%s", access(program, F_OK) ? strerror(errno) : "it is not an executable file");
+    else
+        pk_why(err, "no folder of PATH holds an executable of this name");
+    return strchr(program, ' ')
+               ? pk_fix(err, "a shell line needs a shell: perfkit exec -- sh -c '%s'", program)
+               : pk_fix(err, "check the spelling, or give its path");
+}
+
+enum pk_code pk_program_find(const char *const *argv, struct pk_err *err)
+{
+    for (size_t i = 0; argv[i]; i++) {
+        PK_JSON_CLEANUP json_t *utf8 = json_string(argv[i]);
+        if (!utf8) {
+            pk_fail(err, PK_E_USAGE, "word %zu of the command is not UTF-8", i + 1);
+            pk_why(err, "commands are recorded as text");
+            return pk_fix(err, "put the bytes into a script and run that");
+        }
+    }
+    return find(argv[0], err);
+}

@@ -1,0 +1,239 @@
+/* Compare: finding pairs, between two runs or across an axis within one, and their ratios. */
+#include "bench/compare/compare.h"
+
+#include "base/suggest.h"
+#include "bench/compare/parts.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A figure and the text under which it looks for its partner. */
+struct keyed {
+    const char *key;
+    const struct pk_figures *f;
+    const char *value; /* of the axis compared by */
+    size_t order;
+    bool paired;
+};
+
+struct pairing {
+    struct pk_arena *a;
+    const struct pk_compare_options *o;
+    struct keyed *base, *new_;
+    size_t n_base, n_new;
+};
+
+double pk_speedup(const char *direction, double ratio)
+{
+    if (strcmp(direction, "lower") == 0)
+        return 1 / ratio;
+    return strcmp(direction, "higher") == 0 ? ratio : NAN;
+}
+
+static bool positive(const struct pk_figures *f)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        if (!(f->figure[i] > 0))
+            return false;
+    }
+    return true;
+}
+
+static struct pk_compared compared(const struct keyed *base, const struct keyed *new_, double level)
+{
+    const struct pk_figures *b = base->f, *f = new_->f;
+    struct pk_ratio r = {.ratio = NAN, .ci = {NAN, NAN}, .p = NAN, .df = NAN};
+    if (positive(b) && positive(f))
+        r = pk_ratio_welch(b->figure, b->n, f->figure, f->n, level);
+    return (struct pk_compared){
+        .base = b, .new_ = f, .value = new_->value, .ratio = r, .speedup = pk_speedup(f->direction, r.ratio)};
+}
+
+/* --- keys ----------------------------------------------------------------------------------------------------- */
+
+/* The unit separator of ASCII stands in no name. */
+static const char *key_between_runs(const struct pk_figures *f, struct pk_arena *a)
+{
+    return pk_printf(a, "%s\x1f%" PRId64 "\x1f%s\x1f%s\x1f%s\x1f%s\x1f%s", f->experiment, f->revision,
+                     f->variant, pk_device_class(f->device, a), f->identity, f->metric, f->unit);
+}
+
+static bool by_variant(const struct pk_compare_options *o)
+{
+    return strcmp(o->by, "variant") == 0;
+}
+
+static const char *key_within_run(const struct pk_figures *f, const struct pk_compare_options *o,
+                                  struct pk_arena *a)
+{
+    return pk_printf(a, "%s\x1f%" PRId64 "\x1f%s\x1f%s\x1f%s\x1f%s\x1f%s", f->experiment, f->revision,
+                     by_variant(o) ? "" : f->variant, f->device, pk_axes_without(f->axes, o->by, a),
+                     f->metric, f->unit);
+}
+
+static int by_key(const void *x, const void *y)
+{
+    const struct keyed *const *a = x, *const *b = y;
+    int c = strcmp((*a)->key, (*b)->key);
+    return c ? c : ((*a)->order > (*b)->order) - ((*a)->order < (*b)->order);
+}
+
+/* The first figure of the sorted index under this key that has no partner yet, or any of that key when `again`. */
+static struct keyed *partner(struct keyed **sorted, size_t n, const char *key, bool again)
+{
+    size_t lo = 0, hi = n;
+    while (lo < hi) {
+        size_t mid = (lo + hi) / 2;
+        if (strcmp(sorted[mid]->key, key) < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    for (; lo < n && strcmp(sorted[lo]->key, key) == 0; lo++) {
+        if (again || !sorted[lo]->paired)
+            return sorted[lo];
+    }
+    return NULL;
+}
+
+/* --- results -------------------------------------------------------------------------------------------------- */
+
+/* Cases without a partner; the metrics of one case stand together, so comparing with the last one finds repeats. */
+static const char *const *unpaired(const struct keyed *v, size_t n, const struct pairing *p, size_t *found)
+{
+    const char **list = NULL;
+    const struct pk_figures *last = NULL;
+    size_t cap = 0;
+    *found = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct pk_figures *f = v[i].f;
+        if (v[i].paired || (last && !strcmp(last->axes, f->axes) && !strcmp(last->variant, f->variant)))
+            continue;
+        last = f;
+        list = pk_grow(p->a, list, sizeof *list, *found, &cap);
+        list[(*found)++] = pk_printf(p->a, "%s %s", f->variant, strcmp(f->axes, "{}") ? f->axes : "");
+    }
+    return list;
+}
+
+static void finish(const struct pairing *p, struct pk_compared *v, size_t n, struct pk_comparison *out)
+{
+    out->common = pk_compare_places(v, n, p->o->by, p->a);
+    out->v = v;
+    out->n = n;
+    for (size_t i = 0; i < n; i++)
+        out->n_unreplicated += v[i].base->n < 2 || v[i].new_->n < 2;
+    out->n_means = pk_compare_means(v, n, p->o->level, p->a, &out->means);
+    out->only_base = unpaired(p->base, p->n_base, p, &out->n_only_base);
+    out->only_new = unpaired(p->new_, p->n_new, p, &out->n_only_new);
+}
+
+/* Pairs in the order of `new`. Between runs a base serves once; within a run it is the yardstick of several. */
+static size_t pair(const struct pairing *p, struct pk_compared *v)
+{
+    struct keyed **sorted = pk_new_n(p->a, struct keyed *, p->n_base);
+    size_t n = 0;
+    for (size_t i = 0; i < p->n_base; i++)
+        sorted[i] = &p->base[i];
+    if (p->n_base)
+        qsort(sorted, p->n_base, sizeof *sorted, by_key);
+    for (size_t i = 0; i < p->n_new; i++) {
+        struct keyed *b = partner(sorted, p->n_base, p->new_[i].key, p->o->by != NULL);
+        if (!b)
+            continue;
+        b->paired = p->new_[i].paired = true;
+        v[n++] = compared(b, &p->new_[i], p->o->level);
+    }
+    return n;
+}
+
+static struct keyed *keyed_between_runs(const struct pk_compare_side *s, struct pk_arena *a)
+{
+    struct keyed *v = pk_new_n(a, struct keyed, s->n);
+    for (size_t i = 0; i < s->n; i++)
+        v[i] = (struct keyed){.key = key_between_runs(&s->v[i], a), .f = &s->v[i], .order = i};
+    return v;
+}
+
+enum pk_code pk_compare_runs(const struct pk_compare_side *base, const struct pk_compare_side *new_,
+                             const struct pk_compare_options *o, struct pk_arena *a,
+                             struct pk_comparison *out, struct pk_err *err)
+{
+    struct pk_compare_side b, w;
+    *out = (struct pk_comparison){0};
+    if (pk_compare_select(base, o, a, &b, err) || pk_compare_select(new_, o, a, &w, err))
+        return err->code;
+    struct pairing p = {a, o, keyed_between_runs(&b, a), keyed_between_runs(&w, a), b.n, w.n};
+    struct pk_compared *v = pk_new_n(a, struct pk_compared, w.n);
+    size_t n = pair(&p, v);
+    if (!n)
+        return pk_not_comparable(&b, &w, a, err);
+    finish(&p, v, n, out);
+    return PK_OK;
+}
+
+/* --- within one run ------------------------------------------------------------------------------------------- */
+
+static enum pk_code unknown_axis(const struct pk_compare_side *run, const char *by, struct pk_arena *a,
+                                 struct pk_err *err)
+{
+    const char *const *axes;
+    size_t n = pk_axes_of(run->v, run->n, a, &axes);
+    const char **names = pk_new_n(a, const char *, n + 1);
+    for (size_t i = 0; i < n; i++)
+        names[i] = axes[i];
+    names[n] = "variant";
+    pk_fail(err, PK_E_USAGE, "--by: '%s' is no axis of %s", by, run->name);
+    pk_why(err, "its cases have %s", n ? "other axes" : "no axes");
+    return pk_fix(err, "%s", pk_suggest_text(a, by, names, n + 1));
+}
+
+/* Splits figures into those at the axis's first value and the others; cases without the axis take no part. */
+static void split(const struct pk_compare_side *run, struct pairing *p, const char **first)
+{
+    p->base = pk_new_n(p->a, struct keyed, run->n);
+    p->new_ = pk_new_n(p->a, struct keyed, run->n);
+    for (size_t i = 0; i < run->n; i++) {
+        const struct pk_figures *f = &run->v[i];
+        const char *value = by_variant(p->o) ? f->variant : pk_axis_text(f->axes, p->o->by, p->a);
+        if (!value)
+            continue;
+        *first = *first ? *first : value;
+        struct keyed k = {.key = key_within_run(f, p->o, p->a), .f = f, .value = value, .order = i};
+        if (strcmp(value, *first) == 0)
+            p->base[p->n_base++] = k;
+        else
+            p->new_[p->n_new++] = k;
+    }
+}
+
+enum pk_code pk_compare_by(const struct pk_compare_side *run, const struct pk_compare_options *o,
+                           struct pk_arena *a, struct pk_comparison *out, struct pk_err *err)
+{
+    struct pk_compare_side selected;
+    struct pairing p = {.a = a, .o = o};
+    const char *first = NULL;
+    *out = (struct pk_comparison){0};
+    if (pk_compare_select(run, o, a, &selected, err))
+        return err->code;
+    split(&selected, &p, &first);
+    if (selected.n && !first)
+        return unknown_axis(run, o->by, a, err);
+    struct pk_compared *v = pk_new_n(a, struct pk_compared, p.n_new);
+    size_t n = pair(&p, v);
+    out->base_value = first;
+    if (n) {
+        finish(&p, v, n, out);
+        return PK_OK;
+    }
+    pk_fail(err, PK_E_NOT_COMPARABLE, "%s cannot be compared by %s", run->name, o->by);
+    if (!selected.n)
+        pk_why(err, "it has no case that ended ok with a metric to compare");
+    else if (!p.n_new)
+        pk_why(err, "all its cases that ended ok have %s=%s", o->by, first);
+    else
+        pk_why(err, "no two cases that ended ok differ in %s only", o->by);
+    return pk_fix(err, "measure several values in one run, for example with -a or --variant");
+}

@@ -1,0 +1,98 @@
+/* Compare, reason: why two sides have nothing in common. */
+#include "base/buf.h"
+#include "bench/compare/parts.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const char *experiment(const struct pk_figures *f, struct pk_arena *a)
+{
+    return f->experiment;
+}
+
+static const char *revision(const struct pk_figures *f, struct pk_arena *a)
+{
+    return pk_printf(a, "%" PRId64, f->revision);
+}
+
+static const char *device(const struct pk_figures *f, struct pk_arena *a)
+{
+    return pk_device_class(f->device, a);
+}
+
+static const char *variant(const struct pk_figures *f, struct pk_arena *a)
+{
+    return f->variant;
+}
+
+static const char *metric(const struct pk_figures *f, struct pk_arena *a)
+{
+    return f->metric;
+}
+
+static const struct {
+    const char *word;
+    const char *(*get)(const struct pk_figures *f, struct pk_arena *a);
+} parts[] = {
+    {"experiment", experiment}, {"revision of the experiment", revision},
+    {"device", device},         {"variant", variant},
+    {"metric", metric},
+};
+
+enum { MOST_SHOWN = 5 };
+
+static const char **column(const struct pk_compare_side *s, size_t part, struct pk_arena *a)
+{
+    const char **v = pk_new_n(a, const char *, s->n);
+    for (size_t i = 0; i < s->n; i++)
+        v[i] = parts[part].get(&s->v[i], a);
+    return v;
+}
+
+static bool contains(const char *const *v, size_t n, const char *text)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(v[i], text) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Distinct values in order of appearance: "vanilla, flash". */
+static const char *listed(const char *const *v, size_t n, struct pk_arena *a)
+{
+    size_t shown = 0;
+    struct pk_buf b = {.arena = a};
+    for (size_t i = 0; i < n; i++) {
+        if (contains(v, i, v[i]))
+            continue;
+        if (shown++ == MOST_SHOWN) {
+            pk_buf_str(&b, " ...");
+            break;
+        }
+        pk_buf_printf(&b, "%s%s", b.n ? ", " : "", v[i]);
+    }
+    return pk_buf_text(&b);
+}
+
+enum pk_code pk_not_comparable(const struct pk_compare_side *base, const struct pk_compare_side *new_,
+                               struct pk_arena *a, struct pk_err *err)
+{
+    pk_fail(err, PK_E_NOT_COMPARABLE, "%s and %s have no case in common", base->name, new_->name);
+    pk_fix(err, "`perfkit show RUN` prints what a run measured");
+    for (int i = 0; i < 2; i++) {
+        const struct pk_compare_side *s = i ? new_ : base;
+        if (!s->n)
+            return pk_why(err, "%s has no case that ended ok with a metric to compare", s->name);
+    }
+    for (size_t p = 0; p < sizeof parts / sizeof *parts; p++) {
+        const char **x = column(base, p, a), **y = column(new_, p, a);
+        bool common = false;
+        for (size_t i = 0; i < base->n && !common; i++)
+            common = contains(y, new_->n, x[i]);
+        if (!common)
+            return pk_why(err, "%s: %s in %s, %s in %s", parts[p].word, listed(x, base->n, a), base->name,
+                          listed(y, new_->n, a), new_->name);
+    }
+    return pk_why(err, "no case of one has the same variant and axes as a case of the other");
+}

@@ -1,0 +1,68 @@
+/* Compare, selection: which metrics are compared. */
+#include "base/suggest.h"
+#include "bench/compare/parts.h"
+
+#include <string.h>
+
+static bool measured(const struct pk_compare_side *side, const char *metric)
+{
+    for (size_t i = 0; i < side->n; i++) {
+        if (strcmp(side->v[i].metric, metric) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A region gives two metrics, X_ns on its lane and X_host_ns (DESIGN 7): the second is compared on request. */
+static bool is_host_twin(const struct pk_compare_side *side, const char *metric, struct pk_arena *a)
+{
+    static const char tail[] = "_host_ns";
+    size_t n = strlen(metric), t = sizeof tail - 1;
+    return n > t && strcmp(metric + n - t, tail) == 0 &&
+           measured(side, pk_printf(a, "%.*s_ns", (int)(n - t), metric));
+}
+
+static bool wanted(const struct pk_compare_side *side, const struct pk_figures *f,
+                   const struct pk_compare_options *o, struct pk_arena *a)
+{
+    if (o->all_metrics)
+        return true;
+    for (size_t i = 0; i < o->n_metrics; i++) {
+        if (strcmp(f->metric, o->metrics[i]) == 0)
+            return true;
+    }
+    return o->n_metrics == 0 && strcmp(f->class, "time") == 0 && !is_host_twin(side, f->metric, a);
+}
+
+static enum pk_code unknown_metric(const struct pk_compare_side *side, const char *metric, struct pk_arena *a,
+                                   struct pk_err *err)
+{
+    const char **names = pk_new_n(a, const char *, side->n);
+    size_t n = 0;
+    for (size_t i = 0; i < side->n; i++) {
+        size_t k = 0;
+        while (k < n && strcmp(names[k], side->v[i].metric) != 0)
+            k++;
+        if (k == n)
+            names[n++] = side->v[i].metric;
+    }
+    pk_fail(err, PK_E_USAGE, "metric '%s' is unknown", metric);
+    pk_why(err, "%s has no such metric", side->name);
+    return pk_fix(err, "%s", pk_suggest_text(a, metric, names, n));
+}
+
+enum pk_code pk_compare_select(const struct pk_compare_side *side, const struct pk_compare_options *o,
+                               struct pk_arena *a, struct pk_compare_side *out, struct pk_err *err)
+{
+    for (size_t i = 0; i < o->n_metrics && side->n; i++) {
+        if (!measured(side, o->metrics[i]))
+            return unknown_metric(side, o->metrics[i], a, err);
+    }
+    struct pk_figures *v = pk_new_n(a, struct pk_figures, side->n);
+    *out = (struct pk_compare_side){.name = side->name, .v = v};
+    for (size_t i = 0; i < side->n; i++) {
+        if (wanted(side, &side->v[i], o, a))
+            v[out->n++] = side->v[i];
+    }
+    return PK_OK;
+}

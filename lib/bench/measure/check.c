@@ -1,0 +1,59 @@
+/* Check: one run per check point, compared with the reference. */
+#include "bench/measure/check.h"
+
+#include "base/assert.h"
+#include "bench/block.h"
+#include "bench/measure/live.h"
+
+enum pk_code pk_check_case(const struct pk_case *c, const char *point, struct pk_arena *a,
+                           struct pk_case *out, struct pk_err *err)
+{
+    const struct pk_axis *axes = c->probe->axes;
+    struct pk_sweep one[1][PK_AXES_MAX] = {0};
+    size_t n_axes = pk_axes_count(axes), n = 0;
+    for (size_t i = 0; i < n_axes; i++)
+        if (!c->at.absent[i])
+            one[0][i] = (struct pk_sweep){&c->at.v[i], 1};
+    struct pk_sweep named[PK_AXES_MAX] = {0};
+    enum pk_code rc = pk_block_parse(axes, point, a, named, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < n_axes; i++)
+        if (named[i].n)
+            one[0][i] = (struct pk_sweep){named[i].v, 1};
+    const struct pk_grid grid = {.axes = axes, .n_axes = n_axes, .n_blocks = 1, .sweeps = one};
+    struct pk_point *points;
+    rc = pk_grid_expand(&grid, a, &points, &n, err);
+    if (rc)
+        return rc;
+    pk_assert(n > 0);
+    *out = *c;
+    out->at = points[0];
+    return PK_OK;
+}
+
+static enum pk_code run_and_compare(struct pk_ctx *ctx, void *user, struct pk_err *err)
+{
+    pk_marks_clear(&ctx->dev->marks);
+    enum pk_code rc = ctx->c->probe->run(ctx, err);
+    if (!rc)
+        rc = pk_device_sync(ctx->dev, err);
+    return rc ? rc : ctx->c->probe->check(ctx, true, err);
+}
+
+enum pk_code pk_check_points(struct pk_device *dev, const struct pk_case *c, uint64_t seed,
+                             struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    for (const char *const *point = c->probe->check_points; point && *point; point++) {
+        struct pk_case at;
+        enum pk_code rc = pk_check_case(c, *point, &a, &at, err);
+        if (!rc && (!c->probe->skip || !c->probe->skip(&at, dev->kind)))
+            rc = pk_live_case(dev, &at, seed, run_and_compare, NULL, err);
+        if (rc) {
+            pk_within(err, "check at %s", *point);
+            return rc;
+        }
+    }
+    return PK_OK;
+}

@@ -1,0 +1,178 @@
+/* Measure: the order of things for one case, from its checks to its slice. */
+#include "bench/measure/measure.h"
+
+#include "base/clock.h"
+#include "bench/measure/check.h"
+#include "bench/measure/live.h"
+#include "bench/measure/notes.h"
+#include "bench/measure/series.h"
+
+enum { DISTURBANCE_EVERY_MS = 10 };
+
+struct job {
+    const struct pk_measure *m;
+    struct pk_arena *a;
+    struct pk_slice *out;
+    struct pk_notes notes;
+    struct pk_sampler sampler;
+    struct pk_stopper stopper;
+    uint64_t polled_ns;
+    size_t polled_n;
+};
+
+/* What was disturbed since the last poll is not known to the sample: all samples since then are marked. */
+static void poll_disturbance(struct job *j, uint64_t now_ns)
+{
+    if (j->m->disturbed && j->m->disturbed(j->m->disturbed_user))
+        for (size_t i = j->polled_n; i < j->sampler.n; i++)
+            j->sampler.disturbed[i] = true;
+    j->polled_ns = now_ns;
+    j->polled_n = j->sampler.n;
+}
+
+static enum pk_code sample_until_stop(struct job *j, struct pk_err *err)
+{
+    struct pk_device *dev = j->m->dev;
+    uint64_t now = pk_device_now_ns(dev);
+    pk_stopper_init(&j->stopper, &j->m->stop, &j->sampler, now);
+    j->polled_n = j->sampler.n; /* the first poll forgets what came before */
+    poll_disturbance(j, now);
+    do {
+        enum pk_code rc = pk_sample_take(&j->sampler, err);
+        if (rc)
+            return rc;
+        j->sampler.n++;
+        now = pk_device_now_ns(dev);
+        if (now - j->polled_ns >= DISTURBANCE_EVERY_MS * PK_NS_PER_MS)
+            poll_disturbance(j, now);
+    } while (!pk_stop_now(&j->stopper, now));
+    poll_disturbance(j, now);
+    pk_stop_recount(&j->stopper);
+    return PK_OK;
+}
+
+/* With --once nothing is repeated and nothing compared: the profiler outside should see the work and nothing
+ * else. */
+static enum pk_code sample_once(struct job *j)
+{
+    pk_stopper_init(&j->stopper, &j->m->stop, &j->sampler, pk_device_now_ns(j->m->dev));
+    j->stopper.reason = "once";
+    return PK_OK;
+}
+
+static enum pk_code calibrate_and_sample(struct job *j, struct pk_err *err)
+{
+    int64_t runs;
+    enum pk_code rc = pk_sampler_calibrate(&j->sampler, &runs, err);
+    if (!rc)
+        rc = sample_until_stop(j, err);
+    if (rc)
+        return rc;
+    pk_note_int(&j->notes, "calibration_runs", runs);
+    pk_notes_of_samples(&j->notes, &j->stopper);
+    return PK_OK;
+}
+
+static size_t capacity(const struct pk_stop *s)
+{
+    if (s->once)
+        return 1;
+    return 2 + (size_t)s->max_samples + (size_t)(s->warmup < 0 ? s->max_samples : s->warmup);
+}
+
+/* NULL when results are to be compared, else the reason not to. */
+static const char *unchecked(const struct pk_measure *m)
+{
+    if (m->stop.once)
+        return "not with --once";
+    if (!m->c->probe->check)
+        return "this experiment computes nothing";
+    if (m->dev->kind == PK_DEVICE_NULL)
+        return "this device computes nothing";
+    return m->check ? NULL : "not in this invocation";
+}
+
+/* The peak is the case's own: what the check allocates is left out. */
+static enum pk_code measure_live(struct pk_ctx *ctx, void *user, struct pk_err *err)
+{
+    struct job *j = user;
+    struct pk_pool *pool = &j->m->dev->pool;
+    enum pk_code rc = pk_sampler_first(&j->sampler, ctx, capacity(&j->m->stop), err);
+    size_t peak = pool->peak;
+    if (!rc && !unchecked(j->m))
+        rc = ctx->c->probe->check(ctx, false, err);
+    pk_pool_reset_peak(pool);
+    if (!rc)
+        rc = j->m->stop.once ? sample_once(j) : calibrate_and_sample(j, err);
+    if (rc)
+        return rc;
+    pk_note_text(&j->notes, "stop", j->stopper.reason);
+    pk_note_int(&j->notes, "reps", j->sampler.reps);
+    pk_series_pack(&j->stopper, pool->peak > peak ? pool->peak : peak, j->a, j->out);
+    return PK_OK;
+}
+
+static enum pk_code skipped(const struct pk_case *c, enum pk_device_kind kind, struct pk_err *err)
+{
+    const struct pk_variant *v = &c->probe->variants[c->variant];
+    const char *reason = v->unavailable ? v->unavailable(kind) : NULL;
+    if (!reason && c->probe->skip)
+        reason = c->probe->skip(c, kind);
+    return reason ? pk_fail(err, PK_E_SKIPPED, "%s", reason) : PK_OK;
+}
+
+static enum pk_code measure(struct job *j, struct pk_err *err)
+{
+    const struct pk_measure *m = j->m;
+    const char *why_unchecked = unchecked(m);
+    enum pk_code rc = skipped(m->c, m->dev->kind, err);
+    if (!rc && !why_unchecked)
+        rc = pk_check_points(m->dev, m->c, m->seed, err);
+    if (rc)
+        return rc;
+    pk_pool_trim(&m->dev->pool); /* every case starts cold, whatever came before it */
+    pk_pool_reset_peak(&m->dev->pool);
+    rc = pk_live_case(m->dev, m->c, m->seed, measure_live, j, err);
+    if (!rc)
+        pk_note_text(&j->notes, "check", why_unchecked ? why_unchecked : "passed");
+    return rc;
+}
+
+static enum pk_status status_of(enum pk_code rc)
+{
+    switch (rc) {
+    case PK_OK:
+        return PK_ST_OK;
+    case PK_E_OOM:
+        return PK_ST_OOM;
+    case PK_E_TIMEOUT:
+        return PK_ST_TIMEOUT;
+    case PK_E_SKIPPED:
+    case PK_E_UNAVAILABLE:
+        return PK_ST_SKIPPED;
+    case PK_E_INTERRUPTED:
+        return PK_ST_INTERRUPTED;
+    default:
+        return PK_ST_FAILED;
+    }
+}
+
+void pk_measure_case(const struct pk_measure *m, struct pk_arena *a, struct pk_slice *out)
+{
+    struct pk_err err = {0};
+    struct job j = {.m = m, .a = a, .out = out, .notes.arena = a};
+    uint64_t began = pk_device_now_ns(m->dev);
+    *out = (struct pk_slice){
+        .pass = m->pass, .invocation = m->invocation, .message = "", .started_wall_ns = pk_wall_ns()};
+    enum pk_code rc = measure(&j, &err);
+    out->status = status_of(rc);
+    if (rc) {
+        out->message = err.why[0] ? pk_printf(a, "%s: %s", err.what, err.why) : pk_strdup(a, err.what);
+        out->n_metrics = out->n_series = 0; /* what was measured before it went wrong is not a result */
+    } else {
+        out->notes = j.notes.v;
+        out->n_notes = j.notes.n;
+    }
+    pk_pool_trim(&m->dev->pool);
+    out->elapsed_ns = pk_device_now_ns(m->dev) - began;
+}

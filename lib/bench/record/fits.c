@@ -1,0 +1,62 @@
+/* Fits: from groups of cases to coefficients. */
+#include "bench/record/fits.h"
+
+enum { FEWEST_X = 3 };
+
+/* x is ascending. Powers need positive numbers. */
+static bool can_fit(const struct pk_fit_row *row, const struct pk_fit_group *g)
+{
+    size_t distinct = g->n > 0;
+    for (size_t i = 1; i < g->n; i++)
+        distinct += g->x[i] > g->x[i - 1];
+    if (distinct < FEWEST_X)
+        return false;
+    for (size_t i = 0; i < g->n && row->kind == PK_FIT_POWER; i++) {
+        if (!(g->x[i] > 0 && g->y[i] > 0))
+            return false;
+    }
+    return true;
+}
+
+bool pk_fit_make(const struct pk_fit_row *row, const struct pk_fit_group *g, struct pk_arena *a,
+                 struct pk_fit_info *out)
+{
+    if (!can_fit(row, g))
+        return false;
+    bool power = row->kind == PK_FIT_POWER;
+    *out = (struct pk_fit_info){
+        .name = row->name,
+        .metric = row->metric,
+        .axis = row->axis,
+        .kind = power ? "power" : "line",
+        .experiment = g->experiment,
+        .variant = g->variant,
+        .device = g->device,
+        .group = g->fixed,
+        .fit = power ? pk_fit_power(g->x, g->y, g->n, pk_new_n(a, double, 2 * g->n))
+                     : pk_fit_line(g->x, g->y, g->n),
+    };
+    return true;
+}
+
+static enum pk_code record_row(struct pk_store *s, int64_t run_id, const struct pk_fit_row *row,
+                               struct pk_arena *a, struct pk_err *err)
+{
+    struct pk_fit_group *groups;
+    size_t n_groups, n = 0;
+    if (pk_store_fit_groups(s, run_id, row->metric, row->axis, a, &groups, &n_groups, err))
+        return err->code;
+    struct pk_fit_info *fits = pk_new_n(a, struct pk_fit_info, n_groups);
+    for (size_t i = 0; i < n_groups; i++)
+        n += pk_fit_make(row, &groups[i], a, &fits[n]);
+    return n ? pk_store_fits(s, run_id, fits, n, err) : PK_OK;
+}
+
+enum pk_code pk_record_fits(struct pk_store *s, int64_t run_id, const struct pk_probe *probe,
+                            struct pk_arena *a, struct pk_err *err)
+{
+    enum pk_code code = PK_OK;
+    for (const struct pk_fit_row *row = probe->fits; row && row->name && !code; row++)
+        code = record_row(s, run_id, row, a, err);
+    return code;
+}

@@ -1,0 +1,269 @@
+/* Record: remembers what each case's invocations gave, so that a slice and the case's summaries go into one
+ * transaction. */
+#include "bench/record/record.h"
+
+#include "bench/record/spool.h"
+#include "bench/record/summarize.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { IMPATIENT_MS = 1000, PATIENT_MS = 60000 };
+
+/* A metric of a case: its invocations, in the order they came. */
+struct history {
+    const char *metric;
+    struct pk_summary_row *row;
+    int *invocation;
+    size_t n, row_cap, invocation_cap;
+};
+
+struct known_case {
+    int64_t id;
+    struct history *metrics;
+    struct pk_summary_row *summaries; /* one per metric */
+    size_t n, cap, summaries_cap;
+};
+
+struct pk_recorder {
+    struct pk_arena arena; /* holds this struct */
+    struct pk_store *store;
+    int64_t run_id;
+    const char *store_path, *spool;
+    const char *files; /* every spool so far: a full disk can make it more than one */
+    size_t n_files;
+    bool lost; /* a slice that no spool took either */
+    bool loaded;
+    size_t spooled;
+    struct pk_setting *settings; /* said, and not yet in the store */
+    size_t n_settings, settings_cap;
+    struct pk_err refused; /* why the first slice was */
+    struct known_case *cases;
+    size_t n, cap;
+};
+
+struct pk_recorder *pk_recorder_new(struct pk_store *s, int64_t run_id, const char *store_path)
+{
+    struct pk_arena a = {0};
+    struct pk_recorder *r = pk_new(&a, struct pk_recorder);
+    *r = (struct pk_recorder){
+        .store = s, .run_id = run_id, .store_path = store_path ? pk_strdup(&a, store_path) : NULL};
+    r->arena = a;
+    return r;
+}
+
+void pk_recorder_free(struct pk_recorder *r)
+{
+    if (!r)
+        return;
+    struct pk_arena a = r->arena;
+    pk_arena_free(&a);
+}
+
+static struct known_case *case_of(struct pk_recorder *r, int64_t id)
+{
+    for (size_t i = 0; i < r->n; i++)
+        if (r->cases[i].id == id)
+            return &r->cases[i];
+    r->cases = pk_grow(&r->arena, r->cases, sizeof *r->cases, r->n, &r->cap);
+    r->cases[r->n] = (struct known_case){.id = id};
+    return &r->cases[r->n++];
+}
+
+static struct history *history_of(struct pk_recorder *r, struct known_case *c, const char *metric)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (strcmp(c->metrics[i].metric, metric) == 0)
+            return &c->metrics[i];
+    c->summaries = pk_grow(&r->arena, c->summaries, sizeof *c->summaries, c->n, &c->summaries_cap);
+    c->metrics = pk_grow(&r->arena, c->metrics, sizeof *c->metrics, c->n, &c->cap);
+    c->metrics[c->n] = (struct history){.metric = pk_strdup(&r->arena, metric)};
+    return &c->metrics[c->n++];
+}
+
+/* Adds an invocation's figures and brings the case's summary of that metric up to date. */
+static void learn(struct pk_recorder *r, struct known_case *c, int invocation,
+                  const struct pk_summary_row *row)
+{
+    struct history *h = history_of(r, c, row->metric);
+    h->row = pk_grow(&r->arena, h->row, sizeof *h->row, h->n, &h->row_cap);
+    h->invocation = pk_grow(&r->arena, h->invocation, sizeof *h->invocation, h->n, &h->invocation_cap);
+    h->row[h->n] = *row;
+    h->row[h->n].metric = h->metric;
+    h->invocation[h->n++] = invocation;
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    c->summaries[h - c->metrics] = pk_summarize_case(h->row, h->n, pk_new_n(&a, double, h->n));
+}
+
+static double real_of(const struct pk_cell *c)
+{
+    return c->type == PK_CELL_REAL ? c->f : c->type == PK_CELL_INT ? (double)c->i : NAN;
+}
+
+/* What earlier invocations of a resumed run measured. */
+static enum pk_code load(struct pk_recorder *r, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_rows rows;
+    const struct pk_param run = {":run", {.type = PK_CELL_INT, .i = r->run_id}};
+    if (r->loaded)
+        return PK_OK;
+    if (pk_store_query(
+            r->store,
+            "SELECT case_id, invocation, metric, n, median, mean, sd, min, max, figure FROM v_invocation"
+            " WHERE run_id = :run ORDER BY case_id, invocation",
+            &run, 1, &a, &rows, err))
+        return err->code;
+    for (size_t i = 0; i < rows.n; i++) {
+        const struct pk_cell *v = &rows.cells[i * rows.n_cols];
+        struct pk_summary_row row = {.metric = v[2].s, .figure = real_of(&v[9])};
+        row.sum = (struct pk_summary){.n = (size_t)v[3].i,
+                                      .median = real_of(&v[4]),
+                                      .mean = real_of(&v[5]),
+                                      .sd = real_of(&v[6]),
+                                      .min = real_of(&v[7]),
+                                      .max = real_of(&v[8])};
+        learn(r, case_of(r, v[0].i), (int)v[1].i, &row);
+    }
+    r->loaded = true;
+    return PK_OK;
+}
+
+/* The case's summaries of the metrics that this slice has. */
+static size_t summaries_of(const struct known_case *c, const struct pk_summary_row *rows, size_t n,
+                           struct pk_summary_row *out)
+{
+    size_t m = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < c->n; k++)
+            if (strcmp(c->metrics[k].metric, rows[i].metric) == 0)
+                out[m++] = c->summaries[k];
+    return m;
+}
+
+enum pk_code pk_record_setting(struct pk_recorder *r, int invocation, const char *key, const char *value,
+                               struct pk_err *err)
+{
+    r->settings = pk_grow(&r->arena, r->settings, sizeof *r->settings, r->n_settings, &r->settings_cap);
+    r->settings[r->n_settings++] =
+        (struct pk_setting){invocation, pk_strdup(&r->arena, key), pk_strdup(&r->arena, value)};
+    return PK_OK;
+}
+
+static enum pk_code store_settings(struct pk_recorder *r, struct pk_err *err)
+{
+    if (r->store && r->n_settings && pk_store_settings(r->store, r->run_id, r->settings, r->n_settings, err))
+        return err->code;
+    r->n_settings = 0;
+    return PK_OK;
+}
+
+static enum pk_code store(struct pk_recorder *r, int64_t case_id, const struct pk_slice *s,
+                          struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    if (r->store && (load(r, err) || store_settings(r, err)))
+        return err->code;
+    struct known_case *c = case_of(r, case_id);
+    struct pk_summary_row *rows = pk_new_n(&a, struct pk_summary_row, 2 * s->n_metrics + 1),
+                          *of_case = rows + s->n_metrics;
+    size_t n = pk_summarize_slice(s, rows);
+    for (size_t i = 0; i < n; i++)
+        learn(r, c, s->invocation, &rows[i]);
+    size_t n_case = summaries_of(c, rows, n, of_case);
+    enum pk_code code =
+        r->store ? pk_store_slice(r->store, case_id, s, rows, n, of_case, n_case, err) : PK_OK;
+    if (code != PK_OK && code != PK_E_IO) { /* it will not be there: learn anew from what is */
+        r->loaded = false;
+        r->n = 0;
+    }
+    return code;
+}
+
+/* With the slice go the settings that have not been stored. */
+static enum pk_code spool(struct pk_recorder *r, int64_t case_id, const struct pk_case_info *c,
+                          const struct pk_slice *s, struct pk_err *err)
+{
+    if (!r->spooled++)
+        r->refused = *err;
+    pk_store_patience(r->store, IMPATIENT_MS); /* one long wait is enough */
+    const struct pk_spool_place place = {.run_id = r->run_id,
+                                         .case_id = case_id,
+                                         .c = c,
+                                         .store_path = r->store_path,
+                                         .settings = r->settings,
+                                         .n_settings = r->n_settings};
+    const char *before = r->spool;
+    if (pk_spool_append(&place, s, &r->arena, &r->spool, err)) {
+        r->lost = true;
+        return err->code;
+    }
+    if (r->spool != before) {
+        r->files = before ? pk_printf(&r->arena, "%s and %s", r->files, r->spool) : r->spool;
+        r->n_files++;
+    }
+    r->n_settings = 0;
+    return PK_OK;
+}
+
+/* What the store finds unsound becomes a failed slice that says so. */
+static enum pk_code record_refusal(struct pk_recorder *r, int64_t case_id, const struct pk_slice *s,
+                                   struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_slice failed = {.pass = s->pass,
+                              .invocation = s->invocation,
+                              .status = PK_ST_FAILED,
+                              .started_wall_ns = s->started_wall_ns,
+                              .elapsed_ns = s->elapsed_ns};
+    failed.message = pk_printf(&a, "the store refused what was measured: %s", err->why);
+    return pk_store_slice(r->store, case_id, &failed, NULL, 0, NULL, 0, err);
+}
+
+enum pk_code pk_record_import(struct pk_recorder *r, int64_t case_id, const struct pk_slice *s,
+                              struct pk_err *err)
+{
+    enum pk_code code = store(r, case_id, s, err);
+    return code == PK_E_INTERNAL ? record_refusal(r, case_id, s, err) : code;
+}
+
+enum pk_code pk_record_slice(struct pk_recorder *r, int64_t case_id, const struct pk_case_info *c,
+                             const struct pk_slice *s, struct pk_err *err)
+{
+    enum pk_code code = pk_record_import(r, case_id, s, err);
+    if (code == PK_E_IO)
+        return spool(r, case_id, c, s, err);
+    if (code == PK_OK && r->spooled)
+        pk_store_patience(r->store, PATIENT_MS);
+    return code;
+}
+
+const char *pk_recorder_spool(const struct pk_recorder *r)
+{
+    return r->spool;
+}
+
+enum pk_code pk_recorder_finish(struct pk_recorder *r, struct pk_err *err)
+{
+    if (!r->spooled)
+        return store_settings(r, err);
+    if (!r->spool)
+        return *err = r->refused, err->code;
+    pk_fail(err, PK_E_IO, "store %s: %zu slice%s could not be written", r->store_path, r->spooled,
+            r->spooled == 1 ? "" : "s");
+    pk_why(err, "%s", r->refused.why);
+    return pk_fix(err, "%s in %s; `perfkit import --db %s %s` brings %s in",
+                  r->lost ? "the last one is lost, the others are" : "nothing is lost: they are", r->files,
+                  r->store_path, r->n_files == 1 ? r->spool : "FILE", r->n_files == 1 ? "them" : "each");
+}
+
+const struct pk_summary_row *pk_recorded(const struct pk_recorder *r, int64_t case_id, size_t *n)
+{
+    *n = 0;
+    for (size_t i = 0; i < r->n; i++)
+        if (r->cases[i].id == case_id) {
+            *n = r->cases[i].n;
+            return r->cases[i].summaries;
+        }
+    return NULL;
+}

@@ -1,0 +1,193 @@
+/* Spool: appending slices to a file, and importing such a file. */
+#include "bench/record/spool.h"
+
+#include "base/cleanup.h"
+#include "bench/record/record.h"
+#include "wire/wire.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- out --- */
+
+static json_t *header_of(const struct pk_spool_place *p)
+{
+    json_t *settings = json_array();
+    for (size_t i = 0; i < p->n_settings; i++)
+        json_array_append_new(settings, json_pack("[i, s, s]", p->settings[i].invocation, p->settings[i].key,
+                                                  p->settings[i].value));
+    return json_pack("{s:s, s:I, s:I, s:s, s:s, s:s, s:s, s:o}", "type", "spool", "run_id",
+                     (json_int_t)p->run_id, "case_id", (json_int_t)p->case_id, "experiment", p->c->experiment,
+                     "variant", p->c->variant, "device", p->c->device, "axes", p->c->axes, "settings",
+                     settings);
+}
+
+static enum pk_code append_to(const char *path, const struct pk_spool_place *place, const struct pk_slice *s,
+                              struct pk_err *err)
+{
+    PK_CLEANUP_FD int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    off_t before = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
+    if (before < 0) {
+        pk_fail(err, PK_E_IO, "spool %s: cannot open it", path);
+        return pk_why(err, "%s", strerror(errno));
+    }
+    if (pk_wire_write(fd, header_of(place), err) == PK_OK && pk_wire_slice(fd, -1, s, err) == PK_OK &&
+        fsync(fd) == 0)
+        return PK_OK;
+    if (before == 0)
+        unlink(path);
+    else if (ftruncate(fd, before) != 0)
+        return pk_within(err, "spool %s ends in half a slice", path);
+    return pk_within(err, "spool %s", path);
+}
+
+enum pk_code pk_spool_append(const struct pk_spool_place *place, const struct pk_slice *s, struct pk_arena *a,
+                             const char **path, struct pk_err *err)
+{
+    const char *tmp = getenv("TMPDIR");
+    const char *const candidates[] = {
+        *path,
+        pk_printf(a, "%s.spool-%" PRId64 ".jsonl", place->store_path, place->run_id),
+        pk_printf(a, "%s/perfkit-spool-%" PRId64 "-%d.jsonl", tmp && *tmp ? tmp : "/tmp", place->run_id,
+                  (int)getpid()),
+    };
+    for (size_t i = 0; i < sizeof candidates / sizeof *candidates; i++)
+        if (candidates[i] && append_to(candidates[i], place, s, err) == PK_OK) {
+            *path = candidates[i];
+            return PK_OK;
+        }
+    pk_fix(err, "the slice is lost: free some space, then continue the run with --resume");
+    err->code = PK_E_IO;
+    return PK_E_IO;
+}
+
+/* --- in --- */
+
+struct import {
+    struct pk_store *store;
+    const char *path;
+    struct pk_recorder *rec; /* of run_id */
+    int64_t run_id, case_id; /* case_id 0: no spool line yet */
+    struct pk_collector *slice;
+    struct pk_spool_result *result;
+};
+
+static enum pk_code bad_spool(const struct import *im, const char *why, struct pk_err *err)
+{
+    pk_fail(err, PK_E_IO, "spool %s: cannot import it", im->path);
+    pk_why(err, "%s", why);
+    return pk_fix(err, "name a file that perfkit wrote (STORE.spool-RUN.jsonl), and with --db the store "
+                       "beside which it lay");
+}
+
+static enum pk_code take_settings(struct import *im, const json_t *settings, struct pk_err *err)
+{
+    size_t i;
+    json_t *row;
+    json_array_foreach(settings, i, row)
+    {
+        const char *key, *value;
+        int invocation;
+        if (json_unpack(row, "[i, s, s!]", &invocation, &key, &value) || invocation < 0)
+            return bad_spool(im, "a setting in it is not [invocation, key, value]", err);
+        if (pk_record_setting(im->rec, invocation, key, value, err))
+            return err->code;
+    }
+    return PK_OK;
+}
+
+/* The case a spool line names must be the one the store has under these numbers. */
+static enum pk_code begin_slice(struct import *im, const json_t *line, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_rows rows;
+    const struct pk_param params[] = {
+        {":run", {.type = PK_CELL_INT, .i = pk_json_int(line, "run_id", 0)}},
+        {":case", {.type = PK_CELL_INT, .i = pk_json_int(line, "case_id", 0)}},
+        {":experiment", {.type = PK_CELL_TEXT, .s = pk_json_str(line, "experiment", "")}},
+        {":variant", {.type = PK_CELL_TEXT, .s = pk_json_str(line, "variant", "")}},
+        {":device", {.type = PK_CELL_TEXT, .s = pk_json_str(line, "device", "")}},
+        {":axes", {.type = PK_CELL_TEXT, .s = pk_json_str(line, "axes", "")}},
+    };
+    if (pk_store_query(
+            im->store,
+            "SELECT 1 FROM v_case WHERE run_id = :run AND case_id = :case AND experiment = :experiment"
+            " AND variant = :variant AND device = :device AND axes = :axes",
+            params, sizeof params / sizeof *params, &a, &rows, err))
+        return err->code;
+    if (rows.n != 1)
+        return bad_spool(im, "it belongs to another store: the case it names is not in this one", err);
+    if (!im->rec || im->run_id != params[0].value.i) {
+        pk_recorder_free(im->rec);
+        im->run_id = params[0].value.i;
+        im->rec = pk_recorder_new(im->store, im->run_id, pk_store_file(im->store));
+    }
+    im->case_id = params[1].value.i;
+    pk_collector_reset(im->slice);
+    return take_settings(im, json_object_get(line, "settings"), err);
+}
+
+static enum pk_code end_slice(struct import *im, struct pk_err *err)
+{
+    const struct pk_slice *s = pk_collected(im->slice);
+    enum pk_code code = s->invocation < 1
+                            ? bad_spool(im, "a slice in it does not say of which invocation it is", err)
+                            : pk_record_import(im->rec, im->case_id, s, err);
+    im->case_id = 0;
+    if (code == PK_OK)
+        im->result->added++;
+    if (code != PK_E_USAGE)
+        return code;
+    im->result->known++;
+    return PK_OK;
+}
+
+static enum pk_code take(struct import *im, const struct pk_wire_msg *msg, struct pk_err *err)
+{
+    const char *problem;
+    if (msg->type == PK_WIRE_UNKNOWN && strcmp(pk_json_str(msg->json, "type", ""), "spool") == 0)
+        return begin_slice(im, msg->json, err);
+    if (!im->case_id)
+        return bad_spool(im, "it does not begin with a line of the type \"spool\"", err);
+    bool complete = pk_collect(im->slice, msg, &problem);
+    if (problem)
+        return bad_spool(im, problem, err);
+    return complete ? end_slice(im, err) : PK_OK;
+}
+
+static enum pk_code take_all(struct import *im, struct pk_wire_reader *r, int fd, struct pk_err *err)
+{
+    char bytes[1 << 16];
+    struct pk_wire_msg msg;
+    for (ssize_t n; (n = read(fd, bytes, sizeof bytes)) != 0;) {
+        if (n < 0)
+            return bad_spool(im, strerror(errno), err);
+        pk_wire_feed(r, bytes, (size_t)n);
+        while (pk_wire_next(r, &msg))
+            if (take(im, &msg, err))
+                return err->code;
+    }
+    return PK_OK;
+}
+
+enum pk_code pk_spool_import(struct pk_store *s, const char *path, struct pk_spool_result *out,
+                             struct pk_err *err)
+{
+    struct import im = {.store = s, .path = path, .result = out};
+    *out = (struct pk_spool_result){0};
+    PK_CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return bad_spool(&im, strerror(errno), err);
+    struct pk_wire_reader *r = pk_wire_reader_new();
+    im.slice = pk_collector_new();
+    enum pk_code code = take_all(&im, r, fd, err);
+    if (code == PK_OK && !out->added && !out->known)
+        code = bad_spool(&im, "there is no slice in it", err);
+    pk_recorder_free(im.rec);
+    pk_collector_free(im.slice);
+    pk_wire_reader_free(r);
+    return code;
+}

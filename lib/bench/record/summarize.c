@@ -1,0 +1,160 @@
+/* Summarize: from samples to the figures of an invocation, and from those to a case's. */
+#include "bench/record/summarize.h"
+
+#include "base/assert.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One value of one rank; instances are summed into it. */
+struct point {
+    int64_t ordinal;
+    int rank;
+    double value;
+};
+
+static int by_ordinal_and_rank(const void *a, const void *b)
+{
+    const struct point *x = a, *y = b;
+    if (x->ordinal != y->ordinal)
+        return x->ordinal < y->ordinal ? -1 : 1;
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+static bool counts(const struct pk_series *e, size_t metric)
+{
+    return e->metric == metric && e->phase == PK_PHASE_STEADY;
+}
+
+static size_t collect(const struct pk_slice *s, size_t metric, struct point *out)
+{
+    size_t n = 0;
+    for (size_t k = 0; k < s->n_series; k++) {
+        const struct pk_series *e = &s->series[k];
+        for (size_t i = 0; counts(e, metric) && i < e->n; i++) {
+            double v = e->integer ? (double)e->integer[i] : e->real[i];
+            if (isfinite(v))
+                out[n++] = (struct point){e->ordinal[i], e->rank, v / (double)e->reps};
+        }
+    }
+    return n;
+}
+
+static double combine(const char *how, const struct pk_summary *s)
+{
+    const struct {
+        const char *name;
+        double value;
+    } words[] = {{"median", s->median},
+                 {"min", s->min},
+                 {"max", s->max},
+                 {"mean", s->mean},
+                 {"sum", s->mean * (double)s->n}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(how, words[i].name) == 0)
+            return words[i].value;
+    pk_assert(!"how a metric combines is one of the protocol's words");
+    return NAN;
+}
+
+/* Nearly always they come in order: one rank, one instance. */
+static void sort(struct point *p, size_t n)
+{
+    size_t i = 1;
+    while (i < n && by_ordinal_and_rank(&p[i - 1], &p[i]) <= 0)
+        i++;
+    if (i < n)
+        qsort(p, n, sizeof *p, by_ordinal_and_rank);
+}
+
+/* Sums what has the same ordinal and rank; p is sorted. */
+static size_t sum_instances(struct point *p, size_t n)
+{
+    size_t m = 0;
+    for (size_t i = 0; i < n; i++)
+        if (m && by_ordinal_and_rank(&p[m - 1], &p[i]) == 0)
+            p[m - 1].value += p[i].value;
+        else
+            p[m++] = p[i];
+    return m;
+}
+
+/* One value per ordinal: the ranks' values combined. */
+static size_t combine_ranks(const struct point *p, size_t n, const char *how, double *scratch, double *out)
+{
+    size_t m = 0;
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i; end < n && p[end].ordinal == p[i].ordinal; end++)
+            scratch[end - i] = p[end].value;
+        const struct pk_summary ranks = end - i > 1 ? pk_summarize(scratch, end - i) : (struct pk_summary){0};
+        out[m++] = end - i > 1 ? combine(how, &ranks) : p[i].value;
+    }
+    return m;
+}
+
+static size_t largest_metric(const struct pk_slice *s)
+{
+    size_t most = 0;
+    for (size_t m = 0; m < s->n_metrics; m++) {
+        size_t n = 0;
+        for (size_t k = 0; k < s->n_series; k++)
+            n += counts(&s->series[k], m) ? s->series[k].n : 0;
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+size_t pk_summarize_slice(const struct pk_slice *s, struct pk_summary_row *rows)
+{
+    if (s->status != PK_ST_OK || s->pass != PK_PASS_TIMING)
+        return 0;
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    size_t cap = largest_metric(s), n_rows = 0;
+    struct point *points = pk_new_n(&a, struct point, cap + 1);
+    double *values = pk_new_n(&a, double, cap + 1), *scratch = pk_new_n(&a, double, cap + 1);
+    for (size_t m = 0; m < s->n_metrics; m++) {
+        size_t n = collect(s, m, points);
+        if (!n)
+            continue;
+        sort(points, n);
+        n = combine_ranks(points, sum_instances(points, n), s->metrics[m].ranks, scratch, values);
+        const struct pk_summary sum = pk_summarize(values, n);
+        rows[n_rows++] = (struct pk_summary_row){.metric = s->metrics[m].name,
+                                                 .sum = sum,
+                                                 .figure = combine(s->metrics[m].combine, &sum),
+                                                 .ci = {NAN, NAN},
+                                                 .invocations = 1};
+    }
+    return n_rows;
+}
+
+/* Mean and standard deviation of all samples from those of each invocation (Chan, Golub and LeVeque 1979). */
+static void pool(const struct pk_summary_row *v, size_t n, struct pk_summary *out)
+{
+    double squares = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct pk_summary *s = &v[i].sum;
+        double n_all = (double)(out->n + s->n), delta = s->mean - out->mean;
+        squares += (s->n > 1 ? s->sd * s->sd * (double)(s->n - 1) : 0) +
+                   delta * delta * (double)out->n * (double)s->n / n_all;
+        out->mean += delta * (double)s->n / n_all;
+        out->n += s->n;
+        out->min = fmin(out->min, s->min);
+        out->max = fmax(out->max, s->max);
+    }
+    out->sd = out->n > 1 ? sqrt(squares / (double)(out->n - 1)) : NAN;
+    out->cv = out->mean != 0 ? out->sd / out->mean : NAN;
+}
+
+struct pk_summary_row pk_summarize_case(const struct pk_summary_row *invocations, size_t n, double *scratch)
+{
+    struct pk_summary_row r = {
+        .metric = invocations[0].metric, .invocations = n, .sum = {.min = INFINITY, .max = -INFINITY}};
+    for (size_t i = 0; i < n; i++)
+        scratch[i] = invocations[i].figure;
+    r.ci = pk_invocations_interval(scratch, n, 0.95);
+    pool(invocations, n, &r.sum);
+    r.sum.median = r.figure = pk_summarize(scratch, n).median;
+    return r;
+}

@@ -1,0 +1,46 @@
+/* Link: the parent's end of one worker: started when first asked, asked one request at a time, ended. */
+#pragma once
+
+#include "bench/worker/process.h"
+#include "bench/worker/provider.h"
+#include "bench/worker/request.h"
+#include "wire/wire.h"
+
+struct pk_fact {
+    const char *key, *value;
+};
+
+struct pk_link {
+    const struct pk_provider *provider;
+    struct pk_process process;
+    struct pk_wire_reader *reader;
+    struct pk_collector *collector;
+    struct pk_arena arena; /* facts and messages since the last question */
+    struct pk_fact *facts; /* settings that came with the answer */
+    size_t n_facts, facts_cap;
+    const struct pk_metric_decl *known; /* see pk_link_know */
+    size_t n_known;
+    bool greeted;
+};
+
+enum pk_answer {
+    PK_ANSWER_SLICE,   /* *slice: the worker's own, or a failed one that says what became of the worker */
+    PK_ANSWER_LATE,    /* nothing by the deadline; the worker was ended */
+    PK_ANSWER_STOPPED, /* *stop_flag was set; the worker was ended */
+};
+
+void pk_link_init(struct pk_link *l, const struct pk_provider *provider);
+
+/* The metrics of the experiment: tables join them by name, so a worker that gives one another unit lies. They
+ * outlive the link. */
+void pk_link_know(struct pk_link *l, const struct pk_metric_decl *metrics, size_t n);
+
+/* Starts the worker if there is none, asks, waits. The slice has no samples when its status is failed; it and
+ * the facts live until the next question. */
+enum pk_answer pk_link_ask(struct pk_link *l, const struct pk_request *r, uint64_t deadline_ns,
+                           const volatile int *stop_flag, struct pk_slice **slice);
+
+/* Tells the worker that nothing more comes, gives it a moment, ends it. */
+void pk_link_quit(struct pk_link *l);
+/* Ends the worker at once and frees everything. */
+void pk_link_free(struct pk_link *l);

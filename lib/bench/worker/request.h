@@ -1,0 +1,24 @@
+/* Request: what the parent asks a worker to measure, as struct and as the protocol's measure message. */
+#pragma once
+
+#include "bench/measure/measure.h"
+#include "json/json.h"
+
+struct pk_request {
+    int64_t id; /* echoed by the answer's status */
+    const char *experiment, *variant, *device;
+    const json_t *axes; /* object; every present axis */
+    enum pk_pass pass;
+    int invocation;
+    bool check;
+    uint64_t seed; /* the protocol carries 63 bits */
+    struct pk_stop stop;
+    struct pk_device_options device_options;
+};
+
+/* A new reference. */
+json_t *pk_request_json(const struct pk_request *r);
+
+/* From a measure message that the wire reader has accepted; what is absent gets its default. Texts and axes
+ * stay j's. */
+void pk_request_read(const json_t *j, struct pk_request *r);

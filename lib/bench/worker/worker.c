@@ -1,0 +1,169 @@
+/* Worker: answers measure requests, one case at a time, until it is told to stop. */
+#include "bench/worker/worker.h"
+
+#include "bench/calibrate.h"
+#include "bench/worker/request.h"
+#include "build_config.h"
+#include "machine/machine.h"
+#include "wire/wire.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { CPUS_MAX = 1024 };
+
+struct worker {
+    int wire_fd;
+    struct pk_device dev;
+    char device[64]; /* the name that dev was opened by; "" = not open */
+    unsigned cpus[CPUS_MAX], n_cpus;
+    uint64_t steal_ns;
+};
+
+/* Time that the hypervisor took from our cores since the last call. Context switches are no sign: the crew
+ * itself sleeps. */
+static bool disturbed(void *user)
+{
+    struct worker *w = user;
+    struct pk_disturbance d;
+    if (!pk_machine_disturbance(w->cpus, w->n_cpus, &d))
+        return false;
+    bool more = d.steal_ns > w->steal_ns;
+    w->steal_ns = d.steal_ns;
+    return more;
+}
+
+struct fact_writer {
+    int fd;
+    enum pk_code rc;
+    struct pk_err *err;
+};
+
+static void write_fact(void *user, const char *key, const char *value)
+{
+    struct fact_writer *f = user;
+    if (!f->rc)
+        f->rc = pk_wire_setting(f->fd, key, value, f->err);
+}
+
+static enum pk_code open_device(struct worker *w, const struct pk_request *r, struct pk_err *err)
+{
+    if (!strcmp(w->device, r->device))
+        return PK_OK;
+    if (*w->device) {
+        pk_fail(err, PK_E_USAGE, "device %s: this worker has opened %s", r->device, w->device);
+        return pk_why(err, "a worker keeps the device of its first request");
+    }
+    if (pk_device_open(&w->dev, r->device, &r->device_options, err))
+        return err->code;
+    snprintf(w->device, sizeof w->device, "%s", r->device);
+    struct fact_writer f = {.fd = w->wire_fd, .err = err};
+    pk_device_facts(&w->dev, write_fact, &f);
+    return f.rc;
+}
+
+static enum pk_code find_variant(const struct pk_probe *p, const char *name, unsigned *variant,
+                                 struct pk_err *err)
+{
+    for (*variant = 0; p->variants[*variant].name; ++*variant)
+        if (!strcmp(p->variants[*variant].name, name))
+            return PK_OK;
+    return pk_fail(err, PK_E_USAGE, "experiment %s has no variant '%s'", p->name, name);
+}
+
+/* The case that a request means, checked as if a stranger had asked. */
+static enum pk_code find_case(const struct pk_request *r, struct pk_case *c, struct pk_err *err)
+{
+    c->probe = pk_probe_find(r->experiment);
+    if (!c->probe)
+        return pk_fail(err, PK_E_USAGE, "this worker does not know the experiment '%s'", r->experiment);
+    if (find_variant(c->probe, r->variant, &c->variant, err))
+        return err->code;
+    return pk_point_from_json(c->probe->axes, r->axes, &c->at, err);
+}
+
+static enum pk_code answer_failed(struct worker *w, const struct pk_request *r, const struct pk_err *cause,
+                                  struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const struct pk_slice s = {
+        .pass = r->pass,
+        .invocation = r->invocation,
+        .status = cause->code == PK_E_OOM ? PK_ST_OOM : PK_ST_FAILED,
+        .message = pk_printf(&a, "%s%s%s", cause->what, *cause->why ? ": " : "", cause->why),
+    };
+    return pk_wire_slice(w->wire_fd, r->id, &s, err);
+}
+
+static enum pk_code answer_calibration(struct worker *w, const struct pk_request *r, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_ceilings ceilings;
+    struct pk_err cause;
+    struct pk_slice slice;
+    if (pk_ceilings_measure(&w->dev, &ceilings, &cause))
+        return answer_failed(w, r, &cause, err);
+    pk_ceilings_slice(&ceilings, &a, &slice);
+    return pk_wire_slice(w->wire_fd, r->id, &slice, err);
+}
+
+static enum pk_code answer(struct worker *w, const struct pk_request *r, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_case c = {0};
+    struct pk_err cause;
+    struct pk_slice slice;
+    if (open_device(w, r, &cause))
+        return answer_failed(w, r, &cause, err);
+    if (r->pass == PK_PASS_CALIBRATION)
+        return answer_calibration(w, r, err);
+    if (find_case(r, &c, &cause))
+        return answer_failed(w, r, &cause, err);
+    const struct pk_measure m = {
+        .c = &c,
+        .dev = &w->dev,
+        .pass = r->pass,
+        .invocation = r->invocation,
+        .check = r->check,
+        .seed = r->seed,
+        .stop = r->stop,
+        .disturbed = disturbed,
+        .disturbed_user = w,
+    };
+    disturbed(w); /* what was before does not count */
+    pk_measure_case(&m, &a, &slice);
+    return pk_wire_slice(w->wire_fd, r->id, &slice, err);
+}
+
+static enum pk_code serve(struct worker *w, int in_fd, struct pk_wire_reader *reader, struct pk_err *err)
+{
+    struct pk_wire_msg msg;
+    struct pk_err ended;
+    if (pk_wire_hello(w->wire_fd, "perfkit " PK_VERSION, err))
+        return err->code;
+    while (!pk_wire_read(reader, in_fd, &msg, &ended) && msg.type != PK_WIRE_QUIT) {
+        if (msg.type == PK_WIRE_GARBAGE) {
+            pk_fail(err, PK_E_USAGE, "a request that cannot be read");
+            return pk_why(err, "%s", msg.problem);
+        }
+        struct pk_request r;
+        if (msg.type != PK_WIRE_MEASURE)
+            continue;
+        pk_request_read(msg.json, &r);
+        if (answer(w, &r, err))
+            return err->code;
+    }
+    return PK_OK;
+}
+
+enum pk_code pk_worker_serve(int in_fd, int wire_fd, struct pk_err *err)
+{
+    struct worker w = {.wire_fd = wire_fd};
+    w.n_cpus = pk_machine_cpus(w.cpus, CPUS_MAX); /* before the device binds this thread */
+    struct pk_wire_reader *reader = pk_wire_reader_new();
+    enum pk_code rc = serve(&w, in_fd, reader, err);
+    pk_wire_reader_free(reader);
+    if (*w.device)
+        pk_device_close(&w.dev);
+    return rc;
+}
