@@ -1,0 +1,34 @@
+/* Match: the modules of a tree that a plan names, by two matchers that agree.
+ *
+ *   fnmatch   builds each candidate's path and asks fnmatch(3) rule by rule, as the reports' loop does
+ *   compiled  the rules as one automaton over interned names: one table look-up a node, no paths
+ * Candidates are visited children first (post-order), as the reports' iterator does. Neither allocates. */
+#pragma once
+
+#include "model/tree/plan.h"
+
+/* A matched module and the child indices that lead to it. */
+struct pk_target {
+    const struct pk_node *node;
+    uint32_t rule;  /* index into the plan */
+    uint32_t depth; /* of step */
+    uint32_t step[PK_TREE_DEPTH_MAX];
+};
+
+struct pk_match {
+    size_t n, cap;
+    struct pk_target *v;
+    uint64_t paths; /* candidates visited */
+    uint64_t calls; /* patterns tried; 0 for compiled */
+};
+
+/* Room for every module of the tree. */
+void pk_match_init(struct pk_match *m, const struct pk_tree *t, struct pk_arena *a);
+
+void pk_match_fnmatch(const struct pk_patch_plan *p, const struct pk_tree *t, struct pk_match *out);
+
+/* The automaton of a plan for the names of a tree; in the arena. Sets of positions of all patterns, determined by subset construction over the
+ * component names that occur; equal to fnmatch for every pattern that pk_patch_plan_parse accepts. */
+struct pk_matcher;
+const struct pk_matcher *pk_matcher_compile(const struct pk_patch_plan *p, const struct pk_tree *t, struct pk_arena *a);
+void pk_match_compiled(const struct pk_matcher *m, const struct pk_tree *t, struct pk_match *out);

@@ -1,0 +1,32 @@
+/* Flatten and combine: what a framework does with a tree at every step, beside patching.
+ *
+ * flatten    tree -> its leaves in order, and the structure as a post-order list of (type, arity, value)
+ * unflatten  structure and leaves -> an equal new tree
+ * partition  tree and a predicate over leaves -> two trees of the same structure, each leaf in one of them and a hole in the other
+ * combine    two such trees -> one
+ *   naive    as equinox.combine: every tree is flattened, the leaf lists merged, the result rebuilt
+ *   batched  one walk over both trees at once
+ *   cached   structure known: the leaf tables are merged and the nodes rebuilt from a stored program
+ * Nothing is allocated but from the bump. */
+#pragma once
+
+#include "model/tree/tree.h"
+
+struct pk_tree_structure;
+/* Room for the structure and leaves of a tree like this one. */
+struct pk_tree_structure *pk_structure_new(const struct pk_tree *t, struct pk_arena *a);
+void pk_tree_flatten(const struct pk_node *root, struct pk_tree_structure *out);
+/* The leaves in order; writable, so that a caller can exchange some. */
+const struct pk_node **pk_structure_leaves(struct pk_tree_structure *s, size_t *n);
+const struct pk_node *pk_tree_unflatten(const struct pk_tree_structure *s, struct pk_bump *b);
+
+/* chosen[i] for leaf i in order. A hole is the node pk_tree_hole. */
+extern const struct pk_node pk_tree_hole;
+void pk_tree_partition(const struct pk_node *root, const bool *chosen, struct pk_bump *b, const struct pk_node **yes,
+                       const struct pk_node **no);
+
+enum pk_combine_way { PK_COMBINE_NAIVE, PK_COMBINE_BATCHED, PK_COMBINE_CACHED };
+struct pk_combiner;
+struct pk_combiner *pk_combiner_new(const struct pk_tree *t, struct pk_arena *a);
+const struct pk_node *pk_tree_combine(struct pk_combiner *c, enum pk_combine_way way, const struct pk_node *a,
+                                      const struct pk_node *b, struct pk_bump *out);

@@ -1,0 +1,58 @@
+/* Patch: a tree with some modules replaced, made in eight ways whose results are equal.
+ *
+ *   naive        one call per replacement, as equinox.tree_at: it rebuilds the whole tree PK_TREE_AT_PASSES times, one of them
+ *                wrapping every leaf, whatever the target's depth
+ *   naive-1pass  one call and one rebuild per replacement
+ *   batched      one call for all replacements: one traversal, not below the targets, which rebuilds every node it visits
+ *   path-copy    per replacement, the nodes from the root to its parent are copied (persistent vectors do this)
+ *   grouped      replacements in order of their paths; each node above a target is copied once
+ *   cached       grouped with everything decided beforehand (pk_patch_prepare): which nodes to copy and which slots to set
+ *   in-place     the parent's slot is overwritten: the old tree is gone. The lower bound.
+ *   built-in     nothing to do: the tree was born sharded
+ * All but in-place leave the old tree as it was and share with it what they do not copy. What is allocated is counted by the bumps.
+ * Intermediate trees of the naive ways are dropped call by call (two bumps in turns): no allocator's cost is in them. */
+#pragma once
+
+#include "model/tree/match.h"
+
+/* What equinox.tree_at does (0.13: empty tuples made distinct, leaves wrapped, look for one node or many, replace): full rebuilds of a
+ * call. A test reads it from the installed one where there is one. */
+enum { PK_TREE_AT_PASSES = 4 };
+
+enum pk_patch_way {
+    PK_PATCH_NAIVE,
+    PK_PATCH_NAIVE_1PASS,
+    PK_PATCH_BATCHED,
+    PK_PATCH_PATH_COPY,
+    PK_PATCH_GROUPED,
+    PK_PATCH_CACHED,
+    PK_PATCH_IN_PLACE,
+    PK_PATCH_BUILT_IN,
+    PK_PATCH_WAYS
+};
+
+/* The new module of a target: itself and the parameters that the transform divides are new nodes, the rest is shared. */
+const struct pk_node *pk_transform_module(struct pk_bump *b, const struct pk_tree *t, const struct pk_node *module, enum pk_transform how);
+
+/* Replacements: targets[i] becomes with[i]. The first `n` of a match. */
+struct pk_edits {
+    size_t n;
+    const struct pk_target *targets;
+    const struct pk_node *const *with;
+};
+
+/* Memory and tables that patching needs, sized for a tree and its targets; nothing else is allocated. */
+struct pk_patcher;
+struct pk_patcher *pk_patcher_new(const struct pk_tree *t, const struct pk_match *targets, struct pk_arena *a);
+
+/* cached: decides what to copy for these targets of this tree. Allocates nothing. */
+void pk_patch_prepare(struct pk_patcher *p, const struct pk_tree *t, const struct pk_edits *e);
+
+/* The new tree's root. Valid until the next call with the same patcher. The tree is written to by in-place only. */
+const struct pk_node *pk_patch(struct pk_patcher *p, enum pk_patch_way way, struct pk_tree *t, const struct pk_edits *e);
+
+/* Handed out by pk_patch in all calls so far. */
+struct pk_allocated {
+    uint64_t objects, bytes;
+};
+struct pk_allocated pk_patcher_allocated(const struct pk_patcher *p);

@@ -1,0 +1,47 @@
+/* Patch plan: which modules of a tree are transformed, and how: "pattern = transform" rules, the first match wins.
+ *
+ * A pattern is a shell glob over a module's whole path: `*` and `?` also match dots, [a-z] and [!a-z] are sets, a backslash
+ * is itself (Python's fnmatchcase; fnmatch(3) with FNM_NOESCAPE). Every module but the root is a candidate; sequences, parameters
+ * and leaves are not. Rules about other rules (pk_patch_plan_check): a rule that never fires is warned about, with the rule
+ * that shadows it; no match at all, and a target inside another target, are errors. */
+#pragma once
+
+#include "model/tree/tree.h"
+
+enum pk_transform {
+    PK_COLUMN_PARALLEL, /* weight [out, in] and bias [out] divided along out: contiguous pieces */
+    PK_ROW_PARALLEL,    /* weight divided along in: strided pieces; bias whole */
+    PK_TRANSFORMS
+};
+extern const char *const pk_transform_names[]; /* "column", "row"; NULL-terminated */
+
+struct pk_patch_rule {
+    const char *pattern;
+    enum pk_transform transform;
+    int line; /* in its file; 0 when built in */
+};
+
+struct pk_patch_plan {
+    const char *name; /* file, or "reports" */
+    size_t n;
+    const struct pk_patch_rule *rules;
+};
+
+/* The six rules of the reports. The sixth, *.attention.output.dense, can never fire: the second, *.output.dense, stands before it. */
+extern const struct pk_patch_plan pk_patch_plan_reports;
+
+/* A file of "pattern = transform" lines; blank lines and lines that begin with '#' are skipped. A malformed pattern (an open
+ * '[', a set class such as [[:alpha:]], an empty one), an unknown transform (did-you-mean), the same pattern twice, and a file without rules are
+ * usage errors with file and line. */
+enum pk_code pk_patch_plan_read(const char *path, struct pk_arena *a, struct pk_patch_plan *out, struct pk_err *err) PK_MUST_CHECK;
+/* The same from text. Fuzzed. */
+enum pk_code pk_patch_plan_parse(const char *name, const char *text, size_t n, struct pk_arena *a, struct pk_patch_plan *out,
+                                 struct pk_err *err) PK_MUST_CHECK;
+
+typedef void pk_warn_fn(void *user, const char *text);
+
+/* Is this plan good for this tree and tp devices? Errors (PK_E_USAGE): nothing matches (names some modules that exist, and says so when
+ * only leaves do); a target inside another (both paths); a target without a 2-D weight; a dimension that tp does not divide
+ * (path, dimension, what does divide every one). tp = 0: do not look at dimensions. Warnings: rules that never fire. */
+enum pk_code pk_patch_plan_check(const struct pk_patch_plan *p, const struct pk_tree *t, int64_t tp, pk_warn_fn *warn, void *user,
+                                 struct pk_err *err) PK_MUST_CHECK;

@@ -1,0 +1,97 @@
+/* Tree: a model as an immutable tree of named nodes with its parameters at the leaves.
+ *
+ * Four kinds of node, as in the libraries whose cost is asked for:
+ *   module     named children ("query", "dense"); may have none (a dropout: its numbers are static, not children)
+ *   sequence   children named by their index ("0", "1", ...)
+ *   parameter  wraps one leaf; `value` is its sharding. BERT's cls.predictions.bias has none: that leaf hangs bare.
+ *   leaf       an array; `value` is its row in the tree's table of shapes
+ * A path is the names from the root joined by dots; a parameter and its leaf share one ("...query.weight").
+ * Nodes are never written after they are made, but by the in-place patch (patch.h). Subtrees may be shared: each
+ * occurrence is a position of its own. Nodes live in an arena or a bump (bump.h); a tree frees nothing. */
+#pragma once
+
+#include "base/arena.h"
+#include "model/tree/bump.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PK_TREE_DEPTH_MAX = 32, PK_TREE_RANK_MAX = 8 };
+
+enum pk_node_kind { PK_NODE_MODULE, PK_NODE_SEQUENCE, PK_NODE_PARAMETER, PK_NODE_LEAF };
+
+/* How one parameter is divided among tp devices. */
+enum pk_sharding { PK_WHOLE, PK_SHARD_DIM0, PK_SHARD_DIM1 };
+
+/* Shared by all nodes of one shape; a sequence's fields are the names of its indices. */
+struct pk_node_type {
+    enum pk_node_kind kind;
+    const char *name;       /* "Linear" */
+    uint32_t n_fields;
+    const uint32_t *fields; /* name ids; NULL for parameter and leaf: they add nothing to a path */
+};
+
+struct pk_node {
+    const struct pk_node_type *type;
+    uint32_t arity; /* children; equals type->n_fields, or 1 for a parameter, 0 for a leaf */
+    uint32_t value; /* parameter: enum pk_sharding; leaf: index into pk_tree.shapes; else 0 */
+    const struct pk_node *child[];
+};
+
+static inline size_t pk_node_bytes(uint32_t arity)
+{
+    return sizeof(struct pk_node) + arity * sizeof(struct pk_node *);
+}
+
+/* Names are interned: equal texts have equal ids, 0 .. n-1. */
+struct pk_names {
+    size_t n, cap;
+    const char **text;
+    struct pk_arena *arena;
+};
+uint32_t pk_name(struct pk_names *names, const char *text);
+
+struct pk_shape {
+    int rank;
+    int64_t dim[PK_TREE_RANK_MAX]; /* outermost first; a linear weight is [out, in] */
+};
+/* Product of the dimensions; 1 for rank 0. */
+int64_t pk_shape_elements(const struct pk_shape *s);
+
+struct pk_tree {
+    const struct pk_node *root;
+    struct pk_names *names;
+    size_t n_leaves;
+    const struct pk_shape *shapes; /* [n_leaves], in leaf order */
+};
+
+/* What a tree consists of; positions are counted, so a shared subtree counts as often as it occurs. */
+struct pk_tree_count {
+    size_t leaves, modules, sequences, parameters; /* `modules` has empty ones and the root */
+    size_t empty;                                  /* modules without children */
+    size_t internal;                               /* all but leaves */
+    size_t bytes;                                  /* of every node */
+    size_t depth;                                  /* edges of the longest way from the root to a leaf */
+    int64_t elements;                              /* over all leaves */
+};
+void pk_tree_count(const struct pk_tree *t, struct pk_tree_count *out);
+
+/* A new node with copied children, or with room for `arity` of them that the caller sets. */
+struct pk_node *pk_node_copy(struct pk_bump *b, const struct pk_node *n);
+struct pk_node *pk_node_new(struct pk_bump *b, const struct pk_node_type *type, uint32_t arity, uint32_t value);
+
+/* Equal structure: the same types, values and leaf indices at the same positions. On a difference `where` (arena) is its path. */
+bool pk_tree_equal(const struct pk_tree *a, const struct pk_tree *b, struct pk_arena *arena, const char **where);
+/* Equal trees have equal digests, and a change in any node changes it. */
+uint64_t pk_tree_digest(const struct pk_tree *t);
+
+/* The node that the child indices `step` lead to. */
+static inline const struct pk_node *pk_tree_at(const struct pk_node *root, const uint32_t *step, uint32_t depth)
+{
+    for (uint32_t i = 0; i < depth; i++)
+        root = root->child[step[i]];
+    return root;
+}
+/* "bert.encoder.layer.0.attention"; "" for the root. In the arena. */
+const char *pk_tree_path(const struct pk_tree *t, const uint32_t *step, uint32_t depth, struct pk_arena *a);
