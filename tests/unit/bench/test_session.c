@@ -32,7 +32,8 @@ static const struct pk_axis axes[] = {
      .help = "how to misbehave"},
     {0},
 };
-static const struct pk_probe probe = {.name = "bad", .revision = 1, .axes = axes};
+static const struct pk_region regions[] = {{"step", "what good ones say they measured"}, {0}};
+static const struct pk_probe probe = {.name = "bad", .revision = 1, .axes = axes, .regions = regions};
 
 /* --- a recorder that remembers --- */
 
