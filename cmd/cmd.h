@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "opt/opt.h"
 #include "out/out.h"
+#include "store/store.h"
 
 /* Options every command has. */
 struct pk_globals {
@@ -31,6 +32,7 @@ struct pk_app {
     struct pk_texts args;          /* positional */
     struct pk_out *out; /* where rows go, opened before run(); with -o a file that replaces FILE at the end */
     FILE *text;         /* the same stream, for output that is no table (a script); use one of the two */
+    struct pk_progress *progress; /* its bar may be on the last line of stderr; NULL = none */
     int argc;
     const char **argv; /* as typed, for the command line that is recorded */
 };
@@ -51,6 +53,14 @@ struct pk_cmd {
 void pk_note(const struct pk_app *app, const char *fmt, ...) PK_PRINTF(2, 3);
 /* A warning on stderr, never silent. */
 void pk_warn(const struct pk_app *app, const char *fmt, ...) PK_PRINTF(2, 3);
+
+/* The store at path; NULL = where --db, PERFKIT_DB or the default say. Waiting for another process's lock is noted, and ended by
+ * Ctrl-C. */
+enum pk_code pk_open_store(struct pk_app *app, const char *path, enum pk_store_mode mode, struct pk_store **s,
+                           struct pk_err *err) PK_MUST_CHECK;
+/* The same for reading a run: "@", "@~1", an id or a label there, or "FILE.db:REF" elsewhere. */
+enum pk_code pk_open_run(struct pk_app *app, const char *ref, struct pk_store **s, int64_t *run_id,
+                         struct pk_err *err) PK_MUST_CHECK;
 
 /* Set by SIGINT and SIGTERM; handlers are installed by main. */
 extern volatile int pk_stop_flag;

@@ -40,12 +40,10 @@ struct side {
 
 static enum pk_code read_side(struct pk_app *app, const char *ref, struct side *side, struct pk_err *err)
 {
-    const char *path;
     struct pk_store *s;
     struct pk_figures *v;
     int64_t run_id;
-    if (pk_store_path(app->arena, app->globals->db, &path, err) ||
-        pk_store_open_ref(path, ref, &s, &run_id, err))
+    if (pk_open_run(app, ref, &s, &run_id, err))
         return err->code;
     enum pk_code rc = pk_store_run_facts(s, run_id, app->arena, &side->facts, err);
     if (!rc)

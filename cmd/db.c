@@ -152,10 +152,8 @@ static enum pk_code find_action(struct pk_app *app, const struct action **action
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
     const struct action *action;
-    const char *path;
     struct pk_store *s;
-    if (find_action(app, &action, err) || pk_store_path(app->arena, app->globals->db, &path, err) ||
-        pk_store_open(path, action->mode, &s, err))
+    if (find_action(app, &action, err) || pk_open_store(app, NULL, action->mode, &s, err))
         return err->code;
     enum pk_code rc = action->run(app, s, err);
     pk_store_close(s);

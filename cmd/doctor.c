@@ -121,11 +121,10 @@ static enum pk_code check_device(const char *device, struct pk_err *err)
 static enum pk_code measure_ceilings(struct doctor *d, struct pk_err *err)
 {
     struct pk_arena *a = d->app->arena;
-    const char *path, *machine = pk_machine_json(&d->machine, a);
+    const char *machine = pk_machine_json(&d->machine, a);
     struct pk_store *s;
     struct pk_ceilings c;
-    if (check_device(d->device, err) || pk_store_path(a, d->app->globals->db, &path, err) ||
-        pk_store_open(path, PK_STORE_WRITE, &s, err))
+    if (check_device(d->device, err) || pk_open_store(d->app, NULL, PK_STORE_WRITE, &s, err))
         return err->code;
     enum pk_code rc =
         pk_ceilings_calibrate(s, machine, d->device, &d->device_options, &pk_stop_flag, &c, err);

@@ -50,7 +50,6 @@ struct exec {
     struct pk_app *app;
     const struct exec_options *o;
     const char *const *argv;
-    const char *store_path;
     struct pk_store *store;
     int64_t run_id;
     struct pk_progress *progress;
@@ -139,7 +138,7 @@ static enum pk_code judge(const struct exec *e, struct pk_err *err)
 
 static enum pk_code record(struct exec *e, struct pk_err *err)
 {
-    struct pk_recorder *rec = pk_recorder_new(e->store, e->run_id, e->store_path);
+    struct pk_recorder *rec = pk_recorder_new(e->store, e->run_id, pk_store_file(e->store));
     enum pk_code rc = measure(e, rec, err);
     if (!rc)
         rc = pk_store_run_end(e->store, e->run_id, e->result.interrupted ? "interrupted" : "complete", err);
@@ -160,13 +159,10 @@ static const char *const *words_of(const struct pk_texts *args, struct pk_arena 
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
-    struct exec e = {
-        .app = app, .o = app->options, .argv = words_of(&app->args, app->arena), .store_path = ":memory:"};
+    struct exec e = {.app = app, .o = app->options, .argv = words_of(&app->args, app->arena)};
     enum pk_code rc = pk_program_find(e.argv, err);
-    if (!rc && !e.o->no_save)
-        rc = pk_store_path(app->arena, app->globals->db, &e.store_path, err);
     if (!rc)
-        rc = pk_store_open(e.store_path, PK_STORE_WRITE, &e.store, err);
+        rc = pk_open_store(app, e.o->no_save ? ":memory:" : NULL, PK_STORE_WRITE, &e.store, err);
     if (rc)
         return rc;
     rc = begin(&e, err);

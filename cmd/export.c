@@ -38,11 +38,10 @@ static enum pk_code check_format(const char *name, struct pk_err *err)
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
     const struct options *o = app->options;
-    const char *path;
     struct pk_store *s;
     int64_t run_id;
-    if (check_format(app->args.v[0], err) || pk_store_path(app->arena, app->globals->db, &path, err) ||
-        pk_store_open_ref(path, app->args.n > 1 ? app->args.v[1] : "@", &s, &run_id, err))
+    if (check_format(app->args.v[0], err) ||
+        pk_open_run(app, app->args.n > 1 ? app->args.v[1] : "@", &s, &run_id, err))
         return err->code;
     const struct pk_param param = pk_param_int(":run", run_id);
     enum pk_code rc = pk_table_print(s, pk_store_tables(), pk_printf(app->arena, "export_%s", o->what),

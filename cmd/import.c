@@ -26,10 +26,8 @@ static enum pk_code import(struct pk_app *app, struct pk_store *s, struct pk_err
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
-    const char *path;
     struct pk_store *s;
-    if (pk_store_path(app->arena, app->globals->db, &path, err) ||
-        pk_store_open(path, PK_STORE_UPDATE, &s, err))
+    if (pk_open_store(app, NULL, PK_STORE_UPDATE, &s, err))
         return err->code;
     enum pk_code rc = import(app, s, err);
     pk_store_close(s);

@@ -1,5 +1,6 @@
 /* Message: what is said on standard error, and the exit status that goes with it. */
 #include "cmd/frame.h"
+#include "cmd/progress.h"
 
 #include <stdarg.h>
 
@@ -37,8 +38,10 @@ void pk_print_error(const struct pk_err *err)
         fprintf(stderr, "  try: %s\n", err->fix);
 }
 
-static void say(const char *prefix, const char *fmt, va_list ap)
+static void say(const struct pk_app *app, const char *prefix, const char *fmt, va_list ap)
 {
+    if (app->progress)
+        pk_progress_erase(app->progress);
     fprintf(stderr, "perfkit: %s", prefix);
     vfprintf(stderr, fmt, ap);
     fputc('\n', stderr);
@@ -49,7 +52,7 @@ void pk_note(const struct pk_app *app, const char *fmt, ...)
     va_list ap;
     va_start(ap, fmt);
     if (!app->globals->quiet)
-        say("", fmt, ap);
+        say(app, "", fmt, ap);
     va_end(ap);
 }
 
@@ -57,6 +60,6 @@ void pk_warn(const struct pk_app *app, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    say("warning: ", fmt, ap);
+    say(app, "warning: ", fmt, ap);
     va_end(ap);
 }

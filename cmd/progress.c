@@ -8,10 +8,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-void pk_progress_begin(struct pk_progress *p, const struct pk_app *app)
+void pk_progress_begin(struct pk_progress *p, struct pk_app *app)
 {
     const char *how = app->globals->progress;
     p->app = app;
+    app->progress = p;
     p->drawn = false;
     if (!strcmp(how, "plain"))
         p->kind = PK_PROGRESS_PLAIN;
@@ -27,7 +28,7 @@ static int terminal_width(void)
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : 80;
 }
 
-static void erase(struct pk_progress *p)
+void pk_progress_erase(struct pk_progress *p)
 {
     if (p->drawn)
         fprintf(stderr, "\r\033[K");
@@ -52,7 +53,7 @@ void pk_progress_slice(void *progress, const struct pk_planned *c, const struct 
         return;
     }
     int width = terminal_width() - 1;
-    erase(p);
+    pk_progress_erase(p);
     fprintf(stderr, "%.*s", n < width ? n : width, line);
     fflush(stderr);
     p->drawn = true;
@@ -60,12 +61,12 @@ void pk_progress_slice(void *progress, const struct pk_planned *c, const struct 
 
 void pk_progress_warning(void *progress, const char *text)
 {
-    struct pk_progress *p = progress;
-    erase(p);
+    const struct pk_progress *p = progress;
     pk_warn(p->app, "%s", text);
 }
 
 void pk_progress_end(struct pk_progress *p)
 {
-    erase(p);
+    pk_progress_erase(p);
+    p->app->progress = NULL;
 }

@@ -100,10 +100,10 @@ struct pk_stop pk_run_stop_rule(const struct run_options *o)
 
 static enum pk_code open_store(struct run *r, struct pk_err *err)
 {
-    const char *path = ":memory:";
-    enum pk_code rc = r->o->no_save ? PK_OK : pk_store_path(r->app->arena, r->app->globals->db, &path, err);
-    r->store_path = path;
-    return rc ? rc : pk_store_open(path, PK_STORE_WRITE, &r->store, err);
+    if (pk_open_store(r->app, r->o->no_save ? ":memory:" : NULL, PK_STORE_WRITE, &r->store, err))
+        return err->code;
+    r->store_path = pk_store_file(r->store);
+    return PK_OK;
 }
 
 /* What was chosen for the user. */

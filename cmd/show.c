@@ -5,11 +5,9 @@
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
-    const char *path;
     struct pk_store *s;
     int64_t run_id;
-    if (pk_store_path(app->arena, app->globals->db, &path, err) ||
-        pk_store_open_ref(path, app->args.n ? app->args.v[0] : "@", &s, &run_id, err))
+    if (pk_open_run(app, app->args.n ? app->args.v[0] : "@", &s, &run_id, err))
         return err->code;
     enum pk_code rc = pk_run_tables(s, run_id, app->out, err);
     pk_store_close(s);

@@ -1,9 +1,11 @@
 /* Errors: filling the three parts of struct pk_err. */
 #include "base/err.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 enum pk_code pk_fail(struct pk_err *err, enum pk_code code, const char *fmt, ...)
 {
@@ -32,6 +34,15 @@ enum pk_code pk_fix(struct pk_err *err, const char *fmt, ...)
     vsnprintf(err->fix, sizeof err->fix, fmt, ap);
     va_end(ap);
     return err->code;
+}
+
+enum pk_code pk_why_errno(struct pk_err *err, int e)
+{
+    struct rlimit size;
+    if (e == EFBIG && getrlimit(RLIMIT_FSIZE, &size) == 0 && size.rlim_cur != RLIM_INFINITY)
+        return pk_why(err, "a file of this process may not grow beyond %llu bytes (ulimit -f)",
+                      (unsigned long long)size.rlim_cur);
+    return pk_why(err, "%s", strerror(e));
 }
 
 enum pk_code pk_within(struct pk_err *err, const char *fmt, ...)

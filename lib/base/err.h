@@ -45,5 +45,8 @@ enum pk_code pk_fail(struct pk_err *err, enum pk_code code, const char *fmt, ...
 enum pk_code pk_why(struct pk_err *err, const char *fmt, ...) PK_PRINTF(2, 3);
 enum pk_code pk_fix(struct pk_err *err, const char *fmt, ...) PK_PRINTF(2, 3);
 
+/* Adds why a system call failed: the words of errno value e, and with EFBIG the limit that was met (ulimit -f). */
+enum pk_code pk_why_errno(struct pk_err *err, int e);
+
 /* Puts "prefix: " before what, while an error travels up. Returns err->code. */
 enum pk_code pk_within(struct pk_err *err, const char *fmt, ...) PK_PRINTF(2, 3);

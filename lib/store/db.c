@@ -15,15 +15,8 @@ struct reason {
 };
 
 static const struct reason reasons[] = {
-    {SQLITE_BUSY, "another process has kept it locked",
-     "end that process (fuser FILE names it), or record elsewhere with --db"},
     {SQLITE_LOCKED, "another statement has it locked", "try again"},
     {SQLITE_FULL, "the disk is full", "free some space, or record elsewhere with --db"},
-    {SQLITE_READONLY, "it, or its directory, is read-only for this user",
-     "change its permissions, or name another file with --db"},
-    {SQLITE_PERM, "this user may not open it", "change its permissions, or name another file with --db"},
-    {SQLITE_CANTOPEN, "it, or its journal, cannot be opened",
-     "check the path and its permissions, or name another file with --db"},
     {SQLITE_NOTADB, "it is not a SQLite database", "name a perfkit store with --db"},
     {SQLITE_CORRUPT, "it is damaged",
      "copy it away; `sqlite3 FILE .recover` may save rows; start a new one with --db"},
@@ -34,44 +27,70 @@ static const struct reason reasons[] = {
     {SQLITE_NOMEM, "no memory is left", "free some memory and try again"},
 };
 
-static const struct reason *find_reason(int code)
+static enum pk_code explain(const struct pk_store *s, struct pk_err *err)
 {
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
-        if (reasons[i].code == (code & 0xff))
-            return &reasons[i];
-    return NULL;
+        if (reasons[i].code == (sqlite3_errcode(s->db) & 0xff)) {
+            pk_why(err, "%s", reasons[i].why);
+            return pk_fix(err, "%s", reasons[i].fix);
+        }
+    err->code = PK_E_INTERNAL;
+    pk_why(err, "SQLite says: %s", sqlite3_errmsg(s->db));
+    return pk_fix(err, "`perfkit db check` tells whether the file is sound; if it is, please report this");
 }
 
-/* The system's own word when it has one, e.g. "No space left on device" behind an I/O error. */
-static void why_io(struct pk_store *s, struct pk_err *err)
+static enum pk_code explain_lock(const struct pk_store *s, struct pk_err *err)
 {
+    if (s->waiting.stopped) {
+        err->code = PK_E_INTERRUPTED;
+        pk_why(err, "another process holds it, and a signal ended the wait");
+    } else {
+        pk_why(err, "another process has kept it locked for %.1f s", (double)s->patience_ms / 1e3);
+    }
+    return pk_fix(err, "end that process (`fuser %s` names it), or record elsewhere with --db", s->path);
+}
+
+/* The errno behind an I/O error; 0 = unknown. SQLite keeps it with the file when the error came up in a commit. */
+static int errno_of(struct pk_store *s)
+{
+    sqlite3_file *journal = NULL;
     int e = sqlite3_system_errno(s->db);
-    pk_why(err, "%s (%s)", e ? strerror(e) : "the disk failed",
-           sqlite3_errstr(sqlite3_extended_errcode(s->db)));
-    bool full = e == ENOSPC || e == EFBIG || e == EDQUOT;
-    pk_fix(err, full ? "free some space, or record elsewhere with --db"
-                     : "check the disk, or record elsewhere with --db");
+    if (!e)
+        sqlite3_file_control(s->db, "main", SQLITE_FCNTL_LAST_ERRNO, &e);
+    if (!e && sqlite3_file_control(s->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &journal) == SQLITE_OK &&
+        journal && journal->pMethods)
+        journal->pMethods->xFileControl(journal, SQLITE_FCNTL_LAST_ERRNO, &e);
+    return e;
+}
+
+static enum pk_code explain_io(struct pk_store *s, struct pk_err *err)
+{
+    int e = errno_of(s);
+    if (e)
+        pk_why_errno(err, e);
+    else
+        pk_why(err, "%s", sqlite3_errmsg(s->db));
+    if (e == EFBIG)
+        return pk_fix(err, "raise the limit (`ulimit -f unlimited`), or record elsewhere with --db");
+    return pk_fix(err, e == ENOSPC || e == EDQUOT ? "free some space, or record elsewhere with --db"
+                                                  : "check the disk, or record elsewhere with --db");
 }
 
 enum pk_code pk_db_fail(struct pk_store *s, struct pk_err *err)
 {
-    int code = sqlite3_extended_errcode(s->db);
-    const struct reason *r = find_reason(code);
-    pk_fail(err, r || (code & 0xff) == SQLITE_IOERR ? PK_E_IO : PK_E_INTERNAL, "store %s: cannot %s", s->path,
-            s->doing ? s->doing : "read it");
-    if ((code & 0xff) == SQLITE_IOERR) {
-        why_io(s, err);
-    } else if (!r) {
-        pk_why(err, "SQLite says: %s", sqlite3_errmsg(s->db));
-        pk_fix(err, "`perfkit db check` tells whether the file is sound; if it is, please report this");
-    } else {
-        if ((code & 0xff) == SQLITE_BUSY)
-            pk_why(err, "%s for %.1f s", r->why, (double)s->patience_ms / 1e3);
-        else
-            pk_why(err, "%s", r->why);
-        pk_fix(err, "%s", r->fix);
+    pk_fail(err, PK_E_IO, "store %s: cannot %s", s->path, s->doing ? s->doing : "read it");
+    switch (sqlite3_errcode(s->db) & 0xff) {
+    case SQLITE_BUSY:
+        return explain_lock(s, err);
+    case SQLITE_IOERR:
+        return explain_io(s, err);
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_CANTOPEN:
+        return pk_db_explain_access(s->path, err);
+    default:
+        return explain(s, err);
     }
-    return err->code;
 }
 
 enum pk_code pk_db_stmt(struct pk_store *s, const char *sql, sqlite3_stmt **stmt, struct pk_err *err)

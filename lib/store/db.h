@@ -13,10 +13,17 @@ struct pk_store {
     sqlite3 *db;
     const char *path;
     enum pk_store_mode mode;
+    char run_uuid[33];   /* see pk_store_begun */
     int found_version;   /* before migrating */
     const char *doing;   /* what errors say: "record a slice" */
     int64_t patience_ms; /* how long to wait for a lock */
-    uint64_t waiting_since_ns;
+    struct pk_store_wait wait;
+    struct {
+        uint64_t since_ns;
+        bool told;    /* wait.waiting was called */
+        bool hurried; /* *wait.stop_flag was set when it began */
+        bool stopped; /* and when it ended */
+    } waiting;
     uint64_t deadline_ns; /* of a stranger's query; 0 = none */
     struct {
         const char *sql; /* by address */
@@ -49,6 +56,17 @@ enum pk_code pk_db_begin(struct pk_store *s, const char *doing, struct pk_err *e
 enum pk_code pk_db_end(struct pk_store *s, enum pk_code code, struct pk_err *err) PK_MUST_CHECK;
 
 void pk_db_bind_real(sqlite3_stmt *stmt, int i, double x);
+
+/* file.c: what is at a path. ":memory:" is no file. */
+bool pk_db_in_memory(const char *path);
+/* Whether a store may be opened there; makes the directory of the default place. */
+enum pk_code pk_db_look(const char *path, enum pk_store_mode mode, struct pk_err *err) PK_MUST_CHECK;
+/* Refuses a file in the middle of a transaction. */
+enum pk_code pk_db_no_hot_journal(const char *path, struct pk_err *err) PK_MUST_CHECK;
+/* Whether this user may write the file and, for its journal, its directory. */
+bool pk_db_may_write(const char *path);
+/* Adds why and fix to an error: what this user may not do with the file or its directory. */
+enum pk_code pk_db_explain_access(const char *path, struct pk_err *err);
 
 /* migrate.c: the newest schema this program knows; brings a writable file up to it. */
 int pk_db_newest_version(void);

@@ -83,7 +83,7 @@ static enum pk_code attach(struct pk_store *s, const char *other_path, struct pk
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_store *other;
-    if (pk_store_open(other_path, PK_STORE_STRANGER, &other, err))
+    if (pk_store_open(other_path, PK_STORE_STRANGER, NULL, &other, err))
         return err->code;
     pk_store_close(other);
     if (pk_db_run(s, err, "ATTACH ?1 AS other", "t", pk_db_stranger_uri(&a, other_path)))

@@ -10,8 +10,8 @@ static bool ends_in_db(const char *path)
     return n > 3 && strcmp(path + n - 3, ".db") == 0;
 }
 
-enum pk_code pk_store_open_ref(const char *own_path, const char *ref, struct pk_store **out, int64_t *run_id,
-                               struct pk_err *err)
+enum pk_code pk_store_open_ref(const char *own_path, const char *ref, const struct pk_store_wait *wait,
+                               struct pk_store **out, int64_t *run_id, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const char *colon = strrchr(ref, ':'), *path = own_path;
@@ -22,7 +22,7 @@ enum pk_code pk_store_open_ref(const char *own_path, const char *ref, struct pk_
         path = file;
         ref = colon && colon[1] ? colon + 1 : "@";
     }
-    if (pk_store_open(path, mode, out, err))
+    if (pk_store_open(path, mode, wait, out, err))
         return err->code;
     if (pk_store_resolve(*out, ref, run_id, err) == PK_OK)
         return PK_OK;

@@ -26,9 +26,19 @@ enum pk_store_mode {
 enum pk_code pk_store_path(struct pk_arena *a, const char *option, const char **path,
                            struct pk_err *err) PK_MUST_CHECK;
 
-/* ":memory:" is a store that nobody else sees and that ends with its handle. */
-enum pk_code pk_store_open(const char *path, enum pk_store_mode mode, struct pk_store **out,
-                           struct pk_err *err) PK_MUST_CHECK;
+/* Who hears that a call waits for another process's lock, and who may end that. */
+struct pk_store_wait {
+    /* Once per wait, when it has lasted 1.5 s; may be NULL. patience_ms is all it will last. */
+    void (*waiting)(void *user, const char *path, int64_t patience_ms);
+    void *user;
+    /* Set by a signal handler; may be NULL. Ends a wait at once, and one that begins later after a second: what was measured should
+     * still be written. The call then fails with PK_E_INTERRUPTED. */
+    const volatile int *stop_flag;
+};
+
+/* ":memory:" is a store that nobody else sees and that ends with its handle. `wait` is copied; NULL waits in silence. */
+enum pk_code pk_store_open(const char *path, enum pk_store_mode mode, const struct pk_store_wait *wait,
+                           struct pk_store **out, struct pk_err *err) PK_MUST_CHECK;
 void pk_store_close(struct pk_store *s); /* NULL is allowed */
 
 /* How long a call waits for another process's lock before it fails; 60 s after opening. */
@@ -54,6 +64,8 @@ struct pk_run_info {
 
 enum pk_code pk_store_run_begin(struct pk_store *s, const struct pk_run_info *r, int64_t *run_id,
                                 struct pk_err *err) PK_MUST_CHECK;
+/* The uuid of the run that this handle began last: it names the run in other stores, too. "" = none. */
+const char *pk_store_begun(const struct pk_store *s);
 /* status: "complete", "interrupted", "failed". */
 enum pk_code pk_store_run_end(struct pk_store *s, int64_t run_id, const char *status,
                               struct pk_err *err) PK_MUST_CHECK;
@@ -132,8 +144,8 @@ enum pk_code pk_store_resolve(struct pk_store *s, const char *ref, int64_t *run_
 
 /* "@~1", an id or a label of the store at own_path; or "FILE.db:@~1" ("FILE.db" = its newest), in another file, opened as a
  * stranger's. A text with ':' names a file when one of that name exists or it ends in ".db"; else it is a label. */
-enum pk_code pk_store_open_ref(const char *own_path, const char *ref, struct pk_store **out, int64_t *run_id,
-                               struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_store_open_ref(const char *own_path, const char *ref, const struct pk_store_wait *wait,
+                               struct pk_store **out, int64_t *run_id, struct pk_err *err) PK_MUST_CHECK;
 
 /* Parameters of a named query or table, by name (":run", ":base" ...). */
 struct pk_param {

@@ -23,7 +23,7 @@ static enum pk_code write_all(int fd, const char *s, size_t n, struct pk_err *er
             continue;
         if (done < 0) {
             pk_fail(err, PK_E_IO, "cannot write a message of the wire protocol");
-            return pk_why(err, "%s", strerror(errno));
+            return pk_why_errno(err, errno);
         }
         s += done;
         n -= (size_t)done;

@@ -129,7 +129,7 @@ static enum pk_code work(struct job *j, struct pk_arena *a, struct pk_err *err)
                                         .axes = pk_printf(a, "{\"n\":%ld}", c),
                                         .identity = "{}",
                                         .predicted_bytes = -1};
-    if (pk_store_open(j->path, PK_STORE_WRITE, &j->s, err))
+    if (pk_store_open(j->path, PK_STORE_WRITE, NULL, &j->s, err))
         return err->code;
     if (j->patience)
         pk_store_patience(j->s, j->patience);

@@ -33,7 +33,7 @@ static int64_t add(struct pk_store *s, int64_t run, const struct pk_probe *p, un
 static void every_table_prints(void **state)
 {
     struct pk_store *s;
-    OK(pk_store_open(path, PK_STORE_WRITE, &s, &err));
+    OK(pk_store_open(path, PK_STORE_WRITE, NULL, &s, &err));
     for (size_t i = 0; pk_probes[i]; i++) {
         int64_t run = begin_run(s, NULL);
         struct pk_recorder *r = pk_recorder_new(s, run, path);
@@ -54,7 +54,7 @@ static void every_table_prints(void **state)
 static void cases_without_a_probe_have_the_built_in_tables(void **state)
 {
     struct pk_store *s;
-    OK(pk_store_open(path, PK_STORE_WRITE, &s, &err));
+    OK(pk_store_open(path, PK_STORE_WRITE, NULL, &s, &err));
     int64_t run = begin_run(s, NULL), c = add(s, run, NULL, 0);
     add(s, run, NULL, 0);
     struct pk_recorder *r = pk_recorder_new(s, run, path);

@@ -30,12 +30,12 @@ static void a_merge_adds_every_row_once(void **state)
     char other[160];
     int64_t added;
     snprintf(other, sizeof other, "%s/odd %%?#name.db", dir);
-    OK(pk_store_open(other, PK_STORE_WRITE, &s, &err));
+    OK(pk_store_open(other, PK_STORE_WRITE, NULL, &s, &err));
     record(s, "a", 100);
     record(s, "b", 50);
     OK(pk_store_ceiling(s, "{\"cpu\":\"x\"}", "cpu", "k", 1, &err));
     pk_store_close(s);
-    OK(pk_store_open(path, PK_STORE_WRITE, &s, &err));
+    OK(pk_store_open(path, PK_STORE_WRITE, NULL, &s, &err));
     record(s, "c", 10);
     for (int again = 0; again < 2; again++) {
         OK(pk_store_merge(s, other, &added, &err));
@@ -62,7 +62,7 @@ static void pruning_keeps_the_newest_and_what_still_runs(void **state)
 {
     struct pk_store *s;
     int64_t removed;
-    OK(pk_store_open(path, PK_STORE_WRITE, &s, &err));
+    OK(pk_store_open(path, PK_STORE_WRITE, NULL, &s, &err));
     begin_run(s, "going");
     for (int i = 0; i < 4; i++)
         record(s, "old", 20000);
@@ -86,7 +86,7 @@ static void a_check_finds_what_is_wrong(void **state)
     struct pk_store *s;
     const char *problem;
     struct pk_arena a = {0};
-    OK(pk_store_open(path, PK_STORE_WRITE, &s, &err));
+    OK(pk_store_open(path, PK_STORE_WRITE, NULL, &s, &err));
     record(s, "x", 20000);
     OK(pk_store_check(s, &a, &problem, &err));
     assert_null(problem);
@@ -97,7 +97,7 @@ static void a_check_finds_what_is_wrong(void **state)
     for (int i = 0; i < 200; i++)
         fputc(0x5a, f);
     fclose(f);
-    OK(pk_store_open(path, PK_STORE_READ, &s, &err));
+    OK(pk_store_open(path, PK_STORE_READ, NULL, &s, &err));
     enum pk_code code = pk_store_check(s, &a, &problem, &err);
     assert_true(code == PK_E_IO || (code == PK_OK && problem));
     pk_store_close(s);

@@ -53,7 +53,7 @@ static enum pk_code print(struct pk_store *s, const char *table, enum pk_format 
 static struct pk_store *with_one_summary(int64_t *run)
 {
     struct pk_store *s;
-    OK(pk_store_open(path, PK_STORE_WRITE, &s, &err));
+    OK(pk_store_open(path, PK_STORE_WRITE, NULL, &s, &err));
     *run = begin_run(s, NULL);
     int64_t c = add_case(s, *run, "{\"n\":7}");
     struct pk_slice l = steady_slice(1, 3);

@@ -8,7 +8,7 @@
 static void a_slice_is_read_back(void **state)
 {
     struct pk_store *s;
-    OK(pk_store_open(path, PK_STORE_WRITE, &s, &err));
+    OK(pk_store_open(path, PK_STORE_WRITE, NULL, &s, &err));
     int64_t run = begin_run(s, "first"), c = add_case(s, run, "{\"n\":1}");
     struct pk_slice l = steady_slice(1, 1234);
     struct pk_summary_row sum = {
@@ -41,7 +41,7 @@ static void a_slice_is_read_back(void **state)
 static void repetitions_are_divided_and_not_a_number_is_null(void **state)
 {
     struct pk_store *s;
-    OK(pk_store_open(path, PK_STORE_WRITE, &s, &err));
+    OK(pk_store_open(path, PK_STORE_WRITE, NULL, &s, &err));
     int64_t c = add_case(s, begin_run(s, NULL), "{}");
     const int64_t ordinal[] = {0, 1, 2};
     const double real[] = {8, NAN, INFINITY};
@@ -66,7 +66,7 @@ static void repetitions_are_divided_and_not_a_number_is_null(void **state)
 static void ordinals_that_repeat_lose_nothing(void **state)
 {
     struct pk_store *s;
-    OK(pk_store_open(path, PK_STORE_WRITE, &s, &err));
+    OK(pk_store_open(path, PK_STORE_WRITE, NULL, &s, &err));
     int64_t c = add_case(s, begin_run(s, NULL), "{}");
     const int64_t ordinal[] = {0, 1, 0, 0, 5}, value[] = {1, 2, 3, 4, 5};
     struct pk_series e = {.phase = PK_PHASE_STEADY, .reps = 1, .n = 5, .ordinal = ordinal, .integer = value};
@@ -92,7 +92,7 @@ static void status_of(struct pk_store *s, int64_t c, int invocation, enum pk_pas
 static void a_case_has_the_gravest_word_of_its_timing_slices(void **state)
 {
     struct pk_store *s;
-    OK(pk_store_open(path, PK_STORE_WRITE, &s, &err));
+    OK(pk_store_open(path, PK_STORE_WRITE, NULL, &s, &err));
     int64_t run = begin_run(s, NULL), a = add_case(s, run, "{\"i\":1}"), b = add_case(s, run, "{\"i\":2}"),
             c = add_case(s, run, "{\"i\":3}");
     add_case(s, run, "{\"i\":4}");
@@ -116,7 +116,7 @@ static void a_case_has_the_gravest_word_of_its_timing_slices(void **state)
 static void a_resumed_run_replaces_what_did_not_end_well(void **state)
 {
     struct pk_store *s;
-    OK(pk_store_open(path, PK_STORE_WRITE, &s, &err));
+    OK(pk_store_open(path, PK_STORE_WRITE, NULL, &s, &err));
     int64_t run = begin_run(s, NULL), c = add_case(s, run, "{}");
     status_of(s, c, 1, PK_PASS_TIMING, PK_ST_INTERRUPTED, "Ctrl-C");
     assert_int_equal(pk_store_run_again(s, run, "{\"cpu\":\"x\"}", &err), PK_E_USAGE); /* it still runs */
@@ -136,7 +136,7 @@ static void ceilings_of_a_run_stay(void **state)
     struct pk_store *s;
     double value;
     bool found;
-    OK(pk_store_open(path, PK_STORE_WRITE, &s, &err));
+    OK(pk_store_open(path, PK_STORE_WRITE, NULL, &s, &err));
     int64_t run = begin_run(s, NULL);
     OK(pk_store_ceiling_get(s, "{\"cpu\":\"x\"}", "cpu", "fp32_flops_per_s", &value, &found, &err));
     assert_false(found);
@@ -154,7 +154,7 @@ static void runs_are_found_by_every_name(void **state)
 {
     struct pk_store *s;
     int64_t id;
-    OK(pk_store_open(path, PK_STORE_WRITE, &s, &err));
+    OK(pk_store_open(path, PK_STORE_WRITE, NULL, &s, &err));
     assert_int_equal(pk_store_resolve(s, "@", &id, &err), PK_E_NOTHING);
     int64_t a = begin_run(s, "nightly"), b = begin_run(s, NULL), c = begin_run(s, "nightly");
     OK(pk_store_resolve(s, "@", &id, &err));

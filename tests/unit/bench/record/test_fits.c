@@ -58,7 +58,7 @@ static void groups_are_recorded(void **state)
 {
     struct pk_store *s;
     struct pk_arena a = {0};
-    OK(pk_store_open(path, PK_STORE_WRITE, &s, &err));
+    OK(pk_store_open(path, PK_STORE_WRITE, NULL, &s, &err));
     int64_t run = begin_run(s, NULL);
     const struct pk_probe probe = {.name = "demo", .fits = rows};
     char axes[64];

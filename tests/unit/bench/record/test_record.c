@@ -108,7 +108,7 @@ struct bench {
 static struct bench start(void)
 {
     struct bench b;
-    OK(pk_store_open(path, PK_STORE_WRITE, &b.s, &err));
+    OK(pk_store_open(path, PK_STORE_WRITE, NULL, &b.s, &err));
     b.run = begin_run(b.s, NULL);
     b.c = add_case(b.s, b.run, "{}");
     b.r = pk_recorder_new(b.s, b.run, path);

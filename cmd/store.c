@@ -1,0 +1,33 @@
+/* Store: opening the store for a command, which says so when it has to wait. */
+#include "cmd/cmd.h"
+
+/* Most waits are for another perfkit's slice and over before anybody wonders. */
+static void waiting(void *app, const char *path, int64_t patience_ms)
+{
+    pk_note(app, "waiting for the store %s, another process holds it (up to %.0f s; Ctrl-C to stop)", path,
+            (double)patience_ms / 1e3);
+}
+
+static struct pk_store_wait wait_of(struct pk_app *app)
+{
+    return (struct pk_store_wait){.waiting = waiting, .user = app, .stop_flag = &pk_stop_flag};
+}
+
+enum pk_code pk_open_store(struct pk_app *app, const char *path, enum pk_store_mode mode, struct pk_store **s,
+                           struct pk_err *err)
+{
+    const struct pk_store_wait wait = wait_of(app);
+    if (!path && pk_store_path(app->arena, app->globals->db, &path, err))
+        return err->code;
+    return pk_store_open(path, mode, &wait, s, err);
+}
+
+enum pk_code pk_open_run(struct pk_app *app, const char *ref, struct pk_store **s, int64_t *run_id,
+                         struct pk_err *err)
+{
+    const struct pk_store_wait wait = wait_of(app);
+    const char *path;
+    if (pk_store_path(app->arena, app->globals->db, &path, err))
+        return err->code;
+    return pk_store_open_ref(path, ref, &wait, s, run_id, err);
+}

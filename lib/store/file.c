@@ -1,0 +1,157 @@
+/* File: what lies at a store's path, looked at before SQLite does and after it failed, because SQLite does not say which file or
+ * directory is in the way. */
+#include "store/db.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#define ANOTHER_FILE "name another file with --db FILE or PERFKIT_DB"
+
+/* ":memory:" for what is not to be saved; any other name is a file's. */
+bool pk_db_in_memory(const char *path)
+{
+    return strcmp(path, ":memory:") == 0;
+}
+
+static enum pk_code missing(const char *path, struct pk_err *err)
+{
+    pk_fail(err, PK_E_NOTHING, "there is no store at %s", path);
+    pk_why(err, "nothing has been recorded there yet");
+    return pk_fix(err, "`perfkit run attention-scaling` records a first run; --db FILE names another store");
+}
+
+/* "." when the path has none. */
+static char *directory_of(const char *path, struct pk_arena *a)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? pk_strndup(a, path, slash == path ? 1 : (size_t)(slash - path)) : pk_strdup(a, ".");
+}
+
+/* Makes every directory above a path; 0 or an errno. */
+static int make_parents(char *dir)
+{
+    for (char *p = dir + 1;; p++) {
+        char c = *p;
+        if (c != '/' && c != '\0')
+            continue;
+        *p = '\0';
+        bool made = mkdir(dir, 0777) == 0 || errno == EEXIST;
+        *p = c;
+        if (!made || c == '\0')
+            return made ? 0 : errno;
+    }
+}
+
+/* A store that nobody named is at its default place, whose directory is ours to make; one that the user named is not. */
+static bool at_default_place(const char *path, struct pk_arena *a)
+{
+    struct pk_err ignored;
+    const char *own;
+    return !getenv("PERFKIT_DB") && pk_store_path(a, NULL, &own, &ignored) == PK_OK && strcmp(own, path) == 0;
+}
+
+/* The home directory that the path is in when there is none: not ours to make, whoever set HOME. */
+static const char *missing_home(const char *path)
+{
+    const char *home = getenv("HOME");
+    size_t n = home ? strlen(home) : 0;
+    return n && strncmp(path, home, n) == 0 && path[n] == '/' && access(home, F_OK) != 0 ? home : NULL;
+}
+
+static enum pk_code make_directory(const char *path, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    char *dir = directory_of(path, &a);
+    if (access(dir, F_OK) == 0)
+        return PK_OK;
+    int e = errno;
+    bool ours = e == ENOENT && at_default_place(path, &a);
+    const char *home = ours ? missing_home(path) : NULL;
+    if (ours && !home && (e = make_parents(dir)) == 0)
+        return PK_OK;
+    pk_fail(err, PK_E_IO, "store %s: cannot create it", path);
+    if (home)
+        pk_why(err, "the home directory %s does not exist", home);
+    else if (e == ENOENT)
+        pk_why(err, "its directory %s does not exist", dir);
+    else
+        pk_why(err, "its directory %s: %s", dir, strerror(e));
+    return pk_fix(err, "%s" ANOTHER_FILE, e == ENOENT && !ours ? "make the directory, or " : "");
+}
+
+enum pk_code pk_db_look(const char *path, enum pk_store_mode mode, struct pk_err *err)
+{
+    struct stat st;
+    if (pk_db_in_memory(path))
+        return PK_OK;
+    if (stat(path, &st) != 0) {
+        if (errno == ENOENT)
+            return mode == PK_STORE_WRITE ? make_directory(path, err) : missing(path, err);
+        pk_fail(err, PK_E_IO, "store %s: cannot open it", path);
+        pk_why(err, "%s", strerror(errno));
+        return pk_fix(err, ANOTHER_FILE);
+    }
+    if (!S_ISDIR(st.st_mode) && (st.st_size > 0 || mode == PK_STORE_WRITE))
+        return PK_OK;
+    pk_fail(err, PK_E_IO, "store %s: cannot open it", path);
+    pk_why(err, S_ISDIR(st.st_mode) ? "it is a directory" : "it is empty: nothing was recorded in it");
+    return pk_fix(err, "name a file with --db, for example --db perfkit.db");
+}
+
+/* A journal with a header is a transaction in flight, or one that a killed writer left: an immutable reader
+ * would see half of it. */
+enum pk_code pk_db_no_hot_journal(const char *path, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    PK_CLEANUP_FD int fd = open(pk_printf(&a, "%s-journal", path), O_RDONLY | O_CLOEXEC);
+    unsigned char magic = 0;
+    if (fd < 0 || read(fd, &magic, 1) != 1 || magic == 0)
+        return PK_OK;
+    pk_fail(err, PK_E_IO, "store %s: refused", path);
+    pk_why(err, "a transaction is open or was cut short (%s-journal)", path);
+    return pk_fix(err, "wait for its writer; if that was killed, `perfkit db check --db %s` repairs it",
+                  path);
+}
+
+/* What is in the way of a writer; NULL = nothing that can be seen from here. */
+static const char *unwritable(const char *path, const char *dir, struct pk_arena *a)
+{
+    if (access(path, F_OK) == 0 && access(path, W_OK) != 0)
+        return pk_printf(a, "the file %s", path);
+    return access(dir, W_OK | X_OK) != 0
+               ? pk_printf(a, "the directory %s, in which its journal must be made,", dir)
+               : NULL;
+}
+
+bool pk_db_may_write(const char *path)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    return pk_db_in_memory(path) || !unwritable(path, directory_of(path, &a), &a);
+}
+
+enum pk_code pk_db_explain_access(const char *path, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const char *dir = directory_of(path, &a), *what = unwritable(path, dir, &a);
+    struct statvfs fs;
+    if (access(path, F_OK) == 0 && access(path, R_OK) != 0) {
+        pk_why(err, "this user may not read the file");
+        return pk_fix(err, "change its permissions (chmod u+r %s), or " ANOTHER_FILE, path);
+    }
+    if (!what) {
+        pk_why(err, "it, or its journal beside it, cannot be opened");
+        return pk_fix(err, "check what is in %s, or " ANOTHER_FILE, dir);
+    }
+    if (statvfs(dir, &fs) == 0 && fs.f_flag & ST_RDONLY) {
+        pk_why(err, "%s is on a file system that is mounted read-only", what);
+        return pk_fix(err, ANOTHER_FILE);
+    }
+    pk_why(err, "%s is read-only for this user", what);
+    return pk_fix(err, "change its permissions (chmod u+w), or " ANOTHER_FILE);
+}
