@@ -108,8 +108,7 @@ static enum pk_code measure(struct exec *e, struct pk_recorder *rec, struct pk_e
     };
     e->progress = &progress;
     pk_progress_begin(&progress, e->app);
-    enum pk_code rc = pk_command_measure(&c, e->store, e->run_id, rec, &events, &pk_stop_flag, e->app->arena,
-                                         &e->result, err);
+    enum pk_code rc = pk_command_measure(&c, rec, &events, &pk_stop_flag, e->app->arena, &e->result, err);
     pk_progress_end(&progress);
     if (!rc && *e->result.uncounted)
         pk_note(e->app, "no CPU events were counted: %s", e->result.uncounted);

@@ -23,13 +23,25 @@ static enum pk_code insert_run(struct pk_store *s, const struct pk_run_info *r, 
                      "INSERT INTO run(experiment, label, command_line, settings, tags, machine_id, "
                      "git_commit, git_dirty, version,"
                      " started_ns, host, boot_id, pid, pid_start_ticks, status, uuid)"
-                     " VALUES(?, ?, ?, ?, ?, ?, ?, nullif(?, -1), ?, ?, ?, ?, ?, ?, 'running', "
-                     "lower(hex(randomblob(16))))",
+                     " VALUES(?, ?, ?, ?, ?, ?, ?, nullif(?, -1), ?, ?, ?, ?, ?, ?, 'running', ?)",
                      "tttttitititt"
-                     "ii",
+                     "iit",
                      r->experiment, r->label, r->command_line, r->settings, r->tags, machine, r->git_commit,
                      (int64_t)r->git_dirty, r->version, (int64_t)pk_wall_ns(), me.host, me.boot_id, me.pid,
-                     me.start_ticks);
+                     me.start_ticks, s->run_uuid);
+}
+
+static void new_uuid(char uuid[static 33])
+{
+    uint8_t random[16];
+    sqlite3_randomness(sizeof random, random);
+    for (size_t i = 0; i < sizeof random; i++)
+        snprintf(uuid + 2 * i, 3, "%02x", random[i]);
+}
+
+const char *pk_store_begun(const struct pk_store *s)
+{
+    return s->run_uuid;
 }
 
 enum pk_code pk_store_run_begin(struct pk_store *s, const struct pk_run_info *r, int64_t *run_id,
@@ -37,6 +49,7 @@ enum pk_code pk_store_run_begin(struct pk_store *s, const struct pk_run_info *r,
 {
     if (pk_db_begin(s, "begin a run", err))
         return err->code;
+    new_uuid(s->run_uuid);
     enum pk_code code = insert_run(s, r, err);
     *run_id = sqlite3_last_insert_rowid(s->db);
     return pk_db_end(s, code, err);

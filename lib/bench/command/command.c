@@ -14,8 +14,6 @@
 
 struct runner {
     const struct pk_command_options *o;
-    struct pk_store *store;
-    int64_t run_id;
     struct pk_recorder *rec;
     const volatile int *stop_flag;
     struct pk_arena *a; /* as long as the measurement */
@@ -201,7 +199,7 @@ static void judge_reported(const struct pk_reported *c, const struct pk_slice *o
 static enum pk_code record_case(struct runner *r, struct pk_reported *c, struct pk_slice *s,
                                 struct pk_err *err)
 {
-    if (!c->id && pk_store_cases(r->store, r->run_id, &c->info, 1, &c->id, err))
+    if (!c->id && pk_record_case(r->rec, &c->info, &c->id, err))
         return err->code;
     s->pass = r->pass;
     s->invocation = r->invocation;
@@ -332,12 +330,11 @@ static enum pk_code loop(struct runner *r, const struct pk_command_events *ev, s
     return rc;
 }
 
-enum pk_code pk_command_measure(const struct pk_command_options *o, struct pk_store *s, int64_t run_id,
-                                struct pk_recorder *rec, const struct pk_command_events *ev,
-                                const volatile int *stop_flag, struct pk_arena *a,
-                                struct pk_command_result *out, struct pk_err *err)
+enum pk_code pk_command_measure(const struct pk_command_options *o, struct pk_recorder *rec,
+                                const struct pk_command_events *ev, const volatile int *stop_flag,
+                                struct pk_arena *a, struct pk_command_result *out, struct pk_err *err)
 {
-    struct runner r = {.o = o, .store = s, .run_id = run_id, .rec = rec, .stop_flag = stop_flag, .a = a};
+    struct runner r = {.o = o, .rec = rec, .stop_flag = stop_flag, .a = a};
     const struct pk_case_info own = own_case(o, a);
     *out = (struct pk_command_result){.message = "", .uncounted = ""};
     pk_reported_init(&r.cases, &own, a);

@@ -44,7 +44,7 @@ enum pk_code pk_program_find(const char *const *argv, struct pk_err *err) PK_MUS
 
 /* Measures and records. A run that fails or takes too long is recorded and ends the loop. Errors are the recorder's and the
  * store's. */
-enum pk_code pk_command_measure(const struct pk_command_options *o, struct pk_store *s, int64_t run_id,
-                                struct pk_recorder *rec, const struct pk_command_events *ev,
-                                const volatile int *stop_flag, struct pk_arena *a,
-                                struct pk_command_result *out, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_command_measure(const struct pk_command_options *o, struct pk_recorder *rec,
+                                const struct pk_command_events *ev, const volatile int *stop_flag,
+                                struct pk_arena *a, struct pk_command_result *out,
+                                struct pk_err *err) PK_MUST_CHECK;

@@ -37,7 +37,7 @@ struct pk_recorder {
     size_t spooled;
     struct pk_setting *settings; /* said, and not yet in the store */
     size_t n_settings, settings_cap;
-    struct pk_err refused; /* why the first slice was */
+    struct pk_err refused; /* why the first slice, or its case, was; code 0 = nothing was */
     struct known_case *cases;
     size_t n, cap;
 };
@@ -152,17 +152,22 @@ enum pk_code pk_record_setting(struct pk_recorder *r, int invocation, const char
 
 static enum pk_code store_settings(struct pk_recorder *r, struct pk_err *err)
 {
-    if (r->store && r->n_settings && pk_store_settings(r->store, r->run_id, r->settings, r->n_settings, err))
+    if (r->n_settings && pk_store_settings(r->store, r->run_id, r->settings, r->n_settings, err))
         return err->code;
     r->n_settings = 0;
     return PK_OK;
+}
+
+static bool unwritten(enum pk_code code)
+{
+    return code == PK_E_IO || code == PK_E_INTERRUPTED;
 }
 
 static enum pk_code store(struct pk_recorder *r, int64_t case_id, const struct pk_slice *s,
                           struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    if (r->store && (load(r, err) || store_settings(r, err)))
+    if (load(r, err) || store_settings(r, err))
         return err->code;
     struct known_case *c = case_of(r, case_id);
     struct pk_summary_row *rows = pk_new_n(&a, struct pk_summary_row, 2 * s->n_metrics + 1),
@@ -171,23 +176,28 @@ static enum pk_code store(struct pk_recorder *r, int64_t case_id, const struct p
     for (size_t i = 0; i < n; i++)
         learn(r, c, s->invocation, &rows[i]);
     size_t n_case = summaries_of(c, rows, n, of_case);
-    enum pk_code code =
-        r->store ? pk_store_slice(r->store, case_id, s, rows, n, of_case, n_case, err) : PK_OK;
-    if (code != PK_OK && code != PK_E_IO) { /* it will not be there: learn anew from what is */
+    enum pk_code code = pk_store_slice(r->store, case_id, s, rows, n, of_case, n_case, err);
+    if (code != PK_OK && !unwritten(code)) { /* it will not be there: learn anew from what is */
         r->loaded = false;
         r->n = 0;
     }
     return code;
 }
 
+static void refuse(struct pk_recorder *r, const struct pk_err *err)
+{
+    if (!r->refused.code)
+        r->refused = *err;
+    pk_store_patience(r->store, IMPATIENT_MS); /* one long wait is enough */
+}
+
 /* With the slice go the settings that have not been stored. */
 static enum pk_code spool(struct pk_recorder *r, int64_t case_id, const struct pk_case_info *c,
                           const struct pk_slice *s, struct pk_err *err)
 {
-    if (!r->spooled++)
-        r->refused = *err;
-    pk_store_patience(r->store, IMPATIENT_MS); /* one long wait is enough */
-    const struct pk_spool_place place = {.run_id = r->run_id,
+    r->spooled++;
+    const struct pk_spool_place place = {.run = pk_store_begun(r->store),
+                                         .run_id = r->run_id,
                                          .case_id = case_id,
                                          .c = c,
                                          .store_path = r->store_path,
@@ -227,11 +237,26 @@ enum pk_code pk_record_import(struct pk_recorder *r, int64_t case_id, const stru
     return code == PK_E_INTERNAL ? record_refusal(r, case_id, s, err) : code;
 }
 
+/* The case cannot be there yet when the store could not be written: its slices then go into the spool, which brings it. */
+enum pk_code pk_record_case(struct pk_recorder *r, const struct pk_case_info *c, int64_t *id,
+                            struct pk_err *err)
+{
+    *id = 0;
+    enum pk_code code = pk_store_cases(r->store, r->run_id, c, 1, id, err);
+    if (!unwritten(code))
+        return code;
+    *id = 0;
+    refuse(r, err);
+    return PK_OK;
+}
+
 enum pk_code pk_record_slice(struct pk_recorder *r, int64_t case_id, const struct pk_case_info *c,
                              const struct pk_slice *s, struct pk_err *err)
 {
-    enum pk_code code = pk_record_import(r, case_id, s, err);
-    if (code == PK_E_IO)
+    enum pk_code code = case_id ? pk_record_import(r, case_id, s, err) : PK_E_IO;
+    if (case_id && unwritten(code))
+        refuse(r, err);
+    if (unwritten(code))
         return spool(r, case_id, c, s, err);
     if (code == PK_OK && r->spooled)
         pk_store_patience(r->store, PATIENT_MS);
@@ -249,7 +274,7 @@ enum pk_code pk_recorder_finish(struct pk_recorder *r, struct pk_err *err)
         return store_settings(r, err);
     if (!r->spool)
         return *err = r->refused, err->code;
-    pk_fail(err, PK_E_IO, "store %s: %zu slice%s could not be written", r->store_path, r->spooled,
+    pk_fail(err, r->refused.code, "store %s: %zu slice%s could not be written", r->store_path, r->spooled,
             r->spooled == 1 ? "" : "s");
     pk_why(err, "%s", r->refused.why);
     return pk_fix(err, "%s in %s; `perfkit import --db %s %s` brings %s in",

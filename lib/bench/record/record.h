@@ -5,16 +5,21 @@
 
 struct pk_recorder;
 
-/* The recorder borrows the store (NULL: nothing is saved, --no-save); store_path is where a spool goes
+/* The recorder borrows the store; store_path is where a spool goes
  * beside. A run that goes on (--resume) is continued: what its earlier invocations measured counts in the summaries. */
 struct pk_recorder *pk_recorder_new(struct pk_store *s, int64_t run_id, const char *store_path);
 void pk_recorder_free(struct pk_recorder *r);
+
+/* A case of the run that was not planned. PK_OK with *id 0 when the store cannot be written: the spool then brings the case with
+ * its slices, which are recorded under id 0. */
+enum pk_code pk_record_case(struct pk_recorder *r, const struct pk_case_info *c, int64_t *id,
+                            struct pk_err *err) PK_MUST_CHECK;
 
 /* Computes and stores, in one transaction. Over the steady samples of a timing slice that ended ok: instances
  * of a region within an iteration are summed, ranks combined as the metric says, then per slice n, median,
  * mean, sd, min, max and the figure its `combine` makes of them. Of the case: `median` over its invocations'
  * figures with the interval of that median; n, mean, sd, min, max, cv over all steady samples of all
- * invocations. When the store cannot be written (PK_E_IO) the slice is appended as wire lines to
+ * invocations. When the store cannot be written (PK_E_IO, or PK_E_INTERRUPTED while it waited) the slice is appended as wire lines to
  * STORE.spool-RUN.jsonl, in the temporary directory when that fails too, and the answer is PK_OK:
  * pk_recorder_finish tells. A slice the store finds unsound is recorded as a failed one with the reason.
  * PK_E_USAGE: this place is taken by a slice that ended ok. PK_E_IO: it could be written nowhere. */
@@ -30,7 +35,8 @@ enum pk_code pk_record_setting(struct pk_recorder *r, int invocation, const char
 
 const char *pk_recorder_spool(const struct pk_recorder *r); /* NULL = everything is in the store */
 
-/* When nothing more comes. PK_OK when everything is in the store; else PK_E_IO naming the spool, why, and how to bring it back. */
+/* When nothing more comes. PK_OK when everything is in the store; else the code of the first refusal, naming the spool, why, and how
+ * to bring it back. */
 enum pk_code pk_recorder_finish(struct pk_recorder *r, struct pk_err *err) PK_MUST_CHECK;
 
 /* The case's summaries so far (for stopping, progress and fits); valid until the next slice. */

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "bench/record/record.h"
+#include "store/table.h"
 #include "wire/wire.h"
 
 #include <errno.h>
@@ -19,10 +20,10 @@ static json_t *header_of(const struct pk_spool_place *p)
     for (size_t i = 0; i < p->n_settings; i++)
         json_array_append_new(settings, json_pack("[i, s, s]", p->settings[i].invocation, p->settings[i].key,
                                                   p->settings[i].value));
-    return json_pack("{s:s, s:I, s:I, s:s, s:s, s:s, s:s, s:o}", "type", "spool", "run_id",
-                     (json_int_t)p->run_id, "case_id", (json_int_t)p->case_id, "experiment", p->c->experiment,
-                     "variant", p->c->variant, "device", p->c->device, "axes", p->c->axes, "settings",
-                     settings);
+    return json_pack("{s:s, s:s, s:I, s:I, s:s, s:i, s:s, s:s, s:s, s:s, s:o}", "type", "spool", "run",
+                     p->run, "run_id", (json_int_t)p->run_id, "case_id", (json_int_t)p->case_id, "experiment",
+                     p->c->experiment, "revision", p->c->revision, "variant", p->c->variant, "device",
+                     p->c->device, "axes", p->c->axes, "identity", p->c->identity, "settings", settings);
 }
 
 static enum pk_code append_to(const char *path, const struct pk_spool_place *place, const struct pk_slice *s,
@@ -59,7 +60,7 @@ enum pk_code pk_spool_append(const struct pk_spool_place *place, const struct pk
             *path = candidates[i];
             return PK_OK;
         }
-    pk_fix(err, "the slice is lost: free some space, then continue the run with --resume");
+    pk_fix(err, "the slice is lost: make room (df, ulimit -f), then continue the run with --resume");
     err->code = PK_E_IO;
     return PK_E_IO;
 }
@@ -99,33 +100,61 @@ static enum pk_code take_settings(struct import *im, const json_t *settings, str
     return PK_OK;
 }
 
-/* The case a spool line names must be the one the store has under these numbers. */
-static enum pk_code begin_slice(struct import *im, const json_t *line, struct pk_err *err)
+/* The run and the case that a spool line names, by the numbers it has in this store, or by what it says of them when the case is
+ * not in the store or the store is another one. 0 = not here. */
+static enum pk_code find_place(const struct import *im, const json_t *line, int64_t *run_id, int64_t *case_id,
+                               struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_rows rows;
     const struct pk_param params[] = {
-        {":run", {.type = PK_CELL_INT, .i = pk_json_int(line, "run_id", 0)}},
-        {":case", {.type = PK_CELL_INT, .i = pk_json_int(line, "case_id", 0)}},
-        {":experiment", {.type = PK_CELL_TEXT, .s = pk_json_str(line, "experiment", "")}},
-        {":variant", {.type = PK_CELL_TEXT, .s = pk_json_str(line, "variant", "")}},
-        {":device", {.type = PK_CELL_TEXT, .s = pk_json_str(line, "device", "")}},
-        {":axes", {.type = PK_CELL_TEXT, .s = pk_json_str(line, "axes", "")}},
+        pk_param_text(":uuid", pk_json_str(line, "run", "")),
+        pk_param_int(":run", pk_json_int(line, "run_id", 0)),
+        pk_param_int(":case", pk_json_int(line, "case_id", 0)),
+        pk_param_text(":experiment", pk_json_str(line, "experiment", "")),
+        pk_param_text(":variant", pk_json_str(line, "variant", "")),
+        pk_param_text(":device", pk_json_str(line, "device", "")),
+        pk_param_text(":axes", pk_json_str(line, "axes", "")),
     };
-    if (pk_store_query(
-            im->store,
-            "SELECT 1 FROM v_case WHERE run_id = :run AND case_id = :case AND experiment = :experiment"
-            " AND variant = :variant AND device = :device AND axes = :axes",
-            params, sizeof params / sizeof *params, &a, &rows, err))
+    if (pk_store_query(im->store,
+                       "SELECT r.run_id, c.case_id FROM v_run r LEFT JOIN v_case c ON c.run_id = r.run_id"
+                       " AND c.experiment = :experiment AND c.variant = :variant AND c.device = :device"
+                       " AND c.axes = :axes"
+                       " WHERE r.uuid = :uuid OR :uuid = '' AND r.run_id = :run AND c.case_id = :case",
+                       params, sizeof params / sizeof *params, &a, &rows, err))
         return err->code;
-    if (rows.n != 1)
-        return bad_spool(im, "it belongs to another store: the case it names is not in this one", err);
-    if (!im->rec || im->run_id != params[0].value.i) {
+    *run_id = rows.n ? rows.cells[0].i : 0;
+    *case_id = rows.n && rows.cells[1].type == PK_CELL_INT ? rows.cells[1].i : 0;
+    return PK_OK;
+}
+
+static enum pk_code add_case(struct import *im, const json_t *line, struct pk_err *err)
+{
+    const struct pk_case_info c = {.experiment = pk_json_str(line, "experiment", ""),
+                                   .revision = (int)pk_json_int(line, "revision", 1),
+                                   .variant = pk_json_str(line, "variant", ""),
+                                   .device = pk_json_str(line, "device", ""),
+                                   .axes = pk_json_str(line, "axes", "{}"),
+                                   .identity = pk_json_str(line, "identity", "{}"),
+                                   .predicted_bytes = -1};
+    return pk_store_cases(im->store, im->run_id, &c, 1, &im->case_id, err);
+}
+
+static enum pk_code begin_slice(struct import *im, const json_t *line, struct pk_err *err)
+{
+    int64_t run_id = 0;
+    if (find_place(im, line, &run_id, &im->case_id, err))
+        return err->code;
+    if (!run_id)
+        return bad_spool(im, "it belongs to another store: the run or the case it names is not in this one",
+                         err);
+    if (!im->rec || im->run_id != run_id) {
         pk_recorder_free(im->rec);
-        im->run_id = params[0].value.i;
+        im->run_id = run_id;
         im->rec = pk_recorder_new(im->store, im->run_id, pk_store_file(im->store));
     }
-    im->case_id = params[1].value.i;
+    if (!im->case_id && add_case(im, line, err))
+        return err->code;
     pk_collector_reset(im->slice);
     return take_settings(im, json_object_get(line, "settings"), err);
 }

@@ -2,13 +2,15 @@
  *
  * Before the lines of a slice (metric, samples, note, status: docs/protocol.md) stands one line of the type
  * "spool" that says where it belongs:
- * {"type":"spool","run_id":3,"case_id":17,"experiment":...,"variant":...,"device":...,"axes":"...",
- * "settings":[[1,"threads","2"]]}. */
+ * {"type":"spool","run":"5be1...","run_id":3,"case_id":17,"experiment":...,"revision":1,"variant":...,"device":...,"axes":"...",
+ * "identity":"...","settings":[[1,"threads","2"]]}. case_id 0: the store could not take the case either; it is in the run whose uuid
+ * is "run". */
 #pragma once
 
 #include "store/store.h"
 
 struct pk_spool_place {
+    const char *run; /* uuid; "" = unknown */
     int64_t run_id, case_id;
     const struct pk_case_info *c;
     const char *store_path;

@@ -1,0 +1,215 @@
+"""A store that cannot be written, or not yet: locked by another process, read-only, in a directory that is not there, over a limit."""
+import contextlib
+import json
+import os
+import pathlib
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+import pytest
+from conftest import BINARY
+
+WRITER = os.environ["PK_STORE_WRITER"]
+WAITING = "waiting for the store"
+SELFTEST = ("run", "selftest", "--device", "null", "--variant", "ok")
+
+
+def record(path):
+    subprocess.run([WRITER, str(path), "1", "1", "1", "10"], check=True, timeout=60, stdout=subprocess.DEVNULL)
+
+
+def query(path, sql):
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        return db.execute(sql).fetchall()
+
+
+@contextlib.contextmanager
+def locked(path):
+    """Nobody else reads or writes."""
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("BEGIN EXCLUSIVE")
+        yield
+        db.execute("ROLLBACK")
+
+
+def line_of(p, word):
+    """The first line on stderr that has the word; what came before is dropped."""
+    for line in p.stderr:
+        if word in line.decode():
+            return line.decode()
+    return ""
+
+
+def ended(p, signals=(), seconds=10):
+    """Sends the signals; (status, stderr, seconds until the end)."""
+    began = time.monotonic()
+    for s in signals:
+        p.send_signal(s)
+    _, err = p.communicate(timeout=seconds)
+    return p.returncode, err.decode(), time.monotonic() - began
+
+
+# --- locked --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("args", [("show",), ("db", "prune", "--keep", "9"), SELFTEST, ("exec", "--runs", "1", "--", "true")])
+def test_a_wait_is_said_once_and_ends_with_the_lock(perfkit, args):
+    record(perfkit.db)
+    with locked(perfkit.db):
+        p = perfkit.start(*args)
+        said = line_of(p, WAITING)
+        time.sleep(0.5)
+    status, err, _ = ended(p)
+    assert status == 0 and str(perfkit.db) in said and "up to 60 s; Ctrl-C to stop" in said, (said, err)
+    assert WAITING not in err
+
+
+def test_a_short_wait_is_not_worth_a_word(perfkit):
+    record(perfkit.db)
+    with locked(perfkit.db):
+        p = perfkit.start("show")
+        time.sleep(0.5)
+    assert ended(p)[:2] == (0, "")
+
+
+@pytest.mark.parametrize("args", [("show",), ("db", "prune", "--keep", "9"), SELFTEST])
+def test_ctrl_c_ends_a_wait(perfkit, args):
+    record(perfkit.db)
+    with locked(perfkit.db):
+        p = perfkit.start(*args)
+        assert line_of(p, WAITING)
+        status, err, took = ended(p, [signal.SIGINT])
+    assert status == 130 and took < 1, (status, took, err)
+    lines = err.splitlines()
+    assert len(lines) == 3 and str(perfkit.db) in lines[0] and "signal ended the wait" in lines[1] and "fuser" in lines[2], err
+
+
+HOLD_ON = "import pathlib, time\npathlib.Path('here').touch()\nwhile not pathlib.Path('go').exists(): time.sleep(0.01)"
+
+
+def test_a_lock_at_the_first_slice_of_exec(perfkit):
+    """The case was not in the store when its first slice was measured: the spool brings both."""
+    p = perfkit.start("exec", "--runs", "3", "--no-counters", "--name", "held", "--", sys.executable, "-c", HOLD_ON)
+    while not (perfkit.cwd / "here").exists():
+        time.sleep(0.01)
+    with locked(perfkit.db):
+        (perfkit.cwd / "go").touch()
+        assert line_of(p, WAITING)
+        status, err, _ = ended(p, [signal.SIGINT])
+    spool = pathlib.Path(f"{perfkit.db}.spool-1.jsonl")
+    assert status == 130 and str(spool) in err and "perfkit import" in err, err
+    assert query(perfkit.db, "SELECT count(*) FROM v_case") == [(0,)]
+    rows = perfkit("import", spool, "--format", "json").rows("import")
+    assert (rows[0]["added"], rows[0]["known"]) == (1, 0)
+    assert query(perfkit.db, "SELECT variant, status, axes FROM v_case") == [("held", "ok", '{"command":"held"}')]
+    assert query(perfkit.db, "SELECT count(*) FROM v_summary WHERE metric = 'wall_ns' AND median > 0") == [(1,)]
+    assert perfkit("import", spool, "--format", "json").rows("import")[0]["known"] == 1
+    record(perfkit.root / "other.db")
+    perfkit("import", spool, "--db", perfkit.root / "other.db").refused(1, "another store")
+
+
+SLOW_PEER = f"""
+import json, os, pathlib, sys, time
+wire = os.fdopen(int(os.environ["PERFKIT_WIRE_FD"]), "w", buffering=1)
+say = lambda **m: wire.write(json.dumps(m) + "\\n")
+say(type="hello", version=1, program="slow", pid=os.getpid())
+for line in sys.stdin:
+    request = json.loads(line)
+    if request["type"] == "measure":
+        exec({HOLD_ON!r})
+        say(type="metric", name="work_ns", unit="ns", direction="lower")
+        say(type="samples", metric="work_ns", values=[5, 6, 7])
+        say(type="status", id=request["id"], status="ok")
+"""
+
+
+def test_a_lock_at_the_first_slice_of_a_run(perfkit):
+    peer = perfkit.root / "slow.py"
+    peer.write_text(SLOW_PEER)
+    p = perfkit.start("run", "selftest", "--device", "null", "--variant", "ok", "--filter", "variant!=ok", "--invocations", "1", "--peer", peer,
+                      "--python", sys.executable)
+    while not (perfkit.cwd / "here").exists():
+        time.sleep(0.01)
+    with locked(perfkit.db):
+        (perfkit.cwd / "go").touch()
+        assert line_of(p, WAITING)
+        status, err, _ = ended(p, [signal.SIGINT])
+    spool = pathlib.Path(f"{perfkit.db}.spool-1.jsonl")
+    assert status == 130 and str(spool) in err, err
+    assert perfkit("import", spool).status == 0
+    assert query(perfkit.db, "SELECT value FROM v_sample ORDER BY ordinal") == [(5,), (6,), (7,)]
+
+
+# --- read-only, missing, limited -----------------------------------------------------------------------------------
+
+
+def as_nobody(perfkit, *args, db):
+    if os.geteuid() != 0:
+        command = [BINARY, *args]
+    else:
+        command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", BINARY, *args]
+    done = subprocess.run(command, env=perfkit.environment(db=db), capture_output=True, text=True, cwd="/", timeout=60)
+    if done.returncode in (126, 127):
+        pytest.skip("nobody cannot run the program")
+    return done.returncode, done.stderr
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A directory that nobody can reach and that ends writable."""
+    path = tmp_path / "place"
+    path.mkdir()
+    for d in path.parents:
+        if d.stat().st_uid == os.geteuid():
+            os.chmod(d, d.stat().st_mode | 0o755)
+    yield path
+    os.chmod(path, 0o755)
+
+
+@pytest.mark.parametrize("mode_file, mode_place, word", [
+    (0o444, 0o777, "the file {path} is read-only for this user"),
+    (0o666, 0o555, "the directory {place}, in which its journal must be made, is read-only for this user"),
+    (None, 0o555, "the directory {place}, in which its journal must be made, is read-only for this user"),
+    (0o222, 0o777, "this user may not read the file"),
+])
+def test_permissions_are_named(perfkit, place, mode_file, mode_place, word):
+    path = place / "s.db"
+    if mode_file is not None:
+        record(path)
+        os.chmod(path, mode_file)
+    os.chmod(place, mode_place)
+    status, err = as_nobody(perfkit, *SELFTEST, db=path)
+    assert status == 1 and word.format(path=path, place=place) in err, err
+    assert "--db FILE or PERFKIT_DB" in err.splitlines()[-1] and len(err.splitlines()) == 3, err
+
+
+def test_a_missing_directory_is_not_a_read_only_one(perfkit, tmp_path):
+    r = perfkit(*SELFTEST, db=tmp_path / "a" / "s.db")
+    r.refused(1, f"its directory {tmp_path}/a does not exist", "make the directory", "--db FILE or PERFKIT_DB")
+    assert not (tmp_path / "a").exists()
+
+
+def test_a_home_that_is_not_there(perfkit, tmp_path):
+    """Whoever set HOME, the tree is not ours to make; below a home that is there, the store's directories are."""
+    home = tmp_path / "nonexistent"
+    nowhere = {"PERFKIT_DB": None, "HOME": home, "XDG_CONFIG_HOME": None}
+    for data in (None, home / "data"):
+        r = perfkit(*SELFTEST, env={**nowhere, "XDG_DATA_HOME": data})
+        r.refused(1, f"the home directory {home} does not exist", "--db FILE or PERFKIT_DB")
+        assert not home.exists()
+    for n, data in enumerate((perfkit.home / "deep" / "data", tmp_path / "elsewhere" / "data")):
+        assert perfkit(*SELFTEST, env={"PERFKIT_DB": None, "XDG_DATA_HOME": data}).status == 0
+        assert (data / "perfkit" / "perfkit.db").exists(), n
+
+
+@pytest.mark.parametrize("limit", [0, 20_000, 120_000])
+def test_a_limit_on_file_size_is_named(perfkit, limit):
+    """ulimit -f, too small for the store's tables or for the first slices."""
+    p = perfkit.start("run", "selftest", "--device", "null", "--min-samples", "5000", "--max-samples", "5000",
+                      preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+    status, err, _ = ended(p, seconds=60)
+    assert status == 1 and f"a file of this process may not grow beyond {limit} bytes (ulimit -f)" in err and "disk" not in err, err
