@@ -128,7 +128,7 @@ def full_disk(run, path):
     """What must hold when room ends: committed slices are there, the rest is told with status 1."""
     w = run()
     out, err = w.communicate(timeout=60)
-    assert w.returncode == 1 and len(err.splitlines()) == 3 and any(r in err for r in ("disk is full", "No space left", "File too large")), err
+    assert w.returncode == 1 and len(err.splitlines()) == 3 and any(r in err for r in ("disk is full", "No space left", "ulimit -f")), err
     promised = {tuple(map(int, l.split())) for l in out.splitlines()}
     assert promised and promised <= set(query(path, "SELECT case_id, invocation FROM v_slice"))
     assert sound(path)

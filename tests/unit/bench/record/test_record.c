@@ -193,6 +193,36 @@ static void a_locked_store_loses_nothing(void **state)
     stop(&b);
 }
 
+/* The spool brings the case; once the store can be written again, the case is added before the next slice. */
+static void a_case_that_a_locked_store_cannot_take(void **state)
+{
+    struct bench b = start();
+    struct pk_case_info named = demo;
+    sqlite3 *other;
+    struct pk_spool_result result;
+    int64_t id = -1;
+    struct pk_slice s = steady_slice(1, 10);
+    named.axes = named.identity = "{\"n\":7}";
+    assert_int_equal(sqlite3_open(path, &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, "BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
+    pk_store_patience(b.s, 50);
+    OK(pk_record_case(b.r, &named, &id, &err));
+    assert_int_equal(id, 0);
+    OK(pk_record_slice(b.r, id, &named, &s, &err));
+    assert_int_equal(sqlite3_exec(other, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+    OK(pk_record_case(b.r, &named, &id, &err));
+    s = steady_slice(2, 20);
+    OK(pk_record_slice(b.r, id, &named, &s, &err));
+    assert_int_equal(pk_recorder_finish(b.r, &err), PK_E_IO);
+    assert_non_null(strstr(err.why, "another process"));
+    OK(pk_spool_import(b.s, pk_recorder_spool(b.r), &result, &err));
+    assert_int_equal(result.added, 1);
+    assert_int_equal(query_int(b.s, "SELECT count(*) FROM v_case"), 2); /* start()'s and this one */
+    assert_int_equal(query_int(b.s, "SELECT invocations = 2 AND n = 30 FROM v_summary"), 1);
+    sqlite3_close(other);
+    stop(&b);
+}
+
 /* No file may grow: neither the store nor a spool beside it. What was committed stays, the refusal is told.
  */
 static void a_full_disk_is_told_and_what_was_there_stays(void **state)
@@ -207,7 +237,7 @@ static void a_full_disk_is_told_and_what_was_there_stays(void **state)
     enum pk_code code = pk_record_slice(b.r, b.c, &demo, &s, &err);
     setrlimit(RLIMIT_FSIZE, &before);
     assert_int_equal(code, PK_E_IO);
-    assert_non_null(strstr(err.why, "File too large"));
+    assert_non_null(strstr(err.why, "ulimit -f"));
     assert_non_null(strstr(err.fix, "--resume"));
     assert_int_equal(pk_recorder_finish(b.r, &err), PK_E_IO);
     assert_int_equal(query_int(b.s, "SELECT count(*) FROM v_sample"), 10);
@@ -258,6 +288,7 @@ int main(void)
         T(a_resumed_run_counts_its_earlier_invocations),
         T(what_the_store_finds_unsound_is_a_failed_slice),
         T(a_locked_store_loses_nothing),
+        T(a_case_that_a_locked_store_cannot_take),
         T(a_full_disk_is_told_and_what_was_there_stays),
         T(spools_that_are_none_are_refused),
     };
