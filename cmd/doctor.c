@@ -3,6 +3,7 @@
 
 #include "base/suggest.h"
 #include "bench/calibrate.h"
+#include "device/cpu.h"
 
 #include <string.h>
 
@@ -103,7 +104,7 @@ static struct pk_cell real(double f)
     return (struct pk_cell){.type = PK_CELL_REAL, .f = f};
 }
 
-static enum pk_code check_device(const char *device, struct pk_err *err)
+static enum pk_code check_device(const char *device, int64_t threads, struct pk_err *err)
 {
     enum pk_device_kind kind;
     unsigned ordinal;
@@ -111,7 +112,7 @@ static enum pk_code check_device(const char *device, struct pk_err *err)
         return err->code;
     const char *absent = pk_device_unavailable(kind);
     if (!absent)
-        return PK_OK;
+        return kind == PK_DEVICE_CPU ? pk_cpu_threads_check(threads, err) : PK_OK;
     pk_fail(err, PK_E_UNAVAILABLE, "device %s cannot be used here", device);
     pk_why(err, "%s", absent);
     return pk_fix(err, "perfkit list devices shows what can");
@@ -124,7 +125,8 @@ static enum pk_code measure_ceilings(struct doctor *d, struct pk_err *err)
     const char *machine = pk_machine_json(&d->machine, a);
     struct pk_store *s;
     struct pk_ceilings c;
-    if (check_device(d->device, err) || pk_open_store(d->app, NULL, PK_STORE_WRITE, &s, err))
+    if (check_device(d->device, d->device_options.threads, err) ||
+        pk_open_store(d->app, NULL, PK_STORE_WRITE, &s, err))
         return err->code;
     enum pk_code rc =
         pk_ceilings_calibrate(s, machine, d->device, &d->device_options, &pk_stop_flag, &c, err);

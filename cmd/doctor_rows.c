@@ -202,11 +202,8 @@ static struct pk_finding look_numpy(struct doctor *d)
 
 static struct pk_finding feature(const char *name)
 {
-    for (const struct pk_feature *f = pk_features; f->name; f++)
-        if (strcmp(f->name, name) == 0)
-            return (struct pk_finding){f->absent ? FOUND_NO : FOUND_OK, f->absent ? f->absent : f->summary,
-                                       NULL};
-    return (struct pk_finding){FOUND_NO, "not a feature of this build", NULL};
+    const struct pk_feature *f = pk_feature(name);
+    return (struct pk_finding){f->absent ? FOUND_NO : FOUND_OK, f->absent ? f->absent : f->summary, NULL};
 }
 
 static struct pk_finding look_cuda(struct doctor *d)

@@ -29,7 +29,7 @@ static const struct pk_opt options[] = {
      .help = "go on until so much time has passed"},
     {"warmup", 'w', PK_OPT_INT, AT(warmup), "N", 0, 1000000, .def = "0",
      .help = "runs before, that are not recorded"},
-    {"timeout", 0, PK_OPT_DURATION, AT(timeout_ns), "TIME", 1e6, 3.2e16, .def = "10m",
+    {"timeout", 0, PK_OPT_DURATION, AT(timeout_ns), "TIME", 1e6, 3.1536e16, .def = "10m",
      .help = "longest time for one run; then its process group is ended"},
     {"prepare", 'p', PK_OPT_TEXT, AT(prepare), "LINE", .code = true, .group = "The command",
      .help = "shell line before each run, not timed"},
@@ -67,11 +67,22 @@ static const char *settings_json(const struct exec *e)
     return pk_json_text(e->app->arena, s, PK_JSON_CANON);
 }
 
+static enum pk_code check_name(const char *name, struct pk_err *err)
+{
+    if (pk_text_check("name", name, err))
+        return err->code;
+    if (!name || *name)
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "--name '' names nothing");
+    pk_why(err, "it is empty");
+    return pk_fix(err, "give a word, or leave it out to call the case by its command line");
+}
+
 static enum pk_code begin(struct exec *e, struct pk_err *err)
 {
     struct pk_arena *a = e->app->arena;
-    if (pk_text_check("label", e->o->label, err) || pk_text_check("name", e->o->name, err) ||
-        pk_text_check("prepare", e->o->prepare, err))
+    if (pk_label_check(e->o->label, err) || pk_text_check("prepare", e->o->prepare, err) ||
+        check_name(e->o->name, err))
         return err->code;
     struct pk_run_info info = {.experiment = "exec", .label = e->o->label, .settings = settings_json(e)};
     enum pk_code rc = pk_run_info_fill(&info, e->app->argc, e->app->argv, a, err);
@@ -156,10 +167,23 @@ static const char *const *words_of(const struct pk_texts *args, struct pk_arena 
     return argv;
 }
 
+static enum pk_code check_options(const struct pk_app *app, struct pk_err *err)
+{
+    static const char *const of_runs[] = {"min-runs", "max-runs", "min-time", NULL};
+    static const char *const of_record[] = {"label", "tag", NULL};
+    const struct pk_opt_table *table = &app->tables[1]; /* this command's rows */
+    if (pk_opt_apart(table, "runs", of_runs, "--runs is exactly how many runs there are", err) ||
+        pk_opt_apart(table, "no-save", of_record, "nothing is recorded", err))
+        return err->code;
+    return pk_opt_ordered(table, "min-runs", "max-runs", err);
+}
+
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
     struct exec e = {.app = app, .o = app->options, .argv = words_of(&app->args, app->arena)};
-    enum pk_code rc = pk_program_find(e.argv, err);
+    enum pk_code rc = check_options(app, err);
+    if (!rc)
+        rc = pk_program_find(e.argv, err);
     if (!rc)
         rc = pk_open_store(app, e.o->no_save ? ":memory:" : NULL, PK_STORE_WRITE, &e.store, err);
     if (rc)

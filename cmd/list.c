@@ -104,8 +104,7 @@ static const struct subject {
     {"runs", false, list_runs},
 };
 
-static enum pk_code find_subject(const char *name, const struct subject **s, struct pk_arena *a,
-                                 struct pk_err *err)
+static enum pk_code find_subject(const char *name, const struct subject **s, struct pk_err *err)
 {
     const char *names[COUNT(subjects)];
     for (size_t i = 0; i < COUNT(subjects); i++) {
@@ -115,14 +114,16 @@ static enum pk_code find_subject(const char *name, const struct subject **s, str
             return PK_OK;
     }
     pk_fail(err, PK_E_USAGE, "'%.100s' cannot be listed", name);
-    pk_why(err, "usage: perfkit list [experiments|devices|counters|runs]");
-    return pk_fix(err, "%s", pk_suggest_text(a, name, names, COUNT(names)));
+    pk_why(err, "experiments, devices, counters and runs can");
+    const char *near = pk_suggest(name, names, COUNT(names));
+    return near ? pk_fix(err, "did you mean '%s'?", near)
+                : pk_fix(err, "`perfkit list runs` shows what was recorded");
 }
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
     const struct subject *s = subjects;
-    if (app->args.n && find_subject(app->args.v[0], &s, app->arena, err))
+    if (app->args.n && find_subject(app->args.v[0], &s, err))
         return err->code;
     if (app->args.n > 1 && !s->named) {
         pk_fail(err, PK_E_USAGE, "perfkit list %s: too many arguments", s->name);

@@ -42,9 +42,9 @@ const struct pk_opt pk_run_options[] = {
      .help = "half-width of the median's interval that is good enough"},
     {"warmup", 'w', PK_OPT_INT, AT(warmup), "N", -1, 1000000, .def = "-1",
      .help = "iterations to leave out; -1 finds the end of warm-up in the samples"},
-    {"budget", 0, PK_OPT_DURATION, AT(budget_ns), "TIME", 0, 3.2e16,
+    {"budget", 0, PK_OPT_DURATION, AT(budget_ns), "TIME", 1, 3.1536e16,
      .help = "time for the whole run; what does not fit is skipped and said"},
-    {"timeout", 0, PK_OPT_DURATION, AT(timeout_ns), "TIME", 1e6, 3.2e16, .def = "10m",
+    {"timeout", 0, PK_OPT_DURATION, AT(timeout_ns), "TIME", 1e6, 3.1536e16, .def = "10m",
      .help = "longest time for one case in one process"},
     {"once", 0, PK_OPT_FLAG, AT(once),
      .help = "one iteration of each case in this process, unrecorded: for use under nsys, ncu, perf"},
@@ -52,7 +52,7 @@ const struct pk_opt pk_run_options[] = {
     {"threads", 't', PK_OPT_INT, AT(threads), "N", 0, 4096, .def = "0", .group = "The device",
      .help = "threads on the CPU; 0 is one per core"},
     {"no-bind", 0, PK_OPT_FLAG, AT(no_bind), .help = "leave threads where the kernel puts them"},
-    {"memory-limit", 0, PK_OPT_SIZE, AT(limit_bytes), "SIZE", 0, 0,
+    {"memory-limit", 0, PK_OPT_SIZE, AT(limit_bytes), "SIZE", 1, 0x1p60,
      .help = "device memory a case may take; default 90 % of what is free"},
     {"seed", 0, PK_OPT_INT, AT(seed), "N", 0, 0, .def = "1", .help = "seed of inputs and orders"},
     {"no-check", 0, PK_OPT_FLAG, AT(no_check), .help = "do not compare results with the reference first"},
@@ -237,10 +237,29 @@ static enum pk_code with_store(struct run *r, struct pk_err *err)
     return rc ? rc : record(r, err);
 }
 
+/* What is wrong with the options alone is said before anything is opened or measured. */
+static enum pk_code check_options(struct run *r, struct pk_err *err)
+{
+    static const char *const of_many[] = {"invocations", "min-samples", "max-samples", "min-time", "max-time",
+                                          "max-noise",   "warmup",      "budget",      "timeout",  "resume",
+                                          "label",       "tag",         NULL};
+    static const char *const of_record[] = {"resume", "label", "tag", NULL};
+    const struct pk_opt_table *table = &r->app->tables[1]; /* this command's rows */
+    enum pk_code rc = pk_opt_apart(
+        table, "once", of_many, "one iteration of each case runs in this process and is not recorded", err);
+    if (!rc)
+        rc = pk_opt_apart(table, "no-save", of_record, "nothing is recorded", err);
+    if (!rc)
+        rc = pk_label_check(r->o->label, err);
+    return rc ? rc : pk_tags_json(r->o->tags.v, r->o->tags.n, r->app->arena, &r->info.tags, err);
+}
+
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
     struct run r = {.app = app, .o = app->options};
-    enum pk_code rc = find_probe(&r, app->args.v[0], err);
+    enum pk_code rc = check_options(&r, err);
+    if (!rc)
+        rc = find_probe(&r, app->args.v[0], err);
     if (!rc && r.o->once && !r.o->dry_run)
         return pk_run_once(&r, err);
     if (!rc)

@@ -3,6 +3,7 @@
 
 #include "base/units.h"
 #include "bench/calibrate.h"
+#include "device/cpu.h"
 #include "machine/machine.h"
 
 #include <math.h>
@@ -36,6 +37,8 @@ enum pk_code pk_run_choose_device(struct run *r, struct pk_err *err)
         pk_why(err, "%s", reason);
         return pk_fix(err, "`perfkit list devices` shows what works here");
     }
+    if (kind == PK_DEVICE_CPU && pk_cpu_threads_check(o->threads, err))
+        return err->code;
     r->device_options = (struct pk_device_options){
         .threads = (unsigned)o->threads,
         .no_bind = o->no_bind,
@@ -76,6 +79,28 @@ static int64_t planned_limit(const struct run *r)
     return strcmp(r->device, "cpu") ? 0 : pk_machine_available_bytes("/") / 10 * 9;
 }
 
+/* What cannot end in time is refused here, not after ten minutes. */
+static enum pk_code check_timeout(const struct run_options *o, struct pk_err *err)
+{
+    char least[32], limit[32];
+    if (o->min_time_ns < o->timeout_ns)
+        return PK_OK;
+    pk_format_duration_exact(o->min_time_ns, least, sizeof least);
+    pk_format_duration_exact(o->timeout_ns, limit, sizeof limit);
+    pk_fail(err, PK_E_USAGE, "--min-time %s cannot be reached within --timeout %s", least, limit);
+    pk_why(err, "a case that takes longer than the time-out in one process is ended without a result");
+    return pk_fix(err, "give a longer --timeout, or a shorter --min-time");
+}
+
+static enum pk_code check_bounds(struct run *r, struct pk_err *err)
+{
+    const struct pk_opt_table *table = &r->app->tables[1]; /* this command's rows */
+    enum pk_code rc = pk_opt_ordered(table, "min-samples", "max-samples", err);
+    if (!rc)
+        rc = pk_opt_ordered(table, "min-time", "max-time", err);
+    return rc ? rc : check_timeout(r->o, err);
+}
+
 enum pk_code pk_run_make_plan(struct run *r, struct pk_err *err)
 {
     const struct run_options *o = r->o;
@@ -98,7 +123,7 @@ enum pk_code pk_run_make_plan(struct run *r, struct pk_err *err)
     struct pk_opt_table *table = &r->app->tables[1]; /* this command's rows */
     for (size_t i = 0; !rc && settings && settings[i]; i++)
         rc = pk_opt_preset(table, settings[i], r->app->arena, err);
-    return rc;
+    return rc ? rc : check_bounds(r, err);
 }
 
 static const struct pk_column plan_columns[] = {

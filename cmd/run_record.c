@@ -55,11 +55,7 @@ enum pk_code pk_run_begin(struct run *r, struct pk_err *err)
     r->info.experiment = r->probe->name;
     r->info.label = o->label;
     r->info.settings = settings_json(r);
-    enum pk_code rc = pk_text_check("label", o->label, err);
-    if (!rc)
-        rc = pk_tags_json(o->tags.v, o->tags.n, r->app->arena, &r->info.tags, err);
-    if (!rc)
-        rc = pk_store_run_begin(r->store, &r->info, &r->run_id, err);
+    enum pk_code rc = pk_store_run_begin(r->store, &r->info, &r->run_id, err);
     describe_cases(r);
     if (!rc)
         rc = pk_store_cases(r->store, r->run_id, r->cases, r->plan.n, r->case_ids, err);
@@ -82,12 +78,18 @@ static void take_texts(struct pk_texts *t, const json_t *settings, const char *k
 /* How long and on what: options by the key they were recorded under. */
 static const struct {
     const char *key, *option, *unit;
+    bool zero_is_none; /* the option takes no zero */
 } numbers[] = {
-    {"invocations", "invocations", ""},   {"min_samples", "min-samples", ""},
-    {"max_samples", "max-samples", ""},   {"min_time_ns", "min-time", "ns"},
-    {"max_time_ns", "max-time", "ns"},    {"warmup", "warmup", ""},
-    {"timeout_ns", "timeout", "ns"},      {"threads", "threads", ""},
-    {"limit_bytes", "memory-limit", "B"}, {"seed", "seed", ""},
+    {"invocations", "invocations", ""},
+    {"min_samples", "min-samples", ""},
+    {"max_samples", "max-samples", ""},
+    {"min_time_ns", "min-time", "ns"},
+    {"max_time_ns", "max-time", "ns"},
+    {"warmup", "warmup", ""},
+    {"timeout_ns", "timeout", "ns"},
+    {"threads", "threads", ""},
+    {"limit_bytes", "memory-limit", "B", true},
+    {"seed", "seed", ""},
 };
 
 static enum pk_code take_numbers(struct run *r, const json_t *s, struct pk_err *err)
@@ -96,7 +98,8 @@ static enum pk_code take_numbers(struct run *r, const json_t *s, struct pk_err *
     struct pk_arena *a = r->app->arena;
     enum pk_code rc = PK_OK;
     for (size_t i = 0; !rc && i < sizeof numbers / sizeof *numbers; i++)
-        if (json_is_integer(json_object_get(s, numbers[i].key)))
+        if (json_is_integer(json_object_get(s, numbers[i].key)) &&
+            (pk_json_int(s, numbers[i].key, 0) || !numbers[i].zero_is_none))
             rc = pk_opt_again(table,
                               pk_printf(a, "%s=%lld%s", numbers[i].option,
                                         (long long)pk_json_int(s, numbers[i].key, 0), numbers[i].unit),

@@ -1,9 +1,10 @@
 /* Build: facts that meson.build wrote into build_config.h. */
 #include "base/build.h"
 
+#include "base/assert.h"
 #include "build_config.h"
 
-#include <stddef.h>
+#include <string.h>
 
 const char pk_version[] = PK_VERSION;
 
@@ -13,3 +14,12 @@ const struct pk_feature pk_features[] = {
     {"onednn", "oneDNN as a second library of CPU matrix products", PK_ONEDNN_ABSENT},
     {NULL},
 };
+
+const struct pk_feature *pk_feature(const char *name)
+{
+    const struct pk_feature *f = pk_features;
+    while (f->name && strcmp(f->name, name))
+        f++;
+    pk_assert(f->name);
+    return f;
+}

@@ -11,3 +11,6 @@ struct pk_feature {
 };
 
 extern const struct pk_feature pk_features[];
+
+/* A row by its name, which must be one (pk_assert). */
+const struct pk_feature *pk_feature(const char *name);

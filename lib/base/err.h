@@ -4,7 +4,7 @@
  * written once, where the cause is known, in three parts that main.c prints one per line:
  *   what   what failed, with the value            ("axis seq_len: 0 is out of range")
  *   why    the reason                             ("seq_len is an integer from 1 to 1048576")
- *   fix    what the user can do                   ("try -a seq_len=256,1024")
+ *   fix    what the user can do                   ("-a seq_len=256,1024"; main puts the word in front)
  * The library never prints and never exits. errno texts go through pk_why(), never bare.
  * err is never NULL.
  * Not thread safe on one struct; each thread brings its own. */

@@ -30,6 +30,16 @@ static const char *cpu_unavailable(void)
     return NULL;
 }
 
+enum pk_code pk_cpu_threads_check(int64_t threads, struct pk_err *err)
+{
+    unsigned cpus[CPUS_MAX], usable = pk_machine_cpus(cpus, CPUS_MAX);
+    if (threads <= usable)
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "--threads %lld: there are not so many CPUs to use", (long long)threads);
+    pk_why(err, "affinity and control group leave %u to this process", usable);
+    return pk_fix(err, "--threads %u or fewer; left out, it is one per CPU", usable);
+}
+
 static enum pk_code cpu_open(struct pk_device *dev, const struct pk_device_options *opt, struct pk_err *err)
 {
     struct cpu *c = pk_new(&dev->arena, struct cpu);

@@ -2,6 +2,7 @@
 #include "device/device.h"
 
 #include "base/assert.h"
+#include "base/build.h"
 #include "base/suggest.h"
 #include "base/units.h"
 #include "device/cpu.h"
@@ -12,7 +13,7 @@
 
 static const char *without_cuda(void)
 {
-    return "this perfkit was built without CUDA";
+    return pk_feature("cuda")->absent;
 }
 
 static const struct pk_device_ops cuda_absent = {

@@ -89,7 +89,7 @@ static enum pk_code refuse(const struct pk_axis *x, const char *text, const char
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     pk_fail(err, PK_E_USAGE, "axis %s: '%.100s' %s", x->name, text, problem);
     pk_why(err, "%s is %s", x->name, pk_axis_takes(x, &a));
-    return pk_fix(err, "try -a %s=%s", x->name, x->def);
+    return pk_fix(err, "-a %s=%s", x->name, x->def);
 }
 
 static size_t count(const char *const *words)
@@ -138,10 +138,12 @@ static enum pk_code parse_number(const struct pk_axis *x, const char *text, unio
     enum pk_code rc = x->type == PK_AXIS_INT    ? pk_parse_int(text, &got.i, &unread)
                       : x->type == PK_AXIS_SIZE ? pk_parse_size(text, &got.i, &unread)
                                                 : pk_parse_real(text, &got.f, &unread);
+    if (rc && !*text)
+        return refuse(x, text, "is empty", err);
     if (rc) {
         *err = unread;
         pk_within(err, "axis %s", x->name);
-        return *text ? err->code : refuse(x, text, "is empty", err);
+        return x->type == PK_AXIS_SIZE ? err->code : pk_fix(err, "-a %s=%s", x->name, x->def);
     }
     if (check_range(x, text, x->type == PK_AXIS_FLOAT ? got.f : (double)got.i, err))
         return err->code;

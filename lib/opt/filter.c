@@ -30,14 +30,46 @@ struct pk_filter {
     size_t n, cap;
 };
 
-static enum pk_code refuse(const char *text, const char *why, struct pk_err *err)
+/* How people write operators that they know from elsewhere; longer ones first. */
+static const struct {
+    const char *wrong, *right;
+} foreign[] = {{"===", "="}, {"!==", "!="}, {"==", "="}, {"=<", "<="}, {"=>", ">="},
+               {"<>", "!="}, {"<<", "<"},   {">>", ">"}, {"~=", "="}};
+
+static const char operators_text[] = "a part is NAME, one of = != < <= > >=, and a value";
+
+static bool is_number(const struct pk_axis *x)
 {
-    pk_fail(err, PK_E_USAGE, "'%.200s' is not a filter", text);
-    pk_why(err, "%s", why);
-    return pk_fix(err, "write for example --filter 'seq_len>=1024,variant=flash|fused'");
+    return x->type != PK_AXIS_ENUM && x->type != PK_AXIS_BOOL;
 }
 
-/* Splits "name op values"; false when there is no operator. */
+static enum pk_code refuse(const struct pk_axis *axes, const char *text, const char *why, struct pk_err *err)
+{
+    const struct pk_axis *x = axes;
+    while (x->name && !is_number(x))
+        x++;
+    pk_fail(err, PK_E_USAGE, "'%.200s' is not a filter", text);
+    pk_why(err, "%s", why);
+    return x->name ? pk_fix(err, "write for example --filter '%s>=%.*s'", x->name, (int)strcspn(x->def, ",:"),
+                            x->def)
+                   : pk_fix(err, "write for example --filter 'variant=NAME'");
+}
+
+/* A usage error when the operator at text + at is another language's. */
+static enum pk_code refuse_foreign(const char *text, size_t at, struct pk_err *err)
+{
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
+        size_t n = strlen(foreign[i].wrong);
+        if (strncmp(text + at, foreign[i].wrong, n))
+            continue;
+        pk_fail(err, PK_E_USAGE, "'%.200s' is not a filter: there is no operator %s", text, foreign[i].wrong);
+        pk_why(err, "%s", operators_text);
+        return pk_fix(err, "--filter '%.*s%s%.200s'", (int)at, text, foreign[i].right, text + at + n);
+    }
+    return PK_OK;
+}
+
+/* Splits "name op values" at the operator; false when there is no operator. */
 static bool split_operator(const char *text, struct pk_arena *a, const char **name, enum op *op,
                            const char **values)
 {
@@ -92,22 +124,23 @@ static enum pk_code parse_part(const struct pk_axis *axes, const char *text, str
                                struct part *p, struct pk_err *err)
 {
     const char *name, *values;
+    if (refuse_foreign(text, strcspn(text, "!<>=~"), err))
+        return err->code;
     if (!split_operator(text, a, &name, &p->op, &values))
-        return refuse(text, "a part is NAME, an operator (= != < <= > >=), and a value", err);
+        return refuse(axes, text, operators_text, err);
     if (resolve_name(axes, name, &p->axis, err))
         return err->code;
-    bool number =
-        p->axis != VARIANT && axes[p->axis].type != PK_AXIS_ENUM && axes[p->axis].type != PK_AXIS_BOOL;
+    bool number = p->axis != VARIANT && is_number(&axes[p->axis]);
     if (ordered(p->op) && !number)
-        return refuse(text, "< <= > >= order numbers; this name has words, which are equal (=) or not (!=)",
-                      err);
+        return refuse(axes, text,
+                      "< <= > >= order numbers; this name has words, which are equal (=) or not (!=)", err);
     for (const char *rest = values, *one; (one = pk_next_part(&rest, '|', a));) {
         if (!*one)
-            return refuse(text, "a value is missing", err);
+            return refuse(axes, text, "a value is missing", err);
         if (add_value(axes, p, one, a, err))
             return err->code;
     }
-    return ordered(p->op) && p->n > 1 ? refuse(text, "alternatives with | go with = and != only", err)
+    return ordered(p->op) && p->n > 1 ? refuse(axes, text, "alternatives with | go with = and != only", err)
                                       : PK_OK;
 }
 

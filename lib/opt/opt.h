@@ -111,6 +111,16 @@ enum pk_code pk_opt_preset(struct pk_opt_table *table, const char *setting, stru
 enum pk_code pk_opt_again(struct pk_opt_table *table, const char *setting, struct pk_arena *a,
                           struct pk_err *err) PK_MUST_CHECK;
 
+/* Two numbers of a table of which `least` may not be above `most`. When it is, the one from the weaker source takes the other's
+ * value; two from the same source are a usage error that names both with their values. Call when presets are applied. */
+enum pk_code pk_opt_ordered(const struct pk_opt_table *table, const char *least, const char *most,
+                            struct pk_err *err) PK_MUST_CHECK;
+
+/* PK_E_USAGE when option `name` was given (a switch: is on) and one of `others`, NULL-terminated, from a source as strong. why
+ * is a sentence. */
+enum pk_code pk_opt_apart(const struct pk_opt_table *table, const char *name, const char *const *others,
+                          const char *why, struct pk_err *err) PK_MUST_CHECK;
+
 /* Help text from the rows: aligned, wrapped at width, defaults and choices and environment names shown when
  * full. */
 const char *pk_opt_help(const struct pk_opt_table *tables, size_t n_tables, bool full, unsigned width,

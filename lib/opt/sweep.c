@@ -1,4 +1,5 @@
 /* Sweep: the values written for one axis, "256,1024" or "256:16384:*2", made into a list without repeats. */
+#include "base/assert.h"
 #include "base/split.h"
 #include "base/units.h"
 #include "opt/axis.h"
@@ -19,7 +20,7 @@ static enum pk_code refuse(const struct pk_axis *x, const char *text, const char
 {
     pk_fail(err, PK_E_USAGE, "axis %s: '%.200s' is not a sweep", x->name, text);
     pk_why(err, "%s", why);
-    return pk_fix(err, "try -a %s=%s", x->name, x->def);
+    return pk_fix(err, "-a %s=%s", x->name, x->def);
 }
 
 static enum pk_code add(struct growing *g, union pk_value v, struct pk_err *err)
@@ -48,17 +49,40 @@ static bool is_real(const struct pk_axis *x)
     return x->type == PK_AXIS_FLOAT;
 }
 
+/* A range that this axis takes: from its default's first value to the last, or four times the first. */
+static const char *example_range(const struct pk_axis *x, struct pk_arena *a)
+{
+    struct pk_sweep def;
+    struct pk_err err;
+    pk_assert(!pk_axis_parse(x, x->def, a, &def, &err));
+    union pk_value first = def.v[0], last = def.v[def.n - 1];
+    const double most = 4 * (is_real(x) ? first.f : (double)first.i);
+    const bool grows = is_real(x) ? last.f > first.f : last.i > first.i;
+    if (!grows && most > 0 && most <= x->max)
+        last = is_real(x) ? (union pk_value){.f = most} : (union pk_value){.i = (int64_t)most};
+    const char *step = most > 0 ? "*2" : x->type == PK_AXIS_SIZE ? "+1KiB" : "+1";
+    return pk_printf(a, "%s:%s:%s", pk_axis_format(x, first, a), pk_axis_format(x, last, a), step);
+}
+
+static enum pk_code refuse_range(const struct pk_axis *x, const char *text, const char *why,
+                                 struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    refuse(x, text, why, err);
+    return pk_fix(err, "-a %s=%s", x->name, example_range(x, &a));
+}
+
 /* "*2" or "+10". Steps of sizes are sizes, factors of integers are integers. */
 static enum pk_code parse_step(const struct pk_axis *x, const char *text, struct step *s, struct pk_err *err)
 {
     if (*text != '*' && *text != '+')
-        return refuse(x, text, "the step of a range is *FACTOR or +DISTANCE", err);
+        return refuse_range(x, text, "the step of a range is *FACTOR or +DISTANCE", err);
     s->multiply = *text == '*';
     struct pk_err inner = {0};
     enum pk_code rc = is_real(x)                                ? pk_parse_real(text + 1, &s->by.f, &inner)
                       : x->type == PK_AXIS_SIZE && !s->multiply ? pk_parse_size(text + 1, &s->by.i, &inner)
                                                                 : pk_parse_int(text + 1, &s->by.i, &inner);
-    return rc ? refuse(x, text, inner.why, err) : PK_OK;
+    return rc ? refuse_range(x, text, inner.why, err) : PK_OK;
 }
 
 /* Steps of reals carry rounding: three steps of 0.1 are 0.3, and reach it. */
@@ -104,19 +128,19 @@ static enum pk_code parse_range(struct growing *g, const char *text, struct pk_e
     for (size_t i = 0; i < 4 && rest; i++)
         part[i] = pk_next_part(&rest, ':', g->arena);
     if (!part[2] || part[3])
-        return refuse(x, text, "a range is FIRST:LAST:*FACTOR or FIRST:LAST:+DISTANCE", err);
+        return refuse_range(x, text, "a range is FIRST:LAST:*FACTOR or FIRST:LAST:+DISTANCE", err);
     union pk_value first, last;
     struct step s;
     if (pk_axis_value(x, part[0], &first, err) || pk_axis_value(x, part[1], &last, err) ||
         parse_step(x, part[2], &s, err))
         return err->code;
     if (is_real(x) ? first.f > last.f : first.i > last.i)
-        return refuse(x, text, "the first value of a range is not above its last", err);
+        return refuse_range(x, text, "the first value of a range is not above its last", err);
     union pk_value second = first;
     if (!next_value(x, &s, &second))
-        return refuse(x, text,
-                      "this range never advances: its step must lead from the first value to a larger one",
-                      err);
+        return refuse_range(
+            x, text, "this range never advances: its step must lead from the first value to a larger one",
+            err);
     return add_range(g, first, last, &s, err);
 }
 

@@ -46,7 +46,7 @@ static enum pk_code parse_choice(const struct pk_opt *row, const char *text, con
     }
     const char *near = pk_suggest(text, row->choices, n);
     pk_fail(err, PK_E_USAGE, "'%.100s' is not one of its values", text);
-    pk_why(err, "%s is one of %s", row->name, pk_buf_text(&all));
+    pk_why(err, "--%s is one of %s", row->name, pk_buf_text(&all));
     return near ? pk_fix(err, "did you mean '%s'?", near) : pk_fix(err, "use one of them");
 }
 
@@ -69,8 +69,9 @@ static enum pk_code check_range(const struct pk_opt *row, const char *text, doub
     bound(row, row->min, lo, sizeof lo);
     bound(row, row->max, hi, sizeof hi);
     pk_fail(err, PK_E_USAGE, "%.100s is out of range", text);
-    pk_why(err, "%s is from %s to %s", row->name, lo, hi);
-    return pk_fix(err, "give a value in this range");
+    pk_why(err, "--%s is from %s to %s", row->name, lo, hi);
+    return v < row->min ? pk_fix(err, "--%s %s or more", row->name, lo)
+                        : pk_fix(err, "--%s %s or less", row->name, hi);
 }
 
 static enum pk_code parse_integer(const struct pk_opt *row, const char *text, int64_t *value,

@@ -15,7 +15,7 @@ struct reason {
 };
 
 static const struct reason reasons[] = {
-    {SQLITE_LOCKED, "another statement has it locked", "try again"},
+    {SQLITE_LOCKED, "another statement has it locked", "run it again"},
     {SQLITE_FULL, "the disk is full", "free some space, or record elsewhere with --db"},
     {SQLITE_NOTADB, "it is not a SQLite database", "name a perfkit store with --db"},
     {SQLITE_CORRUPT, "it is damaged",

@@ -86,6 +86,11 @@ class Perfkit:
         path.write_text(text)
 
 
+def on_one_cpu():
+    """For preexec_fn: the process has a single CPU to use."""
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
 @pytest.fixture
 def perfkit(tmp_path):
     return Perfkit(tmp_path)

@@ -1,6 +1,8 @@
 """doctor: a screen of rows, --require as an exit status, --ceilings stored for % of floor."""
 import sqlite3
 
+from conftest import on_one_cpu
+
 ROWS = {"cpu", "virtualisation", "clocks", "cores", "steal", "memory", "blas", "clock", "kernel-events", "cpu-events",
         "store", "numpy", "cuda", "mpi", "onednn"}
 
@@ -27,6 +29,13 @@ def test_looking_creates_no_store(perfkit):
 def test_what_is_not_built_is_said(perfkit):
     rows = found(perfkit("doctor", "--format", "json"))
     assert rows["cuda"]["state"] == "no" and rows["mpi"]["state"] == "no"
+
+
+def test_one_reason_for_the_absent_gpu(perfkit):
+    reason = found(perfkit("doctor", "--format", "json"))["cuda"]["found"]
+    devices = {row["name"]: row for row in perfkit("list", "devices", "--format", "json").rows("devices")}
+    assert devices["cuda"]["reason"] == reason
+    perfkit("run", "selftest", "--device", "cuda").refused(6, reason)
 
 
 def test_required_and_there(perfkit):
@@ -62,6 +71,8 @@ def test_ceilings_are_measured_and_stored(perfkit):
 def test_ceilings_of_nothing(perfkit):
     perfkit("doctor", "--ceilings", "--device", "gpu").refused(2, "gpu", "did you mean 'cpu'?")
     perfkit("doctor", "--ceilings", "--device", "cuda").refused(6, "cuda", "list devices")
+    perfkit("doctor", "--ceilings", "--threads", "2", preexec_fn=on_one_cpu).refused(
+        2, "--threads 2", "leave 1 to this process", "--threads 1 or fewer")
 
 
 def test_ceilings_into_a_store_that_cannot_be_written(perfkit):

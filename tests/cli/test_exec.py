@@ -105,6 +105,30 @@ def test_a_command_that_is_not_there(perfkit, command, why, fix):
     assert not perfkit.db.exists()
 
 
+@pytest.mark.parametrize("options, words", [
+    (("--runs", "5", "--min-runs", "2"), ("--runs and --min-runs do not go together", "exactly")),
+    (("--runs", "5", "--min-time", "2s"), ("--runs and --min-time do not go together",)),
+    (("--min-runs", "5", "--max-runs", "2"), ("--min-runs 5 is more than --max-runs 2",)),
+    (("--no-save", "--tag", "a=b"), ("--no-save and --tag do not go together",)),
+    (("--runs", "0"), ("--runs", "from 1 to 1000000", "--runs 1 or more")),
+    (("--max-runs", "-1"), ("--max-runs", "from 1")),
+    (("--warmup", "-1"), ("--warmup", "from 0")),
+    (("--min-time", "2h"), ("--min-time", "to 1h")),
+    (("--timeout", "0"), ("--timeout", "from 1ms")),
+    (("--name", ""), ("--name ''", "empty")),
+    (("--label", "7"), ("--label '7'", "ids of runs")),
+    (("--tag", "a=1", "--tag", "a=2"), ("--tag a is given twice",)),
+])
+def test_bad_options(perfkit, options, words):
+    perfkit("exec", *options, "--", "touch", "ran").refused(2, *words)
+    assert not (perfkit.cwd / "ran").exists()
+
+
+def test_most_runs_below_the_least(perfkit):
+    assert perfkit("exec", "--max-runs", "2", "--min-time", "0", "--", "true").status == 0
+    assert query(perfkit, "SELECT n FROM v_summary WHERE metric = 'wall_ns'") == [(2,)]
+
+
 def test_timeout_ends_the_children_too(perfkit):
     token = uuid.uuid4().hex
     r = perfkit("exec", "--timeout", "300ms", "--", "sh", "-c", "sleep 100 & sleep 100", env={"TOKEN": token})

@@ -39,7 +39,8 @@ def test_unknown_experiment(perfkit):
 
 @pytest.mark.parametrize("args, words", [
     (("experimnets",), ("did you mean 'experiments'?",)),
-    (("weather",), ("one of: experiments, devices, counters, runs",)),
+    (("weather",), ("'weather' cannot be listed", "experiments, devices, counters and runs can")),
+    (("baselines/foo",), ("cannot be listed", "experiments, devices, counters and runs can", "perfkit list runs")),
     (("devices", "cpu"), ("too many arguments",)),
 ])
 def test_unknown_subject(perfkit, args, words):

@@ -7,6 +7,7 @@ import sqlite3
 import time
 
 import pytest
+from conftest import on_one_cpu
 
 NULL = ("--device", "null")
 SMALL = ("-a", "d_model=64", "-a", "seq_len=256,512,1024")
@@ -111,6 +112,33 @@ def test_dry_run_measures_nothing(perfkit):
     (("--max-noise", "200%"), ("200%",)),
     (("--device", "gpu"), ("gpu",)),
     (("--device", "cpu:1"), ("cpu:1", "call it 'cpu'")),
+    (("-a", "seq_len=abc"), ("'abc' is not an integer", "digits alone", "-a seq_len=256,1024,4096")),
+    (("-a", "seq_len=1:5"), ("FIRST:LAST:*FACTOR", "-a seq_len=256:4096:*2")),
+    (("-a", "batch=9:1:*2"), ("the first value of a range is not above its last", "-a batch=8:32:*2")),
+    (("--filter", "seq_len==3"), ("no operator ==", "= != < <= > >=", "--filter 'seq_len=3'")),
+    (("--filter", "seq_len=<3"), ("no operator =<", "--filter 'seq_len<=3'")),
+    (("--filter", "variant<>flash"), ("no operator <>", "--filter 'variant!=flash'")),
+    (("--filter", "seq_len"), ("= != < <= > >=", "--filter 'batch>=8'")),
+    (("--budget", "0"), ("--budget", "from 1ns", "--budget 1ns or more")),
+    (("--budget", "-5s"), ("--budget", "not negative")),
+    (("--timeout", "0"), ("--timeout", "from 1ms")),
+    (("--memory-limit", "0"), ("--memory-limit", "--memory-limit 1 or more")),
+    (("--invocations", "0"), ("--invocations", "from 1 to 1000")),
+    (("--min-samples", "0"), ("--min-samples", "from 1 to 1000000")),
+    (("--max-samples", "0"), ("--max-samples", "from 1 to 1000000")),
+    (("--min-time", "2h"), ("--min-time", "to 1h", "1h or less")),
+    (("--warmup", "-2"), ("--warmup", "from -1")),
+    (("--threads", "-1"), ("--threads", "from 0")),
+    (("--label", ""), ("--label ''", "it is empty")),
+    (("--label", "12"), ("--label '12'", "ids of runs", "--label before")),
+    (("--label", "@x"), ("--label '@x'", "@")),
+    (("--tag", "a=1", "--tag", "a=2"), ("--tag a is given twice",)),
+    (("--min-time", "2s", "--max-time", "1s"), ("--min-time 2s is more than --max-time 1s", "leave one of them out")),
+    (("--min-samples", "7", "--max-samples", "5"), ("--min-samples 7 is more than --max-samples 5",)),
+    (("--min-time", "20m"), ("--min-time 20m cannot be reached within --timeout 10m",)),
+    (("--min-time", "2s", "--timeout", "1s"), ("--min-time 2s cannot be reached within --timeout 1s",)),
+    (("--no-save", "--resume"), ("--no-save and --resume do not go together",)),
+    (("--no-save", "--label", "x"), ("--no-save and --label do not go together", "nothing is recorded")),
 ])
 def test_bad_input(perfkit, args, words):
     r = run(perfkit, *args)
@@ -119,6 +147,37 @@ def test_bad_input(perfkit, args, words):
     for word in words:
         assert word in text, r.stderr
     assert not perfkit.db.exists() or query(perfkit, "SELECT count(*) FROM v_run") == [(0,)], "nothing was begun"
+
+
+@pytest.mark.parametrize("option", [("--min-samples", "3"), ("--max-time", "1s"), ("--invocations", "2"), ("--budget", "1m"),
+                                    ("--warmup", "1"), ("--resume",), ("--label", "x"), ("--tag", "k=v")])
+def test_once_is_once(perfkit, option):
+    run(perfkit, "--once", *option).refused(2, f"--once and {option[0]} do not go together", "one iteration")
+
+
+def test_threads_are_at_most_the_cpus_to_use(perfkit):
+    one = ("run", "selftest", "-d", "cpu", "-v", "ok", "--max-time", "1ms", "-i", "1")
+    perfkit(*one, "--threads", "2", preexec_fn=on_one_cpu).refused(
+        2, "--threads 2", "leave 1 to this process", "--threads 1 or fewer")
+    perfkit(*one, "--threads", "999").refused(2, "--threads 999")
+    perfkit(*one, "--threads", "999", "--dry-run").refused(2, "--threads 999")
+    assert perfkit(*one, "--threads", "1", preexec_fn=on_one_cpu).status == 0
+
+
+def test_of_two_bounds_the_weaker_source_follows(perfkit):
+    def settings():
+        return query(perfkit, "SELECT settings ->> 'min_time_ns', settings ->> 'max_time_ns', settings ->> 'min_samples', "
+                              "settings ->> 'max_samples' FROM run ORDER BY id DESC LIMIT 1")[0]
+    one = ("run", "selftest", *NULL, "-v", "ok", "-i", "1")
+    assert perfkit(*one, "--max-time", "1ms", "--min-samples", "20000").status == 0
+    assert settings() == (1e6, 1e6, 20000, 20000)
+    assert perfkit(*one, "--min-time", "2s", env={"PERFKIT_MAX_TIME": "1s"}).status == 0
+    assert settings()[:2] == (2e9, 2e9)
+    perfkit.config("[run]\nmin-time = 2s\n")
+    assert perfkit(*one, "--max-time", "1s").status == 0
+    assert settings()[:2] == (1e9, 1e9)
+    perfkit.config("[run]\nmin-time = 2s\nmax-time = 1s\n")
+    perfkit(*one).refused(2, "--min-time 2s (./.perfkit.ini:2) is more than --max-time 1s (./.perfkit.ini:3)")
 
 
 def test_a_device_that_is_not_there(perfkit):

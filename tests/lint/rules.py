@@ -205,8 +205,15 @@ def unfinished(src):
             yield "%s:%d: %s" % (path, line_of(text, m.start()), m.group(1))
 
 
+def advice(src):
+    """What to try is printed after "try: ", and does not say it again."""
+    for path, text in src.c_files("lib", "cmd", "probes"):
+        for m in re.finditer(r'"[Tt]ry[ :]', text):
+            yield "%s:%d: advice begins with the word that is put before it" % (path, line_of(text, m.start()))
+
+
 RULES = [folder_order, vendor_headers, commands_and_probes, own_header_first, probe_names, function_length, calls,
-         streams, sql, first_line, unfinished]
+         streams, sql, first_line, unfinished, advice]
 
 
 def main(root):

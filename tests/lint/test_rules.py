@@ -46,10 +46,12 @@ BROKEN = [
     (rules.sql, "lib/base/q.c", '/* Q: asks by itself. */\nchar *q = "  PRAGMA user_version";\n'),
     (rules.first_line, "lib/base/mute.c", "#include <stdio.h>\n"),
     (rules.first_line, "schema/0001-x.sql", "CREATE TABLE x(y);\n"),
+    (rules.advice, "cmd/list.c", '/* List: advises. */\nint x = pk_fix(err, "try list");\n'),
     (rules.unfinished, "lib/base/later.c", "/* Later: work. */\n/* TO" "DO: do it */\n"),
 ]
 
 HARMLESS = [
+    (rules.advice, '/* X: words. */\nchar *s = "trying", *t = "or try it", *u = "  try: %s";\n'),
     (rules.calls, '/* X: words. */\n/* malloc(3) is banned */\nchar *s = "printf(1)"; // exit(1)\nint x = pk_printf(1) + a.free(2);\n'),
     (rules.streams, '/* X: words. */\n/* stderr */\nchar *s = "stdout";\n'),
     (rules.function_length, long_function(100)),

@@ -53,6 +53,18 @@ enum pk_code pk_text_check(const char *option, const char *text, struct pk_err *
     return pk_fix(err, "write it in UTF-8, or leave out --%s", option);
 }
 
+enum pk_code pk_label_check(const char *label, struct pk_err *err)
+{
+    if (pk_text_check("label", label, err))
+        return err->code;
+    if (!label || (*label && *label != '@' && label[strspn(label, "0123456789")]))
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "--label '%s' cannot name a run", label);
+    pk_why(err, *label ? "numbers are the ids of runs, and @ begins the newest and those before it"
+                       : "it is empty");
+    return pk_fix(err, "give a word, for example --label before");
+}
+
 enum pk_code pk_tags_json(const char *const *tags, size_t n, struct pk_arena *a, const char **json,
                           struct pk_err *err)
 {
@@ -66,7 +78,13 @@ enum pk_code pk_tags_json(const char *const *tags, size_t n, struct pk_arena *a,
         }
         if (pk_text_check("tag", tags[i], err))
             return err->code;
-        json_object_set_new(obj, pk_strndup(a, tags[i], (size_t)(eq - tags[i])), json_string(eq + 1));
+        const char *key = pk_strndup(a, tags[i], (size_t)(eq - tags[i]));
+        if (json_object_get(obj, key)) {
+            pk_fail(err, PK_E_USAGE, "--tag %s is given twice", key);
+            pk_why(err, "a run has one value for each of its tags");
+            return pk_fix(err, "leave one of them out");
+        }
+        json_object_set_new(obj, key, json_string(eq + 1));
     }
     *json = pk_json_text(a, obj, PK_JSON_CANON);
     return PK_OK;

@@ -69,10 +69,10 @@ static void refused(void **state)
         const char *text, *says;
     } bad[] = {
         {"", "not a filter"},
-        {"seq_len", "operator"},
+        {"seq_len", "one of = != < <= > >="},
         {"seq_len=", "value is missing"},
         {"seq_len=1|", "value is missing"},
-        {"seq_len=1,", "operator"},
+        {"seq_len=1,", "one of = != < <= > >="},
         {"seqlen=1", "did you mean 'seq_len'?"},
         {"varaint=flash", "did you mean 'variant'?"},
         {"=5", "there is no axis ''"},
@@ -81,9 +81,11 @@ static void refused(void **state)
         {"dtype>fp32", "order numbers"},
         {"variant<flash", "order numbers"},
         {"causal>=on", "order numbers"},
-        {"seq_len==5", "not an integer"},
+        {"seq_len==5", "--filter 'seq_len=5'"},
+        {"dtype<>fp32", "--filter 'dtype!=fp32'"},
+        {"seq_len", "--filter 'seq_len>=256'"},
         {"dtype=fp8", "not one of its values"},
-        {"seq_len!5", "operator"},
+        {"seq_len!5", "one of = != < <= > >="},
         {"bucket_bytes=5M", "5MB or 5MiB"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
