@@ -122,13 +122,13 @@ enum pk_code pk_device_sync(struct pk_device *dev, struct pk_err *err)
 enum pk_code pk_device_copy(struct pk_device *dev, enum pk_lane lane, enum pk_copy dir, void *dst,
                             const void *src, size_t bytes, struct pk_err *err)
 {
-    pk_assert(lane < PK_LANES && (bytes == 0 || (dst && src)));
+    pk_assert(lane < PK_LANE_HOST && (bytes == 0 || (dst && src)));
     return dev->ops->copy(dev, lane, dir, dst, src, bytes, err);
 }
 
 void pk_device_delay(struct pk_device *dev, enum pk_lane lane, uint64_t ns)
 {
-    pk_assert(lane < PK_LANES);
+    pk_assert(lane < PK_LANE_HOST);
     if (dev->ops->delay) {
         dev->ops->delay(dev, lane, ns);
         return;

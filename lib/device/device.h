@@ -6,7 +6,8 @@
  * mark.h). One device is open per worker process; nothing here is thread safe unless said.
  *
  * Lanes are ordered queues of work. On the CPU work runs at once on the calling thread and its pool of
- * threads, so every lane is the same; on a GPU a lane is a stream. */
+ * threads, so every lane is the same; on a GPU a lane is a stream. PK_LANE_HOST is the calling thread itself: no queue, so nothing is
+ * copied, delayed or recorded there. */
 #pragma once
 
 #include "base/arena.h"
@@ -18,7 +19,7 @@
 #include <stdint.h>
 
 enum pk_device_kind { PK_DEVICE_CPU, PK_DEVICE_NULL, PK_DEVICE_CUDA, PK_DEVICE_KINDS };
-enum pk_lane { PK_LANE_COMPUTE, PK_LANE_COMM, PK_LANE_COPY, PK_LANES };
+enum pk_lane { PK_LANE_COMPUTE, PK_LANE_COMM, PK_LANE_COPY, PK_LANE_HOST, PK_LANES };
 enum pk_copy { PK_COPY_HOST_TO_DEVICE, PK_COPY_DEVICE_TO_HOST, PK_COPY_ON_DEVICE };
 
 /* How to open a device. Zero means "choose". */

@@ -26,6 +26,12 @@ void pk_marks_next_repeat(struct pk_marks *m)
     memset(m->next_instance, 0, sizeof m->next_instance);
 }
 
+/* The calling thread has no queue to record in. */
+static bool records(const struct pk_device *dev, enum pk_lane lane)
+{
+    return dev->ops->record && lane != PK_LANE_HOST;
+}
+
 /* The clock is read last, so that the bookkeeping is outside of what is timed. */
 void pk_mark_begin(struct pk_device *dev, unsigned region, enum pk_lane lane)
 {
@@ -42,18 +48,18 @@ void pk_mark_begin(struct pk_device *dev, unsigned region, enum pk_lane lane)
     k->open = true;
     m->n_open++;
     k->begin_host_ns = dev->ops->now_ns(dev);
-    if (dev->ops->record) {
+    if (records(dev, lane)) {
         k->begin_slot = m->next_slot++;
         dev->ops->record(dev, lane, k->begin_slot);
     }
 }
 
 /* Ends the innermost occurrence that is open on the lane. */
-void pk_mark_end(struct pk_device *dev, unsigned region, enum pk_lane lane)
+void pk_mark_end_n(struct pk_device *dev, unsigned region, enum pk_lane lane, uint32_t reps)
 {
     struct pk_marks *m = &dev->marks;
     uint32_t slot = 0;
-    if (dev->ops->record) {
+    if (records(dev, lane)) {
         slot = m->next_slot++;
         dev->ops->record(dev, lane, slot);
     }
@@ -63,6 +69,7 @@ void pk_mark_end(struct pk_device *dev, unsigned region, enum pk_lane lane)
         if (k->open && k->region == region && k->lane == lane) {
             k->end_host_ns = now;
             k->end_slot = slot;
+            k->reps = reps;
             k->open = false;
             m->n_open--;
             return;
@@ -71,17 +78,27 @@ void pk_mark_end(struct pk_device *dev, unsigned region, enum pk_lane lane)
     m->unbalanced = true;
 }
 
+void pk_mark_end(struct pk_device *dev, unsigned region, enum pk_lane lane)
+{
+    pk_mark_end_n(dev, region, lane, 1);
+}
+
 void pk_mark_bytes(struct pk_device *dev, unsigned gauge)
+{
+    pk_mark_value(dev, gauge, (int64_t)dev->pool.current);
+}
+
+void pk_mark_value(struct pk_device *dev, unsigned gauge, int64_t value)
 {
     pk_assert(gauge < PK_GAUGES_MAX);
     dev->marks.gauges |= 1u << gauge;
-    dev->marks.gauge[gauge] = (int64_t)dev->pool.current;
+    dev->marks.gauge[gauge] = value;
 }
 
 uint64_t pk_mark_lane_ns(struct pk_device *dev, const struct pk_mark *m)
 {
     pk_assert(!m->open);
-    if (!dev->ops->recorded_ns)
+    if (!dev->ops->recorded_ns || m->lane == PK_LANE_HOST)
         return m->end_host_ns - m->begin_host_ns;
     return dev->ops->recorded_ns(dev, m->end_slot) - dev->ops->recorded_ns(dev, m->begin_slot);
 }

@@ -3,7 +3,8 @@
  * A region is named by a small number from the probe's (or the model's) table. It can occur many times in one
  * iteration and overlap others; occurrences are told apart by `instance`, counted per region and iteration in the order they begin.
  * Each occurrence has two times: on its lane (X_ns) and what the host waited between begin and end (X_host_ns). On a
- * device whose lanes run at once they are equal by construction and both are recorded.
+ * device whose lanes run at once they are equal by construction and both are recorded. On PK_LANE_HOST, the work of the calling
+ * thread, both times are the host's and nothing is recorded on the device.
  *
  * pk_mark_begin and pk_mark_end are the only calls inside timed regions; they write into arrays made by
  * pk_marks_init and never allocate. Overflow is remembered, and the harness fails the slice with it. */
@@ -25,6 +26,7 @@ struct pk_mark {
     uint16_t instance;
     uint8_t lane;
     bool open;
+    uint32_t reps;                       /* how often this occurrence did the region's work */
     uint64_t begin_host_ns, end_host_ns; /* device clock as the host reads it */
     uint32_t begin_slot, end_slot;       /* device events when the kind records them */
 };
@@ -48,9 +50,12 @@ void pk_marks_next_repeat(
 
 void pk_mark_begin(struct pk_device *dev, unsigned region, enum pk_lane lane);
 void pk_mark_end(struct pk_device *dev, unsigned region, enum pk_lane lane);
+/* Ends an occurrence that did the region's work `reps` times, >= 1: the harness divides. */
+void pk_mark_end_n(struct pk_device *dev, unsigned region, enum pk_lane lane, uint32_t reps);
 
-/* Remembers the pool's current bytes under a gauge (before_backward_bytes). */
+/* Remembers the pool's current bytes under a gauge (before_backward_bytes), or an exact count (objects allocated). */
 void pk_mark_bytes(struct pk_device *dev, unsigned gauge);
+void pk_mark_value(struct pk_device *dev, unsigned gauge, int64_t value);
 
 /* Lane time of a finished mark in ns; after pk_device_sync. */
 uint64_t pk_mark_lane_ns(struct pk_device *dev, const struct pk_mark *m);

@@ -147,6 +147,48 @@ static void regions_overlap_across_lanes(void **state)
     assert_int_equal(lane_ns(1), 6);
 }
 
+/* A device that records: lanes tell a time of their own, which the calling thread has not. */
+static size_t recorded;
+
+static void record(struct pk_device *d, enum pk_lane lane, size_t slot)
+{
+    recorded++;
+}
+
+static uint64_t recorded_ns(struct pk_device *d, size_t slot)
+{
+    return 1000 * slot;
+}
+
+static void the_host_records_nothing(void **state)
+{
+    struct pk_device_ops recording = pk_device_null;
+    recording.record = record;
+    recording.recorded_ns = recorded_ns;
+    dev.ops = &recording;
+    pk_marks_clear(&dev.marks);
+    for (enum pk_lane lane = PK_LANE_COPY; lane <= PK_LANE_HOST; lane++) {
+        pk_mark_begin(&dev, 0, lane);
+        pk_null_advance(&dev, 7);
+        pk_mark_end(&dev, 0, lane);
+    }
+    assert_int_equal(recorded, 2);
+    assert_int_equal(lane_ns(0), 1000);
+    assert_int_equal(lane_ns(1), 7);
+    dev.ops = &pk_device_null;
+}
+
+static void an_occurrence_can_be_many(void **state)
+{
+    pk_marks_clear(&dev.marks);
+    pk_mark_begin(&dev, 0, PK_LANE_HOST);
+    pk_mark_begin(&dev, 1, PK_LANE_HOST);
+    pk_mark_end_n(&dev, 1, PK_LANE_HOST, 1000);
+    pk_mark_end(&dev, 0, PK_LANE_HOST);
+    assert_int_equal(dev.marks.v[0].reps, 1);
+    assert_int_equal(dev.marks.v[1].reps, 1000);
+}
+
 static void mistakes_are_remembered(void **state)
 {
     pk_marks_clear(&dev.marks);
@@ -166,8 +208,10 @@ static void gauges(void **state)
     void *p = pk_device_alloc(&dev, 1000, PK_TAG_OTHER);
     pk_mark_bytes(&dev, 3);
     pk_device_free(&dev, p);
-    assert_int_equal(dev.marks.gauges, 1 << 3);
+    pk_mark_value(&dev, 5, INT64_MAX);
+    assert_int_equal(dev.marks.gauges, 1 << 3 | 1 << 5);
     assert_int_equal(dev.marks.gauge[3], 1024);
+    assert_int_equal(dev.marks.gauge[5], INT64_MAX);
 }
 
 static void marks_need_no_memory(void **state)
@@ -196,6 +240,8 @@ int main(void)
         cmocka_unit_test(noise_is_seeded),
         ON_NULL(regions_nest_and_repeat),
         ON_NULL(regions_overlap_across_lanes),
+        ON_NULL(the_host_records_nothing),
+        ON_NULL(an_occurrence_can_be_many),
         ON_NULL(mistakes_are_remembered),
         ON_NULL(gauges),
         ON_NULL(marks_need_no_memory),
