@@ -139,11 +139,20 @@ static enum pk_code judge(const struct exec *e, struct pk_err *err)
     }
     if (r->last == PK_ST_OK)
         return PK_OK;
-    pk_fail(err, r->last == PK_ST_FAILED ? PK_E_CHECK : PK_E_NOTHING, "'%s' was not measured: %s", e->argv[0],
-            pk_status_name(r->last));
+    const char *how = r->last == PK_ST_TIMEOUT ? "did not end in time" : "failed";
+    if (r->runs > 1)
+        pk_fail(err, r->verdict == PK_E_NOTHING ? PK_E_CHECK : r->verdict,
+                "run %lld of '%s' %s, after %lld that were measured", (long long)r->runs, e->argv[0], how,
+                (long long)r->runs - 1);
+    else
+        pk_fail(err, r->verdict, "nothing was measured: '%s' %s", e->argv[0], how);
     pk_why(err, "%s", r->message);
-    return pk_fix(err, r->last == PK_ST_TIMEOUT ? "give it more time with --timeout"
-                                                : "--ignore-failure measures commands that fail");
+    return pk_fix(err, "%s",
+                  r->last == PK_ST_TIMEOUT ? "give it more time with --timeout"
+                  : r->verdict == PK_E_NOTHING
+                      ? "run it by hand; --ignore-failure measures commands that fail"
+                  : r->verdict == PK_E_CHECK ? "docs/protocol.md tells what a program may report"
+                                             : "run it again");
 }
 
 static enum pk_code record(struct exec *e, struct pk_err *err)

@@ -165,7 +165,8 @@ static enum pk_code judge(const struct run *r, struct pk_err *err)
     if (pk_recorder_finish(r->recorder, err))
         return err->code;
     if (s->interrupted) {
-        pk_fail(err, PK_E_INTERRUPTED, "interrupted: %zu of %zu cases were measured", s->ok, r->plan.n);
+        pk_fail(err, PK_E_INTERRUPTED, "interrupted: %zu of %zu cases are not finished", s->unfinished,
+                r->plan.n);
         if (r->o->no_save) {
             pk_why(err, "a signal asked perfkit to stop; with --no-save nothing is kept");
             return pk_fix(err, "run it again; without --no-save, --resume could go on with it");

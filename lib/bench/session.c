@@ -277,14 +277,17 @@ static void describe_cases(struct session *s, const struct pk_done *done)
 
 static void count(const struct session *s, struct pk_session_result *out)
 {
-    *out = (struct pk_session_result){.interrupted = stopped(s)};
+    *out = (struct pk_session_result){0};
     size_t *const of_status[] = {
         [PK_ST_OK] = &out->ok,           [PK_ST_OOM] = &out->oom,
         [PK_ST_TIMEOUT] = &out->timeout, [PK_ST_SKIPPED] = &out->skipped,
         [PK_ST_FAILED] = &out->failed,   [PK_ST_INTERRUPTED] = &out->not_reached,
     };
-    for (size_t i = 0; i < s->plan->n; i++)
+    for (size_t i = 0; i < s->plan->n; i++) {
         ++*(s->cases[i].invocations ? of_status[s->cases[i].last] : &out->not_reached);
+        out->unfinished += open_case(s, i);
+    }
+    out->interrupted = stopped(s) && out->unfinished;
 }
 
 static void end_session(struct session *s)

@@ -35,8 +35,10 @@ struct pk_session_events {
 
 struct pk_session_result {
     size_t ok, oom, timeout, skipped, failed,
-        not_reached;  /* cases, by their last word, this run's or an earlier one's */
-    bool interrupted; /* *stop_flag was set: workers are ended, the slice in flight is not recorded */
+        not_reached;   /* cases, by their last word, this run's or an earlier one's */
+    size_t unfinished; /* cases that wait for more invocations; 0 unless interrupted */
+    bool
+        interrupted; /* *stop_flag was set and cases were unfinished: workers are ended, the slice in flight is not recorded */
 };
 
 /* case_ids[i] is the store's id of plan->v[i]. `done[i]` = what is already recorded of case i (--resume),

@@ -70,13 +70,13 @@ def test_prepare_is_not_timed(perfkit):
 
 def test_prepare_fails(perfkit):
     r = perfkit("exec", *QUICK, "--prepare", "echo no paper >&2; exit 4", "--", "true")
-    assert r.status == 1
+    assert r.status == 6
     assert r.error()["why"] == "the command of --prepare failed: exit status 4; last words: no paper"
 
 
 def test_a_command_that_fails(perfkit):
     r = perfkit("exec", *QUICK, "--", "sh", "-c", "echo one >&2; echo two >&2; exit 3")
-    assert r.status == 1
+    assert r.status == 6 and r.error()["what"] == "nothing was measured: 'sh' failed"
     assert r.error()["why"] == "the command failed: exit status 3; last words: one | two"
     assert "--ignore-failure" in r.error()["try"]
     assert query(perfkit, "SELECT status, message FROM v_case") == [("failed", r.error()["why"])]
@@ -85,7 +85,26 @@ def test_a_command_that_fails(perfkit):
 
 def test_a_command_that_crashes(perfkit):
     r = perfkit("exec", *QUICK, "--", "sh", "-c", "kill -SEGV $$")
-    assert (r.status, r.error()["why"]) == (1, "the command failed: ended by signal 11 (Segmentation fault)")
+    assert (r.status, r.error()["why"]) == (6, "the command failed: ended by signal 11 (Segmentation fault)")
+
+
+def test_a_command_that_fails_after_a_while(perfkit):
+    """Runs were measured, so it is not 'nothing', and not a success either."""
+    r = perfkit("exec", *QUICK, "--", "sh", "-c", "echo r >> ran; test $(wc -l < ran) -lt 3 || exit 3")
+    assert r.status == 1 and r.error()["what"] == "run 3 of 'sh' failed, after 2 that were measured", r
+    assert query(perfkit, "SELECT status FROM v_slice ORDER BY invocation") == [("ok",), ("ok",), ("failed",)]
+    r = perfkit("exec", *QUICK, "--timeout", "300ms", "--", "sh", "-c", "echo r >> late; test $(wc -l < late) -lt 2 || sleep 9")
+    assert r.status == 1 and r.error()["what"] == "run 2 of 'sh' did not end in time, after 1 that were measured", r
+
+
+def test_ignored_signals(perfkit):
+    assert perfkit("exec", "--runs", "2", "-i", "--", "sh", "-c", "kill -KILL $$").status == 0
+    assert query(perfkit, "SELECT json_extract(notes, '$.exit_status') FROM v_slice WHERE pass = 'timing'") == [(137,)] * 2
+
+
+def test_a_timeout_is_not_ignored(perfkit):
+    r = perfkit("exec", "-i", "--timeout", "200ms", "--", "sleep", "9")
+    assert r.status == 6 and r.error()["what"] == "nothing was measured: 'sleep' did not end in time", r
 
 
 def test_ignore_failure(perfkit):

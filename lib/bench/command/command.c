@@ -169,18 +169,21 @@ static void fail_slice(struct pk_slice *s, enum pk_status status, const char *me
 }
 
 /* The command's own slice: the spawner's word, the protocol's, then the command's own. */
-static void judge_own(struct runner *r, struct pk_slice *s)
+static enum pk_code judge_own(struct runner *r, struct pk_slice *s)
 {
     const char *words = pk_process_last_words(&r->spawner, r->a);
-    if (s->status != PK_ST_OK)
+    if (s->status != PK_ST_OK) {
         fail_slice(s, s->status,
                    *words && s->status == PK_ST_FAILED
                        ? pk_printf(r->a, "%s; last words: %s", s->message, words)
                        : pk_strdup(r->a, s->message));
-    else if (r->problem)
+        return PK_E_NOTHING;
+    }
+    if (r->problem)
         fail_slice(s, PK_ST_FAILED, r->problem);
     else if (r->cases.own_status != PK_ST_OK)
         fail_slice(s, r->cases.own_status, r->cases.own_message);
+    return s->status == PK_ST_OK ? PK_OK : s->status == PK_ST_FAILED ? PK_E_CHECK : PK_E_NOTHING;
 }
 
 /* A case that the command named and did not finish is as good as the command's end. */
@@ -240,11 +243,10 @@ static enum pk_code run_once(struct runner *r, struct pk_command_result *out, st
         out->interrupted = true;
         return PK_OK;
     }
-    if (how == ANSWERED)
-        judge_own(r, own);
-    else if (how == BROKEN)
+    out->verdict = how == ANSWERED ? judge_own(r, own) : how == BROKEN ? PK_E_INTERNAL : PK_E_NOTHING;
+    if (how == BROKEN)
         fail_slice(own, PK_ST_FAILED, broken);
-    else
+    if (how == LATE)
         fail_slice(own, PK_ST_TIMEOUT,
                    pk_printf(r->a, "no end after %s; its process group was ended",
                              pk_format_duration_exact(r->o->timeout_ns, limit, sizeof limit)));

@@ -32,8 +32,11 @@ struct pk_command_events {
 
 struct pk_command_result {
     int64_t runs;
-    size_t cases;          /* the command's own and those it named */
-    enum pk_status last;   /* how the last run ended; the first that is not ok is the last */
+    size_t cases;        /* the command's own and those it named */
+    enum pk_status last; /* how the last run ended; the first that is not ok is the last */
+    enum pk_code
+        verdict; /* PK_OK; PK_E_NOTHING: the last run failed or was late; PK_E_CHECK: what it reported is wrong, or
+                              says that its result is; PK_E_INTERNAL: perfkit could not run it */
     const char *message;   /* why not ok; in the caller's arena */
     const char *uncounted; /* why the counter pass gave nothing; "" = there was none, or it did */
     bool interrupted;      /* *stop_flag was set: the run in flight is not recorded */

@@ -298,6 +298,18 @@ static void stops_between_slices(void **state)
     assert_true(b->out.interrupted);
     assert_int_equal(n_seen, 1);
     assert_int_equal(b->out.not_reached, 2);
+    assert_int_equal(b->out.unfinished, 2);
+}
+
+static void stopped_after_the_last_slice(void **state)
+{
+    struct bench *b = with("good", "good", "good", NULL);
+    b->opt.invocations = 1;
+    stop_after = 3;
+    go(b);
+    assert_int_equal(n_seen, 3);
+    assert_false(b->out.interrupted);
+    assert_int_equal(b->out.unfinished, 0);
 }
 
 static void on_alarm(int sig)
@@ -370,6 +382,7 @@ int main(void)
         cmocka_unit_test(gaps_of_the_plan),
         cmocka_unit_test(resumes),
         cmocka_unit_test(stops_between_slices),
+        cmocka_unit_test(stopped_after_the_last_slice),
         cmocka_unit_test(stops_inside_a_slice),
         cmocka_unit_test(a_budget_ends),
         cmocka_unit_test(a_program_that_is_not_there),
