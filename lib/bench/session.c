@@ -129,6 +129,7 @@ static enum pk_code record_planned_gaps(struct session *s, struct pk_err *err)
 /* The budget has no room for this case: it keeps what it has, or is recorded as skipped. */
 static enum pk_code leave_out(struct session *s, size_t i, struct pk_err *err)
 {
+    static const struct pk_note by_budget = {"left_out", "\"budget\""}; /* --resume looks for it */
     char budget[32];
     s->cut_short++;
     if (s->cases[i].invocations) {
@@ -136,8 +137,15 @@ static enum pk_code leave_out(struct session *s, size_t i, struct pk_err *err)
         return PK_OK;
     }
     pk_format_duration_exact(s->opt->budget_ns, budget, sizeof budget);
-    return record_unmeasured(s, i, PK_ST_SKIPPED,
-                             pk_printf(&s->arena, "does not fit into the budget of %s", budget), err);
+    struct pk_slice slice = {
+        .invocation = s->invocation,
+        .status = PK_ST_SKIPPED,
+        .message = pk_printf(&s->arena, "does not fit into the budget of %s", budget),
+        .started_wall_ns = pk_wall_ns(),
+        .notes = &by_budget,
+        .n_notes = 1,
+    };
+    return record(s, i, &slice, err);
 }
 
 /* What is left of a budget is shared out evenly; half of a share is for set-up, warm-up and checks. A budget outweighs the
@@ -299,9 +307,11 @@ static void end_session(struct session *s)
     if (s->cut_short) {
         char budget[32];
         pk_format_duration_exact(s->opt->budget_ns, budget, sizeof budget);
-        warn(s, pk_printf(&s->arena,
-                          "the budget of %s left %zu case%s with fewer invocations than asked, or none",
-                          budget, s->cut_short, s->cut_short == 1 ? "" : "s"));
+        warn(s, pk_printf(
+                    &s->arena,
+                    "the budget of %s left %zu case%s with fewer invocations than asked, or none: --resume "
+                    "goes on with them",
+                    budget, s->cut_short, s->cut_short == 1 ? "" : "s"));
     }
     pk_arena_free(&s->arena);
 }

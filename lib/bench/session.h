@@ -18,7 +18,7 @@ struct pk_session_options {
     struct pk_stop stop;
     int invocations;   /* default 3 */
     int64_t budget_ns; /* 0 = none: time is shared out over what is left; a case that does not fit is recorded
-                          as skipped, or keeps the invocations it has, and a warning says so */
+                          as skipped, or keeps the invocations it has; a warning says so, and a resumed run tries it again */
     int64_t timeout_ns; /* per slice; default 10 min */
     uint64_t seed;      /* of order and inputs */
     bool check;         /* in the first invocation */

@@ -1,9 +1,10 @@
-/* Resume: going on with a run that was interrupted. */
+/* Resume: going on with a run that was interrupted, or that its budget cut short. */
 #pragma once
 
 #include "store/store.h"
 
-/* The newest run of an experiment when it was interrupted; run_id 0 when there is none or the newest is complete. */
+/* The newest run of an experiment when it was interrupted, or left cases out for its budget; run_id 0 when there is none or the newest
+ * has everything it asked for. */
 struct pk_resumable {
     int64_t run_id;
     const char *settings; /* JSON, as given to pk_store_run_begin */
@@ -17,7 +18,7 @@ enum pk_code pk_store_run_again(struct pk_store *s, int64_t run_id, const char *
 
 /* What is over of a case. */
 struct pk_done {
-    int invocations;     /* INT_MAX when the last word was not ok, since such a case is not tried again */
+    int invocations; /* INT_MAX when the last word was not ok, since such a case is not tried again, unless its budget left it out */
     enum pk_status last; /* its last word; PK_ST_INTERRUPTED when there is none */
 };
 

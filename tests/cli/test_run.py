@@ -320,6 +320,23 @@ def test_a_budget_that_fits_nothing(perfkit):
     assert r.status == 6 and "--budget" in r.error()["try"], r
 
 
+def test_what_a_budget_left_out_is_resumed(perfkit):
+    """The run was complete as far as its budget went; who resumes it wants the rest. Then there is nothing left to resume."""
+    r = perfkit("run", "selftest", *NULL, "-v", "ok", "-a", "busy_ns=1000,2000", "--budget", "1ns")
+    assert r.status == 6 and "--resume goes on with them" in r.stderr, r
+    assert query(perfkit, "SELECT status FROM v_run") == [("complete",)]
+    assert query(perfkit, "SELECT DISTINCT status FROM v_case") == [("skipped",)]
+    for _ in range(2):
+        r = perfkit("run", "selftest", "--resume")
+        assert r.status == 0, r
+        assert query(perfkit, "SELECT run_id, status FROM v_run") == [(1, "complete")]
+        assert query(perfkit, "SELECT status, count(*) FROM v_slice GROUP BY 1") == [("ok", 6)]
+        perfkit("run", "selftest", "--resume").refused(2, "no interrupted run of selftest")
+        with sqlite3.connect(perfkit.db) as db:  # the budget ended after two of three processes
+            db.execute("PRAGMA foreign_keys = ON")
+            db.execute("DELETE FROM slice WHERE invocation = 3")
+
+
 def test_interrupted_and_not_saved(perfkit):
     """Nothing is promised that was not kept."""
     p = perfkit.start(*LONG, "--no-save", "--progress", "plain")
