@@ -1,0 +1,156 @@
+/* Tree: nodes and names made, counted, compared, hashed. */
+#include "model/tree/tree.h"
+
+#include "base/buf.h"
+
+#include <string.h>
+
+/* Steele, Lea and Flood's finaliser (base/rng.h): every bit of x reaches every bit of the result. */
+static uint64_t mixed(uint64_t h, uint64_t x)
+{
+    x += h * 0x9e3779b97f4a7c15u + 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+static uint64_t text_hash(uint64_t h, const char *text)
+{
+    size_t n = strlen(text);
+    h = mixed(h, n);
+    for (size_t i = 0; i < n; i++)
+        h = mixed(h, (unsigned char)text[i]);
+    return h;
+}
+
+uint32_t pk_name(struct pk_names *names, const char *text)
+{
+    for (size_t i = 0; i < names->n; i++)
+        if (!strcmp(names->text[i], text))
+            return (uint32_t)i;
+    names->text = pk_grow(names->arena, names->text, sizeof *names->text, names->n, &names->cap);
+    names->text[names->n] = pk_strdup(names->arena, text);
+    return (uint32_t)names->n++;
+}
+
+int64_t pk_shape_elements(const struct pk_shape *s)
+{
+    int64_t n = 1;
+    for (int i = 0; i < s->rank; i++)
+        n *= s->dim[i];
+    return n;
+}
+
+struct pk_node *pk_node_new(struct pk_bump *b, const struct pk_node_type *type, uint32_t arity,
+                            uint32_t value)
+{
+    struct pk_node *n = pk_bump_take(b, pk_node_bytes(arity));
+    n->type = type;
+    n->arity = arity;
+    n->value = value;
+    return n;
+}
+
+struct pk_node *pk_node_copy(struct pk_bump *b, const struct pk_node *n)
+{
+    return memcpy(pk_bump_take(b, pk_node_bytes(n->arity)), n, pk_node_bytes(n->arity));
+}
+
+static void count(const struct pk_tree *t, const struct pk_node *n, size_t depth, struct pk_tree_count *out)
+{
+    size_t *const kinds[] = {[PK_NODE_MODULE] = &out->modules,
+                             [PK_NODE_SEQUENCE] = &out->sequences,
+                             [PK_NODE_PARAMETER] = &out->parameters,
+                             [PK_NODE_LEAF] = &out->leaves};
+    ++*kinds[n->type->kind];
+    out->bytes += pk_node_bytes(n->arity);
+    out->empty += n->type->kind == PK_NODE_MODULE && !n->arity;
+    if (n->type->kind == PK_NODE_LEAF) {
+        out->elements += pk_shape_elements(&t->shapes[n->value]);
+        out->depth = depth > out->depth ? depth : out->depth;
+    }
+    for (uint32_t i = 0; i < n->arity; i++)
+        count(t, n->child[i], depth + 1, out);
+}
+
+void pk_tree_count(const struct pk_tree *t, struct pk_tree_count *out)
+{
+    *out = (struct pk_tree_count){0};
+    count(t, t->root, 0, out);
+    out->internal = out->modules + out->sequences + out->parameters;
+}
+
+/* Two trees can have been made apart: their types are then compared by what they say. */
+static bool same_type(const struct pk_tree *ta, const struct pk_node_type *a, const struct pk_tree *tb,
+                      const struct pk_node_type *b)
+{
+    if (a == b && ta->names == tb->names)
+        return true;
+    if (a->kind != b->kind || strcmp(a->name, b->name) || a->n_fields != b->n_fields)
+        return false;
+    for (uint32_t i = 0; i < a->n_fields; i++)
+        if (strcmp(ta->names->text[a->fields[i]], tb->names->text[b->fields[i]]))
+            return false;
+    return true;
+}
+
+struct compared {
+    const struct pk_tree *a, *b;
+    uint32_t depth;
+    uint32_t step[PK_TREE_DEPTH_MAX]; /* to the nodes in hand; to a difference when there is one */
+};
+
+static bool equal(struct compared *c, const struct pk_node *a, const struct pk_node *b)
+{
+    if (!same_type(c->a, a->type, c->b, b->type) || a->arity != b->arity || a->value != b->value)
+        return false;
+    for (uint32_t i = 0; i < a->arity; i++) {
+        pk_assert(c->depth < PK_TREE_DEPTH_MAX);
+        c->step[c->depth++] = i;
+        if (!equal(c, a->child[i], b->child[i]))
+            return false;
+        c->depth--;
+    }
+    return true;
+}
+
+bool pk_tree_equal(const struct pk_tree *a, const struct pk_tree *b, struct pk_arena *arena,
+                   const char **where)
+{
+    struct compared c = {.a = a, .b = b};
+    if (equal(&c, a->root, b->root))
+        return true;
+    *where = pk_tree_path(a, c.step, c.depth, arena);
+    return false;
+}
+
+static uint64_t digest(const struct pk_tree *t, const struct pk_node *n, uint64_t h)
+{
+    const struct pk_node_type *type = n->type;
+    h = text_hash(mixed(h, type->kind), type->name);
+    h = mixed(mixed(mixed(h, type->n_fields), n->arity), n->value);
+    for (uint32_t i = 0; i < type->n_fields; i++)
+        h = text_hash(h, t->names->text[type->fields[i]]);
+    for (uint32_t i = 0; i < n->arity; i++)
+        h = digest(t, n->child[i], h);
+    return h;
+}
+
+uint64_t pk_tree_digest(const struct pk_tree *t)
+{
+    return digest(t, t->root, 0);
+}
+
+const char *pk_tree_path(const struct pk_tree *t, const uint32_t *step, uint32_t depth, struct pk_arena *a)
+{
+    struct pk_buf path = {.arena = a};
+    const struct pk_node *n = t->root;
+    for (uint32_t i = 0; i < depth; n = n->child[step[i++]]) {
+        if (!n->type->fields)
+            continue;
+        if (path.n)
+            pk_buf_char(&path, '.');
+        pk_buf_str(&path, t->names->text[n->type->fields[step[i]]]);
+    }
+    return pk_buf_text(&path);
+}
