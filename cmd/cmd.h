@@ -19,7 +19,7 @@ struct pk_globals {
     const char *format;   /* --format */
     const char *output;   /* -o */
     const char *color;    /* --color auto|always|never */
-    int64_t width;        /* --width, 0 = the terminal's */
+    int64_t width;        /* --width, 0 = no limit, -1 = the terminal's */
     const char *progress; /* --progress auto|plain|none */
     bool quiet;           /* -q: no notes on stderr; errors stay */
 };

@@ -2,6 +2,7 @@
 #include "cmd/compare_rows.h"
 
 #include "base/buf.h"
+#include "base/plural.h"
 #include "base/units.h"
 #include "json/json.h"
 
@@ -102,13 +103,13 @@ static const struct pk_column columns[COLUMNS] = {
     [AXES] = {.key = "axes", .heading = "Axes", .left = true, .json = true, .machine = true},
     [BASE] = {.key = "base", .heading = "Base", .decimals = -1},
     [NEW] = {.key = "new", .heading = "New", .decimals = -1},
-    [RATIO] = {.key = "ratio", .heading = "New/base", .decimals = 3},
+    [RATIO] = {.key = "ratio", .heading = "New / base", .decimals = 3},
     [LOW] = {.key = "ratio_low", .heading = "95 % from", .decimals = 3},
     [HIGH] = {.key = "ratio_high", .heading = "to", .decimals = 3},
-    [SPEEDUP] = {.key = "speedup", .heading = "Speed-up", .decimals = 2},
+    [SPEEDUP] = {.key = "speedup", .heading = "Speed-up", .decimals = 2, .optional = 2},
     [P] = {.key = "p", .heading = "p", .decimals = 4, .machine = true},
-    [BASE_N] = {.key = "base_invocations", .heading = "n base", .decimals = -1},
-    [NEW_N] = {.key = "new_invocations", .heading = "n new", .decimals = -1},
+    [BASE_N] = {.key = "base_invocations", .heading = "n base", .decimals = -1, .optional = 1},
+    [NEW_N] = {.key = "new_invocations", .heading = "n new", .decimals = -1, .optional = 1},
     [CASES] = {.key = "cases", .heading = "Cases", .decimals = -1, .machine = true},
     [REMARK] = {.key = "remark", .heading = "", .left = true},
 };
@@ -240,7 +241,7 @@ static void mean_row(struct pk_out *out, const struct pk_compare_mean *m, struct
     struct pk_cell cells[COLUMNS] = {
         [ROW] = text("geomean"),
         [VALUE] = text(m->value),
-        [PLACE] = text(pk_printf(a, "geomean of %zu cases", m->cases)),
+        [PLACE] = text(pk_printf(a, "geomean of %s", pk_plural(m->cases, "case", a))),
         [METRIC] = text(m->metric),
         [UNIT] = text(m->unit),
         [DIRECTION] = text(m->direction),
@@ -271,7 +272,7 @@ static void left_out_note(struct pk_out *out, const char *where, const char *con
     struct pk_buf b = {.arena = a};
     if (!n)
         return;
-    pk_buf_printf(&b, "%zu case%s of %s without a counterpart: ", n, n > 1 ? "s" : "", where);
+    pk_buf_printf(&b, "%s of %s without a counterpart: ", pk_plural(n, "case", a), where);
     for (size_t i = 0; i < n && i < MOST_NAMED; i++)
         pk_buf_printf(&b, "%s%s", i ? "; " : "", cases[i]);
     pk_buf_str(&b, n > MOST_NAMED ? "; ..." : "");
@@ -287,14 +288,14 @@ void pk_compare_print(struct pk_out *out, const struct pk_comparison *c, const c
         if (earlier == i)
             unit_table(out, c, by, c->v[i].new_->unit, a);
     }
-    pk_out_note(out, "New/base is that of the geometric means of the processes' medians; its interval is "
+    pk_out_note(out, "New / base is that of the geometric means of the processes' medians; its interval is "
                      "Welch's, on their logs.");
     if (c->n_unreplicated)
         pk_out_note(out, pk_printf(a,
-                                   "%zu of %zu pairs are unreplicated: a ratio without an interval says "
+                                   "%zu of %s unreplicated: a ratio without an interval says "
                                    "nothing about noise between "
                                    "processes. Measure with --invocations 3 or more.",
-                                   c->n_unreplicated, c->n));
+                                   c->n_unreplicated, pk_plural(c->n, "pair", a)));
     const char *base = by ? pk_printf(a, "%s=%s", by, c->base_value) : "base";
     left_out_note(out, base, c->only_base, c->n_only_base, a);
     left_out_note(out, by ? pk_printf(a, "other values of %s", by) : "new", c->only_new, c->n_only_new, a);

@@ -44,10 +44,10 @@ const struct pk_opt pk_global_rows[] = {
      .type = PK_OPT_INT,
      .offset = O(width),
      .arg = "N",
-     .min = 0,
+     .min = -1,
      .max = 10000,
-     .def = "0",
-     .help = "Columns to lay text out in; 0 takes the terminal's, and no limit elsewhere."},
+     .def = "-1",
+     .help = "Columns that tables may take; 0 is no limit, -1 the terminal's width and no limit elsewhere."},
     {.name = "progress",
      .type = PK_OPT_CHOICE,
      .offset = O(progress),
@@ -85,7 +85,7 @@ static bool wants_color(const struct pk_globals *g)
 static unsigned width_of(const struct pk_globals *g)
 {
     struct winsize w;
-    if (g->width)
+    if (g->width >= 0)
         return (unsigned)g->width;
     if (g->output || !isatty(STDOUT_FILENO))
         return 0;

@@ -5,8 +5,10 @@
 SELECT c.run_id, c.case_id, c.ordinal, c.variant, c.device, c.axes,
        c.axes ->> 'd_model' AS d_model, c.axes ->> 'seq_len' AS seq_len,
        nullif(json_remove(c.identity, '$.d_model', '$.seq_len'), '{}') AS other_axes,
-       f.median AS forward_ns, (f.ci_high - f.ci_low) / 2 AS forward_half_width_ns,
-       b.median AS backward_ns, (b.ci_high - b.ci_low) / 2 AS backward_half_width_ns,
+       f.median AS forward_ns, f.ci_low AS forward_ci_low_ns, f.ci_high AS forward_ci_high_ns,
+       max(f.ci_high - f.median, f.median - f.ci_low) / f.median AS forward_uncertainty, f.invocations,
+       b.median AS backward_ns, b.ci_low AS backward_ci_low_ns, b.ci_high AS backward_ci_high_ns,
+       max(b.ci_high - b.median, b.median - b.ci_low) / b.median AS backward_uncertainty,
        f.median + b.median AS total_ns,
        m.median AS before_backward_bytes, p.median AS peak_bytes, c.predicted_bytes,
        CASE c.status WHEN 'ok' THEN 'OK' WHEN 'oom' THEN 'OOM' ELSE c.status END AS status, c.message,
@@ -44,31 +46,40 @@ LEFT JOIN attention_case v ON v.run_id = t.run_id AND v.device = t.device AND v.
 -- column: before_backward_bytes | Mem Before Bwd (GB) | GB | 3
 -- column: peak_bytes | Peak Mem (GB) | GB | 3
 -- column: status | Status | text
--- column: forward_half_width_ns | ± Fwd (ms) | ms | 3
--- column: backward_half_width_ns | ± Bwd (ms) | ms | 3
--- column: forward_of_floor | Fwd % floor | % | 0
--- column: backward_of_floor | Bwd % floor | % | 0
--- column: predicted_bytes | Predicted (GB) | GB | 3
--- column: lives_in | Lives in | text
+-- column: forward_uncertainty | Fwd ± % | ± | 1 optional6
+-- column: backward_uncertainty | Bwd ± % | ± | 1 optional5
+-- column: forward_of_floor | Fwd % floor | % | 0 optional4
+-- column: backward_of_floor | Bwd % floor | % | 0 optional3
+-- column: predicted_bytes | Predicted (GB) | GB | 3 optional1
+-- column: lives_in | Lives in | text | optional2
+-- column: forward_ci_low_ns | Fwd from (ms) | ms | 3 machine
+-- column: forward_ci_high_ns | Fwd to (ms) | ms | 3 machine
+-- column: backward_ci_low_ns | Bwd from (ms) | ms | 3 machine
+-- column: backward_ci_high_ns | Bwd to (ms) | ms | 3 machine
 -- column: other_axes | Other axes | json | hide
 -- note: SELECT message FROM attention_case WHERE run_id = :run AND variant = :each AND status <> 'OK' AND message <> ''
 --   GROUP BY message ORDER BY min(ordinal)
--- note: SELECT count(*) || ' of these cases are noisy: their interval is wider than 10 % of the median to either side. '
---   || 'More --invocations, or a quieter machine, would narrow it.'
---   FROM attention_case WHERE run_id = :run AND variant = :each
---   AND max(forward_half_width_ns / forward_ns, backward_half_width_ns / backward_ns) > 0.1 HAVING count(*) > 0
--- note: SELECT 'Of ' || count(*) || ' slices (case x process), ' || sum(l.notes ->> 'disturbed' > 0 OR l.notes ->> 'disturbed_kept' IS NOT NULL)
---   || ' were disturbed by the host, ' || sum(l.notes ->> 'class' = 'slowdown') || ' slowed down, '
---   || sum(l.notes ->> 'class' = 'no-steady') || ' reached no steady state.'
+-- note: SELECT 'Noisy: ' || sum(noisy) || ' of ' || count(*) || ', the true median may lie more than 10 % away. More --invocations, or a '
+--   || 'quieter machine, would narrow it.'
+--   FROM (SELECT max(forward_uncertainty, backward_uncertainty) > 0.1 AS noisy FROM attention_case
+--         WHERE run_id = :run AND variant = :each AND forward_ns IS NOT NULL) HAVING sum(noisy) > 0
+-- note: SELECT 'No ±: it is of an interval over processes, and that takes three (--invocations 3); the fewest here are '
+--   || min(invocations) || '.'
+--   FROM attention_case WHERE run_id = :run AND variant = :each AND forward_ns IS NOT NULL AND forward_ci_low_ns IS NULL
+--   HAVING count(*) > 0
+-- note: SELECT 'Of the slices (a case in a process), ' || count(*) || ' in all: disturbed by the host '
+--   || sum(l.notes ->> 'disturbed' > 0 OR l.notes ->> 'disturbed_kept' IS NOT NULL) || ', slowed down '
+--   || sum(l.notes ->> 'class' = 'slowdown') || ', without a steady state ' || sum(l.notes ->> 'class' = 'no-steady') || '.'
 --   FROM v_slice l JOIN v_case c ON c.case_id = l.case_id WHERE c.run_id = :run AND c.variant = :each AND l.status = 'ok'
 --   HAVING sum(l.notes ->> 'disturbed' > 0 OR l.notes ->> 'disturbed_kept' IS NOT NULL OR l.notes ->> 'class' IN ('slowdown', 'no-steady')) > 0
 -- note: SELECT 'A case in memory is above 100 % of its floor: the ceilings are too low, measured on a busy machine. '
 --   || 'perfkit doctor --ceilings measures them again.'
 --   FROM attention_case WHERE run_id = :run AND variant = :each AND lives_in = 'memory' AND variant <> 'fused'
 --   AND max(forward_floor_ns / forward_ns, backward_floor_ns / backward_ns) > 1.05 LIMIT 1
-SELECT variant, d_model, seq_len, forward_ns, backward_ns, before_backward_bytes, peak_bytes, status, forward_half_width_ns,
-       backward_half_width_ns, forward_floor_ns / forward_ns AS forward_of_floor,
-       backward_floor_ns / backward_ns AS backward_of_floor, predicted_bytes, lives_in, other_axes
+SELECT variant, d_model, seq_len, forward_ns, backward_ns, before_backward_bytes, peak_bytes, status, forward_uncertainty,
+       backward_uncertainty, forward_floor_ns / forward_ns AS forward_of_floor,
+       backward_floor_ns / backward_ns AS backward_of_floor, predicted_bytes, lives_in, forward_ci_low_ns, forward_ci_high_ns,
+       backward_ci_low_ns, backward_ci_high_ns, other_axes
 FROM attention_case
 WHERE run_id = :run AND variant = :each
 ORDER BY other_axes, d_model, seq_len;
@@ -80,12 +91,12 @@ ORDER BY other_axes, d_model, seq_len;
 -- column: variant | Variant | text
 -- column: forward_ns | Forward (ms) | ms | 3
 -- column: forward_speedup | Fwd speed-up | x | 2
--- column: forward_flops_per_s | Fwd GFLOP/s | GFLOP/s | 1
--- column: forward_bytes_per_s | Fwd GB/s | GB/s | 1
+-- column: forward_flops_per_s | Fwd GFLOP/s | GFLOP/s | 1 optional2
+-- column: forward_bytes_per_s | Fwd GB/s | GB/s | 1 optional1
 -- column: backward_ns | Backward (ms) | ms | 3
 -- column: backward_speedup | Bwd speed-up | x | 2
--- column: total_speedup | Total speed-up | x | 2
--- column: peak_bytes | Peak Mem (GB) | GB | 3
+-- column: total_speedup | Total speed-up | x | 2 optional4
+-- column: peak_bytes | Peak Mem (GB) | GB | 3 optional3
 -- column: memory_saved | Memory saved (%) | % | 1
 -- column: other_axes | Other axes | json | hide
 SELECT d_model, seq_len, variant, forward_ns, forward_speedup, forward_flops * 1e9 / forward_ns AS forward_flops_per_s,
@@ -102,11 +113,13 @@ ORDER BY other_axes, d_model, seq_len, ordinal;
 -- column: d_model
 -- column: metric | Metric | text
 -- column: exponent | Exponent | | 2
--- column: half_width | ± | | 2
+-- column: exponent_low | 95 % from | | 2
+-- column: exponent_high | to | | 2
 -- column: r2 | R² | | 4
 -- column: n | Points
 -- column: other_axes | Other axes | json | hide
-SELECT variant, fixed ->> 'd_model' AS d_model, metric, slope AS exponent, (slope_high - slope_low) / 2 AS half_width, r2, n,
+SELECT variant, fixed ->> 'd_model' AS d_model, metric, slope AS exponent, slope_low AS exponent_low,
+       slope_high AS exponent_high, r2, n,
        (SELECT nullif(json_remove(c.identity, '$.d_model', '$.seq_len'), '{}') FROM v_case c
         WHERE c.run_id = :run AND json_remove(c.axes, '$.seq_len') = v_fit.fixed LIMIT 1) AS other_axes
 FROM v_fit

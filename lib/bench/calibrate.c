@@ -2,6 +2,7 @@
 #include "bench/calibrate.h"
 
 #include "base/clock.h"
+#include "base/plural.h"
 #include "bench/worker/link.h"
 
 #include <math.h>
@@ -28,8 +29,7 @@ static double *member(struct pk_ceilings *c, size_t row)
 
 const char *pk_ceilings_key(const char *device, const struct pk_device_options *opt, struct pk_arena *a)
 {
-    return opt->threads ? pk_printf(a, "%s %u thread%s", device, opt->threads, opt->threads == 1 ? "" : "s")
-                        : device;
+    return opt->threads ? pk_printf(a, "%s %s", device, pk_plural(opt->threads, "thread", a)) : device;
 }
 
 enum pk_code pk_ceilings_stored(struct pk_store *s, const char *machine, const char *key,

@@ -2,6 +2,7 @@
 #include "bench/session.h"
 
 #include "base/clock.h"
+#include "base/plural.h"
 #include "base/units.h"
 #include "bench/record/works.h"
 #include "bench/worker/link.h"
@@ -307,11 +308,10 @@ static void end_session(struct session *s)
     if (s->cut_short) {
         char budget[32];
         pk_format_duration_exact(s->opt->budget_ns, budget, sizeof budget);
-        warn(s, pk_printf(
-                    &s->arena,
-                    "the budget of %s left %zu case%s with fewer invocations than asked, or none: --resume "
-                    "goes on with them",
-                    budget, s->cut_short, s->cut_short == 1 ? "" : "s"));
+        warn(s, pk_printf(&s->arena,
+                          "the budget of %s left %s with fewer invocations than asked, or none: --resume "
+                          "goes on with them",
+                          budget, pk_plural(s->cut_short, "case", &s->arena)));
     }
     pk_arena_free(&s->arena);
 }

@@ -5,7 +5,8 @@
  * of 15 to 17 digits that read back the same. Control characters and bidirectional marks in text are
  * replaced (escaped in JSON), so that nothing recorded by a stranger reaches a terminal as a command.
  *
- *   table     title, headings, a rule, rows, notes. Numbers to the right, never broken; text columns wrap at `width`.
+ *   table     title, headings, a rule, rows, notes. Numbers to the right, points below each other, never broken. With a `width`:
+ *             texts and headings wrap at blanks, then optional columns are left out and a line says which (layout.h).
  *   markdown  the same as a GitHub-flavoured table; the title is a heading.
  *   csv       header line of keys; quoting as RFC 4180, lines end in LF. NULL is an empty field, an empty text is "".
  *             Several tables are separated by an empty line. No titles, no notes.
@@ -38,9 +39,13 @@ struct pk_column {
     const char *key;     /* "forward_ns": CSV header, JSON key */
     const char *heading; /* "Forward (ms)" */
     double scale;        /* shown = value / scale; 0 = print as it is */
-    int decimals; /* of shown numbers; -1 = integers as they are, reals with up to 6 significant digits */
-    bool left;    /* text: left-aligned, may wrap; numbers are right-aligned */
-    bool json;    /* the cell holds JSON text: embedded in JSON formats, text elsewhere */
+    int decimals; /* of shown numbers, more where only zeros would be left; -1 = integers as they are, reals with up to 6
+                     significant digits */
+    double most; /* a larger shown number is written ">most"; 0 = there is none */
+    bool left;   /* text: left-aligned, may wrap; numbers are right-aligned */
+    bool
+        json; /* the cell holds JSON text: embedded in JSON formats, as it is in csv; people read "a=1 b=2" */
+    int optional; /* where a table is wider than `width`: 1 is left out first, then 2 ...; 0 = never */
     bool machine; /* for programs: left out of table and markdown (not the only column) */
 };
 

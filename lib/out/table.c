@@ -1,5 +1,6 @@
-/* Table: aligned columns for people, as the reports print them: title, headings, a rule, rows, notes. Laid
- * out by libsmartcols. */
+/* Table: aligned columns for people, as the reports print them: title, headings, a rule, rows, notes. layout.h decides what fits,
+ * libsmartcols puts it side by side. */
+#include "out/layout.h"
 #include "out/text.h"
 #include "out/writer.h"
 
@@ -7,7 +8,14 @@
 #include <libsmartcols.h>
 #include <stdlib.h>
 #include <string.h>
-#include <wchar.h>
+
+/* The cells of people's columns, row by row, kept until the widths are known. */
+struct body {
+    size_t n; /* columns that people see */
+    const struct pk_column **cols;
+    const char **cells;
+    size_t n_cells, cap;
+};
 
 /* smartcols answers with negative errno values. */
 static void check(struct pk_out *o, int rc)
@@ -16,91 +24,123 @@ static void check(struct pk_out *o, int rc)
         o->sink.error = -rc;
 }
 
-/* Numbers are never broken or cut: only text columns may wrap. */
 static void table(struct pk_out *o)
 {
-    struct libscols_table *t = scols_new_table();
-    o->state = t;
-    if (!t) {
-        check(o, -ENOMEM);
-        return;
-    }
-    check(o, scols_table_set_column_separator(t, "  "));
-    check(o, scols_table_set_termforce(t, o->opt.width ? SCOLS_TERMFORCE_ALWAYS : SCOLS_TERMFORCE_NEVER));
-    if (o->opt.width)
-        check(o, scols_table_set_termwidth(t, o->opt.width));
-    for (size_t i = 0; i < o->n_cols; i++) {
-        if (o->cols[i].machine)
-            continue;
-        pk_buf_clear(&o->buf);
-        pk_text_safe(&o->buf, o->cols[i].heading);
-        int flags = o->cols[i].left ? SCOLS_FL_WRAP : SCOLS_FL_RIGHT;
-        if (!scols_table_new_column(t, pk_buf_text(&o->buf), 0, flags))
-            check(o, -ENOMEM);
-    }
+    struct body *b = o->state = pk_new(&o->arena, struct body);
+    b->cols = pk_new_n(&o->arena, const struct pk_column *, o->n_cols);
+    for (size_t i = 0; i < o->n_cols; i++)
+        if (!o->cols[i].machine)
+            b->cols[b->n++] = &o->cols[i];
 }
 
 static void row(struct pk_out *o, const struct pk_cell *cells)
 {
-    if (o->sink.error)
-        return;
-    struct libscols_line *line = scols_table_new_line(o->state, NULL);
-    if (!line) {
-        check(o, -ENOMEM);
-        return;
-    }
-    for (size_t i = 0, shown = 0; i < o->n_cols; i++) {
+    struct body *b = o->state;
+    for (size_t i = 0; i < o->n_cols; i++) {
         if (o->cols[i].machine)
             continue;
         pk_buf_clear(&o->buf);
         pk_text_cell(&o->buf, &o->cols[i], &cells[i]);
-        if (o->buf.n)
-            check(o, scols_line_set_data(line, shown, o->buf.s));
-        shown++;
+        b->cells = pk_grow(&o->arena, b->cells, sizeof *b->cells, b->n_cells, &b->cap);
+        b->cells[b->n_cells++] = pk_strdup(&o->arena, pk_buf_text(&o->buf));
     }
 }
 
-/* Columns on the screen that a line takes. */
-static size_t screen_width(const char *s, size_t n)
+/* Length of a number from its decimal point. */
+static size_t behind_point(const char *s)
 {
-    wchar_t c;
-    mbstate_t state = {0};
-    size_t width = 0;
-    for (size_t used; n; s += used, n -= used) {
-        used = mbrtowc(&c, s, n, &state);
-        if (used == 0 || used > n)
-            return width;
-        int w = wcwidth(c);
-        width += w > 0 ? (size_t)w : 0;
-    }
-    return width;
+    const char *point = strchr(s, '.');
+    return point ? strlen(point) : 0;
 }
 
-/* Columns on the screen of the widest text of a column. By iterator: asking for line k walks from the first. */
-static size_t widest_cell(struct libscols_table *t, struct libscols_column *col, struct libscols_iter *lines)
+/* Blanks behind the shorter ones: points stand below each other where some numbers have more decimals. */
+static void align_points(struct pk_out *o, struct body *b, size_t col)
 {
-    struct libscols_line *line;
-    size_t widest = 0;
-    scols_reset_iter(lines, SCOLS_ITER_FORWARD);
-    while (scols_table_next_line(t, lines, &line) == 0) {
-        const char *s = scols_line_get_column_data(line, col);
-        size_t w = s ? screen_width(s, strlen(s)) : 0;
-        widest = w > widest ? w : widest;
+    size_t longest = 0;
+    for (size_t i = col; i < b->n_cells; i += b->n) {
+        size_t n = behind_point(b->cells[i]);
+        longest = n > longest ? n : longest;
     }
-    return widest;
+    for (size_t i = col; i < b->n_cells; i += b->n) {
+        int missing = (int)(longest - behind_point(b->cells[i]));
+        if (missing && *b->cells[i])
+            b->cells[i] = pk_printf(&o->arena, "%s%*s", b->cells[i], missing, "");
+    }
 }
 
-/* Only long texts are wrapped: a name broken in two is no name. */
-static void keep_short_columns_whole(struct libscols_table *t)
+static struct pk_layout_column *measured_columns(struct pk_out *o, const struct body *b)
 {
-    enum { SHORT = 16 };
-    struct libscols_iter *lines = scols_new_iter(SCOLS_ITER_FORWARD);
-    for (size_t i = 0; lines && i < scols_table_get_ncols(t); i++) {
-        struct libscols_column *col = scols_table_get_column(t, i);
-        if (!scols_column_is_right(col) && widest_cell(t, col, lines) <= SHORT)
-            scols_column_set_flags(col, 0);
+    struct pk_layout_column *c = pk_new_n(&o->arena, struct pk_layout_column, b->n);
+    for (size_t i = 0; i < b->n; i++) {
+        pk_buf_clear(&o->buf);
+        pk_text_safe(&o->buf, b->cols[i]->heading);
+        c[i].heading = pk_strdup(&o->arena, pk_buf_text(&o->buf));
+        c[i].wraps = b->cols[i]->left;
+        c[i].optional = b->cols[i]->optional;
+        for (size_t k = i; k < b->n_cells; k += b->n) {
+            size_t width = pk_screen_width(b->cells[k], strlen(b->cells[k]));
+            size_t word = c[i].wraps ? pk_longest_word(b->cells[k]) : width;
+            c[i].widest = width > c[i].widest ? width : c[i].widest;
+            c[i].longest_word = word > c[i].longest_word ? word : c[i].longest_word;
+        }
     }
-    scols_free_iter(lines);
+    return c;
+}
+
+/* Texts side by side, each wrapped at its column's width; above[i] lines stay empty above text i (NULL: none). */
+static void put_texts(struct pk_out *o, struct libscols_table *t, const struct pk_layout_column *c, size_t n,
+                      const char *const *texts, const size_t *above)
+{
+    const char **rest = pk_new_n(&o->arena, const char *, n);
+    size_t left = n;
+    for (size_t i = 0; i < n; i++) {
+        rest[i] = c[i].shown ? texts[i] : NULL;
+        left -= !c[i].shown;
+    }
+    for (size_t k = 0; left; k++) {
+        struct libscols_line *line = scols_table_new_line(t, NULL);
+        if (!line) {
+            check(o, -ENOMEM);
+            return;
+        }
+        for (size_t i = 0, shown = 0; i < n; shown += c[i++].shown) {
+            if (!rest[i] || (above && k < above[i]))
+                continue;
+            const char *text = rest[i];
+            size_t bytes = pk_wrap(text, c[i].wraps || above ? c[i].width : 0, &rest[i]);
+            check(o, bytes ? scols_line_set_data(line, shown, pk_strndup(&o->arena, text, bytes)) : 0);
+            left -= !rest[i];
+        }
+    }
+}
+
+/* Headings stand on the rule: one that takes fewer lines begins lower. */
+static void put_headings(struct pk_out *o, struct libscols_table *t, const struct pk_layout_column *c,
+                         size_t n, size_t lines)
+{
+    const char **texts = pk_new_n(&o->arena, const char *, n);
+    size_t *above = pk_new_n(&o->arena, size_t, n);
+    for (size_t i = 0; i < n; i++) {
+        texts[i] = c[i].heading;
+        above[i] = c[i].shown ? lines - pk_wrap_lines(c[i].heading, c[i].width) : 0;
+    }
+    put_texts(o, t, c, n, texts, above);
+}
+
+static struct libscols_table *new_table(struct pk_out *o, const struct pk_layout_column *c, size_t n)
+{
+    struct libscols_table *t = scols_new_table();
+    if (!t) {
+        check(o, -ENOMEM);
+        return NULL;
+    }
+    check(o, scols_table_set_column_separator(t, "  "));
+    check(o, scols_table_set_termforce(t, SCOLS_TERMFORCE_NEVER));
+    check(o, scols_table_enable_noheadings(t, 1));
+    for (size_t i = 0; i < n; i++)
+        if (c[i].shown && !scols_table_new_column(t, NULL, 0, c[i].wraps ? 0 : SCOLS_FL_RIGHT))
+            check(o, -ENOMEM);
+    return t;
 }
 
 static size_t line_length(const char *s)
@@ -113,7 +153,7 @@ static size_t widest_line(const char *text)
     size_t widest = 0;
     for (const char *p = text; *p;) {
         size_t n = line_length(p);
-        size_t w = screen_width(p, n);
+        size_t w = pk_screen_width(p, n);
         widest = w > widest ? w : widest;
         p += n + (p[n] == '\n');
     }
@@ -128,20 +168,26 @@ static void put_line(struct pk_sink *s, const char *line, size_t n)
     pk_sink_char(s, '\n');
 }
 
-/* The laid-out text with a rule under its first line and no blanks at line ends. */
-static void put_body(struct pk_out *o, const char *text)
+/* The laid-out text with a rule under its headings and no blanks at line ends. */
+static void put_body(struct pk_out *o, const char *text, size_t headings)
 {
     size_t rule = widest_line(text);
-    for (const char *p = text; *p;) {
+    for (const char *p = text; *p; headings--) {
         size_t n = line_length(p);
         put_line(&o->sink, p, n);
-        if (p == text) {
-            for (size_t i = 0; i < rule; i++)
-                pk_sink_char(&o->sink, '-');
-            pk_sink_char(&o->sink, '\n');
-        }
+        for (size_t i = 0; headings == 1 && i < rule + 1; i++)
+            pk_sink_char(&o->sink, i < rule ? '-' : '\n');
         p += n + (p[n] == '\n');
     }
+}
+
+/* A text of people's, on as many lines as the width asks for. */
+static void put_paragraph(struct pk_out *o, const char *text)
+{
+    pk_buf_clear(&o->buf);
+    pk_text_safe(&o->buf, text);
+    for (const char *line = pk_buf_text(&o->buf), *rest; line; line = rest)
+        put_line(&o->sink, line, pk_wrap(line, o->opt.width, &rest));
 }
 
 static void put_title(struct pk_out *o)
@@ -150,41 +196,62 @@ static void put_title(struct pk_out *o)
         pk_sink_char(&o->sink, '\n');
     if (!o->title)
         return;
-    pk_buf_clear(&o->buf);
-    pk_text_safe(&o->buf, o->title);
     if (o->opt.color)
         pk_sink_str(&o->sink, "\x1b[1m");
-    pk_sink_str(&o->sink, pk_buf_text(&o->buf));
+    put_paragraph(o, o->title);
     if (o->opt.color)
         pk_sink_str(&o->sink, "\x1b[0m");
-    pk_sink_char(&o->sink, '\n');
 }
 
 static void put_notes(struct pk_out *o)
 {
-    for (size_t i = 0; i < o->n_notes; i++) {
-        pk_buf_clear(&o->buf);
-        pk_text_safe(&o->buf, o->notes[i]);
-        put_line(&o->sink, pk_buf_text(&o->buf), o->buf.n);
-    }
+    for (size_t i = 0; i < o->n_notes; i++)
+        put_paragraph(o, o->notes[i]);
+}
+
+static void put_left_out(struct pk_out *o, const struct pk_layout_column *c, size_t n)
+{
+    struct pk_buf b = {.arena = &o->arena};
+    for (size_t i = 0; i < n; i++)
+        if (!c[i].shown)
+            pk_buf_printf(&b, "%s%s", b.n ? ", " : "", c[i].heading);
+    if (b.n)
+        put_paragraph(o, pk_printf(&o->arena,
+                                   "Left out at %u columns: %s. See them with --width 0 or --format csv.",
+                                   o->opt.width, pk_buf_text(&b)));
+}
+
+static void put_table(struct pk_out *o)
+{
+    struct body *b = o->state;
+    for (size_t i = 0; i < b->n; i++)
+        if (b->cols[i]->decimals >= 0 && !b->cols[i]->left)
+            align_points(o, b, i);
+    struct pk_layout_column *c = measured_columns(o, b);
+    size_t headings = pk_layout(c, b->n, o->opt.width);
+    struct libscols_table *t = new_table(o, c, b->n);
+    if (!t)
+        return;
+    put_headings(o, t, c, b->n, headings);
+    for (size_t i = 0; i < b->n_cells; i += b->n)
+        put_texts(o, t, c, b->n, b->cells + i, NULL);
+    char *text = NULL;
+    check(o, o->sink.error ? 0 : scols_print_table_to_string(t, &text));
+    if (text)
+        put_body(o, text, headings);
+    free(text);
+    scols_unref_table(t);
+    put_left_out(o, c, b->n);
 }
 
 /* smartcols prints nothing at all for a table without rows. */
 static void table_end(struct pk_out *o)
 {
-    struct libscols_table *t = o->state;
     put_title(o);
-    if (!o->rows) {
+    if (o->rows)
+        put_table(o);
+    else
         pk_sink_str(&o->sink, "(no rows)\n");
-    } else if (!o->sink.error) {
-        char *text = NULL;
-        keep_short_columns_whole(t);
-        check(o, scols_print_table_to_string(t, &text));
-        if (text)
-            put_body(o, text);
-        free(text);
-    }
-    scols_unref_table(t);
     put_notes(o);
 }
 

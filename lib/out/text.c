@@ -1,6 +1,8 @@
 /* Text: UTF-8 decoding, replacement of what a terminal would obey, numbers at their display scale. */
 #include "out/text.h"
 
+#include "json/json.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -64,12 +66,68 @@ static void free_form(struct pk_buf *b, double v)
     pk_buf_printf(b, fabs(v) >= 1e6 && fabs(v) < 1e15 ? "%.0f" : "%.6g", v);
 }
 
+/* Decimals that leave a small number as many significant digits as its column has decimals. Small is, with 3 decimals, what
+ * would show two zeros behind the point; with fewer, what would show nothing else. */
+static int decimals_for(int decimals, double v)
+{
+    static const double rounding_noise = 1e-9;
+    double size = fabs(v), small = decimals >= 3 ? pow(10, 1 - decimals) : pow(10, -decimals) / 2;
+    if (size >= small || size < rounding_noise)
+        return decimals;
+    return (decimals > 1 ? decimals : 1) - 1 - (int)floor(log10(size));
+}
+
+static void put_number(struct pk_buf *b, const struct pk_column *col, double v)
+{
+    if (col->most > 0 && v > col->most)
+        pk_buf_printf(b, ">%.0f", col->most);
+    else if (col->decimals < 0)
+        free_form(b, v);
+    else
+        pk_buf_printf(b, "%.*f", decimals_for(col->decimals, v), v);
+}
+
+static void put_json_value(struct pk_buf *b, const json_t *v)
+{
+    struct pk_arena a = {0};
+    if (json_is_string(v))
+        pk_text_safe(b, json_string_value(v));
+    else if (json_is_boolean(v))
+        pk_buf_str(b, json_is_true(v) ? "on" : "off");
+    else
+        pk_text_safe(b, pk_json_text(&a, v, PK_JSON_COMPACT | JSON_ENCODE_ANY));
+    pk_arena_free(&a);
+}
+
+/* An object as "a=1 b=2"; what is no object, as it is. */
+static void put_json(struct pk_buf *b, const char *text)
+{
+    PK_JSON_CLEANUP json_t *j = json_loads(text, 0, NULL);
+    const char *name, *between = "";
+    json_t *v;
+    if (!json_is_object(j)) {
+        pk_text_safe(b, text);
+        return;
+    }
+    json_object_foreach(j, name, v)
+    {
+        pk_buf_str(b, between);
+        pk_text_safe(b, name);
+        pk_buf_char(b, '=');
+        put_json_value(b, v);
+        between = " ";
+    }
+}
+
 void pk_text_cell(struct pk_buf *b, const struct pk_column *col, const struct pk_cell *cell)
 {
     if (cell->type == PK_CELL_NULL || (cell->type == PK_CELL_REAL && isnan(cell->f)))
         return;
     if (cell->type == PK_CELL_TEXT) {
-        pk_text_safe(b, cell->s);
+        if (col->json)
+            put_json(b, cell->s);
+        else
+            pk_text_safe(b, cell->s);
         return;
     }
     bool whole = cell->type == PK_CELL_INT;
@@ -78,10 +136,5 @@ void pk_text_cell(struct pk_buf *b, const struct pk_column *col, const struct pk
         return;
     }
     double v = whole ? (double)cell->i : cell->f;
-    if (col->scale != 0)
-        v /= col->scale;
-    if (col->decimals < 0)
-        free_form(b, v);
-    else
-        pk_buf_printf(b, "%.*f", col->decimals, v);
+    put_number(b, col, col->scale != 0 ? v / col->scale : v);
 }

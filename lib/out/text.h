@@ -16,5 +16,7 @@ bool pk_utf8_unsafe(uint32_t code);
 /* Appends text with unsafe code points and invalid bytes replaced: white space by a blank, others by U+FFFD. */
 void pk_text_safe(struct pk_buf *b, const char *text);
 
-/* Appends a cell as people read it: scaled, with the column's decimals. NULL and NaN append nothing. */
+/* Appends a cell as people read it: scaled, with the column's decimals. NULL and NaN append nothing. What would be shown with
+ * zeros alone, or with 3 decimals below 0.01, gets as many significant digits as the column has decimals, one at least: 0.00524,
+ * never 0.000. Below 1e-9 is rounding noise and stays zero. */
 void pk_text_cell(struct pk_buf *b, const struct pk_column *col, const struct pk_cell *cell);

@@ -49,35 +49,56 @@ static const struct pk_unit *unit_of(struct pk_arena *a, const char *key, const 
     return pk_unit_find("1", unit);
 }
 
-/* "text", "json", "x" (a plain ratio), or a display unit. */
+/* "text", "json", "x" (a plain ratio), "±" (in percent, ">100" above that), or a display unit. */
 static enum pk_code parse_unit(struct pk_arena *a, const char *unit, struct pk_column *c, struct pk_err *err)
 {
+    bool half_width = strcmp(unit, "±") == 0;
     c->json = strcmp(unit, "json") == 0;
     c->left = c->json || strcmp(unit, "text") == 0;
+    c->most = half_width ? 100 : 0;
     if (!*unit || c->left || strcmp(unit, "x") == 0)
         return PK_OK;
-    const struct pk_unit *u = unit_of(a, c->key, unit);
+    const struct pk_unit *u = unit_of(a, c->key, half_width ? "%" : unit);
     if (!u)
         return pk_fail(err, PK_E_INTERNAL, "column %s: there is no display unit '%s' for it", c->key, unit);
     c->scale = u->scale;
     return PK_OK;
 }
 
-/* "key | heading | unit | decimals", or "hide" or "machine" for decimals. */
+/* One word of a column's last part: decimals, "hide", "machine", or "optionalN". */
+static enum pk_code parse_attribute(const char *word, struct shown *s, struct pk_err *err)
+{
+    static const char optional[] = "optional";
+    int64_t n;
+    if (strcmp(word, "hide") == 0) {
+        s->hide = true;
+    } else if (strcmp(word, "machine") == 0) {
+        s->machine = true;
+    } else if (strncmp(word, optional, strlen(optional)) == 0) {
+        if (pk_parse_int(word + strlen(optional), &n, err))
+            return err->code;
+        s->c.optional = (int)n;
+    } else {
+        if (pk_parse_int(word, &n, err))
+            return err->code;
+        s->c.decimals = (int)n;
+    }
+    return PK_OK;
+}
+
+/* "key | heading | unit | attributes" */
 static enum pk_code parse_column(struct pk_arena *a, const char *text, struct shown *s, struct pk_err *err)
 {
     const char *part[4] = {"", "", "", ""};
     size_t n = 0;
     for (const char *rest = text, *p; n < 4 && (p = pk_next_part(&rest, '|', a));)
         part[n++] = p;
-    int64_t decimals = -1;
-    s->c = (struct pk_column){.key = part[0], .heading = *part[1] ? part[1] : part[0]};
-    s->hide = strcmp(part[3], "hide") == 0;
-    s->machine = strcmp(part[3], "machine") == 0;
-    if (parse_unit(a, part[2], &s->c, err) ||
-        (*part[3] && !s->hide && !s->machine && pk_parse_int(part[3], &decimals, err)))
+    *s = (struct shown){.c = {.key = part[0], .heading = *part[1] ? part[1] : part[0], .decimals = -1}};
+    if (parse_unit(a, part[2], &s->c, err))
         return err->code;
-    s->c.decimals = (int)decimals;
+    for (const char *rest = part[3], *word; (word = pk_next_part(&rest, ' ', a));)
+        if (*word && parse_attribute(word, s, err))
+            return err->code;
     return PK_OK;
 }
 

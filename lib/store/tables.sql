@@ -6,12 +6,14 @@
 -- title: Commands
 -- column: command | Command | text
 -- column: mean_ns | Mean (ms) | ms | 3
--- column: sd_ns | SD (ms) | ms | 3
+-- column: sd_ns | SD (ms) | ms | 3 optional2
 -- column: median_ns | Median (ms) | ms | 3
--- column: half_width | ± (%) | % | 2
--- column: min_ns | Min (ms) | ms | 3
--- column: max_ns | Max (ms) | ms | 3
--- column: cv | CV (%) | % | 2
+-- column: uncertainty | ± % | ± | 1
+-- column: ci_low_ns | From (ms) | ms | 3 machine
+-- column: ci_high_ns | To (ms) | ms | 3 machine
+-- column: min_ns | Min (ms) | ms | 3 optional4
+-- column: max_ns | Max (ms) | ms | 3 optional3
+-- column: cv | CV (%) | % | 2 optional1
 -- column: user_ns | User (ms) | ms | 3
 -- column: system_ns | System (ms) | ms | 3
 -- column: peak_bytes | Peak memory (MB) | MB | 3
@@ -20,7 +22,8 @@
 --   WHERE EXISTS (SELECT 1 FROM v_summary WHERE run_id = :run AND metric = 'wall_ns' AND experiment = :experiment)
 --     AND :experiment = 'exec'
 SELECT coalesce(json_extract(w.axes, '$.command'), w.variant) AS command, w.mean AS mean_ns, w.sd AS sd_ns, w.median AS median_ns,
-       (w.ci_high - w.ci_low) / 2 / w.median AS half_width, w.min AS min_ns, w.max AS max_ns, w.cv,
+       max(w.ci_high - w.median, w.median - w.ci_low) / w.median AS uncertainty,
+       w.ci_low AS ci_low_ns, w.ci_high AS ci_high_ns, w.min AS min_ns, w.max AS max_ns, w.cv,
        u.median AS user_ns, s.median AS system_ns, p.max AS peak_bytes, w.n AS runs
 FROM v_summary w
 LEFT JOIN v_summary u ON u.case_id = w.case_id AND u.metric = 'user_ns'
@@ -65,12 +68,17 @@ WHERE c.run_id = :run AND c.experiment = :experiment AND s.pass = 'counter' GROU
 -- column: axes | Case | json | hide
 -- column: metric | Metric | text
 -- column: median_ns | Median (ms) | ms | 3
--- column: half_width | ± (%) | % | 2
--- column: min_ns | Min (ms) | ms | 3
--- column: max_ns | Max (ms) | ms | 3
--- column: cv | CV (%) | % | 2
+-- column: uncertainty | ± % | ± | 1
+-- column: ci_low_ns | From (ms) | ms | 3 machine
+-- column: ci_high_ns | To (ms) | ms | 3 machine
+-- column: min_ns | Min (ms) | ms | 3 optional3
+-- column: max_ns | Max (ms) | ms | 3 optional2
+-- column: cv | CV (%) | % | 2 optional1
 -- column: n | n
-SELECT variant, nullif(axes, '{}') AS axes, metric, median AS median_ns, (ci_high - ci_low) / 2 / median AS half_width,
+-- note: SELECT 'No ±: it is of an interval over processes, and that takes three (--invocations 3).'
+--   WHERE EXISTS (SELECT 1 FROM v_summary WHERE run_id = :run AND experiment = :experiment AND unit = 'ns' AND ci_low IS NULL)
+SELECT variant, nullif(axes, '{}') AS axes, metric, median AS median_ns, max(ci_high - median, median - ci_low) / median AS uncertainty,
+       ci_low AS ci_low_ns, ci_high AS ci_high_ns,
        min AS min_ns, max AS max_ns, cv, n
 FROM v_summary WHERE run_id = :run AND experiment = :experiment AND unit = 'ns'
   AND NOT (experiment = 'exec' AND metric IN ('wall_ns', 'user_ns', 'system_ns')) ORDER BY ordinal, metric;
@@ -81,12 +89,15 @@ FROM v_summary WHERE run_id = :run AND experiment = :experiment AND unit = 'ns'
 -- column: axes | Case | json | hide
 -- column: metric | Metric | text
 -- column: median_bytes | Median (MB) | MB | 3
--- column: half_width | ± (%) | % | 2
--- column: min_bytes | Min (MB) | MB | 3
--- column: max_bytes | Max (MB) | MB | 3
--- column: cv | CV (%) | % | 2
+-- column: uncertainty | ± % | ± | 1
+-- column: ci_low_bytes | From (MB) | MB | 3 machine
+-- column: ci_high_bytes | To (MB) | MB | 3 machine
+-- column: min_bytes | Min (MB) | MB | 3 optional3
+-- column: max_bytes | Max (MB) | MB | 3 optional2
+-- column: cv | CV (%) | % | 2 optional1
 -- column: n | n
-SELECT variant, nullif(axes, '{}') AS axes, metric, median AS median_bytes, (ci_high - ci_low) / 2 / median AS half_width,
+SELECT variant, nullif(axes, '{}') AS axes, metric, median AS median_bytes, max(ci_high - median, median - ci_low) / median AS uncertainty,
+       ci_low AS ci_low_bytes, ci_high AS ci_high_bytes,
        min AS min_bytes, max AS max_bytes, cv, n
 FROM v_summary WHERE run_id = :run AND experiment = :experiment AND unit = 'bytes'
   AND NOT (experiment = 'exec' AND metric IN ('peak_bytes')) ORDER BY ordinal, metric;
@@ -97,13 +108,16 @@ FROM v_summary WHERE run_id = :run AND experiment = :experiment AND unit = 'byte
 -- column: axes | Case | json | hide
 -- column: metric | Metric | text
 -- column: median | Median
--- column: half_width | ± (%) | % | 2
+-- column: uncertainty | ± % | ± | 1
+-- column: ci_low | From | | machine
+-- column: ci_high | To | | machine
 -- column: min | Min
 -- column: max | Max
--- column: cv | CV (%) | % | 2
+-- column: cv | CV (%) | % | 2 optional1
 -- column: n | n
 -- column: unit | Unit | text
-SELECT variant, nullif(axes, '{}') AS axes, metric, median AS median, (ci_high - ci_low) / 2 / median AS half_width,
+SELECT variant, nullif(axes, '{}') AS axes, metric, median AS median, max(ci_high - median, median - ci_low) / median AS uncertainty,
+       ci_low AS ci_low, ci_high AS ci_high,
        min AS min, max AS max, cv, n, unit
 FROM v_summary WHERE run_id = :run AND experiment = :experiment AND unit NOT IN ('ns', 'bytes')
   AND NOT (experiment = 'exec' AND metric IN ('page_faults', 'context_switches')) ORDER BY ordinal, metric;
@@ -124,8 +138,8 @@ FROM v_case WHERE run_id = :run AND experiment = :experiment AND status <> 'ok' 
 -- column: label | Label | text
 -- column: started_at | Started (UTC) | text
 -- column: status | Status | text
--- column: experiment | Experiment | text
--- column: cases | Cases
+-- column: experiment | Experiment | text | optional2
+-- column: cases | Cases | | optional1
 -- column: git_commit | Commit | text | machine
 -- column: command_line | Command | text
 -- note: SELECT 'in ' || :path

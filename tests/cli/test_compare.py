@@ -62,7 +62,7 @@ def test_people_get_a_table(perfkit, store):
     r = perfkit("compare", "1", "2")
     assert r.status == 0 and r.stderr == ""
     lines = r.stdout.splitlines()
-    header = next(line for line in lines if "New/base" in line)
+    header = next(line for line in lines if "New / base" in line)
     assert "Base (ms)" in header and "95 % from" in header
     assert any("seq_len=256" in line and "2.000" in line and "1.000" in line and "0.500" in line for line in lines)
     assert any("geomean of 3 cases" in line for line in lines)
@@ -109,7 +109,7 @@ def test_unreplicated_has_no_interval(perfkit, store):
     r = perfkit("compare", "1", "2", "--format", "json")
     row, = r.rows("compare_ns")
     assert r.status == 0 and row["remark"] == "unreplicated" and row["ratio_low"] is None and row["ratio"] > 0
-    assert "1 of 1 pairs are unreplicated" in " ".join(r.json()["tables"]["compare_ns"]["notes"])
+    assert "1 of 1 pair unreplicated" in " ".join(r.json()["tables"]["compare_ns"]["notes"])
 
 
 def test_other_machines_and_settings_get_a_banner(perfkit, store):

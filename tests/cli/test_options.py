@@ -70,7 +70,7 @@ def test_variables_that_are_no_options(perfkit):
 
 
 @pytest.mark.parametrize("args, words", [
-    (("--width=-1",), ("--width: -1 is out of range", "from 0 to 10000")),
+    (("--width=-2",), ("--width: -2 is out of range", "from -1 to 10000")),
     (("--width=1e3",), ("not an integer",)),
     (("--width",), ("its value is missing",)),
     (("--color=sometimes",), ("auto, always, never",)),

@@ -41,7 +41,7 @@ def test_exact_on_the_null_device(perfkit):
     flash = {(r["variant"], r["seq_len"]): r for r in rows}["flash", 1024]
     flops = 4 * 8 * 1024 * 1024 * 64
     assert flash["forward_ns"] == flops / 1024  # the null device's rate
-    assert flash["forward_half_width_ns"] == 0
+    assert flash["forward_ci_low_ns"] == flash["forward_ci_high_ns"] == flash["forward_ns"] and flash["forward_uncertainty"] == 0
     assert flash["forward_of_floor"] == pytest.approx(1)
     tokens = 8 * 1024 * 64 * 4
     assert flash["peak_bytes"] == flash["predicted_bytes"] == 8 * tokens + 8 * 1024 * 4

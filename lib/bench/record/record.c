@@ -2,6 +2,7 @@
  * transaction. */
 #include "bench/record/record.h"
 
+#include "base/plural.h"
 #include "bench/record/spool.h"
 #include "bench/record/summarize.h"
 
@@ -274,8 +275,8 @@ enum pk_code pk_recorder_finish(struct pk_recorder *r, struct pk_err *err)
         return store_settings(r, err);
     if (!r->spool)
         return *err = r->refused, err->code;
-    pk_fail(err, r->refused.code, "store %s: %zu slice%s could not be written", r->store_path, r->spooled,
-            r->spooled == 1 ? "" : "s");
+    pk_fail(err, r->refused.code, "store %s: %s could not be written", r->store_path,
+            pk_plural(r->spooled, "slice", &r->arena));
     pk_why(err, "%s", r->refused.why);
     return pk_fix(err, "%s in %s; `perfkit import --db %s %s` brings %s in",
                   r->lost ? "the last one is lost, the others are" : "nothing is lost: they are", r->files,

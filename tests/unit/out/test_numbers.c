@@ -45,6 +45,27 @@ static void shown_at_display_scale(void **state)
     assert_shown(real_cell(NAN), 0, 3, "");
 }
 
+static void small_numbers_are_no_zeros(void **state)
+{
+    assert_shown(int_cell(5240000), 1e9, 3, "0.00524");
+    assert_shown(int_cell(10000000), 1e9, 3, "0.010");
+    assert_shown(int_cell(1), 1e9, 3, "0.00000000100");
+    assert_shown(real_cell(0.0004), 0.01, 1, "0.04");
+    assert_shown(real_cell(0.0006), 0.01, 1, "0.1");
+    assert_shown(real_cell(-0.002), 0, 2, "-0.0020");
+    assert_shown(real_cell(0.3), 0, 0, "0.3");
+    assert_shown(int_cell(0), 1e9, 3, "0.000");
+    assert_shown(real_cell(2e-17), 0, 2, "0.00"); /* what arithmetic leaves of a zero */
+}
+
+static void most_is_the_largest_number_shown(void **state)
+{
+    one_cell = real_cell(1.5);
+    one_column = (struct pk_column){.key = "x", .heading = "±", .scale = 0.01, .decimals = 1, .most = 100};
+    assert_printed(PK_FMT_TABLE, 0, one, "   ±\n----\n>100\n");
+    assert_printed(PK_FMT_CSV, 0, one, "x\n1.5\n");
+}
+
 /* The value in machine formats, without the header. */
 static char *machine_text(struct pk_cell c)
 {
@@ -200,6 +221,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shown_at_display_scale),
+        cmocka_unit_test(small_numbers_are_no_zeros),
+        cmocka_unit_test(most_is_the_largest_number_shown),
         cmocka_unit_test(machine_formats_keep_base_units),
         cmocka_unit_test(reals_are_shortest),
         cmocka_unit_test(integers_and_reals_read_back),

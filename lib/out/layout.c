@@ -1,0 +1,152 @@
+/* Layout: widths of columns, lines of headings, and what is left out. */
+#include "out/layout.h"
+
+#include <limits.h>
+#include <stdint.h>
+#include <string.h>
+#include <wchar.h>
+
+/* A text of up to SHORT is a name and stays in one piece; longer ones are wrapped, at first no narrower than READABLE. */
+enum { SHORT = 16, READABLE = 28 };
+
+size_t pk_screen_width(const char *s, size_t n)
+{
+    wchar_t c;
+    mbstate_t state = {0};
+    size_t width = 0;
+    for (size_t used; n; s += used, n -= used) {
+        used = mbrtowc(&c, s, n, &state);
+        if (used == 0 || used > n)
+            return width;
+        int w = wcwidth(c);
+        width += w > 0 ? (size_t)w : 0;
+    }
+    return width;
+}
+
+size_t pk_longest_word(const char *s)
+{
+    size_t longest = 0;
+    for (size_t n; *s; s += n + strspn(s + n, " ")) {
+        n = strcspn(s, " ");
+        size_t w = pk_screen_width(s, n);
+        longest = w > longest ? w : longest;
+    }
+    return longest;
+}
+
+size_t pk_wrap(const char *text, size_t width, const char **rest)
+{
+    size_t line = strlen(text);
+    *rest = NULL;
+    if (!width || pk_screen_width(text, line) <= width)
+        return line;
+    line = 0;
+    for (size_t end = strcspn(text, " "); line == 0 || pk_screen_width(text, end) <= width;) {
+        line = end;
+        if (!text[end])
+            return line;
+        size_t next = end + strspn(text + end, " ");
+        end = next + strcspn(text + next, " ");
+    }
+    *rest = text + line + strspn(text + line, " ");
+    return line;
+}
+
+size_t pk_wrap_lines(const char *text, size_t width)
+{
+    size_t lines = 0;
+    for (const char *rest = text; rest; lines++)
+        pk_wrap(rest, width, &rest);
+    return lines;
+}
+
+/* The narrowest column over which a heading takes no more than so many lines. */
+static size_t heading_width(const char *heading, size_t lines)
+{
+    size_t width = pk_longest_word(heading);
+    while (pk_wrap_lines(heading, width) > lines)
+        width++;
+    return width;
+}
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+static size_t total(const struct pk_layout_column *c, size_t n)
+{
+    size_t sum = 0, shown = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += c[i].shown ? c[i].width : 0;
+        shown += c[i].shown;
+    }
+    return sum + (shown ? shown - 1 : 0) * PK_LAYOUT_GAP;
+}
+
+static size_t narrowest(const struct pk_layout_column *c, size_t lines, bool readable)
+{
+    size_t least = larger(heading_width(c->heading, lines), c->longest_word);
+    return larger(least, readable ? READABLE : 0);
+}
+
+/* The widest text column that may still be narrower; NULL when there is none. */
+static struct pk_layout_column *widest_text(struct pk_layout_column *c, size_t n, size_t lines, bool readable)
+{
+    struct pk_layout_column *widest = NULL;
+    for (size_t i = 0; i < n; i++)
+        if (c[i].shown && c[i].wraps && c[i].widest > SHORT &&
+            c[i].width > narrowest(&c[i], lines, readable) && (!widest || c[i].width > widest->width))
+            widest = &c[i];
+    return widest;
+}
+
+static bool fits(struct pk_layout_column *c, size_t n, size_t width, size_t lines, bool readable)
+{
+    struct pk_layout_column *text;
+    for (size_t i = 0; i < n; i++)
+        c[i].width = larger(c[i].widest, heading_width(c[i].heading, lines));
+    while (total(c, n) > width && (text = widest_text(c, n, lines, readable)))
+        text->width--;
+    return total(c, n) <= width;
+}
+
+/* Leaves out the columns of the lowest number; false when no optional one is left. */
+static bool leave_out(struct pk_layout_column *c, size_t n)
+{
+    int lowest = INT_MAX;
+    for (size_t i = 0; i < n; i++)
+        if (c[i].shown && c[i].optional && c[i].optional < lowest)
+            lowest = c[i].optional;
+    for (size_t i = 0; i < n; i++)
+        c[i].shown = c[i].shown && c[i].optional != lowest;
+    return lowest < INT_MAX;
+}
+
+static size_t heading_lines(const struct pk_layout_column *c, size_t n)
+{
+    size_t lines = 1;
+    for (size_t i = 0; i < n; i++)
+        if (c[i].shown)
+            lines = larger(lines, pk_wrap_lines(c[i].heading, c[i].width));
+    return lines;
+}
+
+static void choose_widths(struct pk_layout_column *c, size_t n, size_t width)
+{
+    do
+        for (size_t lines = 1; lines <= PK_LAYOUT_HEADING_LINES; lines++)
+            if (fits(c, n, width, lines, true))
+                return;
+    while (leave_out(c, n));
+    fits(c, n, width, PK_LAYOUT_HEADING_LINES, false);
+}
+
+size_t pk_layout(struct pk_layout_column *c, size_t n, size_t width)
+{
+    for (size_t i = 0; i < n; i++)
+        c[i].shown = true;
+    choose_widths(c, n, width ? width : SIZE_MAX);
+    return heading_lines(c, n);
+}

@@ -1,0 +1,34 @@
+/* Layout: how a table for people fits into a width without breaking a number or a word.
+ *
+ * In this order, as far as it takes: long texts are wrapped at blanks; headings are, on two lines and then on three; optional
+ * columns are left out, lowest number first; texts are wrapped as narrowly as their longest words allow. What is still too wide
+ * stays so: a number cut in two is worse than a line that the terminal breaks. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { PK_LAYOUT_GAP = 2, PK_LAYOUT_HEADING_LINES = 3 };
+
+struct pk_layout_column {
+    const char *heading;
+    size_t widest, longest_word; /* of its cells, in columns of the screen */
+    bool wraps;                  /* its cells are texts */
+    int optional;                /* 1 is left out first, then 2 ...; 0 = never */
+    /* answers */
+    bool shown;
+    size_t width;
+};
+
+/* Fills in the answers for a width (0 = no limit); how many lines the headings take. */
+size_t pk_layout(struct pk_layout_column *c, size_t n, size_t width);
+
+/* Bytes of the first line of a text broken at blanks so that it takes at most `width` columns (0 = no limit); a longer word is a
+ * line of its own. *rest is the text behind it, NULL at the end. */
+size_t pk_wrap(const char *text, size_t width, const char **rest);
+size_t pk_wrap_lines(const char *text, size_t width);
+
+/* Columns of the screen that n bytes of UTF-8 take. */
+size_t pk_screen_width(const char *s, size_t n);
+/* Those of its longest word. */
+size_t pk_longest_word(const char *s);
