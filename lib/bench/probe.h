@@ -2,7 +2,7 @@
  *
  * The descriptor is tables (axes, variants, regions, metrics, presets, fits) and a few hooks. The harness calls the
  * hooks in the order they stand here; only `run` is timed. A probe declares its work; rates, % of floor, stopping,
- * recording and printing follow from the descriptor. Probes include this header and ops/ and model/, nothing else.
+ * recording and printing follow from the descriptor. Probes include this header, repeat.h, and what is below bench.
  * docs/adding-an-experiment.md walks through one. */
 #pragma once
 
@@ -25,10 +25,11 @@ static inline int64_t pk_case_int(const struct pk_case *c, unsigned axis)
 struct pk_ctx {
     const struct pk_case *c;
     struct pk_device *dev;
-    struct pk_arena *arena; /* host memory of this case; gone after teardown */
-    void *state;            /* the probe's own, made in setup */
-    uint64_t seed;          /* equal for every variant of a point, so that inputs are */
-    bool dry;               /* the device does no arithmetic (null): results are not to be checked */
+    struct pk_arena *arena;        /* host memory of this case; gone after teardown */
+    void *state;                   /* the probe's own, made in setup */
+    uint64_t seed;                 /* equal for every variant of a point, so that inputs are */
+    bool dry;                      /* the device does no arithmetic (null): results are not to be checked */
+    uint32_t reps[PK_REGIONS_MAX]; /* how often pk_repeat (repeat.h) does a region's work; 0 counts as 1 */
 };
 
 struct pk_variant {
@@ -42,6 +43,8 @@ struct pk_region {
     const char *name; /* ends the table when NULL */
     const char *summary;
     bool (*applies)(const struct pk_case *c); /* optional: cases in which it does not occur answer false */
+    bool
+        repeatable; /* timed by pk_repeat (repeat.h): a second time costs what the first did and undoes nothing */
 };
 
 enum pk_direction { PK_LOWER_IS_BETTER, PK_HIGHER_IS_BETTER, PK_NO_DIRECTION };

@@ -5,6 +5,7 @@
 #include "bench/measure/check.h"
 #include "bench/measure/live.h"
 #include "bench/measure/notes.h"
+#include "bench/measure/reps.h"
 #include "bench/measure/series.h"
 
 enum { DISTURBANCE_EVERY_MS = 10 };
@@ -63,13 +64,14 @@ static enum pk_code sample_once(struct job *j)
 static enum pk_code calibrate_and_sample(struct job *j, struct pk_err *err)
 {
     int64_t runs;
-    enum pk_code rc = pk_sampler_calibrate(&j->sampler, &runs, err);
+    enum pk_code rc = pk_sampler_calibrate(&j->sampler, j->m->unit_overhead_ns, &runs, err);
     if (!rc)
         rc = sample_until_stop(j, err);
     if (rc)
         return rc;
     pk_note_int(&j->notes, "calibration_runs", runs);
     pk_notes_of_samples(&j->notes, &j->stopper);
+    pk_notes_of_repeats(&j->notes, &j->stopper);
     return PK_OK;
 }
 

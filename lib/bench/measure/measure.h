@@ -1,7 +1,7 @@
 /* Measure: one case, one invocation, one pass -> one slice. Runs inside a worker; knows nothing of stores or pipes.
  *
- * Order: check points; setup; first iteration (phase first); check; calibration of K, repetitions per sample (regions shorter
- * than 20 us in all are repeated); samples until a stop rule holds; teardown. All arrays are made before the first
+ * Order: check points; setup; first iteration (phase first); check; calibration: how often repeatable regions are repeated
+ * (repeat.h), then K, repetitions per sample (regions shorter than 20 us in all are repeated); samples until a stop rule holds; teardown. All arrays are made before the first
  * sample. Between samples: reset, resolving marks, the stop rule, and every 10 ms the disturbance source.
  *
  * Stopping (the reason is the note "stop"): "noise" when at least min_samples and min_time have passed and the interval of the
@@ -13,7 +13,8 @@
  * Notes (values are JSON): stop, reps, calibration_runs, check ("passed", or why not), and over the steady samples' times (all
  * regions together) warmup_cut, warmup_rule ("mser5" or "fixed"), noise (relative half-width when it stopped, the widest
  * region's), outliers, outlier_ordinals (the first 32), drift, drift_p, autocorrelation, disturbed (samples),
- * disturbed_kept (true: most samples were disturbed, so that none was set aside), class:
+ * disturbed_kept (true: most samples were disturbed, so that none was set aside), of repeatable regions unit_overhead_ns (subtracted
+ * for each repetition), region_reps ({"match": 512}), near_overhead (the regions that take no longer than that), class:
  *   flat       nothing to say
  *   warmup     the first samples were slower and are cut
  *   slowdown   it got slower by more than 0.5 %: throttling until proven otherwise
@@ -41,6 +42,7 @@ struct pk_measure {
     int invocation;
     bool check;
     uint64_t seed;
+    double unit_overhead_ns; /* pk_unit_overhead_ns of this process (repeat.h) */
     struct pk_stop stop;
     pk_disturbed_fn *disturbed;
     void *disturbed_user;

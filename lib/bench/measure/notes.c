@@ -58,7 +58,7 @@ static bool cut_was_faster(const struct pk_stopper *st, const double *steady, si
     if (!st->cut || !n)
         return false;
     for (size_t i = 0; i < st->cut; i++)
-        scratch[i] = st->s->total_ns[1 + i] / (double)st->s->reps;
+        scratch[i] = st->s->iteration_ns[1 + i];
     double before = median_of(scratch, st->cut);
     memcpy(scratch, steady, n * sizeof *steady);
     return before < median_of(scratch, n) * (1 - worth_a_word);
@@ -106,4 +106,26 @@ void pk_notes_of_samples(struct pk_notes *notes, const struct pk_stopper *st)
         pk_note_json(notes, "disturbed_kept", json_true());
     bool faster_before = cut_was_faster(st, v, n, scratch);
     pk_note_text(notes, "class", class_of(st, &d, shift_of_halves(v, n, scratch), faster_before));
+}
+
+void pk_notes_of_repeats(struct pk_notes *notes, const struct pk_stopper *st)
+{
+    const struct pk_sampler *s = st->s;
+    double *v = pk_new_n(s->ctx->arena, double, s->n);
+    PK_JSON_CLEANUP json_t *reps = json_object(), *near = json_array();
+    for (size_t r = 0; r < s->n_regions; r++) {
+        const struct pk_region *region = &s->ctx->c->probe->regions[r];
+        if (!region->repeatable || !s->n_instances[r])
+            continue;
+        json_object_set_new(reps, region->name, json_integer(s->ctx->reps[r]));
+        size_t n = pk_stop_steady(st, (int)r, v);
+        if (n && median_of(v, n) <= s->unit_overhead_ns * (double)s->n_instances[r])
+            json_array_append_new(near, json_string(region->name));
+    }
+    if (!json_object_size(reps))
+        return;
+    note_real(notes, "unit_overhead_ns", s->unit_overhead_ns);
+    pk_note_json(notes, "region_reps", json_incref(reps));
+    if (json_array_size(near))
+        pk_note_json(notes, "near_overhead", json_incref(near));
 }

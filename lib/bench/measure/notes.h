@@ -15,5 +15,8 @@ void pk_note_json(struct pk_notes *notes, const char *key, json_t *stolen);
 void pk_note_text(struct pk_notes *notes, const char *key, const char *text);
 void pk_note_int(struct pk_notes *notes, const char *key, int64_t value);
 
+/* Adds the notes about repeatable regions, where the case has any. */
+void pk_notes_of_repeats(struct pk_notes *notes, const struct pk_stopper *st);
+
 /* Adds the notes about the steady samples' times, in time order. */
 void pk_notes_of_samples(struct pk_notes *notes, const struct pk_stopper *st);

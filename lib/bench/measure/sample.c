@@ -3,7 +3,6 @@
 
 #include "base/assert.h"
 
-#include <math.h>
 #include <string.h>
 
 /* The only code that runs between a probe's timed regions is this loop. */
@@ -76,14 +75,40 @@ static void make_arrays(struct pk_sampler *s, size_t cap)
     s->cap = cap < PK_SAMPLE_BYTES_MAX / row ? cap : PK_SAMPLE_BYTES_MAX / row;
     s->times = pk_new_n(a, struct pk_times, s->cap * s->n_columns);
     s->bytes = pk_new_n(a, int64_t, s->cap * s->n_gauges);
-    s->total_ns = pk_new_n(a, double, s->cap);
+    s->iteration_ns = pk_new_n(a, double, s->cap);
     s->disturbed = pk_new_n(a, bool, s->cap);
+}
+
+/* What the first iteration's marks say of repetitions. */
+static void learn_repetitions(struct pk_sampler *s)
+{
+    const struct pk_marks *m = &s->ctx->dev->marks;
+    s->mark_reps = pk_new_n(s->ctx->arena, uint32_t, 2 * s->n_columns);
+    s->first_mark_reps = s->mark_reps + s->n_columns;
+    for (size_t i = 0; i < m->n; i++) {
+        size_t column = s->first_column[m->v[i].region] + m->v[i].instance;
+        s->first_mark_reps[column] = s->mark_reps[column] = m->v[i].reps;
+    }
 }
 
 static enum pk_code varies(const struct pk_sampler *s, struct pk_err *err)
 {
     pk_fail(err, PK_E_INTERNAL, "iteration %zu marks other regions than the first", s->n);
     return pk_why(err, "every iteration of a case must do the same work");
+}
+
+static enum pk_code repeats_itself(const struct pk_sampler *s, const struct pk_mark *k, struct pk_err *err)
+{
+    const struct pk_region *r = &s->ctx->c->probe->regions[k->region];
+    pk_fail(err, PK_E_INTERNAL, "region '%s' was repeated %u times in iteration %zu", r->name, k->reps, s->n);
+    return pk_why(err, "%s",
+                  r->repeatable ? "a repeatable region is timed by pk_repeat, which does it as often as asked"
+                                : "every iteration of a case must do the same work");
+}
+
+static uint64_t above(uint64_t ns, uint64_t overhead_ns)
+{
+    return ns > overhead_ns ? ns - overhead_ns : 0;
 }
 
 /* Adds the marks up into row n. Equal totals and no instance beyond the known ones mean that each occurred in every
@@ -93,7 +118,6 @@ static enum pk_code resolve(struct pk_sampler *s, int64_t reps, struct pk_err *e
     struct pk_device *dev = s->ctx->dev;
     const struct pk_marks *m = &dev->marks;
     struct pk_times *row = s->times + s->n * s->n_columns;
-    uint64_t total = 0;
     if (m->n != (size_t)reps * s->n_columns || m->gauges != s->gauges)
         return varies(s, err);
     memset(row, 0, s->n_columns * sizeof *row);
@@ -101,13 +125,15 @@ static enum pk_code resolve(struct pk_sampler *s, int64_t reps, struct pk_err *e
         const struct pk_mark *k = &m->v[i];
         if (k->region >= s->n_regions || k->instance >= s->n_instances[k->region])
             return varies(s, err);
-        struct pk_times *t = &row[s->first_column[k->region] + k->instance];
-        uint64_t ns = pk_mark_lane_ns(dev, k);
-        t->lane_ns += ns;
-        t->host_ns += k->end_host_ns - k->begin_host_ns;
-        total += ns;
+        size_t column = s->first_column[k->region] + k->instance;
+        if (k->reps != s->mark_reps[column])
+            return repeats_itself(s, k, err);
+        row[column].lane_ns += above(pk_mark_lane_ns(dev, k), s->overhead_ns[k->region]);
+        row[column].host_ns += above(k->end_host_ns - k->begin_host_ns, s->overhead_ns[k->region]);
     }
-    s->total_ns[s->n] = (double)total;
+    s->iteration_ns[s->n] = 0;
+    for (size_t c = 0; c < s->n_columns; c++)
+        s->iteration_ns[s->n] += (double)row[c].lane_ns / (double)(reps * s->mark_reps[c]);
     s->disturbed[s->n] = false;
     for (size_t g = 0; g < s->n_gauges; g++)
         s->bytes[s->n * s->n_gauges + g] = m->gauge[s->gauge[g]];
@@ -126,6 +152,7 @@ enum pk_code pk_sampler_first(struct pk_sampler *s, struct pk_ctx *ctx, size_t c
         return rc;
     make_arrays(s, cap);
     pk_assert(s->cap > 0);
+    learn_repetitions(s);
     rc = resolve(s, 1, err);
     s->n = 1;
     return rc;
@@ -142,31 +169,22 @@ enum pk_code pk_sample_take(struct pk_sampler *s, struct pk_err *err)
     return rc ? rc : resolve(s, s->reps, err);
 }
 
-enum pk_code pk_sampler_calibrate(struct pk_sampler *s, int64_t *runs, struct pk_err *err)
-{
-    int64_t most = (int64_t)(s->ctx->dev->marks.cap / s->n_columns);
-    if (most > PK_SAMPLE_REPS_MAX)
-        most = PK_SAMPLE_REPS_MAX;
-    *runs = 0;
-    if (s->ctx->c->probe->reset || s->total_ns[0] >= 50 * PK_SAMPLE_MIN_NS)
-        return PK_OK;
-    for (;;) {
-        enum pk_code rc = pk_sample_take(s, err);
-        if (rc)
-            return rc;
-        *runs += s->reps;
-        double ns = s->total_ns[s->n];
-        if (ns >= PK_SAMPLE_MIN_NS || s->reps >= most)
-            return PK_OK;
-        double more = ns > 0 ? ceil((double)s->reps * 1.1 * PK_SAMPLE_MIN_NS / ns) : INFINITY;
-        s->reps = (int64_t)fmin(fmin(more, 16 * (double)s->reps), (double)most);
-    }
-}
-
 double pk_sample_region_ns(const struct pk_sampler *s, size_t i, unsigned region)
 {
+    double sum = 0;
+    for (size_t k = 0; k < s->n_instances[region]; k++) {
+        size_t column = s->first_column[region] + k;
+        sum += (double)s->times[i * s->n_columns + column].lane_ns / (double)pk_sample_reps(s, i, column);
+    }
+    return sum;
+}
+
+double pk_sample_spent_ns(const struct pk_sampler *s, size_t i)
+{
     uint64_t sum = 0;
-    for (size_t k = 0; k < s->n_instances[region]; k++)
-        sum += s->times[i * s->n_columns + s->first_column[region] + k].lane_ns;
+    for (size_t r = 0; r < s->n_regions; r++)
+        for (size_t k = 0; k < s->n_instances[r]; k++)
+            sum += s->times[i * s->n_columns + s->first_column[r] + k].lane_ns +
+                   (i ? (uint64_t)s->reps * s->overhead_ns[r] : 0);
     return (double)sum;
 }

@@ -2,14 +2,11 @@
  *
  * A sample is `reps` runs of the probe's unit of work. Its row holds, per instance of every region, the sums of lane time and host
  * time over the repetitions, and per gauge the last value. Which instances exist is seen in the first iteration; an
- * iteration that marks others fails, because its numbers could not be told apart. */
+ * iteration that marks others fails, because its numbers could not be told apart. A region may do its work several times in
+ * one occurrence (repeat.h): a column's time is that of `reps` times `mark_reps` repetitions. How often is chosen in reps.h. */
 #pragma once
 
 #include "bench/probe.h"
-
-/* Repetitions per sample are chosen so that a sample's regions last at least this long together. */
-#define PK_SAMPLE_MIN_NS 20000.0
-enum { PK_SAMPLE_REPS_MAX = 10000 };
 
 /* Times of one region instance in one sample, all repetitions together. */
 struct pk_times {
@@ -24,13 +21,16 @@ struct pk_sampler {
     size_t n_columns;                /* instances of all regions */
     uint32_t gauges;                 /* which an iteration sets, as in pk_marks */
     size_t n_gauges;
-    unsigned gauge[PK_GAUGES_MAX]; /* their numbers */
-    size_t cap, n;                 /* samples; sample 0 is the first iteration, of 1 repetition */
-    int64_t reps;                  /* of the samples after it */
-    struct pk_times *times;        /* [cap][n_columns] */
-    int64_t *bytes;                /* [cap][n_gauges] */
-    double *total_ns;              /* [cap] all lane times of a sample */
-    bool *disturbed;               /* [cap] */
+    unsigned gauge[PK_GAUGES_MAX];         /* their numbers */
+    size_t cap, n;                         /* samples; sample 0 is the first iteration, of 1 repetition */
+    int64_t reps;                          /* of the samples after it */
+    uint32_t *first_mark_reps, *mark_reps; /* [n_columns] repetitions in one occurrence, likewise */
+    double unit_overhead_ns;               /* of one repetition of a repeatable region */
+    uint64_t overhead_ns[PK_REGIONS_MAX];  /* subtracted from each occurrence of a region, never below 0 */
+    struct pk_times *times;                /* [cap][n_columns] */
+    int64_t *bytes;                        /* [cap][n_gauges] */
+    double *iteration_ns;                  /* [cap] lane times of all columns, one repetition of each */
+    bool *disturbed;                       /* [cap] */
 };
 
 /* Runs the first iteration, learns which instances exist, and makes the arrays, in ctx->arena, for up to `cap` samples (fewer
@@ -43,9 +43,14 @@ enum pk_code pk_sampler_first(struct pk_sampler *s, struct pk_ctx *ctx, size_t c
 /* Takes one sample of s->reps repetitions and writes it to row s->n, which the caller then keeps (s->n++) or not. */
 enum pk_code pk_sample_take(struct pk_sampler *s, struct pk_err *err) PK_MUST_CHECK;
 
-/* Chooses s->reps; runs how many samples it takes, keeps none. Returns through *runs how often the probe ran. A probe with
- * a reset hook is never repeated. */
-enum pk_code pk_sampler_calibrate(struct pk_sampler *s, int64_t *runs, struct pk_err *err) PK_MUST_CHECK;
+/* Repetitions that a column's time in sample i is the total of. */
+static inline int64_t pk_sample_reps(const struct pk_sampler *s, size_t i, size_t column)
+{
+    return i ? s->reps * s->mark_reps[column] : s->first_mark_reps[column];
+}
 
-/* Lane time of a region in sample i: the sum over its instances. */
+/* Lane time of one repetition of a region in sample i: the sum over its instances. */
 double pk_sample_region_ns(const struct pk_sampler *s, size_t i, unsigned region);
+
+/* Lane time of sample i: of all columns and all repetitions, with the overhead that was subtracted. */
+double pk_sample_spent_ns(const struct pk_sampler *s, size_t i);

@@ -6,7 +6,6 @@ struct phase_rows {
     size_t n;
     size_t *row;
     int64_t *ordinal;
-    int64_t reps;
 };
 
 struct packer {
@@ -21,8 +20,7 @@ static void split_by_phase(struct packer *k, const struct pk_stopper *st)
 {
     for (unsigned p = 0; p < PK_PHASES; p++)
         k->phase[p] = (struct phase_rows){.row = pk_new_n(k->a, size_t, k->s->n),
-                                          .ordinal = pk_new_n(k->a, int64_t, k->s->n),
-                                          .reps = p == PK_PHASE_FIRST ? 1 : k->s->reps};
+                                          .ordinal = pk_new_n(k->a, int64_t, k->s->n)};
     for (size_t i = 0; i < k->s->n; i++) {
         struct phase_rows *rows = &k->phase[pk_stop_phase(st, i)];
         rows->row[rows->n] = i;
@@ -51,8 +49,9 @@ static void pack_times(struct packer *k, size_t metric, int instance, size_t col
         const struct phase_rows *rows = &k->phase[p];
         if (!rows->n)
             continue;
-        int64_t *lane = add_series(k, metric, instance, p, rows->reps, rows->n, rows->ordinal);
-        int64_t *host = add_series(k, metric + 1, instance, p, rows->reps, rows->n, rows->ordinal);
+        int64_t reps = pk_sample_reps(k->s, rows->row[0], column);
+        int64_t *lane = add_series(k, metric, instance, p, reps, rows->n, rows->ordinal);
+        int64_t *host = add_series(k, metric + 1, instance, p, reps, rows->n, rows->ordinal);
         for (size_t i = 0; i < rows->n; i++) {
             const struct pk_times *t = &k->s->times[rows->row[i] * k->s->n_columns + column];
             lane[i] = (int64_t)t->lane_ns;

@@ -47,8 +47,7 @@ size_t pk_stop_steady(const struct pk_stopper *st, int region, double *v)
     size_t n = 0;
     for (size_t i = 1 + st->cut; i < st->s->n; i++)
         if (pk_stop_phase(st, i) == PK_PHASE_STEADY)
-            v[n++] = (region < 0 ? st->s->total_ns[i] : pk_sample_region_ns(st->s, i, (unsigned)region)) /
-                     (double)st->s->reps;
+            v[n++] = region < 0 ? st->s->iteration_ns[i] : pk_sample_region_ns(st->s, i, (unsigned)region);
     return n;
 }
 
@@ -59,7 +58,7 @@ static void find_cut(struct pk_stopper *st, size_t n)
         st->cut = (size_t)st->rule->warmup < n ? (size_t)st->rule->warmup : n;
         return;
     }
-    memcpy(st->v, st->s->total_ns + 1, n * sizeof *st->v);
+    memcpy(st->v, st->s->iteration_ns + 1, n * sizeof *st->v);
     struct pk_warmup w = pk_find_warmup(st->v, n, st->scratch);
     st->cut = w.cut;
     st->settled = w.settled;
@@ -83,12 +82,13 @@ static double widest(const struct pk_stopper *st)
     return worst;
 }
 
-static double time_of(const struct pk_stopper *st, size_t n_steady)
+static double time_of_steady(const struct pk_stopper *st)
 {
     double sum = 0;
-    for (size_t i = 0; i < n_steady; i++)
-        sum += st->v[i];
-    return sum * (double)st->s->reps;
+    for (size_t i = 1 + st->cut; i < st->s->n; i++)
+        if (pk_stop_phase(st, i) == PK_PHASE_STEADY)
+            sum += pk_sample_spent_ns(st->s, i);
+    return sum;
 }
 
 /* Still warming up when the cut is a large part of what there is, however quiet the rest. */
@@ -103,7 +103,7 @@ static const char *reason_to_stop(struct pk_stopper *st, size_t n, uint64_t now_
     find_cut(st, n);
     pk_stop_recount(st);
     size_t steady = pk_stop_steady(st, -1, st->v);
-    double steady_ns = time_of(st, steady);
+    double steady_ns = time_of_steady(st);
     st->noise = widest(st);
     if ((int64_t)steady >= rule->min_samples && steady_ns >= (double)rule->min_time_ns && settled(st, n) &&
         st->noise <= rule->max_noise)

@@ -30,6 +30,6 @@ void pk_stop_recount(struct pk_stopper *st);
 /* The phase of sample i under the cut found last. */
 enum pk_phase pk_stop_phase(const struct pk_stopper *st, size_t i);
 
-/* Times of the steady samples per repetition, in time order: of one region, or of all when region is negative. Returns how
+/* Times of the steady samples, of one repetition, in time order: of one region, or of all when region is negative. Returns how
  * many; v has room for s->n. */
 size_t pk_stop_steady(const struct pk_stopper *st, int region, double *v);

@@ -2,6 +2,7 @@
 #include "bench/worker/worker.h"
 
 #include "bench/calibrate.h"
+#include "bench/repeat.h"
 #include "bench/worker/request.h"
 #include "build_config.h"
 #include "machine/machine.h"
@@ -16,6 +17,7 @@ struct worker {
     int wire_fd;
     struct pk_device dev;
     char device[64]; /* the name that dev was opened by; "" = not open */
+    double unit_overhead_ns;
     unsigned cpus[CPUS_MAX], n_cpus;
     uint64_t steal_ns;
 };
@@ -57,6 +59,7 @@ static enum pk_code open_device(struct worker *w, const struct pk_request *r, st
     if (pk_device_open(&w->dev, r->device, &r->device_options, err))
         return err->code;
     snprintf(w->device, sizeof w->device, "%s", r->device);
+    w->unit_overhead_ns = pk_unit_overhead_ns(&w->dev);
     struct fact_writer f = {.fd = w->wire_fd, .err = err};
     pk_device_facts(&w->dev, write_fact, &f);
     return f.rc;
@@ -126,6 +129,7 @@ static enum pk_code answer(struct worker *w, const struct pk_request *r, struct 
         .invocation = r->invocation,
         .check = r->check,
         .seed = r->seed,
+        .unit_overhead_ns = w->unit_overhead_ns,
         .stop = r->stop,
         .disturbed = disturbed,
         .disturbed_user = w,

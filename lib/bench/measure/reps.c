@@ -1,0 +1,92 @@
+/* Reps: trial samples, each with more repetitions than the one before. */
+#include "bench/measure/reps.h"
+
+#include <math.h>
+
+/* After `reps` repetitions took ns: a tenth more than should do, and not all at once, because the first ones may be slow. */
+static double more_reps(double reps, double ns, double most)
+{
+    double enough = ns > 0 ? ceil(reps * 1.1 * PK_SAMPLE_MIN_NS / ns) : INFINITY;
+    return fmin(fmin(enough, 16 * reps), most);
+}
+
+static bool is_repeatable(const struct pk_sampler *s, size_t region)
+{
+    return s->ctx->c->probe->regions[region].repeatable && s->n_instances[region];
+}
+
+static void repeat_region(struct pk_sampler *s, size_t region, uint32_t reps)
+{
+    s->ctx->reps[region] = reps;
+    s->overhead_ns[region] = (uint64_t)llround(reps * s->unit_overhead_ns);
+    for (size_t i = 0; i < s->n_instances[region]; i++)
+        s->mark_reps[s->first_column[region] + i] = reps;
+}
+
+/* What an occurrence of a region took in the sample that was taken last, overhead and all. */
+static double occurrence_ns(const struct pk_sampler *s, size_t region)
+{
+    const struct pk_times *t = &s->times[s->n * s->n_columns + s->first_column[region]];
+    double sum = 0;
+    for (size_t i = 0; i < s->n_instances[region]; i++)
+        sum += (double)t[i].lane_ns;
+    return sum / (double)s->n_instances[region] + (double)s->overhead_ns[region];
+}
+
+static bool raise_region(struct pk_sampler *s, size_t region)
+{
+    uint32_t reps = s->ctx->reps[region];
+    double ns = is_repeatable(s, region) ? occurrence_ns(s, region) : INFINITY;
+    if (ns <= 0 || ns >= PK_SAMPLE_MIN_NS || reps >= PK_REGION_REPS_MAX)
+        return false;
+    repeat_region(s, region, (uint32_t)more_reps(reps, ns, PK_REGION_REPS_MAX));
+    return true;
+}
+
+static enum pk_code calibrate_regions(struct pk_sampler *s, int64_t *runs, struct pk_err *err)
+{
+    bool short_ones = false;
+    for (size_t r = 0; r < s->n_regions; r++)
+        if (is_repeatable(s, r)) {
+            repeat_region(s, r, 1);
+            short_ones = true;
+        }
+    while (short_ones) {
+        enum pk_code rc = pk_sample_take(s, err);
+        if (rc)
+            return rc;
+        ++*runs;
+        short_ones = false;
+        for (size_t r = 0; r < s->n_regions; r++)
+            short_ones |= raise_region(s, r);
+    }
+    return PK_OK;
+}
+
+static enum pk_code calibrate_samples(struct pk_sampler *s, int64_t *runs, struct pk_err *err)
+{
+    int64_t most = (int64_t)(s->ctx->dev->marks.cap / s->n_columns);
+    if (most > PK_SAMPLE_REPS_MAX)
+        most = PK_SAMPLE_REPS_MAX;
+    if (s->ctx->c->probe->reset || pk_sample_spent_ns(s, 0) >= 50 * PK_SAMPLE_MIN_NS)
+        return PK_OK;
+    for (;;) {
+        enum pk_code rc = pk_sample_take(s, err);
+        if (rc)
+            return rc;
+        *runs += s->reps;
+        double ns = pk_sample_spent_ns(s, s->n);
+        if (ns >= PK_SAMPLE_MIN_NS || s->reps >= most)
+            return PK_OK;
+        s->reps = (int64_t)more_reps((double)s->reps, ns, (double)most);
+    }
+}
+
+enum pk_code pk_sampler_calibrate(struct pk_sampler *s, double unit_overhead_ns, int64_t *runs,
+                                  struct pk_err *err)
+{
+    *runs = 0;
+    s->unit_overhead_ns = unit_overhead_ns;
+    enum pk_code rc = calibrate_regions(s, runs, err);
+    return rc ? rc : calibrate_samples(s, runs, err);
+}
