@@ -1,0 +1,23 @@
+/* Index: finds a row of a growing table by its content. A hash table with open addressing; the rows stay with their owner. */
+#pragma once
+
+#include "base/arena.h"
+
+#include <stdint.h>
+
+struct pk_index {
+    struct pk_arena *arena; /* set before first use: struct pk_index x = {.arena = a} */
+    struct pk_index_slot *slot;
+    size_t slots, n; /* slots is a power of two */
+};
+
+/* Does this row have the content that is looked for? `wanted` is the caller's. */
+typedef bool pk_index_same_fn(const void *wanted, uint32_t row);
+
+/* The row with this content, or `fresh`, which from now on is it. Equal contents have equal hashes. */
+uint32_t pk_index_row(struct pk_index *x, uint64_t hash, pk_index_same_fn *same, const void *wanted,
+                      uint32_t fresh);
+
+/* Folds a number, or bytes and how many there are, into a hash: every bit reaches every bit. Begin with 0. */
+uint64_t pk_hash(uint64_t h, uint64_t x);
+uint64_t pk_hash_bytes(uint64_t h, const void *p, size_t n);
