@@ -10,36 +10,8 @@
 #pragma once
 
 #include "device/device.h"
+#include "ops/shapes.h"
 #include "ops/work.h"
-
-enum pk_trans { PK_N, PK_T };
-
-/* C[m,n] = alpha * op(A)[m,k] * op(B)[k,n] + beta * C, `batch` times. op(A) is A or its transpose; A is stored [m,k] for
- * PK_N and [k,m] for PK_T; likewise B. */
-struct pk_gemm {
-    size_t m, n, k, batch;
-    enum pk_trans ta, tb;
-    float alpha, beta;
-    const float *a, *b;
-    float *c;
-};
-
-/* Scaled dot-product attention, `batch` = batch * heads independent problems of [seq, dim].
- *   O = softmax(scale * Q K^T [+ causal mask]) V          scale = 1/sqrt(dim) unless given
- * Forward reads q k v and writes o; what it saves for backward depends on the variant:
- *   fused: p [batch, seq, seq], the probabilities;   flash: lse [batch, seq], log-sum-exp of each score row.
- * Backward reads those and d_o, and writes dq dk dv (overwritten, not accumulated). */
-struct pk_attention {
-    size_t batch, seq, dim;
-    int causal;
-    float scale;
-    const float *q, *k, *v;
-    float *o;
-    float *p;   /* fused only */
-    float *lse; /* flash only */
-    const float *d_o;
-    float *dq, *dk, *dv;
-};
 
 struct pk_ops {
     enum pk_code (*gemm)(struct pk_device *dev, const struct pk_gemm *g, struct pk_err *err);
