@@ -199,6 +199,7 @@ static enum pk_code judge(const struct run *r, struct pk_err *err)
 static enum pk_code record(struct run *r, struct pk_err *err)
 {
     announce(r);
+    pk_run_warn_of_long_cases(r);
     r->recorder = pk_recorder_new(r->store, r->run_id, r->store_path);
     enum pk_code rc = measure(r, err);
     if (!rc)
@@ -227,15 +228,16 @@ static enum pk_code with_store(struct run *r, struct pk_err *err)
         rc = pk_run_stored_ceilings(r, err);
     if (!rc)
         rc = pk_run_make_plan(r, err);
+    if (!rc && !r->o->dry_run)
+        rc = pk_run_measure_ceilings(r, err);
     if (rc)
         return rc;
+    pk_run_estimate(r);
     if (r->o->dry_run) {
         pk_run_print_plan(r);
         return PK_OK;
     }
-    rc = pk_run_measure_ceilings(r, err);
-    if (!rc)
-        rc = r->o->resume ? pk_run_resume(r, err) : pk_run_begin(r, err);
+    rc = r->o->resume ? pk_run_resume(r, err) : pk_run_begin(r, err);
     return rc ? rc : record(r, err);
 }
 

@@ -44,6 +44,9 @@ enum pk_code pk_run_stored_ceilings(struct run *r, struct pk_err *err) PK_MUST_C
 /* When the store had none for this device. */
 enum pk_code pk_run_measure_ceilings(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_run_make_plan(struct run *r, struct pk_err *err) PK_MUST_CHECK;
+/* With the ceilings there are: how long cases take at least, and which cannot end in time. */
+void pk_run_estimate(struct run *r);
+void pk_run_warn_of_long_cases(const struct run *r);
 void pk_run_print_plan(const struct run *r);
 
 /* run_record.c: a new run, or an interrupted one again. */

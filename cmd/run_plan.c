@@ -3,6 +3,8 @@
 
 #include "base/units.h"
 #include "bench/calibrate.h"
+#include "bench/estimate.h"
+#include "bench/idle.h"
 #include "device/cpu.h"
 #include "machine/machine.h"
 
@@ -65,6 +67,7 @@ enum pk_code pk_run_measure_ceilings(struct run *r, struct pk_err *err)
             r->ceilings_key);
     enum pk_code rc = pk_ceilings_calibrate(r->store, r->info.machine, r->device, &unlimited, &pk_stop_flag,
                                             &r->ceilings, err);
+    r->have_ceilings = !rc;
     if (!rc || rc == PK_E_INTERRUPTED || rc == PK_E_IO)
         return rc;
     pk_warn(r->app, "no %% of floor: %s", err->what);
@@ -101,6 +104,20 @@ static enum pk_code check_bounds(struct run *r, struct pk_err *err)
     return rc ? rc : check_timeout(r->o, err);
 }
 
+/* The least time the run can take: every sample it must have at floor speed, in every process. */
+static double least_ns(const struct run *r)
+{
+    double sum = 0;
+    for (size_t i = 0; i < r->plan.n; i++) {
+        const struct pk_planned *p = &r->plan.v[i];
+        if (p->skip || p->over_limit)
+            continue;
+        double floor = isnan(p->floor_ns) ? 0 : p->floor_ns;
+        sum += fmax(floor * (double)r->o->min_samples, (double)r->o->min_time_ns) + floor;
+    }
+    return sum * (double)r->o->invocations;
+}
+
 enum pk_code pk_run_make_plan(struct run *r, struct pk_err *err)
 {
     const struct run_options *o = r->o;
@@ -116,14 +133,50 @@ enum pk_code pk_run_make_plan(struct run *r, struct pk_err *err)
         .peers = o->peers.v,
         .n_peers = o->peers.n,
         .limit_bytes = planned_limit(r),
-        .ceilings = r->have_ceilings ? &r->ceilings : NULL,
     };
     enum pk_code rc = pk_plan_make(&request, r->app->arena, &r->plan, err);
     const char *const *settings = rc ? NULL : r->plan.preset->settings;
     struct pk_opt_table *table = &r->app->tables[1]; /* this command's rows */
     for (size_t i = 0; !rc && settings && settings[i]; i++)
         rc = pk_opt_preset(table, settings[i], r->app->arena, err);
-    return rc ? rc : check_bounds(r, err);
+    if (!rc)
+        rc = check_bounds(r, err);
+    for (size_t i = 0; !rc && i < o->axes.n; i++) {
+        const char *idle = pk_plan_idle(&r->plan, o->axes.v[i], r->app->arena);
+        if (idle)
+            pk_warn(r->app, "%s", idle);
+    }
+    return rc;
+}
+
+void pk_run_estimate(struct run *r)
+{
+    const struct run_options *o = r->o;
+    const int64_t samples =
+        o->budget_ns && o->min_samples > PK_SAMPLES_IN_A_BUDGET ? PK_SAMPLES_IN_A_BUDGET : o->min_samples;
+    pk_plan_floors(&r->plan, r->have_ceilings ? &r->ceilings : NULL);
+    pk_plan_leave_out_endless(&r->plan, samples, o->timeout_ns, r->app->arena);
+}
+
+void pk_run_warn_of_long_cases(const struct run *r)
+{
+    enum { LONG_S = 30 };
+    const struct pk_planned *longest = NULL;
+    char each[32], all[32];
+    for (size_t i = 0; i < r->plan.n; i++) {
+        const struct pk_planned *p = &r->plan.v[i];
+        if (pk_plan_time_known(&r->plan, p) && p->floor_ns >= LONG_S * 1e9 &&
+            (!longest || p->floor_ns > longest->floor_ns))
+            longest = p;
+    }
+    if (longest)
+        pk_warn(r->app,
+                "one iteration of %s %s takes at least %s, the whole run at least %s; --dry-run shows every "
+                "case, "
+                "--budget bounds the run",
+                longest->variant, pk_point_json(&longest->c.at, r->app->arena),
+                pk_format_ns(longest->floor_ns, each, sizeof each),
+                pk_format_ns(least_ns(r), all, sizeof all));
 }
 
 static const struct pk_column plan_columns[] = {
@@ -140,20 +193,6 @@ static struct pk_cell real_or_null(double x)
 static const char *outlook(const struct pk_planned *p)
 {
     return p->skip ? p->skip : p->over_limit ? "out of memory: not tried" : "measured";
-}
-
-/* The least time the run can take: every sample it must have at floor speed, in every process. */
-static double least_ns(const struct run *r)
-{
-    double sum = 0;
-    for (size_t i = 0; i < r->plan.n; i++) {
-        const struct pk_planned *p = &r->plan.v[i];
-        if (p->skip || p->over_limit)
-            continue;
-        double floor = isnan(p->floor_ns) ? 0 : p->floor_ns;
-        sum += fmax(floor * (double)r->o->min_samples, (double)r->o->min_time_ns) + floor;
-    }
-    return sum * (double)r->o->invocations;
 }
 
 void pk_run_print_plan(const struct run *r)

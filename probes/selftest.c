@@ -17,9 +17,14 @@
 #include <unistd.h>
 
 /* Rows of the tables are known by their index. */
-enum { BUSY_NS, MEMORY };
+enum { BUSY_NS, MEMORY, COPIES };
 enum { WORK, PART };
 enum { HELD };
+
+static bool is_not_busy(const struct pk_point *p)
+{
+    return p->v[BUSY_NS].i == 0;
+}
 
 /* What can be swept. `def` is what runs when nothing is asked for; `born` never changes again (opt/axis.h).
  */
@@ -28,6 +33,8 @@ static const struct pk_axis axes[] = {
                  .help = "how long an iteration keeps the device busy"},
     [MEMORY] = {"memory", PK_AXIS_SIZE, "bytes", 4, 0x1p50, .def = "4KiB", .born = "4KiB",
                 .help = "bytes that an iteration copies"},
+    [COPIES] = {"copies", PK_AXIS_INT, NULL, 1, 1000, .def = "1", .born = "1", .applies = is_not_busy,
+                .help = "how often it copies them, where busy_ns is 0"},
     {0},
 };
 
@@ -219,9 +226,14 @@ static int64_t predict_gauge(const struct pk_case *c, unsigned gauge)
 }
 
 /* A copy reads and writes every byte. */
+static int64_t copies(const struct pk_case *c)
+{
+    return c->at.absent[COPIES] ? 1 : pk_case_int(c, COPIES);
+}
+
 static struct pk_work work(const struct pk_case *c, unsigned region)
 {
-    return (struct pk_work){.bytes = region == WORK ? 2 * (double)pk_case_int(c, MEMORY) : 0};
+    return (struct pk_work){.bytes = region == WORK ? 2 * (double)(pk_case_int(c, MEMORY) * copies(c)) : 0};
 }
 
 /* Inputs are equal for equal seeds, whatever the variant. Everything not made yet is NULL: teardown relies on
@@ -262,7 +274,7 @@ static enum pk_code copy_and_stay_busy(struct pk_ctx *ctx, struct pk_err *err)
     const uint64_t ns = (uint64_t)llround((double)pk_case_int(ctx->c, BUSY_NS) * stretch);
     const size_t skipped = ctx->c->variant == CHECK_FAILS ? 1 : 0;
     enum pk_code rc = b->trouble ? b->trouble(ctx, err) : PK_OK;
-    if (!rc)
+    for (int64_t i = 0; !rc && i < copies(ctx->c); i++)
         rc = pk_device_copy(ctx->dev, PK_LANE_COMPUTE, PK_COPY_ON_DEVICE, t->dst, t->src + skipped,
                             t->bytes - skipped, err);
     if (rc)

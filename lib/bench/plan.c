@@ -4,7 +4,6 @@
 #include "base/rng.h"
 #include "base/suggest.h"
 #include "bench/block.h"
-#include "ops/ceilings.h"
 
 #include <math.h>
 #include <string.h>
@@ -116,20 +115,6 @@ static enum pk_code expand(struct planner *p, const struct pk_preset *preset, st
     return pk_grid_expand(&grid, p->arena, points, n, p->err);
 }
 
-static double floor_of(const struct pk_case *c, const struct pk_ceilings *top)
-{
-    if (!top || !(top->fp32_flops_per_s > 0) || !(top->memory_bytes_per_s > 0))
-        return NAN;
-    double seconds = 0;
-    for (unsigned r = 0; c->probe->regions[r].name; r++) {
-        if (c->probe->regions[r].applies && !c->probe->regions[r].applies(c))
-            continue;
-        struct pk_work w = c->probe->work(c, r);
-        seconds += fmax(w.flops / top->fp32_flops_per_s, w.bytes / top->memory_bytes_per_s);
-    }
-    return seconds * 1e9;
-}
-
 static const char *reason_to_skip(const struct planner *p, const struct pk_case *c, int provider)
 {
     const struct pk_variant *v = &p->probe->variants[c->variant];
@@ -152,7 +137,6 @@ static void add_case(struct planner *p, struct pk_plan *out, const struct pk_poi
     v->skip = reason_to_skip(p, &v->c, provider);
     if (v->skip)
         return;
-    v->floor_ns = floor_of(&v->c, p->r->ceilings);
     if (provider == 0) {
         v->predicted_bytes = p->probe->predict_bytes(&v->c);
         v->over_limit = p->r->limit_bytes > 0 && v->predicted_bytes > p->r->limit_bytes;

@@ -16,8 +16,7 @@ struct pk_plan_request {
     const char *device;       /* "cpu" */
     const char *const *peers; /* --peer names: each adds a variant of its own to every point */
     size_t n_peers;
-    int64_t limit_bytes;                /* device memory limit, for estimates; 0 = unknown */
-    const struct pk_ceilings *ceilings; /* for time estimates; NULL = unknown */
+    int64_t limit_bytes; /* device memory limit, for estimates; 0 = unknown */
 };
 
 struct pk_planned {
@@ -26,7 +25,8 @@ struct pk_planned {
     int provider;            /* 0 = native worker, i = peer i-1 */
     int64_t predicted_bytes; /* of the native variant; -1 for peers */
     double
-        floor_ns; /* of one iteration: max(flops / rate, bytes / bandwidth) summed over regions; NaN unknown */
+        floor_ns; /* of one iteration: max(flops / rate, bytes / bandwidth) summed over regions; NaN = unknown, until
+                         pk_plan_floors (estimate.h) */
     const char *skip; /* reason it is left out, NULL = measured */
     bool over_limit;  /* predicted bytes exceed the limit: recorded as OOM without trying */
 };

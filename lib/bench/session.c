@@ -10,8 +10,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { SAMPLES_IN_A_BUDGET = 3 };
-
 /* What is known of a case so far. */
 struct tally {
     int invocations; /* recorded, those of an earlier run included */
@@ -164,8 +162,8 @@ static struct pk_stop stop_rule(const struct session *s)
         stop.max_time_ns = share > (int64_t)PK_NS_PER_MS ? share : (int64_t)PK_NS_PER_MS;
     if (stop.min_time_ns > stop.max_time_ns)
         stop.min_time_ns = stop.max_time_ns;
-    if (stop.min_samples > SAMPLES_IN_A_BUDGET)
-        stop.min_samples = SAMPLES_IN_A_BUDGET;
+    if (stop.min_samples > PK_SAMPLES_IN_A_BUDGET)
+        stop.min_samples = PK_SAMPLES_IN_A_BUDGET;
     return stop;
 }
 

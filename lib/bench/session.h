@@ -14,6 +14,8 @@
 #include "bench/worker/provider.h"
 #include "store/resume.h"
 
+enum { PK_SAMPLES_IN_A_BUDGET = 3 }; /* a budget outweighs the number of samples asked for, down to this */
+
 struct pk_session_options {
     struct pk_stop stop;
     int invocations;   /* default 3 */

@@ -191,6 +191,41 @@ def test_cpu_0_is_cpu(perfkit):
     assert query(perfkit, "SELECT device FROM v_case") == [("null",)]
 
 
+# One iteration takes minutes on any machine of today, in 0.6 GB.
+HUGE = ("run", "attention-scaling", "-d", "cpu", "-v", "flash", "-a", "batch=1", "-a", "d_model=16", "-a", "seq_len=1000000")
+
+
+def test_what_cannot_end_in_time_is_skipped(perfkit):
+    r = perfkit(*HUGE, "--timeout", "10s", "--format", "json")
+    assert r.status == 6 and "1 skipped" in r.error()["what"], r
+    (status, message), = query(perfkit, "SELECT status, message FROM v_case")
+    assert status == "skipped" and message.startswith("would take at least ") and message.endswith("limit --timeout 10s")
+    assert perfkit(*HUGE, "--timeout", "10s", "--dry-run", "--format", "json").rows("plan")[0]["status"] == message
+    grid = perfkit(*HUGE[:-1], "seq_len=64,1000000", "--timeout", "10s", "--max-time", "1ms", "-i", "1")
+    assert grid.status == 0, grid
+    assert query(perfkit, "SELECT status FROM v_case WHERE run_id = 2 ORDER BY ordinal") == [("ok",), ("skipped",)]
+
+
+def test_a_long_case_is_announced(perfkit):
+    p = perfkit.start(*HUGE, "--timeout", "8760h")
+    try:
+        said = next((line for line in iter(p.stderr.readline, b"") if b"warning" in line), b"").decode()
+    finally:
+        p.send_signal(signal.SIGINT)
+        p.communicate(timeout=60)
+    assert "one iteration of flash" in said and "seq_len\":1000000" in said and "--budget" in said, said
+
+
+def test_an_axis_that_changes_nothing(perfkit):
+    idle = "warning: -a copies=2 changes nothing: copies applies to none of these cases, but would with busy_ns=0"
+    one = ("run", "selftest", *NULL, "-v", "ok", "-a", "copies=2")
+    r = perfkit(*one, "-q")
+    assert r.status == 0 and idle in r.stderr, r
+    r = perfkit(*one, "-a", "busy_ns=0")
+    assert r.status == 0 and "warning" not in r.stderr, r
+    assert query(perfkit, "SELECT axes ->> 'copies' FROM v_case ORDER BY run_id") == [(None,), (2,)]
+
+
 def test_unknown_experiment(perfkit):
     perfkit("run", "atention-scaling").refused(2, "atention-scaling", "did you mean 'attention-scaling'?")
 

@@ -1,7 +1,6 @@
 /* Plans of selftest: presets, overrides, names, filters, estimates and orders. */
-#include "bench/plan.h"
-
-#include "ops/ceilings.h"
+#include "bench/estimate.h"
+#include "bench/idle.h"
 
 // clang-format off
 #include <setjmp.h>
@@ -181,9 +180,49 @@ static void floors_come_from_ceilings(void **state)
 {
     const struct pk_ceilings top = {.fp32_flops_per_s = 1e12, .memory_bytes_per_s = 1e9};
     struct pk_plan_request r = request();
-    r.ceilings = &top;
     make(&r);
+    pk_plan_floors(&plan, &top);
     assert_true(fabs(plan.v[0].floor_ns - 8192) < 1e-6); /* 8192 bytes at one per ns */
+    pk_plan_floors(&plan, NULL);
+    assert_true(isnan(plan.v[0].floor_ns));
+}
+
+/* 8192 ns an iteration; the first and three more take 32768 ns. */
+static void what_cannot_end_in_time_is_skipped(void **state)
+{
+    const struct pk_ceilings top = {.fp32_flops_per_s = 1e12, .memory_bytes_per_s = 1e9};
+    struct pk_plan_request r = request();
+    r.device = "cpu";
+    make(&r);
+    pk_plan_floors(&plan, &top);
+    pk_plan_leave_out_endless(&plan, 3, 32768, &arena);
+    assert_null(plan.v[0].skip);
+    plan.v[1].provider = 1;
+    pk_plan_leave_out_endless(&plan, 3, 32767, &arena);
+    assert_string_equal(
+        plan.v[0].skip,
+        "would take at least 32.8 us: 4 iterations of 8.19 us or more; limit --timeout 32767ns");
+    assert_null(plan.v[1].skip); /* a peer's work is its own */
+    r.device = "null";
+    make(&r);
+    pk_plan_floors(&plan, &top);
+    pk_plan_leave_out_endless(&plan, 3, 1, &arena);
+    assert_null(plan.v[0].skip); /* its clock is not ours */
+}
+
+static void axes_of_no_case_are_told(void **state)
+{
+    struct pk_plan_request r = request();
+    make(&r);
+    assert_null(pk_plan_idle(&plan, "memory=8KiB", &arena));
+    assert_string_equal(
+        pk_plan_idle(&plan, "copies=2,4", &arena),
+        "-a copies=2,4 changes nothing: copies applies to none of these cases, but would with busy_ns=0");
+    const char *const axes[] = {"busy_ns=0,5", "copies=2"};
+    r.axes = axes;
+    r.n_axes = 2;
+    make(&r);
+    assert_null(pk_plan_idle(&plan, axes[1], &arena));
 }
 
 static const char *skip_short(const struct pk_case *c, enum pk_device_kind kind)
@@ -241,6 +280,8 @@ int main(void)
         cmocka_unit_test_teardown(names_get_suggestions, forget),
         cmocka_unit_test_teardown(the_preset_that_fits_is_chosen, forget),
         cmocka_unit_test_teardown(floors_come_from_ceilings, forget),
+        cmocka_unit_test_teardown(what_cannot_end_in_time_is_skipped, forget),
+        cmocka_unit_test_teardown(axes_of_no_case_are_told, forget),
         cmocka_unit_test_teardown(skipped_cases_stay_with_their_reason, forget),
         cmocka_unit_test_teardown(orders_are_shuffles, forget),
     };

@@ -35,7 +35,9 @@ static struct pk_case case_of(unsigned variant)
 {
     const struct pk_probe *p = pk_probe_find("selftest");
     return (struct pk_case){
-        .probe = p, .variant = variant, .at = {.axes = p->axes, .n = 2, .v = {{.i = 200000}, {.i = 5000}}}};
+        .probe = p,
+        .variant = variant,
+        .at = {.axes = p->axes, .n = 3, .absent = {[2] = true}, .v = {{.i = 200000}, {.i = 5000}}}};
 }
 
 static struct pk_slice measure(unsigned variant, bool check)
