@@ -137,6 +137,8 @@ enum pk_code pk_run_make_plan(struct run *r, struct pk_err *err)
     enum pk_code rc = pk_plan_make(&request, r->app->arena, &r->plan, err);
     const char *const *settings = rc ? NULL : r->plan.preset->settings;
     struct pk_opt_table *table = &r->app->tables[1]; /* this command's rows */
+    for (size_t i = 0; !rc && i < r->plan.warnings.n; i++)
+        pk_warn(r->app, "%s", r->plan.warnings.v[i]);
     for (size_t i = 0; !rc && settings && settings[i]; i++)
         rc = pk_opt_preset(table, settings[i], r->app->arena, err);
     if (!rc)

@@ -1,6 +1,7 @@
 /* run, its record: what is stored before anything is measured, for a new run or for one that goes on. */
 #include "cmd/run.h"
 
+#include "base/buf.h"
 #include "bench/record/works.h"
 #include "store/resume.h"
 
@@ -49,6 +50,16 @@ static enum pk_code record_works(struct run *r, struct pk_err *err)
     return rc;
 }
 
+/* What the experiment said of its cases, as one setting of the run: a line each. */
+static enum pk_code record_warnings(struct run *r, struct pk_err *err)
+{
+    struct pk_buf lines = {.arena = r->app->arena};
+    for (size_t i = 0; i < r->plan.warnings.n; i++)
+        pk_buf_printf(&lines, "%s%s", i ? "\n" : "", r->plan.warnings.v[i]);
+    const struct pk_setting setting = {0, "plan_warning", pk_buf_text(&lines)};
+    return lines.n ? pk_store_settings(r->store, r->run_id, &setting, 1, err) : PK_OK;
+}
+
 enum pk_code pk_run_begin(struct run *r, struct pk_err *err)
 {
     const struct run_options *o = r->o;
@@ -59,6 +70,8 @@ enum pk_code pk_run_begin(struct run *r, struct pk_err *err)
     describe_cases(r);
     if (!rc)
         rc = pk_store_cases(r->store, r->run_id, r->cases, r->plan.n, r->case_ids, err);
+    if (!rc)
+        rc = record_warnings(r, err);
     return rc ? rc : record_works(r, err);
 }
 

@@ -11,6 +11,7 @@
 #include "bench/probe.h"
 
 #include "base/rng.h"
+#include "bench/repeat.h"
 
 #include <math.h>
 #include <signal.h>
@@ -18,7 +19,7 @@
 
 /* Rows of the tables are known by their index. */
 enum { BUSY_NS, MEMORY, COPIES };
-enum { WORK, PART };
+enum { WORK, PART, TICK };
 enum { HELD };
 
 static bool is_not_busy(const struct pk_point *p)
@@ -47,6 +48,7 @@ enum variant {
     NOISY,
     OUTLIERS,
     INSTANCES,
+    REPEATED,
     OOM,
     CHECK_FAILS,
     LEAK,
@@ -65,6 +67,7 @@ static const struct pk_variant variants[] = {
     [NOISY] = {"noisy", "normal noise of 10 %"},
     [OUTLIERS] = {"outliers", "every 17th iteration takes ten times as long"},
     [INSTANCES] = {"instances", "the region 'part' occurs three times in an iteration"},
+    [REPEATED] = {"repeated", "the region 'tick' is too short for the clock, and repeated"},
     [OOM] = {"oom", "asks for more memory than there is"},
     [CHECK_FAILS] = {"check-fails", "computes a wrong result"},
     [LEAK] = {"leak", "teardown forgets an allocation"},
@@ -82,10 +85,16 @@ static bool has_parts(const struct pk_case *c)
     return c->variant == INSTANCES;
 }
 
+static bool ticks(const struct pk_case *c)
+{
+    return c->variant == REPEATED;
+}
+
 /* What run() marks. Each gives two metrics: work_ns, work_host_ns. */
 static const struct pk_region regions[] = {
     [WORK] = {"work", "the copy and the busy time"},
     [PART] = {"part", "a third of the busy time", has_parts},
+    [TICK] = {"tick", "one step of a random number generator", ticks, .repeatable = true},
     {0},
 };
 
@@ -225,15 +234,32 @@ static int64_t predict_gauge(const struct pk_case *c, unsigned gauge)
     return predict_bytes(c);
 }
 
-/* A copy reads and writes every byte. */
 static int64_t copies(const struct pk_case *c)
 {
     return c->at.absent[COPIES] ? 1 : pk_case_int(c, COPIES);
 }
 
+/* A copy reads and writes every byte; the generator's state is in memory. */
 static struct pk_work work(const struct pk_case *c, unsigned region)
 {
-    return (struct pk_work){.bytes = region == WORK ? 2 * (double)(pk_case_int(c, MEMORY) * copies(c)) : 0};
+    const double bytes[] = {
+        [WORK] = 2 * (double)(pk_case_int(c, MEMORY) * copies(c)), [TICK] = 2 * sizeof(struct pk_rng)};
+    return (struct pk_work){.bytes = bytes[region]};
+}
+
+/* Two values of busy_ns are for the tests of what is said of a case before it is measured. */
+static enum pk_code validate(const struct pk_case *c, struct pk_arena *a, pk_warn_fn *warn, void *user,
+                             struct pk_err *err)
+{
+    enum { WARNED_NS = 7, REFUSED_NS = 13 };
+    int64_t ns = pk_case_int(c, BUSY_NS);
+    if (ns == WARNED_NS)
+        warn(user, pk_printf(a, "busy_ns=%d is shorter than a look at the clock", WARNED_NS));
+    if (ns != REFUSED_NS)
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "busy_ns=%d cannot be measured", REFUSED_NS);
+    pk_why(err, "selftest refuses this value, to test that a run is refused");
+    return pk_fix(err, "use any other value");
 }
 
 /* Inputs are equal for equal seeds, whatever the variant. Everything not made yet is NULL: teardown relies on
@@ -286,6 +312,12 @@ static enum pk_code copy_and_stay_busy(struct pk_ctx *ctx, struct pk_err *err)
     return PK_OK;
 }
 
+static void tick(void *user)
+{
+    struct state *t = user;
+    pk_rng_next(&t->rng);
+}
+
 /* The only timed code: no host allocation, no I/O. */
 static enum pk_code run(struct pk_ctx *ctx, struct pk_err *err)
 {
@@ -295,6 +327,8 @@ static enum pk_code run(struct pk_ctx *ctx, struct pk_err *err)
     enum pk_code rc = copy_and_stay_busy(ctx, err);
     if (ctx->c->variant != UNMARKED && ctx->c->variant != UNENDED)
         pk_mark_end(ctx->dev, WORK, PK_LANE_COMPUTE);
+    if (ticks(ctx->c))
+        pk_repeat(ctx, TICK, tick, t);
     pk_mark_bytes(ctx->dev, HELD);
     t->iteration++;
     return rc;
@@ -338,6 +372,7 @@ const struct pk_probe pk_probe_selftest = {
     .fits = fits,
     .check_points = check_points,
     .tables = tables,
+    .validate = validate,
     .predict_bytes = predict_bytes,
     .predict_gauge = predict_gauge,
     .work = work,

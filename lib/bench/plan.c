@@ -187,6 +187,33 @@ static enum pk_code choose_preset(struct planner *p, struct pk_plan *out)
     return list_cases(p, first, out);
 }
 
+struct hearing {
+    struct pk_texts *heard;
+    struct pk_arena *arena;
+};
+
+static void hear(void *user, const char *text)
+{
+    struct hearing *h = user;
+    for (size_t i = 0; i < h->heard->n; i++)
+        if (strcmp(h->heard->v[i], text) == 0)
+            return;
+    pk_texts_add(h->heard, pk_strdup(h->arena, text), h->arena);
+}
+
+/* Peers know best what they can do. */
+static enum pk_code validate(struct planner *p, struct pk_plan *out)
+{
+    struct hearing h = {&out->warnings, p->arena};
+    for (size_t i = 0; i < out->n && p->probe->validate; i++) {
+        PK_ARENA_CLEANUP struct pk_arena a = {0};
+        const struct pk_planned *v = &out->v[i];
+        if (v->provider == 0 && !v->skip && p->probe->validate(&v->c, &a, hear, &h, p->err))
+            return p->err->code;
+    }
+    return PK_OK;
+}
+
 enum pk_code pk_plan_make(const struct pk_plan_request *r, struct pk_arena *a, struct pk_plan *out,
                           struct pk_err *err)
 {
@@ -204,6 +231,8 @@ enum pk_code pk_plan_make(const struct pk_plan_request *r, struct pk_arena *a, s
         rc = pk_filter_parse(r->probe->axes, r->filter, a, &p.filter, err);
     if (!rc)
         rc = choose_preset(&p, out);
+    if (!rc)
+        rc = validate(&p, out);
     out->kind = p.kind;
     if (rc || out->n)
         return rc;

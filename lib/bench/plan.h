@@ -4,6 +4,7 @@
 #pragma once
 
 #include "bench/measure/measure.h"
+#include "opt/opt.h"
 
 struct pk_plan_request {
     const struct pk_probe *probe;
@@ -38,10 +39,11 @@ struct pk_plan {
     enum pk_device_kind kind;
     size_t n;
     struct pk_planned *v;
+    struct pk_texts warnings; /* of the probe's validate, each once, in the order of the cases */
 };
 
 /* Points in the order of the blocks, at each point the variants in the order of the probe's table, then the peers.
- * PK_E_USAGE for names and values; PK_E_NOTHING when the filter leaves no case. */
+ * PK_E_USAGE for names and values; what the probe's validate says; PK_E_NOTHING when the filter leaves no case. */
 enum pk_code pk_plan_make(const struct pk_plan_request *r, struct pk_arena *a, struct pk_plan *out,
                           struct pk_err *err) PK_MUST_CHECK;
 

@@ -101,6 +101,11 @@ struct pk_probe {
 
     /* optional. A reason to leave this combination out ("causal needs ..."), or NULL. */
     const char *(*skip)(const struct pk_case *c, enum pk_device_kind kind);
+    /* optional. Is this case sound? Asked by the parent for every case of a native variant that is not skipped, before anything is
+     * measured: an error refuses the whole run, a warning is shown once, whatever cases have it, and recorded. Memory in `a`
+     * is gone after the call. */
+    enum pk_code (*validate)(const struct pk_case *c, struct pk_arena *a, pk_warn_fn *warn, void *user,
+                             struct pk_err *err);
     /* required. Peak device bytes this case is predicted to take: the plan's memory estimate, printed beside the measured. */
     int64_t (*predict_bytes)(const struct pk_case *c);
     /* optional. Predicted value of a gauge metric; < 0 = none. */

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { BUSY_NS, MEMORY, VARIANTS = 16 };
+enum { BUSY_NS, MEMORY, VARIANTS = 17 };
 
 static struct pk_arena arena;
 static struct pk_plan plan;
@@ -148,6 +148,48 @@ static void names_get_suggestions(void **state)
     assert_refused(&r, PK_E_USAGE, "busy_ns is given twice", "");
 }
 
+static unsigned validated;
+
+static enum pk_code say_memory(const struct pk_case *c, struct pk_arena *a, pk_warn_fn *warn, void *user,
+                               struct pk_err *e)
+{
+    validated++;
+    warn(user, pk_printf(a, "memory is %d", (int)pk_case_int(c, MEMORY)));
+    warn(user, "always");
+    return pk_case_int(c, MEMORY) == 16 ? pk_fail(e, PK_E_USAGE, "not 16") : PK_OK;
+}
+
+static const char *skip_small(const struct pk_case *c, enum pk_device_kind kind)
+{
+    return pk_case_int(c, MEMORY) == 4 ? "too small" : NULL;
+}
+
+static void cases_are_validated(void **state)
+{
+    struct pk_probe probe = *pk_probe_find("selftest");
+    probe.validate = say_memory;
+    probe.skip = skip_small;
+    validated = 0;
+    struct pk_plan_request r = {.probe = &probe,
+                                .device = "null",
+                                .axes = (const char *const[]){"memory=4,8,12"},
+                                .n_axes = 1,
+                                .variants = (const char *const[]){"ok,noisy"},
+                                .n_variants = 1,
+                                .peers = (const char *const[]){"numpy"},
+                                .n_peers = 1,
+                                .limit_bytes = 1};
+    make(&r);
+    assert_int_equal(plan.n, 9);
+    assert_int_equal(validated, 4); /* not what is skipped, not a peer's, but what is over the limit */
+    assert_int_equal(plan.warnings.n, 3);
+    assert_string_equal(plan.warnings.v[0], "memory is 8");
+    assert_string_equal(plan.warnings.v[1], "always");
+    assert_string_equal(plan.warnings.v[2], "memory is 12");
+    r.axes = (const char *const[]){"memory=8,16"};
+    assert_refused(&r, PK_E_USAGE, "not 16", "");
+}
+
 static const char *const big[] = {"memory=1GiB", NULL}, *const small[] = {"memory=1KiB", NULL};
 
 static void the_preset_that_fits_is_chosen(void **state)
@@ -278,6 +320,7 @@ int main(void)
         cmocka_unit_test_teardown(filters_apply_to_points_and_variants, forget),
         cmocka_unit_test_teardown(peers_are_variants_of_their_own, forget),
         cmocka_unit_test_teardown(names_get_suggestions, forget),
+        cmocka_unit_test_teardown(cases_are_validated, forget),
         cmocka_unit_test_teardown(the_preset_that_fits_is_chosen, forget),
         cmocka_unit_test_teardown(floors_come_from_ceilings, forget),
         cmocka_unit_test_teardown(what_cannot_end_in_time_is_skipped, forget),

@@ -42,17 +42,17 @@ static void tables_are_embedded(void **state)
 static void metrics_follow_from_regions(void **state)
 {
     struct pk_metric_decl *v;
-    assert_int_equal(pk_probe_metrics(pk_probe_find("selftest"), &arena, &v), 6);
-    static const char *const names[] = {"work_ns",      "work_host_ns", "part_ns",
-                                        "part_host_ns", "held_bytes",   "peak_bytes"};
-    for (size_t i = 0; i < 6; i++)
+    assert_int_equal(pk_probe_metrics(pk_probe_find("selftest"), &arena, &v), 8);
+    static const char *const names[] = {"work_ns", "work_host_ns", "part_ns",    "part_host_ns",
+                                        "tick_ns", "tick_host_ns", "held_bytes", "peak_bytes"};
+    for (size_t i = 0; i < 8; i++)
         assert_string_equal(v[i].name, names[i]);
     assert_string_equal(v[0].unit, "ns");
     assert_string_equal(v[0].class, "time");
     assert_string_equal(v[0].combine, "median");
-    assert_string_equal(v[4].unit, "bytes");
-    assert_string_equal(v[4].direction, "lower");
-    assert_string_equal(v[5].combine, "max");
+    assert_string_equal(v[6].unit, "bytes");
+    assert_string_equal(v[6].direction, "lower");
+    assert_string_equal(v[7].combine, "max");
 }
 
 static struct pk_probe broken;

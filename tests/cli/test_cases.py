@@ -1,0 +1,65 @@
+"""What an experiment says of its cases before they are measured, and regions too short for the clock: with selftest."""
+import json
+import sqlite3
+
+import pytest
+
+
+def selftest(perfkit, *args, device="null", variant="ok", **kw):
+    short = () if "--once" in args else ("--invocations", "1", "--max-samples", "50")
+    return perfkit("run", "selftest", "--device", device, "--variant", variant, *short, *args, **kw)
+
+
+def query(perfkit, sql):
+    with sqlite3.connect(perfkit.db) as db:
+        return db.execute(sql).fetchall()
+
+
+WARNING = "busy_ns=7 is shorter than a look at the clock"
+
+
+def test_a_case_that_cannot_be_measured_refuses_the_run(perfkit):
+    for more in ([], ["--dry-run"], ["--once"], ["--no-save"]):
+        selftest(perfkit, "-a", "busy_ns=5,13", *more).refused(2, "busy_ns=13 cannot be measured", "use any other value")
+    assert query(perfkit, "SELECT count(*) FROM v_run") == [(0,)]
+
+
+def test_a_warning_is_shown_once_and_recorded(perfkit):
+    r = selftest(perfkit, "-a", "busy_ns=5,7", "-a", "memory=4,8", "--quiet")
+    assert r.status == 0 and r.stderr.count(WARNING) == 1, r
+    assert query(perfkit, "SELECT value FROM v_setting WHERE key = 'plan_warning'") == [(WARNING,)]
+    r = selftest(perfkit, "-a", "busy_ns=7", "--dry-run")
+    assert r.status == 0 and WARNING in r.stderr
+    assert WARNING in selftest(perfkit, "-a", "busy_ns=7", "--once").stderr
+    assert "plan_warning" not in selftest(perfkit, "--format", "json").stdout
+
+
+def ticks(perfkit):
+    """Of the newest slice: (reps, value) of the steady samples of tick_ns, and the notes."""
+    rows = query(perfkit, "SELECT reps, value FROM v_sample WHERE metric = 'tick_ns' AND phase = 'steady'")
+    return rows, json.loads(query(perfkit, "SELECT notes FROM slice ORDER BY id DESC LIMIT 1")[0][0])
+
+
+def test_short_regions_are_repeated_exactly(perfkit):
+    assert selftest(perfkit, variant="repeated").status == 0
+    rows, notes = ticks(perfkit)
+    # 16 bytes at 1024 a nanosecond: 20000 repetitions, the most there are, take 312.5 ns, which counts as 313
+    assert set(rows) == {(20000, 313 / 20000)}
+    assert notes["region_reps"] == {"tick": 20000} and notes["unit_overhead_ns"] == 0
+    assert query(perfkit, "SELECT median FROM v_summary WHERE metric = 'tick_ns'") == [(pytest.approx(313 / 20000),)]
+    assert query(perfkit, "SELECT reps FROM v_sample WHERE metric = 'tick_ns' AND phase = 'first'") == [(1,)]
+    assert {r for r, in query(perfkit, "SELECT reps FROM v_sample WHERE metric = 'work_ns'")} == {1}
+
+
+def test_short_regions_on_the_cpu(perfkit):
+    assert selftest(perfkit, "--max-time", "50ms", device="cpu", variant="repeated").status == 0
+    rows, notes = ticks(perfkit)
+    reps = notes["region_reps"]["tick"]
+    assert reps > 100 and {r for r, _ in rows} == {reps}
+    assert 0 < notes["unit_overhead_ns"] < 100
+    assert 0 <= min(v for _, v in rows) < 1000
+
+
+def test_once_repeats_nothing(perfkit):
+    r = selftest(perfkit, "--once", "--format", "json", variant="repeated")
+    assert r.status == 0 and [x["value"] for x in r.rows("once") if x["metric"] == "tick_ns"] == [1]
