@@ -148,10 +148,9 @@ struct pk_bert_plan *pk_bert_prepare(const struct pk_bert *config, struct pk_are
                  [V] = config->vocab,
                  [P] = config->positions,
                  [T] = config->token_types},
-        .names = pk_new(a, struct pk_names),
+        .names = pk_names_new(a),
         .shapes = pk_new_n(a, struct pk_shape, 16 * (size_t)config->layers + 10),
     };
-    p->names->arena = a;
     for (enum type type = 0; type < TYPES; type++)
         add_type(p, type, a);
     add_shapes(p, model);

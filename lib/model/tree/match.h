@@ -30,5 +30,6 @@ void pk_match_fnmatch(const struct pk_patch_plan *p, const struct pk_tree *t, st
 /* The automaton of a plan for the names of a tree; in the arena. Sets of positions of all patterns, determined by subset construction over the
  * component names that occur; equal to fnmatch for every pattern that pk_patch_plan_parse accepts. */
 struct pk_matcher;
-const struct pk_matcher *pk_matcher_compile(const struct pk_patch_plan *p, const struct pk_tree *t, struct pk_arena *a);
+const struct pk_matcher *pk_matcher_compile(const struct pk_patch_plan *p, const struct pk_tree *t,
+                                            struct pk_arena *a);
 void pk_match_compiled(const struct pk_matcher *m, const struct pk_tree *t, struct pk_match *out);

@@ -22,8 +22,8 @@ const struct pk_node *pk_tree_unflatten(const struct pk_tree_structure *s, struc
 
 /* chosen[i] for leaf i in order. A hole is the node pk_tree_hole. */
 extern const struct pk_node pk_tree_hole;
-void pk_tree_partition(const struct pk_node *root, const bool *chosen, struct pk_bump *b, const struct pk_node **yes,
-                       const struct pk_node **no);
+void pk_tree_partition(const struct pk_node *root, const bool *chosen, struct pk_bump *b,
+                       const struct pk_node **yes, const struct pk_node **no);
 
 enum pk_combine_way { PK_COMBINE_NAIVE, PK_COMBINE_BATCHED, PK_COMBINE_CACHED };
 struct pk_combiner;

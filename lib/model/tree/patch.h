@@ -32,7 +32,8 @@ enum pk_patch_way {
 };
 
 /* The new module of a target: itself and the parameters that the transform divides are new nodes, the rest is shared. */
-const struct pk_node *pk_transform_module(struct pk_bump *b, const struct pk_tree *t, const struct pk_node *module, enum pk_transform how);
+const struct pk_node *pk_transform_module(struct pk_bump *b, const struct pk_tree *t,
+                                          const struct pk_node *module, enum pk_transform how);
 
 /* Replacements: targets[i] becomes with[i]. The first `n` of a match. */
 struct pk_edits {
@@ -43,13 +44,15 @@ struct pk_edits {
 
 /* Memory and tables that patching needs, sized for a tree and its targets; nothing else is allocated. */
 struct pk_patcher;
-struct pk_patcher *pk_patcher_new(const struct pk_tree *t, const struct pk_match *targets, struct pk_arena *a);
+struct pk_patcher *pk_patcher_new(const struct pk_tree *t, const struct pk_match *targets,
+                                  struct pk_arena *a);
 
 /* cached: decides what to copy for these targets of this tree. Allocates nothing. */
 void pk_patch_prepare(struct pk_patcher *p, const struct pk_tree *t, const struct pk_edits *e);
 
 /* The new tree's root. Valid until the next call with the same patcher. The tree is written to by in-place only. */
-const struct pk_node *pk_patch(struct pk_patcher *p, enum pk_patch_way way, struct pk_tree *t, const struct pk_edits *e);
+const struct pk_node *pk_patch(struct pk_patcher *p, enum pk_patch_way way, struct pk_tree *t,
+                               const struct pk_edits *e);
 
 /* Handed out by pk_patch in all calls so far. */
 struct pk_allocated {

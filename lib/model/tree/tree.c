@@ -5,32 +5,34 @@
 
 #include <string.h>
 
-/* Steele, Lea and Flood's finaliser (base/rng.h): every bit of x reaches every bit of the result. */
-static uint64_t mixed(uint64_t h, uint64_t x)
-{
-    x += h * 0x9e3779b97f4a7c15u + 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
 static uint64_t text_hash(uint64_t h, const char *text)
 {
-    size_t n = strlen(text);
-    h = mixed(h, n);
-    for (size_t i = 0; i < n; i++)
-        h = mixed(h, (unsigned char)text[i]);
-    return h;
+    return pk_hash_bytes(h, text, strlen(text));
+}
+
+struct pk_names *pk_names_new(struct pk_arena *a)
+{
+    struct pk_names *names = pk_new(a, struct pk_names);
+    names->index.arena = a;
+    return names;
+}
+
+/* The text that is looked for stands behind the last one. */
+static bool same_name(const void *wanted, uint32_t row)
+{
+    const struct pk_names *names = wanted;
+    return !strcmp(names->text[row], names->text[names->n]);
 }
 
 uint32_t pk_name(struct pk_names *names, const char *text)
 {
-    for (size_t i = 0; i < names->n; i++)
-        if (!strcmp(names->text[i], text))
-            return (uint32_t)i;
-    names->text = pk_grow(names->arena, names->text, sizeof *names->text, names->n, &names->cap);
-    names->text[names->n] = pk_strdup(names->arena, text);
-    return (uint32_t)names->n++;
+    struct pk_arena *a = names->index.arena;
+    names->text = pk_grow(a, names->text, sizeof *names->text, names->n, &names->cap);
+    names->text[names->n] = text;
+    uint32_t id = pk_index_row(&names->index, text_hash(0, text), same_name, names, (uint32_t)names->n);
+    if (id == names->n)
+        names->text[names->n++] = pk_strdup(a, text);
+    return id;
 }
 
 int64_t pk_shape_elements(const struct pk_shape *s)
@@ -127,8 +129,8 @@ bool pk_tree_equal(const struct pk_tree *a, const struct pk_tree *b, struct pk_a
 static uint64_t digest(const struct pk_tree *t, const struct pk_node *n, uint64_t h)
 {
     const struct pk_node_type *type = n->type;
-    h = text_hash(mixed(h, type->kind), type->name);
-    h = mixed(mixed(mixed(h, type->n_fields), n->arity), n->value);
+    h = text_hash(pk_hash(h, type->kind), type->name);
+    h = pk_hash(pk_hash(pk_hash(h, type->n_fields), n->arity), n->value);
     for (uint32_t i = 0; i < type->n_fields; i++)
         h = text_hash(h, t->names->text[type->fields[i]]);
     for (uint32_t i = 0; i < n->arity; i++)

@@ -10,7 +10,7 @@
  * occurrence is a position of its own. Nodes live in an arena or a bump (bump.h); a tree frees nothing. */
 #pragma once
 
-#include "base/arena.h"
+#include "base/index.h"
 #include "model/tree/bump.h"
 
 #include <stdbool.h>
@@ -27,7 +27,7 @@ enum pk_sharding { PK_WHOLE, PK_SHARD_DIM0, PK_SHARD_DIM1 };
 /* Shared by all nodes of one shape; a sequence's fields are the names of its indices. */
 struct pk_node_type {
     enum pk_node_kind kind;
-    const char *name;       /* "Linear" */
+    const char *name; /* "Linear" */
     uint32_t n_fields;
     const uint32_t *fields; /* name ids; NULL for parameter and leaf: they add nothing to a path */
 };
@@ -48,8 +48,10 @@ static inline size_t pk_node_bytes(uint32_t arity)
 struct pk_names {
     size_t n, cap;
     const char **text;
-    struct pk_arena *arena;
+    struct pk_index index;
 };
+/* Empty; what it grows by is in the arena. */
+struct pk_names *pk_names_new(struct pk_arena *a);
 uint32_t pk_name(struct pk_names *names, const char *text);
 
 struct pk_shape {
@@ -79,15 +81,18 @@ void pk_tree_count(const struct pk_tree *t, struct pk_tree_count *out);
 
 /* A new node with copied children, or with room for `arity` of them that the caller sets. */
 struct pk_node *pk_node_copy(struct pk_bump *b, const struct pk_node *n);
-struct pk_node *pk_node_new(struct pk_bump *b, const struct pk_node_type *type, uint32_t arity, uint32_t value);
+struct pk_node *pk_node_new(struct pk_bump *b, const struct pk_node_type *type, uint32_t arity,
+                            uint32_t value);
 
 /* Equal structure: the same types, values and leaf indices at the same positions. On a difference `where` (arena) is its path. */
-bool pk_tree_equal(const struct pk_tree *a, const struct pk_tree *b, struct pk_arena *arena, const char **where);
+bool pk_tree_equal(const struct pk_tree *a, const struct pk_tree *b, struct pk_arena *arena,
+                   const char **where);
 /* Equal trees have equal digests, and a change in any node changes it. */
 uint64_t pk_tree_digest(const struct pk_tree *t);
 
 /* The node that the child indices `step` lead to. */
-static inline const struct pk_node *pk_tree_at(const struct pk_node *root, const uint32_t *step, uint32_t depth)
+static inline const struct pk_node *pk_tree_at(const struct pk_node *root, const uint32_t *step,
+                                               uint32_t depth)
 {
     for (uint32_t i = 0; i < depth; i++)
         root = root->child[step[i]];

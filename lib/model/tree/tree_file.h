@@ -11,9 +11,10 @@
 
 #include "model/tree/tree.h"
 
-enum pk_code pk_tree_read(const char *path, struct pk_arena *a, struct pk_tree *out, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_tree_read(const char *path, struct pk_arena *a, struct pk_tree *out,
+                          struct pk_err *err) PK_MUST_CHECK;
 /* The same from text; `name` is for messages. Fuzzed. */
-enum pk_code pk_tree_parse(const char *name, const char *text, size_t n, struct pk_arena *a, struct pk_tree *out,
-                           struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_tree_parse(const char *name, const char *text, size_t n, struct pk_arena *a,
+                           struct pk_tree *out, struct pk_err *err) PK_MUST_CHECK;
 /* A copy of every node into `b`: what "create" means for a tree that was read. */
 const struct pk_node *pk_tree_copy(const struct pk_node *root, struct pk_bump *b);

@@ -11,26 +11,28 @@
 #include "ops/rects.h"
 
 enum pk_weights_part {
-    PK_WEIGHTS_LOCAL,  /* every leaf, at its local size: with nothing divided that is the whole model */
+    PK_WEIGHTS_LOCAL, /* every leaf, at its local size: with nothing divided that is the whole model */
     PK_WEIGHTS_DIVIDED /* only leaves that are divided: what slicing makes; the others are shared with the whole model */
 };
 
 struct pk_weights {
     size_t n_leaves;
-    float **leaf;                /* [n_leaves] into block; NULL for a leaf that is not in the part */
-    struct pk_fill *fill;        /* [n_leaves] what each holds; rows = 0 when not in the part */
-    unsigned char *block;        /* device memory, tag PK_TAG_PARAMETERS */
+    float **leaf;         /* [n_leaves] into block; NULL for a leaf that is not in the part */
+    struct pk_fill *fill; /* [n_leaves] what each holds; rows = 0 when not in the part */
+    unsigned char *block; /* device memory, tag PK_TAG_PARAMETERS */
     int64_t bytes;
 };
 
 /* Device bytes of a part of this tree, before anything is allocated. tp divides every dimension that is divided. */
 int64_t pk_weights_bytes(const struct pk_tree *t, int64_t tp, enum pk_weights_part part);
 /* Tables in the arena, the block from the pool: PK_E_OOM. */
-enum pk_code pk_weights_new(struct pk_device *dev, const struct pk_tree *t, int64_t tp, enum pk_weights_part part, uint64_t seed,
-                            struct pk_arena *a, struct pk_weights *out, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_weights_new(struct pk_device *dev, const struct pk_tree *t, int64_t tp,
+                            enum pk_weights_part part, uint64_t seed, struct pk_arena *a,
+                            struct pk_weights *out, struct pk_err *err) PK_MUST_CHECK;
 void pk_weights_free(struct pk_device *dev, struct pk_weights *w); /* one that was never made is all zeros */
 /* Writes every element that the part holds. */
-enum pk_code pk_weights_fill(struct pk_device *dev, const struct pk_weights *w, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_weights_fill(struct pk_device *dev, const struct pk_weights *w,
+                             struct pk_err *err) PK_MUST_CHECK;
 
 /* The copies that make `pieces` (a PK_WEIGHTS_DIVIDED) from `whole`, one a divided leaf, in leaf order. In the arena. */
 size_t pk_weights_slices(const struct pk_weights *whole, const struct pk_weights *pieces, struct pk_arena *a,
@@ -42,5 +44,6 @@ enum pk_code pk_weights_slice(struct pk_device *dev, enum pk_slicing how, const 
                               struct pk_err *err) PK_MUST_CHECK;
 
 /* Compares what is there with what pk_op_fill defines: every element, or the first, last and `samples` random ones of each leaf. */
-enum pk_code pk_weights_check(struct pk_device *dev, const struct pk_tree *t, const struct pk_weights *w, bool full, size_t samples,
-                              uint64_t seed, struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_weights_check(struct pk_device *dev, const struct pk_tree *t, const struct pk_weights *w,
+                              bool full, size_t samples, uint64_t seed, struct pk_arena *a,
+                              struct pk_err *err) PK_MUST_CHECK;

@@ -1,0 +1,24 @@
+/* Tree files: refused in three parts, or a tree whose leaves are all there and whose copy is equal. */
+#include "fuzz.h"
+#include "model/tree/tree_file.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_err err = {0};
+    struct pk_tree t;
+    if (pk_tree_parse("file", (const char *)data, n, &a, &t, &err)) {
+        pk_fuzz_refusal(&err);
+        return 0;
+    }
+    struct pk_tree_count c;
+    pk_tree_count(&t, &c);
+    pk_assert(c.leaves == t.n_leaves && c.parameters == c.leaves && !c.empty && c.depth <= PK_TREE_DEPTH_MAX);
+    struct pk_bump b;
+    struct pk_tree copy = t;
+    const char *where;
+    pk_bump_init(&b, &a, c.bytes);
+    copy.root = pk_tree_copy(t.root, &b);
+    pk_assert(pk_tree_equal(&t, &copy, &a, &where) && pk_tree_digest(&t) == pk_tree_digest(&copy));
+    return 0;
+}
