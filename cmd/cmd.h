@@ -33,6 +33,7 @@ struct pk_app {
     struct pk_out *out; /* where rows go, opened before run(); with -o a file that replaces FILE at the end */
     FILE *text;         /* the same stream, for output that is no table (a script); use one of the two */
     struct pk_progress *progress; /* its bar may be on the last line of stderr; NULL = none */
+    const char *parting;          /* a note for when the rows are out; NULL = none */
     int argc;
     const char **argv; /* as typed, for the command line that is recorded */
 };

@@ -104,6 +104,8 @@ static enum pk_code run_command(const struct pk_cmd *c, struct pk_app *app, stru
         pk_output_discard(&output);
     else
         written = pk_output_keep(&output, &late);
+    if (app->parting && !written)
+        pk_note(app, "%s", app->parting);
     if (rc && written)
         pk_print_error(&late);
     if (written && !rc)

@@ -4,12 +4,16 @@
  * preset, store) is said on stderr. */
 #include "cmd/run.h"
 
+#include "base/clock.h"
+#include "base/plural.h"
 #include "base/suggest.h"
+#include "base/units.h"
 #include "bench/record/fits.h"
 #include "bench/tables.h"
 #include "cmd/progress.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #define AT(member) offsetof(struct run_options, member)
 
@@ -110,12 +114,27 @@ static enum pk_code open_store(struct run *r, struct pk_err *err)
 /* What was chosen for the user. */
 static void announce(const struct run *r)
 {
-    size_t native = 0;
-    for (size_t i = 0; i < r->plan.n; i++)
-        native += !r->plan.v[i].skip && !r->plan.v[i].over_limit;
-    pk_note(r->app, "%s on %s, preset %s: %zu cases x %lld processes; %s %s", r->probe->name, r->device,
-            r->plan.preset->name, native, (long long)r->o->invocations,
-            r->o->no_save ? "not" : "recording into", r->o->no_save ? "recorded" : r->store_path);
+    pk_note(r->app, "%s on %s, preset %s: %s; %s %s", r->probe->name, r->device, r->plan.preset->name,
+            pk_run_extent(r), r->o->no_save ? "not" : "recording into",
+            r->o->no_save ? "recorded" : r->store_path);
+}
+
+/* How it went and how to see it again, said when the tables are out. */
+static const char *parting(const struct run *r)
+{
+    const struct pk_session_result *s = &r->result;
+    struct pk_arena *a = r->app->arena;
+    char took[32];
+    pk_format_ns((double)(pk_clock_ns() - r->began_ns), took, sizeof took);
+    const char *what = pk_printf(a, "%s measured, %s in %s", pk_plural(s->ok, "case", a),
+                                 pk_plural(s->samples, "sample", a), took);
+    if (r->o->no_save)
+        return pk_printf(a, "%s; not recorded", what);
+    const char *origin = pk_opt_origin(r->app->tables, 2, "db");
+    bool elsewhere = origin && !strcmp(origin, "command line");
+    return pk_printf(a, "run %lld%s%s: %s; `perfkit show %lld%s%s` prints it again", (long long)r->run_id,
+                     r->o->label ? " " : "", r->o->label ? r->o->label : "", what, (long long)r->run_id,
+                     elsewhere ? " --db " : "", elsewhere ? r->app->globals->db : "");
 }
 
 static enum pk_code find_providers(struct run *r, struct pk_err *err)
@@ -166,8 +185,8 @@ static enum pk_code judge(const struct run *r, struct pk_err *err)
     if (pk_recorder_finish(r->recorder, err))
         return err->code;
     if (s->interrupted) {
-        pk_fail(err, PK_E_INTERRUPTED, "interrupted: %zu of %zu cases are not finished", s->unfinished,
-                r->plan.n);
+        pk_fail(err, PK_E_INTERRUPTED, "interrupted: %zu of %s not finished", s->unfinished,
+                pk_plural(r->plan.n, "case", r->app->arena));
         if (r->o->no_save) {
             pk_why(err, "a signal asked perfkit to stop; with --no-save nothing is kept");
             return pk_fix(err, "run it again; without --no-save, --resume could go on with it");
@@ -177,7 +196,7 @@ static enum pk_code judge(const struct run *r, struct pk_err *err)
         return pk_fix(err, "`perfkit run %s --resume` goes on with it", r->probe->name);
     }
     if (s->failed) {
-        pk_fail(err, PK_E_CHECK, "%zu of %zu cases failed", s->failed, r->plan.n);
+        pk_fail(err, PK_E_CHECK, "%zu of %s failed", s->failed, pk_plural(r->plan.n, "case", r->app->arena));
         pk_why(err,
                "a result differed from its reference, or a worker ended early: the tables' notes say which");
         return r->o->no_save ? pk_fix(err, "run it without --no-save to keep them")
@@ -185,8 +204,8 @@ static enum pk_code judge(const struct run *r, struct pk_err *err)
     }
     if (s->ok)
         return PK_OK;
-    pk_fail(err, PK_E_NOTHING, "nothing was measured: %zu cases out of memory, %zu timed out, %zu skipped",
-            s->oom, s->timeout, s->skipped + s->not_reached);
+    pk_fail(err, PK_E_NOTHING, "nothing was measured: %s out of memory, %zu timed out, %zu skipped",
+            pk_plural(s->oom, "case", r->app->arena), s->timeout, s->skipped + s->not_reached);
     pk_why(err, "no case of this grid can be measured under these limits");
     if (s->timeout)
         return pk_fix(err, "give each case more time with --timeout");
@@ -206,6 +225,8 @@ static enum pk_code record(struct run *r, struct pk_err *err)
         rc = finish(r, err);
     if (!rc)
         rc = pk_run_tables(r->store, r->run_id, r->app->out, err);
+    if (!rc)
+        r->app->parting = parting(r);
     if (rc && pk_recorder_spool(r->recorder)) /* the same lock or full disk, and where the slices went */
         rc = pk_recorder_finish(r->recorder, err);
     if (!rc)
@@ -233,6 +254,8 @@ static enum pk_code with_store(struct run *r, struct pk_err *err)
     if (rc)
         return rc;
     pk_run_estimate(r);
+    if (pk_run_duration(r, err))
+        return err->code;
     if (r->o->dry_run) {
         pk_run_print_plan(r);
         return PK_OK;
@@ -260,7 +283,7 @@ static enum pk_code check_options(struct run *r, struct pk_err *err)
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
-    struct run r = {.app = app, .o = app->options};
+    struct run r = {.app = app, .o = app->options, .began_ns = pk_clock_ns()};
     enum pk_code rc = check_options(&r, err);
     if (!rc)
         rc = find_probe(&r, app->args.v[0], err);

@@ -1,6 +1,7 @@
 /* run's parts: what cmd/run*.c share. Private to them. */
 #pragma once
 
+#include "bench/duration.h"
 #include "bench/record/runinfo.h"
 #include "bench/session.h"
 #include "cmd/cmd.h"
@@ -28,6 +29,8 @@ struct run {
     bool have_ceilings;
     const char *ceilings_key;
     struct pk_plan plan;
+    struct pk_duration duration;
+    uint64_t began_ns;
     struct pk_provider *providers; /* perfkit itself, then the peers */
     size_t n_providers;
     struct pk_case_info *cases;
@@ -47,7 +50,11 @@ enum pk_code pk_run_make_plan(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 /* With the ceilings there are: how long cases take at least, and which cannot end in time. */
 void pk_run_estimate(struct run *r);
 void pk_run_warn_of_long_cases(const struct run *r);
+/* About how long the run will take. */
+enum pk_code pk_run_duration(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 void pk_run_print_plan(const struct run *r);
+const char *pk_run_plan_title(const struct run *r); /* device, preset, the axes in which all cases agree */
+const char *pk_run_extent(const struct run *r);     /* "27 cases x 3 processes, about 38 s" */
 
 /* run_record.c: a new run, or an interrupted one again. */
 enum pk_code pk_run_begin(struct run *r, struct pk_err *err) PK_MUST_CHECK;

@@ -1,16 +1,26 @@
 /* run --once: one iteration of each case in this very process, nothing repeated, checked or recorded, so that a profiler
  * wrapped around perfkit sees the work and little else. */
+#include "base/plural.h"
 #include "cmd/run.h"
 
 static const struct pk_column columns[] = {
-    {"variant", "Variant", .left = true}, {"axes", "Axes", .left = true, .json = true},
-    {"metric", "Metric", .left = true},   {"value", "Value", 0, -1},
-    {"unit", "Unit", .left = true},       {"status", "Status", .left = true},
+    {"variant", "Variant", .left = true},
+    {"case", "Case", .left = true},
+    {"metric", "Metric", .left = true},
+    {"value", "Value", 0, -1},
+    {"unit", "Unit", .left = true},
+    {"status", "Status", .left = true},
+    {"axes", "Axes", .json = true, .machine = true},
 };
 
 static struct pk_cell text(const char *s)
 {
     return (struct pk_cell){.type = PK_CELL_TEXT, .s = s};
+}
+
+static struct pk_cell case_text(const struct run *r, const struct pk_planned *p)
+{
+    return text(pk_plan_case_text(&r->plan, (size_t)(p - r->plan.v), r->app->arena));
 }
 
 static struct pk_cell value_of(const struct pk_series *s)
@@ -23,11 +33,12 @@ static void print_unmeasured(struct run *r, const struct pk_planned *p, enum pk_
                              const char *why)
 {
     const struct pk_cell cells[] = {text(p->variant),
-                                    text(pk_point_json(&p->c.at, r->app->arena)),
+                                    case_text(r, p),
                                     {0},
                                     {0},
                                     {0},
-                                    text(pk_status_name(status))};
+                                    text(pk_status_name(status)),
+                                    text(pk_point_json(&p->c.at, r->app->arena))};
     pk_out_row(r->app->out, cells);
     pk_out_note(r->app->out, why);
 }
@@ -37,8 +48,9 @@ static void print_slice(struct run *r, const struct pk_planned *p, const struct 
     const char *axes = pk_point_json(&p->c.at, r->app->arena);
     for (size_t i = 0; i < s->n_series; i++) {
         const struct pk_metric_decl *m = &s->metrics[s->series[i].metric];
-        const struct pk_cell cells[] = {text(p->variant),        text(axes),    text(m->name),
-                                        value_of(&s->series[i]), text(m->unit), text("ok")};
+        const struct pk_cell cells[] = {
+            text(p->variant), case_text(r, p), text(m->name), value_of(&s->series[i]),
+            text(m->unit),    text("ok"),      text(axes)};
         pk_out_row(r->app->out, cells);
     }
     if (s->status != PK_ST_OK)
@@ -74,12 +86,13 @@ static enum pk_status once(struct run *r, struct pk_device *dev, const struct pk
 static enum pk_code judge(const struct run *r, size_t ok, size_t failed, struct pk_err *err)
 {
     if (pk_stop_flag) {
-        pk_fail(err, PK_E_INTERRUPTED, "interrupted: %zu of %zu cases ran", ok, r->plan.n);
+        pk_fail(err, PK_E_INTERRUPTED, "interrupted: %zu of %s ran", ok,
+                pk_plural(r->plan.n, "case", r->app->arena));
         pk_why(err, "a signal asked perfkit to stop");
         return pk_fix(err, "run it again; nothing is kept of a run with --once");
     }
     if (failed) {
-        pk_fail(err, PK_E_CHECK, "%zu of %zu cases failed", failed, r->plan.n);
+        pk_fail(err, PK_E_CHECK, "%zu of %s failed", failed, pk_plural(r->plan.n, "case", r->app->arena));
         pk_why(err, "the table's notes say how");
         return pk_fix(err, "leave them out with --variant, -a or --filter");
     }
@@ -111,7 +124,7 @@ enum pk_code pk_run_once(struct run *r, struct pk_err *err)
         rc = pk_device_open(&dev, r->device, &r->device_options, err);
     if (rc)
         return rc;
-    pk_out_table(r->app->out, "once", NULL, columns, sizeof columns / sizeof *columns);
+    pk_out_table(r->app->out, "once", pk_run_plan_title(r), columns, sizeof columns / sizeof *columns);
     size_t ok = 0, failed = 0;
     for (size_t i = 0; i < r->plan.n && !pk_stop_flag; i++) {
         enum pk_status status = once(r, &dev, &r->plan.v[i]);

@@ -1,6 +1,7 @@
 /* run, its plan: device, preset, cases, and what --dry-run prints of them. */
 #include "cmd/run.h"
 
+#include "base/plural.h"
 #include "base/units.h"
 #include "bench/calibrate.h"
 #include "bench/estimate.h"
@@ -104,20 +105,6 @@ static enum pk_code check_bounds(struct run *r, struct pk_err *err)
     return rc ? rc : check_timeout(r->o, err);
 }
 
-/* The least time the run can take: every sample it must have at floor speed, in every process. */
-static double least_ns(const struct run *r)
-{
-    double sum = 0;
-    for (size_t i = 0; i < r->plan.n; i++) {
-        const struct pk_planned *p = &r->plan.v[i];
-        if (p->skip || p->over_limit)
-            continue;
-        double floor = isnan(p->floor_ns) ? 0 : p->floor_ns;
-        sum += fmax(floor * (double)r->o->min_samples, (double)r->o->min_time_ns) + floor;
-    }
-    return sum * (double)r->o->invocations;
-}
-
 enum pk_code pk_run_make_plan(struct run *r, struct pk_err *err)
 {
     const struct run_options *o = r->o;
@@ -164,7 +151,7 @@ void pk_run_warn_of_long_cases(const struct run *r)
 {
     enum { LONG_S = 30 };
     const struct pk_planned *longest = NULL;
-    char each[32], all[32];
+    char each[32];
     for (size_t i = 0; i < r->plan.n; i++) {
         const struct pk_planned *p = &r->plan.v[i];
         if (pk_plan_time_known(&r->plan, p) && p->floor_ns >= LONG_S * 1e9 &&
@@ -173,18 +160,20 @@ void pk_run_warn_of_long_cases(const struct run *r)
     }
     if (longest)
         pk_warn(r->app,
-                "one iteration of %s %s takes at least %s, the whole run at least %s; --dry-run shows every "
-                "case, "
-                "--budget bounds the run",
-                longest->variant, pk_point_json(&longest->c.at, r->app->arena),
-                pk_format_ns(longest->floor_ns, each, sizeof each),
-                pk_format_ns(least_ns(r), all, sizeof all));
+                "one iteration of %s %s takes at least %s (%s); --dry-run shows every case, --budget bounds "
+                "the run",
+                longest->variant, pk_point_text(&longest->c.at, NULL, r->app->arena),
+                pk_format_ns(longest->floor_ns, each, sizeof each), pk_run_extent(r));
 }
 
 static const struct pk_column plan_columns[] = {
-    {"variant", "Variant", .left = true},       {"axes", "Axes", .left = true, .json = true},
-    {"predicted_bytes", "Memory (GB)", 1e9, 3}, {"floor_ns", "Floor (ms)", 1e6, 3},
+    {"variant", "Variant", .left = true},
+    {"case", "Case", .left = true},
+    {"predicted_bytes", "Memory (GB)", 1e9, 3},
+    {"floor_ns", "Floor (ms)", 1e6, 3, .optional = 1},
+    {"expected_ns", "About (s)", 1e9, 1},
     {"status", "Will be", .left = true},
+    {"axes", "Axes", .json = true, .machine = true},
 };
 
 static struct pk_cell real_or_null(double x)
@@ -197,27 +186,71 @@ static const char *outlook(const struct pk_planned *p)
     return p->skip ? p->skip : p->over_limit ? "out of memory: not tried" : "measured";
 }
 
+enum pk_code pk_run_duration(struct run *r, struct pk_err *err)
+{
+    const struct pk_stop stop = pk_run_stop_rule(r->o);
+    const struct pk_duration_request request = {
+        .plan = &r->plan,
+        .stop = &stop,
+        .invocations = r->o->invocations,
+        .budget_ns = r->o->budget_ns,
+        .check = !r->o->no_check,
+        .machine = r->info.machine,
+    };
+    return pk_plan_duration(r->store, &request, r->app->arena, &r->duration, err);
+}
+
+const char *pk_run_extent(const struct run *r)
+{
+    const struct pk_duration *e = &r->duration;
+    struct pk_arena *a = r->app->arena;
+    char about[32];
+    const char *extent = pk_printf(a, "%s x %s", pk_plural(e->stored + e->modelled + e->unknown, "case", a),
+                                   pk_plural((size_t)r->o->invocations, "process", a));
+    return isnan(e->ns) ? extent
+                        : pk_printf(a, "%s, about %s", extent, pk_format_ns(e->ns, about, sizeof about));
+}
+
+const char *pk_run_plan_title(const struct run *r)
+{
+    const char *common = pk_plan_common_text(&r->plan, r->app->arena);
+    return pk_printf(r->app->arena, "%s on %s, preset %s%s%s", r->probe->name, r->device,
+                     r->plan.preset->name, *common ? ", all with " : "", common);
+}
+
+static void plan_row(const struct run *r, size_t i)
+{
+    const struct pk_planned *p = &r->plan.v[i];
+    struct pk_arena *a = r->app->arena;
+    const struct pk_cell cells[] = {
+        {.type = PK_CELL_TEXT, .s = p->variant},
+        {.type = PK_CELL_TEXT, .s = pk_plan_case_text(&r->plan, i, a)},
+        p->predicted_bytes < 0 ? (struct pk_cell){0}
+                               : (struct pk_cell){.type = PK_CELL_INT, .i = p->predicted_bytes},
+        real_or_null(p->floor_ns),
+        real_or_null(r->duration.case_ns[i] > 0 ? r->duration.case_ns[i] : NAN),
+        {.type = PK_CELL_TEXT, .s = outlook(p)},
+        {.type = PK_CELL_TEXT, .s = pk_point_json(&p->c.at, a)},
+    };
+    pk_out_row(r->app->out, cells);
+}
+
 void pk_run_print_plan(const struct run *r)
 {
-    struct pk_out *out = r->app->out;
+    const struct pk_duration *e = &r->duration;
     struct pk_arena *a = r->app->arena;
-    pk_out_table(out, "plan",
-                 pk_printf(a, "%s on %s, preset %s", r->probe->name, r->device, r->plan.preset->name),
-                 plan_columns, sizeof plan_columns / sizeof *plan_columns);
-    for (size_t i = 0; i < r->plan.n; i++) {
-        const struct pk_planned *p = &r->plan.v[i];
-        const struct pk_cell cells[] = {
-            {.type = PK_CELL_TEXT, .s = p->variant},
-            {.type = PK_CELL_TEXT, .s = pk_point_json(&p->c.at, a)},
-            p->predicted_bytes < 0 ? (struct pk_cell){0}
-                                   : (struct pk_cell){.type = PK_CELL_INT, .i = p->predicted_bytes},
-            real_or_null(p->floor_ns),
-            {.type = PK_CELL_TEXT, .s = outlook(p)},
-        };
-        pk_out_row(out, cells);
-    }
-    char least[32];
-    pk_format_ns(least_ns(r), least, sizeof least);
-    pk_out_note(out, pk_printf(a, "%zu cases x %lld processes: %s at least", r->plan.n,
-                               (long long)r->o->invocations, least));
+    pk_out_table(r->app->out, "plan", pk_run_plan_title(r), plan_columns,
+                 sizeof plan_columns / sizeof *plan_columns);
+    for (size_t i = 0; i < r->plan.n; i++)
+        plan_row(r, i);
+    pk_out_note(r->app->out, pk_run_extent(r));
+    if (e->unknown && r->plan.kind != PK_DEVICE_NULL)
+        pk_out_note(
+            r->app->out,
+            "How long it takes can be said once the device's ceilings are measured: by the first run, or by "
+            "`perfkit doctor --ceilings`.");
+    else if (e->stored)
+        pk_out_note(r->app->out,
+                    pk_printf(a, "The time of %s is from the newest run that measured them here.",
+                              pk_plural(e->stored, "case", a)));
 }

@@ -214,6 +214,14 @@ static enum pk_code validate(struct planner *p, struct pk_plan *out)
     return PK_OK;
 }
 
+static void note_differences(struct pk_plan *plan, struct pk_arena *a)
+{
+    const struct pk_point **points = pk_new_n(a, const struct pk_point *, plan->n);
+    for (size_t i = 0; i < plan->n; i++)
+        points[i] = &plan->v[i].c.at;
+    pk_points_differ(points, plan->n, plan->differ);
+}
+
 enum pk_code pk_plan_make(const struct pk_plan_request *r, struct pk_arena *a, struct pk_plan *out,
                           struct pk_err *err)
 {
@@ -234,11 +242,25 @@ enum pk_code pk_plan_make(const struct pk_plan_request *r, struct pk_arena *a, s
     if (!rc)
         rc = validate(&p, out);
     out->kind = p.kind;
+    note_differences(out, a);
     if (rc || out->n)
         return rc;
     pk_fail(err, PK_E_NOTHING, "the filter '%s' leaves no case", r->filter ? r->filter : "");
     pk_why(err, "no case of preset %s of %s matches all of its parts", out->preset->name, r->probe->name);
     return pk_fix(err, "see the cases with --dry-run and without --filter");
+}
+
+const char *pk_plan_case_text(const struct pk_plan *plan, size_t i, struct pk_arena *a)
+{
+    return pk_point_text(&plan->v[i].c.at, plan->differ, a);
+}
+
+const char *pk_plan_common_text(const struct pk_plan *plan, struct pk_arena *a)
+{
+    bool agree[PK_AXES_MAX];
+    for (size_t i = 0; i < PK_AXES_MAX; i++)
+        agree[i] = !plan->differ[i];
+    return pk_point_text(&plan->v[0].c.at, agree, a);
 }
 
 const size_t *pk_plan_order(size_t n, uint64_t seed, int invocation, struct pk_arena *a)

@@ -40,12 +40,18 @@ struct pk_plan {
     size_t n;
     struct pk_planned *v;
     struct pk_texts warnings; /* of the probe's validate, each once, in the order of the cases */
+    bool differ[PK_AXES_MAX]; /* axes in which the cases are not all equal */
 };
 
 /* Points in the order of the blocks, at each point the variants in the order of the probe's table, then the peers.
  * PK_E_USAGE for names and values; what the probe's validate says; PK_E_NOTHING when the filter leaves no case. */
 enum pk_code pk_plan_make(const struct pk_plan_request *r, struct pk_arena *a, struct pk_plan *out,
                           struct pk_err *err) PK_MUST_CHECK;
+
+/* For people: the axes in which the plan's cases differ tell them apart ("d_model=16 seq_len=256"); those in which they agree
+ * belong into a title ("batch=8 causal=off"). In the arena; "" = none. */
+const char *pk_plan_case_text(const struct pk_plan *plan, size_t i, struct pk_arena *a);
+const char *pk_plan_common_text(const struct pk_plan *plan, struct pk_arena *a);
 
 /* A random order of n cases for one invocation; equal for equal (seed, invocation). In the arena. */
 const size_t *pk_plan_order(size_t n, uint64_t seed, int invocation, struct pk_arena *a);

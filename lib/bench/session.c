@@ -30,7 +30,7 @@ struct session {
     struct pk_arena arena;
     struct tally *cases;
     struct pk_link *links; /* one per provider */
-    size_t n_links, done, cut_short;
+    size_t n_links, done, samples, cut_short;
     int invocation;
     uint64_t deadline_ns; /* of the budget; UINT64_MAX = none */
     int64_t last_id;
@@ -87,6 +87,8 @@ static enum pk_code record(struct session *s, size_t i, struct pk_slice *slice, 
     t->elapsed_ns = slice->elapsed_ns;
     t->invocations++;
     s->done++;
+    for (size_t k = 0; k < slice->n_series; k++)
+        s->samples += slice->series[k].n;
     int64_t ns;
     size_t n = left(s, &ns);
     if (s->ev && s->ev->slice)
@@ -284,7 +286,7 @@ static void describe_cases(struct session *s, const struct pk_done *done)
 
 static void count(const struct session *s, struct pk_session_result *out)
 {
-    *out = (struct pk_session_result){0};
+    *out = (struct pk_session_result){.samples = s->samples};
     size_t *const of_status[] = {
         [PK_ST_OK] = &out->ok,           [PK_ST_OOM] = &out->oom,
         [PK_ST_TIMEOUT] = &out->timeout, [PK_ST_SKIPPED] = &out->skipped,

@@ -36,6 +36,7 @@ struct pk_session_events {
 };
 
 struct pk_session_result {
+    size_t samples; /* recorded by this session: values of every metric */
     size_t ok, oom, timeout, skipped, failed,
         not_reached;   /* cases, by their last word, this run's or an earlier one's */
     size_t unfinished; /* cases that wait for more invocations; 0 unless interrupted */

@@ -95,6 +95,11 @@ const char *pk_axis_format(const struct pk_axis *axis, union pk_value v, struct 
 const char *pk_point_json(const struct pk_point *p, struct pk_arena *a);
 const char *pk_point_identity(const struct pk_point *p, struct pk_arena *a);
 
+/* For people: "d_model=16 seq_len=256", the present axes i with which[i]; NULL = those that differ from `born`. "" = none. */
+const char *pk_point_text(const struct pk_point *p, const bool *which, struct pk_arena *a);
+/* Axes in which n points differ, by index; one that some lack and others have is among them. */
+void pk_points_differ(const struct pk_point *const *points, size_t n, bool *differ);
+
 /* Fills a point from a JSON object written by pk_point_json; unknown names and out-of-range values are errors
  * (a worker and a peer check what they are asked). Axes that are missing take their default's first value, or
  * are absent where they do not apply. */

@@ -1,5 +1,6 @@
 /* Point: one value for every axis, as canonical JSON and back. */
 #include "base/assert.h"
+#include "base/buf.h"
 #include "base/split.h"
 #include "opt/axis.h"
 
@@ -66,6 +67,32 @@ const char *pk_point_json(const struct pk_point *p, struct pk_arena *a)
 const char *pk_point_identity(const struct pk_point *p, struct pk_arena *a)
 {
     return point_text(p, false, a);
+}
+
+const char *pk_point_text(const struct pk_point *p, const bool *which, struct pk_arena *a)
+{
+    struct pk_buf b = {.arena = a};
+    for (size_t i = 0; i < p->n; i++)
+        if (!p->absent[i] && (which ? which[i] : !is_born_value(&p->axes[i], p->v[i])))
+            pk_buf_printf(&b, "%s%s=%s", b.n ? " " : "", p->axes[i].name,
+                          pk_axis_format(&p->axes[i], p->v[i], a));
+    return pk_buf_text(&b);
+}
+
+static bool same_at(const struct pk_point *p, const struct pk_point *q, size_t axis)
+{
+    if (p->absent[axis] || q->absent[axis])
+        return p->absent[axis] == q->absent[axis];
+    return pk_axis_same(&p->axes[axis], p->v[axis], q->v[axis]);
+}
+
+void pk_points_differ(const struct pk_point *const *points, size_t n, bool *differ)
+{
+    for (size_t i = 0; n && i < points[0]->n; i++) {
+        differ[i] = false;
+        for (size_t k = 1; k < n; k++)
+            differ[i] = differ[i] || !same_at(points[0], points[k], i);
+    }
 }
 
 static bool type_fits(const struct pk_axis *x, const json_t *j)

@@ -82,3 +82,11 @@ def test_listing_experiments_is_quick(perfkit):
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu_s = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / 20
     assert cpu_s < 0.020, f"{cpu_s * 1e3:.1f} ms of CPU time"
+
+
+def test_narrow_lists_break_at_blanks(perfkit):
+    r = perfkit("list", "devices", "--width", "60")
+    whole = perfkit("list", "devices").stdout
+    words = {word for word in r.stdout.split() if set(word) != {"-"}}
+    assert r.status == 0 and words <= set(whole.split())
+    assert max(map(len, r.stdout.splitlines())) <= 60 < max(map(len, whole.splitlines()))

@@ -213,7 +213,7 @@ def test_a_long_case_is_announced(perfkit):
     finally:
         p.send_signal(signal.SIGINT)
         p.communicate(timeout=60)
-    assert "one iteration of flash" in said and "seq_len\":1000000" in said and "--budget" in said, said
+    assert "one iteration of flash" in said and "seq_len=1000000" in said and "--budget" in said, said
 
 
 def test_an_axis_that_changes_nothing(perfkit):
@@ -446,3 +446,92 @@ def test_numbers_do_not_follow_the_locale(perfkit):
     here = run(perfkit, *SMALL).stdout
     there = run(perfkit, *SMALL, env={"LC_ALL": "fr_FR.UTF-8", "LC_NUMERIC": "fr_FR.UTF-8"}).stdout
     assert here.encode().replace(b"\xc2\xb1", b"") and there.replace("\\xc2\\xb1", "±") == here or "," not in there.split("\n")[3]
+
+
+def scaling_lines(text):
+    """Headings, rule and rows of the first table."""
+    return text.split("\n\n")[0].splitlines()[1:]
+
+
+def test_a_pipe_gets_every_column(perfkit):
+    heading = scaling_lines(run(perfkit, *SMALL).stdout)[0]
+    for column in ("Fwd ± %", "Bwd ± %", "Fwd % floor", "Bwd % floor", "Predicted (GB)", "Lives in"):
+        assert column in heading
+    assert scaling_lines(perfkit("show", "--width", "0").stdout)[0] == heading
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_tables_fit_the_width(perfkit, width):
+    run(perfkit, *SMALL)
+    r = perfkit("show", "--width", width)
+    assert r.status == 0 and max(len(line) for line in r.stdout.splitlines()) <= width
+    headings = " ".join(" ".join(scaling_lines(r.stdout)[:3]).split())
+    for word in ("d_model", "seq_len", "Forward", "Backward", "Peak", "Status", "±"):
+        assert word in headings
+    assert ("Left out at 80 columns: " in r.stdout) == (width == 80)
+    if width == 80:
+        assert "Predicted (GB), Lives in. See them with --width 0 or --format csv." in " ".join(r.stdout.split())
+
+
+def test_an_interval_is_printed_as_percent_and_as_bounds(perfkit):
+    run(perfkit, *SMALL, "-v", "flash")
+    with sqlite3.connect(perfkit.db) as db:
+        db.execute("UPDATE summary SET ci_low = median / 4, ci_high = median * 4")
+    row = perfkit("show", "--format", "json").rows("scaling")[0]
+    assert row["forward_ci_low_ns"] == row["forward_ns"] / 4 and row["forward_ci_high_ns"] == 4 * row["forward_ns"]
+    assert row["forward_uncertainty"] == 3  # the farther end, relative to the median
+    r = perfkit("show")
+    assert scaling_lines(r.stdout)[2].count(">100") == 2 and "Noisy: 3 of 3" in r.stdout
+    assert "forward_ci_low_ns" in perfkit("show", "--format", "csv").stdout.splitlines()[0]
+
+
+def test_two_processes_give_no_interval(perfkit):
+    r = run(perfkit, *SMALL, "-v", "flash", "--invocations", "2")
+    assert "No ±" in r.stdout and "the fewest here are 2" in r.stdout
+    row = perfkit("show", "--format", "json").rows("scaling")[0]
+    assert row["forward_ci_low_ns"] is None and row["forward_uncertainty"] is None
+
+
+def test_small_memory_is_not_zero(perfkit):
+    r = run(perfkit, "-a", "d_model=1", "-a", "seq_len=16", "-v", "flash")
+    row = perfkit("show", "--format", "json").rows("scaling")[0]
+    shown = scaling_lines(r.stdout)[2].split()
+    assert 0 < row["peak_bytes"] < 500_000 and "0.000" not in shown
+    assert any(abs(float(v) * 1e9 / row["peak_bytes"] - 1) < 0.005 for v in shown[2:6])
+
+
+def test_people_read_axes_without_braces(perfkit):
+    for how in ("--dry-run", "--once"):
+        r = run(perfkit, *SMALL, "-v", "flash", how)
+        assert r.status == 0 and "{" not in r.stdout and "seq_len=256" in r.stdout
+        assert "all with" in r.stdout.splitlines()[0] and "d_model=64" in r.stdout.splitlines()[0]
+        table = "plan" if how == "--dry-run" else "once"
+        row = run(perfkit, *SMALL, "-v", "flash", how, "--format", "json").rows(table)[0]
+        assert row["axes"]["seq_len"] == 256 and row["case"] == "seq_len=256"
+    r = run(perfkit, *SMALL, "-a", "batch=4", "-v", "flash")
+    assert "batch=4" in r.stdout and "{" not in r.stdout
+
+
+def test_the_end_says_what_was_recorded(perfkit):
+    r = run(perfkit, *SMALL, "-v", "flash", "--label", "mine", "--min-samples", "5", "--max-samples", "5")
+    last = r.stderr.splitlines()[-1]
+    (samples,) = query(perfkit, "SELECT count(*) FROM sample")[0]
+    assert last.startswith(f"perfkit: run 1 mine: 3 cases measured, {samples} samples in ")
+    assert "`perfkit show 1` prints it again" in last
+    one = run(perfkit, "-a", "d_model=64", "-a", "seq_len=256", "-v", "flash", "--no-save", "-i", "1")
+    assert "1 case x 1 process;" in one.stderr and "1 case measured" in one.stderr and "not recorded" in one.stderr
+    assert run(perfkit, *SMALL, "-q").stderr == ""
+
+
+def test_an_estimate_follows_stored_times(perfkit):
+    case = ("run", "attention-scaling", "-a", "d_model=16", "-a", "seq_len=256", "-v", "flash", "--min-samples", "10",
+            "--max-time", "100ms", "--min-time", "10ms")
+    assert "How long it takes can be said once" in perfkit(*case, "--dry-run").stdout
+    assert perfkit(*case).status == 0
+    dry = perfkit(*case, "--dry-run")
+    assert "1 case x 3 processes, about " in dry.stdout and "The time of 1 case is from the newest run" in dry.stdout
+    before = perfkit(*case, "--dry-run", "--format", "json").rows("plan")[0]["expected_ns"]
+    with sqlite3.connect(perfkit.db) as db:  # an iteration of two seconds and a bit
+        db.execute("UPDATE summary SET median = 1e9 WHERE metric_id IN (SELECT id FROM metric WHERE unit = 'ns')")
+    after = perfkit(*case, "--dry-run", "--format", "json").rows("plan")[0]["expected_ns"]
+    assert 3e8 < before < 1.5e9 and after == pytest.approx(3 * 12 * 2e9 + 3 * 2e9, rel=0.02)

@@ -1,0 +1,92 @@
+/* Duration: stored times or floors, through the stop rule. */
+#include "bench/duration.h"
+
+#include "bench/estimate.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Measured with attention-scaling on two CPU cores: what kernels reach of the ceilings, what a slice and a process cost beside the
+ * iterations, and what the checks of the first process add. */
+static const double usual_share_of_floor = 0.4;
+static const double slice_ns = 10e6, check_ns = 70e6, process_ns = 150e6;
+static const double warm_iterations = 2, check_iterations = 3;
+
+static const char stored_times[] =
+    "SELECT variant, device, axes, iteration_ns, max(run_id) FROM ("
+    "  SELECT s.run_id, s.variant, s.device, s.axes, sum(s.median) AS iteration_ns FROM v_summary s"
+    "  JOIN v_run r ON r.run_id = s.run_id WHERE s.experiment = :experiment AND s.revision = :revision"
+    "  AND r.machine = :machine AND s.source = 'region' AND s.metric NOT LIKE '%\\_host\\_ns' ESCAPE '\\'"
+    "  GROUP BY s.case_id) GROUP BY variant, device, axes";
+
+static enum pk_code read_stored(struct pk_store *s, const struct pk_duration_request *r, struct pk_arena *a,
+                                struct pk_rows *rows, struct pk_err *err)
+{
+    const struct pk_probe *p = r->plan->probe;
+    const struct pk_param params[] = {
+        {":experiment", {.type = PK_CELL_TEXT, .s = p->name}},
+        {":revision", {.type = PK_CELL_INT, .i = p->revision}},
+        {":machine", {.type = PK_CELL_TEXT, .s = r->machine}},
+    };
+    return pk_store_query(s, stored_times, params, sizeof params / sizeof *params, a, rows, err);
+}
+
+/* NaN when this case was not measured yet. */
+static double stored_ns(const struct pk_rows *rows, const struct pk_plan *plan, const struct pk_planned *c,
+                        struct pk_arena *a)
+{
+    const char *axes = pk_point_json(&c->c.at, a);
+    for (size_t i = 0; i < rows->n; i++) {
+        const struct pk_cell *v = rows->cells + i * rows->n_cols;
+        if (strcmp(v[0].s, c->variant) == 0 && strcmp(v[1].s, plan->device) == 0 && strcmp(v[2].s, axes) == 0)
+            return v[3].type == PK_CELL_INT ? (double)v[3].i : v[3].f;
+    }
+    return NAN;
+}
+
+/* All processes of a case. */
+static double case_ns(const struct pk_duration_request *r, double iteration)
+{
+    double least = (double)r->stop->min_samples * iteration;
+    double samples = fmax((double)r->stop->max_time_ns + iteration / 2, least);
+    double slice = slice_ns + warm_iterations * iteration + samples;
+    return (double)r->invocations * slice + (r->check ? check_ns + check_iterations * iteration : 0);
+}
+
+/* NaN when nothing is known, and on the null device, whose clock is not ours. */
+static double iteration_ns(const struct pk_rows *rows, const struct pk_plan *plan, const struct pk_planned *c,
+                           struct pk_arena *a, struct pk_duration *out)
+{
+    double t = plan->kind == PK_DEVICE_NULL ? NAN : stored_ns(rows, plan, c, a);
+    if (!isnan(t)) {
+        out->stored++;
+        return t;
+    }
+    bool known = pk_plan_time_known(plan, c);
+    ++*(known ? &out->modelled : &out->unknown);
+    return known ? c->floor_ns / usual_share_of_floor : NAN;
+}
+
+enum pk_code pk_plan_duration(struct pk_store *s, const struct pk_duration_request *r, struct pk_arena *a,
+                              struct pk_duration *out, struct pk_err *err)
+{
+    const struct pk_plan *plan = r->plan;
+    struct pk_rows rows;
+    *out = (struct pk_duration){.case_ns = pk_new_n(a, double, plan->n)};
+    if (read_stored(s, r, a, &rows, err))
+        return err->code;
+    out->ns = (double)r->invocations * process_ns;
+    for (size_t i = 0; i < plan->n; i++) {
+        const struct pk_planned *c = &plan->v[i];
+        if (c->skip || c->over_limit)
+            continue;
+        double iteration = iteration_ns(&rows, plan, c, a, out);
+        out->case_ns[i] = isnan(iteration) ? 0 : case_ns(r, iteration);
+        out->ns += out->case_ns[i];
+    }
+    if (out->unknown)
+        out->ns = NAN;
+    else if (r->budget_ns)
+        out->ns = fmin(out->ns, (double)r->budget_ns);
+    return PK_OK;
+}
