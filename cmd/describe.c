@@ -33,7 +33,7 @@ static json_t *axes_of(const struct pk_probe *p, struct pk_arena *a)
 {
     json_t *list = json_array();
     for (const struct pk_axis *x = p->axes; x->name; x++) {
-        bool number = x->type != PK_AXIS_ENUM && x->type != PK_AXIS_BOOL;
+        bool number = pk_axis_ordered(x);
         json_t *row = json_object();
         set_text(row, "name", x->name);
         set_text(row, "type", axis_types[x->type]);

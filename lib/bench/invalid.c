@@ -1,4 +1,5 @@
 /* Invalid: what a descriptor promises and does not keep. One function per table of the descriptor. */
+#include "base/split.h"
 #include "bench/block.h"
 #include "bench/measure/measure.h"
 
@@ -152,19 +153,39 @@ static const char *bad_presets(const struct pk_probe *p, struct pk_arena *a)
     return bad_blocks(p, p->check_points, a);
 }
 
+static const struct pk_metric_decl *find_metric(const struct pk_metric_decl *v, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(v[i].name, name) == 0)
+            return &v[i];
+    return NULL;
+}
+
+static const char *bad_x(const struct pk_probe *p, const struct pk_metric_decl *metric, const char *x)
+{
+    int axis = pk_axis_index(p->axes, x);
+    if (axis < 0 && !metric)
+        return "x is an axis or a metric that does not exist";
+    if (axis < 0)
+        return strcmp(metric->class, "exact") == 0 ? NULL : "x is a metric that is not exact";
+    if (metric)
+        return "x is an axis and a metric";
+    return pk_axis_ordered(&p->axes[axis]) ? NULL : "x is an axis that is not a number";
+}
+
 static const char *bad_fits(const struct pk_probe *p, struct pk_arena *a)
 {
     struct pk_metric_decl *v;
     size_t n = pk_probe_metrics(p, a, &v);
     for (const struct pk_fit_row *f = p->fits; f && f->name; f++) {
-        size_t m = 0;
-        while (m < n && strcmp(v[m].name, f->metric) != 0)
-            m++;
-        int x = pk_axis_index(p->axes, f->axis);
-        if (m == n || x < 0)
-            return pk_printf(a, "fit '%s' is of a metric or an axis that does not exist", f->name);
-        if (p->axes[x].type == PK_AXIS_ENUM || p->axes[x].type == PK_AXIS_BOOL)
-            return pk_printf(a, "fit '%s': axis '%s' is not a number", f->name, f->axis);
+        const char *bad = bad_x(p, find_metric(v, n, f->axis), f->axis);
+        if (bad)
+            return pk_printf(a, "fit '%s': %s", f->name, bad);
+        if (!find_metric(v, n, f->metric))
+            return pk_printf(a, "fit '%s' is of a metric that does not exist", f->name);
+        for (const char *rest = f->ignore, *name; rest && (name = pk_next_part(&rest, ' ', a));)
+            if (pk_axis_index(p->axes, name) < 0 || strcmp(name, f->axis) == 0)
+                return pk_printf(a, "fit '%s' ignores '%s', which is no other axis", f->name, name);
     }
     return NULL;
 }

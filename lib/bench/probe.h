@@ -74,13 +74,16 @@ struct pk_preset {
     const char *const *settings; /* "min-samples=3", option names of `run`; NULL-terminated; may be NULL */
 };
 
-/* A fit computed when a run ends: metric = coef * axis^exponent on log-log (PK_FIT_POWER) or metric = slope * axis + intercept
- * (PK_FIT_LINE), for every group of cases that differ in `axis` only. Needs three distinct values. */
+/* A fit computed when a run ends: metric = coef * x^exponent on log-log (PK_FIT_POWER) or metric = slope * x + intercept
+ * (PK_FIT_LINE), for every group of cases that differ in x only. Needs three distinct values. x is an axis, or an exact metric of
+ * the case ("leaves"): axes that vary with it, as a model's layers and width do, are then named in `ignore`. */
 enum pk_fit_kind { PK_FIT_POWER, PK_FIT_LINE };
 struct pk_fit_row {
-    const char *name; /* "forward_time_exponent"; ends the table when NULL */
-    const char *metric, *axis;
+    const char *name;          /* "forward_time_exponent"; ends the table when NULL */
+    const char *metric, *axis; /* axis: x, an axis or a metric of class exact */
     enum pk_fit_kind kind;
+    const char
+        *ignore; /* axes in which the cases of a group may differ: "layers hidden"; NULL = none but x */
 };
 
 struct pk_probe {

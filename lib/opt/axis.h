@@ -84,6 +84,12 @@ int pk_axis_index(const struct pk_axis *axes, const char *name); /* -1 when ther
 enum pk_code pk_axis_find(const struct pk_axis *axes, const char *name, size_t *index,
                           struct pk_err *err) PK_MUST_CHECK;
 
+/* Its values are numbers: they have an order and can be ranges. */
+static inline bool pk_axis_ordered(const struct pk_axis *axis)
+{
+    return axis->type == PK_AXIS_INT || axis->type == PK_AXIS_SIZE || axis->type == PK_AXIS_FLOAT;
+}
+
 /* What an axis takes, for people: "an integer from 1 to 65536 (tokens)", "one of fp32, tf32, bf16". In the arena. */
 const char *pk_axis_takes(const struct pk_axis *axis, struct pk_arena *a);
 

@@ -38,15 +38,10 @@ static const struct {
 
 static const char operators_text[] = "a part is NAME, one of = != < <= > >=, and a value";
 
-static bool is_number(const struct pk_axis *x)
-{
-    return x->type != PK_AXIS_ENUM && x->type != PK_AXIS_BOOL;
-}
-
 static enum pk_code refuse(const struct pk_axis *axes, const char *text, const char *why, struct pk_err *err)
 {
     const struct pk_axis *x = axes;
-    while (x->name && !is_number(x))
+    while (x->name && !pk_axis_ordered(x))
         x++;
     pk_fail(err, PK_E_USAGE, "'%.200s' is not a filter", text);
     pk_why(err, "%s", why);
@@ -130,7 +125,7 @@ static enum pk_code parse_part(const struct pk_axis *axes, const char *text, str
         return refuse(axes, text, operators_text, err);
     if (resolve_name(axes, name, &p->axis, err))
         return err->code;
-    bool number = p->axis != VARIANT && is_number(&axes[p->axis]);
+    bool number = p->axis != VARIANT && pk_axis_ordered(&axes[p->axis]);
     if (ordered(p->op) && !number)
         return refuse(axes, text,
                       "< <= > >= order numbers; this name has words, which are equal (=) or not (!=)", err);

@@ -151,7 +151,7 @@ enum pk_code pk_axis_parse(const struct pk_axis *axis, const char *text, struct 
                            struct pk_sweep *out, struct pk_err *err)
 {
     struct growing g = {.axis = axis, .arena = a};
-    bool ranges = axis->type != PK_AXIS_ENUM && axis->type != PK_AXIS_BOOL;
+    bool ranges = pk_axis_ordered(axis);
     for (const char *rest = text, *part; (part = pk_next_part(&rest, ',', a));) {
         union pk_value v;
         if (!*part)

@@ -2,7 +2,9 @@
 #include "store/figures.h"
 
 #include "base/assert.h"
+#include "base/split.h"
 #include "store/table.h"
+#include "json/json.h"
 
 #include <math.h>
 #include <string.h>
@@ -105,20 +107,33 @@ enum pk_code pk_store_figures(struct pk_store *s, int64_t run_id, struct pk_aren
     return PK_OK;
 }
 
-enum pk_code pk_store_fit_groups(struct pk_store *s, int64_t run_id, const char *metric, const char *axis,
-                                 struct pk_arena *a, struct pk_fit_group **groups, size_t *n,
-                                 struct pk_err *err)
+/* A merge patch (RFC 7396) that removes x and what is ignored from an object. */
+static const char *without(const char *x, const char *ignore, struct pk_arena *a)
+{
+    PK_JSON_CLEANUP json_t *patch = json_object();
+    json_object_set_new(patch, x, json_null());
+    for (const char *rest = ignore, *name; rest && (name = pk_next_part(&rest, ' ', a));)
+        json_object_set_new(patch, name, json_null());
+    return pk_json_text(a, patch, PK_JSON_COMPACT);
+}
+
+enum pk_code pk_store_fit_groups(struct pk_store *s, int64_t run_id, const char *metric, const char *x,
+                                 const char *ignore, struct pk_arena *a, struct pk_fit_group **groups,
+                                 size_t *n, struct pk_err *err)
 {
     static const char sql[] =
-        "SELECT * FROM (SELECT c.experiment, c.variant, c.device, json_remove(c.axes, :path) AS fixed,"
-        "  json_extract(c.axes, :path) AS x, m.median AS y"
+        "SELECT * FROM (SELECT c.experiment, c.variant, c.device, json_patch(c.axes, :without) AS fixed,"
+        "  coalesce(json_extract(c.axes, :path), z.median) AS x, m.median AS y"
         "  FROM v_case c JOIN v_summary m ON m.case_id = c.case_id"
+        "  LEFT JOIN v_summary z ON z.case_id = c.case_id AND z.metric = :x"
         "  WHERE c.run_id = :run AND c.status = 'ok' AND m.metric = :metric)"
         " WHERE typeof(x) IN ('integer', 'real') AND y IS NOT NULL"
         " ORDER BY experiment, variant, device, fixed, x";
     enum { KEYS = 4, X = 4, Y = 5 };
     const struct pk_param params[] = {pk_param_int(":run", run_id), pk_param_text(":metric", metric),
-                                      pk_param_text(":path", pk_printf(a, "$.\"%s\"", axis))};
+                                      pk_param_text(":x", x),
+                                      pk_param_text(":path", pk_printf(a, "$.\"%s\"", x)),
+                                      pk_param_text(":without", without(x, ignore, a))};
     struct pk_rows r;
     size_t cap = 0;
     *groups = NULL;

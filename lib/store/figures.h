@@ -22,16 +22,18 @@ struct pk_figures {
 enum pk_code pk_store_figures(struct pk_store *s, int64_t run_id, struct pk_arena *a,
                               struct pk_figures **figures, size_t *n, struct pk_err *err) PK_MUST_CHECK;
 
-/* Cases that differ in one axis only, with a median of the metric each: x ascending. */
+/* Cases that differ in x only, with a median of the metric each: x ascending. x is the axis of that name or, where the cases
+ * have none, their median of the metric of that name. */
 struct pk_fit_group {
     const char *experiment, *variant, *device;
-    const char *fixed; /* JSON of the other axes */
+    const char *fixed; /* JSON of the axes that are equal */
     size_t n;
     const double *x, *y;
 };
-enum pk_code pk_store_fit_groups(struct pk_store *s, int64_t run_id, const char *metric, const char *axis,
-                                 struct pk_arena *a, struct pk_fit_group **groups, size_t *n,
-                                 struct pk_err *err) PK_MUST_CHECK;
+/* ignore: names of axes, with a space between them, that may differ too; may be NULL. */
+enum pk_code pk_store_fit_groups(struct pk_store *s, int64_t run_id, const char *metric, const char *x,
+                                 const char *ignore, struct pk_arena *a, struct pk_fit_group **groups,
+                                 size_t *n, struct pk_err *err) PK_MUST_CHECK;
 
 /* What a run says of itself. */
 struct pk_run_facts {

@@ -44,7 +44,7 @@ static enum pk_code record_row(struct pk_store *s, int64_t run_id, const struct 
 {
     struct pk_fit_group *groups;
     size_t n_groups, n = 0;
-    if (pk_store_fit_groups(s, run_id, row->metric, row->axis, a, &groups, &n_groups, err))
+    if (pk_store_fit_groups(s, run_id, row->metric, row->axis, row->ignore, a, &groups, &n_groups, err))
         return err->code;
     struct pk_fit_info *fits = pk_new_n(a, struct pk_fit_info, n_groups);
     for (size_t i = 0; i < n_groups; i++)

@@ -107,8 +107,24 @@ static void broken_promises_are_named(void **state)
     assert_invalid("preset 'quick'");
     broken.check_points = (const char *const[]){"memory=0", NULL};
     assert_invalid("memory");
-    broken.fits = (const struct pk_fit_row[]){{"f", "work_ns", "speed", PK_FIT_LINE}, {0}};
-    assert_invalid("does not exist");
+    static const struct {
+        struct pk_fit_row fit;
+        const char *bad;
+    } fits[] = {{{"f", "work_ns", "speed", PK_FIT_LINE}, "a metric that does not exist"},
+                {{"f", "speed_ns", "busy_ns", PK_FIT_LINE}, "of a metric that does not exist"},
+                {{"f", "work_ns", "peak_bytes", PK_FIT_LINE}, "not exact"},
+                {{"f", "work_ns", "busy_ns", PK_FIT_LINE, "memory busy_ns"}, "ignores 'busy_ns'"},
+                {{"f", "work_ns", "busy_ns", PK_FIT_LINE, "layers"}, "ignores 'layers'"}};
+    for (size_t i = 0; i < sizeof fits / sizeof *fits; i++) {
+        broken.fits = (const struct pk_fit_row[]){fits[i].fit, {0}};
+        assert_invalid(fits[i].bad);
+    }
+    broken.fits = (const struct pk_fit_row[]){{"f", "work_ns", "leaves", PK_FIT_LINE, "memory"}, {0}};
+    broken.metrics = (const struct pk_metric[]){{"leaves", "1", "x", .class = PK_CLASS_EXACT}, {0}};
+    assert_null(pk_probe_invalid(&broken, &arena));
+    broken.metrics = (const struct pk_metric[]){{"memory", "1", "x", .class = PK_CLASS_EXACT}, {0}};
+    broken.fits = (const struct pk_fit_row[]){{"f", "work_ns", "memory", PK_FIT_LINE}, {0}};
+    assert_invalid("an axis and a metric");
     broken.tables = (const char *const[]){"outcome", NULL};
     assert_invalid("table 'outcome'");
 }

@@ -81,12 +81,73 @@ static void groups_are_recorded(void **state)
     pk_store_close(s);
 }
 
+static const struct pk_metric_decl leaves = {"leaves", "1", "none", "exact", "median", "max", "mark"};
+
+/* A case of one slice whose summaries are forward_ns and, when positive, leaves. */
+static void record_model(struct pk_store *s, int64_t run, const char *axes, double leaves_n, double ns)
+{
+    int64_t c = add_case(s, run, axes);
+    struct pk_slice l = steady_slice(1, 3);
+    const struct pk_metric_decl both[] = {forward_ns, leaves};
+    const struct pk_summary_row sums[] = {
+        {.metric = "forward_ns", .sum = {.n = 3, .median = ns}, .invocations = 1},
+        {.metric = "leaves", .sum = {.n = 3, .median = leaves_n}, .invocations = 1}};
+    l.metrics = both;
+    l.n_metrics = 2;
+    OK(pk_store_slice(s, c, &l, NULL, 0, sums, leaves_n > 0 ? 2 : 1, &err));
+}
+
+/* Models of 16 L + 10 leaves; 2 ns a leaf and 30 more, or 5 ns times leaves^1.5. Models of equal size differ in width. */
+static void x_can_be_a_metric(void **state)
+{
+    static const struct pk_fit_row over_leaves[] = {
+        {"line", "forward_ns", "leaves", PK_FIT_LINE, .ignore = "layers hidden"},
+        {"growth", "forward_ns", "leaves", PK_FIT_POWER, .ignore = "layers hidden"},
+        {"apart", "forward_ns", "leaves", PK_FIT_LINE},
+        {"narrow", "forward_ns", "leaves", PK_FIT_LINE, .ignore = "layers"},
+        {0}};
+    struct pk_store *s;
+    struct pk_arena a = {0};
+    OK(pk_store_open(path, PK_STORE_WRITE, NULL, &s, &err));
+    int64_t run = begin_run(s, NULL);
+    const struct pk_probe probe = {.name = "demo", .fits = over_leaves};
+    char axes[96];
+    for (int i = 0; i < 4; i++) {
+        int layers = 2 << i, hidden = i < 2 ? 256 : 768; /* two of each width */
+        double n = 16 * layers + 10;
+        for (int steep = 0; steep < 2; steep++) {
+            snprintf(axes, sizeof axes, "{\"hidden\":%d,\"layers\":%d,\"op\":\"%s\"}", hidden, layers,
+                     steep ? "steep" : "flat");
+            record_model(s, run, axes, n, steep ? 5 * pow(n, 1.5) : 2 * n + 30);
+        }
+    }
+    record_model(s, run, "{\"hidden\":1,\"layers\":1,\"op\":\"flat\"}", 0, 1); /* says nothing of leaves */
+    OK(pk_record_fits(s, run, &probe, &a, &err));
+    assert_int_equal(query_int(s, "SELECT count(*) FROM v_fit WHERE name IN ('line', 'growth')"), 4);
+    assert_int_equal(query_int(s, "SELECT count(*) FROM v_fit WHERE name IN ('apart', 'narrow')"), 0);
+    query_text(s, "SELECT DISTINCT axis FROM v_fit", "leaves");
+    query_text(s, "SELECT fixed FROM v_fit WHERE name = 'line' AND abs(slope - 2) < 1e-12",
+               "{\"op\":\"flat\"}");
+    assert_int_equal(
+        query_int(s,
+                  "SELECT count(*) FROM v_fit WHERE name = 'line' AND n = 4 AND abs(slope - 2) < 1e-12 AND "
+                  "abs(intercept - 30) < 1e-9"),
+        1);
+    query_text(s,
+               "SELECT fixed FROM v_fit WHERE name = 'growth' AND abs(slope - 1.5) < 1e-12 AND "
+               "abs(exp(intercept) - 5) < 1e-9",
+               "{\"op\":\"steep\"}");
+    pk_arena_free(&a);
+    pk_store_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(powers_and_lines),
         cmocka_unit_test(too_little_is_no_fit),
         cmocka_unit_test_setup_teardown(groups_are_recorded, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(x_can_be_a_metric, make_dir, remove_dir),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
