@@ -15,18 +15,18 @@ static const struct pk_opt options[] = {
      .type = PK_OPT_TEXT,
      .offset = offsetof(struct options, by),
      .arg = "AXIS",
-     .help = "Compare cases of one run that differ in AXIS (or in `variant`) with those at its first value.",
+     .help = "compare cases of one run that differ in AXIS (or in `variant`) with those at its first value",
      .group = "What is compared"},
     {.name = "metric",
      .letter = 'm',
      .type = PK_OPT_LIST,
      .offset = offsetof(struct options, metrics),
      .arg = "NAME",
-     .help = "Compare this metric; may be repeated. Without it, times."},
+     .help = "compare this metric; without it, times"},
     {.name = "all-metrics",
      .type = PK_OPT_FLAG,
      .offset = offsetof(struct options, all_metrics),
-     .help = "Compare every metric."},
+     .help = "compare every metric"},
     {0},
 };
 
@@ -109,7 +109,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 const struct pk_cmd pk_cmd_compare = {
     .name = "compare",
     .summary = "two runs, or the values of an axis, side by side: medians, ratios, intervals",
-    .usage = "compare [options] BASE NEW | compare --by AXIS RUN",
+    .usage = "compare BASE NEW [options] | compare --by AXIS RUN [options]",
     .examples = "perfkit compare @~1 @                   the newest run against the one before\n"
                 "perfkit compare --by variant @          every variant against the first, within one run\n"
                 "perfkit compare other.db:nightly @      against a run in another file\n"

@@ -33,6 +33,31 @@ static void add_commands(struct pk_buf *b)
             pk_buf_printf(b, " %s", pk_commands[i]->name);
 }
 
+/* The words that a usage line offers for the first argument: "db info|merge FILE...|check [--keep N]" -> info merge check. */
+static void add_alternatives(struct pk_buf *b, const struct pk_cmd *c)
+{
+    const char *at = c->usage + strlen(c->name);
+    const char *end = at + 2 + strcspn(at + (*at ? 2 : 0), "[]"); /* behind " [" or " x" */
+    if (!*at || !memchr(at, '|', (size_t)(end - at)))
+        return;
+    pk_buf_printf(b, "    %s:2) words='", c->name);
+    for (at += 1 + (at[1] == '['); at && at < end; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL)
+        pk_buf_printf(b, " %.*s", (int)strspn(at, "abcdefghijklmnopqrstuvwxyz"), at);
+    pk_buf_str(b, "' ;;\n");
+}
+
+/* After --variant and --preset come those of the experiment that stands behind run. */
+static void add_names(struct pk_buf *b, const struct pk_probe *p)
+{
+    pk_buf_printf(b, "    %s:--variant|%s:-v) words='", p->name, p->name);
+    for (const struct pk_variant *v = p->variants; v->name; v++)
+        pk_buf_printf(b, " %s", v->name);
+    pk_buf_printf(b, "' ;;\n    %s:--preset|%s:-p) words='", p->name, p->name);
+    for (const struct pk_preset *s = p->presets; s->name; s++)
+        pk_buf_printf(b, " %s", s->name);
+    pk_buf_str(b, "' ;;\n");
+}
+
 static void add_experiments(struct pk_buf *b)
 {
     for (const struct pk_probe *const *p = pk_probes; *p; p++)
@@ -53,6 +78,12 @@ static const char *script(struct pk_arena *a)
     add_commands(&b);
     pk_buf_str(&b, "' ;;\n    run:2) words='");
     add_experiments(&b);
+    pk_buf_str(&b, "' ;;\n");
+    for (size_t i = 0; pk_commands[i]; i++)
+        add_alternatives(&b, pk_commands[i]);
+    pk_buf_str(&b, "  esac\n  case ${COMP_WORDS[1]}:${COMP_WORDS[2]}:$COMP_CWORD in "
+                   "help:run:3|list:experiments:3) words='");
+    add_experiments(&b);
     pk_buf_str(&b, "' ;;\n  esac\n  [[ $here == -* ]] && case ${COMP_WORDS[1]} in\n");
     for (size_t i = 0; pk_commands[i]; i++) {
         pk_buf_printf(&b, "    %s) words='--help", pk_commands[i]->name);
@@ -64,6 +95,9 @@ static const char *script(struct pk_arena *a)
     add_choices(&b, pk_global_rows);
     for (size_t i = 0; pk_commands[i]; i++)
         add_choices(&b, pk_commands[i]->options);
+    pk_buf_str(&b, "  esac\n  [[ ${COMP_WORDS[1]} == run ]] && case ${COMP_WORDS[2]}:$before in\n");
+    for (const struct pk_probe *const *probe = pk_probes; *probe; probe++)
+        add_names(&b, *probe);
     pk_buf_str(&b, "  esac\n"
                    "  COMPREPLY=($(compgen -W \"$words\" -- \"$here\"))\n"
                    "}\n"

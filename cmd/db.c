@@ -23,13 +23,13 @@ static const struct pk_opt options[] = {
      .min = 0,
      .max = 1e9,
      .def = "100",
-     .help = "How many of the newest runs prune leaves; those still running stay as well.",
+     .help = "how many of the newest runs prune leaves; those still running stay as well",
      .group = "Pruning"},
     {.name = "dry-run",
      .letter = 'n',
      .type = PK_OPT_FLAG,
      .offset = O(dry_run),
-     .help = "Count what would be removed, remove nothing."},
+     .help = "count what would be removed, remove nothing"},
     {0},
 };
 

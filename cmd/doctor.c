@@ -18,14 +18,14 @@ struct doctor_options {
 };
 
 static const struct pk_opt options[] = {
-    {"require", 0, PK_OPT_LIST, AT(require), "NAME", .help = "exit with 6 unless this row is ok; repeatable",
+    {"require", 0, PK_OPT_LIST, AT(require), "NAME", .help = "exit with 6 unless this row is ok",
      .group = "Looking"},
     {"ceilings", 0, PK_OPT_FLAG, AT(ceilings),
      .help = "measure the device's best rates (about a second) and store them for % of floor",
      .group = "Ceilings"},
     {"device", 0, PK_OPT_TEXT, AT(device), "NAME", .def = "cpu", .help = "whose ceilings"},
     {"threads", 0, PK_OPT_INT, AT(threads), "N", .max = 4096,
-     .help = "CPU: worker threads; default one per core we may use"},
+     .help = "CPU: worker threads; 0 is one for each CPU that perfkit may use"},
     {"no-bind", 0, PK_OPT_FLAG, AT(no_bind), .help = "CPU: leave threads where the kernel puts them"},
     {0},
 };

@@ -34,7 +34,7 @@ static const struct pk_opt options[] = {
     {"prepare", 'p', PK_OPT_TEXT, AT(prepare), "LINE", .code = true, .group = "The command",
      .help = "shell line before each run, not timed"},
     {"ignore-failure", 'i', PK_OPT_FLAG, AT(ignore_failure),
-     .help = "measure runs that end with another exit status than 0 too"},
+     .help = "measure runs that end with another exit status than 0, or by a signal, too"},
     {"no-counters", 0, PK_OPT_FLAG, AT(no_counters),
      .help = "leave out the last run, whose CPU events are counted and which is not timed"},
     {"name", 0, PK_OPT_TEXT, AT(name), "NAME",

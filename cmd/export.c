@@ -20,7 +20,7 @@ static const struct pk_opt options[] = {
      .arg = "ROWS",
      .choices = whats,
      .def = "samples",
-     .help = "The rows to write: every raw sample, or what was made of them.",
+     .help = "the rows to write: every raw sample, or what was made of them",
      .group = "Exporting"},
     {0},
 };

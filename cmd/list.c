@@ -20,7 +20,7 @@ static const struct pk_opt options[] = {
      .letter = 'a',
      .type = PK_OPT_FLAG,
      .offset = offsetof(struct options, all),
-     .help = "Experiments: also those that test perfkit itself.",
+     .help = "experiments: also those that test perfkit itself",
      .group = "Listing"},
     {0},
 };

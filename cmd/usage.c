@@ -26,7 +26,11 @@ const char *pk_usage_program(struct pk_arena *a)
                    "perfkit COMMAND --help  all its options (also: perfkit help COMMAND)\n"
                    "perfkit help run EXPERIMENT\n"
                    "                        an experiment's axes, variants, presets and metrics\n"
-                   "perfkit --version\n");
+                   "source <(perfkit completion)\n"
+                   "                        completes words in bash\n"
+                   "perfkit --version\n\n"
+                   "RUN is @ (the newest), @~1 (the one before), an id, a label, or FILE.db:RUN.\n"
+                   "A first one: perfkit run attention-scaling\n");
     return pk_buf_text(&b);
 }
 

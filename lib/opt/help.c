@@ -41,10 +41,10 @@ static const char *sentence(const struct pk_opt *r, bool full, struct pk_arena *
 {
     struct pk_buf b = {.arena = a};
     pk_buf_str(&b, r->help);
-    for (size_t i = 0; full && r->type == PK_OPT_CHOICE && r->choices[i]; i++)
-        pk_buf_printf(&b, "%s%s", i ? ", " : " One of ", r->choices[i]);
-    if (full && r->type == PK_OPT_CHOICE)
-        pk_buf_char(&b, '.');
+    for (size_t i = 0; r->type == PK_OPT_CHOICE && r->choices[i]; i++)
+        pk_buf_printf(&b, "%s%s", i ? ", " : ": ", r->choices[i]);
+    if (r->type == PK_OPT_LIST)
+        pk_buf_str(&b, "; repeatable");
     if (full && r->def && r->type != PK_OPT_FLAG)
         pk_buf_printf(&b, " [default: %s]", r->def);
     if (full && !r->cli_only)

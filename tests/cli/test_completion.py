@@ -27,6 +27,20 @@ def test_words(perfkit):
     assert complete(perfkit, "perfkit", "help", "lis") == ["list"]
 
 
+def test_words_of_a_command(perfkit):
+    assert complete(perfkit, "perfkit", "list", "") == ["experiments", "devices", "counters", "runs"]
+    assert complete(perfkit, "perfkit", "db", "") == ["info", "migrate", "merge", "check", "prune"]
+    assert complete(perfkit, "perfkit", "export", "js") == ["json", "jsonl"]
+    assert complete(perfkit, "perfkit", "show", "") == complete(perfkit, "perfkit", "compare", "") == []
+    assert complete(perfkit, "perfkit", "help", "run", "att") == ["attention-scaling"]
+    assert complete(perfkit, "perfkit", "list", "experiments", "att") == ["attention-scaling"]
+
+
+def test_names_of_an_experiment(perfkit):
+    assert complete(perfkit, "perfkit", "run", "attention-scaling", "--variant", "f") == ["fused", "flash"]
+    assert complete(perfkit, "perfkit", "run", "selftest", "-p", "") == ["quick", "grid"]
+
+
 def test_script_into_a_file(perfkit):
     assert perfkit("completion", "-o", "script").stdout == ""
     assert "complete -o default -F _perfkit perfkit" in (perfkit.cwd / "script").read_text()

@@ -1,5 +1,6 @@
 """What every command shares: help, did-you-mean, exit statuses, streams, signals, locale, memory refused."""
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -42,6 +43,21 @@ def test_every_command_explains_itself(perfkit):
         assert short.status == full.status == 0 and short.stderr == full.stderr == "", full
         assert max(map(len, full.stdout.splitlines())) <= 110, full.stdout
         assert f"usage: perfkit {name}" in short.stdout
+
+
+def test_the_readme_works_from_top_to_bottom(perfkit):
+    """On the null device, which is quick; the peer is the CPU's."""
+    text = (pathlib.Path(__file__).parents[2] / "README.md").read_text().split("## Use")[1]
+    lines = [line.strip() for line in text.splitlines() if line.startswith("    perfkit ")]
+    commands = [re.split(r"  +", line)[0] for line in lines]
+    assert len(commands) >= 10 and any("compare" in c for c in commands)
+    assert perfkit("run", "attention-scaling", env={"PERFKIT_DEVICE": "null"}).status == 0  # ./bootstrap run
+    for command in commands:
+        if "--peer" in command:
+            continue
+        p = subprocess.run(["bash", "-c", command.replace("perfkit", BINARY, 1)], cwd=perfkit.cwd, capture_output=True, text=True,
+                           env=perfkit.environment({"PERFKIT_DEVICE": None if "doctor" in command else "null"}), timeout=60)
+        assert p.returncode == 0, (command, p.stderr)
 
 
 def test_help_of_an_experiment(perfkit):
