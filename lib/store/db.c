@@ -117,6 +117,7 @@ void pk_db_bind_real(sqlite3_stmt *stmt, int i, double x)
         sqlite3_bind_null(stmt, i);
 }
 
+/* Texts are the caller's until the statement has run: no copy that could be refused and leave a NULL. */
 static void bind_all(sqlite3_stmt *stmt, const char *types, va_list ap)
 {
     for (int i = 1; types[i - 1]; i++)
@@ -125,7 +126,7 @@ static void bind_all(sqlite3_stmt *stmt, const char *types, va_list ap)
             sqlite3_bind_int64(stmt, i, va_arg(ap, int64_t));
             break;
         case 't':
-            sqlite3_bind_text(stmt, i, va_arg(ap, const char *), -1, SQLITE_TRANSIENT);
+            sqlite3_bind_text(stmt, i, va_arg(ap, const char *), -1, SQLITE_STATIC);
             break;
         case 'f':
             pk_db_bind_real(stmt, i, va_arg(ap, double));

@@ -7,6 +7,7 @@
 
 enum { LONGEST_QUERY_S = 60 };
 
+/* The text is the caller's as long as the statement. */
 static void bind_cell(sqlite3_stmt *stmt, int i, const struct pk_cell *c)
 {
     if (c->type == PK_CELL_INT)
@@ -14,7 +15,7 @@ static void bind_cell(sqlite3_stmt *stmt, int i, const struct pk_cell *c)
     else if (c->type == PK_CELL_REAL)
         pk_db_bind_real(stmt, i, c->f);
     else if (c->type == PK_CELL_TEXT)
-        sqlite3_bind_text(stmt, i, c->s, -1, SQLITE_TRANSIENT);
+        sqlite3_bind_text(stmt, i, c->s, -1, SQLITE_STATIC);
 }
 
 enum pk_code pk_db_prepare(struct pk_store *s, const char *sql, const struct pk_param *params,

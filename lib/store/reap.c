@@ -77,8 +77,9 @@ enum pk_code pk_db_reap(struct pk_store *s, struct pk_err *err)
         sqlite3_bind_int64(stmt, 2, after);
         int rc = sqlite3_step(stmt);
         run = rc == SQLITE_ROW ? sqlite3_column_int64(stmt, 0) : -1;
-        bool dead = rc == SQLITE_ROW && is_dead(&me, (const char *)sqlite3_column_text(stmt, 1),
-                                                sqlite3_column_int64(stmt, 2), sqlite3_column_int64(stmt, 3));
+        const char *boot_id = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(stmt, 1) : NULL;
+        bool dead =
+            boot_id && is_dead(&me, boot_id, sqlite3_column_int64(stmt, 2), sqlite3_column_int64(stmt, 3));
         if (sqlite3_reset(stmt) != SQLITE_OK)
             return pk_db_fail(s, err);
         if (dead && mark(s, run, err))

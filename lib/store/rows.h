@@ -3,7 +3,7 @@
 
 #include "store/db.h"
 
-/* Prepares one SELECT and binds the parameters it names; the caller finalizes. */
+/* Prepares one SELECT and binds the parameters it names, whose texts must stay; the caller finalizes. */
 enum pk_code pk_db_prepare(struct pk_store *s, const char *sql, const struct pk_param *params,
                            size_t n_params, sqlite3_stmt **stmt, struct pk_err *err) PK_MUST_CHECK;
 

@@ -179,9 +179,9 @@ enum pk_code pk_store_ceiling_get(struct pk_store *s, const char *machine, const
                    " AND c.key = ?3 ORDER BY c.measured_ns DESC, c.id DESC LIMIT 1",
                    &stmt, err))
         return err->code;
-    sqlite3_bind_text(stmt, 1, machine, -1, SQLITE_TRANSIENT);
-    sqlite3_bind_text(stmt, 2, device, -1, SQLITE_TRANSIENT);
-    sqlite3_bind_text(stmt, 3, key, -1, SQLITE_TRANSIENT);
+    sqlite3_bind_text(stmt, 1, machine, -1, SQLITE_STATIC);
+    sqlite3_bind_text(stmt, 2, device, -1, SQLITE_STATIC);
+    sqlite3_bind_text(stmt, 3, key, -1, SQLITE_STATIC);
     int rc = sqlite3_step(stmt);
     *found = rc == SQLITE_ROW;
     *value = *found ? sqlite3_column_double(stmt, 0) : 0;
