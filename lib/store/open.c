@@ -105,7 +105,7 @@ static enum pk_code prepare(struct pk_store *s, struct pk_err *err)
         pk_fail(err, PK_E_IO, "store %s: cannot write it", s->path);
         return pk_db_explain_access(s->path, err);
     }
-    /* persist: a transaction then costs one fsync less than deleting the journal, and none of a directory */
+    /* persist: the journal is zeroed, which costs less than deleting it and waiting for its directory */
     if (writes(s->mode) &&
         pk_db_script(s, "PRAGMA journal_mode = PERSIST; PRAGMA journal_size_limit = 1048576", err))
         return err->code;
