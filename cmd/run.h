@@ -53,8 +53,10 @@ void pk_run_warn_of_long_cases(const struct run *r);
 /* About how long the run will take. */
 enum pk_code pk_run_duration(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 void pk_run_print_plan(const struct run *r);
-const char *pk_run_plan_title(const struct run *r); /* device, preset, the axes in which all cases agree */
-const char *pk_run_extent(const struct run *r);     /* "27 cases x 3 processes, about 38 s" */
+/* Begins a table of cases. Its title says device, preset and the axes in which all agree; the column "case" is for programs alone
+ * where they agree in all. */
+void pk_run_case_table(const struct run *r, const char *name, const struct pk_column *cols, size_t n);
+const char *pk_run_extent(const struct run *r); /* "27 cases x 3 processes, about 38 s" */
 
 /* run_record.c: a new run, or an interrupted one again. */
 enum pk_code pk_run_begin(struct run *r, struct pk_err *err) PK_MUST_CHECK;

@@ -124,7 +124,7 @@ enum pk_code pk_run_once(struct run *r, struct pk_err *err)
         rc = pk_device_open(&dev, r->device, &r->device_options, err);
     if (rc)
         return rc;
-    pk_out_table(r->app->out, "once", pk_run_plan_title(r), columns, sizeof columns / sizeof *columns);
+    pk_run_case_table(r, "once", columns, sizeof columns / sizeof *columns);
     size_t ok = 0, failed = 0;
     for (size_t i = 0; i < r->plan.n && !pk_stop_flag; i++) {
         enum pk_status status = once(r, &dev, &r->plan.v[i]);

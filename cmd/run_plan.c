@@ -211,11 +211,20 @@ const char *pk_run_extent(const struct run *r)
                         : pk_printf(a, "%s, about %s", extent, pk_format_ns(e->ns, about, sizeof about));
 }
 
-const char *pk_run_plan_title(const struct run *r)
+void pk_run_case_table(const struct run *r, const char *name, const struct pk_column *cols, size_t n)
 {
-    const char *common = pk_plan_common_text(&r->plan, r->app->arena);
-    return pk_printf(r->app->arena, "%s on %s, preset %s%s%s", r->probe->name, r->device,
-                     r->plan.preset->name, *common ? ", all with " : "", common);
+    struct pk_arena *a = r->app->arena;
+    const char *common = pk_plan_common_text(&r->plan, a);
+    struct pk_column *mine = pk_new_n(a, struct pk_column, n);
+    for (size_t i = 0; i < n; i++) {
+        mine[i] = cols[i];
+        mine[i].machine =
+            cols[i].machine || (!strcmp(cols[i].key, "case") && !*pk_plan_case_text(&r->plan, 0, a));
+    }
+    pk_out_table(r->app->out, name,
+                 pk_printf(a, "%s on %s, preset %s%s%s", r->probe->name, r->device, r->plan.preset->name,
+                           *common ? ", all with " : "", common),
+                 mine, n);
 }
 
 static void plan_row(const struct run *r, size_t i)
@@ -239,8 +248,7 @@ void pk_run_print_plan(const struct run *r)
 {
     const struct pk_duration *e = &r->duration;
     struct pk_arena *a = r->app->arena;
-    pk_out_table(r->app->out, "plan", pk_run_plan_title(r), plan_columns,
-                 sizeof plan_columns / sizeof *plan_columns);
+    pk_run_case_table(r, "plan", plan_columns, sizeof plan_columns / sizeof *plan_columns);
     for (size_t i = 0; i < r->plan.n; i++)
         plan_row(r, i);
     pk_out_note(r->app->out, pk_run_extent(r));

@@ -31,6 +31,22 @@ static void json_is_canonical(void **state)
     pk_arena_free(&a);
 }
 
+static void text_is_for_people(void **state)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_point p, q;
+    struct pk_err err = {0};
+    bool differ[PK_AXES_MAX];
+    assert_int_equal(from_text("{\"seq_len\": 7, \"causal\": true, \"window\": 3}", &p, &err), PK_OK);
+    assert_int_equal(from_text("{\"seq_len\": 8}", &q, &err), PK_OK);
+    assert_string_equal(pk_point_text(&q, NULL, &a), "seq_len=8");
+    pk_points_differ((const struct pk_point *const[]){&p, &q}, 2, differ);
+    assert_string_equal(pk_point_text(&p, differ, &a), "seq_len=7 causal=on window=3");
+    assert_string_equal(pk_point_text(&q, differ, &a), "seq_len=8 causal=off"); /* it has no window */
+    pk_points_differ((const struct pk_point *const[]){&p, &p}, 2, differ);
+    assert_string_equal(pk_point_text(&p, differ, &a), "");
+}
+
 static void missing_axes_default(void **state)
 {
     struct pk_arena a = {0};
@@ -127,6 +143,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(json_is_canonical),
+        cmocka_unit_test(text_is_for_people),
         cmocka_unit_test(missing_axes_default),
         cmocka_unit_test(round_trip),
         cmocka_unit_test(refused),
