@@ -84,7 +84,7 @@ static void a_device_call_fails(void **state)
         assert_int_equal(measure(&dev, &a).status, PK_ST_OK);
         assert_true(n < ENOUGH);
     }
-    assert_true(n > 20); /* of every sample, at least */
+    assert_true(n > 8); /* the first iteration, five samples, some check points */
     pk_device_close(&dev);
 }
 
