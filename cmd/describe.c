@@ -91,22 +91,26 @@ static json_t *presets_of(const struct pk_probe *p, struct pk_arena *a)
     return list;
 }
 
-static const char *region_summary(const struct pk_probe *p, const char *metric)
+static const char *region_summary(const struct pk_probe *p, const char *metric, struct pk_arena *a)
 {
     for (const struct pk_region *r = p->regions; r->name; r++) {
         size_t n = strlen(r->name);
-        if (!strncmp(metric, r->name, n) && (!strcmp(metric + n, "_ns") || !strcmp(metric + n, "_host_ns")))
+        if (strncmp(metric, r->name, n))
+            continue;
+        if (!strcmp(metric + n, "_ns"))
             return r->summary;
+        if (!strcmp(metric + n, "_host_ns"))
+            return pk_printf(a, "what the host waited for it: %s", r->summary);
     }
     return NULL;
 }
 
-static const char *metric_summary(const struct pk_probe *p, const char *name)
+static const char *metric_summary(const struct pk_probe *p, const char *name, struct pk_arena *a)
 {
     for (const struct pk_metric *m = p->metrics; m->name; m++)
         if (!strcmp(m->name, name))
             return m->summary;
-    return region_summary(p, name);
+    return region_summary(p, name, a);
 }
 
 static json_t *metrics_of(const struct pk_probe *p, struct pk_arena *a)
@@ -120,7 +124,7 @@ static json_t *metrics_of(const struct pk_probe *p, struct pk_arena *a)
         set_text(row, "unit", m[i].unit);
         set_text(row, "direction", m[i].direction);
         set_text(row, "class", m[i].class);
-        set_text(row, "summary", metric_summary(p, m[i].name));
+        set_text(row, "summary", metric_summary(p, m[i].name, a));
         json_array_append_new(list, row);
     }
     return list;

@@ -15,7 +15,8 @@ def test_experiments_for_programs(perfkit):
     assert axes["busy_ns"]["default"] == "100000" and axes["busy_ns"]["help"]
     assert {"name", "summary", "unavailable"} == set(selftest["variants"][0])
     assert selftest["presets"][0]["name"] == "quick" and selftest["presets"][1]["settings"] == ["min-samples=20"]
-    assert {"work_ns", "work_host_ns", "peak_bytes"} <= {m["name"] for m in selftest["metrics"]}
+    summaries = {m["name"]: m["summary"] for m in selftest["metrics"]}
+    assert {"work_ns", "work_host_ns", "peak_bytes"} <= set(summaries) and summaries["work_ns"] != summaries["work_host_ns"]
     assert all(m["summary"] and m["unit"] and m["direction"] in ("lower", "higher", "none") for m in selftest["metrics"])
 
 
