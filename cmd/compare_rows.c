@@ -34,7 +34,7 @@ static const struct pk_column run_columns[] = {
     {.key = "label", .heading = "Label", .left = true},
     {.key = "started_at", .heading = "Started (UTC)", .left = true},
     {.key = "git_commit", .heading = "Commit", .left = true},
-    {.key = "version", .heading = "perfkit", .left = true},
+    {.key = "version", .heading = "perfkit", .left = true, .optional = 1},
     {.key = "status", .heading = "Status", .left = true},
     {.key = "cases", .heading = "Cases", .decimals = -1},
     {.key = "cases_ok", .heading = "OK", .decimals = -1},

@@ -71,6 +71,13 @@ def test_people_get_a_table(perfkit, store):
     assert not any("d_model" in line for line in lines if "forward_ns" in line)  # all cases have the same
 
 
+def test_a_narrow_table_keeps_the_ratio(perfkit, store):
+    two_runs(store)
+    r = perfkit("compare", "1", "2", "--width", "80")
+    assert r.status == 0 and max(map(len, r.stdout.splitlines())) <= 80
+    assert any("2.000" in line and "1.000" in line and "0.500" in line for line in r.stdout.splitlines())
+
+
 def test_every_format(perfkit, store):
     two_runs(store)
     for format in ("table", "markdown", "csv", "json", "jsonl"):
