@@ -119,7 +119,7 @@ static void check_what_is_left(unsigned long n, const struct done *d)
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_store *s;
     struct pk_spool_result imported;
-    const char *problem;
+    const char *problem = NULL;
     if (pk_store_open(path, PK_STORE_WRITE, NULL, &s, &err) || pk_store_check(s, &a, &problem, &err))
         fail_msg("after fault %lu: %s: %s", n, err.what, err.why);
     if (problem)
