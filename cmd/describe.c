@@ -9,11 +9,9 @@
 
 #include <string.h>
 
-static const char *const axis_types[] = {[PK_AXIS_INT] = "int",
-                                         [PK_AXIS_SIZE] = "size",
-                                         [PK_AXIS_FLOAT] = "float",
-                                         [PK_AXIS_ENUM] = "enum",
-                                         [PK_AXIS_BOOL] = "bool"};
+static const char *const axis_types[] = {
+    [PK_AXIS_INT] = "int",   [PK_AXIS_SIZE] = "size", [PK_AXIS_FLOAT] = "float",
+    [PK_AXIS_ENUM] = "enum", [PK_AXIS_BOOL] = "bool", [PK_AXIS_FILE] = "file"};
 
 /* Adds a text, or null. */
 static void set_text(json_t *obj, const char *key, const char *text)

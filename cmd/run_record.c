@@ -13,6 +13,24 @@ static json_t *texts_json(const struct pk_texts *t)
     return array;
 }
 
+/* Axes as they were written, files with their digests: who goes on with the run must find them as they were. */
+static json_t *axes_json(const struct run *r)
+{
+    struct pk_arena *a = r->app->arena;
+    const struct pk_axis *axes = r->probe->axes;
+    json_t *array = json_array();
+    for (size_t i = 0; i < r->o->axes.n; i++) {
+        const char *text = r->o->axes.v[i];
+        struct pk_sweep sweep;
+        struct pk_err err;
+        size_t k;
+        if (!pk_axis_assign(axes, text, a, &k, &sweep, &err) && axes[k].type == PK_AXIS_FILE)
+            text = pk_printf(a, "%s=%s", axes[k].name, pk_sweep_text(&axes[k], &sweep, a));
+        json_array_append_new(array, json_string(text));
+    }
+    return array;
+}
+
 /* What a later run must repeat to measure the same: recorded with the run, read back by --resume. */
 static const char *settings_json(const struct run *r)
 {
@@ -20,7 +38,7 @@ static const char *settings_json(const struct run *r)
     PK_JSON_CLEANUP json_t *s = json_pack(
         "{s:s, s:s, s:o, s:o, s:o, s:s?, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:b, s:I, "
         "s:b, s:s}",
-        "preset", r->plan.preset->name, "device", r->device, "axes", texts_json(&o->axes), "variants",
+        "preset", r->plan.preset->name, "device", r->device, "axes", axes_json(r), "variants",
         texts_json(&o->variants), "peers", texts_json(&o->peers), "filter", o->filter, "invocations",
         o->invocations, "min_samples", o->min_samples, "max_samples", o->max_samples, "min_time_ns",
         o->min_time_ns, "max_time_ns", o->max_time_ns, "max_noise", o->max_noise, "warmup", o->warmup,

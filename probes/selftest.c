@@ -11,6 +11,7 @@
 #include "bench/probe.h"
 
 #include "base/rng.h"
+#include "base/slurp.h"
 #include "bench/repeat.h"
 
 #include <math.h>
@@ -18,7 +19,7 @@
 #include <unistd.h>
 
 /* Rows of the tables are known by their index. */
-enum { BUSY_NS, MEMORY, COPIES };
+enum { BUSY_NS, MEMORY, COPIES, INPUT };
 enum { WORK, PART, TICK };
 enum { HELD };
 
@@ -36,6 +37,8 @@ static const struct pk_axis axes[] = {
                 .help = "bytes that an iteration copies"},
     [COPIES] = {"copies", PK_AXIS_INT, NULL, 1, 1000, .def = "1", .born = "1", .applies = is_not_busy,
                 .help = "how often it copies them, where busy_ns is 0"},
+    [INPUT] = {"input", PK_AXIS_FILE, .def = "random", .born = "random",
+               .help = "what it copies: random bytes, or those of a file, over and over"},
     {0},
 };
 
@@ -262,6 +265,19 @@ static enum pk_code validate(const struct pk_case *c, struct pk_arena *a, pk_war
     return pk_fix(err, "use any other value");
 }
 
+static enum pk_code fill(struct pk_ctx *ctx, struct state *t, struct pk_err *err)
+{
+    const char *path = pk_axis_file_path(ctx->c->at.v[INPUT], ctx->arena);
+    char *text;
+    size_t n = 0;
+    if (path && pk_slurp(path, PK_AXIS_FILE_BYTES_MAX, ctx->arena, &text, &n, err))
+        return err->code;
+    t->host = pk_alloc(ctx->arena, t->bytes);
+    for (size_t i = 0; i < t->bytes; i++)
+        t->host[i] = n ? (unsigned char)text[i % n] : (unsigned char)pk_rng_next(&t->rng);
+    return PK_OK;
+}
+
 /* Inputs are equal for equal seeds, whatever the variant. Everything not made yet is NULL: teardown relies on
  * it. */
 static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
@@ -276,10 +292,10 @@ static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
         return pk_device_oom(ctx->dev, err);
     if (ctx->dry)
         return PK_OK;
-    t->host = pk_alloc(ctx->arena, t->bytes);
-    for (size_t i = 0; i < t->bytes; i++)
-        t->host[i] = (unsigned char)pk_rng_next(&t->rng);
-    return pk_device_copy(ctx->dev, PK_LANE_COMPUTE, PK_COPY_HOST_TO_DEVICE, t->src, t->host, t->bytes, err);
+    enum pk_code rc = fill(ctx, t, err);
+    return rc ? rc
+              : pk_device_copy(ctx->dev, PK_LANE_COMPUTE, PK_COPY_HOST_TO_DEVICE, t->src, t->host, t->bytes,
+                               err);
 }
 
 static void busy_in_parts(struct pk_ctx *ctx, uint64_t ns)

@@ -30,6 +30,10 @@ static size_t candidates(const struct pk_axis *x, struct pk_arena *a, union pk_v
         return n;
     }
     pk_assert(!pk_axis_parse(x, x->def, a, &usual, &err));
+    if (!pk_axis_ordered(x)) {
+        v[0] = usual.v[0];
+        return 1;
+    }
     v[0] = number(x, x->min);
     v[1] = usual.v[0];
     v[2] = number(x, x->max);

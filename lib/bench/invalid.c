@@ -59,6 +59,8 @@ static const char *bad_axis(const struct pk_probe *p, size_t i, struct pk_arena 
         return "the name is taken";
     if (!is_sentence(x->help) || !x->def || !x->born)
         return "help, def and born are required";
+    if (x->type == PK_AXIS_FILE && !(is_word(x->def, '-') && is_word(x->born, '-')))
+        return "def and born of a file must be words";
     if (pk_axis_parse(x, x->def, a, &sweep, &err))
         return pk_printf(a, "def: %s", err.what);
     if (pk_axis_parse(x, x->born, a, &sweep, &err))

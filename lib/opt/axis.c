@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/suggest.h"
 #include "base/units.h"
+#include "opt/axis_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,6 +53,8 @@ enum pk_code pk_axis_find(const struct pk_axis *axes, const char *name, size_t *
 
 bool pk_axis_same(const struct pk_axis *axis, union pk_value a, union pk_value b)
 {
+    if (axis->type == PK_AXIS_FILE)
+        return !strcmp(pk_axis_file_name(a), pk_axis_file_name(b));
     return axis->type == PK_AXIS_FLOAT ? a.f == b.f : a.i == b.i;
 }
 
@@ -77,6 +80,9 @@ const char *pk_axis_takes(const struct pk_axis *x, struct pk_arena *a)
         break;
     case PK_AXIS_BOOL:
         pk_buf_str(&b, "on or off");
+        break;
+    case PK_AXIS_FILE:
+        pk_buf_printf(&b, "the path of a text file, or the word %s", x->def);
         break;
     }
     if (x->unit && x->type != PK_AXIS_SIZE)
@@ -153,8 +159,8 @@ static enum pk_code parse_number(const struct pk_axis *x, const char *text, unio
     return PK_OK;
 }
 
-enum pk_code pk_axis_value(const struct pk_axis *axis, const char *text, union pk_value *v,
-                           struct pk_err *err)
+enum pk_code pk_axis_value(const struct pk_axis *axis, const char *text, struct pk_arena *a,
+                           union pk_value *v, struct pk_err *err)
 {
     switch (axis->type) {
     case PK_AXIS_INT:
@@ -165,6 +171,8 @@ enum pk_code pk_axis_value(const struct pk_axis *axis, const char *text, union p
         return find_choice(axis, text, v, err);
     case PK_AXIS_BOOL:
         return find_bool(axis, text, v, err);
+    case PK_AXIS_FILE:
+        return pk_axis_read_file(axis, text, a, v, err);
     }
     pk_assert(!"axis type");
 }
@@ -194,6 +202,8 @@ const char *pk_axis_format(const struct pk_axis *axis, union pk_value v, struct 
         return axis->choices[v.i];
     case PK_AXIS_BOOL:
         return words_of_bool[v.i];
+    case PK_AXIS_FILE:
+        return v.s;
     }
     pk_assert(!"axis type");
 }

@@ -4,6 +4,7 @@
  *   list    256,1024,4096        fp32,bf16        on,off
  *   range   256:16384:*2   (multiply)    0:100:+10   (add)    both ends included when hit
  *   sizes   1MiB,25MB,1MiB:64MiB:*2      (PK_AXIS_SIZE; MB = 10^6, MiB = 2^20, bare M refused)
+ *   files   bert,my.tree                 (PK_AXIS_FILE: the default's word, or paths)
  * Errors name the axis, the value, the allowed range or choices, and an example that works. */
 #pragma once
 
@@ -14,14 +15,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum pk_axis_type { PK_AXIS_INT, PK_AXIS_SIZE, PK_AXIS_FLOAT, PK_AXIS_ENUM, PK_AXIS_BOOL };
+enum pk_axis_type { PK_AXIS_INT, PK_AXIS_SIZE, PK_AXIS_FLOAT, PK_AXIS_ENUM, PK_AXIS_BOOL, PK_AXIS_FILE };
 
-enum { PK_AXES_MAX = 24, PK_SWEEP_MAX = 4096, PK_POINTS_MAX = 1 << 16 };
+enum { PK_AXES_MAX = 24, PK_SWEEP_MAX = 4096, PK_POINTS_MAX = 1 << 16, PK_AXIS_FILE_BYTES_MAX = 16 << 20 };
 
-/* INT, SIZE: i. FLOAT: f. ENUM: i = index into choices. BOOL: i = 0 or 1. */
+/* INT, SIZE: i. FLOAT: f. ENUM: i = index into choices. BOOL: i = 0 or 1. FILE: s, the axis's word, or "PATH#DIGEST" with 8 hex
+ * digits of the contents, so that a file that was changed is another case. */
 union pk_value {
     int64_t i;
     double f;
+    const char *s;
 };
 
 struct pk_point;
@@ -32,10 +35,10 @@ struct pk_axis {
     const char *unit;           /* "tokens", "bytes", NULL */
     double min, max;            /* inclusive; INT, SIZE, FLOAT */
     const char *const *choices; /* ENUM: NULL-terminated */
-    const char *def;            /* default sweep, as a user would write it */
-    const char *born;           /* the single value that was the default when the axis was added; never edited
+    const char *def;  /* default sweep, as a user would write it; FILE: one word that means no file */
+    const char *born; /* the single value that was the default when the axis was added; never edited
                                    afterwards: a case whose value equals it leaves it out of its identity */
-    const char *help;           /* one sentence */
+    const char *help; /* one sentence */
     /* Optional: absent from points where it answers false. It may look at axes that stand above it in the
      * table. */
     bool (*applies)(const struct pk_point *p);
@@ -64,10 +67,17 @@ struct pk_point {
     bool absent[PK_AXES_MAX];
 };
 
-/* One value as a user writes it, or a usage error that names the axis and what it takes. */
-enum pk_code pk_axis_value(const struct pk_axis *axis, const char *text, union pk_value *v,
-                           struct pk_err *err) PK_MUST_CHECK;
+/* One value as a user writes it, or a usage error that names the axis and what it takes. Texts live in the arena. A file is read here:
+ * text of at most 16 MiB in a regular file. With "#DIGEST" behind the path its contents must still have that digest. */
+enum pk_code pk_axis_value(const struct pk_axis *axis, const char *text, struct pk_arena *a,
+                           union pk_value *v, struct pk_err *err) PK_MUST_CHECK;
+/* Files are the same when name and contents are, in whatever folders. */
 bool pk_axis_same(const struct pk_axis *axis, union pk_value a, union pk_value b);
+
+/* The path of a FILE axis's value; NULL when it is the axis's word. In the arena. */
+const char *pk_axis_file_path(union pk_value v, struct pk_arena *a);
+/* What counts of it: the word, or "NAME#DIGEST" without its folder. */
+const char *pk_axis_file_name(union pk_value v);
 
 /* Parses "256,1024" for one axis. Empty text, an empty element, a value out of range or off the list, a range
  * that does not advance, and more than PK_SWEEP_MAX values are usage errors. Fuzzed. */
@@ -77,6 +87,9 @@ enum pk_code pk_axis_parse(const struct pk_axis *axis, const char *text, struct 
 /* "name=text" -> index of the axis and its sweep; an unknown name gets a did-you-mean. */
 enum pk_code pk_axis_assign(const struct pk_axis *axes, const char *assignment, struct pk_arena *a,
                             size_t *index, struct pk_sweep *out, struct pk_err *err) PK_MUST_CHECK;
+
+/* "256,1024": the values of a sweep as a user would write them. In the arena. */
+const char *pk_sweep_text(const struct pk_axis *axis, const struct pk_sweep *s, struct pk_arena *a);
 
 size_t pk_axes_count(const struct pk_axis *axes);
 int pk_axis_index(const struct pk_axis *axes, const char *name); /* -1 when there is none */
@@ -96,8 +109,9 @@ const char *pk_axis_takes(const struct pk_axis *axis, struct pk_arena *a);
 /* The text of one value, as a user would write it ("64MiB" for sizes). In the arena. */
 const char *pk_axis_format(const struct pk_axis *axis, union pk_value v, struct pk_arena *a);
 
-/* All present axes of a point as a JSON object (numbers as numbers, sizes in bytes, enums as strings, bools
- * as booleans), keys sorted; and only those that differ from `born` (case identity). Texts in the arena. */
+/* All present axes of a point as a JSON object (numbers as numbers, sizes in bytes, enums and files as strings, bools
+ * as booleans), keys sorted; and only those that differ from `born` (case identity), files without their folders. Texts in the
+ * arena. */
 const char *pk_point_json(const struct pk_point *p, struct pk_arena *a);
 const char *pk_point_identity(const struct pk_point *p, struct pk_arena *a);
 
@@ -109,8 +123,8 @@ void pk_points_differ(const struct pk_point *const *points, size_t n, bool *diff
 /* Fills a point from a JSON object written by pk_point_json; unknown names and out-of-range values are errors
  * (a worker and a peer check what they are asked). Axes that are missing take their default's first value, or
  * are absent where they do not apply. */
-enum pk_code pk_point_from_json(const struct pk_axis *axes, const json_t *obj, struct pk_point *p,
-                                struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_point_from_json(const struct pk_axis *axes, const json_t *obj, struct pk_arena *a,
+                                struct pk_point *p, struct pk_err *err) PK_MUST_CHECK;
 
 /* Expands blocks of sweeps to points: the cartesian product per block in row-major order (last axis fastest),
  * blocks one after the other, without repeats; composites and `applies` resolved. sweeps[b][i].n == 0 means

@@ -108,7 +108,7 @@ static enum pk_code add_value(const struct pk_axis *axes, struct part *p, const 
         p->names[p->n++] = text;
         return PK_OK;
     }
-    if (pk_axis_value(&axes[p->axis], text, &v, err))
+    if (pk_axis_value(&axes[p->axis], text, a, &v, err))
         return err->code;
     p->values = pk_grow(a, p->values, sizeof *p->values, p->n, &p->cap);
     p->values[p->n++] = v;

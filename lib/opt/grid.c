@@ -1,6 +1,9 @@
 /* Grid: blocks of sweeps expanded to the points they span. */
 #include "base/assert.h"
+#include "base/hash.h"
 #include "opt/axis.h"
+
+#include <string.h>
 
 /* What the recursion over axes carries. */
 struct expansion {
@@ -24,13 +27,15 @@ static bool same_point(const struct pk_point *p, const struct pk_point *q)
     return true;
 }
 
-/* FNV-1a over the bits of the values; absent axes hold zero. */
+/* Over the bits of the values, or what counts of a file; absent axes hold zero. */
 static uint64_t hash_point(const struct pk_point *p)
 {
-    uint64_t h = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < p->n; i++)
-        for (int shift = 0; shift < 64; shift += 8)
-            h = (h ^ (((uint64_t)p->v[i].i >> shift) & 0xff)) * 0x100000001b3u;
+    uint64_t h = PK_HASH_EMPTY;
+    for (size_t i = 0; i < p->n; i++) {
+        const char *file =
+            p->axes[i].type == PK_AXIS_FILE && !p->absent[i] ? pk_axis_file_name(p->v[i]) : NULL;
+        h = file ? pk_hash(h, file, strlen(file)) : pk_hash(h, &p->v[i], sizeof p->v[i]);
+    }
     return h;
 }
 

@@ -38,35 +38,43 @@ static json_t *value_json(const struct pk_axis *x, union pk_value v)
         return json_string(x->choices[v.i]);
     case PK_AXIS_BOOL:
         return json_boolean(v.i);
+    case PK_AXIS_FILE:
+        return json_string(v.s);
     }
     pk_assert(!"axis type");
 }
 
-static bool is_born_value(const struct pk_axis *x, union pk_value v)
+/* What of a value makes it another case. */
+static json_t *identity_json(const struct pk_axis *x, union pk_value v)
 {
-    union pk_value born;
-    struct pk_err err;
-    pk_assert(!pk_axis_value(x, x->born, &born, &err));
-    return pk_axis_same(x, v, born);
+    return x->type == PK_AXIS_FILE ? json_string(pk_axis_file_name(v)) : value_json(x, v);
 }
 
-static const char *point_text(const struct pk_point *p, bool all, struct pk_arena *a)
+static bool is_born_value(const struct pk_axis *x, union pk_value v)
 {
-    PK_JSON_CLEANUP json_t *obj = json_object();
-    for (size_t i = 0; i < p->n; i++)
-        if (!p->absent[i] && (all || !is_born_value(&p->axes[i], p->v[i])))
-            pk_assert(!json_object_set_new(obj, p->axes[i].name, value_json(&p->axes[i], p->v[i])));
-    return pk_json_text(a, obj, PK_JSON_CANON);
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    union pk_value born;
+    struct pk_err err;
+    pk_assert(!pk_axis_value(x, x->born, &a, &born, &err));
+    return pk_axis_same(x, v, born);
 }
 
 const char *pk_point_json(const struct pk_point *p, struct pk_arena *a)
 {
-    return point_text(p, true, a);
+    PK_JSON_CLEANUP json_t *obj = json_object();
+    for (size_t i = 0; i < p->n; i++)
+        if (!p->absent[i])
+            pk_assert(!json_object_set_new(obj, p->axes[i].name, value_json(&p->axes[i], p->v[i])));
+    return pk_json_text(a, obj, PK_JSON_CANON);
 }
 
 const char *pk_point_identity(const struct pk_point *p, struct pk_arena *a)
 {
-    return point_text(p, false, a);
+    PK_JSON_CLEANUP json_t *obj = json_object();
+    for (size_t i = 0; i < p->n; i++)
+        if (!p->absent[i] && !is_born_value(&p->axes[i], p->v[i]))
+            pk_assert(!json_object_set_new(obj, p->axes[i].name, identity_json(&p->axes[i], p->v[i])));
+    return pk_json_text(a, obj, PK_JSON_CANON);
 }
 
 const char *pk_point_text(const struct pk_point *p, const bool *which, struct pk_arena *a)
@@ -104,6 +112,7 @@ static bool type_fits(const struct pk_axis *x, const json_t *j)
     case PK_AXIS_FLOAT:
         return json_is_number(j);
     case PK_AXIS_ENUM:
+    case PK_AXIS_FILE:
         return json_is_string(j);
     case PK_AXIS_BOOL:
         return json_is_boolean(j);
@@ -112,21 +121,20 @@ static bool type_fits(const struct pk_axis *x, const json_t *j)
 }
 
 /* The value as text and through pk_axis_value, so that range and choices are checked in one place. */
-static enum pk_code value_from_json(const struct pk_axis *x, const json_t *j, union pk_value *v,
-                                    struct pk_err *err)
+static enum pk_code value_from_json(const struct pk_axis *x, const json_t *j, struct pk_arena *a,
+                                    union pk_value *v, struct pk_err *err)
 {
-    PK_ARENA_CLEANUP struct pk_arena a = {0};
-    const char *text = json_is_string(j) ? json_string_value(j) : pk_json_text(&a, j, PK_JSON_COMPACT);
+    const char *text = json_is_string(j) ? json_string_value(j) : pk_json_text(a, j, PK_JSON_COMPACT);
     if (type_fits(x, j))
-        return pk_axis_value(x, text, v, err);
+        return pk_axis_value(x, text, a, v, err);
     pk_fail(err, PK_E_USAGE, "axis %s: %.100s has the wrong JSON type", x->name, text);
-    pk_why(err, "integers and sizes are JSON integers, choices strings, switches booleans");
+    pk_why(err, "integers and sizes are JSON integers, choices and files strings, switches booleans");
     return pk_fix(err, "send what `perfkit run --dry-run --format json` prints");
 }
 
-static enum pk_code point_axis_from_json(size_t i, const json_t *j, struct pk_point *p, struct pk_err *err)
+static enum pk_code point_axis_from_json(size_t i, const json_t *j, struct pk_arena *a, struct pk_point *p,
+                                         struct pk_err *err)
 {
-    PK_ARENA_CLEANUP struct pk_arena a = {0};
     const struct pk_axis *x = &p->axes[i];
     p->absent[i] = x->applies && !x->applies(p);
     if (p->absent[i] && j) {
@@ -135,18 +143,18 @@ static enum pk_code point_axis_from_json(size_t i, const json_t *j, struct pk_po
         return pk_fix(err, "leave it out");
     }
     if (j)
-        return value_from_json(x, j, &p->v[i], err);
+        return value_from_json(x, j, a, &p->v[i], err);
     struct pk_sweep s;
     if (p->absent[i])
         return PK_OK;
-    if (pk_axis_default(p->axes, i, p, &a, &s, err))
+    if (pk_axis_default(p->axes, i, p, a, &s, err))
         return err->code;
     p->v[i] = s.v[0];
     return PK_OK;
 }
 
-enum pk_code pk_point_from_json(const struct pk_axis *axes, const json_t *obj, struct pk_point *p,
-                                struct pk_err *err)
+enum pk_code pk_point_from_json(const struct pk_axis *axes, const json_t *obj, struct pk_arena *a,
+                                struct pk_point *p, struct pk_err *err)
 {
     *p = (struct pk_point){.axes = axes, .n = pk_axes_count(axes)};
     if (!json_is_object(obj)) {
@@ -160,7 +168,7 @@ enum pk_code pk_point_from_json(const struct pk_axis *axes, const json_t *obj, s
             return err->code;
     }
     for (size_t i = 0; i < p->n; i++)
-        if (point_axis_from_json(i, json_object_get(obj, axes[i].name), p, err))
+        if (point_axis_from_json(i, json_object_get(obj, axes[i].name), a, p, err))
             return err->code;
     return PK_OK;
 }

@@ -1,4 +1,5 @@
 /* Sweep: the values written for one axis, "256,1024" or "256:16384:*2", made into a list without repeats. */
+#include "base/buf.h"
 #include "base/split.h"
 #include "base/units.h"
 #include "opt/axis.h"
@@ -55,10 +56,10 @@ static const char *example_range(const struct pk_axis *x, struct pk_arena *a)
     const char *comma = strrchr(x->def, ',');
     union pk_value first, last;
     struct pk_err err;
-    if (pk_axis_value(x, pk_strndup(a, x->def, strcspn(x->def, ",:")), &first, &err))
+    if (pk_axis_value(x, pk_strndup(a, x->def, strcspn(x->def, ",:")), a, &first, &err))
         return x->def;
     const double most = 4 * (is_real(x) ? first.f : (double)first.i);
-    if (!comma || pk_axis_value(x, comma + 1, &last, &err) ||
+    if (!comma || pk_axis_value(x, comma + 1, a, &last, &err) ||
         (is_real(x) ? last.f <= first.f : last.i <= first.i))
         last = most > x->max ? first
                : is_real(x)  ? (union pk_value){.f = most}
@@ -134,7 +135,7 @@ static enum pk_code parse_range(struct growing *g, const char *text, struct pk_e
         return refuse_range(x, text, "a range is FIRST:LAST:*FACTOR or FIRST:LAST:+DISTANCE", err);
     union pk_value first, last;
     struct step s;
-    if (pk_axis_value(x, part[0], &first, err) || pk_axis_value(x, part[1], &last, err) ||
+    if (pk_axis_value(x, part[0], g->arena, &first, err) || pk_axis_value(x, part[1], g->arena, &last, err) ||
         parse_step(x, part[2], &s, err))
         return err->code;
     if (is_real(x) ? first.f > last.f : first.i > last.i)
@@ -160,12 +161,20 @@ enum pk_code pk_axis_parse(const struct pk_axis *axis, const char *text, struct 
         if (ranges && strchr(part, ':')) {
             if (parse_range(&g, part, err))
                 return err->code;
-        } else if (pk_axis_value(axis, part, &v, err) || add(&g, v, err)) {
+        } else if (pk_axis_value(axis, part, a, &v, err) || add(&g, v, err)) {
             return err->code;
         }
     }
     *out = (struct pk_sweep){g.v, g.n};
     return PK_OK;
+}
+
+const char *pk_sweep_text(const struct pk_axis *axis, const struct pk_sweep *s, struct pk_arena *a)
+{
+    struct pk_buf b = {.arena = a};
+    for (size_t i = 0; i < s->n; i++)
+        pk_buf_printf(&b, "%s%s", i ? "," : "", pk_axis_format(axis, s->v[i], a));
+    return pk_buf_text(&b);
 }
 
 enum pk_code pk_axis_assign(const struct pk_axis *axes, const char *assignment, struct pk_arena *a,

@@ -63,3 +63,60 @@ def test_short_regions_on_the_cpu(perfkit):
 def test_once_repeats_nothing(perfkit):
     r = selftest(perfkit, "--once", "--format", "json", variant="repeated")
     assert r.status == 0 and [x["value"] for x in r.rows("once") if x["metric"] == "tick_ns"] == [1]
+
+
+# Axes that are files: of selftest, `input`.
+
+
+def digest(text):
+    h = 0xCBF29CE484222325
+    for byte in text.encode():
+        h = (h ^ byte) * 0x100000001B3 % 2**64
+    return f"{(h ^ h >> 32) % 2**32:08x}"
+
+
+def put(perfkit, name, text):
+    path = perfkit.cwd / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    return f"{path.name}#{digest(text)}"
+
+
+def test_a_file_is_read_in_the_worker_and_recorded(perfkit):
+    name = put(perfkit, "sub/bytes.txt", "abc\n")
+    r = selftest(perfkit, "-a", "input=random,sub/bytes.txt", device="cpu")
+    assert r.status == 0, r
+    assert query(perfkit, "SELECT axes ->> 'input', identity ->> 'input', status FROM v_case ORDER BY ordinal") == [
+        ("random", None, "ok"), ("sub/" + name, name, "ok")]
+    r = selftest(perfkit, "-a", "input=random,sub/bytes.txt", "--filter", "input!=random", "--dry-run", "--format", "json")
+    assert [x["axes"]["input"] for x in r.rows("plan")] == ["sub/" + name]
+
+
+@pytest.mark.parametrize("text, words", [
+    ("randon", ["cannot read randon", "No such file", "did you mean -a input=random?"]),
+    (".", ["'.' is no file", "a directory"]),
+    ("/dev/null", ["not a regular file"]),
+    ("nul", ["'nul' is not a text file"]),
+    ("bytes.txt#00000000", ["bytes.txt has changed since the run was planned", "begin a new run"]),
+    ("", ["there is no value"]),
+])
+def test_files_that_are_refused(perfkit, text, words):
+    put(perfkit, "bytes.txt", "abc\n")
+    put(perfkit, "nul", "a\0b")
+    selftest(perfkit, "-a", "input=" + text).refused(2, *words)
+
+
+def test_a_file_that_changed_is_not_gone_on_with(perfkit):
+    put(perfkit, "bytes.txt", "abc\n")
+    more = ("--device", "cpu", "-a", "input=bytes.txt", "-a", "memory=4:4096:*2", "--budget", "300ms")
+    perfkit("run", "selftest", "-v", "ok", *more, "-a", "busy_ns=50000000")
+    assert query(perfkit, "SELECT status FROM v_run") == [("complete",)]
+    with sqlite3.connect(perfkit.db) as db:
+        db.execute("UPDATE run SET status = 'interrupted'")
+    put(perfkit, "bytes.txt", "abd\n")
+    perfkit("run", "selftest", "--resume").refused(2, "bytes.txt has changed since the run was planned", digest("abc\n"), digest("abd\n"))
+
+
+def test_describe_names_files(perfkit):
+    axes = {x["name"]: x for x in perfkit("list", "experiments", "selftest", "--format", "json").rows("axes")}
+    assert axes["input"]["type"] == "file" and axes["input"]["takes"] == "the path of a text file, or the word random"

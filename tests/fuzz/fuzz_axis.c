@@ -7,7 +7,7 @@ static void check_value(const struct pk_axis *x, union pk_value v, struct pk_are
 {
     union pk_value back;
     struct pk_err err;
-    pk_assert(!pk_axis_value(x, pk_axis_format(x, v, a), &back, &err));
+    pk_assert(!pk_axis_value(x, pk_axis_format(x, v, a), a, &back, &err));
     pk_assert(pk_axis_same(x, v, back));
 }
 

@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         pk_fuzz_refusal(&err);
         return 0;
     }
-    pk_assert(!pk_point_from_json(axes, none, &p, &err));
+    pk_assert(!pk_point_from_json(axes, none, &a, &p, &err));
     pk_filter_match(f, &p, "flash");
     return 0;
 }

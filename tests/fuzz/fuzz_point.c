@@ -10,13 +10,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     struct pk_point p, q;
     if (!obj)
         return 0;
-    if (pk_point_from_json(axes, obj, &p, &err)) {
+    if (pk_point_from_json(axes, obj, &a, &p, &err)) {
         pk_fuzz_refusal(&err);
         return 0;
     }
     const char *text = pk_point_json(&p, &a);
     PK_JSON_CLEANUP json_t *again = json_loads(text, 0, NULL);
-    pk_assert(again && !pk_point_from_json(axes, again, &q, &err));
+    pk_assert(again && !pk_point_from_json(axes, again, &a, &q, &err));
     pk_assert(!strcmp(pk_point_json(&q, &a), text));
     return 0;
 }

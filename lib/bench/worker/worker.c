@@ -75,14 +75,15 @@ static enum pk_code find_variant(const struct pk_probe *p, const char *name, uns
 }
 
 /* The case that a request means, checked as if a stranger had asked. */
-static enum pk_code find_case(const struct pk_request *r, struct pk_case *c, struct pk_err *err)
+static enum pk_code find_case(const struct pk_request *r, struct pk_arena *a, struct pk_case *c,
+                              struct pk_err *err)
 {
     c->probe = pk_probe_find(r->experiment);
     if (!c->probe)
         return pk_fail(err, PK_E_USAGE, "this worker does not know the experiment '%s'", r->experiment);
     if (find_variant(c->probe, r->variant, &c->variant, err))
         return err->code;
-    return pk_point_from_json(c->probe->axes, r->axes, &c->at, err);
+    return pk_point_from_json(c->probe->axes, r->axes, a, &c->at, err);
 }
 
 static enum pk_code answer_failed(struct worker *w, const struct pk_request *r, const struct pk_err *cause,
@@ -120,7 +121,7 @@ static enum pk_code answer(struct worker *w, const struct pk_request *r, struct 
         return answer_failed(w, r, &cause, err);
     if (r->pass == PK_PASS_CALIBRATION)
         return answer_calibration(w, r, err);
-    if (find_case(r, &c, &cause))
+    if (find_case(r, &a, &c, &cause))
         return answer_failed(w, r, &cause, err);
     const struct pk_measure m = {
         .c = &c,

@@ -89,6 +89,10 @@ static void broken_promises_are_named(void **state)
     broken.axes = axes;
     assert_invalid("axis 'busy_ns': def:");
     axes[0] = broken.axes[0];
+    axes[0] = (struct pk_axis){"file", PK_AXIS_FILE, .def = "a/b", .born = "a", .help = "x"};
+    broken.axes = axes;
+    assert_invalid("axis 'file': def and born of a file must be words");
+    axes[0] = broken.axes[0];
     axes[0].born = "1,2";
     broken.axes = axes;
     assert_invalid("one value");

@@ -4,7 +4,7 @@
 
 #include "opt/axis.h"
 
-enum { MODEL, SEQ_LEN, D_MODEL, DTYPE, CAUSAL, BUCKET, WINDOW, ALPHA, N_AXES };
+enum { MODEL, SEQ_LEN, D_MODEL, DTYPE, CAUSAL, BUCKET, WINDOW, ALPHA, TREE, N_AXES };
 
 static const char *const models[] = {"none", "small", "large", NULL};
 static const char *const model_sets[] = {"", "d_model=32 seq_len=8", "d_model=128"};
@@ -68,5 +68,6 @@ static const struct pk_axis axes[] = {
      .def = "0.5",
      .born = "0.5",
      .help = "A number."},
+    {.name = "tree", .type = PK_AXIS_FILE, .def = "bert", .born = "bert", .help = "A model."},
     {0},
 };

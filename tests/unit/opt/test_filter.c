@@ -15,7 +15,7 @@ static bool keeps(const char *text, const char *point, const char *variant)
     struct pk_filter *f;
     struct pk_point p;
     PK_JSON_CLEANUP json_t *j = json_loads(point, 0, NULL);
-    assert_int_equal(pk_point_from_json(axes, j, &p, &err), PK_OK);
+    assert_int_equal(pk_point_from_json(axes, j, &a, &p, &err), PK_OK);
     assert_int_equal(pk_filter_parse(axes, text, &a, &f, &err), PK_OK);
     bool yes = pk_filter_match(f, &p, variant);
     pk_arena_free(&a);

@@ -8,11 +8,13 @@
 // clang-format on
 #include <string.h>
 
+static struct pk_arena kept;
+
 static enum pk_code from_text(const char *text, struct pk_point *p, struct pk_err *err)
 {
     PK_JSON_CLEANUP json_t *j = json_loads(text, JSON_DECODE_ANY, NULL);
     assert_non_null(j);
-    return pk_point_from_json(axes, j, p, err);
+    return pk_point_from_json(axes, j, &kept, p, err);
 }
 
 static void json_is_canonical(void **state)
@@ -25,7 +27,7 @@ static void json_is_canonical(void **state)
     assert_string_equal(
         pk_point_json(&p, &a),
         "{\"alpha\":0.5,\"bucket_bytes\":25000000,\"causal\":true,\"d_model\":64,\"dtype\":\"bf16\","
-        "\"model\":\"none\",\"seq_len\":7,\"window\":3}");
+        "\"model\":\"none\",\"seq_len\":7,\"tree\":\"bert\",\"window\":3}");
     assert_string_equal(pk_point_identity(&p, &a),
                         "{\"causal\":true,\"dtype\":\"bf16\",\"seq_len\":7,\"window\":3}");
     pk_arena_free(&a);
@@ -98,6 +100,8 @@ static void refused(void **state)
         {"{\"causal\": 1}", "wrong JSON type"},
         {"{\"window\": 3}", "does not apply"},
         {"{\"alpha\": [1]}", "wrong JSON type"},
+        {"{\"tree\": 1}", "wrong JSON type"},
+        {"{\"tree\": \"no such file#12345678\"}", "cannot read no such file"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct pk_point p;
@@ -133,9 +137,9 @@ static void an_absent_composite_sets_nothing(void **state)
     struct pk_point p;
     PK_JSON_CLEANUP json_t *on = json_loads("{\"on\": true}", 0, NULL);
     PK_JSON_CLEANUP json_t *off = json_loads("{}", 0, NULL);
-    assert_int_equal(pk_point_from_json(table, on, &p, &err), PK_OK);
+    assert_int_equal(pk_point_from_json(table, on, &kept, &p, &err), PK_OK);
     assert_int_equal(p.v[2].i, 1);
-    assert_int_equal(pk_point_from_json(table, off, &p, &err), PK_OK);
+    assert_int_equal(pk_point_from_json(table, off, &kept, &p, &err), PK_OK);
     assert_int_equal(p.v[2].i, 7);
 }
 

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+static struct pk_arena texts;
+
 static struct pk_case case_of(unsigned variant, const char *json)
 {
     struct pk_err err;
@@ -17,7 +19,7 @@ static struct pk_case case_of(unsigned variant, const char *json)
     assert_non_null(p);
     struct pk_case c = {.probe = p, .variant = variant};
     json_t *axes = json_loads(json, 0, NULL);
-    assert_int_equal(pk_point_from_json(p->axes, axes, &c.at, &err), PK_OK);
+    assert_int_equal(pk_point_from_json(p->axes, axes, &texts, &c.at, &err), PK_OK);
     json_decref(axes);
     return c;
 }

@@ -45,9 +45,11 @@ static int close_null(void **state)
 
 static struct pk_case case_of(const struct pk_probe *p, const char *variant, int64_t busy_ns, int64_t memory)
 {
-    struct pk_case c = {
-        .probe = p,
-        .at = {.axes = p->axes, .n = 3, .absent = {[2] = true}, .v = {{.i = busy_ns}, {.i = memory}}}};
+    struct pk_case c = {.probe = p,
+                        .at = {.axes = p->axes,
+                               .n = 4,
+                               .absent = {[2] = true},
+                               .v = {{.i = busy_ns}, {.i = memory}, [3] = {.s = "random"}}}};
     while (strcmp(p->variants[c.variant].name, variant) != 0)
         c.variant++;
     return c;

@@ -34,10 +34,12 @@ static int close_cpu(void **state)
 static struct pk_case case_of(unsigned variant)
 {
     const struct pk_probe *p = pk_probe_find("selftest");
-    return (struct pk_case){
-        .probe = p,
-        .variant = variant,
-        .at = {.axes = p->axes, .n = 3, .absent = {[2] = true}, .v = {{.i = 200000}, {.i = 5000}}}};
+    return (struct pk_case){.probe = p,
+                            .variant = variant,
+                            .at = {.axes = p->axes,
+                                   .n = 4,
+                                   .absent = {[2] = true},
+                                   .v = {{.i = 200000}, {.i = 5000}, [3] = {.s = "random"}}}};
 }
 
 static struct pk_slice measure(unsigned variant, bool check)
