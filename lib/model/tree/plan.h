@@ -1,7 +1,7 @@
 /* Patch plan: which modules of a tree are transformed, and how: "pattern = transform" rules, the first match wins.
  *
  * A pattern is a shell glob over a module's whole path: `*` and `?` also match dots, [a-z] and [!a-z] are sets, a backslash
- * is itself (Python's fnmatchcase; fnmatch(3) with FNM_NOESCAPE). Every module but the root is a candidate; sequences, parameters
+ * is itself (Python's fnmatchcase; fnmatch(3) with FNM_NOESCAPE). `?` and a set match one byte. Every module but the root is a candidate; sequences, parameters
  * and leaves are not. Rules about other rules (pk_patch_plan_check): a rule that never fires is warned about, with the rule
  * that shadows it; no match at all, and a target inside another target, are errors. */
 #pragma once
@@ -31,7 +31,7 @@ struct pk_patch_plan {
 extern const struct pk_patch_plan pk_patch_plan_reports;
 
 /* A file of "pattern = transform" lines; blank lines and lines that begin with '#' are skipped. A malformed pattern (an open
- * '[', a set class such as [[:alpha:]], an empty one), an unknown transform (did-you-mean), the same pattern twice, and a file without rules are
+ * '[', a set class such as [[:alpha:]], [^a], which means different things, [z-a], an empty one), an unknown transform (did-you-mean), the same pattern twice, and a file without rules are
  * usage errors with file and line. */
 enum pk_code pk_patch_plan_read(const char *path, struct pk_arena *a, struct pk_patch_plan *out,
                                 struct pk_err *err) PK_MUST_CHECK;

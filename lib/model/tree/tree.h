@@ -17,7 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PK_TREE_DEPTH_MAX = 32, PK_TREE_RANK_MAX = 8 };
+/* PATH_MAX: bytes of a path with its NUL. */
+enum { PK_TREE_DEPTH_MAX = 32, PK_TREE_PATH_MAX = 4096, PK_TREE_RANK_MAX = 8 };
 
 enum pk_node_kind { PK_NODE_MODULE, PK_NODE_SEQUENCE, PK_NODE_PARAMETER, PK_NODE_LEAF };
 

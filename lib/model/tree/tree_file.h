@@ -6,7 +6,8 @@
  * as `for n, p in model.named_parameters(): print(n, tuple(p.shape))` prints it. Blank lines and lines that begin with '#' are
  * skipped. Children whose names are 0, 1, ... make a sequence; every leaf gets a parameter node around it.
  * Errors name the file, the line, and what to do: an unreadable shape, an empty name, a path twice, a leaf that is also
- * a module, an index that is missing ("layer.2: a hole"), mixed names and indices, too deep, no leaf at all. */
+ * a module, an index that is missing ("layer.2: a hole"), mixed names and indices, too deep, a path too
+ * long, no leaf at all. */
 #pragma once
 
 #include "model/tree/tree.h"

@@ -135,6 +135,10 @@ static enum pk_code bad_path(struct pk_tree_lines *r, const char *path, const ch
 static enum pk_code add_leaf(struct pk_tree_lines *r, const char *path, const struct pk_shape *shape)
 {
     uint32_t at = PK_LINES_ROOT, parts = 0;
+    if (strlen(path) >= PK_TREE_PATH_MAX)
+        return bad_path(r, pk_strndup(r->a, path, 64),
+                        pk_printf(r->a, "it goes on to %zu bytes, and a path has at most %d", strlen(path),
+                                  PK_TREE_PATH_MAX - 1));
     for (const char *rest = path, *part; (part = pk_next_part(&rest, '.', r->a)); parts++) {
         if (!*part)
             return bad_path(r, path, "a name between its dots is empty");

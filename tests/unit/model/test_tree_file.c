@@ -158,6 +158,20 @@ static void as_deep_as_a_path_can_be(void **state)
     assert_non_null(strstr(err.why, "more than 31 names"));
 }
 
+static void as_long_as_a_path_can_be(void **state)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    char text[PK_TREE_PATH_MAX + 8];
+    struct pk_tree t;
+    struct pk_err err;
+    memset(text, 'x', sizeof text);
+    memcpy(text + PK_TREE_PATH_MAX - 1, " (1)", 5);
+    assert_int_equal(pk_tree_parse("f", text, strlen(text), &a, &t, &err), PK_OK);
+    memcpy(text + PK_TREE_PATH_MAX - 1, "x (1)", 6);
+    assert_int_equal(pk_tree_parse("f", text, strlen(text), &a, &t, &err), PK_E_USAGE);
+    assert_string_equal(err.why, "it goes on to 4096 bytes, and a path has at most 4095");
+}
+
 static void refusals(void **state)
 {
     static const struct {
@@ -242,6 +256,7 @@ int main(void)
         cmocka_unit_test(bert_reads_back),
         cmocka_unit_test(copies_are_equal),
         cmocka_unit_test(as_deep_as_a_path_can_be),
+        cmocka_unit_test(as_long_as_a_path_can_be),
         cmocka_unit_test(refusals),
         cmocka_unit_test(bytes_that_are_no_text),
         cmocka_unit_test(files),

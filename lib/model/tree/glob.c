@@ -1,0 +1,164 @@
+/* Glob: a pattern is a row of sets of bytes and stars; all rows stand behind each other in one set of positions. */
+#include "model/tree/glob.h"
+
+#include <string.h>
+
+enum { BYTES = 256 };
+
+/* ---- patterns ----------------------------------------------------------------------------------------- */
+
+struct token {
+    bool star;
+    bool member[BYTES]; /* the bytes it matches, when it is no star */
+};
+
+enum fault { NO_FAULT, OPEN, CLASS, CARET, REVERSED };
+
+static const char *const reasons[] = {
+    [OPEN] = "the [ at byte %zu has no ] that closes it; a bracket itself is [[]",
+    [CLASS] = "the set at byte %zu has a class such as [:alpha:]; write the characters or a range: [a-z]",
+    [CARET] = "the set at byte %zu begins with ^; what is not in a set is written [!a-z]",
+    [REVERSED] = "the set at byte %zu has a range that ends before it begins",
+};
+
+static bool begins_class(const char *p)
+{
+    return *p == '[' && p[1] && strchr(":.=", p[1]);
+}
+
+/* From behind '[' to behind ']'. */
+static enum fault read_set(const char **at, struct token *t)
+{
+    const char *p = *at;
+    bool absent = *p == '!';
+    p += absent;
+    if (*p == '^')
+        return CARET;
+    do {
+        unsigned char low = (unsigned char)*p, high = low;
+        if (!low)
+            return OPEN;
+        if (begins_class(p))
+            return CLASS;
+        p++;
+        if (*p == '-' && p[1] && p[1] != ']') {
+            high = (unsigned char)p[1];
+            if (begins_class(p + 1))
+                return CLASS;
+            if (high < low)
+                return REVERSED;
+            p += 2;
+        }
+        memset(&t->member[low], true, high - low + 1u);
+    } while (*p != ']');
+    for (size_t c = 1; absent && c < BYTES; c++)
+        t->member[c] = !t->member[c];
+    *at = p + 1;
+    return NO_FAULT;
+}
+
+/* Stars in a row are one. */
+static enum fault read_token(const char **at, struct token *t)
+{
+    char c = *(*at)++;
+    *t = (struct token){.star = c == '*'};
+    if (c == '[')
+        return read_set(at, t);
+    if (c == '?')
+        memset(t->member, true, sizeof t->member);
+    t->member[(unsigned char)c] = true;
+    if (t->star)
+        *at += strspn(*at, "*");
+    return NO_FAULT;
+}
+
+const char *pk_glob_fault(const char *pattern, struct pk_arena *a)
+{
+    struct token t;
+    if (!*pattern)
+        return "it is empty";
+    for (const char *p = pattern; *p;) {
+        size_t byte = (size_t)(p - pattern) + 1;
+        enum fault fault = read_token(&p, &t);
+        if (fault)
+            return pk_printf(a, reasons[fault], byte);
+    }
+    return NULL;
+}
+
+/* ---- positions ---------------------------------------------------------------------------------------- */
+
+static void add(uint64_t *set, size_t position)
+{
+    set[position / 64] |= UINT64_C(1) << position % 64;
+}
+
+/* What stands before a star also stands behind it: the star may match nothing. */
+static void pass_stars(const struct pk_globs *g, uint64_t *set)
+{
+    uint64_t carry = 0;
+    for (size_t w = 0; w < g->words; w++) {
+        uint64_t at = set[w] & g->stars[w];
+        set[w] |= at << 1 | carry;
+        carry = at >> 63;
+    }
+}
+
+/* The positions of one pattern, the last its end. Returns how many there are. */
+static size_t place(struct pk_globs *g, size_t first, const char *pattern, uint32_t rule)
+{
+    size_t at = first;
+    add(g->start, at);
+    for (struct token t; *pattern; at++) {
+        pk_assert(read_token(&pattern, &t) == NO_FAULT);
+        g->rule_of[at] = rule;
+        if (t.star)
+            add(g->stars, at);
+        for (size_t c = 0; !t.star && c < BYTES; c++)
+            if (t.member[c])
+                add(g->leads + c * g->words, at);
+    }
+    g->rule_of[at] = rule;
+    add(g->ends, at);
+    return at + 1 - first;
+}
+
+const struct pk_globs *pk_globs_new(const struct pk_patch_plan *p, struct pk_arena *a)
+{
+    size_t room = 0, n = 0; /* positions: at most one a byte, and the end */
+    for (size_t r = 0; r < p->n; r++)
+        room += strlen(p->rules[r].pattern) + 1;
+    struct pk_globs *g = pk_new(a, struct pk_globs);
+    g->words = (room + 63) / 64;
+    g->start = pk_new_n(a, uint64_t, g->words);
+    g->leads = pk_new_n(a, uint64_t, BYTES * g->words);
+    g->stars = pk_new_n(a, uint64_t, g->words);
+    g->ends = pk_new_n(a, uint64_t, g->words);
+    g->rule_of = pk_new_n(a, uint32_t, g->words * 64);
+    for (size_t r = 0; r < p->n; r++)
+        n += place(g, n, p->rules[r].pattern, (uint32_t)r);
+    pass_stars(g, g->start);
+    return g;
+}
+
+bool pk_globs_read(const struct pk_globs *g, uint64_t *set, unsigned char byte)
+{
+    const uint64_t *leads = g->leads + byte * g->words;
+    uint64_t carry = 0, any = 0;
+    for (size_t w = 0; w < g->words; w++) {
+        uint64_t on = set[w] & leads[w];
+        set[w] = on << 1 | carry | (set[w] & g->stars[w]);
+        carry = on >> 63;
+        any |= set[w];
+    }
+    pass_stars(g, set);
+    return any;
+}
+
+uint32_t pk_globs_matched(const struct pk_globs *g, const uint64_t *set)
+{
+    for (size_t w = 0; w < g->words; w++)
+        if (set[w] & g->ends[w])
+            return g->rule_of[w * 64 + (size_t)__builtin_ctzll(set[w] & g->ends[w])];
+    return PK_NO_RULE;
+}
