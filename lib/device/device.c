@@ -5,24 +5,29 @@
 #include "base/build.h"
 #include "base/suggest.h"
 #include "base/units.h"
+#include "build_config.h"
 #include "device/cpu.h"
 #include "device/null.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#ifdef PK_HAVE_CUDA
+#include "device/cuda/cuda.h"
+#else
 static const char *without_cuda(void)
 {
     return pk_feature("cuda")->absent;
 }
 
-static const struct pk_device_ops cuda_absent = {
+static const struct pk_device_ops pk_device_cuda = {
     .kind = "cuda", .summary = "an NVIDIA GPU", .unavailable = without_cuda};
+#endif
 
 const struct pk_device_ops *const pk_device_kinds[] = {
     [PK_DEVICE_CPU] = &pk_device_cpu,
     [PK_DEVICE_NULL] = &pk_device_null,
-    [PK_DEVICE_CUDA] = &cuda_absent,
+    [PK_DEVICE_CUDA] = &pk_device_cuda,
     [PK_DEVICE_KINDS] = NULL,
 };
 
@@ -75,7 +80,7 @@ static void assert_complete(const struct pk_device_ops *o)
 {
     pk_assert(o->kind && o->summary && o->unavailable && o->open && o->close && o->now_ns && o->sync);
     pk_assert(o->reserve && o->release && o->copy);
-    pk_assert(!o->record == !o->recorded_ns);
+    pk_assert(!o->record == !o->elapsed_ns);
 }
 
 enum pk_code pk_device_open(struct pk_device *dev, const char *name, const struct pk_device_options *opt,

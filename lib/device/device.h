@@ -31,6 +31,7 @@ struct pk_device_options {
 };
 
 struct pk_device;
+struct pk_graph_ops;
 
 /* A fact about the open device, recorded with the invocation: ("blas", "openblas 0.3.21 SkylakeX"). A fact whose name
  * ends in "_warning" is shown to the user. */
@@ -59,10 +60,12 @@ struct pk_device_ops {
                          const void *src, size_t bytes, struct pk_err *err);
     /* optional. Records a point in time on a lane (CUDA event); absent: the host clock is read. */
     void (*record)(struct pk_device *dev, enum pk_lane lane, size_t slot);
-    /* optional, with record. Lane time of slot in ns since the device was opened; valid after sync. */
-    uint64_t (*recorded_ns)(struct pk_device *dev, size_t slot);
+    /* optional, with record. Lane time in ns between two slots of this iteration; valid after sync. */
+    uint64_t (*elapsed_ns)(struct pk_device *dev, size_t from, size_t to);
     /* optional. Keeps a lane busy for ns and does nothing else; absent: the host spins on now_ns. */
     void (*delay)(struct pk_device *dev, enum pk_lane lane, uint64_t ns);
+    /* optional. Capturing and replaying work (graph.h). */
+    const struct pk_graph_ops *graphs;
     /* optional. Names what was found and chosen (model, threads, BLAS core, ...). */
     void (*facts)(struct pk_device *dev, pk_fact_fn *fn, void *user);
 };

@@ -98,7 +98,7 @@ void pk_mark_value(struct pk_device *dev, unsigned gauge, int64_t value)
 uint64_t pk_mark_lane_ns(struct pk_device *dev, const struct pk_mark *m)
 {
     pk_assert(!m->open);
-    if (!dev->ops->recorded_ns || m->lane == PK_LANE_HOST)
+    if (!dev->ops->elapsed_ns || m->lane == PK_LANE_HOST)
         return m->end_host_ns - m->begin_host_ns;
-    return dev->ops->recorded_ns(dev, m->end_slot) - dev->ops->recorded_ns(dev, m->begin_slot);
+    return dev->ops->elapsed_ns(dev, m->begin_slot, m->end_slot);
 }

@@ -14,7 +14,7 @@ VENDOR_HOMES = {
     r"linux/perf_event\.h": ["lib/counter/"],
     r"cupti.*\.h": ["lib/counter/gpu_"],
     r"nvml\.h": ["lib/counter/"],
-    r"cuda(_runtime|_runtime_api)?\.h": ["lib/device/cuda.c", "lib/ops/cuda/"],
+    r"cuda(_runtime|_runtime_api)?\.h": ["lib/device/cuda/", "lib/ops/cuda/"],
     r"(cublasLt|cublas_v2|cudnn.*)\.h": ["lib/ops/cuda/"],
     r"(nccl|mpi)\.h": ["lib/comm/"],
     r"jansson\.h": ["lib/json/json.h"],

@@ -1,0 +1,57 @@
+/* Api: the CUDA runtime as a table of functions, so that everything above it runs in tests without a driver.
+ *
+ * The table is filled by the static runtime (api.c): a program with it starts on any machine and opens the driver at the
+ * first call. Tests put another table in its place (tests/unit/device/fake_cuda.h), which keeps its own streams and events in host memory,
+ * counts calls, and fails the n-th. Only lib/device/cuda and lib/ops/cuda name cuda_runtime_api.h. */
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+/* X(name): every runtime function that perfkit calls. */
+#define PK_CUDA_CALLS(X)                                                                                     \
+    X(cudaDriverGetVersion)                                                                                  \
+    X(cudaRuntimeGetVersion)                                                                                 \
+    X(cudaGetDeviceCount)                                                                                    \
+    X(cudaSetDevice)                                                                                         \
+    X(cudaGetDeviceProperties)                                                                               \
+    X(cudaDeviceGetAttribute)                                                                                \
+    X(cudaDeviceReset)                                                                                       \
+    X(cudaDeviceSynchronize)                                                                                 \
+    X(cudaMemGetInfo)                                                                                        \
+    X(cudaMalloc)                                                                                            \
+    X(cudaFree)                                                                                              \
+    X(cudaMallocHost)                                                                                        \
+    X(cudaFreeHost)                                                                                          \
+    X(cudaMemcpyAsync)                                                                                       \
+    X(cudaMemcpy2DAsync)                                                                                     \
+    X(cudaMemsetAsync)                                                                                       \
+    X(cudaStreamCreateWithPriority)                                                                          \
+    X(cudaStreamDestroy)                                                                                     \
+    X(cudaStreamSynchronize)                                                                                 \
+    X(cudaStreamWaitEvent)                                                                                   \
+    X(cudaStreamBeginCapture)                                                                                \
+    X(cudaStreamEndCapture)                                                                                  \
+    X(cudaDeviceGetStreamPriorityRange)                                                                      \
+    X(cudaEventCreateWithFlags)                                                                              \
+    X(cudaEventDestroy)                                                                                      \
+    X(cudaEventRecordWithFlags)                                                                              \
+    X(cudaEventSynchronize)                                                                                  \
+    X(cudaEventElapsedTime)                                                                                  \
+    X(cudaGraphInstantiate)                                                                                  \
+    X(cudaGraphUpload)                                                                                       \
+    X(cudaGraphLaunch)                                                                                       \
+    X(cudaGraphDestroy)                                                                                      \
+    X(cudaGraphExecDestroy)                                                                                  \
+    X(cudaGetLastError)                                                                                      \
+    X(cudaPeekAtLastError)                                                                                   \
+    X(cudaGetErrorName)                                                                                      \
+    X(cudaGetErrorString)
+
+#define PK_CUDA_FIELD(name) __typeof__(&name) name;
+struct pk_cuda_api {
+    PK_CUDA_CALLS(PK_CUDA_FIELD)
+};
+#undef PK_CUDA_FIELD
+
+/* The static runtime's. */
+extern const struct pk_cuda_api pk_cuda_runtime;

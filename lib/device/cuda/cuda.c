@@ -1,0 +1,201 @@
+/* Cuda: the device vtable of an NVIDIA GPU. */
+#include "device/cuda/cuda.h"
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "device/cuda/parts.h"
+
+#include <string.h>
+
+/* Which table devices use; tests exchange it. */
+static const struct pk_cuda_api *api_in_use = &pk_cuda_runtime;
+
+void pk_cuda_use(const struct pk_cuda_api *api)
+{
+    api_in_use = api ? api : &pk_cuda_runtime;
+}
+
+const struct pk_cuda_api *pk_cuda_api_of(const struct pk_device *dev)
+{
+    return pk_cuda_of(dev)->api;
+}
+
+struct CUstream_st *pk_cuda_stream(struct pk_device *dev, enum pk_lane lane)
+{
+    pk_assert(lane != PK_LANE_HOST);
+    return pk_cuda_of(dev)->stream[lane];
+}
+
+const struct pk_cuda_traits *pk_cuda_traits(const struct pk_device *dev)
+{
+    return &pk_cuda_of(dev)->traits;
+}
+
+static const char *cuda_unavailable(void)
+{
+    return pk_cuda_missing(api_in_use);
+}
+
+static enum pk_code choose_gpu(struct pk_device *dev, struct pk_cuda *c, struct pk_err *err)
+{
+    int n = 0;
+    struct cudaDeviceProp prop;
+    enum pk_code rc = pk_cuda_check(dev, c->api->cudaGetDeviceCount(&n), "counting GPUs", err);
+    if (rc)
+        return rc;
+    if (dev->ordinal >= (unsigned)n) {
+        pk_fail(err, PK_E_USAGE, "device cuda:%u does not exist", dev->ordinal);
+        pk_why(err, "this machine has %d GPU%s", n, n == 1 ? "" : "s");
+        return pk_fix(err, "--device cuda:0 to cuda:%d", n - 1);
+    }
+    rc = pk_cuda_check(dev, c->api->cudaSetDevice((int)dev->ordinal), "choosing the GPU", err);
+    if (!rc)
+        rc = pk_cuda_check(dev, c->api->cudaGetDeviceProperties(&prop, (int)dev->ordinal),
+                           "reading its properties", err);
+    if (rc)
+        return rc;
+    c->traits = (struct pk_cuda_traits){.capability = 10 * prop.major + prop.minor,
+                                        .multiprocessors = prop.multiProcessorCount,
+                                        .shared_bytes = prop.sharedMemPerBlockOptin,
+                                        .l2_bytes = (size_t)prop.l2CacheSize};
+    memcpy(c->traits.name, prop.name, sizeof c->traits.name);
+    c->traits.name[sizeof c->traits.name - 1] = '\0';
+    return PK_OK;
+}
+
+/* Communication goes first where both want the chip. */
+static enum pk_code make_lanes(struct pk_device *dev, struct pk_cuda *c, struct pk_err *err)
+{
+    int least = 0, greatest = 0;
+    enum pk_code rc = pk_cuda_check(dev, c->api->cudaDeviceGetStreamPriorityRange(&least, &greatest),
+                                    "reading stream priorities", err);
+    for (int lane = 0; !rc && lane < PK_LANES; lane++)
+        if (lane != PK_LANE_HOST)
+            rc = pk_cuda_check(dev,
+                               c->api->cudaStreamCreateWithPriority(&c->stream[lane], cudaStreamNonBlocking,
+                                                                    lane == PK_LANE_COMM ? greatest : least),
+                               "making a stream", err);
+    return rc;
+}
+
+/* What is free now, less a twentieth for the context's own growth. */
+static enum pk_code limit_pool(struct pk_device *dev, const struct pk_cuda *c,
+                               const struct pk_device_options *opt, struct pk_err *err)
+{
+    size_t free_bytes = 0, total = 0;
+    enum pk_code rc =
+        pk_cuda_check(dev, c->api->cudaMemGetInfo(&free_bytes, &total), "reading free memory", err);
+    if (!rc && !opt->limit_bytes)
+        dev->pool.limit = free_bytes / 20 * 19;
+    return rc;
+}
+
+static void cuda_close(struct pk_device *dev)
+{
+    struct pk_cuda *c = pk_cuda_of(dev);
+    c->api->cudaDeviceSynchronize();
+    pk_cuda_events_free(c);
+    for (struct pk_pin *pin = c->pins; pin; pin = pin->next)
+        if (pin->p)
+            c->api->cudaFreeHost(pin->p);
+    if (c->l2_scratch)
+        c->api->cudaFree(c->l2_scratch);
+    for (int lane = 0; lane < PK_LANES; lane++)
+        if (c->stream[lane])
+            c->api->cudaStreamDestroy(c->stream[lane]);
+}
+
+static enum pk_code cuda_open(struct pk_device *dev, const struct pk_device_options *opt, struct pk_err *err)
+{
+    struct pk_cuda *c = pk_new(&dev->arena, struct pk_cuda);
+    dev->impl = c;
+    c->api = api_in_use;
+    c->api->cudaDriverGetVersion(&c->driver_version);
+    c->api->cudaRuntimeGetVersion(&c->runtime_version);
+    enum pk_code rc = choose_gpu(dev, c, err);
+    if (!rc)
+        rc = make_lanes(dev, c, err);
+    if (!rc)
+        rc = limit_pool(dev, c, opt, err);
+    if (rc)
+        cuda_close(dev);
+    return rc;
+}
+
+static uint64_t cuda_now_ns(struct pk_device *dev)
+{
+    return pk_clock_ns();
+}
+
+static enum pk_code cuda_sync(struct pk_device *dev, struct pk_err *err)
+{
+    struct pk_cuda *c = pk_cuda_of(dev);
+    enum pk_code rc = PK_OK;
+    for (int lane = 0; !rc && lane < PK_LANES; lane++)
+        if (c->stream[lane])
+            rc = pk_cuda_check(dev, c->api->cudaStreamSynchronize(c->stream[lane]), "waiting for its work",
+                               err);
+    return rc;
+}
+
+static void *cuda_reserve(struct pk_device *dev, size_t bytes)
+{
+    struct pk_cuda *c = pk_cuda_of(dev);
+    void *p = NULL;
+    if (c->api->cudaMalloc(&p, bytes) == cudaSuccess)
+        return p;
+    c->api->cudaGetLastError();
+    return NULL;
+}
+
+static void cuda_release(struct pk_device *dev, void *p, size_t bytes)
+{
+    pk_cuda_of(dev)->api->cudaFree(p);
+}
+
+static enum pk_code cuda_copy(struct pk_device *dev, enum pk_lane lane, enum pk_copy dir, void *dst,
+                              const void *src, size_t bytes, struct pk_err *err)
+{
+    static const enum cudaMemcpyKind kinds[] = {[PK_COPY_HOST_TO_DEVICE] = cudaMemcpyHostToDevice,
+                                                [PK_COPY_DEVICE_TO_HOST] = cudaMemcpyDeviceToHost,
+                                                [PK_COPY_ON_DEVICE] = cudaMemcpyDeviceToDevice};
+    const struct pk_cuda *c = pk_cuda_of(dev);
+    return pk_cuda_check(dev, c->api->cudaMemcpyAsync(dst, src, bytes, kinds[dir], c->stream[lane]),
+                         "copying", err);
+}
+
+static const char *version_text(int version, struct pk_arena *a)
+{
+    return pk_printf(a, "%d.%d", version / 1000, version % 1000 / 10);
+}
+
+static void cuda_facts(struct pk_device *dev, pk_fact_fn *fn, void *user)
+{
+    const struct pk_cuda *c = pk_cuda_of(dev);
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    fn(user, "gpu", c->traits.name);
+    fn(user, "compute_capability",
+       pk_printf(&a, "%d.%d", c->traits.capability / 10, c->traits.capability % 10));
+    fn(user, "multiprocessors", pk_printf(&a, "%d", c->traits.multiprocessors));
+    fn(user, "l2_bytes", pk_printf(&a, "%zu", c->traits.l2_bytes));
+    fn(user, "cuda_driver", version_text(c->driver_version, &a));
+    fn(user, "cuda_runtime", version_text(c->runtime_version, &a));
+    fn(user, "limit_bytes", pk_printf(&a, "%zu", dev->pool.limit));
+}
+
+const struct pk_device_ops pk_device_cuda = {
+    .kind = "cuda",
+    .summary = "an NVIDIA GPU",
+    .unavailable = cuda_unavailable,
+    .open = cuda_open,
+    .close = cuda_close,
+    .now_ns = cuda_now_ns,
+    .sync = cuda_sync,
+    .reserve = cuda_reserve,
+    .release = cuda_release,
+    .copy = cuda_copy,
+    .record = pk_cuda_record,
+    .elapsed_ns = pk_cuda_elapsed_ns,
+    .graphs = &pk_cuda_graphs,
+    .facts = cuda_facts,
+};

@@ -1,0 +1,49 @@
+/* Cuda: an NVIDIA GPU behind the device vtable, and what ops/cuda needs of it.
+ *
+ * Lanes are streams (compute and copy at default priority, comm at the highest), marks on them are events recorded from
+ * a pool made at opening; lane times come from cudaEventElapsedTime against an event recorded at opening and are resolved after a
+ * sync. The pool's blocks come from cudaMalloc; `reserved` is what PyTorch users call reserved, `current` what they call allocated
+ * (requests rounded to 512 bytes there, to PK_POOL_ALIGN here). Out of memory is the pool's NULL; the runtime's error is cleared.
+ *
+ * Errors: every call is checked. A sticky one (an illegal address, a launch failure, an ECC error) makes the context useless: it is
+ * PK_E_INTERNAL, the device refuses all later work with the same message, and the worker ends after its slice; the run goes on with a
+ * new worker. A driver too old for the runtime is said so, with both versions.
+ *
+ * Everything goes through the table pk_cuda_api (api.h): pk_cuda_use sets another for tests. */
+#pragma once
+
+#include "device/device.h"
+
+#include <stdint.h>
+
+struct CUstream_st;
+struct pk_cuda_api;
+
+/* For tests: the table that devices opened from now on use; NULL = the runtime's. */
+void pk_cuda_use(const struct pk_cuda_api *api);
+const struct pk_cuda_api *pk_cuda_api_of(const struct pk_device *dev);
+
+/* What a kernel launch needs. */
+struct CUstream_st *pk_cuda_stream(struct pk_device *dev, enum pk_lane lane);
+struct pk_cuda_traits {
+    int capability;      /* 90 for 9.0 */
+    int multiprocessors; /* 132 */
+    size_t shared_bytes; /* a block may opt in to */
+    size_t l2_bytes;
+    char name[256];
+};
+const struct pk_cuda_traits *pk_cuda_traits(const struct pk_device *dev);
+
+/* PK_OK when rc is cudaSuccess; else the error, with what was asked for. Remembers sticky ones. `what` is a sentence: "launching softmax". */
+enum pk_code pk_cuda_check(struct pk_device *dev, int rc, const char *what, struct pk_err *err) PK_MUST_CHECK;
+/* After a kernel launch: launch errors are read here, execution errors at the next sync. */
+enum pk_code pk_cuda_launched(struct pk_device *dev, const char *what, struct pk_err *err) PK_MUST_CHECK;
+
+/* Pinned host memory for copies that shall not be staged; freed at close when forgotten. NULL when refused. */
+void *pk_cuda_pinned(struct pk_device *dev, size_t bytes);
+void pk_cuda_unpin(struct pk_device *dev, void *p);
+
+/* Overwrites the L2 cache (twice its size, taken once beside the pool), on the compute lane: for cold runs. */
+enum pk_code pk_cuda_flush_l2(struct pk_device *dev, struct pk_err *err) PK_MUST_CHECK;
+
+extern const struct pk_device_ops pk_device_cuda;

@@ -1,0 +1,81 @@
+/* Errors: what the runtime says, in three parts; which errors end the device. */
+#include "base/assert.h"
+#include "device/cuda/parts.h"
+
+#include <stdio.h>
+
+/* After these every later call fails: the process has to end. cudaErrorMemoryAllocation and misuse are not among them. */
+static bool is_sticky(cudaError_t rc)
+{
+    switch (rc) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchFailure:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorECCUncorrectable:
+    case cudaErrorAssert:
+    case cudaErrorUnknown:
+        return true;
+    default:
+        return false;
+    }
+}
+
+enum pk_code pk_cuda_fail(const struct pk_cuda *c, cudaError_t rc, const char *what, struct pk_err *err)
+{
+    pk_fail(err, PK_E_INTERNAL, "the GPU failed: %s", what);
+    pk_why(err, "%s: %s", c->api->cudaGetErrorName(rc), c->api->cudaGetErrorString(rc));
+    if (is_sticky(rc))
+        return pk_fix(
+            err,
+            "the process that saw it ends; compute-sanitizer over `perfkit run ... --once` finds the access");
+    return err->code;
+}
+
+enum pk_code pk_cuda_check(struct pk_device *dev, int rc, const char *what, struct pk_err *err)
+{
+    struct pk_cuda *c = pk_cuda_of(dev);
+    if (c->sticky)
+        return pk_cuda_fail(c, c->sticky, c->sticky_what, err);
+    if (rc == cudaSuccess)
+        return PK_OK;
+    c->api->cudaGetLastError(); /* what is not sticky is forgotten by the runtime as well */
+    if (is_sticky((cudaError_t)rc)) {
+        c->sticky = (cudaError_t)rc;
+        snprintf(c->sticky_what, sizeof c->sticky_what, "%s", what);
+    }
+    return pk_cuda_fail(c, (cudaError_t)rc, what, err);
+}
+
+enum pk_code pk_cuda_launched(struct pk_device *dev, const char *what, struct pk_err *err)
+{
+    return pk_cuda_check(dev, pk_cuda_of(dev)->api->cudaPeekAtLastError(), what, err);
+}
+
+/* A driver that is too old answers 0 devices; its version says why. */
+const char *pk_cuda_missing(const struct pk_cuda_api *api)
+{
+    static char text[160];
+    int n = 0, driver = 0, runtime = 0;
+    const cudaError_t rc = api->cudaGetDeviceCount(&n);
+    if (rc == cudaSuccess && n > 0)
+        return NULL;
+    api->cudaGetLastError();
+    if (rc == cudaSuccess || rc == cudaErrorNoDevice)
+        return "the NVIDIA driver sees no GPU";
+    api->cudaDriverGetVersion(&driver);
+    api->cudaRuntimeGetVersion(&runtime);
+    if (!driver)
+        return "there is no NVIDIA driver";
+    if (rc == cudaErrorInsufficientDriver)
+        snprintf(text, sizeof text,
+                 "the NVIDIA driver is too old: it supports CUDA %d.%d, perfkit's runtime is %d.%d",
+                 driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+    else
+        snprintf(text, sizeof text, "the NVIDIA driver cannot be used: %s", api->cudaGetErrorString(rc));
+    return text;
+}

@@ -1,0 +1,52 @@
+/* Events: marks on a lane as CUDA events. */
+#include "base/assert.h"
+#include "device/cuda/parts.h"
+
+/* Room for `slot`: the table doubles and its events are made at once, so that a repeated iteration makes none. */
+static void grow(struct pk_device *dev, size_t slot)
+{
+    struct pk_cuda *c = pk_cuda_of(dev);
+    size_t cap = c->n_events;
+    const bool timed = pk_timed_region(false);
+    while (cap <= slot)
+        cap = cap ? 2 * cap : 256;
+    cudaEvent_t *more = pk_new_n(&dev->arena, cudaEvent_t, cap);
+    for (size_t i = 0; i < cap; i++)
+        if (i < c->n_events)
+            more[i] = c->events[i];
+        else if (c->api->cudaEventCreateWithFlags(&more[i], cudaEventDefault) != cudaSuccess)
+            c->sticky = cudaErrorUnknown;
+    c->events = more;
+    c->n_events = cap;
+    pk_timed_region(timed);
+}
+
+/* In a capture the event is recorded by every replay, not only by the capture. */
+void pk_cuda_record(struct pk_device *dev, enum pk_lane lane, size_t slot)
+{
+    struct pk_cuda *c = pk_cuda_of(dev);
+    if (slot >= c->n_events)
+        grow(dev, slot);
+    const cudaError_t rc = c->api->cudaEventRecordWithFlags(
+        c->events[slot], c->stream[lane], c->capturing ? cudaEventRecordExternal : cudaEventRecordDefault);
+    if (rc != cudaSuccess && !c->sticky)
+        c->sticky = rc; /* seen by the next check: marks return nothing */
+}
+
+/* The runtime answers in milliseconds as a float: exact to 24 bits, 0.1 us in a second. */
+uint64_t pk_cuda_elapsed_ns(struct pk_device *dev, size_t from, size_t to)
+{
+    const struct pk_cuda *c = pk_cuda_of(dev);
+    float ms = 0;
+    pk_assert(from < c->n_events && to < c->n_events);
+    if (c->api->cudaEventElapsedTime(&ms, c->events[from], c->events[to]) != cudaSuccess)
+        return 0;
+    return (uint64_t)((double)ms * 1e6 + 0.5);
+}
+
+void pk_cuda_events_free(struct pk_cuda *c)
+{
+    for (size_t i = 0; i < c->n_events; i++)
+        if (c->events[i])
+            c->api->cudaEventDestroy(c->events[i]);
+}

@@ -1,0 +1,69 @@
+/* Graph: captured work as a CUDA graph. */
+#include "device/graph.h"
+
+#include "base/assert.h"
+#include "device/cuda/parts.h"
+
+struct pk_graph {
+    cudaGraphExec_t exec;
+};
+
+static enum pk_code begin(struct pk_device *dev, struct pk_err *err)
+{
+    struct pk_cuda *c = pk_cuda_of(dev);
+    pk_assert(!c->capturing);
+    enum pk_code rc = pk_cuda_check(
+        dev, c->api->cudaStreamBeginCapture(c->stream[PK_LANE_COMPUTE], cudaStreamCaptureModeThreadLocal),
+        "starting a capture", err);
+    c->capturing = rc == PK_OK;
+    return rc;
+}
+
+static enum pk_code instantiate(struct pk_device *dev, cudaGraph_t graph, struct pk_graph **out,
+                                struct pk_err *err)
+{
+    struct pk_cuda *c = pk_cuda_of(dev);
+    cudaGraphExec_t exec = NULL;
+    enum pk_code rc =
+        pk_cuda_check(dev, c->api->cudaGraphInstantiate(&exec, graph, 0), "instantiating a graph", err);
+    if (!rc)
+        rc = pk_cuda_check(dev, c->api->cudaGraphUpload(exec, c->stream[PK_LANE_COMPUTE]),
+                           "uploading a graph", err);
+    if (rc && exec)
+        c->api->cudaGraphExecDestroy(exec);
+    if (rc)
+        return rc;
+    *out = pk_new(&dev->arena, struct pk_graph);
+    (*out)->exec = exec;
+    return PK_OK;
+}
+
+/* The capture has to be ended whatever the work said, or the stream stays unusable. */
+static enum pk_code end(struct pk_device *dev, enum pk_code work, struct pk_graph **out, struct pk_err *err)
+{
+    struct pk_cuda *c = pk_cuda_of(dev);
+    cudaGraph_t graph = NULL;
+    pk_assert(c->capturing);
+    c->capturing = false;
+    const cudaError_t ended = c->api->cudaStreamEndCapture(c->stream[PK_LANE_COMPUTE], &graph);
+    enum pk_code rc = work ? work : pk_cuda_check(dev, ended, "ending a capture", err);
+    if (!rc)
+        rc = instantiate(dev, graph, out, err);
+    if (graph)
+        c->api->cudaGraphDestroy(graph);
+    return rc;
+}
+
+static enum pk_code replay(struct pk_device *dev, struct pk_graph *g, struct pk_err *err)
+{
+    struct pk_cuda *c = pk_cuda_of(dev);
+    return pk_cuda_check(dev, c->api->cudaGraphLaunch(g->exec, c->stream[PK_LANE_COMPUTE]),
+                         "launching a graph", err);
+}
+
+static void drop(struct pk_device *dev, struct pk_graph *g)
+{
+    pk_cuda_of(dev)->api->cudaGraphExecDestroy(g->exec);
+}
+
+const struct pk_graph_ops pk_cuda_graphs = {begin, end, replay, drop};

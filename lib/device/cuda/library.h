@@ -1,0 +1,40 @@
+/* Library: NVIDIA's libraries, opened at run time: cublasLt, cudnn, nccl, cupti, nvml.
+ *
+ * A library is taken when its major version is the one perfkit was built against and its minor is at least that; others are refused by
+ * name with both versions. Where it is looked for, in this order: $PERFKIT_CUDA_LIBS (a colon-separated list of folders; ignored in a
+ * set-uid program), the loader's own search by soname, $VIRTUAL_ENV and $CONDA_PREFIX (lib/python3.N/site-packages/nvidia/x/lib and nvidia/cu13/lib),
+ * $CUDA_HOME/lib64, /usr/local/cuda/lib64, and the site-packages of the python3 on PATH's prefix (read as folders: no interpreter is started).
+ * Siblings that a library opens by itself (cudnn's engines, cublasLt's nvrtc) are opened first from the same folder. */
+#pragma once
+
+#include "base/arena.h"
+
+#include <stdbool.h>
+
+enum pk_cuda_library {
+    PK_LIB_CUBLASLT,
+    PK_LIB_CUDNN,
+    PK_LIB_NCCL,
+    PK_LIB_CUPTI,
+    PK_LIB_NVML,
+    PK_CUDA_LIBRARIES
+};
+
+struct pk_library {
+    enum pk_cuda_library which;
+    void *handle;
+    const char *path;    /* in the arena given at opening */
+    const char *version; /* "13.1.0" */
+};
+
+/* One symbol of a table to fill: name and where its address goes. */
+struct pk_symbol {
+    const char *name; /* ends the table when NULL */
+    void (**at)(void);
+};
+
+/* PK_E_UNAVAILABLE: not found (the folders that were looked in), refused (which version, which is wanted), a symbol is missing. */
+enum pk_code pk_library_open(enum pk_cuda_library which, const struct pk_symbol *symbols, struct pk_arena *a,
+                             struct pk_library *out, struct pk_err *err) PK_MUST_CHECK;
+void pk_library_close(struct pk_library *l);
+const char *pk_library_name(enum pk_cuda_library which); /* "cuBLASLt" */

@@ -1,0 +1,45 @@
+/* Parts: what the files of the CUDA device share. Private to lib/device/cuda. */
+#pragma once
+
+#include "device/cuda/api.h"
+#include "device/cuda/cuda.h"
+#include "device/graph.h"
+
+struct pk_pin {
+    struct pk_pin *next;
+    void *p;
+};
+
+struct pk_cuda {
+    const struct pk_cuda_api *api;
+    struct pk_cuda_traits traits;
+    cudaStream_t stream[PK_LANES]; /* PK_LANE_HOST has none */
+    cudaEvent_t *events;           /* by slot; made as slots are first used, never in a repeated iteration */
+    size_t n_events;
+    bool capturing;
+    cudaError_t sticky; /* the first error after which the context is useless */
+    char sticky_what[128];
+    void *l2_scratch;
+    size_t l2_scratch_bytes;
+    struct pk_pin *pins;
+    int driver_version, runtime_version; /* 13000 */
+};
+
+static inline struct pk_cuda *pk_cuda_of(const struct pk_device *dev)
+{
+    return dev->impl;
+}
+
+/* NULL when a GPU can be used through this table, else why not: static text. */
+const char *pk_cuda_missing(const struct pk_cuda_api *api);
+
+/* graph.c */
+extern const struct pk_graph_ops pk_cuda_graphs;
+
+/* errors.c */
+enum pk_code pk_cuda_fail(const struct pk_cuda *c, cudaError_t rc, const char *what, struct pk_err *err);
+
+/* events.c: the hooks of marks. */
+void pk_cuda_record(struct pk_device *dev, enum pk_lane lane, size_t slot);
+uint64_t pk_cuda_elapsed_ns(struct pk_device *dev, size_t from, size_t to);
+void pk_cuda_events_free(struct pk_cuda *c);

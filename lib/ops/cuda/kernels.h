@@ -1,0 +1,43 @@
+/* Kernels: what the .cu files export: plain C functions that launch on a stream.
+ *
+ * Each returns 0, or the cudaError_t of its launch. Arrays are device memory, row-major, fp32. Every kernel reads each input element once
+ * and writes each output element once unless its comment says otherwise. Sizes may be odd; what a launch needs of the chip is in `traits`.
+ * A kernel file says in its head which grid, block and shared memory it uses. Files without tensor-core or TMA instructions
+ * are also compiled for the host by tests/cudashim and compared with the float64 reference there. */
+#pragma once
+
+#include "ops/shapes.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct CUstream_st;
+typedef struct CUstream_st *pk_stream;
+
+/* elementwise.cu */
+int pk_k_scale(pk_stream s, float alpha, const float *x, float *y, size_t n);
+int pk_k_causal_mask(pk_stream s, const float *x, float *y, size_t batch, size_t seq);
+
+/* softmax.cu: x may be y, ds may be dp. With causal_seq, rows are those of problems [causal_seq, cols] and columns above the row's
+ * index within its problem become 0; 0 = every column. */
+int pk_k_softmax(pk_stream s, const float *x, float *y, size_t rows, size_t cols, size_t causal_seq);
+int pk_k_softmax_backward(pk_stream s, const float *p, const float *dp, float *ds, size_t rows, size_t cols);
+
+/* flash_forward.cu, flash_backward.cu: fp32 without tensor cores. dim up to 256. `rowsum` is workspace [batch, seq]. */
+int pk_k_flash_forward(pk_stream s, const struct pk_attention *at);
+int pk_k_flash_backward(pk_stream s, const struct pk_attention *at, float *rowsum);
+
+/* rects.cu: v is device memory */
+int pk_k_copy2d(pk_stream s, const struct pk_copy2d *v, size_t n, size_t total_bytes);
+int pk_k_fill(pk_stream s, const struct pk_fill *v, size_t n, size_t total);
+
+/* ceilings.cu: micro-kernels that hold their operands in registers; `sink` keeps their results alive. */
+int pk_k_fma_peak(pk_stream s, float *sink, size_t iterations, int blocks);
+int pk_k_exp_peak(pk_stream s, float *sink, size_t iterations, int blocks);
+int pk_k_copy(pk_stream s, const float *x, float *y, size_t n);
+int pk_k_triad(pk_stream s, const float *x, const float *y, float *z, float alpha, size_t n);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,218 @@
+/* Softmax: rows of a matrix, forward and backward, each element read once and written once.
+ *
+ * A row of up to 1024 columns belongs to a warp, one of up to 8192 to a block of 256 threads; both hold the row in registers. A longer
+ * row is read twice: once for its maximum and sum, kept online, once to write. */
+#include "ops/cuda/kernels.h"
+#include "ops/cuda/launch.h"
+
+namespace
+{
+
+constexpr int WARP = 32, BLOCK = 256, WARPS = BLOCK / WARP;
+constexpr unsigned ALL = 0xffffffffu;
+
+struct add {
+    static __device__ float of(float a, float b)
+    {
+        return a + b;
+    }
+    static __device__ float none()
+    {
+        return 0.0f;
+    }
+};
+struct larger {
+    static __device__ float of(float a, float b)
+    {
+        return fmaxf(a, b);
+    }
+    static __device__ float none()
+    {
+        return -INFINITY;
+    }
+};
+
+/* Over the GROUP threads (a warp or the block) that share a row; all of them get the result. */
+template <int GROUP, typename OP> __device__ float reduce(float v)
+{
+    for (int step = WARP / 2; step > 0; step /= 2)
+        v = OP::of(v, __shfl_xor_sync(ALL, v, step));
+    if (GROUP == WARP)
+        return v;
+    __shared__ float part[WARPS];
+    __syncthreads(); /* the last reduction's readers are done */
+    if (threadIdx.x % WARP == 0)
+        part[threadIdx.x / WARP] = v;
+    __syncthreads();
+    float all = OP::none();
+    for (int i = 0; i < WARPS; i++)
+        all = OP::of(all, part[i]);
+    return all;
+}
+
+template <int GROUP> __device__ size_t row_of_thread()
+{
+    return (size_t)blockIdx.x * (BLOCK / GROUP) + threadIdx.x / GROUP;
+}
+
+/* Columns that a row of a causal seq x seq problem sees; all when seq is 0. */
+__device__ size_t visible(size_t row, size_t cols, size_t seq)
+{
+    return seq ? row % seq + 1 : cols;
+}
+
+template <int GROUP, int VALUES>
+__global__ void forward(const float *x, float *y, size_t rows, size_t cols, size_t causal_seq)
+{
+    const size_t row = row_of_thread<GROUP>();
+    if (row >= rows)
+        return; /* whole groups only */
+    const size_t lane = threadIdx.x % GROUP, seen = visible(row, cols, causal_seq);
+    float v[VALUES], top = -INFINITY, sum = 0;
+#pragma unroll
+    for (int i = 0; i < VALUES; i++) {
+        const size_t c = lane + (size_t)i * GROUP;
+        v[i] = c < seen ? x[row * cols + c] : -INFINITY;
+        top = fmaxf(top, v[i]);
+    }
+    top = reduce<GROUP, larger>(top);
+#pragma unroll
+    for (int i = 0; i < VALUES; i++) {
+        v[i] = expf(v[i] - top);
+        sum += v[i];
+    }
+    const float scale = 1.0f / reduce<GROUP, add>(sum);
+#pragma unroll
+    for (int i = 0; i < VALUES; i++) {
+        const size_t c = lane + (size_t)i * GROUP;
+        if (c < cols)
+            y[row * cols + c] = v[i] * scale;
+    }
+}
+
+__global__ void forward_long(const float *x, float *y, size_t cols, size_t causal_seq)
+{
+    const size_t row = blockIdx.x, seen = visible(row, cols, causal_seq);
+    const float *in = x + row * cols;
+    float top = -INFINITY, sum = 0;
+    for (size_t c = threadIdx.x; c < seen; c += BLOCK) {
+        const float now = fmaxf(top, in[c]);
+        sum = sum * expf(top - now) + expf(in[c] - now);
+        top = now;
+    }
+    const float all = reduce<BLOCK, larger>(top);
+    const float scale = 1.0f / reduce<BLOCK, add>(top == -INFINITY ? 0.0f : sum * expf(top - all));
+    for (size_t c = threadIdx.x; c < cols; c += BLOCK)
+        y[row * cols + c] = c < seen ? expf(in[c] - all) * scale : 0.0f;
+}
+
+template <int GROUP, int VALUES>
+__global__ void backward(const float *p, const float *dp, float *ds, size_t rows, size_t cols)
+{
+    const size_t row = row_of_thread<GROUP>();
+    if (row >= rows)
+        return;
+    const size_t lane = threadIdx.x % GROUP;
+    float a[VALUES], b[VALUES], sum = 0;
+#pragma unroll
+    for (int i = 0; i < VALUES; i++) {
+        const size_t c = lane + (size_t)i * GROUP;
+        a[i] = c < cols ? p[row * cols + c] : 0.0f;
+        b[i] = c < cols ? dp[row * cols + c] : 0.0f;
+        sum += a[i] * b[i];
+    }
+    sum = reduce<GROUP, add>(sum);
+#pragma unroll
+    for (int i = 0; i < VALUES; i++) {
+        const size_t c = lane + (size_t)i * GROUP;
+        if (c < cols)
+            ds[row * cols + c] = a[i] * (b[i] - sum);
+    }
+}
+
+__global__ void backward_long(const float *p, const float *dp, float *ds, size_t cols)
+{
+    const size_t at = (size_t)blockIdx.x * cols;
+    float sum = 0;
+    for (size_t c = threadIdx.x; c < cols; c += BLOCK)
+        sum += p[at + c] * dp[at + c];
+    sum = reduce<BLOCK, add>(sum);
+    for (size_t c = threadIdx.x; c < cols; c += BLOCK)
+        ds[at + c] = p[at + c] * (dp[at + c] - sum);
+}
+
+/* Calls f.run<GROUP, VALUES>() with the fewest values a thread that hold a row; false when none does. */
+template <typename F> bool with_row_in_registers(size_t cols, const F &f)
+{
+    if (cols <= 1 * WARP)
+        f.template run<WARP, 1>();
+    else if (cols <= 2 * WARP)
+        f.template run<WARP, 2>();
+    else if (cols <= 4 * WARP)
+        f.template run<WARP, 4>();
+    else if (cols <= 8 * WARP)
+        f.template run<WARP, 8>();
+    else if (cols <= 16 * WARP)
+        f.template run<WARP, 16>();
+    else if (cols <= 32 * WARP)
+        f.template run<WARP, 32>();
+    else if (cols <= 8 * BLOCK)
+        f.template run<BLOCK, 8>();
+    else if (cols <= 16 * BLOCK)
+        f.template run<BLOCK, 16>();
+    else if (cols <= 32 * BLOCK)
+        f.template run<BLOCK, 32>();
+    else
+        return false;
+    return true;
+}
+
+template <int GROUP> unsigned blocks_for(size_t rows)
+{
+    return (unsigned)((rows + BLOCK / GROUP - 1) / (BLOCK / GROUP));
+}
+
+struct forward_launch {
+    pk_stream s;
+    const float *x;
+    float *y;
+    size_t rows, cols, causal_seq;
+    template <int GROUP, int VALUES> void run() const
+    {
+        PK_LAUNCH((forward<GROUP, VALUES>), blocks_for<GROUP>(rows), BLOCK, 0, s, x, y, rows, cols,
+                  causal_seq);
+    }
+};
+
+struct backward_launch {
+    pk_stream s;
+    const float *p, *dp;
+    float *ds;
+    size_t rows, cols;
+    template <int GROUP, int VALUES> void run() const
+    {
+        PK_LAUNCH((backward<GROUP, VALUES>), blocks_for<GROUP>(rows), BLOCK, 0, s, p, dp, ds, rows, cols);
+    }
+};
+
+} // namespace
+
+int pk_k_softmax(pk_stream s, const float *x, float *y, size_t rows, size_t cols, size_t causal_seq)
+{
+    if (!rows || !cols)
+        return 0;
+    const forward_launch f = {s, x, y, rows, cols, causal_seq};
+    if (!with_row_in_registers(cols, f))
+        PK_LAUNCH(forward_long, (unsigned)rows, BLOCK, 0, s, x, y, cols, causal_seq);
+    return PK_LAUNCHED();
+}
+
+int pk_k_softmax_backward(pk_stream s, const float *p, const float *dp, float *ds, size_t rows, size_t cols)
+{
+    if (!rows || !cols)
+        return 0;
+    const backward_launch f = {s, p, dp, ds, rows, cols};
+    if (!with_row_in_registers(cols, f))
+        PK_LAUNCH(backward_long, (unsigned)rows, BLOCK, 0, s, p, dp, ds, cols);
+    return PK_LAUNCHED();
+}

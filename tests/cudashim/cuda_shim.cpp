@@ -1,0 +1,143 @@
+/* Cuda shim: blocks in turn, threads as fibers. */
+#include "cuda_shim.h"
+
+#include <ucontext.h>
+
+#include <memory>
+#include <vector>
+
+dim3 gridDim, blockDim, blockIdx, threadIdx;
+int pk_shim_last;
+
+namespace
+{
+
+enum { STACK_BYTES = 256 << 10, THREADS_MAX = 1024, WARP = 32 };
+
+struct fiber {
+    ucontext_t context;
+    std::unique_ptr<unsigned char[]> stack;
+    dim3 index;
+    bool done;
+    unsigned waits_block, waits_warp; /* barriers passed or reached */
+    uint32_t given;
+};
+
+struct block {
+    std::vector<fiber> fibers;
+    ucontext_t scheduler;
+    size_t current;
+    const std::function<void()> *body;
+    std::vector<unsigned char> shared;
+};
+block *running;
+
+void enter()
+{
+    (*running->body)();
+    fiber &f = running->fibers[running->current];
+    f.done = true;
+    swapcontext(&f.context, &running->scheduler);
+}
+
+void yield()
+{
+    fiber &f = running->fibers[running->current];
+    swapcontext(&f.context, &running->scheduler);
+    threadIdx = f.index;
+}
+
+/* Waits until every live thread of [first, last) has reached as many barriers as the caller. */
+void wait_for(size_t first, size_t last, unsigned fiber::*count)
+{
+    const unsigned mine = ++(running->fibers[running->current].*count);
+    for (;;) {
+        bool all = true;
+        for (size_t i = first; i < last; i++)
+            all = all && (running->fibers[i].done || running->fibers[i].*count >= mine);
+        if (all)
+            return;
+        yield();
+    }
+}
+
+void run_block(block &b)
+{
+    size_t live = b.fibers.size();
+    while (live) {
+        live = 0;
+        for (b.current = 0; b.current < b.fibers.size(); b.current++) {
+            fiber &f = b.fibers[b.current];
+            if (f.done)
+                continue;
+            threadIdx = f.index;
+            swapcontext(&b.scheduler, &f.context);
+            live += !f.done;
+        }
+    }
+}
+
+void start(block &b, dim3 shape)
+{
+    for (size_t i = 0; i < b.fibers.size(); i++) {
+        fiber &f = b.fibers[i];
+        f.done = false;
+        f.waits_block = f.waits_warp = 0;
+        f.index =
+            dim3((unsigned)i % shape.x, (unsigned)i / shape.x % shape.y, (unsigned)i / shape.x / shape.y);
+        getcontext(&f.context);
+        f.context.uc_stack.ss_sp = f.stack.get();
+        f.context.uc_stack.ss_size = STACK_BYTES;
+        f.context.uc_link = &b.scheduler;
+        makecontext(&f.context, enter, 0);
+    }
+}
+
+} // namespace
+
+int pk_shim_run(dim3 grid, dim3 shape, size_t shared_bytes, const std::function<void()> &body)
+{
+    const size_t threads = (size_t)shape.x * shape.y * shape.z;
+    if (!threads || threads > THREADS_MAX || !grid.x || !grid.y || !grid.z || grid.y > 65535 ||
+        grid.z > 65535)
+        return 1;
+    block b;
+    b.fibers.resize(threads);
+    for (fiber &f : b.fibers)
+        f.stack.reset(new unsigned char[STACK_BYTES]);
+    b.body = &body;
+    running = &b;
+    gridDim = grid;
+    blockDim = shape;
+    for (unsigned z = 0; z < grid.z; z++)
+        for (unsigned y = 0; y < grid.y; y++)
+            for (unsigned x = 0; x < grid.x; x++) {
+                blockIdx = dim3(x, y, z);
+                b.shared.assign(shared_bytes + 64, 0xff); /* what is not written is not a number */
+                start(b, shape);
+                run_block(b);
+            }
+    running = nullptr;
+    return 0;
+}
+
+unsigned char *pk_shim_shared()
+{
+    return reinterpret_cast<unsigned char *>(((uintptr_t)running->shared.data() + 63) / 64 * 64);
+}
+
+void pk_shim_barrier()
+{
+    wait_for(0, running->fibers.size(), &fiber::waits_block);
+}
+
+uint32_t pk_shim_exchange(uint32_t bits, unsigned from)
+{
+    const size_t first = running->current / WARP * WARP;
+    const size_t last = first + WARP < running->fibers.size() ? first + WARP : running->fibers.size();
+    running->fibers[running->current].given = bits;
+    wait_for(first, last, &fiber::waits_warp);
+    const uint32_t got = first + from < last ? running->fibers[first + from].given : bits;
+    wait_for(first, last, &fiber::waits_warp); /* nobody gives anew before all have taken */
+    return got;
+}
