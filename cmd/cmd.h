@@ -28,7 +28,7 @@ struct pk_app {
     struct pk_arena *arena; /* the command's */
     struct pk_globals *globals;
     void *options;                 /* the command's struct, filled from its rows */
-    struct pk_opt_table tables[2]; /* the globals' and the command's: for pk_opt_preset, pk_opt_origin */
+    struct pk_opt_table tables[3]; /* the globals', the command's, and what follows from its first argument */
     struct pk_texts args;          /* positional */
     struct pk_out *out; /* where rows go, opened before run(); with -o a file that replaces FILE at the end */
     FILE *text;         /* the same stream, for output that is no table (a script); use one of the two */
@@ -45,7 +45,10 @@ struct pk_cmd {
     const struct pk_opt *options; /* rows; may be NULL */
     size_t options_bytes;         /* size of the option struct */
     const char *exact_args;       /* "1", "0-1", "2", "0+": checked by main */
-    bool format_first;            /* the first argument is the format, not --format (export) */
+    /* Optional: rows that follow from the first argument (an experiment's axes), all with `into`. */
+    enum pk_code (*more)(const char *first, const struct pk_opt **rows, struct pk_arena *a,
+                         struct pk_err *err);
+    bool format_first; /* the first argument is the format, not --format (export) */
     bool hidden;
     enum pk_code (*run)(struct pk_app *app, struct pk_err *err);
 };

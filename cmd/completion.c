@@ -2,6 +2,7 @@
 #include "base/buf.h"
 #include "bench/probe.h"
 #include "cmd/frame.h"
+#include "cmd/run.h"
 
 #include <string.h>
 
@@ -46,9 +47,26 @@ static void add_alternatives(struct pk_buf *b, const struct pk_cmd *c)
     pk_buf_str(b, "' ;;\n");
 }
 
+/* After an axis with words come its words; files complete by themselves. */
+static void add_axis_words(struct pk_buf *b, const struct pk_probe *p)
+{
+    static const char *const on_off[] = {"on", "off", NULL};
+    for (const struct pk_opt *r = pk_run_axis_rows(p, b->arena); r->name; r++) {
+        const struct pk_axis *x = &p->axes[pk_axis_index(p->axes, r->key)];
+        const char *const *words = x->type == PK_AXIS_BOOL ? on_off : x->choices;
+        if (!words)
+            continue;
+        pk_buf_printf(b, "    %s:--%s) words='", p->name, r->name);
+        for (; *words; words++)
+            pk_buf_printf(b, " %s", *words);
+        pk_buf_str(b, "' ;;\n");
+    }
+}
+
 /* After --variant and --preset come those of the experiment that stands behind run. */
 static void add_names(struct pk_buf *b, const struct pk_probe *p)
 {
+    add_axis_words(b, p);
     pk_buf_printf(b, "    %s:--variant|%s:-v) words='", p->name, p->name);
     for (const struct pk_variant *v = p->variants; v->name; v++)
         pk_buf_printf(b, " %s", v->name);
@@ -89,6 +107,12 @@ static const char *script(struct pk_arena *a)
         pk_buf_printf(&b, "    %s) words='--help", pk_commands[i]->name);
         add_options(&b, pk_commands[i]->options);
         add_options(&b, pk_global_rows);
+        pk_buf_str(&b, "' ;;\n");
+    }
+    pk_buf_str(&b, "  esac\n  [[ $here == -* && ${COMP_WORDS[1]} == run ]] && case ${COMP_WORDS[2]} in\n");
+    for (const struct pk_probe *const *probe = pk_probes; *probe; probe++) {
+        pk_buf_printf(&b, "    %s) words+='", (*probe)->name);
+        add_options(&b, pk_run_axis_rows(*probe, a));
         pk_buf_str(&b, "' ;;\n");
     }
     pk_buf_str(&b, "  esac\n  case $before in\n");

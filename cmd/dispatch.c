@@ -133,8 +133,11 @@ static enum pk_code start_command(const struct pk_cmd *c, int argc, const char *
                               .argv = argv + 1,
                               .environ_ = (const char *const *)environ,
                               .known = pk_known_options(a)};
+    const char *first = c->more ? pk_opt_first_argument(&in, app.tables, 2) : NULL;
+    if (first && c->more(first, &app.tables[2].rows, a, err))
+        return err->code;
     int help;
-    if (pk_opt_parse(&in, app.tables, 2, a, &app.args, &help, err))
+    if (pk_opt_parse(&in, app.tables, 3, a, &app.args, &help, err))
         return err->code;
     if (help)
         return print(pk_usage_command(c, app.tables, help > 1, a));
@@ -184,7 +187,7 @@ static enum pk_code help(int argc, const char **argv, struct pk_arena *a, struct
         pk_why(err, "usage: perfkit help [COMMAND], or perfkit help run EXPERIMENT");
         return pk_fix(err, "perfkit help %s", c->name);
     }
-    struct pk_opt_table tables[] = {{.rows = pk_global_rows}, {.rows = c->options}};
+    struct pk_opt_table tables[3] = {{.rows = pk_global_rows}, {.rows = c->options}};
     return print(pk_usage_command(c, tables, true, a));
 }
 

@@ -37,7 +37,7 @@ enum pk_code pk_output_keep(struct pk_output *o, struct pk_err *err) PK_MUST_CHE
 void pk_output_discard(struct pk_output *o);
 void pk_output_forget(void); /* removes an unfinished file; from a signal handler, too */
 
-/* Texts of the help; full = --help. In the arena. */
+/* Texts of the help; full = --help; tables as in struct pk_app. In the arena. */
 const char *pk_usage_program(struct pk_arena *a);
 const char *pk_usage_command(const struct pk_cmd *c, const struct pk_opt_table *tables, bool full,
                              struct pk_arena *a);

@@ -6,10 +6,10 @@
 
 #include "base/clock.h"
 #include "base/plural.h"
-#include "base/suggest.h"
 #include "base/units.h"
 #include "bench/record/fits.h"
 #include "bench/tables.h"
+#include "cmd/describe.h"
 #include "cmd/progress.h"
 
 #include <stddef.h>
@@ -19,7 +19,7 @@
 
 const struct pk_opt pk_run_options[] = {
     {"axis", 'a', PK_OPT_LIST, AT(axes), "AXIS=VALUES", .group = "What to measure",
-     .help = "values of an axis: 64,128 or '256:16384:*2' or 1MiB:64MiB:+1MiB"},
+     .help = "values of an axis: 64,128 or '256:16384:*2' or 1MiB:64MiB:+1MiB; also as --AXIS VALUES"},
     {"preset", 'p', PK_OPT_TEXT, AT(preset), "NAME",
      .help = "named grid of the experiment (quick, seed, full); without it the first that fits the memory"},
     {"variant", 'v', PK_OPT_LIST, AT(variants), "NAME",
@@ -73,23 +73,6 @@ const struct pk_opt pk_run_options[] = {
     {"no-save", 0, PK_OPT_FLAG, AT(no_save), .help = "print the tables, record nothing"},
     {0},
 };
-
-static enum pk_code find_probe(struct run *r, const char *name, struct pk_err *err)
-{
-    if ((r->probe = pk_probe_find(name)))
-        return PK_OK;
-    const char **names = NULL;
-    size_t n = 0, cap = 0;
-    for (size_t i = 0; pk_probes[i]; i++) {
-        if (pk_probes[i]->hidden)
-            continue;
-        names = pk_grow(r->app->arena, names, sizeof *names, n, &cap);
-        names[n++] = pk_probes[i]->name;
-    }
-    pk_fail(err, PK_E_USAGE, "there is no experiment '%s'", name);
-    pk_why(err, "%s", pk_suggest_text(r->app->arena, name, names, n));
-    return pk_fix(err, "`perfkit list experiments` shows what can be run");
-}
 
 struct pk_stop pk_run_stop_rule(const struct run_options *o)
 {
@@ -287,7 +270,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
     struct run r = {.app = app, .o = app->options, .began_ns = pk_clock_ns()};
     enum pk_code rc = check_options(&r, err);
     if (!rc)
-        rc = find_probe(&r, app->args.v[0], err);
+        rc = pk_describe_find(app->args.v[0], &r.probe, err);
     if (!rc && r.o->once && !r.o->dry_run)
         return pk_run_once(&r, err);
     if (!rc)
@@ -302,13 +285,14 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 const struct pk_cmd pk_cmd_run = {
     .name = "run",
     .summary = "measure an experiment, record it, print its tables",
-    .usage = "run EXPERIMENT [options]",
+    .usage = "run EXPERIMENT [--AXIS VALUES] [options]",
     .examples = "perfkit run attention-scaling\n"
-                "perfkit run attention-scaling -a d_model=64 -a seq_len=256:16384:*2 --variant flash\n"
+                "perfkit run attention-scaling --d-model 64 --seq-len 256:16384:*2 --variant flash\n"
                 "perfkit run attention-scaling --preset seed --budget 10m --label before\n"
                 "perfkit run attention-scaling --dry-run\n",
     .options = pk_run_options,
     .options_bytes = sizeof(struct run_options),
     .exact_args = "1",
+    .more = pk_run_more_options,
     .run = run,
 };

@@ -63,6 +63,11 @@ enum pk_code pk_run_begin(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_run_find_resumable(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_run_resume(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 
+/* run_axes.c: an option for every axis that no option of run has the name of. */
+const struct pk_opt *pk_run_axis_rows(const struct pk_probe *p, struct pk_arena *a);
+enum pk_code pk_run_more_options(const char *experiment, const struct pk_opt **rows, struct pk_arena *a,
+                                 struct pk_err *err) PK_MUST_CHECK;
+
 /* run_once.c: --once. */
 enum pk_code pk_run_once(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 

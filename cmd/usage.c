@@ -51,8 +51,8 @@ const char *pk_usage_command(const struct pk_cmd *c, const struct pk_opt_table *
         add_indented(&b, c->examples);
         pk_buf_char(&b, '\n');
     }
-    const struct pk_opt_table own_first[] = {tables[1], tables[0]};
-    pk_buf_str(&b, pk_opt_help(own_first, full ? 2 : 1, full, terminal_width(), a));
+    const struct pk_opt_table own_first[] = {tables[1], tables[2], tables[0]};
+    pk_buf_str(&b, pk_opt_help(own_first, full ? 3 : 2, full, terminal_width(), a));
     if (!full)
         pk_buf_printf(&b, "%sall options: perfkit %s --help\n", c->options ? "\n" : "", c->name);
     return pk_buf_text(&b);

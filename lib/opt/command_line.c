@@ -43,6 +43,8 @@ static void speak_row(struct spoken *s, struct pk_opt_table *t, size_t i, struct
     const struct pk_opt *row = &t->rows[i];
     s->places[s->n_places++] = (struct pk_opt_place){t, i};
     speak(s, row->name, row->letter, row->type != PK_OPT_FLAG, (int)s->n_places);
+    if (row->key && strcmp(row->key, row->name))
+        speak(s, row->key, 0, true, (int)s->n_places);
     bool no = !strncmp(row->name, "no-", 3);
     if (row->type == PK_OPT_FLAG)
         speak(s, no ? row->name + 3 : pk_printf(a, "no-%s", row->name), 0, false, (int)s->n_places + NEGATED);
@@ -113,6 +115,10 @@ static enum pk_code take(struct pk_opt_job *job, const struct spoken *s, poptCon
     const struct pk_opt *row = &at.table->rows[at.row];
     char *value = poptGetOptArg(con);
     const char *text = row->type == PK_OPT_FLAG ? (negated ? "false" : "true") : value;
+    if (row->into) {
+        pk_assert(pk_opt_find(job, row->into, &at));
+        text = pk_printf(job->arena, "%s=%s", row->key, value);
+    }
     enum pk_code rc =
         pk_opt_set(at, text, (struct pk_opt_origin){PK_OPT_COMMAND_LINE, "command line"}, job->arena, err);
     free(value);
@@ -148,4 +154,34 @@ enum pk_code pk_opt_read_command_line(struct pk_opt_job *job, struct pk_texts *r
     enum pk_code rc = take_all(job, &s, con, rest, help, err);
     poptFreeContext(con);
     return rc;
+}
+
+/* Whether the argument after this option is its value. */
+static bool takes_next(const struct pk_opt_table *tables, size_t n_tables, const char *arg)
+{
+    const bool is_long = arg[1] == '-';
+    const char *name = arg + 1 + is_long;
+    if (strchr(name, '=') || (!is_long && name[1]) || !strcmp(arg, "-h") || !strcmp(arg, "--help"))
+        return false;
+    for (size_t t = 0; t < n_tables; t++)
+        for (const struct pk_opt *r = tables[t].rows; r && r->name; r++) {
+            const char *stem = r->name + (strncmp(r->name, "no-", 3) ? 0 : 3);
+            if (is_long ? !strcmp(stem, name + (strncmp(name, "no-", 3) ? 0 : 3)) : r->letter == *name)
+                return r->type != PK_OPT_FLAG;
+        }
+    return true;
+}
+
+const char *pk_opt_first_argument(const struct pk_opt_input *in, const struct pk_opt_table *tables,
+                                  size_t n_tables)
+{
+    for (int i = 1; i < in->argc; i++) {
+        const char *arg = in->argv[i];
+        if (!strcmp(arg, "--"))
+            return i + 1 < in->argc ? in->argv[i + 1] : NULL;
+        if (*arg != '-' || !arg[1])
+            return arg;
+        i += takes_next(tables, n_tables, arg);
+    }
+    return NULL;
 }

@@ -45,6 +45,8 @@ struct pk_opt {
     const char *group;          /* heading in --help; NULL continues the one above */
     bool code;                  /* names code to run: not taken from ./.perfkit.ini, which may be anyone's */
     bool cli_only; /* neither config nor environment: what names a single result (-o) or runs a command */
+    /* Both or neither. No field of its own: "--name value" is "key=value" for the LIST row `into`, and --key is heard as --name. */
+    const char *into, *key;
 };
 
 /* Where values come from, weakest first. */
@@ -101,6 +103,11 @@ struct pk_opt_input {
 enum pk_code pk_opt_parse(const struct pk_opt_input *in, struct pk_opt_table *tables, size_t n_tables,
                           struct pk_arena *a, struct pk_texts *rest, int *help,
                           struct pk_err *err) PK_MUST_CHECK;
+
+/* The first positional argument of a command line, for rows that depend on it; NULL when there is none. An option that no table has
+ * is taken to have a value. */
+const char *pk_opt_first_argument(const struct pk_opt_input *in, const struct pk_opt_table *tables,
+                                  size_t n_tables);
 
 /* Applies one "name=value" (presets of experiments): same rows, same validation; does not override what the
  * user gave. Call between pk_opt_parse and use. */

@@ -41,6 +41,13 @@ def test_names_of_an_experiment(perfkit):
     assert complete(perfkit, "perfkit", "run", "selftest", "-p", "") == ["quick", "grid"]
 
 
+def test_axes_are_options(perfkit):
+    assert complete(perfkit, "perfkit", "run", "attention-scaling", "--seq") == ["--seq-len"]
+    assert complete(perfkit, "perfkit", "run", "attention-scaling", "--causal", "") == ["on", "off"]
+    assert complete(perfkit, "perfkit", "run", "attention-scaling", "--busy") == []
+    assert complete(perfkit, "perfkit", "run", "selftest", "--input", "") == []  # bash's own: file names
+
+
 def test_script_into_a_file(perfkit):
     assert perfkit("completion", "-o", "script").stdout == ""
     assert "complete -o default -F _perfkit perfkit" in (perfkit.cwd / "script").read_text()

@@ -115,10 +115,22 @@ struct call {
     struct pk_arena arena;
     struct globals g;
     struct options o;
-    struct pk_opt_table tables[2];
+    struct pk_opt_table tables[3];
     struct pk_texts rest;
     int help;
     struct pk_err err;
+};
+
+/* Rows that stand for elements of --tag. */
+static const struct pk_opt into_tag[] = {
+    {.name = "seq-len",
+     .type = PK_OPT_TEXT,
+     .cli_only = true,
+     .into = "tag",
+     .key = "seq_len",
+     .help = "A tag."},
+    {.name = "heads", .type = PK_OPT_TEXT, .cli_only = true, .into = "tag", .key = "heads", .help = "A tag."},
+    {0},
 };
 
 /* argv and environment as texts with '|' between the elements. */
@@ -142,13 +154,14 @@ static enum pk_code parse(struct call *c, const char *args, const char *env)
     *c = (struct call){0};
     c->tables[0] = (struct pk_opt_table){global_rows, &c->g, NULL};
     c->tables[1] = (struct pk_opt_table){rows, &c->o, NULL};
+    c->tables[2] = (struct pk_opt_table){into_tag, NULL, NULL};
     char **argv = elements(pk_printf(&c->arena, "run%s%s", *args ? "|" : "", args));
     char **environ_ = elements(pk_strdup(&c->arena, *env ? env : "X=1"));
     int argc = 0;
     while (argv[argc])
         argc++;
     struct pk_opt_input in = {"run", argc, (const char *const *)argv, (const char *const *)environ_, &known};
-    enum pk_code rc = pk_opt_parse(&in, c->tables, 2, &c->arena, &c->rest, &c->help, &c->err);
+    enum pk_code rc = pk_opt_parse(&in, c->tables, 3, &c->arena, &c->rest, &c->help, &c->err);
     assert_int_equal(rc ? c->err.code : PK_OK, rc);
     return rc;
 }
@@ -389,6 +402,48 @@ static int leave(void **state)
     return chdir("/") || rmdir(*state);
 }
 
+static void rows_can_be_elements_of_a_list(void **state)
+{
+    struct call c;
+    assert_int_equal(parse(&c, "--seq-len|1,2|--tag|a=b|--seq_len=3|--heads=4", "PERFKIT_TAG=gone=1"), PK_OK);
+    assert_int_equal(c.o.tags.n, 4);
+    static const char *const tags[] = {"seq_len=1,2", "a=b", "seq_len=3", "heads=4"};
+    for (size_t i = 0; i < 4; i++)
+        assert_string_equal(c.o.tags.v[i], tags[i]);
+    pk_arena_free(&c.arena);
+    refuses("--seq-lem|1", "", "did you mean --seq-len?");
+    refuses("--heads", "", "its value is missing");
+    refuses("", "PERFKIT_HEADS=1", "PERFKIT_HEADS");
+}
+
+static const char *first_of(const char *args)
+{
+    static struct pk_arena a;
+    const struct pk_opt_table tables[] = {{.rows = global_rows}, {.rows = rows}};
+    char **argv = elements(pk_printf(&a, "run|%s", args));
+    struct pk_opt_input in = {.command = "run", .argv = (const char *const *)argv};
+    while (argv[in.argc])
+        in.argc++;
+    return pk_opt_first_argument(&in, tables, 2);
+}
+
+static void the_first_argument_is_found(void **state)
+{
+    static const struct {
+        const char *args, *first;
+    } lines[] = {{"x|y", "x"},         {"--db|f|x", "x"},     {"--db=f|x", "x"},   {"-q|x", "x"},
+                 {"--quiet|x", "x"},   {"--no-quiet|x", "x"}, {"--bind|x", "x"},   {"--no-bind|x", "x"},
+                 {"-t|1s|x", "x"},     {"-t1s|x", "x"},       {"--what|v|x", "x"}, {"--what=v|x", "x"},
+                 {"--help|x", "x"},    {"-h|x", "x"},         {"--|-x", "-x"},     {"-|x", "-"},
+                 {"--no-check|x", "x"}};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        assert_string_equal(first_of(lines[i].args), lines[i].first);
+    assert_null(first_of("--db|x"));
+    assert_null(first_of("--what|x"));
+    assert_null(first_of("--db"));
+    assert_null(first_of("--"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -396,6 +451,8 @@ int main(void)
         cmocka_unit_test(every_type),
         cmocka_unit_test(switches_are_negated),
         cmocka_unit_test(help_stops_validation),
+        cmocka_unit_test(rows_can_be_elements_of_a_list),
+        cmocka_unit_test(the_first_argument_is_found),
         cmocka_unit_test(command_line_refused),
         cmocka_unit_test(environment),
         cmocka_unit_test(files_and_their_order),
