@@ -1,6 +1,7 @@
 /* Null ops: the declared work of each operation passes on the fake clock; no arithmetic, no memory touched. */
 #include "device/null.h"
 #include "ops/ops.h"
+#include "ops/rects.h"
 
 static enum pk_code pass(struct pk_device *dev, struct pk_work w)
 {
@@ -57,6 +58,16 @@ static enum pk_code flash_backward(struct pk_device *dev, const struct pk_attent
     return pass(dev, pk_work_flash_backward(at->batch, at->seq, at->dim, at->causal));
 }
 
+static enum pk_code copy2d(struct pk_device *dev, const struct pk_copy2d *v, size_t n, struct pk_err *err)
+{
+    return pass(dev, pk_work_copy2d(v, n));
+}
+
+static enum pk_code fill(struct pk_device *dev, const struct pk_fill *v, size_t n, struct pk_err *err)
+{
+    return pass(dev, pk_work_fill(v, n));
+}
+
 const struct pk_ops pk_ops_null = {
     .gemm = gemm,
     .scale = scale,
@@ -67,4 +78,6 @@ const struct pk_ops pk_ops_null = {
     .fused_backward = fused_backward,
     .flash_forward = flash_forward,
     .flash_backward = flash_backward,
+    .copy2d = copy2d,
+    .fill = fill,
 };

@@ -2,6 +2,7 @@
 #include "ops/ops.h"
 
 #include "base/assert.h"
+#include "ops/rects.h"
 
 const struct pk_ops *pk_ops_of(const struct pk_device *dev)
 {
@@ -94,4 +95,20 @@ enum pk_code pk_op_flash_backward(struct pk_device *dev, const struct pk_attenti
     assert_backward(at);
     pk_assert(at->lse);
     return CALL(flash_backward, at);
+}
+
+enum pk_code pk_op_copy2d(struct pk_device *dev, const struct pk_copy2d *v, size_t n, struct pk_err *err)
+{
+    for (size_t i = 0; i < n; i++)
+        pk_assert(
+            !v[i].rows || !v[i].row_bytes ||
+            (v[i].src && v[i].dst && v[i].src_stride >= v[i].row_bytes && v[i].dst_stride >= v[i].row_bytes));
+    return CALL(copy2d, v, n);
+}
+
+enum pk_code pk_op_fill(struct pk_device *dev, const struct pk_fill *v, size_t n, struct pk_err *err)
+{
+    for (size_t i = 0; i < n; i++)
+        pk_assert(!v[i].rows || !v[i].cols || (v[i].dst && v[i].columns >= v[i].cols));
+    return CALL(fill, v, n);
 }

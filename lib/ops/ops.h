@@ -33,6 +33,9 @@ struct pk_ops {
     /* memory linear in seq: tiles of scores, recomputed in backward (Dao et al. 2022) */
     enum pk_code (*flash_forward)(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
     enum pk_code (*flash_backward)(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
+    /* n rectangles as one operation; wrappers and work are in ops/rects.h */
+    enum pk_code (*copy2d)(struct pk_device *dev, const struct pk_copy2d *v, size_t n, struct pk_err *err);
+    enum pk_code (*fill)(struct pk_device *dev, const struct pk_fill *v, size_t n, struct pk_err *err);
 };
 
 /* One table per kind, each in its own file. */

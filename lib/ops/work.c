@@ -2,6 +2,7 @@
 #include "ops/work.h"
 
 #include "ops/ops.h"
+#include "ops/rects.h"
 
 enum { FLOAT = sizeof(float) };
 
@@ -86,4 +87,20 @@ struct pk_work pk_work_flash_backward(size_t batch, size_t seq, size_t dim, int 
 {
     static const struct attention_counts c = {.products = 5, .row_passes = 9, .seq_passes = 3, .exps = 1};
     return attention_work(&c, batch, seq, dim, causal);
+}
+
+struct pk_work pk_work_copy2d(const struct pk_copy2d *v, size_t n)
+{
+    struct pk_work w = {0};
+    for (size_t i = 0; i < n; i++)
+        w.bytes += 2.0 * (double)v[i].rows * (double)v[i].row_bytes;
+    return w;
+}
+
+struct pk_work pk_work_fill(const struct pk_fill *v, size_t n)
+{
+    struct pk_work w = {0};
+    for (size_t i = 0; i < n; i++)
+        w.bytes += FLOAT * (double)v[i].rows * (double)v[i].cols;
+    return w;
 }

@@ -15,7 +15,7 @@ LOOPS = {
     "scores": MULTIPLY, "scores_masked": MULTIPLY, "accumulate": MULTIPLY, "product_store": MULTIPLY, "product_add": MULTIPLY,
     "pk_flash_forward": EXPONENT, "pk_flash_backward": EXPONENT, "pk_exp": EXPONENT, "row_exp": EXPONENT,
     "row_top": r"v?maxps", "pk_scale": MULTIPLY, "pk_dot": MULTIPLY, "pk_softmax_backward_known": MULTIPLY,
-    "pk_triad": MULTIPLY, "pk_add": r"v?addps",
+    "pk_triad": MULTIPLY, "pk_add": r"v?addps", "pk_fill": r"v?pmul(lq|udq)",
 }
 CALLS = {"logf", "memset", "memcpy"}  # once per query or row, never per score
 

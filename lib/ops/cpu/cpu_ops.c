@@ -11,6 +11,8 @@ const struct pk_ops pk_ops_cpu = {
     .fused_backward = pk_cpu_fused_backward,
     .flash_forward = pk_cpu_flash_forward,
     .flash_backward = pk_cpu_flash_backward,
+    .copy2d = pk_cpu_copy2d,
+    .fill = pk_cpu_fill,
 };
 
 enum { LINE_FLOATS = 16 }; /* a cache line: threads do not share one */

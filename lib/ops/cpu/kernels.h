@@ -5,6 +5,7 @@
 #pragma once
 
 #include "device/blas.h"
+#include "ops/shapes.h"
 
 #include <stddef.h>
 
@@ -55,6 +56,10 @@ struct pk_kernels {
     double (*peak)(size_t steps, float *scratch);
     /* z = x + y * 3; x[i] = z[i]: streams for the memory ceiling */
     void (*triad)(const float *x, const float *y, float *z, size_t n);
+
+    void (*copy2d)(const struct pk_copy2d *c);
+    /* dst[i] = pk_fill_value(seed, index + i) */
+    void (*fill)(float *dst, size_t n, uint64_t seed, uint64_t index);
 };
 
 /* The table for an instruction set; the next lower one when this build lacks it. */

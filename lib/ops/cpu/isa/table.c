@@ -23,4 +23,6 @@ const struct pk_kernels PK_ISA(pk_kernels) = {
     .flash_rows = PK_FLASH_ROWS,
     .peak = PK_ISA(pk_peak),
     .triad = PK_ISA(pk_triad),
+    .copy2d = PK_ISA(pk_copy2d),
+    .fill = PK_ISA(pk_fill),
 };

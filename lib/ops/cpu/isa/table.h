@@ -14,6 +14,9 @@ void PK_ISA(pk_softmax_backward)(const float *p, const float *dp, float *ds, siz
 void PK_ISA(pk_softmax_backward_known)(const float *p, const float *dp, float delta, float *ds, size_t n);
 float PK_ISA(pk_dot)(const float *a, const float *b, size_t n);
 
+void PK_ISA(pk_copy2d)(const struct pk_copy2d *c);
+void PK_ISA(pk_fill)(float *dst, size_t n, uint64_t seed, uint64_t index);
+
 void PK_ISA(pk_sgemm)(const struct pk_sgemm *g, float *scratch);
 size_t PK_ISA(pk_sgemm_scratch_floats)(void);
 double PK_ISA(pk_peak)(size_t steps, float *scratch);
