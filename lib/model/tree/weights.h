@@ -2,7 +2,7 @@
  *
  * Row-major. Element (r, c) of leaf i has the value of pk_op_fill at (seed + i, r * columns + c) of the whole array, so that a piece
  * can be checked without the whole. The local piece is always rank 0's: of a leaf that is divided along dim 0 the first out/tp rows,
- * contiguous; along dim 1 the first in/tp elements of every row, strided. Leaves of other ranks than 2 are divided along dim 0 only.
+ * contiguous; along dim 1, which is for two dimensions only, the first in/tp elements of every row, strided.
  * All leaves of one pk_weights live in one block of device memory, each 256-byte aligned. */
 #pragma once
 
@@ -43,7 +43,8 @@ enum pk_slicing { PK_SLICE_PER_LEAF, PK_SLICE_BATCHED };
 enum pk_code pk_weights_slice(struct pk_device *dev, enum pk_slicing how, const struct pk_copy2d *v, size_t n,
                               struct pk_err *err) PK_MUST_CHECK;
 
-/* Compares what is there with what pk_op_fill defines: every element, or the first, last and `samples` random ones of each leaf. */
+/* Compares what is there with what pk_op_fill defines: every element, or the first, last and `samples` random ones of each leaf.
+ * Not on the null device, whose memory has nothing behind it. */
 enum pk_code pk_weights_check(struct pk_device *dev, const struct pk_tree *t, const struct pk_weights *w,
                               bool full, size_t samples, uint64_t seed, struct pk_arena *a,
                               struct pk_err *err) PK_MUST_CHECK;

@@ -1,0 +1,133 @@
+/* Weights: every leaf has a place in one block and a rule for its numbers; slices follow from two such tables. */
+#include "model/tree/weights.h"
+
+enum { ALIGN = 256 };
+
+/* Calls `visit` for every leaf with how its parameter is divided; a bare leaf is whole. */
+static void each_leaf(const struct pk_node *n, enum pk_sharding how,
+                      void (*visit)(void *arg, uint32_t leaf, enum pk_sharding how), void *arg)
+{
+    if (n->type->kind == PK_NODE_LEAF)
+        visit(arg, n->value, how);
+    for (uint32_t i = 0; i < n->arity; i++)
+        each_leaf(n->child[i], n->type->kind == PK_NODE_PARAMETER ? (enum pk_sharding)n->value : PK_WHOLE,
+                  visit, arg);
+}
+
+struct layout {
+    const struct pk_tree *t;
+    size_t tp;
+    enum pk_weights_part part;
+    struct pk_fill *fill;
+};
+
+static size_t divided(size_t n, size_t tp)
+{
+    pk_assert(n % tp == 0);
+    return n / tp;
+}
+
+/* The piece of a leaf as rows and columns: one row when it has no more than one dimension. */
+static void lay_out(void *arg, uint32_t leaf, enum pk_sharding how)
+{
+    const struct layout *l = arg;
+    const struct pk_shape *s = &l->t->shapes[leaf];
+    if (how == PK_WHOLE && l->part == PK_WEIGHTS_DIVIDED)
+        return;
+    size_t elements = (size_t)pk_shape_elements(s), rows = s->rank < 2 ? 1 : (size_t)s->dim[0];
+    struct pk_fill f = {.rows = rows, .cols = elements / rows, .columns = elements / rows};
+    pk_assert(how != PK_SHARD_DIM1 || s->rank == 2);
+    if (how == PK_SHARD_DIM0 && s->rank > 1)
+        f.rows = divided(f.rows, l->tp);
+    else if (how != PK_WHOLE)
+        f.cols = divided(f.cols, l->tp);
+    l->fill[leaf] = f;
+}
+
+static struct pk_fill *laid_out(const struct pk_tree *t, int64_t tp, enum pk_weights_part part,
+                                struct pk_arena *a)
+{
+    pk_assert(tp >= 1);
+    struct layout l = {t, (size_t)tp, part, pk_new_n(a, struct pk_fill, t->n_leaves)};
+    each_leaf(t->root, PK_WHOLE, lay_out, &l);
+    return l.fill;
+}
+
+static size_t room(const struct pk_fill *f)
+{
+    return (f->rows * f->cols * sizeof(float) + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+int64_t pk_weights_bytes(const struct pk_tree *t, int64_t tp, enum pk_weights_part part)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const struct pk_fill *f = laid_out(t, tp, part, &a);
+    size_t bytes = 0;
+    for (size_t i = 0; i < t->n_leaves; i++)
+        bytes += room(&f[i]);
+    return (int64_t)bytes;
+}
+
+enum pk_code pk_weights_new(struct pk_device *dev, const struct pk_tree *t, int64_t tp,
+                            enum pk_weights_part part, uint64_t seed, struct pk_arena *a,
+                            struct pk_weights *out, struct pk_err *err)
+{
+    *out = (struct pk_weights){.n_leaves = t->n_leaves,
+                               .leaf = pk_new_n(a, float *, t->n_leaves),
+                               .fill = laid_out(t, tp, part, a),
+                               .bytes = pk_weights_bytes(t, tp, part)};
+    out->block = pk_device_alloc(dev, (size_t)out->bytes, PK_TAG_PARAMETERS);
+    if (!out->block)
+        return pk_device_oom(dev, err);
+    unsigned char *next = out->block;
+    for (size_t i = 0; i < out->n_leaves; i++) {
+        struct pk_fill *f = &out->fill[i];
+        f->seed = seed + i;
+        if (f->rows)
+            out->leaf[i] = f->dst = (float *)next;
+        next += room(f);
+    }
+    return PK_OK;
+}
+
+void pk_weights_free(struct pk_device *dev, struct pk_weights *w)
+{
+    pk_device_free(dev, w->block);
+    *w = (struct pk_weights){0};
+}
+
+enum pk_code pk_weights_fill(struct pk_device *dev, const struct pk_weights *w, struct pk_err *err)
+{
+    return pk_op_fill(dev, w->fill, w->n_leaves, err);
+}
+
+size_t pk_weights_slices(const struct pk_weights *whole, const struct pk_weights *pieces, struct pk_arena *a,
+                         struct pk_copy2d **out)
+{
+    size_t n = 0;
+    *out = pk_new_n(a, struct pk_copy2d, pieces->n_leaves);
+    for (size_t i = 0; i < pieces->n_leaves; i++) {
+        const struct pk_fill *f = &pieces->fill[i];
+        bool contiguous = f->cols == f->columns;
+        size_t row = f->cols * sizeof(float);
+        if (f->rows)
+            (*out)[n++] =
+                (struct pk_copy2d){.src = whole->leaf[i],
+                                   .dst = pieces->leaf[i],
+                                   .rows = contiguous ? 1 : f->rows,
+                                   .row_bytes = contiguous ? f->rows * row : row,
+                                   .src_stride = contiguous ? f->rows * row : f->columns * sizeof(float),
+                                   .dst_stride = contiguous ? f->rows * row : row};
+    }
+    return n;
+}
+
+enum pk_code pk_weights_slice(struct pk_device *dev, enum pk_slicing how, const struct pk_copy2d *v, size_t n,
+                              struct pk_err *err)
+{
+    size_t each = how == PK_SLICE_BATCHED ? n : 1;
+    for (size_t i = 0; i < n; i += each)
+        if (pk_op_copy2d(dev, v + i, each, err))
+            return err->code;
+    return PK_OK;
+}
