@@ -135,6 +135,12 @@ static void add_shapes(struct pk_bert_plan *p, const struct part *part)
         add_shapes(p, part->child[i]);
 }
 
+size_t pk_bert_bytes(const struct pk_bert_plan *p)
+{
+    const size_t nodes = 49 * (size_t)p->layers + 34;
+    return nodes * sizeof(struct pk_node) + (nodes - 1) * sizeof(struct pk_node *);
+}
+
 struct pk_bert_plan *pk_bert_prepare(const struct pk_bert *config, struct pk_arena *a)
 {
     pk_assert(config->layers >= 1 && config->layers <= UINT32_MAX / 64 && config->hidden >= 1 &&

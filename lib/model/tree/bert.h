@@ -23,6 +23,9 @@ struct pk_bert {
 struct pk_bert_plan;
 struct pk_bert_plan *pk_bert_prepare(const struct pk_bert *config, struct pk_arena *a);
 
+/* What the nodes of one tree take: 49 * layers + 34 of them, each but the root with a slot in one other. */
+size_t pk_bert_bytes(const struct pk_bert_plan *p);
+
 /* Makes the nodes, in `b`: no other memory, so that it can be timed. `sharded`: parameters that the reports' plan divides are
  * born with their sharding (the variant built-in). */
 void pk_bert_make(const struct pk_bert_plan *p, bool sharded, struct pk_bump *b, struct pk_tree *out);

@@ -15,9 +15,13 @@
 
 #include "model/tree/match.h"
 
-/* What equinox.tree_at does (0.13: empty tuples made distinct, leaves wrapped, look for one node or many, replace): full rebuilds of a
- * call. A test reads it from the installed one where there is one. */
-enum { PK_TREE_AT_PASSES = 4 };
+/* Rebuilds of the whole tree in one call of equinox.tree_at, version 0.13.8:
+ *   1  empty tuples become objects of their own        2  leaves are wrapped, so that each is one
+ *      (what `where` selects is taken from both results, flattened, and compared)
+ *   3  is what was selected one node of the tree, or a list of nodes?    4  the replacement; leaves are unwrapped
+ *   5  empty tuples again
+ * Each flattens the tree, asks a predicate for every node, and builds it anew. The peer equinox-tree-at counts them in the installed source. */
+enum { PK_TREE_AT_PASSES = 5 };
 
 enum pk_patch_way {
     PK_PATCH_NAIVE,

@@ -1,0 +1,88 @@
+/* Patch: the table of ways, what they need, and what a transform makes of a module. */
+#include "model/tree/patch.h"
+
+#include "model/tree/patch_ways.h"
+
+static const struct pk_node *nothing(struct pk_patcher *p, const struct pk_tree *t, const struct pk_edits *e)
+{
+    return t->root;
+}
+
+static pk_patch_way_fn *const ways[] = {
+    [PK_PATCH_NAIVE] = pk_patch_naive,       [PK_PATCH_NAIVE_1PASS] = pk_patch_naive_1pass,
+    [PK_PATCH_BATCHED] = pk_patch_batched,   [PK_PATCH_PATH_COPY] = pk_patch_path_copy,
+    [PK_PATCH_GROUPED] = pk_patch_grouped,   [PK_PATCH_CACHED] = pk_patch_cached,
+    [PK_PATCH_IN_PLACE] = pk_patch_in_place, [PK_PATCH_BUILT_IN] = nothing,
+};
+
+/* Column divides every array along its first dimension, row a matrix along its second and vectors not at all. */
+static enum pk_sharding sharding(enum pk_transform how, const struct pk_shape *s)
+{
+    if (how == PK_COLUMN_PARALLEL)
+        return s->rank > 0 ? PK_SHARD_DIM0 : PK_WHOLE;
+    return s->rank == 2 ? PK_SHARD_DIM1 : PK_WHOLE;
+}
+
+const struct pk_node *pk_transform_module(struct pk_bump *b, const struct pk_tree *t,
+                                          const struct pk_node *module, enum pk_transform how)
+{
+    struct pk_node *made = pk_node_copy(b, module);
+    for (uint32_t i = 0; i < made->arity; i++) {
+        const struct pk_node *parameter = made->child[i];
+        if (parameter->type->kind != PK_NODE_PARAMETER)
+            continue;
+        const enum pk_sharding divided = sharding(how, &t->shapes[parameter->child[0]->value]);
+        if (divided == PK_WHOLE)
+            continue;
+        struct pk_node *other = pk_node_copy(b, parameter);
+        other->value = divided;
+        made->child[i] = other;
+    }
+    return made;
+}
+
+/* Bytes of the nodes above a target, its own left out. */
+static size_t path_bytes(const struct pk_tree *t, const struct pk_target *target)
+{
+    size_t bytes = 0;
+    const struct pk_node *n = t->root;
+    for (uint32_t i = 0; i < target->depth; i++) {
+        bytes += pk_node_bytes(n->arity);
+        n = n->child[target->step[i]];
+    }
+    return bytes;
+}
+
+struct pk_patcher *pk_patcher_new(const struct pk_tree *t, const struct pk_match *targets, struct pk_arena *a)
+{
+    struct pk_patcher *p = pk_new(a, struct pk_patcher);
+    struct pk_tree_count k;
+    size_t paths = 0, steps = 0;
+    pk_tree_count(t, &k);
+    for (size_t i = 0; i < targets->n; i++) {
+        paths += path_bytes(t, &targets->v[i]);
+        steps += targets->v[i].depth;
+    }
+    const size_t passes = PK_TREE_AT_PASSES * (k.bytes + k.leaves * pk_node_bytes(1));
+    pk_bump_init(&p->bump[0], a, (passes > paths ? passes : paths) + k.bytes);
+    pk_bump_init(&p->bump[1], a, passes + k.bytes);
+    p->pass = pk_structure_new(t, a);
+    p->selected = pk_new_n(a, const struct pk_node *, 2 * k.leaves);
+    p->copies = pk_new_n(a, struct pk_replay_copy, steps + 1);
+    p->slots = pk_new_n(a, struct pk_replay_slot, steps + 1);
+    return p;
+}
+
+const struct pk_node *pk_patch(struct pk_patcher *p, enum pk_patch_way way, struct pk_tree *t,
+                               const struct pk_edits *e)
+{
+    pk_bump_reset(&p->bump[0]);
+    pk_bump_reset(&p->bump[1]);
+    return ways[way](p, t, e);
+}
+
+struct pk_allocated pk_patcher_allocated(const struct pk_patcher *p)
+{
+    return (struct pk_allocated){p->bump[0].objects + p->bump[1].objects,
+                                 p->bump[0].bytes + p->bump[1].bytes};
+}

@@ -1,0 +1,123 @@
+/* Patch one by one: whole passes over the tree for every replacement. */
+#include "base/assert.h"
+#include "model/tree/patch_ways.h"
+
+/* A leaf wrapped so that it is an object of its own. */
+static const struct pk_node_type wrapper_type = {.kind = PK_NODE_LEAF, .name = "wrapper"};
+
+static const struct pk_node *wrap(struct pk_bump *b, const struct pk_node *leaf)
+{
+    struct pk_node *made = pk_node_new(b, &wrapper_type, 1, 0);
+    made->child[0] = leaf;
+    return made;
+}
+
+static const struct pk_node *unwrapped(const struct pk_node *n)
+{
+    return n->type == &wrapper_type ? n->child[0] : n;
+}
+
+static bool is_empty_sequence(const void *user, const struct pk_node *n)
+{
+    return n->type->kind == PK_NODE_SEQUENCE && !n->arity;
+}
+
+static bool never(const void *user, const struct pk_node *n)
+{
+    return false;
+}
+
+static bool is_this(const void *user, const struct pk_node *n)
+{
+    return n == user;
+}
+
+/* The first and the last pass: nothing changes but empty sequences, which become objects of their own and back. */
+static const struct pk_node *distinct(struct pk_patcher *p, struct pk_bump *b, const struct pk_node *root)
+{
+    pk_structure_take_apart(p->pass, root, is_empty_sequence, NULL);
+    for (size_t i = 0; i < p->pass->n_leaves; i++)
+        if (is_empty_sequence(NULL, p->pass->leaves[i]))
+            p->pass->leaves[i] = pk_node_copy(b, p->pass->leaves[i]);
+    return pk_tree_unflatten(p->pass, b);
+}
+
+static const struct pk_node *wrap_leaves(struct pk_patcher *p, struct pk_bump *b, const struct pk_node *root)
+{
+    pk_structure_take_apart(p->pass, root, never, NULL);
+    for (size_t i = 0; i < p->pass->n_leaves; i++)
+        p->pass->leaves[i] = wrap(b, p->pass->leaves[i]);
+    return pk_tree_unflatten(p->pass, b);
+}
+
+/* What was selected must not depend on leaves: the same module, wrapped and not, has the same leaves. */
+static void compare_selected(struct pk_patcher *p, const struct pk_node *plain, const struct pk_node *wrapped)
+{
+    size_t n, m;
+    pk_structure_take_apart(p->pass, plain, never, NULL);
+    const struct pk_node **leaves = pk_structure_leaves(p->pass, &n);
+    for (size_t i = 0; i < n; i++)
+        p->selected[i] = leaves[i];
+    pk_structure_take_apart(p->pass, wrapped, never, NULL);
+    leaves = pk_structure_leaves(p->pass, &m);
+    pk_assert(n == m);
+    for (size_t i = 0; i < n; i++)
+        pk_assert(p->selected[i] == unwrapped(leaves[i]));
+}
+
+/* Is the selected thing a node of the tree, or a list of nodes? A pass that changes nothing finds out. */
+static bool look_for(struct pk_patcher *p, struct pk_bump *b, const struct pk_node *root,
+                     const struct pk_node *node)
+{
+    bool found = false;
+    pk_structure_take_apart(p->pass, root, is_this, node);
+    for (size_t i = 0; i < p->pass->n_leaves; i++)
+        found |= p->pass->leaves[i] == node;
+    pk_tree_unflatten(p->pass, b);
+    return found;
+}
+
+static const struct pk_node *exchange(struct pk_patcher *p, struct pk_bump *b, const struct pk_node *root,
+                                      const struct pk_node *node, const struct pk_node *with)
+{
+    pk_structure_take_apart(p->pass, root, is_this, node);
+    for (size_t i = 0; i < p->pass->n_leaves; i++)
+        p->pass->leaves[i] = p->pass->leaves[i] == node ? with : unwrapped(p->pass->leaves[i]);
+    return pk_tree_unflatten(p->pass, b);
+}
+
+/* One call of equinox.tree_at, pass by pass (patch.h). */
+static const struct pk_node *tree_at(struct pk_patcher *p, struct pk_bump *b, const struct pk_node *root,
+                                     const struct pk_target *at, const struct pk_node *with)
+{
+    root = distinct(p, b, root);
+    const struct pk_node *plain = pk_tree_at(root, at->step, at->depth);
+    root = wrap_leaves(p, b, root);
+    const struct pk_node *node = pk_tree_at(root, at->step, at->depth);
+    compare_selected(p, plain, node);
+    pk_assert(look_for(p, b, root, node));
+    return distinct(p, b, exchange(p, b, root, node, with));
+}
+
+const struct pk_node *pk_patch_naive(struct pk_patcher *p, const struct pk_tree *t, const struct pk_edits *e)
+{
+    const struct pk_node *root = t->root;
+    for (size_t i = 0; i < e->n; i++) {
+        struct pk_bump *b = &p->bump[i % 2];
+        pk_bump_reset(b);
+        root = tree_at(p, b, root, &e->targets[i], e->with[i]);
+    }
+    return root;
+}
+
+const struct pk_node *pk_patch_naive_1pass(struct pk_patcher *p, const struct pk_tree *t,
+                                           const struct pk_edits *e)
+{
+    const struct pk_node *root = t->root;
+    for (size_t i = 0; i < e->n; i++) {
+        struct pk_bump *b = &p->bump[i % 2];
+        pk_bump_reset(b);
+        root = exchange(p, b, root, pk_tree_at(root, e->targets[i].step, e->targets[i].depth), e->with[i]);
+    }
+    return root;
+}
