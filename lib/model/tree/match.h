@@ -32,4 +32,6 @@ void pk_match_fnmatch(const struct pk_patch_plan *p, const struct pk_tree *t, st
 struct pk_matcher;
 const struct pk_matcher *pk_matcher_compile(const struct pk_patch_plan *p, const struct pk_tree *t,
                                             struct pk_arena *a);
+/* 0: there would be too many, and the walk reads every name. Equal results, slower. */
+size_t pk_matcher_states(const struct pk_matcher *m);
 void pk_match_compiled(const struct pk_matcher *m, const struct pk_tree *t, struct pk_match *out);

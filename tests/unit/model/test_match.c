@@ -1,7 +1,10 @@
-/* Matching: what the reports' plan finds in BERT, to the unit. */
+/* Matching: what the reports' plan finds in BERT, to the unit; and that both matchers agree on any plan and tree. */
 #include "model/tree/match.h"
 
+#include "base/buf.h"
+#include "base/rng.h"
 #include "model/tree/bert.h"
+#include "model/tree/glob.h"
 #include "model/tree/tree_file.h"
 
 // clang-format off
@@ -22,12 +25,29 @@ static struct pk_tree bert(int64_t layers, struct pk_arena *a)
     return t;
 }
 
+static void assert_same(const struct pk_match *x, const struct pk_match *y)
+{
+    assert_int_equal(x->paths, y->paths);
+    assert_int_equal(x->n, y->n);
+    for (size_t i = 0; i < x->n; i++) {
+        assert_ptr_equal(x->v[i].node, y->v[i].node);
+        assert_int_equal(x->v[i].rule, y->v[i].rule);
+        assert_int_equal(x->v[i].depth, y->v[i].depth);
+        assert_memory_equal(x->v[i].step, y->v[i].step, x->v[i].depth * sizeof *x->v[i].step);
+    }
+}
+
+/* By both matchers, which agree. */
 static struct pk_match matched(const struct pk_patch_plan *p, const struct pk_tree *t, struct pk_arena *a)
 {
-    struct pk_match m;
-    pk_match_init(&m, t, a);
-    pk_match_fnmatch(p, t, &m);
-    return m;
+    struct pk_match by_fnmatch, by_compiled;
+    pk_match_init(&by_fnmatch, t, a);
+    pk_match_init(&by_compiled, t, a);
+    pk_match_fnmatch(p, t, &by_fnmatch);
+    pk_match_compiled(pk_matcher_compile(p, t, a), t, &by_compiled);
+    assert_int_equal(by_compiled.calls, 0);
+    assert_same(&by_fnmatch, &by_compiled);
+    return by_fnmatch;
 }
 
 static const char *path_of(const struct pk_tree *t, const struct pk_target *target, struct pk_arena *a)
@@ -120,12 +140,168 @@ static void the_locale_changes_nothing(void **state)
     setlocale(LC_CTYPE, "C");
 }
 
+/* ---- any plan, any tree ------------------------------------------------------------------------------- */
+
+static const char *const some_names[] = {"a", "b", "ab", "ba", "dense", "0",  "1",       "10",
+                                         "-", "]", "[",  "!",  "^a",    "\\", "\xc3\xa9"};
+enum { SOME_NAMES = sizeof some_names / sizeof *some_names };
+
+static const struct pk_node *random_node(struct pk_rng *r, struct pk_names *names, uint32_t depth,
+                                         struct pk_bump *b, struct pk_arena *a)
+{
+    static const struct pk_node_type parameter = {.kind = PK_NODE_PARAMETER}, leaf = {.kind = PK_NODE_LEAF};
+    uint64_t kind = pk_rng_below(r, 8);
+    if (depth && kind == 0)
+        return pk_node_new(b, &leaf, 0, 0);
+    if (depth && kind == 1) {
+        struct pk_node *n = pk_node_new(b, &parameter, 1, 0);
+        n->child[0] = pk_node_new(b, &leaf, 0, 0);
+        return n;
+    }
+    uint32_t arity = depth < 5 ? (uint32_t)pk_rng_below(r, 4) + !depth : 0,
+             *fields = pk_new_n(a, uint32_t, arity);
+    struct pk_node_type *type = pk_new(a, struct pk_node_type);
+    *type = (struct pk_node_type){kind == 2 ? PK_NODE_SEQUENCE : PK_NODE_MODULE, "any", arity, fields};
+    struct pk_node *n = pk_node_new(b, type, arity, 0);
+    for (uint32_t i = 0; i < arity; i++) {
+        fields[i] = pk_name(names, some_names[pk_rng_below(r, SOME_NAMES)]);
+        n->child[i] = random_node(r, names, depth + 1, b, a);
+    }
+    return n;
+}
+
+static struct pk_tree random_tree(struct pk_rng *r, struct pk_arena *a)
+{
+    struct pk_names *names = pk_names_new(a);
+    struct pk_bump b;
+    pk_bump_init(&b, a, 1 << 20);
+    const struct pk_node *root = random_node(r, names, 0, &b, a);
+    return (struct pk_tree){.root = root, .names = names, .shapes = pk_new(a, struct pk_shape)};
+}
+
+static void add_random_set(struct pk_rng *r, struct pk_buf *b)
+{
+    static const char bytes[] = "aabbde-]![.019\\^\xc3\xa9";
+    pk_buf_str(b, pk_rng_below(r, 2) ? "[" : "[!");
+    for (uint64_t n = 1 + pk_rng_below(r, 4); n; n--) {
+        pk_buf_char(b, bytes[pk_rng_below(r, sizeof bytes - 1)]);
+        if (!pk_rng_below(r, 3))
+            pk_buf_char(b, '-');
+    }
+    pk_buf_char(b, ']');
+}
+
+/* A path in the making in which here and there something stands for something. */
+static const char *random_pattern(struct pk_rng *r, struct pk_arena *a)
+{
+    struct pk_buf b = {.arena = a};
+    for (uint64_t n = 1 + pk_rng_below(r, 6); n; n--)
+        switch (pk_rng_below(r, 6)) {
+        case 0:
+        case 1:
+            pk_buf_char(&b, '*');
+            break;
+        case 2:
+            pk_buf_char(&b, '?');
+            break;
+        case 3:
+            add_random_set(r, &b);
+            break;
+        case 4:
+            pk_buf_char(&b, '.');
+            break;
+        default:
+            pk_buf_str(&b, some_names[pk_rng_below(r, SOME_NAMES)]);
+        }
+    return pk_buf_text(&b);
+}
+
+/* Which of the last 40 bytes were an 'a' is 2^20 sets, a byte of every two being a dot. */
+#define TOO_MANY_STATES "*a????????????????????????????????????????"
+
+static struct pk_patch_plan random_plan(struct pk_rng *r, bool too_many_states, struct pk_arena *a)
+{
+    enum { RULES = 8 };
+    struct pk_patch_rule *rules = pk_new_n(a, struct pk_patch_rule, RULES + 1);
+    size_t n = 0, wanted = 1 + pk_rng_below(r, RULES);
+    while (n < wanted) {
+        const char *pattern = random_pattern(r, a);
+        if (!pk_glob_fault(pattern, a))
+            rules[n++] = (struct pk_patch_rule){.pattern = pattern};
+    }
+    if (too_many_states)
+        rules[n++].pattern = TOO_MANY_STATES;
+    return (struct pk_patch_plan){"random", n, rules};
+}
+
+static void both_agree_on_anything(void **state)
+{
+    struct pk_rng r = {.state = 3};
+    size_t targets = 0, later_rules = 0, without_states = 0;
+    for (int i = 0; i < 2000; i++) {
+        PK_ARENA_CLEANUP struct pk_arena a = {0};
+        struct pk_tree t = random_tree(&r, &a);
+        struct pk_patch_plan p = random_plan(&r, i % 8 == 0, &a);
+        struct pk_match m = matched(&p, &t, &a);
+        without_states += i % 8 == 0 && !pk_matcher_states(pk_matcher_compile(&p, &t, &a));
+        targets += m.n;
+        for (size_t k = 0; k < m.n; k++)
+            later_rules += m.v[k].rule > 0;
+    }
+    assert_in_range(targets, 5000, SIZE_MAX); /* or the test sees nothing */
+    assert_in_range(later_rules, 1000, SIZE_MAX);
+    assert_in_range(without_states, 50, SIZE_MAX);
+}
+
+static size_t states(const char *pattern, const struct pk_tree *t, struct pk_arena *a)
+{
+    const struct pk_patch_rule rule = {.pattern = pattern};
+    const struct pk_patch_plan p = {"one", 1, &rule};
+    matched(&p, t, a);
+    return pk_matcher_states(pk_matcher_compile(&p, t, a));
+}
+
+static void too_many_states(void **state)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_buf text = {.arena = &a};
+    for (int i = 0; i < 200; i++) {
+        for (int bit = 0; bit < 30; bit++)
+            pk_buf_printf(&text, "%c.", (i * 7919 >> bit % 13) & 1 ? 'a' : 'b');
+        pk_buf_printf(&text, "w%d (1)\n", i);
+    }
+    struct pk_err err;
+    struct pk_tree t;
+    assert_int_equal(pk_tree_parse("f", pk_buf_text(&text), text.n, &a, &t, &err), PK_OK);
+    assert_in_range(states("*a????", &t, &a), 2, 100);
+    assert_int_equal(states(TOO_MANY_STATES, &t, &a), 0);
+}
+
+/* More positions than one word has bits, and a rule for every layer. */
+static void many_rules(void **state)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_tree t = bert(100, &a);
+    struct pk_patch_rule rules[100];
+    for (size_t i = 0; i < 100; i++)
+        rules[i] = (struct pk_patch_rule){.pattern = pk_printf(&a, "*.layer.%zu.*.dense", i)};
+    struct pk_match m = matched(&(struct pk_patch_plan){"many", 100, rules}, &t, &a);
+    assert_int_equal(m.n, 300);
+    for (size_t i = 0; i < m.n; i++)
+        assert_int_equal(m.v[i].rule, i / 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_hundred_layers),           cmocka_unit_test(one_layer_in_order),
-        cmocka_unit_test(every_module_is_asked_once), cmocka_unit_test(a_shared_subtree_is_two_places),
+        cmocka_unit_test(a_hundred_layers),
+        cmocka_unit_test(one_layer_in_order),
+        cmocka_unit_test(every_module_is_asked_once),
+        cmocka_unit_test(a_shared_subtree_is_two_places),
         cmocka_unit_test(the_locale_changes_nothing),
+        cmocka_unit_test(both_agree_on_anything),
+        cmocka_unit_test(too_many_states),
+        cmocka_unit_test(many_rules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
