@@ -108,6 +108,22 @@ static const char *bad_regions(const struct pk_probe *p, struct pk_arena *a)
     return n && n <= PK_REGIONS_MAX ? NULL : pk_printf(a, "there must be 1 to %d regions", PK_REGIONS_MAX);
 }
 
+/* Two metrics of one gauge would say one number twice. */
+static const char *bad_gauges(const struct pk_probe *p, struct pk_arena *a)
+{
+    const char *owner[PK_GAUGES_MAX] = {0};
+    for (const struct pk_metric *m = p->metrics; m && m->name; m++) {
+        if (m->source != PK_FROM_GAUGE)
+            continue;
+        if (m->index >= PK_GAUGES_MAX)
+            return pk_printf(a, "metric '%s': gauges count from 0 to %d", m->name, PK_GAUGES_MAX - 1);
+        if (owner[m->index])
+            return pk_printf(a, "metrics '%s' and '%s' are one gauge", owner[m->index], m->name);
+        owner[m->index] = m->name;
+    }
+    return NULL;
+}
+
 static const char *bad_metrics(const struct pk_probe *p, struct pk_arena *a)
 {
     struct pk_metric_decl *v;
@@ -121,10 +137,8 @@ static const char *bad_metrics(const struct pk_probe *p, struct pk_arena *a)
             return pk_printf(a, "metric '%s' needs a unit and a summary", m->name);
         if (strcmp(m->unit, "1") != 0 && !ends_with(m->name, pk_printf(a, "_%s", m->unit)))
             return pk_printf(a, "metric '%s' must end in its unit, _%s", m->name, m->unit);
-        if (m->source == PK_FROM_GAUGE && m->index >= PK_GAUGES_MAX)
-            return pk_printf(a, "metric '%s': gauges count from 0 to %d", m->name, PK_GAUGES_MAX - 1);
     }
-    return NULL;
+    return bad_gauges(p, a);
 }
 
 static const char *bad_blocks(const struct pk_probe *p, const char *const *texts, struct pk_arena *a)

@@ -92,7 +92,7 @@ size_t pk_probe_metrics(const struct pk_probe *p, struct pk_arena *a, struct pk_
                                          .class = class_name(m->class),
                                          .combine = combine_name(m->over_samples),
                                          .ranks = combine_name(m->over_ranks),
-                                         .source = "allocator"};
+                                         .source = m->class == PK_CLASS_EXACT ? "mark" : "allocator"};
     *out = v;
     return n;
 }

@@ -113,7 +113,8 @@ struct pk_probe {
     int64_t (*predict_bytes)(const struct pk_case *c);
     /* optional. Predicted value of a gauge metric; < 0 = none. */
     int64_t (*predict_gauge)(const struct pk_case *c, unsigned gauge);
-    /* required. Work of one occurrence of a region, summed over its instances in one iteration. */
+    /* required. Work of one occurrence of a region, summed over its instances in one iteration; of a repeatable one, of one
+     * repetition. */
     struct pk_work (*work)(const struct pk_case *c, unsigned region);
     /* required. Allocates and fills inputs. PK_E_OOM makes the case an OOM row. */
     enum pk_code (*setup)(struct pk_ctx *ctx, struct pk_err *err);

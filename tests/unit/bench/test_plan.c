@@ -148,6 +148,17 @@ static void names_get_suggestions(void **state)
     assert_refused(&r, PK_E_USAGE, "busy_ns is given twice", "");
 }
 
+/* What a probe offers it must not refuse. */
+static void every_preset_can_be_planned(void **state)
+{
+    for (const struct pk_probe *const *p = pk_probes; *p; p++)
+        for (const struct pk_preset *s = (*p)->presets; s->name; s++) {
+            const struct pk_plan_request r = {.probe = *p, .device = "null", .preset = s->name};
+            if (pk_plan_make(&r, &arena, &plan, &err))
+                fail_msg("%s, preset %s: %s: %s", (*p)->name, s->name, err.what, err.why);
+        }
+}
+
 static unsigned validated;
 
 static enum pk_code say_memory(const struct pk_case *c, struct pk_arena *a, pk_warn_fn *warn, void *user,
@@ -320,6 +331,7 @@ int main(void)
         cmocka_unit_test_teardown(filters_apply_to_points_and_variants, forget),
         cmocka_unit_test_teardown(peers_are_variants_of_their_own, forget),
         cmocka_unit_test_teardown(names_get_suggestions, forget),
+        cmocka_unit_test_teardown(every_preset_can_be_planned, forget),
         cmocka_unit_test_teardown(cases_are_validated, forget),
         cmocka_unit_test_teardown(the_preset_that_fits_is_chosen, forget),
         cmocka_unit_test_teardown(floors_come_from_ceilings, forget),

@@ -105,6 +105,11 @@ static void broken_promises_are_named(void **state)
     assert_invalid("region 'work' has no summary");
     broken.metrics = (const struct pk_metric[]){{"peak", "bytes", "x"}, {0}};
     assert_invalid("must end in its unit");
+    broken.metrics = (const struct pk_metric[]){{"a", "1", "x", .index = PK_GAUGES_MAX}, {0}};
+    assert_invalid("metric 'a': gauges count from 0 to 15");
+    broken.metrics =
+        (const struct pk_metric[]){{"a", "1", "x", .index = 3}, {"b", "1", "x", .index = 3}, {0}};
+    assert_invalid("metrics 'a' and 'b' are one gauge");
     broken.metrics = (const struct pk_metric[]){{"work_ns", "ns", "x"}, {0}};
     assert_invalid("metric 'work_ns' is there twice");
     broken.presets = (const struct pk_preset[]){{"quick", "x", (const char *const[]){"speed=1", NULL}}, {0}};
