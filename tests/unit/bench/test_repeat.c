@@ -55,11 +55,11 @@ static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *e)
     return PK_OK;
 }
 
-/* Each step needs the one before: a few tens of nanoseconds that no processor can overlap. */
+/* Each step needs the one before: a few tens of nanoseconds that no processor overlaps and no compiler folds. */
 static inline uint64_t steps(uint64_t x)
 {
-    for (int i = 0; i < 24; i++)
-        x = x * 6364136223846793005u + 1442695040888963407u;
+    for (int i = 0; i < 16; i++)
+        x = (x ^ x >> 29) * 6364136223846793005u;
     return x;
 }
 
