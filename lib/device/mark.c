@@ -59,6 +59,7 @@ void pk_mark_end_n(struct pk_device *dev, unsigned region, enum pk_lane lane, ui
 {
     struct pk_marks *m = &dev->marks;
     uint32_t slot = 0;
+    pk_assert(reps > 0);
     if (records(dev, lane)) {
         slot = m->next_slot++;
         dev->ops->record(dev, lane, slot);

@@ -39,8 +39,6 @@ enum pk_code pk_patch_plan_read(const char *path, struct pk_arena *a, struct pk_
 enum pk_code pk_patch_plan_parse(const char *name, const char *text, size_t n, struct pk_arena *a,
                                  struct pk_patch_plan *out, struct pk_err *err) PK_MUST_CHECK;
 
-typedef void pk_warn_fn(void *user, const char *text);
-
 /* Is this plan good for this tree and tp devices? Errors (PK_E_USAGE): nothing matches (names some modules that exist, and says so when
  * only leaves do); a target inside another (both paths); a target without a 2-D weight; a dimension that tp does not divide
  * (path, dimension, what does divide every one). tp = 0: do not look at dimensions. Warnings: rules that never fire. */
