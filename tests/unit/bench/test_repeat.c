@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "bench/measure/measure.h"
+#include "bench/measure/reps.h"
 
 // clang-format off
 #include <setjmp.h>
@@ -229,6 +230,22 @@ static void regions_are_apart(void **state)
     assert_series(&s, "tick_ns", 0, PK_PHASE_STEADY, 1, 20000);
 }
 
+/* What the stop rule looks at: one repetition of everything, and the time that all of them took. */
+static void an_iteration_has_one_repetition_of_each(void **state)
+{
+    const struct pk_case c = case_of(2000, 50000, 3);
+    struct pk_ctx ctx = {.c = &c, .dev = &dev, .arena = &arena, .dry = true};
+    struct pk_sampler s;
+    int64_t runs;
+    assert_int_equal(pk_sampler_first(&s, &ctx, 4, &err), PK_OK);
+    assert_int_equal(pk_sampler_calibrate(&s, 500, &runs, &err), PK_OK);
+    assert_int_equal(pk_sample_take(&s, &err), PK_OK);
+    assert_int_equal(s.iteration_ns[0], 3 * 2000 + 50000);
+    assert_int_equal(s.iteration_ns[1], 3 * 1500 + 50000);
+    assert_int_equal(pk_sample_region_ns(&s, 1, TICK), 3 * 1500);
+    assert_int_equal(pk_sample_spent_ns(&s, 1), 3 * 11 * 2000 + 50000);
+}
+
 static void repetitions_have_a_limit(void **state)
 {
     const struct pk_case c = case_of(0, 50000, 1);
@@ -333,6 +350,7 @@ int main(void)
         ON_NULL(enough_repetitions_are_found),
         ON_NULL(overhead_is_subtracted),
         ON_NULL(regions_are_apart),
+        ON_NULL(an_iteration_has_one_repetition_of_each),
         ON_NULL(repetitions_have_a_limit),
         ON_NULL(samples_that_are_reset_have_repeated_regions),
         ON_NULL(a_region_that_is_not_repeated_is_found_out),
