@@ -15,14 +15,6 @@ static pk_patch_way_fn *const ways[] = {
     [PK_PATCH_IN_PLACE] = pk_patch_in_place, [PK_PATCH_BUILT_IN] = nothing,
 };
 
-/* Column divides every array along its first dimension, row a matrix along its second and vectors not at all. */
-static enum pk_sharding sharding(enum pk_transform how, const struct pk_shape *s)
-{
-    if (how == PK_COLUMN_PARALLEL)
-        return s->rank > 0 ? PK_SHARD_DIM0 : PK_WHOLE;
-    return s->rank == 2 ? PK_SHARD_DIM1 : PK_WHOLE;
-}
-
 const struct pk_node *pk_transform_module(struct pk_bump *b, const struct pk_tree *t,
                                           const struct pk_node *module, enum pk_transform how)
 {
@@ -31,7 +23,7 @@ const struct pk_node *pk_transform_module(struct pk_bump *b, const struct pk_tre
         const struct pk_node *parameter = made->child[i];
         if (parameter->type->kind != PK_NODE_PARAMETER)
             continue;
-        const enum pk_sharding divided = sharding(how, &t->shapes[parameter->child[0]->value]);
+        const enum pk_sharding divided = pk_transform_sharding(how, &t->shapes[parameter->child[0]->value]);
         if (divided == PK_WHOLE)
             continue;
         struct pk_node *other = pk_node_copy(b, parameter);

@@ -14,6 +14,13 @@ enum { FILE_BYTES_MAX = 256 << 10 };
 const char *const pk_transform_names[] = {
     [PK_COLUMN_PARALLEL] = "column", [PK_ROW_PARALLEL] = "row", [PK_TRANSFORMS] = NULL};
 
+enum pk_sharding pk_transform_sharding(enum pk_transform how, const struct pk_shape *s)
+{
+    if (how == PK_COLUMN_PARALLEL)
+        return s->rank > 0 ? PK_SHARD_DIM0 : PK_WHOLE;
+    return s->rank == 2 ? PK_SHARD_DIM1 : PK_WHOLE;
+}
+
 static const struct pk_patch_rule reports[] = {
     {"*.intermediate.dense", PK_COLUMN_PARALLEL},   {"*.output.dense", PK_ROW_PARALLEL},
     {"*.attention.self.query", PK_COLUMN_PARALLEL}, {"*.attention.self.key", PK_COLUMN_PARALLEL},

@@ -15,6 +15,9 @@ enum pk_transform {
 };
 extern const char *const pk_transform_names[]; /* "column", "row"; NULL-terminated */
 
+/* How an array of a target is divided: by column every one along its first dimension, by row a matrix along its second. */
+enum pk_sharding pk_transform_sharding(enum pk_transform how, const struct pk_shape *s);
+
 struct pk_patch_rule {
     const char *pattern;
     enum pk_transform transform;
