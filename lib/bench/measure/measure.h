@@ -2,7 +2,8 @@
  *
  * Order: check points; setup; first iteration (phase first); check; calibration: how often repeatable regions are repeated
  * (repeat.h), then K, repetitions per sample (regions shorter than 20 us in all are repeated); samples until a stop
- * rule holds; teardown. All arrays are made before the first sample. Between samples: reset, resolving marks, the stop rule, and every 10 ms the disturbance source.
+ * rule holds; teardown. All arrays are made before the first sample. Between samples: reset, resolving marks, the stop rule, and
+ * every 10 ms the disturbance source.
  *
  * Stopping (the reason is the note "stop"): "noise" when at least min_samples and min_time have passed and the interval of the
  * median of every region, inflated for autocorrelation, is within max_noise; "max-time" when max_time has passed since the first
