@@ -12,6 +12,13 @@ static void ignore(void *user, const char *text)
 {
 }
 
+static void same(const struct pk_match *f, const struct pk_match *c)
+{
+    pk_assert(f->n == c->n && f->paths == c->paths);
+    for (size_t i = 0; i < f->n; i++)
+        pk_assert(f->v[i].node == c->v[i].node && f->v[i].rule == c->v[i].rule);
+}
+
 static void compare(const struct pk_patch_plan *p, const struct pk_tree *t, struct pk_arena *a)
 {
     struct pk_match f, c;
@@ -19,9 +26,9 @@ static void compare(const struct pk_patch_plan *p, const struct pk_tree *t, stru
     pk_match_init(&c, t, a);
     pk_match_fnmatch(p, t, &f);
     pk_match_compiled(pk_matcher_compile(p, t, a), t, &c);
-    pk_assert(f.n == c.n && f.paths == c.paths);
-    for (size_t i = 0; i < f.n; i++)
-        pk_assert(f.v[i].node == c.v[i].node && f.v[i].rule == c.v[i].rule);
+    same(&f, &c);
+    pk_match_compiled(pk_matcher_compile_within(p, t, 0, a), t, &c);
+    same(&f, &c);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)

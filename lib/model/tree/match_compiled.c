@@ -1,14 +1,15 @@
 /* Match, compiled: a state is what the patterns make of a path so far, and a name leads from one to the next.
  *
- * A state is a set of positions (glob.h); following every name from every state finds them all. There can be exponentially
- * many: past a limit none are kept, and the walk reads each name itself. */
+ * A state is a set of positions (glob.h). Only those are looked for that the paths of the tree lead to: a name behind any
+ * other would make exponentially many. When they still are too many, none are kept and the walk reads each name itself. */
 #include "model/tree/glob.h"
 #include "model/tree/match_add.h"
 
 enum {
-    START = 0, /* the state of the root */
-    STATES_MAX = 4096,
-    WORK_MAX = 16 << 20 /* words read: some 20 ms */
+    START = 0,           /* the state of the root */
+    UNSEEN = UINT16_MAX, /* no path of the tree goes this way */
+    STATES_MAX = 4096,   /* by default */
+    CELLS_MAX = 1 << 23  /* of one table */
 };
 
 struct pk_matcher {
@@ -21,15 +22,12 @@ struct pk_matcher {
         *sets; /* [PK_TREE_DEPTH_MAX + 1][words] of the nodes from the root down, when there are no states */
 };
 
-/* What a name makes of a set; returns the bytes it took. Names below those of the root's children stand behind a dot. */
-static size_t read_name(const struct pk_globs *g, uint64_t *set, bool dot, const char *name)
+/* What a name makes of a set. Names below those of the root's children stand behind a dot. */
+static void read_name(const struct pk_globs *g, uint64_t *set, bool dot, const char *name)
 {
-    const char *p = name;
-    if (dot && !pk_globs_read(g, set, '.'))
-        return 1;
-    while (*p && pk_globs_read(g, set, (unsigned char)*p))
-        p++;
-    return (size_t)(p - name) + 1;
+    bool left = !dot || pk_globs_read(g, set, '.');
+    for (; left && *name; name++)
+        left = pk_globs_read(g, set, (unsigned char)*name);
 }
 
 /* ---- states ------------------------------------------------------------------------------------------- */
@@ -40,14 +38,21 @@ struct states {
     struct pk_arena *a;
     uint64_t *set;  /* [n][words], and the one in hand behind them */
     uint16_t *next; /* [n][names] */
-    size_t n, cap_set, cap_next;
+    size_t n, max, cap_set, cap_next;
     struct pk_index index; /* of states but START, by set */
-    size_t work;
 };
 
 static uint64_t *set_of(const struct states *s, size_t state)
 {
     return s->set + state * s->globs->words;
+}
+
+/* The set in hand, a copy of this state's. */
+static uint64_t *take(struct states *s, const uint64_t *from)
+{
+    size_t bytes = s->globs->words * sizeof *s->set;
+    s->set = pk_grow(s->a, s->set, bytes, s->n, &s->cap_set);
+    return memcpy(set_of(s, s->n), from, bytes);
 }
 
 static bool same_set(const void *wanted, uint32_t state)
@@ -56,52 +61,70 @@ static bool same_set(const void *wanted, uint32_t state)
     return !memcmp(set_of(s, state), set_of(s, s->n), s->globs->words * sizeof *s->set);
 }
 
-static uint32_t state_in_hand(struct states *s)
+/* Makes the set in hand a state, from which nothing is known to lead on. */
+static void keep(struct states *s)
 {
-    uint64_t hash = 0;
-    for (size_t w = 0; w < s->globs->words; w++)
-        hash = pk_hash(hash, set_of(s, s->n)[w]);
-    uint32_t state = pk_index_row(&s->index, hash, same_set, s, (uint32_t)s->n);
-    s->n += state == s->n;
-    return state;
+    size_t n = s->names->n;
+    s->next = pk_grow(s->a, s->next, n * sizeof *s->next, s->n, &s->cap_next);
+    memset(s->next + s->n++ * n, 0xff, n * sizeof *s->next);
 }
 
-static bool follow_names(struct states *s, uint32_t from)
+/* The state behind a name; UNSEEN when it would be one too many. */
+static uint32_t follow_name(struct states *s, uint32_t from, uint32_t name)
 {
-    size_t bytes = s->globs->words * sizeof *s->set, n = s->names->n;
-    s->next = pk_grow(s->a, s->next, n * sizeof *s->next, from, &s->cap_next);
-    for (size_t i = 0; i < n; i++) {
-        s->set = pk_grow(s->a, s->set, bytes, s->n, &s->cap_set);
-        uint64_t *set = memcpy(set_of(s, s->n), set_of(s, from), bytes);
-        s->work += s->globs->words * read_name(s->globs, set, from != START, s->names->text[i]);
-        s->next[from * n + i] = (uint16_t)state_in_hand(s);
-        if (s->n > STATES_MAX || s->work > WORK_MAX)
+    size_t words = s->globs->words;
+    uint64_t hash = 0, *set = take(s, set_of(s, from));
+    read_name(s->globs, set, from != START, s->names->text[name]);
+    for (size_t w = 0; w < words; w++)
+        hash = pk_hash(hash, set[w]);
+    uint32_t to = pk_index_row(&s->index, hash, same_set, s, (uint32_t)s->n);
+    if (to < s->n)
+        return to;
+    if (s->n == s->max)
+        return UNSEEN;
+    keep(s);
+    return to;
+}
+
+static bool find_states(struct states *s, const struct pk_node *n, uint32_t from)
+{
+    for (uint32_t i = 0; i < n->arity; i++) {
+        const struct pk_node *child = n->child[i];
+        if (child->type->kind > PK_NODE_SEQUENCE)
+            continue;
+        size_t cell = from * s->names->n + n->type->fields[i];
+        uint32_t to = s->next[cell];
+        if (to == UNSEEN)
+            to = follow_name(s, from, n->type->fields[i]);
+        s->next[cell] = (uint16_t)to;
+        if (to == UNSEEN || !find_states(s, child, to))
             return false;
     }
     return true;
 }
 
-static bool find_states(struct states *s)
+static bool all_states(struct states *s, const struct pk_tree *t, size_t most)
 {
-    size_t bytes = s->globs->words * sizeof *s->set;
-    s->set = pk_grow(s->a, NULL, bytes, 0, &s->cap_set);
-    memcpy(set_of(s, START), s->globs->start, bytes);
-    s->n = START + 1;
-    for (uint32_t from = START; from < s->n; from++)
-        if (!follow_names(s, from))
-            return false;
-    return true;
+    size_t cells = s->globs->words > t->names->n ? s->globs->words : t->names->n;
+    s->max = CELLS_MAX / (cells + 1);
+    s->max = most < s->max ? most : s->max;
+    if (!s->max)
+        return false;
+    take(s, s->globs->start);
+    keep(s);
+    return find_states(s, t->root, START);
 }
 
-const struct pk_matcher *pk_matcher_compile(const struct pk_patch_plan *p, const struct pk_tree *t,
-                                            struct pk_arena *a)
+const struct pk_matcher *pk_matcher_compile_within(const struct pk_patch_plan *p, const struct pk_tree *t,
+                                                   size_t most, struct pk_arena *a)
 {
     PK_ARENA_CLEANUP struct pk_arena scratch = {0};
     const struct pk_globs *globs = pk_globs_new(p, a);
     struct states s = {.globs = globs, .names = t->names, .a = &scratch, .index = {.arena = &scratch}};
     struct pk_matcher *m = pk_new(a, struct pk_matcher);
     *m = (struct pk_matcher){.globs = globs, .names = t->names, .n_names = t->names->n};
-    if (!find_states(&s)) {
+    pk_assert(most < UNSEEN);
+    if (!all_states(&s, t, most)) {
         m->sets = pk_new_n(a, uint64_t, (PK_TREE_DEPTH_MAX + 1) * globs->words);
         memcpy(m->sets, globs->start, globs->words * sizeof *m->sets);
         return m;
@@ -113,6 +136,12 @@ const struct pk_matcher *pk_matcher_compile(const struct pk_patch_plan *p, const
     m->rule = rule;
     m->next = memcpy(pk_new_n(a, uint16_t, s.n * m->n_names), s.next, s.n * m->n_names * sizeof *s.next);
     return m;
+}
+
+const struct pk_matcher *pk_matcher_compile(const struct pk_patch_plan *p, const struct pk_tree *t,
+                                            struct pk_arena *a)
+{
+    return pk_matcher_compile_within(p, t, STATES_MAX, a);
 }
 
 size_t pk_matcher_states(const struct pk_matcher *m)
@@ -154,6 +183,7 @@ static void visit(struct walk *w, const struct pk_node *n, uint32_t depth, uint3
         pk_assert(depth < PK_TREE_DEPTH_MAX);
         w->step[depth] = i;
         uint32_t name = n->type->fields[i], to = next ? next[name] : follow_set(m, state, name);
+        pk_assert(to != UNSEEN);
         if (child->arity)
             visit(w, child, depth + 1, to);
         if (child->type->kind != PK_NODE_MODULE)

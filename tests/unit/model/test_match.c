@@ -37,16 +37,21 @@ static void assert_same(const struct pk_match *x, const struct pk_match *y)
     }
 }
 
-/* By both matchers, which agree. */
+/* By both matchers, the compiled one with all states, with too many and with none: they agree. */
 static struct pk_match matched(const struct pk_patch_plan *p, const struct pk_tree *t, struct pk_arena *a)
 {
+    static const size_t most[] = {4096, 2, 0};
     struct pk_match by_fnmatch, by_compiled;
     pk_match_init(&by_fnmatch, t, a);
     pk_match_init(&by_compiled, t, a);
     pk_match_fnmatch(p, t, &by_fnmatch);
-    pk_match_compiled(pk_matcher_compile(p, t, a), t, &by_compiled);
-    assert_int_equal(by_compiled.calls, 0);
-    assert_same(&by_fnmatch, &by_compiled);
+    for (size_t i = 0; i < sizeof most / sizeof *most; i++) {
+        const struct pk_matcher *m = pk_matcher_compile_within(p, t, most[i], a);
+        pk_match_compiled(m, t, &by_compiled);
+        assert_true(pk_matcher_states(m) <= most[i]);
+        assert_int_equal(by_compiled.calls, 0);
+        assert_same(&by_fnmatch, &by_compiled);
+    }
     return by_fnmatch;
 }
 
@@ -216,42 +221,37 @@ static const char *random_pattern(struct pk_rng *r, struct pk_arena *a)
     return pk_buf_text(&b);
 }
 
-/* Which of the last 40 bytes were an 'a' is 2^20 sets, a byte of every two being a dot. */
-#define TOO_MANY_STATES "*a????????????????????????????????????????"
-
-static struct pk_patch_plan random_plan(struct pk_rng *r, bool too_many_states, struct pk_arena *a)
+static struct pk_patch_plan random_plan(struct pk_rng *r, struct pk_arena *a)
 {
     enum { RULES = 8 };
-    struct pk_patch_rule *rules = pk_new_n(a, struct pk_patch_rule, RULES + 1);
+    struct pk_patch_rule *rules = pk_new_n(a, struct pk_patch_rule, RULES);
     size_t n = 0, wanted = 1 + pk_rng_below(r, RULES);
     while (n < wanted) {
         const char *pattern = random_pattern(r, a);
         if (!pk_glob_fault(pattern, a))
             rules[n++] = (struct pk_patch_rule){.pattern = pattern};
     }
-    if (too_many_states)
-        rules[n++].pattern = TOO_MANY_STATES;
     return (struct pk_patch_plan){"random", n, rules};
 }
 
 static void both_agree_on_anything(void **state)
 {
     struct pk_rng r = {.state = 3};
-    size_t targets = 0, later_rules = 0, without_states = 0;
+    size_t targets = 0, later_rules = 0;
     for (int i = 0; i < 2000; i++) {
         PK_ARENA_CLEANUP struct pk_arena a = {0};
         struct pk_tree t = random_tree(&r, &a);
-        struct pk_patch_plan p = random_plan(&r, i % 8 == 0, &a);
+        struct pk_patch_plan p = random_plan(&r, &a);
         struct pk_match m = matched(&p, &t, &a);
-        without_states += i % 8 == 0 && !pk_matcher_states(pk_matcher_compile(&p, &t, &a));
         targets += m.n;
         for (size_t k = 0; k < m.n; k++)
             later_rules += m.v[k].rule > 0;
     }
     assert_in_range(targets, 5000, SIZE_MAX); /* or the test sees nothing */
     assert_in_range(later_rules, 1000, SIZE_MAX);
-    assert_in_range(without_states, 50, SIZE_MAX);
 }
+
+/* ---- states ------------------------------------------------------------------------------------------- */
 
 static size_t states(const char *pattern, const struct pk_tree *t, struct pk_arena *a)
 {
@@ -261,20 +261,36 @@ static size_t states(const char *pattern, const struct pk_tree *t, struct pk_are
     return pk_matcher_states(pk_matcher_compile(&p, t, a));
 }
 
+/* Every path of 13 letters a and b: which of the last names were an 'a' is a state. */
 static void too_many_states(void **state)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_buf text = {.arena = &a};
-    for (int i = 0; i < 200; i++) {
-        for (int bit = 0; bit < 30; bit++)
-            pk_buf_printf(&text, "%c.", (i * 7919 >> bit % 13) & 1 ? 'a' : 'b');
-        pk_buf_printf(&text, "w%d (1)\n", i);
+    for (int path = 0; path < 1 << 13; path++) {
+        for (int name = 0; name < 13; name++)
+            pk_buf_str(&text, path >> name & 1 ? "a." : "b.");
+        pk_buf_str(&text, "w (1)\n");
     }
     struct pk_err err;
     struct pk_tree t;
     assert_int_equal(pk_tree_parse("f", pk_buf_text(&text), text.n, &a, &t, &err), PK_OK);
-    assert_in_range(states("*a????", &t, &a), 2, 100);
-    assert_int_equal(states(TOO_MANY_STATES, &t, &a), 0);
+    assert_int_equal(states("*a??", &t, &a), 5);
+    assert_int_equal(states("*a????????????????????????", &t, &a), 0);
+}
+
+/* An exact path for every target. States: the root and three above the layers, twelve a layer (itself, five on the way, six
+ * targets), and one for whatever else. */
+static void exact_paths(void **state)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_tree t = bert(100, &a);
+    struct pk_match m = matched(&pk_patch_plan_reports, &t, &a);
+    struct pk_patch_rule *rules = pk_new_n(&a, struct pk_patch_rule, m.n);
+    for (size_t i = 0; i < m.n; i++)
+        rules[i].pattern = path_of(&t, &m.v[i], &a);
+    const struct pk_patch_plan exact = {"exact", m.n, rules};
+    assert_int_equal(matched(&exact, &t, &a).n, m.n);
+    assert_int_equal(pk_matcher_states(pk_matcher_compile(&exact, &t, &a)), 4 + 12 * 100 + 1);
 }
 
 /* More positions than one word has bits, and a rule for every layer. */
@@ -301,6 +317,7 @@ int main(void)
         cmocka_unit_test(the_locale_changes_nothing),
         cmocka_unit_test(both_agree_on_anything),
         cmocka_unit_test(too_many_states),
+        cmocka_unit_test(exact_paths),
         cmocka_unit_test(many_rules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
