@@ -149,6 +149,11 @@ void pk_device_facts(struct pk_device *dev, pk_fact_fn *fn, void *user)
         dev->ops->facts(dev, fn, user);
 }
 
+bool pk_device_broken(const struct pk_device *dev)
+{
+    return dev->ops->broken && dev->ops->broken(dev);
+}
+
 void *pk_device_alloc(struct pk_device *dev, size_t bytes, enum pk_tag tag)
 {
     return pk_pool_alloc(&dev->pool, bytes, tag);

@@ -66,6 +66,8 @@ struct pk_device_ops {
     void (*delay)(struct pk_device *dev, enum pk_lane lane, uint64_t ns);
     /* optional. Capturing and replaying work (graph.h). */
     const struct pk_graph_ops *graphs;
+    /* optional. True after an error that no later work survives: the process has to end. */
+    bool (*broken)(const struct pk_device *dev);
     /* optional. Names what was found and chosen (model, threads, BLAS core, ...). */
     void (*facts)(struct pk_device *dev, pk_fact_fn *fn, void *user);
 };
@@ -101,6 +103,7 @@ enum pk_code pk_device_copy(struct pk_device *dev, enum pk_lane lane, enum pk_co
                             const void *src, size_t bytes, struct pk_err *err) PK_MUST_CHECK;
 void pk_device_delay(struct pk_device *dev, enum pk_lane lane, uint64_t ns);
 void pk_device_facts(struct pk_device *dev, pk_fact_fn *fn, void *user);
+bool pk_device_broken(const struct pk_device *dev);
 
 /* Memory for probes and ops: from the pool, so it is counted. NULL when the limit is reached; the pool remembers the
  * refused request, and pk_device_oom turns it into PK_E_OOM with sizes. Contents are not cleared. O(1) once warm;

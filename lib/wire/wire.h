@@ -29,7 +29,7 @@ enum pk_wire_type {
     PK_WIRE_FIT,     /* name, metric, coefficient ... kept as the note "fit:NAME" */
     PK_WIRE_MARK,    /* name, lane, rank, begin_ns, end_ns: trace passes */
     PK_WIRE_STATUS,  /* id, status, message, pass, invocation, started_wall_ns, elapsed_ns: ends the slice */
-    PK_WIRE_BYE,     /* nothing more comes */
+    PK_WIRE_BYE,     /* nothing comes after the answer under way */
     PK_WIRE_MEASURE, /* parent to worker: id, experiment, variant, device, axes, pass, invocation, options */
     PK_WIRE_QUIT,    /* parent to worker */
     PK_WIRE_UNKNOWN, /* well-formed, of a type this version does not know: ignore */
@@ -72,6 +72,7 @@ enum pk_code pk_wire_read(struct pk_wire_reader *r, int fd, struct pk_wire_msg *
  * regions. On a socket they raise no SIGPIPE. */
 enum pk_code pk_wire_write(int fd, json_t *obj_stolen, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_wire_hello(int fd, const char *program, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_wire_bye(int fd, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_wire_setting(int fd, const char *key, const char *value, struct pk_err *err) PK_MUST_CHECK;
 /* A whole slice: its metrics, samples, notes and, last, its status. id: of the measure request it answers; -1
  * = none. */

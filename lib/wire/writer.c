@@ -60,6 +60,11 @@ enum pk_code pk_wire_setting(int fd, const char *key, const char *value, struct 
                          err);
 }
 
+enum pk_code pk_wire_bye(int fd, struct pk_err *err)
+{
+    return pk_wire_write(fd, json_pack("{s:s}", "type", "bye"), err);
+}
+
 static enum pk_code write_metric(int fd, const struct pk_metric_decl *d, struct pk_err *err)
 {
     return pk_wire_write(fd,

@@ -75,6 +75,13 @@ def empty(request):
     say(type="status", id=request["id"], status="ok")
 
 
+def leaving(request):
+    """Its bye means that nobody asks it again: it would not answer."""
+    say(type="bye")
+    good(request)
+    time.sleep(600)
+
+
 def not_a_number(request):
     good(request, [1.5, float("nan"), 2.5])
 
@@ -127,7 +134,8 @@ def settings(request):
 
 MODES = {"good": good, "hang": hang, "crash": crash, "leave": leave, "garbage": garbage, "undeclared": undeclared,
          "wrong-id": wrong_id, "wrong-unit": wrong_unit, "own-case": own_case, "empty": empty, "not-a-number": not_a_number, "huge-line": huge_line,
-         "truncated": truncated, "flood": flood, "noisy": noisy, "failing": failing, "idle-death": idle_death, "settings": settings}
+         "truncated": truncated, "flood": flood, "noisy": noisy, "failing": failing, "idle-death": idle_death, "leaving": leaving,
+         "settings": settings}
 
 
 def main():

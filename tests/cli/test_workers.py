@@ -62,6 +62,12 @@ def test_what_a_bad_peer_gets(perfkit, mode, status, message):
     assert gone(token)
 
 
+def test_a_worker_that_says_bye_is_replaced(perfkit):
+    r = perfkit(*selftest("--timeout", "5s", "-a", "busy_ns=1000,2000"), env={"BAD_WORKER": "leaving"})
+    assert r.status == 0, r
+    assert query(perfkit, "SELECT DISTINCT status FROM v_case") == [("ok",)]
+
+
 def test_warnings_and_settings_of_a_peer(perfkit):
     r = perfkit(*selftest(), env={"BAD_WORKER": "settings"})
     assert r.stderr.count("a slow BLAS is in use") == 1

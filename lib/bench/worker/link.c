@@ -24,7 +24,7 @@ static void drop_worker(struct pk_link *l, uint64_t grace_ns)
     pk_process_end(&l->process, grace_ns);
     pk_wire_reader_free(l->reader);
     l->reader = NULL;
-    l->greeted = false;
+    l->greeted = l->leaving = false;
 }
 
 static enum pk_code need_worker(struct pk_link *l, struct pk_err *err)
@@ -91,6 +91,8 @@ static const char *take(struct pk_link *l, const struct pk_wire_msg *m, const st
         return "it named a case that it was not asked for";
     if (m->type == PK_WIRE_SETTING)
         remember_fact(l, m);
+    if (m->type == PK_WIRE_BYE)
+        l->leaving = true;
     if (m->type == PK_WIRE_STATUS && (problem = check_status(l, m, r)))
         return problem;
     if (m->type == PK_WIRE_METRIC && (problem = check_metric(l, &m->metric)))
@@ -146,6 +148,8 @@ static enum pk_answer answered_slice(struct pk_link *l, struct pk_slice **slice)
         s->n_series = 0;
     if (s->status != PK_ST_OK && !*s->message)
         s->message = "the worker gave no reason";
+    if (l->leaving)
+        drop_worker(l, KILL_GRACE_NS);
     *slice = s;
     return PK_ANSWER_SLICE;
 }

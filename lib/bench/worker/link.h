@@ -21,6 +21,7 @@ struct pk_link {
     const struct pk_metric_decl *known; /* see pk_link_know */
     size_t n_known;
     bool greeted;
+    bool leaving; /* it said bye: it ends after this answer, and the next question starts another */
 };
 
 enum pk_answer {

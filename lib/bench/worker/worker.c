@@ -137,6 +137,8 @@ static enum pk_code answer(struct worker *w, const struct pk_request *r, struct 
     };
     disturbed(w); /* what was before does not count */
     pk_measure_case(&m, &a, &slice);
+    if (pk_device_broken(&w->dev) && pk_wire_bye(w->wire_fd, err))
+        return err->code;
     return pk_wire_slice(w->wire_fd, r->id, &slice, err);
 }
 
@@ -157,6 +159,8 @@ static enum pk_code serve(struct worker *w, int in_fd, struct pk_wire_reader *re
         pk_request_read(msg.json, &r);
         if (answer(w, &r, err))
             return err->code;
+        if (*w->device && pk_device_broken(&w->dev))
+            return PK_OK;
     }
     return PK_OK;
 }

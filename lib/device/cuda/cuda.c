@@ -164,6 +164,11 @@ static enum pk_code cuda_copy(struct pk_device *dev, enum pk_lane lane, enum pk_
                          "copying", err);
 }
 
+static bool cuda_broken(const struct pk_device *dev)
+{
+    return pk_cuda_of(dev)->sticky != cudaSuccess;
+}
+
 static const char *version_text(int version, struct pk_arena *a)
 {
     return pk_printf(a, "%d.%d", version / 1000, version % 1000 / 10);
@@ -197,5 +202,6 @@ const struct pk_device_ops pk_device_cuda = {
     .record = pk_cuda_record,
     .elapsed_ns = pk_cuda_elapsed_ns,
     .graphs = &pk_cuda_graphs,
+    .broken = cuda_broken,
     .facts = cuda_facts,
 };

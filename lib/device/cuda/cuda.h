@@ -1,8 +1,7 @@
 /* Cuda: an NVIDIA GPU behind the device vtable, and what ops/cuda needs of it.
  *
  * Lanes are streams (compute and copy at default priority, comm at the highest), marks on them are events recorded from
- * a pool made at opening; lane times come from cudaEventElapsedTime against an event recorded at opening and are resolved after a
- * sync. The pool's blocks come from cudaMalloc; `reserved` is what PyTorch users call reserved, `current` what they call allocated
+ * a table that grows as slots are first used; lane times come from cudaEventElapsedTime after a sync. The pool's blocks come from cudaMalloc; `reserved` is what PyTorch users call reserved, `current` what they call allocated
  * (requests rounded to 512 bytes there, to PK_POOL_ALIGN here). Out of memory is the pool's NULL; the runtime's error is cleared.
  *
  * Errors: every call is checked. A sticky one (an illegal address, a launch failure, an ECC error) makes the context useless: it is

@@ -29,11 +29,17 @@ enum pk_code pk_cuda_fail(const struct pk_cuda *c, cudaError_t rc, const char *w
 {
     pk_fail(err, PK_E_INTERNAL, "the GPU failed: %s", what);
     pk_why(err, "%s: %s", c->api->cudaGetErrorName(rc), c->api->cudaGetErrorString(rc));
-    if (is_sticky(rc))
-        return pk_fix(
-            err,
-            "the process that saw it ends; compute-sanitizer over `perfkit run ... --once` finds the access");
-    return err->code;
+    return pk_fix(err,
+                  "compute-sanitizer over `perfkit run ... --once` finds a wrong access; `perfkit doctor` "
+                  "says what the driver is");
+}
+
+void pk_cuda_remember(struct pk_cuda *c, cudaError_t rc, const char *what)
+{
+    if (c->sticky)
+        return;
+    c->sticky = rc;
+    snprintf(c->sticky_what, sizeof c->sticky_what, "%s", what);
 }
 
 enum pk_code pk_cuda_check(struct pk_device *dev, int rc, const char *what, struct pk_err *err)
@@ -44,10 +50,8 @@ enum pk_code pk_cuda_check(struct pk_device *dev, int rc, const char *what, stru
     if (rc == cudaSuccess)
         return PK_OK;
     c->api->cudaGetLastError(); /* what is not sticky is forgotten by the runtime as well */
-    if (is_sticky((cudaError_t)rc)) {
-        c->sticky = (cudaError_t)rc;
-        snprintf(c->sticky_what, sizeof c->sticky_what, "%s", what);
-    }
+    if (is_sticky((cudaError_t)rc))
+        pk_cuda_remember(c, (cudaError_t)rc, what);
     return pk_cuda_fail(c, (cudaError_t)rc, what, err);
 }
 

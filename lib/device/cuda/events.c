@@ -11,11 +11,14 @@ static void grow(struct pk_device *dev, size_t slot)
     while (cap <= slot)
         cap = cap ? 2 * cap : 256;
     cudaEvent_t *more = pk_new_n(&dev->arena, cudaEvent_t, cap);
-    for (size_t i = 0; i < cap; i++)
+    cudaError_t rc = cudaSuccess;
+    for (size_t i = 0; i < cap && !rc; i++)
         if (i < c->n_events)
             more[i] = c->events[i];
-        else if (c->api->cudaEventCreateWithFlags(&more[i], cudaEventDefault) != cudaSuccess)
-            c->sticky = cudaErrorUnknown;
+        else
+            rc = c->api->cudaEventCreateWithFlags(&more[i], cudaEventDefault);
+    if (rc)
+        pk_cuda_remember(c, rc, "making events");
     c->events = more;
     c->n_events = cap;
     pk_timed_region(timed);
@@ -27,20 +30,27 @@ void pk_cuda_record(struct pk_device *dev, enum pk_lane lane, size_t slot)
     struct pk_cuda *c = pk_cuda_of(dev);
     if (slot >= c->n_events)
         grow(dev, slot);
+    if (c->sticky)
+        return;
     const cudaError_t rc = c->api->cudaEventRecordWithFlags(
         c->events[slot], c->stream[lane], c->capturing ? cudaEventRecordExternal : cudaEventRecordDefault);
-    if (rc != cudaSuccess && !c->sticky)
-        c->sticky = rc; /* seen by the next check: marks return nothing */
+    if (rc)
+        pk_cuda_remember(c, rc, "recording an event");
 }
 
 /* The runtime answers in milliseconds as a float: exact to 24 bits, 0.1 us in a second. */
 uint64_t pk_cuda_elapsed_ns(struct pk_device *dev, size_t from, size_t to)
 {
-    const struct pk_cuda *c = pk_cuda_of(dev);
+    struct pk_cuda *c = pk_cuda_of(dev);
     float ms = 0;
     pk_assert(from < c->n_events && to < c->n_events);
-    if (c->api->cudaEventElapsedTime(&ms, c->events[from], c->events[to]) != cudaSuccess)
+    if (c->sticky)
         return 0;
+    const cudaError_t rc = c->api->cudaEventElapsedTime(&ms, c->events[from], c->events[to]);
+    if (rc) {
+        pk_cuda_remember(c, rc, "reading events");
+        return 0;
+    }
     return (uint64_t)((double)ms * 1e6 + 0.5);
 }
 

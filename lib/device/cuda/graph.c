@@ -46,6 +46,8 @@ static enum pk_code end(struct pk_device *dev, enum pk_code work, struct pk_grap
     pk_assert(c->capturing);
     c->capturing = false;
     const cudaError_t ended = c->api->cudaStreamEndCapture(c->stream[PK_LANE_COMPUTE], &graph);
+    if (work)
+        c->api->cudaGetLastError(); /* the work's own error stands */
     enum pk_code rc = work ? work : pk_cuda_check(dev, ended, "ending a capture", err);
     if (!rc)
         rc = instantiate(dev, graph, out, err);

@@ -36,7 +36,8 @@ const char *pk_cuda_missing(const struct pk_cuda_api *api);
 /* graph.c */
 extern const struct pk_graph_ops pk_cuda_graphs;
 
-/* errors.c */
+/* errors.c. What cannot be returned where it happens is remembered: the next check answers with it, and every one after. */
+void pk_cuda_remember(struct pk_cuda *c, cudaError_t rc, const char *what);
 enum pk_code pk_cuda_fail(const struct pk_cuda *c, cudaError_t rc, const char *what, struct pk_err *err);
 
 /* events.c: the hooks of marks. */

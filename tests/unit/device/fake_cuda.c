@@ -1,0 +1,412 @@
+/* Fake CUDA: see the header. */
+#include "fake_cuda.h"
+
+#include "base/assert.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGN = 256, NODES_MAX = 256 };
+
+struct node {
+    enum { NODE_COPY, NODE_SET, NODE_EVENT, NODE_WORK } what;
+    void *dst;
+    const void *src;
+    size_t bytes;
+    int value;
+    cudaEvent_t event;
+    uint64_t ns;
+};
+
+struct CUevent_st {
+    uint64_t at_ns;
+    bool recorded;
+};
+struct CUgraph_st {
+    struct node v[NODES_MAX];
+    size_t n;
+};
+struct CUgraphExec_st {
+    struct CUgraph_st graph;
+};
+struct CUstream_st {
+    struct CUgraph_st *capture;
+};
+
+struct fake_cuda fake_cuda;
+
+void fake_cuda_reset(void)
+{
+    fake_cuda = (struct fake_cuda){.driver_version = CUDART_VERSION,
+                                   .devices = 1,
+                                   .memory_bytes = 1 << 20,
+                                   .fail_with = cudaErrorUnknown};
+}
+
+static cudaError_t failed(cudaError_t rc)
+{
+    fake_cuda.last = rc;
+    return rc;
+}
+
+/* What a call answers before it does anything. */
+static cudaError_t enter(void)
+{
+    fake_cuda.calls++;
+    if (fake_cuda.fail_at && --fake_cuda.fail_at == 0) {
+        const cudaError_t rc = fake_cuda.fail_with;
+        if (rc != cudaErrorMemoryAllocation && rc != cudaErrorInvalidValue)
+            fake_cuda.broken = rc;
+        return failed(rc);
+    }
+    return fake_cuda.broken ? failed(fake_cuda.broken) : cudaSuccess;
+}
+
+#define ENTER()                                                                                              \
+    do {                                                                                                     \
+        const cudaError_t entered = enter();                                                                 \
+        if (entered)                                                                                         \
+            return entered;                                                                                  \
+    } while (0)
+
+static void run(const struct node *k)
+{
+    fake_cuda.now_ns += k->ns;
+    if (k->what == NODE_COPY)
+        memcpy(k->dst, k->src, k->bytes);
+    else if (k->what == NODE_SET)
+        memset(k->dst, k->value, k->bytes);
+    else if (k->what == NODE_EVENT)
+        *k->event = (struct CUevent_st){fake_cuda.now_ns, true};
+}
+
+static void put(cudaStream_t s, struct node k)
+{
+    if (!s->capture) {
+        run(&k);
+        return;
+    }
+    pk_assert(s->capture->n < NODES_MAX);
+    s->capture->v[s->capture->n++] = k;
+}
+
+void fake_cuda_work(struct CUstream_st *stream, uint64_t ns)
+{
+    put(stream, (struct node){.what = NODE_WORK, .ns = ns});
+}
+
+/* --- the device --- */
+
+static cudaError_t fake_cudaDriverGetVersion(int *v)
+{
+    *v = fake_cuda.driver_version;
+    return cudaSuccess;
+}
+
+static cudaError_t fake_cudaRuntimeGetVersion(int *v)
+{
+    *v = CUDART_VERSION;
+    return cudaSuccess;
+}
+
+static cudaError_t fake_cudaGetDeviceCount(int *n)
+{
+    ENTER();
+    *n = fake_cuda.devices;
+    return fake_cuda.count_rc ? failed(fake_cuda.count_rc) : cudaSuccess;
+}
+
+static cudaError_t fake_cudaSetDevice(int device)
+{
+    ENTER();
+    fake_cuda.device_set = device;
+    return device < fake_cuda.devices ? cudaSuccess : failed(cudaErrorInvalidDevice);
+}
+
+static cudaError_t fake_cudaGetDeviceProperties(struct cudaDeviceProp *p, int device)
+{
+    ENTER();
+    *p = (struct cudaDeviceProp){.major = 9,
+                                 .multiProcessorCount = 132,
+                                 .sharedMemPerBlockOptin = 232448,
+                                 .l2CacheSize = 4096,
+                                 .totalGlobalMem = fake_cuda.memory_bytes};
+    snprintf(p->name, sizeof p->name, "Fake GPU");
+    return cudaSuccess;
+}
+
+static cudaError_t fake_cudaDeviceGetAttribute(int *v, enum cudaDeviceAttr attr, int device)
+{
+    ENTER();
+    *v = 0;
+    return cudaSuccess;
+}
+
+static cudaError_t fake_cudaDeviceReset(void)
+{
+    return enter();
+}
+
+static cudaError_t fake_cudaDeviceSynchronize(void)
+{
+    return enter();
+}
+
+static cudaError_t fake_cudaMemGetInfo(size_t *free_bytes, size_t *total)
+{
+    ENTER();
+    *free_bytes = fake_cuda.memory_bytes - fake_cuda.used_bytes;
+    *total = fake_cuda.memory_bytes;
+    return cudaSuccess;
+}
+
+/* --- memory: a block begins with its size --- */
+
+static cudaError_t fake_cudaMalloc(void **p, size_t bytes)
+{
+    ENTER();
+    if (bytes > fake_cuda.memory_bytes - fake_cuda.used_bytes)
+        return failed(cudaErrorMemoryAllocation);
+    char *block = aligned_alloc(ALIGN, ALIGN + (bytes + ALIGN - 1) / ALIGN * ALIGN);
+    pk_assert(block);
+    *(size_t *)(void *)block = bytes;
+    memset(block + ALIGN, 0xA5, bytes); /* nobody may count on zeros */
+    fake_cuda.used_bytes += bytes;
+    fake_cuda.live_blocks++;
+    *p = block + ALIGN;
+    return cudaSuccess;
+}
+
+static cudaError_t fake_cudaFree(void *p)
+{
+    if (p) {
+        char *block = (char *)p - ALIGN;
+        fake_cuda.used_bytes -= *(size_t *)(void *)block;
+        fake_cuda.live_blocks--;
+        free(block);
+    }
+    return enter();
+}
+
+static cudaError_t fake_cudaMallocHost(void **p, size_t bytes)
+{
+    ENTER();
+    *p = malloc(bytes);
+    pk_assert(*p);
+    fake_cuda.live_pinned++;
+    return cudaSuccess;
+}
+
+static cudaError_t fake_cudaFreeHost(void *p)
+{
+    fake_cuda.live_pinned--;
+    free(p);
+    return enter();
+}
+
+static cudaError_t fake_cudaMemcpyAsync(void *dst, const void *src, size_t bytes, enum cudaMemcpyKind kind,
+                                        cudaStream_t s)
+{
+    ENTER();
+    put(s, (struct node){.what = NODE_COPY, .dst = dst, .src = src, .bytes = bytes, .ns = FAKE_COPY_NS});
+    return cudaSuccess;
+}
+
+static cudaError_t fake_cudaMemcpy2DAsync(void *dst, size_t dst_stride, const void *src, size_t src_stride,
+                                          size_t row_bytes, size_t rows, enum cudaMemcpyKind kind,
+                                          cudaStream_t s)
+{
+    ENTER();
+    for (size_t i = 0; i < rows; i++)
+        put(s, (struct node){.what = NODE_COPY,
+                             .dst = (char *)dst + i * dst_stride,
+                             .src = (const char *)src + i * src_stride,
+                             .bytes = row_bytes,
+                             .ns = i ? 0 : FAKE_COPY_NS});
+    return cudaSuccess;
+}
+
+static cudaError_t fake_cudaMemsetAsync(void *dst, int value, size_t bytes, cudaStream_t s)
+{
+    ENTER();
+    fake_cuda.set_bytes = bytes;
+    put(s, (struct node){.what = NODE_SET, .dst = dst, .value = value, .bytes = bytes, .ns = FAKE_SET_NS});
+    return cudaSuccess;
+}
+
+/* --- streams and events --- */
+
+static cudaError_t fake_cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
+{
+    ENTER();
+    *least = 0;
+    *greatest = -5;
+    return cudaSuccess;
+}
+
+static cudaError_t fake_cudaStreamCreateWithPriority(cudaStream_t *s, unsigned flags, int priority)
+{
+    ENTER();
+    *s = calloc(1, sizeof **s);
+    pk_assert(*s);
+    fake_cuda.live_streams++;
+    fake_cuda.greatest_priority_streams += priority == -5;
+    return cudaSuccess;
+}
+
+static cudaError_t fake_cudaStreamDestroy(cudaStream_t s)
+{
+    fake_cuda.live_streams--;
+    fake_cuda.live_graphs -= s->capture != NULL;
+    free(s->capture);
+    free(s);
+    return enter();
+}
+
+static cudaError_t fake_cudaStreamSynchronize(cudaStream_t s)
+{
+    ENTER();
+    return s->capture ? failed(cudaErrorStreamCaptureUnsupported) : cudaSuccess;
+}
+
+static cudaError_t fake_cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t event, unsigned flags)
+{
+    return enter();
+}
+
+static cudaError_t fake_cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
+{
+    ENTER();
+    *event = calloc(1, sizeof **event);
+    pk_assert(*event);
+    fake_cuda.live_events++;
+    return cudaSuccess;
+}
+
+static cudaError_t fake_cudaEventDestroy(cudaEvent_t event)
+{
+    fake_cuda.live_events--;
+    free(event);
+    return enter();
+}
+
+/* Without cudaEventRecordExternal an event in a capture is an edge of the graph, and has no time. */
+static cudaError_t fake_cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t s, unsigned flags)
+{
+    ENTER();
+    if (!s->capture && flags == cudaEventRecordExternal)
+        return failed(cudaErrorIllegalState);
+    if (s->capture && flags != cudaEventRecordExternal)
+        event->recorded = false;
+    else
+        put(s, (struct node){.what = NODE_EVENT, .event = event});
+    return cudaSuccess;
+}
+
+static cudaError_t fake_cudaEventSynchronize(cudaEvent_t event)
+{
+    return enter();
+}
+
+static cudaError_t fake_cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
+{
+    ENTER();
+    if (!from->recorded || !to->recorded)
+        return failed(cudaErrorInvalidResourceHandle);
+    *ms = (float)((double)(to->at_ns - from->at_ns) * 1e-6);
+    return cudaSuccess;
+}
+
+/* --- graphs --- */
+
+static cudaError_t fake_cudaStreamBeginCapture(cudaStream_t s, enum cudaStreamCaptureMode mode)
+{
+    ENTER();
+    if (s->capture)
+        return failed(cudaErrorIllegalState);
+    s->capture = calloc(1, sizeof *s->capture);
+    pk_assert(s->capture);
+    fake_cuda.live_graphs++;
+    return cudaSuccess;
+}
+
+static cudaError_t fake_cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *graph)
+{
+    const cudaError_t rc = enter();
+    if (rc) { /* an invalidated capture is ended, and there is no graph */
+        fake_cuda.live_graphs -= s->capture != NULL;
+        free(s->capture);
+        s->capture = NULL;
+        return rc;
+    }
+    *graph = s->capture;
+    s->capture = NULL;
+    return cudaSuccess;
+}
+
+static cudaError_t fake_cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph,
+                                             unsigned long long flags)
+{
+    ENTER();
+    *exec = calloc(1, sizeof **exec);
+    pk_assert(*exec);
+    (*exec)->graph = *graph;
+    fake_cuda.live_execs++;
+    return cudaSuccess;
+}
+
+static cudaError_t fake_cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t s)
+{
+    return enter();
+}
+
+static cudaError_t fake_cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t s)
+{
+    ENTER();
+    fake_cuda.replays++;
+    for (size_t i = 0; i < exec->graph.n; i++)
+        run(&exec->graph.v[i]);
+    return cudaSuccess;
+}
+
+static cudaError_t fake_cudaGraphDestroy(cudaGraph_t graph)
+{
+    fake_cuda.live_graphs--;
+    free(graph);
+    return enter();
+}
+
+static cudaError_t fake_cudaGraphExecDestroy(cudaGraphExec_t exec)
+{
+    fake_cuda.live_execs--;
+    free(exec);
+    return enter();
+}
+
+/* --- errors --- */
+
+static cudaError_t fake_cudaGetLastError(void)
+{
+    const cudaError_t rc = fake_cuda.last;
+    fake_cuda.last = fake_cuda.broken;
+    return rc;
+}
+
+static cudaError_t fake_cudaPeekAtLastError(void)
+{
+    return fake_cuda.last;
+}
+
+static const char *fake_cudaGetErrorName(cudaError_t rc)
+{
+    return rc == cudaErrorMemoryAllocation ? "cudaErrorMemoryAllocation" : "cudaErrorFake";
+}
+
+static const char *fake_cudaGetErrorString(cudaError_t rc)
+{
+    return rc == cudaErrorMemoryAllocation ? "out of memory" : "as the test asked for";
+}
+
+#define ENTRY(name) .name = fake_##name,
+const struct pk_cuda_api fake_cuda_api = {PK_CUDA_CALLS(ENTRY)};

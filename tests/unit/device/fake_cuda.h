@@ -1,0 +1,38 @@
+/* Fake CUDA: the runtime's table over host memory, for tests of the device's own logic (lib/device/cuda).
+ *
+ * Streams run at once on one clock of ns that only work, copies and fake_cuda_work advance. An event is a reading of it. A capture
+ * records copies, fills, events and work, and a replay does them. Calls are counted; the n-th fails with a chosen error. After a sticky
+ * error every call fails with it, as on a GPU; what is freed is freed all the same, so that a leak found is one of perfkit's. */
+#pragma once
+
+#include "device/cuda/api.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct fake_cuda {
+    /* set by the test */
+    int driver_version, devices;
+    cudaError_t count_rc;  /* what cudaGetDeviceCount answers */
+    size_t memory_bytes;   /* of the GPU */
+    unsigned long fail_at; /* the n-th call from now fails; 0 = none */
+    cudaError_t fail_with;
+    /* read by the test */
+    unsigned long calls;
+    size_t used_bytes;
+    int live_blocks, live_pinned, live_streams, live_events, live_graphs, live_execs;
+    int replays, device_set, greatest_priority_streams;
+    size_t set_bytes; /* of the last cudaMemsetAsync */
+    cudaError_t last, broken;
+    uint64_t now_ns;
+};
+extern struct fake_cuda fake_cuda;
+extern const struct pk_cuda_api fake_cuda_api;
+
+enum { FAKE_COPY_NS = 1000, FAKE_SET_NS = 500 };
+
+/* One healthy GPU with 1 MiB of memory, and nothing live. */
+void fake_cuda_reset(void);
+/* What a kernel does here: takes time; recorded in a capture. */
+void fake_cuda_work(struct CUstream_st *stream, uint64_t ns);

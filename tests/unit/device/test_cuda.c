@@ -1,0 +1,461 @@
+/* The CUDA device's own logic over a fake runtime: opening, lanes, marks, memory, graphs, errors at every call. */
+#include "device/cuda/cuda.h"
+
+#include "bench/worker/worker.h"
+#include "device/graph.h"
+#include "fake_cuda.h"
+
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+// clang-format on
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct pk_device dev;
+static struct pk_err err;
+static const struct pk_device_options defaults;
+
+static int reset(void **state)
+{
+    fake_cuda_reset();
+    pk_cuda_use(&fake_cuda_api);
+    return 0;
+}
+
+static int restore(void **state)
+{
+    pk_cuda_use(NULL);
+    return 0;
+}
+
+static void open_or_fail(void)
+{
+    assert_int_equal(pk_device_open(&dev, "cuda", &defaults, &err), PK_OK);
+}
+
+static void assert_nothing_live(void)
+{
+    assert_int_equal(fake_cuda.live_blocks, 0);
+    assert_int_equal(fake_cuda.live_pinned, 0);
+    assert_int_equal(fake_cuda.live_streams, 0);
+    assert_int_equal(fake_cuda.live_events, 0);
+    assert_int_equal(fake_cuda.live_graphs, 0);
+    assert_int_equal(fake_cuda.live_execs, 0);
+    assert_int_equal(fake_cuda.used_bytes, 0);
+}
+
+static void close_clean(void)
+{
+    pk_device_close(&dev);
+    assert_nothing_live();
+}
+
+static void assert_three_parts(void)
+{
+    assert_true(err.what[0] && err.why[0] && err.fix[0]);
+}
+
+/* --- opening --- */
+
+static void count_facts(void *user, const char *key, const char *value)
+{
+    assert_true(value[0]);
+    if (!strcmp(key, "gpu"))
+        assert_string_equal(value, "Fake GPU");
+    if (!strcmp(key, "compute_capability"))
+        assert_string_equal(value, "9.0");
+    ++*(int *)user;
+}
+
+static void opens_and_closes(void **state)
+{
+    int n = 0;
+    open_or_fail();
+    assert_int_equal(fake_cuda.live_streams, PK_LANES - 1);
+    assert_int_equal(fake_cuda.greatest_priority_streams, 1); /* comm alone */
+    assert_int_equal(pk_cuda_traits(&dev)->capability, 90);
+    assert_int_equal(dev.pool.limit, (1 << 20) / 20 * 19);
+    assert_ptr_not_equal(pk_cuda_stream(&dev, PK_LANE_COMPUTE), pk_cuda_stream(&dev, PK_LANE_COPY));
+    pk_device_facts(&dev, count_facts, &n);
+    assert_true(n >= 6);
+    close_clean();
+}
+
+static void ordinals(void **state)
+{
+    fake_cuda.devices = 2;
+    assert_int_equal(pk_device_open(&dev, "cuda:1", &defaults, &err), PK_OK);
+    assert_int_equal(fake_cuda.device_set, 1);
+    close_clean();
+    assert_int_equal(pk_device_open(&dev, "cuda:2", &defaults, &err), PK_E_USAGE);
+    assert_non_null(strstr(err.what, "cuda:2"));
+    assert_non_null(strstr(err.why, "2 GPUs"));
+    assert_three_parts();
+    assert_nothing_live();
+}
+
+static void says_why_there_is_none(void **state)
+{
+    static const struct {
+        int driver, devices;
+        cudaError_t rc;
+        const char *said;
+    } rows[] = {
+        {0, 0, cudaErrorInsufficientDriver, "no NVIDIA driver"},
+        {12020, 0, cudaErrorInsufficientDriver, "too old: it supports CUDA 12.2, perfkit's runtime is 13."},
+        {13000, 0, cudaErrorNoDevice, "sees no GPU"},
+        {13000, 0, cudaSuccess, "sees no GPU"},
+        {13000, 0, cudaErrorSystemNotReady, "cannot be used: as the test asked for"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fake_cuda_reset();
+        fake_cuda.driver_version = rows[i].driver;
+        fake_cuda.devices = rows[i].devices;
+        fake_cuda.count_rc = rows[i].rc;
+        assert_non_null(strstr(pk_device_unavailable(PK_DEVICE_CUDA), rows[i].said));
+        assert_int_equal(pk_device_open(&dev, "cuda", &defaults, &err), PK_E_UNAVAILABLE);
+        assert_three_parts();
+    }
+}
+
+/* --- marks --- */
+
+static struct CUstream_st *compute(void)
+{
+    return pk_cuda_stream(&dev, PK_LANE_COMPUTE);
+}
+
+static uint64_t lane_ns(size_t i)
+{
+    return pk_mark_lane_ns(&dev, &dev.marks.v[i]);
+}
+
+static void marks_nest_and_overlap(void **state)
+{
+    open_or_fail();
+    pk_marks_clear(&dev.marks);
+    pk_mark_begin(&dev, 0, PK_LANE_COMPUTE);
+    fake_cuda_work(compute(), 1000);
+    pk_mark_begin(&dev, 1, PK_LANE_COPY);
+    fake_cuda_work(compute(), 2000);
+    pk_mark_end(&dev, 0, PK_LANE_COMPUTE);
+    fake_cuda_work(compute(), 4000);
+    pk_mark_end(&dev, 1, PK_LANE_COPY);
+    pk_mark_begin(&dev, 2, PK_LANE_HOST);
+    fake_cuda_work(compute(), 4000);
+    pk_mark_end(&dev, 2, PK_LANE_HOST);
+    assert_int_equal(pk_device_sync(&dev, &err), PK_OK);
+    assert_int_equal(lane_ns(0), 3000);
+    assert_int_equal(lane_ns(1), 6000);
+    assert_int_equal(lane_ns(2), dev.marks.v[2].end_host_ns - dev.marks.v[2].begin_host_ns);
+    close_clean();
+}
+
+/* More marks than events exist at first; the second round makes none. */
+static void many_marks_grow_the_table(void **state)
+{
+    int made = 0;
+    open_or_fail();
+    for (int round = 0; round < 2; round++) {
+        pk_marks_clear(&dev.marks);
+        pk_timed_region(true);
+        for (unsigned i = 0; i < 1000; i++) {
+            pk_mark_begin(&dev, 0, PK_LANE_COMPUTE);
+            fake_cuda_work(compute(), i);
+            pk_mark_end(&dev, 0, PK_LANE_COMPUTE);
+        }
+        pk_timed_region(false);
+        assert_int_equal(pk_device_sync(&dev, &err), PK_OK);
+        for (unsigned i = 0; i < 1000; i++)
+            assert_int_equal(lane_ns(i), i);
+        assert_true(round == 0 || fake_cuda.live_events == made);
+        made = fake_cuda.live_events;
+    }
+    assert_in_range(made, 2000, 4000);
+    close_clean();
+}
+
+static void events_refused_are_seen_by_the_next_check(void **state)
+{
+    open_or_fail();
+    pk_marks_clear(&dev.marks);
+    fake_cuda.fail_with = cudaErrorMemoryAllocation;
+    fake_cuda.fail_at = 3; /* the third event to be made */
+    pk_mark_begin(&dev, 0, PK_LANE_COMPUTE);
+    pk_mark_end(&dev, 0, PK_LANE_COMPUTE);
+    assert_int_equal(pk_device_sync(&dev, &err), PK_E_INTERNAL);
+    assert_non_null(strstr(err.what, "making events"));
+    assert_non_null(strstr(err.why, "cudaErrorMemoryAllocation"));
+    close_clean();
+}
+
+/* --- memory --- */
+
+static void copies_go_both_ways(void **state)
+{
+    char from[300], to[300] = {0};
+    memset(from, 7, sizeof from);
+    open_or_fail();
+    char *x = pk_device_alloc(&dev, sizeof from, PK_TAG_OTHER), *y = pk_device_alloc(&dev, 300, PK_TAG_OTHER);
+    assert_int_equal(pk_device_copy(&dev, PK_LANE_COPY, PK_COPY_HOST_TO_DEVICE, x, from, 300, &err), PK_OK);
+    assert_int_equal(pk_device_copy(&dev, PK_LANE_COPY, PK_COPY_ON_DEVICE, y, x, 300, &err), PK_OK);
+    assert_int_equal(pk_device_copy(&dev, PK_LANE_COPY, PK_COPY_DEVICE_TO_HOST, to, y, 300, &err), PK_OK);
+    assert_int_equal(pk_device_sync(&dev, &err), PK_OK);
+    assert_memory_equal(from, to, sizeof to);
+    pk_device_free(&dev, x);
+    pk_device_free(&dev, y);
+    close_clean();
+}
+
+static void out_of_memory_is_recoverable(void **state)
+{
+    const struct pk_device_options opt = {.limit_bytes = 16 << 20}; /* more than the GPU has */
+    assert_int_equal(pk_device_open(&dev, "cuda", &opt, &err), PK_OK);
+    void *half = pk_device_alloc(&dev, 600 << 10, PK_TAG_OTHER);
+    assert_non_null(half);
+    assert_null(pk_device_alloc(&dev, 600 << 10, PK_TAG_OTHER));
+    assert_int_equal(pk_device_oom(&dev, &err), PK_E_OOM);
+    assert_three_parts();
+    assert_int_equal(fake_cuda.last, cudaSuccess); /* or the next launch would be blamed */
+    assert_int_equal(pk_cuda_launched(&dev, "launching", &err), PK_OK);
+    pk_device_free(&dev, half);
+    void *again = pk_device_alloc(&dev, 900 << 10, PK_TAG_OTHER); /* idle blocks make room */
+    assert_non_null(again);
+    pk_device_free(&dev, again);
+    assert_int_equal(pk_device_sync(&dev, &err), PK_OK);
+    close_clean();
+}
+
+static void pinned_memory_is_freed(void **state)
+{
+    open_or_fail();
+    char *kept = pk_cuda_pinned(&dev, 100), *given_back = pk_cuda_pinned(&dev, 200);
+    memset(kept, 1, 100);
+    memset(given_back, 1, 200);
+    pk_cuda_unpin(&dev, given_back);
+    pk_cuda_unpin(&dev, NULL);
+    assert_int_equal(fake_cuda.live_pinned, 1);
+    fake_cuda.fail_at = 1;
+    fake_cuda.fail_with = cudaErrorMemoryAllocation;
+    assert_null(pk_cuda_pinned(&dev, 100));
+    assert_int_equal(fake_cuda.last, cudaSuccess);
+    close_clean();
+}
+
+static void the_l2_is_overwritten(void **state)
+{
+    open_or_fail();
+    assert_int_equal(pk_cuda_flush_l2(&dev, &err), PK_OK);
+    assert_int_equal(fake_cuda.set_bytes, 2 * 4096);
+    assert_int_equal(pk_cuda_flush_l2(&dev, &err), PK_OK);
+    assert_int_equal(fake_cuda.live_blocks, 1);
+    assert_int_equal(dev.pool.peak, 0); /* no case pays for it */
+    close_clean();
+}
+
+/* --- graphs --- */
+
+static enum pk_code capture(enum pk_code work, struct pk_graph **g)
+{
+    enum pk_code rc = pk_graph_begin(&dev, &err);
+    if (rc)
+        return rc;
+    pk_marks_clear(&dev.marks);
+    pk_mark_begin(&dev, 0, PK_LANE_COMPUTE);
+    fake_cuda_work(compute(), 5000);
+    pk_mark_end(&dev, 0, PK_LANE_COMPUTE);
+    return pk_graph_end(&dev, work, g, &err);
+}
+
+static void graphs_replay_with_marks(void **state)
+{
+    struct pk_graph *g;
+    open_or_fail();
+    assert_true(pk_graph_supported(&dev));
+    const uint64_t before = fake_cuda.now_ns;
+    assert_int_equal(capture(PK_OK, &g), PK_OK);
+    assert_int_equal(fake_cuda.now_ns, before); /* recorded, not run */
+    for (int i = 1; i <= 3; i++) {
+        assert_int_equal(pk_graph_replay(&dev, g, &err), PK_OK);
+        assert_int_equal(pk_device_sync(&dev, &err), PK_OK);
+        assert_int_equal(fake_cuda.now_ns, before + (uint64_t)i * 5000);
+        assert_int_equal(lane_ns(0), 5000);
+    }
+    assert_int_equal(fake_cuda.replays, 3);
+    pk_graph_free(&dev, g);
+    pk_graph_free(&dev, NULL);
+    close_clean();
+}
+
+static void failed_work_leaves_no_graph(void **state)
+{
+    struct pk_graph *g;
+    open_or_fail();
+    assert_int_equal(capture(pk_fail(&err, PK_E_OOM, "the work's own"), &g), PK_E_OOM);
+    assert_string_equal(err.what, "the work's own");
+    assert_int_equal(fake_cuda.live_graphs, 0);
+    assert_int_equal(pk_device_sync(&dev, &err), PK_OK); /* the stream is usable */
+    assert_int_equal(capture(PK_OK, &g), PK_OK);
+    pk_graph_free(&dev, g);
+    close_clean();
+}
+
+/* --- errors --- */
+
+static void sticky_errors_stay(void **state)
+{
+    open_or_fail();
+    void *p = pk_device_alloc(&dev, 64, PK_TAG_OTHER);
+    fake_cuda.fail_with = cudaErrorIllegalAddress;
+    fake_cuda.fail_at = 1;
+    assert_int_equal(pk_device_sync(&dev, &err), PK_E_INTERNAL);
+    assert_non_null(strstr(err.what, "waiting for its work"));
+    assert_three_parts();
+    fake_cuda.broken = cudaSuccess; /* even if the runtime forgot */
+    char host[64] = {0};
+    assert_int_equal(pk_device_copy(&dev, PK_LANE_COPY, PK_COPY_HOST_TO_DEVICE, p, host, 64, &err),
+                     PK_E_INTERNAL);
+    assert_non_null(strstr(err.what, "waiting for its work")); /* the first message, not the last */
+    assert_int_equal(pk_cuda_launched(&dev, "launching", &err), PK_E_INTERNAL);
+    assert_true(pk_device_broken(&dev));
+    pk_device_free(&dev, p);
+    close_clean();
+}
+
+static void others_do_not(void **state)
+{
+    char host[64] = {0};
+    open_or_fail();
+    void *p = pk_device_alloc(&dev, 64, PK_TAG_OTHER);
+    fake_cuda.fail_with = cudaErrorInvalidValue;
+    fake_cuda.fail_at = 1;
+    assert_int_equal(pk_device_copy(&dev, PK_LANE_COPY, PK_COPY_HOST_TO_DEVICE, p, host, 64, &err),
+                     PK_E_INTERNAL);
+    assert_int_equal(pk_cuda_launched(&dev, "launching", &err), PK_OK);
+    assert_false(pk_device_broken(&dev));
+    pk_device_free(&dev, p);
+    close_clean();
+}
+
+/* Answers to two requests, the n-th call of the runtime failing (0 = none). */
+static void serve_two(unsigned long n, char *answers, size_t cap)
+{
+    static const char request[] =
+        "{\"type\":\"measure\",\"id\":%d,\"experiment\":\"selftest\",\"variant\":\"ok\",\"device\":\"cuda\","
+        "\"axes\":{\"busy_ns\":1000,\"memory\":4096,\"input\":\"random\"},\"stop\":{\"max_time_ns\":1000000}}"
+        "\n";
+    int in[2], out[2];
+    assert_int_equal(pipe(in) | pipe(out), 0);
+    assert_true(fcntl(out[1], F_SETPIPE_SZ, 1 << 20) > 0);
+    dprintf(in[1], request, 1);
+    dprintf(in[1], request, 2);
+    close(in[1]);
+    fake_cuda.fail_at = n;
+    fake_cuda.fail_with = cudaErrorIllegalAddress;
+    assert_int_equal(pk_worker_serve(in[0], out[1], &err), PK_OK);
+    close(out[1]);
+    size_t got = 0;
+    for (ssize_t part; got < cap - 1 && (part = read(out[0], answers + got, cap - 1 - got)) > 0;)
+        got += (size_t)part;
+    answers[got] = '\0';
+    close(in[0]);
+    close(out[0]);
+}
+
+/* The case fails with what happened, nothing else is taken, and the parent is told to start another worker. */
+static void a_broken_gpu_ends_its_worker(void **state)
+{
+    static char answers[1 << 20];
+    serve_two(0, answers, sizeof answers);
+    assert_null(strstr(answers, "\"status\":\"failed\""));
+    assert_non_null(strstr(answers, "\"id\":2"));
+    assert_null(strstr(answers, "\"bye\""));
+    fake_cuda_reset();
+    serve_two(600, answers, sizeof answers); /* past opening and the making of events */
+    assert_non_null(strstr(answers, "\"bye\""));
+    assert_non_null(strstr(answers, "\"status\":\"failed\""));
+    assert_non_null(strstr(answers, "the GPU failed"));
+    assert_null(strstr(answers, "\"id\":2"));
+    assert_nothing_live();
+}
+
+/* Everything the device does, once. */
+static enum pk_code everything(void)
+{
+    struct pk_graph *g = NULL;
+    char host[64] = {0};
+    enum pk_code rc = pk_device_open(&dev, "cuda", &defaults, &err);
+    if (rc)
+        return rc;
+    void *p = pk_device_alloc(&dev, 64, PK_TAG_OTHER);
+    rc = p ? pk_device_copy(&dev, PK_LANE_COPY, PK_COPY_HOST_TO_DEVICE, p, host, 64, &err)
+           : pk_device_oom(&dev, &err);
+    if (!rc)
+        rc = pk_cuda_flush_l2(&dev, &err);
+    if (!rc)
+        rc = capture(PK_OK, &g);
+    if (!rc)
+        rc = pk_graph_replay(&dev, g, &err);
+    if (!rc)
+        rc = pk_device_sync(&dev, &err);
+    if (!rc && lane_ns(0) != 5000)
+        rc = pk_device_sync(&dev, &err);
+    pk_graph_free(&dev, g);
+    pk_device_free(&dev, p);
+    pk_device_close(&dev);
+    return rc;
+}
+
+/* Every call fails once: an answer in three parts, and nothing is left behind. */
+static void fails_at_every_call(void **state)
+{
+    static const cudaError_t with[] = {cudaErrorMemoryAllocation, cudaErrorInvalidValue,
+                                       cudaErrorIllegalAddress};
+    for (size_t w = 0; w < sizeof with / sizeof *with; w++) {
+        fake_cuda_reset();
+        assert_int_equal(everything(), PK_OK);
+        const unsigned long calls = fake_cuda.calls;
+        unsigned long failed = 0;
+        for (unsigned long n = 1; n <= calls; n++) {
+            fake_cuda_reset();
+            fake_cuda.fail_at = n;
+            fake_cuda.fail_with = with[w];
+            err = (struct pk_err){0};
+            if (everything()) {
+                failed++;
+                assert_three_parts();
+            }
+            assert_nothing_live();
+        }
+        assert_true(failed > calls / 2);
+    }
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, reset, restore)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(opens_and_closes),
+        TEST(ordinals),
+        TEST(says_why_there_is_none),
+        TEST(marks_nest_and_overlap),
+        TEST(many_marks_grow_the_table),
+        TEST(events_refused_are_seen_by_the_next_check),
+        TEST(copies_go_both_ways),
+        TEST(out_of_memory_is_recoverable),
+        TEST(pinned_memory_is_freed),
+        TEST(the_l2_is_overwritten),
+        TEST(graphs_replay_with_marks),
+        TEST(failed_work_leaves_no_graph),
+        TEST(sticky_errors_stay),
+        TEST(others_do_not),
+        TEST(a_broken_gpu_ends_its_worker),
+        TEST(fails_at_every_call),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
