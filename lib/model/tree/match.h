@@ -27,14 +27,14 @@ void pk_match_init(struct pk_match *m, const struct pk_tree *t, struct pk_arena 
 
 void pk_match_fnmatch(const struct pk_patch_plan *p, const struct pk_tree *t, struct pk_match *out);
 
-/* The automaton of a plan for the paths of a tree; in the arena. Sets of positions of all patterns, determined by subset construction along
- * the paths that occur; equal to fnmatch for every pattern that pk_patch_plan_parse accepts. */
+/* The automaton of a plan for the paths of a tree; in the arena. Sets of positions of all patterns, determined by subset
+ * construction along the paths that occur; equal to fnmatch for every pattern that pk_patch_plan_parse accepts. */
 struct pk_matcher;
 const struct pk_matcher *pk_matcher_compile(const struct pk_patch_plan *p, const struct pk_tree *t,
                                             struct pk_arena *a);
-/* The same with at most so many states, for plans of too many: then there are none, and matching reads every name. */
+/* The same with at most so many states. When there would be more there are none, and matching reads every name. */
 const struct pk_matcher *pk_matcher_compile_within(const struct pk_patch_plan *p, const struct pk_tree *t,
                                                    size_t states, struct pk_arena *a);
 size_t pk_matcher_states(const struct pk_matcher *m);
-/* A tree with the paths of the one it was compiled for. */
+/* Of a tree with the paths of the one it was compiled for. */
 void pk_match_compiled(const struct pk_matcher *m, const struct pk_tree *t, struct pk_match *out);

@@ -9,7 +9,7 @@ enum {
     START = 0,           /* the state of the root */
     UNSEEN = UINT16_MAX, /* no path of the tree goes this way */
     STATES_MAX = 4096,   /* by default */
-    CELLS_MAX = 1 << 23  /* of one table */
+    CELLS_MAX = 1 << 21  /* of one table */
 };
 
 struct pk_matcher {
@@ -18,8 +18,7 @@ struct pk_matcher {
     size_t n_names, n_states;
     const uint16_t *next; /* [states][n_names]; NULL: too many states */
     const uint32_t *rule; /* [states] that has matched, or PK_NO_RULE */
-    uint64_t
-        *sets; /* [PK_TREE_DEPTH_MAX + 1][words] of the nodes from the root down, when there are no states */
+    uint64_t *sets;       /* without states: [PK_TREE_DEPTH_MAX + 1][words] of the nodes from the root down */
 };
 
 /* What a name makes of a set. Names below those of the root's children stand behind a dot. */

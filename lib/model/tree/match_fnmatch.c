@@ -4,13 +4,6 @@
 #include <fnmatch.h>
 #include <locale.h>
 
-void pk_match_init(struct pk_match *m, const struct pk_tree *t, struct pk_arena *a)
-{
-    struct pk_tree_count count;
-    pk_tree_count(t, &count);
-    *m = (struct pk_match){.cap = count.modules, .v = pk_new_n(a, struct pk_target, count.modules)};
-}
-
 struct walk {
     const struct pk_patch_plan *plan;
     struct pk_names *names;

@@ -1,9 +1,10 @@
 /* Patch plan: which modules of a tree are transformed, and how: "pattern = transform" rules, the first match wins.
  *
- * A pattern is a shell glob over a module's whole path: `*` and `?` also match dots, [a-z] and [!a-z] are sets, a backslash
- * is itself (Python's fnmatchcase; fnmatch(3) with FNM_NOESCAPE). `?` and a set match one byte. Every module but the root is a candidate; sequences, parameters
- * and leaves are not. Rules about other rules (pk_patch_plan_check): a rule that never fires is warned about, with the rule
- * that shadows it; no match at all, and a target inside another target, are errors. */
+ * A pattern is a shell glob over a module's whole path: `*` and `?` also match dots, [a-z] and [!a-z] are sets, a
+ * backslash is itself (Python's fnmatchcase; fnmatch(3) with FNM_NOESCAPE). `?` and a set match one byte. Every module but
+ * the root is a candidate; sequences, parameters and leaves are not. Rules about other rules (pk_patch_plan_check): a rule
+ * that never fires is warned about, with the rules that shadow it; no match at all, and a target inside another target,
+ * are errors. */
 #pragma once
 
 #include "model/tree/tree.h"
@@ -30,20 +31,22 @@ struct pk_patch_plan {
     const struct pk_patch_rule *rules;
 };
 
-/* The six rules of the reports. The sixth, *.attention.output.dense, can never fire: the second, *.output.dense, stands before it. */
+/* The six rules of the reports. The sixth, *.attention.output.dense, can never fire: the second, *.output.dense, stands
+ * before it. */
 extern const struct pk_patch_plan pk_patch_plan_reports;
 
-/* A file of "pattern = transform" lines; blank lines and lines that begin with '#' are skipped. A malformed pattern (an open
- * '[', a set class such as [[:alpha:]], [^a], which means different things, [z-a], an empty one), an unknown transform (did-you-mean), the same pattern twice, and a file without rules are
- * usage errors with file and line. */
+/* A file of "pattern = transform" lines; blank lines and lines that begin with '#' are skipped. Usage errors with file and
+ * line: a malformed pattern (an open '[', a class such as [[:alpha:]], [^a], which means different things to fnmatch and to
+ * Python, [z-a], nothing), an unknown transform (did-you-mean), the same pattern twice, a file without rules. */
 enum pk_code pk_patch_plan_read(const char *path, struct pk_arena *a, struct pk_patch_plan *out,
                                 struct pk_err *err) PK_MUST_CHECK;
 /* The same from text. Fuzzed. */
 enum pk_code pk_patch_plan_parse(const char *name, const char *text, size_t n, struct pk_arena *a,
                                  struct pk_patch_plan *out, struct pk_err *err) PK_MUST_CHECK;
 
-/* Is this plan good for this tree and tp devices? Errors (PK_E_USAGE): nothing matches (names some modules that exist, and says so when
- * only leaves do); a target inside another (both paths); a target without a 2-D weight; a dimension that tp does not divide
- * (path, dimension, what does divide every one). tp = 0: do not look at dimensions. Warnings: rules that never fire. */
+/* Is this plan good for this tree and tp devices? Errors (PK_E_USAGE): nothing matches (names some modules that exist, and
+ * says so when only leaves do); a target inside another (both paths); a target without a 2-D parameter of its own; a
+ * dimension that tp does not divide (path, dimension, what does divide every one). tp = 0: do not look at dimensions.
+ * Warnings: rules that never fire. */
 enum pk_code pk_patch_plan_check(const struct pk_patch_plan *p, const struct pk_tree *t, int64_t tp,
                                  pk_warn_fn *warn, void *user, struct pk_err *err) PK_MUST_CHECK;

@@ -1,4 +1,6 @@
 /* Plan, check: targets beside each other, each with a matrix, of dimensions that tp divides. */
+#include "model/tree/plan.h"
+
 #include "base/buf.h"
 #include "base/plural.h"
 #include "model/tree/plan_unused.h"
@@ -46,17 +48,26 @@ static const char *shape_text(const struct pk_shape *s, struct pk_arena *a)
 
 /* ---- targets in targets ------------------------------------------------------------------------------- */
 
-/* Children come before their parent: a target inside another has that one, or one inside it too, right behind it. */
+static bool inside(const struct pk_target *in, const struct pk_target *t)
+{
+    return in->depth > t->depth && !memcmp(in->step, t->step, t->depth * sizeof *t->step);
+}
+
+/* What is inside a target stands right before it: children come before their parent. */
 static enum pk_code check_apart(const struct check *c)
 {
     for (size_t i = 1; i < c->match.n; i++) {
         const struct pk_target *in = &c->match.v[i - 1], *t = &c->match.v[i];
-        if (in->depth <= t->depth || memcmp(in->step, t->step, t->depth * sizeof *t->step))
+        if (!inside(in, t))
             continue;
         pk_fail(c->err, PK_E_USAGE, "plan %s: target %s is inside target %s", c->plan->name, path_of(c, in),
                 path_of(c, t));
-        pk_why(c->err, "%s, matches the first and %s, the second; both cannot be replaced at once",
-               rule_of(c, in), rule_of(c, t));
+        if (in->rule == t->rule)
+            pk_why(c->err, "%s, matches both; a module is replaced with all that is in it", rule_of(c, t));
+        else
+            pk_why(c->err,
+                   "%s, matches the first and %s, the second; a module is replaced with all that is in it",
+                   rule_of(c, in), rule_of(c, t));
         return pk_fix(c->err, "narrow one of the patterns");
     }
     return PK_OK;

@@ -198,6 +198,8 @@ enum pk_code pk_plan_matches_nothing(const struct pk_patch_plan *p, const struct
                pk_plural(n, "module", a));
     if (!n)
         return pk_fix(err, "this tree has no modules below its root; name another");
-    return pk_fix(err, "there are for example %s%s%s%s%s", e.path[0], e.n > 1 ? ", " : "",
-                  e.n > 1 ? e.path[1] : "", e.n > 2 ? ", " : "", e.n > 2 ? e.path[2] : "");
+    struct pk_buf some = {.arena = a};
+    for (size_t i = 0; i < e.n; i++)
+        pk_buf_printf(&some, "%s%s", i ? ", " : "", e.path[i]);
+    return pk_fix(err, "there are for example %s", pk_buf_text(&some));
 }

@@ -103,12 +103,11 @@ static void refusals(void **state)
         {"*.query = column\n*.attention = row\n", 2,
          "plan f.plan: target bert.encoder.layer.0.attention.self.query is inside target "
          "bert.encoder.layer.0.attention",
-         "rule 1 (line 1), *.query, matches the first and rule 2 (line 2), *.attention, the second; both "
-         "cannot be replaced at once",
+         "rule 1 (line 1), *.query, matches the first and rule 2 (line 2), *.attention, the second; a module "
+         "is replaced with all that is in it",
          "narrow one of the patterns"},
         {"bert* = row\n", 0, "plan f.plan: target bert.embeddings.dropout is inside target bert.embeddings",
-         "rule 1 (line 1), bert*, matches the first and rule 1 (line 1), bert*, the second; both cannot be "
-         "replaced at once",
+         "rule 1 (line 1), bert*, matches both; a module is replaced with all that is in it",
          "narrow one of the patterns"},
         {"*.LayerNorm = column\n", 0,
          "plan f.plan: target bert.embeddings.LayerNorm has no 2-D weight to divide",
