@@ -109,7 +109,14 @@ const char *pk_axis_takes(const struct pk_axis *axis, struct pk_arena *a);
 /* The text of one value, as a user would write it ("64MiB" for sizes). In the arena. */
 const char *pk_axis_format(const struct pk_axis *axis, union pk_value v, struct pk_arena *a);
 
-/* All present axes of a point as a JSON object (numbers as numbers, sizes in bytes, enums and files as strings, bools
+/* Does a point have axis i? Not where it does not apply, and not when it is a composite: that is a way to write the axes it
+ * sets, and points that differ in nothing else are one point. */
+static inline bool pk_point_has(const struct pk_point *p, size_t i)
+{
+    return !p->absent[i] && !p->axes[i].sets;
+}
+
+/* All axes that a point has as a JSON object (numbers as numbers, sizes in bytes, enums and files as strings, bools
  * as booleans), keys sorted; and only those that differ from `born` (case identity), files without their folders. Texts in the
  * arena. */
 const char *pk_point_json(const struct pk_point *p, struct pk_arena *a);

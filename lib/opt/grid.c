@@ -22,18 +22,20 @@ struct expansion {
 static bool same_point(const struct pk_point *p, const struct pk_point *q)
 {
     for (size_t i = 0; i < p->n; i++)
-        if (p->absent[i] != q->absent[i] || (!p->absent[i] && !pk_axis_same(&p->axes[i], p->v[i], q->v[i])))
+        if (pk_point_has(p, i) != pk_point_has(q, i) ||
+            (pk_point_has(p, i) && !pk_axis_same(&p->axes[i], p->v[i], q->v[i])))
             return false;
     return true;
 }
 
-/* Over the bits of the values, or what counts of a file; absent axes hold zero. */
+/* Over the bits of the values, or what counts of a file. */
 static uint64_t hash_point(const struct pk_point *p)
 {
     uint64_t h = PK_HASH_EMPTY;
     for (size_t i = 0; i < p->n; i++) {
-        const char *file =
-            p->axes[i].type == PK_AXIS_FILE && !p->absent[i] ? pk_axis_file_name(p->v[i]) : NULL;
+        if (!pk_point_has(p, i))
+            continue;
+        const char *file = p->axes[i].type == PK_AXIS_FILE ? pk_axis_file_name(p->v[i]) : NULL;
         h = file ? pk_hash(h, file, strlen(file)) : pk_hash(h, &p->v[i], sizeof p->v[i]);
     }
     return h;

@@ -63,7 +63,7 @@ const char *pk_point_json(const struct pk_point *p, struct pk_arena *a)
 {
     PK_JSON_CLEANUP json_t *obj = json_object();
     for (size_t i = 0; i < p->n; i++)
-        if (!p->absent[i])
+        if (pk_point_has(p, i))
             pk_assert(!json_object_set_new(obj, p->axes[i].name, value_json(&p->axes[i], p->v[i])));
     return pk_json_text(a, obj, PK_JSON_CANON);
 }
@@ -72,7 +72,7 @@ const char *pk_point_identity(const struct pk_point *p, struct pk_arena *a)
 {
     PK_JSON_CLEANUP json_t *obj = json_object();
     for (size_t i = 0; i < p->n; i++)
-        if (!p->absent[i] && !is_born_value(&p->axes[i], p->v[i]))
+        if (pk_point_has(p, i) && !is_born_value(&p->axes[i], p->v[i]))
             pk_assert(!json_object_set_new(obj, p->axes[i].name, identity_json(&p->axes[i], p->v[i])));
     return pk_json_text(a, obj, PK_JSON_CANON);
 }
@@ -81,7 +81,7 @@ const char *pk_point_text(const struct pk_point *p, const bool *which, struct pk
 {
     struct pk_buf b = {.arena = a};
     for (size_t i = 0; i < p->n; i++)
-        if (!p->absent[i] && (which ? which[i] : !is_born_value(&p->axes[i], p->v[i])))
+        if (pk_point_has(p, i) && (which ? which[i] : !is_born_value(&p->axes[i], p->v[i])))
             pk_buf_printf(&b, "%s%s=%s", b.n ? " " : "", p->axes[i].name,
                           pk_axis_format(&p->axes[i], p->v[i], a));
     return pk_buf_text(&b);
@@ -89,8 +89,8 @@ const char *pk_point_text(const struct pk_point *p, const bool *which, struct pk
 
 static bool same_at(const struct pk_point *p, const struct pk_point *q, size_t axis)
 {
-    if (p->absent[axis] || q->absent[axis])
-        return p->absent[axis] == q->absent[axis];
+    if (!pk_point_has(p, axis) || !pk_point_has(q, axis))
+        return pk_point_has(p, axis) == pk_point_has(q, axis);
     return pk_axis_same(&p->axes[axis], p->v[axis], q->v[axis]);
 }
 

@@ -27,7 +27,7 @@ static void json_is_canonical(void **state)
     assert_string_equal(
         pk_point_json(&p, &a),
         "{\"alpha\":0.5,\"bucket_bytes\":25000000,\"causal\":true,\"d_model\":64,\"dtype\":\"bf16\","
-        "\"model\":\"none\",\"seq_len\":7,\"tree\":\"bert\",\"window\":3}");
+        "\"seq_len\":7,\"tree\":\"bert\",\"window\":3}");
     assert_string_equal(pk_point_identity(&p, &a),
                         "{\"causal\":true,\"dtype\":\"bf16\",\"seq_len\":7,\"window\":3}");
     pk_arena_free(&a);
