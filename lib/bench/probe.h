@@ -43,9 +43,17 @@ struct pk_region {
     const char *name; /* ends the table when NULL */
     const char *summary;
     bool (*applies)(const struct pk_case *c); /* optional: cases in which it does not occur answer false */
-    bool
-        repeatable; /* timed by pk_repeat (repeat.h): a second time costs what the first did and undoes nothing */
+    /* optional: in cases for which it answers true the region is timed by pk_repeat (repeat.h): a second time costs what the first did
+     * and undoes nothing */
+    bool (*repeatable)(const struct pk_case *c);
 };
+
+/* For regions that are repeatable in every case. */
+static inline bool pk_always(const struct pk_case *c)
+{
+    (void)c;
+    return true;
+}
 
 enum pk_direction { PK_LOWER_IS_BETTER, PK_HIGHER_IS_BETTER, PK_NO_DIRECTION };
 enum pk_metric_class { PK_CLASS_TIME, PK_CLASS_EXACT, PK_CLASS_RATE, PK_CLASS_MEMORY };

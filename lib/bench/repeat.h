@@ -1,6 +1,6 @@
 /* Repeat: regions shorter than the clock can tell, timed over many repetitions inside one pair of marks.
  *
- * A region of the probe's table with `.repeatable` does nothing that a second time would undo or make cheaper than the first.
+ * A region that is `.repeatable` in a case does nothing that a second time would undo or make cheaper than the first.
  * run() hands its work to pk_repeat, which marks it; the harness finds how many repetitions make it 20 us long
  * (1 until it knows, 1 for good with --once), subtracts what an empty unit costs in the same loop, and records the total with the
  * series' `reps`. The note "unit_overhead_ns" of a slice is what was subtracted for one repetition.

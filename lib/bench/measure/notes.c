@@ -115,7 +115,7 @@ void pk_notes_of_repeats(struct pk_notes *notes, const struct pk_stopper *st)
     PK_JSON_CLEANUP json_t *reps = json_object(), *near = json_array();
     for (size_t r = 0; r < s->n_regions; r++) {
         const struct pk_region *region = &s->ctx->c->probe->regions[r];
-        if (!region->repeatable || !s->n_instances[r])
+        if (!region->repeatable || !region->repeatable(s->ctx->c) || !s->n_instances[r])
             continue;
         json_object_set_new(reps, region->name, json_integer(s->ctx->reps[r]));
         size_t n = pk_stop_steady(st, (int)r, v);

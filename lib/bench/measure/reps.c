@@ -12,7 +12,8 @@ static double more_reps(double reps, double ns, double most)
 
 static bool is_repeatable(const struct pk_sampler *s, size_t region)
 {
-    return s->ctx->c->probe->regions[region].repeatable && s->n_instances[region];
+    const struct pk_region *r = &s->ctx->c->probe->regions[region];
+    return r->repeatable && r->repeatable(s->ctx->c) && s->n_instances[region];
 }
 
 static void repeat_region(struct pk_sampler *s, size_t region, uint32_t reps)

@@ -28,7 +28,8 @@ static bool has_plain(const struct pk_case *c)
     return pk_case_int(c, PLAIN_NS) > 0;
 }
 
-static const struct pk_region regions[] = {{"tick", "x", .repeatable = true}, {"plain", "x", has_plain}, {0}};
+static const struct pk_region regions[] = {
+    {"tick", "x", .repeatable = pk_always}, {"plain", "x", has_plain}, {0}};
 
 static struct pk_device dev;
 static struct pk_arena arena;
