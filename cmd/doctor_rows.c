@@ -208,7 +208,9 @@ static struct pk_finding feature(const char *name)
 
 static struct pk_finding look_cuda(struct doctor *d)
 {
-    return feature("cuda");
+    const char *reason = pk_device_unavailable(PK_DEVICE_CUDA);
+    return (struct pk_finding){reason ? FOUND_NO : FOUND_OK, reason ? reason : pk_feature("cuda")->summary,
+                               NULL};
 }
 
 static struct pk_finding look_mpi(struct doctor *d)

@@ -227,7 +227,7 @@ enum pk_code pk_plan_make(const struct pk_plan_request *r, struct pk_arena *a, s
 {
     struct planner p = {.r = r, .probe = r->probe, .arena = a, .err = err};
     unsigned ordinal;
-    *out = (struct pk_plan){.probe = r->probe, .device = r->device};
+    *out = (struct pk_plan){.probe = r->probe, .device = r->device, .limit_bytes = r->limit_bytes};
     enum pk_code rc = pk_device_parse(r->device, &p.kind, &ordinal, err);
     if (!rc)
         rc = choose_variants(&p);

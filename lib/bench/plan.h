@@ -37,6 +37,7 @@ struct pk_plan {
     const struct pk_preset *preset;
     const char *device;
     enum pk_device_kind kind;
+    int64_t limit_bytes; /* as requested */
     size_t n;
     struct pk_planned *v;
     struct pk_texts warnings; /* of the probe's validate, each once, in the order of the cases */
