@@ -83,7 +83,7 @@ static bool *takers(const struct pk_patch_plan *p, const struct pk_match *m, con
     return took;
 }
 
-/* "rule 2, *.output.dense, stands before it and matches the same 100 modules" */
+/* "rule 2, *.output.dense, stands before it and matches the same modules": no number, so that it is one warning for trees of any size */
 static const char *shadowed(const struct pk_patch_plan *p, const bool *took, size_t modules,
                             struct pk_arena *a)
 {
@@ -92,9 +92,9 @@ static const char *shadowed(const struct pk_patch_plan *p, const bool *took, siz
     for (uint32_t r = 0; r < p->n; r++)
         if (took[r])
             pk_buf_printf(&rules, "%s%s,", n++ ? " and " : "", pk_plan_rule_text(p, r, a));
-    return pk_printf(a, "%s %s the same %s", pk_buf_text(&rules),
+    return pk_printf(a, "%s %s the same module%s", pk_buf_text(&rules),
                      n == 1 ? "stands before it and matches" : "stand before it and match",
-                     modules == 1 ? "module" : pk_plural(modules, "module", a));
+                     modules == 1 ? "" : "s");
 }
 
 static const char *why_unused(const struct pk_patch_plan *p, const struct pk_tree *t,

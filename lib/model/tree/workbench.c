@@ -1,0 +1,165 @@
+/* Workbench: a subject, ready to be worked on. */
+#include "model/tree/workbench.h"
+
+/* NULL when the node is not replaced. Linear: never in timed code. */
+static const struct pk_target *target_at(const struct pk_subject *s, const struct pk_node *n)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->match.v[i].node == n)
+            return &s->match.v[i];
+    return NULL;
+}
+
+static void choose_leaves(const struct pk_subject *s, const struct pk_node *n, bool inside, bool *chosen,
+                          size_t *leaf)
+{
+    inside = inside || target_at(s, n);
+    if (n->type->kind == PK_NODE_LEAF)
+        chosen[(*leaf)++] = inside;
+    for (uint32_t i = 0; i < n->arity; i++)
+        choose_leaves(s, n->child[i], inside, chosen, leaf);
+}
+
+static void prepare(struct pk_workbench *w, enum pk_patch_way way, struct pk_arena *a)
+{
+    w->way = way;
+    pk_bump_init(&w->nodes, a, 2 * w->s.count.bytes);
+    pk_bump_init(&w->modules, a, w->s.count.bytes);
+}
+
+void pk_workbench_for_patch(struct pk_workbench *w, enum pk_patch_way way, const struct pk_matcher *matcher,
+                            struct pk_arena *a)
+{
+    prepare(w, way, a);
+    w->matcher = matcher;
+    pk_match_init(&w->match, &w->s.tree, a);
+    w->with = pk_new_n(a, const struct pk_node *, w->s.n);
+    w->edits = (struct pk_edits){w->s.n, w->match.v, w->with};
+    w->patcher = pk_patcher_new(&w->s.tree, &w->s.match, a);
+}
+
+void pk_workbench_for_merge(struct pk_workbench *w, enum pk_patch_way way, struct pk_arena *a)
+{
+    static const enum pk_combine_way ways[PK_PATCH_WAYS] = {[PK_PATCH_NAIVE] = PK_COMBINE_NAIVE,
+                                                            [PK_PATCH_BATCHED] = PK_COMBINE_BATCHED,
+                                                            [PK_PATCH_CACHED] = PK_COMBINE_CACHED};
+    size_t leaf = 0;
+    bool *chosen = pk_new_n(a, bool, w->s.count.leaves);
+    prepare(w, way, a);
+    choose_leaves(&w->s, w->s.tree.root, false, chosen, &leaf);
+    w->chosen = chosen;
+    pk_bump_init(&w->halves, a, 2 * w->s.count.bytes);
+    pk_bump_init(&w->results, a, w->s.count.bytes);
+    w->combining = ways[way];
+    w->combiner = pk_combiner_new(&w->s.tree, a);
+    w->structure = pk_structure_new(&w->s.tree, a);
+}
+
+void pk_make_tree(void *workbench)
+{
+    struct pk_workbench *w = workbench;
+    pk_bump_reset(&w->nodes);
+    pk_subject_make(&w->s, w->way == PK_PATCH_BUILT_IN, &w->nodes, &w->tree);
+    w->result = w->tree.root;
+}
+
+void pk_find_modules(void *workbench)
+{
+    struct pk_workbench *w = workbench;
+    if (w->matcher)
+        pk_match_compiled(w->matcher, &w->tree, &w->match);
+    else
+        pk_match_fnmatch(&w->s.plan, &w->tree, &w->match);
+    if (w->way == PK_PATCH_CACHED)
+        pk_patch_prepare(w->patcher, &w->tree, &w->edits);
+}
+
+void pk_make_replacements(void *workbench)
+{
+    struct pk_workbench *w = workbench;
+    pk_bump_reset(&w->modules);
+    for (size_t i = 0; i < w->edits.n; i++) {
+        const struct pk_target *at = &w->match.v[i];
+        w->with[i] =
+            pk_transform_module(&w->modules, &w->tree, at->node, w->s.plan.rules[at->rule].transform);
+    }
+}
+
+void pk_put_in(void *workbench)
+{
+    struct pk_workbench *w = workbench;
+    w->result = pk_patch(w->patcher, w->way, &w->tree, &w->edits);
+    w->applied++;
+}
+
+void pk_partition(void *workbench)
+{
+    struct pk_workbench *w = workbench;
+    pk_bump_reset(&w->halves);
+    pk_tree_partition(w->tree.root, w->chosen, &w->halves, &w->yes, &w->no);
+}
+
+void pk_combine(void *workbench)
+{
+    struct pk_workbench *w = workbench;
+    pk_bump_reset(&w->results);
+    w->result = pk_tree_combine(w->combiner, w->combining, w->yes, w->no, &w->results);
+    w->applied++;
+}
+
+void pk_flatten(void *workbench)
+{
+    struct pk_workbench *w = workbench;
+    pk_tree_flatten(w->tree.root, w->structure);
+}
+
+void pk_unflatten(void *workbench)
+{
+    struct pk_workbench *w = workbench;
+    pk_bump_reset(&w->results);
+    w->result = pk_tree_unflatten(w->structure, &w->results);
+    w->applied++;
+}
+
+struct pk_allocated pk_workbench_allocated(const struct pk_workbench *w)
+{
+    if (w->patcher)
+        return pk_patcher_allocated(w->patcher);
+    return (struct pk_allocated){w->results.objects, w->results.bytes};
+}
+
+/* Every node made anew; targets replaced where they stand. */
+static const struct pk_node *plain(const struct pk_subject *s, const struct pk_node *n, struct pk_bump *b)
+{
+    const struct pk_target *target = target_at(s, n);
+    if (target)
+        return pk_transform_module(b, &s->tree, n, s->plan.rules[target->rule].transform);
+    struct pk_node *made = pk_node_copy(b, n);
+    for (uint32_t i = 0; i < n->arity; i++)
+        made->child[i] = plain(s, n->child[i], b);
+    return made;
+}
+
+static enum pk_code same(const char *what, const struct pk_tree *got, const struct pk_tree *want,
+                         struct pk_arena *a, struct pk_err *err)
+{
+    const char *where;
+    if (pk_tree_equal(got, want, a, &where))
+        return PK_OK;
+    pk_fail(err, PK_E_CHECK, "%s is wrong at '%s'", what, where);
+    return pk_why(err, "it differs from the tree that a plain recursion makes");
+}
+
+enum pk_code pk_workbench_check(const struct pk_workbench *w, struct pk_arena *a, struct pk_err *err)
+{
+    struct pk_bump b;
+    struct pk_tree got = w->tree, want = w->s.tree;
+    pk_bump_init(&b, a, 2 * w->s.count.bytes);
+    got.root = w->result;
+    if (w->patcher)
+        want.root = plain(&w->s, w->s.tree.root, &b);
+    if (same("the new tree", &got, &want, a, err))
+        return err->code;
+    const bool old_is_gone = w->way == PK_PATCH_IN_PLACE || w->way == PK_PATCH_BUILT_IN;
+    return old_is_gone ? PK_OK : same("the old tree", &w->tree, &w->s.tree, a, err);
+}

@@ -1,0 +1,53 @@
+/* Workbench: a subject with the memory and tables that working on it needs, and each piece of work as a unit that can be timed
+ * and repeated: a function of the workbench that allocates nothing and leaves the same when it runs again.
+ *
+ * Order of units: pk_make_tree; then for a patch pk_find_modules, pk_make_replacements, pk_put_in; for combine pk_partition,
+ * pk_combine; for flatten pk_flatten, pk_unflatten. `result` is the root of what came out. */
+#pragma once
+
+#include "model/tree/merge.h"
+#include "model/tree/subject.h"
+
+struct pk_workbench {
+    struct pk_subject s;
+    enum pk_patch_way way;
+    struct pk_bump nodes, modules, halves, results;
+    struct pk_tree tree; /* made by pk_make_tree */
+    const struct pk_node *result;
+    uint64_t applied; /* patches, combinations or flattenings so far */
+    /* patching */
+    const struct pk_matcher *matcher; /* NULL: fnmatch */
+    struct pk_match match;
+    struct pk_edits edits;
+    const struct pk_node **with; /* what edits.with is */
+    struct pk_patcher *patcher;
+    /* flattening and combining */
+    const bool *chosen; /* by leaf: inside a module of the plan */
+    const struct pk_node *yes, *no;
+    enum pk_combine_way combining;
+    struct pk_combiner *combiner;
+    struct pk_tree_structure *structure;
+};
+
+/* For a subject that is open (w->s). */
+void pk_workbench_for_patch(struct pk_workbench *w, enum pk_patch_way way, const struct pk_matcher *matcher,
+                            struct pk_arena *a);
+/* naive, batched and cached are the ways to combine. */
+void pk_workbench_for_merge(struct pk_workbench *w, enum pk_patch_way way, struct pk_arena *a);
+
+void pk_make_tree(void *workbench);    /* built-in: divided */
+void pk_find_modules(void *workbench); /* cached: decides what to copy, too */
+void pk_make_replacements(void *workbench);
+void pk_put_in(void *workbench);
+void pk_partition(void *workbench);
+void pk_combine(void *workbench);
+void pk_flatten(void *workbench);
+void pk_unflatten(void *workbench);
+
+/* Handed out by patches, combinations and unflattenings so far. */
+struct pk_allocated pk_workbench_allocated(const struct pk_workbench *w);
+
+/* `result` against the tree that a plain recursion makes, and the old tree against the pristine one. PK_E_CHECK with the path of the
+ * first difference. */
+enum pk_code pk_workbench_check(const struct pk_workbench *w, struct pk_arena *a,
+                                struct pk_err *err) PK_MUST_CHECK;
