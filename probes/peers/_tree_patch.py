@@ -1,0 +1,212 @@
+"""What the peers of the experiment tree-patch share: BERT's parameter tree, the reports' plan, matching, and the order of timing.
+
+A peer gives a Library: how nodes are made, and how modules are replaced in a tree. Structure alone: leaves are small objects."""
+import fnmatch
+import re
+import time
+
+from _wire import Refused, Skip, serve, timed
+
+KNOWN = {"tree": "bert", "model": "4L-768H", "layers": 4, "hidden": 768, "intermediate": 3072, "vocab": 30522, "op": "patch",
+         "plan": "reports", "patches": 0, "matcher": "compiled", "weights": "none"}
+PLAN = [("*.intermediate.dense", "column"), ("*.output.dense", "row"), ("*.attention.self.query", "column"),
+        ("*.attention.self.key", "column"), ("*.attention.self.value", "column"), ("*.attention.output.dense", "row")]
+
+
+class Leaf:
+    """An array without its numbers."""
+
+    def __init__(self, *shape):
+        self.shape = shape
+
+
+class Library:
+    """What a peer adds: nodes and replacing."""
+
+    name = ""    # for settings: "equinox"
+
+
+    def load(self):
+        """Imports the library; Skip when it is not there. Returns its version."""
+        raise NotImplementedError
+
+    def module(self, kind, children):
+        """A node of class `kind` with `children` (dict name -> node)."""
+        raise NotImplementedError
+
+    def parameter(self, leaf, divided=None):
+        """A node around one leaf; `divided` is the dimension that is shared among devices."""
+        raise NotImplementedError
+
+    def replace(self, tree, paths, replacements):
+        """A new tree in which the module at paths[i] is replacements[i]. This is timed."""
+        raise NotImplementedError
+
+    def leaves(self, tree):
+        """The number of leaves."""
+        raise NotImplementedError
+
+
+CLASSES = {
+    "Linear": ("weight", "bias"), "LayerNorm": ("weight", "bias"), "Embedding": ("weight",), "Dropout": (), "Sdpa": (),
+    "SelfAttention": ("query", "value", "key", "sdpa"), "SelfOutput": ("dense", "LayerNorm", "dropout"),
+    "Attention": ("self", "output"), "Intermediate": ("dense",), "Output": ("dense", "LayerNorm", "dropout"),
+    "Layer": ("attention", "intermediate", "output"), "Encoder": ("layer",),
+    "Embeddings": ("word_embeddings", "position_embeddings", "token_type_embeddings", "LayerNorm", "dropout"),
+    "Model": ("embeddings", "encoder"), "Transform": ("dense", "LayerNorm"), "Predictions": ("transform", "bias"),
+    "Head": ("predictions",), "ForMaskedLM": ("bert", "cls"),
+}
+
+
+def bert(lib, layers, hidden, intermediate, vocab):
+    """The tree of lib/model/tree/bert.h, node for node: 16 * layers + 10 leaves."""
+
+    def node(kind, *children):
+        return lib.module(kind, dict(zip(CLASSES[kind], children)))
+
+    def linear(n_in, n_out):
+        return node("Linear", lib.parameter(Leaf(n_out, n_in)), lib.parameter(Leaf(n_out)))
+
+    def norm():
+        return node("LayerNorm", lib.parameter(Leaf(hidden)), lib.parameter(Leaf(hidden)))
+
+    def layer():
+        attention = node("SelfAttention", linear(hidden, hidden), linear(hidden, hidden), linear(hidden, hidden), node("Sdpa"))
+        attended = node("SelfOutput", linear(hidden, hidden), norm(), node("Dropout"))
+        return node("Layer", node("Attention", attention, attended), node("Intermediate", linear(hidden, intermediate)),
+                    node("Output", linear(intermediate, hidden), norm(), node("Dropout")))
+
+    embeddings = node("Embeddings", *(node("Embedding", lib.parameter(Leaf(n, hidden))) for n in (vocab, 512, 2)), norm(),
+                      node("Dropout"))
+    model = node("Model", embeddings, node("Encoder", tuple(layer() for _ in range(layers))))
+    head = node("Head", node("Predictions", node("Transform", linear(hidden, hidden), norm()), Leaf(vocab)))
+    return node("ForMaskedLM", model, head)
+
+
+def modules(tree, path=()):
+    """(path, module) of every module below the root, children first."""
+    children = enumerate(tree) if isinstance(tree, tuple) else ((f, getattr(tree, f)) for f in CLASSES.get(type(tree).__name__, ()))
+    for name, child in children:
+        if isinstance(child, tuple) or type(child).__name__ in CLASSES:
+            yield from modules(child, path + (name,))
+    if path and not isinstance(tree, tuple):
+        yield path, tree
+
+
+def find_fnmatch(tree):
+    """[(path, module, transform)]: the first pattern that matches, as the reports' loop."""
+    found = []
+    for path, module in modules(tree):
+        text = ".".join(map(str, path))
+        for pattern, transform in PLAN:
+            if fnmatch.fnmatchcase(text, pattern):
+                found.append((path, module, transform))
+                break
+    return found
+
+
+COMPILED = re.compile("|".join("(%s)" % fnmatch.translate(pattern) for pattern, _ in PLAN))
+
+
+def find_compiled(tree):
+    """The same by one regular expression: its first alternative that matches is the plan's first."""
+    found = []
+    for path, module in modules(tree):
+        match = COMPILED.match(".".join(map(str, path)))
+        if match:
+            found.append((path, module, PLAN[match.lastindex - 1][1]))
+    return found
+
+
+def transformed(lib, module, transform):
+    """The module's replacement: column divides weight and bias along dimension 0, row the weight along 1."""
+    if transform == "column":
+        return lib.module("Linear", {"weight": lib.parameter(module.weight.value, 0), "bias": lib.parameter(module.bias.value, 0)})
+    return lib.module("Linear", {"weight": lib.parameter(module.weight.value, 1), "bias": module.bias})
+
+
+def at(tree, path):
+    for name in path:
+        tree = tree[name] if isinstance(name, int) else getattr(tree, name)
+    return tree
+
+
+def check(lib):
+    """Two layers: every target replaced, everything else equal, the old tree as it was."""
+    tree = bert(lib, 2, 8, 16, 5)
+    found = find_fnmatch(tree)
+    if [(p, t) for p, _, t in found] != [(p, t) for p, _, t in find_compiled(tree)] or len(found) != 12:
+        raise Refused("the two matchers disagree, or do not find 6 modules a layer")
+    new = lib.replace(tree, [p for p, _, _ in found], [transformed(lib, m, t) for _, m, t in found])
+    for path, old in modules(tree):
+        if type(old).__name__ != "Linear":
+            continue
+        was, now = at(tree, path), at(new, path)
+        how = dict((p, t) for p, _, t in found).get(path)
+        if was.weight.divided is not None or now.weight.divided != {"column": 0, "row": 1, None: None}[how]:
+            raise Refused("%s is wrong after patching" % ".".join(map(str, path)))
+    if lib.leaves(new) != 16 * 2 + 10:
+        raise Refused("the patched tree has %d leaves" % lib.leaves(new))
+
+
+def case_of(request):
+    if request["experiment"] != "tree-patch":
+        raise Refused("this peer measures tree-patch, not %s" % request["experiment"])
+    case = {**KNOWN, **request["axes"]}
+    unknown = sorted(set(case) - set(KNOWN) - {"tp", "slicing"})
+    if unknown:
+        raise Refused("this peer does not know the axis %s" % ", ".join(unknown))
+    if case["tree"] != "bert" or case["plan"] != "reports":
+        raise Skip("peers patch BERT by the reports' plan, not trees or plans from files")
+    if case["op"] != "patch":
+        raise Skip("peers only patch")
+    if case["weights"] != "none":
+        raise Skip("peers have no weights: structure alone")
+    return case
+
+
+def answer_with(lib):
+    def answer(wire, request):
+        case = case_of(request)
+        wire.setting(lib.name, lib.load())
+        if request.get("check"):
+            check(lib)
+        size = (case["layers"], case["hidden"], case["intermediate"], case["vocab"])
+        find = find_fnmatch if case["matcher"] == "fnmatch" else find_compiled
+        counts = {}
+
+        def iterate():
+            t0 = time.perf_counter_ns()
+            tree = bert(lib, *size)
+            t1 = time.perf_counter_ns()
+            found = find(tree)
+            t2 = time.perf_counter_ns()
+            found = found[:case["patches"]] if case["patches"] else found
+            replacements = [transformed(lib, module, transform) for _, module, transform in found]
+            t3 = time.perf_counter_ns()
+            lib.replace(tree, [path for path, _, _ in found], replacements)
+            t4 = time.perf_counter_ns()
+            counts.update(leaves=lib.leaves(tree), targets=len(found))
+            return t1 - t0, t2 - t1, t3 - t2, t4 - t3
+
+        cut, rows, reason = timed(request.get("stop", {}), iterate)
+        for i, region in enumerate(("create", "match", "transform", "tree_op")):
+            for suffix in ("_ns", "_host_ns"):
+                wire.metric(region + suffix, "ns", **{"class": "time", "source": "region"})
+                times = [row[i] for row in rows]
+                wire.samples(region + suffix, "first", 0, times[:1])
+                wire.samples(region + suffix, "warmup", 1, times[1:1 + cut])
+                wire.samples(region + suffix, "steady", 1 + cut, times[1 + cut:])
+        for name, value in counts.items():
+            wire.metric(name, "1", direction="none", **{"class": "exact", "combine": "median", "source": "gauge"})
+            wire.samples(name, "steady", 0, [value])
+        wire.note("stop", reason)
+        wire.note("warmup_cut", cut)
+        wire.note("warmup_rule", "fixed")
+        wire.note("check", "every module of a 2-layer tree" if request.get("check") else "not in this invocation")
+
+    return answer
+
+
+def run(program, lib):
+    serve(program, answer_with(lib))

@@ -1,0 +1,470 @@
+/* tree-patch: what it costs to edit a model that is an immutable tree: N modules replaced, the old tree untouched.
+ *
+ * One iteration is one initialisation of a tensor-parallel model: make the tree, find the modules that a plan names, make their
+ * replacements (with real weights: slice them), put them in. `naive` is what a loop over equinox.tree_at does, and stays that way: it
+ * is the yardstick. The axis op has the neighbours that are paid at every step: combine and flatten. docs/tree-patch.md. */
+#include "bench/probe.h"
+
+#include "bench/repeat.h"
+#include "model/tree/weights.h"
+#include "model/tree/workbench.h"
+
+#include <string.h>
+
+enum { TREE, MODEL, LAYERS, HIDDEN, INTERMEDIATE, VOCAB, OP, PLAN, PATCHES, MATCHER, WEIGHTS, TP, SLICING };
+enum { CREATE, MATCH, TRANSFORM, TREE_OP, PARTITION, UNFLATTEN };
+enum { LEAF_COUNT, NODE_COUNT, ELEMENTS, TARGETS, OBJECTS, ALLOCATED, COMPILE };
+enum op { PATCH, COMBINE, FLATTEN };
+enum { FNMATCH, COMPILED };
+enum { NONE, REAL };
+enum { CHECK_SAMPLES = 16 };
+
+static bool is_bert(const struct pk_point *p)
+{
+    return !strcmp(p->v[TREE].s, "bert");
+}
+
+static bool is_patch(const struct pk_point *p)
+{
+    return p->v[OP].i == PATCH;
+}
+
+static bool is_real(const struct pk_point *p)
+{
+    return is_patch(p) && p->v[WEIGHTS].i == REAL;
+}
+
+static const struct pk_axis axes[] = {
+    [TREE] = {"tree", PK_AXIS_FILE, .def = "bert", .born = "bert",
+              .help = "bert, or a file with your model's leaves: a dotted path and a shape a line"},
+    [MODEL] = {"model", PK_AXIS_ENUM,
+               .choices = (const char *const[]){"2L-256H", "4L-512H", "4L-768H", "8L-768H", "12L-768H",
+                                                "100L-5120H", NULL},
+               .sets = (const char *const[]){"layers=2 hidden=256 intermediate=1024",
+                                             "layers=4 hidden=512 intermediate=2048",
+                                             "layers=4 hidden=768 intermediate=3072",
+                                             "layers=8 hidden=768 intermediate=3072",
+                                             "layers=12 hidden=768 intermediate=3072",
+                                             "layers=100 hidden=5120 intermediate=20480", NULL},
+               .def = "4L-768H", .born = "4L-768H", .applies = is_bert,
+               .help = "a BERT of the reports: sets layers, hidden, intermediate"},
+    [LAYERS] = {"layers", PK_AXIS_INT, "layers", 1, 100000, .def = "4", .born = "4", .applies = is_bert,
+                .help = "transformer layers: 16 leaves and 6 patched modules each"},
+    [HIDDEN] = {"hidden", PK_AXIS_INT, "features", 1, 1048576, .def = "768", .born = "768",
+                .applies = is_bert, .help = "width of a layer"},
+    [INTERMEDIATE] = {"intermediate", PK_AXIS_INT, "features", 1, 4194304, .def = "3072", .born = "3072",
+                      .applies = is_bert, .help = "width inside the feed-forward block"},
+    [VOCAB] = {"vocab", PK_AXIS_INT, "tokens", 1, 16777216, .def = "30522", .born = "30522",
+               .applies = is_bert, .help = "rows of the word embedding"},
+    [OP] = {"op", PK_AXIS_ENUM, .choices = (const char *const[]){"patch", "combine", "flatten", NULL},
+            .def = "patch", .born = "patch",
+            .help = "patch modules, or what is paid at every step: partition + combine, flatten + unflatten"},
+    [PLAN] = {"plan", PK_AXIS_FILE, .def = "reports", .born = "reports",
+              .help = "reports (six tensor-parallel patterns), or a file of 'pattern = column|row' lines"},
+    [PATCHES] = {"patches", PK_AXIS_INT, "modules", 0, 1000000, .def = "0", .born = "0", .applies = is_patch,
+                 .help = "patch only the first so many of the matched modules; 0 = all"},
+    [MATCHER] = {"matcher", PK_AXIS_ENUM, .choices = (const char *const[]){"fnmatch", "compiled", NULL},
+                 .def = "compiled", .born = "compiled", .applies = is_patch,
+                 .help = "how modules are found: fnmatch(3) on paths, or one automaton"},
+    [WEIGHTS] = {"weights", PK_AXIS_ENUM, .choices = (const char *const[]){"none", "real", NULL},
+                 .def = "none", .born = "none", .applies = is_patch,
+                 .help = "none: structure alone; real: fp32 weights on the device, filled and sliced"},
+    [TP] = {"tp", PK_AXIS_INT, "devices", 2, 4096, .def = "2", .born = "2", .applies = is_real,
+            .help = "devices that share a patched weight; the slice of the first is made"},
+    [SLICING] = {"slicing", PK_AXIS_ENUM, .choices = (const char *const[]){"per-leaf", "batched", NULL},
+                 .def = "batched", .born = "batched", .applies = is_real,
+                 .help = "slice with one device operation a leaf, or one for all"},
+    {0},
+};
+
+static const struct pk_variant variants[] = {
+    [PK_PATCH_NAIVE] = {"naive",
+                        "equinox.tree_at for each module: its passes over the whole tree, every time"},
+    [PK_PATCH_NAIVE_1PASS] = {"naive-1pass", "one rebuild of the whole tree for each module"},
+    [PK_PATCH_BATCHED] = {"batched", "one traversal that replaces every module and rebuilds what it passes"},
+    [PK_PATCH_PATH_COPY] = {"path-copy", "for each module, the nodes above it are copied"},
+    [PK_PATCH_GROUPED] = {"grouped", "sorted by path; each node above a module is copied once"},
+    [PK_PATCH_CACHED] =
+        {"cached",
+         "grouped, with what to copy decided once: match is the first time, tree op every later one"},
+    [PK_PATCH_IN_PLACE] = {"in-place", "overwrites the parent's slot; the old tree is lost: a lower bound"},
+    [PK_PATCH_BUILT_IN] = {"built-in", "made divided in the first place; nothing to patch"},
+    {0},
+};
+
+static enum op op_of(const struct pk_case *c)
+{
+    return (enum op)pk_case_int(c, OP);
+}
+
+static bool patches(const struct pk_case *c)
+{
+    return op_of(c) == PATCH && c->variant != PK_PATCH_BUILT_IN;
+}
+
+static bool has_tree_op(const struct pk_case *c)
+{
+    return op_of(c) != PATCH || patches(c);
+}
+
+static bool has_partition(const struct pk_case *c)
+{
+    return op_of(c) == COMBINE;
+}
+
+static bool has_unflatten(const struct pk_case *c)
+{
+    return op_of(c) == FLATTEN;
+}
+
+static bool has_weights(const struct pk_case *c)
+{
+    return op_of(c) == PATCH && pk_case_int(c, WEIGHTS) == REAL;
+}
+
+static bool structure_alone(const struct pk_case *c)
+{
+    return !has_weights(c);
+}
+
+static const struct pk_region regions[] = {
+    [CREATE] = {"create", "the tree's nodes are made; real weights are filled",
+                .repeatable = structure_alone},
+    [MATCH] = {"match", "the modules of the plan are found; cached: and what to copy is decided", patches,
+               .repeatable = pk_always},
+    [TRANSFORM] = {"transform", "their replacements are made; real weights are sliced", patches,
+                   .repeatable = structure_alone},
+    [TREE_OP] = {"tree_op", "patch: they are put into a new tree; combine, flatten: that", has_tree_op,
+                 .repeatable = pk_always},
+    [PARTITION] = {"partition", "the tree is divided into patched leaves and others", has_partition,
+                   .repeatable = pk_always},
+    [UNFLATTEN] = {"unflatten", "the tree is built again from leaves and structure", has_unflatten,
+                   .repeatable = pk_always},
+    {0},
+};
+
+#define EXACT_COUNT PK_CLASS_EXACT, PK_COMBINE_MEDIAN, PK_COMBINE_MAX, PK_FROM_GAUGE
+static const struct pk_metric metrics[] = {
+    {"leaves", "1", "leaves of the tree", PK_NO_DIRECTION, EXACT_COUNT, LEAF_COUNT},
+    {"nodes", "1", "nodes of the tree, leaves among them", PK_NO_DIRECTION, EXACT_COUNT, NODE_COUNT},
+    {"parameters", "1", "elements of all leaves", PK_NO_DIRECTION, EXACT_COUNT, ELEMENTS},
+    {"targets", "1", "modules that are replaced", PK_NO_DIRECTION, EXACT_COUNT, TARGETS},
+    {"objects", "1", "objects that the tree operation allocates", PK_LOWER_IS_BETTER, EXACT_COUNT, OBJECTS},
+    {"allocated_bytes", "bytes", "host memory that the tree operation allocates, all passes added up",
+     PK_LOWER_IS_BETTER, EXACT_COUNT, ALLOCATED},
+    {"compile_ns", "ns", "once a process: making the matcher from the plan", PK_LOWER_IS_BETTER,
+     PK_CLASS_TIME, PK_COMBINE_MEDIAN, PK_COMBINE_MAX, PK_FROM_GAUGE, COMPILE},
+    {"peak_bytes", "bytes", "highest live device memory: weights and slices", PK_LOWER_IS_BETTER,
+     PK_CLASS_MEMORY, PK_COMBINE_MAX, PK_COMBINE_MAX, PK_FROM_POOL_PEAK, 0},
+    {0},
+};
+
+#define REPORT_MODELS "model=2L-256H,4L-512H,4L-768H,8L-768H,12L-768H"
+#define ALL_MODELS    REPORT_MODELS ",100L-5120H"
+
+static const struct pk_preset presets[] = {
+    {"quick", "the reports' models, structure alone; under a minute on two cores",
+     (const char *const[]){ALL_MODELS, REPORT_MODELS " patches=1",
+                           "model=4L-768H,12L-768H,100L-5120H matcher=fnmatch",
+                           "model=12L-768H,100L-5120H op=combine,flatten", NULL},
+     (const char *const[]){"min-samples=3", "min-time=20ms", "max-time=60ms", NULL}},
+    {"weights", "real weights, sliced leaf by leaf and at once, for 2, 4 and 8 devices",
+     (const char *const[]){"model=4L-768H,12L-768H weights=real tp=2,4,8 slicing=per-leaf,batched", NULL},
+     (const char *const[]){"min-samples=5", NULL}},
+    {"seed",
+     "the reports' tables whole: every model, one patch and all, both matchers, weights up to 12L-768H",
+     (const char *const[]){ALL_MODELS " matcher=fnmatch,compiled", ALL_MODELS " patches=1",
+                           ALL_MODELS " op=combine,flatten",
+                           REPORT_MODELS " weights=real tp=2,4,8 slicing=per-leaf,batched", NULL},
+     (const char *const[]){"min-samples=5", NULL}},
+    {"growth", "how time grows with patches at fixed size, and with size at fixed patches",
+     (const char *const[]){"layers=100 patches=75,150,300,600", "layers=25,50,100,200 patches=100", NULL},
+     NULL},
+    {0},
+};
+
+#define SIZE_AXES "model layers hidden intermediate vocab tree"
+static const struct pk_fit_row fits[] = {
+    {"tree_op_per_leaf", "tree_op_ns", "leaves", PK_FIT_LINE, .ignore = SIZE_AXES},
+    {"tree_op_leaves_exponent", "tree_op_ns", "leaves", PK_FIT_POWER, .ignore = SIZE_AXES},
+    {"tree_op_patches_exponent", "tree_op_ns", "targets", PK_FIT_POWER, .ignore = "patches"},
+    {0},
+};
+
+static const char *const check_points[] = {
+    "layers=1 hidden=8 intermediate=24 vocab=3 patches=0",
+    "layers=3 hidden=24 intermediate=40 vocab=11 patches=7",
+    NULL,
+};
+
+static const char *const tables[] = {"models",   "transformations", "initialisation", "scaling",
+                                     "sizes",    "speedups",        "projection",     "allocation",
+                                     "matching", "slicing",         "per_step",       NULL};
+
+/* --- what a case is about --- */
+
+static struct pk_subject_options subject_options(const struct pk_case *c, struct pk_arena *a)
+{
+    return (struct pk_subject_options){
+        .tree_file = pk_axis_file_path(c->at.v[TREE], a),
+        .bert = {.layers = pk_case_int(c, LAYERS),
+                 .hidden = pk_case_int(c, HIDDEN),
+                 .intermediate = pk_case_int(c, INTERMEDIATE),
+                 .vocab = pk_case_int(c, VOCAB),
+                 .positions = 512,
+                 .token_types = 2},
+        .plan_file = pk_axis_file_path(c->at.v[PLAN], a),
+        .patches = op_of(c) == PATCH ? (size_t)pk_case_int(c, PATCHES) : 0,
+    };
+}
+
+static enum pk_code open_subject(const struct pk_case *c, struct pk_arena *a, struct pk_subject *s,
+                                 struct pk_err *err)
+{
+    const struct pk_subject_options o = subject_options(c, a);
+    return pk_subject_open(&o, a, s, err);
+}
+
+static const char *skip(const struct pk_case *c, enum pk_device_kind kind)
+{
+    const unsigned v = c->variant;
+    if (op_of(c) == FLATTEN && v != PK_PATCH_NAIVE)
+        return "flatten is done in one way, naive";
+    if (op_of(c) == COMBINE && v != PK_PATCH_NAIVE && v != PK_PATCH_BATCHED && v != PK_PATCH_CACHED)
+        return "combine is done in three ways: naive, batched, cached";
+    return NULL;
+}
+
+/* Whatever is wrong with the files, the plan or tp is said before anything is measured. */
+static enum pk_code validate(const struct pk_case *c, struct pk_arena *a, pk_warn_fn *warn, void *user,
+                             struct pk_err *err)
+{
+    struct pk_subject s;
+    if (open_subject(c, a, &s, err))
+        return err->code;
+    return pk_patch_plan_check(&s.plan, &s.tree, has_weights(c) ? pk_case_int(c, TP) : 0, warn, user, err);
+}
+
+/* Whole weights stay while their slices are made; built-in makes its own part only. */
+static int64_t weights_bytes(const struct pk_case *c, const struct pk_subject *s)
+{
+    const int64_t tp = pk_case_int(c, TP);
+    if (c->variant == PK_PATCH_BUILT_IN)
+        return pk_weights_bytes(&s->divided, tp, PK_WEIGHTS_LOCAL);
+    return pk_weights_bytes(&s->tree, tp, PK_WEIGHTS_LOCAL) +
+           pk_weights_bytes(&s->divided, tp, PK_WEIGHTS_DIVIDED);
+}
+
+static void ignore(void *user, const char *text)
+{
+}
+
+/* False for a case that validate refuses: estimates are asked for before. */
+static bool open_sound(const struct pk_case *c, struct pk_arena *a, struct pk_subject *s)
+{
+    struct pk_err err = {0};
+    return !open_subject(c, a, s, &err) &&
+           !pk_patch_plan_check(&s->plan, &s->tree, has_weights(c) ? pk_case_int(c, TP) : 0, ignore, NULL,
+                                &err);
+}
+
+static int64_t predict_bytes(const struct pk_case *c)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_subject s;
+    return has_weights(c) && open_sound(c, &a, &s) ? weights_bytes(c, &s) : 0;
+}
+
+/* A tree operation's floor is that of any patch that keeps the old tree: the nodes above its targets, read and written once. */
+static struct pk_work work(const struct pk_case *c, unsigned region)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_subject s;
+    const bool counted = region == TREE_OP || (has_weights(c) && (region == CREATE || region == TRANSFORM));
+    if (!counted || !open_sound(c, &a, &s))
+        return (struct pk_work){0};
+    if (region == TREE_OP)
+        return (struct pk_work){.bytes = 2 * (double)(patches(c) ? s.least_bytes : s.count.bytes)};
+    const int64_t tp = pk_case_int(c, TP);
+    if (region == TRANSFORM)
+        return (struct pk_work){.bytes = 2 * (double)pk_weights_bytes(&s.divided, tp, PK_WEIGHTS_DIVIDED)};
+    return (struct pk_work){
+        .bytes = (double)pk_weights_bytes(c->variant == PK_PATCH_BUILT_IN ? &s.divided : &s.tree, tp,
+                                          PK_WEIGHTS_LOCAL)};
+}
+
+/* --- one case --- */
+
+struct state {
+    struct pk_workbench bench;
+    int64_t compile_ns;
+    struct pk_weights whole, pieces;
+    struct pk_copy2d *slices;
+    size_t n_slices;
+};
+
+static const struct pk_matcher *compile(struct pk_ctx *ctx, struct state *t)
+{
+    if (pk_case_int(ctx->c, MATCHER) != COMPILED)
+        return NULL;
+    const uint64_t began = pk_device_now_ns(ctx->dev);
+    const struct pk_matcher *m = pk_matcher_compile(&t->bench.s.plan, &t->bench.s.tree, ctx->arena);
+    t->compile_ns = (int64_t)(pk_device_now_ns(ctx->dev) - began);
+    return m;
+}
+
+static enum pk_code set_up_weights(struct pk_ctx *ctx, struct state *t, struct pk_err *err)
+{
+    const int64_t tp = pk_case_int(ctx->c, TP);
+    const bool built_in = ctx->c->variant == PK_PATCH_BUILT_IN;
+    enum pk_code rc = pk_weights_new(ctx->dev, built_in ? &t->bench.s.divided : &t->bench.s.tree, tp,
+                                     PK_WEIGHTS_LOCAL, ctx->seed, ctx->arena, &t->whole, err);
+    if (rc || built_in)
+        return rc;
+    rc = pk_weights_new(ctx->dev, &t->bench.s.divided, tp, PK_WEIGHTS_DIVIDED, ctx->seed, ctx->arena,
+                        &t->pieces, err);
+    if (!rc)
+        t->n_slices = pk_weights_slices(&t->whole, &t->pieces, ctx->arena, &t->slices);
+    return rc;
+}
+
+static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
+{
+    struct state *t = pk_new(ctx->arena, struct state);
+    const enum pk_patch_way way = (enum pk_patch_way)ctx->c->variant;
+    ctx->state = t;
+    if (open_subject(ctx->c, ctx->arena, &t->bench.s, err))
+        return err->code;
+    if (op_of(ctx->c) == PATCH)
+        pk_workbench_for_patch(&t->bench, way, compile(ctx, t), ctx->arena);
+    else
+        pk_workbench_for_merge(&t->bench, way, ctx->arena);
+    return has_weights(ctx->c) ? set_up_weights(ctx, t, err) : PK_OK;
+}
+
+/* --- one iteration --- */
+
+static enum pk_code create(struct pk_ctx *ctx, struct state *t, struct pk_err *err)
+{
+    if (!has_weights(ctx->c)) {
+        pk_repeat(ctx, CREATE, pk_make_tree, &t->bench);
+        return PK_OK;
+    }
+    pk_mark_begin(ctx->dev, CREATE, PK_LANE_COMPUTE);
+    pk_make_tree(&t->bench);
+    enum pk_code rc = pk_weights_fill(ctx->dev, &t->whole, err);
+    pk_mark_end(ctx->dev, CREATE, PK_LANE_COMPUTE);
+    return rc;
+}
+
+static enum pk_code transform(struct pk_ctx *ctx, struct state *t, struct pk_err *err)
+{
+    if (!has_weights(ctx->c)) {
+        pk_repeat(ctx, TRANSFORM, pk_make_replacements, &t->bench);
+        return PK_OK;
+    }
+    pk_mark_begin(ctx->dev, TRANSFORM, PK_LANE_COMPUTE);
+    pk_make_replacements(&t->bench);
+    enum pk_code rc = pk_weights_slice(ctx->dev, (enum pk_slicing)pk_case_int(ctx->c, SLICING), t->slices,
+                                       t->n_slices, err);
+    pk_mark_end(ctx->dev, TRANSFORM, PK_LANE_COMPUTE);
+    return rc;
+}
+
+static enum pk_code patch(struct pk_ctx *ctx, struct state *t, struct pk_err *err)
+{
+    if (!patches(ctx->c))
+        return PK_OK;
+    pk_repeat(ctx, MATCH, pk_find_modules, &t->bench);
+    enum pk_code rc = transform(ctx, t, err);
+    if (!rc)
+        pk_repeat(ctx, TREE_OP, pk_put_in, &t->bench);
+    return rc;
+}
+
+static void work_on(struct pk_ctx *ctx, struct pk_workbench *w)
+{
+    const bool merging = op_of(ctx->c) == COMBINE;
+    pk_repeat(ctx, merging ? PARTITION : TREE_OP, merging ? pk_partition : pk_flatten, w);
+    pk_repeat(ctx, merging ? TREE_OP : UNFLATTEN, merging ? pk_combine : pk_unflatten, w);
+}
+
+/* What one tree operation allocated: the difference since `before`, over how often it was repeated. */
+static void count(struct pk_ctx *ctx, const struct state *t, struct pk_allocated before, uint64_t applied)
+{
+    const struct pk_allocated all = pk_workbench_allocated(&t->bench);
+    const struct pk_tree_count *k = &t->bench.s.count;
+    const uint64_t n = t->bench.applied > applied ? t->bench.applied - applied : 1;
+    pk_mark_value(ctx->dev, LEAF_COUNT, (int64_t)k->leaves);
+    pk_mark_value(ctx->dev, NODE_COUNT, (int64_t)(k->leaves + k->internal));
+    pk_mark_value(ctx->dev, ELEMENTS, k->elements);
+    pk_mark_value(ctx->dev, TARGETS, (int64_t)t->bench.s.n);
+    pk_mark_value(ctx->dev, OBJECTS, (int64_t)((all.objects - before.objects) / n));
+    pk_mark_value(ctx->dev, ALLOCATED, (int64_t)((all.bytes - before.bytes) / n));
+    if (t->bench.matcher)
+        pk_mark_value(ctx->dev, COMPILE, t->compile_ns);
+}
+
+static enum pk_code run(struct pk_ctx *ctx, struct pk_err *err)
+{
+    struct state *t = ctx->state;
+    const struct pk_allocated before = pk_workbench_allocated(&t->bench);
+    const uint64_t applied = t->bench.applied;
+    enum pk_code rc = create(ctx, t, err);
+    if (!rc && op_of(ctx->c) == PATCH)
+        rc = patch(ctx, t, err);
+    else if (!rc)
+        work_on(ctx, &t->bench);
+    count(ctx, t, before, applied);
+    return rc;
+}
+
+static enum pk_code check_weights(struct pk_ctx *ctx, const struct state *t, bool full, struct pk_err *err)
+{
+    const struct pk_tree *made =
+        ctx->c->variant == PK_PATCH_BUILT_IN ? &t->bench.s.divided : &t->bench.s.tree;
+    enum pk_code rc =
+        pk_weights_check(ctx->dev, made, &t->whole, full, CHECK_SAMPLES, ctx->seed, ctx->arena, err);
+    if (!rc && t->n_slices)
+        rc = pk_weights_check(ctx->dev, &t->bench.s.divided, &t->pieces, full, CHECK_SAMPLES, ctx->seed,
+                              ctx->arena, err);
+    return rc;
+}
+
+/* Trees are compared whole at every size; weights wholly at check points, by samples of every leaf at the real size. */
+static enum pk_code check(struct pk_ctx *ctx, bool full, struct pk_err *err)
+{
+    const struct state *t = ctx->state;
+    enum pk_code rc = pk_workbench_check(&t->bench, ctx->arena, err);
+    return !rc && has_weights(ctx->c) ? check_weights(ctx, t, full, err) : rc;
+}
+
+static void teardown(struct pk_ctx *ctx)
+{
+    struct state *t = ctx->state;
+    pk_weights_free(ctx->dev, &t->pieces);
+    pk_weights_free(ctx->dev, &t->whole);
+}
+
+const struct pk_probe pk_probe_tree_patch = {
+    .name = "tree-patch",
+    .summary =
+        "editing a model that is an immutable tree: matching, slicing and replacing N modules, eight ways",
+    .revision = 1,
+    .axes = axes,
+    .variants = variants,
+    .regions = regions,
+    .metrics = metrics,
+    .presets = presets,
+    .fits = fits,
+    .check_points = check_points,
+    .tables = tables,
+    .skip = skip,
+    .validate = validate,
+    .predict_bytes = predict_bytes,
+    .work = work,
+    .setup = setup,
+    .run = run,
+    .check = check,
+    .teardown = teardown,
+};

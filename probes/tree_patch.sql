@@ -1,0 +1,301 @@
+-- Tables of tree-patch: the reports' (per transformation, initialisation, scaling, small against large, speed-ups, projections), and
+-- what they leave out: allocations against the floor, matching, slicing real weights, the cost of a step.
+-- docs/tables.md explains the directives. `config` names a tree as the reports do: layers and hidden, or the file.
+
+-- view: tree_case
+SELECT c.run_id, c.case_id, c.ordinal, c.variant, c.device, c.axes, c.status, c.message,
+       CASE WHEN c.axes ->> 'tree' <> 'bert' THEN substr(c.axes ->> 'tree', 1, instr(c.axes ->> 'tree', '#') - 1)
+            ELSE (c.axes ->> 'layers') || 'L-' || (c.axes ->> 'hidden') || 'H' END AS config,
+       json_remove(c.axes, '$.tree', '$.model', '$.layers', '$.hidden', '$.intermediate', '$.vocab') AS apart_from_size,
+       nullif(json_remove(c.identity, '$.tree', '$.model', '$.layers', '$.hidden', '$.intermediate', '$.op', '$.patches', '$.matcher',
+                          '$.weights', '$.tp', '$.slicing'), '{}') AS other_axes,
+       c.axes ->> 'op' AS op, c.axes ->> 'patches' AS patches, c.axes ->> 'matcher' AS matcher, c.axes ->> 'weights' AS weights,
+       c.axes ->> 'tp' AS tp, c.axes ->> 'slicing' AS slicing, m.*,
+       coalesce(m.match_ns, 0) + coalesce(m.transform_ns, 0) + coalesce(m.tree_op_ns, 0) AS patch_ns,
+       max(m.tree_op_high_ns / m.tree_op_ns - 1, 1 - m.tree_op_low_ns / m.tree_op_ns) AS tree_op_uncertainty,
+       f.bytes AS floor_bytes, f.bytes / k.bandwidth * 1e9 AS floor_ns, t.bytes AS moved_bytes, k.bandwidth
+FROM v_case c
+JOIN v_run r ON r.run_id = c.run_id
+LEFT JOIN (SELECT case_id AS of_case,
+                  CAST(max(median) FILTER (WHERE metric = 'leaves') AS INTEGER) AS leaves, CAST(max(median) FILTER (WHERE metric = 'nodes') AS INTEGER) AS nodes,
+                  CAST(max(median) FILTER (WHERE metric = 'parameters') AS INTEGER) AS parameters,
+                  CAST(max(median) FILTER (WHERE metric = 'targets') AS INTEGER) AS targets, CAST(max(median) FILTER (WHERE metric = 'objects') AS INTEGER) AS objects,
+                  CAST(max(median) FILTER (WHERE metric = 'allocated_bytes') AS INTEGER) AS allocated_bytes,
+                  max(median) FILTER (WHERE metric = 'compile_ns') AS compile_ns,
+                  max(median) FILTER (WHERE metric = 'create_ns') AS create_ns,
+                  max(median) FILTER (WHERE metric = 'match_ns') AS match_ns,
+                  max(median) FILTER (WHERE metric = 'transform_ns') AS transform_ns,
+                  max(median) FILTER (WHERE metric = 'tree_op_ns') AS tree_op_ns,
+                  max(ci_low) FILTER (WHERE metric = 'tree_op_ns') AS tree_op_low_ns,
+                  max(ci_high) FILTER (WHERE metric = 'tree_op_ns') AS tree_op_high_ns,
+                  max(median) FILTER (WHERE metric = 'partition_ns') AS partition_ns,
+                  max(median) FILTER (WHERE metric = 'unflatten_ns') AS unflatten_ns
+           FROM v_summary GROUP BY case_id) m ON m.of_case = c.case_id
+LEFT JOIN v_work f ON f.case_id = c.case_id AND f.metric = 'tree_op_ns'
+LEFT JOIN v_work t ON t.case_id = c.case_id AND t.metric = 'transform_ns'
+LEFT JOIN (SELECT run_id, device, max(value) FILTER (WHERE key = 'memory_bytes_per_s') AS bandwidth
+           FROM v_ceiling GROUP BY run_id, device) k ON k.run_id = c.run_id AND k.device = coalesce(r.settings ->> 'ceilings_of', c.device);
+
+-- view: tree_structure
+SELECT * FROM tree_case WHERE op = 'patch' AND weights = 'none' AND status = 'ok';
+
+-- table: models
+-- title: Models
+-- column: config | Config | text
+-- column: leaves | Leaves | | 0
+-- column: nodes | Nodes | | 0
+-- column: parameters | Parameters | | 0
+-- column: weights_bytes | fp32 (GB) | GB | 4
+-- column: weights_binary_bytes | fp32 (GiB) | GiB | 4
+-- column: targets | Patched modules | | 0
+-- note: SELECT 'Not measured: ' || config || ' ' || variant || coalesce(', tp ' || tp, '') || ': ' || message FROM tree_case
+--   WHERE run_id = :run AND status NOT IN ('ok', 'skipped') AND message <> '' GROUP BY message ORDER BY min(ordinal)
+SELECT config, leaves, nodes, parameters, parameters * 4 AS weights_bytes, parameters * 4 AS weights_binary_bytes,
+       max(targets) AS targets
+FROM tree_case
+WHERE run_id = :run AND leaves IS NOT NULL
+GROUP BY config, parameters
+ORDER BY parameters;
+
+-- table: transformations
+-- title: Cost of one patch (all of the plan's modules, divided by their number; structure alone)
+-- column: config | Config | text
+-- column: variant | Variant | text
+-- column: matcher | Matcher | text
+-- column: targets | Patches | | 0
+-- column: transform_per_patch_ns | Transform (µs) | us | 4
+-- column: match_per_patch_ns | Match (µs) | us | 4
+-- column: tree_op_per_patch_ns | Tree op (µs) | us | 4
+-- column: patch_per_patch_ns | Total (µs) | us | 4
+-- column: tree_op_uncertainty | Tree op ± % | ± | 1 optional2
+-- column: tree_op_share | Tree op share (%) | % | 1 optional3
+-- column: patch_ns | All patches (ms) | ms | 4 optional1
+-- column: other_axes | Other axes | json | hide
+SELECT config, variant, matcher, targets, transform_ns / targets AS transform_per_patch_ns, match_ns / targets AS match_per_patch_ns,
+       tree_op_ns / targets AS tree_op_per_patch_ns, patch_ns / targets AS patch_per_patch_ns, tree_op_uncertainty,
+       tree_op_ns / patch_ns AS tree_op_share, patch_ns, other_axes
+FROM tree_structure
+WHERE run_id = :run AND patches = 0 AND tree_op_ns IS NOT NULL
+ORDER BY other_axes, parameters, config, matcher, ordinal;
+
+-- view: tree_saved
+-- Making the tree is the same work for all but built-in, so only for that one does its difference count.
+SELECT t.case_id, n.create_ns,
+       CASE WHEN t.variant = 'naive' THEN NULL
+            ELSE n.patch_ns - t.patch_ns + CASE t.variant WHEN 'built-in' THEN n.create_ns - t.create_ns ELSE 0 END END AS saved_by
+FROM tree_case t
+JOIN tree_case n ON n.run_id = t.run_id AND n.device = t.device AND n.axes = t.axes AND n.variant = 'naive';
+
+-- table: initialisation
+-- title: Initialisation without and with patching
+-- column: config | Config | text
+-- column: variant | Variant | text
+-- column: weights | Weights | text
+-- column: matcher | Matcher | text
+-- column: tp | tp | | 0 hide
+-- column: slicing | Slicing | text | hide
+-- column: create_ns | Without (ms) | ms | 4
+-- column: patch_ns | Patching (ms) | ms | 4
+-- column: total_ns | With (ms) | ms | 4
+-- column: overhead | Overhead (%) | % | 1
+-- column: saved_ns | Saved (ms) | ms | 4 optional2
+-- column: saved_100_ns | Saved per 100 (s) | s | 4 optional1
+-- column: other_axes | Other axes | json | hide
+-- note: SELECT 'Saved: against naive with the same settings. Built-in needs no patching: its overhead is that of making the tree divided.'
+SELECT t.config, t.variant, t.weights, t.matcher, t.tp, t.slicing, t.create_ns, t.patch_ns, t.create_ns + t.patch_ns AS total_ns,
+       CASE t.variant WHEN 'built-in' THEN t.create_ns / n.create_ns - 1 ELSE t.patch_ns / t.create_ns END AS overhead,
+       n.saved_by AS saved_ns, 100 * n.saved_by AS saved_100_ns, t.other_axes
+FROM tree_case t
+LEFT JOIN tree_saved n ON n.case_id = t.case_id
+WHERE t.run_id = :run AND t.op = 'patch' AND t.patches = 0 AND t.create_ns IS NOT NULL
+ORDER BY t.other_axes, t.weights, t.parameters, t.config, t.matcher, t.tp, t.slicing, t.ordinal;
+
+-- table: scaling
+-- title: One patch in trees of growing size, {each}
+-- each: SELECT variant FROM tree_structure WHERE run_id = :run AND patches = 1 AND tree_op_ns IS NOT NULL GROUP BY variant ORDER BY min(ordinal)
+-- column: variant | Variant | text | machine
+-- column: config | Config | text
+-- column: leaves | Leaves | | 0
+-- column: tree_op_ns | Tree op (µs) | us | 4
+-- column: tree_op_uncertainty | ± % | ± | 1
+-- column: tree_op_low_ns | from (µs) | us | 4 machine
+-- column: tree_op_high_ns | to (µs) | us | 4 machine
+-- column: per_leaf_ns | ns/leaf | ns | 2
+-- column: other_axes | Other axes | json | hide
+-- note: SELECT printf('time = %.3f ns * leaves %s %.1f ns, R² = %.4f; slope between %.3f and %.3f (95 %%)', slope,
+--   CASE WHEN intercept < 0 THEN '-' ELSE '+' END, abs(intercept), r2, slope_low, slope_high)
+--   FROM v_fit WHERE run_id = :run AND variant = :each AND name = 'tree_op_per_leaf' AND fixed ->> 'patches' = 1
+SELECT variant, config, leaves, tree_op_ns, tree_op_uncertainty, tree_op_low_ns, tree_op_high_ns, tree_op_ns / leaves AS per_leaf_ns, other_axes
+FROM tree_structure
+WHERE run_id = :run AND variant = :each AND patches = 1 AND tree_op_ns IS NOT NULL
+ORDER BY other_axes, leaves, parameters;
+
+-- view: tree_span
+SELECT run_id, variant, matcher, other_axes, min(leaves) AS fewest, max(leaves) AS most
+FROM tree_structure
+WHERE patches = 0
+GROUP BY run_id, variant, matcher, other_axes
+HAVING most > fewest;
+
+-- view: tree_sizes
+SELECT n.run_id, n.variant, n.matcher, n.other_axes, s.config AS small, l.config AS large, s.ordinal,
+       s.leaves AS small_leaves, l.leaves AS large_leaves, s.targets AS small_targets, l.targets AS large_targets,
+       s.tree_op_ns AS small_ns, l.tree_op_ns AS large_ns
+FROM tree_span n
+JOIN tree_structure s ON s.run_id = n.run_id AND s.variant = n.variant AND s.matcher IS n.matcher AND s.other_axes IS n.other_axes
+     AND s.patches = 0 AND s.leaves = n.fewest
+JOIN tree_structure l ON l.run_id = n.run_id AND l.variant = n.variant AND l.matcher IS n.matcher AND l.other_axes IS n.other_axes
+     AND l.patches = 0 AND l.leaves = n.most
+WHERE s.tree_op_ns IS NOT NULL
+GROUP BY n.run_id, n.variant, n.matcher, n.other_axes;
+
+-- table: sizes
+-- title: Small against large
+-- column: variant | Variant | text
+-- column: matcher | Matcher | text
+-- column: small | Small | text
+-- column: large | Large | text
+-- column: leaves_ratio | Leaves × | x | 1
+-- column: targets_ratio | Patches × | x | 1
+-- column: small_ns | Small (µs) | us | 3
+-- column: large_ns | Large (µs) | us | 3
+-- column: time_ratio | Time × | x | 1
+-- column: small_per_patch_ns | Small, a patch (ns) | ns | 1
+-- column: large_per_patch_ns | Large, a patch (ns) | ns | 1
+-- column: other_axes | Other axes | json | hide
+-- note: SELECT printf('A speed-up does not carry over: batched is %.1f x faster than naive on %s and %.1f x on %s.',
+--   n.small_ns / b.small_ns, n.small, n.large_ns / b.large_ns, n.large)
+--   FROM tree_sizes n JOIN tree_sizes b ON b.run_id = n.run_id AND b.matcher IS n.matcher AND b.other_axes IS n.other_axes
+--   WHERE n.run_id = :run AND n.variant = 'naive' AND b.variant = 'batched' GROUP BY n.other_axes
+SELECT variant, matcher, small, large, large_leaves * 1.0 / small_leaves AS leaves_ratio, large_targets * 1.0 / small_targets AS targets_ratio,
+       small_ns, large_ns, large_ns / small_ns AS time_ratio, small_ns / small_targets AS small_per_patch_ns,
+       large_ns / large_targets AS large_per_patch_ns, other_axes
+FROM tree_sizes
+WHERE run_id = :run
+ORDER BY other_axes, matcher, ordinal;
+
+-- table: speedups
+-- title: Speed-up against naive (naive's time / this time)
+-- column: config | Config | text
+-- column: variant | Variant | text
+-- column: matcher | Matcher | text
+-- column: tree_op_ns | Tree op (µs) | us | 3
+-- column: tree_op_speedup | Tree op speed-up | x | 1
+-- column: patch_ns | With matching (µs) | us | 3
+-- column: patch_speedup | Speed-up | x | 1
+-- column: other_axes | Other axes | json | hide
+SELECT t.config, t.variant, t.matcher, t.tree_op_ns, n.tree_op_ns / t.tree_op_ns AS tree_op_speedup, t.patch_ns,
+       n.patch_ns / t.patch_ns AS patch_speedup, t.other_axes
+FROM tree_structure t
+JOIN tree_structure n ON n.run_id = t.run_id AND n.device = t.device AND n.axes = t.axes AND n.variant = 'naive'
+WHERE t.run_id = :run AND t.patches = 0 AND t.variant <> 'naive' AND t.tree_op_ns IS NOT NULL
+ORDER BY t.other_axes, t.parameters, t.config, t.matcher, t.ordinal;
+
+-- view: tree_asked
+SELECT '12L' AS what, 202 AS leaves, 72 AS patches
+UNION ALL SELECT '1000 leaves', 1000, 500
+UNION ALL SELECT '100L', 1610, 600;
+
+-- table: projection
+-- title: Projections from one patch (patches × the line over leaves) beside what was measured
+-- column: variant | Variant | text
+-- column: what | For | text
+-- column: leaves | Leaves
+-- column: patches | Patches
+-- column: projected_ns | Extrapolated (ms) | ms | 4
+-- column: projected_low_ns | from (ms) | ms | 4
+-- column: projected_high_ns | to (ms) | ms | 4
+-- column: measured_ns | Measured (ms) | ms | 4
+-- column: ratio | Measured / extrapolated | x | 2
+-- note: SELECT 'Extrapolated from the fits of the tables "One patch in trees of growing size"; from and to are their 95 % bounds. '
+--   || 'Only what passes over the whole tree for each patch grows with both.'
+SELECT f.variant, q.what, q.leaves, q.patches, q.patches * (f.slope * q.leaves + f.intercept) AS projected_ns,
+       q.patches * (f.slope_low * q.leaves + f.intercept_low) AS projected_low_ns,
+       q.patches * (f.slope_high * q.leaves + f.intercept_high) AS projected_high_ns, m.tree_op_ns AS measured_ns,
+       m.tree_op_ns / (q.patches * (f.slope * q.leaves + f.intercept)) AS ratio
+FROM v_fit f
+JOIN tree_asked q
+LEFT JOIN (SELECT run_id, variant, leaves, targets, min(ordinal), tree_op_ns FROM tree_structure
+           WHERE matcher = 'compiled' AND other_axes IS NULL GROUP BY run_id, variant, leaves, targets) m
+     ON m.run_id = f.run_id AND m.variant = f.variant AND m.leaves = q.leaves AND m.targets = q.patches
+WHERE f.run_id = :run AND f.name = 'tree_op_per_leaf' AND f.fixed ->> 'patches' = 1 AND f.variant IN ('naive', 'naive-1pass')
+ORDER BY f.variant, q.leaves;
+
+-- table: allocation
+-- title: What the tree operation allocates, and its floor
+-- column: config | Config | text
+-- column: variant | Variant | text
+-- column: targets | Patches | | 0
+-- column: objects | Objects | | 0
+-- column: allocated_bytes | Allocated (KB) | KB | 1
+-- column: tree_op_ns | Tree op (µs) | us | 3
+-- column: floor_bytes | Least moved (KB) | KB | 1
+-- column: over_floor | × floor | x | 1
+-- column: other_axes | Other axes | json | hide
+-- note: SELECT 'Floor: every node above a target read and written once at the device''s memory bandwidth. In-place keeps no old tree and may be below it; '
+--   || 'what fits a cache may be too.'
+SELECT config, variant, targets, objects, allocated_bytes, tree_op_ns, floor_bytes, tree_op_ns / floor_ns AS over_floor, other_axes
+FROM tree_structure
+WHERE run_id = :run AND patches = 0 AND matcher = 'compiled' AND tree_op_ns IS NOT NULL
+ORDER BY other_axes, parameters, config, ordinal;
+
+-- view: tree_match
+SELECT run_id, config, parameters, leaves, other_axes, matcher, min(ordinal) AS ordinal, match_ns, compile_ns
+FROM tree_structure
+WHERE patches = 0 AND variant <> 'cached' AND match_ns IS NOT NULL
+GROUP BY run_id, config, parameters, leaves, other_axes, matcher;
+
+-- table: matching
+-- title: Finding the modules
+-- column: config | Config | text
+-- column: leaves | Leaves | | 0
+-- column: fnmatch_ns | fnmatch (µs) | us | 2
+-- column: compiled_ns | compiled (µs) | us | 2
+-- column: speedup | Speed-up | x | 1
+-- column: compile_ns | Compiling, once (µs) | us | 1
+-- column: other_axes | Other axes | json | hide
+SELECT f.config, f.leaves, f.match_ns AS fnmatch_ns, c.match_ns AS compiled_ns, f.match_ns / c.match_ns AS speedup, c.compile_ns,
+       f.other_axes
+FROM tree_match f
+JOIN tree_match c ON c.run_id = f.run_id AND c.config = f.config AND c.parameters = f.parameters AND c.other_axes IS f.other_axes
+     AND c.matcher = 'compiled'
+WHERE f.run_id = :run AND f.matcher = 'fnmatch'
+ORDER BY f.other_axes, f.parameters;
+
+-- table: slicing
+-- title: Slicing real weights for the first of tp devices
+-- column: config | Config | text
+-- column: tp | tp
+-- column: slicing | Slicing | text
+-- column: moved_bytes | Moved (GB) | GB | 3
+-- column: transform_ns | Time (ms) | ms | 3
+-- column: rate_bytes_per_s | GB/s | GB/s | 1
+-- column: of_ceiling | % of copy ceiling | % | 0
+-- column: other_axes | Other axes | json | hide
+-- note: SELECT 'Moved: read and written. The median over the variants, which slice alike.'
+SELECT config, tp, slicing, moved_bytes, transform_ns, moved_bytes * 1e9 / transform_ns AS rate_bytes_per_s,
+       moved_bytes * 1e9 / transform_ns / bandwidth AS of_ceiling, other_axes
+FROM (SELECT *, row_number() OVER w AS place, count(*) OVER (PARTITION BY run_id, config, parameters, tp, slicing, other_axes) AS n
+      FROM tree_case
+      WHERE run_id = :run AND weights = 'real' AND status = 'ok' AND transform_ns IS NOT NULL
+      WINDOW w AS (PARTITION BY run_id, config, parameters, tp, slicing, other_axes ORDER BY transform_ns))
+WHERE place = (n + 1) / 2
+ORDER BY other_axes, parameters, tp, slicing DESC;
+
+-- table: per_step
+-- title: What is paid at every step
+-- column: config | Config | text
+-- column: op | Operation | text
+-- column: variant | Variant | text
+-- column: partition_ns | Partition (µs) | us | 2
+-- column: tree_op_ns | Combine or flatten (µs) | us | 2
+-- column: unflatten_ns | Unflatten (µs) | us | 2
+-- column: step_ns | A step (ms) | ms | 4
+-- column: thousand_ns | 1000 steps (s) | s | 4
+-- column: other_axes | Other axes | json | hide
+SELECT config, op, variant, partition_ns, tree_op_ns, unflatten_ns,
+       coalesce(partition_ns, 0) + tree_op_ns + coalesce(unflatten_ns, 0) AS step_ns,
+       1000 * (coalesce(partition_ns, 0) + tree_op_ns + coalesce(unflatten_ns, 0)) AS thousand_ns, other_axes
+FROM tree_case
+WHERE run_id = :run AND op <> 'patch' AND tree_op_ns IS NOT NULL
+ORDER BY op, other_axes, parameters, ordinal;
