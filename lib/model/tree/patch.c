@@ -55,9 +55,11 @@ struct pk_patcher *pk_patcher_new(const struct pk_tree *t, const struct pk_match
         paths += path_bytes(t, &targets->v[i]);
         steps += targets->v[i].depth;
     }
-    const size_t passes = PK_TREE_AT_PASSES * (k.bytes + k.leaves * pk_node_bytes(1));
-    pk_bump_init(&p->bump[0], a, (passes > paths ? passes : paths) + k.bytes);
-    pk_bump_init(&p->bump[1], a, passes + k.bytes);
+    const size_t pass =
+        2 * k.bytes + k.leaves * pk_node_bytes(1); /* replacements are as large as what they replace */
+    pk_bump_init(&p->bump[0], a, pass > paths ? pass : paths);
+    pk_bump_init(&p->bump[1], a, pass);
+    pk_bump_init(&p->bump[2], a, pass);
     p->pass = pk_structure_new(t, a);
     p->selected = pk_new_n(a, const struct pk_node *, 2 * k.leaves);
     p->copies = pk_new_n(a, struct pk_replay_copy, steps + 1);
@@ -68,13 +70,18 @@ struct pk_patcher *pk_patcher_new(const struct pk_tree *t, const struct pk_match
 const struct pk_node *pk_patch(struct pk_patcher *p, enum pk_patch_way way, struct pk_tree *t,
                                const struct pk_edits *e)
 {
-    pk_bump_reset(&p->bump[0]);
-    pk_bump_reset(&p->bump[1]);
+    p->turn = 0;
+    for (size_t i = 0; i < 3; i++)
+        pk_bump_reset(&p->bump[i]);
     return ways[way](p, t, e);
 }
 
 struct pk_allocated pk_patcher_allocated(const struct pk_patcher *p)
 {
-    return (struct pk_allocated){p->bump[0].objects + p->bump[1].objects,
-                                 p->bump[0].bytes + p->bump[1].bytes};
+    struct pk_allocated all = {0};
+    for (size_t i = 0; i < 3; i++) {
+        all.objects += p->bump[i].objects;
+        all.bytes += p->bump[i].bytes;
+    }
+    return all;
 }

@@ -10,7 +10,7 @@
  *   in-place     the parent's slot is overwritten: the old tree is gone. The lower bound.
  *   built-in     nothing to do: the tree was born sharded
  * All but in-place leave the old tree as it was and share with it what they do not copy. What is allocated is counted by the bumps.
- * Intermediate trees of the naive ways are dropped call by call (two bumps in turns): no allocator's cost is in them. */
+ * Intermediate trees of the naive ways are dropped pass by pass, as an allocator would reuse them: none of its cost is in them. */
 #pragma once
 
 #include "model/tree/match.h"

@@ -32,9 +32,18 @@ static bool is_this(const void *user, const struct pk_node *n)
     return n == user;
 }
 
-/* The first and the last pass: nothing changes but empty sequences, which become objects of their own and back. */
-static const struct pk_node *distinct(struct pk_patcher *p, struct pk_bump *b, const struct pk_node *root)
+/* Where a pass builds: what was built there is two passes old, and nothing is left of it. */
+static struct pk_bump *next_turn(struct pk_patcher *p)
 {
+    p->turn = (p->turn + 1) % 3;
+    pk_bump_reset(&p->bump[p->turn]);
+    return &p->bump[p->turn];
+}
+
+/* The first and the last pass: nothing changes but empty sequences, which become objects of their own and back. */
+static const struct pk_node *distinct(struct pk_patcher *p, const struct pk_node *root)
+{
+    struct pk_bump *b = next_turn(p);
     pk_structure_take_apart(p->pass, root, is_empty_sequence, NULL);
     for (size_t i = 0; i < p->pass->n_leaves; i++)
         if (is_empty_sequence(NULL, p->pass->leaves[i]))
@@ -42,8 +51,9 @@ static const struct pk_node *distinct(struct pk_patcher *p, struct pk_bump *b, c
     return pk_tree_unflatten(p->pass, b);
 }
 
-static const struct pk_node *wrap_leaves(struct pk_patcher *p, struct pk_bump *b, const struct pk_node *root)
+static const struct pk_node *wrap_leaves(struct pk_patcher *p, const struct pk_node *root)
 {
+    struct pk_bump *b = next_turn(p);
     pk_structure_take_apart(p->pass, root, never, NULL);
     for (size_t i = 0; i < p->pass->n_leaves; i++)
         p->pass->leaves[i] = wrap(b, p->pass->leaves[i]);
@@ -65,48 +75,46 @@ static void compare_selected(struct pk_patcher *p, const struct pk_node *plain, 
         pk_assert(p->selected[i] == unwrapped(leaves[i]));
 }
 
-/* Is the selected thing a node of the tree, or a list of nodes? A pass that changes nothing finds out. */
-static bool look_for(struct pk_patcher *p, struct pk_bump *b, const struct pk_node *root,
-                     const struct pk_node *node)
+/* Is the selected thing a node of the tree, or a list of nodes? A pass that changes nothing finds out; what it built is dropped. */
+static bool look_for(struct pk_patcher *p, const struct pk_node *root, const struct pk_node *node)
 {
+    const unsigned turn = p->turn;
     bool found = false;
     pk_structure_take_apart(p->pass, root, is_this, node);
     for (size_t i = 0; i < p->pass->n_leaves; i++)
         found |= p->pass->leaves[i] == node;
-    pk_tree_unflatten(p->pass, b);
+    pk_tree_unflatten(p->pass, next_turn(p));
+    p->turn = turn;
     return found;
 }
 
-static const struct pk_node *exchange(struct pk_patcher *p, struct pk_bump *b, const struct pk_node *root,
+static const struct pk_node *exchange(struct pk_patcher *p, const struct pk_node *root,
                                       const struct pk_node *node, const struct pk_node *with)
 {
     pk_structure_take_apart(p->pass, root, is_this, node);
     for (size_t i = 0; i < p->pass->n_leaves; i++)
         p->pass->leaves[i] = p->pass->leaves[i] == node ? with : unwrapped(p->pass->leaves[i]);
-    return pk_tree_unflatten(p->pass, b);
+    return pk_tree_unflatten(p->pass, next_turn(p));
 }
 
 /* One call of equinox.tree_at, pass by pass (patch.h). */
-static const struct pk_node *tree_at(struct pk_patcher *p, struct pk_bump *b, const struct pk_node *root,
+static const struct pk_node *tree_at(struct pk_patcher *p, const struct pk_node *root,
                                      const struct pk_target *at, const struct pk_node *with)
 {
-    root = distinct(p, b, root);
+    root = distinct(p, root);
     const struct pk_node *plain = pk_tree_at(root, at->step, at->depth);
-    root = wrap_leaves(p, b, root);
+    root = wrap_leaves(p, root);
     const struct pk_node *node = pk_tree_at(root, at->step, at->depth);
     compare_selected(p, plain, node);
-    pk_assert(look_for(p, b, root, node));
-    return distinct(p, b, exchange(p, b, root, node, with));
+    pk_assert(look_for(p, root, node));
+    return distinct(p, exchange(p, root, node, with));
 }
 
 const struct pk_node *pk_patch_naive(struct pk_patcher *p, const struct pk_tree *t, const struct pk_edits *e)
 {
     const struct pk_node *root = t->root;
-    for (size_t i = 0; i < e->n; i++) {
-        struct pk_bump *b = &p->bump[i % 2];
-        pk_bump_reset(b);
-        root = tree_at(p, b, root, &e->targets[i], e->with[i]);
-    }
+    for (size_t i = 0; i < e->n; i++)
+        root = tree_at(p, root, &e->targets[i], e->with[i]);
     return root;
 }
 
@@ -114,10 +122,7 @@ const struct pk_node *pk_patch_naive_1pass(struct pk_patcher *p, const struct pk
                                            const struct pk_edits *e)
 {
     const struct pk_node *root = t->root;
-    for (size_t i = 0; i < e->n; i++) {
-        struct pk_bump *b = &p->bump[i % 2];
-        pk_bump_reset(b);
-        root = exchange(p, b, root, pk_tree_at(root, e->targets[i].step, e->targets[i].depth), e->with[i]);
-    }
+    for (size_t i = 0; i < e->n; i++)
+        root = exchange(p, root, pk_tree_at(root, e->targets[i].step, e->targets[i].depth), e->with[i]);
     return root;
 }

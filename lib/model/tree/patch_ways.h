@@ -17,7 +17,9 @@ struct pk_replay_slot {
 enum { PK_NO_EDIT = UINT32_MAX };
 
 struct pk_patcher {
-    struct pk_bump bump[2]; /* the naive ways take turns; the others use the first */
+    struct pk_bump bump
+        [3]; /* the naive ways take turns, as a pass's input may go when its output is there; the others use the first */
+    unsigned turn;
     struct pk_tree_structure *pass;
     const struct pk_node **selected; /* by tree_at's check of what was selected */
     struct pk_replay_copy *copies;
