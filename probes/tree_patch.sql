@@ -50,12 +50,12 @@ SELECT * FROM tree_case WHERE op = 'patch' AND weights = 'none' AND status = 'ok
 -- column: targets | Patched modules | | 0
 -- note: SELECT 'Not measured: ' || config || ' ' || variant || coalesce(', tp ' || tp, '') || ': ' || message FROM tree_case
 --   WHERE run_id = :run AND status NOT IN ('ok', 'skipped') AND message <> '' GROUP BY message ORDER BY min(ordinal)
-SELECT config, leaves, nodes, parameters, parameters * 4 AS weights_bytes, parameters * 4 AS weights_binary_bytes,
-       max(targets) AS targets
+SELECT config, max(leaves) AS leaves, max(nodes) AS nodes, parameters, parameters * 4 AS weights_bytes,
+       parameters * 4 AS weights_binary_bytes, max(targets) AS targets
 FROM tree_case
 WHERE run_id = :run AND leaves IS NOT NULL
 GROUP BY config, parameters
-ORDER BY parameters;
+ORDER BY leaves, parameters;
 
 -- table: transformations
 -- title: Cost of one patch (all of the plan's modules, divided by their number; structure alone)
@@ -76,12 +76,13 @@ SELECT config, variant, matcher, targets, transform_ns / targets AS transform_pe
        tree_op_ns / patch_ns AS tree_op_share, patch_ns, other_axes
 FROM tree_structure
 WHERE run_id = :run AND patches = 0 AND tree_op_ns IS NOT NULL
-ORDER BY other_axes, parameters, config, matcher, ordinal;
+ORDER BY other_axes, leaves, parameters, matcher, ordinal;
 
 -- view: tree_saved
--- Making the tree is the same work for all but built-in, so only for that one does its difference count.
+-- Making the tree is the same work for all but built-in, so only for that one does its difference count. A peer is another program:
+-- it counts no objects, and saves nothing.
 SELECT t.case_id, n.create_ns,
-       CASE WHEN t.variant = 'naive' THEN NULL
+       CASE WHEN t.variant = 'naive' OR t.objects IS NULL THEN NULL
             ELSE n.patch_ns - t.patch_ns + CASE t.variant WHEN 'built-in' THEN n.create_ns - t.create_ns ELSE 0 END END AS saved_by
 FROM tree_case t
 JOIN tree_case n ON n.run_id = t.run_id AND n.device = t.device AND n.axes = t.axes AND n.variant = 'naive';

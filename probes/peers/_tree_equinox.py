@@ -44,4 +44,4 @@ class Equinox(Library):
         return tree
 
     def leaves(self, tree):
-        return len(self.jax.tree_util.tree_leaves(tree))
+        return self.jax.tree_util.tree_leaves(tree)

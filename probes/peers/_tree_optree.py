@@ -65,4 +65,4 @@ class Optree(Library):
         return tree
 
     def leaves(self, tree):
-        return len(self.optree.tree_leaves(tree, namespace=NAMESPACE))
+        return self.optree.tree_leaves(tree, namespace=NAMESPACE)

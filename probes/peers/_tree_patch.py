@@ -2,6 +2,7 @@
 
 A peer gives a Library: how nodes are made, and how modules are replaced in a tree. Structure alone: leaves are small objects."""
 import fnmatch
+import math
 import re
 import time
 
@@ -43,7 +44,7 @@ class Library:
         raise NotImplementedError
 
     def leaves(self, tree):
-        """The number of leaves."""
+        """The leaves, in order."""
         raise NotImplementedError
 
 
@@ -145,8 +146,8 @@ def check(lib):
         how = dict((p, t) for p, _, t in found).get(path)
         if was.weight.divided is not None or now.weight.divided != {"column": 0, "row": 1, None: None}[how]:
             raise Refused("%s is wrong after patching" % ".".join(map(str, path)))
-    if lib.leaves(new) != 16 * 2 + 10:
-        raise Refused("the patched tree has %d leaves" % lib.leaves(new))
+    if len(lib.leaves(new)) != 16 * 2 + 10:
+        raise Refused("the patched tree has %d leaves" % len(lib.leaves(new)))
 
 
 def case_of(request):
@@ -186,7 +187,8 @@ def answer_with(lib):
             t3 = time.perf_counter_ns()
             lib.replace(tree, [path for path, _, _ in found], replacements)
             t4 = time.perf_counter_ns()
-            counts.update(leaves=lib.leaves(tree), targets=len(found))
+            leaves = lib.leaves(tree)
+            counts.update(leaves=len(leaves), targets=len(found), parameters=sum(math.prod(leaf.shape) for leaf in leaves))
             return t1 - t0, t2 - t1, t3 - t2, t4 - t3
 
         cut, rows, reason = timed(request.get("stop", {}), iterate)
@@ -198,7 +200,7 @@ def answer_with(lib):
                 wire.samples(region + suffix, "warmup", 1, times[1:1 + cut])
                 wire.samples(region + suffix, "steady", 1 + cut, times[1 + cut:])
         for name, value in counts.items():
-            wire.metric(name, "1", direction="none", **{"class": "exact", "combine": "median", "source": "gauge"})
+            wire.metric(name, "1", direction="none", **{"class": "exact", "combine": "median", "source": "mark"})
             wire.samples(name, "steady", 0, [value])
         wire.note("stop", reason)
         wire.note("warmup_cut", cut)
