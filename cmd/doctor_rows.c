@@ -4,9 +4,14 @@
 #include "base/build.h"
 #include "base/clock.h"
 #include "base/units.h"
+#include "build_config.h"
 #include "counter/cpu_events.h"
 #include "machine/machine.h"
 #include "store/store.h"
+
+#ifdef PK_HAVE_CUDA
+#include "device/cuda/library.h"
+#endif
 
 #include <stdlib.h>
 #include <string.h>
@@ -213,6 +218,36 @@ static struct pk_finding look_cuda(struct doctor *d)
                                NULL};
 }
 
+#ifdef PK_HAVE_CUDA
+static struct pk_finding look_library(struct doctor *d, enum pk_cuda_library which)
+{
+    struct pk_library l;
+    struct pk_err err;
+    if (pk_library_open(which, NULL, ARENA(d), &l, &err))
+        return (struct pk_finding){FOUND_NO, pk_strdup(ARENA(d), err.why), pk_strdup(ARENA(d), err.fix)};
+    const char *found = pk_printf(ARENA(d), "%s %s: %s", pk_library_name(which), l.version, l.path);
+    pk_library_close(&l);
+    return (struct pk_finding){FOUND_OK, found, NULL};
+}
+#define LIBRARY(name, which)                                                                                 \
+    static struct pk_finding name(struct doctor *d)                                                          \
+    {                                                                                                        \
+        return look_library(d, which);                                                                       \
+    }
+#else
+#define LIBRARY(name, which)                                                                                 \
+    static struct pk_finding name(struct doctor *d)                                                          \
+    {                                                                                                        \
+        return feature("cuda");                                                                              \
+    }
+#endif
+
+LIBRARY(look_cublaslt, PK_LIB_CUBLASLT)
+LIBRARY(look_cudnn, PK_LIB_CUDNN)
+LIBRARY(look_nccl, PK_LIB_NCCL)
+LIBRARY(look_cupti, PK_LIB_CUPTI)
+LIBRARY(look_nvml, PK_LIB_NVML)
+
 static struct pk_finding look_mpi(struct doctor *d)
 {
     return feature("mpi");
@@ -237,6 +272,11 @@ const struct pk_doctor_row pk_doctor_rows[] = {
     {"store", look_store},
     {"numpy", look_numpy},
     {"cuda", look_cuda},
+    {"cublaslt", look_cublaslt},
+    {"cudnn", look_cudnn},
+    {"nccl", look_nccl},
+    {"cupti", look_cupti},
+    {"nvml", look_nvml},
     {"mpi", look_mpi},
     {"onednn", look_onednn},
     {NULL, NULL},

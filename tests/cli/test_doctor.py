@@ -4,7 +4,7 @@ import sqlite3
 from conftest import on_one_cpu
 
 ROWS = {"cpu", "virtualisation", "clocks", "cores", "steal", "memory", "blas", "clock", "kernel-events", "cpu-events",
-        "store", "numpy", "cuda", "mpi", "onednn"}
+        "store", "numpy", "cuda", "cublaslt", "cudnn", "nccl", "cupti", "nvml", "mpi", "onednn"}
 
 
 def found(r):

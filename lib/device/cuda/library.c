@@ -1,0 +1,170 @@
+/* Library: NVIDIA's libraries opened, asked for their version, and refused when it is another. */
+#include "device/cuda/library.h"
+
+#include "base/assert.h"
+#include "build_config.h"
+#include "device/cuda/library_search.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <stdio.h>
+#include <string.h>
+
+/* How a library tells its version: all but NVML count 10000 * major + 100 * minor + patch. */
+enum version_how { RETURNS_SIZE, FILLS_INT, FILLS_TEXT };
+
+static const struct row {
+    const char *name, *stem;
+    int major,
+        minor; /* what perfkit was built against; the major is in the file's name; 0: its headers were not there */
+    bool any_version; /* whatever the driver brings */
+    const char *version;
+    enum version_how how;
+    const char *const *siblings; /* stems of what it opens by itself; NULL-terminated */
+} rows[PK_CUDA_LIBRARIES] = {
+    [PK_LIB_CUBLASLT] = {"cuBLASLt", "libcublasLt", PK_CUBLASLT_MAJOR, PK_CUBLASLT_MINOR, false,
+                         "cublasLtGetVersion", RETURNS_SIZE, (const char *const[]){"libnvrtc", NULL}},
+    [PK_LIB_CUDNN] = {"cuDNN", "libcudnn", PK_CUDNN_MAJOR, PK_CUDNN_MINOR, false, "cudnnGetVersion",
+                      RETURNS_SIZE,
+                      (const char *const[]){"libcudnn_graph", "libcudnn_ops", "libcudnn_heuristic",
+                                            "libcudnn_engines_precompiled",
+                                            "libcudnn_engines_runtime_compiled", NULL}},
+    [PK_LIB_NCCL] = {"NCCL", "libnccl", PK_NCCL_MAJOR, PK_NCCL_MINOR, false, "ncclGetVersion", FILLS_INT},
+    [PK_LIB_CUPTI] = {"CUPTI", "libcupti", PK_CUPTI_MAJOR, PK_CUPTI_MINOR, false, "cuptiGetVersion",
+                      FILLS_INT},
+    [PK_LIB_NVML] = {"NVML", "libnvidia-ml", 1, 0, true, "nvmlSystemGetNVMLVersion", FILLS_TEXT},
+};
+
+const char *pk_library_name(enum pk_cuda_library which)
+{
+    pk_assert(which < PK_CUDA_LIBRARIES);
+    return rows[which].name;
+}
+
+struct version {
+    int major, minor;
+    char text[80]; /* "13.1.0" */
+};
+
+/* False when the library has no such function or does not answer. */
+static bool read_version(const struct row *r, void *handle, struct version *v)
+{
+    void *f = dlsym(handle, r->version);
+    if (!f)
+        return false;
+    if (r->how == FILLS_TEXT)
+        return ((int (*)(char *, unsigned))f)(v->text, sizeof v->text) == 0;
+    int number = 0;
+    if (r->how == RETURNS_SIZE)
+        number = (int)((size_t(*)(void))f)();
+    else if (((int (*)(int *))f)(&number))
+        return false;
+    v->major = number / 10000;
+    v->minor = number / 100 % 100;
+    snprintf(v->text, sizeof v->text, "%d.%d.%d", v->major, v->minor, number % 100);
+    return number > 0;
+}
+
+static const char *fill_symbols(const struct pk_symbol *symbols, void *handle)
+{
+    for (const struct pk_symbol *s = symbols; s && s->name; s++)
+        if (!(*s->at = (void (*)(void))dlsym(handle, s->name)))
+            return s->name;
+    return NULL;
+}
+
+/* From its own folder, by absolute path: the loader then takes these when the library asks for their names. They stay open. */
+static void open_siblings(const struct row *r, const char *path, struct pk_arena *a)
+{
+    const char *slash = strrchr(path, '/'),
+               *folder = slash ? pk_strndup(a, path, (size_t)(slash - path)) : "";
+    for (const char *const *s = r->siblings; s && *s; s++)
+        dlopen(pk_printf(a, "%s/%s.so.%d", folder, *s, r->major), RTLD_LAZY | RTLD_GLOBAL);
+}
+
+static const char *path_of(void *handle, struct pk_arena *a)
+{
+    struct link_map *map = NULL;
+    return dlinfo(handle, RTLD_DI_LINKMAP, &map) ? "" : pk_strdup(a, map->l_name);
+}
+
+/* NULL when the library is taken, else why not. */
+static const char *judge(const struct row *r, const struct pk_symbol *symbols, struct pk_arena *a,
+                         struct pk_library *l)
+{
+    struct version v = {0};
+    if (!read_version(r, l->handle, &v))
+        return pk_printf(a, "%s does not tell its version (%s)", l->path, r->version);
+    if (!r->any_version && (v.major != r->major || v.minor < r->minor))
+        return pk_printf(a, "%s is version %s; perfkit was built for %d.%d or a later %d", l->path, v.text,
+                         r->major, r->minor, r->major);
+    const char *missing = fill_symbols(symbols, l->handle);
+    if (missing)
+        return pk_printf(a, "%s, version %s, has no function %s", l->path, v.text, missing);
+    l->version = pk_strdup(a, v.text);
+    open_siblings(r, l->path, a);
+    return NULL;
+}
+
+/* The name of another major is enough to refuse it: nothing of it is run. */
+static const char *wrong_name(const struct row *r, const char *path, struct pk_arena *a)
+{
+    const char *so = strstr(path, ".so."), *wanted = pk_printf(a, ".so.%d", r->major);
+    return so && strcmp(so, wanted) != 0
+               ? pk_printf(a, "%s is another major version; perfkit was built for %d", path, r->major)
+               : NULL;
+}
+
+/* NULL when it is taken, "" when the loader knows no such file, else why it is refused. */
+static const char *try_file(const struct row *r, const char *path, const struct pk_symbol *symbols,
+                            struct pk_arena *a, struct pk_library *l)
+{
+    const char *why = wrong_name(r, path, a);
+    if (why)
+        return why;
+    l->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!l->handle)
+        return strchr(path, '/') ? pk_strdup(a, dlerror()) : "";
+    l->path = path_of(l->handle, a);
+    why = judge(r, symbols, a, l);
+    if (why)
+        pk_library_close(l);
+    return why;
+}
+
+enum pk_code pk_library_open(enum pk_cuda_library which, const struct pk_symbol *symbols, struct pk_arena *a,
+                             struct pk_library *out, struct pk_err *err)
+{
+    pk_assert(which < PK_CUDA_LIBRARIES);
+    const struct row *r = &rows[which];
+    const char *refused = NULL;
+    struct pk_library_files files;
+    *out = (struct pk_library){.which = which};
+    if (!r->major) {
+        pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be used", r->name);
+        pk_why(err, "its headers were not there when perfkit was built");
+        return pk_fix(err, "add them to the CUDA Toolkit and build again");
+    }
+    pk_library_search(r->stem, r->major, a, &files);
+    for (size_t i = 0; i < files.n; i++) {
+        const char *why = try_file(r, files.v[i], symbols, a, out);
+        if (!why)
+            return PK_OK;
+        if (!refused && *why)
+            refused = why;
+    }
+    pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be used", r->name);
+    if (refused)
+        pk_why(err, "%s", refused);
+    else
+        pk_why(err, "%s.so.%d was not found in %s", r->stem, r->major, files.looked);
+    return pk_fix(err, "PERFKIT_CUDA_LIBS=FOLDER names where a matching %s.so.%d is", r->stem, r->major);
+}
+
+void pk_library_close(struct pk_library *l)
+{
+    if (l->handle)
+        dlclose(l->handle);
+    l->handle = NULL;
+}
