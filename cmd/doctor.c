@@ -96,6 +96,7 @@ static const struct pk_column ceiling_columns[] = {
     {.key = "fp32_flops_per_s", .heading = "fp32 (GFLOP/s)", .scale = 1e9, .decimals = 1},
     {.key = "exp_per_s", .heading = "exp (G/s)", .scale = 1e9, .decimals = 2},
     {.key = "memory_bytes_per_s", .heading = "Memory (GB/s)", .scale = 1e9, .decimals = 1},
+    {.key = "copy_bytes_per_s", .heading = "Copy (GB/s)", .scale = 1e9, .decimals = 1},
     {.key = "cache_bytes", .heading = "Last-level cache (MiB)", .scale = 1 << 20, .decimals = 1},
 };
 
@@ -135,9 +136,10 @@ static enum pk_code measure_ceilings(struct doctor *d, struct pk_err *err)
         return rc;
     pk_out_table(d->app->out, "ceilings", "Best rates, measured by kernels of our own", ceiling_columns,
                  COUNT(ceiling_columns));
-    pk_out_row(d->app->out, (struct pk_cell[]){text(pk_ceilings_key(d->device, &d->device_options, a)),
-                                               real(c.fp32_flops_per_s), real(c.exp_per_s),
-                                               real(c.memory_bytes_per_s), real(c.cache_bytes)});
+    pk_out_row(d->app->out,
+               (struct pk_cell[]){text(pk_ceilings_key(d->device, &d->device_options, a)),
+                                  real(c.fp32_flops_per_s), real(c.exp_per_s), real(c.memory_bytes_per_s),
+                                  real(c.copy_bytes_per_s), real(c.cache_bytes)});
     return PK_OK;
 }
 

@@ -18,6 +18,7 @@ static const struct {
     {"fp32_flops_per_s", "flops/s", offsetof(struct pk_ceilings, fp32_flops_per_s)},
     {"exp_per_s", "1/s", offsetof(struct pk_ceilings, exp_per_s)},
     {"memory_bytes_per_s", "bytes/s", offsetof(struct pk_ceilings, memory_bytes_per_s)},
+    {"copy_bytes_per_s", "bytes/s", offsetof(struct pk_ceilings, copy_bytes_per_s)},
     {"cache_bytes", "bytes", offsetof(struct pk_ceilings, cache_bytes)},
 };
 enum { ROWS = sizeof rows / sizeof *rows };

@@ -7,6 +7,7 @@
 #include "device/null.h"
 #include "machine/machine.h"
 #include "ops/cpu/kernels.h"
+#include "ops/rects.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -115,6 +116,23 @@ static double best_stream(struct pk_device *dev, struct probe *p)
     return best;
 }
 
+/* Of p->x to p->y, which best_stream has touched. */
+static enum pk_code best_copy(struct pk_device *dev, const struct probe *p, double *bytes_per_s,
+                              struct pk_err *err)
+{
+    const size_t bytes = p->n * sizeof(float);
+    const struct pk_copy2d dense = {
+        .src = p->x, .dst = p->y, .rows = 1, .row_bytes = bytes, .src_stride = bytes, .dst_stride = bytes};
+    const double moved = pk_work_copy2d(&dense, 1).bytes;
+    for (int run = 0; run < RUNS / 2; run++) {
+        uint64_t begin = pk_clock_ns();
+        if (pk_op_copy2d(dev, &dense, 1, err))
+            return err->code;
+        *bytes_per_s = fmax(*bytes_per_s, moved / (double)(pk_clock_ns() - begin) * 1e9);
+    }
+    return PK_OK;
+}
+
 static double last_level_cache(struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
@@ -151,8 +169,10 @@ static enum pk_code measure_memory(struct pk_device *dev, struct probe *p, struc
     for (size_t i = 0; i < 3; i++)
         refused |= !(*arrays[i] = pk_device_alloc(dev, p->n * sizeof(float), PK_TAG_WORKSPACE));
     enum pk_code rc = refused ? pk_device_oom(dev, err) : PK_OK;
-    if (!rc)
+    if (!rc) {
         out->memory_bytes_per_s = best_stream(dev, p);
+        rc = best_copy(dev, p, &out->copy_bytes_per_s, err);
+    }
     for (size_t i = 0; i < 3; i++)
         pk_device_free(dev, *arrays[i]);
     pk_pool_trim(&dev->pool);
@@ -163,8 +183,11 @@ enum pk_code pk_ceilings_measure(struct pk_device *dev, struct pk_ceilings *out,
 {
     *out = (struct pk_ceilings){0};
     if (dev->kind == PK_DEVICE_NULL) {
-        *out = (struct pk_ceilings){PK_NULL_FLOPS_PER_NS * 1e9, PK_NULL_EXPS_PER_NS * 1e9,
-                                    PK_NULL_BYTES_PER_NS * 1e9, 1};
+        *out = (struct pk_ceilings){.fp32_flops_per_s = PK_NULL_FLOPS_PER_NS * 1e9,
+                                    .exp_per_s = PK_NULL_EXPS_PER_NS * 1e9,
+                                    .memory_bytes_per_s = PK_NULL_BYTES_PER_NS * 1e9,
+                                    .copy_bytes_per_s = PK_NULL_BYTES_PER_NS * 1e9,
+                                    .cache_bytes = 1};
         return PK_OK;
     }
     if (dev->kind != PK_DEVICE_CPU) {

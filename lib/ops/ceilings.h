@@ -9,8 +9,12 @@ struct pk_ceilings {
     double fp32_flops_per_s; /* multiply-add micro-kernel held in registers and L1, all threads */
     double exp_per_s;        /* vectorised expf, all threads */
     double
-        memory_bytes_per_s; /* read + write of arrays far larger than the last-level cache: best of copy and triad */
-    double cache_bytes; /* last-level cache; a case whose working set is smaller is flagged */
+        memory_bytes_per_s; /* read + written, arrays far larger than the last-level cache: best of update in
+                                * place, copy and triad */
+    double
+        copy_bytes_per_s; /* read + written by one dense pk_op_copy2d of such arrays: the lines it writes it
+                                * also has to fetch, or to write past the cache, which an update in place needs not */
+    double cache_bytes;   /* last-level cache; a case whose working set is smaller is flagged */
 };
 
 /* Takes about a second. The pool needs room for about 8 x cache_bytes. */

@@ -62,7 +62,7 @@ def test_ceilings_are_measured_and_stored(perfkit):
     assert r.status == 0, r
     (row,) = r.rows("ceilings")
     assert row["device"] == "cpu 1 thread"
-    for key in ("fp32_flops_per_s", "exp_per_s", "memory_bytes_per_s", "cache_bytes"):
+    for key in ("fp32_flops_per_s", "exp_per_s", "memory_bytes_per_s", "copy_bytes_per_s", "cache_bytes"):
         assert row[key] > 0
     stored = dict(sqlite3.connect(perfkit.db).execute("SELECT key, value FROM ceiling WHERE device = 'cpu 1 thread'"))
     assert stored == {k: v for k, v in row.items() if k != "device"}

@@ -20,6 +20,7 @@ static void are_plausible(void **state)
     assert_true(c.fp32_flops_per_s > 1e8 && c.fp32_flops_per_s < 1e13);
     assert_true(c.exp_per_s > 1e6 && c.exp_per_s < 1e12);
     assert_true(c.memory_bytes_per_s > 1e8 && c.memory_bytes_per_s < 1e13);
+    assert_true(c.copy_bytes_per_s > 1e8 && c.copy_bytes_per_s < 1e13);
     assert_true(c.cache_bytes >= 1 << 18);
     assert_int_equal(dev.pool.current, 0);
     pk_device_close(&dev);
@@ -42,6 +43,7 @@ static void the_null_device_has_its_declared_rates(void **state)
     assert_int_equal(pk_ceilings_measure(&dev, &c, &err), PK_OK);
     assert_float_equal(c.fp32_flops_per_s, PK_NULL_FLOPS_PER_NS * 1e9, 0);
     assert_float_equal(c.memory_bytes_per_s, PK_NULL_BYTES_PER_NS * 1e9, 0);
+    assert_float_equal(c.copy_bytes_per_s, PK_NULL_BYTES_PER_NS * 1e9, 0);
     pk_device_close(&dev);
 }
 
