@@ -275,22 +275,41 @@ static int64_t predict_bytes(const struct pk_case *c)
     return has_weights(c) && open_sound(c, &a, &s) ? weights_bytes(c, &s) : 0;
 }
 
-/* A tree operation's floor is that of any patch that keeps the old tree: the nodes above its targets, read and written once. */
+/* With real weights: what is filled or sliced. */
+static double weights_work(const struct pk_case *c, const struct pk_subject *s, unsigned region)
+{
+    const int64_t tp = pk_case_int(c, TP);
+    const struct pk_tree *made = c->variant == PK_PATCH_BUILT_IN ? &s->divided : &s->tree;
+    if (region == TRANSFORM)
+        return 2.0 * sizeof(float) * (double)pk_weights_elements(&s->divided, tp, PK_WEIGHTS_DIVIDED);
+    return region == CREATE ? sizeof(float) * (double)pk_weights_elements(made, tp, PK_WEIGHTS_LOCAL) : 0;
+}
+
+/* The nodes that must be read and those that must be written, each once. A patch keeps the old tree, so the nodes above its targets
+ * are both. */
+static double nodes_work(const struct pk_case *c, const struct pk_subject *s, unsigned region)
+{
+    const double tree = (double)s->count.bytes;
+    switch (region) {
+    case TRANSFORM:
+        return 2 * (double)s->module_bytes;
+    case TREE_OP:
+        return patches(c) ? 2 * (double)s->least_bytes : op_of(c) == COMBINE ? 3 * tree : tree;
+    case PARTITION:
+        return 3 * tree;
+    default:
+        return tree;
+    }
+}
+
 static struct pk_work work(const struct pk_case *c, unsigned region)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_subject s;
-    const bool counted = region == TREE_OP || (has_weights(c) && (region == CREATE || region == TRANSFORM));
-    if (!counted || !open_sound(c, &a, &s))
+    if (!open_sound(c, &a, &s))
         return (struct pk_work){0};
-    if (region == TREE_OP)
-        return (struct pk_work){.bytes = 2 * (double)(patches(c) ? s.least_bytes : s.count.bytes)};
-    const int64_t tp = pk_case_int(c, TP);
-    if (region == TRANSFORM)
-        return (struct pk_work){.bytes = 2 * (double)pk_weights_bytes(&s.divided, tp, PK_WEIGHTS_DIVIDED)};
-    return (struct pk_work){
-        .bytes = (double)pk_weights_bytes(c->variant == PK_PATCH_BUILT_IN ? &s.divided : &s.tree, tp,
-                                          PK_WEIGHTS_LOCAL)};
+    const double weights = has_weights(c) ? weights_work(c, &s, region) : 0;
+    return (struct pk_work){.bytes = weights > 0 ? weights : nodes_work(c, &s, region)};
 }
 
 /* --- one case --- */

@@ -213,3 +213,10 @@ def test_dry_run_has_counts_and_memory(perfkit):
 
 def test_once(perfkit):
     assert perfkit("run", "tree-patch", "--model", "2L-256H", "--variant", "naive", "--once").status == 0
+
+
+def test_the_null_device(perfkit):
+    r = run(perfkit, "--device", "null", "-a", "model=4L-768H", "--format", "json")
+    assert r.status == 0, r
+    grouped = [row for row in r.rows("allocation") if row["variant"] == "grouped"]
+    assert grouped[0]["tree_op_ns"] == pytest.approx(grouped[0]["floor_bytes"] / 1024, rel=1e-3), "the null device's rate"

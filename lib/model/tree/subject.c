@@ -33,6 +33,7 @@ static void divide(struct pk_subject *s, struct pk_arena *a)
     for (size_t i = 0; i < s->n; i++)
         with[i] = pk_transform_module(&modules, &s->tree, s->match.v[i].node,
                                       s->plan.rules[s->match.v[i].rule].transform);
+    s->module_bytes = modules.bytes;
     struct pk_patcher *p = pk_patcher_new(&s->tree, &s->match, a);
     s->divided = s->tree;
     s->divided.root = pk_patch(p, PK_PATCH_GROUPED, &s->divided, &(struct pk_edits){s->n, s->match.v, with});

@@ -20,6 +20,7 @@ struct pk_subject {
     struct pk_match match;           /* in `tree` */
     size_t n;                        /* modules to patch, the first of match */
     struct pk_tree divided;          /* patched */
+    uint64_t module_bytes;           /* of the new modules */
     uint64_t least_bytes;            /* written by a patch that keeps the old tree and copies no node twice */
     const struct pk_bert_plan *bert; /* NULL for a tree that was read */
     bool born_divided; /* the reports' plan, all of it, on a BERT: what pk_bert_make calls sharded */

@@ -68,6 +68,16 @@ int64_t pk_weights_bytes(const struct pk_tree *t, int64_t tp, enum pk_weights_pa
     return (int64_t)bytes;
 }
 
+int64_t pk_weights_elements(const struct pk_tree *t, int64_t tp, enum pk_weights_part part)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const struct pk_fill *f = laid_out(t, tp, part, &a);
+    size_t elements = 0;
+    for (size_t i = 0; i < t->n_leaves; i++)
+        elements += f[i].rows * f[i].cols;
+    return (int64_t)elements;
+}
+
 enum pk_code pk_weights_new(struct pk_device *dev, const struct pk_tree *t, int64_t tp,
                             enum pk_weights_part part, uint64_t seed, struct pk_arena *a,
                             struct pk_weights *out, struct pk_err *err)

@@ -25,6 +25,8 @@ struct pk_weights {
 
 /* Device bytes of a part of this tree, before anything is allocated. tp divides every dimension that is divided. */
 int64_t pk_weights_bytes(const struct pk_tree *t, int64_t tp, enum pk_weights_part part);
+/* How many numbers that part has, whatever room they take. */
+int64_t pk_weights_elements(const struct pk_tree *t, int64_t tp, enum pk_weights_part part);
 /* Tables in the arena, the block from the pool: PK_E_OOM. */
 enum pk_code pk_weights_new(struct pk_device *dev, const struct pk_tree *t, int64_t tp,
                             enum pk_weights_part part, uint64_t seed, struct pk_arena *a,

@@ -1,0 +1,126 @@
+/* tree-patch: memory and work are what the shapes say; every way is right on the CPU, with weights too. */
+#include "bench/measure/measure.h"
+
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+// clang-format on
+
+#include <string.h>
+
+static struct pk_arena arena;
+static const char tiny[] = "\"layers\":2,\"hidden\":64,\"intermediate\":128,\"vocab\":40";
+
+static struct pk_case case_of(unsigned variant, const char *more)
+{
+    struct pk_err err = {0};
+    const struct pk_probe *p = pk_probe_find("tree-patch");
+    struct pk_case c = {.probe = p, .variant = variant};
+    json_t *axes = json_loads(pk_printf(&arena, "{%s%s}", tiny, more), 0, NULL);
+    if (pk_point_from_json(p->axes, axes, &arena, &c.at, &err))
+        fail_msg("%s: %s", err.what, err.why);
+    json_decref(axes);
+    return c;
+}
+
+static void measure(const char *device, const struct pk_case *c, struct pk_slice *out)
+{
+    struct pk_err err = {0};
+    struct pk_device dev;
+    const struct pk_device_options opt = {0};
+    if (pk_device_open(&dev, device, &opt, &err))
+        fail_msg("%s: %s", err.what, err.why);
+    const struct pk_measure m = {.c = c,
+                                 .dev = &dev,
+                                 .pass = PK_PASS_TIMING,
+                                 .invocation = 1,
+                                 .check = true,
+                                 .seed = 7,
+                                 .stop = {.min_samples = 3, .max_samples = 3, .max_noise = 1, .warmup = 0}};
+    pk_measure_case(&m, &arena, out);
+    pk_device_close(&dev);
+    if (out->status != PK_ST_OK)
+        fail_msg("%s: %s", c->probe->variants[c->variant].name, out->message);
+}
+
+/* -1 when the metric has no samples. */
+static int64_t value_of(const struct pk_slice *s, const char *metric)
+{
+    for (size_t i = 0; i < s->n_series; i++)
+        if (!strcmp(s->metrics[s->series[i].metric].name, metric) && s->series[i].phase == PK_PHASE_STEADY)
+            return s->series[i].integer[0] / s->series[i].reps;
+    return -1;
+}
+
+static void right_with_weights_and_memory_as_predicted(void **state)
+{
+    static const char *const more[] = {
+        ",\"weights\":\"real\",\"tp\":2,\"slicing\":\"per-leaf\"",
+        ",\"weights\":\"real\",\"tp\":8,\"slicing\":\"batched\"",
+        ",\"weights\":\"real\",\"tp\":4,\"patches\":5,\"matcher\":\"fnmatch\""};
+    static const char *const devices[] = {"cpu", "null"};
+    for (unsigned v = 0; pk_probe_find("tree-patch")->variants[v].name; v++)
+        for (size_t i = 0; i < sizeof more / sizeof *more; i++)
+            for (size_t d = 0; d < 2; d++) {
+                struct pk_slice s;
+                const struct pk_case c = case_of(v, more[i]);
+                measure(devices[d], &c, &s);
+                assert_int_equal(value_of(&s, "peak_bytes"), c.probe->predict_bytes(&c));
+                pk_arena_free(&arena);
+            }
+}
+
+/* A case without weights takes no device memory, and has the regions that its operation has. */
+static void regions_of_each_operation(void **state)
+{
+    static const struct {
+        const char *more;
+        bool match, tree_op, partition, unflatten;
+    } rows[] = {{"", true, true, false, false},
+                {",\"op\":\"combine\"", false, true, true, false},
+                {",\"op\":\"flatten\"", false, true, false, true}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct pk_slice s;
+        const struct pk_case c = case_of(0, rows[i].more);
+        measure("cpu", &c, &s);
+        assert_int_equal(value_of(&s, "match_ns") >= 0, rows[i].match);
+        assert_int_equal(value_of(&s, "transform_ns") >= 0, rows[i].match);
+        assert_int_equal(value_of(&s, "tree_op_ns") >= 0, rows[i].tree_op);
+        assert_int_equal(value_of(&s, "partition_ns") >= 0, rows[i].partition);
+        assert_int_equal(value_of(&s, "unflatten_ns") >= 0, rows[i].unflatten);
+        assert_int_equal(value_of(&s, "peak_bytes"), 0);
+        assert_int_equal(value_of(&s, "leaves"), 16 * 2 + 10);
+        assert_int_equal(value_of(&s, "nodes"), 49 * 2 + 34);
+        pk_arena_free(&arena);
+    }
+}
+
+enum { CREATE, MATCH, TRANSFORM, TREE_OP };
+
+/* The nodes above the targets of 2 layers: root, bert, encoder, layer (2 slots), six a layer, once read and once written. Slices: half of
+ * every divided array, read and written. */
+static void work_is_what_the_shapes_say(void **state)
+{
+    const struct pk_case plain = case_of(0, ""), real = case_of(0, ",\"weights\":\"real\",\"tp\":2");
+    const double nodes = 16.0 * (4 + 6 * 2);
+    const double slots = 8.0 * (2 + 2 + 1 + 2 + 2 * (3 + 2 + 4 + 3 + 1 + 3));
+    assert_float_equal(plain.probe->work(&plain, TREE_OP).bytes, 2 * (nodes + slots), 0);
+    assert_float_equal(plain.probe->work(&plain, CREATE).bytes, 16.0 * (49 * 2 + 34) + 8 * (49 * 2 + 33), 0);
+    /* six modules a layer: 8 parameters divided of column, 2 of row ones */
+    assert_float_equal(plain.probe->work(&plain, TRANSFORM).bytes, 2 * 2 * (6 * 32 + 10 * 24), 0);
+    const double h = 64, i = 128;
+    const double halves = 2 * 4 * (3 * (h * h + h) + (i * h + i) + (h * i) + (h * h)) / 2;
+    assert_float_equal(real.probe->work(&real, TRANSFORM).bytes, 2 * halves, 0);
+    pk_arena_free(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(right_with_weights_and_memory_as_predicted),
+        cmocka_unit_test(regions_of_each_operation),
+        cmocka_unit_test(work_is_what_the_shapes_say),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
