@@ -170,7 +170,7 @@ static const struct pk_preset presets[] = {
      (const char *const[]){"min-samples=3", "min-time=20ms", "max-time=60ms", NULL}},
     {"weights", "real weights, sliced leaf by leaf and at once, for 2, 4 and 8 devices",
      (const char *const[]){"model=4L-768H,12L-768H weights=real tp=2,4,8 slicing=per-leaf,batched", NULL},
-     (const char *const[]){"min-samples=5", NULL}},
+     (const char *const[]){"min-samples=5", "min-time=100ms", "max-time=300ms", NULL}},
     {"seed",
      "the reports' tables whole: every model, one patch and all, both matchers, weights up to 12L-768H",
      (const char *const[]){ALL_MODELS " matcher=fnmatch,compiled", ALL_MODELS " patches=1",

@@ -13,7 +13,7 @@ SELECT c.run_id, c.case_id, c.ordinal, c.variant, c.device, c.axes, c.status, c.
        c.axes ->> 'tp' AS tp, c.axes ->> 'slicing' AS slicing, m.*,
        coalesce(m.match_ns, 0) + coalesce(m.transform_ns, 0) + coalesce(m.tree_op_ns, 0) AS patch_ns,
        max(m.tree_op_high_ns / m.tree_op_ns - 1, 1 - m.tree_op_low_ns / m.tree_op_ns) AS tree_op_uncertainty,
-       f.bytes AS floor_bytes, f.bytes / k.bandwidth * 1e9 AS floor_ns, t.bytes AS moved_bytes, k.bandwidth
+       f.bytes AS floor_bytes, f.bytes / k.bandwidth * 1e9 AS floor_ns, t.bytes AS moved_bytes, k.copy_rate
 FROM v_case c
 JOIN v_run r ON r.run_id = c.run_id
 LEFT JOIN (SELECT case_id AS of_case,
@@ -33,7 +33,8 @@ LEFT JOIN (SELECT case_id AS of_case,
            FROM v_summary GROUP BY case_id) m ON m.of_case = c.case_id
 LEFT JOIN v_work f ON f.case_id = c.case_id AND f.metric = 'tree_op_ns'
 LEFT JOIN v_work t ON t.case_id = c.case_id AND t.metric = 'transform_ns'
-LEFT JOIN (SELECT run_id, device, max(value) FILTER (WHERE key = 'memory_bytes_per_s') AS bandwidth
+LEFT JOIN (SELECT run_id, device, max(value) FILTER (WHERE key = 'memory_bytes_per_s') AS bandwidth,
+                  max(value) FILTER (WHERE key = 'copy_bytes_per_s') AS copy_rate
            FROM v_ceiling GROUP BY run_id, device) k ON k.run_id = c.run_id AND k.device = coalesce(r.settings ->> 'ceilings_of', c.device);
 
 -- view: tree_structure
@@ -273,9 +274,9 @@ ORDER BY f.other_axes, f.parameters;
 -- column: rate_bytes_per_s | GB/s | GB/s | 1
 -- column: of_ceiling | % of copy ceiling | % | 0
 -- column: other_axes | Other axes | json | hide
--- note: SELECT 'Moved: read and written. The median over the variants, which slice alike.'
+-- note: SELECT 'Moved: read and written. Ceiling: the same, of a dense copy that no cache holds (`perfkit doctor --ceilings`); small models live in a cache and may be above it. The median over the variants, which slice alike.'
 SELECT config, tp, slicing, moved_bytes, transform_ns, moved_bytes * 1e9 / transform_ns AS rate_bytes_per_s,
-       moved_bytes * 1e9 / transform_ns / bandwidth AS of_ceiling, other_axes
+       moved_bytes * 1e9 / transform_ns / copy_rate AS of_ceiling, other_axes
 FROM (SELECT *, row_number() OVER w AS place, count(*) OVER (PARTITION BY run_id, config, parameters, tp, slicing, other_axes) AS n
       FROM tree_case
       WHERE run_id = :run AND weights = 'real' AND status = 'ok' AND transform_ns IS NOT NULL
