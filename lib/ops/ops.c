@@ -2,6 +2,7 @@
 #include "ops/ops.h"
 
 #include "base/assert.h"
+#include "build_config.h"
 #include "ops/rects.h"
 
 const struct pk_ops *pk_ops_of(const struct pk_device *dev)
@@ -10,6 +11,9 @@ const struct pk_ops *pk_ops_of(const struct pk_device *dev)
     static const struct pk_ops *const tables[PK_DEVICE_KINDS] = {
         [PK_DEVICE_CPU] = &pk_ops_cpu,
         [PK_DEVICE_NULL] = &pk_ops_null,
+#ifdef PK_HAVE_CUDA
+        [PK_DEVICE_CUDA] = &pk_ops_cuda,
+#endif
     };
     return tables[dev->kind] ? tables[dev->kind] : &none;
 }

@@ -42,6 +42,7 @@ struct pk_ops {
 extern const struct pk_ops pk_ops_cpu; /* ops/cpu/cpu_ops.c */
 extern const struct pk_ops
     pk_ops_null; /* ops/null_ops.c: declared work passes as fake time, nothing is computed */
+extern const struct pk_ops pk_ops_cuda; /* ops/cuda/cuda_ops.c; in builds with CUDA */
 
 /* The table of the open device's kind. */
 const struct pk_ops *pk_ops_of(const struct pk_device *dev);

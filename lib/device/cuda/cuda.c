@@ -31,6 +31,11 @@ const struct pk_cuda_traits *pk_cuda_traits(const struct pk_device *dev)
     return &pk_cuda_of(dev)->traits;
 }
 
+struct pk_cuda_beside *pk_cuda_beside(struct pk_device *dev)
+{
+    return &pk_cuda_of(dev)->beside;
+}
+
 static const char *cuda_unavailable(void)
 {
     return pk_cuda_missing(api_in_use);
@@ -94,6 +99,8 @@ static void cuda_close(struct pk_device *dev)
 {
     struct pk_cuda *c = pk_cuda_of(dev);
     c->api->cudaDeviceSynchronize();
+    if (c->beside.end)
+        c->beside.end(dev, c->beside.state);
     pk_cuda_events_free(c);
     for (struct pk_pin *pin = c->pins; pin; pin = pin->next)
         if (pin->p)

@@ -22,6 +22,7 @@ struct pk_cuda {
     void *l2_scratch;
     size_t l2_scratch_bytes;
     struct pk_pin *pins;
+    struct pk_cuda_beside beside;
     int driver_version, runtime_version; /* 13000 */
 };
 

@@ -1,0 +1,306 @@
+/* Gemm by cuBLASLt: row-major products as column-major ones, the fastest candidate per shape.
+ *
+ * The library counts columns first, so what it sees of a row-major array is its transpose, and C^T = op(B)^T op(A)^T is what it is asked
+ * for: its A is our B, its m our n. */
+#include "ops/cuda/gemm_lt.h"
+
+#include "base/assert.h"
+#include "device/cuda/api.h"
+#include "device/cuda/cuda.h"
+#include "ops/cuda/lt.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    CANDIDATES = 8,
+    TRIALS = 3,
+    WORKSPACE_MOST = 32 << 20, /* what NVIDIA advises for Hopper */
+    ALIGN_MOST = 256           /* the library asks no more */
+};
+
+/* What a plan depends on: everything but the scalars' values and the addresses. */
+struct key {
+    struct pk_lt_gemm g; /* alpha, a, b, c: zero; beta: 0 or 1 */
+    uint32_t align_a, align_b, align_c;
+};
+
+struct pk_lt_plan {
+    struct pk_lt_plan *next;
+    struct key key;
+    cublasLtMatmulDesc_t desc;
+    cublasLtMatrixLayout_t la, lb, lc; /* the library's A is our b */
+    cublasLtMatmulAlgo_t algo;
+    size_t workspace_bytes;
+};
+
+static uint32_t alignment(const void *p)
+{
+    uintptr_t low = (uintptr_t)p & -(uintptr_t)p;
+    return low && low < ALIGN_MOST ? (uint32_t)low : ALIGN_MOST;
+}
+
+/* Zeroed first: keys are compared as bytes. */
+static void make_key(const struct pk_lt_gemm *g, struct key *key)
+{
+    memset(key, 0, sizeof *key);
+    key->g.m = g->m;
+    key->g.n = g->n;
+    key->g.k = g->k;
+    key->g.batch = g->batch;
+    key->g.ta = g->ta;
+    key->g.tb = g->tb;
+    key->g.math = g->math;
+    key->g.beta = g->beta != 0;
+    key->g.lda = g->lda;
+    key->g.ldb = g->ldb;
+    key->g.ldc = g->ldc;
+    key->g.stride_a = g->stride_a;
+    key->g.stride_b = g->stride_b;
+    key->g.stride_c = g->stride_c;
+    key->align_a = alignment(g->a);
+    key->align_b = alignment(g->b);
+    key->align_c = alignment(g->c);
+}
+
+static struct pk_lt_plan *find(const struct pk_lt *lt, const struct key *key)
+{
+    struct pk_lt_plan *p = lt->plans;
+    while (p && memcmp(&p->key, key, sizeof *key) != 0)
+        p = p->next;
+    return p;
+}
+
+static enum pk_code make_layout(const struct pk_lt *lt, size_t rows, size_t cols, size_t ld, size_t batch,
+                                size_t stride, cublasLtMatrixLayout_t *out, struct pk_err *err)
+{
+    const int32_t count = (int32_t)batch;
+    const int64_t offset = (int64_t)stride;
+    cublasStatus_t rc = lt->cublasLtMatrixLayoutCreate(out, CUDA_R_32F, rows, cols, (int64_t)ld);
+    if (!rc)
+        rc = lt->cublasLtMatrixLayoutSetAttribute(*out, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
+                                                  sizeof count);
+    if (!rc)
+        rc = lt->cublasLtMatrixLayoutSetAttribute(*out, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &offset,
+                                                  sizeof offset);
+    return pk_lt_check(lt, rc, "describing a matrix", err);
+}
+
+static enum pk_code describe(const struct pk_lt *lt, const struct pk_lt_gemm *g, struct pk_lt_plan *p,
+                             struct pk_err *err)
+{
+    static const cublasComputeType_t types[] = {
+        [PK_LT_IEEE] = CUBLAS_COMPUTE_32F, [PK_LT_TF32] = CUBLAS_COMPUTE_32F_FAST_TF32};
+    static const cublasOperation_t ops[] = {[PK_N] = CUBLAS_OP_N, [PK_T] = CUBLAS_OP_T};
+    const bool ta = g->ta == PK_T, tb = g->tb == PK_T;
+    cublasStatus_t rc = lt->cublasLtMatmulDescCreate(&p->desc, types[g->math], CUDA_R_32F);
+    if (!rc)
+        rc = lt->cublasLtMatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_TRANSA, &ops[g->tb],
+                                                sizeof ops[0]);
+    if (!rc)
+        rc = lt->cublasLtMatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_TRANSB, &ops[g->ta],
+                                                sizeof ops[0]);
+    if (rc)
+        return pk_lt_check(lt, rc, "describing a product", err);
+    enum pk_code made =
+        make_layout(lt, tb ? g->k : g->n, tb ? g->n : g->k, g->ldb, g->batch, g->stride_b, &p->la, err);
+    if (!made)
+        made =
+            make_layout(lt, ta ? g->m : g->k, ta ? g->k : g->m, g->lda, g->batch, g->stride_a, &p->lb, err);
+    return made ? made : make_layout(lt, g->n, g->m, g->ldc, g->batch, g->stride_c, &p->lc, err);
+}
+
+static enum pk_code candidates(const struct pk_lt *lt, const struct pk_lt_plan *p,
+                               cublasLtMatmulHeuristicResult_t found[CANDIDATES], int *n, struct pk_err *err)
+{
+    const size_t most = WORKSPACE_MOST;
+    const struct {
+        cublasLtMatmulPreferenceAttributes_t attribute;
+        const void *value;
+        size_t bytes;
+    } wishes[] = {{CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most, sizeof most},
+                  {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &p->key.align_b, sizeof p->key.align_b},
+                  {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &p->key.align_a, sizeof p->key.align_a},
+                  {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &p->key.align_c, sizeof p->key.align_c},
+                  {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &p->key.align_c, sizeof p->key.align_c}};
+    cublasLtMatmulPreference_t preference = NULL;
+    cublasStatus_t rc = lt->cublasLtMatmulPreferenceCreate(&preference);
+    for (size_t i = 0; !rc && i < sizeof wishes / sizeof *wishes; i++)
+        rc = lt->cublasLtMatmulPreferenceSetAttribute(preference, wishes[i].attribute, wishes[i].value,
+                                                      wishes[i].bytes);
+    if (!rc)
+        rc = lt->cublasLtMatmulAlgoGetHeuristic(lt->handle, p->desc, p->la, p->lb, p->lc, p->lc, preference,
+                                                CANDIDATES, found, n);
+    if (preference)
+        lt->cublasLtMatmulPreferenceDestroy(preference);
+    return pk_lt_check(lt, !rc && !*n ? CUBLAS_STATUS_NOT_SUPPORTED : rc,
+                       "asking for algorithms for this shape", err);
+}
+
+static cublasStatus_t multiply(struct pk_device *dev, const struct pk_lt *lt, const struct pk_lt_plan *p,
+                               const struct pk_lt_gemm *g, const cublasLtMatmulAlgo_t *algo, float *d,
+                               void *workspace, size_t bytes)
+{
+    return lt->cublasLtMatmul(lt->handle, p->desc, &g->alpha, g->b, p->la, g->a, p->lb, &g->beta, g->c, p->lc,
+                              d, p->lc, algo, workspace, bytes, pk_cuda_stream(dev, PK_LANE_COMPUTE));
+}
+
+/* Where candidates are tried: memory beside the pool, so that the choice does not show in a case's peak. */
+struct bench {
+    const struct pk_cuda_api *api;
+    cudaEvent_t from, to;
+    char *workspace;
+    float *d; /* results, where the product adds to c */
+};
+
+static size_t result_bytes(const struct pk_lt_gemm *g)
+{
+    return ((g->batch - 1) * g->stride_c + (g->m - 1) * g->ldc + g->n) * sizeof(float);
+}
+
+static bool bench_make(struct bench *b, const struct pk_lt_gemm *g)
+{
+    void *memory = NULL;
+    const size_t extra = g->beta != 0 ? result_bytes(g) : 0;
+    const bool made = !b->api->cudaMalloc(&memory, WORKSPACE_MOST + extra) &&
+                      !b->api->cudaEventCreateWithFlags(&b->from, cudaEventDefault) &&
+                      !b->api->cudaEventCreateWithFlags(&b->to, cudaEventDefault);
+    b->workspace = memory;
+    b->d = extra ? (float *)(void *)(b->workspace + WORKSPACE_MOST) : g->c;
+    if (!made)
+        b->api->cudaGetLastError(); /* no room to try: the library's first proposal is taken */
+    return made;
+}
+
+static void bench_free(const struct bench *b)
+{
+    if (b->workspace)
+        b->api->cudaFree(b->workspace);
+    if (b->from)
+        b->api->cudaEventDestroy(b->from);
+    if (b->to)
+        b->api->cudaEventDestroy(b->to);
+}
+
+/* Milliseconds of one product, or infinity when this candidate cannot do it. */
+static float trial(struct pk_device *dev, const struct pk_lt *lt, const struct pk_lt_plan *p,
+                   const struct pk_lt_gemm *g, const struct bench *b,
+                   const cublasLtMatmulHeuristicResult_t *c)
+{
+    cudaStream_t stream = pk_cuda_stream(dev, PK_LANE_COMPUTE);
+    float ms = INFINITY;
+    for (int i = 0; i <= TRIALS; i++) { /* the first, untimed, loads the kernel */
+        if (i == 1 && b->api->cudaEventRecordWithFlags(b->from, stream, cudaEventRecordDefault))
+            return INFINITY;
+        if (multiply(dev, lt, p, g, &c->algo, b->d, b->workspace, c->workspaceSize))
+            return INFINITY;
+    }
+    if (b->api->cudaEventRecordWithFlags(b->to, stream, cudaEventRecordDefault) ||
+        b->api->cudaEventSynchronize(b->to) || b->api->cudaEventElapsedTime(&ms, b->from, b->to))
+        return INFINITY;
+    return ms / TRIALS;
+}
+
+static void choose(struct pk_device *dev, const struct pk_lt *lt, struct pk_lt_plan *p,
+                   const struct pk_lt_gemm *g, const cublasLtMatmulHeuristicResult_t *found, int n)
+{
+    struct bench b = {.api = pk_cuda_api_of(dev)};
+    int best = 0;
+    float best_ms = INFINITY;
+    if (n > 1 && bench_make(&b, g))
+        for (int i = 0; i < n; i++) {
+            const float ms = found[i].state ? INFINITY : trial(dev, lt, p, g, &b, &found[i]);
+            best = ms < best_ms ? i : best;
+            best_ms = fminf(ms, best_ms);
+        }
+    bench_free(&b);
+    p->algo = found[best].algo;
+    p->workspace_bytes = found[best].workspaceSize;
+}
+
+static void plan_end(const struct pk_lt *lt, const struct pk_lt_plan *p)
+{
+    const cublasLtMatrixLayout_t layouts[] = {p->la, p->lb, p->lc};
+    for (size_t i = 0; i < 3; i++)
+        if (layouts[i])
+            lt->cublasLtMatrixLayoutDestroy(layouts[i]);
+    if (p->desc)
+        lt->cublasLtMatmulDescDestroy(p->desc);
+}
+
+void pk_lt_plans_free(struct pk_lt *lt)
+{
+    for (const struct pk_lt_plan *p = lt->plans; p; p = p->next)
+        plan_end(lt, p);
+    lt->plans = NULL;
+}
+
+/* A cold path: the first time that a shape occurs. */
+static enum pk_code make_plan(struct pk_device *dev, struct pk_lt *lt, const struct key *key,
+                              const struct pk_lt_gemm *g, struct pk_lt_plan **out, struct pk_err *err)
+{
+    cublasLtMatmulHeuristicResult_t found[CANDIDATES];
+    int n = 0;
+    struct pk_lt_plan *p = pk_new(&dev->arena, struct pk_lt_plan);
+    p->key = *key;
+    enum pk_code rc = describe(lt, g, p, err);
+    if (!rc)
+        rc = candidates(lt, p, found, &n, err);
+    if (rc) {
+        plan_end(lt, p);
+        return rc;
+    }
+    choose(dev, lt, p, g, found, n);
+    p->next = lt->plans;
+    *out = lt->plans = p;
+    return PK_OK;
+}
+
+static enum pk_code plan_of(struct pk_device *dev, struct pk_lt *lt, const struct pk_lt_gemm *g,
+                            struct pk_lt_plan **out, struct pk_err *err)
+{
+    struct key key;
+    make_key(g, &key);
+    if ((*out = find(lt, &key)))
+        return PK_OK;
+    const bool timed = pk_timed_region(false);
+    enum pk_code rc = make_plan(dev, lt, &key, g, out, err);
+    pk_timed_region(timed);
+    return rc;
+}
+
+enum pk_code pk_lt_gemm(struct pk_device *dev, const struct pk_lt_gemm *g, struct pk_err *err)
+{
+    struct pk_lt *lt;
+    struct pk_lt_plan *p;
+    void *workspace = NULL;
+    pk_assert(g->batch <= INT32_MAX);
+    if (pk_lt_of_device(dev, &lt, err) || plan_of(dev, lt, g, &p, err))
+        return err->code;
+    if (p->workspace_bytes && !(workspace = pk_device_alloc(dev, p->workspace_bytes, PK_TAG_WORKSPACE)))
+        return pk_device_oom(dev, err);
+    const cublasStatus_t rc = multiply(dev, lt, p, g, &p->algo, g->c, workspace, p->workspace_bytes);
+    pk_device_free(dev, workspace); /* the lane's next user of it comes after this product */
+    return pk_lt_check(lt, rc, "a matrix product", err);
+}
+
+struct pk_lt_gemm pk_lt_of(const struct pk_gemm *g)
+{
+    return (struct pk_lt_gemm){.m = g->m,
+                               .n = g->n,
+                               .k = g->k,
+                               .batch = g->batch,
+                               .ta = g->ta,
+                               .tb = g->tb,
+                               .alpha = g->alpha,
+                               .beta = g->beta,
+                               .a = g->a,
+                               .b = g->b,
+                               .c = g->c,
+                               .lda = g->ta == PK_T ? g->m : g->k,
+                               .ldb = g->tb == PK_T ? g->k : g->n,
+                               .ldc = g->n,
+                               .stride_a = g->m * g->k,
+                               .stride_b = g->k * g->n,
+                               .stride_c = g->m * g->n};
+}

@@ -1,0 +1,17 @@
+/* Fake cuBLASLt: what a test reads of the library that fake_lt.c makes, and sets in it. Found by dlsym as "fake_lt". */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { FAKE_LT_CANDIDATES = 3 };
+
+struct fake_lt {
+    void (*work)(uint64_t ns);       /* told of each product: how long it takes */
+    uint64_t ns[FAKE_LT_CANDIDATES]; /* of each candidate */
+    size_t workspace_bytes[FAKE_LT_CANDIDATES];
+    int products, asked, last; /* calls of Matmul and of the heuristic; the candidate used last */
+    int live;                  /* handles, descriptors, layouts, preferences */
+    int fail_products;         /* the n-th from now fails; 0 = none */
+    int tf32;                  /* products that were asked for in TF32 */
+};
