@@ -1,6 +1,7 @@
 /* run's parts: what cmd/run*.c share. Private to them. */
 #pragma once
 
+#include "bench/calibrate.h"
 #include "bench/duration.h"
 #include "bench/record/runinfo.h"
 #include "bench/session.h"
@@ -25,8 +26,7 @@ struct run {
     const char *device;
     struct pk_run_info info;
     struct pk_store *store;
-    struct pk_ceilings ceilings;
-    bool have_ceilings;
+    struct pk_ceilings_known ceilings;
     const char *ceilings_key;
     struct pk_plan plan;
     struct pk_duration duration;
@@ -44,7 +44,7 @@ struct run {
 /* run_plan.c: device and preset are chosen where nothing was asked for; the cases; --dry-run. */
 enum pk_code pk_run_choose_device(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_run_stored_ceilings(struct run *r, struct pk_err *err) PK_MUST_CHECK;
-/* When the store had none for this device. */
+/* When the store has none for this device, or those it has want another repeat. */
 enum pk_code pk_run_measure_ceilings(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_run_make_plan(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 /* With the ceilings there are: how long cases take at least, and which cannot end in time. */

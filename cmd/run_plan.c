@@ -1,9 +1,9 @@
 /* run, its plan: device, preset, cases, and what --dry-run prints of them. */
 #include "cmd/run.h"
 
+#include "base/clock.h"
 #include "base/plural.h"
 #include "base/units.h"
-#include "bench/calibrate.h"
 #include "bench/estimate.h"
 #include "bench/idle.h"
 #include "device/cpu.h"
@@ -53,25 +53,41 @@ enum pk_code pk_run_choose_device(struct run *r, struct pk_err *err)
 enum pk_code pk_run_stored_ceilings(struct run *r, struct pk_err *err)
 {
     r->ceilings_key = pk_ceilings_key(r->device, &r->device_options, r->app->arena);
-    return pk_ceilings_stored(r->store, r->info.machine, r->ceilings_key, &r->ceilings, &r->have_ceilings,
-                              err);
+    return pk_ceilings_stored(r->store, r->info.machine, r->ceilings_key, &r->ceilings, err);
+}
+
+static enum pk_code measure_or_repeat(struct run *r, struct pk_err *err)
+{
+    struct pk_device_options unlimited = r->device_options;
+    unlimited.limit_bytes = 0;
+    if (!r->ceilings.found) {
+        pk_note(r->app, "measuring the ceilings of %s: rates that %% of floor is taken from",
+                r->ceilings_key);
+        return pk_ceilings_calibrate(r->store, r->info.machine, r->device, &unlimited, &pk_stop_flag,
+                                     &r->ceilings, err);
+    }
+    if (pk_ceilings_repeat(r->store, r->info.machine, r->device, &unlimited, &pk_stop_flag, err))
+        return err->code;
+    return pk_run_stored_ceilings(r, err);
 }
 
 /* Without ceilings a run is poorer, not impossible: its tables then have no "% of floor". */
 enum pk_code pk_run_measure_ceilings(struct run *r, struct pk_err *err)
 {
-    struct pk_device_options unlimited = r->device_options;
-    unlimited.limit_bytes = 0;
-    if (r->have_ceilings)
+    if (!pk_ceilings_wanting(&r->ceilings, (int64_t)pk_wall_ns()))
         return PK_OK;
-    pk_note(r->app, "measuring the ceilings of %s, once: rates that %% of floor is taken from",
-            r->ceilings_key);
-    enum pk_code rc = pk_ceilings_calibrate(r->store, r->info.machine, r->device, &unlimited, &pk_stop_flag,
-                                            &r->ceilings, err);
-    r->have_ceilings = !rc;
-    if (!rc || rc == PK_E_INTERRUPTED || rc == PK_E_IO)
+    enum pk_code rc = measure_or_repeat(r, err);
+    if (rc == PK_E_INTERRUPTED || rc == PK_E_IO)
         return rc;
-    pk_warn(r->app, "no %% of floor: %s", err->what);
+    if (rc && !r->ceilings.found)
+        pk_warn(r->app, "no %% of floor: %s", err->what);
+    else if (rc)
+        pk_warn(r->app, "%% of floor is taken from older ceilings: %s", err->what);
+    else if (r->ceilings.doubtful)
+        pk_warn(r->app,
+                "the ceilings of %s were measured on a busy host (%s: its best repeat stands alone); what is "
+                "compared with them may look too good",
+                r->ceilings_key, r->ceilings.doubtful);
     return PK_OK;
 }
 
@@ -143,7 +159,7 @@ void pk_run_estimate(struct run *r)
     const struct run_options *o = r->o;
     const int64_t samples =
         o->budget_ns && o->min_samples > PK_SAMPLES_IN_A_BUDGET ? PK_SAMPLES_IN_A_BUDGET : o->min_samples;
-    pk_plan_floors(&r->plan, r->have_ceilings ? &r->ceilings : NULL);
+    pk_plan_floors(&r->plan, r->ceilings.found ? &r->ceilings.top : NULL);
     pk_plan_leave_out_endless(&r->plan, samples, o->timeout_ns, r->app->arena);
 }
 

@@ -72,6 +72,12 @@ LEFT JOIN attention_case v ON v.run_id = t.run_id AND v.device = t.device AND v.
 --   || sum(l.notes ->> 'class' = 'slowdown') || ', without a steady state ' || sum(l.notes ->> 'class' = 'no-steady') || '.'
 --   FROM v_slice l JOIN v_case c ON c.case_id = l.case_id WHERE c.run_id = :run AND c.variant = :each AND l.status = 'ok'
 --   HAVING sum(l.notes ->> 'disturbed' > 0 OR l.notes ->> 'disturbed_kept' IS NOT NULL OR l.notes ->> 'class' IN ('slowdown', 'no-steady')) > 0
+-- note: SELECT 'Measured on a busy host: ' || group_concat(k.key, ', ') || ', whose highest repeat no second one came within 5 % of; '
+--   || '% of floor may be too high. The next run measures once more.'
+--   FROM v_ceiling k JOIN v_run r ON r.run_id = k.run_id
+--   WHERE k.run_id = :run AND NOT k.confirmed AND k.key IN ('fp32_flops_per_s', 'memory_bytes_per_s')
+--   AND k.device IN (SELECT coalesce(r.settings ->> 'ceilings_of', c.device) FROM attention_case c WHERE c.run_id = :run)
+--   AND :each = (SELECT variant FROM attention_case WHERE run_id = :run ORDER BY ordinal LIMIT 1) HAVING count(*) > 0
 -- note: SELECT 'A case in memory is above 100 % of its floor: the ceilings are too low, measured on a busy machine. '
 --   || 'perfkit doctor --ceilings measures them again.'
 --   FROM attention_case WHERE run_id = :run AND variant = :each AND lives_in = 'memory' AND variant <> 'fused'

@@ -5,11 +5,10 @@
 #include "base/plural.h"
 #include "bench/worker/link.h"
 
-#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
-enum { PATIENCE_S = 120, WORKERS = 3 };
+enum { PATIENCE_S = 120, REPEATS = 3, REPEATS_MOST = 9, CALIBRATE_S = 3, FRESH_S = 24 * 60 * 60 };
 
 static const struct {
     const char *key, *unit;
@@ -34,15 +33,25 @@ const char *pk_ceilings_key(const char *device, const struct pk_device_options *
 }
 
 enum pk_code pk_ceilings_stored(struct pk_store *s, const char *machine, const char *key,
-                                struct pk_ceilings *out, bool *found, struct pk_err *err)
+                                struct pk_ceilings_known *out, struct pk_err *err)
 {
-    *found = true;
-    for (size_t i = 0; *found && i < ROWS; i++) {
-        enum pk_code rc = pk_store_ceiling_get(s, machine, key, rows[i].key, member(out, i), found, err);
-        if (rc)
-            return rc;
+    *out = (struct pk_ceilings_known){.found = true, .newest_ns = INT64_MAX};
+    for (size_t i = 0; i < ROWS; i++) {
+        struct pk_ceiling c;
+        if (pk_store_ceiling(s, machine, key, rows[i].key, &c, err))
+            return err->code;
+        *member(&out->top, i) = c.value;
+        out->found &= c.repeats > 0;
+        out->newest_ns = c.newest_ns < out->newest_ns ? c.newest_ns : out->newest_ns;
+        if (!c.confirmed && !out->doubtful)
+            out->doubtful = rows[i].key;
     }
     return PK_OK;
+}
+
+bool pk_ceilings_wanting(const struct pk_ceilings_known *known, int64_t now_ns)
+{
+    return known->doubtful || now_ns - known->newest_ns > (int64_t)(FRESH_S * PK_NS_PER_S);
 }
 
 void pk_ceilings_slice(const struct pk_ceilings *c, struct pk_arena *a, struct pk_slice *out)
@@ -90,7 +99,7 @@ static enum pk_code no_ceilings(const char *device, enum pk_answer answer, const
     if (answer == PK_ANSWER_STOPPED) {
         pk_fail(err, PK_E_INTERRUPTED, "interrupted while the ceilings of %s were measured", device);
         pk_why(err, "a signal asked perfkit to stop; nothing else was measured yet");
-        return pk_fix(err, "run it again: they are measured once and then kept");
+        return pk_fix(err, "run it again");
     }
     if (answer == PK_ANSWER_LATE) {
         pk_fail(err, PK_E_TIMEOUT, "the ceilings of %s were not measured in %d s", device, PATIENCE_S);
@@ -127,28 +136,36 @@ static enum pk_code ask(const char *device, const struct pk_device_options *opt,
     return rc;
 }
 
-/* The best of several workers: a ceiling is what the device can do, and a neighbour only ever takes from it. */
-static enum pk_code ask_for_best(const char *device, const struct pk_device_options *opt,
-                                 const volatile int *stop_flag, struct pk_ceilings *out, struct pk_err *err)
+enum pk_code pk_ceilings_repeat(struct pk_store *s, const char *machine, const char *device,
+                                const struct pk_device_options *opt, const volatile int *stop_flag,
+                                struct pk_err *err)
 {
-    enum pk_code rc = ask(device, opt, stop_flag, out, err);
-    for (int again = 1; !rc && again < WORKERS; again++) {
-        struct pk_ceilings c;
-        rc = ask(device, opt, stop_flag, &c, err);
-        for (size_t i = 0; !rc && i < ROWS; i++)
-            *member(out, i) = fmax(*member(out, i), *member(&c, i));
-    }
-    return rc;
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_ceilings c;
+    struct pk_ceiling_value values[ROWS];
+    if (ask(device, opt, stop_flag, &c, err))
+        return err->code;
+    for (size_t i = 0; i < ROWS; i++)
+        values[i] = (struct pk_ceiling_value){rows[i].key, *member(&c, i)};
+    return pk_store_ceilings(s, machine, pk_ceilings_key(device, opt, &a), values, ROWS, err);
 }
 
 enum pk_code pk_ceilings_calibrate(struct pk_store *s, const char *machine, const char *device,
                                    const struct pk_device_options *opt, const volatile int *stop_flag,
-                                   struct pk_ceilings *out, struct pk_err *err)
+                                   struct pk_ceilings_known *out, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const char *key = pk_ceilings_key(device, opt, &a);
-    enum pk_code rc = ask_for_best(device, opt, stop_flag, out, err);
-    for (size_t i = 0; !rc && i < ROWS; i++)
-        rc = pk_store_ceiling(s, machine, key, rows[i].key, *member(out, i), err);
+    const uint64_t begin = pk_clock_ns();
+    enum pk_code rc = PK_OK;
+    bool enough = false;
+    for (size_t n = 1; !rc && !enough; n++) {
+        rc = pk_ceilings_repeat(s, machine, device, opt, stop_flag, err);
+        if (!rc)
+            rc = pk_ceilings_stored(s, machine, key, out, err);
+        const uint64_t spent = pk_clock_ns() - begin; /* and one more would take spent / n */
+        const bool may = n < REPEATS_MOST && spent + spent / n <= CALIBRATE_S * PK_NS_PER_S;
+        enough = n >= REPEATS && !(out->doubtful && may);
+    }
     return rc;
 }

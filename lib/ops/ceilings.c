@@ -14,7 +14,7 @@
 
 enum {
     RUNS = 8,
-    RUN_NS = 25 * 1000 * 1000, /* of one compute run */
+    RUN_NS = 15 * 1000 * 1000, /* of one compute run */
     EXP_FLOATS = 2048,         /* two arrays: in the L1 cache */
     STREAM_FLOATS = 1 << 16,   /* of one task */
     CACHE_MULTIPLE = 8,        /* all streamed arrays together */

@@ -1,6 +1,5 @@
 /* Ceilings: the rates this device reaches at best, measured by micro-kernels of our own, never by a library, so that a slow
- * library cannot hide. Measured once per device by `doctor --ceilings` (a run calls it when the store has none), stored with
- * the machine, used for % of floor. */
+ * library cannot hide. Measured repeatedly (bench/calibrate.h), stored with the machine, used for % of floor. */
 #pragma once
 
 #include "device/device.h"
@@ -17,6 +16,6 @@ struct pk_ceilings {
     double cache_bytes;   /* last-level cache; a case whose working set is smaller is flagged */
 };
 
-/* Takes about a second. The pool needs room for about 8 x cache_bytes. */
+/* Takes half a second. The pool needs room for about 8 x cache_bytes. */
 enum pk_code pk_ceilings_measure(struct pk_device *dev, struct pk_ceilings *out,
                                  struct pk_err *err) PK_MUST_CHECK;

@@ -129,12 +129,23 @@ struct pk_fit_info {
 enum pk_code pk_store_fits(struct pk_store *s, int64_t run_id, const struct pk_fit_info *fits, size_t n,
                            struct pk_err *err) PK_MUST_CHECK;
 
-/* Ceilings of a device of a machine; the newest wins. key: "fp32_flops_per_s", "memory_bytes_per_s", ... */
+/* One repeat of measuring the ceilings of a device of a machine: a value per key, "fp32_flops_per_s", ... */
+struct pk_ceiling_value {
+    const char *key;
+    double value;
+};
+enum pk_code pk_store_ceilings(struct pk_store *s, const char *machine, const char *device,
+                               const struct pk_ceiling_value *v, size_t n, struct pk_err *err) PK_MUST_CHECK;
+
+/* What all repeats say together, as in v_ceiling: a rate is an upper bound, and whatever disturbs only takes from it. */
+struct pk_ceiling {
+    double value;      /* the highest */
+    size_t repeats;    /* 0: nothing is stored */
+    bool confirmed;    /* a second repeat came within 5 % of it */
+    int64_t newest_ns; /* wall clock, of the newest repeat */
+};
 enum pk_code pk_store_ceiling(struct pk_store *s, const char *machine, const char *device, const char *key,
-                              double value, struct pk_err *err) PK_MUST_CHECK;
-enum pk_code pk_store_ceiling_get(struct pk_store *s, const char *machine, const char *device,
-                                  const char *key, double *value, bool *found,
-                                  struct pk_err *err) PK_MUST_CHECK;
+                              struct pk_ceiling *out, struct pk_err *err) PK_MUST_CHECK;
 
 /* --- reading --- */
 

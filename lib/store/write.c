@@ -149,41 +149,49 @@ enum pk_code pk_store_fits(struct pk_store *s, int64_t run_id, const struct pk_f
     return pk_db_end(s, code, err);
 }
 
-static enum pk_code insert_ceiling(struct pk_store *s, const char *machine, const char *device,
-                                   const char *key, double value, struct pk_err *err)
+static enum pk_code insert_ceilings(struct pk_store *s, const char *machine, const char *device,
+                                    const struct pk_ceiling_value *v, size_t n, struct pk_err *err)
 {
-    int64_t id;
-    if (machine_id(s, machine, &id, err))
+    int64_t id, now = (int64_t)pk_wall_ns();
+    enum pk_code rc = machine_id(s, machine, &id, err);
+    for (size_t i = 0; !rc && i < n; i++)
+        rc = pk_db_run(
+            s, err, "INSERT INTO ceiling(machine_id, device, key, value, measured_ns) VALUES(?, ?, ?, ?, ?)",
+            "ittfi", id, device, v[i].key, v[i].value, now);
+    return rc;
+}
+
+enum pk_code pk_store_ceilings(struct pk_store *s, const char *machine, const char *device,
+                               const struct pk_ceiling_value *v, size_t n, struct pk_err *err)
+{
+    if (pk_db_begin(s, "record ceilings", err))
         return err->code;
-    return pk_db_run(s, err,
-                     "INSERT INTO ceiling(machine_id, device, key, value, measured_ns) VALUES(?, ?, ?, ?, ?)",
-                     "ittfi", id, device, key, value, (int64_t)pk_wall_ns());
+    return pk_db_end(s, insert_ceilings(s, machine, device, v, n, err), err);
 }
 
 enum pk_code pk_store_ceiling(struct pk_store *s, const char *machine, const char *device, const char *key,
-                              double value, struct pk_err *err)
+                              struct pk_ceiling *out, struct pk_err *err)
 {
-    if (pk_db_begin(s, "record a ceiling", err))
-        return err->code;
-    return pk_db_end(s, insert_ceiling(s, machine, device, key, value, err), err);
-}
-
-enum pk_code pk_store_ceiling_get(struct pk_store *s, const char *machine, const char *device,
-                                  const char *key, double *value, bool *found, struct pk_err *err)
-{
+    static const double close = 0.95; /* as in v_ceiling */
     sqlite3_stmt *stmt;
+    *out = (struct pk_ceiling){0};
     s->doing = "read a ceiling";
     if (pk_db_stmt(s,
-                   "SELECT c.value FROM ceiling c JOIN machine m ON m.id = c.machine_id WHERE m.json = ?1 "
-                   "AND c.device = ?2"
-                   " AND c.key = ?3 ORDER BY c.measured_ns DESC, c.id DESC LIMIT 1",
+                   "SELECT c.value, c.measured_ns FROM ceiling c JOIN machine m ON m.id = c.machine_id"
+                   " WHERE m.json = ?1 AND c.device = ?2 AND c.key = ?3 ORDER BY c.value DESC",
                    &stmt, err))
         return err->code;
     sqlite3_bind_text(stmt, 1, machine, -1, SQLITE_STATIC);
     sqlite3_bind_text(stmt, 2, device, -1, SQLITE_STATIC);
     sqlite3_bind_text(stmt, 3, key, -1, SQLITE_STATIC);
-    int rc = sqlite3_step(stmt);
-    *found = rc == SQLITE_ROW;
-    *value = *found ? sqlite3_column_double(stmt, 0) : 0;
+    for (; sqlite3_step(stmt) == SQLITE_ROW; out->repeats++) {
+        const double value = sqlite3_column_double(stmt, 0);
+        const int64_t at = sqlite3_column_int64(stmt, 1);
+        if (!out->repeats)
+            out->value = value;
+        else
+            out->confirmed |= value >= close * out->value;
+        out->newest_ns = at > out->newest_ns ? at : out->newest_ns;
+    }
     return sqlite3_reset(stmt) == SQLITE_OK ? PK_OK : pk_db_fail(s, err);
 }

@@ -33,7 +33,7 @@ static void a_merge_adds_every_row_once(void **state)
     OK(pk_store_open(other, PK_STORE_WRITE, NULL, &s, &err));
     record(s, "a", 100);
     record(s, "b", 50);
-    OK(pk_store_ceiling(s, "{\"cpu\":\"x\"}", "cpu", "k", 1, &err));
+    OK(pk_store_ceilings(s, "{\"cpu\":\"x\"}", "cpu", (struct pk_ceiling_value[]){{"k", 1}}, 1, &err));
     pk_store_close(s);
     OK(pk_store_open(path, PK_STORE_WRITE, NULL, &s, &err));
     record(s, "c", 10);

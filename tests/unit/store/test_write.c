@@ -131,22 +131,55 @@ static void a_resumed_run_replaces_what_did_not_end_well(void **state)
     pk_store_close(s);
 }
 
+static void add_ceiling(struct pk_store *s, double value)
+{
+    const struct pk_ceiling_value v[] = {{"fp32_flops_per_s", value}, {"cache_bytes", 7}};
+    OK(pk_store_ceilings(s, "{\"cpu\":\"x\"}", "cpu", v, 2, &err));
+}
+
+/* The rule is said twice, in C for the machine and in SQL for a run: they agree. */
+static void the_highest_is(struct pk_store *s, double value, size_t repeats, bool confirmed)
+{
+    struct pk_ceiling c;
+    char sql[200];
+    OK(pk_store_ceiling(s, "{\"cpu\":\"x\"}", "cpu", "fp32_flops_per_s", &c, &err));
+    assert_true(c.value == value && c.repeats == repeats && c.confirmed == confirmed);
+    snprintf(sql, sizeof sql,
+             "SELECT count(*) FROM v_ceiling WHERE run_id = (SELECT max(run_id) FROM v_run) AND key = "
+             "'fp32_flops_per_s' AND value = %g AND repeats = %zu AND confirmed = %d",
+             value, repeats, confirmed);
+    assert_int_equal(query_int(s, sql), repeats > 0);
+}
+
+static void the_highest_ceiling_counts(void **state)
+{
+    struct pk_store *s;
+    OK(pk_store_open(path, PK_STORE_WRITE, NULL, &s, &err));
+    begin_run(s, NULL);
+    the_highest_is(s, 0, 0, false);
+    add_ceiling(s, 100);
+    the_highest_is(s, 100, 1, false);
+    add_ceiling(s, 95);
+    the_highest_is(s, 100, 2, true);
+    add_ceiling(s, 200);
+    the_highest_is(s, 200, 3, false);
+    add_ceiling(s, 189);
+    the_highest_is(s, 200, 4, false);
+    add_ceiling(s, 200);
+    the_highest_is(s, 200, 5, true);
+    pk_store_close(s);
+}
+
 static void ceilings_of_a_run_stay(void **state)
 {
     struct pk_store *s;
-    double value;
-    bool found;
     OK(pk_store_open(path, PK_STORE_WRITE, NULL, &s, &err));
     int64_t run = begin_run(s, NULL);
-    OK(pk_store_ceiling_get(s, "{\"cpu\":\"x\"}", "cpu", "fp32_flops_per_s", &value, &found, &err));
-    assert_false(found);
-    OK(pk_store_ceiling(s, "{\"cpu\":\"x\"}", "cpu", "fp32_flops_per_s", 100, &err));
+    add_ceiling(s, 100);
     OK(pk_store_run_end(s, run, "complete", &err));
-    OK(pk_store_ceiling(s, "{\"cpu\":\"x\"}", "cpu", "fp32_flops_per_s", 200, &err));
-    OK(pk_store_ceiling_get(s, "{\"cpu\":\"x\"}", "cpu", "fp32_flops_per_s", &value, &found, &err));
-    assert_true(found && value == 200);
+    add_ceiling(s, 200);
     assert_int_equal(query_int(s, "SELECT count(*) FROM v_ceiling WHERE value = 100"), 1);
-    assert_int_equal(query_int(s, "SELECT count(*) FROM v_ceiling"), 1);
+    assert_int_equal(query_int(s, "SELECT count(*) FROM v_ceiling"), 2);
     pk_store_close(s);
 }
 
@@ -182,6 +215,7 @@ int main(void)
         T(ordinals_that_repeat_lose_nothing),
         T(a_case_has_the_gravest_word_of_its_timing_slices),
         T(a_resumed_run_replaces_what_did_not_end_well),
+        T(the_highest_ceiling_counts),
         T(ceilings_of_a_run_stay),
         T(runs_are_found_by_every_name),
     };
