@@ -15,6 +15,9 @@ static const char *const variables[] = {
     "PERFKIT_WIRE_FD",    /* where a worker or a measured program writes its samples */
     "PERFKIT_PYTHON",     /* the interpreter of peers */
     "PERFKIT_PEERS",      /* more peers than the installed ones */
+    "PERFKIT_BLAS",       /* device/blas.h */
+    "PERFKIT_OPENBLAS",   /* likewise */
+    "PERFKIT_CUDA_LIBS",  /* device/cuda/library.h */
     "PERFKIT_FAIL_ALLOC", /* fault injection, for tests */
     NULL,
 };

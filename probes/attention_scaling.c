@@ -40,7 +40,8 @@ static const struct pk_variant variants[] = {
         {"vanilla", "one kernel per operation, every intermediate stored, as a framework does eagerly"},
     [PK_ATTENTION_FUSED] =
         {"fused",
-         "scale folded into the product, single-pass softmax, no extra copies, as a graph compiler does"},
+         "scale folded into the product, single-pass softmax, no extra copies, as a graph compiler does",
+         .captured = true},
     [PK_ATTENTION_FLASH] =
         {"flash", "tiles of scores that are never stored, recomputed in backward: memory linear in seq_len"},
     {0},

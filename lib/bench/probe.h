@@ -36,6 +36,8 @@ struct pk_variant {
     const char *name;    /* "flash"; ends the table when NULL. Row 0 is the plain reference, never deleted. */
     const char *summary; /* a sentence */
     const char *(*unavailable)(enum pk_device_kind kind); /* optional: reason it cannot run there, or NULL */
+    bool
+        captured; /* on a device with graphs (device/graph.h) `run` is captured, and replays are measured; marks on lanes only */
 };
 
 /* A region named by marks. Region "forward" gives the metrics forward_ns and forward_host_ns. */

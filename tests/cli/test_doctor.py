@@ -38,6 +38,14 @@ def test_one_reason_for_the_absent_gpu(perfkit):
     perfkit("run", "selftest", "--device", "cuda").refused(6, reason)
 
 
+def test_a_folder_of_libraries_is_an_option_of_the_environment(perfkit, tmp_path):
+    (tmp_path / "libcublasLt.so.7").write_text("")
+    row = found(perfkit("doctor", "--format", "json", env={"PERFKIT_CUDA_LIBS": str(tmp_path)}))["cublaslt"]
+    assert row["state"] == "no"
+    assert "libcublasLt.so.7 is another major version" in row["found"] or "nvcc was not found" in row["found"] \
+        or "switched off" in row["found"]
+
+
 def test_required_and_there(perfkit):
     assert perfkit("doctor", "--require", "cpu", "--require", "memory").status == 0
 

@@ -94,12 +94,21 @@ static const char *unchecked(const struct pk_measure *m)
     return m->check ? NULL : "not in this invocation";
 }
 
-/* The peak is the case's own: what the check allocates is left out. */
-static enum pk_code measure_live(struct pk_ctx *ctx, void *user, struct pk_err *err)
+/* What is compared is what will be measured: of a captured variant, a replay. */
+static enum pk_code first_iterations(struct job *j, struct pk_ctx *ctx, struct pk_err *err)
 {
-    struct job *j = user;
-    struct pk_pool *pool = &j->m->dev->pool;
     enum pk_code rc = pk_sampler_first(&j->sampler, ctx, capacity(&j->m->stop), err);
+    if (rc || !j->sampler.captured || j->m->stop.once)
+        return rc;
+    pk_note_text(&j->notes, "graph", "captured");
+    return pk_sample_take(&j->sampler, err);
+}
+
+/* The peak is the case's own: what the check allocates is left out. */
+static enum pk_code sample_and_check(struct pk_ctx *ctx, struct job *j, struct pk_err *err)
+{
+    struct pk_pool *pool = &j->m->dev->pool;
+    enum pk_code rc = first_iterations(j, ctx, err);
     size_t peak = pool->peak;
     if (!rc && !unchecked(j->m))
         rc = ctx->c->probe->check(ctx, false, err);
@@ -112,6 +121,14 @@ static enum pk_code measure_live(struct pk_ctx *ctx, void *user, struct pk_err *
     pk_note_int(&j->notes, "reps", j->sampler.reps);
     pk_series_pack(&j->stopper, pool->peak > peak ? pool->peak : peak, j->a, j->out);
     return PK_OK;
+}
+
+static enum pk_code measure_live(struct pk_ctx *ctx, void *user, struct pk_err *err)
+{
+    struct job *j = user;
+    enum pk_code rc = sample_and_check(ctx, j, err);
+    pk_sampler_end(&j->sampler);
+    return rc;
 }
 
 static enum pk_code skipped(const struct pk_case *c, enum pk_device_kind kind, struct pk_err *err)

@@ -11,8 +11,10 @@
  * Warm-up: with warmup < 0 it is found in the samples (stats: MSER-5) and cut; else that many samples are. Outliers, drift and
  * disturbances are notes and phases; no sample is dropped.
  *
- * Notes (values are JSON): stop, reps, calibration_runs, check ("passed", or why not), and over the steady samples' times (all
- * regions together) warmup_cut, warmup_rule ("mser5" or "fixed"), noise (relative half-width when it stopped, the widest
+ * A captured variant (probe.h) is captured after its first iteration on a device with graphs; the check compares what a replay left.
+ *
+ * Notes (values are JSON): stop, reps, calibration_runs, graph ("captured", when replays were measured), check ("passed", or why
+ * not), and over the steady samples' times (all regions together) warmup_cut, warmup_rule ("mser5" or "fixed"), noise (relative half-width when it stopped, the widest
  * region's), outliers, outlier_ordinals (the first 32), drift, drift_p, autocorrelation, disturbed (samples),
  * disturbed_kept (true: most samples were disturbed, so that none was set aside), of repeatable regions unit_overhead_ns (subtracted
  * for each repetition), region_reps ({"match": 512}), near_overhead (the regions that take no longer than that), class:

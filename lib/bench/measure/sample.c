@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* The only code that runs between a probe's timed regions is this loop. */
-static enum pk_code repeat(struct pk_ctx *ctx, int64_t reps, struct pk_err *err)
+static enum pk_code run_reps(struct pk_ctx *ctx, int64_t reps, struct pk_err *err)
 {
     const struct pk_probe *p = ctx->c->probe;
     enum pk_code rc = PK_OK;
@@ -18,7 +18,46 @@ static enum pk_code repeat(struct pk_ctx *ctx, int64_t reps, struct pk_err *err)
         rc = p->run(ctx, err);
     }
     pk_timed_region(false);
+    return rc;
+}
+
+static enum pk_code repeat(struct pk_ctx *ctx, int64_t reps, struct pk_err *err)
+{
+    enum pk_code rc = run_reps(ctx, reps, err);
     return rc ? rc : pk_device_sync(ctx->dev, err);
+}
+
+/* Run once before, so that memory and events are there: a capture may take none. */
+static enum pk_code capture(struct pk_sampler *s, struct pk_err *err)
+{
+    struct pk_device *dev = s->ctx->dev;
+    pk_sampler_end(s);
+    enum pk_code rc = repeat(s->ctx, s->reps, err);
+    if (!rc)
+        rc = pk_graph_begin(dev, err);
+    if (!rc)
+        rc = pk_graph_end(dev, run_reps(s->ctx, s->reps, err), &s->graph, err);
+    s->graph_reps = s->reps;
+    return rc;
+}
+
+static enum pk_code replay(struct pk_sampler *s, struct pk_err *err)
+{
+    struct pk_device *dev = s->ctx->dev;
+    enum pk_code rc = s->graph && s->graph_reps == s->reps ? PK_OK : capture(s, err);
+    if (rc)
+        return rc;
+    const uint64_t began = pk_device_now_ns(dev);
+    rc = pk_graph_replay(dev, s->graph, err);
+    s->launch_ns = pk_device_now_ns(dev) - began;
+    return rc ? rc : pk_device_sync(dev, err);
+}
+
+void pk_sampler_end(struct pk_sampler *s)
+{
+    if (s->graph)
+        pk_graph_free(s->ctx->dev, s->graph);
+    s->graph = NULL;
 }
 
 static enum pk_code marks_wrong(struct pk_err *err, const char *why)
@@ -128,8 +167,13 @@ static enum pk_code resolve(struct pk_sampler *s, int64_t reps, struct pk_err *e
         size_t column = s->first_column[k->region] + k->instance;
         if (k->reps != s->mark_reps[column])
             return repeats_itself(s, k, err);
+        if (s->graph && k->lane == PK_LANE_HOST)
+            return marks_wrong(err,
+                               "a captured variant marks the calling thread, which a replay does not run on");
         row[column].lane_ns += above(pk_mark_lane_ns(dev, k), s->overhead_ns[k->region]);
         row[column].host_ns += above(k->end_host_ns - k->begin_host_ns, s->overhead_ns[k->region]);
+        if (s->graph)
+            row[column].host_ns = s->launch_ns;
     }
     s->iteration_ns[s->n] = 0;
     for (size_t c = 0; c < s->n_columns; c++)
@@ -143,6 +187,7 @@ static enum pk_code resolve(struct pk_sampler *s, int64_t reps, struct pk_err *e
 enum pk_code pk_sampler_first(struct pk_sampler *s, struct pk_ctx *ctx, size_t cap, struct pk_err *err)
 {
     *s = (struct pk_sampler){.ctx = ctx, .reps = 1};
+    s->captured = ctx->c->probe->variants[ctx->c->variant].captured && pk_graph_supported(ctx->dev);
     enum pk_code rc = repeat(ctx, 1, err);
     if (!rc)
         rc = check_marks(ctx, err);
@@ -163,7 +208,7 @@ enum pk_code pk_sample_take(struct pk_sampler *s, struct pk_err *err)
     pk_assert(s->n < s->cap);
     if (s->ctx->c->probe->reset)
         s->ctx->c->probe->reset(s->ctx);
-    enum pk_code rc = repeat(s->ctx, s->reps, err);
+    enum pk_code rc = s->captured ? replay(s, err) : repeat(s->ctx, s->reps, err);
     if (!rc)
         rc = check_marks(s->ctx, err);
     return rc ? rc : resolve(s, s->reps, err);

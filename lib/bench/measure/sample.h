@@ -3,10 +3,15 @@
  * A sample is `reps` runs of the probe's unit of work. Its row holds, per instance of every region, the sums of lane time and host
  * time over the repetitions, and per gauge the last value. Which instances exist is seen in the first iteration; an
  * iteration that marks others fails, because its numbers could not be told apart. A region may do its work several times in
- * one occurrence (repeat.h): a column's time is that of `reps` times `mark_reps` repetitions. How often is chosen in reps.h. */
+ * one occurrence (repeat.h): a column's time is that of `reps` times `mark_reps` repetitions. How often is chosen in reps.h.
+ *
+ * The samples of a captured variant, the first iteration apart, are replays of one graph that holds all repetitions; it is captured
+ * anew when their number changes. Lane times are those of the replay. The host only launches: the host time of every region is that of
+ * the launch of the whole graph. */
 #pragma once
 
 #include "bench/probe.h"
+#include "device/graph.h"
 
 /* Times of one region instance in one sample, all repetitions together. */
 struct pk_times {
@@ -31,6 +36,10 @@ struct pk_sampler {
     int64_t *bytes;                        /* [cap][n_gauges] */
     double *iteration_ns;                  /* [cap] lane times of all columns, one repetition of each */
     bool *disturbed;                       /* [cap] */
+    bool captured;
+    struct pk_graph *graph; /* of graph_reps repetitions, whose marks are the device's marks */
+    int64_t graph_reps;
+    uint64_t launch_ns; /* host time of the last replay's launch */
 };
 
 /* Runs the first iteration, learns which instances exist, and makes the arrays, in ctx->arena, for up to `cap` samples (fewer
@@ -39,6 +48,9 @@ struct pk_sampler {
 enum { PK_SAMPLE_BYTES_MAX = 256 << 20 };
 enum pk_code pk_sampler_first(struct pk_sampler *s, struct pk_ctx *ctx, size_t cap,
                               struct pk_err *err) PK_MUST_CHECK;
+
+/* Frees the graph. After a failed pk_sampler_first too. */
+void pk_sampler_end(struct pk_sampler *s);
 
 /* Takes one sample of s->reps repetitions and writes it to row s->n, which the caller then keeps (s->n++) or not. */
 enum pk_code pk_sample_take(struct pk_sampler *s, struct pk_err *err) PK_MUST_CHECK;

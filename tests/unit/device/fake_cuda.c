@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGN = 256, NODES_MAX = 256 };
+enum { ALIGN = 256, NODES_MAX = 4096 };
 
 struct node {
     enum { NODE_COPY, NODE_SET, NODE_EVENT, NODE_WORK } what;
