@@ -1,0 +1,131 @@
+/* Trial: arrays with guards, and the comparison. */
+#include "trial.h"
+
+#include "base/rng.h"
+
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+// clang-format on
+#include <math.h>
+#include <string.h>
+
+enum { GUARD = 0xa5, GUARD_BYTES = PK_POOL_ALIGN, POISON = 0xff };
+
+static void must(struct trial *t, enum pk_code rc)
+{
+    if (rc)
+        fail_msg("%s: %s", t->err.what, t->err.why);
+}
+
+static void copy(struct trial *t, enum pk_copy dir, void *dst, const void *src, size_t bytes)
+{
+    must(t, pk_device_copy(t->dev, PK_LANE_COMPUTE, dir, dst, src, bytes, &t->err));
+    must(t, pk_device_sync(t->dev, &t->err));
+}
+
+void *trial_bytes(struct trial *t, const void *contents, size_t bytes)
+{
+    const size_t all = bytes + 2 * GUARD_BYTES;
+    unsigned char *image = pk_alloc(&t->arena, all);
+    memset(image, GUARD, all);
+    if (contents)
+        memcpy(image + GUARD_BYTES, contents, bytes);
+    else
+        memset(image + GUARD_BYTES, POISON, bytes);
+    unsigned char *base = pk_device_alloc(t->dev, all, PK_TAG_OTHER);
+    assert_non_null(base);
+    assert_true(t->n < sizeof t->array / sizeof *t->array);
+    t->array[t->n].base = base;
+    t->array[t->n++].bytes = bytes;
+    copy(t, PK_COPY_HOST_TO_DEVICE, base, image, all);
+    return base + GUARD_BYTES;
+}
+
+float *trial_input(struct trial *t, const float *host, size_t n)
+{
+    return trial_bytes(t, host, n * sizeof *host);
+}
+
+float *trial_output(struct trial *t, size_t n)
+{
+    return trial_bytes(t, NULL, n * sizeof(float));
+}
+
+float *trial_random(struct trial *t, size_t n, uint64_t seed)
+{
+    struct pk_rng r = {seed};
+    float *p = pk_new_n(&t->arena, float, n);
+    for (size_t i = 0; i < n; i++)
+        p[i] = (float)pk_rng_normal(&r);
+    return p;
+}
+
+void *trial_fetch(struct trial *t, const void *device, size_t bytes)
+{
+    void *p = pk_alloc(&t->arena, bytes);
+    copy(t, PK_COPY_DEVICE_TO_HOST, p, device, bytes);
+    return p;
+}
+
+static void give_back(struct trial *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        pk_device_free(t->dev, t->array[i].base);
+    t->n = 0;
+    pk_arena_free(&t->arena);
+}
+
+void trial_ran(struct trial *t, const char *op, enum pk_code rc)
+{
+    if (rc == PK_E_UNAVAILABLE) {
+        print_message("%s: %s, %s\n", op, t->err.what, t->err.why);
+        give_back(t);
+        skip();
+    }
+    if (rc)
+        fail_msg("%s with %s: %s: %s", op, t->label, t->err.what, t->err.why);
+}
+
+double trial_error(struct trial *t, const float *device, const double *want, size_t n)
+{
+    const float *got = trial_fetch(t, device, n * sizeof *got);
+    double worst = 0, squares = 0;
+    for (size_t i = 0; i < n; i++)
+        squares += want[i] * want[i];
+    const double rms = sqrt(squares / (double)n) + 1e-30;
+    for (size_t i = 0; i < n; i++) {
+        double e = fabs(got[i] - want[i]) / (fabs(want[i]) + rms);
+        worst = isnan(e) ? INFINITY : fmax(worst, e);
+    }
+    return worst;
+}
+
+void trial_near(struct trial *t, const char *what, const float *device, const double *want, size_t n,
+                size_t terms)
+{
+    const double error = trial_error(t, device, want, n), allowed = 8 * 0x1p-23 * sqrt((double)terms + 16);
+    if (error > allowed)
+        fail_msg("%s with %s: error %g, allowed %g", what, t->label, error, allowed);
+}
+
+static bool guarded(const unsigned char *guard)
+{
+    for (size_t i = 0; i < GUARD_BYTES; i++)
+        if (guard[i] != GUARD)
+            return false;
+    return true;
+}
+
+void trial_end(struct trial *t)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        const size_t bytes = t->array[i].bytes;
+        const unsigned char *all = trial_fetch(t, t->array[i].base, bytes + 2 * GUARD_BYTES);
+        if (!guarded(all) || !guarded(all + GUARD_BYTES + bytes))
+            fail_msg("%s wrote %s array %zu of %zu bytes", t->label,
+                     guarded(all) ? "behind the end of" : "before", i, bytes);
+    }
+    give_back(t);
+}

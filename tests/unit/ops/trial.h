@@ -1,0 +1,38 @@
+/* Trial: an op on the open device, whichever it is: inputs copied in, outputs poisoned, guards around all, results compared.
+ *
+ * Functions end the test by cmocka's ways. An op that the device does not have skips the test, with the op's name. */
+#pragma once
+
+#include "base/arena.h"
+#include "device/device.h"
+
+struct trial {
+    struct pk_device *dev;
+    const char *label;     /* told in messages: "avx2" */
+    struct pk_arena arena; /* host memory of one trial */
+    struct pk_err err;
+    struct {
+        unsigned char *base; /* guard, contents, guard */
+        size_t bytes;        /* of the contents */
+    } array[16];
+    size_t n;
+};
+
+/* Contents on the device: 256-byte aligned, with guards. NULL: poisoned with bytes that are a NaN as float or double. */
+void *trial_bytes(struct trial *t, const void *contents, size_t bytes);
+float *trial_input(struct trial *t, const float *host, size_t n);
+float *trial_output(struct trial *t, size_t n);
+/* Standard normal numbers in the trial's host memory. */
+float *trial_random(struct trial *t, size_t n, uint64_t seed);
+/* A copy of device memory in the trial's host memory, after all work. */
+void *trial_fetch(struct trial *t, const void *device, size_t bytes);
+
+/* What an op answered: nothing when it is PK_OK. */
+void trial_ran(struct trial *t, const char *op, enum pk_code rc);
+/* Largest |got - want| over |want| plus the root mean square of want; infinite when something is not a number. */
+double trial_error(struct trial *t, const float *device, const double *want, size_t n);
+/* Near enough for fp32 sums of `terms` terms: they wander by about sqrt(terms) roundings; 8 is headroom. */
+void trial_near(struct trial *t, const char *what, const float *device, const double *want, size_t n,
+                size_t terms);
+/* Asserts the guards and gives everything back. */
+void trial_end(struct trial *t);
