@@ -27,32 +27,6 @@ static enum pk_code repeat(struct pk_ctx *ctx, int64_t reps, struct pk_err *err)
     return rc ? rc : pk_device_sync(ctx->dev, err);
 }
 
-/* Run once before, so that memory and events are there: a capture may take none. */
-static enum pk_code capture(struct pk_sampler *s, struct pk_err *err)
-{
-    struct pk_device *dev = s->ctx->dev;
-    pk_sampler_end(s);
-    enum pk_code rc = repeat(s->ctx, s->reps, err);
-    if (!rc)
-        rc = pk_graph_begin(dev, err);
-    if (!rc)
-        rc = pk_graph_end(dev, run_reps(s->ctx, s->reps, err), &s->graph, err);
-    s->graph_reps = s->reps;
-    return rc;
-}
-
-static enum pk_code replay(struct pk_sampler *s, struct pk_err *err)
-{
-    struct pk_device *dev = s->ctx->dev;
-    enum pk_code rc = s->graph && s->graph_reps == s->reps ? PK_OK : capture(s, err);
-    if (rc)
-        return rc;
-    const uint64_t began = pk_device_now_ns(dev);
-    rc = pk_graph_replay(dev, s->graph, err);
-    s->launch_ns = pk_device_now_ns(dev) - began;
-    return rc ? rc : pk_device_sync(dev, err);
-}
-
 void pk_sampler_end(struct pk_sampler *s)
 {
     if (s->graph)
@@ -64,6 +38,48 @@ static enum pk_code marks_wrong(struct pk_err *err, const char *why)
 {
     pk_fail(err, PK_E_INTERNAL, "the probe's marks cannot be read");
     return pk_why(err, "%s", why);
+}
+
+/* A replay does not run on the calling thread. */
+static enum pk_code check_lanes(const struct pk_marks *m, struct pk_err *err)
+{
+    for (size_t i = 0; i < m->n; i++)
+        if (m->v[i].lane == PK_LANE_HOST)
+            return marks_wrong(err, "a captured variant marks the calling thread");
+    return PK_OK;
+}
+
+/* Run once before, so that memory and events are there: a capture may take none. */
+static enum pk_code capture(struct pk_sampler *s, struct pk_err *err)
+{
+    struct pk_device *dev = s->ctx->dev;
+    pk_sampler_end(s);
+    enum pk_code rc = repeat(s->ctx, s->reps, err);
+    if (!rc)
+        rc = check_lanes(&dev->marks, err);
+    if (!rc)
+        rc = pk_graph_begin(dev, err);
+    if (!rc)
+        rc = pk_graph_end(dev, run_reps(s->ctx, s->reps, err), &s->graph, err);
+    s->graph_reps = s->reps;
+    return rc;
+}
+
+/* Of the capture's marks, those of the first repetition get the launch as their host time and the others none. */
+static enum pk_code replay(struct pk_sampler *s, struct pk_err *err)
+{
+    struct pk_device *dev = s->ctx->dev;
+    enum pk_code rc = s->graph && s->graph_reps == s->reps ? PK_OK : capture(s, err);
+    if (rc)
+        return rc;
+    const uint64_t began = pk_device_now_ns(dev);
+    rc = pk_graph_replay(dev, s->graph, err);
+    const uint64_t launched = pk_device_now_ns(dev);
+    for (size_t i = 0; i < dev->marks.n; i++) {
+        dev->marks.v[i].begin_host_ns = began;
+        dev->marks.v[i].end_host_ns = i < s->n_columns ? launched : began;
+    }
+    return rc ? rc : pk_device_sync(dev, err);
 }
 
 static enum pk_code check_marks(const struct pk_ctx *ctx, struct pk_err *err)
@@ -167,13 +183,8 @@ static enum pk_code resolve(struct pk_sampler *s, int64_t reps, struct pk_err *e
         size_t column = s->first_column[k->region] + k->instance;
         if (k->reps != s->mark_reps[column])
             return repeats_itself(s, k, err);
-        if (s->graph && k->lane == PK_LANE_HOST)
-            return marks_wrong(err,
-                               "a captured variant marks the calling thread, which a replay does not run on");
         row[column].lane_ns += above(pk_mark_lane_ns(dev, k), s->overhead_ns[k->region]);
         row[column].host_ns += above(k->end_host_ns - k->begin_host_ns, s->overhead_ns[k->region]);
-        if (s->graph)
-            row[column].host_ns = s->launch_ns;
     }
     s->iteration_ns[s->n] = 0;
     for (size_t c = 0; c < s->n_columns; c++)

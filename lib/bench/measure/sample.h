@@ -39,7 +39,6 @@ struct pk_sampler {
     bool captured;
     struct pk_graph *graph; /* of graph_reps repetitions, whose marks are the device's marks */
     int64_t graph_reps;
-    uint64_t launch_ns; /* host time of the last replay's launch */
 };
 
 /* Runs the first iteration, learns which instances exist, and makes the arrays, in ctx->arena, for up to `cap` samples (fewer
