@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "device/device.h"
+#include "device/range.h"
 
 #include <string.h>
 
@@ -32,6 +33,13 @@ static bool records(const struct pk_device *dev, enum pk_lane lane)
     return dev->ops->record && lane != PK_LANE_HOST;
 }
 
+/* Kept out of line: devices without events shall not pay for it. */
+static __attribute__((noinline)) void begin_range(const struct pk_marks *m, struct pk_mark *k)
+{
+    const char *name = m->names ? m->names[k->region] : NULL;
+    k->range = pk_range_begin(name ? name : "a region without a name");
+}
+
 /* The clock is read last, so that the bookkeeping is outside of what is timed. */
 void pk_mark_begin(struct pk_device *dev, unsigned region, enum pk_lane lane)
 {
@@ -49,6 +57,7 @@ void pk_mark_begin(struct pk_device *dev, unsigned region, enum pk_lane lane)
     m->n_open++;
     k->begin_host_ns = dev->ops->now_ns(dev);
     if (records(dev, lane)) {
+        begin_range(m, k);
         k->begin_slot = m->next_slot++;
         dev->ops->record(dev, lane, k->begin_slot);
     }
@@ -72,6 +81,8 @@ void pk_mark_end_n(struct pk_device *dev, unsigned region, enum pk_lane lane, ui
             k->end_slot = slot;
             k->reps = reps;
             k->open = false;
+            if (slot) /* an end that was recorded is never in the first slot */
+                pk_range_end(k->range);
             m->n_open--;
             return;
         }

@@ -29,11 +29,13 @@ struct pk_mark {
     uint32_t reps;                       /* how often this occurrence did the region's work */
     uint64_t begin_host_ns, end_host_ns; /* device clock as the host reads it */
     uint32_t begin_slot, end_slot;       /* device events when the kind records them */
+    uint64_t range;                      /* of a profiler (range.h), likewise */
 };
 
 struct pk_marks {
     struct pk_mark *v;
     size_t n, cap;
+    const char *const *names; /* of regions, for profilers; NULL = none */
     uint16_t next_instance[PK_REGIONS_MAX];
     uint32_t next_slot;
     size_t n_open;

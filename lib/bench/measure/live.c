@@ -1,6 +1,19 @@
 /* Live: setup, body, teardown, and what teardown forgot. */
 #include "bench/measure/live.h"
 
+#include "device/range.h"
+
+/* For profilers: the case as one range, its regions as ranges within. */
+static uint64_t name_ranges(struct pk_ctx *ctx)
+{
+    const struct pk_probe *p = ctx->c->probe;
+    const char **names = pk_new_n(ctx->arena, const char *, PK_REGIONS_MAX);
+    for (size_t r = 0; r < PK_REGIONS_MAX && p->regions[r].name; r++)
+        names[r] = p->regions[r].name;
+    ctx->dev->marks.names = names;
+    return pk_range_begin(pk_printf(ctx->arena, "%s %s", p->name, p->variants[ctx->c->variant].name));
+}
+
 enum pk_code pk_live_case(struct pk_device *dev, const struct pk_case *c, uint64_t seed, pk_live_fn *body,
                           void *user, struct pk_err *err)
 {
@@ -8,10 +21,13 @@ enum pk_code pk_live_case(struct pk_device *dev, const struct pk_case *c, uint64
     struct pk_ctx ctx = {
         .c = c, .dev = dev, .arena = &host, .seed = seed, .dry = dev->kind == PK_DEVICE_NULL};
     uint64_t before = dev->pool.serial;
+    const uint64_t range = name_ranges(&ctx);
     enum pk_code rc = c->probe->setup(&ctx, err);
     if (!rc)
         rc = body(&ctx, user, err);
     c->probe->teardown(&ctx);
+    pk_range_end(range);
+    dev->marks.names = NULL;
     size_t left = pk_pool_reclaim(&dev->pool, before);
     if (left && !rc) {
         rc = pk_fail(err, PK_E_INTERNAL, "teardown of '%s' left %zu bytes of device memory", c->probe->name,
