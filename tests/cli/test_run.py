@@ -209,7 +209,7 @@ def test_what_cannot_end_in_time_is_skipped(perfkit):
 def test_a_long_case_is_announced(perfkit):
     p = perfkit.start(*HUGE, "--timeout", "8760h")
     try:
-        said = next((line for line in iter(p.stderr.readline, b"") if b"warning" in line), b"").decode()
+        said = next((line for line in iter(p.stderr.readline, b"") if b"one iteration" in line), b"").decode()
     finally:
         p.send_signal(signal.SIGINT)
         p.communicate(timeout=60)

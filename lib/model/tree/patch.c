@@ -51,6 +51,7 @@ struct pk_patcher *pk_patcher_new(const struct pk_tree *t, const struct pk_match
     struct pk_tree_count k;
     size_t paths = 0, steps = 0;
     pk_tree_count(t, &k);
+    p->shares = pk_tree_shares(t, a);
     for (size_t i = 0; i < targets->n; i++) {
         paths += path_bytes(t, &targets->v[i]);
         steps += targets->v[i].depth;

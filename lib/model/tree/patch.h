@@ -39,7 +39,8 @@ enum pk_patch_way {
 const struct pk_node *pk_transform_module(struct pk_bump *b, const struct pk_tree *t,
                                           const struct pk_node *module, enum pk_transform how);
 
-/* Replacements: targets[i] becomes with[i]. The first `n` of a match. */
+/* Replacements: targets[i] becomes with[i]. The first `n` of a match, in its order, which batched, grouped and cached rely on. A target is
+ * a place: where a module stands in several, the others stay as they are (but in-place, which writes to the one parent they share). */
 struct pk_edits {
     size_t n;
     const struct pk_target *targets;

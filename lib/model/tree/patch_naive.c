@@ -121,7 +121,8 @@ const struct pk_node *pk_patch_naive(struct pk_patcher *p, const struct pk_tree 
 const struct pk_node *pk_patch_naive_1pass(struct pk_patcher *p, const struct pk_tree *t,
                                            const struct pk_edits *e)
 {
-    const struct pk_node *root = t->root;
+    /* its targets are found by their nodes: each place gets one of its own first, as tree_at's first pass does */
+    const struct pk_node *root = p->shares && e->n ? distinct(p, t->root) : t->root;
     for (size_t i = 0; i < e->n; i++)
         root = exchange(p, root, pk_tree_at(root, e->targets[i].step, e->targets[i].depth), e->with[i]);
     return root;

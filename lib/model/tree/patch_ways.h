@@ -20,6 +20,7 @@ struct pk_patcher {
     struct pk_bump bump
         [3]; /* the naive ways take turns, as a pass's input may go when its output is there; the others use the first */
     unsigned turn;
+    bool shares; /* some module stands in several places */
     struct pk_tree_structure *pass;
     const struct pk_node **selected; /* by tree_at's check of what was selected */
     struct pk_replay_copy *copies;

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static uint64_t text_hash(uint64_t h, const char *text)
@@ -80,6 +81,35 @@ void pk_tree_count(const struct pk_tree *t, struct pk_tree_count *out)
     *out = (struct pk_tree_count){0};
     count(t, t->root, 0, out);
     out->internal = out->modules + out->sequences + out->parameters;
+}
+
+static void list_nodes(const struct pk_node *n, const struct pk_node **list, size_t *listed)
+{
+    if (n->arity)
+        list[(*listed)++] = n;
+    for (uint32_t i = 0; i < n->arity; i++)
+        list_nodes(n->child[i], list, listed);
+}
+
+static int by_address(const void *a, const void *b)
+{
+    const uintptr_t x = (uintptr_t) * (const struct pk_node *const *)a;
+    const uintptr_t y = (uintptr_t) * (const struct pk_node *const *)b;
+    return (x > y) - (x < y);
+}
+
+bool pk_tree_shares(const struct pk_tree *t, struct pk_arena *a)
+{
+    struct pk_tree_count k;
+    size_t n = 0;
+    bool shares = false;
+    pk_tree_count(t, &k);
+    const struct pk_node **list = pk_new_n(a, const struct pk_node *, k.internal);
+    list_nodes(t->root, list, &n);
+    qsort(list, n, sizeof *list, by_address);
+    for (size_t i = 1; i < n; i++)
+        shares |= list[i] == list[i - 1];
+    return shares;
 }
 
 /* Two trees can have been made apart: their types are then compared by what they say. */

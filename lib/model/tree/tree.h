@@ -80,6 +80,9 @@ struct pk_tree_count {
 };
 void pk_tree_count(const struct pk_tree *t, struct pk_tree_count *out);
 
+/* Does some node with children stand in several places? Needs memory for a table of nodes. */
+bool pk_tree_shares(const struct pk_tree *t, struct pk_arena *a);
+
 /* A new node with copied children, or with room for `arity` of them that the caller sets. */
 struct pk_node *pk_node_copy(struct pk_bump *b, const struct pk_node *n);
 struct pk_node *pk_node_new(struct pk_bump *b, const struct pk_node_type *type, uint32_t arity,

@@ -7,6 +7,9 @@
 #include <cmocka.h>
 // clang-format on
 #include "model/tree/subject.h"
+#include "model/tree/tree_file.h"
+
+#include <string.h>
 
 static struct pk_arena arena;
 
@@ -98,6 +101,70 @@ static void a_tree_born_divided_is_the_patched_one(void **state)
     assert_same(&born, &b.s.divided);
 }
 
+/* Targets by their places. */
+static const struct pk_node *by_place(const struct bench *b, const struct pk_node *n, uint32_t *step,
+                                      uint32_t depth, struct pk_bump *memory)
+{
+    for (size_t i = 0; i < b->edits.n; i++)
+        if (b->match.v[i].depth == depth && !memcmp(b->match.v[i].step, step, depth * sizeof *step))
+            return b->with[i];
+    struct pk_node *made = pk_node_copy(memory, n);
+    for (uint32_t i = 0; i < n->arity; i++) {
+        step[depth] = i;
+        made->child[i] = by_place(b, n->child[i], step, depth + 1, memory);
+    }
+    return made;
+}
+
+static void open_text(struct bench *b, const char *tree, const char *plan, bool shared)
+{
+    struct pk_err err = {0};
+    struct pk_bump modules;
+    if (pk_tree_parse("tree", tree, strlen(tree), &arena, &b->tree, &err) ||
+        pk_patch_plan_parse("plan", plan, strlen(plan), &arena, &b->s.plan, &err))
+        fail_msg("%s: %s", err.what, err.why);
+    if (shared) { /* b and c stand for a as well */
+        struct pk_node *root = (struct pk_node *)(uintptr_t)b->tree.root;
+        root->child[1] = root->child[2] = root->child[0];
+    }
+    pk_tree_count(&b->tree, &b->s.count);
+    pk_bump_init(&modules, &arena, b->s.count.bytes);
+    pk_match_init(&b->match, &b->tree, &arena);
+    pk_match_fnmatch(&b->s.plan, &b->tree, &b->match);
+    b->with = pk_new_n(&arena, const struct pk_node *, b->match.n);
+    for (size_t i = 0; i < b->match.n; i++)
+        b->with[i] = pk_transform_module(&modules, &b->tree, b->match.v[i].node,
+                                         b->s.plan.rules[b->match.v[i].rule].transform);
+    b->edits = (struct pk_edits){b->match.n, b->match.v, b->with};
+    b->patcher = pk_patcher_new(&b->tree, &b->match, &arena);
+}
+
+/* Targets just below the root, in a sequence, in one of several places that share a module, and under another rule in each. */
+static void places_not_nodes(void **state)
+{
+    static const char tree[] =
+        "a.x.weight (4, 4)\na.y.weight (4, 4)\nb.x.weight (4, 4)\nb.y.weight (4, 4)\n"
+        "c.x.weight (4, 4)\nc.y.weight (4, 4)\nd.0.weight (4, 4)\nd.1.weight (4, 4)\ne.weight (4, 4)\n";
+    static const char *const plans[] = {"b.x = column\n", "c.y = row\na.x = column\n", "d.1 = row\ne = row\n",
+                                        "a.x = column\nb.x = row\nc.y = column\nd.0 = row\n",
+                                        "*.x = column\n"};
+    for (int shared = 0; shared < 2; shared++)
+        for (size_t i = 0; i < sizeof plans / sizeof *plans; i++)
+            for (int way = 0; way < PK_PATCH_IN_PLACE + !shared; way++) {
+                struct bench b = {0};
+                struct pk_bump memory;
+                uint32_t step[PK_TREE_DEPTH_MAX];
+                open_text(&b, tree, plans[i], shared);
+                assert_int_equal(pk_tree_shares(&b.tree, &arena), shared);
+                pk_bump_init(&memory, &arena, 2 * b.s.count.bytes);
+                struct pk_tree want = b.tree, got = b.tree;
+                want.root = by_place(&b, b.tree.root, step, 0, &memory);
+                pk_patch_prepare(b.patcher, &b.tree, &b.edits);
+                got.root = pk_patch(b.patcher, (enum pk_patch_way)way, &b.tree, &b.edits);
+                assert_same(&got, &want);
+            }
+}
+
 static struct pk_allocated allocated_by(struct bench *b, enum pk_patch_way way)
 {
     const struct pk_allocated before = pk_patcher_allocated(b->patcher);
@@ -160,6 +227,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(every_way_gives_the_same, clear),
         cmocka_unit_test_teardown(a_tree_born_divided_is_the_patched_one, clear),
+        cmocka_unit_test_teardown(places_not_nodes, clear),
         cmocka_unit_test_teardown(what_is_allocated, clear),
         cmocka_unit_test_teardown(a_transform_divides_what_it_says, clear),
     };
