@@ -172,12 +172,28 @@ static int print_figures(const struct figure *f, size_t n)
     return lost;
 }
 
-int main(int argc, char **argv)
+/* `b` is the bench of 100 layers and 600 patches, measured. */
+static int figures_lost(const struct bench *b, struct pk_arena *a)
 {
-    static const int64_t sizes[] = {4, 12, 100}, same[] = {100, 100, 100, 100},
-                         growing[] = {25, 50, 100, 200};
+    static const int64_t same[] = {100, 100, 100, 100}, growing[] = {25, 50, 100, 200};
     static const size_t few[] = {75, 150, 300, 600}, fixed[] = {100, 100, 100, 100};
     static const double patches[] = {75, 150, 300, 600}, leaves[] = {410, 810, 1610, 3210};
+    const struct figure figures[] = {
+        {"naive: exponent of time in patches, 100 layers", growth(same, few, patches, a), 0.9, 1.1},
+        {"naive: exponent of time in leaves, 100 patches", growth(growing, fixed, leaves, a), 0.9, 1.1},
+        {"naive / batched, 100 layers, 600 patches", ratio(b, PK_PATCH_NAIVE, PK_PATCH_BATCHED), 500,
+         INFINITY},
+        {"grouped / in-place", ratio(b, PK_PATCH_GROUPED, PK_PATCH_IN_PLACE), 0, 6},
+        {"grouped / memcpy of the bytes it writes", ratio(b, PK_PATCH_GROUPED, MEMCPY), 0, 40},
+    };
+    return print_figures(figures, sizeof figures / sizeof *figures);
+}
+
+/* Others on the host can spoil one measurement of memory in a cache: a figure counts as lost when it is lost TRIES times. */
+int main(int argc, char **argv)
+{
+    enum { TRIES = 3 };
+    static const int64_t sizes[] = {4, 12, 100};
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     static struct bench b;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -185,14 +201,10 @@ int main(int argc, char **argv)
         measure(&b);
         print_table(&b, sizes[i]);
     }
-    const struct figure figures[] = {
-        {"naive: exponent of time in patches, 100 layers", growth(same, few, patches, &a), 0.9, 1.1},
-        {"naive: exponent of time in leaves, 100 patches", growth(growing, fixed, leaves, &a), 0.9, 1.1},
-        {"naive / batched, 100 layers, 600 patches", ratio(&b, PK_PATCH_NAIVE, PK_PATCH_BATCHED), 500,
-         INFINITY},
-        {"grouped / in-place", ratio(&b, PK_PATCH_GROUPED, PK_PATCH_IN_PLACE), 0, 6},
-        {"grouped / memcpy of the bytes it writes", ratio(&b, PK_PATCH_GROUPED, MEMCPY), 0, 40},
-    };
-    const int lost = print_figures(figures, sizeof figures / sizeof *figures);
+    int lost = figures_lost(&b, &a);
+    for (int again = 1; lost && again < TRIES; again++) {
+        measure(&b);
+        lost = figures_lost(&b, &a);
+    }
     return argc > 1 && !strcmp(argv[1], "check") && lost;
 }

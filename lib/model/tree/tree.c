@@ -44,21 +44,6 @@ int64_t pk_shape_elements(const struct pk_shape *s)
     return n;
 }
 
-struct pk_node *pk_node_new(struct pk_bump *b, const struct pk_node_type *type, uint32_t arity,
-                            uint32_t value)
-{
-    struct pk_node *n = pk_bump_take(b, pk_node_bytes(arity));
-    n->type = type;
-    n->arity = arity;
-    n->value = value;
-    return n;
-}
-
-struct pk_node *pk_node_copy(struct pk_bump *b, const struct pk_node *n)
-{
-    return memcpy(pk_bump_take(b, pk_node_bytes(n->arity)), n, pk_node_bytes(n->arity));
-}
-
 static void count(const struct pk_tree *t, const struct pk_node *n, size_t depth, struct pk_tree_count *out)
 {
     size_t *const kinds[] = {[PK_NODE_MODULE] = &out->modules,

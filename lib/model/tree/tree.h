@@ -83,10 +83,25 @@ void pk_tree_count(const struct pk_tree *t, struct pk_tree_count *out);
 /* Does some node with children stand in several places? Needs memory for a table of nodes. */
 bool pk_tree_shares(const struct pk_tree *t, struct pk_arena *a);
 
-/* A new node with copied children, or with room for `arity` of them that the caller sets. */
-struct pk_node *pk_node_copy(struct pk_bump *b, const struct pk_node *n);
-struct pk_node *pk_node_new(struct pk_bump *b, const struct pk_node_type *type, uint32_t arity,
-                            uint32_t value);
+/* A new node with room for `arity` children that the caller sets. */
+static inline struct pk_node *pk_node_new(struct pk_bump *b, const struct pk_node_type *type, uint32_t arity,
+                                          uint32_t value)
+{
+    struct pk_node *n = (struct pk_node *)pk_bump_take(b, pk_node_bytes(arity));
+    n->type = type;
+    n->arity = arity;
+    n->value = value;
+    return n;
+}
+
+/* A new node with copied children. Most nodes have a few: a call of memcpy would cost more than they do. */
+static inline struct pk_node *pk_node_copy(struct pk_bump *b, const struct pk_node *n)
+{
+    struct pk_node *made = pk_node_new(b, n->type, n->arity, n->value);
+    for (uint32_t i = 0; i < n->arity; i++)
+        made->child[i] = n->child[i];
+    return made;
+}
 
 /* Equal structure: the same types, values and leaf indices at the same positions. On a difference `where` (arena) is its path. */
 bool pk_tree_equal(const struct pk_tree *a, const struct pk_tree *b, struct pk_arena *arena,
