@@ -1,0 +1,245 @@
+"""What the PyTorch peers of attention-scaling share: one case, timed by CUDA events beside the host's clock.
+
+A peer says how attention is computed (how="eager", "compile", or an SDPA backend) and whether fp32 products may be TF32."""
+import time
+import warnings
+
+from _wire import Refused, Skip, serve, timed
+
+KNOWN = {"batch": 8, "heads": 1, "d_model": 64, "seq_len": 1024, "causal": False, "dtype": "fp32", "math": "ieee"}
+BACKENDS = {"math": "MATH", "efficient": "EFFICIENT_ATTENTION", "flash": "FLASH_ATTENTION", "cudnn": "CUDNN_ATTENTION"}
+ALLOWED = {"fp32": 1e-4, "tf32": 2e-2, "bf16": 5e-2}  # largest difference from fp64, of numbers whose size is about 1
+
+torch = None  # imported at the first request: a Python without it skips
+
+
+def load_torch(wire, tf32):
+    global torch
+    if torch is not None:
+        return
+    try:
+        import torch as module
+    except ImportError:
+        raise Skip("torch is not installed for this Python; install it, or choose another with --python")
+    torch = module
+    torch.set_float32_matmul_precision("high" if tf32 else "highest")
+    wire.setting("torch", torch.__version__)
+    wire.setting("tf32", "on" if tf32 else "off")
+
+
+def case_of(request):
+    """The axes of a request, checked."""
+    if request["experiment"] != "attention-scaling":
+        raise Refused("this peer measures attention-scaling, not %s" % request["experiment"])
+    unknown = sorted(set(request["axes"]) - set(KNOWN))
+    if unknown:
+        raise Refused("this peer does not know the axis %s" % ", ".join(unknown))
+    case = {**KNOWN, **request["axes"]}
+    for axis in ("batch", "heads", "d_model", "seq_len"):
+        if type(case[axis]) is not int or case[axis] < 1:
+            raise Refused("axis %s: %r is not a positive integer" % (axis, case[axis]))
+    if case["d_model"] % case["heads"]:
+        raise Skip("d_model is not a multiple of heads")
+    if case["dtype"] not in ("fp32", "bf16") or case["math"] != "ieee":
+        raise Skip("this peer has fp32 and bf16 with ieee products, not %s with %s" % (case["dtype"], case["math"]))
+    return case
+
+
+def device_of(request, options):
+    device = request["device"]
+    if device != "cpu" and not device.startswith("cuda"):
+        raise Skip("PyTorch runs on cpu and cuda, not on %s" % device)
+    if device == "cpu":
+        if options.get("threads"):
+            torch.set_num_threads(options["threads"])
+    elif not torch.cuda.is_available():
+        raise Skip("this PyTorch sees no GPU")
+    else:
+        torch.cuda.set_device(torch.device(device if ":" in device else "cuda:0"))
+        if options.get("limit_bytes"):
+            total = torch.cuda.get_device_properties(torch.cuda.current_device()).total_memory
+            torch.cuda.set_per_process_memory_fraction(min(1.0, options["limit_bytes"] / total))
+    return device
+
+
+def plain(q, k, v, scale, hidden):
+    """What a person writes; hidden is the mask of keys that may not be seen, or None."""
+    scores = q @ k.transpose(-2, -1) * scale
+    if hidden is not None:
+        scores = scores.masked_fill(hidden, float("-inf"))
+    return torch.softmax(scores, dim=-1) @ v
+
+
+def attention_of(how):
+    """A function like plain()."""
+    if how == "eager":
+        return plain
+    if how == "compile":
+        from torch import _dynamo
+        _dynamo.reset()  # or past a few shapes it would run eagerly and not say so
+        return torch.compile(plain, dynamic=False)
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    backend = getattr(SDPBackend, BACKENDS[how])
+
+    def attend(q, k, v, scale, hidden):
+        with sdpa_kernel(backend):
+            return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=hidden is not None, scale=scale)
+
+    return attend
+
+
+def mask_of(causal, seq, device):
+    return torch.ones(seq, seq, dtype=torch.bool, device=device).triu(1) if causal else None
+
+
+def inputs_of(shape, dtype, device, seed):
+    """q, k, v with gradients, and the output's gradient."""
+    generator = torch.Generator(device=device).manual_seed(seed)
+    made = [torch.randn(shape, generator=generator, device=device, dtype=torch.float32).to(dtype) for _ in range(4)]
+    return [x.requires_grad_() for x in made[:3]], made[3]
+
+
+def step(attend, qkv, d_o, scale, hidden):
+    out = attend(*qkv, scale, hidden)
+    return (out, *torch.autograd.grad(out, qkv, d_o))
+
+
+def check(how, dtype, causal, dim, device, allowed):
+    """Output and gradients at 33 tokens against fp64. A kernel that this shape does not have skips the case, with torch's reasons."""
+    qkv, d_o = inputs_of((2, 1, 33, dim), dtype, device, 7)
+    wide = [x.detach().double().cpu().requires_grad_() for x in qkv]
+    want = step(plain, wide, d_o.double().cpu(), dim**-0.5, mask_of(causal, 33, "cpu"))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            got = step(attention_of(how), qkv, d_o, dim**-0.5, mask_of(causal, 33, device))
+        except RuntimeError as e:
+            if "No available kernel" not in str(e):
+                raise
+            why = "; ".join(str(w.message).split("(Triggered")[0].strip() for w in said)
+            raise Skip("torch's %s kernel does not take this case: %s" % (how, why or e)) from None
+    worst = max(float((g.detach().double().cpu() - w.detach()).abs().max()) for g, w in zip(got, want))
+    if not worst <= allowed:
+        raise Refused("torch's %s attention differs by %g from fp64 at seq_len 33, d_model %d; allowed is %g" % (how, worst, dim, allowed))
+
+
+class CudaClock:
+    """Lane time by events, and what the host spent between them."""
+
+    def __init__(self):
+        self.events = [torch.cuda.Event(enable_timing=True) for _ in range(3)]
+        self.host = [0, 0, 0]
+
+    def start(self):
+        torch.cuda.synchronize()
+        self.mark(0)
+
+    def mark(self, at):
+        self.events[at].record()
+        self.host[at] = time.perf_counter_ns()
+
+    def read(self):
+        """((forward, backward) on the lane, the same on the host), ns."""
+        torch.cuda.synchronize()
+        lane = tuple(round(self.events[i].elapsed_time(self.events[i + 1]) * 1e6) for i in range(2))
+        return lane, (self.host[1] - self.host[0], self.host[2] - self.host[1])
+
+
+class HostClock:
+    """On the CPU both times are the host's."""
+
+    def __init__(self):
+        self.host = [0, 0, 0]
+
+    def start(self):
+        self.mark(0)
+
+    def mark(self, at):
+        self.host[at] = time.perf_counter_ns()
+
+    def read(self):
+        both = (self.host[1] - self.host[0], self.host[2] - self.host[1])
+        return both, both
+
+
+def measure_time(wire, request, attend, qkv, d_o, scale, hidden, on_gpu):
+    clock = CudaClock() if on_gpu else HostClock()
+    waited = []
+
+    def iterate():
+        clock.start()
+        out = attend(*qkv, scale, hidden)
+        clock.mark(1)
+        gradients = torch.autograd.grad(out, qkv, d_o)
+        clock.mark(2)
+        lane, host = clock.read()
+        del out, gradients
+        waited.append(host)
+        return lane
+
+    cut, rows, reason = timed(request.get("stop", {}), iterate)
+    for suffix, source in (("_ns", rows), ("_host_ns", waited)):
+        for half, name in enumerate(("forward", "backward")):
+            wire.metric(name + suffix, "ns", **{"class": "time", "source": "region"})
+            times = [row[half] for row in source]
+            wire.samples(name + suffix, "first", 0, times[:1])
+            wire.samples(name + suffix, "warmup", 1, times[1:1 + cut])
+            wire.samples(name + suffix, "steady", 1 + cut, times[1 + cut:])
+    wire.note("stop", reason)
+    wire.note("warmup_cut", cut)
+    wire.note("warmup_rule", "fixed")
+
+
+def measure_memory(wire, attend, qkv, d_o, scale, hidden):
+    """What PyTorch calls allocated, in an iteration of its own."""
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    out = attend(*qkv, scale, hidden)
+    before = torch.cuda.memory_allocated()
+    gradients = torch.autograd.grad(out, qkv, d_o)
+    peak = torch.cuda.max_memory_allocated()
+    del out, gradients
+    for name, value in (("before_backward_bytes", before), ("peak_bytes", peak)):
+        wire.metric(name, "bytes", **{"class": "memory", "combine": "max", "source": "allocator"})
+        wire.samples(name, "steady", 0, [value])
+
+
+def measure(wire, request, how, case, device, tf32):
+    dtype = torch.float32 if case["dtype"] == "fp32" else torch.bfloat16
+    dim, causal = case["d_model"] // case["heads"], bool(case["causal"])
+    precision = "tf32" if tf32 and case["dtype"] == "fp32" else case["dtype"]
+    if request.get("check") or how in BACKENDS:  # a kernel that is refused is found by trying
+        check(how, dtype, causal, dim, device, ALLOWED[precision])
+    wire.note("check", "output and gradients at seq_len 33" if request.get("check") else "not in this invocation")
+    qkv, d_o = inputs_of((case["batch"], case["heads"], case["seq_len"], dim), dtype, device, request.get("seed", 1))
+    work = (attention_of(how), qkv, d_o, dim**-0.5, mask_of(causal, case["seq_len"], device))
+    measure_time(wire, request, *work, on_gpu=device != "cpu")
+    if device != "cpu":
+        measure_memory(wire, *work)
+
+
+def problem_of(e):
+    """Out of memory or what else torch refused, by its first line."""
+    line = str(e).strip().split("\n")[0]
+    out_of_memory = isinstance(e, torch.cuda.OutOfMemoryError) or "can't allocate memory" in line
+    return MemoryError(line.split(". ")[0]) if out_of_memory else Refused("torch: %s" % line)
+
+
+def run(program, how, tf32=False):
+    def answer(wire, request):
+        case = case_of(request)
+        load_torch(wire, tf32)
+        device = device_of(request, request.get("device_options", {}))
+        if tf32 and device == "cpu":
+            raise Skip("TF32 is of GPUs")
+        problem = None
+        try:
+            measure(wire, request, how, case, device, tf32)
+        except RuntimeError as e:
+            problem = problem_of(e)
+        if device != "cpu":  # after the exception, which holds the case's tensors
+            torch.cuda.empty_cache()  # the next case may be another program's
+        if problem:
+            raise problem
+
+    serve(program, answer)

@@ -1,0 +1,35 @@
+"""The PyTorch peers where there is no PyTorch: each skips and says why. Where it is installed, eager is measured on the CPU."""
+import importlib.util
+import sqlite3
+import sys
+
+import pytest
+
+PEERS = ["torch-eager", "torch-eager-tf32", "torch-compile", "torch-sdpa-math", "torch-sdpa-efficient", "torch-sdpa-flash",
+         "torch-sdpa-cudnn"]
+TINY = ("run", "attention-scaling", "--device", "cpu", "--variant", "vanilla", "-a", "d_model=16", "-a", "seq_len=33", "--invocations", 1,
+        "--max-time", "5ms", "--min-time", "1ms", "--min-samples", 3, "--python", sys.executable, "--format", "json")
+CASES = "SELECT DISTINCT variant, s.status, s.message FROM slice s JOIN run_case c ON c.id = s.case_id WHERE variant LIKE 'torch-%'"
+HAS_TORCH = importlib.util.find_spec("torch") is not None
+
+
+def query(perfkit, sql):
+    with sqlite3.connect(perfkit.db) as db:
+        return db.execute(sql).fetchall()
+
+
+@pytest.mark.skipif(HAS_TORCH, reason="torch is installed here")
+def test_without_torch_every_peer_says_so(perfkit):
+    r = perfkit(*TINY, *(word for peer in PEERS for word in ("--peer", peer)))
+    assert r.status == 0, r
+    rows = query(perfkit, CASES)
+    assert sorted(row[0] for row in rows) == sorted(PEERS)
+    assert all(status == "skipped" and "torch is not installed for this Python" in message for _, status, message in rows)
+
+
+@pytest.mark.skipif(not HAS_TORCH, reason="torch is not installed here")
+def test_eager_on_the_cpu(perfkit):
+    r = perfkit(*TINY, "--peer", "torch-eager", "--peer", "torch-sdpa-math")
+    assert r.status == 0, r
+    rows = query(perfkit, CASES)
+    assert sorted(rows) == [("torch-eager", "ok", ""), ("torch-sdpa-math", "ok", "")]
