@@ -1,0 +1,72 @@
+"""The bundle: built from this build, run from another folder with nothing but its own libraries and libc's."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+
+import pytest
+
+from conftest import BINARY
+
+ROOT = pathlib.Path(__file__).parents[2]
+BUILD = pathlib.Path(BINARY).parent
+pytestmark = pytest.mark.skipif("PERFKIT_SANITIZED" in os.environ, reason="a sanitizer's libraries are no part of a bundle")
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory):
+    """Unpacked somewhere else, the folder it was made in gone."""
+    made = tmp_path_factory.mktemp("made") / "bundle"
+    p = subprocess.run([sys.executable, ROOT / "tests" / "gpu" / "bundle.py", BUILD, made], capture_output=True, text=True, check=False)
+    assert p.returncode == 0, p.stderr
+    there = tmp_path_factory.mktemp("there")
+    with tarfile.open("%s.tar.gz" % made) as tar:
+        tar.extractall(there)
+    shutil.rmtree(made)
+    return there / "bundle"
+
+
+def run(path, *args, cwd):
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(cwd), "LC_ALL": "C.UTF-8", "PERFKIT_DB": str(cwd / "perfkit.db")}
+    return subprocess.run([path, *args], env=env, cwd=cwd, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_its_size_and_its_libraries(bundle):
+    assert sum(f.stat().st_size for f in bundle.rglob("*") if f.is_file()) < 64 << 20
+    names = {f.name for f in (bundle / "lib").iterdir()}
+    assert {"libsqlite3.so.0", "libjansson.so.4", "libcmocka.so.0"} <= names
+    assert not [n for n in names if re.match(r"lib(c|m|pthread|dl|openblas)\b|ld-linux", n)]
+    assert not list((bundle / "lib").glob("*.py")) and (bundle / "peers" / "torch_eager.py").exists()
+
+
+def test_nothing_else_is_loaded(bundle, tmp_path):
+    """The loader's own list: the bundle's folder and libc's parts, not Debian's copies."""
+    for program in [bundle / "perfkit", *(bundle / "gpu").glob("test-gpu-*")]:
+        for name, path in re.findall(r"^\s*(\S+) => (\S+)", run("/usr/bin/ldd", program, cwd=tmp_path).stdout, re.M):
+            inside = pathlib.Path(path).resolve().is_relative_to(bundle)
+            assert inside or re.match(r"lib(c|m|dl|rt|pthread)\.so", name), (program, name, path)
+
+
+def test_it_runs_from_another_folder(bundle, tmp_path):
+    assert run(bundle / "perfkit", "--version", cwd=tmp_path).stdout.startswith("perfkit ")
+    listed = json.loads(run(bundle / "perfkit", "list", "experiments", "--format", "json", cwd=tmp_path).stdout)
+    assert "attention-scaling" in json.dumps(listed)
+    p = run(bundle / "perfkit", "run", "selftest", "--device", "null", "--variant", "ok", "--format", "json", cwd=tmp_path)
+    assert p.returncode == 0, p.stderr
+
+
+def test_the_check_runs_from_it(bundle, tmp_path):
+    p = run(sys.executable, bundle / "gpu" / "check.py", "--device", "cpu", "--quick", "doctor", "numerics", cwd=tmp_path)
+    assert p.returncode == 0, p.stdout + p.stderr
+    said = (tmp_path / "gpu-check" / "numerics.txt").read_text()
+    assert str(bundle / "gpu" / "test-gpu-ops") in said
+
+
+def test_a_folder_that_is_no_bundle_is_kept(tmp_path):
+    (tmp_path / "mine").write_text("kept")
+    p = subprocess.run([sys.executable, ROOT / "tests" / "gpu" / "bundle.py", BUILD, tmp_path], capture_output=True, text=True, check=False)
+    assert p.returncode == 1 and "is there already" in p.stderr and (tmp_path / "mine").read_text() == "kept"
