@@ -275,6 +275,11 @@ ORDER BY f.other_axes, f.parameters;
 -- column: of_ceiling | % of copy ceiling | % | 0
 -- column: other_axes | Other axes | json | hide
 -- note: SELECT 'Moved: read and written. Ceiling: the same, of a dense copy that no cache holds (`perfkit doctor --ceilings`); small models live in a cache and may be above it. The median over the variants, which slice alike.'
+-- note: SELECT 'The copy ceiling was measured on a busy host: no second repeat came within 5 % of its highest; % of it may be too high. '
+--   || 'The next run measures once more.'
+--   FROM v_ceiling k JOIN v_run r ON r.run_id = k.run_id
+--   WHERE k.run_id = :run AND k.key = 'copy_bytes_per_s' AND NOT k.confirmed
+--   AND k.device IN (SELECT coalesce(r.settings ->> 'ceilings_of', c.device) FROM v_case c WHERE c.run_id = :run)
 SELECT config, tp, slicing, moved_bytes, transform_ns, moved_bytes * 1e9 / transform_ns AS rate_bytes_per_s,
        moved_bytes * 1e9 / transform_ns / copy_rate AS of_ceiling, other_axes
 FROM (SELECT *, row_number() OVER w AS place, count(*) OVER (PARTITION BY run_id, config, parameters, tp, slicing, other_axes) AS n

@@ -77,3 +77,13 @@ def test_a_day_later_one_repeat_is_added(perfkit, one):
     change(perfkit, "UPDATE ceiling SET measured_ns = measured_ns - 200 * 1000000000")
     one()
     assert repeats(perfkit) == 4
+
+
+def test_a_lone_copy_rate_is_told_under_slicing(perfkit):
+    tree = ("run", "tree-patch", "--device", "null", "--layers", "1", "--hidden", "8", "--intermediate", "8", "--vocab", "9", "--weights", "real",
+            "--tp", "2", "--variant", "grouped", "--patches", "0", "--invocations", "1")
+    said = "The copy ceiling was measured on a busy host"
+    r = perfkit(*tree)
+    assert r.status == 0 and "% of copy ceiling" in r.stdout and said not in r.stdout, r
+    add(perfkit, 2, ("copy_bytes_per_s",))
+    assert said in perfkit(*tree).stdout
