@@ -6,7 +6,8 @@ struct traversal {
     struct pk_bump *bump;
     const struct pk_target *target, *end; /* the next one */
     const struct pk_node *const *with;
-    uint32_t shared; /* from the last target until its way is left: steps that the next one's has in common with it */
+    uint32_t
+        shared; /* from the last target until its way is left: steps that the next one's has in common with it */
 };
 
 static const struct pk_node *replacement(struct traversal *v)
