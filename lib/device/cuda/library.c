@@ -80,7 +80,7 @@ static void open_siblings(const struct row *r, const char *path, struct pk_arena
     const char *slash = strrchr(path, '/'),
                *folder = slash ? pk_strndup(a, path, (size_t)(slash - path)) : "";
     for (const char *const *s = r->siblings; s && *s; s++)
-        dlopen(pk_printf(a, "%s/%s.so.%d", folder, *s, r->major), RTLD_LAZY | RTLD_GLOBAL);
+        dlopen(pk_printf(a, "%s/%s.so.%d", folder, *s, r->major), RTLD_LAZY | RTLD_GLOBAL | RTLD_NODELETE);
 }
 
 static const char *path_of(void *handle, struct pk_arena *a)
@@ -123,7 +123,8 @@ static const char *try_file(const struct row *r, const char *path, const struct 
     const char *why = wrong_name(r, path, a);
     if (why)
         return why;
-    l->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    /* not to be unloaded: what such a library has started and allocated does not end with it */
+    l->handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!l->handle)
         return strchr(path, '/') ? pk_strdup(a, dlerror()) : "";
     l->path = path_of(l->handle, a);
