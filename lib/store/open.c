@@ -40,13 +40,14 @@ static enum pk_code configure(struct pk_store *s, struct pk_err *err)
     return pk_db_script(s, "PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY", err);
 }
 
-/* A file that is SQLite's but not ours, or of another version. */
+/* A file that is SQLite's but not ours, or of another version. Another process may be making it between these questions: what it holds
+ * is asked first, since it gets its mark with its first table. */
 static enum pk_code check_header(struct pk_store *s, bool *fresh, struct pk_err *err)
 {
     int64_t id, version, objects;
-    if (pk_db_int(s, err, &id, 0, "PRAGMA application_id", "") ||
-        pk_db_int(s, err, &version, 0, "PRAGMA user_version", "") ||
-        pk_db_int(s, err, &objects, 0, "SELECT count(*) FROM sqlite_schema", ""))
+    if (pk_db_int(s, err, &objects, 0, "SELECT count(*) FROM sqlite_schema", "") ||
+        pk_db_int(s, err, &id, 0, "PRAGMA application_id", "") ||
+        pk_db_int(s, err, &version, 0, "PRAGMA user_version", ""))
         return err->code;
     *fresh = objects == 0 && id == 0;
     s->found_version = (int)version;
