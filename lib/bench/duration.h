@@ -1,8 +1,8 @@
 /* Duration: about how long a plan will take, from what is known before it begins.
  *
  * One iteration of a case takes what the newest run on this machine measured of it, else its floor by the usual share of the
- * ceilings. The stop rule makes a slice of it: a first iteration, calibration, samples until min_samples and max_time are over, and
- * in the first process the checks. Early stops of quiet cases are not foreseen. */
+ * ceilings. The stop rule makes a slice of it: memory touched for the first time, a first iteration, calibration, samples until
+ * min_samples and max_time are over, and in the first process the checks. Early stops of quiet cases are not foreseen. */
 #pragma once
 
 #include "bench/plan.h"
