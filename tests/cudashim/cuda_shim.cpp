@@ -77,20 +77,16 @@ void run_block(block &b)
     }
 }
 
-void start(block &b, dim3 shape)
+void start(fiber &f, unsigned i, dim3 shape, ucontext_t *scheduler)
 {
-    for (size_t i = 0; i < b.fibers.size(); i++) {
-        fiber &f = b.fibers[i];
-        f.done = false;
-        f.waits_block = f.waits_warp = 0;
-        f.index =
-            dim3((unsigned)i % shape.x, (unsigned)i / shape.x % shape.y, (unsigned)i / shape.x / shape.y);
-        getcontext(&f.context);
-        f.context.uc_stack.ss_sp = f.stack.get();
-        f.context.uc_stack.ss_size = STACK_BYTES;
-        f.context.uc_link = &b.scheduler;
-        makecontext(&f.context, enter, 0);
-    }
+    f.done = false;
+    f.waits_block = f.waits_warp = 0;
+    f.index = dim3(i % shape.x, i / shape.x % shape.y, i / shape.x / shape.y);
+    getcontext(&f.context);
+    f.context.uc_stack.ss_sp = f.stack.get();
+    f.context.uc_stack.ss_size = STACK_BYTES;
+    f.context.uc_link = scheduler;
+    makecontext(&f.context, enter, 0);
 }
 
 } // namespace
@@ -114,7 +110,8 @@ int pk_shim_run(dim3 grid, dim3 shape, size_t shared_bytes, const std::function<
             for (unsigned x = 0; x < grid.x; x++) {
                 blockIdx = dim3(x, y, z);
                 b.shared.assign(shared_bytes + 64, 0xff); /* what is not written is not a number */
-                start(b, shape);
+                for (unsigned i = 0; i < threads; i++)
+                    start(b.fibers[i], i, shape, &b.scheduler);
                 run_block(b);
             }
     running = nullptr;

@@ -1,40 +1,14 @@
 /* Softmax kernels on the host shim against float64, rows of every class of length. */
-#include "ops/cuda/kernels.h"
-
-#include <cmath>
-#include <cstdio>
-#include <random>
-#include <vector>
+#include "check.h"
 
 namespace
 {
 
-std::mt19937 rng(7);
-int failures;
-
-std::vector<float> random_values(size_t n)
-{
-    std::normal_distribution<float> normal(0, 3);
-    std::vector<float> v(n);
-    for (float &x : v)
-        x = normal(rng);
-    return v;
-}
-
-void expect(double got, double want, double tolerance, const char *what, size_t cols, size_t at)
-{
-    if (std::fabs(got - want) <= tolerance) /* a NaN is no smaller */
-        return;
-    if (failures++ < 10)
-        std::printf("%s: cols %zu, element %zu is %g, float64 gives %g\n", what, cols, at, got, want);
-}
-
 void check_forward(size_t rows, size_t cols, size_t causal_seq)
 {
-    const std::vector<float> x = random_values(rows * cols);
-    std::vector<float> y(x.size(), NAN);
-    if (pk_k_softmax(nullptr, x.data(), y.data(), rows, cols, causal_seq))
-        expect(1, 0, 0, "launch", cols, 0);
+    const std::vector<float> x = random_values(rows * cols, 3);
+    results y(x.size());
+    expect_launched(pk_k_softmax(nullptr, x.data(), y.data(), rows, cols, causal_seq), "softmax", cols);
     for (size_t r = 0; r < rows; r++) {
         const size_t seen = causal_seq ? r % causal_seq + 1 : cols;
         double top = -INFINITY, sum = 0;
@@ -50,10 +24,10 @@ void check_forward(size_t rows, size_t cols, size_t causal_seq)
 
 void check_backward(size_t rows, size_t cols)
 {
-    const std::vector<float> p = random_values(rows * cols), dp = random_values(rows * cols);
-    std::vector<float> ds(p.size(), NAN);
-    if (pk_k_softmax_backward(nullptr, p.data(), dp.data(), ds.data(), rows, cols))
-        expect(1, 0, 0, "launch", cols, 0);
+    const std::vector<float> p = random_values(rows * cols, 3), dp = random_values(rows * cols, 3);
+    results ds(p.size());
+    expect_launched(pk_k_softmax_backward(nullptr, p.data(), dp.data(), ds.data(), rows, cols),
+                    "softmax backward", cols);
     for (size_t r = 0; r < rows; r++) {
         double sum = 0, size = 0;
         for (size_t c = 0; c < cols; c++) {
@@ -77,6 +51,5 @@ int main()
     }
     for (size_t seq : {1, 7, 33, 130})
         check_forward(3 * seq, seq, seq);
-    std::printf("%d wrong\n", failures);
-    return failures != 0;
+    return report();
 }

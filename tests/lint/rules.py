@@ -42,6 +42,7 @@ SQL_HOMES = ["lib/store/", "lib/bench/", "schema/", "probes/"]  # lib/bench: who
 PROBE_FOLDERS = ["base", "ops", "model", "device"]
 PROBE_HEADERS = ["bench/probe.h", "bench/repeat.h"]
 LONGEST_FUNCTION = 100
+C_LIKE = (".c", ".h", ".cu", ".cpp")
 
 
 def at_home(path, homes):
@@ -68,14 +69,14 @@ class Sources:
             for folder, _, names in os.walk(os.path.join(root, top)):
                 for name in names:
                     full = os.path.join(folder, name)
-                    if name.endswith((".c", ".h", ".py", ".sql", ".build")):
+                    if name.endswith(C_LIKE + (".py", ".sql", ".build")):
                         with open(full, encoding="utf-8") as f:
                             self.files[os.path.relpath(full, root)] = f.read()
 
     def c_files(self, *tops):
-        """(path, text) of the C files below the given top folders."""
+        """(path, text) of the C, CUDA and C++ files below the given top folders."""
         for path in sorted(self.files):
-            if path.endswith((".c", ".h")) and path.split("/")[0] in tops:
+            if path.endswith(C_LIKE) and path.split("/")[0] in tops:
                 yield path, self.files[path]
 
     def includes(self, *tops):
@@ -146,14 +147,15 @@ def probe_names(src):
 def function_length(src):
     """No function is longer than LONGEST_FUNCTION lines."""
     for path, text in src.c_files("lib", "cmd", "probes", "tests"):
-        start = None
+        start, before = None, ""
         for n, line in enumerate(text.split("\n"), 1):
-            if line == "{":
+            if line == "{" and before != "namespace":
                 start = n
             elif line == "}" and start:
                 if n - start + 1 > LONGEST_FUNCTION:
                     yield "%s:%d: a function of %d lines" % (path, start, n - start + 1)
                 start = None
+            before = line
 
 
 def calls(src):
@@ -186,7 +188,7 @@ def sql(src):
 
 def first_line(src):
     """Every file says in its first line what it is."""
-    starts = {".c": "/* ", ".h": "/* ", ".py": '"""', ".sql": "-- ", ".build": ("# ", "project(")}
+    starts = dict.fromkeys(C_LIKE, "/* ") | {".py": '"""', ".sql": "-- ", ".build": ("# ", "project(")}
     for path, text in sorted(src.files.items()):
         first = text.split("\n")[0]
         if path.startswith("tests/store/"):

@@ -2,7 +2,8 @@
 #include "ops/cuda/kernels.h"
 #include "ops/cuda/launch.h"
 
-enum { THREADS = 256, BLOCKS_MAX = 132 * 16 };
+constexpr unsigned THREADS = 256;
+constexpr size_t BLOCKS_MAX = 132 * 16;
 
 static unsigned blocks_for(size_t n)
 {

@@ -3,7 +3,11 @@
  * Shapes and order of arrays as in ops/ops.h. */
 #pragma once
 
-#include "ops/ops.h"
+#include "ops/shapes.h"
+
+#ifdef __cplusplus
+extern "C" { /* tests/cudashim */
+#endif
 
 /* c[batch, m, n]; g->c is read when beta is not 0 and not written. */
 void pk_reference_gemm(const struct pk_gemm *g, double *c);
@@ -20,3 +24,7 @@ struct pk_reference_attention {
 };
 /* Reads q k v, and d_o when gradients are asked for. */
 void pk_reference_attention(const struct pk_attention *at, const struct pk_reference_attention *r);
+
+#ifdef __cplusplus
+}
+#endif

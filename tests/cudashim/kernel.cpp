@@ -1,0 +1,2 @@
+/* Kernel: the file under test, which the build names, compiled for the host. */
+#include KERNEL_FILE
