@@ -9,6 +9,7 @@ import time
 import pytest
 from conftest import on_one_cpu
 
+pytestmark = pytest.mark.usefixtures("measured")
 NULL = ("--device", "null")
 SMALL = ("-a", "d_model=64", "-a", "seq_len=256,512,1024")
 
@@ -218,7 +219,7 @@ def test_a_long_case_is_announced(perfkit):
 
 def test_an_axis_that_changes_nothing(perfkit):
     idle = "warning: -a copies=2 changes nothing: copies applies to none of these cases, but would with busy_ns=0"
-    one = ("run", "selftest", *NULL, "-v", "ok", "-a", "copies=2")
+    one = ("run", "selftest", *NULL, "-v", "ok", "-a", "copies=2", "--max-time", "1ms")
     r = perfkit(*one, "-q")
     assert r.status == 0 and idle in r.stderr, r
     r = perfkit(*one, "-a", "busy_ns=0")
@@ -243,11 +244,13 @@ def test_label_tags_and_command_line_are_recorded(perfkit):
 
 
 def test_no_save(perfkit):
+    perfkit.db.unlink()
     r = run(perfkit, *SMALL, "--no-save")
     assert r.status == 0 and "Attention scaling" in r.stdout and not perfkit.db.exists()
 
 
 def test_once(perfkit):
+    perfkit.db.unlink()
     r = perfkit("run", "attention-scaling", "-d", "cpu", "-a", "d_model=16", "-a", "seq_len=64", "--once", "--format", "json")
     assert r.status == 0, r
     assert {x["metric"] for x in r.rows("once")} >= {"forward_ns", "backward_ns"} and not perfkit.db.exists()
@@ -524,6 +527,7 @@ def test_the_end_says_what_was_recorded(perfkit):
 
 
 def test_an_estimate_follows_stored_times(perfkit):
+    perfkit.db.unlink()
     case = ("run", "attention-scaling", "-a", "d_model=16", "-a", "seq_len=256", "-v", "flash", "--min-samples", "10",
             "--max-time", "100ms", "--min-time", "10ms")
     assert "How long it takes can be said once" in perfkit(*case, "--dry-run").stdout

@@ -1,27 +1,15 @@
 """`run tree-patch` through the front door: exact counts, every way right, users' own trees and plans, what is refused."""
 import json
 import math
-import shutil
 import sqlite3
 
 import pytest
-from conftest import Perfkit
 
 FEW = ("--min-samples", "2", "--min-time", "1ms", "--max-time", "5ms", "--invocations", "1")
 WAYS = ["naive", "naive-1pass", "batched", "path-copy", "grouped", "cached", "in-place", "built-in"]
 
 
-@pytest.fixture(scope="module")
-def with_ceilings(tmp_path_factory):
-    """A store that has this machine's ceilings: measured once, not in every test."""
-    root = Perfkit(tmp_path_factory.mktemp("ceilings"))
-    assert root("doctor", "--ceilings").status == 0
-    return root.db
-
-
-@pytest.fixture(autouse=True)
-def their_ceilings(perfkit, with_ceilings):
-    shutil.copy(with_ceilings, perfkit.db)
+pytestmark = pytest.mark.usefixtures("measured")
 
 
 def run(perfkit, *args, **kw):

@@ -11,6 +11,8 @@ import uuid
 import pytest
 from processes import gone, marked
 
+pytestmark = pytest.mark.usefixtures("measured")
+
 BAD = pathlib.Path(__file__).parent / "bad_worker.py"
 NUMPY = ("run", "attention-scaling", "--variant", "vanilla", "--peer", "numpy-attention", "--python", sys.executable,
          "-a", "d_model=8", "-a", "batch=1", "--device", "cpu", "--invocations", "2", "--max-time", "20ms", "--min-time", "5ms")
