@@ -31,9 +31,16 @@ const struct pk_cuda_traits *pk_cuda_traits(const struct pk_device *dev)
     return &pk_cuda_of(dev)->traits;
 }
 
-struct pk_cuda_beside *pk_cuda_beside(struct pk_device *dev)
+void *pk_cuda_beside(struct pk_device *dev, size_t bytes, pk_cuda_end_fn *end)
 {
-    return &pk_cuda_of(dev)->beside;
+    struct pk_cuda_state **at = &pk_cuda_of(dev)->beside;
+    while (*at && (*at)->end != end)
+        at = &(*at)->next;
+    if (!*at) {
+        *at = pk_new(&dev->arena, struct pk_cuda_state);
+        **at = (struct pk_cuda_state){NULL, end, pk_alloc(&dev->arena, bytes)};
+    }
+    return (*at)->state;
 }
 
 static const char *cuda_unavailable(void)
@@ -99,8 +106,8 @@ static void cuda_close(struct pk_device *dev)
 {
     struct pk_cuda *c = pk_cuda_of(dev);
     c->api->cudaDeviceSynchronize();
-    if (c->beside.end)
-        c->beside.end(dev, c->beside.state);
+    for (const struct pk_cuda_state *s = c->beside; s; s = s->next)
+        s->end(dev, s->state);
     pk_cuda_events_free(c);
     for (struct pk_pin *pin = c->pins; pin; pin = pin->next)
         if (pin->p)

@@ -33,13 +33,10 @@ struct pk_cuda_traits {
 };
 const struct pk_cuda_traits *pk_cuda_traits(const struct pk_device *dev);
 
-/* What a user of the device (ops/cuda) keeps as long as it is open: made by the first who finds `state` NULL, ended by closing, while
- * the lanes are still there. */
-struct pk_cuda_beside {
-    void *state;
-    void (*end)(struct pk_device *dev, void *state);
-};
-struct pk_cuda_beside *pk_cuda_beside(struct pk_device *dev);
+/* What a user of the device (ops/cuda) keeps as long as it is open: `bytes` of it, zeroed at the first call with this `end`, which is
+ * called by closing, while the lanes are still there. */
+typedef void pk_cuda_end_fn(struct pk_device *dev, void *state);
+void *pk_cuda_beside(struct pk_device *dev, size_t bytes, pk_cuda_end_fn *end);
 
 /* PK_OK when rc is cudaSuccess; else the error, with what was asked for. Remembers sticky ones. `what` is a sentence: "launching softmax". */
 enum pk_code pk_cuda_check(struct pk_device *dev, int rc, const char *what, struct pk_err *err) PK_MUST_CHECK;

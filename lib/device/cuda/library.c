@@ -14,6 +14,20 @@
 /* How a library tells its version: all but NVML count 10000 * major + 100 * minor + patch. */
 enum version_how { RETURNS_SIZE, FILLS_INT, FILLS_TEXT };
 
+/* Of the library's own version, or of the toolkit's, as cuBLASLt is. */
+static const struct sibling {
+    const char *stem;
+    int major;
+} cublaslt_siblings[] = {{"libnvrtc", PK_CUBLASLT_MAJOR}, {0}},
+  cudnn_siblings[] = {{"libnvrtc", PK_CUBLASLT_MAJOR},
+                      {"libcublasLt", PK_CUBLASLT_MAJOR},
+                      {"libcudnn_graph", PK_CUDNN_MAJOR},
+                      {"libcudnn_ops", PK_CUDNN_MAJOR},
+                      {"libcudnn_heuristic", PK_CUDNN_MAJOR},
+                      {"libcudnn_engines_precompiled", PK_CUDNN_MAJOR},
+                      {"libcudnn_engines_runtime_compiled", PK_CUDNN_MAJOR},
+                      {0}};
+
 static const struct row {
     const char *name, *stem;
     int major,
@@ -21,15 +35,13 @@ static const struct row {
     bool any_version; /* whatever the driver brings */
     const char *version;
     enum version_how how;
-    const char *const *siblings; /* stems of what it opens by itself; NULL-terminated */
+    const struct sibling
+        *siblings; /* what it opens by itself, what the others need first; ends with a NULL stem */
 } rows[PK_CUDA_LIBRARIES] = {
     [PK_LIB_CUBLASLT] = {"cuBLASLt", "libcublasLt", PK_CUBLASLT_MAJOR, PK_CUBLASLT_MINOR, false,
-                         "cublasLtGetVersion", RETURNS_SIZE, (const char *const[]){"libnvrtc", NULL}},
+                         "cublasLtGetVersion", RETURNS_SIZE, cublaslt_siblings},
     [PK_LIB_CUDNN] = {"cuDNN", "libcudnn", PK_CUDNN_MAJOR, PK_CUDNN_MINOR, false, "cudnnGetVersion",
-                      RETURNS_SIZE,
-                      (const char *const[]){"libcudnn_graph", "libcudnn_ops", "libcudnn_heuristic",
-                                            "libcudnn_engines_precompiled",
-                                            "libcudnn_engines_runtime_compiled", NULL}},
+                      RETURNS_SIZE, cudnn_siblings},
     [PK_LIB_NCCL] = {"NCCL", "libnccl", PK_NCCL_MAJOR, PK_NCCL_MINOR, false, "ncclGetVersion", FILLS_INT},
     [PK_LIB_CUPTI] = {"CUPTI", "libcupti", PK_CUPTI_MAJOR, PK_CUPTI_MINOR, false, "cuptiGetVersion",
                       FILLS_INT},
@@ -74,13 +86,25 @@ static const char *fill_symbols(const struct pk_symbol *symbols, void *handle)
     return NULL;
 }
 
-/* From its own folder, by absolute path: the loader then takes these when the library asks for their names. They stay open. */
+static bool open_for_good(const char *path)
+{
+    return dlopen(path, RTLD_LAZY | RTLD_GLOBAL | RTLD_NODELETE) != NULL;
+}
+
+/* By absolute path: the loader then takes these when the library asks for their names. They stay open. First from its own
+ * folder; where every library is a package, those of the toolkit are in another. */
 static void open_siblings(const struct row *r, const char *path, struct pk_arena *a)
 {
     const char *slash = strrchr(path, '/'),
                *folder = slash ? pk_strndup(a, path, (size_t)(slash - path)) : "";
-    for (const char *const *s = r->siblings; s && *s; s++)
-        dlopen(pk_printf(a, "%s/%s.so.%d", folder, *s, r->major), RTLD_LAZY | RTLD_GLOBAL | RTLD_NODELETE);
+    for (const struct sibling *s = r->siblings; s && s->stem; s++) {
+        struct pk_library_files files = {0};
+        if (open_for_good(pk_printf(a, "%s/%s.so.%d", folder, s->stem, s->major)) || s->major == r->major)
+            continue;
+        pk_library_search(s->stem, s->major, a, &files);
+        for (size_t i = 0; i < files.n && !open_for_good(files.v[i]); i++)
+            ;
+    }
 }
 
 static const char *path_of(void *handle, struct pk_arena *a)

@@ -10,6 +10,12 @@ struct pk_pin {
     void *p;
 };
 
+struct pk_cuda_state {
+    struct pk_cuda_state *next;
+    pk_cuda_end_fn *end;
+    void *state;
+};
+
 struct pk_cuda {
     const struct pk_cuda_api *api;
     struct pk_cuda_traits traits;
@@ -22,7 +28,7 @@ struct pk_cuda {
     void *l2_scratch;
     size_t l2_scratch_bytes;
     struct pk_pin *pins;
-    struct pk_cuda_beside beside;
+    struct pk_cuda_state *beside;
     int driver_version, runtime_version; /* 13000 */
 };
 

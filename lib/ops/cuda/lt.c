@@ -26,19 +26,11 @@ static enum pk_code open_library(struct pk_device *dev, struct pk_lt *lt, struct
     return rc;
 }
 
-static struct pk_lt *lt_beside(struct pk_device *dev)
-{
-    struct pk_cuda_beside *beside = pk_cuda_beside(dev);
-    if (!beside->state)
-        *beside = (struct pk_cuda_beside){pk_new(&dev->arena, struct pk_lt), end};
-    return beside->state;
-}
-
 /* The first call may be in the first, timed, iteration. */
 enum pk_code pk_lt_of_device(struct pk_device *dev, struct pk_lt **lt, struct pk_err *err)
 {
     const bool timed = pk_timed_region(false);
-    *lt = lt_beside(dev);
+    *lt = pk_cuda_beside(dev, sizeof **lt, end);
     if (!(*lt)->handle && !(*lt)->refused.code)
         (*lt)->refused.code = open_library(dev, *lt, &(*lt)->refused);
     pk_timed_region(timed);
