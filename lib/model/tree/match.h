@@ -12,17 +12,19 @@ struct pk_target {
     const struct pk_node *node;
     uint32_t rule;  /* index into the plan */
     uint32_t depth; /* of step */
-    uint32_t step[PK_TREE_DEPTH_MAX];
+    const uint32_t *step;
 };
 
 struct pk_match {
     size_t n, cap;
     struct pk_target *v;
+    uint32_t *steps; /* of all targets, one after the other: patching reads them in this order */
+    size_t n_steps;
     uint64_t paths; /* candidates visited */
     uint64_t calls; /* patterns tried; 0 for compiled */
 };
 
-/* Room for every module of the tree. */
+/* Room for every module of the tree; targets point into it. */
 void pk_match_init(struct pk_match *m, const struct pk_tree *t, struct pk_arena *a);
 
 void pk_match_fnmatch(const struct pk_patch_plan *p, const struct pk_tree *t, struct pk_match *out);

@@ -3,15 +3,22 @@
 
 #include "model/tree/match.h"
 
-#include <string.h>
+/* Forgets what an earlier match found. */
+static inline void pk_match_begin(struct pk_match *m)
+{
+    m->n = m->n_steps = 0;
+    m->paths = m->calls = 0;
+}
 
 static inline void pk_match_add(struct pk_match *m, const struct pk_node *node, uint32_t rule,
-                                const uint32_t step[static PK_TREE_DEPTH_MAX], uint32_t depth)
+                                const uint32_t *step, uint32_t depth)
 {
     pk_assert(m->n < m->cap);
     struct pk_target *t = &m->v[m->n++];
     t->node = node;
     t->rule = rule;
     t->depth = depth;
-    memcpy(t->step, step, sizeof t->step); /* all of it: a fixed length needs no call */
+    t->step = m->steps + m->n_steps;
+    for (uint32_t i = 0; i < depth; i++)
+        m->steps[m->n_steps++] = step[i];
 }

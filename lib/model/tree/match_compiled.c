@@ -5,6 +5,8 @@
 #include "model/tree/glob.h"
 #include "model/tree/match_add.h"
 
+#include <string.h>
+
 enum {
     START = 0,           /* the state of the root */
     UNSEEN = UINT16_MAX, /* no path of the tree goes this way */
@@ -198,6 +200,6 @@ void pk_match_compiled(const struct pk_matcher *m, const struct pk_tree *t, stru
 {
     pk_assert(t->names == m->names && t->names->n == m->n_names);
     struct walk w = {.matcher = m, .out = out};
-    out->n = out->paths = out->calls = 0;
+    pk_match_begin(out);
     visit(&w, t->root, 0, START);
 }

@@ -3,6 +3,7 @@
 
 #include <fnmatch.h>
 #include <locale.h>
+#include <string.h>
 
 struct walk {
     const struct pk_patch_plan *plan;
@@ -55,7 +56,7 @@ static void visit(struct walk *w, const struct pk_node *n, uint32_t depth, size_
 void pk_match_fnmatch(const struct pk_patch_plan *p, const struct pk_tree *t, struct pk_match *out)
 {
     struct walk w = {.plan = p, .names = t->names, .out = out};
-    out->n = out->paths = out->calls = 0;
+    pk_match_begin(out);
     /* A byte is a character, whatever the user's locale: the same answer everywhere, and fnmatch's fast way. */
     locale_t c = newlocale(LC_ALL_MASK, "C", NULL), before = uselocale(c);
     visit(&w, t->root, 0, 0);
