@@ -1,13 +1,14 @@
 """What the PyTorch peers of attention-scaling share: one case, timed by CUDA events beside the host's clock.
 
 A peer says how attention is computed (how="eager", "compile", or an SDPA backend) and whether fp32 products may be TF32."""
+import contextlib
 import time
 import warnings
 
 from _wire import Refused, Skip, serve, timed
 
 KNOWN = {"batch": 8, "heads": 1, "d_model": 64, "seq_len": 1024, "causal": False, "dtype": "fp32", "math": "ieee"}
-BACKENDS = {"math": "MATH", "efficient": "EFFICIENT_ATTENTION", "flash": "FLASH_ATTENTION", "cudnn": "CUDNN_ATTENTION"}
+SDPA = {"default": None, "math": "MATH", "efficient": "EFFICIENT_ATTENTION", "flash": "FLASH_ATTENTION", "cudnn": "CUDNN_ATTENTION"}
 ALLOWED = {"fp32": 1e-4, "tf32": 2e-2, "bf16": 5e-2}  # largest difference from fp64, of numbers whose size is about 1
 
 torch = None  # imported at the first request: a Python without it skips
@@ -70,6 +71,10 @@ def plain(q, k, v, scale, hidden):
     return torch.softmax(scores, dim=-1) @ v
 
 
+def fused(q, k, v, scale, hidden):
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=hidden is not None, scale=scale)
+
+
 def attention_of(how):
     """A function like plain()."""
     if how == "eager":
@@ -78,18 +83,22 @@ def attention_of(how):
         from torch import _dynamo
         _dynamo.reset()  # or past a few shapes it would run eagerly and not say so
         return torch.compile(plain, dynamic=False)
+    return fused
+
+
+def backend_of(how):
+    """Chooses SDPA's kernel while a case lasts: choosing it anew for each call would be timed. PyTorch chooses when nothing is said."""
+    if SDPA.get(how) is None:
+        return contextlib.nullcontext()
     from torch.nn.attention import SDPBackend, sdpa_kernel
-    backend = getattr(SDPBackend, BACKENDS[how])
-
-    def attend(q, k, v, scale, hidden):
-        with sdpa_kernel(backend):
-            return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=hidden is not None, scale=scale)
-
-    return attend
+    return sdpa_kernel(getattr(SDPBackend, SDPA[how]))
 
 
-def mask_of(causal, seq, device):
-    return torch.ones(seq, seq, dtype=torch.bool, device=device).triu(1) if causal else None
+def mask_of(how, causal, seq, device):
+    """SDPA is told that it is causal, and takes no mask: that would be seq_len x seq_len bytes."""
+    if not causal or how in SDPA:
+        return causal or None
+    return torch.ones(seq, seq, dtype=torch.bool, device=device).triu(1)
 
 
 def inputs_of(shape, dtype, device, seed):
@@ -108,11 +117,11 @@ def check(how, dtype, causal, dim, device, allowed):
     """Output and gradients at 33 tokens against fp64. A kernel that this shape does not have skips the case, with torch's reasons."""
     qkv, d_o = inputs_of((2, 1, 33, dim), dtype, device, 7)
     wide = [x.detach().double().cpu().requires_grad_() for x in qkv]
-    want = step(plain, wide, d_o.double().cpu(), dim**-0.5, mask_of(causal, 33, "cpu"))
+    want = step(plain, wide, d_o.double().cpu(), dim**-0.5, mask_of("eager", causal, 33, "cpu"))
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         try:
-            got = step(attention_of(how), qkv, d_o, dim**-0.5, mask_of(causal, 33, device))
+            got = step(attention_of(how), qkv, d_o, dim**-0.5, mask_of(how, causal, 33, device))
         except RuntimeError as e:
             if "No available kernel" not in str(e):
                 raise
@@ -208,11 +217,11 @@ def measure(wire, request, how, case, device, tf32):
     dtype = torch.float32 if case["dtype"] == "fp32" else torch.bfloat16
     dim, causal = case["d_model"] // case["heads"], bool(case["causal"])
     precision = "tf32" if tf32 and case["dtype"] == "fp32" else case["dtype"]
-    if request.get("check") or how in BACKENDS:  # a kernel that is refused is found by trying
+    if request.get("check") or how in SDPA:  # a kernel that is refused is found by trying
         check(how, dtype, causal, dim, device, ALLOWED[precision])
     wire.note("check", "output and gradients at seq_len 33" if request.get("check") else "not in this invocation")
     qkv, d_o = inputs_of((case["batch"], case["heads"], case["seq_len"], dim), dtype, device, request.get("seed", 1))
-    work = (attention_of(how), qkv, d_o, dim**-0.5, mask_of(causal, case["seq_len"], device))
+    work = (attention_of(how), qkv, d_o, dim**-0.5, mask_of(how, causal, case["seq_len"], device))
     measure_time(wire, request, *work, on_gpu=device != "cpu")
     if device != "cpu":
         measure_memory(wire, *work)
@@ -234,7 +243,8 @@ def run(program, how, tf32=False):
             raise Skip("TF32 is of GPUs")
         problem = None
         try:
-            measure(wire, request, how, case, device, tf32)
+            with backend_of(how):
+                measure(wire, request, how, case, device, tf32)
         except RuntimeError as e:
             problem = problem_of(e)
         if device != "cpu":  # after the exception, which holds the case's tensors

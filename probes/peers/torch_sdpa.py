@@ -1,0 +1,5 @@
+#!/usr/bin/env python3
+"""A peer of attention-scaling: scaled_dot_product_attention by the kernel that PyTorch chooses."""
+from _torch_attention import run
+
+run("torch-sdpa", "default")
