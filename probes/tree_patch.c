@@ -6,6 +6,7 @@
 #include "bench/probe.h"
 
 #include "bench/repeat.h"
+#include "model/tree/slices.h"
 #include "model/tree/weights.h"
 #include "model/tree/workbench.h"
 
@@ -71,9 +72,11 @@ static const struct pk_axis axes[] = {
                  .help = "none: structure alone; real: fp32 weights on the device, filled and sliced"},
     [TP] = {"tp", PK_AXIS_INT, "devices", 2, 4096, .def = "2", .born = "2", .applies = is_real,
             .help = "devices that share a patched weight; the slice of the first is made"},
-    [SLICING] = {"slicing", PK_AXIS_ENUM, .choices = (const char *const[]){"per-leaf", "batched", NULL},
-                 .def = "batched", .born = "batched", .applies = is_real,
-                 .help = "slice with one device operation a leaf, or one for all"},
+    [SLICING] = {"slicing", PK_AXIS_ENUM,
+                 .choices = (const char *const[]){"per-leaf", "batched", "graph", NULL}, .def = "batched",
+                 .born = "batched", .applies = is_real,
+                 .help = "slice with one device operation a leaf, one for all, or those of the leaves "
+                         "captured in a graph"},
     {0},
 };
 
@@ -232,6 +235,8 @@ static const char *skip(const struct pk_case *c, enum pk_device_kind kind)
         return "flatten is done in one way, naive";
     if (op_of(c) == COMBINE && v != PK_PATCH_NAIVE && v != PK_PATCH_BATCHED && v != PK_PATCH_CACHED)
         return "combine is done in three ways: naive, batched, cached";
+    if (has_weights(c) && pk_case_int(c, SLICING) == PK_SLICE_GRAPH && kind != PK_DEVICE_CUDA)
+        return "only a GPU has graphs that operations can be captured in";
     return NULL;
 }
 
@@ -318,8 +323,7 @@ struct state {
     struct pk_workbench bench;
     int64_t compile_ns;
     struct pk_weights whole, pieces;
-    struct pk_copy2d *slices;
-    size_t n_slices;
+    struct pk_slices slices;
 };
 
 static const struct pk_matcher *compile(struct pk_ctx *ctx, struct state *t)
@@ -342,9 +346,11 @@ static enum pk_code set_up_weights(struct pk_ctx *ctx, struct state *t, struct p
         return rc;
     rc = pk_weights_new(ctx->dev, &t->bench.s.divided, tp, PK_WEIGHTS_DIVIDED, ctx->seed, ctx->arena,
                         &t->pieces, err);
-    if (!rc)
-        t->n_slices = pk_weights_slices(&t->whole, &t->pieces, ctx->arena, &t->slices);
-    return rc;
+    if (rc)
+        return rc;
+    struct pk_copy2d *v;
+    const size_t n = pk_weights_slices(&t->whole, &t->pieces, ctx->arena, &v);
+    return pk_slices_make(ctx->dev, (enum pk_slicing)pk_case_int(ctx->c, SLICING), v, n, &t->slices, err);
 }
 
 static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
@@ -384,8 +390,7 @@ static enum pk_code transform(struct pk_ctx *ctx, struct state *t, struct pk_err
     }
     pk_mark_begin(ctx->dev, TRANSFORM, PK_LANE_COMPUTE);
     pk_make_replacements(&t->bench);
-    enum pk_code rc = pk_weights_slice(ctx->dev, (enum pk_slicing)pk_case_int(ctx->c, SLICING), t->slices,
-                                       t->n_slices, err);
+    enum pk_code rc = pk_slices_cut(ctx->dev, &t->slices, err);
     pk_mark_end(ctx->dev, TRANSFORM, PK_LANE_COMPUTE);
     return rc;
 }
@@ -444,7 +449,7 @@ static enum pk_code check_weights(struct pk_ctx *ctx, const struct state *t, boo
         ctx->c->variant == PK_PATCH_BUILT_IN ? &t->bench.s.divided : &t->bench.s.tree;
     enum pk_code rc =
         pk_weights_check(ctx->dev, made, &t->whole, full, CHECK_SAMPLES, ctx->seed, ctx->arena, err);
-    if (!rc && t->n_slices)
+    if (!rc && t->slices.copies.n)
         rc = pk_weights_check(ctx->dev, &t->bench.s.divided, &t->pieces, full, CHECK_SAMPLES, ctx->seed,
                               ctx->arena, err);
     return rc;
@@ -461,6 +466,7 @@ static enum pk_code check(struct pk_ctx *ctx, bool full, struct pk_err *err)
 static void teardown(struct pk_ctx *ctx)
 {
     struct state *t = ctx->state;
+    pk_slices_free(ctx->dev, &t->slices);
     pk_weights_free(ctx->dev, &t->pieces);
     pk_weights_free(ctx->dev, &t->whole);
 }

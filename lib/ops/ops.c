@@ -101,13 +101,37 @@ enum pk_code pk_op_flash_backward(struct pk_device *dev, const struct pk_attenti
     return CALL(flash_backward, at);
 }
 
-enum pk_code pk_op_copy2d(struct pk_device *dev, const struct pk_copy2d *v, size_t n, struct pk_err *err)
+static void assert_copies(const struct pk_copy2d *v, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         pk_assert(
             !v[i].rows || !v[i].row_bytes ||
             (v[i].src && v[i].dst && v[i].src_stride >= v[i].row_bytes && v[i].dst_stride >= v[i].row_bytes));
+}
+
+enum pk_code pk_op_copy2d(struct pk_device *dev, const struct pk_copy2d *v, size_t n, struct pk_err *err)
+{
+    assert_copies(v, n);
     return CALL(copy2d, v, n);
+}
+
+enum pk_code pk_copies_make(struct pk_device *dev, const struct pk_copy2d *v, size_t n, struct pk_copies *out,
+                            struct pk_err *err)
+{
+    assert_copies(v, n);
+    *out = (struct pk_copies){.v = v, .n = n};
+    return n && pk_ops_of(dev)->lay_down ? pk_ops_of(dev)->lay_down(dev, out, err) : PK_OK;
+}
+
+void pk_copies_free(struct pk_device *dev, struct pk_copies *c)
+{
+    pk_device_free(dev, c->table);
+    *c = (struct pk_copies){0};
+}
+
+enum pk_code pk_op_copies(struct pk_device *dev, const struct pk_copies *c, struct pk_err *err)
+{
+    return c->table ? pk_ops_of(dev)->copies(dev, c, err) : CALL(copy2d, c->v, c->n);
 }
 
 enum pk_code pk_op_fill(struct pk_device *dev, const struct pk_fill *v, size_t n, struct pk_err *err)

@@ -13,6 +13,8 @@
 #include "ops/shapes.h"
 #include "ops/work.h"
 
+struct pk_copies;
+
 struct pk_ops {
     enum pk_code (*gemm)(struct pk_device *dev, const struct pk_gemm *g, struct pk_err *err);
     /* y = alpha * x, n elements; x may be y. */
@@ -35,6 +37,9 @@ struct pk_ops {
     enum pk_code (*flash_backward)(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
     /* n rectangles as one operation; wrappers and work are in ops/rects.h */
     enum pk_code (*copy2d)(struct pk_device *dev, const struct pk_copy2d *v, size_t n, struct pk_err *err);
+    /* both or none: c->table and c->tiles of c->v and c->n > 0; all of them as one operation */
+    enum pk_code (*lay_down)(struct pk_device *dev, struct pk_copies *c, struct pk_err *err);
+    enum pk_code (*copies)(struct pk_device *dev, const struct pk_copies *c, struct pk_err *err);
     enum pk_code (*fill)(struct pk_device *dev, const struct pk_fill *v, size_t n, struct pk_err *err);
 };
 

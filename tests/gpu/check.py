@@ -219,7 +219,7 @@ def tree(c):
     if c.quick:
         c.experiment("tree", "tree-patch", "-a", "model=2L-256H", "-a", "weights=real", "-a", "tp=2", *QUICK)
     else:
-        c.experiment("tree", "tree-patch", "--preset", "weights", "--invocations", "2")
+        c.experiment("tree", "tree-patch", "--preset", "weights", "-a", "slicing=per-leaf,batched,graph", "--invocations", "2")
     return "measured; tables are in report.txt"
 
 

@@ -131,13 +131,3 @@ size_t pk_weights_slices(const struct pk_weights *whole, const struct pk_weights
     }
     return n;
 }
-
-enum pk_code pk_weights_slice(struct pk_device *dev, enum pk_slicing how, const struct pk_copy2d *v, size_t n,
-                              struct pk_err *err)
-{
-    size_t each = how == PK_SLICE_BATCHED ? n : 1;
-    for (size_t i = 0; i < n; i += each)
-        if (pk_op_copy2d(dev, v + i, each, err))
-            return err->code;
-    return PK_OK;
-}

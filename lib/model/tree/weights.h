@@ -1,4 +1,4 @@
-/* Weights: a tree's parameters as real fp32 arrays on a device, whole or divided among tp devices; slicing one from the other.
+/* Weights: a tree's parameters as real fp32 arrays on a device, whole or divided among tp devices.
  *
  * Row-major. Element (r, c) of leaf i has the value of pk_op_fill at (seed + i, r * columns + c) of the whole array, so that a piece
  * can be checked without the whole. The local piece is always rank 0's: of a leaf that is divided along dim 0 the first out/tp rows,
@@ -36,14 +36,9 @@ void pk_weights_free(struct pk_device *dev, struct pk_weights *w); /* one that w
 enum pk_code pk_weights_fill(struct pk_device *dev, const struct pk_weights *w,
                              struct pk_err *err) PK_MUST_CHECK;
 
-/* The copies that make `pieces` (a PK_WEIGHTS_DIVIDED) from `whole`, one a divided leaf, in leaf order. In the arena. */
+/* The copies that make `pieces` (a PK_WEIGHTS_DIVIDED) from `whole`, one a divided leaf, in leaf order; slices.h does them. In the arena. */
 size_t pk_weights_slices(const struct pk_weights *whole, const struct pk_weights *pieces, struct pk_arena *a,
                          struct pk_copy2d **out);
-
-/* One operation a leaf, as a framework's loop over its parameters does, or one for all. */
-enum pk_slicing { PK_SLICE_PER_LEAF, PK_SLICE_BATCHED };
-enum pk_code pk_weights_slice(struct pk_device *dev, enum pk_slicing how, const struct pk_copy2d *v, size_t n,
-                              struct pk_err *err) PK_MUST_CHECK;
 
 /* Compares what is there with what pk_op_fill defines: every element, or the first, last and `samples` random ones of each leaf.
  * Not on the null device, whose memory has nothing behind it. */

@@ -48,4 +48,8 @@ const struct pk_ops pk_ops_cuda = {
     .softmax_backward = softmax_backward,
     .fused_forward = pk_cuda_fused_forward,
     .fused_backward = pk_cuda_fused_backward,
+    .copy2d = pk_cuda_copy2d,
+    .lay_down = pk_cuda_lay_down,
+    .copies = pk_cuda_copies,
+    .fill = pk_cuda_fill,
 };

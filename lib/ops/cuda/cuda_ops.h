@@ -3,6 +3,15 @@
 
 #include "ops/ops.h"
 
+/* rects.c */
+enum pk_code pk_cuda_copy2d(struct pk_device *dev, const struct pk_copy2d *v, size_t n,
+                            struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_cuda_lay_down(struct pk_device *dev, struct pk_copies *c, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_cuda_copies(struct pk_device *dev, const struct pk_copies *c,
+                            struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_cuda_fill(struct pk_device *dev, const struct pk_fill *v, size_t n,
+                          struct pk_err *err) PK_MUST_CHECK;
+
 /* fused.c */
 enum pk_code pk_cuda_fused_forward(struct pk_device *dev, const struct pk_attention *at,
                                    struct pk_err *err) PK_MUST_CHECK;

@@ -28,9 +28,22 @@ int pk_k_softmax_backward(pk_stream s, const float *p, const float *dp, float *d
 int pk_k_flash_forward(pk_stream s, const struct pk_attention *at);
 int pk_k_flash_backward(pk_stream s, const struct pk_attention *at, float *rowsum);
 
-/* rects.cu: v is device memory */
-int pk_k_copy2d(pk_stream s, const struct pk_copy2d *v, size_t n, size_t total_bytes);
-int pk_k_fill(pk_stream s, const struct pk_fill *v, size_t n, size_t total);
+/* rects.cu: v is host memory; up to PK_RECTS_A_LAUNCH rectangles are arguments of one launch, more take several. A table is for one launch
+ * of any number: pieces as pk_k_copy_pieces lays them down (out[n], in host memory), then copied to device memory. That function returns
+ * how many tiles they are, which is under 2^31 for less than 4 TB. */
+enum { PK_RECTS_A_LAUNCH = 64 };
+struct pk_copy_piece {
+    struct pk_copy2d c;
+    uint64_t first_tile; /* tiles of the pieces before */
+};
+struct pk_fill_piece {
+    struct pk_fill f;
+    uint64_t first_tile;
+};
+int pk_k_copy2d(pk_stream s, const struct pk_copy2d *v, size_t n);
+size_t pk_k_copy_pieces(const struct pk_copy2d *v, size_t n, struct pk_copy_piece *out);
+int pk_k_copy_table(pk_stream s, const struct pk_copy_piece *table, size_t n, size_t tiles);
+int pk_k_fill(pk_stream s, const struct pk_fill *v, size_t n);
 
 /* ceilings.cu: micro-kernels that hold their operands in registers; `sink` keeps their results alive. */
 int pk_k_fma_peak(pk_stream s, float *sink, size_t iterations, int blocks);

@@ -7,16 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGN = 256, NODES_MAX = 4096 };
+enum { ALIGN = 256, NODES_MAX = 4096, ARGS_MAX = 64 };
 
 struct node {
-    enum { NODE_COPY, NODE_SET, NODE_EVENT, NODE_WORK } what;
+    enum { NODE_COPY, NODE_SET, NODE_EVENT, NODE_WORK, NODE_LAUNCH } what;
     void *dst;
     const void *src;
     size_t bytes;
     int value;
     cudaEvent_t event;
     uint64_t ns;
+    void (*kernel)(const void *args);
+    unsigned char args[ARGS_MAX];
 };
 
 struct CUevent_st {
@@ -79,6 +81,8 @@ static void run(const struct node *k)
         memset(k->dst, k->value, k->bytes);
     else if (k->what == NODE_EVENT)
         *k->event = (struct CUevent_st){fake_cuda.now_ns, true};
+    else if (k->what == NODE_LAUNCH)
+        k->kernel(k->args);
 }
 
 static void put(cudaStream_t s, struct node k)
@@ -94,6 +98,16 @@ static void put(cudaStream_t s, struct node k)
 void fake_cuda_work(struct CUstream_st *stream, uint64_t ns)
 {
     put(stream, (struct node){.what = NODE_WORK, .ns = ns});
+}
+
+void fake_cuda_launch(struct CUstream_st *stream, void (*kernel)(const void *args), const void *args,
+                      size_t bytes)
+{
+    struct node k = {.what = NODE_LAUNCH, .kernel = kernel, .ns = FAKE_LAUNCH_NS};
+    pk_assert(bytes <= sizeof k.args);
+    memcpy(k.args, args, bytes);
+    fake_cuda.launches++;
+    put(stream, k);
 }
 
 /* --- the device --- */

@@ -22,7 +22,7 @@ struct fake_cuda {
     unsigned long calls;
     size_t used_bytes;
     int live_blocks, live_pinned, live_streams, live_events, live_graphs, live_execs;
-    int replays, device_set, greatest_priority_streams;
+    int replays, launches, device_set, greatest_priority_streams;
     size_t set_bytes; /* of the last cudaMemsetAsync */
     cudaError_t last, broken;
     uint64_t now_ns;
@@ -30,9 +30,11 @@ struct fake_cuda {
 extern struct fake_cuda fake_cuda;
 extern const struct pk_cuda_api fake_cuda_api;
 
-enum { FAKE_COPY_NS = 1000, FAKE_SET_NS = 500 };
+enum { FAKE_COPY_NS = 1000, FAKE_SET_NS = 500, FAKE_LAUNCH_NS = 25000 };
 
 /* One healthy GPU with 1 MiB of memory, and nothing live. */
 void fake_cuda_reset(void);
-/* What a kernel does here: takes time; recorded in a capture. */
+/* What a kernel does here: takes time, or works on what it is given (64 bytes at most, copied); recorded in a capture. */
+void fake_cuda_launch(struct CUstream_st *stream, void (*kernel)(const void *args), const void *args,
+                      size_t bytes);
 void fake_cuda_work(struct CUstream_st *stream, uint64_t ns);

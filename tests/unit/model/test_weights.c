@@ -3,6 +3,7 @@
 
 #include "device/null.h"
 #include "model/tree/bert.h"
+#include "model/tree/slices.h"
 #include "model/tree/tree_file.h"
 
 // clang-format off
@@ -139,7 +140,10 @@ static void slices_are_what_fill_defines(void **state)
             memset(pieces.block, 0xff, (size_t)pieces.bytes);
             size_t n = pk_weights_slices(&whole, &pieces, &arena, &v);
             assert_int_equal(n, 3 * 10);
-            assert_int_equal(pk_weights_slice(&dev, (enum pk_slicing)how, v, n, &err), PK_OK);
+            struct pk_slices s;
+            assert_int_equal(pk_slices_make(&dev, (enum pk_slicing)how, v, n, &s, &err), PK_OK);
+            assert_int_equal(pk_slices_cut(&dev, &s, &err), PK_OK);
+            pk_slices_free(&dev, &s);
             assert_pieces(&t, &pieces, tps[i]);
             assert_int_equal(pk_weights_check(&dev, &t, &pieces, true, 0, 0, &arena, &err), PK_OK);
             pk_weights_free(&dev, &pieces);

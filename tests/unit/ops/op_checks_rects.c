@@ -42,27 +42,54 @@ static void copy_plainly(const struct image *m, const unsigned char *src, unsign
                    src + (uintptr_t)m->v[i].src + r * m->v[i].src_stride, m->v[i].row_bytes);
 }
 
-static void check_image(struct trial *t, const struct image *m)
+/* By launches of a few, or by a table. */
+static enum pk_code copy(struct trial *t, const struct pk_copy2d *v, size_t n, bool by_table)
 {
-    struct pk_rng rng = {m->n * 31 + m->src_bytes};
-    unsigned char *src = pk_alloc(&t->arena, m->src_bytes + 1), *dst = pk_alloc(&t->arena, m->dst_bytes + 1);
-    for (size_t i = 0; i <= m->src_bytes; i++)
-        src[i] = (unsigned char)pk_rng_next(&rng);
-    memset(dst, UNTOUCHED, m->dst_bytes + 1);
-    unsigned char *from = trial_bytes(t, src, m->src_bytes + 1), *to = trial_bytes(t, dst, m->dst_bytes + 1);
+    struct pk_copies c;
+    if (!by_table)
+        return pk_op_copy2d(t->dev, v, n, &t->err);
+    enum pk_code rc = pk_copies_make(t->dev, v, n, &c, &t->err);
+    if (!rc)
+        rc = pk_op_copies(t->dev, &c, &t->err);
+    if (!rc)
+        rc = pk_device_sync(t->dev, &t->err);
+    pk_copies_free(t->dev, &c);
+    return rc;
+}
+
+/* Copies to an image of its own that holds `before`, and has to hold `after`. */
+static void check_copied(struct trial *t, const struct image *m, const unsigned char *from,
+                         const unsigned char *before, const unsigned char *after, bool by_table)
+{
+    unsigned char *to = trial_bytes(t, before, m->dst_bytes + 1);
     struct pk_copy2d *v = pk_new_n(&t->arena, struct pk_copy2d, m->n + 1);
     for (size_t i = 0; i < m->n; i++) {
         v[i] = m->v[i];
         v[i].src = from + (uintptr_t)m->v[i].src;
         v[i].dst = to + (uintptr_t)m->v[i].dst;
     }
-    trial_ran(t, "copy2d", pk_op_copy2d(t->dev, v, m->n, &t->err));
-    copy_plainly(m, src, dst);
+    trial_ran(t, "copy2d", copy(t, v, m->n, by_table));
     const unsigned char *got = trial_fetch(t, to, m->dst_bytes + 1);
     for (size_t i = 0; i <= m->dst_bytes; i++)
-        if (got[i] != dst[i])
-            fail_msg("copy2d of %zu rectangles with %s: byte %zu is %02x, not %02x", m->n, t->label, i,
-                     got[i], dst[i]);
+        if (got[i] != after[i])
+            fail_msg("copy2d of %zu rectangles%s with %s: byte %zu is %02x, not %02x", m->n,
+                     by_table ? " by a table" : "", t->label, i, got[i], after[i]);
+}
+
+static void check_image(struct trial *t, const struct image *m)
+{
+    struct pk_rng rng = {m->n * 31 + m->src_bytes};
+    unsigned char *src = pk_alloc(&t->arena, m->src_bytes + 1);
+    unsigned char *before = pk_alloc(&t->arena, m->dst_bytes + 1),
+                  *after = pk_alloc(&t->arena, m->dst_bytes + 1);
+    for (size_t i = 0; i <= m->src_bytes; i++)
+        src[i] = (unsigned char)pk_rng_next(&rng);
+    memset(before, UNTOUCHED, m->dst_bytes + 1);
+    memset(after, UNTOUCHED, m->dst_bytes + 1);
+    copy_plainly(m, src, after);
+    const unsigned char *from = trial_bytes(t, src, m->src_bytes + 1);
+    for (int by_table = 0; by_table < 2; by_table++)
+        check_copied(t, m, from, before, after, by_table);
     trial_end(t);
 }
 

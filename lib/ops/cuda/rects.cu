@@ -1,0 +1,216 @@
+/* Rects: rectangles copied and filled, cut into tiles of equal numbers of units: a block of 256 threads a tile, no shared memory.
+ *
+ * A unit is the widest access that every row of a rectangle is aligned to: 16, 4 or 1 bytes of a copy, a float of a fill. Tiles are
+ * counted over all rectangles; a block finds its rectangle by bisection. Eight units a thread are in flight. */
+#include "ops/cuda/kernels.h"
+#include "ops/cuda/launch.h"
+
+namespace
+{
+
+constexpr unsigned THREADS = 256, EACH = 8, TILE = THREADS * EACH;
+constexpr size_t A_LAUNCH = PK_RECTS_A_LAUNCH;
+
+/* Pieces as an argument of the launch: nothing has to be uploaded. */
+template <typename PIECE, size_t MOST> struct few {
+    PIECE v[MOST];
+};
+
+/* The last piece that begins at the tile or before: those without tiles are passed over. */
+template <typename PIECE> __device__ const PIECE &piece_of(const PIECE *v, size_t n, uint64_t tile)
+{
+    size_t low = 0, high = n;
+    while (high - low > 1) {
+        const size_t middle = (low + high) / 2;
+        if (v[middle].first_tile <= tile)
+            low = middle;
+        else
+            high = middle;
+    }
+    return v[low];
+}
+
+/* Where the i-th unit of a tile is, i < TILE, in rows of `across` units: one long division a tile, short ones a unit. */
+struct walk {
+    uint64_t row, column, across;
+    __device__ walk(uint64_t begin, uint64_t across_) : across(across_)
+    {
+        row = begin / across;
+        column = begin % across;
+    }
+    __device__ uint64_t row_of(unsigned i) const
+    {
+        if (across >= TILE)
+            return row + (column + i >= across);
+        return row + ((unsigned)column + i) / (unsigned)across;
+    }
+    __device__ uint64_t column_of(unsigned i) const
+    {
+        if (across >= TILE)
+            return column + i >= across ? column + i - across : column + i;
+        return ((unsigned)column + i) % (unsigned)across;
+    }
+};
+
+PK_EVERYWHERE inline size_t unit_bytes(const pk_copy2d &c)
+{
+    const size_t bits = (uintptr_t)c.src | (uintptr_t)c.dst | c.row_bytes | c.src_stride | c.dst_stride;
+    return bits % 16 == 0 ? 16 : bits % 4 == 0 ? 4 : 1;
+}
+
+template <typename UNIT> __device__ void copy_tile(const pk_copy2d &c, uint64_t tile)
+{
+    const uint64_t across = c.row_bytes / sizeof(UNIT), begin = tile * TILE, all = across * c.rows;
+    const walk w(begin, across);
+    const auto *src = static_cast<const unsigned char *>(c.src);
+    auto *dst = static_cast<unsigned char *>(c.dst);
+    UNIT v[EACH];
+#pragma unroll
+    for (unsigned e = 0; e < EACH; e++) {
+        const unsigned i = threadIdx.x + e * THREADS;
+        if (begin + i < all)
+            v[e] = *reinterpret_cast<const UNIT *>(src + w.row_of(i) * c.src_stride +
+                                                   w.column_of(i) * sizeof(UNIT));
+    }
+#pragma unroll
+    for (unsigned e = 0; e < EACH; e++) {
+        const unsigned i = threadIdx.x + e * THREADS;
+        if (begin + i < all)
+            *reinterpret_cast<UNIT *>(dst + w.row_of(i) * c.dst_stride + w.column_of(i) * sizeof(UNIT)) =
+                v[e];
+    }
+}
+
+__device__ void copy_piece(const pk_copy_piece *v, size_t n)
+{
+    const pk_copy_piece &p = piece_of(v, n, blockIdx.x);
+    const uint64_t tile = blockIdx.x - p.first_tile;
+    const size_t unit = unit_bytes(p.c);
+    if (unit == 16)
+        copy_tile<uint4>(p.c, tile);
+    else if (unit == 4)
+        copy_tile<uint32_t>(p.c, tile);
+    else
+        copy_tile<unsigned char>(p.c, tile);
+}
+
+template <size_t MOST>
+__global__ void copy_few(const __grid_constant__ few<pk_copy_piece, MOST> pieces, size_t n)
+{
+    copy_piece(pieces.v, n);
+}
+
+__global__ void copy_table(const pk_copy_piece *table, size_t n)
+{
+    copy_piece(table, n);
+}
+
+__device__ void fill_tile(const pk_fill &f, uint64_t tile)
+{
+    const uint64_t begin = tile * TILE, all = (uint64_t)f.rows * f.cols;
+    const walk w(begin, f.cols);
+    const bool aligned = (uintptr_t)f.dst % 16 == 0;
+    for (unsigned i = 4 * threadIdx.x; i < TILE && begin + i < all; i += 4 * THREADS) {
+        float v[4];
+#pragma unroll
+        for (unsigned k = 0; k < 4; k++)
+            v[k] = pk_fill_value(f.seed, w.row_of(i + k) * f.columns + w.column_of(i + k));
+        float *to = f.dst + begin + i;
+        if (aligned && begin + i + 4 <= all)
+            *reinterpret_cast<float4 *>(to) = make_float4(v[0], v[1], v[2], v[3]);
+        else
+            for (unsigned k = 0; k < 4 && begin + i + k < all; k++)
+                to[k] = v[k];
+    }
+}
+
+template <size_t MOST>
+__global__ void fill_few(const __grid_constant__ few<pk_fill_piece, MOST> pieces, size_t n)
+{
+    const pk_fill_piece &p = piece_of(pieces.v, n, blockIdx.x);
+    fill_tile(p.f, blockIdx.x - p.first_tile);
+}
+
+uint64_t tiles_of(uint64_t units)
+{
+    return (units + TILE - 1) / TILE;
+}
+
+/* Rows that follow each other without a gap are one row. */
+pk_copy2d joined(pk_copy2d c)
+{
+    if (!c.rows || !c.row_bytes || (c.src_stride == c.row_bytes && c.dst_stride == c.row_bytes)) {
+        c.row_bytes *= c.rows;
+        c.rows = 1;
+    }
+    if (c.rows == 1)
+        c.src_stride = c.dst_stride = c.row_bytes;
+    return c;
+}
+
+uint64_t lay_down(const pk_fill *v, size_t n, pk_fill_piece *out)
+{
+    uint64_t tiles = 0;
+    for (size_t i = 0; i < n; i++) {
+        out[i].f = v[i];
+        out[i].first_tile = tiles;
+        tiles += tiles_of((uint64_t)v[i].rows * v[i].cols);
+    }
+    return tiles;
+}
+
+template <size_t MOST> void launch(pk_stream s, const pk_copy2d *v, size_t n)
+{
+    few<pk_copy_piece, MOST> pieces;
+    const size_t tiles = pk_k_copy_pieces(v, n, pieces.v);
+    if (tiles)
+        PK_LAUNCH(copy_few<MOST>, (unsigned)tiles, THREADS, 0, s, pieces, n);
+}
+
+} // namespace
+
+size_t pk_k_copy_pieces(const struct pk_copy2d *v, size_t n, struct pk_copy_piece *out)
+{
+    uint64_t tiles = 0;
+    for (size_t i = 0; i < n; i++) {
+        out[i].c = joined(v[i]);
+        out[i].first_tile = tiles;
+        tiles += tiles_of(out[i].c.rows * out[i].c.row_bytes / unit_bytes(out[i].c));
+    }
+    return tiles;
+}
+
+int pk_k_copy_table(pk_stream s, const struct pk_copy_piece *table, size_t n, size_t tiles)
+{
+    if (!tiles)
+        return 0;
+    PK_LAUNCH(copy_table, (unsigned)tiles, THREADS, 0, s, table, n);
+    return PK_LAUNCHED();
+}
+
+int pk_k_copy2d(pk_stream s, const struct pk_copy2d *v, size_t n)
+{
+    int rc = 0;
+    for (size_t i = 0; !rc && i < n; i += A_LAUNCH) {
+        if (n == 1)
+            launch<1>(s, v, 1);
+        else
+            launch<A_LAUNCH>(s, v + i, n - i < A_LAUNCH ? n - i : A_LAUNCH);
+        rc = PK_LAUNCHED();
+    }
+    return rc;
+}
+
+int pk_k_fill(pk_stream s, const struct pk_fill *v, size_t n)
+{
+    int rc = 0;
+    for (size_t i = 0; !rc && i < n; i += A_LAUNCH) {
+        few<pk_fill_piece, A_LAUNCH> pieces;
+        const size_t now = n - i < A_LAUNCH ? n - i : A_LAUNCH;
+        const uint64_t tiles = lay_down(v + i, now, pieces.v);
+        if (tiles)
+            PK_LAUNCH(fill_few<A_LAUNCH>, (unsigned)tiles, THREADS, 0, s, pieces, now);
+        rc = PK_LAUNCHED();
+    }
+    return rc;
+}

@@ -1,0 +1,61 @@
+/* Fake rects: what rects.cu exports, as plain loops in the fake runtime's streams, so that captures record them. The real kernels are
+ * checked in tests/cudashim. */
+#include "../device/fake_cuda.h"
+#include "ops/cuda/kernels.h"
+
+#include <string.h>
+
+static void copy_one(const void *args)
+{
+    const struct pk_copy2d *c = args;
+    for (size_t r = 0; r < c->rows; r++)
+        memcpy((char *)c->dst + r * c->dst_stride, (const char *)c->src + r * c->src_stride, c->row_bytes);
+}
+
+static void fill_one(const void *args)
+{
+    const struct pk_fill *f = args;
+    for (size_t k = 0; k < f->rows * f->cols; k++)
+        f->dst[k] = pk_fill_value(f->seed, k / f->cols * f->columns + k % f->cols);
+}
+
+struct table {
+    const struct pk_copy_piece *v;
+    size_t n;
+};
+
+/* Read when it runs, as the kernel does. */
+static void copy_all(const void *args)
+{
+    const struct table *t = args;
+    for (size_t i = 0; i < t->n; i++)
+        copy_one(&t->v[i].c);
+}
+
+int pk_k_copy2d(pk_stream s, const struct pk_copy2d *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        fake_cuda_launch(s, copy_one, &v[i], sizeof v[i]);
+    return 0;
+}
+
+size_t pk_k_copy_pieces(const struct pk_copy2d *v, size_t n, struct pk_copy_piece *out)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = (struct pk_copy_piece){v[i], i};
+    return n;
+}
+
+int pk_k_copy_table(pk_stream s, const struct pk_copy_piece *table, size_t n, size_t tiles)
+{
+    const struct table t = {table, n};
+    fake_cuda_launch(s, copy_all, &t, sizeof t);
+    return 0;
+}
+
+int pk_k_fill(pk_stream s, const struct pk_fill *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        fake_cuda_launch(s, fill_one, &v[i], sizeof v[i]);
+    return 0;
+}
