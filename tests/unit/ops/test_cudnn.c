@@ -2,10 +2,9 @@
 #include "ops/cuda/cudnn/sdpa.h"
 
 #include "../device/fake_cuda.h"
-#include "base/rng.h"
 #include "device/cuda/cuda.h"
 #include "fake_cudnn.h"
-#include "reference.h"
+#include "op_checks_cudnn.h"
 
 // clang-format off
 #include <setjmp.h>
@@ -14,7 +13,6 @@
 // clang-format on
 #include <cudnn_version.h>
 #include <dlfcn.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -54,135 +52,55 @@ static int close_device(void **state)
     return left || fake_cuda.live_blocks || fake_cuda.live_streams || fake->live;
 }
 
-static uint16_t bf16(float v)
-{
-    uint32_t bits;
-    memcpy(&bits, &v, sizeof bits);
-    return (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
-}
+static struct trial trial;
 
-static float number(uint16_t x)
+static struct cudnn_step make_step(size_t batch, size_t seq, size_t dim, bool causal)
 {
-    const uint32_t bits = (uint32_t)x << 16;
-    float v;
-    memcpy(&v, &bits, sizeof v);
-    return v;
-}
-
-/* One step: bf16 arrays on the device, where host memory is, and the same inputs in fp32 for the reference. */
-struct step {
-    struct pk_cudnn_shape s;
-    void *arrays[PK_CUDNN_ARRAYS];
-    struct pk_attention wide;
-};
-
-static size_t tokens(const struct step *t)
-{
-    return t->s.batch * t->s.seq * t->s.dim;
-}
-
-static const float *input(struct step *t, enum pk_cudnn_id id)
-{
-    struct pk_rng rng = {id};
-    float *wide = pk_new_n(&arena, float, tokens(t));
-    uint16_t *x = t->arrays[id];
-    for (size_t i = 0; i < tokens(t); i++)
-        wide[i] = number(x[i] = bf16((float)(2 * pk_rng_uniform(&rng) - 1)));
-    return wide;
-}
-
-static struct step make_step(size_t batch, size_t seq, size_t dim, bool causal)
-{
-    struct step t = {.s = {.batch = batch, .seq = seq, .dim = dim, .causal = causal, .scale = 0.7f}};
-    for (int id = PK_CUDNN_Q; id < PK_CUDNN_ARRAYS; id++) {
-        const size_t bytes = id == PK_CUDNN_LSE ? batch * seq * sizeof(float) : tokens(&t) * sizeof(uint16_t);
-        t.arrays[id] = pk_device_alloc(&dev, bytes, PK_TAG_OTHER);
-        assert_non_null(t.arrays[id]);
-    }
-    t.wide = (struct pk_attention){.batch = batch, .seq = seq, .dim = dim, .causal = causal, .scale = 0.7f};
-    t.wide.q = input(&t, PK_CUDNN_Q);
-    t.wide.k = input(&t, PK_CUDNN_K);
-    t.wide.v = input(&t, PK_CUDNN_V);
-    t.wide.d_o = input(&t, PK_CUDNN_D_O);
-    return t;
-}
-
-static void end_step(const struct step *t)
-{
-    for (int id = PK_CUDNN_Q; id < PK_CUDNN_ARRAYS; id++)
-        pk_device_free(&dev, t->arrays[id]);
+    struct cudnn_step step;
+    trial = (struct trial){.dev = &dev, .label = "a fake"};
+    make_cudnn_step(&trial, batch, seq, dim, causal, &step);
+    return step;
 }
 
 static void must(enum pk_code rc)
 {
     if (rc)
-        fail_msg("%s: %s", err.what, err.why);
+        fail_msg("%s: %s", trial.err.what, trial.err.why);
 }
 
-static enum pk_code prepare(struct step *t, bool backward)
+static enum pk_code prepare(struct cudnn_step *step, bool backward)
 {
-    t->s.backward = backward;
-    return pk_cudnn_prepare(&dev, &t->s, &err);
+    return prepare_cudnn(&trial, step, backward);
 }
 
-static enum pk_code run(struct step *t, bool backward)
+static enum pk_code run(struct cudnn_step *step, bool backward)
 {
-    t->s.backward = backward;
-    return pk_cudnn_run(&dev, &t->s, t->arrays, &err);
-}
-
-/* Results are rounded to 8 bits; so is o, which gradients are made of. */
-static void assert_near(const uint16_t *got, const double *want, size_t n)
-{
-    double squares = 0;
-    for (size_t i = 0; i < n; i++)
-        squares += want[i] * want[i];
-    const double rms = sqrt(squares / (double)n);
-    for (size_t i = 0; i < n; i++)
-        if (!(fabs((double)number(got[i]) - want[i]) <= 0x1p-6 * (fabs(want[i]) + rms) + 0x1p-9))
-            fail_msg("element %zu is %g, should be %g", i, (double)number(got[i]), want[i]);
-}
-
-static void check(size_t batch, size_t seq, size_t dim, bool causal)
-{
-    struct step t = make_step(batch, seq, dim, causal);
-    const size_t n = tokens(&t);
-    const struct pk_reference_attention want = {.p = pk_new_n(&arena, double, batch *seq *seq),
-                                                .o = pk_new_n(&arena, double, n),
-                                                .lse = pk_new_n(&arena, double, batch *seq),
-                                                .dq = pk_new_n(&arena, double, n),
-                                                .dk = pk_new_n(&arena, double, n),
-                                                .dv = pk_new_n(&arena, double, n)};
-    pk_reference_attention(&t.wide, &want);
-    must(prepare(&t, false));
-    assert_int_equal(fake->operations, causal ? 14 : 10);
-    must(prepare(&t, true));
-    assert_int_equal(fake->operations, causal ? 22 : 18);
-    must(run(&t, false));
-    must(run(&t, true));
-    const float *lse = t.arrays[PK_CUDNN_LSE];
-    for (size_t i = 0; i < batch * seq; i++)
-        assert_true(fabs((double)lse[i] - want.lse[i]) < 1e-5);
-    assert_near(t.arrays[PK_CUDNN_O], want.o, n);
-    assert_near(t.arrays[PK_CUDNN_DQ], want.dq, n);
-    assert_near(t.arrays[PK_CUDNN_DK], want.dk, n);
-    assert_near(t.arrays[PK_CUDNN_DV], want.dv, n);
-    end_step(&t);
+    return run_cudnn(&trial, step, backward);
 }
 
 static void results_match(void **state)
 {
-    for (int causal = 0; causal < 2; causal++) {
-        check(1, 1, 8, causal);
-        check(3, 7, 16, causal);
-        check(2, 65, 24, causal);
-    }
+    trial = (struct trial){.dev = &dev, .label = "a fake"};
+    check_cudnn(&trial, OPS_USUAL);
     assert_ptr_equal(fake->stream, pk_cuda_stream(&dev, PK_LANE_COMPUTE));
+}
+
+static void graphs_have_the_known_operations(void **state)
+{
+    for (int causal = 0; causal < 2; causal++) {
+        struct cudnn_step step = make_step(1, 9, 8, causal);
+        must(prepare(&step, false));
+        assert_int_equal(fake->operations, causal ? 14 : 10);
+        must(prepare(&step, true));
+        assert_int_equal(fake->operations, causal ? 22 : 18);
+        trial_end(&trial);
+    }
 }
 
 static void plans_are_kept_per_shape_and_direction(void **state)
 {
-    struct step t = make_step(2, 9, 8, false), other = make_step(2, 9, 8, true);
+    struct cudnn_step t = make_step(2, 9, 8, false), other = t;
+    other.s.causal = true;
     must(prepare(&t, false));
     must(prepare(&t, false));
     assert_int_equal(fake->plans, 1);
@@ -196,29 +114,28 @@ static void plans_are_kept_per_shape_and_direction(void **state)
         must(run(&t, false));
     assert_int_equal(fake->plans, 4);
     assert_int_equal(fake->executions, 3);
-    end_step(&t);
-    end_step(&other);
+    trial_end(&trial);
 }
 
 /* The pool gives the same addresses again: what a plan is executed with is then not written anew. */
 static void packs_follow_addresses(void **state)
 {
-    struct step t = make_step(1, 9, 8, false), other = make_step(1, 9, 8, false);
+    struct cudnn_step t = make_step(1, 9, 8, false), other = t;
+    other.arrays[PK_CUDNN_O] = trial_bytes(&trial, NULL, cudnn_tokens(&t) * sizeof(uint16_t));
     must(prepare(&t, false));
     must(run(&t, false));
     must(run(&t, false));
     assert_int_equal(fake->packs, 1);
     must(run(&other, false));
     assert_int_equal(fake->packs, 2);
-    assert_memory_equal(t.arrays[PK_CUDNN_O], other.arrays[PK_CUDNN_O], tokens(&t) * sizeof(uint16_t));
-    end_step(&t);
-    end_step(&other);
+    assert_memory_equal(t.arrays[PK_CUDNN_O], other.arrays[PK_CUDNN_O], cudnn_tokens(&t) * sizeof(uint16_t));
+    trial_end(&trial);
 }
 
 /* A plan is made with the host's memory and seconds of its time: both would trip the assertion of a timed region. */
 static void running_makes_nothing(void **state)
 {
-    struct step t = make_step(1, 9, 8, false);
+    struct cudnn_step t = make_step(1, 9, 8, false);
     must(prepare(&t, false));
     must(run(&t, false)); /* takes the pool's memory */
     const int plans = fake->plans;
@@ -227,12 +144,12 @@ static void running_makes_nothing(void **state)
     pk_timed_region(false);
     must(rc);
     assert_int_equal(fake->plans, plans);
-    end_step(&t);
+    trial_end(&trial);
 }
 
 static void memory_of_both_directions(void **state)
 {
-    struct step t = make_step(2, 33, 16, false);
+    struct cudnn_step t = make_step(2, 33, 16, false);
     const size_t unit = PK_POOL_ALIGN, before = dev.pool.current;
     const size_t rows = (2 * 33 * sizeof(float) + unit - 1) / unit * unit;
     const size_t sums = (2 * 33 * 16 * sizeof(float) + unit - 1) / unit * unit;
@@ -250,48 +167,48 @@ static void memory_of_both_directions(void **state)
         assert_int_equal(dev.pool.current, before);
     }
     must(run(&t, true));
-    end_step(&t);
+    trial_end(&trial);
 }
 
 static void the_next_engine_is_tried(void **state)
 {
-    struct step t = make_step(1, 9, 8, false);
+    struct cudnn_step t = make_step(1, 9, 8, false);
     fake->refuse_plans = 1;
     must(prepare(&t, false));
     must(run(&t, false));
     fake->refuse_plans = 2;
     assert_int_equal(prepare(&t, true), PK_E_INTERNAL);
-    assert_non_null(strstr(err.what, "making a plan"));
-    assert_non_null(strstr(err.why, "CUDNN_STATUS_FAKE: as the test asked for"));
+    assert_non_null(strstr(trial.err.what, "making a plan"));
+    assert_non_null(strstr(trial.err.why, "CUDNN_STATUS_FAKE: as the test asked for"));
     must(prepare(&t, true)); /* nothing of the failure is kept */
-    end_step(&t);
+    trial_end(&trial);
 }
 
 static void shapes_without_an_engine_are_unavailable(void **state)
 {
-    struct step t = make_step(1, 9, 8, false);
+    struct cudnn_step t = make_step(1, 9, 8, false);
     fake->engines = 0;
     assert_int_equal(prepare(&t, false), PK_E_UNAVAILABLE);
-    assert_non_null(strstr(err.what, "has no attention for this shape"));
-    assert_true(err.why[0] && err.fix[0]);
-    end_step(&t);
+    assert_non_null(strstr(trial.err.what, "has no attention for this shape"));
+    assert_true(trial.err.why[0] && trial.err.fix[0]);
+    trial_end(&trial);
 }
 
 static void an_execution_that_fails_says_so(void **state)
 {
-    struct step t = make_step(1, 9, 8, false);
+    struct cudnn_step t = make_step(1, 9, 8, false);
     must(prepare(&t, false));
     fake->fail_execute = 1;
     assert_int_equal(run(&t, false), PK_E_INTERNAL);
-    assert_non_null(strstr(err.what, "attention, forward"));
-    assert_true(err.why[0] && err.fix[0]);
+    assert_non_null(strstr(trial.err.what, "attention, forward"));
+    assert_true(trial.err.why[0] && trial.err.fix[0]);
     must(run(&t, false));
-    end_step(&t);
+    trial_end(&trial);
 }
 
 static void without_the_library(void **state)
 {
-    struct step t = make_step(1, 9, 8, false);
+    struct cudnn_step t = make_step(1, 9, 8, false);
     char folder[] = "/tmp/perfkit-no-cudnn-XXXXXX";
     assert_non_null(mkdtemp(folder));
     const char *other = pk_printf(&arena, "%s/libcudnn.so.7", folder);
@@ -299,22 +216,22 @@ static void without_the_library(void **state)
     setenv("PERFKIT_CUDA_LIBS", folder, 1);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(prepare(&t, false), PK_E_UNAVAILABLE);
-        assert_non_null(strstr(err.why, "libcudnn.so.7 is another major version"));
+        assert_non_null(strstr(trial.err.why, "libcudnn.so.7 is another major version"));
     }
     unlink(other);
     rmdir(folder);
-    end_step(&t);
+    trial_end(&trial);
 }
 
 static void a_library_that_does_not_start(void **state)
 {
-    struct step t = make_step(1, 9, 8, false);
+    struct cudnn_step t = make_step(1, 9, 8, false);
     fake->fail_create = 1;
     for (int i = 0; i < 2; i++) {
         assert_int_equal(prepare(&t, false), PK_E_INTERNAL);
-        assert_non_null(strstr(err.what, "starting cuDNN"));
+        assert_non_null(strstr(trial.err.what, "starting cuDNN"));
     }
-    end_step(&t);
+    trial_end(&trial);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, open_device, close_device)
@@ -323,6 +240,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(results_match),
+        TEST(graphs_have_the_known_operations),
         TEST(plans_are_kept_per_shape_and_direction),
         TEST(packs_follow_addresses),
         TEST(running_makes_nothing),
