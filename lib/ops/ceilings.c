@@ -3,10 +3,14 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "build_config.h"
 #include "device/cpu.h"
 #include "device/null.h"
 #include "machine/machine.h"
 #include "ops/cpu/kernels.h"
+#ifdef PK_HAVE_CUDA
+#include "ops/cuda/cuda_ops.h"
+#endif
 #include "ops/rects.h"
 
 #include <math.h>
@@ -190,11 +194,11 @@ enum pk_code pk_ceilings_measure(struct pk_device *dev, struct pk_ceilings *out,
                                     .cache_bytes = 1};
         return PK_OK;
     }
-    if (dev->kind != PK_DEVICE_CPU) {
-        pk_fail(err, PK_E_UNAVAILABLE, "the ceilings of device %s cannot be measured", dev->ops->kind);
-        pk_why(err, "there are micro-kernels for the cpu device only");
-        return pk_fix(err, "measure those of --device cpu");
-    }
+#ifdef PK_HAVE_CUDA
+    if (dev->kind == PK_DEVICE_CUDA)
+        return pk_cuda_ceilings(dev, out, err);
+#endif
+    pk_assert(dev->kind == PK_DEVICE_CPU);
     struct probe p = {.k = pk_kernels_of(pk_cpu_isa(dev))};
     out->cache_bytes = last_level_cache(err);
     if (measure_compute(dev, &p, out, err) || measure_memory(dev, &p, out, err))

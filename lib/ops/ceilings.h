@@ -5,8 +5,8 @@
 #include "device/device.h"
 
 struct pk_ceilings {
-    double fp32_flops_per_s; /* multiply-add micro-kernel held in registers and L1, all threads */
-    double exp_per_s;        /* vectorised expf, all threads */
+    double fp32_flops_per_s; /* multiply-add micro-kernel held in registers (and L1), the whole chip */
+    double exp_per_s;        /* CPU: vectorised expf; GPU: the hardware's, __expf; the whole chip */
     double
         memory_bytes_per_s; /* read + written, arrays far larger than the last-level cache: best of update in
                                 * place, copy and triad */
@@ -16,6 +16,6 @@ struct pk_ceilings {
     double cache_bytes;   /* last-level cache; a case whose working set is smaller is flagged */
 };
 
-/* Takes half a second. The pool needs room for about 8 x cache_bytes. */
+/* Takes half a second. The pool needs room for about 8 x cache_bytes, on a GPU 48 x its L2 cache. */
 enum pk_code pk_ceilings_measure(struct pk_device *dev, struct pk_ceilings *out,
                                  struct pk_err *err) PK_MUST_CHECK;

@@ -91,6 +91,7 @@ static inline float __ldg(const float *p)
 {
     return *p;
 }
+#define __expf(x) expf(x) /* the C library has a function of that name */
 template <typename T> static inline T min(T a, T b)
 {
     return a < b ? a : b;

@@ -1,7 +1,12 @@
 /* Cuda ops: the rows of the table that have files of their own. Private to lib/ops/cuda. */
 #pragma once
 
+#include "ops/ceilings.h"
 #include "ops/ops.h"
+
+/* ceilings.c: pk_ceilings_measure of a GPU */
+enum pk_code pk_cuda_ceilings(struct pk_device *dev, struct pk_ceilings *out,
+                              struct pk_err *err) PK_MUST_CHECK;
 
 /* rects.c */
 enum pk_code pk_cuda_copy2d(struct pk_device *dev, const struct pk_copy2d *v, size_t n,

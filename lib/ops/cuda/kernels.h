@@ -45,7 +45,10 @@ size_t pk_k_copy_pieces(const struct pk_copy2d *v, size_t n, struct pk_copy_piec
 int pk_k_copy_table(pk_stream s, const struct pk_copy_piece *table, size_t n, size_t tiles);
 int pk_k_fill(pk_stream s, const struct pk_fill *v, size_t n);
 
-/* ceilings.cu: micro-kernels that hold their operands in registers; `sink` keeps their results alive. */
+/* ceilings.cu. Peaks hold their operands in registers: each thread of each block does PK_PEAK_FMAS multiply-adds or PK_PEAK_EXPS
+ * exponentials an iteration; sink [blocks, PK_PEAK_THREADS] keeps their results alive. Arrays of streams are 16-byte aligned: a copy, and
+ * z = x + alpha y; z may be x. */
+enum { PK_PEAK_THREADS = 256, PK_PEAK_FMAS = 16, PK_PEAK_EXPS = 8 };
 int pk_k_fma_peak(pk_stream s, float *sink, size_t iterations, int blocks);
 int pk_k_exp_peak(pk_stream s, float *sink, size_t iterations, int blocks);
 int pk_k_copy(pk_stream s, const float *x, float *y, size_t n);

@@ -1,0 +1,154 @@
+/* Ceilings: micro-kernels of the GPU timed by marks on the compute lane, the best of several short runs. */
+#include "ops/cuda/cuda_ops.h"
+
+#include "device/cuda/cuda.h"
+#include "ops/cuda/kernels.h"
+#include "ops/rects.h"
+
+#include <math.h>
+
+enum {
+    RUNS = 8,
+    RUN_NS = 5 * 1000 * 1000, /* at least, of one compute run */
+    STEPS_FIRST = 1024,
+    STEPS_MOST = 1 << 28,
+    BLOCKS_EACH = 8,    /* blocks a multiprocessor: all that fit */
+    CACHE_MULTIPLE = 16 /* of each streamed array */
+};
+
+struct bench {
+    struct pk_device *dev;
+    pk_stream s;
+    float *sink;
+    int blocks;
+    size_t steps;
+    float *x, *y, *z;
+    size_t n;
+};
+
+typedef enum pk_code launch_fn(const struct bench *b, struct pk_err *err);
+
+static enum pk_code fma_peak(const struct bench *b, struct pk_err *err)
+{
+    return pk_cuda_check(b->dev, pk_k_fma_peak(b->s, b->sink, b->steps, b->blocks), "launching multiply-adds",
+                         err);
+}
+
+static enum pk_code exp_peak(const struct bench *b, struct pk_err *err)
+{
+    return pk_cuda_check(b->dev, pk_k_exp_peak(b->s, b->sink, b->steps, b->blocks), "launching exponentials",
+                         err);
+}
+
+static enum pk_code update(const struct bench *b, struct pk_err *err)
+{
+    return pk_op_scale(b->dev, 1.0f, b->x, b->x, b->n, err);
+}
+
+static enum pk_code copy(const struct bench *b, struct pk_err *err)
+{
+    return pk_cuda_check(b->dev, pk_k_copy(b->s, b->x, b->y, b->n), "launching a copy", err);
+}
+
+static enum pk_code triad(const struct bench *b, struct pk_err *err)
+{
+    return pk_cuda_check(b->dev, pk_k_triad(b->s, b->x, b->y, b->z, 0.5f, b->n), "launching a triad", err);
+}
+
+static enum pk_code copy2d(const struct bench *b, struct pk_err *err)
+{
+    const size_t bytes = b->n * sizeof(float);
+    return pk_op_copy2d(b->dev, &(struct pk_copy2d){b->x, b->y, 1, bytes, bytes, bytes}, 1, err);
+}
+
+static enum pk_code timed(const struct bench *b, launch_fn *launch, double *ns, struct pk_err *err)
+{
+    pk_marks_clear(&b->dev->marks);
+    pk_mark_begin(b->dev, 0, PK_LANE_COMPUTE);
+    enum pk_code rc = launch(b, err);
+    pk_mark_end(b->dev, 0, PK_LANE_COMPUTE);
+    if (rc || pk_device_sync(b->dev, err))
+        return err->code;
+    *ns = fmax(1, (double)pk_mark_lane_ns(b->dev, &b->dev->marks.v[0]));
+    return PK_OK;
+}
+
+/* Raises *rate to the best of RUNS; the first also makes what is only needed once. */
+static enum pk_code best(const struct bench *b, launch_fn *launch, double work, double *rate,
+                         struct pk_err *err)
+{
+    double ns;
+    for (int run = 0; run <= RUNS; run++) {
+        if (timed(b, launch, &ns, err))
+            return err->code;
+        if (run)
+            *rate = fmax(*rate, work / ns * 1e9);
+    }
+    return PK_OK;
+}
+
+/* `each` of what is counted a thread and step. */
+static enum pk_code best_peak(struct bench *b, launch_fn *launch, double each, double *rate,
+                              struct pk_err *err)
+{
+    double ns = 0;
+    for (b->steps = STEPS_FIRST; ns < RUN_NS && b->steps < STEPS_MOST; b->steps *= 2)
+        if (timed(b, launch, &ns, err))
+            return err->code;
+    return best(b, launch, each * (double)b->steps * b->blocks * PK_PEAK_THREADS, rate, err);
+}
+
+static enum pk_code measure_compute(struct bench *b, struct pk_ceilings *out, struct pk_err *err)
+{
+    b->blocks = pk_cuda_traits(b->dev)->multiprocessors * BLOCKS_EACH;
+    b->sink =
+        pk_device_alloc(b->dev, (size_t)b->blocks * PK_PEAK_THREADS * sizeof *b->sink, PK_TAG_WORKSPACE);
+    if (!b->sink)
+        return pk_device_oom(b->dev, err);
+    enum pk_code rc = best_peak(b, fma_peak, 2 * PK_PEAK_FMAS, &out->fp32_flops_per_s, err);
+    if (!rc)
+        rc = best_peak(b, exp_peak, PK_PEAK_EXPS, &out->exp_per_s, err);
+    pk_device_free(b->dev, b->sink);
+    return rc;
+}
+
+/* Of numbers that differ, as a case's do: what bits change has a part in how fast memory is. */
+static enum pk_code stream(const struct bench *b, struct pk_ceilings *out, struct pk_err *err)
+{
+    const struct pk_fill v[] = {{b->x, 1, b->n, b->n, 1}, {b->y, 1, b->n, b->n, 2}, {b->z, 1, b->n, b->n, 3}};
+    const double bytes = (double)b->n * sizeof(float);
+    const struct {
+        launch_fn *launch;
+        double passes;
+        double *rate;
+    } rows[] = {{update, 2, &out->memory_bytes_per_s},
+                {copy, 2, &out->memory_bytes_per_s},
+                {triad, 3, &out->memory_bytes_per_s},
+                {copy2d, 2, &out->copy_bytes_per_s}};
+    enum pk_code rc = pk_op_fill(b->dev, v, 3, err);
+    for (size_t i = 0; !rc && i < sizeof rows / sizeof *rows; i++)
+        rc = best(b, rows[i].launch, rows[i].passes * bytes, rows[i].rate, err);
+    return rc;
+}
+
+static enum pk_code measure_memory(struct bench *b, struct pk_ceilings *out, struct pk_err *err)
+{
+    b->n = CACHE_MULTIPLE * (size_t)out->cache_bytes / sizeof(float);
+    float **const arrays[] = {&b->x, &b->y, &b->z};
+    bool refused = false;
+    for (size_t i = 0; i < 3; i++)
+        refused |= !(*arrays[i] = pk_device_alloc(b->dev, b->n * sizeof(float), PK_TAG_WORKSPACE));
+    enum pk_code rc = refused ? pk_device_oom(b->dev, err) : stream(b, out, err);
+    for (size_t i = 0; i < 3; i++)
+        pk_device_free(b->dev, *arrays[i]);
+    pk_pool_trim(&b->dev->pool);
+    return rc;
+}
+
+enum pk_code pk_cuda_ceilings(struct pk_device *dev, struct pk_ceilings *out, struct pk_err *err)
+{
+    struct bench b = {.dev = dev, .s = pk_cuda_stream(dev, PK_LANE_COMPUTE)};
+    out->cache_bytes = (double)pk_cuda_traits(dev)->l2_bytes;
+    enum pk_code rc = measure_compute(&b, out, err);
+    return rc ? rc : measure_memory(&b, out, err);
+}
