@@ -1,6 +1,7 @@
 /* Cuda ops: the table, and the rows that are one kernel each. */
 #include "ops/cuda/cuda_ops.h"
 
+#include "build_config.h"
 #include "device/cuda/cuda.h"
 #include "ops/cuda/gemm_lt.h"
 #include "ops/cuda/kernels.h"
@@ -48,6 +49,11 @@ const struct pk_ops pk_ops_cuda = {
     .softmax_backward = softmax_backward,
     .fused_forward = pk_cuda_fused_forward,
     .fused_backward = pk_cuda_fused_backward,
+#ifdef PK_HAVE_CUDNN
+    .cudnn_prepare = pk_cuda_cudnn_prepare,
+    .cudnn_forward = pk_cuda_cudnn_forward,
+    .cudnn_backward = pk_cuda_cudnn_backward,
+#endif
     .copy2d = pk_cuda_copy2d,
     .lay_down = pk_cuda_lay_down,
     .copies = pk_cuda_copies,
