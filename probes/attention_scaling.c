@@ -90,7 +90,7 @@ static const char *const check_points[] = {
     NULL,
 };
 
-static const char *const tables[] = {"scaling", "variants", "exponents", "crossover", NULL};
+static const char *const tables[] = {"scaling", "variants", "vendor", "exponents", "crossover", NULL};
 
 struct state {
     struct pk_attention_step step;

@@ -113,6 +113,32 @@ WHERE run_id = :run AND forward_ns IS NOT NULL
   AND (SELECT count(DISTINCT variant) FROM attention_case WHERE run_id = :run) > 1
 ORDER BY other_axes, d_model, seq_len, ordinal;
 
+-- view: attention_vendor
+SELECT t.run_id, t.d_model, t.seq_len, t.other_axes, p.variant AS peer, t.forward_ns, t.backward_ns,
+       p.forward_ns / t.forward_ns AS forward_speedup, p.backward_ns / t.backward_ns AS backward_speedup,
+       p.total_ns / t.total_ns AS total_speedup
+FROM attention_case t
+JOIN attention_case p ON p.run_id = t.run_id AND p.device = t.device AND p.axes = t.axes AND p.variant LIKE 'torch-%'
+WHERE t.variant = 'cudnn' AND t.total_ns IS NOT NULL AND p.total_ns IS NOT NULL;
+
+-- table: vendor
+-- title: cudnn against PyTorch (speed-up = PyTorch's time / cudnn's)
+-- column: d_model
+-- column: seq_len
+-- column: peer | Peer | text
+-- column: forward_ns | Forward (ms) | ms | 3 optional2
+-- column: forward_speedup | Fwd speed-up | x | 2
+-- column: backward_ns | Backward (ms) | ms | 3 optional1
+-- column: backward_speedup | Bwd speed-up | x | 2
+-- column: total_speedup | Total speed-up | x | 2
+-- column: other_axes | Other axes | json | hide
+-- note: SELECT 'Least total speed-up: ' || group_concat(printf('%.2f against %s', least, peer), ', ') || '.'
+--   FROM (SELECT peer, min(total_speedup) AS least FROM attention_vendor WHERE run_id = :run GROUP BY peer ORDER BY peer) HAVING count(*) > 0
+SELECT d_model, seq_len, peer, forward_ns, forward_speedup, backward_ns, backward_speedup, total_speedup, other_axes
+FROM attention_vendor
+WHERE run_id = :run
+ORDER BY other_axes, d_model, seq_len, peer;
+
 -- table: exponents
 -- title: Growth with seq_len (metric = c * seq_len^exponent, least squares on logs)
 -- column: variant | Variant | text

@@ -33,3 +33,15 @@ def test_eager_on_the_cpu(perfkit):
     assert r.status == 0, r
     rows = query(perfkit, CASES)
     assert sorted(rows) == [("torch-eager", "ok", ""), ("torch-sdpa-math", "ok", "")]
+
+
+def test_cudnn_beside_pytorch(perfkit):
+    """The table's arithmetic, on two variants that are measured here and then called by other names."""
+    assert perfkit(*TINY, "--variant", "fused").status == 0
+    with sqlite3.connect(perfkit.db) as db:
+        db.execute("UPDATE run_case SET variant = CASE variant WHEN 'vanilla' THEN 'torch-sdpa' ELSE 'cudnn' END")
+    tables = perfkit("show", "@", "--format", "json").json()["tables"]
+    (row,) = tables["vendor"]["rows"]
+    times = {t["variant"]: t["forward_ns"] + t["backward_ns"] for t in tables["scaling"]["rows"]}
+    assert row["peer"] == "torch-sdpa" and row["total_speedup"] == pytest.approx(times["torch-sdpa"] / times["cudnn"])
+    assert "Least total speed-up: %.2f against torch-sdpa." % row["total_speedup"] in perfkit("show", "@").stdout
