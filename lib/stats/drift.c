@@ -3,11 +3,12 @@
 #include "stats/stats.h"
 
 #include "stats/parts.h"
+#include "stats/trend.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { MOST_BLOCKS = 30, FEWEST_BLOCKS = 6, MOST_PAIRS = MOST_BLOCKS * (MOST_BLOCKS - 1) / 2 };
+enum { MOST_BLOCKS = 30, FEWEST_BLOCKS = 6 };
 
 /* Lag-1 autocorrelation of what a straight line leaves: a trend itself makes every neighbour alike, and blocks as long
  * as that suggests would hide the trend. */
@@ -37,46 +38,6 @@ static size_t block_length(const double *v, size_t n, double *scratch)
     return wanted > least ? wanted : least;
 }
 
-/* Median of all slopes between two blocks. */
-static double theil_sen(const double *y, size_t n)
-{
-    double slopes[MOST_PAIRS];
-    size_t pairs = 0;
-    for (size_t i = 0; i < n; i++) {
-        for (size_t j = i + 1; j < n; j++)
-            slopes[pairs++] = (y[j] - y[i]) / (double)(j - i);
-    }
-    return pk_median_of(slopes, pairs);
-}
-
-/* Sum over groups of equal values of t(t-1)(2t+5); y is sorted. */
-static double tie_term(const double *y, size_t n)
-{
-    double sum = 0, t = 1;
-    for (size_t i = 1; i <= n; i++, t++) {
-        if (i < n && y[i] == y[i - 1])
-            continue;
-        sum += t * (t - 1) * (2 * t + 5);
-        t = 0;
-    }
-    return sum;
-}
-
-/* Two-sided p, normal approximation with continuity and tie corrections. y is sorted in place. */
-static double mann_kendall(double *y, size_t n)
-{
-    double s = 0, count = (double)n;
-    for (size_t i = 0; i < n; i++) {
-        for (size_t j = i + 1; j < n; j++)
-            s += (y[j] > y[i]) - (y[j] < y[i]);
-    }
-    pk_sort(y, n);
-    double variance = (count * (count - 1) * (2 * count + 5) - tie_term(y, n)) / 18;
-    if (s == 0 || variance <= 0)
-        return 1;
-    return erfc((fabs(s) - 1) / sqrt(2 * variance));
-}
-
 struct pk_drift pk_find_drift(const double *v, size_t n, double *scratch)
 {
     const struct pk_drift unknown = {NAN, NAN};
@@ -90,6 +51,10 @@ struct pk_drift pk_find_drift(const double *v, size_t n, double *scratch)
     }
     memcpy(scratch, v, n * sizeof *v);
     double median = pk_median_of(scratch, n);
-    double trend = theil_sen(medians, blocks) * (double)(blocks - 1);
-    return (struct pk_drift){.ratio = median != 0 ? trend / median : NAN, .p = mann_kendall(medians, blocks)};
+    double at[MOST_BLOCKS];
+    for (size_t b = 0; b < blocks; b++)
+        at[b] = (double)b;
+    double trend = pk_theil_sen(at, medians, blocks, 0.95).slope * (double)(blocks - 1);
+    return (struct pk_drift){.ratio = median != 0 ? trend / median : NAN,
+                             .p = pk_mann_kendall(medians, blocks).p};
 }

@@ -1,7 +1,7 @@
-/* Intervals: of a mean, of a median by order statistics, of a median over invocations. */
+/* Intervals: of a mean, of a quantile by order statistics, of a median over invocations. */
 #include "stats/stats.h"
 
-#include "base/assert.h"
+#include "stats/dist/dist.h"
 #include "stats/parts.h"
 
 #include <math.h>
@@ -39,22 +39,33 @@ struct pk_interval pk_invocations_interval(const double *medians, size_t n, doub
     return n < 3 ? no_interval : student(medians, n, positive, level);
 }
 
-/* The largest k for which [k-th smallest, k-th largest] of n holds the median with probability `level`; 0 =
- * none. It does with P(k <= B <= n-k) for B binomial(n, 1/2), summed from the middle outwards. */
-static size_t median_rank(size_t n, double level)
+/* The largest l in 0..n with P(B < l) <= tail for B binomial(n, p). */
+static size_t lower_rank(size_t n, double p, double tail)
 {
-    int sign;
-    size_t k = n / 2;
-    double total = (double)n, middle = (double)k;
-    double p = exp(lgamma_r(total + 1, &sign) - lgamma_r(middle + 1, &sign) -
-                   lgamma_r(total - middle + 1, &sign) - total * log(2));
-    double covered = n % 2 ? 2 * p : p;
-    while (k && covered < level) {
-        p *= (double)k / (double)(n - k + 1); /* P(B = k-1) from P(B = k) */
-        covered += 2 * p;
-        k--;
+    size_t lo = 0, hi = n;
+    while (lo < hi) {
+        size_t l = lo + (hi - lo + 1) / 2;
+        if (pk_binomial_below(l - 1, n, p) <= tail)
+            lo = l;
+        else
+            hi = l - 1;
     }
-    return k;
+    return lo;
+}
+
+struct pk_ranks pk_quantile_ranks(size_t n, double p, double level)
+{
+    double tail = (1 - level) / 2;
+    size_t lo = lower_rank(n, p, tail), hi = n + 1 - lower_rank(n, 1 - p, tail);
+    double outside =
+        (lo ? pk_binomial_below(lo - 1, n, p) : 0) + (hi <= n ? pk_binomial_below(n - hi, n, 1 - p) : 0);
+    return (struct pk_ranks){lo, hi, 1 - outside};
+}
+
+struct pk_interval pk_quantile_interval(const double *sorted, size_t n, double p, double level)
+{
+    struct pk_ranks r = pk_quantile_ranks(n, p, level);
+    return (struct pk_interval){r.lo ? sorted[r.lo - 1] : -INFINITY, r.hi <= n ? sorted[r.hi - 1] : INFINITY};
 }
 
 struct pk_interval pk_median_interval(double *v, size_t n, double level)
@@ -64,7 +75,7 @@ struct pk_interval pk_median_interval(double *v, size_t n, double level)
     double r = pk_autocorrelation(v, n);
     double stretch = r > 0 ? sqrt((1 + r) / (1 - r)) : 1;
     double median = pk_median_of(v, n);
-    size_t k = median_rank(n, level);
+    size_t k = pk_quantile_ranks(n, 0.5, level).lo;
     if (!k)
         return no_interval;
     return (struct pk_interval){median - stretch * (median - v[k - 1]),

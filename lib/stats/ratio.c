@@ -3,6 +3,8 @@
 #include "stats/stats.h"
 
 #include "base/assert.h"
+#include "stats/dist/dist.h"
+#include "stats/parts.h"
 
 #include <math.h>
 
@@ -46,14 +48,8 @@ static struct pk_ratio from_logs(double scale, double d, double variance, double
 struct pk_ratio pk_ratio_welch(const double *base, size_t nb, const double *new_, size_t nn, double level)
 {
     struct logs b = log_mean(base, NULL, nb), w = log_mean(new_, NULL, nn);
-    double variance = b.variance + w.variance;
-    double df = NAN;
-    if (variance > 0)
-        df = variance * variance /
-             (b.variance * b.variance / (double)(nb - 1) + w.variance * w.variance / (double)(nn - 1));
-    else if (variance == 0)
-        df = (double)(nb + nn - 2);
-    return from_logs(w.first / b.first, w.mean - b.mean, variance, df, level);
+    return from_logs(w.first / b.first, w.mean - b.mean, b.variance + w.variance,
+                     pk_welch_df(b.variance, nb, w.variance, nn), level);
 }
 
 struct pk_ratio pk_ratio_paired(const double *base, const double *new_, size_t n, double level)

@@ -1,7 +1,11 @@
-/* Stats: numbers in, numbers out. No I/O, no allocation beyond the scratch the caller passes: n doubles unless its name says more.
+/* Stats: numbers in, numbers out. No I/O, no allocation beyond the scratch the caller passes: n doubles unless its name
+ * says more.
  *
- * Values are finite; series are in time order. Quantiles are type 7 everywhere (Hyndman and Fan 1996), variances have n-1.
- * Vectors from R and SciPy: tests/unit/stats. */
+ * Values are finite and below 1e150, whose squares still are; series are in time order. Quantiles are type 7 everywhere
+ * (Hyndman and Fan 1996), variances have n-1. Vectors from R and SciPy: tests/unit/stats.
+ *
+ * Beside it: dist/ distributions, infer/ tests of one or two sets, trend.h and changes.h what a series does over time,
+ * components.h where noise comes from, verdict/ decisions. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,12 +27,8 @@ struct pk_summary pk_summarize(double *v, size_t n);
 /* Type-7 quantile of sorted v; p in [0, 1]. */
 double pk_quantile(const double *sorted, size_t n, double p);
 
-/* 1.4826 * median absolute deviation; scratch holds n. */
+/* 1.482602218505602 (1 / the normal's third quartile) * median absolute deviation; scratch holds n. */
 double pk_mad(const double *v, size_t n, double *scratch);
-
-/* Student t: quantile (0 < p < 1, df > 0, |relative error| < 1e-10) and two-sided p. */
-double pk_t_quantile(double p, double df);
-double pk_t_two_sided(double t, double df);
 
 /* Mean +- t * sd / sqrt(n) at `level` (0.95); NaN under two values. */
 struct pk_interval pk_mean_interval(const double *v, size_t n, double level);
@@ -36,6 +36,16 @@ struct pk_interval pk_mean_interval(const double *v, size_t n, double level);
 /* Order-statistic interval of the median (binomial ranks), half-width stretched by sqrt((1+r)/(1-r)) for lag-1
  * autocorrelation r > 0. v is sorted in place after r was taken from its time order. NaN under six values. */
 struct pk_interval pk_median_interval(double *v, size_t n, double level);
+
+/* Order-statistic interval of the p-quantile of independent values: [lo-th, hi-th smallest], 1-based, equal tails,
+ * covering at least `level`. lo = 0 or hi = n + 1: that end is open (the 95 % interval of a median needs 6 values). */
+struct pk_ranks {
+    size_t lo, hi;
+    double coverage;
+};
+struct pk_ranks pk_quantile_ranks(size_t n, double p, double level);
+/* An open end is infinite. */
+struct pk_interval pk_quantile_interval(const double *sorted, size_t n, double p, double level);
 
 /* Interval of the median over invocations: Student on the log medians when all are positive, back-transformed; else
  * Student on the medians. NaN under three invocations. */
@@ -56,16 +66,17 @@ struct pk_warmup pk_find_warmup(const double *v, size_t n, double *scratch);
 /* Outliers by a Hampel filter (window 11, 5 MAD, and at least 0.1 % off) on logs: flags[i] set; returns how many. */
 size_t pk_find_outliers(const double *v, size_t n, bool *flags, double *scratch);
 
-/* Drift of a series: Theil-Sen slope of block medians over its length relative to its median, and Mann-Kendall p. A block is twice
- * as long as the samples remember each other, the trend apart; at most 30 blocks; both NaN when there are fewer than six. */
+/* Drift of a series: Theil-Sen slope of block medians over its length relative to its median, and Mann-Kendall p. A block
+ * is twice as long as the samples remember each other, the trend apart; at most 30 blocks; both NaN when there are fewer
+ * than six. */
 struct pk_drift {
     double ratio; /* (last - first along the trend) / median */
     double p;
 };
 struct pk_drift pk_find_drift(const double *v, size_t n, double *scratch);
 
-/* Least squares y = slope * x + intercept. Intervals at 95 %, NaN under three points; r2 NaN when y does not vary; all NaN when
- * x does not. */
+/* Least squares y = slope * x + intercept. Intervals at 95 %, NaN under three points; r2 NaN when y does not vary; all
+ * NaN when x does not. */
 struct pk_fit {
     size_t n;
     double slope, intercept, r2;
@@ -77,7 +88,8 @@ struct pk_fit pk_fit_line(const double *x, const double *y, size_t n);
 struct pk_fit pk_fit_power(const double *x, const double *y, size_t n, double *scratch_2n);
 
 /* Ratio of two sets of invocation medians: exp of the difference of mean logs with a Welch interval; when paired (same
- * invocations, interleaved), of the mean log ratio with a Student interval. Interval, p and df NaN under two per side. All values > 0. */
+ * invocations, interleaved), of the mean log ratio with a Student interval. Interval, p and df NaN under two per side.
+ * All values > 0. */
 struct pk_ratio {
     double ratio;
     struct pk_interval ci;

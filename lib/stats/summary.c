@@ -54,22 +54,40 @@ double pk_mean(const double *v, size_t n)
     return v[0] + sum / (double)n;
 }
 
-struct pk_summary pk_summarize(double *v, size_t n)
+struct pk_moments pk_moments(const double *v, size_t n)
 {
-    pk_assert(n > 0);
+    if (!n)
+        return (struct pk_moments){NAN, NAN};
     double mean = pk_mean(v, n), squares = 0;
     for (size_t i = 0; i < n; i++)
         squares += (v[i] - mean) * (v[i] - mean);
-    double sd = n > 1 ? sqrt(squares / (double)(n - 1)) : NAN;
+    return (struct pk_moments){mean, n > 1 ? squares / (double)(n - 1) : NAN};
+}
+
+double pk_welch_df(double va, size_t na, double vb, size_t nb)
+{
+    double v = va + vb;
+    if (v > 0) { /* shares, because squares of small variances underflow */
+        double a = va / v, b = vb / v;
+        return 1 / (a * a / (double)(na - 1) + b * b / (double)(nb - 1));
+    }
+    return v == 0 ? (double)(na + nb - 2) : NAN;
+}
+
+struct pk_summary pk_summarize(double *v, size_t n)
+{
+    pk_assert(n > 0);
+    struct pk_moments m = pk_moments(v, n);
+    double sd = sqrt(m.variance);
     pk_sort(v, n);
     return (struct pk_summary){
         .n = n,
         .median = pk_quantile(v, n, 0.5),
-        .mean = mean,
+        .mean = m.mean,
         .sd = sd,
         .min = v[0],
         .max = v[n - 1],
-        .cv = mean != 0 ? sd / mean : NAN,
+        .cv = m.mean != 0 ? sd / m.mean : NAN,
     };
 }
 
@@ -79,17 +97,16 @@ double pk_mad(const double *v, size_t n, double *scratch)
     double median = pk_median_of(scratch, n);
     for (size_t i = 0; i < n; i++)
         scratch[i] = fabs(v[i] - median);
-    return 1.4826 * pk_median_of(scratch, n);
+    return 1.482602218505602 * pk_median_of(scratch, n); /* 1 / the normal's third quartile */
 }
 
 double pk_autocorrelation(const double *v, size_t n)
 {
     if (n < 3)
         return 0;
-    double mean = pk_mean(v, n), variance = 0, covariance = 0;
-    for (size_t i = 0; i < n; i++)
-        variance += (v[i] - mean) * (v[i] - mean);
+    struct pk_moments m = pk_moments(v, n);
+    double covariance = 0;
     for (size_t i = 0; i + 1 < n; i++)
-        covariance += (v[i] - mean) * (v[i + 1] - mean);
-    return variance > 0 ? covariance / variance : 0;
+        covariance += (v[i] - m.mean) * (v[i + 1] - m.mean);
+    return m.variance > 0 ? covariance / (m.variance * (double)(n - 1)) : 0;
 }

@@ -1,10 +1,8 @@
-"""lib/stats against the reference vectors (R, mpmath) and against SciPy. Needs PK_STATS_ORACLE, the built program."""
+"""lib/stats against the reference vectors (R, mpmath) and against SciPy."""
 import json
 import math
-import os
 import pathlib
 import random
-import subprocess
 
 import numpy as np
 import pytest
@@ -12,20 +10,6 @@ from scipy import stats
 
 VECTORS = json.loads((pathlib.Path(__file__).parent / "vectors.json").read_text())
 A8, B8 = VECTORS["data"]["A8"], VECTORS["data"]["B8"]
-
-
-@pytest.fixture(scope="module")
-def ask():
-    program = subprocess.Popen([os.environ["PK_STATS_ORACLE"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def question(name, *numbers):
-        program.stdin.write(" ".join([name, *(repr(float(x)) for x in numbers)]) + "\n")
-        program.stdin.flush()
-        return [float(x) for x in program.stdout.readline().split()]
-
-    yield question
-    program.stdin.close()
-    assert program.wait(10) == 0
 
 
 def near(x, rel=1e-12):

@@ -1,0 +1,14 @@
+/* Adjust: p values of many questions asked at once.
+ *
+ * out[i] belongs to p[i] and may be the same array; p in [0, 1], in any order, NaN for "no answer", which stays NaN and
+ * is not counted. Compare out[i] with alpha itself. */
+#pragma once
+
+#include <stddef.h>
+
+/* Holm (1979): with alpha, the chance that any true null is rejected is at most alpha, whatever the dependence. */
+void pk_adjust_holm(const double *p, size_t n, double *out);
+
+/* Benjamini and Hochberg (1995): with alpha, the expected share of true nulls among the rejected is at most alpha, for
+ * independent or positively dependent questions. */
+void pk_adjust_bh(const double *p, size_t n, double *out);

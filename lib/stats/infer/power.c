@@ -1,0 +1,68 @@
+/* Power: of the paired t test, exact and quick, and the pairs that it needs. */
+#include "stats/infer/power.h"
+
+#include "base/assert.h"
+#include "stats/dist/dist.h"
+
+#include <math.h>
+
+double pk_power_paired(size_t n, double sd, double effect, double alpha)
+{
+    pk_assert(n >= 2);
+    double df = (double)(n - 1), critical = pk_t_quantile(1 - alpha / 2, df),
+           nc = fabs(effect) / sd * sqrt((double)n);
+    return 1 - pk_t_noncentral_below(critical, df, nc) + pk_t_noncentral_below(-critical, df, nc);
+}
+
+double pk_mde_exact(size_t n, double sd, double alpha, double power)
+{
+    double lo = 0, hi = 1; /* in units of sd */
+    while (pk_power_paired(n, 1, hi, alpha) < power)
+        hi *= 2;
+    for (int i = 0; i < 100 && hi - lo > 1e-15 * hi; i++) {
+        double mid = lo + (hi - lo) / 2;
+        *(pk_power_paired(n, 1, mid, alpha) < power ? &lo : &hi) = mid;
+    }
+    return sd * hi;
+}
+
+/* Half-width of two quantiles together, over n pairs. */
+static double reach(size_t n, double sd, double p, double q)
+{
+    double df = (double)(n - 1);
+    return (pk_t_quantile(p, df) + pk_t_quantile(q, df)) * sd / sqrt((double)n);
+}
+
+double pk_mde_quick(size_t n, double sd, double alpha, double power)
+{
+    pk_assert(n >= 2);
+    return reach(n, sd, 1 - alpha / 2, power);
+}
+
+/* The fewest n with reach(n) <= room, which falls with n. */
+static size_t fewest(double sd, double room, double p, double q)
+{
+    enum { FEWEST = 3, MOST = 10000000 };
+    if (!(room > 0) || !(reach(MOST, sd, p, q) <= room))
+        return PK_PAIRS_NEVER;
+    size_t lo = FEWEST - 1, hi = FEWEST; /* lo is too few, or not asked */
+    while (reach(hi, sd, p, q) > room) {
+        lo = hi;
+        hi *= 2;
+    }
+    while (hi - lo > 1) {
+        size_t mid = lo + (hi - lo) / 2;
+        *(reach(mid, sd, p, q) > room ? &lo : &hi) = mid;
+    }
+    return hi;
+}
+
+size_t pk_pairs_to_detect(double sd, double effect, double alpha, double power)
+{
+    return fewest(sd, fabs(effect), 1 - alpha / 2, power);
+}
+
+size_t pk_pairs_to_prove(double sd, double margin, double alpha, double power)
+{
+    return fewest(sd, margin, 1 - alpha, 0.5 + power / 2);
+}
