@@ -1,6 +1,8 @@
 /* Every op on a GPU against the float64 reference: the checks that the CPU's ops pass, with larger and odder shapes. An op that
  * the device lacks is a skipped test. */
 #include "given.h"
+#include "model/tree/slices.h"
+#include "ops/ceilings.h"
 #include "unit/ops/op_checks.h"
 
 // clang-format off
@@ -81,16 +83,59 @@ static void fill(void **state)
     check_fills(&trial);
 }
 
+/* Copies of rows by launches, by a table and, where there are graphs, by a replay: each over poison. */
+static void slices(void **state)
+{
+    enum { N = 100, ROWS = 7, ROW = 48, STRIDE = 2 * ROW };
+    const float *host = trial_random(&trial, N * ROWS * STRIDE, 5);
+    const float *from = trial_input(&trial, host, N * ROWS * STRIDE);
+    for (int how = 0; how <= PK_SLICE_GRAPH; how++) {
+        struct pk_copy2d v[N];
+        struct pk_slices s;
+        if (how == PK_SLICE_GRAPH && !pk_graph_supported(&dev))
+            continue;
+        float *to = trial_output(&trial, N * ROWS * ROW);
+        for (size_t i = 0; i < N; i++)
+            v[i] = (struct pk_copy2d){from + i * ROWS * STRIDE, to + i * ROWS * ROW, ROWS,
+                                      ROW * sizeof *to,         STRIDE * sizeof *to, ROW * sizeof *to};
+        trial_ran(&trial, "slices", pk_slices_make(&dev, (enum pk_slicing)how, v, N, &s, &trial.err));
+        trial_ran(&trial, "slices", pk_slices_cut(&dev, &s, &trial.err));
+        const float *got = trial_fetch(&trial, to, N * ROWS * ROW * sizeof *to);
+        for (size_t i = 0; i < N * ROWS * ROW; i++)
+            assert_true(got[i] == host[i / ROW * STRIDE + i % ROW]);
+        pk_slices_free(&dev, &s);
+    }
+    trial_end(&trial);
+}
+
+/* Below what any chip reaches, above what any is as slow as. The default limit: arrays are many times the L2 cache. */
+static void ceilings(void **state)
+{
+    struct pk_ceilings c;
+    if (given.tiny && dev.kind == PK_DEVICE_CUDA) {
+        print_message("a sanitizer would take hours\n");
+        skip();
+    }
+    given_close(&dev);
+    given_open(&dev, &given, &(struct pk_device_options){0});
+    trial_ran(&trial, "ceilings", pk_ceilings_measure(&dev, &c, &trial.err));
+    print_message("%.0f GFLOP/s, %.0f G exp/s, %.1f GB/s, a copy %.1f GB/s, cache %.1f MiB\n",
+                  c.fp32_flops_per_s / 1e9, c.exp_per_s / 1e9, c.memory_bytes_per_s / 1e9,
+                  c.copy_bytes_per_s / 1e9, c.cache_bytes / (1 << 20));
+    assert_true(c.fp32_flops_per_s > 1e8 && c.fp32_flops_per_s < 1e15);
+    assert_true(c.exp_per_s > 1e6 && c.exp_per_s < c.fp32_flops_per_s);
+    assert_true(c.memory_bytes_per_s > 1e8 && c.memory_bytes_per_s < 1e14);
+    assert_true(c.copy_bytes_per_s > 1e8 && c.copy_bytes_per_s < 1e14);
+}
+
 #define ON_DEVICE(test) cmocka_unit_test_setup_teardown(test, open_device, close_device)
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        ON_DEVICE(gemm),        ON_DEVICE(softmax),
-        ON_DEVICE(scale),       ON_DEVICE(fused),
-        ON_DEVICE(causal_mask), ON_DEVICE(flash),
-        ON_DEVICE(fill),        ON_DEVICE(large_scores),
-        ON_DEVICE(copy2d),      ON_DEVICE(refused_workspace),
+        ON_DEVICE(gemm),        ON_DEVICE(softmax),  ON_DEVICE(scale),  ON_DEVICE(fused),
+        ON_DEVICE(causal_mask), ON_DEVICE(flash),    ON_DEVICE(fill),   ON_DEVICE(large_scores),
+        ON_DEVICE(slices),      ON_DEVICE(ceilings), ON_DEVICE(copy2d), ON_DEVICE(refused_workspace),
     };
     given = given_device(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
