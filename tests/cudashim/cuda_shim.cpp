@@ -3,6 +3,7 @@
 
 #include <ucontext.h>
 
+#include <cstdlib>
 #include <memory>
 #include <vector>
 
@@ -14,8 +15,15 @@ namespace
 
 enum { STACK_BYTES = 256 << 10, THREADS_MAX = 1024, WARP = 32 };
 
+struct fetch {
+    float *to;
+    const float *from; /* null: zeros */
+    int floats;
+};
+
 struct fiber {
     ucontext_t context;
+    std::vector<fetch> fetches;
     std::unique_ptr<unsigned char[]> stack;
     dim3 index;
     bool done;
@@ -53,8 +61,8 @@ void wait_for(size_t first, size_t last, unsigned fiber::*count)
     const unsigned mine = ++(running->fibers[running->current].*count);
     for (;;) {
         bool all = true;
-        for (size_t i = first; i < last; i++)
-            all = all && (running->fibers[i].done || running->fibers[i].*count >= mine);
+        for (size_t i = first; all && i < last; i++)
+            all = (running->fibers[i].done || running->fibers[i].*count >= mine);
         if (all)
             return;
         yield();
@@ -80,6 +88,7 @@ void run_block(block &b)
 void start(fiber &f, unsigned i, dim3 shape, ucontext_t *scheduler)
 {
     f.done = false;
+    f.fetches.clear();
     f.waits_block = f.waits_warp = 0;
     f.index = dim3(i % shape.x, i / shape.x % shape.y, i / shape.x / shape.y);
     getcontext(&f.context);
@@ -128,10 +137,42 @@ void pk_shim_barrier()
     wait_for(0, running->fibers.size(), &fiber::waits_block);
 }
 
+/* Lanes of the caller's warp are [first, last). */
+static void warp_of_caller(size_t *first, size_t *last)
+{
+    *first = running->current / WARP * WARP;
+    *last = *first + WARP < running->fibers.size() ? *first + WARP : running->fibers.size();
+}
+
+void pk_shim_warp_barrier()
+{
+    size_t first, last;
+    warp_of_caller(&first, &last);
+    wait_for(first, last, &fiber::waits_warp);
+}
+
+/* The hardware refuses addresses that are not aligned to the size of the copy. */
+void pk_shim_fetch(float *to, const float *from, int floats)
+{
+    const uintptr_t bytes = (uintptr_t)floats * sizeof(float);
+    if ((uintptr_t)to % bytes || (uintptr_t)from % bytes)
+        std::abort();
+    running->fibers[running->current].fetches.push_back({to, from, floats});
+}
+
+void pk_shim_fetch_wait()
+{
+    std::vector<fetch> &all = running->fibers[running->current].fetches;
+    for (const fetch &f : all)
+        for (int i = 0; i < f.floats; i++)
+            f.to[i] = f.from ? f.from[i] : 0.0f;
+    all.clear();
+}
+
 uint32_t pk_shim_exchange(uint32_t bits, unsigned from)
 {
-    const size_t first = running->current / WARP * WARP;
-    const size_t last = first + WARP < running->fibers.size() ? first + WARP : running->fibers.size();
+    size_t first, last;
+    warp_of_caller(&first, &last);
     running->fibers[running->current].given = bits;
     wait_for(first, last, &fiber::waits_warp);
     const uint32_t got = first + from < last ? running->fibers[first + from].given : bits;

@@ -44,6 +44,7 @@ int pk_shim_run(dim3 grid, dim3 block, size_t shared_bytes, const std::function<
 extern int pk_shim_last;
 unsigned char *pk_shim_shared();
 void pk_shim_barrier();
+void pk_shim_warp_barrier();
 /* What lane `from` of the caller's warp gave; every lane of the warp calls. */
 uint32_t pk_shim_exchange(uint32_t bits, unsigned from);
 
@@ -56,6 +57,26 @@ uint32_t pk_shim_exchange(uint32_t bits, unsigned from);
 static inline void __syncthreads()
 {
     pk_shim_barrier();
+}
+/* Copies are done when they are waited for, so that what was not is seen as missing. */
+void pk_shim_fetch(float *to, const float *from, int floats);
+void pk_shim_fetch_wait();
+template <int BYTES> static inline void pk_fetch(float *to, const float *from, bool real)
+{
+    static_assert(BYTES == 4 || BYTES == 16, "what cp.async has");
+    pk_shim_fetch(to, real ? from : nullptr, BYTES / 4);
+}
+static inline void pk_fetch_wait()
+{
+    pk_shim_fetch_wait();
+}
+static inline float pk_exp2(float x)
+{
+    return x < -126 ? 0 : exp2f(x);
+}
+static inline void __syncwarp()
+{
+    pk_shim_warp_barrier();
 }
 static inline float pk_shim_float(uint32_t bits)
 {

@@ -2,6 +2,9 @@
  *
  *   PK_LAUNCH(kernel, grid, block, shared_bytes, stream, arguments...)   the launch; its error is the value of PK_LAUNCHED()
  *   PK_SHARED(type, name)                                                the block's dynamic shared memory
+ *   pk_fetch<BYTES>(to, from, real)                                      begins a copy of 4 or 16 bytes from global to shared memory, or
+ *                                                                        of zeros; pk_fetch_wait() ends all that the thread began
+ *   pk_exp2(x)                                                           2^x to 2 ulp, 0 for results below 2^-126
  * A kernel template with several parameters is put into parentheses: PK_LAUNCH((softmax<32, 4>), ...). */
 #pragma once
 
@@ -19,4 +22,31 @@
 #define PK_SHARED(type, name)                                                                                \
     extern __shared__ __align__(16) unsigned char pk_shared_block[];                                         \
     type *name = reinterpret_cast<type *>(pk_shared_block)
+
+template <int BYTES> static __device__ __forceinline__ void pk_fetch(float *to, const float *from, bool real)
+{
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+    const unsigned at = (unsigned)__cvta_generic_to_shared(to);
+    const int bytes = real ? BYTES : 0; /* the rest is zeros */
+    if (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(bytes));
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(at), "l"(from), "r"(bytes));
+#else
+    for (int i = 0; i < BYTES / 4; i++)
+        to[i] = real ? from[i] : 0.0f;
+#endif
+}
+static __device__ __forceinline__ void pk_fetch_wait()
+{
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+static __device__ __forceinline__ float pk_exp2(float x)
+{
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
 #endif

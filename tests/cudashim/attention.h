@@ -1,0 +1,65 @@
+/* Attention: a problem for the flash kernels, its results poisoned, and what float64 says of them. */
+#pragma once
+
+#include "check.h"
+#include "unit/ops/reference.h"
+
+namespace
+{
+
+constexpr size_t HOPPER_SHARED = 227 << 10, AMPERE_SHARED = 163 << 10;
+
+/* What the tiles of a launch depend on: none busy takes the largest that fit, many the smallest. */
+const pk_chip chips[] = {{0, HOPPER_SHARED}, {0, AMPERE_SHARED}, {1, HOPPER_SHARED},  {2, HOPPER_SHARED},
+                         {3, HOPPER_SHARED}, {5, HOPPER_SHARED}, {132, HOPPER_SHARED}};
+
+struct attention {
+    size_t rows, n;
+    std::vector<float> q, k, v, d_o;
+    std::vector<double> p64, o64, lse64, dq64, dk64, dv64;
+    results o, lse, dq, dk, dv;
+    pk_attention at = {};
+
+    attention(size_t batch, size_t seq, size_t dim, int causal, float scale, float deviation = 1)
+        : rows(batch * seq), n(rows * dim), q(random_values(n, deviation)), k(random_values(n, deviation)),
+          v(random_values(n)), d_o(random_values(n)), p64(rows * seq), o64(n), lse64(rows), dq64(n), dk64(n),
+          dv64(n), o(n), lse(rows), dq(n), dk(n), dv(n)
+    {
+        at.batch = batch, at.seq = seq, at.dim = dim, at.causal = causal, at.scale = scale;
+        at.q = q.data(), at.k = k.data(), at.v = v.data(), at.d_o = d_o.data();
+        at.o = o.data(), at.lse = lse.data(), at.dq = dq.data(), at.dk = dk.data(), at.dv = dv.data();
+        const struct pk_reference_attention r = {p64.data(),  o64.data(),  lse64.data(),
+                                                 dq64.data(), dk64.data(), dv64.data()};
+        pk_reference_attention(&at, &r);
+    }
+};
+
+/* Root of the mean square of got - want relative to that of want. */
+inline double relative_error(const results &got, const std::vector<double> &want)
+{
+    double error = 0, size = 0;
+    for (size_t i = 0; i < want.size(); i++) {
+        error += ((double)got[i] - want[i]) * ((double)got[i] - want[i]);
+        size += want[i] * want[i];
+    }
+    return std::sqrt(error / size);
+}
+
+/* Every element within `ulps` roundings of fp32, as sums of `terms` make them: like a random walk. */
+inline void expect_all(const results &got, const std::vector<double> &want, size_t terms, double ulps,
+                       const char *what, const attention &a)
+{
+    double squares = 0;
+    for (double x : want)
+        squares += x * x;
+    const double rms = std::sqrt(squares / (double)want.size());
+    const double allowed = ulps * 0x1p-23 * std::sqrt((double)terms + 16);
+    for (size_t i = 0; i < want.size(); i++) {
+        const int before = failures;
+        expect(got[i], want[i], allowed * (rms + std::fabs(want[i])), what, a.at.dim, i);
+        if (before != failures && failures < 10)
+            std::printf("    batch %zu seq %zu causal %d\n", a.at.batch, a.at.seq, a.at.causal);
+    }
+}
+
+} // namespace
