@@ -34,7 +34,16 @@ static void give(struct pk_device *dev, float **p)
 static struct pk_gemm gemm(const struct pk_attention_shape *s, size_t n, size_t k, enum pk_trans ta,
                            enum pk_trans tb, const float *a, const float *b, float *c)
 {
-    return (struct pk_gemm){s->seq, n, k, s->problems, ta, tb, 1, 0, a, b, c};
+    return (struct pk_gemm){.m = s->seq,
+                            .n = n,
+                            .k = k,
+                            .batch = s->problems,
+                            .ta = ta,
+                            .tb = tb,
+                            .alpha = 1,
+                            .a = a,
+                            .b = b,
+                            .c = c};
 }
 
 /* S = Q K^T, scaled, [masked], softmax: each step out of place, its input freed when nobody refers to it any

@@ -31,6 +31,7 @@ static enum pk_code absent(const struct pk_device *dev, const char *op, struct p
 enum pk_code pk_op_gemm(struct pk_device *dev, const struct pk_gemm *g, struct pk_err *err)
 {
     pk_assert(g->m && g->n && g->k && g->batch && g->a && g->b && g->c);
+    pk_assert(g->c_type == g->ab_type || g->c_type == PK_FP32);
     return CALL(gemm, g);
 }
 

@@ -1,12 +1,13 @@
 /* Ops: the mathematics experiments are made of, on whichever device is open.
  *
- * Arrays are row-major, fp32 unless a name says otherwise, 64-byte aligned at their start (the pool's memory is).
+ * Arrays are row-major, fp32 unless a type says otherwise, 64-byte aligned at their start (the pool's memory is).
  * `batch` problems lie one after the other. Every op has a pk_work_* twin that counts its FLOPs and bytes from the same
  * shapes. Ops run on PK_LANE_COMPUTE and may be asynchronous; they take workspace from the device's pool
  * and return PK_E_OOM when it refuses. Tests compare with tests/unit/ops/reference.h.
  *
  * Each device kind fills one struct pk_ops (ops/cpu/cpu_ops.c, ops/null_ops.c, ops/cuda/...); callers use the pk_op_*
- * wrappers. A NULL row means "not on this device" and answers PK_E_UNAVAILABLE. */
+ * wrappers. A NULL row means "not on this device" and answers PK_E_UNAVAILABLE, as does an op for types and ways of making products
+ * that its device has not; it says which, and never computes in another way instead. */
 #pragma once
 
 #include "device/device.h"

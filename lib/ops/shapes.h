@@ -1,25 +1,23 @@
 /* Shapes: what an operation is asked to do, in structs that C and CUDA C++ both read. ops.h and rects.h have the operations. */
 #pragma once
 
+#include "ops/dtype.h"
+
 #include <stddef.h>
 #include <stdint.h>
-
-#ifdef __CUDACC__
-#define PK_EVERYWHERE __host__ __device__
-#else
-#define PK_EVERYWHERE
-#endif
 
 enum pk_trans { PK_N, PK_T };
 
 /* C[m,n] = alpha * op(A)[m,k] * op(B)[k,n] + beta * C, `batch` times. op(A) is A or its transpose; A is stored [m,k] for
- * PK_N and [k,m] for PK_T; likewise B. */
+ * PK_N and [k,m] for PK_T; likewise B. A and B are of one type; C is of theirs, or fp32 whatever they are. */
 struct pk_gemm {
     size_t m, n, k, batch;
     enum pk_trans ta, tb;
     float alpha, beta;
-    const float *a, *b;
-    float *c;
+    const void *a, *b;
+    void *c;
+    enum pk_dtype ab_type, c_type;
+    enum pk_math math; /* of fp32 operands */
 };
 
 /* Scaled dot-product attention, `batch` = batch * heads independent problems of [seq, dim].

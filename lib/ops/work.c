@@ -17,8 +17,9 @@ struct pk_work pk_work_gemm(const struct pk_gemm *g)
 {
     double m = (double)g->m, n = (double)g->n, k = (double)g->k, batch = (double)g->batch;
     double c_passes = g->beta != 0 ? 2 : 1;
+    double ab = (double)pk_dtype_bytes(g->ab_type), c = (double)pk_dtype_bytes(g->c_type);
     return (struct pk_work){.flops = 2 * m * n * k * batch,
-                            .bytes = FLOAT * (m * k + k * n + c_passes * m * n) * batch};
+                            .bytes = (ab * (m * k + k * n) + c * c_passes * m * n) * batch};
 }
 
 struct pk_work pk_work_scale(size_t n)

@@ -35,7 +35,22 @@ static int close_device(void **state)
 
 static void gemm(void **state)
 {
-    check_gemm(&trial, size());
+    check_gemm(&trial, &(struct pk_gemm){0}, size());
+}
+
+static void gemm_tf32(void **state)
+{
+    check_gemm(&trial, &(struct pk_gemm){.math = PK_MATH_TF32}, size());
+}
+
+static void gemm_bf16(void **state)
+{
+    check_gemm(&trial, &(struct pk_gemm){.ab_type = PK_BF16, .c_type = PK_BF16}, size());
+}
+
+static void gemm_bf16_to_fp32(void **state)
+{
+    check_gemm(&trial, &(struct pk_gemm){.ab_type = PK_BF16}, size());
 }
 
 static void softmax(void **state)
@@ -133,9 +148,21 @@ static void ceilings(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        ON_DEVICE(gemm),        ON_DEVICE(softmax),  ON_DEVICE(scale),  ON_DEVICE(fused),
-        ON_DEVICE(causal_mask), ON_DEVICE(flash),    ON_DEVICE(fill),   ON_DEVICE(large_scores),
-        ON_DEVICE(slices),      ON_DEVICE(ceilings), ON_DEVICE(copy2d), ON_DEVICE(refused_workspace),
+        ON_DEVICE(gemm),
+        ON_DEVICE(gemm_tf32),
+        ON_DEVICE(gemm_bf16),
+        ON_DEVICE(gemm_bf16_to_fp32),
+        ON_DEVICE(softmax),
+        ON_DEVICE(scale),
+        ON_DEVICE(fused),
+        ON_DEVICE(causal_mask),
+        ON_DEVICE(flash),
+        ON_DEVICE(fill),
+        ON_DEVICE(large_scores),
+        ON_DEVICE(slices),
+        ON_DEVICE(ceilings),
+        ON_DEVICE(copy2d),
+        ON_DEVICE(refused_workspace),
     };
     given = given_device(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

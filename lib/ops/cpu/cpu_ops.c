@@ -39,6 +39,18 @@ void pk_cpu_run_end(struct pk_device *dev, struct pk_cpu_run *r)
     pk_device_free(dev, r->scratch);
 }
 
+enum pk_code pk_cpu_takes(const char *op, enum pk_dtype type, enum pk_math math, struct pk_err *err)
+{
+    static const char *const maths[] = {
+        [PK_MATH_IEEE] = "ieee", [PK_MATH_TF32] = "tf32", [PK_MATH_3XTF32] = "3xtf32"};
+    if (type == PK_FP32 && math == PK_MATH_IEEE)
+        return PK_OK;
+    pk_fail(err, PK_E_UNAVAILABLE, "%s of %s cannot run on device cpu", op,
+            type == PK_BF16 ? "bf16 elements" : maths[math]);
+    pk_why(err, "the CPU's kernels are of fp32 elements and ieee products");
+    return pk_fix(err, "choose dtype=fp32 and math=ieee, or another --device");
+}
+
 float *pk_cpu_scratch(const struct pk_cpu_run *r, unsigned thread)
 {
     return r->scratch + r->scratch_floats * thread + own_gemm_floats(r);

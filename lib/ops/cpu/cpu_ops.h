@@ -19,6 +19,10 @@ enum pk_code pk_cpu_run_begin(struct pk_device *dev, size_t scratch_floats, stru
                               struct pk_err *err);
 void pk_cpu_run_end(struct pk_device *dev, struct pk_cpu_run *r);
 
+/* PK_E_UNAVAILABLE for elements that are not fp32, and for products of them that are not exact. */
+enum pk_code pk_cpu_takes(const char *op, enum pk_dtype type, enum pk_math math,
+                          struct pk_err *err) PK_MUST_CHECK;
+
 /* The caller's part of this thread's scratch. */
 float *pk_cpu_scratch(const struct pk_cpu_run *r, unsigned thread);
 

@@ -14,6 +14,8 @@ static void gemm_task(void *arg, size_t task, unsigned thread)
 {
     const struct gemm_job *j = arg;
     const struct pk_gemm *g = j->g;
+    const float *a = g->a, *b = g->b;
+    float *c = g->c;
     size_t problem = task / j->parts, part = task % j->parts;
     size_t m0 = g->m * part / j->parts, m1 = g->m * (part + 1) / j->parts;
     if (m0 == m1)
@@ -26,9 +28,9 @@ static void gemm_task(void *arg, size_t task, unsigned thread)
                                     .k = g->k,
                                     .alpha = g->alpha,
                                     .beta = g->beta,
-                                    .a = g->a + problem * g->m * g->k + m0 * (g->ta == PK_T ? 1 : g->k),
-                                    .b = g->b + problem * g->k * g->n,
-                                    .c = g->c + (problem * g->m + m0) * g->n,
+                                    .a = a + problem * g->m * g->k + m0 * (g->ta == PK_T ? 1 : g->k),
+                                    .b = b + problem * g->k * g->n,
+                                    .c = c + (problem * g->m + m0) * g->n,
                                     .lda = g->ta == PK_T ? g->m : g->k,
                                     .ldb = g->tb == PK_T ? g->k : g->n,
                                     .ldc = g->n});
@@ -37,7 +39,7 @@ static void gemm_task(void *arg, size_t task, unsigned thread)
 enum pk_code pk_cpu_gemm(struct pk_device *dev, const struct pk_gemm *g, struct pk_err *err)
 {
     struct pk_cpu_run run;
-    if (pk_cpu_run_begin(dev, 0, &run, err))
+    if (pk_cpu_takes("gemm", g->ab_type, g->math, err) || pk_cpu_run_begin(dev, 0, &run, err))
         return err->code;
     struct gemm_job j = {.g = g, .run = &run, .parts = pk_cpu_parts(dev, g->batch, g->m / ROWS_MIN)};
     pk_cpu_parallel_for(dev, gemm_task, &j, g->batch * j.parts);

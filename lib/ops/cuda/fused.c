@@ -18,10 +18,23 @@ static struct pk_lt_gemm product(size_t m, size_t n, size_t k, size_t batch)
 
 enum pk_code pk_cuda_fused_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
-    const struct pk_gemm scores = {at->seq,   at->seq, at->dim, at->batch, PK_N, PK_T,
-                                   at->scale, 0,       at->q,   at->k,     at->p};
-    const struct pk_gemm result = {at->seq, at->dim, at->seq, at->batch, PK_N, PK_N,
-                                   1,       0,       at->p,   at->v,     at->o};
+    const struct pk_gemm scores = {.m = at->seq,
+                                   .n = at->seq,
+                                   .k = at->dim,
+                                   .batch = at->batch,
+                                   .tb = PK_T,
+                                   .alpha = at->scale,
+                                   .a = at->q,
+                                   .b = at->k,
+                                   .c = at->p};
+    const struct pk_gemm result = {.m = at->seq,
+                                   .n = at->dim,
+                                   .k = at->seq,
+                                   .batch = at->batch,
+                                   .alpha = 1,
+                                   .a = at->p,
+                                   .b = at->v,
+                                   .c = at->o};
     const struct pk_lt_gemm first = pk_lt_of(&scores), second = pk_lt_of(&result);
     enum pk_code rc = pk_lt_gemm(dev, &first, err);
     if (!rc)

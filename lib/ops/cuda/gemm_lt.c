@@ -50,7 +50,9 @@ static void make_key(const struct pk_lt_gemm *g, struct key *key)
     key->g.batch = g->batch;
     key->g.ta = g->ta;
     key->g.tb = g->tb;
-    key->g.math = g->math;
+    key->g.ab_type = g->ab_type;
+    key->g.c_type = g->c_type;
+    key->g.math = g->ab_type == PK_FP32 ? g->math : PK_MATH_IEEE;
     key->g.beta = g->beta != 0;
     key->g.lda = g->lda;
     key->g.ldb = g->ldb;
@@ -71,12 +73,14 @@ static struct pk_lt_plan *find(const struct pk_lt *lt, const struct key *key)
     return p;
 }
 
-static enum pk_code make_layout(const struct pk_lt *lt, size_t rows, size_t cols, size_t ld, size_t batch,
-                                size_t stride, cublasLtMatrixLayout_t *out, struct pk_err *err)
+static enum pk_code make_layout(const struct pk_lt *lt, enum pk_dtype type, size_t rows, size_t cols,
+                                size_t ld, size_t batch, size_t stride, cublasLtMatrixLayout_t *out,
+                                struct pk_err *err)
 {
+    static const cudaDataType_t types[] = {[PK_FP32] = CUDA_R_32F, [PK_BF16] = CUDA_R_16BF};
     const int32_t count = (int32_t)batch;
     const int64_t offset = (int64_t)stride;
-    cublasStatus_t rc = lt->cublasLtMatrixLayoutCreate(out, CUDA_R_32F, rows, cols, (int64_t)ld);
+    cublasStatus_t rc = lt->cublasLtMatrixLayoutCreate(out, types[type], rows, cols, (int64_t)ld);
     if (!rc)
         rc = lt->cublasLtMatrixLayoutSetAttribute(*out, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count,
                                                   sizeof count);
@@ -90,10 +94,10 @@ static enum pk_code describe(const struct pk_lt *lt, const struct pk_lt_gemm *g,
                              struct pk_err *err)
 {
     static const cublasComputeType_t types[] = {
-        [PK_LT_IEEE] = CUBLAS_COMPUTE_32F, [PK_LT_TF32] = CUBLAS_COMPUTE_32F_FAST_TF32};
+        [PK_MATH_IEEE] = CUBLAS_COMPUTE_32F, [PK_MATH_TF32] = CUBLAS_COMPUTE_32F_FAST_TF32};
     static const cublasOperation_t ops[] = {[PK_N] = CUBLAS_OP_N, [PK_T] = CUBLAS_OP_T};
     const bool ta = g->ta == PK_T, tb = g->tb == PK_T;
-    cublasStatus_t rc = lt->cublasLtMatmulDescCreate(&p->desc, types[g->math], CUDA_R_32F);
+    cublasStatus_t rc = lt->cublasLtMatmulDescCreate(&p->desc, types[p->key.g.math], CUDA_R_32F);
     if (!rc)
         rc = lt->cublasLtMatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_TRANSA, &ops[g->tb],
                                                 sizeof ops[0]);
@@ -102,23 +106,27 @@ static enum pk_code describe(const struct pk_lt *lt, const struct pk_lt_gemm *g,
                                                 sizeof ops[0]);
     if (rc)
         return pk_lt_check(lt, rc, "describing a product", err);
-    enum pk_code made =
-        make_layout(lt, tb ? g->k : g->n, tb ? g->n : g->k, g->ldb, g->batch, g->stride_b, &p->la, err);
+    enum pk_code made = make_layout(lt, g->ab_type, tb ? g->k : g->n, tb ? g->n : g->k, g->ldb, g->batch,
+                                    g->stride_b, &p->la, err);
     if (!made)
-        made =
-            make_layout(lt, ta ? g->m : g->k, ta ? g->k : g->m, g->lda, g->batch, g->stride_a, &p->lb, err);
-    return made ? made : make_layout(lt, g->n, g->m, g->ldc, g->batch, g->stride_c, &p->lc, err);
+        made = make_layout(lt, g->ab_type, ta ? g->m : g->k, ta ? g->k : g->m, g->lda, g->batch, g->stride_a,
+                           &p->lb, err);
+    return made ? made : make_layout(lt, g->c_type, g->n, g->m, g->ldc, g->batch, g->stride_c, &p->lc, err);
 }
 
 static enum pk_code candidates(const struct pk_lt *lt, const struct pk_lt_plan *p,
                                cublasLtMatmulHeuristicResult_t found[CANDIDATES], int *n, struct pk_err *err)
 {
     const size_t most = WORKSPACE_MOST;
+    /* a product of parts may be summed up in the type of its result, which bf16 is too short for */
+    const uint32_t sums =
+        p->key.g.c_type == PK_FP32 ? CUBLASLT_REDUCTION_SCHEME_MASK : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
     const struct {
         cublasLtMatmulPreferenceAttributes_t attribute;
         const void *value;
         size_t bytes;
     } wishes[] = {{CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most, sizeof most},
+                  {CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &sums, sizeof sums},
                   {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &p->key.align_b, sizeof p->key.align_b},
                   {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &p->key.align_a, sizeof p->key.align_a},
                   {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &p->key.align_c, sizeof p->key.align_c},
@@ -138,7 +146,7 @@ static enum pk_code candidates(const struct pk_lt *lt, const struct pk_lt_plan *
 }
 
 static cublasStatus_t multiply(struct pk_device *dev, const struct pk_lt *lt, const struct pk_lt_plan *p,
-                               const struct pk_lt_gemm *g, const cublasLtMatmulAlgo_t *algo, float *d,
+                               const struct pk_lt_gemm *g, const cublasLtMatmulAlgo_t *algo, void *d,
                                void *workspace, size_t bytes)
 {
     return lt->cublasLtMatmul(lt->handle, p->desc, &g->alpha, g->b, p->la, g->a, p->lb, &g->beta, g->c, p->lc,
@@ -150,12 +158,12 @@ struct bench {
     const struct pk_cuda_api *api;
     cudaEvent_t from, to;
     char *workspace;
-    float *d; /* results, where the product adds to c */
+    void *d; /* results, where the product adds to c */
 };
 
 static size_t result_bytes(const struct pk_lt_gemm *g)
 {
-    return ((g->batch - 1) * g->stride_c + (g->m - 1) * g->ldc + g->n) * sizeof(float);
+    return ((g->batch - 1) * g->stride_c + (g->m - 1) * g->ldc + g->n) * pk_dtype_bytes(g->c_type);
 }
 
 static bool bench_make(struct bench *b, const struct pk_lt_gemm *g)
@@ -166,7 +174,7 @@ static bool bench_make(struct bench *b, const struct pk_lt_gemm *g)
                       !b->api->cudaEventCreateWithFlags(&b->from, cudaEventDefault) &&
                       !b->api->cudaEventCreateWithFlags(&b->to, cudaEventDefault);
     b->workspace = memory;
-    b->d = extra ? (float *)(void *)(b->workspace + WORKSPACE_MOST) : g->c;
+    b->d = extra ? b->workspace + WORKSPACE_MOST : g->c;
     if (!made)
         b->api->cudaGetLastError(); /* no room to try: the library's first proposal is taken */
     return made;
@@ -269,12 +277,21 @@ static enum pk_code plan_of(struct pk_device *dev, struct pk_lt *lt, const struc
     return rc;
 }
 
+static enum pk_code no_3xtf32(struct pk_err *err)
+{
+    pk_fail(err, PK_E_UNAVAILABLE, "gemm of 3xtf32 cannot run on device cuda");
+    pk_why(err, "cuBLASLt makes ieee and tf32 products of fp32 elements");
+    return pk_fix(err, "choose math=ieee, or dtype=tf32");
+}
+
 enum pk_code pk_lt_gemm(struct pk_device *dev, const struct pk_lt_gemm *g, struct pk_err *err)
 {
     struct pk_lt *lt;
     struct pk_lt_plan *p;
     void *workspace = NULL;
     pk_assert(g->batch <= INT32_MAX);
+    if (g->ab_type == PK_FP32 && g->math == PK_MATH_3XTF32)
+        return no_3xtf32(err);
     if (pk_lt_of_device(dev, &lt, err) || plan_of(dev, lt, g, &p, err))
         return err->code;
     if (p->workspace_bytes && !(workspace = pk_device_alloc(dev, p->workspace_bytes, PK_TAG_WORKSPACE)))
@@ -292,6 +309,9 @@ struct pk_lt_gemm pk_lt_of(const struct pk_gemm *g)
                                .batch = g->batch,
                                .ta = g->ta,
                                .tb = g->tb,
+                               .ab_type = g->ab_type,
+                               .c_type = g->c_type,
+                               .math = g->math,
                                .alpha = g->alpha,
                                .beta = g->beta,
                                .a = g->a,

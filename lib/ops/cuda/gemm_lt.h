@@ -8,22 +8,21 @@
 #include "device/device.h"
 #include "ops/shapes.h"
 
-/* How products of fp32 arrays are made. Sums are fp32 in each. */
-enum pk_lt_math { PK_LT_IEEE, PK_LT_TF32 };
-
-/* Row-major as in struct pk_gemm; ld: floats from a row to the next as stored; stride: floats from a problem to the next. */
+/* Row-major as in struct pk_gemm; ld: elements from a row to the next as stored; stride: elements from a problem to the next. */
 struct pk_lt_gemm {
     size_t m, n, k, batch;
     enum pk_trans ta, tb;
-    enum pk_lt_math math;
+    enum pk_dtype ab_type, c_type;
+    enum pk_math math;
     float alpha, beta;
-    const float *a, *b;
-    float *c;
+    const void *a, *b;
+    void *c;
     size_t lda, ldb, ldc;
     size_t stride_a, stride_b, stride_c;
 };
 
-/* Asynchronous on PK_LANE_COMPUTE. PK_E_UNAVAILABLE without the library, PK_E_OOM without room for the workspace. */
+/* Asynchronous on PK_LANE_COMPUTE. Products are those of PK_MATH_IEEE or PK_MATH_TF32, or of bf16 elements; sums are fp32, those of parts
+ * of a product too. PK_E_UNAVAILABLE without the library and for PK_MATH_3XTF32, PK_E_OOM without room for the workspace. */
 enum pk_code pk_lt_gemm(struct pk_device *dev, const struct pk_lt_gemm *g, struct pk_err *err) PK_MUST_CHECK;
 
 /* Dense problems one after the other: what struct pk_gemm says. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "ops/cuda/cudnn/sdpa.h"
+#include "ops/dtype.h"
 
 struct fake_cudnn fake_cudnn;
 
@@ -180,18 +181,7 @@ cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t descriptor
 
 static float get(const uint16_t *x, int64_t i)
 {
-    const uint32_t bits = (uint32_t)x[i] << 16;
-    float v;
-    memcpy(&v, &bits, sizeof v);
-    return v;
-}
-
-static uint16_t bf16(double x)
-{
-    const float v = (float)x;
-    uint32_t bits;
-    memcpy(&bits, &v, sizeof bits);
-    return (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+    return pk_bf16_to_float(x[i]);
 }
 
 /* One problem: what is at each id. */
@@ -231,7 +221,7 @@ static void forward(const struct problem *p)
             double o = 0;
             for (int64_t j = 0; j < keys(p, i); j++)
                 o += exp(s[j] - most) / sum * (double)get(p->v, j * dim + c);
-            p->o[i * dim + c] = bf16(o);
+            p->o[i * dim + c] = pk_bf16_of_float((float)o);
         }
     }
     free(s);
@@ -254,9 +244,9 @@ static void backward(const struct problem *p)
             }
         }
     for (int64_t i = 0; i < n; i++) {
-        p->dq[i] = bf16(dq[i]);
-        p->dk[i] = bf16(dk[i]);
-        p->dv[i] = bf16(dv[i]);
+        p->dq[i] = pk_bf16_of_float((float)dq[i]);
+        p->dk[i] = pk_bf16_of_float((float)dk[i]);
+        p->dv[i] = pk_bf16_of_float((float)dv[i]);
     }
     free(dq);
     free(dk);

@@ -2,6 +2,8 @@
  * libcublasLt is. It refuses operands that are less aligned than the heuristic was told. */
 #include "fake_lt.h"
 
+#include "ops/dtype.h"
+
 #include <cublasLt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,16 +12,18 @@ struct fake_lt fake_lt;
 
 struct desc {
     cublasComputeType_t type;
+    cudaDataType_t scale;
     cublasOperation_t ta, tb;
 };
 struct layout {
+    cudaDataType type;
     uint64_t rows, cols;
     int64_t ld, stride;
     int32_t batch;
 };
 struct preference {
     uint64_t workspace;
-    uint32_t align[4]; /* A B C D */
+    uint32_t sums, align[4]; /* A B C D */
 };
 
 #define OF(type, opaque) ((struct type *)(void *)(opaque))
@@ -62,7 +66,7 @@ cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *desc, cublasComput
                                         cudaDataType_t scale)
 {
     *desc = make(sizeof **desc);
-    OF(desc, *desc)->type = type;
+    *OF(desc, *desc) = (struct desc){.type = type, .scale = scale};
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -83,10 +87,10 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc, cublasL
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout, cudaDataType type, uint64_t rows,
                                           uint64_t cols, int64_t ld)
 {
-    if (type != CUDA_R_32F || ld < (int64_t)rows)
+    if ((type != CUDA_R_32F && type != CUDA_R_16BF) || ld < (int64_t)rows)
         return CUBLAS_STATUS_INVALID_VALUE;
     *layout = make(sizeof **layout);
-    *OF(layout, *layout) = (struct layout){rows, cols, ld, 0, 1};
+    *OF(layout, *layout) = (struct layout){type, rows, cols, ld, 0, 1};
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -127,6 +131,8 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
     struct preference *p = OF(preference, preference);
     if (attr == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES && bytes == sizeof p->workspace)
         memcpy(&p->workspace, value, bytes);
+    else if (attr == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK && bytes == sizeof p->sums)
+        memcpy(&p->sums, value, bytes);
     else if (bytes == sizeof p->align[0])
         memcpy(&p->align[attr - CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES], value, bytes);
     else
@@ -142,6 +148,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
 {
     const struct preference *p = OF(preference, preference);
     fake_lt.asked++;
+    fake_lt.sums = p->sums;
     for (*n = 0; *n < most && *n < FAKE_LT_CANDIDATES; ++*n) {
         out[*n] = (cublasLtMatmulHeuristicResult_t){.workspaceSize = fake_lt.workspace_bytes[*n]};
         out[*n].algo.data[0] = (uint64_t)*n;
@@ -151,13 +158,31 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     return CUBLAS_STATUS_SUCCESS;
 }
 
-static float at(const float *m, const struct layout *l, cublasOperation_t op, uint64_t row, uint64_t col)
+static size_t bytes_of(const struct layout *l)
 {
-    return op == CUBLAS_OP_T ? m[col + row * (uint64_t)l->ld] : m[row + col * (uint64_t)l->ld];
+    return pk_dtype_bytes(l->type == CUDA_R_16BF ? PK_BF16 : PK_FP32);
 }
 
-static void multiply(const struct desc *op, const float *a, const struct layout *la, const float *b,
-                     const struct layout *lb, float alpha, float beta, const float *c, float *d,
+static float get(const void *m, const struct layout *l, uint64_t i)
+{
+    return l->type == CUDA_R_16BF ? pk_bf16_to_float(((const uint16_t *)m)[i]) : ((const float *)m)[i];
+}
+
+static void put(void *m, const struct layout *l, uint64_t i, float v)
+{
+    if (l->type == CUDA_R_16BF)
+        ((uint16_t *)m)[i] = pk_bf16_of_float(v);
+    else
+        ((float *)m)[i] = v;
+}
+
+static float at(const void *m, const struct layout *l, cublasOperation_t op, uint64_t row, uint64_t col)
+{
+    return get(m, l, op == CUBLAS_OP_T ? col + row * (uint64_t)l->ld : row + col * (uint64_t)l->ld);
+}
+
+static void multiply(const struct desc *op, const void *a, const struct layout *la, const void *b,
+                     const struct layout *lb, float alpha, float beta, const void *c, void *d,
                      const struct layout *lc)
 {
     const uint64_t depth = op->ta == CUBLAS_OP_T ? la->rows : la->cols;
@@ -167,8 +192,25 @@ static void multiply(const struct desc *op, const float *a, const struct layout 
             for (uint64_t k = 0; k < depth; k++)
                 sum += (double)at(a, la, op->ta, i, k) * (double)at(b, lb, op->tb, k, j);
             const uint64_t to = i + j * (uint64_t)lc->ld;
-            d[to] = alpha * (float)sum + (beta != 0 ? beta * c[to] : 0);
+            put(d, lc, to, alpha * (float)sum + (beta != 0 ? beta * get(c, lc, to) : 0));
         }
+}
+
+static void *problem(const void *m, const struct layout *l, int32_t i)
+{
+    return (char *)(void *)m + (size_t)(i * l->stride) * bytes_of(l);
+}
+
+static void note(const struct desc *d, const struct layout *la, const struct layout *lb,
+                 const struct layout *lc)
+{
+    fake_lt.products++;
+    fake_lt.tf32 += d->type == CUBLAS_COMPUTE_32F_FAST_TF32;
+    fake_lt.compute_type = (int)d->type;
+    fake_lt.scale_type = (int)d->scale;
+    fake_lt.a_type = (int)la->type;
+    fake_lt.b_type = (int)lb->type;
+    fake_lt.c_type = (int)lc->type;
 }
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void *alpha,
@@ -190,11 +232,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
         return CUBLAS_STATUS_EXECUTION_FAILED;
     memset(workspace ? workspace : &(char){0}, 0x5A, bytes);
     for (int32_t i = 0; i < lc->batch; i++)
-        multiply(OF(desc, desc), (const float *)a + i * la->stride, la, (const float *)b + i * lb->stride, lb,
-                 *(const float *)alpha, *(const float *)beta, (const float *)c + i * lc->stride,
-                 (float *)d + i * lc->stride, lc);
-    fake_lt.products++;
-    fake_lt.tf32 += OF(desc, desc)->type == CUBLAS_COMPUTE_32F_FAST_TF32;
+        multiply(OF(desc, desc), problem(a, la, i), la, problem(b, lb, i), lb, *(const float *)alpha,
+                 *(const float *)beta, problem(c, lc, i), problem(d, lc, i), lc);
+    note(OF(desc, desc), la, lb, lc);
     fake_lt.last = (int)candidate;
     if (fake_lt.work)
         fake_lt.work(fake_lt.ns[candidate]);

@@ -14,4 +14,7 @@ struct fake_lt {
     int live;                  /* handles, descriptors, layouts, preferences */
     int fail_products;         /* the n-th from now fails; 0 = none */
     int tf32;                  /* products that were asked for in TF32 */
+    /* of the last product, the library's numbers; its a is perfkit's b */
+    int compute_type, scale_type, a_type, b_type, c_type;
+    uint32_t sums; /* the last heuristic's: ways in which parts of a product may be added */
 };

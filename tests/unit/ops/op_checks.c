@@ -17,23 +17,23 @@ static void check_gemm_shape(struct trial *t, struct pk_gemm g)
 {
     const size_t n_a = g.m * g.k * g.batch, n_b = g.k * g.n * g.batch, n_c = g.m * g.n * g.batch;
     struct pk_gemm host = g;
-    host.a = trial_random(t, n_a, 1);
-    host.b = trial_random(t, n_b, 2);
-    host.c = trial_random(t, n_c, 3);
+    float *a = trial_random(t, n_a, 1), *b = trial_random(t, n_b, 2), *c = trial_random(t, n_c, 3);
+    g.a = trial_stored(t, g.ab_type, a, n_a);
+    g.b = trial_stored(t, g.ab_type, b, n_b);
+    g.c = g.beta != 0 ? trial_stored(t, g.c_type, c, n_c)
+                      : trial_bytes(t, NULL, n_c * pk_dtype_bytes(g.c_type));
+    host.a = a, host.b = b, host.c = c;
     double *want = pk_new_n(&t->arena, double, n_c);
     pk_reference_gemm(&host, want);
-    g.a = trial_input(t, host.a, n_a);
-    g.b = trial_input(t, host.b, n_b);
-    g.c = g.beta != 0 ? trial_input(t, host.c, n_c) : trial_output(t, n_c);
     trial_ran(t, "gemm", pk_op_gemm(t->dev, &g, &t->err));
     char what[96];
     snprintf(what, sizeof what, "gemm %zu x %zu x %zu, batch %zu, %c%c", g.m, g.n, g.k, g.batch, "NT"[g.ta],
              "NT"[g.tb]);
-    trial_near(t, what, g.c, want, n_c, g.k);
+    trial_close(t, what, g.c_type, g.c, want, n_c, trial_allowed(g.ab_type, g.math, g.c_type, g.k));
     trial_end(t);
 }
 
-void check_gemm(struct trial *t, enum op_size upto)
+void check_gemm(struct trial *t, const struct pk_gemm *of, enum op_size upto)
 {
     static const struct {
         enum op_size size;
@@ -53,6 +53,7 @@ void check_gemm(struct trial *t, enum op_size upto)
             struct pk_gemm g = shapes[i].g;
             g.ta = kind & 1 ? PK_T : PK_N;
             g.tb = kind & 2 ? PK_T : PK_N;
+            g.ab_type = of->ab_type, g.c_type = of->c_type, g.math = of->math;
             check_gemm_shape(t, g);
         }
 }

@@ -8,7 +8,8 @@
 
 enum op_size { OPS_TINY, OPS_USUAL, OPS_LARGE }; /* for a sanitizer; for a CPU; for a GPU */
 
-void check_gemm(struct trial *t, enum op_size upto);
+/* Products as g says: its types and its math. */
+void check_gemm(struct trial *t, const struct pk_gemm *g, enum op_size upto);
 void check_softmax(struct trial *t, enum op_size upto); /* and its backward */
 void check_scale(struct trial *t, enum op_size upto);
 void check_causal_mask(struct trial *t, enum op_size upto);

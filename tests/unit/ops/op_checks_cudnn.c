@@ -9,22 +9,6 @@
 #include <cmocka.h>
 // clang-format on
 #include <math.h>
-#include <string.h>
-
-static uint16_t rounded(float v)
-{
-    uint32_t bits;
-    memcpy(&bits, &v, sizeof bits);
-    return (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
-}
-
-static float widened(uint16_t x)
-{
-    const uint32_t bits = (uint32_t)x << 16;
-    float v;
-    memcpy(&v, &bits, sizeof v);
-    return v;
-}
 
 size_t cudnn_tokens(const struct cudnn_step *step)
 {
@@ -35,10 +19,7 @@ static const float *input(struct trial *t, struct cudnn_step *step, enum pk_cudn
 {
     const size_t n = cudnn_tokens(step);
     float *wide = trial_random(t, n, id);
-    uint16_t *narrow = pk_new_n(&t->arena, uint16_t, n);
-    for (size_t i = 0; i < n; i++)
-        wide[i] = widened(narrow[i] = rounded(wide[i]));
-    step->arrays[id] = trial_bytes(t, narrow, n * sizeof *narrow);
+    step->arrays[id] = trial_stored(t, PK_BF16, wide, n);
     return wide;
 }
 
@@ -80,9 +61,9 @@ static void near(struct trial *t, const char *what, const void *device, const do
         squares += want[i] * want[i];
     const double rms = sqrt(squares / (double)n);
     for (size_t i = 0; i < n; i++)
-        if (!(fabs((double)widened(got[i]) - want[i]) <= 0x1p-6 * (fabs(want[i]) + rms) + 0x1p-9))
+        if (!(fabs((double)pk_bf16_to_float(got[i]) - want[i]) <= 0x1p-6 * (fabs(want[i]) + rms) + 0x1p-9))
             fail_msg("%s with %s: element %zu is %g, should be %g", what, t->label, i,
-                     (double)widened(got[i]), want[i]);
+                     (double)pk_bf16_to_float(got[i]), want[i]);
 }
 
 void check_cudnn_shape(struct trial *t, size_t batch, size_t seq, size_t dim, bool causal)

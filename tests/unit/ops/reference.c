@@ -11,7 +11,8 @@ static double element(const float *x, enum pk_trans t, size_t rows, size_t cols,
 
 static void gemm_problem(const struct pk_gemm *g, size_t b, double *c)
 {
-    const float *x = g->a + b * g->m * g->k, *y = g->b + b * g->k * g->n, *old = g->c + b * g->m * g->n;
+    const float *x = g->a, *y = g->b, *old = g->c;
+    x += b * g->m * g->k, y += b * g->k * g->n, old += b * g->m * g->n;
     for (size_t i = 0; i < g->m; i++)
         for (size_t j = 0; j < g->n; j++) {
             double sum = 0;

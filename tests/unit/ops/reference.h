@@ -9,7 +9,7 @@
 extern "C" { /* tests/cudashim */
 #endif
 
-/* c[batch, m, n]; g->c is read when beta is not 0 and not written. */
+/* c[batch, m, n]; arrays are fp32 whatever their types say; g->c is read when beta is not 0 and not written. */
 void pk_reference_gemm(const struct pk_gemm *g, double *c);
 
 /* p[rows, cols] of s[rows, cols] */

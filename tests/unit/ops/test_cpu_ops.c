@@ -11,6 +11,7 @@
 // clang-format on
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static struct pk_device dev;
 static struct trial trial = {.dev = &dev};
@@ -35,7 +36,7 @@ static void for_each_isa(void (*check)(void))
 
 static void gemm(void)
 {
-    check_gemm(&trial, OPS_USUAL);
+    check_gemm(&trial, &(struct pk_gemm){0}, OPS_USUAL);
 }
 
 static void gemm_matches(void **state)
@@ -49,6 +50,31 @@ static void gemm_matches(void **state)
     assert_int_equal(pk_cpu_blas(&dev)->kind, PK_BLAS_OWN);
     pk_device_close(&dev);
     unsetenv("PERFKIT_BLAS");
+}
+
+/* What the CPU has not is refused, never computed in another way. */
+static void other_products_are_refused(void **state)
+{
+    static const struct {
+        struct pk_gemm g;
+        const char *named;
+    } rows[] = {{{.ab_type = PK_BF16, .c_type = PK_BF16}, "bf16 elements"},
+                {{.ab_type = PK_BF16}, "bf16 elements"},
+                {{.math = PK_MATH_TF32}, "tf32"},
+                {{.math = PK_MATH_3XTF32}, "3xtf32"}};
+    float x[1] = {1}, y[1] = {2}, z[1] = {7};
+    open_device(1);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct pk_gemm g = rows[i].g;
+        g.m = g.n = g.k = g.batch = 1;
+        g.alpha = 1;
+        g.a = x, g.b = y, g.c = z;
+        assert_int_equal(pk_op_gemm(&dev, &g, &trial.err), PK_E_UNAVAILABLE);
+        assert_non_null(strstr(trial.err.what, rows[i].named));
+        assert_true(trial.err.why[0] && trial.err.fix[0]);
+        assert_true(z[0] == 7);
+    }
+    pk_device_close(&dev);
 }
 
 static void check_exp(void)
@@ -129,6 +155,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gemm_matches),
+        cmocka_unit_test(other_products_are_refused),
         cmocka_unit_test(rows_match),
         cmocka_unit_test(attention_matches),
         cmocka_unit_test(large_scores_do_not_overflow),

@@ -7,6 +7,7 @@
 #include "bench/measure/measure.h"
 #include "device/cuda/cuda.h"
 #include "fake_lt.h"
+#include "op_checks.h"
 #include "ops/cuda/gemm_lt.h"
 #include "reference.h"
 #include "json/json.h"
@@ -16,6 +17,7 @@
 #include <stdarg.h>
 #include <cmocka.h>
 // clang-format on
+#include <cublasLt.h>
 #include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
@@ -23,6 +25,7 @@
 #include <unistd.h>
 
 static struct pk_device dev;
+static struct trial trial = {.dev = &dev, .label = "fake cuBLASLt"};
 static struct pk_err err;
 static struct pk_arena arena;
 static struct fake_lt *lt;
@@ -88,27 +91,40 @@ static void assert_near(const float *got, const double *want, size_t n, size_t t
 
 /* --- products --- */
 
-static void check_gemm(size_t m, size_t n, size_t k, size_t batch, float alpha, float beta)
+static void asked(cublasComputeType_t how, cudaDataType_t operands, cudaDataType_t result)
 {
-    for (int t = 0; t < 4; t++) {
-        float *a = floats(m * k * batch, 1), *b = floats(k * n * batch, 2), *c = floats(m * n * batch, 3);
-        const struct pk_gemm g = {m,    n, k, batch, t & 1 ? PK_T : PK_N, t & 2 ? PK_T : PK_N, alpha,
-                                  beta, a, b, c};
-        double *want = pk_new_n(&arena, double, m *n *batch);
-        pk_reference_gemm(&g, want);
-        if (pk_op_gemm(&dev, &g, &err))
-            fail_msg("%s: %s", err.what, err.why);
-        assert_near(c, want, m * n * batch, k);
-        free_all((float *const[]){a, b, c}, 3);
-    }
+    assert_int_equal(lt->compute_type, how);
+    assert_int_equal(lt->scale_type, CUDA_R_32F);
+    assert_int_equal(lt->a_type, operands);
+    assert_int_equal(lt->b_type, operands);
+    assert_int_equal(lt->c_type, result);
+    /* a bf16 result is not where parts of a product are added up */
+    assert_int_equal(lt->sums, result == CUDA_R_16BF ? CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE
+                                                     : CUBLASLT_REDUCTION_SCHEME_MASK);
 }
 
-static void products_match(void **state)
+/* With beta, what a product adds to is not spoilt by the trials. */
+static void products_of_every_class_match(void **state)
 {
-    check_gemm(1, 1, 1, 1, 1, 0);
-    check_gemm(7, 3, 13, 3, 0.5f, 0);
-    check_gemm(30, 10, 7, 2, -2, 1); /* what it adds to is not spoilt by the trials */
-    check_gemm(25, 31, 30, 1, 1, 0.25f);
+    check_gemm(&trial, &(struct pk_gemm){0}, OPS_TINY);
+    asked(CUBLAS_COMPUTE_32F, CUDA_R_32F, CUDA_R_32F);
+    check_gemm(&trial, &(struct pk_gemm){.math = PK_MATH_TF32}, OPS_TINY);
+    asked(CUBLAS_COMPUTE_32F_FAST_TF32, CUDA_R_32F, CUDA_R_32F);
+    check_gemm(&trial, &(struct pk_gemm){.ab_type = PK_BF16, .c_type = PK_BF16}, OPS_TINY);
+    asked(CUBLAS_COMPUTE_32F, CUDA_R_16BF, CUDA_R_16BF);
+    check_gemm(&trial, &(struct pk_gemm){.ab_type = PK_BF16, .math = PK_MATH_TF32}, OPS_TINY);
+    asked(CUBLAS_COMPUTE_32F, CUDA_R_16BF, CUDA_R_32F); /* math is of fp32 operands */
+}
+
+static void what_the_library_has_not_is_refused(void **state)
+{
+    float *x = floats(1, 1);
+    const struct pk_gemm g = {
+        .m = 1, .n = 1, .k = 1, .batch = 1, .a = x, .b = x, .c = x, .math = PK_MATH_3XTF32};
+    assert_int_equal(pk_op_gemm(&dev, &g, &err), PK_E_UNAVAILABLE);
+    assert_non_null(strstr(err.what, "3xtf32"));
+    assert_int_equal(lt->products, 0);
+    pk_device_free(&dev, x);
 }
 
 /* A block within larger arrays, at addresses that are aligned to 4 bytes only. */
@@ -147,29 +163,36 @@ static void strides_are_kept(void **state)
     free_all((float *const[]){a, b, c}, 3);
 }
 
-static void multiply_once(size_t m, enum pk_lt_math math)
+/* m x m x m; no transposes, alpha 1. */
+static struct pk_gemm square(size_t m, float beta, const float *a, const float *b, float *c)
+{
+    return (struct pk_gemm){
+        .m = m, .n = m, .k = m, .batch = 1, .alpha = 1, .beta = beta, .a = a, .b = b, .c = c};
+}
+
+static void multiply_once(size_t m, enum pk_math math)
 {
     float *a = floats(m * m, 1), *b = floats(m * m, 2), *c = floats(m * m, 3);
-    struct pk_lt_gemm g = pk_lt_of(&(struct pk_gemm){m, m, m, 1, PK_N, PK_N, 1, 0, a, b, c});
+    struct pk_gemm g = square(m, 0, a, b, c);
     g.math = math;
-    assert_int_equal(pk_lt_gemm(&dev, &g, &err), PK_OK);
+    assert_int_equal(pk_op_gemm(&dev, &g, &err), PK_OK);
     free_all((float *const[]){a, b, c}, 3);
 }
 
 static void the_fastest_is_chosen_once_per_shape(void **state)
 {
-    multiply_once(4, PK_LT_IEEE);
+    multiply_once(4, PK_MATH_IEEE);
     assert_int_equal(lt->asked, 1);
     assert_int_equal(lt->last, 1);
     assert_true(lt->products > FAKE_LT_CANDIDATES);
     const int products = lt->products;
-    multiply_once(4, PK_LT_IEEE);
+    multiply_once(4, PK_MATH_IEEE);
     assert_int_equal(lt->products, products + 1);
     assert_int_equal(lt->asked, 1);
-    multiply_once(5, PK_LT_IEEE);
+    multiply_once(5, PK_MATH_IEEE);
     assert_int_equal(lt->asked, 2);
     assert_int_equal(lt->tf32, 0);
-    multiply_once(5, PK_LT_TF32); /* another numerics is another plan */
+    multiply_once(5, PK_MATH_TF32); /* another numerics is another plan */
     assert_int_equal(lt->asked, 3);
     assert_true(lt->tf32 > 0);
 }
@@ -179,7 +202,7 @@ static void memory_of_products(void **state)
 {
     float *a = floats(16, 1), *b = floats(16, 2), *c = floats(16, 3);
     pk_pool_reset_peak(&dev.pool);
-    const struct pk_gemm g = {4, 4, 4, 1, PK_N, PK_N, 1, 1, a, b, c};
+    const struct pk_gemm g = square(4, 1, a, b, c);
     assert_int_equal(pk_op_gemm(&dev, &g, &err), PK_OK);
     assert_int_equal(dev.pool.tag_peak[PK_TAG_WORKSPACE], 1024);
     assert_int_equal(dev.pool.peak, 3 * PK_POOL_ALIGN + 1024);
@@ -189,7 +212,7 @@ static void memory_of_products(void **state)
 static void a_product_that_fails_says_so(void **state)
 {
     float *a = floats(16, 1), *b = floats(16, 2), *c = floats(16, 3);
-    const struct pk_gemm g = {4, 4, 4, 1, PK_N, PK_N, 1, 0, a, b, c};
+    const struct pk_gemm g = square(4, 0, a, b, c);
     assert_int_equal(pk_op_gemm(&dev, &g, &err), PK_OK);
     lt->fail_products = 1;
     assert_int_equal(pk_op_gemm(&dev, &g, &err), PK_E_INTERNAL);
@@ -203,7 +226,7 @@ static void a_product_that_fails_says_so(void **state)
 static void without_the_library(void **state)
 {
     float *a = floats(16, 1), *b = floats(16, 2), *c = floats(16, 3);
-    const struct pk_gemm g = {4, 4, 4, 1, PK_N, PK_N, 1, 0, a, b, c};
+    const struct pk_gemm g = square(4, 0, a, b, c);
     char folder[] = "/tmp/perfkit-no-lt-XXXXXX";
     assert_non_null(mkdtemp(folder));
     const char *other = pk_printf(&arena, "%s/libcublasLt.so.7", folder);
@@ -220,7 +243,7 @@ static void without_the_library(void **state)
 
 /* --- attention --- */
 
-static void check_fused(size_t batch, size_t seq, size_t dim, int causal)
+static void fused_shape(size_t batch, size_t seq, size_t dim, int causal)
 {
     const size_t n = batch * seq * dim, scores = batch * seq * seq;
     float *v[9];
@@ -261,12 +284,12 @@ static void check_fused(size_t batch, size_t seq, size_t dim, int causal)
 static void fused_matches(void **state)
 {
     for (int causal = 0; causal < 2; causal++) {
-        check_fused(1, 1, 1, causal);
-        check_fused(3, 7, 5, causal);
-        check_fused(2, 65, 16, causal);
+        fused_shape(1, 1, 1, causal);
+        fused_shape(3, 7, 5, causal);
+        fused_shape(2, 65, 16, causal);
     }
-    check_fused(100, 7, 3, 1);
-    check_fused(3, 130, 3, 1);
+    fused_shape(100, 7, 3, 1);
+    fused_shape(3, 130, 3, 1);
     assert_int_equal(dev.pool.tag_peak[PK_TAG_WORKSPACE] / 1024, (64 * 130 * 4 + 1024) / 1024);
 }
 
@@ -301,7 +324,8 @@ static void cases_check_themselves(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(products_match),
+        TEST(products_of_every_class_match),
+        TEST(what_the_library_has_not_is_refused),
         TEST(strides_are_kept),
         TEST(the_fastest_is_chosen_once_per_shape),
         TEST(memory_of_products),

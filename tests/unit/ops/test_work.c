@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <cmocka.h>
 // clang-format on
+#include <math.h>
 
 enum { B = 8, S = 512, D = 16 };
 
@@ -69,6 +70,29 @@ static void gemm_reads_c_only_with_beta(void **state)
     assert_true(pk_work_gemm(&g).bytes == 4.0 * 7 * (10 + 15 + 12));
 }
 
+static void gemm_counts_bytes_as_stored(void **state)
+{
+    struct pk_gemm g = {.m = 2, .n = 3, .k = 5, .batch = 7, .beta = 1, .ab_type = PK_BF16};
+    assert_true(pk_work_gemm(&g).bytes == 7.0 * (2 * (10 + 15) + 4 * 12));
+    g.c_type = PK_BF16;
+    assert_true(pk_work_gemm(&g).bytes == 2 * 7.0 * (10 + 15 + 12));
+    assert_true(pk_work_gemm(&g).flops == 2.0 * 7 * 2 * 3 * 5);
+}
+
+static void bf16_rounds_to_the_nearest(void **state)
+{
+    assert_int_equal(pk_bf16_of_float(1), 0x3F80);
+    assert_int_equal(pk_bf16_of_float(1 + 0x1p-8f), 0x3F80); /* halves to even */
+    assert_int_equal(pk_bf16_of_float(1 + 3 * 0x1p-8f), 0x3F82);
+    assert_int_equal(pk_bf16_of_float(1 + 0x1p-8f + 0x1p-20f), 0x3F81);
+    assert_int_equal(pk_bf16_of_float(-0.0f), 0x8000);
+    assert_int_equal(pk_bf16_of_float(0x1.FFp127f), 0x7F80); /* infinity */
+    assert_int_equal(pk_bf16_of_float(INFINITY), 0x7F80);
+    const float low = pk_bf16_to_float(pk_bf16_of_float(NAN)), payload = pk_bf16_to_float(0x7F81);
+    assert_true(low != low && payload != payload);
+    assert_true(pk_bf16_to_float(0xC049) == -3.140625f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -76,6 +100,8 @@ int main(void)
         cmocka_unit_test(flops),
         cmocka_unit_test(causal_counts_the_triangle),
         cmocka_unit_test(gemm_reads_c_only_with_beta),
+        cmocka_unit_test(gemm_counts_bytes_as_stored),
+        cmocka_unit_test(bf16_rounds_to_the_nearest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,6 +48,16 @@ float *trial_input(struct trial *t, const float *host, size_t n)
     return trial_bytes(t, host, n * sizeof *host);
 }
 
+void *trial_stored(struct trial *t, enum pk_dtype type, float *host, size_t n)
+{
+    if (type == PK_FP32)
+        return trial_input(t, host, n);
+    uint16_t *narrow = pk_new_n(&t->arena, uint16_t, n);
+    for (size_t i = 0; i < n; i++)
+        host[i] = pk_bf16_to_float(narrow[i] = pk_bf16_of_float(host[i]));
+    return trial_bytes(t, narrow, n * sizeof *narrow);
+}
+
 float *trial_output(struct trial *t, size_t n)
 {
     return trial_bytes(t, NULL, n * sizeof(float));
@@ -88,9 +98,8 @@ void trial_ran(struct trial *t, const char *op, enum pk_code rc)
         fail_msg("%s with %s: %s: %s", op, t->label, t->err.what, t->err.why);
 }
 
-double trial_error(struct trial *t, const float *device, const double *want, size_t n)
+static double error_of(const float *got, const double *want, size_t n)
 {
-    const float *got = trial_fetch(t, device, n * sizeof *got);
     double worst = 0, squares = 0;
     for (size_t i = 0; i < n; i++)
         squares += want[i] * want[i];
@@ -102,12 +111,35 @@ double trial_error(struct trial *t, const float *device, const double *want, siz
     return worst;
 }
 
+double trial_error(struct trial *t, const float *device, const double *want, size_t n)
+{
+    return error_of(trial_fetch(t, device, n * sizeof *device), want, n);
+}
+
+double trial_allowed(enum pk_dtype operands, enum pk_math math, enum pk_dtype result, size_t terms)
+{
+    const bool tensor_cores = operands == PK_BF16 || math == PK_MATH_TF32;
+    const double sums = (tensor_cores ? 32 : 8) * 0x1p-23 * sqrt((double)terms + 16);
+    const double of_operands = operands == PK_FP32 && math == PK_MATH_TF32 ? 8 * 0x1p-11 : 0;
+    return sums + of_operands + (result == PK_BF16 ? 0x1p-8 : 0);
+}
+
+void trial_close(struct trial *t, const char *what, enum pk_dtype type, const void *device,
+                 const double *want, size_t n, double allowed)
+{
+    const void *got = trial_fetch(t, device, n * pk_dtype_bytes(type));
+    float *wide = pk_new_n(&t->arena, float, n);
+    for (size_t i = 0; i < n; i++)
+        wide[i] = type == PK_BF16 ? pk_bf16_to_float(((const uint16_t *)got)[i]) : ((const float *)got)[i];
+    const double error = error_of(wide, want, n);
+    if (error > allowed)
+        fail_msg("%s with %s: error %g, allowed %g", what, t->label, error, allowed);
+}
+
 void trial_near(struct trial *t, const char *what, const float *device, const double *want, size_t n,
                 size_t terms)
 {
-    const double error = trial_error(t, device, want, n), allowed = 8 * 0x1p-23 * sqrt((double)terms + 16);
-    if (error > allowed)
-        fail_msg("%s with %s: error %g, allowed %g", what, t->label, error, allowed);
+    trial_close(t, what, PK_FP32, device, want, n, trial_allowed(PK_FP32, PK_MATH_IEEE, PK_FP32, terms));
 }
 
 static bool guarded(const unsigned char *guard)

@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "device/device.h"
+#include "ops/dtype.h"
 
 struct trial {
     struct pk_device *dev;
@@ -21,6 +22,8 @@ struct trial {
 /* Contents on the device: 256-byte aligned, with guards. NULL: poisoned with bytes that are a NaN as float or double. */
 void *trial_bytes(struct trial *t, const void *contents, size_t bytes);
 float *trial_input(struct trial *t, const float *host, size_t n);
+/* The same stored as `type`: what is on the device is what host holds after it. */
+void *trial_stored(struct trial *t, enum pk_dtype type, float *host, size_t n);
 float *trial_output(struct trial *t, size_t n);
 /* Standard normal numbers in the trial's host memory. */
 float *trial_random(struct trial *t, size_t n, uint64_t seed);
@@ -31,7 +34,14 @@ void *trial_fetch(struct trial *t, const void *device, size_t bytes);
 void trial_ran(struct trial *t, const char *op, enum pk_code rc);
 /* Largest |got - want| over |want| plus the root mean square of want; infinite when something is not a number. */
 double trial_error(struct trial *t, const float *device, const double *want, size_t n);
-/* Near enough for fp32 sums of `terms` terms: they wander by about sqrt(terms) roundings; 8 is headroom. */
+/* Near enough for what the products and the results have of precision: trial_allowed. */
+void trial_close(struct trial *t, const char *what, enum pk_dtype type, const void *device,
+                 const double *want, size_t n, double allowed);
+/* Of a result of `terms` products. Sums of exact ones wander by about sqrt(terms) roundings, of tensor cores four times as far, because
+ * they cut and do not round; errors of tf32's operands are independent and stay below the size of the result; 8 is headroom. A result
+ * in bf16 is rounded once more. */
+double trial_allowed(enum pk_dtype operands, enum pk_math math, enum pk_dtype result, size_t terms);
+/* fp32 results of exact products. */
 void trial_near(struct trial *t, const char *what, const float *device, const double *want, size_t n,
                 size_t terms);
 /* Asserts the guards and gives everything back. */
