@@ -162,7 +162,6 @@ static enum pk_code finish(struct run *r, struct pk_err *err)
     return rc ? rc : pk_store_run_end(r->store, r->run_id, status, err);
 }
 
-/* The exit status of a run whose tables were printed. */
 /* No case fits: how much the smallest needs, and what there is. */
 static enum pk_code too_large(const struct run *r, struct pk_err *err)
 {
@@ -183,6 +182,7 @@ static enum pk_code too_large(const struct run *r, struct pk_err *err)
                   r->probe->name);
 }
 
+/* The exit status of a run whose tables were printed. */
 static enum pk_code judge(const struct run *r, struct pk_err *err)
 {
     const struct pk_session_result *s = &r->result;

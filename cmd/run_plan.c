@@ -74,7 +74,7 @@ static enum pk_code measure_or_repeat(struct run *r, struct pk_err *err)
 /* Without ceilings a run is poorer, not impossible: its tables then have no "% of floor". */
 enum pk_code pk_run_measure_ceilings(struct run *r, struct pk_err *err)
 {
-    if (!pk_ceilings_wanting(&r->ceilings, (int64_t)pk_wall_ns()))
+    if (!pk_plan_to_try(&r->plan) || !pk_ceilings_wanting(&r->ceilings, (int64_t)pk_wall_ns()))
         return PK_OK;
     enum pk_code rc = measure_or_repeat(r, err);
     if (rc == PK_E_INTERRUPTED || rc == PK_E_IO)
@@ -170,8 +170,8 @@ void pk_run_warn_of_long_cases(const struct run *r)
     char each[32];
     for (size_t i = 0; i < r->plan.n; i++) {
         const struct pk_planned *p = &r->plan.v[i];
-        if (pk_plan_time_known(&r->plan, p) && p->floor_ns >= LONG_S * 1e9 &&
-            (!longest || p->floor_ns > longest->floor_ns))
+        if (pk_plan_time_known(&r->plan, p) && p->least_ns >= LONG_S * 1e9 &&
+            (!longest || p->least_ns > longest->least_ns))
             longest = p;
     }
     if (longest)
@@ -179,7 +179,7 @@ void pk_run_warn_of_long_cases(const struct run *r)
                 "one iteration of %s %s takes at least %s (%s); --dry-run shows every case, --budget bounds "
                 "the run",
                 longest->variant, pk_point_text(&longest->c.at, NULL, r->app->arena),
-                pk_format_ns(longest->floor_ns, each, sizeof each), pk_run_extent(r));
+                pk_format_ns(longest->least_ns, each, sizeof each), pk_run_extent(r));
 }
 
 static const struct pk_column plan_columns[] = {
@@ -221,6 +221,8 @@ const char *pk_run_extent(const struct run *r)
     const struct pk_duration *e = &r->duration;
     struct pk_arena *a = r->app->arena;
     char about[32];
+    if (!pk_plan_to_try(&r->plan))
+        return "no case can be measured";
     const char *extent = pk_printf(a, "%s x %s", pk_plural(e->stored + e->modelled + e->unknown, "case", a),
                                    pk_plural((size_t)r->o->invocations, "process", a));
     return isnan(e->ns) ? extent

@@ -307,6 +307,26 @@ static double nodes_work(const struct pk_case *c, const struct pk_subject *s, un
     }
 }
 
+/* What the naive ways build, and path-copy copies, for each target: nobody can patch with less, and they do. */
+static double effort(const struct pk_case *c, unsigned region)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_subject s;
+    if (region != TREE_OP || !patches(c) || !open_sound(c, &a, &s) || !s.least_bytes)
+        return 1;
+    const double builds = (double)s.n * (double)s.count.bytes / (2 * (double)s.least_bytes);
+    switch (c->variant) {
+    case PK_PATCH_NAIVE:
+        return PK_TREE_AT_PASSES * builds;
+    case PK_PATCH_NAIVE_1PASS:
+        return builds;
+    case PK_PATCH_PATH_COPY:
+        return (double)pk_patch_bytes(PK_PATCH_PATH_COPY, &s.tree, &s.match) / (double)s.least_bytes;
+    default:
+        return 1;
+    }
+}
+
 static struct pk_work work(const struct pk_case *c, unsigned region)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
@@ -353,6 +373,12 @@ static enum pk_code set_up_weights(struct pk_ctx *ctx, struct state *t, struct p
     return pk_slices_make(ctx->dev, (enum pk_slicing)pk_case_int(ctx->c, SLICING), v, n, &t->slices, err);
 }
 
+/* The nodes are the host's memory, whatever the device. */
+static int64_t host_limit(const struct pk_device *dev)
+{
+    return dev->kind == PK_DEVICE_CPU ? (int64_t)dev->pool.limit : 0;
+}
+
 static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
 {
     struct state *t = pk_new(ctx->arena, struct state);
@@ -360,10 +386,12 @@ static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
     ctx->state = t;
     if (open_subject(ctx->c, ctx->arena, &t->bench.s, err))
         return err->code;
-    if (op_of(ctx->c) == PATCH)
-        pk_workbench_for_patch(&t->bench, way, compile(ctx, t), ctx->arena);
-    else
+    if (op_of(ctx->c) != PATCH)
         pk_workbench_for_merge(&t->bench, way, ctx->arena);
+    else if (pk_workbench_room(&t->bench.s, way, host_limit(ctx->dev), err))
+        return err->code;
+    else
+        pk_workbench_for_patch(&t->bench, way, compile(ctx, t), ctx->arena);
     return has_weights(ctx->c) ? set_up_weights(ctx, t, err) : PK_OK;
 }
 
@@ -488,6 +516,7 @@ const struct pk_probe pk_probe_tree_patch = {
     .validate = validate,
     .predict_bytes = predict_bytes,
     .work = work,
+    .effort = effort,
     .setup = setup,
     .run = run,
     .check = check,

@@ -43,5 +43,8 @@ enum pk_code pk_slurp(const char *path, size_t limit, struct pk_arena *a, char *
     if (ferror(f))
         return unreadable(path, err);
     (*text)[*n] = '\0';
+    const size_t mark = strncmp(*text, "\xef\xbb\xbf", 3) ? 0 : 3;
+    *text += mark;
+    *n -= mark;
     return PK_OK;
 }

@@ -5,30 +5,33 @@
 
 #include <math.h>
 
-static double floor_of(const struct pk_case *c, const struct pk_ceilings *top)
+static void set_times(struct pk_planned *p, const struct pk_ceilings *top)
 {
-    if (!top || !(top->fp32_flops_per_s > 0) || !(top->memory_bytes_per_s > 0))
-        return NAN;
-    double seconds = 0;
-    for (unsigned r = 0; c->probe->regions[r].name; r++) {
-        if (c->probe->regions[r].applies && !c->probe->regions[r].applies(c))
+    const struct pk_probe *probe = p->c.probe;
+    p->floor_ns = p->least_ns = NAN;
+    if (p->skip || !top || !(top->fp32_flops_per_s > 0) || !(top->memory_bytes_per_s > 0))
+        return;
+    p->floor_ns = p->least_ns = 0;
+    for (unsigned r = 0; probe->regions[r].name; r++) {
+        if (probe->regions[r].applies && !probe->regions[r].applies(&p->c))
             continue;
-        struct pk_work w = c->probe->work(c, r);
-        seconds += fmax(w.flops / top->fp32_flops_per_s, w.bytes / top->memory_bytes_per_s);
+        const struct pk_work w = probe->work(&p->c, r);
+        const double ns = 1e9 * fmax(w.flops / top->fp32_flops_per_s, w.bytes / top->memory_bytes_per_s);
+        p->floor_ns += ns;
+        p->least_ns += probe->effort ? probe->effort(&p->c, r) * ns : ns;
     }
-    return seconds * 1e9;
 }
 
 void pk_plan_floors(struct pk_plan *plan, const struct pk_ceilings *top)
 {
     for (size_t i = 0; i < plan->n; i++)
-        plan->v[i].floor_ns = plan->v[i].skip ? NAN : floor_of(&plan->v[i].c, top);
+        set_times(&plan->v[i], top);
 }
 
 bool pk_plan_time_known(const struct pk_plan *plan, const struct pk_planned *p)
 {
     return p->provider == 0 && !p->skip && !p->over_limit && plan->kind != PK_DEVICE_NULL &&
-           isfinite(p->floor_ns);
+           isfinite(p->least_ns);
 }
 
 void pk_plan_leave_out_endless(struct pk_plan *plan, int64_t samples, int64_t timeout_ns, struct pk_arena *a)
@@ -36,12 +39,12 @@ void pk_plan_leave_out_endless(struct pk_plan *plan, int64_t samples, int64_t ti
     for (size_t i = 0; i < plan->n; i++) {
         struct pk_planned *p = &plan->v[i];
         char all[32], each[32], limit[32];
-        const double least_ns = p->floor_ns * (double)(samples + 1);
+        const double least_ns = p->least_ns * (double)(samples + 1);
         if (!pk_plan_time_known(plan, p) || least_ns <= (double)timeout_ns)
             continue;
         p->skip = pk_printf(a, "would take at least %s: %lld iterations of %s or more; limit --timeout %s",
                             pk_format_ns(least_ns, all, sizeof all), (long long)samples + 1,
-                            pk_format_ns(p->floor_ns, each, sizeof each),
+                            pk_format_ns(p->least_ns, each, sizeof each),
                             pk_format_duration_exact(timeout_ns, limit, sizeof limit));
     }
 }

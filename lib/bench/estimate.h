@@ -4,10 +4,10 @@
 #include "bench/plan.h"
 #include "ops/ceilings.h"
 
-/* Fills floor_ns of every case that is not skipped: NaN when top is NULL or has no rates. */
+/* Fills floor_ns and least_ns of every case that is not skipped: NaN when top is NULL or has no rates. */
 void pk_plan_floors(struct pk_plan *plan, const struct pk_ceilings *top);
 
-/* True when the case will be tried and its floor is a time of this machine's: not on the null device, whose clock is not ours,
+/* True when the case will be tried and its least time is one of this machine's: not on the null device, whose clock is not ours,
  * and not for a peer, whose work nobody declared. */
 bool pk_plan_time_known(const struct pk_plan *plan, const struct pk_planned *p);
 

@@ -133,7 +133,8 @@ static void add_case(struct planner *p, struct pk_plan *out, const struct pk_poi
                              .variant = name,
                              .provider = provider,
                              .predicted_bytes = -1,
-                             .floor_ns = NAN};
+                             .floor_ns = NAN,
+                             .least_ns = NAN};
     v->skip = reason_to_skip(p, &v->c, provider);
     if (v->skip)
         return;
@@ -248,6 +249,14 @@ enum pk_code pk_plan_make(const struct pk_plan_request *r, struct pk_arena *a, s
     pk_fail(err, PK_E_NOTHING, "the filter '%s' leaves no case", r->filter ? r->filter : "");
     pk_why(err, "no case of preset %s of %s matches all of its parts", out->preset->name, r->probe->name);
     return pk_fix(err, "see the cases with --dry-run and without --filter");
+}
+
+size_t pk_plan_to_try(const struct pk_plan *plan)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < plan->n; i++)
+        n += !plan->v[i].skip && !plan->v[i].over_limit;
+    return n;
 }
 
 const char *pk_plan_case_text(const struct pk_plan *plan, size_t i, struct pk_arena *a)

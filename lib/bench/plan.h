@@ -25,9 +25,9 @@ struct pk_planned {
     const char *variant;     /* name: the probe's or the peer's */
     int provider;            /* 0 = native worker, i = peer i-1 */
     int64_t predicted_bytes; /* of the native variant; -1 for peers */
-    double
-        floor_ns; /* of one iteration: max(flops / rate, bytes / bandwidth) summed over regions; NaN = unknown, until
-                         pk_plan_floors (estimate.h) */
+    /* Of one iteration, summed over regions: max(flops / rate, bytes / bandwidth), and the same by the probe's effort. NaN = unknown,
+     * until pk_plan_floors (estimate.h). */
+    double floor_ns, least_ns;
     const char *skip; /* reason it is left out, NULL = measured */
     bool over_limit;  /* predicted bytes exceed the limit: recorded as OOM without trying */
 };
@@ -48,6 +48,9 @@ struct pk_plan {
  * PK_E_USAGE for names and values; what the probe's validate says; PK_E_NOTHING when the filter leaves no case. */
 enum pk_code pk_plan_make(const struct pk_plan_request *r, struct pk_arena *a, struct pk_plan *out,
                           struct pk_err *err) PK_MUST_CHECK;
+
+/* Cases that will be tried: neither skipped nor too large. */
+size_t pk_plan_to_try(const struct pk_plan *plan);
 
 /* For people: the axes in which the plan's cases differ tell them apart ("d_model=16 seq_len=256"); those in which they agree
  * belong into a title ("batch=8 causal=off"). In the arena; "" = none. */

@@ -126,6 +126,9 @@ struct pk_probe {
     /* required. Work of one occurrence of a region, summed over its instances in one iteration; of a repeatable one, of one
      * repetition. */
     struct pk_work (*work)(const struct pk_case *c, unsigned region);
+    /* optional. How often a variant does the work of a region over, at the least: a time that is said beforehand counts it, a floor
+     * does not. Absent = 1. */
+    double (*effort)(const struct pk_case *c, unsigned region);
     /* required. Allocates and fills inputs. PK_E_OOM makes the case an OOM row. */
     enum pk_code (*setup)(struct pk_ctx *ctx, struct pk_err *err);
     /* required. One unit of work with marks; the only timed code. May allocate device memory, nothing else. */

@@ -57,8 +57,8 @@ static bool open_case(const struct session *s, size_t i)
 /* How long a slice of this case is expected to take: as its last one did, else a few times its floor. */
 static double expected_ns(const struct session *s, size_t i)
 {
-    double floor_ns = s->plan->v[i].floor_ns;
-    return s->cases[i].elapsed_ns ? (double)s->cases[i].elapsed_ns : isfinite(floor_ns) ? 3 * floor_ns : 0;
+    double least_ns = s->plan->v[i].least_ns;
+    return s->cases[i].elapsed_ns ? (double)s->cases[i].elapsed_ns : isfinite(least_ns) ? 3 * least_ns : 0;
 }
 
 /* Slices still to be measured and the time that they should take. */

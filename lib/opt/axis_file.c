@@ -45,8 +45,12 @@ static enum pk_code unreadable(const struct pk_axis *x, const char *path, struct
 {
     pk_within(err, "axis %s", x->name);
     const char *const word[] = {x->def};
-    return pk_suggest(path, word, 1) ? pk_fix(err, "did you mean -a %s=%s?", x->name, x->def)
-                                     : pk_fix(err, "name a text file, or write -a %s=%s", x->name, x->def);
+    return pk_suggest(path, word, 1)
+               ? pk_fix(err, "did you mean -a %s=%s?", x->name, x->def)
+               : pk_fix(
+                     err,
+                     "name a text file, without a comma in its path: commas divide values; or write -a %s=%s",
+                     x->name, x->def);
 }
 
 static enum pk_code digest_of(const struct pk_axis *x, const char *path, char digest[DIGITS + 1],

@@ -140,6 +140,46 @@ def test_too_large_for_memory_is_a_refusal_with_bytes(perfkit):
     assert "--memory-limit" in r.error()["try"]
 
 
+def test_what_cannot_fit_is_refused_before_anything_is_timed(perfkit):
+    perfkit.db.unlink()
+    r = run(perfkit, "--model", "100L-5120H", "--weights", "real", "--memory-limit", "8GB", "--variant", "grouped")
+    assert r.status == 6 and "ceilings" not in r.stderr and "no case can be measured" in r.stderr, r
+
+
+def test_each_way_needs_its_own_memory_only(perfkit):
+    """Path-copy keeps 600 paths of some 100 pointers, grouped each node above a target once, in-place none."""
+    r = run(perfkit, "--layers", 100, "--hidden", 64, "--intermediate", 256, "-a", "op=patch", "--patches", 0, "-a", "matcher=compiled",
+            "--variant", "path-copy,grouped,in-place", "--memory-limit", "300KiB")
+    assert r.status == 0, r
+    rows = dict(query(perfkit, "SELECT variant, status || ': ' || coalesce(message, '') FROM v_case"))
+    assert rows["grouped"] == rows["in-place"] == "ok: "
+    assert rows["path-copy"] == "oom: patching takes 589.8 KiB for nodes: 600 modules match, and the limit is 300.0 KiB"
+
+
+def test_a_large_tree_is_planned_at_once(perfkit):
+    """Five thousand layers, 80,010 leaves: what matches is found without asking every rule for every path, many times over."""
+    r = run(perfkit, "--layers", 5000, "-a", "op=patch", "--patches", 0, "-a", "matcher=compiled", "--variant", "grouped,naive",
+            "--timeout", "1m", "--dry-run", "--format", "json", timeout=60)
+    assert r.status == 0, r
+    rows = {x["variant"]: x for x in r.rows("plan")}
+    assert rows["grouped"]["status"] == "measured"
+    assert rows["naive"]["status"].startswith("would take at least "), "30,000 patches of five passes over 80,010 leaves"
+    assert rows["naive"]["floor_ns"] == rows["grouped"]["floor_ns"], "a floor knows no variant"
+
+
+def test_a_byte_order_mark_is_no_name(perfkit):
+    tree, plan = own_tree(perfkit), write(perfkit, "my.plan", "blocks.0.up = column\n")
+    for path in (tree, plan):
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    r = run(perfkit, "--tree", tree, "--plan", plan, "--variant", "grouped", "--format", "json")
+    assert r.status == 0 and r.rows("models")[0]["targets"] == 1, r
+    assert query(perfkit, "SELECT count(*) FROM v_case WHERE status = 'ok'")[0][0] > 0
+
+
+def test_a_comma_in_a_path_is_explained(perfkit):
+    assert "commas divide values" in run(perfkit, "--tree", "my,tree.txt").refused(2, "my").error()["try"]
+
+
 def test_a_user_s_own_tree_and_plan(perfkit):
     tree, plan = own_tree(perfkit), write(perfkit, "my.plan", "# mine\n*.up = column\n*.down = row\n")
     r = run(perfkit, "--tree", tree, "--plan", plan, "--format", "json")
@@ -201,7 +241,13 @@ def test_trees_that_are_refused(perfkit, text, word):
 
 
 def test_tp_that_does_not_divide(perfkit):
-    run(perfkit, "--layers", 1, "--hidden", 30, "--intermediate", 120, "--vocab", 9, "--weights", "real", "--tp", 4).refused(2, "30", "tp")
+    run(perfkit, "--layers", 1, "--hidden", 30, "--intermediate", 120, "--vocab", 9, "--weights", "real", "--tp", 4).refused(
+        2, "30", "tp can be 2, 3, 5, 6, 10, 15, 30: ")
+
+
+def test_no_tp_divides(perfkit):
+    run(perfkit, "--layers", 1, "--hidden", 7, "--intermediate", 11, "--vocab", 9, "--weights", "real", "--tp", 7).refused(
+        2, "no tp divides every dimension")
 
 
 @pytest.mark.parametrize("path,word", [("missing.txt", "missing.txt"), (".", "directory")])

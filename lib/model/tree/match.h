@@ -37,6 +37,8 @@ const struct pk_matcher *pk_matcher_compile(const struct pk_patch_plan *p, const
 /* The same with at most so many states. When there would be more there are none, and matching reads every name. */
 const struct pk_matcher *pk_matcher_compile_within(const struct pk_patch_plan *p, const struct pk_tree *t,
                                                    size_t states, struct pk_arena *a);
+/* What a plan names in a tree, compiled for this once: for work beside the measured. */
+struct pk_match pk_matched(const struct pk_patch_plan *p, const struct pk_tree *t, struct pk_arena *a);
 size_t pk_matcher_states(const struct pk_matcher *m);
 /* Of a tree with the paths of the one it was compiled for. */
 void pk_match_compiled(const struct pk_matcher *m, const struct pk_tree *t, struct pk_match *out);

@@ -203,3 +203,11 @@ void pk_match_compiled(const struct pk_matcher *m, const struct pk_tree *t, stru
     pk_match_begin(out);
     visit(&w, t->root, 0, START);
 }
+
+struct pk_match pk_matched(const struct pk_patch_plan *p, const struct pk_tree *t, struct pk_arena *a)
+{
+    struct pk_match m;
+    pk_match_init(&m, t, a);
+    pk_match_compiled(pk_matcher_compile(p, t, a), t, &m);
+    return m;
+}

@@ -3,6 +3,8 @@
 
 #include "model/tree/patch_ways.h"
 
+#include <string.h>
+
 static const struct pk_node *nothing(struct pk_patcher *p, const struct pk_tree *t, const struct pk_edits *e)
 {
     return t->root;
@@ -45,24 +47,50 @@ static size_t path_bytes(const struct pk_tree *t, const struct pk_target *target
     return bytes;
 }
 
-struct pk_patcher *pk_patcher_new(const struct pk_tree *t, const struct pk_match *targets, struct pk_arena *a)
+/* What each of the bumps holds at most. Replacements are as large as what they replace. */
+static void bump_bytes(enum pk_patch_way way, const struct pk_tree *t, const struct pk_match *targets,
+                       size_t bytes[3])
+{
+    struct pk_tree_count k;
+    size_t paths = 0;
+    pk_tree_count(t, &k);
+    for (size_t i = 0; i < targets->n; i++)
+        paths += path_bytes(t, &targets->v[i]);
+    const size_t rebuilt = 2 * k.bytes + k.leaves * pk_node_bytes(1),
+                 spines = paths < k.bytes ? paths : k.bytes;
+    const size_t all = paths > rebuilt ? paths : rebuilt;
+    const size_t by_way[PK_PATCH_WAYS + 1][3] = {
+        [PK_PATCH_NAIVE] = {rebuilt, rebuilt, rebuilt},
+        [PK_PATCH_NAIVE_1PASS] = {rebuilt, rebuilt, rebuilt},
+        [PK_PATCH_BATCHED] = {rebuilt},
+        [PK_PATCH_PATH_COPY] = {paths},
+        [PK_PATCH_GROUPED] = {spines},
+        [PK_PATCH_CACHED] = {spines},
+        [PK_PATCH_WAYS] = {all, rebuilt, rebuilt},
+    };
+    memcpy(bytes, by_way[way], sizeof by_way[way]);
+}
+
+size_t pk_patch_bytes(enum pk_patch_way way, const struct pk_tree *t, const struct pk_match *targets)
+{
+    size_t bytes[3];
+    bump_bytes(way, t, targets, bytes);
+    return bytes[0] + bytes[1] + bytes[2];
+}
+
+struct pk_patcher *pk_patcher_new(enum pk_patch_way way, const struct pk_tree *t,
+                                  const struct pk_match *targets, struct pk_arena *a)
 {
     struct pk_patcher *p = pk_new(a, struct pk_patcher);
-    struct pk_tree_count k;
-    size_t paths = 0, steps = 0;
-    pk_tree_count(t, &k);
-    p->shares = pk_tree_shares(t, a);
-    for (size_t i = 0; i < targets->n; i++) {
-        paths += path_bytes(t, &targets->v[i]);
+    size_t bytes[3], steps = 0;
+    bump_bytes(way, t, targets, bytes);
+    for (size_t i = 0; i < 3; i++)
+        pk_bump_init(&p->bump[i], a, bytes[i]);
+    for (size_t i = 0; i < targets->n; i++)
         steps += targets->v[i].depth;
-    }
-    const size_t pass =
-        2 * k.bytes + k.leaves * pk_node_bytes(1); /* replacements are as large as what they replace */
-    pk_bump_init(&p->bump[0], a, pass > paths ? pass : paths);
-    pk_bump_init(&p->bump[1], a, pass);
-    pk_bump_init(&p->bump[2], a, pass);
+    p->shares = pk_tree_shares(t, a);
     p->pass = pk_structure_new(t, a);
-    p->selected = pk_new_n(a, const struct pk_node *, 2 * k.leaves);
+    p->selected = pk_new_n(a, const struct pk_node *, 2 * t->n_leaves);
     p->copies = pk_new_n(a, struct pk_replay_copy, steps + 1);
     p->slots = pk_new_n(a, struct pk_replay_slot, steps + 1);
     return p;

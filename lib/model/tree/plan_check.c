@@ -142,12 +142,12 @@ static int64_t common_divisor(const struct check *c)
     return all;
 }
 
-/* "1, 2, 4, 8": the first of them. */
+/* "2, 4, 8": the first of them but 1. */
 static const char *divisors_text(int64_t n, struct pk_arena *a)
 {
     struct pk_buf b = {.arena = a};
     int shown = 0;
-    for (int64_t d = 1; d <= n && d <= INT16_MAX && shown <= SHOWN; d++)
+    for (int64_t d = 2; d <= n && d <= INT16_MAX && shown <= SHOWN; d++)
         if (n % d == 0 && shown++ < SHOWN)
             pk_buf_printf(&b, "%s%lld", shown > 1 ? ", " : "", (long long)d);
     return pk_printf(a, "%s%s", pk_buf_text(&b), shown > SHOWN ? ", ..." : "");
@@ -160,8 +160,13 @@ static enum pk_code undivided(const struct check *c, const struct pk_target *t, 
             d, path_of(c, t), name_of(c, t->node, i), (long long)s->dim[d]);
     pk_why(c->err, "%s, is %s-parallel and cuts its shape %s into tp equal pieces there", rule_of(c, t),
            pk_transform_names[c->plan->rules[t->rule].transform], shape_text(s, c->a));
+    const int64_t all = common_divisor(c);
+    if (all == 1)
+        return pk_fix(
+            c->err,
+            "no tp divides every dimension that the plan does: choose other sizes, or narrow the plan");
     return pk_fix(c->err, "tp can be %s: it then divides every dimension that the plan does",
-                  divisors_text(common_divisor(c), c->a));
+                  divisors_text(all, c->a));
 }
 
 static enum pk_code check_dimensions(const struct check *c, int64_t tp)
@@ -181,8 +186,7 @@ enum pk_code pk_patch_plan_check(const struct pk_patch_plan *p, const struct pk_
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct check c = {.plan = p, .tree = t, .a = &a, .err = err};
-    pk_match_init(&c.match, t, &a);
-    pk_match_fnmatch(p, t, &c.match);
+    c.match = pk_matched(p, t, &a);
     if (!c.match.n)
         return pk_plan_matches_nothing(p, t, &a, err);
     pk_plan_warn_unused(p, t, &c.match, warn, user, &a);

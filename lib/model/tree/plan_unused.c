@@ -17,14 +17,6 @@ const char *pk_plan_rule_text(const struct pk_patch_plan *p, uint32_t rule, stru
                    : pk_printf(a, "rule %u, %s", rule + 1, r->pattern);
 }
 
-static struct pk_match match(const struct pk_patch_plan *p, const struct pk_tree *t, struct pk_arena *a)
-{
-    struct pk_match m;
-    pk_match_init(&m, t, a);
-    pk_match_fnmatch(p, t, &m);
-    return m;
-}
-
 /* ---- parameters that match ---------------------------------------------------------------------------- */
 
 struct search {
@@ -101,7 +93,7 @@ static const char *why_unused(const struct pk_patch_plan *p, const struct pk_tre
                               const struct pk_match *m, uint32_t rule, struct pk_arena *a)
 {
     const struct pk_patch_plan alone = {p->name, 1, &p->rules[rule]};
-    struct pk_match one = match(&alone, t, a);
+    struct pk_match one = pk_matched(&alone, t, a);
     if (one.n)
         return shadowed(p, takers(p, m, &one, a), one.n, a);
     const char *leaf = matched_leaf(&alone, t, a);
@@ -176,7 +168,7 @@ static struct examples near_modules(const struct pk_patch_plan *p, const char *c
 static const char **module_paths(const struct pk_tree *t, size_t *n, struct pk_arena *a)
 {
     static const struct pk_patch_rule any = {.pattern = "*"};
-    struct pk_match all = match(&(struct pk_patch_plan){"all", 1, &any}, t, a);
+    struct pk_match all = pk_matched(&(struct pk_patch_plan){"all", 1, &any}, t, a);
     const char **path = pk_new_n(a, const char *, all.n);
     for (size_t i = 0; i < all.n; i++)
         path[i] = pk_tree_path(t, all.v[i].step, all.v[i].depth, a);

@@ -34,7 +34,7 @@ static void divide(struct pk_subject *s, struct pk_arena *a)
         with[i] = pk_transform_module(&modules, &s->tree, s->match.v[i].node,
                                       s->plan.rules[s->match.v[i].rule].transform);
     s->module_bytes = modules.bytes;
-    struct pk_patcher *p = pk_patcher_new(&s->tree, &s->match, a);
+    struct pk_patcher *p = pk_patcher_new(PK_PATCH_GROUPED, &s->tree, &s->match, a);
     s->divided = s->tree;
     s->divided.root = pk_patch(p, PK_PATCH_GROUPED, &s->divided, &(struct pk_edits){s->n, s->match.v, with});
     s->least_bytes = pk_patcher_allocated(p).bytes;
@@ -47,8 +47,7 @@ enum pk_code pk_subject_open(const struct pk_subject_options *o, struct pk_arena
     if (open_tree(o, a, out, err) || open_plan(o, a, out, err))
         return err->code;
     pk_tree_count(&out->tree, &out->count);
-    pk_match_init(&out->match, &out->tree, a);
-    pk_match_fnmatch(&out->plan, &out->tree, &out->match);
+    out->match = pk_matched(&out->plan, &out->tree, a);
     out->n = o->patches && o->patches < out->match.n ? o->patches : out->match.n;
     out->born_divided = out->bert && !o->plan_file && out->n == out->match.n;
     divide(out, a);

@@ -1,23 +1,38 @@
 /* Workbench: a subject, ready to be worked on. */
 #include "model/tree/workbench.h"
 
-/* NULL when the node is not replaced. Linear: never in timed code. */
-static const struct pk_target *target_at(const struct pk_subject *s, const struct pk_node *n)
+#include "base/units.h"
+#include "machine/machine.h"
+
+#include <string.h>
+
+/* A walk in the order of children and the target it comes to next: targets are places, in the order of a walk, none below another. */
+struct walk {
+    const struct pk_subject *s;
+    size_t next;
+    uint32_t step[PK_TREE_DEPTH_MAX];
+};
+
+/* The target at the place that the walk has come to, `depth` steps from the root; NULL when nothing is replaced there. */
+static const struct pk_target *arrived(struct walk *w, uint32_t depth)
 {
-    for (size_t i = 0; i < s->n; i++)
-        if (s->match.v[i].node == n)
-            return &s->match.v[i];
-    return NULL;
+    const struct pk_target *t = w->next < w->s->n ? &w->s->match.v[w->next] : NULL;
+    if (!t || t->depth != depth || memcmp(t->step, w->step, depth * sizeof *w->step))
+        return NULL;
+    w->next++;
+    return t;
 }
 
-static void choose_leaves(const struct pk_subject *s, const struct pk_node *n, bool inside, bool *chosen,
+static void choose_leaves(struct walk *w, const struct pk_node *n, uint32_t depth, bool inside, bool *chosen,
                           size_t *leaf)
 {
-    inside = inside || target_at(s, n);
+    inside = inside || arrived(w, depth);
     if (n->type->kind == PK_NODE_LEAF)
         chosen[(*leaf)++] = inside;
-    for (uint32_t i = 0; i < n->arity; i++)
-        choose_leaves(s, n->child[i], inside, chosen, leaf);
+    for (uint32_t i = 0; i < n->arity; i++) {
+        w->step[depth] = i;
+        choose_leaves(w, n->child[i], depth + 1, inside, chosen, leaf);
+    }
 }
 
 static void prepare(struct pk_workbench *w, enum pk_patch_way way, struct pk_arena *a)
@@ -25,6 +40,20 @@ static void prepare(struct pk_workbench *w, enum pk_patch_way way, struct pk_are
     w->way = way;
     pk_bump_init(&w->nodes, a, 2 * w->s.count.bytes);
     pk_bump_init(&w->modules, a, w->s.count.bytes);
+}
+
+enum pk_code pk_workbench_room(const struct pk_subject *s, enum pk_patch_way way, int64_t limit_bytes,
+                               struct pk_err *err)
+{
+    char need[32], limit[32];
+    const size_t bytes = pk_patch_bytes(way, &s->tree, &s->match);
+    if (!limit_bytes)
+        limit_bytes = pk_machine_available_bytes(NULL) / 10 * 9;
+    if (!limit_bytes || bytes <= (size_t)limit_bytes)
+        return PK_OK;
+    pk_fail(err, PK_E_OOM, "patching takes %s for nodes", pk_format_bytes((int64_t)bytes, need, sizeof need));
+    return pk_why(err, "%zu modules match, and the limit is %s", s->match.n,
+                  pk_format_bytes(limit_bytes, limit, sizeof limit));
 }
 
 void pk_workbench_for_patch(struct pk_workbench *w, enum pk_patch_way way, const struct pk_matcher *matcher,
@@ -35,7 +64,7 @@ void pk_workbench_for_patch(struct pk_workbench *w, enum pk_patch_way way, const
     pk_match_init(&w->match, &w->s.tree, a);
     w->with = pk_new_n(a, const struct pk_node *, w->s.n);
     w->edits = (struct pk_edits){w->s.n, w->match.v, w->with};
-    w->patcher = pk_patcher_new(&w->s.tree, &w->s.match, a);
+    w->patcher = pk_patcher_new(way, &w->s.tree, &w->s.match, a);
 }
 
 void pk_workbench_for_merge(struct pk_workbench *w, enum pk_patch_way way, struct pk_arena *a)
@@ -46,7 +75,7 @@ void pk_workbench_for_merge(struct pk_workbench *w, enum pk_patch_way way, struc
     size_t leaf = 0;
     bool *chosen = pk_new_n(a, bool, w->s.count.leaves);
     prepare(w, way, a);
-    choose_leaves(&w->s, w->s.tree.root, false, chosen, &leaf);
+    choose_leaves(&(struct walk){.s = &w->s}, w->s.tree.root, 0, false, chosen, &leaf);
     w->chosen = chosen;
     pk_bump_init(&w->halves, a, 2 * w->s.count.bytes);
     pk_bump_init(&w->results, a, w->s.count.bytes);
@@ -129,14 +158,16 @@ struct pk_allocated pk_workbench_allocated(const struct pk_workbench *w)
 }
 
 /* Every node made anew; targets replaced where they stand. */
-static const struct pk_node *plain(const struct pk_subject *s, const struct pk_node *n, struct pk_bump *b)
+static const struct pk_node *plain(struct walk *w, const struct pk_node *n, uint32_t depth, struct pk_bump *b)
 {
-    const struct pk_target *target = target_at(s, n);
+    const struct pk_target *target = arrived(w, depth);
     if (target)
-        return pk_transform_module(b, &s->tree, n, s->plan.rules[target->rule].transform);
+        return pk_transform_module(b, &w->s->tree, n, w->s->plan.rules[target->rule].transform);
     struct pk_node *made = pk_node_copy(b, n);
-    for (uint32_t i = 0; i < n->arity; i++)
-        made->child[i] = plain(s, n->child[i], b);
+    for (uint32_t i = 0; i < n->arity; i++) {
+        w->step[depth] = i;
+        made->child[i] = plain(w, n->child[i], depth + 1, b);
+    }
     return made;
 }
 
@@ -157,7 +188,7 @@ enum pk_code pk_workbench_check(const struct pk_workbench *w, struct pk_arena *a
     pk_bump_init(&b, a, 2 * w->s.count.bytes);
     got.root = w->result;
     if (w->patcher)
-        want.root = plain(&w->s, w->s.tree.root, &b);
+        want.root = plain(&(struct walk){.s = &w->s}, w->s.tree.root, 0, &b);
     if (same("the new tree", &got, &want, a, err))
         return err->code;
     const bool old_is_gone = w->way == PK_PATCH_IN_PLACE || w->way == PK_PATCH_BUILT_IN;

@@ -29,6 +29,10 @@ struct pk_workbench {
     struct pk_tree_structure *structure;
 };
 
+/* PK_E_OOM, with both numbers, when patching a subject this way takes more nodes than fit into limit_bytes; 0 = 0.9 of what the host
+ * has available. */
+enum pk_code pk_workbench_room(const struct pk_subject *s, enum pk_patch_way way, int64_t limit_bytes,
+                               struct pk_err *err) PK_MUST_CHECK;
 /* For a subject that is open (w->s). */
 void pk_workbench_for_patch(struct pk_workbench *w, enum pk_patch_way way, const struct pk_matcher *matcher,
                             struct pk_arena *a);

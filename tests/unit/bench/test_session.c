@@ -121,6 +121,7 @@ static struct bench *with(const char *first, ...)
         *p = (struct pk_planned){.variant = "bad",
                                  .predicted_bytes = -1,
                                  .floor_ns = NAN,
+                                 .least_ns = NAN,
                                  .c = {.probe = &probe, .at = {.axes = axes, .n = 1}}};
         while (strcmp(modes[p->c.at.v[0].i], m))
             p->c.at.v[0].i++;

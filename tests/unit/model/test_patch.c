@@ -39,7 +39,7 @@ static void open_bert(struct bench *b, int64_t layers, size_t patches)
         b->with[i] = pk_transform_module(&modules, &b->tree, b->match.v[i].node,
                                          b->s.plan.rules[b->match.v[i].rule].transform);
     b->edits = (struct pk_edits){b->s.n, b->match.v, b->with};
-    b->patcher = pk_patcher_new(&b->tree, &b->match, &arena);
+    b->patcher = pk_patcher_new(PK_PATCH_WAYS, &b->tree, &b->match, &arena);
 }
 
 static const struct pk_node *plain(const struct bench *b, const struct pk_node *n, struct pk_bump *memory)
@@ -136,7 +136,7 @@ static void open_text(struct bench *b, const char *tree, const char *plan, bool 
         b->with[i] = pk_transform_module(&modules, &b->tree, b->match.v[i].node,
                                          b->s.plan.rules[b->match.v[i].rule].transform);
     b->edits = (struct pk_edits){b->match.n, b->match.v, b->with};
-    b->patcher = pk_patcher_new(&b->tree, &b->match, &arena);
+    b->patcher = pk_patcher_new(PK_PATCH_WAYS, &b->tree, &b->match, &arena);
 }
 
 /* Targets just below the root, in a sequence, in one of several places that share a module, and under another rule in each. */
