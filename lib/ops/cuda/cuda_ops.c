@@ -49,6 +49,8 @@ const struct pk_ops pk_ops_cuda = {
     .softmax_backward = softmax_backward,
     .fused_forward = pk_cuda_fused_forward,
     .fused_backward = pk_cuda_fused_backward,
+    .flash_forward = pk_cuda_flash_forward,
+    .flash_backward = pk_cuda_flash_backward,
 #ifdef PK_HAVE_CUDNN
     .cudnn_prepare = pk_cuda_cudnn_prepare,
     .cudnn_forward = pk_cuda_cudnn_forward,

@@ -17,6 +17,9 @@ struct problem {
     float *o, *lse;
 };
 
+/* Blocks at once on a multiprocessor, which bounds the registers of a thread: to as many as make no thread spill. */
+template <typename T> constexpr int AT_ONCE = T::THREADS > 128 ? 1 : T::ROWS > 4 ? 2 : 3;
+
 template <typename T> struct forward_memory {
     float own[T::OWN_FLOATS], keys[T::SEEN_FLOATS], values[T::SEEN_FLOATS], weights[T::WEIGHTS_FLOATS];
 };
@@ -83,7 +86,8 @@ template <typename T> __device__ problem problem_of(const pk_attention &at, size
             at.k + x,    at.v + x,    at.o + x,  at.lse + rows};
 }
 
-template <typename T> __global__ void __launch_bounds__(T::THREADS, T::BLOCKS) forward(const pk_attention all)
+template <typename T>
+__global__ void __launch_bounds__(T::THREADS, AT_ONCE<T>) forward(const pk_attention all)
 {
     PK_SHARED(forward_memory<T>, m);
     const unsigned blocks = (unsigned)((all.seq + T::OWN - 1) / T::OWN);

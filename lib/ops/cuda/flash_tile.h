@@ -21,9 +21,6 @@ template <int DIM_, int ACROSS_, int THREADS_, int ROWS_, int COLS_> struct tile
     static constexpr int FEATURES = DIM / ACROSS, STRIDE = DIM + 4, WEIGHTS_STRIDE = SEEN + 4;
     static constexpr int OWN_FLOATS = OWN * STRIDE, SEEN_FLOATS = SEEN * STRIDE;
     static constexpr int WEIGHTS_FLOATS = OWN * WEIGHTS_STRIDE;
-    static constexpr int BLOCKS = THREADS > 128 ? 1
-                                  : ROWS > 4    ? 2
-                                                : 3; /* at once: bounds the registers of a thread */
     static_assert(FEATURES % 4 == 0 && SEEN % 4 == 0 && ACROSS <= 16, "read by fours, rows within a warp");
 };
 

@@ -26,15 +26,14 @@ int pk_k_softmax_backward(pk_stream s, const float *p, const float *dp, float *d
 
 /* flash_forward.cu, flash_backward.cu: fp32 without tensor cores. dim up to PK_FLASH_DIM, else cudaErrorInvalidValue. Inputs are read
  * once a tile of the other side. The largest tiles that fit the chip and fill it are taken; results do not depend on chance.
- * `rowsum` is workspace [batch, seq]. */
+ */
 enum { PK_FLASH_DIM = 256 };
 struct pk_chip {
     int multiprocessors;
     size_t shared_bytes; /* a block may ask for */
 };
 int pk_k_flash_forward(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at);
-int pk_k_flash_backward(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at,
-                        float *rowsum);
+int pk_k_flash_backward(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at);
 
 /* rects.cu: v is host memory; up to PK_RECTS_A_LAUNCH rectangles are arguments of one launch, more take several. A table is for one launch
  * of any number: pieces as pk_k_copy_pieces lays them down (out[n], in host memory), then copied to device memory. That function returns

@@ -6,6 +6,7 @@
 #include "base/rng.h"
 #include "bench/measure/measure.h"
 #include "device/cuda/cuda.h"
+#include "fake_flash.h"
 #include "fake_lt.h"
 #include "op_checks.h"
 #include "ops/cuda/gemm_lt.h"
@@ -293,6 +294,36 @@ static void fused_matches(void **state)
     assert_int_equal(dev.pool.tag_peak[PK_TAG_WORKSPACE] / 1024, (64 * 130 * 4 + 1024) / 1024);
 }
 
+/* Told of the chip, on its memory alone; what fails says so, and a width without kernels is refused before a launch. */
+static void flash_is_launched(void **state)
+{
+    enum { BATCH = 2, SEQ = 9, DIM = 5, N = BATCH * SEQ * DIM };
+    float *v[9];
+    for (size_t i = 0; i < 9; i++)
+        v[i] = floats(N, i);
+    struct pk_attention at = {.batch = BATCH, .seq = SEQ, .dim = DIM, .scale = 1};
+    at.q = v[0], at.k = v[1], at.v = v[2], at.d_o = v[3];
+    at.o = v[4], at.dq = v[5], at.dk = v[6], at.dv = v[7], at.lse = v[8];
+    pk_pool_reset_peak(&dev.pool);
+    const size_t before = dev.pool.current;
+    fake_flash_chip = (struct pk_chip){0};
+    assert_int_equal(pk_op_flash_forward(&dev, &at, &err), PK_OK);
+    assert_int_equal(pk_op_flash_backward(&dev, &at, &err), PK_OK);
+    assert_int_equal(fake_flash_chip.multiprocessors, pk_cuda_traits(&dev)->multiprocessors);
+    assert_int_equal(fake_flash_chip.shared_bytes, pk_cuda_traits(&dev)->shared_bytes);
+    assert_int_equal(dev.pool.peak, before);
+    fake_flash_fail = 1;
+    assert_int_equal(pk_op_flash_forward(&dev, &at, &err), PK_E_INTERNAL);
+    assert_non_null(strstr(err.what, "launching flash attention"));
+    assert_int_equal(pk_op_flash_backward(&dev, &at, &err), PK_E_INTERNAL);
+    fake_flash_fail = 0;
+    at.dim = PK_FLASH_DIM + 1;
+    assert_int_equal(pk_op_flash_forward(&dev, &at, &err), PK_E_UNAVAILABLE);
+    assert_int_equal(pk_op_flash_backward(&dev, &at, &err), PK_E_UNAVAILABLE);
+    assert_true(strstr(err.what, "257 features") && strstr(err.why, "256") && strstr(err.fix, "heads"));
+    free_all(v, 9);
+}
+
 static const struct pk_slice *measure(const char *variant, bool causal, struct pk_slice *out)
 {
     struct pk_case c = {.probe = pk_probe_find("attention-scaling")};
@@ -317,6 +348,7 @@ static void cases_check_themselves(void **state)
     struct pk_slice s;
     assert_int_equal(measure("vanilla", false, &s)->status, PK_ST_OK);
     assert_int_equal(measure("fused", true, &s)->status, PK_ST_OK);
+    assert_int_equal(measure("flash", true, &s)->status, PK_ST_OK);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, open_device, close_device)
@@ -332,6 +364,7 @@ int main(void)
         TEST(a_product_that_fails_says_so),
         TEST(without_the_library),
         TEST(fused_matches),
+        TEST(flash_is_launched),
         TEST(cases_check_themselves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

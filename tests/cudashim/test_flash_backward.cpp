@@ -1,0 +1,72 @@
+/* Flash backward on the host shim against float64: every class of width, edges of tiles, all sizes of tiles. What forward saved is
+ * given in fp32 as float64 knows it. */
+#include "attention.h"
+
+namespace
+{
+
+struct saved {
+    std::vector<float> o, lse;
+
+    saved(attention &a) : o(a.o64.begin(), a.o64.end()), lse(a.lse64.begin(), a.lse64.end())
+    {
+        a.at.o = o.data(), a.at.lse = lse.data();
+    }
+};
+
+void check(const pk_chip &chip, size_t batch, size_t seq, size_t dim, int causal)
+{
+    attention a(batch, seq, dim, causal, 1 / std::sqrt((float)dim));
+    saved forward(a);
+    expect_launched(pk_k_flash_backward(nullptr, &chip, &a.at), "flash backward", dim);
+    expect_all(a.dv, a.dv64, seq + dim, 8, "flash backward dv", a);
+    expect_gradients(a.dq, a.dq64, seq + dim, 8, "flash backward dq", a);
+    expect_gradients(a.dk, a.dk64, seq + dim, 8, "flash backward dk", a);
+}
+
+/* Scores of hundreds: weights are 0 or 1 but for few, and nothing may overflow, past the end of a tile neither. */
+void check_large_scores(float scale)
+{
+    attention a(1, 130, 16, 1, scale);
+    saved forward(a);
+    expect_launched(pk_k_flash_backward(nullptr, chips, &a.at), "large scores", 16);
+    const double size = 1 + std::fabs((double)scale);
+    for (size_t i = 0; i < a.n; i++) {
+        expect(a.dv[i], a.dv64[i], 2e-2, "large scores dv", 16, i);
+        expect(a.dq[i], a.dq64[i], 5e-2 * size, "large scores dq", 16, i);
+        expect(a.dk[i], a.dk64[i], 5e-2 * size, "large scores dk", 16, i);
+    }
+}
+
+void check_refusal(size_t seq, size_t dim, const pk_chip &chip)
+{
+    attention a(1, 1, 1, 0, 1);
+    saved forward(a);
+    a.at.seq = seq, a.at.dim = dim;
+    if (!pk_k_flash_backward(nullptr, &chip, &a.at) && failures++ < 10)
+        std::printf("seq %zu dim %zu was not refused\n", seq, dim);
+}
+
+} // namespace
+
+int main()
+{
+    int causal = 0;
+    for (size_t dim : {1, 3, 16, 20, 64, 100, 128, 256})
+        for (size_t seq : {1, 7, 33, 130}) {
+            check(chips[0], seq < 130 ? 2 : 1, seq, dim, causal);
+            check(chips[6], 1, seq, dim, causal = !causal);
+        }
+    for (const pk_chip &chip : chips)
+        for (size_t dim : {16, 31, 64, 127, 160})
+            check(chip, 2, 130, dim, causal = !causal);
+    check_large_scores(100);
+    check_large_scores(-30);
+    check_large_scores(0);
+    check_refusal(1, 257, chips[0]);
+    check_refusal((size_t)1 << 31, 1, chips[0]);
+    check_refusal(1, 1, {132, 4 << 10});
+    const pk_attention nothing = {};
+    expect_launched(pk_k_flash_backward(nullptr, chips, &nothing), "nothing", 0);
+    return report();
+}

@@ -1,0 +1,7 @@
+/* Fake flash: kernels of flash attention on the host, for tests of what launches them. The real ones are checked in tests/cudashim. */
+#pragma once
+
+#include "ops/cuda/kernels.h"
+
+extern struct pk_chip fake_flash_chip; /* of the last launch */
+extern int fake_flash_fail;            /* what a launch answers */
