@@ -144,6 +144,28 @@ static void add_case(struct planner *p, struct pk_plan *out, const struct pk_poi
     }
 }
 
+/* Nobody asked for it by name, and it has no case here: nothing is known of it after the run that was not before. */
+static bool has_no_case(const struct pk_plan *plan, unsigned variant)
+{
+    for (size_t i = 0; i < plan->n; i++)
+        if (plan->v[i].provider == 0 && plan->v[i].c.variant == variant && !plan->v[i].skip)
+            return false;
+    return true;
+}
+
+/* The plain reference stays: what it skips, peers skip. */
+static void leave_out_idle_variants(const struct planner *p, struct pk_plan *out)
+{
+    for (unsigned v = 1; v < p->n_variants && p->r->n_variants == 0; v++) {
+        size_t kept = 0;
+        const bool idle = has_no_case(out, v);
+        for (size_t i = 0; i < out->n; i++)
+            if (!idle || out->v[i].provider != 0 || out->v[i].c.variant != v)
+                out->v[kept++] = out->v[i];
+        out->n = kept;
+    }
+}
+
 static enum pk_code list_cases(struct planner *p, const struct pk_preset *preset, struct pk_plan *out)
 {
     struct pk_point *points;
@@ -161,6 +183,7 @@ static enum pk_code list_cases(struct planner *p, const struct pk_preset *preset
         for (size_t k = 0; k < p->r->n_peers; k++)
             add_case(p, out, &points[i], 0, p->r->peers[k], (int)k + 1);
     }
+    leave_out_idle_variants(p, out);
     return PK_OK;
 }
 

@@ -11,7 +11,7 @@ struct pk_plan_request {
     const char *preset; /* NULL = the probe's first of which every case fits the memory, else its first */
     const char *const *axes; /* -a texts, "name=sweep": each replaces the axis in every block of the preset */
     size_t n_axes;
-    const char *const *variants; /* --variant names, commas allowed; none = all */
+    const char *const *variants; /* --variant names, commas allowed; none = all that have a case here */
     size_t n_variants;
     const char *filter;       /* NULL = none */
     const char *device;       /* "cpu" */
@@ -44,7 +44,8 @@ struct pk_plan {
     bool differ[PK_AXES_MAX]; /* axes in which the cases are not all equal */
 };
 
-/* Points in the order of the blocks, at each point the variants in the order of the probe's table, then the peers.
+/* Points in the order of the blocks, at each point the variants in the order of the probe's table, then the peers. A variant but the
+ * first of which every case is skipped is left out unless it was named.
  * PK_E_USAGE for names and values; what the probe's validate says; PK_E_NOTHING when the filter leaves no case. */
 enum pk_code pk_plan_make(const struct pk_plan_request *r, struct pk_arena *a, struct pk_plan *out,
                           struct pk_err *err) PK_MUST_CHECK;

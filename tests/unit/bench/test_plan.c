@@ -298,6 +298,12 @@ static void skipped_cases_stay_with_their_reason(void **state)
     r.probe = &probe;
     r.axes = (const char *const[]){"busy_ns=10000,60000"};
     r.n_axes = 1;
+    make(&r); /* what has no case and was not named is left out */
+    assert_int_equal(plan.n, 2);
+    assert_string_equal(plan.v[0].skip, "too short");
+    assert_null(plan.v[1].skip);
+    r.variants = (const char *const[]){"ok,other"};
+    r.n_variants = 1;
     make(&r);
     assert_int_equal(plan.n, 4);
     assert_string_equal(plan.v[0].skip, "too short");
