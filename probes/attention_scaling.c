@@ -3,7 +3,8 @@
  *   O = softmax(Q K^T / sqrt(d)) V   for batch * heads independent problems of [seq_len, d_model / heads]
  *
  * vanilla is what a framework does eagerly, one kernel per operation, and stays that way: it is the
- * yardstick. fused is what a graph compiler emits. flash never stores the seq_len x seq_len scores. */
+ * yardstick. fused is what a graph compiler emits. flash never stores the seq_len x seq_len scores; cudnn is the
+ * vendor's flash, in bf16 alone. */
 #include "bench/probe.h"
 
 #include "base/rng.h"
@@ -28,12 +29,18 @@ static const struct pk_axis axes[] = {
                  .help = "tokens per sequence"},
     [CAUSAL] = {"causal", PK_AXIS_BOOL, NULL, 0, 1, .def = "off", .born = "off",
                 .help = "mask scores of later tokens"},
-    [DTYPE] = {"dtype", PK_AXIS_ENUM, .choices = (const char *const[]){"fp32", NULL}, .def = "fp32",
+    [DTYPE] = {"dtype", PK_AXIS_ENUM,
+               .choices = (const char *const[]){[PK_FP32] = "fp32", [PK_BF16] = "bf16", NULL}, .def = "fp32",
                .born = "fp32", .help = "type of inputs and results"},
     [MATH] = {"math", PK_AXIS_ENUM, .choices = (const char *const[]){"ieee", NULL}, .def = "ieee",
               .born = "ieee", .help = "how fp32 products are made"},
     {0},
 };
+
+static const char *gpu_only(enum pk_device_kind kind)
+{
+    return kind == PK_DEVICE_CUDA ? NULL : "cuDNN is of NVIDIA GPUs";
+}
 
 static const struct pk_variant variants[] = {
     [PK_ATTENTION_VANILLA] =
@@ -44,6 +51,8 @@ static const struct pk_variant variants[] = {
          .captured = true},
     [PK_ATTENTION_FLASH] =
         {"flash", "tiles of scores that are never stored, recomputed in backward: memory linear in seq_len"},
+    [PK_ATTENTION_CUDNN] = {"cudnn", "flash by the vendor's kernels, for bf16 on NVIDIA GPUs", gpu_only,
+                            .captured = true},
     {0},
 };
 
@@ -87,6 +96,8 @@ static const char *const check_points[] = {
     "seq_len=7 d_model=3 batch=1 heads=1",
     "seq_len=130 d_model=100 batch=2 heads=1",
     "seq_len=33 d_model=24 batch=1 heads=2",
+    "seq_len=65 d_model=48 batch=1 heads=2",
+    "seq_len=130 d_model=64 batch=2 heads=1",
     NULL,
 };
 
@@ -94,7 +105,7 @@ static const char *const tables[] = {"scaling", "variants", "vendor", "exponents
 
 struct state {
     struct pk_attention_step step;
-    float *q, *k, *v, *d_o;
+    void *q, *k, *v, *d_o;
 };
 
 static struct pk_attention_shape shape_of(const struct pk_case *c)
@@ -106,6 +117,7 @@ static struct pk_attention_shape shape_of(const struct pk_case *c)
         .dim = dim,
         .causal = (int)pk_case_int(c, CAUSAL),
         .scale = 1.0f / sqrtf((float)dim),
+        .dtype = (enum pk_dtype)pk_case_int(c, DTYPE),
     };
 }
 
@@ -113,7 +125,14 @@ static struct pk_attention_shape shape_of(const struct pk_case *c)
 
 static const char *skip(const struct pk_case *c, enum pk_device_kind kind)
 {
-    return pk_case_int(c, D_MODEL) % pk_case_int(c, HEADS) ? "d_model is not a multiple of heads" : NULL;
+    enum { CUDNN_STEP = 8 }; /* rows of 16 bytes */
+    if (pk_case_int(c, D_MODEL) % pk_case_int(c, HEADS))
+        return "d_model is not a multiple of heads";
+    if (c->variant != PK_ATTENTION_CUDNN)
+        return NULL;
+    if (pk_case_int(c, DTYPE) != PK_BF16)
+        return "cuDNN's attention has no fp32: -a dtype=bf16";
+    return shape_of(c).dim % CUDNN_STEP ? "cuDNN's attention takes heads of a multiple of 8 features" : NULL;
 }
 
 static int64_t predict_bytes(const struct pk_case *c)
@@ -135,18 +154,31 @@ static struct pk_work work(const struct pk_case *c, unsigned region)
                              : pk_attention_backward_work(c->variant, &s);
 }
 
-/* Uniform with mean 0 and variance 1, the same for every variant of a point. */
-static enum pk_code fill(struct pk_ctx *ctx, float *dst, size_t n, uint64_t seed, struct pk_err *err)
+/* n numbers as the device stores them. */
+static const void *stored(const float *numbers, size_t n, enum pk_dtype type, uint16_t *narrow)
+{
+    if (type == PK_FP32)
+        return numbers;
+    for (size_t i = 0; i < n; i++)
+        narrow[i] = pk_bf16_of_float(numbers[i]);
+    return narrow;
+}
+
+/* Uniform with mean 0 and variance 1, the same for every variant of a point; those of bf16 are rounded to it. */
+static enum pk_code fill(struct pk_ctx *ctx, char *dst, size_t n, enum pk_dtype type, uint64_t seed,
+                         struct pk_err *err)
 {
     enum { CHUNK = 16384 };
     struct pk_rng rng = {ctx->seed + seed};
     float *host = pk_new_n(ctx->arena, float, CHUNK);
+    uint16_t *narrow = pk_new_n(ctx->arena, uint16_t, CHUNK);
+    const size_t size = pk_dtype_bytes(type);
     for (size_t at = 0; at < n; at += CHUNK) {
         size_t m = n - at < CHUNK ? n - at : CHUNK;
         for (size_t i = 0; i < m; i++)
             host[i] = (float)((pk_rng_uniform(&rng) - 0.5) * 3.4641016151377544);
-        enum pk_code rc = pk_device_copy(ctx->dev, PK_LANE_COMPUTE, PK_COPY_HOST_TO_DEVICE, dst + at, host,
-                                         m * sizeof *host, err);
+        enum pk_code rc = pk_device_copy(ctx->dev, PK_LANE_COMPUTE, PK_COPY_HOST_TO_DEVICE, dst + at * size,
+                                         stored(host, m, type, narrow), m * size, err);
         if (!rc)
             rc = pk_device_sync(ctx->dev, err);
         if (rc)
@@ -160,20 +192,20 @@ static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
     struct state *t = pk_new(ctx->arena, struct state);
     ctx->state = t;
     t->step.s = shape_of(ctx->c);
+    const enum pk_dtype type = t->step.s.dtype;
     const size_t n = t->step.s.problems * t->step.s.seq * t->step.s.dim;
-    float **inputs[] = {&t->q, &t->k, &t->v, &t->d_o};
-    for (size_t i = 0; i < 4; i++) {
-        if (!(*inputs[i] = pk_device_alloc(ctx->dev, n * sizeof(float), PK_TAG_INPUT)))
+    void **inputs[] = {&t->q, &t->k, &t->v, &t->d_o};
+    enum pk_code rc = pk_attention_prepare(ctx->dev, ctx->c->variant, &t->step.s, err);
+    for (size_t i = 0; !rc && i < 4; i++) {
+        if (!(*inputs[i] = pk_device_alloc(ctx->dev, n * pk_dtype_bytes(type), PK_TAG_INPUT)))
             return pk_device_oom(ctx->dev, err);
-        enum pk_code rc = fill(ctx, *inputs[i], n, i, err);
-        if (rc)
-            return rc;
+        rc = fill(ctx, *inputs[i], n, type, i, err);
     }
     t->step.q = t->q;
     t->step.k = t->k;
     t->step.v = t->v;
     t->step.d_o = t->d_o;
-    return PK_OK;
+    return rc;
 }
 
 static enum pk_code run(struct pk_ctx *ctx, struct pk_err *err)
@@ -192,14 +224,24 @@ static enum pk_code run(struct pk_ctx *ctx, struct pk_err *err)
     return rc;
 }
 
-static enum pk_code fetch(struct pk_ctx *ctx, const float *src, size_t n, const float **dst,
-                          struct pk_err *err)
+/* Elements [first, first + n) of an array, widened. */
+static enum pk_code fetch(struct pk_ctx *ctx, const char *src, size_t first, size_t n, enum pk_dtype type,
+                          const float **dst, struct pk_err *err)
 {
-    float *host = pk_new_n(ctx->arena, float, n);
-    *dst = host;
-    enum pk_code rc =
-        pk_device_copy(ctx->dev, PK_LANE_COMPUTE, PK_COPY_DEVICE_TO_HOST, host, src, n * sizeof *host, err);
-    return rc ? rc : pk_device_sync(ctx->dev, err);
+    const size_t size = pk_dtype_bytes(type);
+    void *raw = pk_alloc_n(ctx->arena, n, size);
+    enum pk_code rc = pk_device_copy(ctx->dev, PK_LANE_COMPUTE, PK_COPY_DEVICE_TO_HOST, raw,
+                                     src + first * size, n * size, err);
+    if (!rc)
+        rc = pk_device_sync(ctx->dev, err);
+    *dst = raw;
+    if (rc || type == PK_FP32)
+        return rc;
+    float *wide = pk_new_n(ctx->arena, float, n);
+    for (size_t i = 0; i < n; i++)
+        wide[i] = pk_bf16_to_float(((const uint16_t *)raw)[i]);
+    *dst = wide;
+    return PK_OK;
 }
 
 struct column_source {
@@ -223,23 +265,26 @@ static enum pk_code fetch_column(void *user, size_t j, float *column, struct pk_
 static enum pk_code check_problem(struct pk_ctx *ctx, const struct pk_attention_step *t, size_t b, bool full,
                                   struct pk_err *err)
 {
-    struct pk_attention_host h = {t->s.seq, t->s.dim, t->s.causal, t->s.scale};
+    struct pk_attention_host h = {t->s.seq, t->s.dim, t->s.causal, t->s.scale, t->s.dtype};
     const size_t n = h.seq * h.dim;
     const struct {
-        const float *src, **dst;
+        const void *src;
+        const float **dst;
         size_t n;
-    } arrays[] = {{t->q, &h.q, n},   {t->k, &h.k, n},     {t->v, &h.v, n},
-                  {t->o, &h.o, n},   {t->d_o, &h.d_o, n}, {t->dq, &h.dq, n},
-                  {t->dk, &h.dk, n}, {t->dv, &h.dv, n},   {t->lse, &h.lse, h.seq}};
+        enum pk_dtype type;
+    } arrays[] = {{t->q, &h.q, n, h.dtype},   {t->k, &h.k, n, h.dtype},     {t->v, &h.v, n, h.dtype},
+                  {t->o, &h.o, n, h.dtype},   {t->d_o, &h.d_o, n, h.dtype}, {t->dq, &h.dq, n, h.dtype},
+                  {t->dk, &h.dk, n, h.dtype}, {t->dv, &h.dv, n, h.dtype},   {t->lse, &h.lse, h.seq, PK_FP32}};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
         enum pk_code rc = PK_OK;
         if (arrays[i].src)
-            rc = fetch(ctx, arrays[i].src + b * arrays[i].n, arrays[i].n, arrays[i].dst, err);
+            rc = fetch(ctx, arrays[i].src, b * arrays[i].n, arrays[i].n, arrays[i].type, arrays[i].dst, err);
         if (rc)
             return rc;
     }
-    struct column_source src = {ctx, t->p ? t->p + b * h.seq * h.seq : NULL, h.seq};
-    if (t->p) {
+    const float *p = t->p; /* of fp32 variants alone */
+    struct column_source src = {ctx, p ? p + b * h.seq * h.seq : NULL, h.seq};
+    if (p) {
         h.p_column = fetch_column;
         h.p_user = &src;
     }
@@ -263,7 +308,7 @@ static void teardown(struct pk_ctx *ctx)
     if (!t)
         return;
     pk_attention_forget(ctx->dev, &t->step);
-    float *inputs[] = {t->q, t->k, t->v, t->d_o};
+    void *inputs[] = {t->q, t->k, t->v, t->d_o};
     for (size_t i = 0; i < 4; i++)
         pk_device_free(ctx->dev, inputs[i]);
 }

@@ -12,8 +12,9 @@ SELECT c.run_id, c.case_id, c.ordinal, c.variant, c.device, c.axes,
        f.median + b.median AS total_ns,
        m.median AS before_backward_bytes, p.median AS peak_bytes, c.predicted_bytes,
        CASE c.status WHEN 'ok' THEN 'OK' WHEN 'oom' THEN 'OOM' ELSE c.status END AS status, c.message,
-       max(fw.flops / k.flops, fw.bytes / k.bandwidth) * 1e9 AS forward_floor_ns,
-       max(bw.flops / k.flops, bw.bytes / k.bandwidth) * 1e9 AS backward_floor_ns,
+       -- the rate of products is that of fp32: those of tensor cores have no floor
+       CASE c.axes ->> 'dtype' WHEN 'fp32' THEN max(fw.flops / k.flops, fw.bytes / k.bandwidth) * 1e9 END AS forward_floor_ns,
+       CASE c.axes ->> 'dtype' WHEN 'fp32' THEN max(bw.flops / k.flops, bw.bytes / k.bandwidth) * 1e9 END AS backward_floor_ns,
        fw.flops AS forward_flops, fw.bytes AS forward_bytes, bw.flops AS backward_flops, bw.bytes AS backward_bytes,
        CASE WHEN coalesce(p.median, c.predicted_bytes) <= k.cache THEN 'cache' WHEN k.cache IS NOT NULL THEN 'memory' END AS lives_in
 FROM v_case c

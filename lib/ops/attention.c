@@ -20,19 +20,25 @@ static size_t scores_of(const struct pk_attention_shape *s)
     return times(times(s->problems, s->seq), s->seq);
 }
 
-static float *take(struct pk_device *dev, size_t n, enum pk_tag tag)
+/* n elements of the step's type. */
+static void *take(struct pk_device *dev, const struct pk_attention_shape *s, size_t n, enum pk_tag tag)
 {
-    return pk_device_alloc(dev, times(n, sizeof(float)), tag);
+    return pk_device_alloc(dev, times(n, pk_dtype_bytes(s->dtype)), tag);
 }
 
-static void give(struct pk_device *dev, float **p)
+static float *take_lse(struct pk_device *dev, const struct pk_attention_shape *s)
+{
+    return pk_device_alloc(dev, times(times(s->problems, s->seq), sizeof(float)), PK_TAG_ACTIVATIONS);
+}
+
+static void give(struct pk_device *dev, void **p)
 {
     pk_device_free(dev, *p);
     *p = NULL;
 }
 
 static struct pk_gemm gemm(const struct pk_attention_shape *s, size_t n, size_t k, enum pk_trans ta,
-                           enum pk_trans tb, const float *a, const float *b, float *c)
+                           enum pk_trans tb, const void *a, const void *b, void *c)
 {
     return (struct pk_gemm){.m = s->seq,
                             .n = n,
@@ -53,21 +59,21 @@ static enum pk_code vanilla_probabilities(struct pk_device *dev, struct pk_atten
 {
     const struct pk_attention_shape *s = &t->s;
     const size_t n = scores_of(s);
-    float *a = take(dev, n, PK_TAG_ACTIVATIONS), *b = NULL;
+    void *a = take(dev, s, n, PK_TAG_ACTIVATIONS), *b = NULL;
     enum pk_code rc = PK_OK;
     const struct pk_gemm qk = gemm(s, s->seq, s->dim, PK_N, PK_T, t->q, t->k, a);
-    if (!a || (rc = pk_op_gemm(dev, &qk, err)) || !(b = take(dev, n, PK_TAG_ACTIVATIONS)) ||
+    if (!a || (rc = pk_op_gemm(dev, &qk, err)) || !(b = take(dev, s, n, PK_TAG_ACTIVATIONS)) ||
         (rc = pk_op_scale(dev, s->scale, a, b, n, err)))
         goto out;
     give(dev, &a);
     if (s->causal) {
         a = b;
-        if (!(b = take(dev, n, PK_TAG_ACTIVATIONS)) ||
+        if (!(b = take(dev, s, n, PK_TAG_ACTIVATIONS)) ||
             (rc = pk_op_causal_mask(dev, a, b, s->problems, s->seq, err)))
             goto out;
         give(dev, &a);
     }
-    if ((t->p = take(dev, n, PK_TAG_ACTIVATIONS)))
+    if ((t->p = take(dev, s, n, PK_TAG_ACTIVATIONS)))
         rc = pk_op_softmax(dev, b, t->p, s->problems * s->seq, s->seq, err);
 out:
     if (!rc && !t->p)
@@ -83,7 +89,7 @@ static enum pk_code vanilla_forward(struct pk_device *dev, struct pk_attention_s
     enum pk_code rc = vanilla_probabilities(dev, t, err);
     if (rc)
         return rc;
-    if (!(t->o = take(dev, tokens_of(s), PK_TAG_ACTIVATIONS)))
+    if (!(t->o = take(dev, s, tokens_of(s), PK_TAG_ACTIVATIONS)))
         return pk_device_oom(dev, err);
     const struct pk_gemm pv = gemm(s, s->dim, s->seq, PK_N, PK_N, t->p, t->v, t->o);
     return pk_op_gemm(dev, &pv, err);
@@ -92,9 +98,9 @@ static enum pk_code vanilla_forward(struct pk_device *dev, struct pk_attention_s
 static bool take_gradients(struct pk_device *dev, struct pk_attention_step *t)
 {
     const size_t n = tokens_of(&t->s);
-    t->dq = take(dev, n, PK_TAG_GRADIENTS);
-    t->dk = take(dev, n, PK_TAG_GRADIENTS);
-    t->dv = take(dev, n, PK_TAG_GRADIENTS);
+    t->dq = take(dev, &t->s, n, PK_TAG_GRADIENTS);
+    t->dk = take(dev, &t->s, n, PK_TAG_GRADIENTS);
+    t->dv = take(dev, &t->s, n, PK_TAG_GRADIENTS);
     return t->dq && t->dk && t->dv;
 }
 
@@ -102,9 +108,9 @@ static enum pk_code vanilla_backward(struct pk_device *dev, struct pk_attention_
 {
     const struct pk_attention_shape *s = &t->s;
     const size_t n = scores_of(s), seq = s->seq, dim = s->dim;
-    t->dp = take(dev, n, PK_TAG_ACTIVATIONS);
-    t->ds = take(dev, n, PK_TAG_ACTIVATIONS);
-    t->ds_scaled = take(dev, n, PK_TAG_ACTIVATIONS);
+    t->dp = take(dev, s, n, PK_TAG_ACTIVATIONS);
+    t->ds = take(dev, s, n, PK_TAG_ACTIVATIONS);
+    t->ds_scaled = take(dev, s, n, PK_TAG_ACTIVATIONS);
     if (!t->dp || !t->ds || !t->ds_scaled || !take_gradients(dev, t))
         return pk_device_oom(dev, err);
     const struct pk_gemm dv = gemm(s, dim, seq, PK_T, PK_N, t->p, t->d_o, t->dv);
@@ -142,8 +148,8 @@ static struct pk_attention operands(const struct pk_attention_step *t)
 
 static enum pk_code fused_forward(struct pk_device *dev, struct pk_attention_step *t, struct pk_err *err)
 {
-    t->p = take(dev, scores_of(&t->s), PK_TAG_ACTIVATIONS);
-    t->o = take(dev, tokens_of(&t->s), PK_TAG_ACTIVATIONS);
+    t->p = take(dev, &t->s, scores_of(&t->s), PK_TAG_ACTIVATIONS);
+    t->o = take(dev, &t->s, tokens_of(&t->s), PK_TAG_ACTIVATIONS);
     if (!t->p || !t->o)
         return pk_device_oom(dev, err);
     const struct pk_attention at = operands(t);
@@ -160,8 +166,8 @@ static enum pk_code fused_backward(struct pk_device *dev, struct pk_attention_st
 
 static enum pk_code flash_forward(struct pk_device *dev, struct pk_attention_step *t, struct pk_err *err)
 {
-    t->lse = take(dev, t->s.problems * t->s.seq, PK_TAG_ACTIVATIONS);
-    t->o = take(dev, tokens_of(&t->s), PK_TAG_ACTIVATIONS);
+    t->lse = take_lse(dev, &t->s);
+    t->o = take(dev, &t->s, tokens_of(&t->s), PK_TAG_ACTIVATIONS);
     if (!t->lse || !t->o)
         return pk_device_oom(dev, err);
     const struct pk_attention at = operands(t);
@@ -174,6 +180,50 @@ static enum pk_code flash_backward(struct pk_device *dev, struct pk_attention_st
         return pk_device_oom(dev, err);
     const struct pk_attention at = operands(t);
     return pk_op_flash_backward(dev, &at, err);
+}
+
+static struct pk_attention16 operands16(const struct pk_attention_step *t)
+{
+    return (struct pk_attention16){.batch = t->s.problems,
+                                   .seq = t->s.seq,
+                                   .dim = t->s.dim,
+                                   .causal = t->s.causal,
+                                   .scale = t->s.scale,
+                                   .q = t->q,
+                                   .k = t->k,
+                                   .v = t->v,
+                                   .o = t->o,
+                                   .lse = t->lse,
+                                   .d_o = t->d_o,
+                                   .dq = t->dq,
+                                   .dk = t->dk,
+                                   .dv = t->dv};
+}
+
+static enum pk_code cudnn_prepare(struct pk_device *dev, const struct pk_attention_shape *s,
+                                  struct pk_err *err)
+{
+    const struct pk_attention_step t = {.s = *s};
+    const struct pk_attention16 at = operands16(&t);
+    return pk_op_cudnn_prepare(dev, &at, err);
+}
+
+static enum pk_code cudnn_forward(struct pk_device *dev, struct pk_attention_step *t, struct pk_err *err)
+{
+    t->lse = take_lse(dev, &t->s);
+    t->o = take(dev, &t->s, tokens_of(&t->s), PK_TAG_ACTIVATIONS);
+    if (!t->lse || !t->o)
+        return pk_device_oom(dev, err);
+    const struct pk_attention16 at = operands16(t);
+    return pk_op_cudnn_forward(dev, &at, err);
+}
+
+static enum pk_code cudnn_backward(struct pk_device *dev, struct pk_attention_step *t, struct pk_err *err)
+{
+    if (!take_gradients(dev, t))
+        return pk_device_oom(dev, err);
+    const struct pk_attention16 at = operands16(t);
+    return pk_op_cudnn_backward(dev, &at, err);
 }
 
 static struct pk_work vanilla_forward_work(const struct pk_attention_shape *s)
@@ -217,6 +267,16 @@ static struct pk_work flash_backward_work(const struct pk_attention_shape *s)
     return pk_work_flash_backward(s->problems, s->seq, s->dim, s->causal);
 }
 
+static struct pk_work cudnn_forward_work(const struct pk_attention_shape *s)
+{
+    return pk_work_cudnn_forward(s->problems, s->seq, s->dim, s->causal);
+}
+
+static struct pk_work cudnn_backward_work(const struct pk_attention_shape *s)
+{
+    return pk_work_cudnn_backward(s->problems, s->seq, s->dim, s->causal);
+}
+
 typedef enum pk_code step_fn(struct pk_device *dev, struct pk_attention_step *t, struct pk_err *err);
 typedef struct pk_work work_fn(const struct pk_attention_shape *s);
 
@@ -225,14 +285,32 @@ static const struct {
     work_fn *forward_work, *backward_work;
     unsigned saved_scores, peak_scores; /* score matrices alive after forward, and at the peak */
     bool saves_lse;
+    enum pk_dtype dtype; /* the one it computes in */
+    enum pk_code (*prepare)(struct pk_device *dev, const struct pk_attention_shape *s, struct pk_err *err);
+    bool side_buffers; /* in backward: a row sum and dQ in fp32 */
+    const char *name;
 } rows[PK_ATTENTION_VARIANTS] = {
     [PK_ATTENTION_VANILLA] = {vanilla_forward, vanilla_backward, vanilla_forward_work, vanilla_backward_work,
-                              1, 4, false},
+                              1, 4, .name = "vanilla"},
     [PK_ATTENTION_FUSED] = {fused_forward, fused_backward, fused_forward_work, fused_backward_work, 1, 1,
-                            false},
+                            .name = "fused"},
     [PK_ATTENTION_FLASH] = {flash_forward, flash_backward, flash_forward_work, flash_backward_work, 0, 0,
-                            true},
+                            .saves_lse = true, .name = "flash"},
+    [PK_ATTENTION_CUDNN] = {cudnn_forward, cudnn_backward, cudnn_forward_work, cudnn_backward_work, 0, 0,
+                            .saves_lse = true, .dtype = PK_BF16, .prepare = cudnn_prepare,
+                            .side_buffers = true, .name = "cudnn"},
 };
+
+enum pk_code pk_attention_prepare(struct pk_device *dev, enum pk_attention_variant v,
+                                  const struct pk_attention_shape *s, struct pk_err *err)
+{
+    static const char *const types[] = {[PK_FP32] = "fp32", [PK_BF16] = "bf16"};
+    if (s->dtype == rows[v].dtype)
+        return rows[v].prepare ? rows[v].prepare(dev, s, err) : PK_OK;
+    pk_fail(err, PK_E_UNAVAILABLE, "%s has no attention in %s", rows[v].name, types[s->dtype]);
+    pk_why(err, "it computes in %s alone", types[rows[v].dtype]);
+    return pk_fix(err, "-a dtype=%s, or another --variant", types[rows[v].dtype]);
+}
 
 enum pk_code pk_attention_forward(struct pk_device *dev, enum pk_attention_variant v,
                                   struct pk_attention_step *t, struct pk_err *err)
@@ -248,9 +326,11 @@ enum pk_code pk_attention_backward(struct pk_device *dev, enum pk_attention_vari
 
 void pk_attention_forget(struct pk_device *dev, struct pk_attention_step *t)
 {
-    float **made[] = {&t->o, &t->p, &t->lse, &t->dp, &t->ds, &t->ds_scaled, &t->dq, &t->dk, &t->dv};
+    void **made[] = {&t->o, &t->p, &t->dp, &t->ds, &t->ds_scaled, &t->dq, &t->dk, &t->dv};
     for (size_t i = 0; i < sizeof made / sizeof *made; i++)
         give(dev, made[i]);
+    pk_device_free(dev, t->lse);
+    t->lse = NULL;
 }
 
 struct pk_work pk_attention_forward_work(enum pk_attention_variant v, const struct pk_attention_shape *s)
@@ -263,29 +343,33 @@ struct pk_work pk_attention_backward_work(enum pk_attention_variant v, const str
     return rows[v].backward_work(s);
 }
 
-/* In the pool's rounding, as a real number: no shape is too large for it, and up to 2^53 bytes it is exact. */
-static double rounded(size_t floats)
+/* n elements in the pool's rounding, as a real number: no shape is too large for it, and up to 2^53 bytes it is exact. */
+static double rounded(size_t n, enum pk_dtype type)
 {
-    size_t blocks = floats / (PK_POOL_ALIGN / sizeof(float));
-    bool partial = floats % (PK_POOL_ALIGN / sizeof(float));
-    return ((double)blocks + partial) * PK_POOL_ALIGN;
+    const size_t unit = PK_POOL_ALIGN / pk_dtype_bytes(type);
+    return ((double)(n / unit) + (n % unit != 0)) * PK_POOL_ALIGN;
 }
 
-static size_t live(enum pk_attention_variant v, const struct pk_attention_shape *s, size_t token_arrays,
+static size_t whole(double bytes)
+{
+    return bytes < 0x1p63 ? (size_t)bytes : INT64_MAX;
+}
+
+static double live(enum pk_attention_variant v, const struct pk_attention_shape *s, size_t token_arrays,
                    size_t score_matrices)
 {
-    double lse = rows[v].saves_lse ? rounded(times(s->problems, s->seq)) : 0;
-    double bytes =
-        (double)token_arrays * rounded(tokens_of(s)) + (double)score_matrices * rounded(scores_of(s)) + lse;
-    return bytes < 0x1p63 ? (size_t)bytes : INT64_MAX;
+    double lse = rows[v].saves_lse ? rounded(times(s->problems, s->seq), PK_FP32) : 0;
+    return (double)token_arrays * rounded(tokens_of(s), s->dtype) +
+           (double)score_matrices * rounded(scores_of(s), s->dtype) + lse;
 }
 
 size_t pk_attention_saved_bytes(enum pk_attention_variant v, const struct pk_attention_shape *s)
 {
-    return live(v, s, 5, rows[v].saved_scores); /* q k v d_o, o */
+    return whole(live(v, s, 5, rows[v].saved_scores)); /* q k v d_o, o */
 }
 
 size_t pk_attention_peak_bytes(enum pk_attention_variant v, const struct pk_attention_shape *s)
 {
-    return live(v, s, 8, rows[v].peak_scores); /* and dq dk dv */
+    double sides = rounded(times(s->problems, s->seq), PK_FP32) + rounded(tokens_of(s), PK_FP32);
+    return whole(live(v, s, 8, rows[v].peak_scores) + (rows[v].side_buffers ? sides : 0)); /* and dq dk dv */
 }

@@ -2,10 +2,11 @@
  *
  *   vanilla  one kernel per operation, each out of place, as a framework does eagerly:
  *            forward  S = Q K^T;  T = S * scale;  [mask];  P = softmax(T);  O = P V
- *            backward dV = P^T dO;  dP = dO V^T;  dS = softmax'(P, dP);  dT = dS * scale;  dQ = dT K;  dK =
- * dT^T Q and P, dP, dS, dT alive until backward is over, as autograd held them in the report (peak 4.01 score
- * matrices) fused    scale folded into the product, single-pass softmax in place, P stored for backward flash
- * no score matrix: tiles, recomputed in backward from the log-sum-exp of each row (Dao et al. 2022)
+ *            backward dV = P^T dO;  dP = dO V^T;  dS = softmax'(P, dP);  dT = dS * scale;  dQ = dT K;  dK = dT^T Q
+ *            and P, dP, dS, dT alive until backward is over, as autograd held them in the report (peak 4.01 score matrices)
+ *   fused    scale folded into the product, single-pass softmax in place, P stored for backward
+ *   flash    no score matrix: tiles, recomputed in backward from the log-sum-exp of each row (Dao et al. 2022)
+ *   cudnn    the same by the vendor's kernels, in bf16; two side buffers in backward: rowsum(dO * O), and dQ in fp32
  *
  * All memory is from the device's pool and may be taken inside a timed region. */
 #pragma once
@@ -16,6 +17,7 @@ enum pk_attention_variant {
     PK_ATTENTION_VANILLA,
     PK_ATTENTION_FUSED,
     PK_ATTENTION_FLASH,
+    PK_ATTENTION_CUDNN,
     PK_ATTENTION_VARIANTS
 };
 
@@ -23,17 +25,23 @@ struct pk_attention_shape {
     size_t problems, seq, dim; /* batch * heads, tokens, features of one head */
     int causal;
     float scale;
+    enum pk_dtype dtype; /* of inputs and results, and of what is stored of the scores */
 };
 
-/* Inputs are the caller's; the rest is made by forward and backward and freed by pk_attention_forget. */
+/* Inputs are the caller's; the rest is made by forward and backward and freed by pk_attention_forget. Of s.dtype but for lse. */
 struct pk_attention_step {
     struct pk_attention_shape s;
-    const float *q, *k, *v, *d_o; /* [problems, seq, dim] */
-    float *o, *p, *lse; /* result; saved for backward: p [problems, seq, seq] or lse [problems, seq] */
-    float *dp, *ds, *ds_scaled; /* vanilla only */
-    float *dq, *dk, *dv;
+    const void *q, *k, *v, *d_o; /* [problems, seq, dim] */
+    void *o, *p;                 /* result; saved for backward: p [problems, seq, seq] or lse */
+    float *lse;                  /* [problems, seq] */
+    void *dp, *ds, *ds_scaled;   /* vanilla only */
+    void *dq, *dk, *dv;
 };
 
+/* What takes long and is done once per shape, before anything is timed: plans of the vendor's kernels. PK_E_UNAVAILABLE where the
+ * device, or its library, has not this variant for this shape and type. */
+enum pk_code pk_attention_prepare(struct pk_device *dev, enum pk_attention_variant v,
+                                  const struct pk_attention_shape *s, struct pk_err *err) PK_MUST_CHECK;
 /* PK_E_OOM when the pool refuses; what was made so far is left for pk_attention_forget. */
 enum pk_code pk_attention_forward(struct pk_device *dev, enum pk_attention_variant v,
                                   struct pk_attention_step *t, struct pk_err *err) PK_MUST_CHECK;

@@ -72,21 +72,33 @@ static void column_share(const struct pk_attention_host *h, size_t i, size_t j, 
     }
 }
 
+/* Of one result, relative to the root mean square of its row. */
+static double row_tolerance(const struct pk_attention_host *h)
+{
+    return h->dtype == PK_BF16 ? 0x1p-5 : 64 * 0x1p-23 * sqrt((double)(h->seq + h->dim));
+}
+
+/* Of a sum of n results, relative to n times their size: roundings to bf16 wander, those of long fp32 sums may all lean one way. */
+static double sum_tolerance(const struct pk_attention_host *h, size_t n)
+{
+    return h->dtype == PK_BF16 ? 0x1p-5 / sqrt((double)n) : 64 * 0x1p-23;
+}
+
 static enum pk_code compare(const struct pk_attention_host *h, const char *name, size_t row, const float *got,
                             const double *want, double array_rms, struct pk_err *err)
 {
     double sum = 0;
     for (size_t c = 0; c < h->dim; c++)
         sum += want[c] * want[c];
-    double scale = fmax(sqrt(sum / (double)h->dim), 0.1 * array_rms);
-    double allowed = 64 * 0x1p-23 * sqrt((double)(h->seq + h->dim)) * scale + 1e-30;
+    double scale = fmax(sqrt(sum / (double)h->dim), (h->dtype == PK_BF16 ? 1 : 0.1) * array_rms);
+    double allowed = row_tolerance(h) * scale + 1e-30;
     for (size_t c = 0; c < h->dim; c++) {
         if (isfinite(got[c]) && fabs(got[c] - want[c]) <= allowed)
             continue;
         pk_fail(err, PK_E_CHECK, "%s[%zu][%zu] is %.9g, the fp64 reference says %.9g", name, row, c,
                 (double)got[c], want[c]);
-        pk_why(err, "the difference %.3g exceeds the fp32 tolerance %.3g (seq_len %zu, head dimension %zu)",
-               fabs(got[c] - want[c]), allowed, h->seq, h->dim);
+        pk_why(err, "the difference %.3g exceeds the %s tolerance %.3g (seq_len %zu, head dimension %zu)",
+               fabs(got[c] - want[c]), h->dtype == PK_BF16 ? "bf16" : "fp32", allowed, h->seq, h->dim);
         return pk_fix(err,
                       "this variant computes wrong results here: please report it with `perfkit doctor`");
     }
@@ -161,8 +173,8 @@ static enum pk_code check_column(const struct pk_attention_host *h, size_t j, do
 /* sum_j dv_j = sum_i do_i, per column c: rows of P sum to one. */
 static enum pk_code check_dv_projection(const struct pk_attention_host *h, double *want, struct pk_err *err)
 {
-    double noise =
-        64 * 0x1p-23 * (double)h->seq * (rms(h->dv, h->seq * h->dim) + rms(h->d_o, h->seq * h->dim));
+    double noise = sum_tolerance(h, h->seq) * (double)h->seq *
+                   (rms(h->dv, h->seq * h->dim) + rms(h->d_o, h->seq * h->dim));
     for (size_t c = 0; c < h->dim; c++) {
         double got = 0;
         want[c] = 0;
@@ -185,7 +197,7 @@ static enum pk_code check_dk_projection(const struct pk_attention_host *h, struc
     size_t n = h->seq * h->dim;
     double left = dot(h->q, h->dq, n), right = dot(h->k, h->dk, n);
     double size = (double)n * (rms(h->q, n) * rms(h->dq, n) + rms(h->k, n) * rms(h->dk, n));
-    double noise = 64 * 0x1p-23 * size;
+    double noise = sum_tolerance(h, n) * size;
     if (fabs(left - right) <= noise)
         return PK_OK;
     pk_fail(err, PK_E_CHECK, "<q, dq> is %.9g and <k, dk> is %.9g", left, right);

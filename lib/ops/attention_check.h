@@ -10,22 +10,25 @@
  * for; two projections that need no p cover all of dv and dk:  sum_j dv_j = sum_i do_i  and  <q, dq> = <k,
  * dk>.
  *
- * Tolerance: |got - want| <= 64 * 2^-23 * sqrt(seq + dim) * rms, with rms that of the wanted row and at least
- * a tenth of the whole array's: rounding of fp32 sums of seq + dim terms grows like a random walk; 64 is
- * headroom. */
+ * Tolerance: |got - want| <= u * rms, with rms that of the wanted row and at least a tenth of the whole array's. In fp32
+ * u = 64 * 2^-23 * sqrt(seq + dim): rounding of sums of seq + dim terms grows like a random walk; 64 is headroom. In bf16 u = 2^-5,
+ * 16 roundings: results have 8 bits, and so has the o, and in a fused kernel the p and ds, that gradients are made of. What a rounded o
+ * does to a gradient depends on no gradient: there rms is at least the whole array's. */
 #pragma once
 
 #include "base/arena.h"
+#include "ops/dtype.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* One problem on the host: [seq, dim] each, row-major. p is [seq, seq] and lse [seq]; a sampled check needs
+/* One problem on the host: [seq, dim] each, row-major, widened to fp32 whatever `dtype` they were stored in. p is [seq, seq] and lse [seq]; a sampled check needs
  * one of them. */
 struct pk_attention_host {
     size_t seq, dim;
     bool causal;
     double scale;
+    enum pk_dtype dtype; /* sets the tolerance */
     const float *q, *k, *v, *o, *d_o, *dq, *dk, *dv, *lse;
     enum pk_code (*p_column)(void *user, size_t j, float *column, struct pk_err *err);
     void *p_user;

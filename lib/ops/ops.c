@@ -110,23 +110,21 @@ static void assert_copies(const struct pk_copy2d *v, size_t n)
             (v[i].src && v[i].dst && v[i].src_stride >= v[i].row_bytes && v[i].dst_stride >= v[i].row_bytes));
 }
 
-enum pk_code pk_op_cudnn_prepare(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
+enum pk_code pk_op_cudnn_prepare(struct pk_device *dev, const struct pk_attention16 *at, struct pk_err *err)
 {
     pk_assert(at->batch && at->seq && at->dim && at->scale != 0);
     return CALL(cudnn_prepare, at);
 }
 
-enum pk_code pk_op_cudnn_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
+enum pk_code pk_op_cudnn_forward(struct pk_device *dev, const struct pk_attention16 *at, struct pk_err *err)
 {
-    assert_forward(at);
-    pk_assert(at->lse);
+    pk_assert(at->batch && at->seq && at->dim && at->q && at->k && at->v && at->o && at->lse);
     return CALL(cudnn_forward, at);
 }
 
-enum pk_code pk_op_cudnn_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
+enum pk_code pk_op_cudnn_backward(struct pk_device *dev, const struct pk_attention16 *at, struct pk_err *err)
 {
-    assert_backward(at);
-    pk_assert(at->lse);
+    pk_assert(at->q && at->k && at->v && at->o && at->lse && at->d_o && at->dq && at->dk && at->dv);
     return CALL(cudnn_backward, at);
 }
 

@@ -36,11 +36,12 @@ struct pk_ops {
     /* memory linear in seq: tiles of scores, recomputed in backward (Dao et al. 2022) */
     enum pk_code (*flash_forward)(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
     enum pk_code (*flash_backward)(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
-    /* the vendor's fused kernels: every array of `at` but lse is bf16. What a shape needs is made by prepare, in seconds of the host's
-     * time: before anything is timed or captured, once for both directions (asserted) */
-    enum pk_code (*cudnn_prepare)(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
-    enum pk_code (*cudnn_forward)(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
-    enum pk_code (*cudnn_backward)(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
+    /* the vendor's fused kernels. What a shape needs is made by prepare, in seconds of the host's time: before anything is timed or
+     * captured, once for both directions (asserted) */
+    enum pk_code (*cudnn_prepare)(struct pk_device *dev, const struct pk_attention16 *at, struct pk_err *err);
+    enum pk_code (*cudnn_forward)(struct pk_device *dev, const struct pk_attention16 *at, struct pk_err *err);
+    enum pk_code (*cudnn_backward)(struct pk_device *dev, const struct pk_attention16 *at,
+                                   struct pk_err *err);
     /* n rectangles as one operation; wrappers and work are in ops/rects.h */
     enum pk_code (*copy2d)(struct pk_device *dev, const struct pk_copy2d *v, size_t n, struct pk_err *err);
     /* both or none: c->table and c->tiles of c->v and c->n > 0; all of them as one operation */
@@ -76,11 +77,11 @@ enum pk_code pk_op_flash_forward(struct pk_device *dev, const struct pk_attentio
 enum pk_code pk_op_flash_backward(struct pk_device *dev, const struct pk_attention *at,
                                   struct pk_err *err) PK_MUST_CHECK;
 /* Only the shape is read: batch, seq, dim, causal, scale. */
-enum pk_code pk_op_cudnn_prepare(struct pk_device *dev, const struct pk_attention *at,
+enum pk_code pk_op_cudnn_prepare(struct pk_device *dev, const struct pk_attention16 *at,
                                  struct pk_err *err) PK_MUST_CHECK;
-enum pk_code pk_op_cudnn_forward(struct pk_device *dev, const struct pk_attention *at,
+enum pk_code pk_op_cudnn_forward(struct pk_device *dev, const struct pk_attention16 *at,
                                  struct pk_err *err) PK_MUST_CHECK;
-enum pk_code pk_op_cudnn_backward(struct pk_device *dev, const struct pk_attention *at,
+enum pk_code pk_op_cudnn_backward(struct pk_device *dev, const struct pk_attention16 *at,
                                   struct pk_err *err) PK_MUST_CHECK;
 
 struct pk_work pk_work_gemm(const struct pk_gemm *g);
@@ -92,3 +93,6 @@ struct pk_work pk_work_fused_forward(size_t batch, size_t seq, size_t dim, int c
 struct pk_work pk_work_fused_backward(size_t batch, size_t seq, size_t dim, int causal);
 struct pk_work pk_work_flash_forward(size_t batch, size_t seq, size_t dim, int causal);
 struct pk_work pk_work_flash_backward(size_t batch, size_t seq, size_t dim, int causal);
+/* Flash's, with elements of two bytes; side buffers are the kernels' own affair. */
+struct pk_work pk_work_cudnn_forward(size_t batch, size_t seq, size_t dim, int causal);
+struct pk_work pk_work_cudnn_backward(size_t batch, size_t seq, size_t dim, int causal);

@@ -37,6 +37,18 @@ struct pk_attention {
     float *dq, *dk, *dv;
 };
 
+/* The same with bf16 in memory, for fused kernels of a vendor. */
+struct pk_attention16 {
+    size_t batch, seq, dim;
+    int causal;
+    float scale;
+    const uint16_t *q, *k, *v;
+    uint16_t *o;
+    float *lse;
+    const uint16_t *d_o;
+    uint16_t *dq, *dk, *dv;
+};
+
 /* rows x row_bytes from src (a row every src_stride bytes) to dst (a row every dst_stride bytes). They do not overlap. */
 struct pk_copy2d {
     const void *src;

@@ -51,20 +51,21 @@ struct attention_counts {
 };
 
 static struct pk_work attention_work(const struct attention_counts *c, size_t batch, size_t seq, size_t dim,
-                                     int causal)
+                                     int causal, enum pk_dtype type)
 {
     double b = (double)batch, s = (double)seq, d = (double)dim, all = b * pairs(seq, causal);
-    return (struct pk_work){
-        .flops = 2 * c->products * all * d,
-        .bytes = FLOAT * (c->score_passes * all + c->row_passes * b * s * d + c->seq_passes * b * s),
-        .exps = c->exps * all};
+    return (struct pk_work){.flops = 2 * c->products * all * d,
+                            .bytes = (double)pk_dtype_bytes(type) *
+                                         (c->score_passes * all + c->row_passes * b * s * d) +
+                                     FLOAT * c->seq_passes * b * s,
+                            .exps = c->exps * all};
 }
 
 /* S written, softmax in place, P read; q k v read, o written. */
 struct pk_work pk_work_fused_forward(size_t batch, size_t seq, size_t dim, int causal)
 {
     static const struct attention_counts c = {.products = 2, .score_passes = 4, .row_passes = 4, .exps = 1};
-    return attention_work(&c, batch, seq, dim, causal);
+    return attention_work(&c, batch, seq, dim, causal, PK_FP32);
 }
 
 /* dP written; P and dP read, dS written; P, dS, dS read by three products. Those read d_o v, d_o, k, q and
@@ -72,22 +73,36 @@ struct pk_work pk_work_fused_forward(size_t batch, size_t seq, size_t dim, int c
 struct pk_work pk_work_fused_backward(size_t batch, size_t seq, size_t dim, int causal)
 {
     static const struct attention_counts c = {.products = 4, .score_passes = 7, .row_passes = 8};
-    return attention_work(&c, batch, seq, dim, causal);
+    return attention_work(&c, batch, seq, dim, causal, PK_FP32);
 }
 
 /* q k v read, o and lse written. */
-struct pk_work pk_work_flash_forward(size_t batch, size_t seq, size_t dim, int causal)
-{
-    static const struct attention_counts c = {.products = 2, .row_passes = 4, .seq_passes = 1, .exps = 1};
-    return attention_work(&c, batch, seq, dim, causal);
-}
+static const struct attention_counts flash_forward = {
+    .products = 2, .row_passes = 4, .seq_passes = 1, .exps = 1};
 
 /* delta = rowsum(d_o * o): o d_o read, delta written; then q k v d_o lse delta read, dq dk dv written. Five
  * products: the scores again, dP, dV, dQ, dK. */
+static const struct attention_counts flash_backward = {
+    .products = 5, .row_passes = 9, .seq_passes = 3, .exps = 1};
+
+struct pk_work pk_work_flash_forward(size_t batch, size_t seq, size_t dim, int causal)
+{
+    return attention_work(&flash_forward, batch, seq, dim, causal, PK_FP32);
+}
+
 struct pk_work pk_work_flash_backward(size_t batch, size_t seq, size_t dim, int causal)
 {
-    static const struct attention_counts c = {.products = 5, .row_passes = 9, .seq_passes = 3, .exps = 1};
-    return attention_work(&c, batch, seq, dim, causal);
+    return attention_work(&flash_backward, batch, seq, dim, causal, PK_FP32);
+}
+
+struct pk_work pk_work_cudnn_forward(size_t batch, size_t seq, size_t dim, int causal)
+{
+    return attention_work(&flash_forward, batch, seq, dim, causal, PK_BF16);
+}
+
+struct pk_work pk_work_cudnn_backward(size_t batch, size_t seq, size_t dim, int causal)
+{
+    return attention_work(&flash_backward, batch, seq, dim, causal, PK_BF16);
 }
 
 struct pk_work pk_work_copy2d(const struct pk_copy2d *v, size_t n)

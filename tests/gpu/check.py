@@ -24,6 +24,7 @@ FILES_MOST, FILE_BYTES_MOST, TEXT_BYTES_MOST = 8, 16 << 20, 2 << 20
 STAGE_SECONDS = 460  # under the 8 minutes that a call may be allowed
 PEERS = ["torch-eager", "torch-eager-tf32", "torch-compile", "torch-sdpa-math", "torch-sdpa-efficient", "torch-sdpa-flash",
          "torch-sdpa-cudnn"]
+BF16_PEERS = ["torch-sdpa", "torch-sdpa-flash", "torch-sdpa-cudnn"]
 TREE_PEERS = ["equinox-tree-at", "equinox-batched"]
 QUICK = ["--invocations", "1", "--min-samples", "3", "--min-time", "1ms", "--max-time", "5ms"]
 LEFT_OUT = "--resume goes on with them"  # what perfkit says when a budget left cases out
@@ -219,6 +220,15 @@ def attention(c):
     return "measured; tables are in report.txt"
 
 
+def bf16(c):
+    """cuDNN beside PyTorch's kernels, its own way to cuDNN among them: the table `vendor` has the ratios."""
+    if not c.device.startswith("cuda"):
+        raise Skip("cuDNN is of GPUs, and the device is %s" % c.device)
+    c.experiment("bf16", "attention-scaling", *(QUICK if c.quick else ["--preset", "seed", "--max-time", "150ms", "--timeout", "90s"]),
+                 "-a", "dtype=bf16", "--variant", "cudnn", *([] if c.quick else peers_here(c, BF16_PEERS)))
+    return "measured; tables are in report.txt"
+
+
 def tree(c):
     if c.quick:
         c.experiment("tree", "tree-patch", "-a", "model=2L-256H", "-a", "weights=real", "-a", "tp=2", *QUICK)
@@ -254,8 +264,8 @@ def report(c):
 
 # In order of worth: what a person would want to know if nothing after it could be done. The text file that each writes.
 STAGES = {"doctor": (doctor, "doctor.txt"), "numerics": (numerics, "numerics.txt"), "ceilings": (ceilings, "runs.txt"),
-          "attention": (attention, "runs.txt"), "sanitizer": (sanitizer, "sanitizer.txt"), "tree": (tree, "runs.txt"),
-          "structure": (structure, "runs.txt"), "report": (report, "runs.txt")}
+          "attention": (attention, "runs.txt"), "bf16": (bf16, "runs.txt"), "sanitizer": (sanitizer, "sanitizer.txt"),
+          "tree": (tree, "runs.txt"), "structure": (structure, "runs.txt"), "report": (report, "runs.txt")}
 
 
 def absent(c):

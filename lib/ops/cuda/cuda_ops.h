@@ -30,9 +30,9 @@ enum pk_code pk_cuda_flash_backward(struct pk_device *dev, const struct pk_atten
                                     struct pk_err *err) PK_MUST_CHECK;
 
 /* cudnn/rows.c, where its headers were there (PK_HAVE_CUDNN) */
-enum pk_code pk_cuda_cudnn_prepare(struct pk_device *dev, const struct pk_attention *at,
+enum pk_code pk_cuda_cudnn_prepare(struct pk_device *dev, const struct pk_attention16 *at,
                                    struct pk_err *err) PK_MUST_CHECK;
-enum pk_code pk_cuda_cudnn_forward(struct pk_device *dev, const struct pk_attention *at,
+enum pk_code pk_cuda_cudnn_forward(struct pk_device *dev, const struct pk_attention16 *at,
                                    struct pk_err *err) PK_MUST_CHECK;
-enum pk_code pk_cuda_cudnn_backward(struct pk_device *dev, const struct pk_attention *at,
+enum pk_code pk_cuda_cudnn_backward(struct pk_device *dev, const struct pk_attention16 *at,
                                     struct pk_err *err) PK_MUST_CHECK;

@@ -12,6 +12,7 @@ struct fake_cudnn {
     int refuse_plans; /* so many engines fail to become a plan */
     int fail_execute; /* the n-th execution from now fails; 0 = none */
     int fail_create;  /* cudnnCreate fails */
+    double wrong;     /* what dq is multiplied by; 0 = nothing */
     /* read by the test */
     int live; /* handles and descriptors */
     int plans, packs, executions;

@@ -2,9 +2,12 @@
 #include "ops/cuda/cudnn/sdpa.h"
 
 #include "../device/fake_cuda.h"
+#include "bench/measure/measure.h"
 #include "device/cuda/cuda.h"
 #include "fake_cudnn.h"
 #include "op_checks_cudnn.h"
+#include "ops/attention.h"
+#include "json/json.h"
 
 // clang-format off
 #include <setjmp.h>
@@ -234,6 +237,75 @@ static void a_library_that_does_not_start(void **state)
     trial_end(&trial);
 }
 
+/* --- a case of attention-scaling, with its own check --- */
+
+static enum pk_status measure(int d_model, bool causal, const char *dtype, struct pk_slice *out)
+{
+    struct pk_case c = {.probe = pk_probe_find("attention-scaling")};
+    while (strcmp(c.probe->variants[c.variant].name, "cudnn") != 0)
+        c.variant++;
+    json_t *j = json_pack("{s:i, s:i, s:i, s:i, s:b, s:s, s:s}", "batch", 2, "heads", 1, "d_model", d_model,
+                          "seq_len", 33, "causal", (int)causal, "dtype", dtype, "math", "ieee");
+    assert_int_equal(pk_point_from_json(c.probe->axes, j, &arena, &c.at, &err), PK_OK);
+    pk_measure_case(
+        &(struct pk_measure){.c = &c,
+                             .dev = &dev,
+                             .check = true,
+                             .seed = 1,
+                             .stop = {.min_samples = 3, .max_samples = 5, .max_time_ns = 1000000}},
+        &arena, out);
+    json_decref(j);
+    return out->status;
+}
+
+static void cases_check_themselves(void **state)
+{
+    struct pk_slice s;
+    for (int causal = 0; causal < 2; causal++)
+        if (measure(16, causal, "bf16", &s) != PK_ST_OK)
+            fail_msg("%s", s.message);
+}
+
+static void wrong_results_are_found(void **state)
+{
+    struct pk_slice s;
+    fake->wrong = 1.1;
+    assert_int_equal(measure(16, false, "bf16", &s), PK_ST_FAILED);
+    assert_non_null(strstr(s.message, "bf16 tolerance"));
+}
+
+static void what_it_has_not_is_skipped(void **state)
+{
+    struct pk_slice s;
+    assert_int_equal(measure(16, false, "fp32", &s), PK_ST_SKIPPED);
+    assert_non_null(strstr(s.message, "no fp32"));
+    assert_int_equal(measure(12, false, "bf16", &s), PK_ST_SKIPPED);
+    assert_non_null(strstr(s.message, "a multiple of 8"));
+    fake->engines = 0;
+    assert_int_equal(measure(16, false, "bf16", &s), PK_ST_SKIPPED);
+    assert_non_null(strstr(s.message, "has no attention for this shape"));
+}
+
+/* The prediction has everything but the library's own workspace, of a size that is known only when there is a plan. */
+static void memory_is_predicted(void **state)
+{
+    const struct pk_probe *probe = pk_probe_find("attention-scaling");
+    struct pk_slice s;
+    struct pk_case c = {.probe = probe, .variant = PK_ATTENTION_CUDNN};
+    json_t *j = json_pack("{s:i, s:i, s:i, s:i, s:b, s:s, s:s}", "batch", 2, "heads", 1, "d_model", 16,
+                          "seq_len", 33, "causal", 0, "dtype", "bf16", "math", "ieee");
+    assert_int_equal(pk_point_from_json(probe->axes, j, &arena, &c.at, &err), PK_OK);
+    json_decref(j);
+    assert_int_equal(measure(16, false, "bf16", &s), PK_ST_OK);
+    for (size_t i = 0; i < s.n_series; i++) {
+        const int64_t got = s.series[i].integer ? s.series[i].integer[0] : 0;
+        if (strcmp(s.metrics[s.series[i].metric].name, "peak_bytes") == 0)
+            assert_int_equal(got, probe->predict_bytes(&c) + fake->workspace_bytes);
+        if (strcmp(s.metrics[s.series[i].metric].name, "before_backward_bytes") == 0)
+            assert_int_equal(got, probe->predict_gauge(&c, 0));
+    }
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, open_device, close_device)
 
 int main(void)
@@ -250,6 +322,10 @@ int main(void)
         TEST(an_execution_that_fails_says_so),
         TEST(without_the_library),
         TEST(a_library_that_does_not_start),
+        TEST(cases_check_themselves),
+        TEST(wrong_results_are_found),
+        TEST(what_it_has_not_is_skipped),
+        TEST(memory_is_predicted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 // clang-format on
 #include "device/null.h"
+#include "ops/attention.h"
 
 #include <string.h>
 
@@ -51,7 +52,7 @@ static int64_t value_of(const struct pk_slice *s, const char *metric)
     return -1;
 }
 
-/* The check points (odd sizes, one token, one feature) and the case itself by samples, on the real kernels. */
+/* Of every variant that computes on the CPU: the check points (odd sizes, one token, one feature) and the case itself by samples, on the real kernels. */
 static void right_on_the_cpu(void **state)
 {
     static const char *const shapes[] = {
@@ -60,7 +61,7 @@ static void right_on_the_cpu(void **state)
         "{\"batch\":2,\"heads\":3,\"d_model\":96,\"seq_len\":130,\"causal\":true}",
         "{\"batch\":3,\"heads\":1,\"d_model\":64,\"seq_len\":513,\"causal\":false}",
     };
-    for (unsigned v = 0; pk_probe_find("attention-scaling")->variants[v].name; v++)
+    for (unsigned v = 0; v < PK_ATTENTION_CUDNN; v++)
         for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
             struct pk_arena a = {0};
             struct pk_slice s;
@@ -77,7 +78,7 @@ static void memory_is_what_was_predicted(void **state)
     static const char *const shapes[] = {"{\"batch\":8,\"d_model\":64,\"seq_len\":1024}",
                                          "{\"batch\":8,\"d_model\":16,\"seq_len\":4096,\"causal\":true}",
                                          "{\"batch\":1,\"d_model\":3,\"seq_len\":7}"};
-    for (unsigned v = 0; pk_probe_find("attention-scaling")->variants[v].name; v++)
+    for (unsigned v = 0; v < PK_ATTENTION_CUDNN; v++)
         for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
             struct pk_arena a = {0};
             struct pk_slice s;
@@ -119,13 +120,41 @@ static void time_grows_with_the_square(void **state)
     pk_arena_free(&a);
 }
 
+static const char *skipped(unsigned variant, const char *shape, enum pk_device_kind kind)
+{
+    const struct pk_case c = case_of(variant, shape);
+    const char *why =
+        c.probe->variants[variant].unavailable ? c.probe->variants[variant].unavailable(kind) : NULL;
+    return why ? why : (c.probe->skip)(&c, kind); /* parentheses: cmocka has a macro skip */
+}
+
+/* cudnn: on GPUs, in bf16, rows of 16 bytes. Two bytes an element, four of what is summed. */
+static void cudnn_says_what_it_takes(void **state)
+{
+    static const char bf16[] = "{\"batch\":8,\"d_model\":64,\"seq_len\":1024,\"dtype\":\"bf16\"}";
+    assert_string_equal(skipped(PK_ATTENTION_CUDNN, bf16, PK_DEVICE_CPU), "cuDNN is of NVIDIA GPUs");
+    assert_non_null(strstr(skipped(PK_ATTENTION_CUDNN, "{\"d_model\":64}", PK_DEVICE_CUDA), "no fp32"));
+    assert_non_null(strstr(skipped(PK_ATTENTION_CUDNN, "{\"d_model\":12,\"dtype\":\"bf16\"}", PK_DEVICE_CUDA),
+                           "a multiple of 8"));
+    assert_null(skipped(PK_ATTENTION_CUDNN, bf16, PK_DEVICE_CUDA));
+    const int64_t rows = 8 * 1024, tokens = rows * 64;
+    const struct pk_case c = case_of(PK_ATTENTION_CUDNN, bf16);
+    assert_int_equal(c.probe->predict_gauge(&c, 0), 2 * 5 * tokens + 4 * rows);
+    assert_int_equal(c.probe->predict_bytes(&c), 2 * 8 * tokens + 4 * rows + 4 * (tokens + rows));
+    const struct pk_case flash = case_of(PK_ATTENTION_FLASH, "{\"batch\":8,\"d_model\":64,\"seq_len\":1024}");
+    for (unsigned region = 0; region < 2; region++) {
+        const struct pk_work half = c.probe->work(&c, region), all = flash.probe->work(&flash, region);
+        assert_true(half.flops == all.flops && half.exps == all.exps);
+        assert_true(half.bytes < 0.52 * all.bytes && half.bytes > 0.5 * all.bytes);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(right_on_the_cpu),
-        cmocka_unit_test(memory_is_what_was_predicted),
-        cmocka_unit_test(counted_bytes_per_score),
-        cmocka_unit_test(time_grows_with_the_square),
+        cmocka_unit_test(right_on_the_cpu),         cmocka_unit_test(memory_is_what_was_predicted),
+        cmocka_unit_test(counted_bytes_per_score),  cmocka_unit_test(time_grows_with_the_square),
+        cmocka_unit_test(cudnn_says_what_it_takes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
