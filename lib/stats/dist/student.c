@@ -43,25 +43,32 @@ static double excess(double t, double df, double alpha)
     return alpha < 0.5 ? alpha - out : inside - (1 - alpha);
 }
 
+/* Near the point with P(T > t) = tail: Cornish and Fisher's expansion from the normal, Abramowitz and Stegun 26.7.5. */
+static double first_guess(double tail, double df)
+{
+    double z = -pk_normal_quantile(tail), z2 = z * z, r = 1 / df;
+    return z * (1 + r * ((z2 + 1) / 4 + r * (((5 * z2 + 16) * z2 + 3) / 96)));
+}
+
 double pk_t_quantile(double p, double df)
 {
+    static const double close = 1e-7; /* Halley's method then leaves its cube */
     pk_assert(p > 0 && p < 1 && df > 0);
     if (p == 0.5)
         return 0;
-    double alpha = 2 * (p < 0.5 ? p : 1 - p), lo = 0, hi = 1;
-    while (excess(hi, df, alpha) < 0)
-        hi *= 2;
-    double t = hi / 2;
+    double tail = p < 0.5 ? p : 1 - p, lo = 0, hi = INFINITY, t = first_guess(tail, df);
     for (int i = 0; i < 200; i++) {
-        double e = excess(t, df, alpha);
+        double e = excess(t, df, 2 * tail);
         *(e > 0 ? &hi : &lo) = t;
-        double next = t - e / (2 * density(t, df));
+        double step = e / (2 * density(t, df));
+        double next = t - step / (1 + 0.5 * step * (df + 1) * t / (df + t * t));
         if (!(next > lo && next < hi))
-            next = (lo + hi) / 2;
-        double step = fabs(next - t);
-        t = next;
-        if (step <= 1e-15 * t)
+            next = isinf(hi) ? 2 * t : (lo + hi) / 2;
+        else if (fabs(next - t) <= close * t) {
+            t = next;
             break;
+        }
+        t = next;
     }
     return p < 0.5 ? -t : t;
 }

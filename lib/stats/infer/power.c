@@ -45,10 +45,12 @@ static size_t fewest(double sd, double room, double p, double q)
     enum { FEWEST = 3, MOST = 10000000 };
     if (!(room > 0) || !(reach(MOST, sd, p, q) <= room))
         return PK_PAIRS_NEVER;
-    size_t lo = FEWEST - 1, hi = FEWEST; /* lo is too few, or not asked */
-    while (reach(hi, sd, p, q) > room) {
+    double z = pk_normal_quantile(p) + pk_normal_quantile(q), normal = z * z * (sd / room) * (sd / room);
+    size_t lo = normal > FEWEST ? (size_t)normal - 1 : FEWEST - 1; /* too few, t being wider, or not asked */
+    size_t hi = lo + 1;
+    for (size_t step = 1; reach(hi, sd, p, q) > room; step *= 2) {
         lo = hi;
-        hi *= 2;
+        hi += step;
     }
     while (hi - lo > 1) {
         size_t mid = lo + (hi - lo) / 2;

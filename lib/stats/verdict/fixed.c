@@ -1,0 +1,98 @@
+/* Fixed: interleaved pairs in one stage, as many as there are, or until the answer is clear. */
+#include "stats/verdict/verdict.h"
+
+#include "stats/dist/dist.h"
+#include "stats/infer/adjust.h"
+#include "stats/infer/power.h"
+#include "stats/parts.h"
+#include "stats/verdict/parts.h"
+
+#include <math.h>
+
+struct row {
+    struct pk_scale scale;
+    struct pk_mean_test test;
+    struct pk_interval anytime, anytime_same; /* with until_clear */
+    bool refused;
+};
+
+static void look(const struct pk_trial *t, size_t cases, const struct pk_rule *rule, struct row *r,
+                 struct pk_decision *o)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const struct pk_pairs *p = &t->screen;
+    double *d = pk_new_n(&a, double, p->n + 1), share = rule->alpha / (double)cases;
+    bool logs = pk_all_positive(p->base, p->n) && pk_all_positive(p->new_, p->n);
+    *o = (struct pk_decision){.p_adjusted = NAN, .mde = NAN};
+    r->scale = pk_scale_for(logs, t->higher_is_better, t->min_effect, t->min_change, p->base, p->n, rule);
+    size_t n = pk_clean_differences(p, logs, rule, d, o, &r->refused);
+    r->test = pk_test_mean(d, n, 1 - rule->alpha);
+    if (rule->until_clear) {
+        r->test.ci = pk_anytime_interval(d, n, 1 - rule->alpha);
+        r->anytime = pk_anytime_interval(d, n, 1 - share);
+        r->anytime_same = pk_anytime_interval(d, n, 1 - 2 * rule->alpha);
+    }
+    o->p = rule->until_clear ? NAN : r->test.p;
+    pk_report_effect(o, &r->test, &r->scale, sqrt(pk_moments(d, n).variance));
+    if (n < 2)
+        return;
+    double least = rule->strict ? r->scale.min_effect : 0, luck = pk_t_quantile(rule->power, (double)(n - 1));
+    o->mde = pk_as_share(fmax(least + pk_mde_quick(n, o->sd, share, rule->power),
+                              r->scale.min_effect + luck * o->sd / sqrt((double)n)),
+                         &r->scale);
+}
+
+/* 1 worse, -1 better, 0 neither. */
+static int significant(const struct row *r, const struct pk_decision *o, const struct pk_rule *rule)
+{
+    double least = rule->strict ? r->scale.min_effect : 0;
+    int side = r->test.estimate * r->scale.worse > 0 ? 1 : -1;
+    if (rule->until_clear)
+        return r->anytime.lo > least || r->anytime.hi < -least ? side : 0;
+    return o->p_adjusted < rule->alpha ? side : 0;
+}
+
+/* Whether further pairs could give a verdict. */
+static bool is_open(const struct pk_decision *o)
+{
+    if (o->reason == PK_REASON_FEW_PAIRS || o->reason == PK_REASON_DISTURBED)
+        return true;
+    return o->verdict == PK_UNDECIDED && o->reason != PK_REASON_NEEDS_ABSOLUTE;
+}
+
+static void settle(const struct pk_trial *t, size_t cases, const struct pk_rule *rule, const struct row *r,
+                   struct pk_decision *o)
+{
+    const struct pk_finding f = {.refusal = t->unstable ? PK_REASON_ENVIRONMENT
+                                                        : pk_refuse_pairs(o, r->refused, &r->scale, rule),
+                                 .significant = significant(r, o, rule),
+                                 .otherwise = PK_REASON_NOISE};
+    if (rule->until_clear) { /* proved or not; the p of one look means nothing */
+        bool same = r->anytime_same.lo > -r->scale.same_within && r->anytime_same.hi < r->scale.same_within;
+        o->p_same = same ? 0 : 1;
+    }
+    pk_settle(o, &f, &r->test, &r->scale, rule->alpha / (double)cases, rule);
+    if (!rule->until_clear)
+        return;
+    o->p_same = NAN;
+    o->wanted = is_open(o) && t->screen.n < rule->max_pairs;
+    if (o->wanted && t->screen.n < rule->screen_pairs) /* no look says anything before */
+        o->wanted = rule->screen_pairs - t->screen.n;
+    o->stage = o->wanted ? PK_STAGE_SCREEN : PK_STAGE_DONE;
+}
+
+void pk_decide_pairs(const struct pk_trial *t, size_t n, const struct pk_rule *rule, struct pk_decision *out)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct row *rows = pk_new_n(&a, struct row, n + 1);
+    double *p = pk_new_n(&a, double, n + 1);
+    for (size_t i = 0; i < n; i++) {
+        look(&t[i], n, rule, &rows[i], &out[i]);
+        p[i] = rule->until_clear ? NAN : pk_p_shown(&rows[i].test, &rows[i].scale, rule);
+    }
+    pk_adjust_holm(p, n, p);
+    for (size_t i = 0; i < n; i++) {
+        out[i].p_adjusted = p[i];
+        settle(&t[i], n, rule, &rows[i], &out[i]);
+    }
+}

@@ -1,0 +1,143 @@
+/* Gate: interleaved pairs in two stages. Every case is screened; what looks suspicious is asked again, with fresh pairs. */
+#include "stats/verdict/verdict.h"
+
+#include "stats/dist/dist.h"
+#include "stats/infer/adjust.h"
+#include "stats/infer/power.h"
+#include "stats/parts.h"
+#include "stats/verdict/parts.h"
+
+#include <math.h>
+
+/* What is suspicious when screened: two-sided p below this, with half the least effect of interest. */
+static const double screen_p = 0.2;
+
+struct row {
+    struct pk_scale scale;
+    struct pk_mean_test screen, fresh, all; /* of differences; fresh of the confirming pairs alone */
+    double sd;                              /* of all undisturbed differences */
+    size_t n_screen;
+    bool confirmed; /* all pairs of the second stage are there */
+    bool refused;   /* disturbed pairs could not be left out */
+};
+
+/* How many pairs a stage of `target` still wants, disturbed ones replaced by a quarter more at most. */
+static size_t wanted(size_t target, size_t clean, size_t measured)
+{
+    size_t most = target + (target + 3) / 4;
+    size_t missing = clean < target ? target - clean : 0, left = measured < most ? most - measured : 0;
+    return missing < left ? missing : left;
+}
+
+static int suspicion(const struct row *r, const struct pk_rule *rule)
+{
+    double worse = r->scale.worse * r->screen.estimate, least = r->scale.min_effect / 2;
+    if (!(r->screen.p < screen_p && fabs(worse) >= least && least > 0))
+        return 0;
+    return worse > 0 ? 1 : rule->confirm_faster ? -1 : 0;
+}
+
+/* Tests what there is of a case and says what it wants next. */
+static void look(const struct pk_trial *t, const struct pk_rule *rule, struct row *r, struct pk_decision *o)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    double *d = pk_new_n(&a, double, t->screen.n + t->confirm.n + 1), level = 1 - rule->alpha;
+    bool logs =
+        pk_all_positive(t->screen.base, t->screen.n) && pk_all_positive(t->screen.new_, t->screen.n) &&
+        pk_all_positive(t->confirm.base, t->confirm.n) && pk_all_positive(t->confirm.new_, t->confirm.n);
+    *o = (struct pk_decision){.p = NAN, .p_adjusted = NAN};
+    r->scale = pk_scale_for(logs, t->higher_is_better, t->min_effect, t->min_change, t->screen.base,
+                            t->screen.n, rule);
+    size_t n = r->n_screen = pk_clean_differences(&t->screen, logs, rule, d, o, &r->refused);
+    r->screen = pk_test_mean(d, n, level);
+    o->wanted = wanted(rule->screen_pairs, n, t->screen.n);
+    o->stage = o->wanted ? PK_STAGE_SCREEN : PK_STAGE_DONE;
+    o->suspected = o->wanted ? 0 : suspicion(r, rule);
+    if (o->suspected) {
+        size_t fresh = pk_clean_differences(&t->confirm, logs, rule, d + n, o, &r->refused);
+        r->fresh = pk_test_mean(d + n, fresh, level);
+        o->wanted = wanted(rule->confirm_pairs, fresh, t->confirm.n);
+        o->stage = o->wanted ? PK_STAGE_CONFIRM : PK_STAGE_DONE;
+        r->confirmed = !o->wanted;
+        n += fresh;
+    }
+    r->all = pk_test_mean(d, n, level);
+    r->sd = sqrt(pk_moments(d, n).variance);
+    pk_report_effect(o, &r->all, &r->scale, r->sd);
+}
+
+/* Holm over the cases suspected in one direction; those whose fresh pairs are missing count as 1. */
+static void adjust(const struct row *rows, size_t n, int towards, const struct pk_rule *rule,
+                   struct pk_decision *out, double *p)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct row *r = &rows[i];
+        p[i] = NAN;
+        if (out[i].suspected != towards)
+            continue;
+        struct pk_mean_test t = r->fresh;
+        t.estimate *= towards * r->scale.worse;
+        /* doubled: the risk is for false alarms in both directions */
+        p[i] = r->confirmed ? fmin(1, 2 * pk_test_above(&t, rule->strict ? r->scale.min_effect : 0)) : 1;
+        out[i].p = r->confirmed ? p[i] : NAN;
+    }
+    pk_adjust_holm(p, n, p);
+    for (size_t i = 0; i < n; i++) {
+        if (out[i].suspected == towards)
+            out[i].p_adjusted = p[i];
+    }
+}
+
+/* The smallest worsening that is suspected, confirmed and as large as the margin, each with the rule's power. */
+static double gate_mde(const struct row *r, const struct pk_rule *rule)
+{
+    size_t n = r->n_screen, m = rule->confirm_pairs;
+    if (n < 2 || m < 2)
+        return NAN;
+    double luck = pk_t_quantile(rule->power, (double)(n + m - 1)) * r->sd / sqrt((double)(n + m));
+    double seen = pk_mde_quick(n, r->sd, screen_p, rule->power);
+    double confirmed =
+        pk_mde_quick(m, r->sd, rule->alpha, rule->power) + (rule->strict ? r->scale.min_effect : 0);
+    return fmax(fmax(seen, confirmed), r->scale.min_effect + luck);
+}
+
+/* Equivalence is asked twice at most: four fifths of the risk for the screening, which has few pairs, one fifth for the
+ * fresh ones, which need no more. */
+static double p_same(const struct row *r)
+{
+    double m = r->scale.same_within;
+    return fmin(1, r->confirmed ? 5 * pk_test_within(&r->fresh, -m, m)
+                                : 1.25 * pk_test_within(&r->screen, -m, m));
+}
+
+/* Why no verdict is given at all; PK_REASON_PROVED when nothing is in the way. */
+static enum pk_reason refusal(const struct pk_trial *t, const struct row *r, const struct pk_decision *o,
+                              const struct pk_rule *rule)
+{
+    if (t->unstable)
+        return PK_REASON_ENVIRONMENT;
+    if (o->wanted)
+        return PK_REASON_MORE_PAIRS;
+    return pk_refuse_pairs(o, r->refused, &r->scale, rule);
+}
+
+void pk_decide_gate(const struct pk_trial *t, size_t n, const struct pk_rule *rule, struct pk_decision *out)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct row *rows = pk_new_n(&a, struct row, n + 1);
+    double *p = pk_new_n(&a, double, n + 1);
+    for (size_t i = 0; i < n; i++)
+        look(&t[i], rule, &rows[i], &out[i]);
+    adjust(rows, n, 1, rule, out, p);
+    adjust(rows, n, -1, rule, out, p);
+    for (size_t i = 0; i < n; i++) {
+        const struct row *r = &rows[i];
+        out[i].mde = pk_as_share(gate_mde(r, rule), &r->scale);
+        out[i].p_same = p_same(r);
+        bool significant = out[i].suspected && out[i].p_adjusted < rule->alpha;
+        const struct pk_finding f = {.refusal = refusal(&t[i], r, &out[i], rule),
+                                     .significant = significant ? out[i].suspected : 0,
+                                     .otherwise = out[i].suspected ? PK_REASON_UNCONFIRMED : PK_REASON_NOISE};
+        pk_settle(&out[i], &f, &r->all, &r->scale, rule->alpha, rule);
+    }
+}

@@ -1,0 +1,64 @@
+/* Pairs: the order in which they run, and which of them something else disturbed. */
+#include "stats/verdict/verdict.h"
+
+#include "base/arena.h"
+#include "base/rng.h"
+#include "stats/parts.h"
+
+#include <math.h>
+#include <string.h>
+
+void pk_pair_order(uint64_t seed, size_t n, bool *base_first)
+{
+    struct pk_rng r = {seed};
+    for (size_t i = 0; i < n; i += 2) {
+        base_first[i] = pk_rng_below(&r, 2);
+        if (i + 1 < n)
+            base_first[i + 1] = !base_first[i];
+    }
+}
+
+/* How far each value is from the median of all, which is taken of scratch. */
+static void deviations(double *v, size_t n, double *scratch)
+{
+    memcpy(scratch, v, n * sizeof *v);
+    double median = pk_median_of(scratch, n);
+    for (size_t i = 0; i < n; i++)
+        v[i] = fabs(v[i] - median);
+}
+
+/* 1.4826 times the median of both arms' deviations, put side by side. */
+static double pooled_mad(const double *both, size_t n, double *scratch)
+{
+    memcpy(scratch, both, n * sizeof *both);
+    return 1.482602218505602 * pk_median_of(scratch, n);
+}
+
+struct pk_disturbed pk_find_disturbed(const struct pk_pairs *p, const struct pk_rule *rule, bool *flags)
+{
+    enum { FEWEST_LEFT = 4 };
+    struct pk_disturbed found = {0};
+    size_t n = p->n;
+    if (!n)
+        return found;
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    double *base = pk_new_n(&a, double, 2 * n), *new_ = base + n, *scratch = pk_new_n(&a, double, 2 * n);
+    memcpy(base, p->base, n * sizeof *base);
+    memcpy(new_, p->new_, n * sizeof *new_);
+    pk_log_or_copy(base, base, 2 * n);
+    deviations(base, n, scratch);
+    deviations(new_, n, scratch);
+    double most = rule->disturbed_mad * pooled_mad(base, 2 * n, scratch);
+    bool *out = flags ? flags : pk_new_n(&a, bool, n);
+    for (size_t i = 0; i < n; i++) {
+        bool b = most > 0 && base[i] > most, w = most > 0 && new_[i] > most;
+        out[i] = b || w;
+        found.base += b;
+        found.new_ += w;
+        found.pairs += out[i];
+    }
+    if (!found.pairs || (2 * found.pairs <= n && n - found.pairs >= FEWEST_LEFT))
+        return found;
+    memset(out, 0, n * sizeof *out);
+    return (struct pk_disturbed){.refused = true};
+}

@@ -1,0 +1,120 @@
+/* Stored: cases against a baseline measured in other sessions, and figures without noise. */
+#include "stats/verdict/verdict.h"
+
+#include "base/assert.h"
+#include "stats/dist/dist.h"
+#include "stats/infer/adjust.h"
+#include "stats/infer/power.h"
+#include "stats/parts.h"
+#include "stats/verdict/parts.h"
+
+#include <math.h>
+
+struct row {
+    struct pk_scale scale;
+    struct pk_mean_test test;
+};
+
+/* From five new runs on, they say themselves how much they spread; fewer are granted the baseline's spread. */
+static struct pk_mean_test compare(const double *base, size_t nb, const double *new_, size_t nn,
+                                   const struct pk_rule *rule)
+{
+    double level = 1 - rule->alpha;
+    if (nn >= rule->fewest_runs)
+        return pk_test_welch(base, nb, new_, nn, level);
+    struct pk_moments b = pk_moments(base, nb), w = pk_moments(new_, nn);
+    double se = sqrt(b.variance * (1 / (double)nb + 1 / (double)nn));
+    return pk_test_estimate(w.mean - b.mean, se, nb < 2 ? NAN : (double)(nb - 1), level);
+}
+
+static void look(const struct pk_stored *s, size_t cases, const struct pk_rule *rule, struct row *r,
+                 struct pk_decision *o)
+{
+    pk_assert(s->n_new >= 1);
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    double *base = pk_new_n(&a, double, s->n_base + s->n_new), *new_ = base + s->n_base;
+    bool logs = pk_all_positive(s->base, s->n_base) && pk_all_positive(s->new_, s->n_new);
+    for (size_t i = 0; i < s->n_base; i++)
+        base[i] = logs ? log(s->base[i]) : s->base[i];
+    for (size_t i = 0; i < s->n_new; i++)
+        new_[i] = logs ? log(s->new_[i]) : s->new_[i];
+    *o = (struct pk_decision){.pairs = s->n_base, .mde = NAN};
+    r->scale =
+        pk_scale_for(logs, s->higher_is_better, s->min_effect, s->min_change, s->base, s->n_base, rule);
+    r->test = compare(base, s->n_base, new_, s->n_new, rule);
+    pk_report_effect(o, &r->test, &r->scale, sqrt(2 * pk_moments(base, s->n_base).variance));
+    o->p = r->test.p;
+    double df = r->test.df, least = rule->strict ? r->scale.min_effect : 0;
+    if (!(df > 0))
+        return;
+    double luck = pk_t_quantile(rule->power, df) * r->test.se;
+    double found = least + luck + pk_t_quantile(1 - rule->alpha / (double)cases / 2, df) * r->test.se;
+    o->mde = pk_as_share(fmax(found, r->scale.min_effect + luck), &r->scale);
+}
+
+static void settle(const struct pk_stored *s, size_t cases, const struct pk_rule *rule, const struct row *r,
+                   struct pk_decision *o)
+{
+    enum pk_reason refusal = PK_REASON_PROVED;
+    if (s->unstable)
+        refusal = PK_REASON_ENVIRONMENT;
+    else if (s->n_base < rule->fewest_runs || s->n_base < 2)
+        refusal = PK_REASON_FEW_RUNS;
+    else if (!(r->scale.min_effect > 0))
+        refusal = PK_REASON_NEEDS_ABSOLUTE;
+    int side = r->test.estimate * r->scale.worse > 0 ? 1 : -1;
+    const struct pk_finding f = {.refusal = refusal,
+                                 .significant = o->p_adjusted < rule->alpha ? side : 0,
+                                 .otherwise = PK_REASON_NOISE};
+    pk_settle(o, &f, &r->test, &r->scale, rule->alpha / (double)cases, rule);
+}
+
+void pk_decide_stored(const struct pk_stored *s, size_t n, const struct pk_rule *rule,
+                      struct pk_decision *out)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct row *rows = pk_new_n(&a, struct row, n + 1);
+    double *p = pk_new_n(&a, double, n + 1);
+    for (size_t i = 0; i < n; i++) {
+        look(&s[i], n, rule, &rows[i], &out[i]);
+        p[i] = pk_p_shown(&rows[i].test, &rows[i].scale, rule);
+    }
+    pk_adjust_holm(p, n, p);
+    for (size_t i = 0; i < n; i++) {
+        out[i].p_adjusted = p[i];
+        settle(&s[i], n, rule, &rows[i], &out[i]);
+    }
+}
+
+static struct pk_interval range(const double *v, size_t n)
+{
+    struct pk_interval r = {v[0], v[0]};
+    for (size_t i = 1; i < n; i++)
+        r = (struct pk_interval){fmin(r.lo, v[i]), fmax(r.hi, v[i])};
+    return r;
+}
+
+struct pk_decision pk_decide_exact(const struct pk_stored *s, double tolerance)
+{
+    pk_assert(s->n_base >= 1 && s->n_new >= 1);
+    struct pk_interval b = range(s->base, s->n_base), w = range(s->new_, s->n_new);
+    bool ratios = b.lo > 0 && w.lo > 0, exact = b.lo == b.hi && w.lo == w.hi;
+    double centre = pk_mean(s->new_, s->n_new), base = pk_mean(s->base, s->n_base);
+    double slack = fmax(fabs(base) * tolerance, s->min_change);
+    struct pk_decision o = {.absolute = !ratios, .p = NAN, .p_adjusted = NAN, .p_same = NAN, .mde = NAN};
+    o.pairs = s->n_base < s->n_new ? s->n_base : s->n_new;
+    o.ratio = ratios ? centre / base : centre - base;
+    o.ci = ratios ? (struct pk_interval){w.lo / b.hi, w.hi / b.lo}
+                  : (struct pk_interval){w.lo - b.hi, w.hi - b.lo};
+    o.verdict = PK_UNDECIDED;
+    o.reason = PK_REASON_PROVED;
+    if (w.lo > b.hi + slack)
+        o.verdict = s->higher_is_better ? PK_FASTER : PK_SLOWER;
+    else if (w.hi < b.lo - slack)
+        o.verdict = s->higher_is_better ? PK_SLOWER : PK_FASTER;
+    else if (exact || (w.hi <= b.lo + slack && w.lo >= b.hi - slack))
+        o.verdict = PK_SAME;
+    else
+        o.reason = PK_REASON_INEXACT;
+    return o;
+}

@@ -1,0 +1,187 @@
+/* Verdict: what may honestly be said of cases measured twice.
+ *
+ * A *figure* is what one process says of one metric of one case: the median of its steady samples. Everything here
+ * counts processes: the iterations inside one share its luck (heap, pages, clocks) and are no replication. Figures
+ * are finite. A *case* is one row of the answer: one metric of one case of an experiment, compared in ratios new / base
+ * when all its figures are positive, else in differences.
+ *
+ *   slower        significant, with the risk shared among the cases (Holm), and at least min_effect worse
+ *   faster        the same on the other side
+ *   same          proved to be within +-same_within, by two one-sided tests
+ *   undecided     none of these; `needed` says how many more pairs would probably do
+ *   unreplicated  too few processes, or runs in the baseline, for any verdict
+ *   unstable      too many pairs disturbed, or the caller saw throttling or drift
+ *
+ * A real effect of exactly min_effect is "slower" half of the time: choose it below what must not be missed.
+ *
+ * Four designs, the best first:
+ *
+ *   pk_decide_gate    interleaved pairs, screened, then confirmed with fresh pairs: for CI
+ *   pk_decide_pairs   interleaved pairs, as many as there are, or until it is clear
+ *   pk_decide_stored  a baseline measured in other sessions: a session is then the unit
+ *   pk_decide_exact   figures without noise: instructions, bytes, launches
+ *
+ * A gate is a loop: decide; measure for each case the `wanted` pairs of its `stage`, appended to `screen` or `confirm`, in
+ * the order of pk_pair_order; decide again; until no case wants any, or the time is up. The first call has no pairs.
+ * Cases that share processes share pairs: what one wants is measured for all that a process measures anyway.
+ *
+ * Memory is taken and given back inside. Reasons and measured error rates: docs/statistics.md. */
+#pragma once
+
+#include "stats/infer/power.h"
+#include "stats/stats.h"
+
+enum pk_verdict {
+    PK_FASTER,
+    PK_SLOWER,
+    PK_SAME,
+    PK_UNDECIDED,
+    PK_UNREPLICATED,
+    PK_UNSTABLE,
+};
+
+/* Why this verdict and no other. */
+enum pk_reason {
+    PK_REASON_PROVED,         /* faster, slower, same */
+    PK_REASON_MORE_PAIRS,     /* the stage is not complete: `wanted` pairs are to be measured */
+    PK_REASON_NOISE,          /* too few pairs for so much noise */
+    PK_REASON_UNCONFIRMED,    /* suspicious when screened; fresh pairs did not bear it out */
+    PK_REASON_BETWEEN,        /* a real difference, about as large as the margin */
+    PK_REASON_NEEDS_ABSOLUTE, /* figures that are not positive have no ratio: give min_change */
+    PK_REASON_FEW_PAIRS,      /* under two pairs */
+    PK_REASON_FEW_RUNS,       /* under five separate baseline runs */
+    PK_REASON_DISTURBED,      /* too many pairs disturbed */
+    PK_REASON_ENVIRONMENT,    /* the caller said so */
+    PK_REASON_INEXACT,        /* repeats of an exact figure differ, and the two sides overlap */
+};
+
+const char *pk_verdict_name(enum pk_verdict v);
+const char *pk_reason_text(enum pk_reason r); /* a clause without a full stop */
+
+struct pk_rule {
+    /* 0.05: the risk that any case is falsely called slower or faster, and that any one case is falsely called same. */
+    double alpha;
+    double min_effect;  /* 0.02: relative; smaller differences are of no interest */
+    double same_within; /* 0 = min_effect */
+    bool strict;        /* the whole interval beyond min_effect, not the estimate alone */
+
+    size_t screen_pairs;  /* 6 */
+    size_t confirm_pairs; /* 14 */
+    bool confirm_faster;  /* true; false saves pairs, and a gate then calls nothing faster */
+
+    bool until_clear; /* false; pk_decide_pairs: a look after every pair, which the intervals allow for */
+    size_t max_pairs; /* 30: where that ends */
+
+    double disturbed_mad;  /* 6: a figure so many MAD from its arm's median disturbs its pair */
+    double most_disturbed; /* 0.2: of all pairs; more are unstable */
+    size_t fewest_runs;    /* 5 separate runs in a stored baseline */
+    double power;          /* 0.8: of mde and needed */
+};
+extern const struct pk_rule pk_rule_default;
+
+struct pk_pairs {
+    const double *base, *new_; /* figures of processes that ran one after the other */
+    size_t n;
+};
+
+/* One case of an interleaved comparison. */
+struct pk_trial {
+    bool higher_is_better; /* throughput; a metric without direction is not to be judged */
+    double min_effect;     /* 0 = the rule's */
+    double min_change;     /* also at least this much in the figures' unit (two clock ticks, say); 0 = none */
+    bool unstable;         /* throttled, drifting: the caller's finding */
+    struct pk_pairs screen;
+    struct pk_pairs confirm; /* measured after the screening; not used by pk_decide_pairs */
+};
+
+enum pk_stage {
+    PK_STAGE_DONE,
+    PK_STAGE_SCREEN,
+    PK_STAGE_CONFIRM,
+};
+
+struct pk_decision {
+    enum pk_verdict verdict;
+    enum pk_reason reason;
+    enum pk_stage stage; /* of the pairs that are wanted */
+    size_t wanted;       /* pairs to measure now; 0 when done */
+    int suspected;       /* gate, after screening: 1 slower, -1 faster, 0 neither */
+
+    /* Over all undisturbed pairs: new / base, their geometric mean, and its interval at 1 - alpha for this case alone; with
+     * `absolute`, because some figure is not positive, new - base. Of a suspected case both lean towards the suspicion,
+     * because it was selected; p does not. */
+    bool absolute;
+    double ratio;
+    struct pk_interval ci;
+
+    double p;          /* two-sided; gate: of the fresh pairs alone, NaN without a suspicion */
+    double p_adjusted; /* with the other cases in mind: below alpha it is significant */
+    /* of not being within the margin: below alpha it is (a gate's is corrected for two attempts) */
+    double p_same;
+    double sd; /* of the pairs' differences, of logs or figures */
+    /* The smallest worsening found with rule.power: 0.014 is 1.4 %; with `absolute`, in the figures' unit. */
+    double mde;
+
+    size_t pairs;                         /* undisturbed */
+    size_t disturbed;                     /* pairs left out */
+    size_t disturbed_base, disturbed_new; /* by which side's figures */
+    /* Fisher's, of both sides being disturbed alike: a small one is a finding, a slow mode of one side. */
+    double p_disturbed;
+
+    /* More pairs (stored: runs on each side) that would probably settle an undecided case; PK_PAIRS_NEVER when its effect
+     * is as large as the margin; 0 when settled or wanted pairs come first. */
+    size_t needed;
+};
+
+/* One decision per trial. Suspected are cases with a two-sided p below 0.2 and half of min_effect when screened. Their p
+ * is that of fresh pairs alone, because those of the screening were chosen for being suspicious; Holm goes over the
+ * suspected cases of one direction, those not confirmed yet included. Equivalence may be claimed twice, and shares its
+ * risk (4/5, 1/5). A quarter more pairs than a stage has may be wanted, to replace disturbed ones. */
+void pk_decide_gate(const struct pk_trial *t, size_t n, const struct pk_rule *rule, struct pk_decision *out);
+
+/* All pairs in `screen`, Holm over all cases; nothing is wanted. With until_clear, the anytime interval takes the place
+ * of Student's (alpha in equal shares, p are NaN), and cases want pairs until they are decided or have max_pairs. */
+void pk_decide_pairs(const struct pk_trial *t, size_t n, const struct pk_rule *rule, struct pk_decision *out);
+
+/* One case against a stored baseline. A figure here is what one separate run says: the geometric mean over its processes,
+ * each run in a session of its own, because what a session adds to all its processes does not average out. */
+struct pk_stored {
+    bool higher_is_better;
+    double min_effect, min_change;
+    bool unstable;
+    const double *base;
+    size_t n_base;
+    const double *new_;
+    size_t n_new; /* >= 1 */
+};
+
+/* Prediction interval from the spread of the baseline's runs, df = n_base - 1; from five new runs on Welch's. Holm over
+ * all cases. `pairs` is n_base. */
+void pk_decide_stored(const struct pk_stored *s, size_t n, const struct pk_rule *rule,
+                      struct pk_decision *out);
+
+/* Figures that repeat exactly: any difference beyond `tolerance` (relative, 0 allowed) and min_change is one. Where
+ * repeats differ, the verdict needs all of one side beyond all of the other. The interval holds every ratio of a new
+ * figure to a base one; p are NaN. */
+struct pk_decision pk_decide_exact(const struct pk_stored *s, double tolerance);
+
+/* Which pairs are disturbed: a member is more than rule.disturbed_mad MAD (both arms pooled, each about its own median;
+ * of logs when all are positive) from its arm's median, which is blind to which arm is slower. None where that would
+ * leave fewer than four, or half; `refused` then says so. flags may be NULL. */
+struct pk_disturbed {
+    size_t pairs, base, new_;
+    bool refused;
+};
+struct pk_disturbed pk_find_disturbed(const struct pk_pairs *p, const struct pk_rule *rule, bool *flags);
+
+/* Order of n pairs: blocks of two, ABBA or BAAB by a coin, so that neither a drift nor the second place favours a side. */
+void pk_pair_order(uint64_t seed, size_t n, bool *base_first);
+
+/* What all cases together suggest: an environment that changed rather than code. */
+struct pk_family {
+    size_t suspected;
+    bool crowded; /* over 30 % of the cases suspected: look at the machine before confirming */
+    bool uniform; /* over 80 % moved one way, all by about as much: one cause for all */
+    double shift; /* median ratio of the cases in ratios; NaN without any */
+};
+struct pk_family pk_look_at_family(const struct pk_decision *d, size_t n, const struct pk_rule *rule);

@@ -1,0 +1,47 @@
+/* Words: names of verdicts, reasons as sentences, and the rule that holds when nobody says otherwise. */
+#include "stats/verdict/verdict.h"
+
+const struct pk_rule pk_rule_default = {
+    .alpha = 0.05,
+    .min_effect = 0.02,
+    .screen_pairs = 6,
+    .confirm_pairs = 14,
+    .max_pairs = 30,
+    .confirm_faster = true,
+    .disturbed_mad = 6,
+    .most_disturbed = 0.2,
+    .fewest_runs = 5,
+    .power = 0.8,
+};
+
+const char *pk_verdict_name(enum pk_verdict v)
+{
+    static const char *const names[] = {
+        [PK_FASTER] = "faster",
+        [PK_SLOWER] = "slower",
+        [PK_SAME] = "same",
+        [PK_UNDECIDED] = "undecided",
+        [PK_UNREPLICATED] = "unreplicated",
+        [PK_UNSTABLE] = "unstable",
+    };
+    return names[v];
+}
+
+const char *pk_reason_text(enum pk_reason r)
+{
+    static const char *const texts[] = {
+        [PK_REASON_PROVED] = "proved",
+        [PK_REASON_MORE_PAIRS] = "more pairs are to be measured",
+        [PK_REASON_NOISE] = "too few pairs for so much noise",
+        [PK_REASON_UNCONFIRMED] = "suspicious at first, not confirmed by fresh pairs",
+        [PK_REASON_BETWEEN] = "a real difference, but about as large as the margin",
+        [PK_REASON_NEEDS_ABSOLUTE] =
+            "values that are not positive have no ratio: an absolute threshold is needed",
+        [PK_REASON_FEW_PAIRS] = "fewer than two processes on a side",
+        [PK_REASON_FEW_RUNS] = "fewer separate runs in the baseline than a verdict needs",
+        [PK_REASON_DISTURBED] = "too many processes were disturbed",
+        [PK_REASON_ENVIRONMENT] = "the machine throttled or drifted",
+        [PK_REASON_INEXACT] = "repeats differ, and the two sides overlap",
+    };
+    return texts[r];
+}

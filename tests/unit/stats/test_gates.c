@@ -1,0 +1,137 @@
+/* Gates simulated with seeds fixed beforehand: how often they cry wolf, what they find, what they prove. Figures are
+ * printed; `test-stats-gates 2000` simulates that many gates without a difference on each machine instead of the few that
+ * fit a suite. */
+#include "gate_model.h"
+
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+// clang-format on
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static int aa_gates; /* 0: each test's own number */
+
+static const struct machine clean = {"clean", .cv = 0.01, .inside = 0.002};
+/* Rows of .3 to 3 %, as suites are. */
+static const struct machine mixed = {"mixed rows", .cv = 0.01, .cv_spread = 0.6, .inside = 0.002};
+static const struct machine drifting = {"mixed rows, drifting", .cv = 0.01, .cv_spread = 0.6, .inside = 0.002,
+                                        .drift = 0.5};
+static const struct machine remembering = {"autocorrelated", .cv = 0.01, .inside = 0.002, .memory = 0.6};
+static const struct machine disturbed = {"10 % disturbed", .cv = 0.01, .inside = 0.002, .disturbed = 0.1};
+static const struct machine bimodal = {"bimodal rows", .cv = 0.01, .cv_spread = 0.6, .inside = 0.002,
+                                       .slow_mode = 0.3};
+
+static struct tally told(const struct machine *m, const char *what, struct tally t)
+{
+    print_message("%-21s %-5s %4.0f gates, red %.2f %%; slower %.1f faster %.1f same %.1f undecided %.1f "
+                  "unstable %.1f %%; %.2f "
+                  "pairs a row\n",
+                  m->name, what, t.gates, 100 * t.red / t.gates, 100 * t.slower / t.rows,
+                  100 * t.faster / t.rows, 100 * t.same / t.rows, 100 * t.undecided / t.rows,
+                  100 * t.unstable / t.rows, t.pairs);
+    return t;
+}
+
+/* Gates of fifty rows without a difference: at most `red` of them may be red, for at most `pairs` pairs a row. */
+static void quiet(const struct machine *m, int gates, double red, double pairs)
+{
+    struct tally t = told(m, "A/A", run_gates(m, 1, aa_gates ? aa_gates : gates, 50, 0, 0, &pk_rule_default));
+    assert_true(t.red <= red * t.gates);
+    assert_true(t.glad <= red * t.gates);
+    assert_true(t.pairs <= pairs);
+}
+
+static void identical_code_is_rarely_red(void **state)
+{
+    quiet(&clean, 150, 0.01, 8);
+    quiet(&mixed, 500, 0.01, 8);
+    quiet(&drifting, 500, 0.01, 8);
+    quiet(&remembering, 100, 0.01, 8);
+}
+
+static void trouble_is_not_red_either(void **state)
+{
+    quiet(&disturbed, 100, 0.03, 9.5);
+    quiet(&bimodal, 300, 0.03, 9.5);
+}
+
+/* A fifth of fifty rows takes exp(effect) times as long; at least `found` of them are found. */
+static struct tally find(const struct machine *m, double percent, double found)
+{
+    char what[16];
+    snprintf(what, sizeof what, "%+g %%", percent);
+    struct tally t = told(m, what, run_gates(m, 2, 40, 50, 10, log1p(percent / 100), &pk_rule_default));
+    assert_true(t.slower >= found * t.rows);
+    assert_true(t.faster == 0 && t.red + t.glad <= 0.05 * t.gates);
+    return t;
+}
+
+static void slowdowns_are_found(void **state)
+{
+    find(&clean, 3, 0.95);
+    find(&clean, 5, 0.97);
+    find(&mixed, 3, 0.88);
+    find(&mixed, 5, 0.97);
+    find(&drifting, 5, 0.97);
+    find(&remembering, 5, 0.97);
+    find(&disturbed, 5, 0.8);
+    assert_true(find(&clean, 10, 0.97).same == 0);
+}
+
+static void a_single_case_is_found(void **state)
+{
+    struct tally t = told(&clean, "one", run_gates(&clean, 3, 500, 1, 1, log(1.05), &pk_rule_default));
+    assert_true(t.slower >= 0.97 * t.rows);
+    t = told(&clean, "none", run_gates(&clean, 4, 1000, 1, 0, 0, &pk_rule_default));
+    assert_true(t.red <= 0.01 * t.gates);
+}
+
+/* A worsening of the size that a decision names is found as often as it says: four times in five. */
+static void the_smallest_effect_is_as_named(void **state)
+{
+    double sd = sqrt(2) * hypot(clean.cv, clean.inside);
+    double least =
+        log1p(0.02) + 0.86 * sd / sqrt(20); /* T + t of .8 with 19 df; the other limits are below */
+    struct tally t = told(&clean, "mde", run_gates(&clean, 8, 1000, 1, 1, least, &pk_rule_default));
+    assert_true(t.slower > 0.75 * t.rows && t.slower < 0.86 * t.rows);
+}
+
+static void speedups_are_found(void **state)
+{
+    struct tally t = told(&clean, "-5 %", run_gates(&clean, 5, 40, 50, 10, -log(1.05), &pk_rule_default));
+    assert_true(t.faster >= 0.97 * t.rows && t.slower == 0);
+}
+
+/* "same" is wrong where the true difference is the margin or more: no oftener than alpha. */
+static void same_is_proved(void **state)
+{
+    static const struct machine *const machines[] = {&clean, &mixed, &drifting, &disturbed, &bimodal};
+    for (size_t i = 0; i < sizeof machines / sizeof *machines; i++) {
+        for (int sign = -1; sign <= 1; sign += 2) {
+            struct tally t =
+                told(machines[i], sign < 0 ? "-2 %" : "+2 %",
+                     run_gates(machines[i], 6, 30, 50, 50, sign * log1p(0.02), &pk_rule_default));
+            assert_true(t.same <= pk_rule_default.alpha * t.rows);
+        }
+    }
+    struct tally t = run_gates(&clean, 7, 40, 50, 0, 0, &pk_rule_default);
+    assert_true(t.same >= 0.7 * t.rows); /* and it is said where it is true */
+}
+
+int main(int argc, char **argv)
+{
+    aa_gates = argc > 1 ? atoi(argv[1]) : 0;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(identical_code_is_rarely_red),
+        cmocka_unit_test(trouble_is_not_red_either),
+        cmocka_unit_test(slowdowns_are_found),
+        cmocka_unit_test(a_single_case_is_found),
+        cmocka_unit_test(the_smallest_effect_is_as_named),
+        cmocka_unit_test(speedups_are_found),
+        cmocka_unit_test(same_is_proved),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,511 @@
+/* Verdicts of given figures: each rule, each reason, each refusal; and what intervals of the other designs promise,
+ * simulated. */
+#include "stats/verdict/verdict.h"
+
+#include "base/rng.h"
+#include "stats/infer/power.h"
+
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+// clang-format on
+#include <math.h>
+#include <string.h>
+
+enum { MOST = 64 };
+
+static const double A8[] = {10.12, 10.05, 10.31, 9.98, 10.22, 10.17, 10.09, 10.44};
+static const double B8[] = {10.41, 10.36, 10.29, 10.55, 10.62, 10.33, 10.78, 10.47};
+
+static void assert_near(double seen, double expected, double relative)
+{
+    if (!(fabs(seen - expected) <= relative * fabs(expected)))
+        fail_msg("%.17g is not %.17g", seen, expected);
+}
+
+/* Pairs with a ratio and a scatter that is the same every time: +, -, +, - ... */
+struct made {
+    double base[MOST], new_[MOST];
+};
+static struct pk_pairs make(struct made *m, size_t n, double ratio, double scatter)
+{
+    for (size_t i = 0; i < n; i++) {
+        m->base[i] = 1e6 * (1 + scatter * ((double)(i % 3) - 1));
+        m->new_[i] = m->base[i] * ratio * (1 + (i % 2 ? scatter : -scatter));
+    }
+    return (struct pk_pairs){m->base, m->new_, n};
+}
+
+static struct pk_decision pairs_of(struct pk_trial t)
+{
+    struct pk_decision d;
+    pk_decide_pairs(&t, 1, &pk_rule_default, &d);
+    return d;
+}
+
+static struct pk_decision gate_of(struct pk_trial t)
+{
+    struct pk_decision d;
+    pk_decide_gate(&t, 1, &pk_rule_default, &d);
+    return d;
+}
+
+static void assert_says(const struct pk_decision *d, enum pk_verdict v, enum pk_reason r)
+{
+    assert_string_equal(pk_verdict_name(d->verdict), pk_verdict_name(v));
+    assert_string_equal(pk_reason_text(d->reason), pk_reason_text(r));
+}
+
+/* --- numbers --- */
+
+static void numbers_are_those_of_the_vectors(void **state)
+{
+    struct pk_rule rule = pk_rule_default;
+    rule.min_effect = 0.05;
+    struct pk_decision d;
+    struct pk_trial t = {.screen = {A8, B8, 8}};
+    pk_decide_pairs(&t, 1, &rule, &d);
+    assert_near(d.ratio, 1.0298433363276245, 1e-12);
+    assert_near(d.ci.lo, 1 + 0.009483356306325156, 1e-12);
+    assert_near(d.ci.hi, 1 + 0.05061395094124066, 1e-12);
+    assert_near(d.p, 0.010233646265299571, 1e-12);
+    assert_near(d.p_adjusted, 0.010233646265299571, 1e-12);
+    assert_near(d.p_same, 0.027682479454948117, 1e-12);
+    assert_near(d.sd, 0.02388459180309856, 1e-12);
+    assert_near(d.mde, expm1(log(1.05) + 0.8960296443137204 * d.sd / sqrt(8)), 1e-9); /* t of .8, 7 df */
+    assert_says(&d, PK_SAME, PK_REASON_PROVED);
+    assert_int_equal(d.needed, 0);
+    d = pairs_of(t);
+    assert_says(&d, PK_SLOWER, PK_REASON_PROVED);
+    t.higher_is_better = true;
+    d = pairs_of(t);
+    assert_says(&d, PK_FASTER, PK_REASON_PROVED);
+    assert_near(d.ratio, 1.0298433363276245, 1e-12);
+}
+
+static void cases_share_the_risk(void **state)
+{
+    struct pk_trial t[6];
+    struct pk_decision d[6];
+    struct made same;
+    t[0] = (struct pk_trial){.screen = {A8, B8, 8}};
+    for (int i = 1; i < 6; i++)
+        t[i] = (struct pk_trial){.screen = make(&same, 8, 1, 0.01)};
+    pk_decide_pairs(t, 6, &pk_rule_default, d);
+    assert_near(d[0].p_adjusted, 6 * d[0].p, 1e-12);
+    assert_true(d[0].verdict == PK_UNDECIDED && d[0].needed > 0 && d[0].needed < 10);
+    assert_true(d[0].mde > 0.02);
+}
+
+/* --- reasons --- */
+
+static void small_and_noisy_differences(void **state)
+{
+    struct made m;
+    struct pk_decision d = pairs_of((struct pk_trial){.screen = make(&m, 10, 1.005, 0.001)});
+    assert_says(&d, PK_SAME, PK_REASON_PROVED); /* real, and of no interest */
+    assert_true(d.p < 1e-4);
+    d = pairs_of((struct pk_trial){.screen = make(&m, 10, 1.0185, 0.004)});
+    assert_says(&d, PK_UNDECIDED, PK_REASON_BETWEEN);
+    d = pairs_of((struct pk_trial){.screen = make(&m, 10, 1.03, 0.08)});
+    assert_says(&d, PK_UNDECIDED, PK_REASON_NOISE);
+    assert_true(d.needed > 20 && d.needed < 200 && d.mde > 0.05);
+    d = pairs_of((struct pk_trial){.screen = make(&m, 10, 1.03, 0.08), .min_effect = 0.5});
+    assert_says(&d, PK_SAME, PK_REASON_PROVED);
+    d = pairs_of((struct pk_trial){.screen = make(&m, 10, 1.03, 0.004), .min_effect = 0.05});
+    assert_true(d.verdict == PK_SAME);
+}
+
+static void exactly_the_margin_counts(void **state)
+{
+    double base[6], new_[6];
+    for (int i = 0; i < 6; i++) {
+        base[i] = 100;
+        new_[i] = 102;
+    }
+    struct pk_decision d = pairs_of((struct pk_trial){.screen = {base, new_, 6}});
+    assert_says(&d, PK_SLOWER, PK_REASON_PROVED);
+    d = pairs_of((struct pk_trial){.screen = {base, base, 6}});
+    assert_says(&d, PK_SAME, PK_REASON_PROVED);
+    assert_true(d.ratio == 1 && d.p == 1 && d.mde == pk_rule_default.min_effect);
+}
+
+static void absolute_floors(void **state)
+{
+    struct made m;
+    struct pk_trial t = {.screen = make(&m, 10, 1.03, 0.004), .min_change = 25000};
+    struct pk_decision d = pairs_of(t);
+    assert_says(&d, PK_SLOWER, PK_REASON_PROVED); /* 30,000 of 1,000,000 */
+    t.min_change = 50000;
+    d = pairs_of(t);
+    assert_says(&d, PK_SAME, PK_REASON_PROVED);
+}
+
+static void strict_wants_the_whole_interval_beyond(void **state)
+{
+    struct pk_rule rule = pk_rule_default;
+    rule.strict = true;
+    struct made m, fresh;
+    struct pk_decision d;
+    struct pk_trial t = {.screen = make(&m, 14, 1.025, 0.015)};
+    pk_decide_pairs(&t, 1, &rule, &d);
+    assert_says(&d, PK_UNDECIDED, PK_REASON_NOISE);
+    assert_true(pairs_of(t).verdict == PK_SLOWER);
+    t.screen = make(&m, 14, 1.05, 0.015);
+    pk_decide_pairs(&t, 1, &rule, &d);
+    assert_says(&d, PK_SLOWER, PK_REASON_PROVED);
+    t.screen = make(&m, 6, 1.025, 0.015);
+    t.confirm = make(&fresh, 14, 1.025, 0.015);
+    pk_decide_gate(&t, 1, &rule, &d);
+    assert_says(&d, PK_UNDECIDED, PK_REASON_UNCONFIRMED);
+    assert_true(gate_of(t).verdict == PK_SLOWER);
+}
+
+static void figures_that_are_not_positive(void **state)
+{
+    double base[8] = {0, 1, -1, 0, 2, 0, 1, -1}, new_[8];
+    for (int i = 0; i < 8; i++)
+        new_[i] = base[i] + 10 + 0.1 * (i % 2);
+    struct pk_trial t = {.screen = {base, new_, 8}};
+    struct pk_decision d = pairs_of(t);
+    assert_says(&d, PK_UNDECIDED, PK_REASON_NEEDS_ABSOLUTE);
+    assert_true(d.absolute && d.needed == 0);
+    assert_near(d.ratio, 10.05, 1e-12);
+    t.min_change = 5;
+    d = pairs_of(t);
+    assert_says(&d, PK_SLOWER, PK_REASON_PROVED);
+    assert_true(d.ci.lo > 9.9 && d.ci.hi < 10.2);
+    t.min_change = 20;
+    assert_true(pairs_of(t).verdict == PK_SAME);
+    assert_true(gate_of((struct pk_trial){.screen = {base, new_, 6}}).reason == PK_REASON_NEEDS_ABSOLUTE);
+}
+
+static void refusals(void **state)
+{
+    struct made m;
+    struct pk_decision d = pairs_of((struct pk_trial){.screen = make(&m, 1, 1.5, 0)});
+    assert_says(&d, PK_UNREPLICATED, PK_REASON_FEW_PAIRS);
+    assert_near(d.ratio, 1.5, 1e-12);
+    assert_true(isnan(d.ci.lo) && isnan(d.mde));
+    d = pairs_of((struct pk_trial){0});
+    assert_says(&d, PK_UNREPLICATED, PK_REASON_FEW_PAIRS);
+    d = pairs_of((struct pk_trial){.screen = make(&m, 10, 1.5, 0.001), .unstable = true});
+    assert_says(&d, PK_UNSTABLE, PK_REASON_ENVIRONMENT);
+    make(&m, 10, 1.5, 0.001);
+    m.new_[0] *= 2;
+    m.base[3] *= 2;
+    d = pairs_of((struct pk_trial){.screen = {m.base, m.new_, 10}});
+    assert_says(&d, PK_SLOWER, PK_REASON_PROVED);
+    assert_int_equal(d.disturbed, 2);
+    assert_true(d.disturbed_base == 1 && d.disturbed_new == 1 && d.p_disturbed > 0.999);
+    m.new_[5] *= 3;
+    d = pairs_of((struct pk_trial){.screen = {m.base, m.new_, 10}});
+    assert_says(&d, PK_UNSTABLE, PK_REASON_DISTURBED);
+}
+
+/* --- pairs --- */
+
+static void disturbed_pairs_are_found_blind_to_the_arm(void **state)
+{
+    struct made m;
+    bool flags[MOST], swapped[MOST];
+    struct pk_pairs p = make(&m, 12, 1.2, 0.01);
+    assert_int_equal(pk_find_disturbed(&p, &pk_rule_default, flags).pairs, 0);
+    m.base[2] *= 1.5;
+    m.new_[7] /= 1.5;
+    struct pk_disturbed found = pk_find_disturbed(&p, &pk_rule_default, flags);
+    assert_true(found.pairs == 2 && found.base == 1 && found.new_ == 1 && flags[2] && flags[7] && !flags[0]);
+    const struct pk_pairs other = {p.new_, p.base, p.n};
+    pk_find_disturbed(&other, &pk_rule_default, swapped);
+    assert_memory_equal(flags, swapped, 12 * sizeof *flags);
+    assert_int_equal(pk_find_disturbed(&p, &pk_rule_default, NULL).pairs, 2);
+}
+
+static void too_many_disturbed_pairs_stay(void **state)
+{
+    struct made m;
+    bool flags[MOST];
+    struct pk_pairs p = make(&m, 5, 1, 0.01);
+    m.base[0] *= 2;
+    m.new_[1] *= 2;
+    struct pk_disturbed found = pk_find_disturbed(&p, &pk_rule_default, flags);
+    assert_true(found.refused && found.pairs == 0 && !flags[0] && !flags[1]);
+    assert_true(pairs_of((struct pk_trial){.screen = p}).verdict == PK_UNSTABLE);
+    double ticks[8] = {5, 5, 5, 5, 5, 5, 5, 6};
+    p = (struct pk_pairs){ticks, ticks, 8}; /* most are equal: no measure of what is far */
+    assert_int_equal(pk_find_disturbed(&p, &pk_rule_default, flags).pairs, 0);
+    p.n = 0;
+    assert_int_equal(pk_find_disturbed(&p, &pk_rule_default, NULL).pairs, 0);
+}
+
+static void pairs_are_ordered_in_blocks(void **state)
+{
+    bool first[2001], again[2001];
+    size_t blocks = 0;
+    pk_pair_order(9, 2001, first);
+    pk_pair_order(9, 2001, again);
+    assert_memory_equal(first, again, sizeof first);
+    for (size_t i = 0; i < 2000; i += 2) {
+        assert_true(first[i] != first[i + 1]);
+        blocks += first[i];
+    }
+    assert_true(blocks > 430 && blocks < 570);
+}
+
+/* --- the gate's stages --- */
+
+static void a_gate_asks_for_what_it_needs(void **state)
+{
+    struct made m, fresh;
+    struct pk_trial t = {0};
+    struct pk_decision d = gate_of(t);
+    assert_says(&d, PK_UNDECIDED, PK_REASON_MORE_PAIRS);
+    assert_true(d.stage == PK_STAGE_SCREEN && d.wanted == 6);
+    t.screen = make(&m, 4, 1, 0.001);
+    d = gate_of(t);
+    assert_true(d.stage == PK_STAGE_SCREEN && d.wanted == 2);
+    t.screen = make(&m, 6, 1, 0.001);
+    d = gate_of(t);
+    assert_says(&d, PK_SAME, PK_REASON_PROVED);
+    assert_true(d.stage == PK_STAGE_DONE && d.wanted == 0 && d.suspected == 0 && isnan(d.p));
+    t.screen = make(&m, 6, 1.05, 0.01);
+    d = gate_of(t);
+    assert_says(&d, PK_UNDECIDED, PK_REASON_MORE_PAIRS);
+    assert_true(d.stage == PK_STAGE_CONFIRM && d.wanted == 14 && d.suspected == 1);
+    t.confirm = make(&fresh, 14, 1.05, 0.01);
+    d = gate_of(t);
+    assert_says(&d, PK_SLOWER, PK_REASON_PROVED);
+    assert_true(d.pairs == 20 && d.wanted == 0 && d.p < 1e-6);
+    assert_near(d.mde, expm1(log(1.02) + 0.8609505508 * d.sd / sqrt(20)), 1e-8); /* t of .8, 19 df */
+    t.confirm = make(&fresh, 14, 1, 0.01);
+    d = gate_of(t);
+    assert_says(&d, PK_SAME, PK_REASON_PROVED); /* by fresh pairs */
+    t.confirm = make(&fresh, 14, 1, 0.1);
+    d = gate_of(t);
+    assert_says(&d, PK_UNDECIDED, PK_REASON_UNCONFIRMED);
+    assert_true(d.needed > 20);
+}
+
+static void a_gate_suspects_both_ways(void **state)
+{
+    struct made m, fresh;
+    struct pk_rule rule = pk_rule_default;
+    struct pk_decision d;
+    struct pk_trial t = {.screen = make(&m, 6, 0.95, 0.01), .confirm = make(&fresh, 14, 0.95, 0.01)};
+    d = gate_of(t);
+    assert_true(d.suspected == -1 && d.verdict == PK_FASTER);
+    rule.confirm_faster = false;
+    t.confirm.n = 0;
+    pk_decide_gate(&t, 1, &rule, &d);
+    assert_says(&d, PK_UNDECIDED, PK_REASON_NOISE);
+    assert_true(d.wanted == 0);
+    t.confirm.n = 14;
+    t.higher_is_better = true;
+    pk_decide_gate(&t, 1, &rule, &d);
+    assert_true(d.suspected == 1 && d.verdict == PK_SLOWER);
+}
+
+static void disturbed_pairs_are_run_again(void **state)
+{
+    struct made m;
+    struct pk_trial t = {.screen = make(&m, 6, 1, 0.001)};
+    m.new_[2] *= 1.4;
+    struct pk_decision d = gate_of(t);
+    assert_true(d.stage == PK_STAGE_SCREEN && d.wanted == 1 && d.disturbed == 1);
+    t.screen = make(&m, 7, 1, 0.001);
+    m.new_[2] *= 1.4;
+    d = gate_of(t);
+    assert_says(&d, PK_SAME, PK_REASON_PROVED);
+    assert_true(d.pairs == 6 && d.disturbed_new == 1 && d.disturbed_base == 0);
+    t.screen = make(&m, 8, 1, 0.001);
+    m.new_[2] *= 1.4, m.base[5] *= 1.4, m.base[7] *= 1.4;
+    d = gate_of(t); /* no more than a quarter is run again */
+    assert_true(d.wanted == 0 && d.verdict == PK_UNSTABLE);
+}
+
+static void cases_not_confirmed_yet_count(void **state)
+{
+    struct made m, fresh;
+    struct pk_trial t[3];
+    struct pk_decision d[3];
+    for (int i = 0; i < 3; i++)
+        t[i] = (struct pk_trial){.screen = make(&m, 6, 1.03, 0.01)};
+    t[0].confirm = make(&fresh, 14, 1.03, 0.03);
+    pk_decide_gate(t, 3, &pk_rule_default, d);
+    assert_near(d[0].p_adjusted, 3 * d[0].p, 1e-12);
+    assert_true(isnan(d[1].p) && d[1].p_adjusted == 1 && d[1].wanted == 14);
+}
+
+/* --- until clear --- */
+
+static void looking_often_is_allowed_for(void **state)
+{
+    enum { TRIALS = 400, CASES = 3 };
+    struct pk_rule rule = pk_rule_default;
+    rule.until_clear = true;
+    struct pk_rng r = {11};
+    int wrong = 0, same = 0, found = 0, pairs = 0;
+    for (int k = 0; k < TRIALS; k++) {
+        struct made m[CASES];
+        struct pk_trial t[CASES];
+        struct pk_decision d[CASES];
+        for (int i = 0; i < CASES; i++)
+            t[i] = (struct pk_trial){.screen = {m[i].base, m[i].new_, 0}};
+        for (bool more = true; more;) {
+            more = false;
+            pk_decide_pairs(t, CASES, &rule, d);
+            for (int i = 0; i < CASES; i++) {
+                more |= d[i].wanted > 0;
+                for (size_t w = 0; w < d[i].wanted; w++, t[i].screen.n++) {
+                    m[i].base[t[i].screen.n] = 1e6 * exp(0.01 * pk_rng_normal(&r));
+                    m[i].new_[t[i].screen.n] = 1e6 * exp(0.01 * pk_rng_normal(&r) + (i == 2 ? log(1.05) : 0));
+                }
+            }
+        }
+        wrong += d[0].verdict == PK_SLOWER || d[0].verdict == PK_FASTER || d[1].verdict == PK_SLOWER ||
+                 d[1].verdict == PK_FASTER;
+        same += d[0].verdict == PK_SAME;
+        found += d[2].verdict == PK_SLOWER;
+        pairs += (int)t[2].screen.n;
+        assert_true(isnan(d[0].p) && t[0].screen.n <= rule.max_pairs);
+    }
+    print_message("until clear: wrong %.1f %%, same %.1f %%, +5 %% found %.1f %% after %.1f pairs\n",
+                  100.0 * wrong / TRIALS, 100.0 * same / TRIALS, 100.0 * found / TRIALS,
+                  (double)pairs / TRIALS);
+    assert_true(wrong <= 0.01 * TRIALS && same >= 0.9 * TRIALS && found >= 0.97 * TRIALS &&
+                pairs < 15 * TRIALS);
+}
+
+/* --- stored baselines --- */
+
+static struct pk_decision stored(const double *base, size_t nb, const double *new_, size_t nn)
+{
+    const struct pk_stored s = {.base = base, .n_base = nb, .new_ = new_, .n_new = nn};
+    struct pk_decision d;
+    pk_decide_stored(&s, 1, &pk_rule_default, &d);
+    return d;
+}
+
+static void a_baseline_is_five_runs(void **state)
+{
+    double new_[] = {10.7, 10.71, 10.69, 10.68, 10.72};
+    struct pk_decision d = stored(A8, 4, new_, 1);
+    assert_says(&d, PK_UNREPLICATED, PK_REASON_FEW_RUNS);
+    d = stored(A8, 0, new_, 1);
+    assert_says(&d, PK_UNREPLICATED, PK_REASON_FEW_RUNS);
+    d = stored(A8, 8, new_, 1);
+    assert_says(&d, PK_SLOWER, PK_REASON_PROVED);
+    /* the interval of one more value: t of .975 with 7 df, sd sqrt(1 + 1/8) */
+    double mean = 0, squares = 0;
+    for (int i = 0; i < 8; i++)
+        mean += log(A8[i]) / 8;
+    for (int i = 0; i < 8; i++)
+        squares += (log(A8[i]) - mean) * (log(A8[i]) - mean);
+    double half = 2.364624251592785 * sqrt(squares / 7 * 1.125);
+    assert_near(log(d.ci.hi), log(10.7) - mean + half, 1e-12);
+    assert_near(log(d.ci.lo), log(10.7) - mean - half, 1e-11);
+    d = stored(A8, 8, new_, 5); /* Welch */
+    assert_true(d.verdict == PK_SLOWER && d.ci.hi - d.ci.lo < 2 * half);
+    d = stored(A8, 8, B8, 1);
+    assert_says(&d, PK_UNDECIDED, PK_REASON_NOISE);
+    assert_true(d.needed >= 1 && d.mde > 0.03);
+}
+
+/* Sessions differ, and every process of a session shares that: the interval of stored baselines knows. */
+static void stored_baselines_rarely_cry_wolf(void **state)
+{
+    enum { TRIALS = 6000 };
+    struct pk_rng r = {12};
+    for (size_t runs = 5; runs <= 20; runs += 15) {
+        for (size_t fresh = 1; fresh <= 6; fresh += 5) {
+            int outside = 0, red = 0;
+            for (int k = 0; k < TRIALS; k++) {
+                double base[20], new_[6];
+                for (size_t i = 0; i < runs; i++)
+                    base[i] = 1e6 * exp(0.01 * pk_rng_normal(&r));
+                for (size_t i = 0; i < fresh; i++)
+                    new_[i] = 1e6 * exp(0.01 * pk_rng_normal(&r));
+                struct pk_decision d = stored(base, runs, new_, fresh);
+                outside += !(d.ci.lo <= 1 && 1 <= d.ci.hi);
+                red += d.verdict == PK_SLOWER;
+            }
+            print_message("stored: %zu runs against %zu: outside %.1f %%, red %.1f %%\n", runs, fresh,
+                          100.0 * outside / TRIALS, 100.0 * red / TRIALS);
+            assert_true(outside > 0.03 * TRIALS && outside < 0.06 * TRIALS && red < 0.03 * TRIALS);
+        }
+    }
+}
+
+/* --- exact figures --- */
+
+static void exact_figures(void **state)
+{
+    double hundred[] = {100, 100}, more[] = {101, 101}, mixed[] = {99, 101}, zero[] = {0, 0};
+    struct pk_stored s = {.base = hundred, .n_base = 2, .new_ = more, .n_new = 2};
+    struct pk_decision d = pk_decide_exact(&s, 0);
+    assert_says(&d, PK_SLOWER, PK_REASON_PROVED);
+    assert_near(d.ratio, 1.01, 1e-15);
+    assert_true(pk_decide_exact(&s, 0.01).verdict == PK_SAME);
+    s.min_change = 1;
+    assert_true(pk_decide_exact(&s, 0).verdict == PK_SAME);
+    s.min_change = 0;
+    s.higher_is_better = true;
+    assert_true(pk_decide_exact(&s, 0).verdict == PK_FASTER);
+    s.new_ = hundred;
+    assert_true(pk_decide_exact(&s, 0).verdict == PK_SAME);
+    s.new_ = mixed;
+    d = pk_decide_exact(&s, 0);
+    assert_says(&d, PK_UNDECIDED, PK_REASON_INEXACT);
+    assert_true(pk_decide_exact(&s, 0.02).verdict == PK_SAME);
+    s.base = zero;
+    d = pk_decide_exact(&s, 0);
+    assert_true(d.absolute && d.verdict == PK_FASTER && d.ratio == 100);
+    s.new_ = zero;
+    assert_true(pk_decide_exact(&s, 0).verdict == PK_SAME);
+}
+
+/* --- all cases together --- */
+
+static void one_cause_for_all_is_noticed(void **state)
+{
+    struct pk_decision d[20];
+    for (int i = 0; i < 20; i++)
+        d[i] = (struct pk_decision){.ratio = 1.03 + 0.001 * (i % 3), .pairs = 6, .suspected = 1};
+    struct pk_family f = pk_look_at_family(d, 20, &pk_rule_default);
+    assert_true(f.uniform && f.crowded && f.suspected == 20);
+    assert_near(f.shift, 1.031, 1e-12);
+    for (int i = 0; i < 20; i += 2)
+        d[i] = (struct pk_decision){.ratio = 0.97, .pairs = 6};
+    f = pk_look_at_family(d, 20, &pk_rule_default);
+    assert_true(!f.uniform && f.crowded && f.suspected == 10);
+    assert_true(!pk_look_at_family(d, 4, &pk_rule_default).crowded);
+    assert_true(isnan(pk_look_at_family(NULL, 0, &pk_rule_default).shift));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbers_are_those_of_the_vectors),
+        cmocka_unit_test(cases_share_the_risk),
+        cmocka_unit_test(small_and_noisy_differences),
+        cmocka_unit_test(exactly_the_margin_counts),
+        cmocka_unit_test(absolute_floors),
+        cmocka_unit_test(strict_wants_the_whole_interval_beyond),
+        cmocka_unit_test(figures_that_are_not_positive),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(disturbed_pairs_are_found_blind_to_the_arm),
+        cmocka_unit_test(too_many_disturbed_pairs_stay),
+        cmocka_unit_test(pairs_are_ordered_in_blocks),
+        cmocka_unit_test(a_gate_asks_for_what_it_needs),
+        cmocka_unit_test(a_gate_suspects_both_ways),
+        cmocka_unit_test(disturbed_pairs_are_run_again),
+        cmocka_unit_test(cases_not_confirmed_yet_count),
+        cmocka_unit_test(looking_often_is_allowed_for),
+        cmocka_unit_test(a_baseline_is_five_runs),
+        cmocka_unit_test(stored_baselines_rarely_cry_wolf),
+        cmocka_unit_test(exact_figures),
+        cmocka_unit_test(one_cause_for_all_is_noticed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
