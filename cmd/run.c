@@ -57,6 +57,9 @@ const struct pk_opt pk_run_options[] = {
     {"threads", 't', PK_OPT_INT, AT(threads), "N", 0, 4096, .def = "0", .group = "The device",
      .help = "threads on the CPU; 0 is one for each CPU that perfkit may use, and more are refused"},
     {"no-bind", 0, PK_OPT_FLAG, AT(no_bind), .help = "leave threads where the kernel puts them"},
+    {"cold", 0, PK_OPT_FLAG, AT(cold),
+     .help =
+         "empty the caches before every sample, and repeat nothing within one; without it they stay warm"},
     {"memory-limit", 0, PK_OPT_SIZE, AT(limit_bytes), "SIZE", 1, 0x1p60,
      .help = "device memory a case may take; default 90 % of what is free"},
     {"seed", 0, PK_OPT_INT, AT(seed), "N", 0, 0, .def = "1", .help = "seed of inputs and orders"},
@@ -99,8 +102,8 @@ static enum pk_code open_store(struct run *r, struct pk_err *err)
 static void announce(const struct run *r)
 {
     pk_note(r->app, "%s on %s, preset %s: %s; %s %s", r->probe->name, r->device, r->plan.preset->name,
-            pk_run_extent(r), r->o->no_save ? "not" : "recording into",
-            r->o->no_save ? "recorded" : r->store_path);
+            pk_printf(r->app->arena, "%s%s", pk_run_extent(r), r->o->cold ? ", cold caches" : ""),
+            r->o->no_save ? "not" : "recording into", r->o->no_save ? "recorded" : r->store_path);
 }
 
 /* How it went and how to see it again, said when the tables are out. */
@@ -275,13 +278,17 @@ static enum pk_code check_options(struct run *r, struct pk_err *err)
 {
     static const char *const of_many[] = {"invocations", "min-samples", "max-samples", "min-time", "max-time",
                                           "max-noise",   "warmup",      "budget",      "timeout",  "resume",
-                                          "label",       "tag",         NULL};
+                                          "label",       "tag",         "cold",        NULL};
     static const char *const of_record[] = {"resume", "label", "tag", NULL};
+    static const char *const of_peers[] = {"peer", NULL};
     const struct pk_opt_table *table = &r->app->tables[1]; /* this command's rows */
     enum pk_code rc = pk_opt_apart(
         table, "once", of_many, "one iteration of each case runs in this process and is not recorded", err);
     if (!rc)
         rc = pk_opt_apart(table, "no-save", of_record, "nothing is recorded", err);
+    if (!rc)
+        rc = pk_opt_apart(table, "cold", of_peers,
+                          "only perfkit's own variants can be measured with cold caches", err);
     if (!rc)
         rc = pk_label_check(r->o->label, err);
     return rc ? rc : pk_tags_json(r->o->tags.v, r->o->tags.n, r->app->arena, &r->info.tags, err);

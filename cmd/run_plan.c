@@ -45,6 +45,7 @@ enum pk_code pk_run_choose_device(struct run *r, struct pk_err *err)
     r->device_options = (struct pk_device_options){
         .threads = (unsigned)o->threads,
         .no_bind = o->no_bind,
+        .cold = o->cold,
         .limit_bytes = o->limit_bytes,
     };
     return PK_OK;

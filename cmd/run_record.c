@@ -45,6 +45,8 @@ static const char *settings_json(const struct run *r)
         "budget_ns", o->budget_ns, "timeout_ns", o->timeout_ns, "threads", o->threads, "limit_bytes",
         o->limit_bytes, "bind", !o->no_bind, "seed", o->seed, "check", !o->no_check, "ceilings_of",
         r->ceilings_key);
+    if (o->cold)
+        json_object_set_new(s, "cold", json_true());
     return pk_json_text(r->app->arena, s, PK_JSON_CANON);
 }
 
@@ -139,6 +141,8 @@ static enum pk_code take_numbers(struct run *r, const json_t *s, struct pk_err *
         rc = pk_opt_again(table, pk_printf(a, "max-noise=%.15f", pk_json_num(s, "max_noise", 0)), a, err);
     if (!rc)
         rc = pk_opt_again(table, pk_json_bool(s, "bind", true) ? "no-bind=false" : "no-bind=true", a, err);
+    if (!rc)
+        rc = pk_opt_again(table, pk_json_bool(s, "cold", false) ? "cold=true" : "cold=false", a, err);
     if (!rc)
         rc = pk_opt_again(table, pk_json_bool(s, "check", true) ? "no-check=false" : "no-check=true", a, err);
     return rc;

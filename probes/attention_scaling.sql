@@ -73,6 +73,8 @@ LEFT JOIN attention_case v ON v.run_id = t.run_id AND v.device = t.device AND v.
 --   || sum(l.notes ->> 'class' = 'slowdown') || ', without a steady state ' || sum(l.notes ->> 'class' = 'no-steady') || '.'
 --   FROM v_slice l JOIN v_case c ON c.case_id = l.case_id WHERE c.run_id = :run AND c.variant = :each AND l.status = 'ok'
 --   HAVING sum(l.notes ->> 'disturbed' > 0 OR l.notes ->> 'disturbed_kept' IS NOT NULL OR l.notes ->> 'class' IN ('slowdown', 'no-steady')) > 0
+-- note: SELECT 'Cold: the caches were emptied before every sample; a case that lives in a cache had to fetch its inputs.'
+--   FROM v_setting WHERE run_id = :run AND key = 'caches' LIMIT 1
 -- note: SELECT 'Measured on a busy host: ' || group_concat(k.key, ', ') || ', whose highest repeat no second one came within 5 % of; '
 --   || '% of floor may be too high. The next run measures once more.'
 --   FROM v_ceiling k JOIN v_run r ON r.run_id = k.run_id

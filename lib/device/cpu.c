@@ -17,6 +17,8 @@ struct cpu {
     unsigned cpus[CPUS_MAX], n_cpus; /* n_cpus is 0 when threads are not bound */
     bool blas_open;
     struct pk_blas blas;
+    unsigned char *flush; /* twice the last-level cache; NULL until it is needed */
+    size_t flush_bytes;
 };
 
 static struct cpu *cpu_of(const struct pk_device *dev)
@@ -65,6 +67,8 @@ static void cpu_close(struct pk_device *dev)
     pk_threads_stop(c->threads);
     if (c->blas_open)
         pk_blas_close(&c->blas);
+    if (c->flush)
+        munmap(c->flush, c->flush_bytes);
 }
 
 static uint64_t cpu_now_ns(struct pk_device *dev)
@@ -127,6 +131,32 @@ static enum pk_code cpu_copy(struct pk_device *dev, enum pk_lane lane, enum pk_c
     return PK_OK;
 }
 
+enum { FLUSH_TASK_BYTES = 1 << 20, LINE_BYTES = 64 };
+
+/* Reads and writes: a memset of so much would go past the caches. */
+static void touch_lines(void *arg, size_t task, unsigned thread)
+{
+    const struct cpu *c = arg;
+    volatile unsigned char *p = c->flush + task * FLUSH_TASK_BYTES;
+    for (size_t i = 0; i < FLUSH_TASK_BYTES; i += LINE_BYTES)
+        p[i]++;
+}
+
+static enum pk_code cpu_flush(struct pk_device *dev, struct pk_err *err)
+{
+    struct cpu *c = cpu_of(dev);
+    if (!c->flush) {
+        c->flush_bytes = ((size_t)(2 * pk_machine_cache_bytes()) / FLUSH_TASK_BYTES + 1) * FLUSH_TASK_BYTES;
+        c->flush = map(c->flush_bytes);
+    }
+    if (!c->flush) {
+        pk_fail(err, PK_E_OOM, "no memory to empty the caches with");
+        return pk_why(err, "the kernel refused %zu bytes", c->flush_bytes);
+    }
+    pk_threads_run(c->threads, touch_lines, c, c->flush_bytes / FLUSH_TASK_BYTES);
+    return PK_OK;
+}
+
 static const char *binding_text(const struct cpu *c, struct pk_arena *a)
 {
     if (!c->n_cpus)
@@ -170,6 +200,7 @@ const struct pk_device_ops pk_device_cpu = {
     .reserve = cpu_reserve,
     .release = cpu_release,
     .copy = cpu_copy,
+    .flush = cpu_flush,
     .facts = cpu_facts,
 };
 

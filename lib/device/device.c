@@ -98,6 +98,7 @@ enum pk_code pk_device_open(struct pk_device *dev, const char *name, const struc
     }
     dev->ops = pk_device_kinds[dev->kind];
     assert_complete(dev->ops);
+    dev->cold = opt->cold;
     pk_pool_init(&dev->pool, dev, (size_t)opt->limit_bytes);
     pk_marks_init(&dev->marks, &dev->arena, PK_MARKS_DEFAULT);
     rc = dev->ops->open(dev, opt, err);
@@ -131,6 +132,12 @@ enum pk_code pk_device_copy(struct pk_device *dev, enum pk_lane lane, enum pk_co
     return dev->ops->copy(dev, lane, dir, dst, src, bytes, err);
 }
 
+enum pk_code pk_device_flush(struct pk_device *dev, struct pk_err *err)
+{
+    enum pk_code rc = dev->ops->flush ? dev->ops->flush(dev, err) : PK_OK;
+    return rc ? rc : dev->ops->sync(dev, err);
+}
+
 void pk_device_delay(struct pk_device *dev, enum pk_lane lane, uint64_t ns)
 {
     pk_assert(lane < PK_LANE_HOST);
@@ -147,6 +154,8 @@ void pk_device_facts(struct pk_device *dev, pk_fact_fn *fn, void *user)
 {
     if (dev->ops->facts)
         dev->ops->facts(dev, fn, user);
+    if (dev->cold)
+        fn(user, "caches", "emptied before every sample");
 }
 
 bool pk_device_broken(const struct pk_device *dev)

@@ -26,6 +26,7 @@ enum pk_copy { PK_COPY_HOST_TO_DEVICE, PK_COPY_DEVICE_TO_HOST, PK_COPY_ON_DEVICE
 struct pk_device_options {
     unsigned threads;    /* CPU: worker threads, the calling one included; 0 = one per core we may use */
     bool no_bind;        /* CPU: leave threads where the kernel puts them */
+    bool cold;           /* whoever measures empties the caches before every sample: dev->cold */
     int64_t limit_bytes; /* pool limit; 0 = the kind's own rule (CPU: 0.9 * min(cgroup, MemAvailable)) */
     uint64_t seed;       /* null: start of its fake clock's jitter; 0 = exact */
 };
@@ -64,6 +65,8 @@ struct pk_device_ops {
     uint64_t (*elapsed_ns)(struct pk_device *dev, size_t from, size_t to);
     /* optional. Keeps a lane busy for ns and does nothing else; absent: the host spins on now_ns. */
     void (*delay)(struct pk_device *dev, enum pk_lane lane, uint64_t ns);
+    /* optional. Overwrites what the device's caches hold, outside of the pool; absent: it has none. */
+    enum pk_code (*flush)(struct pk_device *dev, struct pk_err *err);
     /* optional. Capturing and replaying work (graph.h). */
     const struct pk_graph_ops *graphs;
     /* optional. True after an error that no later work survives: the process has to end. */
@@ -76,6 +79,7 @@ struct pk_device {
     const struct pk_device_ops *ops;
     enum pk_device_kind kind;
     unsigned ordinal; /* cuda:1 -> 1 */
+    bool cold;
     struct pk_arena arena;
     struct pk_pool pool;
     struct pk_marks marks;
@@ -101,6 +105,8 @@ uint64_t pk_device_now_ns(struct pk_device *dev);
 enum pk_code pk_device_sync(struct pk_device *dev, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_device_copy(struct pk_device *dev, enum pk_lane lane, enum pk_copy dir, void *dst,
                             const void *src, size_t bytes, struct pk_err *err) PK_MUST_CHECK;
+/* Nothing that was used before is in a cache, and every lane is idle. */
+enum pk_code pk_device_flush(struct pk_device *dev, struct pk_err *err) PK_MUST_CHECK;
 void pk_device_delay(struct pk_device *dev, enum pk_lane lane, uint64_t ns);
 void pk_device_facts(struct pk_device *dev, pk_fact_fn *fn, void *user);
 bool pk_device_broken(const struct pk_device *dev);

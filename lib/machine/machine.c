@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { CACHE_BYTES_UNKNOWN = 32 << 20 };
+
 #define N_OF(table) (sizeof(table) / sizeof *(table))
 
 static const char *or_empty(const char *text)
@@ -201,4 +203,16 @@ const char *pk_machine_json(const struct pk_machine *m, struct pk_arena *a)
         "governor", m->governor, "turbo", m->turbo, "thp", m->thp, "virt", m->virt, "compiler", m->compiler,
         "isa", m->isa);
     return pk_json_text(a, j, PK_JSON_CANON);
+}
+
+int64_t pk_machine_cache_bytes(void)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_machine m;
+    struct pk_err err = {0};
+    if (!pk_machine_read(NULL, &a, &m, &err) && m.l3_bytes)
+        return m.l3_bytes * (m.sockets ? m.sockets : 1);
+    if (!err.code && m.l2_bytes)
+        return m.l2_bytes * m.cores;
+    return CACHE_BYTES_UNKNOWN;
 }

@@ -28,6 +28,9 @@ struct pk_machine {
 enum pk_code pk_machine_read(const char *root, struct pk_arena *a, struct pk_machine *m,
                              struct pk_err *err) PK_MUST_CHECK;
 
+/* All last-level caches together; 32 MiB when the machine does not say. Reads the topology. */
+int64_t pk_machine_cache_bytes(void);
+
 /* Canonical JSON of everything that identifies the machine: one row in the store per distinct text. Volatile
  * things (load, free memory) are not in it. */
 const char *pk_machine_json(const struct pk_machine *m, struct pk_arena *a);

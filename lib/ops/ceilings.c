@@ -21,8 +21,7 @@ enum {
     RUN_NS = 15 * 1000 * 1000, /* of one compute run */
     EXP_FLOATS = 2048,         /* two arrays: in the L1 cache */
     STREAM_FLOATS = 1 << 16,   /* of one task */
-    CACHE_MULTIPLE = 8,        /* all streamed arrays together */
-    CACHE_FALLBACK = 32 << 20  /* when the machine does not say */
+    CACHE_MULTIPLE = 8         /* all streamed arrays together */
 };
 
 struct probe {
@@ -137,18 +136,6 @@ static enum pk_code best_copy(struct pk_device *dev, const struct probe *p, doub
     return PK_OK;
 }
 
-static double last_level_cache(struct pk_err *err)
-{
-    PK_ARENA_CLEANUP struct pk_arena a = {0};
-    struct pk_machine m;
-    if (pk_machine_read(NULL, &a, &m, err))
-        return CACHE_FALLBACK;
-    double sockets = m.sockets ? m.sockets : 1;
-    return m.l3_bytes   ? (double)m.l3_bytes * sockets
-           : m.l2_bytes ? (double)m.l2_bytes * m.cores
-                        : CACHE_FALLBACK;
-}
-
 static enum pk_code measure_compute(struct pk_device *dev, struct probe *p, struct pk_ceilings *out,
                                     struct pk_err *err)
 {
@@ -200,7 +187,7 @@ enum pk_code pk_ceilings_measure(struct pk_device *dev, struct pk_ceilings *out,
 #endif
     pk_assert(dev->kind == PK_DEVICE_CPU);
     struct probe p = {.k = pk_kernels_of(pk_cpu_isa(dev))};
-    out->cache_bytes = last_level_cache(err);
+    out->cache_bytes = (double)pk_machine_cache_bytes();
     if (measure_compute(dev, &p, out, err) || measure_memory(dev, &p, out, err))
         return err->code;
     return PK_OK;

@@ -539,3 +539,18 @@ def test_an_estimate_follows_stored_times(perfkit):
         db.execute("UPDATE summary SET median = 1e9 WHERE metric_id IN (SELECT id FROM metric WHERE unit = 'ns')")
     after = perfkit(*case, "--dry-run", "--format", "json").rows("plan")[0]["expected_ns"]
     assert 1e8 < before < 2e10 and after == pytest.approx(3 * 12 * 2e9 + 3 * 2e9, rel=0.02)
+
+
+def test_cold_caches(perfkit):
+    """Nothing is repeated within a sample, which would find its data in the caches; the record and the table say so."""
+    case = ("run", "attention-scaling", "-d", "cpu", "-v", "flash", "-a", "d_model=16", "-a", "seq_len=64", "-i", "1", "--max-time", "20ms")
+    warm, cold = perfkit(*case), perfkit(*case, "--cold")
+    assert warm.status == cold.status == 0, cold
+    assert "Cold: " in cold.stdout and "cold caches" in cold.stderr
+    assert "Cold: " not in warm.stdout and "cold" not in warm.stderr
+    assert query(perfkit, "SELECT value FROM v_setting WHERE key = 'caches'") == [("emptied before every sample",)]
+    reps = query(perfkit, "SELECT notes ->> 'reps' FROM v_slice ORDER BY run_id")
+    assert reps[1] == (1,) and len(reps) == 2
+    assert "  setting cold: nothing, then true" in perfkit("compare", "@~1", "@", "--format", "json").json()["tables"]["runs"]["notes"]
+    perfkit(*case, "--cold", "--peer", "numpy").refused(2, "--cold and --peer")
+    perfkit(*case[:-4], "--cold", "--once").refused(2, "--once and --cold")

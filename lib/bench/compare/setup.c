@@ -46,7 +46,7 @@ static void compare_objects(struct differences *d, const char *what, const char 
 }
 
 /* Of the settings of a run, those that change what a case means; which cases it has shows in the pairs. */
-static const char *const run_settings[] = {"device", "threads", "bind", "warmup", NULL};
+static const char *const run_settings[] = {"device", "threads", "bind", "cold", "warmup", NULL};
 
 size_t pk_compare_setups(const struct pk_run_facts *base, const struct pk_run_facts *new_, struct pk_arena *a,
                          const char *const **differences)

@@ -2,7 +2,7 @@
  *
  * Order: check points; setup; first iteration (phase first); check; calibration: how often repeatable regions are repeated
  * (repeat.h), then K, repetitions per sample (regions shorter than 20 us in all are repeated); samples until a stop
- * rule holds; teardown. All arrays are made before the first sample. Between samples: reset, resolving marks, the stop rule, and
+ * rule holds; teardown. All arrays are made before the first sample. Between samples: reset, emptying the caches of a cold device, resolving marks, the stop rule, and
  * every 10 ms the disturbance source.
  *
  * Stopping (the reason is the note "stop"): "noise" when at least min_samples and min_time have passed and the interval of the

@@ -88,6 +88,8 @@ enum pk_code pk_sampler_calibrate(struct pk_sampler *s, double unit_overhead_ns,
 {
     *runs = 0;
     s->unit_overhead_ns = unit_overhead_ns;
+    if (s->ctx->dev->cold)
+        return PK_OK;
     enum pk_code rc = calibrate_regions(s, runs, err);
     return rc ? rc : calibrate_samples(s, runs, err);
 }

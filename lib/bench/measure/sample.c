@@ -65,15 +65,17 @@ static enum pk_code capture(struct pk_sampler *s, struct pk_err *err)
     return rc;
 }
 
+static enum pk_code prepare_graph(struct pk_sampler *s, struct pk_err *err)
+{
+    return s->graph && s->graph_reps == s->reps ? PK_OK : capture(s, err);
+}
+
 /* Of the capture's marks, those of the first repetition get the launch as their host time and the others none. */
 static enum pk_code replay(struct pk_sampler *s, struct pk_err *err)
 {
     struct pk_device *dev = s->ctx->dev;
-    enum pk_code rc = s->graph && s->graph_reps == s->reps ? PK_OK : capture(s, err);
-    if (rc)
-        return rc;
     const uint64_t began = pk_device_now_ns(dev);
-    rc = pk_graph_replay(dev, s->graph, err);
+    enum pk_code rc = pk_graph_replay(dev, s->graph, err);
     const uint64_t launched = pk_device_now_ns(dev);
     for (size_t i = 0; i < dev->marks.n; i++) {
         dev->marks.v[i].begin_host_ns = began;
@@ -219,7 +221,11 @@ enum pk_code pk_sample_take(struct pk_sampler *s, struct pk_err *err)
     pk_assert(s->n < s->cap);
     if (s->ctx->c->probe->reset)
         s->ctx->c->probe->reset(s->ctx);
-    enum pk_code rc = s->captured ? replay(s, err) : repeat(s->ctx, s->reps, err);
+    enum pk_code rc = s->captured ? prepare_graph(s, err) : PK_OK;
+    if (!rc && s->ctx->dev->cold)
+        rc = pk_device_flush(s->ctx->dev, err);
+    if (!rc)
+        rc = s->captured ? replay(s, err) : repeat(s->ctx, s->reps, err);
     if (!rc)
         rc = check_marks(s->ctx, err);
     return rc ? rc : resolve(s, s->reps, err);

@@ -14,8 +14,9 @@ static json_t *stop_json(const struct pk_stop *s)
 
 static json_t *device_json(const struct pk_device_options *d)
 {
-    return json_pack("{s:i, s:b, s:I, s:I}", "threads", (int)d->threads, "bind", !d->no_bind, "limit_bytes",
-                     (json_int_t)d->limit_bytes, "seed", (json_int_t)(d->seed & INT64_MAX));
+    return json_pack("{s:i, s:b, s:b, s:I, s:I}", "threads", (int)d->threads, "bind", !d->no_bind, "cold",
+                     (int)d->cold, "limit_bytes", (json_int_t)d->limit_bytes, "seed",
+                     (json_int_t)(d->seed & INT64_MAX));
 }
 
 json_t *pk_request_json(const struct pk_request *r)
@@ -45,6 +46,7 @@ static struct pk_device_options read_device(const json_t *j)
     return (struct pk_device_options){
         .threads = (unsigned)pk_json_int(j, "threads", 0),
         .no_bind = !pk_json_bool(j, "bind", true),
+        .cold = pk_json_bool(j, "cold", false),
         .limit_bytes = pk_json_int(j, "limit_bytes", 0),
         .seed = (uint64_t)pk_json_int(j, "seed", 0),
     };

@@ -215,6 +215,7 @@ const struct pk_device_ops pk_device_cuda = {
     .copy = cuda_copy,
     .record = pk_cuda_record,
     .elapsed_ns = pk_cuda_elapsed_ns,
+    .flush = pk_cuda_flush_l2,
     .graphs = &pk_cuda_graphs,
     .broken = cuda_broken,
     .facts = cuda_facts,
