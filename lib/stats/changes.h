@@ -21,7 +21,7 @@ enum pk_shape {
 struct pk_shape_found {
     enum pk_shape shape;
     size_t steady_from; /* first sample of the steady end; n when unsteady */
-    /* last differing piece over the end, minus 1 (difference for values not positive); 0 when flat */
+    /* Last differing piece over the end, minus 1 (difference for values not positive); 0 when flat. */
     double change;
 };
 struct pk_shape_found pk_find_shape(const double *v, size_t n);

@@ -23,7 +23,8 @@
  *
  * A gate is a loop: decide; measure for each case the `wanted` pairs of its `stage`, appended to `screen` or `confirm`, in
  * the order of pk_pair_order; decide again; until no case wants any, or the time is up. The first call has no pairs.
- * Cases that share processes share pairs: what one wants is measured for all that a process measures anyway.
+ * Cases that share processes share pairs: what one wants may be given to all; but once a case is being confirmed, no case
+ * gets another pair in `screen`.
  *
  * Memory is taken and given back inside. Reasons and measured error rates: docs/statistics.md. */
 #pragma once
@@ -116,7 +117,7 @@ struct pk_decision {
 
     double p;          /* two-sided; gate: of the fresh pairs alone, NaN without a suspicion */
     double p_adjusted; /* with the other cases in mind: below alpha it is significant */
-    /* of not being within the margin: below alpha it is (a gate's is corrected for two attempts) */
+    /* Of not being within the margin: below alpha it is. A gate's is corrected for two attempts. */
     double p_same;
     double sd; /* of the pairs' differences, of logs or figures */
     /* The smallest worsening found with rule.power: 0.014 is 1.4 %; with `absolute`, in the figures' unit. */

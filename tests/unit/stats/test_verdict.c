@@ -377,6 +377,22 @@ static void looking_often_is_allowed_for(void **state)
                 pairs < 15 * TRIALS);
 }
 
+static void cases_share_the_risk_until_clear(void **state)
+{
+    struct pk_rule rule = pk_rule_default;
+    rule.until_clear = true;
+    struct pk_trial t[20];
+    struct pk_decision d[20];
+    struct made m;
+    for (int i = 0; i < 20; i++)
+        t[i] = (struct pk_trial){.screen = make(&m, 6, 1.04, 0.015)};
+    pk_decide_pairs(t, 1, &rule, d);
+    assert_says(&d[0], PK_SLOWER, PK_REASON_PROVED);
+    pk_decide_pairs(t, 20, &rule, d);
+    assert_says(&d[0], PK_UNDECIDED, PK_REASON_NOISE);
+    assert_int_equal(d[0].wanted, 1);
+}
+
 /* --- stored baselines --- */
 
 static struct pk_decision stored(const double *base, size_t nb, const double *new_, size_t nn)
@@ -458,6 +474,11 @@ static void exact_figures(void **state)
     d = pk_decide_exact(&s, 0);
     assert_says(&d, PK_UNDECIDED, PK_REASON_INEXACT);
     assert_true(pk_decide_exact(&s, 0.02).verdict == PK_SAME);
+    s.base = mixed;
+    s.new_ = hundred; /* above one of the repeats, below the other */
+    d = pk_decide_exact(&s, 0);
+    assert_says(&d, PK_UNDECIDED, PK_REASON_INEXACT);
+    s.new_ = mixed;
     s.base = zero;
     d = pk_decide_exact(&s, 0);
     assert_true(d.absolute && d.verdict == PK_FASTER && d.ratio == 100);
@@ -479,6 +500,10 @@ static void one_cause_for_all_is_noticed(void **state)
         d[i] = (struct pk_decision){.ratio = 0.97, .pairs = 6};
     f = pk_look_at_family(d, 20, &pk_rule_default);
     assert_true(!f.uniform && f.crowded && f.suspected == 10);
+    for (int i = 0; i < 20; i++)
+        d[i] = (struct pk_decision){.ratio = 1.02 + 0.003 * i, .pairs = 6};
+    f = pk_look_at_family(d, 20, &pk_rule_default); /* one way, but each by its own amount */
+    assert_true(!f.uniform && !f.crowded);
     assert_true(!pk_look_at_family(d, 4, &pk_rule_default).crowded);
     assert_true(isnan(pk_look_at_family(NULL, 0, &pk_rule_default).shift));
 }
@@ -502,6 +527,7 @@ int main(void)
         cmocka_unit_test(disturbed_pairs_are_run_again),
         cmocka_unit_test(cases_not_confirmed_yet_count),
         cmocka_unit_test(looking_often_is_allowed_for),
+        cmocka_unit_test(cases_share_the_risk_until_clear),
         cmocka_unit_test(a_baseline_is_five_runs),
         cmocka_unit_test(stored_baselines_rarely_cry_wolf),
         cmocka_unit_test(exact_figures),
