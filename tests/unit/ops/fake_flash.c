@@ -1,11 +1,12 @@
 /* Fake flash: what the kernels of flash attention answer, from the float64 reference. They remember the chip they were told of. */
 #include "fake_flash.h"
 
+#include "../device/fake_cuda.h"
 #include "base/assert.h"
 #include "reference.h"
 
 /* Launches are in timed regions, where nothing is allocated: problems are as small as those of tests. */
-enum { MOST_SCORES = 1 << 16, MOST = 1 << 15 };
+enum { MOST_SCORES = 1 << 16, MOST = 1 << 15, WORK_NS = 100000 };
 static double scores[MOST_SCORES], x[3][MOST];
 
 struct pk_chip fake_flash_chip;
@@ -17,17 +18,18 @@ static void narrow(const double *from, float *to, size_t n)
         to[i] = (float)from[i];
 }
 
-static size_t begin(const struct pk_chip *chip, const struct pk_attention *at)
+static size_t begin(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at)
 {
     const size_t rows = at->batch * at->seq;
     pk_assert(rows * at->seq <= MOST_SCORES && rows * at->dim <= MOST);
     fake_flash_chip = *chip;
+    fake_cuda_work(s, WORK_NS);
     return rows * at->dim;
 }
 
 int pk_k_flash_forward(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at)
 {
-    const size_t n = begin(chip, at);
+    const size_t n = begin(s, chip, at);
     pk_reference_attention(at, &(struct pk_reference_attention){.p = scores, .o = x[0], .lse = x[1]});
     narrow(x[0], at->o, n);
     narrow(x[1], at->lse, at->batch * at->seq);
@@ -36,7 +38,7 @@ int pk_k_flash_forward(pk_stream s, const struct pk_chip *chip, const struct pk_
 
 int pk_k_flash_backward(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at)
 {
-    const size_t n = begin(chip, at);
+    const size_t n = begin(s, chip, at);
     pk_reference_attention(at,
                            &(struct pk_reference_attention){.p = scores, .dq = x[0], .dk = x[1], .dv = x[2]});
     narrow(x[0], at->dq, n);
