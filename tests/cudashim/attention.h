@@ -28,6 +28,10 @@ struct attention {
         at.batch = batch, at.seq = seq, at.dim = dim, at.causal = causal, at.scale = scale;
         at.q = q.data(), at.k = k.data(), at.v = v.data(), at.d_o = d_o.data();
         at.o = o.data(), at.lse = lse.data(), at.dq = dq.data(), at.dk = dk.data(), at.dv = dv.data();
+        solve();
+    }
+    void solve()
+    {
         const struct pk_reference_attention r = {p64.data(),  o64.data(),  lse64.data(),
                                                  dq64.data(), dk64.data(), dv64.data()};
         pk_reference_attention(&at, &r);
@@ -35,7 +39,7 @@ struct attention {
 };
 
 /* Root of the mean square of got - want relative to that of want. */
-inline double relative_error(const results &got, const std::vector<double> &want)
+template <typename GOT> double relative_error(const GOT &got, const std::vector<double> &want)
 {
     double error = 0, size = 0;
     for (size_t i = 0; i < want.size(); i++) {
@@ -70,6 +74,33 @@ inline void expect_gradients(const results &got, const std::vector<double> &want
         return expect_all(got, want, terms, ulps, what, a);
     for (size_t i = 0; i < want.size(); i++)
         expect(got[i], 0, ulps * 0x1p-23 * (double)terms, what, a.at.dim, i);
+}
+
+constexpr double NEAR_FP32 = 1e-6; /* ieee products give 3.3e-7 for o where this is asked */
+
+/* What forward saved, in fp32 as float64 knows it. */
+struct saved {
+    std::vector<float> o, lse;
+
+    explicit saved(attention &a) : o(a.o64.begin(), a.o64.end()), lse(a.lse64.begin(), a.lse64.end())
+    {
+        a.at.o = o.data(), a.at.lse = lse.data();
+    }
+};
+
+/* b becomes a with inputs that are tf32 numbers, rounded to the nearest, and what float64 says of those. */
+inline void as_tf32(const attention &a, attention &b)
+{
+    const std::vector<float> *from[] = {&a.q, &a.k, &a.v, &a.d_o};
+    std::vector<float> *to[] = {&b.q, &b.k, &b.v, &b.d_o};
+    for (int i = 0; i < 4; i++)
+        for (size_t e = 0; e < a.n; e++) {
+            uint32_t bits;
+            std::memcpy(&bits, &(*from[i])[e], sizeof bits);
+            bits = (bits + 0x1000) & 0xffffe000;
+            std::memcpy(&(*to[i])[e], &bits, sizeof bits);
+        }
+    b.solve();
 }
 
 } // namespace

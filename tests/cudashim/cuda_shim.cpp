@@ -29,6 +29,7 @@ struct fiber {
     bool done;
     unsigned waits_block, waits_warp; /* barriers passed or reached */
     uint32_t given;
+    const uint32_t *a, *b; /* fragments of a product */
 };
 
 struct block {
@@ -178,4 +179,33 @@ uint32_t pk_shim_exchange(uint32_t bits, unsigned from)
     const uint32_t got = first + from < last ? running->fibers[first + from].given : bits;
     wait_for(first, last, &fiber::waits_warp); /* nobody gives anew before all have taken */
     return got;
+}
+
+/* An operand of tensor cores: the last 13 bits are not looked at. */
+static float tf32(uint32_t bits)
+{
+    return pk_shim_float(bits & ~0x1fffu);
+}
+
+/* Lane 4g + t has a: (g, t) (g+8, t) (g, t+4) (g+8, t+4); b: (t, g) (t+4, g); d: (g, 2t) (g, 2t+1) (g+8, 2t) (g+8, 2t+1). Here each
+ * lane makes its four sums from the fragments of those that have the operands. */
+void pk_shim_mma(float *d, const uint32_t *a, const uint32_t *b)
+{
+    size_t first, last;
+    warp_of_caller(&first, &last);
+    if (last - first != WARP)
+        std::abort();
+    fiber &me = running->fibers[running->current];
+    me.a = a, me.b = b;
+    wait_for(first, last, &fiber::waits_warp);
+    const size_t lane = running->current - first, g = lane / 4, t = lane % 4;
+    for (size_t r = 0; r < 4; r++) {
+        const size_t column = 2 * t + r % 2; /* the row is g, or g + 8 for r > 1 */
+        for (size_t k = 0; k < 8; k++) {
+            const fiber &row = running->fibers[first + 4 * g + k % 4];
+            const fiber &col = running->fibers[first + 4 * column + k % 4];
+            d[r] += tf32(row.a[r / 2 + k / 4 * 2]) * tf32(col.b[k / 4]);
+        }
+    }
+    wait_for(first, last, &fiber::waits_warp); /* fragments are of use until all have read them */
 }

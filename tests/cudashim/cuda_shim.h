@@ -45,6 +45,8 @@ extern int pk_shim_last;
 unsigned char *pk_shim_shared();
 void pk_shim_barrier();
 void pk_shim_warp_barrier();
+/* ops/cuda/mma.h by its documented layout: every lane of a whole warp calls. */
+void pk_shim_mma(float *d, const uint32_t *a, const uint32_t *b);
 /* What lane `from` of the caller's warp gave; every lane of the warp calls. */
 uint32_t pk_shim_exchange(uint32_t bits, unsigned from);
 
@@ -89,6 +91,18 @@ static inline uint32_t pk_shim_bits(float v)
     uint32_t bits;
     __builtin_memcpy(&bits, &v, 4);
     return bits;
+}
+static inline uint32_t pk_bits(float v)
+{
+    return pk_shim_bits(v);
+}
+static inline float pk_float(uint32_t bits)
+{
+    return pk_shim_float(bits);
+}
+static inline void pk_mma_m16n8k8(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2])
+{
+    pk_shim_mma(d, a, b);
 }
 static inline unsigned pk_shim_lane()
 {

@@ -5,19 +5,10 @@
 namespace
 {
 
-struct saved {
-    std::vector<float> o, lse;
-
-    saved(attention &a) : o(a.o64.begin(), a.o64.end()), lse(a.lse64.begin(), a.lse64.end())
-    {
-        a.at.o = o.data(), a.at.lse = lse.data();
-    }
-};
-
 void check(const pk_chip &chip, size_t batch, size_t seq, size_t dim, int causal)
 {
     attention a(batch, seq, dim, causal, 1 / std::sqrt((float)dim));
-    saved forward(a);
+    const saved forward(a);
     expect_launched(pk_k_flash_backward(nullptr, &chip, &a.at), "flash backward", dim);
     expect_all(a.dv, a.dv64, seq + dim, 8, "flash backward dv", a);
     expect_gradients(a.dq, a.dq64, seq + dim, 8, "flash backward dq", a);
@@ -28,7 +19,7 @@ void check(const pk_chip &chip, size_t batch, size_t seq, size_t dim, int causal
 void check_large_scores(float scale)
 {
     attention a(1, 130, 16, 1, scale);
-    saved forward(a);
+    const saved forward(a);
     expect_launched(pk_k_flash_backward(nullptr, chips, &a.at), "large scores", 16);
     const double size = 1 + std::fabs((double)scale);
     for (size_t i = 0; i < a.n; i++) {
@@ -41,7 +32,7 @@ void check_large_scores(float scale)
 void check_refusal(size_t seq, size_t dim, const pk_chip &chip)
 {
     attention a(1, 1, 1, 0, 1);
-    saved forward(a);
+    const saved forward(a);
     a.at.seq = seq, a.at.dim = dim;
     if (!pk_k_flash_backward(nullptr, &chip, &a.at) && failures++ < 10)
         std::printf("seq %zu dim %zu was not refused\n", seq, dim);

@@ -2,8 +2,8 @@
  *
  * Each returns 0, or the cudaError_t of its launch. Arrays are device memory, row-major, fp32. Every kernel reads each input element once
  * and writes each output element once unless its comment says otherwise. Sizes may be odd; what a launch needs of the chip is in `traits`.
- * A kernel file says in its head which grid, block and shared memory it uses. Files without tensor-core or TMA instructions
- * are also compiled for the host by tests/cudashim and compared with the float64 reference there. */
+ * A kernel file says in its head which grid, block and shared memory it uses. They are also compiled for the host by
+ * tests/cudashim and compared with the float64 reference there; mma.sync is emulated (mma.h). */
 #pragma once
 
 #include "ops/shapes.h"
@@ -34,6 +34,12 @@ struct pk_chip {
 };
 int pk_k_flash_forward(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at);
 int pk_k_flash_backward(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at);
+
+/* flash_forward_3xtf32.cu, flash_backward_3xtf32.cu: the same by tensor cores (compute capability 8.0), a product of fp32 numbers made of
+ * three of tf32 numbers. dim up to PK_FLASH_3XTF32_DIM. */
+enum { PK_FLASH_3XTF32_DIM = 128 };
+int pk_k_flash_forward_3xtf32(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at);
+int pk_k_flash_backward_3xtf32(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at);
 
 /* rects.cu: v is host memory; up to PK_RECTS_A_LAUNCH rectangles are arguments of one launch, more take several. A table is for one launch
  * of any number: pieces as pk_k_copy_pieces lays them down (out[n], in host memory), then copied to device memory. That function returns

@@ -1,0 +1,202 @@
+/* Flash backward: gradients of attention, scores made again tile by tile (Dao et al. 2022, algorithm 4).
+ *
+ * Three kernels, none of which adds to what another block writes, so that results are the same every time: row sums of dO * O, a warp a
+ * row, kept in the first column of dQ until the block that owns the row overwrites it, so that nothing but results takes memory; dK and dV by blocks that own keys and see queries; dQ by blocks that own queries and see keys. The last two make the scores each
+ * for itself: seven products where atomic additions would need five.
+ *
+ * Both have tiles alike: two arrays owned, two seen. Of the seen ones the first is needed until the end of a tile and therefore is there
+ * twice, its next tile arriving meanwhile; the second arrives during the last product. 128 or 256 threads; the longest blocks first. */
+#pragma once
+
+#include "ops/cuda/flash_rows.h"
+
+namespace
+{
+
+constexpr int WARP = 32;
+
+struct problem {
+    rows_of q, k, v, d_o;
+    const float *lse, *sums; /* a sum every dim floats */
+    float *dq, *dk, *dv;
+    int seq, causal;
+    float scale;
+    __device__ problem(const pk_attention &at, size_t i)
+        : q(at, at.q, i), k(at, at.k, i), v(at, at.v, i), d_o(at, at.d_o, i), lse(at.lse + i * at.seq),
+          sums(part(at, at.dq, i)), dq(part(at, at.dq, i)), dk(part(at, at.dk, i)), dv(part(at, at.dv, i)),
+          seq((int)at.seq), causal(at.causal), scale(at.scale)
+    {
+    }
+    static __device__ float *part(const pk_attention &at, void *all, size_t i)
+    {
+        return static_cast<float *>(all) + i * at.seq * at.dim;
+    }
+};
+
+/* Blocks at once on a multiprocessor, which bounds the registers of a thread: to as many as make no thread spill. */
+template <typename T> constexpr int AT_ONCE = T::THREADS > 128 ? 1 : 2;
+
+template <typename T> struct backward_memory {
+    float own[2][T::OWN * T::STRIDE], lasting[2][T::SEEN * T::STRIDE], passing[T::SEEN * T::STRIDE],
+        weights[T::WEIGHTS];
+};
+
+__global__ void __launch_bounds__(128) row_sums(const pk_attention at)
+{
+    const size_t row = (size_t)blockIdx.x * (128 / WARP) + threadIdx.x / WARP;
+    if (row >= at.batch * at.seq)
+        return; /* whole warps */
+    const float *d_o = static_cast<const float *>(at.d_o) + row * at.dim;
+    const float *o = static_cast<const float *>(at.o) + row * at.dim;
+    float sum = 0;
+    for (size_t c = threadIdx.x % WARP; c < at.dim; c += WARP)
+        sum = fmaf(d_o[c], o[c], sum);
+    for (int step = WARP / 2; step > 0; step /= 2)
+        sum += __shfl_xor_sync(ALL_LANES, sum, step);
+    if (threadIdx.x % WARP == 0)
+        static_cast<float *>(at.dq)[row * at.dim] = sum;
+}
+
+/* Of one query: log-sum-exp in base 2, and row sum. Beyond the end 0, which with rows of zeros makes weights that add nothing. */
+struct query_row {
+    float lse, sum;
+    __device__ query_row(const problem &p, int query)
+    {
+        lse = query < p.seq ? p.lse[query] * LOG2_E : 0;
+        sum = query < p.seq ? p.sums[(size_t)query * (size_t)p.q.dim] : 0;
+    }
+};
+
+/* Blocks own keys: dV += P^T dO, dK += dS^T Q. Keys beyond the end gather what nobody stores. */
+template <typename T>
+__global__ void __launch_bounds__(T::THREADS, AT_ONCE<T>) of_keys(const pk_attention all)
+{
+    PK_SHARED(backward_memory<T>, m);
+    const unsigned blocks = (unsigned)((all.seq + T::OWN - 1) / T::OWN);
+    const problem p(all, blockIdx.x / blocks);
+    const int own = (int)(blockIdx.x % blocks) * T::OWN, begin = p.causal ? own / T::SEEN * T::SEEN : 0;
+    const typename T::place at;
+    float dk[T::ROWS][T::FEATURES], dv[T::ROWS][T::FEATURES];
+    clear<T>(dk);
+    clear<T>(dv);
+    fetch<T, T::OWN>(m->own[0], p.k, own);
+    fetch<T, T::OWN>(m->own[1], p.v, own);
+    fetch<T, T::SEEN>(m->lasting[0], p.q, begin);
+    fetch<T, T::SEEN>(m->passing, p.d_o, begin);
+    int now = 0;
+    for (int seen = begin; seen < p.seq; seen += T::SEEN, now = !now) {
+        float w[T::ROWS][T::COLS], d[T::ROWS][T::COLS];
+        pk_fetch_wait();
+        __syncthreads(); /* this tile is here, the last is done with */
+        if (seen + T::SEEN < p.seq)
+            fetch<T, T::SEEN>(m->lasting[!now], p.q, seen + T::SEEN);
+        T::multiply(w, m->own[0], m->lasting[now], at);
+        T::multiply(d, m->own[1], m->passing, at);
+#pragma unroll
+        for (int j = 0; j < T::COLS; j++) {
+            const int query = seen + at.seen(j);
+            const query_row row(p, query);
+#pragma unroll
+            for (int i = 0; i < T::ROWS; i++) {
+                const bool hidden = p.causal && own + at.own(i) > query;
+                w[i][j] = hidden ? 0 : pk_exp2(fmaf(w[i][j], p.scale * LOG2_E, -row.lse));
+                d[i][j] = w[i][j] * (d[i][j] - row.sum);
+            }
+        }
+        T::keep(m->weights, w, at);
+        __syncwarp();
+        T::gather(dv, m->weights, w, m->passing, at);
+        __syncthreads(); /* dO and P are done with */
+        if (seen + T::SEEN < p.seq)
+            fetch<T, T::SEEN>(m->passing, p.d_o, seen + T::SEEN);
+        T::keep(m->weights, d, at);
+        __syncwarp();
+        T::gather(dk, m->weights, d, m->lasting[now], at);
+    }
+#pragma unroll
+    for (int i = 0; i < T::ROWS; i++) {
+        store_row<T>(p.dk, p.k, own + at.own(i), dk[i], p.scale, at);
+        store_row<T>(p.dv, p.k, own + at.own(i), dv[i], 1, at);
+    }
+}
+
+/* Blocks own queries: dQ += dS K. The row sums lie where dQ goes: all are read before the last barrier, nothing is stored before. */
+template <typename T>
+__global__ void __launch_bounds__(T::THREADS, AT_ONCE<T>) of_queries(const pk_attention all)
+{
+    PK_SHARED(backward_memory<T>, m);
+    const unsigned blocks = (unsigned)((all.seq + T::OWN - 1) / T::OWN);
+    const problem p(all, blockIdx.x / blocks);
+    const int own = (int)(blocks - 1 - blockIdx.x % blocks) * T::OWN;
+    const int end = p.causal && own + T::OWN < p.seq ? own + T::OWN : p.seq;
+    const typename T::place at;
+    float dq[T::ROWS][T::FEATURES];
+    clear<T>(dq);
+    fetch<T, T::OWN>(m->own[0], p.q, own);
+    fetch<T, T::OWN>(m->own[1], p.d_o, own);
+    fetch<T, T::SEEN>(m->lasting[0], p.k, 0);
+    fetch<T, T::SEEN>(m->passing, p.v, 0);
+    int now = 0;
+    for (int seen = 0; seen < end; seen += T::SEEN, now = !now) {
+        float w[T::ROWS][T::COLS], d[T::ROWS][T::COLS];
+        pk_fetch_wait();
+        __syncthreads();
+        if (seen + T::SEEN < end)
+            fetch<T, T::SEEN>(m->lasting[!now], p.k, seen + T::SEEN);
+        T::multiply(w, m->own[0], m->lasting[now], at);
+        T::multiply(d, m->own[1], m->passing, at);
+#pragma unroll
+        for (int i = 0; i < T::ROWS; i++) {
+            const int query = own + at.own(i);
+            const query_row row(p, query);
+#pragma unroll
+            for (int j = 0; j < T::COLS; j++) {
+                const int key = seen + at.seen(j);
+                const bool hidden = key >= p.seq || (p.causal && key > query);
+                const float weight = pk_exp2(fmaf(w[i][j], p.scale * LOG2_E, -row.lse));
+                d[i][j] = hidden ? 0 : weight * (d[i][j] - row.sum);
+            }
+        }
+        T::keep(m->weights, d, at);
+        __syncthreads(); /* V is done with */
+        if (seen + T::SEEN < end)
+            fetch<T, T::SEEN>(m->passing, p.v, seen + T::SEEN);
+        T::gather(dq, m->weights, d, m->lasting[now], at);
+    }
+#pragma unroll
+    for (int i = 0; i < T::ROWS; i++)
+        store_row<T>(p.dq, p.q, own + at.own(i), dq[i], p.scale, at);
+}
+
+/* True when these tiles were launched: they fit, and they fill the chip or are the last choice. */
+template <typename T>
+bool launched(pk_stream s, const pk_chip *chip, const pk_attention *at, bool last, int *rc)
+{
+    const size_t bytes = sizeof(backward_memory<T>), blocks = blocks_of<T>(at);
+    if (bytes > chip->shared_bytes || (!last && !keeps_busy<T>(at, chip)))
+        return false;
+    *rc = blocks > INT32_MAX ? INVALID_VALUE : PK_ALLOW_SHARED(of_keys<T>, bytes);
+    if (!*rc)
+        *rc = PK_ALLOW_SHARED(of_queries<T>, bytes);
+    if (!*rc) {
+        PK_LAUNCH(of_keys<T>, (unsigned)blocks, T::THREADS, bytes, s, *at);
+        *rc = PK_LAUNCHED();
+    }
+    if (!*rc) {
+        PK_LAUNCH(of_queries<T>, (unsigned)blocks, T::THREADS, bytes, s, *at);
+        *rc = PK_LAUNCHED();
+    }
+    return true;
+}
+
+/* What comes first in every backward pass, and whether the shape can be launched at all. */
+static int begin(pk_stream s, const pk_attention *at, size_t widest)
+{
+    const size_t rows = at->batch * at->seq;
+    if (at->seq > INT32_MAX / 2 || rows / 4 >= INT32_MAX || at->dim > widest)
+        return INVALID_VALUE;
+    PK_LAUNCH(row_sums, (unsigned)((rows + 3) / 4), 128, 0, s, *at);
+    return PK_LAUNCHED();
+}
+
+} // namespace

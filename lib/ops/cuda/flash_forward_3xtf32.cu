@@ -1,0 +1,29 @@
+/* Flash forward with 3xtf32 products: which tiles, by width. flash_forward_kernel.h has the kernel. */
+#include "ops/cuda/flash_forward_kernel.h"
+#include "ops/cuda/flash_tile_3xtf32.h"
+
+namespace
+{
+
+/* Four warps a block, or one where blocks are few. */
+template <int DIM, int SEEN> int launch(pk_stream s, const pk_chip *chip, const pk_attention *at)
+{
+    int rc = INVALID_VALUE;
+    if (!launched<tile_3xtf32<DIM, 4, SEEN>>(s, chip, at, false, &rc))
+        launched<tile_3xtf32<DIM, 1, SEEN>>(s, chip, at, true, &rc);
+    return rc;
+}
+
+} // namespace
+
+int pk_k_flash_forward_3xtf32(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at)
+{
+    if (!at->batch || !at->seq || !at->dim)
+        return 0;
+    if (at->seq > INT32_MAX / 2 || at->dim > PK_FLASH_3XTF32_DIM)
+        return INVALID_VALUE;
+    return at->dim <= 16   ? launch<16, 64>(s, chip, at)
+           : at->dim <= 32 ? launch<32, 64>(s, chip, at)
+           : at->dim <= 64 ? launch<64, 64>(s, chip, at)
+                           : launch<128, 32>(s, chip, at);
+}

@@ -1,0 +1,124 @@
+/* Flash rows: what kernels of attention share that make their products differently: rows fetched into tiles, results stored, blocks.
+ *
+ * A block owns OWN rows of one array (queries or keys) and sees another in tiles of SEEN rows. Rows lie in shared memory as in global
+ * memory, dim padded with zeros to DIM and four floats more, so that eight rows beside each other are in different banks.
+ *
+ * The kernels are templates over a way to multiply, T (flash_tile.h, flash_tile_3xtf32.h), which says
+ *   DIM, THREADS, OWN, SEEN, STRIDE      sizes as above
+ *   ROWS, COLS, FEATURES                 what a thread has: ROWS x COLS scores, and ROWS x FEATURES of what it gathers
+ *   RUN                                  features of a thread that lie beside each other: 2 or 4
+ *   place: own(i) seen(j) feature(f)     where in the tile they are; leads() for one thread of those that share rows
+ *   LANE_FIRST, LANE_END                 those threads are lanes whose numbers differ in these bits
+ *   multiply(s, own, seen, at)           s[i][j] = own row i . seen row j
+ *   keep(w, s, at), gather(g, w, s, seen, at)    g[i][f] += sum over j of s[i][j] * seen row j; w: WEIGHTS floats of shared memory. A thread
+ *                                        that gathers has been through a barrier of its warp since keep */
+#pragma once
+
+#include "ops/cuda/kernels.h"
+#include "ops/cuda/launch.h"
+
+namespace
+{
+
+constexpr int INVALID_VALUE = 1; /* cudaErrorInvalidValue */
+constexpr unsigned ALL_LANES = 0xffffffffu;
+constexpr float LOG2_E = 0x1.715476p+0f, LN_2 = 0x1.62e43p-1f;
+
+/* Floats that are moved as widely as they are aligned. */
+template <int N> struct alignas(N < 4 ? N * 4 : 16) floats {
+    float v[N];
+};
+
+template <typename T> __device__ float row_max(float v)
+{
+#pragma unroll
+    for (int step = T::LANE_FIRST; step < T::LANE_END; step *= 2)
+        v = fmaxf(v, __shfl_xor_sync(ALL_LANES, v, step));
+    return v;
+}
+
+template <typename T> __device__ float row_sum(float v)
+{
+#pragma unroll
+    for (int step = T::LANE_FIRST; step < T::LANE_END; step *= 2)
+        v += __shfl_xor_sync(ALL_LANES, v, step);
+    return v;
+}
+
+/* One problem's [seq, dim]; fours says that rows are aligned to 16 bytes. */
+struct rows_of {
+    const float *x;
+    int seq, dim;
+    bool fours;
+    __device__ rows_of(const pk_attention &at, const void *all, size_t problem)
+        : x(static_cast<const float *>(all) + problem * at.seq * at.dim), seq((int)at.seq), dim((int)at.dim),
+          fours(at.dim % 4 == 0)
+    {
+    }
+};
+
+/* COUNT rows from `first` on into a tile, begun and not waited for; zeros beyond seq and dim. */
+template <typename T, int COUNT> __device__ void fetch(float *to, const rows_of &from, int first)
+{
+    constexpr int PER_ROW = T::DIM / 4;
+    for (int i = (int)threadIdx.x; i < COUNT * PER_ROW; i += T::THREADS) {
+        const int r = i / PER_ROW, c = i % PER_ROW * 4;
+        const int left = first + r < from.seq ? from.dim - c : 0;
+        const float *src = left > 0 ? from.x + (size_t)(first + r) * (size_t)from.dim + c : from.x;
+        float *dst = to + r * T::STRIDE + c;
+        if (from.fours)
+            pk_fetch<16>(dst, src, left > 0);
+        else
+#pragma unroll
+            for (int e = 0; e < 4; e++)
+                pk_fetch<4>(dst + e, e < left ? src + e : from.x, e < left);
+    }
+}
+
+template <typename T> __device__ void clear(float (&v)[T::ROWS][T::FEATURES])
+{
+#pragma unroll
+    for (int i = 0; i < T::ROWS; i++)
+#pragma unroll
+        for (int f = 0; f < T::FEATURES; f++)
+            v[i][f] = 0;
+}
+
+/* One gathered row, times factor, to row `row` of [seq, dim]: what is beyond both is left out. */
+template <typename T>
+__device__ void store_row(float *out, const rows_of &like, int row, const float (&v)[T::FEATURES],
+                          float factor, const typename T::place &at)
+{
+    if (row >= like.seq)
+        return;
+#pragma unroll
+    for (int f = 0; f < T::FEATURES; f += T::RUN) {
+        const int c = at.feature(f);
+        float *to = out + (size_t)row * (size_t)like.dim + c;
+        floats<T::RUN> run;
+#pragma unroll
+        for (int e = 0; e < T::RUN; e++)
+            run.v[e] = v[f + e] * factor;
+        if (like.fours && c < like.dim)
+            *reinterpret_cast<floats<T::RUN> *>(to) = run;
+        else
+#pragma unroll
+            for (int e = 0; e < T::RUN; e++)
+                if (c + e < like.dim)
+                    to[e] = run.v[e];
+    }
+}
+
+/* How many of `rows` own rows make the blocks of one problem, and whether those of `batch` problems keep the chip busy: six warps a
+ * multiprocessor, as many as the larger tiles run with. */
+template <typename T> size_t blocks_of(const struct pk_attention *at)
+{
+    return (at->seq + T::OWN - 1) / T::OWN * at->batch;
+}
+
+template <typename T> bool keeps_busy(const struct pk_attention *at, const struct pk_chip *chip)
+{
+    return blocks_of<T>(at) * T::THREADS >= (size_t)chip->multiprocessors * 6 * 32;
+}
+
+} // namespace

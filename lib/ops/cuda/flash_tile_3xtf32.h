@@ -1,0 +1,121 @@
+/* Flash tile, 3xtf32: products of tiles by tensor cores, as exact as fp32 (see flash_rows.h).
+ *
+ * An operand is the sum of two tf32 numbers, hi with 11 bits and lo with the next 11; of the four products of such sums lo * lo is left
+ * out. tf32 numbers are products' operands only: sums are fp32. A warp owns 16 rows and sees a tile 8 rows at a time (mma.m16n8k8).
+ *
+ * Weights stay in registers: what a lane has of a result, columns 2t and 2t + 1, are columns t and t + 4 of an operand when the seen rows
+ * are taken in that order too. Rows in shared memory are 4 floats longer than a multiple of 8: no two lanes meet in a bank. */
+#pragma once
+
+#include "ops/cuda/flash_rows.h"
+#include "ops/cuda/mma.h"
+
+namespace
+{
+
+/* N operand registers as hi + lo. Rounded by adding half of the last place kept, as cvt.rna does. */
+template <int N> struct two_tf32 {
+    uint32_t hi[N], lo[N];
+    __device__ void set(int i, float x)
+    {
+        constexpr uint32_t HALF = 0x1000, KEPT = 0xffffe000;
+        hi[i] = (pk_bits(x) + HALF) & KEPT;
+        lo[i] = (pk_bits(x - pk_float(hi[i])) + HALF) & KEPT;
+    }
+};
+
+/* Small products first, so that they are not lost. */
+__device__ void multiply_add(float (&sum)[4], const two_tf32<4> &a, const two_tf32<2> &b)
+{
+    pk_mma_m16n8k8(sum, a.lo, b.hi);
+    pk_mma_m16n8k8(sum, a.hi, b.lo);
+    pk_mma_m16n8k8(sum, a.hi, b.hi);
+}
+
+template <int DIM_, int WARPS, int SEEN_> struct tile_3xtf32 {
+    static constexpr int DIM = DIM_, THREADS = 32 * WARPS, OWN = 16 * WARPS, SEEN = SEEN_;
+    static constexpr int STRIDE = DIM + 4, ROWS = 2, COLS = SEEN / 4, FEATURES = DIM / 4;
+    static constexpr int RUN = 2, LANE_FIRST = 1, LANE_END = 4,
+                         WEIGHTS = 4 /* none: C++ has no empty arrays */;
+    static_assert(DIM % 8 == 0 && SEEN % 8 == 0, "whole products");
+
+    /* Lane 4g + t has rows g and g + 8 of its warp, and of each eight columns 2t and 2t + 1. */
+    struct place {
+        int g, t, first;
+        __device__ place()
+            : g((int)threadIdx.x % 32 / 4), t((int)threadIdx.x % 4), first((int)threadIdx.x / 32 * 16)
+        {
+        }
+        __device__ int own(int i) const
+        {
+            return first + g + 8 * i;
+        }
+        __device__ int seen(int j) const
+        {
+            return j / 2 * 8 + 2 * t + j % 2;
+        }
+        __device__ int feature(int f) const
+        {
+            return seen(f);
+        }
+        __device__ bool leads() const
+        {
+            return t == 0;
+        }
+    };
+
+    static __device__ void multiply(float (&s)[ROWS][COLS], const float *own, const float *seen,
+                                    const place &at)
+    {
+        float sums[SEEN / 8][4] = {};
+#pragma unroll 2
+        for (int d = 0; d < DIM; d += 8) {
+            two_tf32<4> a;
+#pragma unroll
+            for (int r = 0; r < 4; r++)
+                a.set(r, own[at.own(r % 2) * STRIDE + d + at.t + r / 2 * 4]);
+#pragma unroll
+            for (int n = 0; n < SEEN / 8; n++) {
+                const float *row = seen + (8 * n + at.g) * STRIDE + d + at.t;
+                two_tf32<2> b;
+                b.set(0, row[0]);
+                b.set(1, row[4]);
+                multiply_add(sums[n], a, b);
+            }
+        }
+#pragma unroll
+        for (int n = 0; n < SEEN / 8; n++)
+#pragma unroll
+            for (int r = 0; r < 4; r++)
+                s[r / 2][2 * n + r % 2] = sums[n][r];
+    }
+
+    static __device__ void keep(float *, const float (&)[ROWS][COLS], const place &)
+    {
+    }
+
+    static __device__ void gather(float (&sum)[ROWS][FEATURES], const float *, const float (&s)[ROWS][COLS],
+                                  const float *seen, const place &at)
+    {
+#pragma unroll
+        for (int k = 0; k < SEEN / 8; k++) {
+            two_tf32<4> a;
+#pragma unroll
+            for (int r = 0; r < 4; r++)
+                a.set(r, s[r % 2][2 * k + r / 2]);
+            const float *rows = seen + (8 * k + 2 * at.t) * STRIDE + at.g;
+#pragma unroll
+            for (int n = 0; n < DIM / 8; n++) {
+                two_tf32<2> b;
+                b.set(0, rows[8 * n]);
+                b.set(1, rows[8 * n + STRIDE]);
+                float c[4] = {sum[0][2 * n], sum[0][2 * n + 1], sum[1][2 * n], sum[1][2 * n + 1]};
+                multiply_add(c, a, b);
+                sum[0][2 * n] = c[0], sum[0][2 * n + 1] = c[1];
+                sum[1][2 * n] = c[2], sum[1][2 * n + 1] = c[3];
+            }
+        }
+    }
+};
+
+} // namespace

@@ -1,0 +1,65 @@
+/* Flash backward with 3xtf32 products on the host shim, whose tensor cores read tf32: as near to float64 as fp32 is, which products of
+ * plain tf32 are not. */
+#include "attention.h"
+
+namespace
+{
+
+void check(const pk_chip &chip, size_t batch, size_t seq, size_t dim, int causal)
+{
+    attention a(batch, seq, dim, causal, 1 / std::sqrt((float)dim));
+    const saved forward(a);
+    expect_launched(pk_k_flash_backward_3xtf32(nullptr, &chip, &a.at), "flash backward 3xtf32", dim);
+    expect_all(a.dv, a.dv64, seq + dim, 8, "flash backward 3xtf32 dv", a);
+    expect_gradients(a.dq, a.dq64, seq + dim, 8, "flash backward 3xtf32 dq", a);
+    expect_gradients(a.dk, a.dk64, seq + dim, 8, "flash backward 3xtf32 dk", a);
+}
+
+/* The gradients' errors, and those of exact arithmetic with inputs in tf32. */
+void check_that_tf32_would_fail()
+{
+    attention a(1, 130, 64, 0, 0.125f), b(1, 130, 64, 0, 0.125f);
+    as_tf32(a, b);
+    const saved forward(a);
+    expect_launched(pk_k_flash_backward_3xtf32(nullptr, chips, &a.at), "3xtf32", 64);
+    const struct {
+        const char *name;
+        const results &got;
+        const std::vector<double> &want, &tf32;
+    } rows[] = {{"dq", a.dq, a.dq64, b.dq64}, {"dk", a.dk, a.dk64, b.dk64}, {"dv", a.dv, a.dv64, b.dv64}};
+    for (const auto &r : rows) {
+        const double error = relative_error(r.got, r.want), of_tf32 = relative_error(r.tf32, r.want);
+        std::printf("relative error of %s: %.2g, operands in tf32 %.2g\n", r.name, error, of_tf32);
+        expect(error, 0, NEAR_FP32, r.name, 64, 0);
+        if (of_tf32 < 100 * NEAR_FP32 && failures++ < 10)
+            std::printf("tf32 is no worse\n");
+    }
+}
+
+void check_refusal(size_t dim, const pk_chip &chip)
+{
+    attention a(1, 1, 1, 0, 1);
+    a.at.dim = dim;
+    if (!pk_k_flash_backward_3xtf32(nullptr, &chip, &a.at) && failures++ < 10)
+        std::printf("dim %zu was not refused\n", dim);
+}
+
+} // namespace
+
+int main()
+{
+    int causal = 0;
+    for (size_t dim : {1, 3, 16, 20, 64, 100, 128})
+        for (size_t seq : {1, 7, 33, 70}) {
+            check(chips[0], 1, seq, dim, causal);
+            check(chips[6], 1, seq, dim, causal = !causal);
+        }
+    check(chips[0], 2, 130, 64, 0);
+    check(chips[0], 2, 130, 64, 1);
+    check_that_tf32_would_fail();
+    check_refusal(129, chips[0]);
+    check_refusal(1, {132, 1 << 10});
+    const pk_attention nothing = {};
+    expect_launched(pk_k_flash_backward_3xtf32(nullptr, chips, &nothing), "nothing", 0);
+    return report();
+}

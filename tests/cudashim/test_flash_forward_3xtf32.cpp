@@ -1,0 +1,55 @@
+/* Flash forward with 3xtf32 products on the host shim, whose tensor cores read tf32: as near to float64 as fp32 is, which products of
+ * plain tf32 are not. */
+#include "attention.h"
+
+namespace
+{
+
+void check(const pk_chip &chip, size_t batch, size_t seq, size_t dim, int causal)
+{
+    attention a(batch, seq, dim, causal, 1 / std::sqrt((float)dim));
+    expect_launched(pk_k_flash_forward_3xtf32(nullptr, &chip, &a.at), "flash forward 3xtf32", dim);
+    expect_all(a.o, a.o64, seq + dim, 4, "flash forward 3xtf32 o", a);
+    expect_all(a.lse, a.lse64, dim, 4, "flash forward 3xtf32 lse", a);
+}
+
+void check_refusal(size_t dim, const pk_chip &chip)
+{
+    attention a(1, 1, 1, 0, 1);
+    a.at.dim = dim;
+    if (!pk_k_flash_forward_3xtf32(nullptr, &chip, &a.at) && failures++ < 10)
+        std::printf("dim %zu was not refused\n", dim);
+}
+
+/* The error of the result, and that of exact arithmetic with inputs in tf32. */
+void check_that_tf32_would_fail()
+{
+    attention a(1, 130, 64, 0, 0.125f), b(1, 130, 64, 0, 0.125f);
+    as_tf32(a, b);
+    expect_launched(pk_k_flash_forward_3xtf32(nullptr, chips, &a.at), "3xtf32", 64);
+    const double error = relative_error(a.o, a.o64), of_tf32 = relative_error(b.o64, a.o64);
+    std::printf("relative error of o: %.2g, operands in tf32 %.2g\n", error, of_tf32);
+    expect(error, 0, NEAR_FP32, "relative error", 64, 0);
+    if (of_tf32 < 100 * NEAR_FP32 && failures++ < 10)
+        std::printf("tf32 is no worse\n");
+}
+
+} // namespace
+
+int main()
+{
+    int causal = 0;
+    for (size_t dim : {1, 3, 16, 20, 64, 100, 128})
+        for (size_t seq : {1, 7, 33, 70}) {
+            check(chips[0], 1, seq, dim, causal);
+            check(chips[6], 1, seq, dim, causal = !causal);
+        }
+    check(chips[0], 2, 130, 64, 0);
+    check(chips[0], 2, 130, 64, 1);
+    check_that_tf32_would_fail();
+    check_refusal(129, chips[0]);
+    check_refusal(64, {132, 4 << 10});
+    const pk_attention nothing = {};
+    expect_launched(pk_k_flash_forward_3xtf32(nullptr, chips, &nothing), "nothing", 0);
+    return report();
+}
