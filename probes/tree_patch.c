@@ -181,8 +181,9 @@ static const struct pk_preset presets[] = {
                            REPORT_MODELS " weights=real tp=2,4,8 slicing=per-leaf,batched", NULL},
      (const char *const[]){"min-samples=5", NULL}},
     {"growth", "how time grows with patches at fixed size, and with size at fixed patches",
-     (const char *const[]){"layers=100 patches=75,150,300,600", "layers=25,50,100,200 patches=100", NULL},
-     NULL},
+     (const char *const[]){"layers=100 patches=25,50,75,150,300,600",
+                           "layers=20,35,50,75,100,150,200 patches=100", NULL},
+     (const char *const[]){"min-samples=5", "min-time=50ms", "max-time=200ms", NULL}},
     {0},
 };
 
@@ -200,9 +201,9 @@ static const char *const check_points[] = {
     NULL,
 };
 
-static const char *const tables[] = {"models",   "transformations", "initialisation", "scaling",
-                                     "sizes",    "speedups",        "projection",     "allocation",
-                                     "matching", "slicing",         "per_step",       NULL};
+static const char *const tables[] = {
+    "models",    "transformations", "initialisation", "scaling",  "growth",  "sizes",    "speedups",
+    "exponents", "projection",      "allocation",     "matching", "slicing", "per_step", NULL};
 
 /* --- what a case is about --- */
 

@@ -4,7 +4,7 @@
 
 -- view: tree_case
 SELECT c.run_id, c.case_id, c.ordinal, c.variant, c.device, c.axes, c.status, c.message,
-       CASE WHEN c.axes ->> 'tree' <> 'bert' THEN substr(c.axes ->> 'tree', 1, instr(c.axes ->> 'tree', '#') - 1)
+       CASE WHEN c.axes ->> 'tree' <> 'bert' THEN substr(c.axes ->> 'tree', 1, length(c.axes ->> 'tree') - length('#1a2b3c4d'))
             ELSE (c.axes ->> 'layers') || 'L-' || (c.axes ->> 'hidden') || 'H' END AS config,
        json_remove(c.axes, '$.tree', '$.model', '$.layers', '$.hidden', '$.intermediate', '$.vocab') AS apart_from_size,
        nullif(json_remove(c.identity, '$.tree', '$.model', '$.layers', '$.hidden', '$.intermediate', '$.op', '$.patches', '$.matcher',
@@ -48,7 +48,7 @@ SELECT * FROM tree_case WHERE op = 'patch' AND weights = 'none' AND status = 'ok
 -- column: parameters | Parameters | | 0
 -- column: weights_bytes | fp32 (GB) | GB | 4
 -- column: weights_binary_bytes | fp32 (GiB) | GiB | 4
--- column: targets | Patched modules | | 0
+-- column: targets | Patched modules, at most | | 0
 -- note: SELECT 'Not measured: ' || config || ' ' || variant || coalesce(', tp ' || tp, '') || ': ' || message FROM tree_case
 --   WHERE run_id = :run AND status NOT IN ('ok', 'skipped') AND message <> '' GROUP BY message ORDER BY min(ordinal)
 SELECT config, max(leaves) AS leaves, max(nodes) AS nodes, parameters, parameters * 4 AS weights_bytes,
@@ -62,7 +62,7 @@ ORDER BY leaves, parameters;
 -- title: Cost of one patch (all of the plan's modules, divided by their number; structure alone)
 -- column: config | Config | text
 -- column: variant | Variant | text
--- column: matcher | Matcher | text
+-- column: matcher | Matcher | text | optional4
 -- column: targets | Patches | | 0
 -- column: transform_per_patch_ns | Transform (µs) | us | 4
 -- column: match_per_patch_ns | Match (µs) | us | 4
@@ -92,8 +92,8 @@ JOIN tree_case n ON n.run_id = t.run_id AND n.device = t.device AND n.axes = t.a
 -- title: Initialisation without and with patching
 -- column: config | Config | text
 -- column: variant | Variant | text
--- column: weights | Weights | text
--- column: matcher | Matcher | text
+-- column: weights | Weights | text | optional3
+-- column: matcher | Matcher | text | optional4
 -- column: tp | tp | | 0 hide
 -- column: slicing | Slicing | text | hide
 -- column: create_ns | Without (ms) | ms | 4
@@ -104,6 +104,9 @@ JOIN tree_case n ON n.run_id = t.run_id AND n.device = t.device AND n.axes = t.a
 -- column: saved_100_ns | Saved per 100 (s) | s | 4 optional1
 -- column: other_axes | Other axes | json | hide
 -- note: SELECT 'Saved: against naive with the same settings. Built-in needs no patching: its overhead is that of making the tree divided.'
+-- note: SELECT 'Built-in''s overhead is told against the tree that naive makes, which was not measured.' FROM tree_case t
+--   WHERE t.run_id = :run AND t.op = 'patch' AND t.patches = 0 AND t.variant = 'built-in' AND t.create_ns IS NOT NULL
+--   AND NOT EXISTS (SELECT 1 FROM tree_saved n WHERE n.case_id = t.case_id) LIMIT 1
 SELECT t.config, t.variant, t.weights, t.matcher, t.tp, t.slicing, t.create_ns, t.patch_ns, t.create_ns + t.patch_ns AS total_ns,
        CASE t.variant WHEN 'built-in' THEN t.create_ns / n.create_ns - 1 ELSE t.patch_ns / t.create_ns END AS overhead,
        n.saved_by AS saved_ns, 100 * n.saved_by AS saved_100_ns, t.other_axes
@@ -112,10 +115,31 @@ LEFT JOIN tree_saved n ON n.case_id = t.case_id
 WHERE t.run_id = :run AND t.op = 'patch' AND t.patches = 0 AND t.create_ns IS NOT NULL
 ORDER BY t.other_axes, t.weights, t.parameters, t.config, t.matcher, t.tp, t.slicing, t.ordinal;
 
+-- view: tree_single
+-- One patch. `series` is what a line over leaves is fitted to: a variant, and where a run has several, its matcher and its plan.
+SELECT t.*, t.variant || CASE WHEN k.matchers > 1 THEN ', ' || t.matcher ELSE '' END
+       || CASE WHEN k.plans > 1 THEN ', plan ' || (t.axes ->> 'plan') ELSE '' END AS series
+FROM tree_structure t
+JOIN (SELECT run_id, count(DISTINCT matcher) AS matchers, count(DISTINCT axes ->> 'plan') AS plans FROM tree_structure
+      WHERE patches = 1 GROUP BY run_id) k ON k.run_id = t.run_id
+WHERE t.patches = 1 AND t.tree_op_ns IS NOT NULL;
+
+-- view: tree_line
+-- The lines of the series. Half the 95 % interval for one new measurement at x leaves: the intercept's half-width i, the slope's h and
+-- the mean of x give the line's own, i^2 + h^2 x (x - 2 mean), to which comes what one measurement scatters, n (i^2 - mean^2 h^2).
+SELECT f.run_id, t.series, f.variant, f.fixed, f.slope, f.intercept, f.slope_low, f.slope_high, f.r2, f.n, t.mean_leaves,
+       f.slope_high - f.slope AS slope_half, f.intercept_high - f.intercept AS intercept_half
+FROM v_fit f
+JOIN (SELECT run_id, variant, apart_from_size, series, avg(leaves) AS mean_leaves FROM tree_single
+      GROUP BY run_id, variant, apart_from_size) t
+     ON t.run_id = f.run_id AND t.variant = f.variant AND t.apart_from_size = f.fixed
+WHERE f.name = 'tree_op_per_leaf';
+
 -- table: scaling
 -- title: One patch in trees of growing size, {each}
--- each: SELECT variant FROM tree_structure WHERE run_id = :run AND patches = 1 AND tree_op_ns IS NOT NULL GROUP BY variant ORDER BY min(ordinal)
+-- each: SELECT series FROM tree_single WHERE run_id = :run GROUP BY series ORDER BY min(ordinal)
 -- column: variant | Variant | text | machine
+-- column: matcher | Matcher | text | machine
 -- column: config | Config | text
 -- column: leaves | Leaves | | 0
 -- column: tree_op_ns | Tree op (µs) | us | 4
@@ -126,44 +150,84 @@ ORDER BY t.other_axes, t.weights, t.parameters, t.config, t.matcher, t.tp, t.sli
 -- column: other_axes | Other axes | json | hide
 -- note: SELECT printf('time = %.3f ns * leaves %s %.1f ns, R² = %.4f; slope between %.3f and %.3f (95 %%)', slope,
 --   CASE WHEN intercept < 0 THEN '-' ELSE '+' END, abs(intercept), r2, slope_low, slope_high)
---   FROM v_fit WHERE run_id = :run AND variant = :each AND name = 'tree_op_per_leaf' AND fixed ->> 'patches' = 1
-SELECT variant, config, leaves, tree_op_ns, tree_op_uncertainty, tree_op_low_ns, tree_op_high_ns, tree_op_ns / leaves AS per_leaf_ns, other_axes
-FROM tree_structure
-WHERE run_id = :run AND variant = :each AND patches = 1 AND tree_op_ns IS NOT NULL
+--   FROM tree_line WHERE run_id = :run AND series = :each
+SELECT variant, matcher, config, leaves, tree_op_ns, tree_op_uncertainty, tree_op_low_ns, tree_op_high_ns,
+       tree_op_ns / leaves AS per_leaf_ns, other_axes
+FROM tree_single
+WHERE run_id = :run AND series = :each
 ORDER BY other_axes, leaves, parameters;
 
--- view: tree_span
-SELECT run_id, variant, matcher, other_axes, min(leaves) AS fewest, max(leaves) AS most
+-- table: growth
+-- title: Time by number of patches and size of the tree
+-- column: config | Config | text
+-- column: leaves | Leaves | | 0
+-- column: targets | Patches | | 0
+-- column: variant | Variant | text
+-- column: matcher | Matcher | text | optional3
+-- column: tree_op_ns | Tree op (µs) | us | 3
+-- column: tree_op_uncertainty | ± % | ± | 1 optional2
+-- column: per_patch_ns | A patch (µs) | us | 4
+-- column: over_leaves_ns | A patch and leaf (ns) | ns | 4 optional1
+-- column: other_axes | Other axes | json | hide
+SELECT config, leaves, targets, variant, matcher, tree_op_ns, tree_op_uncertainty, tree_op_ns / targets AS per_patch_ns,
+       tree_op_ns / targets / leaves AS over_leaves_ns, other_axes
+FROM tree_structure t
+WHERE run_id = :run AND tree_op_ns IS NOT NULL AND targets > 0
+  AND config IN (SELECT config FROM tree_structure m WHERE m.run_id = :run AND m.patches > 1)
+ORDER BY other_axes, variant = 'built-in', (SELECT min(o.ordinal) FROM tree_structure o WHERE o.run_id = t.run_id AND o.variant = t.variant),
+         matcher, leaves, parameters, targets;
+
+-- table: exponents
+-- title: How the time of the tree operation grows: time ~ leaves^exponent, time ~ patches^exponent
+-- column: variant | Variant | text
+-- column: over | Over | text
+-- column: at | At | text
+-- column: exponent | Exponent | | 3
+-- column: exponent_low | 95 % from | | 3
+-- column: exponent_high | to | | 3
+-- column: r2 | R² | | 4 optional1
+-- column: n | Sizes | | 0 optional2
+-- note: SELECT 'Passes over the whole tree for each patch: 1 in both. One traversal for all: 0 in patches. The paths of the targets alone: 0 in '
+--   || 'leaves, but for wide nodes, which are copied whole.'
+SELECT f.variant, CASE f.name WHEN 'tree_op_leaves_exponent' THEN 'leaves' ELSE 'patches' END AS over,
+       CASE f.name WHEN 'tree_op_leaves_exponent'
+            THEN CASE f.fixed ->> 'patches' WHEN 0 THEN 'all patches' WHEN 1 THEN '1 patch' ELSE (f.fixed ->> 'patches') || ' patches' END
+            ELSE CASE WHEN f.fixed ->> 'tree' <> 'bert' THEN substr(f.fixed ->> 'tree', 1, length(f.fixed ->> 'tree') - length('#1a2b3c4d'))
+                      ELSE (f.fixed ->> 'layers') || 'L-' || (f.fixed ->> 'hidden') || 'H' END END || ', ' || (f.fixed ->> 'matcher') AS at,
+       f.slope AS exponent, f.slope_low AS exponent_low, f.slope_high AS exponent_high, f.r2, f.n
+FROM v_fit f
+WHERE f.run_id = :run AND f.name IN ('tree_op_leaves_exponent', 'tree_op_patches_exponent') AND f.fixed ->> 'op' = 'patch'
+  AND f.fixed ->> 'weights' = 'none' AND (f.name = 'tree_op_patches_exponent' OR f.fixed ->> 'patches' > 0)
+ORDER BY over, at, (SELECT min(c.ordinal) FROM v_case c WHERE c.run_id = f.run_id AND c.variant = f.variant);
+
+-- view: tree_ranked
+-- By leaves; of equally many, the model of fewer parameters counts as the smaller one.
+SELECT *, row_number() OVER (PARTITION BY run_id, variant, matcher, other_axes ORDER BY leaves, parameters, ordinal) AS from_small,
+       row_number() OVER (PARTITION BY run_id, variant, matcher, other_axes ORDER BY leaves DESC, parameters DESC, ordinal DESC) AS from_large
 FROM tree_structure
-WHERE patches = 0
-GROUP BY run_id, variant, matcher, other_axes
-HAVING most > fewest;
+WHERE patches = 0 AND tree_op_ns IS NOT NULL;
 
 -- view: tree_sizes
-SELECT n.run_id, n.variant, n.matcher, n.other_axes, s.config AS small, l.config AS large, s.ordinal,
+SELECT s.run_id, s.variant, s.matcher, s.other_axes, s.config AS small, l.config AS large, s.ordinal,
        s.leaves AS small_leaves, l.leaves AS large_leaves, s.targets AS small_targets, l.targets AS large_targets,
        s.tree_op_ns AS small_ns, l.tree_op_ns AS large_ns
-FROM tree_span n
-JOIN tree_structure s ON s.run_id = n.run_id AND s.variant = n.variant AND s.matcher IS n.matcher AND s.other_axes IS n.other_axes
-     AND s.patches = 0 AND s.leaves = n.fewest
-JOIN tree_structure l ON l.run_id = n.run_id AND l.variant = n.variant AND l.matcher IS n.matcher AND l.other_axes IS n.other_axes
-     AND l.patches = 0 AND l.leaves = n.most
-WHERE s.tree_op_ns IS NOT NULL
-GROUP BY n.run_id, n.variant, n.matcher, n.other_axes;
+FROM tree_ranked s
+JOIN tree_ranked l ON l.run_id = s.run_id AND l.variant = s.variant AND l.matcher IS s.matcher AND l.other_axes IS s.other_axes
+WHERE s.from_small = 1 AND l.from_large = 1 AND l.leaves > s.leaves;
 
 -- table: sizes
 -- title: Small against large
 -- column: variant | Variant | text
--- column: matcher | Matcher | text
+-- column: matcher | Matcher | text | optional4
 -- column: small | Small | text
 -- column: large | Large | text
--- column: leaves_ratio | Leaves × | x | 1
--- column: targets_ratio | Patches × | x | 1
--- column: small_ns | Small (µs) | us | 3
--- column: large_ns | Large (µs) | us | 3
+-- column: leaves_ratio | Leaves × | x | 1 optional6
+-- column: targets_ratio | Patches × | x | 1 optional5
+-- column: small_ns | Small (µs) | us | 3 optional3
+-- column: large_ns | Large (µs) | us | 3 optional3
 -- column: time_ratio | Time × | x | 1
--- column: small_per_patch_ns | Small, a patch (ns) | ns | 1
--- column: large_per_patch_ns | Large, a patch (ns) | ns | 1
+-- column: small_per_patch_ns | Small, a patch (ns) | ns | 1 optional1
+-- column: large_per_patch_ns | Large, a patch (ns) | ns | 1 optional1
 -- column: other_axes | Other axes | json | hide
 -- note: SELECT printf('A speed-up does not carry over: batched is %.1f x faster than naive on %s and %.1f x on %s.',
 --   n.small_ns / b.small_ns, n.small, n.large_ns / b.large_ns, n.large)
@@ -198,30 +262,44 @@ SELECT '12L' AS what, 202 AS leaves, 72 AS patches
 UNION ALL SELECT '1000 leaves', 1000, 500
 UNION ALL SELECT '100L', 1610, 600;
 
+-- view: tree_projected
+SELECT f.run_id, f.series, f.variant, q.what, q.leaves, q.patches, q.patches * (f.slope * q.leaves + f.intercept) AS projected_ns,
+       q.patches * sqrt(max(0, f.intercept_half * f.intercept_half + f.slope_half * f.slope_half * q.leaves * (q.leaves - 2 * f.mean_leaves)
+                               + f.n * (f.intercept_half * f.intercept_half
+                                        - f.mean_leaves * f.mean_leaves * f.slope_half * f.slope_half))) AS half_ns,
+       m.tree_op_ns AS measured_ns
+FROM tree_line f
+JOIN tree_asked q
+LEFT JOIN (SELECT run_id, variant, apart_from_size, leaves, targets, min(ordinal), tree_op_ns FROM tree_structure
+           WHERE patches = 0 GROUP BY run_id, variant, apart_from_size, leaves, targets) m
+     ON m.run_id = f.run_id AND m.variant = f.variant AND m.leaves = q.leaves AND m.targets = q.patches
+     AND m.apart_from_size = json_set(f.fixed, '$.patches', 0)
+WHERE f.fixed ->> 'patches' = 1 AND f.variant IN ('naive', 'naive-1pass');
+
 -- table: projection
 -- title: Projections from one patch (patches × the line over leaves) beside what was measured
--- column: variant | Variant | text
+-- column: series | Variant | text
 -- column: what | For | text
--- column: leaves | Leaves
--- column: patches | Patches
+-- column: leaves | Leaves | | 0 optional1
+-- column: patches | Patches | | 0 optional2
 -- column: projected_ns | Extrapolated (ms) | ms | 4
 -- column: projected_low_ns | from (ms) | ms | 4
 -- column: projected_high_ns | to (ms) | ms | 4
 -- column: measured_ns | Measured (ms) | ms | 4
--- column: ratio | Measured / extrapolated | x | 2
--- note: SELECT 'Extrapolated from the fits of the tables "One patch in trees of growing size"; from and to are their 95 % bounds. '
---   || 'Only what passes over the whole tree for each patch grows with both.'
-SELECT f.variant, q.what, q.leaves, q.patches, q.patches * (f.slope * q.leaves + f.intercept) AS projected_ns,
-       q.patches * (f.slope_low * q.leaves + f.intercept_low) AS projected_low_ns,
-       q.patches * (f.slope_high * q.leaves + f.intercept_high) AS projected_high_ns, m.tree_op_ns AS measured_ns,
-       m.tree_op_ns / (q.patches * (f.slope * q.leaves + f.intercept)) AS ratio
-FROM v_fit f
-JOIN tree_asked q
-LEFT JOIN (SELECT run_id, variant, leaves, targets, min(ordinal), tree_op_ns FROM tree_structure
-           WHERE matcher = 'compiled' AND other_axes IS NULL GROUP BY run_id, variant, leaves, targets) m
-     ON m.run_id = f.run_id AND m.variant = f.variant AND m.leaves = q.leaves AND m.targets = q.patches
-WHERE f.run_id = :run AND f.name = 'tree_op_per_leaf' AND f.fixed ->> 'patches' = 1 AND f.variant IN ('naive', 'naive-1pass')
-ORDER BY f.variant, q.leaves;
+-- column: ratio | Measured / extrapolated | x | 2 optional3
+-- note: SELECT 'Extrapolated from the lines of the tables "One patch in trees of growing size"; between from and to lie 95 % of new measurements, '
+--   || 'were the line and its scatter right. Only what passes over the whole tree for each patch grows with both.'
+-- note: SELECT 'Below zero there, so that nothing is extrapolated: ' || group_concat(series || ' ' || what, '; ') || '.' FROM tree_projected
+--   WHERE run_id = :run AND projected_ns <= 0 HAVING count(*) > 0
+-- note: SELECT 'Measured outside of what was extrapolated, so that the line does not hold: ' || group_concat(series || ' ' || what, '; ') || '.'
+--   FROM tree_projected WHERE run_id = :run AND projected_ns > 0 AND abs(measured_ns - projected_ns) > half_ns HAVING count(*) > 0
+SELECT series, what, leaves, patches, CASE WHEN projected_ns > 0 THEN projected_ns END AS projected_ns,
+       CASE WHEN projected_ns > 0 THEN max(0, projected_ns - half_ns) END AS projected_low_ns,
+       CASE WHEN projected_ns > 0 THEN projected_ns + half_ns END AS projected_high_ns, measured_ns,
+       CASE WHEN projected_ns > 0 THEN measured_ns / projected_ns END AS ratio
+FROM tree_projected
+WHERE run_id = :run
+ORDER BY series, leaves;
 
 -- table: allocation
 -- title: What the tree operation allocates, and its floor
@@ -242,10 +320,13 @@ WHERE run_id = :run AND patches = 0 AND matcher = 'compiled' AND tree_op_ns IS N
 ORDER BY other_axes, parameters, config, ordinal;
 
 -- view: tree_match
-SELECT run_id, config, parameters, leaves, other_axes, matcher, min(ordinal) AS ordinal, match_ns, compile_ns
-FROM tree_structure
-WHERE patches = 0 AND variant <> 'cached' AND match_ns IS NOT NULL
-GROUP BY run_id, config, parameters, leaves, other_axes, matcher;
+-- The median over the variants, which match alike; `cached` also decides what to copy.
+SELECT run_id, config, parameters, leaves, other_axes, matcher, ordinal, match_ns, compile_ns
+FROM (SELECT *, row_number() OVER w AS place, count(*) OVER (PARTITION BY run_id, config, parameters, leaves, other_axes, matcher) AS n
+      FROM tree_structure
+      WHERE patches = 0 AND variant <> 'cached' AND match_ns IS NOT NULL
+      WINDOW w AS (PARTITION BY run_id, config, parameters, leaves, other_axes, matcher ORDER BY match_ns))
+WHERE place = (n + 1) / 2;
 
 -- table: matching
 -- title: Finding the modules

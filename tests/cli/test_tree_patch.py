@@ -1,9 +1,13 @@
 """`run tree-patch` through the front door: exact counts, every way right, users' own trees and plans, what is refused."""
 import json
 import math
+import re
+import shutil
 import sqlite3
 
 import pytest
+from conftest import Perfkit
+from scipy import stats
 
 FEW = ("--min-samples", "2", "--min-time", "1ms", "--max-time", "5ms", "--invocations", "1")
 WAYS = ["naive", "naive-1pass", "batched", "path-copy", "grouped", "cached", "in-place", "built-in"]
@@ -159,7 +163,7 @@ def test_each_way_needs_its_own_memory_only(perfkit):
 def test_a_large_tree_is_planned_at_once(perfkit):
     """Five thousand layers, 80,010 leaves: what matches is found without asking every rule for every path, many times over."""
     r = run(perfkit, "--layers", 5000, "-a", "op=patch", "--patches", 0, "-a", "matcher=compiled", "--variant", "grouped,naive",
-            "--timeout", "1m", "--dry-run", "--format", "json", timeout=60)
+            "--timeout", "30s", "--dry-run", "--format", "json", timeout=60)
     assert r.status == 0, r
     rows = {x["variant"]: x for x in r.rows("plan")}
     assert rows["grouped"]["status"] == "measured"
@@ -270,3 +274,200 @@ def test_the_null_device(perfkit):
     assert r.status == 0, r
     grouped = [row for row in r.rows("allocation") if row["variant"] == "grouped"]
     assert grouped[0]["tree_op_ns"] == pytest.approx(grouped[0]["floor_bytes"] / 1024, rel=1e-3), "the null device's rate"
+
+
+# ---- numbers of the tables, from the views alone ----------------------------------------------------------
+
+class Figures:
+    """What v_summary, v_work, v_ceiling and v_fit say of a run's cases, by (variant, axes)."""
+
+    def __init__(self, perfkit):
+        self.medians = {}
+        for variant, axes, metric, median in query(perfkit, "SELECT variant, axes, metric, median FROM v_summary"):
+            self.medians.setdefault((variant, axes), {})[metric] = median
+        self.floor = {(v, a): b for v, a, b in query(
+            perfkit, "SELECT c.variant, c.axes, w.bytes FROM v_work w JOIN v_case c USING (case_id) WHERE w.metric = 'tree_op_ns'")}
+        self.rates = dict(query(perfkit, "SELECT key, max(value) FROM v_ceiling GROUP BY key"))
+        self.fits = query(perfkit, "SELECT name, variant, fixed, n, slope, slope_high, intercept, intercept_high FROM v_fit")
+
+    def of(self, variant, **axes):
+        """The figures of the one case with these axes."""
+        found = [(v, a) for v, a in self.medians if v == variant and axes.items() <= json.loads(a).items()]
+        assert len(found) == 1, (variant, axes, found)
+        return self.medians[found[0]] | {"floor": self.floor.get(found[0])}
+
+    def model(self, config, **more):
+        layers, hidden = re.fullmatch(r"(\d+)L-(\d+)H", config).groups()
+        return {"layers": int(layers), "hidden": int(hidden), "op": "patch"} | more
+
+
+MODELS = ["2L-256H", "4L-768H", "8L-768H", "12L-768H"]
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory, ceilings):
+    """The tables of a run as JSON, and the figures that they are of."""
+    one = Perfkit(tmp_path_factory.mktemp("told"))
+    shutil.copy(ceilings, one.db)
+    r = one("run", "tree-patch", "-a", "model=" + ",".join(MODELS), "-a", "patches=0,1,4", "-a", "op=patch", "-a", "matcher=fnmatch,compiled",
+            "--variant", "naive,naive-1pass,batched,grouped,built-in", "--min-samples", "2", "--min-time", "1ms", "--max-time", "5ms",
+            "--invocations", "1", "--format", "json")
+    assert r.status == 0, r
+    return r, Figures(one)
+
+
+def same(row, **expected):
+    for key, value in expected.items():
+        assert row[key] == pytest.approx(value, rel=1e-9), (key, row)
+
+
+def patch_ns(f):
+    return f["match_ns"] + f["transform_ns"] + f.get("tree_op_ns", 0)
+
+
+def test_numbers_per_patch(told):
+    r, figures = told
+    rows = r.rows("transformations")
+    assert len(rows) == 4 * 2 * 4, "built-in patches nothing"
+    for row in rows:
+        f = figures.of(row["variant"], **figures.model(row["config"], patches=0, matcher=row["matcher"]))
+        n = f["targets"]
+        same(row, targets=n, transform_per_patch_ns=f["transform_ns"] / n, match_per_patch_ns=f["match_ns"] / n,
+             tree_op_per_patch_ns=f["tree_op_ns"] / n, patch_per_patch_ns=patch_ns(f) / n, patch_ns=patch_ns(f),
+             tree_op_share=f["tree_op_ns"] / patch_ns(f))
+
+
+def test_numbers_of_initialisation(told):
+    r, figures = told
+    rows = r.rows("initialisation")
+    assert len(rows) == 4 * 2 * 5
+    for row in rows:
+        case = figures.model(row["config"], patches=0, matcher=row["matcher"])
+        f, naive = figures.of(row["variant"], **case), figures.of("naive", **case)
+        if row["variant"] == "built-in":
+            saved = patch_ns(naive) + naive["create_ns"] - f["create_ns"]
+            same(row, patch_ns=0, total_ns=f["create_ns"], overhead=f["create_ns"] / naive["create_ns"] - 1, saved_ns=saved,
+                 saved_100_ns=100 * saved)
+            continue
+        same(row, create_ns=f["create_ns"], patch_ns=patch_ns(f), total_ns=f["create_ns"] + patch_ns(f), overhead=patch_ns(f) / f["create_ns"])
+        if row["variant"] == "naive":
+            assert row["saved_ns"] is None
+        else:
+            same(row, saved_ns=patch_ns(naive) - patch_ns(f), saved_100_ns=100 * (patch_ns(naive) - patch_ns(f)))
+
+
+def test_numbers_of_sizes_and_speedups(told):
+    r, figures = told
+    for row in r.rows("sizes"):
+        assert (row["small"], row["large"]) == ("2L-256H", "12L-768H")
+        small, large = (figures.of(row["variant"], **figures.model(m, patches=0, matcher=row["matcher"])) for m in (row["small"], row["large"]))
+        same(row, leaves_ratio=202 / 42, targets_ratio=6, small_ns=small["tree_op_ns"], large_ns=large["tree_op_ns"],
+             time_ratio=large["tree_op_ns"] / small["tree_op_ns"], small_per_patch_ns=small["tree_op_ns"] / 12,
+             large_per_patch_ns=large["tree_op_ns"] / 72)
+    rows = r.rows("speedups")
+    assert len(rows) == 4 * 2 * 3 and len(r.rows("sizes")) == 2 * 4
+    for row in rows:
+        case = figures.model(row["config"], patches=0, matcher=row["matcher"])
+        f, naive = figures.of(row["variant"], **case), figures.of("naive", **case)
+        same(row, tree_op_ns=f["tree_op_ns"], tree_op_speedup=naive["tree_op_ns"] / f["tree_op_ns"], patch_ns=patch_ns(f),
+             patch_speedup=patch_ns(naive) / patch_ns(f))
+
+
+def test_numbers_of_scaling_and_growth(told):
+    r, figures = told
+    scaling, growth = r.rows("scaling"), r.rows("growth")
+    assert len(scaling) == 4 * 2 * 4 and len(growth) == 3 * 4 * 2 * 4
+    for row in scaling:
+        f = figures.of(row["variant"], **figures.model(row["config"], patches=1, matcher=row["matcher"]))
+        same(row, leaves=f["leaves"], tree_op_ns=f["tree_op_ns"], per_leaf_ns=f["tree_op_ns"] / f["leaves"])
+    for row in growth:
+        patches = row["targets"] if row["targets"] in (1, 4) else 0
+        f = figures.of(row["variant"], **figures.model(row["config"], patches=patches, matcher=row["matcher"]))
+        same(row, targets=f["targets"], tree_op_ns=f["tree_op_ns"], per_patch_ns=f["tree_op_ns"] / f["targets"],
+             over_leaves_ns=f["tree_op_ns"] / f["targets"] / f["leaves"])
+
+
+def test_numbers_of_exponents(told):
+    r, figures = told
+    rows = r.rows("exponents")
+    by = {(v, json.loads(fixed).get("patches"), json.loads(fixed)["matcher"]): slope
+          for name, v, fixed, _, slope, *_ in figures.fits if name == "tree_op_leaves_exponent"}
+    over_leaves = [row for row in rows if row["over"] == "leaves"]
+    assert len(over_leaves) == 2 * 2 * 4 and len(rows) == len(over_leaves) + 4 * 2 * 4
+    for row in over_leaves:
+        patches, matcher = re.fullmatch(r"(\d+) patch(?:es)?, (\w+)", row["at"]).groups()
+        same(row, exponent=by[row["variant"], int(patches), matcher], n=4)
+
+
+def test_numbers_of_projections(told):
+    """The prediction interval of a least squares line, from the points themselves."""
+    r, figures = told
+    rows = r.rows("projection")
+    assert len(rows) == 2 * 2 * 3
+    for row in rows:
+        variant, matcher = row["series"].split(", ")
+        cases = [figures.of(variant, **figures.model(m, patches=1, matcher=matcher)) for m in MODELS]
+        x, y = [c["leaves"] for c in cases], [c["tree_op_ns"] for c in cases]
+        n, at, line = len(x), row["leaves"], stats.linregress(x, y)
+        mean, sxx = sum(x) / n, sum((v - sum(x) / n) ** 2 for v in x)
+        scatter = math.sqrt(sum((b - line.slope * a - line.intercept) ** 2 for a, b in zip(x, y)) / (n - 2))
+        half = row["patches"] * stats.t.ppf(0.975, n - 2) * scatter * math.sqrt(1 + 1 / n + (at - mean) ** 2 / sxx)
+        value = row["patches"] * (line.slope * at + line.intercept)
+        if value <= 0:
+            assert row["projected_ns"] is row["projected_low_ns"] is row["projected_high_ns"] is None
+            continue
+        assert row["projected_ns"] == pytest.approx(value, rel=1e-6)
+        assert row["projected_high_ns"] == pytest.approx(value + half, rel=1e-5)
+        assert row["projected_low_ns"] == pytest.approx(max(0, value - half), rel=1e-4, abs=1e-3 * value)
+        if row["what"] == "12L":
+            measured = figures.of(variant, **figures.model("12L-768H", patches=0, matcher=matcher))["tree_op_ns"]
+            same(row, measured_ns=measured, ratio=measured / row["projected_ns"])
+        else:
+            assert row["measured_ns"] is None
+
+
+def test_numbers_of_allocation_and_matching(told):
+    r, figures = told
+    rows = r.rows("allocation")
+    assert len(rows) == 4 * 4
+    for row in rows:
+        f = figures.of(row["variant"], **figures.model(row["config"], patches=0, matcher="compiled"))
+        same(row, targets=f["targets"], objects=f["objects"], allocated_bytes=f["allocated_bytes"], tree_op_ns=f["tree_op_ns"],
+             floor_bytes=f["floor"], over_floor=f["tree_op_ns"] / (f["floor"] / figures.rates["memory_bytes_per_s"] * 1e9))
+    ways = ["naive", "naive-1pass", "batched", "grouped", "built-in"]
+    for row in r.rows("matching"):
+        fnmatch, compiled = (sorted(f["match_ns"] for f in (figures.of(w, **figures.model(row["config"], patches=0, matcher=m)) for w in ways)
+                                    if "match_ns" in f) for m in ("fnmatch", "compiled"))
+        middle = (len(fnmatch) - 1) // 2
+        same(row, fnmatch_ns=fnmatch[middle], compiled_ns=compiled[middle], speedup=fnmatch[middle] / compiled[middle])
+
+
+def test_numbers_of_slicing(perfkit):
+    r = run(perfkit, "--layers", 2, "--hidden", 64, "--intermediate", 128, "--vocab", 40, "--weights", "real", "--tp", "2,4", "--slicing",
+            "per-leaf,batched", "--patches", 0, "-a", "op=patch", "-a", "matcher=compiled", "--variant", "naive,batched,grouped", "--format", "json")
+    assert r.status == 0, r
+    [rate] = query(perfkit, "SELECT max(value) FROM v_ceiling WHERE key = 'copy_bytes_per_s'")[0]
+    for row in r.rows("slicing"):
+        times = query(perfkit, "SELECT median FROM v_summary WHERE metric = 'transform_ns' AND axes ->> 'tp' = "
+                               f"{row['tp']} AND axes ->> 'slicing' = '{row['slicing']}' ORDER BY median")
+        assert len(times) == 3
+        same(row, transform_ns=times[1][0], rate_bytes_per_s=row["moved_bytes"] * 1e9 / times[1][0],
+             of_ceiling=row["moved_bytes"] * 1e9 / times[1][0] / rate)
+
+
+def test_patches_of_any_number_are_printed(perfkit):
+    r = run(perfkit, "--model", "4L-768H", "--patches", 8, "-a", "op=patch", "-a", "matcher=compiled", "--variant", "naive,grouped")
+    assert r.status == 0 and "Time by number of patches" in r.stdout, r
+    assert re.search(r"4L-768H +74 +8 +naive", r.stdout), r.stdout
+
+
+def test_a_file_s_name_is_whole(perfkit):
+    tree = write(perfkit, "my#tree.txt", "up.weight (16, 8)\n")
+    r = run(perfkit, "--tree", tree, "--plan", write(perfkit, "p", "up = column\n"), "--variant", "grouped", "--format", "json")
+    assert r.rows("models")[0]["config"] == str(tree)
+
+
+def test_of_equally_many_leaves_the_smaller_model_is_small(perfkit):
+    r = run(perfkit, "-a", "model=4L-768H,4L-512H,8L-768H", "--patches", 0, "-a", "op=patch", "-a", "matcher=compiled", "--variant", "naive",
+            "--format", "json")
+    assert [row["small"] for row in r.rows("sizes")] == ["4L-512H"]
