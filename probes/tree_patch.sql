@@ -48,7 +48,7 @@ SELECT * FROM tree_case WHERE op = 'patch' AND weights = 'none' AND status = 'ok
 -- column: parameters | Parameters | | 0
 -- column: weights_bytes | fp32 (GB) | GB | 4
 -- column: weights_binary_bytes | fp32 (GiB) | GiB | 4
--- column: targets | Patched modules, at most | | 0
+-- column: targets | Patched here, at most | | 0
 -- note: SELECT 'Not measured: ' || config || ' ' || variant || coalesce(', tp ' || tp, '') || ': ' || message FROM tree_case
 --   WHERE run_id = :run AND status NOT IN ('ok', 'skipped') AND message <> '' GROUP BY message ORDER BY min(ordinal)
 SELECT config, max(leaves) AS leaves, max(nodes) AS nodes, parameters, parameters * 4 AS weights_bytes,
@@ -62,8 +62,8 @@ ORDER BY leaves, parameters;
 -- title: Cost of one patch (all of the plan's modules, divided by their number; structure alone)
 -- column: config | Config | text
 -- column: variant | Variant | text
--- column: matcher | Matcher | text | optional4
--- column: targets | Patches | | 0
+-- column: matcher | Matcher | text
+-- column: targets | Patches | | 0 optional4
 -- column: transform_per_patch_ns | Transform (µs) | us | 4
 -- column: match_per_patch_ns | Match (µs) | us | 4
 -- column: tree_op_per_patch_ns | Tree op (µs) | us | 4
@@ -93,12 +93,12 @@ JOIN tree_case n ON n.run_id = t.run_id AND n.device = t.device AND n.axes = t.a
 -- column: config | Config | text
 -- column: variant | Variant | text
 -- column: weights | Weights | text | optional3
--- column: matcher | Matcher | text | optional4
+-- column: matcher | Matcher | text
 -- column: tp | tp | | 0 hide
 -- column: slicing | Slicing | text | hide
 -- column: create_ns | Without (ms) | ms | 4
 -- column: patch_ns | Patching (ms) | ms | 4
--- column: total_ns | With (ms) | ms | 4
+-- column: total_ns | With (ms) | ms | 4 optional5
 -- column: overhead | Overhead (%) | % | 1
 -- column: saved_ns | Saved (ms) | ms | 4 optional2
 -- column: saved_100_ns | Saved per 100 (s) | s | 4 optional1
@@ -163,7 +163,7 @@ ORDER BY other_axes, leaves, parameters;
 -- column: leaves | Leaves | | 0
 -- column: targets | Patches | | 0
 -- column: variant | Variant | text
--- column: matcher | Matcher | text | optional3
+-- column: matcher | Matcher | text
 -- column: tree_op_ns | Tree op (µs) | us | 3
 -- column: tree_op_uncertainty | ± % | ± | 1 optional2
 -- column: per_patch_ns | A patch (µs) | us | 4
@@ -193,7 +193,8 @@ SELECT f.variant, CASE f.name WHEN 'tree_op_leaves_exponent' THEN 'leaves' ELSE 
        CASE f.name WHEN 'tree_op_leaves_exponent'
             THEN CASE f.fixed ->> 'patches' WHEN 0 THEN 'all patches' WHEN 1 THEN '1 patch' ELSE (f.fixed ->> 'patches') || ' patches' END
             ELSE CASE WHEN f.fixed ->> 'tree' <> 'bert' THEN substr(f.fixed ->> 'tree', 1, length(f.fixed ->> 'tree') - length('#1a2b3c4d'))
-                      ELSE (f.fixed ->> 'layers') || 'L-' || (f.fixed ->> 'hidden') || 'H' END END || ', ' || (f.fixed ->> 'matcher') AS at,
+                      ELSE (f.fixed ->> 'layers') || 'L-' || (f.fixed ->> 'hidden') || 'H' END END || ', ' || (f.fixed ->> 'matcher')
+           || CASE f.fixed ->> 'plan' WHEN 'reports' THEN '' ELSE ', plan ' || (f.fixed ->> 'plan') END AS at,
        f.slope AS exponent, f.slope_low AS exponent_low, f.slope_high AS exponent_high, f.r2, f.n
 FROM v_fit f
 WHERE f.run_id = :run AND f.name IN ('tree_op_leaves_exponent', 'tree_op_patches_exponent') AND f.fixed ->> 'op' = 'patch'
@@ -218,7 +219,7 @@ WHERE s.from_small = 1 AND l.from_large = 1 AND l.leaves > s.leaves;
 -- table: sizes
 -- title: Small against large
 -- column: variant | Variant | text
--- column: matcher | Matcher | text | optional4
+-- column: matcher | Matcher | text
 -- column: small | Small | text
 -- column: large | Large | text
 -- column: leaves_ratio | Leaves × | x | 1 optional6
@@ -232,7 +233,7 @@ WHERE s.from_small = 1 AND l.from_large = 1 AND l.leaves > s.leaves;
 -- note: SELECT printf('A speed-up does not carry over: batched is %.1f x faster than naive on %s and %.1f x on %s.',
 --   n.small_ns / b.small_ns, n.small, n.large_ns / b.large_ns, n.large)
 --   FROM tree_sizes n JOIN tree_sizes b ON b.run_id = n.run_id AND b.matcher IS n.matcher AND b.other_axes IS n.other_axes
---   WHERE n.run_id = :run AND n.variant = 'naive' AND b.variant = 'batched' GROUP BY n.other_axes
+--   WHERE n.run_id = :run AND n.variant = 'naive' AND b.variant = 'batched' AND n.matcher = 'compiled' GROUP BY n.other_axes
 SELECT variant, matcher, small, large, large_leaves * 1.0 / small_leaves AS leaves_ratio, large_targets * 1.0 / small_targets AS targets_ratio,
        small_ns, large_ns, large_ns / small_ns AS time_ratio, small_ns / small_targets AS small_per_patch_ns,
        large_ns / large_targets AS large_per_patch_ns, other_axes

@@ -387,16 +387,51 @@ def test_numbers_of_scaling_and_growth(told):
              over_leaves_ns=f["tree_op_ns"] / f["targets"] / f["leaves"])
 
 
+def test_numbers_of_steps(perfkit):
+    r = run(perfkit, "--model", "4L-768H", "-a", "op=combine,flatten", "--format", "json")
+    figures = Figures(perfkit)
+    rows = r.rows("per_step")
+    assert len(rows) == 3 + 1
+    for row in rows:
+        f = figures.of(row["variant"], **figures.model("4L-768H", op=row["op"]))
+        step = f["tree_op_ns"] + f.get("partition_ns", 0) + f.get("unflatten_ns", 0)
+        same(row, tree_op_ns=f["tree_op_ns"], step_ns=step, thousand_ns=1000 * step)
+
+
+def power(points):
+    """Exponent, its 95 % interval and R² by least squares on logs."""
+    line = stats.linregress([math.log(x) for x, _ in points], [math.log(y) for _, y in points])
+    half = stats.t.ppf(0.975, len(points) - 2) * line.stderr
+    return {"exponent": line.slope, "exponent_low": line.slope - half, "exponent_high": line.slope + half, "r2": line.rvalue ** 2, "n": len(points)}
+
+
 def test_numbers_of_exponents(told):
     r, figures = told
     rows = r.rows("exponents")
-    by = {(v, json.loads(fixed).get("patches"), json.loads(fixed)["matcher"]): slope
-          for name, v, fixed, _, slope, *_ in figures.fits if name == "tree_op_leaves_exponent"}
-    over_leaves = [row for row in rows if row["over"] == "leaves"]
-    assert len(over_leaves) == 2 * 2 * 4 and len(rows) == len(over_leaves) + 4 * 2 * 4
-    for row in over_leaves:
-        patches, matcher = re.fullmatch(r"(\d+) patch(?:es)?, (\w+)", row["at"]).groups()
-        same(row, exponent=by[row["variant"], int(patches), matcher], n=4)
+    assert len([row for row in rows if row["over"] == "leaves"]) == 2 * 2 * 4 and len(rows) == 2 * 2 * 4 + 4 * 2 * 4
+    for row in rows:
+        at, matcher = row["at"].split(", ")
+        if row["over"] == "leaves":
+            patches = int(at.split()[0])
+            cases = [figures.of(row["variant"], **figures.model(m, patches=patches, matcher=matcher)) for m in MODELS]
+            points = [(c["leaves"], c["tree_op_ns"]) for c in cases]
+        else:
+            cases = [figures.of(row["variant"], **figures.model(at, patches=n, matcher=matcher)) for n in (0, 1, 4)]
+            points = [(c["targets"], c["tree_op_ns"]) for c in cases]
+        for key, value in power(points).items():
+            assert row[key] == pytest.approx(value, rel=1e-5, abs=1e-6), (key, row)
+
+
+def test_every_table_fits(perfkit):
+    few = run(perfkit, "-a", "model=2L-256H,4L-768H,12L-768H", "-a", "patches=0,1,4", "-a", "matcher=fnmatch,compiled", "-a", "op=patch")
+    rest = run(perfkit, "--model", "2L-256H", "-a", "weights=real", "-a", "op=patch,flatten", "-a", "patches=0", "-a", "matcher=compiled", "--tp", "2")
+    assert few.status == rest.status == 0, rest
+    for width in (80, 100):
+        shown = "".join(perfkit("show", r, "--width", width).stdout for r in ("@~1", "@"))
+        titles = ["Models", "Cost of one patch", "Initialisation", "One patch in trees", "Time by number", "Small against large", "Speed-up against",
+                  "How the time", "Projections", "What the tree operation", "Finding the modules", "Slicing real weights", "What is paid"]
+        assert [t for t in titles if t not in shown] == []
+        assert [line for line in shown.splitlines() if len(line) > width] == []
 
 
 def test_numbers_of_projections(told):
