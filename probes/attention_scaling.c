@@ -18,6 +18,13 @@ enum { FORWARD, BACKWARD };
 enum { BEFORE_BACKWARD };
 enum { CHECK_SAMPLES = 4 };
 
+enum { FP32, TF32, BF16 }; /* choices of dtype */
+
+static bool is_fp32(const struct pk_point *p)
+{
+    return p->v[DTYPE].i == FP32;
+}
+
 static const struct pk_axis axes[] = {
     [BATCH] = {"batch", PK_AXIS_INT, "sequences", 1, 65536, .def = "8", .born = "8",
                .help = "sequences per step"},
@@ -30,10 +37,11 @@ static const struct pk_axis axes[] = {
     [CAUSAL] = {"causal", PK_AXIS_BOOL, NULL, 0, 1, .def = "off", .born = "off",
                 .help = "mask scores of later tokens"},
     [DTYPE] = {"dtype", PK_AXIS_ENUM,
-               .choices = (const char *const[]){[PK_FP32] = "fp32", [PK_BF16] = "bf16", NULL}, .def = "fp32",
-               .born = "fp32", .help = "type of inputs and results"},
+               .choices = (const char *const[]){[FP32] = "fp32", [TF32] = "tf32", [BF16] = "bf16", NULL},
+               .def = "fp32", .born = "fp32",
+               .help = "type of every array; tf32: stored as fp32, multiplied as tf32"},
     [MATH] = {"math", PK_AXIS_ENUM, .choices = (const char *const[]){"ieee", NULL}, .def = "ieee",
-              .born = "ieee", .help = "how fp32 products are made"},
+              .born = "ieee", .help = "how fp32 products are made", .applies = is_fp32},
     {0},
 };
 
@@ -117,7 +125,8 @@ static struct pk_attention_shape shape_of(const struct pk_case *c)
         .dim = dim,
         .causal = (int)pk_case_int(c, CAUSAL),
         .scale = 1.0f / sqrtf((float)dim),
-        .dtype = (enum pk_dtype)pk_case_int(c, DTYPE),
+        .dtype = pk_case_int(c, DTYPE) == BF16 ? PK_BF16 : PK_FP32,
+        .math = pk_case_int(c, DTYPE) == TF32 ? PK_MATH_TF32 : PK_MATH_IEEE,
     };
 }
 
@@ -126,19 +135,26 @@ static struct pk_attention_shape shape_of(const struct pk_case *c)
 static const char *skip(const struct pk_case *c, enum pk_device_kind kind)
 {
     enum { CUDNN_STEP = 8 }; /* rows of 16 bytes */
+    const struct pk_attention_shape s = shape_of(c);
+    const int64_t dtype = pk_case_int(c, DTYPE);
     if (pk_case_int(c, D_MODEL) % pk_case_int(c, HEADS))
         return "d_model is not a multiple of heads";
+    if (dtype != FP32 && kind == PK_DEVICE_CPU)
+        return dtype == TF32 ? "tf32 products are of GPUs: -a dtype=fp32"
+                             : "the CPU's kernels are of fp32: -a dtype=fp32";
+    if (c->variant == PK_ATTENTION_FLASH && !pk_attention_has(c->variant, &s))
+        return "flash has kernels of fp32 alone: -a dtype=fp32";
     if (c->variant != PK_ATTENTION_CUDNN)
         return NULL;
-    if (pk_case_int(c, DTYPE) != PK_BF16)
+    if (!pk_attention_has(c->variant, &s))
         return "cuDNN's attention has no fp32: -a dtype=bf16";
-    return shape_of(c).dim % CUDNN_STEP ? "cuDNN's attention takes heads of a multiple of 8 features" : NULL;
+    return s.dim % CUDNN_STEP ? "cuDNN's attention takes heads of a multiple of 8 features" : NULL;
 }
 
-static int64_t predict_bytes(const struct pk_case *c)
+static int64_t predict_bytes(const struct pk_case *c, enum pk_device_kind kind)
 {
     struct pk_attention_shape s = shape_of(c);
-    return (int64_t)pk_attention_peak_bytes(c->variant, &s);
+    return (int64_t)pk_attention_peak_bytes(c->variant, &s, kind);
 }
 
 static int64_t predict_gauge(const struct pk_case *c, unsigned gauge)
@@ -224,30 +240,33 @@ static enum pk_code run(struct pk_ctx *ctx, struct pk_err *err)
     return rc;
 }
 
+static void widen(const void *raw, size_t n, enum pk_dtype type, float *wide)
+{
+    for (size_t i = 0; i < n; i++)
+        wide[i] = type == PK_BF16 ? pk_bf16_to_float(((const uint16_t *)raw)[i]) : ((const float *)raw)[i];
+}
+
 /* Elements [first, first + n) of an array, widened. */
 static enum pk_code fetch(struct pk_ctx *ctx, const char *src, size_t first, size_t n, enum pk_dtype type,
                           const float **dst, struct pk_err *err)
 {
     const size_t size = pk_dtype_bytes(type);
     void *raw = pk_alloc_n(ctx->arena, n, size);
+    float *wide = pk_new_n(ctx->arena, float, n);
     enum pk_code rc = pk_device_copy(ctx->dev, PK_LANE_COMPUTE, PK_COPY_DEVICE_TO_HOST, raw,
                                      src + first * size, n * size, err);
-    if (!rc)
-        rc = pk_device_sync(ctx->dev, err);
-    *dst = raw;
-    if (rc || type == PK_FP32)
-        return rc;
-    float *wide = pk_new_n(ctx->arena, float, n);
-    for (size_t i = 0; i < n; i++)
-        wide[i] = pk_bf16_to_float(((const uint16_t *)raw)[i]);
+    if (rc || pk_device_sync(ctx->dev, err))
+        return err->code;
+    widen(raw, n, type, wide);
     *dst = wide;
     return PK_OK;
 }
 
 struct column_source {
     struct pk_ctx *ctx;
-    const float *p; /* [seq, seq] on the device */
-    size_t seq;
+    const char *p; /* on the device; its problem's [seq, seq] begin at element `first` */
+    enum pk_dtype type;
+    size_t first, seq;
 };
 
 /* Column j of the stored probabilities, fetched element by element: a check reads four columns, never the
@@ -255,17 +274,22 @@ struct column_source {
 static enum pk_code fetch_column(void *user, size_t j, float *column, struct pk_err *err)
 {
     const struct column_source *src = user;
+    const size_t size = pk_dtype_bytes(src->type);
+    char *raw = pk_alloc_n(src->ctx->arena, src->seq, size);
     enum pk_code rc = PK_OK;
     for (size_t i = 0; !rc && i < src->seq; i++)
-        rc = pk_device_copy(src->ctx->dev, PK_LANE_COMPUTE, PK_COPY_DEVICE_TO_HOST, column + i,
-                            src->p + i * src->seq + j, sizeof *column, err);
-    return rc ? rc : pk_device_sync(src->ctx->dev, err);
+        rc = pk_device_copy(src->ctx->dev, PK_LANE_COMPUTE, PK_COPY_DEVICE_TO_HOST, raw + i * size,
+                            src->p + (src->first + i * src->seq + j) * size, size, err);
+    if (rc || pk_device_sync(src->ctx->dev, err))
+        return err->code;
+    widen(raw, src->seq, src->type, column);
+    return PK_OK;
 }
 
 static enum pk_code check_problem(struct pk_ctx *ctx, const struct pk_attention_step *t, size_t b, bool full,
                                   struct pk_err *err)
 {
-    struct pk_attention_host h = {t->s.seq, t->s.dim, t->s.causal, t->s.scale, t->s.dtype};
+    struct pk_attention_host h = {t->s.seq, t->s.dim, t->s.causal, t->s.scale, t->s.dtype, t->s.math};
     const size_t n = h.seq * h.dim;
     const struct {
         const void *src;
@@ -282,9 +306,8 @@ static enum pk_code check_problem(struct pk_ctx *ctx, const struct pk_attention_
         if (rc)
             return rc;
     }
-    const float *p = t->p; /* of fp32 variants alone */
-    struct column_source src = {ctx, p ? p + b * h.seq * h.seq : NULL, h.seq};
-    if (p) {
+    struct column_source src = {ctx, t->p, h.dtype, b * h.seq * h.seq, h.seq};
+    if (t->p) {
         h.p_column = fetch_column;
         h.p_user = &src;
     }

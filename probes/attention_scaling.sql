@@ -16,7 +16,7 @@ SELECT c.run_id, c.case_id, c.ordinal, c.variant, c.device, c.axes,
        CASE c.axes ->> 'dtype' WHEN 'fp32' THEN max(fw.flops / k.flops, fw.bytes / k.bandwidth) * 1e9 END AS forward_floor_ns,
        CASE c.axes ->> 'dtype' WHEN 'fp32' THEN max(bw.flops / k.flops, bw.bytes / k.bandwidth) * 1e9 END AS backward_floor_ns,
        fw.flops AS forward_flops, fw.bytes AS forward_bytes, bw.flops AS backward_flops, bw.bytes AS backward_bytes,
-       CASE WHEN coalesce(p.median, c.predicted_bytes) <= k.cache THEN 'cache' WHEN k.cache IS NOT NULL THEN 'memory' END AS lives_in
+       CASE WHEN coalesce(p.median, c.predicted_bytes) <= k.cache THEN 'cache' WHEN coalesce(p.median, c.predicted_bytes) > k.cache THEN 'memory' END AS lives_in
 FROM v_case c
 JOIN v_run r ON r.run_id = c.run_id
 LEFT JOIN v_summary f ON f.case_id = c.case_id AND f.metric = 'forward_ns'

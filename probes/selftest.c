@@ -227,14 +227,14 @@ static size_t rounded(int64_t bytes)
     return ((size_t)bytes + PK_POOL_ALIGN - 1) / PK_POOL_ALIGN * PK_POOL_ALIGN;
 }
 
-static int64_t predict_bytes(const struct pk_case *c)
+static int64_t predict_bytes(const struct pk_case *c, enum pk_device_kind kind)
 {
     return (int64_t)(2 * rounded(pk_case_int(c, MEMORY)));
 }
 
 static int64_t predict_gauge(const struct pk_case *c, unsigned gauge)
 {
-    return predict_bytes(c);
+    return predict_bytes(c, PK_DEVICE_NULL);
 }
 
 static int64_t copies(const struct pk_case *c)

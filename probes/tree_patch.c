@@ -274,7 +274,7 @@ static bool open_sound(const struct pk_case *c, struct pk_arena *a, struct pk_su
                                 &err);
 }
 
-static int64_t predict_bytes(const struct pk_case *c)
+static int64_t predict_bytes(const struct pk_case *c, enum pk_device_kind kind)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_subject s;

@@ -16,7 +16,8 @@ static void set_times(struct pk_planned *p, const struct pk_ceilings *top)
         if (probe->regions[r].applies && !probe->regions[r].applies(&p->c))
             continue;
         const struct pk_work w = probe->work(&p->c, r);
-        const double ns = 1e9 * fmax(w.flops / top->fp32_flops_per_s, w.bytes / top->memory_bytes_per_s);
+        const double ns =
+            1e9 * fmax((w.flops - w.tensor_flops) / top->fp32_flops_per_s, w.bytes / top->memory_bytes_per_s);
         p->floor_ns += ns;
         p->least_ns += probe->effort ? probe->effort(&p->c, r) * ns : ns;
     }

@@ -139,7 +139,7 @@ static void add_case(struct planner *p, struct pk_plan *out, const struct pk_poi
     if (v->skip)
         return;
     if (provider == 0) {
-        v->predicted_bytes = p->probe->predict_bytes(&v->c);
+        v->predicted_bytes = p->probe->predict_bytes(&v->c, p->kind);
         v->over_limit = p->r->limit_bytes > 0 && v->predicted_bytes > p->r->limit_bytes;
     }
 }

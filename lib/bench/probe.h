@@ -120,7 +120,7 @@ struct pk_probe {
     enum pk_code (*validate)(const struct pk_case *c, struct pk_arena *a, pk_warn_fn *warn, void *user,
                              struct pk_err *err);
     /* required. Peak device bytes this case is predicted to take: the plan's memory estimate, printed beside the measured. */
-    int64_t (*predict_bytes)(const struct pk_case *c);
+    int64_t (*predict_bytes)(const struct pk_case *c, enum pk_device_kind kind);
     /* optional. Predicted value of a gauge metric; < 0 = none. */
     int64_t (*predict_gauge)(const struct pk_case *c, unsigned gauge);
     /* required. Work of one occurrence of a region, summed over its instances in one iteration; of a repeatable one, of one

@@ -1,6 +1,9 @@
 /* Attention: one step, forward and backward, composed from ops, per implementation. */
 #include "ops/attention.h"
 
+#include "ops/workspace.h"
+
+#include <math.h>
 #include <stdbool.h>
 
 /* a * b, or SIZE_MAX beyond: the longest shapes that can be asked for have more than 2^64 scores. */
@@ -49,7 +52,10 @@ static struct pk_gemm gemm(const struct pk_attention_shape *s, size_t n, size_t 
                             .alpha = 1,
                             .a = a,
                             .b = b,
-                            .c = c};
+                            .c = c,
+                            .ab_type = s->dtype,
+                            .c_type = s->dtype,
+                            .math = s->math};
 }
 
 /* S = Q K^T, scaled, [masked], softmax: each step out of place, its input freed when nobody refers to it any
@@ -63,18 +69,18 @@ static enum pk_code vanilla_probabilities(struct pk_device *dev, struct pk_atten
     enum pk_code rc = PK_OK;
     const struct pk_gemm qk = gemm(s, s->seq, s->dim, PK_N, PK_T, t->q, t->k, a);
     if (!a || (rc = pk_op_gemm(dev, &qk, err)) || !(b = take(dev, s, n, PK_TAG_ACTIVATIONS)) ||
-        (rc = pk_op_scale(dev, s->scale, a, b, n, err)))
+        (rc = pk_op_scale(dev, s->dtype, s->scale, a, b, n, err)))
         goto out;
     give(dev, &a);
     if (s->causal) {
         a = b;
         if (!(b = take(dev, s, n, PK_TAG_ACTIVATIONS)) ||
-            (rc = pk_op_causal_mask(dev, a, b, s->problems, s->seq, err)))
+            (rc = pk_op_causal_mask(dev, s->dtype, a, b, s->problems, s->seq, err)))
             goto out;
         give(dev, &a);
     }
     if ((t->p = take(dev, s, n, PK_TAG_ACTIVATIONS)))
-        rc = pk_op_softmax(dev, b, t->p, s->problems * s->seq, s->seq, err);
+        rc = pk_op_softmax(dev, s->dtype, b, t->p, s->problems * s->seq, s->seq, err);
 out:
     if (!rc && !t->p)
         rc = pk_device_oom(dev, err);
@@ -119,31 +125,32 @@ static enum pk_code vanilla_backward(struct pk_device *dev, struct pk_attention_
     const struct pk_gemm dk = gemm(s, dim, seq, PK_T, PK_N, t->ds_scaled, t->q, t->dk);
     enum pk_code rc;
     if ((rc = pk_op_gemm(dev, &dv, err)) || (rc = pk_op_gemm(dev, &dp, err)) ||
-        (rc = pk_op_softmax_backward(dev, t->p, t->dp, t->ds, s->problems * seq, seq, err)) ||
-        (rc = pk_op_scale(dev, s->scale, t->ds, t->ds_scaled, n, err)) || (rc = pk_op_gemm(dev, &dq, err)))
+        (rc = pk_op_softmax_backward(dev, s->dtype, t->p, t->dp, t->ds, s->problems * seq, seq, err)) ||
+        (rc = pk_op_scale(dev, s->dtype, s->scale, t->ds, t->ds_scaled, n, err)) ||
+        (rc = pk_op_gemm(dev, &dq, err)))
         return rc;
     return pk_op_gemm(dev, &dk, err);
 }
 
+static struct pk_attention described(const struct pk_attention_shape *s)
+{
+    return (struct pk_attention){.batch = s->problems,
+                                 .seq = s->seq,
+                                 .dim = s->dim,
+                                 .causal = s->causal,
+                                 .scale = s->scale,
+                                 .dtype = s->dtype,
+                                 .math = s->math};
+}
+
 static struct pk_attention operands(const struct pk_attention_step *t)
 {
-    return (struct pk_attention){
-        .batch = t->s.problems,
-        .seq = t->s.seq,
-        .dim = t->s.dim,
-        .causal = t->s.causal,
-        .scale = t->s.scale,
-        .q = t->q,
-        .k = t->k,
-        .v = t->v,
-        .o = t->o,
-        .p = t->p,
-        .lse = t->lse,
-        .d_o = t->d_o,
-        .dq = t->dq,
-        .dk = t->dk,
-        .dv = t->dv,
-    };
+    struct pk_attention at = described(&t->s);
+    at.q = t->q, at.k = t->k, at.v = t->v;
+    at.o = t->o, at.p = t->p, at.lse = t->lse;
+    at.d_o = t->d_o;
+    at.dq = t->dq, at.dk = t->dk, at.dv = t->dv;
+    return at;
 }
 
 static enum pk_code fused_forward(struct pk_device *dev, struct pk_attention_step *t, struct pk_err *err)
@@ -182,29 +189,10 @@ static enum pk_code flash_backward(struct pk_device *dev, struct pk_attention_st
     return pk_op_flash_backward(dev, &at, err);
 }
 
-static struct pk_attention16 operands16(const struct pk_attention_step *t)
-{
-    return (struct pk_attention16){.batch = t->s.problems,
-                                   .seq = t->s.seq,
-                                   .dim = t->s.dim,
-                                   .causal = t->s.causal,
-                                   .scale = t->s.scale,
-                                   .q = t->q,
-                                   .k = t->k,
-                                   .v = t->v,
-                                   .o = t->o,
-                                   .lse = t->lse,
-                                   .d_o = t->d_o,
-                                   .dq = t->dq,
-                                   .dk = t->dk,
-                                   .dv = t->dv};
-}
-
 static enum pk_code cudnn_prepare(struct pk_device *dev, const struct pk_attention_shape *s,
                                   struct pk_err *err)
 {
-    const struct pk_attention_step t = {.s = *s};
-    const struct pk_attention16 at = operands16(&t);
+    const struct pk_attention at = described(s);
     return pk_op_cudnn_prepare(dev, &at, err);
 }
 
@@ -214,7 +202,7 @@ static enum pk_code cudnn_forward(struct pk_device *dev, struct pk_attention_ste
     t->o = take(dev, &t->s, tokens_of(&t->s), PK_TAG_ACTIVATIONS);
     if (!t->lse || !t->o)
         return pk_device_oom(dev, err);
-    const struct pk_attention16 at = operands16(t);
+    const struct pk_attention at = operands(t);
     return pk_op_cudnn_forward(dev, &at, err);
 }
 
@@ -222,7 +210,7 @@ static enum pk_code cudnn_backward(struct pk_device *dev, struct pk_attention_st
 {
     if (!take_gradients(dev, t))
         return pk_device_oom(dev, err);
-    const struct pk_attention16 at = operands16(t);
+    const struct pk_attention at = operands(t);
     return pk_op_cudnn_backward(dev, &at, err);
 }
 
@@ -231,9 +219,9 @@ static struct pk_work vanilla_forward_work(const struct pk_attention_shape *s)
     const struct pk_gemm qk = gemm(s, s->seq, s->dim, PK_N, PK_T, NULL, NULL, NULL);
     const struct pk_gemm pv = gemm(s, s->dim, s->seq, PK_N, PK_N, NULL, NULL, NULL);
     struct pk_work w = pk_work_add(pk_work_gemm(&qk), pk_work_gemm(&pv));
-    w = pk_work_add(w, pk_work_scale(scores_of(s)));
-    w = pk_work_add(w, pk_work_softmax(s->problems * s->seq, s->seq));
-    return s->causal ? pk_work_add(w, pk_work_causal_mask(s->problems, s->seq)) : w;
+    w = pk_work_add(w, pk_work_scale(s->dtype, scores_of(s)));
+    w = pk_work_add(w, pk_work_softmax(s->dtype, s->problems * s->seq, s->seq));
+    return s->causal ? pk_work_add(w, pk_work_causal_mask(s->dtype, s->problems, s->seq)) : w;
 }
 
 static struct pk_work vanilla_backward_work(const struct pk_attention_shape *s)
@@ -243,73 +231,105 @@ static struct pk_work vanilla_backward_work(const struct pk_attention_shape *s)
     struct pk_work w = pk_work_gemm(&wide);
     for (int i = 0; i < 3; i++)
         w = pk_work_add(w, pk_work_gemm(&tall));
-    w = pk_work_add(w, pk_work_softmax_backward(s->problems * s->seq, s->seq));
-    return pk_work_add(w, pk_work_scale(scores_of(s)));
+    w = pk_work_add(w, pk_work_softmax_backward(s->dtype, s->problems * s->seq, s->seq));
+    return pk_work_add(w, pk_work_scale(s->dtype, scores_of(s)));
 }
 
 static struct pk_work fused_forward_work(const struct pk_attention_shape *s)
 {
-    return pk_work_fused_forward(s->problems, s->seq, s->dim, s->causal);
+    const struct pk_attention at = described(s);
+    return pk_work_fused_forward(&at);
 }
 
 static struct pk_work fused_backward_work(const struct pk_attention_shape *s)
 {
-    return pk_work_fused_backward(s->problems, s->seq, s->dim, s->causal);
+    const struct pk_attention at = described(s);
+    return pk_work_fused_backward(&at);
 }
 
 static struct pk_work flash_forward_work(const struct pk_attention_shape *s)
 {
-    return pk_work_flash_forward(s->problems, s->seq, s->dim, s->causal);
+    const struct pk_attention at = described(s);
+    return pk_work_flash_forward(&at);
 }
 
 static struct pk_work flash_backward_work(const struct pk_attention_shape *s)
 {
-    return pk_work_flash_backward(s->problems, s->seq, s->dim, s->causal);
+    const struct pk_attention at = described(s);
+    return pk_work_flash_backward(&at);
 }
 
-static struct pk_work cudnn_forward_work(const struct pk_attention_shape *s)
+/* Every product has the same operands but for their order. */
+static size_t vanilla_workspace(const struct pk_attention_shape *s)
 {
-    return pk_work_cudnn_forward(s->problems, s->seq, s->dim, s->causal);
+    const struct pk_gemm qk = gemm(s, s->seq, s->dim, PK_N, PK_T, NULL, NULL, NULL);
+    return pk_workspace_gemm(&qk);
 }
 
-static struct pk_work cudnn_backward_work(const struct pk_attention_shape *s)
+static size_t fused_forward_workspace(const struct pk_attention_shape *s)
 {
-    return pk_work_cudnn_backward(s->problems, s->seq, s->dim, s->causal);
+    const struct pk_attention at = described(s);
+    return pk_workspace_fused_forward(&at);
+}
+
+static size_t fused_backward_workspace(const struct pk_attention_shape *s)
+{
+    const struct pk_attention at = described(s);
+    return pk_workspace_fused_backward(&at);
 }
 
 typedef enum pk_code step_fn(struct pk_device *dev, struct pk_attention_step *t, struct pk_err *err);
 typedef struct pk_work work_fn(const struct pk_attention_shape *s);
+typedef size_t workspace_fn(const struct pk_attention_shape *s);
+
+/* What a variant computes in. */
+enum { FP32 = 1, TF32 = 2, BF16 = 4 };
 
 static const struct {
+    const char *name;
+    unsigned classes;
     step_fn *forward, *backward;
     work_fn *forward_work, *backward_work;
     unsigned saved_scores, peak_scores; /* score matrices alive after forward, and at the peak */
-    bool saves_lse;
-    enum pk_dtype dtype; /* the one it computes in */
+    workspace_fn *forward_workspace, *backward_workspace; /* of a GPU; NULL = none */
     enum pk_code (*prepare)(struct pk_device *dev, const struct pk_attention_shape *s, struct pk_err *err);
+    bool saves_lse;
     bool side_buffers; /* in backward: a row sum and dQ in fp32 */
-    const char *name;
 } rows[PK_ATTENTION_VARIANTS] = {
-    [PK_ATTENTION_VANILLA] = {vanilla_forward, vanilla_backward, vanilla_forward_work, vanilla_backward_work,
-                              1, 4, .name = "vanilla"},
-    [PK_ATTENTION_FUSED] = {fused_forward, fused_backward, fused_forward_work, fused_backward_work, 1, 1,
-                            .name = "fused"},
-    [PK_ATTENTION_FLASH] = {flash_forward, flash_backward, flash_forward_work, flash_backward_work, 0, 0,
-                            .saves_lse = true, .name = "flash"},
-    [PK_ATTENTION_CUDNN] = {cudnn_forward, cudnn_backward, cudnn_forward_work, cudnn_backward_work, 0, 0,
-                            .saves_lse = true, .dtype = PK_BF16, .prepare = cudnn_prepare,
-                            .side_buffers = true, .name = "cudnn"},
+    [PK_ATTENTION_VANILLA] = {"vanilla", FP32 | TF32 | BF16, vanilla_forward, vanilla_backward,
+                              vanilla_forward_work, vanilla_backward_work, 1, 4, vanilla_workspace,
+                              vanilla_workspace},
+    [PK_ATTENTION_FUSED] = {"fused", FP32 | TF32 | BF16, fused_forward, fused_backward, fused_forward_work,
+                            fused_backward_work, 1, 1, fused_forward_workspace, fused_backward_workspace},
+    [PK_ATTENTION_FLASH] = {"flash", FP32, flash_forward, flash_backward, flash_forward_work,
+                            flash_backward_work, .saves_lse = true},
+    [PK_ATTENTION_CUDNN] = {"cudnn", BF16, cudnn_forward, cudnn_backward, flash_forward_work,
+                            flash_backward_work, .saves_lse = true, .prepare = cudnn_prepare,
+                            .side_buffers = true},
 };
+
+static unsigned class_of(const struct pk_attention_shape *s)
+{
+    if (s->dtype == PK_BF16)
+        return BF16;
+    return s->math == PK_MATH_IEEE ? FP32 : s->math == PK_MATH_TF32 ? TF32 : 0;
+}
+
+bool pk_attention_has(enum pk_attention_variant v, const struct pk_attention_shape *s)
+{
+    return (rows[v].classes & class_of(s)) != 0;
+}
 
 enum pk_code pk_attention_prepare(struct pk_device *dev, enum pk_attention_variant v,
                                   const struct pk_attention_shape *s, struct pk_err *err)
 {
-    static const char *const types[] = {[PK_FP32] = "fp32", [PK_BF16] = "bf16"};
-    if (s->dtype == rows[v].dtype)
+    static const char *const maths[] = {"fp32", "tf32", "3xtf32"};
+    if (pk_attention_has(v, s))
         return rows[v].prepare ? rows[v].prepare(dev, s, err) : PK_OK;
-    pk_fail(err, PK_E_UNAVAILABLE, "%s has no attention in %s", rows[v].name, types[s->dtype]);
-    pk_why(err, "it computes in %s alone", types[rows[v].dtype]);
-    return pk_fix(err, "-a dtype=%s, or another --variant", types[rows[v].dtype]);
+    pk_fail(err, PK_E_UNAVAILABLE, "%s has no attention in %s", rows[v].name,
+            s->dtype == PK_BF16 ? "bf16" : maths[s->math]);
+    pk_why(err, "there are no kernels for it");
+    return pk_fix(err, "choose another --variant, or another dtype and math");
 }
 
 enum pk_code pk_attention_forward(struct pk_device *dev, enum pk_attention_variant v,
@@ -368,8 +388,14 @@ size_t pk_attention_saved_bytes(enum pk_attention_variant v, const struct pk_att
     return whole(live(v, s, 5, rows[v].saved_scores)); /* q k v d_o, o */
 }
 
-size_t pk_attention_peak_bytes(enum pk_attention_variant v, const struct pk_attention_shape *s)
+size_t pk_attention_peak_bytes(enum pk_attention_variant v, const struct pk_attention_shape *s,
+                               enum pk_device_kind kind)
 {
-    double sides = rounded(times(s->problems, s->seq), PK_FP32) + rounded(tokens_of(s), PK_FP32);
-    return whole(live(v, s, 8, rows[v].peak_scores) + (rows[v].side_buffers ? sides : 0)); /* and dq dk dv */
+    const bool taken = kind == PK_DEVICE_CUDA && rows[v].forward_workspace;
+    const double forward = taken ? (double)rows[v].forward_workspace(s) : 0;
+    double backward = taken ? (double)rows[v].backward_workspace(s) : 0;
+    if (rows[v].side_buffers)
+        backward += rounded(times(s->problems, s->seq), PK_FP32) + rounded(tokens_of(s), PK_FP32);
+    return whole(fmax(live(v, s, 5, rows[v].saved_scores) + forward,
+                      live(v, s, 8, rows[v].peak_scores) + backward)); /* and dq dk dv */
 }

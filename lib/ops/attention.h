@@ -13,6 +13,8 @@
 
 #include "ops/ops.h"
 
+#include <stdbool.h>
+
 enum pk_attention_variant {
     PK_ATTENTION_VANILLA,
     PK_ATTENTION_FUSED,
@@ -26,6 +28,7 @@ struct pk_attention_shape {
     int causal;
     float scale;
     enum pk_dtype dtype; /* of inputs and results, and of what is stored of the scores */
+    enum pk_math math;   /* of fp32 products */
 };
 
 /* Inputs are the caller's; the rest is made by forward and backward and freed by pk_attention_forget. Of s.dtype but for lse. */
@@ -38,6 +41,8 @@ struct pk_attention_step {
     void *dq, *dk, *dv;
 };
 
+/* Is there code of this variant for the shape's type and math, on some device? */
+bool pk_attention_has(enum pk_attention_variant v, const struct pk_attention_shape *s);
 /* What takes long and is done once per shape, before anything is timed: plans of the vendor's kernels. PK_E_UNAVAILABLE where the
  * device, or its library, has not this variant for this shape and type. */
 enum pk_code pk_attention_prepare(struct pk_device *dev, enum pk_attention_variant v,
@@ -53,7 +58,8 @@ void pk_attention_forget(struct pk_device *dev, struct pk_attention_step *t);
 struct pk_work pk_attention_forward_work(enum pk_attention_variant v, const struct pk_attention_shape *s);
 struct pk_work pk_attention_backward_work(enum pk_attention_variant v, const struct pk_attention_shape *s);
 
-/* Predicted live bytes with inputs, in the pool's rounding: after forward, and at the peak (in backward).
- * Workspaces of threads (kilobytes each) are not predicted. INT64_MAX when it is more. */
+/* Predicted live bytes with inputs, in the pool's rounding: after forward, and at the peak, with the workspaces of a GPU's products
+ * (ops/workspace.h). Not predicted: those of a CPU's threads (kilobytes each), and of cuDNN's plans. INT64_MAX when it is more. */
 size_t pk_attention_saved_bytes(enum pk_attention_variant v, const struct pk_attention_shape *s);
-size_t pk_attention_peak_bytes(enum pk_attention_variant v, const struct pk_attention_shape *s);
+size_t pk_attention_peak_bytes(enum pk_attention_variant v, const struct pk_attention_shape *s,
+                               enum pk_device_kind kind);

@@ -72,16 +72,22 @@ static void column_share(const struct pk_attention_host *h, size_t i, size_t j, 
     }
 }
 
-/* Of one result, relative to the root mean square of its row. */
-static double row_tolerance(const struct pk_attention_host *h)
+/* How a class of numerics is told, and what it loses before any sum: of one result, relative to the size of its array. */
+struct numerics {
+    const char *name;
+    double lost;
+};
+
+static struct numerics numerics_of(const struct pk_attention_host *h)
 {
-    return h->dtype == PK_BF16 ? 0x1p-5 : 64 * 0x1p-23 * sqrt((double)(h->seq + h->dim));
+    static const struct numerics bf16 = {"bf16", 0x1p-4}, tf32 = {"tf32", 0x1p-7}, fp32 = {"fp32", 0};
+    return h->dtype == PK_BF16 ? bf16 : h->math == PK_MATH_TF32 ? tf32 : fp32;
 }
 
-/* Of a sum of n results, relative to n times their size: roundings to bf16 wander, those of long fp32 sums may all lean one way. */
+/* Of a sum of n results, relative to n times their size: lost digits wander, roundings of long fp32 sums may all lean one way. */
 static double sum_tolerance(const struct pk_attention_host *h, size_t n)
 {
-    return h->dtype == PK_BF16 ? 0x1p-5 / sqrt((double)n) : 64 * 0x1p-23;
+    return 64 * 0x1p-23 + numerics_of(h).lost / sqrt((double)n);
 }
 
 static enum pk_code compare(const struct pk_attention_host *h, const char *name, size_t row, const float *got,
@@ -90,15 +96,17 @@ static enum pk_code compare(const struct pk_attention_host *h, const char *name,
     double sum = 0;
     for (size_t c = 0; c < h->dim; c++)
         sum += want[c] * want[c];
-    double scale = fmax(sqrt(sum / (double)h->dim), (h->dtype == PK_BF16 ? 1 : 0.1) * array_rms);
-    double allowed = row_tolerance(h) * scale + 1e-30;
+    const struct numerics class = numerics_of(h);
+    const double row_rms = sqrt(sum / (double)h->dim);
+    const double allowed = 64 * 0x1p-23 * sqrt((double)(h->seq + h->dim)) * fmax(row_rms, 0.1 * array_rms) +
+                           class.lost * fmax(row_rms, array_rms) + 1e-30;
     for (size_t c = 0; c < h->dim; c++) {
         if (isfinite(got[c]) && fabs(got[c] - want[c]) <= allowed)
             continue;
         pk_fail(err, PK_E_CHECK, "%s[%zu][%zu] is %.9g, the fp64 reference says %.9g", name, row, c,
                 (double)got[c], want[c]);
         pk_why(err, "the difference %.3g exceeds the %s tolerance %.3g (seq_len %zu, head dimension %zu)",
-               fabs(got[c] - want[c]), h->dtype == PK_BF16 ? "bf16" : "fp32", allowed, h->seq, h->dim);
+               fabs(got[c] - want[c]), class.name, allowed, h->seq, h->dim);
         return pk_fix(err,
                       "this variant computes wrong results here: please report it with `perfkit doctor`");
     }

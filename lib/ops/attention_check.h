@@ -10,10 +10,11 @@
  * for; two projections that need no p cover all of dv and dk:  sum_j dv_j = sum_i do_i  and  <q, dq> = <k,
  * dk>.
  *
- * Tolerance: |got - want| <= u * rms, with rms that of the wanted row and at least a tenth of the whole array's. In fp32
- * u = 64 * 2^-23 * sqrt(seq + dim): rounding of sums of seq + dim terms grows like a random walk; 64 is headroom. In bf16 u = 2^-5,
- * 16 roundings: results have 8 bits, and so has the o, and in a fused kernel the p and ds, that gradients are made of. What a rounded o
- * does to a gradient depends on no gradient: there rms is at least the whole array's. */
+ * Tolerance: |got - want| <= u * rms + l * larger rms. The first is that of the wanted row and at least a tenth of the whole array's,
+ * u = 64 * 2^-23 * sqrt(seq + dim): rounding of fp32 sums of seq + dim terms grows like a random walk; 64 is headroom. The larger is at
+ * least the whole array's: what operands lost before a sum does not shrink where terms cancel, nor grow with their number. In bf16
+ * l = 2^-4, 16 roundings: results have 8 bits, and so has the o, the p and ds, that gradients are made of. In tf32 l = 2^-7, 16 roundings
+ * of operands to 11 bits. */
 #pragma once
 
 #include "base/arena.h"
@@ -22,13 +23,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* One problem on the host: [seq, dim] each, row-major, widened to fp32 whatever `dtype` they were stored in. p is [seq, seq] and lse [seq]; a sampled check needs
- * one of them. */
+/* One problem on the host: [seq, dim] each, row-major, widened to fp32 whatever `dtype` they were stored in. p is [seq, seq] and lse [seq];
+ * a sampled check needs one of them. */
 struct pk_attention_host {
     size_t seq, dim;
     bool causal;
     double scale;
-    enum pk_dtype dtype; /* sets the tolerance */
+    enum pk_dtype dtype; /* these two set the tolerance */
+    enum pk_math math;
     const float *q, *k, *v, *o, *d_o, *dq, *dk, *dv, *lse;
     enum pk_code (*p_column)(void *user, size_t j, float *column, struct pk_err *err);
     void *p_user;

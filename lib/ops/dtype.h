@@ -42,3 +42,13 @@ PK_EVERYWHERE static inline uint16_t pk_bf16_of_float(float v)
         return (uint16_t)(bits >> 16 | 0x40);
     return (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
 }
+
+/* n of them, stored at the start of the memory that holds them afterwards as fp32. */
+static inline void pk_bf16_widen(float *x, size_t n)
+{
+    for (size_t i = n; i-- > 0;) {
+        uint16_t narrow;
+        memcpy(&narrow, (const char *)x + i * sizeof narrow, sizeof narrow);
+        x[i] = pk_bf16_to_float(narrow);
+    }
+}

@@ -14,48 +14,48 @@ static enum pk_code gemm(struct pk_device *dev, const struct pk_gemm *g, struct 
     return pass(dev, pk_work_gemm(g));
 }
 
-static enum pk_code scale(struct pk_device *dev, float alpha, const float *x, float *y, size_t n,
-                          struct pk_err *err)
+static enum pk_code scale(struct pk_device *dev, enum pk_dtype type, float alpha, const void *x, void *y,
+                          size_t n, struct pk_err *err)
 {
-    return pass(dev, pk_work_scale(n));
+    return pass(dev, pk_work_scale(type, n));
 }
 
-static enum pk_code causal_mask(struct pk_device *dev, const float *x, float *y, size_t batch, size_t seq,
-                                struct pk_err *err)
+static enum pk_code causal_mask(struct pk_device *dev, enum pk_dtype type, const void *x, void *y,
+                                size_t batch, size_t seq, struct pk_err *err)
 {
-    return pass(dev, pk_work_causal_mask(batch, seq));
+    return pass(dev, pk_work_causal_mask(type, batch, seq));
 }
 
-static enum pk_code softmax(struct pk_device *dev, const float *s, float *p, size_t rows, size_t cols,
-                            struct pk_err *err)
+static enum pk_code softmax(struct pk_device *dev, enum pk_dtype type, const void *s, void *p, size_t rows,
+                            size_t cols, struct pk_err *err)
 {
-    return pass(dev, pk_work_softmax(rows, cols));
+    return pass(dev, pk_work_softmax(type, rows, cols));
 }
 
-static enum pk_code softmax_backward(struct pk_device *dev, const float *p, const float *dp, float *ds,
-                                     size_t rows, size_t cols, struct pk_err *err)
+static enum pk_code softmax_backward(struct pk_device *dev, enum pk_dtype type, const void *p, const void *dp,
+                                     void *ds, size_t rows, size_t cols, struct pk_err *err)
 {
-    return pass(dev, pk_work_softmax_backward(rows, cols));
+    return pass(dev, pk_work_softmax_backward(type, rows, cols));
 }
 
 static enum pk_code fused_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
-    return pass(dev, pk_work_fused_forward(at->batch, at->seq, at->dim, at->causal));
+    return pass(dev, pk_work_fused_forward(at));
 }
 
 static enum pk_code fused_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
-    return pass(dev, pk_work_fused_backward(at->batch, at->seq, at->dim, at->causal));
+    return pass(dev, pk_work_fused_backward(at));
 }
 
 static enum pk_code flash_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
-    return pass(dev, pk_work_flash_forward(at->batch, at->seq, at->dim, at->causal));
+    return pass(dev, pk_work_flash_forward(at));
 }
 
 static enum pk_code flash_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
-    return pass(dev, pk_work_flash_backward(at->batch, at->seq, at->dim, at->causal));
+    return pass(dev, pk_work_flash_backward(at));
 }
 
 static enum pk_code copy2d(struct pk_device *dev, const struct pk_copy2d *v, size_t n, struct pk_err *err)

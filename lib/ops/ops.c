@@ -35,32 +35,32 @@ enum pk_code pk_op_gemm(struct pk_device *dev, const struct pk_gemm *g, struct p
     return CALL(gemm, g);
 }
 
-enum pk_code pk_op_scale(struct pk_device *dev, float alpha, const float *x, float *y, size_t n,
-                         struct pk_err *err)
+enum pk_code pk_op_scale(struct pk_device *dev, enum pk_dtype type, float alpha, const void *x, void *y,
+                         size_t n, struct pk_err *err)
 {
     pk_assert(n && x && y);
-    return CALL(scale, alpha, x, y, n);
+    return CALL(scale, type, alpha, x, y, n);
 }
 
-enum pk_code pk_op_causal_mask(struct pk_device *dev, const float *x, float *y, size_t batch, size_t seq,
-                               struct pk_err *err)
+enum pk_code pk_op_causal_mask(struct pk_device *dev, enum pk_dtype type, const void *x, void *y,
+                               size_t batch, size_t seq, struct pk_err *err)
 {
     pk_assert(batch && seq && x && y && x != y);
-    return CALL(causal_mask, x, y, batch, seq);
+    return CALL(causal_mask, type, x, y, batch, seq);
 }
 
-enum pk_code pk_op_softmax(struct pk_device *dev, const float *s, float *p, size_t rows, size_t cols,
-                           struct pk_err *err)
+enum pk_code pk_op_softmax(struct pk_device *dev, enum pk_dtype type, const void *s, void *p, size_t rows,
+                           size_t cols, struct pk_err *err)
 {
     pk_assert(rows && cols && s && p);
-    return CALL(softmax, s, p, rows, cols);
+    return CALL(softmax, type, s, p, rows, cols);
 }
 
-enum pk_code pk_op_softmax_backward(struct pk_device *dev, const float *p, const float *dp, float *ds,
-                                    size_t rows, size_t cols, struct pk_err *err)
+enum pk_code pk_op_softmax_backward(struct pk_device *dev, enum pk_dtype type, const void *p, const void *dp,
+                                    void *ds, size_t rows, size_t cols, struct pk_err *err)
 {
     pk_assert(rows && cols && p && dp && ds && p != ds);
-    return CALL(softmax_backward, p, dp, ds, rows, cols);
+    return CALL(softmax_backward, type, p, dp, ds, rows, cols);
 }
 
 static void assert_forward(const struct pk_attention *at)
@@ -110,19 +110,19 @@ static void assert_copies(const struct pk_copy2d *v, size_t n)
             (v[i].src && v[i].dst && v[i].src_stride >= v[i].row_bytes && v[i].dst_stride >= v[i].row_bytes));
 }
 
-enum pk_code pk_op_cudnn_prepare(struct pk_device *dev, const struct pk_attention16 *at, struct pk_err *err)
+enum pk_code pk_op_cudnn_prepare(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
     pk_assert(at->batch && at->seq && at->dim && at->scale != 0);
     return CALL(cudnn_prepare, at);
 }
 
-enum pk_code pk_op_cudnn_forward(struct pk_device *dev, const struct pk_attention16 *at, struct pk_err *err)
+enum pk_code pk_op_cudnn_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
     pk_assert(at->batch && at->seq && at->dim && at->q && at->k && at->v && at->o && at->lse);
     return CALL(cudnn_forward, at);
 }
 
-enum pk_code pk_op_cudnn_backward(struct pk_device *dev, const struct pk_attention16 *at, struct pk_err *err)
+enum pk_code pk_op_cudnn_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
     pk_assert(at->q && at->k && at->v && at->o && at->lse && at->d_o && at->dq && at->dk && at->dv);
     return CALL(cudnn_backward, at);

@@ -18,18 +18,18 @@ struct pk_copies;
 
 struct pk_ops {
     enum pk_code (*gemm)(struct pk_device *dev, const struct pk_gemm *g, struct pk_err *err);
-    /* y = alpha * x, n elements; x may be y. */
-    enum pk_code (*scale)(struct pk_device *dev, float alpha, const float *x, float *y, size_t n,
-                          struct pk_err *err);
+    /* y = alpha * x, n elements; x may be y. Elements of every array are of the type; arithmetic is fp32 in between. */
+    enum pk_code (*scale)(struct pk_device *dev, enum pk_dtype type, float alpha, const void *x, void *y,
+                          size_t n, struct pk_err *err);
     /* s[b,i,j] = -inf for j > i: the masked-fill pass of an eager framework, out of place. */
-    enum pk_code (*causal_mask)(struct pk_device *dev, const float *x, float *y, size_t batch, size_t seq,
-                                struct pk_err *err);
+    enum pk_code (*causal_mask)(struct pk_device *dev, enum pk_dtype type, const void *x, void *y,
+                                size_t batch, size_t seq, struct pk_err *err);
     /* p = softmax over the last axis of s[rows, cols]; s may be p. */
-    enum pk_code (*softmax)(struct pk_device *dev, const float *s, float *p, size_t rows, size_t cols,
-                            struct pk_err *err);
+    enum pk_code (*softmax)(struct pk_device *dev, enum pk_dtype type, const void *s, void *p, size_t rows,
+                            size_t cols, struct pk_err *err);
     /* ds = p * (dp - rowsum(dp * p)); ds may be dp. */
-    enum pk_code (*softmax_backward)(struct pk_device *dev, const float *p, const float *dp, float *ds,
-                                     size_t rows, size_t cols, struct pk_err *err);
+    enum pk_code (*softmax_backward)(struct pk_device *dev, enum pk_dtype type, const void *p, const void *dp,
+                                     void *ds, size_t rows, size_t cols, struct pk_err *err);
     /* a graph compiler's schedule: scale folded, single-pass softmax, probabilities stored once */
     enum pk_code (*fused_forward)(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
     enum pk_code (*fused_backward)(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
@@ -38,10 +38,9 @@ struct pk_ops {
     enum pk_code (*flash_backward)(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
     /* the vendor's fused kernels. What a shape needs is made by prepare, in seconds of the host's time: before anything is timed or
      * captured, once for both directions (asserted) */
-    enum pk_code (*cudnn_prepare)(struct pk_device *dev, const struct pk_attention16 *at, struct pk_err *err);
-    enum pk_code (*cudnn_forward)(struct pk_device *dev, const struct pk_attention16 *at, struct pk_err *err);
-    enum pk_code (*cudnn_backward)(struct pk_device *dev, const struct pk_attention16 *at,
-                                   struct pk_err *err);
+    enum pk_code (*cudnn_prepare)(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
+    enum pk_code (*cudnn_forward)(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
+    enum pk_code (*cudnn_backward)(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
     /* n rectangles as one operation; wrappers and work are in ops/rects.h */
     enum pk_code (*copy2d)(struct pk_device *dev, const struct pk_copy2d *v, size_t n, struct pk_err *err);
     /* both or none: c->table and c->tiles of c->v and c->n > 0; all of them as one operation */
@@ -60,14 +59,14 @@ extern const struct pk_ops pk_ops_cuda; /* ops/cuda/cuda_ops.c; in builds with C
 const struct pk_ops *pk_ops_of(const struct pk_device *dev);
 
 enum pk_code pk_op_gemm(struct pk_device *dev, const struct pk_gemm *g, struct pk_err *err) PK_MUST_CHECK;
-enum pk_code pk_op_scale(struct pk_device *dev, float alpha, const float *x, float *y, size_t n,
-                         struct pk_err *err) PK_MUST_CHECK;
-enum pk_code pk_op_causal_mask(struct pk_device *dev, const float *x, float *y, size_t batch, size_t seq,
-                               struct pk_err *err) PK_MUST_CHECK;
-enum pk_code pk_op_softmax(struct pk_device *dev, const float *s, float *p, size_t rows, size_t cols,
-                           struct pk_err *err) PK_MUST_CHECK;
-enum pk_code pk_op_softmax_backward(struct pk_device *dev, const float *p, const float *dp, float *ds,
-                                    size_t rows, size_t cols, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_op_scale(struct pk_device *dev, enum pk_dtype type, float alpha, const void *x, void *y,
+                         size_t n, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_op_causal_mask(struct pk_device *dev, enum pk_dtype type, const void *x, void *y,
+                               size_t batch, size_t seq, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_op_softmax(struct pk_device *dev, enum pk_dtype type, const void *s, void *p, size_t rows,
+                           size_t cols, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_op_softmax_backward(struct pk_device *dev, enum pk_dtype type, const void *p, const void *dp,
+                                    void *ds, size_t rows, size_t cols, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_op_fused_forward(struct pk_device *dev, const struct pk_attention *at,
                                  struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_op_fused_backward(struct pk_device *dev, const struct pk_attention *at,
@@ -77,22 +76,20 @@ enum pk_code pk_op_flash_forward(struct pk_device *dev, const struct pk_attentio
 enum pk_code pk_op_flash_backward(struct pk_device *dev, const struct pk_attention *at,
                                   struct pk_err *err) PK_MUST_CHECK;
 /* Only the shape is read: batch, seq, dim, causal, scale. */
-enum pk_code pk_op_cudnn_prepare(struct pk_device *dev, const struct pk_attention16 *at,
+enum pk_code pk_op_cudnn_prepare(struct pk_device *dev, const struct pk_attention *at,
                                  struct pk_err *err) PK_MUST_CHECK;
-enum pk_code pk_op_cudnn_forward(struct pk_device *dev, const struct pk_attention16 *at,
+enum pk_code pk_op_cudnn_forward(struct pk_device *dev, const struct pk_attention *at,
                                  struct pk_err *err) PK_MUST_CHECK;
-enum pk_code pk_op_cudnn_backward(struct pk_device *dev, const struct pk_attention16 *at,
+enum pk_code pk_op_cudnn_backward(struct pk_device *dev, const struct pk_attention *at,
                                   struct pk_err *err) PK_MUST_CHECK;
 
 struct pk_work pk_work_gemm(const struct pk_gemm *g);
-struct pk_work pk_work_scale(size_t n);
-struct pk_work pk_work_causal_mask(size_t batch, size_t seq);
-struct pk_work pk_work_softmax(size_t rows, size_t cols);
-struct pk_work pk_work_softmax_backward(size_t rows, size_t cols);
-struct pk_work pk_work_fused_forward(size_t batch, size_t seq, size_t dim, int causal);
-struct pk_work pk_work_fused_backward(size_t batch, size_t seq, size_t dim, int causal);
-struct pk_work pk_work_flash_forward(size_t batch, size_t seq, size_t dim, int causal);
-struct pk_work pk_work_flash_backward(size_t batch, size_t seq, size_t dim, int causal);
-/* Flash's, with elements of two bytes; side buffers are the kernels' own affair. */
-struct pk_work pk_work_cudnn_forward(size_t batch, size_t seq, size_t dim, int causal);
-struct pk_work pk_work_cudnn_backward(size_t batch, size_t seq, size_t dim, int causal);
+struct pk_work pk_work_scale(enum pk_dtype type, size_t n);
+struct pk_work pk_work_causal_mask(enum pk_dtype type, size_t batch, size_t seq);
+struct pk_work pk_work_softmax(enum pk_dtype type, size_t rows, size_t cols);
+struct pk_work pk_work_softmax_backward(enum pk_dtype type, size_t rows, size_t cols);
+/* Of the shape, type and math; arrays may be NULL. cudnn's are those of flash: side buffers are its own affair. */
+struct pk_work pk_work_fused_forward(const struct pk_attention *at);
+struct pk_work pk_work_fused_backward(const struct pk_attention *at);
+struct pk_work pk_work_flash_forward(const struct pk_attention *at);
+struct pk_work pk_work_flash_backward(const struct pk_attention *at);

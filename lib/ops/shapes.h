@@ -23,30 +23,20 @@ struct pk_gemm {
 /* Scaled dot-product attention, `batch` = batch * heads independent problems of [seq, dim].
  *   O = softmax(scale * Q K^T [+ causal mask]) V          scale = 1/sqrt(dim) unless given
  * Forward reads q k v and writes o; what it saves for backward depends on the variant:
- *   fused: p [batch, seq, seq], the probabilities;   flash: lse [batch, seq], log-sum-exp of each score row.
+ *   fused: p [batch, seq, seq], the probabilities;   flash, cudnn: lse [batch, seq], log-sum-exp of each score row.
  * Backward reads those and d_o, and writes dq dk dv (overwritten, not accumulated). */
 struct pk_attention {
     size_t batch, seq, dim;
     int causal;
     float scale;
-    const float *q, *k, *v;
-    float *o;
-    float *p;   /* fused only */
-    float *lse; /* flash only */
-    const float *d_o;
-    float *dq, *dk, *dv;
-};
-
-/* The same with bf16 in memory, for fused kernels of a vendor. */
-struct pk_attention16 {
-    size_t batch, seq, dim;
-    int causal;
-    float scale;
-    const uint16_t *q, *k, *v;
-    uint16_t *o;
-    float *lse;
-    const uint16_t *d_o;
-    uint16_t *dq, *dk, *dv;
+    enum pk_dtype dtype; /* of every array but lse */
+    enum pk_math math;   /* of fp32 arrays' products */
+    const void *q, *k, *v;
+    void *o;
+    void *p;    /* fused only */
+    float *lse; /* flash, cudnn */
+    const void *d_o;
+    void *dq, *dk, *dv;
 };
 
 /* rows x row_bytes from src (a row every src_stride bytes) to dst (a row every dst_stride bytes). They do not overlap. */

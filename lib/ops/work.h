@@ -10,6 +10,8 @@
 
 struct pk_work {
     double flops;
+    double
+        tensor_flops; /* of these, what tensor cores make (of bf16, tf32): no ceiling is measured for them */
     double bytes;
     double exps;     /* exponentials and other transcendental calls */
     double messages; /* collective operations started */
@@ -17,5 +19,6 @@ struct pk_work {
 
 static inline struct pk_work pk_work_add(struct pk_work a, struct pk_work b)
 {
-    return (struct pk_work){a.flops + b.flops, a.bytes + b.bytes, a.exps + b.exps, a.messages + b.messages};
+    return (struct pk_work){a.flops + b.flops, a.tensor_flops + b.tensor_flops, a.bytes + b.bytes,
+                            a.exps + b.exps, a.messages + b.messages};
 }

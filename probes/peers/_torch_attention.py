@@ -1,6 +1,7 @@
 """What the PyTorch peers of attention-scaling share: one case, timed by CUDA events beside the host's clock.
 
-A peer says how attention is computed (how="eager", "compile", or an SDPA backend) and whether fp32 products may be TF32."""
+A peer says how attention is computed (how="eager", "compile", or an SDPA backend); the case's dtype says in what: tf32 is fp32 whose
+products may be TF32."""
 import contextlib
 import time
 import warnings
@@ -9,12 +10,13 @@ from _wire import Refused, Skip, serve, timed
 
 KNOWN = {"batch": 8, "heads": 1, "d_model": 64, "seq_len": 1024, "causal": False, "dtype": "fp32", "math": "ieee"}
 SDPA = {"default": None, "math": "MATH", "efficient": "EFFICIENT_ATTENTION", "flash": "FLASH_ATTENTION", "cudnn": "CUDNN_ATTENTION"}
+TF32 = ("eager", "compile", "math")  # made of products that PyTorch's switch is for; other kernels have their own
 ALLOWED = {"fp32": 1e-4, "tf32": 2e-2, "bf16": 5e-2}  # largest difference from fp64, of numbers whose size is about 1
 
 torch = None  # imported at the first request: a Python without it skips
 
 
-def load_torch(wire, tf32):
+def load_torch(wire):
     global torch
     if torch is not None:
         return
@@ -23,12 +25,10 @@ def load_torch(wire, tf32):
     except ImportError:
         raise Skip("torch is not installed for this Python; install it, or choose another with --python")
     torch = module
-    torch.set_float32_matmul_precision("high" if tf32 else "highest")
     wire.setting("torch", torch.__version__)
-    wire.setting("tf32", "on" if tf32 else "off")
 
 
-def case_of(request):
+def case_of(request, how):
     """The axes of a request, checked."""
     if request["experiment"] != "attention-scaling":
         raise Refused("this peer measures attention-scaling, not %s" % request["experiment"])
@@ -41,8 +41,10 @@ def case_of(request):
             raise Refused("axis %s: %r is not a positive integer" % (axis, case[axis]))
     if case["d_model"] % case["heads"]:
         raise Skip("d_model is not a multiple of heads")
-    if case["dtype"] not in ("fp32", "bf16") or case["math"] != "ieee":
-        raise Skip("this peer has fp32 and bf16 with ieee products, not %s with %s" % (case["dtype"], case["math"]))
+    if case["dtype"] not in ALLOWED or case["math"] != "ieee":
+        raise Skip("this peer has fp32, tf32 and bf16 with ieee products, not %s with %s" % (case["dtype"], case["math"]))
+    if case["dtype"] == "tf32" and how not in TF32:
+        raise Skip("torch's %s attention makes fp32 products in its own way: dtype=fp32" % how)
     return case
 
 
@@ -213,12 +215,12 @@ def measure_memory(wire, attend, qkv, d_o, scale, hidden):
         wire.samples(name, "steady", 0, [value])
 
 
-def measure(wire, request, how, case, device, tf32):
-    dtype = torch.float32 if case["dtype"] == "fp32" else torch.bfloat16
+def measure(wire, request, how, case, device):
+    dtype = torch.bfloat16 if case["dtype"] == "bf16" else torch.float32
+    torch.set_float32_matmul_precision("high" if case["dtype"] == "tf32" else "highest")
     dim, causal = case["d_model"] // case["heads"], bool(case["causal"])
-    precision = "tf32" if tf32 and case["dtype"] == "fp32" else case["dtype"]
     if request.get("check") or how in SDPA:  # a kernel that is refused is found by trying
-        check(how, dtype, causal, dim, device, ALLOWED[precision])
+        check(how, dtype, causal, dim, device, ALLOWED[case["dtype"]])
     wire.note("check", "output and gradients at seq_len 33" if request.get("check") else "not in this invocation")
     qkv, d_o = inputs_of((case["batch"], case["heads"], case["seq_len"], dim), dtype, device, request.get("seed", 1))
     work = (attention_of(how), qkv, d_o, dim**-0.5, mask_of(how, causal, case["seq_len"], device))
@@ -234,17 +236,17 @@ def problem_of(e):
     return MemoryError(line.split(". ")[0]) if out_of_memory else Refused("torch: %s" % line)
 
 
-def run(program, how, tf32=False):
+def run(program, how):
     def answer(wire, request):
-        case = case_of(request)
-        load_torch(wire, tf32)
+        case = case_of(request, how)
+        load_torch(wire)
         device = device_of(request, request.get("device_options", {}))
-        if tf32 and device == "cpu":
+        if case["dtype"] == "tf32" and device == "cpu":
             raise Skip("TF32 is of GPUs")
         problem = None
         try:
             with backend_of(how):
-                measure(wire, request, how, case, device, tf32)
+                measure(wire, request, how, case, device)
         except RuntimeError as e:
             problem = problem_of(e)
         if device != "cpu":  # after the exception, which holds the case's tensors

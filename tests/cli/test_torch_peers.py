@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-PEERS = ["torch-eager", "torch-eager-tf32", "torch-compile", "torch-sdpa", "torch-sdpa-math", "torch-sdpa-efficient",
+PEERS = ["torch-eager", "torch-compile", "torch-sdpa", "torch-sdpa-math", "torch-sdpa-efficient",
          "torch-sdpa-flash", "torch-sdpa-cudnn"]
 TINY = ("run", "attention-scaling", "--device", "cpu", "--variant", "vanilla", "-a", "d_model=16", "-a", "seq_len=33", "--invocations", 1,
         "--max-time", "5ms", "--min-time", "1ms", "--min-samples", 3, "--python", sys.executable, "--format", "json")

@@ -27,15 +27,50 @@ inline std::vector<float> random_values(size_t n, float deviation = 1)
     return v;
 }
 
+/* The values as a kernel gets them when they are stored as `type`, and what they are then. */
+class stored
+{
+    enum pk_dtype type;
+    std::vector<uint16_t> narrow;
+
+  public:
+    std::vector<float> wide;
+    stored(enum pk_dtype type_, const std::vector<float> &v) : type(type_), wide(v)
+    {
+        if (type == PK_BF16)
+            for (float &x : wide) {
+                narrow.push_back(pk_bf16_of_float(x));
+                x = pk_bf16_to_float(narrow.back());
+            }
+    }
+    void *data()
+    {
+        return type == PK_BF16 ? static_cast<void *>(narrow.data()) : wide.data();
+    }
+    /* of what a kernel wrote over them */
+    float operator[](size_t i) const
+    {
+        return type == PK_BF16 ? pk_bf16_to_float(narrow[i]) : wide[i];
+    }
+};
+
+/* One rounding of a result, relative to its size. */
+inline double rounding(enum pk_dtype type)
+{
+    return type == PK_BF16 ? 0x1p-8 : 0;
+}
+
 /* Where a kernel writes: n values that are no numbers, between guards that have to be there afterwards. */
 class results
 {
     static constexpr size_t GUARD = 64;
     static constexpr unsigned char POISON = 0xff; /* a NaN as a float or a double */
     std::vector<float> all;
+    enum pk_dtype type;
 
   public:
-    explicit results(size_t n) : all(n + 2 * GUARD)
+    explicit results(size_t n, enum pk_dtype type_ = PK_FP32)
+        : all((n * pk_dtype_bytes(type_) + sizeof(float) - 1) / sizeof(float) + 2 * GUARD), type(type_)
     {
         std::memset(all.data(), POISON, all.size() * sizeof(float));
     }
@@ -45,7 +80,12 @@ class results
     }
     float operator[](size_t i) const
     {
-        return all[GUARD + i];
+        if (type == PK_FP32)
+            return all[GUARD + i];
+        uint16_t narrow;
+        std::memcpy(&narrow, reinterpret_cast<const char *>(all.data() + GUARD) + i * sizeof narrow,
+                    sizeof narrow);
+        return pk_bf16_to_float(narrow);
     }
     size_t size() const
     {

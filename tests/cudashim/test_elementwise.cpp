@@ -4,47 +4,62 @@
 namespace
 {
 
-void check_scale(size_t n)
+void check_scale(enum pk_dtype type, size_t n)
 {
-    const std::vector<float> x = random_values(n);
-    results y(n);
-    expect_launched(pk_k_scale(nullptr, -0.3f, x.data(), y.data(), n), "scale", n);
-    for (size_t i = 0; i < n; i++)
-        expect(y[i], -0.3f * x[i], 0, "scale", n, i);
+    stored x(type, random_values(n));
+    results y(n, type);
+    expect_launched(pk_k_scale(nullptr, type, -0.3f, x.data(), y.data(), n), "scale", n);
+    for (size_t i = 0; i < n; i++) {
+        const float want = -0.3f * x.wide[i];
+        expect(y[i], want, rounding(type) * std::fabs(want), "scale", n, i);
+    }
 }
 
-void check_scale_in_place(size_t n)
+void check_scale_in_place(enum pk_dtype type, size_t n)
 {
-    const std::vector<float> x = random_values(n);
-    std::vector<float> y = x;
-    expect_launched(pk_k_scale(nullptr, 7, y.data(), y.data(), n), "scale in place", n);
+    stored x(type, random_values(n));
+    const std::vector<float> before = x.wide;
+    expect_launched(pk_k_scale(nullptr, type, 0.5f, x.data(), x.data(), n), "scale in place", n);
     for (size_t i = 0; i < n; i++)
-        expect(y[i], 7 * x[i], 0, "scale in place", n, i);
+        expect(x[i], 0.5f * before[i], 0, "scale in place", n, i);
 }
 
-void check_causal_mask(size_t batch, size_t seq)
+void check_causal_mask(enum pk_dtype type, size_t batch, size_t seq)
 {
-    const std::vector<float> x = random_values(batch * seq * seq);
-    results y(x.size());
-    expect_launched(pk_k_causal_mask(nullptr, x.data(), y.data(), batch, seq), "causal mask", seq);
+    stored x(type, random_values(batch * seq * seq));
+    results y(x.wide.size(), type);
+    expect_launched(pk_k_causal_mask(nullptr, type, x.data(), y.data(), batch, seq), "causal mask", seq);
     for (size_t b = 0; b < batch; b++)
         for (size_t i = 0; i < seq; i++)
             for (size_t j = 0; j < seq; j++) {
                 const size_t at = (b * seq + i) * seq + j;
-                expect(y[at], j > i ? -INFINITY : x[at], 0, "causal mask", seq, at);
+                expect(y[at], j > i ? -INFINITY : x.wide[at], 0, "causal mask", seq, at);
             }
+}
+
+void check_narrow(size_t n)
+{
+    const std::vector<float> x = random_values(n);
+    results y(n, PK_BF16);
+    expect_launched(pk_k_narrow(nullptr, x.data(), reinterpret_cast<uint16_t *>(y.data()), n), "narrow", n);
+    for (size_t i = 0; i < n; i++)
+        expect(y[i], x[i], rounding(PK_BF16) * std::fabs(x[i]), "narrow", n, i);
 }
 
 } // namespace
 
 int main()
 {
-    for (size_t n : {0, 1, 31, 255, 256, 257, 1000, 5003})
-        check_scale(n);
-    check_scale(132 * 16 * 256 + 333); /* more than the grid has threads */
-    check_scale_in_place(1001);
-    for (size_t seq : {1, 2, 7, 33, 130})
-        check_causal_mask(3, seq);
-    check_causal_mask(0, 5);
+    for (enum pk_dtype type : {PK_FP32, PK_BF16}) {
+        for (size_t n : {0, 1, 31, 255, 256, 257, 1000, 5003})
+            check_scale(type, n);
+        check_scale(type, 132 * 16 * 256 + 333); /* more than the grid has threads */
+        check_scale_in_place(type, 1001);
+        for (size_t seq : {1, 2, 7, 33, 130})
+            check_causal_mask(type, 3, seq);
+        check_causal_mask(type, 0, 5);
+    }
+    for (size_t n : {0, 1, 257, 5003})
+        check_narrow(n);
     return report();
 }

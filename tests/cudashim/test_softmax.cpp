@@ -4,11 +4,15 @@
 namespace
 {
 
-void check_forward(size_t rows, size_t cols, size_t causal_seq)
+void check_forward(enum pk_dtype type, size_t rows, size_t cols, size_t causal_seq)
 {
-    const std::vector<float> x = random_values(rows * cols, 3);
-    results y(x.size());
-    expect_launched(pk_k_softmax(nullptr, x.data(), y.data(), rows, cols, causal_seq), "softmax", cols);
+    stored in(type, random_values(rows * cols, 3));
+    const std::vector<float> x = in.wide;
+    results y(x.size(), type);
+    expect_launched(pk_k_softmax(nullptr, type, in.data(), y.data(), rows, cols, causal_seq), "softmax",
+                    cols);
+    expect_launched(pk_k_softmax(nullptr, type, in.data(), in.data(), rows, cols, causal_seq), "softmax",
+                    cols);
     for (size_t r = 0; r < rows; r++) {
         const size_t seen = causal_seq ? r % causal_seq + 1 : cols;
         double top = -INFINITY, sum = 0;
@@ -16,17 +20,23 @@ void check_forward(size_t rows, size_t cols, size_t causal_seq)
             top = std::fmax(top, x[r * cols + c]);
         for (size_t c = 0; c < seen; c++)
             sum += std::exp((double)x[r * cols + c] - top);
-        for (size_t c = 0; c < cols; c++)
-            expect(y[r * cols + c], c < seen ? std::exp((double)x[r * cols + c] - top) / sum : 0, 1e-6,
-                   "softmax", cols, r * cols + c);
+        for (size_t c = 0; c < cols; c++) {
+            const size_t at = r * cols + c;
+            const double want = c < seen ? std::exp((double)x[at] - top) / sum : 0;
+            expect(y[at], want, 1e-6 + rounding(type) * want, "softmax", cols, at);
+            expect(in[at], y[at], 0, "softmax in place", cols, at);
+        }
     }
 }
 
-void check_backward(size_t rows, size_t cols)
+void check_backward(enum pk_dtype type, size_t rows, size_t cols)
 {
-    const std::vector<float> p = random_values(rows * cols, 3), dp = random_values(rows * cols, 3);
-    results ds(p.size());
-    expect_launched(pk_k_softmax_backward(nullptr, p.data(), dp.data(), ds.data(), rows, cols),
+    stored in_p(type, random_values(rows * cols, 3)), in_dp(type, random_values(rows * cols, 3));
+    const std::vector<float> p = in_p.wide, dp = in_dp.wide;
+    results ds(p.size(), type);
+    expect_launched(pk_k_softmax_backward(nullptr, type, in_p.data(), in_dp.data(), ds.data(), rows, cols),
+                    "softmax backward", cols);
+    expect_launched(pk_k_softmax_backward(nullptr, type, in_p.data(), in_dp.data(), in_dp.data(), rows, cols),
                     "softmax backward", cols);
     for (size_t r = 0; r < rows; r++) {
         double sum = 0, size = 0;
@@ -34,9 +44,13 @@ void check_backward(size_t rows, size_t cols)
             sum += (double)p[r * cols + c] * dp[r * cols + c];
             size += std::fabs((double)p[r * cols + c] * dp[r * cols + c]);
         }
-        for (size_t c = 0; c < cols; c++)
-            expect(ds[r * cols + c], p[r * cols + c] * (dp[r * cols + c] - sum),
-                   1e-6 * (1 + size * std::fabs(p[r * cols + c])), "softmax backward", cols, r * cols + c);
+        for (size_t c = 0; c < cols; c++) {
+            const size_t at = r * cols + c;
+            const double want = p[at] * (dp[at] - sum);
+            expect(ds[at], want, 1e-6 * (1 + size * std::fabs(p[at])) + rounding(type) * std::fabs(want),
+                   "softmax backward", cols, at);
+            expect(in_dp[at], ds[at], 0, "softmax backward in place", cols, at);
+        }
     }
 }
 
@@ -44,12 +58,14 @@ void check_backward(size_t rows, size_t cols)
 
 int main()
 {
-    for (size_t cols :
-         {1, 7, 32, 33, 64, 100, 128, 130, 256, 500, 1024, 1025, 2048, 4097, 8192, 8193, 9001}) {
-        check_forward(cols > 2000 ? 2 : 9, cols, 0);
-        check_backward(cols > 2000 ? 2 : 9, cols);
+    for (enum pk_dtype type : {PK_FP32, PK_BF16}) {
+        for (size_t cols :
+             {1, 7, 32, 33, 64, 100, 128, 130, 256, 500, 1024, 1025, 2048, 4097, 8192, 8193, 9001}) {
+            check_forward(type, cols > 2000 ? 2 : 9, cols, 0);
+            check_backward(type, cols > 2000 ? 2 : 9, cols);
+        }
+        for (size_t seq : {1, 7, 33, 130})
+            check_forward(type, 3 * seq, seq, seq);
     }
-    for (size_t seq : {1, 7, 33, 130})
-        check_forward(3 * seq, seq, seq);
     return report();
 }

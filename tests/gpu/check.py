@@ -22,9 +22,10 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 FILES_MOST, FILE_BYTES_MOST, TEXT_BYTES_MOST = 8, 16 << 20, 2 << 20
 STAGE_SECONDS = 460  # under the 8 minutes that a call may be allowed
-PEERS = ["torch-eager", "torch-eager-tf32", "torch-compile", "torch-sdpa-math", "torch-sdpa-efficient", "torch-sdpa-flash",
+PEERS = ["torch-eager", "torch-compile", "torch-sdpa-math", "torch-sdpa-efficient", "torch-sdpa-flash",
          "torch-sdpa-cudnn"]
-BF16_PEERS = ["torch-sdpa", "torch-sdpa-flash", "torch-sdpa-cudnn"]
+TF32_PEERS = ["torch-eager", "torch-compile", "torch-sdpa-math"]
+BF16_PEERS = ["torch-eager", "torch-compile", "torch-sdpa", "torch-sdpa-flash", "torch-sdpa-cudnn"]
 TREE_PEERS = ["equinox-tree-at", "equinox-batched"]
 QUICK = ["--invocations", "1", "--min-samples", "3", "--min-time", "1ms", "--max-time", "5ms"]
 LEFT_OUT = "--resume goes on with them"  # what perfkit says when a budget left cases out
@@ -221,11 +222,20 @@ def attention(c):
 
 
 def bf16(c):
-    """cuDNN beside PyTorch's kernels, its own way to cuDNN among them: the table `vendor` has the ratios."""
+    """cuDNN beside PyTorch's kernels, its own way to cuDNN among them: the table `vendor` has the ratios. Vanilla and fused in bf16."""
     if not c.device.startswith("cuda"):
         raise Skip("cuDNN is of GPUs, and the device is %s" % c.device)
     c.experiment("bf16", "attention-scaling", *(QUICK if c.quick else ["--preset", "seed", "--max-time", "150ms", "--timeout", "90s"]),
-                 "-a", "dtype=bf16", "--variant", "cudnn", *([] if c.quick else peers_here(c, BF16_PEERS)))
+                 "-a", "dtype=bf16", *([] if c.quick else peers_here(c, BF16_PEERS)))
+    return "measured; tables are in report.txt"
+
+
+def tf32(c):
+    """The same storage as fp32, products by tensor cores."""
+    if not c.device.startswith("cuda"):
+        raise Skip("tf32 is of GPUs, and the device is %s" % c.device)
+    c.experiment("tf32", "attention-scaling", *(QUICK if c.quick else ["--preset", "seed", "--max-time", "150ms", "--timeout", "90s"]),
+                 "-a", "dtype=tf32", *([] if c.quick else peers_here(c, TF32_PEERS)))
     return "measured; tables are in report.txt"
 
 
@@ -264,7 +274,7 @@ def report(c):
 
 # In order of worth: what a person would want to know if nothing after it could be done. The text file that each writes.
 STAGES = {"doctor": (doctor, "doctor.txt"), "numerics": (numerics, "numerics.txt"), "ceilings": (ceilings, "runs.txt"),
-          "attention": (attention, "runs.txt"), "bf16": (bf16, "runs.txt"), "sanitizer": (sanitizer, "sanitizer.txt"),
+          "attention": (attention, "runs.txt"), "bf16": (bf16, "runs.txt"), "tf32": (tf32, "runs.txt"), "sanitizer": (sanitizer, "sanitizer.txt"),
           "tree": (tree, "runs.txt"), "structure": (structure, "runs.txt"), "report": (report, "runs.txt")}
 
 

@@ -152,7 +152,7 @@ static void out_of_memory_is_recoverable(void **state)
 static enum pk_code halve(const float *x, float *y)
 {
     pk_mark_begin(&dev, 0, PK_LANE_COMPUTE);
-    enum pk_code rc = pk_op_scale(&dev, 0.5f, x, y, N, &err);
+    enum pk_code rc = pk_op_scale(&dev, PK_FP32, 0.5f, x, y, N, &err);
     pk_mark_end(&dev, 0, PK_LANE_COMPUTE);
     return rc;
 }

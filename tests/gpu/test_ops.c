@@ -55,22 +55,47 @@ static void gemm_bf16_to_fp32(void **state)
 
 static void softmax(void **state)
 {
-    check_softmax(&trial, size());
+    check_softmax(&trial, PK_FP32, size());
+}
+
+static void softmax_bf16(void **state)
+{
+    check_softmax(&trial, PK_BF16, size());
 }
 
 static void scale(void **state)
 {
-    check_scale(&trial, size());
+    check_scale(&trial, PK_FP32, size());
+}
+
+static void scale_bf16(void **state)
+{
+    check_scale(&trial, PK_BF16, size());
 }
 
 static void causal_mask(void **state)
 {
-    check_causal_mask(&trial, size());
+    check_causal_mask(&trial, PK_FP32, size());
+}
+
+static void causal_mask_bf16(void **state)
+{
+    check_causal_mask(&trial, PK_BF16, size());
 }
 
 static void fused(void **state)
 {
-    check_fused(&trial, size());
+    check_fused(&trial, PK_FP32, PK_MATH_IEEE, size());
+}
+
+static void fused_tf32(void **state)
+{
+    check_fused(&trial, PK_FP32, PK_MATH_TF32, size());
+}
+
+static void fused_bf16(void **state)
+{
+    check_fused(&trial, PK_BF16, PK_MATH_IEEE, size());
 }
 
 static void flash(void **state)
@@ -153,9 +178,14 @@ int main(int argc, char **argv)
         ON_DEVICE(gemm_bf16),
         ON_DEVICE(gemm_bf16_to_fp32),
         ON_DEVICE(softmax),
+        ON_DEVICE(softmax_bf16),
         ON_DEVICE(scale),
+        ON_DEVICE(scale_bf16),
         ON_DEVICE(fused),
+        ON_DEVICE(fused_tf32),
+        ON_DEVICE(fused_bf16),
         ON_DEVICE(causal_mask),
+        ON_DEVICE(causal_mask_bf16),
         ON_DEVICE(flash),
         ON_DEVICE(fill),
         ON_DEVICE(large_scores),

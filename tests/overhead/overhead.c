@@ -27,7 +27,7 @@ static const struct pk_variant variants[] = {{"ok", "marks its regions"}, {0}};
 static const struct pk_region regions[] = {{"a", "x"}, {"b", "x"}, {"c", "x"}, {"d", "x"}, {"e", "x"},
                                            {"f", "x"}, {"g", "x"}, {"h", "x"}, {0}};
 
-static int64_t predict_bytes(const struct pk_case *c)
+static int64_t predict_bytes(const struct pk_case *c, enum pk_device_kind kind)
 {
     return 0;
 }

@@ -23,10 +23,10 @@ static struct pk_case_work region_row(const struct pk_case *c, unsigned region, 
 }
 
 /* NaN when the probe predicts nothing for this metric. */
-static double predicted(const struct pk_case *c, const struct pk_metric *m)
+static double predicted(const struct pk_planned *p, const struct pk_case *c, const struct pk_metric *m)
 {
     if (m->source == PK_FROM_POOL_PEAK)
-        return (double)c->probe->predict_bytes(c);
+        return (double)p->predicted_bytes;
     if (m->source != PK_FROM_GAUGE || !c->probe->predict_gauge)
         return NAN;
     int64_t v = c->probe->predict_gauge(c, m->index);
@@ -46,7 +46,7 @@ size_t pk_case_works(const struct pk_planned *p, int64_t case_id, struct pk_aren
         if (!c.probe->regions[r].applies || c.probe->regions[r].applies(&c))
             (*out)[n++] = region_row(&c, r, case_id, a);
     for (const struct pk_metric *m = c.probe->metrics; !peer && m && m->name; m++) {
-        double v = predicted(&c, m);
+        double v = predicted(p, &c, m);
         if (!isnan(v))
             (*out)[n++] = (struct pk_case_work){case_id, m->name, NAN, NAN, NAN, NAN, v};
     }

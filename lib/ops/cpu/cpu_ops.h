@@ -34,14 +34,14 @@ void pk_cpu_sgemm(const struct pk_cpu_run *r, unsigned thread, const struct pk_s
 size_t pk_cpu_parts(const struct pk_device *dev, size_t batch, size_t most);
 
 enum pk_code pk_cpu_gemm(struct pk_device *dev, const struct pk_gemm *g, struct pk_err *err);
-enum pk_code pk_cpu_scale(struct pk_device *dev, float alpha, const float *x, float *y, size_t n,
-                          struct pk_err *err);
-enum pk_code pk_cpu_causal_mask(struct pk_device *dev, const float *x, float *y, size_t batch, size_t seq,
-                                struct pk_err *err);
-enum pk_code pk_cpu_softmax(struct pk_device *dev, const float *s, float *p, size_t rows, size_t cols,
-                            struct pk_err *err);
-enum pk_code pk_cpu_softmax_backward(struct pk_device *dev, const float *p, const float *dp, float *ds,
-                                     size_t rows, size_t cols, struct pk_err *err);
+enum pk_code pk_cpu_scale(struct pk_device *dev, enum pk_dtype type, float alpha, const void *x, void *y,
+                          size_t n, struct pk_err *err);
+enum pk_code pk_cpu_causal_mask(struct pk_device *dev, enum pk_dtype type, const void *x, void *y,
+                                size_t batch, size_t seq, struct pk_err *err);
+enum pk_code pk_cpu_softmax(struct pk_device *dev, enum pk_dtype type, const void *s, void *p, size_t rows,
+                            size_t cols, struct pk_err *err);
+enum pk_code pk_cpu_softmax_backward(struct pk_device *dev, enum pk_dtype type, const void *p, const void *dp,
+                                     void *ds, size_t rows, size_t cols, struct pk_err *err);
 enum pk_code pk_cpu_fused_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
 enum pk_code pk_cpu_fused_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
 enum pk_code pk_cpu_flash_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);

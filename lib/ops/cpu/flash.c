@@ -14,15 +14,17 @@ struct flash_job {
 
 static struct pk_flash problem_of(const struct pk_attention *at, size_t problem)
 {
+    const float *q = at->q, *k = at->k, *v = at->v;
+    float *o = at->o;
     size_t rows = problem * at->seq, x = rows * at->dim;
     struct pk_flash f = {.seq = at->seq,
                          .dim = at->dim,
                          .causal = at->causal,
                          .scale = at->scale,
-                         .q = at->q + x,
-                         .k = at->k + x,
-                         .v = at->v + x,
-                         .o = at->o + x,
+                         .q = q + x,
+                         .k = k + x,
+                         .v = v + x,
+                         .o = o + x,
                          .lse = at->lse + rows};
     return f;
 }
@@ -40,7 +42,8 @@ enum pk_code pk_cpu_flash_forward(struct pk_device *dev, const struct pk_attenti
 {
     const struct pk_kernels *k = pk_kernels_of(pk_cpu_isa(dev));
     struct pk_cpu_run run;
-    if (pk_cpu_run_begin(dev, k->flash_forward_scratch_floats(at->dim), &run, err))
+    if (pk_cpu_takes("flash_forward", at->dtype, at->math, err) ||
+        pk_cpu_run_begin(dev, k->flash_forward_scratch_floats(at->dim), &run, err))
         return err->code;
     struct flash_job j = {.at = at, .run = &run, .blocks = (at->seq + k->flash_rows - 1) / k->flash_rows};
     pk_cpu_parallel_for(dev, forward_task, &j, at->batch * j.blocks);
@@ -53,9 +56,11 @@ static void backward_task(void *arg, size_t task, unsigned thread)
     const struct flash_job *j = arg;
     size_t problem = task / j->ranges->n, range = task % j->ranges->n, x = problem * j->at->seq * j->at->dim;
     struct pk_flash f = problem_of(j->at, problem);
-    f.d_o = j->at->d_o + x;
-    f.dk = j->at->dk + x;
-    f.dv = j->at->dv + x;
+    const float *d_o = j->at->d_o;
+    float *dk = j->at->dk, *dv = j->at->dv;
+    f.d_o = d_o + x;
+    f.dk = dk + x;
+    f.dv = dv + x;
     f.dq = pk_key_ranges_dq(j->ranges, problem, range);
     j->run->kernels->flash_backward(&f, pk_key_ranges_begin(j->ranges, range),
                                     pk_key_ranges_begin(j->ranges, range + 1),
@@ -67,7 +72,8 @@ enum pk_code pk_cpu_flash_backward(struct pk_device *dev, const struct pk_attent
     const struct pk_kernels *k = pk_kernels_of(pk_cpu_isa(dev));
     struct pk_cpu_run run;
     struct pk_key_ranges ranges;
-    if (pk_cpu_run_begin(dev, k->flash_backward_scratch_floats(at->dim), &run, err))
+    if (pk_cpu_takes("flash_backward", at->dtype, at->math, err) ||
+        pk_cpu_run_begin(dev, k->flash_backward_scratch_floats(at->dim), &run, err))
         return err->code;
     enum pk_code rc = pk_key_ranges_init(&ranges, dev, at, err);
     if (!rc) {

@@ -45,10 +45,12 @@ static struct block block_at(const struct fused_job *j, size_t problem, size_t r
     if (at->causal && b.k1 > r0 + b.rows)
         b.k1 = r0 + b.rows;
     size_t x = (problem * at->seq + r0) * at->dim, y = (problem * at->seq + k0) * at->dim;
-    b.q = at->q + x;
-    b.k = at->k + y;
-    b.v = at->v + y;
-    b.p = at->p + (problem * at->seq + r0) * at->seq + k0;
+    const float *q = at->q, *k = at->k, *v = at->v;
+    float *p = at->p;
+    b.q = q + x;
+    b.k = k + y;
+    b.v = v + y;
+    b.p = p + (problem * at->seq + r0) * at->seq + k0;
     return b;
 }
 
@@ -68,6 +70,7 @@ static void forward_task(void *arg, size_t task, unsigned thread)
     const struct fused_job *j = arg;
     const struct pk_attention *at = j->at;
     const size_t seq = at->seq, dim = at->dim;
+    float *o = at->o;
     struct block b = block_at(j, task / j->blocks, (j->blocks - 1 - task % j->blocks) * j->rows, 0, seq);
     pk_cpu_sgemm(j->run, thread,
                  &(struct pk_sgemm){.m = b.rows,
@@ -91,14 +94,14 @@ static void forward_task(void *arg, size_t task, unsigned thread)
                                     .lda = seq,
                                     .b = b.v,
                                     .ldb = dim,
-                                    .c = at->o + (b.problem * seq + b.r0) * dim,
+                                    .c = o + (b.problem * seq + b.r0) * dim,
                                     .ldc = dim});
 }
 
 enum pk_code pk_cpu_fused_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
     struct pk_cpu_run run;
-    if (pk_cpu_run_begin(dev, 0, &run, err))
+    if (pk_cpu_takes("fused_forward", at->dtype, at->math, err) || pk_cpu_run_begin(dev, 0, &run, err))
         return err->code;
     struct fused_job j = {.at = at, .run = &run, .rows = rows_of_block(at->seq)};
     j.blocks = (at->seq + j.rows - 1) / j.rows;
@@ -111,9 +114,10 @@ enum pk_code pk_cpu_fused_forward(struct pk_device *dev, const struct pk_attenti
 static void softmax_backward_block(const struct fused_job *j, const struct block *b, float *ds, size_t keys)
 {
     const struct pk_attention *at = j->at;
+    const float *d_o = at->d_o, *o = at->o;
     for (size_t i = 0; i < b->rows; i++) {
         size_t row = (b->problem * at->seq + b->r0 + i) * at->dim;
-        float delta = j->run->kernels->dot(at->d_o + row, at->o + row, at->dim);
+        float delta = j->run->kernels->dot(d_o + row, o + row, at->dim);
         j->run->kernels->softmax_backward_known(b->p + i * at->seq, ds + i * keys, delta, ds + i * keys,
                                                 keys);
     }
@@ -125,13 +129,14 @@ static void backward_block(const struct fused_job *j, const struct block *b, flo
     const struct pk_attention *at = j->at;
     const size_t dim = at->dim, keys = b->k1 - b->k0;
     const size_t x = (b->problem * at->seq + b->r0) * dim, y = (b->problem * at->seq + b->k0) * dim;
-    float *ds = pk_cpu_scratch(j->run, thread);
+    const float *d_o = at->d_o;
+    float *ds = pk_cpu_scratch(j->run, thread), *dk_all = at->dk, *dv_all = at->dv;
     const struct pk_sgemm dp = {.m = b->rows,
                                 .n = keys,
                                 .k = dim,
                                 .b_trans = true,
                                 .alpha = 1,
-                                .a = at->d_o + x,
+                                .a = d_o + x,
                                 .lda = dim,
                                 .b = b->v,
                                 .ldb = dim,
@@ -145,9 +150,9 @@ static void backward_block(const struct fused_job *j, const struct block *b, flo
                                 .beta = 1,
                                 .a = b->p,
                                 .lda = at->seq,
-                                .b = at->d_o + x,
+                                .b = d_o + x,
                                 .ldb = dim,
-                                .c = at->dv + y,
+                                .c = dv_all + y,
                                 .ldc = dim};
     const struct pk_sgemm dk = {.m = keys,
                                 .n = dim,
@@ -159,7 +164,7 @@ static void backward_block(const struct fused_job *j, const struct block *b, flo
                                 .lda = keys,
                                 .b = b->q,
                                 .ldb = dim,
-                                .c = at->dk + y,
+                                .c = dk_all + y,
                                 .ldc = dim};
     const struct pk_sgemm dq_rows = {.m = b->rows,
                                      .n = dim,
@@ -184,9 +189,9 @@ static void backward_task(void *arg, size_t task, unsigned thread)
     const size_t seq = j->at->seq, dim = j->at->dim;
     size_t problem = task / j->ranges->n, range = task % j->ranges->n;
     size_t k0 = pk_key_ranges_begin(j->ranges, range), k1 = pk_key_ranges_begin(j->ranges, range + 1);
-    float *dq = pk_key_ranges_dq(j->ranges, problem, range);
-    memset(j->at->dk + (problem * seq + k0) * dim, 0, (k1 - k0) * dim * sizeof(float));
-    memset(j->at->dv + (problem * seq + k0) * dim, 0, (k1 - k0) * dim * sizeof(float));
+    float *dq = pk_key_ranges_dq(j->ranges, problem, range), *dk = j->at->dk, *dv = j->at->dv;
+    memset(dk + (problem * seq + k0) * dim, 0, (k1 - k0) * dim * sizeof(float));
+    memset(dv + (problem * seq + k0) * dim, 0, (k1 - k0) * dim * sizeof(float));
     for (size_t r0 = 0; r0 < seq; r0 += j->rows) {
         struct block b = block_at(j, problem, r0, k0, k1);
         if (b.k1 > b.k0)
@@ -201,7 +206,8 @@ enum pk_code pk_cpu_fused_backward(struct pk_device *dev, const struct pk_attent
     struct pk_cpu_run run;
     struct pk_key_ranges ranges;
     size_t rows = rows_of_block(at->seq);
-    if (pk_cpu_run_begin(dev, rows * at->seq, &run, err))
+    if (pk_cpu_takes("fused_backward", at->dtype, at->math, err) ||
+        pk_cpu_run_begin(dev, rows * at->seq, &run, err))
         return err->code;
     enum pk_code rc = pk_key_ranges_init(&ranges, dev, at, err);
     if (!rc) {

@@ -35,7 +35,9 @@ size_t pk_key_ranges_begin(const struct pk_key_ranges *r, size_t range)
 
 float *pk_key_ranges_dq(const struct pk_key_ranges *r, size_t problem, size_t range)
 {
-    float *dq = range ? r->partial + (range - 1) * dq_floats(r) : r->at->dq;
+    float *dq = r->at->dq;
+    if (range)
+        dq = r->partial + (range - 1) * dq_floats(r);
     return dq + problem * r->at->seq * r->at->dim;
 }
 
@@ -47,9 +49,10 @@ struct sum_job {
 static void sum_task(void *arg, size_t task, unsigned thread)
 {
     const struct sum_job *j = arg;
+    float *dq = j->r->at->dq;
     size_t all = dq_floats(j->r), at = task * SUM_FLOATS, n = all - at < SUM_FLOATS ? all - at : SUM_FLOATS;
     for (size_t i = 1; i < j->r->n; i++)
-        j->k->add(j->r->partial + (i - 1) * all + at, j->r->at->dq + at, n);
+        j->k->add(j->r->partial + (i - 1) * all + at, dq + at, n);
 }
 
 void pk_key_ranges_sum(struct pk_key_ranges *r, struct pk_device *dev, const struct pk_kernels *k)

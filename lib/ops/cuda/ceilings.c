@@ -42,7 +42,7 @@ static enum pk_code exp_peak(const struct bench *b, struct pk_err *err)
 
 static enum pk_code update(const struct bench *b, struct pk_err *err)
 {
-    return pk_op_scale(b->dev, 1.0f, b->x, b->x, b->n, err);
+    return pk_op_scale(b->dev, PK_FP32, 1.0f, b->x, b->x, b->n, err);
 }
 
 static enum pk_code copy(const struct bench *b, struct pk_err *err)

@@ -12,33 +12,33 @@ static enum pk_code gemm(struct pk_device *dev, const struct pk_gemm *g, struct 
     return pk_lt_gemm(dev, &lt, err);
 }
 
-static enum pk_code scale(struct pk_device *dev, float alpha, const float *x, float *y, size_t n,
-                          struct pk_err *err)
+static enum pk_code scale(struct pk_device *dev, enum pk_dtype type, float alpha, const void *x, void *y,
+                          size_t n, struct pk_err *err)
 {
-    return pk_cuda_check(dev, pk_k_scale(pk_cuda_stream(dev, PK_LANE_COMPUTE), alpha, x, y, n),
+    return pk_cuda_check(dev, pk_k_scale(pk_cuda_stream(dev, PK_LANE_COMPUTE), type, alpha, x, y, n),
                          "launching scale", err);
 }
 
-static enum pk_code causal_mask(struct pk_device *dev, const float *x, float *y, size_t batch, size_t seq,
-                                struct pk_err *err)
+static enum pk_code causal_mask(struct pk_device *dev, enum pk_dtype type, const void *x, void *y,
+                                size_t batch, size_t seq, struct pk_err *err)
 {
-    return pk_cuda_check(dev, pk_k_causal_mask(pk_cuda_stream(dev, PK_LANE_COMPUTE), x, y, batch, seq),
+    return pk_cuda_check(dev, pk_k_causal_mask(pk_cuda_stream(dev, PK_LANE_COMPUTE), type, x, y, batch, seq),
                          "launching the causal mask", err);
 }
 
-static enum pk_code softmax(struct pk_device *dev, const float *s, float *p, size_t rows, size_t cols,
-                            struct pk_err *err)
+static enum pk_code softmax(struct pk_device *dev, enum pk_dtype type, const void *s, void *p, size_t rows,
+                            size_t cols, struct pk_err *err)
 {
-    return pk_cuda_check(dev, pk_k_softmax(pk_cuda_stream(dev, PK_LANE_COMPUTE), s, p, rows, cols, 0),
+    return pk_cuda_check(dev, pk_k_softmax(pk_cuda_stream(dev, PK_LANE_COMPUTE), type, s, p, rows, cols, 0),
                          "launching softmax", err);
 }
 
-static enum pk_code softmax_backward(struct pk_device *dev, const float *p, const float *dp, float *ds,
-                                     size_t rows, size_t cols, struct pk_err *err)
+static enum pk_code softmax_backward(struct pk_device *dev, enum pk_dtype type, const void *p, const void *dp,
+                                     void *ds, size_t rows, size_t cols, struct pk_err *err)
 {
-    return pk_cuda_check(dev,
-                         pk_k_softmax_backward(pk_cuda_stream(dev, PK_LANE_COMPUTE), p, dp, ds, rows, cols),
-                         "launching the backward pass of softmax", err);
+    return pk_cuda_check(
+        dev, pk_k_softmax_backward(pk_cuda_stream(dev, PK_LANE_COMPUTE), type, p, dp, ds, rows, cols),
+        "launching the backward pass of softmax", err);
 }
 
 const struct pk_ops pk_ops_cuda = {

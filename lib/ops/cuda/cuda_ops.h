@@ -3,6 +3,7 @@
 
 #include "ops/ceilings.h"
 #include "ops/ops.h"
+#include "ops/workspace.h"
 
 /* ceilings.c: pk_ceilings_measure of a GPU */
 enum pk_code pk_cuda_ceilings(struct pk_device *dev, struct pk_ceilings *out,
@@ -22,6 +23,9 @@ enum pk_code pk_cuda_fused_forward(struct pk_device *dev, const struct pk_attent
                                    struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_cuda_fused_backward(struct pk_device *dev, const struct pk_attention *at,
                                     struct pk_err *err) PK_MUST_CHECK;
+/* The same in blocks as given, for tests: with those of pk_fused_blocks only long sequences have several. */
+enum pk_code pk_cuda_fused_backward_by(struct pk_device *dev, const struct pk_attention *at,
+                                       const struct pk_fused_blocks *most, struct pk_err *err) PK_MUST_CHECK;
 
 /* flash.c */
 enum pk_code pk_cuda_flash_forward(struct pk_device *dev, const struct pk_attention *at,
@@ -30,9 +34,9 @@ enum pk_code pk_cuda_flash_backward(struct pk_device *dev, const struct pk_atten
                                     struct pk_err *err) PK_MUST_CHECK;
 
 /* cudnn/rows.c, where its headers were there (PK_HAVE_CUDNN) */
-enum pk_code pk_cuda_cudnn_prepare(struct pk_device *dev, const struct pk_attention16 *at,
+enum pk_code pk_cuda_cudnn_prepare(struct pk_device *dev, const struct pk_attention *at,
                                    struct pk_err *err) PK_MUST_CHECK;
-enum pk_code pk_cuda_cudnn_forward(struct pk_device *dev, const struct pk_attention16 *at,
+enum pk_code pk_cuda_cudnn_forward(struct pk_device *dev, const struct pk_attention *at,
                                    struct pk_err *err) PK_MUST_CHECK;
-enum pk_code pk_cuda_cudnn_backward(struct pk_device *dev, const struct pk_attention16 *at,
+enum pk_code pk_cuda_cudnn_backward(struct pk_device *dev, const struct pk_attention *at,
                                     struct pk_err *err) PK_MUST_CHECK;

@@ -10,9 +10,15 @@ static struct pk_chip chip_of(const struct pk_device *dev)
     return (struct pk_chip){t->multiprocessors, t->shared_bytes};
 }
 
-static enum pk_code check_width(const struct pk_device *dev, const struct pk_attention *at,
-                                struct pk_err *err)
+static enum pk_code check_operands(const struct pk_device *dev, const struct pk_attention *at,
+                                   struct pk_err *err)
 {
+    if (at->dtype != PK_FP32 || at->math != PK_MATH_IEEE) {
+        pk_fail(err, PK_E_UNAVAILABLE, "cannot run flash attention in %s on %s",
+                at->dtype == PK_BF16 ? "bf16" : "tf32", pk_cuda_traits(dev)->name);
+        pk_why(err, "the kernels are of fp32 elements and ieee products");
+        return pk_fix(err, "choose dtype=fp32, or another variant");
+    }
     if (at->dim <= PK_FLASH_DIM)
         return PK_OK;
     pk_fail(err, PK_E_UNAVAILABLE, "cannot run flash attention with %zu features a head on %s", at->dim,
@@ -25,7 +31,7 @@ static enum pk_code check_width(const struct pk_device *dev, const struct pk_att
 enum pk_code pk_cuda_flash_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
     const struct pk_chip chip = chip_of(dev);
-    if (check_width(dev, at, err))
+    if (check_operands(dev, at, err))
         return err->code;
     return pk_cuda_check(dev, pk_k_flash_forward(pk_cuda_stream(dev, PK_LANE_COMPUTE), &chip, at),
                          "launching flash attention", err);
@@ -34,7 +40,7 @@ enum pk_code pk_cuda_flash_forward(struct pk_device *dev, const struct pk_attent
 enum pk_code pk_cuda_flash_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
     const struct pk_chip chip = chip_of(dev);
-    if (check_width(dev, at, err))
+    if (check_operands(dev, at, err))
         return err->code;
     return pk_cuda_check(dev, pk_k_flash_backward(pk_cuda_stream(dev, PK_LANE_COMPUTE), &chip, at),
                          "launching flash attention, backward", err);

@@ -8,6 +8,7 @@
 #include "device/cuda/api.h"
 #include "device/cuda/cuda.h"
 #include "ops/cuda/lt.h"
+#include "ops/workspace.h"
 
 #include <math.h>
 #include <string.h>
@@ -15,8 +16,7 @@
 enum {
     CANDIDATES = 8,
     TRIALS = 3,
-    WORKSPACE_MOST = 32 << 20, /* what NVIDIA advises for Hopper */
-    ALIGN_MOST = 256           /* the library asks no more */
+    ALIGN_MOST = 256 /* the library asks no more */
 };
 
 /* What a plan depends on: everything but the scalars' values and the addresses. */
@@ -31,7 +31,7 @@ struct pk_lt_plan {
     cublasLtMatmulDesc_t desc;
     cublasLtMatrixLayout_t la, lb, lc; /* the library's A is our b */
     cublasLtMatmulAlgo_t algo;
-    size_t workspace_bytes;
+    size_t workspace_bytes; /* what every product of this shape gets (ops/workspace.h) */
 };
 
 static uint32_t alignment(const void *p)
@@ -117,7 +117,7 @@ static enum pk_code describe(const struct pk_lt *lt, const struct pk_lt_gemm *g,
 static enum pk_code candidates(const struct pk_lt *lt, const struct pk_lt_plan *p,
                                cublasLtMatmulHeuristicResult_t found[CANDIDATES], int *n, struct pk_err *err)
 {
-    const size_t most = WORKSPACE_MOST;
+    const size_t most = p->workspace_bytes;
     /* a product of parts may be summed up in the type of its result, which bf16 is too short for */
     const uint32_t sums =
         p->key.g.c_type == PK_FP32 ? CUBLASLT_REDUCTION_SCHEME_MASK : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
@@ -166,15 +166,15 @@ static size_t result_bytes(const struct pk_lt_gemm *g)
     return ((g->batch - 1) * g->stride_c + (g->m - 1) * g->ldc + g->n) * pk_dtype_bytes(g->c_type);
 }
 
-static bool bench_make(struct bench *b, const struct pk_lt_gemm *g)
+static bool bench_make(struct bench *b, const struct pk_lt_gemm *g, size_t workspace)
 {
     void *memory = NULL;
     const size_t extra = g->beta != 0 ? result_bytes(g) : 0;
-    const bool made = !b->api->cudaMalloc(&memory, WORKSPACE_MOST + extra) &&
+    const bool made = !b->api->cudaMalloc(&memory, workspace + extra) &&
                       !b->api->cudaEventCreateWithFlags(&b->from, cudaEventDefault) &&
                       !b->api->cudaEventCreateWithFlags(&b->to, cudaEventDefault);
     b->workspace = memory;
-    b->d = extra ? b->workspace + WORKSPACE_MOST : g->c;
+    b->d = extra ? b->workspace + workspace : g->c;
     if (!made)
         b->api->cudaGetLastError(); /* no room to try: the library's first proposal is taken */
     return made;
@@ -215,7 +215,7 @@ static void choose(struct pk_device *dev, const struct pk_lt *lt, struct pk_lt_p
     struct bench b = {.api = pk_cuda_api_of(dev)};
     int best = 0;
     float best_ms = INFINITY;
-    if (n > 1 && bench_make(&b, g))
+    if (n > 1 && bench_make(&b, g, p->workspace_bytes))
         for (int i = 0; i < n; i++) {
             const float ms = found[i].state ? INFINITY : trial(dev, lt, p, g, &b, &found[i]);
             best = ms < best_ms ? i : best;
@@ -223,7 +223,6 @@ static void choose(struct pk_device *dev, const struct pk_lt *lt, struct pk_lt_p
         }
     bench_free(&b);
     p->algo = found[best].algo;
-    p->workspace_bytes = found[best].workspaceSize;
 }
 
 static void plan_end(const struct pk_lt *lt, const struct pk_lt_plan *p)
@@ -243,6 +242,12 @@ void pk_lt_plans_free(struct pk_lt *lt)
     lt->plans = NULL;
 }
 
+static size_t workspace_of(const struct pk_lt_gemm *g)
+{
+    return pk_workspace_gemm(&(struct pk_gemm){
+        .m = g->m, .n = g->n, .k = g->k, .batch = g->batch, .ab_type = g->ab_type, .c_type = g->c_type});
+}
+
 /* A cold path: the first time that a shape occurs. */
 static enum pk_code make_plan(struct pk_device *dev, struct pk_lt *lt, const struct key *key,
                               const struct pk_lt_gemm *g, struct pk_lt_plan **out, struct pk_err *err)
@@ -251,6 +256,7 @@ static enum pk_code make_plan(struct pk_device *dev, struct pk_lt *lt, const str
     int n = 0;
     struct pk_lt_plan *p = pk_new(&dev->arena, struct pk_lt_plan);
     p->key = *key;
+    p->workspace_bytes = workspace_of(g);
     enum pk_code rc = describe(lt, g, p, err);
     if (!rc)
         rc = candidates(lt, p, found, &n, err);
@@ -294,7 +300,7 @@ enum pk_code pk_lt_gemm(struct pk_device *dev, const struct pk_lt_gemm *g, struc
         return no_3xtf32(err);
     if (pk_lt_of_device(dev, &lt, err) || plan_of(dev, lt, g, &p, err))
         return err->code;
-    if (p->workspace_bytes && !(workspace = pk_device_alloc(dev, p->workspace_bytes, PK_TAG_WORKSPACE)))
+    if (!(workspace = pk_device_alloc(dev, p->workspace_bytes, PK_TAG_WORKSPACE)))
         return pk_device_oom(dev, err);
     const cublasStatus_t rc = multiply(dev, lt, p, g, &p->algo, g->c, workspace, p->workspace_bytes);
     pk_device_free(dev, workspace); /* the lane's next user of it comes after this product */

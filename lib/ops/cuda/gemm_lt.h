@@ -1,8 +1,8 @@
 /* Gemm by cuBLASLt: the library opened at the first product, a plan per shape, kept as long as the device is open.
  *
  * A plan's algorithm is the fastest of up to 8 that the library's heuristic proposes, each timed once with the case's own operands the
- * first time that a shape occurs: not inside a capture. What the timing needs is taken beside the pool; what the algorithm chosen
- * needs is taken from the pool for each product (PK_TAG_WORKSPACE), so that a case's memory shows it. */
+ * first time that a shape occurs: not inside a capture. What the timing needs is taken beside the pool; each product has the workspace
+ * of ops/workspace.h from the pool (PK_TAG_WORKSPACE), so that a case's memory shows it and no choice changes it. */
 #pragma once
 
 #include "device/device.h"

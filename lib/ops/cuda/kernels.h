@@ -1,6 +1,6 @@
 /* Kernels: what the .cu files export: plain C functions that launch on a stream.
  *
- * Each returns 0, or the cudaError_t of its launch. Arrays are device memory, row-major, fp32. Every kernel reads each input element once
+ * Each returns 0, or the cudaError_t of its launch. Arrays are device memory, row-major, fp32 or of `type`. Every kernel reads each input element once
  * and writes each output element once unless its comment says otherwise. Sizes may be odd; what a launch needs of the chip is in `traits`.
  * A kernel file says in its head which grid, block and shared memory it uses. They are also compiled for the host by
  * tests/cudashim and compared with the float64 reference there; mma.sync is emulated (mma.h). */
@@ -16,13 +16,16 @@ struct CUstream_st;
 typedef struct CUstream_st *pk_stream;
 
 /* elementwise.cu */
-int pk_k_scale(pk_stream s, float alpha, const float *x, float *y, size_t n);
-int pk_k_causal_mask(pk_stream s, const float *x, float *y, size_t batch, size_t seq);
+int pk_k_scale(pk_stream s, enum pk_dtype type, float alpha, const void *x, void *y, size_t n);
+int pk_k_causal_mask(pk_stream s, enum pk_dtype type, const void *x, void *y, size_t batch, size_t seq);
+int pk_k_narrow(pk_stream s, const float *x, uint16_t *y, size_t n); /* fp32 to bf16 */
 
 /* softmax.cu: x may be y, ds may be dp. With causal_seq, rows are those of problems [causal_seq, cols] and columns above the row's
  * index within its problem become 0; 0 = every column. */
-int pk_k_softmax(pk_stream s, const float *x, float *y, size_t rows, size_t cols, size_t causal_seq);
-int pk_k_softmax_backward(pk_stream s, const float *p, const float *dp, float *ds, size_t rows, size_t cols);
+int pk_k_softmax(pk_stream s, enum pk_dtype type, const void *x, void *y, size_t rows, size_t cols,
+                 size_t causal_seq);
+int pk_k_softmax_backward(pk_stream s, enum pk_dtype type, const void *p, const void *dp, void *ds,
+                          size_t rows, size_t cols);
 
 /* flash_forward.cu, flash_backward.cu: fp32 without tensor cores. dim up to PK_FLASH_DIM, else cudaErrorInvalidValue. Inputs are read
  * once a tile of the other side. The largest tiles that fit the chip and fill it are taken; results do not depend on chance.

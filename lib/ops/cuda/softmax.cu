@@ -1,7 +1,8 @@
 /* Softmax: rows of a matrix, forward and backward, each element read once and written once.
  *
  * A row of up to 1024 columns belongs to a warp, one of up to 8192 to a block of 256 threads; both hold the row in registers. A longer
- * row is read twice: once for its maximum and sum, kept online, once to write. */
+ * row is read twice: once for its maximum and sum, kept online, once to write. Elements are fp32 or bf16, arithmetic is fp32. */
+#include "ops/cuda/element.h"
 #include "ops/cuda/kernels.h"
 #include "ops/cuda/launch.h"
 
@@ -61,8 +62,8 @@ __device__ size_t visible(size_t row, size_t cols, size_t seq)
     return seq ? row % seq + 1 : cols;
 }
 
-template <int GROUP, int VALUES>
-__global__ void forward(const float *x, float *y, size_t rows, size_t cols, size_t causal_seq)
+template <typename T, int GROUP, int VALUES>
+__global__ void forward(const T *x, T *y, size_t rows, size_t cols, size_t causal_seq)
 {
     const size_t row = row_of_thread<GROUP>();
     if (row >= rows)
@@ -72,7 +73,7 @@ __global__ void forward(const float *x, float *y, size_t rows, size_t cols, size
 #pragma unroll
     for (int i = 0; i < VALUES; i++) {
         const size_t c = lane + (size_t)i * GROUP;
-        v[i] = c < seen ? x[row * cols + c] : -INFINITY;
+        v[i] = c < seen ? load(x, row * cols + c) : -INFINITY;
         top = fmaxf(top, v[i]);
     }
     top = reduce<GROUP, larger>(top);
@@ -86,28 +87,28 @@ __global__ void forward(const float *x, float *y, size_t rows, size_t cols, size
     for (int i = 0; i < VALUES; i++) {
         const size_t c = lane + (size_t)i * GROUP;
         if (c < cols)
-            y[row * cols + c] = v[i] * scale;
+            store(y, row * cols + c, v[i] * scale);
     }
 }
 
-__global__ void forward_long(const float *x, float *y, size_t cols, size_t causal_seq)
+template <typename T> __global__ void forward_long(const T *x, T *y, size_t cols, size_t causal_seq)
 {
     const size_t row = blockIdx.x, seen = visible(row, cols, causal_seq);
-    const float *in = x + row * cols;
+    const T *in = x + row * cols;
     float top = -INFINITY, sum = 0;
     for (size_t c = threadIdx.x; c < seen; c += BLOCK) {
-        const float now = fmaxf(top, in[c]);
-        sum = sum * expf(top - now) + expf(in[c] - now);
+        const float v = load(in, c), now = fmaxf(top, v);
+        sum = sum * expf(top - now) + expf(v - now);
         top = now;
     }
     const float all = reduce<BLOCK, larger>(top);
     const float scale = 1.0f / reduce<BLOCK, add>(top == -INFINITY ? 0.0f : sum * expf(top - all));
     for (size_t c = threadIdx.x; c < cols; c += BLOCK)
-        y[row * cols + c] = c < seen ? expf(in[c] - all) * scale : 0.0f;
+        store(y, row * cols + c, c < seen ? expf(load(in, c) - all) * scale : 0.0f);
 }
 
-template <int GROUP, int VALUES>
-__global__ void backward(const float *p, const float *dp, float *ds, size_t rows, size_t cols)
+template <typename T, int GROUP, int VALUES>
+__global__ void backward(const T *p, const T *dp, T *ds, size_t rows, size_t cols)
 {
     const size_t row = row_of_thread<GROUP>();
     if (row >= rows)
@@ -117,8 +118,8 @@ __global__ void backward(const float *p, const float *dp, float *ds, size_t rows
 #pragma unroll
     for (int i = 0; i < VALUES; i++) {
         const size_t c = lane + (size_t)i * GROUP;
-        a[i] = c < cols ? p[row * cols + c] : 0.0f;
-        b[i] = c < cols ? dp[row * cols + c] : 0.0f;
+        a[i] = c < cols ? load(p, row * cols + c) : 0.0f;
+        b[i] = c < cols ? load(dp, row * cols + c) : 0.0f;
         sum += a[i] * b[i];
     }
     sum = reduce<GROUP, add>(sum);
@@ -126,19 +127,19 @@ __global__ void backward(const float *p, const float *dp, float *ds, size_t rows
     for (int i = 0; i < VALUES; i++) {
         const size_t c = lane + (size_t)i * GROUP;
         if (c < cols)
-            ds[row * cols + c] = a[i] * (b[i] - sum);
+            store(ds, row * cols + c, a[i] * (b[i] - sum));
     }
 }
 
-__global__ void backward_long(const float *p, const float *dp, float *ds, size_t cols)
+template <typename T> __global__ void backward_long(const T *p, const T *dp, T *ds, size_t cols)
 {
     const size_t at = (size_t)blockIdx.x * cols;
     float sum = 0;
     for (size_t c = threadIdx.x; c < cols; c += BLOCK)
-        sum += p[at + c] * dp[at + c];
+        sum += load(p, at + c) * load(dp, at + c);
     sum = reduce<BLOCK, add>(sum);
     for (size_t c = threadIdx.x; c < cols; c += BLOCK)
-        ds[at + c] = p[at + c] * (dp[at + c] - sum);
+        store(ds, at + c, load(p, at + c) * (load(dp, at + c) - sum));
 }
 
 /* Calls f.run<GROUP, VALUES>() with the fewest values a thread that hold a row; false when none does. */
@@ -172,47 +173,64 @@ template <int GROUP> unsigned blocks_for(size_t rows)
     return (unsigned)((rows + BLOCK / GROUP - 1) / (BLOCK / GROUP));
 }
 
-struct forward_launch {
+template <typename T> struct forward_launch {
     pk_stream s;
-    const float *x;
-    float *y;
+    const T *x;
+    T *y;
     size_t rows, cols, causal_seq;
     template <int GROUP, int VALUES> void run() const
     {
-        PK_LAUNCH((forward<GROUP, VALUES>), blocks_for<GROUP>(rows), BLOCK, 0, s, x, y, rows, cols,
+        PK_LAUNCH((forward<T, GROUP, VALUES>), blocks_for<GROUP>(rows), BLOCK, 0, s, x, y, rows, cols,
                   causal_seq);
     }
 };
 
-struct backward_launch {
+template <typename T> struct backward_launch {
     pk_stream s;
-    const float *p, *dp;
-    float *ds;
+    const T *p, *dp;
+    T *ds;
     size_t rows, cols;
     template <int GROUP, int VALUES> void run() const
     {
-        PK_LAUNCH((backward<GROUP, VALUES>), blocks_for<GROUP>(rows), BLOCK, 0, s, p, dp, ds, rows, cols);
+        PK_LAUNCH((backward<T, GROUP, VALUES>), blocks_for<GROUP>(rows), BLOCK, 0, s, p, dp, ds, rows, cols);
     }
 };
 
-} // namespace
-
-int pk_k_softmax(pk_stream s, const float *x, float *y, size_t rows, size_t cols, size_t causal_seq)
+template <typename T>
+int softmax(pk_stream s, const void *x, void *y, size_t rows, size_t cols, size_t causal_seq)
 {
-    if (!rows || !cols)
-        return 0;
-    const forward_launch f = {s, x, y, rows, cols, causal_seq};
+    const forward_launch<T> f = {s, static_cast<const T *>(x), static_cast<T *>(y), rows, cols, causal_seq};
     if (!with_row_in_registers(cols, f))
-        PK_LAUNCH(forward_long, (unsigned)rows, BLOCK, 0, s, x, y, cols, causal_seq);
+        PK_LAUNCH(forward_long<T>, (unsigned)rows, BLOCK, 0, s, f.x, f.y, cols, causal_seq);
     return PK_LAUNCHED();
 }
 
-int pk_k_softmax_backward(pk_stream s, const float *p, const float *dp, float *ds, size_t rows, size_t cols)
+template <typename T>
+int softmax_backward(pk_stream s, const void *p, const void *dp, void *ds, size_t rows, size_t cols)
+{
+    const backward_launch<T> f = {
+        s, static_cast<const T *>(p), static_cast<const T *>(dp), static_cast<T *>(ds), rows, cols};
+    if (!with_row_in_registers(cols, f))
+        PK_LAUNCH(backward_long<T>, (unsigned)rows, BLOCK, 0, s, f.p, f.dp, f.ds, cols);
+    return PK_LAUNCHED();
+}
+
+} // namespace
+
+int pk_k_softmax(pk_stream s, enum pk_dtype type, const void *x, void *y, size_t rows, size_t cols,
+                 size_t causal_seq)
 {
     if (!rows || !cols)
         return 0;
-    const backward_launch f = {s, p, dp, ds, rows, cols};
-    if (!with_row_in_registers(cols, f))
-        PK_LAUNCH(backward_long, (unsigned)rows, BLOCK, 0, s, p, dp, ds, cols);
-    return PK_LAUNCHED();
+    return type == PK_BF16 ? softmax<bf16>(s, x, y, rows, cols, causal_seq)
+                           : softmax<float>(s, x, y, rows, cols, causal_seq);
+}
+
+int pk_k_softmax_backward(pk_stream s, enum pk_dtype type, const void *p, const void *dp, void *ds,
+                          size_t rows, size_t cols)
+{
+    if (!rows || !cols)
+        return 0;
+    return type == PK_BF16 ? softmax_backward<bf16>(s, p, dp, ds, rows, cols)
+                           : softmax_backward<float>(s, p, dp, ds, rows, cols);
 }

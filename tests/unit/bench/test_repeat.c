@@ -37,7 +37,7 @@ static struct pk_err err;
 static unsigned calls;
 static uint64_t chain = 1;
 
-static int64_t predict_bytes(const struct pk_case *c)
+static int64_t predict_bytes(const struct pk_case *c, enum pk_device_kind kind)
 {
     return 0;
 }

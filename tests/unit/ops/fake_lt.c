@@ -149,11 +149,16 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     const struct preference *p = OF(preference, preference);
     fake_lt.asked++;
     fake_lt.sums = p->sums;
-    for (*n = 0; *n < most && *n < FAKE_LT_CANDIDATES; ++*n) {
-        out[*n] = (cublasLtMatmulHeuristicResult_t){.workspaceSize = fake_lt.workspace_bytes[*n]};
-        out[*n].algo.data[0] = (uint64_t)*n;
-        for (int i = 0; i < 4; i++)
-            out[*n].algo.data[1 + i] = p->align[i];
+    *n = 0;
+    for (int i = 0; *n < most && i < FAKE_LT_CANDIDATES; i++) {
+        cublasLtMatmulHeuristicResult_t *r = &out[*n];
+        if (fake_lt.workspace_bytes[i] > p->workspace)
+            continue;
+        *r = (cublasLtMatmulHeuristicResult_t){.workspaceSize = fake_lt.workspace_bytes[i]};
+        r->algo.data[0] = (uint64_t)i;
+        for (int k = 0; k < 4; k++)
+            r->algo.data[1 + k] = p->align[k];
+        ++*n;
     }
     return CUBLAS_STATUS_SUCCESS;
 }

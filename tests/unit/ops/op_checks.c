@@ -70,39 +70,73 @@ static void softmax_gradient(const double *p, const float *dp, double *ds, size_
     }
 }
 
-static void check_softmax_shape(struct trial *t, size_t rows, size_t cols)
+/* fp32 results of exact arithmetic, or the same rounded to bf16 where that is the type. */
+static void near(struct trial *t, const char *what, enum pk_dtype type, const void *got, const double *want,
+                 size_t n, size_t terms)
+{
+    trial_close(t, what, type, got, want, n, trial_allowed(PK_FP32, PK_MATH_IEEE, type, terms));
+}
+
+static void *poisoned(struct trial *t, enum pk_dtype type, size_t n)
+{
+    return trial_bytes(t, NULL, n * pk_dtype_bytes(type));
+}
+
+static double *widened(struct trial *t, const float *x, size_t n)
+{
+    double *wide = pk_new_n(&t->arena, double, n);
+    for (size_t i = 0; i < n; i++)
+        wide[i] = x[i];
+    return wide;
+}
+
+static void check_softmax_shape(struct trial *t, enum pk_dtype type, size_t rows, size_t cols)
 {
     const size_t n = rows * cols;
-    float *host_s = trial_random(t, n, 4), *host_dp = trial_random(t, n, 5);
-    double *s64 = pk_new_n(&t->arena, double, n), *p64 = pk_new_n(&t->arena, double, n),
-           *ds64 = pk_new_n(&t->arena, double, n);
+    float *host_s = trial_random(t, n, 4);
+    double *p64 = pk_new_n(&t->arena, double, n);
     if (cols > 2)
         host_s[1] = -INFINITY;
     for (size_t i = 0; i < n; i++)
-        s64[i] = host_s[i] = 2 * host_s[i];
-    pk_reference_softmax(s64, p64, rows, cols);
-    softmax_gradient(p64, host_dp, ds64, rows, cols);
-    float *s = trial_input(t, host_s, n), *p = trial_output(t, n), *dp = trial_input(t, host_dp, n),
-          *ds = trial_output(t, n);
+        host_s[i] *= 2;
+    void *s = trial_stored(t, type, host_s, n), *p = poisoned(t, type, n);
+    pk_reference_softmax(widened(t, host_s, n), p64, rows, cols);
     char what[96];
     snprintf(what, sizeof what, "softmax %zu x %zu", rows, cols);
-    trial_ran(t, what, pk_op_softmax(t->dev, s, p, rows, cols, &t->err));
-    trial_near(t, what, p, p64, n, cols);
+    trial_ran(t, what, pk_op_softmax(t->dev, type, s, p, rows, cols, &t->err));
+    near(t, what, type, p, p64, n, cols);
     if (cols > 2)
-        assert_true(((const float *)trial_fetch(t, p, 2 * sizeof *p))[1] == 0);
-    snprintf(what, sizeof what, "softmax backward %zu x %zu", rows, cols);
-    trial_ran(t, what, pk_op_softmax_backward(t->dev, p, dp, ds, rows, cols, &t->err));
-    if (cols > 1) /* one column: the gradient is 0, and rounding is all there is */
-        trial_near(t, what, ds, ds64, n, cols);
-    trial_ran(t, what, pk_op_softmax_backward(t->dev, p, dp, dp, rows, cols, &t->err));
-    trial_ran(t, what, pk_op_softmax(t->dev, s, s, rows, cols, &t->err));
-    trial_near(t, "softmax in place", s, p64, n, cols);
-    if (cols > 1)
-        trial_near(t, "softmax backward in place", dp, ds64, n, cols);
+        assert_memory_equal((const char *)trial_fetch(t, p, 2 * pk_dtype_bytes(type)) + pk_dtype_bytes(type),
+                            &(float){0}, pk_dtype_bytes(type));
+    trial_ran(t, what, pk_op_softmax(t->dev, type, s, s, rows, cols, &t->err));
+    near(t, "softmax in place", type, s, p64, n, cols);
     trial_end(t);
 }
 
-void check_softmax(struct trial *t, enum op_size upto)
+/* Of probabilities as stored: those of a softmax, rounded. */
+static void check_softmax_backward_shape(struct trial *t, enum pk_dtype type, size_t rows, size_t cols)
+{
+    const size_t n = rows * cols;
+    float *host_p = trial_random(t, n, 4), *host_dp = trial_random(t, n, 5);
+    double *p64 = pk_new_n(&t->arena, double, n), *ds64 = pk_new_n(&t->arena, double, n);
+    pk_reference_softmax(widened(t, host_p, n), p64, rows, cols);
+    for (size_t i = 0; i < n; i++)
+        host_p[i] = (float)p64[i];
+    void *p = trial_stored(t, type, host_p, n), *dp = trial_stored(t, type, host_dp, n),
+         *ds = poisoned(t, type, n);
+    softmax_gradient(widened(t, host_p, n), host_dp, ds64, rows, cols);
+    char what[96];
+    snprintf(what, sizeof what, "softmax backward %zu x %zu", rows, cols);
+    trial_ran(t, what, pk_op_softmax_backward(t->dev, type, p, dp, ds, rows, cols, &t->err));
+    trial_ran(t, what, pk_op_softmax_backward(t->dev, type, p, dp, dp, rows, cols, &t->err));
+    if (cols > 1) { /* one column: the gradient is 0, and rounding is all there is */
+        near(t, what, type, ds, ds64, n, cols);
+        near(t, "softmax backward in place", type, dp, ds64, n, cols);
+    }
+    trial_end(t);
+}
+
+void check_softmax(struct trial *t, enum pk_dtype type, enum op_size upto)
 {
     static const struct {
         enum op_size size;
@@ -112,8 +146,10 @@ void check_softmax(struct trial *t, enum op_size upto)
                   {OPS_LARGE, 130, 33},  {OPS_LARGE, 8193, 7},   {OPS_LARGE, 1025, 130},
                   {OPS_TINY, 3, 1025},   {OPS_LARGE, 100003, 1}, {OPS_LARGE, 1025, 4096}};
     for (size_t i = 0; i < COUNT(shapes); i++)
-        if (shapes[i].size <= upto)
-            check_softmax_shape(t, shapes[i].rows, shapes[i].cols);
+        if (shapes[i].size <= upto) {
+            check_softmax_shape(t, type, shapes[i].rows, shapes[i].cols);
+            check_softmax_backward_shape(t, type, shapes[i].rows, shapes[i].cols);
+        }
 }
 
 static const struct {
@@ -122,33 +158,36 @@ static const struct {
 } lengths[] = {{OPS_TINY, 1},   {OPS_TINY, 7},     {OPS_TINY, 33},    {OPS_USUAL, 130},
                {OPS_TINY, 501}, {OPS_LARGE, 1025}, {OPS_LARGE, 8193}, {OPS_LARGE, 3000001}};
 
-void check_scale(struct trial *t, enum op_size upto)
+/* Powers of two: exact in every type. */
+void check_scale(struct trial *t, enum pk_dtype type, enum op_size upto)
 {
     for (size_t l = 0; l < COUNT(lengths); l++) {
-        const size_t n = lengths[l].n, bytes = n * sizeof(float);
+        const size_t n = lengths[l].n;
         if (lengths[l].size > upto)
             continue;
-        const float *host = trial_random(t, n, 6);
-        float *x = trial_input(t, host, n), *y = trial_output(t, n);
-        trial_ran(t, "scale", pk_op_scale(t->dev, -0.5f, x, y, n, &t->err));
-        trial_ran(t, "scale in place", pk_op_scale(t->dev, -0.5f, x, x, n, &t->err));
-        const float *got = trial_fetch(t, y, bytes), *in_place = trial_fetch(t, x, bytes);
+        float *host = trial_random(t, n, 6);
+        void *x = trial_stored(t, type, host, n), *y = poisoned(t, type, n);
+        trial_ran(t, "scale", pk_op_scale(t->dev, type, -0.5f, x, y, n, &t->err));
+        trial_ran(t, "scale in place", pk_op_scale(t->dev, type, -0.5f, x, x, n, &t->err));
+        double *want = widened(t, host, n);
         for (size_t i = 0; i < n; i++)
-            assert_true(got[i] == -0.5f * host[i] && in_place[i] == got[i]);
+            want[i] *= -0.5;
+        trial_close(t, "scale", type, y, want, n, 0);
+        trial_close(t, "scale in place", type, x, want, n, 0);
         trial_end(t);
     }
 }
 
-void check_causal_mask(struct trial *t, enum op_size upto)
+void check_causal_mask(struct trial *t, enum pk_dtype type, enum op_size upto)
 {
     for (size_t l = 0; l < COUNT(lengths); l++) {
         const size_t seq = lengths[l].n, n = 2 * seq * seq;
         if (lengths[l].size > upto || seq > 2000)
             continue;
-        const float *host = trial_random(t, n, 6);
-        float *x = trial_input(t, host, n), *y = trial_output(t, n);
-        trial_ran(t, "causal_mask", pk_op_causal_mask(t->dev, x, y, 2, seq, &t->err));
-        const float *got = trial_fetch(t, y, n * sizeof *got);
+        float *host = trial_random(t, n, 6);
+        void *x = trial_stored(t, type, host, n), *y = poisoned(t, type, n);
+        trial_ran(t, "causal_mask", pk_op_causal_mask(t->dev, type, x, y, 2, seq, &t->err));
+        const float *got = trial_wide(t, type, y, n);
         for (size_t i = 0; i < n; i++)
             assert_true(i % seq > i / seq % seq ? got[i] == -INFINITY : got[i] == host[i]);
         trial_end(t);
@@ -157,9 +196,10 @@ void check_causal_mask(struct trial *t, enum op_size upto)
 
 struct variant {
     const char *name;
-    enum pk_code (*forward)(struct pk_device *, const struct pk_attention *, struct pk_err *);
-    enum pk_code (*backward)(struct pk_device *, const struct pk_attention *, struct pk_err *);
+    attention_fn *forward, *backward;
     bool keeps_p;
+    enum pk_dtype type;
+    enum pk_math math;
 };
 
 static struct pk_reference_attention expect(struct trial *t, const struct pk_attention *host)
@@ -175,6 +215,13 @@ static struct pk_reference_attention expect(struct trial *t, const struct pk_att
     return e;
 }
 
+/* Of o and the gradients. Where operands lose digits, so do scores, probabilities and their gradients, each time they are read. */
+static double attention_allowed(enum pk_dtype type, enum pk_math math, size_t terms)
+{
+    const double sums = trial_allowed(type, math, PK_FP32, terms);
+    return type == PK_BF16 ? sums + 16 * 0x1p-8 : math == PK_MATH_TF32 ? sums + 16 * 0x1p-11 : sums;
+}
+
 static void check_results(struct trial *t, const char *variant, const struct pk_attention *at,
                           const struct pk_reference_attention *e)
 {
@@ -182,7 +229,7 @@ static void check_results(struct trial *t, const char *variant, const struct pk_
     char what[96];
     const struct {
         const char *name;
-        const float *got;
+        const void *got;
         const double *want;
         size_t n;
     } rows[] = {{"o", at->o, e->o, n},    {"dv", at->dv, e->dv, n},    {"dq", at->dq, e->dq, n},
@@ -192,38 +239,40 @@ static void check_results(struct trial *t, const char *variant, const struct pk_
             continue; /* one key: the gradient of q and k is 0 */
         snprintf(what, sizeof what, "%s %s, batch %zu seq %zu dim %zu causal %d", variant, rows[i].name,
                  at->batch, at->seq, at->dim, at->causal);
-        trial_near(t, what, rows[i].got, rows[i].want, rows[i].n, at->seq + at->dim);
+        const enum pk_dtype type = rows[i].got == at->lse ? PK_FP32 : at->dtype;
+        trial_close(t, what, type, rows[i].got, rows[i].want, rows[i].n,
+                    attention_allowed(at->dtype, at->math, at->seq + at->dim));
     }
 }
 
-/* Inputs of host on the device, results poisoned. */
-static struct pk_attention on_device(struct trial *t, const struct pk_attention *host, bool keeps_p)
+/* Random inputs on the device, and as they are there in fp32 in *host; results poisoned. */
+static struct pk_attention on_device(struct trial *t, struct pk_attention *host, bool keeps_p)
 {
     const size_t s = host->batch * host->seq, n = s * host->dim;
+    const enum pk_dtype type = host->dtype;
     struct pk_attention at = *host;
-    at.q = trial_input(t, host->q, n);
-    at.k = trial_input(t, host->k, n);
-    at.v = trial_input(t, host->v, n);
-    at.d_o = trial_input(t, host->d_o, n);
-    at.o = trial_output(t, n);
-    at.dq = trial_output(t, n);
-    at.dk = trial_output(t, n);
-    at.dv = trial_output(t, n);
-    at.p = keeps_p ? trial_output(t, s * host->seq) : NULL;
+    const void **wide[] = {&host->q, &host->k, &host->v, &host->d_o},
+               **stored[] = {&at.q, &at.k, &at.v, &at.d_o};
+    for (size_t i = 0; i < COUNT(wide); i++) {
+        float *x = trial_random(t, n, 7 + i);
+        *stored[i] = trial_stored(t, type, x, n);
+        *wide[i] = x;
+    }
+    at.o = poisoned(t, type, n);
+    at.dq = poisoned(t, type, n);
+    at.dk = poisoned(t, type, n);
+    at.dv = poisoned(t, type, n);
+    at.p = keeps_p ? poisoned(t, type, s * host->seq) : NULL;
     at.lse = keeps_p ? NULL : trial_output(t, s);
     return at;
 }
 
 static void check_attention_shape(struct trial *t, const struct variant *v, struct pk_attention host)
 {
-    const size_t n = host.batch * host.seq * host.dim;
     host.scale = 1.0f / sqrtf((float)host.dim);
-    host.q = trial_random(t, n, 7);
-    host.k = trial_random(t, n, 8);
-    host.v = trial_random(t, n, 9);
-    host.d_o = trial_random(t, n, 10);
-    const struct pk_reference_attention e = expect(t, &host);
+    host.dtype = v->type, host.math = v->math;
     const struct pk_attention at = on_device(t, &host, v->keeps_p);
+    const struct pk_reference_attention e = expect(t, &host);
     const size_t before = t->dev->pool.current;
     trial_ran(t, v->name, v->forward(t->dev, &at, &t->err));
     trial_ran(t, v->name, v->backward(t->dev, &at, &t->err));
@@ -258,29 +307,30 @@ static void check_attention(struct trial *t, const struct variant *v, enum op_si
             check_attention_shape(t, v, more[i].at);
 }
 
-void check_fused(struct trial *t, enum op_size upto)
+void check_fused(struct trial *t, enum pk_dtype type, enum pk_math math, enum op_size upto)
 {
-    check_attention(t, &(struct variant){"fused", pk_op_fused_forward, pk_op_fused_backward, true}, upto);
+    const struct variant v = {"fused", pk_op_fused_forward, pk_op_fused_backward, true, type, math};
+    check_attention(t, &v, upto);
+}
+
+void check_fused_shape(struct trial *t, const struct pk_attention *at, attention_fn *backward)
+{
+    const struct variant v = {"fused", pk_op_fused_forward, backward, true, at->dtype, at->math};
+    check_attention_shape(t, &v, *at);
 }
 
 void check_flash(struct trial *t, enum op_size upto)
 {
-    check_attention(t, &(struct variant){"flash", pk_op_flash_forward, pk_op_flash_backward, false}, upto);
+    check_attention(
+        t, &(struct variant){"flash", pk_op_flash_forward, pk_op_flash_backward, .keeps_p = false}, upto);
 }
 
 void check_large_scores(struct trial *t)
 {
     enum { S = 130, D = 16, N = S * D };
-    struct pk_attention host = {.batch = 1,
-                                .seq = S,
-                                .dim = D,
-                                .scale = 100,
-                                .q = trial_random(t, N, 11),
-                                .k = trial_random(t, N, 12),
-                                .v = trial_random(t, N, 13),
-                                .d_o = trial_random(t, N, 14)};
-    const struct pk_reference_attention e = expect(t, &host);
+    struct pk_attention host = {.batch = 1, .seq = S, .dim = D, .scale = 100};
     const struct pk_attention at = on_device(t, &host, false);
+    const struct pk_reference_attention e = expect(t, &host);
     trial_ran(t, "flash", pk_op_flash_forward(t->dev, &at, &t->err));
     assert_true(trial_error(t, at.o, e.o, N) <
                 1e-2); /* a score of 1000 is known to 6e-5, and e^s to as much */
@@ -295,10 +345,8 @@ void check_refused_workspace(struct trial *t, const unsigned least[3])
     } ops[] = {{"flash forward", pk_op_flash_forward},
                {"flash backward", pk_op_flash_backward},
                {"fused backward", pk_op_fused_backward}};
-    enum { S = 200, D = 16, N = S * D, MOST = 16 };
-    const float *x = trial_random(t, N, 1);
-    const struct pk_attention host = {
-        .batch = 1, .seq = S, .dim = D, .scale = 1, .q = x, .k = x, .v = x, .d_o = x};
+    enum { S = 200, D = 16, MOST = 16 };
+    struct pk_attention host = {.batch = 1, .seq = S, .dim = D, .scale = 1};
     struct pk_attention at = on_device(t, &host, true);
     at.lse = trial_output(t, S);
     for (size_t i = 0; i < COUNT(ops); i++) {

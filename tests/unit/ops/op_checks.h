@@ -10,10 +10,13 @@ enum op_size { OPS_TINY, OPS_USUAL, OPS_LARGE }; /* for a sanitizer; for a CPU; 
 
 /* Products as g says: its types and its math. */
 void check_gemm(struct trial *t, const struct pk_gemm *g, enum op_size upto);
-void check_softmax(struct trial *t, enum op_size upto); /* and its backward */
-void check_scale(struct trial *t, enum op_size upto);
-void check_causal_mask(struct trial *t, enum op_size upto);
-void check_fused(struct trial *t, enum op_size upto); /* forward and backward */
+void check_softmax(struct trial *t, enum pk_dtype type, enum op_size upto); /* and its backward */
+void check_scale(struct trial *t, enum pk_dtype type, enum op_size upto);
+void check_causal_mask(struct trial *t, enum pk_dtype type, enum op_size upto);
+/* Forward and backward; of one shape, type and math. */
+void check_fused(struct trial *t, enum pk_dtype type, enum pk_math math, enum op_size upto);
+typedef enum pk_code attention_fn(struct pk_device *, const struct pk_attention *, struct pk_err *);
+void check_fused_shape(struct trial *t, const struct pk_attention *at, attention_fn *backward);
 void check_flash(struct trial *t, enum op_size upto);
 /* Scores of +-1000: what is subtracted before the exponential must be the maximum. */
 void check_large_scores(struct trial *t);

@@ -58,10 +58,11 @@ static double dot(const float *a, const float *b, size_t n)
 static void probabilities(const struct pk_attention *at, const struct pk_reference_attention *r, size_t row)
 {
     const size_t seq = at->seq, dim = at->dim, i = row % seq;
-    const float *k = at->k + (row - i) * dim;
+    const float *q = at->q, *k = at->k;
+    q += row * dim, k += (row - i) * dim;
     double *p = r->p + row * seq;
     for (size_t j = 0; j < seq; j++)
-        p[j] = at->causal && j > i ? -INFINITY : (double)at->scale * dot(at->q + row * dim, k + j * dim, dim);
+        p[j] = at->causal && j > i ? -INFINITY : (double)at->scale * dot(q, k + j * dim, dim);
     double lse = softmax_row(p, p, seq);
     if (r->lse)
         r->lse[row] = lse;
@@ -70,7 +71,8 @@ static void probabilities(const struct pk_attention *at, const struct pk_referen
 static void output_row(const struct pk_attention *at, const struct pk_reference_attention *r, size_t row)
 {
     const size_t seq = at->seq, dim = at->dim;
-    const float *v = at->v + (row - row % seq) * dim;
+    const float *v = at->v;
+    v += (row - row % seq) * dim;
     for (size_t d = 0; d < dim; d++) {
         double sum = 0;
         for (size_t j = 0; j < seq; j++)
@@ -85,18 +87,19 @@ static void gradients_of_row(const struct pk_attention *at, const struct pk_refe
                              size_t row)
 {
     const size_t seq = at->seq, dim = at->dim, keys = (row - row % seq) * dim;
-    const float *q = at->q + row * dim, *d_o = at->d_o + row * dim;
+    const float *q = at->q, *k = at->k, *v = at->v, *d_o = at->d_o;
+    q += row * dim, d_o += row * dim;
     const double *p = r->p + row * seq;
     double delta = 0;
     for (size_t j = 0; j < seq; j++)
-        delta += p[j] * dot(d_o, at->v + keys + j * dim, dim);
+        delta += p[j] * dot(d_o, v + keys + j * dim, dim);
     for (size_t j = 0; j < seq; j++) {
         size_t key = keys + j * dim;
-        double ds = p[j] * (dot(d_o, at->v + key, dim) - delta) * (double)at->scale;
+        double ds = p[j] * (dot(d_o, v + key, dim) - delta) * (double)at->scale;
         for (size_t d = 0; d < dim; d++) {
             r->dv[key + d] += p[j] * d_o[d];
             r->dk[key + d] += ds * q[d];
-            r->dq[row * dim + d] += ds * at->k[key + d];
+            r->dq[row * dim + d] += ds * k[key + d];
         }
     }
 }

@@ -22,7 +22,7 @@ struct pk_reference_attention {
     double *lse;          /* [batch, seq] */
     double *dq, *dk, *dv; /* [batch, seq, dim], all or none */
 };
-/* Reads q k v, and d_o when gradients are asked for. */
+/* Reads q k v, and d_o when gradients are asked for: fp32 whatever the type says. */
 void pk_reference_attention(const struct pk_attention *at, const struct pk_reference_attention *r);
 
 #ifdef __cplusplus

@@ -77,6 +77,29 @@ static void other_products_are_refused(void **state)
     pk_device_close(&dev);
 }
 
+static void other_elements_are_refused(void **state)
+{
+    uint16_t x[1] = {0}, y[1] = {7};
+    struct pk_attention at = {
+        .batch = 1, .seq = 1, .dim = 1, .scale = 1, .q = x, .k = x, .v = x, .o = y, .p = y};
+    at.d_o = x, at.dq = y, at.dk = y, at.dv = y, at.lse = &(float){0};
+    open_device(1);
+    struct pk_err *err = &trial.err;
+    assert_int_equal(pk_op_scale(&dev, PK_BF16, 1, x, y, 1, err), PK_E_UNAVAILABLE);
+    assert_int_equal(pk_op_causal_mask(&dev, PK_BF16, x, y, 1, 1, err), PK_E_UNAVAILABLE);
+    assert_int_equal(pk_op_softmax(&dev, PK_BF16, x, y, 1, 1, err), PK_E_UNAVAILABLE);
+    assert_int_equal(pk_op_softmax_backward(&dev, PK_BF16, x, x, y, 1, 1, err), PK_E_UNAVAILABLE);
+    for (int i = 0; i < 2; i++) {
+        at.dtype = i ? PK_FP32 : PK_BF16, at.math = i ? PK_MATH_TF32 : PK_MATH_IEEE;
+        assert_int_equal(pk_op_fused_forward(&dev, &at, err), PK_E_UNAVAILABLE);
+        assert_int_equal(pk_op_fused_backward(&dev, &at, err), PK_E_UNAVAILABLE);
+        assert_int_equal(pk_op_flash_forward(&dev, &at, err), PK_E_UNAVAILABLE);
+        assert_int_equal(pk_op_flash_backward(&dev, &at, err), PK_E_UNAVAILABLE);
+    }
+    assert_int_equal(y[0], 7);
+    pk_device_close(&dev);
+}
+
 static void check_exp(void)
 {
     enum { N = 200003 };
@@ -101,9 +124,9 @@ static void check_exp(void)
 
 static void rows(void)
 {
-    check_softmax(&trial, OPS_USUAL);
-    check_scale(&trial, OPS_USUAL);
-    check_causal_mask(&trial, OPS_USUAL);
+    check_softmax(&trial, PK_FP32, OPS_USUAL);
+    check_scale(&trial, PK_FP32, OPS_USUAL);
+    check_causal_mask(&trial, PK_FP32, OPS_USUAL);
 }
 
 static void rows_match(void **state)
@@ -116,7 +139,7 @@ static void rows_match(void **state)
 
 static void attention(void)
 {
-    check_fused(&trial, OPS_USUAL);
+    check_fused(&trial, PK_FP32, PK_MATH_IEEE, OPS_USUAL);
     check_flash(&trial, OPS_USUAL);
 }
 
@@ -156,6 +179,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gemm_matches),
         cmocka_unit_test(other_products_are_refused),
+        cmocka_unit_test(other_elements_are_refused),
         cmocka_unit_test(rows_match),
         cmocka_unit_test(attention_matches),
         cmocka_unit_test(large_scores_do_not_overflow),

@@ -46,13 +46,18 @@ int pk_k_triad(pk_stream s, const float *x, const float *y, float *z, float alph
 }
 
 /* An update in place: slower than the others here. */
-int pk_k_scale(pk_stream s, float alpha, const float *x, float *y, size_t n)
+int pk_k_scale(pk_stream s, enum pk_dtype type, float alpha, const void *x, void *y, size_t n)
 {
-    return work(s, 2.0 * sizeof *x * (double)n, COPY_BYTES_PER_NS / 2);
+    return work(s, 2.0 * (double)pk_dtype_bytes(type) * (double)n, COPY_BYTES_PER_NS / 2);
 }
 
-/* Of the same file as scale; nobody calls it. */
-int pk_k_causal_mask(pk_stream s, const float *x, float *y, size_t batch, size_t seq)
+/* Of the same file as scale; nobody calls them. */
+int pk_k_causal_mask(pk_stream s, enum pk_dtype type, const void *x, void *y, size_t batch, size_t seq)
+{
+    return 1;
+}
+
+int pk_k_narrow(pk_stream s, const float *x, uint16_t *y, size_t n)
 {
     return 1;
 }

@@ -79,6 +79,15 @@ void *trial_fetch(struct trial *t, const void *device, size_t bytes)
     return p;
 }
 
+const float *trial_wide(struct trial *t, enum pk_dtype type, const void *device, size_t n)
+{
+    float *wide = pk_new_n(&t->arena, float, n);
+    memcpy(wide, trial_fetch(t, device, n * pk_dtype_bytes(type)), n * pk_dtype_bytes(type));
+    if (type == PK_BF16)
+        pk_bf16_widen(wide, n);
+    return wide;
+}
+
 static void give_back(struct trial *t)
 {
     for (size_t i = 0; i < t->n; i++)
@@ -127,11 +136,7 @@ double trial_allowed(enum pk_dtype operands, enum pk_math math, enum pk_dtype re
 void trial_close(struct trial *t, const char *what, enum pk_dtype type, const void *device,
                  const double *want, size_t n, double allowed)
 {
-    const void *got = trial_fetch(t, device, n * pk_dtype_bytes(type));
-    float *wide = pk_new_n(&t->arena, float, n);
-    for (size_t i = 0; i < n; i++)
-        wide[i] = type == PK_BF16 ? pk_bf16_to_float(((const uint16_t *)got)[i]) : ((const float *)got)[i];
-    const double error = error_of(wide, want, n);
+    const double error = error_of(trial_wide(t, type, device, n), want, n);
     if (error > allowed)
         fail_msg("%s with %s: error %g, allowed %g", what, t->label, error, allowed);
 }

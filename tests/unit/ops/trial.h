@@ -30,6 +30,9 @@ float *trial_random(struct trial *t, size_t n, uint64_t seed);
 /* A copy of device memory in the trial's host memory, after all work. */
 void *trial_fetch(struct trial *t, const void *device, size_t bytes);
 
+/* The same of n elements, as fp32. */
+const float *trial_wide(struct trial *t, enum pk_dtype type, const void *device, size_t n);
+
 /* What an op answered: nothing when it is PK_OK. */
 void trial_ran(struct trial *t, const char *op, enum pk_code rc);
 /* Largest |got - want| over |want| plus the root mean square of want; infinite when something is not a number. */

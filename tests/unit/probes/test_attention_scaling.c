@@ -85,7 +85,7 @@ static void memory_is_what_was_predicted(void **state)
             const struct pk_case c = case_of(v, shapes[i]);
             measure("null", &c, &a, &s);
             assert_int_equal(s.status, PK_ST_OK);
-            assert_int_equal(value_of(&s, "peak_bytes"), c.probe->predict_bytes(&c));
+            assert_int_equal(value_of(&s, "peak_bytes"), c.probe->predict_bytes(&c, PK_DEVICE_NULL));
             assert_int_equal(value_of(&s, "before_backward_bytes"), c.probe->predict_gauge(&c, 0));
             pk_arena_free(&a);
         }
@@ -140,7 +140,8 @@ static void cudnn_says_what_it_takes(void **state)
     const int64_t rows = 8 * 1024, tokens = rows * 64;
     const struct pk_case c = case_of(PK_ATTENTION_CUDNN, bf16);
     assert_int_equal(c.probe->predict_gauge(&c, 0), 2 * 5 * tokens + 4 * rows);
-    assert_int_equal(c.probe->predict_bytes(&c), 2 * 8 * tokens + 4 * rows + 4 * (tokens + rows));
+    assert_int_equal(c.probe->predict_bytes(&c, PK_DEVICE_CUDA),
+                     2 * 8 * tokens + 4 * rows + 4 * (tokens + rows));
     const struct pk_case flash = case_of(PK_ATTENTION_FLASH, "{\"batch\":8,\"d_model\":64,\"seq_len\":1024}");
     for (unsigned region = 0; region < 2; region++) {
         const struct pk_work half = c.probe->work(&c, region), all = flash.probe->work(&flash, region);
@@ -149,12 +150,82 @@ static void cudnn_says_what_it_takes(void **state)
     }
 }
 
+/* What a device or a variant has not is left out with the reason. */
+static void dtypes_are_skipped_where_they_are_not(void **state)
+{
+    static const char tf32[] = "{\"dtype\":\"tf32\"}", bf16[] = "{\"dtype\":\"bf16\"}";
+    for (unsigned v = 0; v < PK_ATTENTION_CUDNN; v++) {
+        assert_non_null(strstr(skipped(v, tf32, PK_DEVICE_CPU), "tf32 products are of GPUs"));
+        assert_non_null(strstr(skipped(v, bf16, PK_DEVICE_CPU), "kernels are of fp32"));
+        assert_null(skipped(v, "{}", PK_DEVICE_CPU));
+        assert_null(skipped(v, "{}", PK_DEVICE_CUDA));
+    }
+    for (unsigned v = 0; v < PK_ATTENTION_FLASH; v++) {
+        assert_null(skipped(v, tf32, PK_DEVICE_CUDA));
+        assert_null(skipped(v, bf16, PK_DEVICE_CUDA));
+    }
+    assert_non_null(strstr(skipped(PK_ATTENTION_FLASH, tf32, PK_DEVICE_CUDA), "fp32 alone"));
+    assert_non_null(strstr(skipped(PK_ATTENTION_FLASH, bf16, PK_DEVICE_CUDA), "fp32 alone"));
+    assert_non_null(strstr(skipped(PK_ATTENTION_CUDNN, tf32, PK_DEVICE_CUDA), "-a dtype=bf16"));
+}
+
+/* fp32 is as it was: baselines stay. math is of fp32. */
+static void identities(void **state)
+{
+    static const char *const rows[][2] = {
+        {"{\"d_model\":64,\"seq_len\":1024}", "{}"},
+        {"{\"d_model\":64,\"seq_len\":1024,\"dtype\":\"tf32\"}", "{\"dtype\":\"tf32\"}"},
+        {"{\"d_model\":64,\"seq_len\":1024,\"dtype\":\"bf16\"}", "{\"dtype\":\"bf16\"}"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct pk_case c = case_of(0, rows[i][0]);
+        assert_string_equal(pk_point_identity(&c.at, &texts), rows[i][1]);
+        assert_int_equal(strstr(pk_point_json(&c.at, &texts), "math") == NULL, i > 0);
+    }
+}
+
+/* Half the bytes, as many operations; those of tensor cores are told apart. */
+static void work_by_type(void **state)
+{
+    static const char *const shapes[] = {"{}", "{\"dtype\":\"tf32\"}", "{\"dtype\":\"bf16\"}"};
+    for (unsigned v = 0; v < 2; v++)
+        for (unsigned region = 0; region < 2; region++) {
+            struct pk_work w[3];
+            for (size_t i = 0; i < 3; i++) {
+                const struct pk_case c = case_of(v, shapes[i]);
+                w[i] = c.probe->work(&c, region);
+            }
+            assert_true(w[0].flops == w[1].flops && w[0].flops == w[2].flops);
+            assert_true(w[0].bytes == w[1].bytes && w[0].bytes == 2 * w[2].bytes);
+            assert_true(w[0].tensor_flops == 0 && w[1].tensor_flops == w[1].flops &&
+                        w[2].tensor_flops == w[2].flops);
+        }
+}
+
+/* On a GPU products have workspaces: within 32 MiB and what a block of backward has. */
+static void workspaces_are_predicted(void **state)
+{
+    const struct pk_case c = case_of(PK_ATTENTION_VANILLA, "{\"batch\":8,\"d_model\":64,\"seq_len\":4096}");
+    assert_int_equal(c.probe->predict_bytes(&c, PK_DEVICE_CUDA) - c.probe->predict_bytes(&c, PK_DEVICE_NULL),
+                     32 << 20);
+    const struct pk_case f = case_of(PK_ATTENTION_FUSED, "{\"batch\":8,\"d_model\":64,\"seq_len\":4096}");
+    const int64_t block = 1536 * 4096 * 4, product = block + (1536 + 4096) * 64 * 4;
+    assert_int_equal(f.probe->predict_bytes(&f, PK_DEVICE_CUDA) - f.probe->predict_bytes(&f, PK_DEVICE_NULL),
+                     block + product);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(right_on_the_cpu),         cmocka_unit_test(memory_is_what_was_predicted),
-        cmocka_unit_test(counted_bytes_per_score),  cmocka_unit_test(time_grows_with_the_square),
+        cmocka_unit_test(right_on_the_cpu),
+        cmocka_unit_test(memory_is_what_was_predicted),
+        cmocka_unit_test(counted_bytes_per_score),
+        cmocka_unit_test(time_grows_with_the_square),
         cmocka_unit_test(cudnn_says_what_it_takes),
+        cmocka_unit_test(dtypes_are_skipped_where_they_are_not),
+        cmocka_unit_test(identities),
+        cmocka_unit_test(work_by_type),
+        cmocka_unit_test(workspaces_are_predicted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,12 +2,12 @@
 #include "ops/cuda/cuda_ops.h"
 #include "ops/cuda/cudnn/sdpa.h"
 
-static struct pk_cudnn_shape shape_of(const struct pk_attention16 *at, bool backward)
+static struct pk_cudnn_shape shape_of(const struct pk_attention *at, bool backward)
 {
     return (struct pk_cudnn_shape){at->batch, at->seq, at->dim, at->causal != 0, backward, at->scale};
 }
 
-enum pk_code pk_cuda_cudnn_prepare(struct pk_device *dev, const struct pk_attention16 *at, struct pk_err *err)
+enum pk_code pk_cuda_cudnn_prepare(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
     const struct pk_cudnn_shape forward = shape_of(at, false), backward = shape_of(at, true);
     enum pk_code rc = pk_cudnn_prepare(dev, &forward, err);
@@ -15,7 +15,7 @@ enum pk_code pk_cuda_cudnn_prepare(struct pk_device *dev, const struct pk_attent
 }
 
 /* The library's interface has no const: it does not write what the graph reads. */
-static enum pk_code run(struct pk_device *dev, const struct pk_attention16 *at, bool backward,
+static enum pk_code run(struct pk_device *dev, const struct pk_attention *at, bool backward,
                         struct pk_err *err)
 {
     const struct pk_cudnn_shape s = shape_of(at, backward);
@@ -26,13 +26,12 @@ static enum pk_code run(struct pk_device *dev, const struct pk_attention16 *at, 
     return pk_cudnn_run(dev, &s, arrays, err);
 }
 
-enum pk_code pk_cuda_cudnn_forward(struct pk_device *dev, const struct pk_attention16 *at, struct pk_err *err)
+enum pk_code pk_cuda_cudnn_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
     return run(dev, at, false, err);
 }
 
-enum pk_code pk_cuda_cudnn_backward(struct pk_device *dev, const struct pk_attention16 *at,
-                                    struct pk_err *err)
+enum pk_code pk_cuda_cudnn_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
     return run(dev, at, true, err);
 }

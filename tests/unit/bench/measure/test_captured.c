@@ -68,7 +68,7 @@ static void teardown(struct pk_ctx *ctx)
     seen.src = seen.dst = NULL;
 }
 
-static int64_t predict_bytes(const struct pk_case *c)
+static int64_t predict_bytes(const struct pk_case *c, enum pk_device_kind kind)
 {
     return 2 * BYTES;
 }

@@ -1,0 +1,23 @@
+/* Workspace: what ops on a GPU take of the pool beside their operands, from shapes alone.
+ *
+ * Bytes are in the pool's rounding. They depend on no measurement and on nothing of the chip, so that a case's memory is the same in every process and is predicted before
+ * anything runs. On other devices workspaces are kilobytes a thread, and nothing is said about them. */
+#pragma once
+
+#include "ops/shapes.h"
+
+/* What a product is given, whether its algorithm takes it all or not: as many bytes as its operands have, up to what NVIDIA advises for
+ * Hopper. Only the shape and the types are read, here as below. */
+enum { PK_GEMM_WORKSPACE_MOST = 32 << 20 };
+size_t pk_workspace_gemm(const struct pk_gemm *g);
+
+/* How the fused backward pass is cut: whole problems, or rows of one problem; the last block may be smaller. */
+struct pk_fused_blocks {
+    size_t problems, rows;
+    int sums_apart; /* dk and dv of a problem are gathered in fp32 [seq, dim] each, and rounded at its end */
+};
+struct pk_fused_blocks pk_fused_blocks(const struct pk_attention *at);
+
+/* At the most at one time. */
+size_t pk_workspace_fused_forward(const struct pk_attention *at);
+size_t pk_workspace_fused_backward(const struct pk_attention *at);

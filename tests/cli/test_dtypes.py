@@ -1,0 +1,49 @@
+"""attention-scaling in fp32, tf32 and bf16: what a device or variant has not is a skipped row with its reason, never another numerics."""
+import sqlite3
+
+TINY = ("run", "attention-scaling", "-a", "d_model=16", "-a", "seq_len=33", "--invocations", 1, "--max-time", "5ms", "--min-time", "1ms",
+        "--min-samples", 3, "--format", "json", "-a", "dtype=fp32,tf32,bf16")
+
+
+def cases(perfkit):
+    with sqlite3.connect(perfkit.db) as db:
+        rows = db.execute("SELECT variant, c.axes ->> 'dtype', s.status, coalesce(s.message, ''), c.identity FROM slice s "
+                          "JOIN run_case c ON c.id = s.case_id").fetchall()
+    return {(variant, dtype): (status, message, identity) for variant, dtype, status, message, identity in rows}
+
+
+def by_dtype(answer):
+    """The rows of `scaling`, by variant and dtype."""
+    return {(t["variant"], (t["other_axes"] or {}).get("dtype", "fp32")): t for t in answer.json()["tables"]["scaling"]["rows"]}
+
+
+def test_the_cpu_has_fp32_alone(perfkit):
+    r = perfkit(*TINY, "--device", "cpu", "--variant", "vanilla,flash")
+    assert r.status == 0, r
+    rows = by_dtype(r)
+    for variant in ("vanilla", "flash"):
+        assert rows[variant, "fp32"]["status"] == "OK"
+        for dtype in ("tf32", "bf16"):
+            row = rows[variant, dtype]
+            assert row["status"] == "skipped" and row["forward_ns"] is None and row["lives_in"] is None
+    text = perfkit("show", "@").stdout
+    assert "tf32 products are of GPUs: -a dtype=fp32" in text and "the CPU's kernels are of fp32: -a dtype=fp32" in text
+
+
+def test_types_are_cases_of_their_own(perfkit):
+    """fp32 keeps the identity that it had before there were others. Half the bytes in bf16."""
+    r = perfkit(*TINY, "--device", "null", "--variant", "vanilla,fused")
+    assert r.status == 0, r
+    found = {dtype: identity for (variant, dtype), (status, _, identity) in cases(perfkit).items() if variant == "vanilla"}
+    assert '"dtype"' not in found["fp32"] and '"dtype":"tf32"' in found["tf32"] and '"dtype":"bf16"' in found["bf16"]
+    peak = {at: row["peak_bytes"] for at, row in by_dtype(r).items()}
+    for variant in ("vanilla", "fused"):
+        assert peak[variant, "fp32"] == peak[variant, "tf32"] > 1.9 * peak[variant, "bf16"]
+
+
+def test_math_is_of_fp32(perfkit):
+    r = perfkit("run", "attention-scaling", "--device", "null", "--dry-run", "-a", "dtype=fp32,bf16", "-a", "d_model=16", "-a", "seq_len=33",
+                "--variant", "vanilla", "--format", "json")
+    assert r.status == 0, r
+    maths = {row["axes"]["dtype"]: row["axes"].get("math") for row in r.json()["tables"]["plan"]["rows"]}
+    assert maths == {"fp32": "ieee", "bf16": None}
