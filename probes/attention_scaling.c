@@ -19,6 +19,7 @@ enum { BEFORE_BACKWARD };
 enum { CHECK_SAMPLES = 4 };
 
 enum { FP32, TF32, BF16 }; /* choices of dtype */
+enum { IEEE, BY_3XTF32 };  /* of math */
 
 static bool is_fp32(const struct pk_point *p)
 {
@@ -40,8 +41,10 @@ static const struct pk_axis axes[] = {
                .choices = (const char *const[]){[FP32] = "fp32", [TF32] = "tf32", [BF16] = "bf16", NULL},
                .def = "fp32", .born = "fp32",
                .help = "type of every array; tf32: stored as fp32, multiplied as tf32"},
-    [MATH] = {"math", PK_AXIS_ENUM, .choices = (const char *const[]){"ieee", NULL}, .def = "ieee",
-              .born = "ieee", .help = "how fp32 products are made", .applies = is_fp32},
+    [MATH] = {"math", PK_AXIS_ENUM,
+              .choices = (const char *const[]){[IEEE] = "ieee", [BY_3XTF32] = "3xtf32", NULL}, .def = "ieee",
+              .born = "ieee", .help = "how fp32 products are made; 3xtf32: each of three of tensor cores",
+              .applies = is_fp32},
     {0},
 };
 
@@ -116,6 +119,13 @@ struct state {
     void *q, *k, *v, *d_o;
 };
 
+static enum pk_math math_of(const struct pk_case *c)
+{
+    if (pk_case_int(c, DTYPE) == TF32)
+        return PK_MATH_TF32;
+    return pk_case_int(c, DTYPE) == FP32 && pk_case_int(c, MATH) == BY_3XTF32 ? PK_MATH_3XTF32 : PK_MATH_IEEE;
+}
+
 static struct pk_attention_shape shape_of(const struct pk_case *c)
 {
     size_t dim = (size_t)(pk_case_int(c, D_MODEL) / pk_case_int(c, HEADS));
@@ -126,7 +136,7 @@ static struct pk_attention_shape shape_of(const struct pk_case *c)
         .causal = (int)pk_case_int(c, CAUSAL),
         .scale = 1.0f / sqrtf((float)dim),
         .dtype = pk_case_int(c, DTYPE) == BF16 ? PK_BF16 : PK_FP32,
-        .math = pk_case_int(c, DTYPE) == TF32 ? PK_MATH_TF32 : PK_MATH_IEEE,
+        .math = math_of(c),
     };
 }
 
@@ -142,6 +152,10 @@ static const char *skip(const struct pk_case *c, enum pk_device_kind kind)
     if (dtype != FP32 && kind == PK_DEVICE_CPU)
         return dtype == TF32 ? "tf32 products are of GPUs: -a dtype=fp32"
                              : "the CPU's kernels are of fp32: -a dtype=fp32";
+    if (s.math == PK_MATH_3XTF32 && kind == PK_DEVICE_CPU)
+        return "3xtf32 products are of GPUs: -a math=ieee";
+    if (s.math == PK_MATH_3XTF32 && c->variant != PK_ATTENTION_FLASH)
+        return "flash alone has 3xtf32 products: -a math=ieee";
     if (c->variant == PK_ATTENTION_FLASH && !pk_attention_has(c->variant, &s))
         return "flash has kernels of fp32 alone: -a dtype=fp32";
     if (c->variant != PK_ATTENTION_CUDNN)

@@ -283,7 +283,7 @@ typedef struct pk_work work_fn(const struct pk_attention_shape *s);
 typedef size_t workspace_fn(const struct pk_attention_shape *s);
 
 /* What a variant computes in. */
-enum { FP32 = 1, TF32 = 2, BF16 = 4 };
+enum { FP32 = 1, TF32 = 2, BF16 = 4, FP32_BY_3XTF32 = 8 };
 
 static const struct {
     const char *name;
@@ -301,7 +301,7 @@ static const struct {
                               vanilla_workspace},
     [PK_ATTENTION_FUSED] = {"fused", FP32 | TF32 | BF16, fused_forward, fused_backward, fused_forward_work,
                             fused_backward_work, 1, 1, fused_forward_workspace, fused_backward_workspace},
-    [PK_ATTENTION_FLASH] = {"flash", FP32, flash_forward, flash_backward, flash_forward_work,
+    [PK_ATTENTION_FLASH] = {"flash", FP32 | FP32_BY_3XTF32, flash_forward, flash_backward, flash_forward_work,
                             flash_backward_work, .saves_lse = true},
     [PK_ATTENTION_CUDNN] = {"cudnn", BF16, cudnn_forward, cudnn_backward, flash_forward_work,
                             flash_backward_work, .saves_lse = true, .prepare = cudnn_prepare,
@@ -312,7 +312,9 @@ static unsigned class_of(const struct pk_attention_shape *s)
 {
     if (s->dtype == PK_BF16)
         return BF16;
-    return s->math == PK_MATH_IEEE ? FP32 : s->math == PK_MATH_TF32 ? TF32 : 0;
+    static const unsigned classes[] = {
+        [PK_MATH_IEEE] = FP32, [PK_MATH_TF32] = TF32, [PK_MATH_3XTF32] = FP32_BY_3XTF32};
+    return classes[s->math];
 }
 
 bool pk_attention_has(enum pk_attention_variant v, const struct pk_attention_shape *s)

@@ -47,3 +47,18 @@ def test_math_is_of_fp32(perfkit):
     assert r.status == 0, r
     maths = {row["axes"]["dtype"]: row["axes"].get("math") for row in r.json()["tables"]["plan"]["rows"]}
     assert maths == {"fp32": "ieee", "bf16": None}
+
+
+def test_3xtf32_is_of_flash_on_gpus(perfkit):
+    """Skipped with the reason elsewhere, an identity of its own where it runs."""
+    tiny = [a for a in TINY if a != "dtype=fp32,tf32,bf16"][:-1] + ["-a", "math=ieee,3xtf32"]
+    r = perfkit(*tiny, "--device", "cpu", "--variant", "flash")
+    assert r.status == 0, r
+    assert "3xtf32 products are of GPUs: -a math=ieee" in perfkit("show", "@").stdout
+    r = perfkit(*tiny, "--device", "null", "--variant", "fused,flash")
+    assert r.status == 0, r
+    assert "flash alone has 3xtf32 products: -a math=ieee" in perfkit("show", "@").stdout
+    with sqlite3.connect(perfkit.db) as db:
+        rows = db.execute("SELECT s.status, c.identity FROM slice s JOIN run_case c ON c.id = s.case_id WHERE c.variant = 'flash'").fetchall()
+    assert [status for status, identity in rows if '"math":"3xtf32"' in identity] == ["skipped", "ok"]
+    assert [status for status, identity in rows if '"math"' not in identity] == ["ok", "ok"]

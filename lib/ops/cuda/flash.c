@@ -10,38 +10,66 @@ static struct pk_chip chip_of(const struct pk_device *dev)
     return (struct pk_chip){t->multiprocessors, t->shared_bytes};
 }
 
-static enum pk_code check_operands(const struct pk_device *dev, const struct pk_attention *at,
-                                   struct pk_err *err)
+/* The kernels of a numeric class. */
+struct kernels {
+    size_t widest;
+    int capability; /* of the chip, at least */
+    int (*forward)(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at);
+    int (*backward)(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at);
+};
+
+static const struct kernels ieee = {PK_FLASH_DIM, 0, pk_k_flash_forward, pk_k_flash_backward};
+static const struct kernels by_3xtf32 = {PK_FLASH_3XTF32_DIM, 80, pk_k_flash_forward_3xtf32,
+                                         pk_k_flash_backward_3xtf32};
+
+static enum pk_code no_kernels(const struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
-    if (at->dtype != PK_FP32 || at->math != PK_MATH_IEEE) {
-        pk_fail(err, PK_E_UNAVAILABLE, "cannot run flash attention in %s on %s",
-                at->dtype == PK_BF16 ? "bf16" : "tf32", pk_cuda_traits(dev)->name);
-        pk_why(err, "the kernels are of fp32 elements and ieee products");
-        return pk_fix(err, "choose dtype=fp32, or another variant");
+    pk_fail(err, PK_E_UNAVAILABLE, "cannot run flash attention in %s on %s",
+            at->dtype == PK_BF16 ? "bf16" : "tf32", pk_cuda_traits(dev)->name);
+    pk_why(err, "the kernels are of fp32 elements and ieee or 3xtf32 products");
+    return pk_fix(err, "choose dtype=fp32, or another variant");
+}
+
+/* The kernels for these operands on this chip. */
+static enum pk_code choose(const struct pk_device *dev, const struct pk_attention *at,
+                           const struct kernels **out, struct pk_err *err)
+{
+    const struct pk_cuda_traits *chip = pk_cuda_traits(dev);
+    if (at->dtype != PK_FP32 || at->math == PK_MATH_TF32)
+        return no_kernels(dev, at, err);
+    const struct kernels *k = at->math == PK_MATH_3XTF32 ? &by_3xtf32 : &ieee;
+    *out = k;
+    if (chip->capability < k->capability) {
+        pk_fail(err, PK_E_UNAVAILABLE, "cannot run flash attention in 3xtf32 on %s", chip->name);
+        pk_why(err, "its compute capability is %d.%d; tf32 came with 8.0", chip->capability / 10,
+               chip->capability % 10);
+        return pk_fix(err, "choose math=ieee");
     }
-    if (at->dim <= PK_FLASH_DIM)
+    if (at->dim <= k->widest)
         return PK_OK;
     pk_fail(err, PK_E_UNAVAILABLE, "cannot run flash attention with %zu features a head on %s", at->dim,
-            pk_cuda_traits(dev)->name);
-    pk_why(err, "a row has to fit the registers of a block: the kernels go up to %d", PK_FLASH_DIM);
-    pk_fix(err, "choose more heads, or the variant fused");
-    return err->code;
+            chip->name);
+    pk_why(err, "a row has to fit the registers of a block: the kernels go up to %zu", k->widest);
+    return pk_fix(err,
+                  k == &ieee ? "choose more heads, or the variant fused" : "choose more heads, or math=ieee");
 }
 
 enum pk_code pk_cuda_flash_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
     const struct pk_chip chip = chip_of(dev);
-    if (check_operands(dev, at, err))
+    const struct kernels *k;
+    if (choose(dev, at, &k, err))
         return err->code;
-    return pk_cuda_check(dev, pk_k_flash_forward(pk_cuda_stream(dev, PK_LANE_COMPUTE), &chip, at),
+    return pk_cuda_check(dev, k->forward(pk_cuda_stream(dev, PK_LANE_COMPUTE), &chip, at),
                          "launching flash attention", err);
 }
 
 enum pk_code pk_cuda_flash_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
     const struct pk_chip chip = chip_of(dev);
-    if (check_operands(dev, at, err))
+    const struct kernels *k;
+    if (choose(dev, at, &k, err))
         return err->code;
-    return pk_cuda_check(dev, pk_k_flash_backward(pk_cuda_stream(dev, PK_LANE_COMPUTE), &chip, at),
+    return pk_cuda_check(dev, k->backward(pk_cuda_stream(dev, PK_LANE_COMPUTE), &chip, at),
                          "launching flash attention, backward", err);
 }

@@ -5,3 +5,4 @@
 
 extern struct pk_chip fake_flash_chip; /* of the last launch */
 extern int fake_flash_fail;            /* what a launch answers */
+extern int fake_flash_3xtf32;          /* launches of that class */

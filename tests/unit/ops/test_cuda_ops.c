@@ -319,7 +319,15 @@ static void flash_is_launched(void **state)
     at.dtype = PK_FP32, at.dim = PK_FLASH_DIM + 1;
     assert_int_equal(pk_op_flash_forward(&dev, &at, &err), PK_E_UNAVAILABLE);
     assert_int_equal(pk_op_flash_backward(&dev, &at, &err), PK_E_UNAVAILABLE);
+    assert_int_equal(fake_flash_3xtf32, 0);
     assert_true(strstr(err.what, "257 features") && strstr(err.why, "256") && strstr(err.fix, "heads"));
+    at.math = PK_MATH_3XTF32, at.dim = PK_FLASH_3XTF32_DIM + 1;
+    assert_int_equal(pk_op_flash_forward(&dev, &at, &err), PK_E_UNAVAILABLE);
+    assert_true(strstr(err.why, "128") && strstr(err.fix, "ieee"));
+    at.dim = DIM;
+    assert_int_equal(pk_op_flash_forward(&dev, &at, &err), PK_OK);
+    assert_int_equal(pk_op_flash_backward(&dev, &at, &err), PK_OK);
+    assert_int_equal(fake_flash_3xtf32, 2);
     free_all(v, 9);
 }
 
@@ -352,7 +360,7 @@ static int64_t peak_of(const struct pk_slice *s)
 }
 
 /* Measures one case, which checks itself; its memory is what was predicted, to the byte. */
-static void measure(const char *variant, const char *dtype, bool causal)
+static void measure(const char *variant, const char *dtype, const char *math, bool causal)
 {
     struct pk_slice s;
     struct pk_case c = {.probe = pk_probe_find("attention-scaling")};
@@ -360,6 +368,8 @@ static void measure(const char *variant, const char *dtype, bool causal)
         c.variant++;
     json_t *j = json_pack("{s:i, s:i, s:i, s:i, s:b, s:s}", "batch", 2, "heads", 1, "d_model", 8, "seq_len",
                           33, "causal", (int)causal, "dtype", dtype);
+    if (math)
+        json_object_set_new(j, "math", json_string(math));
     assert_int_equal(pk_point_from_json(c.probe->axes, j, &arena, &c.at, &err), PK_OK);
     pk_measure_case(
         &(struct pk_measure){.c = &c,
@@ -379,10 +389,13 @@ static void cases_check_themselves(void **state)
     static const char *const dtypes[] = {"fp32", "tf32", "bf16"};
     for (size_t i = 0; i < COUNT(dtypes); i++)
         for (int causal = 0; causal < 2; causal++) {
-            measure("vanilla", dtypes[i], causal);
-            measure("fused", dtypes[i], causal);
+            measure("vanilla", dtypes[i], NULL, causal);
+            measure("fused", dtypes[i], NULL, causal);
         }
-    measure("flash", "fp32", true);
+    measure("flash", "fp32", NULL, true);
+    const int before = fake_flash_3xtf32;
+    measure("flash", "fp32", "3xtf32", true);
+    assert_true(fake_flash_3xtf32 > before);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, open_device, close_device)
