@@ -1,6 +1,8 @@
 /* Library search: folders that people's environments name, then the usual ones. No interpreter is started to ask for its own. */
 #include "device/cuda/library_search.h"
 
+#include "build_config.h"
+
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +97,9 @@ static void look_everywhere_else(struct search *s)
     }
     say(s, "/usr/local/cuda/lib64");
     look_in(s, "/usr/local/cuda/lib64");
+    say(s, "the toolkit of the build");
+    look_in(s, PK_CUDA_ROOT "/lib");
+    look_in(s, PK_CUDA_ROOT "/../*/lib"); /* wheels: cuDNN's lies beside */
     if ((prefix = python_prefix(s->a)))
         look_below_prefix(s, pk_printf(s->a, "the packages of %s/bin/python3", prefix), prefix);
 }
