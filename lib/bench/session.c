@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "bench/record/works.h"
 #include "bench/worker/link.h"
+#include "device/choices.h"
 
 #include <math.h>
 #include <string.h>
@@ -202,11 +203,16 @@ static void warn_of_fact(struct session *s, const char *key, const char *value)
 }
 
 /* Peers' facts carry the peer's name, because a key is kept once per invocation. */
+static const char *key_of(struct session *s, const struct pk_link *l, const char *key)
+{
+    return l == s->links ? key : pk_printf(&s->arena, "%s.%s", l->provider->name, key);
+}
+
 static enum pk_code record_facts(struct session *s, const struct pk_link *l, struct pk_err *err)
 {
     for (size_t i = 0; i < l->n_facts; i++) {
         const struct pk_fact *f = &l->facts[i];
-        const char *key = l == s->links ? f->key : pk_printf(&s->arena, "%s.%s", l->provider->name, f->key);
+        const char *key = key_of(s, l, f->key);
         if (pk_record_setting(s->rec, s->invocation, key, f->value, err))
             return err->code;
         warn_of_fact(s, key, f->value);
@@ -266,6 +272,21 @@ static enum pk_code invocation(struct session *s, struct pk_err *err)
     }
     for (size_t p = 0; p < s->n_links && !stopped(s); p++)
         pk_link_quit(&s->links[p]);
+    return PK_OK;
+}
+
+/* A run that goes on keeps what it chose. */
+static enum pk_code load_choices(struct session *s, struct pk_err *err)
+{
+    for (size_t p = 0; p < s->n_links; p++) {
+        const char *prefix = key_of(s, &s->links[p], PK_CHOICE_PREFIX);
+        struct pk_setting *chosen;
+        size_t n;
+        if (pk_recorded_settings(s->rec, prefix, &s->arena, &chosen, &n, err))
+            return err->code;
+        for (size_t i = 0; i < n; i++)
+            pk_link_choice(&s->links[p], chosen[i].key + strlen(prefix), chosen[i].value);
+    }
     return PK_OK;
 }
 
@@ -335,7 +356,9 @@ enum pk_code pk_session_run(const struct pk_plan *plan, const struct pk_session_
     }
     describe_cases(&s, done);
     s.invocation = 1;
-    enum pk_code rc = record_planned_gaps(&s, err);
+    enum pk_code rc = done ? load_choices(&s, err) : PK_OK;
+    if (!rc)
+        rc = record_planned_gaps(&s, err);
     for (; !rc && s.invocation <= opt->invocations && !stopped(&s); s.invocation++)
         rc = invocation(&s, err);
     count(&s, out);

@@ -32,6 +32,7 @@ struct pk_device_options {
 };
 
 struct pk_device;
+struct pk_choice;
 struct pk_graph_ops;
 
 /* A fact about the open device, recorded with the invocation: ("blas", "openblas 0.3.21 SkylakeX"). A fact whose name
@@ -83,6 +84,7 @@ struct pk_device {
     struct pk_arena arena;
     struct pk_pool pool;
     struct pk_marks marks;
+    struct pk_choice *choices; /* choices.h */
     void *impl;
 };
 

@@ -83,6 +83,7 @@ static const struct member members[] = {
     {PK_WIRE_MEASURE, "seed", INT, false, NULL, INT64_MAX},
     {PK_WIRE_MEASURE, "stop", OBJECT},
     {PK_WIRE_MEASURE, "device_options", OBJECT},
+    {PK_WIRE_MEASURE, "choices", OBJECT},
 };
 
 static const char *const types[] = {

@@ -132,10 +132,19 @@ def settings(request):
     good(request)
 
 
+def choosing(request):
+    """Measures what it chose: its process, unless a process of the run has chosen before."""
+    given = request.get("choices", {}).get("way")
+    if given is None or os.environ.get("BAD_TASTE") == "refuses":
+        given = str(os.getpid())
+        say(type="setting", key="choice:way", value=given)
+    good(request, [int(given)] * 3)
+
+
 MODES = {"good": good, "hang": hang, "crash": crash, "leave": leave, "garbage": garbage, "undeclared": undeclared,
          "wrong-id": wrong_id, "wrong-unit": wrong_unit, "own-case": own_case, "empty": empty, "not-a-number": not_a_number, "huge-line": huge_line,
          "truncated": truncated, "flood": flood, "noisy": noisy, "failing": failing, "idle-death": idle_death, "leaving": leaving,
-         "settings": settings}
+         "settings": settings, "choosing": choosing}
 
 
 def main():

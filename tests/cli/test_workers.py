@@ -29,6 +29,29 @@ def selftest(*more):
             "--python", sys.executable, *more)
 
 
+def values(perfkit):
+    return [v for v, in query(perfkit, "SELECT DISTINCT value FROM v_sample WHERE metric = 'step_ns' ORDER BY value")]
+
+
+def test_what_a_run_chose_is_handed_on(perfkit):
+    """A peer that measures its choice: equal in every process of a run, in one that goes on as well, another in the next run."""
+    env = {"BAD_WORKER": "choosing"}
+    assert perfkit(*selftest(), env=env).status == 0
+    (first,) = values(perfkit)
+    assert query(perfkit, "SELECT key, value FROM v_setting WHERE key LIKE '%choice%'") == [("bad-worker.choice:way", str(int(first)))]
+    with sqlite3.connect(perfkit.db) as db:
+        db.execute("PRAGMA foreign_keys = ON")
+        db.execute("DELETE FROM slice WHERE invocation = 2")
+        db.execute("UPDATE run SET status = 'interrupted'")
+    assert perfkit("run", "selftest", "--resume", env=env).status == 0
+    assert query(perfkit, "SELECT DISTINCT invocation FROM v_sample WHERE metric = 'step_ns' ORDER BY 1") == [(1,), (2,)]
+    assert values(perfkit) == [first]
+    assert perfkit(*selftest(), env=env).status == 0
+    assert len(values(perfkit)) == 2
+    compared = perfkit("compare", "@~1", "@")
+    assert "choice" not in compared.stdout + compared.stderr
+
+
 def peer_case(perfkit):
     return query(perfkit, "SELECT status, message FROM v_case WHERE variant <> 'ok'")[0]
 

@@ -151,6 +151,26 @@ enum pk_code pk_record_setting(struct pk_recorder *r, int invocation, const char
     return PK_OK;
 }
 
+enum pk_code pk_recorded_settings(struct pk_recorder *r, const char *prefix, struct pk_arena *a,
+                                  struct pk_setting **out, size_t *n, struct pk_err *err)
+{
+    struct pk_rows rows;
+    const struct pk_param params[] = {{":run", {.type = PK_CELL_INT, .i = r->run_id}},
+                                      {":prefix", {.type = PK_CELL_TEXT, .s = prefix}}};
+    *n = 0;
+    if (pk_store_query(r->store,
+                       "SELECT invocation, key, value FROM v_setting WHERE run_id = :run"
+                       " AND substr(key, 1, length(:prefix)) = :prefix ORDER BY invocation, key",
+                       params, sizeof params / sizeof *params, a, &rows, err))
+        return err->code;
+    *out = pk_new_n(a, struct pk_setting, rows.n);
+    for (; *n < rows.n; ++*n) {
+        const struct pk_cell *v = &rows.cells[*n * rows.n_cols];
+        (*out)[*n] = (struct pk_setting){(int)v[0].i, v[1].s, v[2].s};
+    }
+    return PK_OK;
+}
+
 static enum pk_code store_settings(struct pk_recorder *r, struct pk_err *err)
 {
     if (r->n_settings && pk_store_settings(r->store, r->run_id, r->settings, r->n_settings, err))

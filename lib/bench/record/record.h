@@ -33,6 +33,10 @@ enum pk_code pk_record_import(struct pk_recorder *r, int64_t case_id, const stru
 enum pk_code pk_record_setting(struct pk_recorder *r, int invocation, const char *key, const char *value,
                                struct pk_err *err) PK_MUST_CHECK;
 
+/* What was said in the run so far under keys that begin so, in the order of its invocations; in the arena. */
+enum pk_code pk_recorded_settings(struct pk_recorder *r, const char *prefix, struct pk_arena *a,
+                                  struct pk_setting **out, size_t *n, struct pk_err *err) PK_MUST_CHECK;
+
 const char *pk_recorder_spool(const struct pk_recorder *r); /* NULL = everything is in the store */
 
 /* When nothing more comes. PK_OK when everything is in the store; else the code of the first refusal, naming the spool, why, and how

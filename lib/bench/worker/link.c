@@ -2,6 +2,7 @@
 #include "bench/worker/link.h"
 
 #include "base/clock.h"
+#include "device/choices.h"
 
 #include <string.h>
 
@@ -39,8 +40,20 @@ static enum pk_code need_worker(struct pk_link *l, struct pk_err *err)
     return PK_OK;
 }
 
+void pk_link_choice(struct pk_link *l, const char *key, const char *value)
+{
+    if (!l->choices)
+        l->choices = json_object();
+    const bool room = json_object_get(l->choices, key) || json_object_size(l->choices) < PK_CHOICES_MOST;
+    if (room && strlen(value) <= PK_CHOICE_VALUE_MOST)
+        json_object_set_new(l->choices, key, json_string(value));
+}
+
 static void remember_fact(struct pk_link *l, const struct pk_wire_msg *m)
 {
+    const size_t prefix = strlen(PK_CHOICE_PREFIX);
+    if (strncmp(m->key, PK_CHOICE_PREFIX, prefix) == 0)
+        pk_link_choice(l, m->key + prefix, m->text);
     l->facts = pk_grow(&l->arena, l->facts, sizeof *l->facts, l->n_facts, &l->facts_cap);
     l->facts[l->n_facts++] = (struct pk_fact){pk_strdup(&l->arena, m->key), pk_strdup(&l->arena, m->text)};
 }
@@ -194,7 +207,9 @@ enum pk_answer pk_link_ask(struct pk_link *l, const struct pk_request *r, uint64
     l->n_facts = l->facts_cap = 0;
     if (need_worker(l, &err))
         return failed(l, pk_printf(&l->arena, "%s: %s", err.what, err.why), slice);
-    if (pk_wire_write(l->process.in_fd, pk_request_json(r), &err)) {
+    struct pk_request with_choices = *r;
+    with_choices.choices = l->choices;
+    if (pk_wire_write(l->process.in_fd, pk_request_json(&with_choices), &err)) {
         pk_process_ended(&l->process, pk_clock_ns() + KILL_GRACE_NS);
         return died(l, slice);
     }
@@ -212,6 +227,7 @@ void pk_link_quit(struct pk_link *l)
 void pk_link_free(struct pk_link *l)
 {
     drop_worker(l, 0);
+    json_decref(l->choices);
     pk_collector_free(l->collector);
     pk_arena_free(&l->arena);
 }

@@ -1,4 +1,5 @@
-/* Link: the parent's end of one worker: started when first asked, asked one request at a time, ended. */
+/* Link: the parent's end of one worker: started when first asked, asked one request at a time, ended. Of what a worker says it keeps
+ * the choices, for the workers after it. */
 #pragma once
 
 #include "bench/worker/process.h"
@@ -20,6 +21,7 @@ struct pk_link {
     size_t n_facts, facts_cap;
     const struct pk_metric_decl *known; /* see pk_link_know */
     size_t n_known;
+    json_t *choices; /* what its workers chose so far: every request has it */
     bool greeted;
     bool leaving; /* it said bye: it ends after this answer, and the next question starts another */
 };
@@ -35,6 +37,9 @@ void pk_link_init(struct pk_link *l, const struct pk_provider *provider);
 /* The metrics of the experiment: tables join them by name, so a worker that gives one another unit lies. They
  * outlive the link. */
 void pk_link_know(struct pk_link *l, const struct pk_metric_decl *metrics, size_t n);
+
+/* What workers of an earlier part of the run chose. Beyond PK_CHOICES_MOST, or longer than choices are, it is left out. */
+void pk_link_choice(struct pk_link *l, const char *key, const char *value);
 
 /* Starts the worker if there is none, asks, waits. The slice has no samples when its status is failed; it and
  * the facts live until the next question. */

@@ -21,11 +21,15 @@ static json_t *device_json(const struct pk_device_options *d)
 
 json_t *pk_request_json(const struct pk_request *r)
 {
-    return json_pack("{s:s, s:I, s:s, s:s, s:s, s:O, s:s, s:i, s:b, s:I, s:o, s:o}", "type", "measure", "id",
-                     (json_int_t)r->id, "experiment", r->experiment, "variant", r->variant, "device",
-                     r->device, "axes", (json_t *)r->axes, "pass", pk_pass_name(r->pass), "invocation",
-                     r->invocation, "check", (int)r->check, "seed", (json_int_t)(r->seed & INT64_MAX), "stop",
-                     stop_json(&r->stop), "device_options", device_json(&r->device_options));
+    json_t *j =
+        json_pack("{s:s, s:I, s:s, s:s, s:s, s:O, s:s, s:i, s:b, s:I, s:o, s:o}", "type", "measure", "id",
+                  (json_int_t)r->id, "experiment", r->experiment, "variant", r->variant, "device", r->device,
+                  "axes", (json_t *)r->axes, "pass", pk_pass_name(r->pass), "invocation", r->invocation,
+                  "check", (int)r->check, "seed", (json_int_t)(r->seed & INT64_MAX), "stop",
+                  stop_json(&r->stop), "device_options", device_json(&r->device_options));
+    if (r->choices)
+        json_object_set(j, "choices", (json_t *)r->choices);
+    return j;
 }
 
 static struct pk_stop read_stop(const json_t *j)
@@ -66,6 +70,7 @@ void pk_request_read(const json_t *j, struct pk_request *r)
         .seed = (uint64_t)pk_json_int(j, "seed", 1),
         .stop = read_stop(json_object_get(j, "stop")),
         .device_options = read_device(json_object_get(j, "device_options")),
+        .choices = json_object_get(j, "choices"),
     };
     pk_pass_parse(pk_json_str(j, "pass", "timing"), &r->pass);
 }

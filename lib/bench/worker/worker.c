@@ -5,6 +5,7 @@
 #include "bench/repeat.h"
 #include "bench/worker/request.h"
 #include "build_config.h"
+#include "device/choices.h"
 #include "machine/machine.h"
 #include "wire/wire.h"
 
@@ -86,6 +87,22 @@ static enum pk_code find_case(const struct pk_request *r, struct pk_arena *a, st
     return pk_point_from_json(c->probe->axes, r->axes, a, &c->at, err);
 }
 
+/* What the run has chosen so far; what is no string is nobody's choice. */
+static void take_choices(struct worker *w, const struct pk_request *r)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)r->choices, key, value) if (json_is_string(value))
+        pk_choice_give(&w->dev, key, json_string_value(value));
+}
+
+static enum pk_code tell_choices(struct worker *w, struct pk_err *err)
+{
+    struct fact_writer f = {.fd = w->wire_fd, .err = err};
+    pk_choices_tell(&w->dev, write_fact, &f);
+    return f.rc;
+}
+
 static enum pk_code answer_failed(struct worker *w, const struct pk_request *r, const struct pk_err *cause,
                                   struct pk_err *err)
 {
@@ -135,8 +152,11 @@ static enum pk_code answer(struct worker *w, const struct pk_request *r, struct 
         .disturbed = disturbed,
         .disturbed_user = w,
     };
+    take_choices(w, r);
     disturbed(w); /* what was before does not count */
     pk_measure_case(&m, &a, &slice);
+    if (tell_choices(w, err))
+        return err->code;
     if (pk_device_broken(&w->dev) && pk_wire_bye(w->wire_fd, err))
         return err->code;
     return pk_wire_slice(w->wire_fd, r->id, &slice, err);

@@ -5,67 +5,28 @@
 #include "ops/cuda/gemm_lt.h"
 
 #include "base/assert.h"
+#include "device/choices.h"
 #include "device/cuda/api.h"
 #include "device/cuda/cuda.h"
+#include "ops/cuda/gemm_key.h"
 #include "ops/cuda/lt.h"
 #include "ops/workspace.h"
 
 #include <math.h>
 #include <string.h>
 
-enum {
-    CANDIDATES = 8,
-    TRIALS = 3,
-    ALIGN_MOST = 256 /* the library asks no more */
-};
-
-/* What a plan depends on: everything but the scalars' values and the addresses. */
-struct key {
-    struct pk_lt_gemm g; /* alpha, a, b, c: zero; beta: 0 or 1 */
-    uint32_t align_a, align_b, align_c;
-};
+enum { CANDIDATES = 8, TRIALS = 3 };
 
 struct pk_lt_plan {
     struct pk_lt_plan *next;
-    struct key key;
+    struct pk_lt_key key;
     cublasLtMatmulDesc_t desc;
     cublasLtMatrixLayout_t la, lb, lc; /* the library's A is our b */
     cublasLtMatmulAlgo_t algo;
     size_t workspace_bytes; /* what every product of this shape gets (ops/workspace.h) */
 };
 
-static uint32_t alignment(const void *p)
-{
-    uintptr_t low = (uintptr_t)p & -(uintptr_t)p;
-    return low && low < ALIGN_MOST ? (uint32_t)low : ALIGN_MOST;
-}
-
-/* Zeroed first: keys are compared as bytes. */
-static void make_key(const struct pk_lt_gemm *g, struct key *key)
-{
-    memset(key, 0, sizeof *key);
-    key->g.m = g->m;
-    key->g.n = g->n;
-    key->g.k = g->k;
-    key->g.batch = g->batch;
-    key->g.ta = g->ta;
-    key->g.tb = g->tb;
-    key->g.ab_type = g->ab_type;
-    key->g.c_type = g->c_type;
-    key->g.math = g->ab_type == PK_FP32 ? g->math : PK_MATH_IEEE;
-    key->g.beta = g->beta != 0;
-    key->g.lda = g->lda;
-    key->g.ldb = g->ldb;
-    key->g.ldc = g->ldc;
-    key->g.stride_a = g->stride_a;
-    key->g.stride_b = g->stride_b;
-    key->g.stride_c = g->stride_c;
-    key->align_a = alignment(g->a);
-    key->align_b = alignment(g->b);
-    key->align_c = alignment(g->c);
-}
-
-static struct pk_lt_plan *find(const struct pk_lt *lt, const struct key *key)
+static struct pk_lt_plan *find(const struct pk_lt *lt, const struct pk_lt_key *key)
 {
     struct pk_lt_plan *p = lt->plans;
     while (p && memcmp(&p->key, key, sizeof *key) != 0)
@@ -248,23 +209,49 @@ static size_t workspace_of(const struct pk_lt_gemm *g)
         .m = g->m, .n = g->n, .k = g->k, .batch = g->batch, .ab_type = g->ab_type, .c_type = g->c_type});
 }
 
-/* A cold path: the first time that a shape occurs. */
-static enum pk_code make_plan(struct pk_device *dev, struct pk_lt *lt, const struct key *key,
-                              const struct pk_lt_gemm *g, struct pk_lt_plan **out, struct pk_err *err)
+/* What another process of the run chose: NULL when it is the plan's algorithm now, else why this library refuses it. */
+static const char *take_given(const struct pk_lt *lt, struct pk_lt_plan *p, const char *given)
+{
+    cublasLtMatmulHeuristicResult_t result = {0};
+    if (!pk_lt_algo_parse(given, &p->algo))
+        return "it is no algorithm";
+    const cublasStatus_t rc =
+        lt->cublasLtMatmulAlgoCheck(lt->handle, p->desc, p->la, p->lb, p->lc, p->lc, &p->algo, &result);
+    if (rc)
+        return lt->cublasLtGetStatusName(rc);
+    return result.workspaceSize > p->workspace_bytes ? "it wants more workspace than it would get" : NULL;
+}
+
+/* Given, or found by trying and told to the others. */
+static enum pk_code find_algorithm(struct pk_device *dev, const struct pk_lt *lt, struct pk_lt_plan *p,
+                                   const struct pk_lt_gemm *g, struct pk_err *err)
 {
     cublasLtMatmulHeuristicResult_t found[CANDIDATES];
+    char name[PK_LT_KEY_TEXT], text[PK_LT_ALGO_TEXT];
     int n = 0;
+    pk_lt_key_text(&p->key, lt->cublasLtGetVersion(), name);
+    const char *given = pk_choice_of(dev, name), *refused = given ? take_given(lt, p, given) : NULL;
+    if (given && !refused)
+        return PK_OK;
+    if (candidates(lt, p, found, &n, err))
+        return err->code;
+    choose(dev, lt, p, g, found, n);
+    pk_lt_algo_text(&p->algo, text);
+    pk_choice_make(dev, name, text, refused);
+    return PK_OK;
+}
+
+/* A cold path: the first time that a shape occurs. */
+static enum pk_code make_plan(struct pk_device *dev, struct pk_lt *lt, const struct pk_lt_key *key,
+                              const struct pk_lt_gemm *g, struct pk_lt_plan **out, struct pk_err *err)
+{
     struct pk_lt_plan *p = pk_new(&dev->arena, struct pk_lt_plan);
     p->key = *key;
     p->workspace_bytes = workspace_of(g);
-    enum pk_code rc = describe(lt, g, p, err);
-    if (!rc)
-        rc = candidates(lt, p, found, &n, err);
-    if (rc) {
+    if (describe(lt, g, p, err) || find_algorithm(dev, lt, p, g, err)) {
         plan_end(lt, p);
-        return rc;
+        return err->code;
     }
-    choose(dev, lt, p, g, found, n);
     p->next = lt->plans;
     *out = lt->plans = p;
     return PK_OK;
@@ -273,8 +260,8 @@ static enum pk_code make_plan(struct pk_device *dev, struct pk_lt *lt, const str
 static enum pk_code plan_of(struct pk_device *dev, struct pk_lt *lt, const struct pk_lt_gemm *g,
                             struct pk_lt_plan **out, struct pk_err *err)
 {
-    struct key key;
-    make_key(g, &key);
+    struct pk_lt_key key;
+    pk_lt_key_of(g, &key);
     if ((*out = find(lt, &key)))
         return PK_OK;
     const bool timed = pk_timed_region(false);

@@ -1,7 +1,7 @@
 /* Gemm by cuBLASLt: the library opened at the first product, a plan per shape, kept as long as the device is open.
  *
- * A plan's algorithm is the fastest of up to 8 that the library's heuristic proposes, each timed once with the case's own operands the
- * first time that a shape occurs: not inside a capture. What the timing needs is taken beside the pool; each product has the workspace
+ * A plan's algorithm is what the run has chosen for the shape (device/choices.h), else the fastest of up to 8 that the library's heuristic proposes, each timed once with the case's own operands the
+ * first time that a shape occurs: not inside a capture. That is then the run's choice. What the timing needs is taken beside the pool; each product has the workspace
  * of ops/workspace.h from the pool (PK_TAG_WORKSPACE), so that a case's memory shows it and no choice changes it. */
 #pragma once
 

@@ -20,6 +20,8 @@
     X(cublasLtMatmulPreferenceDestroy)                                                                       \
     X(cublasLtMatmulPreferenceSetAttribute)                                                                  \
     X(cublasLtMatmulAlgoGetHeuristic)                                                                        \
+    X(cublasLtMatmulAlgoCheck)                                                                               \
+    X(cublasLtGetVersion)                                                                                    \
     X(cublasLtGetStatusName)
 
 #define PK_LT_FIELD(name) __typeof__(&name) name;

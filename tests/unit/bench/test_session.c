@@ -21,7 +21,7 @@
 static const char *const modes[] = {"good",       "hang",      "crash",    "leave", "garbage",
                                     "undeclared", "wrong-id",  "own-case", "empty", "not-a-number",
                                     "huge-line",  "truncated", "flood",    "noisy", "failing",
-                                    "idle-death", "settings",  NULL};
+                                    "idle-death", "settings",  "choosing", NULL};
 
 static const struct pk_axis axes[] = {
     {.name = "mode",
@@ -70,6 +70,19 @@ enum pk_code pk_record_setting(struct pk_recorder *r, int invocation, const char
                                struct pk_err *err)
 {
     snprintf(settings[n_settings++ % 64], sizeof settings[0], "%s=%s", key, value);
+    return PK_OK;
+}
+
+/* What a run that goes on has said before. */
+static struct pk_setting said_before[] = {
+    {1, "choice:way", "7"}, {2, "choice:way", "42"}, {2, "choice:other", "1"}};
+
+enum pk_code pk_recorded_settings(struct pk_recorder *r, const char *prefix, struct pk_arena *a,
+                                  struct pk_setting **out, size_t *n, struct pk_err *err)
+{
+    assert_string_equal(prefix, "choice:");
+    *out = said_before;
+    *n = sizeof said_before / sizeof *said_before;
     return PK_OK;
 }
 
@@ -200,6 +213,31 @@ static void misbehaviour_is_named_and_the_rest_is_measured(void **state)
         assert_int_equal(b->out.ok, 2);
         assert_int_equal(b->out.failed, 1);
     }
+}
+
+/* The first process of a run chooses; those after it, and those of a run that goes on, are told. */
+static void choices_are_handed_on(void **state)
+{
+    struct bench *b = with("choosing", "choosing", NULL);
+    b->opt.invocations = 2;
+    go(b);
+    assert_int_equal(n_seen, 4);
+    for (size_t i = 1; i < 4; i++)
+        assert_true(seen[i].last > 0 && seen[i].last == seen[0].last);
+    assert_int_equal(n_settings, 1);
+    b = with("choosing", "idle-death", "choosing", NULL);
+    go(b);
+    assert_true(seen[2].last == seen[0].last); /* one worker after another */
+    setenv("BAD_TASTE", "refuses", 1);
+    b = with("choosing", "choosing", NULL);
+    b->opt.invocations = 2;
+    go(b);
+    unsetenv("BAD_TASTE");
+    assert_true(seen[3].last != seen[0].last);
+    static const struct pk_done done[1] = {{.last = PK_ST_INTERRUPTED}};
+    b = with("choosing", NULL);
+    go_done(b, done);
+    assert_true(seen[0].last == 42);
 }
 
 /* Processes that came from this one: they carry the mark that main() put into the environment. A reader of process names would
@@ -386,6 +424,7 @@ int main(void)
     putenv(mark);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(misbehaviour_is_named_and_the_rest_is_measured),
+        cmocka_unit_test(choices_are_handed_on),
         cmocka_unit_test(a_hang_ends_with_its_children),
         cmocka_unit_test(bad_starts),
         cmocka_unit_test(what_is_tolerated),

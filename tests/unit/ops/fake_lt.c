@@ -163,6 +163,18 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     return CUBLAS_STATUS_SUCCESS;
 }
 
+cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
+                                       cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                       cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                       const cublasLtMatmulAlgo_t *algo, cublasLtMatmulHeuristicResult_t *out)
+{
+    fake_lt.checked++;
+    if (algo->data[0] >= FAKE_LT_CANDIDATES || fake_lt.refuse)
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    out->workspaceSize = fake_lt.workspace_bytes[algo->data[0]];
+    return CUBLAS_STATUS_SUCCESS;
+}
+
 static size_t bytes_of(const struct layout *l)
 {
     return pk_dtype_bytes(l->type == CUDA_R_16BF ? PK_BF16 : PK_FP32);

@@ -12,6 +12,7 @@ struct fake_lt {
     size_t workspace_bytes[FAKE_LT_CANDIDATES];
     int products, asked, last; /* calls of Matmul and of the heuristic; the candidate used last */
     int live;                  /* handles, descriptors, layouts, preferences */
+    int checked, refuse;       /* algorithms that were looked at; none is good */
     int fail_products;         /* the n-th from now fails; 0 = none */
     int tf32;                  /* products that were asked for in TF32 */
     /* of the last product, the library's numbers; its a is perfkit's b */

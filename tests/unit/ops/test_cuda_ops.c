@@ -5,12 +5,13 @@
 #include "../device/fake_cuda.h"
 #include "base/rng.h"
 #include "bench/measure/measure.h"
+#include "device/choices.h"
 #include "device/cuda/cuda.h"
 #include "fake_flash.h"
 #include "fake_lt.h"
 #include "op_checks.h"
 #include "ops/cuda/cuda_ops.h"
-#include "ops/cuda/gemm_lt.h"
+#include "ops/cuda/gemm_key.h"
 #include "reference.h"
 #include "json/json.h"
 
@@ -22,6 +23,7 @@
 #include <cublasLt.h>
 #include <dlfcn.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -199,6 +201,111 @@ static void the_fastest_is_chosen_once_per_shape(void **state)
     multiply_once(5, PK_MATH_TF32); /* another numerics is another plan */
     assert_int_equal(lt->asked, 3);
     assert_true(lt->tf32 > 0);
+}
+
+/* --- choices of a run --- */
+
+static char told[4][2][256];
+static size_t n_told;
+
+static void hear(void *user, const char *key, const char *value)
+{
+    assert_true(n_told < COUNT(told));
+    snprintf(told[n_told][0], sizeof told[0][0], "%s", key);
+    snprintf(told[n_told++][1], sizeof told[0][1], "%s", value);
+}
+
+static void listen(void)
+{
+    n_told = 0;
+    pk_choices_tell(&dev, hear, NULL);
+}
+
+/* Another process of the same run. */
+static void start_again(void)
+{
+    pk_device_close(&dev);
+    assert_int_equal(pk_device_open(&dev, "cuda", &(struct pk_device_options){0}, &err), PK_OK);
+    lt->asked = lt->checked = lt->products = 0;
+}
+
+static void a_choice_is_told_once_and_taken(void **state)
+{
+    multiply_once(5, PK_MATH_IEEE);
+    multiply_once(5, PK_MATH_IEEE);
+    listen();
+    assert_int_equal(n_told, 1);
+    assert_non_null(strstr(told[0][0], "choice:gemm "));
+    assert_non_null(strstr(told[0][0], " 5x5x5 b1 NN fp32>fp32 "));
+    assert_int_equal(strlen(told[0][1]), 128);
+    char key[256], value[256];
+    snprintf(key, sizeof key, "%s", told[0][0] + strlen(PK_CHOICE_PREFIX));
+    snprintf(value, sizeof value, "%s", told[0][1]);
+    listen();
+    assert_int_equal(n_told, 0);
+    start_again();
+    lt->ns[0] = 1; /* it would choose another */
+    pk_choice_give(&dev, key, value);
+    multiply_once(5, PK_MATH_IEEE);
+    assert_int_equal(lt->last, 1);
+    assert_true(lt->asked == 0 && lt->checked == 1 && lt->products == 1);
+    listen();
+    assert_int_equal(n_told, 0); /* nothing new */
+    multiply_once(5, PK_MATH_TF32);
+    assert_int_equal(lt->asked, 1); /* another numerics is another choice */
+    assert_int_equal(lt->last, 0);
+}
+
+static void a_choice_that_is_refused_is_made_anew(void **state)
+{
+    multiply_once(5, PK_MATH_IEEE);
+    listen();
+    char key[256], value[256];
+    snprintf(key, sizeof key, "%s", told[0][0] + strlen(PK_CHOICE_PREFIX));
+    snprintf(value, sizeof value, "%s", told[0][1]);
+    static const char *const reasons[] = {"CUBLAS_STATUS_FAKE", "no algorithm", "no algorithm",
+                                          "more workspace"};
+    for (size_t i = 0; i < COUNT(reasons); i++) {
+        start_again();
+        lt->refuse = i == 0;
+        lt->workspace_bytes[1] = i == 3 ? 1000 : 128;
+        pk_choice_give(&dev, key, i == 1 ? "0" : i == 2 ? "zz" : value);
+        multiply_once(5, PK_MATH_IEEE);
+        assert_int_equal(lt->asked, 1);
+        listen();
+        assert_int_equal(n_told, 2);
+        assert_string_equal(told[0][0] + strlen(PK_CHOICE_PREFIX), key);
+        assert_string_equal(told[1][0], "choice_warning");
+        assert_non_null(strstr(told[1][1], reasons[i]));
+    }
+}
+
+/* Keys of different products differ, also where the text for people does not. */
+static void keys_of_choices(void **state)
+{
+    char text[2][PK_LT_KEY_TEXT];
+    struct pk_lt_key k;
+    float *x = floats(256, 1);
+    struct pk_lt_gemm g = {
+        .m = SIZE_MAX >> 40, .n = SIZE_MAX >> 40, .k = SIZE_MAX >> 40, .batch = 1 << 30, .beta = 1};
+    g.a = g.b = g.c = x;
+    g.ab_type = PK_BF16;
+    pk_lt_key_of(&g, &k);
+    pk_lt_key_text(&k, 130100, text[0]);
+    assert_non_null(strstr(text[0], "b1073741824 NN bf16>fp32 +c "));
+    assert_int_equal(strlen(strrchr(text[0], ' ')), 17);
+    const struct pk_lt_gemm same = g;
+    for (int i = 0; i < 4; i++) {
+        g = same;
+        g.alpha = i == 0 ? 3 : 0; /* no part of it */
+        g.lda = i == 1;
+        g.stride_c = i == 2;
+        g.a = i == 3 ? x + 1 : x;
+        pk_lt_key_of(&g, &k);
+        pk_lt_key_text(&k, 130100, text[1]);
+        assert_int_equal(strcmp(text[0], text[1]) == 0, i == 0);
+    }
+    pk_device_free(&dev, x);
 }
 
 /* The trials' memory is not the case's; what every product is given is. The candidate that wants more is not proposed. */
@@ -407,6 +514,9 @@ int main(void)
         TEST(what_the_library_has_not_is_refused),
         TEST(strides_are_kept),
         TEST(the_fastest_is_chosen_once_per_shape),
+        TEST(a_choice_is_told_once_and_taken),
+        TEST(a_choice_that_is_refused_is_made_anew),
+        TEST(keys_of_choices),
         TEST(memory_of_products),
         TEST(a_product_that_fails_says_so),
         TEST(without_the_library),
