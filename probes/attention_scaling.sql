@@ -13,8 +13,8 @@ SELECT c.run_id, c.case_id, c.ordinal, c.variant, c.device, c.axes,
        m.median AS before_backward_bytes, p.median AS peak_bytes, c.predicted_bytes,
        CASE c.status WHEN 'ok' THEN 'OK' WHEN 'oom' THEN 'OOM' ELSE c.status END AS status, c.message,
        -- the rate of products is that of fp32: those of tensor cores have no floor
-       CASE c.axes ->> 'dtype' WHEN 'fp32' THEN max(fw.flops / k.flops, fw.bytes / k.bandwidth) * 1e9 END AS forward_floor_ns,
-       CASE c.axes ->> 'dtype' WHEN 'fp32' THEN max(bw.flops / k.flops, bw.bytes / k.bandwidth) * 1e9 END AS backward_floor_ns,
+       CASE WHEN c.axes ->> 'dtype' = 'fp32' AND coalesce(c.axes ->> 'math', 'ieee') = 'ieee' THEN max(fw.flops / k.flops, fw.bytes / k.bandwidth) * 1e9 END AS forward_floor_ns,
+       CASE WHEN c.axes ->> 'dtype' = 'fp32' AND coalesce(c.axes ->> 'math', 'ieee') = 'ieee' THEN max(bw.flops / k.flops, bw.bytes / k.bandwidth) * 1e9 END AS backward_floor_ns,
        fw.flops AS forward_flops, fw.bytes AS forward_bytes, bw.flops AS backward_flops, bw.bytes AS backward_bytes,
        CASE WHEN coalesce(p.median, c.predicted_bytes) <= k.cache THEN 'cache' WHEN coalesce(p.median, c.predicted_bytes) > k.cache THEN 'memory' END AS lives_in
 FROM v_case c

@@ -58,6 +58,9 @@ def test_3xtf32_is_of_flash_on_gpus(perfkit):
     r = perfkit(*tiny, "--device", "null", "--variant", "fused,flash")
     assert r.status == 0, r
     assert "flash alone has 3xtf32 products: -a math=ieee" in perfkit("show", "@").stdout
+    shares = {(row["other_axes"] or {}).get("math"): row["forward_of_floor"] for row in perfkit("show", "@", "--format", "json").rows("scaling")
+              if row["variant"] == "flash"}
+    assert shares["3xtf32"] is None and shares[None] > 0, "no ceiling of tensor cores is measured"
     with sqlite3.connect(perfkit.db) as db:
         rows = db.execute("SELECT s.status, c.identity FROM slice s JOIN run_case c ON c.id = s.case_id WHERE c.variant = 'flash'").fetchall()
     assert [status for status, identity in rows if '"math":"3xtf32"' in identity] == ["skipped", "ok"]

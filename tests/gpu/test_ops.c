@@ -100,7 +100,12 @@ static void fused_bf16(void **state)
 
 static void flash(void **state)
 {
-    check_flash(&trial, size());
+    check_flash(&trial, PK_MATH_IEEE, size());
+}
+
+static void flash_3xtf32(void **state)
+{
+    check_flash(&trial, PK_MATH_3XTF32, size());
 }
 
 static void large_scores(void **state)
@@ -187,6 +192,7 @@ int main(int argc, char **argv)
         ON_DEVICE(causal_mask),
         ON_DEVICE(causal_mask_bf16),
         ON_DEVICE(flash),
+        ON_DEVICE(flash_3xtf32),
         ON_DEVICE(fill),
         ON_DEVICE(large_scores),
         ON_DEVICE(slices),

@@ -319,10 +319,12 @@ void check_fused_shape(struct trial *t, const struct pk_attention *at, attention
     check_attention_shape(t, &v, *at);
 }
 
-void check_flash(struct trial *t, enum op_size upto)
+void check_flash(struct trial *t, enum pk_math math, enum op_size upto)
 {
     check_attention(
-        t, &(struct variant){"flash", pk_op_flash_forward, pk_op_flash_backward, .keeps_p = false}, upto);
+        t,
+        &(struct variant){"flash", pk_op_flash_forward, pk_op_flash_backward, .keeps_p = false, .math = math},
+        upto);
 }
 
 void check_large_scores(struct trial *t)

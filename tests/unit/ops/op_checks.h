@@ -17,7 +17,7 @@ void check_causal_mask(struct trial *t, enum pk_dtype type, enum op_size upto);
 void check_fused(struct trial *t, enum pk_dtype type, enum pk_math math, enum op_size upto);
 typedef enum pk_code attention_fn(struct pk_device *, const struct pk_attention *, struct pk_err *);
 void check_fused_shape(struct trial *t, const struct pk_attention *at, attention_fn *backward);
-void check_flash(struct trial *t, enum op_size upto);
+void check_flash(struct trial *t, enum pk_math math, enum op_size upto);
 /* Scores of +-1000: what is subtracted before the exponential must be the maximum. */
 void check_large_scores(struct trial *t);
 /* Each op without memory for workspace, refused at the first allocation, the second ...: PK_E_OOM and nothing kept. The number

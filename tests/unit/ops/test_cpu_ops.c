@@ -140,7 +140,7 @@ static void rows_match(void **state)
 static void attention(void)
 {
     check_fused(&trial, PK_FP32, PK_MATH_IEEE, OPS_USUAL);
-    check_flash(&trial, OPS_USUAL);
+    check_flash(&trial, PK_MATH_IEEE, OPS_USUAL);
 }
 
 static void attention_matches(void **state)

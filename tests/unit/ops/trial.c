@@ -127,7 +127,7 @@ double trial_error(struct trial *t, const float *device, const double *want, siz
 
 double trial_allowed(enum pk_dtype operands, enum pk_math math, enum pk_dtype result, size_t terms)
 {
-    const bool tensor_cores = operands == PK_BF16 || math == PK_MATH_TF32;
+    const bool tensor_cores = operands == PK_BF16 || math != PK_MATH_IEEE;
     const double sums = (tensor_cores ? 32 : 8) * 0x1p-23 * sqrt((double)terms + 16);
     const double of_operands = operands == PK_FP32 && math == PK_MATH_TF32 ? 8 * 0x1p-11 : 0;
     return sums + of_operands + (result == PK_BF16 ? 0x1p-8 : 0);
