@@ -80,6 +80,9 @@ def test_with_a_gpu_it_is_installed_once(bootstrap):
     assert (toolkit / "include" / "cudnn_graph.h").read_text() == "// cudnn"
     again = bootstrap("toolkit", PIP_FIND_LINKS="/nowhere")
     assert again.returncode == 0 and again.stdout == p.stdout and "installing" not in again.stderr
+    (bootstrap.root / "build-cuda" / ".complete").unlink()  # as a signal leaves it
+    again = bootstrap("toolkit")
+    assert again.returncode == 0 and again.stdout == p.stdout and "installing" in again.stderr
 
 
 def test_what_cannot_be_installed_is_said(bootstrap):

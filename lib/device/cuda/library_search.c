@@ -99,7 +99,7 @@ static void look_everywhere_else(struct search *s)
     look_in(s, "/usr/local/cuda/lib64");
     say(s, "the toolkit of the build");
     look_in(s, PK_CUDA_ROOT "/lib");
-    look_in(s, PK_CUDA_ROOT "/../*/lib"); /* wheels: cuDNN's lies beside */
+    look_in(s, PK_CUDA_ROOT "/../cudnn/lib"); /* where wheels made it */
     if ((prefix = python_prefix(s->a)))
         look_below_prefix(s, pk_printf(s->a, "the packages of %s/bin/python3", prefix), prefix);
 }
