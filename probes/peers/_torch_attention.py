@@ -3,6 +3,7 @@
 A peer says how attention is computed (how="eager", "compile", or an SDPA backend); the case's dtype says in what: tf32 is fp32 whose
 products may be TF32."""
 import contextlib
+import os
 import time
 import warnings
 
@@ -11,6 +12,7 @@ from _wire import Refused, Skip, serve, timed
 KNOWN = {"batch": 8, "heads": 1, "d_model": 64, "seq_len": 1024, "causal": False, "dtype": "fp32", "math": "ieee"}
 SDPA = {"default": None, "math": "MATH", "efficient": "EFFICIENT_ATTENTION", "flash": "FLASH_ATTENTION", "cudnn": "CUDNN_ATTENTION"}
 TF32 = ("eager", "compile", "math")  # made of products that PyTorch's switch is for; other kernels have their own
+OVERRIDES = ("NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION")  # libraries would make products in another way than dtype says
 ALLOWED = {"fp32": 1e-4, "tf32": 2e-2, "bf16": 5e-2}  # largest difference from fp64, of numbers whose size is about 1
 
 torch = None  # imported at the first request: a Python without it skips
@@ -20,6 +22,9 @@ def load_torch(wire):
     global torch
     if torch is not None:
         return
+    found = [name for name in OVERRIDES if os.environ.pop(name, None) is not None]
+    if found:
+        wire.setting("numerics_warning", "%s would change how products are made: it is ignored, dtype says how" % ", ".join(found))
     try:
         import torch as module
     except ImportError:

@@ -27,6 +27,14 @@ def test_without_torch_every_peer_says_so(perfkit):
     assert all(status == "skipped" and "torch is not installed for this Python" in message for _, status, message in rows)
 
 
+def test_overrides_of_numerics_are_ignored(perfkit):
+    r = perfkit(*TINY, "--peer", "torch-eager", env={"NVIDIA_TF32_OVERRIDE": "0"})
+    assert r.status == 0 and "NVIDIA_TF32_OVERRIDE would change how products are made: it is ignored" in r.stderr, r
+    assert query(perfkit, "SELECT count(*) FROM setting WHERE key = 'torch-eager.numerics_warning'") == [(1,)]
+    r = perfkit(*TINY, "--peer", "torch-eager")
+    assert r.status == 0 and "OVERRIDE" not in r.stderr, r
+
+
 @pytest.mark.skipif(not HAS_TORCH, reason="torch is not installed here")
 def test_eager_on_the_cpu(perfkit):
     r = perfkit(*TINY, "--peer", "torch-eager", "--peer", "torch-sdpa-math")

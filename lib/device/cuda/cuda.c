@@ -124,6 +124,7 @@ static enum pk_code cuda_open(struct pk_device *dev, const struct pk_device_opti
     struct pk_cuda *c = pk_new(&dev->arena, struct pk_cuda);
     dev->impl = c;
     c->api = api_in_use;
+    c->overrides = pk_cuda_forget_overrides(&dev->arena);
     c->api->cudaDriverGetVersion(&c->driver_version);
     c->api->cudaRuntimeGetVersion(&c->runtime_version);
     enum pk_code rc = choose_gpu(dev, c, err);
@@ -200,6 +201,10 @@ static void cuda_facts(struct pk_device *dev, pk_fact_fn *fn, void *user)
     fn(user, "cuda_driver", version_text(c->driver_version, &a));
     fn(user, "cuda_runtime", version_text(c->runtime_version, &a));
     fn(user, "limit_bytes", pk_printf(&a, "%zu", dev->pool.limit));
+    if (c->overrides)
+        fn(user, "numerics_warning",
+           pk_printf(&a, "%s would change how products are made: it is ignored, dtype and math say how",
+                     c->overrides));
 }
 
 const struct pk_device_ops pk_device_cuda = {

@@ -30,6 +30,7 @@ struct pk_cuda {
     struct pk_pin *pins;
     struct pk_cuda_state *beside;
     int driver_version, runtime_version; /* 13000 */
+    const char *overrides;               /* environment.c */
 };
 
 static inline struct pk_cuda *pk_cuda_of(const struct pk_device *dev)
@@ -39,6 +40,10 @@ static inline struct pk_cuda *pk_cuda_of(const struct pk_device *dev)
 
 /* NULL when a GPU can be used through this table, else why not: static text. */
 const char *pk_cuda_missing(const struct pk_cuda_api *api);
+
+/* environment.c. Numerics are what an experiment's axes say: overrides are taken out of the environment, before a library reads them. Their
+ * names, for people; NULL when there were none. */
+const char *pk_cuda_forget_overrides(struct pk_arena *a);
 
 /* graph.c */
 extern const struct pk_graph_ops pk_cuda_graphs;

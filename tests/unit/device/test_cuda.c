@@ -12,6 +12,7 @@
 // clang-format on
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -82,6 +83,30 @@ static void opens_and_closes(void **state)
     assert_ptr_not_equal(pk_cuda_stream(&dev, PK_LANE_COMPUTE), pk_cuda_stream(&dev, PK_LANE_COPY));
     pk_device_facts(&dev, count_facts, &n);
     assert_true(n >= 6);
+    close_clean();
+}
+
+static void look_for_a_warning(void *user, const char *key, const char *value)
+{
+    if (strcmp(key, "numerics_warning") == 0)
+        snprintf(user, 256, "%s", value);
+}
+
+/* Whoever sets them means other programs; a library that read them would compute in another way than the row says. */
+static void overrides_of_numerics_are_ignored(void **state)
+{
+    char warning[256] = "";
+    setenv("NVIDIA_TF32_OVERRIDE", "0", 1);
+    setenv("CUBLAS_EMULATE_SINGLE_PRECISION", "1", 1);
+    open_or_fail();
+    assert_true(!getenv("NVIDIA_TF32_OVERRIDE") && !getenv("CUBLAS_EMULATE_SINGLE_PRECISION"));
+    pk_device_facts(&dev, look_for_a_warning, warning);
+    assert_non_null(strstr(warning, "NVIDIA_TF32_OVERRIDE, CUBLAS_EMULATE_SINGLE_PRECISION would change"));
+    close_clean();
+    warning[0] = '\0';
+    open_or_fail();
+    pk_device_facts(&dev, look_for_a_warning, warning);
+    assert_string_equal(warning, "");
     close_clean();
 }
 
@@ -441,6 +466,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(opens_and_closes),
+        TEST(overrides_of_numerics_are_ignored),
         TEST(ordinals),
         TEST(says_why_there_is_none),
         TEST(marks_nest_and_overlap),
