@@ -142,9 +142,9 @@ def end(p):
 
 
 def reason_in(text):
-    """perfkit's error where there is one, else the last line."""
+    """perfkit's error or a test's where there is one, else the last line."""
     lines = [line for line in text.splitlines() if line.strip()]
-    told = [line for line in lines if line.lstrip().startswith(("perfkit:", "why:", "ERROR", "========= ERROR SUMMARY"))]
+    told = [line for line in lines if line.lstrip().startswith(("perfkit:", "why:", "ERROR", "[  ERROR", "[   LINE", "========= ERROR SUMMARY"))]
     return "; ".join((told or lines or ["it said nothing"])[-3:])[:500]
 
 
