@@ -60,7 +60,7 @@ static inline bool pk_always(const struct pk_case *c)
 enum pk_direction { PK_LOWER_IS_BETTER, PK_HIGHER_IS_BETTER, PK_NO_DIRECTION };
 enum pk_metric_class { PK_CLASS_TIME, PK_CLASS_EXACT, PK_CLASS_RATE, PK_CLASS_MEMORY };
 enum pk_combine { PK_COMBINE_MEDIAN, PK_COMBINE_MIN, PK_COMBINE_MAX, PK_COMBINE_SUM, PK_COMBINE_MEAN };
-enum pk_source { PK_FROM_GAUGE, PK_FROM_POOL_PEAK };
+enum pk_metric_source { PK_FROM_GAUGE, PK_FROM_POOL_PEAK };
 
 /* A metric that is not a region's time. Region times get their rows from the harness. */
 struct pk_metric {
@@ -71,7 +71,7 @@ struct pk_metric {
     enum pk_metric_class class;
     enum pk_combine over_samples; /* repetitions of one invocation */
     enum pk_combine over_ranks;
-    enum pk_source source;
+    enum pk_metric_source source;
     unsigned index; /* gauge number for PK_FROM_GAUGE */
 };
 

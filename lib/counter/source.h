@@ -16,9 +16,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct pk_perf;  /* perf_access.h: the kernel's counters */
+struct pk_perf;  /* perf/access.h: the kernel's counters */
 struct pk_cupti; /* cuda/cupti.h: NVIDIA's profiler */
 struct pk_nvml;  /* cuda/nvml.h: the driver's management library */
+struct pk_device;
 
 /* What is outside; tests give one of their own. NULL members stand for what this machine has. */
 struct pk_counter_env {
@@ -28,6 +29,7 @@ struct pk_counter_env {
     const struct pk_nvml *nvml;
 };
 extern const struct pk_counter_env pk_counter_host;
+const char *pk_counter_root(const struct pk_counter_env *env); /* never NULL */
 
 enum pk_source_state { PK_SOURCE_OK, PK_SOURCE_DEGRADED, PK_SOURCE_UNAVAILABLE };
 
@@ -53,6 +55,7 @@ struct pk_event {
     const char *summary; /* what it counts */
     const char *source;  /* name of the source */
     const char *native;  /* what is counted: "skx::INST_RETIRED:ANY_P"; "" = by the name */
+    const char *modes;   /* "user", "user+kernel": when it counted; "" = the source knows no modes */
     enum pk_quality quality;
     const char *note; /* why it is approximate, or what else is to be known; "" */
 };
@@ -62,7 +65,8 @@ struct pk_reading {
     int64_t integer;
     double real;  /* where is_real */
     bool is_real; /* the source gives no integers: percentages, watts */
-    bool absent;  /* not counted in this interval: never scheduled, not supported by this unit */
+    bool
+        absent; /* not counted in this interval: never scheduled, not supported by this unit, no region of that name */
     uint64_t enabled_ns,
         running_ns; /* 0, 0 = always counted; running < enabled: `integer` is scaled to the whole */
 };
@@ -76,7 +80,6 @@ enum pk_source_caps {
 };
 
 struct pk_source;
-struct pk_device;
 
 /* Events that are counted together, and how often the work is done for them. In the arena it was planned in. */
 struct pk_source_plan {
