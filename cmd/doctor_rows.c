@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "build_config.h"
-#include "counter/cpu_events.h"
+#include "counter/perf/command_events.h"
 #include "machine/machine.h"
 #include "store/store.h"
 
@@ -153,8 +153,8 @@ static struct pk_finding of_events(struct doctor *d, size_t from, size_t to, con
 {
     struct pk_cpu_count c[PK_CPU_EVENTS];
     size_t absent = 0, first = to;
-    pk_cpu_counts_open(c, 0, &pk_perf_host);
-    pk_cpu_counts_close(c);
+    pk_cpu_counts_open(c, 0, &pk_counter_host);
+    pk_cpu_counts_close(c, &pk_counter_host);
     for (size_t i = to; i-- > from;)
         if (c[i].error) {
             absent++;
@@ -163,8 +163,8 @@ static struct pk_finding of_events(struct doctor *d, size_t from, size_t to, con
     if (!absent)
         return (struct pk_finding){FOUND_OK, works, NULL};
     return (struct pk_finding){absent < to - from ? FOUND_WARN : FOUND_NO,
-                               pk_cpu_counts_absent(c, from, to, &pk_perf_host, ARENA(d)),
-                               pk_cpu_count_refusal(c, first, &pk_perf_host, ARENA(d)).advice};
+                               pk_cpu_counts_absent(c, from, to, &pk_counter_host, ARENA(d)),
+                               pk_cpu_count_refusal(c, first, &pk_counter_host, ARENA(d)).advice};
 }
 
 static struct pk_finding look_kernel_events(struct doctor *d)

@@ -4,7 +4,7 @@
 #include "base/suggest.h"
 #include "cmd/describe.h"
 #include "counter/counter.h"
-#include "counter/cpu_events.h"
+#include "counter/perf/command_events.h"
 #include "store/table.h"
 
 #include <string.h>
@@ -71,13 +71,13 @@ static enum pk_code list_counters(struct pk_app *app, const char *name, struct p
     for (const struct pk_counter_source *s = pk_counter_sources; s->name; s++)
         availability_row(app->out, s->name, s->summary, s->unavailable ? s->unavailable(app->arena) : NULL);
     struct pk_cpu_count c[PK_CPU_EVENTS];
-    pk_cpu_counts_open(c, 0, &pk_perf_host);
-    pk_cpu_counts_close(c);
+    pk_cpu_counts_open(c, 0, &pk_counter_host);
+    pk_cpu_counts_close(c, &pk_counter_host);
     pk_out_table(app->out, "cpu_events", "CPU events", availability, COUNT(availability));
     for (size_t i = 0; i < PK_CPU_EVENTS; i++) {
         const struct pk_cpu_event *e = &pk_cpu_events[i];
         availability_row(app->out, e->name, e->summary,
-                         c[i].error ? pk_cpu_count_refusal(c, i, &pk_perf_host, app->arena).absent : NULL);
+                         c[i].error ? pk_cpu_count_refusal(c, i, &pk_counter_host, app->arena).absent : NULL);
     }
     return PK_OK;
 }

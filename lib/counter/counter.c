@@ -1,7 +1,7 @@
 /* Counter: the table of sources. */
 #include "counter/counter.h"
 
-#include "counter/cpu_events.h"
+#include "counter/perf/command_events.h"
 
 static const char *later(struct pk_arena *a)
 {
@@ -12,12 +12,12 @@ static const char *later(struct pk_arena *a)
 static const char *cpu_events_unavailable(struct pk_arena *a)
 {
     struct pk_cpu_count c[PK_CPU_EVENTS];
-    pk_cpu_counts_open(c, 0, &pk_perf_host);
-    pk_cpu_counts_close(c);
+    pk_cpu_counts_open(c, 0, &pk_counter_host);
+    pk_cpu_counts_close(c, &pk_counter_host);
     for (size_t i = 0; i < PK_CPU_EVENTS; i++)
         if (!c[i].error)
             return NULL;
-    return pk_cpu_counts_absent(c, 0, PK_CPU_EVENTS, &pk_perf_host, a);
+    return pk_cpu_counts_absent(c, 0, PK_CPU_EVENTS, &pk_counter_host, a);
 }
 
 const struct pk_counter_source pk_counter_sources[] = {

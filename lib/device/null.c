@@ -12,6 +12,7 @@ struct null {
     struct pk_rng rng;
     bool jitter;
     double process_factor;
+    struct pk_null_counts counted;
 };
 
 static const char *available(void)
@@ -94,6 +95,18 @@ void pk_null_work(struct pk_device *dev, double flops, double bytes, double exps
     double ns =
         fmax(flops / PK_NULL_FLOPS_PER_NS, fmax(bytes / PK_NULL_BYTES_PER_NS, exps / PK_NULL_EXPS_PER_NS));
     pk_null_advance(dev, (uint64_t)ceil(ns));
+    struct null *n = dev->impl;
+    n->counted.works++;
+    n->counted.flops += flops;
+    n->counted.bytes += bytes;
+    n->counted.exps += exps;
+}
+
+struct pk_null_counts pk_null_counted(const struct pk_device *dev)
+{
+    pk_assert(dev->kind == PK_DEVICE_NULL);
+    const struct null *n = dev->impl;
+    return n->counted;
 }
 
 const struct pk_device_ops pk_device_null = {

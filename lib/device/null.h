@@ -24,3 +24,10 @@ void pk_null_advance(struct pk_device *dev, uint64_t ns);
 
 /* Lets the time pass that this much work takes: the longest of its parts at the rates above. */
 void pk_null_work(struct pk_device *dev, double flops, double bytes, double exps);
+
+/* What was declared since the device was opened: the events of the counter source "fake". */
+struct pk_null_counts {
+    uint64_t works;
+    double flops, bytes, exps;
+};
+struct pk_null_counts pk_null_counted(const struct pk_device *dev);

@@ -5,7 +5,7 @@
  * spawner.h), so that intervals are over processes. Samples that the command reports without naming a case join its own; each
  * case that it names is recorded as a case of the run.
  *
- * One more run follows, a counter pass (counter/cpu_events.h): it gives counts and no times, and what the command says in it is not
+ * One more run follows, a counter pass (counter/perf/command_events.h): it gives counts and no times, and what the command says in it is not
  * heard. */
 #pragma once
 

@@ -15,7 +15,7 @@ static void note_if_any(struct pk_notes *notes, const char *key, const char *tex
         pk_note_text(notes, key, text);
 }
 
-struct pk_slice pk_counted(const struct pk_cpu_count counts[PK_CPU_EVENTS], const struct pk_perf *perf,
+struct pk_slice pk_counted(const struct pk_cpu_count counts[PK_CPU_EVENTS], const struct pk_counter_env *env,
                            int invocation, struct pk_arena *a)
 {
     static const int64_t ordinal = 0;
@@ -42,7 +42,7 @@ struct pk_slice pk_counted(const struct pk_cpu_count counts[PK_CPU_EVENTS], cons
         if (counts[i].scaled)
             add_name(&scaled, e->name);
     }
-    const char *absent = pk_cpu_counts_absent(counts, 0, PK_CPU_EVENTS, perf, a);
+    const char *absent = pk_cpu_counts_absent(counts, 0, PK_CPU_EVENTS, env, a);
     note_if_any(&notes, "not_counted", absent);
     note_if_any(&notes, "user_only", pk_buf_text(&user_only));
     note_if_any(&notes, "scaled", pk_buf_text(&scaled));

@@ -101,15 +101,15 @@ static void run_counted(const char *const *argv, struct start *start, struct pk_
     }
     int error = errno;
     if (pid > 0)
-        pk_cpu_counts_open(counts, pid, &pk_perf_host);
+        pk_cpu_counts_open(counts, pid, &pk_counter_host);
     close(gate[1]); /* go */
     if (pid < 0) {
         out->error = error;
         return;
     }
     await(pid, start, out);
-    pk_cpu_counts_read(counts);
-    pk_cpu_counts_close(counts);
+    pk_cpu_counts_read(counts, &pk_counter_host);
+    pk_cpu_counts_close(counts, &pk_counter_host);
 }
 
 static int exit_status(int status)
@@ -200,7 +200,7 @@ static struct pk_slice measure(const json_t *request, struct start *start, struc
         return failed(pk_printf(a, "cannot start '%s': %s", argv[0], strerror(o.error)));
     if (o.status && !pk_json_bool(request, "ignore_failure", false))
         return failed(pk_printf(a, "the command failed: %s", how_it_ended(o.status, a)));
-    return counting ? pk_counted(counts, &pk_perf_host, invocation, a) : slice_of(&o, invocation, a);
+    return counting ? pk_counted(counts, &pk_counter_host, invocation, a) : slice_of(&o, invocation, a);
 }
 
 static enum pk_code serve(int fd, struct pk_wire_reader *reader, struct start *start, struct pk_err *err)

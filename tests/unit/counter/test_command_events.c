@@ -1,6 +1,6 @@
 /* CPU events are opened as they must be, read as they were counted, and refused with the reason, on systems that are made up. */
 #include "bench/command/counted.h"
-#include "counter/cpu_events.h"
+#include "counter/perf/command_events.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -23,7 +23,7 @@ static struct fake_system {
     uint64_t reads[3];
 } sys;
 
-static int fake_open(struct perf_event_attr *attr, pid_t pid)
+static int fake_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group)
 {
     assert_true(attr->disabled && attr->inherit && attr->enable_on_exec);
     assert_false(attr->read_format & PERF_FORMAT_GROUP);
@@ -38,18 +38,22 @@ static int fake_open(struct perf_event_attr *attr, pid_t pid)
 }
 
 static char root[] = "/tmp/perfkit-counter-XXXXXX";
-static const struct pk_perf fake = {fake_open, root};
+static const struct pk_perf calls = {.open = fake_open, .read = read, .close = close};
+static const struct pk_counter_env fake = {.root = root, .perf = &calls};
 static struct pk_arena arena;
 static struct pk_cpu_count counts[PK_CPU_EVENTS];
 
+static void write_file(const char *path, const char *text)
+{
+    FILE *f = fopen(pk_printf(&arena, "%s/%s", root, path), "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
 static void set_paranoid(const char *value)
 {
-    char path[128];
-    snprintf(path, sizeof path, "%s/proc/sys/kernel/perf_event_paranoid", root);
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    fputs(value, f);
-    fclose(f);
+    write_file("proc/sys/kernel/perf_event_paranoid", value);
 }
 
 static int make_root(void **state)
@@ -58,14 +62,19 @@ static int make_root(void **state)
     static const char *const folders[] = {"/proc", "/proc/sys", "/proc/sys/kernel"};
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(mkdir(pk_printf(&arena, "%s%s", root, folders[i]), 0700), 0);
+    write_file("proc/cpuinfo", "flags\t\t: fpu hypervisor avx2\n");
     return 0;
 }
 
 static int remove_root(void **state)
 {
-    static const char *const names[] = {"/proc/sys/kernel/perf_event_paranoid", "/proc/sys/kernel",
-                                        "/proc/sys", "/proc", ""};
-    for (size_t i = 0; i < 5; i++)
+    static const char *const names[] = {"/proc/sys/kernel/perf_event_paranoid",
+                                        "/proc/sys/kernel",
+                                        "/proc/sys",
+                                        "/proc/cpuinfo",
+                                        "/proc",
+                                        ""};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         remove(pk_printf(&arena, "%s%s", root, names[i]));
     pk_arena_free(&arena);
     return 0;
@@ -75,8 +84,8 @@ static int remove_root(void **state)
 static const char *measured(void)
 {
     pk_cpu_counts_open(counts, 1, &fake);
-    pk_cpu_counts_read(counts);
-    pk_cpu_counts_close(counts);
+    pk_cpu_counts_read(counts, &fake);
+    pk_cpu_counts_close(counts, &fake);
     return pk_cpu_counts_absent(counts, 0, PK_CPU_EVENTS, &fake, &arena);
 }
 
@@ -93,8 +102,8 @@ static void everything_counts(void **state)
 static void a_machine_without_counters(void **state)
 {
     sys = (struct fake_system){.processor = ENOENT, .reads = {7, 1, 1}};
-    assert_string_equal(measured(), "cycles, instructions, branches, branch_misses, cache_misses: this "
-                                    "processor shows no such counter; virtual machines hide them");
+    assert_string_equal(measured(), "cycles, instructions, branches, branch_misses, cache_misses: no "
+                                    "counters: the hypervisor hides the processor's");
     assert_int_equal(counts[MIGRATIONS].value, 7);
 }
 
@@ -105,12 +114,14 @@ static void a_user_without_rights_on_a_machine_without_counters(void **state)
     set_paranoid("2\n");
     assert_string_equal(measured(),
                         "context_switches, cpu_migrations: kernel.perf_event_paranoid=2 forbids it, 1 would "
-                        "allow it; cycles, instructions, branches, branch_misses, cache_misses: this "
-                        "processor shows no such counter; virtual machines hide them");
+                        "allow it; cycles, instructions, branches, branch_misses, cache_misses: no "
+                        "counters: the hypervisor hides the processor's");
     assert_true(counts[PAGE_FAULTS].user_only);
     assert_false(counts[TASK_CLOCK].user_only); /* the kernel counts all of it anyway */
-    assert_string_equal(pk_cpu_count_refusal(counts, SWITCHES, &fake, &arena).advice,
-                        "sudo sysctl kernel.perf_event_paranoid=1");
+    assert_string_equal(
+        pk_cpu_count_refusal(counts, SWITCHES, &fake, &arena).advice,
+        "sudo sysctl kernel.perf_event_paranoid=1; or sudo setcap cap_perfmon+ep $(command -v "
+        "perfkit), which makes LD_LIBRARY_PATH ignored");
 }
 
 static void nobody_may_count(void **state)
@@ -120,8 +131,10 @@ static void nobody_may_count(void **state)
     measured();
     assert_string_equal(pk_cpu_count_refusal(counts, CYCLES, &fake, &arena).absent,
                         "kernel.perf_event_paranoid=4 forbids it, 2 would allow it");
-    assert_string_equal(pk_cpu_count_refusal(counts, CYCLES, &fake, &arena).advice,
-                        "sudo sysctl kernel.perf_event_paranoid=2");
+    assert_string_equal(
+        pk_cpu_count_refusal(counts, CYCLES, &fake, &arena).advice,
+        "sudo sysctl kernel.perf_event_paranoid=2; or sudo setcap cap_perfmon+ep $(command -v "
+        "perfkit), which makes LD_LIBRARY_PATH ignored");
     struct pk_slice s = pk_counted(counts, &fake, 1, &arena);
     assert_int_equal(s.status, PK_ST_SKIPPED);
     assert_non_null(strstr(s.message, "perf_event_paranoid=4"));
@@ -130,11 +143,11 @@ static void nobody_may_count(void **state)
 static void others_forbid(void **state)
 {
     set_paranoid("-1\n");
-    assert_string_equal(pk_perf_refusal(&fake, EACCES, true, &arena).absent,
+    assert_string_equal(pk_perf_refusal(root, EACCES, PK_PERF_KERNEL, &arena).absent,
                         "a security module of this kernel forbids it");
-    assert_non_null(strstr(pk_perf_refusal(&fake, EPERM, false, &arena).absent, "seccomp"));
-    assert_non_null(strstr(pk_perf_refusal(&fake, ENOSYS, false, &arena).absent, "no perf_event_open"));
-    assert_non_null(strstr(pk_perf_refusal(&fake, EMFILE, false, &arena).absent, strerror(EMFILE)));
+    assert_non_null(strstr(pk_perf_refusal(root, EPERM, PK_PERF_USER, &arena).absent, "seccomp"));
+    assert_non_null(strstr(pk_perf_refusal(root, ENOSYS, PK_PERF_USER, &arena).absent, "no perf_event_open"));
+    assert_non_null(strstr(pk_perf_refusal(root, EMFILE, PK_PERF_USER, &arena).absent, strerror(EMFILE)));
 }
 
 static void counters_that_took_turns_are_scaled(void **state)

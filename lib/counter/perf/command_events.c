@@ -1,5 +1,5 @@
-/* CPU events: the table of events, and opening and reading them. */
-#include "counter/cpu_events.h"
+/* Command events: the table of events, and opening and reading them. */
+#include "counter/perf/command_events.h"
 
 #include "base/buf.h"
 
@@ -33,34 +33,34 @@ static void open_one(const struct pk_cpu_event *e, pid_t pid, const struct pk_pe
                      struct pk_cpu_count *c)
 {
     struct perf_event_attr attr = {.type = e->type,
-                                   .size = sizeof attr,
                                    .config = e->config,
                                    .read_format =
                                        PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
                                    .disabled = 1,
                                    .inherit = 1,
                                    .enable_on_exec = 1};
-    *c = (struct pk_cpu_count){.fd = perf->open(&attr, pid)};
+    *c = (struct pk_cpu_count){.fd = pk_perf_open(perf, &attr, pid, -1, -1)};
     if (c->fd < 0 && (errno == EACCES || errno == EPERM) && e->modes != PK_MODES_KERNEL) {
         attr.exclude_kernel = attr.exclude_hv = 1;
         c->user_only = e->modes == PK_MODES_SPLIT;
-        c->fd = perf->open(&attr, pid);
+        c->fd = pk_perf_open(perf, &attr, pid, -1, -1);
     }
     c->error = c->fd < 0 ? errno : 0;
 }
 
-void pk_cpu_counts_open(struct pk_cpu_count counts[PK_CPU_EVENTS], pid_t pid, const struct pk_perf *perf)
+void pk_cpu_counts_open(struct pk_cpu_count counts[PK_CPU_EVENTS], pid_t pid,
+                        const struct pk_counter_env *env)
 {
     for (size_t i = 0; i < PK_CPU_EVENTS; i++)
-        open_one(&pk_cpu_events[i], pid, perf, &counts[i]);
+        open_one(&pk_cpu_events[i], pid, pk_perf_of(env), &counts[i]);
 }
 
-static void read_one(struct pk_cpu_count *c)
+static void read_one(struct pk_cpu_count *c, const struct pk_perf *perf)
 {
     struct {
         uint64_t value, enabled_ns, running_ns;
     } got;
-    ssize_t n = read(c->fd, &got, sizeof got);
+    ssize_t n = perf->read(c->fd, &got, sizeof got);
     if (n != sizeof got)
         c->error = n < 0 ? errno : EBUSY;
     else if (!got.running_ns)
@@ -73,36 +73,37 @@ static void read_one(struct pk_cpu_count *c)
     }
 }
 
-void pk_cpu_counts_read(struct pk_cpu_count counts[PK_CPU_EVENTS])
+void pk_cpu_counts_read(struct pk_cpu_count counts[PK_CPU_EVENTS], const struct pk_counter_env *env)
 {
     for (size_t i = 0; i < PK_CPU_EVENTS; i++)
         if (!counts[i].error)
-            read_one(&counts[i]);
+            read_one(&counts[i], pk_perf_of(env));
 }
 
-void pk_cpu_counts_close(struct pk_cpu_count counts[PK_CPU_EVENTS])
+void pk_cpu_counts_close(struct pk_cpu_count counts[PK_CPU_EVENTS], const struct pk_counter_env *env)
 {
     for (size_t i = 0; i < PK_CPU_EVENTS; i++) {
         if (counts[i].fd >= 0)
-            close(counts[i].fd);
+            pk_perf_of(env)->close(counts[i].fd);
         counts[i].fd = -1;
     }
 }
 
 struct pk_perf_refusal pk_cpu_count_refusal(const struct pk_cpu_count *counts, size_t i,
-                                            const struct pk_perf *perf, struct pk_arena *a)
+                                            const struct pk_counter_env *env, struct pk_arena *a)
 {
-    return pk_perf_refusal(perf, counts[i].error, pk_cpu_events[i].modes == PK_MODES_KERNEL, a);
+    const bool kernel = pk_cpu_events[i].modes == PK_MODES_KERNEL;
+    return pk_perf_refusal(pk_counter_root(env), counts[i].error, kernel ? PK_PERF_KERNEL : PK_PERF_USER, a);
 }
 
 const char *pk_cpu_counts_absent(const struct pk_cpu_count *counts, size_t from, size_t to,
-                                 const struct pk_perf *perf, struct pk_arena *a)
+                                 const struct pk_counter_env *env, struct pk_arena *a)
 {
     struct pk_buf b = {.arena = a};
     const char *why[PK_CPU_EVENTS] = {0}; /* NULL once said */
     for (size_t i = from; i < to; i++)
         if (counts[i].error)
-            why[i] = pk_cpu_count_refusal(counts, i, perf, a).absent;
+            why[i] = pk_cpu_count_refusal(counts, i, env, a).absent;
     for (size_t i = from; i < to; i++) {
         const char *reason = why[i];
         if (!reason)

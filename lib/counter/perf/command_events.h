@@ -1,4 +1,4 @@
-/* CPU events: what the kernel and the processor count of a process and of everything it starts afterwards (perf_event).
+/* Command events: what the kernel and the processor count of a process and of everything it starts afterwards (perf_event).
  *
  * Each event is opened by itself, for all CPUs, with inherit: groups with inherit fail on old kernels, and a reset does not reach
  * what children counted. It counts from the next exec of the process, kernel mode included; where that is forbidden, user mode
@@ -6,7 +6,7 @@
  * the processor has fewer counters than events they take turns, and counts are scaled to the whole time. */
 #pragma once
 
-#include "counter/perf_access.h"
+#include "counter/perf/access.h"
 
 #include <stdint.h>
 
@@ -37,15 +37,16 @@ struct pk_cpu_count {
 };
 
 /* Opens every event for a process that will call exec; 0 = this one, to find out what opens. */
-void pk_cpu_counts_open(struct pk_cpu_count counts[PK_CPU_EVENTS], pid_t pid, const struct pk_perf *perf);
+void pk_cpu_counts_open(struct pk_cpu_count counts[PK_CPU_EVENTS], pid_t pid,
+                        const struct pk_counter_env *env);
 
 /* Reads what was counted, once the process has ended. */
-void pk_cpu_counts_read(struct pk_cpu_count counts[PK_CPU_EVENTS]);
-void pk_cpu_counts_close(struct pk_cpu_count counts[PK_CPU_EVENTS]);
+void pk_cpu_counts_read(struct pk_cpu_count counts[PK_CPU_EVENTS], const struct pk_counter_env *env);
+void pk_cpu_counts_close(struct pk_cpu_count counts[PK_CPU_EVENTS], const struct pk_counter_env *env);
 
 /* Why event i is not counted; only when it has an error. */
 struct pk_perf_refusal pk_cpu_count_refusal(const struct pk_cpu_count *counts, size_t i,
-                                            const struct pk_perf *perf, struct pk_arena *a);
+                                            const struct pk_counter_env *env, struct pk_arena *a);
 /* "cycles, instructions: REASON; page_faults: REASON" of those events from `from` to before `to` that have an error; "" = none. */
 const char *pk_cpu_counts_absent(const struct pk_cpu_count *counts, size_t from, size_t to,
-                                 const struct pk_perf *perf, struct pk_arena *a);
+                                 const struct pk_counter_env *env, struct pk_arena *a);

@@ -1,0 +1,197 @@
+/* Fake: counts what the null device was asked to do, so that all that is made of counts is exact in tests. One event is never
+ * counted, one was counted half of the time, one gives no integers, one wants the work three times. */
+#include "counter/events.h"
+#include "counter/sources.h"
+
+#include "base/assert.h"
+#include "device/device.h"
+#include "device/null.h"
+
+#include <string.h>
+
+#define EVENT(name, unit, quality, summary, note)                                                            \
+    {                                                                                                        \
+        name, unit, summary, "fake", "", "", quality, note                                                   \
+    }
+
+enum { WORKS, FLOPS, BYTES, TIME, SCALED, ABSENT, REAL, REPLAYED, EVENTS };
+enum { AT_ONCE = 3, REPLAYS = 3 }; /* events of a pass; passes of the event that wants more than one */
+enum { WHOLE = PK_REGIONS_MAX, SPANS };
+
+static const struct pk_event events[EVENTS] = {
+    [WORKS] = EVENT("fake_works", "1", PK_QUALITY_EXACT, "pieces of work declared to the null device", ""),
+    [FLOPS] = EVENT("fake_flops", "flops", PK_QUALITY_EXACT, "FLOPs declared to it", ""),
+    [BYTES] = EVENT("fake_bytes", "bytes", PK_QUALITY_EXACT, "bytes declared to it", ""),
+    [TIME] = EVENT("fake_ns", "ns", PK_QUALITY_EXACT, "time of its clock", ""),
+    [SCALED] = EVENT("fake_scaled", "flops", PK_QUALITY_APPROXIMATE, "its FLOPs, seen half of the time",
+                     "scaled from half of the time"),
+    [ABSENT] = EVENT("fake_absent", "1", PK_QUALITY_EXACT, "never counted", ""),
+    [REAL] = EVENT("fake_percent", "1", PK_QUALITY_EXACT, "half of a percent, always", ""),
+    [REPLAYED] =
+        EVENT("fake_replayed", "1", PK_QUALITY_EXACT, "pieces of work of the last of three passes", ""),
+};
+
+struct counts {
+    double flops, bytes;
+    uint64_t works, now_ns;
+};
+
+struct handle {
+    const struct pk_source_plan *plan;
+    const size_t *index;
+    struct pk_device *dev;
+    unsigned pass;
+    struct counts start, begin, sums[SPANS];
+    bool used[SPANS];
+};
+
+static struct pk_source_found check(const struct pk_counter_env *env, struct pk_arena *a)
+{
+    return (struct pk_source_found){PK_SOURCE_OK, 0, "for tests: what was declared to --device null", NULL};
+}
+
+static size_t list(const struct pk_counter_env *env, struct pk_arena *a, const struct pk_event **out)
+{
+    return pk_events_list(events, EVENTS, out);
+}
+
+static unsigned passes_of(size_t event)
+{
+    return event == REPLAYED ? REPLAYS : 1;
+}
+
+/* Plans of at most AT_ONCE events; what is replayed is alone. */
+static enum pk_code plan(const struct pk_counter_env *env, const char *const *names, size_t n,
+                         struct pk_arena *a, const struct pk_source_plan **plans, size_t *n_plans,
+                         struct pk_err *err)
+{
+    struct pk_event *asked;
+    size_t *index = pk_new_n(a, size_t, n);
+    struct pk_source_plan *made = pk_new_n(a, struct pk_source_plan, n);
+    if (pk_events_find("fake", events, EVENTS, names, n, a, &asked, index, err))
+        return err->code;
+    *n_plans = 0;
+    for (size_t k = 0; k < n; k++) {
+        struct pk_source_plan *last = *n_plans ? &made[*n_plans - 1] : NULL;
+        if (last && last->n < AT_ONCE && last->passes == 1 && passes_of(index[k]) == 1)
+            last->n++;
+        else
+            made[(*n_plans)++] =
+                (struct pk_source_plan){&pk_source_fake, &asked[k], 1, passes_of(index[k]), &index[k]};
+    }
+    *plans = made;
+    return PK_OK;
+}
+
+static enum pk_code open_(const struct pk_counter_env *env, const struct pk_source_plan *p,
+                          struct pk_device *dev, struct pk_arena *a, void **handle, struct pk_err *err)
+{
+    if (!dev || dev->kind != PK_DEVICE_NULL) {
+        pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be counted", p->events[0].name);
+        pk_why(err, "it counts what the null device is asked to do, and this is another");
+        return pk_fix(err, "--device null, or leave it out");
+    }
+    struct handle *h = pk_new(a, struct handle);
+    *h = (struct handle){.plan = p, .index = p->state, .dev = dev};
+    *handle = h;
+    return PK_OK;
+}
+
+static struct counts now(const struct handle *h)
+{
+    const struct pk_null_counts c = pk_null_counted(h->dev);
+    return (struct counts){c.flops, c.bytes, c.works, pk_device_now_ns(h->dev)};
+}
+
+static void add(struct handle *h, const struct counts *since, unsigned span)
+{
+    const struct counts c = now(h);
+    struct counts *sum = &h->sums[span];
+    if (!h->used[span])
+        *sum = (struct counts){0};
+    sum->flops += c.flops - since->flops;
+    sum->bytes += c.bytes - since->bytes;
+    sum->works += c.works - since->works;
+    sum->now_ns += c.now_ns - since->now_ns;
+    h->used[span] = true;
+}
+
+static enum pk_code start(void *handle, struct pk_err *err)
+{
+    struct handle *h = handle;
+    memset(h->used, 0, sizeof h->used);
+    h->start = now(h);
+    return PK_OK;
+}
+
+static enum pk_code stop(void *handle, bool *again, struct pk_err *err)
+{
+    struct handle *h = handle;
+    add(h, &h->start, WHOLE);
+    h->pass = (h->pass + 1) % h->plan->passes;
+    *again = h->pass != 0;
+    return PK_OK;
+}
+
+static void begin(void *handle, unsigned region)
+{
+    struct handle *h = handle;
+    h->begin = now(h);
+}
+
+static void end(void *handle, unsigned region)
+{
+    struct handle *h = handle;
+    pk_assert(region < PK_REGIONS_MAX);
+    add(h, &h->begin, region);
+}
+
+static struct pk_reading reading(const struct counts *c, size_t event)
+{
+    const int64_t values[EVENTS] = {
+        [WORKS] = (int64_t)c->works,
+        [FLOPS] = (int64_t)c->flops,
+        [BYTES] = (int64_t)c->bytes,
+        [TIME] = (int64_t)c->now_ns,
+        [SCALED] = (int64_t)c->flops,
+        [ABSENT] = 0,
+        [REAL] = 0,
+        [REPLAYED] = (int64_t)c->works,
+    };
+    struct pk_reading r = {.integer = values[event], .absent = event == ABSENT, .is_real = event == REAL};
+    r.real = r.is_real ? 0.005 : 0;
+    r.enabled_ns = event == SCALED ? c->now_ns : 0;
+    r.running_ns = r.enabled_ns / 2;
+    return r;
+}
+
+static enum pk_code read_(void *handle, int region, struct pk_reading *out, struct pk_err *err)
+{
+    const struct handle *h = handle;
+    const unsigned span = region < 0 ? WHOLE : (unsigned)region;
+    for (size_t e = 0; e < h->plan->n; e++) {
+        out[e] = reading(&h->sums[span], h->index[e]);
+        out[e].absent |= !h->used[span];
+    }
+    return PK_OK;
+}
+
+static void close_(void *handle)
+{
+}
+
+const struct pk_source pk_source_fake = {
+    .name = "fake",
+    .summary = "what the null device was asked to do, for tests",
+    .caps = PK_SOURCE_REGIONS | PK_SOURCE_PROCESS | PK_SOURCE_REPLAYS,
+    .check = check,
+    .list = list,
+    .plan = plan,
+    .open = open_,
+    .start = start,
+    .stop = stop,
+    .begin = begin,
+    .end = end,
+    .read = read_,
+    .close = close_,
+};

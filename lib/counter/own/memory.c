@@ -1,0 +1,143 @@
+/* Memory: the highest memory use of an iteration: of this process as the kernel sees it, and of the device's pool. */
+#include "counter/events.h"
+#include "counter/sources.h"
+
+#include "base/cleanup.h"
+#include "device/device.h"
+#include "machine/files.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EVENT(name, summary, note)                                                                           \
+    {                                                                                                        \
+        name, "bytes", summary, "memory", "", "", PK_QUALITY_EXACT, note                                     \
+    }
+
+enum { RESIDENT, POOL, RESERVED, EVENTS };
+
+static const struct pk_event events[EVENTS] = {
+    [RESIDENT] = EVENT("resident_peak_bytes", "highest resident memory of this process", ""),
+    [POOL] = EVENT("pool_peak_bytes", "highest live memory of the device's pool", ""),
+    [RESERVED] = EVENT("pool_reserved_bytes", "memory that the pool took from the device, live or kept", ""),
+};
+
+struct handle {
+    const struct pk_source_plan *plan;
+    const size_t *index;
+    const char *root;
+    struct pk_device *dev;
+    int64_t v[EVENTS]; /* -1 = not known */
+};
+
+/* /proc/self/status says it in kB. -1 when it does not. */
+static int64_t resident_peak(const char *root)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const char *status = pk_file_text(root, "proc/self/status", &a);
+    const char *peak = status ? pk_file_field(status, "VmHWM", ':', &a) : NULL;
+    return peak ? strtoll(peak, NULL, 10) * 1024 : -1;
+}
+
+/* From now on the peak is that of what follows; false where the kernel cannot forget one (a container without the file). */
+static bool forget_peak(const char *root)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/proc/self/clear_refs", root);
+    PK_CLEANUP_FD int fd = open(path, O_WRONLY | O_CLOEXEC);
+    return fd >= 0 && write(fd, "5", 1) == 1;
+}
+
+static struct pk_source_found check(const struct pk_counter_env *env, struct pk_arena *a)
+{
+    const char *root = pk_counter_root(env);
+    if (resident_peak(root) < 0)
+        return (struct pk_source_found){
+            PK_SOURCE_DEGRADED, 0, "the device's pool alone: /proc/self/status does not tell VmHWM", NULL};
+    if (!forget_peak(root))
+        return (struct pk_source_found){
+            PK_SOURCE_DEGRADED, 0,
+            "resident memory is the peak since the process began: /proc/self/clear_refs cannot be written",
+            NULL};
+    return (struct pk_source_found){PK_SOURCE_OK, 0, "peaks of resident memory and of the device's pool",
+                                    NULL};
+}
+
+static size_t list(const struct pk_counter_env *env, struct pk_arena *a, const struct pk_event **out)
+{
+    return pk_events_list(events, EVENTS, out);
+}
+
+static enum pk_code plan(const struct pk_counter_env *env, const char *const *names, size_t n,
+                         struct pk_arena *a, const struct pk_source_plan **plans, size_t *n_plans,
+                         struct pk_err *err)
+{
+    struct pk_event *asked;
+    size_t *index = pk_new_n(a, size_t, n);
+    if (pk_events_find("memory", events, EVENTS, names, n, a, &asked, index, err))
+        return err->code;
+    for (size_t k = 0; k < n; k++)
+        if (index[k] == RESIDENT && !forget_peak(pk_counter_root(env))) {
+            asked[k].quality = PK_QUALITY_APPROXIMATE;
+            asked[k].note = "since the process began";
+        }
+    pk_plan_one(&pk_source_memory, asked, n, index, a, plans, n_plans);
+    return PK_OK;
+}
+
+static enum pk_code open_(const struct pk_counter_env *env, const struct pk_source_plan *p,
+                          struct pk_device *dev, struct pk_arena *a, void **handle, struct pk_err *err)
+{
+    struct handle *h = pk_new(a, struct handle);
+    *h = (struct handle){.plan = p, .index = p->state, .root = pk_counter_root(env), .dev = dev};
+    *handle = h;
+    return PK_OK;
+}
+
+static enum pk_code start(void *handle, struct pk_err *err)
+{
+    struct handle *h = handle;
+    forget_peak(h->root);
+    if (h->dev)
+        pk_pool_reset_peak(&h->dev->pool);
+    return PK_OK;
+}
+
+static enum pk_code stop(void *handle, bool *again, struct pk_err *err)
+{
+    struct handle *h = handle;
+    h->v[RESIDENT] = resident_peak(h->root);
+    h->v[POOL] = h->dev ? (int64_t)h->dev->pool.peak : -1;
+    h->v[RESERVED] = h->dev ? (int64_t)h->dev->pool.reserved : -1;
+    *again = false;
+    return PK_OK;
+}
+
+static enum pk_code read_(void *handle, int region, struct pk_reading *out, struct pk_err *err)
+{
+    const struct handle *h = handle;
+    for (size_t e = 0; e < h->plan->n; e++) {
+        const int64_t v = h->v[h->index[e]];
+        out[e] = (struct pk_reading){.absent = region >= 0 || v < 0, .integer = v};
+    }
+    return PK_OK;
+}
+
+static void close_(void *handle)
+{
+}
+
+const struct pk_source pk_source_memory = {
+    .name = "memory",
+    .summary = "peak memory of this process and of the device's pool",
+    .caps = PK_SOURCE_PROCESS,
+    .check = check,
+    .list = list,
+    .plan = plan,
+    .open = open_,
+    .start = start,
+    .stop = stop,
+    .read = read_,
+    .close = close_,
+};

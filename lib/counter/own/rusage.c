@@ -1,0 +1,171 @@
+/* Rusage: what getrusage says of this process. Coarser than sw-events, and there on every Linux. */
+#include "counter/events.h"
+#include "counter/perf/known_work.h"
+#include "counter/sources.h"
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "device/mark.h"
+
+#include <string.h>
+#include <sys/resource.h>
+
+#define EVENT(name, unit, summary)                                                                           \
+    {                                                                                                        \
+        name, unit, summary, "rusage", "", "", PK_QUALITY_EXACT, ""                                          \
+    }
+
+enum { USER, SYSTEM, MINOR, MAJOR, VOLUNTARY, INVOLUNTARY, EVENTS };
+enum { WHOLE = PK_REGIONS_MAX, SPANS };
+
+static const struct pk_event events[EVENTS] = {
+    [USER] = EVENT("user_ns", "ns", "time in user mode, summed over threads"),
+    [SYSTEM] = EVENT("system_ns", "ns", "time in the kernel, summed over threads"),
+    [MINOR] = EVENT("minor_faults", "1", "page faults that needed no disk"),
+    [MAJOR] = EVENT("major_faults", "1", "page faults that read from disk"),
+    [VOLUNTARY] = EVENT("voluntary_switches", "1", "switches because a thread waited"),
+    [INVOLUNTARY] = EVENT("involuntary_switches", "1", "switches because the kernel took the CPU away"),
+};
+
+struct usage {
+    int64_t v[EVENTS];
+};
+
+struct handle {
+    const struct pk_source_plan *plan;
+    const size_t *index; /* of the plan's events */
+    struct usage start, begin, sums[SPANS];
+    bool used[SPANS];
+};
+
+static int64_t ns_of(struct timeval t)
+{
+    return (int64_t)t.tv_sec * (int64_t)PK_NS_PER_S + (int64_t)t.tv_usec * 1000;
+}
+
+static struct usage now(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return (struct usage){{
+        [USER] = ns_of(u.ru_utime),
+        [SYSTEM] = ns_of(u.ru_stime),
+        [MINOR] = u.ru_minflt,
+        [MAJOR] = u.ru_majflt,
+        [VOLUNTARY] = u.ru_nvcsw,
+        [INVOLUNTARY] = u.ru_nivcsw,
+    }};
+}
+
+static struct pk_source_found check(const struct pk_counter_env *env, struct pk_arena *a)
+{
+    return (struct pk_source_found){PK_SOURCE_OK, 0, "CPU time, faults and switches of this process", NULL};
+}
+
+static struct pk_source_found selftest(const struct pk_counter_env *env, struct pk_arena *a)
+{
+    const struct usage before = now();
+    pk_known_pages(NULL);
+    const int64_t faults = now().v[MINOR] - before.v[MINOR];
+    const char *found =
+        pk_printf(a, "%d touched pages gave %lld page faults", PK_KNOWN_PAGES, (long long)faults);
+    if (faults < PK_KNOWN_PAGES)
+        return (struct pk_source_found){PK_SOURCE_UNAVAILABLE, 0, pk_printf(a, "dead counter: %s", found),
+                                        NULL};
+    return (struct pk_source_found){PK_SOURCE_OK, 0, found, NULL};
+}
+
+static size_t list(const struct pk_counter_env *env, struct pk_arena *a, const struct pk_event **out)
+{
+    return pk_events_list(events, EVENTS, out);
+}
+
+static enum pk_code plan(const struct pk_counter_env *env, const char *const *names, size_t n,
+                         struct pk_arena *a, const struct pk_source_plan **plans, size_t *n_plans,
+                         struct pk_err *err)
+{
+    struct pk_event *asked;
+    size_t *index = pk_new_n(a, size_t, n);
+    if (pk_events_find("rusage", events, EVENTS, names, n, a, &asked, index, err))
+        return err->code;
+    pk_plan_one(&pk_source_rusage, asked, n, index, a, plans, n_plans);
+    return PK_OK;
+}
+
+static enum pk_code open_(const struct pk_counter_env *env, const struct pk_source_plan *p,
+                          struct pk_device *dev, struct pk_arena *a, void **handle, struct pk_err *err)
+{
+    struct handle *h = pk_new(a, struct handle);
+    *h = (struct handle){.plan = p, .index = p->state};
+    *handle = h;
+    return PK_OK;
+}
+
+static void add(struct handle *h, const struct usage *since, unsigned span)
+{
+    const struct usage u = now();
+    if (!h->used[span])
+        h->sums[span] = (struct usage){0};
+    for (size_t i = 0; i < EVENTS; i++)
+        h->sums[span].v[i] += u.v[i] - since->v[i];
+    h->used[span] = true;
+}
+
+static enum pk_code start(void *handle, struct pk_err *err)
+{
+    struct handle *h = handle;
+    memset(h->used, 0, sizeof h->used);
+    h->start = now();
+    return PK_OK;
+}
+
+static enum pk_code stop(void *handle, bool *again, struct pk_err *err)
+{
+    struct handle *h = handle;
+    add(h, &h->start, WHOLE);
+    *again = false;
+    return PK_OK;
+}
+
+static void begin(void *handle, unsigned region)
+{
+    struct handle *h = handle;
+    h->begin = now();
+}
+
+static void end(void *handle, unsigned region)
+{
+    struct handle *h = handle;
+    pk_assert(region < PK_REGIONS_MAX);
+    add(h, &h->begin, region);
+}
+
+static enum pk_code read_(void *handle, int region, struct pk_reading *out, struct pk_err *err)
+{
+    const struct handle *h = handle;
+    const unsigned span = region < 0 ? WHOLE : (unsigned)region;
+    for (size_t e = 0; e < h->plan->n; e++)
+        out[e] = (struct pk_reading){.absent = !h->used[span], .integer = h->sums[span].v[h->index[e]]};
+    return PK_OK;
+}
+
+static void close_(void *handle)
+{
+}
+
+const struct pk_source pk_source_rusage = {
+    .name = "rusage",
+    .summary = "what getrusage says of this process: CPU time, faults, switches",
+    .caps = PK_SOURCE_REGIONS | PK_SOURCE_PROCESS,
+    .check = check,
+    .selftest = selftest,
+    .list = list,
+    .plan = plan,
+    .open = open_,
+    .start = start,
+    .stop = stop,
+    .begin = begin,
+    .end = end,
+    .read = read_,
+    .close = close_,
+};

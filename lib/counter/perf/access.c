@@ -1,0 +1,120 @@
+/* Perf access: the system calls, and a table of what their refusals mean. */
+#include "counter/perf/access.h"
+
+#include "machine/files.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int open_on_host(struct perf_event_attr *attr, pid_t pid, int cpu, int group)
+{
+    return (int)syscall(SYS_perf_event_open, attr, pid, cpu, group, PERF_FLAG_FD_CLOEXEC);
+}
+
+static int enable_on_host(int leader)
+{
+    return ioctl(leader, PERF_EVENT_IOC_ENABLE, PERF_IOC_FLAG_GROUP);
+}
+
+const struct pk_perf pk_perf_host = {open_on_host, read, enable_on_host, close};
+
+const struct pk_perf *pk_perf_of(const struct pk_counter_env *env)
+{
+    return env->perf ? env->perf : &pk_perf_host;
+}
+
+int pk_perf_open(const struct pk_perf *perf, struct perf_event_attr *attr, pid_t pid, int cpu, int group)
+{
+    attr->size = sizeof *attr;
+    int fd = perf->open(attr, pid, cpu, group);
+    if (fd < 0 && errno == E2BIG && attr->size < sizeof *attr) /* it wrote the size it knows */
+        fd = perf->open(attr, pid, cpu, group);
+    return fd;
+}
+
+/* --- refusals ------------------------------------------------------------------------------------------------------- */
+
+#define PARANOID "kernel.perf_event_paranoid"
+
+static const int64_t allows[] = {[PK_PERF_USER] = 2, [PK_PERF_KERNEL] = 1, [PK_PERF_SYSTEM] = 0};
+
+/* At a value that would allow it somebody else said no: a security module. */
+static struct pk_perf_refusal no_right(const char *root, enum pk_perf_scope scope, struct pk_arena *a)
+{
+    int64_t value, most = allows[scope];
+    if (!pk_file_int(root, "proc/sys/kernel/perf_event_paranoid", &value) || value <= most)
+        return (struct pk_perf_refusal){"a security module of this kernel forbids it", NULL};
+    return (struct pk_perf_refusal){
+        pk_printf(a, PARANOID "=%lld forbids it, %lld would allow it", (long long)value, (long long)most),
+        pk_printf(a,
+                  "sudo sysctl " PARANOID "=%lld; or sudo setcap cap_perfmon+ep $(command -v perfkit), which "
+                  "makes LD_LIBRARY_PATH ignored",
+                  (long long)most)};
+}
+
+static struct pk_perf_refusal forbidden(const char *root, enum pk_perf_scope scope, struct pk_arena *a)
+{
+    const char *status = pk_file_text(root, "proc/self/status", a);
+    const char *seccomp = status ? pk_file_field(status, "Seccomp", ':', a) : NULL;
+    if (seccomp && !strcmp(seccomp, "0"))
+        return (struct pk_perf_refusal){"a security module of this kernel forbids it", NULL};
+    return (struct pk_perf_refusal){
+        "a container's seccomp profile forbids it",
+        "docker run --cap-add=PERFMON with a profile that allows perf_event_open, or --security-opt "
+        "seccomp=unconfined"};
+}
+
+static struct pk_perf_refusal no_counter(const char *root, enum pk_perf_scope scope, struct pk_arena *a)
+{
+    const char *cpuinfo = pk_file_text(root, "proc/cpuinfo", a);
+    const char *flags = cpuinfo ? pk_file_field(cpuinfo, "flags", ':', a) : NULL;
+    if (pk_file_exists(root, "sys/bus/event_source/devices/cpu") ||
+        pk_file_exists(root, "sys/bus/event_source/devices/cpu_core"))
+        return (struct pk_perf_refusal){"this processor has no such counter", NULL};
+    if (flags && strstr(flags, "hypervisor"))
+        return (struct pk_perf_refusal){
+            "no counters: the hypervisor hides the processor's",
+            "bare metal, or a hypervisor that passes them on (QEMU: -cpu host,pmu=on; libvirt: <pmu "
+            "state='on'/>; VMware: vpmc.enable=TRUE)"};
+    return (struct pk_perf_refusal){"no counters: this kernel has no driver for the processor's", NULL};
+}
+
+static struct pk_perf_refusal taken(const char *root, enum pk_perf_scope scope, struct pk_arena *a)
+{
+    int64_t watchdog;
+    bool on = pk_file_int(root, "proc/sys/kernel/nmi_watchdog", &watchdog) && watchdog;
+    return (struct pk_perf_refusal){
+        on ? "the processor's counters were taken all the time; the kernel's watchdog holds one"
+           : "the processor's counters were taken all the time",
+        on ? "sudo sysctl kernel.nmi_watchdog=0" : "end the other profiler, or count fewer events at once"};
+}
+
+static struct pk_perf_refusal no_call(const char *root, enum pk_perf_scope scope, struct pk_arena *a)
+{
+    const char *release = pk_file_text(root, "proc/sys/kernel/osrelease", a);
+    bool gvisor = release && !strcmp(release, "4.4.0");
+    return (struct pk_perf_refusal){
+        gvisor ? "gVisor has no perf_event_open" : "this kernel has no perf_event_open",
+        gvisor ? "another runtime than gVisor (runsc): docker run --runtime=runc" : NULL};
+}
+
+static const struct {
+    int error;
+    struct pk_perf_refusal (*means)(const char *root, enum pk_perf_scope scope, struct pk_arena *a);
+} refusals[] = {
+    {EACCES, no_right},  {EPERM, forbidden},       {ENOENT, no_counter}, {ENODEV, no_counter},
+    {ENXIO, no_counter}, {EOPNOTSUPP, no_counter}, {EBUSY, taken},       {ENOSYS, no_call},
+};
+
+struct pk_perf_refusal pk_perf_refusal(const char *root, int error, enum pk_perf_scope scope,
+                                       struct pk_arena *a)
+{
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
+        if (refusals[i].error == error)
+            return refusals[i].means(root, scope, a);
+    return (struct pk_perf_refusal){pk_printf(a, "perf_event_open: %s", strerror(error)), NULL};
+}

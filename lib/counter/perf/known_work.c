@@ -1,0 +1,40 @@
+/* Known work: pages, a loop of two instructions, and a load. */
+#include "counter/perf/known_work.h"
+
+#include "base/clock.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+void pk_known_pages(void *unused)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = PK_KNOWN_PAGES * page;
+    volatile char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return;
+    madvise((void *)p, bytes, MADV_NOHUGEPAGE);
+    for (size_t i = 0; i < bytes; i += page)
+        p[i] = 1;
+    munmap((void *)p, bytes);
+}
+
+void pk_known_loop(void *unused)
+{
+    uint64_t n = PK_KNOWN_LOOPS;
+#if defined __x86_64__
+    __asm__ volatile("1: dec %0\n\tjnz 1b" : "+r"(n) : : "cc");
+#elif defined __aarch64__
+    __asm__ volatile("1: subs %0, %0, #1\n\tb.ne 1b" : "+r"(n) : : "cc");
+#else
+#error "the loop of two instructions for this processor: a subtraction that sets flags, a branch on them"
+#endif
+}
+
+void pk_known_load(void *ns)
+{
+    const uint64_t until = pk_clock_ns() + *(const uint64_t *)ns;
+    volatile double x = 1;
+    while (pk_clock_ns() < until)
+        for (int i = 0; i < 1000; i++)
+            x = x * 1.000001 + 1e-9;
+}

@@ -1,0 +1,15 @@
+/* Known work: work whose counts are known before it is done, to see whether a counter that opens also counts. */
+#pragma once
+
+#include <stdint.h>
+
+enum { PK_KNOWN_PAGES = 100, PK_KNOWN_LOOPS = 1000000 };
+
+/* Touches PK_KNOWN_PAGES fresh pages: so many page faults. Ends without a fault more when there is no memory. */
+void pk_known_pages(void *unused);
+
+/* PK_KNOWN_LOOPS times round a loop: so many branches, twice as many instructions, hardly a miss. */
+void pk_known_loop(void *unused);
+
+/* Computes for *ns. */
+void pk_known_load(void *ns);

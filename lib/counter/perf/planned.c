@@ -1,0 +1,109 @@
+/* Planned: from counts of codes to readings of events. */
+#include "counter/perf/planned.h"
+
+struct planned {
+    const struct pk_source_plan *plan;
+    const struct pk_perf_plan *perf;
+    const char *root;
+    struct pk_arena *arena;
+    struct pk_perf_reader *reader;
+};
+
+enum pk_code pk_perf_planned_open(const struct pk_counter_env *env, const struct pk_source_plan *p,
+                                  struct pk_device *dev, struct pk_arena *a, void **handle,
+                                  struct pk_err *err)
+{
+    struct planned *h = pk_new(a, struct planned);
+    size_t which, e = 0;
+    *h = (struct planned){.plan = p, .perf = p->state, .root = pk_counter_root(env), .arena = a};
+    int error = pk_perf_reader_open(env, &h->perf->group, a, &h->reader, &which);
+    *handle = h;
+    if (!error)
+        return PK_OK;
+    while (h->perf->ends[e] <= which)
+        e++;
+    const struct pk_perf_refusal r = pk_perf_refusal(h->root, error, h->perf->scope, a);
+    pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be counted", p->events[e].name);
+    pk_why(err, "%s", r.absent);
+    return r.advice ? pk_fix(err, "%s", r.advice) : pk_fix(err, "`perfkit doctor` says what can be");
+}
+
+enum pk_code pk_perf_planned_start(void *handle, struct pk_err *err)
+{
+    struct planned *h = handle;
+    pk_perf_reader_start(h->reader);
+    return PK_OK;
+}
+
+enum pk_code pk_perf_planned_stop(void *handle, bool *again, struct pk_err *err)
+{
+    struct planned *h = handle;
+    pk_perf_reader_stop(h->reader);
+    *again = false;
+    return PK_OK;
+}
+
+void pk_perf_planned_begin(void *handle, unsigned region)
+{
+    struct planned *h = handle;
+    pk_perf_reader_begin(h->reader);
+}
+
+void pk_perf_planned_end(void *handle, unsigned region)
+{
+    struct planned *h = handle;
+    pk_perf_reader_end(h->reader, region);
+}
+
+/* The sum that an event is. Its counts ran together, being of one group. */
+static struct pk_reading event_of(const struct planned *h, int region, size_t from, size_t to, int *error)
+{
+    struct pk_reading sum = {.is_real = h->perf->real};
+    for (size_t k = from; k < to; k++) {
+        struct pk_perf_count c;
+        *error = pk_perf_reader_read(h->reader, region, k, &c);
+        sum.absent |= c.absent;
+        sum.integer += (int64_t)h->perf->factors[k] * c.value;
+        sum.real += h->perf->factors[k] * (double)c.value;
+        sum.enabled_ns = c.enabled_ns;
+        sum.running_ns = c.running_ns;
+    }
+    return sum;
+}
+
+enum pk_code pk_perf_planned_read(void *handle, int region, struct pk_reading *out, struct pk_err *err)
+{
+    const struct planned *h = handle;
+    int error = 0;
+    for (size_t e = 0, from = 0; e < h->plan->n; from = h->perf->ends[e++])
+        out[e] = event_of(h, region, from, h->perf->ends[e], &error);
+    if (!error)
+        return PK_OK;
+    const struct pk_perf_refusal r = pk_perf_refusal(h->root, error, h->perf->scope, h->arena);
+    pk_fail(err, PK_E_UNAVAILABLE, "the counters of %s could not be read", h->plan->source->name);
+    pk_why(err, "%s", r.absent);
+    return r.advice ? pk_fix(err, "%s", r.advice) : pk_fix(err, "leave %s out", h->plan->events[0].name);
+}
+
+void pk_perf_planned_close(void *handle)
+{
+    struct planned *h = handle;
+    pk_perf_reader_close(h->reader);
+}
+
+bool pk_perf_count_work(const struct pk_counter_env *env, const struct pk_perf_group *g, void (*work)(void *),
+                        void *user, struct pk_arena *a, struct pk_perf_count *counts)
+{
+    struct pk_perf_reader *r;
+    size_t which;
+    bool ok = true;
+    if (pk_perf_reader_open(env, g, a, &r, &which))
+        return false;
+    pk_perf_reader_start(r);
+    work(user);
+    pk_perf_reader_stop(r);
+    for (size_t i = 0; i < g->n; i++)
+        ok &= !pk_perf_reader_read(r, -1, i, &counts[i]) && !counts[i].absent;
+    pk_perf_reader_close(r);
+    return ok;
+}

@@ -1,0 +1,34 @@
+/* Planned: what the sources of perf events share once a plan is made: opening it, reading it, sums of counts as events. */
+#pragma once
+
+#include "counter/perf/reader.h"
+
+/* pk_source_plan.state of such a source. Event e is the sum of factors[k] * code k, from k = ends[e - 1] (0 for the first) to before
+ * ends[e]. */
+struct pk_perf_plan {
+    struct pk_perf_group group;
+    const double *factors; /* [group.n] */
+    const size_t *ends;    /* [events] */
+    bool real;             /* joules and bytes of scaled counters, not integers */
+    enum pk_perf_scope scope;
+};
+
+enum pk_code pk_perf_planned_open(const struct pk_counter_env *env, const struct pk_source_plan *p,
+                                  struct pk_device *dev, struct pk_arena *a, void **handle,
+                                  struct pk_err *err);
+enum pk_code pk_perf_planned_start(void *handle, struct pk_err *err);
+enum pk_code pk_perf_planned_stop(void *handle, bool *again, struct pk_err *err);
+void pk_perf_planned_begin(void *handle, unsigned region);
+void pk_perf_planned_end(void *handle, unsigned region);
+enum pk_code pk_perf_planned_read(void *handle, int region, struct pk_reading *out, struct pk_err *err);
+void pk_perf_planned_close(void *handle);
+
+/* The hooks of struct pk_source that follow plan. */
+#define PK_PERF_PLANNED                                                                                      \
+    .open = pk_perf_planned_open, .start = pk_perf_planned_start, .stop = pk_perf_planned_stop,              \
+    .begin = pk_perf_planned_begin, .end = pk_perf_planned_end, .read = pk_perf_planned_read,                \
+    .close = pk_perf_planned_close
+
+/* Reads one event over work(user), for self-tests. False when it could not be opened or did not count. */
+bool pk_perf_count_work(const struct pk_counter_env *env, const struct pk_perf_group *g, void (*work)(void *),
+                        void *user, struct pk_arena *a, struct pk_perf_count *counts);

@@ -1,0 +1,258 @@
+/* Reader: opening a group per thread or CPU, and sums of differences per region. */
+#include "counter/perf/reader.h"
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "device/mark.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { WHOLE = PK_REGIONS_MAX, SPANS }; /* regions, and the iteration */
+enum { ENABLED = 1, RUNNING, FIRST };   /* what the kernel writes: how many, two times, the values */
+enum moment { START, BEGIN, NOW, MOMENTS };
+enum { TRY_NS = 50000, THREADS_MAX = 4096 }; /* of a pinned group; of a process */
+
+struct pk_perf_reader {
+    const struct pk_perf *perf;
+    const struct pk_perf_group *group;
+    struct pk_arena *arena;
+    size_t n, words; /* events; words of a group read */
+    bool inherit;
+    size_t n_groups, cap;
+    struct opened {
+        pid_t thread;
+        int *fd;               /* [n] */
+        uint64_t *at[MOMENTS]; /* [words] each */
+        uint64_t *sums;        /* [SPANS][words] */
+    } * groups;
+    bool used[SPANS]; /* in this iteration */
+    int error;        /* of a read in this iteration */
+};
+
+/* --- opening -------------------------------------------------------------------------------------------------------- */
+
+static void close_one(const struct pk_perf_reader *r, const struct opened *o)
+{
+    for (size_t i = 0; i < r->n; i++)
+        if (o->fd[i] >= 0)
+            r->perf->close(o->fd[i]);
+}
+
+void pk_perf_reader_close(struct pk_perf_reader *r)
+{
+    for (size_t i = 0; i < r->n_groups; i++)
+        close_one(r, &r->groups[i]);
+    r->n_groups = 0;
+}
+
+static struct perf_event_attr attributes(const struct pk_perf_reader *r, size_t i)
+{
+    const struct pk_perf_code *c = &r->group->codes[i];
+    const bool process = !r->group->n_cpus;
+    return (struct perf_event_attr){
+        .type = c->type,
+        .config = c->config,
+        .config1 = c->config1,
+        .config2 = c->config2,
+        .read_format = PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
+        .disabled = i == 0,
+        .inherit = process && r->inherit,
+        .pinned = i == 0 && r->group->pinned,
+        .exclude_kernel = r->group->user_only,
+        .exclude_hv = r->group->user_only,
+    };
+}
+
+/* 0 or an errno; *which is the event. On failure nothing of it is open. */
+static int open_events(const struct pk_perf_reader *r, const struct opened *o, int cpu, size_t *which)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        struct perf_event_attr attr = attributes(r, i);
+        o->fd[i] = pk_perf_open(r->perf, &attr, o->thread, cpu, i ? o->fd[0] : -1);
+        if (o->fd[i] < 0) {
+            int error = errno;
+            *which = i;
+            close_one(r, o);
+            return error;
+        }
+    }
+    return 0;
+}
+
+static int open_group(struct pk_perf_reader *r, pid_t thread, int cpu, size_t *which)
+{
+    struct opened o = {.thread = thread, .fd = pk_new_n(r->arena, int, r->n)};
+    for (size_t i = 0; i < r->n; i++)
+        o.fd[i] = -1;
+    int error = open_events(r, &o, cpu, which);
+    if (error == EINVAL && !*which && r->inherit) { /* kernels that cannot inherit groups */
+        r->inherit = false;
+        error = open_events(r, &o, cpu, which);
+    }
+    if (error)
+        return error;
+    for (size_t i = 0; i < MOMENTS; i++)
+        o.at[i] = pk_new_n(r->arena, uint64_t, r->words);
+    o.sums = pk_new_n(r->arena, uint64_t, r->words * SPANS);
+    r->perf->enable(o.fd[0]);
+    if (r->n_groups == r->cap)
+        r->groups = pk_grow(r->arena, r->groups, sizeof *r->groups, r->n_groups, &r->cap);
+    r->groups[r->n_groups++] = o;
+    return 0;
+}
+
+static bool has_thread(const struct pk_perf_reader *r, pid_t thread)
+{
+    for (size_t i = 0; i < r->n_groups; i++)
+        if (r->groups[i].thread == thread)
+            return true;
+    return false;
+}
+
+/* The other threads of this process: what they count is not inherited from us. Until no new one is found; one that ended
+ * meanwhile (ESRCH) counts nothing. */
+static int open_threads(struct pk_perf_reader *r, const char *root, size_t *which)
+{
+    const char *path = pk_printf(r->arena, "%s/proc/self/task", root);
+    for (size_t before = 0; before != r->n_groups && r->n_groups < THREADS_MAX;) {
+        before = r->n_groups;
+        DIR *d = opendir(path);
+        int error = 0;
+        for (struct dirent *e; d && !error && (e = readdir(d));) {
+            pid_t thread = (pid_t)strtol(e->d_name, NULL, 10);
+            if (thread > 0 && thread != gettid() && !has_thread(r, thread))
+                error = open_group(r, thread, -1, which);
+            error = error == ESRCH ? 0 : error;
+        }
+        if (d)
+            closedir(d);
+        if (error)
+            return error;
+    }
+    return 0;
+}
+
+static int read_group(const struct pk_perf_reader *r, const struct opened *o, uint64_t *into)
+{
+    const size_t bytes = r->words * sizeof *into;
+    ssize_t got = r->perf->read(o->fd[0], into, bytes);
+    return got == (ssize_t)bytes ? 0 : got < 0 ? errno : EBUSY; /* end of file: pinned, and had to give way */
+}
+
+/* Opened is not counting: the kernel's watchdog or somebody else may hold a counter. */
+static int try_it(const struct pk_perf_reader *r)
+{
+    const struct opened *own = &r->groups[0];
+    const uint64_t until = pk_clock_ns() + TRY_NS;
+    while (pk_clock_ns() < until)
+        ;
+    int error = read_group(r, own, own->at[NOW]);
+    return error ? error : own->at[NOW][RUNNING] ? 0 : EBUSY;
+}
+
+int pk_perf_reader_open(const struct pk_counter_env *env, const struct pk_perf_group *g, struct pk_arena *a,
+                        struct pk_perf_reader **out, size_t *which)
+{
+    struct pk_perf_reader *r = *out = pk_new(a, struct pk_perf_reader);
+    int error = 0;
+    pk_assert(g->n);
+    *r = (struct pk_perf_reader){.perf = pk_perf_of(env),
+                                 .group = g,
+                                 .arena = a,
+                                 .n = g->n,
+                                 .words = FIRST + g->n,
+                                 .inherit = !g->n_cpus};
+    *which = 0;
+    for (size_t i = 0; !error && i < g->n_cpus; i++)
+        error = open_group(r, -1, g->cpus[i], which);
+    if (!g->n_cpus) {
+        error = open_group(r, 0, -1, which);
+        if (!error && g->pinned)
+            error = try_it(r);
+        if (!error)
+            error = open_threads(r, pk_counter_root(env), which);
+    }
+    if (error)
+        pk_perf_reader_close(r);
+    return error;
+}
+
+/* --- reading -------------------------------------------------------------------------------------------------------- */
+
+static void read_all(struct pk_perf_reader *r, enum moment when)
+{
+    for (size_t i = 0; i < r->n_groups; i++) {
+        int error = read_group(r, &r->groups[i], r->groups[i].at[when]);
+        if (error)
+            r->error = error;
+    }
+}
+
+/* Adds what passed since a moment to a span. Counters of 64 bits may wrap; differences do not mind. */
+static void add(struct pk_perf_reader *r, enum moment since, unsigned span)
+{
+    for (size_t i = 0; i < r->n_groups; i++) {
+        const struct opened *o = &r->groups[i];
+        uint64_t *sum = o->sums + span * r->words;
+        if (!r->used[span])
+            memset(sum, 0, r->words * sizeof *sum);
+        for (size_t k = ENABLED; k < r->words; k++)
+            sum[k] += o->at[NOW][k] - o->at[since][k];
+    }
+    r->used[span] = true;
+}
+
+void pk_perf_reader_start(struct pk_perf_reader *r)
+{
+    memset(r->used, 0, sizeof r->used);
+    r->error = 0;
+    read_all(r, START);
+}
+
+void pk_perf_reader_stop(struct pk_perf_reader *r)
+{
+    read_all(r, NOW);
+    add(r, START, WHOLE);
+}
+
+void pk_perf_reader_begin(struct pk_perf_reader *r)
+{
+    read_all(r, BEGIN);
+}
+
+void pk_perf_reader_end(struct pk_perf_reader *r, unsigned region)
+{
+    pk_assert(region < PK_REGIONS_MAX);
+    read_all(r, NOW);
+    add(r, BEGIN, region);
+}
+
+/* raw * enabled / running does not fit 64 bits. */
+static int64_t scaled(uint64_t raw, uint64_t enabled, uint64_t running)
+{
+    if (running >= enabled)
+        return (int64_t)raw;
+    return (int64_t)((unsigned __int128)raw * enabled / running);
+}
+
+int pk_perf_reader_read(const struct pk_perf_reader *r, int region, size_t i, struct pk_perf_count *out)
+{
+    const unsigned span = region < 0 ? WHOLE : (unsigned)region;
+    *out = (struct pk_perf_count){.absent = !r->used[span]};
+    for (size_t g = 0; r->used[span] && g < r->n_groups; g++) {
+        const struct opened *o = &r->groups[g];
+        const uint64_t *sum = o->sums + span * r->words;
+        out->raw += sum[FIRST + i];
+        out->enabled_ns += sum[ENABLED];
+        out->running_ns += sum[RUNNING];
+        out->absent |= sum[ENABLED] && !sum[RUNNING];
+        if (sum[RUNNING])
+            out->value += scaled(sum[FIRST + i], sum[ENABLED], sum[RUNNING]);
+    }
+    return r->error;
+}

@@ -1,0 +1,51 @@
+/* Reader: counters of the kernel, opened as groups that are each read at once: a group for every thread of this process (and what
+ * it starts later), or one for each CPU of a list with everything that runs there.
+ *
+ * Counters run all the time from opening to closing; a reading is the difference of two group reads, so that nothing is switched in
+ * timed code, and nothing is ever reset (a reset does not reach what threads that ended had counted). Not thread safe. */
+#pragma once
+
+#include "counter/perf/access.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What the kernel calls an event. */
+struct pk_perf_code {
+    uint32_t type;
+    uint64_t config, config1, config2;
+};
+
+struct pk_perf_group {
+    const struct pk_perf_code *codes; /* the leader first */
+    size_t n;
+    bool user_only; /* leave kernel mode out */
+    bool
+        pinned; /* a core's counters: all of them at once or none, and that is tried when the group is opened */
+    const int *cpus;
+    size_t n_cpus; /* 0 = this process */
+};
+
+struct pk_perf_count {
+    uint64_t raw;
+    int64_t value;                   /* raw, scaled to the whole time */
+    uint64_t enabled_ns, running_ns; /* summed over the groups */
+    bool absent;                     /* somewhere it never ran: not 0, nobody looked */
+};
+
+struct pk_perf_reader;
+
+/* 0, or the errno with which event *which was refused (EBUSY: opened, but never got its turn). Nothing is then left open.
+ * In the arena. */
+int pk_perf_reader_open(const struct pk_counter_env *env, const struct pk_perf_group *g, struct pk_arena *a,
+                        struct pk_perf_reader **out, size_t *which);
+void pk_perf_reader_close(struct pk_perf_reader *r);
+
+/* An iteration, and a region inside it. What goes wrong is remembered for pk_perf_reader_read. */
+void pk_perf_reader_start(struct pk_perf_reader *r);
+void pk_perf_reader_stop(struct pk_perf_reader *r);
+void pk_perf_reader_begin(struct pk_perf_reader *r);
+void pk_perf_reader_end(struct pk_perf_reader *r, unsigned region);
+
+/* Event i over the occurrences of a region, or over the iteration (region < 0). Returns 0 or an errno. */
+int pk_perf_reader_read(const struct pk_perf_reader *r, int region, size_t i, struct pk_perf_count *out);

@@ -1,0 +1,240 @@
+/* Sources that work on every machine count what is known beforehand, by iteration and by region. */
+#include "counter/perf/known_work.h"
+#include "counter/source.h"
+#include "device/device.h"
+#include "device/null.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { REGION = 3, OTHER = 5 };
+
+static struct pk_arena arena;
+static struct pk_err err;
+static struct pk_device dev;
+static struct pk_reading whole[8], in_region[8], elsewhere[8];
+
+static int open_null(void **state)
+{
+    const struct pk_device_options o = {0};
+    return pk_device_open(&dev, "null", &o, &err);
+}
+
+static int close_null(void **state)
+{
+    pk_device_close(&dev);
+    pk_arena_free(&arena);
+    return 0;
+}
+
+/* The only plan for these events. */
+static const struct pk_source_plan *plan_of(const char *source, const char *const *names, size_t n)
+{
+    const struct pk_source_plan *plans;
+    size_t n_plans;
+    const struct pk_source *s = pk_source_find(source);
+    assert_non_null(s);
+    if (s->plan(&pk_counter_host, names, n, &arena, &plans, &n_plans, &err)) {
+        print_message("%s: %s\n", err.what, err.why);
+        return NULL;
+    }
+    assert_int_equal(n_plans, 1);
+    return plans;
+}
+
+/* Work before, in the region twice, and after. False where the source cannot count here. */
+static bool count(const char *source, const char *const *names, size_t n, void (*work)(void *))
+{
+    const struct pk_source_plan *p = plan_of(source, names, n);
+    void *h;
+    bool again = true;
+    if (!p)
+        return false;
+    const struct pk_source *s = p->source;
+    assert_int_equal(s->open(&pk_counter_host, p, &dev, &arena, &h, &err), 0);
+    bool was = pk_timed_region(true); /* nothing is allocated */
+    assert_int_equal(s->start(h, &err), 0);
+    work(NULL);
+    for (int i = 0; s->begin && i < 2; i++) {
+        s->begin(h, REGION);
+        work(NULL);
+        s->end(h, REGION);
+    }
+    work(NULL);
+    pk_timed_region(was);
+    assert_int_equal(s->stop(h, &again, &err), 0);
+    assert_false(again);
+    assert_int_equal(s->read(h, -1, whole, &err), 0);
+    assert_int_equal(s->read(h, REGION, in_region, &err), 0);
+    assert_int_equal(s->read(h, OTHER, elsewhere, &err), 0);
+    s->close(h);
+    return true;
+}
+
+static void faults_are_exact(void **state)
+{
+    static const char *const names[] = {"page_faults", "task_clock_ns"};
+    if (!count("sw-events", names, 2, pk_known_pages))
+        skip();
+    assert_in_range(in_region[0].integer, 2 * PK_KNOWN_PAGES, 2 * PK_KNOWN_PAGES + 4);
+    assert_in_range(whole[0].integer, 4 * PK_KNOWN_PAGES, 4 * PK_KNOWN_PAGES + 16);
+    assert_true(whole[1].integer > in_region[1].integer && in_region[1].integer > 0);
+    assert_true(elsewhere[0].absent && !whole[0].absent && !in_region[0].absent);
+}
+
+static void rusage_counts_the_same(void **state)
+{
+    static const char *const names[] = {"minor_faults", "major_faults"};
+    assert_true(count("rusage", names, 2, pk_known_pages));
+    assert_in_range(in_region[0].integer, 2 * PK_KNOWN_PAGES, 2 * PK_KNOWN_PAGES + 4);
+    assert_in_range(whole[0].integer, 4 * PK_KNOWN_PAGES, 4 * PK_KNOWN_PAGES + 16);
+    assert_int_equal(whole[1].integer, 0);
+    assert_true(elsewhere[0].absent);
+}
+
+static void declared(void *unused)
+{
+    pk_null_work(&dev, 2048, 512, 0);
+}
+
+static void the_null_device_is_counted_exactly(void **state)
+{
+    static const char *const names[] = {"fake_flops", "fake_works", "fake_ns"};
+    assert_true(count("fake", names, 3, declared));
+    assert_int_equal(whole[0].integer, 4 * 2048);
+    assert_int_equal(in_region[0].integer, 2 * 2048);
+    assert_int_equal(in_region[1].integer, 2);
+    assert_int_equal(in_region[2].integer, 4);
+    assert_true(elsewhere[2].absent);
+}
+
+static void what_a_fake_can_do_to_a_reader(void **state)
+{
+    static const char *const names[] = {"fake_scaled", "fake_absent", "fake_percent"};
+    assert_true(count("fake", names, 3, declared));
+    assert_int_equal(whole[0].integer, 4 * 2048);
+    assert_int_equal(whole[0].running_ns * 2, whole[0].enabled_ns);
+    assert_true(whole[1].absent);
+    assert_true(whole[2].is_real && whole[2].real == 0.005);
+}
+
+static void plans_have_passes(void **state)
+{
+    static const char *const names[] = {"fake_works", "fake_flops", "fake_bytes", "fake_ns", "fake_replayed"};
+    const struct pk_source_plan *plans;
+    size_t n;
+    bool again;
+    void *h;
+    const struct pk_source *s = pk_source_find("fake");
+    assert_int_equal(s->plan(&pk_counter_host, names, 5, &arena, &plans, &n, &err), 0);
+    assert_int_equal(n, 3);
+    assert_int_equal(plans[0].n, 3);
+    assert_int_equal(plans[1].n, 1);
+    assert_string_equal(plans[1].events[0].name, "fake_ns");
+    assert_int_equal(plans[2].passes, 3);
+    assert_int_equal(s->open(&pk_counter_host, &plans[2], &dev, &arena, &h, &err), 0);
+    for (int pass = 1; pass <= 6; pass++) {
+        assert_int_equal(s->start(h, &err), 0);
+        declared(NULL);
+        assert_int_equal(s->stop(h, &again, &err), 0);
+        assert_int_equal(again, pass % 3 != 0);
+    }
+    assert_int_equal(s->read(h, -1, whole, &err), 0);
+    assert_int_equal(whole[0].integer, 1);
+    assert_int_equal(s->open(&pk_counter_host, &plans[2], NULL, &arena, &h, &err), PK_E_UNAVAILABLE);
+}
+
+enum { MORE_BYTES = 64 << 20 };
+
+static void takes_memory(void *unused)
+{
+    char *p = mmap(NULL, MORE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(p != MAP_FAILED);
+    memset(p, 1, MORE_BYTES);
+    munmap(p, MORE_BYTES);
+    void *in_pool = pk_device_alloc(&dev, 1 << 20, PK_TAG_OTHER);
+    pk_device_free(&dev, in_pool);
+}
+
+static void nothing(void *unused)
+{
+}
+
+/* The peak is of the iteration, not of the process: it falls again. */
+static void memory_peaks_are_of_the_iteration(void **state)
+{
+    static const char *const names[] = {"resident_peak_bytes", "pool_peak_bytes"};
+    struct pk_reading small[2];
+    assert_true(count("memory", names, 2, nothing));
+    memcpy(small, whole, sizeof small);
+    assert_int_equal(small[1].integer, 0);
+    takes_memory(NULL); /* the pool is warm */
+    assert_true(count("memory", names, 2, takes_memory));
+    assert_int_equal(whole[1].integer, 1 << 20);
+    assert_true(in_region[0].absent);
+    assert_true(whole[0].integer >= small[0].integer + MORE_BYTES / 2);
+    if (pk_source_find("memory")->check(&pk_counter_host, &arena).state == PK_SOURCE_OK) {
+        assert_true(count("memory", names, 2, nothing));
+        assert_true(whole[0].integer < small[0].integer + MORE_BYTES / 2);
+    }
+}
+
+static void unknown_events_are_usage_errors(void **state)
+{
+    static const char *const names[] = {"page_fautls"};
+    for (const struct pk_source *const *s = pk_sources; *s; s++) {
+        const struct pk_source_plan *plans;
+        size_t n;
+        assert_int_equal((*s)->plan(&pk_counter_host, names, 1, &arena, &plans, &n, &err), PK_E_USAGE);
+    }
+    assert_null(pk_source_find("sw-event"));
+}
+
+/* A test of the table: what a source offers, it describes. */
+static void every_event_says_what_it_is(void **state)
+{
+    for (const struct pk_source *const *s = pk_sources; *s; s++) {
+        const struct pk_event *events;
+        size_t n = (*s)->list ? (*s)->list(&pk_counter_host, &arena, &events) : 0;
+        assert_true((*s)->check && (*s)->plan && (*s)->open && (*s)->close && *(*s)->summary);
+        for (size_t i = 0; i < n; i++) {
+            assert_string_equal(events[i].source, (*s)->name);
+            assert_true(*events[i].name && *events[i].unit && *events[i].summary);
+            assert_true(events[i].native && events[i].modes && events[i].note);
+            assert_true(events[i].quality == PK_QUALITY_EXACT || *events[i].note);
+        }
+    }
+}
+
+static void self_tests_pass_or_say_why(void **state)
+{
+    for (const struct pk_source *const *s = pk_sources; *s; s++) {
+        if (!(*s)->selftest)
+            continue;
+        const struct pk_source_found f = (*s)->selftest(&pk_counter_host, &arena);
+        print_message("%s: %s\n", (*s)->name, f.why);
+        assert_true(f.why && *f.why);
+        assert_null(strstr(f.why, "dead counter") && !strcmp((*s)->name, "rusage") ? f.why : NULL);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(faults_are_exact),
+        cmocka_unit_test(rusage_counts_the_same),
+        cmocka_unit_test(the_null_device_is_counted_exactly),
+        cmocka_unit_test(what_a_fake_can_do_to_a_reader),
+        cmocka_unit_test(plans_have_passes),
+        cmocka_unit_test(memory_peaks_are_of_the_iteration),
+        cmocka_unit_test(unknown_events_are_usage_errors),
+        cmocka_unit_test(every_event_says_what_it_is),
+        cmocka_unit_test(self_tests_pass_or_say_why),
+    };
+    return cmocka_run_group_tests(tests, open_null, close_null);
+}
