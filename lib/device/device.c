@@ -100,7 +100,7 @@ enum pk_code pk_device_open(struct pk_device *dev, const char *name, const struc
     assert_complete(dev->ops);
     dev->cold = opt->cold;
     pk_pool_init(&dev->pool, dev, (size_t)opt->limit_bytes);
-    pk_marks_init(&dev->marks, &dev->arena, PK_MARKS_DEFAULT);
+    pk_marks_init(&dev->marks, &dev->arena, PK_MARKS_DEFAULT, dev->ops->record != NULL);
     rc = dev->ops->open(dev, opt, err);
     if (rc)
         pk_arena_free(&dev->arena);

@@ -2,15 +2,23 @@
 #include "device/mark.h"
 
 #include "base/assert.h"
+#include "counter/counting.h"
 #include "device/device.h"
 #include "device/range.h"
 
 #include <string.h>
 
-void pk_marks_init(struct pk_marks *m, struct pk_arena *a, size_t cap)
+void pk_marks_init(struct pk_marks *m, struct pk_arena *a, size_t cap, bool recorded)
 {
-    *m = (struct pk_marks){.v = pk_new_n(a, struct pk_mark, cap), .cap = cap};
+    *m = (struct pk_marks){
+        .v = pk_new_n(a, struct pk_mark, cap), .cap = cap, .recorded = recorded, .watched = recorded};
     pk_marks_clear(m);
+}
+
+void pk_marks_count(struct pk_marks *m, const struct pk_counting *counting)
+{
+    m->counting = counting;
+    m->watched = m->recorded || counting;
 }
 
 void pk_marks_clear(struct pk_marks *m)
@@ -28,16 +36,46 @@ void pk_marks_next_repeat(struct pk_marks *m)
 }
 
 /* The calling thread has no queue to record in. */
-static bool records(const struct pk_device *dev, enum pk_lane lane)
+static bool records(const struct pk_marks *m, enum pk_lane lane)
 {
-    return dev->ops->record && lane != PK_LANE_HOST;
+    return m->recorded && lane != PK_LANE_HOST;
 }
 
-/* Kept out of line: devices without events shall not pay for it. */
-static __attribute__((noinline)) void begin_range(const struct pk_marks *m, struct pk_mark *k)
+/* Where somebody watches, counters are told first and last, and the device's event is recorded next to the clock. These are kept out
+ * of line: where nobody watches, nobody pays. */
+static __attribute__((noinline)) void begin_watched(struct pk_device *dev, struct pk_mark *k,
+                                                    enum pk_lane lane)
 {
+    struct pk_marks *m = &dev->marks;
     const char *name = m->names ? m->names[k->region] : NULL;
-    k->range = pk_range_begin(name ? name : "a region without a name");
+    if (m->counting)
+        pk_counting_begin(m->counting, k->region);
+    if (records(m, lane)) {
+        k->range = pk_range_begin(name ? name : "a region without a name");
+        k->begin_slot = m->next_slot++;
+        k->begin_host_ns = dev->ops->now_ns(dev);
+        dev->ops->record(dev, lane, k->begin_slot);
+    } else {
+        k->begin_host_ns = dev->ops->now_ns(dev);
+    }
+}
+
+/* The slot of the event, 0 = none: an end that was recorded is never in the first slot. */
+static __attribute__((noinline)) uint32_t record_end(struct pk_device *dev, enum pk_lane lane)
+{
+    struct pk_marks *m = &dev->marks;
+    if (!records(m, lane))
+        return 0;
+    dev->ops->record(dev, lane, m->next_slot);
+    return m->next_slot++;
+}
+
+static __attribute__((noinline)) void end_watched(const struct pk_marks *m, const struct pk_mark *k)
+{
+    if (k->end_slot)
+        pk_range_end(k->range);
+    if (m->counting)
+        pk_counting_end(m->counting, k->region);
 }
 
 /* The clock is read last, so that the bookkeeping is outside of what is timed. */
@@ -55,25 +93,20 @@ void pk_mark_begin(struct pk_device *dev, unsigned region, enum pk_lane lane)
     k->lane = (uint8_t)lane;
     k->open = true;
     m->n_open++;
-    k->begin_host_ns = dev->ops->now_ns(dev);
-    if (records(dev, lane)) {
-        begin_range(m, k);
-        k->begin_slot = m->next_slot++;
-        dev->ops->record(dev, lane, k->begin_slot);
-    }
+    if (m->watched)
+        begin_watched(dev, k, lane);
+    else
+        k->begin_host_ns = dev->ops->now_ns(dev);
 }
 
 /* Ends the innermost occurrence that is open on the lane. */
 void pk_mark_end_n(struct pk_device *dev, unsigned region, enum pk_lane lane, uint32_t reps)
 {
     struct pk_marks *m = &dev->marks;
-    uint32_t slot = 0;
+    const bool watched = m->watched;
     pk_assert(reps > 0);
-    if (records(dev, lane)) {
-        slot = m->next_slot++;
-        dev->ops->record(dev, lane, slot);
-    }
-    uint64_t now = dev->ops->now_ns(dev);
+    const uint32_t slot = watched ? record_end(dev, lane) : 0;
+    const uint64_t now = dev->ops->now_ns(dev);
     for (size_t i = m->n; i-- > 0;) {
         struct pk_mark *k = &m->v[i];
         if (k->open && k->region == region && k->lane == lane) {
@@ -81,9 +114,9 @@ void pk_mark_end_n(struct pk_device *dev, unsigned region, enum pk_lane lane, ui
             k->end_slot = slot;
             k->reps = reps;
             k->open = false;
-            if (slot) /* an end that was recorded is never in the first slot */
-                pk_range_end(k->range);
             m->n_open--;
+            if (watched)
+                end_watched(m, k);
             return;
         }
     }

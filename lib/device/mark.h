@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 enum pk_lane;
+struct pk_counting;
 struct pk_device;
 
 enum { PK_REGIONS_MAX = 64, PK_GAUGES_MAX = 16, PK_MARKS_DEFAULT = 1 << 16 };
@@ -36,6 +37,9 @@ struct pk_marks {
     struct pk_mark *v;
     size_t n, cap;
     const char *const *names; /* of regions, for profilers; NULL = none */
+    bool recorded;            /* the device records events at marks; made by pk_device_open */
+    bool watched;             /* somebody else than the clock is told of marks: events, profilers, counters */
+    const struct pk_counting *counting; /* see pk_marks_count */
     uint16_t next_instance[PK_REGIONS_MAX];
     uint32_t next_slot;
     size_t n_open;
@@ -45,10 +49,13 @@ struct pk_marks {
 };
 
 /* pk_device_open makes room for PK_MARKS_DEFAULT occurrences. */
-void pk_marks_init(struct pk_marks *m, struct pk_arena *a, size_t cap);
+void pk_marks_init(struct pk_marks *m, struct pk_arena *a, size_t cap, bool recorded);
 void pk_marks_clear(struct pk_marks *m); /* before an iteration */
 void pk_marks_next_repeat(
     struct pk_marks *m); /* instances start again at 0; marks are kept (K repetitions) */
+
+/* From now on counters are read at the begin and end of regions, outside of what is timed; NULL = no more. */
+void pk_marks_count(struct pk_marks *m, const struct pk_counting *counting);
 
 void pk_mark_begin(struct pk_device *dev, unsigned region, enum pk_lane lane);
 void pk_mark_end(struct pk_device *dev, unsigned region, enum pk_lane lane);

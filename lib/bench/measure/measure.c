@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "bench/measure/check.h"
+#include "bench/measure/counts.h"
 #include "bench/measure/live.h"
 #include "bench/measure/notes.h"
 #include "bench/measure/reps.h"
@@ -17,6 +18,7 @@ struct job {
     struct pk_notes notes;
     struct pk_sampler sampler;
     struct pk_stopper stopper;
+    struct pk_counts counts; /* where m->counters */
     uint64_t polled_ns;
     size_t polled_n;
 };
@@ -65,6 +67,8 @@ static enum pk_code calibrate_and_sample(struct job *j, struct pk_err *err)
 {
     int64_t runs;
     enum pk_code rc = pk_sampler_calibrate(&j->sampler, j->m->unit_overhead_ns, &runs, err);
+    if (!rc && j->m->counters)
+        pk_counts_attach(&j->counts, &j->sampler, j->a);
     if (!rc)
         rc = sample_until_stop(j, err);
     if (rc)
@@ -120,13 +124,20 @@ static enum pk_code sample_and_check(struct pk_ctx *ctx, struct job *j, struct p
     pk_note_text(&j->notes, "stop", j->stopper.reason);
     pk_note_int(&j->notes, "reps", j->sampler.reps);
     pk_series_pack(&j->stopper, pool->peak > peak ? pool->peak : peak, j->a, j->out);
+    if (j->sampler.counts)
+        pk_counts_pack(&j->counts, &j->stopper, &j->notes, j->a, j->out);
     return PK_OK;
 }
 
 static enum pk_code measure_live(struct pk_ctx *ctx, void *user, struct pk_err *err)
 {
     struct job *j = user;
-    enum pk_code rc = sample_and_check(ctx, j, err);
+    const struct pk_source_plan *plan = j->m->counters;
+    enum pk_code rc = plan ? pk_counts_open(&j->counts, j->m->counter_env, plan, ctx->dev, j->a, err) : PK_OK;
+    if (!rc)
+        rc = sample_and_check(ctx, j, err);
+    if (plan)
+        pk_counts_close(&j->counts);
     pk_sampler_end(&j->sampler);
     return rc;
 }

@@ -13,6 +13,9 @@
  *
  * A captured variant (probe.h) is captured after its first iteration on a device with graphs; the check compares what a replay left.
  *
+ * In a counter pass the samples are counted as well (counts.h): their times come with them and are no timings, because reading
+ * counters costs.
+ *
  * Notes (values are JSON): stop, reps, calibration_runs, graph ("captured", when replays were measured), check ("passed", or why
  * not), and over the steady samples' times (all regions together) warmup_cut, warmup_rule ("mser5" or "fixed"), noise (relative half-width when it stopped, the widest
  * region's), outliers, outlier_ordinals (the first 32), drift, drift_p, autocorrelation, disturbed (samples),
@@ -25,6 +28,7 @@
 #pragma once
 
 #include "bench/probe.h"
+#include "counter/source.h"
 #include "wire/slice.h"
 
 struct pk_stop {
@@ -45,6 +49,8 @@ struct pk_measure {
     int invocation;
     bool check;
     uint64_t seed;
+    const struct pk_source_plan *counters; /* of a counter pass; NULL = none */
+    const struct pk_counter_env *counter_env;
     double unit_overhead_ns; /* pk_unit_overhead_ns of this process (repeat.h) */
     struct pk_stop stop;
     pk_disturbed_fn *disturbed;

@@ -2,6 +2,7 @@
 #include "bench/measure/sample.h"
 
 #include "base/assert.h"
+#include "bench/measure/counts.h"
 
 #include <string.h>
 
@@ -216,6 +217,12 @@ enum pk_code pk_sampler_first(struct pk_sampler *s, struct pk_ctx *ctx, size_t c
     return rc;
 }
 
+/* Inlined where nothing counts, which is where times are taken. */
+static inline __attribute__((always_inline)) enum pk_code iterate(struct pk_sampler *s, struct pk_err *err)
+{
+    return s->captured ? replay(s, err) : repeat(s->ctx, s->reps, err);
+}
+
 enum pk_code pk_sample_take(struct pk_sampler *s, struct pk_err *err)
 {
     pk_assert(s->n < s->cap);
@@ -225,7 +232,7 @@ enum pk_code pk_sample_take(struct pk_sampler *s, struct pk_err *err)
     if (!rc && s->ctx->dev->cold)
         rc = pk_device_flush(s->ctx->dev, err);
     if (!rc)
-        rc = s->captured ? replay(s, err) : repeat(s->ctx, s->reps, err);
+        rc = s->counts ? pk_counts_sample(s->counts, s, iterate, err) : iterate(s, err);
     if (!rc)
         rc = check_marks(s->ctx, err);
     return rc ? rc : resolve(s, s->reps, err);

@@ -13,6 +13,8 @@
 #include "bench/probe.h"
 #include "device/graph.h"
 
+struct pk_counts;
+
 /* Times of one region instance in one sample, all repetitions together. */
 struct pk_times {
     uint64_t lane_ns, host_ns;
@@ -39,6 +41,7 @@ struct pk_sampler {
     bool captured;
     struct pk_graph *graph; /* of graph_reps repetitions, whose marks are the device's marks */
     int64_t graph_reps;
+    struct pk_counts *counts; /* what counts the samples (counts.h); NULL = nothing does */
 };
 
 /* Runs the first iteration, learns which instances exist, and makes the arrays, in ctx->arena, for up to `cap` samples (fewer

@@ -166,7 +166,7 @@ static void the_host_records_nothing(void **state)
     recording.record = record;
     recording.elapsed_ns = elapsed_ns;
     dev.ops = &recording;
-    pk_marks_clear(&dev.marks);
+    pk_marks_init(&dev.marks, &dev.arena, 2, true);
     for (enum pk_lane lane = PK_LANE_COPY; lane <= PK_LANE_HOST; lane++) {
         pk_mark_begin(&dev, 0, lane);
         pk_null_advance(&dev, 7);
@@ -175,6 +175,7 @@ static void the_host_records_nothing(void **state)
     assert_int_equal(recorded, 2);
     assert_int_equal(lane_ns(0), 1000);
     assert_int_equal(lane_ns(1), 7);
+    pk_marks_init(&dev.marks, &dev.arena, PK_MARKS_DEFAULT, false);
     dev.ops = &pk_device_null;
 }
 
@@ -194,7 +195,7 @@ static void mistakes_are_remembered(void **state)
     pk_marks_clear(&dev.marks);
     pk_mark_end(&dev, 0, PK_LANE_COMPUTE);
     assert_true(dev.marks.unbalanced);
-    pk_marks_init(&dev.marks, &dev.arena, 1);
+    pk_marks_init(&dev.marks, &dev.arena, 1, false);
     for (int i = 0; i < 2; i++)
         pk_mark_begin(&dev, 0, PK_LANE_COMPUTE);
     assert_true(dev.marks.overflow);

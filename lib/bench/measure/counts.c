@@ -1,0 +1,207 @@
+/* Counts: starting, stopping and reading a source around samples, and what it read as series. */
+#include "bench/measure/counts.h"
+
+#include "bench/measure/notes.h"
+
+#include <math.h>
+
+enum pk_code pk_counts_open(struct pk_counts *c, const struct pk_counter_env *env,
+                            const struct pk_source_plan *plan, struct pk_device *dev, struct pk_arena *a,
+                            struct pk_err *err)
+{
+    *c = (struct pk_counts){.plan = plan, .counting.source = plan->source};
+    return plan->source->open(env, plan, dev, a, &c->counting.handle, err);
+}
+
+static size_t places(const struct pk_counts *c)
+{
+    return (c->regions ? c->s->n_regions : 0) + 1;
+}
+
+static struct pk_reading *readings(const struct pk_counts *c, size_t sample, size_t place)
+{
+    return c->v + (sample * places(c) + place) * c->plan->n;
+}
+
+void pk_counts_attach(struct pk_counts *c, struct pk_sampler *s, struct pk_arena *a)
+{
+    c->s = s;
+    c->regions = (c->plan->source->caps & PK_SOURCE_REGIONS) && !s->captured;
+    c->v = pk_new_n(a, struct pk_reading, s->cap * places(c) * c->plan->n);
+    s->counts = c;
+    if (c->regions)
+        pk_marks_count(&s->ctx->dev->marks, &c->counting);
+}
+
+void pk_counts_close(struct pk_counts *c)
+{
+    if (c->s)
+        pk_marks_count(&c->s->ctx->dev->marks, NULL);
+    if (c->counting.handle)
+        c->plan->source->close(c->counting.handle);
+    c->counting.handle = NULL;
+}
+
+static enum pk_code read_places(const struct pk_counts *c, struct pk_err *err)
+{
+    const struct pk_source *source = c->plan->source;
+    enum pk_code rc = source->read(c->counting.handle, -1, readings(c, c->s->n, places(c) - 1), err);
+    for (size_t r = 0; !rc && r + 1 < places(c); r++)
+        if (c->s->n_instances[r])
+            rc = source->read(c->counting.handle, (int)r, readings(c, c->s->n, r), err);
+    return rc;
+}
+
+enum pk_code pk_counts_sample(struct pk_counts *c, struct pk_sampler *s, pk_iterate_fn *iterate,
+                              struct pk_err *err)
+{
+    const struct pk_source *source = c->plan->source;
+    bool again = true;
+    enum pk_code rc = PK_OK;
+    while (again && !rc) {
+        struct pk_err stopped = {0};
+        again = false;
+        rc = source->start(c->counting.handle, err);
+        if (rc)
+            return rc;
+        rc = iterate(s, err);
+        if (source->stop(c->counting.handle, &again, &stopped) && !rc) {
+            *err = stopped;
+            rc = stopped.code;
+        }
+    }
+    return rc ? rc : read_places(c, err);
+}
+
+/* Repetitions of a place's work in one sample. */
+static int64_t reps_at(const struct pk_counts *c, size_t place)
+{
+    return c->s->reps * (place < c->s->n_regions ? c->s->mark_reps[c->s->first_column[place]] : 1);
+}
+
+/* An iteration in which a region was repeated is no unit of work. */
+static bool counted_at(const struct pk_counts *c, size_t place)
+{
+    if (place + 1 < places(c))
+        return c->s->n_instances[place];
+    for (size_t i = 0; i < c->s->n_columns; i++)
+        if (c->s->mark_reps[i] > 1)
+            return !c->regions;
+    return true;
+}
+
+/* What is to be said of an event's counts, over all samples. */
+struct seen {
+    size_t n, absent;
+    bool real, scaled;
+};
+
+static struct seen look(const struct pk_counts *c, size_t place, size_t event, const size_t *rows, size_t n)
+{
+    struct seen seen = {.n = n};
+    for (size_t i = 0; i < n; i++) {
+        const struct pk_reading *r = readings(c, rows[i], place) + event;
+        seen.absent += r->absent;
+        seen.real |= r->is_real || r->absent;
+        seen.scaled |= r->running_ns < r->enabled_ns;
+    }
+    return seen;
+}
+
+struct packing {
+    const struct pk_counts *c;
+    struct pk_arena *a;
+    struct pk_slice *out;
+    struct pk_metric_decl *metrics;
+    struct pk_series *series;
+    const size_t *rows; /* of steady samples */
+    const int64_t *ordinals;
+    size_t n;
+};
+
+static void add_series(struct packing *k, size_t place, size_t event, const struct seen *seen)
+{
+    const struct pk_event *e = &k->c->plan->events[event];
+    const struct pk_region *regions = k->c->s->ctx->c->probe->regions;
+    const char *where = place + 1 < places(k->c) ? regions[place].name : "iteration";
+    int64_t *integer = seen->real ? NULL : pk_new_n(k->a, int64_t, k->n);
+    double *real = seen->real ? pk_new_n(k->a, double, k->n) : NULL;
+    for (size_t i = 0; i < k->n; i++) {
+        const struct pk_reading *r = readings(k->c, k->rows[i], place) + event;
+        if (integer)
+            integer[i] = r->integer;
+        else
+            real[i] = r->absent ? NAN : r->is_real ? r->real : (double)r->integer;
+    }
+    k->metrics[k->out->n_metrics] = (struct pk_metric_decl){
+        pk_printf(k->a, "%s.%s", where, e->name), e->unit, "none", "rate", "median", "sum", "counter"};
+    k->series[k->out->n_series++] = (struct pk_series){.metric = k->out->n_metrics++,
+                                                       .phase = PK_PHASE_STEADY,
+                                                       .reps = reps_at(k->c, place),
+                                                       .n = k->n,
+                                                       .ordinal = k->ordinals,
+                                                       .integer = integer,
+                                                       .real = real};
+}
+
+static json_t *describe(const struct pk_event *e, const struct seen *seen)
+{
+    json_t *j = json_pack("{s:s, s:s}", "native", e->native, "quality",
+                          e->quality == PK_QUALITY_EXACT ? "exact" : "approximate");
+    if (*e->note)
+        json_object_set_new(j, "note", json_string(e->note));
+    if (seen->absent)
+        json_object_set_new(j, "absent", json_integer((json_int_t)seen->absent));
+    if (seen->scaled)
+        json_object_set_new(j, "scaled", json_true());
+    if (*e->modes)
+        json_object_set_new(j, "modes", json_string(e->modes));
+    return j;
+}
+
+/* Arrays with room for the times' and the counts' rows. */
+static struct packing make_room(const struct pk_counts *c, const struct pk_stopper *st, struct pk_arena *a,
+                                struct pk_slice *out)
+{
+    const size_t more = places(c) * c->plan->n;
+    size_t *rows = pk_new_n(a, size_t, c->s->n);
+    int64_t *ordinals = pk_new_n(a, int64_t, c->s->n);
+    struct packing k = {.c = c, .a = a, .out = out, .rows = rows, .ordinals = ordinals};
+    k.metrics = pk_new_n(a, struct pk_metric_decl, out->n_metrics + more);
+    k.series = pk_new_n(a, struct pk_series, out->n_series + more);
+    for (size_t i = 0; i < out->n_metrics; i++)
+        k.metrics[i] = out->metrics[i];
+    for (size_t i = 0; i < out->n_series; i++)
+        k.series[i] = out->series[i];
+    for (size_t i = 1; i < c->s->n; i++)
+        if (pk_stop_phase(st, i) == PK_PHASE_STEADY) {
+            rows[k.n] = i;
+            ordinals[k.n++] = (int64_t)i;
+        }
+    out->metrics = k.metrics;
+    out->series = k.series;
+    return k;
+}
+
+void pk_counts_pack(const struct pk_counts *c, const struct pk_stopper *st, struct pk_notes *notes,
+                    struct pk_arena *a, struct pk_slice *out)
+{
+    struct packing k = make_room(c, st, a, out);
+    json_t *events = json_object();
+    for (size_t e = 0; e < c->plan->n; e++) {
+        struct seen all = {0};
+        for (size_t place = 0; place < places(c); place++) {
+            if (!counted_at(c, place))
+                continue;
+            const struct seen seen = look(c, place, e, k.rows, k.n);
+            all.absent = seen.absent > all.absent ? seen.absent : all.absent;
+            all.scaled |= seen.scaled;
+            if (seen.absent < seen.n)
+                add_series(&k, place, e, &seen);
+        }
+        json_object_set_new(events, c->plan->events[e].name, describe(&c->plan->events[e], &all));
+    }
+    pk_note_json(notes, "counters",
+                 json_pack("{s:s, s:i, s:o}", "source", c->plan->source->name, "passes", (int)c->plan->passes,
+                           "events", events));
+}
