@@ -2,7 +2,6 @@
 #include "device/mark.h"
 
 #include "base/assert.h"
-#include "counter/counting.h"
 #include "device/device.h"
 #include "device/range.h"
 
@@ -15,10 +14,10 @@ void pk_marks_init(struct pk_marks *m, struct pk_arena *a, size_t cap, bool reco
     pk_marks_clear(m);
 }
 
-void pk_marks_count(struct pk_marks *m, const struct pk_counting *counting)
+void pk_marks_watch(struct pk_marks *m, const struct pk_watcher *w)
 {
-    m->counting = counting;
-    m->watched = m->recorded || counting;
+    m->watcher = w;
+    m->watched = m->recorded || w;
 }
 
 void pk_marks_clear(struct pk_marks *m)
@@ -41,15 +40,15 @@ static bool records(const struct pk_marks *m, enum pk_lane lane)
     return m->recorded && lane != PK_LANE_HOST;
 }
 
-/* Where somebody watches, counters are told first and last, and the device's event is recorded next to the clock. These are kept out
+/* Where somebody watches, the watcher is told first and last, and the device's event is recorded next to the clock. These are kept out
  * of line: where nobody watches, nobody pays. */
 static __attribute__((noinline)) void begin_watched(struct pk_device *dev, struct pk_mark *k,
                                                     enum pk_lane lane)
 {
     struct pk_marks *m = &dev->marks;
     const char *name = m->names ? m->names[k->region] : NULL;
-    if (m->counting)
-        pk_counting_begin(m->counting, k->region);
+    if (m->watcher)
+        m->watcher->begin(m->watcher->user, k->region);
     if (records(m, lane)) {
         k->range = pk_range_begin(name ? name : "a region without a name");
         k->begin_slot = m->next_slot++;
@@ -74,8 +73,8 @@ static __attribute__((noinline)) void end_watched(const struct pk_marks *m, cons
 {
     if (k->end_slot)
         pk_range_end(k->range);
-    if (m->counting)
-        pk_counting_end(m->counting, k->region);
+    if (m->watcher)
+        m->watcher->end(m->watcher->user, k->region);
 }
 
 /* The clock is read last, so that the bookkeeping is outside of what is timed. */

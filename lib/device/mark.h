@@ -17,7 +17,6 @@
 #include <stdint.h>
 
 enum pk_lane;
-struct pk_counting;
 struct pk_device;
 
 enum { PK_REGIONS_MAX = 64, PK_GAUGES_MAX = 16, PK_MARKS_DEFAULT = 1 << 16 };
@@ -33,13 +32,20 @@ struct pk_mark {
     uint64_t range;                      /* of a profiler (range.h), likewise */
 };
 
+/* Somebody who wants to know of regions as they begin and end: counters. Told outside of what is timed. */
+struct pk_watcher {
+    void (*begin)(void *user, unsigned region);
+    void (*end)(void *user, unsigned region);
+    void *user;
+};
+
 struct pk_marks {
     struct pk_mark *v;
     size_t n, cap;
-    const char *const *names; /* of regions, for profilers; NULL = none */
-    bool recorded;            /* the device records events at marks; made by pk_device_open */
-    bool watched;             /* somebody else than the clock is told of marks: events, profilers, counters */
-    const struct pk_counting *counting; /* see pk_marks_count */
+    const char *const *names;         /* of regions, for profilers; NULL = none */
+    bool recorded;                    /* the device records events at marks; made by pk_device_open */
+    bool watched;                     /* somebody else than the clock is told of marks */
+    const struct pk_watcher *watcher; /* see pk_marks_watch */
     uint16_t next_instance[PK_REGIONS_MAX];
     uint32_t next_slot;
     size_t n_open;
@@ -54,8 +60,8 @@ void pk_marks_clear(struct pk_marks *m); /* before an iteration */
 void pk_marks_next_repeat(
     struct pk_marks *m); /* instances start again at 0; marks are kept (K repetitions) */
 
-/* From now on counters are read at the begin and end of regions, outside of what is timed; NULL = no more. */
-void pk_marks_count(struct pk_marks *m, const struct pk_counting *counting);
+/* From now on w is told of marks; NULL = nobody is. */
+void pk_marks_watch(struct pk_marks *m, const struct pk_watcher *w);
 
 void pk_mark_begin(struct pk_device *dev, unsigned region, enum pk_lane lane);
 void pk_mark_end(struct pk_device *dev, unsigned region, enum pk_lane lane);

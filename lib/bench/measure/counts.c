@@ -9,8 +9,8 @@ enum pk_code pk_counts_open(struct pk_counts *c, const struct pk_counter_env *en
                             const struct pk_source_plan *plan, struct pk_device *dev, struct pk_arena *a,
                             struct pk_err *err)
 {
-    *c = (struct pk_counts){.plan = plan, .counting.source = plan->source};
-    return plan->source->open(env, plan, dev, a, &c->counting.handle, err);
+    *c = (struct pk_counts){.plan = plan};
+    return plan->source->open(env, plan, dev, a, &c->handle, err);
 }
 
 static size_t places(const struct pk_counts *c)
@@ -29,26 +29,27 @@ void pk_counts_attach(struct pk_counts *c, struct pk_sampler *s, struct pk_arena
     c->regions = (c->plan->source->caps & PK_SOURCE_REGIONS) && !s->captured;
     c->v = pk_new_n(a, struct pk_reading, s->cap * places(c) * c->plan->n);
     s->counts = c;
+    c->watcher = (struct pk_watcher){c->plan->source->begin, c->plan->source->end, c->handle};
     if (c->regions)
-        pk_marks_count(&s->ctx->dev->marks, &c->counting);
+        pk_marks_watch(&s->ctx->dev->marks, &c->watcher);
 }
 
 void pk_counts_close(struct pk_counts *c)
 {
     if (c->s)
-        pk_marks_count(&c->s->ctx->dev->marks, NULL);
-    if (c->counting.handle)
-        c->plan->source->close(c->counting.handle);
-    c->counting.handle = NULL;
+        pk_marks_watch(&c->s->ctx->dev->marks, NULL);
+    if (c->handle)
+        c->plan->source->close(c->handle);
+    c->handle = NULL;
 }
 
 static enum pk_code read_places(const struct pk_counts *c, struct pk_err *err)
 {
     const struct pk_source *source = c->plan->source;
-    enum pk_code rc = source->read(c->counting.handle, -1, readings(c, c->s->n, places(c) - 1), err);
+    enum pk_code rc = source->read(c->handle, -1, readings(c, c->s->n, places(c) - 1), err);
     for (size_t r = 0; !rc && r + 1 < places(c); r++)
         if (c->s->n_instances[r])
-            rc = source->read(c->counting.handle, (int)r, readings(c, c->s->n, r), err);
+            rc = source->read(c->handle, (int)r, readings(c, c->s->n, r), err);
     return rc;
 }
 
@@ -61,11 +62,11 @@ enum pk_code pk_counts_sample(struct pk_counts *c, struct pk_sampler *s, pk_iter
     while (again && !rc) {
         struct pk_err stopped = {0};
         again = false;
-        rc = source->start(c->counting.handle, err);
+        rc = source->start(c->handle, err);
         if (rc)
             return rc;
         rc = iterate(s, err);
-        if (source->stop(c->counting.handle, &again, &stopped) && !rc) {
+        if (source->stop(c->handle, &again, &stopped) && !rc) {
             *err = stopped;
             rc = stopped.code;
         }

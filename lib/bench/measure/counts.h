@@ -5,12 +5,13 @@
 #pragma once
 
 #include "bench/measure/stop.h"
-#include "counter/counting.h"
+#include "counter/source.h"
 #include "wire/slice.h"
 
 struct pk_counts {
     const struct pk_source_plan *plan;
-    struct pk_counting counting;
+    void *handle;
+    struct pk_watcher watcher;
     bool regions;
     const struct pk_sampler *s;
     struct pk_reading *v; /* [cap][places][plan->n]; sample 0, the first iteration, is not counted */

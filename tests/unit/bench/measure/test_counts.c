@@ -126,7 +126,7 @@ static struct pk_slice measure(const struct pk_source *source)
     pk_measure_case(&m, &arena, &s);
     assert_int_equal(src.opened, 1);
     assert_int_equal(src.closed, 1);
-    assert_null(dev.marks.counting);
+    assert_null(dev.marks.watcher);
     return s;
 }
 
