@@ -7,19 +7,8 @@
  * counted here is no error: it is among the missing, with reason and fix, and the rest is counted. */
 #pragma once
 
-#include "counter/formula.h"
+#include "counter/group.h"
 #include "counter/source.h"
-
-/* What formulas know besides events. NaN where it is not known. */
-enum pk_given {
-    PK_GIVEN_TIME_NS,          /* of the same work in the timing passes: counting slows down */
-    PK_GIVEN_FLOPS,            /* declared */
-    PK_GIVEN_BYTES,            /* declared */
-    PK_GIVEN_PEAK_FLOPS_PER_S, /* the device's measured ceilings */
-    PK_GIVEN_PEAK_BYTES_PER_S,
-    PK_GIVENS
-};
-extern const char *const pk_given_names[PK_GIVENS]; /* "time_ns", "flops", ... */
 
 /* Where the value of a formula's name is. */
 struct pk_metric_input {

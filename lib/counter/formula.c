@@ -1,0 +1,195 @@
+/* Formula: a parser by recursive descent into postfix steps, and a stack that runs them. */
+#include "counter/formula.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEEPEST = 32 }; /* of parentheses, and of the stack with them */
+
+struct pk_formula_step {
+    char op;      /* + - * / ~ (negate), 'v' a value, 'c' a constant */
+    size_t name;  /* of v */
+    double value; /* of c */
+};
+
+struct parser {
+    struct pk_arena *arena;
+    struct pk_formula *out;
+    const char *at;
+    struct pk_formula_step *steps;
+    const char **names;
+    size_t steps_cap, names_cap, depth;
+    struct pk_err *err;
+};
+
+static enum pk_code wrong(const struct parser *p, const char *what)
+{
+    pk_fail(p->err, PK_E_USAGE, "'%.200s' is no formula", p->out->text);
+    if (*p->at)
+        pk_why(p->err, "%s at character %d, '%.20s'", what, (int)(p->at - p->out->text) + 1, p->at);
+    else
+        pk_why(p->err, "%s at its end", what);
+    return pk_fix(p->err, "names, numbers, + - * / and parentheses: instructions / cycles");
+}
+
+static char next(struct parser *p)
+{
+    while (isspace((unsigned char)*p->at))
+        p->at++;
+    return *p->at;
+}
+
+static void add_step(struct parser *p, struct pk_formula_step s)
+{
+    if (p->out->n_steps == p->steps_cap)
+        p->steps = pk_grow(p->arena, p->steps, sizeof *p->steps, p->out->n_steps, &p->steps_cap);
+    p->steps[p->out->n_steps++] = s;
+}
+
+static size_t name_index(struct parser *p, const char *start, size_t n)
+{
+    for (size_t i = 0; i < p->out->n_names; i++)
+        if (strlen(p->names[i]) == n && !strncmp(p->names[i], start, n))
+            return i;
+    if (p->out->n_names == p->names_cap)
+        p->names = pk_grow(p->arena, p->names, sizeof *p->names, p->out->n_names, &p->names_cap);
+    p->names[p->out->n_names] = pk_strndup(p->arena, start, n);
+    return p->out->n_names++;
+}
+
+static enum pk_code sum(struct parser *p);
+
+static enum pk_code parenthesis(struct parser *p)
+{
+    p->at++;
+    if (sum(p))
+        return p->err->code;
+    if (next(p) != ')')
+        return wrong(p, "a parenthesis is not closed");
+    p->at++;
+    return PK_OK;
+}
+
+static enum pk_code number(struct parser *p)
+{
+    char *end;
+    double v = strtod(p->at, &end);
+    if (end == p->at || !isfinite(v) || isalpha((unsigned char)*end) || *end == '_')
+        return wrong(p, "a number ends wrongly");
+    p->at = end;
+    add_step(p, (struct pk_formula_step){.op = 'c', .value = v});
+    return PK_OK;
+}
+
+static enum pk_code atom(struct parser *p)
+{
+    const char c = next(p);
+    if (c == '(')
+        return parenthesis(p);
+    if (isdigit((unsigned char)c))
+        return number(p);
+    if (!isalpha((unsigned char)c))
+        return wrong(p, "a name or a number is missing");
+    const char *start = p->at;
+    while (isalnum((unsigned char)*p->at) || *p->at == '_')
+        p->at++;
+    add_step(p, (struct pk_formula_step){.op = 'v', .name = name_index(p, start, (size_t)(p->at - start))});
+    return PK_OK;
+}
+
+static enum pk_code factor(struct parser *p)
+{
+    if (++p->depth >= DEEPEST)
+        return wrong(p, "it is nested too deeply");
+    if (next(p) == '-') {
+        p->at++;
+        if (factor(p))
+            return p->err->code;
+        add_step(p, (struct pk_formula_step){.op = '~'});
+    } else if (atom(p))
+        return p->err->code;
+    p->depth--;
+    return PK_OK;
+}
+
+static enum pk_code product(struct parser *p)
+{
+    if (factor(p))
+        return p->err->code;
+    for (char op; (op = next(p)) == '*' || op == '/';) {
+        p->at++;
+        if (factor(p))
+            return p->err->code;
+        add_step(p, (struct pk_formula_step){.op = op});
+    }
+    return PK_OK;
+}
+
+static enum pk_code sum(struct parser *p)
+{
+    if (product(p))
+        return p->err->code;
+    for (char op; (op = next(p)) == '+' || op == '-';) {
+        p->at++;
+        if (product(p))
+            return p->err->code;
+        add_step(p, (struct pk_formula_step){.op = op});
+    }
+    return PK_OK;
+}
+
+enum pk_code pk_formula_parse(const char *text, struct pk_arena *a, const struct pk_formula **out,
+                              struct pk_err *err)
+{
+    struct pk_formula *f = pk_new(a, struct pk_formula);
+    struct parser p = {.arena = a, .out = f, .err = err};
+    p.at = f->text = pk_strdup(a, text);
+    if (sum(&p))
+        return err->code;
+    if (next(&p))
+        return wrong(&p, "something follows that is no operator");
+    f->names = p.names;
+    f->steps = p.steps;
+    *out = f;
+    return PK_OK;
+}
+
+/* The values a and b become one. */
+static double operate(char op, double a, double b)
+{
+    return op == '+' ? a + b : op == '-' ? a - b : op == '*' ? a * b : a / b;
+}
+
+double pk_formula_value(const struct pk_formula *f, const double *values, struct pk_arena *a,
+                        const char **missing)
+{
+    double stack[2 * DEEPEST];
+    size_t n = 0;
+    *missing = NULL;
+    for (size_t i = 0; i < f->n_names; i++)
+        if (isnan(values[i])) {
+            *missing = f->names[i];
+            return NAN;
+        }
+    for (size_t i = 0; i < f->n_steps; i++) {
+        const struct pk_formula_step *s = &f->steps[i];
+        if (s->op == 'v' || s->op == 'c') {
+            stack[n++] = s->op == 'v' ? values[s->name] : s->value;
+            continue;
+        }
+        if (s->op == '~') {
+            stack[n - 1] = -stack[n - 1];
+            continue;
+        }
+        if (s->op == '/' && stack[n - 1] == 0) {
+            const struct pk_formula_step *by = s - 1;
+            *missing = by->op == 'v' ? pk_printf(a, "%s is 0", f->names[by->name]) : "a divisor is 0";
+            return NAN;
+        }
+        n--;
+        stack[n - 1] = operate(s->op, stack[n - 1], stack[n]);
+    }
+    return stack[0];
+}

@@ -1,0 +1,36 @@
+/* Group: events that answer a question together, and the metrics that are derived from them; a small text file each, in
+ * lib/counter/groups, part of the program. The format is docs/counters.md's. */
+#pragma once
+
+#include "counter/formula.h"
+
+/* What formulas know besides events. */
+enum pk_given {
+    PK_GIVEN_TIME_NS,          /* of the same work in the timing passes: counting slows down */
+    PK_GIVEN_FLOPS,            /* declared */
+    PK_GIVEN_BYTES,            /* declared */
+    PK_GIVEN_PEAK_FLOPS_PER_S, /* the device's measured ceilings */
+    PK_GIVEN_PEAK_BYTES_PER_S,
+    PK_GIVENS
+};
+extern const char *const pk_given_names[PK_GIVENS]; /* "time_ns", "flops", ... */
+
+struct pk_group_metric {
+    const char *name, *unit, *summary;
+    const struct pk_formula *formula;
+};
+
+struct pk_group {
+    const char *name, *title, *help;
+    const char *const *events; /* those it needs first */
+    size_t n_required, n_events;
+    const struct pk_group_metric *metrics;
+    size_t n_metrics;
+};
+
+/* One file. PK_E_USAGE with the line for a wrong one. */
+enum pk_code pk_group_parse(const char *name, const char *text, struct pk_arena *a, struct pk_group *out,
+                            struct pk_err *err) PK_MUST_CHECK;
+
+/* Every group of this build. In the arena. */
+size_t pk_groups(struct pk_arena *a, const struct pk_group **out);

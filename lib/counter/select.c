@@ -1,0 +1,278 @@
+/* Select: names to groups and events, events to sources, sources to plans. */
+#include "counter/select.h"
+
+#include "base/split.h"
+#include "base/suggest.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Events that are planned together: a group's, or those that were asked for by themselves. */
+struct bundle {
+    const struct pk_group *group; /* NULL = by themselves */
+    const char **names;
+    const struct pk_source **sources; /* NULL = nobody in this build counts it */
+    size_t n, cap, required;
+};
+
+struct selection {
+    const struct pk_counter_env *env;
+    struct pk_arena *arena;
+    struct pk_counters *out;
+    const struct pk_group *groups;
+    size_t n_groups;
+    struct bundle loose;
+    struct pk_source_plan *plans;
+    struct pk_counter_metric *metrics;
+    struct pk_uncounted *missing;
+    size_t plans_cap, metrics_cap, missing_cap;
+};
+
+/* --- names ---------------------------------------------------------------------------------------------------------- */
+
+static const struct pk_source *listing(const struct selection *s, const char *event)
+{
+    for (const struct pk_source *const *src = pk_sources; *src; src++) {
+        const struct pk_event *events;
+        const size_t n = (*src)->list ? (*src)->list(s->env, s->arena, &events) : 0;
+        for (size_t i = 0; i < n; i++)
+            if (!strcmp(events[i].name, event))
+                return *src;
+    }
+    return NULL;
+}
+
+/* Raw names are in no list: a source that plans one, or says why it cannot, knows it. */
+static const struct pk_source *understanding(const struct selection *s, const char *event)
+{
+    for (const struct pk_source *const *src = pk_sources; *src; src++) {
+        const struct pk_source_plan *plans;
+        struct pk_err err;
+        size_t n;
+        if ((*src)->plan(s->env, &event, 1, s->arena, &plans, &n, &err) != PK_E_USAGE)
+            return *src;
+    }
+    return NULL;
+}
+
+static const struct pk_group *group_named(const struct selection *s, const char *name)
+{
+    for (size_t i = 0; i < s->n_groups; i++)
+        if (!strcmp(s->groups[i].name, name))
+            return &s->groups[i];
+    return NULL;
+}
+
+static enum pk_code unknown(const struct selection *s, const char *name, struct pk_err *err)
+{
+    const char **names = NULL;
+    size_t n = 0, cap = 0;
+    for (size_t i = 0; i < s->n_groups; i++) {
+        names = n == cap ? pk_grow(s->arena, names, sizeof *names, n, &cap) : names;
+        names[n++] = s->groups[i].name;
+    }
+    for (const struct pk_source *const *src = pk_sources; *src; src++) {
+        const struct pk_event *events;
+        const size_t k = (*src)->list ? (*src)->list(s->env, s->arena, &events) : 0;
+        for (size_t i = 0; i < k; i++) {
+            names = n == cap ? pk_grow(s->arena, names, sizeof *names, n, &cap) : names;
+            names[n++] = events[i].name;
+        }
+    }
+    const char *near = pk_suggest(name, names, n);
+    pk_fail(err, PK_E_USAGE, "--counters: nobody counts '%.100s'", name);
+    pk_why(err, "it is no group, no event of any source, and no name that a source understands");
+    return near ? pk_fix(err, "did you mean '%s'?", near)
+                : pk_fix(err, "`perfkit list counters` shows what there is");
+}
+
+static void add_name(const struct selection *s, struct bundle *b, const char *name,
+                     const struct pk_source *src)
+{
+    if (b->n == b->cap) {
+        size_t same = b->cap;
+        b->sources = pk_grow(s->arena, b->sources, sizeof *b->sources, b->n, &same);
+        b->names = pk_grow(s->arena, b->names, sizeof *b->names, b->n, &b->cap);
+    }
+    b->names[b->n] = name;
+    b->sources[b->n++] = src;
+}
+
+/* --- plans ---------------------------------------------------------------------------------------------------------- */
+
+static void add_missing(struct selection *s, const char *name, const char *why, const char *fix)
+{
+    struct pk_counters *out = s->out;
+    if (out->n_missing == s->missing_cap)
+        s->missing = pk_grow(s->arena, s->missing, sizeof *s->missing, out->n_missing, &s->missing_cap);
+    s->missing[out->n_missing++] = (struct pk_uncounted){name, why, fix};
+}
+
+/* Whether the event can be counted here by itself; else it joins the missing, or its group does when it cannot do without. */
+static bool countable(struct selection *s, const struct bundle *b, size_t i)
+{
+    const struct pk_source_plan *plans;
+    size_t n;
+    struct pk_err err;
+    if (!b->sources[i]) {
+        pk_fail(&err, PK_E_UNAVAILABLE, " ");
+        pk_why(&err, "this build of perfkit has no source of it");
+    } else if (!b->sources[i]->plan(s->env, &b->names[i], 1, s->arena, &plans, &n, &err))
+        return true;
+    const char *why = pk_strdup(s->arena, err.why), *fix = *err.fix ? pk_strdup(s->arena, err.fix) : NULL;
+    if (i < b->required)
+        add_missing(s, b->group->name, pk_printf(s->arena, "%s: %s", b->names[i], why), fix);
+    else
+        add_missing(s, b->names[i], why, fix);
+    return false;
+}
+
+static void add_plans(struct selection *s, const struct pk_source_plan *plans, size_t n)
+{
+    struct pk_counters *out = s->out;
+    for (size_t i = 0; i < n; i++) {
+        if (out->n_plans == s->plans_cap)
+            s->plans = pk_grow(s->arena, s->plans, sizeof *s->plans, out->n_plans, &s->plans_cap);
+        s->plans[out->n_plans++] = plans[i];
+    }
+}
+
+/* The bundle's events of one source, all at once. */
+static enum pk_code plan_source(struct selection *s, const struct bundle *b, const struct pk_source *src,
+                                struct pk_err *err)
+{
+    const char **names = pk_new_n(s->arena, const char *, b->n);
+    const struct pk_source_plan *plans;
+    size_t n = 0, n_plans;
+    for (size_t i = 0; i < b->n; i++)
+        if (b->sources[i] == src)
+            names[n++] = b->names[i];
+    if (!n)
+        return PK_OK;
+    if (src->plan(s->env, names, n, s->arena, &plans, &n_plans, err))
+        return err->code;
+    add_plans(s, plans, n_plans);
+    return PK_OK;
+}
+
+static struct pk_metric_input input_of(const struct selection *s, const char *name, size_t first_plan)
+{
+    for (size_t p = first_plan; p < s->out->n_plans; p++)
+        for (size_t e = 0; e < s->plans[p].n; e++)
+            if (!strcmp(s->plans[p].events[e].name, name))
+                return (struct pk_metric_input){PK_INPUT_COUNT, p, e};
+    for (size_t g = 0; g < PK_GIVENS; g++)
+        if (!strcmp(pk_given_names[g], name))
+            return (struct pk_metric_input){PK_INPUT_GIVEN, 0, g};
+    return (struct pk_metric_input){PK_INPUT_MISSING, 0, 0};
+}
+
+static void add_metrics(struct selection *s, const struct pk_group *g, size_t first_plan)
+{
+    struct pk_counters *out = s->out;
+    for (size_t i = 0; i < g->n_metrics; i++) {
+        const struct pk_group_metric *m = &g->metrics[i];
+        struct pk_metric_input *inputs = pk_new_n(s->arena, struct pk_metric_input, m->formula->n_names);
+        for (size_t k = 0; k < m->formula->n_names; k++)
+            inputs[k] = input_of(s, m->formula->names[k], first_plan);
+        if (out->n_metrics == s->metrics_cap)
+            s->metrics = pk_grow(s->arena, s->metrics, sizeof *s->metrics, out->n_metrics, &s->metrics_cap);
+        s->metrics[out->n_metrics++] =
+            (struct pk_counter_metric){g->name, m->name, m->unit, m->summary, m->formula, inputs};
+    }
+}
+
+/* Drops what cannot be counted here, and plans the rest. */
+static enum pk_code plan_bundle(struct selection *s, const struct bundle *wanted, struct pk_err *err)
+{
+    struct bundle b = {.group = wanted->group};
+    const size_t first_plan = s->out->n_plans;
+    for (size_t i = 0; i < wanted->n; i++)
+        if (countable(s, wanted, i))
+            add_name(s, &b, wanted->names[i], wanted->sources[i]);
+        else if (i < wanted->required)
+            return PK_OK;
+    for (const struct pk_source *const *src = pk_sources; *src; src++)
+        if (plan_source(s, &b, *src, err))
+            return err->code;
+    if (b.group)
+        add_metrics(s, b.group, first_plan);
+    return PK_OK;
+}
+
+static enum pk_code take_group(struct selection *s, const struct pk_group *g, struct pk_err *err)
+{
+    struct bundle b = {.group = g, .required = g->n_required};
+    for (size_t i = 0; i < g->n_events; i++)
+        add_name(s, &b, g->events[i], listing(s, g->events[i]));
+    return plan_bundle(s, &b, err);
+}
+
+static enum pk_code twice(const char *name, struct pk_err *err)
+{
+    pk_fail(err, PK_E_USAGE, "--counters: '%.100s' is there twice", name);
+    pk_why(err, "it would be counted twice");
+    return pk_fix(err, "leave one out");
+}
+
+static enum pk_code take_name(struct selection *s, const char *name, struct pk_err *err)
+{
+    const struct pk_group *g = group_named(s, name);
+    if (g)
+        return take_group(s, g, err);
+    const struct pk_source *src = listing(s, name);
+    if (!src)
+        src = understanding(s, name);
+    if (!src)
+        return unknown(s, name, err);
+    add_name(s, &s->loose, name, src);
+    return PK_OK;
+}
+
+static enum pk_code take_all(struct selection *s, const char *text, struct pk_err *err)
+{
+    const char **seen = NULL;
+    size_t n = 0, cap = 0;
+    for (const char *name; (name = pk_next_part(&text, ',', s->arena));) {
+        if (!*name) {
+            pk_fail(err, PK_E_USAGE, "--counters: a name is empty");
+            pk_why(err, "groups and events are separated by single commas");
+            return pk_fix(err, "--counters cpu-basic,page_faults");
+        }
+        for (size_t i = 0; i < n; i++)
+            if (!strcmp(seen[i], name))
+                return twice(name, err);
+        seen = n == cap ? pk_grow(s->arena, seen, sizeof *seen, n, &cap) : seen;
+        seen[n++] = name;
+        if (take_name(s, name, err))
+            return err->code;
+    }
+    return plan_bundle(s, &s->loose, err);
+}
+
+enum pk_code pk_counters_select(const struct pk_counter_env *env, const char *text, struct pk_arena *a,
+                                struct pk_counters *out, struct pk_err *err)
+{
+    struct selection s = {.env = env, .arena = a, .out = out};
+    *out = (struct pk_counters){0};
+    s.n_groups = pk_groups(a, &s.groups);
+    if (take_all(&s, text, err))
+        return err->code;
+    out->plans = s.plans;
+    out->metrics = s.metrics;
+    out->missing = s.missing;
+    return PK_OK;
+}
+
+double pk_counter_metric_value(const struct pk_counter_metric *m, const double *const *counts,
+                               const double *given, struct pk_arena *a, const char **missing)
+{
+    double *values = pk_new_n(a, double, m->formula->n_names);
+    for (size_t i = 0; i < m->formula->n_names; i++) {
+        const struct pk_metric_input *in = &m->inputs[i];
+        values[i] = in->kind == PK_INPUT_GIVEN                       ? given[in->event]
+                    : in->kind == PK_INPUT_COUNT && counts[in->plan] ? counts[in->plan][in->event]
+                                                                     : NAN;
+    }
+    return pk_formula_value(m->formula, values, a, missing);
+}

@@ -1,0 +1,153 @@
+/* Groups are read with the line of what is wrong, and --counters becomes plans and metrics. */
+#include "counter/select.h"
+#include "device/device.h"
+#include "device/null.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct pk_arena arena;
+static struct pk_err err;
+static struct pk_counters c;
+
+/* --- groups --------------------------------------------------------------------------------------------------------- */
+
+#define HEAD "title  T\nevents a b\n"
+
+static void a_group_is_read(void **state)
+{
+    struct pk_group g;
+    assert_int_equal(pk_group_parse("g",
+                                    "# note\n\ntitle  Some title  \nevents a  b\noptional c\n"
+                                    "metric r 1/s = 1e9 * a / time_ns -- how often\nhelp\nTwo\nlines\n",
+                                    &arena, &g, &err),
+                     0);
+    assert_string_equal(g.title, "Some title");
+    assert_int_equal(g.n_required, 2);
+    assert_int_equal(g.n_events, 3);
+    assert_string_equal(g.events[2], "c");
+    assert_string_equal(g.metrics[0].name, "r");
+    assert_string_equal(g.metrics[0].unit, "1/s");
+    assert_string_equal(g.metrics[0].formula->text, "1e9 * a / time_ns");
+    assert_string_equal(g.metrics[0].summary, "how often");
+    assert_string_equal(g.help, "Two\nlines\n");
+}
+
+static void wrong_groups_name_the_line(void **state)
+{
+    static const struct {
+        const char *text, *what;
+    } rows[] = {
+        {"events a\n", "group g, line 1: there is no title"},
+        {"title T\n\n", "group g, line 2: there are no events"},
+        {"title\nevents a\n", "group g, line 1: the title is empty"},
+        {HEAD "events a\n", "group g, line 3: event a is there twice"},
+        {HEAD "optional c\nevents d\n", "group g, line 4: the events it needs come before the optional ones"},
+        {HEAD "\nmetrics r 1 = a -- x\n", "group g, line 4: 'metrics r 1 = a -- x' begins no line"},
+        {HEAD "metric r = a -- x\n", "group g, line 3: a metric is NAME UNIT = FORMULA -- SUMMARY"},
+        {HEAD "metric r 1 2 = a -- x\n", "group g, line 3: a metric is NAME UNIT = FORMULA -- SUMMARY"},
+        {HEAD "metric r 1 = a\n", "group g, line 3: a metric is NAME UNIT = FORMULA -- SUMMARY"},
+        {HEAD "metric r 1 = a / d -- x\n", "group g, line 3: d is no event of this group"},
+        {HEAD "metric r 1 = a / -- x\n", "group g, line 3: 'a /' is no formula"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct pk_group g;
+        assert_int_equal(pk_group_parse("g", rows[i].text, &arena, &g, &err), PK_E_USAGE);
+        assert_string_equal(err.what, rows[i].what);
+        assert_true(*err.why && *err.fix);
+    }
+}
+
+/* --- selections ----------------------------------------------------------------------------------------------------- */
+
+static void select_(const char *text)
+{
+    if (pk_counters_select(&pk_counter_host, text, &arena, &c, &err))
+        fail_msg("%s: %s", err.what, err.why);
+}
+
+static void a_group_becomes_plans_and_metrics(void **state)
+{
+    select_("fake,fake_scaled,minor_faults");
+    assert_int_equal(c.n_plans, 4); /* three of the group, the other two, and one each by themselves */
+    assert_int_equal(c.plans[0].n, 3);
+    assert_int_equal(c.plans[1].n, 2);
+    assert_int_equal(c.n_missing, 0);
+    assert_int_equal(c.n_metrics, 5);
+    assert_string_equal(c.metrics[1].name, "fake_flops_per_s");
+    assert_int_equal(c.metrics[1].inputs[0].kind, PK_INPUT_COUNT);
+    assert_int_equal(c.metrics[1].inputs[1].kind, PK_INPUT_GIVEN);
+    assert_int_equal(c.metrics[1].inputs[1].event, PK_GIVEN_TIME_NS);
+}
+
+static double metric(const char *name, const double *const *counts, const double *given, const char **missing)
+{
+    for (size_t i = 0; i < c.n_metrics; i++)
+        if (!strcmp(c.metrics[i].name, name))
+            return pk_counter_metric_value(&c.metrics[i], counts, given, &arena, missing);
+    fail_msg("no metric %s", name);
+    return NAN;
+}
+
+static void metrics_have_values_or_miss_something(void **state)
+{
+    static const double first[] = {2, 4096, 1024}, second[] = {8, NAN};
+    const double *counts[] = {first, second};
+    double given[PK_GIVENS] = {[PK_GIVEN_TIME_NS] = 4, [PK_GIVEN_FLOPS] = NAN};
+    const char *missing;
+    select_("fake");
+    assert_true(metric("fake_intensity", counts, given, &missing) == 4);
+    assert_null(missing);
+    assert_true(metric("fake_flops_per_s", counts, given, &missing) == 1024e9);
+    assert_true(metric("fake_slowdown", counts, given, &missing) == 2);
+    assert_true(isnan(metric("fake_consistency", counts, given, &missing)));
+    assert_string_equal(missing, "flops");
+    assert_true(isnan(metric("fake_nothing", counts, given, &missing)));
+    assert_string_equal(missing, "fake_absent");
+    counts[1] = NULL;
+    assert_true(isnan(metric("fake_slowdown", counts, given, &missing)));
+    assert_string_equal(missing, "fake_ns");
+}
+
+static void wrong_selections(void **state)
+{
+    static const struct {
+        const char *text, *what, *fix;
+    } rows[] = {
+        {"cpu-basci", "--counters: nobody counts 'cpu-basci'", "did you mean 'cpu-basic'?"},
+        {"page_fualts", "--counters: nobody counts 'page_fualts'", "did you mean 'page_faults'?"},
+        {"sw,weather_report_of_tomorrow", "--counters: nobody counts 'weather_report_of_tomorrow'",
+         "`perfkit list counters` shows what there is"},
+        {"", "--counters: a name is empty", "--counters cpu-basic,page_faults"},
+        {"sw,,fake", "--counters: a name is empty", "--counters cpu-basic,page_faults"},
+        {"sw, sw", "--counters: 'sw' is there twice", "leave one out"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_int_equal(pk_counters_select(&pk_counter_host, rows[i].text, &arena, &c, &err), PK_E_USAGE);
+        assert_string_equal(err.what, rows[i].what);
+        assert_string_equal(err.fix, rows[i].fix);
+    }
+}
+
+static int free_all(void **state)
+{
+    pk_arena_free(&arena);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_group_is_read),
+        cmocka_unit_test(wrong_groups_name_the_line),
+        cmocka_unit_test(a_group_becomes_plans_and_metrics),
+        cmocka_unit_test(metrics_have_values_or_miss_something),
+        cmocka_unit_test(wrong_selections),
+    };
+    return cmocka_run_group_tests(tests, NULL, free_all);
+}
