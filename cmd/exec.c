@@ -103,7 +103,7 @@ static enum pk_code measure(struct exec *e, struct pk_recorder *rec, struct pk_e
 {
     const struct exec_options *o = e->o;
     struct pk_progress progress;
-    const struct pk_command_events events = {show_progress, e};
+    const struct pk_command_events events = {.ran = show_progress, .user = e};
     const struct pk_command_options c = {
         .argv = e->argv,
         .name = o->name,

@@ -1,4 +1,4 @@
-/* Command: the loop over the runs of a command. */
+/* Command: one run of a command, measured and recorded. */
 #include "bench/command/command.h"
 
 #include "base/buf.h"
@@ -12,9 +12,10 @@
 
 #define KILL_GRACE_NS (500 * PK_NS_PER_MS)
 
-struct runner {
+struct pk_command {
     const struct pk_command_options *o;
     struct pk_recorder *rec;
+    const struct pk_command_events *ev;
     const volatile int *stop_flag;
     struct pk_arena *a; /* as long as the measurement */
     struct pk_process spawner;
@@ -30,7 +31,7 @@ struct runner {
 
 /* --- one run ------------------------------------------------------------------------------------------------------ */
 
-static void drop_spawner(struct runner *r, uint64_t grace_ns)
+static void drop_spawner(struct pk_command *r, uint64_t grace_ns)
 {
     pk_process_end(&r->spawner, grace_ns);
     pk_wire_reader_free(r->said);
@@ -38,7 +39,7 @@ static void drop_spawner(struct runner *r, uint64_t grace_ns)
     r->said = r->answered = NULL;
 }
 
-static enum pk_code need_spawner(struct runner *r, struct pk_err *err)
+static enum pk_code need_spawner(struct pk_command *r, struct pk_err *err)
 {
     static const char *const argv[] = {"/proc/self/exe", "worker", "--spawner", NULL};
     if (r->spawner.pid)
@@ -49,7 +50,7 @@ static enum pk_code need_spawner(struct runner *r, struct pk_err *err)
     return PK_OK;
 }
 
-static json_t *request_of(const struct runner *r)
+static json_t *request_of(const struct pk_command *r)
 {
     json_t *words = json_array();
     for (const char *const *w = r->o->argv; *w; w++)
@@ -60,7 +61,7 @@ static json_t *request_of(const struct runner *r)
                      r->o->prepare, "ignore_failure", (int)r->o->ignore_failure);
 }
 
-static void hear_command(struct runner *r, const char *bytes, size_t n)
+static void hear_command(struct pk_command *r, const char *bytes, size_t n)
 {
     struct pk_wire_msg m;
     if (r->pass != PK_PASS_TIMING)
@@ -84,7 +85,7 @@ static bool declared(const struct pk_slice *s, const char *metric)
 }
 
 /* What the spawner measured joins what the command said of its own case. True when the answer is complete. */
-static bool hear_spawner(struct runner *r, const char *bytes, size_t n)
+static bool hear_spawner(struct pk_command *r, const char *bytes, size_t n)
 {
     struct pk_collector *own = r->cases.v[0].collector;
     struct pk_wire_msg m;
@@ -101,7 +102,7 @@ static bool hear_spawner(struct runner *r, const char *bytes, size_t n)
 }
 
 /* After the answer: what is still in the pipes. The command has ended, so everything it said is there. */
-static void drain(struct runner *r)
+static void drain(struct pk_command *r)
 {
     char buf[32 << 10];
     size_t n = 0;
@@ -109,7 +110,7 @@ static void drain(struct runner *r)
         hear_command(r, buf, n);
 }
 
-static const char *gone(struct runner *r)
+static const char *gone(struct pk_command *r)
 {
     drop_spawner(r, 0);
     return pk_printf(r->a, "the process that starts the command went away: %s",
@@ -119,7 +120,7 @@ static const char *gone(struct runner *r)
 enum heard { ANSWERED, BROKEN, LATE, STOPPED };
 
 /* Starts one run and listens until it is over. BROKEN: *message says how. */
-static enum heard run_command(struct runner *r, const char **message)
+static enum heard run_command(struct pk_command *r, const char **message)
 {
     struct pk_err err;
     char buf[32 << 10];
@@ -169,7 +170,7 @@ static void fail_slice(struct pk_slice *s, enum pk_status status, const char *me
 }
 
 /* The command's own slice: the spawner's word, the protocol's, then the command's own. */
-static enum pk_code judge_own(struct runner *r, struct pk_slice *s)
+static enum pk_code judge_own(struct pk_command *r, struct pk_slice *s)
 {
     const char *words = pk_process_last_words(&r->spawner, r->a);
     if (s->status != PK_ST_OK) {
@@ -199,18 +200,22 @@ static void judge_reported(const struct pk_reported *c, const struct pk_slice *o
         s->n_series = 0;
 }
 
-static enum pk_code record_case(struct runner *r, struct pk_reported *c, struct pk_slice *s,
+static enum pk_code record_case(struct pk_command *r, struct pk_reported *c, struct pk_slice *s,
                                 struct pk_err *err)
 {
     if (!c->id && pk_record_case(r->rec, &c->info, &c->id, err))
         return err->code;
     s->pass = r->pass;
     s->invocation = r->invocation;
-    return pk_record_slice(r->rec, c->id, &c->info, s, err);
+    if (pk_record_slice(r->rec, c->id, &c->info, s, err))
+        return err->code;
+    if (r->ev && r->ev->slice)
+        r->ev->slice(r->ev->user, &c->info, s);
+    return PK_OK;
 }
 
-static enum pk_code record_run(struct runner *r, struct pk_slice *own, uint64_t wall_ns, uint64_t elapsed_ns,
-                               struct pk_err *err)
+static enum pk_code record_run(struct pk_command *r, struct pk_slice *own, uint64_t wall_ns,
+                               uint64_t elapsed_ns, struct pk_err *err)
 {
     for (size_t i = 0; i < r->cases.n; i++) {
         struct pk_reported *c = &r->cases.v[i];
@@ -229,11 +234,14 @@ static enum pk_code record_run(struct runner *r, struct pk_slice *own, uint64_t 
     return r->setting_rc;
 }
 
-/* One run, recorded unless it is a warm-up. */
-static enum pk_code run_once(struct runner *r, struct pk_command_result *out, struct pk_err *err)
+enum pk_code pk_command_run(struct pk_command *r, const struct pk_command_turn *turn,
+                            struct pk_command_result *out, struct pk_err *err)
 {
     char limit[32];
     const char *broken = "";
+    r->pass = turn->pass;
+    r->invocation = turn->invocation;
+    r->recording = !turn->warmup;
     pk_reported_clear(&r->cases);
     r->problem = NULL;
     uint64_t wall = pk_wall_ns(), began = pk_clock_ns();
@@ -256,7 +264,7 @@ static enum pk_code run_once(struct runner *r, struct pk_command_result *out, st
                                                    : PK_OK;
 }
 
-/* --- all runs ----------------------------------------------------------------------------------------------------- */
+/* --- the command ----------------------------------------------------------------------------------------------------- */
 
 static const char *command_line(const char *const *argv, struct pk_arena *a)
 {
@@ -285,66 +293,29 @@ static struct pk_case_info own_case(const struct pk_command_options *o, struct p
     };
 }
 
-/* Changes nothing of what was measured. */
-static enum pk_code count(struct runner *r, struct pk_command_result *out, struct pk_err *err)
+struct pk_command *pk_command_open(const struct pk_command_options *o, struct pk_recorder *rec,
+                                   const struct pk_command_events *ev, const volatile int *stop_flag,
+                                   struct pk_arena *a)
 {
-    struct pk_command_result counted = {.message = ""};
-    r->pass = PK_PASS_COUNTER;
-    enum pk_code rc = run_once(r, &counted, err);
-    out->interrupted = counted.interrupted;
-    out->uncounted = counted.message;
-    return rc;
-}
-
-/* How many runs it will be in all, by the runs so far; 0 = enough. */
-static int64_t still_to_come(const struct pk_command_options *o, int64_t done, int64_t spent_ns)
-{
-    int64_t want = o->runs ? o->runs : o->min_runs;
-    if (!o->runs && done && spent_ns < o->min_time_ns) {
-        int64_t by_time = (int64_t)((double)o->min_time_ns / (double)spent_ns * (double)done) + 1;
-        want = by_time > want ? by_time : want;
-    }
-    if (!o->runs && want > o->max_runs)
-        want = o->max_runs;
-    return want > done ? want - done : 0;
-}
-
-static enum pk_code loop(struct runner *r, const struct pk_command_events *ev, struct pk_command_result *out,
-                         struct pk_err *err)
-{
-    enum pk_code rc = PK_OK;
-    r->invocation = 1;
-    for (int64_t i = 0; !rc && i < r->o->warmup && !out->interrupted && out->last == PK_ST_OK; i++)
-        rc = run_once(r, out, err);
-    r->recording = true;
-    uint64_t began = pk_clock_ns();
-    int64_t more = still_to_come(r->o, 0, 0), spent;
-    for (; !rc && more && !out->interrupted && out->last == PK_ST_OK; r->invocation++) {
-        rc = run_once(r, out, err);
-        if (rc || out->interrupted)
-            break;
-        out->runs++;
-        spent = (int64_t)(pk_clock_ns() - began);
-        more = still_to_come(r->o, out->runs, spent);
-        if (ev && ev->ran)
-            ev->ran(ev->user, out->runs, out->runs + more, spent / out->runs * more);
-    }
-    return rc;
-}
-
-enum pk_code pk_command_measure(const struct pk_command_options *o, struct pk_recorder *rec,
-                                const struct pk_command_events *ev, const volatile int *stop_flag,
-                                struct pk_arena *a, struct pk_command_result *out, struct pk_err *err)
-{
-    struct runner r = {.o = o, .rec = rec, .stop_flag = stop_flag, .a = a};
     const struct pk_case_info own = own_case(o, a);
-    *out = (struct pk_command_result){.message = "", .uncounted = ""};
-    pk_reported_init(&r.cases, &own, a);
-    enum pk_code rc = loop(&r, ev, out, err);
-    if (!rc && o->counters && !out->interrupted && out->last == PK_ST_OK)
-        rc = count(&r, out, err);
-    out->cases = r.cases.n;
-    drop_spawner(&r, KILL_GRACE_NS);
-    pk_reported_free(&r.cases);
-    return rc;
+    struct pk_command *c = pk_new(a, struct pk_command);
+    *c = (struct pk_command){.o = o, .rec = rec, .ev = ev, .stop_flag = stop_flag, .a = a};
+    pk_reported_init(&c->cases, &own, a);
+    return c;
+}
+
+const struct pk_case_info *pk_command_own(const struct pk_command *c)
+{
+    return &c->cases.v[0].info;
+}
+
+size_t pk_command_cases(const struct pk_command *c)
+{
+    return c->cases.n;
+}
+
+void pk_command_close(struct pk_command *c)
+{
+    drop_spawner(c, KILL_GRACE_NS);
+    pk_reported_free(&c->cases);
 }

@@ -27,6 +27,8 @@ struct pk_command_options {
 struct pk_command_events {
     void (*ran)(void *user, int64_t done, int64_t expected,
                 int64_t left_ns); /* after each run was recorded; may be NULL */
+    /* after each slice was recorded: of the command's own case, then of those it named; may be NULL */
+    void (*slice)(void *user, const struct pk_case_info *c, const struct pk_slice *s);
     void *user;
 };
 
@@ -51,3 +53,27 @@ enum pk_code pk_command_measure(const struct pk_command_options *o, struct pk_re
                                 const struct pk_command_events *ev, const volatile int *stop_flag,
                                 struct pk_arena *a, struct pk_command_result *out,
                                 struct pk_err *err) PK_MUST_CHECK;
+
+/* --- run by run, for those who say when --------------------------------------------------------------------------- */
+
+struct pk_command_turn {
+    enum pk_pass pass;
+    int invocation;
+    bool warmup; /* not recorded, unless it fails */
+};
+
+struct pk_command;
+
+/* In the arena, which outlives it, as o, rec, and ev do. */
+struct pk_command *pk_command_open(const struct pk_command_options *o, struct pk_recorder *rec,
+                                   const struct pk_command_events *ev, const volatile int *stop_flag,
+                                   struct pk_arena *a);
+
+/* One run, in a fresh process. Of *out it sets last, verdict and message, and interrupted when it was. */
+enum pk_code pk_command_run(struct pk_command *c, const struct pk_command_turn *turn,
+                            struct pk_command_result *out, struct pk_err *err) PK_MUST_CHECK;
+
+/* Its own case. */
+const struct pk_case_info *pk_command_own(const struct pk_command *c);
+size_t pk_command_cases(const struct pk_command *c); /* its own and those it named so far */
+void pk_command_close(struct pk_command *c);
