@@ -51,7 +51,7 @@ static void add_alternatives(struct pk_buf *b, const struct pk_cmd *c)
 static void add_axis_words(struct pk_buf *b, const struct pk_probe *p)
 {
     static const char *const on_off[] = {"on", "off", NULL};
-    for (const struct pk_opt *r = pk_run_axis_rows(p, b->arena); r->name; r++) {
+    for (const struct pk_opt *r = pk_run_axis_rows(p, pk_run_options, b->arena); r->name; r++) {
         const struct pk_axis *x = &p->axes[pk_axis_index(p->axes, r->key)];
         const char *const *words = x->type == PK_AXIS_BOOL ? on_off : x->choices;
         if (!words)
@@ -112,7 +112,7 @@ static const char *script(struct pk_arena *a)
     pk_buf_str(&b, "  esac\n  [[ $here == -* && ${COMP_WORDS[1]} == run ]] && case ${COMP_WORDS[2]} in\n");
     for (const struct pk_probe *const *probe = pk_probes; *probe; probe++) {
         pk_buf_printf(&b, "    %s) words+='", (*probe)->name);
-        add_options(&b, pk_run_axis_rows(*probe, a));
+        add_options(&b, pk_run_axis_rows(*probe, pk_run_options, a));
         pk_buf_str(&b, "' ;;\n");
     }
     pk_buf_str(&b, "  esac\n  case $before in\n");

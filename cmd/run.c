@@ -11,42 +11,24 @@
 #include "bench/tables.h"
 #include "cmd/describe.h"
 #include "cmd/progress.h"
+#include "cmd/run_rows.h"
 
 #include <stddef.h>
 #include <string.h>
 
-#define AT(member) offsetof(struct run_options, member)
+#define AT PK_RUN_AT
 
 const struct pk_opt pk_run_options[] = {
-    {"axis", 'a', PK_OPT_LIST, AT(axes), "AXIS=VALUES", .group = "What to measure",
-     .help = "values of an axis: 64,128 or '256:16384:*2' or 1MiB:64MiB:+1MiB; also as --AXIS VALUES"},
-    {"preset", 'p', PK_OPT_TEXT, AT(preset), "NAME",
-     .help = "named grid of the experiment (quick, seed, full); without it the first that fits the memory"},
-    {"variant", 'v', PK_OPT_LIST, AT(variants), "NAME",
-     .help = "implementations to measure, instead of all: vanilla,flash"},
+    PK_RUN_ROWS_GRID,
     {"peer", 0, PK_OPT_LIST, AT(peers), "NAME", .code = true,
      .help = "another program's implementation, measured in the same shuffled run"},
-    {"filter", 'f', PK_OPT_TEXT, AT(filter), "EXPR",
-     .help = "keep cases where it holds: seq_len>=1024,variant=flash|fused"},
-    {"device", 'd', PK_OPT_TEXT, AT(device), "DEVICE",
-     .help = "one of `perfkit list devices`; without it the fastest that works here"},
+    PK_RUN_ROWS_PLACE,
     {"dry-run", 'n', PK_OPT_FLAG, AT(dry_run),
      .help = "print the cases with memory and time estimates, measure nothing"},
 
     {"invocations", 'i', PK_OPT_INT, AT(invocations), "N", 1, 1000, .def = "3", .group = "How long",
      .help = "fresh processes, each over a new random order of the cases"},
-    {"min-samples", 0, PK_OPT_INT, AT(min_samples), "N", 1, 1000000, .def = "15",
-     .help = "steady samples at least (a --budget may leave 3)"},
-    {"max-samples", 0, PK_OPT_INT, AT(max_samples), "N", 1, 1000000, .def = "10000",
-     .help = "steady samples at most"},
-    {"min-time", 0, PK_OPT_DURATION, AT(min_time_ns), "TIME", 0, 3.6e12, .def = "200ms",
-     .help = "steady time at least; of a least and a most, the one left out follows the other"},
-    {"max-time", 0, PK_OPT_DURATION, AT(max_time_ns), "TIME", 0, 3.6e12, .def = "1s",
-     .help = "steady time after which the next process begins, quiet or not"},
-    {"max-noise", 0, PK_OPT_RATIO, AT(max_noise), "RATIO", 0, 1, .def = "0.5%",
-     .help = "half-width of the median's interval that is good enough"},
-    {"warmup", 'w', PK_OPT_INT, AT(warmup), "N", -1, 1000000, .def = "-1",
-     .help = "iterations to leave out; -1 finds the end of warm-up in the samples"},
+    PK_RUN_ROWS_PROCESS,
     {"budget", 0, PK_OPT_DURATION, AT(budget_ns), "TIME", 1, 3.1536e16,
      .help = "time for the whole run; what does not fit is skipped and said"},
     {"timeout", 0, PK_OPT_DURATION, AT(timeout_ns), "TIME", 1e6, 3.1536e16, .def = "10m",
@@ -54,16 +36,7 @@ const struct pk_opt pk_run_options[] = {
     {"once", 0, PK_OPT_FLAG, AT(once),
      .help = "one iteration of each case in this process, unrecorded: for use under nsys, ncu, perf"},
 
-    {"threads", 't', PK_OPT_INT, AT(threads), "N", 0, 4096, .def = "0", .group = "The device",
-     .help = "threads on the CPU; 0 is one for each CPU that perfkit may use, and more are refused"},
-    {"no-bind", 0, PK_OPT_FLAG, AT(no_bind), .help = "leave threads where the kernel puts them"},
-    {"cold", 0, PK_OPT_FLAG, AT(cold),
-     .help =
-         "empty the caches before every sample, and repeat nothing within one; without it they stay warm"},
-    {"memory-limit", 0, PK_OPT_SIZE, AT(limit_bytes), "SIZE", 1, 0x1p60,
-     .help = "device memory a case may take; default 90 % of what is free"},
-    {"seed", 0, PK_OPT_INT, AT(seed), "N", 0, 0, .def = "1", .help = "seed of inputs and orders"},
-    {"no-check", 0, PK_OPT_FLAG, AT(no_check), .help = "do not compare results with the reference first"},
+    PK_RUN_ROWS_DEVICE,
     {"python", 0, PK_OPT_TEXT, AT(python), "PATH", .code = true,
      .help = "interpreter of peers; default python3"},
 

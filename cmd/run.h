@@ -7,6 +7,7 @@
 #include "bench/session.h"
 #include "cmd/cmd.h"
 #include "ops/ceilings.h"
+#include "json/json.h"
 
 struct run_options {
     struct pk_texts axes, variants, peers, tags;
@@ -15,6 +16,13 @@ struct run_options {
     int64_t min_samples, max_samples, min_time_ns, max_time_ns, warmup, invocations;
     int64_t budget_ns, timeout_ns, threads, limit_bytes, seed;
     double max_noise;
+};
+
+/* What the two runs of a gate have in common; recorded in their settings. */
+struct pk_gate_mark {
+    const char *id;   /* NULL = no gate */
+    const char *side; /* "base", "new" */
+    const char *text; /* of --a or --b */
 };
 
 /* Everything one run needs, in the order it comes to be. */
@@ -37,6 +45,7 @@ struct run {
     int64_t run_id, *case_ids;
     struct pk_done *done; /* --resume: what each case has already */
     const char *store_path;
+    struct pk_gate_mark mark; /* of a side of a gate */
     struct pk_recorder *recorder;
     struct pk_session_result result;
 };
@@ -60,11 +69,13 @@ const char *pk_run_extent(const struct run *r); /* "27 cases x 3 processes, abou
 
 /* run_record.c: a new run, or an interrupted one again. */
 enum pk_code pk_run_begin(struct run *r, struct pk_err *err) PK_MUST_CHECK;
+json_t *pk_gate_mark_json(const struct pk_gate_mark *m);
 enum pk_code pk_run_find_resumable(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_run_resume(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 
-/* run_axes.c: an option for every axis that no option of run has the name of. */
-const struct pk_opt *pk_run_axis_rows(const struct pk_probe *p, struct pk_arena *a);
+/* run_axes.c: an option for every axis that none of the command's `others` has the name of. */
+const struct pk_opt *pk_run_axis_rows(const struct pk_probe *p, const struct pk_opt *others,
+                                      struct pk_arena *a);
 enum pk_code pk_run_more_options(const char *experiment, const struct pk_opt **rows, struct pk_arena *a,
                                  struct pk_err *err) PK_MUST_CHECK;
 

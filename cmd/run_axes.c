@@ -12,9 +12,9 @@ static bool is_spelling(const char *option, const char *name)
     return !strcmp(stem, strncmp(name, "no-", 3) ? name : name + 3);
 }
 
-static bool taken(const char *name)
+static bool taken(const char *name, const struct pk_opt *rows)
 {
-    const struct pk_opt *const tables[] = {pk_run_options, pk_global_rows};
+    const struct pk_opt *const tables[] = {rows, pk_global_rows};
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
         for (const struct pk_opt *o = tables[t]; o->name; o++)
             if (is_spelling(o->name, name))
@@ -31,13 +31,14 @@ static char *with_dashes(const char *name, struct pk_arena *a)
     return s;
 }
 
-const struct pk_opt *pk_run_axis_rows(const struct pk_probe *p, struct pk_arena *a)
+const struct pk_opt *pk_run_axis_rows(const struct pk_probe *p, const struct pk_opt *others,
+                                      struct pk_arena *a)
 {
     struct pk_opt *rows = pk_new_n(a, struct pk_opt, pk_axes_count(p->axes) + 1);
     size_t n = 0;
     for (const struct pk_axis *x = p->axes; x->name; x++) {
         const char *name = with_dashes(x->name, a);
-        if (taken(name))
+        if (taken(name, others))
             continue;
         rows[n] = (struct pk_opt){name, .type = PK_OPT_TEXT, .arg = "VALUES", .cli_only = true};
         rows[n].into = "axis";
@@ -55,6 +56,6 @@ enum pk_code pk_run_more_options(const char *experiment, const struct pk_opt **r
     const struct pk_probe *p;
     if (pk_describe_find(experiment, &p, err))
         return err->code;
-    *rows = pk_run_axis_rows(p, a);
+    *rows = pk_run_axis_rows(p, pk_run_options, a);
     return PK_OK;
 }

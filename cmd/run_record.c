@@ -13,6 +13,11 @@ static json_t *texts_json(const struct pk_texts *t)
     return array;
 }
 
+json_t *pk_gate_mark_json(const struct pk_gate_mark *m)
+{
+    return json_pack("{s:s, s:s, s:s}", "id", m->id, "side", m->side, "what", m->text);
+}
+
 /* Axes as they were written, files with their digests: who goes on with the run must find them as they were. */
 static json_t *axes_json(const struct run *r)
 {
@@ -47,6 +52,8 @@ static const char *settings_json(const struct run *r)
         r->ceilings_key);
     if (o->cold)
         json_object_set_new(s, "cold", json_true());
+    if (r->mark.id)
+        json_object_set_new(s, "gate", pk_gate_mark_json(&r->mark));
     return pk_json_text(r->app->arena, s, PK_JSON_CANON);
 }
 

@@ -22,7 +22,8 @@ enum pk_code pk_store_resumable(struct pk_store *s, const char *experiment, stru
                        "  WHERE c.run_id = r.run_id AND (c.status = 'ok' AND (SELECT count(*) FROM v_slice l"
                        "   WHERE l.case_id = c.case_id AND l.pass = 'timing' AND l.status = 'ok')"
                        "   < settings ->> 'invocations' OR c.case_id IN (" LEFT_OUT ")))"
-                       " FROM v_run r WHERE experiment = :experiment ORDER BY run_id DESC LIMIT 1",
+                       " FROM v_run r WHERE experiment = :experiment AND settings ->> 'gate' IS NULL"
+                       " ORDER BY run_id DESC LIMIT 1",
                        &param, 1, a, &rows, err);
     if (rc || !rows.n || !rows.cells[2].i)
         return rc;
