@@ -70,12 +70,12 @@ enum pk_code pk_store_figures(struct pk_store *s, int64_t run_id, struct pk_aren
 {
     static const char sql[] =
         "SELECT c.case_id, i.metric, c.experiment, c.revision, c.variant, c.device, c.axes, c.identity,"
-        " m.unit, m.direction, m.class, m.median, i.invocation, i.figure"
+        " m.unit, m.direction, m.class, m.source, m.median, i.invocation, i.figure"
         " FROM v_case c JOIN v_summary m ON m.case_id = c.case_id"
         " JOIN v_invocation i ON i.case_id = c.case_id AND i.metric = m.metric AND i.unit = m.unit"
         " WHERE c.run_id = :run AND c.status = 'ok' AND i.figure IS NOT NULL"
         " ORDER BY c.ordinal, c.case_id, i.metric, i.invocation";
-    enum { KEYS = 2, EXPERIMENT = 2, MEDIAN = 11, INVOCATION = 12, FIGURE = 13 };
+    enum { KEYS = 2, EXPERIMENT = 2, MEDIAN = 12, INVOCATION = 13, FIGURE = 14 };
     const struct pk_param run = pk_param_int(":run", run_id);
     struct pk_rows r;
     size_t cap = 0;
@@ -98,6 +98,7 @@ enum pk_code pk_store_figures(struct pk_store *s, int64_t run_id, struct pk_aren
             .unit = text(&e[6]),
             .direction = text(&e[7]),
             .class = text(&e[8]),
+            .source = text(&e[9]),
             .median = real(&c[MEDIAN]),
             .n = same,
             .figure = reals(&r, i, same, FIGURE, a),

@@ -11,7 +11,7 @@ struct pk_figures {
     int64_t revision;
     const char *variant, *device;
     const char *axes, *identity; /* JSON */
-    const char *metric, *unit, *direction, *class;
+    const char *metric, *unit, *direction, *class, *source;
     double median; /* over the invocations, as stored */
     size_t n;      /* >= 1 */
     const double *figure;

@@ -41,14 +41,22 @@ static bool positive(const struct pk_figures *f)
     return true;
 }
 
-static struct pk_compared compared(const struct keyed *base, const struct keyed *new_, double level)
+double pk_figures_centre(const struct pk_figures *f)
 {
-    const struct pk_figures *b = base->f, *f = new_->f;
+    double sum = 0;
+    bool logs = positive(f);
+    for (size_t i = 0; i < f->n; i++)
+        sum += (logs ? log(f->figure[i]) : f->figure[i]) / (double)f->n;
+    return logs ? exp(sum) : sum;
+}
+
+struct pk_compared pk_compare_figures(const struct pk_figures *b, const struct pk_figures *f, double level)
+{
     struct pk_ratio r = {.ratio = NAN, .ci = {NAN, NAN}, .p = NAN, .df = NAN};
     if (positive(b) && positive(f))
         r = pk_ratio_welch(b->figure, b->n, f->figure, f->n, level);
     return (struct pk_compared){
-        .base = b, .new_ = f, .value = new_->value, .ratio = r, .speedup = pk_speedup(f->direction, r.ratio)};
+        .base = b, .new_ = f, .ratio = r, .speedup = pk_speedup(f->direction, r.ratio)};
 }
 
 /* --- keys ----------------------------------------------------------------------------------------------------- */
@@ -118,14 +126,22 @@ static const char *const *unpaired(const struct keyed *v, size_t n, const struct
     return list;
 }
 
-static void finish(const struct pairing *p, struct pk_compared *v, size_t n, struct pk_comparison *out)
+void pk_compare_finish(struct pk_compared *v, size_t n, const struct pk_compare_options *o,
+                       enum pk_design design, struct pk_arena *a, struct pk_comparison *out)
 {
-    out->common = pk_compare_places(v, n, p->o->by, p->a);
-    out->v = v;
-    out->n = n;
+    *out = (struct pk_comparison){.design = design, .common = "", .v = v, .n = n};
+    if (!n)
+        return;
+    out->common = pk_compare_places(v, n, o->by, a);
     for (size_t i = 0; i < n; i++)
         out->n_unreplicated += v[i].base->n < 2 || v[i].new_->n < 2;
-    out->n_means = pk_compare_means(v, n, p->o->level, p->a, &out->means);
+    out->n_means = pk_compare_means(v, n, o->level, design, a, &out->means);
+}
+
+static void finish(const struct pairing *p, struct pk_compared *v, size_t n, struct pk_comparison *out)
+{
+    enum pk_design design = p->o->by ? PK_DESIGN_PAIRS : PK_DESIGN_STORED;
+    pk_compare_finish(v, n, p->o, design, p->a, out);
     out->only_base = unpaired(p->base, p->n_base, p, &out->n_only_base);
     out->only_new = unpaired(p->new_, p->n_new, p, &out->n_only_new);
 }
@@ -144,7 +160,8 @@ static size_t pair(const struct pairing *p, struct pk_compared *v)
         if (!b)
             continue;
         b->paired = p->new_[i].paired = true;
-        v[n++] = compared(b, &p->new_[i], p->o->level);
+        v[n] = pk_compare_figures(b->f, p->new_[i].f, p->o->level);
+        v[n++].value = p->new_[i].value;
     }
     return n;
 }
@@ -223,9 +240,9 @@ enum pk_code pk_compare_by(const struct pk_compare_side *run, const struct pk_co
         return unknown_axis(run, o->by, a, err);
     struct pk_compared *v = pk_new_n(a, struct pk_compared, p.n_new);
     size_t n = pair(&p, v);
-    out->base_value = first;
     if (n) {
         finish(&p, v, n, out);
+        out->base_value = first;
         return PK_OK;
     }
     pk_fail(err, PK_E_NOT_COMPARABLE, "%s cannot be compared by %s", run->name, o->by);

@@ -5,9 +5,10 @@
  *
  * A figure is what one invocation says of a metric; a ratio is new / base of the geometric means of the figures, with a Welch
  * interval over the invocations' logs: iterations inside a process are no replication, so fewer than two invocations on a
- * side give a ratio without an interval. No verdicts are given here. */
+ * side give a ratio without an interval. Then pk_judge says what may be concluded. */
 #pragma once
 
+#include "stats/verdict/verdict.h"
 #include "store/figures.h"
 
 struct pk_compare_options {
@@ -26,16 +27,45 @@ struct pk_compare_side {
     size_t n;
 };
 
+/* How base and new were measured, the best first. */
+enum pk_design {
+    PK_DESIGN_GATE,   /* interleaved: invocation k of base and of new are a pair; screened, then confirmed */
+    PK_DESIGN_PAIRS,  /* likewise in one stage, or both in one process */
+    PK_DESIGN_STORED, /* apart: a run is one figure */
+};
+
 struct pk_compared {
     const struct pk_figures *base, *new_;
     const char *value; /* of the axis compared by, of new_; NULL between runs */
     const char *place; /* "seq_len=256 d_model=16": the axes in which the compared cases differ; "" = none */
     struct pk_ratio ratio; /* NaN when a figure is not positive */
     double speedup;        /* > 1 is better; NaN for metrics without direction */
+
+    double min_effect,
+        min_change; /* of this row, for pk_judge; 0 = the rule's, none. Of exact figures min_effect is the tolerance */
+    bool unstable;               /* throttled or drifting, as the caller saw */
+    bool closed;                 /* no process will measure it again */
+    bool judged;                 /* false for metrics without direction */
+    bool hidden;                 /* counted and not shown: --only-changed */
+    struct pk_decision decision; /* of pk_judge */
 };
 
+struct pk_judging {
+    struct pk_rule rule;
+    enum pk_design design;
+    int64_t screened;           /* PK_DESIGN_GATE: the last invocation of the screening; 0 = it goes on */
+    size_t base_runs, new_runs; /* PK_DESIGN_STORED: above 1, figures are those of so many runs */
+};
+
+/* Fills `judged` and `decision` of every row; ratio, interval and speed-up become those that were judged. Exact figures (of class
+ * exact, or of perfkit's own allocator) are held against each other as they are. */
+void pk_judge(struct pk_compared *v, size_t n, const struct pk_judging *j);
+
+/* The gravest first: slower, faster, unstable, undecided, same, and those without a verdict; within a word the largest change. */
+void pk_compare_sort(struct pk_compared *v, size_t n);
+
 /* The geometric mean of the ratios of one metric (and one value): every case counts the same. Its interval is over invocations,
- * because the cases of one process are not independent: NaN unless all cases have the same invocations. */
+ * because the cases of one process are not independent: NaN unless all cases have two in common. */
 struct pk_compare_mean {
     const char *metric, *unit, *direction;
     const char *value;
@@ -45,9 +75,10 @@ struct pk_compare_mean {
 };
 
 struct pk_comparison {
+    enum pk_design design;
     const char *base_value; /* of the axis compared by; NULL between runs */
     const char *common;     /* "batch=8 causal=off": the axes in which the compared cases agree; "" = none */
-    const struct pk_compared *v;
+    struct pk_compared *v;
     size_t n;
     const struct pk_compare_mean *means; /* where there are two cases or more */
     size_t n_means;
@@ -70,3 +101,11 @@ enum pk_code pk_compare_by(const struct pk_compare_side *run, const struct pk_co
 /* What differs in the machines and settings of two runs, as sentences ("threads: 2, then 4"): each a reason to doubt ratios. */
 size_t pk_compare_setups(const struct pk_run_facts *base, const struct pk_run_facts *new_, struct pk_arena *a,
                          const char *const **differences);
+
+/* How many rows have each verdict, by enum pk_verdict; those without one are not counted. */
+struct pk_verdicts {
+    size_t of[PK_UNSTABLE + 1], rows;
+    size_t
+        refused; /* rows of which nothing could be said: unreplicated, unstable, pairs missing, no absolute threshold */
+};
+struct pk_verdicts pk_compare_count(const struct pk_comparison *c);

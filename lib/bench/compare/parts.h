@@ -1,4 +1,4 @@
-/* Compare parts: what the files of compare share. Private to them. */
+/* Compare parts: what the files of compare and gate share. Private to them. */
 #pragma once
 
 #include "bench/compare/compare.h"
@@ -23,6 +23,22 @@ enum pk_code pk_compare_select(const struct pk_compare_side *side, const struct 
                                struct pk_arena *a, struct pk_compare_side *out,
                                struct pk_err *err) PK_MUST_CHECK;
 
+/* Whether the options ask for this one of a side's figures. */
+bool pk_compare_wants(const struct pk_compare_side *side, const struct pk_figures *f,
+                      const struct pk_compare_options *o, struct pk_arena *a);
+
+/* PK_E_USAGE for a metric that is asked for and that the side does not have, or, when `to_judge`, that has no direction. */
+enum pk_code pk_compare_check_metrics(const struct pk_compare_side *side, const struct pk_compare_options *o,
+                                      bool to_judge, struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
+
+/* A row of two figures, with their ratio. */
+struct pk_compared pk_compare_figures(const struct pk_figures *base, const struct pk_figures *new_,
+                                      double level);
+
+/* What follows from rows: their places and means. */
+void pk_compare_finish(struct pk_compared *v, size_t n, const struct pk_compare_options *o,
+                       enum pk_design design, struct pk_arena *a, struct pk_comparison *out);
+
 /* Why two sides have no case in common, as PK_E_NOT_COMPARABLE. */
 enum pk_code pk_not_comparable(const struct pk_compare_side *base, const struct pk_compare_side *new_,
                                struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
@@ -30,6 +46,12 @@ enum pk_code pk_not_comparable(const struct pk_compare_side *base, const struct 
 /* new / base in terms of the metric's direction: > 1 is better. */
 double pk_speedup(const char *direction, double ratio);
 
-/* Means of v[0..n), which are sorted by metric and value within. */
-size_t pk_compare_means(const struct pk_compared *v, size_t n, double level, struct pk_arena *a,
-                        const struct pk_compare_mean **means);
+/* Means of v[0..n), over the invocations that all cases of a mean have; those of both sides, where they are pairs. */
+size_t pk_compare_means(const struct pk_compared *v, size_t n, double level, enum pk_design design,
+                        struct pk_arena *a, const struct pk_compare_mean **means);
+
+/* Whether equal work must give the equal figure. */
+bool pk_figures_exact(const struct pk_figures *f);
+
+/* The geometric mean of all figures; their mean when some are not positive. */
+double pk_figures_centre(const struct pk_figures *f);

@@ -4,13 +4,14 @@
 
 #include <string.h>
 
-static bool measured(const struct pk_compare_side *side, const char *metric)
+/* The first figure of this metric, or NULL. */
+static const struct pk_figures *measured(const struct pk_compare_side *side, const char *metric)
 {
     for (size_t i = 0; i < side->n; i++) {
         if (strcmp(side->v[i].metric, metric) == 0)
-            return true;
+            return &side->v[i];
     }
-    return false;
+    return NULL;
 }
 
 /* A region gives two metrics, X_ns on its lane and X_host_ns (DESIGN 7): the second is compared on request. */
@@ -22,8 +23,8 @@ static bool is_host_twin(const struct pk_compare_side *side, const char *metric,
            measured(side, pk_printf(a, "%.*s_ns", (int)(n - t), metric));
 }
 
-static bool wanted(const struct pk_compare_side *side, const struct pk_figures *f,
-                   const struct pk_compare_options *o, struct pk_arena *a)
+bool pk_compare_wants(const struct pk_compare_side *side, const struct pk_figures *f,
+                      const struct pk_compare_options *o, struct pk_arena *a)
 {
     if (o->all_metrics)
         return true;
@@ -51,17 +52,35 @@ static enum pk_code unknown_metric(const struct pk_compare_side *side, const cha
     return pk_fix(err, "%s", pk_suggest_text(a, metric, names, n));
 }
 
+static enum pk_code no_direction(const char *metric, struct pk_err *err)
+{
+    pk_fail(err, PK_E_USAGE, "metric '%s' cannot be judged", metric);
+    pk_why(err, "it has no direction: neither a lower nor a higher value is better");
+    return pk_fix(err, "leave it out, or let the program that reports it name a direction");
+}
+
+enum pk_code pk_compare_check_metrics(const struct pk_compare_side *side, const struct pk_compare_options *o,
+                                      bool to_judge, struct pk_arena *a, struct pk_err *err)
+{
+    for (size_t i = 0; i < o->n_metrics && side->n; i++) {
+        const struct pk_figures *f = measured(side, o->metrics[i]);
+        if (!f)
+            return unknown_metric(side, o->metrics[i], a, err);
+        if (to_judge && strcmp(f->direction, "none") == 0)
+            return no_direction(o->metrics[i], err);
+    }
+    return PK_OK;
+}
+
 enum pk_code pk_compare_select(const struct pk_compare_side *side, const struct pk_compare_options *o,
                                struct pk_arena *a, struct pk_compare_side *out, struct pk_err *err)
 {
-    for (size_t i = 0; i < o->n_metrics && side->n; i++) {
-        if (!measured(side, o->metrics[i]))
-            return unknown_metric(side, o->metrics[i], a, err);
-    }
+    if (pk_compare_check_metrics(side, o, false, a, err))
+        return err->code;
     struct pk_figures *v = pk_new_n(a, struct pk_figures, side->n);
     *out = (struct pk_compare_side){.name = side->name, .v = v};
     for (size_t i = 0; i < side->n; i++) {
-        if (wanted(side, &side->v[i], o, a))
+        if (pk_compare_wants(side, &side->v[i], o, a))
             v[out->n++] = side->v[i];
     }
     return PK_OK;

@@ -1,0 +1,31 @@
+/* Threshold: what a change must reach to be of interest, for some metrics and cases, where the rule's is not right for all.
+ *
+ *     forward_ns=5%                          a share
+ *     forward_ns=5%,20us                     and at least so much: both must be reached
+ *     peak_bytes=64KiB                       so much
+ *     forward_ns[variant=flash,seq_len=1024]=10%    of these cases only
+ *     *=3%                                   every metric
+ *
+ * The last one that fits a row counts. */
+#pragma once
+
+#include "bench/compare/compare.h"
+
+struct pk_threshold {
+    const char *text;   /* as given */
+    const char *metric; /* "*" = any */
+    const char *where;  /* "variant=flash,seq_len=1024"; "" = any */
+    double min_effect;  /* 0 = not given */
+    double min_change;  /* in the metric's unit; 0 = not given */
+    const char *unit;   /* of min_change as written: "ns", "bytes"; NULL = a plain number, or not given */
+};
+
+/* PK_E_USAGE with what is wrong. */
+enum pk_code pk_threshold_parse(const char *text, struct pk_arena *a, struct pk_threshold *out,
+                                struct pk_err *err) PK_MUST_CHECK;
+
+/* Sets min_effect and min_change of the rows. PK_E_USAGE for one that fits no row, or whose unit is not the metric's: it would be
+ * believed to guard something. */
+enum pk_code pk_thresholds_check(const struct pk_threshold *t, size_t n, const struct pk_compared *v,
+                                 size_t rows, struct pk_err *err) PK_MUST_CHECK;
+void pk_thresholds_apply(const struct pk_threshold *t, size_t n, struct pk_compared *v, size_t rows);
