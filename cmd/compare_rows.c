@@ -1,4 +1,4 @@
-/* Compare, rows: pairs and means as rows of one table per unit. A verdict will be a column here. */
+/* Compare, rows: pairs and means as rows of one table per unit, with their verdicts. */
 #include "cmd/compare_rows.h"
 
 #include "base/buf.h"
@@ -82,11 +82,19 @@ enum {
     LOW,
     HIGH,
     SPEEDUP,
+    VERDICT,
+    SEES,
+    NEEDS,
     P,
+    P_ADJUSTED,
+    REASON,
+    DISTURBED,
+    DIFFERENCE,
+    DIFFERENCE_LOW,
+    DIFFERENCE_HIGH,
     BASE_N,
     NEW_N,
     CASES,
-    REMARK,
     COLUMNS
 };
 
@@ -104,14 +112,23 @@ static const struct pk_column columns[COLUMNS] = {
     [BASE] = {.key = "base", .heading = "Base", .decimals = -1},
     [NEW] = {.key = "new", .heading = "New", .decimals = -1},
     [RATIO] = {.key = "ratio", .heading = "New / base", .decimals = 3},
-    [LOW] = {.key = "ratio_low", .heading = "95 % from", .decimals = 3},
-    [HIGH] = {.key = "ratio_high", .heading = "to", .decimals = 3},
+    [LOW] = {.key = "ratio_low", .heading = "95 % from", .decimals = 3, .optional = 3},
+    [HIGH] = {.key = "ratio_high", .heading = "to", .decimals = 3, .optional = 3},
     [SPEEDUP] = {.key = "speedup", .heading = "Speed-up", .decimals = 2, .optional = 2},
+    [VERDICT] = {.key = "verdict", .heading = "Verdict", .left = true},
+    [SEES] = {.key = "mde", .heading = "Could see (%)", .scale = 0.01, .decimals = 1, .optional = 1},
+    [NEEDS] = {.key = "needed", .heading = "Needs more", .decimals = -1, .optional = 1},
     [P] = {.key = "p", .heading = "p", .decimals = 4, .machine = true},
+    [P_ADJUSTED] = {.key = "p_adjusted", .heading = "p adjusted", .decimals = 4, .machine = true},
+    [REASON] = {.key = "reason", .heading = "Why", .left = true, .machine = true},
+    [DISTURBED] = {.key = "disturbed", .heading = "Disturbed", .decimals = -1, .machine = true},
+    /* in place of a ratio, where a figure is not positive */
+    [DIFFERENCE] = {.key = "difference", .heading = "Difference", .machine = true},
+    [DIFFERENCE_LOW] = {.key = "difference_low", .heading = "from", .machine = true},
+    [DIFFERENCE_HIGH] = {.key = "difference_high", .heading = "to", .machine = true},
     [BASE_N] = {.key = "base_invocations", .heading = "n base", .decimals = -1, .optional = 1},
     [NEW_N] = {.key = "new_invocations", .heading = "n new", .decimals = -1, .optional = 1},
     [CASES] = {.key = "cases", .heading = "Cases", .decimals = -1, .machine = true},
-    [REMARK] = {.key = "remark", .heading = "", .left = true},
 };
 
 /* How figures of a unit are shown: one display unit for the whole table, finer when its smallest would have no digits left. */
@@ -205,11 +222,24 @@ static void ratio_cells(struct pk_cell *cells, const struct pk_ratio *r, double 
     cells[P] = real(r->p);
 }
 
-static const char *remark(const struct pk_compared *p)
+static void verdict_cells(struct pk_cell *cells, const struct pk_compared *p)
 {
-    if (isnan(p->ratio.ratio))
-        return "not positive";
-    return isnan(p->ratio.ci.lo) ? "unreplicated" : NULL;
+    const struct pk_decision *d = &p->decision;
+    if (!p->judged)
+        return;
+    cells[VERDICT] = text(pk_verdict_name(d->verdict));
+    cells[REASON] = text(pk_reason_text(d->reason));
+    cells[P_ADJUSTED] = real(d->p_adjusted);
+    cells[DISTURBED] = whole((int64_t)d->disturbed);
+    if (!d->absolute)
+        cells[SEES] = real(d->mde);
+    if (d->needed && d->needed != PK_PAIRS_NEVER)
+        cells[NEEDS] = whole((int64_t)d->needed);
+    if (!d->absolute || isnan(d->ratio))
+        return;
+    cells[DIFFERENCE] = real(d->ratio);
+    cells[DIFFERENCE_LOW] = real(d->ci.lo);
+    cells[DIFFERENCE_HIGH] = real(d->ci.hi);
 }
 
 static void pair_row(struct pk_out *out, const struct pk_compared *p)
@@ -230,9 +260,9 @@ static void pair_row(struct pk_out *out, const struct pk_compared *p)
         [NEW] = real(f->median),
         [BASE_N] = whole((int64_t)p->base->n),
         [NEW_N] = whole((int64_t)f->n),
-        [REMARK] = text(remark(p)),
     };
     ratio_cells(cells, &p->ratio, p->speedup);
+    verdict_cells(cells, p);
     pk_out_row(out, cells);
 }
 
@@ -256,7 +286,7 @@ static void unit_table(struct pk_out *out, const struct pk_comparison *c, const 
 {
     begin_table(out, c, by, unit, a);
     for (size_t i = 0; i < c->n; i++) {
-        if (strcmp(c->v[i].new_->unit, unit) == 0)
+        if (strcmp(c->v[i].new_->unit, unit) == 0 && !c->v[i].hidden)
             pair_row(out, &c->v[i]);
     }
     for (size_t i = 0; i < c->n_means; i++) {
@@ -279,6 +309,39 @@ static void left_out_note(struct pk_out *out, const char *where, const char *con
     pk_out_note(out, pk_buf_text(&b));
 }
 
+/* "3 undecided: too few pairs for so much noise", for each way not to know. */
+static void reason_notes(struct pk_out *out, const struct pk_comparison *c, struct pk_arena *a)
+{
+    for (int r = PK_REASON_PROVED + 1; r <= PK_REASON_INEXACT; r++) {
+        size_t n = 0;
+        const char *word = "";
+        for (size_t i = 0; i < c->n; i++)
+            if (c->v[i].judged && c->v[i].decision.reason == (enum pk_reason)r) {
+                word = pk_verdict_name(c->v[i].decision.verdict);
+                n++;
+            }
+        if (n)
+            pk_out_note(out, pk_printf(a, "%zu %s: %s.", n, word, pk_reason_text((enum pk_reason)r)));
+    }
+}
+
+/* What the interval is of. */
+static const char *interval_note(const struct pk_comparison *c)
+{
+    switch (c->design) {
+    case PK_DESIGN_GATE:
+        return "New / base is the geometric mean over pairs of processes that ran in turns, disturbed pairs "
+               "left out; "
+               "\"could see\" is the smallest worsening that would have been found 8 times in 10.";
+    case PK_DESIGN_PAIRS:
+        return "New / base is the geometric mean over processes that measured both.";
+    case PK_DESIGN_STORED:
+        break;
+    }
+    return "New / base is that of the geometric means of the processes' medians; its interval is between the "
+           "processes, or, with five base runs, for one more run.";
+}
+
 void pk_compare_print(struct pk_out *out, const struct pk_comparison *c, const char *by, struct pk_arena *a)
 {
     for (size_t i = 0; i < c->n; i++) {
@@ -288,14 +351,8 @@ void pk_compare_print(struct pk_out *out, const struct pk_comparison *c, const c
         if (earlier == i)
             unit_table(out, c, by, c->v[i].new_->unit, a);
     }
-    pk_out_note(out, "New / base is that of the geometric means of the processes' medians; its interval is "
-                     "Welch's, on their logs.");
-    if (c->n_unreplicated)
-        pk_out_note(out, pk_printf(a,
-                                   "%zu of %s unreplicated: a ratio without an interval says "
-                                   "nothing about noise between "
-                                   "processes. Measure with --invocations 3 or more.",
-                                   c->n_unreplicated, pk_plural(c->n, "pair", a)));
+    pk_out_note(out, interval_note(c));
+    reason_notes(out, c, a);
     const char *base = by ? pk_printf(a, "%s=%s", by, c->base_value) : "base";
     left_out_note(out, base, c->only_base, c->n_only_base, a);
     left_out_note(out, by ? pk_printf(a, "other values of %s", by) : "new", c->only_new, c->n_only_new, a);

@@ -37,7 +37,7 @@ def test_ratios_are_welchs(perfkit, store):
     assert [(r["variant"], r["axes"]["seq_len"]) for r in cases] == [("vanilla", 256), ("flash", 256), ("vanilla", 512)]
     first = cases[0]
     assert (first["base_ns"], first["new_ns"], first["metric"]) == (2.0e6, 1.0e6, "forward_ns")
-    assert (first["base_invocations"], first["new_invocations"], first["remark"]) == (3, 3, None)
+    assert (first["base_invocations"], first["new_invocations"], first["verdict"]) == (3, 3, "unreplicated")
     logs = [[math.log(v) for v in side] for side in (SLOW, FAST)]
     ratio = math.exp(sum(logs[1]) / 3 - sum(logs[0]) / 3)
     assert first["ratio"] == pytest.approx(ratio) and first["speedup"] == pytest.approx(1 / ratio)
@@ -115,8 +115,8 @@ def test_unreplicated_has_no_interval(perfkit, store):
     store.run([case("vanilla", 256, FAST)])
     r = perfkit("compare", "1", "2", "--format", "json")
     row, = r.rows("compare_ns")
-    assert r.status == 0 and row["remark"] == "unreplicated" and row["ratio_low"] is None and row["ratio"] > 0
-    assert "1 of 1 pair unreplicated" in " ".join(r.json()["tables"]["compare_ns"]["notes"])
+    assert r.status == 0 and row["verdict"] == "unreplicated" and row["ratio_low"] is None and row["ratio"] > 0
+    assert "1 unreplicated: fewer separate runs in the baseline than a verdict needs" in " ".join(r.json()["tables"]["compare_ns"]["notes"])
 
 
 def test_other_machines_and_settings_get_a_banner(perfkit, store):

@@ -1,0 +1,24 @@
+/* Answer: the exit status that verdicts have, with its reason. */
+#pragma once
+
+#include "bench/compare/compare.h"
+#include "cmd/cmd.h"
+
+struct pk_question {
+    const char *new_name;   /* what is judged: "b", "run 12" */
+    bool fail_on_undecided; /* any undecided row is PK_E_UNDECIDED */
+    const char *again;      /* a command that shows it again, for advice; NULL = none */
+};
+
+/* PK_OK; PK_E_REGRESSION naming the worst row; PK_E_UNDECIDED when that was asked for, or when nothing could be said of any row. */
+enum pk_code pk_answer(const struct pk_comparison *c, const struct pk_question *q, struct pk_arena *a,
+                       struct pk_err *err) PK_MUST_CHECK;
+
+/* "12 rows: 1 slower, 10 same, 1 undecided" */
+const char *pk_answer_sentence(const struct pk_comparison *c, struct pk_arena *a);
+
+/* "forward_ns of flash seq_len=256: 5.3 % slower (3.9 to 6.8 %)" */
+const char *pk_answer_row(const struct pk_compared *r, struct pk_arena *a);
+
+/* ok, slower, undecided */
+const char *pk_answer_word(enum pk_code code);

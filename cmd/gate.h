@@ -1,0 +1,53 @@
+/* gate's parts: what cmd/gate*.c share. Private to them. */
+#pragma once
+
+#include "bench/gate/arms.h"
+#include "cmd/run.h"
+
+struct gate_options {
+    struct run_options run; /* first: the rows of run_rows.h write there */
+    const char *a, *b;
+    struct pk_texts metrics, thresholds;
+    bool all_metrics, until_clear, strict, fail_on_undecided, only_changed;
+    double alpha, min_effect;
+    int64_t max_pairs;
+    const char *name, *prepare;
+    const char *junit, *summary, *gab;
+};
+
+/* One side: what it is, and the run that it is recorded as. */
+struct gate_side {
+    const char *option, *text; /* "a", and what was given */
+    bool is_settings;          /* "dtype=bf16 variant=flash" of the experiment, else a program */
+    const char *const *argv;   /* of a program: its words; of a perfkit, how its worker is started */
+    struct run run;
+    struct pk_experiment_arm experiment;
+    struct pk_command_arm command;
+};
+
+struct gate {
+    struct pk_app *app;
+    struct gate_options *o;
+    const struct pk_probe *probe; /* NULL: two commands */
+    struct gate_side side[PK_SIDES];
+    struct pk_threshold *thresholds;
+    struct pk_ledger ledger;
+    struct pk_arm arms[PK_SIDES];
+    struct pk_gate_result result;
+    struct pk_texts warned;
+    uint64_t began_ns;
+};
+
+/* gate_sides.c: what --a and --b mean. */
+enum pk_code pk_gate_read_sides(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
+/* The cases of both sides, in the same order: cases that one side does not have are left out and said. The ledger gets them. */
+enum pk_code pk_gate_plan(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
+
+/* gate_record.c: two runs, one of each side. */
+enum pk_code pk_gate_begin(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_gate_end(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
+
+/* gate_answer.c: what is printed, written for others, and answered. */
+enum pk_code pk_gate_answer(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
+
+extern const struct pk_opt pk_gate_rows[];

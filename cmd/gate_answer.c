@@ -1,0 +1,204 @@
+/* gate, its answer: the tables, the files for others, and the exit status with its reason. */
+#include "cmd/gate.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/plural.h"
+#include "base/units.h"
+#include "cmd/answer.h"
+#include "cmd/compare_rows.h"
+
+#include <string.h>
+
+/* --- what did not end ok --------------------------------------------------------------------------------------------- */
+
+static const struct pk_column trouble_columns[] = {
+    {.key = "side", .heading = "Side", .left = true},
+    {.key = "variant", .heading = "Variant", .left = true},
+    {.key = "axes", .heading = "Case", .left = true, .json = true},
+    {.key = "status", .heading = "Status", .left = true},
+    {.key = "message", .heading = "Message", .left = true},
+};
+
+static struct pk_cell text(const char *s)
+{
+    return (struct pk_cell){.type = s && *s ? PK_CELL_TEXT : PK_CELL_NULL, .s = s};
+}
+
+static bool troubled(const struct pk_ledger_case *c, int side)
+{
+    return c->heard[side] && c->last[side] != PK_ST_OK;
+}
+
+static size_t print_troubles(const struct gate *g, struct pk_out *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < g->ledger.n_cases; i++)
+        for (int s = 0; s < PK_SIDES; s++) {
+            const struct pk_ledger_case *c = &g->ledger.cases[i];
+            if (!troubled(c, s))
+                continue;
+            if (!n++)
+                pk_out_table(out, "not_compared", "Not compared", trouble_columns,
+                             sizeof trouble_columns / sizeof *trouble_columns);
+            pk_out_row(out,
+                       (struct pk_cell[]){text(g->side[s].option), text(c->info.variant), text(c->info.axes),
+                                          text(pk_status_name(c->last[s])), text(c->message[s])});
+        }
+    return n;
+}
+
+/* --- the tables -------------------------------------------------------------------------------------------------------- */
+
+static const struct pk_column gate_columns[] = {
+    {.key = "answer", .heading = "Answer", .left = true},
+    {.key = "rows", .heading = "Rows", .decimals = -1},
+    {.key = "slower", .heading = "Slower", .decimals = -1},
+    {.key = "faster", .heading = "Faster", .decimals = -1},
+    {.key = "same", .heading = "Same", .decimals = -1},
+    {.key = "undecided", .heading = "Undecided", .decimals = -1},
+    {.key = "unstable", .heading = "Unstable", .decimals = -1},
+    {.key = "unreplicated", .heading = "Unreplicated", .decimals = -1},
+    {.key = "pairs", .heading = "Pairs", .decimals = -1},
+    {.key = "elapsed_ns", .heading = "Took (s)", .scale = 1e9, .decimals = 1},
+};
+
+static struct pk_cell whole(size_t n)
+{
+    return (struct pk_cell){.type = PK_CELL_INT, .i = (int64_t)n};
+}
+
+static void print_answer(const struct gate *g, const char *word, struct pk_out *out)
+{
+    const struct pk_verdicts v = pk_compare_count(&g->result.comparison);
+    pk_out_table(out, "gate", "Gate", gate_columns, sizeof gate_columns / sizeof *gate_columns);
+    pk_out_row(out,
+               (struct pk_cell[]){text(word), whole(v.rows), whole(v.of[PK_SLOWER]), whole(v.of[PK_FASTER]),
+                                  whole(v.of[PK_SAME]), whole(v.of[PK_UNDECIDED]), whole(v.of[PK_UNSTABLE]),
+                                  whole(v.of[PK_UNREPLICATED]), whole(g->result.pairs),
+                                  whole(pk_clock_ns() - g->began_ns)});
+}
+
+static enum pk_code print_runs(struct gate *g, struct pk_out *out, struct pk_err *err)
+{
+    struct pk_run_facts facts[PK_SIDES];
+    for (int i = 0; i < PK_SIDES; i++)
+        if (pk_store_run_facts(g->side[i].run.store, g->side[i].run.run_id, g->app->arena, &facts[i], err))
+            return err->code;
+    pk_compare_print_runs(out, &facts[PK_BASE], &facts[PK_NEW], g->app->arena);
+    for (int i = 0; i < PK_SIDES; i++)
+        pk_out_note(out, pk_printf(g->app->arena, "%s: --%s %s", i == PK_BASE ? "base" : "new",
+                                   g->side[i].option, g->side[i].text));
+    return PK_OK;
+}
+
+static void hide_the_same(struct pk_comparison *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        c->v[i].hidden = c->v[i].judged && c->v[i].decision.verdict == PK_SAME;
+}
+
+static enum pk_code print_to(struct gate *g, struct pk_out *out, const char *word, struct pk_err *err)
+{
+    if (print_runs(g, out, err))
+        return err->code;
+    if (g->result.comparison.n)
+        pk_compare_print(out, &g->result.comparison, NULL, g->app->arena);
+    print_troubles(g, out);
+    print_answer(g, word, out);
+    return PK_OK;
+}
+
+/* --- the exit status --------------------------------------------------------------------------------------------------- */
+
+static const char *again(const struct gate *g)
+{
+    return g->o->run.no_save
+               ? NULL
+               : pk_printf(g->app->arena, "perfkit compare %lld %lld", (long long)g->side[PK_BASE].run.run_id,
+                           (long long)g->side[PK_NEW].run.run_id);
+}
+
+static enum pk_code interrupted(const struct gate *g, struct pk_err *err)
+{
+    pk_fail(err, PK_E_INTERRUPTED, "interrupted after %s", pk_plural(g->result.pairs, "pair", g->app->arena));
+    pk_why(err, "a signal asked perfkit to stop");
+    return again(g) ? pk_fix(err, "`%s` compares what was measured", again(g))
+                    : pk_fix(err, "run it again; without --no-save what was measured is kept");
+}
+
+/* The first case of a side that failed for good: a crash, a wrong result, no end. That a case does not fit the memory of the base is
+ * no fault of what is judged. */
+static const struct pk_ledger_case *failure(const struct gate *g, int *side)
+{
+    for (size_t i = 0; i < g->ledger.n_cases; i++)
+        for (*side = 0; *side < PK_SIDES; ++*side) {
+            const struct pk_ledger_case *c = &g->ledger.cases[i];
+            bool alone = c->heard[PK_BASE] && c->last[PK_BASE] == PK_ST_OK;
+            if (troubled(c, *side) && (c->last[*side] == PK_ST_FAILED || c->last[*side] == PK_ST_TIMEOUT ||
+                                       (*side == PK_NEW && alone)))
+                return c;
+        }
+    return NULL;
+}
+
+static enum pk_code failed(const struct gate *g, const struct pk_ledger_case *c, int side, struct pk_err *err)
+{
+    const struct gate_side *s = &g->side[side];
+    pk_fail(err, PK_E_CHECK, "%s (--%s %s) ended '%s' in %s %s",
+            side == PK_BASE ? "the base" : "what is judged", s->option, s->text,
+            pk_status_name(c->last[side]), c->info.variant, g->probe ? c->info.axes : "");
+    pk_why(err, "%s", c->message[side]);
+    return c->last[side] == PK_ST_TIMEOUT ? pk_fix(err, "give each process more time with --timeout")
+                                          : pk_fix(err, "run that side alone and see");
+}
+
+static enum pk_code nothing(const struct gate *g, struct pk_err *err)
+{
+    pk_fail(err, PK_E_NOTHING, "nothing was compared");
+    if (g->ledger.n_cases && g->ledger.cases[0].closed)
+        pk_why(err, "of %s none ended ok on both sides: %s",
+               pk_plural(g->ledger.n_cases, "case", g->app->arena),
+               *g->ledger.cases[0].message[PK_NEW] ? g->ledger.cases[0].message[PK_NEW]
+                                                   : g->ledger.cases[0].message[PK_BASE]);
+    else
+        pk_why(err, "no metric that can be judged was measured on both sides");
+    return pk_fix(err, g->probe ? "choose other cases with -a, or metrics with --metric"
+                                : "let both commands report the same cases, or choose --metric wall_ns");
+}
+
+static enum pk_code answer(const struct gate *g, struct pk_err *err)
+{
+    int side;
+    const struct pk_ledger_case *broken = failure(g, &side);
+    const struct pk_question q = {.new_name = pk_printf(g->app->arena, "b (%s)", g->side[PK_NEW].text),
+                                  .fail_on_undecided = g->o->fail_on_undecided,
+                                  .again = again(g)};
+    if (g->result.interrupted)
+        return interrupted(g, err);
+    if (broken)
+        return failed(g, broken, side, err);
+    if (!g->result.comparison.n)
+        return nothing(g, err);
+    return pk_answer(&g->result.comparison, &q, g->app->arena, err);
+}
+
+enum pk_code pk_gate_answer(struct gate *g, struct pk_err *err)
+{
+    struct pk_err ignored;
+    char took[32];
+    struct pk_comparison *c = &g->result.comparison;
+    if (pk_thresholds_check(g->thresholds, g->o->thresholds.n, c->v, c->n, err))
+        return err->code;
+    pk_compare_sort(c->v, c->n);
+    enum pk_code code = answer(g, err);
+    if (g->o->only_changed)
+        hide_the_same(c);
+    if (print_to(g, g->app->out, pk_answer_word(code), &ignored))
+        return *err = ignored, ignored.code;
+    pk_format_ns((double)(pk_clock_ns() - g->began_ns), took, sizeof took);
+    g->app->parting = pk_printf(g->app->arena, "gate: %s; %s in %s%s%s", pk_answer_sentence(c, g->app->arena),
+                                pk_plural(g->result.pairs, "pair", g->app->arena), took,
+                                again(g) ? "; again: " : "; not recorded", again(g) ? again(g) : "");
+    return code;
+}

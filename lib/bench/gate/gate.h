@@ -1,0 +1,55 @@
+/* Gate: two sides measured in interleaved pairs of fresh processes, until every row has its verdict.
+ *
+ * A pair is a process of base and one of new, in the order of pk_pair_order. All cases are screened; what looks suspicious is
+ * measured again with fresh pairs (stats/verdict/verdict.h says by which rule). A pair that something disturbed is left out by a
+ * rule that does not see the sides, and replaced. */
+#pragma once
+
+#include "bench/compare/threshold.h"
+#include "bench/gate/ledger.h"
+
+/* One side: how to have one process measure. */
+struct pk_arm;
+struct pk_arm_kind {
+    /* One fresh process over the cases of the ledger that are wanted; every case gets its slice into the ledger and into the store.
+     * Ends early, with PK_OK, when the stop flag is set. Errors are the recorder's. */
+    enum pk_code (*process)(struct pk_arm *arm, int invocation, const bool *wanted, struct pk_err *err);
+    void (*end)(struct pk_arm *arm);
+};
+struct pk_arm {
+    const struct pk_arm_kind *kind;
+    struct pk_ledger *ledger;
+    int side;
+    const volatile int *stop_flag;
+    void *state; /* of the kind */
+};
+
+struct pk_gate_events {
+    /* After each pair; may be NULL. `total` is what is known to be wanted. */
+    void (*pair)(void *user, size_t done, size_t total, int64_t left_ns);
+    void *user;
+};
+
+struct pk_gate_options {
+    struct pk_rule rule;
+    struct pk_compare_options what;
+    const char *const *own_times; /* see pk_ledger_compared */
+    const struct pk_threshold *thresholds;
+    size_t n_thresholds;
+    int64_t budget_ns; /* 0 = none: no pair begins that would probably end after it */
+    uint64_t seed;
+};
+
+struct pk_gate_result {
+    struct pk_comparison comparison; /* n = 0: no row was measured on both sides */
+    size_t pairs;                    /* begun and ended */
+    int64_t screened;                /* the last pair of the screening; 0 = nothing was confirmed */
+    bool interrupted;
+    bool out_of_time; /* rows still wanted pairs */
+};
+
+/* arms[PK_BASE] and arms[PK_NEW]; both are ended. PK_E_USAGE for a metric that neither has, or that has no direction;
+ * PK_E_NOT_COMPARABLE when the sides give a metric in different units; else what the arms meet. */
+enum pk_code pk_gate_run(struct pk_arm *arms, struct pk_ledger *ledger, const struct pk_gate_options *o,
+                         const struct pk_gate_events *ev, struct pk_arena *a, struct pk_gate_result *out,
+                         struct pk_err *err) PK_MUST_CHECK;

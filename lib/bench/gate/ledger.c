@@ -1,0 +1,155 @@
+/* Ledger: slices into rows of figures, and rows into what is compared. */
+#include "bench/gate/ledger.h"
+
+#include "bench/compare/parts.h"
+#include "bench/record/summarize.h"
+#include "stats/parts.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool same_case(const struct pk_case_info *x, const struct pk_case_info *y)
+{
+    return !strcmp(x->experiment, y->experiment) && !strcmp(x->variant, y->variant) &&
+           !strcmp(x->device, y->device) && !strcmp(x->axes, y->axes);
+}
+
+size_t pk_ledger_case(struct pk_ledger *l, const struct pk_case_info *info)
+{
+    for (size_t i = 0; i < l->n_cases; i++)
+        if (same_case(&l->cases[i].info, info))
+            return i;
+    struct pk_case_info copy = *info;
+    copy.experiment = pk_strdup(l->arena, info->experiment);
+    copy.variant = pk_strdup(l->arena, info->variant);
+    copy.device = pk_strdup(l->arena, info->device);
+    copy.axes = pk_strdup(l->arena, info->axes);
+    copy.identity = pk_strdup(l->arena, info->identity);
+    l->cases = pk_grow(l->arena, l->cases, sizeof *l->cases, l->n_cases, &l->cases_cap);
+    l->cases[l->n_cases] = (struct pk_ledger_case){.info = copy, .message = {"", ""}};
+    return l->n_cases++;
+}
+
+static struct pk_figures described(const struct pk_ledger *l, size_t c, const struct pk_metric_decl *m)
+{
+    const struct pk_case_info *i = &l->cases[c].info;
+    return (struct pk_figures){.experiment = i->experiment,
+                               .revision = i->revision,
+                               .variant = i->variant,
+                               .device = i->device,
+                               .axes = i->axes,
+                               .identity = i->identity,
+                               .metric = pk_strdup(l->arena, m->name),
+                               .unit = pk_strdup(l->arena, m->unit),
+                               .direction = pk_strdup(l->arena, m->direction),
+                               .class = pk_strdup(l->arena, m->class),
+                               .source = pk_strdup(l->arena, m->source)};
+}
+
+static struct pk_ledger_row *row_of(struct pk_ledger *l, size_t c, const struct pk_metric_decl *m)
+{
+    for (size_t i = 0; i < l->n_rows; i++)
+        if (l->rows[i].c == c && !strcmp(l->rows[i].f[PK_BASE].metric, m->name))
+            return &l->rows[i];
+    struct pk_ledger_row *r;
+    l->rows = pk_grow(l->arena, l->rows, sizeof *l->rows, l->n_rows, &l->rows_cap);
+    r = &l->rows[l->n_rows++];
+    *r = (struct pk_ledger_row){.c = c};
+    r->f[PK_BASE] = r->f[PK_NEW] = described(l, c, m);
+    return r;
+}
+
+static void add_figure(struct pk_ledger *l, struct pk_ledger_row *r, int side, int64_t invocation,
+                       double figure)
+{
+    struct pk_figures *f = &r->f[side];
+    f->figure = r->figure[side] =
+        pk_grow(l->arena, r->figure[side], sizeof *f->figure, f->n, &r->figure_cap[side]);
+    f->invocation = r->invocation[side] =
+        pk_grow(l->arena, r->invocation[side], sizeof *f->invocation, f->n, &r->invocation_cap[side]);
+    r->figure[side][f->n] = figure;
+    r->invocation[side][f->n++] = invocation;
+}
+
+static void add_metric(struct pk_ledger *l, int side, size_t c, const struct pk_slice *s,
+                       const struct pk_summary_row *sum)
+{
+    const struct pk_metric_decl *m = s->metrics;
+    while (strcmp(m->name, sum->metric) != 0)
+        m++;
+    struct pk_ledger_row *r = row_of(l, c, m);
+    if (strcmp(r->f[side].unit, m->unit) == 0)
+        add_figure(l, r, side, s->invocation, sum->figure);
+    else if (!l->conflict)
+        l->conflict = pk_printf(l->arena, "%s is in \"%s\" on one side and in \"%s\" on the other", m->name,
+                                r->f[side].unit, m->unit);
+}
+
+void pk_ledger_slice(struct pk_ledger *l, int side, size_t c, const struct pk_slice *s)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_ledger_case *k = &l->cases[c];
+    k->heard[side] = true;
+    k->last[side] = s->status;
+    if (s->status != PK_ST_OK) {
+        k->message[side] = pk_strdup(l->arena, s->message);
+        k->closed = true;
+        return;
+    }
+    struct pk_summary_row *rows = pk_new_n(&a, struct pk_summary_row, s->n_metrics + 1);
+    size_t n = pk_summarize_slice(s, rows);
+    for (size_t i = 0; i < n; i++)
+        add_metric(l, side, c, s, &rows[i]);
+}
+
+/* --- what is compared -------------------------------------------------------------------------------------------- */
+
+static double median(const struct pk_figures *f, struct pk_arena *a)
+{
+    double *v = pk_new_n(a, double, f->n);
+    memcpy(v, f->figure, f->n * sizeof *v);
+    return pk_median_of(v, f->n);
+}
+
+static bool listed(const char *const *names, const char *name)
+{
+    for (; names && *names; names++)
+        if (!strcmp(*names, name))
+            return true;
+    return false;
+}
+
+static bool on_both_sides(const struct pk_ledger *l, const struct pk_ledger_row *r)
+{
+    return !l->cases[r->c].closed && r->f[PK_BASE].n && r->f[PK_NEW].n;
+}
+
+size_t pk_ledger_compared(struct pk_ledger *l, const struct pk_compare_options *o,
+                          const char *const *own_times, struct pk_arena *a, struct pk_compared **rows,
+                          size_t **case_of)
+{
+    struct pk_figures *all = pk_new_n(a, struct pk_figures, l->n_rows + 1);
+    bool *wanted = pk_new_n(a, bool, l->n_rows + 1), others = o->n_metrics || o->all_metrics;
+    const struct pk_compare_side side = {.v = all, .n = l->n_rows};
+    size_t n = 0;
+    for (size_t i = 0; i < l->n_rows; i++)
+        all[i] = l->rows[i].f[PK_BASE];
+    for (size_t i = 0; i < l->n_rows; i++) {
+        wanted[i] = on_both_sides(l, &l->rows[i]) && pk_compare_wants(&side, &all[i], o, a);
+        others |= wanted[i] && !listed(own_times, all[i].metric);
+    }
+    *rows = pk_new_n(a, struct pk_compared, l->n_rows + 1);
+    *case_of = pk_new_n(a, size_t, l->n_rows + 1);
+    for (size_t i = 0; i < l->n_rows; i++) {
+        struct pk_figures *f = l->rows[i].f;
+        /* of a command's own times the first one stands for all */
+        if (!wanted[i] || (!(o->n_metrics || o->all_metrics) && listed(own_times, f->metric) &&
+                           (others || strcmp(f->metric, own_times[0]) != 0)))
+            continue;
+        f[PK_BASE].median = median(&f[PK_BASE], a);
+        f[PK_NEW].median = median(&f[PK_NEW], a);
+        (*case_of)[n] = l->rows[i].c;
+        (*rows)[n++] = pk_compare_figures(&f[PK_BASE], &f[PK_NEW], o->level);
+    }
+    return n;
+}
