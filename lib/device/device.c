@@ -129,7 +129,13 @@ enum pk_code pk_device_copy(struct pk_device *dev, enum pk_lane lane, enum pk_co
                             const void *src, size_t bytes, struct pk_err *err)
 {
     pk_assert(lane < PK_LANE_HOST && (bytes == 0 || (dst && src)));
-    return dev->ops->copy(dev, lane, dir, dst, src, bytes, err);
+    if (!dev->trace)
+        return dev->ops->copy(dev, lane, dir, dst, src, bytes, err);
+    const uint64_t begin_ns = dev->ops->now_ns(dev);
+    const enum pk_code rc = dev->ops->copy(dev, lane, dir, dst, src, bytes, err);
+    if (!rc)
+        pk_trace_add(dev, "copy", PK_FAMILY_COPY, begin_ns, (int64_t)bytes);
+    return rc;
 }
 
 enum pk_code pk_device_flush(struct pk_device *dev, struct pk_err *err)

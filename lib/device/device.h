@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "device/mark.h"
 #include "device/pool.h"
+#include "device/trace.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -85,6 +86,7 @@ struct pk_device {
     struct pk_pool pool;
     struct pk_marks marks;
     struct pk_choice *choices; /* choices.h */
+    struct pk_trace *trace;    /* where ops and copies are written down; NULL = nowhere */
     void *impl;
 };
 

@@ -1,0 +1,53 @@
+/* Breakdown: where the time of an iteration went: by region and family of kernels, with what was left idle between them.
+ *
+ * Of GPUs and CPUs alike, from what counter/tracing.h wrote down. A kernel belongs to the region within which the host asked for it (the
+ * innermost, by the marks of the same iteration): that is exact, however late it runs and however roughly a GPU's clock is converted.
+ * Whatever a captured graph holds was asked for by its launch, so it belongs to the region around that. */
+#pragma once
+
+#include "device/mark.h"
+#include "device/trace.h"
+
+#include <stdbool.h>
+
+/* Sets region and occurrence of every kernel with a known time of asking; the others are of no region. Kernels are sorted by that
+ * time. Takes memory for a while: not in a timed region. */
+void pk_breakdown_regions(struct pk_kernel *v, size_t n, const struct pk_marks *marks);
+
+enum { PK_WHOLE = -2 }; /* region of the total: all kernels, whatever their region */
+
+struct pk_family_time {
+    int region; /* PK_WHOLE first, PK_NO_REGION last */
+    enum pk_kernel_family family;
+    size_t calls;
+    uint64_t time_ns; /* summed; kernels that run at once count each */
+    int64_t bytes;
+    double share; /* of the time of all the region's families */
+};
+
+struct pk_region_time {
+    int region;
+    size_t calls, occurrences;
+    uint64_t time_ns; /* summed over families */
+    uint64_t busy_ns; /* union of the kernels' intervals */
+    uint64_t
+        gap_ns; /* idle between the first and the last kernel of an occurrence, summed over occurrences */
+};
+
+struct pk_breakdown {
+    const struct pk_family_time *families; /* by region, the longest family first */
+    size_t n_families;
+    const struct pk_region_time
+        *regions; /* PK_WHOLE first; PK_NO_REGION last, where there is such a kernel */
+    size_t n_regions;
+    bool whole; /* false: pieces were dropped, so times and gaps are not those of the iteration */
+};
+
+/* Of one iteration's kernels, in any order. The result is in the arena. busy_ns + gap_ns of PK_WHOLE is what the iteration's timing
+ * without a trace is held against. */
+void pk_breakdown_make(const struct pk_trace *t, struct pk_arena *a, struct pk_breakdown *out);
+
+/* Relative difference of busy + gap from `timed_ns`, what timing passes took for the same; beyond PK_BREAKDOWN_AGREES the trace is not
+ * of the work that was timed. NaN when timed_ns is 0. */
+#define PK_BREAKDOWN_AGREES 0.04
+double pk_breakdown_off(const struct pk_region_time *r, double timed_ns);
