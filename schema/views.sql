@@ -70,3 +70,41 @@ FROM (SELECT r.id AS run_id, k.device, k.key, k.value, k.measured_ns, row_number
       WHERE r.ended_ns IS NULL OR k.measured_ns <= r.ended_ns
       WINDOW w AS (PARTITION BY r.id, k.device, k.key ORDER BY k.value DESC, k.id))
 WHERE place = 1;
+
+CREATE VIEW v_topology AS
+SELECT machine_id, xml FROM topology;
+
+-- The notes "state" and "state:SOURCE" of a slice: {"name": [before, after]}.
+CREATE VIEW v_state AS
+SELECT c.run_id, l.case_id, l.invocation, l.pass, CASE n.key WHEN 'state' THEN 'machine' ELSE substr(n.key, 7) END AS source,
+       e.key AS name, json_extract(e.value, '$[0]') AS before, json_extract(e.value, '$[1]') AS after, l.id AS slice_id
+FROM slice l JOIN run_case c ON c.id = l.case_id, json_each(l.notes) n, json_each(n.value) e
+WHERE (n.key = 'state' OR n.key GLOB 'state:*') AND n.type = 'object' AND e.type = 'array';
+
+-- Why a slice is doubtful, a row per reason: what its samples show, and the words of its notes "doubts" and "doubts:SOURCE".
+CREATE VIEW v_doubt AS
+SELECT w.run_id, w.case_id, w.invocation, w.pass, w.doubt, coalesce(m.meaning, w.doubt) AS meaning, w.slice_id
+FROM (
+    SELECT c.run_id, l.case_id, l.invocation, l.pass, l.id AS slice_id, 'disturbed' AS doubt
+    FROM slice l JOIN run_case c ON c.id = l.case_id
+    WHERE json_extract(l.notes, '$.disturbed') > 0 OR json_extract(l.notes, '$.disturbed_kept') IS NOT NULL
+    UNION ALL
+    SELECT c.run_id, l.case_id, l.invocation, l.pass, l.id, json_extract(l.notes, '$.class')
+    FROM slice l JOIN run_case c ON c.id = l.case_id
+    WHERE json_extract(l.notes, '$.class') IN ('slowdown', 'no-steady')
+    UNION ALL
+    SELECT c.run_id, l.case_id, l.invocation, l.pass, l.id, e.value
+    FROM slice l JOIN run_case c ON c.id = l.case_id, json_each(l.notes) n, json_each(n.value) e
+    WHERE (n.key = 'doubts' OR n.key GLOB 'doubts:*') AND n.type = 'array' AND e.type = 'text') w
+LEFT JOIN (
+    SELECT 'disturbed' AS doubt, 'had samples in which the hypervisor ran somebody else' AS meaning
+    UNION ALL SELECT 'slowdown', 'became slower while they were measured (heat, until proven otherwise)'
+    UNION ALL SELECT 'no-steady', 'reached no steady state'
+    UNION ALL SELECT 'stolen', 'were measured while the hypervisor took more than 1 % of the CPUs'' time'
+    UNION ALL SELECT 'crowded', 'were measured while other work waited for a CPU for more than 5 % of the time'
+    UNION ALL SELECT 'short-of-memory', 'were measured while memory was waited for for more than 1 % of the time'
+    UNION ALL SELECT 'quota', 'were stopped by the control group''s CPU quota'
+    UNION ALL SELECT 'throttled', 'were measured while the processor throttled itself (heat or power)'
+    UNION ALL SELECT 'clock-fell', 'were measured while the CPUs'' clock fell by more than 5 %'
+    UNION ALL SELECT 'noisy', 'were measured beside a clock spin that lost more than 5 % of its time to interruptions') m
+ON m.doubt = w.doubt;

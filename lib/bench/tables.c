@@ -17,6 +17,43 @@ static enum pk_code print(struct pk_store *s, const char *sql, const char *const
     return PK_OK;
 }
 
+/* A row per reason of v_doubt: how many cases and slices, and the first cases by variant and the axes that differ. */
+static const char doubts[] =
+    "WITH varying AS (SELECT a.key FROM v_case c, json_each(c.axes) a"
+    "                 WHERE c.run_id = :run AND c.experiment = :experiment GROUP BY a.key"
+    "                 HAVING count(DISTINCT a.value) > 1),"
+    " named AS (SELECT c.case_id, c.ordinal, c.variant || coalesce((SELECT ' ' || group_concat(a.key || '=' "
+    "||"
+    "                  a.value, ' ') FROM json_each(c.axes) a WHERE a.key IN varying), '') AS name"
+    "           FROM v_case c WHERE c.run_id = :run AND c.experiment = :experiment),"
+    " doubted AS (SELECT d.doubt, d.meaning, n.name, count(*) AS slices,"
+    "                    row_number() OVER (PARTITION BY d.doubt ORDER BY n.ordinal) AS place"
+    "             FROM v_doubt d JOIN named n ON n.case_id = d.case_id"
+    "             WHERE d.run_id = :run AND d.pass = 'timing' GROUP BY d.doubt, n.case_id),"
+    " all_of_them AS (SELECT count(DISTINCT l.case_id) AS cases, count(*) AS slices"
+    "                 FROM v_slice l JOIN named n ON n.case_id = l.case_id"
+    "                 WHERE l.run_id = :run AND l.pass = 'timing' AND l.status = 'ok')"
+    " SELECT 'Of ' || t.cases || CASE t.cases WHEN 1 THEN ' case, ' ELSE ' cases, ' END || count(*) || ' (' "
+    "||"
+    "        sum(d.slices) || ' of ' || t.slices || ' slices) ' || d.meaning || ': ' ||"
+    "        group_concat(d.name, '; ') FILTER (WHERE d.place <= 3) ||"
+    "        CASE WHEN count(*) > 3 THEN '; and ' || (count(*) - 3) || ' more' ELSE '' END || '.'"
+    " FROM doubted d JOIN all_of_them t GROUP BY d.doubt ORDER BY d.doubt";
+
+/* What makes results doubtful, under the last of an experiment's tables. */
+static enum pk_code print_doubts(struct pk_store *s, const char *experiment, int64_t run_id,
+                                 struct pk_out *out, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_rows rows;
+    const struct pk_param params[] = {pk_param_int(":run", run_id), pk_param_text(":experiment", experiment)};
+    if (pk_store_query(s, doubts, params, sizeof params / sizeof *params, &a, &rows, err))
+        return err->code;
+    for (size_t i = 0; i < rows.n; i++)
+        pk_out_note(out, rows.cells[i].s);
+    return PK_OK;
+}
+
 enum pk_code pk_run_tables(struct pk_store *s, int64_t run_id, struct pk_out *out, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
@@ -31,7 +68,8 @@ enum pk_code pk_run_tables(struct pk_store *s, int64_t run_id, struct pk_out *ou
         const struct pk_probe *p = pk_probe_find(experiment);
         bool own = p && p->tables && p->tables[0];
         if (print(s, own ? pk_probe_sql(p) : pk_store_tables(), own ? p->tables : built_in, experiment,
-                  run_id, out, err))
+                  run_id, out, err) ||
+            print_doubts(s, experiment, run_id, out, err))
             return err->code;
     }
     return PK_OK;

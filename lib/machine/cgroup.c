@@ -1,4 +1,6 @@
 /* Cgroup: what control groups leave to this process, memory and processor time, version 1 and 2. */
+#include "machine/cgroup.h"
+
 #include "machine/files.h"
 #include "machine/machine.h"
 
@@ -113,22 +115,63 @@ static char *controller_path(const char *cgroups, const char *controller, struct
     return pk_strdup(a, "");
 }
 
+typedef void level_fn(const char *root, const char *dir, struct pk_arena *a, void *user);
+
+/* Calls fn for every level of a hierarchy from ours up to its mount. */
+static void each_level(const char *root, const struct hierarchy *h, const char *cgroups, struct pk_arena *a,
+                       level_fn *fn, void *user)
+{
+    char *path = controller_path(cgroups, h->controller, a);
+    for (;;) {
+        fn(root, pk_printf(a, "%s%s", h->mount, path), a, user);
+        char *slash = strrchr(path, '/');
+        if (!slash)
+            break;
+        *slash = '\0';
+    }
+}
+
+static void level_limits(const char *root, const char *dir, struct pk_arena *a, void *user)
+{
+    level_memory(root, dir, a, user);
+    level_cpus(root, dir, a, user);
+}
+
 void pk_machine_limits(const char *root, struct pk_limits *l)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     *l = (struct pk_limits){0};
     const char *cgroups = pk_file_text(root, "proc/self/cgroup", &a);
+    for (size_t i = 0; i < sizeof hierarchies / sizeof *hierarchies; i++)
+        each_level(root, &hierarchies[i], cgroups, &a, level_limits, l);
+}
+
+/* Version 2 counts microseconds, version 1 nanoseconds. */
+static void level_stops(const char *root, const char *dir, struct pk_arena *a, void *user)
+{
+    struct pk_quota_stops *q = user;
+    const char *stat = pk_file_text(root, pk_printf(a, "%s/cpu.stat", dir), a);
+    const char *n = stat ? pk_file_field(stat, "nr_throttled", 0, a) : NULL;
+    if (!n)
+        return;
+    const char *us = pk_file_field(stat, "throttled_usec", 0, a);
+    const char *ns = pk_file_field(stat, "throttled_time", 0, a);
+    q->known = true;
+    q->stops += strtoll(n, NULL, 10);
+    q->stopped_ns += us ? strtoll(us, NULL, 10) * 1000 : ns ? strtoll(ns, NULL, 10) : 0;
+}
+
+/* One mount can be seen under two names: hierarchies are not added up. */
+void pk_quota_stops_read(const char *root, struct pk_quota_stops *q)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    *q = (struct pk_quota_stops){0};
+    const char *cgroups = pk_file_text(root, "proc/self/cgroup", &a);
     for (size_t i = 0; i < sizeof hierarchies / sizeof *hierarchies; i++) {
-        char *path = controller_path(cgroups, hierarchies[i].controller, &a);
-        for (;;) {
-            const char *dir = pk_printf(&a, "%s%s", hierarchies[i].mount, path);
-            level_memory(root, dir, &a, l);
-            level_cpus(root, dir, &a, l);
-            char *slash = strrchr(path, '/');
-            if (!slash)
-                break;
-            *slash = '\0';
-        }
+        struct pk_quota_stops one = {0};
+        each_level(root, &hierarchies[i], cgroups, &a, level_stops, &one);
+        if (one.known && (!q->known || one.stops > q->stops))
+            *q = one;
     }
 }
 

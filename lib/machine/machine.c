@@ -2,10 +2,10 @@
 #include "machine/machine.h"
 
 #include "machine/files.h"
+#include "machine/policy.h"
 #include "machine/topology.h"
 #include "json/json.h"
 
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,43 +122,6 @@ static const char *cpu_isa(const char *cpuinfo, struct pk_arena *a)
     return "baseline";
 }
 
-static const char *read_governor(const char *root, struct pk_arena *a)
-{
-    static const char policies[] = "sys/devices/system/cpu/cpufreq";
-    const char *common = "";
-    DIR *dir = opendir(pk_printf(a, "%s/%s", or_empty(root), policies));
-    for (struct dirent *e; dir && (e = readdir(dir));) {
-        const char *g = pk_file_text(root, pk_printf(a, "%s/%s/scaling_governor", policies, e->d_name), a);
-        if (!g)
-            continue;
-        if (*common && strcmp(common, g) != 0) {
-            common = "mixed";
-            break;
-        }
-        common = g;
-    }
-    if (dir)
-        closedir(dir);
-    return common;
-}
-
-static const char *read_turbo(const char *root)
-{
-    int64_t v;
-    if (pk_file_int(root, "sys/devices/system/cpu/intel_pstate/no_turbo", &v))
-        return v ? "off" : "on";
-    if (pk_file_int(root, "sys/devices/system/cpu/cpufreq/boost", &v))
-        return v ? "on" : "off";
-    return "";
-}
-
-/* "always [madvise] never" -> "madvise" */
-static const char *bracketed(const char *text, struct pk_arena *a)
-{
-    const char *open = text ? strchr(text, '[') : NULL;
-    return open ? pk_strndup(a, open + 1, strcspn(open + 1, "]")) : "";
-}
-
 static const char *compiler(void)
 {
 #ifdef __clang__
@@ -181,9 +144,9 @@ enum pk_code pk_machine_read(const char *root, struct pk_arena *a, struct pk_mac
         .kernel = or_empty(pk_file_text(root, "proc/sys/kernel/osrelease", a)),
         .os = or_empty(pk_file_field(os, "PRETTY_NAME", '=', a)),
         .memory_bytes = total ? strtoll(total, NULL, 10) * 1024 : 0,
-        .governor = read_governor(root, a),
-        .turbo = read_turbo(root),
-        .thp = bracketed(pk_file_text(root, "sys/kernel/mm/transparent_hugepage/enabled", a), a),
+        .governor = pk_policy_governor(root, a),
+        .turbo = pk_policy_turbo(root),
+        .thp = pk_policy_thp(root, a),
         .virt = read_virt(root, a),
         .compiler = compiler(),
         .isa = cpu_isa(cpuinfo, a),

@@ -4,6 +4,7 @@
 #include "bench/calibrate.h"
 #include "bench/repeat.h"
 #include "bench/worker/request.h"
+#include "bench/worker/surroundings.h"
 #include "build_config.h"
 #include "device/choices.h"
 #include "machine/machine.h"
@@ -21,6 +22,7 @@ struct worker {
     double unit_overhead_ns;
     unsigned cpus[CPUS_MAX], n_cpus;
     uint64_t steal_ns;
+    struct pk_surroundings around;
 };
 
 /* Time that the hypervisor took from our cores since the last call. Context switches are no sign: the crew
@@ -153,8 +155,10 @@ static enum pk_code answer(struct worker *w, const struct pk_request *r, struct 
         .disturbed_user = w,
     };
     take_choices(w, r);
+    pk_surroundings_before(&w->around, &w->dev, &a);
     disturbed(w); /* what was before does not count */
     pk_measure_case(&m, &a, &slice);
+    pk_surroundings_after(&w->around, &w->dev, &a, &slice);
     if (tell_choices(w, err))
         return err->code;
     if (pk_device_broken(&w->dev) && pk_wire_bye(w->wire_fd, err))
@@ -189,6 +193,7 @@ enum pk_code pk_worker_serve(int in_fd, int wire_fd, struct pk_err *err)
 {
     struct worker w = {.wire_fd = wire_fd};
     w.n_cpus = pk_machine_cpus(w.cpus, CPUS_MAX); /* before the device binds this thread */
+    w.around = (struct pk_surroundings){.cpus = w.cpus, .n_cpus = w.n_cpus};
     struct pk_wire_reader *reader = pk_wire_reader_new();
     enum pk_code rc = serve(&w, in_fd, reader, err);
     pk_wire_reader_free(reader);

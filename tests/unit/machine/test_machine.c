@@ -2,6 +2,7 @@
  * limit against NAME.json. */
 #include "machine/machine.h"
 
+#include "recorded.h"
 #include "json/json.h"
 
 #include <limits.h>
@@ -11,54 +12,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-static const char *const hosts[] = {"kvm-xeon", "epyc-2s", "arm-n1", "docker-v2", "slurm-v1", "empty"};
-
-static FILE *create(const char *root, const char *path)
-{
-    char full[PATH_MAX];
-    snprintf(full, sizeof full, "%s/%s", root, path);
-    for (char *slash = full + strlen(root) + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
-        *slash = '\0';
-        mkdir(full, 0700);
-    }
-    FILE *f = fopen(full, "w");
-    assert_non_null(f);
-    return f;
-}
-
-/* "@ path" begins a file; what follows is its text. */
-static void unpack(const char *name, const char *root)
-{
-    char line[4096];
-    snprintf(line, sizeof line, "%s/machines/%s.tree", TESTS_DIR, name);
-    FILE *in = fopen(line, "r"), *out = NULL;
-    assert_non_null(in);
-    while (fgets(line, sizeof line, in)) {
-        if (strncmp(line, "@ ", 2) == 0) {
-            line[strcspn(line, "\n")] = '\0';
-            if (out)
-                fclose(out);
-            out = create(root, line + 2);
-        } else {
-            assert_non_null(out);
-            fputs(line, out);
-        }
-    }
-    fclose(in);
-    fclose(out);
-}
-
-static void remove_tree(const char *root)
-{
-    char command[PATH_MAX + 16];
-    snprintf(command, sizeof command, "rm -r '%s'", root);
-    assert_int_equal(system(command), 0);
-}
+static const char *const hosts[] = {"kvm-xeon", "epyc-2s",     "arm-n1", "docker-v2",
+                                    "slurm-v1", "metal-quota", "empty"};
 
 /* What NAME.json must hold, as one object. */
 static const char *facts(const char *root, struct pk_arena *a)
@@ -85,9 +44,9 @@ static void recorded_host(void **state)
     struct pk_arena a = {0};
     json_error_t why;
     assert_non_null(mkdtemp(root));
-    unpack(name, root);
+    recorded_unpack(name, root);
     const char *got = facts(root, &a);
-    remove_tree(root);
+    recorded_remove(root);
     snprintf(path, sizeof path, "%s/machines/%s.json", TESTS_DIR, name);
     json_t *want = json_load_file(path, 0, &why), *have = json_loads(got, 0, NULL);
     if (!json_equal(want, have))

@@ -1,0 +1,76 @@
+/* Surroundings: reading, spinning, notes. */
+#include "bench/worker/surroundings.h"
+
+#include "base/clock.h"
+#include "device/cpu.h"
+#include "json/json.h"
+
+#include <string.h>
+
+#define SPIN_NS (10 * PK_NS_PER_MS)
+
+static void spin(void *arg, size_t task, unsigned thread)
+{
+    struct pk_noise *of_task = arg;
+    (void)thread;
+    pk_noise_probe(SPIN_NS, &of_task[task]);
+}
+
+/* On every thread that measures, at once; of a GPU, on the one that feeds it. */
+static struct pk_noise probe(struct pk_device *dev, struct pk_arena *a)
+{
+    const unsigned n = dev->kind == PK_DEVICE_CPU ? pk_cpu_threads(dev) : 1;
+    struct pk_noise sum = {0}, *of_task = pk_new_n(a, struct pk_noise, n);
+    if (dev->kind == PK_DEVICE_CPU)
+        pk_cpu_parallel_for(dev, spin, of_task, n);
+    else
+        spin(of_task, 0, 0);
+    for (unsigned i = 0; i < n; i++)
+        pk_noise_add(&sum, &of_task[i]);
+    return sum;
+}
+
+static bool has_none(const struct pk_device *dev)
+{
+    return dev->kind == PK_DEVICE_NULL;
+}
+
+void pk_surroundings_before(struct pk_surroundings *s, struct pk_device *dev, struct pk_arena *a)
+{
+    if (has_none(dev))
+        return;
+    s->span = (struct pk_state_span){.n_cpus = s->n_cpus};
+    s->span.noise_before = s->last.spun_ns ? s->last : probe(dev, a);
+    pk_state_read(NULL, s->cpus, s->n_cpus, a, &s->span.before);
+}
+
+void pk_surroundings_after(struct pk_surroundings *s, struct pk_device *dev, struct pk_arena *a,
+                           struct pk_slice *slice)
+{
+    if (has_none(dev) || pk_device_broken(dev))
+        return;
+    pk_state_read(NULL, s->cpus, s->n_cpus, a, &s->span.after);
+    s->last = s->span.noise_after = probe(dev, a);
+    if (slice->status == PK_ST_OK)
+        pk_surroundings_note(&s->span, a, slice);
+}
+
+static const char *words_json(const char *const *words, struct pk_arena *a)
+{
+    PK_JSON_CLEANUP json_t *array = json_array();
+    for (; *words; words++)
+        json_array_append_new(array, json_string(*words));
+    return pk_json_text(a, array, PK_JSON_COMPACT);
+}
+
+void pk_surroundings_note(const struct pk_state_span *span, struct pk_arena *a, struct pk_slice *slice)
+{
+    const char *words[PK_DOUBTS + 1];
+    struct pk_note *notes = pk_new_n(a, struct pk_note, slice->n_notes + 2);
+    if (slice->n_notes)
+        memcpy(notes, slice->notes, slice->n_notes * sizeof *notes);
+    notes[slice->n_notes++] = (struct pk_note){"state", pk_state_json(span, a)};
+    if (pk_state_doubts(span, words))
+        notes[slice->n_notes++] = (struct pk_note){"doubts", words_json(words, a)};
+    slice->notes = notes;
+}

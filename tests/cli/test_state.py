@@ -1,0 +1,100 @@
+"""State of the machine beside what is measured: rows of v_state, reasons to doubt under the tables."""
+import json
+import sqlite3
+
+import pytest
+from stored import Stored
+
+
+def query(path, sql):
+    db = sqlite3.connect(path)
+    rows = db.execute(sql).fetchall()
+    db.close()
+    return rows
+
+
+@pytest.fixture
+def run(perfkit):
+    """Three cases in two processes each, without notes."""
+    s = Stored(perfkit.db)
+    s.run([("plain", {"n": n, "k": 1}, {"busy_ns": [100.0, 101.0]}) for n in (1, 2, 3)])
+    return s
+
+
+def note(stored, case, invocation, notes):
+    stored.db.execute("UPDATE slice SET notes = ? WHERE case_id = ? AND invocation = ?", [json.dumps(notes), case, invocation])
+    stored.db.commit()
+
+
+def notes_of(perfkit):
+    r = perfkit("show", "--format", "json")
+    assert r.status == 0, r
+    return [n for t in r.json()["tables"].values() for n in t.get("notes", []) if n.startswith("Of ")]
+
+
+def test_quiet_runs_say_nothing(perfkit, run):
+    note(run, 1, 1, {"state": {"load": [0.1, 0.2]}, "class": "flat", "disturbed": 0})
+    assert notes_of(perfkit) == []
+
+
+def test_doubts_name_their_cases(perfkit, run):
+    note(run, 1, 1, {"doubts": ["stolen"]})
+    note(run, 3, 1, {"doubts": ["stolen", "throttled"]})
+    note(run, 3, 2, {"doubts": ["stolen"]})
+    assert notes_of(perfkit) == [
+        "Of 3 cases, 2 (3 of 6 slices) were measured while the hypervisor took more than 1 % of the CPUs' time: plain n=1; plain n=3.",
+        "Of 3 cases, 1 (1 of 6 slices) were measured while the processor throttled itself (heat or power): plain n=3."]
+
+
+def test_what_samples_show_is_said_in_the_same_way(perfkit, run):
+    note(run, 1, 1, {"disturbed": 3, "class": "slowdown"})
+    note(run, 2, 1, {"disturbed": 0, "disturbed_kept": True, "class": "no-steady"})
+    first, second, third = notes_of(perfkit)
+    assert "2 (2 of 6 slices) had samples in which the hypervisor ran somebody else: plain n=1; plain n=2." in first
+    assert "1 (1 of 6 slices) reached no steady state: plain n=2." in second
+    assert "1 (1 of 6 slices) became slower while" in third
+
+
+def test_many_cases_are_counted(perfkit):
+    s = Stored(perfkit.db)
+    s.run([("plain", {"n": n}, {"busy_ns": [100.0]}) for n in range(5)])
+    for case in range(1, 6):
+        note(s, case, 1, {"doubts": ["quota"]})
+    (only,) = notes_of(perfkit)
+    assert only.endswith("quota: plain n=0; plain n=1; plain n=2; and 2 more.")
+
+
+def test_sources_of_their_own(perfkit, run):
+    """What a GPU's or a peer's reader says under its name is there without a change of the schema."""
+    note(run, 1, 1, {"state:gpu": {"sm_clock_hz": [1.9e9, 1.2e9]}, "doubts:gpu": ["the GPU slowed down"]})
+    assert query(perfkit.db, "SELECT source, name, before, after FROM v_state") == [("gpu", "sm_clock_hz", 1.9e9, 1.2e9)]
+    assert notes_of(perfkit) == ["Of 3 cases, 1 (1 of 6 slices) the GPU slowed down: plain n=1."]
+
+
+def test_notes_of_another_shape_are_no_state(perfkit, run):
+    note(run, 1, 1, {"state": "fine", "state:x": {"load": 3}, "doubts": "stolen", "doubts:x": [7]})
+    assert query(perfkit.db, "SELECT * FROM v_state") == [] and notes_of(perfkit) == []
+
+
+@pytest.mark.usefixtures("measured")
+def test_a_run_records_the_state_around_each_slice(perfkit):
+    r = perfkit("run", "selftest", "--device", "cpu", "--variant", "ok", "--invocations", "2", "--min-time", "10ms",
+                "--max-time", "20ms")
+    assert r.status == 0, r
+    rows = query(perfkit.db, "SELECT invocation, name, before, after FROM v_state WHERE source = 'machine' AND pass = 'timing'")
+    for invocation in (1, 2):
+        state = {name: (before, after) for i, name, before, after in rows if i == invocation}
+        assert all(0 <= share <= 1 for share in state["noise_lost"])
+        assert all(worst >= 0 for worst in state["noise_worst_ns"])
+        assert state["load"][0] >= 0
+        for total in ("steal_ns", "pressure_cpu_ns", "quota_stops", "thermal_stops"):
+            if total in state:
+                assert state[total][1] >= state[total][0]
+    metrics = {m for view in ("v_sample", "v_summary") for (m,) in query(perfkit.db, f"SELECT DISTINCT metric FROM {view}")}
+    assert metrics and not metrics & {name for _, name, _, _ in rows}, "state is no measurement"
+    assert not query(perfkit.db, "SELECT * FROM v_setting WHERE key LIKE '%noise%' OR key LIKE '%state%'"), "compare would tell"
+
+
+def test_a_null_device_has_no_surroundings(perfkit):
+    assert perfkit("run", "selftest", "--device", "null", "--variant", "ok").status == 0
+    assert query(perfkit.db, "SELECT * FROM v_state") == []
