@@ -3,4 +3,10 @@
 
 #include "counter/source.h"
 
-extern const struct pk_source pk_source_sw_events, pk_source_rusage, pk_source_memory, pk_source_fake;
+extern const struct pk_source pk_source_memory;
+extern const struct pk_source pk_source_rusage;
+extern const struct pk_source pk_source_sw_events;
+extern const struct pk_source pk_source_cpu_events;
+extern const struct pk_source pk_source_energy;
+extern const struct pk_source pk_source_uncore;
+extern const struct pk_source pk_source_fake;

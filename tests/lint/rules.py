@@ -10,7 +10,7 @@ import sys
 VENDOR_HOMES = {
     r"sqlite3\.h": ["lib/store/"],
     r"hwloc.*\.h": ["lib/machine/"],
-    r"perfmon/.*": ["lib/counter/cpu_events.c"],
+    r"perfmon/.*": ["lib/counter/perf/pfm.c"],
     r"linux/perf_event\.h": ["lib/counter/"],
     r"cupti.*\.h": ["lib/counter/gpu_"],
     r"nvml\.h": ["lib/counter/"],

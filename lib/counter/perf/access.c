@@ -118,3 +118,13 @@ struct pk_perf_refusal pk_perf_refusal(const char *root, int error, enum pk_perf
             return refusals[i].means(root, scope, a);
     return (struct pk_perf_refusal){pk_printf(a, "perf_event_open: %s", strerror(error)), NULL};
 }
+
+enum pk_code pk_perf_refuse(const struct pk_counter_env *env, const char *event, int error,
+                            enum pk_perf_scope scope, struct pk_arena *a, struct pk_err *err)
+{
+    const struct pk_perf_refusal r = pk_perf_refusal(pk_counter_root(env), error, scope, a);
+    pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be counted", event);
+    pk_why(err, "%s", r.absent);
+    return r.advice ? pk_fix(err, "%s", r.advice)
+                    : pk_fix(err, "leave it out; `perfkit doctor` says what can be");
+}

@@ -34,3 +34,7 @@ struct pk_perf_refusal {
 /* What an errno of opening or of counting means here; EBUSY stands for counters that never got their turn. */
 struct pk_perf_refusal pk_perf_refusal(const char *root, int error, enum pk_perf_scope scope,
                                        struct pk_arena *a);
+
+/* The error of an event that was refused. */
+enum pk_code pk_perf_refuse(const struct pk_counter_env *env, const char *event, int error,
+                            enum pk_perf_scope scope, struct pk_arena *a, struct pk_err *err);

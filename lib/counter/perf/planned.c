@@ -22,10 +22,7 @@ enum pk_code pk_perf_planned_open(const struct pk_counter_env *env, const struct
         return PK_OK;
     while (h->perf->ends[e] <= which)
         e++;
-    const struct pk_perf_refusal r = pk_perf_refusal(h->root, error, h->perf->scope, a);
-    pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be counted", p->events[e].name);
-    pk_why(err, "%s", r.absent);
-    return r.advice ? pk_fix(err, "%s", r.advice) : pk_fix(err, "`perfkit doctor` says what can be");
+    return pk_perf_refuse(env, p->events[e].name, error, h->perf->scope, a, err);
 }
 
 enum pk_code pk_perf_planned_start(void *handle, struct pk_err *err)

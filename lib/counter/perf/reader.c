@@ -50,12 +50,19 @@ void pk_perf_reader_close(struct pk_perf_reader *r)
     r->n_groups = 0;
 }
 
-static struct perf_event_attr attributes(const struct pk_perf_reader *r, size_t i)
+/* Where a group counts: a thread, or a CPU and perhaps a unit beside it. */
+struct place {
+    pid_t thread;
+    int cpu;
+    const uint32_t *type; /* NULL = the code's */
+};
+
+static struct perf_event_attr attributes(const struct pk_perf_reader *r, size_t i, const uint32_t *type)
 {
     const struct pk_perf_code *c = &r->group->codes[i];
     const bool process = !r->group->n_cpus;
     return (struct perf_event_attr){
-        .type = c->type,
+        .type = type ? *type : c->type,
         .config = c->config,
         .config1 = c->config1,
         .config2 = c->config2,
@@ -69,11 +76,12 @@ static struct perf_event_attr attributes(const struct pk_perf_reader *r, size_t 
 }
 
 /* 0 or an errno; *which is the event. On failure nothing of it is open. */
-static int open_events(const struct pk_perf_reader *r, const struct opened *o, int cpu, size_t *which)
+static int open_events(const struct pk_perf_reader *r, const struct opened *o, const struct place *at,
+                       size_t *which)
 {
     for (size_t i = 0; i < r->n; i++) {
-        struct perf_event_attr attr = attributes(r, i);
-        o->fd[i] = pk_perf_open(r->perf, &attr, o->thread, cpu, i ? o->fd[0] : -1);
+        struct perf_event_attr attr = attributes(r, i, at->type);
+        o->fd[i] = pk_perf_open(r->perf, &attr, at->thread, at->cpu, i ? o->fd[0] : -1);
         if (o->fd[i] < 0) {
             int error = errno;
             *which = i;
@@ -84,15 +92,15 @@ static int open_events(const struct pk_perf_reader *r, const struct opened *o, i
     return 0;
 }
 
-static int open_group(struct pk_perf_reader *r, pid_t thread, int cpu, size_t *which)
+static int open_group(struct pk_perf_reader *r, const struct place *at, size_t *which)
 {
-    struct opened o = {.thread = thread, .fd = pk_new_n(r->arena, int, r->n)};
+    struct opened o = {.thread = at->thread, .fd = pk_new_n(r->arena, int, r->n)};
     for (size_t i = 0; i < r->n; i++)
         o.fd[i] = -1;
-    int error = open_events(r, &o, cpu, which);
+    int error = open_events(r, &o, at, which);
     if (error == EINVAL && !*which && r->inherit) { /* kernels that cannot inherit groups */
         r->inherit = false;
-        error = open_events(r, &o, cpu, which);
+        error = open_events(r, &o, at, which);
     }
     if (error)
         return error;
@@ -126,7 +134,7 @@ static int open_threads(struct pk_perf_reader *r, const char *root, size_t *whic
         for (struct dirent *e; d && !error && (e = readdir(d));) {
             pid_t thread = (pid_t)strtol(e->d_name, NULL, 10);
             if (thread > 0 && thread != gettid() && !has_thread(r, thread))
-                error = open_group(r, thread, -1, which);
+                error = open_group(r, &(struct place){thread, -1, NULL}, which);
             error = error == ESRCH ? 0 : error;
         }
         if (d)
@@ -168,16 +176,28 @@ int pk_perf_reader_open(const struct pk_counter_env *env, const struct pk_perf_g
                                  .words = FIRST + g->n,
                                  .inherit = !g->n_cpus};
     *which = 0;
-    for (size_t i = 0; !error && i < g->n_cpus; i++)
-        error = open_group(r, -1, g->cpus[i], which);
+    const size_t units = g->n_types ? g->n_types : 1;
+    for (size_t i = 0; !error && i < g->n_cpus * units; i++)
+        error = open_group(
+            r, &(struct place){-1, g->cpus[i / units], g->n_types ? &g->types[i % units] : NULL}, which);
     if (!g->n_cpus) {
-        error = open_group(r, 0, -1, which);
+        error = open_group(r, &(struct place){0, -1, NULL}, which);
         if (!error && g->pinned)
             error = try_it(r);
         if (!error)
             error = open_threads(r, pk_counter_root(env), which);
     }
     if (error)
+        pk_perf_reader_close(r);
+    return error;
+}
+
+int pk_perf_try(const struct pk_counter_env *env, const struct pk_perf_group *g, struct pk_arena *a)
+{
+    struct pk_perf_reader *r;
+    size_t which;
+    int error = pk_perf_reader_open(env, g, a, &r, &which);
+    if (!error)
         pk_perf_reader_close(r);
     return error;
 }

@@ -23,7 +23,9 @@ struct pk_perf_group {
     bool
         pinned; /* a core's counters: all of them at once or none, and that is tried when the group is opened */
     const int *cpus;
-    size_t n_cpus; /* 0 = this process */
+    size_t n_cpus;         /* 0 = this process */
+    const uint32_t *types; /* with cpus: units that each count the codes, in place of their type */
+    size_t n_types;        /* 0 = one, with the codes' own */
 };
 
 struct pk_perf_count {
@@ -40,6 +42,8 @@ struct pk_perf_reader;
 int pk_perf_reader_open(const struct pk_counter_env *env, const struct pk_perf_group *g, struct pk_arena *a,
                         struct pk_perf_reader **out, size_t *which);
 void pk_perf_reader_close(struct pk_perf_reader *r);
+/* Opens and closes. */
+int pk_perf_try(const struct pk_counter_env *env, const struct pk_perf_group *g, struct pk_arena *a);
 
 /* An iteration, and a region inside it. What goes wrong is remembered for pk_perf_reader_read. */
 void pk_perf_reader_start(struct pk_perf_reader *r);

@@ -39,12 +39,7 @@ static int try_event(const struct pk_counter_env *env, size_t i, bool user_only,
 {
     const struct pk_perf_code code = {.type = PERF_TYPE_SOFTWARE, .config = rows[i].config};
     const struct pk_perf_group g = {.codes = &code, .n = 1, .user_only = user_only};
-    struct pk_perf_reader *r;
-    size_t which;
-    int error = pk_perf_reader_open(env, &g, a, &r, &which);
-    if (!error)
-        pk_perf_reader_close(r);
-    return error;
+    return pk_perf_try(env, &g, a);
 }
 
 static bool is_right(int error)
@@ -88,15 +83,6 @@ static size_t list(const struct pk_counter_env *env, struct pk_arena *a, const s
     return pk_events_list(events, EVENTS, out);
 }
 
-static enum pk_code refuse(const struct pk_counter_env *env, const char *name, int error,
-                           enum pk_perf_scope scope, struct pk_arena *a, struct pk_err *err)
-{
-    const struct pk_perf_refusal r = pk_perf_refusal(pk_counter_root(env), error, scope, a);
-    pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be counted", name);
-    pk_why(err, "%s", r.absent);
-    return r.advice ? pk_fix(err, "%s", r.advice) : pk_fix(err, "leave it out");
-}
-
 /* One group takes them all; when kernel mode is forbidden, in user mode alone. */
 static enum pk_code plan(const struct pk_counter_env *env, const char *const *names, size_t n,
                          struct pk_arena *a, const struct pk_source_plan **plans, size_t *n_plans,
@@ -111,11 +97,11 @@ static enum pk_code plan(const struct pk_counter_env *env, const char *const *na
         return err->code;
     int kernel = try_event(env, SWITCHES, false, a), user = kernel ? try_event(env, FAULTS, true, a) : 0;
     if (user || (kernel && !is_right(kernel)))
-        return refuse(env, names[0], user ? user : kernel, PK_PERF_USER, a, err);
+        return pk_perf_refuse(env, names[0], user ? user : kernel, PK_PERF_USER, a, err);
     for (size_t k = 0; k < n; k++) {
         const struct row *row = &rows[index[k]];
         if (kernel && row->in_kernel)
-            return refuse(env, names[k], kernel, PK_PERF_KERNEL, a, err);
+            return pk_perf_refuse(env, names[k], kernel, PK_PERF_KERNEL, a, err);
         asked[k].modes = kernel && row->split ? "user" : "user+kernel";
         codes[k] = (struct pk_perf_code){.type = PERF_TYPE_SOFTWARE, .config = row->config};
         factors[k] = 1;

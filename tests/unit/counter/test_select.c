@@ -63,6 +63,31 @@ static void wrong_groups_name_the_line(void **state)
     }
 }
 
+static bool listed(const char *event)
+{
+    for (const struct pk_source *const *s = pk_sources; *s; s++) {
+        const struct pk_event *events;
+        size_t n = (*s)->list(&pk_counter_host, &arena, &events);
+        for (size_t i = 0; i < n; i++)
+            if (!strcmp(events[i].name, event))
+                return true;
+    }
+    return false;
+}
+
+static void every_group_is_of_known_events(void **state)
+{
+    const struct pk_group *groups;
+    size_t n = pk_groups(&arena, &groups);
+    assert_true(n >= 10);
+    for (size_t i = 0; i < n; i++) {
+        assert_true(*groups[i].title && *groups[i].help && groups[i].n_metrics);
+        for (size_t e = 0; e < groups[i].n_events; e++)
+            if (strncmp(groups[i].name, "gpu-", 4) != 0 && !listed(groups[i].events[e]))
+                fail_msg("group %s: nobody lists %s", groups[i].name, groups[i].events[e]);
+    }
+}
+
 /* --- selections ----------------------------------------------------------------------------------------------------- */
 
 static void select_(const char *text)
@@ -145,6 +170,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_group_is_read),
         cmocka_unit_test(wrong_groups_name_the_line),
+        cmocka_unit_test(every_group_is_of_known_events),
         cmocka_unit_test(a_group_becomes_plans_and_metrics),
         cmocka_unit_test(metrics_have_values_or_miss_something),
         cmocka_unit_test(wrong_selections),

@@ -1,0 +1,224 @@
+/* Cpu-events: what the processor's cores count of this process. */
+#include "counter/perf/encode.h"
+#include "counter/perf/known_work.h"
+#include "counter/perf/pfm.h"
+#include "counter/perf/planned.h"
+#include "counter/sources.h"
+
+#include "machine/files.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <string.h>
+
+/* What is asked to find out what works: everything that has counters has these. */
+static int try_cycles(const struct pk_counter_env *env, const struct pk_processor *cpu, bool user_only,
+                      struct pk_arena *a)
+{
+    const struct pk_perf_code code = {.type = PERF_TYPE_HARDWARE,
+                                      .config = PERF_COUNT_HW_CPU_CYCLES | (uint64_t)cpu->core_type << 32};
+    const struct pk_perf_group g = {.codes = &code, .n = 1, .user_only = user_only, .pinned = true};
+    return pk_perf_try(env, &g, a);
+}
+
+/* User mode first: a right is asked for before a missing counter is noticed. *user_only is the mode that works; 0 or an errno. */
+static int find_mode(const struct pk_counter_env *env, const struct pk_processor *cpu, bool *user_only,
+                     struct pk_arena *a)
+{
+    int error = try_cycles(env, cpu, true, a);
+    *user_only = !error && try_cycles(env, cpu, false, a) != 0;
+    return error;
+}
+
+/* --- what was found ------------------------------------------------------------------------------------------------- */
+
+static bool in_virtual_machine(const char *root, struct pk_arena *a)
+{
+    const char *cpuinfo = pk_file_text(root, "proc/cpuinfo", a);
+    const char *flags = cpuinfo ? pk_file_field(cpuinfo, "flags", ':', a) : NULL;
+    return flags && strstr(flags, "hypervisor");
+}
+
+static struct pk_source_found degraded(const char *why, const char *fix)
+{
+    return (struct pk_source_found){PK_SOURCE_DEGRADED, 0, why, fix};
+}
+
+static struct pk_source_found found_working(const struct pk_counter_env *env, const struct pk_processor *cpu,
+                                            bool user_only, struct pk_arena *a)
+{
+    const char *root = pk_counter_root(env);
+    if (cpu->hybrid)
+        return degraded(
+            pk_printf(a, "two kinds of cores: counted is on CPUs %s (cpu_core) alone", cpu->core_cpus),
+            pk_printf(a, "taskset -c %s perfkit ...", cpu->core_cpus));
+    if (user_only) {
+        const struct pk_perf_refusal r = pk_perf_refusal(root, EACCES, PK_PERF_KERNEL, a);
+        return degraded(pk_printf(a, "user mode alone: %s", r.absent), r.advice);
+    }
+    if (pk_pfm_absent())
+        return degraded(pk_printf(a, "the kernel's own events alone: %s", pk_pfm_absent()),
+                        "sudo apt-get install libpfm4");
+    if (!cpu->pmu)
+        return degraded(
+            pk_printf(a, "the kernel's own events and raw names alone: no presets for %s", cpu->what), NULL);
+    return (struct pk_source_found){
+        PK_SOURCE_OK, 0,
+        pk_printf(a, "%s%s%s by libpfm %s, user mode and kernel mode%s", cpu->pmu->pmu,
+                  *cpu->pmu->alias_of ? ", its presets those of " : "", cpu->pmu->alias_of, pk_pfm_version(a),
+                  in_virtual_machine(root, a) ? "; a virtual machine's, which a self-test has to confirm"
+                                              : ""),
+        NULL};
+}
+
+static struct pk_source_found check(const struct pk_counter_env *env, struct pk_arena *a)
+{
+    const struct pk_processor cpu = pk_processor_of(env, a);
+    bool user_only;
+    int error = find_mode(env, &cpu, &user_only, a);
+    if (!error)
+        return found_working(env, &cpu, user_only, a);
+    const struct pk_perf_refusal r = pk_perf_refusal(pk_counter_root(env), error, PK_PERF_USER, a);
+    return (struct pk_source_found){PK_SOURCE_UNAVAILABLE, error, r.absent, r.advice};
+}
+
+/* In user mode the loop's counts are known: what else a counter shows is what it takes to read it. */
+static struct pk_source_found selftest(const struct pk_counter_env *env, struct pk_arena *a)
+{
+    const struct pk_source_found found = check(env, a);
+    if (found.state == PK_SOURCE_UNAVAILABLE)
+        return found;
+    const uint64_t core = (uint64_t)pk_processor_of(env, a).core_type << 32;
+    const struct pk_perf_code codes[] = {
+        {.type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_INSTRUCTIONS | core},
+        {.type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_BRANCH_INSTRUCTIONS | core}};
+    const struct pk_perf_group g = {.codes = codes, .n = 2, .user_only = true, .pinned = true};
+    struct pk_perf_count n[2] = {{0}, {0}};
+    bool counted = pk_perf_count_work(env, &g, pk_known_loop, NULL, a, n);
+    const char *what =
+        pk_printf(a, "a loop of %d instructions and %d branches gave %lld and %lld", 2 * PK_KNOWN_LOOPS,
+                  PK_KNOWN_LOOPS, (long long)n[0].value, (long long)n[1].value);
+    for (int i = 0; counted && i < 2; i++) {
+        const int64_t known = (2 - i) * (int64_t)PK_KNOWN_LOOPS;
+        counted = n[i].value >= known && n[i].value <= known + known / 100;
+    }
+    if (counted)
+        return (struct pk_source_found){found.state, 0, pk_printf(a, "%s; %s", found.why, what), found.fix};
+    const struct pk_perf_refusal hidden = pk_perf_refusal(pk_counter_root(env), EBUSY, PK_PERF_USER, a);
+    return (struct pk_source_found){
+        PK_SOURCE_UNAVAILABLE, 0, pk_printf(a, "dead counter: %s", what),
+        in_virtual_machine(pk_counter_root(env), a)
+            ? "bare metal, or a hypervisor whose counters count (QEMU: -cpu host,pmu=on)"
+            : hidden.advice};
+}
+
+static size_t list(const struct pk_counter_env *env, struct pk_arena *a, const struct pk_event **out)
+{
+    const struct pk_processor cpu = pk_processor_of(env, a);
+    size_t n = 0;
+    while (pk_presets[n].name)
+        n++;
+    struct pk_event *events = pk_new_n(a, struct pk_event, n);
+    for (size_t i = 0; i < n; i++)
+        events[i] = pk_preset_event(&cpu, &pk_presets[i], a);
+    *out = events;
+    return n;
+}
+
+/* --- planning ------------------------------------------------------------------------------------------------------- */
+
+/* A plan that grows event by event, as long as the processor has counters. */
+struct growing {
+    struct pk_perf_plan *perf;
+    struct pk_event *events;
+    struct pk_perf_code *codes;
+    double *factors;
+    size_t *ends;
+    size_t n;
+};
+
+static struct growing begin_plan(size_t events, size_t codes, bool user_only, struct pk_arena *a)
+{
+    struct growing g = {.perf = pk_new(a, struct pk_perf_plan),
+                        .events = pk_new_n(a, struct pk_event, events),
+                        .codes = pk_new_n(a, struct pk_perf_code, codes),
+                        .factors = pk_new_n(a, double, codes),
+                        .ends = pk_new_n(a, size_t, events)};
+    *g.perf = (struct pk_perf_plan){.group = {.codes = g.codes, .user_only = user_only, .pinned = true},
+                                    .factors = g.factors,
+                                    .ends = g.ends,
+                                    .scope = user_only ? PK_PERF_USER : PK_PERF_KERNEL};
+    return g;
+}
+
+/* 0: it is in. Else an errno, and the plan is as it was. */
+static int add_event(const struct pk_counter_env *env, struct growing *g, const struct pk_encoded *e,
+                     struct pk_arena *a)
+{
+    struct pk_perf_group *group = &g->perf->group;
+    memcpy(g->codes + group->n, e->codes, e->n * sizeof *e->codes);
+    memcpy(g->factors + group->n, e->factors, e->n * sizeof *e->factors);
+    group->n += e->n;
+    int error = pk_perf_try(env, group, a);
+    if (error) {
+        group->n -= e->n;
+        return error;
+    }
+    g->events[g->n] = e->event;
+    g->events[g->n].modes = group->user_only ? "user" : "user+kernel";
+    g->ends[g->n++] = group->n;
+    return 0;
+}
+
+/* What the processor cannot count with the events before it is counted in a plan of its own. */
+static enum pk_code pack(const struct pk_counter_env *env, const struct pk_encoded *all, size_t n,
+                         bool user_only, struct pk_arena *a, struct pk_source_plan *plans, size_t *n_plans,
+                         struct pk_err *err)
+{
+    struct growing g = {0};
+    size_t codes = 0;
+    for (size_t i = 0; i < n; i++)
+        codes += all[i].n;
+    *n_plans = 0;
+    for (size_t i = 0; i < n; i++) {
+        int error = g.n ? add_event(env, &g, &all[i], a) : ENOSPC;
+        if (error) {
+            g = begin_plan(n, codes, user_only, a);
+            error = add_event(env, &g, &all[i], a);
+            (*n_plans)++;
+        }
+        if (error)
+            return pk_perf_refuse(env, all[i].event.name, error, g.perf->scope, a, err);
+        plans[*n_plans - 1] = (struct pk_source_plan){&pk_source_cpu_events, g.events, g.n, 1, g.perf};
+    }
+    return PK_OK;
+}
+
+static enum pk_code plan(const struct pk_counter_env *env, const char *const *names, size_t n,
+                         struct pk_arena *a, const struct pk_source_plan **plans, size_t *n_plans,
+                         struct pk_err *err)
+{
+    const struct pk_processor cpu = pk_processor_of(env, a);
+    struct pk_encoded *all = pk_new_n(a, struct pk_encoded, n);
+    struct pk_source_plan *made = pk_new_n(a, struct pk_source_plan, n);
+    bool user_only;
+    for (size_t i = 0; i < n; i++)
+        if (pk_perf_encode(&cpu, names[i], a, &all[i], err))
+            return err->code;
+    int error = find_mode(env, &cpu, &user_only, a);
+    if (error)
+        return pk_perf_refuse(env, names[0], error, PK_PERF_USER, a, err);
+    *plans = made;
+    return pack(env, all, n, user_only, a, made, n_plans, err);
+}
+
+const struct pk_source pk_source_cpu_events = {
+    .name = "cpu-events",
+    .summary = "what the processor's cores count of this process: instructions, cycles, branches, caches",
+    .caps = PK_SOURCE_REGIONS | PK_SOURCE_PROCESS,
+    .check = check,
+    .selftest = selftest,
+    .list = list,
+    .plan = plan,
+    PK_PERF_PLANNED,
+};

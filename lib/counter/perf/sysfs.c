@@ -1,0 +1,109 @@
+/* Sysfs: "event=0x02,umask=0x1" placed by "config:0-7". */
+#include "counter/perf/sysfs.h"
+
+#include "base/split.h"
+#include "machine/files.h"
+
+#include <dirent.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEVICES "sys/bus/event_source/devices"
+
+static const char *text_of(const char *root, const char *pmu, const char *file, struct pk_arena *a)
+{
+    return pk_file_text(root, pk_printf(a, DEVICES "/%s/%s", pmu, file), a);
+}
+
+/* Puts the low bits of value where "config1:0-7,32-35" says. */
+static bool place(struct pk_perf_code *c, const char *format, uint64_t value, struct pk_arena *a)
+{
+    const char *colon = strchr(format, ':');
+    if (!colon)
+        return false;
+    const char *word = pk_strndup(a, format, (size_t)(colon - format)), *rest = colon + 1;
+    uint64_t *into = !strcmp(word, "config")    ? &c->config
+                     : !strcmp(word, "config1") ? &c->config1
+                     : !strcmp(word, "config2") ? &c->config2
+                                                : NULL;
+    for (const char *range; into && (range = pk_next_part(&rest, ',', a));) {
+        char *end;
+        const unsigned long low = strtoul(range, &end, 10),
+                            high = *end == '-' ? strtoul(end + 1, NULL, 10) : low;
+        if (low > high || high > 63)
+            return false;
+        for (unsigned long bit = low; bit <= high; bit++, value >>= 1)
+            *into |= (value & 1) << bit;
+    }
+    return into != NULL;
+}
+
+static bool describe(const char *root, const char *pmu, const char *text, struct pk_arena *a,
+                     struct pk_perf_code *c)
+{
+    for (const char *part; (part = pk_next_part(&text, ',', a));) {
+        const char *equals = strchr(part, '=');
+        const char *term = equals ? pk_strndup(a, part, (size_t)(equals - part)) : part;
+        const char *format = text_of(root, pmu, pk_printf(a, "format/%s", term), a);
+        if (!format || !place(c, format, equals ? strtoull(equals + 1, NULL, 0) : 1, a))
+            return false;
+    }
+    return true;
+}
+
+bool pk_sysfs_event(const char *root, const char *pmu, const char *event, struct pk_arena *a,
+                    struct pk_sysfs_event *out)
+{
+    int64_t type;
+    const char *text = text_of(root, pmu, pk_printf(a, "events/%s", event), a);
+    const char *scale = text_of(root, pmu, pk_printf(a, "events/%s.scale", event), a);
+    const char *unit = text_of(root, pmu, pk_printf(a, "events/%s.unit", event), a);
+    if (!text || !pk_file_int(root, pk_printf(a, DEVICES "/%s/type", pmu), &type))
+        return false;
+    *out = (struct pk_sysfs_event){
+        .code = {.type = (uint32_t)type}, .scale = scale ? strtod(scale, NULL) : 1, .unit = unit ? unit : ""};
+    return describe(root, pmu, text, a, &out->code);
+}
+
+size_t pk_sysfs_cpus(const char *root, const char *pmu, struct pk_arena *a, const int **cpus)
+{
+    const char *mask = text_of(root, pmu, "cpumask", a);
+    int *list = NULL;
+    size_t n = 0, cap = 0;
+    if (!mask || !*mask)
+        mask = "0";
+    for (const char *range; (range = pk_next_part(&mask, ',', a));) {
+        char *end;
+        const long low = strtol(range, &end, 10), high = *end == '-' ? strtol(end + 1, NULL, 10) : low;
+        for (long cpu = low; cpu <= high && cpu < 65536; cpu++) {
+            list = n == cap ? pk_grow(a, list, sizeof *list, n, &cap) : list;
+            list[n++] = (int)cpu;
+        }
+    }
+    *cpus = list;
+    return n;
+}
+
+static int by_name(const void *x, const void *y)
+{
+    return strcmp(*(const char *const *)x, *(const char *const *)y);
+}
+
+size_t pk_sysfs_units(const char *root, const char *pattern, struct pk_arena *a, const char *const **names)
+{
+    DIR *d = opendir(pk_printf(a, "%s/" DEVICES, root));
+    const char **list = NULL;
+    size_t n = 0, cap = 0;
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (!fnmatch(pattern, e->d_name, 0)) {
+            list = n == cap ? pk_grow(a, list, sizeof *list, n, &cap) : list;
+            list[n++] = pk_strdup(a, e->d_name);
+        }
+    if (d)
+        closedir(d);
+    if (n)
+        qsort(list, n, sizeof *list, by_name);
+    *names = list;
+    return n;
+}

@@ -1,0 +1,232 @@
+/* System events: what units beside the cores count of everything that runs there: energy, traffic of memory. */
+#include "counter/events.h"
+#include "counter/perf/known_work.h"
+#include "counter/perf/planned.h"
+#include "counter/perf/sysfs.h"
+#include "counter/sources.h"
+
+#include "machine/files.h"
+
+#include <string.h>
+
+#define PK_MS 1000000ull
+
+enum { SYSTEM_EVENTS_MAX = 4 };
+
+/* A source: units by their name in sysfs, and events of perfkit's and the kernel's names. */
+struct system {
+    const struct pk_source *source;
+    const char *units;  /* pattern */
+    const char *module; /* that provides them on Intel's processors, on bare metal */
+    const char *absent; /* when there is no such unit */
+    const char *unit;   /* of the events in sysfs */
+    double base;        /* how many of perfkit's base units that is */
+    size_t n;
+    struct pk_event events[SYSTEM_EVENTS_MAX];
+    const char *native[SYSTEM_EVENTS_MAX];
+};
+
+#define EVENT(name, unit, summary, source)                                                                   \
+    {                                                                                                        \
+        name, unit, summary, source, "", "", PK_QUALITY_EXACT, "of everything that ran there"                \
+    }
+#define JOULES(name, summary) EVENT(name, "J", summary, "energy")
+#define BYTES(name, summary)  EVENT(name, "bytes", summary, "uncore")
+
+static const struct system energy = {
+    .source = &pk_source_energy,
+    .units = "power",
+    .module = "rapl",
+    .absent = "no energy counters: this kernel shows no power unit",
+    .unit = "Joules",
+    .base = 1,
+    .n = 4,
+    .events = {JOULES("package_joules", "energy of the sockets"),
+               JOULES("cores_joules", "energy of their cores"), JOULES("dram_joules", "energy of memory"),
+               JOULES("platform_joules", "energy of the whole board")},
+    .native = {"energy-pkg", "energy-cores", "energy-ram", "energy-psys"},
+};
+
+static const struct system uncore = {
+    .source = &pk_source_uncore,
+    .units = "uncore_imc*",
+    .module = "intel_uncore",
+    .absent = "no memory controller's counters: this kernel shows none",
+    .unit = "MiB",
+    .base = 1 << 20,
+    .n = 2,
+    .events = {BYTES("dram_read_bytes", "read from memory"), BYTES("dram_write_bytes", "written to memory")},
+    .native = {"cas_count_read", "cas_count_write"},
+};
+
+/* --- finding -------------------------------------------------------------------------------------------------------- */
+
+/* A virtual machine has what its host gives it; on bare metal a module may be missing. */
+static const char *advice(const struct system *s, const char *root, struct pk_arena *a)
+{
+    const char *cpuinfo = pk_file_text(root, "proc/cpuinfo", a);
+    const char *flags = cpuinfo ? pk_file_field(cpuinfo, "flags", ':', a) : NULL;
+    const char *vendor = cpuinfo ? pk_file_field(cpuinfo, "vendor_id", ':', a) : NULL;
+    if (!vendor || (flags && strstr(flags, "hypervisor")))
+        return NULL;
+    if (!strcmp(vendor, "AuthenticAMD"))
+        return s == &uncore ? "sudo modprobe amd_uncore" : "sudo modprobe rapl";
+    return pk_printf(a, "sudo modprobe %s", s->module);
+}
+
+/* The plan of these events: every unit on every socket. PK_E_UNAVAILABLE when one of them is not described. */
+static enum pk_code describe(const struct system *s, const char *root, const size_t *index, size_t n,
+                             struct pk_arena *a, struct pk_perf_plan *out, struct pk_err *err)
+{
+    const char *const *units;
+    const size_t n_units = pk_sysfs_units(root, s->units, a, &units);
+    struct pk_perf_code *codes = pk_new_n(a, struct pk_perf_code, n);
+    uint32_t *types = pk_new_n(a, uint32_t, n_units);
+    double *factors = pk_new_n(a, double, n);
+    size_t *ends = pk_new_n(a, size_t, n), found = 0;
+    for (size_t u = 0; u < n_units; u++) {
+        struct pk_sysfs_event e = {{0}};
+        size_t k = 0;
+        for (; k < n && pk_sysfs_event(root, units[u], s->native[index[k]], a, &e); k++) {
+            if (strcmp(e.unit, s->unit) != 0)
+                break;
+            codes[k] = e.code;
+            factors[k] = e.scale * s->base;
+            ends[k] = k + 1;
+        }
+        if (k == n)
+            types[found++] = e.code.type;
+    }
+    if (!found) {
+        const char *fix = advice(s, root, a);
+        pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be counted", s->events[index[0]].name);
+        if (n_units)
+            pk_why(err, "%s shows no %s in %s", units[0], s->native[index[0]], s->unit);
+        else
+            pk_why(err, "%s", s->absent);
+        return fix && !n_units ? pk_fix(err, "%s", fix) : pk_fix(err, "leave it out");
+    }
+    *out = (struct pk_perf_plan){.group = {.codes = codes, .n = n, .types = types, .n_types = found},
+                                 .factors = factors,
+                                 .ends = ends,
+                                 .real = true,
+                                 .scope = PK_PERF_SYSTEM};
+    out->group.n_cpus = pk_sysfs_cpus(root, units[0], a, &out->group.cpus);
+    return PK_OK;
+}
+
+/* There is not the same as alive: virtual machines show counters that stay 0. */
+static enum pk_code alive(const struct system *s, const struct pk_counter_env *env,
+                          const struct pk_perf_plan *p, const size_t *index, uint64_t load_ns,
+                          struct pk_arena *a, struct pk_perf_count *counts, struct pk_err *err)
+{
+    const char *name = s->events[index[0]].name;
+    int error = pk_perf_try(env, &p->group, a);
+    if (error)
+        return pk_perf_refuse(env, name, error, PK_PERF_SYSTEM, a, err);
+    const bool counted = pk_perf_count_work(env, &p->group, pk_known_load, &load_ns, a, counts);
+    for (size_t k = 0; k < p->group.n; k++)
+        if (!counted || !counts[k].raw) {
+            pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be counted", s->events[index[k]].name);
+            pk_why(err, "dead counter: %s stayed 0 in %llu ms of load", s->native[index[k]],
+                   (unsigned long long)(load_ns / PK_MS));
+            return pk_fix(err, "leave it out; bare metal, if this is a virtual machine");
+        }
+    return PK_OK;
+}
+
+enum { QUICK_MS = 10, LONG_MS = 200 };
+
+static enum pk_code plan(const struct system *s, const struct pk_counter_env *env, const char *const *names,
+                         size_t n, struct pk_arena *a, const struct pk_source_plan **plans, size_t *n_plans,
+                         struct pk_err *err)
+{
+    struct pk_event *asked;
+    size_t *index = pk_new_n(a, size_t, n);
+    struct pk_perf_plan *p = pk_new(a, struct pk_perf_plan);
+    struct pk_perf_count *counts = pk_new_n(a, struct pk_perf_count, n);
+    if (pk_events_find(s->source->name, s->events, s->n, names, n, a, &asked, index, err) ||
+        describe(s, pk_counter_root(env), index, n, a, p, err) ||
+        alive(s, env, p, index, QUICK_MS * PK_MS, a, counts, err))
+        return err->code;
+    for (size_t k = 0; k < n; k++)
+        asked[k].native = pk_printf(a, "%s/%s/", s->units, s->native[index[k]]);
+    pk_plan_one(s->source, asked, n, p, a, plans, n_plans);
+    return PK_OK;
+}
+
+/* Each event by itself under a load. */
+static struct pk_source_found found(const struct system *s, const struct pk_counter_env *env,
+                                    uint64_t load_ns, struct pk_arena *a)
+{
+    struct pk_source_found first = {PK_SOURCE_OK};
+    const char *works = "", *not = "";
+    for (size_t i = 0; i < s->n; i++) {
+        struct pk_perf_plan p;
+        struct pk_perf_count c;
+        struct pk_err err;
+        if (!describe(s, pk_counter_root(env), &i, 1, a, &p, &err) &&
+            !alive(s, env, &p, &i, load_ns, a, &c, &err)) {
+            works = pk_printf(a, "%s%s%s %.3g %s", works, *works ? ", " : "", s->events[i].name,
+                              p.factors[0] * (double)c.value, s->events[i].unit);
+            continue;
+        }
+        not = pk_printf(a, "%s%s%s", not, *not ? ", " : "", s->events[i].name);
+        if (!first.why || strstr(err.why, "dead counter") || strstr(err.why, "forbids"))
+            first = (struct pk_source_found){PK_SOURCE_UNAVAILABLE, 0, pk_strdup(a, err.why),
+                                             strncmp(err.fix, "leave", 5) ? pk_strdup(a, err.fix) : NULL};
+    }
+    if (!*works)
+        return first;
+    const char *why = pk_printf(a, "under %llu ms of load: %s%s%s", (unsigned long long)(load_ns / PK_MS),
+                                works, *not ? "; not here: " : "", not );
+    return (struct pk_source_found){PK_SOURCE_OK, 0, why, NULL};
+}
+
+/* --- the sources ---------------------------------------------------------------------------------------------------- */
+
+#define HOOKS(which)                                                                                         \
+    static struct pk_source_found which##_check(const struct pk_counter_env *env, struct pk_arena *a)        \
+    {                                                                                                        \
+        return found(&which, env, QUICK_MS * PK_MS, a);                                                      \
+    }                                                                                                        \
+    static struct pk_source_found which##_selftest(const struct pk_counter_env *env, struct pk_arena *a)     \
+    {                                                                                                        \
+        return found(&which, env, LONG_MS * PK_MS, a);                                                       \
+    }                                                                                                        \
+    static size_t which##_list(const struct pk_counter_env *env, struct pk_arena *a,                         \
+                               const struct pk_event **out)                                                  \
+    {                                                                                                        \
+        return pk_events_list(which.events, which.n, out);                                                   \
+    }                                                                                                        \
+    static enum pk_code which##_plan(const struct pk_counter_env *env, const char *const *names, size_t n,   \
+                                     struct pk_arena *a, const struct pk_source_plan **plans,                \
+                                     size_t *n_plans, struct pk_err *err)                                    \
+    {                                                                                                        \
+        return plan(&which, env, names, n, a, plans, n_plans, err);                                          \
+    }
+
+HOOKS(energy)
+HOOKS(uncore)
+
+const struct pk_source pk_source_energy = {
+    .name = "energy",
+    .summary = "energy of sockets, cores and memory (RAPL), whoever used it",
+    .caps = PK_SOURCE_REGIONS | PK_SOURCE_SYSTEM,
+    .check = energy_check,
+    .selftest = energy_selftest,
+    .list = energy_list,
+    .plan = energy_plan,
+    PK_PERF_PLANNED,
+};
+
+const struct pk_source pk_source_uncore = {
+    .name = "uncore",
+    .summary = "traffic between memory and the sockets, whoever caused it",
+    .caps = PK_SOURCE_REGIONS | PK_SOURCE_SYSTEM,
+    .check = uncore_check,
+    .selftest = uncore_selftest,
+    .list = uncore_list,
+    .plan = uncore_plan,
+    PK_PERF_PLANNED,
+};
