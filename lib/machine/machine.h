@@ -35,6 +35,17 @@ int64_t pk_machine_cache_bytes(void);
  * things (load, free memory) are not in it. */
 const char *pk_machine_json(const struct pk_machine *m, struct pk_arena *a);
 
+/* How two machines differ, a sentence part per fact: "governor powersave → performance", "2 → 4 cores". Takes what pk_machine_json
+ * gave; what is no object has no facts. In the arena. */
+size_t pk_machine_diff(const char *base, const char *new_, struct pk_arena *a, const char *const **words);
+
+/* The same of any other JSON objects of facts, by their names: "cuda_driver 12.4 → 13.0". */
+size_t pk_facts_diff(const char *base, const char *new_, struct pk_arena *a, const char *const **words);
+
+/* The topology as hwloc's XML, which lstopo reads; without I/O devices, whose lists are long and change with every plugged disk.
+ * NULL when it is not known. */
+const char *pk_machine_topology_xml(const char *root, struct pk_arena *a);
+
 /* Cores this process may use (affinity mask, cgroup quota rounded up), one processing unit per core first.
  * Writes at most cap OS indices and returns how many: at least 1. Ask before binding: a bound thread may use
  * one. */

@@ -88,6 +88,19 @@ enum pk_code pk_topology_read(const char *root, struct pk_machine *m, struct pk_
     return PK_OK;
 }
 
+const char *pk_machine_topology_xml(const char *root, struct pk_arena *a)
+{
+    TOPOLOGY_CLEANUP hwloc_topology_t t = NULL;
+    char *xml;
+    int bytes;
+    if (!pk_file_exists(root, SYSFS_CPUS) || load(root, &t) != 0 ||
+        hwloc_topology_export_xmlbuffer(t, &xml, &bytes, 0) != 0)
+        return NULL;
+    const char *text = pk_strdup(a, xml);
+    hwloc_free_xmlbuffer(t, xml);
+    return text;
+}
+
 enum { CPUS_MAX = 8192 }; /* the kernel's own limit; a cpu_set_t holds 1024 */
 
 struct cpu_mask {

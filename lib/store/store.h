@@ -57,6 +57,7 @@ struct pk_run_info {
     const char *settings;     /* JSON object: preset, stop rule, seed, invocations, budget ... */
     const char *tags;         /* JSON object of --tag */
     const char *machine;      /* canonical JSON (machine/machine.h): one row per distinct text */
+    const char *topology;     /* of the machine: XML, kept once for each; NULL = unknown */
     const char *git_commit;   /* NULL outside a repository */
     int git_dirty;            /* -1 unknown */
     const char *version;      /* of perfkit */

@@ -12,12 +12,21 @@ static enum pk_code machine_id(struct pk_store *s, const char *json, int64_t *id
     return pk_db_int(s, err, id, 0, "SELECT id FROM machine WHERE json = ?1", "t", json);
 }
 
+/* The first stands: runs of one machine have one. */
+static enum pk_code insert_topology(struct pk_store *s, int64_t machine, const char *xml, struct pk_err *err)
+{
+    if (!xml)
+        return PK_OK;
+    return pk_db_run(s, err, "INSERT INTO topology(machine_id, xml) VALUES(?1, ?2) ON CONFLICT DO NOTHING",
+                     "it", machine, xml);
+}
+
 static enum pk_code insert_run(struct pk_store *s, const struct pk_run_info *r, struct pk_err *err)
 {
     struct pk_recorder_process me;
     int64_t machine;
     pk_db_this_process(&me);
-    if (machine_id(s, r->machine, &machine, err))
+    if (machine_id(s, r->machine, &machine, err) || insert_topology(s, machine, r->topology, err))
         return err->code;
     return pk_db_run(s, err,
                      "INSERT INTO run(experiment, label, command_line, settings, tags, machine_id, "

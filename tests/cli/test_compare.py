@@ -125,7 +125,7 @@ def test_other_machines_and_settings_get_a_banner(perfkit, store):
     r = perfkit("compare", "1", "2", "--format", "json")
     notes = r.json()["tables"]["runs"]["notes"]
     assert "NOT THE SAME SETUP" in notes[0]
-    assert [n.strip() for n in notes[1:]] == ["machine cpu: A, then B", "setting threads: 2, then 4"]
+    assert [n.strip() for n in notes[1:]] == ["cpu A → B", "setting threads 2 → 4"]
     assert r.stdout.index("SETUP") < r.stdout.index("compare_ns")
 
 

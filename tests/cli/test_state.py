@@ -98,3 +98,14 @@ def test_a_run_records_the_state_around_each_slice(perfkit):
 def test_a_null_device_has_no_surroundings(perfkit):
     assert perfkit("run", "selftest", "--device", "null", "--variant", "ok").status == 0
     assert query(perfkit.db, "SELECT * FROM v_state") == []
+
+
+def test_a_topology_once_per_machine(perfkit, tmp_path):
+    for _ in range(2):
+        assert perfkit("run", "selftest", "--device", "null", "--variant", "ok").status == 0
+    ((xml,),) = query(perfkit.db, "SELECT xml FROM v_topology JOIN v_run USING (machine_id) GROUP BY machine_id")
+    assert xml.startswith("<?xml") and "<topology" in xml and "PCIDev" not in xml
+    other = tmp_path / "other.db"
+    Stored(other).run([("plain", {}, {"busy_ns": [1.0]})])
+    assert perfkit("db", "merge", perfkit.db, "--db", other).status == 0
+    assert query(other, "SELECT xml FROM v_topology") == [(xml,)]

@@ -98,7 +98,7 @@ enum pk_code pk_compare_runs(const struct pk_compare_side *base, const struct pk
 enum pk_code pk_compare_by(const struct pk_compare_side *run, const struct pk_compare_options *o,
                            struct pk_arena *a, struct pk_comparison *out, struct pk_err *err) PK_MUST_CHECK;
 
-/* What differs in the machines and settings of two runs, as sentences ("threads: 2, then 4"): each a reason to doubt ratios. */
+/* What differs in the machines and settings of two runs, in words ("2 → 4 cores", "setting threads 2 → 4"): each a reason to doubt ratios. */
 size_t pk_compare_setups(const struct pk_run_facts *base, const struct pk_run_facts *new_, struct pk_arena *a,
                          const char *const **differences);
 

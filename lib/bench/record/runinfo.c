@@ -37,6 +37,7 @@ enum pk_code pk_run_info_fill(struct pk_run_info *info, int argc, const char *co
     if (rc)
         return rc;
     info->machine = pk_machine_json(m, a);
+    info->topology = pk_machine_topology_xml("/", a);
     pk_machine_repository(a, &info->git_commit, &info->git_dirty);
     info->command_line = command_line(argc, argv, a);
     info->version = pk_version;

@@ -219,9 +219,9 @@ static void differing_setups_are_named(void **state)
     const char *const *d;
     assert_int_equal(pk_compare_setups(&x, &x, &arena, &d), 0);
     assert_int_equal(pk_compare_setups(&x, &y, &arena, &d), 3);
-    assert_string_equal(d[0], "machine cpu: A, then B");
-    assert_string_equal(d[1], "setting threads: 2, then 4");
-    assert_string_equal(d[2], "worker blas: nothing, then SkylakeX");
+    assert_string_equal(d[0], "cpu A → B");
+    assert_string_equal(d[1], "setting threads 2 → 4");
+    assert_string_equal(d[2], "worker blas unknown → SkylakeX");
 }
 
 /* --- a comparison of a thing with itself ---------------------------------------------------------------------- */
