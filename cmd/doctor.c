@@ -3,6 +3,7 @@
 
 #include "base/suggest.h"
 #include "bench/calibrate.h"
+#include "counter/source.h"
 #include "device/cpu.h"
 
 #include <string.h>
@@ -43,8 +44,9 @@ static const struct pk_column row_columns[] = {
 
 static const char *const states[] = {[FOUND_OK] = "ok", [FOUND_WARN] = "warn", [FOUND_NO] = "no"};
 
-static bool required(const struct doctor_options *o, const char *name)
+bool pk_doctor_requires(const struct doctor *d, const char *name)
 {
+    const struct doctor_options *o = d->app->options;
     for (size_t i = 0; i < o->require.n; i++)
         if (strcmp(o->require.v[i], name) == 0)
             return true;
@@ -54,10 +56,12 @@ static bool required(const struct doctor_options *o, const char *name)
 static enum pk_code check_required_names(const struct doctor_options *o, struct pk_arena *a,
                                          struct pk_err *err)
 {
-    const char *names[32];
+    const char *names[64];
     size_t n = 0;
     for (const struct pk_doctor_row *r = pk_doctor_rows; r->name && n < COUNT(names); r++)
         names[n++] = r->name;
+    for (const struct pk_source *const *s = pk_sources; *s && n < COUNT(names); s++)
+        names[n++] = (*s)->name;
     for (size_t i = 0; i < o->require.n; i++) {
         size_t k = 0;
         while (k < n && strcmp(names[k], o->require.v[i]) != 0)
@@ -71,23 +75,28 @@ static enum pk_code check_required_names(const struct doctor_options *o, struct 
     return PK_OK;
 }
 
-/* Prints every row; the first required one that is not ok becomes the error. */
+static enum pk_code not_ok(const char *name, const char *found, const char *advice, struct pk_err *err)
+{
+    pk_fail(err, PK_E_UNAVAILABLE, "--require %s: it is not ok here", name);
+    pk_why(err, "%s", found);
+    return pk_fix(err, "%s", advice ? advice : "run where it is available, or leave out --require");
+}
+
+/* Prints every row and source; the first required one that is not ok becomes the error. */
 static enum pk_code print_rows(struct doctor *d, struct pk_err *err)
 {
-    const struct doctor_options *o = d->app->options;
+    struct pk_source_found how;
     enum pk_code rc = PK_OK;
     pk_out_table(d->app->out, "doctor", "What can be measured here", row_columns, COUNT(row_columns));
     for (const struct pk_doctor_row *r = pk_doctor_rows; r->name; r++) {
         struct pk_finding f = r->look(d);
         pk_out_row(d->app->out,
                    (struct pk_cell[]){text(r->name), text(states[f.state]), text(f.found), text(f.advice)});
-        if (rc || !required(o, r->name) || f.state == FOUND_OK)
-            continue;
-        rc = pk_fail(err, PK_E_UNAVAILABLE, "--require %s: it is not ok here", r->name);
-        pk_why(err, "%s", f.found);
-        pk_fix(err, "%s", f.advice ? f.advice : "run where it is available, or leave out --require");
+        if (!rc && pk_doctor_requires(d, r->name) && f.state != FOUND_OK)
+            rc = not_ok(r->name, f.found, f.advice, err);
     }
-    return rc;
+    const char *source = pk_doctor_sources(d, &how);
+    return rc || !source ? rc : not_ok(source, how.why, how.fix, err);
 }
 
 static const struct pk_column ceiling_columns[] = {

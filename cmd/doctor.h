@@ -1,4 +1,5 @@
-/* Doctor: one screen of what can be measured here. doctor.c reads the options; doctor_rows.c knows the rows. */
+/* Doctor: one screen of what can be measured here. doctor.c reads the options; doctor_rows.c knows the rows, doctor_sources.c looks at the
+ * sources of counts. */
 #pragma once
 
 #include "cmd/cmd.h"
@@ -23,7 +24,14 @@ struct doctor {
 };
 
 struct pk_doctor_row {
-    const char *name; /* "counters"; ends the table when NULL; what --require takes */
+    const char *name; /* "clock"; ends the table when NULL; what --require takes */
     struct pk_finding (*look)(struct doctor *d);
 };
 extern const struct pk_doctor_row pk_doctor_rows[];
+
+bool pk_doctor_requires(const struct doctor *d, const char *name); /* --require NAME */
+
+/* A second table: every source of counts, tried with known work where it can be. The name of the first that is required and not ok,
+ * with its finding in *how; NULL = none. */
+struct pk_source_found;
+const char *pk_doctor_sources(struct doctor *d, struct pk_source_found *how);

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "build_config.h"
-#include "counter/perf/command_events.h"
 #include "machine/machine.h"
 #include "store/store.h"
 
@@ -148,36 +147,6 @@ static struct pk_finding look_clock(struct doctor *d)
     return (struct pk_finding){FOUND_WARN, found, "a clocksource read in user mode (tsc) costs 20 to 30 ns"};
 }
 
-/* Whether the events from `from` to before `to` are counted; the advice is about the first that is not. */
-static struct pk_finding of_events(struct doctor *d, size_t from, size_t to, const char *works)
-{
-    struct pk_cpu_count c[PK_CPU_EVENTS];
-    size_t absent = 0, first = to;
-    pk_cpu_counts_open(c, 0, &pk_counter_host);
-    pk_cpu_counts_close(c, &pk_counter_host);
-    for (size_t i = to; i-- > from;)
-        if (c[i].error) {
-            absent++;
-            first = i;
-        }
-    if (!absent)
-        return (struct pk_finding){FOUND_OK, works, NULL};
-    return (struct pk_finding){absent < to - from ? FOUND_WARN : FOUND_NO,
-                               pk_cpu_counts_absent(c, from, to, &pk_counter_host, ARENA(d)),
-                               pk_cpu_count_refusal(c, first, &pk_counter_host, ARENA(d)).advice};
-}
-
-static struct pk_finding look_kernel_events(struct doctor *d)
-{
-    return of_events(d, 0, PK_KERNEL_EVENTS, "page faults, switches and migrations are counted by exec");
-}
-
-static struct pk_finding look_cpu_events(struct doctor *d)
-{
-    return of_events(d, PK_KERNEL_EVENTS, PK_CPU_EVENTS,
-                     "cycles, instructions, branches and misses are counted by exec");
-}
-
 static struct pk_finding look_store(struct doctor *d)
 {
     const char *path;
@@ -267,8 +236,6 @@ const struct pk_doctor_row pk_doctor_rows[] = {
     {"memory", look_memory},
     {"blas", look_blas},
     {"clock", look_clock},
-    {"kernel-events", look_kernel_events},
-    {"cpu-events", look_cpu_events},
     {"store", look_store},
     {"numpy", look_numpy},
     {"cuda", look_cuda},

@@ -3,8 +3,7 @@
 
 #include "base/suggest.h"
 #include "cmd/describe.h"
-#include "counter/counter.h"
-#include "counter/perf/command_events.h"
+#include "cmd/list_counters.h"
 #include "store/table.h"
 
 #include <string.h>
@@ -20,7 +19,7 @@ static const struct pk_opt options[] = {
      .letter = 'a',
      .type = PK_OPT_FLAG,
      .offset = offsetof(struct options, all),
-     .help = "experiments: also those that test perfkit itself",
+     .help = "experiments, counters: also those that test perfkit itself",
      .group = "Listing"},
     {0},
 };
@@ -67,19 +66,8 @@ static enum pk_code list_devices(struct pk_app *app, const char *name, struct pk
 
 static enum pk_code list_counters(struct pk_app *app, const char *name, struct pk_err *err)
 {
-    pk_out_table(app->out, "counters", "Sources of readings", availability, COUNT(availability));
-    for (const struct pk_counter_source *s = pk_counter_sources; s->name; s++)
-        availability_row(app->out, s->name, s->summary, s->unavailable ? s->unavailable(app->arena) : NULL);
-    struct pk_cpu_count c[PK_CPU_EVENTS];
-    pk_cpu_counts_open(c, 0, &pk_counter_host);
-    pk_cpu_counts_close(c, &pk_counter_host);
-    pk_out_table(app->out, "cpu_events", "CPU events", availability, COUNT(availability));
-    for (size_t i = 0; i < PK_CPU_EVENTS; i++) {
-        const struct pk_cpu_event *e = &pk_cpu_events[i];
-        availability_row(app->out, e->name, e->summary,
-                         c[i].error ? pk_cpu_count_refusal(c, i, &pk_counter_host, app->arena).absent : NULL);
-    }
-    return PK_OK;
+    const struct options *o = app->options;
+    return pk_list_counters(app, name, o->all, err);
 }
 
 static enum pk_code list_runs(struct pk_app *app, const char *name, struct pk_err *err)
@@ -95,12 +83,12 @@ static enum pk_code list_runs(struct pk_app *app, const char *name, struct pk_er
 
 static const struct subject {
     const char *name;
-    bool named; /* takes the name of one */
+    bool named; /* takes the name of one, or a pattern */
     enum pk_code (*list)(struct pk_app *app, const char *name, struct pk_err *err);
 } subjects[] = {
     {"experiments", true, list_experiments},
     {"devices", false, list_devices},
-    {"counters", false, list_counters},
+    {"counters", true, list_counters},
     {"runs", false, list_runs},
 };
 
@@ -127,7 +115,8 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
         return err->code;
     if (app->args.n > 1 && !s->named) {
         pk_fail(err, PK_E_USAGE, "perfkit list %s: too many arguments", s->name);
-        pk_why(err, "'%.100s' follows, and only experiments are shown one by one", app->args.v[1]);
+        pk_why(err, "'%.100s' follows, and only experiments and counters are shown one by one",
+               app->args.v[1]);
         return pk_fix(err, "perfkit list %s", s->name);
     }
     return s->list(app, app->args.n > 1 ? app->args.v[1] : NULL, err);
@@ -136,9 +125,10 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 const struct pk_cmd pk_cmd_list = {
     .name = "list",
     .summary = "what can be run here, and what was",
-    .usage = "list [experiments|devices|counters|runs] [NAME] [options]",
+    .usage = "list [experiments|devices|counters|runs] [NAME|PATTERN] [options]",
     .examples = "perfkit list experiments\n"
                 "perfkit list experiments attention-scaling\n"
+                "perfkit list counters 'cpu-*'\n"
                 "perfkit list runs --format json",
     .options = options,
     .options_bytes = sizeof(struct options),

@@ -3,7 +3,7 @@ import sqlite3
 
 from conftest import on_one_cpu
 
-ROWS = {"cpu", "virtualisation", "clocks", "cores", "steal", "memory", "blas", "clock", "kernel-events", "cpu-events",
+ROWS = {"cpu", "virtualisation", "clocks", "cores", "steal", "memory", "blas", "clock",
         "store", "numpy", "cuda", "cublaslt", "cudnn", "nccl", "cupti", "nvml", "mpi", "onednn"}
 
 
@@ -18,6 +18,25 @@ def test_every_row_has_a_state_and_says_what_it_found(perfkit):
     assert set(rows) == ROWS
     assert all(row["state"] in ("ok", "warn", "no") and row["found"] for row in rows.values())
     assert rows["cpu"]["state"] == "ok" and rows["memory"]["state"] == "ok"
+
+
+def test_every_source_is_tried(perfkit):
+    rows = {row["name"]: row for row in perfkit("doctor", "--format", "json").rows("sources")}
+    assert {"memory", "rusage", "sw-events", "cpu-events", "energy", "uncore"} <= set(rows) and "fake" not in rows
+    assert all(row["state"] in ("ok", "degraded", "unavailable") and row["found"] for row in rows.values())
+    assert rows["rusage"]["found"].startswith("100 touched pages gave 10")
+
+
+def test_a_source_can_be_required(perfkit):
+    assert perfkit("doctor", "--require", "fake").status == 0
+    rows = {row["name"]: row for row in perfkit("doctor", "--format", "json").rows("sources")}
+    r = perfkit("doctor", "--require", "cpu-events")
+    if rows["cpu-events"]["state"] == "ok":
+        assert r.status == 0
+    else:
+        assert r.status == 6 and "--require cpu-events" in r.error()["what"]
+        assert r.error()["why"] == rows["cpu-events"]["found"]
+    perfkit("doctor", "--require", "cpu-event").refused(2, "did you mean 'cpu-events'?")
 
 
 def test_looking_creates_no_store(perfkit):

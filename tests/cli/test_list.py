@@ -49,11 +49,38 @@ def test_unknown_subject(perfkit, args, words):
 
 
 def test_devices_and_counters_say_why_not(perfkit):
-    for what in ("devices", "counters"):
-        rows = perfkit("list", what, "--format", "json").rows(what)
+    for what, table in (("devices", "devices"), ("counters", "counters"), ("counters", "groups")):
+        rows = perfkit("list", what, "--format", "json").rows(table)
         assert any(r["available"] == "yes" for r in rows)
         for r in rows:
             assert (r["available"] == "no") == bool(r["reason"]), r
+
+
+def counters(perfkit, *args):
+    r = perfkit("list", "counters", *args, "--format", "json")
+    assert r.status == 0, r
+    return {table: {row["name"]: row for row in r.rows(table)} for table in ("sources", "groups", "counters")}
+
+
+def test_counters_have_a_source_a_unit_and_a_name_of_the_vendor(perfkit):
+    shown = counters(perfkit)
+    assert {"memory", "rusage", "sw-events", "cpu-events", "energy", "uncore"} <= set(shown["sources"])
+    assert all(row["source"] in shown["sources"] and row["unit"] and row["quality"] in ("exact", "approximate")
+               for row in shown["counters"].values())
+    assert shown["counters"]["minor_faults"]["available"] == "yes"
+    assert "instructions" in shown["groups"]["cpu-basic"]["events"].split()
+    assert "fake" not in shown["sources"] and "fake" in counters(perfkit, "--all")["groups"]
+
+
+def test_counters_by_pattern(perfkit):
+    shown = counters(perfkit, "cpu-*")
+    assert set(shown["sources"]) == {"cpu-events"} and set(shown["groups"]) >= {"cpu-basic", "cpu-mem"}
+    assert all(name.startswith("cpu-") for name in shown["groups"])
+    assert {row["source"] for row in shown["counters"].values()} == {"cpu-events"}
+    assert set(counters(perfkit, "*_faults")["counters"]) == {"page_faults", "minor_faults", "major_faults"}
+    text = perfkit("list", "counters", "cpu-basic").stdout
+    assert "instructions / cycles" in text and "An IPC near" in text
+    perfkit("list", "counters", "cpu-bsaic").refused(2, "nothing matches 'cpu-bsaic'", "did you mean 'cpu-basic'?")
 
 
 def test_csv_is_csv(perfkit):
