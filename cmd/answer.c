@@ -3,9 +3,7 @@
 
 #include "base/buf.h"
 #include "base/plural.h"
-
-#include <math.h>
-#include <string.h>
+#include "bench/report/report.h"
 
 const char *pk_answer_sentence(const struct pk_comparison *c, struct pk_arena *a)
 {
@@ -17,26 +15,6 @@ const char *pk_answer_sentence(const struct pk_comparison *c, struct pk_arena *a
         if (v.of[order[i]])
             pk_buf_printf(&b, "%s%zu %s", b.n ? ", " : "", v.of[order[i]], pk_verdict_name(order[i]));
     return pk_printf(a, "%s: %s", pk_plural(v.rows, "row", a), b.n ? pk_buf_text(&b) : "no verdict");
-}
-
-/* 5.3 for a ratio of 1.053. */
-static double percent(double ratio)
-{
-    return 100 * (ratio - 1);
-}
-
-const char *pk_answer_row(const struct pk_compared *r, struct pk_arena *a)
-{
-    const struct pk_figures *f = r->new_;
-    const struct pk_decision *d = &r->decision;
-    const char *which = pk_printf(a, "%s of %s%s%s", f->metric, f->variant, *r->place ? " " : "", r->place);
-    const char *word = pk_verdict_name(d->verdict);
-    if (d->absolute)
-        return pk_printf(a, "%s: %s by %g %s", which, word, fabs(d->ratio), f->unit);
-    if (isnan(r->ratio.ci.lo))
-        return pk_printf(a, "%s: %s (new / base %.3f)", which, word, r->ratio.ratio);
-    return pk_printf(a, "%s: %s, %+.1f %% (%+.1f to %+.1f %%)", which, word, percent(r->ratio.ratio),
-                     percent(r->ratio.ci.lo), percent(r->ratio.ci.hi));
 }
 
 /* The gravest row with the verdict: rows are sorted. */
@@ -51,7 +29,7 @@ static const struct pk_compared *first_of(const struct pk_comparison *c, enum pk
 static enum pk_code regression(const struct pk_comparison *c, const struct pk_question *q, size_t slower,
                                struct pk_arena *a, struct pk_err *err)
 {
-    pk_fail(err, PK_E_REGRESSION, "%s is slower: %s", q->new_name, pk_answer_row(first_of(c, PK_SLOWER), a));
+    pk_fail(err, PK_E_REGRESSION, "%s is slower: %s", q->new_name, pk_report_row(first_of(c, PK_SLOWER), a));
     pk_why(err, "%zu of %s slower, each significant among all of them and beyond the margin", slower,
            pk_plural(c->n, "row", a));
     return q->again ? pk_fix(err, "`%s` prints them again; a larger --min-effect accepts more", q->again)

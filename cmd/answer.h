@@ -17,8 +17,5 @@ enum pk_code pk_answer(const struct pk_comparison *c, const struct pk_question *
 /* "12 rows: 1 slower, 10 same, 1 undecided" */
 const char *pk_answer_sentence(const struct pk_comparison *c, struct pk_arena *a);
 
-/* "forward_ns of flash seq_len=256: 5.3 % slower (3.9 to 6.8 %)" */
-const char *pk_answer_row(const struct pk_compared *r, struct pk_arena *a);
-
 /* ok, slower, undecided */
 const char *pk_answer_word(enum pk_code code);

@@ -10,7 +10,8 @@
 
 #include <string.h>
 
-#define OF(member) offsetof(struct gate_options, member)
+#define OF(member)      offsetof(struct gate_options, member)
+#define OF_FILE(member) OF(files.member)
 
 const struct pk_opt pk_gate_rows[] = {
     {"a", 0, PK_OPT_TEXT, OF(a), "SIDE", .cli_only = true, .group = "The two sides",
@@ -51,10 +52,7 @@ const struct pk_opt pk_gate_rows[] = {
 
     {"only-changed", 0, PK_OPT_FLAG, OF(only_changed), .group = "The report",
      .help = "leave out the rows that are the same"},
-    {"junit", 0, PK_OPT_TEXT, OF(junit), "FILE", .cli_only = true, .help = "the verdicts as JUnit XML, too"},
-    {"summary", 0, PK_OPT_TEXT, OF(summary), "FILE", .cli_only = true, .help = "the tables as markdown, too"},
-    {"gab", 0, PK_OPT_TEXT, OF(gab), "FILE", .cli_only = true,
-     .help = "b's figures for github-action-benchmark (customSmallerIsBetter), too"},
+    PK_REPORT_ROWS(OF_FILE),
     {"label", 'l', PK_OPT_TEXT, PK_RUN_AT(label), "NAME", .group = "The record",
      .help = "names the two runs NAME-a and NAME-b"},
     {"tag", 0, PK_OPT_LIST, PK_RUN_AT(tags), "KEY=VALUE", .help = "anything else to remember of them"},
@@ -210,6 +208,8 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
     enum pk_code rc = check_options(&g, err);
     if (!rc)
         rc = pk_gate_read_sides(&g, err);
+    if (!rc)
+        rc = pk_reports_check(&g.o->files, app->arena, err);
     if (!rc)
         rc = open_stores(&g, err);
     if (!rc)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "bench/gate/arms.h"
+#include "cmd/reports.h"
 #include "cmd/run.h"
 
 struct gate_options {
@@ -12,7 +13,7 @@ struct gate_options {
     double alpha, min_effect;
     int64_t max_pairs;
     const char *name, *prepare;
-    const char *junit, *summary, *gab;
+    struct pk_report_files files;
 };
 
 /* One side: what it is, and the run that it is recorded as. */
@@ -35,7 +36,9 @@ struct gate {
     struct pk_arm arms[PK_SIDES];
     struct pk_gate_result result;
     struct pk_texts warned;
-    uint64_t began_ns;
+    const char *answer; /* a word for the exit status */
+    struct pk_run_facts facts[PK_SIDES];
+    uint64_t began_ns, elapsed_ns;
 };
 
 /* gate_sides.c: what --a and --b mean. */

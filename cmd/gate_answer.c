@@ -68,28 +68,22 @@ static struct pk_cell whole(size_t n)
     return (struct pk_cell){.type = PK_CELL_INT, .i = (int64_t)n};
 }
 
-static void print_answer(const struct gate *g, const char *word, struct pk_out *out)
+static void print_answer(const struct gate *g, struct pk_out *out)
 {
     const struct pk_verdicts v = pk_compare_count(&g->result.comparison);
     pk_out_table(out, "gate", "Gate", gate_columns, sizeof gate_columns / sizeof *gate_columns);
-    pk_out_row(out,
-               (struct pk_cell[]){text(word), whole(v.rows), whole(v.of[PK_SLOWER]), whole(v.of[PK_FASTER]),
-                                  whole(v.of[PK_SAME]), whole(v.of[PK_UNDECIDED]), whole(v.of[PK_UNSTABLE]),
-                                  whole(v.of[PK_UNREPLICATED]), whole(g->result.pairs),
-                                  whole(pk_clock_ns() - g->began_ns)});
+    pk_out_row(out, (struct pk_cell[]){
+                        text(g->answer), whole(v.rows), whole(v.of[PK_SLOWER]), whole(v.of[PK_FASTER]),
+                        whole(v.of[PK_SAME]), whole(v.of[PK_UNDECIDED]), whole(v.of[PK_UNSTABLE]),
+                        whole(v.of[PK_UNREPLICATED]), whole(g->result.pairs), whole(g->elapsed_ns)});
 }
 
-static enum pk_code print_runs(struct gate *g, struct pk_out *out, struct pk_err *err)
+static void print_runs(const struct gate *g, struct pk_out *out)
 {
-    struct pk_run_facts facts[PK_SIDES];
-    for (int i = 0; i < PK_SIDES; i++)
-        if (pk_store_run_facts(g->side[i].run.store, g->side[i].run.run_id, g->app->arena, &facts[i], err))
-            return err->code;
-    pk_compare_print_runs(out, &facts[PK_BASE], &facts[PK_NEW], g->app->arena);
+    pk_compare_print_runs(out, &g->facts[PK_BASE], &g->facts[PK_NEW], g->app->arena);
     for (int i = 0; i < PK_SIDES; i++)
         pk_out_note(out, pk_printf(g->app->arena, "%s: --%s %s", i == PK_BASE ? "base" : "new",
                                    g->side[i].option, g->side[i].text));
-    return PK_OK;
 }
 
 static void hide_the_same(struct pk_comparison *c)
@@ -98,14 +92,14 @@ static void hide_the_same(struct pk_comparison *c)
         c->v[i].hidden = c->v[i].judged && c->v[i].decision.verdict == PK_SAME;
 }
 
-static enum pk_code print_to(struct gate *g, struct pk_out *out, const char *word, struct pk_err *err)
+static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *err)
 {
-    if (print_runs(g, out, err))
-        return err->code;
+    struct gate *g = user;
+    print_runs(g, out);
     if (g->result.comparison.n)
         pk_compare_print(out, &g->result.comparison, NULL, g->app->arena);
     print_troubles(g, out);
-    print_answer(g, word, out);
+    print_answer(g, out);
     return PK_OK;
 }
 
@@ -183,22 +177,66 @@ static enum pk_code answer(const struct gate *g, struct pk_err *err)
     return pk_answer(&g->result.comparison, &q, g->app->arena, err);
 }
 
+/* --- reports ------------------------------------------------------------------------------------------------------------ */
+
+static const char *host_of(const struct pk_run_facts *f, struct pk_arena *a)
+{
+    PK_JSON_CLEANUP json_t *machine = json_loads(f->machine, 0, NULL);
+    return pk_strdup(a, pk_json_str(machine, "host", ""));
+}
+
+static struct pk_report report_of(const struct gate *g)
+{
+    struct pk_arena *a = g->app->arena;
+    struct pk_report_problem *p = pk_new_n(a, struct pk_report_problem, 2 * g->ledger.n_cases + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < g->ledger.n_cases; i++)
+        for (int s = 0; s < PK_SIDES; s++) {
+            const struct pk_ledger_case *c = &g->ledger.cases[i];
+            if (troubled(c, s))
+                p[n++] = (struct pk_report_problem){g->side[s].option,
+                                                    pk_printf(a, "%s %s", c->info.variant, c->info.axes),
+                                                    pk_status_name(c->last[s]), c->message[s]};
+        }
+    return (struct pk_report){.comparison = &g->result.comparison,
+                              .problems = p,
+                              .n_problems = n,
+                              .name =
+                                  g->probe ? pk_printf(a, "perfkit gate %s", g->probe->name) : "perfkit gate",
+                              .host = host_of(&g->facts[PK_NEW], a),
+                              .started_at = g->facts[PK_NEW].started_at,
+                              .seconds = (double)g->elapsed_ns / 1e9};
+}
+
+static const char *parting(const struct gate *g)
+{
+    struct pk_arena *a = g->app->arena;
+    char took[32];
+    pk_format_ns((double)g->elapsed_ns, took, sizeof took);
+    return pk_printf(a, "gate: %s; %s in %s%s%s", pk_answer_sentence(&g->result.comparison, a),
+                     pk_plural(g->result.pairs, "pair", a), took, again(g) ? "; again: " : "; not recorded",
+                     again(g) ? again(g) : "");
+}
+
 enum pk_code pk_gate_answer(struct gate *g, struct pk_err *err)
 {
-    struct pk_err ignored;
-    char took[32];
+    struct pk_err late;
     struct pk_comparison *c = &g->result.comparison;
     if (pk_thresholds_check(g->thresholds, g->o->thresholds.n, c->v, c->n, err))
         return err->code;
+    for (int i = 0; i < PK_SIDES; i++)
+        if (pk_store_run_facts(g->side[i].run.store, g->side[i].run.run_id, g->app->arena, &g->facts[i], err))
+            return err->code;
     pk_compare_sort(c->v, c->n);
+    g->elapsed_ns = pk_clock_ns() - g->began_ns;
     enum pk_code code = answer(g, err);
+    g->answer = pk_answer_word(code);
     if (g->o->only_changed)
         hide_the_same(c);
-    if (print_to(g, g->app->out, pk_answer_word(code), &ignored))
-        return *err = ignored, ignored.code;
-    pk_format_ns((double)(pk_clock_ns() - g->began_ns), took, sizeof took);
-    g->app->parting = pk_printf(g->app->arena, "gate: %s; %s in %s%s%s", pk_answer_sentence(c, g->app->arena),
-                                pk_plural(g->result.pairs, "pair", g->app->arena), took,
-                                again(g) ? "; again: " : "; not recorded", again(g) ? again(g) : "");
+    const struct pk_report r = report_of(g);
+    if (print_tables(g, g->app->out, &late) ||
+        pk_reports_write(&g->o->files, &r, print_tables, g, g->app->arena, &late))
+        return *err = late, late.code;
+    g->app->parting = parting(g);
     return code;
 }

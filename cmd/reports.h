@@ -1,0 +1,49 @@
+/* Reports: the files that a comparison is written to for others, and what GitHub's runners show. Part of gate. */
+#pragma once
+
+#include "bench/report/report.h"
+#include "cmd/cmd.h"
+
+/* Where to; NULL = not asked for. The rows of options are in PK_REPORT_ROWS. */
+struct pk_report_files {
+    const char *junit, *summary, *json, *gab, *gab_bigger;
+};
+
+#define PK_REPORT_ROWS(at)                                                                                     \
+    {"junit",                                                                                                  \
+     0,                                                                                                        \
+     PK_OPT_TEXT,                                                                                              \
+     at(junit),                                                                                                \
+     "FILE",                                                                                                   \
+     .cli_only = true,                                                                                         \
+     .help = "write the verdicts as JUnit XML, too"},                                                          \
+        {"summary",                                                                                            \
+         0,                                                                                                    \
+         PK_OPT_TEXT,                                                                                          \
+         at(summary),                                                                                          \
+         "FILE",                                                                                               \
+         .cli_only = true,                                                                                     \
+         .help = "write the tables as markdown, too"},                                                         \
+        {"json", 0, PK_OPT_TEXT, at(json), "FILE", .cli_only = true, .help = "write the tables as JSON, too"}, \
+        {"gab",                                                                                                \
+         0,                                                                                                    \
+         PK_OPT_TEXT,                                                                                          \
+         at(gab),                                                                                              \
+         "FILE",                                                                                               \
+         .cli_only = true,                                                                                     \
+         .help = "write what is judged for github-action-benchmark (customSmallerIsBetter), too"},             \
+    {                                                                                                          \
+        "gab-bigger", 0, PK_OPT_TEXT, at(gab_bigger), "FILE",                                                  \
+            .cli_only = true, .help = "likewise metrics of which more is better (customBiggerIsBetter)"        \
+    }
+
+/* Can they be written? Asked before anything is measured. */
+enum pk_code pk_reports_check(const struct pk_report_files *f, struct pk_arena *a,
+                              struct pk_err *err) PK_MUST_CHECK;
+
+/* Prints the tables to `out`. */
+typedef enum pk_code pk_print_fn(void *user, struct pk_out *out, struct pk_err *err);
+
+/* Every file that is asked for; in a GitHub workflow also annotations, on standard error, and the step's summary. */
+enum pk_code pk_reports_write(const struct pk_report_files *f, const struct pk_report *r, pk_print_fn *print,
+                              void *user, struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;

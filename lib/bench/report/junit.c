@@ -1,0 +1,113 @@
+/* JUnit: the form that CI servers read. What the strictest schema asks for is there, in its order. */
+#include "bench/report/report.h"
+
+#include "base/buf.h"
+
+#include <string.h>
+
+/* Characters that XML 1.0 does not have become '?'. */
+static const char *xml(const char *text, struct pk_arena *a)
+{
+    struct pk_buf b = {.arena = a};
+    for (; *text; text++) {
+        const unsigned char c = (unsigned char)*text;
+        switch (c) {
+        case '&':
+            pk_buf_str(&b, "&amp;");
+            break;
+        case '<':
+            pk_buf_str(&b, "&lt;");
+            break;
+        case '>':
+            pk_buf_str(&b, "&gt;");
+            break;
+        case '"':
+            pk_buf_str(&b, "&quot;");
+            break;
+        default:
+            pk_buf_char(&b, c < 0x20 && c != '\n' && c != '\t' ? '?' : *text);
+        }
+    }
+    return pk_buf_text(&b);
+}
+
+/* How a verdict ends a test. */
+static const struct {
+    const char *element; /* NULL = passed */
+} endings[] = {
+    [PK_SLOWER] = {"failure"}, [PK_UNSTABLE] = {"error"},    [PK_UNREPLICATED] = {"error"},
+    [PK_FASTER] = {NULL},      [PK_UNDECIDED] = {"skipped"}, [PK_SAME] = {NULL},
+};
+
+static size_t count(const struct pk_report *r, const char *element)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->comparison->n; i++) {
+        const struct pk_compared *c = &r->comparison->v[i];
+        const char *e = c->judged ? endings[c->decision.verdict].element : NULL;
+        n += e && strcmp(e, element) == 0;
+    }
+    return n + (strcmp(element, "error") == 0 ? r->n_problems : 0);
+}
+
+static size_t judged(const struct pk_report *r)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->comparison->n; i++)
+        n += r->comparison->v[i].judged;
+    return n;
+}
+
+static void add_row(struct pk_buf *b, const struct pk_compared *c, double seconds)
+{
+    struct pk_arena *a = b->arena;
+    const struct pk_figures *f = c->new_;
+    const struct pk_decision *d = &c->decision;
+    const char *element = endings[d->verdict].element;
+    pk_buf_printf(b, "    <testcase classname=\"perfkit.%s.%s\" name=\"%s%s%s\" time=\"%.3f\"",
+                  xml(f->experiment, a), xml(f->metric, a), xml(f->variant, a), *c->place ? " " : "",
+                  xml(c->place, a), seconds);
+    if (!element) {
+        pk_buf_str(b, "/>\n");
+        return;
+    }
+    const char *said = xml(pk_printf(a, "%s: %s", pk_report_row(c, a), pk_reason_text(d->reason)), a);
+    if (strcmp(element, "skipped") == 0)
+        pk_buf_printf(b, "><skipped message=\"%s\"/></testcase>\n", said);
+    else
+        pk_buf_printf(b, "><%s type=\"%s\" message=\"%s\">%s</%s></testcase>\n", element,
+                      pk_verdict_name(d->verdict), said, said, element);
+}
+
+static void add_problem(struct pk_buf *b, const struct pk_report_problem *p)
+{
+    struct pk_arena *a = b->arena;
+    pk_buf_printf(b,
+                  "    <testcase classname=\"perfkit.side.%s\" name=\"%s\" time=\"0.000\"><error type=\"%s\" "
+                  "message=\"%s\">%s</error></testcase>\n",
+                  xml(p->side, a), xml(p->what, a), xml(p->status, a), xml(p->message, a),
+                  xml(p->message, a));
+}
+
+const char *pk_report_junit(const struct pk_report *r, struct pk_arena *a)
+{
+    struct pk_buf b = {.arena = a};
+    const size_t tests = judged(r) + r->n_problems;
+    pk_buf_printf(&b,
+                  "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
+                  "  <testsuite package=\"perfkit\" id=\"0\" name=\"%s\" timestamp=\"%.19s\" hostname=\"%s\" "
+                  "tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\" time=\"%.3f\">\n"
+                  "    <properties/>\n",
+                  xml(r->name, a), r->started_at, *r->host ? xml(r->host, a) : "localhost", tests,
+                  count(r, "failure"), count(r, "error"), count(r, "skipped"), r->seconds);
+    for (size_t i = 0; i < r->comparison->n; i++)
+        if (r->comparison->v[i].judged)
+            add_row(&b, &r->comparison->v[i], r->seconds / (double)tests);
+    for (size_t i = 0; i < r->n_problems; i++)
+        add_problem(&b, &r->problems[i]);
+    pk_buf_str(&b, "    <system-out>");
+    for (size_t i = 0; i < r->comparison->n; i++)
+        pk_buf_printf(&b, "%s\n", xml(pk_report_row(&r->comparison->v[i], a), a));
+    pk_buf_str(&b, "</system-out>\n    <system-err/>\n  </testsuite>\n</testsuites>\n");
+    return pk_buf_text(&b);
+}

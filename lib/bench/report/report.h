@@ -1,0 +1,34 @@
+/* Report: a comparison as other programs read it. Texts are UTF-8, whole files, in the arena. */
+#pragma once
+
+#include "bench/compare/compare.h"
+
+/* A case that could not be compared. */
+struct pk_report_problem {
+    const char *side, *what; /* "b", "flash {"seq_len":256}" */
+    const char *status, *message;
+};
+
+struct pk_report {
+    const struct pk_comparison *comparison;
+    const struct pk_report_problem *problems;
+    size_t n_problems;
+    const char *name;       /* of the whole: "perfkit gate attention-scaling" */
+    const char *host;       /* "" = unknown */
+    const char *started_at; /* "2026-11-21T12:00:00Z" */
+    double seconds;
+};
+
+/* JUnit XML: a test case per row. slower is a failure, unstable and unreplicated are errors, as problems are, undecided is skipped. */
+const char *pk_report_junit(const struct pk_report *r, struct pk_arena *a);
+
+/* GitHub's workflow commands, a line each: an error with the number of slower rows, one for each of the worst nine, and of what
+ * failed; a warning for what is unstable. "" when there is nothing to say. */
+const char *pk_report_annotations(const struct pk_report *r, struct pk_arena *a);
+
+/* New figures for github-action-benchmark: of metrics of which a lower value is better (customSmallerIsBetter), or a higher one
+ * (customBiggerIsBetter). NULL when there is none: it takes no empty file. */
+const char *pk_report_gab(const struct pk_report *r, bool bigger, struct pk_arena *a);
+
+/* "forward_ns of flash seq_len=256: slower, +5.3 % (+3.9 to +6.8 %)" */
+const char *pk_report_row(const struct pk_compared *r, struct pk_arena *a);
