@@ -40,27 +40,27 @@ static const struct pk_column run_columns[] = {
     {.key = "cases_ok", .heading = "OK", .decimals = -1},
 };
 
-static void run_row(struct pk_out *out, const char *side, const struct pk_run_facts *r)
+void pk_compare_begin_runs(struct pk_out *out)
+{
+    pk_out_table(out, "runs", "Compared", run_columns, COUNT(run_columns));
+}
+
+void pk_compare_run_row(struct pk_out *out, const char *side, const struct pk_run_facts *r)
 {
     pk_out_row(out, (struct pk_cell[]){text(side), whole(r->run_id), text(r->label), text(r->started_at),
                                        text(r->git_commit), text(r->version), text(r->status),
                                        whole(r->cases), whole(r->cases_ok)});
 }
 
-void pk_compare_print_runs(struct pk_out *out, const struct pk_run_facts *base,
-                           const struct pk_run_facts *new_, struct pk_arena *a)
+void pk_compare_print_differences(struct pk_out *out, const char *const *differences, size_t n, bool refused,
+                                  struct pk_arena *a)
 {
-    const char *const *differences;
-    pk_out_table(out, "runs", "Compared", run_columns, COUNT(run_columns));
-    run_row(out, new_ ? "base" : "both", base);
-    if (!new_)
-        return;
-    run_row(out, "new", new_);
-    size_t n = pk_compare_setups(base, new_, a, &differences);
     if (n)
         pk_out_note(out, "NOT THE SAME SETUP: the ratios below have more causes than the code.");
     for (size_t i = 0; i < n; i++)
         pk_out_note(out, pk_printf(a, "  %s", differences[i]));
+    if (refused)
+        pk_out_note(out, "So no row is judged; --allow-host-mismatch does it all the same.");
 }
 
 /* --- the pairs ------------------------------------------------------------------------------------------------ */

@@ -3,9 +3,11 @@
 
 #include "bench/compare/compare.h"
 
-/* The runs that are compared and, as notes, where their machines and settings differ. new_ is NULL within one run. */
-void pk_compare_print_runs(struct pk_out *out, const struct pk_run_facts *base,
-                           const struct pk_run_facts *new_, struct pk_arena *a);
+/* The runs that are compared, a row each; then, as notes, where their machines and settings differ. */
+void pk_compare_begin_runs(struct pk_out *out);
+void pk_compare_run_row(struct pk_out *out, const char *side, const struct pk_run_facts *r);
+void pk_compare_print_differences(struct pk_out *out, const char *const *differences, size_t n, bool refused,
+                                  struct pk_arena *a);
 
 /* One table per unit ("compare_ns", "compare_bytes", "compare" for plain numbers), geometric means last. by: the axis compared by. */
 void pk_compare_print(struct pk_out *out, const struct pk_comparison *c, const char *by, struct pk_arena *a);

@@ -10,36 +10,27 @@
 
 #include <string.h>
 
-#define OF(member)      offsetof(struct gate_options, member)
-#define OF_FILE(member) OF(files.member)
+#define OF(member)         offsetof(struct gate_options, member)
+#define OF_FILE(member)    OF(files.member)
+#define OF_VERDICT(member) OF(verdict.member)
 
 const struct pk_opt pk_gate_rows[] = {
     {"a", 0, PK_OPT_TEXT, OF(a), "SIDE", .cli_only = true, .group = "The two sides",
      .help =
          "the base: a command; with an EXPERIMENT a build of perfkit (build-main) or settings (dtype=fp32)"},
     {"b", 0, PK_OPT_TEXT, OF(b), "SIDE", .cli_only = true, .help = "likewise, what is judged"},
+    {"against", 0, PK_OPT_TEXT, OF(against), "BASE", .cli_only = true,
+     .help = "instead of --a and --b: judge a stored RUN (without one, the newest) by stored BASE"},
     {"name", 0, PK_OPT_TEXT, OF(name), "NAME", .help = "what to call the case of two commands"},
     {"prepare", 0, PK_OPT_TEXT, OF(prepare), "LINE", .code = true,
      .help = "shell line before each run of a command, not timed"},
 
-    {"metric", 'm', PK_OPT_LIST, OF(metrics), "NAME", .group = "The verdict",
-     .help = "judge this metric; without it, times"},
-    {"all-metrics", 0, PK_OPT_FLAG, OF(all_metrics), .help = "judge every metric that has a direction"},
-    {"min-effect", 0, PK_OPT_RATIO, OF(min_effect), "RATIO", 1e-6, 10, .def = "2%",
-     .help = "the smallest change of interest"},
-    {"threshold", 0, PK_OPT_LIST, OF(thresholds), "METRIC=SIZE",
-     .help = "another one for some: forward_ns=5%, forward_ns=5%,20us, 'forward_ns[variant=flash]=10%'"},
-    {"alpha", 0, PK_OPT_RATIO, OF(alpha), "RATIO", 1e-6, 0.5, .def = "5%",
-     .help = "the risk of a false alarm that a gate may take, over all its rows"},
+    PK_VERDICT_ROWS(OF_VERDICT),
     {"max-pairs", 0, PK_OPT_INT, OF(max_pairs), "N", 8, 1000,
      .help = "pairs of processes at most; default 20 (6 for all, 14 more for the suspicious), with "
              "--until-clear 30"},
     {"until-clear", 0, PK_OPT_FLAG, OF(until_clear),
      .help = "a look after every pair, until it is clear; for few rows"},
-    {"strict", 0, PK_OPT_FLAG, OF(strict),
-     .help = "slower only when the whole interval is beyond --min-effect, not the estimate alone"},
-    {"fail-on-undecided", 0, PK_OPT_FLAG, OF(fail_on_undecided),
-     .help = "exit status 4 when any row is undecided"},
     {"budget", 0, PK_OPT_DURATION, PK_RUN_AT(budget_ns), "TIME", 1, 3.1536e16,
      .help = "time for all pairs; rows that still want some are undecided then"},
 
@@ -50,8 +41,6 @@ const struct pk_opt pk_gate_rows[] = {
     PK_RUN_ROWS_PROCESS,
     PK_RUN_ROWS_DEVICE,
 
-    {"only-changed", 0, PK_OPT_FLAG, OF(only_changed), .group = "The report",
-     .help = "leave out the rows that are the same"},
     PK_REPORT_ROWS(OF_FILE),
     {"label", 'l', PK_OPT_TEXT, PK_RUN_AT(label), "NAME", .group = "The record",
      .help = "names the two runs NAME-a and NAME-b"},
@@ -63,21 +52,17 @@ const struct pk_opt pk_gate_rows[] = {
 static enum pk_code more_options(const char *experiment, const struct pk_opt **rows, struct pk_arena *a,
                                  struct pk_err *err)
 {
-    const struct pk_probe *p;
-    if (pk_describe_find(experiment, &p, err))
-        return err->code;
-    *rows = pk_run_axis_rows(p, pk_gate_rows, a);
+    const struct pk_probe *p = pk_probe_find(experiment);
+    *rows = p ? pk_run_axis_rows(p, pk_gate_rows, a)
+              : NULL; /* with --against it is a run; run() says what is wrong */
     return PK_OK;
 }
 
 /* --- options ------------------------------------------------------------------------------------------------------- */
 
-static struct pk_rule rule_of(const struct gate_options *o)
+struct pk_rule pk_gate_rule(const struct gate_options *o)
 {
-    struct pk_rule r = pk_rule_default;
-    r.alpha = o->alpha;
-    r.min_effect = o->min_effect;
-    r.strict = o->strict;
+    struct pk_rule r = pk_verdict_rule(&o->verdict);
     r.until_clear = o->until_clear;
     if (o->max_pairs) {
         r.max_pairs = (size_t)o->max_pairs;
@@ -113,18 +98,15 @@ static enum pk_code check_of_experiment(const struct gate *g, struct pk_err *err
 static enum pk_code check_options(struct gate *g, struct pk_err *err)
 {
     static const char *const of_record[] = {"label", "tag", NULL};
-    static const char *const one_by_one[] = {"metric", NULL};
+    static const char *const of_measuring[] = {"a",      "b",         "label",       "tag",     "no-save",
+                                               "budget", "max-pairs", "until-clear", "timeout", NULL};
     const struct pk_opt_table *table = &g->app->tables[1];
-    const struct pk_texts *t = &g->o->thresholds;
-    if (pk_opt_apart(table, "no-save", of_record, "nothing is recorded", err) ||
-        pk_opt_apart(table, "all-metrics", one_by_one, "one chooses metrics, the other takes all", err) ||
+    if (pk_opt_apart(table, "against", of_measuring, "nothing is measured", err) ||
+        pk_opt_apart(table, "no-save", of_record, "nothing is recorded", err) ||
         pk_label_check(g->o->run.label, err) || pk_text_check("name", g->o->name, err) ||
-        pk_text_check("prepare", g->o->prepare, err))
+        pk_text_check("prepare", g->o->prepare, err) ||
+        pk_verdict_options_check(g->app, &g->o->verdict, &g->thresholds, err))
         return err->code;
-    g->thresholds = pk_new_n(g->app->arena, struct pk_threshold, t->n + 1);
-    for (size_t i = 0; i < t->n; i++)
-        if (pk_threshold_parse(t->v[i], g->app->arena, &g->thresholds[i], err))
-            return err->code;
     return check_of_experiment(g, err);
 }
 
@@ -153,14 +135,11 @@ static enum pk_code measure(struct gate *g, struct pk_err *err)
 {
     const struct gate_options *o = g->o;
     const struct pk_gate_options options = {
-        .rule = rule_of(o),
-        .what = {.metrics = o->metrics.v,
-                 .n_metrics = o->metrics.n,
-                 .all_metrics = o->all_metrics,
-                 .level = 1 - o->alpha},
+        .rule = pk_gate_rule(o),
+        .what = pk_verdict_what(&o->verdict),
         .own_times = g->probe ? NULL : pk_command_own_times,
         .thresholds = g->thresholds,
-        .n_thresholds = o->thresholds.n,
+        .n_thresholds = o->verdict.thresholds.n,
         .budget_ns = o->run.budget_ns,
         .seed = (uint64_t)o->run.seed,
     };
@@ -199,36 +178,42 @@ static enum pk_code open_stores(struct gate *g, struct pk_err *err)
     return PK_OK;
 }
 
-static enum pk_code run(struct pk_app *app, struct pk_err *err)
+static enum pk_code gate_now(struct gate *g, struct pk_err *err)
 {
-    struct gate g = {
-        .app = app, .o = app->options, .began_ns = pk_clock_ns(), .ledger = {.arena = app->arena}};
-    if (app->args.n && pk_describe_find(app->args.v[0], &g.probe, err))
-        return err->code;
-    enum pk_code rc = check_options(&g, err);
+    enum pk_code rc = pk_gate_read_sides(g, err);
     if (!rc)
-        rc = pk_gate_read_sides(&g, err);
+        rc = open_stores(g, err);
     if (!rc)
-        rc = pk_reports_check(&g.o->files, app->arena, err);
-    if (!rc)
-        rc = open_stores(&g, err);
-    if (!rc)
-        rc = with_stores(&g, err);
+        rc = with_stores(g, err);
     for (int i = 0; i < PK_SIDES; i++) {
-        pk_recorder_free(g.side[i].run.recorder);
-        pk_store_close(g.side[i].run.store);
+        pk_recorder_free(g->side[i].run.recorder);
+        pk_store_close(g->side[i].run.store);
     }
     return rc;
+}
+
+static enum pk_code run(struct pk_app *app, struct pk_err *err)
+{
+    const struct gate_options *o = app->options;
+    struct gate g = {
+        .app = app, .o = app->options, .began_ns = pk_clock_ns(), .ledger = {.arena = app->arena}};
+    if (!o->against && app->args.n && pk_describe_find(app->args.v[0], &g.probe, err))
+        return err->code;
+    if (check_options(&g, err) || pk_reports_check(&o->files, app->arena, err))
+        return err->code;
+    return o->against ? pk_gate_against(&g, err) : gate_now(&g, err);
 }
 
 const struct pk_cmd pk_cmd_gate = {
     .name = "gate",
     .summary = "is b slower than a? two builds, commands or settings, measured in turns; for CI",
-    .usage = "gate [EXPERIMENT] --a SIDE --b SIDE [options]",
-    .examples = "perfkit gate --a './solve-main input' --b './solve input'\n"
-                "perfkit gate attention-scaling --a build-main --b build --variant flash\n"
-                "perfkit gate attention-scaling --a dtype=fp32 --b dtype=bf16 --until-clear\n"
-                "perfkit gate tree-patch --a ../main/build --b build --junit gate.xml --budget 5m\n",
+    .usage = "gate [EXPERIMENT] --a SIDE --b SIDE [options] | gate --against BASE [RUN] [options]",
+    .examples =
+        "perfkit gate --a './solve-main input' --b './solve input'\n"
+        "perfkit gate attention-scaling --a build-main --b build --variant flash\n"
+        "perfkit gate attention-scaling --a dtype=fp32 --b dtype=bf16 --until-clear\n"
+        "perfkit gate --against main @                       from the store, by all runs with this label\n"
+        "perfkit gate tree-patch --a ../main/build --b build --junit gate.xml --budget 5m\n",
     .options = pk_gate_rows,
     .options_bytes = sizeof(struct gate_options),
     .exact_args = "0-1",

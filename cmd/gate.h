@@ -4,13 +4,13 @@
 #include "bench/gate/arms.h"
 #include "cmd/reports.h"
 #include "cmd/run.h"
+#include "cmd/stored.h"
 
 struct gate_options {
     struct run_options run; /* first: the rows of run_rows.h write there */
-    const char *a, *b;
-    struct pk_texts metrics, thresholds;
-    bool all_metrics, until_clear, strict, fail_on_undecided, only_changed;
-    double alpha, min_effect;
+    const char *a, *b, *against;
+    struct pk_verdict_options verdict;
+    bool until_clear;
     int64_t max_pairs;
     const char *name, *prepare;
     struct pk_report_files files;
@@ -53,4 +53,8 @@ enum pk_code pk_gate_end(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 /* gate_answer.c: what is printed, written for others, and answered. */
 enum pk_code pk_gate_answer(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 
+/* gate_against.c: --against. */
+enum pk_code pk_gate_against(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
+
 extern const struct pk_opt pk_gate_rows[];
+struct pk_rule pk_gate_rule(const struct gate_options *o);

@@ -80,16 +80,12 @@ static void print_answer(const struct gate *g, struct pk_out *out)
 
 static void print_runs(const struct gate *g, struct pk_out *out)
 {
-    pk_compare_print_runs(out, &g->facts[PK_BASE], &g->facts[PK_NEW], g->app->arena);
+    pk_compare_begin_runs(out);
+    pk_compare_run_row(out, "base", &g->facts[PK_BASE]);
+    pk_compare_run_row(out, "new", &g->facts[PK_NEW]);
     for (int i = 0; i < PK_SIDES; i++)
         pk_out_note(out, pk_printf(g->app->arena, "%s: --%s %s", i == PK_BASE ? "base" : "new",
                                    g->side[i].option, g->side[i].text));
-}
-
-static void hide_the_same(struct pk_comparison *c)
-{
-    for (size_t i = 0; i < c->n; i++)
-        c->v[i].hidden = c->v[i].judged && c->v[i].decision.verdict == PK_SAME;
 }
 
 static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *err)
@@ -166,7 +162,7 @@ static enum pk_code answer(const struct gate *g, struct pk_err *err)
     int side;
     const struct pk_ledger_case *broken = failure(g, &side);
     const struct pk_question q = {.new_name = pk_printf(g->app->arena, "b (%s)", g->side[PK_NEW].text),
-                                  .fail_on_undecided = g->o->fail_on_undecided,
+                                  .fail_on_undecided = g->o->verdict.fail_on_undecided,
                                   .again = again(g)};
     if (g->result.interrupted)
         return interrupted(g, err);
@@ -222,7 +218,7 @@ enum pk_code pk_gate_answer(struct gate *g, struct pk_err *err)
 {
     struct pk_err late;
     struct pk_comparison *c = &g->result.comparison;
-    if (pk_thresholds_check(g->thresholds, g->o->thresholds.n, c->v, c->n, err))
+    if (pk_thresholds_check(g->thresholds, g->o->verdict.thresholds.n, c->v, c->n, err))
         return err->code;
     for (int i = 0; i < PK_SIDES; i++)
         if (pk_store_run_facts(g->side[i].run.store, g->side[i].run.run_id, g->app->arena, &g->facts[i], err))
@@ -231,8 +227,7 @@ enum pk_code pk_gate_answer(struct gate *g, struct pk_err *err)
     g->elapsed_ns = pk_clock_ns() - g->began_ns;
     enum pk_code code = answer(g, err);
     g->answer = pk_answer_word(code);
-    if (g->o->only_changed)
-        hide_the_same(c);
+    pk_verdict_hide(&g->o->verdict, c);
     const struct pk_report r = report_of(g);
     if (print_tables(g, g->app->out, &late) ||
         pk_reports_write(&g->o->files, &r, print_tables, g, g->app->arena, &late))

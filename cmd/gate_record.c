@@ -110,7 +110,7 @@ static enum pk_code begin_side(struct gate *g, int i, const char *id, struct pk_
     struct pk_app *app = g->app;
     struct gate_side *s = &g->side[i];
     struct run *r = &s->run;
-    r->mark = (struct pk_gate_mark){id, i == PK_BASE ? "base" : "new", s->text};
+    r->mark = (struct pk_gate_mark){id, i == PK_BASE ? "base" : "new", s->text, pk_gate_rule(g->o)};
     r->o->label = label_of(g, s);
     r->o->invocations = (int64_t)pk_rule_default.screen_pairs;
     if (pk_run_info_fill(&r->info, app->argc, app->argv, app->arena, err) ||

@@ -7,6 +7,7 @@
 #include "bench/session.h"
 #include "cmd/cmd.h"
 #include "ops/ceilings.h"
+#include "stats/verdict/verdict.h"
 #include "json/json.h"
 
 struct run_options {
@@ -23,6 +24,7 @@ struct pk_gate_mark {
     const char *id;   /* NULL = no gate */
     const char *side; /* "base", "new" */
     const char *text; /* of --a or --b */
+    struct pk_rule rule;
 };
 
 /* Everything one run needs, in the order it comes to be. */

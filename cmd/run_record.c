@@ -15,7 +15,11 @@ static json_t *texts_json(const struct pk_texts *t)
 
 json_t *pk_gate_mark_json(const struct pk_gate_mark *m)
 {
-    return json_pack("{s:s, s:s, s:s}", "id", m->id, "side", m->side, "what", m->text);
+    const struct pk_rule *r = &m->rule;
+    return json_pack("{s:s, s:s, s:s, s:f, s:f, s:b, s:b, s:I, s:I}", "id", m->id, "side", m->side, "what",
+                     m->text, "alpha", r->alpha, "min_effect", r->min_effect, "strict", (int)r->strict,
+                     "until_clear", (int)r->until_clear, "max_pairs", (json_int_t)r->max_pairs,
+                     "confirm_pairs", (json_int_t)r->confirm_pairs);
 }
 
 /* Axes as they were written, files with their digests: who goes on with the run must find them as they were. */

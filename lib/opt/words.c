@@ -22,11 +22,24 @@ static const char *const *copied(const char *const *v, int n, struct pk_arena *a
     return words;
 }
 
+/* popt ends an open quote where the text ends. */
+static bool quote_open(const char *text)
+{
+    char quote = 0;
+    for (; *text; text++) {
+        if (*text == '\\' && text[1])
+            text++;
+        else if (quote ? *text == quote : *text == '"' || *text == '\'')
+            quote = quote ? 0 : *text;
+    }
+    return quote;
+}
+
 enum pk_code pk_words_split(const char *option, const char *text, struct pk_arena *a,
                             const char *const **words, struct pk_err *err)
 {
     const char **v = NULL;
-    int n = 0, rc = poptParseArgvString(text, &n, &v);
+    int n = 0, rc = quote_open(text) ? POPT_ERROR_BADQUOTE : poptParseArgvString(text, &n, &v);
     *words = rc ? NULL : copied(v, n, a);
     free(v);
     if (rc) {

@@ -70,12 +70,12 @@ enum pk_code pk_store_figures(struct pk_store *s, int64_t run_id, struct pk_aren
 {
     static const char sql[] =
         "SELECT c.case_id, i.metric, c.experiment, c.revision, c.variant, c.device, c.axes, c.identity,"
-        " m.unit, m.direction, m.class, m.source, m.median, i.invocation, i.figure"
+        " m.unit, m.direction, m.class, m.source, c.ordinal, m.median, i.invocation, i.figure"
         " FROM v_case c JOIN v_summary m ON m.case_id = c.case_id"
         " JOIN v_invocation i ON i.case_id = c.case_id AND i.metric = m.metric AND i.unit = m.unit"
         " WHERE c.run_id = :run AND c.status = 'ok' AND i.figure IS NOT NULL"
         " ORDER BY c.ordinal, c.case_id, i.metric, i.invocation";
-    enum { KEYS = 2, EXPERIMENT = 2, MEDIAN = 12, INVOCATION = 13, FIGURE = 14 };
+    enum { KEYS = 2, EXPERIMENT = 2, MEDIAN = 13, INVOCATION = 14, FIGURE = 15 };
     const struct pk_param run = pk_param_int(":run", run_id);
     struct pk_rows r;
     size_t cap = 0;
@@ -99,6 +99,7 @@ enum pk_code pk_store_figures(struct pk_store *s, int64_t run_id, struct pk_aren
             .direction = text(&e[7]),
             .class = text(&e[8]),
             .source = text(&e[9]),
+            .ordinal = whole(&e[10]),
             .median = real(&c[MEDIAN]),
             .n = same,
             .figure = reals(&r, i, same, FIGURE, a),
@@ -170,7 +171,7 @@ enum pk_code pk_store_run_facts(struct pk_store *s, int64_t run_id, struct pk_ar
         "AND key NOT LIKE '%choice:%' ORDER BY key, value) GROUP BY "
         "key)),"
         " (SELECT count(*) FROM v_case WHERE run_id = :run), (SELECT count(*) FROM v_case WHERE run_id = "
-        ":run AND status = 'ok')"
+        ":run AND status = 'ok'), r.experiment, r.uuid"
         " FROM v_run r WHERE r.run_id = :run";
     const struct pk_param run = pk_param_int(":run", run_id);
     struct pk_rows r;
@@ -188,6 +189,8 @@ enum pk_code pk_store_run_facts(struct pk_store *s, int64_t run_id, struct pk_ar
                                    .settings = text(&c[6]),
                                    .said = text(&c[7]),
                                    .cases = whole(&c[8]),
-                                   .cases_ok = whole(&c[9])};
+                                   .cases_ok = whole(&c[9]),
+                                   .experiment = text(&c[10]),
+                                   .uuid = text(&c[11])};
     return PK_OK;
 }

@@ -9,6 +9,7 @@
 struct pk_figures {
     const char *experiment;
     int64_t revision;
+    int64_t ordinal; /* of the case in its run */
     const char *variant, *device;
     const char *axes, *identity; /* JSON */
     const char *metric, *unit, *direction, *class, *source;
@@ -38,6 +39,8 @@ enum pk_code pk_store_fit_groups(struct pk_store *s, int64_t run_id, const char 
 /* What a run says of itself. */
 struct pk_run_facts {
     int64_t run_id;
+    const char *uuid; /* names the run in other stores, too */
+    const char *experiment;
     const char *label; /* NULL = none */
     const char *started_at, *status, *version;
     const char *git_commit;         /* 12 digits, '+' behind a dirty one; NULL = none */

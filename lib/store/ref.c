@@ -1,6 +1,9 @@
 /* Ref: a run named on the command line, in our own store or in another file. */
 #include "store/store.h"
 
+#include "base/split.h"
+#include "store/table.h"
+
 #include <string.h>
 #include <unistd.h>
 
@@ -10,23 +13,99 @@ static bool ends_in_db(const char *path)
     return n > 3 && strcmp(path + n - 3, ".db") == 0;
 }
 
-enum pk_code pk_store_open_ref(const char *own_path, const char *ref, const struct pk_store_wait *wait,
-                               struct pk_store **out, int64_t *run_id, struct pk_err *err)
+/* Opens the file that a reference is about; what is left of it is the run's name. */
+static enum pk_code open_file(const char *own_path, const char **ref, const struct pk_store_wait *wait,
+                              struct pk_store **out, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    const char *colon = strrchr(ref, ':'), *path = own_path;
-    const char *file = colon ? pk_strndup(&a, ref, (size_t)(colon - ref)) : ends_in_db(ref) ? ref : "";
+    const char *colon = strrchr(*ref, ':'), *path = own_path;
+    const char *file = colon ? pk_strndup(&a, *ref, (size_t)(colon - *ref)) : ends_in_db(*ref) ? *ref : "";
     bool other = ends_in_db(file) || (*file && access(file, F_OK) == 0);
     enum pk_store_mode mode = other ? PK_STORE_STRANGER : PK_STORE_READ;
     if (other) {
         path = file;
-        ref = colon && colon[1] ? colon + 1 : "@";
+        *ref = colon && colon[1] ? colon + 1 : "@";
     }
-    if (pk_store_open(path, mode, wait, out, err))
+    return pk_store_open(path, mode, wait, out, err);
+}
+
+enum pk_code pk_store_open_ref(const char *own_path, const char *ref, const struct pk_store_wait *wait,
+                               struct pk_store **out, int64_t *run_id, struct pk_err *err)
+{
+    if (open_file(own_path, &ref, wait, out, err))
         return err->code;
     if (pk_store_resolve(*out, ref, run_id, err) == PK_OK)
         return PK_OK;
     pk_store_close(*out);
     *out = NULL;
     return err->code;
+}
+
+struct list {
+    int64_t *ids;
+    size_t n, cap;
+};
+
+static void add(struct list *l, int64_t id, struct pk_arena *a)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (l->ids[i] == id)
+            return;
+    l->ids = pk_grow(a, l->ids, sizeof *l->ids, l->n, &l->cap);
+    l->ids[l->n++] = id;
+}
+
+/* Every run of the label, when it is one: of the newest's experiment, and over. */
+static enum pk_code add_labelled(struct pk_store *s, const char *label, int64_t newest, struct list *l,
+                                 struct pk_arena *a, struct pk_err *err)
+{
+    static const char sql[] =
+        "SELECT run_id FROM v_run WHERE label = :label AND (status <> 'running' OR run_id = :newest)"
+        " AND experiment = (SELECT experiment FROM v_run WHERE run_id = :newest) ORDER BY run_id";
+    const struct pk_param params[] = {pk_param_text(":label", label), pk_param_int(":newest", newest)};
+    struct pk_rows rows;
+    if (pk_store_query(s, sql, params, 2, a, &rows, err))
+        return err->code;
+    for (size_t i = 0; i < rows.n; i++)
+        add(l, rows.cells[i].i, a);
+    return PK_OK;
+}
+
+static enum pk_code resolve_all(struct pk_store *s, const char *ref, struct list *l, struct pk_arena *a,
+                                struct pk_err *err)
+{
+    struct pk_err whole;
+    int64_t id;
+    enum pk_code rc = pk_store_resolve(s, ref, &id, &whole);
+    if (!rc) { /* a label may have commas */
+        if (add_labelled(s, ref, id, l, a, err))
+            return err->code;
+        add(l, id, a);
+        return PK_OK;
+    }
+    if (!strchr(ref, ','))
+        return *err = whole, rc;
+    for (const char *rest = ref, *part; (part = pk_next_part(&rest, ',', a));) {
+        if (pk_store_resolve(s, part, &id, err) || add_labelled(s, part, id, l, a, err))
+            return err->code;
+        add(l, id, a);
+    }
+    return PK_OK;
+}
+
+enum pk_code pk_store_open_refs(const char *own_path, const char *ref, const struct pk_store_wait *wait,
+                                struct pk_arena *a, struct pk_store **out, int64_t **ids, size_t *n,
+                                struct pk_err *err)
+{
+    struct list l = {0};
+    if (open_file(own_path, &ref, wait, out, err))
+        return err->code;
+    enum pk_code rc = resolve_all(*out, ref, &l, a, err);
+    *ids = l.ids;
+    *n = l.n;
+    if (!rc)
+        return PK_OK;
+    pk_store_close(*out);
+    *out = NULL;
+    return rc;
 }

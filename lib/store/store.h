@@ -159,6 +159,12 @@ enum pk_code pk_store_resolve(struct pk_store *s, const char *ref, int64_t *run_
 enum pk_code pk_store_open_ref(const char *own_path, const char *ref, const struct pk_store_wait *wait,
                                struct pk_store **out, int64_t *run_id, struct pk_err *err) PK_MUST_CHECK;
 
+/* The same for several: "3,4,@" is a list, and a label stands for all its runs that are over and of the newest one's experiment.
+ * At least one, in the order they are named. */
+enum pk_code pk_store_open_refs(const char *own_path, const char *ref, const struct pk_store_wait *wait,
+                                struct pk_arena *a, struct pk_store **out, int64_t **ids, size_t *n,
+                                struct pk_err *err) PK_MUST_CHECK;
+
 /* Parameters of a named query or table, by name (":run", ":base" ...). */
 struct pk_param {
     const char *name;

@@ -94,7 +94,7 @@ def test_metrics(perfkit, store):
     row, = perfkit("compare", "1", "2", "--metric", "peak_bytes", "--format", "json").rows("compare_bytes")
     assert (row["base_bytes"], row["ratio"], row["ratio_low"]) == (8e6, 0.25, 0.25)
     perfkit("compare", "1", "2", "--metric", "peak_byte").refused(2, "'peak_byte'", "did you mean 'peak_bytes'?")
-    perfkit("compare", "1", "2", "--metric", "x", "--all-metrics").refused(2, "contradict")
+    perfkit("compare", "1", "2", "--metric", "x", "--all-metrics").refused(2, "do not go together")
 
 
 def test_by_variant_and_by_axis(perfkit, store):
@@ -125,7 +125,8 @@ def test_other_machines_and_settings_get_a_banner(perfkit, store):
     r = perfkit("compare", "1", "2", "--format", "json")
     notes = r.json()["tables"]["runs"]["notes"]
     assert "NOT THE SAME SETUP" in notes[0]
-    assert [n.strip() for n in notes[1:]] == ["cpu A → B", "setting threads 2 → 4"]
+    assert [n.strip() for n in notes[1:]] == ["cpu A → B", "setting threads 2 → 4",
+                                              "So no row is judged; --allow-host-mismatch does it all the same."]
     assert r.stdout.index("SETUP") < r.stdout.index("compare_ns")
 
 
@@ -163,3 +164,100 @@ def test_a_strangers_text_reaches_no_terminal(perfkit, store):
     store.run([("va\x1b[31mnilla", {"n": 1}, {"forward_ns": FAST})], label="x\x1b]0;owned\x07")
     r = perfkit("compare", "1", "1")
     assert r.status == 0 and "\x1b" not in r.stdout and "\x07" not in r.stdout
+
+
+def sessions(store, label, figures, **more):
+    """A run per figure, with two processes each."""
+    for forward in figures:
+        store.run([case("vanilla", 256, [forward, forward * 1.001])], label=label, **more)
+
+
+def row_of(perfkit, *args, status=0):
+    r = perfkit("compare", *args, "--format", "json")
+    assert r.status == status, r
+    row, = r.rows("compare_ns")
+    return row
+
+
+def test_a_baseline_of_five_runs_gives_verdicts(perfkit, store):
+    sessions(store, "main", [1.00e6, 1.01e6, 0.99e6, 1.005e6, 0.995e6])
+    sessions(store, "slow", [1.2e6])
+    sessions(store, "equal", [1.0e6])
+    row = row_of(perfkit, "main", "slow", "--exit-code", status=3)
+    assert row["verdict"] == "slower" and row["reason"] == "proved" and row["base_invocations"] == 5
+    logs = [math.log(v * math.sqrt(1.001)) for v in (1.00e6, 1.01e6, 0.99e6, 1.005e6, 0.995e6)]
+    mean = sum(logs) / 5
+    sd = math.sqrt(sum((x - mean) ** 2 for x in logs) / 4)
+    half = stats.t.ppf(0.975, 4) * sd * math.sqrt(1 + 1 / 5)  # one more run, from the spread between runs
+    assert row["ratio_high"] / row["ratio"] == pytest.approx(math.exp(half)) and row["mde"] > 0.02
+    row = row_of(perfkit, "main", "equal", "--exit-code")
+    assert row["verdict"] == "same" or row["needed"] > 0
+    assert row_of(perfkit, "1,2,3,4", "slow", "--exit-code", status=4)["verdict"] == "unreplicated"
+    assert row_of(perfkit, "1,2,3,4,5", "6")["verdict"] == "slower"
+
+
+def test_a_baseline_does_not_hold_what_it_judges(perfkit, store):
+    sessions(store, "main", [1.00e6, 1.01e6, 0.99e6, 1.005e6, 0.995e6, 2e6])
+    assert row_of(perfkit, "main", "@")["base_invocations"] == 5
+
+
+def test_what_is_refused_for_its_setup_is_judged_on_request(perfkit, store):
+    sessions(store, "main", [1.00e6, 1.01e6, 0.99e6, 1.005e6, 0.995e6], machine={"cpu": "A"})
+    sessions(store, "slow", [1.2e6], machine={"cpu": "B"})
+    assert row_of(perfkit, "main", "slow")["verdict"] is None
+    r = perfkit("compare", "main", "slow", "--exit-code")
+    assert r.status == 5 and r.error()["why"] == "cpu A → B" and "--allow-host-mismatch" in r.error()["try"]
+    assert row_of(perfkit, "main", "slow", "--allow-host-mismatch", "--exit-code", status=3)["verdict"] == "slower"
+
+
+def test_exact_figures_need_no_repeats(perfkit, store):
+    store.run([case("vanilla", 256, FAST)])
+    two = perfkit("run", "selftest", "--device", "null", "-v", "ok", "-i", "1", "-a", "memory=4KiB")
+    more = perfkit("run", "selftest", "--device", "null", "-v", "ok", "-i", "1", "-a", "memory=4KiB")
+    assert two.status == more.status == 0
+    row, = perfkit("compare", "@~1", "@", "-m", "peak_bytes", "--format", "json").rows("compare_bytes")
+    assert (row["verdict"], row["ratio"]) == ("same", 1)
+
+
+def test_by_an_axis_gives_verdicts_from_pairs(perfkit, store):
+    store.run([case("vanilla", 256, [2.0e6, 2.1e6, 1.9e6, 2.0e6, 2.05e6, 1.95e6]),
+               case("flash", 256, [1.0e6, 1.05e6, 0.95e6, 1.0e6, 1.025e6, 0.975e6])])
+    row, = perfkit("compare", "--by", "variant", "@", "--format", "json").rows("compare_ns")
+    assert row["verdict"] == "faster" and row["ratio"] == pytest.approx(0.5) and row["ratio_high"] == pytest.approx(0.5)
+
+
+def test_only_what_changed_and_the_gravest_first(perfkit, store):
+    quiet = [1.0e6, 1.001e6, 0.999e6, 1.0005e6, 0.9995e6]
+    for f in quiet:
+        store.run([case(v, 256, [f, f]) for v in ("a", "b", "c", "d")], label="main")
+    store.run([case("a", 256, [1e6]), case("b", 256, [0.8e6]), case("c", 256, [1.1e6]), case("d", 256, [1.5e6])])
+    rows = [r for r in perfkit("compare", "main", "@", "--format", "json").rows("compare_ns") if r["row"] == "case"]
+    assert [(r["variant"], r["verdict"]) for r in rows] == [("d", "slower"), ("c", "slower"), ("b", "faster"), ("a", "same")]
+    rows = perfkit("compare", "main", "@", "--only-changed", "--format", "json").rows("compare_ns")
+    assert [r["variant"] for r in rows if r["row"] == "case"] == ["d", "c", "b"]
+    thresholds = ["--threshold", "forward_ns=20%", "--threshold", "forward_ns[variant=d]=60%"]
+    rows = [r for r in perfkit("compare", "main", "@", *thresholds, "--format", "json").rows("compare_ns") if r["row"] == "case"]
+    assert {r["variant"]: r["verdict"] for r in rows} == {"a": "same", "b": "faster", "c": "same", "d": "same"}
+    rows = [r for r in perfkit("compare", "main", "@", "--threshold", "*=200us", "--format", "json").rows("compare_ns") if r["row"] == "case"]
+    assert {r["variant"]: r["verdict"] for r in rows}["c"] == "same"
+
+
+@pytest.mark.parametrize("threshold, words", [
+    ("forward_ns", "not METRIC=SIZE"), ("=5%", "not METRIC=SIZE"), ("forward_ns=", "not METRIC=SIZE"),
+    ("forward_ns=-5%", "a number above 0"), ("forward_ns=0%", "a number above 0"), ("forward_ns=fast", "a size is a share"),
+    ("forward_ns[variant=a=5%", "in one pair of brackets"), ("backward_ns=5%", "no metric and case"),
+    ("forward_ns[variant=x]=5%", "no metric and case"), ("forward_ns=5KiB", "its unit is not the metric's"),
+])
+def test_thresholds_that_make_no_sense(perfkit, store, threshold, words):
+    two_runs(store)
+    perfkit("compare", "1", "2", "--threshold", threshold).refused(2, f"'{threshold}' makes no sense", words)
+
+
+def test_values_that_have_no_ratio(perfkit, store):
+    for f in (1e6, 1.01e6, 0.99e6, 1.005e6, 0.0):
+        store.run([case("vanilla", 256, [f])], label="main")
+    store.run([case("vanilla", 256, [9e6])])
+    row = row_of(perfkit, "main", "@")
+    assert row["verdict"] == "undecided" and "absolute threshold" in row["reason"] and row["ratio"] is None
+    row = row_of(perfkit, "main", "@", "--threshold", "forward_ns=1ms")
+    assert row["verdict"] == "slower" and row["difference"] > 8e6

@@ -62,7 +62,7 @@ struct pk_compared pk_compare_figures(const struct pk_figures *b, const struct p
 /* --- keys ----------------------------------------------------------------------------------------------------- */
 
 /* The unit separator of ASCII stands in no name. */
-static const char *key_between_runs(const struct pk_figures *f, struct pk_arena *a)
+const char *pk_key_between_runs(const struct pk_figures *f, struct pk_arena *a)
 {
     return pk_printf(a, "%s\x1f%" PRId64 "\x1f%s\x1f%s\x1f%s\x1f%s\x1f%s", f->experiment, f->revision,
                      f->variant, pk_device_class(f->device, a), f->identity, f->metric, f->unit);
@@ -127,21 +127,20 @@ static const char *const *unpaired(const struct keyed *v, size_t n, const struct
 }
 
 void pk_compare_finish(struct pk_compared *v, size_t n, const struct pk_compare_options *o,
-                       enum pk_design design, struct pk_arena *a, struct pk_comparison *out)
+                       struct pk_arena *a, struct pk_comparison *out)
 {
-    *out = (struct pk_comparison){.design = design, .common = "", .v = v, .n = n};
+    *out = (struct pk_comparison){.design = o->design, .common = "", .v = v, .n = n};
     if (!n)
         return;
     out->common = pk_compare_places(v, n, o->by, a);
     for (size_t i = 0; i < n; i++)
         out->n_unreplicated += v[i].base->n < 2 || v[i].new_->n < 2;
-    out->n_means = pk_compare_means(v, n, o->level, design, a, &out->means);
+    out->n_means = pk_compare_means(v, n, o->level, o->design, a, &out->means);
 }
 
 static void finish(const struct pairing *p, struct pk_compared *v, size_t n, struct pk_comparison *out)
 {
-    enum pk_design design = p->o->by ? PK_DESIGN_PAIRS : PK_DESIGN_STORED;
-    pk_compare_finish(v, n, p->o, design, p->a, out);
+    pk_compare_finish(v, n, p->o, p->a, out);
     out->only_base = unpaired(p->base, p->n_base, p, &out->n_only_base);
     out->only_new = unpaired(p->new_, p->n_new, p, &out->n_only_new);
 }
@@ -166,11 +165,20 @@ static size_t pair(const struct pairing *p, struct pk_compared *v)
     return n;
 }
 
-static struct keyed *keyed_between_runs(const struct pk_compare_side *s, struct pk_arena *a)
+static const char *key_in_order(const struct pk_figures *f, struct pk_arena *a)
+{
+    return pk_printf(a, "%" PRId64 "\x1f%s\x1f%s", f->ordinal, f->metric, f->unit);
+}
+
+static struct keyed *keyed_between_runs(const struct pk_compare_side *s, const struct pk_compare_options *o,
+                                        struct pk_arena *a)
 {
     struct keyed *v = pk_new_n(a, struct keyed, s->n);
-    for (size_t i = 0; i < s->n; i++)
-        v[i] = (struct keyed){.key = key_between_runs(&s->v[i], a), .f = &s->v[i], .order = i};
+    for (size_t i = 0; i < s->n; i++) {
+        const struct pk_figures *f = &s->v[i];
+        v[i] = (struct keyed){
+            .key = o->by_ordinal ? key_in_order(f, a) : pk_key_between_runs(f, a), .f = f, .order = i};
+    }
     return v;
 }
 
@@ -182,7 +190,7 @@ enum pk_code pk_compare_runs(const struct pk_compare_side *base, const struct pk
     *out = (struct pk_comparison){0};
     if (pk_compare_select(base, o, a, &b, err) || pk_compare_select(new_, o, a, &w, err))
         return err->code;
-    struct pairing p = {a, o, keyed_between_runs(&b, a), keyed_between_runs(&w, a), b.n, w.n};
+    struct pairing p = {a, o, keyed_between_runs(&b, o, a), keyed_between_runs(&w, o, a), b.n, w.n};
     struct pk_compared *v = pk_new_n(a, struct pk_compared, w.n);
     size_t n = pair(&p, v);
     if (!n)

@@ -11,13 +11,23 @@
 #include "stats/verdict/verdict.h"
 #include "store/figures.h"
 
+/* How base and new were measured, the best last. */
+enum pk_design {
+    PK_DESIGN_STORED, /* apart: a run is one figure */
+    PK_DESIGN_PAIRS,  /* in turns: invocation k of base and of new are a pair; or both in one process */
+    PK_DESIGN_GATE,   /* likewise, first all cases, then once more those that looked suspicious */
+};
+
 struct pk_compare_options {
     const char *const
         *metrics; /* by name; none = every metric of class time, but a region's host time beside its own */
     size_t n_metrics;
     bool all_metrics;
     const char *by; /* axis, or "variant"; NULL in pk_compare_runs */
+    bool
+        by_ordinal; /* between runs that were planned together: the n-th case of one is the n-th of the other */
     double level;   /* of intervals: 0.95 */
+    enum pk_design design; /* how base and new were measured */
 };
 
 /* What one run offers, in the order of its cases. */
@@ -25,13 +35,6 @@ struct pk_compare_side {
     const char *name; /* for messages: "run 12" */
     const struct pk_figures *v;
     size_t n;
-};
-
-/* How base and new were measured, the best first. */
-enum pk_design {
-    PK_DESIGN_GATE,   /* interleaved: invocation k of base and of new are a pair; screened, then confirmed */
-    PK_DESIGN_PAIRS,  /* likewise in one stage, or both in one process */
-    PK_DESIGN_STORED, /* apart: a run is one figure */
 };
 
 struct pk_compared {
@@ -93,6 +96,16 @@ struct pk_comparison {
 enum pk_code pk_compare_runs(const struct pk_compare_side *base, const struct pk_compare_side *new_,
                              const struct pk_compare_options *o, struct pk_arena *a,
                              struct pk_comparison *out, struct pk_err *err) PK_MUST_CHECK;
+
+/* What several runs say, as one side: a figure per run (the geometric mean over its processes) instead of one per invocation, of
+ * every case that any of them has. n >= 1; one run stays as it is. */
+struct pk_compare_side pk_compare_join(const struct pk_compare_side *runs, size_t n, const char *name,
+                                       struct pk_arena *a);
+
+/* The two sides of one gate? Then they were measured in turns: design, screened and rule become those
+ * of the gate. */
+bool pk_compare_mates(const struct pk_run_facts *base, const struct pk_run_facts *new_,
+                      struct pk_judging *out);
 
 /* Also PK_E_USAGE for an unknown axis. */
 enum pk_code pk_compare_by(const struct pk_compare_side *run, const struct pk_compare_options *o,

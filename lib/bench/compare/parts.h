@@ -37,7 +37,7 @@ struct pk_compared pk_compare_figures(const struct pk_figures *base, const struc
 
 /* What follows from rows: their places and means. */
 void pk_compare_finish(struct pk_compared *v, size_t n, const struct pk_compare_options *o,
-                       enum pk_design design, struct pk_arena *a, struct pk_comparison *out);
+                       struct pk_arena *a, struct pk_comparison *out);
 
 /* Why two sides have no case in common, as PK_E_NOT_COMPARABLE. */
 enum pk_code pk_not_comparable(const struct pk_compare_side *base, const struct pk_compare_side *new_,
@@ -55,3 +55,6 @@ bool pk_figures_exact(const struct pk_figures *f);
 
 /* The geometric mean of all figures; their mean when some are not positive. */
 double pk_figures_centre(const struct pk_figures *f);
+
+/* What makes figures of different runs the same thing measured; one text. */
+const char *pk_key_between_runs(const struct pk_figures *f, struct pk_arena *a);

@@ -170,6 +170,8 @@ enum pk_code pk_gate_run(struct pk_arm *arms, struct pk_ledger *ledger, const st
     struct pk_compared *rows;
     size_t *case_of, n = decide(&g, a, &rows, &case_of);
     out->interrupted = stopped(&g);
-    pk_compare_finish(rows, n, &o->what, PK_DESIGN_GATE, a, &out->comparison);
+    struct pk_compare_options what = o->what;
+    what.design = PK_DESIGN_GATE;
+    pk_compare_finish(rows, n, &what, a, &out->comparison);
     return PK_OK;
 }

@@ -1,0 +1,208 @@
+/* Stored: reading, pairing, judging. */
+#include "cmd/stored.h"
+
+#include "cmd/answer.h"
+#include "cmd/compare_rows.h"
+
+#include <string.h>
+
+/* --- options ---------------------------------------------------------------------------------------------------------- */
+
+enum pk_code pk_verdict_options_check(const struct pk_app *app, const struct pk_verdict_options *o,
+                                      struct pk_threshold **thresholds, struct pk_err *err)
+{
+    static const char *const one_by_one[] = {"metric", NULL};
+    if (pk_opt_apart(&app->tables[1], "all-metrics", one_by_one, "one chooses metrics, the other takes all",
+                     err))
+        return err->code;
+    *thresholds = pk_new_n(app->arena, struct pk_threshold, o->thresholds.n + 1);
+    for (size_t i = 0; i < o->thresholds.n; i++)
+        if (pk_threshold_parse(o->thresholds.v[i], app->arena, &(*thresholds)[i], err))
+            return err->code;
+    return PK_OK;
+}
+
+struct pk_compare_options pk_verdict_what(const struct pk_verdict_options *o)
+{
+    return (struct pk_compare_options){.metrics = o->metrics.v,
+                                       .n_metrics = o->metrics.n,
+                                       .all_metrics = o->all_metrics,
+                                       .level = 1 - o->alpha};
+}
+
+struct pk_rule pk_verdict_rule(const struct pk_verdict_options *o)
+{
+    struct pk_rule r = pk_rule_default;
+    r.alpha = o->alpha;
+    r.min_effect = o->min_effect;
+    r.strict = o->strict;
+    return r;
+}
+
+void pk_verdict_hide(const struct pk_verdict_options *o, struct pk_comparison *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        c->v[i].hidden = o->only_changed && c->v[i].judged && c->v[i].decision.verdict == PK_SAME;
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------------------ */
+
+static enum pk_code read_run(struct pk_store *s, int64_t id, struct pk_arena *a, struct pk_run_facts *facts,
+                             struct pk_compare_side *figures, struct pk_err *err)
+{
+    struct pk_figures *v;
+    if (pk_store_run_facts(s, id, a, facts, err) || pk_store_figures(s, id, a, &v, &figures->n, err))
+        return err->code;
+    figures->v = v;
+    return PK_OK;
+}
+
+static bool has(const struct pk_stored_side *side, const struct pk_run_facts *run)
+{
+    for (size_t i = 0; side && i < side->n_runs; i++)
+        if (strcmp(side->facts[i].uuid, run->uuid) == 0)
+            return true;
+    return false;
+}
+
+static size_t leave_out(const struct pk_stored_side *except, struct pk_run_facts *facts,
+                        struct pk_compare_side *runs, size_t n)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!has(except, &facts[i])) {
+            facts[left] = facts[i];
+            runs[left++] = runs[i];
+        }
+    return left ? left : n;
+}
+
+enum pk_code pk_stored_read(struct pk_app *app, const char *ref, const struct pk_stored_side *except,
+                            struct pk_stored_side *side, struct pk_err *err)
+{
+    struct pk_arena *a = app->arena;
+    struct pk_store *s;
+    int64_t *ids;
+    size_t n;
+    if (pk_open_runs(app, ref, &s, &ids, &n, err))
+        return err->code;
+    struct pk_compare_side *runs = pk_new_n(a, struct pk_compare_side, n);
+    enum pk_code rc = PK_OK;
+    side->facts = pk_new_n(a, struct pk_run_facts, n);
+    for (size_t i = 0; !rc && i < n; i++)
+        rc = read_run(s, ids[i], a, &side->facts[i], &runs[i], err);
+    pk_store_close(s);
+    if (rc)
+        return rc;
+    side->n_runs = leave_out(except, side->facts, runs, n);
+    side->name = pk_printf(a, side->n_runs > 1 ? "runs %s" : "run %s", ref);
+    side->figures = pk_compare_join(runs, side->n_runs, side->name, a);
+    return PK_OK;
+}
+
+/* --- comparing ---------------------------------------------------------------------------------------------------------- */
+
+static bool known(const char *const *v, size_t n, const char *text)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(v[i], text) == 0)
+            return true;
+    return false;
+}
+
+/* Every run of either side against the first of base. */
+static void find_differences(struct pk_stored_pair *p, struct pk_arena *a)
+{
+    const char **all = NULL;
+    size_t n = 0, cap = 0;
+    for (size_t i = 0; i < p->base.n_runs + p->new_.n_runs; i++) {
+        const struct pk_run_facts *f =
+            i < p->base.n_runs ? &p->base.facts[i] : &p->new_.facts[i - p->base.n_runs];
+        const char *const *some;
+        size_t m = pk_compare_setups(&p->base.facts[0], f, a, &some);
+        for (size_t k = 0; k < m; k++) {
+            if (known(all, n, some[k]))
+                continue;
+            all = pk_grow(a, all, sizeof *all, n, &cap);
+            all[n++] = some[k];
+        }
+    }
+    p->differences = all;
+    p->n_differences = n;
+}
+
+static bool typed(const struct pk_app *app, const char *option)
+{
+    const char *origin = pk_opt_origin(&app->tables[1], 1, option);
+    return origin && strcmp(origin, "default") != 0;
+}
+
+/* What the gate was asked for holds, unless something else is asked for now. */
+static void keep_rule(const struct pk_app *app, const struct pk_rule *asked, struct pk_rule *gate)
+{
+    if (typed(app, "min-effect"))
+        gate->min_effect = asked->min_effect;
+    if (typed(app, "alpha"))
+        gate->alpha = asked->alpha;
+    if (typed(app, "strict"))
+        gate->strict = asked->strict;
+}
+
+enum pk_code pk_stored_compare(struct pk_app *app, const char *base, const char *new_,
+                               const struct pk_verdict_options *o, const struct pk_threshold *thresholds,
+                               struct pk_stored_pair *out, struct pk_err *err)
+{
+    struct pk_compare_options what = pk_verdict_what(o);
+    struct pk_judging j = {.rule = pk_verdict_rule(o), .design = PK_DESIGN_STORED};
+    const struct pk_rule asked = j.rule;
+    struct pk_comparison *c = &out->comparison;
+    if (pk_stored_read(app, new_, NULL, &out->new_, err) ||
+        pk_stored_read(app, base, &out->new_, &out->base, err))
+        return err->code;
+    j.base_runs = out->base.n_runs;
+    j.new_runs = out->new_.n_runs;
+    bool mates =
+        j.base_runs == 1 && j.new_runs == 1 && pk_compare_mates(&out->base.facts[0], &out->new_.facts[0], &j);
+    if (mates)
+        keep_rule(app, &asked, &j.rule);
+    what.by_ordinal = mates && strcmp(out->base.facts[0].experiment, "exec") != 0;
+    what.design = j.design;
+    if (pk_compare_runs(&out->base.figures, &out->new_.figures, &what, app->arena, c, err) ||
+        pk_thresholds_check(thresholds, o->thresholds.n, c->v, c->n, err))
+        return err->code;
+    find_differences(out, app->arena);
+    out->refused = out->n_differences && !mates && !o->allow_host_mismatch;
+    pk_thresholds_apply(thresholds, o->thresholds.n, c->v, c->n);
+    if (!out->refused)
+        pk_judge(c->v, c->n, &j);
+    pk_compare_sort(c->v, c->n);
+    pk_verdict_hide(o, c);
+    return PK_OK;
+}
+
+/* --- saying ---------------------------------------------------------------------------------------------------------------- */
+
+void pk_stored_print(const struct pk_stored_pair *p, struct pk_out *out, struct pk_arena *a)
+{
+    pk_compare_begin_runs(out);
+    for (size_t i = 0; i < p->base.n_runs; i++)
+        pk_compare_run_row(out, "base", &p->base.facts[i]);
+    for (size_t i = 0; i < p->new_.n_runs; i++)
+        pk_compare_run_row(out, "new", &p->new_.facts[i]);
+    pk_compare_print_differences(out, p->differences, p->n_differences, p->refused, a);
+    pk_compare_print(out, &p->comparison, NULL, a);
+}
+
+enum pk_code pk_stored_answer(const struct pk_stored_pair *p, const struct pk_verdict_options *o,
+                              struct pk_arena *a, struct pk_err *err)
+{
+    const struct pk_question q = {.new_name = p->new_.name, .fail_on_undecided = o->fail_on_undecided};
+    if (!p->refused)
+        return pk_answer(&p->comparison, &q, a, err);
+    pk_fail(err, PK_E_NOT_COMPARABLE, "%s and %s were not measured under the same conditions", p->base.name,
+            p->new_.name);
+    pk_why(err, "%s%s", p->differences[0], p->n_differences > 1 ? ", and more" : "");
+    return pk_fix(
+        err,
+        "measure both here: perfkit gate --a ... --b ...; --allow-host-mismatch judges them all the same");
+}

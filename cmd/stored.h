@@ -1,0 +1,85 @@
+/* Stored: two sides named on the command line, read from the store, paired and judged. What compare and gate --against share. */
+#pragma once
+
+#include "bench/compare/threshold.h"
+#include "cmd/cmd.h"
+
+/* Options of a verdict. */
+struct pk_verdict_options {
+    struct pk_texts metrics, thresholds;
+    bool all_metrics, strict, only_changed, fail_on_undecided, allow_host_mismatch;
+    double min_effect, alpha;
+};
+
+#define PK_VERDICT_ROWS(at)                                                                                  \
+    {"metric",                                                                                               \
+     'm',                                                                                                    \
+     PK_OPT_LIST,                                                                                            \
+     at(metrics),                                                                                            \
+     "NAME",                                                                                                 \
+     .group = "The verdict",                                                                                 \
+     .help = "judge this metric; without it, times"},                                                        \
+        {"all-metrics", 0, PK_OPT_FLAG, at(all_metrics), .help = "judge every metric"},                      \
+        {"min-effect",                                                                                       \
+         0,                                                                                                  \
+         PK_OPT_RATIO,                                                                                       \
+         at(min_effect),                                                                                     \
+         "RATIO",                                                                                            \
+         1e-6,                                                                                               \
+         10,                                                                                                 \
+         .def = "2%",                                                                                        \
+         .help = "the smallest change of interest"},                                                         \
+        {"threshold",                                                                                        \
+         0,                                                                                                  \
+         PK_OPT_LIST,                                                                                        \
+         at(thresholds),                                                                                     \
+         "METRIC=SIZE",                                                                                      \
+         .help = "another one for some: forward_ns=5%, forward_ns=5%,20us, "                                 \
+                 "'forward_ns[variant=flash]=10%'"},                                                         \
+        {"alpha",   0,           PK_OPT_RATIO,                                                               \
+         at(alpha), "RATIO",     1e-6,                                                                       \
+         0.5,       .def = "5%", .help = "the risk of a false alarm, over all rows"},                        \
+        {"strict", 0, PK_OPT_FLAG, at(strict),                                                               \
+         .help = "slower only when the whole interval is beyond --min-effect, not the estimate alone"},      \
+        {"allow-host-mismatch", 0, PK_OPT_FLAG, at(allow_host_mismatch),                                     \
+         .help = "judge stored runs although their machines or settings differ"},                            \
+        {"fail-on-undecided", 0, PK_OPT_FLAG, at(fail_on_undecided),                                         \
+         .help = "exit status 4 when any row is undecided"},                                                 \
+    {                                                                                                        \
+        "only-changed", 0, PK_OPT_FLAG, at(only_changed), .help = "leave out the rows that are the same"     \
+    }
+
+/* Contradictions, and thresholds that make no sense. *thresholds holds o->thresholds.n. */
+enum pk_code pk_verdict_options_check(const struct pk_app *app, const struct pk_verdict_options *o,
+                                      struct pk_threshold **thresholds, struct pk_err *err) PK_MUST_CHECK;
+struct pk_compare_options pk_verdict_what(const struct pk_verdict_options *o);
+struct pk_rule pk_verdict_rule(const struct pk_verdict_options *o);
+/* Which rows a table shows. */
+void pk_verdict_hide(const struct pk_verdict_options *o, struct pk_comparison *c);
+
+/* Runs of one side. */
+struct pk_stored_side {
+    const char *name; /* "run 12", "runs main" */
+    struct pk_run_facts *facts;
+    size_t n_runs;
+    struct pk_compare_side figures;
+};
+/* Without the runs of `except`, unless there is no other: a baseline does not hold what is judged by it. except may be NULL. */
+enum pk_code pk_stored_read(struct pk_app *app, const char *ref, const struct pk_stored_side *except,
+                            struct pk_stored_side *side, struct pk_err *err) PK_MUST_CHECK;
+
+struct pk_stored_pair {
+    struct pk_stored_side base, new_;
+    struct pk_comparison comparison;
+    const char *const *differences; /* of machines and settings */
+    size_t n_differences;
+    bool refused; /* because of them no row is judged */
+};
+/* Judged and sorted. Two sides of one gate are judged as it did. */
+enum pk_code pk_stored_compare(struct pk_app *app, const char *base, const char *new_,
+                               const struct pk_verdict_options *o, const struct pk_threshold *thresholds,
+                               struct pk_stored_pair *out, struct pk_err *err) PK_MUST_CHECK;
+void pk_stored_print(const struct pk_stored_pair *p, struct pk_out *out, struct pk_arena *a);
+/* The exit status, when it is asked for. */
+enum pk_code pk_stored_answer(const struct pk_stored_pair *p, const struct pk_verdict_options *o,
+                              struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;

@@ -1,0 +1,104 @@
+/* Join: several runs as one side, and two runs that belong together. */
+#include "base/index.h"
+#include "bench/compare/parts.h"
+#include "stats/parts.h"
+#include "json/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct joined {
+    const char *key;
+    struct pk_figures f;
+    double *figure;
+    int64_t *invocation;
+};
+
+struct joining {
+    struct joined *v;
+    size_t n, cap;
+};
+
+struct wanted {
+    const struct joining *j;
+    const char *key;
+};
+
+static bool same(const void *wanted, uint32_t row)
+{
+    const struct wanted *w = wanted;
+    return strcmp(w->j->v[row].key, w->key) == 0;
+}
+
+static struct joined *joined_row(struct joining *j, struct pk_index *x, const struct pk_figures *f,
+                                 size_t runs, struct pk_arena *a)
+{
+    const char *key = pk_key_between_runs(f, a);
+    const struct wanted w = {j, key};
+    uint32_t row = pk_index_row(x, pk_hash_bytes(0, key, strlen(key)), same, &w, (uint32_t)j->n);
+    if (row < j->n)
+        return &j->v[row];
+    j->v = pk_grow(a, j->v, sizeof *j->v, j->n, &j->cap);
+    j->v[j->n] = (struct joined){key, *f, pk_new_n(a, double, runs), pk_new_n(a, int64_t, runs)};
+    j->v[j->n].f.n = 0;
+    return &j->v[j->n++];
+}
+
+static double median(const double *v, size_t n, struct pk_arena *a)
+{
+    double *copy = pk_new_n(a, double, n);
+    memcpy(copy, v, n * sizeof *v);
+    return pk_median_of(copy, n);
+}
+
+struct pk_compare_side pk_compare_join(const struct pk_compare_side *runs, size_t n, const char *name,
+                                       struct pk_arena *a)
+{
+    struct joining j = {0};
+    struct pk_index x = {.arena = a};
+    if (n == 1)
+        return (struct pk_compare_side){name, runs[0].v, runs[0].n};
+    for (size_t r = 0; r < n; r++)
+        for (size_t i = 0; i < runs[r].n; i++) {
+            struct joined *row = joined_row(&j, &x, &runs[r].v[i], n, a);
+            row->figure[row->f.n] = pk_figures_centre(&runs[r].v[i]);
+            row->invocation[row->f.n++] = (int64_t)r + 1;
+        }
+    struct pk_figures *all = pk_new_n(a, struct pk_figures, j.n + 1);
+    for (size_t i = 0; i < j.n; i++) {
+        all[i] = j.v[i].f;
+        all[i].figure = j.v[i].figure;
+        all[i].invocation = j.v[i].invocation;
+        all[i].median = median(all[i].figure, all[i].n, a);
+    }
+    return (struct pk_compare_side){name, all, j.n};
+}
+
+/* --- mates ---------------------------------------------------------------------------------------------------------- */
+
+static bool is_side(const json_t *gate, const char *side)
+{
+    return strcmp(pk_json_str(gate, "side", ""), side) == 0;
+}
+
+bool pk_compare_mates(const struct pk_run_facts *base, const struct pk_run_facts *new_,
+                      struct pk_judging *out)
+{
+    PK_JSON_CLEANUP json_t *b = json_loads(base->settings, 0, NULL), *w = json_loads(new_->settings, 0, NULL),
+                           *said = json_loads(new_->said, 0, NULL);
+    const json_t *gb = json_object_get(b, "gate"), *gw = json_object_get(w, "gate");
+    if (!gb || !gw || strcmp(pk_json_str(gb, "id", "b"), pk_json_str(gw, "id", "w")) != 0)
+        return false;
+    if (!is_side(gb, "base") || !is_side(gw, "new"))
+        return false;
+    struct pk_rule *r = &out->rule;
+    r->alpha = pk_json_num(gw, "alpha", r->alpha);
+    r->min_effect = pk_json_num(gw, "min_effect", r->min_effect);
+    r->strict = pk_json_bool(gw, "strict", r->strict);
+    r->until_clear = pk_json_bool(gw, "until_clear", r->until_clear);
+    r->max_pairs = (size_t)pk_json_int(gw, "max_pairs", (int64_t)r->max_pairs);
+    r->confirm_pairs = (size_t)pk_json_int(gw, "confirm_pairs", (int64_t)r->confirm_pairs);
+    out->design = PK_DESIGN_GATE;
+    out->screened = strtoll(pk_json_str(said, "gate_screened", "0"), NULL, 10);
+    return true;
+}

@@ -1,0 +1,301 @@
+"""gate: two sides in turns, through the front door; what is measured is made up, so that every answer is known."""
+import json
+import math
+import os
+import random
+import signal
+import sqlite3
+import stat
+import time
+import xml.etree.ElementTree as xml
+
+import pytest
+from conftest import BINARY
+
+NULL = ("--device", "null", "--variant", "ok", "--max-samples", "5", "--min-samples", "5", "--min-time", "0")
+SLOWER = ("--a", "busy_ns=100000", "--b", "busy_ns=105000")
+EQUAL = ("--a", "busy_ns=100000 memory=4KiB", "--b", "busy_ns=100000 memory=4KiB")
+
+
+def selftest(perfkit, *args, **kw):
+    return perfkit("gate", "selftest", *NULL, *args, **kw)
+
+
+def query(perfkit, sql):
+    with sqlite3.connect(perfkit.db) as db:
+        return db.execute(sql).fetchall()
+
+
+def script(perfkit, name, text):
+    path = perfkit.cwd / name
+    path.write_text("#!/bin/sh\n" + text)
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+def reporter(perfkit, name, values, unit="ns", direction="lower", metric="made_up_ns"):
+    """A command that reports the next of some values each time it runs."""
+    (perfkit.cwd / f"{name}.values").write_text("".join(f"{v}\n" for v in values))
+    return script(perfkit, name, f"""
+n=$(($(cat {name}.n 2>/dev/null || echo 0) + 1)); echo $n > {name}.n
+v=$(sed -n ${{n}}p {name}.values)
+echo '{{"type":"metric","name":"{metric}","unit":"{unit}","direction":"{direction}","class":"time"}}' >&$PERFKIT_WIRE_FD
+echo '{{"type":"samples","metric":"{metric}","phase":"steady","ordinal":0,"values":['$v']}}' >&$PERFKIT_WIRE_FD
+""")
+
+
+def noisy(seed, centre, cv=0.01, n=60):
+    r = random.Random(seed)
+    return [round(centre * math.exp(r.gauss(0, cv))) for _ in range(n)]
+
+
+def commands(perfkit, a, b, *args, **kw):
+    return perfkit("gate", "--a", f"./{a.name}", "--b", f"./{b.name}", *args, **kw)
+
+
+# --- answers ---
+
+
+def test_an_injected_slowdown_is_red_and_equal_sides_are_green(perfkit):
+    r = selftest(perfkit, *SLOWER, "--format", "json")
+    assert r.status == 3, r
+    row, = r.rows("compare_ns")
+    assert row["verdict"] == "slower" and row["ratio"] == pytest.approx(1.05, abs=1e-3) and row["base_invocations"] == 20
+    assert "busy_ns" not in row["axes"]  # what the sides set is said of the sides
+    gate, = r.rows("gate")
+    assert (gate["answer"], gate["rows"], gate["slower"], gate["pairs"]) == ("slower", 1, 1, 20)
+    assert "is slower: work_ns of ok: slower, +5.0 %" in r.error()["what"] and "perfkit compare 1 2" in r.error()["try"]
+    r = selftest(perfkit, *EQUAL, "--format", "json")
+    assert r.status == 0 and r.rows("compare_ns")[0]["verdict"] == "same" and r.rows("gate")[0]["pairs"] == 6
+    assert "gate: 1 row: 1 same; 6 pairs" in r.stderr
+
+
+def test_noise_of_one_percent(perfkit):
+    base = reporter(perfkit, "base.sh", noisy(1, 1e6))
+    for name, seed, factor, status, verdicts in (("equal.sh", 2, 1, 0, ("same", "undecided")), ("slow.sh", 3, 1.06, 3, ("slower",)),
+                                                 ("fast.sh", 4, 0.94, 0, ("faster",))):
+        new = reporter(perfkit, name, noisy(seed, factor * 1e6))
+        r = commands(perfkit, base, new, "--format", "json")
+        row, = r.rows("compare_ns")
+        assert r.status == status and row["verdict"] in verdicts and row["metric"] == "made_up_ns", r
+        assert row["ratio_low"] < factor < row["ratio_high"] and 0 < row["mde"] < 0.06
+        (perfkit.cwd / "base.sh.n").unlink()
+
+
+def test_both_sides_are_runs_and_compare_judges_them_as_the_gate_did(perfkit):
+    r = selftest(perfkit, *SLOWER, "--label", "x", "--max-pairs", "12", "--format", "json")
+    assert r.rows("gate")[0]["pairs"] == 12
+    assert query(perfkit, "SELECT label, status, settings ->> '$.gate.side' FROM v_run") == [
+        ("x-a", "complete", "base"), ("x-b", "complete", "new")]
+    assert len(query(perfkit, "SELECT DISTINCT settings ->> '$.gate.id' FROM v_run")) == 1
+    assert query(perfkit, "SELECT axes ->> 'busy_ns', count(*) FROM v_case JOIN v_slice USING (case_id) GROUP BY 1") == [
+        (100000, 12), (105000, 12)]
+    again = perfkit("compare", "x-a", "x-b", "--exit-code", "--format", "json")
+    first, second = r.rows("compare_ns")[0], again.rows("compare_ns")[0]
+    assert again.status == 3
+    for key in ("verdict", "ratio", "ratio_low", "p", "p_adjusted", "mde", "base_invocations"):
+        assert first[key] == second[key], key
+    assert "ok" in perfkit("show", "x-b").stdout and perfkit("run", "selftest", "--resume").status == 2
+
+
+def test_pairs_run_in_turns(perfkit):
+    selftest(perfkit, *EQUAL)
+    order = "".join(s for s, in query(perfkit, """SELECT CASE settings ->> '$.gate.side' WHEN 'base' THEN 'A' ELSE 'B' END
+        FROM v_slice JOIN v_run USING (run_id) ORDER BY v_slice.started_ns"""))
+    assert len(order) == 12 and all(order[i:i + 4] in ("ABBA", "BAAB") for i in range(0, 12, 4))
+
+
+def test_two_builds(perfkit):
+    build = perfkit.cwd / "build"
+    build.mkdir()
+    os.symlink(BINARY, build / "perfkit")
+    r = selftest(perfkit, "--a", "build", "--b", BINARY, "-a", "busy_ns=50000,100000", "--format", "json")
+    assert r.status == 0 and {row["verdict"] for row in r.rows("compare_ns") if row["row"] == "case"} == {"same"}
+    mean, = (row for row in r.rows("compare_ns") if row["row"] == "geomean")
+    assert (mean["ratio"], mean["ratio_low"], mean["ratio_high"], mean["cases"]) == (1, 1, 1, 2)
+
+
+def test_variants_are_settings(perfkit):
+    r = perfkit("gate", "selftest", "--device", "null", "--max-samples", "5", "--a", "variant=ok", "--b", "variant=slow-start",
+                "--warmup", "0", "--format", "json")
+    row, = r.rows("compare_ns")
+    assert r.status == 3 and row["variant"] == "ok -> slow-start" and row["ratio"] == pytest.approx(2, rel=0.01)
+
+
+def test_until_clear_stops_early(perfkit):
+    r = selftest(perfkit, *SLOWER, "--until-clear", "--format", "json")
+    assert r.status == 3 and r.rows("gate")[0]["pairs"] <= 8
+    assert perfkit("compare", "1", "2", "--exit-code").status == 3
+
+
+def test_exact_metrics_take_two_pairs(perfkit):
+    more = ("--a", "memory=4KiB", "--b", "memory=8KiB", "--metric", "peak_bytes", "--format", "json")
+    r = selftest(perfkit, *more)
+    row, = r.rows("compare_bytes")
+    assert r.status == 3 and (row["verdict"], row["ratio"], row["p"]) == ("slower", 2, None) and r.rows("gate")[0]["pairs"] == 2
+    assert selftest(perfkit, *more, "--threshold", "peak_bytes=150%").status == 0
+
+
+def test_undecided_fails_on_request_only(perfkit):
+    r = random.Random(5)
+    a = reporter(perfkit, "a.sh", [round(1e6 * r.uniform(0.8, 1.25)) for _ in range(60)])
+    b = reporter(perfkit, "b.sh", [round(1e6 * r.uniform(0.8, 1.25)) for _ in range(60)])
+    r = commands(perfkit, a, b, "--format", "json")
+    row, = r.rows("compare_ns")
+    assert r.status == 0 and row["verdict"] == "undecided" and row["needed"] > 0 and row["mde"] > 0.1
+    r = perfkit("compare", "1", "2", "--exit-code", "--fail-on-undecided")
+    assert r.status == 4 and "not everything is decided" in r.error()["what"]
+
+
+def test_a_budget_ends_it(perfkit):
+    a = script(perfkit, "a.sh", "sleep 0.1\n")
+    began = time.monotonic()
+    r = perfkit("gate", "--a", "./a.sh", "--b", "./a.sh", "--budget", "500ms", "--format", "json")
+    assert time.monotonic() - began < 5
+    assert r.status == 4 and "nothing could be decided" in r.error()["what"]
+    row, = r.rows("compare_ns")
+    assert row["metric"] == "wall_ns" and row["reason"] == "more pairs are to be measured" and 1 <= row["base_invocations"] <= 3
+
+
+def test_ctrl_c_keeps_what_was_measured(perfkit):
+    script(perfkit, "a.sh", "sleep 0.1\n")
+    p = perfkit.start("gate", "--a", "./a.sh", "--b", "./a.sh", "--format", "json", "--progress", "plain")
+    for line in p.stderr:
+        if b"[2/" in line:
+            break
+    p.send_signal(signal.SIGINT)
+    out, err = p.communicate(timeout=20)
+    assert p.returncode == 130 and b"interrupted after" in err, err
+    assert {s for s, in query(perfkit, "SELECT status FROM v_run")} == {"interrupted"}
+    assert json.loads(out)["tables"]["compare_ns"]["rows"][0]["base_invocations"] >= 2
+    assert perfkit("compare", "1", "2").status == 0
+
+
+def test_no_save(perfkit):
+    assert selftest(perfkit, *SLOWER, "--no-save").status == 3
+    assert not perfkit.db.exists() or query(perfkit, "SELECT count(*) FROM v_run") == [(0,)]
+
+
+def test_against_the_store(perfkit):
+    for _ in range(5):
+        perfkit("run", "selftest", *NULL, "-i", "2", "--label", "main")
+    perfkit("run", "selftest", *NULL, "-i", "2")
+    assert perfkit("gate", "--against", "main").status == 0
+    r = perfkit("gate", "--against", "main", "@", "--junit", "j.xml", "--format", "json")
+    assert r.rows("compare_ns")[0]["verdict"] == "same" and (perfkit.cwd / "j.xml").exists()
+    perfkit("gate", "--against", "nightly").refused(5, "gate --against nightly", "run 'nightly' is not in")
+    perfkit("gate", "--against", "main", "nightly").refused(2, "run 'nightly'")
+    perfkit("gate", "--against", "main", "--a", "x").refused(2, "--against and --a do not go together")
+    assert perfkit("gate", "--against", "1", "@").status == 4
+
+
+# --- for others ---
+
+
+def test_reports(perfkit):
+    r = perfkit("gate", "selftest", "--device", "null", "--max-samples", "5", "--min-time", "0", "-v", "ok,instances,exit", *SLOWER,
+                "--junit", "j.xml", "--summary", "s.md", "--json", "j.json", "--gab", "g.json", "--gab-bigger", "none.json",
+                env={"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": perfkit.cwd / "step.md"})
+    assert r.status == 1, r
+    suite = xml.parse(perfkit.cwd / "j.xml").getroot().find("testsuite")
+    assert {k: suite.get(k) for k in ("tests", "failures", "errors", "skipped")} == {
+        "tests": "5", "failures": "3", "errors": "2", "skipped": "0"}
+    assert [e.tag for e in suite] == ["properties"] + ["testcase"] * 5 + ["system-out", "system-err"]
+    names = [(t.get("classname"), t.get("name")) for t in suite.iter("testcase")]
+    assert len(set(names)) == 5 and ("perfkit.selftest.part_ns", "instances") in names
+    failure = suite.find("testcase/failure")
+    assert failure.get("type") == "slower" and "+5.0 %" in failure.get("message")
+    assert "exit status 7" in suite.find("testcase/error").get("message")
+    assert "| Verdict |" in (perfkit.cwd / "s.md").read_text() == (perfkit.cwd / "step.md").read_text()
+    assert json.loads((perfkit.cwd / "j.json").read_text())["tables"]["gate"]["rows"][0]["slower"] == 3
+    figures = json.loads((perfkit.cwd / "g.json").read_text())
+    assert {f["name"] for f in figures} == {"work_ns ok", "work_ns instances", "part_ns instances"}
+    assert all(f["unit"] == "ns" and f["value"] > 0 for f in figures) and not (perfkit.cwd / "none.json").exists()
+    annotations = [line for line in r.stderr.splitlines() if line.startswith("::")]
+    assert annotations[0] == "::error title=perfkit gate selftest%3A slower::3 rows slower" and len(annotations) == 6
+    assert "+5.0 %25" in annotations[1]
+
+
+def test_a_report_that_cannot_be_written_is_said_before_measuring(perfkit):
+    selftest(perfkit, *SLOWER, "--junit", "no/such/folder/j.xml").refused(1, "no/such/folder/j.xml", "create its directory")
+    assert not perfkit.db.exists()
+
+
+# --- what goes wrong ---
+
+
+@pytest.mark.parametrize("args, status, words", [
+    ((), 2, ("--a is missing", "two sides")),
+    (("--a", "true"), 2, ("--b is missing",)),
+    (("--a", "", "--b", "true"), 2, ("--a is missing",)),
+    (("--a", "no-such-program", "--b", "true"), 2, ("--a: cannot run 'no-such-program'", "PATH")),
+    (("--a", "true", "--b", "cat x | wc"), 2, ("--b", "needs a shell", "'|'", "sh -c")),
+    (("--a", "true 'x", "--b", "true"), 2, ("--a", "a quote is not closed")),
+    (("--a", "true", "--b", "true", "--variant", "ok"), 2, ("--variant says nothing here", "none is named")),
+    (("selftest", "--a", "busy_ns=1", "--b", "busy_ns=2", "--name", "x"), 2, ("--name says nothing here", "is an experiment")),
+    (("selftest", "--a", "bussy_ns=1", "--b", "busy_ns=2"), 2, ("--a: ", "'bussy_ns'", "busy_ns")),
+    (("selftest", "--a", "busy_ns=1", "--b", "busy_ns=1,2"), 2, ("--b busy_ns=1,2 has several values",)),
+    (("selftest", "--a", "busy_ns=1", "--b", "true"), 2, ("not of one kind",)),
+    (("selftest", "--a", "nowhere/build", "--b", "nowhere"), 2, ("--a: cannot run 'nowhere/build'", "a build of perfkit")),
+    (("selftets", "--a", "x", "--b", "y"), 2, ("selftets",)),
+    (("--a", "true", "--b", "true", "--min-effect", "0"), 2, ("--min-effect",)),
+    (("--a", "true", "--b", "true", "--alpha", "60%"), 2, ("--alpha",)),
+    (("--a", "true", "--b", "true", "--max-pairs", "3"), 2, ("--max-pairs",)),
+    (("--a", "true", "--b", "true", "--threshold", "wall_ns=fast"), 2, ("--threshold 'wall_ns=fast'",)),
+    (("--a", "true", "--b", "true", "--metric", "wal_ns"), 2, ("'wal_ns'", "'wall_ns'")),
+    (("selftest", "--device", "null", "--a", "variant=ok", "--b", "variant=nokk"), 2, ("nokk",)),
+])
+def test_bad_input(perfkit, args, status, words):
+    perfkit("gate", *args).refused(status, *words)
+
+
+def test_a_command_that_fails_on_one_side(perfkit):
+    good = script(perfkit, "good.sh", "sleep 0.01\n")
+    bad = script(perfkit, "bad.sh", "echo the disk is on fire >&2; exit 3\n")
+    r = commands(perfkit, good, bad)
+    assert r.status == 1 and "what is judged (--b ./bad.sh) ended 'failed'" in r.error()["what"], r
+    assert "exit status 3" in r.error()["why"] and "the disk is on fire" in r.error()["why"]
+    r = commands(perfkit, bad, good, "--format", "json")
+    assert r.status == 1 and "the base (--a ./bad.sh)" in r.error()["what"]
+    assert [(t["side"], t["status"]) for t in r.rows("not_compared")] == [("a", "failed")]
+
+
+def test_a_command_that_never_ends(perfkit):
+    good, endless = script(perfkit, "good.sh", "true\n"), script(perfkit, "endless.sh", "sleep 1000\n")
+    r = commands(perfkit, good, endless, "--timeout", "200ms")
+    assert r.status == 1 and "--b ./endless.sh" in r.error()["what"] and "'timeout'" in r.error()["what"]
+    assert "--timeout" in r.error()["try"]
+
+
+def test_a_build_that_crashes(perfkit):
+    bad = script(perfkit, "bad", "echo no such kernel >&2; exit 9\n")
+    r = selftest(perfkit, "--a", BINARY, "--b", f"./{bad.name}")
+    assert r.status == 1 and "what is judged (--b ./bad)" in r.error()["what"] and "no such kernel" in r.error()["why"]
+    r = perfkit("gate", "selftest", "--device", "null", "-v", "crash", *SLOWER, "--no-save")
+    assert r.status == 1 and "signal 11" in r.error()["why"]
+
+
+def test_units_that_differ(perfkit):
+    a = reporter(perfkit, "a.sh", [5] * 9, unit="ns", metric="latency")
+    b = reporter(perfkit, "b.sh", [5] * 9, unit="us", metric="latency")
+    r = commands(perfkit, a, b)
+    assert r.status == 5 and 'latency is in "' in r.error()["why"], r
+
+
+def test_a_metric_without_direction(perfkit):
+    a = reporter(perfkit, "a.sh", [5] * 9, direction="none", metric="colour")
+    r = commands(perfkit, a, a, "--metric", "colour")
+    assert r.status == 2 and "metric 'colour' cannot be judged" in r.error()["what"] and "direction" in r.error()["why"]
+
+
+@pytest.mark.parametrize("values, status, reason", [
+    ([0] * 40, 4, "absolute threshold"), ([-5] * 40, 4, "absolute threshold"), (["NaN"] * 40, 2, None)])
+def test_values_that_are_no_times(perfkit, values, status, reason):
+    a = reporter(perfkit, "a.sh", values)
+    r = commands(perfkit, a, a, "--metric", "made_up_ns", "--format", "json")
+    assert r.status == status, r
+    if reason:
+        row, = r.rows("compare_ns")
+        assert reason in row["reason"] and row["ratio"] is None
+        r = commands(perfkit, a, a, "--metric", "made_up_ns", "--threshold", "made_up_ns=3ns")
+        assert r.status == 0
