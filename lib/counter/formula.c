@@ -191,5 +191,8 @@ double pk_formula_value(const struct pk_formula *f, const double *values, struct
         n--;
         stack[n - 1] = operate(s->op, stack[n - 1], stack[n]);
     }
-    return stack[0];
+    if (isfinite(stack[0]))
+        return stack[0];
+    *missing = "a number of that size";
+    return NAN;
 }

@@ -104,12 +104,11 @@ static struct pk_source_found selftest(const struct pk_counter_env *env, struct 
     }
     if (counted)
         return (struct pk_source_found){found.state, 0, pk_printf(a, "%s; %s", found.why, what), found.fix};
-    const struct pk_perf_refusal hidden = pk_perf_refusal(pk_counter_root(env), EBUSY, PK_PERF_USER, a);
     return (struct pk_source_found){
         PK_SOURCE_UNAVAILABLE, 0, pk_printf(a, "dead counter: %s", what),
         in_virtual_machine(pk_counter_root(env), a)
             ? "bare metal, or a hypervisor whose counters count (QEMU: -cpu host,pmu=on)"
-            : hidden.advice};
+            : NULL};
 }
 
 static size_t list(const struct pk_counter_env *env, struct pk_arena *a, const struct pk_event **out)

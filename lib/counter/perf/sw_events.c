@@ -65,17 +65,19 @@ static struct pk_source_found check(const struct pk_counter_env *env, struct pk_
 
 static struct pk_source_found selftest(const struct pk_counter_env *env, struct pk_arena *a)
 {
+    const struct pk_source_found found = check(env, a);
     const struct pk_perf_code code = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS};
-    struct pk_perf_group g = {.codes = &code, .n = 1, .user_only = try_event(env, FAULTS, false, a) != 0};
+    const struct pk_perf_group g = {.codes = &code, .n = 1, .user_only = found.state != PK_SOURCE_OK};
     struct pk_perf_count n;
     if (!pk_perf_count_work(env, &g, pk_known_pages, NULL, a, &n))
-        return check(env, a);
-    const char *found =
+        return found;
+    const char *what =
         pk_printf(a, "%d touched pages gave %lld page faults", PK_KNOWN_PAGES, (long long)n.value);
     if (n.value < PK_KNOWN_PAGES || n.value > PK_KNOWN_PAGES + PK_KNOWN_PAGES / 10)
-        return (struct pk_source_found){PK_SOURCE_UNAVAILABLE, 0, pk_printf(a, "dead counter: %s", found),
+        return (struct pk_source_found){PK_SOURCE_UNAVAILABLE, 0, pk_printf(a, "dead counter: %s", what),
                                         NULL};
-    return (struct pk_source_found){PK_SOURCE_OK, 0, found, NULL};
+    return (struct pk_source_found){found.state, found.error, pk_printf(a, "%s; %s", found.why, what),
+                                    found.fix};
 }
 
 static size_t list(const struct pk_counter_env *env, struct pk_arena *a, const struct pk_event **out)

@@ -71,6 +71,8 @@ static void what_is_missing_is_named(void **state)
     assert_string_equal(missing, "b is 0");
     assert_true(isnan(pk_formula_value(parsed("a / (b * 2)"), zero, &arena, &missing)));
     assert_string_equal(missing, "a divisor is 0");
+    assert_true(isnan(pk_formula_value(parsed("1e300 * a * 1e300"), zero, &arena, &missing)));
+    assert_string_equal(missing, "a number of that size");
 }
 
 static void wrong_ones_say_where(void **state)

@@ -409,7 +409,11 @@ static void known_counts_are_known(void **state)
     fake.per_read = 1020000; /* two percent more */
     assert_int_equal(selftest("cpu-events").state, PK_SOURCE_UNAVAILABLE);
     fake.per_read = 100;
-    assert_string_equal(selftest("sw-events").why, "100 touched pages gave 100 page faults");
+    assert_string_equal(selftest("sw-events").why,
+                        "time on CPUs, page faults, switches and migrations; 100 touched "
+                        "pages gave 100 page faults");
+    fake.kernel = EACCES;
+    assert_int_equal(selftest("sw-events").state, PK_SOURCE_DEGRADED);
 }
 
 /* --- beside the cores ----------------------------------------------------------------------------------------------- */
