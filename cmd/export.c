@@ -10,7 +10,7 @@ struct options {
 };
 
 static const char *const whats[] = {"samples",  "summary", "invocations", "cases", "slices",
-                                    "settings", "fits",    "runs",        NULL};
+                                    "settings", "fits",    "counters",    "runs",  NULL};
 
 static const struct pk_opt options[] = {
     {.name = "what",

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/plural.h"
 #include "base/units.h"
+#include "bench/record/counters.h"
 #include "bench/record/fits.h"
 #include "bench/tables.h"
 #include "cmd/describe.h"
@@ -39,6 +40,10 @@ const struct pk_opt pk_run_options[] = {
     PK_RUN_ROWS_DEVICE,
     {"python", 0, PK_OPT_TEXT, AT(python), "PATH", .code = true,
      .help = "interpreter of peers; default python3"},
+
+    {"counters", 0, PK_OPT_TEXT, AT(counters), "NAMES",
+     .help = "count as well, in passes of their own: groups and events of `perfkit list counters`, as in "
+             "sw,page_faults"},
 
     {"label", 'l', PK_OPT_TEXT, AT(label), "NAME", .group = "The record",
      .help = "name of the run, usable wherever a run is named"},
@@ -97,6 +102,21 @@ static const char *parting(const struct run *r)
                      elsewhere ? " --db " : "", elsewhere ? r->app->globals->db : "");
 }
 
+/* What cannot be counted here is said, and the rest is counted. */
+static enum pk_code select_counters(struct run *r, struct pk_err *err)
+{
+    const char *const text = r->o->counters;
+    struct pk_counters *c = &r->counters;
+    if (!text)
+        return PK_OK;
+    if (pk_counters_select(&pk_counter_host, text, r->app->arena, c, err))
+        return err->code;
+    for (size_t i = 0; i < c->n_missing; i++)
+        pk_warn(r->app, "%s is not counted: %s%s%s", c->missing[i].name, c->missing[i].why,
+                c->missing[i].fix ? "; " : "", c->missing[i].fix ? c->missing[i].fix : "");
+    return PK_OK;
+}
+
 static enum pk_code find_providers(struct run *r, struct pk_err *err)
 {
     const struct pk_texts *peers = &r->o->peers;
@@ -120,6 +140,7 @@ static enum pk_code measure(struct run *r, struct pk_err *err)
         .seed = (uint64_t)o->seed,
         .check = !o->no_check,
         .device = r->device_options,
+        .counters = o->counters ? &r->counters : NULL,
     };
     struct pk_progress progress;
     pk_progress_begin(&progress, r->app);
@@ -135,6 +156,9 @@ static enum pk_code finish(struct run *r, struct pk_err *err)
 {
     const char *status = r->result.interrupted ? "interrupted" : "complete";
     enum pk_code rc = pk_record_fits(r->store, r->run_id, r->probe, r->app->arena, err);
+    if (!rc)
+        rc = pk_record_counters(r->store, r->run_id, r->probe, &r->counters, &r->ceilings.top, r->app->arena,
+                                err);
     return rc ? rc : pk_store_run_end(r->store, r->run_id, status, err);
 }
 
@@ -165,8 +189,11 @@ static enum pk_code judge(const struct run *r, struct pk_err *err)
     if (pk_recorder_finish(r->recorder, err))
         return err->code;
     if (s->interrupted) {
-        pk_fail(err, PK_E_INTERRUPTED, "interrupted: %zu of %s not finished", s->unfinished,
-                pk_plural(r->plan.n, "case", r->app->arena));
+        if (s->unfinished)
+            pk_fail(err, PK_E_INTERRUPTED, "interrupted: %zu of %s not finished", s->unfinished,
+                    pk_plural(r->plan.n, "case", r->app->arena));
+        else
+            pk_fail(err, PK_E_INTERRUPTED, "interrupted: every case was timed, not every one counted");
         if (r->o->no_save) {
             pk_why(err, "a signal asked perfkit to stop; with --no-save nothing is kept");
             return pk_fix(err, "run it again; without --no-save, --resume could go on with it");
@@ -224,6 +251,8 @@ static enum pk_code with_store(struct run *r, struct pk_err *err)
     if (!rc && r->o->resume)
         rc = pk_run_find_resumable(r, err);
     if (!rc)
+        rc = select_counters(r, err);
+    if (!rc)
         rc = find_providers(r, err);
     if (!rc)
         rc = pk_run_choose_device(r, err);
@@ -251,7 +280,7 @@ static enum pk_code check_options(struct run *r, struct pk_err *err)
 {
     static const char *const of_many[] = {"invocations", "min-samples", "max-samples", "min-time", "max-time",
                                           "max-noise",   "warmup",      "budget",      "timeout",  "resume",
-                                          "label",       "tag",         "cold",        NULL};
+                                          "label",       "tag",         "cold",        "counters", NULL};
     static const char *const of_record[] = {"resume", "label", "tag", NULL};
     static const char *const of_peers[] = {"peer", NULL};
     const struct pk_opt_table *table = &r->app->tables[1]; /* this command's rows */

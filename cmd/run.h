@@ -12,7 +12,7 @@
 
 struct run_options {
     struct pk_texts axes, variants, peers, tags;
-    const char *preset, *device, *filter, *label, *python;
+    const char *preset, *device, *filter, *label, *python, *counters;
     bool dry_run, resume, once, no_bind, cold, no_check, no_save;
     int64_t min_samples, max_samples, min_time_ns, max_time_ns, warmup, invocations;
     int64_t budget_ns, timeout_ns, threads, limit_bytes, seed;
@@ -47,7 +47,8 @@ struct run {
     int64_t run_id, *case_ids;
     struct pk_done *done; /* --resume: what each case has already */
     const char *store_path;
-    struct pk_gate_mark mark; /* of a side of a gate */
+    struct pk_gate_mark mark;    /* of a side of a gate */
+    struct pk_counters counters; /* what --counters asks for */
     struct pk_recorder *recorder;
     struct pk_session_result result;
 };

@@ -108,3 +108,10 @@ LEFT JOIN (
     UNION ALL SELECT 'clock-fell', 'were measured while the CPUs'' clock fell by more than 5 %'
     UNION ALL SELECT 'noisy', 'were measured beside a clock spin that lost more than 5 % of its time to interruptions') m
 ON m.doubt = w.doubt;
+
+-- Medians over a counter pass's samples, of one iteration, and what groups derive from them (group_name not empty). value NULL: not
+-- known, and note says for want of what. Events named perturbation say by how much counting slowed the region down.
+CREATE VIEW v_counter AS
+SELECT c.run_id, k.case_id, c.experiment, c.device, c.variant, c.axes, k.region, k.name, k.unit, k.value, k.group_name, k.source,
+       k.native, k.quality, k.modes, k.note, c.ordinal
+FROM counter k JOIN run_case c ON c.id = k.case_id;

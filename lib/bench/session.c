@@ -1,54 +1,15 @@
 /* Session: the parent's loop over invocations and cases. */
 #include "bench/session.h"
 
+#include "bench/session_parts.h"
+
 #include "base/clock.h"
 #include "base/plural.h"
 #include "base/units.h"
 #include "bench/record/works.h"
-#include "bench/worker/link.h"
-#include "device/choices.h"
 
 #include <math.h>
 #include <string.h>
-
-/* What is known of a case so far. */
-struct tally {
-    int invocations; /* recorded, those of an earlier run included */
-    bool final;      /* not to be tried again */
-    enum pk_status last;
-    uint64_t elapsed_ns; /* of its last slice; 0 = unknown */
-    json_t *axes;
-    struct pk_case_info info;
-};
-
-struct session {
-    const struct pk_plan *plan;
-    const struct pk_session_options *opt;
-    struct pk_recorder *rec;
-    const int64_t *case_ids;
-    const struct pk_session_events *ev;
-    const volatile int *stop_flag;
-    struct pk_arena arena;
-    struct tally *cases;
-    struct pk_link *links; /* one per provider */
-    size_t n_links, done, samples, cut_short;
-    int invocation;
-    uint64_t deadline_ns; /* of the budget; UINT64_MAX = none */
-    int64_t last_id;
-    const char **warned; /* "key: value" already said */
-    size_t n_warned, warned_cap;
-};
-
-static void warn(const struct session *s, const char *text)
-{
-    if (s->ev && s->ev->warning)
-        s->ev->warning(s->ev->user, text);
-}
-
-static bool stopped(const struct session *s)
-{
-    return s->stop_flag && *s->stop_flag;
-}
 
 static bool open_case(const struct session *s, size_t i)
 {
@@ -65,7 +26,7 @@ static double expected_ns(const struct session *s, size_t i)
 /* Slices still to be measured and the time that they should take. */
 static size_t left(const struct session *s, int64_t *ns)
 {
-    size_t n = 0;
+    size_t n = s->to_count;
     double sum = 0;
     for (size_t i = 0; i < s->plan->n; i++)
         if (open_case(s, i)) {
@@ -77,23 +38,32 @@ static size_t left(const struct session *s, int64_t *ns)
     return n;
 }
 
+static void tell(struct session *s, size_t i, const struct pk_slice *slice)
+{
+    int64_t ns;
+    size_t n = left(s, &ns);
+    s->done++;
+    for (size_t k = 0; k < slice->n_series; k++)
+        s->samples += slice->series[k].n;
+    if (s->ev && s->ev->slice)
+        s->ev->slice(s->ev->user, &s->plan->v[i], slice, s->done, s->done + n, ns);
+}
+
 static enum pk_code record(struct session *s, size_t i, struct pk_slice *slice, struct pk_err *err)
 {
     struct tally *t = &s->cases[i];
     enum pk_code rc = pk_record_slice(s->rec, s->case_ids[i], &t->info, slice, err);
     if (rc && rc != PK_E_USAGE) /* a resumed run may have it: an earlier invocation went into a spool */
         return rc;
-    t->last = slice->status;
-    t->final = slice->status != PK_ST_OK;
-    t->elapsed_ns = slice->elapsed_ns;
-    t->invocations++;
-    s->done++;
-    for (size_t k = 0; k < slice->n_series; k++)
-        s->samples += slice->series[k].n;
-    int64_t ns;
-    size_t n = left(s, &ns);
-    if (s->ev && s->ev->slice)
-        s->ev->slice(s->ev->user, &s->plan->v[i], slice, s->done, s->done + n, ns);
+    if (slice->pass == PK_PASS_TIMING) {
+        t->last = slice->status;
+        t->final = slice->status != PK_ST_OK;
+        t->elapsed_ns = slice->elapsed_ns;
+        t->invocations++;
+    } else {
+        s->to_count--;
+    }
+    tell(s, i, slice);
     return PK_OK;
 }
 
@@ -170,11 +140,10 @@ static struct pk_stop stop_rule(const struct session *s)
     return stop;
 }
 
-static struct pk_request request_for(struct session *s, size_t i)
+struct pk_request pk_session_request(struct session *s, size_t i)
 {
     const struct pk_planned *p = &s->plan->v[i];
     return (struct pk_request){
-        .id = ++s->last_id,
         .experiment = s->plan->probe->name,
         .variant = p->variant,
         .device = s->plan->device,
@@ -188,38 +157,6 @@ static struct pk_request request_for(struct session *s, size_t i)
     };
 }
 
-/* A fact whose key ends in "_warning" is said once per run. */
-static void warn_of_fact(struct session *s, const char *key, const char *value)
-{
-    size_t n = strlen(key), suffix = strlen("_warning");
-    if (n < suffix || strcmp(key + n - suffix, "_warning"))
-        return;
-    for (size_t i = 0; i < s->n_warned; i++)
-        if (!strcmp(s->warned[i], value))
-            return;
-    s->warned = pk_grow(&s->arena, s->warned, sizeof *s->warned, s->n_warned, &s->warned_cap);
-    s->warned[s->n_warned++] = pk_strdup(&s->arena, value);
-    warn(s, value);
-}
-
-/* Peers' facts carry the peer's name, because a key is kept once per invocation. */
-static const char *key_of(struct session *s, const struct pk_link *l, const char *key)
-{
-    return l == s->links ? key : pk_printf(&s->arena, "%s.%s", l->provider->name, key);
-}
-
-static enum pk_code record_facts(struct session *s, const struct pk_link *l, struct pk_err *err)
-{
-    for (size_t i = 0; i < l->n_facts; i++) {
-        const struct pk_fact *f = &l->facts[i];
-        const char *key = key_of(s, l, f->key);
-        if (pk_record_setting(s->rec, s->invocation, key, f->value, err))
-            return err->code;
-        warn_of_fact(s, key, f->value);
-    }
-    return PK_OK;
-}
-
 static enum pk_code late(struct session *s, size_t i, bool by_budget, struct pk_err *err)
 {
     char limit[32];
@@ -231,18 +168,19 @@ static enum pk_code late(struct session *s, size_t i, bool by_budget, struct pk_
                              err);
 }
 
-static enum pk_code measure(struct session *s, size_t i, struct pk_err *err)
+enum pk_code pk_session_ask(struct session *s, size_t i, struct pk_request r, struct pk_err *err)
 {
     struct pk_link *l = &s->links[s->plan->v[i].provider];
-    struct pk_request r = request_for(s, i);
     uint64_t began = pk_clock_ns(), wall = pk_wall_ns(), deadline = began + (uint64_t)s->opt->timeout_ns;
     bool by_budget = s->deadline_ns < deadline;
     struct pk_slice *slice;
+    r.id = ++s->last_id;
     switch (pk_link_ask(l, &r, by_budget ? s->deadline_ns : deadline, s->stop_flag, &slice)) {
     case PK_ANSWER_STOPPED:
         return PK_OK;
     case PK_ANSWER_LATE:
-        return late(s, i, by_budget, err);
+        return r.pass == PK_PASS_TIMING ? late(s, i, by_budget, err)
+                                        : pk_session_uncounted(s, "it took too long");
     case PK_ANSWER_SLICE:
         break;
     }
@@ -250,11 +188,15 @@ static enum pk_code measure(struct session *s, size_t i, struct pk_err *err)
     slice->invocation = r.invocation;
     slice->started_wall_ns = wall;
     slice->elapsed_ns = pk_clock_ns() - began;
-    enum pk_code rc = record_facts(s, l, err);
-    return rc ? rc : record(s, i, slice, err);
+    enum pk_code rc = pk_session_record_facts(s, l, err);
+    if (!rc)
+        rc = record(s, i, slice, err);
+    if (!rc && r.pass == PK_PASS_COUNTER && slice->status != PK_ST_OK)
+        rc = pk_session_uncounted(s, slice->message);
+    return rc;
 }
 
-static bool fits(const struct session *s, size_t i)
+bool pk_session_fits(const struct session *s, size_t i)
 {
     return s->deadline_ns == UINT64_MAX || (double)pk_clock_ns() + expected_ns(s, i) < (double)s->deadline_ns;
 }
@@ -263,30 +205,16 @@ static enum pk_code invocation(struct session *s, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const size_t *order = pk_plan_order(s->plan->n, s->opt->seed, s->invocation, &a);
-    for (size_t k = 0; k < s->plan->n && !stopped(s); k++) {
+    for (size_t k = 0; k < s->plan->n && !pk_session_stopped(s); k++) {
         size_t i = order[k];
         if (!open_case(s, i) || s->cases[i].invocations >= s->invocation)
             continue;
-        if (fits(s, i) ? measure(s, i, err) : leave_out(s, i, err))
+        if (pk_session_fits(s, i) ? pk_session_ask(s, i, pk_session_request(s, i), err)
+                                  : leave_out(s, i, err))
             return err->code;
     }
-    for (size_t p = 0; p < s->n_links && !stopped(s); p++)
+    for (size_t p = 0; p < s->n_links && !pk_session_stopped(s); p++)
         pk_link_quit(&s->links[p]);
-    return PK_OK;
-}
-
-/* A run that goes on keeps what it chose. */
-static enum pk_code load_choices(struct session *s, struct pk_err *err)
-{
-    for (size_t p = 0; p < s->n_links; p++) {
-        const char *prefix = key_of(s, &s->links[p], PK_CHOICE_PREFIX);
-        struct pk_setting *chosen;
-        size_t n;
-        if (pk_recorded_settings(s->rec, prefix, &s->arena, &chosen, &n, err))
-            return err->code;
-        for (size_t i = 0; i < n; i++)
-            pk_link_choice(&s->links[p], chosen[i].key + strlen(prefix), chosen[i].value);
-    }
     return PK_OK;
 }
 
@@ -317,7 +245,7 @@ static void count(const struct session *s, struct pk_session_result *out)
         ++*(s->cases[i].invocations ? of_status[s->cases[i].last] : &out->not_reached);
         out->unfinished += open_case(s, i);
     }
-    out->interrupted = stopped(s) && out->unfinished;
+    out->interrupted = pk_session_stopped(s) && (out->unfinished || s->to_count);
 }
 
 static void end_session(struct session *s)
@@ -329,10 +257,11 @@ static void end_session(struct session *s)
     if (s->cut_short) {
         char budget[32];
         pk_format_duration_exact(s->opt->budget_ns, budget, sizeof budget);
-        warn(s, pk_printf(&s->arena,
-                          "the budget of %s left %s with fewer invocations than asked, or none: --resume "
-                          "goes on with them",
-                          budget, pk_plural(s->cut_short, "case", &s->arena)));
+        pk_session_warn_once(
+            s, pk_printf(&s->arena,
+                         "the budget of %s left %s with fewer invocations than asked, or none: --resume "
+                         "goes on with them",
+                         budget, pk_plural(s->cut_short, "case", &s->arena)));
     }
     pk_arena_free(&s->arena);
 }
@@ -355,12 +284,16 @@ enum pk_code pk_session_run(const struct pk_plan *plan, const struct pk_session_
         pk_link_know(&s.links[p], metrics, n_metrics);
     }
     describe_cases(&s, done);
+    for (size_t i = 0; opt->counters && i < plan->n; i++)
+        s.to_count += plan->v[i].provider ? 0 : opt->counters->n_plans;
     s.invocation = 1;
-    enum pk_code rc = done ? load_choices(&s, err) : PK_OK;
+    enum pk_code rc = done ? pk_session_load_choices(&s, err) : PK_OK;
     if (!rc)
         rc = record_planned_gaps(&s, err);
-    for (; !rc && s.invocation <= opt->invocations && !stopped(&s); s.invocation++)
+    for (; !rc && s.invocation <= opt->invocations && !pk_session_stopped(&s); s.invocation++)
         rc = invocation(&s, err);
+    if (!rc)
+        rc = pk_session_counter_passes(&s, err);
     count(&s, out);
     end_session(&s);
     return rc;

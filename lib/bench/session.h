@@ -6,12 +6,17 @@
  * ended oom, timeout, failed or skipped is not tried in later invocations. Workers are process groups of
  * their own and die with the parent (PR_SET_PDEATHSIG). Garbage, an undeclared metric, a metric of the
  * probe in another unit, another request's id, a case that was not asked, or "ok" without a sample are lies: the case fails with the reason and that
- * worker's process group is ended. */
+ * worker's process group is ended.
+ *
+ * Counter passes come when every timing pass is over: for each plan of events fresh workers measure perfkit's own cases that ended ok
+ * once more, with few samples. Pass k is the slice of invocation k + 1 and pass "counter". One that fails is a warning and leaves its
+ * case as it is. */
 #pragma once
 
 #include "bench/plan.h"
 #include "bench/record/record.h"
 #include "bench/worker/provider.h"
+#include "counter/select.h"
 #include "store/resume.h"
 
 enum { PK_SAMPLES_IN_A_BUDGET = 3 }; /* a budget outweighs the number of samples asked for, down to this */
@@ -25,6 +30,7 @@ struct pk_session_options {
     uint64_t seed;      /* of order and inputs */
     bool check;         /* in the first invocation */
     struct pk_device_options device;
+    const struct pk_counters *counters; /* what is counted after the last timing pass; NULL = nothing */
 };
 
 /* What happens, for progress and warnings; called between slices only. Any may be NULL. */
@@ -41,7 +47,7 @@ struct pk_session_result {
         not_reached;   /* cases, by their last word, this run's or an earlier one's */
     size_t unfinished; /* cases that wait for more invocations; 0 unless interrupted */
     bool
-        interrupted; /* *stop_flag was set and cases were unfinished: workers are ended, the slice in flight is not recorded */
+        interrupted; /* *stop_flag was set and cases were unfinished or not yet counted: workers are ended, the slice in flight is not recorded */
 };
 
 /* case_ids[i] is the store's id of plan->v[i]. `done[i]` = what is already recorded of case i (--resume),

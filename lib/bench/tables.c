@@ -1,6 +1,7 @@
 /* Tables: choosing what a run prints by its experiments. */
 #include "bench/tables.h"
 
+#include "bench/counted.h"
 #include "bench/probe.h"
 #include "store/table.h"
 
@@ -69,7 +70,8 @@ enum pk_code pk_run_tables(struct pk_store *s, int64_t run_id, struct pk_out *ou
         bool own = p && p->tables && p->tables[0];
         if (print(s, own ? pk_probe_sql(p) : pk_store_tables(), own ? p->tables : built_in, experiment,
                   run_id, out, err) ||
-            print_doubts(s, experiment, run_id, out, err))
+            print_doubts(s, experiment, run_id, out, err) ||
+            pk_counted_table(s, run_id, experiment, out, err))
             return err->code;
     }
     return PK_OK;

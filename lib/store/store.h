@@ -130,6 +130,19 @@ struct pk_fit_info {
 enum pk_code pk_store_fits(struct pk_store *s, int64_t run_id, const struct pk_fit_info *fits, size_t n,
                            struct pk_err *err) PK_MUST_CHECK;
 
+/* What a case's counter passes counted, or what a group derives from it. Replaces a row of the same name. */
+struct pk_counter_row {
+    int64_t case_id;
+    const char *region; /* "forward", "iteration" */
+    const char *group;  /* "" = an event's count */
+    const char *name, *unit;
+    double value;                          /* of one iteration; NaN = not known, and note says why */
+    const char *source, *native, *quality; /* "exact", "approximate", "derived" */
+    const char *modes, *note;
+};
+enum pk_code pk_store_counters(struct pk_store *s, const struct pk_counter_row *v, size_t n,
+                               struct pk_err *err) PK_MUST_CHECK;
+
 /* One repeat of measuring the ceilings of a device of a machine: a value per key, "fp32_flops_per_s", ... */
 struct pk_ceiling_value {
     const char *key;

@@ -201,6 +201,11 @@ SELECT * FROM v_slice WHERE run_id = :run ORDER BY case_id, invocation, pass;
 -- column: fixed | fixed | json
 SELECT * FROM v_fit WHERE run_id = :run ORDER BY name, experiment, variant, device, fixed;
 
+-- table: export_counters
+-- empty: keep
+-- column: axes | axes | json
+SELECT * FROM v_counter WHERE run_id = :run ORDER BY ordinal, region, group_name, name;
+
 -- table: export_settings
 -- empty: keep
 SELECT * FROM v_setting WHERE run_id = :run ORDER BY invocation, key;

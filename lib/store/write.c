@@ -158,6 +158,24 @@ enum pk_code pk_store_fits(struct pk_store *s, int64_t run_id, const struct pk_f
     return pk_db_end(s, code, err);
 }
 
+enum pk_code pk_store_counters(struct pk_store *s, const struct pk_counter_row *v, size_t n,
+                               struct pk_err *err)
+{
+    if (pk_db_begin(s, "record counters", err))
+        return err->code;
+    enum pk_code code = PK_OK;
+    for (size_t i = 0; i < n && code == PK_OK; i++)
+        code = pk_db_run(
+            s, err,
+            "INSERT OR REPLACE INTO counter(case_id, region, group_name, name, unit, value, source, "
+            "native, quality, modes, note) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "itttt"
+            "fttttt",
+            v[i].case_id, v[i].region, v[i].group, v[i].name, v[i].unit, v[i].value, v[i].source, v[i].native,
+            v[i].quality, v[i].modes, v[i].note);
+    return pk_db_end(s, code, err);
+}
+
 static enum pk_code insert_ceilings(struct pk_store *s, const char *machine, const char *device,
                                     const struct pk_ceiling_value *v, size_t n, struct pk_err *err)
 {

@@ -29,6 +29,8 @@ json_t *pk_request_json(const struct pk_request *r)
                   stop_json(&r->stop), "device_options", device_json(&r->device_options));
     if (r->choices)
         json_object_set(j, "choices", (json_t *)r->choices);
+    if (r->counters)
+        json_object_set(j, "counters", (json_t *)r->counters);
     return j;
 }
 
@@ -71,6 +73,7 @@ void pk_request_read(const json_t *j, struct pk_request *r)
         .stop = read_stop(json_object_get(j, "stop")),
         .device_options = read_device(json_object_get(j, "device_options")),
         .choices = json_object_get(j, "choices"),
+        .counters = json_object_get(j, "counters"),
     };
     pk_pass_parse(pk_json_str(j, "pass", "timing"), &r->pass);
 }

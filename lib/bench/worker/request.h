@@ -14,6 +14,7 @@ struct pk_request {
     uint64_t seed; /* the protocol carries 63 bits */
     struct pk_stop stop;
     struct pk_device_options device_options;
+    const json_t *counters; /* of a counter pass: {"source": NAME, "events": [NAMES]}; NULL = none */
     const json_t
         *choices; /* object of strings: what this run has chosen (device/choices.h); NULL = nothing */
 };

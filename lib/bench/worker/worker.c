@@ -6,6 +6,7 @@
 #include "bench/worker/request.h"
 #include "bench/worker/surroundings.h"
 #include "build_config.h"
+#include "counter/source.h"
 #include "device/choices.h"
 #include "machine/machine.h"
 #include "wire/wire.h"
@@ -130,17 +131,42 @@ static enum pk_code answer_calibration(struct worker *w, const struct pk_request
     return pk_wire_slice(w->wire_fd, r->id, &slice, err);
 }
 
+/* What a counter pass counts, planned as the parent planned it; *plan is NULL in other passes. */
+static enum pk_code find_counters(const struct pk_request *r, struct pk_arena *a,
+                                  const struct pk_source_plan **plan, struct pk_err *err)
+{
+    *plan = NULL;
+    if (r->pass != PK_PASS_COUNTER)
+        return PK_OK;
+    const char *name = pk_json_str(r->counters, "source", "");
+    const json_t *list = json_object_get(r->counters, "events");
+    const struct pk_source *source = pk_source_find(name);
+    const size_t n = json_array_size(list);
+    const char **events = pk_new_n(a, const char *, n + 1);
+    if (!source || !n)
+        return pk_fail(err, PK_E_USAGE, "this worker cannot count events of '%.100s'", name);
+    for (size_t i = 0; i < n; i++)
+        if (!(events[i] = json_string_value(json_array_get(list, i))))
+            return pk_fail(err, PK_E_USAGE, "an event to count has no name");
+    size_t n_plans;
+    if (source->plan(&pk_counter_host, events, n, a, plan, &n_plans, err))
+        return err->code;
+    return n_plans == 1 ? PK_OK
+                        : pk_fail(err, PK_E_USAGE, "%zu events of %s cannot be counted at once", n, name);
+}
+
 static enum pk_code answer(struct worker *w, const struct pk_request *r, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_case c = {0};
     struct pk_err cause;
     struct pk_slice slice;
+    const struct pk_source_plan *plan;
     if (open_device(w, r, &cause))
         return answer_failed(w, r, &cause, err);
     if (r->pass == PK_PASS_CALIBRATION)
         return answer_calibration(w, r, err);
-    if (find_case(r, &a, &c, &cause))
+    if (find_case(r, &a, &c, &cause) || find_counters(r, &a, &plan, &cause))
         return answer_failed(w, r, &cause, err);
     const struct pk_measure m = {
         .c = &c,
@@ -149,6 +175,8 @@ static enum pk_code answer(struct worker *w, const struct pk_request *r, struct 
         .invocation = r->invocation,
         .check = r->check,
         .seed = r->seed,
+        .counters = plan,
+        .counter_env = &pk_counter_host,
         .unit_overhead_ns = w->unit_overhead_ns,
         .stop = r->stop,
         .disturbed = disturbed,

@@ -1,0 +1,179 @@
+/* Counted: a table whose columns are what was counted. */
+#include "bench/counted.h"
+
+#include "base/buf.h"
+#include "store/table.h"
+#include "json/json.h"
+
+#include <string.h>
+
+enum { VARIANT, AXES, CASE, REGION, FIXED }; /* the first columns */
+
+/* How values of a unit are shown. */
+static const struct shown {
+    const char *unit, *suffix;
+    double scale;
+    int decimals;
+} units[] = {
+    {"ns", " (ms)", 1e6, 3},
+    {"bytes", " (MB)", 1e6, 3},
+    {"bytes/s", " (GB/s)", 1e9, 1},
+    {"flops", " (GFLOP)", 1e9, 3},
+    {"flops/s", " (GFLOP/s)", 1e9, 1},
+    {"Hz", " (GHz)", 1e9, 2},
+    {"J", " (J)", 0, 3},
+    {"W", " (W)", 0, 1},
+    {"%", " (%)", 0, 1},
+    {"1", "", 0, -1},
+};
+
+static struct shown shown_as(const char *unit, struct pk_arena *a)
+{
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (!strcmp(units[i].unit, unit))
+            return units[i];
+    return (struct shown){unit, pk_printf(a, " (%s)", unit), 0, -1};
+}
+
+/* "task_clock_ns" in ms is "task_clock (ms)". */
+static const char *heading(const char *name, const struct shown *u, struct pk_arena *a)
+{
+    const size_t n = strlen(name), unit = strlen(u->unit);
+    const bool ends = n > unit + 1 && name[n - unit - 1] == '_' && !strcmp(name + n - unit, u->unit);
+    return pk_printf(a, "%.*s%s", (int)(ends ? n - unit - 1 : n), name, u->suffix);
+}
+
+static struct pk_column column_of(const struct pk_cell *name, struct pk_arena *a)
+{
+    if (!strcmp(name[0].s, "perturbation"))
+        return (struct pk_column){
+            .key = "perturbation", .heading = "Slower by (%)", .scale = 0.01, .decimals = 1};
+    const struct shown u = shown_as(name[1].s, a);
+    return (struct pk_column){
+        .key = name[0].s, .heading = heading(name[0].s, &u, a), .scale = u.scale, .decimals = u.decimals};
+}
+
+static const struct pk_column fixed[FIXED] = {
+    [VARIANT] = {.key = "variant", .heading = "Variant", .left = true},
+    [AXES] = {.key = "axes", .left = true, .json = true, .machine = true},
+    [CASE] = {.key = "case", .heading = "Case", .left = true},
+    [REGION] = {.key = "region", .heading = "Region", .left = true},
+};
+
+/* Names in the order of the columns: metrics, events, how much counting cost. */
+static const char names_sql[] =
+    "SELECT name, unit FROM v_counter WHERE run_id = :run AND experiment = :experiment AND value IS NOT NULL"
+    " GROUP BY name, unit ORDER BY name = 'perturbation', max(group_name) = '', max(group_name), "
+    "min(source), name";
+
+/* One row per value; regions in the order of their names, the whole iteration last. A case is told by the axes in which not all agree. */
+static const char values_sql[] =
+    "WITH axis AS (SELECT e.key FROM (SELECT DISTINCT axes FROM v_counter WHERE run_id = :run AND experiment "
+    "= :experiment) d,"
+    "   json_each(d.axes) e GROUP BY e.key HAVING count(DISTINCT e.value) > 1),"
+    " cases AS (SELECT DISTINCT case_id, variant, axes, ordinal,"
+    "   coalesce((SELECT group_concat(e.key || '=' || e.value, ' ') FROM json_each(axes) e WHERE e.key IN "
+    "(SELECT key FROM axis)),"
+    "     '') AS told FROM v_counter WHERE run_id = :run AND experiment = :experiment)"
+    " SELECT c.variant, c.axes, c.told, k.region, k.name, k.value FROM v_counter k JOIN cases c ON c.case_id "
+    "= k.case_id"
+    " WHERE k.run_id = :run ORDER BY c.ordinal, k.region = 'iteration', k.region";
+
+/* What is to be said under the table. */
+static const char notes_sql[] =
+    "SELECT 'Medians per iteration, from passes of their own; times are those of the timing passes.' AS "
+    "note, 0 AS at"
+    "  WHERE EXISTS (SELECT 1 FROM v_counter WHERE run_id = :run AND experiment = :experiment)"
+    " UNION ALL SELECT DISTINCT name || ' is not known: ' || note, 1 FROM v_counter"
+    "  WHERE run_id = :run AND experiment = :experiment AND value IS NULL AND name NOT IN"
+    "   (SELECT name FROM v_counter WHERE run_id = :run AND experiment = :experiment AND value IS NOT NULL)"
+    " UNION ALL SELECT DISTINCT name || ' is approximate' || CASE note WHEN '' THEN '' ELSE ': ' || note "
+    "END, 2 FROM v_counter"
+    "  WHERE run_id = :run AND experiment = :experiment AND quality = 'approximate' AND value IS NOT NULL"
+    " UNION ALL SELECT 'Counted in user mode only, as kernel mode is forbidden: ' || group_concat(name, ', "
+    "'), 3 FROM"
+    "  (SELECT DISTINCT name FROM v_counter WHERE run_id = :run AND experiment = :experiment AND modes = "
+    "'user')"
+    "  HAVING count(*)"
+    " UNION ALL SELECT printf('Counting slowed ' || region || ' down by up to %.0f %%: its counts hold, but "
+    "what they say of a rate"
+    " may not.', 100 * max(value)), 4 FROM v_counter"
+    "  WHERE run_id = :run AND experiment = :experiment AND name = 'perturbation' GROUP BY region HAVING "
+    "max(value) > 0.02"
+    " ORDER BY at, note";
+
+struct table {
+    struct pk_store *s;
+    struct pk_param params[2];
+    struct pk_arena a;
+    struct pk_rows names;
+};
+
+static size_t find_name(const struct table *t, const char *name)
+{
+    size_t i = 0;
+    while (i < t->names.n && strcmp(t->names.cells[i * t->names.n_cols].s, name))
+        i++;
+    return i;
+}
+
+static bool same_row(const struct pk_cell *x, const struct pk_cell *y)
+{
+    for (size_t i = 0; i < FIXED; i++)
+        if (strcmp(x[i].s, y[i].s))
+            return false;
+    return true;
+}
+
+static enum pk_code print_rows(struct table *t, struct pk_out *out, struct pk_err *err)
+{
+    enum { NAME = FIXED, VALUE, COLUMNS };
+    struct pk_rows v;
+    if (pk_store_query(t->s, values_sql, t->params, 2, &t->a, &v, err))
+        return err->code;
+    struct pk_cell *row = pk_new_n(&t->a, struct pk_cell, FIXED + t->names.n);
+    for (size_t i = 0, end; i < v.n; i = end) {
+        const struct pk_cell *first = v.cells + i * COLUMNS;
+        memset(row, 0, (FIXED + t->names.n) * sizeof *row);
+        memcpy(row, first, FIXED * sizeof *row);
+        for (end = i; end < v.n && same_row(v.cells + end * COLUMNS, first); end++) {
+            const size_t at = find_name(t, v.cells[end * COLUMNS + NAME].s);
+            if (at < t->names.n && v.cells[end * COLUMNS + VALUE].type != PK_CELL_NULL)
+                row[FIXED + at] = v.cells[end * COLUMNS + VALUE];
+        }
+        pk_out_row(out, row);
+    }
+    return PK_OK;
+}
+
+static enum pk_code print_notes(struct table *t, struct pk_out *out, struct pk_err *err)
+{
+    struct pk_rows notes;
+    if (pk_store_query(t->s, notes_sql, t->params, 2, &t->a, &notes, err))
+        return err->code;
+    for (size_t i = 0; i < notes.n; i++)
+        pk_out_note(out, notes.cells[i * notes.n_cols].s);
+    return PK_OK;
+}
+
+enum pk_code pk_counted_table(struct pk_store *s, int64_t run_id, const char *experiment, struct pk_out *out,
+                              struct pk_err *err)
+{
+    struct table t = {
+        .s = s,
+        .params = {pk_param_int(":run", run_id), pk_param_text(":experiment", experiment)},
+    };
+    enum pk_code rc = pk_store_query(s, names_sql, t.params, 2, &t.a, &t.names, err);
+    if (!rc && t.names.n) {
+        struct pk_column *columns = pk_new_n(&t.a, struct pk_column, FIXED + t.names.n);
+        memcpy(columns, fixed, sizeof fixed);
+        for (size_t i = 0; i < t.names.n; i++)
+            columns[FIXED + i] = column_of(t.names.cells + i * t.names.n_cols, &t.a);
+        pk_out_table(out, "counted", "Counters", columns, FIXED + t.names.n);
+        rc = print_rows(&t, out, err);
+        if (!rc)
+            rc = print_notes(&t, out, err);
+    }
+    pk_arena_free(&t.a);
+    return rc;
+}

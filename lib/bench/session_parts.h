@@ -1,0 +1,58 @@
+/* Session, its parts: what session*.c share. Private to them. */
+#pragma once
+
+#include "bench/session.h"
+#include "bench/worker/link.h"
+
+/* What is known of a case so far. */
+struct tally {
+    int invocations; /* recorded, those of an earlier run included */
+    bool final;      /* not to be tried again */
+    enum pk_status last;
+    uint64_t elapsed_ns; /* of its last slice; 0 = unknown */
+    json_t *axes;
+    struct pk_case_info info;
+};
+
+struct session {
+    const struct pk_plan *plan;
+    const struct pk_session_options *opt;
+    struct pk_recorder *rec;
+    const int64_t *case_ids;
+    const struct pk_session_events *ev;
+    const volatile int *stop_flag;
+    struct pk_arena arena;
+    struct tally *cases;
+    struct pk_link *links; /* one per provider */
+    size_t n_links, done, samples, cut_short;
+    size_t to_count; /* counter passes that are left */
+    int invocation;
+    uint64_t deadline_ns; /* of the budget; UINT64_MAX = none */
+    int64_t last_id;
+    const char **warned; /* "key: value" already said */
+    size_t n_warned, warned_cap;
+};
+
+static inline bool pk_session_stopped(const struct session *s)
+{
+    return s->stop_flag && *s->stop_flag;
+}
+
+/* session.c: the request of a timing pass of case i; asks its worker, records what it answers. */
+struct pk_request pk_session_request(struct session *s, size_t i);
+enum pk_code pk_session_ask(struct session *s, size_t i, struct pk_request r,
+                            struct pk_err *err) PK_MUST_CHECK;
+/* What is left of the budget has room for case i. */
+bool pk_session_fits(const struct session *s, size_t i);
+
+/* session_facts.c: what workers say of themselves. */
+enum pk_code pk_session_record_facts(struct session *s, const struct pk_link *l,
+                                     struct pk_err *err) PK_MUST_CHECK;
+/* A run that goes on keeps what it chose. */
+enum pk_code pk_session_load_choices(struct session *s, struct pk_err *err) PK_MUST_CHECK;
+void pk_session_warn_once(struct session *s, const char *text);
+
+/* session_counters.c: the counter passes, when every timing pass is over. */
+enum pk_code pk_session_counter_passes(struct session *s, struct pk_err *err) PK_MUST_CHECK;
+/* A case that cannot be counted stays as it was timed. */
+enum pk_code pk_session_uncounted(struct session *s, const char *why);

@@ -1,0 +1,101 @@
+"""Counter passes: what --counters counts, on the null device by the fake source, on the CPU by the kernel's own events."""
+import json
+import signal
+import sqlite3
+import time
+
+import pytest
+
+FAST = ["--min-time", "0s", "--max-time", "20ms", "--min-samples", "3", "--invocations", "2"]
+
+
+def done(result):
+    assert result.status == 0, result
+    return result
+
+
+def counted(perfkit, *args):
+    return perfkit("run", "selftest", "--variant", "ok", "--device", "null", *FAST, *args)
+
+
+@pytest.fixture
+def db(perfkit):
+    return lambda: sqlite3.connect(perfkit.db)
+
+
+def test_events_and_metrics_are_exact_on_the_null_device(perfkit, db):
+    done(counted(perfkit, "--busy-ns", "1000,200000", "--counters", "fake"))
+    rows = {(json.loads(axes)["busy_ns"], region, name): (value, unit, quality, note)
+            for axes, region, name, value, unit, quality, note in
+            db().execute("SELECT axes, region, name, value, unit, quality, note FROM v_counter")}
+    for busy in (1000, 200000):
+        for region in ("work", "iteration"):
+            assert rows[busy, region, "fake_ns"] == (busy + 8, "ns", "exact", "")
+            assert rows[busy, region, "fake_works"][0] == 1
+            assert rows[busy, region, "fake_slowdown"][:3] == (1, "1", "derived")
+            assert rows[busy, region, "fake_absent"] == (None, "1", "exact", "it was not counted")
+            assert rows[busy, region, "fake_nothing"][3] == "for want of fake_absent"
+            assert rows[busy, region, "fake_consistency"][3] == "flops is 0"
+        assert rows[busy, "work", "perturbation"][0] == 0
+
+
+def test_counting_never_enters_the_times(perfkit, db):
+    done(counted(perfkit, "--label", "plain"))
+    done(counted(perfkit, "--label", "counted", "--counters", "fake,fake_replayed"))
+    summaries = [db().execute("SELECT metric, median FROM v_summary WHERE run_id = ? ORDER BY 1", [run]).fetchall() for run in (1, 2)]
+    assert summaries[0] == summaries[1] and summaries[0]
+    passes = db().execute("SELECT invocation FROM v_slice WHERE run_id = 2 AND pass = 'counter' ORDER BY 1").fetchall()
+    assert len(passes) >= 3 and passes == [(i + 1,) for i in range(len(passes))]
+    with pytest.raises(sqlite3.IntegrityError, match="only timing passes enter statistics"):
+        db().execute("INSERT INTO slice_summary(slice_id, metric_id, n) SELECT slice_id, 1, 1 FROM v_slice WHERE pass = 'counter'")
+
+
+def test_the_table_says_what_is_not_known(perfkit):
+    done(counted(perfkit, "--counters", "fake"))
+    shown = done(perfkit("show")).stdout
+    assert "fake_intensity (flops/byte)" in shown and "fake_nothing is not known: for want of fake_absent" in shown
+    assert "fake_ns" not in shown.split("Counters")[1].splitlines()[1]  # a time in ms is not called ns
+    table = perfkit("show", "--format", "json").rows("counted")
+    assert {row["region"]: row["fake_ns"] for row in table} == {"work": 100008, "iteration": 100008}
+
+
+def test_kernel_events_of_the_cpu(perfkit, db, measured):
+    run = perfkit("run", "attention-scaling", "--device", "cpu", "--seq-len", "256", "--d-model", "64", "--batch", "1", "--variant", "flash",
+                  "--counters", "sw", *FAST)
+    done(run)
+    rows = dict(db().execute("SELECT region || '.' || name, value FROM v_counter WHERE unit = 'ns'"))
+    times = dict(db().execute("SELECT metric, median FROM v_summary WHERE metric IN ('forward_ns', 'backward_ns')"))
+    assert rows["iteration.task_clock_ns"] >= rows["forward.task_clock_ns"] + rows["backward.task_clock_ns"]
+    assert rows["forward.task_clock_ns"] > 0.05 * times["forward_ns"]
+
+
+def test_what_cannot_be_counted_is_said_and_the_rest_is(perfkit, db, measured):
+    done(counted(perfkit, "--counters", "fake_works,page_faults"))
+    assert db().execute("SELECT count(*) FROM v_counter WHERE name = 'fake_works' AND value = 1").fetchone()[0] == 2
+    on_cpu = perfkit("run", "attention-scaling", "--device", "cpu", "--seq-len", "256", "--d-model", "64", "--batch", "1",
+                     "--variant", "flash", "--counters", "fake_works", *FAST)
+    assert "not counted: fake_works cannot be counted" in on_cpu.stderr and "this is another" in on_cpu.stderr, on_cpu
+
+
+@pytest.mark.parametrize("names, told", [("swx", "did you mean 'sw'?"), ("", "--counters"), ("sw,sw", "twice")])
+def test_bad_names(perfkit, names, told):
+    counted(perfkit, "--counters", names).refused(2, told)
+
+
+def test_not_with_once(perfkit):
+    perfkit("run", "selftest", "--variant", "ok", "--device", "null", "--once", "--counters", "fake").refused(2, "--counters", "--once")
+
+
+def test_resume_counts_what_was_left(perfkit, db):
+    done(counted(perfkit))  # the ceilings
+    p = perfkit.start("run", "selftest", "--variant", "ok", "--device", "null", *FAST, "--counters", "fake",
+                      "--busy-ns", ",".join(str(n) for n in range(1000, 40000, 500)))
+    end = time.monotonic() + 20
+    while time.monotonic() < end and not db().execute("SELECT count(*) FROM v_slice WHERE pass = 'counter'").fetchone()[0]:
+        time.sleep(0.01)
+    p.send_signal(signal.SIGINT)
+    _, said = p.communicate(timeout=20)
+    assert p.returncode == 130 and b"not every one counted" in said, said
+    done(perfkit("run", "selftest", "--resume"))
+    cases, = db().execute("SELECT count(DISTINCT case_id) FROM v_counter WHERE run_id = 2 AND name = 'fake_ns' AND value IS NOT NULL").fetchone()
+    assert cases == 78
