@@ -27,6 +27,8 @@ struct pk_counter_env {
     const struct pk_perf *perf;
     const struct pk_cupti *cupti;
     const struct pk_nvml *nvml;
+    const char
+        *chip; /* plan for this NVIDIA chip ("GH100"), which need not be here; NULL = the first GPU's */
 };
 extern const struct pk_counter_env pk_counter_host;
 const char *pk_counter_root(const struct pk_counter_env *env); /* never NULL */

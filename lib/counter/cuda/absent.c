@@ -1,5 +1,7 @@
 /* Absent: what stands for lib/counter/cuda in builds without the CUDA Toolkit or without CUPTI's headers. */
 #include "counter/cuda/gpu_trace.h"
+#include "counter/events.h"
+#include "counter/sources.h"
 
 enum pk_code pk_gpu_trace_open(const struct pk_counter_env *env, struct pk_device *dev, struct pk_trace *into,
                                struct pk_arena *a, struct pk_gpu_trace **out, struct pk_err *err)
@@ -22,3 +24,29 @@ enum pk_code pk_gpu_trace_stop(struct pk_gpu_trace *t, struct pk_err *err)
 void pk_gpu_trace_close(struct pk_gpu_trace *t)
 {
 }
+
+static struct pk_source_found check(const struct pk_counter_env *env, struct pk_arena *a)
+{
+    return (struct pk_source_found){PK_SOURCE_UNAVAILABLE, 0, "built without CUDA or without CUPTI's headers",
+                                    "install a CUDA Toolkit with CUPTI and build again"};
+}
+
+static size_t list(const struct pk_counter_env *env, struct pk_arena *a, const struct pk_event **out)
+{
+    return pk_events_list(NULL, 0, out);
+}
+
+static enum pk_code plan(const struct pk_counter_env *env, const char *const *events, size_t n,
+                         struct pk_arena *a, const struct pk_source_plan **plans, size_t *n_plans,
+                         struct pk_err *err)
+{
+    return pk_events_find("gpu", NULL, 0, events, n, a, &(struct pk_event *){NULL}, NULL, err);
+}
+
+#define ABSENT(id, called, what)                                                                             \
+    const struct pk_source id = {.name = called, .summary = what, .check = check, .list = list, .plan = plan}
+
+ABSENT(pk_source_gpu_counters, "gpu-counters", "hardware counters of an NVIDIA GPU, by CUPTI");
+ABSENT(pk_source_gpu_trace, "gpu-trace", "kernels and copies of an NVIDIA GPU, by CUPTI");
+ABSENT(pk_source_gpu_state, "gpu-state",
+       "clocks, power, temperature and throttling of an NVIDIA GPU, by NVML");

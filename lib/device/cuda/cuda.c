@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "device/cuda/parts.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Which table devices use; tests exchange it. */
@@ -70,6 +71,8 @@ static enum pk_code choose_gpu(struct pk_device *dev, struct pk_cuda *c, struct 
                                         .multiprocessors = prop.multiProcessorCount,
                                         .shared_bytes = prop.sharedMemPerBlockOptin,
                                         .l2_bytes = (size_t)prop.l2CacheSize};
+    snprintf(c->traits.pci_id, sizeof c->traits.pci_id, "%08X:%02X:%02X.0", (unsigned)prop.pciDomainID,
+             (unsigned)prop.pciBusID, (unsigned)prop.pciDeviceID);
     memcpy(c->traits.name, prop.name, sizeof c->traits.name);
     c->traits.name[sizeof c->traits.name - 1] = '\0';
     return PK_OK;

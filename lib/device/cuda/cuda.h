@@ -30,6 +30,7 @@ struct pk_cuda_traits {
     size_t shared_bytes; /* a block may opt in to */
     size_t l2_bytes;
     char name[256];
+    char pci_id[32]; /* "00000000:3B:00.0" */
 };
 const struct pk_cuda_traits *pk_cuda_traits(const struct pk_device *dev);
 

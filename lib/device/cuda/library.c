@@ -14,11 +14,12 @@
 /* How a library tells its version: all but NVML count 10000 * major + 100 * minor + patch. */
 enum version_how { RETURNS_SIZE, FILLS_INT, FILLS_TEXT };
 
-/* Of the library's own version, or of the toolkit's, as cuBLASLt is. */
+/* Of the library's own version, or of the toolkit's, as cuBLASLt is; 0: its file's name has none. */
 static const struct sibling {
     const char *stem;
     int major;
-} cublaslt_siblings[] = {{"libnvrtc", PK_CUBLASLT_MAJOR}, {0}},
+} cupti_siblings[] = {{"libnvperf_host", 0}, {0}},
+  cublaslt_siblings[] = {{"libnvrtc", PK_CUBLASLT_MAJOR}, {0}},
   cudnn_siblings[] = {{"libnvrtc", PK_CUBLASLT_MAJOR},
                       {"libcublasLt", PK_CUBLASLT_MAJOR},
                       {"libcudnn_graph", PK_CUDNN_MAJOR},
@@ -44,7 +45,7 @@ static const struct row {
                       RETURNS_SIZE, cudnn_siblings},
     [PK_LIB_NCCL] = {"NCCL", "libnccl", PK_NCCL_MAJOR, PK_NCCL_MINOR, false, "ncclGetVersion", FILLS_INT},
     [PK_LIB_CUPTI] = {"CUPTI", "libcupti", PK_CUPTI_MAJOR, PK_CUPTI_MINOR, false, "cuptiGetVersion",
-                      FILLS_INT},
+                      FILLS_INT, cupti_siblings},
     [PK_LIB_NVML] = {"NVML", "libnvidia-ml", 1, 0, true, "nvmlSystemGetNVMLVersion", FILLS_TEXT},
 };
 
@@ -99,7 +100,9 @@ static void open_siblings(const struct row *r, const char *path, struct pk_arena
                *folder = slash ? pk_strndup(a, path, (size_t)(slash - path)) : "";
     for (const struct sibling *s = r->siblings; s && s->stem; s++) {
         struct pk_library_files files = {0};
-        if (open_for_good(pk_printf(a, "%s/%s.so.%d", folder, s->stem, s->major)) || s->major == r->major)
+        const char *number = s->major ? pk_printf(a, ".%d", s->major) : "";
+        if (open_for_good(pk_printf(a, "%s/%s.so%s", folder, s->stem, number)) || s->major == r->major ||
+            !s->major)
             continue;
         pk_library_search(s->stem, s->major, a, &files);
         for (size_t i = 0; i < files.n && !open_for_good(files.v[i]); i++)

@@ -1,0 +1,154 @@
+/* GPU trace as a source: how many kernels ran and how long the GPU was busy, by region; counter/tracing.h has the kernels themselves. */
+#include "counter/sources.h"
+
+#include "counter/breakdown.h"
+#include "counter/cuda/cupti.h"
+#include "counter/cuda/selftests.h"
+#include "counter/events.h"
+#include "counter/tracing.h"
+#include "device/device.h"
+
+#define EVENT(name, unit, summary)                                                                           \
+    {                                                                                                        \
+        name, unit, summary, "gpu-trace", "", "", PK_QUALITY_EXACT, ""                                       \
+    }
+
+enum { PIECES, KERNELS_NS, BUSY, GAP, COPIED, EVENTS };
+
+static const struct pk_event events[EVENTS] = {
+    [PIECES] = EVENT("gpu_kernels", "1", "kernels, copies and fills"),
+    [KERNELS_NS] = EVENT("gpu_kernels_ns", "ns", "their time, summed"),
+    [BUSY] = EVENT("gpu_busy_ns", "ns", "time in which at least one ran"),
+    [GAP] = EVENT("gpu_gap_ns", "ns", "time between the first and the last in which none ran"),
+    [COPIED] = EVENT("gpu_copied_bytes", "bytes", "bytes of copies and fills, kernels' own left out"),
+};
+
+struct handle {
+    const struct pk_source_plan *plan;
+    const size_t *index;
+    struct pk_tracing *tracing;
+    struct pk_arena scratch; /* of the last iteration */
+    struct pk_breakdown last;
+};
+
+static struct pk_source_found check(const struct pk_counter_env *env, struct pk_arena *a)
+{
+    const struct pk_cupti *c;
+    struct pk_err err;
+    if (pk_cupti_possible(env, false, a, &c, &err))
+        return pk_found_error(&err, a);
+    return (struct pk_source_found){
+        PK_SOURCE_OK, 0, pk_printf(a, "CUPTI %s traces kernels and copies", c->version ? c->version : ""),
+        NULL};
+}
+
+static size_t list(const struct pk_counter_env *env, struct pk_arena *a, const struct pk_event **out)
+{
+    return pk_events_list(events, EVENTS, out);
+}
+
+static enum pk_code plan(const struct pk_counter_env *env, const char *const *names, size_t n,
+                         struct pk_arena *a, const struct pk_source_plan **plans, size_t *n_plans,
+                         struct pk_err *err)
+{
+    const struct pk_cupti *c;
+    struct pk_event *asked;
+    size_t *index = pk_new_n(a, size_t, n);
+    if (pk_events_find("gpu-trace", events, EVENTS, names, n, a, &asked, index, err) ||
+        (!env->chip && pk_cupti_possible(env, false, a, &c, err)))
+        return err->code;
+    pk_plan_one(&pk_source_gpu_trace, asked, n, index, a, plans, n_plans);
+    return PK_OK;
+}
+
+static void close_(void *handle)
+{
+    struct handle *h = handle;
+    pk_tracing_close(h->tracing);
+    pk_arena_free(&h->scratch);
+}
+
+static enum pk_code open_(const struct pk_counter_env *env, const struct pk_source_plan *p,
+                          struct pk_device *dev, struct pk_arena *a, void **handle, struct pk_err *err)
+{
+    struct handle *h = pk_new(a, struct handle);
+    if (!dev || dev->kind != PK_DEVICE_CUDA) {
+        pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be counted", p->events[0].name);
+        pk_why(err, "it is counted on NVIDIA GPUs, and the device is another");
+        return pk_fix(err, "--device cuda, or leave it out");
+    }
+    *h = (struct handle){.plan = p, .index = p->state};
+    const enum pk_code rc = pk_tracing_open(env, dev, PK_TRACE_DEFAULT, a, &h->tracing, err);
+    if (!rc)
+        *handle = h;
+    return rc;
+}
+
+static enum pk_code start(void *handle, struct pk_err *err)
+{
+    struct handle *h = handle;
+    return pk_tracing_start(h->tracing, err);
+}
+
+static enum pk_code stop(void *handle, bool *again, struct pk_err *err)
+{
+    struct handle *h = handle;
+    const struct pk_trace *t;
+    *again = false;
+    if (pk_tracing_stop(h->tracing, &t, err))
+        return err->code;
+    if (t->dropped) {
+        pk_fail(err, PK_E_INTERNAL, "the GPU's trace is not whole");
+        pk_why(err, "%zu records were dropped; there is room for %zu kernels", t->dropped, t->cap);
+        return pk_fix(err, "choose smaller sizes, or fewer repetitions in a sample");
+    }
+    pk_arena_free(&h->scratch);
+    pk_breakdown_make(t, &h->scratch, &h->last);
+    return PK_OK;
+}
+
+/* tracing.c gives regions by the marks. */
+static void mark(void *handle, unsigned region)
+{
+}
+
+static int64_t bytes_of(const struct handle *h, int region)
+{
+    int64_t bytes = 0;
+    for (size_t i = 0; i < h->last.n_families; i++)
+        if (h->last.families[i].region == region)
+            bytes += h->last.families[i].bytes;
+    return bytes;
+}
+
+static enum pk_code read_(void *handle, int region, struct pk_reading *out, struct pk_err *err)
+{
+    const struct handle *h = handle;
+    const int wanted = region < 0 ? PK_WHOLE : region;
+    struct pk_region_time r = {0}; /* nothing ran: all are 0 */
+    for (size_t i = 0; i < h->last.n_regions; i++)
+        if (h->last.regions[i].region == wanted)
+            r = h->last.regions[i];
+    const int64_t values[EVENTS] = {(int64_t)r.calls, (int64_t)r.time_ns, (int64_t)r.busy_ns,
+                                    (int64_t)r.gap_ns, bytes_of(h, wanted)};
+    for (size_t e = 0; e < h->plan->n; e++)
+        out[e] = (struct pk_reading){.integer = values[h->index[e]]};
+    return PK_OK;
+}
+
+const struct pk_source pk_source_gpu_trace = {
+    .name = "gpu-trace",
+    .summary = "kernels and copies of an NVIDIA GPU, by CUPTI",
+    .caps = PK_SOURCE_REGIONS | PK_SOURCE_PROCESS,
+    .check = check,
+    .selftest = pk_gpu_trace_selftest,
+    .list = list,
+    .plan = plan,
+    .open = open_,
+    .start = start,
+    .stop = stop,
+    .begin = mark,
+    .end = mark,
+    .read = read_,
+    .close = close_,
+};

@@ -1,0 +1,61 @@
+/* Nvml: the library of this machine. */
+#include "counter/cuda/nvml.h"
+
+#include "device/cuda/library.h"
+
+#include <dlfcn.h>
+
+static enum pk_code start(const struct pk_nvml *m, struct pk_err *err)
+{
+    return pk_nvml_check(m, m->init(0), "asking the NVIDIA driver", err);
+}
+
+enum pk_code pk_nvml_open(const struct pk_counter_env *env, struct pk_arena *a, const struct pk_nvml **out,
+                          struct pk_err *err)
+{
+    struct pk_library l;
+    struct pk_nvml *m = pk_new(a, struct pk_nvml);
+#define SYMBOL(field, name)                                                                                  \
+    {                                                                                                        \
+        name, (void (**)(void)) & m->field                                                                   \
+    }
+    const struct pk_symbol symbols[] = {
+        SYMBOL(init, "nvmlInitWithFlags"),
+        SYMBOL(shutdown, "nvmlShutdown"),
+        SYMBOL(error, "nvmlErrorString"),
+        SYMBOL(driver_version, "nvmlSystemGetDriverVersion"),
+        SYMBOL(count, "nvmlDeviceGetCount_v2"),
+        SYMBOL(by_index, "nvmlDeviceGetHandleByIndex_v2"),
+        SYMBOL(by_pci, "nvmlDeviceGetHandleByPciBusId_v2"),
+        SYMBOL(power, "nvmlDeviceGetPowerUsage"),
+        SYMBOL(energy, "nvmlDeviceGetTotalEnergyConsumption"),
+        SYMBOL(temperature, "nvmlDeviceGetTemperature"),
+        SYMBOL(clock, "nvmlDeviceGetClockInfo"),
+        SYMBOL(reasons, "nvmlDeviceGetCurrentClocksThrottleReasons"), /* every driver's name of it */
+        SYMBOL(processes, "nvmlDeviceGetComputeRunningProcesses_v3"),
+        {0}};
+#undef SYMBOL
+    *out = env->nvml ? env->nvml : m;
+    if (env->nvml)
+        return start(env->nvml, err);
+    if (pk_library_open(PK_LIB_NVML, symbols, a, &l, err))
+        return pk_fix(err, "install the NVIDIA driver, which brings it; in a container: --gpus all");
+    m->mig_mode = (__typeof__(m->mig_mode))dlsym(l.handle, "nvmlDeviceGetMigMode");
+    return start(m, err);
+}
+
+void pk_nvml_close(const struct pk_nvml *m)
+{
+    m->shutdown();
+}
+
+enum pk_code pk_nvml_check(const struct pk_nvml *m, int rc, const char *what, struct pk_err *err)
+{
+    if (rc == PK_NVML_OK)
+        return PK_OK;
+    pk_fail(err, PK_E_UNAVAILABLE, "%s does not work here", what);
+    pk_why(err, "NVML: %s (%d)", m->error(rc), rc);
+    return pk_fix(err, rc == PK_NVML_NO_PERMISSION
+                           ? "run as root, or let the administrator allow it"
+                           : "nvidia-smi says whether the driver works; in a container: --gpus all");
+}

@@ -1,0 +1,43 @@
+/* Nvml: the NVIDIA driver's management library as a table of functions, opened at run time; tests put their own in pk_counter_env.
+ *
+ * Its header is not in the CUDA Toolkit, so the few functions in use are declared here after the public interface, which has been stable
+ * since version 1. An open device is found by its PCI id, never by index: CUDA_VISIBLE_DEVICES reorders CUDA's. */
+#pragma once
+
+#include "counter/source.h"
+
+typedef struct nvmlDevice_st *pk_nvml_device;
+
+enum { PK_NVML_OK = 0, PK_NVML_NOT_SUPPORTED = 3, PK_NVML_NO_PERMISSION = 4, PK_NVML_INSUFFICIENT_SIZE = 7 };
+enum { PK_NVML_CLOCK_SM = 1, PK_NVML_CLOCK_MEM = 2, PK_NVML_NO_GPUS = 1, PK_NVML_TEMPERATURE_GPU = 0 };
+
+struct pk_nvml_process {
+    unsigned pid;
+    unsigned long long used_bytes;
+    unsigned gpu_instance, compute_instance;
+};
+
+struct pk_nvml {
+    int (*init)(unsigned flags); /* nvmlInitWithFlags: NO_GPUS tells a driver without GPUs from none */
+    int (*shutdown)(void);
+    const char *(*error)(int rc);
+    int (*driver_version)(char *text, unsigned bytes);
+    int (*count)(unsigned *n);
+    int (*by_index)(unsigned i, pk_nvml_device *d);
+    int (*by_pci)(const char *id, pk_nvml_device *d); /* "00000000:3B:00.0" */
+    int (*power)(pk_nvml_device d, unsigned *milliwatts);
+    int (*energy)(pk_nvml_device d, unsigned long long *millijoules); /* since the driver was loaded */
+    int (*temperature)(pk_nvml_device d, int sensor, unsigned *celsius);
+    int (*clock)(pk_nvml_device d, int which, unsigned *mhz);
+    int (*reasons)(pk_nvml_device d, unsigned long long *bits);
+    int (*processes)(pk_nvml_device d, unsigned *n, struct pk_nvml_process *v);
+    int (*mig_mode)(pk_nvml_device d, unsigned *current,
+                    unsigned *pending); /* NULL where the driver has none */
+};
+
+/* env->nvml, or the library of this machine, in the arena; initialised, and to be ended by pk_nvml_close. PK_E_UNAVAILABLE. */
+enum pk_code pk_nvml_open(const struct pk_counter_env *env, struct pk_arena *a, const struct pk_nvml **out,
+                          struct pk_err *err) PK_MUST_CHECK;
+void pk_nvml_close(const struct pk_nvml *m);
+enum pk_code pk_nvml_check(const struct pk_nvml *m, int rc, const char *what,
+                           struct pk_err *err) PK_MUST_CHECK;

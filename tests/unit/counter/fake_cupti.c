@@ -1,0 +1,442 @@
+/* Fake CUPTI: see the header. */
+#include "fake_cupti.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct fake_cupti fake_cupti;
+struct fake_nvml fake_nvml;
+
+static CUpti_BuffersCallbackRequestFunc request;
+static CUpti_BuffersCallbackCompleteFunc complete;
+static bool has_clock;
+
+void fake_cupti_reset(void)
+{
+    fake_cupti = (struct fake_cupti){.passes = 1, .value = 100, .share = 50};
+    fake_cupti.supported.isSupported = CUPTI_PROFILER_CONFIGURATION_SUPPORTED;
+    has_clock = false;
+}
+
+static CUptiResult enter(const char *function)
+{
+    return fake_cupti.fail_in && !strcmp(fake_cupti.fail_in, function) ? fake_cupti.fail_with : CUPTI_SUCCESS;
+}
+#define ENTER                                                                                                \
+    if (enter(__func__))                                                                                     \
+    return fake_cupti.fail_with
+
+static CUptiResult version(uint32_t *v)
+{
+    *v = 130001;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult result_string(CUptiResult rc, const char **s)
+{
+    *s = "CUPTI_ERROR_MADE_UP";
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult subscribe(CUpti_SubscriberHandle *h, CUpti_CallbackFunc f, void *user)
+{
+    ENTER;
+    fake_cupti.subscribers++;
+    *h = (CUpti_SubscriberHandle)&fake_cupti;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult unsubscribe(CUpti_SubscriberHandle h)
+{
+    fake_cupti.subscribers--;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult finalize(void)
+{
+    fake_cupti.finalised++;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult clock_callback(CUpti_TimestampCallbackFunc f)
+{
+    has_clock = f() > 0;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult buffers(CUpti_BuffersCallbackRequestFunc r, CUpti_BuffersCallbackCompleteFunc c)
+{
+    request = r;
+    complete = c;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult enable_kind(CUpti_ActivityKind kind)
+{
+    ENTER;
+    fake_cupti.clock_before_kinds = has_clock;
+    fake_cupti.enabled_kinds++;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult disable_kind(CUpti_ActivityKind kind)
+{
+    fake_cupti.enabled_kinds--;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult driver_api(CUpti_CallbackId id, uint8_t enable)
+{
+    fake_cupti.enabled_kinds += enable ? 1 : -1;
+    return CUPTI_SUCCESS;
+}
+
+/* What is in the script goes into a buffer of the caller's, one after the other. */
+static CUptiResult flush(uint32_t flags)
+{
+    uint8_t *bytes;
+    size_t size, most, at = 0;
+    ENTER;
+    if (!fake_cupti.n_records)
+        return CUPTI_SUCCESS;
+    request(&bytes, &size, &most);
+    for (size_t i = 0; bytes && i < fake_cupti.n_records; i++) {
+        memcpy(bytes + at, fake_cupti.records[i], fake_cupti.record_bytes[i]);
+        at += fake_cupti.record_bytes[i];
+    }
+    if (bytes)
+        complete(NULL, 0, bytes, size, at);
+    return CUPTI_SUCCESS;
+}
+
+/* Records are told apart by where they begin: the script knows how long each is. */
+static CUptiResult next_record(uint8_t *buffer, size_t valid, CUpti_Activity **r)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < fake_cupti.n_records; i++) {
+        if (*r == NULL || (uint8_t *)*r < buffer + at) {
+            *r = (CUpti_Activity *)(buffer + at);
+            return CUPTI_SUCCESS;
+        }
+        at += fake_cupti.record_bytes[i];
+    }
+    return CUPTI_ERROR_MAX_LIMIT_REACHED;
+}
+
+static CUptiResult dropped(CUcontext ctx, uint32_t stream, size_t *n)
+{
+    *n = fake_cupti.n_records ? fake_cupti.drop_records : 0;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult chip_name(CUpti_Device_GetChipName_Params *p)
+{
+    ENTER;
+    p->pChipName = "MADEUP";
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult initialize(CUpti_Profiler_Initialize_Params *p)
+{
+    ENTER;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult deinitialize(CUpti_Profiler_DeInitialize_Params *p)
+{
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult device_supported(CUpti_Profiler_DeviceSupported_Params *p)
+{
+    ENTER;
+    *p = fake_cupti.supported;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult availability(CUpti_Profiler_GetCounterAvailability_Params *p)
+{
+    ENTER;
+    p->counterAvailabilityImageSize = 8;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult host_initialize(CUpti_Profiler_Host_Initialize_Params *p)
+{
+    ENTER;
+    fake_cupti.live_hosts++;
+    p->pHostObject = (CUpti_Profiler_Host_Object *)&fake_cupti;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult host_deinitialize(CUpti_Profiler_Host_Deinitialize_Params *p)
+{
+    fake_cupti.live_hosts--;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult properties(CUpti_Profiler_Host_GetMetricProperties_Params *p)
+{
+    p->pDescription = "made up";
+    return strstr(p->pMetricName, "nonsense") ? CUPTI_ERROR_INVALID_METRIC_NAME : CUPTI_SUCCESS;
+}
+
+static CUptiResult add_metrics(CUpti_Profiler_Host_ConfigAddMetrics_Params *p)
+{
+    ENTER;
+    fake_cupti.metrics = p->numMetrics;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult image_size(CUpti_Profiler_Host_GetConfigImageSize_Params *p)
+{
+    p->configImageSize = 16;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult image(CUpti_Profiler_Host_GetConfigImage_Params *p)
+{
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult passes(CUpti_Profiler_Host_GetNumOfPasses_Params *p)
+{
+    p->numOfPasses = fake_cupti.passes;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult evaluate(CUpti_Profiler_Host_EvaluateToGpuValues_Params *p)
+{
+    for (size_t i = 0; i < p->numMetrics; i++)
+        p->pMetricValues[i] = strstr(p->ppMetricNames[i], "pct")
+                                  ? fake_cupti.share
+                                  : fake_cupti.value * (double)(p->rangeIndex + 1);
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult profiler_enable(CUpti_RangeProfiler_Enable_Params *p)
+{
+    ENTER;
+    if (!p->ctx)
+        abort(); /* as the real one crashes */
+    fake_cupti.live_profilers++;
+    p->pRangeProfilerObject = (CUpti_RangeProfiler_Object *)&fake_cupti;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult profiler_disable(CUpti_RangeProfiler_Disable_Params *p)
+{
+    fake_cupti.live_profilers--;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult data_size(CUpti_RangeProfiler_GetCounterDataSize_Params *p)
+{
+    p->counterDataSize = 64;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult data_initialize(CUpti_RangeProfiler_CounterDataImage_Initialize_Params *p)
+{
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult set_config(CUpti_RangeProfiler_SetConfig_Params *p)
+{
+    ENTER;
+    fake_cupti.pass = 0;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult start(CUpti_RangeProfiler_Start_Params *p)
+{
+    ENTER;
+    fake_cupti.n_ranges = 0;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult stop(CUpti_RangeProfiler_Stop_Params *p)
+{
+    p->isAllPassSubmitted = ++fake_cupti.pass == fake_cupti.passes;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult push(CUpti_RangeProfiler_PushRange_Params *p)
+{
+    ENTER;
+    if (fake_cupti.n_ranges < FAKE_RANGES)
+        snprintf(fake_cupti.ranges[fake_cupti.n_ranges++], sizeof fake_cupti.ranges[0], "%s", p->pRangeName);
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult pop(CUpti_RangeProfiler_PopRange_Params *p)
+{
+    ENTER;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult decode(CUpti_RangeProfiler_DecodeData_Params *p)
+{
+    ENTER;
+    p->numOfRangeDropped = fake_cupti.drop_ranges;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult data_info(CUpti_RangeProfiler_GetCounterDataInfo_Params *p)
+{
+    p->numTotalRanges = fake_cupti.n_ranges - fake_cupti.drop_ranges;
+    return CUPTI_SUCCESS;
+}
+
+static CUptiResult range_info(CUpti_RangeProfiler_CounterData_GetRangeInfo_Params *p)
+{
+    p->rangeName = fake_cupti.ranges[p->rangeIndex];
+    return CUPTI_SUCCESS;
+}
+
+static CUresult context(CUcontext *ctx)
+{
+    *ctx = fake_cupti.no_context ? NULL : (CUcontext)&fake_cupti;
+    return CUDA_SUCCESS;
+}
+
+const struct pk_cupti fake_cupti_table = {
+    .cuptiGetVersion = version,
+    .cuptiGetResultString = result_string,
+    .cuptiSubscribe = subscribe,
+    .cuptiUnsubscribe = unsubscribe,
+    .cuptiFinalize = finalize,
+    .cuptiActivityRegisterTimestampCallback = clock_callback,
+    .cuptiActivityRegisterCallbacks = buffers,
+    .cuptiActivityEnable = enable_kind,
+    .cuptiActivityDisable = disable_kind,
+    .cuptiActivityEnableDriverApi = driver_api,
+    .cuptiActivityFlushAll = flush,
+    .cuptiActivityGetNextRecord = next_record,
+    .cuptiActivityGetNumDroppedRecords = dropped,
+    .cuptiDeviceGetChipName = chip_name,
+    .cuptiProfilerInitialize = initialize,
+    .cuptiProfilerDeInitialize = deinitialize,
+    .cuptiProfilerDeviceSupported = device_supported,
+    .cuptiProfilerGetCounterAvailability = availability,
+    .cuptiProfilerHostInitialize = host_initialize,
+    .cuptiProfilerHostDeinitialize = host_deinitialize,
+    .cuptiProfilerHostGetMetricProperties = properties,
+    .cuptiProfilerHostConfigAddMetrics = add_metrics,
+    .cuptiProfilerHostGetConfigImageSize = image_size,
+    .cuptiProfilerHostGetConfigImage = image,
+    .cuptiProfilerHostGetNumOfPasses = passes,
+    .cuptiProfilerHostEvaluateToGpuValues = evaluate,
+    .cuptiRangeProfilerEnable = profiler_enable,
+    .cuptiRangeProfilerDisable = profiler_disable,
+    .cuptiRangeProfilerGetCounterDataSize = data_size,
+    .cuptiRangeProfilerCounterDataImageInitialize = data_initialize,
+    .cuptiRangeProfilerSetConfig = set_config,
+    .cuptiRangeProfilerStart = start,
+    .cuptiRangeProfilerStop = stop,
+    .cuptiRangeProfilerPushRange = push,
+    .cuptiRangeProfilerPopRange = pop,
+    .cuptiRangeProfilerDecodeData = decode,
+    .cuptiRangeProfilerGetCounterDataInfo = data_info,
+    .cuptiRangeProfilerCounterDataGetRangeInfo = range_info,
+    .cuCtxGetCurrent = context,
+    .version = "13.0.1",
+};
+
+static int nvml_init(unsigned flags)
+{
+    fake_nvml.live += !fake_nvml.init_rc;
+    return fake_nvml.init_rc;
+}
+
+static int nvml_shutdown(void)
+{
+    fake_nvml.live--;
+    return 0;
+}
+
+static const char *nvml_error(int rc)
+{
+    return "Made-up Error";
+}
+
+static int nvml_driver(char *text, unsigned bytes)
+{
+    snprintf(text, bytes, "580.65");
+    return 0;
+}
+
+static int nvml_count(unsigned *n)
+{
+    *n = fake_nvml.gpus;
+    return 0;
+}
+
+static int nvml_by_index(unsigned i, pk_nvml_device *d)
+{
+    *d = (pk_nvml_device)&fake_nvml;
+    return i < fake_nvml.gpus ? 0 : 2;
+}
+
+static int nvml_by_pci(const char *id, pk_nvml_device *d)
+{
+    snprintf(fake_nvml.asked_pci, sizeof fake_nvml.asked_pci, "%s", id);
+    return nvml_by_index(0, d);
+}
+
+static int nvml_power(pk_nvml_device d, unsigned *milliwatts)
+{
+    *milliwatts = 412000;
+    return fake_nvml.no_power ? PK_NVML_NOT_SUPPORTED : 0;
+}
+
+static int nvml_energy(pk_nvml_device d, unsigned long long *millijoules)
+{
+    *millijoules = fake_nvml.millijoules;
+    return 0;
+}
+
+static int nvml_temperature(pk_nvml_device d, int sensor, unsigned *celsius)
+{
+    *celsius = 61;
+    return 0;
+}
+
+static int nvml_clock(pk_nvml_device d, int which, unsigned *mhz)
+{
+    *mhz = which == PK_NVML_CLOCK_SM ? 1980 : 3201;
+    return 0;
+}
+
+static int nvml_reasons(pk_nvml_device d, unsigned long long *bits)
+{
+    *bits = fake_nvml.held_back;
+    return 0;
+}
+
+static int nvml_processes(pk_nvml_device d, unsigned *n, struct pk_nvml_process *v)
+{
+    for (unsigned i = 0; i < fake_nvml.processes; i++)
+        v[i].pid = i ? 1000000 + i : (unsigned)getpid();
+    *n = fake_nvml.processes;
+    return 0;
+}
+
+const struct pk_nvml fake_nvml_table = {
+    .init = nvml_init,
+    .shutdown = nvml_shutdown,
+    .error = nvml_error,
+    .driver_version = nvml_driver,
+    .count = nvml_count,
+    .by_index = nvml_by_index,
+    .by_pci = nvml_by_pci,
+    .power = nvml_power,
+    .energy = nvml_energy,
+    .temperature = nvml_temperature,
+    .clock = nvml_clock,
+    .reasons = nvml_reasons,
+    .processes = nvml_processes,
+};

@@ -1,0 +1,40 @@
+/* Fake CUPTI: the table over a made-up GPU whose counts and records are told by the test. */
+#pragma once
+
+#include "counter/cuda/cupti.h"
+#include "counter/cuda/nvml.h"
+
+enum { FAKE_RANGES = 16, FAKE_RECORDS = 16 };
+
+struct fake_cupti {
+    /* set by the test */
+    const char *fail_in; /* the function that answers fail_with */
+    CUptiResult fail_with;
+    CUpti_Profiler_DeviceSupported_Params supported;
+    unsigned passes;
+    size_t drop_ranges, drop_records;
+    double value;                      /* of every metric in the first range; twice that in the second */
+    double share;                      /* of metrics in percent */
+    const void *records[FAKE_RECORDS]; /* handed out by the next flush, each of record_bytes */
+    size_t record_bytes[FAKE_RECORDS], n_records;
+    bool no_context;
+    /* read by the test */
+    char ranges[FAKE_RANGES][8];
+    size_t n_ranges, pass, metrics;
+    int live_hosts, live_profilers, enabled_kinds, subscribers, finalised;
+    bool clock_before_kinds;
+};
+extern struct fake_cupti fake_cupti;
+extern const struct pk_cupti fake_cupti_table;
+void fake_cupti_reset(void);
+
+struct fake_nvml {
+    int init_rc;
+    unsigned gpus, processes;
+    unsigned long long held_back, millijoules;
+    bool no_power;
+    char asked_pci[32];
+    int live;
+};
+extern struct fake_nvml fake_nvml;
+extern const struct pk_nvml fake_nvml_table;

@@ -1,0 +1,646 @@
+/* GPU sources through made-up CUPTI and NVML: counts by region, every refusal in words, traces, states; and the real library's Host
+ * functions, which need no GPU, on every group. */
+#include "../device/fake_cuda.h"
+#include "counter/cuda/gpu_state.h"
+#include "counter/cuda/kernel_names.h"
+#include "counter/group.h"
+#include "counter/sources.h"
+#include "counter/tracing.h"
+#include "device/cuda/cuda.h"
+#include "fake_cupti.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { REGION = 3 };
+
+static struct pk_arena arena;
+static struct pk_err err;
+static struct pk_device dev;
+static const struct pk_counter_env fakes = {
+    .root = "/nowhere", .cupti = &fake_cupti_table, .nvml = &fake_nvml_table};
+
+static int open_gpu(void **state)
+{
+    const struct pk_device_options none = {0};
+    fake_cuda_reset();
+    fake_cupti_reset();
+    fake_nvml = (struct fake_nvml){.gpus = 1};
+    pk_cuda_use(&fake_cuda_api);
+    return pk_device_open(&dev, "cuda", &none, &err);
+}
+
+static int close_gpu(void **state)
+{
+    pk_device_close(&dev);
+    pk_cuda_use(NULL);
+    pk_arena_free(&arena);
+    assert_int_equal(fake_cupti.live_hosts + fake_cupti.live_profilers + fake_cupti.subscribers, 0);
+    assert_int_equal(fake_nvml.live, 0);
+    return 0;
+}
+
+static const struct pk_source_plan *plan_of(const struct pk_source *s, const char *const *names, size_t n)
+{
+    const struct pk_source_plan *plans;
+    size_t n_plans;
+    if (s->plan(&fakes, names, n, &arena, &plans, &n_plans, &err))
+        fail_msg("%s: %s", err.what, err.why);
+    assert_int_equal(n_plans, 1);
+    return plans;
+}
+
+/* An iteration with a region in it, as often as the source wants; how often that was, 0 when it failed. */
+static unsigned iterate(const struct pk_source *s, void *h, unsigned regions)
+{
+    bool again = true;
+    unsigned n = 0;
+    for (; again; n++) {
+        bool was = pk_timed_region(true); /* nothing is allocated */
+        if (s->start(h, &err)) {
+            pk_timed_region(was);
+            return 0;
+        }
+        for (unsigned i = 0; i < regions; i++) {
+            s->begin(h, REGION);
+            s->end(h, REGION);
+        }
+        pk_timed_region(was);
+        if (s->stop(h, &again, &err))
+            return 0;
+    }
+    return n;
+}
+
+static const char *const two[] = {"gpu_dram_read_bytes", "gpu_occupancy"};
+
+static void counts_by_region(void **state)
+{
+    const struct pk_source *s = &pk_source_gpu_counters;
+    struct pk_reading r[2];
+    void *h;
+    fake_cupti.passes = 3;
+    const struct pk_source_plan *p = plan_of(s, two, 2);
+    assert_int_equal(p->passes, 3);
+    assert_string_equal(p->events[0].native, "dram__bytes_read.sum");
+    assert_int_equal(s->open(&fakes, p, &dev, &arena, &h, &err), 0);
+    assert_int_equal(iterate(s, h, 1), 3);
+    assert_int_equal(fake_cupti.n_ranges, 3); /* before, in and after the region */
+    assert_int_equal(s->read(h, REGION, r, &err), 0);
+    assert_int_equal(r[0].integer, 200); /* the second range */
+    assert_false(r[0].is_real);
+    assert_true(r[1].is_real && !r[1].absent);
+    assert_float_equal(r[1].real, 0.5, 1e-12); /* percent */
+    assert_int_equal(s->read(h, -1, r, &err), 0);
+    assert_int_equal(r[0].integer, 600);
+    assert_true(r[1].absent); /* no share is the sum of three */
+    assert_int_equal(s->read(h, REGION + 1, r, &err), 0);
+    assert_true(r[0].absent && r[1].absent);
+    assert_int_equal(iterate(s, h, 0), 3); /* a second iteration, without regions */
+    assert_int_equal(s->read(h, -1, r, &err), 0);
+    assert_int_equal(r[0].integer, 100);
+    assert_float_equal(r[1].real, 0.5, 1e-12);
+    s->close(h);
+}
+
+/* As of a MIG instance that shares the unit. */
+static void not_a_number_is_absent(void **state)
+{
+    const struct pk_source *s = &pk_source_gpu_counters;
+    struct pk_reading r[2];
+    void *h;
+    fake_cupti.share = NAN;
+    assert_int_equal(s->open(&fakes, plan_of(s, two, 2), &dev, &arena, &h, &err), 0);
+    assert_int_equal(iterate(s, h, 0), 1);
+    assert_int_equal(s->read(h, -1, r, &err), 0);
+    assert_true(r[1].absent && !r[0].absent);
+    s->close(h);
+}
+
+static void dropped_ranges_are_an_error(void **state)
+{
+    const struct pk_source *s = &pk_source_gpu_counters;
+    void *h;
+    fake_cupti.drop_ranges = 2;
+    assert_int_equal(s->open(&fakes, plan_of(s, two, 2), &dev, &arena, &h, &err), 0);
+    assert_int_equal(iterate(s, h, 1), 0);
+    assert_string_equal(err.what, "the GPU's counts are not whole");
+    assert_string_equal(err.why, "2 of 3 ranges were dropped; there is room for 1024");
+    s->close(h);
+}
+
+/* What a begin or end cannot answer is told at the end, and nothing is counted after it. */
+static void a_failed_range_is_told(void **state)
+{
+    const struct pk_source *s = &pk_source_gpu_counters;
+    void *h;
+    assert_int_equal(s->open(&fakes, plan_of(s, two, 2), &dev, &arena, &h, &err), 0);
+    fake_cupti.fail_in = "pop";
+    fake_cupti.fail_with = CUPTI_ERROR_UNKNOWN;
+    assert_int_equal(iterate(s, h, 1), 0);
+    assert_string_equal(err.what, "ending a range failed");
+    assert_string_equal(err.why, "CUPTI_ERROR_MADE_UP (999)");
+    s->close(h);
+}
+
+static const struct refusal {
+    CUptiResult rc;
+    const char *why, *fix; /* parts of the message */
+} refusals[] = {
+    {35, "lets administrators alone read counters", "NVreg_RestrictProfilingToAdminUsers=0"},
+    {35, "RmProfilingAdminOnly: 1", "--cap-add=SYS_ADMIN"},
+    {39, "another profiler is in this process", "end nsys, ncu, cuda-gdb, compute-sanitizer"},
+    {26, "another profiler or DCGM holds the GPU's counters", "dcgmi profile --pause"},
+    {7, "most likely by another profiler", "unset CUDA_INJECTION64_PATH"},
+    {15, "the driver is too old for this CUPTI", "update the NVIDIA driver"},
+    {33, "virtual one (vGPU)", "ask the hypervisor's administrator to enable profiling for this vGPU"},
+    {40, "virtual one (vGPU) without the permission", "ask the hypervisor's administrator"},
+    {41, "confidential computing", "nothing enables it on this machine"},
+    {42, "mining processor", "nothing enables it on this machine"},
+    {43, "MIG instance", "nvidia-smi -mig 0"},
+    {44, "SLI mode", "switch SLI off"},
+    {45, "Windows Subsystem for Linux", "nothing enables it on this machine"},
+    {46, "does not know the chip", "name a newer CUPTI"},
+    {8, "no memory for it on the GPU", "choose smaller sizes"},
+};
+enum { REFUSALS = sizeof refusals / sizeof *refusals };
+
+static void assert_refused(const struct refusal *r, enum pk_code rc)
+{
+    char code[16];
+    snprintf(code, sizeof code, "(%d)", r->rc);
+    assert_int_equal(rc, PK_E_UNAVAILABLE);
+    assert_non_null(strstr(err.what, "does not work here"));
+    assert_non_null(strstr(err.why, r->why));
+    assert_non_null(strstr(err.why, code));
+    assert_non_null(strstr(err.fix, r->fix));
+}
+
+static void every_refusal_of_counters_in_words(void **state)
+{
+    const struct pk_source *s = &pk_source_gpu_counters;
+    const struct pk_source_plan *p = plan_of(s, two, 2);
+    static const char *const steps[] = {"initialize", "device_supported", "availability", "profiler_enable"};
+    for (size_t i = 0; i < REFUSALS; i++)
+        for (size_t k = 0; k < sizeof steps / sizeof *steps; k++) {
+            void *h = NULL;
+            fake_cupti.fail_in = steps[k];
+            fake_cupti.fail_with = refusals[i].rc;
+            assert_refused(&refusals[i], s->open(&fakes, p, &dev, &arena, &h, &err));
+            assert_null(h);
+            assert_int_equal(fake_cupti.live_hosts + fake_cupti.live_profilers, 0);
+        }
+}
+
+static void unsupported_configurations_by_field(void **state)
+{
+    const struct pk_source *s = &pk_source_gpu_counters;
+    const struct pk_source_plan *p = plan_of(s, two, 2);
+    CUpti_Profiler_DeviceSupported_Params *d = &fake_cupti.supported;
+    const struct {
+        CUpti_Profiler_Support_Level *field;
+        const char *why;
+    } fields[] = {{&d->vGpu, "vGPU"},  {&d->confidentialCompute, "confidential"},
+                  {&d->sli, "SLI"},    {&d->wsl, "Windows"},
+                  {&d->cmp, "mining"}, {&d->architecture, "this GPU or driver does not support it"}};
+    d->isSupported = CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED;
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        void *h;
+        *fields[i].field = CUPTI_PROFILER_CONFIGURATION_DISABLED;
+        assert_int_equal(s->open(&fakes, p, &dev, &arena, &h, &err), PK_E_UNAVAILABLE);
+        assert_non_null(strstr(err.why, fields[i].why));
+        *fields[i].field = CUPTI_PROFILER_CONFIGURATION_SUPPORTED;
+    }
+}
+
+static void no_context_no_profiler(void **state)
+{
+    void *h;
+    const struct pk_source_plan *p = plan_of(&pk_source_gpu_counters, two, 2);
+    fake_cupti.no_context = true; /* the fake aborts where the real one crashes */
+    assert_int_equal(p->source->open(&fakes, p, &dev, &arena, &h, &err), PK_E_UNAVAILABLE);
+    assert_string_equal(err.why, "this thread has no CUDA context");
+}
+
+/* Named by the driver before anything is asked of it. */
+static void for_administrators_only(void **state)
+{
+    char root[] = "/tmp/perfkit-test-XXXXXX";
+    assert_non_null(mkdtemp(root));
+    const char *folder = pk_printf(&arena, "%s/proc/driver/nvidia", root);
+    assert_int_equal(mkdir(pk_printf(&arena, "%s/proc", root), 0755) ||
+                         mkdir(pk_printf(&arena, "%s/proc/driver", root), 0755) || mkdir(folder, 0755) ||
+                         chmod(root, 0755),
+                     0);
+    FILE *f = fopen(pk_printf(&arena, "%s/params", folder), "w");
+    fputs("ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 1\nPreserveVideoMemoryAllocations: 0\n", f);
+    fclose(f);
+    struct pk_counter_env env = fakes;
+    env.root = root;
+    const bool root_user = geteuid() == 0;
+    if (root_user)
+        assert_int_equal(seteuid(65534), 0);
+    struct pk_source_found found = pk_source_gpu_counters.check(&env, &arena);
+    struct pk_source_found trace = pk_source_gpu_trace.check(&env, &arena);
+    if (root_user)
+        assert_int_equal(seteuid(0), 0);
+    assert_int_equal(found.state, PK_SOURCE_UNAVAILABLE);
+    assert_non_null(strstr(found.why, "administrators"));
+    assert_non_null(strstr(found.fix, "NVreg_RestrictProfilingToAdminUsers=0"));
+    assert_int_equal(trace.state, PK_SOURCE_OK); /* tracing is allowed all the same */
+    f = fopen(pk_printf(&arena, "%s/params", folder), "w");
+    fputs("RmProfilingAdminOnly: 0\n", f);
+    fclose(f);
+    assert_int_equal(pk_source_gpu_counters.check(&env, &arena).state, PK_SOURCE_OK);
+    assert_int_equal(unlink(pk_printf(&arena, "%s/params", folder)) || rmdir(folder) ||
+                         rmdir(pk_printf(&arena, "%s/proc/driver", root)) ||
+                         rmdir(pk_printf(&arena, "%s/proc", root)) || rmdir(root),
+                     0);
+}
+
+static void names_that_are_not_counted(void **state)
+{
+    const struct pk_source_plan *plans;
+    size_t n;
+    static const char *const typo[] = {"gpu_dram_reads_bytes"}, *const raw[] = {"sm__nonsense.sum"},
+                             *const good[] = {"sm__anything.sum", "pcie__read_bytes.sum"};
+    const struct pk_source *s = &pk_source_gpu_counters;
+    assert_int_equal(s->plan(&fakes, typo, 1, &arena, &plans, &n, &err), PK_E_USAGE);
+    assert_non_null(strstr(err.why, "gpu_dram_read_bytes"));
+    assert_int_equal(s->plan(&fakes, raw, 1, &arena, &plans, &n, &err), PK_E_UNAVAILABLE);
+    assert_string_equal(err.why, "chip MADEUP has no metric sm__nonsense.sum");
+    assert_int_equal(s->plan(&fakes, good, 2, &arena, &plans, &n, &err), 0);
+    assert_int_equal(n, 2); /* links share no configuration with the chip */
+    assert_string_equal(plans[0].events[0].name, "sm__anything.sum");
+    assert_string_equal(plans[1].events[0].name, "pcie__read_bytes.sum");
+}
+
+/* --- traces --------------------------------------------------------------------------------------------------------- */
+
+static CUpti_ActivityKernel10 kernel(const char *name, uint32_t correlation, uint64_t start, uint64_t end)
+{
+    return (CUpti_ActivityKernel10){.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                                    .name = name,
+                                    .correlationId = correlation,
+                                    .start = start,
+                                    .end = end,
+                                    .streamId = 7,
+                                    .gridX = 5,
+                                    .gridY = 1,
+                                    .gridZ = 1,
+                                    .blockX = 128,
+                                    .blockY = 1,
+                                    .blockZ = 1};
+}
+
+static CUpti_ActivityAPI call(uint32_t correlation, uint64_t start)
+{
+    return (CUpti_ActivityAPI){
+        .kind = CUPTI_ACTIVITY_KIND_RUNTIME, .correlationId = correlation, .start = start};
+}
+
+static void add_record(const void *r, size_t bytes)
+{
+    fake_cupti.records[fake_cupti.n_records] = r;
+    fake_cupti.record_bytes[fake_cupti.n_records++] = bytes;
+}
+#define RECORD(x) add_record(&(x), sizeof(x))
+
+static void kernels_with_their_regions(void **state)
+{
+    struct pk_tracing *t;
+    const struct pk_trace *trace;
+    assert_int_equal(pk_tracing_open(&fakes, &dev, 8, &arena, &t, &err), 0);
+    assert_true(fake_cupti.clock_before_kinds);
+    assert_int_equal(pk_tracing_start(t, &err), 0);
+    pk_mark_begin(&dev, REGION, PK_LANE_COMPUTE);
+    pk_mark_end(&dev, REGION, PK_LANE_COMPUTE);
+    struct pk_mark *m = &dev.marks.v[0];
+    m->begin_host_ns = 1000;
+    m->end_host_ns = 2000;
+    const CUpti_ActivityAPI in = call(41, 1500), after = call(42, 2500);
+    /* asked for within the region, ran long after it */
+    const CUpti_ActivityKernel10
+        gemm = kernel("sm90_xmma_gemm_bf16bf16_tn", 41, 9000, 9100),
+        soft = kernel("_ZN43_GLOBAL__N__ac3b0356_10_softmax_cu_827f4cb512forward_longIfEEvPKT_PS1_mm", 42,
+                      9100, 9150);
+    const CUpti_ActivityMemcpy6 copy = {.kind = CUPTI_ACTIVITY_KIND_MEMCPY,
+                                        .copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_HTOD,
+                                        .bytes = 4096,
+                                        .start = 8000,
+                                        .end = 8500,
+                                        .correlationId = 43};
+    const CUpti_ActivityMemset4 fill = {
+        .kind = CUPTI_ACTIVITY_KIND_MEMSET, .bytes = 64, .start = 8600, .end = 8610, .correlationId = 41};
+    RECORD(gemm);
+    RECORD(in);
+    RECORD(copy);
+    RECORD(soft);
+    RECORD(after);
+    RECORD(fill);
+    assert_int_equal(pk_tracing_stop(t, &trace, &err), 0);
+    assert_int_equal(trace->n, 4);
+    assert_int_equal(trace->dropped, 0);
+    /* by when they were asked for: not known, within, within, after */
+    assert_string_equal(trace->v[0].name, "copy host to device");
+    assert_int_equal(trace->v[0].region, PK_NO_REGION);
+    assert_int_equal(trace->v[0].bytes, 4096);
+    assert_int_equal(trace->v[1].region, REGION);
+    assert_int_equal(trace->v[2].region, REGION);
+    const struct pk_kernel *g = trace->v[1].family == PK_FAMILY_GEMM ? &trace->v[1] : &trace->v[2];
+    assert_string_equal(g->name, "sm90_xmma_gemm_bf16bf16_tn");
+    assert_int_equal(g->begin_ns, 9000);
+    assert_int_equal(g->grid[0], 5);
+    assert_int_equal(g->lane, 7);
+    assert_string_equal(trace->v[3].name, "softmax.cu:forward_long");
+    assert_int_equal(trace->v[3].family, PK_FAMILY_SOFTMAX);
+    assert_int_equal(trace->v[3].region, PK_NO_REGION);
+    pk_tracing_close(t);
+    assert_int_equal(fake_cupti.enabled_kinds, 0);
+    assert_int_equal(fake_cupti.finalised, 1); /* or every later launch is slower */
+}
+
+static void dropped_records_are_counted(void **state)
+{
+    struct pk_tracing *t;
+    const struct pk_trace *trace;
+    const CUpti_ActivityKernel10 k = kernel("k", 1, 10, 20);
+    assert_int_equal(pk_tracing_open(&fakes, &dev, 2, &arena, &t, &err), 0);
+    fake_cupti.drop_records = 5;
+    for (int i = 0; i < 3; i++)
+        RECORD(k);
+    assert_int_equal(pk_tracing_start(t, &err), 0);
+    assert_int_equal(pk_tracing_stop(t, &trace, &err), 0);
+    assert_int_equal(trace->n, 2);
+    assert_int_equal(trace->dropped, 6); /* five by CUPTI, one by us */
+    pk_tracing_close(t);
+    static const char *const names[] = {"gpu_kernels"};
+    void *h;
+    const struct pk_source_plan *p = plan_of(&pk_source_gpu_trace, names, 1);
+    assert_int_equal(p->source->open(&fakes, p, &dev, &arena, &h, &err), 0);
+    assert_int_equal(iterate(p->source, h, 0), 0);
+    assert_string_equal(err.what, "the GPU's trace is not whole");
+    p->source->close(h);
+}
+
+static void trace_as_a_source(void **state)
+{
+    static const char *const names[] = {"gpu_kernels", "gpu_busy_ns", "gpu_gap_ns", "gpu_copied_bytes"};
+    const CUpti_ActivityKernel10 a = kernel("a", 1, 100, 200), b = kernel("b", 2, 150, 250),
+                                 c = kernel("c", 3, 300, 310);
+    struct pk_reading r[4];
+    void *h;
+    const struct pk_source_plan *p = plan_of(&pk_source_gpu_trace, names, 4);
+    RECORD(a);
+    RECORD(b);
+    RECORD(c);
+    assert_int_equal(p->source->open(&fakes, p, &dev, &arena, &h, &err), 0);
+    assert_int_equal(iterate(p->source, h, 1), 1);
+    assert_int_equal(p->source->read(h, -1, r, &err), 0);
+    assert_int_equal(r[0].integer, 3);
+    assert_int_equal(r[1].integer, 160);
+    assert_int_equal(r[2].integer, 50);
+    assert_int_equal(r[3].integer, 0);
+    p->source->close(h);
+}
+
+static void every_refusal_of_traces_in_words(void **state)
+{
+    for (size_t i = 0; i < REFUSALS; i++) {
+        struct pk_tracing *t;
+        fake_cupti.fail_in = i % 2 ? "subscribe" : "enable_kind";
+        fake_cupti.fail_with = refusals[i].rc;
+        assert_refused(&refusals[i], pk_tracing_open(&fakes, &dev, 8, &arena, &t, &err));
+        assert_int_equal(fake_cupti.subscribers, 0);
+    }
+}
+
+static void one_trace_at_a_time(void **state)
+{
+    struct pk_tracing *t, *second;
+    assert_int_equal(pk_tracing_open(&fakes, &dev, 8, &arena, &t, &err), 0);
+    assert_int_equal(pk_tracing_open(&fakes, &dev, 8, &arena, &second, &err), PK_E_UNAVAILABLE);
+    assert_non_null(strstr(err.why, "another trace"));
+    pk_tracing_close(t);
+    assert_int_equal(pk_tracing_open(&fakes, &dev, 8, &arena, &second, &err), 0);
+    pk_tracing_close(second);
+}
+
+static void names_and_families(void **state)
+{
+    static const struct {
+        const char *symbol, *name;
+        enum pk_kernel_family family;
+    } of[] = {
+        {"_ZN47_GLOBAL__N__fcea33ae_14_elementwise_cu_19fe63595scaleIffEEvfPKT_PT0_m", "elementwise.cu:scale",
+         PK_FAMILY_ELEMENTWISE},
+        {"_ZN49_GLOBAL__N__d36d86e4_16_flash_forward_cu_ddd04a7e7forwardI4tileEEv12pk_attention",
+         "flash_forward.cu:forward", PK_FAMILY_ATTENTION},
+        {"_ZN57_GLOBAL__N__36dd9e9a_24_flash_backward_3xtf32_cu_75776c9910of_queriesINS_11tile_"
+         "3xtf32ILi128ELi1ELi16EEEEEv12pk_attention",
+         "flash_backward_3xtf32.cu:of_queries", PK_FAMILY_ATTENTION},
+        {"_ZN40_GLOBAL__N__31ce8949_8_rects_cu_0e496e9f10copy_tableEPK13pk_copy_piecem",
+         "rects.cu:copy_table", PK_FAMILY_COPY},
+        {"_ZN44_GLOBAL__N__03eefe1f_11_ceilings_cu_8541e15f4peakINS_11exponentialELi8EEEvPfm",
+         "ceilings.cu:peak", PK_FAMILY_OTHER},
+        {"_ZN8cublasLt19splitKreduce_kernelILi32ELi16EiEEvv", "cublasLt::splitKreduce_kernel",
+         PK_FAMILY_GEMM},
+        {"_Z10axpy_smallPf", "axpy_small", PK_FAMILY_OTHER},
+        {"nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_NNT", "nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_NNT",
+         PK_FAMILY_GEMM},
+        {"cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16",
+         "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16", PK_FAMILY_ATTENTION},
+        {"_Z29ncclDevKernel_AllReduce_Sum_f", "ncclDevKernel_AllReduce_Sum_f", PK_FAMILY_COMM},
+        {"_ZN2at6native12_GLOBAL__N_119cunn_SoftMaxForwardILi8EEEvv",
+         "at::native::_GLOBAL__N_1::cunn_SoftMaxForward", PK_FAMILY_SOFTMAX},
+        {"multi_tensor_apply_kernel_adamw", "multi_tensor_apply_kernel_adamw", PK_FAMILY_OPTIMIZER},
+        {"_ZN2at6native29vectorized_elementwise_kernelILi4EEEvi", "at::native::vectorized_elementwise_kernel",
+         PK_FAMILY_ELEMENTWISE},
+        {"vectorized_layer_norm_kernel", "vectorized_layer_norm_kernel", PK_FAMILY_NORM},
+        {"nll_loss_forward_reduce", "nll_loss_forward_reduce", PK_FAMILY_LOSS},
+        {"_Z", "_Z", PK_FAMILY_OTHER},
+        {"_ZN999x", "_ZN999x", PK_FAMILY_OTHER},
+        {"", "", PK_FAMILY_OTHER},
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        assert_string_equal(pk_kernel_name(of[i].symbol, &arena), of[i].name);
+        assert_string_equal(pk_family_names[pk_kernel_family_of(of[i].symbol)],
+                            pk_family_names[of[i].family]);
+    }
+}
+
+/* --- states --------------------------------------------------------------------------------------------------------- */
+
+static void state_of_the_gpu(void **state)
+{
+    static const char *const names[] = {"gpu_sm_clock_hz", "gpu_watts",     "gpu_celsius",
+                                        "gpu_joules",      "gpu_held_back", "gpu_other_processes"};
+    struct pk_reading r[6];
+    void *h;
+    fake_nvml.held_back = 0x4;
+    fake_nvml.processes = 3; /* this one, and two others */
+    const struct pk_source_plan *p = plan_of(&pk_source_gpu_state, names, 6);
+    assert_int_equal(p->source->open(&fakes, p, &dev, &arena, &h, &err), 0);
+    assert_string_equal(fake_nvml.asked_pci, pk_cuda_traits(&dev)->pci_id);
+    bool again;
+    assert_int_equal(p->source->start(h, &err), 0);
+    fake_nvml.held_back = 0x40;
+    assert_int_equal(p->source->stop(h, &again, &err), 0);
+    assert_false(again);
+    assert_int_equal(p->source->read(h, -1, r, &err), 0);
+    assert_float_equal(r[0].real, 1.98e9, 1);
+    assert_float_equal(r[1].real, 412, 1e-9);
+    assert_float_equal(r[2].real, 61, 1e-9);
+    assert_true(r[3].absent); /* milliseconds mean nothing */
+    assert_int_equal(r[4].integer, 0x44);
+    assert_int_equal(r[5].integer, 2);
+    fake_nvml.no_power = true;
+    assert_int_equal(p->source->stop(h, &again, &err), 0);
+    assert_int_equal(p->source->read(h, -1, r, &err), 0);
+    assert_true(r[1].absent); /* not 0 W */
+    p->source->close(h);
+}
+
+static void reasons_in_words(void **state)
+{
+    assert_string_equal(pk_gpu_held_back_words(0, &arena), "");
+    assert_string_equal(pk_gpu_held_back_words(1, &arena), "");
+    assert_string_equal(pk_gpu_held_back_words(0x24, &arena), "power cap, thermal slowdown by software");
+    assert_string_equal(pk_gpu_held_back_words(0x1008, &arena),
+                        "slowdown by hardware, unknown reasons 0x1000");
+    assert_int_equal(pk_gpu_held_back_doubtful(0x1 | 0x2 | 0x100), 0);
+    assert_int_equal(pk_gpu_held_back_doubtful(0x2 | 0x80), 0x80);
+}
+
+static void states_that_doctor_tells(void **state)
+{
+    struct pk_source_found f = pk_source_gpu_state.check(&fakes, &arena);
+    assert_int_equal(f.state, PK_SOURCE_OK);
+    assert_string_equal(f.why, "driver 580.65, 1 GPU; the first: 1980 MHz, 412 W, 61 C");
+    fake_nvml.held_back = 0x21;
+    f = pk_source_gpu_state.check(&fakes, &arena);
+    assert_int_equal(f.state, PK_SOURCE_DEGRADED);
+    assert_non_null(strstr(f.why, "held back by thermal slowdown by software"));
+    fake_nvml.processes = 2;
+    f = pk_source_gpu_state.check(&fakes, &arena);
+    assert_int_equal(f.state, PK_SOURCE_DEGRADED);
+    assert_non_null(strstr(f.why, "1 other process"));
+    assert_non_null(strstr(f.fix, "nvidia-smi"));
+    fake_nvml.gpus = 0;
+    assert_int_equal(pk_source_gpu_state.check(&fakes, &arena).state, PK_SOURCE_UNAVAILABLE);
+    fake_nvml.init_rc = 9;
+    f = pk_source_gpu_state.check(&fakes, &arena);
+    assert_string_equal(f.why, "NVML: Made-up Error (9)");
+}
+
+/* --- the real library ------------------------------------------------------------------------------------------------ */
+
+static const struct group_passes {
+    const char *group;
+    unsigned passes; /* on GH100: reference/counters.md */
+} expected[] = {{"gpu-lite", 1},   {"gpu-roof", 2}, {"gpu-cache", 2},
+                {"gpu-tensor", 7}, {"gpu-mem", 2},  {"gpu-link", 1}};
+
+/* The events of a group that the chip has, as one plan. */
+static unsigned passes_of(const struct pk_counter_env *env, const struct pk_group *g, size_t *counted)
+{
+    const char **names = pk_new_n(&arena, const char *, g->n_events);
+    const struct pk_source_plan *plans;
+    size_t n = 0, n_plans;
+    for (size_t i = 0; i < g->n_events; i++) {
+        const enum pk_code rc =
+            pk_source_gpu_counters.plan(env, &g->events[i], 1, &arena, &plans, &n_plans, &err);
+        if (!rc)
+            names[n++] = g->events[i];
+        else if (rc != PK_E_UNAVAILABLE || i < g->n_required)
+            fail_msg("%s on %s: %s: %s", g->name, env->chip, err.what, err.why);
+    }
+    *counted = n;
+    if (pk_source_gpu_counters.plan(env, names, n, &arena, &plans, &n_plans, &err))
+        fail_msg("%s on %s: %s: %s", g->name, env->chip, err.what, err.why);
+    assert_int_equal(n_plans, 1);
+    assert_int_equal(plans[0].n, n);
+    return plans[0].passes;
+}
+
+static void groups_have_their_passes(void **state)
+{
+    const struct pk_cupti *real;
+    const struct pk_group *groups;
+    const size_t n_groups = pk_groups(&arena, &groups);
+    const struct pk_counter_env none = {0};
+    if (pk_cupti_open(&none, &arena, &real, &err)) {
+        print_message("no CUPTI: %s\n", err.why);
+        skip();
+    }
+    for (size_t k = 0; k < sizeof expected / sizeof *expected; k++) {
+        const struct pk_group *g = NULL;
+        for (size_t i = 0; i < n_groups; i++)
+            g = !strcmp(groups[i].name, expected[k].group) ? &groups[i] : g;
+        assert_non_null(g);
+        static const char *const chips[] = {"GH100", "GA100", "GB100"};
+        for (size_t c = 0; c < 3; c++) {
+            const struct pk_counter_env env = {.cupti = real, .chip = chips[c]};
+            size_t counted;
+            const unsigned passes = passes_of(&env, g, &counted);
+            print_message("%s on %s: %zu of %zu events, %u passes\n", g->name, chips[c], counted, g->n_events,
+                          passes);
+            if (c == 0) {
+                assert_int_equal(counted, g->n_events);
+                assert_int_equal(passes, expected[k].passes);
+            } else {
+                assert_in_range(passes, 1, expected[k].passes);
+            }
+        }
+    }
+}
+
+static void a_chip_that_is_none(void **state)
+{
+    const struct pk_source_plan *plans;
+    const struct pk_cupti *real;
+    const struct pk_counter_env none = {0};
+    size_t n;
+    if (pk_cupti_open(&none, &arena, &real, &err))
+        skip();
+    const struct pk_counter_env env = {.cupti = real, .chip = "ZX81"};
+    assert_int_equal(pk_source_gpu_counters.plan(&env, two, 2, &arena, &plans, &n, &err), PK_E_UNAVAILABLE);
+    assert_string_equal(err.what, "planning counters of chip ZX81 does not work here");
+    assert_non_null(strstr(err.why, "this CUPTI does not know the chip"));
+}
+
+int main(void)
+{
+#define GPU(test) cmocka_unit_test_setup_teardown(test, open_gpu, close_gpu)
+    const struct CMUnitTest tests[] = {
+        GPU(counts_by_region),
+        GPU(not_a_number_is_absent),
+        GPU(dropped_ranges_are_an_error),
+        GPU(a_failed_range_is_told),
+        GPU(every_refusal_of_counters_in_words),
+        GPU(unsupported_configurations_by_field),
+        GPU(no_context_no_profiler),
+        GPU(for_administrators_only),
+        GPU(names_that_are_not_counted),
+        GPU(kernels_with_their_regions),
+        GPU(dropped_records_are_counted),
+        GPU(trace_as_a_source),
+        GPU(every_refusal_of_traces_in_words),
+        GPU(one_trace_at_a_time),
+        GPU(names_and_families),
+        GPU(state_of_the_gpu),
+        GPU(reasons_in_words),
+        GPU(states_that_doctor_tells),
+        cmocka_unit_test(groups_have_their_passes),
+        cmocka_unit_test(a_chip_that_is_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
