@@ -68,14 +68,19 @@ static struct pk_perf_refusal forbidden(const char *root, enum pk_perf_scope sco
         "seccomp=unconfined"};
 }
 
-static struct pk_perf_refusal no_counter(const char *root, enum pk_perf_scope scope, struct pk_arena *a)
+bool pk_perf_in_guest(const char *root, struct pk_arena *a)
 {
     const char *cpuinfo = pk_file_text(root, "proc/cpuinfo", a);
     const char *flags = cpuinfo ? pk_file_field(cpuinfo, "flags", ':', a) : NULL;
+    return flags && strstr(flags, "hypervisor");
+}
+
+static struct pk_perf_refusal no_counter(const char *root, enum pk_perf_scope scope, struct pk_arena *a)
+{
     if (pk_file_exists(root, "sys/bus/event_source/devices/cpu") ||
         pk_file_exists(root, "sys/bus/event_source/devices/cpu_core"))
         return (struct pk_perf_refusal){"this processor has no such counter", NULL};
-    if (flags && strstr(flags, "hypervisor"))
+    if (pk_perf_in_guest(root, a))
         return (struct pk_perf_refusal){
             "no counters: the hypervisor hides the processor's",
             "bare metal, or a hypervisor that passes them on (QEMU: -cpu host,pmu=on; libvirt: <pmu "

@@ -26,6 +26,9 @@ int pk_perf_open(const struct pk_perf *perf, struct perf_event_attr *attr, pid_t
 /* What the count was to be of: each needs another right. */
 enum pk_perf_scope { PK_PERF_USER, PK_PERF_KERNEL, PK_PERF_SYSTEM };
 
+/* What cpuinfo says; Arm's says nothing. */
+bool pk_perf_in_guest(const char *root, struct pk_arena *a);
+
 struct pk_perf_refusal {
     const char *absent; /* why */
     const char *advice; /* NULL = nothing to do, or nothing can be done */

@@ -5,8 +5,6 @@
 #include "counter/perf/planned.h"
 #include "counter/sources.h"
 
-#include "machine/files.h"
-
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <string.h>
@@ -31,13 +29,6 @@ static int find_mode(const struct pk_counter_env *env, const struct pk_processor
 }
 
 /* --- what was found ------------------------------------------------------------------------------------------------- */
-
-static bool in_virtual_machine(const char *root, struct pk_arena *a)
-{
-    const char *cpuinfo = pk_file_text(root, "proc/cpuinfo", a);
-    const char *flags = cpuinfo ? pk_file_field(cpuinfo, "flags", ':', a) : NULL;
-    return flags && strstr(flags, "hypervisor");
-}
 
 static struct pk_source_found degraded(const char *why, const char *fix)
 {
@@ -66,8 +57,7 @@ static struct pk_source_found found_working(const struct pk_counter_env *env, co
         PK_SOURCE_OK, 0,
         pk_printf(a, "%s%s%s by libpfm %s, user mode and kernel mode%s", cpu->pmu->pmu,
                   *cpu->pmu->alias_of ? ", its presets those of " : "", cpu->pmu->alias_of, pk_pfm_version(a),
-                  in_virtual_machine(root, a) ? "; a virtual machine's, which a self-test has to confirm"
-                                              : ""),
+                  pk_perf_in_guest(root, a) ? "; a virtual machine's, which a self-test has to confirm" : ""),
         NULL};
 }
 
@@ -106,7 +96,7 @@ static struct pk_source_found selftest(const struct pk_counter_env *env, struct 
         return (struct pk_source_found){found.state, 0, pk_printf(a, "%s; %s", found.why, what), found.fix};
     return (struct pk_source_found){
         PK_SOURCE_UNAVAILABLE, 0, pk_printf(a, "dead counter: %s", what),
-        in_virtual_machine(pk_counter_root(env), a)
+        pk_perf_in_guest(pk_counter_root(env), a)
             ? "bare metal, or a hypervisor whose counters count (QEMU: -cpu host,pmu=on)"
             : NULL};
 }

@@ -65,9 +65,8 @@ static const struct system uncore = {
 static const char *advice(const struct system *s, const char *root, struct pk_arena *a)
 {
     const char *cpuinfo = pk_file_text(root, "proc/cpuinfo", a);
-    const char *flags = cpuinfo ? pk_file_field(cpuinfo, "flags", ':', a) : NULL;
     const char *vendor = cpuinfo ? pk_file_field(cpuinfo, "vendor_id", ':', a) : NULL;
-    if (!vendor || (flags && strstr(flags, "hypervisor")))
+    if (!vendor || pk_perf_in_guest(root, a))
         return NULL;
     if (!strcmp(vendor, "AuthenticAMD"))
         return s == &uncore ? "sudo modprobe amd_uncore" : "sudo modprobe rapl";
