@@ -91,7 +91,7 @@ static enum pk_code metric(struct parser *p, const char *rest)
 {
     struct pk_group_metric m = {0};
     const char *equals = strstr(rest, " = "), *dashes = strstr(rest, " -- ");
-    if (!equals || !dashes || dashes < equals)
+    if (!equals || !dashes || dashes < equals + 3)
         return wrong(p, "a metric is NAME UNIT = FORMULA -- SUMMARY");
     const char *left = pk_strndup(p->arena, rest, (size_t)(equals - rest));
     m.name = pk_next_part(&left, ' ', p->arena);

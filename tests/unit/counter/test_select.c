@@ -51,6 +51,7 @@ static void wrong_groups_name_the_line(void **state)
         {HEAD "\nmetrics r 1 = a -- x\n", "group g, line 4: 'metrics r 1 = a -- x' begins no line"},
         {HEAD "metric r = a -- x\n", "group g, line 3: a metric is NAME UNIT = FORMULA -- SUMMARY"},
         {HEAD "metric r 1 2 = a -- x\n", "group g, line 3: a metric is NAME UNIT = FORMULA -- SUMMARY"},
+        {HEAD "metric r 1 = -- x\n", "group g, line 3: a metric is NAME UNIT = FORMULA -- SUMMARY"},
         {HEAD "metric r 1 = a\n", "group g, line 3: a metric is NAME UNIT = FORMULA -- SUMMARY"},
         {HEAD "metric r 1 = a / d -- x\n", "group g, line 3: d is no event of this group"},
         {HEAD "metric r 1 = a / -- x\n", "group g, line 3: 'a /' is no formula"},
