@@ -214,15 +214,25 @@ static const char *parting(const struct gate *g)
                      again(g) ? again(g) : "");
 }
 
+static enum pk_code read_facts(struct gate *g, struct pk_err *err)
+{
+    for (int i = 0; i < PK_SIDES; i++) {
+        const struct run *r = &g->side[i].run;
+        if (pk_store_run_facts(r->store, r->run_id, g->app->arena, &g->facts[i], err) ||
+            pk_store_cases_ok(r->store, r->run_id, &g->facts[i].cases_ok, err))
+            return err->code;
+    }
+    return PK_OK;
+}
+
 enum pk_code pk_gate_answer(struct gate *g, struct pk_err *err)
 {
     struct pk_err late;
     struct pk_comparison *c = &g->result.comparison;
     if (pk_thresholds_check(g->thresholds, g->o->verdict.thresholds.n, c->v, c->n, err))
         return err->code;
-    for (int i = 0; i < PK_SIDES; i++)
-        if (pk_store_run_facts(g->side[i].run.store, g->side[i].run.run_id, g->app->arena, &g->facts[i], err))
-            return err->code;
+    if (read_facts(g, err))
+        return err->code;
     pk_compare_sort(c->v, c->n);
     g->elapsed_ns = pk_clock_ns() - g->began_ns;
     enum pk_code code = answer(g, err);

@@ -51,7 +51,8 @@ static enum pk_code read_run(struct pk_store *s, int64_t id, struct pk_arena *a,
                              struct pk_compare_side *figures, struct pk_err *err)
 {
     struct pk_figures *v;
-    if (pk_store_run_facts(s, id, a, facts, err) || pk_store_figures(s, id, a, &v, &figures->n, err))
+    if (pk_store_run_facts(s, id, a, facts, err) ||
+        pk_store_figures(s, id, a, &v, &figures->n, &facts->cases_ok, err))
         return err->code;
     figures->v = v;
     return PK_OK;

@@ -1,4 +1,4 @@
-/* Figures: rows of three queries made into structs, one group of equal keys after the other. */
+/* Figures: what fits start from, and what a run says of itself; run_figures.c reads what was measured. */
 #include "store/figures.h"
 
 #include "base/assert.h"
@@ -54,59 +54,6 @@ static const double *reals(const struct pk_rows *r, size_t from, size_t n, size_
     for (size_t i = 0; i < n; i++)
         v[i] = real(&row_of(r, from + i)[column]);
     return v;
-}
-
-static const int64_t *integers(const struct pk_rows *r, size_t from, size_t n, size_t column,
-                               struct pk_arena *a)
-{
-    int64_t *v = pk_new_n(a, int64_t, n);
-    for (size_t i = 0; i < n; i++)
-        v[i] = whole(&row_of(r, from + i)[column]);
-    return v;
-}
-
-enum pk_code pk_store_figures(struct pk_store *s, int64_t run_id, struct pk_arena *a,
-                              struct pk_figures **figures, size_t *n, struct pk_err *err)
-{
-    static const char sql[] =
-        "SELECT c.case_id, i.metric, c.experiment, c.revision, c.variant, c.device, c.axes, c.identity,"
-        " m.unit, m.direction, m.class, m.source, c.ordinal, m.median, i.invocation, i.figure"
-        " FROM v_case c JOIN v_summary m ON m.case_id = c.case_id"
-        " JOIN v_invocation i ON i.case_id = c.case_id AND i.metric = m.metric AND i.unit = m.unit"
-        " WHERE c.run_id = :run AND c.status = 'ok' AND i.figure IS NOT NULL"
-        " ORDER BY c.ordinal, c.case_id, i.metric, i.invocation";
-    enum { KEYS = 2, EXPERIMENT = 2, MEDIAN = 13, INVOCATION = 14, FIGURE = 15 };
-    const struct pk_param run = pk_param_int(":run", run_id);
-    struct pk_rows r;
-    size_t cap = 0;
-    *figures = NULL;
-    *n = 0;
-    if (pk_store_query(s, sql, &run, 1, a, &r, err))
-        return err->code;
-    for (size_t i = 0, same; i < r.n; i += same) {
-        same = equal_rows(&r, i, KEYS);
-        const struct pk_cell *c = row_of(&r, i), *e = c + EXPERIMENT;
-        *figures = pk_grow(a, *figures, sizeof **figures, *n, &cap);
-        (*figures)[(*n)++] = (struct pk_figures){
-            .metric = text(&c[1]),
-            .experiment = text(&e[0]),
-            .revision = whole(&e[1]),
-            .variant = text(&e[2]),
-            .device = text(&e[3]),
-            .axes = text(&e[4]),
-            .identity = text(&e[5]),
-            .unit = text(&e[6]),
-            .direction = text(&e[7]),
-            .class = text(&e[8]),
-            .source = text(&e[9]),
-            .ordinal = whole(&e[10]),
-            .median = real(&c[MEDIAN]),
-            .n = same,
-            .figure = reals(&r, i, same, FIGURE, a),
-            .invocation = integers(&r, i, same, INVOCATION, a),
-        };
-    }
-    return PK_OK;
 }
 
 /* A merge patch (RFC 7396) that removes x and what is ignored from an object. */
@@ -170,8 +117,7 @@ enum pk_code pk_store_run_facts(struct pk_store *s, int64_t run_id, struct pk_ar
         "     (SELECT DISTINCT key, value FROM v_setting WHERE run_id = :run AND key <> 'limit_bytes' "
         "AND key NOT LIKE '%choice:%' ORDER BY key, value) GROUP BY "
         "key)),"
-        " (SELECT count(*) FROM v_case WHERE run_id = :run), (SELECT count(*) FROM v_case WHERE run_id = "
-        ":run AND status = 'ok'), r.experiment, r.uuid"
+        " (SELECT count(*) FROM main.run_case WHERE run_id = :run), r.experiment, r.uuid"
         " FROM v_run r WHERE r.run_id = :run";
     const struct pk_param run = pk_param_int(":run", run_id);
     struct pk_rows r;
@@ -189,8 +135,19 @@ enum pk_code pk_store_run_facts(struct pk_store *s, int64_t run_id, struct pk_ar
                                    .settings = text(&c[6]),
                                    .said = text(&c[7]),
                                    .cases = whole(&c[8]),
-                                   .cases_ok = whole(&c[9]),
-                                   .experiment = text(&c[10]),
-                                   .uuid = text(&c[11])};
+                                   .experiment = text(&c[9]),
+                                   .uuid = text(&c[10])};
+    return PK_OK;
+}
+
+enum pk_code pk_store_cases_ok(struct pk_store *s, int64_t run_id, int64_t *n, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const struct pk_param run = pk_param_int(":run", run_id);
+    struct pk_rows r;
+    if (pk_store_query(s, "SELECT count(*) FROM v_case WHERE run_id = :run AND status = 'ok'", &run, 1, &a,
+                       &r, err))
+        return err->code;
+    *n = whole(r.cells);
     return PK_OK;
 }

@@ -19,9 +19,13 @@ struct pk_figures {
     const int64_t *invocation; /* of figure[i], ascending */
 };
 
-/* In the order of the cases, metrics by name within one. */
+/* In the order of the cases, metrics by name within one. *cases_ok of them ended ok in timing passes. */
 enum pk_code pk_store_figures(struct pk_store *s, int64_t run_id, struct pk_arena *a,
-                              struct pk_figures **figures, size_t *n, struct pk_err *err) PK_MUST_CHECK;
+                              struct pk_figures **figures, size_t *n, int64_t *cases_ok,
+                              struct pk_err *err) PK_MUST_CHECK;
+/* As v_case counts them. */
+enum pk_code pk_store_cases_ok(struct pk_store *s, int64_t run_id, int64_t *n,
+                               struct pk_err *err) PK_MUST_CHECK;
 
 /* Cases that differ in x only, with a median of the metric each: x ascending. x is the axis of that name or, where the cases
  * have none, their median of the metric of that name. */
@@ -47,7 +51,8 @@ struct pk_run_facts {
     const char *machine, *settings; /* JSON objects */
     const char *
         said; /* JSON object of what its workers said: the values of each key, " | " between different ones */
-    int64_t cases, cases_ok;
+    int64_t cases;
+    int64_t cases_ok; /* the caller's: pk_store_figures or pk_store_cases_ok */
 };
 enum pk_code pk_store_run_facts(struct pk_store *s, int64_t run_id, struct pk_arena *a,
                                 struct pk_run_facts *facts, struct pk_err *err) PK_MUST_CHECK;
