@@ -15,7 +15,7 @@ from conftest import BINARY
 
 ROOT = pathlib.Path(__file__).parents[2]
 TESTS = os.environ.get("PK_GPU_TESTS", str(ROOT / "build" / "tests" / "gpu"))
-STAGES = ["doctor", "numerics", "ceilings", "attention", "bf16", "tf32", "sanitizer", "tree", "structure", "report"]
+STAGES = ["doctor", "numerics", "ceilings", "attention", "bf16", "tf32", "counters", "sanitizer", "tree", "structure", "report"]
 
 
 def command(*args, perfkit=BINARY):
@@ -43,7 +43,7 @@ def test_every_stage_runs(checked):
     out, (status, said, p) = checked
     assert status == 0, p.stdout + p.stderr
     assert [s for s, _ in said] == STAGES
-    assert states(out) == {**dict.fromkeys(STAGES, "passed"), "bf16": "skipped", "tf32": "skipped", "sanitizer": "skipped"}
+    assert states(out) == {**dict.fromkeys(STAGES, "passed"), "bf16": "skipped", "tf32": "skipped", "counters": "skipped", "sanitizer": "skipped"}
 
 
 def test_few_files_and_a_whole_store(checked, tmp_path):
@@ -66,7 +66,7 @@ def test_what_passed_is_not_repeated(checked):
     after = json.loads((out / "status.json").read_text())["cpu"]
     assert status == 0
     assert [what for stage, what in said if stage in ("doctor", "attention")] == ["has passed before"] * 2
-    assert all(before[s] == after[s] for s in STAGES if s not in ("bf16", "tf32", "sanitizer", "report"))
+    assert all(before[s] == after[s] for s in STAGES if s not in ("bf16", "tf32", "counters", "sanitizer", "report"))
 
 
 def test_a_named_stage_is_repeated(checked):
@@ -134,6 +134,30 @@ def test_without_the_device_everything_is_skipped(tmp_path):
     status, said, p = check(tmp_path / "out", perfkit=perfkit, device="cuda")
     assert status == 77 and not (tmp_path / "out").exists()
     assert said == [(s, "skipped") for s in STAGES] and p.stdout.count("there is no NVIDIA driver") == len(STAGES)
+
+
+@pytest.mark.parametrize("cupti,trace,counters,status,state,said", [
+    ("no", "ok", "ok", 0, "skipped", "CUPTI: made up"),
+    ("ok", "unavailable", "unavailable", 0, "skipped", "gpu-counters unavailable: made up"),
+    ("ok", "ok", "unavailable", 0, "passed", "gpu-counters unavailable: made up"),
+    ("ok", "ok", "degraded", 1, "failed", "gpu-counters degraded: made up"),
+])
+def test_counters_of_a_made_up_gpu(tmp_path, cupti, trace, counters, status, state, said):
+    """Which groups are asked for follows from what doctor found."""
+    perfkit = tmp_path / "perfkit"
+    rows = [{"name": n, "state": s, "found": "made up"} for n, s in (("cupti", cupti), ("gpu-state", "unavailable"), ("gpu-trace", trace),
+                                                                  ("gpu-counters", counters))]
+    answers = {"doctor": {"sources": {"rows": rows}}, "list": {"devices": {"rows": [{"name": "cuda", "reason": None}]}}}
+    perfkit.write_text("#!/bin/sh\necho \"$*\" >> %s/asked\ncase $1 in\n%s\nesac\n" % (tmp_path, "\n".join(
+        "%s) echo '%s' ;;" % (k, json.dumps({"tables": v})) for k, v in answers.items())))
+    perfkit.chmod(0o755)
+    out = tmp_path / "out"
+    assert check(out, "counters", perfkit=perfkit, device="cuda")[0] == status
+    row = json.loads((out / "status.json").read_text())["cuda"]["counters"]
+    assert row["state"] == state and said in row["said"]
+    runs = [line for line in (tmp_path / "asked").read_text().splitlines() if line.startswith("run attention-scaling")]
+    wanted = [] if state == "skipped" else ["gpu-trace"] + ["gpu-lite,gpu-roof,gpu-tensor,gpu-cache"] * (counters != "unavailable")
+    assert len(runs) == bool(wanted) and all("--counters %s " % ",".join(wanted) in r for r in runs)
 
 
 def test_unknown_stages_are_refused(tmp_path):

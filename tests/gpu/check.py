@@ -239,6 +239,30 @@ def tf32(c):
     return "measured; tables are in report.txt"
 
 
+GPU_SOURCES = ["gpu-state", "gpu-trace", "gpu-counters"]
+
+
+def counters(c):
+    """Self-tests of the GPU's sources, then attention-scaling with what works of them: kernels, rooflines, tensor cores."""
+    if not c.device.startswith("cuda"):
+        raise Skip("gpu-trace, gpu-counters and gpu-state are of GPUs, and the device is %s" % c.device)
+    tables = json.loads(c.must(c.perfkit, "doctor", "--format", "json"))["tables"]
+    found = {r["name"]: r for table in tables.values() for r in table["rows"]}
+    if found["cupti"]["state"] != "ok":
+        raise Skip("CUPTI: %s" % found["cupti"]["found"])
+    told = ["%s %s: %s" % (s, found[s]["state"], found[s]["found"]) for s in GPU_SOURCES]
+    groups = {"gpu-trace": "gpu-trace", "gpu-counters": "gpu-lite,gpu-roof,gpu-tensor,gpu-cache", "gpu-state": "gpu-state"}
+    wanted = [groups[s] for s in GPU_SOURCES if found[s]["state"] != "unavailable"]
+    if not wanted:
+        raise Skip("; ".join(told))
+    c.experiment("counters", "attention-scaling", *(QUICK if c.quick else ["--preset", "quick", "--timeout", "90s"]),
+                 "-a", "dtype=fp32,bf16", "--counters", ",".join(wanted))
+    wrong = [t for s, t in zip(GPU_SOURCES, told) if found[s]["state"] == "degraded" and s != "gpu-state"]
+    if wrong:
+        raise Failed("; ".join(wrong))
+    return "; ".join(told)
+
+
 def tree(c):
     if c.quick:
         c.experiment("tree", "tree-patch", "-a", "model=2L-256H", "-a", "weights=real", "-a", "tp=2", *QUICK)
@@ -274,7 +298,7 @@ def report(c):
 
 # In order of worth: what a person would want to know if nothing after it could be done. The text file that each writes.
 STAGES = {"doctor": (doctor, "doctor.txt"), "numerics": (numerics, "numerics.txt"), "ceilings": (ceilings, "runs.txt"),
-          "attention": (attention, "runs.txt"), "bf16": (bf16, "runs.txt"), "tf32": (tf32, "runs.txt"), "sanitizer": (sanitizer, "sanitizer.txt"),
+          "attention": (attention, "runs.txt"), "bf16": (bf16, "runs.txt"), "tf32": (tf32, "runs.txt"), "counters": (counters, "runs.txt"), "sanitizer": (sanitizer, "sanitizer.txt"),
           "tree": (tree, "runs.txt"), "structure": (structure, "runs.txt"), "report": (report, "runs.txt")}
 
 
