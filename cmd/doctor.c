@@ -5,6 +5,7 @@
 #include "bench/calibrate.h"
 #include "counter/source.h"
 #include "device/cpu.h"
+#include "machine/bind.h"
 
 #include <string.h>
 
@@ -12,8 +13,8 @@
 #define AT(member) offsetof(struct doctor_options, member)
 
 struct doctor_options {
-    bool ceilings, no_bind;
-    const char *device;
+    bool ceilings;
+    const char *device, *bind;
     int64_t threads;
     struct pk_texts require;
 };
@@ -26,7 +27,8 @@ static const struct pk_opt options[] = {
     {"device", 0, PK_OPT_TEXT, AT(device), "NAME", .def = "cpu", .help = "whose ceilings"},
     {"threads", 0, PK_OPT_INT, AT(threads), "N", .max = 4096,
      .help = "CPU: worker threads; 0 is one for each CPU that perfkit may use"},
-    {"no-bind", 0, PK_OPT_FLAG, AT(no_bind), .help = "CPU: leave threads where the kernel puts them"},
+    {"bind", 0, PK_OPT_TEXT, AT(bind), "CPUS", .def = "cores",
+     .help = "threads to CPUs: cores, socket:N, numa:N, a list such as 0-3,8, or none"},
     {0},
 };
 
@@ -114,7 +116,7 @@ static struct pk_cell real(double f)
     return (struct pk_cell){.type = PK_CELL_REAL, .f = f};
 }
 
-static enum pk_code check_device(const char *device, int64_t threads, struct pk_err *err)
+static enum pk_code check_device(const char *device, const struct pk_device_options *o, struct pk_err *err)
 {
     enum pk_device_kind kind;
     unsigned ordinal;
@@ -122,7 +124,7 @@ static enum pk_code check_device(const char *device, int64_t threads, struct pk_
         return err->code;
     const char *absent = pk_device_unavailable(kind);
     if (!absent)
-        return kind == PK_DEVICE_CPU ? pk_cpu_threads_check(threads, err) : PK_OK;
+        return kind == PK_DEVICE_CPU ? pk_cpu_threads_check(o->threads, o->cpus, err) : PK_OK;
     pk_fail(err, PK_E_UNAVAILABLE, "device %s cannot be used here", device);
     pk_why(err, "%s", absent);
     return pk_fix(err, "perfkit list devices shows what can");
@@ -135,7 +137,7 @@ static enum pk_code measure_ceilings(struct doctor *d, struct pk_err *err)
     const char *machine = pk_machine_json(&d->machine, a);
     struct pk_store *s;
     struct pk_ceilings_known known;
-    if (check_device(d->device, d->device_options.threads, err) ||
+    if (check_device(d->device, &d->device_options, err) ||
         pk_open_store(d->app, NULL, PK_STORE_WRITE, &s, err))
         return err->code;
     enum pk_code rc =
@@ -165,9 +167,11 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
     struct doctor d = {
         .app = app,
         .device = o->device,
-        .device_options = {.threads = (unsigned)o->threads, .no_bind = o->no_bind},
+        .device_options = {.threads = (unsigned)o->threads},
     };
     enum pk_code rc = check_required_names(o, app->arena, err);
+    if (!rc)
+        rc = pk_bind_option(o->bind, app->arena, &d.device_options.cpus, &d.device_options.no_bind, err);
     if (!rc)
         rc = pk_machine_read("/", app->arena, &d.machine, err);
     if (rc)

@@ -7,13 +7,14 @@
 #include "bench/record/runinfo.h"
 #include "bench/tables.h"
 #include "cmd/progress.h"
+#include "machine/bind.h"
 #include "json/json.h"
 
 #include <string.h>
 
 struct exec_options {
     int64_t runs, min_runs, max_runs, min_time_ns, warmup, timeout_ns;
-    const char *prepare, *name, *label;
+    const char *prepare, *name, *label, *bind;
     struct pk_texts tags;
     bool ignore_failure, no_counters, no_save;
 };
@@ -37,6 +38,8 @@ static const struct pk_opt options[] = {
      .help = "measure runs that end with another exit status than 0, or by a signal, too"},
     {"no-counters", 0, PK_OPT_FLAG, AT(no_counters),
      .help = "leave out the last run, whose CPU events are counted and which is not timed"},
+    {"bind", 0, PK_OPT_TEXT, AT(bind), "CPUS", .def = "none",
+     .help = "where it may run: socket:N, numa:N, a list such as 0-3,8, or none"},
     {"name", 0, PK_OPT_TEXT, AT(name), "NAME",
      .help = "what to call the case; runs of equal names can be compared. Default: the command line"},
     {"label", 'l', PK_OPT_TEXT, AT(label), "NAME", .group = "The record",
@@ -50,6 +53,7 @@ struct exec {
     struct pk_app *app;
     const struct exec_options *o;
     const char *const *argv;
+    const char *cpus; /* of --bind; NULL = anywhere */
     struct pk_store *store;
     int64_t run_id;
     struct pk_progress *progress;
@@ -64,6 +68,8 @@ static const char *settings_json(const struct exec *e)
         (json_int_t)o->min_runs, "max_runs", (json_int_t)o->max_runs, "min_time_ns",
         (json_int_t)o->min_time_ns, "warmup", (json_int_t)o->warmup, "timeout_ns", (json_int_t)o->timeout_ns,
         "prepare", o->prepare, "ignore_failure", (int)o->ignore_failure, "counters", !o->no_counters);
+    if (e->cpus)
+        json_object_set_new(s, "bind", json_string(e->o->bind));
     return pk_json_text(e->app->arena, s, PK_JSON_CANON);
 }
 
@@ -107,6 +113,7 @@ static enum pk_code measure(struct exec *e, struct pk_recorder *rec, struct pk_e
     const struct pk_command_options c = {
         .argv = e->argv,
         .name = o->name,
+        .cpus = e->cpus,
         .prepare = o->prepare,
         .counters = !o->no_counters,
         .ignore_failure = o->ignore_failure,
@@ -193,6 +200,9 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
     enum pk_code rc = check_options(app, err);
     if (!rc)
         rc = pk_program_find(e.argv, err);
+    bool anywhere;
+    if (!rc)
+        rc = pk_bind_option(e.o->bind, app->arena, &e.cpus, &anywhere, err);
     if (!rc)
         rc = pk_open_store(app, e.o->no_save ? ":memory:" : NULL, PK_STORE_WRITE, &e.store, err);
     if (rc)

@@ -75,8 +75,8 @@ struct pk_rule pk_gate_rule(const struct gate_options *o)
 static enum pk_code check_of_experiment(const struct gate *g, struct pk_err *err)
 {
     static const char *const names[] = {
-        "axis",     "preset",    "variant", "filter",  "device",  "min-samples", "max-samples",  "min-time",
-        "max-time", "max-noise", "warmup",  "threads", "no-bind", "cold",        "memory-limit", "no-check"};
+        "axis",     "preset",    "variant", "filter",  "device", "min-samples", "max-samples",  "min-time",
+        "max-time", "max-noise", "warmup",  "threads", "bind",   "cold",        "memory-limit", "no-check"};
     static const char *const of_commands[] = {"name", "prepare"};
     const char *const *list = g->probe ? of_commands : names;
     size_t n = g->probe ? 2 : sizeof names / sizeof *names;

@@ -7,6 +7,7 @@
 #include "bench/estimate.h"
 #include "bench/idle.h"
 #include "device/cpu.h"
+#include "machine/bind.h"
 #include "machine/machine.h"
 
 #include <math.h>
@@ -40,15 +41,14 @@ enum pk_code pk_run_choose_device(struct run *r, struct pk_err *err)
         pk_why(err, "%s", reason);
         return pk_fix(err, "`perfkit list devices` shows what works here");
     }
-    if (kind == PK_DEVICE_CPU && pk_cpu_threads_check(o->threads, err))
-        return err->code;
     r->device_options = (struct pk_device_options){
         .threads = (unsigned)o->threads,
-        .no_bind = o->no_bind,
         .cold = o->cold,
         .limit_bytes = o->limit_bytes,
     };
-    return PK_OK;
+    if (pk_bind_option(o->bind, r->app->arena, &r->device_options.cpus, &r->device_options.no_bind, err))
+        return err->code;
+    return kind == PK_DEVICE_CPU ? pk_cpu_threads_check(o->threads, r->device_options.cpus, err) : PK_OK;
 }
 
 enum pk_code pk_run_stored_ceilings(struct run *r, struct pk_err *err)

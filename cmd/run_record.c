@@ -5,6 +5,8 @@
 #include "bench/record/works.h"
 #include "store/resume.h"
 
+#include <string.h>
+
 static json_t *texts_json(const struct pk_texts *t)
 {
     json_t *array = json_array();
@@ -40,19 +42,32 @@ static json_t *axes_json(const struct run *r)
     return array;
 }
 
+/* The two that are as old as runs are, as they always were: runs of all times can be compared. */
+static json_t *bind_json(const char *bind)
+{
+    return !strcmp(bind, "cores") || !strcmp(bind, "none") ? json_boolean(!strcmp(bind, "cores"))
+                                                           : json_string(bind);
+}
+
+/* And back. */
+static const char *bound(const json_t *bind)
+{
+    return json_is_string(bind) ? json_string_value(bind) : json_is_false(bind) ? "none" : "cores";
+}
+
 /* What a later run must repeat to measure the same: recorded with the run, read back by --resume. */
 static const char *settings_json(const struct run *r)
 {
     const struct run_options *o = r->o;
     PK_JSON_CLEANUP json_t *s = json_pack(
-        "{s:s, s:s, s:o, s:o, s:o, s:s?, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:b, s:I, "
+        "{s:s, s:s, s:o, s:o, s:o, s:s?, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:o, s:I, "
         "s:b, s:s}",
         "preset", r->plan.preset->name, "device", r->device, "axes", axes_json(r), "variants",
         texts_json(&o->variants), "peers", texts_json(&o->peers), "filter", o->filter, "invocations",
         o->invocations, "min_samples", o->min_samples, "max_samples", o->max_samples, "min_time_ns",
         o->min_time_ns, "max_time_ns", o->max_time_ns, "max_noise", o->max_noise, "warmup", o->warmup,
         "budget_ns", o->budget_ns, "timeout_ns", o->timeout_ns, "threads", o->threads, "limit_bytes",
-        o->limit_bytes, "bind", !o->no_bind, "seed", o->seed, "check", !o->no_check, "ceilings_of",
+        o->limit_bytes, "bind", bind_json(o->bind), "seed", o->seed, "check", !o->no_check, "ceilings_of",
         r->ceilings_key);
     if (o->cold)
         json_object_set_new(s, "cold", json_true());
@@ -153,7 +168,7 @@ static enum pk_code take_numbers(struct run *r, const json_t *s, struct pk_err *
     if (!rc && json_is_number(json_object_get(s, "max_noise")))
         rc = pk_opt_again(table, pk_printf(a, "max-noise=%.15f", pk_json_num(s, "max_noise", 0)), a, err);
     if (!rc)
-        rc = pk_opt_again(table, pk_json_bool(s, "bind", true) ? "no-bind=false" : "no-bind=true", a, err);
+        rc = pk_opt_again(table, pk_printf(a, "bind=%s", bound(json_object_get(s, "bind"))), a, err);
     if (!rc)
         rc = pk_opt_again(table, pk_json_bool(s, "cold", false) ? "cold=true" : "cold=false", a, err);
     if (!rc)

@@ -40,7 +40,8 @@
 #define PK_RUN_ROWS_DEVICE \
     {"threads", 't', PK_OPT_INT, PK_RUN_AT(threads), "N", 0, 4096, .def = "0", .group = "The device", \
      .help = "threads on the CPU; 0 is one for each CPU that perfkit may use, and more are refused"}, \
-    {"no-bind", 0, PK_OPT_FLAG, PK_RUN_AT(no_bind), .help = "leave threads where the kernel puts them"}, \
+    {"bind", 0, PK_OPT_TEXT, PK_RUN_AT(bind), "CPUS", .def = "cores", \
+     .help = "threads to CPUs: cores, one thread each; socket:N; numa:N, with its memory; a list, 0-3,8; none"}, \
     {"cold", 0, PK_OPT_FLAG, PK_RUN_AT(cold), \
      .help = \
          "empty the caches before every sample, and repeat nothing within one; without it they stay warm"}, \

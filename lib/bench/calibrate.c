@@ -29,7 +29,9 @@ static double *member(struct pk_ceilings *c, size_t row)
 
 const char *pk_ceilings_key(const char *device, const struct pk_device_options *opt, struct pk_arena *a)
 {
-    return opt->threads ? pk_printf(a, "%s %s", device, pk_plural(opt->threads, "thread", a)) : device;
+    if (opt->threads)
+        device = pk_printf(a, "%s %s", device, pk_plural(opt->threads, "thread", a));
+    return opt->cpus ? pk_printf(a, "%s on CPUs %s", device, opt->cpus) : device;
 }
 
 enum pk_code pk_ceilings_stored(struct pk_store *s, const char *machine, const char *key,

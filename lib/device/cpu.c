@@ -4,17 +4,18 @@
 #include "base/assert.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "machine/bind.h"
 #include "machine/machine.h"
 
 #include <string.h>
 #include <sys/mman.h>
 
-enum { CPUS_MAX = 1024, HUGE_PAGE = 2 << 20 };
+enum { HUGE_PAGE = 2 << 20 };
 
 struct cpu {
     struct pk_threads *threads;
     enum pk_isa isa;
-    unsigned cpus[CPUS_MAX], n_cpus; /* n_cpus is 0 when threads are not bound */
+    struct pk_cpus cpus; /* none when threads are not bound */
     bool blas_open;
     struct pk_blas blas;
     unsigned char *flush; /* twice the last-level cache; NULL until it is needed */
@@ -32,14 +33,25 @@ static const char *cpu_unavailable(void)
     return NULL;
 }
 
-enum pk_code pk_cpu_threads_check(int64_t threads, struct pk_err *err)
+/* Those that options name, else all that we may use. */
+static void usable_cpus(const char *list, struct pk_cpus *out)
 {
-    unsigned cpus[CPUS_MAX], usable = pk_machine_cpus(cpus, CPUS_MAX);
-    if (threads <= usable)
+    if (!list || !pk_cpus_read(list, out))
+        out->n = pk_machine_cpus(out->v, PK_CPUS_MAX);
+}
+
+enum pk_code pk_cpu_threads_check(int64_t threads, const char *cpus, struct pk_err *err)
+{
+    struct pk_cpus usable;
+    usable_cpus(cpus, &usable);
+    if (threads <= usable.n)
         return PK_OK;
     pk_fail(err, PK_E_USAGE, "--threads %lld: there are not so many CPUs to use", (long long)threads);
-    pk_why(err, "affinity and control group leave %u to this process", usable);
-    return pk_fix(err, "--threads %u or fewer; left out, it is one per CPU", usable);
+    if (cpus)
+        pk_why(err, "--bind names %u", usable.n);
+    else
+        pk_why(err, "affinity and control group leave %u to this process", usable.n);
+    return pk_fix(err, "--threads %u or fewer; left out, it is one per CPU", usable.n);
 }
 
 static enum pk_code cpu_open(struct pk_device *dev, const struct pk_device_options *opt, struct pk_err *err)
@@ -47,18 +59,21 @@ static enum pk_code cpu_open(struct pk_device *dev, const struct pk_device_optio
     struct cpu *c = pk_new(&dev->arena, struct cpu);
     dev->impl = c;
     c->isa = pk_isa_detect();
-    unsigned usable = pk_machine_cpus(c->cpus, CPUS_MAX);
-    unsigned threads = opt->threads ? opt->threads : usable ? usable : 1;
-    c->n_cpus = opt->no_bind ? 0 : usable;
-    if (threads > CPUS_MAX) {
+    usable_cpus(opt->cpus, &c->cpus);
+    const unsigned usable = c->cpus.n, threads = opt->threads ? opt->threads : usable ? usable : 1;
+    if (opt->no_bind)
+        c->cpus.n = 0;
+    if (threads > PK_CPUS_MAX) {
         pk_fail(err, PK_E_USAGE, "threads: %u is out of range", threads);
-        pk_why(err, "the CPU device runs 1 to %d threads", CPUS_MAX);
+        pk_why(err, "the CPU device runs 1 to %d threads", PK_CPUS_MAX);
         return pk_fix(err, "this machine has %u cores to use; leave --threads out to take them all", usable);
     }
     int64_t available = pk_machine_available_bytes(NULL);
     if (!opt->limit_bytes && available)
         dev->pool.limit = (size_t)(available / 10 * 9);
-    return pk_threads_start(&c->threads, &dev->arena, threads, c->cpus, c->n_cpus, err);
+    if (opt->cpus)
+        pk_bind_memory(&c->cpus);
+    return pk_threads_start(&c->threads, &dev->arena, threads, c->cpus.v, c->cpus.n, err);
 }
 
 static void cpu_close(struct pk_device *dev)
@@ -159,13 +174,13 @@ static enum pk_code cpu_flush(struct pk_device *dev, struct pk_err *err)
 
 static const char *binding_text(const struct cpu *c, struct pk_arena *a)
 {
-    if (!c->n_cpus)
+    if (!c->cpus.n)
         return "off";
     struct pk_buf b = {.arena = a};
     pk_buf_str(&b, "cpus ");
     unsigned n = pk_threads_count(c->threads);
     for (unsigned i = 0; i < n; i++)
-        pk_buf_printf(&b, "%s%u", i ? "," : "", c->cpus[i % c->n_cpus]);
+        pk_buf_printf(&b, "%s%u", i ? "," : "", c->cpus.v[i % c->cpus.n]);
     return pk_buf_text(&b);
 }
 

@@ -19,9 +19,9 @@ extern const struct pk_device_ops pk_device_cpu; /* a row of pk_device_kinds */
 void pk_cpu_parallel_for(struct pk_device *dev, pk_task_fn *fn, void *arg, size_t n_tasks);
 unsigned pk_cpu_threads(const struct pk_device *dev);
 
-/* PK_E_USAGE when these are more threads than CPUs that this process may use (affinity, control group's quota); 0 asks for all of
- * them. What people ask for is checked; opening takes what it is given. */
-enum pk_code pk_cpu_threads_check(int64_t threads, struct pk_err *err) PK_MUST_CHECK;
+/* PK_E_USAGE when these are more threads than CPUs that this process may use (affinity, control group's quota), or than `cpus`
+ * (as in pk_device_options) names; 0 asks for all of them. What people ask for is checked; opening takes what it is given. */
+enum pk_code pk_cpu_threads_check(int64_t threads, const char *cpus, struct pk_err *err) PK_MUST_CHECK;
 
 /* The instruction set kernels are chosen by. Lowering it is for tests and comparisons; raising it above what
  * the CPU has is refused (pk_assert). */

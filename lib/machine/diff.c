@@ -43,22 +43,23 @@ enum { FACTS = sizeof facts / sizeof *facts };
 
 struct differences {
     struct pk_arena *a;
+    const char *absent; /* what to say where a side has no such fact */
     const char **v;
     size_t n, cap;
 };
 
-static const char *value_text(const json_t *v, enum shape shape, struct pk_arena *a)
+static const char *value_text(const struct differences *d, const json_t *v, enum shape shape)
 {
     char *text;
     if (!v || (json_is_string(v) && !*json_string_value(v)))
-        return "unknown";
+        return d->absent;
     if (json_is_string(v))
-        return pk_strdup(a, json_string_value(v));
+        return pk_strdup(d->a, json_string_value(v));
     if (shape == BYTES && json_is_integer(v) && json_integer_value(v) > 0) {
-        text = pk_alloc(a, 32);
+        text = pk_alloc(d->a, 32);
         return pk_format_bytes(json_integer_value(v), text, 32);
     }
-    return pk_json_text(a, v, PK_JSON_CANON);
+    return pk_json_text(d->a, v, PK_JSON_CANON);
 }
 
 static void compare(struct differences *d, const char *words, enum shape shape, const json_t *x,
@@ -66,7 +67,7 @@ static void compare(struct differences *d, const char *words, enum shape shape, 
 {
     if (x == y || (x && y && json_equal(x, y)))
         return;
-    const char *before = value_text(x, shape, d->a), *after = value_text(y, shape, d->a);
+    const char *before = value_text(d, x, shape), *after = value_text(d, y, shape);
     d->v = pk_grow(d->a, d->v, sizeof *d->v, d->n, &d->cap);
     d->v[d->n++] = shape == COUNTED ? pk_printf(d->a, "%s → %s %s", before, after, words)
                                     : pk_printf(d->a, "%s %s → %s", words, before, after);
@@ -84,7 +85,7 @@ static bool in_table(const char *name)
 static size_t diff(const char *base, const char *new_, bool of_machine, struct pk_arena *a,
                    const char *const **words)
 {
-    struct differences d = {.a = a};
+    struct differences d = {.a = a, .absent = of_machine ? "unknown" : "nothing"};
     PK_JSON_CLEANUP json_t *x = json_loads(base, 0, NULL), *y = json_loads(new_, 0, NULL);
     const char *name;
     json_t *v;

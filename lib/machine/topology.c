@@ -1,22 +1,18 @@
-/* Topology: cores, caches, NUMA nodes, and the order in which threads take processing units. The only user of
- * hwloc. */
+/* Topology: cores, caches, NUMA nodes, and the order in which threads take processing units. */
 #include "machine/topology.h"
 
 #include "machine/files.h"
 
 #include <errno.h>
-#include <hwloc.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void destroy(hwloc_topology_t *t)
+void pk_topology_close(hwloc_topology_t *t)
 {
     if (*t)
         hwloc_topology_destroy(*t);
 }
-
-#define TOPOLOGY_CLEANUP __attribute__((cleanup(destroy)))
 
 /* Without it (a sandbox with an empty /sys) hwloc guesses and complains on stderr: the topology is then
  * unknown. */
@@ -28,8 +24,13 @@ static bool is_this_host(const char *root)
 }
 
 /* The linux backend alone: it follows HWLOC_FSROOT, is the fastest, and asks neither X nor OpenCL. */
-static int load(const char *root, hwloc_topology_t *t)
+int pk_topology_open(const char *root, const char *xml, bool io, hwloc_topology_t *t)
 {
+    *t = NULL;
+    if (!xml && !pk_file_exists(root, SYSFS_CPUS)) {
+        errno = ENOENT;
+        return -1;
+    }
     if (hwloc_topology_init(t) != 0) {
         *t = NULL;
         return -1;
@@ -38,7 +39,11 @@ static int load(const char *root, hwloc_topology_t *t)
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         hwloc_topology_set_components(*t, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, others[i]);
     hwloc_topology_set_flags(*t, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
-    if (is_this_host(root))
+    if (io)
+        hwloc_topology_set_io_types_filter(*t, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+    if (xml && hwloc_topology_set_xmlbuffer(*t, xml, (int)strlen(xml) + 1) != 0)
+        return -1;
+    if (xml || is_this_host(root))
         return hwloc_topology_load(*t);
     setenv("HWLOC_FSROOT", root, 1);
     int rc = hwloc_topology_load(*t);
@@ -68,10 +73,10 @@ static int64_t socket_l3_bytes(hwloc_topology_t t)
 
 enum pk_code pk_topology_read(const char *root, struct pk_machine *m, struct pk_err *err)
 {
-    TOPOLOGY_CLEANUP hwloc_topology_t t = NULL;
+    PK_TOPOLOGY_CLEANUP hwloc_topology_t t = NULL;
     if (!pk_file_exists(root, SYSFS_CPUS))
         return PK_OK;
-    if (load(root, &t) != 0) {
+    if (pk_topology_open(root, NULL, false, &t) != 0) {
         pk_fail(err, PK_E_INTERNAL, "the machine's topology could not be read");
         pk_why(err, "hwloc_topology_load: %s", strerror(errno));
         return pk_fix(
@@ -90,10 +95,10 @@ enum pk_code pk_topology_read(const char *root, struct pk_machine *m, struct pk_
 
 const char *pk_machine_topology_xml(const char *root, struct pk_arena *a)
 {
-    TOPOLOGY_CLEANUP hwloc_topology_t t = NULL;
+    PK_TOPOLOGY_CLEANUP hwloc_topology_t t = NULL;
     char *xml;
     int bytes;
-    if (!pk_file_exists(root, SYSFS_CPUS) || load(root, &t) != 0 ||
+    if (pk_topology_open(root, NULL, false, &t) != 0 ||
         hwloc_topology_export_xmlbuffer(t, &xml, &bytes, 0) != 0)
         return NULL;
     const char *text = pk_strdup(a, xml);
@@ -103,25 +108,26 @@ const char *pk_machine_topology_xml(const char *root, struct pk_arena *a)
 
 enum { CPUS_MAX = 8192 }; /* the kernel's own limit; a cpu_set_t holds 1024 */
 
-struct cpu_mask {
+struct pk_cpu_mask {
     cpu_set_t sets[CPUS_MAX / CPU_SETSIZE];
 };
 
-static bool mask_has(const struct cpu_mask *m, unsigned cpu)
+static bool mask_has(const struct pk_cpu_mask *m, unsigned cpu)
 {
     return cpu < CPUS_MAX && CPU_ISSET_S(cpu, sizeof *m, m->sets);
 }
 
-static void add_allowed(const struct cpu_mask *allowed, unsigned cpu, unsigned *cpus, unsigned cap,
+static void add_allowed(const struct pk_cpu_mask *allowed, unsigned cpu, unsigned *cpus, unsigned cap,
                         unsigned *n)
 {
-    if (*n < cap && mask_has(allowed, cpu))
+    if (*n < cap && (!allowed || mask_has(allowed, cpu)))
         cpus[(*n)++] = cpu;
 }
 
 /* The first unit of every core, then the second of every core, ... Cores come in hwloc's order: near ones
  * side by side. */
-static unsigned by_core(hwloc_topology_t t, const struct cpu_mask *allowed, unsigned *cpus, unsigned cap)
+unsigned pk_topology_by_core(hwloc_topology_t t, const struct pk_cpu_mask *allowed, unsigned *cpus,
+                             unsigned cap)
 {
     unsigned n = 0, n_cores = count(t, HWLOC_OBJ_CORE);
     bool more = true;
@@ -139,7 +145,7 @@ static unsigned by_core(hwloc_topology_t t, const struct cpu_mask *allowed, unsi
     return n;
 }
 
-static unsigned by_index(const struct cpu_mask *allowed, unsigned *cpus, unsigned cap)
+static unsigned by_index(const struct pk_cpu_mask *allowed, unsigned *cpus, unsigned cap)
 {
     unsigned n = 0;
     for (unsigned cpu = 0; cpu < CPUS_MAX; cpu++)
@@ -147,17 +153,21 @@ static unsigned by_index(const struct cpu_mask *allowed, unsigned *cpus, unsigne
     return n;
 }
 
-unsigned pk_machine_cpus(unsigned *cpus, unsigned cap)
+unsigned pk_topology_allowed(unsigned *cpus, unsigned cap)
 {
-    struct cpu_mask allowed = {0};
-    TOPOLOGY_CLEANUP hwloc_topology_t t = NULL;
-    struct pk_limits limits;
+    struct pk_cpu_mask allowed = {0};
+    PK_TOPOLOGY_CLEANUP hwloc_topology_t t = NULL;
     if (sched_getaffinity(0, sizeof allowed, allowed.sets) != 0)
         CPU_SET_S(0, sizeof allowed, allowed.sets);
     unsigned n =
-        pk_file_exists(NULL, SYSFS_CPUS) && load(NULL, &t) == 0 ? by_core(t, &allowed, cpus, cap) : 0;
-    if (n == 0)
-        n = by_index(&allowed, cpus, cap);
+        pk_topology_open(NULL, NULL, false, &t) == 0 ? pk_topology_by_core(t, &allowed, cpus, cap) : 0;
+    return n ? n : by_index(&allowed, cpus, cap);
+}
+
+unsigned pk_machine_cpus(unsigned *cpus, unsigned cap)
+{
+    struct pk_limits limits;
+    const unsigned n = pk_topology_allowed(cpus, cap);
     pk_machine_limits(NULL, &limits);
     unsigned quota = (unsigned)limits.cpus + (limits.cpus > (double)(unsigned)limits.cpus);
     return quota && quota < n ? quota : n;
@@ -165,7 +175,7 @@ unsigned pk_machine_cpus(unsigned *cpus, unsigned cap)
 
 bool pk_machine_bind(unsigned cpu)
 {
-    struct cpu_mask one = {0};
+    struct pk_cpu_mask one = {0};
     if (cpu >= CPUS_MAX)
         return false;
     CPU_SET_S(cpu, sizeof one, one.sets);

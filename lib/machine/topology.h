@@ -3,6 +3,23 @@
 
 #include "machine/machine.h"
 
+#include <hwloc.h>
+
 /* Fills sockets, cores, threads, numa_nodes and cache sizes. Below another root than "/" hwloc is told
  * through HWLOC_FSROOT. */
 enum pk_code pk_topology_read(const char *root, struct pk_machine *m, struct pk_err *err) PK_MUST_CHECK;
+
+void pk_topology_close(hwloc_topology_t *t); /* *t NULL is allowed */
+#define PK_TOPOLOGY_CLEANUP __attribute__((cleanup(pk_topology_close)))
+
+/* A machine's topology, or that of an XML text when it is given; io: with PCI devices. 0, or -1 with errno: *t is then to be closed all
+ * the same. */
+int pk_topology_open(const char *root, const char *xml, bool io, hwloc_topology_t *t);
+
+/* The CPUs of the calling thread's affinity on this machine, ordered like pk_machine_cpus, which has no more than the quota pays for. */
+unsigned pk_topology_allowed(unsigned *cpus, unsigned cap);
+
+/* The CPUs of a topology, one of every core first; those in `allowed` alone unless it is NULL. Returns how many, at most cap. */
+struct pk_cpu_mask;
+unsigned pk_topology_by_core(hwloc_topology_t t, const struct pk_cpu_mask *allowed, unsigned *cpus,
+                             unsigned cap);

@@ -21,7 +21,7 @@ def test_an_axis_is_an_option(perfkit):
 
 
 def test_before_the_experiment(perfkit):
-    r = perfkit("run", "--label", "selftest", "--seq-len", "256", "-dnull", "--dry-run", "-v", "flash", "--no-bind", "--bind",
+    r = perfkit("run", "--label", "selftest", "--seq-len", "256", "-dnull", "--dry-run", "-v", "flash", "--bind", "none",
                 "attention-scaling", "--d-model", "16", "--format", "json")
     assert [x["axes"]["seq_len"] for x in r.rows("plan")] == [256], r
 

@@ -337,7 +337,7 @@ def test_interrupted_then_resumed(perfkit, sig):
 
 def test_resumed_as_it_was_begun(perfkit):
     """Settings come back, a case that failed before still counts, and an invocation that waits in a spool is no obstacle."""
-    p = perfkit.start(*LONG, "-v", "unmarked", "--threads", "1", "--no-bind", "--max-noise", "7%", "--warmup", "4", "--seed", "7")
+    p = perfkit.start(*LONG, "-v", "unmarked", "--threads", "1", "--bind", "none", "--max-noise", "7%", "--warmup", "4", "--seed", "7")
     assert wait_for(lambda: slices(perfkit) >= 10)
     p.send_signal(signal.SIGINT)
     p.communicate(timeout=20)
@@ -551,6 +551,6 @@ def test_cold_caches(perfkit):
     assert query(perfkit, "SELECT value FROM v_setting WHERE key = 'caches'") == [("emptied before every sample",)]
     reps = query(perfkit, "SELECT notes ->> 'reps' FROM v_slice ORDER BY run_id")
     assert reps[1] == (1,) and len(reps) == 2
-    assert "  setting cold: nothing, then true" in perfkit("compare", "@~1", "@", "--format", "json").json()["tables"]["runs"]["notes"]
+    assert "  setting cold nothing → true" in perfkit("compare", "@~1", "@", "--format", "json").json()["tables"]["runs"]["notes"]
     perfkit(*case, "--cold", "--peer", "numpy").refused(2, "--cold and --peer")
     perfkit(*case[:-4], "--cold", "--once").refused(2, "--once and --cold")

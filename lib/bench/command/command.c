@@ -7,6 +7,9 @@
 #include "bench/command/reported.h"
 #include "bench/record/runinfo.h"
 #include "bench/worker/process.h"
+#include "bench/worker/surroundings.h"
+#include "machine/bind.h"
+#include "machine/machine.h"
 
 #include <string.h>
 
@@ -19,6 +22,7 @@ struct pk_command {
     const volatile int *stop_flag;
     struct pk_arena *a; /* as long as the measurement */
     struct pk_process spawner;
+    struct pk_cpus cpus;                    /* where commands run */
     struct pk_wire_reader *said, *answered; /* by the command, by the spawner */
     struct pk_reported_set cases;
     enum pk_pass pass;
@@ -44,8 +48,14 @@ static enum pk_code need_spawner(struct pk_command *r, struct pk_err *err)
     static const char *const argv[] = {"/proc/self/exe", "worker", "--spawner", NULL};
     if (r->spawner.pid)
         return PK_OK;
+    if (r->o->cpus)
+        pk_bind_memory(&r->cpus); /* inherited; the parent itself measures nothing */
     if (pk_process_start(&r->spawner, argv, err))
         return err->code;
+    if (r->o->cpus && !pk_bind_process(r->spawner.pid, &r->cpus)) {
+        pk_fail(err, PK_E_IO, "the command cannot be bound to CPUs %s", r->o->cpus);
+        return pk_why(err, "the kernel refused it");
+    }
     r->answered = pk_wire_reader_new();
     return PK_OK;
 }
@@ -244,8 +254,13 @@ enum pk_code pk_command_run(struct pk_command *r, const struct pk_command_turn *
     r->recording = !turn->warmup;
     pk_reported_clear(&r->cases);
     r->problem = NULL;
+    PK_ARENA_CLEANUP struct pk_arena around = {0};
+    struct pk_state_span span = {.n_cpus = r->cpus.n};
+    pk_state_read(NULL, r->cpus.v, r->cpus.n, &around, &span.before);
     uint64_t wall = pk_wall_ns(), began = pk_clock_ns();
     enum heard how = run_command(r, &broken);
+    const uint64_t elapsed_ns = pk_clock_ns() - began;
+    pk_state_read(NULL, r->cpus.v, r->cpus.n, &around, &span.after);
     struct pk_slice *own = pk_collected(r->cases.v[0].collector);
     if (how == STOPPED) {
         out->interrupted = true;
@@ -258,10 +273,11 @@ enum pk_code pk_command_run(struct pk_command *r, const struct pk_command_turn *
         fail_slice(own, PK_ST_TIMEOUT,
                    pk_printf(r->a, "no end after %s; its process group was ended",
                              pk_format_duration_exact(r->o->timeout_ns, limit, sizeof limit)));
+    if (own->status == PK_ST_OK)
+        pk_surroundings_note(&span, &around, own);
     out->last = own->status;
     out->message = pk_strdup(r->a, own->message);
-    return r->recording || own->status != PK_ST_OK ? record_run(r, own, wall, pk_clock_ns() - began, err)
-                                                   : PK_OK;
+    return r->recording || own->status != PK_ST_OK ? record_run(r, own, wall, elapsed_ns, err) : PK_OK;
 }
 
 /* --- the command ----------------------------------------------------------------------------------------------------- */
@@ -300,6 +316,8 @@ struct pk_command *pk_command_open(const struct pk_command_options *o, struct pk
     const struct pk_case_info own = own_case(o, a);
     struct pk_command *c = pk_new(a, struct pk_command);
     *c = (struct pk_command){.o = o, .rec = rec, .ev = ev, .stop_flag = stop_flag, .a = a};
+    if (!o->cpus || !pk_cpus_read(o->cpus, &c->cpus))
+        c->cpus.n = pk_machine_cpus(c->cpus.v, PK_CPUS_MAX);
     pk_reported_init(&c->cases, &own, a);
     return c;
 }

@@ -14,6 +14,7 @@
 struct pk_command_options {
     const char *const *argv; /* NULL-terminated; argv[0] is found in PATH unless it has a slash */
     const char *name;    /* what the case is called; NULL = the command line: equal names can be compared */
+    const char *cpus;    /* "0-3,8": where it may run (machine/bind.h); NULL = anywhere */
     const char *prepare; /* a shell line before each run, untimed; NULL = none */
     bool counters;       /* one more run that is counted, unless a run before it failed or took too long */
     bool ignore_failure; /* an exit status other than 0 is a note, not a failed case */

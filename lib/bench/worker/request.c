@@ -14,8 +14,8 @@ static json_t *stop_json(const struct pk_stop *s)
 
 static json_t *device_json(const struct pk_device_options *d)
 {
-    return json_pack("{s:i, s:b, s:b, s:I, s:I}", "threads", (int)d->threads, "bind", !d->no_bind, "cold",
-                     (int)d->cold, "limit_bytes", (json_int_t)d->limit_bytes, "seed",
+    return json_pack("{s:i, s:b, s:s*, s:b, s:I, s:I}", "threads", (int)d->threads, "bind", !d->no_bind,
+                     "cpus", d->cpus, "cold", (int)d->cold, "limit_bytes", (json_int_t)d->limit_bytes, "seed",
                      (json_int_t)(d->seed & INT64_MAX));
 }
 
@@ -52,6 +52,7 @@ static struct pk_device_options read_device(const json_t *j)
     return (struct pk_device_options){
         .threads = (unsigned)pk_json_int(j, "threads", 0),
         .no_bind = !pk_json_bool(j, "bind", true),
+        .cpus = pk_json_str(j, "cpus", NULL),
         .cold = pk_json_bool(j, "cold", false),
         .limit_bytes = pk_json_int(j, "limit_bytes", 0),
         .seed = (uint64_t)pk_json_int(j, "seed", 0),

@@ -39,9 +39,9 @@ void pk_surroundings_before(struct pk_surroundings *s, struct pk_device *dev, st
 {
     if (has_none(dev))
         return;
-    s->span = (struct pk_state_span){.n_cpus = s->n_cpus};
+    s->span = (struct pk_state_span){.n_cpus = *s->n_cpus};
     s->span.noise_before = s->last.spun_ns ? s->last : probe(dev, a);
-    pk_state_read(NULL, s->cpus, s->n_cpus, a, &s->span.before);
+    pk_state_read(NULL, s->cpus, *s->n_cpus, a, &s->span.before);
 }
 
 void pk_surroundings_after(struct pk_surroundings *s, struct pk_device *dev, struct pk_arena *a,
@@ -49,7 +49,7 @@ void pk_surroundings_after(struct pk_surroundings *s, struct pk_device *dev, str
 {
     if (has_none(dev) || pk_device_broken(dev))
         return;
-    pk_state_read(NULL, s->cpus, s->n_cpus, a, &s->span.after);
+    pk_state_read(NULL, s->cpus, *s->n_cpus, a, &s->span.after);
     s->last = s->span.noise_after = probe(dev, a);
     if (slice->status == PK_ST_OK)
         pk_surroundings_note(&s->span, a, slice);

@@ -10,9 +10,8 @@
 #include "wire/slice.h"
 
 struct pk_surroundings {
-    const unsigned *cpus;
-    unsigned n_cpus;
-    struct pk_noise last; /* the spin after the case before; spun_ns 0 = none yet */
+    const unsigned *cpus, *n_cpus; /* those that measure: known once the device is open */
+    struct pk_noise last;          /* the spin after the case before; spun_ns 0 = none yet */
     struct pk_state_span span;
 };
 

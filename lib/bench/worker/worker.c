@@ -8,13 +8,15 @@
 #include "build_config.h"
 #include "counter/source.h"
 #include "device/choices.h"
+#include "device/cpu.h"
+#include "machine/bind.h"
 #include "machine/machine.h"
 #include "wire/wire.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { CPUS_MAX = 1024 };
+enum { CPUS_MAX = PK_CPUS_MAX };
 
 struct worker {
     int wire_fd;
@@ -52,6 +54,22 @@ static void write_fact(void *user, const char *key, const char *value)
         f->rc = pk_wire_setting(f->fd, key, value, f->err);
 }
 
+/* The CPUs that measure: of the CPU device those that its threads are bound to; of a GPU those that the thread that feeds it may use. */
+static void learn_cpus(struct worker *w, const struct pk_device_options *opt)
+{
+    struct pk_cpus named;
+    if (w->dev.kind == PK_DEVICE_CUDA)
+        w->n_cpus = pk_machine_cpus(w->cpus, CPUS_MAX);
+    if (w->dev.kind != PK_DEVICE_CPU || opt->no_bind)
+        return;
+    if (opt->cpus && pk_cpus_read(opt->cpus, &named)) {
+        w->n_cpus = named.n;
+        memcpy(w->cpus, named.v, named.n * sizeof *w->cpus);
+    }
+    if (pk_cpu_threads(&w->dev) < w->n_cpus)
+        w->n_cpus = pk_cpu_threads(&w->dev);
+}
+
 static enum pk_code open_device(struct worker *w, const struct pk_request *r, struct pk_err *err)
 {
     if (!strcmp(w->device, r->device))
@@ -64,6 +82,7 @@ static enum pk_code open_device(struct worker *w, const struct pk_request *r, st
         return err->code;
     snprintf(w->device, sizeof w->device, "%s", r->device);
     w->unit_overhead_ns = pk_unit_overhead_ns(&w->dev);
+    learn_cpus(w, &r->device_options);
     struct fact_writer f = {.fd = w->wire_fd, .err = err};
     pk_device_facts(&w->dev, write_fact, &f);
     return f.rc;
@@ -221,7 +240,7 @@ enum pk_code pk_worker_serve(int in_fd, int wire_fd, struct pk_err *err)
 {
     struct worker w = {.wire_fd = wire_fd};
     w.n_cpus = pk_machine_cpus(w.cpus, CPUS_MAX); /* before the device binds this thread */
-    w.around = (struct pk_surroundings){.cpus = w.cpus, .n_cpus = w.n_cpus};
+    w.around = (struct pk_surroundings){.cpus = w.cpus, .n_cpus = &w.n_cpus};
     struct pk_wire_reader *reader = pk_wire_reader_new();
     enum pk_code rc = serve(&w, in_fd, reader, err);
     pk_wire_reader_free(reader);

@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "device/cuda/parts.h"
+#include "machine/bind.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -78,6 +79,18 @@ static enum pk_code choose_gpu(struct pk_device *dev, struct pk_cuda *c, struct 
     return PK_OK;
 }
 
+/* The thread that feeds the GPU, and what it starts: to the CPUs asked for, else to those nearest the GPU. */
+static void bind_host(struct pk_cuda *c, const struct pk_device_options *opt, struct pk_arena *a)
+{
+    struct pk_cpus cpus;
+    c->binding = "off";
+    if (opt->no_bind ||
+        !(opt->cpus ? pk_cpus_read(opt->cpus, &cpus) : pk_bind_near(c->traits.pci_id, NULL, &cpus)))
+        return;
+    if (pk_bind_thread(&cpus))
+        c->binding = pk_printf(a, "cpus %s%s", pk_cpus_text(&cpus, a), opt->cpus ? "" : ", nearest the GPU");
+}
+
 /* Communication goes first where both want the chip. */
 static enum pk_code make_lanes(struct pk_device *dev, struct pk_cuda *c, struct pk_err *err)
 {
@@ -131,6 +144,8 @@ static enum pk_code cuda_open(struct pk_device *dev, const struct pk_device_opti
     c->api->cudaDriverGetVersion(&c->driver_version);
     c->api->cudaRuntimeGetVersion(&c->runtime_version);
     enum pk_code rc = choose_gpu(dev, c, err);
+    if (!rc)
+        bind_host(c, opt, &dev->arena);
     if (!rc)
         rc = make_lanes(dev, c, err);
     if (!rc)
@@ -203,6 +218,7 @@ static void cuda_facts(struct pk_device *dev, pk_fact_fn *fn, void *user)
     fn(user, "l2_bytes", pk_printf(&a, "%zu", c->traits.l2_bytes));
     fn(user, "cuda_driver", version_text(c->driver_version, &a));
     fn(user, "cuda_runtime", version_text(c->runtime_version, &a));
+    fn(user, "binding", c->binding);
     fn(user, "limit_bytes", pk_printf(&a, "%zu", dev->pool.limit));
     if (c->overrides)
         fn(user, "numerics_warning",

@@ -31,6 +31,7 @@ struct pk_cuda {
     struct pk_cuda_state *beside;
     int driver_version, runtime_version; /* 13000 */
     const char *overrides;               /* environment.c */
+    const char *binding;                 /* of the thread that feeds the GPU; "off" */
 };
 
 static inline struct pk_cuda *pk_cuda_of(const struct pk_device *dev)

@@ -221,7 +221,7 @@ static void differing_setups_are_named(void **state)
     assert_int_equal(pk_compare_setups(&x, &y, &arena, &d), 3);
     assert_string_equal(d[0], "cpu A → B");
     assert_string_equal(d[1], "setting threads 2 → 4");
-    assert_string_equal(d[2], "worker blas unknown → SkylakeX");
+    assert_string_equal(d[2], "worker blas nothing → SkylakeX");
 }
 
 /* --- a comparison of a thing with itself ---------------------------------------------------------------------- */
