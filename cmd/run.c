@@ -41,9 +41,11 @@ const struct pk_opt pk_run_options[] = {
     {"python", 0, PK_OPT_TEXT, AT(python), "PATH", .code = true,
      .help = "interpreter of peers; default python3"},
 
-    {"counters", 0, PK_OPT_TEXT, AT(counters), "NAMES",
+    {"counters", 0, PK_OPT_TEXT, AT(counters), "NAMES", .group = "Beside the times",
      .help = "count as well, in passes of their own: groups and events of `perfkit list counters`, as in "
              "sw,page_faults"},
+    {"breakdown", 0, PK_OPT_FLAG, AT(breakdown),
+     .help = "where the time went, by region and kernel or op, in a pass of its own"},
 
     {"label", 'l', PK_OPT_TEXT, AT(label), "NAME", .group = "The record",
      .help = "name of the run, usable wherever a run is named"},
@@ -141,6 +143,7 @@ static enum pk_code measure(struct run *r, struct pk_err *err)
         .check = !o->no_check,
         .device = r->device_options,
         .counters = o->counters ? &r->counters : NULL,
+        .breakdown = o->breakdown,
     };
     struct pk_progress progress;
     pk_progress_begin(&progress, r->app);
@@ -278,9 +281,10 @@ static enum pk_code with_store(struct run *r, struct pk_err *err)
 /* What is wrong with the options alone is said before anything is opened or measured. */
 static enum pk_code check_options(struct run *r, struct pk_err *err)
 {
-    static const char *const of_many[] = {"invocations", "min-samples", "max-samples", "min-time", "max-time",
-                                          "max-noise",   "warmup",      "budget",      "timeout",  "resume",
-                                          "label",       "tag",         "cold",        "counters", NULL};
+    static const char *const of_many[] = {"invocations", "min-samples", "max-samples", "min-time",
+                                          "max-time",    "max-noise",   "warmup",      "budget",
+                                          "timeout",     "resume",      "label",       "tag",
+                                          "cold",        "counters",    "breakdown",   NULL};
     static const char *const of_record[] = {"resume", "label", "tag", NULL};
     static const char *const of_peers[] = {"peer", NULL};
     const struct pk_opt_table *table = &r->app->tables[1]; /* this command's rows */

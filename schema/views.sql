@@ -115,3 +115,23 @@ CREATE VIEW v_counter AS
 SELECT c.run_id, k.case_id, c.experiment, c.device, c.variant, c.axes, k.region, k.name, k.unit, k.value, k.group_name, k.source,
        k.native, k.quality, k.modes, k.note, c.ordinal
 FROM counter k JOIN run_case c ON c.id = k.case_id;
+
+-- Where the time of a typical traced iteration went (note "breakdown" of trace passes). A row per region and family; busy_ns and gap_ns
+-- are the region's: the union of its kernels' intervals, and what was idle between them.
+CREATE VIEW v_breakdown AS
+SELECT c.run_id, l.case_id, c.experiment, c.device, c.variant, c.axes, json_extract(f.value, '$.region') AS region,
+       json_extract(f.value, '$.family') AS family, json_extract(f.value, '$.calls') AS calls,
+       json_extract(f.value, '$.time_ns') AS time_ns, json_extract(f.value, '$.bytes') AS bytes,
+       json_extract(r.value, '$.time_ns') AS region_time_ns, json_extract(r.value, '$.busy_ns') AS busy_ns,
+       json_extract(r.value, '$.gap_ns') AS gap_ns, json_extract(l.notes, '$.breakdown.whole') AS whole, c.ordinal
+FROM slice l JOIN run_case c ON c.id = l.case_id, json_each(l.notes, '$.breakdown.families') f
+JOIN json_each(l.notes, '$.breakdown.regions') r ON json_extract(r.value, '$.region') = json_extract(f.value, '$.region')
+WHERE l.pass = 'trace' AND l.status = 'ok';
+
+-- The kernels or ops of the same iteration that took longest.
+CREATE VIEW v_kernel AS
+SELECT c.run_id, l.case_id, c.experiment, c.device, c.variant, c.axes, json_extract(k.value, '$.region') AS region,
+       json_extract(k.value, '$.family') AS family, json_extract(k.value, '$.name') AS name,
+       json_extract(k.value, '$.calls') AS calls, json_extract(k.value, '$.time_ns') AS time_ns, c.ordinal
+FROM slice l JOIN run_case c ON c.id = l.case_id, json_each(l.notes, '$.breakdown.kernels') k
+WHERE l.pass = 'trace' AND l.status = 'ok';

@@ -180,7 +180,7 @@ enum pk_code pk_session_ask(struct session *s, size_t i, struct pk_request r, st
         return PK_OK;
     case PK_ANSWER_LATE:
         return r.pass == PK_PASS_TIMING ? late(s, i, by_budget, err)
-                                        : pk_session_uncounted(s, "it took too long");
+                                        : pk_session_uncounted(s, r.pass, "it took too long");
     case PK_ANSWER_SLICE:
         break;
     }
@@ -191,8 +191,8 @@ enum pk_code pk_session_ask(struct session *s, size_t i, struct pk_request r, st
     enum pk_code rc = pk_session_record_facts(s, l, err);
     if (!rc)
         rc = record(s, i, slice, err);
-    if (!rc && r.pass == PK_PASS_COUNTER && slice->status != PK_ST_OK)
-        rc = pk_session_uncounted(s, slice->message);
+    if (!rc && r.pass != PK_PASS_TIMING && slice->status != PK_ST_OK)
+        rc = pk_session_uncounted(s, r.pass, slice->message);
     return rc;
 }
 
@@ -284,8 +284,8 @@ enum pk_code pk_session_run(const struct pk_plan *plan, const struct pk_session_
         pk_link_know(&s.links[p], metrics, n_metrics);
     }
     describe_cases(&s, done);
-    for (size_t i = 0; opt->counters && i < plan->n; i++)
-        s.to_count += plan->v[i].provider ? 0 : opt->counters->n_plans;
+    for (size_t i = 0; i < plan->n; i++)
+        s.to_count += plan->v[i].provider ? 0 : pk_session_extra_passes_of(&s);
     s.invocation = 1;
     enum pk_code rc = done ? pk_session_load_choices(&s, err) : PK_OK;
     if (!rc)
@@ -293,7 +293,7 @@ enum pk_code pk_session_run(const struct pk_plan *plan, const struct pk_session_
     for (; !rc && s.invocation <= opt->invocations && !pk_session_stopped(&s); s.invocation++)
         rc = invocation(&s, err);
     if (!rc)
-        rc = pk_session_counter_passes(&s, err);
+        rc = pk_session_extra_passes(&s, err);
     count(&s, out);
     end_session(&s);
     return rc;

@@ -8,8 +8,8 @@
  * probe in another unit, another request's id, a case that was not asked, or "ok" without a sample are lies: the case fails with the reason and that
  * worker's process group is ended.
  *
- * Counter passes come when every timing pass is over: for each plan of events fresh workers measure perfkit's own cases that ended ok
- * once more, with few samples. Pass k is the slice of invocation k + 1 and pass "counter". One that fails is a warning and leaves its
+ * Counter passes, and a trace pass, come when every timing pass is over: for each fresh workers measure perfkit's own cases that ended ok
+ * once more, with few samples. Counter pass k is the slice of invocation k + 1 and pass "counter". One that fails is a warning and leaves its
  * case as it is. */
 #pragma once
 
@@ -31,6 +31,7 @@ struct pk_session_options {
     bool check;         /* in the first invocation */
     struct pk_device_options device;
     const struct pk_counters *counters; /* what is counted after the last timing pass; NULL = nothing */
+    bool breakdown;                     /* a trace pass comes last */
 };
 
 /* What happens, for progress and warnings; called between slices only. Any may be NULL. */

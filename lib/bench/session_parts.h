@@ -25,7 +25,7 @@ struct session {
     struct tally *cases;
     struct pk_link *links; /* one per provider */
     size_t n_links, done, samples, cut_short;
-    size_t to_count; /* counter passes that are left */
+    size_t to_count; /* counter and trace passes that are left */
     int invocation;
     uint64_t deadline_ns; /* of the budget; UINT64_MAX = none */
     int64_t last_id;
@@ -52,7 +52,8 @@ enum pk_code pk_session_record_facts(struct session *s, const struct pk_link *l,
 enum pk_code pk_session_load_choices(struct session *s, struct pk_err *err) PK_MUST_CHECK;
 void pk_session_warn_once(struct session *s, const char *text);
 
-/* session_counters.c: the counter passes, when every timing pass is over. */
-enum pk_code pk_session_counter_passes(struct session *s, struct pk_err *err) PK_MUST_CHECK;
+/* session_extra.c: counter and trace passes, when every timing pass is over. How many there are for each case: */
+size_t pk_session_extra_passes_of(const struct session *s);
+enum pk_code pk_session_extra_passes(struct session *s, struct pk_err *err) PK_MUST_CHECK;
 /* A case that cannot be counted stays as it was timed. */
-enum pk_code pk_session_uncounted(struct session *s, const char *why);
+enum pk_code pk_session_uncounted(struct session *s, enum pk_pass pass, const char *why);

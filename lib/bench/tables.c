@@ -5,6 +5,9 @@
 #include "bench/probe.h"
 #include "store/table.h"
 
+/* What was measured beside the times, of any experiment. */
+static const char *const beside[] = {"breakdown", NULL};
+
 static const char *const built_in[] = {"commands",    "counters",      "case_times", "case_memory",
                                        "case_values", "case_problems", NULL};
 
@@ -71,7 +74,8 @@ enum pk_code pk_run_tables(struct pk_store *s, int64_t run_id, struct pk_out *ou
         if (print(s, own ? pk_probe_sql(p) : pk_store_tables(), own ? p->tables : built_in, experiment,
                   run_id, out, err) ||
             print_doubts(s, experiment, run_id, out, err) ||
-            pk_counted_table(s, run_id, experiment, out, err))
+            pk_counted_table(s, run_id, experiment, out, err) ||
+            print(s, pk_store_tables(), beside, experiment, run_id, out, err))
             return err->code;
     }
     return PK_OK;

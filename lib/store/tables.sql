@@ -131,6 +131,42 @@ FROM v_summary WHERE run_id = :run AND experiment = :experiment AND unit NOT IN 
 SELECT variant, nullif(axes, '{}') AS axes, status, message
 FROM v_case WHERE run_id = :run AND experiment = :experiment AND status <> 'ok' ORDER BY ordinal;
 
+-- table: breakdown
+-- title: Where the time went
+-- column: variant | Variant | text
+-- column: axes | axes | json | machine
+-- column: case | Case | text
+-- column: region | Region | text
+-- column: family | Family | text
+-- column: calls | Calls
+-- column: time_ns | Time (ms) | ms | 3
+-- column: share | Share (%) | % | 1
+-- column: longest | Longest | text | optional1
+-- note: SELECT 'One typical iteration of a trace pass, whose times are not those of the tables above; gaps are idle time between kernels or ops.'
+--   WHERE EXISTS (SELECT 1 FROM v_breakdown WHERE run_id = :run AND experiment = :experiment)
+-- note: SELECT printf('%d of %d regions took over 4 %% more or less in the trace than when they were timed, %s%s %s the most: %+.0f %%. ', count(*)
+--       FILTER (WHERE abs(off) > 0.04), count(*), variant, told, region, 100 * off) || 'Their shares may not be those of the times above.'
+--   FROM (SELECT b.variant, b.region, (b.busy_ns + b.gap_ns) / t.median - 1 AS off, coalesce((SELECT ' ' || group_concat(a.key || '=' ||
+--           a.value, ' ') FROM json_each(b.axes) a WHERE a.key IN (SELECT a.key FROM v_case c, json_each(c.axes) a WHERE c.run_id = :run
+--           AND c.experiment = :experiment GROUP BY a.key HAVING count(DISTINCT a.value) > 1)), '') AS told
+--         FROM (SELECT DISTINCT case_id, variant, axes, region, busy_ns, gap_ns FROM v_breakdown
+--               WHERE run_id = :run AND experiment = :experiment) b
+--         JOIN v_summary t ON t.case_id = b.case_id AND t.metric = b.region || '_ns')
+--   HAVING max(abs(off)) > 0.04
+-- note: SELECT 'Of ' || count(*) || ' cases the trace is not whole: pieces did not fit.' FROM (SELECT DISTINCT case_id FROM v_breakdown
+--     WHERE run_id = :run AND experiment = :experiment AND NOT whole) HAVING count(*)
+WITH axis AS (SELECT a.key FROM v_case c, json_each(c.axes) a WHERE c.run_id = :run AND c.experiment = :experiment
+              GROUP BY a.key HAVING count(DISTINCT a.value) > 1),
+part AS (SELECT case_id, variant, axes, region, family, calls, time_ns, busy_ns + gap_ns AS whole_ns, gap_ns, ordinal FROM v_breakdown
+         WHERE run_id = :run AND experiment = :experiment AND region <> 'iteration'),
+line AS (SELECT case_id, variant, axes, region, family, calls, time_ns, time_ns * 1.0 / whole_ns AS share, ordinal, 0 AS last FROM part
+         UNION ALL SELECT DISTINCT case_id, variant, axes, region, 'gaps', NULL, gap_ns, gap_ns * 1.0 / whole_ns, ordinal, 1 FROM part)
+SELECT variant, axes, coalesce((SELECT group_concat(a.key || '=' || a.value, ' ') FROM json_each(axes) a WHERE a.key IN axis), '') AS "case",
+       region, family, calls, time_ns, share,
+       (SELECT k.name FROM v_kernel k WHERE k.run_id = :run AND k.case_id = line.case_id AND k.region = line.region AND
+        k.family = line.family ORDER BY k.time_ns DESC LIMIT 1) AS longest
+FROM line ORDER BY ordinal, region, last, time_ns DESC;
+
 -- table: runs
 -- title: Runs
 -- empty: keep
@@ -200,6 +236,11 @@ SELECT * FROM v_slice WHERE run_id = :run ORDER BY case_id, invocation, pass;
 -- empty: keep
 -- column: fixed | fixed | json
 SELECT * FROM v_fit WHERE run_id = :run ORDER BY name, experiment, variant, device, fixed;
+
+-- table: export_kernels
+-- empty: keep
+-- column: axes | axes | json
+SELECT * FROM v_kernel WHERE run_id = :run ORDER BY ordinal, region, time_ns DESC;
 
 -- table: export_counters
 -- empty: keep

@@ -63,10 +63,13 @@ def test_kernel_events_of_the_cpu(perfkit, db, measured):
     run = perfkit("run", "attention-scaling", "--device", "cpu", "--seq-len", "256", "--d-model", "64", "--batch", "1", "--variant", "flash",
                   "--counters", "sw", *FAST)
     done(run)
-    rows = dict(db().execute("SELECT region || '.' || name, value FROM v_counter WHERE unit = 'ns'"))
-    times = dict(db().execute("SELECT metric, median FROM v_summary WHERE metric IN ('forward_ns', 'backward_ns')"))
-    assert rows["iteration.task_clock_ns"] >= rows["forward.task_clock_ns"] + rows["backward.task_clock_ns"]
-    assert rows["forward.task_clock_ns"] > 0.05 * times["forward_ns"]
+    samples = {}
+    for ordinal, metric, value in db().execute("SELECT ordinal, metric, value FROM v_sample WHERE metric LIKE '%.task_clock_ns'"):
+        samples.setdefault(ordinal, {})[metric.split(".")[0]] = value
+    assert len(samples) == 5
+    assert all(s["iteration"] >= s["forward"] + s["backward"] > 0 for s in samples.values())
+    median, = db().execute("SELECT value FROM v_counter WHERE name = 'task_clock_ns' AND region = 'forward'").fetchone()
+    assert median == sorted(s["forward"] for s in samples.values())[2]
 
 
 def test_what_cannot_be_counted_is_said_and_the_rest_is(perfkit, db, measured):
@@ -99,3 +102,22 @@ def test_resume_counts_what_was_left(perfkit, db):
     done(perfkit("run", "selftest", "--resume"))
     cases, = db().execute("SELECT count(DISTINCT case_id) FROM v_counter WHERE run_id = 2 AND name = 'fake_ns' AND value IS NOT NULL").fetchone()
     assert cases == 78
+
+
+def test_where_the_time_went(perfkit, db, measured):
+    done(perfkit("run", "attention-scaling", "--device", "cpu", "--seq-len", "256", "--d-model", "64", "--batch", "1",
+                 "--variant", "vanilla,flash", "--breakdown", *FAST))
+    rows = db().execute("SELECT variant, region, family, calls, time_ns, busy_ns, gap_ns, whole FROM v_breakdown").fetchall()
+    calls = {row[:3]: row[3] for row in rows}
+    assert calls["vanilla", "forward", "gemm"] == 2 and calls["vanilla", "backward", "gemm"] == 4
+    assert calls["vanilla", "forward", "softmax"] == 1 and calls["flash", "forward", "attention"] == 1
+    assert all(0 < time <= busy and gap >= 0 and whole for *_, time, busy, gap, whole in rows)
+    shown = done(perfkit("show")).stdout
+    assert "Where the time went" in shown and "flash_forward" in shown
+    shares = {}
+    for row in perfkit("show", "--format", "json").rows("breakdown"):
+        shares.setdefault((row["variant"], row["region"]), []).append(row["share"])
+    assert shares and all(sum(s) == pytest.approx(1, abs=1e-9) for s in shares.values())
+    timed = db().execute("SELECT count(*) FROM v_invocation").fetchone()
+    assert timed == (2 * 2 * db().execute("SELECT count(DISTINCT metric) FROM v_invocation").fetchone()[0],)
+    assert done(perfkit("export", "csv", "--what", "kernels")).stdout.count("\n") > 5

@@ -27,8 +27,8 @@ CREATE TABLE run(
     pid INTEGER NOT NULL,
     pid_start_ticks INTEGER NOT NULL
 ) STRICT;
-INSERT INTO run VALUES(1,'a513ee80f475330d00fbc6ae6bf9dcb2','demo',NULL,'store-writer','{}','{}',1,NULL,NULL,'0',1795266143871264629,1795266144107650079,'complete','vm','f8f7a260-87bf-4f71-91f8-97fbdafcbe1c pid:[4026531836]',8416,4149468);
-INSERT INTO run VALUES(2,'034dc538298eab1d7074157ddfa5827c','demo',NULL,'store-writer','{}','{}',1,NULL,NULL,'0',1795266144118803224,1795266144244007337,'complete','vm','f8f7a260-87bf-4f71-91f8-97fbdafcbe1c pid:[4026531836]',8416,4149468);
+INSERT INTO run VALUES(1,'5e7873f60e0666173a1018175412c602','demo',NULL,'store-writer','{}','{}',1,NULL,NULL,'0',1795266626819078653,1795266627015864626,'complete','vm','f8f7a260-87bf-4f71-91f8-97fbdafcbe1c pid:[4026531836]',6166,4197762);
+INSERT INTO run VALUES(2,'9f08af9389f858dbac38b4e0fedee0b7','demo',NULL,'store-writer','{}','{}',1,NULL,NULL,'0',1795266627051726030,1795266627215643547,'complete','vm','f8f7a260-87bf-4f71-91f8-97fbdafcbe1c pid:[4026531836]',6166,4197762);
 CREATE TABLE setting(
     run_id INTEGER NOT NULL REFERENCES run(id) ON DELETE CASCADE,
     invocation INTEGER NOT NULL CHECK(invocation >= 0),
@@ -89,14 +89,14 @@ CREATE TABLE slice(
     notes TEXT NOT NULL CHECK(notes GLOB '{*}'),
     UNIQUE(case_id, invocation, pass)
 ) STRICT;
-INSERT INTO slice VALUES(1,1,1,'timing','ok','',1795266143915724836,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(2,2,1,'timing','ok','',1795266143981294190,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(3,1,2,'timing','ok','',1795266144007614281,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(4,2,2,'timing','ok','',1795266144091583971,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(5,3,1,'timing','ok','',1795266144150343253,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(6,4,1,'timing','ok','',1795266144175627729,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(7,3,2,'timing','ok','',1795266144195594784,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(8,4,2,'timing','ok','',1795266144223619435,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(1,1,1,'timing','ok','',1795266626877076238,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(2,2,1,'timing','ok','',1795266626943596782,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(3,1,2,'timing','ok','',1795266626963575620,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(4,2,2,'timing','ok','',1795266626995585073,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(5,3,1,'timing','ok','',1795266627102563262,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(6,4,1,'timing','ok','',1795266627151569376,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(7,3,2,'timing','ok','',1795266627167852235,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(8,4,2,'timing','ok','',1795266627187577523,1,'{"stop":"max-samples"}');
 CREATE TABLE series(
     id INTEGER PRIMARY KEY,
     slice_id INTEGER NOT NULL REFERENCES slice(id) ON DELETE CASCADE,
@@ -333,4 +333,19 @@ CREATE VIEW v_counter AS
 SELECT c.run_id, k.case_id, c.experiment, c.device, c.variant, c.axes, k.region, k.name, k.unit, k.value, k.group_name, k.source,
        k.native, k.quality, k.modes, k.note, c.ordinal
 FROM counter k JOIN run_case c ON c.id = k.case_id;
+CREATE VIEW v_breakdown AS
+SELECT c.run_id, l.case_id, c.experiment, c.device, c.variant, c.axes, json_extract(f.value, '$.region') AS region,
+       json_extract(f.value, '$.family') AS family, json_extract(f.value, '$.calls') AS calls,
+       json_extract(f.value, '$.time_ns') AS time_ns, json_extract(f.value, '$.bytes') AS bytes,
+       json_extract(r.value, '$.time_ns') AS region_time_ns, json_extract(r.value, '$.busy_ns') AS busy_ns,
+       json_extract(r.value, '$.gap_ns') AS gap_ns, json_extract(l.notes, '$.breakdown.whole') AS whole, c.ordinal
+FROM slice l JOIN run_case c ON c.id = l.case_id, json_each(l.notes, '$.breakdown.families') f
+JOIN json_each(l.notes, '$.breakdown.regions') r ON json_extract(r.value, '$.region') = json_extract(f.value, '$.region')
+WHERE l.pass = 'trace' AND l.status = 'ok';
+CREATE VIEW v_kernel AS
+SELECT c.run_id, l.case_id, c.experiment, c.device, c.variant, c.axes, json_extract(k.value, '$.region') AS region,
+       json_extract(k.value, '$.family') AS family, json_extract(k.value, '$.name') AS name,
+       json_extract(k.value, '$.calls') AS calls, json_extract(k.value, '$.time_ns') AS time_ns, c.ordinal
+FROM slice l JOIN run_case c ON c.id = l.case_id, json_each(l.notes, '$.breakdown.kernels') k
+WHERE l.pass = 'trace' AND l.status = 'ok';
 COMMIT;

@@ -23,17 +23,6 @@ static struct pk_reading *readings(const struct pk_counts *c, size_t sample, siz
     return c->v + (sample * places(c) + place) * c->plan->n;
 }
 
-void pk_counts_attach(struct pk_counts *c, struct pk_sampler *s, struct pk_arena *a)
-{
-    c->s = s;
-    c->regions = (c->plan->source->caps & PK_SOURCE_REGIONS) && !s->captured;
-    c->v = pk_new_n(a, struct pk_reading, s->cap * places(c) * c->plan->n);
-    s->counts = c;
-    c->watcher = (struct pk_watcher){c->plan->source->begin, c->plan->source->end, c->handle};
-    if (c->regions)
-        pk_marks_watch(&s->ctx->dev->marks, &c->watcher);
-}
-
 void pk_counts_close(struct pk_counts *c)
 {
     if (c->s)
@@ -53,9 +42,10 @@ static enum pk_code read_places(const struct pk_counts *c, struct pk_err *err)
     return rc;
 }
 
-enum pk_code pk_counts_sample(struct pk_counts *c, struct pk_sampler *s, pk_iterate_fn *iterate,
-                              struct pk_err *err)
+/* As often as the source wants the work repeated. Counts go to row s->n. */
+static enum pk_code sample(void *user, struct pk_sampler *s, pk_iterate_fn *iterate, struct pk_err *err)
 {
+    const struct pk_counts *c = user;
     const struct pk_source *source = c->plan->source;
     bool again = true;
     enum pk_code rc = PK_OK;
@@ -72,6 +62,18 @@ enum pk_code pk_counts_sample(struct pk_counts *c, struct pk_sampler *s, pk_iter
         }
     }
     return rc ? rc : read_places(c, err);
+}
+
+void pk_counts_attach(struct pk_counts *c, struct pk_sampler *s, struct pk_arena *a)
+{
+    c->s = s;
+    c->regions = (c->plan->source->caps & PK_SOURCE_REGIONS) && !s->captured;
+    c->v = pk_new_n(a, struct pk_reading, s->cap * places(c) * c->plan->n);
+    c->around = (struct pk_around){sample, c};
+    s->around = &c->around;
+    c->watcher = (struct pk_watcher){c->plan->source->begin, c->plan->source->end, c->handle};
+    if (c->regions)
+        pk_marks_watch(&s->ctx->dev->marks, &c->watcher);
 }
 
 /* Repetitions of a place's work in one sample. */

@@ -12,6 +12,7 @@ struct pk_counts {
     const struct pk_source_plan *plan;
     void *handle;
     struct pk_watcher watcher;
+    struct pk_around around;
     bool regions;
     const struct pk_sampler *s;
     struct pk_reading *v; /* [cap][places][plan->n]; sample 0, the first iteration, is not counted */
@@ -24,11 +25,6 @@ enum pk_code pk_counts_open(struct pk_counts *c, const struct pk_counter_env *en
 /* The samples that s takes from now on are counted. Room is made for as many as s has room for. */
 void pk_counts_attach(struct pk_counts *c, struct pk_sampler *s, struct pk_arena *a);
 void pk_counts_close(struct pk_counts *c);
-
-/* Around the iterations of one sample: as often as the source wants them repeated. Counts go to row s->n. */
-typedef enum pk_code pk_iterate_fn(struct pk_sampler *s, struct pk_err *err);
-enum pk_code pk_counts_sample(struct pk_counts *c, struct pk_sampler *s, pk_iterate_fn *iterate,
-                              struct pk_err *err) PK_MUST_CHECK;
 
 /* Adds metrics REGION.EVENT and iteration.EVENT, source "counter", with the steady samples' counts to a slice of the sampler's times,
  * and the note "counters": {"source": ..., "passes": N, "events": {EVENT: {"native", "quality", "note", "modes", "absent", "scaled"}}}. */

@@ -8,6 +8,7 @@
 #include "bench/measure/notes.h"
 #include "bench/measure/reps.h"
 #include "bench/measure/series.h"
+#include "bench/measure/traced.h"
 
 enum { DISTURBANCE_EVERY_MS = 10 };
 
@@ -18,7 +19,8 @@ struct job {
     struct pk_notes notes;
     struct pk_sampler sampler;
     struct pk_stopper stopper;
-    struct pk_counts counts; /* where m->counters */
+    struct pk_counts counts;  /* where m->counters */
+    struct pk_traced *traced; /* of a trace pass */
     uint64_t polled_ns;
     size_t polled_n;
 };
@@ -63,12 +65,49 @@ static enum pk_code sample_once(struct job *j)
     return PK_OK;
 }
 
+/* What takes part in the samples of counter and trace passes. */
+static enum pk_code open_around(struct job *j, struct pk_device *dev, struct pk_err *err)
+{
+    const struct pk_measure *m = j->m;
+    if (m->counters)
+        return pk_counts_open(&j->counts, m->counter_env, m->counters, dev, j->a, err);
+    return m->pass == PK_PASS_TRACE ? pk_traced_open(m->counter_env, dev, j->a, &j->traced, err) : PK_OK;
+}
+
+static void attach_around(struct job *j)
+{
+    if (j->m->counters)
+        pk_counts_attach(&j->counts, &j->sampler, j->a);
+    if (j->traced)
+        pk_traced_attach(j->traced, &j->sampler);
+}
+
+static void pack_around(struct job *j)
+{
+    if (!j->sampler.around)
+        return;
+    if (j->m->counters)
+        pk_counts_pack(&j->counts, &j->stopper, &j->notes, j->a, j->out);
+    if (j->traced)
+        pk_traced_pack(j->traced, &j->notes);
+}
+
+static void close_around(struct job *j)
+{
+    if (j->m->counters)
+        pk_counts_close(&j->counts);
+    if (j->traced)
+        pk_traced_close(j->traced);
+}
+
+/* A trace is of one iteration: nothing is repeated. */
 static enum pk_code calibrate_and_sample(struct job *j, struct pk_err *err)
 {
-    int64_t runs;
-    enum pk_code rc = pk_sampler_calibrate(&j->sampler, j->m->unit_overhead_ns, &runs, err);
-    if (!rc && j->m->counters)
-        pk_counts_attach(&j->counts, &j->sampler, j->a);
+    int64_t runs = 0;
+    enum pk_code rc =
+        j->traced ? PK_OK : pk_sampler_calibrate(&j->sampler, j->m->unit_overhead_ns, &runs, err);
+    if (!rc)
+        attach_around(j);
     if (!rc)
         rc = sample_until_stop(j, err);
     if (rc)
@@ -124,20 +163,17 @@ static enum pk_code sample_and_check(struct pk_ctx *ctx, struct job *j, struct p
     pk_note_text(&j->notes, "stop", j->stopper.reason);
     pk_note_int(&j->notes, "reps", j->sampler.reps);
     pk_series_pack(&j->stopper, pool->peak > peak ? pool->peak : peak, j->a, j->out);
-    if (j->sampler.counts)
-        pk_counts_pack(&j->counts, &j->stopper, &j->notes, j->a, j->out);
+    pack_around(j);
     return PK_OK;
 }
 
 static enum pk_code measure_live(struct pk_ctx *ctx, void *user, struct pk_err *err)
 {
     struct job *j = user;
-    const struct pk_source_plan *plan = j->m->counters;
-    enum pk_code rc = plan ? pk_counts_open(&j->counts, j->m->counter_env, plan, ctx->dev, j->a, err) : PK_OK;
+    enum pk_code rc = open_around(j, ctx->dev, err);
     if (!rc)
         rc = sample_and_check(ctx, j, err);
-    if (plan)
-        pk_counts_close(&j->counts);
+    close_around(j);
     pk_sampler_end(&j->sampler);
     return rc;
 }

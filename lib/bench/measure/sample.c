@@ -2,7 +2,6 @@
 #include "bench/measure/sample.h"
 
 #include "base/assert.h"
-#include "bench/measure/counts.h"
 
 #include <string.h>
 
@@ -217,7 +216,7 @@ enum pk_code pk_sampler_first(struct pk_sampler *s, struct pk_ctx *ctx, size_t c
     return rc;
 }
 
-/* Inlined where nothing counts, which is where times are taken. */
+/* Inlined where nobody takes part, which is where times are taken. */
 static inline __attribute__((always_inline)) enum pk_code iterate(struct pk_sampler *s, struct pk_err *err)
 {
     return s->captured ? replay(s, err) : repeat(s->ctx, s->reps, err);
@@ -232,7 +231,7 @@ enum pk_code pk_sample_take(struct pk_sampler *s, struct pk_err *err)
     if (!rc && s->ctx->dev->cold)
         rc = pk_device_flush(s->ctx->dev, err);
     if (!rc)
-        rc = s->counts ? pk_counts_sample(s->counts, s, iterate, err) : iterate(s, err);
+        rc = s->around ? s->around->sample(s->around->user, s, iterate, err) : iterate(s, err);
     if (!rc)
         rc = check_marks(s->ctx, err);
     return rc ? rc : resolve(s, s->reps, err);

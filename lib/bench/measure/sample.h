@@ -13,7 +13,14 @@
 #include "bench/probe.h"
 #include "device/graph.h"
 
-struct pk_counts;
+struct pk_sampler;
+
+/* Takes part in every sample: calls iterate, as often as it wants, around which it counts or traces. */
+typedef enum pk_code pk_iterate_fn(struct pk_sampler *s, struct pk_err *err);
+struct pk_around {
+    enum pk_code (*sample)(void *user, struct pk_sampler *s, pk_iterate_fn *iterate, struct pk_err *err);
+    void *user;
+};
 
 /* Times of one region instance in one sample, all repetitions together. */
 struct pk_times {
@@ -41,7 +48,7 @@ struct pk_sampler {
     bool captured;
     struct pk_graph *graph; /* of graph_reps repetitions, whose marks are the device's marks */
     int64_t graph_reps;
-    struct pk_counts *counts; /* what counts the samples (counts.h); NULL = nothing does */
+    const struct pk_around *around; /* NULL = samples are timed only */
 };
 
 /* Runs the first iteration, learns which instances exist, and makes the arrays, in ctx->arena, for up to `cap` samples (fewer

@@ -1,0 +1,174 @@
+/* Traced: iterations traced, and the typical one told. */
+#include "bench/measure/traced.h"
+
+#include "bench/measure/notes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* One name in one region, summed. */
+struct named {
+    const struct pk_kernel *first;
+    size_t calls;
+    uint64_t time_ns;
+};
+
+struct told {
+    struct pk_breakdown breakdown;
+    struct named *named;
+    size_t n_named;
+    uint64_t total_ns; /* busy and idle */
+};
+
+struct pk_traced {
+    struct pk_tracing *tracing;
+    struct pk_arena *a;
+    const struct pk_sampler *s;
+    struct pk_around around;
+    struct told *v;
+    size_t n, cap;
+};
+
+enum pk_code pk_traced_open(const struct pk_counter_env *env, struct pk_device *dev, struct pk_arena *a,
+                            struct pk_traced **out, struct pk_err *err)
+{
+    struct pk_traced *t = pk_new(a, struct pk_traced);
+    t->a = a;
+    *out = t;
+    return pk_tracing_open(env, dev, PK_TRACE_DEFAULT, a, &t->tracing, err);
+}
+
+static int by_region_and_name(const void *a, const void *b)
+{
+    const struct pk_kernel *x = *(const struct pk_kernel *const *)a, *y = *(const struct pk_kernel *const *)b;
+    return x->region != y->region ? (x->region > y->region) - (x->region < y->region)
+                                  : strcmp(x->name, y->name);
+}
+
+static int longest_first(const void *a, const void *b)
+{
+    const struct named *x = a, *y = b;
+    return (x->time_ns < y->time_ns) - (x->time_ns > y->time_ns);
+}
+
+static void sum_names(const struct pk_trace *trace, struct pk_arena *a, struct told *told)
+{
+    const struct pk_kernel **v = pk_new_n(a, const struct pk_kernel *, trace->n + 1);
+    for (size_t i = 0; i < trace->n; i++)
+        v[i] = &trace->v[i];
+    qsort(v, trace->n, sizeof(const struct pk_kernel *), by_region_and_name);
+    told->named = pk_new_n(a, struct named, trace->n + 1);
+    for (size_t i = 0; i < trace->n; i++) {
+        if (!i || by_region_and_name(&v[i - 1], &v[i]))
+            told->named[told->n_named++] = (struct named){.first = pk_new(a, struct pk_kernel)};
+        struct named *last = &told->named[told->n_named - 1];
+        if (!last->calls++)
+            *(struct pk_kernel *)last->first = *v[i]; /* the trace's rows are gone with the next sample */
+        last->time_ns += v[i]->end_ns - v[i]->begin_ns;
+    }
+    qsort(told->named, told->n_named, sizeof *told->named, longest_first);
+}
+
+static enum pk_code sample(void *user, struct pk_sampler *s, pk_iterate_fn *iterate, struct pk_err *err)
+{
+    struct pk_traced *t = user;
+    const struct pk_trace *trace = NULL;
+    struct pk_err stopped = {0};
+    if (pk_tracing_start(t->tracing, err))
+        return err->code;
+    enum pk_code rc = iterate(s, err);
+    if (pk_tracing_stop(t->tracing, &trace, &stopped) && !rc) {
+        *err = stopped;
+        rc = stopped.code;
+    }
+    if (rc)
+        return rc;
+    t->v = pk_grow(t->a, t->v, sizeof *t->v, t->n, &t->cap);
+    struct told *told = &t->v[t->n++];
+    *told = (struct told){0};
+    pk_breakdown_make(trace, t->a, &told->breakdown);
+    told->total_ns = told->breakdown.n_regions
+                         ? told->breakdown.regions[0].busy_ns + told->breakdown.regions[0].gap_ns
+                         : 0;
+    sum_names(trace, t->a, told);
+    return PK_OK;
+}
+
+void pk_traced_attach(struct pk_traced *t, struct pk_sampler *s)
+{
+    t->s = s;
+    t->around = (struct pk_around){sample, t};
+    s->around = &t->around;
+}
+
+static const char *region_name(const struct pk_traced *t, int region)
+{
+    return region == PK_WHOLE       ? "iteration"
+           : region == PK_NO_REGION ? "outside"
+                                    : t->s->ctx->c->probe->regions[region].name;
+}
+
+static json_t *regions_json(const struct pk_traced *t, const struct pk_breakdown *b)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < b->n_regions; i++) {
+        const struct pk_region_time *r = &b->regions[i];
+        json_array_append_new(list,
+                              json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "region", region_name(t, r->region),
+                                        "calls", (json_int_t)r->calls, "occurrences",
+                                        (json_int_t)r->occurrences, "time_ns", (json_int_t)r->time_ns,
+                                        "busy_ns", (json_int_t)r->busy_ns, "gap_ns", (json_int_t)r->gap_ns));
+    }
+    return list;
+}
+
+static json_t *families_json(const struct pk_traced *t, const struct pk_breakdown *b)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < b->n_families; i++) {
+        const struct pk_family_time *f = &b->families[i];
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:I, s:I, s:I}", "region", region_name(t, f->region),
+                                        "family", pk_family_names[f->family], "calls", (json_int_t)f->calls,
+                                        "time_ns", (json_int_t)f->time_ns, "bytes", (json_int_t)f->bytes));
+    }
+    return list;
+}
+
+static json_t *kernels_json(const struct pk_traced *t, const struct told *told)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < told->n_named && i < PK_KERNELS_TOLD; i++) {
+        const struct named *k = &told->named[i];
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:s, s:I, s:I}", "region", region_name(t, k->first->region), "family",
+                            pk_family_names[k->first->family], "name", k->first->name, "calls",
+                            (json_int_t)k->calls, "time_ns", (json_int_t)k->time_ns));
+    }
+    return list;
+}
+
+static int by_total(const void *a, const void *b)
+{
+    const struct told *x = a, *y = b;
+    return (x->total_ns > y->total_ns) - (x->total_ns < y->total_ns);
+}
+
+void pk_traced_pack(const struct pk_traced *t, struct pk_notes *notes)
+{
+    if (!t->n)
+        return;
+    qsort(t->v, t->n, sizeof *t->v, by_total);
+    const struct told *typical = &t->v[t->n / 2];
+    const struct pk_breakdown *b = &typical->breakdown;
+    pk_note_json(notes, "breakdown",
+                 json_pack("{s:b, s:o, s:o, s:o}", "whole", (int)b->whole, "regions", regions_json(t, b),
+                           "families", families_json(t, b), "kernels", kernels_json(t, typical)));
+}
+
+void pk_traced_close(struct pk_traced *t)
+{
+    if (t->tracing)
+        pk_tracing_close(t->tracing);
+    t->tracing = NULL;
+}

@@ -1,0 +1,77 @@
+/* Session, its counter and trace passes: every case that was timed, once more for each plan of events, and once for its kernels. */
+#include "bench/session_parts.h"
+
+enum pk_code pk_session_uncounted(struct session *s, enum pk_pass pass, const char *why)
+{
+    pk_session_warn_once(
+        s, pk_printf(&s->arena, "not %s: %s", pass == PK_PASS_TRACE ? "traced" : "counted", why));
+    return PK_OK;
+}
+
+/* Few samples: counts vary less than times, and nothing is concluded from the times. */
+static struct pk_stop counting_rule(const struct session *s)
+{
+    const struct pk_stop rule = {.min_samples = 5,
+                                 .max_samples = 5,
+                                 .max_time_ns = s->opt->stop.max_time_ns,
+                                 .max_noise = 1,
+                                 .warmup = 1};
+    return rule;
+}
+
+static bool to_be_counted(const struct session *s, size_t i)
+{
+    return s->plan->v[i].provider == 0 && s->cases[i].invocations && s->cases[i].last == PK_ST_OK;
+}
+
+/* All cases once more, by fresh workers. */
+static enum pk_code extra_pass(struct session *s, enum pk_pass pass, int number, const json_t *counters,
+                               struct pk_err *err)
+{
+    enum pk_code rc = PK_OK;
+    for (size_t i = 0; i < s->plan->n && !rc && !pk_session_stopped(s); i++) {
+        if (!to_be_counted(s, i))
+            continue;
+        if (!pk_session_fits(s, i))
+            return pk_session_uncounted(s, pass, "the budget is spent");
+        struct pk_request r = pk_session_request(s, i);
+        r.pass = pass;
+        r.invocation = number;
+        r.check = false;
+        r.stop = counting_rule(s);
+        r.counters = counters;
+        rc = pk_session_ask(s, i, r, err);
+    }
+    if (!rc && !pk_session_stopped(s))
+        pk_link_quit(&s->links[0]);
+    return rc;
+}
+
+static enum pk_code counter_pass(struct session *s, size_t k, struct pk_err *err)
+{
+    const struct pk_source_plan *plan = &s->opt->counters->plans[k];
+    PK_JSON_CLEANUP json_t *events = json_array(), *counters = NULL;
+    for (size_t e = 0; e < plan->n; e++)
+        json_array_append_new(events, json_string(plan->events[e].name));
+    counters = json_pack("{s:s, s:O}", "source", plan->source->name, "events", events);
+    return extra_pass(s, PK_PASS_COUNTER, (int)k + 1, counters, err);
+}
+
+size_t pk_session_extra_passes_of(const struct session *s)
+{
+    return (s->opt->counters ? s->opt->counters->n_plans : 0) + s->opt->breakdown;
+}
+
+enum pk_code pk_session_extra_passes(struct session *s, struct pk_err *err)
+{
+    const size_t passes = pk_session_extra_passes_of(s), plans = passes - s->opt->breakdown;
+    enum pk_code rc = PK_OK;
+    s->to_count = 0; /* as far as it is known now */
+    for (size_t i = 0; i < s->plan->n; i++)
+        s->to_count += to_be_counted(s, i) ? passes : 0;
+    for (size_t k = 0; k < plans && !rc && !pk_session_stopped(s); k++)
+        rc = counter_pass(s, k, err);
+    if (!rc && s->opt->breakdown && !pk_session_stopped(s))
+        rc = extra_pass(s, PK_PASS_TRACE, 1, NULL, err);
+    return rc;
+}
