@@ -1,0 +1,228 @@
+/* Gate: the loop with arms that are made up: who is asked when, what closes a case, when it ends. */
+#include "bench/gate/gate.h"
+
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+// clang-format on
+#include <math.h>
+#include <string.h>
+
+enum { CASES = 3, MOST = 200 };
+
+/* An arm that answers at once: case i takes 1000 * (i + 1) * factor[i] ns. */
+struct made_up {
+    double factor[CASES];
+    int fails_at;  /* invocation in which case 1 fails; 0 = never */
+    char *order;   /* of processes: "ABBA", shared */
+    size_t *asked; /* how often a case was asked of this side */
+    volatile int *stop;
+    int stop_at;
+};
+
+static struct pk_arena arena;
+static struct pk_err err;
+static volatile int stop_flag;
+
+static void answer(struct pk_arm *arm, size_t i, int invocation)
+{
+    const struct made_up *m = arm->state;
+    static const int64_t ordinal = 0;
+    const double noise[] = {0.999, 1.001, 1.0, 1.0005, 0.9995};
+    const double value = 1000 * (double)(i + 1) * m->factor[i] * noise[(invocation * 2 + arm->side) % 5];
+    const struct pk_metric_decl metric = {"work_ns", "ns", "lower", "time", "median", "max", "region"};
+    const struct pk_series series = {
+        .phase = PK_PHASE_STEADY, .reps = 1, .n = 1, .ordinal = &ordinal, .real = &value};
+    const bool bad = i == 1 && m->fails_at == invocation;
+    const struct pk_slice s = {.invocation = invocation,
+                               .status = bad ? PK_ST_FAILED : PK_ST_OK,
+                               .message = bad ? "it broke" : "",
+                               .n_metrics = 1,
+                               .metrics = &metric,
+                               .n_series = bad ? 0 : 1,
+                               .series = &series};
+    pk_ledger_slice(arm->ledger, arm->side, i, &s);
+}
+
+static enum pk_code process(struct pk_arm *arm, int invocation, const bool *wanted, struct pk_err *e)
+{
+    struct made_up *m = arm->state;
+    m->order[strlen(m->order)] = arm->side == PK_BASE ? 'A' : 'B';
+    for (size_t i = 0; i < CASES; i++)
+        if (wanted[i]) {
+            m->asked[i]++;
+            answer(arm, i, invocation);
+        }
+    if (m->stop_at == invocation)
+        stop_flag = 1;
+    return e->code = PK_OK;
+}
+
+static void end(struct pk_arm *arm)
+{
+}
+
+struct trial {
+    struct made_up side[PK_SIDES];
+    char order[MOST];
+    size_t asked[PK_SIDES][CASES];
+    struct pk_ledger ledger;
+    struct pk_gate_options options;
+    struct pk_gate_result result;
+};
+
+static struct trial *fresh(void)
+{
+    struct trial *t = pk_new(&arena, struct trial);
+    stop_flag = 0;
+    t->ledger.arena = &arena;
+    t->options = (struct pk_gate_options){.rule = pk_rule_default, .what = {.level = 0.95}, .seed = 1};
+    for (int s = 0; s < PK_SIDES; s++)
+        t->side[s] = (struct made_up){{1, 1, 1}, .order = t->order, .asked = t->asked[s]};
+    for (size_t i = 0; i < CASES; i++) {
+        const char *axes = pk_printf(&arena, "{\"n\":%zu}", i);
+        const struct pk_case_info info = {.experiment = "demo",
+                                          .revision = 1,
+                                          .variant = "x",
+                                          .device = "null",
+                                          .axes = axes,
+                                          .identity = axes};
+        assert_int_equal(pk_ledger_case(&t->ledger, &info), i);
+    }
+    return t;
+}
+
+static enum pk_code run(struct trial *t)
+{
+    static const struct pk_arm_kind kind = {process, end};
+    struct pk_arm arms[PK_SIDES];
+    for (int s = 0; s < PK_SIDES; s++)
+        arms[s] = (struct pk_arm){&kind, &t->ledger, s, &stop_flag, &t->side[s]};
+    return pk_gate_run(arms, &t->ledger, &t->options, NULL, &arena, &t->result, &err);
+}
+
+static const struct pk_decision *decision_of(const struct trial *t, size_t i)
+{
+    const char *axes = t->ledger.cases[i].info.axes;
+    for (size_t k = 0; k < t->result.comparison.n; k++)
+        if (strcmp(t->result.comparison.v[k].new_->axes, axes) == 0)
+            return &t->result.comparison.v[k].decision;
+    return NULL;
+}
+
+static int free_arena(void **state)
+{
+    pk_arena_free(&arena);
+    return 0;
+}
+
+static void equal_sides_are_screened_only(void **state)
+{
+    struct trial *t = fresh();
+    assert_int_equal(run(t), PK_OK);
+    assert_int_equal(t->result.pairs, 6);
+    assert_int_equal(t->result.screened, 0);
+    for (size_t i = 0; i < CASES; i++) {
+        assert_int_equal(decision_of(t, i)->verdict, PK_SAME);
+        assert_int_equal(t->asked[PK_NEW][i], 6);
+    }
+    for (size_t i = 0; i < 12; i += 4)
+        assert_true(!strncmp(t->order + i, "ABBA", 4) || !strncmp(t->order + i, "BAAB", 4));
+}
+
+static void only_suspects_are_asked_again(void **state)
+{
+    struct trial *t = fresh();
+    t->side[PK_NEW].factor[2] = 1.05;
+    assert_int_equal(run(t), PK_OK);
+    assert_int_equal(t->result.pairs, 20);
+    assert_int_equal(t->result.screened, 6);
+    assert_int_equal(t->asked[PK_BASE][0], 6);
+    assert_int_equal(t->asked[PK_BASE][2], 20);
+    assert_int_equal(decision_of(t, 0)->verdict, PK_SAME);
+    assert_int_equal(decision_of(t, 2)->verdict, PK_SLOWER);
+    assert_true(fabs(decision_of(t, 2)->ratio - 1.05) < 0.002);
+    assert_int_equal(t->result.comparison.n_means, 1); /* over the pairs that all cases have */
+    assert_true(t->result.comparison.means[0].ratio.ci.lo > 1);
+}
+
+static void a_case_that_fails_is_closed(void **state)
+{
+    struct trial *t = fresh();
+    t->side[PK_NEW].fails_at = 2;
+    assert_int_equal(run(t), PK_OK);
+    assert_int_equal(t->asked[PK_NEW][1], 2);
+    assert_true(t->asked[PK_BASE][1] <= 2 && t->asked[PK_BASE][0] == 6);
+    assert_null(decision_of(t, 1));
+    assert_string_equal(t->ledger.cases[1].message[PK_NEW], "it broke");
+    assert_int_equal(t->result.comparison.n, 2);
+}
+
+static void it_stops_when_told(void **state)
+{
+    struct trial *t = fresh();
+    t->side[PK_NEW].stop_at = 3;
+    assert_int_equal(run(t), PK_OK);
+    assert_true(t->result.interrupted && t->result.pairs <= 3);
+    assert_int_equal(decision_of(t, 0)->reason, PK_REASON_MORE_PAIRS);
+}
+
+static void one_pair_is_always_in_the_budget(void **state)
+{
+    struct trial *t = fresh();
+    t->options.budget_ns = 1;
+    assert_int_equal(run(t), PK_OK);
+    assert_int_equal(t->result.pairs, 1);
+    assert_true(t->result.out_of_time);
+}
+
+static void until_clear_ends_sooner(void **state)
+{
+    struct trial *t = fresh();
+    t->options.rule.until_clear = true;
+    t->side[PK_NEW].factor[0] = 1.2;
+    assert_int_equal(run(t), PK_OK);
+    assert_true(t->result.pairs < 15);
+    assert_int_equal(decision_of(t, 0)->verdict, PK_SLOWER);
+    assert_int_equal(decision_of(t, 1)->verdict, PK_SAME);
+}
+
+static void thresholds_are_of_rows(void **state)
+{
+    struct trial *t = fresh();
+    struct pk_threshold threshold;
+    assert_int_equal(pk_threshold_parse("work_ns[n=2]=10%,50ns", &arena, &threshold, &err), PK_OK);
+    assert_true(threshold.min_effect == 0.1 && threshold.min_change == 50);
+    t->options.thresholds = &threshold;
+    t->options.n_thresholds = 1;
+    t->side[PK_NEW].factor[1] = t->side[PK_NEW].factor[2] = 1.05;
+    assert_int_equal(run(t), PK_OK);
+    assert_int_equal(decision_of(t, 1)->verdict, PK_SLOWER);
+    assert_int_equal(decision_of(t, 2)->verdict, PK_SAME);
+}
+
+static void a_metric_that_nobody_has(void **state)
+{
+    struct trial *t = fresh();
+    const char *const names[] = {"wokr_ns"};
+    t->options.what.metrics = names;
+    t->options.what.n_metrics = 1;
+    assert_int_equal(run(t), PK_E_USAGE);
+    assert_non_null(strstr(err.fix, "work_ns"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(equal_sides_are_screened_only, free_arena),
+        cmocka_unit_test_teardown(only_suspects_are_asked_again, free_arena),
+        cmocka_unit_test_teardown(a_case_that_fails_is_closed, free_arena),
+        cmocka_unit_test_teardown(it_stops_when_told, free_arena),
+        cmocka_unit_test_teardown(one_pair_is_always_in_the_budget, free_arena),
+        cmocka_unit_test_teardown(until_clear_ends_sooner, free_arena),
+        cmocka_unit_test_teardown(thresholds_are_of_rows, free_arena),
+        cmocka_unit_test_teardown(a_metric_that_nobody_has, free_arena),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
