@@ -94,7 +94,7 @@ static const char *script(struct pk_arena *a)
     add_commands(&b);
     pk_buf_str(&b, "' ;;\n    help:2) words='");
     add_commands(&b);
-    pk_buf_str(&b, "' ;;\n    run:2) words='");
+    pk_buf_str(&b, "' ;;\n    run:2|gate:2) words='");
     add_experiments(&b);
     pk_buf_str(&b, "' ;;\n");
     for (size_t i = 0; pk_commands[i]; i++)

@@ -160,7 +160,7 @@ static enum pk_code with_stores(struct gate *g, struct pk_err *err)
     if ((g->probe && pk_gate_plan(g, err)) || pk_gate_begin(g, err))
         return err->code;
     enum pk_code rc = measure(g, err);
-    enum pk_code ended = pk_gate_end(g, &late);
+    enum pk_code ended = pk_gate_end(g, rc != PK_OK, &late);
     if (ended && !rc)
         *err = late;
     if (rc || ended)

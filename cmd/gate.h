@@ -48,7 +48,8 @@ enum pk_code pk_gate_plan(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 
 /* gate_record.c: two runs, one of each side. */
 enum pk_code pk_gate_begin(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
-enum pk_code pk_gate_end(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
+/* failed: measuring ended with an error. */
+enum pk_code pk_gate_end(struct gate *g, bool failed, struct pk_err *err) PK_MUST_CHECK;
 
 /* gate_answer.c: what is printed, written for others, and answered. */
 enum pk_code pk_gate_answer(struct gate *g, struct pk_err *err) PK_MUST_CHECK;

@@ -30,22 +30,22 @@ static bool troubled(const struct pk_ledger_case *c, int side)
     return c->heard[side] && c->last[side] != PK_ST_OK;
 }
 
-static size_t print_troubles(const struct gate *g, struct pk_out *out)
+static void print_troubles(const struct gate *g, struct pk_out *out)
 {
-    size_t n = 0;
+    bool any = false;
     for (size_t i = 0; i < g->ledger.n_cases; i++)
         for (int s = 0; s < PK_SIDES; s++) {
             const struct pk_ledger_case *c = &g->ledger.cases[i];
             if (!troubled(c, s))
                 continue;
-            if (!n++)
+            if (!any)
                 pk_out_table(out, "not_compared", "Not compared", trouble_columns,
                              sizeof trouble_columns / sizeof *trouble_columns);
             pk_out_row(out,
                        (struct pk_cell[]){text(g->side[s].option), text(c->info.variant), text(c->info.axes),
                                           text(pk_status_name(c->last[s])), text(c->message[s])});
+            any = true;
         }
-    return n;
 }
 
 /* --- the tables -------------------------------------------------------------------------------------------------------- */

@@ -140,7 +140,7 @@ enum pk_code pk_gate_begin(struct gate *g, struct pk_err *err)
 }
 
 /* Where the screening ended is recorded with both: `compare` judges them again as the gate did. */
-static enum pk_code end_side(struct gate *g, struct gate_side *s, struct pk_err *err)
+static enum pk_code end_side(struct gate *g, struct gate_side *s, const char *status, struct pk_err *err)
 {
     struct run *r = &s->run;
     const struct pk_setting screened = {0, "gate_screened",
@@ -149,16 +149,17 @@ static enum pk_code end_side(struct gate *g, struct gate_side *s, struct pk_err 
     if (!rc && g->probe)
         rc = pk_record_fits(r->store, r->run_id, g->probe, g->app->arena, err);
     if (!rc)
-        rc = pk_store_run_end(r->store, r->run_id, g->result.interrupted ? "interrupted" : "complete", err);
+        rc = pk_store_run_end(r->store, r->run_id, status, err);
     if (!rc || pk_recorder_spool(r->recorder))
         rc = pk_recorder_finish(r->recorder, err);
     return rc;
 }
 
-enum pk_code pk_gate_end(struct gate *g, struct pk_err *err)
+enum pk_code pk_gate_end(struct gate *g, bool failed, struct pk_err *err)
 {
+    const char *status = failed ? "failed" : g->result.interrupted ? "interrupted" : "complete";
     for (int i = 0; i < PK_SIDES; i++)
-        if (end_side(g, &g->side[i], err))
+        if (end_side(g, &g->side[i], status, err))
             return err->code;
     return PK_OK;
 }

@@ -147,8 +147,6 @@ void pk_compare_finish(struct pk_compared *v, size_t n, const struct pk_compare_
     if (!n)
         return;
     out->common = pk_compare_places(v, n, o->by, a);
-    for (size_t i = 0; i < n; i++)
-        out->n_unreplicated += v[i].base->n < 2 || v[i].new_->n < 2;
     out->n_means = pk_compare_means(v, n, o->level, o->design, a, &out->means);
 }
 

@@ -85,7 +85,6 @@ struct pk_comparison {
     size_t n;
     const struct pk_compare_mean *means; /* where there are two cases or more */
     size_t n_means;
-    size_t n_unreplicated;        /* pairs without an interval because a side has one invocation only */
     const char *const *only_base; /* cases without a partner, as "variant place" */
     size_t n_only_base;
     const char *const *only_new;

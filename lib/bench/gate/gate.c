@@ -13,7 +13,6 @@ struct gate {
     struct pk_ledger *ledger;
     const struct pk_gate_options *o;
     const struct pk_gate_events *ev;
-    struct pk_arena *a; /* the result's */
     struct pk_gate_result *out;
     bool *base_first;
     size_t most_pairs; /* more would mean that what is wanted is never said */
@@ -155,7 +154,7 @@ enum pk_code pk_gate_run(struct pk_arm *arms, struct pk_ledger *ledger, const st
                          struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena own = {0};
-    struct gate g = {.arms = arms, .ledger = ledger, .o = o, .ev = ev, .a = a, .out = out};
+    struct gate g = {.arms = arms, .ledger = ledger, .o = o, .ev = ev, .out = out};
     *out = (struct pk_gate_result){0};
     const struct pk_rule *rule = &o->rule;
     g.most_pairs = 2 * (rule->until_clear ? rule->max_pairs : rule->screen_pairs + rule->confirm_pairs);
