@@ -1,4 +1,5 @@
-/* Doctor: one screen of what can be measured here. doctor.c reads the options; doctor_rows.c knows the rows, doctor_sources.c looks at the
+/* Doctor: one screen of what can be measured here. doctor.c reads the options; doctor_rows.c knows the rows, doctor_state.c those of the machine's
+ * state, doctor_sources.c looks at the
  * sources of counts. */
 #pragma once
 
@@ -28,6 +29,17 @@ struct pk_doctor_row {
     struct pk_finding (*look)(struct doctor *d);
 };
 extern const struct pk_doctor_row pk_doctor_rows[];
+
+/* doctor_state.c: what makes timings spread. */
+struct pk_finding pk_look_virtualisation(struct doctor *d);
+struct pk_finding pk_look_governor(struct doctor *d);
+struct pk_finding pk_look_turbo(struct doctor *d);
+struct pk_finding pk_look_smt(struct doctor *d);
+struct pk_finding pk_look_thp(struct doctor *d);
+struct pk_finding pk_look_cgroup(struct doctor *d);
+struct pk_finding pk_look_steal(struct doctor *d);
+struct pk_finding pk_look_pressure(struct doctor *d);
+struct pk_finding pk_look_noise(struct doctor *d);
 
 bool pk_doctor_requires(const struct doctor *d, const char *name); /* --require NAME */
 

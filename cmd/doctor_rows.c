@@ -2,7 +2,6 @@
 #include "cmd/doctor.h"
 
 #include "base/build.h"
-#include "base/clock.h"
 #include "base/units.h"
 #include "build_config.h"
 #include "machine/machine.h"
@@ -31,61 +30,6 @@ static struct pk_finding look_cpu(struct doctor *d)
                   m->cpu_model, m->isa, m->sockets, m->cores, m->threads, m->numa_nodes,
                   bytes_text(m->l2_bytes, ARENA(d)), bytes_text(m->l3_bytes, ARENA(d)));
     return (struct pk_finding){FOUND_OK, found, NULL};
-}
-
-static struct pk_finding look_virtualisation(struct doctor *d)
-{
-    if (strcmp(d->machine.virt, "none") == 0)
-        return (struct pk_finding){FOUND_OK, "none", NULL};
-    return (struct pk_finding){FOUND_WARN, *d->machine.virt ? d->machine.virt : "unknown",
-                               "neighbours disturb: more --invocations, or bare metal; the L3 is the host's"};
-}
-
-static const char *or_hidden(const char *text)
-{
-    return *text ? text : "not shown here";
-}
-
-/* Power management moves the clock while we measure. */
-static struct pk_finding look_clocks_policy(struct doctor *d)
-{
-    const struct pk_machine *m = &d->machine;
-    const char *found = pk_printf(ARENA(d), "governor %s, turbo %s, huge pages %s", or_hidden(m->governor),
-                                  or_hidden(m->turbo), or_hidden(m->thp));
-    if (!*m->governor || strcmp(m->governor, "performance") == 0)
-        return (struct pk_finding){FOUND_OK, found, NULL};
-    return (struct pk_finding){FOUND_WARN, found, "sudo cpupower frequency-set -g performance"};
-}
-
-static struct pk_finding look_cores(struct doctor *d)
-{
-    enum { MANY = 1024 };
-    unsigned cpus[MANY], n = pk_machine_cpus(cpus, MANY);
-    struct pk_limits l;
-    pk_machine_limits("/", &l);
-    if (l.cpus > 0)
-        return (struct pk_finding){
-            FOUND_WARN, pk_printf(ARENA(d), "%u usable, %.4g by the control group's quota", n, l.cpus),
-            "a quota stops threads in the middle of a sample: give whole CPUs (cpuset) instead"};
-    return (struct pk_finding){FOUND_OK, pk_printf(ARENA(d), "%u usable, one thread each", n), NULL};
-}
-
-static struct pk_finding look_steal(struct doctor *d)
-{
-    enum { MANY = 1024 };
-    unsigned cpus[MANY], n = pk_machine_cpus(cpus, MANY);
-    struct pk_disturbance now;
-    struct timespec up;
-    clock_gettime(CLOCK_BOOTTIME, &up);
-    if (!pk_machine_disturbance(cpus, n, &now) || up.tv_sec < 1)
-        return (struct pk_finding){FOUND_NO, "/proc/stat cannot be read", NULL};
-    double share = (double)now.steal_ns / ((double)up.tv_sec * (double)PK_NS_PER_S * n);
-    const char *found =
-        pk_printf(ARENA(d), "%.2f %% of the time since boot was taken by the host", share * 100);
-    if (share < 0.01)
-        return (struct pk_finding){FOUND_OK, found, NULL};
-    return (struct pk_finding){FOUND_WARN, found,
-                               "samples it hits are marked disturbed; a quieter host helps more"};
 }
 
 static struct pk_finding look_memory(struct doctor *d)
@@ -229,10 +173,15 @@ static struct pk_finding look_onednn(struct doctor *d)
 
 const struct pk_doctor_row pk_doctor_rows[] = {
     {"cpu", look_cpu},
-    {"virtualisation", look_virtualisation},
-    {"clocks", look_clocks_policy},
-    {"cores", look_cores},
-    {"steal", look_steal},
+    {"virtualisation", pk_look_virtualisation},
+    {"governor", pk_look_governor},
+    {"turbo", pk_look_turbo},
+    {"smt", pk_look_smt},
+    {"thp", pk_look_thp},
+    {"cgroup", pk_look_cgroup},
+    {"steal", pk_look_steal},
+    {"pressure", pk_look_pressure},
+    {"noise", pk_look_noise},
     {"memory", look_memory},
     {"blas", look_blas},
     {"clock", look_clock},

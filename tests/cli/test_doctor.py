@@ -3,7 +3,7 @@ import sqlite3
 
 from conftest import on_one_cpu
 
-ROWS = {"cpu", "virtualisation", "clocks", "cores", "steal", "memory", "blas", "clock",
+ROWS = {"cpu", "virtualisation", "governor", "turbo", "smt", "thp", "cgroup", "steal", "pressure", "noise", "memory", "blas", "clock",
         "store", "numpy", "cuda", "cublaslt", "cudnn", "nccl", "cupti", "nvml", "mpi", "onednn"}
 
 
@@ -18,6 +18,16 @@ def test_every_row_has_a_state_and_says_what_it_found(perfkit):
     assert set(rows) == ROWS
     assert all(row["state"] in ("ok", "warn", "no") and row["found"] for row in rows.values())
     assert rows["cpu"]["state"] == "ok" and rows["memory"]["state"] == "ok"
+
+
+def test_what_makes_timings_spread(perfkit):
+    """Advice is for what was found to disturb; settings that merely are some way get none."""
+    rows = found(perfkit("doctor", "--format", "json"))
+    assert "% of 50 ms lost to interruptions, longest gap" in rows["noise"]["found"]
+    for name in ("noise", "pressure", "cgroup", "steal", "governor"):
+        assert (rows[name]["state"] == "warn") == (rows[name]["advice"] is not None), rows[name]
+    for name in ("turbo", "smt", "thp"):
+        assert rows[name]["state"] == "ok" and rows[name]["advice"] is None and rows[name]["found"]
 
 
 def test_every_source_is_tried(perfkit):
