@@ -56,6 +56,13 @@
     X(cuptiRangeProfilerGetCounterDataInfo)                                                                  \
     X(cuptiRangeProfilerCounterDataGetRangeInfo)
 
+/* A parameter block, whose size says which version of it is meant. */
+#define PK_CUPTI_BLOCK(type)                                                                                 \
+    (type)                                                                                                   \
+    {                                                                                                        \
+        .structSize = type##_STRUCT_SIZE                                                                     \
+    }
+
 #define PK_CUPTI_FIELD(name) __typeof__(&name) name;
 struct pk_cupti {
     PK_CUPTI_CALLS(PK_CUPTI_FIELD)

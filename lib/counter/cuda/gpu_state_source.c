@@ -1,0 +1,182 @@
+/* GPU state as a source: what NVML says around an iteration. */
+#include "counter/sources.h"
+
+#include "base/clock.h"
+#include "counter/cuda/gpu_state.h"
+#include "counter/events.h"
+
+#define EVENT(name, unit, summary, quality, note)                                                            \
+    {                                                                                                        \
+        name, unit, summary, "gpu-state", "", "", quality, note                                              \
+    }
+#define MOMENT "at the end of the iteration"
+
+enum { SM_CLOCK, MEMORY_CLOCK, POWER, TEMPERATURE, ENERGY, HELD, OTHERS, EVENTS };
+
+static const struct pk_event events[EVENTS] = {
+    [SM_CLOCK] =
+        EVENT("gpu_sm_clock_hz", "Hz", "clock of the multiprocessors", PK_QUALITY_APPROXIMATE, MOMENT),
+    [MEMORY_CLOCK] =
+        EVENT("gpu_memory_clock_hz", "Hz", "clock of the memory", PK_QUALITY_APPROXIMATE, MOMENT),
+    [POWER] = EVENT("gpu_watts", "W", "power of the board", PK_QUALITY_APPROXIMATE,
+                    "as the driver says it: a mean of the last second on H100 and H200"),
+    [TEMPERATURE] = EVENT("gpu_celsius", "C", "temperature of the chip", PK_QUALITY_APPROXIMATE, MOMENT),
+    [ENERGY] = EVENT(
+        "gpu_joules", "J", "energy of the board per iteration", PK_QUALITY_APPROXIMATE,
+        "mean of all iterations since counting began, what lies between them included; known after 2 s: the "
+        "sensor sees a quarter of the time"),
+    [HELD] =
+        EVENT("gpu_held_back", "1", "why clocks are held back, as the driver's bits", PK_QUALITY_EXACT, ""),
+    [OTHERS] = EVENT("gpu_other_processes", "1", "processes that compute on the GPU beside this one",
+                     PK_QUALITY_EXACT, ""),
+};
+
+static const uint64_t ENERGY_WINDOW_NS = 2 * PK_NS_PER_S;
+
+struct handle {
+    const struct pk_nvml *m;
+    const struct pk_source_plan *plan;
+    const size_t *index;
+    pk_nvml_device gpu;
+    uint64_t began_ns, now_ns;
+    size_t iterations;
+    double joules_at_first;
+    struct pk_gpu_state before, after;
+};
+
+static struct pk_source_found check(const struct pk_counter_env *env, struct pk_arena *a)
+{
+    const struct pk_nvml *m;
+    struct pk_err err;
+    unsigned n = 0;
+    char driver[80] = "";
+    pk_nvml_device d;
+    struct pk_gpu_state s = {0};
+    if (pk_nvml_open(env, a, &m, &err))
+        return (struct pk_source_found){PK_SOURCE_UNAVAILABLE, 0, pk_strdup(a, err.why),
+                                        pk_strdup(a, err.fix)};
+    const bool seen = !m->count(&n) && n && !m->by_index(0, &d);
+    m->driver_version(driver, sizeof driver);
+    if (seen)
+        pk_gpu_state_read(m, d, &s);
+    pk_nvml_close(m);
+    if (!seen)
+        return (struct pk_source_found){PK_SOURCE_UNAVAILABLE, 0,
+                                        pk_printf(a, "driver %s sees no GPU", driver), NULL};
+    const char *held = pk_gpu_held_back_words(s.held_back, a);
+    const char *said =
+        pk_printf(a, "driver %s, %u GPU%s; the first: %.0f MHz, %.0f W, %.0f C%s%s", driver, n,
+                  n == 1 ? "" : "s", s.sm_hz / 1e6, s.watts, s.celsius, *held ? ", held back by " : "", held);
+    if (s.others)
+        return (struct pk_source_found){PK_SOURCE_DEGRADED, 0,
+                                        pk_printf(a, "%s; %u other processes compute on it", said, s.others),
+                                        "end them, or choose another GPU: nvidia-smi names them"};
+    return (struct pk_source_found){
+        pk_gpu_held_back_doubtful(s.held_back) ? PK_SOURCE_DEGRADED : PK_SOURCE_OK, 0, said, NULL};
+}
+
+static size_t list(const struct pk_counter_env *env, struct pk_arena *a, const struct pk_event **out)
+{
+    return pk_events_list(events, EVENTS, out);
+}
+
+static enum pk_code plan(const struct pk_counter_env *env, const char *const *names, size_t n,
+                         struct pk_arena *a, const struct pk_source_plan **plans, size_t *n_plans,
+                         struct pk_err *err)
+{
+    struct pk_event *asked;
+    const struct pk_nvml *m;
+    size_t *index = pk_new_n(a, size_t, n);
+    if (pk_events_find("gpu-state", events, EVENTS, names, n, a, &asked, index, err) ||
+        pk_nvml_open(env, a, &m, err))
+        return err->code;
+    pk_nvml_close(m);
+    pk_plan_one(&pk_source_gpu_state, asked, n, index, a, plans, n_plans);
+    return PK_OK;
+}
+
+static enum pk_code open_(const struct pk_counter_env *env, const struct pk_source_plan *p,
+                          struct pk_device *dev, struct pk_arena *a, void **handle, struct pk_err *err)
+{
+    struct handle *h = pk_new(a, struct handle);
+    if (!dev || dev->kind != PK_DEVICE_CUDA) {
+        pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be read", p->events[0].name);
+        pk_why(err, "it is read of NVIDIA GPUs, and the device is another");
+        return pk_fix(err, "--device cuda, or leave it out");
+    }
+    *h = (struct handle){.plan = p, .index = p->state};
+    if (pk_nvml_open(env, a, &h->m, err))
+        return err->code;
+    const enum pk_code rc = pk_gpu_state_of(h->m, dev, &h->gpu, err);
+    if (rc)
+        pk_nvml_close(h->m);
+    else
+        *handle = h;
+    return rc;
+}
+
+static enum pk_code start(void *handle, struct pk_err *err)
+{
+    struct handle *h = handle;
+    pk_gpu_state_read(h->m, h->gpu, &h->before);
+    if (!h->iterations) {
+        h->began_ns = pk_clock_ns();
+        h->joules_at_first = h->before.joules;
+    }
+    return PK_OK;
+}
+
+static enum pk_code stop(void *handle, bool *again, struct pk_err *err)
+{
+    struct handle *h = handle;
+    pk_gpu_state_read(h->m, h->gpu, &h->after);
+    h->now_ns = pk_clock_ns();
+    h->iterations++;
+    *again = false;
+    return PK_OK;
+}
+
+static struct pk_reading real(double x)
+{
+    return (struct pk_reading){.real = isnan(x) ? 0 : x, .is_real = true, .absent = isnan(x)};
+}
+
+static enum pk_code read_(void *handle, int region, struct pk_reading *out, struct pk_err *err)
+{
+    const struct handle *h = handle;
+    const bool long_enough = h->now_ns - h->began_ns >= ENERGY_WINDOW_NS;
+    const double joules =
+        (h->after.joules - h->joules_at_first) / (double)(h->iterations ? h->iterations : 1);
+    const struct pk_reading all[EVENTS] = {
+        [SM_CLOCK] = real(h->after.sm_hz),
+        [MEMORY_CLOCK] = real(h->after.memory_hz),
+        [POWER] = real(h->after.watts),
+        [TEMPERATURE] = real(h->after.celsius),
+        [ENERGY] = real(long_enough ? joules : NAN),
+        [HELD] = {.integer = (int64_t)(h->before.held_back | h->after.held_back)},
+        [OTHERS] = {.integer = h->after.others > h->before.others ? h->after.others : h->before.others},
+    };
+    for (size_t e = 0; e < h->plan->n; e++)
+        out[e] = all[h->index[e]];
+    return PK_OK;
+}
+
+static void close_(void *handle)
+{
+    struct handle *h = handle;
+    pk_nvml_close(h->m);
+}
+
+const struct pk_source pk_source_gpu_state = {
+    .name = "gpu-state",
+    .summary = "clocks, power, temperature and throttling of an NVIDIA GPU, by NVML",
+    .caps = PK_SOURCE_SYSTEM,
+    .check = check,
+    .list = list,
+    .plan = plan,
+    .open = open_,
+    .start = start,
+    .stop = stop,
+    .read = read_,
+    .close = close_,
+};

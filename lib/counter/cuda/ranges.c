@@ -1,0 +1,219 @@
+/* Ranges: the calls of CUPTI's range profiler in their order. */
+#include "counter/cuda/ranges.h"
+
+#include "device/device.h"
+
+enum { RANGES_MAX = 1024 };
+
+/* The fields say which configuration it is that forbids; CUPTI's codes have the words. */
+static enum pk_code supported(const struct pk_ranges *r, struct pk_err *err)
+{
+    CUpti_Profiler_DeviceSupported_Params p = PK_CUPTI_BLOCK(CUpti_Profiler_DeviceSupported_Params);
+    p.cuDevice = (CUdevice)r->dev->ordinal;
+    p.api = CUPTI_PROFILER_RANGE_PROFILING;
+    if (pk_cupti_check(r->c, r->c->cuptiProfilerDeviceSupported(&p), "counting on this GPU", err))
+        return err->code;
+    if (p.isSupported == CUPTI_PROFILER_CONFIGURATION_SUPPORTED)
+        return PK_OK;
+    const struct {
+        CUpti_Profiler_Support_Level level;
+        CUptiResult means;
+    } fields[] = {{p.vGpu, CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED},
+                  {p.confidentialCompute, CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED},
+                  {p.sli, CUPTI_ERROR_SLI_DEVICE_NOT_SUPPORTED},
+                  {p.wsl, CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED},
+                  {p.cmp, CUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED}};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (fields[i].level == CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED ||
+            fields[i].level == CUPTI_PROFILER_CONFIGURATION_DISABLED)
+            return pk_cupti_check(r->c, fields[i].means, "counting on this GPU", err);
+    return pk_cupti_check(r->c, CUPTI_ERROR_NOT_SUPPORTED, "counting on this GPU", err);
+}
+
+/* What this GPU lets us count: less than its chip in a MIG instance. */
+static enum pk_code availability(const struct pk_ranges *r, CUcontext ctx, struct pk_arena *a,
+                                 uint8_t **image, struct pk_err *err)
+{
+    CUpti_Profiler_GetCounterAvailability_Params p =
+        PK_CUPTI_BLOCK(CUpti_Profiler_GetCounterAvailability_Params);
+    p.ctx = ctx;
+    if (pk_cupti_check(r->c, r->c->cuptiProfilerGetCounterAvailability(&p), "asking what the GPU may count",
+                       err))
+        return err->code;
+    p.pCounterAvailabilityImage = *image = pk_alloc(a, p.counterAvailabilityImageSize);
+    return pk_cupti_check(r->c, r->c->cuptiProfilerGetCounterAvailability(&p),
+                          "asking what the GPU may count", err);
+}
+
+static enum pk_code make_data(struct pk_ranges *r, struct pk_arena *a, struct pk_err *err)
+{
+    CUpti_RangeProfiler_GetCounterDataSize_Params p =
+        PK_CUPTI_BLOCK(CUpti_RangeProfiler_GetCounterDataSize_Params);
+    p.pRangeProfilerObject = r->profiler;
+    p.pMetricNames = (const char **)r->config.metrics;
+    p.numMetrics = r->config.n;
+    p.maxNumOfRanges = p.maxNumRangeTreeNodes = RANGES_MAX;
+    if (pk_cupti_check(r->c, r->c->cuptiRangeProfilerGetCounterDataSize(&p), "sizing the counts", err))
+        return err->code;
+    r->data_bytes = p.counterDataSize;
+    r->data = pk_alloc(a, r->data_bytes);
+    r->values = pk_new_n(a, double, r->config.n);
+    return PK_OK;
+}
+
+static enum pk_code begin(struct pk_ranges *r, const char *const *metrics, size_t n, struct pk_arena *a,
+                          struct pk_err *err)
+{
+    CUcontext ctx;
+    uint8_t *available = NULL;
+    const char *chip;
+    const struct pk_counter_env none = {0};
+    CUpti_Profiler_Initialize_Params init = PK_CUPTI_BLOCK(CUpti_Profiler_Initialize_Params);
+    CUpti_RangeProfiler_Enable_Params enable = PK_CUPTI_BLOCK(CUpti_RangeProfiler_Enable_Params);
+    if (pk_cupti_context(r->c, &ctx, err) ||
+        pk_cupti_check(r->c, r->c->cuptiProfilerInitialize(&init), "starting the profiler", err))
+        return err->code;
+    r->initialised = true;
+    if (supported(r, err) || availability(r, ctx, a, &available, err) ||
+        pk_chip_here(&none, r->c, r->dev->ordinal, a, &chip, err) ||
+        pk_chip_open(r->c, chip, available, &r->chip, err) ||
+        pk_chip_configure(&r->chip, metrics, n, a, &r->config, err))
+        return err->code;
+    enable.ctx = ctx;
+    if (pk_cupti_check(r->c, r->c->cuptiRangeProfilerEnable(&enable), "counting on the GPU", err))
+        return err->code;
+    r->profiler = enable.pRangeProfilerObject;
+    r->enabled = true;
+    return make_data(r, a, err);
+}
+
+void pk_ranges_close(struct pk_ranges *r)
+{
+    CUpti_RangeProfiler_Disable_Params disable = PK_CUPTI_BLOCK(CUpti_RangeProfiler_Disable_Params);
+    CUpti_Profiler_DeInitialize_Params end = PK_CUPTI_BLOCK(CUpti_Profiler_DeInitialize_Params);
+    disable.pRangeProfilerObject = r->profiler;
+    if (r->enabled)
+        r->c->cuptiRangeProfilerDisable(&disable);
+    pk_chip_close(&r->chip);
+    if (r->initialised)
+        r->c->cuptiProfilerDeInitialize(&end);
+    r->enabled = r->initialised = false;
+}
+
+enum pk_code pk_ranges_open(struct pk_ranges *r, const struct pk_cupti *c, struct pk_device *dev,
+                            const char *const *metrics, size_t n, struct pk_arena *a, struct pk_err *err)
+{
+    *r = (struct pk_ranges){.c = c, .dev = dev};
+    const enum pk_code rc = begin(r, metrics, n, a, err);
+    if (rc)
+        pk_ranges_close(r);
+    return rc;
+}
+
+/* Before the first pass. */
+static enum pk_code set_up(struct pk_ranges *r, struct pk_err *err)
+{
+    CUpti_RangeProfiler_CounterDataImage_Initialize_Params data =
+        PK_CUPTI_BLOCK(CUpti_RangeProfiler_CounterDataImage_Initialize_Params);
+    CUpti_RangeProfiler_SetConfig_Params set = PK_CUPTI_BLOCK(CUpti_RangeProfiler_SetConfig_Params);
+    data.pRangeProfilerObject = set.pRangeProfilerObject = r->profiler;
+    data.counterDataSize = set.counterDataImageSize = r->data_bytes;
+    data.pCounterData = set.pCounterDataImage = r->data;
+    set.configSize = r->config.image_bytes;
+    set.pConfig = r->config.image;
+    set.range = CUPTI_UserRange;
+    set.replayMode = CUPTI_UserReplay;
+    set.maxRangesPerPass = RANGES_MAX;
+    set.numNestingLevels = set.minNestingLevel = set.targetNestingLevel = 1;
+    const enum pk_code rc = pk_cupti_check(r->c, r->c->cuptiRangeProfilerCounterDataImageInitialize(&data),
+                                           "clearing the counts", err);
+    return rc ? rc
+              : pk_cupti_check(r->c, r->c->cuptiRangeProfilerSetConfig(&set), "choosing the counters", err);
+}
+
+enum pk_code pk_ranges_start(struct pk_ranges *r, struct pk_err *err)
+{
+    CUpti_RangeProfiler_Start_Params p = PK_CUPTI_BLOCK(CUpti_RangeProfiler_Start_Params);
+    p.pRangeProfilerObject = r->profiler;
+    r->pushed = 0;
+    if (pk_device_sync(r->dev, err) || (!r->under_way && set_up(r, err)) ||
+        pk_cupti_check(r->c, r->c->cuptiRangeProfilerStart(&p), "starting a pass", err))
+        return err->code;
+    r->under_way = true;
+    return PK_OK;
+}
+
+enum pk_code pk_ranges_push(struct pk_ranges *r, const char *name, struct pk_err *err)
+{
+    CUpti_RangeProfiler_PushRange_Params p = PK_CUPTI_BLOCK(CUpti_RangeProfiler_PushRange_Params);
+    p.pRangeProfilerObject = r->profiler;
+    p.pRangeName = name;
+    r->pushed++;
+    return pk_cupti_check(r->c, r->c->cuptiRangeProfilerPushRange(&p), "beginning a range", err);
+}
+
+enum pk_code pk_ranges_pop(struct pk_ranges *r, struct pk_err *err)
+{
+    CUpti_RangeProfiler_PopRange_Params p = PK_CUPTI_BLOCK(CUpti_RangeProfiler_PopRange_Params);
+    p.pRangeProfilerObject = r->profiler;
+    const enum pk_code rc = pk_device_sync(r->dev, err);
+    return rc ? rc : pk_cupti_check(r->c, r->c->cuptiRangeProfilerPopRange(&p), "ending a range", err);
+}
+
+enum pk_code pk_ranges_stop(struct pk_ranges *r, bool *again, struct pk_err *err)
+{
+    CUpti_RangeProfiler_Stop_Params p = PK_CUPTI_BLOCK(CUpti_RangeProfiler_Stop_Params);
+    p.pRangeProfilerObject = r->profiler;
+    const enum pk_code rc = pk_cupti_check(r->c, r->c->cuptiRangeProfilerStop(&p), "ending a pass", err);
+    *again = r->under_way = !rc && !p.isAllPassSubmitted;
+    return rc;
+}
+
+static enum pk_code evaluate(struct pk_ranges *r, size_t range, pk_range_fn *fn, void *user,
+                             struct pk_err *err)
+{
+    CUpti_RangeProfiler_CounterData_GetRangeInfo_Params info =
+        PK_CUPTI_BLOCK(CUpti_RangeProfiler_CounterData_GetRangeInfo_Params);
+    CUpti_Profiler_Host_EvaluateToGpuValues_Params p =
+        PK_CUPTI_BLOCK(CUpti_Profiler_Host_EvaluateToGpuValues_Params);
+    info.pCounterDataImage = p.pCounterDataImage = r->data;
+    info.counterDataImageSize = p.counterDataImageSize = r->data_bytes;
+    info.rangeIndex = p.rangeIndex = range;
+    info.rangeDelimiter = "/";
+    p.pHostObject = r->chip.host;
+    p.ppMetricNames = (const char **)r->config.metrics;
+    p.numMetrics = r->config.n;
+    p.pMetricValues = r->values;
+    if (pk_cupti_check(r->c, r->c->cuptiRangeProfilerCounterDataGetRangeInfo(&info), "naming a range", err) ||
+        pk_cupti_check(r->c, r->c->cuptiProfilerHostEvaluateToGpuValues(&p), "reading the counts", err))
+        return err->code;
+    fn(user, info.rangeName ? info.rangeName : "", r->values);
+    return PK_OK;
+}
+
+static enum pk_code lost(size_t lost_ranges, size_t ranges, struct pk_err *err)
+{
+    pk_fail(err, PK_E_INTERNAL, "the GPU's counts are not whole");
+    pk_why(err, "%zu of %zu ranges were dropped; there is room for %d", lost_ranges, ranges, RANGES_MAX);
+    return pk_fix(err, "mark fewer occurrences of regions in an iteration");
+}
+
+enum pk_code pk_ranges_decode(struct pk_ranges *r, pk_range_fn *fn, void *user, struct pk_err *err)
+{
+    CUpti_RangeProfiler_DecodeData_Params data = PK_CUPTI_BLOCK(CUpti_RangeProfiler_DecodeData_Params);
+    CUpti_RangeProfiler_GetCounterDataInfo_Params info =
+        PK_CUPTI_BLOCK(CUpti_RangeProfiler_GetCounterDataInfo_Params);
+    data.pRangeProfilerObject = r->profiler;
+    info.pCounterDataImage = r->data;
+    info.counterDataImageSize = r->data_bytes;
+    if (pk_cupti_check(r->c, r->c->cuptiRangeProfilerDecodeData(&data), "decoding the counts", err) ||
+        pk_cupti_check(r->c, r->c->cuptiRangeProfilerGetCounterDataInfo(&info), "counting the ranges", err))
+        return err->code;
+    if (data.numOfRangeDropped || info.numTotalRanges != r->pushed)
+        return lost(data.numOfRangeDropped ? data.numOfRangeDropped : r->pushed - info.numTotalRanges,
+                    r->pushed, err);
+    enum pk_code rc = PK_OK;
+    for (size_t i = 0; !rc && i < info.numTotalRanges; i++)
+        rc = evaluate(r, i, fn, user, err);
+    return rc;
+}
