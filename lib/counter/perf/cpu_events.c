@@ -48,8 +48,7 @@ static struct pk_source_found found_working(const struct pk_counter_env *env, co
         return degraded(pk_printf(a, "user mode alone: %s", r.absent), r.advice);
     }
     if (pk_pfm_absent())
-        return degraded(pk_printf(a, "the kernel's own events alone: %s", pk_pfm_absent()),
-                        "sudo apt-get install libpfm4");
+        return degraded(pk_printf(a, "the kernel's own events alone: %s", pk_pfm_absent()), pk_pfm_advice());
     if (!cpu->pmu)
         return degraded(
             pk_printf(a, "the kernel's own events and raw names alone: no presets for %s", cpu->what), NULL);

@@ -92,7 +92,7 @@ static enum pk_code no_such(const struct pk_processor *cpu, const struct pk_pres
     pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be counted", p->name);
     if (native_of(cpu, p->name)) {
         pk_why(err, "its name needs libpfm4: %s", pk_pfm_absent());
-        return pk_fix(err, "sudo apt-get install libpfm4");
+        return pk_fix(err, "%s", pk_pfm_advice());
     }
     if (cpu->pmu)
         pk_why(err, "%s has no such event", cpu->pmu->pmu);
@@ -141,7 +141,7 @@ static enum pk_code encode_raw(const struct pk_processor *cpu, const char *name,
     if (full && pk_pfm_absent()) {
         pk_fail(err, PK_E_UNAVAILABLE, "%.200s cannot be counted", name);
         pk_why(err, "a raw name needs libpfm4: %s", pk_pfm_absent());
-        return pk_fix(err, "sudo apt-get install libpfm4");
+        return pk_fix(err, "%s", pk_pfm_advice());
     }
     const char *native = full ? pk_strdup(a, name) : pk_printf(a, "%s::%s", cpu->pmu->pmu, name);
     if (!pk_pfm_encode(native, &code))

@@ -54,6 +54,11 @@ const char *pk_pfm_absent(void)
     return lib.absent;
 }
 
+const char *pk_pfm_advice(void)
+{
+    return "sudo apt-get install libpfm4";
+}
+
 const char *pk_pfm_version(struct pk_arena *a)
 {
     if (pk_pfm_absent())
@@ -77,6 +82,11 @@ bool pk_pfm_encode(const char *name, struct pk_perf_code *out)
 const char *pk_pfm_absent(void)
 {
     return "perfkit was built without the header of libpfm4";
+}
+
+const char *pk_pfm_advice(void)
+{
+    return "sudo apt-get install libpfm4-dev, then build perfkit again";
 }
 
 const char *pk_pfm_version(struct pk_arena *a)

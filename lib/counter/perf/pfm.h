@@ -6,6 +6,7 @@
 
 /* NULL when libpfm4 is there, else why not. */
 const char *pk_pfm_absent(void);
+const char *pk_pfm_advice(void); /* the command that brings it */
 /* "4.13"; "" when it is not there. */
 const char *pk_pfm_version(struct pk_arena *a);
 
