@@ -179,10 +179,12 @@ void pk_device_free(struct pk_device *dev, void *p)
     pk_pool_free(&dev->pool, p);
 }
 
-enum pk_code pk_device_oom(const struct pk_device *dev, struct pk_err *err)
+enum pk_code pk_device_oom(struct pk_device *dev, struct pk_err *err)
 {
     const struct pk_pool *p = &dev->pool;
     char asked[32], used[32], limit[32];
+    if (pk_device_broken(dev))
+        return dev->ops->sync(dev, err);
     pk_fail(err, PK_E_OOM, "no room for %s more on device %s",
             pk_format_bytes((int64_t)p->refused_bytes, asked, sizeof asked), dev->ops->kind);
     if (p->limit == SIZE_MAX)

@@ -73,7 +73,7 @@ struct pk_device_ops {
     enum pk_code (*flush)(struct pk_device *dev, struct pk_err *err);
     /* optional. Capturing and replaying work (graph.h). */
     const struct pk_graph_ops *graphs;
-    /* optional. True after an error that no later work survives: the process has to end. */
+    /* optional. True after an error that no later work survives: the process has to end, and sync answers with that error. */
     bool (*broken)(const struct pk_device *dev);
     /* optional. Names what was found and chosen (model, threads, BLAS core, ...). */
     void (*facts)(struct pk_device *dev, pk_fact_fn *fn, void *user);
@@ -118,8 +118,8 @@ void pk_device_facts(struct pk_device *dev, pk_fact_fn *fn, void *user);
 bool pk_device_broken(const struct pk_device *dev);
 
 /* Memory for probes and ops: from the pool, so it is counted. NULL when the limit is reached; the pool remembers the
- * refused request, and pk_device_oom turns it into PK_E_OOM with sizes. Contents are not cleared. O(1) once warm;
+ * refused request, and pk_device_oom turns it into PK_E_OOM with sizes; a broken device's answer is its own error. Contents are not cleared. O(1) once warm;
  * safe inside a timed region. */
 void *pk_device_alloc(struct pk_device *dev, size_t bytes, enum pk_tag tag);
 void pk_device_free(struct pk_device *dev, void *p); /* NULL is allowed */
-enum pk_code pk_device_oom(const struct pk_device *dev, struct pk_err *err);
+enum pk_code pk_device_oom(struct pk_device *dev, struct pk_err *err);

@@ -173,12 +173,9 @@ static enum pk_code cuda_sync(struct pk_device *dev, struct pk_err *err)
 
 static void *cuda_reserve(struct pk_device *dev, size_t bytes)
 {
-    struct pk_cuda *c = pk_cuda_of(dev);
+    const struct pk_cuda *c = pk_cuda_of(dev);
     void *p = NULL;
-    if (c->api->cudaMalloc(&p, bytes) == cudaSuccess)
-        return p;
-    c->api->cudaGetLastError();
-    return NULL;
+    return pk_cuda_room(dev, c->api->cudaMalloc(&p, bytes), "taking memory") ? p : NULL;
 }
 
 static void cuda_release(struct pk_device *dev, void *p, size_t bytes)

@@ -55,6 +55,17 @@ enum pk_code pk_cuda_check(struct pk_device *dev, int rc, const char *what, stru
     return pk_cuda_fail(c, (cudaError_t)rc, what, err);
 }
 
+bool pk_cuda_room(struct pk_device *dev, int rc, const char *what)
+{
+    struct pk_cuda *c = pk_cuda_of(dev);
+    if (rc == cudaSuccess)
+        return true;
+    c->api->cudaGetLastError(); /* or the next launch would be blamed */
+    if (rc != cudaErrorMemoryAllocation)
+        pk_cuda_remember(c, (cudaError_t)rc, what);
+    return false;
+}
+
 enum pk_code pk_cuda_launched(struct pk_device *dev, const char *what, struct pk_err *err)
 {
     return pk_cuda_check(dev, pk_cuda_of(dev)->api->cudaPeekAtLastError(), what, err);

@@ -5,10 +5,8 @@ void *pk_cuda_pinned(struct pk_device *dev, size_t bytes)
 {
     struct pk_cuda *c = pk_cuda_of(dev);
     void *p = NULL;
-    if (c->api->cudaMallocHost(&p, bytes) != cudaSuccess) {
-        c->api->cudaGetLastError();
+    if (!pk_cuda_room(dev, c->api->cudaMallocHost(&p, bytes), "taking pinned memory"))
         return NULL;
-    }
     struct pk_pin *pin = pk_new(&dev->arena, struct pk_pin);
     *pin = (struct pk_pin){c->pins, p};
     c->pins = pin;

@@ -127,18 +127,19 @@ static size_t result_bytes(const struct pk_lt_gemm *g)
     return ((g->batch - 1) * g->stride_c + (g->m - 1) * g->ldc + g->n) * pk_dtype_bytes(g->c_type);
 }
 
-static bool bench_make(struct bench *b, const struct pk_lt_gemm *g, size_t workspace)
+/* False when there is no room to try: the library's first proposal is taken. */
+static bool bench_make(struct pk_device *dev, struct bench *b, const struct pk_lt_gemm *g, size_t workspace)
 {
     void *memory = NULL;
     const size_t extra = g->beta != 0 ? result_bytes(g) : 0;
-    const bool made = !b->api->cudaMalloc(&memory, workspace + extra) &&
-                      !b->api->cudaEventCreateWithFlags(&b->from, cudaEventDefault) &&
-                      !b->api->cudaEventCreateWithFlags(&b->to, cudaEventDefault);
+    cudaError_t rc = b->api->cudaMalloc(&memory, workspace + extra);
+    if (!rc)
+        rc = b->api->cudaEventCreateWithFlags(&b->from, cudaEventDefault);
+    if (!rc)
+        rc = b->api->cudaEventCreateWithFlags(&b->to, cudaEventDefault);
     b->workspace = memory;
     b->d = extra ? b->workspace + workspace : g->c;
-    if (!made)
-        b->api->cudaGetLastError(); /* no room to try: the library's first proposal is taken */
-    return made;
+    return pk_cuda_room(dev, rc, "taking memory to try products with");
 }
 
 static void bench_free(const struct bench *b)
@@ -170,13 +171,14 @@ static float trial(struct pk_device *dev, const struct pk_lt *lt, const struct p
     return ms / TRIALS;
 }
 
-static void choose(struct pk_device *dev, const struct pk_lt *lt, struct pk_lt_plan *p,
-                   const struct pk_lt_gemm *g, const cublasLtMatmulHeuristicResult_t *found, int n)
+static enum pk_code choose(struct pk_device *dev, const struct pk_lt *lt, struct pk_lt_plan *p,
+                           const struct pk_lt_gemm *g, const cublasLtMatmulHeuristicResult_t *found, int n,
+                           struct pk_err *err)
 {
     struct bench b = {.api = pk_cuda_api_of(dev)};
     int best = 0;
     float best_ms = INFINITY;
-    if (n > 1 && bench_make(&b, g, p->workspace_bytes))
+    if (n > 1 && bench_make(dev, &b, g, p->workspace_bytes))
         for (int i = 0; i < n; i++) {
             const float ms = found[i].state ? INFINITY : trial(dev, lt, p, g, &b, &found[i]);
             best = ms < best_ms ? i : best;
@@ -184,6 +186,7 @@ static void choose(struct pk_device *dev, const struct pk_lt *lt, struct pk_lt_p
         }
     bench_free(&b);
     p->algo = found[best].algo;
+    return pk_cuda_check(dev, cudaSuccess, "trying products", err);
 }
 
 static void plan_end(const struct pk_lt *lt, const struct pk_lt_plan *p)
@@ -233,9 +236,8 @@ static enum pk_code find_algorithm(struct pk_device *dev, const struct pk_lt *lt
     const char *given = pk_choice_of(dev, name), *refused = given ? take_given(lt, p, given) : NULL;
     if (given && !refused)
         return PK_OK;
-    if (candidates(lt, p, found, &n, err))
+    if (candidates(lt, p, found, &n, err) || choose(dev, lt, p, g, found, n, err))
         return err->code;
-    choose(dev, lt, p, g, found, n);
     pk_lt_algo_text(&p->algo, text);
     pk_choice_make(dev, name, text, refused);
     return PK_OK;

@@ -255,6 +255,28 @@ static void out_of_memory_is_recoverable(void **state)
     close_clean();
 }
 
+/* An error of earlier work may be told by whatever is called next. */
+static void a_broken_gpu_is_not_out_of_memory(void **state)
+{
+    static const cudaError_t with[] = {cudaErrorIllegalAddress, cudaErrorNotSupported};
+    for (size_t i = 0; i < sizeof with / sizeof *with; i++) {
+        for (int pinned = 0; pinned < 2; pinned++) {
+            fake_cuda_reset();
+            open_or_fail();
+            fake_cuda.fail_at = 1;
+            fake_cuda.fail_with = with[i];
+            assert_null(pinned ? pk_cuda_pinned(&dev, 64) : pk_device_alloc(&dev, 64, PK_TAG_OTHER));
+            fake_cuda.broken = fake_cuda.last = cudaSuccess; /* even if the runtime forgot */
+            assert_true(pk_device_broken(&dev));
+            assert_int_equal(pk_device_oom(&dev, &err), PK_E_INTERNAL);
+            assert_non_null(strstr(err.what, pinned ? "taking pinned memory" : "taking memory"));
+            assert_non_null(strstr(err.why, "cudaErrorFake"));
+            assert_three_parts();
+            close_clean();
+        }
+    }
+}
+
 static void pinned_memory_is_freed(void **state)
 {
     open_or_fail();
@@ -474,6 +496,7 @@ int main(void)
         TEST(events_refused_are_seen_by_the_next_check),
         TEST(copies_go_both_ways),
         TEST(out_of_memory_is_recoverable),
+        TEST(a_broken_gpu_is_not_out_of_memory),
         TEST(pinned_memory_is_freed),
         TEST(the_l2_is_overwritten),
         TEST(graphs_replay_with_marks),

@@ -340,6 +340,27 @@ static void a_product_that_fails_says_so(void **state)
     free_all((float *const[]){a, b, c}, 3);
 }
 
+/* Short of memory for trials, the first proposal is taken; with any other error the GPU is lost, and the product not made. */
+static void trials_without_room(void **state)
+{
+    float *a = floats(16, 1), *b = floats(16, 2), *c = floats(16, 3);
+    struct pk_gemm g = square(4, 0, a, b, c);
+    pk_device_free(&dev, pk_device_alloc(&dev, pk_workspace_gemm(&g), PK_TAG_WORKSPACE));
+    fake_cuda.fail_at = 1;
+    fake_cuda.fail_with = cudaErrorMemoryAllocation;
+    assert_int_equal(pk_op_gemm(&dev, &g, &err), PK_OK);
+    assert_int_equal(lt->last, 0);
+    assert_int_equal(lt->products, 1);
+    g.m = 3;
+    fake_cuda.fail_at = 1;
+    fake_cuda.fail_with = cudaErrorNotSupported;
+    assert_int_equal(pk_op_gemm(&dev, &g, &err), PK_E_INTERNAL);
+    assert_non_null(strstr(err.what, "to try products with"));
+    assert_true(pk_device_broken(&dev));
+    assert_int_equal(lt->products, 1);
+    free_all((float *const[]){a, b, c}, 3);
+}
+
 static void without_the_library(void **state)
 {
     float *a = floats(16, 1), *b = floats(16, 2), *c = floats(16, 3);
@@ -519,6 +540,7 @@ int main(void)
         TEST(keys_of_choices),
         TEST(memory_of_products),
         TEST(a_product_that_fails_says_so),
+        TEST(trials_without_room),
         TEST(without_the_library),
         TEST(fused_matches),
         TEST(flash_is_launched),
