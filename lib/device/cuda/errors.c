@@ -4,20 +4,27 @@
 
 #include <stdio.h>
 
-/* After these every later call fails: the process has to end. cudaErrorMemoryAllocation and misuse are not among them. */
+/* After these the process has to end. cudaErrorMemoryAllocation and misuse are not among them. */
 static bool is_sticky(cudaError_t rc)
 {
     switch (rc) {
+    /* "the process must be terminated and relaunched": all of which driver_types.h says so, in its order */
+    case cudaErrorContained:
     case cudaErrorIllegalAddress:
-    case cudaErrorLaunchFailure:
     case cudaErrorLaunchTimeout:
+    case cudaErrorAssert:
     case cudaErrorHardwareStackError:
     case cudaErrorIllegalInstruction:
     case cudaErrorMisalignedAddress:
     case cudaErrorInvalidAddressSpace:
     case cudaErrorInvalidPc:
+    case cudaErrorLaunchFailure:
+    case cudaErrorTensorMemoryLeak:
+    case cudaErrorMpsClientTerminated:
+    case cudaErrorExternalDevice:
+    /* it does not say, but what was computed is lost, or nobody knows */
     case cudaErrorECCUncorrectable:
-    case cudaErrorAssert:
+    case cudaErrorNvlinkUncorrectable:
     case cudaErrorUnknown:
         return true;
     default:

@@ -373,6 +373,25 @@ static void sticky_errors_stay(void **state)
     close_clean();
 }
 
+/* By number, as driver_types.h of CUDA 13.0 has them. */
+static void which_errors_end_the_process(void **state)
+{
+    static const int lost[] = {214, 220, 226, 700, 702, 710, 714, 715,
+                               716, 717, 718, 719, 721, 810, 911, 999};
+    size_t found = 0;
+    for (int rc = 1; rc < 1000; rc++) {
+        fake_cuda_reset();
+        open_or_fail();
+        assert_int_equal(pk_cuda_check(&dev, rc, "trying", &err), PK_E_INTERNAL);
+        if (pk_device_broken(&dev)) {
+            assert_true(found < sizeof lost / sizeof *lost);
+            assert_int_equal(rc, lost[found++]);
+        }
+        close_clean();
+    }
+    assert_int_equal(found, sizeof lost / sizeof *lost);
+}
+
 static void others_do_not(void **state)
 {
     char host[64] = {0};
@@ -502,6 +521,7 @@ int main(void)
         TEST(graphs_replay_with_marks),
         TEST(failed_work_leaves_no_graph),
         TEST(sticky_errors_stay),
+        TEST(which_errors_end_the_process),
         TEST(others_do_not),
         TEST(a_broken_gpu_ends_its_worker),
         TEST(fails_at_every_call),
