@@ -169,11 +169,12 @@ cudnnStatus_t cudnnBackendGetAttribute(const cudnnBackendDescriptor_t descriptor
     }
     if (name != CUDNN_ATTR_ENGINEHEUR_RESULTS)
         return CUDNN_STATUS_BAD_PARAM;
-    for (*n = 0; *n < most && *n < fake_cudnn.engines; ++*n) {
-        struct descriptor *engine = ((struct descriptor **)values)[*n];
+    for (int64_t i = 0; i < most && i < fake_cudnn.engines; i++) {
+        struct descriptor *engine = ((struct descriptor **)values)[i];
         engine->facts = ((const struct descriptor *)descriptor)->facts;
         engine->finished = true;
     }
+    *n = fake_cudnn.engines; /* all there are, those without room too */
     return CUDNN_STATUS_SUCCESS;
 }
 

@@ -1,4 +1,5 @@
 /* Attention by cuDNN on the fake runtime and a fake cuDNN: results, when plans are made and kept, memory, what goes wrong. */
+#include "ops/cuda/cudnn/plan.h"
 #include "ops/cuda/cudnn/sdpa.h"
 
 #include "../device/fake_cuda.h"
@@ -197,6 +198,16 @@ static void shapes_without_an_engine_are_unavailable(void **state)
     trial_end(&trial);
 }
 
+static void more_engines_than_asked_for(void **state)
+{
+    struct cudnn_step t = make_step(1, 9, 8, false);
+    fake->engines = 40;
+    fake->refuse_plans = 100;
+    assert_int_equal(prepare(&t, false), PK_E_INTERNAL);
+    assert_int_equal(100 - fake->refuse_plans, PK_CUDNN_ENGINES_MOST); /* each of them was tried */
+    trial_end(&trial);
+}
+
 static void an_execution_that_fails_says_so(void **state)
 {
     struct cudnn_step t = make_step(1, 9, 8, false);
@@ -319,6 +330,7 @@ int main(void)
         TEST(memory_of_both_directions),
         TEST(the_next_engine_is_tried),
         TEST(shapes_without_an_engine_are_unavailable),
+        TEST(more_engines_than_asked_for),
         TEST(an_execution_that_fails_says_so),
         TEST(without_the_library),
         TEST(a_library_that_does_not_start),

@@ -20,10 +20,13 @@ static cudnnStatus_t read_engines(const struct pk_cudnn *lib, cudnnBackendDescri
     cudnnStatus_t rc = CUDNN_STATUS_SUCCESS;
     for (size_t i = 0; !rc && i < PK_CUDNN_ENGINES_MOST; i++)
         rc = lib->cudnnBackendCreateDescriptor(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, &out->v[i]);
-    return rc ? rc
-              : lib->cudnnBackendGetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                                              CUDNN_TYPE_BACKEND_DESCRIPTOR, PK_CUDNN_ENGINES_MOST, &out->n,
-                                              out->v);
+    if (!rc)
+        rc = lib->cudnnBackendGetAttribute(heuristic, CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                           CUDNN_TYPE_BACKEND_DESCRIPTOR, PK_CUDNN_ENGINES_MOST, &out->n,
+                                           out->v);
+    if (out->n > PK_CUDNN_ENGINES_MOST) /* it may count those that it had no room for */
+        out->n = PK_CUDNN_ENGINES_MOST;
+    return rc;
 }
 
 static cudnnStatus_t propose(const struct pk_cudnn_graph *g, struct pk_cudnn_engines *out)
