@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 /* After these the process has to end. cudaErrorMemoryAllocation and misuse are not among them. */
-static bool is_sticky(cudaError_t rc)
+bool pk_cuda_is_sticky(cudaError_t rc)
 {
     switch (rc) {
     /* "the process must be terminated and relaunched": all of which driver_types.h says so, in its order */
@@ -57,7 +57,7 @@ enum pk_code pk_cuda_check(struct pk_device *dev, int rc, const char *what, stru
     if (rc == cudaSuccess)
         return PK_OK;
     c->api->cudaGetLastError(); /* what is not sticky is forgotten by the runtime as well */
-    if (is_sticky((cudaError_t)rc))
+    if (pk_cuda_is_sticky((cudaError_t)rc))
         pk_cuda_remember(c, (cudaError_t)rc, what);
     return pk_cuda_fail(c, (cudaError_t)rc, what, err);
 }

@@ -24,6 +24,18 @@ static void grow(struct pk_device *dev, size_t slot)
     pk_timed_region(timed);
 }
 
+/* A capture that something else has invalidated refuses its events too: ending it says so, and the device goes on. */
+static void refused(struct pk_cuda *c, cudaError_t rc)
+{
+    if (!c->capturing || pk_cuda_is_sticky(rc)) {
+        pk_cuda_remember(c, rc, "recording an event");
+        return;
+    }
+    c->api->cudaGetLastError();
+    if (!c->capture_rc)
+        c->capture_rc = rc;
+}
+
 /* In a capture the event is recorded by every replay, not only by the capture. */
 void pk_cuda_record(struct pk_device *dev, enum pk_lane lane, size_t slot)
 {
@@ -35,7 +47,7 @@ void pk_cuda_record(struct pk_device *dev, enum pk_lane lane, size_t slot)
     const cudaError_t rc = c->api->cudaEventRecordWithFlags(
         c->events[slot], c->stream[lane], c->capturing ? cudaEventRecordExternal : cudaEventRecordDefault);
     if (rc)
-        pk_cuda_remember(c, rc, "recording an event");
+        refused(c, rc);
 }
 
 /* The runtime answers in milliseconds as a float: exact to 24 bits, 0.1 us in a second. */

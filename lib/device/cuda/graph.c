@@ -16,6 +16,7 @@ static enum pk_code begin(struct pk_device *dev, struct pk_err *err)
         dev, c->api->cudaStreamBeginCapture(c->stream[PK_LANE_COMPUTE], cudaStreamCaptureModeThreadLocal),
         "starting a capture", err);
     c->capturing = rc == PK_OK;
+    c->capture_rc = cudaSuccess;
     return rc;
 }
 
@@ -45,7 +46,9 @@ static enum pk_code end(struct pk_device *dev, enum pk_code work, struct pk_grap
     cudaGraph_t graph = NULL;
     pk_assert(c->capturing);
     c->capturing = false;
-    const cudaError_t ended = c->api->cudaStreamEndCapture(c->stream[PK_LANE_COMPUTE], &graph);
+    cudaError_t ended = c->api->cudaStreamEndCapture(c->stream[PK_LANE_COMPUTE], &graph);
+    if (!ended)
+        ended = c->capture_rc; /* a graph without one of its marks */
     if (work)
         c->api->cudaGetLastError(); /* the work's own error stands */
     enum pk_code rc = work ? work : pk_cuda_check(dev, ended, "ending a capture", err);

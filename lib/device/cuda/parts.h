@@ -23,7 +23,8 @@ struct pk_cuda {
     cudaEvent_t *events;           /* by slot; made as slots are first used, never in a repeated iteration */
     size_t n_events;
     bool capturing;
-    cudaError_t sticky; /* the first error after which the context is useless */
+    cudaError_t capture_rc; /* of the first event that this capture, or the last one, refused */
+    cudaError_t sticky;     /* the first error after which the context is useless */
     char sticky_what[128];
     void *l2_scratch;
     size_t l2_scratch_bytes;
@@ -49,7 +50,9 @@ const char *pk_cuda_forget_overrides(struct pk_arena *a);
 /* graph.c */
 extern const struct pk_graph_ops pk_cuda_graphs;
 
-/* errors.c. What cannot be returned where it happens is remembered: the next check answers with it, and every one after. */
+/* errors.c. True of errors that end the process. */
+bool pk_cuda_is_sticky(cudaError_t rc);
+/* What cannot be returned where it happens is remembered: the next check answers with it, and every one after. */
 void pk_cuda_remember(struct pk_cuda *c, cudaError_t rc, const char *what);
 enum pk_code pk_cuda_fail(const struct pk_cuda *c, cudaError_t rc, const char *what, struct pk_err *err);
 

@@ -58,7 +58,8 @@ static cudaError_t enter(void)
     fake_cuda.calls++;
     if (fake_cuda.fail_at && --fake_cuda.fail_at == 0) {
         const cudaError_t rc = fake_cuda.fail_with;
-        if (rc != cudaErrorMemoryAllocation && rc != cudaErrorInvalidValue)
+        if (rc != cudaErrorMemoryAllocation && rc != cudaErrorInvalidValue &&
+            rc != cudaErrorStreamCaptureInvalidated)
             fake_cuda.broken = rc;
         return failed(rc);
     }

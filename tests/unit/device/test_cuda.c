@@ -351,6 +351,29 @@ static void failed_work_leaves_no_graph(void **state)
     close_clean();
 }
 
+/* Whatever call of a capture fails by misuse alone: an error, no graph, and a device that goes on. */
+static void a_capture_that_is_refused_breaks_nothing(void **state)
+{
+    static const cudaError_t with[] = {cudaErrorInvalidValue, cudaErrorStreamCaptureInvalidated};
+    for (size_t w = 0; w < sizeof with / sizeof *with; w++)
+        for (unsigned long n = 1; n <= 6; n++) {
+            struct pk_graph *g;
+            fake_cuda_reset();
+            open_or_fail();
+            assert_int_equal(capture(PK_OK, &g), PK_OK); /* its events are there */
+            pk_graph_free(&dev, g);
+            fake_cuda.fail_at = n;
+            fake_cuda.fail_with = with[w];
+            assert_int_equal(capture(PK_OK, &g), PK_E_INTERNAL);
+            assert_three_parts();
+            assert_false(pk_device_broken(&dev));
+            assert_int_equal(fake_cuda.last, cudaSuccess);
+            assert_int_equal(capture(PK_OK, &g), PK_OK);
+            pk_graph_free(&dev, g);
+            close_clean();
+        }
+}
+
 /* --- errors --- */
 
 static void sticky_errors_stay(void **state)
@@ -520,6 +543,7 @@ int main(void)
         TEST(the_l2_is_overwritten),
         TEST(graphs_replay_with_marks),
         TEST(failed_work_leaves_no_graph),
+        TEST(a_capture_that_is_refused_breaks_nothing),
         TEST(sticky_errors_stay),
         TEST(which_errors_end_the_process),
         TEST(others_do_not),
