@@ -86,7 +86,7 @@ SELECT t.case_id, n.create_ns,
        CASE WHEN t.variant = 'naive' OR t.objects IS NULL THEN NULL
             ELSE n.patch_ns - t.patch_ns + CASE t.variant WHEN 'built-in' THEN n.create_ns - t.create_ns ELSE 0 END END AS saved_by
 FROM tree_case t
-JOIN tree_case n ON n.run_id = t.run_id AND n.device = t.device AND n.axes = t.axes AND n.variant = 'naive';
+JOIN tree_case n ON n.run_id = t.run_id AND n.device = t.device AND n.axes = t.axes AND n.variant = 'naive' AND n.tree_op_ns IS NOT NULL;
 
 -- table: initialisation
 -- title: Initialisation without and with patching

@@ -356,6 +356,17 @@ def test_numbers_of_initialisation(told):
             same(row, saved_ns=patch_ns(naive) - patch_ns(f), saved_100_ns=100 * (patch_ns(naive) - patch_ns(f)))
 
 
+def test_nothing_is_saved_against_what_was_not_measured(perfkit):
+    """As after an interruption: naive has its case and no figures."""
+    assert run(perfkit, "--model", "2L-256H", "--patches", 0, "-v", "naive,grouped,built-in", "-a", "op=patch", "-a", "matcher=compiled").status == 0
+    with sqlite3.connect(perfkit.db) as db:
+        db.execute("DELETE FROM summary WHERE case_id IN (SELECT id FROM run_case WHERE variant = 'naive')")
+    rows = {x["variant"]: x for x in perfkit("show", "--format", "json").rows("initialisation")}
+    assert set(rows) == {"grouped", "built-in"}
+    assert all(x["saved_ns"] is None and x["saved_100_ns"] is None for x in rows.values()), rows
+    assert rows["grouped"]["overhead"] > 0 and rows["built-in"]["overhead"] is None
+
+
 def test_numbers_of_sizes_and_speedups(told):
     r, figures = told
     for row in r.rows("sizes"):
