@@ -1,6 +1,7 @@
 /* gate, its sides: programs, builds of perfkit, or settings of an experiment; and the cases that both have. */
 #include "cmd/gate.h"
 
+#include "base/assert.h"
 #include "base/buf.h"
 #include "base/plural.h"
 #include "base/split.h"
@@ -233,7 +234,8 @@ enum pk_code pk_gate_plan(struct gate *g, struct pk_err *err)
         return err->code;
     for (size_t i = 0; i < g->side[PK_BASE].run.plan.n; i++) {
         const struct pk_case_info info = shown(g, i, g->app->arena);
-        pk_ledger_case(&g->ledger, &info);
+        size_t at = pk_ledger_case(&g->ledger, &info);
+        pk_assert(at == i); /* what a side sets has one value, so cases differ in other axes */
     }
     return PK_OK;
 }

@@ -242,6 +242,7 @@ def test_a_report_that_cannot_be_written_is_said_before_measuring(perfkit):
     (("--a", "true", "--b", "true", "--alpha", "60%"), 2, ("--alpha",)),
     (("--a", "true", "--b", "true", "--max-pairs", "3"), 2, ("--max-pairs",)),
     (("--a", "true", "--b", "true", "--threshold", "wall_ns=fast"), 2, ("--threshold 'wall_ns=fast'",)),
+    (("--a", "true", "--b", "true", "--threshold", "wal_ns=5%"), 2, ("--threshold 'wal_ns=5%'", "no metric and case")),
     (("--a", "true", "--b", "true", "--metric", "wal_ns"), 2, ("'wal_ns'", "'wall_ns'")),
     (("selftest", "--device", "null", "--a", "variant=ok", "--b", "variant=nokk"), 2, ("nokk",)),
 ])

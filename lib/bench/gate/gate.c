@@ -128,13 +128,22 @@ static enum pk_code check_metrics(struct gate *g, struct pk_err *err)
     return pk_compare_check_metrics(&side, o, true, &a, err);
 }
 
+/* A threshold of nothing is found out when it is known what there is, not when all is measured. */
+static enum pk_code check_thresholds(struct gate *g, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_compared *rows;
+    size_t *case_of, n = decide(g, &a, &rows, &case_of);
+    return n ? pk_thresholds_check(g->o->thresholds, g->o->n_thresholds, rows, n, err) : PK_OK;
+}
+
 static enum pk_code measure(struct gate *g, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     size_t *wants = pk_new_n(&a, size_t, g->ledger->n_cases + 1);
     for (size_t i = 0; i < g->ledger->n_cases; i++)
         wants[i] = FIRST_PAIRS;
-    if (measure_round(g, wants, err) || check_metrics(g, err))
+    if (measure_round(g, wants, err) || check_metrics(g, err) || check_thresholds(g, err))
         return err->code;
     while (!stopped(g) && !g->out->out_of_time && g->out->pairs < g->most_pairs) {
         wants = pk_new_n(&a, size_t, g->ledger->n_cases + 1);

@@ -48,7 +48,8 @@ struct pk_gate_result {
     bool out_of_time; /* rows still wanted pairs */
 };
 
-/* arms[PK_BASE] and arms[PK_NEW]; both are ended. PK_E_USAGE for a metric that neither has, or that has no direction;
+/* arms[PK_BASE] and arms[PK_NEW]; both are ended. PK_E_USAGE for a metric that neither has, or that has no direction, and for a threshold
+ * that fits no row;
  * PK_E_NOT_COMPARABLE when the sides give a metric in different units; else what the arms meet. */
 enum pk_code pk_gate_run(struct pk_arm *arms, struct pk_ledger *ledger, const struct pk_gate_options *o,
                          const struct pk_gate_events *ev, struct pk_arena *a, struct pk_gate_result *out,
