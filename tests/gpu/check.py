@@ -256,7 +256,7 @@ def counters(c):
     if not wanted:
         raise Skip("; ".join(told))
     c.experiment("counters", "attention-scaling", *(QUICK if c.quick else ["--preset", "quick", "--timeout", "90s"]),
-                 "-a", "dtype=fp32,bf16", "--counters", ",".join(wanted))
+                 "-a", "dtype=fp32,bf16", "--breakdown", "--counters", ",".join(wanted))
     wrong = [t for s, t in zip(GPU_SOURCES, told) if found[s]["state"] == "degraded" and s != "gpu-state"]
     if wrong:
         raise Failed("; ".join(wrong))
