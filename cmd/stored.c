@@ -4,6 +4,7 @@
 #include "cmd/answer.h"
 #include "cmd/compare_rows.h"
 
+#include <math.h>
 #include <string.h>
 
 /* --- options ---------------------------------------------------------------------------------------------------------- */
@@ -92,6 +93,10 @@ enum pk_code pk_stored_read(struct pk_app *app, const char *ref, const struct pk
     side->facts = pk_new_n(a, struct pk_run_facts, n);
     for (size_t i = 0; !rc && i < n; i++)
         rc = read_run(s, ids[i], a, &side->facts[i], &runs[i], err);
+    struct pk_kernel_figure *kernels = NULL;
+    if (!rc)
+        rc = pk_store_kernels(s, ids[n - 1], a, &kernels, &side->kernels.n, err);
+    side->kernels.v = kernels;
     pk_store_close(s);
     if (rc)
         return rc;
@@ -183,6 +188,26 @@ enum pk_code pk_stored_compare(struct pk_app *app, const char *base, const char 
 
 /* --- saying ---------------------------------------------------------------------------------------------------------------- */
 
+/* Of times that look changed, proved or not: what the traces of both sides say of it. */
+static void kernel_notes(const struct pk_stored_pair *p, struct pk_out *out, struct pk_arena *a)
+{
+    enum { MOST_TOLD = 8 };
+    size_t told = 0;
+    for (size_t i = 0; i < p->comparison.n && told < MOST_TOLD; i++) {
+        const struct pk_compared *row = &p->comparison.v[i];
+        if (row->hidden || (row->judged && row->decision.verdict == PK_SAME) ||
+            !(fabs(row->ratio.ratio - 1) > pk_rule_default.min_effect))
+            continue;
+        const char *why = pk_compare_kernel(row, &p->base.kernels, &p->new_.kernels, a);
+        if (!why)
+            continue;
+        pk_out_note(out, pk_printf(a, "%s of %s%s%s %+.1f %%: in the traces %s.", row->new_->metric,
+                                   row->new_->variant, *row->place ? " " : "", row->place,
+                                   100 * (row->ratio.ratio - 1), why));
+        told++;
+    }
+}
+
 void pk_stored_print(const struct pk_stored_pair *p, struct pk_out *out, struct pk_arena *a)
 {
     pk_compare_begin_runs(out);
@@ -192,6 +217,7 @@ void pk_stored_print(const struct pk_stored_pair *p, struct pk_out *out, struct 
         pk_compare_run_row(out, "new", &p->new_.facts[i]);
     pk_compare_print_differences(out, p->differences, p->n_differences, p->refused, a);
     pk_compare_print(out, &p->comparison, NULL, a);
+    kernel_notes(p, out, a);
 }
 
 enum pk_code pk_stored_answer(const struct pk_stored_pair *p, const struct pk_verdict_options *o,

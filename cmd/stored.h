@@ -63,6 +63,7 @@ struct pk_stored_side {
     struct pk_run_facts *facts;
     size_t n_runs;
     struct pk_compare_side figures;
+    struct pk_compare_kernels kernels; /* of the newest run */
 };
 /* Without the runs of `except`, unless there is no other: a baseline does not hold what is judged by it. except may be NULL. */
 enum pk_code pk_stored_read(struct pk_app *app, const char *ref, const struct pk_stored_side *except,

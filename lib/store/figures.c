@@ -104,6 +104,27 @@ enum pk_code pk_store_fit_groups(struct pk_store *s, int64_t run_id, const char 
     return PK_OK;
 }
 
+enum pk_code pk_store_kernels(struct pk_store *s, int64_t run_id, struct pk_arena *a,
+                              struct pk_kernel_figure **kernels, size_t *n, struct pk_err *err)
+{
+    const struct pk_param run = pk_param_int(":run", run_id);
+    struct pk_rows r;
+    *n = 0;
+    if (pk_store_query(s, "SELECT variant, axes, region, name, time_ns FROM v_kernel WHERE run_id = :run",
+                       &run, 1, a, &r, err))
+        return err->code;
+    *kernels = pk_new_n(a, struct pk_kernel_figure, r.n + 1);
+    for (; *n < r.n; ++*n) {
+        const struct pk_cell *c = row_of(&r, *n);
+        (*kernels)[*n] = (struct pk_kernel_figure){.variant = text(&c[0]),
+                                                   .axes = text(&c[1]),
+                                                   .region = text(&c[2]),
+                                                   .name = text(&c[3]),
+                                                   .time_ns = whole(&c[4])};
+    }
+    return PK_OK;
+}
+
 enum pk_code pk_store_run_facts(struct pk_store *s, int64_t run_id, struct pk_arena *a,
                                 struct pk_run_facts *facts, struct pk_err *err)
 {

@@ -40,6 +40,14 @@ enum pk_code pk_store_fit_groups(struct pk_store *s, int64_t run_id, const char 
                                  const char *ignore, struct pk_arena *a, struct pk_fit_group **groups,
                                  size_t *n, struct pk_err *err) PK_MUST_CHECK;
 
+/* How long the kernels or ops of one name took in a region of a traced case (v_kernel). */
+struct pk_kernel_figure {
+    const char *variant, *axes, *region, *name;
+    int64_t time_ns;
+};
+enum pk_code pk_store_kernels(struct pk_store *s, int64_t run_id, struct pk_arena *a,
+                              struct pk_kernel_figure **kernels, size_t *n, struct pk_err *err) PK_MUST_CHECK;
+
 /* What a run says of itself. */
 struct pk_run_facts {
     int64_t run_id;

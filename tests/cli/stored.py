@@ -63,3 +63,11 @@ class Stored:
                 self.insert("slice_summary", slice_id=slice_id, metric_id=metric, n=15, figure=value, median=value)
             self.insert("summary", case_id=case, metric_id=metric, n=15 * len(values), invocations=len(values),
                         median=sorted(values)[len(values) // 2])
+
+    def traced(self, run, kernels):
+        """Every case of the run gets a trace of these (region, family, name, ns)."""
+        told = [{"region": r, "family": f, "name": n, "calls": 1, "time_ns": ns} for r, f, n, ns in kernels]
+        for case, in self.db.execute("SELECT id FROM run_case WHERE run_id = ?", [run]).fetchall():
+            self.insert("slice", case_id=case, invocation=1, status="ok", message="", started_ns=1, elapsed_ns=1,
+                        notes=json.dumps({"breakdown": {"kernels": told}}), **{"pass": "trace"})
+        self.db.commit()

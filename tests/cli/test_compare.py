@@ -261,3 +261,17 @@ def test_values_that_have_no_ratio(perfkit, store):
     assert row["verdict"] == "undecided" and "absolute threshold" in row["reason"] and row["ratio"] is None
     row = row_of(perfkit, "main", "@", "--threshold", "forward_ns=1ms")
     assert row["verdict"] == "slower" and row["difference"] > 8e6
+
+
+def test_traces_say_which_kernel_it_was(perfkit, store):
+    for figures, softmax in ((FAST, 200_000), (SLOW, 1_100_000)):
+        run = store.run([case("vanilla", 256, figures), case("flash", 256, FAST)])
+        store.traced(run, [("forward", "gemm", "gemm", 500_000 if softmax < 10**6 else 490_000),
+                           ("forward", "softmax", "softmax", softmax), ("backward", "gemm", "other", softmax)])
+    told = perfkit("compare", "1", "2").stdout
+    assert "forward_ns of vanilla +99.9 %: in the traces softmax took 900 us more (+450 %)." in told, told
+    assert told.count("in the traces") == 1  # flash took what it did
+    back = perfkit("compare", "2", "1").stdout
+    assert "forward_ns of vanilla -50.0 %: in the traces softmax took 900 us less (-82 %)." in back, back
+    only_one = store.run([case("vanilla", 256, SLOW)])
+    assert "in the traces" not in perfkit("compare", "1", str(only_one)).stdout

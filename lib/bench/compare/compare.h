@@ -114,6 +114,17 @@ enum pk_code pk_compare_by(const struct pk_compare_side *run, const struct pk_co
 size_t pk_compare_setups(const struct pk_run_facts *base, const struct pk_run_facts *new_, struct pk_arena *a,
                          const char *const **differences);
 
+/* Traced kernels of one side; a case's newest trace counts. */
+struct pk_compare_kernels {
+    const struct pk_kernel_figure *v;
+    size_t n;
+};
+
+/* Which kernel or op of a region's time changed most in the direction that the time did: "softmax took 1.20 ms more (+34 %)"; NULL when
+ * the row is no region's time, one side was not traced, or nothing changed so. */
+const char *pk_compare_kernel(const struct pk_compared *row, const struct pk_compare_kernels *base,
+                              const struct pk_compare_kernels *new_, struct pk_arena *a);
+
 /* How many rows have each verdict, by enum pk_verdict; those without one are not counted. */
 struct pk_verdicts {
     size_t of[PK_UNSTABLE + 1], rows;
