@@ -165,26 +165,6 @@ static enum pk_code finish(struct run *r, struct pk_err *err)
     return rc ? rc : pk_store_run_end(r->store, r->run_id, status, err);
 }
 
-/* No case fits: how much the smallest needs, and what there is. */
-static enum pk_code too_large(const struct run *r, struct pk_err *err)
-{
-    char least[32], limit[32];
-    int64_t bytes = INT64_MAX;
-    for (size_t i = 0; i < r->plan.n; i++)
-        if (r->plan.v[i].over_limit && r->plan.v[i].predicted_bytes < bytes)
-            bytes = r->plan.v[i].predicted_bytes;
-    if (bytes == INT64_MAX)
-        pk_why(err, "the device refused the memory they asked for");
-    else
-        pk_why(err, "the smallest case is predicted to take %s, and the device's limit is %s",
-               pk_format_bytes(bytes, least, sizeof least),
-               pk_format_bytes(r->plan.limit_bytes, limit, sizeof limit));
-    return pk_fix(err,
-                  "choose smaller sizes with -a (`perfkit run %s --dry-run` shows what each case needs), or "
-                  "raise --memory-limit",
-                  r->probe->name);
-}
-
 /* The exit status of a run whose tables were printed. */
 static enum pk_code judge(const struct run *r, struct pk_err *err)
 {
@@ -212,24 +192,13 @@ static enum pk_code judge(const struct run *r, struct pk_err *err)
         return r->o->no_save ? pk_fix(err, "run it without --no-save to keep them")
                              : pk_fix(err, "`perfkit show %lld` prints them again", (long long)r->run_id);
     }
-    if (s->ok)
-        return PK_OK;
-    pk_fail(err, PK_E_NOTHING, "nothing was measured: %s out of memory, %zu timed out, %zu skipped",
-            pk_plural(s->oom, "case", r->app->arena), s->timeout, s->skipped + s->not_reached);
-    if (s->oom)
-        return too_large(r, err);
-    pk_why(err, "no case of this grid can be measured under these limits");
-    if (s->timeout)
-        return pk_fix(err, "give each case more time with --timeout");
-    if (r->o->budget_ns)
-        return pk_fix(err, "give the run a longer --budget");
-    return pk_fix(err, "`perfkit run %s --dry-run` shows what each case needs; choose smaller sizes with -a",
-                  r->probe->name);
+    return s->ok ? PK_OK : pk_run_nothing_measured(r, err);
 }
 
 static enum pk_code record(struct run *r, struct pk_err *err)
 {
     announce(r);
+    pk_run_note_too_large(r);
     pk_run_warn_of_long_cases(r);
     r->recorder = pk_recorder_new(r->store, r->run_id, r->store_path);
     enum pk_code rc = measure(r, err);

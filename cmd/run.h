@@ -70,6 +70,10 @@ void pk_run_print_plan(const struct run *r);
 void pk_run_case_table(const struct run *r, const char *name, const struct pk_column *cols, size_t n);
 const char *pk_run_extent(const struct run *r); /* "27 cases x 3 processes, about 38 s" */
 
+/* run_refused.c: a line about cases that are too large, when others are tried; PK_E_NOTHING, and why. */
+void pk_run_note_too_large(const struct run *r);
+enum pk_code pk_run_nothing_measured(const struct run *r, struct pk_err *err) PK_MUST_CHECK;
+
 /* run_record.c: a new run, or an interrupted one again. */
 enum pk_code pk_run_begin(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 json_t *pk_gate_mark_json(const struct pk_gate_mark *m);

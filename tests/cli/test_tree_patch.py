@@ -144,6 +144,17 @@ def test_too_large_for_memory_is_a_refusal_with_bytes(perfkit):
     assert "--memory-limit" in r.error()["try"]
 
 
+def test_cases_too_large_among_others_are_said_in_a_line(perfkit):
+    sizes = ("--weights", "none,real", "--memory-limit", "50MB", "--patches", 0, "-a", "op=patch", "-a", "matcher=compiled", "--tp", 2)
+    r = run(perfkit, "--model", "4L-768H,12L-768H", *sizes, "--variant", "grouped,in-place")
+    lines = [x for x in r.stderr.splitlines() if "want of memory" in x]
+    assert r.status == 0 and len(lines) == 1 and "8 cases" in r.stderr, r
+    for word in ("4 of 8 cases", " MiB to ", "the limit is 47.7 MiB", "-a", "--memory-limit", "--dry-run"):
+        assert word in lines[0], r
+    r = run(perfkit, "--model", "2L-256H", *sizes, "--variant", "grouped")
+    assert r.status == 0 and "want of memory" not in r.stderr, r
+
+
 def test_what_cannot_fit_is_refused_before_anything_is_timed(perfkit):
     perfkit.db.unlink()
     r = run(perfkit, "--model", "100L-5120H", "--weights", "real", "--memory-limit", "8GB", "--variant", "grouped")
