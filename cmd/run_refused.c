@@ -4,6 +4,10 @@
 #include "base/plural.h"
 #include "base/units.h"
 
+#include <string.h>
+
+/* --- too large --- */
+
 struct too_large {
     size_t n;
     int64_t least, most; /* predicted bytes */
@@ -56,13 +60,59 @@ static enum pk_code none_fits(const struct run *r, struct pk_err *err)
                   r->probe->name);
 }
 
+/* --- skipped --- */
+
+struct reason {
+    const char *text;
+    size_t n;
+};
+
+/* The reason that most cases are skipped for; of equally frequent ones the first. `skipped` counts all. */
+static struct reason commonest(const struct pk_plan *plan, struct pk_arena *a, size_t *skipped)
+{
+    struct reason *v = pk_new_n(a, struct reason, plan->n + 1), most = {0};
+    size_t n = 0;
+    *skipped = 0;
+    for (size_t i = 0; i < plan->n; i++) {
+        size_t at = 0;
+        if (!plan->v[i].skip)
+            continue;
+        ++*skipped;
+        while (at < n && strcmp(v[at].text, plan->v[i].skip) != 0)
+            at++;
+        v[at].text = plan->v[i].skip;
+        v[at].n++;
+        n += at == n;
+    }
+    for (size_t at = 0; at < n; at++)
+        most = v[at].n > most.n ? v[at] : most;
+    return most;
+}
+
+/* Every case was skipped by the plan. */
+static enum pk_code all_skipped(const struct run *r, const struct reason *why, struct pk_err *err)
+{
+    if (why->n == r->plan.n)
+        pk_why(err, "%s", why->text);
+    else
+        pk_why(err, "%zu of them: %s", why->n, why->text);
+    return pk_fix(err,
+                  "choose other values with -a, another --variant or another --device; `perfkit run %s "
+                  "--dry-run` says of every case why it is skipped",
+                  r->probe->name);
+}
+
 enum pk_code pk_run_nothing_measured(const struct run *r, struct pk_err *err)
 {
     const struct pk_session_result *s = &r->result;
+    size_t skipped;
+    const struct reason why = commonest(&r->plan, r->app->arena, &skipped);
     pk_fail(err, PK_E_NOTHING, "nothing was measured: %s out of memory, %zu timed out, %zu skipped",
             pk_plural(s->oom, "case", r->app->arena), s->timeout, s->skipped + s->not_reached);
     if (s->oom)
         return none_fits(r, err);
+    if (skipped == r->plan.n)
+        return all_skipped(r, &why, err);
     pk_why(err, "no case of this grid can be measured under these limits");
     if (s->timeout)
         return pk_fix(err, "give each case more time with --timeout");

@@ -155,6 +155,15 @@ def test_cases_too_large_among_others_are_said_in_a_line(perfkit):
     assert r.status == 0 and "want of memory" not in r.stderr, r
 
 
+def test_why_every_case_was_skipped(perfkit):
+    r = run(perfkit, "--slicing", "graph", "--weights", "real", "--op", "patch", "--model", "2L-256H", "-d", "cpu")
+    assert r.status == 6 and r.error()["why"] == "only a GPU has graphs that operations can be captured in", r
+    assert "--device" in r.error()["try"] and "smaller" not in r.stderr, r
+    r = run(perfkit, "--slicing", "graph", "--weights", "real", "--op", "flatten,patch", "--tp", "2,4", "--model", "2L-256H", "-d", "cpu",
+            "--variant", "grouped")
+    assert r.status == 6 and r.error()["why"].startswith("6 of them: only a GPU has graphs") and "7 skipped" in r.stderr, r
+
+
 def test_what_cannot_fit_is_refused_before_anything_is_timed(perfkit):
     perfkit.db.unlink()
     r = run(perfkit, "--model", "100L-5120H", "--weights", "real", "--memory-limit", "8GB", "--variant", "grouped")
