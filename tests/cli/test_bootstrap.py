@@ -96,3 +96,14 @@ def test_somebody_else_s_build_is_left_alone(bootstrap):
     (bootstrap.root / "build" / "build.ninja").touch()
     p = bootstrap("toolkit")
     assert p.returncode == 2 and "installing" not in p.stderr
+
+
+@pytest.mark.skipif(not os.access("/usr/local/cuda/bin/nvcc", os.X_OK), reason="there is no toolkit in the usual place")
+def test_a_wrong_cuda_home_does_not_hide_the_usual_toolkit(tmp_path):
+    source = pathlib.Path(__file__).parents[2]
+    r = subprocess.run(["meson", "setup", tmp_path / "build", source], capture_output=True, text=True, timeout=300,
+                       env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "CUDA_HOME": "/nonexistent"})
+    assert r.returncode == 0, r
+    assert "WARNING: CUDA_HOME is /nonexistent" in r.stdout and "/usr/local/cuda/bin/nvcc is taken" in r.stdout, r.stdout
+    config = next((tmp_path / "build").rglob("build_config.h")).read_text()
+    assert "#define PK_HAVE_CUDA\n" in config, config
