@@ -3,6 +3,7 @@
 
 #include "bench/calibrate.h"
 #include "bench/repeat.h"
+#include "bench/worker/gpu_surroundings.h"
 #include "bench/worker/request.h"
 #include "bench/worker/surroundings.h"
 #include "build_config.h"
@@ -26,6 +27,7 @@ struct worker {
     unsigned cpus[CPUS_MAX], n_cpus;
     uint64_t steal_ns;
     struct pk_surroundings around;
+    struct pk_gpu_surroundings gpu;
 };
 
 /* Time that the hypervisor took from our cores since the last call. Context switches are no sign: the crew
@@ -203,8 +205,10 @@ static enum pk_code answer(struct worker *w, const struct pk_request *r, struct 
     };
     take_choices(w, r);
     pk_surroundings_before(&w->around, &w->dev, &a);
+    pk_gpu_surroundings_before(&w->gpu, &w->dev);
     disturbed(w); /* what was before does not count */
     pk_measure_case(&m, &a, &slice);
+    pk_gpu_surroundings_after(&w->gpu, &w->dev, &a, &slice);
     pk_surroundings_after(&w->around, &w->dev, &a, &slice);
     if (tell_choices(w, err))
         return err->code;
@@ -244,6 +248,7 @@ enum pk_code pk_worker_serve(int in_fd, int wire_fd, struct pk_err *err)
     struct pk_wire_reader *reader = pk_wire_reader_new();
     enum pk_code rc = serve(&w, in_fd, reader, err);
     pk_wire_reader_free(reader);
+    pk_gpu_surroundings_end(&w.gpu);
     if (*w.device)
         pk_device_close(&w.dev);
     return rc;

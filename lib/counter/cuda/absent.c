@@ -1,4 +1,5 @@
 /* Absent: what stands for lib/counter/cuda in builds without the CUDA Toolkit or without CUPTI's headers. */
+#include "counter/cuda/gpu_state.h"
 #include "counter/cuda/gpu_trace.h"
 #include "counter/events.h"
 #include "counter/sources.h"
@@ -23,6 +24,39 @@ enum pk_code pk_gpu_trace_stop(struct pk_gpu_trace *t, struct pk_err *err)
 
 void pk_gpu_trace_close(struct pk_gpu_trace *t)
 {
+}
+
+enum pk_code pk_nvml_open(const struct pk_counter_env *env, struct pk_arena *a, const struct pk_nvml **out,
+                          struct pk_err *err)
+{
+    pk_fail(err, PK_E_UNAVAILABLE, "NVML cannot be asked");
+    pk_why(err, "built without CUDA or without CUPTI's headers");
+    return pk_fix(err, "install a CUDA Toolkit with CUPTI and build again");
+}
+
+void pk_nvml_close(const struct pk_nvml *m)
+{
+}
+
+enum pk_code pk_gpu_state_of(const struct pk_nvml *m, struct pk_device *dev, pk_nvml_device *out,
+                             struct pk_err *err)
+{
+    return pk_fail(err, PK_E_UNAVAILABLE, "there is no NVML in this build");
+}
+
+void pk_gpu_state_read(const struct pk_nvml *m, pk_nvml_device d, struct pk_gpu_state *out)
+{
+    *out = (struct pk_gpu_state){NAN, NAN, NAN, NAN, NAN};
+}
+
+const char *pk_gpu_held_back_words(unsigned long long bits, struct pk_arena *a)
+{
+    return "";
+}
+
+unsigned long long pk_gpu_held_back_doubtful(unsigned long long bits)
+{
+    return 0;
 }
 
 static struct pk_source_found check(const struct pk_counter_env *env, struct pk_arena *a)

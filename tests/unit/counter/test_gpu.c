@@ -1,5 +1,6 @@
 /* GPU sources through made-up CUPTI and NVML: counts by region, every refusal in words, traces, states. */
 #include "../device/fake_cuda.h"
+#include "bench/worker/gpu_surroundings.h"
 #include "counter/cuda/gpu_state.h"
 #include "counter/cuda/kernel_names.h"
 #include "counter/sources.h"
@@ -539,6 +540,42 @@ static void states_that_doctor_tells(void **state)
     assert_string_equal(f.why, "NVML: Made-up Error (9)");
 }
 
+static void cases_get_the_state_around_them(void **state)
+{
+    struct pk_gpu_surroundings s = {.env = &fakes};
+    struct pk_slice slice = {.status = PK_ST_OK}, failed = {.status = PK_ST_FAILED};
+    fake_nvml.processes = 1;
+    pk_gpu_surroundings_before(&s, &dev);
+    pk_gpu_surroundings_after(&s, &dev, &arena, &failed);
+    assert_int_equal(failed.n_notes, 0);
+    pk_gpu_surroundings_after(&s, &dev, &arena, &slice);
+    assert_int_equal(slice.n_notes, 1);
+    assert_string_equal(slice.notes[0].key, "state:gpu");
+    assert_non_null(strstr(slice.notes[0].json, "\"sm_clock_hz\":[1980000000.0,1980000000.0]"));
+    assert_non_null(strstr(slice.notes[0].json, "\"held_back\":[\"\",\"\"]"));
+    fake_nvml.held_back = 0x4;
+    pk_gpu_surroundings_before(&s, &dev);
+    fake_nvml.held_back = 0x40;
+    fake_nvml.processes = 2;
+    pk_gpu_surroundings_after(&s, &dev, &arena, &slice);
+    assert_int_equal(slice.n_notes, 3);
+    assert_string_equal(slice.notes[2].key, "doubts:gpu");
+    assert_non_null(strstr(slice.notes[2].json, "clocks were held back (power cap"));
+    assert_non_null(strstr(slice.notes[2].json, "others computed on the GPU"));
+    pk_gpu_surroundings_end(&s);
+}
+
+static void without_nvml_there_are_no_notes(void **state)
+{
+    struct pk_gpu_surroundings s = {.env = &fakes};
+    struct pk_slice slice = {.status = PK_ST_OK};
+    fake_nvml.init_rc = 9;
+    pk_gpu_surroundings_before(&s, &dev);
+    pk_gpu_surroundings_after(&s, &dev, &arena, &slice);
+    assert_int_equal(slice.n_notes, 0);
+    pk_gpu_surroundings_end(&s);
+}
+
 int main(void)
 {
 #define GPU(test) cmocka_unit_test_setup_teardown(test, open_gpu, close_gpu)
@@ -561,6 +598,8 @@ int main(void)
         GPU(state_of_the_gpu),
         GPU(reasons_in_words),
         GPU(states_that_doctor_tells),
+        GPU(cases_get_the_state_around_them),
+        GPU(without_nvml_there_are_no_notes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
