@@ -6,6 +6,7 @@
 #include "bench/probe.h"
 
 #include "bench/repeat.h"
+#include "model/tree/resident.h"
 #include "model/tree/slices.h"
 #include "model/tree/weights.h"
 #include "model/tree/workbench.h"
@@ -19,6 +20,7 @@ enum op { PATCH, COMBINE, FLATTEN };
 enum { FNMATCH, COMPILED };
 enum { NONE, REAL };
 enum { CHECK_SAMPLES = 16 };
+enum { RESIDENT = PK_PATCH_WAYS }; /* a variant with a way of its own: on the device */
 
 static bool is_bert(const struct pk_point *p)
 {
@@ -92,6 +94,9 @@ static const struct pk_variant variants[] = {
          "grouped, with what to copy decided once: match is the first time, tree op every later one"},
     [PK_PATCH_IN_PLACE] = {"in-place", "overwrites the parent's slot; the old tree is lost: a lower bound"},
     [PK_PATCH_BUILT_IN] = {"built-in", "made divided in the first place; nothing to patch"},
+    [RESIDENT] = {"resident",
+                  "real weights' addresses are a table in device memory: the patches go up in one "
+                  "copy, one operation puts them in"},
     {0},
 };
 
@@ -125,6 +130,17 @@ static bool has_weights(const struct pk_case *c)
     return op_of(c) == PATCH && pk_case_int(c, WEIGHTS) == REAL;
 }
 
+/* Of the host's tree: the old one is not needed. */
+static enum pk_patch_way way_of(const struct pk_case *c)
+{
+    return c->variant == RESIDENT ? PK_PATCH_IN_PLACE : (enum pk_patch_way)c->variant;
+}
+
+static bool on_the_host(const struct pk_case *c)
+{
+    return c->variant != RESIDENT;
+}
+
 static bool structure_alone(const struct pk_case *c)
 {
     return !has_weights(c);
@@ -138,7 +154,7 @@ static const struct pk_region regions[] = {
     [TRANSFORM] = {"transform", "their replacements are made; real weights are sliced", patches,
                    .repeatable = structure_alone},
     [TREE_OP] = {"tree_op", "patch: they are put into a new tree; combine, flatten: that", has_tree_op,
-                 .repeatable = pk_always},
+                 .repeatable = on_the_host},
     [PARTITION] = {"partition", "the tree is divided into patched leaves and others", has_partition,
                    .repeatable = pk_always},
     [UNFLATTEN] = {"unflatten", "the tree is built again from leaves and structure", has_unflatten,
@@ -236,6 +252,8 @@ static const char *skip(const struct pk_case *c, enum pk_device_kind kind)
         return "flatten is done in one way, naive";
     if (op_of(c) == COMBINE && v != PK_PATCH_NAIVE && v != PK_PATCH_BATCHED && v != PK_PATCH_CACHED)
         return "combine is done in three ways: naive, batched, cached";
+    if (v == RESIDENT && !has_weights(c))
+        return "resident patches addresses in device memory: op=patch weights=real";
     if (has_weights(c) && pk_case_int(c, SLICING) == PK_SLICE_GRAPH && kind != PK_DEVICE_CUDA)
         return "only a GPU has graphs that operations can be captured in";
     return NULL;
@@ -257,8 +275,12 @@ static int64_t weights_bytes(const struct pk_case *c, const struct pk_subject *s
     const int64_t tp = pk_case_int(c, TP);
     if (c->variant == PK_PATCH_BUILT_IN)
         return pk_weights_bytes(&s->divided, tp, PK_WEIGHTS_LOCAL);
+    const int64_t table =
+        c->variant == RESIDENT
+            ? pk_resident_bytes(s->tree.n_leaves, pk_weights_count(&s->divided, tp, PK_WEIGHTS_DIVIDED))
+            : 0;
     return pk_weights_bytes(&s->tree, tp, PK_WEIGHTS_LOCAL) +
-           pk_weights_bytes(&s->divided, tp, PK_WEIGHTS_DIVIDED);
+           pk_weights_bytes(&s->divided, tp, PK_WEIGHTS_DIVIDED) + table;
 }
 
 static void ignore(void *user, const char *text)
@@ -281,13 +303,15 @@ static int64_t predict_bytes(const struct pk_case *c, enum pk_device_kind kind)
     return has_weights(c) && open_sound(c, &a, &s) ? weights_bytes(c, &s) : 0;
 }
 
-/* With real weights: what is filled or sliced. */
+/* With real weights: what is filled or sliced, and where addresses of leaves are patched. */
 static double weights_work(const struct pk_case *c, const struct pk_subject *s, unsigned region)
 {
     const int64_t tp = pk_case_int(c, TP);
     const struct pk_tree *made = c->variant == PK_PATCH_BUILT_IN ? &s->divided : &s->tree;
     if (region == TRANSFORM)
         return 2.0 * sizeof(float) * (double)pk_weights_elements(&s->divided, tp, PK_WEIGHTS_DIVIDED);
+    if (region == TREE_OP && c->variant == RESIDENT)
+        return pk_work_table_patch(pk_weights_count(&s->divided, tp, PK_WEIGHTS_DIVIDED)).bytes;
     return region == CREATE ? sizeof(float) * (double)pk_weights_elements(made, tp, PK_WEIGHTS_LOCAL) : 0;
 }
 
@@ -345,6 +369,7 @@ struct state {
     int64_t compile_ns;
     struct pk_weights whole, pieces;
     struct pk_slices slices;
+    struct pk_resident resident;
 };
 
 static const struct pk_matcher *compile(struct pk_ctx *ctx, struct state *t)
@@ -371,7 +396,10 @@ static enum pk_code set_up_weights(struct pk_ctx *ctx, struct state *t, struct p
         return rc;
     struct pk_copy2d *v;
     const size_t n = pk_weights_slices(&t->whole, &t->pieces, ctx->arena, &v);
-    return pk_slices_make(ctx->dev, (enum pk_slicing)pk_case_int(ctx->c, SLICING), v, n, &t->slices, err);
+    rc = pk_slices_make(ctx->dev, (enum pk_slicing)pk_case_int(ctx->c, SLICING), v, n, &t->slices, err);
+    if (rc || ctx->c->variant != RESIDENT)
+        return rc;
+    return pk_resident_new(ctx->dev, &t->whole, &t->pieces, ctx->arena, &t->resident, err);
 }
 
 /* The nodes are the host's memory, whatever the device. */
@@ -383,7 +411,7 @@ static int64_t host_limit(const struct pk_device *dev)
 static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
 {
     struct state *t = pk_new(ctx->arena, struct state);
-    const enum pk_patch_way way = (enum pk_patch_way)ctx->c->variant;
+    const enum pk_patch_way way = way_of(ctx->c);
     ctx->state = t;
     if (open_subject(ctx->c, ctx->arena, &t->bench.s, err))
         return err->code;
@@ -407,6 +435,8 @@ static enum pk_code create(struct pk_ctx *ctx, struct state *t, struct pk_err *e
     pk_mark_begin(ctx->dev, CREATE, PK_LANE_COMPUTE);
     pk_make_tree(&t->bench);
     enum pk_code rc = pk_weights_fill(ctx->dev, &t->whole, err);
+    if (!rc && ctx->c->variant == RESIDENT)
+        rc = pk_resident_load(ctx->dev, &t->resident, err);
     pk_mark_end(ctx->dev, CREATE, PK_LANE_COMPUTE);
     return rc;
 }
@@ -424,12 +454,24 @@ static enum pk_code transform(struct pk_ctx *ctx, struct state *t, struct pk_err
     return rc;
 }
 
+/* The host's tree follows, untimed: check compares it. */
+static enum pk_code put_in_resident(struct pk_ctx *ctx, struct state *t, struct pk_err *err)
+{
+    pk_mark_begin(ctx->dev, TREE_OP, PK_LANE_COMPUTE);
+    enum pk_code rc = pk_resident_patch(ctx->dev, &t->resident, err);
+    pk_mark_end(ctx->dev, TREE_OP, PK_LANE_COMPUTE);
+    pk_put_in(&t->bench);
+    return rc;
+}
+
 static enum pk_code patch(struct pk_ctx *ctx, struct state *t, struct pk_err *err)
 {
     if (!patches(ctx->c))
         return PK_OK;
     pk_repeat(ctx, MATCH, pk_find_modules, &t->bench);
     enum pk_code rc = transform(ctx, t, err);
+    if (!rc && ctx->c->variant == RESIDENT)
+        return put_in_resident(ctx, t, err);
     if (!rc)
         pk_repeat(ctx, TREE_OP, pk_put_in, &t->bench);
     return rc;
@@ -481,6 +523,8 @@ static enum pk_code check_weights(struct pk_ctx *ctx, const struct state *t, boo
     if (!rc && t->slices.copies.n)
         rc = pk_weights_check(ctx->dev, &t->bench.s.divided, &t->pieces, full, CHECK_SAMPLES, ctx->seed,
                               ctx->arena, err);
+    if (!rc && ctx->c->variant == RESIDENT)
+        rc = pk_resident_check(ctx->dev, &t->resident, &t->pieces, ctx->arena, err);
     return rc;
 }
 
@@ -495,6 +539,7 @@ static enum pk_code check(struct pk_ctx *ctx, bool full, struct pk_err *err)
 static void teardown(struct pk_ctx *ctx)
 {
     struct state *t = ctx->state;
+    pk_resident_free(ctx->dev, &t->resident);
     pk_slices_free(ctx->dev, &t->slices);
     pk_weights_free(ctx->dev, &t->pieces);
     pk_weights_free(ctx->dev, &t->whole);
@@ -503,7 +548,7 @@ static void teardown(struct pk_ctx *ctx)
 const struct pk_probe pk_probe_tree_patch = {
     .name = "tree-patch",
     .summary =
-        "editing a model that is an immutable tree: matching, slicing and replacing N modules, eight ways",
+        "editing a model that is an immutable tree: matching, slicing and replacing N modules, nine ways",
     .revision = 1,
     .axes = axes,
     .variants = variants,

@@ -2,6 +2,7 @@
 #include "device/null.h"
 #include "ops/ops.h"
 #include "ops/rects.h"
+#include "ops/table.h"
 
 static enum pk_code pass(struct pk_device *dev, struct pk_work w)
 {
@@ -68,6 +69,12 @@ static enum pk_code fill(struct pk_device *dev, const struct pk_fill *v, size_t 
     return pass(dev, pk_work_fill(v, n));
 }
 
+static enum pk_code table_patch(struct pk_device *dev, uint64_t *table, const struct pk_table_patch *v,
+                                size_t n, struct pk_err *err)
+{
+    return pass(dev, pk_work_table_patch(n));
+}
+
 const struct pk_ops pk_ops_null = {
     .gemm = gemm,
     .scale = scale,
@@ -80,4 +87,5 @@ const struct pk_ops pk_ops_null = {
     .flash_backward = flash_backward,
     .copy2d = copy2d,
     .fill = fill,
+    .table_patch = table_patch,
 };

@@ -4,6 +4,7 @@
 #include "base/assert.h"
 #include "build_config.h"
 #include "ops/rects.h"
+#include "ops/table.h"
 
 const struct pk_ops *pk_ops_of(const struct pk_device *dev)
 {
@@ -172,4 +173,13 @@ enum pk_code pk_op_fill(struct pk_device *dev, const struct pk_fill *v, size_t n
     for (size_t i = 0; i < n; i++)
         pk_assert(!v[i].rows || !v[i].cols || (v[i].dst && v[i].columns >= v[i].cols));
     TRACED(PK_FAMILY_COPY, fill, v, n);
+}
+
+enum pk_code pk_op_table_patch(struct pk_device *dev, uint64_t *table, const struct pk_table_patch *v,
+                               size_t n, struct pk_err *err)
+{
+    if (!n)
+        return PK_OK;
+    pk_assert(table && v);
+    TRACED(PK_FAMILY_COPY, table_patch, table, v, n);
 }

@@ -47,6 +47,9 @@ struct pk_ops {
     enum pk_code (*lay_down)(struct pk_device *dev, struct pk_copies *c, struct pk_err *err);
     enum pk_code (*copies)(struct pk_device *dev, const struct pk_copies *c, struct pk_err *err);
     enum pk_code (*fill)(struct pk_device *dev, const struct pk_fill *v, size_t n, struct pk_err *err);
+    /* wrapper and work are in ops/table.h; n > 0 */
+    enum pk_code (*table_patch)(struct pk_device *dev, uint64_t *table, const struct pk_table_patch *v,
+                                size_t n, struct pk_err *err);
 };
 
 /* One table per kind, each in its own file. */

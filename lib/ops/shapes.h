@@ -46,6 +46,11 @@ struct pk_copy2d {
     size_t rows, row_bytes, src_stride, dst_stride;
 };
 
+/* table[index] = value. */
+struct pk_table_patch {
+    uint64_t index, value;
+};
+
 /* dst[r, c] = uniform in [-1, 1) from a hash of (seed, r * columns + c), for r < rows, c < cols; dst is dense [rows, cols], a part of
  * an array with `columns` columns. pk_fill_value is the definition; every device gives its bits. */
 struct pk_fill {

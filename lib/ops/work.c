@@ -3,6 +3,7 @@
 
 #include "ops/ops.h"
 #include "ops/rects.h"
+#include "ops/table.h"
 
 #include <stdbool.h>
 
@@ -121,4 +122,9 @@ struct pk_work pk_work_fill(const struct pk_fill *v, size_t n)
     for (size_t i = 0; i < n; i++)
         w.bytes += FLOAT * (double)v[i].rows * (double)v[i].cols;
     return w;
+}
+
+struct pk_work pk_work_table_patch(size_t n)
+{
+    return (struct pk_work){.bytes = (double)n * (sizeof(struct pk_table_patch) + sizeof(uint64_t))};
 }

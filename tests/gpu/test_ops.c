@@ -3,6 +3,7 @@
 #include "given.h"
 #include "model/tree/slices.h"
 #include "ops/ceilings.h"
+#include "ops/table.h"
 #include "unit/ops/op_checks.h"
 
 // clang-format off
@@ -153,6 +154,32 @@ static void slices(void **state)
     trial_end(&trial);
 }
 
+/* Every third entry, more than a block of them; the others stay. */
+static void table_patches(void **state)
+{
+    enum { N = 1000, ENTRIES = 3 * N };
+    uint64_t host[ENTRIES];
+    struct pk_table_patch v[N];
+    for (size_t i = 0; i < ENTRIES; i++)
+        host[i] = i;
+    for (size_t i = 0; i < N; i++)
+        v[i] = (struct pk_table_patch){3 * i, ~(uint64_t)i};
+    uint64_t *table = pk_device_alloc(&dev, sizeof host, PK_TAG_OTHER);
+    struct pk_table_patch *up = pk_device_alloc(&dev, sizeof v, PK_TAG_OTHER);
+    assert_true(table && up);
+    struct pk_err *err = &trial.err;
+    assert_false(
+        pk_device_copy(&dev, PK_LANE_COMPUTE, PK_COPY_HOST_TO_DEVICE, table, host, sizeof host, err) ||
+        pk_device_copy(&dev, PK_LANE_COMPUTE, PK_COPY_HOST_TO_DEVICE, up, v, sizeof v, err) ||
+        pk_op_table_patch(&dev, table, up, N, err) ||
+        pk_device_copy(&dev, PK_LANE_COMPUTE, PK_COPY_DEVICE_TO_HOST, host, table, sizeof host, err) ||
+        pk_device_sync(&dev, err));
+    for (size_t i = 0; i < ENTRIES; i++)
+        assert_true(host[i] == (i % 3 ? i : ~(uint64_t)(i / 3)));
+    pk_device_free(&dev, up);
+    pk_device_free(&dev, table);
+}
+
 /* Below what any chip reaches, above what any is as slow as. The default limit: arrays are many times the L2 cache. */
 static void ceilings(void **state)
 {
@@ -198,6 +225,7 @@ int main(int argc, char **argv)
         ON_DEVICE(slices),
         ON_DEVICE(ceilings),
         ON_DEVICE(copy2d),
+        ON_DEVICE(table_patches),
         ON_DEVICE(refused_workspace),
     };
     given = given_device(argc, argv);

@@ -68,6 +68,16 @@ int64_t pk_weights_bytes(const struct pk_tree *t, int64_t tp, enum pk_weights_pa
     return (int64_t)bytes;
 }
 
+size_t pk_weights_count(const struct pk_tree *t, int64_t tp, enum pk_weights_part part)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const struct pk_fill *f = laid_out(t, tp, part, &a);
+    size_t n = 0;
+    for (size_t i = 0; i < t->n_leaves; i++)
+        n += f[i].rows > 0;
+    return n;
+}
+
 int64_t pk_weights_elements(const struct pk_tree *t, int64_t tp, enum pk_weights_part part)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};

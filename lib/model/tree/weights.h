@@ -25,6 +25,7 @@ struct pk_weights {
 
 /* Device bytes of a part of this tree, before anything is allocated. tp divides every dimension that is divided. */
 int64_t pk_weights_bytes(const struct pk_tree *t, int64_t tp, enum pk_weights_part part);
+size_t pk_weights_count(const struct pk_tree *t, int64_t tp, enum pk_weights_part part); /* its leaves */
 /* How many numbers that part has, whatever room they take. */
 int64_t pk_weights_elements(const struct pk_tree *t, int64_t tp, enum pk_weights_part part);
 /* Tables in the arena, the block from the pool: PK_E_OOM. */

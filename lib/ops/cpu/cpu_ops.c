@@ -13,6 +13,7 @@ const struct pk_ops pk_ops_cpu = {
     .flash_backward = pk_cpu_flash_backward,
     .copy2d = pk_cpu_copy2d,
     .fill = pk_cpu_fill,
+    .table_patch = pk_cpu_table_patch,
 };
 
 enum { LINE_FLOATS = 16 }; /* a cache line: threads do not share one */

@@ -48,3 +48,5 @@ enum pk_code pk_cpu_flash_forward(struct pk_device *dev, const struct pk_attenti
 enum pk_code pk_cpu_flash_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
 enum pk_code pk_cpu_copy2d(struct pk_device *dev, const struct pk_copy2d *v, size_t n, struct pk_err *err);
 enum pk_code pk_cpu_fill(struct pk_device *dev, const struct pk_fill *v, size_t n, struct pk_err *err);
+enum pk_code pk_cpu_table_patch(struct pk_device *dev, uint64_t *table, const struct pk_table_patch *v,
+                                size_t n, struct pk_err *err);

@@ -60,4 +60,5 @@ const struct pk_ops pk_ops_cuda = {
     .lay_down = pk_cuda_lay_down,
     .copies = pk_cuda_copies,
     .fill = pk_cuda_fill,
+    .table_patch = pk_cuda_table_patch,
 };

@@ -17,6 +17,8 @@ enum pk_code pk_cuda_copies(struct pk_device *dev, const struct pk_copies *c,
                             struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_cuda_fill(struct pk_device *dev, const struct pk_fill *v, size_t n,
                           struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_cuda_table_patch(struct pk_device *dev, uint64_t *table, const struct pk_table_patch *v,
+                                 size_t n, struct pk_err *err) PK_MUST_CHECK;
 
 /* fused.c */
 enum pk_code pk_cuda_fused_forward(struct pk_device *dev, const struct pk_attention *at,

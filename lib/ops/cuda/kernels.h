@@ -61,6 +61,9 @@ size_t pk_k_copy_pieces(const struct pk_copy2d *v, size_t n, struct pk_copy_piec
 int pk_k_copy_table(pk_stream s, const struct pk_copy_piece *table, size_t n, size_t tiles);
 int pk_k_fill(pk_stream s, const struct pk_fill *v, size_t n);
 
+/* table.cu: table and v are device memory; n > 0. */
+int pk_k_table_patch(pk_stream s, uint64_t *table, const struct pk_table_patch *v, size_t n);
+
 /* ceilings.cu. Peaks hold their operands in registers: each thread of each block does PK_PEAK_FMAS multiply-adds or PK_PEAK_EXPS
  * exponentials an iteration; sink [blocks, PK_PEAK_THREADS] keeps their results alive. Arrays of streams are 16-byte aligned: a copy, and
  * z = x + alpha y; z may be x. */

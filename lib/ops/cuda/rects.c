@@ -1,4 +1,4 @@
-/* Rects: launching copies and fills, and the tables of copies that are done again and again. */
+/* Rects: launching copies and fills, the tables of copies that are done again and again, and patches of tables. */
 #include "ops/cuda/cuda_ops.h"
 
 #include "device/cuda/cuda.h"
@@ -34,4 +34,11 @@ enum pk_code pk_cuda_copies(struct pk_device *dev, const struct pk_copies *c, st
 {
     return pk_cuda_check(dev, pk_k_copy_table(pk_cuda_stream(dev, PK_LANE_COMPUTE), c->table, c->n, c->tiles),
                          "launching a table of copies", err);
+}
+
+enum pk_code pk_cuda_table_patch(struct pk_device *dev, uint64_t *table, const struct pk_table_patch *v,
+                                 size_t n, struct pk_err *err)
+{
+    return pk_cuda_check(dev, pk_k_table_patch(pk_cuda_stream(dev, PK_LANE_COMPUTE), table, v, n),
+                         "launching patches of a table", err);
 }

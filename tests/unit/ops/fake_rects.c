@@ -1,4 +1,4 @@
-/* Fake rects: what rects.cu exports, as plain loops in the fake runtime's streams, so that captures record them. The real kernels are
+/* Fake rects: what rects.cu and table.cu export, as plain loops in the fake runtime's streams, so that captures record them. The real kernels are
  * checked in tests/cudashim. */
 #include "../device/fake_cuda.h"
 #include "ops/cuda/kernels.h"
@@ -57,5 +57,25 @@ int pk_k_fill(pk_stream s, const struct pk_fill *v, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         fake_cuda_launch(s, fill_one, &v[i], sizeof v[i]);
+    return 0;
+}
+
+struct patches {
+    uint64_t *table;
+    const struct pk_table_patch *v;
+    size_t n;
+};
+
+static void patch_all(const void *args)
+{
+    const struct patches *p = args;
+    for (size_t i = 0; i < p->n; i++)
+        p->table[p->v[i].index] = p->v[i].value;
+}
+
+int pk_k_table_patch(pk_stream s, uint64_t *table, const struct pk_table_patch *v, size_t n)
+{
+    const struct patches p = {table, v, n};
+    fake_cuda_launch(s, patch_all, &p, sizeof p);
     return 0;
 }
