@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "base/plural.h"
-#include "base/units.h"
+#include "cmd/value_column.h"
 #include "json/json.h"
 
 #include <math.h>
@@ -131,11 +131,6 @@ static const struct pk_column columns[COLUMNS] = {
     [CASES] = {.key = "cases", .heading = "Cases", .decimals = -1, .machine = true},
 };
 
-/* How figures of a unit are shown: one display unit for the whole table, finer when its smallest would have no digits left. */
-static const struct {
-    const char *base, *usual, *finer;
-} displays[] = {{"ns", "ms", "us"}, {"bytes", "MB", "KB"}};
-
 static double smallest(const struct pk_comparison *c, const char *unit)
 {
     double least = INFINITY;
@@ -144,44 +139,6 @@ static double smallest(const struct pk_comparison *c, const char *unit)
             least = fmin(least, fmin(c->v[i].base->median, c->v[i].new_->median));
     }
     return least;
-}
-
-static const struct pk_unit *display_unit(const struct pk_comparison *c, const char *unit)
-{
-    for (size_t i = 0; i < COUNT(displays); i++) {
-        if (strcmp(displays[i].base, unit) != 0)
-            continue;
-        const struct pk_unit *u = pk_unit_find(unit, displays[i].usual);
-        return u && smallest(c, unit) < u->scale / 100 ? pk_unit_find(unit, displays[i].finer) : u;
-    }
-    return NULL;
-}
-
-/* "ns" -> "_ns", "flops/s" -> "_flops_per_s", "1" -> "". */
-static const char *key_tail(const char *unit, struct pk_arena *a)
-{
-    struct pk_buf b = {.arena = a};
-    if (strcmp(unit, "1") != 0)
-        pk_buf_char(&b, '_');
-    for (; *unit && b.n; unit++) {
-        if (*unit == '/')
-            pk_buf_str(&b, "_per_");
-        else
-            pk_buf_char(&b, strchr(" .-%", *unit) ? '_' : *unit);
-    }
-    return pk_buf_text(&b);
-}
-
-static void value_column(struct pk_column *col, const struct pk_unit *u, const char *unit, struct pk_arena *a)
-{
-    col->key = pk_printf(a, "%s%s", col->key, key_tail(unit, a));
-    if (u) {
-        col->heading = pk_printf(a, "%s (%s)", col->heading, strcmp(u->shown, "us") ? u->shown : "µs");
-        col->scale = u->scale;
-        col->decimals = 3;
-    } else if (strcmp(unit, "1") != 0) {
-        col->heading = pk_printf(a, "%s (%s)", col->heading, unit);
-    }
 }
 
 static bool several_experiments(const struct pk_comparison *c)
@@ -198,9 +155,9 @@ static void begin_table(struct pk_out *out, const struct pk_comparison *c, const
 {
     struct pk_column cols[COLUMNS];
     memcpy(cols, columns, sizeof cols);
-    const struct pk_unit *u = display_unit(c, unit);
-    value_column(&cols[BASE], u, unit, a);
-    value_column(&cols[NEW], u, unit, a);
+    double least = smallest(c, unit);
+    pk_value_column(&cols[BASE], unit, least, a);
+    pk_value_column(&cols[NEW], unit, least, a);
     cols[EXPERIMENT].machine = !several_experiments(c);
     if (by) {
         cols[VALUE].heading = by;
@@ -210,7 +167,7 @@ static void begin_table(struct pk_out *out, const struct pk_comparison *c, const
     const char *title = by ? pk_printf(a, "Each %s against %s", by, c->base_value) : "New against base";
     if (*c->common)
         title = pk_printf(a, "%s, all with %s", title, c->common);
-    pk_out_table(out, pk_printf(a, "compare%s", key_tail(unit, a)), title, cols, COLUMNS);
+    pk_out_table(out, pk_printf(a, "compare%s", pk_key_tail(unit, a)), title, cols, COLUMNS);
 }
 
 static void ratio_cells(struct pk_cell *cells, const struct pk_ratio *r, double speedup)
