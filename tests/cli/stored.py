@@ -13,6 +13,7 @@ class Stored:
     def __init__(self, path):
         self.path = pathlib.Path(path)
         self.db = sqlite3.connect(path)
+        self.db.execute("PRAGMA synchronous = OFF")
         migrations = sorted(SCHEMA.glob("[0-9]*.sql"))
         for migration in migrations:
             self.db.executescript(migration.read_text())

@@ -1,0 +1,88 @@
+/* Run list: the query, and what to say where nothing fits. */
+#include "store/run_list.h"
+
+#include "base/suggest.h"
+#include "store/table.h"
+
+#include <string.h>
+
+/* The texts of a query's only column. */
+static enum pk_code texts(struct pk_store *s, const char *sql, const struct pk_param *p, struct pk_arena *a,
+                          const char ***v, size_t *n, struct pk_err *err)
+{
+    struct pk_rows r;
+    if (pk_store_query(s, sql, p, p ? 1 : 0, a, &r, err))
+        return err->code;
+    *v = pk_new_n(a, const char *, r.n + 1);
+    *n = r.n;
+    for (size_t i = 0; i < r.n; i++)
+        (*v)[i] = r.cells[i].s;
+    return PK_OK;
+}
+
+static bool has(const char *const *v, size_t n, const char *text)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(v[i], text) == 0)
+            return true;
+    return false;
+}
+
+static enum pk_code check_experiment(struct pk_store *s, const char *name, struct pk_arena *a,
+                                     struct pk_err *err)
+{
+    const char **names;
+    size_t n;
+    if (texts(s, "SELECT DISTINCT experiment FROM v_run ORDER BY 1", NULL, a, &names, &n, err))
+        return err->code;
+    if (has(names, n, name))
+        return PK_OK;
+    if (!n) {
+        pk_fail(err, PK_E_NOTHING, "there is no run in %s", pk_store_file(s));
+        pk_why(err, "nothing has been recorded there yet");
+        return pk_fix(err, "`perfkit run EXPERIMENT` records a first run");
+    }
+    pk_fail(err, PK_E_USAGE, "there is no run of '%.100s'", name);
+    pk_why(err, "%s has runs of other experiments", pk_store_file(s));
+    return pk_fix(err, "%s", pk_suggest_text(a, name, names, n));
+}
+
+static enum pk_code check_label(struct pk_store *s, const struct pk_run_wanted *w, struct pk_arena *a,
+                                struct pk_err *err)
+{
+    const struct pk_param experiment = pk_param_text(":experiment", w->experiment);
+    const char **names;
+    size_t n;
+    if (texts(s,
+              "SELECT DISTINCT label FROM v_run WHERE experiment = :experiment AND label IS NOT NULL"
+              " ORDER BY 1",
+              &experiment, a, &names, &n, err))
+        return err->code;
+    if (!w->label || has(names, n, w->label))
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "no run of %s has the label '%.100s'", w->experiment, w->label);
+    pk_why(err, n ? "its runs have other labels" : "its runs have no labels");
+    return n ? pk_fix(err, "%s", pk_suggest_text(a, w->label, names, n)) : pk_fix(err, "leave out --label");
+}
+
+enum pk_code pk_store_run_list(struct pk_store *s, const struct pk_run_wanted *w, struct pk_arena *a,
+                               int64_t **ids, size_t *n, struct pk_err *err)
+{
+    static const char sql[] =
+        "SELECT run_id FROM v_run WHERE experiment = :experiment AND status <> 'running'"
+        " AND (:label IS NULL OR label = :label)"
+        " AND (:gates OR NOT json_valid(settings) OR json_extract(settings, '$.gate') IS NULL)"
+        " ORDER BY started_ns DESC, run_id DESC LIMIT :last";
+    const struct pk_param p[] = {pk_param_text(":experiment", w->experiment),
+                                 pk_param_text(":label", w->label), pk_param_int(":gates", w->gates),
+                                 pk_param_int(":last", w->last ? w->last : -1)};
+    struct pk_rows r;
+    if (check_experiment(s, w->experiment, a, err) || check_label(s, w, a, err) ||
+        pk_store_query(s, sql, p, sizeof p / sizeof *p, a, &r, err))
+        return err->code;
+    *ids = pk_new_n(a, int64_t, r.n + 1);
+    *n = r.n;
+    for (size_t i = 0; i < r.n; i++)
+        (*ids)[i] = r.cells[r.n - 1 - i].i;
+    return PK_OK;
+}
