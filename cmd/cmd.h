@@ -62,7 +62,9 @@ void pk_warn(const struct pk_app *app, const char *fmt, ...) PK_PRINTF(2, 3);
  * Ctrl-C. */
 enum pk_code pk_open_store(struct pk_app *app, const char *path, enum pk_store_mode mode, struct pk_store **s,
                            struct pk_err *err) PK_MUST_CHECK;
-/* The same for reading a run: "@", "@~1", an id or a label there, or "FILE.db:REF" elsewhere. */
+/* What the store understands of a name of runs: "merge-base:BRANCH" becomes the commit that it is, the rest stays. */
+enum pk_code pk_run_ref(struct pk_app *app, const char **ref, struct pk_err *err) PK_MUST_CHECK;
+/* The same for reading a run: "@", "@~1", an id, a baseline, "merge-base:BRANCH" or a label there, or "FILE.db:REF" elsewhere. */
 enum pk_code pk_open_run(struct pk_app *app, const char *ref, struct pk_store **s, int64_t *run_id,
                          struct pk_err *err) PK_MUST_CHECK;
 

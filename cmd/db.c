@@ -23,7 +23,8 @@ static const struct pk_opt options[] = {
      .min = 0,
      .max = 1e9,
      .def = "100",
-     .help = "how many of the newest runs prune leaves; those still running stay as well",
+     .help =
+         "how many of the newest runs prune leaves; those still running and those of pinned baselines stay",
      .group = "Pruning"},
     {.name = "dry-run",
      .letter = 'n',

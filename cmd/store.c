@@ -1,6 +1,10 @@
 /* Store: opening the store for a command, which says so when it has to wait. */
 #include "cmd/cmd.h"
 
+#include "machine/machine.h"
+
+#include <string.h>
+
 /* Most waits are for another perfkit's slice and over before anybody wonders. */
 static void waiting(void *app, const char *path, int64_t patience_ms)
 {
@@ -22,12 +26,24 @@ enum pk_code pk_open_store(struct pk_app *app, const char *path, enum pk_store_m
     return pk_store_open(path, mode, &wait, s, err);
 }
 
+enum pk_code pk_run_ref(struct pk_app *app, const char **ref, struct pk_err *err)
+{
+    static const char merge_base[] = "merge-base:";
+    const char *commit;
+    if (strncmp(*ref, merge_base, strlen(merge_base)) != 0)
+        return PK_OK;
+    if (pk_machine_merge_base(*ref + strlen(merge_base), app->arena, &commit, err))
+        return pk_within(err, "%s", *ref);
+    *ref = pk_printf(app->arena, "commit:%s", commit);
+    return PK_OK;
+}
+
 enum pk_code pk_open_run(struct pk_app *app, const char *ref, struct pk_store **s, int64_t *run_id,
                          struct pk_err *err)
 {
     const struct pk_store_wait wait = wait_of(app);
     const char *path;
-    if (pk_store_path(app->arena, app->globals->db, &path, err))
+    if (pk_run_ref(app, &ref, err) || pk_store_path(app->arena, app->globals->db, &path, err))
         return err->code;
     return pk_store_open_ref(path, ref, &wait, s, run_id, err);
 }
@@ -37,7 +53,7 @@ enum pk_code pk_open_runs(struct pk_app *app, const char *ref, struct pk_store *
 {
     const struct pk_store_wait wait = wait_of(app);
     const char *path;
-    if (pk_store_path(app->arena, app->globals->db, &path, err))
+    if (pk_run_ref(app, &ref, err) || pk_store_path(app->arena, app->globals->db, &path, err))
         return err->code;
     return pk_store_open_refs(path, ref, &wait, app->arena, s, ids, n, err);
 }

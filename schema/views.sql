@@ -135,3 +135,25 @@ SELECT c.run_id, l.case_id, c.experiment, c.device, c.variant, c.axes, json_extr
        json_extract(k.value, '$.calls') AS calls, json_extract(k.value, '$.time_ns') AS time_ns, c.ordinal
 FROM slice l JOIN run_case c ON c.id = l.case_id, json_each(l.notes, '$.breakdown.kernels') k
 WHERE l.pass = 'trace' AND l.status = 'ok';
+
+-- The runs that a baseline stands for now.
+CREATE VIEW v_baseline_run AS
+SELECT b.name, p.run_id FROM baseline b JOIN baseline_run p ON p.baseline_id = b.id
+UNION ALL
+SELECT name, run_id
+FROM (SELECT b.name, b.newest, r.id AS run_id, row_number() OVER (PARTITION BY b.id ORDER BY r.id DESC) AS place
+      FROM baseline b JOIN run r ON r.experiment = b.experiment AND r.status = 'complete'
+      WHERE CASE b.follows WHEN 'label' THEN r.label = b.pattern
+                           WHEN 'tag' THEN EXISTS (SELECT 1 FROM json_each(r.tags) t WHERE t.key || '=' || t.value = b.pattern) END)
+WHERE place <= newest;
+
+CREATE VIEW v_baseline_change AS
+SELECT b.name, strftime('%Y-%m-%dT%H:%M:%SZ', c.changed_ns / 1000000000, 'unixepoch') AS changed_at, c.who, c.action, c.meaning, c.reason,
+       c.changed_ns, c.id AS change_id
+FROM baseline_change c JOIN baseline b ON b.id = c.baseline_id;
+
+CREATE VIEW v_baseline AS
+SELECT b.name, b.experiment, CASE WHEN b.follows IS NULL THEN 'pinned' ELSE 'moving' END AS kind, b.follows, b.pattern, b.newest,
+       (SELECT count(*) FROM v_baseline_run r WHERE r.name = b.name) AS runs,
+       (SELECT max(run_id) FROM v_baseline_run r WHERE r.name = b.name) AS newest_run
+FROM baseline b;

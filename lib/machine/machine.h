@@ -78,6 +78,11 @@ bool pk_machine_disturbance(const unsigned *cpus, unsigned n, struct pk_disturba
  * (foreign ownership). */
 void pk_machine_repository(struct pk_arena *a, const char **commit, int *dirty);
 
+/* The commit at which HEAD of the working directory's repository left `branch` (any name git knows). PK_E_USAGE for a branch that git
+ * does not know, PK_E_NOT_COMPARABLE outside a repository or where the two have nothing in common (a shallow clone). */
+enum pk_code pk_machine_merge_base(const char *branch, struct pk_arena *a, const char **commit,
+                                   struct pk_err *err) PK_MUST_CHECK;
+
 /* "ext4", "nfs", ...: of path, or of its nearest directory that exists; *network = locks cross the network there, which SQLite
  * and timings suffer from. */
 const char *pk_machine_filesystem(const char *path, struct pk_arena *a, bool *network);

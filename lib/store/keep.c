@@ -34,9 +34,10 @@ enum pk_code pk_store_check(struct pk_store *s, struct pk_arena *a, const char *
     return PK_OK;
 }
 
-/* Runs that still go are kept whatever their age. */
+/* Runs that still go are kept whatever their age, and those of pinned baselines. */
 #define OLD_RUNS                                                                                             \
-    "FROM run WHERE status <> 'running' AND id NOT IN (SELECT id FROM run ORDER BY id DESC LIMIT ?1)"
+    "FROM run WHERE status <> 'running' AND id NOT IN (SELECT id FROM run ORDER BY id DESC LIMIT ?1)"        \
+    " AND id NOT IN (SELECT run_id FROM baseline_run)"
 
 enum pk_code pk_store_prune(struct pk_store *s, int64_t keep_newest, bool dry_run, int64_t *runs_removed,
                             struct pk_err *err)

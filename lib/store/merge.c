@@ -79,10 +79,25 @@ static const char copy_cases[] =
     "x.key = c.key"
     "                   AND x.measured_ns = c.measured_ns);";
 
+/* A name that is taken here keeps its meaning. */
+static const char copy_baselines[] =
+    "CREATE TEMP TABLE baseline_map AS SELECT b.id AS old, b.id + coalesce((SELECT max(id) FROM "
+    "main.baseline), 0) AS new"
+    " FROM other.baseline b WHERE b.name NOT IN (SELECT name FROM main.baseline);"
+    "INSERT INTO main.baseline(id, name, experiment, follows, pattern, newest)"
+    " SELECT m.new, name, experiment, follows, pattern, newest FROM other.baseline b JOIN baseline_map m ON "
+    "m.old = b.id;"
+    "INSERT INTO main.baseline_run(baseline_id, run_id)"
+    " SELECT m.new, r.id FROM other.baseline_run p JOIN baseline_map m ON m.old = p.baseline_id"
+    " JOIN other.run o ON o.id = p.run_id JOIN main.run r ON r.uuid = o.uuid;"
+    "INSERT INTO main.baseline_change(baseline_id, changed_ns, who, action, meaning, reason)"
+    " SELECT m.new, changed_ns, who, action, meaning, reason"
+    " FROM other.baseline_change c JOIN baseline_map m ON m.old = c.baseline_id ORDER BY c.id;";
+
 static const char forget[] = "DROP TABLE IF EXISTS temp.new_run; DROP TABLE IF EXISTS temp.run_map; DROP "
                              "TABLE IF EXISTS temp.case_map;"
                              "DROP TABLE IF EXISTS temp.slice_map; DROP TABLE IF EXISTS temp.series_map;"
-                             "DROP TABLE IF EXISTS temp.metric_map;";
+                             "DROP TABLE IF EXISTS temp.metric_map; DROP TABLE IF EXISTS temp.baseline_map;";
 
 /* The other file must pass every check of a stranger's; opening it as one does them. */
 static enum pk_code attach(struct pk_store *s, const char *other_path, struct pk_err *err)
@@ -106,6 +121,8 @@ static enum pk_code copy(struct pk_store *s, int64_t *runs_added, struct pk_err 
         code = pk_db_script(s, copy_runs, err);
     if (code == PK_OK)
         code = pk_db_script(s, copy_cases, err);
+    if (code == PK_OK)
+        code = pk_db_script(s, copy_baselines, err);
     if (code == PK_OK)
         code = pk_db_int(s, err, runs_added, 0, "SELECT count(*) FROM temp.run_map", "");
     return pk_db_end(s, code, err);

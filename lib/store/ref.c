@@ -20,7 +20,8 @@ static enum pk_code open_file(const char *own_path, const char **ref, const stru
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const char *colon = strrchr(*ref, ':'), *path = own_path;
     const char *file = colon ? pk_strndup(&a, *ref, (size_t)(colon - *ref)) : ends_in_db(*ref) ? *ref : "";
-    bool other = ends_in_db(file) || (*file && access(file, F_OK) == 0);
+    const bool commit = strcmp(file, "commit") == 0;
+    bool other = !commit && (ends_in_db(file) || (*file && access(file, F_OK) == 0));
     enum pk_store_mode mode = other ? PK_STORE_STRANGER : PK_STORE_READ;
     if (other) {
         path = file;
@@ -55,17 +56,24 @@ static void add(struct list *l, int64_t id, struct pk_arena *a)
     l->ids[l->n++] = id;
 }
 
-/* Every run of the label, when it is one: of the newest's experiment, and over. */
-static enum pk_code add_labelled(struct pk_store *s, const char *label, int64_t newest, struct list *l,
-                                 struct pk_arena *a, struct pk_err *err)
+/* Every run of what stands for several: in pk_store_resolve's order, and the first that has any. */
+static enum pk_code add_meant(struct pk_store *s, const char *ref, int64_t newest, struct list *l,
+                              struct pk_arena *a, struct pk_err *err)
 {
-    static const char sql[] =
-        "SELECT run_id FROM v_run WHERE label = :label AND (status <> 'running' OR run_id = :newest)"
-        " AND experiment = (SELECT experiment FROM v_run WHERE run_id = :newest) ORDER BY run_id";
-    const struct pk_param params[] = {pk_param_text(":label", label), pk_param_int(":newest", newest)};
-    struct pk_rows rows;
-    if (pk_store_query(s, sql, params, 2, a, &rows, err))
-        return err->code;
+    static const char *const meanings[] = {
+        "SELECT run_id FROM v_baseline_run WHERE name = :ref ORDER BY run_id",
+        "SELECT run_id FROM v_run WHERE length(:ref) >= 14 AND substr('commit:' || git_commit, 1, "
+        "length(:ref)) = :ref"
+        " AND git_dirty IS NOT 1 AND status = 'complete'"
+        " AND experiment = (SELECT experiment FROM v_run WHERE run_id = :newest) ORDER BY run_id",
+        "SELECT run_id FROM v_run WHERE label = :ref AND (status <> 'running' OR run_id = :newest)"
+        " AND experiment = (SELECT experiment FROM v_run WHERE run_id = :newest) ORDER BY run_id",
+    };
+    const struct pk_param params[] = {pk_param_text(":ref", ref), pk_param_int(":newest", newest)};
+    struct pk_rows rows = {0};
+    for (size_t i = 0; !rows.n && i < sizeof meanings / sizeof *meanings; i++)
+        if (pk_store_query(s, meanings[i], params, 2, a, &rows, err))
+            return err->code;
     for (size_t i = 0; i < rows.n; i++)
         add(l, rows.cells[i].i, a);
     return PK_OK;
@@ -78,7 +86,7 @@ static enum pk_code resolve_all(struct pk_store *s, const char *ref, struct list
     int64_t id;
     enum pk_code rc = pk_store_resolve(s, ref, &id, &whole);
     if (!rc) { /* a label may have commas */
-        if (add_labelled(s, ref, id, l, a, err))
+        if (add_meant(s, ref, id, l, a, err))
             return err->code;
         add(l, id, a);
         return PK_OK;
@@ -86,26 +94,32 @@ static enum pk_code resolve_all(struct pk_store *s, const char *ref, struct list
     if (!strchr(ref, ','))
         return *err = whole, rc;
     for (const char *rest = ref, *part; (part = pk_next_part(&rest, ',', a));) {
-        if (pk_store_resolve(s, part, &id, err) || add_labelled(s, part, id, l, a, err))
+        if (pk_store_resolve(s, part, &id, err) || add_meant(s, part, id, l, a, err))
             return err->code;
         add(l, id, a);
     }
     return PK_OK;
 }
 
+enum pk_code pk_store_refs(struct pk_store *s, const char *ref, struct pk_arena *a, int64_t **ids, size_t *n,
+                           struct pk_err *err)
+{
+    struct list l = {0};
+    enum pk_code rc = resolve_all(s, ref, &l, a, err);
+    *ids = l.ids;
+    *n = l.n;
+    return rc;
+}
+
 enum pk_code pk_store_open_refs(const char *own_path, const char *ref, const struct pk_store_wait *wait,
                                 struct pk_arena *a, struct pk_store **out, int64_t **ids, size_t *n,
                                 struct pk_err *err)
 {
-    struct list l = {0};
     if (open_file(own_path, &ref, wait, out, err))
         return err->code;
-    enum pk_code rc = resolve_all(*out, ref, &l, a, err);
-    *ids = l.ids;
-    *n = l.n;
-    if (!rc)
+    if (pk_store_refs(*out, ref, a, ids, n, err) == PK_OK)
         return PK_OK;
     pk_store_close(*out);
     *out = NULL;
-    return rc;
+    return err->code;
 }

@@ -1,8 +1,10 @@
-/* Resolve: which run "@", "@~2", "17" or "nightly" means. */
-#include "store/db.h"
+/* Resolve: which run "@", "@~2", "17", "commit:1a2b3c4" or "nightly" means. */
+#include "store/baseline.h"
 
 #include "base/buf.h"
+#include "base/suggest.h"
 #include "base/units.h"
+#include "store/db.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -41,15 +43,62 @@ static const char *newest_runs(struct pk_store *s, struct pk_arena *a)
 static enum pk_code no_such_run(struct pk_store *s, const char *ref, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    const char *runs = newest_runs(s, &a);
+    size_t n;
+    const char *runs = newest_runs(s, &a), *const *names = pk_baseline_names(s, &a, &n);
+    const char *near = n ? pk_suggest(ref, names, n) : NULL;
     if (!*runs) {
         pk_fail(err, PK_E_NOTHING, "there is no run in %s", s->path);
         pk_why(err, "nothing has been recorded there yet");
         return pk_fix(err, "`perfkit run attention-scaling` records a first run");
     }
     pk_fail(err, PK_E_USAGE, "run '%s' is not in %s", ref, s->path);
-    pk_why(err, "a run is named by @ (the newest), @~1 (the one before), its id or its label");
+    pk_why(err, "a run is named by @ (the newest), @~1 (the one before), its id, a baseline or its label");
+    if (near)
+        return pk_fix(err, "did you mean the baseline '%s'?", near);
     return pk_fix(err, "newest runs: %s", runs);
+}
+
+static enum pk_code no_such_commit(const char *ref, struct pk_err *err)
+{
+    pk_fail(err, PK_E_NOT_COMPARABLE, "no run of %s is stored", ref);
+    pk_why(err, "only complete runs count that were recorded there without uncommitted changes; 7 digits are "
+                "the fewest");
+    return pk_fix(
+        err,
+        "check it out (git worktree add ../base %s), build it, and `perfkit run` there; or gate the two "
+        "builds in turns: perfkit gate EXPERIMENT --a ../base/build --b build",
+        ref + strlen("commit:"));
+}
+
+/* The newest run of a baseline; -1 when there is none of this name. */
+static enum pk_code newest_of_baseline(struct pk_store *s, const char *name, int64_t *run_id,
+                                       struct pk_err *err)
+{
+    int64_t exists;
+    if (pk_db_int(s, err, &exists, 0, "SELECT count(*) FROM main.baseline WHERE name = ?1", "t", name) ||
+        pk_db_int(s, err, run_id, -1, "SELECT max(run_id) FROM v_baseline_run WHERE name = ?1", "t", name))
+        return err->code;
+    if (!exists || *run_id >= 0)
+        return PK_OK;
+    pk_fail(err, PK_E_NOTHING, "baseline '%s' stands for no run now", name);
+    pk_why(err, "it moves, and no complete run has what it follows any more");
+    return pk_fix(err, "`perfkit baseline show %s` says what it follows", name);
+}
+
+static enum pk_code newest_named(struct pk_store *s, const char *ref, int64_t *run_id, struct pk_err *err)
+{
+    static const char commit[] =
+        "SELECT max(id) FROM main.run WHERE length(?1) >= 14 AND git_dirty IS NOT 1"
+        " AND substr('commit:' || git_commit, 1, length(?1)) = ?1 AND status = 'complete'";
+    static const char label[] = "SELECT id FROM main.run WHERE label = ?1 ORDER BY id DESC LIMIT 1";
+    enum pk_code code = newest_of_baseline(s, ref, run_id, err);
+    if (code == PK_OK && *run_id < 0)
+        code = pk_db_int(s, err, run_id, -1, commit, "t", ref);
+    if (code == PK_OK && *run_id < 0)
+        code = pk_db_int(s, err, run_id, -1, label, "t", ref);
+    if (code == PK_OK && *run_id < 0 && strncmp(ref, "commit:", strlen("commit:")) == 0)
+        code = no_such_commit(ref, err);
+    return code;
 }
 
 enum pk_code pk_store_resolve(struct pk_store *s, const char *ref, int64_t *run_id, struct pk_err *err)
@@ -65,7 +114,6 @@ enum pk_code pk_store_resolve(struct pk_store *s, const char *ref, int64_t *run_
     else if (pk_parse_int(ref, &id, &ignored) == PK_OK)
         code = pk_db_int(s, err, run_id, -1, "SELECT id FROM main.run WHERE id = ?1", "i", id);
     if (code == PK_OK && back < 0 && *run_id < 0)
-        code = pk_db_int(s, err, run_id, -1,
-                         "SELECT id FROM main.run WHERE label = ?1 ORDER BY id DESC LIMIT 1", "t", ref);
+        code = newest_named(s, ref, run_id, err);
     return code || *run_id >= 0 ? code : no_such_run(s, ref, err);
 }

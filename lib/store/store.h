@@ -163,7 +163,8 @@ enum pk_code pk_store_ceiling(struct pk_store *s, const char *machine, const cha
 
 /* --- reading --- */
 
-/* "@", "@~2", an id, a label (newest with it) -> run id. PK_E_USAGE with the runs that exist otherwise. */
+/* "@", "@~2", an id, a baseline, "commit:1a2b3c4" (seven digits or more; complete runs of a clean working tree), a label; of several the
+ * newest -> run id. PK_E_USAGE with the runs that exist otherwise, PK_E_NOT_COMPARABLE for a commit that no run is of. */
 enum pk_code pk_store_resolve(struct pk_store *s, const char *ref, int64_t *run_id,
                               struct pk_err *err) PK_MUST_CHECK;
 
@@ -172,8 +173,11 @@ enum pk_code pk_store_resolve(struct pk_store *s, const char *ref, int64_t *run_
 enum pk_code pk_store_open_ref(const char *own_path, const char *ref, const struct pk_store_wait *wait,
                                struct pk_store **out, int64_t *run_id, struct pk_err *err) PK_MUST_CHECK;
 
-/* The same for several: "3,4,@" is a list, and a label stands for all its runs that are over and of the newest one's experiment.
- * At least one, in the order they are named. */
+/* The same for several: "3,4,@" is a list, a baseline stands for its runs, and a label or a commit for all its runs that are over and
+ * of the newest one's experiment. At least one, in the order they are named. */
+enum pk_code pk_store_refs(struct pk_store *s, const char *ref, struct pk_arena *a, int64_t **ids, size_t *n,
+                           struct pk_err *err) PK_MUST_CHECK;
+/* The same, of the file that the reference is about. */
 enum pk_code pk_store_open_refs(const char *own_path, const char *ref, const struct pk_store_wait *wait,
                                 struct pk_arena *a, struct pk_store **out, int64_t **ids, size_t *n,
                                 struct pk_err *err) PK_MUST_CHECK;

@@ -250,3 +250,58 @@ SELECT * FROM v_counter WHERE run_id = :run ORDER BY ordinal, region, group_name
 -- table: export_settings
 -- empty: keep
 SELECT * FROM v_setting WHERE run_id = :run ORDER BY invocation, key;
+
+-- table: baselines
+-- title: Baselines
+-- empty: keep
+-- column: name | Baseline | text
+-- column: experiment | Experiment | text
+-- column: kind | Kind | text
+-- column: follows | Follows | text | hide
+-- column: pattern | Value | text | hide
+-- column: newest | At most | | hide
+-- column: runs | Runs
+-- column: newest_run | Newest
+-- column: changed_at | Decided (UTC) | text
+-- column: who | Who | text
+-- column: reason | Reason | text | hide
+-- note: SELECT 'in ' || :path
+-- note: SELECT 'Fewer than 5 runs are unreplicated (ratios without verdicts): ' || group_concat(name, ', ') || '.'
+--   FROM v_baseline WHERE runs < 5 HAVING count(*)
+SELECT b.name, b.experiment, b.kind, b.follows, b.pattern, b.newest, b.runs, b.newest_run, c.changed_at, c.who, c.reason
+FROM v_baseline b LEFT JOIN v_baseline_change c ON c.change_id = (SELECT max(change_id) FROM v_baseline_change x WHERE x.name = b.name)
+ORDER BY b.name;
+
+-- table: baseline
+-- title: Baseline
+-- column: name | Baseline | text
+-- column: experiment | Experiment | text
+-- column: kind | Kind | text
+-- column: follows | Follows | text | hide
+-- column: pattern | Value | text | hide
+-- column: newest | At most | | hide
+-- column: runs | Runs
+-- column: newest_run | Newest
+-- note: SELECT printf('%d run%s: with fewer than 5 separate ones a baseline is unreplicated, and gives ratios without verdicts.', runs,
+--   iif(runs = 1, '', 's')) FROM v_baseline WHERE name = :name AND runs < 5
+SELECT name, experiment, kind, follows, pattern, newest, runs, newest_run FROM v_baseline WHERE name = :name;
+
+-- table: baseline_runs
+-- title: Its runs
+-- column: run_id | Run
+-- column: label | Label | text | hide
+-- column: started_at | Started (UTC) | text
+-- column: status | Status | text
+-- column: git_commit | Commit | text | machine
+-- column: command_line | Command | text
+SELECT r.run_id, r.label, r.started_at, r.status, r.git_commit, r.command_line
+FROM v_baseline_run b JOIN v_run r ON r.run_id = b.run_id WHERE b.name = :name ORDER BY r.run_id DESC;
+
+-- table: baseline_changes
+-- title: Decisions
+-- column: changed_at | When (UTC) | text
+-- column: who | Who | text
+-- column: action | What | text
+-- column: meaning | Stood for | text
+-- column: reason | Reason | text | hide
+SELECT changed_at, who, action, meaning, reason FROM v_baseline_change WHERE name = :name ORDER BY change_id;

@@ -1,0 +1,251 @@
+/* Baseline: naming runs that others are judged by, and saying why they are the ones. */
+#include "cmd/cmd.h"
+
+#include "base/suggest.h"
+#include "bench/record/runinfo.h"
+#include "store/baseline.h"
+#include "store/table.h"
+
+#include <pwd.h>
+#include <string.h>
+#include <unistd.h>
+
+struct options {
+    const char *label, *tag, *reason;
+    int64_t newest;
+    bool force, only;
+};
+
+#define O(field) offsetof(struct options, field)
+
+static const struct pk_opt options[] = {
+    {.name = "reason",
+     .type = PK_OPT_TEXT,
+     .offset = O(reason),
+     .arg = "TEXT",
+     .cli_only = true,
+     .help = "why; accept needs it, save records it",
+     .group = "Deciding"},
+    {.name = "only",
+     .type = PK_OPT_FLAG,
+     .offset = O(only),
+     .cli_only = true,
+     .help = "accept: from now on it stands for these runs alone"},
+    {.name = "force",
+     .type = PK_OPT_FLAG,
+     .offset = O(force),
+     .cli_only = true,
+     .help = "save: replace what a baseline of that name stands for"},
+    {.name = "label",
+     .type = PK_OPT_TEXT,
+     .offset = O(label),
+     .arg = "TEXT",
+     .cli_only = true,
+     .help = "save: the newest complete runs with this label, whichever they are when it is used",
+     .group = "Moving"},
+    {.name = "tag",
+     .type = PK_OPT_TEXT,
+     .offset = O(tag),
+     .arg = "KEY=VALUE",
+     .cli_only = true,
+     .help = "likewise those with this tag: branch=main where runs are recorded with --tag branch=..."},
+    {.name = "newest",
+     .type = PK_OPT_INT,
+     .offset = O(newest),
+     .arg = "N",
+     .min = 1,
+     .max = 1e6,
+     .def = "10",
+     .cli_only = true,
+     .help = "how many of them, at most"},
+    {0},
+};
+
+/* --- what was decided ----------------------------------------------------------------------------------------------- */
+
+static const char *user_name(struct pk_arena *a)
+{
+    const struct passwd *p = getpwuid(geteuid());
+    return p ? pk_strdup(a, p->pw_name) : pk_printf(a, "uid %u", (unsigned)geteuid());
+}
+
+/* The runs that are named from argument `first` on, each once. */
+static enum pk_code read_runs(struct pk_app *app, struct pk_store *s, size_t first, int64_t **ids, size_t *n,
+                              struct pk_err *err)
+{
+    size_t cap = 0;
+    for (size_t i = first; i < app->args.n; i++) {
+        const char *ref = app->args.v[i];
+        int64_t *some;
+        size_t m;
+        if (pk_run_ref(app, &ref, err) || pk_store_refs(s, ref, app->arena, &some, &m, err))
+            return err->code;
+        for (size_t k = 0; k < m; k++) {
+            *ids = pk_grow(app->arena, *ids, sizeof **ids, *n, &cap);
+            (*ids)[(*n)++] = some[k];
+        }
+    }
+    return PK_OK;
+}
+
+static enum pk_code print_one(struct pk_app *app, struct pk_store *s, struct pk_err *err)
+{
+    static const char *const tables[] = {"baseline", "baseline_runs", "baseline_changes"};
+    const struct pk_param name = pk_param_text(":name", app->args.v[1]);
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        if (pk_table_print(s, pk_store_tables(), tables[i], &name, 1, app->out, err))
+            return err->code;
+    return PK_OK;
+}
+
+static enum pk_code check_texts(const struct pk_app *app, const struct options *o, struct pk_err *err)
+{
+    const char *json;
+    if (pk_text_check("reason", o->reason, err) || pk_label_check(o->label, err) ||
+        (o->tag && pk_tags_json(&o->tag, 1, app->arena, &json, err)))
+        return err->code;
+    if (!o->label || !o->tag)
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "--label and --tag are both given");
+    pk_why(err, "a baseline follows one of them");
+    return pk_fix(err, "leave one out");
+}
+
+static enum pk_code save(struct pk_app *app, struct pk_store *s, struct pk_err *err)
+{
+    const struct options *o = app->options;
+    const struct pk_decision why = {user_name(app->arena), o->reason};
+    const bool moving = o->label || o->tag;
+    int64_t *ids = NULL, newest;
+    struct pk_baseline b = {.name = app->args.v[1], .label = o->label, .tag = o->tag, .newest = o->newest};
+    if (check_texts(app, o, err))
+        return err->code;
+    if (moving && app->args.n > 2) {
+        pk_fail(err, PK_E_USAGE, "a baseline is pinned to runs or follows a %s, not both",
+                o->label ? "label" : "tag");
+        pk_why(err, "runs are named and --%s is given", o->label ? "label" : "tag");
+        return pk_fix(err, "leave one of them out");
+    }
+    if (!moving && read_runs(app, s, 2, &ids, &b.n_runs, err))
+        return err->code;
+    if (!moving && !b.n_runs) {
+        if (pk_store_resolve(s, "@", &newest, err))
+            return err->code;
+        ids = &newest;
+        b.n_runs = 1;
+    }
+    b.runs = ids;
+    if (pk_baseline_save(s, &b, o->force, &why, err))
+        return err->code;
+    return print_one(app, s, err);
+}
+
+static enum pk_code accept(struct pk_app *app, struct pk_store *s, struct pk_err *err)
+{
+    const struct options *o = app->options;
+    const struct pk_decision why = {user_name(app->arena), o->reason};
+    int64_t *ids = NULL;
+    size_t n = 0;
+    if (check_texts(app, o, err) || read_runs(app, s, 2, &ids, &n, err) ||
+        pk_baseline_accept(s, app->args.v[1], ids, n, o->only, &why, err))
+        return err->code;
+    return print_one(app, s, err);
+}
+
+static enum pk_code list(struct pk_app *app, struct pk_store *s, struct pk_err *err)
+{
+    const struct pk_param path = pk_param_text(":path", pk_store_file(s));
+    return pk_table_print(s, pk_store_tables(), "baselines", &path, 1, app->out, err);
+}
+
+static enum pk_code show(struct pk_app *app, struct pk_store *s, struct pk_err *err)
+{
+    int64_t id;
+    return pk_baseline_find(s, app->args.v[1], &id, err) ? err->code : print_one(app, s, err);
+}
+
+static enum pk_code rm(struct pk_app *app, struct pk_store *s, struct pk_err *err)
+{
+    if (pk_baseline_remove(s, app->args.v[1], err))
+        return err->code;
+    pk_note(app, "baseline %s is removed; its runs stay", app->args.v[1]);
+    return PK_OK;
+}
+
+/* --- which of them -------------------------------------------------------------------------------------------------- */
+
+static const struct action {
+    const char *name, *usage;
+    enum pk_store_mode mode;
+    size_t min_args, max_args; /* with its own name */
+    const char *takes;         /* options, between blanks */
+    enum pk_code (*run)(struct pk_app *app, struct pk_store *s, struct pk_err *err);
+} actions[] = {
+    {"save", "save NAME [RUN...]", PK_STORE_UPDATE, 2, SIZE_MAX, " reason force label tag newest ", save},
+    {"list", "list", PK_STORE_READ, 1, 1, "", list},
+    {"show", "show NAME", PK_STORE_READ, 2, 2, "", show},
+    {"rm", "rm NAME", PK_STORE_UPDATE, 2, 2, "", rm},
+    {"accept", "accept NAME RUN... --reason TEXT", PK_STORE_UPDATE, 3, SIZE_MAX, " reason only ", accept},
+};
+enum { N_ACTIONS = sizeof actions / sizeof *actions };
+
+static enum pk_code find_action(struct pk_app *app, const struct action **action, struct pk_err *err)
+{
+    const char *names[N_ACTIONS], *name = app->args.v[0];
+    for (size_t i = 0; i < N_ACTIONS; i++) {
+        const struct action *x = *action = &actions[i];
+        names[i] = x->name;
+        if (strcmp(name, x->name) != 0)
+            continue;
+        if (app->args.n >= x->min_args && app->args.n <= x->max_args)
+            return PK_OK;
+        pk_fail(err, PK_E_USAGE, "perfkit baseline %s: too %s arguments", name,
+                app->args.n < x->min_args ? "few" : "many");
+        pk_why(err, "usage: perfkit baseline %s", x->usage);
+        return pk_fix(err, "perfkit baseline -h shows examples");
+    }
+    pk_fail(err, PK_E_USAGE, "a baseline has no '%.100s'", name);
+    pk_why(err, "usage: perfkit baseline save|list|show|rm|accept");
+    return pk_fix(err, "%s", pk_suggest_text(app->arena, name, names, N_ACTIONS));
+}
+
+/* Options that it would not look at are refused. */
+static enum pk_code check_options(const struct pk_app *app, const struct action *action, struct pk_err *err)
+{
+    for (const struct pk_opt *o = options; o->name; o++) {
+        const char *origin = pk_opt_origin(&app->tables[1], 1, o->name);
+        if (!origin || strcmp(origin, "default") == 0 ||
+            strstr(action->takes, pk_printf(app->arena, " %s ", o->name)))
+            continue;
+        pk_fail(err, PK_E_USAGE, "perfkit baseline %s has no --%s", action->name, o->name);
+        pk_why(err, "usage: perfkit baseline %s", action->usage);
+        return pk_fix(err, "perfkit baseline -h says what each option is for");
+    }
+    return PK_OK;
+}
+
+static enum pk_code run(struct pk_app *app, struct pk_err *err)
+{
+    const struct action *action;
+    struct pk_store *s;
+    if (find_action(app, &action, err) || check_options(app, action, err) ||
+        pk_open_store(app, NULL, action->mode, &s, err))
+        return err->code;
+    enum pk_code rc = action->run(app, s, err);
+    pk_store_close(s);
+    return rc;
+}
+
+const struct pk_cmd pk_cmd_baseline = {
+    .name = "baseline",
+    .summary = "names for the runs that others are judged by; who decided, and why",
+    .usage = "baseline save NAME [RUN...]|list|show NAME|rm NAME|accept NAME RUN... [options]",
+    .examples = "perfkit baseline save main --label nightly --newest 10\n"
+                "perfkit baseline save v1.2 31,32,33,35,36 --reason 'release'\n"
+                "perfkit baseline accept v1.2 @ --reason 'slower by design: checks its input'\n"
+                "perfkit gate --against main @",
+    .options = options,
+    .options_bytes = sizeof(struct options),
+    .exact_args = "1+",
+    .run = run,
+};

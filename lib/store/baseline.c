@@ -1,0 +1,259 @@
+/* Baseline: naming runs, and keeping who decided it. */
+#include "store/baseline.h"
+
+#include "base/clock.h"
+#include "base/suggest.h"
+#include "base/units.h"
+#include "store/db.h"
+#include "store/table.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* --- names ---------------------------------------------------------------------------------------------------------- */
+
+static enum pk_code check_name(const char *name, struct pk_err *err)
+{
+    int64_t number;
+    struct pk_err ignored;
+    const bool is_number = pk_parse_int(name, &number, &ignored) == PK_OK;
+    if (*name && !is_number && !strpbrk(name, "@:,"))
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "'%.100s' cannot name a baseline", name);
+    pk_why(err, !*name      ? "it is empty"
+                : is_number ? "numbers are the ids of runs"
+                            : "@ begins the newest run, ':' ends a file or a kind, ',' parts a list of runs");
+    return pk_fix(err, "give a word, for example main");
+}
+
+const char *const *pk_baseline_names(struct pk_store *s, struct pk_arena *a, size_t *n)
+{
+    struct pk_rows rows;
+    struct pk_err ignored;
+    *n = 0;
+    if (pk_store_query(s, "SELECT name FROM v_baseline ORDER BY name", NULL, 0, a, &rows, &ignored))
+        return NULL;
+    const char **names = pk_new_n(a, const char *, rows.n + 1);
+    for (; *n < rows.n; ++*n)
+        names[*n] = rows.cells[*n].s;
+    return names;
+}
+
+static enum pk_code no_such_baseline(struct pk_store *s, const char *name, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    size_t n;
+    const char *const *names = pk_baseline_names(s, &a, &n);
+    pk_fail(err, PK_E_USAGE, "there is no baseline '%.100s'", name);
+    pk_why(err, "%s has %s", s->path, n ? "others" : "none");
+    return pk_fix(err, "%s",
+                  n ? pk_suggest_text(&a, name, names, n) : "`perfkit baseline save NAME RUN...` makes one");
+}
+
+enum pk_code pk_baseline_find(struct pk_store *s, const char *name, int64_t *id, struct pk_err *err)
+{
+    s->doing = "find a baseline";
+    if (pk_db_int(s, err, id, -1, "SELECT id FROM main.baseline WHERE name = ?1", "t", name))
+        return err->code;
+    return *id < 0 ? no_such_baseline(s, name, err) : PK_OK;
+}
+
+/* --- experiments ---------------------------------------------------------------------------------------------------- */
+
+/* Text of the first cell, NULL without a row. */
+static enum pk_code ask_text(struct pk_store *s, const char *sql, struct pk_param p, struct pk_arena *a,
+                             const char **text, struct pk_err *err)
+{
+    struct pk_rows rows;
+    if (pk_store_query(s, sql, &p, 1, a, &rows, err))
+        return err->code;
+    *text = rows.n && rows.cells[0].type == PK_CELL_TEXT ? rows.cells[0].s : NULL;
+    return PK_OK;
+}
+
+/* All of one experiment, and over; *experiment is theirs, or given, when it is not NULL. */
+static enum pk_code check_runs(struct pk_store *s, const int64_t *runs, size_t n, struct pk_arena *a,
+                               const char **experiment, struct pk_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *its = NULL, *going = NULL;
+        const struct pk_param run = pk_param_int(":run", runs[i]);
+        if (ask_text(s, "SELECT experiment FROM v_run WHERE run_id = :run", run, a, &its, err) ||
+            ask_text(s, "SELECT status FROM v_run WHERE run_id = :run AND status = 'running'", run, a, &going,
+                     err))
+            return err->code;
+        if (going) {
+            pk_fail(err, PK_E_USAGE, "run %" PRId64 " cannot be in a baseline", runs[i]);
+            pk_why(err, "it is still being measured");
+            return pk_fix(err, "wait for its end");
+        }
+        *experiment = *experiment ? *experiment : its;
+        if (!its || strcmp(its, *experiment) == 0)
+            continue;
+        pk_fail(err, PK_E_USAGE, "run %" PRId64 " is of another experiment: %s", runs[i], its);
+        pk_why(err, "the runs of a baseline are of one experiment, here %s", *experiment);
+        return pk_fix(err, "save one for each experiment, under names of their own");
+    }
+    return PK_OK;
+}
+
+/* That of the newest complete run which has what is followed. */
+static enum pk_code followed(struct pk_store *s, const char *follows, const char *pattern, struct pk_arena *a,
+                             const char **experiment, struct pk_err *err)
+{
+    static const char label[] = "SELECT experiment FROM v_run WHERE label = :what AND status = 'complete'"
+                                " ORDER BY run_id DESC LIMIT 1";
+    static const char tag[] = "SELECT experiment FROM v_run r WHERE status = 'complete' AND EXISTS (SELECT 1 "
+                              "FROM json_each(r.tags) "
+                              "t WHERE t.key || '=' || t.value = :what) ORDER BY run_id DESC LIMIT 1";
+    const char *sql = strcmp(follows, "label") == 0 ? label : tag;
+    if (ask_text(s, sql, pk_param_text(":what", pattern), a, experiment, err))
+        return err->code;
+    if (*experiment)
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "no complete run has the %s '%.100s'", follows, pattern);
+    pk_why(err, "a baseline's experiment is that of the newest run that it stands for");
+    return pk_fix(err, "record one first: perfkit run EXPERIMENT --%s %s", follows, pattern);
+}
+
+/* --- writing -------------------------------------------------------------------------------------------------------- */
+
+static enum pk_code add_runs(struct pk_store *s, int64_t id, const int64_t *runs, size_t n,
+                             struct pk_err *err)
+{
+    enum pk_code rc = PK_OK;
+    for (size_t i = 0; !rc && i < n; i++)
+        rc = pk_db_run(
+            s, err,
+            "INSERT INTO main.baseline_run(baseline_id, run_id) VALUES(?1, ?2) ON CONFLICT DO NOTHING", "ii",
+            id, runs[i]);
+    return rc;
+}
+
+static enum pk_code note_change(struct pk_store *s, int64_t id, const char *action,
+                                const struct pk_decision *why, struct pk_err *err)
+{
+    return pk_db_run(
+        s, err,
+        "INSERT INTO main.baseline_change(baseline_id, changed_ns, who, action, meaning, reason)"
+        " SELECT id, ?2, ?3, ?4, CASE WHEN follows IS NULL THEN 'runs ' || (SELECT group_concat(run_id, ', ')"
+        " FROM main.baseline_run WHERE baseline_id = ?1)"
+        " ELSE printf('the newest %d with the %s %s', newest, follows, pattern) END, ?5"
+        " FROM main.baseline WHERE id = ?1",
+        "iittt", id, (int64_t)pk_wall_ns(), why->who, action, why->reason);
+}
+
+/* As it is now: nothing is left of the runs it had. */
+static enum pk_code put(struct pk_store *s, const struct pk_baseline *b, const char *experiment, int64_t *id,
+                        struct pk_err *err)
+{
+    const char *follows = b->label ? "label" : b->tag ? "tag" : NULL;
+    if (pk_db_run(s, err,
+                  "INSERT INTO main.baseline(name, experiment, follows, pattern, newest)"
+                  " VALUES(?1, ?2, ?3, ?4, nullif(?5, 0)) ON CONFLICT(name) DO UPDATE SET experiment = "
+                  "excluded.experiment, follows = excluded.follows, pattern = excluded.pattern, newest = "
+                  "excluded.newest",
+                  "tttti", b->name, experiment, follows, b->label ? b->label : b->tag,
+                  follows ? b->newest : (int64_t)0) ||
+        pk_baseline_find(s, b->name, id, err) ||
+        pk_db_run(s, err, "DELETE FROM main.baseline_run WHERE baseline_id = ?1", "i", *id))
+        return err->code;
+    return follows ? PK_OK : add_runs(s, *id, b->runs, b->n_runs, err);
+}
+
+static enum pk_code save(struct pk_store *s, const struct pk_baseline *b, bool replace,
+                         const struct pk_decision *why, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const char *experiment = NULL;
+    int64_t had, id;
+    if (pk_db_int(s, err, &had, -1, "SELECT id FROM main.baseline WHERE name = ?1", "t", b->name))
+        return err->code;
+    if (had >= 0 && !replace) {
+        pk_fail(err, PK_E_USAGE, "there is a baseline '%s' already", b->name);
+        pk_why(err, "saving would replace what it stands for");
+        return pk_fix(err, "`perfkit baseline accept %s RUN --reason TEXT` adds a run; --force replaces it",
+                      b->name);
+    }
+    enum pk_code rc = b->label || b->tag ? followed(s, b->label ? "label" : "tag",
+                                                    b->label ? b->label : b->tag, &a, &experiment, err)
+                                         : check_runs(s, b->runs, b->n_runs, &a, &experiment, err);
+    if (rc || put(s, b, experiment, &id, err))
+        return err->code;
+    return note_change(s, id, had >= 0 ? "replaced" : "saved", why, err);
+}
+
+enum pk_code pk_baseline_save(struct pk_store *s, const struct pk_baseline *b, bool replace,
+                              const struct pk_decision *why, struct pk_err *err)
+{
+    if (check_name(b->name, err) || pk_db_begin(s, "save a baseline", err))
+        return err->code;
+    return pk_db_end(s, save(s, b, replace, why, err), err);
+}
+
+/* --- accepting ------------------------------------------------------------------------------------------------------ */
+
+static enum pk_code it_moves(const char *name, struct pk_err *err)
+{
+    pk_fail(err, PK_E_USAGE, "baseline '%s' is not pinned", name);
+    pk_why(err, "it moves: the newest runs that match enter by themselves");
+    return pk_fix(err, "--only pins it to the runs that are named here");
+}
+
+static enum pk_code none_is_new(const char *name, struct pk_err *err)
+{
+    pk_fail(err, PK_E_USAGE, "baseline '%s' has these runs already", name);
+    pk_why(err, "there is nothing to accept");
+    return pk_fix(err, "--only makes it stand for these runs alone; `perfkit baseline show %s` lists them",
+                  name);
+}
+
+static enum pk_code accept(struct pk_store *s, const char *name, const int64_t *runs, size_t n, bool only,
+                           const struct pk_decision *why, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const char *experiment = NULL;
+    int64_t id, moving, before, after;
+    static const char count[] = "SELECT count(*) FROM main.baseline_run WHERE baseline_id = ?1";
+    if (pk_baseline_find(s, name, &id, err) ||
+        pk_db_int(s, err, &moving, 0, "SELECT follows IS NOT NULL FROM main.baseline WHERE id = ?1", "i", id))
+        return err->code;
+    if (moving && !only)
+        return it_moves(name, err);
+    if (ask_text(s, "SELECT experiment FROM v_baseline WHERE name = :name", pk_param_text(":name", name), &a,
+                 &experiment, err) ||
+        check_runs(s, runs, n, &a, &experiment, err))
+        return err->code;
+    if (only) {
+        const struct pk_baseline pinned = {.name = name, .runs = runs, .n_runs = n};
+        return put(s, &pinned, experiment, &id, err) ? err->code : note_change(s, id, "pinned", why, err);
+    }
+    if (pk_db_int(s, err, &before, 0, count, "i", id) || add_runs(s, id, runs, n, err) ||
+        pk_db_int(s, err, &after, 0, count, "i", id))
+        return err->code;
+    return before == after ? none_is_new(name, err) : note_change(s, id, "accepted", why, err);
+}
+
+enum pk_code pk_baseline_accept(struct pk_store *s, const char *name, const int64_t *runs, size_t n_runs,
+                                bool only, const struct pk_decision *why, struct pk_err *err)
+{
+    if (!why->reason || !why->reason[strspn(why->reason, " \t\n")]) {
+        pk_fail(err, PK_E_USAGE, "accept needs a reason");
+        pk_why(err, "it is recorded, for whoever asks why %s stands for this", name);
+        return pk_fix(err, "--reason 'the new kernel trades 3 %% of time for half the memory'");
+    }
+    if (pk_db_begin(s, "accept runs into a baseline", err))
+        return err->code;
+    return pk_db_end(s, accept(s, name, runs, n_runs, only, why, err), err);
+}
+
+enum pk_code pk_baseline_remove(struct pk_store *s, const char *name, struct pk_err *err)
+{
+    int64_t id;
+    if (pk_db_begin(s, "remove a baseline", err))
+        return err->code;
+    enum pk_code rc = pk_baseline_find(s, name, &id, err);
+    if (!rc)
+        rc = pk_db_run(s, err, "DELETE FROM main.baseline WHERE id = ?1", "i", id);
+    return pk_db_end(s, rc, err);
+}
