@@ -60,15 +60,16 @@ static void add(struct list *l, int64_t id, struct pk_arena *a)
 static enum pk_code add_meant(struct pk_store *s, const char *ref, int64_t newest, struct list *l,
                               struct pk_arena *a, struct pk_err *err)
 {
-    static const char *const meanings[] = {
-        "SELECT run_id FROM v_baseline_run WHERE name = :ref ORDER BY run_id",
+    static const char baseline[] = "SELECT run_id FROM v_baseline_run WHERE name = :ref ORDER BY run_id";
+    static const char commit[] =
         "SELECT run_id FROM v_run WHERE length(:ref) >= 14 AND substr('commit:' || git_commit, 1, "
         "length(:ref)) = :ref"
         " AND git_dirty IS NOT 1 AND status = 'complete'"
-        " AND experiment = (SELECT experiment FROM v_run WHERE run_id = :newest) ORDER BY run_id",
+        " AND experiment = (SELECT experiment FROM v_run WHERE run_id = :newest) ORDER BY run_id";
+    static const char label[] =
         "SELECT run_id FROM v_run WHERE label = :ref AND (status <> 'running' OR run_id = :newest)"
-        " AND experiment = (SELECT experiment FROM v_run WHERE run_id = :newest) ORDER BY run_id",
-    };
+        " AND experiment = (SELECT experiment FROM v_run WHERE run_id = :newest) ORDER BY run_id";
+    static const char *const meanings[] = {baseline, commit, label};
     const struct pk_param params[] = {pk_param_text(":ref", ref), pk_param_int(":newest", newest)};
     struct pk_rows rows = {0};
     for (size_t i = 0; !rows.n && i < sizeof meanings / sizeof *meanings; i++)
