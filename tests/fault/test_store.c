@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SLICES = 2, SAMPLES = 60, ENOUGH = 20000 };
+enum { SLICES = 2, SAMPLES = 60, ENOUGH = 100000 };
 
 static char dir[64], path[96];
 static struct pk_err err;
@@ -207,12 +207,12 @@ static void writes_fail_from_then_on(void **state)
 
 static void sqlite_is_refused_memory(void **state)
 {
-    assert_in_range(every(one_memory, 50, 97), 100, ENOUGH);
+    assert_in_range(every(one_memory, 50, 197), 100, ENOUGH);
 }
 
 static void sqlite_is_refused_memory_from_then_on(void **state)
 {
-    assert_in_range(every(all_memory, 50, 97), 100, ENOUGH);
+    assert_in_range(every(all_memory, 50, 197), 100, ENOUGH);
 }
 
 enum { REFUSED = 42 };
