@@ -1,4 +1,6 @@
 """doctor: a screen of rows, --require as an exit status, --ceilings stored for % of floor."""
+import os
+import re
 import sqlite3
 
 from conftest import on_one_cpu
@@ -34,7 +36,8 @@ def test_every_source_is_tried(perfkit):
     rows = {row["name"]: row for row in perfkit("doctor", "--format", "json").rows("sources")}
     assert {"memory", "rusage", "sw-events", "cpu-events", "energy", "uncore"} <= set(rows) and "fake" not in rows
     assert all(row["state"] in ("ok", "degraded", "unavailable") and row["found"] for row in rows.values())
-    assert rows["rusage"]["found"].startswith("100 touched pages gave 10")
+    faults = int(re.fullmatch(r"100 touched pages gave (\d+) page faults", rows["rusage"]["found"])[1])
+    assert 100 <= faults < (200 if "PERFKIT_SANITIZED" in os.environ else 110)  # a sanitizer touches pages of its own
 
 
 def test_a_source_can_be_required(perfkit):
