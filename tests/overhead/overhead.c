@@ -1,6 +1,7 @@
 /* What the harness itself costs, on the null device, whose work costs nothing.
  *
- *   overhead ns              best of many batches: ns per sample and region in the sampling loop; status 1 above 100
+ *   overhead ns              best of many batches: ns per sample and region in the sampling loop; status 1 above 100, when a
+ *                            minute of looking for an undisturbed batch finds no better
  *   overhead samples N R     takes N samples of R regions and prints nothing: test_instructions.py counts in it
  *
  * "In the loop" is what happens between two samples: clearing and resolving marks, storing, asking the stop rule. */
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REGIONS_MAX = 8, LIMIT_NS = 100, BATCH = 2000, BATCHES = 200, SKIP = 77 };
+enum { REGIONS_MAX = 8, LIMIT_NS = 100, BATCH = 2000, BATCHES = 200, PATIENCE_S = 60, SKIP = 77 };
 
 #if defined(__SANITIZE_ADDRESS__)
 static const bool instrumented = true;
@@ -103,10 +104,12 @@ static uint64_t take(struct pk_device *dev, unsigned n_regions, size_t n, size_t
     return pk_clock_ns() - began;
 }
 
-static double best_ns(struct pk_device *dev, unsigned n_regions)
+/* A neighbour on the same core halves the speed for seconds: above the limit it goes on looking until the deadline. */
+static double best_ns(struct pk_device *dev, unsigned n_regions, uint64_t deadline)
 {
+    const uint64_t limit = (uint64_t)LIMIT_NS * BATCH * n_regions;
     uint64_t best = UINT64_MAX;
-    for (int i = 0; i < BATCHES; i++) {
+    for (int i = 0; i < BATCHES || (best > limit && pk_clock_ns() < deadline); i++) {
         uint64_t ns = take(dev, n_regions, 2 * BATCH, BATCH);
         best = ns < best ? ns : best;
     }
@@ -126,9 +129,10 @@ int main(int argc, char **argv)
         pk_device_close(&dev);
         return 0;
     }
+    const uint64_t deadline = pk_clock_ns() + PATIENCE_S * UINT64_C(1000000000);
     double worst = 0;
     for (unsigned r = 1; r <= REGIONS_MAX; r *= 2) {
-        double ns = best_ns(&dev, r);
+        double ns = best_ns(&dev, r, deadline);
         printf("%u regions: %.1f ns per sample and region\n", r, ns);
         worst = ns > worst ? ns : worst;
     }
