@@ -1,7 +1,8 @@
 /* Layers: what a decoder transformer does beside products and attention, on whichever device is open.
  *
- * A separate header because callers of ops.h need none of it; the rows of the vtable are there, under the same names. The shapes say what each does. They are asynchronous where
- * the device is, take workspace from the pool (PK_E_OOM), and have a pk_work_* twin. */
+ * A separate header because callers of ops.h need none of it; the rows of the vtable are there, under the same names. The shapes say
+ * what each does. They are asynchronous where the device is, take workspace from the pool (PK_E_OOM), and have a pk_work_* twin: bytes
+ * and exponentials. A row that is read twice counts once; so do weights, turns and tokens, however many rows they serve. */
 #pragma once
 
 #include "device/device.h"
@@ -54,4 +55,5 @@ struct pk_work pk_work_log_softmax(const struct pk_log_softmax *x);
 struct pk_work pk_work_nll(const struct pk_nll *x);
 struct pk_work pk_work_nll_backward(const struct pk_nll_backward *x);
 struct pk_work pk_work_mean(size_t n);
+struct pk_work pk_work_adamw_tick(void);
 struct pk_work pk_work_adamw(const struct pk_adamw *a);

@@ -1,5 +1,6 @@
 /* Null ops: the declared work of each operation passes on the fake clock; no arithmetic, no memory touched. */
 #include "device/null.h"
+#include "ops/layers.h"
 #include "ops/ops.h"
 #include "ops/rects.h"
 #include "ops/table.h"
@@ -75,6 +76,83 @@ static enum pk_code table_patch(struct pk_device *dev, uint64_t *table, const st
     return pass(dev, pk_work_table_patch(n));
 }
 
+static enum pk_code embed(struct pk_device *dev, const struct pk_embed *x, struct pk_err *err)
+{
+    return pass(dev, pk_work_embed(x));
+}
+
+static enum pk_code embed_backward(struct pk_device *dev, const struct pk_embed_backward *x,
+                                   struct pk_err *err)
+{
+    return pass(dev, pk_work_embed_backward(x));
+}
+
+static enum pk_code norm(struct pk_device *dev, const struct pk_norm *x, struct pk_err *err)
+{
+    return pass(dev, pk_work_norm(x));
+}
+
+static enum pk_code norm_backward(struct pk_device *dev, const struct pk_norm_backward *x, struct pk_err *err)
+{
+    return pass(dev, pk_work_norm_backward(x));
+}
+
+static enum pk_code heads(struct pk_device *dev, const struct pk_heads *x, struct pk_err *err)
+{
+    return pass(dev, pk_work_heads(x));
+}
+
+static enum pk_code map(struct pk_device *dev, enum pk_map map, enum pk_dtype type, const void *a,
+                        const void *b, void *y, size_t n, struct pk_err *err)
+{
+    return pass(dev, pk_work_map(map, type, n));
+}
+
+static enum pk_code glu(struct pk_device *dev, const struct pk_glu *x, struct pk_err *err)
+{
+    return pass(dev, pk_work_glu(x));
+}
+
+static enum pk_code glu_backward(struct pk_device *dev, const struct pk_glu_backward *x, struct pk_err *err)
+{
+    return pass(dev, pk_work_glu_backward(x));
+}
+
+static enum pk_code cross_entropy(struct pk_device *dev, const struct pk_cross_entropy *x, struct pk_err *err)
+{
+    return pass(dev, pk_work_cross_entropy(x));
+}
+
+static enum pk_code log_softmax(struct pk_device *dev, const struct pk_log_softmax *x, struct pk_err *err)
+{
+    return pass(dev, pk_work_log_softmax(x));
+}
+
+static enum pk_code nll(struct pk_device *dev, const struct pk_nll *x, struct pk_err *err)
+{
+    return pass(dev, pk_work_nll(x));
+}
+
+static enum pk_code nll_backward(struct pk_device *dev, const struct pk_nll_backward *x, struct pk_err *err)
+{
+    return pass(dev, pk_work_nll_backward(x));
+}
+
+static enum pk_code mean(struct pk_device *dev, const float *x, size_t n, float *out, struct pk_err *err)
+{
+    return pass(dev, pk_work_mean(n));
+}
+
+static enum pk_code adamw_tick(struct pk_device *dev, struct pk_adamw_state *state, struct pk_err *err)
+{
+    return pass(dev, pk_work_adamw_tick());
+}
+
+static enum pk_code adamw(struct pk_device *dev, const struct pk_adamw *x, struct pk_err *err)
+{
+    return pass(dev, pk_work_adamw(x));
+}
+
 const struct pk_ops pk_ops_null = {
     .gemm = gemm,
     .scale = scale,
@@ -88,4 +166,20 @@ const struct pk_ops pk_ops_null = {
     .copy2d = copy2d,
     .fill = fill,
     .table_patch = table_patch,
+    .embed = embed,
+    .embed_backward = embed_backward,
+    .norm = norm,
+    .norm_backward = norm_backward,
+    .split_heads = heads,
+    .merge_heads = heads,
+    .map = map,
+    .glu = glu,
+    .glu_backward = glu_backward,
+    .cross_entropy = cross_entropy,
+    .log_softmax = log_softmax,
+    .nll = nll,
+    .nll_backward = nll_backward,
+    .mean = mean,
+    .adamw_tick = adamw_tick,
+    .adamw = adamw,
 };

@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "build_config.h"
+#include "ops/call.h"
 #include "ops/rects.h"
 #include "ops/table.h"
 
@@ -19,61 +20,46 @@ const struct pk_ops *pk_ops_of(const struct pk_device *dev)
     return tables[dev->kind] ? tables[dev->kind] : &none;
 }
 
-static enum pk_code absent(const struct pk_device *dev, const char *op, struct pk_err *err)
+enum pk_code pk_op_absent(const struct pk_device *dev, const char *op, struct pk_err *err)
 {
     pk_fail(err, PK_E_UNAVAILABLE, "%s cannot run on device %s", op, dev->ops->kind);
     pk_why(err, "that device has no kernel for it");
     return pk_fix(err, "choose another variant, or another --device");
 }
 
-/* The device's function for a row of the table, or an answer that it has none. */
-#define CALL(op, ...) (pk_ops_of(dev)->op ? pk_ops_of(dev)->op(dev, __VA_ARGS__, err) : absent(dev, #op, err))
-
-/* The same, written down where the device is traced. */
-#define TRACED(family, op, ...)                                                                              \
-    do {                                                                                                     \
-        if (!dev->trace)                                                                                     \
-            return CALL(op, __VA_ARGS__);                                                                    \
-        const uint64_t begin_ns = pk_device_now_ns(dev);                                                     \
-        const enum pk_code rc = CALL(op, __VA_ARGS__);                                                       \
-        if (!rc)                                                                                             \
-            pk_trace_add(dev, #op, family, begin_ns, 0);                                                     \
-        return rc;                                                                                           \
-    } while (0)
-
 enum pk_code pk_op_gemm(struct pk_device *dev, const struct pk_gemm *g, struct pk_err *err)
 {
     pk_assert(g->m && g->n && g->k && g->batch && g->a && g->b && g->c);
     pk_assert(g->c_type == g->ab_type || g->c_type == PK_FP32);
-    TRACED(PK_FAMILY_GEMM, gemm, g);
+    PK_TRACED(PK_FAMILY_GEMM, gemm, g);
 }
 
 enum pk_code pk_op_scale(struct pk_device *dev, enum pk_dtype type, float alpha, const void *x, void *y,
                          size_t n, struct pk_err *err)
 {
     pk_assert(n && x && y);
-    TRACED(PK_FAMILY_ELEMENTWISE, scale, type, alpha, x, y, n);
+    PK_TRACED(PK_FAMILY_ELEMENTWISE, scale, type, alpha, x, y, n);
 }
 
 enum pk_code pk_op_causal_mask(struct pk_device *dev, enum pk_dtype type, const void *x, void *y,
                                size_t batch, size_t seq, struct pk_err *err)
 {
     pk_assert(batch && seq && x && y && x != y);
-    TRACED(PK_FAMILY_ELEMENTWISE, causal_mask, type, x, y, batch, seq);
+    PK_TRACED(PK_FAMILY_ELEMENTWISE, causal_mask, type, x, y, batch, seq);
 }
 
 enum pk_code pk_op_softmax(struct pk_device *dev, enum pk_dtype type, const void *s, void *p, size_t rows,
                            size_t cols, struct pk_err *err)
 {
     pk_assert(rows && cols && s && p);
-    TRACED(PK_FAMILY_SOFTMAX, softmax, type, s, p, rows, cols);
+    PK_TRACED(PK_FAMILY_SOFTMAX, softmax, type, s, p, rows, cols);
 }
 
 enum pk_code pk_op_softmax_backward(struct pk_device *dev, enum pk_dtype type, const void *p, const void *dp,
                                     void *ds, size_t rows, size_t cols, struct pk_err *err)
 {
     pk_assert(rows && cols && p && dp && ds && p != ds);
-    TRACED(PK_FAMILY_SOFTMAX, softmax_backward, type, p, dp, ds, rows, cols);
+    PK_TRACED(PK_FAMILY_SOFTMAX, softmax_backward, type, p, dp, ds, rows, cols);
 }
 
 static void assert_forward(const struct pk_attention *at)
@@ -91,28 +77,28 @@ enum pk_code pk_op_fused_forward(struct pk_device *dev, const struct pk_attentio
 {
     assert_forward(at);
     pk_assert(at->p);
-    TRACED(PK_FAMILY_ATTENTION, fused_forward, at);
+    PK_TRACED(PK_FAMILY_ATTENTION, fused_forward, at);
 }
 
 enum pk_code pk_op_fused_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
     assert_backward(at);
     pk_assert(at->p);
-    TRACED(PK_FAMILY_ATTENTION, fused_backward, at);
+    PK_TRACED(PK_FAMILY_ATTENTION, fused_backward, at);
 }
 
 enum pk_code pk_op_flash_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
     assert_forward(at);
     pk_assert(at->lse);
-    TRACED(PK_FAMILY_ATTENTION, flash_forward, at);
+    PK_TRACED(PK_FAMILY_ATTENTION, flash_forward, at);
 }
 
 enum pk_code pk_op_flash_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
     assert_backward(at);
     pk_assert(at->lse);
-    TRACED(PK_FAMILY_ATTENTION, flash_backward, at);
+    PK_TRACED(PK_FAMILY_ATTENTION, flash_backward, at);
 }
 
 static void assert_copies(const struct pk_copy2d *v, size_t n)
@@ -126,25 +112,25 @@ static void assert_copies(const struct pk_copy2d *v, size_t n)
 enum pk_code pk_op_cudnn_prepare(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
     pk_assert(at->batch && at->seq && at->dim && at->scale != 0);
-    return CALL(cudnn_prepare, at);
+    return PK_CALL(cudnn_prepare, at);
 }
 
 enum pk_code pk_op_cudnn_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
     pk_assert(at->batch && at->seq && at->dim && at->q && at->k && at->v && at->o && at->lse);
-    TRACED(PK_FAMILY_ATTENTION, cudnn_forward, at);
+    PK_TRACED(PK_FAMILY_ATTENTION, cudnn_forward, at);
 }
 
 enum pk_code pk_op_cudnn_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
     pk_assert(at->q && at->k && at->v && at->o && at->lse && at->d_o && at->dq && at->dk && at->dv);
-    TRACED(PK_FAMILY_ATTENTION, cudnn_backward, at);
+    PK_TRACED(PK_FAMILY_ATTENTION, cudnn_backward, at);
 }
 
 enum pk_code pk_op_copy2d(struct pk_device *dev, const struct pk_copy2d *v, size_t n, struct pk_err *err)
 {
     assert_copies(v, n);
-    TRACED(PK_FAMILY_COPY, copy2d, v, n);
+    PK_TRACED(PK_FAMILY_COPY, copy2d, v, n);
 }
 
 enum pk_code pk_copies_make(struct pk_device *dev, const struct pk_copy2d *v, size_t n, struct pk_copies *out,
@@ -164,15 +150,15 @@ void pk_copies_free(struct pk_device *dev, struct pk_copies *c)
 enum pk_code pk_op_copies(struct pk_device *dev, const struct pk_copies *c, struct pk_err *err)
 {
     if (!c->table)
-        TRACED(PK_FAMILY_COPY, copy2d, c->v, c->n);
-    TRACED(PK_FAMILY_COPY, copies, c);
+        PK_TRACED(PK_FAMILY_COPY, copy2d, c->v, c->n);
+    PK_TRACED(PK_FAMILY_COPY, copies, c);
 }
 
 enum pk_code pk_op_fill(struct pk_device *dev, const struct pk_fill *v, size_t n, struct pk_err *err)
 {
     for (size_t i = 0; i < n; i++)
         pk_assert(!v[i].rows || !v[i].cols || (v[i].dst && v[i].columns >= v[i].cols));
-    TRACED(PK_FAMILY_COPY, fill, v, n);
+    PK_TRACED(PK_FAMILY_COPY, fill, v, n);
 }
 
 enum pk_code pk_op_table_patch(struct pk_device *dev, uint64_t *table, const struct pk_table_patch *v,
@@ -181,5 +167,5 @@ enum pk_code pk_op_table_patch(struct pk_device *dev, uint64_t *table, const str
     if (!n)
         return PK_OK;
     pk_assert(table && v);
-    TRACED(PK_FAMILY_COPY, table_patch, table, v, n);
+    PK_TRACED(PK_FAMILY_COPY, table_patch, table, v, n);
 }

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "device/device.h"
+#include "ops/layer_shapes.h"
 #include "ops/shapes.h"
 #include "ops/work.h"
 
@@ -50,6 +51,27 @@ struct pk_ops {
     /* wrapper and work are in ops/table.h; n > 0 */
     enum pk_code (*table_patch)(struct pk_device *dev, uint64_t *table, const struct pk_table_patch *v,
                                 size_t n, struct pk_err *err);
+    /* wrappers and work of the rest are in ops/layers.h, contracts in ops/layer_shapes.h */
+    enum pk_code (*embed)(struct pk_device *dev, const struct pk_embed *e, struct pk_err *err);
+    enum pk_code (*embed_backward)(struct pk_device *dev, const struct pk_embed_backward *e,
+                                   struct pk_err *err);
+    enum pk_code (*norm)(struct pk_device *dev, const struct pk_norm *n, struct pk_err *err);
+    enum pk_code (*norm_backward)(struct pk_device *dev, const struct pk_norm_backward *n,
+                                  struct pk_err *err);
+    enum pk_code (*split_heads)(struct pk_device *dev, const struct pk_heads *h, struct pk_err *err);
+    enum pk_code (*merge_heads)(struct pk_device *dev, const struct pk_heads *h, struct pk_err *err);
+    enum pk_code (*map)(struct pk_device *dev, enum pk_map map, enum pk_dtype type, const void *a,
+                        const void *b, void *y, size_t n, struct pk_err *err);
+    enum pk_code (*glu)(struct pk_device *dev, const struct pk_glu *g, struct pk_err *err);
+    enum pk_code (*glu_backward)(struct pk_device *dev, const struct pk_glu_backward *g, struct pk_err *err);
+    enum pk_code (*cross_entropy)(struct pk_device *dev, const struct pk_cross_entropy *x,
+                                  struct pk_err *err);
+    enum pk_code (*log_softmax)(struct pk_device *dev, const struct pk_log_softmax *x, struct pk_err *err);
+    enum pk_code (*nll)(struct pk_device *dev, const struct pk_nll *x, struct pk_err *err);
+    enum pk_code (*nll_backward)(struct pk_device *dev, const struct pk_nll_backward *x, struct pk_err *err);
+    enum pk_code (*mean)(struct pk_device *dev, const float *x, size_t n, float *out, struct pk_err *err);
+    enum pk_code (*adamw_tick)(struct pk_device *dev, struct pk_adamw_state *state, struct pk_err *err);
+    enum pk_code (*adamw)(struct pk_device *dev, const struct pk_adamw *a, struct pk_err *err);
 };
 
 /* One table per kind, each in its own file. */

@@ -1,6 +1,7 @@
 /* Work: what an operation must do, counted and never measured.
  *
- * flops: floating-point additions and multiplications (a fused multiply-add is two); exponentials apart.
+ * flops: floating-point additions and multiplications of products (a fused multiply-add is two); exponentials apart. What passes over
+ *        arrays computes between reading and writing them is not counted: memory bounds it.
  * bytes: what the kernels read and write as their algorithm states it, every pass counted (read 4 + write 4 for
  *        an in-place fp32 pass); what stays in a cache is counted all the same, and tables flag such cases.
  * The harness derives rates and % of floor from it; nobody else does. */
