@@ -72,25 +72,25 @@ struct pk_rule pk_gate_rule(const struct gate_options *o)
 }
 
 /* Options that say nothing of two commands. */
-static enum pk_code check_of_experiment(const struct gate *g, struct pk_err *err)
+static enum pk_code check_of_experiment(const struct gate_entry *e, struct pk_err *err)
 {
     static const char *const names[] = {
         "axis",     "preset",    "variant", "filter",  "device", "min-samples", "max-samples",  "min-time",
         "max-time", "max-noise", "warmup",  "threads", "bind",   "cold",        "memory-limit", "no-check"};
     static const char *const of_commands[] = {"name", "prepare"};
-    const char *const *list = g->probe ? of_commands : names;
-    size_t n = g->probe ? 2 : sizeof names / sizeof *names;
+    const char *const *list = e->probe ? of_commands : names;
+    size_t n = e->probe ? 2 : sizeof names / sizeof *names;
     for (size_t i = 0; i < n; i++) {
-        const char *origin = pk_opt_origin(&g->app->tables[1], 1, list[i]);
+        const char *origin = pk_opt_origin(&e->app->tables[1], 1, list[i]);
         if (!origin || strcmp(origin, "command line") != 0)
             continue;
         pk_fail(err, PK_E_USAGE, "--%s says nothing here", list[i]);
         pk_why(err,
-               g->probe ? "it is for commands, and %s is an experiment"
+               e->probe ? "it is for commands, and %s is an experiment"
                         : "it is for experiments, and none is named%s",
-               g->probe ? g->probe->name : "");
+               e->probe ? e->probe->name : "");
         return pk_fix(err,
-                      g->probe ? "leave it out" : "perfkit gate EXPERIMENT --a ... --b ..., or leave it out");
+                      e->probe ? "leave it out" : "perfkit gate EXPERIMENT --a ... --b ..., or leave it out");
     }
     return PK_OK;
 }
@@ -107,7 +107,7 @@ static enum pk_code check_options(struct gate *g, struct pk_err *err)
         pk_text_check("prepare", g->o->prepare, err) ||
         pk_verdict_options_check(g->app, &g->o->verdict, &g->thresholds, err))
         return err->code;
-    return check_of_experiment(g, err);
+    return check_of_experiment(&g->entries[0], err);
 }
 
 /* --- measuring ------------------------------------------------------------------------------------------------------ */
@@ -136,28 +136,32 @@ static enum pk_code measure(struct gate *g, struct pk_err *err)
     const struct gate_options *o = g->o;
     const struct pk_gate_options options = {
         .rule = pk_gate_rule(o),
-        .what = pk_verdict_what(&o->verdict),
-        .own_times = g->probe ? NULL : pk_command_own_times,
         .thresholds = g->thresholds,
         .n_thresholds = o->verdict.thresholds.n,
         .budget_ns = o->run.budget_ns,
         .seed = (uint64_t)o->run.seed,
     };
     const struct pk_gate_events events = {show_progress, g};
-    const struct pk_session_events heard = {.warning = warn_once, .user = g};
-    for (int i = 0; i < PK_SIDES; i++)
-        g->side[i].experiment.events = &heard;
     struct pk_progress progress;
     pk_progress_begin(&progress, g->app);
-    enum pk_code rc = pk_gate_run(g->arms, &g->ledger, &options, &events, g->app->arena, &g->result, err);
+    enum pk_code rc =
+        pk_gate_run(g->parts, g->n_entries, &g->ledger, &options, &events, g->app->arena, &g->result, err);
     pk_progress_end(&progress);
     return rc;
+}
+
+static enum pk_code plan(struct gate *g, struct pk_err *err)
+{
+    for (size_t i = 0; i < g->n_entries; i++)
+        if (g->entries[i].probe && pk_gate_plan(g, i, err))
+            return err->code;
+    return PK_OK;
 }
 
 static enum pk_code with_stores(struct gate *g, struct pk_err *err)
 {
     struct pk_err late;
-    if ((g->probe && pk_gate_plan(g, err)) || pk_gate_begin(g, err))
+    if (plan(g, err) || pk_gate_begin(g, err))
         return err->code;
     enum pk_code rc = measure(g, err);
     enum pk_code ended = pk_gate_end(g, rc != PK_OK, &late);
@@ -169,35 +173,52 @@ static enum pk_code with_stores(struct gate *g, struct pk_err *err)
 }
 
 /* A store per side: each is the recorder of one run. */
-static enum pk_code open_stores(struct gate *g, struct pk_err *err)
+static enum pk_code open_stores(struct gate_entry *e, const struct pk_session_events *heard,
+                                struct pk_err *err)
 {
-    for (int i = 0; i < PK_SIDES; i++)
-        if (pk_open_store(g->app, g->o->run.no_save ? ":memory:" : NULL, PK_STORE_WRITE,
-                          &g->side[i].run.store, err))
+    for (int i = 0; i < PK_SIDES; i++) {
+        e->side[i].experiment.events = heard;
+        if (pk_open_store(e->app, e->o->run.no_save ? ":memory:" : NULL, PK_STORE_WRITE,
+                          &e->side[i].run.store, err))
             return err->code;
+    }
     return PK_OK;
+}
+
+static void close_stores(struct gate_entry *e)
+{
+    for (int i = 0; i < PK_SIDES; i++) {
+        pk_recorder_free(e->side[i].run.recorder);
+        pk_store_close(e->side[i].run.store);
+    }
 }
 
 static enum pk_code gate_now(struct gate *g, struct pk_err *err)
 {
-    enum pk_code rc = pk_gate_read_sides(g, err);
-    if (!rc)
-        rc = open_stores(g, err);
+    const struct pk_session_events heard = {.warning = warn_once, .user = g};
+    enum pk_code rc = PK_OK;
+    for (size_t i = 0; !rc && i < g->n_entries; i++)
+        rc = pk_gate_read_sides(&g->entries[i], err);
+    for (size_t i = 0; !rc && i < g->n_entries; i++)
+        rc = open_stores(&g->entries[i], &heard, err);
     if (!rc)
         rc = with_stores(g, err);
-    for (int i = 0; i < PK_SIDES; i++) {
-        pk_recorder_free(g->side[i].run.recorder);
-        pk_store_close(g->side[i].run.store);
-    }
+    for (size_t i = 0; i < g->n_entries; i++)
+        close_stores(&g->entries[i]);
     return rc;
 }
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
-    const struct gate_options *o = app->options;
-    struct gate g = {
-        .app = app, .o = app->options, .began_ns = pk_clock_ns(), .ledger = {.arena = app->arena}};
-    if (!o->against && app->args.n && pk_describe_find(app->args.v[0], &g.probe, err))
+    struct gate_options *o = app->options;
+    struct gate_entry only = {.app = app, .o = o};
+    struct gate g = {.app = app,
+                     .o = o,
+                     .entries = &only,
+                     .n_entries = 1,
+                     .began_ns = pk_clock_ns(),
+                     .ledger = {.arena = app->arena}};
+    if (!o->against && app->args.n && pk_describe_find(app->args.v[0], &only.probe, err))
         return err->code;
     if (check_options(&g, err) || pk_reports_check(&o->files, app->arena, err))
         return err->code;

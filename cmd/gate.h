@@ -26,27 +26,37 @@ struct gate_side {
     struct pk_command_arm command;
 };
 
-struct gate {
-    struct pk_app *app;
+/* What is measured: the one thing of a gate, or an entry of its suite. */
+struct gate_entry {
+    const char *name;   /* of the entry; NULL = no suite */
+    struct pk_app *app; /* with the entry's options */
     struct gate_options *o;
     const struct pk_probe *probe; /* NULL: two commands */
     struct gate_side side[PK_SIDES];
+    struct pk_run_facts facts[PK_SIDES];
+};
+
+struct gate {
+    struct pk_app *app;
+    struct gate_options *o; /* of all entries */
+    struct gate_entry *entries;
+    size_t n_entries;
+    struct pk_gate_part *parts; /* one of each entry */
     struct pk_threshold *thresholds;
     struct pk_ledger ledger;
-    struct pk_arm arms[PK_SIDES];
     struct pk_gate_result result;
     struct pk_texts warned;
     const char *answer; /* a word for the exit status */
-    struct pk_run_facts facts[PK_SIDES];
     uint64_t began_ns, elapsed_ns;
 };
 
 /* gate_sides.c: what --a and --b mean. */
-enum pk_code pk_gate_read_sides(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
-/* The cases of both sides, in the same order: cases that one side does not have are left out and said. The ledger gets them. */
-enum pk_code pk_gate_plan(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_gate_read_sides(struct gate_entry *e, struct pk_err *err) PK_MUST_CHECK;
+/* The cases of both sides of an experiment, in the same order: cases that one side does not have are left out and said. The ledger gets
+ * them. */
+enum pk_code pk_gate_plan(struct gate *g, size_t part, struct pk_err *err) PK_MUST_CHECK;
 
-/* gate_record.c: two runs, one of each side. */
+/* gate_record.c: two runs of each entry, one of each side; and the parts that measure for them. */
 enum pk_code pk_gate_begin(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 /* failed: measuring ended with an error. */
 enum pk_code pk_gate_end(struct gate *g, bool failed, struct pk_err *err) PK_MUST_CHECK;

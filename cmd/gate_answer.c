@@ -25,6 +25,11 @@ static struct pk_cell text(const char *s)
     return (struct pk_cell){.type = s && *s ? PK_CELL_TEXT : PK_CELL_NULL, .s = s};
 }
 
+static const struct gate_side *side_of(const struct gate *g, const struct pk_ledger_case *c, int side)
+{
+    return &g->entries[c->part].side[side];
+}
+
 static bool troubled(const struct pk_ledger_case *c, int side)
 {
     return c->heard[side] && c->last[side] != PK_ST_OK;
@@ -41,9 +46,9 @@ static void print_troubles(const struct gate *g, struct pk_out *out)
             if (!any)
                 pk_out_table(out, "not_compared", "Not compared", trouble_columns,
                              sizeof trouble_columns / sizeof *trouble_columns);
-            pk_out_row(out,
-                       (struct pk_cell[]){text(g->side[s].option), text(c->info.variant), text(c->info.axes),
-                                          text(pk_status_name(c->last[s])), text(c->message[s])});
+            pk_out_row(out, (struct pk_cell[]){text(side_of(g, c, s)->option), text(c->info.variant),
+                                               text(c->info.axes), text(pk_status_name(c->last[s])),
+                                               text(c->message[s])});
             any = true;
         }
 }
@@ -81,11 +86,13 @@ static void print_answer(const struct gate *g, struct pk_out *out)
 static void print_runs(const struct gate *g, struct pk_out *out)
 {
     pk_compare_begin_runs(out);
-    pk_compare_run_row(out, "base", &g->facts[PK_BASE]);
-    pk_compare_run_row(out, "new", &g->facts[PK_NEW]);
+    for (size_t i = 0; i < g->n_entries; i++) {
+        pk_compare_run_row(out, "base", &g->entries[i].facts[PK_BASE]);
+        pk_compare_run_row(out, "new", &g->entries[i].facts[PK_NEW]);
+    }
     for (int i = 0; i < PK_SIDES; i++)
         pk_out_note(out, pk_printf(g->app->arena, "%s: --%s %s", i == PK_BASE ? "base" : "new",
-                                   g->side[i].option, g->side[i].text));
+                                   g->entries[0].side[i].option, g->entries[0].side[i].text));
 }
 
 static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *err)
@@ -103,10 +110,10 @@ static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *
 
 static const char *again(const struct gate *g)
 {
-    return g->o->run.no_save
-               ? NULL
-               : pk_printf(g->app->arena, "perfkit compare %lld %lld", (long long)g->side[PK_BASE].run.run_id,
-                           (long long)g->side[PK_NEW].run.run_id);
+    return g->o->run.no_save ? NULL
+                             : pk_printf(g->app->arena, "perfkit compare %lld %lld",
+                                         (long long)g->entries[0].side[PK_BASE].run.run_id,
+                                         (long long)g->entries[0].side[PK_NEW].run.run_id);
 }
 
 static enum pk_code interrupted(const struct gate *g, struct pk_err *err)
@@ -134,10 +141,10 @@ static const struct pk_ledger_case *failure(const struct gate *g, int *side)
 
 static enum pk_code failed(const struct gate *g, const struct pk_ledger_case *c, int side, struct pk_err *err)
 {
-    const struct gate_side *s = &g->side[side];
+    const struct gate_side *s = side_of(g, c, side);
     pk_fail(err, PK_E_CHECK, "%s (--%s %s) ended '%s' in %s %s",
             side == PK_BASE ? "the base" : "what is judged", s->option, s->text,
-            pk_status_name(c->last[side]), c->info.variant, g->probe ? c->info.axes : "");
+            pk_status_name(c->last[side]), c->info.variant, g->entries[c->part].probe ? c->info.axes : "");
     pk_why(err, "%s", c->message[side]);
     return c->last[side] == PK_ST_TIMEOUT ? pk_fix(err, "give each process more time with --timeout")
                                           : pk_fix(err, "run that side alone and see");
@@ -153,15 +160,17 @@ static enum pk_code nothing(const struct gate *g, struct pk_err *err)
                                                    : g->ledger.cases[0].message[PK_BASE]);
     else
         pk_why(err, "no metric that can be judged was measured on both sides");
-    return pk_fix(err, g->probe ? "choose other cases with -a, or metrics with --metric"
-                                : "let both commands report the same cases, or choose --metric wall_ns");
+    return pk_fix(err, g->entries[0].probe
+                           ? "choose other cases with -a, or metrics with --metric"
+                           : "let both commands report the same cases, or choose --metric wall_ns");
 }
 
 static enum pk_code answer(const struct gate *g, struct pk_err *err)
 {
     int side;
     const struct pk_ledger_case *broken = failure(g, &side);
-    const struct pk_question q = {.new_name = pk_printf(g->app->arena, "b (%s)", g->side[PK_NEW].text),
+    const struct pk_question q = {.new_name =
+                                      pk_printf(g->app->arena, "b (%s)", g->entries[0].side[PK_NEW].text),
                                   .fail_on_undecided = g->o->verdict.fail_on_undecided,
                                   .again = again(g)};
     if (g->result.interrupted)
@@ -190,17 +199,18 @@ static struct pk_report report_of(const struct gate *g)
         for (int s = 0; s < PK_SIDES; s++) {
             const struct pk_ledger_case *c = &g->ledger.cases[i];
             if (troubled(c, s))
-                p[n++] = (struct pk_report_problem){g->side[s].option,
+                p[n++] = (struct pk_report_problem){side_of(g, c, s)->option,
                                                     pk_printf(a, "%s %s", c->info.variant, c->info.axes),
                                                     pk_status_name(c->last[s]), c->message[s]};
         }
     return (struct pk_report){.comparison = &g->result.comparison,
                               .problems = p,
                               .n_problems = n,
-                              .name =
-                                  g->probe ? pk_printf(a, "perfkit gate %s", g->probe->name) : "perfkit gate",
-                              .host = host_of(&g->facts[PK_NEW], a),
-                              .started_at = g->facts[PK_NEW].started_at,
+                              .name = g->entries[0].probe
+                                          ? pk_printf(a, "perfkit gate %s", g->entries[0].probe->name)
+                                          : "perfkit gate",
+                              .host = host_of(&g->entries[0].facts[PK_NEW], a),
+                              .started_at = g->entries[0].facts[PK_NEW].started_at,
                               .seconds = (double)g->elapsed_ns / 1e9};
 }
 
@@ -214,12 +224,12 @@ static const char *parting(const struct gate *g)
                      again(g) ? again(g) : "");
 }
 
-static enum pk_code read_facts(struct gate *g, struct pk_err *err)
+static enum pk_code read_facts(struct gate_entry *e, struct pk_err *err)
 {
     for (int i = 0; i < PK_SIDES; i++) {
-        const struct run *r = &g->side[i].run;
-        if (pk_store_run_facts(r->store, r->run_id, g->app->arena, &g->facts[i], err) ||
-            pk_store_cases_ok(r->store, r->run_id, &g->facts[i].cases_ok, err))
+        const struct run *r = &e->side[i].run;
+        if (pk_store_run_facts(r->store, r->run_id, e->app->arena, &e->facts[i], err) ||
+            pk_store_cases_ok(r->store, r->run_id, &e->facts[i].cases_ok, err))
             return err->code;
     }
     return PK_OK;
@@ -229,8 +239,9 @@ enum pk_code pk_gate_answer(struct gate *g, struct pk_err *err)
 {
     struct pk_err late;
     struct pk_comparison *c = &g->result.comparison;
-    if (read_facts(g, err))
-        return err->code;
+    for (size_t i = 0; i < g->n_entries; i++)
+        if (read_facts(&g->entries[i], err))
+            return err->code;
     pk_compare_sort(c->v, c->n);
     g->elapsed_ns = pk_clock_ns() - g->began_ns;
     enum pk_code code = answer(g, err);

@@ -49,9 +49,10 @@ static enum pk_code read_build(struct gate_side *s, struct pk_arena *a, struct p
 }
 
 /* One value for each axis; `variant=NAME` is one more. */
-static enum pk_code read_setting(struct gate *g, struct gate_side *s, const char *text, struct pk_err *err)
+static enum pk_code read_setting(struct gate_entry *e, struct gate_side *s, const char *text,
+                                 struct pk_err *err)
 {
-    struct pk_arena *a = g->app->arena;
+    struct pk_arena *a = e->app->arena;
     struct run_options *own = s->run.o;
     struct pk_sweep sweep = {.n = 1};
     size_t axis;
@@ -60,7 +61,7 @@ static enum pk_code read_setting(struct gate *g, struct gate_side *s, const char
         own->variants = (struct pk_texts){0};
     if (variant)
         pk_texts_add(&own->variants, text + 8, a);
-    else if (pk_axis_assign(g->probe->axes, text, a, &axis, &sweep, err))
+    else if (pk_axis_assign(e->probe->axes, text, a, &axis, &sweep, err))
         return within_side(err, s);
     else
         pk_texts_add(&own->axes, text, a);
@@ -78,28 +79,28 @@ static void copy_texts(struct pk_texts *to, const struct pk_texts *from, struct 
         pk_texts_add(to, from->v[i], a);
 }
 
-static enum pk_code read_settings(struct gate *g, struct gate_side *s, struct pk_err *err)
+static enum pk_code read_settings(struct gate_entry *e, struct gate_side *s, struct pk_err *err)
 {
-    struct pk_arena *a = g->app->arena;
+    struct pk_arena *a = e->app->arena;
     s->is_settings = true;
     s->argv = pk_native_provider.argv;
     for (const char *rest = s->text, *part; (part = pk_next_part(&rest, ' ', a));)
-        if (*part && read_setting(g, s, part, err))
+        if (*part && read_setting(e, s, part, err))
             return err->code;
     return PK_OK;
 }
 
-static enum pk_code read_side(struct gate *g, struct gate_side *s, struct pk_err *err)
+static enum pk_code read_side(struct gate_entry *e, struct gate_side *s, struct pk_err *err)
 {
-    struct pk_arena *a = g->app->arena;
-    s->run = (struct run){.app = g->app, .o = pk_new(a, struct run_options), .probe = g->probe};
-    *s->run.o = g->o->run;
-    copy_texts(&s->run.o->axes, &g->o->run.axes, a);
-    if (!g->probe)
+    struct pk_arena *a = e->app->arena;
+    s->run = (struct run){.app = e->app, .o = pk_new(a, struct run_options), .probe = e->probe};
+    *s->run.o = e->o->run;
+    copy_texts(&s->run.o->axes, &e->o->run.axes, a);
+    if (!e->probe)
         return pk_words_split(s->option, s->text, a, &s->argv, err) || pk_program_find(s->argv, err)
                    ? within_side(err, s)
                    : PK_OK;
-    return strchr(s->text, '=') && !exists(s->text) ? read_settings(g, s, err) : read_build(s, a, err);
+    return strchr(s->text, '=') && !exists(s->text) ? read_settings(e, s, err) : read_build(s, a, err);
 }
 
 static enum pk_code check_text(const struct gate_side *s, struct pk_err *err)
@@ -113,60 +114,60 @@ static enum pk_code check_text(const struct gate_side *s, struct pk_err *err)
                   "build-main --b build");
 }
 
-enum pk_code pk_gate_read_sides(struct gate *g, struct pk_err *err)
+enum pk_code pk_gate_read_sides(struct gate_entry *e, struct pk_err *err)
 {
-    g->side[PK_BASE].option = "a";
-    g->side[PK_BASE].text = g->o->a;
-    g->side[PK_NEW].option = "b";
-    g->side[PK_NEW].text = g->o->b;
+    e->side[PK_BASE].option = "a";
+    e->side[PK_BASE].text = e->o->a;
+    e->side[PK_NEW].option = "b";
+    e->side[PK_NEW].text = e->o->b;
     for (int i = 0; i < PK_SIDES; i++)
-        if (check_text(&g->side[i], err) || read_side(g, &g->side[i], err))
+        if (check_text(&e->side[i], err) || read_side(e, &e->side[i], err))
             return err->code;
-    if (g->side[PK_BASE].is_settings == g->side[PK_NEW].is_settings)
+    if (e->side[PK_BASE].is_settings == e->side[PK_NEW].is_settings)
         return PK_OK;
-    pk_fail(err, PK_E_USAGE, "--a %s and --b %s are not of one kind", g->o->a, g->o->b);
-    pk_why(err, "one is settings of %s, the other a program", g->probe->name);
+    pk_fail(err, PK_E_USAGE, "--a %s and --b %s are not of one kind", e->o->a, e->o->b);
+    pk_why(err, "one is settings of %s, the other a program", e->probe->name);
     return pk_fix(err, "give two builds of perfkit, or two settings");
 }
 
 /* --- cases ---------------------------------------------------------------------------------------------------------- */
 
 /* "seq_len=256 ..." of what both sides have in common: without the axes that a side sets. */
-static const char *shared_axes(const struct gate *g, const char *axes, struct pk_arena *a)
+static const char *shared_axes(const struct gate_entry *e, const char *axes, struct pk_arena *a)
 {
     PK_JSON_CLEANUP json_t *j = json_loads(axes, 0, NULL);
-    for (int i = 0; i < PK_SIDES && g->side[i].is_settings; i++)
-        for (const char *rest = g->side[i].text, *part; (part = pk_next_part(&rest, ' ', a));)
+    for (int i = 0; i < PK_SIDES && e->side[i].is_settings; i++)
+        for (const char *rest = e->side[i].text, *part; (part = pk_next_part(&rest, ' ', a));)
             json_object_del(j, pk_strndup(a, part, strcspn(part, "=")));
     return pk_json_text(a, j, PK_JSON_CANON);
 }
 
-static bool sets_variant(const struct gate *g)
+static bool sets_variant(const struct gate_entry *e)
 {
-    return g->side[PK_BASE].is_settings &&
-           (strstr(g->side[PK_BASE].text, "variant=") || strstr(g->side[PK_NEW].text, "variant="));
+    return e->side[PK_BASE].is_settings &&
+           (strstr(e->side[PK_BASE].text, "variant=") || strstr(e->side[PK_NEW].text, "variant="));
 }
 
 /* What a case is called on both sides. */
-static struct pk_case_info shown(const struct gate *g, size_t i, struct pk_arena *a)
+static struct pk_case_info shown(const struct gate_entry *e, size_t i, struct pk_arena *a)
 {
-    struct pk_case_info b = pk_planned_info(&g->side[PK_BASE].run.plan, i, a),
-                        info = pk_planned_info(&g->side[PK_NEW].run.plan, i, a);
+    struct pk_case_info b = pk_planned_info(&e->side[PK_BASE].run.plan, i, a),
+                        info = pk_planned_info(&e->side[PK_NEW].run.plan, i, a);
     if (strcmp(b.variant, info.variant) != 0)
         info.variant = pk_printf(a, "%s -> %s", b.variant, info.variant);
-    info.axes = shared_axes(g, info.axes, a);
+    info.axes = shared_axes(e, info.axes, a);
     return info;
 }
 
 /* The i-th case of a variant is the i-th of the same variant on the other side: both grids are made the same way. */
-static const struct pk_planned *counterpart(const struct gate *g, const struct pk_plan *plan, size_t i,
+static const struct pk_planned *counterpart(const struct gate_entry *e, const struct pk_plan *plan, size_t i,
                                             const struct pk_plan *other)
 {
     size_t before = 0;
     for (size_t k = 0; k < i; k++)
-        before += sets_variant(g) || strcmp(plan->v[k].variant, plan->v[i].variant) == 0;
+        before += sets_variant(e) || strcmp(plan->v[k].variant, plan->v[i].variant) == 0;
     for (size_t k = 0; k < other->n; k++)
-        if ((sets_variant(g) || strcmp(other->v[k].variant, plan->v[i].variant) == 0) && before-- == 0)
+        if ((sets_variant(e) || strcmp(other->v[k].variant, plan->v[i].variant) == 0) && before-- == 0)
             return &other->v[k];
     return NULL;
 }
@@ -182,15 +183,15 @@ static const char *variants_of(const struct pk_plan *p, struct pk_arena *a)
 }
 
 /* Leaves the cases that both sides have, in one order. */
-static enum pk_code match(struct gate *g, struct pk_err *err)
+static enum pk_code match(struct gate_entry *e, struct pk_err *err)
 {
-    struct pk_arena *a = g->app->arena;
-    struct pk_plan *base = &g->side[PK_BASE].run.plan, *new_ = &g->side[PK_NEW].run.plan;
+    struct pk_arena *a = e->app->arena;
+    struct pk_plan *base = &e->side[PK_BASE].run.plan, *new_ = &e->side[PK_NEW].run.plan;
     struct pk_planned *b = pk_new_n(a, struct pk_planned, base->n + 1),
                       *w = pk_new_n(a, struct pk_planned, base->n + 1);
     size_t n = 0;
     for (size_t i = 0; i < base->n; i++) {
-        const struct pk_planned *other = counterpart(g, base, i, new_);
+        const struct pk_planned *other = counterpart(e, base, i, new_);
         if (!other)
             continue;
         b[n] = base->v[i];
@@ -202,7 +203,7 @@ static enum pk_code match(struct gate *g, struct pk_err *err)
         return pk_fix(err, "name the variants that both have with --variant");
     }
     if (n < base->n || n < new_->n)
-        pk_warn(g->app, "of a's %zu and b's %zu cases, %zu are on both sides and are compared", base->n,
+        pk_warn(e->app, "of a's %zu and b's %zu cases, %zu are on both sides and are compared", base->n,
                 new_->n, n);
     base->v = b;
     new_->v = w;
@@ -210,7 +211,7 @@ static enum pk_code match(struct gate *g, struct pk_err *err)
     return PK_OK;
 }
 
-static enum pk_code plan_side(struct gate *g, struct gate_side *s, struct pk_err *err)
+static enum pk_code plan_side(struct gate_entry *e, struct gate_side *s, struct pk_err *err)
 {
     struct run *r = &s->run;
     enum pk_code rc = pk_run_choose_device(r, err);
@@ -219,23 +220,27 @@ static enum pk_code plan_side(struct gate *g, struct gate_side *s, struct pk_err
     if (rc)
         return rc;
     struct pk_texts axes = r->o->axes, variants = r->o->variants;
-    *r->o = g->o->run; /* with what the preset says */
+    *r->o = e->o->run; /* with what the preset says */
     r->o->axes = axes;
     r->o->variants = variants;
     return PK_OK;
 }
 
-enum pk_code pk_gate_plan(struct gate *g, struct pk_err *err)
+enum pk_code pk_gate_plan(struct gate *g, size_t part, struct pk_err *err)
 {
+    struct gate_entry *e = &g->entries[part];
     for (int i = 0; i < PK_SIDES; i++)
-        if (plan_side(g, &g->side[i], err))
+        if (plan_side(e, &e->side[i], err))
             return err->code;
-    if (match(g, err))
+    if (match(e, err))
         return err->code;
-    for (size_t i = 0; i < g->side[PK_BASE].run.plan.n; i++) {
-        const struct pk_case_info info = shown(g, i, g->app->arena);
-        size_t at = pk_ledger_case(&g->ledger, &info);
-        pk_assert(at == i); /* what a side sets has one value, so cases differ in other axes */
+    const size_t first = g->ledger.n_cases;
+    for (size_t i = 0; i < e->side[PK_BASE].run.plan.n; i++) {
+        const struct pk_case_info info = shown(e, i, g->app->arena);
+        size_t at = pk_ledger_case(&g->ledger, part, &info);
+        pk_assert(at == first + i); /* what a side sets has one value, so cases differ in other axes */
     }
+    for (int i = 0; i < PK_SIDES; i++)
+        e->side[i].experiment.first = first;
     return PK_OK;
 }

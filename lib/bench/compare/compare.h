@@ -39,13 +39,16 @@ struct pk_compare_side {
 
 struct pk_compared {
     const struct pk_figures *base, *new_;
+    const char *entry; /* of the suite, which may measure one case in two ways; NULL = no suite */
     const char *value; /* of the axis compared by, of new_; NULL between runs */
     const char *place; /* "seq_len=256 d_model=16": the axes in which the compared cases differ; "" = none */
     struct pk_ratio ratio; /* NaN when a figure is not positive */
     double speedup;        /* > 1 is better; NaN for metrics without direction */
 
+    const struct pk_threshold *threshold; /* that holds for it; NULL = none */
     double min_effect,
         min_change; /* of this row, for pk_judge; 0 = the rule's, none. Of exact figures min_effect is the tolerance */
+    size_t max_pairs;            /* likewise; 0 = the rule's */
     bool unstable;               /* throttled or drifting, as the caller saw */
     bool closed;                 /* no process will measure it again */
     bool judged;                 /* false for metrics without direction */

@@ -59,6 +59,7 @@ static struct pk_trial trial_of(const struct pk_compared *c, const struct paired
         .higher_is_better = higher_is_better(c),
         .min_effect = c->min_effect,
         .min_change = c->min_change,
+        .max_pairs = c->max_pairs,
         .unstable = c->unstable,
         .screen = {p->base, p->new_, n},
         .confirm = {p->base + n, p->new_ + n, p->n - n},

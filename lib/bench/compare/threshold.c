@@ -100,10 +100,12 @@ enum pk_code pk_thresholds_check(const struct pk_threshold *t, size_t n, const s
 
 void pk_thresholds_apply(const struct pk_threshold *t, size_t n, struct pk_compared *v, size_t rows)
 {
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < rows; k++)
-            if (fits(&t[i], v[k].new_)) {
-                v[k].min_effect = t[i].min_effect;
-                v[k].min_change = t[i].min_change;
-            }
+    for (size_t k = 0; k < rows; k++)
+        for (size_t i = n; i-- && !v[k].threshold;) {
+            if (!fits(&t[i], v[k].new_))
+                continue;
+            v[k].threshold = &t[i];
+            v[k].min_effect = t[i].min_effect > 0 ? t[i].min_effect : v[k].min_effect;
+            v[k].min_change = t[i].min_change;
+        }
 }

@@ -24,8 +24,9 @@ struct pk_threshold {
 enum pk_code pk_threshold_parse(const char *text, struct pk_arena *a, struct pk_threshold *out,
                                 struct pk_err *err) PK_MUST_CHECK;
 
-/* Sets min_effect and min_change of the rows. PK_E_USAGE for one that fits no row, or whose unit is not the metric's: it would be
+/* Sets min_effect and min_change of rows that no earlier call found a threshold for; without a share a row's own min_effect stays. */
+void pk_thresholds_apply(const struct pk_threshold *t, size_t n, struct pk_compared *v, size_t rows);
+/* PK_E_USAGE for one that fits no row, or whose unit is not the metric's: it would be
  * believed to guard something. */
 enum pk_code pk_thresholds_check(const struct pk_threshold *t, size_t n, const struct pk_compared *v,
                                  size_t rows, struct pk_err *err) PK_MUST_CHECK;
-void pk_thresholds_apply(const struct pk_threshold *t, size_t n, struct pk_compared *v, size_t rows);

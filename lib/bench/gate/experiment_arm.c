@@ -11,7 +11,7 @@ static void hear(void *user, const struct pk_planned *p, const struct pk_slice *
 {
     const struct pk_arm *arm = user;
     const struct pk_experiment_arm *e = arm->state;
-    pk_ledger_slice(arm->ledger, arm->side, (size_t)(p - e->plan->v), s);
+    pk_ledger_slice(arm->ledger, arm->side, e->first + (size_t)(p - e->plan->v), s);
 }
 
 static void warn(void *user, const char *text)
@@ -43,7 +43,7 @@ static enum pk_code process(struct pk_arm *arm, int invocation, const bool *want
     const struct pk_session_events events = {hear, warn, arm};
     struct pk_session_result result;
     for (size_t i = 0; i < e->plan->n; i++)
-        done[i] = (struct pk_done){wanted[i] ? invocation - 1 : INT_MAX, PK_ST_OK};
+        done[i] = (struct pk_done){wanted[e->first + i] ? invocation - 1 : INT_MAX, PK_ST_OK};
     e->session.invocations = invocation;
     if (pk_session_run(e->plan, &e->session, &e->provider, 1, e->recorder, e->run_id, e->case_ids, done,
                        &events, arm->stop_flag, &result, err))

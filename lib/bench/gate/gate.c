@@ -8,33 +8,64 @@
 
 enum { FIRST_PAIRS = 2 };
 
+/* Time taken of a budget. */
+struct spending {
+    uint64_t ns, longest_ns; /* of all pairs, of one */
+    bool over;               /* another would not fit */
+};
+
 struct gate {
-    struct pk_arm *arms;
+    struct pk_gate_part *parts;
+    size_t n_parts;
+    struct spending *spent; /* of each part */
     struct pk_ledger *ledger;
     const struct pk_gate_options *o;
     const struct pk_gate_events *ev;
     struct pk_gate_result *out;
     bool *base_first;
     size_t most_pairs; /* more would mean that what is wanted is never said */
-    uint64_t began_ns;
-    uint64_t longest_ns; /* of a pair */
+    struct spending all;
 };
 
 static bool stopped(const struct gate *g)
 {
-    return *g->arms[PK_BASE].stop_flag != 0;
+    return *g->parts[0].arms[PK_BASE].stop_flag != 0;
 }
 
 /* --- deciding ------------------------------------------------------------------------------------------------------ */
+
+/* A part's rows, with what they are judged by. */
+static size_t rows_of(struct gate *g, size_t part, struct pk_arena *a, struct pk_compared *rows,
+                      size_t *case_of)
+{
+    const struct pk_gate_part *p = &g->parts[part];
+    size_t n = pk_ledger_compared(g->ledger, part, &p->what, p->own_times, a, rows, case_of);
+    for (size_t i = 0; i < n; i++) {
+        rows[i].entry = p->name;
+        rows[i].max_pairs = p->max_pairs;
+        rows[i].min_effect = pk_figures_exact(rows[i].new_) ? 0 : p->min_effect;
+    }
+    pk_thresholds_apply(p->thresholds, p->n_thresholds, rows, n);
+    pk_thresholds_apply(g->o->thresholds, g->o->n_thresholds, rows, n);
+    return n;
+}
 
 /* Rows with their decisions. */
 static size_t decide(struct gate *g, struct pk_arena *a, struct pk_compared **rows, size_t **case_of)
 {
     const struct pk_judging j = {.rule = g->o->rule, .design = PK_DESIGN_GATE, .screened = g->out->screened};
-    size_t n = pk_ledger_compared(g->ledger, &g->o->what, g->o->own_times, a, rows, case_of);
-    pk_thresholds_apply(g->o->thresholds, g->o->n_thresholds, *rows, n);
+    size_t n = 0;
+    *rows = pk_new_n(a, struct pk_compared, g->ledger->n_rows + 1);
+    *case_of = pk_new_n(a, size_t, g->ledger->n_rows + 1);
+    for (size_t part = 0; part < g->n_parts; part++)
+        n += rows_of(g, part, a, *rows + n, *case_of + n);
     pk_judge(*rows, n, &j);
     return n;
+}
+
+static bool is_over(const struct gate *g, size_t c)
+{
+    return g->spent[g->ledger->cases[c].part].over;
 }
 
 /* What is wanted next: pairs per case, and of which stage. The screening of all comes first. */
@@ -45,7 +76,7 @@ static enum pk_stage next_wants(struct gate *g, size_t *wants)
     size_t *case_of, n = decide(g, &a, &rows, &case_of);
     enum pk_stage stage = PK_STAGE_DONE;
     for (size_t i = 0; i < n; i++)
-        if (rows[i].judged && rows[i].decision.wanted &&
+        if (rows[i].judged && rows[i].decision.wanted && !is_over(g, case_of[i]) &&
             (stage == PK_STAGE_DONE || rows[i].decision.stage < stage))
             stage = rows[i].decision.stage;
     for (size_t i = 0; i < n; i++) {
@@ -58,34 +89,70 @@ static enum pk_stage next_wants(struct gate *g, size_t *wants)
 
 /* --- measuring ------------------------------------------------------------------------------------------------------ */
 
-static enum pk_code measure_pair(struct gate *g, const bool *wanted, struct pk_err *err)
+/* Whether another pair would probably end in time; the first one always may. */
+static void look_at_budget(const struct gate *g, struct spending *s, int64_t budget_ns)
+{
+    s->over |= budget_ns && s->ns && s->ns + s->longest_ns > (uint64_t)budget_ns;
+    g->out->out_of_time |= s->over;
+}
+
+static void spend(struct spending *s, uint64_t ns)
+{
+    s->ns += ns;
+    s->longest_ns = ns > s->longest_ns ? ns : s->longest_ns;
+}
+
+/* The cases that are measured next: false when there is none. */
+static bool choose(const struct gate *g, const size_t *wants, size_t pair, bool *wanted)
+{
+    bool any = false;
+    for (size_t i = 0; i < g->n_parts; i++)
+        look_at_budget(g, &g->spent[i], g->parts[i].budget_ns);
+    for (size_t i = 0; i < g->ledger->n_cases; i++)
+        any |= wanted[i] = wants[i] > pair && !g->ledger->cases[i].closed && !is_over(g, i);
+    return any;
+}
+
+static bool takes_part(const struct gate *g, size_t part, const bool *wanted)
+{
+    for (size_t i = 0; i < g->ledger->n_cases; i++)
+        if (wanted[i] && g->ledger->cases[i].part == part)
+            return true;
+    return false;
+}
+
+/* A process of each side, one right after the other. */
+static enum pk_code measure_part(struct gate *g, size_t part, const bool *wanted, struct pk_err *err)
 {
     int k = (int)g->out->pairs + 1, first = g->base_first[k - 1] ? PK_BASE : PK_NEW;
     uint64_t began = pk_clock_ns();
     for (int i = 0; i < PK_SIDES && !stopped(g); i++) {
-        struct pk_arm *arm = &g->arms[i ? PK_SIDES - 1 - first : first];
+        struct pk_arm *arm = &g->parts[part].arms[i ? PK_SIDES - 1 - first : first];
         if (arm->kind->process(arm, k, wanted, err))
             return err->code;
     }
-    if (stopped(g))
-        return PK_OK;
-    uint64_t took = pk_clock_ns() - began;
-    g->longest_ns = took > g->longest_ns ? took : g->longest_ns;
-    g->out->pairs++;
+    spend(&g->spent[part], pk_clock_ns() - began);
     return PK_OK;
 }
 
-static bool time_for_another(const struct gate *g)
+static enum pk_code measure_pair(struct gate *g, const bool *wanted, struct pk_err *err)
 {
-    uint64_t spent = pk_clock_ns() - g->began_ns;
-    return !g->o->budget_ns || !g->out->pairs || spent + g->longest_ns <= (uint64_t)g->o->budget_ns;
+    uint64_t began = pk_clock_ns();
+    for (size_t part = 0; part < g->n_parts && !stopped(g); part++)
+        if (takes_part(g, part, wanted) && measure_part(g, part, wanted, err))
+            return err->code;
+    if (stopped(g))
+        return PK_OK;
+    spend(&g->all, pk_clock_ns() - began);
+    g->out->pairs++;
+    return PK_OK;
 }
 
 static void tell(const struct gate *g, size_t left)
 {
     size_t done = g->out->pairs;
     if (g->ev && g->ev->pair && done)
-        g->ev->pair(g->ev->user, done, done + left, (int64_t)((pk_clock_ns() - g->began_ns) / done * left));
+        g->ev->pair(g->ev->user, done, done + left, (int64_t)(g->all.ns / done * left));
 }
 
 /* Pairs until every case has what it wants. */
@@ -97,13 +164,10 @@ static enum pk_code measure_round(struct gate *g, const size_t *wants, struct pk
     for (size_t i = 0; i < n; i++)
         most = wants[i] > most ? wants[i] : most;
     for (size_t pair = 0; pair < most && !stopped(g) && g->out->pairs < g->most_pairs; pair++) {
-        bool any = false;
-        for (size_t i = 0; i < n; i++)
-            any |= wanted[i] = wants[i] > pair && !g->ledger->cases[i].closed;
-        if (!any)
+        if (!choose(g, wants, pair, wanted))
             return PK_OK;
-        g->out->out_of_time = !time_for_another(g);
-        if (g->out->out_of_time)
+        look_at_budget(g, &g->all, g->o->budget_ns);
+        if (g->all.over)
             return PK_OK;
         if (measure_pair(g, wanted, err))
             return err->code;
@@ -112,28 +176,47 @@ static enum pk_code measure_round(struct gate *g, const size_t *wants, struct pk
     return PK_OK;
 }
 
-static enum pk_code check_metrics(struct gate *g, struct pk_err *err)
+static enum pk_code within_part(const struct pk_gate_part *p, struct pk_err *err)
+{
+    return p->name ? pk_within(err, "[%s]", p->name) : err->code;
+}
+
+static enum pk_code check_metrics(struct gate *g, size_t part, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    const struct pk_compare_options *o = &g->o->what;
-    struct pk_figures *all = pk_new_n(&a, struct pk_figures, g->ledger->n_rows + 1);
-    for (size_t i = 0; i < g->ledger->n_rows; i++)
-        all[i] = g->ledger->rows[i].f[PK_NEW];
-    const struct pk_compare_side side = {.name = "what was measured", .v = all, .n = g->ledger->n_rows};
+    const struct pk_ledger *l = g->ledger;
+    struct pk_figures *all = pk_new_n(&a, struct pk_figures, l->n_rows + 1);
+    struct pk_compare_side side = {.name = "what was measured", .v = all};
+    for (size_t i = 0; i < l->n_rows; i++)
+        if (l->cases[l->rows[i].c].part == part)
+            all[side.n++] = l->rows[i].f[PK_NEW];
+    return pk_compare_check_metrics(&side, &g->parts[part].what, true, &a, err);
+}
+
+/* A threshold of nothing is found out when it is known what there is, not when all is measured. */
+static enum pk_code check_thresholds(struct gate *g, size_t part, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const struct pk_gate_part *p = &g->parts[part];
+    struct pk_compared *rows = pk_new_n(&a, struct pk_compared, g->ledger->n_rows + 1);
+    size_t *case_of = pk_new_n(&a, size_t, g->ledger->n_rows + 1), n = rows_of(g, part, &a, rows, case_of);
+    return n ? pk_thresholds_check(p->thresholds, p->n_thresholds, rows, n, err) : PK_OK;
+}
+
+static enum pk_code check_parts(struct gate *g, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_compared *rows;
+    size_t *case_of;
     if (g->ledger->conflict) {
         pk_fail(err, PK_E_NOT_COMPARABLE, "the two sides cannot be compared");
         pk_why(err, "%s", g->ledger->conflict);
         return pk_fix(err, "let both report it in the same unit, or under two names");
     }
-    return pk_compare_check_metrics(&side, o, true, &a, err);
-}
-
-/* A threshold of nothing is found out when it is known what there is, not when all is measured. */
-static enum pk_code check_thresholds(struct gate *g, struct pk_err *err)
-{
-    PK_ARENA_CLEANUP struct pk_arena a = {0};
-    struct pk_compared *rows;
-    size_t *case_of, n = decide(g, &a, &rows, &case_of);
+    for (size_t i = 0; i < g->n_parts; i++)
+        if (check_metrics(g, i, err) || check_thresholds(g, i, err))
+            return within_part(&g->parts[i], err);
+    size_t n = decide(g, &a, &rows, &case_of);
     return n ? pk_thresholds_check(g->o->thresholds, g->o->n_thresholds, rows, n, err) : PK_OK;
 }
 
@@ -143,9 +226,9 @@ static enum pk_code measure(struct gate *g, struct pk_err *err)
     size_t *wants = pk_new_n(&a, size_t, g->ledger->n_cases + 1);
     for (size_t i = 0; i < g->ledger->n_cases; i++)
         wants[i] = FIRST_PAIRS;
-    if (measure_round(g, wants, err) || check_metrics(g, err) || check_thresholds(g, err))
+    if (measure_round(g, wants, err) || check_parts(g, err))
         return err->code;
-    while (!stopped(g) && !g->out->out_of_time && g->out->pairs < g->most_pairs) {
+    while (!stopped(g) && !g->all.over && g->out->pairs < g->most_pairs) {
         wants = pk_new_n(&a, size_t, g->ledger->n_cases + 1);
         enum pk_stage stage = next_wants(g, wants);
         if (stage == PK_STAGE_DONE)
@@ -158,27 +241,37 @@ static enum pk_code measure(struct gate *g, struct pk_err *err)
     return PK_OK;
 }
 
-enum pk_code pk_gate_run(struct pk_arm *arms, struct pk_ledger *ledger, const struct pk_gate_options *o,
-                         const struct pk_gate_events *ev, struct pk_arena *a, struct pk_gate_result *out,
-                         struct pk_err *err)
+/* All stages of the case that may have the most, and as many again that were disturbed. */
+static size_t most_pairs(const struct gate *g)
+{
+    const struct pk_rule *rule = &g->o->rule;
+    size_t most = rule->until_clear ? rule->max_pairs : rule->screen_pairs + rule->confirm_pairs;
+    for (size_t i = 0; i < g->n_parts; i++)
+        most = g->parts[i].max_pairs > most ? g->parts[i].max_pairs : most;
+    return 2 * most;
+}
+
+enum pk_code pk_gate_run(struct pk_gate_part *parts, size_t n_parts, struct pk_ledger *ledger,
+                         const struct pk_gate_options *o, const struct pk_gate_events *ev, struct pk_arena *a,
+                         struct pk_gate_result *out, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena own = {0};
-    struct gate g = {.arms = arms, .ledger = ledger, .o = o, .ev = ev, .out = out};
+    struct gate g = {.parts = parts, .n_parts = n_parts, .ledger = ledger, .o = o, .ev = ev, .out = out};
     *out = (struct pk_gate_result){0};
-    const struct pk_rule *rule = &o->rule;
-    g.most_pairs = 2 * (rule->until_clear ? rule->max_pairs : rule->screen_pairs + rule->confirm_pairs);
+    g.spent = pk_new_n(&own, struct spending, n_parts);
+    g.most_pairs = most_pairs(&g);
     g.base_first = pk_new_n(&own, bool, g.most_pairs + 1);
     pk_pair_order(o->seed, g.most_pairs, g.base_first);
-    g.began_ns = pk_clock_ns();
     enum pk_code rc = measure(&g, err);
-    for (int i = 0; i < PK_SIDES; i++)
-        arms[i].kind->end(&arms[i]);
+    for (size_t i = 0; i < n_parts; i++)
+        for (int s = 0; s < PK_SIDES; s++)
+            parts[i].arms[s].kind->end(&parts[i].arms[s]);
     if (rc)
         return rc;
     struct pk_compared *rows;
     size_t *case_of, n = decide(&g, a, &rows, &case_of);
     out->interrupted = stopped(&g);
-    struct pk_compare_options what = o->what;
+    struct pk_compare_options what = parts[0].what;
     what.design = PK_DESIGN_GATE;
     pk_compare_finish(rows, n, &what, a, &out->comparison);
     return PK_OK;

@@ -14,10 +14,10 @@ static bool same_case(const struct pk_case_info *x, const struct pk_case_info *y
            !strcmp(x->device, y->device) && !strcmp(x->axes, y->axes);
 }
 
-size_t pk_ledger_case(struct pk_ledger *l, const struct pk_case_info *info)
+size_t pk_ledger_case(struct pk_ledger *l, size_t part, const struct pk_case_info *info)
 {
     for (size_t i = 0; i < l->n_cases; i++)
-        if (same_case(&l->cases[i].info, info))
+        if (l->cases[i].part == part && same_case(&l->cases[i].info, info))
             return i;
     struct pk_case_info copy = *info;
     copy.experiment = pk_strdup(l->arena, info->experiment);
@@ -26,7 +26,7 @@ size_t pk_ledger_case(struct pk_ledger *l, const struct pk_case_info *info)
     copy.axes = pk_strdup(l->arena, info->axes);
     copy.identity = pk_strdup(l->arena, info->identity);
     l->cases = pk_grow(l->arena, l->cases, sizeof *l->cases, l->n_cases, &l->cases_cap);
-    l->cases[l->n_cases] = (struct pk_ledger_case){.info = copy, .message = {"", ""}};
+    l->cases[l->n_cases] = (struct pk_ledger_case){.part = part, .info = copy, .message = {"", ""}};
     return l->n_cases++;
 }
 
@@ -119,27 +119,33 @@ static bool listed(const char *const *names, const char *name)
     return false;
 }
 
+static bool of_part(const struct pk_ledger *l, const struct pk_ledger_row *r, size_t part)
+{
+    return l->cases[r->c].part == part;
+}
+
 static bool on_both_sides(const struct pk_ledger *l, const struct pk_ledger_row *r)
 {
     return !l->cases[r->c].closed && r->f[PK_BASE].n && r->f[PK_NEW].n;
 }
 
-size_t pk_ledger_compared(struct pk_ledger *l, const struct pk_compare_options *o,
-                          const char *const *own_times, struct pk_arena *a, struct pk_compared **rows,
-                          size_t **case_of)
+size_t pk_ledger_compared(struct pk_ledger *l, size_t part, const struct pk_compare_options *o,
+                          const char *const *own_times, struct pk_arena *a, struct pk_compared *rows,
+                          size_t *case_of)
 {
     struct pk_figures *all = pk_new_n(a, struct pk_figures, l->n_rows + 1);
     bool *wanted = pk_new_n(a, bool, l->n_rows + 1), others = o->n_metrics || o->all_metrics;
-    const struct pk_compare_side side = {.v = all, .n = l->n_rows};
+    struct pk_compare_side side = {.v = all};
     size_t n = 0;
     for (size_t i = 0; i < l->n_rows; i++)
-        all[i] = l->rows[i].f[PK_BASE];
+        if (of_part(l, &l->rows[i], part))
+            all[side.n++] = l->rows[i].f[PK_BASE];
     for (size_t i = 0; i < l->n_rows; i++) {
-        wanted[i] = on_both_sides(l, &l->rows[i]) && pk_compare_wants(&side, &all[i], o, a);
-        others |= wanted[i] && !listed(own_times, all[i].metric);
+        const struct pk_figures *f = l->rows[i].f;
+        wanted[i] = of_part(l, &l->rows[i], part) && on_both_sides(l, &l->rows[i]) &&
+                    pk_compare_wants(&side, f, o, a);
+        others |= wanted[i] && !listed(own_times, f->metric);
     }
-    *rows = pk_new_n(a, struct pk_compared, l->n_rows + 1);
-    *case_of = pk_new_n(a, size_t, l->n_rows + 1);
     for (size_t i = 0; i < l->n_rows; i++) {
         struct pk_figures *f = l->rows[i].f;
         /* of a command's own times the first one stands for all */
@@ -148,8 +154,8 @@ size_t pk_ledger_compared(struct pk_ledger *l, const struct pk_compare_options *
             continue;
         f[PK_BASE].median = median(&f[PK_BASE], a);
         f[PK_NEW].median = median(&f[PK_NEW], a);
-        (*case_of)[n] = l->rows[i].c;
-        (*rows)[n++] = pk_compare_figures(&f[PK_BASE], &f[PK_NEW], o->level);
+        case_of[n] = l->rows[i].c;
+        rows[n++] = pk_compare_figures(&f[PK_BASE], &f[PK_NEW], o->level);
     }
     return n;
 }

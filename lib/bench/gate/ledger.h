@@ -6,6 +6,7 @@
 enum { PK_BASE, PK_NEW, PK_SIDES };
 
 struct pk_ledger_case {
+    size_t part;              /* of the gate: what measures it */
     struct pk_case_info info; /* as it is shown: of what is equal on both sides */
     bool heard[PK_SIDES];
     enum pk_status last[PK_SIDES]; /* of its last process */
@@ -30,14 +31,14 @@ struct pk_ledger {
     const char *conflict; /* a metric that has one unit here and another there; NULL = none */
 };
 
-/* The case with these experiment, variant, device and axes; a new one when there is none. Texts are copied. */
-size_t pk_ledger_case(struct pk_ledger *l, const struct pk_case_info *info);
+/* The part's case with these experiment, variant, device and axes; a new one when there is none. Texts are copied. */
+size_t pk_ledger_case(struct pk_ledger *l, size_t part, const struct pk_case_info *info);
 
 /* What a process of one side said of a case, recorded or not. */
 void pk_ledger_slice(struct pk_ledger *l, int side, size_t c, const struct pk_slice *s);
 
-/* Rows that both sides have and that are asked for, as the library compares them; of cases that are not closed. `own_times`, a
- * NULL-terminated list, are metrics that count only when there is no other; NULL = none. */
-size_t pk_ledger_compared(struct pk_ledger *l, const struct pk_compare_options *o,
-                          const char *const *own_times, struct pk_arena *a, struct pk_compared **rows,
-                          size_t **case_of);
+/* A part's rows that both sides have and that are asked for, as the library compares them; of cases that are not closed. `own_times`, a
+ * NULL-terminated list, are metrics that count only when there is no other; NULL = none. There is room for all rows of the ledger. */
+size_t pk_ledger_compared(struct pk_ledger *l, size_t part, const struct pk_compare_options *o,
+                          const char *const *own_times, struct pk_arena *a, struct pk_compared *rows,
+                          size_t *case_of);

@@ -75,7 +75,7 @@ static void settle(const struct pk_trial *t, size_t cases, const struct pk_rule 
     if (!rule->until_clear)
         return;
     o->p_same = NAN;
-    o->wanted = is_open(o) && t->screen.n < rule->max_pairs;
+    o->wanted = is_open(o) && t->screen.n < (t->max_pairs ? t->max_pairs : rule->max_pairs);
     if (o->wanted && t->screen.n < rule->screen_pairs) /* no look says anything before */
         o->wanted = rule->screen_pairs - t->screen.n;
     o->stage = o->wanted ? PK_STAGE_SCREEN : PK_STAGE_DONE;

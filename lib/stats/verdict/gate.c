@@ -17,6 +17,7 @@ struct row {
     struct pk_mean_test screen, fresh, all; /* of differences; fresh of the confirming pairs alone */
     double sd;                              /* of all undisturbed differences */
     size_t n_screen;
+    size_t target;  /* confirming pairs */
     bool confirmed; /* all pairs of the second stage are there */
     bool refused;   /* disturbed pairs could not be left out */
 };
@@ -48,6 +49,7 @@ static void look(const struct pk_trial *t, const struct pk_rule *rule, struct ro
     *o = (struct pk_decision){.p = NAN, .p_adjusted = NAN};
     r->scale = pk_scale_for(logs, t->higher_is_better, t->min_effect, t->min_change, t->screen.base,
                             t->screen.n, rule);
+    r->target = t->max_pairs ? t->max_pairs - rule->screen_pairs : rule->confirm_pairs;
     size_t n = r->n_screen = pk_clean_differences(&t->screen, logs, rule, d, o, &r->refused);
     r->screen = pk_test_mean(d, n, level);
     o->wanted = wanted(rule->screen_pairs, n, t->screen.n);
@@ -56,7 +58,7 @@ static void look(const struct pk_trial *t, const struct pk_rule *rule, struct ro
     if (o->suspected) {
         size_t fresh = pk_clean_differences(&t->confirm, logs, rule, d + n, o, &r->refused);
         r->fresh = pk_test_mean(d + n, fresh, level);
-        o->wanted = wanted(rule->confirm_pairs, fresh, t->confirm.n);
+        o->wanted = wanted(r->target, fresh, t->confirm.n);
         o->stage = o->wanted ? PK_STAGE_CONFIRM : PK_STAGE_DONE;
         r->confirmed = !o->wanted;
         n += fresh;
@@ -91,7 +93,7 @@ static void adjust(const struct row *rows, size_t n, int towards, const struct p
 /* The smallest worsening that is suspected, confirmed and as large as the margin, each with the rule's power. */
 static double gate_mde(const struct row *r, const struct pk_rule *rule)
 {
-    size_t n = r->n_screen, m = rule->confirm_pairs;
+    size_t n = r->n_screen, m = r->target;
     if (n < 2 || m < 2)
         return NAN;
     double luck = pk_t_quantile(rule->power, (double)(n + m - 1)) * r->sd / sqrt((double)(n + m));

@@ -90,6 +90,7 @@ struct pk_trial {
     bool higher_is_better; /* throughput; a metric without direction is not to be judged */
     double min_effect;     /* 0 = the rule's */
     double min_change;     /* also at least this much in the figures' unit (two clock ticks, say); 0 = none */
+    size_t max_pairs;      /* of this case in all, more than are screened; 0 = the rule's */
     bool unstable;         /* throttled, drifting: the caller's finding */
     struct pk_pairs screen;
     struct pk_pairs confirm; /* measured after the screening; not used by pk_decide_pairs */

@@ -25,6 +25,7 @@ static struct pk_arena arena;
 static struct pk_err err;
 static volatile int stop_flag;
 
+/* i counts the cases of one part; the ledger has those of all. */
 static void answer(struct pk_arm *arm, size_t i, int invocation)
 {
     const struct made_up *m = arm->state;
@@ -42,7 +43,7 @@ static void answer(struct pk_arm *arm, size_t i, int invocation)
                                .metrics = &metric,
                                .n_series = bad ? 0 : 1,
                                .series = &series};
-    pk_ledger_slice(arm->ledger, arm->side, i, &s);
+    pk_ledger_slice(arm->ledger, arm->side, arm->part * CASES + i, &s);
 }
 
 static enum pk_code process(struct pk_arm *arm, int invocation, const bool *wanted, struct pk_err *e)
@@ -50,7 +51,7 @@ static enum pk_code process(struct pk_arm *arm, int invocation, const bool *want
     struct made_up *m = arm->state;
     m->order[strlen(m->order)] = arm->side == PK_BASE ? 'A' : 'B';
     for (size_t i = 0; i < CASES; i++)
-        if (wanted[i]) {
+        if (wanted[arm->part * CASES + i]) {
             m->asked[i]++;
             answer(arm, i, invocation);
         }
@@ -69,17 +70,12 @@ struct trial {
     size_t asked[PK_SIDES][CASES];
     struct pk_ledger ledger;
     struct pk_gate_options options;
+    struct pk_gate_part part;
     struct pk_gate_result result;
 };
 
-static struct trial *fresh(void)
+static void add_cases(struct trial *t, size_t part)
 {
-    struct trial *t = pk_new(&arena, struct trial);
-    stop_flag = 0;
-    t->ledger.arena = &arena;
-    t->options = (struct pk_gate_options){.rule = pk_rule_default, .what = {.level = 0.95}, .seed = 1};
-    for (int s = 0; s < PK_SIDES; s++)
-        t->side[s] = (struct made_up){{1, 1, 1}, .order = t->order, .asked = t->asked[s]};
     for (size_t i = 0; i < CASES; i++) {
         const char *axes = pk_printf(&arena, "{\"n\":%zu}", i);
         const struct pk_case_info info = {.experiment = "demo",
@@ -88,18 +84,34 @@ static struct trial *fresh(void)
                                           .device = "null",
                                           .axes = axes,
                                           .identity = axes};
-        assert_int_equal(pk_ledger_case(&t->ledger, &info), i);
+        assert_int_equal(pk_ledger_case(&t->ledger, part, &info), part * CASES + i);
     }
+}
+
+static struct trial *fresh(void)
+{
+    struct trial *t = pk_new(&arena, struct trial);
+    stop_flag = 0;
+    t->ledger.arena = &arena;
+    t->options = (struct pk_gate_options){.rule = pk_rule_default, .seed = 1};
+    t->part = (struct pk_gate_part){.what = {.level = 0.95}};
+    for (int s = 0; s < PK_SIDES; s++)
+        t->side[s] = (struct made_up){{1, 1, 1}, .order = t->order, .asked = t->asked[s]};
+    add_cases(t, 0);
     return t;
+}
+
+static void arm(struct trial *t, struct pk_gate_part *p, size_t part, struct made_up *side)
+{
+    static const struct pk_arm_kind kind = {process, end};
+    for (int s = 0; s < PK_SIDES; s++)
+        p->arms[s] = (struct pk_arm){&kind, &t->ledger, part, s, &stop_flag, &side[s]};
 }
 
 static enum pk_code run(struct trial *t)
 {
-    static const struct pk_arm_kind kind = {process, end};
-    struct pk_arm arms[PK_SIDES];
-    for (int s = 0; s < PK_SIDES; s++)
-        arms[s] = (struct pk_arm){&kind, &t->ledger, s, &stop_flag, &t->side[s]};
-    return pk_gate_run(arms, &t->ledger, &t->options, NULL, &arena, &t->result, &err);
+    arm(t, &t->part, 0, t->side);
+    return pk_gate_run(&t->part, 1, &t->ledger, &t->options, NULL, &arena, &t->result, &err);
 }
 
 static const struct pk_decision *decision_of(const struct trial *t, size_t i)
@@ -206,10 +218,119 @@ static void a_metric_that_nobody_has(void **state)
 {
     struct trial *t = fresh();
     const char *const names[] = {"wokr_ns"};
-    t->options.what.metrics = names;
-    t->options.what.n_metrics = 1;
+    t->part.what.metrics = names;
+    t->part.what.n_metrics = 1;
     assert_int_equal(run(t), PK_E_USAGE);
     assert_non_null(strstr(err.fix, "work_ns"));
+}
+
+/* --- a suite ---------------------------------------------------------------------------------------------------------- */
+
+/* The same cases once more, as a second entry. */
+struct pair {
+    struct trial *t;
+    struct made_up second[PK_SIDES];
+    size_t asked[PK_SIDES][CASES];
+    struct pk_gate_part parts[2];
+};
+
+static struct pair *two_parts(void)
+{
+    struct pair *p = pk_new(&arena, struct pair);
+    p->t = fresh();
+    add_cases(p->t, 1);
+    for (int s = 0; s < PK_SIDES; s++)
+        p->second[s] = (struct made_up){{1, 1, 1}, .order = p->t->order, .asked = p->asked[s]};
+    p->parts[0] = (struct pk_gate_part){.name = "first", .what = {.level = 0.95}};
+    p->parts[1] = (struct pk_gate_part){.name = "second", .what = {.level = 0.95}};
+    arm(p->t, &p->parts[0], 0, p->t->side);
+    arm(p->t, &p->parts[1], 1, p->second);
+    return p;
+}
+
+static enum pk_code run_both(struct pair *p)
+{
+    return pk_gate_run(p->parts, 2, &p->t->ledger, &p->t->options, NULL, &arena, &p->t->result, &err);
+}
+
+/* Rows come part by part, in the order of the cases. */
+static const struct pk_compared *row(const struct pair *p, size_t part, size_t i)
+{
+    const struct pk_compared *c = &p->t->result.comparison.v[part * CASES + i];
+    assert_string_equal(c->entry, p->parts[part].name);
+    return c;
+}
+
+static void parts_are_one_family(void **state)
+{
+    struct pair *p = two_parts();
+    p->t->side[PK_NEW].factor[0] = 1.05;
+    p->second[PK_NEW].factor[2] = 1.06;
+    assert_int_equal(run_both(p), PK_OK);
+    assert_int_equal(p->t->result.comparison.n, 2 * CASES);
+    const struct pk_decision *a = &row(p, 0, 0)->decision, *b = &row(p, 1, 2)->decision;
+    assert_int_equal(a->verdict, PK_SLOWER);
+    assert_int_equal(b->verdict, PK_SLOWER);
+    assert_true(fmin(a->p_adjusted, b->p_adjusted) == 2 * fmin(a->p, b->p));
+    assert_int_equal(p->t->asked[PK_NEW][0], 20);
+    assert_int_equal(p->t->asked[PK_NEW][2], 6);
+    assert_int_equal(p->asked[PK_NEW][2], 20);
+}
+
+/* A B of the first entry, then of the second: the processes of a pair are neighbours. */
+static void pairs_of_parts_follow_each_other(void **state)
+{
+    struct pair *p = two_parts();
+    assert_int_equal(run_both(p), PK_OK);
+    for (size_t i = 0; i < 4 * 6; i += 4)
+        assert_true(!strncmp(p->t->order + i, "ABAB", 4) || !strncmp(p->t->order + i, "BABA", 4));
+}
+
+static void what_a_part_is_judged_by_is_its_own(void **state)
+{
+    struct pair *p = two_parts();
+    struct pk_threshold all, own;
+    assert_int_equal(pk_threshold_parse("*=30%", &arena, &all, &err), PK_OK);
+    assert_int_equal(pk_threshold_parse("work_ns[n=0]=1ns", &arena, &own, &err), PK_OK);
+    p->t->options.thresholds = &all;
+    p->t->options.n_thresholds = 1;
+    p->parts[1].thresholds = &own;
+    p->parts[1].n_thresholds = 1;
+    p->parts[1].min_effect = 0.05;
+    p->parts[1].max_pairs = 10;
+    for (size_t i = 0; i < CASES; i++)
+        p->t->side[PK_NEW].factor[i] = p->second[PK_NEW].factor[i] = 1.08;
+    assert_int_equal(run_both(p), PK_OK);
+    for (size_t i = 0; i < CASES; i++)
+        assert_int_equal(row(p, 0, i)->decision.verdict, PK_SAME);
+    assert_true(row(p, 1, 0)->threshold == &own && row(p, 1, 1)->threshold == &all);
+    assert_int_equal(row(p, 1, 0)->decision.verdict, PK_SLOWER);
+    assert_int_equal(row(p, 1, 1)->decision.verdict, PK_SAME);
+    assert_int_equal(p->asked[PK_NEW][0], 10);
+}
+
+static void a_threshold_of_nothing_names_its_entry(void **state)
+{
+    struct pair *p = two_parts();
+    struct pk_threshold own;
+    assert_int_equal(pk_threshold_parse("play_ns=5%", &arena, &own, &err), PK_OK);
+    p->parts[1].thresholds = &own;
+    p->parts[1].n_thresholds = 1;
+    assert_int_equal(run_both(p), PK_E_USAGE);
+    assert_non_null(strstr(err.what, "[second]: --threshold 'play_ns=5%'"));
+    assert_int_equal(p->t->result.pairs, 2);
+}
+
+static void the_budget_of_a_part_ends_that_part(void **state)
+{
+    struct pair *p = two_parts();
+    p->parts[0].budget_ns = 1;
+    assert_int_equal(run_both(p), PK_OK);
+    assert_int_equal(p->t->asked[PK_NEW][0], 1);
+    assert_int_equal(p->asked[PK_NEW][0], 6);
+    assert_true(p->t->result.out_of_time);
+    assert_int_equal(row(p, 0, 0)->decision.reason, PK_REASON_MORE_PAIRS);
+    assert_int_equal(row(p, 1, 0)->decision.verdict, PK_SAME);
 }
 
 int main(void)
@@ -223,6 +344,11 @@ int main(void)
         cmocka_unit_test_teardown(until_clear_ends_sooner, free_arena),
         cmocka_unit_test_teardown(thresholds_are_of_rows, free_arena),
         cmocka_unit_test_teardown(a_metric_that_nobody_has, free_arena),
+        cmocka_unit_test_teardown(parts_are_one_family, free_arena),
+        cmocka_unit_test_teardown(pairs_of_parts_follow_each_other, free_arena),
+        cmocka_unit_test_teardown(what_a_part_is_judged_by_is_its_own, free_arena),
+        cmocka_unit_test_teardown(a_threshold_of_nothing_names_its_entry, free_arena),
+        cmocka_unit_test_teardown(the_budget_of_a_part_ends_that_part, free_arena),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
