@@ -1,0 +1,123 @@
+/* Comm: what is common to all transports: wrappers, their asserts, and the state of being broken. */
+#include "comm/comm.h"
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "comm/transports.h"
+
+const struct pk_comm_ops *const pk_comm_kinds[] = {
+    [PK_COMM_SELF] = &pk_comm_self,
+    [PK_COMM_LINK] = &pk_comm_link,
+    [PK_COMM_KINDS] = NULL,
+};
+
+static void validate(const struct pk_comm_ops *ops)
+{
+    pk_assert(ops->name && ops->summary && ops->open && ops->close && ops->start && ops->test && ops->wait);
+}
+
+enum pk_code pk_comm_open(struct pk_comm *c, enum pk_comm_kind kind, struct pk_device *dev,
+                          const struct pk_comm_options *o, struct pk_err *err)
+{
+    *c = (struct pk_comm){.ops = pk_comm_kinds[kind],
+                          .dev = dev,
+                          .timeout_ns = o->timeout_ns ? o->timeout_ns : 60 * PK_NS_PER_S};
+    validate(c->ops);
+    if (!c->ops->open(c, o, err)) {
+        pk_assert(c->size >= 1 && c->rank < c->size && c->processes >= 1);
+        return PK_OK;
+    }
+    pk_arena_free(&c->arena);
+    c->ops = NULL;
+    return err->code;
+}
+
+void pk_comm_close(struct pk_comm *c)
+{
+    if (!c->ops)
+        return;
+    pk_assert(c->broken || c->pending == 0);
+    c->ops->close(c);
+    pk_arena_free(&c->arena);
+    *c = (struct pk_comm){0};
+}
+
+static enum pk_code refuse_broken(struct pk_err *err)
+{
+    pk_fail(err, PK_E_IO, "the ranks no longer work together");
+    return pk_why(err, "an earlier call failed on this rank or another");
+}
+
+static enum pk_code ended(struct pk_comm *c, enum pk_code rc)
+{
+    c->broken |= rc != PK_OK;
+    return rc;
+}
+
+enum pk_code pk_comm_start(struct pk_comm *c, struct pk_reduce *r, void *data, size_t n, enum pk_dtype type,
+                           struct pk_err *err)
+{
+    pk_assert(!r->pending);
+    if (c->broken)
+        return refuse_broken(err);
+    *r = (struct pk_reduce){
+        .data = data, .n = n, .type = type, .asked_ns = pk_device_now_ns(c->dev), .pending = true};
+    enum pk_code rc = ended(c, c->ops->start(c, r, err));
+    r->pending = rc == PK_OK;
+    c->pending += r->pending;
+    c->reduces += r->pending;
+    c->reduced_bytes += r->pending ? n * pk_dtype_bytes(type) : 0;
+    return rc;
+}
+
+bool pk_comm_test(struct pk_comm *c, const struct pk_reduce *r)
+{
+    pk_assert(r->pending);
+    return c->broken || c->ops->test(c, r);
+}
+
+enum pk_code pk_comm_wait(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err)
+{
+    pk_assert(r->pending);
+    if (c->broken)
+        return refuse_broken(err);
+    enum pk_code rc = ended(c, c->ops->wait(c, r, err));
+    r->pending = rc != PK_OK;
+    c->pending -= !r->pending;
+    return rc;
+}
+
+enum pk_code pk_comm_barrier(struct pk_comm *c, struct pk_err *err)
+{
+    pk_assert(c->broken || c->pending == 0);
+    if (c->broken)
+        return refuse_broken(err);
+    return c->ops->barrier ? ended(c, c->ops->barrier(c, err)) : PK_OK;
+}
+
+enum pk_code pk_comm_bcast(struct pk_comm *c, void *p, size_t bytes, struct pk_err *err)
+{
+    if (c->broken)
+        return refuse_broken(err);
+    return c->ops->bcast ? ended(c, c->ops->bcast(c, p, bytes, err)) : PK_OK;
+}
+
+enum pk_code pk_comm_gather(struct pk_comm *c, const char *line, struct pk_arena *a, const char **lines,
+                            struct pk_err *err)
+{
+    if (c->broken)
+        return refuse_broken(err);
+    for (unsigned i = 0; i < c->processes; i++)
+        lines[i] = NULL;
+    if (c->ops->gather)
+        return ended(c, c->ops->gather(c, line, a, lines, err));
+    lines[0] = pk_strdup(a, line);
+    return PK_OK;
+}
+
+void pk_comm_abort(struct pk_comm *c)
+{
+    c->broken = true;
+    if (c->ops->abort)
+        c->ops->abort(c);
+}

@@ -1,0 +1,109 @@
+/* Comm: ranks that average arrays with each other.
+ *
+ * One const vtable per transport (self, link, mpi), validated once by pk_comm_open; callers use the typed wrappers below. A comm
+ * belongs to one thread: the one that opened it calls everything. What a transport needs to make progress meanwhile (a thread, or
+ * nothing at all on a virtual link) is its own.
+ *
+ * An all-reduce replaces every rank's array by the mean over the ranks: what data-parallel training does to gradients. All-reduces are
+ * asynchronous and go through the transport one at a time, in the order in which they are started, which is the same on every rank.
+ * From start to the end of wait the array and the struct pk_reduce are the transport's.
+ *
+ * Times are ns of the device's clock (pk_device_now_ns), sizes bytes. Everything that waits for another rank gives up after
+ * options.timeout_ns with PK_E_TIMEOUT; after that, and after any other error, the comm is broken: every call answers with an error,
+ * and only abort and close are of use. Nothing here allocates between start and wait, so all-reduces may be timed. */
+#pragma once
+
+#include "device/device.h"
+#include "ops/dtype.h"
+
+enum pk_comm_kind { PK_COMM_SELF, PK_COMM_LINK, PK_COMM_KINDS };
+
+/* A virtual link: an all-reduce of b bytes between R ranks takes exactly latency_ns + b * 2(R-1)/R / bytes_per_s: a ring's bytes at
+ * the link's bandwidth (nccl-tests' busbw). With jitter, times a log-normal factor of that standard deviation, drawn from the seed:
+ * equal seeds give equal times. */
+struct pk_comm_link {
+    uint64_t latency_ns;
+    double bytes_per_s; /* > 0 */
+    double jitter;      /* >= 0 */
+    uint64_t seed;
+};
+
+/* How to open a comm. Zero means "choose". */
+struct pk_comm_options {
+    unsigned ranks; /* link: virtual ranks, 0 = 2; otherwise what is expected, 0 = as many as there are */
+    uint64_t timeout_ns;      /* 0 = a minute */
+    struct pk_comm_link link; /* of PK_COMM_LINK alone */
+};
+
+/* One all-reduce: the caller's memory, zeroed before its first start, used again after its wait. */
+struct pk_reduce {
+    void *data;
+    size_t n;
+    enum pk_dtype type;
+    uint64_t asked_ns;           /* when it was started */
+    uint64_t began_ns, ended_ns; /* when it had the transport; valid once it is over */
+    bool pending;                /* started and not waited for */
+};
+
+struct pk_comm;
+
+struct pk_comm_ops {
+    const char *name;    /* required: "link" */
+    const char *summary; /* required: one line */
+    /* required. Sets c->rank, c->size, c->processes and c->impl, in c->arena. On failure nothing is left behind. */
+    enum pk_code (*open)(struct pk_comm *c, const struct pk_comm_options *o, struct pk_err *err);
+    /* required. Nothing is pending, unless the comm is broken. */
+    void (*close)(struct pk_comm *c);
+    /* required. Takes an all-reduce whose data, n, type and asked_ns are set. */
+    enum pk_code (*start)(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err);
+    /* required. Is it over? Costs no more than a look. */
+    bool (*test)(struct pk_comm *c, const struct pk_reduce *r);
+    /* required. Returns when it is over; everything started before it then is too. */
+    enum pk_code (*wait)(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err);
+    /* optional: absent where all ranks are in one process. */
+    enum pk_code (*barrier)(struct pk_comm *c, struct pk_err *err);
+    enum pk_code (*bcast)(struct pk_comm *c, void *p, size_t bytes, struct pk_err *err);
+    enum pk_code (*gather)(struct pk_comm *c, const char *line, struct pk_arena *a, const char **lines,
+                           struct pk_err *err);
+    /* optional: ends the other processes, which would wait. */
+    void (*abort)(struct pk_comm *c);
+};
+
+struct pk_comm {
+    const struct pk_comm_ops *ops;
+    struct pk_device *dev; /* whose arrays are reduced and whose clock is read; outlives the comm */
+    unsigned rank, size;
+    unsigned processes; /* 1 where ranks are virtual, else size: how many lines a gather has */
+    uint64_t timeout_ns;
+    uint64_t reduces, reduced_bytes; /* started since open: what was sent can be checked */
+    size_t pending;
+    bool broken;
+    struct pk_arena arena;
+    void *impl;
+};
+
+/* Every transport this source knows, by enum pk_comm_kind; NULL-terminated. */
+extern const struct pk_comm_ops *const pk_comm_kinds[];
+
+/* PK_E_USAGE for options that make no sense, PK_E_UNAVAILABLE where the transport cannot work here. */
+enum pk_code pk_comm_open(struct pk_comm *c, enum pk_comm_kind kind, struct pk_device *dev,
+                          const struct pk_comm_options *o, struct pk_err *err) PK_MUST_CHECK;
+/* Nothing may be pending (pk_assert), unless the comm is broken. A comm that was never opened, all zeros, may be closed. */
+void pk_comm_close(struct pk_comm *c);
+
+/* n elements; every rank gives as many, of the same type. n = 0 is allowed and costs the latency. */
+enum pk_code pk_comm_start(struct pk_comm *c, struct pk_reduce *r, void *data, size_t n, enum pk_dtype type,
+                           struct pk_err *err) PK_MUST_CHECK;
+bool pk_comm_test(struct pk_comm *c, const struct pk_reduce *r);
+enum pk_code pk_comm_wait(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err) PK_MUST_CHECK;
+
+/* Returns when every rank has called it. Nothing is pending. */
+enum pk_code pk_comm_barrier(struct pk_comm *c, struct pk_err *err) PK_MUST_CHECK;
+/* Rank 0's bytes, everywhere. */
+enum pk_code pk_comm_bcast(struct pk_comm *c, void *p, size_t bytes, struct pk_err *err) PK_MUST_CHECK;
+/* One text of each process, lines of the wire for instance, to rank 0: lines[0 .. processes), which other ranks find NULL. Texts in a. */
+enum pk_code pk_comm_gather(struct pk_comm *c, const char *line, struct pk_arena *a, const char **lines,
+                            struct pk_err *err) PK_MUST_CHECK;
+
+/* The comm is broken from now on, and other processes end instead of waiting for this one. */
+void pk_comm_abort(struct pk_comm *c);

@@ -1,0 +1,86 @@
+/* Link: a virtual link. When an all-reduce will be over is known when it starts, so progress needs nobody.
+ *
+ * The virtual ranks all have what this process has: the mean over them is what is there already, to the bit. */
+#include "comm/link.h"
+
+#include "base/rng.h"
+#include "comm/pause.h"
+#include "comm/transports.h"
+
+#include <math.h>
+
+enum { DEFAULT_RANKS = 2 };
+
+struct link {
+    struct pk_comm_link shape;
+    struct pk_rng rng;
+    uint64_t free_ns; /* when the link has done what was started */
+};
+
+double pk_comm_link_ns(const struct pk_comm_link *l, unsigned ranks, double bytes)
+{
+    const double sent = bytes * 2 * (ranks - 1.0) / ranks;
+    return (double)l->latency_ns + sent / l->bytes_per_s * 1e9;
+}
+
+static enum pk_code refuse(const struct pk_comm_link *l, struct pk_err *err)
+{
+    pk_fail(err, PK_E_USAGE, "a link of %g bytes per second with jitter %g", l->bytes_per_s, l->jitter);
+    pk_why(err, "bandwidth is above 0, jitter 0 or above, and both are finite");
+    return pk_fix(err, "a bandwidth such as 10 GB/s without jitter");
+}
+
+static enum pk_code open_link(struct pk_comm *c, const struct pk_comm_options *o, struct pk_err *err)
+{
+    const struct pk_comm_link *l = &o->link;
+    if (!(l->bytes_per_s > 0 && l->jitter >= 0 && isfinite(l->bytes_per_s) && isfinite(l->jitter)))
+        return refuse(l, err);
+    if (c->dev->kind == PK_DEVICE_CUDA) {
+        pk_fail(err, PK_E_UNAVAILABLE, "the virtual link on a GPU");
+        pk_why(err, "the host waits for it, and a GPU's step waits for no host");
+        return pk_fix(err, "--device cpu, or --device null for exact times");
+    }
+    struct link *k = pk_new(&c->arena, struct link);
+    k->shape = *l;
+    k->rng.state = l->seed;
+    c->impl = k;
+    c->size = o->ranks ? o->ranks : DEFAULT_RANKS;
+    c->processes = 1;
+    return PK_OK;
+}
+
+static void close_link(struct pk_comm *c)
+{
+}
+
+static enum pk_code start(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err)
+{
+    struct link *k = c->impl;
+    double ns = pk_comm_link_ns(&k->shape, c->size, (double)(r->n * pk_dtype_bytes(r->type)));
+    if (k->shape.jitter > 0)
+        ns *= exp(k->shape.jitter * pk_rng_normal(&k->rng));
+    r->began_ns = r->asked_ns > k->free_ns ? r->asked_ns : k->free_ns;
+    r->ended_ns = k->free_ns = r->began_ns + (uint64_t)llround(ns);
+    return PK_OK;
+}
+
+static bool test(struct pk_comm *c, const struct pk_reduce *r)
+{
+    return pk_device_now_ns(c->dev) >= r->ended_ns;
+}
+
+static enum pk_code wait(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err)
+{
+    pk_pause_until(c->dev, r->ended_ns);
+    return PK_OK;
+}
+
+const struct pk_comm_ops pk_comm_link = {
+    .name = "link",
+    .summary = "virtual ranks on a link of given latency and bandwidth",
+    .open = open_link,
+    .close = close_link,
+    .start = start,
+    .test = test,
+    .wait = wait,
+};
