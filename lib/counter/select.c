@@ -167,6 +167,29 @@ static struct pk_metric_input input_of(const struct selection *s, const char *na
     return (struct pk_metric_input){PK_INPUT_MISSING, 0, 0};
 }
 
+/* Whether work that is done again, and never quite the same, comes between two of its counts. */
+static const char *apart(const struct selection *s, const struct pk_formula *f,
+                         const struct pk_metric_input *inputs)
+{
+    const struct pk_metric_input *first = NULL;
+    for (size_t k = 0; k < f->n_names; k++) {
+        const struct pk_metric_input *in = &inputs[k];
+        if (in->kind != PK_INPUT_COUNT)
+            continue;
+        if (!first) {
+            first = in;
+            continue;
+        }
+        const char *a = s->plans[first->plan].events[first->event].name, *b = f->names[k];
+        if (in->plan != first->plan)
+            return pk_printf(s->arena, "%s and %s were counted in different passes", a, b);
+        if (s->plans[in->plan].passes > 1)
+            return pk_printf(s->arena, "%s and %s were counted in %u replays of the work", a, b,
+                             s->plans[in->plan].passes);
+    }
+    return "";
+}
+
 static void add_metrics(struct selection *s, const struct pk_group *g, size_t first_plan)
 {
     struct pk_counters *out = s->out;
@@ -177,8 +200,8 @@ static void add_metrics(struct selection *s, const struct pk_group *g, size_t fi
             inputs[k] = input_of(s, m->formula->names[k], first_plan);
         if (out->n_metrics == s->metrics_cap)
             s->metrics = pk_grow(s->arena, s->metrics, sizeof *s->metrics, out->n_metrics, &s->metrics_cap);
-        s->metrics[out->n_metrics++] =
-            (struct pk_counter_metric){g->name, m->name, m->unit, m->summary, m->formula, inputs};
+        s->metrics[out->n_metrics++] = (struct pk_counter_metric){
+            g->name, m->name, m->unit, m->summary, m->formula, inputs, apart(s, m->formula, inputs)};
     }
 }
 

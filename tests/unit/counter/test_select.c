@@ -104,7 +104,7 @@ static void a_group_becomes_plans_and_metrics(void **state)
     assert_int_equal(c.plans[0].n, 3);
     assert_int_equal(c.plans[1].n, 2);
     assert_int_equal(c.n_missing, 0);
-    assert_int_equal(c.n_metrics, 5);
+    assert_int_equal(c.n_metrics, 6);
     assert_string_equal(c.metrics[1].name, "fake_flops_per_s");
     assert_int_equal(c.metrics[1].inputs[0].kind, PK_INPUT_COUNT);
     assert_int_equal(c.metrics[1].inputs[1].kind, PK_INPUT_GIVEN);
@@ -138,6 +138,23 @@ static void metrics_have_values_or_miss_something(void **state)
     counts[1] = NULL;
     assert_true(isnan(metric("fake_slowdown", counts, given, &missing)));
     assert_string_equal(missing, "fake_ns");
+}
+
+static const char *apart(const char *metric)
+{
+    for (size_t i = 0; i < c.n_metrics; i++)
+        if (!strcmp(c.metrics[i].name, metric))
+            return c.metrics[i].apart;
+    fail_msg("no metric %s", metric);
+    return NULL;
+}
+
+static void what_was_not_counted_at_once_is_flagged(void **state)
+{
+    select_("fake");
+    assert_string_equal(apart("fake_intensity"), "");
+    assert_string_equal(apart("fake_slowdown"), ""); /* one event: the times are never of its pass */
+    assert_string_equal(apart("fake_pace"), "fake_ns and fake_works were counted in different passes");
 }
 
 static void wrong_selections(void **state)
@@ -174,6 +191,7 @@ int main(void)
         cmocka_unit_test(every_group_is_of_known_events),
         cmocka_unit_test(a_group_becomes_plans_and_metrics),
         cmocka_unit_test(metrics_have_values_or_miss_something),
+        cmocka_unit_test(what_was_not_counted_at_once_is_flagged),
         cmocka_unit_test(wrong_selections),
     };
     return cmocka_run_group_tests(tests, NULL, free_all);
