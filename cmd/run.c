@@ -160,8 +160,8 @@ static enum pk_code finish(struct run *r, struct pk_err *err)
     const char *status = r->result.interrupted ? "interrupted" : "complete";
     enum pk_code rc = pk_record_fits(r->store, r->run_id, r->probe, r->app->arena, err);
     if (!rc)
-        rc = pk_record_counters(r->store, r->run_id, r->probe, &r->counters, &r->ceilings.top, r->app->arena,
-                                err);
+        rc = pk_record_counters(r->store, r->run_id, &r->plan, r->case_ids, &r->counters, &r->ceilings.top,
+                                r->app->arena, err);
     return rc ? rc : pk_store_run_end(r->store, r->run_id, status, err);
 }
 

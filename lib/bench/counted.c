@@ -43,14 +43,17 @@ static const char *heading(const char *name, const struct shown *u, struct pk_ar
     return pk_printf(a, "%.*s%s", (int)(ends ? n - unit - 1 : n), name, u->suffix);
 }
 
+enum { NAME, UNIT, GROUP, KEY }; /* of names_sql */
+
 static struct pk_column column_of(const struct pk_cell *name, struct pk_arena *a)
 {
-    if (!strcmp(name[0].s, "perturbation"))
+    if (!strcmp(name[NAME].s, "perturbation"))
         return (struct pk_column){
             .key = "perturbation", .heading = "Slower by (%)", .scale = 0.01, .decimals = 1};
-    const struct shown u = shown_as(name[1].s, a);
+    const struct shown u = shown_as(name[UNIT].s, a);
+    const char *key = name[KEY].s;
     return (struct pk_column){
-        .key = name[0].s, .heading = heading(name[0].s, &u, a), .scale = u.scale, .decimals = u.decimals};
+        .key = key, .heading = heading(key, &u, a), .scale = u.scale, .decimals = u.decimals};
 }
 
 static const struct pk_column fixed[FIXED] = {
@@ -60,11 +63,16 @@ static const struct pk_column fixed[FIXED] = {
     [REGION] = {.key = "region", .heading = "Region", .left = true},
 };
 
-/* Names in the order of the columns: metrics, events, how much counting cost. */
+/* Names in the order of the columns: metrics, events, how much counting cost. Where groups have metrics of one name, theirs are told
+ * apart: "cpu-mem.intensity". */
 static const char names_sql[] =
-    "SELECT name, unit FROM v_counter WHERE run_id = :run AND experiment = :experiment AND value IS NOT NULL"
-    " GROUP BY name, unit ORDER BY name = 'perturbation', max(group_name) = '', max(group_name), "
-    "min(source), name";
+    "SELECT name, unit, group_name, CASE WHEN count(*) OVER (PARTITION BY name) > 1 AND group_name <> '' "
+    "THEN "
+    "group_name || '.' || name ELSE name END"
+    " FROM (SELECT name, unit, group_name, min(source) AS source FROM v_counter"
+    "       WHERE run_id = :run AND experiment = :experiment AND value IS NOT NULL AND group_name <> "
+    "'roofline' GROUP BY name, unit, group_name)"
+    " ORDER BY name = 'perturbation', group_name = '', group_name, source, name";
 
 /* One row per value; regions in the order of their names, the whole iteration last. A case is told by the axes in which not all agree. */
 static const char values_sql[] =
@@ -75,30 +83,35 @@ static const char values_sql[] =
     "   coalesce((SELECT group_concat(e.key || '=' || e.value, ' ') FROM json_each(axes) e WHERE e.key IN "
     "(SELECT key FROM axis)),"
     "     '') AS told FROM v_counter WHERE run_id = :run AND experiment = :experiment)"
-    " SELECT c.variant, c.axes, c.told, k.region, k.name, k.value FROM v_counter k JOIN cases c ON c.case_id "
+    " SELECT c.variant, c.axes, c.told, k.region, k.name, k.group_name, k.value FROM v_counter k JOIN cases "
+    "c ON c.case_id "
     "= k.case_id"
-    " WHERE k.run_id = :run ORDER BY c.ordinal, k.region = 'iteration', k.region";
+    " WHERE k.run_id = :run AND k.group_name <> 'roofline' ORDER BY c.ordinal, k.region = 'iteration', "
+    "k.region";
 
 /* What is to be said under the table. */
 static const char notes_sql[] =
+    "WITH counted AS (SELECT * FROM v_counter WHERE run_id = :run AND experiment = :experiment AND "
+    "group_name "
+    "<> 'roofline')"
     "SELECT 'Medians per iteration, from passes of their own; times are those of the timing passes.' AS "
     "note, 0 AS at"
-    "  WHERE EXISTS (SELECT 1 FROM v_counter WHERE run_id = :run AND experiment = :experiment)"
-    " UNION ALL SELECT DISTINCT name || ' is not known: ' || note, 1 FROM v_counter"
-    "  WHERE run_id = :run AND experiment = :experiment AND value IS NULL AND name NOT IN"
-    "   (SELECT name FROM v_counter WHERE run_id = :run AND experiment = :experiment AND value IS NOT NULL)"
+    "  WHERE EXISTS (SELECT 1 FROM counted)"
+    " UNION ALL SELECT DISTINCT name || ' is not known: ' || note, 1 FROM counted"
+    "  WHERE value IS NULL AND name NOT IN"
+    "   (SELECT name FROM counted WHERE value IS NOT NULL)"
     " UNION ALL SELECT DISTINCT name || ' is approximate' || CASE note WHEN '' THEN '' ELSE ': ' || note "
-    "END, 2 FROM v_counter"
-    "  WHERE run_id = :run AND experiment = :experiment AND quality = 'approximate' AND value IS NOT NULL"
+    "END, 2 FROM counted"
+    "  WHERE quality = 'approximate' AND value IS NOT NULL"
     " UNION ALL SELECT 'Counted in user mode only, as kernel mode is forbidden: ' || group_concat(name, ', "
     "'), 3 FROM"
-    "  (SELECT DISTINCT name FROM v_counter WHERE run_id = :run AND experiment = :experiment AND modes = "
+    "  (SELECT DISTINCT name FROM counted WHERE modes = "
     "'user')"
     "  HAVING count(*)"
     " UNION ALL SELECT printf('Counting slowed ' || region || ' down by up to %.0f %%: its counts hold, but "
     "what they say of a rate"
-    " may not.', 100 * max(value)), 4 FROM v_counter"
-    "  WHERE run_id = :run AND experiment = :experiment AND name = 'perturbation' GROUP BY region HAVING "
+    " may not.', 100 * max(value)), 4 FROM counted"
+    "  WHERE name = 'perturbation' GROUP BY region HAVING "
     "max(value) > 0.02"
     " ORDER BY at, note";
 
@@ -109,12 +122,14 @@ struct table {
     struct pk_rows names;
 };
 
-static size_t find_name(const struct table *t, const char *name)
+static size_t find_name(const struct table *t, const char *name, const char *group)
 {
-    size_t i = 0;
-    while (i < t->names.n && strcmp(t->names.cells[i * t->names.n_cols].s, name))
-        i++;
-    return i;
+    for (size_t i = 0; i < t->names.n; i++) {
+        const struct pk_cell *row = t->names.cells + i * t->names.n_cols;
+        if (!strcmp(row[NAME].s, name) && !strcmp(row[GROUP].s, group))
+            return i;
+    }
+    return t->names.n;
 }
 
 static bool same_row(const struct pk_cell *x, const struct pk_cell *y)
@@ -127,7 +142,7 @@ static bool same_row(const struct pk_cell *x, const struct pk_cell *y)
 
 static enum pk_code print_rows(struct table *t, struct pk_out *out, struct pk_err *err)
 {
-    enum { NAME = FIXED, VALUE, COLUMNS };
+    enum { OF = FIXED, OF_GROUP, VALUE, COLUMNS };
     struct pk_rows v;
     if (pk_store_query(t->s, values_sql, t->params, 2, &t->a, &v, err))
         return err->code;
@@ -137,9 +152,10 @@ static enum pk_code print_rows(struct table *t, struct pk_out *out, struct pk_er
         memset(row, 0, (FIXED + t->names.n) * sizeof *row);
         memcpy(row, first, FIXED * sizeof *row);
         for (end = i; end < v.n && same_row(v.cells + end * COLUMNS, first); end++) {
-            const size_t at = find_name(t, v.cells[end * COLUMNS + NAME].s);
-            if (at < t->names.n && v.cells[end * COLUMNS + VALUE].type != PK_CELL_NULL)
-                row[FIXED + at] = v.cells[end * COLUMNS + VALUE];
+            const struct pk_cell *cells = v.cells + end * COLUMNS;
+            const size_t at = find_name(t, cells[OF].s, cells[OF_GROUP].s);
+            if (at < t->names.n && cells[VALUE].type != PK_CELL_NULL)
+                row[FIXED + at] = cells[VALUE];
         }
         pk_out_row(out, row);
     }

@@ -167,6 +167,54 @@ SELECT variant, axes, coalesce((SELECT group_concat(a.key || '=' || a.value, ' '
         k.family = line.family ORDER BY k.time_ns DESC LIMIT 1) AS longest
 FROM line ORDER BY ordinal, region, last, time_ns DESC;
 
+-- view: roofline
+SELECT w.run_id, w.case_id, w.experiment, w.device, w.variant, w.axes, w.region, w.ordinal, w.flops, w.bytes, w.flops_from, w.bytes_from,
+       w.intensity, w.flops_per_s, w.attainable_flops_per_s, CASE w.memory_bound WHEN 1 THEN 'memory' WHEN 0 THEN 'compute' END AS bound,
+       w.share_of_roof, m.lives_in, w.note, m.counting
+FROM (SELECT run_id, case_id, experiment, device, variant, axes, region, ordinal,
+             max(value) FILTER (WHERE name = 'flops') AS flops, max(value) FILTER (WHERE name = 'bytes') AS bytes,
+             max(source) FILTER (WHERE name = 'flops') AS flops_from, max(source) FILTER (WHERE name = 'bytes') AS bytes_from,
+             max(value) FILTER (WHERE name = 'intensity') AS intensity, max(value) FILTER (WHERE name = 'flops_per_s') AS flops_per_s,
+             max(value) FILTER (WHERE name = 'attainable_flops_per_s') AS attainable_flops_per_s,
+             max(value) FILTER (WHERE name = 'memory_bound') AS memory_bound,
+             max(value) FILTER (WHERE name = 'share_of_roof') AS share_of_roof, max(note) FILTER (WHERE name = 'share_of_roof') AS note
+      FROM v_counter WHERE group_name = 'roofline' GROUP BY case_id, region) w
+JOIN (SELECT c.case_id, r.settings ->> 'counters' IS NOT NULL AS counting, CASE WHEN coalesce(p.median, c.predicted_bytes) <= k.value THEN 'cache'
+                             WHEN coalesce(p.median, c.predicted_bytes) > k.value THEN 'memory' END AS lives_in
+      FROM v_case c JOIN v_run r ON r.run_id = c.run_id
+      LEFT JOIN v_summary p ON p.case_id = c.case_id AND p.metric = 'peak_bytes'
+      LEFT JOIN v_ceiling k ON k.run_id = c.run_id AND k.key = 'cache_bytes'
+           AND k.device = coalesce(r.settings ->> 'ceilings_of', c.device)) m ON m.case_id = w.case_id;
+
+-- Of runs that counted: what is declared alone is in the experiment's own tables, as % of floor.
+-- table: roofline
+-- title: Roofline
+-- column: variant | Variant | text
+-- column: axes | axes | json | machine
+-- column: case | Case | text
+-- column: region | Region | text
+-- column: flops_from | FLOPs from | text | optional1
+-- column: bytes_from | Bytes from | text | optional2
+-- column: intensity | FLOP/byte | | 2
+-- column: flops_per_s | Reached (GFLOP/s) | GFLOP/s | 1
+-- column: attainable_flops_per_s | Attainable (GFLOP/s) | GFLOP/s | 1
+-- column: bound | Bound by | text
+-- column: share_of_roof | % of roof | % | 1
+-- column: lives_in | Lives in | text | optional3
+-- note: SELECT 'Attainable: the lower of the fp32 rate and intensity × memory bandwidth, as measured on this device (perfkit doctor --ceilings); '
+--   || 'bound by the one that is lower. Without FLOPs, % of roof is that of the bandwidth.'
+--   WHERE EXISTS (SELECT 1 FROM roofline WHERE run_id = :run AND experiment = :experiment AND counting)
+-- note: SELECT DISTINCT 'The roof of some is ' || CASE WHEN share_of_roof IS NULL THEN 'not known: ' ELSE 'approximate: ' END || note
+--   FROM roofline WHERE run_id = :run AND experiment = :experiment AND counting AND note <> ''
+-- note: SELECT 'Above its roof is what a cache holds (no ceiling of caches is measured), or what was measured while the ceilings were too low.'
+--   WHERE (SELECT max(share_of_roof) FROM roofline WHERE run_id = :run AND experiment = :experiment AND counting) > 1.05
+WITH axis AS (SELECT a.key FROM v_case c, json_each(c.axes) a WHERE c.run_id = :run AND c.experiment = :experiment
+              GROUP BY a.key HAVING count(DISTINCT a.value) > 1)
+SELECT variant, axes, coalesce((SELECT group_concat(a.key || '=' || a.value, ' ') FROM json_each(axes) a WHERE a.key IN axis), '') AS "case",
+       region, flops_from, bytes_from, intensity, flops_per_s, attainable_flops_per_s, bound, share_of_roof, lives_in
+FROM roofline WHERE run_id = :run AND experiment = :experiment AND counting
+ORDER BY ordinal, region = 'iteration', region;
+
 -- table: runs
 -- title: Runs
 -- empty: keep
@@ -246,6 +294,13 @@ SELECT * FROM v_kernel WHERE run_id = :run ORDER BY ordinal, region, time_ns DES
 -- empty: keep
 -- column: axes | axes | json
 SELECT * FROM v_counter WHERE run_id = :run ORDER BY ordinal, region, group_name, name;
+
+-- table: export_roofline
+-- empty: keep
+-- column: axes | axes | json
+SELECT run_id, case_id, experiment, device, variant, axes, region, flops, bytes, flops_from, bytes_from, intensity, flops_per_s,
+       attainable_flops_per_s, bound, share_of_roof, lives_in, note, ordinal
+FROM roofline WHERE run_id = :run ORDER BY ordinal, region;
 
 -- table: export_settings
 -- empty: keep

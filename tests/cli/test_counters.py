@@ -121,3 +121,50 @@ def test_where_the_time_went(perfkit, db, measured):
     timed = db().execute("SELECT count(*) FROM v_invocation").fetchone()
     assert timed == (2 * 2 * db().execute("SELECT count(DISTINCT metric) FROM v_invocation").fetchone()[0],)
     assert done(perfkit("export", "csv", "--what", "kernels")).stdout.count("\n") > 5
+
+
+def test_two_groups_may_have_metrics_of_one_name(perfkit, db):
+    done(counted(perfkit, "--counters", "fake"))
+    store = db()
+    store.execute("INSERT INTO counter SELECT case_id, region, 'other', name, unit, 7, source, native, quality, modes, note"
+                  " FROM counter WHERE name = 'fake_slowdown'")
+    store.commit()
+    table = done(perfkit("show", "--format", "json")).rows("counted")
+    assert {(row["fake.fake_slowdown"], row["other.fake_slowdown"]) for row in table} == {(1, 7)}
+
+
+def test_counts_of_two_passes_are_approximate(perfkit, db):
+    run = done(counted(perfkit, "--counters", "fake"))
+    rows = dict(db().execute("SELECT name, quality || ' ' || note FROM v_counter WHERE region = 'work' AND group_name = 'fake'"))
+    assert rows["fake_pace"] == "approximate fake_ns and fake_works were counted in different passes"
+    assert rows["fake_intensity"] == "derived "
+    assert "fake_pace is approximate: fake_ns and fake_works were counted in different passes" in run.stdout
+
+
+def roofs(perfkit, *args):
+    return {row["region"]: row for row in done(perfkit(*args, "--format", "json")).rows("roofline")}
+
+
+def test_roofline_of_declared_and_of_counted_work(perfkit, db, measured):
+    args = ["run", "attention-scaling", "--device", "cpu", "--seq-len", "256", "--d-model", "64", "--batch", "1", "--variant", "flash", *FAST]
+    done(perfkit(*args, "--counters", "minor_faults"))
+    shown = roofs(perfkit, "show")
+    top = dict(db().execute("SELECT key, value FROM v_ceiling"))
+    work = {m: (f, b) for m, f, b in db().execute("SELECT metric, flops, bytes FROM v_work WHERE flops > 0")}
+    times = dict(db().execute("SELECT metric, median FROM v_summary WHERE unit = 'ns'"))
+    for region in ("forward", "backward"):
+        row, (flops, nbytes) = shown[region], work[f"{region}_ns"]
+        attainable = min(top["fp32_flops_per_s"], flops / nbytes * top["memory_bytes_per_s"])
+        assert (row["flops_from"], row["bytes_from"]) == ("declared", "declared")
+        assert row["intensity"] == pytest.approx(flops / nbytes) and row["attainable_flops_per_s"] == pytest.approx(attainable)
+        assert row["flops_per_s"] == pytest.approx(1e9 * flops / times[f"{region}_ns"])
+        assert row["share_of_roof"] == pytest.approx(row["flops_per_s"] / attainable)
+        assert row["bound"] == ("compute" if attainable == top["fp32_flops_per_s"] else "memory")
+    assert shown["iteration"]["intensity"] == pytest.approx(sum(f for f, _ in work.values()) / sum(b for _, b in work.values()))
+    # without counters nothing more is printed, but it can be exported; what counted it is said
+    done(perfkit(*args))
+    assert "Roofline" not in done(perfkit("show")).stdout
+    assert done(perfkit("export", "csv", "--what", "roofline")).stdout.count("\n") == 4
+    done(counted(perfkit, "--counters", "fake"))
+    work = roofs(perfkit, "show")["work"]
+    assert (work["flops_from"], work["bytes_from"], work["bound"], work["intensity"]) == ("fake", "fake", "memory", 0)

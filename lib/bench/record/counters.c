@@ -1,6 +1,7 @@
 /* Counters: medians, metrics and perturbation from the slices of counter passes. */
 #include "bench/record/counters.h"
 
+#include "bench/record/roofline.h"
 #include "store/table.h"
 
 #include <math.h>
@@ -11,6 +12,7 @@ static const char iteration[] = "iteration";
 /* What is known of one case, by region; the last region is the whole iteration. */
 struct known {
     double *time_ns, *flops, *bytes; /* [regions + 1], NaN = not known */
+    double *tensor_flops;            /* likewise */
     double *perturbation;            /* likewise */
     double ***count;                 /* [regions + 1][plan][event] */
 };
@@ -18,7 +20,7 @@ struct known {
 struct counted {
     struct pk_store *s;
     int64_t run_id;
-    const struct pk_probe *probe;
+    const struct pk_plan *plan;
     const struct pk_counters *counters;
     const struct pk_ceilings *top;
     struct pk_arena *a;
@@ -39,8 +41,8 @@ static double *nans(struct pk_arena *a, size_t n)
 static struct known nothing(const struct counted *c)
 {
     const size_t places = c->n_regions + 1, plans = c->counters->n_plans;
-    struct known k = {nans(c->a, places), nans(c->a, places), nans(c->a, places), nans(c->a, places),
-                      pk_new_n(c->a, double **, places)};
+    struct known k = {nans(c->a, places), nans(c->a, places), nans(c->a, places),
+                      nans(c->a, places), nans(c->a, places), pk_new_n(c->a, double **, places)};
     for (size_t r = 0; r < places; r++) {
         k.count[r] = pk_new_n(c->a, double *, plans);
         for (size_t p = 0; p < plans; p++)
@@ -51,7 +53,7 @@ static struct known nothing(const struct counted *c)
 
 static const char *region_name(const struct counted *c, size_t r)
 {
-    return r < c->n_regions ? c->probe->regions[r].name : iteration;
+    return r < c->n_regions ? c->plan->probe->regions[r].name : iteration;
 }
 
 /* The region that a text of n bytes names; c->n_regions + 1 when it names none. */
@@ -168,11 +170,76 @@ static void add_metrics(struct counted *c, int64_t case_id, size_t r, const stru
         const char *missing = NULL;
         const double v =
             pk_counter_metric_value(m, (const double *const *)k->count[r], given, c->a, &missing);
-        add_row(c, &(struct pk_counter_row){case_id, region_name(c, r), m->group, m->name, m->unit, v,
-                                            "formula", m->formula->text, "derived", "",
-                                            isnan(v) && missing ? why_unknown(c, missing) : ""});
+        add_row(c,
+                &(struct pk_counter_row){case_id, region_name(c, r), m->group, m->name, m->unit, v, "formula",
+                                         m->formula->text, *m->apart && !isnan(v) ? "approximate" : "derived",
+                                         "", isnan(v) ? why_unknown(c, missing) : m->apart});
     }
 }
+
+/* --- roofline ------------------------------------------------------------------------------------------------------- */
+
+enum amount { FLOPS, BYTES, AMOUNTS };
+
+/* What counts the work that a roof is about, added up; the first row of which every event is known. What a device's fp32 ceiling does
+ * not bound (double precision, tensor cores) is not in it. */
+static const struct {
+    enum amount amount;
+    const char *events[3];
+    const char *native;
+} work_events[] = {
+    {FLOPS, {"sp_flops"}, "sp_flops"},
+    {BYTES, {"dram_read_bytes", "dram_write_bytes"}, "dram_read_bytes + dram_write_bytes"},
+    {BYTES, {"gpu_dram_read_bytes", "gpu_dram_write_bytes"}, "gpu_dram_read_bytes + gpu_dram_write_bytes"},
+    {FLOPS, {"fake_flops"}, "fake_flops"},
+    {BYTES, {"fake_bytes"}, "fake_bytes"},
+};
+
+/* Adds the event to *to; false when it was not counted at that place. */
+static bool add_count(const struct counted *c, const struct known *k, size_t r, const char *name,
+                      struct pk_roofline_amount *to)
+{
+    for (size_t p = 0; p < c->counters->n_plans; p++)
+        for (size_t e = 0; e < c->counters->plans[p].n; e++) {
+            const struct pk_event *event = &c->counters->plans[p].events[e];
+            if (strcmp(event->name, name) != 0 || isnan(k->count[r][p][e]))
+                continue;
+            to->value += k->count[r][p][e];
+            to->source = event->source;
+            to->approximate |= event->quality != PK_QUALITY_EXACT;
+            to->plan = p;
+            return true;
+        }
+    return false;
+}
+
+static struct pk_roofline_amount amount_of(const struct counted *c, const struct known *k, size_t r,
+                                           enum amount which)
+{
+    for (size_t i = 0; i < sizeof work_events / sizeof *work_events; i++) {
+        struct pk_roofline_amount sum = {.native = work_events[i].native};
+        bool all = work_events[i].amount == which && !(which == FLOPS && k->tensor_flops[r] > 0);
+        for (const char *const *name = work_events[i].events; all && *name; name++)
+            all = add_count(c, k, r, *name, &sum);
+        if (all)
+            return sum;
+    }
+    return (struct pk_roofline_amount){.value = which == FLOPS ? k->flops[r] : k->bytes[r],
+                                       .source = "declared",
+                                       .native = which == FLOPS ? "flops" : "bytes"};
+}
+
+static void add_roofline(struct counted *c, int64_t case_id, size_t r, const struct known *k)
+{
+    struct pk_counter_row rows[PK_ROOFLINE_ROWS];
+    const struct pk_roofline_work w = {k->time_ns[r], amount_of(c, k, r, FLOPS), amount_of(c, k, r, BYTES),
+                                       k->tensor_flops[r]};
+    const size_t n = pk_roofline_rows(&w, c->top, case_id, region_name(c, r), rows);
+    for (size_t i = 0; i < n; i++)
+        add_row(c, &rows[i]);
+}
+
+/* --- cases ---------------------------------------------------------------------------------------------------------- */
 
 static bool counted_at(const struct counted *c, size_t r, const struct known *k)
 {
@@ -183,12 +250,38 @@ static bool counted_at(const struct counted *c, size_t r, const struct known *k)
     return false;
 }
 
-static void add_case(struct counted *c, int64_t case_id, size_t from, size_t to)
+/* The iteration stands for itself where it is more than one region, or was counted as a whole. */
+static bool stands(const struct counted *c, size_t r, const struct known *k)
+{
+    size_t timed = 0;
+    for (size_t i = 0; i < c->n_regions; i++)
+        timed += !isnan(k->time_ns[i]);
+    return r < c->n_regions || timed > 1 || (timed && counted_at(c, r, k));
+}
+
+static void take_tensor_flops(const struct counted *c, const struct pk_planned *p, struct known *k)
+{
+    struct pk_case of = p->c;
+    if (p->provider)
+        of.variant = 0; /* as pk_case_works has it */
+    k->tensor_flops[c->n_regions] = 0;
+    for (size_t r = 0; r < c->n_regions; r++) {
+        if (isnan(k->time_ns[r]))
+            continue;
+        k->tensor_flops[r] = c->plan->probe->work(&of, (unsigned)r).tensor_flops;
+        k->tensor_flops[c->n_regions] += k->tensor_flops[r];
+    }
+}
+
+static void add_case(struct counted *c, size_t i, int64_t case_id, size_t from, size_t to)
 {
     struct known k = nothing(c);
     take_times(c, case_id, &k);
     take_samples(c, from, to, &k);
+    take_tensor_flops(c, &c->plan->v[i], &k);
     for (size_t r = 0; r <= c->n_regions; r++) {
+        if (stands(c, r, &k))
+            add_roofline(c, case_id, r, &k);
         if (!counted_at(c, r, &k))
             continue;
         add_events(c, case_id, r, &k);
@@ -217,20 +310,32 @@ static enum pk_code read_run(struct counted *c, struct pk_err *err)
     return pk_store_query(c->s, times, &run, 1, c->a, &c->times, err);
 }
 
-enum pk_code pk_record_counters(struct pk_store *s, int64_t run_id, const struct pk_probe *probe,
-                                const struct pk_counters *counters, const struct pk_ceilings *top,
-                                struct pk_arena *a, struct pk_err *err)
+/* The first row of the case, or of the next that has any: they are sorted. */
+static size_t first_of(const struct pk_rows *rows, int64_t case_id)
 {
-    struct counted c = {.s = s, .run_id = run_id, .probe = probe, .counters = counters, .top = top, .a = a};
-    while (probe->regions[c.n_regions].name)
+    size_t low = 0, high = rows->n;
+    while (low < high) {
+        const size_t mid = (low + high) / 2;
+        if (rows->cells[mid * rows->n_cols].i < case_id)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+enum pk_code pk_record_counters(struct pk_store *s, int64_t run_id, const struct pk_plan *plan,
+                                const int64_t *case_ids, const struct pk_counters *counters,
+                                const struct pk_ceilings *top, struct pk_arena *a, struct pk_err *err)
+{
+    struct counted c = {.s = s, .run_id = run_id, .plan = plan, .counters = counters, .top = top, .a = a};
+    while (plan->probe->regions[c.n_regions].name)
         c.n_regions++;
     if (read_run(&c, err))
         return err->code;
-    for (size_t i = 0, end; i < c.samples.n; i = end) {
-        const int64_t case_id = c.samples.cells[i * c.samples.n_cols].i;
-        for (end = i; end < c.samples.n && c.samples.cells[end * c.samples.n_cols].i == case_id;)
-            end++;
-        add_case(&c, case_id, i, end);
+    for (size_t i = 0; i < plan->n; i++) {
+        const size_t from = first_of(&c.samples, case_ids[i]);
+        add_case(&c, i, case_ids[i], from, first_of(&c.samples, case_ids[i] + 1));
     }
     return c.n ? pk_store_counters(s, c.rows, c.n, err) : PK_OK;
 }
