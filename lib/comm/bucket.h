@@ -1,0 +1,46 @@
+/* Bucket: which gradients are averaged together.
+ *
+ * Gradients come in an order of readiness, the last layer's first, and are put into buckets in that order until the next would make the
+ * bucket larger than its cap. They are never split: one that is larger than the cap is a bucket of its own. The first bucket may have a
+ * smaller cap, so that the transport is soon busy. Buckets are started strictly in order, whatever the order in which they fill, because
+ * ranks must agree on it. */
+#pragma once
+
+#include "base/arena.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct pk_bucket {
+    size_t first, n; /* tensors, by order of readiness */
+    size_t elements;
+};
+
+struct pk_buckets {
+    size_t n_tensors, n;
+    const struct pk_bucket *v;
+    const uint32_t *bucket_of; /* [n_tensors] */
+    const size_t *offset;      /* [n_tensors] elements from the start of its bucket */
+    size_t oversize;           /* tensors larger than the cap of their bucket */
+};
+
+/* Caps in elements, >= 1; `first` is that of the first bucket, 0 = the same. In the arena. */
+void pk_buckets_plan(const size_t *elements, size_t n, size_t cap, size_t first, struct pk_arena *a,
+                     struct pk_buckets *out);
+
+struct pk_bucket_sizes {
+    size_t least, most; /* elements; 0 when there is no bucket */
+    double mean;
+};
+struct pk_bucket_sizes pk_buckets_sizes(const struct pk_buckets *b);
+
+/* One backward pass: which gradients are still missing. Never allocates after its making. */
+struct pk_filling {
+    const struct pk_buckets *buckets;
+    size_t *missing; /* [buckets] gradients */
+    size_t next;     /* the first bucket that was not handed out */
+};
+void pk_filling_init(struct pk_filling *f, const struct pk_buckets *b, struct pk_arena *a);
+void pk_filling_reset(struct pk_filling *f);
+/* Gradient t is ready, once a pass: buckets [*from, *to) may be started now, often none. */
+void pk_filling_ready(struct pk_filling *f, size_t t, size_t *from, size_t *to);

@@ -1,0 +1,51 @@
+/* Bucket model: how large buckets should be.
+ *
+ * Gradients of s bytes are produced at g bytes per second; an all-reduce of b bytes takes o + b/w, w the algorithm's bandwidth (bytes of
+ * gradient per second, not of the wire). n = s/b equal buckets are a pipeline of two stages, c = b/g and m = o + b/w:
+ *   T = c + (n - 1) max(c, m) + m        overhead = T - s/g
+ *   m >= c   overhead = b/g + n o + s/w - s/g     least at sqrt(s o g)
+ *   m <= c   overhead = o + b/w                   least at the smallest b with m <= c, o / (1/g - 1/w); needs g < w
+ * The optimum is the smaller of the two. sqrt(s o w), as reports have it, is the case g = w: gradients produced at the speed of the link.
+ *
+ * Real tensors are unequal and unsplit: pk_buckets_end_ns plays a plan through with the times at which its gradients were ready, and
+ * pk_buckets_ideal finds the division into consecutive tensors, whatever their bytes, that no other can beat. */
+#pragma once
+
+#include "comm/bucket.h"
+
+struct pk_bucket_rates {
+    double gradient_bytes;       /* s, > 0 */
+    double produced_bytes_per_s; /* g, > 0 */
+    double launch_ns;            /* o, >= 0 */
+    double link_bytes_per_s;     /* w, > 0 */
+};
+
+enum pk_bucket_regime {
+    PK_BUCKET_COMM_BOUND,    /* every bucket waits for the one before: fewer, larger ones */
+    PK_BUCKET_COMPUTE_BOUND, /* all but the last is hidden: the smallest that still are */
+};
+
+struct pk_bucket_optimum {
+    double bytes; /* between 0 and s */
+    enum pk_bucket_regime regime;
+    double balance_bytes; /* sqrt(s o g) */
+    double hidden_bytes;  /* o / (1/g - 1/w); infinite unless g < w */
+    double report_bytes;  /* sqrt(s o w), at most s */
+};
+struct pk_bucket_optimum pk_bucket_optimum(const struct pk_bucket_rates *r);
+
+/* Of equal buckets of so many bytes, more than 0 and at most s. */
+double pk_bucket_overhead_ns(const struct pk_bucket_rates *r, double bytes);
+
+/* When the last all-reduce is over. ready_ns: [tensors], in the order of readiness, not falling. */
+double pk_buckets_end_ns(const struct pk_buckets *b, size_t element_bytes, const double *ready_ns,
+                         double launch_ns, double link_bytes_per_s);
+
+/* The least possible end of n tensors; through *buckets how many buckets that takes. Time n^2, scratch in the arena. */
+double pk_buckets_ideal_ns(const size_t *elements, size_t n, size_t element_bytes, const double *ready_ns,
+                           double launch_ns, double link_bytes_per_s, struct pk_arena *a, size_t *buckets);
+
+/* Of n_caps caps in elements, the index of that which ends first, the largest of those that tie. first: as in pk_buckets_plan. */
+size_t pk_buckets_best(const size_t *elements, size_t n, const size_t *caps, size_t n_caps, size_t first,
+                       size_t element_bytes, const double *ready_ns, double launch_ns,
+                       double link_bytes_per_s, struct pk_arena *a);
