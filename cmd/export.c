@@ -9,8 +9,9 @@ struct options {
     const char *what;
 };
 
-static const char *const whats[] = {"samples", "summary",  "invocations", "cases",   "slices", "settings",
-                                    "fits",    "counters", "roofline",    "kernels", "runs",   NULL};
+static const char *const whats[] = {"samples", "summary",  "invocations", "cases",  "slices", "settings",
+                                    "fits",    "counters", "roofline",    "states", "doubts", "breakdown",
+                                    "kernels", "topology", "runs",        NULL};
 
 static const struct pk_opt options[] = {
     {.name = "what",

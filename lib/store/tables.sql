@@ -302,6 +302,23 @@ SELECT run_id, case_id, experiment, device, variant, axes, region, flops, bytes,
        attainable_flops_per_s, bound, share_of_roof, lives_in, note, ordinal
 FROM roofline WHERE run_id = :run ORDER BY ordinal, region;
 
+-- table: export_states
+-- empty: keep
+SELECT * FROM v_state WHERE run_id = :run ORDER BY case_id, invocation, pass, source, name;
+
+-- table: export_doubts
+-- empty: keep
+SELECT * FROM v_doubt WHERE run_id = :run ORDER BY case_id, invocation, pass, doubt;
+
+-- table: export_breakdown
+-- empty: keep
+-- column: axes | axes | json
+SELECT * FROM v_breakdown WHERE run_id = :run ORDER BY ordinal, region, family;
+
+-- table: export_topology
+-- empty: keep
+SELECT r.run_id, t.machine_id, t.xml FROM v_topology t JOIN v_run r ON r.machine_id = t.machine_id WHERE r.run_id = :run;
+
 -- table: export_settings
 -- empty: keep
 SELECT * FROM v_setting WHERE run_id = :run ORDER BY invocation, key;

@@ -121,6 +121,8 @@ def test_where_the_time_went(perfkit, db, measured):
     timed = db().execute("SELECT count(*) FROM v_invocation").fetchone()
     assert timed == (2 * 2 * db().execute("SELECT count(DISTINCT metric) FROM v_invocation").fetchone()[0],)
     assert done(perfkit("export", "csv", "--what", "kernels")).stdout.count("\n") > 5
+    exported = done(perfkit("export", "json", "--what", "breakdown")).rows("export_breakdown")
+    assert sorted((r["variant"], r["region"], r["family"]) for r in exported) == sorted(calls)
 
 
 def test_two_groups_may_have_metrics_of_one_name(perfkit, db):

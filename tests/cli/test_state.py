@@ -71,6 +71,20 @@ def test_sources_of_their_own(perfkit, run):
     assert notes_of(perfkit) == ["Of 3 cases, 1 (1 of 6 slices) the GPU slowed down: plain n=1."]
 
 
+def test_states_doubts_and_topology_are_exported(perfkit, run):
+    note(run, 1, 1, {"state": {"load": [0.5, 1.5], "governor": ["powersave", "performance"]}, "doubts": ["stolen"]})
+    run.insert("topology", machine_id=1, xml="<topology/>")
+    run.db.commit()
+    done = perfkit("export", "csv", "--what", "states")
+    assert done.stdout.splitlines() == ["run_id,case_id,invocation,pass,source,name,before,after,slice_id",
+                                        "1,1,1,timing,machine,governor,powersave,performance,1",
+                                        "1,1,1,timing,machine,load,0.5,1.5,1"], done
+    (doubt,) = perfkit("export", "json", "--what", "doubts").rows("export_doubts")
+    assert (doubt["case_id"], doubt["doubt"]) == (1, "stolen") and "hypervisor" in doubt["meaning"]
+    (topology,) = perfkit("export", "json", "--what", "topology").rows("export_topology")
+    assert topology == {"run_id": 1, "machine_id": 1, "xml": "<topology/>"}
+
+
 def test_notes_of_another_shape_are_no_state(perfkit, run):
     note(run, 1, 1, {"state": "fine", "state:x": {"load": 3}, "doubts": "stolen", "doubts:x": [7]})
     assert query(perfkit.db, "SELECT * FROM v_state") == [] and notes_of(perfkit) == []
