@@ -93,14 +93,14 @@ static void update_task(void *arg, size_t task, unsigned thread)
 {
     const struct probe *p = arg;
     size_t at, n = piece(p, task, &at);
-    p->k->scale(1.0f, p->x + at, p->x + at, n);
+    p->k->scale(PK_FP32, 1.0f, p->x + at, p->x + at, n);
 }
 
 static void copy_task(void *arg, size_t task, unsigned thread)
 {
     const struct probe *p = arg;
     size_t at, n = piece(p, task, &at);
-    p->k->scale(1.0f, p->x + at, p->y + at, n);
+    p->k->scale(PK_FP32, 1.0f, p->x + at, p->y + at, n);
 }
 
 static void triad_task(void *arg, size_t task, unsigned thread)

@@ -14,6 +14,22 @@ const struct pk_ops pk_ops_cpu = {
     .copy2d = pk_cpu_copy2d,
     .fill = pk_cpu_fill,
     .table_patch = pk_cpu_table_patch,
+    .embed = pk_cpu_embed,
+    .embed_backward = pk_cpu_embed_backward,
+    .norm = pk_cpu_norm,
+    .norm_backward = pk_cpu_norm_backward,
+    .split_heads = pk_cpu_split_heads,
+    .merge_heads = pk_cpu_merge_heads,
+    .map = pk_cpu_map,
+    .glu = pk_cpu_glu,
+    .glu_backward = pk_cpu_glu_backward,
+    .cross_entropy = pk_cpu_cross_entropy,
+    .log_softmax = pk_cpu_log_softmax,
+    .nll = pk_cpu_nll,
+    .nll_backward = pk_cpu_nll_backward,
+    .mean = pk_cpu_mean,
+    .adamw_tick = pk_cpu_adamw_tick,
+    .adamw = pk_cpu_adamw,
 };
 
 enum { LINE_FLOATS = 16 }; /* a cache line: threads do not share one */
@@ -76,4 +92,29 @@ size_t pk_cpu_parts(const struct pk_device *dev, size_t batch, size_t most)
     if (batch >= 4 * threads)
         return 1;
     return even < most ? even : most ? most : 1;
+}
+
+static void pass_task(void *arg, size_t task, unsigned thread)
+{
+    const struct pk_cpu_pass *p = arg;
+    size_t begin = task * p->rows_per_task, end = begin + p->rows_per_task;
+    for (size_t row = begin; row < end && row < p->rows; row++)
+        p->row(p, row);
+}
+
+void pk_cpu_each_row(struct pk_device *dev, const void *op, size_t rows, size_t elements,
+                     void (*row)(const struct pk_cpu_pass *p, size_t row))
+{
+    struct pk_cpu_pass p = {.kernels = pk_kernels_of(pk_cpu_isa(dev)),
+                            .op = op,
+                            .row = row,
+                            .rows = rows,
+                            .rows_per_task = elements < PK_CPU_RUN ? PK_CPU_RUN / elements : 1};
+    pk_cpu_parallel_for(dev, pass_task, &p, (rows + p.rows_per_task - 1) / p.rows_per_task);
+}
+
+void pk_cpu_each_run(struct pk_device *dev, const void *op, size_t n,
+                     void (*run)(const struct pk_cpu_pass *p, size_t run))
+{
+    pk_cpu_each_row(dev, op, (n + PK_CPU_RUN - 1) / PK_CPU_RUN, PK_CPU_RUN, run);
 }

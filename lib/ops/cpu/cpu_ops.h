@@ -33,6 +33,27 @@ void pk_cpu_sgemm(const struct pk_cpu_run *r, unsigned thread, const struct pk_s
  * and never more than `most`. */
 size_t pk_cpu_parts(const struct pk_device *dev, size_t batch, size_t most);
 
+/* What a pass over rows, or over runs of elements, works on; `row` counts either. */
+struct pk_cpu_pass {
+    const struct pk_kernels *kernels;
+    const void *op; /* what was asked for */
+    void (*row)(const struct pk_cpu_pass *p, size_t row);
+    size_t rows, rows_per_task;
+};
+
+/* row(op, r) for r < rows, each about `elements` long: as many to a task as hide its start. */
+void pk_cpu_each_row(struct pk_device *dev, const void *op, size_t rows, size_t elements,
+                     void (*row)(const struct pk_cpu_pass *p, size_t row));
+/* The same for runs of PK_CPU_RUN of n elements. */
+enum { PK_CPU_RUN = 1 << 15 };
+void pk_cpu_each_run(struct pk_device *dev, const void *op, size_t n,
+                     void (*run)(const struct pk_cpu_pass *p, size_t run));
+/* Elements of run `run`. */
+static inline size_t pk_cpu_run_length(size_t n, size_t run)
+{
+    return n - run * PK_CPU_RUN < PK_CPU_RUN ? n - run * PK_CPU_RUN : PK_CPU_RUN;
+}
+
 enum pk_code pk_cpu_gemm(struct pk_device *dev, const struct pk_gemm *g, struct pk_err *err);
 enum pk_code pk_cpu_scale(struct pk_device *dev, enum pk_dtype type, float alpha, const void *x, void *y,
                           size_t n, struct pk_err *err);
@@ -50,3 +71,23 @@ enum pk_code pk_cpu_copy2d(struct pk_device *dev, const struct pk_copy2d *v, siz
 enum pk_code pk_cpu_fill(struct pk_device *dev, const struct pk_fill *v, size_t n, struct pk_err *err);
 enum pk_code pk_cpu_table_patch(struct pk_device *dev, uint64_t *table, const struct pk_table_patch *v,
                                 size_t n, struct pk_err *err);
+enum pk_code pk_cpu_embed(struct pk_device *dev, const struct pk_embed *e, struct pk_err *err);
+enum pk_code pk_cpu_embed_backward(struct pk_device *dev, const struct pk_embed_backward *e,
+                                   struct pk_err *err);
+enum pk_code pk_cpu_norm(struct pk_device *dev, const struct pk_norm *n, struct pk_err *err);
+enum pk_code pk_cpu_norm_backward(struct pk_device *dev, const struct pk_norm_backward *n,
+                                  struct pk_err *err);
+enum pk_code pk_cpu_split_heads(struct pk_device *dev, const struct pk_heads *h, struct pk_err *err);
+enum pk_code pk_cpu_merge_heads(struct pk_device *dev, const struct pk_heads *h, struct pk_err *err);
+enum pk_code pk_cpu_map(struct pk_device *dev, enum pk_map map, enum pk_dtype type, const void *a,
+                        const void *b, void *y, size_t n, struct pk_err *err);
+enum pk_code pk_cpu_glu(struct pk_device *dev, const struct pk_glu *g, struct pk_err *err);
+enum pk_code pk_cpu_glu_backward(struct pk_device *dev, const struct pk_glu_backward *g, struct pk_err *err);
+enum pk_code pk_cpu_cross_entropy(struct pk_device *dev, const struct pk_cross_entropy *x,
+                                  struct pk_err *err);
+enum pk_code pk_cpu_log_softmax(struct pk_device *dev, const struct pk_log_softmax *x, struct pk_err *err);
+enum pk_code pk_cpu_nll(struct pk_device *dev, const struct pk_nll *x, struct pk_err *err);
+enum pk_code pk_cpu_nll_backward(struct pk_device *dev, const struct pk_nll_backward *x, struct pk_err *err);
+enum pk_code pk_cpu_mean(struct pk_device *dev, const float *x, size_t n, float *out, struct pk_err *err);
+enum pk_code pk_cpu_adamw_tick(struct pk_device *dev, struct pk_adamw_state *state, struct pk_err *err);
+enum pk_code pk_cpu_adamw(struct pk_device *dev, const struct pk_adamw *a, struct pk_err *err);

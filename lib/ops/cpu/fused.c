@@ -60,7 +60,7 @@ static void softmax_block(const struct fused_job *j, const struct block *b)
     for (size_t i = 0; i < b->rows; i++) {
         float *p = b->p + i * seq;
         size_t visible = j->at->causal ? b->r0 + i + 1 : seq;
-        j->run->kernels->softmax(p, p, visible);
+        j->run->kernels->softmax(PK_FP32, p, p, visible);
         memset(p + visible, 0, (seq - visible) * sizeof *p);
     }
 }

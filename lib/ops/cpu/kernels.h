@@ -5,6 +5,7 @@
 #pragma once
 
 #include "device/blas.h"
+#include "ops/layer_shapes.h"
 #include "ops/shapes.h"
 
 #include <stddef.h>
@@ -25,18 +26,35 @@ struct pk_kernels {
     size_t vector_floats;
 
     /* y = alpha * x; x may be y */
-    void (*scale)(float alpha, const float *x, float *y, size_t n);
+    void (*scale)(enum pk_dtype type, float alpha, const void *x, void *y, size_t n);
     /* y[i] = e^x[i], within 2 units in the last place for -87.3 <= x <= 88; 0 below */
     void (*exp)(const float *x, float *y, size_t n);
     /* one row; s may be p */
-    void (*softmax)(const float *s, float *p, size_t n);
+    void (*softmax)(enum pk_dtype type, const void *s, void *p, size_t n);
     /* ds = p * (dp - sum(dp * p)), one row; ds may be dp */
-    void (*softmax_backward)(const float *p, const float *dp, float *ds, size_t n);
+    void (*softmax_backward)(enum pk_dtype type, const void *p, const void *dp, void *ds, size_t n);
     /* ds = p * (dp - delta), one row, for when delta = sum(dp * p) is known; ds may be dp */
     void (*softmax_backward_known)(const float *p, const float *dp, float delta, float *ds, size_t n);
     float (*dot)(const float *a, const float *b, size_t n);
-    /* y += x */
-    void (*add)(const float *x, float *y, size_t n);
+    /* y += x, which is of the type */
+    void (*add)(enum pk_dtype type, const void *x, float *y, size_t n);
+    void (*widen)(const uint16_t *x, float *y, size_t n);
+    void (*narrow)(const float *x, uint16_t *y, size_t n);
+
+    /* Rows of the ops in ops/layer_shapes.h, one at a time. d_w [cols] is added to. */
+    void (*norm)(const struct pk_norm *n, size_t row);
+    void (*norm_backward)(const struct pk_norm_backward *n, size_t row, float *d_w);
+    void (*glu)(const struct pk_glu *g, size_t row);
+    void (*glu_backward)(const struct pk_glu_backward *g, size_t row);
+    void (*cross_entropy)(const struct pk_cross_entropy *x, size_t row);
+    void (*log_softmax)(const struct pk_log_softmax *x, size_t row);
+    void (*nll_backward)(const struct pk_nll_backward *x, size_t row);
+    /* n elements */
+    void (*map)(enum pk_map map, enum pk_dtype type, const void *a, const void *b, void *y, size_t n);
+    /* pairs of one position's n / 2 turns; back for sign -1; y may be x */
+    void (*turn)(enum pk_dtype type, const void *x, void *y, const float *turns, float sign, size_t n);
+    /* values begin .. end - 1 */
+    void (*adamw)(const struct pk_adamw *a, size_t begin, size_t end);
 
     /* The product that stands in for a BLAS library; see pk_blas_sgemm. */
     void (*sgemm)(const struct pk_sgemm *g, float *scratch);

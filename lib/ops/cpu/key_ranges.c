@@ -52,7 +52,7 @@ static void sum_task(void *arg, size_t task, unsigned thread)
     float *dq = j->r->at->dq;
     size_t all = dq_floats(j->r), at = task * SUM_FLOATS, n = all - at < SUM_FLOATS ? all - at : SUM_FLOATS;
     for (size_t i = 1; i < j->r->n; i++)
-        j->k->add(j->r->partial + (i - 1) * all + at, dq + at, n);
+        j->k->add(PK_FP32, j->r->partial + (i - 1) * all + at, dq + at, n);
 }
 
 void pk_key_ranges_sum(struct pk_key_ranges *r, struct pk_device *dev, const struct pk_kernels *k)

@@ -3,6 +3,7 @@
  * Shapes and order of arrays as in ops/ops.h. */
 #pragma once
 
+#include "ops/layer_shapes.h"
 #include "ops/shapes.h"
 
 #ifdef __cplusplus
@@ -24,6 +25,24 @@ struct pk_reference_attention {
 };
 /* Reads q k v, and d_o when gradients are asked for: fp32 whatever the type says. */
 void pk_reference_attention(const struct pk_attention *at, const struct pk_reference_attention *r);
+
+/* Layers (reference_layers.c): what the structs point at is fp32 whatever their types say, is read and never written; results go where
+ * the other arguments say, each of which may be NULL. */
+void pk_reference_embed_backward(const struct pk_embed_backward *e, double *d_table);
+void pk_reference_norm(const struct pk_norm *n, double *sum, double *y, double *rstd);
+/* Of n->s: rstd is not read. */
+void pk_reference_norm_backward(const struct pk_norm_backward *n, float eps, double *d_x, double *d_w);
+void pk_reference_split_heads(const struct pk_heads *h, double *const head[3]);
+void pk_reference_merge_heads(const struct pk_heads *h, double *rows);
+double pk_reference_map(enum pk_map map, double a, double b);
+/* loss [rows], logp [rows, cols], d_logits [rows, cols]: those of the struct's rows, without what lies between them */
+void pk_reference_cross_entropy(const struct pk_cross_entropy *x, double *loss, double *logp,
+                                double *d_logits);
+/* One value: all passes of one step. */
+struct pk_reference_adamw {
+    double p, m, v;
+};
+void pk_reference_adamw(const struct pk_adamw_state *s, double g, struct pk_reference_adamw *x);
 
 #ifdef __cplusplus
 }

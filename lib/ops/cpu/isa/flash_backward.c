@@ -57,7 +57,7 @@ static void pack(const struct block *b, const float *x, float *rows, float row_f
     const size_t dim = b->f->dim;
     memset(rows, 0, QUERIES * b->padded * sizeof *rows);
     for (size_t i = 0; i < b->queries; i++)
-        PK_ISA(pk_scale)(row_factor, x + (b->q0 + i) * dim, rows + i * b->padded, dim);
+        PK_ISA(pk_scale)(PK_FP32, row_factor, x + (b->q0 + i) * dim, rows + i * b->padded, dim);
     for (size_t d = 0; d < dim; d++)
         for (size_t i = 0; i < b->width; i++)
             columns_[d * QUERIES + i] = i < b->queries ? x[(b->q0 + i) * dim + d] * factor : 0;
@@ -129,7 +129,7 @@ static void add_to_keys(const struct block *b, const float *w, const float *rows
                                                    .c = b->part,
                                                    .ldc = b->padded});
     for (size_t j = 0; j < keys; j++)
-        PK_ISA(pk_add)(b->part + j * b->padded, to + (k0 + j) * b->f->dim, b->f->dim);
+        PK_ISA(pk_add)(PK_FP32, b->part + j * b->padded, to + (k0 + j) * b->f->dim, b->f->dim);
 }
 
 static void visit(const struct block *b, size_t k0, size_t keys)

@@ -61,7 +61,7 @@ static void add_panel(const struct pk_sgemm *g, const struct product *packed, si
     product_store(TILE_NV, p);
     for (size_t i = 0; i < p.m; i++) {
         float *c = g->c + (m0 + i) * g->ldc + n0;
-        PK_ISA(pk_add)(t + i * NR, c, nn);
+        PK_ISA(pk_add)(PK_FP32, t + i * NR, c, nn);
     }
 }
 

@@ -5,14 +5,27 @@
 #include "ops/cpu/isa/vec.h"
 #include "ops/cpu/kernels.h"
 
-void PK_ISA(pk_scale)(float alpha, const float *x, float *y, size_t n);
-void PK_ISA(pk_add)(const float *x, float *y, size_t n);
+void PK_ISA(pk_scale)(enum pk_dtype type, float alpha, const void *x, void *y, size_t n);
+void PK_ISA(pk_add)(enum pk_dtype type, const void *x, float *y, size_t n);
+void PK_ISA(pk_widen)(const uint16_t *x, float *y, size_t n);
+void PK_ISA(pk_narrow)(const float *x, uint16_t *y, size_t n);
 void PK_ISA(pk_triad)(const float *x, const float *y, float *z, size_t n);
 void PK_ISA(pk_exp)(const float *x, float *y, size_t n);
-void PK_ISA(pk_softmax)(const float *s, float *p, size_t n);
-void PK_ISA(pk_softmax_backward)(const float *p, const float *dp, float *ds, size_t n);
+void PK_ISA(pk_softmax)(enum pk_dtype type, const void *s, void *p, size_t n);
+void PK_ISA(pk_softmax_backward)(enum pk_dtype type, const void *p, const void *dp, void *ds, size_t n);
 void PK_ISA(pk_softmax_backward_known)(const float *p, const float *dp, float delta, float *ds, size_t n);
+void PK_ISA(pk_cross_entropy)(const struct pk_cross_entropy *x, size_t row);
+void PK_ISA(pk_log_softmax)(const struct pk_log_softmax *x, size_t row);
+void PK_ISA(pk_nll_backward)(const struct pk_nll_backward *x, size_t row);
 float PK_ISA(pk_dot)(const float *a, const float *b, size_t n);
+
+void PK_ISA(pk_map)(enum pk_map map, enum pk_dtype type, const void *a, const void *b, void *y, size_t n);
+void PK_ISA(pk_glu)(const struct pk_glu *g, size_t row);
+void PK_ISA(pk_glu_backward)(const struct pk_glu_backward *g, size_t row);
+void PK_ISA(pk_turn)(enum pk_dtype type, const void *x, void *y, const float *turns, float sign, size_t n);
+void PK_ISA(pk_norm)(const struct pk_norm *n, size_t row);
+void PK_ISA(pk_norm_backward)(const struct pk_norm_backward *n, size_t row, float *d_w);
+void PK_ISA(pk_adamw)(const struct pk_adamw *a, size_t begin, size_t end);
 
 void PK_ISA(pk_copy2d)(const struct pk_copy2d *c);
 void PK_ISA(pk_fill)(float *dst, size_t n, uint64_t seed, uint64_t index);

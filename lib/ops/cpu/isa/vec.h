@@ -77,6 +77,54 @@ PK_INLINE vf vmax(vf a, vf b)
 #endif
 }
 
+PK_INLINE vf vsqrt(vf x)
+{
+#if defined(__AVX512F__)
+    return (vf)_mm512_sqrt_ps((__m512)x);
+#elif defined(__AVX2__)
+    return (vf)_mm256_sqrt_ps((__m256)x);
+#elif defined(__SSE__)
+    return (vf)_mm_sqrt_ps((__m128)x);
+#else
+    for (int i = 0; i < VL; i++)
+        x[i] = sqrtf(x[i]);
+    return x;
+#endif
+}
+
+/* Neighbours exchanged; the even of two neighbours in both places; the odd. */
+#if defined(__AVX512F__)
+#define PK_LANES(f) f(0), f(2), f(4), f(6), f(8), f(10), f(12), f(14)
+#elif defined(__AVX2__)
+#define PK_LANES(f) f(0), f(2), f(4), f(6)
+#else
+#define PK_LANES(f) f(0), f(2)
+#endif
+#define PK_SWAPPED(i) (i) + 1, (i)
+#define PK_EVEN(i)    (i), (i)
+#define PK_ODD(i)     (i) + 1, (i) + 1
+#define PK_MINUS(i)   -1.0f, 1.0f
+PK_INLINE vf vswap(vf x)
+{
+    return __builtin_shufflevector(x, x, PK_LANES(PK_SWAPPED));
+}
+
+PK_INLINE vf veven(vf x)
+{
+    return __builtin_shufflevector(x, x, PK_LANES(PK_EVEN));
+}
+
+PK_INLINE vf vodd(vf x)
+{
+    return __builtin_shufflevector(x, x, PK_LANES(PK_ODD));
+}
+
+/* The even of two neighbours negated. */
+PK_INLINE vf valternate(vf x)
+{
+    return x * (vf){PK_LANES(PK_MINUS)};
+}
+
 /* x where mask (lanes of 0 and -1) is set, else 0. */
 PK_INLINE vf vkeep(vi mask, vf x)
 {

@@ -1,0 +1,73 @@
+/* Element: arrays of any stored type, read and written as vectors of fp32.
+ *
+ * Functions here are inlined with a constant type; a kernel says it once, in a switch around its body. `lanes` is VL but in the last
+ * step of a loop: then it is what there is left, the other lanes are 0 when read and stay as they are when written. */
+#pragma once
+
+#include "ops/cpu/isa/vec.h"
+#include "ops/dtype.h"
+
+typedef uint16_t vh __attribute__((vector_size(2 * VL)));
+
+PK_INLINE vf vwiden(vh x)
+{
+    return (vf)(__builtin_convertvector(x, vu) << 16);
+}
+
+/* As pk_bf16_of_float does it. */
+PK_INLINE vh vnarrow(vf x)
+{
+    const vu bits = (vu)x, rounded = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16, quiet = bits >> 16 | 0x40;
+    const vu nan = (vu)(x != x);
+    return __builtin_convertvector((nan & quiet) | (~nan & rounded), vh);
+}
+
+PK_INLINE const void *element(const enum pk_dtype type, const void *x, size_t i)
+{
+    return type == PK_BF16 ? (const void *)((const uint16_t *)x + i) : (const float *)x + i;
+}
+
+PK_INLINE vf get(const enum pk_dtype type, const void *x, size_t i, const size_t lanes)
+{
+    const void *at = element(type, x, i);
+    if (type == PK_FP32)
+        return lanes == VL ? vload(at) : vload_part(at, lanes, 0);
+    vh narrow = {0};
+    memcpy(&narrow, at, lanes * sizeof(uint16_t));
+    return vwiden(narrow);
+}
+
+PK_INLINE void put(const enum pk_dtype type, void *y, size_t i, vf x, const size_t lanes)
+{
+    if (type == PK_FP32) {
+        memcpy((float *)y + i, &x, lanes * sizeof(float));
+        return;
+    }
+    const vh narrow = vnarrow(x);
+    memcpy((uint16_t *)y + i, &narrow, lanes * sizeof narrow[0]);
+}
+
+/* What a later reader of x finds there once it is stored. */
+PK_INLINE vf as_stored(const enum pk_dtype type, vf x)
+{
+    return type == PK_BF16 ? vwiden(vnarrow(x)) : x;
+}
+
+PK_INLINE float get_one(const enum pk_dtype type, const void *x, size_t i)
+{
+    const void *at = element(type, x, i);
+    float wide;
+    if (type == PK_BF16) {
+        uint16_t narrow;
+        memcpy(&narrow, at, sizeof narrow);
+        return pk_bf16_to_float(narrow);
+    }
+    memcpy(&wide, at, sizeof wide);
+    return wide;
+}
+
+/* 1 / (1 + e^-x); e^88 is the largest that the exponential makes. */
+PK_INLINE vf vsigmoid(vf x)
+{
+    return 1.0f / (1.0f + vexp(-vmax(vset(-88.0f), x)));
+}

@@ -1,0 +1,140 @@
+/* Elements: passes over arrays whose elements stand alone. */
+#include "ops/cpu/isa/element.h"
+#include "ops/cpu/isa/table.h"
+
+#include <stdbool.h>
+
+/* silu'(x) = sigmoid(x) * (1 + x * (1 - sigmoid(x))) */
+PK_INLINE vf silu_slope(vf x, vf sigmoid)
+{
+    return sigmoid * (1.0f + x * (1.0f - sigmoid));
+}
+
+struct arrays {
+    const void *a, *b;
+    void *y;
+};
+
+PK_INLINE void map_at(const enum pk_map map, const enum pk_dtype type, const struct arrays *v, size_t i,
+                      const size_t lanes)
+{
+    const vf a = get(type, v->a, i, lanes), b = map == PK_MAP_SILU ? a : get(type, v->b, i, lanes);
+    const vf y = map == PK_MAP_ADD    ? a + b
+                 : map == PK_MAP_MUL  ? a * b
+                 : map == PK_MAP_SILU ? a * vsigmoid(a)
+                                      : b * silu_slope(a, vsigmoid(a));
+    put(type, v->y, i, y, lanes);
+}
+
+PK_INLINE void map_of(const enum pk_map map, const enum pk_dtype type, const struct arrays *v, size_t n)
+{
+    size_t i = 0;
+    for (; i + VL <= n; i += VL)
+        map_at(map, type, v, i, VL);
+    if (i < n)
+        map_at(map, type, v, i, n - i);
+}
+
+PK_INLINE void map_stored(const enum pk_map map, enum pk_dtype type, const struct arrays *v, size_t n)
+{
+    if (type == PK_BF16)
+        map_of(map, PK_BF16, v, n);
+    else
+        map_of(map, PK_FP32, v, n);
+}
+
+void PK_ISA(pk_map)(enum pk_map map, enum pk_dtype type, const void *a, const void *b, void *y, size_t n)
+{
+    const struct arrays v = {a, b, y};
+    if (map == PK_MAP_ADD)
+        map_stored(PK_MAP_ADD, type, &v, n);
+    else if (map == PK_MAP_MUL)
+        map_stored(PK_MAP_MUL, type, &v, n);
+    else if (map == PK_MAP_SILU)
+        map_stored(PK_MAP_SILU, type, &v, n);
+    else
+        map_stored(PK_MAP_SILU_BACKWARD, type, &v, n);
+}
+
+PK_INLINE void glu_at(const enum pk_dtype type, const struct pk_glu *g, size_t in, size_t out,
+                      const size_t lanes)
+{
+    const vf gate = get(type, g->gate, in, lanes);
+    put(type, g->y, out, gate * vsigmoid(gate) * get(type, g->up, in, lanes), lanes);
+}
+
+PK_INLINE void glu_of(const enum pk_dtype type, const struct pk_glu *g, size_t row)
+{
+    const size_t in = row * g->stride, out = row * g->cols;
+    size_t i = 0;
+    for (; i + VL <= g->cols; i += VL)
+        glu_at(type, g, in + i, out + i, VL);
+    if (i < g->cols)
+        glu_at(type, g, in + i, out + i, g->cols - i);
+}
+
+void PK_ISA(pk_glu)(const struct pk_glu *g, size_t row)
+{
+    if (g->dtype == PK_BF16)
+        glu_of(PK_BF16, g, row);
+    else
+        glu_of(PK_FP32, g, row);
+}
+
+PK_INLINE void glu_backward_at(const enum pk_dtype type, const bool again, const struct pk_glu_backward *g,
+                               size_t in, size_t out, const size_t lanes)
+{
+    const vf gate = get(type, g->gate, in, lanes), up = get(type, g->up, in, lanes),
+             d_y = get(type, g->d_y, out, lanes), sigmoid = vsigmoid(gate), silu = gate * sigmoid;
+    put(type, g->d_gate, in, d_y * up * silu_slope(gate, sigmoid), lanes);
+    put(type, g->d_up, in, d_y * silu, lanes);
+    if (again)
+        put(type, g->y, out, silu * up, lanes);
+}
+
+PK_INLINE void glu_backward_of(const enum pk_dtype type, const bool again, const struct pk_glu_backward *g,
+                               size_t row)
+{
+    const size_t in = row * g->stride, out = row * g->cols;
+    size_t i = 0;
+    for (; i + VL <= g->cols; i += VL)
+        glu_backward_at(type, again, g, in + i, out + i, VL);
+    if (i < g->cols)
+        glu_backward_at(type, again, g, in + i, out + i, g->cols - i);
+}
+
+void PK_ISA(pk_glu_backward)(const struct pk_glu_backward *g, size_t row)
+{
+    if (g->dtype == PK_BF16)
+        glu_backward_of(PK_BF16, g->y, g, row);
+    else if (g->y)
+        glu_backward_of(PK_FP32, true, g, row);
+    else
+        glu_backward_of(PK_FP32, false, g, row);
+}
+
+/* (c + is) (a + ib) for each pair; turned back when `sign` is -1. */
+PK_INLINE void turn_at(const enum pk_dtype type, const void *x, void *y, const float *turns, float sign,
+                       size_t i, const size_t lanes)
+{
+    const vf v = get(type, x, i, lanes), turn = get(PK_FP32, turns, i, lanes), sine = vodd(turn) * sign;
+    put(type, y, i, v * veven(turn) + vswap(v) * valternate(sine), lanes);
+}
+
+PK_INLINE void turn_of(const enum pk_dtype type, const void *x, void *y, const float *turns, float sign,
+                       size_t n)
+{
+    size_t i = 0;
+    for (; i + VL <= n; i += VL)
+        turn_at(type, x, y, turns, sign, i, VL);
+    if (i < n)
+        turn_at(type, x, y, turns, sign, i, n - i);
+}
+
+void PK_ISA(pk_turn)(enum pk_dtype type, const void *x, void *y, const float *turns, float sign, size_t n)
+{
+    if (type == PK_BF16)
+        turn_of(PK_BF16, x, y, turns, sign, n);
+    else
+        turn_of(PK_FP32, x, y, turns, sign, n);
+}
