@@ -140,7 +140,7 @@ enum pk_adamw_pass {
 struct pk_adamw {
     size_t n;
     unsigned passes;
-    const struct pk_adamw_state *state; /* device memory */
+    const struct pk_adamw_state *state; /* device memory; NULL where narrow is all that is asked for */
     float *p, *m, *v;
     const void *g;
     enum pk_dtype g_type;

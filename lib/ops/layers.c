@@ -124,7 +124,7 @@ enum pk_code pk_op_adamw_tick(struct pk_device *dev, struct pk_adamw_state *stat
 enum pk_code pk_op_adamw(struct pk_device *dev, const struct pk_adamw *a, struct pk_err *err)
 {
     const unsigned of = a->passes, denom = PK_ADAMW_DENOM, update = PK_ADAMW_UPDATE;
-    pk_assert(a->n && of && of < 2 * PK_ADAMW_NARROW && a->state);
+    pk_assert(a->n && of && of < 2 * PK_ADAMW_NARROW && (a->state || of == PK_ADAMW_NARROW));
     pk_assert(a->p || !(of & (PK_ADAMW_DECAY | PK_ADAMW_UPDATE | PK_ADAMW_NARROW)));
     pk_assert(a->g || !(of & (PK_ADAMW_FIRST | PK_ADAMW_SECOND)));
     pk_assert(a->m || !(of & (PK_ADAMW_FIRST | PK_ADAMW_UPDATE)));

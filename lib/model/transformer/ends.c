@@ -1,0 +1,146 @@
+/* Ends: what stands before the first block and after the last: embedding, norm, head and loss. */
+#include "model/transformer/pass.h"
+
+static size_t tokens(const struct pk_pass *p)
+{
+    return pk_transformer_tokens(&p->t->c);
+}
+
+static const void *embeddings(const struct pk_transformer *t)
+{
+    const size_t offset = pk_layout_embedding(&t->layout)->offset;
+    return t->narrow ? (const void *)(t->narrow + offset) : t->p + offset;
+}
+
+void pk_ends_begin(struct pk_pass *p, struct pk_stream *s)
+{
+    const struct pk_transformer_config *c = &p->t->c;
+    const struct pk_embed e = {.rows = tokens(p),
+                               .cols = c->width,
+                               .vocab = c->vocab,
+                               .dtype = c->dtype,
+                               .tokens = p->t->tokens,
+                               .table = embeddings(p->t),
+                               .out = pk_pass_take(p, tokens(p) * c->width)};
+    if (!p->rc)
+        p->rc = pk_op_embed(p->dev, &e, p->err);
+    *s = (struct pk_stream){.x = e.out};
+}
+
+void pk_ends_embedding_backward(struct pk_pass *p, void **d)
+{
+    const struct pk_transformer_config *c = &p->t->c;
+    const struct pk_embed_backward e = {.rows = tokens(p),
+                                        .cols = c->width,
+                                        .vocab = c->vocab,
+                                        .dtype = c->dtype,
+                                        .tokens = p->t->tokens,
+                                        .d_out = *d,
+                                        .d_table = p->t->g + pk_layout_embedding(&p->t->layout)->offset};
+    if (!p->rc)
+        p->rc = pk_op_embed_backward(p->dev, &e, p->err);
+    PK_PASS_DROP(p, *d);
+}
+
+/* Losses, and with `keep` the gradient of the logits in their place. */
+static void loss_fused(struct pk_pass *p, bool keep)
+{
+    struct pk_ends_saved *e = &p->t->ends;
+    const struct pk_transformer_config *c = &p->t->c;
+    const struct pk_cross_entropy x = {.rows = tokens(p),
+                                       .cols = c->vocab,
+                                       .stride = c->vocab,
+                                       .dtype = c->dtype,
+                                       .logits = e->logits,
+                                       .targets = p->t->targets,
+                                       .losses = p->t->losses,
+                                       .scale = 1.0f / (float)tokens(p),
+                                       .d_logits = keep ? e->logits : NULL};
+    if (!p->rc)
+        p->rc = pk_op_cross_entropy(p->dev, &x, p->err);
+}
+
+/* Losses from logarithms of probabilities, which are kept. */
+static void loss_apart(struct pk_pass *p)
+{
+    struct pk_ends_saved *e = &p->t->ends;
+    const struct pk_transformer_config *c = &p->t->c;
+    const size_t rows = tokens(p);
+    e->logp = pk_pass_take_fp32(p, rows * c->vocab);
+    const struct pk_log_softmax x = {
+        .rows = rows, .cols = c->vocab, .dtype = c->dtype, .logits = e->logits, .logp = e->logp};
+    if (!p->rc)
+        p->rc = pk_op_log_softmax(p->dev, &x, p->err);
+    PK_PASS_DROP(p, e->logits);
+    const struct pk_nll n = {
+        .rows = rows, .cols = c->vocab, .logp = e->logp, .targets = p->t->targets, .losses = p->t->losses};
+    if (!p->rc)
+        p->rc = pk_op_nll(p->dev, &n, p->err);
+}
+
+void pk_ends_loss(struct pk_pass *p, struct pk_stream *s, bool keep)
+{
+    struct pk_ends_saved *e = &p->t->ends;
+    const struct pk_layout *l = &p->t->layout;
+    e->n = pk_pass_norm(p, pk_layout_last_norm(l), s->x, s->delta, keep ? &e->rstd : NULL);
+    e->s = s->delta ? s->delta : s->x;
+    if (s->delta && !s->x_saved)
+        PK_PASS_DROP(p, s->x);
+    if (!keep)
+        PK_PASS_DROP(p, e->s);
+    e->logits = pk_pass_product(p, pk_weight_of(pk_layout_head(l), 1), e->n);
+    if (!keep)
+        PK_PASS_DROP(p, e->n);
+    if (p->t->c.fused)
+        loss_fused(p, keep);
+    else
+        loss_apart(p);
+    if (!p->rc)
+        p->rc = pk_op_mean(p->dev, p->t->losses, tokens(p), p->t->loss, p->err);
+    if (!keep)
+        pk_ends_drop(p);
+}
+
+static void *logits_gradient_apart(struct pk_pass *p)
+{
+    struct pk_ends_saved *e = &p->t->ends;
+    const struct pk_transformer_config *c = &p->t->c;
+    const struct pk_nll_backward x = {.rows = tokens(p),
+                                      .cols = c->vocab,
+                                      .dtype = c->dtype,
+                                      .logp = e->logp,
+                                      .targets = p->t->targets,
+                                      .scale = 1.0f / (float)tokens(p),
+                                      .d_logits = pk_pass_take(p, tokens(p) * c->vocab)};
+    if (!p->rc)
+        p->rc = pk_op_nll_backward(p->dev, &x, p->err);
+    PK_PASS_DROP(p, e->logp);
+    return x.d_logits;
+}
+
+void pk_ends_loss_backward(struct pk_pass *p, void **d)
+{
+    struct pk_ends_saved *e = &p->t->ends;
+    const struct pk_layout *l = &p->t->layout;
+    const struct pk_weight head = pk_weight_of(pk_layout_head(l), 1);
+    if (!p->t->c.fused)
+        e->logits = logits_gradient_apart(p);
+    void *d_n = pk_pass_product_back(p, head, e->logits);
+    pk_pass_weight_gradient(p, head, e->logits, e->n);
+    PK_PASS_DROP(p, e->logits);
+    PK_PASS_DROP(p, e->n);
+    *d = NULL;
+    pk_pass_norm_back(p, pk_layout_last_norm(l), e->s, e->rstd, &d_n, d, false);
+    PK_PASS_DROP(p, e->s);
+    PK_PASS_DROP(p, e->rstd);
+}
+
+void pk_ends_drop(struct pk_pass *p)
+{
+    struct pk_ends_saved *e = &p->t->ends;
+    PK_PASS_DROP(p, e->s);
+    PK_PASS_DROP(p, e->n);
+    PK_PASS_DROP(p, e->rstd);
+    PK_PASS_DROP(p, e->logits);
+    PK_PASS_DROP(p, e->logp);
+}

@@ -1,0 +1,178 @@
+/* Pass: operations on the model's shapes, nothing after the first failure. */
+#include "model/transformer/pass.h"
+
+#include "ops/ops.h"
+
+static void *take(struct pk_pass *p, size_t bytes)
+{
+    void *x = p->rc ? NULL : pk_device_alloc(p->dev, bytes, PK_TAG_ACTIVATIONS);
+    if (!x && !p->rc)
+        p->rc = pk_device_oom(p->dev, p->err);
+    return x;
+}
+
+void *pk_pass_take(struct pk_pass *p, size_t n)
+{
+    return take(p, n * pk_dtype_bytes(p->t->c.dtype));
+}
+
+float *pk_pass_take_fp32(struct pk_pass *p, size_t n)
+{
+    return take(p, n * sizeof(float));
+}
+
+static const void *weights(const struct pk_transformer *t, struct pk_weight w)
+{
+    return t->narrow ? (const void *)(t->narrow + w.offset) : t->p + w.offset;
+}
+
+static void multiply(struct pk_pass *p, struct pk_gemm g, enum pk_dtype c_type)
+{
+    g.batch = 1;
+    g.alpha = 1;
+    g.ab_type = p->t->c.dtype;
+    g.c_type = c_type;
+    g.math = p->t->c.math;
+    if (!p->rc)
+        p->rc = pk_op_gemm(p->dev, &g, p->err);
+}
+
+void *pk_pass_product(struct pk_pass *p, struct pk_weight w, const void *x)
+{
+    const size_t rows = pk_transformer_tokens(&p->t->c);
+    void *y = pk_pass_take(p, rows * w.out);
+    multiply(
+        p,
+        (struct pk_gemm){.m = rows, .n = w.out, .k = w.in, .tb = PK_T, .a = x, .b = weights(p->t, w), .c = y},
+        p->t->c.dtype);
+    return y;
+}
+
+void *pk_pass_product_back(struct pk_pass *p, struct pk_weight w, const void *dy)
+{
+    const size_t rows = pk_transformer_tokens(&p->t->c);
+    void *dx = pk_pass_take(p, rows * w.in);
+    multiply(p, (struct pk_gemm){.m = rows, .n = w.in, .k = w.out, .a = dy, .b = weights(p->t, w), .c = dx},
+             p->t->c.dtype);
+    return dx;
+}
+
+void pk_pass_weight_gradient(struct pk_pass *p, struct pk_weight w, const void *dy, const void *x)
+{
+    const size_t rows = pk_transformer_tokens(&p->t->c);
+    multiply(p,
+             (struct pk_gemm){
+                 .m = w.out, .n = w.in, .k = rows, .ta = PK_T, .a = dy, .b = x, .c = p->t->g + w.offset},
+             PK_FP32);
+}
+
+void *pk_pass_norm(struct pk_pass *p, const struct pk_parameter *w, const void *x, void *delta, float **rstd)
+{
+    const struct pk_transformer_config *c = &p->t->c;
+    const size_t rows = pk_transformer_tokens(c);
+    if (rstd)
+        *rstd = pk_pass_take_fp32(p, rows);
+    const struct pk_norm n = {.rows = rows,
+                              .cols = c->width,
+                              .eps = PK_NORM_EPS,
+                              .dtype = c->dtype,
+                              .x = x,
+                              .delta = delta,
+                              .sum = delta,
+                              .w = p->t->p + w->offset,
+                              .y = pk_pass_take(p, rows * c->width),
+                              .rstd = rstd ? *rstd : NULL};
+    if (!p->rc)
+        p->rc = pk_op_norm(p->dev, &n, p->err);
+    return n.y;
+}
+
+void pk_pass_norm_back(struct pk_pass *p, const struct pk_parameter *w, const void *s, const float *rstd,
+                       void **d_y, void **d, bool residual)
+{
+    const struct pk_transformer_config *c = &p->t->c;
+    const size_t rows = pk_transformer_tokens(c), n = rows * c->width;
+    const bool folded = residual && c->fused;
+    const struct pk_norm_backward b = {.rows = rows,
+                                       .cols = c->width,
+                                       .dtype = c->dtype,
+                                       .s = s,
+                                       .w = p->t->p + w->offset,
+                                       .rstd = rstd,
+                                       .d_y = *d_y,
+                                       .d_s = folded ? *d : NULL,
+                                       .d_x = c->fused ? *d_y : pk_pass_take(p, n),
+                                       .d_w = p->t->g + w->offset};
+    if (!p->rc)
+        p->rc = pk_op_norm_backward(p->dev, &b, p->err);
+    if (residual && !folded)
+        pk_pass_add(p, b.d_x, *d, n);
+    if (!c->fused)
+        PK_PASS_DROP(p, *d_y);
+    *d_y = NULL;
+    PK_PASS_DROP(p, *d);
+    *d = b.d_x;
+}
+
+void *pk_pass_map(struct pk_pass *p, enum pk_map map, const void *a, const void *b, size_t n)
+{
+    void *y = pk_pass_take(p, n);
+    if (!p->rc)
+        p->rc = pk_op_map(p->dev, map, p->t->c.dtype, a, b, y, n, p->err);
+    return y;
+}
+
+void pk_pass_add(struct pk_pass *p, void *y, const void *x, size_t n)
+{
+    if (!p->rc)
+        p->rc = pk_op_map(p->dev, PK_MAP_ADD, p->t->c.dtype, y, x, y, n, p->err);
+}
+
+static struct pk_heads heads(const struct pk_pass *p, void *rows, unsigned parts, unsigned turned)
+{
+    const struct pk_transformer_config *c = &p->t->c;
+    return (struct pk_heads){.batch = c->batch,
+                             .seq = c->seq,
+                             .heads = c->heads,
+                             .dim = c->width / c->heads,
+                             .parts = parts,
+                             .turned = turned,
+                             .dtype = c->dtype,
+                             .turns = turned ? p->t->turns : NULL,
+                             .rows = rows};
+}
+
+void pk_pass_split(struct pk_pass *p, void *rows, unsigned parts, unsigned turned, void *head[])
+{
+    const struct pk_transformer_config *c = &p->t->c;
+    struct pk_heads h = heads(p, rows, parts, turned);
+    for (unsigned i = 0; i < parts; i++)
+        h.head[i] = head[i] = pk_pass_take(p, pk_transformer_tokens(c) * c->width);
+    if (!p->rc)
+        p->rc = pk_op_split_heads(p->dev, &h, p->err);
+}
+
+void *pk_pass_merge(struct pk_pass *p, void *const head[], unsigned parts, unsigned turned)
+{
+    const struct pk_transformer_config *c = &p->t->c;
+    struct pk_heads h = heads(p, pk_pass_take(p, parts * pk_transformer_tokens(c) * c->width), parts, turned);
+    for (unsigned i = 0; i < parts; i++)
+        h.head[i] = head[i];
+    if (!p->rc)
+        p->rc = pk_op_merge_heads(p->dev, &h, p->err);
+    return h.rows;
+}
+
+/* One head of one part, batch * heads times: rows and heads are then laid out alike. */
+void *pk_pass_turn(struct pk_pass *p, void *head, bool back)
+{
+    const struct pk_transformer_config *c = &p->t->c;
+    void *y = pk_pass_take(p, pk_transformer_tokens(c) * c->width);
+    struct pk_heads h = heads(p, back ? y : head, 1, 1);
+    h.batch *= h.heads;
+    h.heads = 1;
+    h.head[0] = back ? head : y;
+    if (!p->rc)
+        p->rc = back ? pk_op_merge_heads(p->dev, &h, p->err) : pk_op_split_heads(p->dev, &h, p->err);
+    return y;
+}

@@ -1,0 +1,348 @@
+/* Transformer: counts, memory, and gradients against differences of a float64 model, in every way of computing them. */
+#include "model/transformer/transformer.h"
+
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+// clang-format on
+#include "base/rng.h"
+#include "device/null.h"
+#include "transformer_reference.h"
+
+#include <math.h>
+#include <string.h>
+
+static const struct pk_transformer_config small = {.layers = 12,
+                                                   .width = 768,
+                                                   .heads = 12,
+                                                   .ff = 3072,
+                                                   .vocab = 10000,
+                                                   .seq = 256,
+                                                   .batch = 64,
+                                                   .attention = PK_ATTENTION_VANILLA};
+static const struct pk_transformer_config tiny = {.layers = 2,
+                                                  .width = 24,
+                                                  .heads = 2,
+                                                  .ff = 40,
+                                                  .vocab = 29,
+                                                  .seq = 7,
+                                                  .batch = 3,
+                                                  .attention = PK_ATTENTION_VANILLA};
+
+struct bench {
+    struct pk_arena arena;
+    struct pk_device dev;
+    struct pk_transformer t;
+    int32_t *tokens, *targets;
+};
+
+static struct pk_err err;
+
+static void assert_near(double got, double want, double tolerance)
+{
+    if (!(fabs(got - want) <= tolerance))
+        fail_msg("%.9g is not %.9g within %g", got, want, tolerance);
+}
+
+static void ok(enum pk_code rc)
+{
+    if (rc)
+        fail_msg("%s; %s", err.what, err.why);
+}
+
+static void open_bench(struct bench *b, const char *device, const struct pk_transformer_config *c)
+{
+    memset(b, 0, sizeof *b);
+    const struct pk_device_options o = {.threads = 2, .no_bind = true, .limit_bytes = INT64_C(1) << 45};
+    ok(pk_device_open(&b->dev, device, &o, &err));
+    ok(pk_transformer_open(&b->t, &b->dev, c, PK_NEEDS_OPTIMIZER, &b->arena, &err));
+}
+
+static void fill_bench(struct bench *b)
+{
+    const size_t n = pk_transformer_tokens(&b->t.c);
+    struct pk_rng rng = {7};
+    b->tokens = pk_new_n(&b->arena, int32_t, n);
+    b->targets = pk_new_n(&b->arena, int32_t, n);
+    for (size_t i = 0; i < n; i++) {
+        b->tokens[i] = (int32_t)(pk_rng_uniform(&rng) * (double)b->t.c.vocab);
+        b->targets[i] = (int32_t)(pk_rng_uniform(&rng) * (double)b->t.c.vocab);
+    }
+    ok(pk_transformer_fill(&b->t, 5, &err));
+    ok(pk_transformer_batch(&b->t, b->tokens, b->targets, &err));
+}
+
+static void close_bench(struct bench *b)
+{
+    pk_transformer_close(&b->t);
+    assert_int_equal(b->dev.pool.current, 0);
+    pk_device_close(&b->dev);
+    pk_arena_free(&b->arena);
+}
+
+/* --- counts --- */
+
+static void parameters_are_the_reports(void **state)
+{
+    struct pk_transformer_config large = small;
+    large.layers = 36, large.width = 1280, large.heads = 20, large.ff = 5120;
+    assert_int_equal(pk_transformer_parameters(&small), 128625408);
+    assert_int_equal(pk_transformer_parameters(&large), 969411840);
+}
+
+static void layout_has_every_parameter_once(void **state)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_layout l;
+    pk_layout_make(&l, &small, &a);
+    assert_int_equal(l.n, 111);
+    size_t sum = 0, end = 0;
+    for (size_t i = 0; i < l.n; i++) {
+        assert_true(l.v[i].offset >= end);
+        end = l.v[i].offset + l.v[i].rows * l.v[i].cols;
+        sum += l.v[i].rows * l.v[i].cols;
+    }
+    assert_true(l.elements >= end);
+    assert_int_equal(sum, pk_transformer_parameters(&small));
+    assert_string_equal(pk_layout_block(&l, 3, PK_UP)->name, "layers.3.ffn.w3.weight");
+    const size_t q = pk_layout_block(&l, 3, PK_Q)->offset;
+    assert_int_equal(pk_layout_block(&l, 3, PK_V)->offset, q + 2 * 768 * 768);
+}
+
+static void flops_are_the_references(void **state)
+{
+    struct pk_transformer_config c = small;
+    c.seq = 256;
+    const double m = 12.0 * (4 * 768 * 768 + 3 * 768 * 3072) + 768 * 10000, tokens = 64 * 256;
+    assert_near(pk_transformer_flops(&c), 2 * m * tokens + 2.0 * 257 * 768 * 12 * tokens, 1e3);
+}
+
+/* --- shapes that cannot be --- */
+
+static void refused(size_t width, size_t heads, size_t ff, const char *what)
+{
+    struct pk_transformer_config c = tiny;
+    c.width = width, c.heads = heads, c.ff = ff;
+    assert_int_equal(pk_transformer_valid(&c, &err), PK_E_USAGE);
+    if (!strstr(err.what, what))
+        fail_msg("'%s' is not about '%s'", err.what, what);
+    assert_true(err.why[0] && err.fix[0]);
+}
+
+static void impossible_shapes_are_refused(void **state)
+{
+    refused(24, 5, 40, "a width of 24 cannot be divided into 5 heads");
+    refused(24, 8, 40, "heads of 3 features");
+    refused(20, 2, 40, "a width of 20");
+    refused(24, 2, 41, "feed-forward width of 41");
+}
+
+static void tokens_outside_the_vocabulary_are_refused(void **state)
+{
+    struct bench b;
+    open_bench(&b, "cpu", &tiny);
+    fill_bench(&b);
+    b.targets[4] = 29;
+    assert_int_equal(pk_transformer_batch(&b.t, b.tokens, b.targets, &err), PK_E_USAGE);
+    assert_string_equal(err.what, "target 4 is 29");
+    assert_string_equal(err.why, "the vocabulary has the tokens 0 to 28");
+    close_bench(&b);
+}
+
+/* --- memory, on a device that computes nothing --- */
+
+static const struct way {
+    const char *name;
+    enum pk_attention_variant attention;
+    bool fused, recompute;
+} ways[] = {
+    {"apart, vanilla", PK_ATTENTION_VANILLA, false, false},
+    {"apart, vanilla, recomputed", PK_ATTENTION_VANILLA, false, true},
+    {"apart, flash", PK_ATTENTION_FLASH, false, false},
+    {"fused, flash", PK_ATTENTION_FLASH, true, false},
+    {"fused, flash, recomputed", PK_ATTENTION_FLASH, true, true},
+    {"fused, fused", PK_ATTENTION_FUSED, true, false},
+};
+enum { WAYS = sizeof ways / sizeof *ways };
+
+static struct pk_transformer_config in_way(struct pk_transformer_config c, const struct way *w)
+{
+    c.attention = w->attention;
+    c.fused = w->fused;
+    c.recompute = w->recompute;
+    return c;
+}
+
+static enum pk_code step(struct bench *b)
+{
+    enum pk_code rc;
+    if ((rc = pk_transformer_forward(&b->t, true, &err)) || (rc = pk_transformer_backward(&b->t, &err)))
+        return rc;
+    return pk_transformer_update(&b->t, &err);
+}
+
+static void a_step_gives_back_what_it_took(void **state)
+{
+    for (size_t i = 0; i < WAYS; i++)
+        for (enum pk_dtype type = PK_FP32; type <= PK_BF16; type++) {
+            struct pk_transformer_config c = in_way(tiny, &ways[i]);
+            struct bench b;
+            c.dtype = type;
+            const struct pk_attention_shape s = pk_transformer_attention(&c);
+            if (!pk_attention_has(c.attention, &s))
+                continue;
+            open_bench(&b, "null", &c);
+            const size_t before = b.dev.pool.current;
+            ok(pk_transformer_forward(&b.t, false, &err));
+            assert_int_equal(b.dev.pool.current, before);
+            ok(step(&b));
+            assert_int_equal(b.dev.pool.current, before);
+            ok(pk_transformer_forward(&b.t, true, &err));
+            assert_true(b.dev.pool.current > before);
+            pk_transformer_forget(&b.t);
+            assert_int_equal(b.dev.pool.current, before);
+            close_bench(&b);
+        }
+}
+
+static void any_refused_memory_ends_a_step_cleanly(void **state)
+{
+    for (size_t i = 0; i < WAYS; i++) {
+        const struct pk_transformer_config c = in_way(tiny, &ways[i]);
+        struct bench b;
+        open_bench(&b, "null", &c);
+        const size_t before = b.dev.pool.current;
+        unsigned long n = 0;
+        for (enum pk_code rc = PK_E_OOM; rc; pk_transformer_forget(&b.t)) {
+            b.dev.pool.fail_at = ++n;
+            rc = step(&b);
+            if (rc)
+                assert_int_equal(rc, PK_E_OOM);
+            b.dev.pool.fail_at = 0;
+        }
+        assert_true(n > 30);
+        assert_int_equal(b.dev.pool.current, before);
+        close_bench(&b);
+    }
+}
+
+static size_t peak_of(struct pk_transformer_config c)
+{
+    struct bench b;
+    open_bench(&b, "null", &c);
+    ok(step(&b));
+    const size_t peak = b.dev.pool.peak;
+    close_bench(&b);
+    return peak;
+}
+
+/* Saved activations of the small model: gpu.md has 20.5 GB with stored scores, 14.5 GB without, in fp32. */
+static void recomputing_and_fusing_save_memory(void **state)
+{
+    const size_t states = 16 * pk_transformer_parameters(&small);
+    size_t peak[WAYS];
+    for (size_t i = 0; i < WAYS; i++)
+        peak[i] = peak_of(in_way(small, &ways[i])) - states;
+    assert_true(peak[1] < peak[0] / 4);
+    assert_true(peak[2] < peak[0]);
+    assert_true(peak[3] < peak[2]);
+    assert_true(peak[4] < peak[3] / 3);
+    assert_in_range(peak[3] / 1000000, 7000, 14500);
+}
+
+/* --- gradients --- */
+
+enum { SAMPLES_EACH = 3 };
+
+static double difference(const struct bench *b, double *p, size_t at)
+{
+    const double h = 1e-4, was = p[at];
+    p[at] = was + h;
+    const double up = reference_loss(&b->t.c, &b->t.layout, p, b->tokens, b->targets);
+    p[at] = was - h;
+    const double down = reference_loss(&b->t.c, &b->t.layout, p, b->tokens, b->targets);
+    p[at] = was;
+    return (up - down) / (2 * h);
+}
+
+/* Some elements of every parameter, among them rows of tokens that occur. */
+static void compare_gradients(const struct bench *b, const char *way, double tolerance)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    double *p = pk_new_n(&a, double, b->t.layout.elements);
+    struct pk_rng rng = {3};
+    for (size_t i = 0; i < b->t.layout.elements; i++)
+        p[i] = (double)b->t.p[i];
+    for (size_t i = 0; i < b->t.layout.n; i++) {
+        const struct pk_parameter *w = &b->t.layout.v[i];
+        for (size_t k = 0; k < SAMPLES_EACH; k++) {
+            size_t at = (size_t)(pk_rng_uniform(&rng) * (double)(w->rows * w->cols));
+            if (i == 0)
+                at = (size_t)b->tokens[at % pk_transformer_tokens(&b->t.c)] * w->cols + at % w->cols;
+            const double want = difference(b, p, w->offset + at), got = (double)b->t.g[w->offset + at];
+            if (!(fabs(got - want) <= tolerance))
+                fail_msg("%s: gradient %zu of %s is %g, by differences %g", way, at, w->name, got, want);
+        }
+    }
+}
+
+static void gradients_are_those_of_the_loss(void **state)
+{
+    for (size_t i = 0; i < WAYS; i++) {
+        const struct pk_transformer_config c = in_way(tiny, &ways[i]);
+        struct bench b;
+        float loss;
+        open_bench(&b, "cpu", &c);
+        fill_bench(&b);
+        ok(pk_transformer_forward(&b.t, true, &err));
+        ok(pk_transformer_backward(&b.t, &err));
+        ok(pk_transformer_loss(&b.t, &loss, &err));
+        PK_ARENA_CLEANUP struct pk_arena a = {0};
+        double *p = pk_new_n(&a, double, b.t.layout.elements);
+        for (size_t k = 0; k < b.t.layout.elements; k++)
+            p[k] = (double)b.t.p[k];
+        assert_near((double)loss, reference_loss(&b.t.c, &b.t.layout, p, b.tokens, b.targets), 1e-5);
+        compare_gradients(&b, ways[i].name, 2e-6);
+        close_bench(&b);
+    }
+}
+
+/* Learning one batch by heart: from log(vocabulary) or more to next to nothing, the same way however it is computed. */
+static void training_reduces_the_loss_alike(void **state)
+{
+    enum { STEPS = 40 };
+    float losses[WAYS][STEPS];
+    for (size_t i = 0; i < WAYS; i++) {
+        const struct pk_transformer_config c = in_way(tiny, &ways[i]);
+        struct bench b;
+        open_bench(&b, "cpu", &c);
+        fill_bench(&b);
+        b.t.adamw->lr = 0.01f;
+        for (size_t k = 0; k < STEPS; k++) {
+            ok(step(&b));
+            ok(pk_transformer_loss(&b.t, &losses[i][k], &err));
+            if (k < 10)
+                assert_near((double)losses[i][k], (double)losses[0][k], 1e-3);
+        }
+        assert_true(losses[i][0] > 3.0f && losses[i][STEPS - 1] < 0.2f);
+        close_bench(&b);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parameters_are_the_reports),
+        cmocka_unit_test(layout_has_every_parameter_once),
+        cmocka_unit_test(flops_are_the_references),
+        cmocka_unit_test(impossible_shapes_are_refused),
+        cmocka_unit_test(tokens_outside_the_vocabulary_are_refused),
+        cmocka_unit_test(a_step_gives_back_what_it_took),
+        cmocka_unit_test(any_refused_memory_ends_a_step_cleanly),
+        cmocka_unit_test(recomputing_and_fusing_save_memory),
+        cmocka_unit_test(gradients_are_those_of_the_loss),
+        cmocka_unit_test(training_reduces_the_loss_alike),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
