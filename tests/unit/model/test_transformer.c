@@ -8,7 +8,7 @@
 // clang-format on
 #include "base/rng.h"
 #include "device/null.h"
-#include "transformer_reference.h"
+#include "model/transformer/check.h"
 
 #include <math.h>
 #include <string.h>
@@ -253,59 +253,33 @@ static void recomputing_and_fusing_save_memory(void **state)
 
 /* --- gradients --- */
 
-enum { SAMPLES_EACH = 3 };
-
-static double difference(const struct bench *b, double *p, size_t at)
-{
-    const double h = 1e-4, was = p[at];
-    p[at] = was + h;
-    const double up = reference_loss(&b->t.c, &b->t.layout, p, b->tokens, b->targets);
-    p[at] = was - h;
-    const double down = reference_loss(&b->t.c, &b->t.layout, p, b->tokens, b->targets);
-    p[at] = was;
-    return (up - down) / (2 * h);
-}
-
-/* Some elements of every parameter, among them rows of tokens that occur. */
-static void compare_gradients(const struct bench *b, const char *way, double tolerance)
-{
-    PK_ARENA_CLEANUP struct pk_arena a = {0};
-    double *p = pk_new_n(&a, double, b->t.layout.elements);
-    struct pk_rng rng = {3};
-    for (size_t i = 0; i < b->t.layout.elements; i++)
-        p[i] = (double)b->t.p[i];
-    for (size_t i = 0; i < b->t.layout.n; i++) {
-        const struct pk_parameter *w = &b->t.layout.v[i];
-        for (size_t k = 0; k < SAMPLES_EACH; k++) {
-            size_t at = (size_t)(pk_rng_uniform(&rng) * (double)(w->rows * w->cols));
-            if (i == 0)
-                at = (size_t)b->tokens[at % pk_transformer_tokens(&b->t.c)] * w->cols + at % w->cols;
-            const double want = difference(b, p, w->offset + at), got = (double)b->t.g[w->offset + at];
-            if (!(fabs(got - want) <= tolerance))
-                fail_msg("%s: gradient %zu of %s is %g, by differences %g", way, at, w->name, got, want);
-        }
-    }
-}
-
 static void gradients_are_those_of_the_loss(void **state)
 {
     for (size_t i = 0; i < WAYS; i++) {
         const struct pk_transformer_config c = in_way(tiny, &ways[i]);
         struct bench b;
-        float loss;
         open_bench(&b, "cpu", &c);
         fill_bench(&b);
-        ok(pk_transformer_forward(&b.t, true, &err));
-        ok(pk_transformer_backward(&b.t, &err));
-        ok(pk_transformer_loss(&b.t, &loss, &err));
-        PK_ARENA_CLEANUP struct pk_arena a = {0};
-        double *p = pk_new_n(&a, double, b.t.layout.elements);
-        for (size_t k = 0; k < b.t.layout.elements; k++)
-            p[k] = (double)b.t.p[k];
-        assert_near((double)loss, reference_loss(&b.t.c, &b.t.layout, p, b.tokens, b.targets), 1e-5);
-        compare_gradients(&b, ways[i].name, 2e-6);
+        if (pk_transformer_check(&b.t, b.tokens, b.targets, true, &err))
+            fail_msg("%s: %s; %s", ways[i].name, err.what, err.why);
+        ok(pk_transformer_check(&b.t, b.tokens, b.targets, false, &err));
         close_bench(&b);
     }
+}
+
+/* A model with one wrong weight: what forward and backward use is not what the reference is given. */
+static void wrong_results_are_found(void **state)
+{
+    struct bench b;
+    open_bench(&b, "cpu", &tiny);
+    fill_bench(&b);
+    int32_t *others = pk_new_n(&b.arena, int32_t, pk_transformer_tokens(&tiny));
+    memcpy(others, b.targets, pk_transformer_tokens(&tiny) * sizeof *others);
+    others[15] = (others[15] + 1) % (int32_t)tiny.vocab;
+    assert_int_equal(pk_transformer_check(&b.t, b.tokens, others, true, &err), PK_E_CHECK);
+    assert_string_equal(err.what, "the loss of token 1 of sequence 2 is wrong");
+    assert_int_equal(pk_transformer_check(&b.t, b.tokens, others, false, &err), PK_E_CHECK);
+    close_bench(&b);
 }
 
 /* Learning one batch by heart: from log(vocabulary) or more to next to nothing, the same way however it is computed. */
@@ -342,6 +316,7 @@ int main(void)
         cmocka_unit_test(any_refused_memory_ends_a_step_cleanly),
         cmocka_unit_test(recomputing_and_fusing_save_memory),
         cmocka_unit_test(gradients_are_those_of_the_loss),
+        cmocka_unit_test(wrong_results_are_found),
         cmocka_unit_test(training_reduces_the_loss_alike),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

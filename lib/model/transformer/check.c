@@ -1,0 +1,123 @@
+/* Check: losses element by element, gradients by differences of the reference. */
+#include "model/transformer/check.h"
+
+#include "model/transformer/reference.h"
+
+#include <math.h>
+
+enum { PREFIX = 2 };
+static const double nudge =
+    1e-4; /* of weights that are a tenth to one: errors of differences are about its square */
+
+struct pk_transformer_tolerance pk_transformer_tolerance(const struct pk_transformer_config *c)
+{
+    if (c->dtype == PK_BF16)
+        return (struct pk_transformer_tolerance){0.03, 0.2};
+    if (c->math == PK_MATH_TF32)
+        return (struct pk_transformer_tolerance){2e-3, 0.03};
+    return (struct pk_transformer_tolerance){2e-5, 1e-3};
+}
+
+static enum pk_code copy_out(struct pk_transformer *t, void *to, const void *from, size_t bytes,
+                             struct pk_err *err)
+{
+    enum pk_code rc = pk_device_copy(t->dev, PK_LANE_COMPUTE, PK_COPY_DEVICE_TO_HOST, to, from, bytes, err);
+    return rc ? rc : pk_device_sync(t->dev, err);
+}
+
+/* Weights as they are multiplied: of bf16 the rounded ones, but for norms. */
+static enum pk_code fetch(void *user, const struct pk_parameter *w, float *to, struct pk_err *err)
+{
+    struct pk_transformer *t = user;
+    const size_t n = w->rows * w->cols;
+    if (!t->narrow || w->rows == 1)
+        return copy_out(t, to, t->p + w->offset, n * sizeof *to, err);
+    enum pk_code rc = copy_out(t, to, t->narrow + w->offset, n * sizeof *t->narrow, err);
+    pk_bf16_widen(to, n);
+    return rc;
+}
+
+static bool near(double got, double want, double tolerance)
+{
+    return fabs(got - want) <= tolerance; /* of NaN: no */
+}
+
+static enum pk_code differs(struct pk_err *err, double got, double want, double tolerance)
+{
+    pk_why(err, "it is %.6g on the device, %.6g in float64; they may differ by %.2g", got, want, tolerance);
+    return pk_fix(err,
+                  "this is a bug of perfkit or of a library it uses: please report it with `perfkit doctor`");
+}
+
+static enum pk_code check_losses(struct pk_transformer *t, const struct pk_reference *r, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const struct pk_transformer_config *c = &t->c;
+    const size_t rows = r->sequences * r->prefix, first = (c->batch - r->sequences) * c->seq;
+    double *want = pk_new_n(&a, double, rows);
+    float *got = pk_new_n(&a, float, pk_transformer_tokens(c));
+    enum pk_code rc = copy_out(t, got, t->losses, pk_transformer_tokens(c) * sizeof *got, err);
+    if (rc || (rc = pk_reference_losses(r, want, err)))
+        return rc;
+    for (size_t i = 0; i < rows; i++) {
+        const size_t at = first + i / r->prefix * c->seq + i % r->prefix;
+        const double allowed = pk_transformer_tolerance(c).loss * fmax(1, fabs(want[i]));
+        if (!near((double)got[at], want[i], allowed)) {
+            pk_fail(err, PK_E_CHECK, "the loss of token %zu of sequence %zu is wrong", at % c->seq,
+                    at / c->seq);
+            return differs(err, (double)got[at], want[i], allowed);
+        }
+    }
+    return PK_OK;
+}
+
+/* Of one parameter, along the direction of pk_nudge_sign. */
+static enum pk_code check_gradient(struct pk_transformer *t, struct pk_reference r,
+                                   const struct pk_parameter *w, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const size_t n = w->rows * w->cols;
+    float *g = pk_new_n(&a, float, n);
+    double up = 0, down = 0, got = 0, squares = 0;
+    enum pk_code rc = copy_out(t, g, t->g + w->offset, n * sizeof *g, err);
+    r.nudge = (struct pk_nudge){w, nudge};
+    if (!rc)
+        rc = pk_reference_loss(&r, &up, err);
+    r.nudge.by = -nudge;
+    if (!rc)
+        rc = pk_reference_loss(&r, &down, err);
+    for (size_t i = 0; i < n; i++) {
+        got += (double)g[i] * pk_nudge_sign(i);
+        squares += (double)g[i] * (double)g[i];
+    }
+    const double want = (up - down) / (2 * nudge);
+    const double allowed = pk_transformer_tolerance(&t->c).gradient * fmax(sqrt(squares), 1e-3);
+    if (rc || near(got, want, allowed))
+        return rc;
+    pk_fail(err, PK_E_CHECK, "the gradient of %s is wrong", w->name);
+    return differs(err, got, want, allowed);
+}
+
+enum pk_code pk_transformer_check(struct pk_transformer *t, const int32_t *tokens, const int32_t *targets,
+                                  bool full, struct pk_err *err)
+{
+    const struct pk_transformer_config *c = &t->c;
+    const size_t skip = full ? 0 : (c->batch - 1) * c->seq;
+    const struct pk_reference r = {.c = c,
+                                   .l = &t->layout,
+                                   .fetch = fetch,
+                                   .user = t,
+                                   .tokens = tokens + skip,
+                                   .targets = targets + skip,
+                                   .sequences = full ? c->batch : 1,
+                                   .prefix = full || c->seq < PREFIX ? c->seq : PREFIX};
+    enum pk_code rc = pk_transformer_forward(t, t->g != NULL, err);
+    if (!rc && t->g)
+        rc = pk_transformer_backward(t, err);
+    pk_transformer_forget(t);
+    if (!rc)
+        rc = check_losses(t, &r, err);
+    for (size_t i = 0; !rc && full && t->g && i < t->layout.n; i++)
+        rc = check_gradient(t, r, &t->layout.v[i], err);
+    return rc;
+}

@@ -1,0 +1,183 @@
+/* Reference: one layer after the other, every sum in float64. */
+#include "model/transformer/reference.h"
+
+#include <math.h>
+
+/* A call: activations are [rows, ...], rows = sequences * prefix. */
+struct evaluation {
+    const struct pk_reference *r;
+    struct pk_arena arena; /* of what lasts one layer */
+    size_t rows;
+    enum pk_code rc;
+    struct pk_err *err;
+};
+
+static double *doubles(struct evaluation *e, size_t n)
+{
+    return pk_new_n(&e->arena, double, n);
+}
+
+/* A parameter's weights, nudged if they are to be; zeros once something failed. */
+static const double *weights(struct evaluation *e, const struct pk_parameter *w)
+{
+    const size_t n = w->rows * w->cols;
+    const struct pk_nudge *nudge = &e->r->nudge;
+    double *wide = doubles(e, n);
+    float *raw = pk_new_n(&e->arena, float, n);
+    if (!e->rc)
+        e->rc = e->r->fetch(e->r->user, w, raw, e->err);
+    for (size_t i = 0; i < n; i++)
+        wide[i] = (double)raw[i] + (nudge->w == w ? nudge->by * pk_nudge_sign(i) : 0);
+    return wide;
+}
+
+/* y[rows, out] = x[rows, in] W^T */
+static double *product(struct evaluation *e, const struct pk_parameter *w, const double *x)
+{
+    const double *v = weights(e, w);
+    double *y = doubles(e, e->rows * w->rows);
+    for (size_t r = 0; r < e->rows; r++)
+        for (size_t o = 0; o < w->rows; o++) {
+            double sum = 0;
+            for (size_t i = 0; i < w->cols; i++)
+                sum += v[o * w->cols + i] * x[r * w->cols + i];
+            y[r * w->rows + o] = sum;
+        }
+    return y;
+}
+
+static double *norm(struct evaluation *e, const struct pk_parameter *w, const double *x)
+{
+    const double *v = weights(e, w);
+    const size_t n = w->cols;
+    double *y = doubles(e, e->rows * n);
+    for (size_t r = 0; r < e->rows; r++) {
+        double sum = 0;
+        for (size_t i = 0; i < n; i++)
+            sum += x[r * n + i] * x[r * n + i];
+        const double rstd = 1 / sqrt(sum / (double)n + (double)PK_NORM_EPS);
+        for (size_t i = 0; i < n; i++)
+            y[r * n + i] = x[r * n + i] * rstd * v[i];
+    }
+    return y;
+}
+
+static void turn(const struct evaluation *e, double *x)
+{
+    const struct pk_transformer_config *c = e->r->c;
+    const size_t dim = c->width / c->heads;
+    for (size_t r = 0; r < e->rows; r++)
+        for (size_t f = 0; f < c->width; f += 2) {
+            const double position = (double)(r % e->r->prefix), i = (double)(f % dim);
+            const double angle = position * pow(10000, -i / (double)dim);
+            double *pair = x + r * c->width + f;
+            const double a = pair[0], b = pair[1];
+            pair[0] = a * cos(angle) - b * sin(angle);
+            pair[1] = a * sin(angle) + b * cos(angle);
+        }
+}
+
+/* Features [from, from + dim) of row r of the result. */
+static void attend_head(const struct evaluation *e, const double *q, const double *k, const double *v,
+                        size_t r, size_t from, size_t dim, double *p, double *out)
+{
+    const size_t d = e->r->c->width, t = r % e->r->prefix, first = r - t;
+    double sum = 0;
+    for (size_t s = 0; s <= t; s++) {
+        double score = 0;
+        for (size_t i = from; i < from + dim; i++)
+            score += q[r * d + i] * k[(first + s) * d + i];
+        p[s] = exp(score / sqrt((double)dim));
+        sum += p[s];
+    }
+    for (size_t i = from; i < from + dim; i++)
+        for (size_t s = 0; s <= t; s++)
+            out[r * d + i] += p[s] / sum * v[(first + s) * d + i];
+}
+
+static double *attend(struct evaluation *e, const double *q, const double *k, const double *v)
+{
+    const struct pk_transformer_config *c = e->r->c;
+    const size_t dim = c->width / c->heads;
+    double *out = doubles(e, e->rows * c->width), *p = doubles(e, e->r->prefix);
+    for (size_t r = 0; r < e->rows; r++)
+        for (size_t h = 0; h < c->heads; h++)
+            attend_head(e, q, k, v, r, h * dim, dim, p, out);
+    return out;
+}
+
+static void add(double *x, const double *more, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] += more[i];
+}
+
+static void block(struct evaluation *e, size_t layer, double *x)
+{
+    const struct pk_transformer_config *c = e->r->c;
+    const struct pk_parameter *w = pk_layout_block(e->r->l, layer, 0);
+    const size_t n = e->rows * c->width;
+    const double *normed = norm(e, &w[PK_NORM1], x);
+    double *q = product(e, &w[PK_Q], normed), *k = product(e, &w[PK_K], normed);
+    turn(e, q);
+    turn(e, k);
+    add(x, product(e, &w[PK_O], attend(e, q, k, product(e, &w[PK_V], normed))), n);
+    normed = norm(e, &w[PK_NORM2], x);
+    double *gate = product(e, &w[PK_GATE], normed), *up = product(e, &w[PK_UP], normed);
+    for (size_t i = 0; i < e->rows * c->ff; i++)
+        gate[i] *= up[i] / (1 + exp(-gate[i]));
+    add(x, product(e, &w[PK_DOWN], gate), n);
+    pk_arena_free(&e->arena);
+}
+
+static size_t token_at(const struct pk_reference *r, size_t row)
+{
+    return row / r->prefix * r->c->seq + row % r->prefix;
+}
+
+static void embed(struct evaluation *e, double *x)
+{
+    const size_t d = e->r->c->width;
+    const double *table = weights(e, pk_layout_embedding(e->r->l));
+    for (size_t r = 0; r < e->rows; r++)
+        for (size_t i = 0; i < d; i++)
+            x[r * d + i] = table[(size_t)e->r->tokens[token_at(e->r, r)] * d + i];
+    pk_arena_free(&e->arena);
+}
+
+static void cross_entropy(struct evaluation *e, const double *x, double *losses)
+{
+    const size_t vocab = e->r->c->vocab;
+    const double *logits = product(e, pk_layout_head(e->r->l), norm(e, pk_layout_last_norm(e->r->l), x));
+    for (size_t r = 0; r < e->rows; r++) {
+        double sum = 0;
+        for (size_t i = 0; i < vocab; i++)
+            sum += exp(logits[r * vocab + i]);
+        losses[r] = log(sum) - logits[r * vocab + (size_t)e->r->targets[token_at(e->r, r)]];
+    }
+    pk_arena_free(&e->arena);
+}
+
+enum pk_code pk_reference_losses(const struct pk_reference *r, double *losses, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena kept = {0};
+    struct evaluation e = {.r = r, .rows = r->sequences * r->prefix, .err = err};
+    double *x = pk_new_n(&kept, double, e.rows * r->c->width);
+    embed(&e, x);
+    for (size_t i = 0; i < r->c->layers; i++)
+        block(&e, i, x);
+    cross_entropy(&e, x, losses);
+    return e.rc;
+}
+
+enum pk_code pk_reference_loss(const struct pk_reference *r, double *loss, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const size_t n = r->sequences * r->prefix;
+    double *losses = pk_new_n(&a, double, n), sum = 0;
+    enum pk_code rc = pk_reference_losses(r, losses, err);
+    for (size_t i = 0; i < n; i++)
+        sum += losses[i];
+    *loss = sum / (double)n;
+    return rc;
+}

@@ -1,0 +1,36 @@
+/* Reference: a decoder's loss in float64, as plainly as it can be written, from weights that lie anywhere.
+ *
+ * What the first tokens of a sequence give depends on no later ones (the mask is causal): of a large model two tokens of one
+ * sequence are a check that takes seconds. Weights are fetched one parameter at a time. */
+#pragma once
+
+#include "model/transformer/layout.h"
+
+/* `to` gets w's rows * cols weights. */
+typedef enum pk_code pk_fetch_fn(void *user, const struct pk_parameter *w, float *to, struct pk_err *err);
+
+/* One parameter changed, for differences: each of its weights by `by`, plus or minus as pk_nudge_sign says. */
+struct pk_nudge {
+    const struct pk_parameter *w; /* NULL = none */
+    double by;
+};
+static inline double pk_nudge_sign(size_t i)
+{
+    return (i * UINT64_C(0x9E3779B97F4A7C15)) >> 63 ? 1 : -1;
+}
+
+struct pk_reference {
+    const struct pk_transformer_config *c;
+    const struct pk_layout *l;
+    pk_fetch_fn *fetch;
+    void *user;
+    const int32_t *tokens, *targets; /* [sequences, c->seq] */
+    size_t sequences, prefix;        /* the first `prefix` tokens of each */
+    struct pk_nudge nudge;
+};
+
+/* Cross-entropy of each of sequences * prefix tokens. Host memory of some parameters' size for the time of the call. */
+enum pk_code pk_reference_losses(const struct pk_reference *r, double *losses,
+                                 struct pk_err *err) PK_MUST_CHECK;
+/* Their mean. */
+enum pk_code pk_reference_loss(const struct pk_reference *r, double *loss, struct pk_err *err) PK_MUST_CHECK;
