@@ -84,6 +84,7 @@ static json_t *presets_of(const struct pk_probe *p, struct pk_arena *a)
         set_text(row, "summary", s->summary);
         set_text(row, "sweeps", pk_buf_text(&sweeps));
         json_object_set_new(row, "settings", texts(s->settings));
+        json_object_set_new(row, "variants", texts(s->variants));
         json_array_append_new(list, row);
     }
     return list;
@@ -150,6 +151,7 @@ static const struct pk_column preset_columns[] = {
     {.key = "summary", .heading = "Meaning", .left = true},
     {.key = "sweeps", .heading = "Sweeps", .left = true},
     {.key = "settings", .heading = "Settings", .left = true, .json = true},
+    {.key = "variants", .heading = "Variants", .left = true, .json = true},
 };
 static const struct pk_column metric_columns[] = {
     {.key = "name", .heading = "Metric", .left = true},

@@ -72,7 +72,7 @@ struct pk_rule pk_gate_rule(const struct gate_options *o)
 }
 
 /* Options that say nothing of two commands. */
-static enum pk_code check_of_experiment(const struct gate_entry *e, struct pk_err *err)
+enum pk_code pk_gate_check_words(const struct gate_entry *e, struct pk_err *err)
 {
     static const char *const names[] = {
         "axis",     "preset",    "variant", "filter",  "device", "min-samples", "max-samples",  "min-time",
@@ -89,8 +89,9 @@ static enum pk_code check_of_experiment(const struct gate_entry *e, struct pk_er
                e->probe ? "it is for commands, and %s is an experiment"
                         : "it is for experiments, and none is named%s",
                e->probe ? e->probe->name : "");
-        return pk_fix(err,
-                      e->probe ? "leave it out" : "perfkit gate EXPERIMENT --a ... --b ..., or leave it out");
+        return pk_fix(err, e->probe      ? "leave it out"
+                           : e->o->pairs ? "perfkit calibrate EXPERIMENT, or leave it out"
+                                         : "perfkit gate EXPERIMENT --a ... --b ..., or leave it out");
     }
     return PK_OK;
 }
@@ -107,7 +108,7 @@ static enum pk_code check_options(struct gate *g, struct pk_err *err)
         pk_text_check("prepare", g->o->prepare, err) ||
         pk_verdict_options_check(g->app, &g->o->verdict, &g->thresholds, err))
         return err->code;
-    return check_of_experiment(&g->entries[0], err);
+    return pk_gate_check_words(&g->entries[0], err);
 }
 
 /* --- measuring ------------------------------------------------------------------------------------------------------ */
@@ -131,11 +132,22 @@ static void warn_once(void *user, const char *text)
     pk_warn(g->app, "%s", text);
 }
 
+/* Of equal sides all pairs are one screening. */
+static struct pk_rule rule_of(const struct gate_options *o)
+{
+    struct pk_rule r = pk_gate_rule(o);
+    if (o->pairs) {
+        r.screen_pairs = (size_t)o->pairs;
+        r.confirm_pairs = 0;
+    }
+    return r;
+}
+
 static enum pk_code measure(struct gate *g, struct pk_err *err)
 {
     const struct gate_options *o = g->o;
     const struct pk_gate_options options = {
-        .rule = pk_gate_rule(o),
+        .rule = rule_of(o),
         .thresholds = g->thresholds,
         .n_thresholds = o->verdict.thresholds.n,
         .budget_ns = o->run.budget_ns,
@@ -150,15 +162,31 @@ static enum pk_code measure(struct gate *g, struct pk_err *err)
     return rc;
 }
 
+/* Before anything is measured: the cases, whether the sides differ at all, and what is known of the noise. */
 static enum pk_code plan(struct gate *g, struct pk_err *err)
 {
+    for (size_t i = 0; i < g->n_entries; i++) {
+        struct gate_entry *e = &g->entries[i];
+        if (e->probe && pk_gate_plan(g, i, err))
+            return err->code;
+        e->equal = g->o->pairs || pk_gate_equal(e);
+        if (!e->equal && pk_gate_known(g, e, err))
+            return err->code;
+    }
+    return PK_OK;
+}
+
+static enum pk_code calibrate(struct gate *g, struct pk_err *err)
+{
     for (size_t i = 0; i < g->n_entries; i++)
-        if (g->entries[i].probe && pk_gate_plan(g, i, err))
+        if (g->entries[i].equal && pk_gate_calibrate(g, i, err))
             return err->code;
     return PK_OK;
 }
 
-static enum pk_code with_stores(struct gate *g, struct pk_err *err)
+typedef enum pk_code answer_fn(struct gate *g, struct pk_err *err);
+
+static enum pk_code with_stores(struct gate *g, answer_fn *answer, struct pk_err *err)
 {
     struct pk_err late;
     if (plan(g, err) || pk_gate_begin(g, err))
@@ -169,7 +197,7 @@ static enum pk_code with_stores(struct gate *g, struct pk_err *err)
         *err = late;
     if (rc || ended)
         return rc ? rc : ended;
-    return pk_gate_answer(g, err);
+    return calibrate(g, err) ? err->code : answer(g, err);
 }
 
 /* A store per side: each is the recorder of one run. */
@@ -193,19 +221,25 @@ static void close_stores(struct gate_entry *e)
     }
 }
 
-static enum pk_code gate_now(struct gate *g, struct pk_err *err)
+enum pk_code pk_gate_measure(struct gate *g, answer_fn *answer, struct pk_err *err)
 {
     const struct pk_session_events heard = {.warning = warn_once, .user = g};
     enum pk_code rc = PK_OK;
     for (size_t i = 0; !rc && i < g->n_entries; i++)
-        rc = pk_gate_read_sides(&g->entries[i], err);
-    for (size_t i = 0; !rc && i < g->n_entries; i++)
         rc = open_stores(&g->entries[i], &heard, err);
     if (!rc)
-        rc = with_stores(g, err);
+        rc = with_stores(g, answer, err);
     for (size_t i = 0; i < g->n_entries; i++)
         close_stores(&g->entries[i]);
     return rc;
+}
+
+static enum pk_code gate_now(struct gate *g, struct pk_err *err)
+{
+    for (size_t i = 0; i < g->n_entries; i++)
+        if (pk_gate_read_sides(&g->entries[i], err))
+            return err->code;
+    return pk_gate_measure(g, pk_gate_answer, err);
 }
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)

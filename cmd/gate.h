@@ -2,6 +2,7 @@
 #pragma once
 
 #include "bench/gate/arms.h"
+#include "bench/gate/calibrated.h"
 #include "cmd/reports.h"
 #include "cmd/run.h"
 #include "cmd/stored.h"
@@ -12,6 +13,7 @@ struct gate_options {
     struct pk_verdict_options verdict;
     bool until_clear;
     int64_t max_pairs;
+    int64_t pairs; /* of calibrate; 0 = a gate */
     const char *name, *prepare;
     struct pk_report_files files;
 };
@@ -34,6 +36,9 @@ struct gate_entry {
     const struct pk_probe *probe; /* NULL: two commands */
     struct gate_side side[PK_SIDES];
     struct pk_run_facts facts[PK_SIDES];
+    bool equal; /* both sides are the same thing: what is found is noise, and kept as that */
+    struct pk_known_noise *known; /* of its rows, by earlier calibrations */
+    size_t n_known, n_calibrated; /* rows; the latter of this one */
 };
 
 struct gate {
@@ -56,16 +61,39 @@ enum pk_code pk_gate_read_sides(struct gate_entry *e, struct pk_err *err) PK_MUS
  * them. */
 enum pk_code pk_gate_plan(struct gate *g, size_t part, struct pk_err *err) PK_MUST_CHECK;
 
+/* gate_equal.c: whether both sides are the same program with the same words, or settings of the same cases. After planning. */
+bool pk_gate_equal(const struct gate_entry *e);
+bool pk_gate_all_equal(const struct gate *g);
+
+/* gate_noise.c: what calibrations say of an entry's rows, before anything is measured. PK_E_UNDECIDED for a threshold that is asked for
+ * and that is below the noise. */
+enum pk_code pk_gate_known(struct gate *g, struct gate_entry *e, struct pk_err *err) PK_MUST_CHECK;
+/* What equal sides showed, into the store of the base; their rows are not judged. */
+enum pk_code pk_gate_calibrate(struct gate *g, size_t part, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_gate_print_calibration(const struct gate_entry *e, struct pk_out *out,
+                                       struct pk_err *err) PK_MUST_CHECK;
+/* Notes of what is known, or how to find out. */
+void pk_gate_note_known(const struct gate *g, struct pk_out *out);
+
 /* gate_record.c: two runs of each entry, one of each side; and the parts that measure for them. */
 enum pk_code pk_gate_begin(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 /* failed: measuring ended with an error. */
 enum pk_code pk_gate_end(struct gate *g, bool failed, struct pk_err *err) PK_MUST_CHECK;
+/* The words of a side that is a program, as they are recorded: a JSON array. */
+const char *pk_gate_command_json(const struct gate_side *s, struct pk_arena *a);
 
 /* gate_answer.c: what is printed, written for others, and answered. */
 enum pk_code pk_gate_answer(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
+/* Interrupted, a side that failed, nothing measured, nothing known of the noise of equal sides; else PK_OK. */
+enum pk_code pk_gate_ended(const struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 
 /* gate_against.c: --against. */
 enum pk_code pk_gate_against(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 
 extern const struct pk_opt pk_gate_rows[];
 struct pk_rule pk_gate_rule(const struct gate_options *o);
+/* PK_E_USAGE for an option of experiments where commands are measured, and the other way round. */
+enum pk_code pk_gate_check_words(const struct gate_entry *e, struct pk_err *err) PK_MUST_CHECK;
+/* Measures and records entries whose sides are read, and answers. */
+enum pk_code pk_gate_measure(struct gate *g, enum pk_code (*answer)(struct gate *g, struct pk_err *err),
+                             struct pk_err *err) PK_MUST_CHECK;

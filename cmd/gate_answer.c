@@ -81,6 +81,7 @@ static void print_answer(const struct gate *g, struct pk_out *out)
                         text(g->answer), whole(v.rows), whole(v.of[PK_SLOWER]), whole(v.of[PK_FASTER]),
                         whole(v.of[PK_SAME]), whole(v.of[PK_UNDECIDED]), whole(v.of[PK_UNSTABLE]),
                         whole(v.of[PK_UNREPLICATED]), whole(g->result.pairs), whole(g->elapsed_ns)});
+    pk_gate_note_known(g, out);
 }
 
 static void print_runs(const struct gate *g, struct pk_out *out)
@@ -99,7 +100,10 @@ static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *
 {
     struct gate *g = user;
     print_runs(g, out);
-    if (g->result.comparison.n)
+    for (size_t i = 0; i < g->n_entries; i++)
+        if (g->entries[i].equal && pk_gate_print_calibration(&g->entries[i], out, err))
+            return err->code;
+    if (g->result.comparison.n && !pk_gate_all_equal(g))
         pk_compare_print(out, &g->result.comparison, NULL, g->app->arena);
     print_troubles(g, out);
     print_answer(g, out);
@@ -165,20 +169,38 @@ static enum pk_code nothing(const struct gate *g, struct pk_err *err)
                            : "let both commands report the same cases, or choose --metric wall_ns");
 }
 
-static enum pk_code answer(const struct gate *g, struct pk_err *err)
+static enum pk_code not_calibrated(const struct gate *g, struct pk_err *err)
+{
+    pk_fail(err, PK_E_UNDECIDED, "nothing is known of the noise after %s",
+            pk_plural(g->result.pairs, "pair", g->app->arena));
+    pk_why(err, "no row has four undisturbed pairs of positive figures that may differ");
+    return pk_fix(err, "give it more time (--budget) or pairs, or choose another --metric");
+}
+
+enum pk_code pk_gate_ended(const struct gate *g, struct pk_err *err)
 {
     int side;
     const struct pk_ledger_case *broken = failure(g, &side);
-    const struct pk_question q = {.new_name =
-                                      pk_printf(g->app->arena, "b (%s)", g->entries[0].side[PK_NEW].text),
-                                  .fail_on_undecided = g->o->verdict.fail_on_undecided,
-                                  .again = again(g)};
     if (g->result.interrupted)
         return interrupted(g, err);
     if (broken)
         return failed(g, broken, side, err);
     if (!g->result.comparison.n)
         return nothing(g, err);
+    for (size_t i = 0; i < g->n_entries; i++)
+        if (g->entries[i].equal && !g->entries[i].n_calibrated)
+            return not_calibrated(g, err);
+    return PK_OK;
+}
+
+static enum pk_code answer(const struct gate *g, struct pk_err *err)
+{
+    const struct pk_question q = {.new_name =
+                                      pk_printf(g->app->arena, "b (%s)", g->entries[0].side[PK_NEW].text),
+                                  .fail_on_undecided = g->o->verdict.fail_on_undecided,
+                                  .again = again(g)};
+    if (pk_gate_ended(g, err))
+        return err->code;
     return pk_answer(&g->result.comparison, &q, g->app->arena, err);
 }
 
@@ -219,7 +241,9 @@ static const char *parting(const struct gate *g)
     struct pk_arena *a = g->app->arena;
     char took[32];
     pk_format_ns((double)g->elapsed_ns, took, sizeof took);
-    return pk_printf(a, "gate: %s; %s in %s%s%s", pk_answer_sentence(&g->result.comparison, a),
+    return pk_printf(a, "gate: %s; %s in %s%s%s",
+                     pk_gate_all_equal(g) ? "both sides are the same, nothing is judged"
+                                          : pk_answer_sentence(&g->result.comparison, a),
                      pk_plural(g->result.pairs, "pair", a), took, again(g) ? "; again: " : "; not recorded",
                      again(g) ? again(g) : "");
 }
@@ -245,7 +269,7 @@ enum pk_code pk_gate_answer(struct gate *g, struct pk_err *err)
     pk_compare_sort(c->v, c->n);
     g->elapsed_ns = pk_clock_ns() - g->began_ns;
     enum pk_code code = answer(g, err);
-    g->answer = pk_answer_word(code);
+    g->answer = pk_gate_all_equal(g) && !code ? "equal" : pk_answer_word(code);
     pk_verdict_hide(&g->o->verdict, c);
     const struct pk_report r = report_of(g);
     if (print_tables(g, g->app->out, &late) ||

@@ -24,13 +24,6 @@ static const char *label_of(const struct gate_entry *e, const struct gate_side *
 
 /* --- experiments ---------------------------------------------------------------------------------------------------- */
 
-static enum pk_code begin_experiment(struct gate_entry *e, struct gate_side *s, struct pk_err *err)
-{
-    struct run *r = &s->run;
-    r->ceilings_key = pk_ceilings_key(r->device, &r->device_options, e->app->arena);
-    return pk_run_begin(r, err);
-}
-
 static void make_experiment_arm(struct gate_entry *e, int i, struct pk_arm *arm)
 {
     struct gate_side *s = &e->side[i];
@@ -71,14 +64,25 @@ static const char *shared_name(const struct gate_entry *e)
     return strcmp(base, new_) ? pk_printf(e->app->arena, "%s vs %s", base, new_) : new_;
 }
 
-static const char *command_settings(const struct gate_entry *e, const struct gate_side *s)
+static json_t *words_of(const struct gate_side *s)
 {
-    const struct run_options *o = &e->o->run;
     json_t *words = json_array();
     for (const char *const *w = s->argv; *w; w++)
         json_array_append_new(words, json_string(*w));
+    return words;
+}
+
+const char *pk_gate_command_json(const struct gate_side *s, struct pk_arena *a)
+{
+    PK_JSON_CLEANUP json_t *words = words_of(s);
+    return pk_json_text(a, words, PK_JSON_CANON);
+}
+
+static const char *command_settings(const struct gate_entry *e, const struct gate_side *s)
+{
+    const struct run_options *o = &e->o->run;
     PK_JSON_CLEANUP json_t *j =
-        json_pack("{s:o, s:I, s:s?, s:o}", "command", words, "timeout_ns", (json_int_t)o->timeout_ns,
+        json_pack("{s:o, s:I, s:s?, s:o}", "command", words_of(s), "timeout_ns", (json_int_t)o->timeout_ns,
                   "prepare", e->o->prepare, "gate", pk_gate_mark_json(&s->run.mark));
     return pk_json_text(e->app->arena, j, PK_JSON_CANON);
 }
@@ -112,14 +116,18 @@ static enum pk_code begin_side(struct gate_entry *e, int i, const char *id, stru
     struct pk_app *app = e->app;
     struct gate_side *s = &e->side[i];
     struct run *r = &s->run;
-    r->mark = (struct pk_gate_mark){id, i == PK_BASE ? "base" : "new", s->text, pk_gate_rule(e->o)};
+    r->mark = (struct pk_gate_mark){.id = id,
+                                    .side = i == PK_BASE ? "base" : "new",
+                                    .text = s->text,
+                                    .rule = pk_gate_rule(e->o),
+                                    .equal = e->equal};
     r->o->label = label_of(e, s);
     r->o->invocations = (int64_t)pk_rule_default.screen_pairs;
     if (pk_run_info_fill(&r->info, app->argc, app->argv, app->arena, err) ||
         pk_tags_json(e->o->run.tags.v, e->o->run.tags.n, app->arena, &r->info.tags, err))
         return err->code;
     r->store_path = pk_store_file(r->store);
-    if (e->probe ? begin_experiment(e, s, err) : begin_command(e, s, err))
+    if (e->probe ? pk_run_begin(r, err) : begin_command(e, s, err))
         return err->code;
     r->recorder = pk_recorder_new(r->store, r->run_id, r->store_path);
     return PK_OK;
@@ -133,6 +141,7 @@ static void make_part(struct gate *g, size_t part)
         .name = e->name,
         .what = pk_verdict_what(&e->o->verdict),
         .own_times = e->probe ? NULL : pk_command_own_times,
+        .max_pairs = e->equal && !e->o->pairs ? pk_rule_default.screen_pairs : 0,
     };
     for (int i = 0; i < PK_SIDES; i++) {
         p->arms[i] =

@@ -223,6 +223,7 @@ static enum pk_code plan_side(struct gate_entry *e, struct gate_side *s, struct 
     *r->o = e->o->run; /* with what the preset says */
     r->o->axes = axes;
     r->o->variants = variants;
+    r->ceilings_key = pk_ceilings_key(r->device, &r->device_options, e->app->arena);
     return PK_OK;
 }
 

@@ -25,6 +25,7 @@ struct pk_gate_mark {
     const char *side; /* "base", "new" */
     const char *text; /* of --a or --b */
     struct pk_rule rule;
+    bool equal; /* both sides are the same thing */
 };
 
 /* Everything one run needs, in the order it comes to be. */
@@ -77,6 +78,7 @@ enum pk_code pk_run_nothing_measured(const struct run *r, struct pk_err *err) PK
 /* run_record.c: a new run, or an interrupted one again. */
 enum pk_code pk_run_begin(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 json_t *pk_gate_mark_json(const struct pk_gate_mark *m);
+const char *pk_run_settings(const struct run *r); /* as they are recorded: a JSON object */
 enum pk_code pk_run_find_resumable(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_run_resume(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 

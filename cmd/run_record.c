@@ -18,10 +18,11 @@ static json_t *texts_json(const struct pk_texts *t)
 json_t *pk_gate_mark_json(const struct pk_gate_mark *m)
 {
     const struct pk_rule *r = &m->rule;
-    return json_pack("{s:s, s:s, s:s, s:f, s:f, s:b, s:b, s:I, s:I}", "id", m->id, "side", m->side, "what",
-                     m->text, "alpha", r->alpha, "min_effect", r->min_effect, "strict", (int)r->strict,
-                     "until_clear", (int)r->until_clear, "max_pairs", (json_int_t)r->max_pairs,
-                     "confirm_pairs", (json_int_t)r->confirm_pairs);
+    return json_pack("{s:s, s:s, s:s, s:f, s:f, s:b, s:b, s:I, s:I, s:b}", "id", m->id, "side", m->side,
+                     "what", m->text, "alpha", r->alpha, "min_effect", r->min_effect, "strict",
+                     (int)r->strict, "until_clear", (int)r->until_clear, "max_pairs",
+                     (json_int_t)r->max_pairs, "confirm_pairs", (json_int_t)r->confirm_pairs, "equal",
+                     (int)m->equal);
 }
 
 /* Axes as they were written, files with their digests: who goes on with the run must find them as they were. */
@@ -56,7 +57,7 @@ static const char *bound(const json_t *bind)
 }
 
 /* What a later run must repeat to measure the same: recorded with the run, read back by --resume. */
-static const char *settings_json(const struct run *r)
+const char *pk_run_settings(const struct run *r)
 {
     const struct run_options *o = r->o;
     PK_JSON_CLEANUP json_t *s = json_pack(
@@ -115,7 +116,7 @@ enum pk_code pk_run_begin(struct run *r, struct pk_err *err)
     const struct run_options *o = r->o;
     r->info.experiment = r->probe->name;
     r->info.label = o->label;
-    r->info.settings = settings_json(r);
+    r->info.settings = pk_run_settings(r);
     enum pk_code rc = pk_store_run_begin(r->store, &r->info, &r->run_id, err);
     describe_cases(r);
     if (!rc)

@@ -92,6 +92,10 @@ static const struct pk_preset presets[] = {
     {"full", "the report's grid and 32768 and 65536 tokens",
      (const char *const[]){"d_model=16,32,64,128 seq_len=256,1024,4096,8192,16384,32768,65536", NULL},
      few_samples},
+    {"smoke", "four times of one shape in a third of a second, for gates and calibrate",
+     (const char *const[]){"d_model=32 seq_len=256", NULL},
+     (const char *const[]){"min-samples=5", "min-time=50ms", "max-time=100ms", NULL},
+     (const char *const[]){"vanilla", "flash", NULL}},
     {0},
 };
 

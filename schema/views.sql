@@ -157,3 +157,11 @@ SELECT b.name, b.experiment, CASE WHEN b.follows IS NULL THEN 'pinned' ELSE 'mov
        (SELECT count(*) FROM v_baseline_run r WHERE r.name = b.name) AS runs,
        (SELECT max(run_id) FROM v_baseline_run r WHERE r.name = b.name) AS newest_run
 FROM baseline b;
+
+-- What calibrations found, in shares; run_id and case_id are those of the base.
+CREATE VIEW v_calibration AS
+SELECT c.run_id, k.case_id, strftime('%Y-%m-%dT%H:%M:%SZ', r.started_ns / 1000000000, 'unixepoch') AS measured_at, a.json AS machine,
+       r.settings, c.experiment, c.device, c.variant, c.axes, m.name AS metric, m.unit, m.direction, k.pairs, k.disturbed, k.ratio, k.p,
+       k.between_cv, k.within_cv, k.pair_sd, k.floor, k.min_effect, k.mde, c.ordinal, c.revision, c.identity
+FROM calibration k JOIN metric m ON m.id = k.metric_id JOIN run_case c ON c.id = k.case_id JOIN run r ON r.id = c.run_id
+JOIN machine a ON a.id = r.machine_id;

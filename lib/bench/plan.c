@@ -166,6 +166,18 @@ static void leave_out_idle_variants(const struct planner *p, struct pk_plan *out
     }
 }
 
+/* Those that were named, else those of the preset. */
+static bool has_variant(const struct planner *p, const struct pk_preset *preset, unsigned variant)
+{
+    const char *name = p->probe->variants[variant].name;
+    if (p->r->n_variants || !preset->variants)
+        return p->wanted[variant];
+    for (const char *const *v = preset->variants; *v; v++)
+        if (strcmp(*v, name) == 0)
+            return true;
+    return false;
+}
+
 static enum pk_code list_cases(struct planner *p, const struct pk_preset *preset, struct pk_plan *out)
 {
     struct pk_point *points;
@@ -178,7 +190,7 @@ static enum pk_code list_cases(struct planner *p, const struct pk_preset *preset
     out->v = pk_new_n(p->arena, struct pk_planned, n * (p->n_variants + p->r->n_peers));
     for (size_t i = 0; i < n; i++) {
         for (unsigned v = 0; v < p->n_variants; v++)
-            if (p->wanted[v])
+            if (has_variant(p, preset, v))
                 add_case(p, out, &points[i], v, p->probe->variants[v].name, 0);
         for (size_t k = 0; k < p->r->n_peers; k++)
             add_case(p, out, &points[i], 0, p->r->peers[k], (int)k + 1);

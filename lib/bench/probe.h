@@ -82,6 +82,7 @@ struct pk_preset {
     const char *summary;
     const char *const *blocks;   /* NULL-terminated */
     const char *const *settings; /* "min-samples=3", option names of `run`; NULL-terminated; may be NULL */
+    const char *const *variants; /* the only ones, unless others are named; NULL-terminated; NULL = all */
 };
 
 /* A fit computed when a run ends: metric = coef * x^exponent on log-log (PK_FIT_POWER) or metric = slope * x + intercept

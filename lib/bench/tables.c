@@ -6,7 +6,7 @@
 #include "store/table.h"
 
 /* What was measured beside the times, of any experiment. */
-static const char *const beside[] = {"roofline", "breakdown", NULL};
+static const char *const beside[] = {"roofline", "breakdown", "calibration", NULL};
 
 static const char *const built_in[] = {"commands",    "counters",      "case_times", "case_memory",
                                        "case_values", "case_problems", NULL};

@@ -323,6 +323,32 @@ SELECT r.run_id, t.machine_id, t.xml FROM v_topology t JOIN v_run r ON r.machine
 -- empty: keep
 SELECT * FROM v_setting WHERE run_id = :run ORDER BY invocation, key;
 
+-- table: calibration
+-- title: Noise of equal work, and what a gate can see in it
+-- column: variant | Variant | text
+-- column: axes | axes | json | machine
+-- column: case | Case | text | hide
+-- column: metric | Metric | text
+-- column: between_cv | Processes ± % | % | 2
+-- column: within_cv | Within one ± % | % | 2 hide
+-- column: pair_sd | Pairs ± % | % | 2
+-- column: ratio | b / a | | 4
+-- column: p | p | | 3 optional1
+-- column: pairs | Pairs
+-- column: disturbed | Left out | | hide
+-- column: floor | Hides (%) | % | 2
+-- column: min_effect | Advised (%) | % | 2
+-- column: mde | Finds (%) | % | 2
+-- note: SELECT 'a and b were the same, so b / a differs from 1 by luck; ± is a standard deviation. Noise hides changes below Hides; with the'
+--   || ' advised --min-effect a gate finds, 8 times in 10, a worsening of Finds.'
+--   WHERE EXISTS (SELECT 1 FROM v_calibration WHERE run_id = :run)
+WITH axis AS (SELECT a.key FROM v_calibration c, json_each(c.axes) a WHERE c.run_id = :run
+              GROUP BY a.key HAVING count(DISTINCT a.value) > 1)
+SELECT variant, nullif(axes, '{}') AS axes,
+       (SELECT group_concat(a.key || '=' || a.value, ' ') FROM json_each(axes) a WHERE a.key IN axis) AS "case", metric, between_cv, within_cv, pair_sd, ratio, p, pairs, nullif(disturbed, 0) AS disturbed,
+       floor, min_effect, mde
+FROM v_calibration WHERE run_id = :run AND (experiment = :experiment OR :experiment = 'exec') ORDER BY ordinal, metric;
+
 -- table: baselines
 -- title: Baselines
 -- empty: keep

@@ -47,6 +47,8 @@ struct pk_command_result {
 
 /* Before anything is recorded. PK_E_USAGE when argv[0] cannot be found or a word is not UTF-8. */
 enum pk_code pk_program_find(const char *const *argv, struct pk_err *err) PK_MUST_CHECK;
+/* The file that a word of that name would run: itself when it has a slash, else found in PATH; "" = none. */
+const char *pk_program_path(const char *program, struct pk_arena *a);
 
 /* Measures and records. A run that fails or takes too long is recorded and ends the loop. Errors are the recorder's and the
  * store's. */

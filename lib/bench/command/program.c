@@ -15,25 +15,27 @@ static bool can_run(const char *path)
     return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK);
 }
 
-static bool in_path(const char *program, struct pk_arena *a)
+const char *pk_program_path(const char *program, struct pk_arena *a)
 {
     const char *path = getenv("PATH");
+    if (strchr(program, '/'))
+        return program;
     for (const char *p = path ? path : "/bin:/usr/bin"; p; p = strchr(p, ':') ? strchr(p, ':') + 1 : NULL) {
         size_t n = strcspn(p, ":");
-        if (can_run(pk_printf(a, "%.*s/%s", n ? (int)n : 1, n ? p : ".", program)))
-            return true;
+        const char *file = pk_printf(a, "%.*s/%s", n ? (int)n : 1, n ? p : ".", program);
+        if (can_run(file))
+            return file;
     }
-    return false;
+    return "";
 }
 
 static enum pk_code find(const char *program, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    bool slash = strchr(program, '/');
-    if (slash ? can_run(program) : in_path(program, &a))
+    if (can_run(pk_program_path(program, &a)))
         return PK_OK;
     pk_fail(err, PK_E_USAGE, "cannot run '%s'", program);
-    if (slash)
+    if (strchr(program, '/'))
         pk_why(err, "%s", access(program, F_OK) ? strerror(errno) : "it is not an executable file");
     else
         pk_why(err, "no folder of PATH holds an executable of this name");

@@ -61,11 +61,15 @@ struct pk_judging {
     enum pk_design design;
     int64_t screened;           /* PK_DESIGN_GATE: the last invocation of the screening; 0 = it goes on */
     size_t base_runs, new_runs; /* PK_DESIGN_STORED: above 1, figures are those of so many runs */
+    bool equal; /* both sides are the same thing: what differs is noise, and no row is judged */
 };
 
 /* Fills `judged` and `decision` of every row; ratio, interval and speed-up become those that were judged. Exact figures (of class
  * exact, or of perfkit's own allocator) are held against each other as they are. */
 void pk_judge(struct pk_compared *v, size_t n, const struct pk_judging *j);
+
+/* The invocations that both sides have, as pairs. */
+struct pk_pairs pk_compare_pairs(const struct pk_compared *c, struct pk_arena *a);
 
 /* The gravest first: slower, faster, unstable, undecided, same, and those without a verdict; within a word the largest change. */
 void pk_compare_sort(struct pk_compared *v, size_t n);

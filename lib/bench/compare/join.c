@@ -98,6 +98,7 @@ bool pk_compare_mates(const struct pk_run_facts *base, const struct pk_run_facts
     r->until_clear = pk_json_bool(gw, "until_clear", r->until_clear);
     r->max_pairs = (size_t)pk_json_int(gw, "max_pairs", (int64_t)r->max_pairs);
     r->confirm_pairs = (size_t)pk_json_int(gw, "confirm_pairs", (int64_t)r->confirm_pairs);
+    out->equal = pk_json_bool(gw, "equal", false);
     out->design = PK_DESIGN_GATE;
     out->screened = strtoll(pk_json_str(said, "gate_screened", "0"), NULL, 10);
     return true;

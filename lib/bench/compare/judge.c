@@ -51,6 +51,12 @@ static struct paired pair_up(const struct pk_figures *b, const struct pk_figures
     return p;
 }
 
+struct pk_pairs pk_compare_pairs(const struct pk_compared *c, struct pk_arena *a)
+{
+    const struct paired p = pair_up(c->base, c->new_, 0, a);
+    return (struct pk_pairs){p.base, p.new_, p.n};
+}
+
 static struct pk_trial trial_of(const struct pk_compared *c, const struct paired *p,
                                 const struct pk_judging *j)
 {
@@ -157,7 +163,7 @@ void pk_judge(struct pk_compared *v, size_t n, const struct pk_judging *j)
     struct pk_compared **random = pk_new_n(&a, struct pk_compared *, n + 1);
     size_t n_random = 0;
     for (size_t i = 0; i < n; i++) {
-        v[i].judged = has_direction(v[i].new_);
+        v[i].judged = has_direction(v[i].new_) && !j->equal;
         if (!v[i].judged)
             continue;
         if (pk_figures_exact(v[i].new_))

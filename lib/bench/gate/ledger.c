@@ -35,6 +35,7 @@ static struct pk_figures described(const struct pk_ledger *l, size_t c, const st
     const struct pk_case_info *i = &l->cases[c].info;
     return (struct pk_figures){.experiment = i->experiment,
                                .revision = i->revision,
+                               .ordinal = (int64_t)c,
                                .variant = i->variant,
                                .device = i->device,
                                .axes = i->axes,

@@ -15,8 +15,8 @@ struct pk_ledger_case {
 };
 
 struct pk_ledger_row {
-    size_t c; /* index of its case */
-    struct pk_figures f[PK_SIDES];
+    size_t c;                      /* index of its case */
+    struct pk_figures f[PK_SIDES]; /* their ordinal is c, too */
     double *figure[PK_SIDES];
     int64_t *invocation[PK_SIDES];
     size_t figure_cap[PK_SIDES], invocation_cap[PK_SIDES];

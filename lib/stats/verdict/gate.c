@@ -90,17 +90,14 @@ static void adjust(const struct row *rows, size_t n, int towards, const struct p
     }
 }
 
-/* The smallest worsening that is suspected, confirmed and as large as the margin, each with the rule's power. */
-static double gate_mde(const struct row *r, const struct pk_rule *rule)
+double pk_gate_reach(size_t n, size_t m, double sd, double margin, const struct pk_rule *rule)
 {
-    size_t n = r->n_screen, m = r->target;
     if (n < 2 || m < 2)
         return NAN;
-    double luck = pk_t_quantile(rule->power, (double)(n + m - 1)) * r->sd / sqrt((double)(n + m));
-    double seen = pk_mde_quick(n, r->sd, screen_p, rule->power);
-    double confirmed =
-        pk_mde_quick(m, r->sd, rule->alpha, rule->power) + (rule->strict ? r->scale.min_effect : 0);
-    return fmax(fmax(seen, confirmed), r->scale.min_effect + luck);
+    double luck = pk_t_quantile(rule->power, (double)(n + m - 1)) * sd / sqrt((double)(n + m));
+    double seen = pk_mde_quick(n, sd, screen_p, rule->power);
+    double confirmed = pk_mde_quick(m, sd, rule->alpha, rule->power) + (rule->strict ? margin : 0);
+    return fmax(fmax(seen, confirmed), margin + luck);
 }
 
 /* Equivalence is asked twice at most: four fifths of the risk for the screening, which has few pairs, one fifth for the
@@ -134,7 +131,8 @@ void pk_decide_gate(const struct pk_trial *t, size_t n, const struct pk_rule *ru
     adjust(rows, n, -1, rule, out, p);
     for (size_t i = 0; i < n; i++) {
         const struct row *r = &rows[i];
-        out[i].mde = pk_as_share(gate_mde(r, rule), &r->scale);
+        out[i].mde =
+            pk_as_share(pk_gate_reach(r->n_screen, r->target, r->sd, r->scale.min_effect, rule), &r->scale);
         out[i].p_same = p_same(r);
         bool significant = out[i].suspected && out[i].p_adjusted < rule->alpha;
         const struct pk_finding f = {.refusal = refusal(&t[i], r, &out[i], rule),

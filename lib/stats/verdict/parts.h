@@ -48,3 +48,7 @@ void pk_settle(struct pk_decision *o, const struct pk_finding *f, const struct p
 
 /* A size in the units of differences as the decision prints it: a share, or as it is. */
 double pk_as_share(double size, const struct pk_scale *s);
+
+/* In units of differences: the smallest worsening that is suspected after n pairs, confirmed by m fresh ones and as large as the
+ * margin, each with the rule's power. NaN under two of either. */
+double pk_gate_reach(size_t n, size_t m, double sd, double margin, const struct pk_rule *rule);

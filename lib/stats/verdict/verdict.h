@@ -187,3 +187,22 @@ struct pk_family {
     double shift; /* median ratio of the cases in ratios; NaN without any */
 };
 struct pk_family pk_look_at_family(const struct pk_decision *d, size_t n, const struct pk_rule *rule);
+
+/* What pairs of *equal* work say of the noise, and what a gate by the rule could see in it. In shares: 0.014 is 1.4 %. */
+struct pk_noise {
+    size_t pairs, disturbed; /* of them; left out of sd */
+    double ratio;            /* new / base, which is 1 but for luck */
+    double p;                /* two-sided, of its being 1 */
+    double between;          /* between processes of one side, disturbed ones included */
+    double
+        sd; /* of the differences of logs of a pair's members: what drifts slower than pairs is not in it */
+    /* The smallest change that the gate tells from none with rule.power, whatever its min_effect: one below it asks for what cannot be
+     * seen. */
+    double floor;
+    /* A min_effect that is above the floor of 9 in 10 later gates; no less than 1 %, as programs differ by that much that a linker
+     * laid out differently, which equal ones do not show. */
+    double min_effect;
+    double mde; /* the smallest worsening found, with that min_effect */
+};
+/* False when figures are not positive, or under four pairs are undisturbed: nothing is known then. */
+bool pk_measure_noise(const struct pk_pairs *p, const struct pk_rule *rule, struct pk_noise *out);

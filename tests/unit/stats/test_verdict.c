@@ -508,6 +508,80 @@ static void one_cause_for_all_is_noticed(void **state)
     assert_true(isnan(pk_look_at_family(NULL, 0, &pk_rule_default).shift));
 }
 
+/* --- noise --- */
+
+static void noise_says_what_a_gate_could_see(void **state)
+{
+    struct made m;
+    struct pk_noise noise;
+    const struct pk_pairs p = make(&m, 20, 1, 0.01);
+    assert_true(pk_measure_noise(&p, &pk_rule_default, &noise));
+    const struct pk_decision d = gate_of((struct pk_trial){.min_effect = noise.min_effect,
+                                                           .screen = {p.base, p.new_, 6},
+                                                           .confirm = {p.base + 6, p.new_ + 6, 14}});
+    assert_int_equal(noise.pairs, 20);
+    assert_int_equal(noise.disturbed, 0);
+    assert_true(noise.sd > 0.0095 && noise.sd < 0.0105); /* the scatter of the ratios */
+    assert_true(noise.between > 0.008 && noise.between < 0.0145);
+    assert_true(fabs(noise.ratio - 1) < 0.001 && noise.p > 0.5);
+    assert_true(noise.floor < noise.min_effect && noise.min_effect < noise.mde);
+    assert_near(d.mde, noise.floor * d.sd / noise.sd > d.mde ? d.mde : noise.mde, 0.1);
+}
+
+static void little_noise_is_no_advice_for_less_than_a_percent(void **state)
+{
+    struct made m;
+    struct pk_noise noise;
+    struct pk_pairs p = make(&m, 20, 1, 0.0001);
+    assert_true(pk_measure_noise(&p, &pk_rule_default, &noise));
+    assert_true(noise.floor < 0.0002);
+    assert_near(noise.min_effect, 0.01, 1e-12);
+    p = make(&m, 20, 1, 0);
+    assert_true(pk_measure_noise(&p, &pk_rule_default, &noise));
+    assert_true(noise.floor == 0 && noise.sd == 0);
+    assert_near(noise.mde, 0.01, 1e-9);
+}
+
+static void noise_that_cannot_be_known(void **state)
+{
+    struct made m;
+    struct pk_noise noise;
+    struct pk_pairs p = make(&m, 3, 1, 0.01);
+    assert_false(pk_measure_noise(&p, &pk_rule_default, &noise));
+    p = make(&m, 20, 1, 0.01);
+    m.base[7] = 0;
+    assert_false(pk_measure_noise(&p, &pk_rule_default, &noise));
+}
+
+static struct pk_pairs drawn(struct made *m, size_t n, double cv, struct pk_rng *r)
+{
+    for (size_t i = 0; i < n; i++) {
+        m->base[i] = 1e6 * exp(cv * pk_rng_normal(r));
+        m->new_[i] = 1e6 * exp(cv * pk_rng_normal(r));
+    }
+    return (struct pk_pairs){m->base, m->new_, n};
+}
+
+/* Nine in ten of later calibrations find a floor below the advice, whatever the number of pairs it rests on. */
+static void advice_holds_later(void **state)
+{
+    enum { TRIALS = 2000 };
+    struct pk_rng rng = {20261121};
+    for (size_t pairs = 6; pairs <= 20; pairs += 14) {
+        int held = 0;
+        for (int i = 0; i < TRIALS; i++) {
+            struct made m;
+            struct pk_noise first, later;
+            struct pk_pairs p = drawn(&m, pairs, 0.02, &rng);
+            assert_true(pk_measure_noise(&p, &pk_rule_default, &first));
+            p = drawn(&m, 20, 0.02, &rng);
+            assert_true(pk_measure_noise(&p, &pk_rule_default, &later));
+            held += later.floor <= first.min_effect;
+        }
+        assert_true(held > 0.88 * TRIALS && held < 0.96 * TRIALS); /* the advice is rounded up */
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -532,6 +606,10 @@ int main(void)
         cmocka_unit_test(stored_baselines_rarely_cry_wolf),
         cmocka_unit_test(exact_figures),
         cmocka_unit_test(one_cause_for_all_is_noticed),
+        cmocka_unit_test(noise_says_what_a_gate_could_see),
+        cmocka_unit_test(little_noise_is_no_advice_for_less_than_a_percent),
+        cmocka_unit_test(noise_that_cannot_be_known),
+        cmocka_unit_test(advice_holds_later),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

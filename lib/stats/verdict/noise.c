@@ -1,0 +1,72 @@
+/* Noise: pairs of equal work, and what a gate could see in theirs. */
+#include "stats/verdict/verdict.h"
+
+#include "stats/dist/dist.h"
+#include "stats/parts.h"
+#include "stats/verdict/parts.h"
+
+#include <math.h>
+
+static const double later = 0.9;          /* of the gates to come, that the advice is meant to hold in */
+static const double least_advised = 0.01; /* layout: see verdict.h */
+enum { FEWEST = 4 };
+
+/* Of F(m, n): by halving, over its distribution function, which is an incomplete beta function. */
+static double f_quantile(double p, double m, double n)
+{
+    double lo = 0, hi = 1, rest;
+    for (int i = 0; i < 60; i++) {
+        double x = (lo + hi) / 2; /* m f / (m f + n) */
+        *(pk_beta_inc(x, 1 - x, m / 2, n / 2, &rest) < p ? &lo : &hi) = x;
+    }
+    return n * lo / (m * (1 - lo));
+}
+
+static double log_variance(const double *v, size_t n)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    double *logs = pk_new_n(&a, double, n + 1);
+    for (size_t i = 0; i < n; i++)
+        logs[i] = log(v[i]);
+    return pk_moments(logs, n).variance;
+}
+
+/* Upwards, to two digits. */
+static double rounded(double x)
+{
+    if (!(x > 0))
+        return 0;
+    double unit = pow(10, floor(log10(x)) - 1);
+    return ceil(x / unit * (1 - 1e-12)) * unit;
+}
+
+bool pk_measure_noise(const struct pk_pairs *p, const struct pk_rule *rule, struct pk_noise *out)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    double *d = pk_new_n(&a, double, p->n + 1);
+    struct pk_decision counts = {.pairs = 0};
+    bool refused = false;
+    if (!pk_all_positive(p->base, p->n) || !pk_all_positive(p->new_, p->n))
+        return false;
+    const size_t n = pk_clean_differences(p, true, rule, d, &counts, &refused);
+    if (n < FEWEST)
+        return false;
+    const struct pk_mean_test t = pk_test_mean(d, n, 1 - rule->alpha);
+    const double sd = sqrt(pk_moments(d, n).variance);
+    const size_t gate_pairs = rule->screen_pairs + rule->confirm_pairs;
+    const double grows = sqrt(f_quantile(later, (double)gate_pairs - 1, (double)n - 1));
+    const double reach = pk_gate_reach(rule->screen_pairs, rule->confirm_pairs, sd, 0, rule);
+    *out = (struct pk_noise){
+        .pairs = p->n,
+        .disturbed = counts.disturbed,
+        .ratio = exp(t.estimate),
+        .p = t.p,
+        .between = sqrt((log_variance(p->base, p->n) + log_variance(p->new_, p->n)) / 2),
+        .sd = sd,
+        .floor = expm1(reach),
+        .min_effect = fmax(least_advised, rounded(expm1(reach * grows))),
+    };
+    out->mde =
+        expm1(pk_gate_reach(rule->screen_pairs, rule->confirm_pairs, sd, log1p(out->min_effect), rule));
+    return true;
+}

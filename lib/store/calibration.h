@@ -1,0 +1,34 @@
+/* Calibration: what equal work measured twice said of the noise of a machine, kept for the gates to come (v_calibration).
+ *
+ * A row hangs on a case of the run that was the base: that run says which machine, device and settings it holds for, and takes it along
+ * when it is pruned. */
+#pragma once
+
+#include "stats/verdict/verdict.h"
+#include "store/store.h"
+
+struct pk_calibrated {
+    const char *experiment, *variant, *device;
+    const char *axes;   /* JSON, as the case was recorded */
+    const char *metric; /* its name */
+    int64_t ordinal;    /* of the case, among those it was measured with */
+    struct pk_noise noise;
+};
+
+/* Of cases of this run that ended ok; the noise within processes is found here. One transaction. */
+enum pk_code pk_store_calibrate(struct pk_store *s, int64_t run_id, const struct pk_calibrated *v, size_t n,
+                                struct pk_err *err) PK_MUST_CHECK;
+
+/* What there is of the runs of an experiment, the newest run first. */
+struct pk_calibration {
+    int64_t run_id;
+    const char *measured_at;      /* UTC */
+    const char *machine;          /* JSON object */
+    const char *settings;         /* of the run, JSON object */
+    const char *identity;         /* of the case, JSON */
+    const char *unit, *direction; /* of the metric */
+    int64_t revision;
+    struct pk_calibrated of;
+};
+enum pk_code pk_store_calibrations(struct pk_store *s, const char *experiment, struct pk_arena *a,
+                                   struct pk_calibration **v, size_t *n, struct pk_err *err) PK_MUST_CHECK;
