@@ -111,6 +111,17 @@ static enum pk_code record_warnings(struct run *r, struct pk_err *err)
     return lines.n ? pk_store_settings(r->store, r->run_id, &setting, 1, err) : PK_OK;
 }
 
+/* What --counters asked for and this machine does not count, likewise: a saved run still says so. */
+static enum pk_code record_uncounted(struct run *r, struct pk_err *err)
+{
+    struct pk_buf lines = {.arena = r->app->arena};
+    const struct pk_counters *c = &r->counters;
+    for (size_t i = 0; i < c->n_missing; i++)
+        pk_buf_printf(&lines, "%s%s (%s)", i ? "; " : "", c->missing[i].name, c->missing[i].why);
+    const struct pk_setting setting = {0, "not_counted", pk_buf_text(&lines)};
+    return lines.n ? pk_store_settings(r->store, r->run_id, &setting, 1, err) : PK_OK;
+}
+
 enum pk_code pk_run_begin(struct run *r, struct pk_err *err)
 {
     const struct run_options *o = r->o;
@@ -123,6 +134,8 @@ enum pk_code pk_run_begin(struct run *r, struct pk_err *err)
         rc = pk_store_cases(r->store, r->run_id, r->cases, r->plan.n, r->case_ids, err);
     if (!rc)
         rc = record_warnings(r, err);
+    if (!rc)
+        rc = record_uncounted(r, err);
     return rc ? rc : record_works(r, err);
 }
 

@@ -92,27 +92,35 @@ static const char values_sql[] =
 /* What is to be said under the table. */
 static const char notes_sql[] =
     "WITH counted AS (SELECT * FROM v_counter WHERE run_id = :run AND experiment = :experiment AND "
-    "group_name "
-    "<> 'roofline')"
-    "SELECT 'Medians per iteration, from passes of their own; times are those of the timing passes.' AS "
-    "note, 0 AS at"
-    "  WHERE EXISTS (SELECT 1 FROM counted)"
-    " UNION ALL SELECT DISTINCT name || ' is not known: ' || note, 1 FROM counted"
-    "  WHERE value IS NULL AND name NOT IN"
-    "   (SELECT name FROM counted WHERE value IS NOT NULL)"
-    " UNION ALL SELECT DISTINCT name || ' is approximate' || CASE note WHEN '' THEN '' ELSE ': ' || note "
-    "END, 2 FROM counted"
-    "  WHERE quality = 'approximate' AND value IS NOT NULL"
+    "                 group_name <> 'roofline'),"
+    " noted AS (SELECT DISTINCT name, note, quality, value IS NOT NULL AS known FROM counted WHERE name <> "
+    "           'perturbation'),"
+    " missed AS (SELECT count(*) AS cases, count(*) FILTER (WHERE NOT EXISTS (SELECT 1 FROM v_slice l WHERE "
+    "            l.case_id = c.case_id AND l.pass = 'counter')) AS n FROM v_case c"
+    "            WHERE run_id = :run AND experiment = :experiment AND status = 'ok')"
+    " SELECT 'Medians per iteration, from passes of their own; times are those of the timing passes.' AS "
+    "note, 0 AS at WHERE EXISTS (SELECT 1 FROM counted)"
+    " UNION ALL SELECT group_concat(name, ', ') || CASE count(*) WHEN 1 THEN ' is' ELSE ' are' END || ' not "
+    "known: ' || note, 1"
+    "  FROM noted WHERE NOT known AND name NOT IN (SELECT name FROM noted WHERE known) GROUP BY note"
+    " UNION ALL SELECT group_concat(name, ', ') || CASE count(*) WHEN 1 THEN ' is' ELSE ' are' END || ' "
+    "approximate' || CASE note WHEN '' THEN '' ELSE ': ' || note END, 2"
+    "  FROM noted WHERE quality = 'approximate' AND known GROUP BY note"
+    " UNION ALL SELECT group_concat(name, ', ') || ': ' || note, 2"
+    "  FROM noted WHERE quality = 'exact' AND known AND note <> '' GROUP BY note"
     " UNION ALL SELECT 'Counted in user mode only, as kernel mode is forbidden: ' || group_concat(name, ', "
-    "'), 3 FROM"
-    "  (SELECT DISTINCT name FROM counted WHERE modes = "
-    "'user')"
-    "  HAVING count(*)"
-    " UNION ALL SELECT printf('Counting slowed ' || region || ' down by up to %.0f %%: its counts hold, but "
-    "what they say of a rate"
-    " may not.', 100 * max(value)), 4 FROM counted"
-    "  WHERE name = 'perturbation' GROUP BY region HAVING "
-    "max(value) > 0.02"
+    "'), 3 FROM (SELECT DISTINCT name FROM counted WHERE modes = 'user') HAVING count(*)"
+    " UNION ALL SELECT printf('Counting by ' || native || ' slowed ' || region || ' down by up to %.0f %%, "
+    "more than processes differ by: its counts hold, but what they say of a rate may not.', 100 * "
+    "max(value)), 4"
+    "  FROM counted WHERE name = 'perturbation' AND note = '' GROUP BY region HAVING max(value) > 0.02"
+    " UNION ALL SELECT 'Not counted here: ' || value, 5 FROM v_setting WHERE run_id = :run AND invocation = "
+    "0 AND key = 'not_counted'"
+    " UNION ALL SELECT printf('%d of %d cases were not counted: the run ended before, by its budget or a "
+    "signal.', n, cases), 6"
+    "  FROM missed WHERE n AND n < cases OR n AND NOT EXISTS (SELECT 1 FROM v_setting WHERE run_id = :run "
+    "AND "
+    "  key = 'not_counted') AND (SELECT settings ->> 'counters' FROM v_run WHERE run_id = :run) IS NOT NULL"
     " ORDER BY at, note";
 
 struct table {
@@ -162,16 +170,6 @@ static enum pk_code print_rows(struct table *t, struct pk_out *out, struct pk_er
     return PK_OK;
 }
 
-static enum pk_code print_notes(struct table *t, struct pk_out *out, struct pk_err *err)
-{
-    struct pk_rows notes;
-    if (pk_store_query(t->s, notes_sql, t->params, 2, &t->a, &notes, err))
-        return err->code;
-    for (size_t i = 0; i < notes.n; i++)
-        pk_out_note(out, notes.cells[i * notes.n_cols].s);
-    return PK_OK;
-}
-
 enum pk_code pk_counted_table(struct pk_store *s, int64_t run_id, const char *experiment, struct pk_out *out,
                               struct pk_err *err)
 {
@@ -179,16 +177,19 @@ enum pk_code pk_counted_table(struct pk_store *s, int64_t run_id, const char *ex
         .s = s,
         .params = {pk_param_int(":run", run_id), pk_param_text(":experiment", experiment)},
     };
+    struct pk_rows notes;
     enum pk_code rc = pk_store_query(s, names_sql, t.params, 2, &t.a, &t.names, err);
-    if (!rc && t.names.n) {
+    if (!rc)
+        rc = pk_store_query(s, notes_sql, t.params, 2, &t.a, &notes, err);
+    if (!rc && (t.names.n || notes.n)) {
         struct pk_column *columns = pk_new_n(&t.a, struct pk_column, FIXED + t.names.n);
         memcpy(columns, fixed, sizeof fixed);
         for (size_t i = 0; i < t.names.n; i++)
             columns[FIXED + i] = column_of(t.names.cells + i * t.names.n_cols, &t.a);
         pk_out_table(out, "counted", "Counters", columns, FIXED + t.names.n);
         rc = print_rows(&t, out, err);
-        if (!rc)
-            rc = print_notes(&t, out, err);
+        for (size_t i = 0; !rc && i < notes.n; i++)
+            pk_out_note(out, notes.cells[i * notes.n_cols].s);
     }
     pk_arena_free(&t.a);
     return rc;

@@ -12,6 +12,7 @@ extern const struct pk_embedded pk_group_files[]; /* made by schema/embed.py */
 
 const char *const pk_given_names[PK_GIVENS] = {
     [PK_GIVEN_TIME_NS] = "time_ns",
+    [PK_GIVEN_PASS_NS] = "pass_ns",
     [PK_GIVEN_FLOPS] = "flops",
     [PK_GIVEN_BYTES] = "bytes",
     [PK_GIVEN_PEAK_FLOPS_PER_S] = "peak_flops_per_s",

@@ -7,6 +7,7 @@
 /* What formulas know besides events. */
 enum pk_given {
     PK_GIVEN_TIME_NS,          /* of the same work in the timing passes: counting slows down */
+    PK_GIVEN_PASS_NS,          /* of the same work in the pass that counted */
     PK_GIVEN_FLOPS,            /* declared */
     PK_GIVEN_BYTES,            /* declared */
     PK_GIVEN_PEAK_FLOPS_PER_S, /* the device's measured ceilings */

@@ -231,6 +231,15 @@ static enum pk_code take_group(struct selection *s, const struct pk_group *g, st
     return plan_bundle(s, &b, err);
 }
 
+/* All of its events. */
+static void take_source(struct selection *s, const struct pk_source *src)
+{
+    const struct pk_event *events;
+    const size_t n = src->list(s->env, s->arena, &events);
+    for (size_t i = 0; i < n; i++)
+        add_name(s, &s->loose, events[i].name, src);
+}
+
 static enum pk_code twice(const char *name, struct pk_err *err)
 {
     pk_fail(err, PK_E_USAGE, "--counters: '%.100s' is there twice", name);
@@ -243,7 +252,12 @@ static enum pk_code take_name(struct selection *s, const char *name, struct pk_e
     const struct pk_group *g = group_named(s, name);
     if (g)
         return take_group(s, g, err);
-    const struct pk_source *src = listing(s, name);
+    const struct pk_source *src = pk_source_find(name);
+    if (src && src->list) {
+        take_source(s, src);
+        return PK_OK;
+    }
+    src = listing(s, name);
     if (!src)
         src = understanding(s, name);
     if (!src)

@@ -2,7 +2,7 @@
  *
  *     --counters cpu-basic,page_faults,skx::INST_RETIRED:ANY_P
  *
- * names groups (group.h), events of any source, and raw names that a source understands. The events of a group are planned together,
+ * names groups (group.h), sources (all of their events), events of any source, and raw names that a source understands. The events of a group are planned together,
  * source by source, so that what a formula divides was counted in one pass wherever the hardware can. Something that cannot be
  * counted here is no error: it is among the missing, with reason and fix, and the rest is counted. */
 #pragma once

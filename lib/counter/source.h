@@ -50,6 +50,13 @@ enum pk_quality {
     PK_QUALITY_APPROXIMATE, /* near it: speculative, dispatched, mixed types; `note` says how */
 };
 
+/* What becomes of an event's values when work is repeated. */
+enum pk_event_kind {
+    PK_EVENT_SUM,   /* they add up: a sample of 8 repetitions counted 8 times as much */
+    PK_EVENT_LEVEL, /* a peak, a share, a clock, a temperature: of 8 repetitions the same as of one */
+    PK_EVENT_BITS,  /* a level whose samples are joined by or */
+};
+
 /* One event as it can be asked for. */
 struct pk_event {
     const char *name;    /* perfkit's ("instructions"), or the raw name that was asked */
@@ -60,6 +67,7 @@ struct pk_event {
     const char *modes;   /* "user", "user+kernel": when it counted; "" = the source knows no modes */
     enum pk_quality quality;
     const char *note; /* why it is approximate, or what else is to be known; "" */
+    enum pk_event_kind kind;
 };
 
 /* One count. */
@@ -69,6 +77,8 @@ struct pk_reading {
     bool is_real; /* the source gives no integers: percentages, watts */
     bool
         absent; /* not counted in this interval: never scheduled, not supported by this unit, no region of that name */
+    const char *
+        why; /* absent: a constant sentence, "a peak is that of the whole iteration"; NULL = it was not counted */
     uint64_t enabled_ns,
         running_ns; /* 0, 0 = always counted; running < enabled: `integer` is scaled to the whole */
 };

@@ -129,14 +129,14 @@ enum pk_code pk_store_run_facts(struct pk_store *s, int64_t run_id, struct pk_ar
                                 struct pk_run_facts *facts, struct pk_err *err)
 {
     /* limit_bytes is the memory that happened to be free: it differs between any two runs and changes no time; choices follow from the
-     * library, which is said */
+     * library, which is said; not_counted is about what was asked beside the times */
     static const char sql[] =
         "SELECT r.label, r.started_at, r.status, r.version,"
         " substr(r.git_commit, 1, 12) || CASE r.git_dirty WHEN 1 THEN '+' ELSE '' END, r.machine, r.settings,"
         " (SELECT json_group_object(key, said) FROM"
         "   (SELECT key, group_concat(value, ' | ') AS said FROM"
-        "     (SELECT DISTINCT key, value FROM v_setting WHERE run_id = :run AND key <> 'limit_bytes' "
-        "AND key NOT LIKE '%choice:%' ORDER BY key, value) GROUP BY "
+        "     (SELECT DISTINCT key, value FROM v_setting WHERE run_id = :run AND key NOT IN ('limit_bytes', "
+        "'not_counted') AND key NOT LIKE '%choice:%' ORDER BY key, value) GROUP BY "
         "key)),"
         " (SELECT count(*) FROM main.run_case WHERE run_id = :run), r.experiment, r.uuid"
         " FROM v_run r WHERE r.run_id = :run";

@@ -143,6 +143,36 @@ def test_counts_of_two_passes_are_approximate(perfkit, db):
     assert "fake_pace is approximate: fake_ns and fake_works were counted in different passes" in run.stdout
 
 
+def test_a_level_is_not_divided_by_repetitions(perfkit, db):
+    done(counted(perfkit, "--busy-ns", "100,100000", "--counters", "fake_percent,fake_works"))
+    rows = db().execute("SELECT name, value FROM v_counter WHERE group_name = ''").fetchall()
+    assert {r for r in rows if r[0] != "perturbation"} == {("fake_percent", 0.005), ("fake_works", 1)}
+    assert db().execute("SELECT max(reps) FROM v_sample WHERE metric = 'work.fake_works'").fetchone()[0] > 1
+
+
+def test_a_scaled_count_says_so(perfkit, db):
+    run = done(counted(perfkit, "--counters", "fake_scaled"))
+    assert db().execute("SELECT DISTINCT quality, note FROM v_counter WHERE name = 'fake_scaled'").fetchall() \
+        == [("approximate", "scaled from 50 % of the time")]
+    assert "fake_scaled is approximate: scaled from 50 % of the time" in run.stdout
+
+
+def test_a_source_stands_for_its_events(perfkit, db, measured):
+    done(perfkit("run", "selftest", "--variant", "ok", "--device", "cpu", "--busy-ns", "1000", *FAST, "--counters", "memory"))
+    names = {n for n, in db().execute("SELECT name FROM v_counter WHERE group_name = ''")}
+    assert {"resident_peak_bytes", "pool_peak_bytes"} <= names
+    peak, = db().execute("SELECT value FROM v_counter WHERE name = 'resident_peak_bytes' AND region = 'iteration'").fetchone()
+    assert peak > 1 << 20
+
+
+def test_a_saved_run_says_what_was_not_counted(perfkit):
+    run = counted(perfkit, "--counters", "fake,gpu_watts,cpu-mem")
+    shown = done(perfkit("show")).stdout
+    for name in ("gpu_watts (", "cpu-mem ("):
+        if name[:-2] + " is not counted" in run.stderr:
+            assert name in shown.split("Not counted here: ")[1], shown
+
+
 def roofs(perfkit, *args):
     return {row["region"]: row for row in done(perfkit(*args, "--format", "json")).rows("roofline")}
 

@@ -96,17 +96,21 @@ static bool counted_at(const struct pk_counts *c, size_t place)
 /* What is to be said of an event's counts, over all samples. */
 struct seen {
     size_t n, absent;
-    bool real, scaled;
+    bool real;
+    const char *why;      /* of the last absent one */
+    double counted_share; /* of the time, where that was least; below 1: scaled to the whole */
 };
 
 static struct seen look(const struct pk_counts *c, size_t place, size_t event, const size_t *rows, size_t n)
 {
-    struct seen seen = {.n = n};
+    struct seen seen = {.n = n, .counted_share = 1};
     for (size_t i = 0; i < n; i++) {
         const struct pk_reading *r = readings(c, rows[i], place) + event;
         seen.absent += r->absent;
         seen.real |= r->is_real || r->absent;
-        seen.scaled |= r->running_ns < r->enabled_ns;
+        seen.why = r->absent ? r->why : seen.why;
+        if (!r->absent && r->running_ns < r->enabled_ns)
+            seen.counted_share = fmin(seen.counted_share, (double)r->running_ns / (double)r->enabled_ns);
     }
     return seen;
 }
@@ -138,13 +142,14 @@ static void add_series(struct packing *k, size_t place, size_t event, const stru
     }
     k->metrics[k->out->n_metrics] = (struct pk_metric_decl){
         pk_printf(k->a, "%s.%s", where, e->name), e->unit, "none", "rate", "median", "sum", "counter"};
-    k->series[k->out->n_series++] = (struct pk_series){.metric = k->out->n_metrics++,
-                                                       .phase = PK_PHASE_STEADY,
-                                                       .reps = reps_at(k->c, place),
-                                                       .n = k->n,
-                                                       .ordinal = k->ordinals,
-                                                       .integer = integer,
-                                                       .real = real};
+    k->series[k->out->n_series++] =
+        (struct pk_series){.metric = k->out->n_metrics++,
+                           .phase = PK_PHASE_STEADY,
+                           .reps = e->kind == PK_EVENT_SUM ? reps_at(k->c, place) : 1,
+                           .n = k->n,
+                           .ordinal = k->ordinals,
+                           .integer = integer,
+                           .real = real};
 }
 
 static json_t *describe(const struct pk_event *e, const struct seen *seen)
@@ -155,8 +160,10 @@ static json_t *describe(const struct pk_event *e, const struct seen *seen)
         json_object_set_new(j, "note", json_string(e->note));
     if (seen->absent)
         json_object_set_new(j, "absent", json_integer((json_int_t)seen->absent));
-    if (seen->scaled)
-        json_object_set_new(j, "scaled", json_true());
+    if (seen->why)
+        json_object_set_new(j, "why", json_string(seen->why));
+    if (seen->counted_share < 1)
+        json_object_set_new(j, "scaled_from", json_real(seen->counted_share));
     if (*e->modes)
         json_object_set_new(j, "modes", json_string(e->modes));
     return j;
@@ -192,13 +199,14 @@ void pk_counts_pack(const struct pk_counts *c, const struct pk_stopper *st, stru
     struct packing k = make_room(c, st, a, out);
     json_t *events = json_object();
     for (size_t e = 0; e < c->plan->n; e++) {
-        struct seen all = {0};
+        struct seen all = {.counted_share = 1};
         for (size_t place = 0; place < places(c); place++) {
             if (!counted_at(c, place))
                 continue;
             const struct seen seen = look(c, place, e, k.rows, k.n);
             all.absent = seen.absent > all.absent ? seen.absent : all.absent;
-            all.scaled |= seen.scaled;
+            all.why = seen.why ? seen.why : all.why;
+            all.counted_share = fmin(all.counted_share, seen.counted_share);
             if (seen.absent < seen.n)
                 add_series(&k, place, e, &seen);
         }

@@ -27,7 +27,8 @@ void pk_counts_attach(struct pk_counts *c, struct pk_sampler *s, struct pk_arena
 void pk_counts_close(struct pk_counts *c);
 
 /* Adds metrics REGION.EVENT and iteration.EVENT, source "counter", with the steady samples' counts to a slice of the sampler's times,
- * and the note "counters": {"source": ..., "passes": N, "events": {EVENT: {"native", "quality", "note", "modes", "absent", "scaled"}}}. */
+ * and the note "counters": {"source": ..., "passes": N, "events": {EVENT: {"native", "quality", "note", "modes", "absent", "why", "scaled_from"}}}:
+ * `absent` samples have no count, for the reason `why`; scaled_from is the least share of the time that was counted, where that is below 1. */
 struct pk_notes;
 void pk_counts_pack(const struct pk_counts *c, const struct pk_stopper *st, struct pk_notes *notes,
                     struct pk_arena *a, struct pk_slice *out);

@@ -225,8 +225,11 @@ static enum pk_code read_(void *handle, int region, struct pk_reading *out, stru
     for (size_t e = 0; e < h->plan->n; e++) {
         const bool adds = planned(h)->events[e].adds;
         const double sum = h->sums[span][e];
-        out[e] = (struct pk_reading){.absent = !h->occurrences[span] || h->not_a_number[span][e] ||
-                                               (!adds && h->occurrences[span] > 1)};
+        out[e].why = !h->occurrences[span]      ? "the profiler saw no range of it"
+                     : h->not_a_number[span][e] ? "CUPTI says NaN, as a MIG instance does of units it shares"
+                     : !adds && h->occurrences[span] > 1 ? "a share of several pieces has no value"
+                                                         : NULL;
+        out[e] = (struct pk_reading){.absent = out[e].why != NULL, .why = out[e].why};
         out[e].is_real = !adds && !out[e].absent;
         if (!out[e].absent && adds)
             out[e].integer = llround(sum);

@@ -77,7 +77,8 @@ static struct pk_event event_of(const struct row *r, const char *native)
                              .native = native,
                              .modes = "",
                              .quality = PK_QUALITY_EXACT,
-                             .note = ""};
+                             .note = "",
+                             .kind = r->adds ? PK_EVENT_SUM : PK_EVENT_LEVEL};
 }
 
 size_t pk_gpu_events_all(struct pk_arena *a, const struct pk_event **out)
@@ -125,6 +126,7 @@ static bool ends_in(const char *s, const char *end)
 static struct pk_gpu_event raw_event(const char *name, const char *summary, struct pk_arena *a)
 {
     const bool percent = strstr(name, ".pct") != NULL;
+    const bool level = percent || strstr(name, ".ratio") || strstr(name, ".per_");
     return (struct pk_gpu_event){
         .event = {.name = pk_strdup(a, name),
                   .unit = "1",
@@ -133,7 +135,8 @@ static struct pk_gpu_event raw_event(const char *name, const char *summary, stru
                   .native = pk_strdup(a, name),
                   .modes = "",
                   .quality = PK_QUALITY_EXACT,
-                  .note = ""},
+                  .note = "",
+                  .kind = level ? PK_EVENT_LEVEL : PK_EVENT_SUM},
         .adds = ends_in(name, ".sum"),
         .scale = percent ? 0.01 : 1,
         .outside = !strncmp(name, "pcie", 4) || !strncmp(name, "nvl", 3),

@@ -5,30 +5,33 @@
 #include "counter/cuda/gpu_state.h"
 #include "counter/events.h"
 
-#define EVENT(name, unit, summary, quality, note)                                                            \
+#define EVENT(name, unit, summary, quality, note, kind)                                                      \
     {                                                                                                        \
-        name, unit, summary, "gpu-state", "", "", quality, note                                              \
+        name, unit, summary, "gpu-state", "", "", quality, note, kind                                        \
     }
 #define MOMENT "at the end of the iteration"
+#define UNTOLD "the driver does not tell it of this GPU"
 
 enum { SM_CLOCK, MEMORY_CLOCK, POWER, TEMPERATURE, ENERGY, HELD, OTHERS, EVENTS };
 
 static const struct pk_event events[EVENTS] = {
-    [SM_CLOCK] =
-        EVENT("gpu_sm_clock_hz", "Hz", "clock of the multiprocessors", PK_QUALITY_APPROXIMATE, MOMENT),
-    [MEMORY_CLOCK] =
-        EVENT("gpu_memory_clock_hz", "Hz", "clock of the memory", PK_QUALITY_APPROXIMATE, MOMENT),
+    [SM_CLOCK] = EVENT("gpu_sm_clock_hz", "Hz", "clock of the multiprocessors", PK_QUALITY_APPROXIMATE,
+                       MOMENT, PK_EVENT_LEVEL),
+    [MEMORY_CLOCK] = EVENT("gpu_memory_clock_hz", "Hz", "clock of the memory", PK_QUALITY_APPROXIMATE, MOMENT,
+                           PK_EVENT_LEVEL),
     [POWER] = EVENT("gpu_watts", "W", "power of the board", PK_QUALITY_APPROXIMATE,
-                    "as the driver says it: a mean of the last second on H100 and H200"),
-    [TEMPERATURE] = EVENT("gpu_celsius", "C", "temperature of the chip", PK_QUALITY_APPROXIMATE, MOMENT),
+                    "as the driver says it: a mean of the last second on H100 and H200", PK_EVENT_LEVEL),
+    [TEMPERATURE] =
+        EVENT("gpu_celsius", "C", "temperature of the chip", PK_QUALITY_APPROXIMATE, MOMENT, PK_EVENT_LEVEL),
     [ENERGY] = EVENT(
         "gpu_joules", "J", "energy of the board per iteration", PK_QUALITY_APPROXIMATE,
         "mean of all iterations since counting began, what lies between them included; known after 2 s: the "
-        "sensor sees a quarter of the time"),
-    [HELD] =
-        EVENT("gpu_held_back", "1", "why clocks are held back, as the driver's bits", PK_QUALITY_EXACT, ""),
+        "sensor sees a quarter of the time",
+        PK_EVENT_SUM),
+    [HELD] = EVENT("gpu_held_back", "1", "why clocks are held back, as the driver's bits", PK_QUALITY_EXACT,
+                   "of any moment asked", PK_EVENT_BITS),
     [OTHERS] = EVENT("gpu_other_processes", "1", "processes that compute on the GPU beside this one",
-                     PK_QUALITY_EXACT, ""),
+                     PK_QUALITY_EXACT, "", PK_EVENT_LEVEL),
 };
 
 static const uint64_t ENERGY_WINDOW_NS = 2 * PK_NS_PER_S;
@@ -136,9 +139,9 @@ static enum pk_code stop(void *handle, bool *again, struct pk_err *err)
     return PK_OK;
 }
 
-static struct pk_reading real(double x)
+static struct pk_reading real(double x, const char *why)
 {
-    return (struct pk_reading){.real = isnan(x) ? 0 : x, .is_real = true, .absent = isnan(x)};
+    return (struct pk_reading){.real = isnan(x) ? 0 : x, .is_real = true, .absent = isnan(x), .why = why};
 }
 
 static enum pk_code read_(void *handle, int region, struct pk_reading *out, struct pk_err *err)
@@ -148,11 +151,12 @@ static enum pk_code read_(void *handle, int region, struct pk_reading *out, stru
     const double joules =
         (h->after.joules - h->joules_at_first) / (double)(h->iterations ? h->iterations : 1);
     const struct pk_reading all[EVENTS] = {
-        [SM_CLOCK] = real(h->after.sm_hz),
-        [MEMORY_CLOCK] = real(h->after.memory_hz),
-        [POWER] = real(h->after.watts),
-        [TEMPERATURE] = real(h->after.celsius),
-        [ENERGY] = real(long_enough ? joules : NAN),
+        [SM_CLOCK] = real(h->after.sm_hz, UNTOLD),
+        [MEMORY_CLOCK] = real(h->after.memory_hz, UNTOLD),
+        [POWER] = real(h->after.watts, UNTOLD),
+        [TEMPERATURE] = real(h->after.celsius, UNTOLD),
+        [ENERGY] =
+            real(long_enough ? joules : NAN, long_enough ? UNTOLD : "it was counted for less than 2 s"),
         [HELD] = {.integer = (int64_t)(h->before.held_back | h->after.held_back)},
         [OTHERS] = {.integer = h->after.others > h->before.others ? h->after.others : h->before.others},
     };

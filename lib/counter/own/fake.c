@@ -9,9 +9,9 @@
 
 #include <string.h>
 
-#define EVENT(name, unit, quality, summary, note)                                                            \
+#define EVENT(name, unit, quality, summary, note, ...)                                                       \
     {                                                                                                        \
-        name, unit, summary, "fake", "", "", quality, note                                                   \
+        name, unit, summary, "fake", "", "", quality, note, __VA_ARGS__                                      \
     }
 
 enum { WORKS, FLOPS, BYTES, TIME, SCALED, ABSENT, REAL, REPLAYED, EVENTS };
@@ -23,10 +23,10 @@ static const struct pk_event events[EVENTS] = {
     [FLOPS] = EVENT("fake_flops", "flops", PK_QUALITY_EXACT, "FLOPs declared to it", ""),
     [BYTES] = EVENT("fake_bytes", "bytes", PK_QUALITY_EXACT, "bytes declared to it", ""),
     [TIME] = EVENT("fake_ns", "ns", PK_QUALITY_EXACT, "time of its clock", ""),
-    [SCALED] = EVENT("fake_scaled", "flops", PK_QUALITY_APPROXIMATE, "its FLOPs, seen half of the time",
-                     "scaled from half of the time"),
+    [SCALED] = EVENT("fake_scaled", "flops", PK_QUALITY_EXACT, "its FLOPs, seen half of the time", ""),
     [ABSENT] = EVENT("fake_absent", "1", PK_QUALITY_EXACT, "never counted", ""),
-    [REAL] = EVENT("fake_percent", "1", PK_QUALITY_EXACT, "half of a percent, always", ""),
+    [REAL] =
+        EVENT("fake_percent", "1", PK_QUALITY_EXACT, "half of a percent, always", "", .kind = PK_EVENT_LEVEL),
     [REPLAYED] =
         EVENT("fake_replayed", "1", PK_QUALITY_EXACT, "pieces of work of the last of three passes", ""),
 };

@@ -12,7 +12,7 @@
 
 #define EVENT(name, summary, note)                                                                           \
     {                                                                                                        \
-        name, "bytes", summary, "memory", "", "", PK_QUALITY_EXACT, note                                     \
+        name, "bytes", summary, "memory", "", "", PK_QUALITY_EXACT, note, PK_EVENT_LEVEL                     \
     }
 
 enum { RESIDENT, POOL, RESERVED, EVENTS };
@@ -119,7 +119,9 @@ static enum pk_code read_(void *handle, int region, struct pk_reading *out, stru
     const struct handle *h = handle;
     for (size_t e = 0; e < h->plan->n; e++) {
         const int64_t v = h->v[h->index[e]];
-        out[e] = (struct pk_reading){.absent = region >= 0 || v < 0, .integer = v};
+        out[e] = (struct pk_reading){.absent = region >= 0 || v < 0,
+                                     .why = region >= 0 ? "a peak is that of the whole iteration" : NULL,
+                                     .integer = v};
     }
     return PK_OK;
 }

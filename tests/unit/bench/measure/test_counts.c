@@ -85,7 +85,7 @@ static void close_source(void *handle)
 static const struct pk_event events[EVENTS] = {
     {"device_ns", "ns", "x", "made-up", "", "user", PK_QUALITY_EXACT, ""},
     {"now_and_then", "1", "x", "made-up", "pmu::RARE", "", PK_QUALITY_APPROXIMATE, "counts what was tried"},
-    {"busy", "%", "x", "made-up", "", "", PK_QUALITY_EXACT, ""},
+    {"busy", "%", "x", "made-up", "", "", PK_QUALITY_EXACT, "", PK_EVENT_LEVEL},
 };
 
 static struct pk_source source_with(unsigned caps)
@@ -191,12 +191,12 @@ static void what_was_not_counted_is_not_zero(void **state)
         assert_true(isnan(some->real[i]) || some->real[i] == 7);
     }
     assert_int_equal(absent, SAMPLES / 2);
-    assert_true(real->real[0] == 12.5);
+    assert_true(real->real[0] == 12.5 && real->reps == 1); /* a level */
     assert_string_equal(note(&s, "counters"),
                         "{\"source\":\"made-up\",\"passes\":2,\"events\":{"
                         "\"device_ns\":{\"native\":\"\",\"quality\":\"exact\",\"modes\":\"user\"},"
                         "\"now_and_then\":{\"native\":\"pmu::RARE\",\"quality\":\"approximate\","
-                        "\"note\":\"counts what was tried\",\"absent\":3,\"scaled\":true},"
+                        "\"note\":\"counts what was tried\",\"absent\":3,\"scaled_from\":0.5},"
                         "\"busy\":{\"native\":\"\",\"quality\":\"exact\"}}}");
 }
 

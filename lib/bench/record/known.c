@@ -1,0 +1,215 @@
+/* Known: three queries, and their rows sorted into places, plans and events. */
+#include "bench/record/known.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char iteration[] = "iteration";
+
+static double *nans(struct pk_arena *a, size_t n)
+{
+    double *v = pk_new_n(a, double, n + 1);
+    for (size_t i = 0; i < n; i++)
+        v[i] = NAN;
+    return v;
+}
+
+static struct pk_known nothing(const struct pk_known_run *k)
+{
+    const size_t plans = k->counters->n_plans;
+    struct pk_known known = {pk_new_n(k->arena, struct pk_known_place, k->n_places),
+                             pk_new_n(k->arena, struct pk_known_how *, plans + 1)};
+    for (size_t r = 0; r < k->n_places; r++) {
+        struct pk_known_place *at = &known.at[r];
+        *at = (struct pk_known_place){
+            NAN, NAN, NAN, NAN, NAN, NAN, nans(k->arena, plans), pk_new_n(k->arena, double *, plans + 1)};
+        for (size_t p = 0; p < plans; p++)
+            at->count[p] = nans(k->arena, k->counters->plans[p].n);
+    }
+    for (size_t p = 0; p < plans; p++) {
+        known.how[p] = pk_new_n(k->arena, struct pk_known_how, k->counters->plans[p].n);
+        for (size_t e = 0; e < k->counters->plans[p].n; e++)
+            known.how[p][e] = (struct pk_known_how){.scaled_from = 1};
+    }
+    return known;
+}
+
+const char *pk_known_name(const struct pk_known_run *k, size_t place)
+{
+    return place + 1 < k->n_places ? k->plan->probe->regions[place].name : iteration;
+}
+
+/* The place that a text of n bytes names; n_places when it names none. */
+static size_t find_place(const struct pk_known_run *k, const char *name, size_t n)
+{
+    size_t r = 0;
+    while (r < k->n_places && (strlen(pk_known_name(k, r)) != n || strncmp(pk_known_name(k, r), name, n)))
+        r++;
+    return r;
+}
+
+static size_t find_event(const struct pk_source_plan *p, const char *name)
+{
+    size_t e = 0;
+    while (e < p->n && strcmp(p->events[e].name, name) != 0)
+        e++;
+    return e;
+}
+
+static double real_of(const struct pk_cell *c)
+{
+    return c->type == PK_CELL_INT ? (double)c->i : c->type == PK_CELL_REAL ? c->f : NAN;
+}
+
+/* The first row of the case, or of the next that has any: rows are sorted by it. */
+static size_t first_of(const struct pk_rows *rows, int64_t case_id)
+{
+    size_t low = 0, high = rows->n;
+    while (low < high) {
+        const size_t mid = (low + high) / 2;
+        if (rows->cells[mid * rows->n_cols].i < case_id)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static void add_to(double *sum, double more)
+{
+    *sum = isnan(*sum) ? more : *sum + more;
+}
+
+/* Of each region, and their sum. */
+static void take_times(const struct pk_known_run *k, int64_t case_id, struct pk_known *known)
+{
+    enum { CASE, METRIC, MEDIAN, FASTEST, SLOWEST, FLOPS, BYTES, COLUMNS };
+    struct pk_known_place *whole = &known->at[k->n_places - 1];
+    for (size_t i = first_of(&k->times, case_id); i < first_of(&k->times, case_id + 1); i++) {
+        const struct pk_cell *row = k->times.cells + i * COLUMNS;
+        const size_t r = find_place(k, row[METRIC].s, strlen(row[METRIC].s) - strlen("_ns"));
+        if (r + 1 >= k->n_places)
+            continue;
+        struct pk_known_place *at = &known->at[r];
+        double *const to[] = {&at->time_ns, &at->fastest_ns, &at->slowest_ns, &at->flops, &at->bytes};
+        double *const sum[] = {&whole->time_ns, &whole->fastest_ns, &whole->slowest_ns, &whole->flops,
+                               &whole->bytes};
+        for (size_t f = 0; f < sizeof to / sizeof *to; f++)
+            add_to(sum[f], *to[f] = real_of(&row[MEDIAN + f]));
+    }
+}
+
+static int64_t bits_of(const struct pk_cell *values, size_t stride, size_t n)
+{
+    int64_t bits = 0;
+    for (size_t i = 0; i < n; i++)
+        bits |= (int64_t)real_of(&values[i * stride]);
+    return bits;
+}
+
+/* The samples of one metric of one pass, sorted by value. */
+static void take_series(const struct pk_known_run *k, struct pk_known *known, size_t plan, const char *metric,
+                        const struct pk_cell *values, size_t stride, size_t n)
+{
+    const double median = (real_of(&values[(n - 1) / 2 * stride]) + real_of(&values[n / 2 * stride])) / 2;
+    const char *dot = strchr(metric, '.');
+    const size_t length = dot ? (size_t)(dot - metric) : strlen(metric) - strlen("_ns");
+    const size_t r = find_place(k, metric, length);
+    if (r == k->n_places)
+        return;
+    if (!dot) {
+        known->at[r].pass_ns[plan] = median;
+        if (r + 1 < k->n_places)
+            add_to(&known->at[k->n_places - 1].pass_ns[plan], median);
+        return;
+    }
+    const struct pk_source_plan *p = &k->counters->plans[plan];
+    const size_t e = find_event(p, dot + 1);
+    if (e < p->n)
+        known->at[r].count[plan][e] =
+            p->events[e].kind == PK_EVENT_BITS ? (double)bits_of(values, stride, n) : median;
+}
+
+static void take_samples(const struct pk_known_run *k, int64_t case_id, struct pk_known *known)
+{
+    enum { CASE, PASS, METRIC, VALUE, COLUMNS };
+    const struct pk_cell *cells = k->samples.cells;
+    const size_t to = first_of(&k->samples, case_id + 1);
+    for (size_t i = first_of(&k->samples, case_id), end; i < to; i = end) {
+        const struct pk_cell *row = cells + i * COLUMNS;
+        for (end = i; end < to && cells[end * COLUMNS + PASS].i == row[PASS].i &&
+                      !strcmp(cells[end * COLUMNS + METRIC].s, row[METRIC].s);)
+            end++;
+        if ((size_t)row[PASS].i - 1 < k->counters->n_plans)
+            take_series(k, known, (size_t)row[PASS].i - 1, row[METRIC].s, row + VALUE, COLUMNS, end - i);
+    }
+}
+
+static void take_hows(const struct pk_known_run *k, int64_t case_id, struct pk_known *known)
+{
+    enum { CASE, PASS, EVENT, SCALED_FROM, WHY, COLUMNS };
+    for (size_t i = first_of(&k->hows, case_id); i < first_of(&k->hows, case_id + 1); i++) {
+        const struct pk_cell *row = k->hows.cells + i * COLUMNS;
+        const size_t plan = (size_t)row[PASS].i - 1;
+        const struct pk_source_plan *p = &k->counters->plans[plan];
+        const size_t e = plan < k->counters->n_plans ? find_event(p, row[EVENT].s) : 0;
+        if (plan >= k->counters->n_plans || e == p->n)
+            continue;
+        if (row[SCALED_FROM].type == PK_CELL_REAL)
+            known->how[plan][e].scaled_from = row[SCALED_FROM].f;
+        known->how[plan][e].why = row[WHY].type == PK_CELL_TEXT ? row[WHY].s : NULL;
+    }
+}
+
+static void take_tensor_flops(const struct pk_known_run *k, const struct pk_planned *p,
+                              struct pk_known *known)
+{
+    struct pk_case of = p->c;
+    if (p->provider)
+        of.variant = 0; /* as pk_case_works has it */
+    for (size_t r = 0; r + 1 < k->n_places; r++)
+        if (!isnan(known->at[r].time_ns)) {
+            known->at[r].tensor_flops = k->plan->probe->work(&of, (unsigned)r).tensor_flops;
+            add_to(&known->at[k->n_places - 1].tensor_flops, known->at[r].tensor_flops);
+        }
+}
+
+struct pk_known pk_known_case(const struct pk_known_run *k, size_t i, int64_t case_id)
+{
+    struct pk_known known = nothing(k);
+    take_times(k, case_id, &known);
+    take_samples(k, case_id, &known);
+    take_hows(k, case_id, &known);
+    take_tensor_flops(k, &k->plan->v[i], &known);
+    return known;
+}
+
+enum pk_code pk_known_read(struct pk_known_run *k, struct pk_store *s, int64_t run_id,
+                           const struct pk_plan *plan, const struct pk_counters *counters, struct pk_arena *a,
+                           struct pk_err *err)
+{
+    static const char samples[] =
+        "SELECT case_id, invocation, metric, sum(value) AS value FROM v_sample"
+        " WHERE run_id = :run AND pass = 'counter' AND phase = 'steady'"
+        " AND (metric LIKE '%.%' OR (unit = 'ns' AND metric LIKE '%\\_ns' ESCAPE '\\' AND metric NOT LIKE "
+        "'%\\_host\\_ns' ESCAPE '\\'))"
+        " GROUP BY case_id, invocation, metric, ordinal HAVING value IS NOT NULL ORDER BY 1, 2, 3, 4";
+    static const char times[] =
+        "SELECT s.case_id, s.metric, s.median, i.fastest, i.slowest, w.flops, w.bytes FROM v_summary s"
+        " LEFT JOIN v_work w ON w.case_id = s.case_id AND w.metric = s.metric"
+        " LEFT JOIN (SELECT case_id, metric, min(median) AS fastest, max(median) AS slowest FROM v_invocation"
+        "            WHERE run_id = :run GROUP BY 1, 2) i ON i.case_id = s.case_id AND i.metric = s.metric"
+        " WHERE s.run_id = :run AND s.unit = 'ns' AND s.metric LIKE '%\\_ns' ESCAPE '\\' ORDER BY 1";
+    static const char hows[] =
+        "SELECT l.case_id, l.invocation, e.key, e.value ->> 'scaled_from', e.value ->> 'why'"
+        " FROM v_slice l, json_each(l.notes, '$.counters.events') e"
+        " WHERE l.run_id = :run AND l.pass = 'counter' AND l.status = 'ok' ORDER BY 1";
+    const struct pk_param run = pk_param_int(":run", run_id);
+    *k = (struct pk_known_run){.plan = plan, .counters = counters, .arena = a, .n_places = 1};
+    while (plan->probe->regions[k->n_places - 1].name)
+        k->n_places++;
+    if (pk_store_query(s, samples, &run, 1, a, &k->samples, err) ||
+        pk_store_query(s, times, &run, 1, a, &k->times, err))
+        return err->code;
+    return pk_store_query(s, hows, &run, 1, a, &k->hows, err);
+}

@@ -1,0 +1,44 @@
+/* Known: what the store knows of a run's cases once their passes are over: times, declared work, counts. Inner part of counters.c. */
+#pragma once
+
+#include "bench/plan.h"
+#include "counter/select.h"
+#include "store/store.h"
+#include "store/table.h"
+
+/* Of one region of one case, or of its iteration; medians, of one iteration. NaN = not known. */
+struct pk_known_place {
+    double time_ns;                /* of the timing passes; of the iteration, the sum of its regions */
+    double fastest_ns, slowest_ns; /* of the processes that were timed */
+    double flops, bytes, tensor_flops;
+    double *pass_ns; /* [plan]: of its counter pass */
+    double **count;  /* [plan][event] */
+};
+
+/* How an event was counted, over all places of a case. */
+struct pk_known_how {
+    double scaled_from; /* 1, or the least share of the time that was counted */
+    const char *why;    /* some were not counted, and why; NULL = nobody said */
+};
+
+struct pk_known {
+    struct pk_known_place *at; /* [n_places] */
+    struct pk_known_how **how; /* [plan][event] */
+};
+
+struct pk_known_run {
+    const struct pk_plan *plan;
+    const struct pk_counters *counters;
+    struct pk_arena *arena;
+    size_t n_places; /* the probe's regions, then the iteration */
+    struct pk_rows samples, times, hows;
+};
+
+enum pk_code pk_known_read(struct pk_known_run *k, struct pk_store *s, int64_t run_id,
+                           const struct pk_plan *plan, const struct pk_counters *counters, struct pk_arena *a,
+                           struct pk_err *err) PK_MUST_CHECK;
+
+/* Case i of the plan, which is case_id in the store. In the arena. */
+struct pk_known pk_known_case(const struct pk_known_run *k, size_t i, int64_t case_id);
+/* "forward", "iteration" */
+const char *pk_known_name(const struct pk_known_run *k, size_t place);
