@@ -46,6 +46,7 @@ static enum pk_code compare_within(struct pk_app *app, const struct pk_threshold
     pk_compare_begin_runs(app->out);
     pk_compare_run_row(app->out, "both", &run.facts[0]);
     pk_compare_print(app->out, &c, o->by, app->arena);
+    pk_run_states_print(app->out, run.states, 1, app->arena);
     return o->exit_code ? pk_answer(&c, &q, app->arena, err) : PK_OK;
 }
 

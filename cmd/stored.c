@@ -67,13 +67,14 @@ static bool has(const struct pk_stored_side *side, const struct pk_run_facts *ru
     return false;
 }
 
-static size_t leave_out(const struct pk_stored_side *except, struct pk_run_facts *facts,
+static size_t leave_out(const struct pk_stored_side *except, struct pk_stored_side *side,
                         struct pk_compare_side *runs, size_t n)
 {
     size_t left = 0;
     for (size_t i = 0; i < n; i++)
-        if (!has(except, &facts[i])) {
-            facts[left] = facts[i];
+        if (!has(except, &side->facts[i])) {
+            side->facts[left] = side->facts[i];
+            side->states[left] = side->states[i];
             runs[left++] = runs[i];
         }
     return left ? left : n;
@@ -91,8 +92,11 @@ enum pk_code pk_stored_read(struct pk_app *app, const char *ref, const struct pk
     struct pk_compare_side *runs = pk_new_n(a, struct pk_compare_side, n);
     enum pk_code rc = PK_OK;
     side->facts = pk_new_n(a, struct pk_run_facts, n);
+    side->states = pk_new_n(a, struct pk_run_state, n);
     for (size_t i = 0; !rc && i < n; i++)
         rc = read_run(s, ids[i], a, &side->facts[i], &runs[i], err);
+    for (size_t i = 0; !rc && i < n; i++)
+        rc = pk_run_state_read(s, ids[i], a, &side->states[i], err);
     struct pk_kernel_figure *kernels = NULL;
     if (!rc)
         rc = pk_store_kernels(s, ids[n - 1], a, &kernels, &side->kernels.n, err);
@@ -100,7 +104,7 @@ enum pk_code pk_stored_read(struct pk_app *app, const char *ref, const struct pk
     pk_store_close(s);
     if (rc)
         return rc;
-    side->n_runs = leave_out(except, side->facts, runs, n);
+    side->n_runs = leave_out(except, side, runs, n);
     side->name = pk_printf(a, side->n_runs > 1 ? "runs %s" : "run %s", ref);
     side->figures = pk_compare_join(runs, side->n_runs, side->name, a);
     return PK_OK;
@@ -208,6 +212,18 @@ static void kernel_notes(const struct pk_stored_pair *p, struct pk_out *out, str
     }
 }
 
+static void print_states(const struct pk_stored_pair *p, struct pk_out *out, struct pk_arena *a)
+{
+    const size_t n = p->base.n_runs + p->new_.n_runs;
+    struct pk_run_state *v = pk_new_n(a, struct pk_run_state, n);
+    for (size_t i = 0; i < n; i++) {
+        const bool is_base = i < p->base.n_runs;
+        v[i] = is_base ? p->base.states[i] : p->new_.states[i - p->base.n_runs];
+        v[i].side = is_base ? "base" : "new";
+    }
+    pk_run_states_print(out, v, n, a);
+}
+
 void pk_stored_print(const struct pk_stored_pair *p, struct pk_out *out, struct pk_arena *a)
 {
     pk_compare_begin_runs(out);
@@ -218,6 +234,7 @@ void pk_stored_print(const struct pk_stored_pair *p, struct pk_out *out, struct 
     pk_compare_print_differences(out, p->differences, p->n_differences, p->refused, a);
     pk_compare_print(out, &p->comparison, NULL, a);
     kernel_notes(p, out, a);
+    print_states(p, out, a);
 }
 
 enum pk_code pk_stored_answer(const struct pk_stored_pair *p, const struct pk_verdict_options *o,

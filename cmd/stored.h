@@ -2,6 +2,7 @@
 #pragma once
 
 #include "bench/compare/threshold.h"
+#include "bench/states.h"
 #include "cmd/cmd.h"
 
 /* Options of a verdict. */
@@ -61,6 +62,7 @@ void pk_verdict_hide(const struct pk_verdict_options *o, struct pk_comparison *c
 struct pk_stored_side {
     const char *name; /* "run 12", "runs main" */
     struct pk_run_facts *facts;
+    struct pk_run_state *states; /* of facts[i] */
     size_t n_runs;
     struct pk_compare_side figures;
     struct pk_compare_kernels kernels; /* of the newest run */

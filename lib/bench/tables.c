@@ -3,6 +3,7 @@
 
 #include "bench/counted.h"
 #include "bench/probe.h"
+#include "bench/states.h"
 #include "store/table.h"
 
 /* What was measured beside the times, of any experiment. */
@@ -78,5 +79,9 @@ enum pk_code pk_run_tables(struct pk_store *s, int64_t run_id, struct pk_out *ou
             print(s, pk_store_tables(), beside, experiment, run_id, out, err))
             return err->code;
     }
+    struct pk_run_state state;
+    if (pk_run_state_read(s, run_id, &a, &state, err))
+        return err->code;
+    pk_run_states_print(out, &state, 1, &a);
     return PK_OK;
 }

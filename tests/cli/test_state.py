@@ -71,6 +71,56 @@ def test_sources_of_their_own(perfkit, run):
     assert notes_of(perfkit) == ["Of 3 cases, 1 (1 of 6 slices) the GPU slowed down: plain n=1."]
 
 
+GPU = {"sm_clock_hz": [1.9e9, 1.2e9], "power_w": [600, 700], "temperature_c": [60, 80], "held_back": ["", "power"], "other_processes": [0, 1]}
+
+
+def two_states(perfkit, stored):
+    """A second run; its one slice that says anything took 1 ns."""
+    new = stored.run([("plain", {"n": n, "k": 1}, {"busy_ns": [100.0, 101.0]}) for n in (1, 2, 3)], label="new")
+    note(stored, 1, 1, {"state": {"load": [0.5, 1.5], "governor": ["powersave", "powersave"]}, "doubts": ["stolen"]})
+    note(stored, 4, 1, {"state": {"load": [1, 2], "frequency_hz": [3e9, 2e9], "steal_ns": [10, 10.25], "quota_stops": [7, 9],
+                                  "governor": ["powersave", "performance"], "noise_lost": [0, 0.5], "thermal_stops": [3, 3]},
+                        "state:gpu": GPU, "doubts": ["throttled"], "doubts:gpu": ["were hot"]})
+    note(stored, 5, 1, {"state": {"load": [4, 4]}, "doubts": ["throttled"]})
+    return new
+
+
+def test_the_state_is_shown(perfkit, run):
+    two_states(perfkit, run)
+    (row,) = perfkit("show", "new", "--format", "json").rows("states")
+    expected = {"slices": 2, "load": 2.75, "load_most": 4, "frequency_hz": 2.5e9, "frequency_least_hz": 2e9, "steal_share": 0.125,
+                "quota_stops": 2, "thermal_stops": 0, "noise_lost": 0.25, "governor": "powersave → performance", "turbo": None,
+                "gpu_clock_hz": 1.55e9, "gpu_clock_least_hz": 1.2e9, "gpu_power_w": 650, "gpu_temperature_c": 80,
+                "gpu_other_processes": 1, "doubts": "2 throttled, 1 were hot"}
+    assert {k: row[k] for k in expected} == expected
+    people = perfkit("show", "new").stdout
+    assert "Clock (GHz)" in people and "Turbo" not in people and "Thermal stops" not in people  # nothing to be said of those
+    run.db.execute("UPDATE slice SET notes = '{}'")
+    run.db.commit()
+    assert "State of the machine" not in perfkit("show", "new").stdout
+
+
+def test_compare_shows_both_states(perfkit, run):
+    two_states(perfkit, run)
+    r = perfkit("compare", "1", "new", "--format", "json")
+    rows = {row["side"]: row for row in r.rows("states")}
+    assert (rows["base"]["run_id"], rows["base"]["governor"], rows["base"]["load"], rows["base"]["doubts"]) == (1, "powersave", 1, "1 stolen")
+    assert (rows["new"]["run_id"], rows["new"]["load"], rows["new"]["doubts"]) == (2, 2.75, "2 throttled, 1 were hot")
+    (row,) = perfkit("compare", "--by", "n", "new", "--format", "json").rows("states")
+    assert (row["side"], row["run_id"], row["load_most"]) == (None, 2, 4)
+    run.run([("plain", {"n": 1, "k": 1}, {"busy_ns": [100.0]})], label="quiet")
+    assert [row["run_id"] for row in perfkit("compare", "new", "quiet", "--format", "json").rows("states")] == [2]
+
+
+def test_of_a_long_run_the_first_cases_count(perfkit):
+    s = Stored(perfkit.db)
+    s.run([("plain", {"n": n}, {"busy_ns": [1.0]}) for n in range(301)])
+    note(s, 300, 1, {"state": {"load": [1, 1]}})
+    note(s, 301, 1, {"state": {"load": [9, 9]}})
+    table = perfkit("show", "--format", "json").json()["tables"]["states"]
+    assert table["rows"][0]["load_most"] == 1 and table["notes"] == ["Of the first 300 cases of a run."]
+
+
 def test_states_doubts_and_topology_are_exported(perfkit, run):
     note(run, 1, 1, {"state": {"load": [0.5, 1.5], "governor": ["powersave", "performance"]}, "doubts": ["stolen"]})
     run.insert("topology", machine_id=1, xml="<topology/>")

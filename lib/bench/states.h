@@ -1,0 +1,25 @@
+/* States: what the machine was doing while a run was timed, as one row of a table for `show` and one per run for `compare`.
+ *
+ * A digest of v_state and v_doubt (docs/machine-state.md): totals as shares of the time, clocks and loads as means with their extremes,
+ * and how many cases are doubtful for what. Of a run with many cases only the first PK_STATES_CASES are read: cases are shuffled in time,
+ * and notes are JSON, which takes long to read. */
+#pragma once
+
+#include "store/store.h"
+
+enum { PK_STATES_CASES = 300 };
+
+struct pk_run_state {
+    const char *side; /* "base", "new"; NULL = the only one */
+    int64_t run_id;
+    const struct pk_cell *cells; /* in the order of the table's columns; NULL = nothing was recorded */
+    bool partly;                 /* the run has more cases than were read */
+};
+
+/* Fills all but `side`. In the arena. */
+enum pk_code pk_run_state_read(struct pk_store *s, int64_t run_id, struct pk_arena *a,
+                               struct pk_run_state *out, struct pk_err *err) PK_MUST_CHECK;
+
+/* The table "states", with a row for each that has something recorded; nothing when none has. For people, columns in which no row says
+ * anything are left out. */
+void pk_run_states_print(struct pk_out *out, const struct pk_run_state *v, size_t n, struct pk_arena *a);
