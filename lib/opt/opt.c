@@ -35,7 +35,7 @@ bool pk_opt_find(const struct pk_opt_job *job, const char *name, struct pk_opt_p
 }
 
 /* A default that its own row refuses is a bug in the table. */
-static void set_defaults(struct pk_opt_table *t, struct pk_arena *a)
+void pk_opt_defaults(struct pk_opt_table *t, struct pk_arena *a)
 {
     size_t n = count_rows(t->rows);
     t->origins = pk_new_n(a, struct pk_opt_origin, n);
@@ -52,7 +52,7 @@ enum pk_code pk_opt_parse(const struct pk_opt_input *in, struct pk_opt_table *ta
 {
     struct pk_opt_job job = {in, tables, n_tables, a};
     for (size_t t = 0; t < n_tables; t++)
-        set_defaults(&tables[t], a);
+        pk_opt_defaults(&tables[t], a);
     if (pk_opt_read_command_line(&job, rest, help, err) || *help)
         return *help ? PK_OK : err->code;
     if (pk_opt_read_environment(&job, err))
@@ -92,4 +92,11 @@ const char *pk_opt_origin(const struct pk_opt_table *tables, size_t n_tables, co
     struct pk_opt_place at;
     struct pk_opt_job job = {.tables = (struct pk_opt_table *)tables, .n_tables = n_tables};
     return pk_opt_find(&job, name, &at) ? at.table->origins[at.row].text : NULL;
+}
+
+enum pk_opt_source pk_opt_source_of(const struct pk_opt_table *table, const char *name)
+{
+    const struct pk_opt *row = pk_opt_row(table->rows, name);
+    pk_assert(row);
+    return table->origins[row - table->rows].source;
 }

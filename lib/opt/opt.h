@@ -1,9 +1,8 @@
 /* Options: rows that parse, validate, document themselves and map to config keys and environment variables.
  *
  * A row's value comes from, first match wins: command line, PERFKIT_<NAME> (dashes to underscores, upper
- * case),
- * ./.perfkit.ini, $XDG_CONFIG_HOME/perfkit/config.ini (sections are command names, or [perfkit] for all), the
- * row's default. Unknown options, keys and PERFKIT_ names of no row are usage errors with a did-you-mean.
+ * case), a suite file (suite.h), ./.perfkit.ini, $XDG_CONFIG_HOME/perfkit/config.ini (sections are command names, or [perfkit] for
+ * all), the row's default. Unknown options, keys and PERFKIT_ names of no row are usage errors with a did-you-mean.
  * Built on libpopt (command line) and inih (files): their headers are included in lib/opt only. No
  * abbreviations of long options. */
 #pragma once
@@ -57,6 +56,8 @@ enum pk_opt_source {
     PK_OPT_USER_FILE_COMMAND, /* config.ini, the command's section */
     PK_OPT_FILE,              /* ./.perfkit.ini likewise */
     PK_OPT_FILE_COMMAND,
+    PK_OPT_SUITE, /* the file of --suite, its section [suite] */
+    PK_OPT_SUITE_ENTRY,
     PK_OPT_ENVIRONMENT,
     PK_OPT_EARLIER_RUN, /* of a run that goes on */
     PK_OPT_COMMAND_LINE,
@@ -104,6 +105,9 @@ enum pk_code pk_opt_parse(const struct pk_opt_input *in, struct pk_opt_table *ta
                           struct pk_arena *a, struct pk_texts *rest, int *help,
                           struct pk_err *err) PK_MUST_CHECK;
 
+/* Sets the defaults of a table's rows, and nothing else: for a table that pk_opt_parse does not see. */
+void pk_opt_defaults(struct pk_opt_table *t, struct pk_arena *a);
+
 /* The first positional argument of a command line, for rows that depend on it; NULL when there is none. An option that no table has
  * is taken to have a value. */
 const char *pk_opt_first_argument(const struct pk_opt_input *in, const struct pk_opt_table *tables,
@@ -135,3 +139,5 @@ const char *pk_opt_help(const struct pk_opt_table *tables, size_t n_tables, bool
 
 /* Where a value came from, as text: for settings and `doctor`. NULL when no table has the name. */
 const char *pk_opt_origin(const struct pk_opt_table *tables, size_t n_tables, const char *name);
+/* What kind of place that is; of a row that the table has. */
+enum pk_opt_source pk_opt_source_of(const struct pk_opt_table *table, const char *name);

@@ -1,0 +1,48 @@
+/* Suite: a file of things that are measured and judged together, over libinih.
+ *
+ *     [suite]                            ; what all entries have in common
+ *     threshold = *=3%
+ *
+ *     [flash]                            ; an entry
+ *     experiment = attention-scaling
+ *     seq_len = 1024,4096                ; an axis
+ *     threshold = forward_ns=5%          ; a key that is a list may stand on several lines
+ *
+ * Here sections, keys and their lines are known; what a key means is asked of rows of options (pk_suite_apply). Fuzzed. */
+#pragma once
+
+#include "opt/opt.h"
+
+struct pk_suite_key {
+    const char *name, *value;
+    int line;
+};
+
+struct pk_suite_section {
+    const char *name;
+    int line;
+    struct pk_suite_key *keys; /* in the order of the file */
+    size_t n, cap;
+};
+
+struct pk_suite {
+    const char *path;               /* for messages */
+    struct pk_suite_section common; /* [suite] */
+    struct pk_suite_section *v;     /* the entries, one at least */
+    size_t n, cap;
+};
+
+/* The text of a file. PK_E_USAGE, with the line, for one that is no suite: a line that is neither section, key nor comment, two sections
+ * of one name, no entry. */
+enum pk_code pk_suite_parse(const char *path, const char *text, size_t bytes, struct pk_arena *a,
+                            struct pk_suite *out, struct pk_err *err) PK_MUST_CHECK;
+
+/* The value of a key that stands in the section; NULL when it does not. */
+const char *pk_suite_value(const struct pk_suite_section *s, const char *key);
+
+/* Sets the options of the tables that a section's keys name, each in every table that has it: `section` is `suite->common` or an entry,
+ * which is stronger. Axes are keys by either spelling. `others`, NULL-terminated, are keys that the caller reads. Options that belong to
+ * one call cannot stand here. PK_E_USAGE with file and line. */
+enum pk_code pk_suite_apply(const struct pk_suite *suite, const struct pk_suite_section *section,
+                            struct pk_opt_table *tables, size_t n_tables, const char *const *others,
+                            struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
