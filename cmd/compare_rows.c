@@ -67,6 +67,7 @@ void pk_compare_print_differences(struct pk_out *out, const char *const *differe
 
 enum {
     ROW,
+    ENTRY,
     EXPERIMENT,
     VARIANT,
     VALUE,
@@ -100,6 +101,7 @@ enum {
 
 static const struct pk_column columns[COLUMNS] = {
     [ROW] = {.key = "row", .heading = "Row", .left = true, .machine = true}, /* "case" or "geomean" */
+    [ENTRY] = {.key = "entry", .heading = "Entry", .left = true},
     [EXPERIMENT] = {.key = "experiment", .heading = "Experiment", .left = true, .machine = true},
     [VARIANT] = {.key = "variant", .heading = "Variant", .left = true},
     [VALUE] = {.key = "value", .heading = "Value", .left = true, .machine = true},
@@ -158,6 +160,7 @@ static void begin_table(struct pk_out *out, const struct pk_comparison *c, const
     double least = smallest(c, unit);
     pk_value_column(&cols[BASE], unit, least, a);
     pk_value_column(&cols[NEW], unit, least, a);
+    cols[ENTRY].machine = !c->v[0].entry;
     cols[EXPERIMENT].machine = !several_experiments(c);
     if (by) {
         cols[VALUE].heading = by;
@@ -204,6 +207,7 @@ static void pair_row(struct pk_out *out, const struct pk_compared *p)
     const struct pk_figures *f = p->new_;
     struct pk_cell cells[COLUMNS] = {
         [ROW] = text("case"),
+        [ENTRY] = text(p->entry),
         [EXPERIMENT] = text(f->experiment),
         [VARIANT] = text(f->variant),
         [VALUE] = text(p->value),

@@ -1,9 +1,8 @@
 /* exec: measures any command, run after run, and what it reports about itself.
  *
  * Every run is a process of its own; intervals are over runs. Recorded and printed like an experiment. */
-#include "cmd/cmd.h"
+#include "cmd/exec.h"
 
-#include "bench/command/command.h"
 #include "bench/record/runinfo.h"
 #include "bench/tables.h"
 #include "cmd/progress.h"
@@ -11,13 +10,6 @@
 #include "json/json.h"
 
 #include <string.h>
-
-struct exec_options {
-    int64_t runs, min_runs, max_runs, min_time_ns, warmup, timeout_ns;
-    const char *prepare, *name, *label, *bind;
-    struct pk_texts tags;
-    bool ignore_failure, no_counters, no_save;
-};
 
 #define AT(member) offsetof(struct exec_options, member)
 
@@ -49,17 +41,6 @@ static const struct pk_opt options[] = {
     {0},
 };
 
-struct exec {
-    struct pk_app *app;
-    const struct exec_options *o;
-    const char *const *argv;
-    const char *cpus; /* of --bind; NULL = anywhere */
-    struct pk_store *store;
-    int64_t run_id;
-    struct pk_progress *progress;
-    struct pk_command_result result;
-};
-
 static const char *settings_json(const struct exec *e)
 {
     const struct exec_options *o = e->o;
@@ -87,9 +68,6 @@ static enum pk_code check_name(const char *name, struct pk_err *err)
 static enum pk_code begin(struct exec *e, struct pk_err *err)
 {
     struct pk_arena *a = e->app->arena;
-    if (pk_label_check(e->o->label, err) || pk_text_check("prepare", e->o->prepare, err) ||
-        check_name(e->o->name, err))
-        return err->code;
     struct pk_run_info info = {.experiment = "exec", .label = e->o->label, .settings = settings_json(e)};
     enum pk_code rc = pk_run_info_fill(&info, e->app->argc, e->app->argv, a, err);
     if (!rc)
@@ -183,33 +161,39 @@ static const char *const *words_of(const struct pk_texts *args, struct pk_arena 
     return argv;
 }
 
-static enum pk_code check_options(const struct pk_app *app, struct pk_err *err)
+static enum pk_code check_options(const struct exec *e, struct pk_err *err)
 {
     static const char *const of_runs[] = {"min-runs", "max-runs", "min-time", NULL};
     static const char *const of_record[] = {"label", "tag", NULL};
-    const struct pk_opt_table *table = &app->tables[1]; /* this command's rows */
+    const struct pk_opt_table *table = &e->app->tables[1]; /* this command's rows */
     if (pk_opt_apart(table, "runs", of_runs, "--runs is exactly how many runs there are", err) ||
-        pk_opt_apart(table, "no-save", of_record, "nothing is recorded", err))
+        pk_opt_apart(table, "no-save", of_record, "nothing is recorded", err) ||
+        pk_label_check(e->o->label, err) || pk_text_check("prepare", e->o->prepare, err) ||
+        check_name(e->o->name, err))
         return err->code;
     return pk_opt_ordered(table, "min-runs", "max-runs", err);
+}
+
+enum pk_code pk_exec_check(struct exec *e, struct pk_err *err)
+{
+    bool anywhere;
+    if (check_options(e, err) || pk_program_find(e->argv, err))
+        return err->code;
+    return pk_bind_option(e->o->bind, e->app->arena, &e->cpus, &anywhere, err);
+}
+
+enum pk_code pk_exec_measure(struct exec *e, struct pk_err *err)
+{
+    return begin(e, err) ? err->code : record(e, err);
 }
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
     struct exec e = {.app = app, .o = app->options, .argv = words_of(&app->args, app->arena)};
-    enum pk_code rc = check_options(app, err);
-    if (!rc)
-        rc = pk_program_find(e.argv, err);
-    bool anywhere;
-    if (!rc)
-        rc = pk_bind_option(e.o->bind, app->arena, &e.cpus, &anywhere, err);
-    if (!rc)
-        rc = pk_open_store(app, e.o->no_save ? ":memory:" : NULL, PK_STORE_WRITE, &e.store, err);
-    if (rc)
-        return rc;
-    rc = begin(&e, err);
-    if (!rc)
-        rc = record(&e, err);
+    if (pk_exec_check(&e, err) ||
+        pk_open_store(app, e.o->no_save ? ":memory:" : NULL, PK_STORE_WRITE, &e.store, err))
+        return err->code;
+    enum pk_code rc = pk_exec_measure(&e, err);
     pk_store_close(e.store);
     return rc;
 }

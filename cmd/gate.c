@@ -21,6 +21,8 @@ const struct pk_opt pk_gate_rows[] = {
     {"b", 0, PK_OPT_TEXT, OF(b), "SIDE", .cli_only = true, .help = "likewise, what is judged"},
     {"against", 0, PK_OPT_TEXT, OF(against), "BASE", .cli_only = true,
      .help = "instead of --a and --b: judge a stored RUN (without one, the newest) by stored BASE"},
+    {"suite", 0, PK_OPT_TEXT, PK_RUN_AT(suite), "FILE", .cli_only = true,
+     .help = "instead of one thing: all that the file has, judged as one (docs/suites.md)"},
     {"name", 0, PK_OPT_TEXT, OF(name), "NAME", .help = "what to call the case of two commands"},
     {"prepare", 0, PK_OPT_TEXT, OF(prepare), "LINE", .code = true,
      .help = "shell line before each run of a command, not timed"},
@@ -36,6 +38,8 @@ const struct pk_opt pk_gate_rows[] = {
 
     PK_RUN_ROWS_GRID,
     PK_RUN_ROWS_PLACE,
+    {"dry-run", 'n', PK_OPT_FLAG, PK_RUN_AT(dry_run),
+     .help = "print the cases of both sides, measure nothing"},
     {"timeout", 0, PK_OPT_DURATION, PK_RUN_AT(timeout_ns), "TIME", 1e6, 3.1536e16, .def = "10m",
      .group = "One process", .help = "longest time for one case, or one run of a command"},
     PK_RUN_ROWS_PROCESS,
@@ -99,16 +103,19 @@ enum pk_code pk_gate_check_words(const struct gate_entry *e, struct pk_err *err)
 static enum pk_code check_options(struct gate *g, struct pk_err *err)
 {
     static const char *const of_record[] = {"label", "tag", NULL};
-    static const char *const of_measuring[] = {"a",      "b",         "label",       "tag",     "no-save",
-                                               "budget", "max-pairs", "until-clear", "timeout", NULL};
+    static const char *const of_measuring[] = {"a",       "b",       "label",     "tag",
+                                               "no-save", "budget",  "max-pairs", "until-clear",
+                                               "timeout", "dry-run", NULL};
+    static const char *const of_one[] = {"axis", "preset", "variant", "filter", "name", "prepare", NULL};
     const struct pk_opt_table *table = &g->app->tables[1];
     if (pk_opt_apart(table, "against", of_measuring, "nothing is measured", err) ||
         pk_opt_apart(table, "no-save", of_record, "nothing is recorded", err) ||
+        pk_opt_apart(table, "suite", of_one, "what is measured stands in the suite's file", err) ||
         pk_label_check(g->o->run.label, err) || pk_text_check("name", g->o->name, err) ||
         pk_text_check("prepare", g->o->prepare, err) ||
         pk_verdict_options_check(g->app, &g->o->verdict, &g->thresholds, err))
         return err->code;
-    return pk_gate_check_words(&g->entries[0], err);
+    return g->o->run.suite ? PK_OK : pk_gate_check_words(&g->entries[0], err);
 }
 
 /* --- measuring ------------------------------------------------------------------------------------------------------ */
@@ -168,10 +175,10 @@ static enum pk_code plan(struct gate *g, struct pk_err *err)
     for (size_t i = 0; i < g->n_entries; i++) {
         struct gate_entry *e = &g->entries[i];
         if (e->probe && pk_gate_plan(g, i, err))
-            return err->code;
+            return pk_gate_within(e, err);
         e->equal = g->o->pairs || pk_gate_equal(e);
         if (!e->equal && pk_gate_known(g, e, err))
-            return err->code;
+            return pk_gate_within(e, err);
     }
     return PK_OK;
 }
@@ -189,7 +196,13 @@ typedef enum pk_code answer_fn(struct gate *g, struct pk_err *err);
 static enum pk_code with_stores(struct gate *g, answer_fn *answer, struct pk_err *err)
 {
     struct pk_err late;
-    if (plan(g, err) || pk_gate_begin(g, err))
+    if (plan(g, err))
+        return err->code;
+    if (g->o->run.dry_run) {
+        pk_gate_print_plan(g);
+        return PK_OK;
+    }
+    if (pk_gate_begin(g, err))
         return err->code;
     enum pk_code rc = measure(g, err);
     enum pk_code ended = pk_gate_end(g, rc != PK_OK, &late);
@@ -238,7 +251,7 @@ static enum pk_code gate_now(struct gate *g, struct pk_err *err)
 {
     for (size_t i = 0; i < g->n_entries; i++)
         if (pk_gate_read_sides(&g->entries[i], err))
-            return err->code;
+            return pk_gate_within(&g->entries[i], err);
     return pk_gate_measure(g, pk_gate_answer, err);
 }
 
@@ -252,6 +265,13 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
                      .n_entries = 1,
                      .began_ns = pk_clock_ns(),
                      .ledger = {.arena = app->arena}};
+    if (o->run.suite && !o->against && app->args.n) {
+        pk_fail(err, PK_E_USAGE, "--suite and the experiment %s do not go together", app->args.v[0]);
+        pk_why(err, "the experiments stand in the file");
+        return pk_fix(err, "leave out one of them");
+    }
+    if (o->run.suite && pk_gate_suite(&g, err))
+        return err->code;
     if (!o->against && app->args.n && pk_describe_find(app->args.v[0], &only.probe, err))
         return err->code;
     if (check_options(&g, err) || pk_reports_check(&o->files, app->arena, err))
@@ -262,13 +282,14 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 const struct pk_cmd pk_cmd_gate = {
     .name = "gate",
     .summary = "is b slower than a? two builds, commands or settings, measured in turns; for CI",
-    .usage = "gate [EXPERIMENT] --a SIDE --b SIDE [options] | gate --against BASE [RUN] [options]",
+    .usage = "gate [EXPERIMENT] --a SIDE --b SIDE | gate --against BASE [RUN] | gate --suite FILE ...",
     .examples =
         "perfkit gate --a './solve-main input' --b './solve input'\n"
         "perfkit gate attention-scaling --a build-main --b build --variant flash\n"
         "perfkit gate attention-scaling --a dtype=fp32 --b dtype=bf16 --until-clear\n"
         "perfkit gate --against main @                       from the store, by all runs with this label\n"
-        "perfkit gate tree-patch --a ../main/build --b build --junit gate.xml --budget 5m\n",
+        "perfkit gate tree-patch --a ../main/build --b build --junit gate.xml --budget 5m\n"
+        "perfkit gate --suite perf.ini --a ../main/build --b build\n",
     .options = pk_gate_rows,
     .options_bytes = sizeof(struct gate_options),
     .exact_args = "0-1",

@@ -6,6 +6,7 @@
 #include "cmd/reports.h"
 #include "cmd/run.h"
 #include "cmd/stored.h"
+#include "cmd/suite.h"
 
 struct gate_options {
     struct run_options run; /* first: the rows of run_rows.h write there */
@@ -30,12 +31,14 @@ struct gate_side {
 
 /* What is measured: the one thing of a gate, or an entry of its suite. */
 struct gate_entry {
-    const char *name;   /* of the entry; NULL = no suite */
-    struct pk_app *app; /* with the entry's options */
+    const struct pk_suite_entry *in_suite; /* NULL = no suite */
+    struct pk_app *app;                    /* with the entry's options */
     struct gate_options *o;
     const struct pk_probe *probe; /* NULL: two commands */
     struct gate_side side[PK_SIDES];
     struct pk_run_facts facts[PK_SIDES];
+    struct pk_threshold *thresholds; /* of its rows alone */
+    size_t n_thresholds;
     bool equal; /* both sides are the same thing: what is found is noise, and kept as that */
     struct pk_known_noise *known; /* of its rows, by earlier calibrations */
     size_t n_known, n_calibrated; /* rows; the latter of this one */
@@ -43,7 +46,8 @@ struct gate_entry {
 
 struct gate {
     struct pk_app *app;
-    struct gate_options *o; /* of all entries */
+    struct pk_suite_entries suite; /* n = 0: none */
+    struct gate_options *o;        /* of all entries */
     struct gate_entry *entries;
     size_t n_entries;
     struct pk_gate_part *parts; /* one of each entry */
@@ -74,6 +78,12 @@ enum pk_code pk_gate_print_calibration(const struct gate_entry *e, struct pk_out
                                        struct pk_err *err) PK_MUST_CHECK;
 /* Notes of what is known, or how to find out. */
 void pk_gate_note_known(const struct gate *g, struct pk_out *out);
+
+/* gate_suite.c: the entries of --suite; what --dry-run prints. */
+enum pk_code pk_gate_suite(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
+void pk_gate_print_plan(const struct gate *g);
+/* Puts the entry before an error; without a suite nothing. */
+enum pk_code pk_gate_within(const struct gate_entry *e, struct pk_err *err);
 
 /* gate_record.c: two runs of each entry, one of each side; and the parts that measure for them. */
 enum pk_code pk_gate_begin(struct gate *g, struct pk_err *err) PK_MUST_CHECK;

@@ -37,6 +37,7 @@ enum pk_code pk_gate_against(struct gate *g, struct pk_err *err)
         return err->code;
     enum pk_code code = pk_stored_answer(&s.pair, o, app->arena, err);
     const struct pk_report r = {.comparison = &s.pair.comparison,
+                                .answer = pk_answer_word(code),
                                 .name = pk_printf(app->arena, "perfkit gate --against %s", g->o->against),
                                 .host = "",
                                 .started_at = s.pair.new_.facts[0].started_at};

@@ -14,6 +14,7 @@
 
 static const struct pk_column trouble_columns[] = {
     {.key = "side", .heading = "Side", .left = true},
+    {.key = "entry", .heading = "Entry", .left = true, .optional = 1},
     {.key = "variant", .heading = "Variant", .left = true},
     {.key = "axes", .heading = "Case", .left = true, .json = true},
     {.key = "status", .heading = "Status", .left = true},
@@ -28,6 +29,12 @@ static struct pk_cell text(const char *s)
 static const struct gate_side *side_of(const struct gate *g, const struct pk_ledger_case *c, int side)
 {
     return &g->entries[c->part].side[side];
+}
+
+/* "[flash] " of a suite. */
+static const char *entry_text(const struct gate *g, const struct pk_ledger_case *c)
+{
+    return g->suite.n ? pk_printf(g->app->arena, "[%s] ", g->suite.v[c->part].name) : "";
 }
 
 static bool troubled(const struct pk_ledger_case *c, int side)
@@ -46,9 +53,10 @@ static void print_troubles(const struct gate *g, struct pk_out *out)
             if (!any)
                 pk_out_table(out, "not_compared", "Not compared", trouble_columns,
                              sizeof trouble_columns / sizeof *trouble_columns);
-            pk_out_row(out, (struct pk_cell[]){text(side_of(g, c, s)->option), text(c->info.variant),
-                                               text(c->info.axes), text(pk_status_name(c->last[s])),
-                                               text(c->message[s])});
+            pk_out_row(out, (struct pk_cell[]){text(side_of(g, c, s)->option),
+                                               text(g->suite.n ? g->suite.v[c->part].name : NULL),
+                                               text(c->info.variant), text(c->info.axes),
+                                               text(pk_status_name(c->last[s])), text(c->message[s])});
             any = true;
         }
 }
@@ -84,6 +92,17 @@ static void print_answer(const struct gate *g, struct pk_out *out)
     pk_gate_note_known(g, out);
 }
 
+/* "base: --a ../main/build"; of a suite "[flash] base: run 3, a = ../main/build". */
+static const char *side_note(const struct gate *g, const struct gate_entry *e, int i)
+{
+    const char *word = i == PK_BASE ? "base" : "new";
+    const struct gate_side *s = &e->side[i];
+    if (!e->in_suite)
+        return pk_printf(g->app->arena, "%s: --%s %s", word, s->option, s->text);
+    return pk_printf(g->app->arena, "[%s] %s: run %lld, %s = %s", e->in_suite->name, word,
+                     (long long)s->run.run_id, s->option, s->text);
+}
+
 static void print_runs(const struct gate *g, struct pk_out *out)
 {
     pk_compare_begin_runs(out);
@@ -91,9 +110,9 @@ static void print_runs(const struct gate *g, struct pk_out *out)
         pk_compare_run_row(out, "base", &g->entries[i].facts[PK_BASE]);
         pk_compare_run_row(out, "new", &g->entries[i].facts[PK_NEW]);
     }
-    for (int i = 0; i < PK_SIDES; i++)
-        pk_out_note(out, pk_printf(g->app->arena, "%s: --%s %s", i == PK_BASE ? "base" : "new",
-                                   g->entries[0].side[i].option, g->entries[0].side[i].text));
+    for (size_t k = 0; k < g->n_entries; k++)
+        for (int i = 0; i < PK_SIDES; i++)
+            pk_out_note(out, side_note(g, &g->entries[k], i));
 }
 
 static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *err)
@@ -114,10 +133,10 @@ static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *
 
 static const char *again(const struct gate *g)
 {
-    return g->o->run.no_save ? NULL
-                             : pk_printf(g->app->arena, "perfkit compare %lld %lld",
-                                         (long long)g->entries[0].side[PK_BASE].run.run_id,
-                                         (long long)g->entries[0].side[PK_NEW].run.run_id);
+    return g->o->run.no_save || g->suite.n ? NULL
+                                           : pk_printf(g->app->arena, "perfkit compare %lld %lld",
+                                                       (long long)g->entries[0].side[PK_BASE].run.run_id,
+                                                       (long long)g->entries[0].side[PK_NEW].run.run_id);
 }
 
 static enum pk_code interrupted(const struct gate *g, struct pk_err *err)
@@ -146,7 +165,7 @@ static const struct pk_ledger_case *failure(const struct gate *g, int *side)
 static enum pk_code failed(const struct gate *g, const struct pk_ledger_case *c, int side, struct pk_err *err)
 {
     const struct gate_side *s = side_of(g, c, side);
-    pk_fail(err, PK_E_CHECK, "%s (--%s %s) ended '%s' in %s %s",
+    pk_fail(err, PK_E_CHECK, "%s%s (--%s %s) ended '%s' in %s %s", entry_text(g, c),
             side == PK_BASE ? "the base" : "what is judged", s->option, s->text,
             pk_status_name(c->last[side]), c->info.variant, g->entries[c->part].probe ? c->info.axes : "");
     pk_why(err, "%s", c->message[side]);
@@ -195,10 +214,10 @@ enum pk_code pk_gate_ended(const struct gate *g, struct pk_err *err)
 
 static enum pk_code answer(const struct gate *g, struct pk_err *err)
 {
-    const struct pk_question q = {.new_name =
-                                      pk_printf(g->app->arena, "b (%s)", g->entries[0].side[PK_NEW].text),
-                                  .fail_on_undecided = g->o->verdict.fail_on_undecided,
-                                  .again = again(g)};
+    const char *what = g->suite.n ? pk_printf(g->app->arena, "suite %s", g->suite.name)
+                                  : pk_printf(g->app->arena, "b (%s)", g->entries[0].side[PK_NEW].text);
+    const struct pk_question q = {
+        .new_name = what, .fail_on_undecided = g->o->verdict.fail_on_undecided, .again = again(g)};
     if (pk_gate_ended(g, err))
         return err->code;
     return pk_answer(&g->result.comparison, &q, g->app->arena, err);
@@ -212,6 +231,15 @@ static const char *host_of(const struct pk_run_facts *f, struct pk_arena *a)
     return pk_strdup(a, pk_json_str(machine, "host", ""));
 }
 
+static const char *name_of(const struct gate *g)
+{
+    struct pk_arena *a = g->app->arena;
+    const struct pk_probe *probe = g->entries[0].probe;
+    if (g->suite.n)
+        return pk_printf(a, "perfkit gate %s", g->suite.name);
+    return probe ? pk_printf(a, "perfkit gate %s", probe->name) : "perfkit gate";
+}
+
 static struct pk_report report_of(const struct gate *g)
 {
     struct pk_arena *a = g->app->arena;
@@ -221,16 +249,16 @@ static struct pk_report report_of(const struct gate *g)
         for (int s = 0; s < PK_SIDES; s++) {
             const struct pk_ledger_case *c = &g->ledger.cases[i];
             if (troubled(c, s))
-                p[n++] = (struct pk_report_problem){side_of(g, c, s)->option,
-                                                    pk_printf(a, "%s %s", c->info.variant, c->info.axes),
-                                                    pk_status_name(c->last[s]), c->message[s]};
+                p[n++] = (struct pk_report_problem){
+                    side_of(g, c, s)->option,
+                    pk_printf(a, "%s%s %s", entry_text(g, c), c->info.variant, c->info.axes),
+                    pk_status_name(c->last[s]), c->message[s]};
         }
     return (struct pk_report){.comparison = &g->result.comparison,
                               .problems = p,
                               .n_problems = n,
-                              .name = g->entries[0].probe
-                                          ? pk_printf(a, "perfkit gate %s", g->entries[0].probe->name)
-                                          : "perfkit gate",
+                              .answer = g->answer,
+                              .name = name_of(g),
                               .host = host_of(&g->entries[0].facts[PK_NEW], a),
                               .started_at = g->entries[0].facts[PK_NEW].started_at,
                               .seconds = (double)g->elapsed_ns / 1e9};
@@ -244,7 +272,10 @@ static const char *parting(const struct gate *g)
     return pk_printf(a, "gate: %s; %s in %s%s%s",
                      pk_gate_all_equal(g) ? "both sides are the same, nothing is judged"
                                           : pk_answer_sentence(&g->result.comparison, a),
-                     pk_plural(g->result.pairs, "pair", a), took, again(g) ? "; again: " : "; not recorded",
+                     pk_plural(g->result.pairs, "pair", a), took,
+                     again(g)            ? "; again: "
+                     : g->o->run.no_save ? "; not recorded"
+                                         : "",
                      again(g) ? again(g) : "");
 }
 

@@ -85,6 +85,16 @@ static void keep_known(const struct gate *g, struct gate_entry *e, const struct 
     }
 }
 
+/* Those of all, then the entry's own: the last that fits counts. */
+static const struct pk_threshold *thresholds_of(const struct gate *g, const struct gate_entry *e, size_t *n)
+{
+    const size_t n_all = g->o->verdict.thresholds.n;
+    struct pk_threshold *v = pk_new_n(e->app->arena, struct pk_threshold, n_all + e->n_thresholds + 1);
+    for (*n = 0; *n < n_all + e->n_thresholds; ++*n)
+        v[*n] = *n < n_all ? g->thresholds[*n] : e->thresholds[*n - n_all];
+    return v;
+}
+
 enum pk_code pk_gate_known(struct gate *g, struct gate_entry *e, struct pk_err *err)
 {
     struct pk_arena *a = e->app->arena;
@@ -103,7 +113,8 @@ enum pk_code pk_gate_known(struct gate *g, struct gate_entry *e, struct pk_err *
     n = pk_calibrations_here(all, e->probe ? n : of_these_commands(e, all, n), info.machine, settings, a,
                              &all);
     keep_known(g, e, all, n);
-    return pk_known_check(e->known, e->n_known, &rule, asked, g->thresholds, g->o->verdict.thresholds.n, err);
+    const struct pk_threshold *given = thresholds_of(g, e, &n);
+    return pk_known_check(e->known, e->n_known, &rule, asked, given, n, err);
 }
 
 /* --- what is found ------------------------------------------------------------------------------------------------------ */
@@ -211,6 +222,7 @@ void pk_gate_note_known(const struct gate *g, struct pk_out *out)
 {
     for (size_t i = 0; i < g->n_entries; i++) {
         const struct gate_entry *e = &g->entries[i];
-        pk_out_note(out, e->name ? pk_printf(g->app->arena, "%s: %s", e->name, note_of(e)) : note_of(e));
+        pk_out_note(out, e->in_suite ? pk_printf(g->app->arena, "[%s] %s", e->in_suite->name, note_of(e))
+                                     : note_of(e));
     }
 }

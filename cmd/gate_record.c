@@ -133,12 +133,26 @@ static enum pk_code begin_side(struct gate_entry *e, int i, const char *id, stru
     return PK_OK;
 }
 
+/* What the entry's own section says of its rows; what all have in common is the gate's. */
+static void judge_part(const struct gate_entry *e, struct pk_gate_part *p)
+{
+    const struct gate_options *o = e->o;
+    p->name = e->in_suite->name;
+    p->thresholds = e->thresholds;
+    p->n_thresholds = e->n_thresholds;
+    if (pk_suite_gives(e->in_suite, "min-effect"))
+        p->min_effect = o->verdict.min_effect;
+    if (pk_suite_gives(e->in_suite, "max-pairs"))
+        p->max_pairs = (size_t)o->max_pairs;
+    if (pk_suite_gives(e->in_suite, "budget"))
+        p->budget_ns = o->run.budget_ns;
+}
+
 static void make_part(struct gate *g, size_t part)
 {
     struct gate_entry *e = &g->entries[part];
     struct pk_gate_part *p = &g->parts[part];
     *p = (struct pk_gate_part){
-        .name = e->name,
         .what = pk_verdict_what(&e->o->verdict),
         .own_times = e->probe ? NULL : pk_command_own_times,
         .max_pairs = e->equal && !e->o->pairs ? pk_rule_default.screen_pairs : 0,
@@ -151,6 +165,8 @@ static void make_part(struct gate *g, size_t part)
         else
             make_command_arm(e, i, &p->arms[i]);
     }
+    if (e->in_suite)
+        judge_part(e, p);
 }
 
 enum pk_code pk_gate_begin(struct gate *g, struct pk_err *err)

@@ -69,13 +69,26 @@ static enum pk_code write_step_summary(const char *path, pk_print_fn *print, voi
     PK_CLEANUP_FILE FILE *f = fopen(path, "ae");
     if (!f) {
         pk_fail(err, PK_E_IO, "cannot write the step's summary to '%.300s'", path);
-        return pk_why_errno(err, errno);
+        pk_why_errno(err, errno);
+        return pk_fix(err, "let GITHUB_STEP_SUMMARY name a file that can be written, or unset it");
     }
     if (print_into(f, PK_FMT_MARKDOWN, print, user, err))
         return err->code;
     if (ftell(f) > STEP_SUMMARY_BYTES && !ftruncate(fileno(f), STEP_SUMMARY_BYTES - (long)sizeof cut))
         fputs(cut, f);
     return PK_OK;
+}
+
+/* Appends, since the step may have outputs of its own. */
+static enum pk_code write_step_outputs(const char *path, const char *text, struct pk_err *err)
+{
+    PK_CLEANUP_FILE FILE *f = fopen(path, "ae");
+    if (f && fputs(text, f) != EOF && !fflush(f))
+        return PK_OK;
+    const int why = errno;
+    pk_fail(err, PK_E_IO, "cannot write the step's outputs to '%.300s'", path);
+    pk_why_errno(err, why);
+    return pk_fix(err, "let GITHUB_OUTPUT name a file that can be written, or unset it");
 }
 
 static bool on_github(void)
@@ -87,13 +100,14 @@ static bool on_github(void)
 enum pk_code pk_reports_write(const struct pk_report_files *f, const struct pk_report *r, pk_print_fn *print,
                               void *user, struct pk_arena *a, struct pk_err *err)
 {
-    const char *step = getenv("GITHUB_STEP_SUMMARY");
+    const char *step = getenv("GITHUB_STEP_SUMMARY"), *outputs = getenv("GITHUB_OUTPUT");
     if (write_text(f->junit, f->junit ? pk_report_junit(r, a) : NULL, a, err) ||
         write_text(f->gab, f->gab ? pk_report_gab(r, false, a) : NULL, a, err) ||
         write_text(f->gab_bigger, f->gab_bigger ? pk_report_gab(r, true, a) : NULL, a, err) ||
         write_tables(f->summary, PK_FMT_MARKDOWN, print, user, a, err) ||
         write_tables(f->json, PK_FMT_JSON, print, user, a, err) ||
-        (step && *step && write_step_summary(step, print, user, err)))
+        (step && *step && write_step_summary(step, print, user, err)) ||
+        (outputs && *outputs && write_step_outputs(outputs, pk_report_outputs(r, a), err)))
         return err->code;
     if (on_github())
         fputs(pk_report_annotations(r, a), stderr);

@@ -44,6 +44,6 @@ enum pk_code pk_reports_check(const struct pk_report_files *f, struct pk_arena *
 /* Prints the tables to `out`. */
 typedef enum pk_code pk_print_fn(void *user, struct pk_out *out, struct pk_err *err);
 
-/* Every file that is asked for; in a GitHub workflow also annotations, on standard error, and the step's summary. */
+/* Every file that is asked for; in a GitHub workflow also annotations, on standard error, the step's summary and its outputs. */
 enum pk_code pk_reports_write(const struct pk_report_files *f, const struct pk_report *r, pk_print_fn *print,
                               void *user, struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;

@@ -24,6 +24,8 @@ const struct pk_opt pk_run_options[] = {
     {"peer", 0, PK_OPT_LIST, AT(peers), "NAME", .code = true,
      .help = "another program's implementation, measured in the same shuffled run"},
     PK_RUN_ROWS_PLACE,
+    {"suite", 0, PK_OPT_TEXT, AT(suite), "FILE", .cli_only = true,
+     .help = "instead of one experiment: all that the file has (docs/suites.md)"},
     {"dry-run", 'n', PK_OPT_FLAG, AT(dry_run),
      .help = "print the cases with memory and time estimates, measure nothing"},
 
@@ -68,14 +70,6 @@ struct pk_stop pk_run_stop_rule(const struct run_options *o)
         .warmup = o->warmup,
         .once = o->once,
     };
-}
-
-static enum pk_code open_store(struct run *r, struct pk_err *err)
-{
-    if (pk_open_store(r->app, r->o->no_save ? ":memory:" : NULL, PK_STORE_WRITE, &r->store, err))
-        return err->code;
-    r->store_path = pk_store_file(r->store);
-    return PK_OK;
 }
 
 /* What was chosen for the user. */
@@ -216,9 +210,10 @@ static enum pk_code record(struct run *r, struct pk_err *err)
     return rc;
 }
 
-static enum pk_code with_store(struct run *r, struct pk_err *err)
+enum pk_code pk_run_prepare(struct run *r, struct pk_err *err)
 {
     struct pk_arena *a = r->app->arena;
+    r->store_path = pk_store_file(r->store);
     enum pk_code rc = pk_run_info_fill(&r->info, r->app->argc, r->app->argv, a, err);
     if (!rc && r->o->resume)
         rc = pk_run_find_resumable(r, err);
@@ -230,12 +225,13 @@ static enum pk_code with_store(struct run *r, struct pk_err *err)
         rc = pk_run_choose_device(r, err);
     if (!rc)
         rc = pk_run_stored_ceilings(r, err);
-    if (!rc)
-        rc = pk_run_make_plan(r, err);
-    if (!rc && !r->o->dry_run)
-        rc = pk_run_measure_ceilings(r, err);
-    if (rc)
-        return rc;
+    return rc ? rc : pk_run_make_plan(r, err);
+}
+
+enum pk_code pk_run_measure(struct run *r, struct pk_err *err)
+{
+    if (!r->o->dry_run && pk_run_measure_ceilings(r, err))
+        return err->code;
     pk_run_estimate(r);
     if (pk_run_duration(r, err))
         return err->code;
@@ -243,12 +239,12 @@ static enum pk_code with_store(struct run *r, struct pk_err *err)
         pk_run_print_plan(r);
         return PK_OK;
     }
-    rc = r->o->resume ? pk_run_resume(r, err) : pk_run_begin(r, err);
+    enum pk_code rc = r->o->resume ? pk_run_resume(r, err) : pk_run_begin(r, err);
     return rc ? rc : record(r, err);
 }
 
 /* What is wrong with the options alone is said before anything is opened or measured. */
-static enum pk_code check_options(struct run *r, struct pk_err *err)
+enum pk_code pk_run_check(struct run *r, struct pk_err *err)
 {
     static const char *const of_many[] = {"invocations", "min-samples", "max-samples", "min-time",
                                           "max-time",    "max-noise",   "warmup",      "budget",
@@ -256,6 +252,8 @@ static enum pk_code check_options(struct run *r, struct pk_err *err)
                                           "cold",        "counters",    "breakdown",   NULL};
     static const char *const of_record[] = {"resume", "label", "tag", NULL};
     static const char *const of_peers[] = {"peer", NULL};
+    static const char *const of_one[] = {"axis", "preset", "variant", "filter",
+                                         "peer", "once",   "resume",  NULL};
     const struct pk_opt_table *table = &r->app->tables[1]; /* this command's rows */
     enum pk_code rc = pk_opt_apart(
         table, "once", of_many, "one iteration of each case runs in this process and is not recorded", err);
@@ -265,23 +263,39 @@ static enum pk_code check_options(struct run *r, struct pk_err *err)
         rc = pk_opt_apart(table, "cold", of_peers,
                           "only perfkit's own variants can be measured with cold caches", err);
     if (!rc)
+        rc = pk_opt_apart(table, "suite", of_one, "what is measured stands in the suite's file", err);
+    if (!rc)
         rc = pk_label_check(r->o->label, err);
     return rc ? rc : pk_tags_json(r->o->tags.v, r->o->tags.n, r->app->arena, &r->info.tags, err);
+}
+
+static enum pk_code check_subject(const struct pk_app *app, const struct run_options *o, struct pk_err *err)
+{
+    if (app->args.n != (o->suite != NULL))
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE,
+            o->suite ? "--suite and the experiment %s do not go together" : "perfkit run: no experiment%s",
+            o->suite ? app->args.v[0] : "");
+    pk_why(err, o->suite ? "the experiments stand in the file" : "usage: perfkit run EXPERIMENT [options]");
+    return pk_fix(err, o->suite ? "leave out one of them" : "perfkit run -h shows examples");
 }
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
     struct run r = {.app = app, .o = app->options, .began_ns = pk_clock_ns()};
-    enum pk_code rc = check_options(&r, err);
-    if (!rc)
-        rc = pk_describe_find(app->args.v[0], &r.probe, err);
-    if (!rc && r.o->once && !r.o->dry_run)
+    if (check_subject(app, r.o, err) || pk_run_check(&r, err))
+        return err->code;
+    if (r.o->suite)
+        return pk_run_suite(app, err);
+    if (pk_describe_find(app->args.v[0], &r.probe, err))
+        return err->code;
+    if (r.o->once && !r.o->dry_run)
         return pk_run_once(&r, err);
+    if (pk_open_store(app, r.o->no_save ? ":memory:" : NULL, PK_STORE_WRITE, &r.store, err))
+        return err->code;
+    enum pk_code rc = pk_run_prepare(&r, err);
     if (!rc)
-        rc = open_store(&r, err);
-    if (rc)
-        return rc;
-    rc = with_store(&r, err);
+        rc = pk_run_measure(&r, err);
     pk_store_close(r.store);
     return rc;
 }
@@ -289,14 +303,15 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 const struct pk_cmd pk_cmd_run = {
     .name = "run",
     .summary = "measure an experiment, record it, print its tables",
-    .usage = "run EXPERIMENT [--AXIS VALUES] [options]",
+    .usage = "run EXPERIMENT [--AXIS VALUES] [options] | run --suite FILE [options]",
     .examples = "perfkit run attention-scaling\n"
                 "perfkit run attention-scaling --d-model 64 --seq-len 256:16384:*2 --variant flash\n"
                 "perfkit run attention-scaling --preset seed --budget 10m --label before\n"
-                "perfkit run attention-scaling --dry-run\n",
+                "perfkit run attention-scaling --dry-run\n"
+                "perfkit run --suite perf.ini --label nightly\n",
     .options = pk_run_options,
     .options_bytes = sizeof(struct run_options),
-    .exact_args = "1",
+    .exact_args = "0-1",
     .more = pk_run_more_options,
     .run = run,
 };

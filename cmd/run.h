@@ -12,7 +12,7 @@
 
 struct run_options {
     struct pk_texts axes, variants, peers, tags;
-    const char *preset, *device, *filter, *label, *python, *counters, *bind;
+    const char *suite, *preset, *device, *filter, *label, *python, *counters, *bind;
     bool breakdown, dry_run, resume, once, cold, no_check, no_save;
     int64_t min_samples, max_samples, min_time_ns, max_time_ns, warmup, invocations;
     int64_t budget_ns, timeout_ns, threads, limit_bytes, seed;
@@ -54,6 +54,15 @@ struct run {
     struct pk_session_result result;
 };
 
+/* run.c: the steps for r->probe. What is wrong with the options alone; with r->store open all else that can be wrong before anything is
+ * measured; then the measuring, or what --dry-run prints. */
+enum pk_code pk_run_check(struct run *r, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_run_prepare(struct run *r, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_run_measure(struct run *r, struct pk_err *err) PK_MUST_CHECK;
+
+/* run_suite.c: --suite. */
+enum pk_code pk_run_suite(struct pk_app *app, struct pk_err *err) PK_MUST_CHECK;
+
 /* run_plan.c: device and preset are chosen where nothing was asked for; the cases; --dry-run. */
 enum pk_code pk_run_choose_device(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_run_stored_ceilings(struct run *r, struct pk_err *err) PK_MUST_CHECK;
@@ -66,6 +75,7 @@ void pk_run_warn_of_long_cases(const struct run *r);
 /* About how long the run will take. */
 enum pk_code pk_run_duration(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 void pk_run_print_plan(const struct run *r);
+const char *pk_run_outlook(const struct pk_planned *p); /* "measured", or why not */
 /* Begins a table of cases. Its title says device, preset and the axes in which all agree; the column "case" is for programs alone
  * where they agree in all. */
 void pk_run_case_table(const struct run *r, const char *name, const struct pk_column *cols, size_t n);

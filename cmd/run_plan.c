@@ -198,7 +198,7 @@ static struct pk_cell real_or_null(double x)
     return isnan(x) ? (struct pk_cell){0} : (struct pk_cell){.type = PK_CELL_REAL, .f = x};
 }
 
-static const char *outlook(const struct pk_planned *p)
+const char *pk_run_outlook(const struct pk_planned *p)
 {
     return p->skip ? p->skip : p->over_limit ? "out of memory: not tried" : "measured";
 }
@@ -257,7 +257,7 @@ static void plan_row(const struct run *r, size_t i)
                                : (struct pk_cell){.type = PK_CELL_INT, .i = p->predicted_bytes},
         real_or_null(p->floor_ns),
         real_or_null(r->duration.case_ns[i] > 0 ? r->duration.case_ns[i] : NAN),
-        {.type = PK_CELL_TEXT, .s = outlook(p)},
+        {.type = PK_CELL_TEXT, .s = pk_run_outlook(p)},
         {.type = PK_CELL_TEXT, .s = pk_point_json(&p->c.at, a)},
     };
     pk_out_row(r->app->out, cells);

@@ -69,13 +69,28 @@ const char *pk_report_annotations(const struct pk_report *r, struct pk_arena *a)
     return pk_buf_text(&b);
 }
 
+/* --- a step's outputs ----------------------------------------------------------------------------------------------------- */
+
+const char *pk_report_outputs(const struct pk_report *r, struct pk_arena *a)
+{
+    static const enum pk_verdict order[] = {PK_SLOWER,    PK_FASTER,   PK_SAME,
+                                            PK_UNDECIDED, PK_UNSTABLE, PK_UNREPLICATED};
+    const struct pk_verdicts v = pk_compare_count(r->comparison);
+    struct pk_buf b = {.arena = a};
+    pk_buf_printf(&b, "verdict=%s\nrows=%zu\n", r->answer, v.rows);
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+        pk_buf_printf(&b, "%s=%zu\n", pk_verdict_name(order[i]), v.of[order[i]]);
+    return pk_buf_text(&b);
+}
+
 /* --- github-action-benchmark -------------------------------------------------------------------------------------------- */
 
 static json_t *entry(const struct pk_compared *c, struct pk_arena *a)
 {
     const struct pk_figures *f = c->new_;
     json_t *j = json_pack("{s:s, s:s, s:f}", "name",
-                          pk_printf(a, "%s %s%s%s", f->metric, f->variant, *c->place ? " " : "", c->place),
+                          pk_printf(a, "%s%s%s %s%s%s", c->entry ? c->entry : "", c->entry ? " " : "",
+                                    f->metric, f->variant, *c->place ? " " : "", c->place),
                           "unit", f->unit, "value", f->median);
     if (c->judged)
         json_object_set_new(j, "extra", json_string(pk_report_row(c, a)));

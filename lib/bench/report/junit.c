@@ -65,8 +65,8 @@ static void add_row(struct pk_buf *b, const struct pk_compared *c, double second
     const struct pk_decision *d = &c->decision;
     const char *element = endings[d->verdict].element;
     pk_buf_printf(b, "    <testcase classname=\"perfkit.%s.%s\" name=\"%s%s%s\" time=\"%.3f\"",
-                  xml(f->experiment, a), xml(f->metric, a), xml(f->variant, a), *c->place ? " " : "",
-                  xml(c->place, a), seconds);
+                  xml(c->entry ? c->entry : f->experiment, a), xml(f->metric, a), xml(f->variant, a),
+                  *c->place ? " " : "", xml(c->place, a), seconds);
     if (!element) {
         pk_buf_str(b, "/>\n");
         return;

@@ -13,6 +13,7 @@ struct pk_report {
     const struct pk_comparison *comparison;
     const struct pk_report_problem *problems;
     size_t n_problems;
+    const char *answer;     /* a word: "ok", "slower", "not comparable" */
     const char *name;       /* of the whole: "perfkit gate attention-scaling" */
     const char *host;       /* "" = unknown */
     const char *started_at; /* "2026-11-21T12:00:00Z" */
@@ -26,9 +27,12 @@ const char *pk_report_junit(const struct pk_report *r, struct pk_arena *a);
  * failed; a warning for what is unstable. "" when there is nothing to say. */
 const char *pk_report_annotations(const struct pk_report *r, struct pk_arena *a);
 
+/* Outputs of a step: verdict=ANSWER, rows=N, and how many rows have each verdict, slower=0 ..., a line each. */
+const char *pk_report_outputs(const struct pk_report *r, struct pk_arena *a);
+
 /* New figures for github-action-benchmark: of metrics of which a lower value is better (customSmallerIsBetter), or a higher one
  * (customBiggerIsBetter). NULL when there is none: it takes no empty file. */
 const char *pk_report_gab(const struct pk_report *r, bool bigger, struct pk_arena *a);
 
-/* "forward_ns of flash seq_len=256: slower, +5.3 % (+3.9 to +6.8 %)" */
+/* "forward_ns of flash seq_len=256: slower, +5.3 % (+3.9 to +6.8 %)"; of a suite with "[entry] " before it. */
 const char *pk_report_row(const struct pk_compared *r, struct pk_arena *a);

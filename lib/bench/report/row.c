@@ -13,7 +13,9 @@ const char *pk_report_row(const struct pk_compared *r, struct pk_arena *a)
 {
     const struct pk_figures *f = r->new_;
     const struct pk_decision *d = &r->decision;
-    const char *which = pk_printf(a, "%s of %s%s%s", f->metric, f->variant, *r->place ? " " : "", r->place);
+    const char *in = r->entry ? pk_printf(a, "[%s] ", r->entry) : "";
+    const char *which =
+        pk_printf(a, "%s%s of %s%s%s", in, f->metric, f->variant, *r->place ? " " : "", r->place);
     const char *word = r->judged ? pk_verdict_name(d->verdict) : "not judged";
     if (r->judged && d->absolute)
         return pk_printf(a, "%s: %s, %+.6g %s", which, word, d->ratio, f->unit);
