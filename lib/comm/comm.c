@@ -54,20 +54,36 @@ static enum pk_code ended(struct pk_comm *c, enum pk_code rc)
     return rc;
 }
 
-enum pk_code pk_comm_start(struct pk_comm *c, struct pk_reduce *r, void *data, size_t n, enum pk_dtype type,
-                           struct pk_err *err)
+/* r has its parts and its type. */
+static enum pk_code start(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err)
 {
-    pk_assert(!r->pending);
     if (c->broken)
         return refuse_broken(err);
-    *r = (struct pk_reduce){
-        .data = data, .n = n, .type = type, .asked_ns = pk_device_now_ns(c->dev), .pending = true};
+    for (size_t i = 0; i < r->n_parts; i++)
+        r->bytes += r->parts[i].n * pk_dtype_bytes(r->type);
+    r->asked_ns = pk_device_now_ns(c->dev);
     enum pk_code rc = ended(c, c->ops->start(c, r, err));
     r->pending = rc == PK_OK;
     c->pending += r->pending;
     c->reduces += r->pending;
-    c->reduced_bytes += r->pending ? n * pk_dtype_bytes(type) : 0;
+    c->reduced_bytes += r->pending ? r->bytes : 0;
     return rc;
+}
+
+enum pk_code pk_comm_start(struct pk_comm *c, struct pk_reduce *r, void *data, size_t n, enum pk_dtype type,
+                           struct pk_err *err)
+{
+    pk_assert(!r->pending);
+    *r = (struct pk_reduce){.parts = &r->one, .n_parts = 1, .one = {data, n}, .type = type};
+    return start(c, r, err);
+}
+
+enum pk_code pk_comm_start_group(struct pk_comm *c, struct pk_reduce *r, const struct pk_part *parts,
+                                 size_t n_parts, enum pk_dtype type, struct pk_err *err)
+{
+    pk_assert(!r->pending);
+    *r = (struct pk_reduce){.parts = parts, .n_parts = n_parts, .type = type};
+    return start(c, r, err);
 }
 
 bool pk_comm_test(struct pk_comm *c, const struct pk_reduce *r)

@@ -35,10 +35,17 @@ struct pk_comm_options {
     struct pk_comm_link link; /* of PK_COMM_LINK alone */
 };
 
+struct pk_part {
+    void *data;
+    size_t n; /* elements */
+};
+
 /* One all-reduce: the caller's memory, zeroed before its first start, used again after its wait. */
 struct pk_reduce {
-    void *data;
-    size_t n;
+    const struct pk_part *parts; /* the caller's, or `one` */
+    size_t n_parts;
+    struct pk_part one;
+    size_t bytes; /* of all parts */
     enum pk_dtype type;
     uint64_t asked_ns;           /* when it was started */
     uint64_t began_ns, ended_ns; /* when it had the transport; valid once it is over */
@@ -54,7 +61,7 @@ struct pk_comm_ops {
     enum pk_code (*open)(struct pk_comm *c, const struct pk_comm_options *o, struct pk_err *err);
     /* required. Nothing is pending, unless the comm is broken. */
     void (*close)(struct pk_comm *c);
-    /* required. Takes an all-reduce whose data, n, type and asked_ns are set. */
+    /* required. Takes an all-reduce whose parts, bytes, type and asked_ns are set. */
     enum pk_code (*start)(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err);
     /* required. Is it over? Costs no more than a look. */
     bool (*test)(struct pk_comm *c, const struct pk_reduce *r);
@@ -94,6 +101,9 @@ void pk_comm_close(struct pk_comm *c);
 /* n elements; every rank gives as many, of the same type. n = 0 is allowed and costs the latency. */
 enum pk_code pk_comm_start(struct pk_comm *c, struct pk_reduce *r, void *data, size_t n, enum pk_dtype type,
                            struct pk_err *err) PK_MUST_CHECK;
+/* Several arrays in one call, each where it is: the latency is paid once. `parts` lives until the wait. */
+enum pk_code pk_comm_start_group(struct pk_comm *c, struct pk_reduce *r, const struct pk_part *parts,
+                                 size_t n_parts, enum pk_dtype type, struct pk_err *err) PK_MUST_CHECK;
 bool pk_comm_test(struct pk_comm *c, const struct pk_reduce *r);
 enum pk_code pk_comm_wait(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err) PK_MUST_CHECK;
 

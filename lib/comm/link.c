@@ -56,7 +56,7 @@ static void close_link(struct pk_comm *c)
 static enum pk_code start(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err)
 {
     struct link *k = c->impl;
-    double ns = pk_comm_link_ns(&k->shape, c->size, (double)(r->n * pk_dtype_bytes(r->type)));
+    double ns = pk_comm_link_ns(&k->shape, c->size, (double)r->bytes);
     if (k->shape.jitter > 0)
         ns *= exp(k->shape.jitter * pk_rng_normal(&k->rng));
     r->began_ns = r->asked_ns > k->free_ns ? r->asked_ns : k->free_ns;

@@ -85,6 +85,21 @@ static void test_serial_and_overlapped(void **state)
     close_both(&b);
 }
 
+/* Three arrays in one call: their bytes, and the latency once. */
+static void test_group(void **state)
+{
+    struct both b;
+    struct pk_reduce r = {0};
+    struct pk_err err = {0};
+    const struct pk_part parts[] = {{NULL, 100}, {NULL, 0}, {NULL, 400}};
+    open_both(&b, "null", PK_COMM_LINK, (struct pk_comm_options){.link = ten_us_1gb});
+    assert_int_equal(pk_comm_start_group(&b.comm, &r, parts, 3, PK_BF16, &err), PK_OK);
+    wait_for(&b, &r);
+    assert_int_equal(pk_device_now_ns(&b.dev), 10000 + 1000);
+    assert_int_equal(b.comm.reduces, 1);
+    close_both(&b);
+}
+
 static uint64_t with_jitter(uint64_t seed)
 {
     struct both b;
@@ -196,6 +211,7 @@ int main(void)
         cmocka_unit_test(test_jitter_is_seeded),
         cmocka_unit_test(test_overlap_on_the_cpu),
         cmocka_unit_test(test_self),
+        cmocka_unit_test(test_group),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_broken),
     };
