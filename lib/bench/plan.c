@@ -1,6 +1,7 @@
 /* Plan: a preset, overrides and names become the list of cases. */
 #include "bench/plan.h"
 
+#include "base/index.h"
 #include "base/rng.h"
 #include "base/suggest.h"
 #include "bench/block.h"
@@ -16,7 +17,11 @@ struct planner {
     enum pk_device_kind kind;
     struct pk_sweep overrides[PK_AXES_MAX];
     size_t n_variants;
-    const bool *wanted; /* by variant */
+    const bool *wanted;   /* by variant */
+    struct pk_index seen; /* cases that lack an axis, by what is left */
+    const char **seen_text;
+    uint32_t n_seen;
+    size_t seen_cap;
     struct pk_filter *filter;
     struct pk_err *err;
 };
@@ -122,14 +127,49 @@ static const char *reason_to_skip(const struct planner *p, const struct pk_case 
     return !reason && p->probe->skip ? p->probe->skip(c, p->kind) : reason;
 }
 
+static bool same_text(const void *wanted, uint32_t row)
+{
+    const struct planner *p = wanted;
+    return strcmp(p->seen_text[row], p->seen_text[p->n_seen]) == 0;
+}
+
+/* Is there a case of this variant already that differs in nothing else than axes which mean nothing to it? */
+static bool seen(struct planner *p, unsigned variant, const struct pk_point *at)
+{
+    const char *text = pk_printf(p->arena, "%u %s", variant, pk_point_json(at, p->arena));
+    p->seen.arena = p->arena;
+    p->seen_text = pk_grow(p->arena, p->seen_text, sizeof *p->seen_text, p->n_seen, &p->seen_cap);
+    p->seen_text[p->n_seen] = text;
+    if (pk_index_row(&p->seen, pk_hash_bytes(0, text, strlen(text)), same_text, p, p->n_seen) != p->n_seen)
+        return true;
+    p->n_seen++;
+    return false;
+}
+
+/* The point without the axes that mean nothing to the variant; how many those are. */
+static size_t leave_out_axes(const struct planner *p, unsigned variant, struct pk_point *at)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < at->n; i++) {
+        const bool idle = !at->absent[i] && p->probe->idle(variant, i);
+        at->absent[i] |= idle;
+        n += idle;
+    }
+    return n;
+}
+
 /* A peer's own memory is not known; its combination is skipped where the reference variant's is. */
 static void add_case(struct planner *p, struct pk_plan *out, const struct pk_point *at, unsigned variant,
                      const char *name, int provider)
 {
-    if (p->filter && !pk_filter_match(p->filter, at, name))
+    struct pk_point left = *at;
+    const bool lacks = p->probe->idle && leave_out_axes(p, variant, &left);
+    if (p->filter && !pk_filter_match(p->filter, &left, name))
+        return;
+    if (lacks && seen(p, variant, &left))
         return;
     struct pk_planned *v = &out->v[out->n++];
-    *v = (struct pk_planned){.c = {.probe = p->probe, .variant = variant, .at = *at},
+    *v = (struct pk_planned){.c = {.probe = p->probe, .variant = variant, .at = left},
                              .variant = name,
                              .provider = provider,
                              .predicted_bytes = -1,
@@ -187,6 +227,8 @@ static enum pk_code list_cases(struct planner *p, const struct pk_preset *preset
         return rc;
     out->preset = preset;
     out->n = 0;
+    p->seen = (struct pk_index){0};
+    p->n_seen = 0;
     out->v = pk_new_n(p->arena, struct pk_planned, n * (p->n_variants + p->r->n_peers));
     for (size_t i = 0; i < n; i++) {
         for (unsigned v = 0; v < p->n_variants; v++)

@@ -86,9 +86,9 @@ struct pk_preset {
 };
 
 /* A fit computed when a run ends: metric = coef * x^exponent on log-log (PK_FIT_POWER) or metric = slope * x + intercept
- * (PK_FIT_LINE), for every group of cases that differ in x only. Needs three distinct values. x is an axis, or an exact metric of
+ * (PK_FIT_LINE by least squares, PK_FIT_ROBUST_LINE by Theil and Sen, whom single wild cases do not move), for every group of cases that differ in x only. Needs three distinct values. x is an axis, or an exact metric of
  * the case ("leaves"): axes that vary with it, as a model's layers and width do, are then named in `ignore`. */
-enum pk_fit_kind { PK_FIT_POWER, PK_FIT_LINE };
+enum pk_fit_kind { PK_FIT_POWER, PK_FIT_LINE, PK_FIT_ROBUST_LINE };
 struct pk_fit_row {
     const char *name;          /* "forward_time_exponent"; ends the table when NULL */
     const char *metric, *axis; /* axis: x, an axis or a metric of class exact */
@@ -115,6 +115,8 @@ struct pk_probe {
 
     /* optional. A reason to leave this combination out ("causal needs ..."), or NULL. */
     const char *(*skip)(const struct pk_case *c, enum pk_device_kind kind);
+    /* optional. True where an axis, by row, means nothing to a variant: its cases are without that axis, one for all its values. */
+    bool (*idle)(unsigned variant, size_t axis);
     /* optional. Is this case sound? Asked by the parent for every case of a native variant that is not skipped, before anything is
      * measured: an error refuses the whole run, a warning is shown once, whatever cases have it, and recorded. Memory in `a`
      * is gone after the call. */

@@ -39,7 +39,7 @@ CALL_HOMES = {
 
 STREAM_HOMES = ["cmd/", "lib/base/assert.c", "lib/base/assert.h"]  # who may name stdout and stderr
 SQL_HOMES = ["lib/store/", "lib/bench/", "schema/", "probes/"]  # lib/bench: whole statements over the views
-PROBE_FOLDERS = ["base", "ops", "model", "device"]
+PROBE_FOLDERS = ["base", "ops", "comm", "model", "device"]
 PROBE_HEADERS = ["bench/probe.h", "bench/repeat.h"]
 LONGEST_FUNCTION = 100
 C_LIKE = (".c", ".h", ".cu", ".cpp")
@@ -110,7 +110,7 @@ def vendor_headers(src):
 
 
 def commands_and_probes(src):
-    """cmd knows no probe; a probe knows PROBE_HEADERS, ops, model and device."""
+    """cmd knows no probe; a probe knows PROBE_HEADERS, ops, comm, model and device."""
     for path, line, header, quoted in src.includes("cmd", "probes"):
         if path.startswith("cmd/") and "probes/" in header:
             yield "%s:%d: a command includes %s" % (path, line, header)

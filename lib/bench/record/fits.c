@@ -1,6 +1,11 @@
 /* Fits: from groups of cases to coefficients. */
 #include "bench/record/fits.h"
 
+#include "stats/trend.h"
+
+#include <math.h>
+#include <string.h>
+
 enum { FEWEST_X = 3 };
 
 /* x is ascending. Powers need positive numbers. */
@@ -18,23 +23,53 @@ static bool can_fit(const struct pk_fit_row *row, const struct pk_fit_group *g)
     return true;
 }
 
+static double median(const double *v, size_t n, double *scratch)
+{
+    memcpy(scratch, v, n * sizeof *v);
+    return pk_summarize(scratch, n).median;
+}
+
+/* The intercept's interval follows from the slope's: both lines pass through the middle. A line that is not least squares has no r2. */
+static struct pk_fit robust_line(const double *x, const double *y, size_t n, double *scratch)
+{
+    const struct pk_trend t = pk_theil_sen(x, y, n, 0.95);
+    const double mx = median(x, n, scratch), my = median(y, n, scratch);
+    return (struct pk_fit){.n = n,
+                           .slope = t.slope,
+                           .intercept = t.intercept,
+                           .r2 = NAN,
+                           .slope_ci = t.ci,
+                           .intercept_ci = {my - t.ci.hi * mx, my - t.ci.lo * mx}};
+}
+
+static struct pk_fit fit(enum pk_fit_kind kind, const struct pk_fit_group *g, struct pk_arena *a)
+{
+    double *scratch = pk_new_n(a, double, 2 * g->n);
+    switch (kind) {
+    case PK_FIT_POWER:
+        return pk_fit_power(g->x, g->y, g->n, scratch);
+    case PK_FIT_ROBUST_LINE:
+        return robust_line(g->x, g->y, g->n, scratch);
+    default:
+        return pk_fit_line(g->x, g->y, g->n);
+    }
+}
+
 bool pk_fit_make(const struct pk_fit_row *row, const struct pk_fit_group *g, struct pk_arena *a,
                  struct pk_fit_info *out)
 {
     if (!can_fit(row, g))
         return false;
-    bool power = row->kind == PK_FIT_POWER;
     *out = (struct pk_fit_info){
         .name = row->name,
         .metric = row->metric,
         .axis = row->axis,
-        .kind = power ? "power" : "line",
+        .kind = row->kind == PK_FIT_POWER ? "power" : "line",
         .experiment = g->experiment,
         .variant = g->variant,
         .device = g->device,
         .group = g->fixed,
-        .fit = power ? pk_fit_power(g->x, g->y, g->n, pk_new_n(a, double, 2 * g->n))
-                     : pk_fit_line(g->x, g->y, g->n),
+        .fit = fit(row->kind, g, a),
     };
     return true;
 }

@@ -57,6 +57,28 @@ static void nothing_asked_is_the_first_preset(void **state)
     assert_true(isnan(plan.v[0].floor_ns));
 }
 
+/* Ways without buckets have one case for all bucket sizes, and none that knows of one. */
+static void axes_that_mean_nothing_to_a_variant(void **state)
+{
+    struct pk_plan_request r = {.probe = pk_probe_find("ddp-bucket"), .device = "null"};
+    r.variants = (const char *const[]){"naive", "flat", "bucket"};
+    r.n_variants = 3;
+    r.axes = (const char *const[]){"bucket_bytes=1MB,4MB", "gradients=views,copy", "compute_ms=1"};
+    r.n_axes = 3;
+    make(&r);
+    size_t n[3] = {0};
+    for (size_t i = 0; i < plan.n; i++) {
+        const bool bucket = !strcmp(plan.v[i].variant, "bucket");
+        const char *axes = pk_point_json(&plan.v[i].c.at, &arena);
+        assert_int_equal(strstr(axes, "bucket_bytes") != NULL, bucket);
+        assert_int_equal(strstr(axes, "gradients") != NULL, strcmp(plan.v[i].variant, "naive") != 0);
+        n[bucket ? 2 : plan.v[i].variant[0] == 'f']++;
+    }
+    assert_int_equal(n[0], 1);
+    assert_int_equal(n[1], 2);
+    assert_int_equal(n[2], 4);
+}
+
 static void blocks_follow_each_other(void **state)
 {
     struct pk_plan_request r = request();
@@ -332,6 +354,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(nothing_asked_is_the_first_preset, forget),
+        cmocka_unit_test_teardown(axes_that_mean_nothing_to_a_variant, forget),
         cmocka_unit_test_teardown(blocks_follow_each_other, forget),
         cmocka_unit_test_teardown(overrides_replace_in_every_block, forget),
         cmocka_unit_test_teardown(filters_apply_to_points_and_variants, forget),

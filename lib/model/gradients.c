@@ -1,0 +1,109 @@
+/* Gradients: of a transformer, or of a list. */
+#include "model/gradients.h"
+
+#include "base/slurp.h"
+#include "base/split.h"
+#include "model/transformer/layout.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FILE_BYTES_MAX = 16 << 20 };
+#define ELEMENTS_MAX ((size_t)1 << 40) /* of all tensors */
+
+struct list {
+    struct pk_gradient *v;
+    size_t n, cap, elements;
+    double shares; /* not yet divided by their sum */
+};
+
+static void add(struct list *l, struct pk_arena *a, const char *name, size_t elements, double share)
+{
+    l->v = pk_grow(a, l->v, sizeof *l->v, l->n, &l->cap);
+    l->v[l->n++] = (struct pk_gradient){name, elements, share};
+    l->elements += elements;
+    l->shares += share;
+}
+
+static void finish(struct list *l, struct pk_gradients *out)
+{
+    for (size_t i = 0; i < l->n; i++)
+        l->v[i].share /= l->shares;
+    *out = (struct pk_gradients){l->n, l->elements, l->v};
+}
+
+void pk_gradients_of_transformer(const struct pk_transformer_config *c, struct pk_arena *a,
+                                 struct pk_gradients *out)
+{
+    struct pk_layout layout;
+    struct list l = {0};
+    pk_layout_make(&layout, c, a);
+    for (size_t i = layout.n; i-- > 0;) {
+        const struct pk_parameter *p = &layout.v[i];
+        const bool product = p->rows > 1 && p != pk_layout_embedding(&layout);
+        add(&l, a, p->name, p->rows * p->cols, product ? (double)(p->rows * p->cols) : 0);
+    }
+    finish(&l, out);
+}
+
+static enum pk_code bad_line(const char *path, int line, const char *text, const char *why,
+                             struct pk_err *err)
+{
+    pk_fail(err, PK_E_USAGE, "%s:%d: '%.60s'", path, line, text);
+    pk_why(err, "%s", why);
+    return pk_fix(err, "a line is a name and a number of elements: layers.0.query 589824");
+}
+
+/* "NAME ELEMENTS", or NULL and what is wrong. */
+static const char *read_line(struct list *l, const char *text, struct pk_arena *a)
+{
+    const size_t name = strcspn(text, " \t"), gap = strspn(text + name, " \t");
+    const char *digits = text + name + gap;
+    char *end;
+    errno = 0;
+    const unsigned long long n = strtoull(digits, &end, 10);
+    if (!gap || !strspn(digits, "0123456789") || *end)
+        return "it is not a name and an integer";
+    if (errno || n < 1 || n > ELEMENTS_MAX - l->elements)
+        return "a tensor has at least one element, and all of them together at most 2^40";
+    if (l->n == PK_GRADIENTS_MAX)
+        return "there are more than 100000 tensors";
+    add(l, a, pk_strndup(a, text, name), n, (double)n);
+    return NULL;
+}
+
+static void reverse(struct list *l)
+{
+    for (size_t i = 0; i < l->n / 2; i++) {
+        const struct pk_gradient x = l->v[i];
+        l->v[i] = l->v[l->n - 1 - i];
+        l->v[l->n - 1 - i] = x;
+    }
+}
+
+enum pk_code pk_gradients_read(const char *path, struct pk_arena *a, struct pk_gradients *out,
+                               struct pk_err *err)
+{
+    struct list l = {0};
+    char *text;
+    size_t bytes;
+    int number = 0;
+    if (pk_slurp(path, FILE_BYTES_MAX, a, &text, &bytes, err))
+        return err->code;
+    const char *rest = text;
+    for (char *line; (line = pk_next_part(&rest, '\n', a));) {
+        number++;
+        line[strcspn(line, "#\r")] = 0;
+        for (size_t n = strlen(line); n && strchr(" \t", line[n - 1]); n--)
+            line[n - 1] = 0;
+        const char *why = *line ? read_line(&l, line, a) : NULL;
+        if (why)
+            return bad_line(path, number, line, why, err);
+    }
+    if (!l.n)
+        return bad_line(path, number, "", "it names no tensor", err);
+    reverse(&l);
+    finish(&l, out);
+    return PK_OK;
+}
