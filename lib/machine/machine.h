@@ -77,6 +77,12 @@ bool pk_machine_disturbance(const unsigned *cpus, unsigned n, struct pk_disturba
  * two seconds at most each; commit NULL outside one, without git, without a commit, or where git refuses
  * (foreign ownership). */
 void pk_machine_repository(struct pk_arena *a, const char **commit, int *dirty);
+/* The same of the one that a folder is in. */
+void pk_machine_repository_of(const char *folder, struct pk_arena *a, const char **commit, int *dirty);
+
+/* The files that the loader would load into a program, as the lines of ldd(1) without addresses ("libm.so.6 => /lib/libm.so.6"), in
+ * two seconds at most; NULL when there is none, or it cannot say. */
+const char *pk_machine_libraries(const char *program, struct pk_arena *a);
 
 /* The commit at which HEAD of the working directory's repository left `branch` (any name git knows). PK_E_USAGE for a branch that git
  * does not know, PK_E_NOT_COMPARABLE outside a repository or where the two have nothing in common (a shallow clone). */

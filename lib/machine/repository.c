@@ -1,4 +1,4 @@
-/* Repository: the commit of the working directory, by asking git. */
+/* Repository: the commit of a folder, by asking git. */
 #include "base/clock.h"
 #include "machine/ask.h"
 #include "machine/machine.h"
@@ -7,13 +7,21 @@
 
 static const uint64_t PATIENCE_NS = 2 * PK_NS_PER_S;
 
-void pk_machine_repository(struct pk_arena *a, const char **commit, int *dirty)
+void pk_machine_repository_of(const char *folder, struct pk_arena *a, const char **commit, int *dirty)
 {
     /* No locks are taken in a repository that others may be using, and no file system monitor is started. */
-    static const char *const rev_parse[] = {"git", "rev-parse", "--verify", "--quiet", "HEAD^{commit}", NULL};
-    static const char *const status[] = {
-        "git",         "--no-optional-locks",  "-c", "core.fsmonitor=false", "status",
-        "--porcelain", "--untracked-files=no", NULL};
+    const char *const rev_parse[] = {"git",      "-C",      folder,          "rev-parse",
+                                     "--verify", "--quiet", "HEAD^{commit}", NULL};
+    const char *const status[] = {"git",
+                                  "-C",
+                                  folder,
+                                  "--no-optional-locks",
+                                  "-c",
+                                  "core.fsmonitor=false",
+                                  "status",
+                                  "--porcelain",
+                                  "--untracked-files=no",
+                                  NULL};
     *commit = NULL;
     *dirty = -1;
     const char *head = pk_ask(rev_parse, PATIENCE_NS, a);
@@ -23,4 +31,9 @@ void pk_machine_repository(struct pk_arena *a, const char **commit, int *dirty)
     const char *changed = pk_ask(status, PATIENCE_NS, a);
     if (changed)
         *dirty = *changed != '\0';
+}
+
+void pk_machine_repository(struct pk_arena *a, const char **commit, int *dirty)
+{
+    pk_machine_repository_of(".", a, commit, dirty);
 }

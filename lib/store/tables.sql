@@ -340,7 +340,7 @@ SELECT * FROM v_setting WHERE run_id = :run ORDER BY invocation, key;
 -- column: min_effect | Advised (%) | % | 2
 -- column: mde | Finds (%) | % | 2
 -- note: SELECT 'a and b were the same, so b / a differs from 1 by luck; ± is a standard deviation. Noise hides changes below Hides; with the'
---   || ' advised --min-effect a gate finds, 8 times in 10, a worsening of Finds.'
+--   || ' advised --min-effect a gate finds a worsening of Finds 19 times in 20.'
 --   WHERE EXISTS (SELECT 1 FROM v_calibration WHERE run_id = :run)
 WITH axis AS (SELECT a.key FROM v_calibration c, json_each(c.axes) a WHERE c.run_id = :run
               GROUP BY a.key HAVING count(DISTINCT a.value) > 1)

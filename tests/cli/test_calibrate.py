@@ -3,6 +3,7 @@ import math
 import random
 import shutil
 import sqlite3
+import subprocess
 
 import pytest
 from conftest import BINARY
@@ -185,6 +186,38 @@ def test_a_name_is_part_of_a_program(perfkit):
     reporter(perfkit, "work.sh", PERCENT)
     (perfkit.cwd / "fast.sh").symlink_to("work.sh")
     assert "equal: both sides" not in gate(perfkit, b="./fast.sh").stdout
+
+
+def test_copies_are_the_same_program_in_one_clean_commit(perfkit):
+    def equal():
+        r = perfkit("gate", "--a", "one/work 0.01", "--b", "two/work 0.01", "--max-pairs", "8")
+        assert r.status in (0, 3, 4), r
+        return "equal: both sides" in r.stdout
+
+    git = "git", "-C", str(perfkit.cwd), "-c", "user.name=x", "-c", "user.email=x@x"
+    for folder in ("one", "two"):
+        (perfkit.cwd / folder).mkdir()
+        shutil.copy(shutil.which("sleep"), perfkit.cwd / folder / "work")
+    assert not equal()  # in no repository
+    (perfkit.cwd / "readme").write_text("x")
+    for command in (("init", "-q"), ("add", "readme"), ("commit", "-q", "-m", "x")):
+        subprocess.run([*git, *command], check=True)
+    assert equal()
+    with open(perfkit.cwd / "two" / "work", "ab") as f:
+        f.write(b"!")
+    assert not equal()
+    shutil.copy(perfkit.cwd / "one" / "work", perfkit.cwd / "two" / "work")
+    (perfkit.cwd / "readme").write_text("y")
+    assert not equal()  # what it does may hang on what was changed
+
+
+def test_a_copy_of_a_script_is_another_program(perfkit):
+    subprocess.run("git init -q . && git -c user.name=x -c user.email=x@x commit -q --allow-empty -m x", shell=True, cwd=perfkit.cwd, check=True)
+    for folder in ("one", "two"):
+        (perfkit.cwd / folder).mkdir()
+        script(perfkit, f"{folder}/work", ". $(dirname $0)/how-long; sleep $how_long\n")
+        (perfkit.cwd / folder / "how-long").write_text("how_long=0.01\n")
+    assert "equal: both sides" not in gate(perfkit, "--max-pairs", "8", a="one/work", b="two/work").stdout
 
 
 def test_equal_sides_that_fail_are_told(perfkit):

@@ -8,6 +8,7 @@
 #include <math.h>
 
 static const double later = 0.9;          /* of the gates to come, that the advice is meant to hold in */
+static const double found = 0.95;         /* of worsenings of `mde` */
 static const double least_advised = 0.01; /* layout: see verdict.h */
 enum { FEWEST = 4 };
 
@@ -66,7 +67,9 @@ bool pk_measure_noise(const struct pk_pairs *p, const struct pk_rule *rule, stru
         .floor = expm1(reach),
         .min_effect = fmax(least_advised, rounded(expm1(reach * grows))),
     };
+    struct pk_rule sure = *rule;
+    sure.power = found;
     out->mde =
-        expm1(pk_gate_reach(rule->screen_pairs, rule->confirm_pairs, sd, log1p(out->min_effect), rule));
+        expm1(pk_gate_reach(rule->screen_pairs, rule->confirm_pairs, sd, log1p(out->min_effect), &sure));
     return true;
 }

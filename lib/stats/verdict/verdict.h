@@ -202,7 +202,7 @@ struct pk_noise {
     /* A min_effect that is above the floor of 9 in 10 later gates; no less than 1 %, as programs differ by that much that a linker
      * laid out differently, which equal ones do not show. */
     double min_effect;
-    double mde; /* the smallest worsening found, with that min_effect */
+    double mde; /* the smallest worsening that is found 19 times in 20, with that min_effect */
 };
 /* False when figures are not positive, or under four pairs are undisturbed: nothing is known then. */
 bool pk_measure_noise(const struct pk_pairs *p, const struct pk_rule *rule, struct pk_noise *out);

@@ -516,16 +516,18 @@ static void noise_says_what_a_gate_could_see(void **state)
     struct pk_noise noise;
     const struct pk_pairs p = make(&m, 20, 1, 0.01);
     assert_true(pk_measure_noise(&p, &pk_rule_default, &noise));
-    const struct pk_decision d = gate_of((struct pk_trial){.min_effect = noise.min_effect,
-                                                           .screen = {p.base, p.new_, 6},
-                                                           .confirm = {p.base + 6, p.new_ + 6, 14}});
     assert_int_equal(noise.pairs, 20);
     assert_int_equal(noise.disturbed, 0);
     assert_true(noise.sd > 0.0095 && noise.sd < 0.0105); /* the scatter of the ratios */
     assert_true(noise.between > 0.008 && noise.between < 0.0145);
     assert_true(fabs(noise.ratio - 1) < 0.001 && noise.p > 0.5);
     assert_true(noise.floor < noise.min_effect && noise.min_effect < noise.mde);
-    assert_near(d.mde, noise.floor * d.sd / noise.sd > d.mde ? d.mde : noise.mde, 0.1);
+    /* Student's t of 5 df at .9, .8 and .95, of 19 df at .95 */
+    assert_near(noise.floor, expm1((1.4758840488 + 0.9195437802) * noise.sd / sqrt(6)), 1e-6);
+    assert_near(noise.mde,
+                expm1(fmax((1.4758840488 + 2.0150483726) * noise.sd / sqrt(6),
+                           log1p(noise.min_effect) + 1.7291328115 * noise.sd / sqrt(20))),
+                1e-6);
 }
 
 static void little_noise_is_no_advice_for_less_than_a_percent(void **state)
