@@ -33,7 +33,7 @@ static enum pk_code compare_within(struct pk_app *app, const struct pk_threshold
     const struct pk_question q = {.new_name = pk_printf(app->arena, "another %s", o->by),
                                   .fail_on_undecided = o->verdict.fail_on_undecided};
     struct pk_stored_side run;
-    struct pk_comparison c;
+    struct pk_comparison c, counters;
     what.by = o->by;
     what.design = j.design;
     if (pk_stored_read(app, app->args.v[0], NULL, &run, err) ||
@@ -43,9 +43,13 @@ static enum pk_code compare_within(struct pk_app *app, const struct pk_threshold
     pk_thresholds_apply(thresholds, o->verdict.thresholds.n, c.v, c.n);
     pk_judge(c.v, c.n, &j);
     pk_verdict_hide(&o->verdict, &c);
+    pk_compare_counters(&run.counters, NULL, &what, app->arena, &counters);
+    pk_verdict_hide_counters(&o->verdict, &counters);
     pk_compare_begin_runs(app->out);
     pk_compare_run_row(app->out, "both", &run.facts[0]);
     pk_compare_print(app->out, &c, o->by, app->arena);
+    pk_compare_print_counters(app->out, &counters, o->by, app->arena);
+    run.states[0].side = "both";
     pk_run_states_print(app->out, run.states, 1, app->arena);
     return o->exit_code ? pk_answer(&c, &q, app->arena, err) : PK_OK;
 }

@@ -11,3 +11,7 @@ void pk_compare_print_differences(struct pk_out *out, const char *const *differe
 
 /* One table per unit ("compare_ns", "compare_bytes", "compare" for plain numbers), geometric means last. by: the axis compared by. */
 void pk_compare_print(struct pk_out *out, const struct pk_comparison *c, const char *by, struct pk_arena *a);
+
+/* Likewise of pk_compare_counters: "counters_ns", "counters_bytes", "counters" ...; nothing when nothing was counted. */
+void pk_compare_print_counters(struct pk_out *out, const struct pk_comparison *c, const char *by,
+                               struct pk_arena *a);

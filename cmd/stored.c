@@ -46,17 +46,34 @@ void pk_verdict_hide(const struct pk_verdict_options *o, struct pk_comparison *c
         c->v[i].hidden = o->only_changed && c->v[i].judged && c->v[i].decision.verdict == PK_SAME;
 }
 
+void pk_verdict_hide_counters(const struct pk_verdict_options *o, struct pk_comparison *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        const struct pk_compared *row = &c->v[i];
+        c->v[i].hidden = o->only_changed && (row->base->median == row->new_->median ||
+                                             fabs(log(row->ratio.ratio)) <= log1p(o->min_effect));
+    }
+}
+
 /* --- reading ------------------------------------------------------------------------------------------------------------ */
 
-static enum pk_code read_run(struct pk_store *s, int64_t id, struct pk_arena *a, struct pk_run_facts *facts,
-                             struct pk_compare_side *figures, struct pk_err *err)
+/* Everything of one run. */
+struct read {
+    struct pk_run_facts facts;
+    struct pk_run_state state;
+    struct pk_compare_side figures, counters;
+};
+
+static enum pk_code read_run(struct pk_store *s, int64_t id, struct pk_arena *a, struct read *r,
+                             struct pk_err *err)
 {
     struct pk_figures *v;
-    if (pk_store_run_facts(s, id, a, facts, err) ||
-        pk_store_figures(s, id, a, &v, &figures->n, &facts->cases_ok, err))
+    if (pk_store_run_facts(s, id, a, &r->facts, err) ||
+        pk_store_figures(s, id, a, &v, &r->figures.n, &r->facts.cases_ok, err) ||
+        pk_store_counter_figures(s, id, a, &r->counters.v, &r->counters.n, err))
         return err->code;
-    figures->v = v;
-    return PK_OK;
+    r->figures.v = v;
+    return pk_run_state_read(s, id, a, &r->state, err);
 }
 
 static bool has(const struct pk_stored_side *side, const struct pk_run_facts *run)
@@ -67,17 +84,30 @@ static bool has(const struct pk_stored_side *side, const struct pk_run_facts *ru
     return false;
 }
 
-static size_t leave_out(const struct pk_stored_side *except, struct pk_stored_side *side,
-                        struct pk_compare_side *runs, size_t n)
+static size_t leave_out(const struct pk_stored_side *except, struct read *runs, size_t n)
 {
     size_t left = 0;
     for (size_t i = 0; i < n; i++)
-        if (!has(except, &side->facts[i])) {
-            side->facts[left] = side->facts[i];
-            side->states[left] = side->states[i];
+        if (!has(except, &runs[i].facts))
             runs[left++] = runs[i];
-        }
     return left ? left : n;
+}
+
+static void join(const struct read *runs, size_t n, struct pk_arena *a, struct pk_stored_side *side)
+{
+    struct pk_compare_side *figures = pk_new_n(a, struct pk_compare_side, n),
+                           *counters = pk_new_n(a, struct pk_compare_side, n);
+    side->n_runs = n;
+    side->facts = pk_new_n(a, struct pk_run_facts, n);
+    side->states = pk_new_n(a, struct pk_run_state, n);
+    for (size_t i = 0; i < n; i++) {
+        side->facts[i] = runs[i].facts;
+        side->states[i] = runs[i].state;
+        figures[i] = runs[i].figures;
+        counters[i] = runs[i].counters;
+    }
+    side->figures = pk_compare_join(figures, n, side->name, a);
+    side->counters = pk_compare_join(counters, n, side->name, a);
 }
 
 enum pk_code pk_stored_read(struct pk_app *app, const char *ref, const struct pk_stored_side *except,
@@ -89,14 +119,10 @@ enum pk_code pk_stored_read(struct pk_app *app, const char *ref, const struct pk
     size_t n;
     if (pk_open_runs(app, ref, &s, &ids, &n, err))
         return err->code;
-    struct pk_compare_side *runs = pk_new_n(a, struct pk_compare_side, n);
+    struct read *runs = pk_new_n(a, struct read, n);
     enum pk_code rc = PK_OK;
-    side->facts = pk_new_n(a, struct pk_run_facts, n);
-    side->states = pk_new_n(a, struct pk_run_state, n);
     for (size_t i = 0; !rc && i < n; i++)
-        rc = read_run(s, ids[i], a, &side->facts[i], &runs[i], err);
-    for (size_t i = 0; !rc && i < n; i++)
-        rc = pk_run_state_read(s, ids[i], a, &side->states[i], err);
+        rc = read_run(s, ids[i], a, &runs[i], err);
     struct pk_kernel_figure *kernels = NULL;
     if (!rc)
         rc = pk_store_kernels(s, ids[n - 1], a, &kernels, &side->kernels.n, err);
@@ -104,9 +130,9 @@ enum pk_code pk_stored_read(struct pk_app *app, const char *ref, const struct pk
     pk_store_close(s);
     if (rc)
         return rc;
-    side->n_runs = leave_out(except, side, runs, n);
-    side->name = pk_printf(a, side->n_runs > 1 ? "runs %s" : "run %s", ref);
-    side->figures = pk_compare_join(runs, side->n_runs, side->name, a);
+    n = leave_out(except, runs, n);
+    side->name = pk_printf(a, n > 1 ? "runs %s" : "run %s", ref);
+    join(runs, n, a, side);
     return PK_OK;
 }
 
@@ -180,6 +206,8 @@ enum pk_code pk_stored_compare(struct pk_app *app, const char *base, const char 
     if (pk_compare_runs(&out->base.figures, &out->new_.figures, &what, app->arena, c, err) ||
         pk_thresholds_check(thresholds, o->thresholds.n, c->v, c->n, err))
         return err->code;
+    pk_compare_counters(&out->base.counters, &out->new_.counters, &what, app->arena, &out->counters);
+    pk_verdict_hide_counters(o, &out->counters);
     find_differences(out, app->arena);
     out->refused = out->n_differences && !mates && !o->allow_host_mismatch;
     pk_thresholds_apply(thresholds, o->thresholds.n, c->v, c->n);
@@ -192,8 +220,8 @@ enum pk_code pk_stored_compare(struct pk_app *app, const char *base, const char 
 
 /* --- saying ---------------------------------------------------------------------------------------------------------------- */
 
-/* Of times that look changed, proved or not: what the traces of both sides say of it. */
-static void kernel_notes(const struct pk_stored_pair *p, struct pk_out *out, struct pk_arena *a)
+/* Of times that look changed, proved or not: what the traces and the counter passes of both sides say of it. */
+static void reasons(const struct pk_stored_pair *p, struct pk_out *out, struct pk_arena *a)
 {
     enum { MOST_TOLD = 8 };
     size_t told = 0;
@@ -202,12 +230,15 @@ static void kernel_notes(const struct pk_stored_pair *p, struct pk_out *out, str
         if (row->hidden || (row->judged && row->decision.verdict == PK_SAME) ||
             !(fabs(row->ratio.ratio - 1) > pk_rule_default.min_effect))
             continue;
-        const char *why = pk_compare_kernel(row, &p->base.kernels, &p->new_.kernels, a);
-        if (!why)
+        const char *kernel = pk_compare_kernel(row, &p->base.kernels, &p->new_.kernels, a);
+        const char *counts = pk_compare_counts(row, &p->counters, a);
+        if (!kernel && !counts)
             continue;
-        pk_out_note(out, pk_printf(a, "%s of %s%s%s %+.1f %%: in the traces %s.", row->new_->metric,
-                                   row->new_->variant, *row->place ? " " : "", row->place,
-                                   100 * (row->ratio.ratio - 1), why));
+        pk_out_note(out,
+                    pk_printf(a, "%s of %s%s%s %+.1f %%: %s%s%s%s%s.", row->new_->metric, row->new_->variant,
+                              *row->place ? " " : "", row->place, 100 * (row->ratio.ratio - 1),
+                              kernel ? "in the traces " : "", kernel ? kernel : "",
+                              kernel && counts ? "; " : "", counts ? "counted " : "", counts ? counts : ""));
         told++;
     }
 }
@@ -233,7 +264,8 @@ void pk_stored_print(const struct pk_stored_pair *p, struct pk_out *out, struct 
         pk_compare_run_row(out, "new", &p->new_.facts[i]);
     pk_compare_print_differences(out, p->differences, p->n_differences, p->refused, a);
     pk_compare_print(out, &p->comparison, NULL, a);
-    kernel_notes(p, out, a);
+    reasons(p, out, a);
+    pk_compare_print_counters(out, &p->counters, NULL, a);
     print_states(p, out, a);
 }
 

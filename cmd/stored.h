@@ -55,8 +55,9 @@ enum pk_code pk_verdict_options_check(const struct pk_app *app, const struct pk_
                                       struct pk_threshold **thresholds, struct pk_err *err) PK_MUST_CHECK;
 struct pk_compare_options pk_verdict_what(const struct pk_verdict_options *o);
 struct pk_rule pk_verdict_rule(const struct pk_verdict_options *o);
-/* Which rows a table shows. */
+/* Which rows a table shows; of counters, those that changed by what is of interest. */
 void pk_verdict_hide(const struct pk_verdict_options *o, struct pk_comparison *c);
+void pk_verdict_hide_counters(const struct pk_verdict_options *o, struct pk_comparison *counters);
 
 /* Runs of one side. */
 struct pk_stored_side {
@@ -65,6 +66,7 @@ struct pk_stored_side {
     struct pk_run_state *states; /* of facts[i] */
     size_t n_runs;
     struct pk_compare_side figures;
+    struct pk_compare_side counters;
     struct pk_compare_kernels kernels; /* of the newest run */
 };
 /* Without the runs of `except`, unless there is no other: a baseline does not hold what is judged by it. except may be NULL. */
@@ -74,6 +76,7 @@ enum pk_code pk_stored_read(struct pk_app *app, const char *ref, const struct pk
 struct pk_stored_pair {
     struct pk_stored_side base, new_;
     struct pk_comparison comparison;
+    struct pk_comparison counters;
     const char *const *differences; /* of machines and settings */
     size_t n_differences;
     bool refused; /* because of them no row is judged */

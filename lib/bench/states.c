@@ -110,7 +110,7 @@ static bool any_says(const struct pk_run_state *v, size_t n, size_t column)
 void pk_run_states_print(struct pk_out *out, const struct pk_run_state *v, size_t n, struct pk_arena *a)
 {
     enum { SIDE, RUN, FIRST };
-    const bool alone = n == 1;
+    const bool alone = !v[0].side;
     bool begun = false, partly = false;
     struct pk_column cols[FIRST + COLUMNS] = {
         [SIDE] = {.key = "side", .heading = "Side", .left = true, .machine = alone},

@@ -40,6 +40,13 @@ enum pk_code pk_store_fit_groups(struct pk_store *s, int64_t run_id, const char 
                                  const char *ignore, struct pk_arena *a, struct pk_fit_group **groups,
                                  size_t *n, struct pk_err *err) PK_MUST_CHECK;
 
+/* What its counter passes counted, in the order of cases, regions, groups and names: a figure per value, without direction. metric is
+ * "forward.page_faults", of a group's metric "forward.cpu-basic.ipc"; class is the group, "" of an event. A run without --counters has none,
+ * which takes no time to find out. */
+enum pk_code pk_store_counter_figures(struct pk_store *s, int64_t run_id, struct pk_arena *a,
+                                      const struct pk_figures **figures, size_t *n,
+                                      struct pk_err *err) PK_MUST_CHECK;
+
 /* How long the kernels or ops of one name took in a region of a traced case (v_kernel). */
 struct pk_kernel_figure {
     const char *variant, *axes, *region, *name;

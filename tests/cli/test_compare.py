@@ -275,3 +275,50 @@ def test_traces_say_which_kernel_it_was(perfkit, store):
     assert "forward_ns of vanilla -50.0 %: in the traces softmax took 900 us less (-82 %)." in back, back
     only_one = store.run([case("vanilla", 256, SLOW)])
     assert "in the traces" not in perfkit("compare", "1", str(only_one)).stdout
+
+
+def counted_run(store, figures, faults, **more):
+    """Two cases with counters; what belongs to roofline and perturbation is not compared."""
+    run = store.run([case("vanilla", 256, figures), case("flash", 256, FAST)], settings={"counters": "sw"}, **more)
+    store.counted(run, [("forward", "", "page_faults", "1", faults), ("forward", "", "task_clock_ns", "ns", 2e6),
+                        ("forward", "sw", "fault_rate", "1/s", faults / 2), ("iteration", "", "page_faults", "1", faults + 1),
+                        ("forward", "", "switches", "1", None), ("forward", "", "perturbation", "1", 0.5),
+                        ("forward", "roofline", "intensity", "flops/byte", 3)])
+    return run
+
+
+def counts_of(answer, table, variant="flash"):
+    return {(r["region"], r["group"], r["counter"]): r for r in answer.rows(table) if r["variant"] == variant}
+
+
+def test_counters_are_compared(perfkit, store):
+    counted_run(store, FAST, 2)
+    counted_run(store, SLOW, 30)
+    answer = perfkit("compare", "1", "2", "--format", "json")
+    plain = counts_of(answer, "counters")
+    assert {k: (r["base"], r["new"], r["ratio"]) for k, r in plain.items()} == {
+        ("forward", None, "page_faults"): (2, 30, pytest.approx(15)), ("iteration", None, "page_faults"): (3, 31, pytest.approx(31 / 3))}
+    assert counts_of(answer, "counters_ns")["forward", None, "task_clock_ns"]["new_ns"] == 2e6
+    assert counts_of(answer, "counters_1_per_s")["forward", "sw", "fault_rate"]["base_1_per_s"] == 1
+    told = perfkit("compare", "1", "2").stdout
+    assert "forward_ns of vanilla +99.9 %: counted page_faults 2 -> 30, fault_rate 1 -> 15." in told, told
+    assert told.count(": counted ") == 1  # flash took what it did
+    changed = perfkit("compare", "1", "2", "--only-changed", "--format", "json").json()["tables"]
+    assert "counters_ns" not in changed and len(changed["counters"]["rows"]) == 4
+
+
+def test_counters_of_several_runs_and_within_one(perfkit, store):
+    for faults in (2, 8):
+        counted_run(store, FAST, faults, label="main")
+    counted_run(store, FAST, 8)
+    row = counts_of(perfkit("compare", "main", "@", "--format", "json"), "counters")["forward", None, "page_faults"]
+    assert (row["base"], row["new"], row["ratio"]) == (pytest.approx(5), pytest.approx(8), pytest.approx(2))  # of the geometric mean
+    row = counts_of(perfkit("compare", "--by", "variant", "@", "--format", "json"), "counters")["forward", None, "page_faults"]
+    assert (row["value"], row["base"], row["new"], row["ratio"]) == ("flash", 8, 8, pytest.approx(1))
+
+
+def test_counters_of_one_side_are_not_compared(perfkit, store):
+    counted_run(store, FAST, 2)
+    store.run([case("vanilla", 256, SLOW)])
+    tables = perfkit("compare", "1", "2", "--format", "json").json()["tables"]
+    assert not [t for t in tables if t.startswith("counters")]

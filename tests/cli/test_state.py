@@ -107,7 +107,7 @@ def test_compare_shows_both_states(perfkit, run):
     assert (rows["base"]["run_id"], rows["base"]["governor"], rows["base"]["load"], rows["base"]["doubts"]) == (1, "powersave", 1, "1 stolen")
     assert (rows["new"]["run_id"], rows["new"]["load"], rows["new"]["doubts"]) == (2, 2.75, "2 throttled, 1 were hot")
     (row,) = perfkit("compare", "--by", "n", "new", "--format", "json").rows("states")
-    assert (row["side"], row["run_id"], row["load_most"]) == (None, 2, 4)
+    assert (row["side"], row["run_id"], row["load_most"]) == ("both", 2, 4)
     run.run([("plain", {"n": 1, "k": 1}, {"busy_ns": [100.0]})], label="quiet")
     assert [row["run_id"] for row in perfkit("compare", "new", "quiet", "--format", "json").rows("states")] == [2]
 

@@ -132,6 +132,16 @@ struct pk_compare_kernels {
 const char *pk_compare_kernel(const struct pk_compared *row, const struct pk_compare_kernels *base,
                               const struct pk_compare_kernels *new_, struct pk_arena *a);
 
+/* Counters of two sides (pk_store_counter_figures), or of one across an axis (o->by, new_ NULL): pairs of every count that both have, with
+ * their ratios; none when nothing was counted on either. No verdicts: a count is of one pass, and none is better. */
+void pk_compare_counters(const struct pk_compare_side *base, const struct pk_compare_side *new_,
+                         const struct pk_compare_options *o, struct pk_arena *a, struct pk_comparison *out);
+
+/* Which counts of a region's time changed most: "page_faults 3 -> 480, instructions +31 %", at most three; NULL when the row is no region's
+ * time, or none of its region changed by 2 %. */
+const char *pk_compare_counts(const struct pk_compared *row, const struct pk_comparison *counters,
+                              struct pk_arena *a);
+
 /* How many rows have each verdict, by enum pk_verdict; those without one are not counted. */
 struct pk_verdicts {
     size_t of[PK_UNSTABLE + 1], rows;
