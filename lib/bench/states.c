@@ -111,15 +111,19 @@ void pk_run_states_print(struct pk_out *out, const struct pk_run_state *v, size_
 {
     enum { SIDE, RUN, FIRST };
     const bool alone = !v[0].side;
-    bool begun = false, partly = false;
+    bool any = false, begun = false, partly = false;
     struct pk_column cols[FIRST + COLUMNS] = {
         [SIDE] = {.key = "side", .heading = "Side", .left = true, .machine = alone},
         [RUN] = {.key = "run_id", .heading = "Run", .decimals = -1, .machine = alone},
     };
     memcpy(cols + FIRST, columns, sizeof columns);
-    for (size_t c = 0; c < COLUMNS; c++)
+    cols[FIRST + DOUBTS].machine = alone; /* they are notes of the tables before */
+    for (size_t c = 0; c < COLUMNS; c++) {
         cols[FIRST + c].machine |= !any_says(v, n, c);
-    cols[FIRST + DOUBTS].machine |= alone; /* they are notes of the tables before */
+        any |= !cols[FIRST + c].machine;
+    }
+    if (!any)
+        return;
     for (size_t i = 0; i < n; i++) {
         if (!v[i].cells)
             continue;

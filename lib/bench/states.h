@@ -20,6 +20,6 @@ struct pk_run_state {
 enum pk_code pk_run_state_read(struct pk_store *s, int64_t run_id, struct pk_arena *a,
                                struct pk_run_state *out, struct pk_err *err) PK_MUST_CHECK;
 
-/* The table "states", with a row for each that has something recorded; nothing when none has. n >= 1. For people, columns in which no row says
+/* The table "states", with a row for each that has something recorded; nothing when none has anything that people would see. n >= 1. For people, columns in which no row says
  * anything are left out. */
 void pk_run_states_print(struct pk_out *out, const struct pk_run_state *v, size_t n, struct pk_arena *a);
