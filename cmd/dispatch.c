@@ -17,6 +17,7 @@ static const char *const variables[] = {
     "PERFKIT_PEERS",      /* more peers than the installed ones */
     "PERFKIT_BLAS",       /* device/blas.h */
     "PERFKIT_OPENBLAS",   /* likewise */
+    "PERFKIT_BF16",       /* device/bf16.h */
     "PERFKIT_CUDA_LIBS",  /* device/cuda/library.h */
     "PERFKIT_FAIL_ALLOC", /* fault injection, for tests */
     NULL,

@@ -50,7 +50,7 @@ static struct pk_finding look_memory(struct doctor *d)
 /* The facts of the CPU device that say how it computes. */
 struct blas_facts {
     struct pk_arena *arena;
-    const char *blas, *core, *warning;
+    const char *blas, *core, *bf16, *warning;
 };
 
 static void take_fact(void *user, const char *key, const char *value)
@@ -58,6 +58,7 @@ static void take_fact(void *user, const char *key, const char *value)
     struct blas_facts *f = user;
     const char **slot = !strcmp(key, "blas")           ? &f->blas
                         : !strcmp(key, "blas_core")    ? &f->core
+                        : !strcmp(key, "bf16")         ? &f->bf16
                         : !strcmp(key, "blas_warning") ? &f->warning
                                                        : NULL;
     if (slot)
@@ -74,8 +75,8 @@ static struct pk_finding look_blas(struct doctor *d)
         return (struct pk_finding){FOUND_NO, pk_strdup(ARENA(d), err.what), pk_strdup(ARENA(d), err.fix)};
     pk_device_facts(&dev, take_fact, &f);
     pk_device_close(&dev);
-    const char *found =
-        pk_printf(ARENA(d), "%s%s%s", f.blas ? f.blas : "own", f.core ? ", core " : "", f.core ? f.core : "");
+    const char *found = pk_printf(ARENA(d), "%s%s%s; bf16: %s", f.blas ? f.blas : "own",
+                                  f.core ? ", core " : "", f.core ? f.core : "", f.bf16);
     return (struct pk_finding){f.warning ? FOUND_WARN : FOUND_OK, found, f.warning};
 }
 

@@ -153,15 +153,15 @@ static const char *skip(const struct pk_case *c, enum pk_device_kind kind)
     const int64_t dtype = pk_case_int(c, DTYPE);
     if (pk_case_int(c, D_MODEL) % pk_case_int(c, HEADS))
         return "d_model is not a multiple of heads";
-    if (dtype != FP32 && kind == PK_DEVICE_CPU)
-        return dtype == TF32 ? "tf32 products are of GPUs: -a dtype=fp32"
-                             : "the CPU's kernels are of fp32: -a dtype=fp32";
+    if (dtype == TF32 && kind == PK_DEVICE_CPU)
+        return "tf32 products are of GPUs: -a dtype=fp32";
     if (s.math == PK_MATH_3XTF32 && kind == PK_DEVICE_CPU)
         return "3xtf32 products are of GPUs: -a math=ieee";
     if (s.math == PK_MATH_3XTF32 && c->variant != PK_ATTENTION_FLASH)
         return "flash alone has 3xtf32 products: -a math=ieee";
-    if (c->variant == PK_ATTENTION_FLASH && !pk_attention_has(c->variant, &s))
-        return "flash has kernels of fp32 alone: -a dtype=fp32";
+    if (c->variant == PK_ATTENTION_FLASH &&
+        (!pk_attention_has(c->variant, &s) || (dtype == BF16 && kind == PK_DEVICE_CUDA)))
+        return "a GPU's flash has kernels of fp32 alone: -a dtype=fp32";
     if (c->variant != PK_ATTENTION_CUDNN)
         return NULL;
     if (!pk_attention_has(c->variant, &s))

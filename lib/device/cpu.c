@@ -16,8 +16,9 @@ struct cpu {
     struct pk_threads *threads;
     enum pk_isa isa;
     struct pk_cpus cpus; /* none when threads are not bound */
-    bool blas_open;
+    bool blas_open, bf16_open;
     struct pk_blas blas;
+    struct pk_bf16 bf16;
     unsigned char *flush; /* twice the last-level cache; NULL until it is needed */
     size_t flush_bytes;
 };
@@ -82,6 +83,8 @@ static void cpu_close(struct pk_device *dev)
     pk_threads_stop(c->threads);
     if (c->blas_open)
         pk_blas_close(&c->blas);
+    if (c->bf16_open)
+        pk_bf16_close(&c->bf16);
     if (c->flush)
         munmap(c->flush, c->flush_bytes);
 }
@@ -196,6 +199,7 @@ static void cpu_facts(struct pk_device *dev, pk_fact_fn *fn, void *user)
     fn(user, "blas", b->name);
     if (*b->core)
         fn(user, "blas_core", b->core);
+    fn(user, "bf16", pk_cpu_bf16(dev)->name);
     fn(user, "limit_bytes", pk_printf(&a, "%zu", dev->pool.limit));
     if (unbound)
         fn(user, "binding_warning",
@@ -248,4 +252,14 @@ const struct pk_blas *pk_cpu_blas(struct pk_device *dev)
         c->blas_open = true;
     }
     return &c->blas;
+}
+
+const struct pk_bf16 *pk_cpu_bf16(struct pk_device *dev)
+{
+    struct cpu *c = cpu_of(dev);
+    if (!c->bf16_open) {
+        pk_bf16_open(&c->bf16);
+        c->bf16_open = true;
+    }
+    return &c->bf16;
 }

@@ -4,10 +4,11 @@
  * the device is one of them. Lanes are all the same and marks read CLOCK_MONOTONIC. The GEMM library is
  * opened at the first GEMM, or when facts are asked for, never at start-up (device/blas.h).
  *
- * Facts: threads, binding, isa, blas, blas_core, limit_bytes, and when they apply binding_warning and
+ * Facts: threads, binding, isa, blas, blas_core, bf16, limit_bytes, and when they apply binding_warning and
  * blas_warning. */
 #pragma once
 
+#include "device/bf16.h"
 #include "device/blas.h"
 #include "device/device.h"
 #include "device/isa.h"
@@ -31,3 +32,5 @@ void pk_cpu_lower_isa(struct pk_device *dev, enum pk_isa isa);
 /* The GEMM library, opened by the first call; blas->kind says PK_BLAS_OWN when there is none. Not from a
  * task. */
 const struct pk_blas *pk_cpu_blas(struct pk_device *dev);
+/* The product of bf16 operands, likewise. */
+const struct pk_bf16 *pk_cpu_bf16(struct pk_device *dev);

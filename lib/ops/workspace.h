@@ -1,7 +1,7 @@
 /* Workspace: what ops on a GPU take of the pool beside their operands, from shapes alone.
  *
  * Bytes are in the pool's rounding. They depend on no measurement and on nothing of the chip, so that a case's memory is the same in every process and is predicted before
- * anything runs. On other devices workspaces are kilobytes a thread, and nothing is said about them. */
+ * anything runs. On other devices workspaces are kilobytes a thread, of bf16 megabytes, and nothing is said about them. */
 #pragma once
 
 #include "ops/shapes.h"

@@ -101,12 +101,12 @@ static void fused_bf16(void **state)
 
 static void flash(void **state)
 {
-    check_flash(&trial, PK_MATH_IEEE, size());
+    check_flash(&trial, PK_FP32, PK_MATH_IEEE, size());
 }
 
 static void flash_3xtf32(void **state)
 {
-    check_flash(&trial, PK_MATH_3XTF32, size());
+    check_flash(&trial, PK_FP32, PK_MATH_3XTF32, size());
 }
 
 static void large_scores(void **state)

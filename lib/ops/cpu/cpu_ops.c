@@ -60,12 +60,11 @@ enum pk_code pk_cpu_takes(const char *op, enum pk_dtype type, enum pk_math math,
 {
     static const char *const maths[] = {
         [PK_MATH_IEEE] = "ieee", [PK_MATH_TF32] = "tf32", [PK_MATH_3XTF32] = "3xtf32"};
-    if (type == PK_FP32 && math == PK_MATH_IEEE)
+    if (type == PK_BF16 || math == PK_MATH_IEEE)
         return PK_OK;
-    pk_fail(err, PK_E_UNAVAILABLE, "%s of %s cannot run on device cpu", op,
-            type == PK_BF16 ? "bf16 elements" : maths[math]);
-    pk_why(err, "the CPU's kernels are of fp32 elements and ieee products");
-    return pk_fix(err, "choose dtype=fp32 and math=ieee, or another --device");
+    pk_fail(err, PK_E_UNAVAILABLE, "%s of %s cannot run on device cpu", op, maths[math]);
+    pk_why(err, "the CPU multiplies fp32 elements as they are");
+    return pk_fix(err, "choose math=ieee or dtype=bf16, or another --device");
 }
 
 float *pk_cpu_scratch(const struct pk_cpu_run *r, unsigned thread)

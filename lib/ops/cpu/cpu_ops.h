@@ -19,7 +19,7 @@ enum pk_code pk_cpu_run_begin(struct pk_device *dev, size_t scratch_floats, stru
                               struct pk_err *err);
 void pk_cpu_run_end(struct pk_device *dev, struct pk_cpu_run *r);
 
-/* PK_E_UNAVAILABLE for elements that are not fp32, and for products of them that are not exact. */
+/* PK_E_UNAVAILABLE for products of fp32 elements that are not exact. */
 enum pk_code pk_cpu_takes(const char *op, enum pk_dtype type, enum pk_math math,
                           struct pk_err *err) PK_MUST_CHECK;
 
@@ -55,6 +55,8 @@ static inline size_t pk_cpu_run_length(size_t n, size_t run)
 }
 
 enum pk_code pk_cpu_gemm(struct pk_device *dev, const struct pk_gemm *g, struct pk_err *err);
+/* Of bf16 operands (gemm_bf16.c). */
+enum pk_code pk_cpu_gemm_bf16(struct pk_device *dev, const struct pk_gemm *g, struct pk_err *err);
 enum pk_code pk_cpu_scale(struct pk_device *dev, enum pk_dtype type, float alpha, const void *x, void *y,
                           size_t n, struct pk_err *err);
 enum pk_code pk_cpu_causal_mask(struct pk_device *dev, enum pk_dtype type, const void *x, void *y,

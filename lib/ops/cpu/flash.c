@@ -4,6 +4,7 @@
  * when problems are too few: each range owns its rows of dk and dv, and writes its part of dq, which are then
  * added up. Workspace: kilobytes per thread, and for backward with r > 1 ranges (r - 1) copies of dq. */
 #include "ops/cpu/key_ranges.h"
+#include "ops/cpu/widened.h"
 
 struct flash_job {
     const struct pk_attention *at;
@@ -38,7 +39,7 @@ static void forward_task(void *arg, size_t task, unsigned thread)
     j->run->kernels->flash_forward(&f, block * j->run->kernels->flash_rows, pk_cpu_scratch(j->run, thread));
 }
 
-enum pk_code pk_cpu_flash_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
+static enum pk_code forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
     const struct pk_kernels *k = pk_kernels_of(pk_cpu_isa(dev));
     struct pk_cpu_run run;
@@ -67,7 +68,7 @@ static void backward_task(void *arg, size_t task, unsigned thread)
                                     pk_cpu_scratch(j->run, thread));
 }
 
-enum pk_code pk_cpu_flash_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
+static enum pk_code backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
     const struct pk_kernels *k = pk_kernels_of(pk_cpu_isa(dev));
     struct pk_cpu_run run;
@@ -83,4 +84,14 @@ enum pk_code pk_cpu_flash_backward(struct pk_device *dev, const struct pk_attent
     }
     pk_cpu_run_end(dev, &run);
     return rc;
+}
+
+enum pk_code pk_cpu_flash_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
+{
+    return pk_cpu_widened(dev, at, false, forward, err);
+}
+
+enum pk_code pk_cpu_flash_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
+{
+    return pk_cpu_widened(dev, at, true, backward, err);
 }

@@ -4,8 +4,9 @@
  * and stored. Blocks of rows are small enough that their scores are still in the L2 cache when the next step
  * reads them. Backward is cut into key ranges when problems are too few (key_ranges.h); delta = rowsum(d_o *
  * o) stands for rowsum(dP * P), which a range could not know. Causal: what lies right of a block's diagonal
- * is not computed. */
+ * is not computed. Of bf16, arrays are widened before (widened.h), probabilities here: a block of them is made or read in fp32. */
 #include "ops/cpu/key_ranges.h"
+#include "ops/cpu/widened.h"
 
 #include <string.h>
 
@@ -27,7 +28,9 @@ struct block {
     size_t problem, r0, rows, k0, k1;
     const float *q;     /* [rows, dim] */
     const float *k, *v; /* [k1 - k0, dim] */
-    float *p;           /* [rows, k1 - k0], in rows of seq */
+    float *p;           /* [rows, k1 - k0], in rows of p_ld */
+    size_t p_ld;
+    uint16_t *stored; /* where p lies in bf16, in rows of seq; NULL when it is p itself */
 };
 
 static size_t rows_of_block(size_t seq)
@@ -37,7 +40,9 @@ static size_t rows_of_block(size_t seq)
     return rows < seq ? rows : seq;
 }
 
-static struct block block_at(const struct fused_job *j, size_t problem, size_t r0, size_t k0, size_t k1)
+/* scratch: room for the block's probabilities when they are stored in bf16. */
+static struct block block_at(const struct fused_job *j, size_t problem, size_t r0, size_t k0, size_t k1,
+                             float *scratch)
 {
     const struct pk_attention *at = j->at;
     struct block b = {.problem = problem, .r0 = r0, .k0 = k0, .k1 = k1};
@@ -46,11 +51,13 @@ static struct block block_at(const struct fused_job *j, size_t problem, size_t r
         b.k1 = r0 + b.rows;
     size_t x = (problem * at->seq + r0) * at->dim, y = (problem * at->seq + k0) * at->dim;
     const float *q = at->q, *k = at->k, *v = at->v;
-    float *p = at->p;
+    const size_t at_p = (problem * at->seq + r0) * at->seq + k0;
     b.q = q + x;
     b.k = k + y;
     b.v = v + y;
-    b.p = p + (problem * at->seq + r0) * at->seq + k0;
+    b.stored = at->dtype == PK_BF16 ? (uint16_t *)at->p + at_p : NULL;
+    b.p = b.stored ? scratch : (float *)at->p + at_p;
+    b.p_ld = b.stored ? k1 - k0 : at->seq;
     return b;
 }
 
@@ -58,10 +65,12 @@ static void softmax_block(const struct fused_job *j, const struct block *b)
 {
     const size_t seq = j->at->seq;
     for (size_t i = 0; i < b->rows; i++) {
-        float *p = b->p + i * seq;
+        float *p = b->p + i * b->p_ld;
         size_t visible = j->at->causal ? b->r0 + i + 1 : seq;
         j->run->kernels->softmax(PK_FP32, p, p, visible);
         memset(p + visible, 0, (seq - visible) * sizeof *p);
+        if (b->stored)
+            j->run->kernels->narrow(p, b->stored + i * seq, seq);
     }
 }
 
@@ -71,7 +80,8 @@ static void forward_task(void *arg, size_t task, unsigned thread)
     const struct pk_attention *at = j->at;
     const size_t seq = at->seq, dim = at->dim;
     float *o = at->o;
-    struct block b = block_at(j, task / j->blocks, (j->blocks - 1 - task % j->blocks) * j->rows, 0, seq);
+    struct block b = block_at(j, task / j->blocks, (j->blocks - 1 - task % j->blocks) * j->rows, 0, seq,
+                              pk_cpu_scratch(j->run, thread));
     pk_cpu_sgemm(j->run, thread,
                  &(struct pk_sgemm){.m = b.rows,
                                     .n = b.k1,
@@ -83,7 +93,7 @@ static void forward_task(void *arg, size_t task, unsigned thread)
                                     .b = b.k,
                                     .ldb = dim,
                                     .c = b.p,
-                                    .ldc = seq});
+                                    .ldc = b.p_ld});
     softmax_block(j, &b);
     pk_cpu_sgemm(j->run, thread,
                  &(struct pk_sgemm){.m = b.rows,
@@ -91,19 +101,20 @@ static void forward_task(void *arg, size_t task, unsigned thread)
                                     .k = b.k1,
                                     .alpha = 1,
                                     .a = b.p,
-                                    .lda = seq,
+                                    .lda = b.p_ld,
                                     .b = b.v,
                                     .ldb = dim,
                                     .c = o + (b.problem * seq + b.r0) * dim,
                                     .ldc = dim});
 }
 
-enum pk_code pk_cpu_fused_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
+static enum pk_code forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
     struct pk_cpu_run run;
-    if (pk_cpu_takes("fused_forward", at->dtype, at->math, err) || pk_cpu_run_begin(dev, 0, &run, err))
+    const size_t rows = rows_of_block(at->seq), block = at->dtype == PK_BF16 ? rows * at->seq : 0;
+    if (pk_cpu_takes("fused_forward", at->dtype, at->math, err) || pk_cpu_run_begin(dev, block, &run, err))
         return err->code;
-    struct fused_job j = {.at = at, .run = &run, .rows = rows_of_block(at->seq)};
+    struct fused_job j = {.at = at, .run = &run, .rows = rows};
     j.blocks = (at->seq + j.rows - 1) / j.rows;
     pk_cpu_parallel_for(dev, forward_task, &j, at->batch * j.blocks);
     pk_cpu_run_end(dev, &run);
@@ -118,9 +129,15 @@ static void softmax_backward_block(const struct fused_job *j, const struct block
     for (size_t i = 0; i < b->rows; i++) {
         size_t row = (b->problem * at->seq + b->r0 + i) * at->dim;
         float delta = j->run->kernels->dot(d_o + row, o + row, at->dim);
-        j->run->kernels->softmax_backward_known(b->p + i * at->seq, ds + i * keys, delta, ds + i * keys,
+        j->run->kernels->softmax_backward_known(b->p + i * b->p_ld, ds + i * keys, delta, ds + i * keys,
                                                 keys);
     }
+}
+
+static void widen_block(const struct fused_job *j, const struct block *b, size_t keys)
+{
+    for (size_t i = 0; b->stored && i < b->rows; i++)
+        j->run->kernels->widen(b->stored + i * j->at->seq, b->p + i * b->p_ld, keys);
 }
 
 /* A block's rows of dq, and what it adds to dk and dv. */
@@ -149,7 +166,7 @@ static void backward_block(const struct fused_job *j, const struct block *b, flo
                                 .alpha = 1,
                                 .beta = 1,
                                 .a = b->p,
-                                .lda = at->seq,
+                                .lda = b->p_ld,
                                 .b = d_o + x,
                                 .ldb = dim,
                                 .c = dv_all + y,
@@ -176,6 +193,7 @@ static void backward_block(const struct fused_job *j, const struct block *b, flo
                                      .ldb = dim,
                                      .c = dq + b->r0 * dim,
                                      .ldc = dim};
+    widen_block(j, b, keys);
     pk_cpu_sgemm(j->run, thread, &dp);
     pk_cpu_sgemm(j->run, thread, &dv);
     softmax_backward_block(j, b, ds, keys);
@@ -193,7 +211,8 @@ static void backward_task(void *arg, size_t task, unsigned thread)
     memset(dk + (problem * seq + k0) * dim, 0, (k1 - k0) * dim * sizeof(float));
     memset(dv + (problem * seq + k0) * dim, 0, (k1 - k0) * dim * sizeof(float));
     for (size_t r0 = 0; r0 < seq; r0 += j->rows) {
-        struct block b = block_at(j, problem, r0, k0, k1);
+        struct block b =
+            block_at(j, problem, r0, k0, k1, pk_cpu_scratch(j->run, thread) + j->rows * seq); /* behind dS */
         if (b.k1 > b.k0)
             backward_block(j, &b, dq, thread);
         else
@@ -201,13 +220,13 @@ static void backward_task(void *arg, size_t task, unsigned thread)
     }
 }
 
-enum pk_code pk_cpu_fused_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
+static enum pk_code backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
     struct pk_cpu_run run;
     struct pk_key_ranges ranges;
-    size_t rows = rows_of_block(at->seq);
+    const size_t rows = rows_of_block(at->seq), blocks = at->dtype == PK_BF16 ? 2 : 1; /* dS, and P */
     if (pk_cpu_takes("fused_backward", at->dtype, at->math, err) ||
-        pk_cpu_run_begin(dev, rows * at->seq, &run, err))
+        pk_cpu_run_begin(dev, blocks * rows * at->seq, &run, err))
         return err->code;
     enum pk_code rc = pk_key_ranges_init(&ranges, dev, at, err);
     if (!rc) {
@@ -217,4 +236,14 @@ enum pk_code pk_cpu_fused_backward(struct pk_device *dev, const struct pk_attent
     }
     pk_cpu_run_end(dev, &run);
     return rc;
+}
+
+enum pk_code pk_cpu_fused_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
+{
+    return pk_cpu_widened(dev, at, false, forward, err);
+}
+
+enum pk_code pk_cpu_fused_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
+{
+    return pk_cpu_widened(dev, at, true, backward, err);
 }

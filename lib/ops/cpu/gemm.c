@@ -39,6 +39,8 @@ static void gemm_task(void *arg, size_t task, unsigned thread)
 enum pk_code pk_cpu_gemm(struct pk_device *dev, const struct pk_gemm *g, struct pk_err *err)
 {
     struct pk_cpu_run run;
+    if (g->ab_type == PK_BF16)
+        return pk_cpu_gemm_bf16(dev, g, err);
     if (pk_cpu_takes("gemm", g->ab_type, g->math, err) || pk_cpu_run_begin(dev, 0, &run, err))
         return err->code;
     struct gemm_job j = {.g = g, .run = &run, .parts = pk_cpu_parts(dev, g->batch, g->m / ROWS_MIN)};

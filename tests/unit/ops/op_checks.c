@@ -13,7 +13,7 @@
 
 #define COUNT(rows) (sizeof(rows) / sizeof *(rows))
 
-static void check_gemm_shape(struct trial *t, struct pk_gemm g)
+void check_gemm_shape(struct trial *t, struct pk_gemm g)
 {
     const size_t n_a = g.m * g.k * g.batch, n_b = g.k * g.n * g.batch, n_c = g.m * g.n * g.batch;
     struct pk_gemm host = g;
@@ -319,12 +319,10 @@ void check_fused_shape(struct trial *t, const struct pk_attention *at, attention
     check_attention_shape(t, &v, *at);
 }
 
-void check_flash(struct trial *t, enum pk_math math, enum op_size upto)
+void check_flash(struct trial *t, enum pk_dtype type, enum pk_math math, enum op_size upto)
 {
-    check_attention(
-        t,
-        &(struct variant){"flash", pk_op_flash_forward, pk_op_flash_backward, .keeps_p = false, .math = math},
-        upto);
+    const struct variant v = {"flash", pk_op_flash_forward, pk_op_flash_backward, false, type, math};
+    check_attention(t, &v, upto);
 }
 
 void check_large_scores(struct trial *t)

@@ -10,6 +10,7 @@ enum op_size { OPS_TINY, OPS_USUAL, OPS_LARGE }; /* for a sanitizer; for a CPU; 
 
 /* Products as g says: its types and its math. */
 void check_gemm(struct trial *t, const struct pk_gemm *g, enum op_size upto);
+void check_gemm_shape(struct trial *t, struct pk_gemm g);                   /* arrays are the check's own */
 void check_softmax(struct trial *t, enum pk_dtype type, enum op_size upto); /* and its backward */
 void check_scale(struct trial *t, enum pk_dtype type, enum op_size upto);
 void check_causal_mask(struct trial *t, enum pk_dtype type, enum op_size upto);
@@ -17,7 +18,7 @@ void check_causal_mask(struct trial *t, enum pk_dtype type, enum op_size upto);
 void check_fused(struct trial *t, enum pk_dtype type, enum pk_math math, enum op_size upto);
 typedef enum pk_code attention_fn(struct pk_device *, const struct pk_attention *, struct pk_err *);
 void check_fused_shape(struct trial *t, const struct pk_attention *at, attention_fn *backward);
-void check_flash(struct trial *t, enum pk_math math, enum op_size upto);
+void check_flash(struct trial *t, enum pk_dtype type, enum pk_math math, enum op_size upto);
 /* Scores of +-1000: what is subtracted before the exponential must be the maximum. */
 void check_large_scores(struct trial *t);
 /* Each op without memory for workspace, refused at the first allocation, the second ...: PK_E_OOM and nothing kept. The number
