@@ -8,6 +8,7 @@
 const struct pk_comm_ops *const pk_comm_kinds[] = {
     [PK_COMM_SELF] = &pk_comm_self,
     [PK_COMM_LINK] = &pk_comm_link,
+    [PK_COMM_MPI] = &pk_comm_mpi,
     [PK_COMM_KINDS] = NULL,
 };
 

@@ -16,7 +16,7 @@
 #include "device/device.h"
 #include "ops/dtype.h"
 
-enum pk_comm_kind { PK_COMM_SELF, PK_COMM_LINK, PK_COMM_KINDS };
+enum pk_comm_kind { PK_COMM_SELF, PK_COMM_LINK, PK_COMM_MPI, PK_COMM_KINDS };
 
 /* A virtual link: an all-reduce of b bytes between R ranks takes exactly latency_ns + b * 2(R-1)/R / bytes_per_s: a ring's bytes at
  * the link's bandwidth (nccl-tests' busbw). With jitter, times a log-normal factor of that standard deviation, drawn from the seed:
@@ -50,6 +50,7 @@ struct pk_reduce {
     uint64_t asked_ns;           /* when it was started */
     uint64_t began_ns, ended_ns; /* when it had the transport; valid once it is over */
     bool pending;                /* started and not waited for */
+    uint64_t number;             /* the transport's */
 };
 
 struct pk_comm;
@@ -72,7 +73,7 @@ struct pk_comm_ops {
     enum pk_code (*bcast)(struct pk_comm *c, void *p, size_t bytes, struct pk_err *err);
     enum pk_code (*gather)(struct pk_comm *c, const char *line, struct pk_arena *a, const char **lines,
                            struct pk_err *err);
-    /* optional: ends the other processes, which would wait. */
+    /* optional: ends every process, this one too. */
     void (*abort)(struct pk_comm *c);
 };
 
@@ -115,5 +116,5 @@ enum pk_code pk_comm_bcast(struct pk_comm *c, void *p, size_t bytes, struct pk_e
 enum pk_code pk_comm_gather(struct pk_comm *c, const char *line, struct pk_arena *a, const char **lines,
                             struct pk_err *err) PK_MUST_CHECK;
 
-/* The comm is broken from now on, and other processes end instead of waiting for this one. */
+/* The comm is broken from now on. Where ranks are processes all of them end, instead of waiting for this one, which does not return. */
 void pk_comm_abort(struct pk_comm *c);

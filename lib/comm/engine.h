@@ -1,0 +1,42 @@
+/* Engine: a thread that makes calls which block, one at a time, in the order in which they are asked for.
+ *
+ * MPI makes progress only inside its own calls, so overlap needs somebody who is inside one. All of a transport's calls go through its
+ * engine, the first and the last too: the library sees a single thread. Nothing here allocates after the start. Jobs are the caller's and
+ * live until they are over. Inside lib/comm only. */
+#pragma once
+
+#include "device/device.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct pk_job {
+    int (*call)(void *user); /* 0 or what went wrong, by the transport's own numbers */
+    void *user;
+    int rc;                      /* of call, once over */
+    uint64_t began_ns, ended_ns; /* pk_clock_ns */
+    struct pk_job *next;
+    atomic_bool over;
+};
+
+struct pk_engine {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t posted, finished;
+    struct pk_job *first, **last; /* waiting to begin */
+    bool stopping;
+};
+
+enum pk_code pk_engine_start(struct pk_engine *e, struct pk_err *err) PK_MUST_CHECK;
+void pk_engine_post(struct pk_engine *e, struct pk_job *j);
+
+static inline bool pk_job_over(const struct pk_job *j)
+{
+    return atomic_load_explicit(&j->over, memory_order_acquire);
+}
+
+/* False when it is not over by then (pk_clock_ns). */
+bool pk_engine_wait(struct pk_engine *e, struct pk_job *j, uint64_t deadline_ns);
+
+/* Ends the thread; everything that was posted is over. */
+void pk_engine_stop(struct pk_engine *e);

@@ -1,0 +1,295 @@
+/* Mpi: ranks that are processes. All calls of MPI are made by one thread, which is inside an all-reduce while this one computes. */
+#include "comm/transports.h"
+
+#include "base/clock.h"
+#include "comm/engine.h"
+#include "comm/mpi_load.h"
+
+#include <string.h>
+
+#define STUCK_NS (100 * PK_NS_PER_MS)
+enum { ALL_REDUCES = 4096 }; /* that can be under way: the largest model has 327 tensors */
+
+struct reduce_job {
+    struct pk_job job; /* first: a job is its reduce_job */
+    const struct mpi *m;
+    const struct pk_reduce *r;
+};
+
+struct mpi {
+    const struct pk_mpi_module *lib;
+    struct pk_engine engine;
+    struct pk_comm *c;
+    int rank, size;
+    struct reduce_job ring[ALL_REDUCES]; /* of the all-reduce numbered n: ring[n % ALL_REDUCES] */
+    uint64_t posted;
+};
+
+/* --- one blocking call --- */
+
+struct bytes {
+    const struct pk_mpi_module *lib;
+    const void *mine;
+    void *p;
+    size_t n;
+    int *sizes, *offsets;
+};
+
+static int call_init(void *user)
+{
+    struct mpi *m = user;
+    return m->lib->init(&m->rank, &m->size);
+}
+
+static int call_finalize(void *user)
+{
+    const struct mpi *m = user;
+    return m->lib->finalize();
+}
+
+static int call_barrier(void *user)
+{
+    const struct mpi *m = user;
+    return m->lib->barrier();
+}
+
+static int call_bcast(void *user)
+{
+    const struct bytes *b = user;
+    return b->lib->bcast(b->p, b->n);
+}
+
+static int call_gather_sizes(void *user)
+{
+    const struct bytes *b = user;
+    return b->lib->gather_sizes((int)b->n, b->sizes);
+}
+
+static int call_gather(void *user)
+{
+    const struct bytes *b = user;
+    return b->lib->gather(b->mine, (int)b->n, b->p, b->sizes, b->offsets);
+}
+
+static void divide(void *data, size_t n, enum pk_dtype type, float by)
+{
+    float *wide = data;
+    uint16_t *narrow = data;
+    if (type == PK_FP32)
+        for (size_t i = 0; i < n; i++)
+            wide[i] /= by;
+    else
+        for (size_t i = 0; i < n; i++)
+            narrow[i] = pk_bf16_of_float(pk_bf16_to_float(narrow[i]) / by);
+}
+
+/* MPI has no call for several arrays: one after the other. */
+static int call_reduce(void *user)
+{
+    const struct reduce_job *j = user;
+    const struct pk_reduce *r = j->r;
+    int rc = 0;
+    for (size_t i = 0; !rc && i < r->n_parts; i++) {
+        const struct pk_part *p = &r->parts[i];
+        rc = j->m->lib->sum(p->data, p->n, r->type == PK_BF16);
+        if (!rc)
+            divide(p->data, p->n, r->type, (float)j->m->size);
+    }
+    return rc;
+}
+
+/* --- waiting for it --- */
+
+static enum pk_code refused(const struct mpi *m, const char *what, int rc, struct pk_err *err)
+{
+    char words[256];
+    m->lib->text(rc, words, sizeof words);
+    pk_fail(err, PK_E_IO, "rank %d: %s failed", m->rank, what);
+    pk_why(err, "MPI says: %s", words);
+    return pk_fix(err, "perfkit doctor; and look at what mpiexec wrote");
+}
+
+static enum pk_code late(const struct mpi *m, const char *what, struct pk_err *err)
+{
+    pk_fail(err, PK_E_TIMEOUT, "rank %d: %s did not end within %.0f s", m->rank, what,
+            (double)m->c->timeout_ns / 1e9);
+    pk_why(err, "another rank does not take part: it hangs, has ended, or does something else");
+    return pk_fix(err, "see what the other ranks say; all of them have to run the same case");
+}
+
+static enum pk_code await(struct mpi *m, struct pk_job *j, const char *what, struct pk_err *err)
+{
+    if (!pk_engine_wait(&m->engine, j, pk_clock_ns() + m->c->timeout_ns))
+        return late(m, what, err);
+    return j->rc ? refused(m, what, j->rc, err) : PK_OK;
+}
+
+/* A job that is not over in time is the engine's for good: so it is not on this stack. */
+static enum pk_code make_call(struct mpi *m, int (*call)(void *), void *user, const char *what,
+                              struct pk_err *err)
+{
+    struct pk_job *j = pk_new(&m->c->arena, struct pk_job);
+    j->call = call;
+    j->user = user;
+    pk_engine_post(&m->engine, j);
+    return await(m, j, what, err);
+}
+
+/* --- what the comm calls --- */
+
+static enum pk_code check_ranks(const struct mpi *m, unsigned wanted, struct pk_err *err)
+{
+    if (!wanted || wanted == (unsigned)m->size)
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "%u ranks were asked for and %d were started", wanted, m->size);
+    pk_why(err, "under mpirun or srun the launcher decides how many there are");
+    return pk_fix(err, "leave the number out, or start as many: mpirun -n %u", wanted);
+}
+
+static enum pk_code begin(struct mpi *m, unsigned wanted, struct pk_err *err)
+{
+    if (pk_engine_start(&m->engine, err))
+        return err->code;
+    if (make_call(m, call_init, m, "starting MPI", err)) {
+        if (err->code != PK_E_TIMEOUT) /* else its thread never ends */
+            pk_engine_stop(&m->engine);
+        return err->code;
+    }
+    if (!check_ranks(m, wanted, err))
+        return PK_OK;
+    struct pk_err second;
+    if (!make_call(m, call_finalize, m, "ending MPI", &second))
+        pk_engine_stop(&m->engine);
+    return err->code;
+}
+
+static enum pk_code open_mpi(struct pk_comm *c, const struct pk_comm_options *o, struct pk_err *err)
+{
+    struct mpi *m = pk_new(&c->arena, struct mpi);
+    m->c = c;
+    if (pk_mpi_load(&m->lib, err) || begin(m, o->ranks, err))
+        return err->code;
+    for (size_t i = 0; i < ALL_REDUCES; i++)
+        m->ring[i].job.over = true;
+    c->impl = m;
+    c->rank = (unsigned)m->rank;
+    c->size = c->processes = (unsigned)m->size;
+    return PK_OK;
+}
+
+static int call_nothing(void *user)
+{
+    return 0;
+}
+
+/* A thread that is stuck in a call cannot be ended and still reads this memory; the process is about to end. */
+static void close_mpi(struct pk_comm *c)
+{
+    struct mpi *m = c->impl;
+    struct pk_err err;
+    if (c->broken)
+        c->timeout_ns = STUCK_NS;
+    if (!make_call(m, c->broken ? call_nothing : call_finalize, m, "ending MPI", &err))
+        pk_engine_stop(&m->engine);
+    else
+        c->arena = (struct pk_arena){0};
+}
+
+static struct reduce_job *find(struct mpi *m, const struct pk_reduce *r)
+{
+    return &m->ring[r->number % ALL_REDUCES];
+}
+
+static enum pk_code start(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err)
+{
+    struct mpi *m = c->impl;
+    r->number = m->posted++;
+    struct reduce_job *j = find(m, r);
+    if (!pk_job_over(&j->job) && await(m, &j->job, "an all-reduce", err))
+        return err->code;
+    j->m = m;
+    j->r = r;
+    j->job.call = call_reduce;
+    j->job.user = j;
+    pk_engine_post(&m->engine, &j->job);
+    return PK_OK;
+}
+
+static bool test(struct pk_comm *c, const struct pk_reduce *r)
+{
+    return pk_job_over(&find(c->impl, r)->job);
+}
+
+static enum pk_code wait(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err)
+{
+    struct mpi *m = c->impl;
+    struct pk_job *j = &find(m, r)->job;
+    if (await(m, j, "an all-reduce", err))
+        return err->code;
+    r->began_ns = j->began_ns;
+    r->ended_ns = j->ended_ns;
+    return PK_OK;
+}
+
+static enum pk_code barrier(struct pk_comm *c, struct pk_err *err)
+{
+    return make_call(c->impl, call_barrier, c->impl, "a barrier", err);
+}
+
+static enum pk_code bcast(struct pk_comm *c, void *p, size_t bytes, struct pk_err *err)
+{
+    struct mpi *m = c->impl;
+    struct bytes *b = pk_new(&c->arena, struct bytes);
+    *b = (struct bytes){.lib = m->lib, .p = p, .n = bytes};
+    return make_call(m, call_bcast, b, "a broadcast", err);
+}
+
+static void lay_out(const struct mpi *m, struct bytes *b)
+{
+    size_t all = 0;
+    for (int i = 0; i < m->size; i++) {
+        b->offsets[i] = (int)all;
+        all += (size_t)b->sizes[i];
+    }
+    b->p = pk_alloc(&m->c->arena, all + 1);
+}
+
+static enum pk_code gather(struct pk_comm *c, const char *line, struct pk_arena *a, const char **lines,
+                           struct pk_err *err)
+{
+    struct mpi *m = c->impl;
+    struct bytes *b = pk_new(&c->arena, struct bytes);
+    const size_t ranks = m->rank == 0 ? (size_t)m->size : 0;
+    *b = (struct bytes){.lib = m->lib, .mine = line, .n = strlen(line)};
+    b->sizes = pk_new_n(&c->arena, int, ranks + 1);
+    b->offsets = pk_new_n(&c->arena, int, ranks + 1);
+    if (make_call(m, call_gather_sizes, b, "gathering", err))
+        return err->code;
+    if (ranks)
+        lay_out(m, b);
+    if (make_call(m, call_gather, b, "gathering", err))
+        return err->code;
+    for (size_t i = 0; i < ranks; i++)
+        lines[i] = pk_strndup(a, (const char *)b->p + b->offsets[i], (size_t)b->sizes[i]);
+    return PK_OK;
+}
+
+static void stop(struct pk_comm *c)
+{
+    const struct mpi *m = c->impl;
+    m->lib->stop(1);
+}
+
+const struct pk_comm_ops pk_comm_mpi = {
+    .name = "mpi",
+    .summary = "processes over MPI, on one machine or many",
+    .open = open_mpi,
+    .close = close_mpi,
+    .start = start,
+    .test = test,
+    .wait = wait,
+    .barrier = barrier,
+    .bcast = bcast,
+    .gather = gather,
+    .abort = stop,
+};

@@ -1,0 +1,53 @@
+/* Mpi load: three places, in order. */
+#include "comm/mpi_load.h"
+
+#include "base/arena.h"
+#include "build_config.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MODULE_FILE "perfkit-mpi.so"
+
+static const char *beside_program(struct pk_arena *a)
+{
+    char *path = pk_alloc(a, PATH_MAX + 1);
+    if (readlink("/proc/self/exe", path, PATH_MAX) < 0)
+        return NULL;
+    char *slash = strrchr(path, '/');
+    return slash ? pk_printf(a, "%.*s/" MODULE_FILE, (int)(slash - path), path) : NULL;
+}
+
+static const char *find(struct pk_arena *a)
+{
+    const char *own = secure_getenv("PERFKIT_MPI");
+    const char *beside = own ? own : beside_program(a);
+    return beside && !access(beside, R_OK) ? beside : own ? own : PK_MPI_INSTALLED "/" MODULE_FILE;
+}
+
+static enum pk_code missing(struct pk_err *err, const char *why)
+{
+    pk_fail(err, PK_E_UNAVAILABLE, "ranks over MPI");
+    pk_why(err, "%s", why);
+    return pk_fix(
+        err, "apt install libopenmpi-dev openmpi-bin, then build perfkit again; transport=link needs no MPI");
+}
+
+/* libmpi's own plugins look for its symbols among the global ones. */
+enum pk_code pk_mpi_load(const struct pk_mpi_module **module, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const char *path = find(&a), *absent = PK_MPI_ABSENT;
+    if (absent && !secure_getenv("PERFKIT_MPI"))
+        return missing(err, absent);
+    void *handle = dlopen(path, RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
+    if (!handle)
+        return missing(err, dlerror());
+    *module = dlsym(handle, PK_MPI_MODULE_SYMBOL);
+    if (*module && (*module)->version == PK_MPI_MODULE_VERSION)
+        return PK_OK;
+    return missing(err, pk_printf(&a, "%s was built for another perfkit", path));
+}

@@ -1,0 +1,97 @@
+/* Fake MPI: a module of two ranks, of which the other has the same data. FAKE_MPI says what goes wrong: hang, fail, refuse. */
+#include "comm/mpi_module.h"
+
+#include "ops/dtype.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { OTHER_THREAD = 99, REFUSED = 5, FAILED = 6, RANKS = 2 };
+
+static pthread_t owner; /* who called init: MPI_THREAD_FUNNELED */
+
+static int mode(const char *name)
+{
+    const char *m = getenv("FAKE_MPI");
+    return m && !strcmp(m, name);
+}
+
+static int by_owner(void)
+{
+    return pthread_equal(owner, pthread_self()) ? 0 : OTHER_THREAD;
+}
+
+static void library(char *name, size_t cap)
+{
+    snprintf(name, cap, "Fake MPI");
+}
+
+static int init(int *rank, int *size)
+{
+    owner = pthread_self();
+    *rank = 0;
+    *size = RANKS;
+    return mode("refuse") ? REFUSED : 0;
+}
+
+static int sum(void *data, size_t n, int bf16)
+{
+    if (mode("hang"))
+        sleep(2);
+    if (mode("slow"))
+        usleep(50000);
+    for (size_t i = 0; i < n; i++) {
+        if (bf16)
+            ((uint16_t *)data)[i] = pk_bf16_of_float(2 * pk_bf16_to_float(((uint16_t *)data)[i]));
+        else
+            ((float *)data)[i] *= 2;
+    }
+    return mode("fail") ? FAILED : by_owner();
+}
+
+static int barrier(void)
+{
+    return by_owner();
+}
+
+static int bcast(void *p, size_t bytes)
+{
+    return by_owner();
+}
+
+static int gather_sizes(int mine, int *sizes)
+{
+    sizes[0] = mine;
+    sizes[1] = 5;
+    return by_owner();
+}
+
+static int gather(const void *mine, int bytes, void *all, const int *sizes, const int *offsets)
+{
+    memcpy((char *)all + offsets[0], mine, (size_t)sizes[0]);
+    memcpy((char *)all + offsets[1], "other", (size_t)sizes[1]);
+    return by_owner();
+}
+
+static int finalize(void)
+{
+    return by_owner();
+}
+
+static void stop(int status)
+{
+}
+
+static void text(int rc, char *words, size_t cap)
+{
+    snprintf(words, cap,
+             rc == REFUSED  ? "no daemon"
+             : rc == FAILED ? "the network is gone"
+                            : "another thread");
+}
+
+extern const struct pk_mpi_module pk_mpi_module;
+const struct pk_mpi_module pk_mpi_module = {PK_MPI_MODULE_VERSION, library, init,     sum,  barrier, bcast,
+                                            gather_sizes,          gather,  finalize, stop, text};

@@ -1,0 +1,147 @@
+/* Transport mpi on a made-up MPI: one thread makes all calls, waits end, and what goes wrong has a rank and words. */
+#include "comm/comm.h"
+
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+// clang-format on
+#include "base/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct both {
+    struct pk_device dev;
+    struct pk_comm comm;
+};
+
+static enum pk_code open_both(struct both *b, const char *mode, struct pk_comm_options o, struct pk_err *err)
+{
+    const struct pk_device_options how = {.threads = 1, .no_bind = true};
+    *b = (struct both){0};
+    *err = (struct pk_err){0};
+    setenv("FAKE_MPI", mode, 1);
+    assert_int_equal(pk_device_open(&b->dev, "cpu", &how, err), PK_OK);
+    return pk_comm_open(&b->comm, PK_COMM_MPI, &b->dev, &o, err);
+}
+
+static void close_both(struct both *b)
+{
+    pk_comm_close(&b->comm);
+    pk_device_close(&b->dev);
+}
+
+static void works(void **state)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct both b;
+    struct pk_err err;
+    struct pk_reduce r = {0};
+    float x[3] = {1, 2, 3};
+    uint16_t y = pk_bf16_of_float(5);
+    const char *lines[2];
+    assert_int_equal(open_both(&b, "", (struct pk_comm_options){.ranks = 2}, &err), PK_OK);
+    assert_int_equal(b.comm.size, 2);
+    assert_int_equal(b.comm.processes, 2);
+    assert_int_equal(pk_comm_barrier(&b.comm, &err), PK_OK);
+    for (int i = 0; i < 10000; i++) { /* more than the ring has room for */
+        assert_int_equal(pk_comm_start(&b.comm, &r, x, 3, PK_FP32, &err), PK_OK);
+        assert_int_equal(pk_comm_wait(&b.comm, &r, &err), PK_OK);
+    }
+    assert_true(r.began_ns <= r.ended_ns && r.asked_ns <= r.began_ns);
+    const struct pk_part parts[] = {{&y, 1}, {NULL, 0}};
+    assert_int_equal(pk_comm_start_group(&b.comm, &r, parts, 2, PK_BF16, &err), PK_OK);
+    assert_int_equal(pk_comm_wait(&b.comm, &r, &err), PK_OK);
+    assert_true(x[0] == 1 && x[2] == 3 && pk_bf16_to_float(y) == 5); /* means of equal numbers */
+    assert_int_equal(pk_comm_bcast(&b.comm, x, sizeof x, &err), PK_OK);
+    assert_int_equal(pk_comm_gather(&b.comm, "mine", &a, lines, &err), PK_OK);
+    assert_string_equal(lines[0], "mine");
+    assert_string_equal(lines[1], "other");
+    close_both(&b);
+}
+
+/* Many under way at once, and this thread does something else meanwhile. */
+static void makes_progress(void **state)
+{
+    struct both b;
+    struct pk_err err;
+    struct pk_reduce r[4] = {0};
+    float x[4] = {1, 2, 3, 4};
+    assert_int_equal(open_both(&b, "slow", (struct pk_comm_options){0}, &err), PK_OK);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pk_comm_start(&b.comm, &r[i], &x[i], 1, PK_FP32, &err), PK_OK);
+    assert_false(pk_comm_test(&b.comm, &r[3])); /* 0.2 s of work */
+    for (int i = 0; i < 200 && !pk_comm_test(&b.comm, &r[3]); i++)
+        usleep(50000);
+    assert_true(pk_comm_test(&b.comm, &r[3]));
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pk_comm_wait(&b.comm, &r[i], &err), PK_OK);
+    assert_true(r[3].began_ns >= r[2].ended_ns);
+    close_both(&b);
+}
+
+static void refuses(void **state)
+{
+    struct both b;
+    struct pk_err err;
+    assert_int_equal(open_both(&b, "refuse", (struct pk_comm_options){0}, &err), PK_E_IO);
+    assert_non_null(strstr(err.what, "starting MPI failed"));
+    assert_non_null(strstr(err.why, "no daemon"));
+    close_both(&b);
+    assert_int_equal(open_both(&b, "", (struct pk_comm_options){.ranks = 3}, &err), PK_E_USAGE);
+    assert_string_equal(err.what, "3 ranks were asked for and 2 were started");
+    close_both(&b);
+    assert_int_equal(open_both(&b, "fail", (struct pk_comm_options){0}, &err), PK_OK);
+    struct pk_reduce r = {0};
+    float x = 1;
+    assert_int_equal(pk_comm_start(&b.comm, &r, &x, 1, PK_FP32, &err), PK_OK);
+    assert_int_equal(pk_comm_wait(&b.comm, &r, &err), PK_E_IO);
+    assert_string_equal(err.what, "rank 0: an all-reduce failed");
+    assert_non_null(strstr(err.why, "the network is gone"));
+    assert_int_equal(pk_comm_barrier(&b.comm, &err), PK_E_IO); /* broken from then on */
+    close_both(&b);
+}
+
+/* A rank that does not come: no hang, a message, and everything after it is an error. */
+static void gives_up(void **state)
+{
+    struct both b;
+    struct pk_err err;
+    struct pk_reduce r = {0};
+    static float x = 1; /* the stuck call goes on with it */
+    assert_int_equal(open_both(&b, "hang", (struct pk_comm_options){.timeout_ns = 100 * PK_NS_PER_MS}, &err),
+                     PK_OK);
+    assert_int_equal(pk_comm_start(&b.comm, &r, &x, 1, PK_FP32, &err), PK_OK);
+    const uint64_t began = pk_clock_ns();
+    assert_int_equal(pk_comm_wait(&b.comm, &r, &err), PK_E_TIMEOUT);
+    assert_true(pk_clock_ns() - began < 1900 * PK_NS_PER_MS);
+    assert_non_null(strstr(err.what, "rank 0: an all-reduce did not end within"));
+    assert_true(*err.why && *err.fix);
+    assert_int_equal(pk_comm_start(&b.comm, &(struct pk_reduce){0}, &x, 1, PK_FP32, &err), PK_E_IO);
+    sleep(2); /* the library's own memory is not ours to free under it */
+    close_both(&b);
+}
+
+static void not_there(void **state)
+{
+    struct both b;
+    struct pk_err err;
+    const char *real = getenv("PERFKIT_MPI");
+    setenv("PERFKIT_MPI", "/nowhere/perfkit-mpi.so", 1);
+    assert_int_equal(open_both(&b, "", (struct pk_comm_options){0}, &err), PK_E_UNAVAILABLE);
+    assert_non_null(strstr(err.why, "/nowhere/perfkit-mpi.so"));
+    assert_non_null(strstr(err.fix, "libopenmpi-dev"));
+    close_both(&b);
+    setenv("PERFKIT_MPI", real, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(not_there), cmocka_unit_test(works),    cmocka_unit_test(makes_progress),
+        cmocka_unit_test(refuses),   cmocka_unit_test(gives_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
