@@ -1,0 +1,222 @@
+/* Plan: what a model says before anybody has the machine. So far: how large gradient buckets should be. */
+#include "base/split.h"
+#include "base/suggest.h"
+#include "base/units.h"
+#include "cmd/cmd.h"
+#include "model/bucket_advice.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+enum { RANKS_MAX = 1 << 20, VOCAB = 10000 };
+
+struct options {
+    const char *model, *tensors, *dtype, *ranks;
+    int64_t backward_ns, launch_ns, hop_ns, bandwidth_bytes;
+};
+
+#define O(member) offsetof(struct options, member)
+
+static const char *const models[] = {"small", "large", NULL};
+static const char *const dtypes[] = {"fp32", "bf16", NULL};
+
+static const struct pk_opt options[] = {
+    {"model", 0, PK_OPT_CHOICE, O(model), "MODEL", .choices = models, .def = "small",
+     .group = "What is averaged",
+     .help = "transformers of the reports: 128,625,408 and 969,411,840 parameters"},
+    {"tensors", 0, PK_OPT_TEXT, O(tensors), "FILE",
+     .help = "your model instead: a name and a number of elements a line"},
+    {"dtype", 0, PK_OPT_CHOICE, O(dtype), "TYPE", .choices = dtypes, .def = "fp32",
+     .help = "type of the gradients"},
+    {"backward", 0, PK_OPT_DURATION, O(backward_ns), "TIME", 1, 1e15, .def = "100ms",
+     .help = "what the backward pass takes without communication"},
+    {"ranks", 0, PK_OPT_TEXT, O(ranks), "N,N", .def = "2,8,64", .group = "Who averages",
+     .help = "numbers of ranks; a table row each"},
+    {"launch", 0, PK_OPT_DURATION, O(launch_ns), "TIME", 0, 1e12, .def = "20us",
+     .help = "what an all-reduce takes whatever its size (o of table `link` of ddp-bucket)"},
+    {"hop", 0, PK_OPT_DURATION, O(hop_ns), "TIME", 0, 1e12, .def = "0",
+     .help = "and for each of the 2(N-1) steps of a ring"},
+    {"bandwidth", 0, PK_OPT_SIZE, O(bandwidth_bytes), "BYTES", 1, 1e15, .def = "10GB",
+     .help = "what a link carries in a second: busbw"},
+    {0},
+};
+
+/* --- rows --- */
+
+enum { RANKS, CHOICE, BUCKET, BUCKETS, OVERSIZE, EXPOSED, SIMULATED, TOTAL, LOSS, ADVICE_COLUMNS };
+static const struct pk_column advice_columns[ADVICE_COLUMNS] = {
+    [RANKS] = {"ranks", "Ranks", .decimals = -1},
+    [CHOICE] = {"choice", "Choice", .left = true},
+    [BUCKET] = {"bucket_bytes", "Bucket (MB)", 1e6, 3},
+    [BUCKETS] = {"buckets", "Buckets", .decimals = -1},
+    [OVERSIZE] = {"oversize", "Oversize", .decimals = -1, .optional = 1},
+    [EXPOSED] = {"exposed_ns", "Exposed (ms)", 1e6, 3},
+    [SIMULATED] = {"simulated_ns", "Simulated (ms)", 1e6, 3},
+    [TOTAL] = {"total_ns", "Total (ms)", 1e6, 3},
+    [LOSS] = {"loss_ns", "Above the least possible (ms)", 1e6, 3},
+};
+
+enum { T_RANKS, T_S, T_G, T_O, T_W, T_BALANCE, T_HIDDEN, T_EQUAL, T_REPORT, T_REGIME, TERM_COLUMNS };
+static const struct pk_column term_columns[TERM_COLUMNS] = {
+    [T_RANKS] = {"ranks", "Ranks", .decimals = -1},
+    [T_S] = {"gradient_bytes", "s (MB)", 1e6, 3},
+    [T_G] = {"produced_bytes_per_s", "g (GB/s)", 1e9, 3},
+    [T_O] = {"launch_ns", "o (us)", 1e3, 2},
+    [T_W] = {"link_bytes_per_s", "w, algbw (GB/s)", 1e9, 3},
+    [T_BALANCE] = {"balance_bytes", "sqrt(s o g) (MB)", 1e6, 3},
+    [T_HIDDEN] = {"hidden_bytes", "o/(1/g-1/w) (MB)", 1e6, 3},
+    [T_EQUAL] = {"general_bytes", "least of both (MB)", 1e6, 3},
+    [T_REPORT] = {"report_bytes", "sqrt(s o w) (MB)", 1e6, 3},
+    [T_REGIME] = {"regime", "Regime", .left = true},
+};
+
+static struct pk_cell whole(int64_t i)
+{
+    return (struct pk_cell){.type = PK_CELL_INT, .i = i};
+}
+
+static struct pk_cell real(double f)
+{
+    return (struct pk_cell){.type = isfinite(f) ? PK_CELL_REAL : PK_CELL_NULL, .f = f};
+}
+
+static struct pk_cell text(const char *s)
+{
+    return (struct pk_cell){.type = PK_CELL_TEXT, .s = s};
+}
+
+static void print_choices(struct pk_out *out, const struct pk_bucket_question *q,
+                          const struct pk_bucket_advice *v)
+{
+    static const char *const names[PK_BUCKET_CHOICES] = {
+        [PK_CHOOSE_PLAYED] = "model, these tensors", [PK_CHOOSE_EQUAL] = "model, equal buckets",
+        [PK_CHOOSE_REPORT] = "formula of reports",   [PK_CHOOSE_FLAT] = "one bucket",
+        [PK_CHOOSE_OVERLAP] = "one a tensor",
+    };
+    for (int i = 0; i < PK_BUCKET_CHOICES; i++) {
+        const struct pk_bucket_choice *c = &v->choice[i];
+        const struct pk_cell row[ADVICE_COLUMNS] = {
+            [RANKS] = whole(q->ranks),
+            [CHOICE] = text(names[i]),
+            [BUCKET] = i == PK_CHOOSE_OVERLAP ? (struct pk_cell){0} : whole(llround(c->bytes)),
+            [BUCKETS] = whole((int64_t)c->buckets.n),
+            [OVERSIZE] = whole((int64_t)c->buckets.oversize),
+            [EXPOSED] = real(c->exposed_ns),
+            [SIMULATED] = whole((int64_t)c->simulated_ns),
+            [TOTAL] = real((double)q->backward_ns + c->exposed_ns),
+            [LOSS] = real(c->exposed_ns - v->ideal_ns),
+        };
+        pk_out_row(out, row);
+    }
+}
+
+static void print_terms(struct pk_out *out, const struct pk_bucket_question *q,
+                        const struct pk_bucket_advice *v)
+{
+    const struct pk_cell row[TERM_COLUMNS] = {
+        [T_RANKS] = whole(q->ranks),
+        [T_S] = real(v->rates.gradient_bytes),
+        [T_G] = real(v->rates.produced_bytes_per_s),
+        [T_O] = real(v->rates.launch_ns),
+        [T_W] = real(v->rates.link_bytes_per_s),
+        [T_BALANCE] = real(v->optimum.balance_bytes),
+        [T_HIDDEN] = real(v->optimum.hidden_bytes),
+        [T_EQUAL] = real(v->optimum.bytes),
+        [T_REPORT] = real(v->optimum.report_bytes),
+        [T_REGIME] =
+            text(v->optimum.regime == PK_BUCKET_COMPUTE_BOUND ? "compute-bound" : "communication-bound"),
+    };
+    pk_out_row(out, row);
+}
+
+/* --- what was asked --- */
+
+static enum pk_code find_gradients(const struct options *o, struct pk_arena *a, struct pk_gradients *g,
+                                   struct pk_err *err)
+{
+    static const struct pk_transformer_config sizes[] = {
+        {.layers = 12, .width = 768, .heads = 12, .ff = 3072, .vocab = VOCAB},
+        {.layers = 36, .width = 1280, .heads = 20, .ff = 5120, .vocab = VOCAB}};
+    if (o->tensors)
+        return pk_gradients_read(o->tensors, a, g, err);
+    pk_gradients_of_transformer(&sizes[!strcmp(o->model, "large")], a, g);
+    return PK_OK;
+}
+
+/* "2,8,64" */
+static enum pk_code read_ranks(const char *list, struct pk_arena *a, int64_t **ranks, size_t *n,
+                               struct pk_err *err)
+{
+    size_t cap = 0;
+    *n = 0;
+    *ranks = NULL;
+    for (const char *rest = list, *part; (part = pk_next_part(&rest, ',', a));) {
+        int64_t r;
+        if (pk_parse_int(part, &r, err) || r < 2 || r > RANKS_MAX) {
+            pk_fail(err, PK_E_USAGE, "--ranks %s: '%s'", list, part);
+            pk_why(err, "a number of ranks is an integer from 2 to %d", RANKS_MAX);
+            return pk_fix(err, "--ranks 2,8,64");
+        }
+        *ranks = pk_grow(a, *ranks, sizeof **ranks, *n, &cap);
+        (*ranks)[(*n)++] = r;
+    }
+    return PK_OK;
+}
+
+static enum pk_code only_bucket(const char *name, struct pk_arena *a, struct pk_err *err)
+{
+    static const char *const names[] = {"bucket"};
+    if (!strcmp(name, names[0]))
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "there is no plan '%s'", name);
+    pk_why(err, "%s", pk_suggest_text(a, name, names, 1));
+    return pk_fix(err, "perfkit plan bucket");
+}
+
+static enum pk_code run(struct pk_app *app, struct pk_err *err)
+{
+    const struct options *o = app->options;
+    struct pk_gradients g;
+    int64_t *ranks;
+    size_t n;
+    if (only_bucket(app->args.v[0], app->arena, err) || find_gradients(o, app->arena, &g, err) ||
+        read_ranks(o->ranks, app->arena, &ranks, &n, err))
+        return err->code;
+    struct pk_bucket_question *q = pk_new_n(app->arena, struct pk_bucket_question, n);
+    struct pk_bucket_advice *v = pk_new_n(app->arena, struct pk_bucket_advice, n);
+    for (size_t i = 0; i < n; i++) {
+        q[i] = (struct pk_bucket_question){
+            .gradients = &g,
+            .type = !strcmp(o->dtype, "bf16") ? PK_BF16 : PK_FP32,
+            .backward_ns = (uint64_t)o->backward_ns,
+            .ranks = (unsigned)ranks[i],
+            .link = {.latency_ns = (uint64_t)(o->launch_ns + 2 * (ranks[i] - 1) * o->hop_ns),
+                     .bytes_per_s = (double)o->bandwidth_bytes},
+        };
+        if (pk_bucket_advise(&q[i], app->arena, &v[i], err))
+            return err->code;
+    }
+    pk_out_table(app->out, "bucket", "Which bucket size to choose", advice_columns, ADVICE_COLUMNS);
+    for (size_t i = 0; i < n; i++)
+        print_choices(app->out, &q[i], &v[i]);
+    pk_out_note(app->out, "Exposed: communication behind the end of backward, by the model; simulated: the "
+                          "same, sent over a virtual link.");
+    pk_out_note(app->out, "The least possible: any division of the tensors into buckets, not of equal size.");
+    pk_out_table(app->out, "terms", "Why (docs/ddp-bucket.md)", term_columns, TERM_COLUMNS);
+    for (size_t i = 0; i < n; i++)
+        print_terms(app->out, &q[i], &v[i]);
+    return PK_OK;
+}
+
+const struct pk_cmd pk_cmd_plan = {
+    .name = "plan",
+    .summary = "what a model says before anybody has the machine: gradient buckets",
+    .usage = "plan bucket [options]",
+    .examples = "perfkit plan bucket --model large --backward 400ms --ranks 8,64,512 --bandwidth 25GB\n"
+                "perfkit plan bucket --tensors mine.txt --dtype bf16 --launch 35us --hop 2us\n",
+    .options = options,
+    .options_bytes = sizeof(struct options),
+    .exact_args = "1",
+    .run = run,
+};

@@ -1,0 +1,42 @@
+/* Bucket advice: which bucket size to choose for a model on ranks that nobody has here, and whether a virtual link agrees. */
+#pragma once
+
+#include "comm/bucket_model.h"
+#include "comm/comm.h"
+#include "model/gradients.h"
+
+struct pk_bucket_question {
+    const struct pk_gradients *gradients;
+    enum pk_dtype type;
+    uint64_t backward_ns; /* > 0 */
+    unsigned ranks;
+    struct pk_comm_link link; /* without jitter */
+};
+
+enum pk_bucket_choices {
+    PK_CHOOSE_PLAYED,  /* the best of many caps, played through with the model's tensors */
+    PK_CHOOSE_EQUAL,   /* the optimum of equal buckets */
+    PK_CHOOSE_REPORT,  /* sqrt(s o w) */
+    PK_CHOOSE_FLAT,    /* one bucket */
+    PK_CHOOSE_OVERLAP, /* one a tensor */
+    PK_BUCKET_CHOICES
+};
+
+struct pk_bucket_choice {
+    double bytes; /* the cap */
+    struct pk_buckets buckets;
+    double exposed_ns;     /* behind the end of backward, as the model says */
+    uint64_t simulated_ns; /* the same, as a step on the null device with a virtual link took */
+};
+
+struct pk_bucket_advice {
+    struct pk_bucket_rates rates; /* of equal buckets */
+    struct pk_bucket_optimum optimum;
+    struct pk_bucket_choice choice[PK_BUCKET_CHOICES];
+    double ideal_ns; /* exposed by the division that no other can beat */
+    size_t ideal_buckets;
+};
+
+/* Everything in the arena. Fails where the virtual link cannot be opened, with its error. */
+enum pk_code pk_bucket_advise(const struct pk_bucket_question *q, struct pk_arena *a,
+                              struct pk_bucket_advice *out, struct pk_err *err) PK_MUST_CHECK;
