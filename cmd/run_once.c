@@ -74,7 +74,7 @@ static enum pk_status measure(struct run *r, struct pk_device *dev, const struct
 
 static enum pk_status once(struct run *r, struct pk_device *dev, const struct pk_planned *p)
 {
-    if (!p->skip && !p->over_limit)
+    if (!p->skip && !p->too_large)
         return measure(r, dev, p);
     enum pk_status status = p->skip ? PK_ST_SKIPPED : PK_ST_OOM;
     print_unmeasured(r, p, status,

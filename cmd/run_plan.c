@@ -200,7 +200,7 @@ static struct pk_cell real_or_null(double x)
 
 const char *pk_run_outlook(const struct pk_planned *p)
 {
-    return p->skip ? p->skip : p->over_limit ? "out of memory: not tried" : "measured";
+    return p->skip ? p->skip : p->too_large ? "out of memory: not tried" : "measured";
 }
 
 enum pk_code pk_run_duration(struct run *r, struct pk_err *err)

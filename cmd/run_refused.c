@@ -18,7 +18,7 @@ static struct too_large too_large(const struct pk_plan *plan)
     struct too_large t = {.least = INT64_MAX};
     for (size_t i = 0; i < plan->n; i++) {
         const struct pk_planned *p = &plan->v[i];
-        if (p->skip || !p->over_limit)
+        if (p->skip || !p->too_large)
             continue;
         t.n++;
         t.least = p->predicted_bytes < t.least ? p->predicted_bytes : t.least;

@@ -86,7 +86,7 @@ enum pk_code pk_plan_duration(struct pk_store *s, const struct pk_duration_reque
     out->ns = (double)r->invocations * process_ns;
     for (size_t i = 0; i < plan->n; i++) {
         const struct pk_planned *c = &plan->v[i];
-        if (c->skip || c->over_limit)
+        if (c->skip || c->too_large)
             continue;
         double iteration = iteration_ns(&rows, plan, c, a, out);
         out->case_ns[i] = isnan(iteration) ? 0 : case_ns(r, c, iteration);

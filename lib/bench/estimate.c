@@ -31,7 +31,7 @@ void pk_plan_floors(struct pk_plan *plan, const struct pk_ceilings *top)
 
 bool pk_plan_time_known(const struct pk_plan *plan, const struct pk_planned *p)
 {
-    return p->provider == 0 && !p->skip && !p->over_limit && plan->kind != PK_DEVICE_NULL &&
+    return p->provider == 0 && !p->skip && !p->too_large && plan->kind != PK_DEVICE_NULL &&
            isfinite(p->least_ns);
 }
 

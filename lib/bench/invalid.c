@@ -42,6 +42,9 @@ static const char *bad_head(const struct pk_probe *p, struct pk_arena *a)
         return "axes, variants, regions, presets and tables are required";
     if (!p->predict_bytes || !p->work || !p->setup || !p->run || !p->teardown)
         return "predict_bytes, work, setup, run and teardown are required";
+    const int shrink = p->shrink ? pk_axis_index(p->axes, p->shrink) : -1;
+    if (p->shrink && (shrink < 0 || p->axes[shrink].type != PK_AXIS_INT))
+        return "shrink must name an axis of integers";
     return NULL;
 }
 

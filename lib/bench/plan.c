@@ -4,6 +4,7 @@
 #include "base/index.h"
 #include "base/rng.h"
 #include "base/suggest.h"
+#include "base/units.h"
 #include "bench/block.h"
 
 #include <math.h>
@@ -158,6 +159,35 @@ static size_t leave_out_axes(const struct planner *p, unsigned variant, struct p
     return n;
 }
 
+/* Memory grows with the axis: the largest value below the case's own with which it is predicted to fit; below the axis's least, none does. */
+static int64_t largest_that_fits(const struct planner *p, struct pk_case c, size_t axis)
+{
+    int64_t most = (int64_t)p->probe->axes[axis].min - 1, beyond = c.at.v[axis].i;
+    while (beyond - most > 1) {
+        const int64_t half = most + (beyond - most) / 2;
+        c.at.v[axis].i = half;
+        if (p->probe->predict_bytes(&c, p->kind) <= p->r->limit_bytes)
+            most = half;
+        else
+            beyond = half;
+    }
+    return most;
+}
+
+static const char *too_large(const struct planner *p, const struct pk_planned *v)
+{
+    char size[32];
+    const char *text = pk_printf(p->arena, "predicted to take %s, more than the device's limit; not tried",
+                                 pk_format_bytes(v->predicted_bytes, size, sizeof size));
+    if (!p->probe->shrink)
+        return text;
+    const size_t axis = (size_t)pk_axis_index(p->probe->axes, p->probe->shrink);
+    const int64_t most = largest_that_fits(p, v->c, axis);
+    if (most < p->probe->axes[axis].min)
+        return pk_printf(p->arena, "%s; no %s would fit", text, p->probe->shrink);
+    return pk_printf(p->arena, "%s; %s=%lld would fit", text, p->probe->shrink, (long long)most);
+}
+
 /* A peer's own memory is not known; its combination is skipped where the reference variant's is. */
 static void add_case(struct planner *p, struct pk_plan *out, const struct pk_point *at, unsigned variant,
                      const char *name, int provider)
@@ -180,7 +210,8 @@ static void add_case(struct planner *p, struct pk_plan *out, const struct pk_poi
         return;
     if (provider == 0) {
         v->predicted_bytes = p->probe->predict_bytes(&v->c, p->kind);
-        v->over_limit = p->r->limit_bytes > 0 && v->predicted_bytes > p->r->limit_bytes;
+        const bool over_limit = p->r->limit_bytes > 0 && v->predicted_bytes > p->r->limit_bytes;
+        v->too_large = over_limit ? too_large(p, v) : NULL;
     }
 }
 
@@ -244,7 +275,7 @@ static enum pk_code list_cases(struct planner *p, const struct pk_preset *preset
 static bool fits(const struct pk_plan *plan)
 {
     for (size_t i = 0; i < plan->n; i++)
-        if (plan->v[i].over_limit)
+        if (plan->v[i].too_large)
             return false;
     return true;
 }
@@ -332,7 +363,7 @@ size_t pk_plan_to_try(const struct pk_plan *plan)
 {
     size_t n = 0;
     for (size_t i = 0; i < plan->n; i++)
-        n += !plan->v[i].skip && !plan->v[i].over_limit;
+        n += !plan->v[i].skip && !plan->v[i].too_large;
     return n;
 }
 

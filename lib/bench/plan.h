@@ -29,7 +29,8 @@ struct pk_planned {
      * until pk_plan_floors (estimate.h). */
     double floor_ns, least_ns;
     const char *skip; /* reason it is left out, NULL = measured */
-    bool over_limit;  /* predicted bytes exceed the limit: recorded as OOM without trying */
+    const char *
+        too_large; /* predicted bytes exceed the limit by so much, and what would fit: recorded as OOM without trying */
 };
 
 struct pk_plan {

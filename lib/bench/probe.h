@@ -9,6 +9,7 @@
 #include "device/device.h"
 #include "ops/work.h"
 #include "opt/axis.h"
+#include "json/json.h"
 
 struct pk_case {
     const struct pk_probe *probe;
@@ -25,10 +26,12 @@ static inline int64_t pk_case_int(const struct pk_case *c, unsigned axis)
 struct pk_ctx {
     const struct pk_case *c;
     struct pk_device *dev;
-    struct pk_arena *arena;        /* host memory of this case; gone after teardown */
-    void *state;                   /* the probe's own, made in setup */
-    uint64_t seed;                 /* equal for every variant of a point, so that inputs are */
-    bool dry;                      /* the device does no arithmetic (null): results are not to be checked */
+    struct pk_arena *arena; /* host memory of this case; gone after teardown */
+    void *state;            /* the probe's own, made in setup */
+    uint64_t seed;          /* equal for every variant of a point, so that inputs are */
+    bool dry;               /* the device does no arithmetic (null): results are not to be checked */
+    json_t *
+        found; /* check may make an object of results that are no metrics, such as a loss: the slice's note "found" */
     uint32_t reps[PK_REGIONS_MAX]; /* how often pk_repeat (repeat.h) does a region's work; 0 counts as 1 */
 };
 
@@ -113,6 +116,8 @@ struct pk_probe {
     const char *const *check_points;
     const char *const *tables; /* names of the tables in NAME.sql that `run` prints, in order */
 
+    /* optional. The axis, of integers, whose largest value with which a case would fit is said where it does not. */
+    const char *shrink;
     /* optional. A reason to leave this combination out ("causal needs ..."), or NULL. */
     const char *(*skip)(const struct pk_case *c, enum pk_device_kind kind);
     /* optional. True where an axis, by row, means nothing to a variant: its cases are without that axis, one for all its values. */

@@ -80,18 +80,13 @@ static enum pk_code record_planned_gaps(struct session *s, struct pk_err *err)
 {
     for (size_t i = 0; i < s->plan->n; i++) {
         const struct pk_planned *p = &s->plan->v[i];
-        char size[32];
         enum pk_code rc = PK_OK;
         if (!open_case(s, i))
             continue;
         if (p->skip)
             rc = record_unmeasured(s, i, PK_ST_SKIPPED, p->skip, err);
-        else if (p->over_limit)
-            rc = record_unmeasured(s, i, PK_ST_OOM,
-                                   pk_printf(&s->arena,
-                                             "predicted to take %s, more than the device's limit; not tried",
-                                             pk_format_bytes(p->predicted_bytes, size, sizeof size)),
-                                   err);
+        else if (p->too_large)
+            rc = record_unmeasured(s, i, PK_ST_OOM, p->too_large, err);
         if (rc)
             return rc;
     }

@@ -155,6 +155,8 @@ static enum pk_code sample_and_check(struct pk_ctx *ctx, struct job *j, struct p
     size_t peak = pool->peak;
     if (!rc && !unchecked(j->m))
         rc = ctx->c->probe->check(ctx, false, err);
+    if (ctx->found)
+        pk_note_json(&j->notes, "found", ctx->found);
     pk_pool_reset_peak(pool);
     if (!rc)
         rc = j->m->stop.once ? sample_once(j) : calibrate_and_sample(j, err);

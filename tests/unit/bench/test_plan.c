@@ -52,7 +52,7 @@ static void nothing_asked_is_the_first_preset(void **state)
     assert_string_equal(plan.v[1].variant, "slow-start");
     assert_int_equal(pk_case_int(&plan.v[0].c, BUSY_NS), 100000);
     assert_int_equal(plan.v[0].predicted_bytes, 2 * 4096);
-    assert_false(plan.v[0].over_limit);
+    assert_false(plan.v[0].too_large);
     assert_null(plan.v[0].skip);
     assert_true(isnan(plan.v[0].floor_ns));
 }
@@ -137,11 +137,11 @@ static void peers_are_variants_of_their_own(void **state)
     make(&r);
     assert_int_equal(plan.n, 3);
     assert_int_equal(plan.v[0].provider, 0);
-    assert_true(plan.v[0].over_limit);
+    assert_true(plan.v[0].too_large);
     assert_int_equal(plan.v[2].provider, 2);
     assert_string_equal(plan.v[2].variant, "numpy");
     assert_int_equal(plan.v[2].predicted_bytes, -1);
-    assert_false(plan.v[2].over_limit);
+    assert_false(plan.v[2].too_large);
     r.peers = (const char *const[]){"ok"};
     r.n_peers = 1;
     assert_refused(&r, PK_E_USAGE, "peer 'ok'", "name");
@@ -244,11 +244,11 @@ static void the_preset_that_fits_is_chosen(void **state)
     r.limit_bytes = 100; /* none fits: the first, whose cases say so */
     make(&r);
     assert_string_equal(plan.preset->name, "big");
-    assert_true(plan.v[0].over_limit);
+    assert_true(plan.v[0].too_large);
     r.preset = "big";
     r.limit_bytes = 1 << 20;
     make(&r);
-    assert_true(plan.v[0].over_limit);
+    assert_true(plan.v[0].too_large);
 }
 
 static void floors_come_from_ceilings(void **state)

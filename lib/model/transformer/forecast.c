@@ -1,0 +1,123 @@
+/* Forecast: a step on the null device, phase by phase. */
+#include "model/transformer/forecast.h"
+
+#include "device/null.h"
+#include "ops/workspace.h"
+
+/* Of what no device could have: more than addresses can say. */
+#define BEYOND ((size_t)INT64_MAX)
+
+/* What the products of a GPU are given beside their operands, at the most. */
+static size_t workspace(const struct pk_transformer_config *c, enum pk_device_kind kind)
+{
+    const size_t wide = c->vocab > 2 * c->ff ? c->vocab : 2 * c->ff;
+    const struct pk_gemm g = {.m = pk_transformer_tokens(c),
+                              .n = wide,
+                              .k = c->width,
+                              .batch = 1,
+                              .tb = PK_T,
+                              .ab_type = c->dtype,
+                              .c_type = c->dtype,
+                              .math = c->math};
+    return kind == PK_DEVICE_CUDA ? pk_workspace_gemm(&g) : 0;
+}
+
+struct dry {
+    struct pk_device dev;
+    struct pk_transformer t;
+    size_t workspace;
+};
+
+typedef enum pk_code phase_fn(struct pk_transformer *t, bool keep, struct pk_err *err);
+
+static enum pk_code backward(struct pk_transformer *t, bool keep, struct pk_err *err)
+{
+    return pk_transformer_backward(t, err);
+}
+
+static enum pk_code update(struct pk_transformer *t, bool keep, struct pk_err *err)
+{
+    return pk_transformer_update(t, err);
+}
+
+/* Declared FLOPs of products in tf32 or bf16 are those of tensor cores. */
+static struct pk_step_phase run(struct dry *d, phase_fn *phase, bool keep, double tensor_flops)
+{
+    struct pk_err err;
+    const struct pk_null_counts before = pk_null_counted(&d->dev);
+    pk_pool_reset_peak(&d->dev.pool);
+    if (phase(&d->t, keep, &err)) {
+        pk_transformer_forget(&d->t);
+        return (struct pk_step_phase){.peak_bytes = BEYOND};
+    }
+    const struct pk_null_counts after = pk_null_counted(&d->dev);
+    return (struct pk_step_phase){
+        .work = {.flops = after.flops - before.flops,
+                 .tensor_flops = tensor_flops,
+                 .bytes = after.bytes - before.bytes,
+                 .exps = after.exps - before.exps},
+        .peak_bytes = d->dev.pool.peak + d->workspace,
+        .after_bytes = d->dev.pool.current,
+    };
+}
+
+static void phases(struct dry *d, enum pk_step_mode mode, struct pk_forecast *out)
+{
+    const struct pk_transformer_config *c = &d->t.c;
+    const bool tensor = c->dtype == PK_BF16 || c->math != PK_MATH_IEEE;
+    const double flops = tensor ? pk_transformer_flops(c) : 0;
+    out->state_bytes = d->dev.pool.current;
+    out->forward = run(d, pk_transformer_forward, mode != PK_STEP_FORWARD, flops);
+    if (mode >= PK_STEP_BACKWARD && out->forward.peak_bytes < BEYOND)
+        out->backward = run(d, backward, true, (c->recompute ? 3 : 2) * flops);
+    if (mode == PK_STEP_WHOLE && out->backward.peak_bytes < BEYOND)
+        out->update = run(d, update, true, 0);
+    const size_t peaks[] = {out->forward.peak_bytes, out->backward.peak_bytes, out->update.peak_bytes};
+    for (size_t i = 0; i < 3; i++)
+        out->peak_bytes = peaks[i] > out->peak_bytes ? peaks[i] : out->peak_bytes;
+}
+
+void pk_transformer_forecast(const struct pk_transformer_config *c, enum pk_step_mode mode,
+                             enum pk_device_kind kind, struct pk_forecast *out)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const struct pk_device_options o = {.limit_bytes = INT64_MAX};
+    struct dry d = {.workspace = workspace(c, kind)};
+    struct pk_err err;
+    *out = (struct pk_forecast){0};
+    if (pk_transformer_valid(c, &err) || pk_device_open(&d.dev, "null", &o, &err))
+        return;
+    if (!pk_transformer_open(&d.t, &d.dev, c, pk_step_needs(mode), &a, &err))
+        phases(&d, mode, out);
+    else
+        out->peak_bytes = BEYOND;
+    pk_transformer_close(&d.t);
+    pk_device_close(&d.dev);
+}
+
+static bool fits(struct pk_transformer_config c, size_t batch, enum pk_step_mode mode,
+                 enum pk_device_kind kind, size_t limit_bytes)
+{
+    struct pk_forecast f;
+    c.batch = batch;
+    pk_transformer_forecast(&c, mode, kind, &f);
+    return f.peak_bytes <= limit_bytes;
+}
+
+size_t pk_transformer_largest_batch(const struct pk_transformer_config *c, enum pk_step_mode mode,
+                                    enum pk_device_kind kind, size_t limit_bytes)
+{
+    size_t most = 0, beyond = 1;
+    while (beyond < SIZE_MAX / 2 && fits(*c, beyond, mode, kind, limit_bytes)) {
+        most = beyond;
+        beyond *= 2;
+    }
+    while (beyond - most > 1) {
+        const size_t half = most + (beyond - most) / 2;
+        if (fits(*c, half, mode, kind, limit_bytes))
+            most = half;
+        else
+            beyond = half;
+    }
+    return most;
+}

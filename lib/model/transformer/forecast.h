@@ -1,0 +1,35 @@
+/* Forecast: what a step will take, by running it on the null device: the same code, no arithmetic. */
+#pragma once
+
+#include "model/transformer/transformer.h"
+#include "ops/work.h"
+
+/* How far an iteration goes. */
+enum pk_step_mode { PK_STEP_FORWARD, PK_STEP_RETAINED, PK_STEP_BACKWARD, PK_STEP_WHOLE };
+
+static inline enum pk_needs pk_step_needs(enum pk_step_mode m)
+{
+    return m == PK_STEP_WHOLE      ? PK_NEEDS_OPTIMIZER
+           : m == PK_STEP_BACKWARD ? PK_NEEDS_GRADIENTS
+                                   : PK_NEEDS_WEIGHTS;
+}
+
+struct pk_step_phase {
+    struct pk_work work;
+    size_t peak_bytes, after_bytes; /* live: highest while it ran, and when it was over */
+};
+
+struct pk_forecast {
+    size_t state_bytes;                             /* weights, gradients, optimizer, inputs */
+    struct pk_step_phase forward, backward, update; /* those the mode has not are 0 */
+    size_t peak_bytes;
+};
+
+/* On a device of this kind: with the workspace of a GPU's largest product. peak_bytes is INT64_MAX where
+ * it is more than addresses can say. A shape that is not valid has a forecast of 0. */
+void pk_transformer_forecast(const struct pk_transformer_config *c, enum pk_step_mode mode,
+                             enum pk_device_kind kind, struct pk_forecast *out);
+
+/* The most sequences a step of this shape can have within limit_bytes; 0 = not even one. */
+size_t pk_transformer_largest_batch(const struct pk_transformer_config *c, enum pk_step_mode mode,
+                                    enum pk_device_kind kind, size_t limit_bytes);

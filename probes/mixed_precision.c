@@ -1,0 +1,457 @@
+/* mixed-precision: one training step of a decoder transformer, and what types, fusing and capturing buy in time, memory and accuracy.
+ *
+ * eager launches one kernel per operation, as a framework does, and stays that way: it is the yardstick. compiled has fused kernels and
+ * products, no stored probabilities, one pass of AdamW, and is captured where the device has graphs. bf16 has fp32 master weights and
+ * fp32 sums. docs/mixed-precision.md. */
+#include "bench/probe.h"
+
+#include "base/rng.h"
+#include "model/transformer/check.h"
+#include "model/transformer/forecast.h"
+#include "model/transformer/sketch.h"
+
+#include <math.h>
+
+enum { MODEL, LAYERS, D_MODEL, HEADS, D_FF, VOCAB, BATCH, SEQ_LEN, DTYPE, MODE, ATTENTION, RECOMPUTE };
+enum { STEP, FORWARD, BACKWARD, OPTIMIZER, BACKWARD_OPTIMIZER };
+enum { BEFORE_BACKWARD, ALLOCATED, RESERVED, PARAMETERS, MODEL_FLOPS };
+enum { FP32, TF32, BF16 };
+enum { AUTO }; /* of attention; the others follow, in the order of enum pk_attention_variant */
+enum { EAGER, COMPILED };
+enum {
+    SEED = 1
+}; /* the same weights and tokens in every case, so that losses and gradients can be compared */
+
+static const struct pk_axis axes[] = {
+    [MODEL] = {"model", PK_AXIS_ENUM, .choices = (const char *const[]){"tiny", "small", "large", NULL},
+               .sets = (const char *const[]){"layers=2 d_model=256 heads=4 d_ff=1024 batch=4 seq_len=128",
+                                             "layers=12 d_model=768 heads=12 d_ff=3072 batch=64 seq_len=256",
+                                             "layers=36 d_model=1280 heads=20 d_ff=5120 batch=32 seq_len=256",
+                                             NULL},
+               .def = "tiny", .born = "tiny",
+               .help = "tiny, or one of the report: sets layers, d_model, heads, d_ff, batch, seq_len"},
+    [LAYERS] = {"layers", PK_AXIS_INT, "layers", 1, 1024, .def = "2", .born = "2", .help = "blocks"},
+    [D_MODEL] = {"d_model", PK_AXIS_INT, "features", 8, 65536, .def = "256", .born = "256",
+                 .help = "width of the residual stream, a multiple of 8"},
+    [HEADS] = {"heads", PK_AXIS_INT, "heads", 1, 1024, .def = "4", .born = "4",
+               .help = "heads that d_model is divided into"},
+    [D_FF] = {"d_ff", PK_AXIS_INT, "features", 8, 262144, .def = "1024", .born = "1024",
+              .help = "width inside the gated unit, a multiple of 8"},
+    [VOCAB] = {"vocab", PK_AXIS_INT, "tokens", 2, 1048576, .def = "10000", .born = "10000",
+               .help = "rows of the embedding and of the head"},
+    [BATCH] = {"batch", PK_AXIS_INT, "sequences", 1, 65536, .def = "4", .born = "4",
+               .help = "sequences per step"},
+    [SEQ_LEN] = {"seq_len", PK_AXIS_INT, "tokens", 1, 1048576, .def = "128", .born = "128",
+                 .help = "tokens per sequence"},
+    [DTYPE] = {"dtype", PK_AXIS_ENUM,
+               .choices = (const char *const[]){[FP32] = "fp32", [TF32] = "tf32", [BF16] = "bf16", NULL},
+               .def = "fp32,bf16", .born = "fp32",
+               .help =
+                   "fp32; tf32: stored as fp32, multiplied as tf32; bf16: with fp32 master weights and sums"},
+    [MODE] = {"mode", PK_AXIS_ENUM,
+              .choices =
+                  (const char *const[]){[PK_STEP_FORWARD] = "forward",
+                                        [PK_STEP_RETAINED] = "forward-retained",
+                                        [PK_STEP_BACKWARD] = "forward+backward",
+                                        [PK_STEP_WHOLE] = "step",
+                                        NULL},
+              .def = "forward,forward+backward,step", .born = "step",
+              .help = "how far a step goes; forward-retained keeps activations as if backward followed"},
+    [ATTENTION] = {"attention", PK_AXIS_ENUM,
+                   .choices =
+                       (const char *const[]){[AUTO] = "auto", "vanilla", "fused", "flash", "cudnn", NULL},
+                   .def = "auto", .born = "auto",
+                   .help = "auto: vanilla in eager; in compiled flash, or cudnn where it runs"},
+    [RECOMPUTE] = {"recompute", PK_AXIS_ENUM, .choices = (const char *const[]){"none", "block", NULL},
+                   .def = "none", .born = "none",
+                   .help = "block: keep a block's input alone and make the rest again in backward"},
+    {0},
+};
+
+static const struct pk_variant variants[] = {
+    [EAGER] = {"eager", "one kernel per operation, launched one by one, as a framework does"},
+    [COMPILED] = {"compiled",
+                  "fused kernels and products, one pass of AdamW, captured where there are graphs",
+                  .captured = true},
+    {0},
+};
+
+static enum pk_step_mode mode_of(const struct pk_case *c)
+{
+    return (enum pk_step_mode)pk_case_int(c, MODE);
+}
+
+static bool has_backward(const struct pk_case *c)
+{
+    return mode_of(c) >= PK_STEP_BACKWARD;
+}
+
+static bool has_optimizer(const struct pk_case *c)
+{
+    return mode_of(c) == PK_STEP_WHOLE;
+}
+
+static const struct pk_region regions[] = {
+    [STEP] = {"step", "everything the mode has"},
+    [FORWARD] = {"forward", "from tokens to the mean loss"},
+    [BACKWARD] = {"backward", "gradients of every parameter", .applies = has_backward},
+    [OPTIMIZER] = {"optimizer", "one step of AdamW", .applies = has_optimizer},
+    [BACKWARD_OPTIMIZER] = {"backward_optimizer", "the two together", .applies = has_optimizer},
+    {0},
+};
+
+static const struct pk_metric metrics[] = {
+    {"before_backward_bytes", "bytes", "live device memory after forward", PK_LOWER_IS_BETTER,
+     PK_CLASS_MEMORY, PK_COMBINE_MAX, PK_COMBINE_MAX, PK_FROM_GAUGE, BEFORE_BACKWARD},
+    {"allocated_bytes", "bytes", "live device memory between steps", PK_LOWER_IS_BETTER, PK_CLASS_MEMORY,
+     PK_COMBINE_MAX, PK_COMBINE_MAX, PK_FROM_GAUGE, ALLOCATED},
+    {"reserved_bytes", "bytes", "device memory that the pool holds, live or kept for reuse",
+     PK_LOWER_IS_BETTER, PK_CLASS_MEMORY, PK_COMBINE_MAX, PK_COMBINE_MAX, PK_FROM_GAUGE, RESERVED},
+    {"parameters", "1", "weights of the model", PK_NO_DIRECTION, PK_CLASS_EXACT, PK_COMBINE_MEDIAN,
+     PK_COMBINE_MEDIAN, PK_FROM_GAUGE, PARAMETERS},
+    {"model_flops", "1",
+     "FLOPs that the mode needs by definition: products of weights and of attention, causal pairs only; "
+     "backward twice forward",
+     PK_NO_DIRECTION, PK_CLASS_EXACT, PK_COMBINE_MEDIAN, PK_COMBINE_SUM, PK_FROM_GAUGE, MODEL_FLOPS},
+    {"peak_bytes", "bytes", "highest live device memory of the case", PK_LOWER_IS_BETTER, PK_CLASS_MEMORY,
+     PK_COMBINE_MAX, PK_COMBINE_MAX, PK_FROM_POOL_PEAK, 0},
+    {0},
+};
+
+static const char *const few_samples[] = {"min-samples=10", NULL};
+
+static const struct pk_preset presets[] = {
+    {"quick", "under 40 s on two cores", (const char *const[]){"model=tiny", NULL},
+     (const char *const[]){"min-samples=2", "min-time=50ms", "max-time=150ms", NULL}},
+    {"seed", "the report's two models", (const char *const[]){"model=small,large dtype=fp32,tf32,bf16", NULL},
+     few_samples},
+    {"full", "the report's two models, with activations kept and recomputed",
+     (const char *const[]){
+         "model=small,large dtype=fp32,tf32,bf16 mode=forward,forward-retained,forward+backward,step",
+         "model=small,large dtype=fp32,tf32,bf16 mode=step recompute=block", NULL},
+     few_samples},
+    {0},
+};
+
+static const char *const check_points[] = {
+    "layers=2 d_model=24 heads=2 d_ff=40 vocab=29 batch=3 seq_len=7",
+    "layers=1 d_model=16 heads=1 d_ff=8 vocab=5 batch=1 seq_len=1",
+    NULL,
+};
+
+static const char *const tables[] = {"models",   "steps", "memory", "precision",
+                                     "variants", "drift", "rates",  NULL};
+
+/* --- a case as the model sees it --- */
+
+static enum pk_attention_variant attention_of(const struct pk_case *c, enum pk_device_kind kind)
+{
+    const int64_t asked = pk_case_int(c, ATTENTION);
+    if (asked != AUTO)
+        return (enum pk_attention_variant)(asked - 1);
+    if (c->variant == EAGER)
+        return PK_ATTENTION_VANILLA;
+    return kind == PK_DEVICE_CUDA && pk_case_int(c, DTYPE) == BF16 ? PK_ATTENTION_CUDNN : PK_ATTENTION_FLASH;
+}
+
+static struct pk_transformer_config config_of(const struct pk_case *c, enum pk_device_kind kind)
+{
+    const int64_t dtype = pk_case_int(c, DTYPE);
+    return (struct pk_transformer_config){
+        .layers = (size_t)pk_case_int(c, LAYERS),
+        .width = (size_t)pk_case_int(c, D_MODEL),
+        .heads = (size_t)pk_case_int(c, HEADS),
+        .ff = (size_t)pk_case_int(c, D_FF),
+        .vocab = (size_t)pk_case_int(c, VOCAB),
+        .seq = (size_t)pk_case_int(c, SEQ_LEN),
+        .batch = (size_t)pk_case_int(c, BATCH),
+        .dtype = dtype == BF16 ? PK_BF16 : PK_FP32,
+        .math = dtype == TF32 ? PK_MATH_TF32 : PK_MATH_IEEE,
+        .attention = attention_of(c, kind),
+        .fused = c->variant == COMPILED,
+        .recompute = pk_case_int(c, RECOMPUTE) != 0,
+    };
+}
+
+/* --- what the harness calls --- */
+
+static const char *skip(const struct pk_case *c, enum pk_device_kind kind)
+{
+    const struct pk_transformer_config m = config_of(c, kind);
+    const struct pk_attention_shape s = pk_transformer_attention(&m);
+    if (pk_case_int(c, DTYPE) == TF32 && kind == PK_DEVICE_CPU)
+        return "tf32 products are of GPUs: -a dtype=fp32";
+    if (m.dtype == PK_BF16 && kind == PK_DEVICE_CPU)
+        return "the CPU's kernels are of fp32: -a dtype=fp32";
+    if (m.recompute && mode_of(c) < PK_STEP_BACKWARD)
+        return "recompute=block changes nothing without a backward pass: -a mode=step";
+    if (m.attention == PK_ATTENTION_CUDNN && kind != PK_DEVICE_CUDA)
+        return "cuDNN is of NVIDIA GPUs: -a attention=auto";
+    return pk_attention_has(m.attention, &s)
+               ? NULL
+               : "this attention has no kernels of this type: -a attention=auto";
+}
+
+static enum pk_code validate(const struct pk_case *c, struct pk_arena *a, pk_warn_fn *warn, void *user,
+                             struct pk_err *err)
+{
+    const struct pk_transformer_config m = config_of(c, PK_DEVICE_CPU);
+    return pk_transformer_valid(&m, err);
+}
+
+static int64_t predict_bytes(const struct pk_case *c, enum pk_device_kind kind)
+{
+    const struct pk_transformer_config m = config_of(c, kind);
+    struct pk_forecast f;
+    pk_transformer_forecast(&m, mode_of(c), kind, &f);
+    return (int64_t)f.peak_bytes;
+}
+
+static int64_t model_flops(const struct pk_case *c, const struct pk_transformer_config *m)
+{
+    return (int64_t)(pk_transformer_flops(m) * (has_backward(c) ? 3 : 1));
+}
+
+static int64_t predict_gauge(const struct pk_case *c, unsigned gauge)
+{
+    const struct pk_transformer_config m = config_of(c, PK_DEVICE_CPU);
+    struct pk_forecast f;
+    pk_transformer_forecast(&m, mode_of(c), PK_DEVICE_CPU, &f);
+    const int64_t predicted[] = {
+        [BEFORE_BACKWARD] = (int64_t)f.forward.after_bytes,
+        [ALLOCATED] = (int64_t)f.state_bytes,
+        [RESERVED] = -1,
+        [PARAMETERS] = (int64_t)pk_transformer_parameters(&m),
+        [MODEL_FLOPS] = model_flops(c, &m),
+    };
+    return predicted[gauge];
+}
+
+static struct pk_work work(const struct pk_case *c, unsigned region)
+{
+    const struct pk_transformer_config m = config_of(c, PK_DEVICE_CPU);
+    struct pk_forecast f;
+    pk_transformer_forecast(&m, mode_of(c), PK_DEVICE_CPU, &f);
+    const struct pk_work parts[] = {
+        [STEP] = pk_work_add(f.forward.work, pk_work_add(f.backward.work, f.update.work)),
+        [FORWARD] = f.forward.work,
+        [BACKWARD] = f.backward.work,
+        [OPTIMIZER] = f.update.work,
+        [BACKWARD_OPTIMIZER] = pk_work_add(f.backward.work, f.update.work),
+    };
+    return parts[region];
+}
+
+struct state {
+    struct pk_transformer t;
+    int32_t *tokens, *targets;
+};
+
+static int32_t random_token(struct pk_rng *rng, size_t vocab)
+{
+    return (int32_t)(pk_rng_uniform(rng) * (double)vocab);
+}
+
+static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
+{
+    struct state *s = pk_new(ctx->arena, struct state);
+    const struct pk_transformer_config m = config_of(ctx->c, ctx->dev->kind);
+    const size_t n = pk_transformer_tokens(&m);
+    struct pk_rng rng = {SEED};
+    ctx->state = s;
+    enum pk_code rc =
+        pk_transformer_open(&s->t, ctx->dev, &m, pk_step_needs(mode_of(ctx->c)), ctx->arena, err);
+    if (rc || ctx->dry)
+        return rc;
+    s->tokens = pk_new_n(ctx->arena, int32_t, n);
+    s->targets = pk_new_n(ctx->arena, int32_t, n);
+    for (size_t i = 0; i < n; i++) {
+        s->tokens[i] = random_token(&rng, m.vocab);
+        s->targets[i] = random_token(&rng, m.vocab);
+    }
+    rc = pk_transformer_fill(&s->t, SEED, err);
+    return rc ? rc : pk_transformer_batch(&s->t, s->tokens, s->targets, err);
+}
+
+static enum pk_code forward(struct pk_ctx *ctx, struct pk_err *err)
+{
+    struct state *s = ctx->state;
+    pk_mark_begin(ctx->dev, FORWARD, PK_LANE_COMPUTE);
+    enum pk_code rc = pk_transformer_forward(&s->t, mode_of(ctx->c) != PK_STEP_FORWARD, err);
+    pk_mark_end(ctx->dev, FORWARD, PK_LANE_COMPUTE);
+    pk_mark_bytes(ctx->dev, BEFORE_BACKWARD);
+    return rc;
+}
+
+static enum pk_code backward(struct pk_ctx *ctx, struct pk_err *err)
+{
+    struct state *s = ctx->state;
+    pk_mark_begin(ctx->dev, BACKWARD, PK_LANE_COMPUTE);
+    enum pk_code rc = pk_transformer_backward(&s->t, err);
+    pk_mark_end(ctx->dev, BACKWARD, PK_LANE_COMPUTE);
+    return rc;
+}
+
+static enum pk_code update(struct pk_ctx *ctx, struct pk_err *err)
+{
+    struct state *s = ctx->state;
+    pk_mark_begin(ctx->dev, OPTIMIZER, PK_LANE_COMPUTE);
+    enum pk_code rc = pk_transformer_update(&s->t, err);
+    pk_mark_end(ctx->dev, OPTIMIZER, PK_LANE_COMPUTE);
+    return rc;
+}
+
+static enum pk_code backward_and_update(struct pk_ctx *ctx, struct pk_err *err)
+{
+    pk_mark_begin(ctx->dev, BACKWARD_OPTIMIZER, PK_LANE_COMPUTE);
+    enum pk_code rc = backward(ctx, err);
+    if (!rc)
+        rc = update(ctx, err);
+    pk_mark_end(ctx->dev, BACKWARD_OPTIMIZER, PK_LANE_COMPUTE);
+    return rc;
+}
+
+static enum pk_code run(struct pk_ctx *ctx, struct pk_err *err)
+{
+    struct state *s = ctx->state;
+    pk_mark_begin(ctx->dev, STEP, PK_LANE_COMPUTE);
+    enum pk_code rc = forward(ctx, err);
+    if (!rc && has_optimizer(ctx->c))
+        rc = backward_and_update(ctx, err);
+    else if (!rc && has_backward(ctx->c))
+        rc = backward(ctx, err);
+    pk_mark_end(ctx->dev, STEP, PK_LANE_COMPUTE);
+    pk_transformer_forget(&s->t);
+    pk_mark_bytes(ctx->dev, ALLOCATED);
+    pk_mark_value(ctx->dev, RESERVED, (int64_t)ctx->dev->pool.reserved);
+    pk_mark_value(ctx->dev, PARAMETERS, (int64_t)pk_transformer_parameters(&s->t.c));
+    pk_mark_value(ctx->dev, MODEL_FLOPS, model_flops(ctx->c, &s->t.c));
+    return rc;
+}
+
+/* --- the check --- */
+
+static enum pk_code step_again(struct pk_ctx *ctx, struct pk_err *err)
+{
+    struct state *s = ctx->state;
+    enum pk_code rc = pk_transformer_forward(&s->t, true, err);
+    if (!rc)
+        rc = pk_transformer_backward(&s->t, err);
+    if (!rc)
+        rc = pk_transformer_update(&s->t, err);
+    pk_transformer_forget(&s->t);
+    return rc;
+}
+
+/* Steps of the optimizer since the weights were filled, from its power of beta. */
+static enum pk_code steps_made(struct pk_ctx *ctx, unsigned *n, struct pk_err *err)
+{
+    struct state *s = ctx->state;
+    struct pk_adamw_state a;
+    *n = 0;
+    if (!s->t.adamw)
+        return PK_OK;
+    enum pk_code rc =
+        pk_device_copy(ctx->dev, PK_LANE_COMPUTE, PK_COPY_DEVICE_TO_HOST, &a, s->t.adamw, sizeof a, err);
+    if (rc || (rc = pk_device_sync(ctx->dev, err)))
+        return rc;
+    *n = (unsigned)lround(log((double)a.beta1_t) / log((double)a.beta1));
+    return PK_OK;
+}
+
+/* The loss that `run` left, of its n-th step, is that of n steps done again: what a replay did is what was captured. */
+static enum pk_code check_last(struct pk_ctx *ctx, unsigned n, double left, struct pk_err *err)
+{
+    struct state *s = ctx->state;
+    float loss = NAN;
+    enum pk_code rc = PK_OK;
+    for (unsigned i = 1; !rc && i < n; i++)
+        rc = step_again(ctx, err);
+    if (!rc)
+        rc = pk_transformer_forward(&s->t, false, err);
+    pk_transformer_forget(&s->t);
+    if (rc || (rc = pk_transformer_loss(&s->t, &loss, err)))
+        return rc;
+    const double allowed = pk_transformer_tolerance(&s->t.c).loss * fmax(1, fabs(left));
+    if (fabs((double)loss - left) <= allowed)
+        return PK_OK;
+    pk_fail(err, PK_E_CHECK, "the loss of step %u is wrong", n);
+    pk_why(err, "it is %.6g as measured, %.6g when the steps are done again one by one", left, (double)loss);
+    return pk_fix(err, "this is a bug of perfkit: please report it with `perfkit doctor`");
+}
+
+static enum pk_code check_finite(double loss, struct pk_err *err)
+{
+    if (isfinite(loss))
+        return PK_OK;
+    pk_fail(err, PK_E_CHECK, "the loss is %g", loss);
+    pk_why(err, "weights or activations left the range of their type; times of such a step mean nothing");
+    return pk_fix(err, "choose another dtype, or other sizes");
+}
+
+/* Loss and gradient of the first step, for tables of drift. */
+static enum pk_code find(struct pk_ctx *ctx, struct pk_err *err)
+{
+    struct state *s = ctx->state;
+    float loss;
+    enum pk_code rc = pk_transformer_loss(&s->t, &loss, err);
+    if (rc)
+        return rc;
+    ctx->found = json_pack("{s:f, s:I}", "loss", (double)loss, "largest_batch",
+                           (json_int_t)pk_transformer_largest_batch(&s->t.c, mode_of(ctx->c), ctx->dev->kind,
+                                                                    ctx->dev->pool.limit));
+    if (!s->t.g)
+        return PK_OK;
+    struct pk_sketch k;
+    rc = pk_transformer_sketch(&s->t, &k, err);
+    json_t *v = json_array();
+    for (size_t i = 0; i < PK_SKETCH; i++)
+        json_array_append_new(v, json_real(k.v[i]));
+    json_object_set_new(ctx->found, "gradient_norm", json_real(k.norm));
+    json_object_set_new(ctx->found, "gradient_sketch", v);
+    return rc;
+}
+
+static enum pk_code check(struct pk_ctx *ctx, bool full, struct pk_err *err)
+{
+    struct state *s = ctx->state;
+    float left;
+    unsigned n;
+    enum pk_code rc;
+    if ((rc = pk_transformer_loss(&s->t, &left, err)) || (rc = check_finite((double)left, err)) ||
+        (rc = steps_made(ctx, &n, err)) || (rc = pk_transformer_fill(&s->t, SEED, err)) ||
+        (rc = check_last(ctx, n, (double)left, err)) || (rc = pk_transformer_fill(&s->t, SEED, err)) ||
+        (rc = pk_transformer_check(&s->t, s->tokens, s->targets, full, err)))
+        return rc;
+    return full ? PK_OK : find(ctx, err);
+}
+
+static void teardown(struct pk_ctx *ctx)
+{
+    struct state *s = ctx->state;
+    if (s)
+        pk_transformer_close(&s->t);
+}
+
+const struct pk_probe pk_probe_mixed_precision = {
+    .name = "mixed-precision",
+    .summary = "a transformer's forward, backward and optimizer in fp32, tf32 and bf16, eager and compiled",
+    .revision = 1,
+    .axes = axes,
+    .variants = variants,
+    .regions = regions,
+    .metrics = metrics,
+    .presets = presets,
+    .check_points = check_points,
+    .tables = tables,
+    .shrink = "batch",
+    .skip = skip,
+    .validate = validate,
+    .predict_bytes = predict_bytes,
+    .predict_gauge = predict_gauge,
+    .work = work,
+    .setup = setup,
+    .run = run,
+    .check = check,
+    .teardown = teardown,
+};
