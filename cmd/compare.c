@@ -36,7 +36,7 @@ static enum pk_code compare_within(struct pk_app *app, const struct pk_threshold
     struct pk_comparison c, counters;
     what.by = o->by;
     what.design = j.design;
-    if (pk_stored_read(app, app->args.v[0], NULL, &run, err) ||
+    if (pk_stored_read(app, app->args.v[0], NULL, NULL, &run, err) ||
         pk_compare_by(&run.figures, &what, app->arena, &c, err) ||
         pk_thresholds_check(thresholds, o->verdict.thresholds.n, c.v, c.n, err))
         return err->code;

@@ -276,7 +276,9 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
         return err->code;
     if (check_options(&g, err) || pk_reports_check(&o->files, app->arena, err))
         return err->code;
-    return o->against ? pk_gate_against(&g, err) : gate_now(&g, err);
+    if (o->against)
+        return g.suite.n ? pk_gate_suite_against(&g, err) : pk_gate_against(&g, err);
+    return gate_now(&g, err);
 }
 
 const struct pk_cmd pk_cmd_gate = {

@@ -99,6 +99,10 @@ enum pk_code pk_gate_ended(const struct gate *g, struct pk_err *err) PK_MUST_CHE
 
 /* gate_against.c: --against. */
 enum pk_code pk_gate_against(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
+/* What is not there cannot be compared with: for a gate that is no mistake in the options. */
+enum pk_code pk_gate_missing(const char *against, struct pk_err *err) PK_MUST_CHECK;
+/* gate_suite_against.c: the same for every entry of a suite, judged as one. */
+enum pk_code pk_gate_suite_against(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 
 extern const struct pk_opt pk_gate_rows[];
 struct pk_rule pk_gate_rule(const struct gate_options *o);

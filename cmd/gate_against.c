@@ -14,8 +14,7 @@ static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *
     return PK_OK;
 }
 
-/* What is not there cannot be compared with: for a gate that is no mistake in the options. */
-static enum pk_code missing(const char *against, struct pk_err *err)
+enum pk_code pk_gate_missing(const char *against, struct pk_err *err)
 {
     if (err->code != PK_E_USAGE && err->code != PK_E_NOTHING)
         return err->code;
@@ -31,8 +30,8 @@ enum pk_code pk_gate_against(struct gate *g, struct pk_err *err)
     const struct pk_verdict_options *o = &g->o->verdict;
     const char *run = app->args.n ? app->args.v[0] : "@";
     struct pk_stored_side base;
-    if (pk_stored_read(app, g->o->against, NULL, &base, err))
-        return missing(g->o->against, err);
+    if (pk_stored_read(app, g->o->against, NULL, NULL, &base, err))
+        return pk_gate_missing(g->o->against, err);
     if (pk_stored_compare(app, g->o->against, run, o, g->thresholds, &s.pair, err))
         return err->code;
     enum pk_code code = pk_stored_answer(&s.pair, o, app->arena, err);

@@ -110,14 +110,15 @@ static void join(const struct read *runs, size_t n, struct pk_arena *a, struct p
     side->counters = pk_compare_join(counters, n, side->name, a);
 }
 
-enum pk_code pk_stored_read(struct pk_app *app, const char *ref, const struct pk_stored_side *except,
-                            struct pk_stored_side *side, struct pk_err *err)
+enum pk_code pk_stored_read(struct pk_app *app, const char *ref, const struct pk_entry_name *of,
+                            const struct pk_stored_side *except, struct pk_stored_side *side,
+                            struct pk_err *err)
 {
     struct pk_arena *a = app->arena;
     struct pk_store *s;
     int64_t *ids;
     size_t n;
-    if (pk_open_runs(app, ref, &s, &ids, &n, err))
+    if (pk_open_runs(app, ref, of, &s, &ids, &n, err))
         return err->code;
     struct read *runs = pk_new_n(a, struct read, n);
     enum pk_code rc = PK_OK;
@@ -184,6 +185,22 @@ static void keep_rule(const struct pk_app *app, const struct pk_rule *asked, str
         gate->strict = asked->strict;
 }
 
+/* Pairs, and what stands between judging them. */
+static enum pk_code pair_up(struct pk_app *app, const struct pk_compare_options *what, bool mates,
+                            bool allow_host_mismatch, struct pk_stored_pair *p, struct pk_err *err)
+{
+    struct pk_comparison *c = &p->comparison;
+    if (pk_compare_runs(&p->base.figures, &p->new_.figures, what, app->arena, c, err))
+        return err->code;
+    for (size_t i = 0; i < c->n; i++) {
+        c->v[i].base_runs = p->base.n_runs;
+        c->v[i].new_runs = p->new_.n_runs;
+    }
+    find_differences(p, app->arena);
+    p->refused = p->n_differences && !mates && !allow_host_mismatch;
+    return PK_OK;
+}
+
 enum pk_code pk_stored_compare(struct pk_app *app, const char *base, const char *new_,
                                const struct pk_verdict_options *o, const struct pk_threshold *thresholds,
                                struct pk_stored_pair *out, struct pk_err *err)
@@ -192,30 +209,37 @@ enum pk_code pk_stored_compare(struct pk_app *app, const char *base, const char 
     struct pk_judging j = {.rule = pk_verdict_rule(o), .design = PK_DESIGN_STORED};
     const struct pk_rule asked = j.rule;
     struct pk_comparison *c = &out->comparison;
-    if (pk_stored_read(app, new_, NULL, &out->new_, err) ||
-        pk_stored_read(app, base, &out->new_, &out->base, err))
+    if (pk_stored_read(app, new_, NULL, NULL, &out->new_, err) ||
+        pk_stored_read(app, base, NULL, &out->new_, &out->base, err))
         return err->code;
-    j.base_runs = out->base.n_runs;
-    j.new_runs = out->new_.n_runs;
-    bool mates =
-        j.base_runs == 1 && j.new_runs == 1 && pk_compare_mates(&out->base.facts[0], &out->new_.facts[0], &j);
+    bool mates = out->base.n_runs == 1 && out->new_.n_runs == 1 &&
+                 pk_compare_mates(&out->base.facts[0], &out->new_.facts[0], &j);
     if (mates)
         keep_rule(app, &asked, &j.rule);
     what.by_ordinal = mates && strcmp(out->base.facts[0].experiment, "exec") != 0;
     what.design = j.design;
-    if (pk_compare_runs(&out->base.figures, &out->new_.figures, &what, app->arena, c, err) ||
+    if (pair_up(app, &what, mates, o->allow_host_mismatch, out, err) ||
         pk_thresholds_check(thresholds, o->thresholds.n, c->v, c->n, err))
         return err->code;
     pk_compare_counters(&out->base.counters, &out->new_.counters, &what, app->arena, &out->counters);
     pk_verdict_hide_counters(o, &out->counters);
-    find_differences(out, app->arena);
-    out->refused = out->n_differences && !mates && !o->allow_host_mismatch;
     pk_thresholds_apply(thresholds, o->thresholds.n, c->v, c->n);
     if (!out->refused)
         pk_judge(c->v, c->n, &j);
     pk_compare_sort(c->v, c->n);
     pk_verdict_hide(o, c);
     return PK_OK;
+}
+
+enum pk_code pk_stored_entry(struct pk_app *app, const char *base, const char *new_,
+                             const struct pk_entry_name *of, const struct pk_verdict_options *o,
+                             struct pk_stored_pair *out, struct pk_err *err)
+{
+    const struct pk_compare_options what = pk_verdict_what(o);
+    if (pk_stored_read(app, new_, of, NULL, &out->new_, err) ||
+        pk_stored_read(app, base, of, &out->new_, &out->base, err))
+        return err->code;
+    return pair_up(app, &what, false, o->allow_host_mismatch, out, err);
 }
 
 /* --- saying ---------------------------------------------------------------------------------------------------------------- */

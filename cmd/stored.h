@@ -69,9 +69,11 @@ struct pk_stored_side {
     struct pk_compare_side counters;
     struct pk_compare_kernels kernels; /* of the newest run */
 };
-/* Without the runs of `except`, unless there is no other: a baseline does not hold what is judged by it. except may be NULL. */
-enum pk_code pk_stored_read(struct pk_app *app, const char *ref, const struct pk_stored_side *except,
-                            struct pk_stored_side *side, struct pk_err *err) PK_MUST_CHECK;
+/* Without the runs of `except`, unless there is no other: a baseline does not hold what is judged by it. except and `of`, the entry of a
+ * suite, may be NULL. */
+enum pk_code pk_stored_read(struct pk_app *app, const char *ref, const struct pk_entry_name *of,
+                            const struct pk_stored_side *except, struct pk_stored_side *side,
+                            struct pk_err *err) PK_MUST_CHECK;
 
 struct pk_stored_pair {
     struct pk_stored_side base, new_;
@@ -85,6 +87,10 @@ struct pk_stored_pair {
 enum pk_code pk_stored_compare(struct pk_app *app, const char *base, const char *new_,
                                const struct pk_verdict_options *o, const struct pk_threshold *thresholds,
                                struct pk_stored_pair *out, struct pk_err *err) PK_MUST_CHECK;
+/* An entry of a suite, not judged yet: the rows of all are one family. */
+enum pk_code pk_stored_entry(struct pk_app *app, const char *base, const char *new_,
+                             const struct pk_entry_name *of, const struct pk_verdict_options *o,
+                             struct pk_stored_pair *out, struct pk_err *err) PK_MUST_CHECK;
 void pk_stored_print(const struct pk_stored_pair *p, struct pk_out *out, struct pk_arena *a);
 /* The exit status, when it is asked for. */
 enum pk_code pk_stored_answer(const struct pk_stored_pair *p, const struct pk_verdict_options *o,

@@ -2,6 +2,7 @@
 #include "store/store.h"
 
 #include "base/split.h"
+#include "base/units.h"
 #include "store/table.h"
 
 #include <string.h>
@@ -123,4 +124,65 @@ enum pk_code pk_store_open_refs(const char *own_path, const char *ref, const str
     pk_store_close(*out);
     *out = NULL;
     return err->code;
+}
+
+/* --- of a suite ------------------------------------------------------------------------------------------------------ */
+
+/* "@" and "@~N" count the entry's runs, the sides of gates apart; other words mean all runs that have them. */
+static enum pk_code resolve_entry(struct pk_store *s, const char *ref, const struct pk_entry_name *of,
+                                  struct list *l, struct pk_arena *a, struct pk_err *err)
+{
+    static const char named[] =
+        "SELECT run_id FROM v_run WHERE tags ->> 'suite' = :suite AND tags ->> 'entry' = :entry AND status "
+        "<> 'running'"
+        " AND (label = :ref OR run_id IN (SELECT run_id FROM v_baseline_run WHERE name = :ref)"
+        " OR (length(:ref) >= 14 AND substr('commit:' || git_commit, 1, length(:ref)) = :ref AND git_dirty "
+        "IS NOT 1"
+        " AND status = 'complete')) ORDER BY run_id";
+    static const char newest[] =
+        "SELECT run_id FROM v_run WHERE tags ->> 'suite' = :suite AND tags ->> 'entry' = :entry AND status "
+        "<> 'running'"
+        " AND settings ->> '$.gate' IS NULL ORDER BY run_id DESC LIMIT 1 OFFSET :back";
+    int64_t back = 0;
+    struct pk_err ignored;
+    const bool counted = strcmp(ref, "@") == 0 ||
+                         (strncmp(ref, "@~", 2) == 0 && !pk_parse_int(ref + 2, &back, &ignored) && back >= 0);
+    const struct pk_param params[] = {pk_param_text(":suite", of->suite), pk_param_text(":entry", of->entry),
+                                      counted ? pk_param_int(":back", back) : pk_param_text(":ref", ref)};
+    struct pk_rows rows;
+    if (pk_store_query(s, counted ? newest : named, params, sizeof params / sizeof *params, a, &rows, err))
+        return err->code;
+    for (size_t i = 0; i < rows.n; i++)
+        add(l, rows.cells[i].i, a);
+    return PK_OK;
+}
+
+static enum pk_code no_entry(const struct pk_store *s, const char *ref, const struct pk_entry_name *of,
+                             struct pk_err *err)
+{
+    pk_fail(err, PK_E_NOT_COMPARABLE, "no run of [%s] of the suite %s is '%s' in %s", of->entry, of->suite,
+            ref, pk_store_file(s));
+    pk_why(err,
+           "runs of an entry are those that `perfkit run --suite` or a gate of the suite recorded, by label, "
+           "commit or baseline");
+    return pk_fix(err, "perfkit run --suite %s.ini --label %s", of->suite, *ref == '@' ? "main" : ref);
+}
+
+enum pk_code pk_store_open_entry(const char *own_path, const char *ref, const struct pk_entry_name *of,
+                                 const struct pk_store_wait *wait, struct pk_arena *a, struct pk_store **out,
+                                 int64_t **ids, size_t *n, struct pk_err *err)
+{
+    struct list l = {0};
+    if (open_file(own_path, &ref, wait, out, err))
+        return err->code;
+    enum pk_code rc = resolve_entry(*out, ref, of, &l, a, err);
+    if (!rc && !l.n)
+        rc = no_entry(*out, ref, of, err);
+    *ids = l.ids;
+    *n = l.n;
+    if (!rc)
+        return PK_OK;
+    pk_store_close(*out);
+    *out = NULL;
+    return rc;
 }

@@ -182,6 +182,15 @@ enum pk_code pk_store_open_refs(const char *own_path, const char *ref, const str
                                 struct pk_arena *a, struct pk_store **out, int64_t **ids, size_t *n,
                                 struct pk_err *err) PK_MUST_CHECK;
 
+/* Of what `ref` names, the runs of one entry of a suite (tags suite and entry): all that have the label, are of the commit or belong to
+ * the baseline; of "@" and "@~1" one. PK_E_NOT_COMPARABLE when there is none. */
+struct pk_entry_name {
+    const char *suite, *entry;
+};
+enum pk_code pk_store_open_entry(const char *own_path, const char *ref, const struct pk_entry_name *of,
+                                 const struct pk_store_wait *wait, struct pk_arena *a, struct pk_store **out,
+                                 int64_t **ids, size_t *n, struct pk_err *err) PK_MUST_CHECK;
+
 /* Parameters of a named query or table, by name (":run", ":base" ...). */
 struct pk_param {
     const char *name;

@@ -56,6 +56,7 @@ def test_the_readme_works_from_top_to_bottom(perfkit):
     for build in (perfkit.cwd / "build", perfkit.root / "main" / "build"):  # the two that gate is to tell apart
         build.parent.mkdir(exist_ok=True)
         build.symlink_to(pathlib.Path(BINARY).parent)
+    (perfkit.cwd / "docs").symlink_to(pathlib.Path(__file__).parents[2] / "docs")
     for command in commands:
         if "--peer" in command:
             continue

@@ -41,7 +41,7 @@ def side(perfkit, name, seconds="0.002"):
     folder = perfkit.cwd / name
     folder.mkdir(exist_ok=True)
     for program, does in (("perfkit", f'exec {BINARY} "$@"'), ("solve", f"sleep {seconds}")):
-        (folder / program).write_text(f"#!/bin/sh\n{does}\n")
+        (folder / program).write_text(f"#!/bin/sh\n# {name}\n{does}\n")
         (folder / program).chmod(0o755)
     return name
 
@@ -123,6 +123,7 @@ def test_thresholds_pairs_and_least_effects_are_of_their_entry(perfkit):
     rows = {t["entry"]: t for t in r.rows("compare_ns") if t["row"] == "case"}
     assert {k: v["verdict"] for k, v in rows.items()} == {"plain": "slower", "loose": "same", "large": "same", "short": "slower"}
     assert (rows["plain"]["base_invocations"], rows["short"]["base_invocations"]) == (9, 8)
+    text = text[:text.index("[large]")]
     assert suite(perfkit, text.replace("[suite]", "[suite]\nthreshold = *=20%"), "--format", "json").rows("gate")[0]["slower"] == 0
     assert suite(perfkit, text, "--threshold", "*=20%").status == 0  # the command line is stronger than any entry
 
@@ -158,6 +159,68 @@ def test_a_side_that_fails_names_its_entry(perfkit):
     assert r.status == 1 and "[solve] what is judged (--b false) ended 'failed'" in r.error()["what"], r
     assert r.rows("not_compared")[0]["entry"] == "solve" and r.rows("gate")[0]["same"] == 1
     assert xml.parse(perfkit.cwd / "j.xml").find(".//error") is not None
+
+
+# --- gate --against ---
+
+
+def stored(perfkit, label, times=1, **busy):
+    """Runs of the suite, with how long its entries take."""
+    for _ in range(times):
+        assert suite(perfkit, against(**busy), "--label", label, "-i", "2", command="run").status == 0
+
+
+def against(more="", **busy):
+    return COMMON + more + "".join(f"[{name}]\nexperiment = selftest\nvariant = ok\nbusy_ns = 100000\naxis = busy_ns={ns}\n".replace(
+        "busy_ns = 100000\n", "") for name, ns in busy.items())
+
+
+def test_stored_runs_are_one_family(perfkit):
+    stored(perfkit, "main", 5, one=100000, two=200000)
+    stored(perfkit, "feature", one=100000, two=200000)
+    text = against(one=100000, two=200000)
+    r = suite(perfkit, text, "--against", "main", "feature", "--junit", "j.xml", "--format", "json", env={"GITHUB_OUTPUT": perfkit.cwd / "out"})
+    assert r.status == 0, r
+    assert [(t["entry"], t["verdict"], t["base_invocations"]) for t in r.rows("compare_ns") if t["row"] == "case"] == [
+        ("one", "same", 5), ("two", "same", 5)]
+    assert xml.parse(perfkit.cwd / "j.xml").find("testsuite").get("tests") == "2"
+    assert (perfkit.cwd / "out").read_text().startswith("verdict=ok\nrows=2\n")
+    assert suite(perfkit, text, "--against", "main").status == 0  # the newest of each entry
+    assert suite(perfkit, text, "--against", "main", "@~1").status == 4  # it is one of the five
+    r = suite(perfkit, text, "--against", "feature", "--format", "json")
+    assert r.status == 4 and {t["verdict"] for t in r.rows("compare_ns") if t["row"] == "case"} == {"unreplicated"}
+
+
+def test_a_stored_slowdown_and_its_threshold(perfkit):
+    stored(perfkit, "main", 5, one=100000)
+    with sqlite3.connect(perfkit.db) as db:  # as if it had taken 5 % more
+        suite(perfkit, against(one=100000), "--label", "slow", "-i", "2", command="run")
+        newest, = db.execute("SELECT max(id) FROM run").fetchone()
+        db.execute("UPDATE slice_summary SET figure = figure * 1.05 WHERE slice_id IN (SELECT s.id FROM slice s JOIN run_case c"
+                   " ON c.id = s.case_id WHERE c.run_id = ?)", [newest])
+    r = suite(perfkit, against(one=100000), "--against", "main", "slow")
+    assert r.status == 3 and "suite perf is slower: [one] work_ns of ok: slower, +5.0 %" in r.error()["what"], r
+    assert suite(perfkit, against(one=100000) + "threshold = work_ns=10%\n", "--against", "main", "slow").status == 0
+    assert suite(perfkit, against(one=100000) + "min-effect = 10%\n", "--against", "main", "slow").status == 0
+    suite(perfkit, against(one=100000) + "threshold = wark_ns=10%\n", "--against", "main").refused(2, "[one]: --threshold 'wark_ns=10%'")
+
+
+def test_an_entry_without_a_base(perfkit):
+    stored(perfkit, "main", 1, one=100000)
+    r = suite(perfkit, against(one=100000, new=100000), "--against", "main")
+    r.refused(5, "[new]: ", "no run of [new] of the suite perf", "perfkit run --suite perf.ini --label main")
+    suite(perfkit, against(one=100000), "--against", "nightly").refused(5, "[one]: ", "is 'nightly'")
+    suite(perfkit, "[x]\na = true\nb = false\n", "--against", "main").refused(2, "[x] has sides of its own")
+    (perfkit.cwd / "perf.ini").rename(perfkit.cwd / "other.ini")
+    perfkit("gate", "--suite", "other.ini", "--against", "main").refused(2, "[x]")
+
+
+def test_other_settings_are_not_judged(perfkit):
+    stored(perfkit, "main", 5, one=100000)
+    suite(perfkit, against(one=100000).replace("[suite]", "[suite]\nwarmup = 1"), "--label", "other", "-i", "2", command="run")
+    r = suite(perfkit, against(one=100000), "--against", "main", "other")
+    assert r.status == 5 and "[one]: runs main and run other were not measured under the same conditions" in r.error()["what"], r
+    assert suite(perfkit, against(one=100000), "--against", "main", "other", "--allow-host-mismatch").status == 0
 
 
 # --- what is wrong is said with file and line, before anything is measured ---
@@ -229,7 +292,8 @@ def test_outputs_of_a_step(perfkit):
     output.write_text("mine=1\n")
     assert suite(perfkit, NEUTRAL, *sides(perfkit), env={"GITHUB_OUTPUT": output}).status == 0
     assert output.read_text() == "mine=1\nverdict=ok\nrows=1\nslower=0\nfaster=0\nsame=1\nundecided=0\nunstable=0\nunreplicated=0\n"
-    perfkit("gate", "selftest", "--device", "null", "-v", "ok", "--a", "busy_ns=100000", "--b", "busy_ns=105000", env={"GITHUB_OUTPUT": output})
+    perfkit("gate", "selftest", "--device", "null", "-v", "ok", "--a", "busy_ns=100000", "--b", "busy_ns=105000", "--max-pairs", "8",
+            env={"GITHUB_OUTPUT": output})
     assert "verdict=slower\nrows=1\nslower=1\n" in output.read_text()
     r = suite(perfkit, NEUTRAL, *sides(perfkit), env={"GITHUB_OUTPUT": "no/such/folder"})
     assert r.status == 1 and "cannot write the step's outputs to 'no/such/folder'" in r.error()["what"] and "GITHUB_OUTPUT" in r.error()["try"]

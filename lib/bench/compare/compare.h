@@ -49,6 +49,7 @@ struct pk_compared {
     double min_effect,
         min_change; /* of this row, for pk_judge; 0 = the rule's, none. Of exact figures min_effect is the tolerance */
     size_t max_pairs;            /* likewise; 0 = the rule's */
+    size_t base_runs, new_runs;  /* PK_DESIGN_STORED: above 1, figures are those of so many runs */
     bool unstable;               /* throttled or drifting, as the caller saw */
     bool closed;                 /* no process will measure it again */
     bool judged;                 /* false for metrics without direction */
@@ -59,9 +60,8 @@ struct pk_compared {
 struct pk_judging {
     struct pk_rule rule;
     enum pk_design design;
-    int64_t screened;           /* PK_DESIGN_GATE: the last invocation of the screening; 0 = it goes on */
-    size_t base_runs, new_runs; /* PK_DESIGN_STORED: above 1, figures are those of so many runs */
-    bool equal; /* both sides are the same thing: what differs is noise, and no row is judged */
+    int64_t screened; /* PK_DESIGN_GATE: the last invocation of the screening; 0 = it goes on */
+    bool equal;       /* both sides are the same thing: what differs is noise, and no row is judged */
 };
 
 /* Fills `judged` and `decision` of every row; ratio, interval and speed-up become those that were judged. Exact figures (of class

@@ -86,14 +86,14 @@ static const double *runs_of(const struct pk_figures *f, bool of_runs, size_t *n
     return one;
 }
 
-static struct pk_stored stored_of(const struct pk_compared *c, const struct pk_judging *j, struct pk_arena *a)
+static struct pk_stored stored_of(const struct pk_compared *c, struct pk_arena *a)
 {
     struct pk_stored s = {.higher_is_better = higher_is_better(c),
                           .min_effect = c->min_effect,
                           .min_change = c->min_change,
                           .unstable = c->unstable};
-    s.base = runs_of(c->base, j->base_runs > 1, &s.n_base, a);
-    s.new_ = runs_of(c->new_, j->new_runs > 1, &s.n_new, a);
+    s.base = runs_of(c->base, c->base_runs > 1, &s.n_base, a);
+    s.new_ = runs_of(c->new_, c->new_runs > 1, &s.n_new, a);
     return s;
 }
 
@@ -130,7 +130,7 @@ static void decide_random(struct pk_compared **v, size_t n, const struct pk_judg
     struct pk_decision *d = pk_new_n(a, struct pk_decision, n + 1);
     for (size_t i = 0; i < n; i++) {
         if (j->design == PK_DESIGN_STORED) {
-            s[i] = stored_of(v[i], j, a);
+            s[i] = stored_of(v[i], a);
             continue;
         }
         const struct paired p = pair_up(v[i]->base, v[i]->new_, j->screened, a);

@@ -1,0 +1,128 @@
+/* gate --suite --against: the stored runs of every entry, judged by others as one family. */
+#include "cmd/answer.h"
+#include "cmd/compare_rows.h"
+#include "cmd/gate.h"
+
+#include "bench/compare/family.h"
+
+struct against {
+    struct gate *gate;
+    struct pk_stored_pair *pairs; /* of each entry */
+    struct pk_comparison all;
+    size_t n_judged;                      /* of all.v; behind them those of entries whose setups differ */
+    const struct pk_stored_pair *refused; /* the first; NULL = none */
+    const char *refused_name;
+};
+
+/* --- reading -------------------------------------------------------------------------------------------------------- */
+
+static enum pk_code refuse_own_sides(const struct pk_suite_entry *e, struct pk_err *err)
+{
+    pk_fail(err, PK_E_USAGE, "%s: [%s] has sides of its own, and --against measures none", e->place, e->name);
+    pk_why(err, "its a and b are measured in turns, whatever is stored");
+    return pk_fix(err, "leave out --against, or keep such entries in a file of their own");
+}
+
+static enum pk_code read_entry(struct against *s, size_t i, struct pk_err *err)
+{
+    const struct gate *g = s->gate;
+    const struct gate_entry *e = &g->entries[i];
+    const struct pk_entry_name of = {g->suite.name, e->in_suite->name};
+    const char *run = g->app->args.n ? g->app->args.v[0] : "@";
+    if (e->in_suite->a)
+        return refuse_own_sides(e->in_suite, err);
+    if (pk_stored_entry(e->app, g->o->against, run, &of, &e->o->verdict, &s->pairs[i], err))
+        return pk_gate_missing(g->o->against, err) ? pk_suite_within(e->in_suite, err) : PK_OK;
+    if (s->pairs[i].refused && !s->refused) {
+        s->refused = &s->pairs[i];
+        s->refused_name = e->in_suite->name;
+    }
+    return PK_OK;
+}
+
+/* --- judging ---------------------------------------------------------------------------------------------------------- */
+
+static enum pk_code judge(struct against *s, struct pk_err *err)
+{
+    const struct gate *g = s->gate;
+    struct pk_arena *a = g->app->arena;
+    const struct pk_verdict_options *o = &g->o->verdict;
+    struct pk_compare_part *parts = pk_new_n(a, struct pk_compare_part, g->n_entries);
+    for (size_t i = 0; i < g->n_entries; i++) {
+        const struct gate_entry *e = &g->entries[i];
+        parts[i] = (struct pk_compare_part){
+            .name = e->in_suite->name,
+            .of = &s->pairs[i].comparison,
+            .thresholds = e->thresholds,
+            .n_thresholds = e->n_thresholds,
+            .min_effect = pk_suite_gives(e->in_suite, "min-effect") ? e->o->verdict.min_effect : 0,
+            .refused = s->pairs[i].refused,
+        };
+    }
+    const struct pk_compare_family family = {parts,           g->n_entries,       g->thresholds,
+                                             o->thresholds.n, pk_verdict_rule(o), 1 - o->alpha};
+    if (pk_compare_judge_family(&family, a, &s->all, err))
+        return err->code;
+    pk_verdict_hide(o, &s->all);
+    return PK_OK;
+}
+
+/* --- answering -------------------------------------------------------------------------------------------------------- */
+
+static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *err)
+{
+    const struct against *s = user;
+    const struct gate *g = s->gate;
+    pk_compare_begin_runs(out);
+    for (size_t i = 0; i < g->n_entries; i++) {
+        const struct pk_stored_pair *p = &s->pairs[i];
+        for (size_t k = 0; k < p->base.n_runs; k++)
+            pk_compare_run_row(out, pk_printf(g->app->arena, "%s base", g->entries[i].in_suite->name),
+                               &p->base.facts[k]);
+        for (size_t k = 0; k < p->new_.n_runs; k++)
+            pk_compare_run_row(out, pk_printf(g->app->arena, "%s new", g->entries[i].in_suite->name),
+                               &p->new_.facts[k]);
+    }
+    for (size_t i = 0; i < g->n_entries; i++)
+        pk_compare_print_differences(out, s->pairs[i].differences, s->pairs[i].n_differences,
+                                     s->pairs[i].refused, g->app->arena);
+    pk_compare_print(out, &s->all, NULL, g->app->arena);
+    return PK_OK;
+}
+
+/* A regression counts, whatever else could not be judged. */
+static enum pk_code answer(const struct against *s, struct pk_err *err)
+{
+    const struct gate *g = s->gate;
+    const struct pk_question q = {.new_name = pk_printf(g->app->arena, "suite %s", g->suite.name),
+                                  .fail_on_undecided = g->o->verdict.fail_on_undecided};
+    if (!s->refused || pk_compare_count(&s->all).of[PK_SLOWER])
+        return pk_answer(&s->all, &q, g->app->arena, err);
+    return pk_stored_answer(s->refused, &g->o->verdict, g->app->arena, err)
+               ? pk_within(err, "[%s]", s->refused_name)
+               : PK_OK;
+}
+
+enum pk_code pk_gate_suite_against(struct gate *g, struct pk_err *err)
+{
+    struct pk_arena *a = g->app->arena;
+    struct pk_err late;
+    struct against s = {.gate = g, .pairs = pk_new_n(a, struct pk_stored_pair, g->n_entries)};
+    for (size_t i = 0; i < g->n_entries; i++)
+        if (read_entry(&s, i, err))
+            return err->code;
+    if (judge(&s, err))
+        return err->code;
+    enum pk_code code = answer(&s, err);
+    const struct pk_report r = {
+        .comparison = &s.all,
+        .answer = pk_answer_word(code),
+        .name = pk_printf(a, "perfkit gate %s --against %s", g->suite.name, g->o->against),
+        .host = "",
+        .started_at = s.pairs[0].new_.facts[0].started_at};
+    if (print_tables(&s, g->app->out, &late) ||
+        pk_reports_write(&g->o->files, &r, print_tables, &s, a, &late))
+        return *err = late, late.code;
+    g->app->parting = pk_printf(a, "gate: %s", pk_answer_sentence(&s.all, a));
+    return code;
+}

@@ -1,0 +1,54 @@
+/* Family: collecting rows, then judging them together. */
+#include "bench/compare/family.h"
+
+#include "bench/compare/parts.h"
+
+/* A part's rows behind those that are there. */
+static enum pk_code add_rows(const struct pk_compare_part *p, struct pk_comparison *all, struct pk_err *err)
+{
+    struct pk_compared *rows = all->v + all->n;
+    const size_t n = p->of->n;
+    for (size_t i = 0; i < n; i++) {
+        rows[i] = p->of->v[i];
+        rows[i].entry = p->name;
+        rows[i].min_effect = pk_figures_exact(rows[i].new_) ? 0 : p->min_effect;
+    }
+    if (pk_thresholds_check(p->thresholds, p->n_thresholds, rows, n, err))
+        return pk_within(err, "[%s]", p->name);
+    pk_thresholds_apply(p->thresholds, p->n_thresholds, rows, n);
+    all->n += n;
+    return PK_OK;
+}
+
+static enum pk_code add_parts(const struct pk_compare_family *f, bool refused, struct pk_comparison *all,
+                              struct pk_err *err)
+{
+    for (size_t i = 0; i < f->n; i++)
+        if (f->v[i].refused == refused && add_rows(&f->v[i], all, err))
+            return err->code;
+    return PK_OK;
+}
+
+enum pk_code pk_compare_judge_family(const struct pk_compare_family *f, struct pk_arena *a,
+                                     struct pk_comparison *out, struct pk_err *err)
+{
+    const struct pk_judging j = {.rule = f->rule, .design = PK_DESIGN_STORED};
+    const struct pk_compare_options what = {.level = f->level, .design = PK_DESIGN_STORED};
+    struct pk_comparison all = {0};
+    size_t most = 0;
+    for (size_t i = 0; i < f->n; i++)
+        most += f->v[i].of->n;
+    all.v = pk_new_n(a, struct pk_compared, most + 1);
+    if (add_parts(f, false, &all, err))
+        return err->code;
+    const size_t n_judged = all.n;
+    if (add_parts(f, true, &all, err) ||
+        pk_thresholds_check(f->thresholds, f->n_thresholds, all.v, all.n, err))
+        return err->code;
+    pk_thresholds_apply(f->thresholds, f->n_thresholds, all.v, all.n);
+    pk_judge(all.v, n_judged, &j);
+    *out = (struct pk_comparison){0};
+    pk_compare_finish(all.v, all.n, &what, a, out);
+    pk_compare_sort(out->v, out->n);
+    return PK_OK;
+}
