@@ -2,6 +2,7 @@
 #include "base/split.h"
 #include "base/suggest.h"
 #include "base/units.h"
+#include "bench/link_cost.h"
 #include "cmd/cmd.h"
 #include "model/bucket_advice.h"
 
@@ -12,7 +13,7 @@
 enum { RANKS_MAX = 1 << 20, VOCAB = 10000 };
 
 struct options {
-    const char *model, *tensors, *dtype, *ranks;
+    const char *model, *tensors, *dtype, *ranks, *from;
     int64_t backward_ns, launch_ns, hop_ns, bandwidth_bytes;
 };
 
@@ -35,6 +36,8 @@ static const struct pk_opt options[] = {
      .help = "numbers of ranks; a table row each"},
     {"launch", 0, PK_OPT_DURATION, O(launch_ns), "TIME", 0, 1e12, .def = "20us",
      .help = "what an all-reduce takes whatever its size (o of table `link` of ddp-bucket)"},
+    {"from", 0, PK_OPT_TEXT, O(from), "RUN",
+     .help = "take --launch and --bandwidth from what this run of ddp-bucket measured"},
     {"hop", 0, PK_OPT_DURATION, O(hop_ns), "TIME", 0, 1e12, .def = "0",
      .help = "and for each of the 2(N-1) steps of a ring"},
     {"bandwidth", 0, PK_OPT_SIZE, O(bandwidth_bytes), "BYTES", 1, 1e15, .def = "10GB",
@@ -130,6 +133,21 @@ static void print_terms(struct pk_out *out, const struct pk_bucket_question *q,
     pk_out_row(out, row);
 }
 
+static void print(struct pk_out *out, const struct pk_bucket_question *q, const struct pk_bucket_advice *v,
+                  size_t n)
+{
+    pk_out_table(out, "bucket", "Which bucket size to choose", advice_columns, ADVICE_COLUMNS);
+    for (size_t i = 0; i < n; i++)
+        print_choices(out, &q[i], &v[i]);
+    pk_out_note(out, "Exposed: communication behind the end of backward, by the model; simulated: the same, "
+                     "sent over a virtual "
+                     "link. Total: backward and what is exposed.");
+    pk_out_note(out, "The least possible: any division of the tensors into buckets, not of equal size.");
+    pk_out_table(out, "terms", "Why (docs/ddp-bucket.md)", term_columns, TERM_COLUMNS);
+    for (size_t i = 0; i < n; i++)
+        print_terms(out, &q[i], &v[i]);
+}
+
 /* --- what was asked --- */
 
 static enum pk_code find_gradients(const struct options *o, struct pk_arena *a, struct pk_gradients *g,
@@ -174,6 +192,55 @@ static enum pk_code only_bucket(const char *name, struct pk_arena *a, struct pk_
     return pk_fix(err, "perfkit plan bucket");
 }
 
+/* What --launch and --bandwidth say, or a run measured. */
+static enum pk_code find_link(struct pk_app *app, struct pk_comm_link *link, struct pk_err *err)
+{
+    const struct options *o = app->options;
+    struct pk_store *s;
+    struct pk_link_cost cost;
+    int64_t run_id;
+    *link = (struct pk_comm_link){.latency_ns = (uint64_t)o->launch_ns,
+                                  .bytes_per_s = (double)o->bandwidth_bytes};
+    if (!o->from)
+        return PK_OK;
+    if (pk_opt_apart(&app->tables[1], "from", (const char *const[]){"launch", "bandwidth", NULL},
+                     "it says what an all-reduce takes", err) ||
+        pk_open_run(app, o->from, &s, &run_id, err))
+        return err->code;
+    enum pk_code rc = pk_link_cost_of_run(s, run_id, app->arena, &cost, err);
+    pk_store_close(s);
+    if (rc)
+        return rc;
+    link->latency_ns = (uint64_t)llround(cost.launch_ns);
+    link->bytes_per_s = cost.bus_bytes_per_s;
+    pk_note(app, "run %lld: an all-reduce takes %.2f us, a link carries %.3f GB/s (medians of %zu settings)",
+            (long long)run_id, cost.launch_ns / 1e3, cost.bus_bytes_per_s / 1e9, cost.settings);
+    return PK_OK;
+}
+
+static enum pk_code advise(struct pk_app *app, const struct pk_gradients *g, const int64_t *ranks, size_t n,
+                           struct pk_err *err)
+{
+    const struct options *o = app->options;
+    struct pk_bucket_question *q = pk_new_n(app->arena, struct pk_bucket_question, n);
+    struct pk_bucket_advice *v = pk_new_n(app->arena, struct pk_bucket_advice, n);
+    struct pk_comm_link link;
+    if (find_link(app, &link, err))
+        return err->code;
+    for (size_t i = 0; i < n; i++) {
+        q[i] = (struct pk_bucket_question){.gradients = g,
+                                           .type = !strcmp(o->dtype, "bf16") ? PK_BF16 : PK_FP32,
+                                           .backward_ns = (uint64_t)o->backward_ns,
+                                           .ranks = (unsigned)ranks[i],
+                                           .link = link};
+        q[i].link.latency_ns += 2 * ((uint64_t)ranks[i] - 1) * (uint64_t)o->hop_ns;
+        if (pk_bucket_advise(&q[i], app->arena, &v[i], err))
+            return err->code;
+    }
+    print(app->out, q, v, n);
+    return PK_OK;
+}
+
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
     const struct options *o = app->options;
@@ -183,30 +250,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
     if (only_bucket(app->args.v[0], app->arena, err) || find_gradients(o, app->arena, &g, err) ||
         read_ranks(o->ranks, app->arena, &ranks, &n, err))
         return err->code;
-    struct pk_bucket_question *q = pk_new_n(app->arena, struct pk_bucket_question, n);
-    struct pk_bucket_advice *v = pk_new_n(app->arena, struct pk_bucket_advice, n);
-    for (size_t i = 0; i < n; i++) {
-        q[i] = (struct pk_bucket_question){
-            .gradients = &g,
-            .type = !strcmp(o->dtype, "bf16") ? PK_BF16 : PK_FP32,
-            .backward_ns = (uint64_t)o->backward_ns,
-            .ranks = (unsigned)ranks[i],
-            .link = {.latency_ns = (uint64_t)(o->launch_ns + 2 * (ranks[i] - 1) * o->hop_ns),
-                     .bytes_per_s = (double)o->bandwidth_bytes},
-        };
-        if (pk_bucket_advise(&q[i], app->arena, &v[i], err))
-            return err->code;
-    }
-    pk_out_table(app->out, "bucket", "Which bucket size to choose", advice_columns, ADVICE_COLUMNS);
-    for (size_t i = 0; i < n; i++)
-        print_choices(app->out, &q[i], &v[i]);
-    pk_out_note(app->out, "Exposed: communication behind the end of backward, by the model; simulated: the "
-                          "same, sent over a virtual link.");
-    pk_out_note(app->out, "The least possible: any division of the tensors into buckets, not of equal size.");
-    pk_out_table(app->out, "terms", "Why (docs/ddp-bucket.md)", term_columns, TERM_COLUMNS);
-    for (size_t i = 0; i < n; i++)
-        print_terms(app->out, &q[i], &v[i]);
-    return PK_OK;
+    return advise(app, &g, ranks, n, err);
 }
 
 const struct pk_cmd pk_cmd_plan = {
@@ -214,6 +258,7 @@ const struct pk_cmd pk_cmd_plan = {
     .summary = "what a model says before anybody has the machine: gradient buckets",
     .usage = "plan bucket [options]",
     .examples = "perfkit plan bucket --model large --backward 400ms --ranks 8,64,512 --bandwidth 25GB\n"
+                "perfkit plan bucket --from @ --backward 80ms --ranks 16,256\n"
                 "perfkit plan bucket --tensors mine.txt --dtype bf16 --launch 35us --hop 2us\n",
     .options = options,
     .options_bytes = sizeof(struct options),
