@@ -277,6 +277,29 @@ def test_traces_say_which_kernel_it_was(perfkit, store):
     assert "in the traces" not in perfkit("compare", "1", str(only_one)).stdout
 
 
+def traces(perfkit, store, before, after, slower=False):
+    """What compare says of two runs with these kernels of region forward."""
+    for figures, kernels in ((FAST if slower else SLOW, before), (SLOW if slower else FAST, after)):
+        store.traced(store.run([case("vanilla", 256, figures)]), [("forward", "other", name, ns) for name, ns in kernels.items()])
+    return " ".join(perfkit("compare", "@~1", "@").stdout.split("in the traces ")[1:])
+
+
+def test_a_kernel_that_is_gone_is_named(perfkit, store):
+    assert traces(perfkit, store, {"gemm": 500_000, "scale": 400_000}, {"gemm": 450_000}).startswith("scale took 400 us less (gone).")
+    assert traces(perfkit, store, {"gemm": 450_000}, {"gemm": 460_000, "copy": 9_000}, True).startswith("gemm took 10.0 us more (+2 %).")
+    assert traces(perfkit, store, {"gemm": 450_000}, {"gemm": 460_000, "copy": 90_000}, True).startswith("copy took 90.0 us more (new).")
+
+
+def test_kernels_beyond_the_list_are_not_new(perfkit, store):
+    full = {f"k{i}": 100_000 for i in range(64)}  # as many as a trace tells
+    without_last = {name: ns for name, ns in full.items() if name != "k63"}
+    assert traces(perfkit, store, full, {**without_last, "k0": 130_000, "x": 110_000}, True).startswith("k0 took 30.0 us more (+30 %).")
+    told = traces(perfkit, store, full, {**without_last, "x": 150_000}, True)
+    assert told.startswith("x took at least 50.0 us more (it was not among the longest)."), told
+    told = traces(perfkit, store, {**without_last, "x": 150_000}, full)
+    assert told.startswith("x took at least 50.0 us less (it is no longer among the longest)."), told
+
+
 def counted_run(store, figures, faults, **more):
     """Two cases with counters; what belongs to roofline and perturbation is not compared."""
     run = store.run([case("vanilla", 256, figures), case("flash", 256, FAST)], settings={"counters": "sw"}, **more)

@@ -127,8 +127,9 @@ struct pk_compare_kernels {
     size_t n;
 };
 
-/* Which kernel or op of a region's time changed most in the direction that the time did: "softmax took 1.20 ms more (+34 %)"; NULL when
- * the row is no region's time, one side was not traced, or nothing changed so. */
+/* Which kernel or op of a region's time changed most in the direction that the time did: "softmax took 1.20 ms more (+34 %)", "... less
+ * (gone)"; NULL when the row is no region's time, one side was not traced, or nothing changed so. One that a full list of the longest
+ * leaves out counts as the shortest of them: "took at least 1.20 ms more". */
 const char *pk_compare_kernel(const struct pk_compared *row, const struct pk_compare_kernels *base,
                               const struct pk_compare_kernels *new_, struct pk_arena *a);
 
