@@ -49,6 +49,8 @@ struct pk_cmd {
     enum pk_code (*more)(const char *first, const struct pk_opt **rows, struct pk_arena *a,
                          struct pk_err *err);
     bool format_first; /* the first argument is the format, not --format (export) */
+    /* Optional: a format that its own options ask for; NULL = that of --format. */
+    const char *(*format)(const struct pk_app *app);
     bool hidden;
     enum pk_code (*run)(struct pk_app *app, struct pk_err *err);
 };

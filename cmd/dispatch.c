@@ -90,7 +90,8 @@ static enum pk_code run_command(const struct pk_cmd *c, struct pk_app *app, stru
     enum pk_format format;
     struct pk_output output;
     struct pk_err late = {0};
-    const char *format_name = c->format_first ? app->args.v[0] : app->globals->format;
+    const char *asked = c->format ? c->format(app) : NULL;
+    const char *format_name = c->format_first ? app->args.v[0] : asked ? asked : app->globals->format;
     if (pk_format_parse(format_name, &format, err) ||
         pk_output_open(app->globals->output, app->arena, &output, err))
         return err->code;

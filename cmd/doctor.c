@@ -1,6 +1,7 @@
 /* Doctor: what can be measured here, what cannot, why, and how to enable it; with --ceilings, how fast this device is at best. */
 #include "cmd/doctor.h"
 
+#include "base/buf.h"
 #include "base/suggest.h"
 #include "bench/calibrate.h"
 #include "counter/source.h"
@@ -13,15 +14,16 @@
 #define AT(member) offsetof(struct doctor_options, member)
 
 struct doctor_options {
-    bool ceilings;
+    bool json, ceilings;
     const char *device, *bind;
     int64_t threads;
     struct pk_texts require;
 };
 
 static const struct pk_opt options[] = {
-    {"require", 0, PK_OPT_LIST, AT(require), "NAME", .help = "exit with 6 unless this row is ok",
+    {"require", 0, PK_OPT_LIST, AT(require), "NAME", .help = "exit with 6 unless this row or source is ok",
      .group = "Looking"},
+    {"json", 0, PK_OPT_FLAG, AT(json), .cli_only = true, .help = "short for --format json"},
     {"ceilings", 0, PK_OPT_FLAG, AT(ceilings),
      .help = "measure the device's best rates (2 to 3 s) and store them for % of floor", .group = "Ceilings"},
     {"device", 0, PK_OPT_TEXT, AT(device), "NAME", .def = "cpu", .help = "whose ceilings"},
@@ -77,28 +79,65 @@ static enum pk_code check_required_names(const struct doctor_options *o, struct 
     return PK_OK;
 }
 
-static enum pk_code not_ok(const char *name, const char *found, const char *advice, struct pk_err *err)
+void pk_doctor_unmet(struct doctor *d, const char *name, const char *found, const char *advice)
 {
-    pk_fail(err, PK_E_UNAVAILABLE, "--require %s: it is not ok here", name);
-    pk_why(err, "%s", found);
-    return pk_fix(err, "%s", advice ? advice : "run where it is available, or leave out --require");
+    const struct doctor_options *o = d->app->options;
+    for (size_t i = 0; i < o->require.n; i++)
+        if (strcmp(o->require.v[i], name) == 0)
+            d->unmet[i] = (struct pk_unmet){found, advice};
 }
 
-/* Prints every row and source; the first required one that is not ok becomes the error. */
+/* "energy: ...; nvml: ..." of those that are not met, in the order they were asked for; "" = all are. */
+static const char *joined(const struct doctor *d, bool names_alone, bool advice)
+{
+    const struct doctor_options *o = d->app->options;
+    struct pk_buf b = {.arena = d->app->arena};
+    for (size_t i = 0; i < o->require.n; i++) {
+        const char *text = advice ? d->unmet[i].advice : d->unmet[i].found;
+        if (!d->unmet[i].found || !text)
+            continue;
+        pk_buf_printf(&b, "%s%s", b.n ? names_alone ? ", " : "; " : "", o->require.v[i]);
+        if (!names_alone)
+            pk_buf_printf(&b, ": %s", text);
+    }
+    return pk_buf_text(&b);
+}
+
+static enum pk_code judge(const struct doctor *d, struct pk_err *err)
+{
+    const struct doctor_options *o = d->app->options;
+    size_t unmet = 0, which = 0;
+    for (size_t i = 0; i < o->require.n; i++)
+        if (d->unmet[i].found) {
+            unmet++;
+            which = i;
+        }
+    if (!unmet)
+        return PK_OK;
+    const struct pk_unmet *only = unmet == 1 ? &d->unmet[which] : NULL;
+    const char *advice = only ? only->advice : joined(d, false, true);
+    pk_fail(err, PK_E_UNAVAILABLE, "--require %s: %s not ok here", joined(d, true, false),
+            only ? "it is" : "they are");
+    pk_why(err, "%s", only ? only->found : joined(d, false, false));
+    return pk_fix(err, "%s",
+                  advice && *advice ? advice : "run where it is available, or leave out --require");
+}
+
+/* Prints every row and source; required ones that are not ok become the error. */
 static enum pk_code print_rows(struct doctor *d, struct pk_err *err)
 {
-    struct pk_source_found how;
-    enum pk_code rc = PK_OK;
+    const struct doctor_options *o = d->app->options;
+    d->unmet = pk_new_n(d->app->arena, struct pk_unmet, o->require.n + 1);
     pk_out_table(d->app->out, "doctor", "What can be measured here", row_columns, COUNT(row_columns));
     for (const struct pk_doctor_row *r = pk_doctor_rows; r->name; r++) {
         struct pk_finding f = r->look(d);
         pk_out_row(d->app->out,
                    (struct pk_cell[]){text(r->name), text(states[f.state]), text(f.found), text(f.advice)});
-        if (!rc && pk_doctor_requires(d, r->name) && f.state != FOUND_OK)
-            rc = not_ok(r->name, f.found, f.advice, err);
+        if (f.state != FOUND_OK)
+            pk_doctor_unmet(d, r->name, f.found, f.advice);
     }
-    const char *source = pk_doctor_sources(d, &how);
-    return rc || !source ? rc : not_ok(source, how.why, how.fix, err);
+    pk_doctor_sources(d);
+    return judge(d, err);
 }
 
 static const struct pk_column ceiling_columns[] = {
@@ -161,6 +200,34 @@ static enum pk_code measure_ceilings(struct doctor *d, struct pk_err *err)
     return PK_OK;
 }
 
+/* What would be ignored, or contradicts itself. */
+static enum pk_code check_options(const struct pk_app *app, struct pk_err *err)
+{
+    static const char *const of_ceilings[] = {"device", "threads", "bind"};
+    const struct doctor_options *o = app->options;
+    for (size_t i = 0; !o->ceilings && i < COUNT(of_ceilings); i++) {
+        const char *origin = pk_opt_origin(&app->tables[1], 1, of_ceilings[i]);
+        if (!origin || strcmp(origin, "command line") != 0)
+            continue;
+        pk_fail(err, PK_E_USAGE, "--%s would change nothing", of_ceilings[i]);
+        pk_why(err, "it says whose ceilings are measured, and --ceilings is not given");
+        return pk_fix(err, "perfkit doctor --ceilings --%s ...", of_ceilings[i]);
+    }
+    const char *origin = pk_opt_origin(app->tables, 1, "format");
+    if (!o->json || !origin || strcmp(origin, "command line") != 0 ||
+        strcmp(app->globals->format, "json") == 0)
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "--json and --format %.20s contradict each other", app->globals->format);
+    pk_why(err, "--json is short for --format json");
+    return pk_fix(err, "leave one of them out");
+}
+
+static const char *format(const struct pk_app *app)
+{
+    const struct doctor_options *o = app->options;
+    return o->json ? "json" : NULL;
+}
+
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
     const struct doctor_options *o = app->options;
@@ -169,7 +236,9 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
         .device = o->device,
         .device_options = {.threads = (unsigned)o->threads},
     };
-    enum pk_code rc = check_required_names(o, app->arena, err);
+    enum pk_code rc = check_options(app, err);
+    if (!rc)
+        rc = check_required_names(o, app->arena, err);
     if (!rc)
         rc = pk_bind_option(o->bind, app->arena, &d.device_options.cpus, &d.device_options.no_bind, err);
     if (!rc)
@@ -184,12 +253,13 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 const struct pk_cmd pk_cmd_doctor = {
     .name = "doctor",
     .summary = "what can be measured here, what cannot, and how to enable it",
-    .usage = "doctor [--require NAME] [--ceilings [--device NAME]]",
+    .usage = "doctor [--require NAME] [--json] [--ceilings [--device NAME]]",
     .examples = "perfkit doctor\n"
                 "perfkit doctor --require cpu-events    exit status 6 where the processor does not count\n"
                 "perfkit doctor --ceilings              measure what % of floor is taken from\n",
     .options = options,
     .options_bytes = sizeof(struct doctor_options),
     .exact_args = "0",
+    .format = format,
     .run = run,
 };

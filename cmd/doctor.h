@@ -17,8 +17,14 @@ struct pk_finding {
     const char *advice; /* NULL = nothing to do */
 };
 
+/* A --require that is not met; found NULL = it is. */
+struct pk_unmet {
+    const char *found, *advice;
+};
+
 struct doctor {
     struct pk_app *app;
+    struct pk_unmet *unmet; /* of each --require, in their order */
     struct pk_machine machine;
     const char *device;
     struct pk_device_options device_options;
@@ -41,9 +47,9 @@ struct pk_finding pk_look_steal(struct doctor *d);
 struct pk_finding pk_look_pressure(struct doctor *d);
 struct pk_finding pk_look_noise(struct doctor *d);
 
-bool pk_doctor_requires(const struct doctor *d, const char *name); /* --require NAME */
+/* Whether --require names it. What is not ok is remembered for the end. */
+bool pk_doctor_requires(const struct doctor *d, const char *name);
+void pk_doctor_unmet(struct doctor *d, const char *name, const char *found, const char *advice);
 
-/* A second table: every source of counts, tried with known work where it can be. The name of the first that is required and not ok,
- * with its finding in *how; NULL = none. */
-struct pk_source_found;
-const char *pk_doctor_sources(struct doctor *d, struct pk_source_found *how);
+/* A second table: every source of counts, tried with known work where it can be. */
+void pk_doctor_sources(struct doctor *d);

@@ -32,7 +32,7 @@ static struct pk_finding look_cpu(struct doctor *d)
     return (struct pk_finding){FOUND_OK, found, NULL};
 }
 
-static struct pk_finding look_memory(struct doctor *d)
+static struct pk_finding look_ram(struct doctor *d)
 {
     struct pk_limits l;
     pk_machine_limits("/", &l);
@@ -129,7 +129,9 @@ static struct pk_finding look_cuda(struct doctor *d)
 {
     const char *reason = pk_device_unavailable(PK_DEVICE_CUDA);
     return (struct pk_finding){reason ? FOUND_NO : FOUND_OK, reason ? reason : pk_feature("cuda")->summary,
-                               NULL};
+                               reason && !pk_feature("cuda")->absent
+                                   ? "install the NVIDIA driver; in a container: --gpus all"
+                                   : NULL};
 }
 
 #ifdef PK_HAVE_CUDA
@@ -139,7 +141,9 @@ static struct pk_finding look_library(struct doctor *d, enum pk_cuda_library whi
     struct pk_err err;
     if (pk_library_open(which, NULL, ARENA(d), &l, &err))
         return (struct pk_finding){FOUND_NO, pk_strdup(ARENA(d), err.why), pk_strdup(ARENA(d), err.fix)};
-    const char *found = pk_printf(ARENA(d), "%s %s: %s", pk_library_name(which), l.version, l.path);
+    const int folder = (int)(strrchr(l.path, '/') - l.path);
+    const char *found =
+        pk_printf(ARENA(d), "%s %s in %.*s", pk_library_name(which), l.version, folder, l.path);
     pk_library_close(&l);
     return (struct pk_finding){FOUND_OK, found, NULL};
 }
@@ -183,7 +187,7 @@ const struct pk_doctor_row pk_doctor_rows[] = {
     {"steal", pk_look_steal},
     {"pressure", pk_look_pressure},
     {"noise", pk_look_noise},
-    {"memory", look_memory},
+    {"ram", look_ram},
     {"blas", look_blas},
     {"clock", look_clock},
     {"store", look_store},

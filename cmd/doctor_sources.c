@@ -24,9 +24,8 @@ static const char *const states[] = {
     [PK_SOURCE_UNAVAILABLE] = "unavailable",
 };
 
-const char *pk_doctor_sources(struct doctor *d, struct pk_source_found *how)
+void pk_doctor_sources(struct doctor *d)
 {
-    const char *failed = NULL;
     pk_out_table(d->app->out, "sources", "What can be counted here", columns,
                  sizeof columns / sizeof *columns);
     for (const struct pk_source *const *s = pk_sources; *s; s++) {
@@ -41,10 +40,7 @@ const char *pk_doctor_sources(struct doctor *d, struct pk_source_found *how)
                                       text(f.why),
                                       {.type = f.error ? PK_CELL_INT : PK_CELL_NULL, .i = f.error},
                                       text(f.fix)});
-        if (failed || !required || f.state == PK_SOURCE_OK)
-            continue;
-        failed = (*s)->name;
-        *how = f;
+        if (f.state != PK_SOURCE_OK)
+            pk_doctor_unmet(d, (*s)->name, f.why, f.fix);
     }
-    return failed;
 }

@@ -5,7 +5,7 @@ import sqlite3
 
 from conftest import on_one_cpu
 
-ROWS = {"cpu", "virtualisation", "governor", "turbo", "smt", "thp", "cgroup", "steal", "pressure", "noise", "memory", "blas", "clock",
+ROWS = {"cpu", "virtualisation", "governor", "turbo", "smt", "thp", "cgroup", "steal", "pressure", "noise", "ram", "blas", "clock",
         "store", "numpy", "cuda", "cublaslt", "cudnn", "nccl", "cupti", "nvml", "mpi", "onednn"}
 
 
@@ -19,7 +19,7 @@ def test_every_row_has_a_state_and_says_what_it_found(perfkit):
     rows = found(r)
     assert set(rows) == ROWS
     assert all(row["state"] in ("ok", "warn", "no") and row["found"] for row in rows.values())
-    assert rows["cpu"]["state"] == "ok" and rows["memory"]["state"] == "ok"
+    assert rows["cpu"]["state"] == "ok" and rows["ram"]["state"] == "ok"
 
 
 def test_what_makes_timings_spread(perfkit):
@@ -70,6 +70,13 @@ def test_one_reason_for_the_absent_gpu(perfkit):
     perfkit("run", "selftest", "--device", "cuda").refused(6, reason)
 
 
+def test_one_advice_for_the_absent_driver(perfkit):
+    """Where the GPU's part is built and no driver is installed."""
+    rows = found(perfkit("doctor", "--json"))
+    if rows["nvml"]["state"] == "no" and "was not found in" in rows["nvml"]["found"]:
+        assert "install the NVIDIA driver" in rows["nvml"]["advice"] and "install the NVIDIA driver" in rows["cuda"]["advice"]
+
+
 def test_a_folder_of_libraries_is_an_option_of_the_environment(perfkit, tmp_path):
     (tmp_path / "libcublasLt.so.7").write_text("")
     row = found(perfkit("doctor", "--format", "json", env={"PERFKIT_CUDA_LIBS": str(tmp_path)}))["cublaslt"]
@@ -79,13 +86,40 @@ def test_a_folder_of_libraries_is_an_option_of_the_environment(perfkit, tmp_path
 
 
 def test_required_and_there(perfkit):
-    assert perfkit("doctor", "--require", "cpu", "--require", "memory").status == 0
+    assert perfkit("doctor", "--require", "cpu", "--require", "ram").status == 0
 
 
 def test_required_and_missing(perfkit):
     r = perfkit("doctor", "--require", "cpu", "--require", "cuda")
     assert r.status == 6
     assert "cuda" in r.error()["what"]
+
+
+def test_everything_required_and_missing_is_named(perfkit):
+    gone = {"PERFKIT_PYTHON": "/bin/false"}
+    rows = found(perfkit("doctor", "--json", env=gone))
+    r = perfkit("doctor", "--require", "numpy", "--require", "cpu", "--require", "cuda", env=gone)
+    error = r.error()
+    assert r.status == 6 and error["what"] == "--require numpy, cuda: they are not ok here"
+    assert error["why"] == f"numpy: {rows['numpy']['found']}; cuda: {rows['cuda']['found']}"
+    assert error["try"].startswith("numpy: " + rows["numpy"]["advice"])
+
+
+def test_json_is_a_format(perfkit):
+    assert set(found(perfkit("doctor", "--json"))) == ROWS
+    assert found(perfkit("doctor", "--json", "--format", "json"))
+    perfkit("doctor", "--json", "--format", "csv").refused(2, "--json", "contradict")
+
+
+def test_names_are_of_one_row(perfkit):
+    tables = perfkit("doctor", "--json").json()["tables"]
+    names = [row["name"] for t in tables.values() for row in t["rows"]]
+    assert len(names) == len(set(names))
+
+
+def test_options_of_ceilings_without_them(perfkit):
+    for option in (("--bind", "0"), ("--threads", "1"), ("--device", "cpu")):
+        perfkit("doctor", *option).refused(2, option[0] + " would change nothing", "--ceilings")
 
 
 def test_required_and_unknown(perfkit):

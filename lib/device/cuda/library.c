@@ -187,6 +187,8 @@ enum pk_code pk_library_open(enum pk_cuda_library which, const struct pk_symbol 
         pk_why(err, "%s", refused);
     else
         pk_why(err, "%s.so.%d was not found in %s", r->stem, r->major, files.looked);
+    if (which == PK_LIB_NVML && !refused)
+        return pk_fix(err, "install the NVIDIA driver, which brings it; in a container: --gpus all");
     return pk_fix(err, "PERFKIT_CUDA_LIBS=FOLDER names where a matching %s.so.%d is", r->stem, r->major);
 }
 
