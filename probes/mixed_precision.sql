@@ -74,8 +74,8 @@ GROUP BY model, axes ->> 'vocab' ORDER BY min(ordinal);
 --   GROUP BY message ORDER BY min(ordinal)
 -- note: SELECT 'No ±: it is of an interval over processes, and that takes three (--invocations 3).' FROM precision_case
 --   WHERE run_id = :run AND model = :each AND step_ns IS NOT NULL AND step_ci_low_ns IS NULL LIMIT 1
--- note: SELECT 'bf16: fp32 master weights, sums and loss; the products of what device facts call '
---   || group_concat(DISTINCT value) || '.' FROM v_setting WHERE run_id = :run AND key = 'bf16_products'
+-- note: SELECT 'bf16: master weights, sums, norms'' weights and the loss are fp32; products: ' || group_concat(DISTINCT value) || '.'
+--   FROM v_setting WHERE run_id = :run AND key = 'bf16'
 --   AND EXISTS (SELECT 1 FROM precision_case WHERE run_id = :run AND dtype = 'bf16' AND step_ns IS NOT NULL) HAVING count(*) > 0
 SELECT mode, dtype, variant, n, mean_ns, sd_ns, min_ns, max_ns, step_ns, step_uncertainty, cv, tokens * 1e9 / step_ns AS tokens_per_s,
        tokens * 1e6 / step_ns AS ktokens_per_s, status, step_ci_low_ns, step_ci_high_ns, other_axes

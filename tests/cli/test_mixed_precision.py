@@ -41,19 +41,22 @@ def test_what_does_not_fit_says_what_would(perfkit):
 
 def test_every_mode_and_variant(perfkit, measured):
     modes = ("forward", "forward-retained", "forward+backward", "step")
-    r = run(perfkit, "--device", "cpu", *TINY, "-a", "dtype=fp32", "-a", "mode=" + ",".join(modes), "--format", "json")
+    r = run(perfkit, "--device", "cpu", *TINY, "-a", "dtype=fp32,bf16", "-a", "mode=" + ",".join(modes), "--format", "json")
     steps = rows(r, "steps")
-    assert {(mode, variant, "fp32") for mode in modes for variant in ("eager", "compiled")} == set(steps)
+    assert {(mode, variant, dtype) for mode in modes for variant in ("eager", "compiled") for dtype in ("fp32", "bf16")} == set(steps)
     assert all(s["status"] == "OK" and s["step_ns"] > 0 for s in steps.values())
     memory = rows(r, "memory")
-    for (mode, variant, _), m in memory.items():
-        assert m["off"] >= 1 and (variant != "eager" or m["off"] < 1.1), (mode, variant)  # scratch of flash's threads is not predicted
+    for (mode, variant, dtype), m in memory.items():
+        assert m["off"] >= 1 and ((variant, dtype) != ("eager", "fp32") or m["off"] < 1.1), (mode, variant)  # scratch of flash's threads is not predicted
         assert m["allocated_bytes"] < m["peak_bytes"] <= m["reserved_bytes"] and m["largest_batch"] >= 2
         assert (m["before_backward_bytes"] > m["allocated_bytes"]) == (mode != "forward")
     drift = rows(r, "drift")
-    losses = [d["loss"] for d in drift.values()]
+    losses = [d["loss"] for (_, _, dtype), d in drift.items() if dtype == "fp32"]
     assert max(losses) - min(losses) < 1e-4 and 3 < losses[0] < 6  # log 50 is 3.9
     assert 0 <= drift["step", "compiled", "fp32"]["gradient_drift"] < 1e-4 and drift["step", "eager", "fp32"]["gradient_drift"] == 0
+    for variant in ("eager", "compiled"):
+        bf16 = drift["step", variant, "bf16"]
+        assert 1e-4 < bf16["gradient_drift"] < 0.1 and 0 < abs(bf16["loss_drift"]) < 0.05
     phases = {p["phase"] for p in table(r, "variants")}
     assert phases == {"Forward", "Full training step", "Backward + optimizer", "Optimizer"}
 
@@ -73,7 +76,7 @@ def test_shapes_that_cannot_be(perfkit):
 
 
 def test_what_is_skipped_says_why(perfkit):
-    for args, why in ((("-a", "dtype=tf32"), "tf32 products are of GPUs"), (("-a", "attention=cudnn"), "cuDNN is of NVIDIA GPUs"),
+    for args, why in ((("-a", "dtype=tf32"), "tf32 products are of GPUs: -a dtype=fp32,bf16"), (("-a", "attention=cudnn"), "cuDNN is of NVIDIA GPUs"),
                       (("-a", "recompute=block", "-a", "mode=forward"), "changes nothing without a backward pass")):
         r = run(perfkit, "--device", "cpu", *TINY, *args)
         assert r.status == 6 and why in r.stderr, r

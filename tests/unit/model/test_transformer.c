@@ -255,13 +255,18 @@ static void recomputing_and_fusing_save_memory(void **state)
 
 static void gradients_are_those_of_the_loss(void **state)
 {
-    for (size_t i = 0; i < WAYS; i++) {
-        const struct pk_transformer_config c = in_way(tiny, &ways[i]);
+    for (size_t i = 0; i < 2 * WAYS; i++) {
+        struct pk_transformer_config c = in_way(tiny, &ways[i % WAYS]);
         struct bench b;
+        c.dtype = i < WAYS ? PK_FP32 : PK_BF16;
+        const struct pk_attention_shape s = pk_transformer_attention(&c);
+        if (!pk_attention_has(c.attention, &s))
+            continue;
         open_bench(&b, "cpu", &c);
         fill_bench(&b);
         if (pk_transformer_check(&b.t, b.tokens, b.targets, true, &err))
-            fail_msg("%s: %s; %s", ways[i].name, err.what, err.why);
+            fail_msg("%s, %s: %s; %s", ways[i % WAYS].name, c.dtype == PK_BF16 ? "bf16" : "fp32", err.what,
+                     err.why);
         ok(pk_transformer_check(&b.t, b.tokens, b.targets, false, &err));
         close_bench(&b);
     }

@@ -9,6 +9,8 @@ struct factors {
 
 static struct factors factors_of(const struct pk_adamw_state *s)
 {
+    if (!s) /* what only narrows has none */
+        return (struct factors){0};
     return (struct factors){.keep = 1.0f - s->lr * s->decay,
                             .first = 1.0f - s->beta1,
                             .second = 1.0f - s->beta2,
@@ -69,8 +71,8 @@ void PK_ISA(pk_adamw)(const struct pk_adamw *a, size_t begin, size_t end)
     enum { ALL = PK_ADAMW_FUSED | PK_ADAMW_NARROW };
     if (a->passes == PK_ADAMW_FUSED && a->g_type == PK_FP32)
         values_of(PK_ADAMW_FUSED, PK_FP32, a, begin, end);
-    else if (a->passes == ALL && a->g_type == PK_BF16)
-        values_of(ALL, PK_BF16, a, begin, end);
+    else if (a->passes == ALL && a->g_type == PK_FP32)
+        values_of(ALL, PK_FP32, a, begin, end);
     else if (a->g_type == PK_BF16)
         values_of(a->passes, PK_BF16, a, begin, end);
     else
