@@ -3,6 +3,7 @@
  * Every run is a process of its own; intervals are over runs. Recorded and printed like an experiment. */
 #include "cmd/exec.h"
 
+#include "bench/command/counters.h"
 #include "bench/record/runinfo.h"
 #include "bench/tables.h"
 #include "cmd/progress.h"
@@ -144,6 +145,8 @@ static enum pk_code record(struct exec *e, struct pk_err *err)
 {
     struct pk_recorder *rec = pk_recorder_new(e->store, e->run_id, pk_store_file(e->store));
     enum pk_code rc = measure(e, rec, err);
+    if (!rc && !e->o->no_counters && !pk_recorder_spool(rec))
+        rc = pk_command_counters(e->store, e->run_id, err);
     if (!rc)
         rc = pk_store_run_end(e->store, e->run_id, e->result.interrupted ? "interrupted" : "complete", err);
     if (!rc)
@@ -174,10 +177,22 @@ static enum pk_code check_options(const struct exec *e, struct pk_err *err)
     return pk_opt_ordered(table, "min-runs", "max-runs", err);
 }
 
+/* Who writes --counters as for `run` names a program without meaning to. */
+static enum pk_code find_program(const struct exec *e, struct pk_err *err)
+{
+    const char *origin = pk_opt_origin(&e->app->tables[1], 1, "no-counters");
+    if (!pk_program_find(e->argv, err))
+        return PK_OK;
+    if (!e->o->no_counters && origin && !strcmp(origin, "command line"))
+        pk_fix(err, "--counters takes no value here: every event that can be counted of a command is "
+                    "(`perfkit run --counters` chooses)");
+    return err->code;
+}
+
 enum pk_code pk_exec_check(struct exec *e, struct pk_err *err)
 {
     bool anywhere;
-    if (check_options(e, err) || pk_program_find(e->argv, err))
+    if (check_options(e, err) || find_program(e, err))
         return err->code;
     return pk_bind_option(e->o->bind, e->app->arena, &e->cpus, &anywhere, err);
 }

@@ -122,6 +122,26 @@ static enum pk_code record_uncounted(struct run *r, struct pk_err *err)
     return lines.n ? pk_store_settings(r->store, r->run_id, &setting, 1, err) : PK_OK;
 }
 
+/* Peers are timed alone. */
+static enum pk_code record_peers(struct run *r, struct pk_err *err)
+{
+    const bool wanted[] = {r->o->counters, r->o->breakdown};
+    static const char *const words[] = {"counted", "traced"};
+    enum pk_code rc = PK_OK;
+    for (size_t i = 0; i < r->o->peers.n; i++)
+        for (size_t k = 0; k < 2 && !rc; k++) {
+            const char *peer = r->o->peers.v[i]; /* the name of its variant */
+            if (!wanted[k])
+                continue;
+            pk_warn(r->app, "%s is not %s: it is a peer, and perfkit looks into its own processes alone",
+                    peer, words[k]);
+            const struct pk_setting s = {0, pk_printf(r->app->arena, "not_%s.%s", words[k], peer),
+                                         "it is a peer"};
+            rc = pk_store_settings(r->store, r->run_id, &s, 1, err);
+        }
+    return rc;
+}
+
 enum pk_code pk_run_begin(struct run *r, struct pk_err *err)
 {
     const struct run_options *o = r->o;
@@ -136,6 +156,8 @@ enum pk_code pk_run_begin(struct run *r, struct pk_err *err)
         rc = record_warnings(r, err);
     if (!rc)
         rc = record_uncounted(r, err);
+    if (!rc)
+        rc = record_peers(r, err);
     return rc ? rc : record_works(r, err);
 }
 

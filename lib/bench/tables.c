@@ -6,6 +6,8 @@
 #include "bench/states.h"
 #include "store/table.h"
 
+#include <string.h>
+
 /* What was measured beside the times, of any experiment. */
 static const char *const beside[] = {"roofline", "breakdown", "calibration", NULL};
 
@@ -75,7 +77,8 @@ enum pk_code pk_run_tables(struct pk_store *s, int64_t run_id, struct pk_out *ou
         if (print(s, own ? pk_probe_sql(p) : pk_store_tables(), own ? p->tables : built_in, experiment,
                   run_id, out, err) ||
             print_doubts(s, experiment, run_id, out, err) ||
-            pk_counted_table(s, run_id, experiment, out, err) ||
+            (strcmp(experiment, "exec") != 0 && /* "counters" is its table of them */
+             pk_counted_table(s, run_id, experiment, out, err)) ||
             print(s, pk_store_tables(), beside, experiment, run_id, out, err))
             return err->code;
     }

@@ -136,7 +136,8 @@ enum pk_code pk_store_run_facts(struct pk_store *s, int64_t run_id, struct pk_ar
         " (SELECT json_group_object(key, said) FROM"
         "   (SELECT key, group_concat(value, ' | ') AS said FROM"
         "     (SELECT DISTINCT key, value FROM v_setting WHERE run_id = :run AND key NOT IN ('limit_bytes', "
-        "'not_counted') AND key NOT LIKE '%choice:%' ORDER BY key, value) GROUP BY "
+        "'not_counted') AND key NOT GLOB 'not_*.*' AND key NOT LIKE '%choice:%' ORDER BY key, value) GROUP "
+        "BY "
         "key)),"
         " (SELECT count(*) FROM main.run_case WHERE run_id = :run), r.experiment, r.uuid"
         " FROM v_run r WHERE r.run_id = :run";

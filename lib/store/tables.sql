@@ -153,6 +153,8 @@ FROM v_case WHERE run_id = :run AND experiment = :experiment AND status <> 'ok' 
 --               WHERE run_id = :run AND experiment = :experiment) b
 --         JOIN v_summary t ON t.case_id = b.case_id AND t.metric = b.region || '_ns')
 --   HAVING max(abs(off)) > 0.04
+-- note: SELECT 'Not traced: ' || substr(key, 12) || ', ' || value || '.' FROM v_setting
+--   WHERE run_id = :run AND invocation = 0 AND key GLOB 'not_traced.*'
 -- note: SELECT 'Of ' || count(*) || ' cases the trace is not whole: pieces did not fit.' FROM (SELECT DISTINCT case_id FROM v_breakdown
 --     WHERE run_id = :run AND experiment = :experiment AND NOT whole) HAVING count(*)
 WITH axis AS (SELECT a.key FROM v_case c, json_each(c.axes) a WHERE c.run_id = :run AND c.experiment = :experiment

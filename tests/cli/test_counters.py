@@ -125,6 +125,11 @@ def test_where_the_time_went(perfkit, db, measured):
     assert sorted((r["variant"], r["region"], r["family"]) for r in exported) == sorted(calls)
 
 
+def test_names_do_not_command_a_terminal(perfkit):
+    r = counted(perfkit, "--counters", "sw\x1b[31mx\u202e")
+    assert r.status == 2 and "\x1b" not in r.stderr and "\u202e" not in r.stderr and "sw\ufffd[31mx\ufffd" in r.stderr, r
+
+
 def test_two_groups_may_have_metrics_of_one_name(perfkit, db):
     done(counted(perfkit, "--counters", "fake"))
     store = db()

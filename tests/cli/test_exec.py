@@ -288,6 +288,26 @@ def test_the_counter_pass_is_apart(perfkit):
     assert "CPU events" not in perfkit("show", "@").stdout
 
 
+def test_events_are_in_v_counter_too(perfkit):
+    assert perfkit("exec", "--runs", "2", "--name", "a", "--", "true").status == 0
+    samples = dict(query(perfkit, "SELECT metric, value FROM v_sample WHERE pass = 'counter'"))
+    rows = query(perfkit, "SELECT name, value, region, unit, source, quality FROM v_counter WHERE group_name = ''")
+    assert {r[0]: r[1] for r in rows} == samples and {r[2] for r in rows} == {"iteration"}
+    by_name = {r[0]: r for r in rows}
+    assert by_name["task_clock_ns"][3:] == ("ns", "sw-events", "exact")
+    rate, = query(perfkit, "SELECT value FROM v_counter WHERE group_name = 'sw' AND name = 'fault_rate'")
+    assert rate[0] == pytest.approx(1e9 * samples["page_faults"] / samples["task_clock_ns"])
+    assert perfkit("exec", "--runs", "2", "--name", "a", "--", "true").status == 0
+    compared = perfkit("compare", "1", "2", "--format", "json").json()["tables"]
+    assert {r["counter"] for r in compared["counters"]["rows"]} >= {"page_faults", "context_switches"}
+    assert perfkit("show", "1").stdout.count("CPU events") == 1 and "Counters" not in perfkit("show", "1").stdout
+
+
+def test_counters_is_a_switch(perfkit):
+    perfkit("exec", "--counters", "sw", "--", "true").refused(2, "'sw'", "--counters takes no value here")
+    assert "--counters" not in perfkit("exec", "no-such-program").refused(2).stderr
+
+
 EVENTS = {"task_clock_ns", "page_faults", "context_switches", "cpu_migrations", "cycles", "instructions", "branches",
           "branch_misses"}
 

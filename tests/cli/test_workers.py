@@ -99,6 +99,15 @@ def test_warnings_and_settings_of_a_peer(perfkit):
     assert ("bad-worker.clock", "steady") in query(perfkit, "SELECT key, value FROM v_setting WHERE invocation = 2")
 
 
+def test_that_a_peer_is_not_counted_is_said(perfkit):
+    r = perfkit(*selftest("--counters", "fake"), env={"BAD_WORKER": "choosing"})
+    assert r.status == 0 and f"{BAD} is not counted: it is a peer" in r.stderr, r
+    shown = perfkit("show").stdout
+    assert f"Not counted: {BAD}, it is a peer." in shown and "cases were not counted" not in shown, shown
+    assert perfkit(*selftest(), env={"BAD_WORKER": "choosing"}).status == 0
+    assert "not_counted" not in perfkit("compare", "@~1", "@").stdout
+
+
 def test_an_unknown_peer(perfkit):
     r = perfkit("run", "selftest", "--device", "null", "--peer", "numpy-atention")
     r.refused(2, "there is no peer 'numpy-atention'", "numpy-attention")
