@@ -2,6 +2,8 @@
  * pages are set is told and left alone. */
 #include "cmd/doctor.h"
 
+#include "base/plural.h"
+
 #include "base/clock.h"
 #include "base/units.h"
 #include "machine/bind.h"
@@ -72,12 +74,14 @@ struct pk_finding pk_look_cgroup(struct doctor *d)
     const double stops = state_now(d, &cpus).value[PK_STATE_QUOTA_STOPS];
     pk_machine_limits("/", &l);
     if (!(l.cpus > 0))
-        return (struct pk_finding){FOUND_OK, pk_printf(ARENA(d), "%u CPUs usable, no quota", cpus.n), NULL};
+        return (struct pk_finding){
+            FOUND_OK, pk_printf(ARENA(d), "%s usable, no quota", pk_plural(cpus.n, "CPU", ARENA(d))), NULL};
     const char *so_far =
         isnan(stops) ? "" : pk_printf(ARENA(d), ", which stopped it %.0f times so far", stops);
     return (struct pk_finding){
         FOUND_WARN,
-        pk_printf(ARENA(d), "%u CPUs usable, %.4g by the control group's quota%s", cpus.n, l.cpus, so_far),
+        pk_printf(ARENA(d), "%s usable, %.4g by the control group's quota%s",
+                  pk_plural(cpus.n, "CPU", ARENA(d)), l.cpus, so_far),
         "a quota stops threads in the middle of a sample: give whole CPUs (cpuset) instead"};
 }
 

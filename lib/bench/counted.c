@@ -187,8 +187,11 @@ enum pk_code pk_counted_table(struct pk_store *s, int64_t run_id, const char *ex
     if (!rc && (t.names.n || notes.n)) {
         struct pk_column *columns = pk_new_n(&t.a, struct pk_column, FIXED + t.names.n);
         memcpy(columns, fixed, sizeof fixed);
-        for (size_t i = 0; i < t.names.n; i++)
+        for (size_t i = 0; i < t.names.n; i++) {
             columns[FIXED + i] = column_of(t.names.cells + i * t.names.n_cols, &t.a);
+            columns[FIXED + i].optional =
+                (int)(t.names.n - i); /* where there is no room, the last go first */
+        }
         pk_out_table(out, "counted", "Counters", columns, FIXED + t.names.n);
         rc = print_rows(&t, out, err);
         for (size_t i = 0; !rc && i < notes.n; i++)

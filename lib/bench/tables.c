@@ -40,9 +40,10 @@ static const char doubts[] =
     " all_of_them AS (SELECT count(DISTINCT l.case_id) AS cases, count(*) AS slices"
     "                 FROM v_slice l JOIN named n ON n.case_id = l.case_id"
     "                 WHERE l.run_id = :run AND l.pass = 'timing' AND l.status = 'ok')"
-    " SELECT 'Of ' || t.cases || CASE t.cases WHEN 1 THEN ' case, ' ELSE ' cases, ' END || count(*) || ' (' "
-    "||"
-    "        sum(d.slices) || ' of ' || t.slices || ' slices) ' || d.meaning || ': ' ||"
+    " SELECT 'Of ' || t.cases || iif(t.cases = 1, ' case, ', ' cases, ') || count(*) || ' (' ||"
+    "        sum(d.slices) || ' of ' || t.slices || iif(t.slices = 1, ' slice) ', ' slices) ') ||"
+    "        iif(count(*) = 1 AND d.meaning GLOB 'were *', 'was ' || substr(d.meaning, 6), d.meaning) || ': "
+    "' ||"
     "        group_concat(d.name, '; ') FILTER (WHERE d.place <= 3) ||"
     "        CASE WHEN count(*) > 3 THEN '; and ' || (count(*) - 3) || ' more' ELSE '' END || '.'"
     " FROM doubted d JOIN all_of_them t GROUP BY d.doubt ORDER BY d.doubt";

@@ -125,6 +125,14 @@ def test_where_the_time_went(perfkit, db, measured):
     assert sorted((r["variant"], r["region"], r["family"]) for r in exported) == sorted(calls)
 
 
+def test_a_narrow_table_leaves_out_the_last_columns(perfkit):
+    done(counted(perfkit, "--counters", "fake"))
+    wide, narrow = (done(perfkit("show", "--width", w)).stdout.split("Counters\n")[1].split("\n\n")[0] for w in ("0", "60"))
+    rows = [line for line in narrow.splitlines() if line.startswith("ok ")]
+    assert rows and max(map(len, rows)) <= 60 < max(map(len, wide.splitlines()[:2]))
+    assert "Slower by" in wide and "Slower by" not in narrow.split("ok ")[0] and "Left out" in narrow, narrow
+
+
 def test_names_do_not_command_a_terminal(perfkit):
     r = counted(perfkit, "--counters", "sw\x1b[31mx\u202e")
     assert r.status == 2 and "\x1b" not in r.stderr and "\u202e" not in r.stderr and "sw\ufffd[31mx\ufffd" in r.stderr, r

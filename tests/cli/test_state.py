@@ -43,7 +43,7 @@ def test_doubts_name_their_cases(perfkit, run):
     note(run, 3, 2, {"doubts": ["stolen"]})
     assert notes_of(perfkit) == [
         "Of 3 cases, 2 (3 of 6 slices) were measured while the hypervisor took more than 1 % of the CPUs' time: plain n=1; plain n=3.",
-        "Of 3 cases, 1 (1 of 6 slices) were measured while the processor throttled itself (heat or power): plain n=3."]
+        "Of 3 cases, 1 (1 of 6 slices) was measured while the processor throttled itself (heat or power): plain n=3."]
 
 
 def test_what_samples_show_is_said_in_the_same_way(perfkit, run):
@@ -53,6 +53,13 @@ def test_what_samples_show_is_said_in_the_same_way(perfkit, run):
     assert "2 (2 of 6 slices) had samples in which the hypervisor ran somebody else: plain n=1; plain n=2." in first
     assert "1 (1 of 6 slices) reached no steady state: plain n=2." in second
     assert "1 (1 of 6 slices) became slower while" in third
+
+
+def test_one_is_no_plural(perfkit):
+    s = Stored(perfkit.db)
+    s.run([("plain", {"n": 1}, {"busy_ns": [100.0]})])
+    note(s, 1, 1, {"doubts": ["quota"]})
+    assert notes_of(perfkit) == ["Of 1 case, 1 (1 of 1 slice) was stopped by the control group's CPU quota: plain."]
 
 
 def test_many_cases_are_counted(perfkit):
