@@ -14,10 +14,9 @@
 
 static const char *beside_program(struct pk_arena *a)
 {
-    char *path = pk_alloc(a, PATH_MAX + 1);
-    if (readlink("/proc/self/exe", path, PATH_MAX) < 0)
-        return NULL;
-    char *slash = strrchr(path, '/');
+    char path[PATH_MAX];
+    const ssize_t n = readlink("/proc/self/exe", path, sizeof path);
+    const char *slash = n > 0 ? memrchr(path, '/', (size_t)n) : NULL;
     return slash ? pk_printf(a, "%.*s/" MODULE_FILE, (int)(slash - path), path) : NULL;
 }
 
