@@ -85,13 +85,13 @@ static void keep_known(const struct gate *g, struct gate_entry *e, const struct 
     }
 }
 
-/* Those of all, then the entry's own: the last that fits counts. */
+/* The entry's own, then those of all, as the gate takes them: the last that fits counts. */
 static const struct pk_threshold *thresholds_of(const struct gate *g, const struct gate_entry *e, size_t *n)
 {
     const size_t n_all = g->o->verdict.thresholds.n;
     struct pk_threshold *v = pk_new_n(e->app->arena, struct pk_threshold, n_all + e->n_thresholds + 1);
     for (*n = 0; *n < n_all + e->n_thresholds; ++*n)
-        v[*n] = *n < n_all ? g->thresholds[*n] : e->thresholds[*n - n_all];
+        v[*n] = *n < e->n_thresholds ? e->thresholds[*n] : g->thresholds[*n - e->n_thresholds];
     return v;
 }
 

@@ -155,7 +155,6 @@ static void make_part(struct gate *g, size_t part)
     *p = (struct pk_gate_part){
         .what = pk_verdict_what(&e->o->verdict),
         .own_times = e->probe ? NULL : pk_command_own_times,
-        .max_pairs = e->equal && !e->o->pairs ? pk_rule_default.screen_pairs : 0,
     };
     for (int i = 0; i < PK_SIDES; i++) {
         p->arms[i] =
@@ -167,6 +166,8 @@ static void make_part(struct gate *g, size_t part)
     }
     if (e->in_suite)
         judge_part(e, p);
+    if (e->equal)
+        p->max_pairs = e->o->pairs ? 0 : pk_rule_default.screen_pairs;
 }
 
 enum pk_code pk_gate_begin(struct gate *g, struct pk_err *err)

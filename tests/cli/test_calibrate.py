@@ -220,6 +220,36 @@ def test_a_copy_of_a_script_is_another_program(perfkit):
     assert "equal: both sides" not in gate(perfkit, "--max-pairs", "8", a="one/work", b="two/work").stdout
 
 
+SUITE = """
+[suite]
+device = null
+min-time = 0
+max-samples = 5
+min-samples = 5
+[same]
+experiment = selftest
+variant = ok
+a = busy_ns=1000
+b = busy_ns=1000
+max-pairs = 12
+[changed]
+experiment = selftest
+variant = ok
+a = busy_ns=1000
+b = busy_ns=1100
+"""
+
+
+def test_of_a_suite_equal_entries_alone_are_not_judged(perfkit):
+    (perfkit.cwd / "perf.ini").write_text(SUITE)
+    r = perfkit("gate", "--suite", "perf.ini", "--format", "json")
+    table, = r.rows("gate")
+    assert r.status == 3 and (table["answer"], table["rows"], table["slower"]) == ("slower", 1, 1), r
+    assert query(perfkit, "SELECT run_id, metric, pairs FROM v_calibration") == [(1, "work_ns", 6)]
+    r = perfkit("gate", "--suite", "perf.ini")
+    assert "[same] equal: both sides" in r.stdout and "[changed] Calibrated by run 1" in r.stdout
+
+
 def test_equal_sides_that_fail_are_told(perfkit):
     script(perfkit, "work.sh", "exit 3\n")
     r = gate(perfkit, b="./work.sh")
