@@ -1,11 +1,11 @@
 """Gates tried for real: how often equal programs are called slower, and whether a slowdown is found that calibrate says can be seen.
 
-    gates.py PERFKIT KERNELS [GATES]
+    gates.py PERFKIT KERNELS [GATES [equal|slowed [asis|loaded]]]
 
-GATES (20) gates of attention-scaling's preset `smoke`, of perfkit and of a copy of it with one more byte, as the machine is, and
-as many beside a busy loop on every CPU. Then, with and without that load, a calibration of KERNELS and gates against its copy with 5 %
-of extra work. Prints a line per gate; exit status 1 with more than one red gate of equal programs in 20, a slowdown called "same", or
-one that could be seen (its advised --min-effect and what that finds are at most 5 %) and was not."""
+equal: GATES (20) gates of attention-scaling's preset `smoke`, of perfkit and of a copy of it with one more byte, as the machine is, and
+as many beside a busy loop on every CPU. slowed: with and without that load a calibration of KERNELS, and a fourth as many gates against
+copies of its kernels that do 5 %, and 50 %, of their work twice. Prints a line per gate. Exit status 1 with more red gates of equal
+programs than one in 20, a slowdown called "same", or one that could be seen (it is at least what calibrate says is found) and was not."""
 import contextlib
 import json
 import os
@@ -14,8 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-SLOWDOWN = 0.05
-SLOWED_GATES = 5
+SLOWDOWNS = {20: 0.05, 2: 0.5}  # every n-th unit of work twice
 
 
 @contextlib.contextmanager
@@ -27,6 +26,10 @@ def load(busy):
         for p in loops:
             p.kill()
             p.wait()
+
+
+def words_of(busy):
+    return f"{'beside busy loops' if busy else 'as it is'} (load {os.getloadavg()[0]:.1f})"
 
 
 def run(perfkit, db, *args):
@@ -49,7 +52,7 @@ def equal(perfkit, copy, folder, gates, busy):
             sys.exit(f"gate {i + 1} ended with {status}")
         words = [r["verdict"] for r in case_rows(tables)]
         red += "slower" in words
-        print(f"equal, {'loaded' if busy else 'as it is'} (load {os.getloadavg()[0]:.1f}), gate {i + 1}: status {status}, "
+        print(f"equal, {words_of(busy)}, gate {i + 1}: status {status}, "
               f"{tables['gate'][0]['pairs']} pairs in {tables['gate'][0]['elapsed_ns'] / 1e9:.0f} s: {', '.join(sorted(words))}", flush=True)
     return red
 
@@ -63,44 +66,49 @@ def noise_of(perfkit, kernels, db):
     return found
 
 
-def slowed(perfkit, kernels, folder, busy):
-    """How many could be seen, were seen, were there and were called the same."""
-    counts = {"could be seen": 0, "of them found": 0, "other": 0, "of them found too": 0, "same": 0}
-    db = f"{folder}/slowed{busy}.db"
+def slowed(perfkit, kernels, folder, gates, busy):
+    """Rows that could be seen and were not, or that were called the same."""
+    db, wrong = f"{folder}/slowed{busy}.db", 0
     noise = noise_of(perfkit, kernels, db)
-    for i in range(SLOWED_GATES):
-        _, tables = run(perfkit, db, "gate", "--a", f"{kernels} 0", "--b", f"{kernels} 20", "--metric", "unit_ns", "--seed", str(i + 1))
-        for r in case_rows(tables):
-            seen = noise[r["variant"]]["mde"] <= SLOWDOWN
-            counts["could be seen" if seen else "other"] += 1
-            counts["of them found" if seen else "of them found too"] += r["verdict"] == "slower"
-            counts["same"] += r["verdict"] == "same"
-        print(f"+5 %, {'loaded' if busy else 'as it is'} (load {os.getloadavg()[0]:.1f}), gate {i + 1}: "
-              + ", ".join(f"{r['variant']} {r['verdict']} {r['ratio'] - 1:+.1%}" for r in case_rows(tables)), flush=True)
-    return counts
+    for extra, slowdown in SLOWDOWNS.items():
+        seen = found = same = rows = 0
+        for i in range(gates):
+            _, tables = run(perfkit, db, "gate", "--a", f"{kernels} 0", "--b", f"{kernels} {extra}", "--metric", "unit_ns", "--seed", str(i + 1))
+            for r in case_rows(tables):
+                visible = noise[r["variant"]]["mde"] <= slowdown
+                rows += 1
+                seen += visible
+                found += visible and r["verdict"] == "slower"
+                same += r["verdict"] == "same"
+            print(f"{slowdown:+.0%}, {words_of(busy)}, gate {i + 1}: "
+                  + ", ".join(f"{r['variant']} {r['verdict']} {r['ratio'] - 1:+.1%}" for r in case_rows(tables)), flush=True)
+        print(f"{slowdown:+.0%}, {words_of(busy)}: of {rows} rows {seen} could be seen, {found} of them were found; {same} called the same",
+              flush=True)
+        wrong += seen - found + same
+    return wrong
 
 
 def main():
     perfkit, kernels = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
     gates = int(sys.argv[3]) if len(sys.argv) > 3 else 20
-    bad = False
+    what, how = (sys.argv[4:] + ["", ""])[:2]
+    bad = 0
     with tempfile.TemporaryDirectory() as folder:
         copy = f"{folder}/perfkit"
         shutil.copy(perfkit, copy)
         with open(copy, "ab") as f:
             f.write(b"\n")
-        red = 0
         for busy in (False, True):
+            if how == ("asis" if busy else "loaded"):
+                continue
             with load(busy):
-                red += equal(perfkit, copy, folder, gates, busy)
-        print(f"equal: {red} of {2 * gates} gates red")
-        bad |= red > max(1, gates // 10)
-        for busy in (False, True):
-            with load(busy):
-                counts = slowed(perfkit, kernels, folder, busy)
-            print(f"+5 %, {'loaded' if busy else 'as it is'}: " + ", ".join(f"{n} {what}" for what, n in counts.items()))
-            bad |= counts["same"] > 0 or counts["of them found"] < counts["could be seen"]
-    sys.exit(bad)
+                if what != "slowed":
+                    red = equal(perfkit, copy, folder, gates, busy)
+                    print(f"equal, {words_of(busy)}: {red} of {gates} gates red", flush=True)
+                    bad += max(0, red - max(1, gates // 20))
+                if what != "equal":
+                    bad += slowed(perfkit, kernels, folder, max(1, gates // 4), busy)
+    sys.exit(bad > 0)
 
 
 if __name__ == "__main__":
