@@ -33,7 +33,8 @@ def words_of(busy):
 
 
 def run(perfkit, db, *args):
-    p = subprocess.run([perfkit, *args, "--db", db, "--format", "json", "--quiet"], capture_output=True, text=True, check=False)
+    command = [perfkit, args[0], "--db", db, "--format", "json", "--quiet", *args[1:]]
+    p = subprocess.run(command, capture_output=True, text=True, check=False)
     if not p.stdout:
         sys.exit(f"{' '.join(args)}: {p.stderr}")
     return p.returncode, {name: t["rows"] for name, t in json.loads(p.stdout)["tables"].items()}

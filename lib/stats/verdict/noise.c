@@ -41,15 +41,29 @@ static double rounded(double x)
     return ceil(x / unit * (1 - 1e-12)) * unit;
 }
 
+/* Without the disturbed pairs, as a gate; with them where they are so many that a gate would not go without them either. */
+static size_t differences(const struct pk_pairs *p, const struct pk_rule *rule, double *d, size_t *left_out)
+{
+    struct pk_decision counts = {.pairs = 0};
+    struct pk_rule all = *rule;
+    bool refused = false;
+    const size_t n = pk_clean_differences(p, true, rule, d, &counts, &refused);
+    *left_out = counts.disturbed;
+    if ((double)counts.disturbed <= rule->most_disturbed * (double)p->n)
+        return n;
+    all.disturbed_mad = INFINITY;
+    *left_out = 0;
+    return pk_clean_differences(p, true, &all, d, &counts, &refused);
+}
+
 bool pk_measure_noise(const struct pk_pairs *p, const struct pk_rule *rule, struct pk_noise *out)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     double *d = pk_new_n(&a, double, p->n + 1);
-    struct pk_decision counts = {.pairs = 0};
-    bool refused = false;
+    size_t left_out;
     if (!pk_all_positive(p->base, p->n) || !pk_all_positive(p->new_, p->n))
         return false;
-    const size_t n = pk_clean_differences(p, true, rule, d, &counts, &refused);
+    const size_t n = differences(p, rule, d, &left_out);
     if (n < FEWEST)
         return false;
     const struct pk_mean_test t = pk_test_mean(d, n, 1 - rule->alpha);
@@ -59,7 +73,7 @@ bool pk_measure_noise(const struct pk_pairs *p, const struct pk_rule *rule, stru
     const double reach = pk_gate_reach(rule->screen_pairs, rule->confirm_pairs, sd, 0, rule);
     *out = (struct pk_noise){
         .pairs = p->n,
-        .disturbed = counts.disturbed,
+        .disturbed = left_out,
         .ratio = exp(t.estimate),
         .p = t.p,
         .between = sqrt((log_variance(p->base, p->n) + log_variance(p->new_, p->n)) / 2),

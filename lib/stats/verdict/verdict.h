@@ -190,7 +190,7 @@ struct pk_family pk_look_at_family(const struct pk_decision *d, size_t n, const 
 
 /* What pairs of *equal* work say of the noise, and what a gate by the rule could see in it. In shares: 0.014 is 1.4 %. */
 struct pk_noise {
-    size_t pairs, disturbed; /* of them; left out of sd */
+    size_t pairs, disturbed; /* of them; left out of sd, unless they are more than rule.most_disturbed */
     double ratio;            /* new / base, which is 1 but for luck */
     double p;                /* two-sided, of its being 1 */
     double between;          /* between processes of one side, disturbed ones included */

@@ -544,6 +544,25 @@ static void little_noise_is_no_advice_for_less_than_a_percent(void **state)
     assert_near(noise.mde, 0.01, 1e-9);
 }
 
+static void disturbed_pairs_are_no_noise_unless_they_are_many(void **state)
+{
+    struct made m;
+    struct pk_noise quiet, few, many;
+    struct pk_pairs p = make(&m, 20, 1, 0.01);
+    assert_true(pk_measure_noise(&p, &pk_rule_default, &quiet));
+    m.new_[3] *= 1.5;
+    m.base[8] *= 1.5;
+    assert_true(pk_measure_noise(&p, &pk_rule_default, &few));
+    assert_int_equal(few.disturbed, 2);
+    assert_near(few.sd, quiet.sd, 0.1);
+    assert_true(few.between > 3 * quiet.between);
+    for (size_t i = 0; i < 6; i++)
+        m.new_[3 * i] *= 1.5;
+    assert_true(pk_measure_noise(&p, &pk_rule_default, &many));
+    assert_int_equal(many.disturbed, 0);
+    assert_true(many.sd > 10 * quiet.sd);
+}
+
 static void noise_that_cannot_be_known(void **state)
 {
     struct made m;
@@ -610,6 +629,7 @@ int main(void)
         cmocka_unit_test(one_cause_for_all_is_noticed),
         cmocka_unit_test(noise_says_what_a_gate_could_see),
         cmocka_unit_test(little_noise_is_no_advice_for_less_than_a_percent),
+        cmocka_unit_test(disturbed_pairs_are_no_noise_unless_they_are_many),
         cmocka_unit_test(noise_that_cannot_be_known),
         cmocka_unit_test(advice_holds_later),
     };
