@@ -26,29 +26,51 @@ enum { SHARES_PER_THREAD = 4 }; /* of the table: tokens are not spread evenly */
 struct backward_job {
     const struct pk_embed_backward *e;
     const struct pk_kernels *kernels;
-    size_t share; /* rows of the table */
+    unsigned char *met; /* [vocab] */
+    size_t share;       /* rows of the table */
 };
+
+/* The first of a token's rows is stored, the others are added: the table is not read for tokens that are met once. */
+static void gather(const struct backward_job *j, size_t row)
+{
+    const struct pk_embed_backward *e = j->e;
+    const size_t token = (size_t)e->tokens[row], n = e->cols;
+    const char *from = (const char *)e->d_out + row * n * pk_dtype_bytes(e->dtype);
+    float *to = e->d_table + token * n;
+    if (j->met[token])
+        j->kernels->add(e->dtype, from, to, n);
+    else if (e->dtype == PK_BF16)
+        j->kernels->widen((const uint16_t *)(const void *)from, to, n);
+    else
+        memcpy(to, from, n * sizeof *to);
+    j->met[token] = 1;
+}
 
 static void backward_task(void *arg, size_t task, unsigned thread)
 {
     const struct backward_job *j = arg;
     const struct pk_embed_backward *e = j->e;
-    const size_t begin = task * j->share, cols = e->cols, bytes = cols * pk_dtype_bytes(e->dtype);
-    const size_t n = e->vocab - begin < j->share ? e->vocab - begin : j->share;
-    memset(e->d_table + begin * cols, 0, n * cols * sizeof *e->d_table);
+    const size_t begin = task * j->share, n = e->vocab - begin < j->share ? e->vocab - begin : j->share;
+    memset(j->met + begin, 0, n);
     for (size_t row = 0; row < e->rows; row++) {
         pk_assert(e->tokens[row] >= 0 && (size_t)e->tokens[row] < e->vocab);
-        const size_t token = (size_t)e->tokens[row];
-        if (token - begin < n)
-            j->kernels->add(e->dtype, (const char *)e->d_out + row * bytes, e->d_table + token * cols, cols);
+        if ((size_t)e->tokens[row] - begin < n)
+            gather(j, row);
     }
+    for (size_t token = begin; token < begin + n; token++)
+        if (!j->met[token])
+            memset(e->d_table + token * e->cols, 0, e->cols * sizeof *e->d_table);
 }
 
 enum pk_code pk_cpu_embed_backward(struct pk_device *dev, const struct pk_embed_backward *e,
                                    struct pk_err *err)
 {
     struct backward_job j = {.e = e, .kernels = pk_kernels_of(pk_cpu_isa(dev))};
+    j.met = pk_device_alloc(dev, e->vocab, PK_TAG_WORKSPACE);
+    if (!j.met)
+        return pk_device_oom(dev, err);
     j.share = e->vocab / (pk_cpu_threads(dev) * SHARES_PER_THREAD) + 1;
     pk_cpu_parallel_for(dev, backward_task, &j, (e->vocab + j.share - 1) / j.share);
+    pk_device_free(dev, j.met);
     return PK_OK;
 }

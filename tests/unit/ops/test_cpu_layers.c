@@ -98,6 +98,10 @@ static void a_refused_workspace_is_oom(void **state)
     open_device(1);
     dev.pool.fail_at = 1;
     assert_int_equal(pk_op_norm_backward(&dev, &n, &trial.err), PK_E_OOM);
+    const int32_t tokens[2] = {0};
+    const struct pk_embed_backward e = {2, 2, 1, PK_FP32, tokens, x, out};
+    dev.pool.fail_at = 1;
+    assert_int_equal(pk_op_embed_backward(&dev, &e, &trial.err), PK_E_OOM);
     dev.pool.fail_at = 0;
     assert_int_equal(dev.pool.current, 0);
     pk_device_close(&dev);

@@ -68,13 +68,14 @@ PK_INLINE void values_of(const unsigned passes, const enum pk_dtype g_type, cons
 /* All passes are a loop without branches; of others the branches cost less than the memory. */
 void PK_ISA(pk_adamw)(const struct pk_adamw *a, size_t begin, size_t end)
 {
+    const struct pk_adamw own = *a; /* which no store can change */
     enum { ALL = PK_ADAMW_FUSED | PK_ADAMW_NARROW };
     if (a->passes == PK_ADAMW_FUSED && a->g_type == PK_FP32)
-        values_of(PK_ADAMW_FUSED, PK_FP32, a, begin, end);
+        values_of(PK_ADAMW_FUSED, PK_FP32, &own, begin, end);
     else if (a->passes == ALL && a->g_type == PK_FP32)
-        values_of(ALL, PK_FP32, a, begin, end);
+        values_of(ALL, PK_FP32, &own, begin, end);
     else if (a->g_type == PK_BF16)
-        values_of(a->passes, PK_BF16, a, begin, end);
+        values_of(a->passes, PK_BF16, &own, begin, end);
     else
-        values_of(a->passes, PK_FP32, a, begin, end);
+        values_of(a->passes, PK_FP32, &own, begin, end);
 }

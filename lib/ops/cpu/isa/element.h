@@ -11,7 +11,27 @@ typedef uint16_t vh __attribute__((vector_size(2 * VL)));
 
 PK_INLINE vf vwiden(vh x)
 {
+#if defined(__AVX512F__)
+    return (vf)_mm512_slli_epi32(_mm512_cvtepu16_epi32((__m256i)x), 16);
+#elif defined(__AVX2__)
+    return (vf)_mm256_slli_epi32(_mm256_cvtepu16_epi32((__m128i)x), 16);
+#elif defined(__SSE__)
+    return (vf)_mm_unpacklo_epi16(_mm_setzero_si128(), _mm_set_epi64x(0, (long long)(uint64_t)x));
+#else
     return (vf)(__builtin_convertvector(x, vu) << 16);
+#endif
+}
+
+/* The lower halves of the lanes */
+PK_INLINE vh vlower(vu x)
+{
+#if defined(__AVX512F__)
+    return (vh)_mm512_cvtepi32_epi16((__m512i)x);
+#elif defined(__AVX2__)
+    return (vh)_mm_packus_epi32(_mm256_castsi256_si128((__m256i)x), _mm256_extracti128_si256((__m256i)x, 1));
+#else
+    return __builtin_convertvector(x, vh);
+#endif
 }
 
 /* As pk_bf16_of_float does it. */
@@ -19,7 +39,7 @@ PK_INLINE vh vnarrow(vf x)
 {
     const vu bits = (vu)x, rounded = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16, quiet = bits >> 16 | 0x40;
     const vu nan = (vu)(x != x);
-    return __builtin_convertvector((nan & quiet) | (~nan & rounded), vh);
+    return vlower((nan & quiet) | (~nan & rounded));
 }
 
 PK_INLINE const void *element(const enum pk_dtype type, const void *x, size_t i)
@@ -66,8 +86,13 @@ PK_INLINE float get_one(const enum pk_dtype type, const void *x, size_t i)
     return wide;
 }
 
-/* 1 / (1 + e^-x); e^88 is the largest that the exponential makes. */
+/* e^-x, of which sigmoid(x) = 1 / (1 + e^-x) is made; e^88 is the largest that the exponential makes. */
+PK_INLINE vf vexp_minus(vf x)
+{
+    return vexp(-vmax(vset(-88.0f), x));
+}
+
 PK_INLINE vf vsigmoid(vf x)
 {
-    return 1.0f / (1.0f + vexp(-vmax(vset(-88.0f), x)));
+    return vreciprocal(1.0f + vexp_minus(x));
 }

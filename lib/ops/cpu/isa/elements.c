@@ -4,10 +4,15 @@
 
 #include <stdbool.h>
 
-/* silu'(x) = sigmoid(x) * (1 + x * (1 - sigmoid(x))) */
-PK_INLINE vf silu_slope(vf x, vf sigmoid)
+/* sigmoid(x), and silu'(x) = sigmoid * (1 + x * (1 - sigmoid)), where 1 - sigmoid = e^-x * sigmoid: nothing cancels. */
+struct slope {
+    vf sigmoid, slope;
+};
+
+PK_INLINE struct slope silu_slope(vf x)
 {
-    return sigmoid * (1.0f + x * (1.0f - sigmoid));
+    const vf e = vexp_minus(x), sigmoid = vreciprocal(1.0f + e);
+    return (struct slope){sigmoid, sigmoid * (1.0f + x * (e * sigmoid))};
 }
 
 struct arrays {
@@ -22,7 +27,7 @@ PK_INLINE void map_at(const enum pk_map map, const enum pk_dtype type, const str
     const vf y = map == PK_MAP_ADD    ? a + b
                  : map == PK_MAP_MUL  ? a * b
                  : map == PK_MAP_SILU ? a * vsigmoid(a)
-                                      : b * silu_slope(a, vsigmoid(a));
+                                      : b * silu_slope(a).slope;
     put(type, v->y, i, y, lanes);
 }
 
@@ -75,18 +80,21 @@ PK_INLINE void glu_of(const enum pk_dtype type, const struct pk_glu *g, size_t r
 
 void PK_ISA(pk_glu)(const struct pk_glu *g, size_t row)
 {
+    const struct pk_glu own = *g; /* which no store can change */
     if (g->dtype == PK_BF16)
-        glu_of(PK_BF16, g, row);
+        glu_of(PK_BF16, &own, row);
     else
-        glu_of(PK_FP32, g, row);
+        glu_of(PK_FP32, &own, row);
 }
 
 PK_INLINE void glu_backward_at(const enum pk_dtype type, const bool again, const struct pk_glu_backward *g,
                                size_t in, size_t out, const size_t lanes)
 {
     const vf gate = get(type, g->gate, in, lanes), up = get(type, g->up, in, lanes),
-             d_y = get(type, g->d_y, out, lanes), sigmoid = vsigmoid(gate), silu = gate * sigmoid;
-    put(type, g->d_gate, in, d_y * up * silu_slope(gate, sigmoid), lanes);
+             d_y = get(type, g->d_y, out, lanes);
+    const struct slope s = silu_slope(gate);
+    const vf silu = gate * s.sigmoid;
+    put(type, g->d_gate, in, d_y * up * s.slope, lanes);
     put(type, g->d_up, in, d_y * silu, lanes);
     if (again)
         put(type, g->y, out, silu * up, lanes);
@@ -105,12 +113,13 @@ PK_INLINE void glu_backward_of(const enum pk_dtype type, const bool again, const
 
 void PK_ISA(pk_glu_backward)(const struct pk_glu_backward *g, size_t row)
 {
+    const struct pk_glu_backward own = *g; /* which no store can change */
     if (g->dtype == PK_BF16)
-        glu_backward_of(PK_BF16, g->y, g, row);
+        glu_backward_of(PK_BF16, g->y, &own, row);
     else if (g->y)
-        glu_backward_of(PK_FP32, true, g, row);
+        glu_backward_of(PK_FP32, true, &own, row);
     else
-        glu_backward_of(PK_FP32, false, g, row);
+        glu_backward_of(PK_FP32, false, &own, row);
 }
 
 /* (c + is) (a + ib) for each pair; turned back when `sign` is -1. */

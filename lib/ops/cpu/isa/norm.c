@@ -50,10 +50,11 @@ PK_INLINE void norm_of(const enum pk_dtype type, const bool added, const struct 
 
 void PK_ISA(pk_norm)(const struct pk_norm *n, size_t row)
 {
+    const struct pk_norm own = *n; /* which no store can change */
     if (n->dtype == PK_BF16)
-        n->delta ? norm_of(PK_BF16, true, n, row) : norm_of(PK_BF16, false, n, row);
+        n->delta ? norm_of(PK_BF16, true, &own, row) : norm_of(PK_BF16, false, &own, row);
     else
-        n->delta ? norm_of(PK_FP32, true, n, row) : norm_of(PK_FP32, false, n, row);
+        n->delta ? norm_of(PK_FP32, true, &own, row) : norm_of(PK_FP32, false, &own, row);
 }
 
 /* d_w += d_y * normed; d_y * w * normed is returned. */
@@ -106,8 +107,11 @@ PK_INLINE void norm_backward_of(const enum pk_dtype type, const bool added, cons
 
 void PK_ISA(pk_norm_backward)(const struct pk_norm_backward *n, size_t row, float *d_w)
 {
+    const struct pk_norm_backward own = *n; /* which no store can change */
     if (n->dtype == PK_BF16)
-        n->d_s ? norm_backward_of(PK_BF16, true, n, row, d_w) : norm_backward_of(PK_BF16, false, n, row, d_w);
+        n->d_s ? norm_backward_of(PK_BF16, true, &own, row, d_w)
+               : norm_backward_of(PK_BF16, false, &own, row, d_w);
     else
-        n->d_s ? norm_backward_of(PK_FP32, true, n, row, d_w) : norm_backward_of(PK_FP32, false, n, row, d_w);
+        n->d_s ? norm_backward_of(PK_FP32, true, &own, row, d_w)
+               : norm_backward_of(PK_FP32, false, &own, row, d_w);
 }

@@ -128,18 +128,25 @@ PK_INLINE void put_target(const enum pk_dtype type, void *d, size_t target, floa
     put(type, d, target, (vexp(vset(logp)) - 1.0f) * scale, 1);
 }
 
+/* As in softmax: exponentials are kept where d has room for all their digits, else made again. */
 PK_INLINE void cross_entropy(const enum pk_dtype type, const struct pk_cross_entropy *x, size_t row)
 {
-    const size_t at = row * x->stride, target = (size_t)x->targets[row], bytes = pk_dtype_bytes(type);
+    const size_t at = row * x->stride, n = x->cols, target = (size_t)x->targets[row];
+    const size_t bytes = pk_dtype_bytes(type);
     const void *logits = element(type, x->logits, at);
-    const float log_sum = log_sum_exp(type, logits, x->cols), logp = get_one(type, logits, target) - log_sum;
-    x->losses[row] = -logp;
-    if (!x->d_logits)
+    char *d = x->d_logits ? (char *)x->d_logits + at * bytes : NULL;
+    const float top = row_top(type, logits, n), wanted = get_one(type, logits, target);
+    const float sum = row_exp(type, logits, type == PK_FP32 ? (float *)(void *)d : NULL, n, top);
+    const float log_sum = top + logf(sum);
+    x->losses[row] = log_sum - wanted;
+    if (!d)
         return;
-    char *d = (char *)x->d_logits + at * bytes;
-    probabilities(type, type, logits, d, x->cols, log_sum, x->scale);
-    put_target(type, d, target, logp, x->scale);
-    memset(d + x->cols * bytes, 0, (x->stride - x->cols) * bytes);
+    if (type == PK_FP32)
+        PK_ISA(pk_scale)(PK_FP32, x->scale / sum, d, d, n);
+    else
+        probabilities(type, type, logits, d, n, log_sum, x->scale);
+    put_target(type, d, target, wanted - log_sum, x->scale);
+    memset(d + n * bytes, 0, (x->stride - n) * bytes);
 }
 
 void PK_ISA(pk_cross_entropy)(const struct pk_cross_entropy *x, size_t row)

@@ -92,6 +92,23 @@ PK_INLINE vf vsqrt(vf x)
 #endif
 }
 
+/* 1 / x within 2 units in the last place, for x in [1, 2^127): the CPU's estimate and a step of Newton's, a fraction of a division. */
+PK_INLINE vf vreciprocal(vf x)
+{
+#if defined(__AVX512F__)
+    const vf r = (vf)_mm512_rcp14_ps((__m512)x);
+#elif defined(__AVX2__)
+    const vf r = (vf)_mm256_rcp_ps((__m256)x);
+#elif defined(__SSE__)
+    const vf r = (vf)_mm_rcp_ps((__m128)x);
+#else
+    return 1.0f / x;
+#endif
+#if defined(__SSE__)
+    return r + r * (1.0f - x * r);
+#endif
+}
+
 /* Neighbours exchanged; the even of two neighbours in both places; the odd. */
 #if defined(__AVX512F__)
 #define PK_LANES(f) f(0), f(2), f(4), f(6), f(8), f(10), f(12), f(14)
