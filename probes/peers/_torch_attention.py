@@ -3,40 +3,21 @@
 A peer says how attention is computed (how="eager", "compile", or an SDPA backend); the case's dtype says in what: tf32 is fp32 whose
 products may be TF32."""
 import contextlib
-import os
-import time
 import warnings
 
-from _wire import Refused, Skip, serve, timed
+from _torch import clock, device_of
+from _wire import Refused, Skip, timed
 
 KNOWN = {"batch": 8, "heads": 1, "d_model": 64, "seq_len": 1024, "causal": False, "dtype": "fp32", "math": "ieee"}
 SDPA = {"default": None, "math": "MATH", "efficient": "EFFICIENT_ATTENTION", "flash": "FLASH_ATTENTION", "cudnn": "CUDNN_ATTENTION"}
 TF32 = ("eager", "compile", "math")  # made of products that PyTorch's switch is for; other kernels have their own
-OVERRIDES = ("NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION")  # libraries would make products in another way than dtype says
 ALLOWED = {"fp32": 1e-4, "tf32": 2e-2, "bf16": 5e-2}  # largest difference from fp64, of numbers whose size is about 1
 
-torch = None  # imported at the first request: a Python without it skips
-
-
-def load_torch(wire):
-    global torch
-    if torch is not None:
-        return
-    found = [name for name in OVERRIDES if os.environ.pop(name, None) is not None]
-    if found:
-        wire.setting("numerics_warning", "%s would change how products are made: it is ignored, dtype says how" % ", ".join(found))
-    try:
-        import torch as module
-    except ImportError:
-        raise Skip("torch is not installed for this Python; install it, or choose another with --python")
-    torch = module
-    wire.setting("torch", torch.__version__)
+torch = None  # set at the first request: a Python without it skips
 
 
 def case_of(request, how):
     """The axes of a request, checked."""
-    if request["experiment"] != "attention-scaling":
-        raise Refused("this peer measures attention-scaling, not %s" % request["experiment"])
     unknown = sorted(set(request["axes"]) - set(KNOWN))
     if unknown:
         raise Refused("this peer does not know the axis %s" % ", ".join(unknown))
@@ -51,23 +32,6 @@ def case_of(request, how):
     if case["dtype"] == "tf32" and how not in TF32:
         raise Skip("torch's %s attention makes fp32 products in its own way: dtype=fp32" % how)
     return case
-
-
-def device_of(request, options):
-    device = request["device"]
-    if device != "cpu" and not device.startswith("cuda"):
-        raise Skip("PyTorch runs on cpu and cuda, not on %s" % device)
-    if device == "cpu":
-        if options.get("threads"):
-            torch.set_num_threads(options["threads"])
-    elif not torch.cuda.is_available():
-        raise Skip("this PyTorch sees no GPU")
-    else:
-        torch.cuda.set_device(torch.device(device if ":" in device else "cuda:0"))
-        if options.get("limit_bytes"):
-            total = torch.cuda.get_device_properties(torch.cuda.current_device()).total_memory
-            torch.cuda.set_per_process_memory_fraction(min(1.0, options["limit_bytes"] / total))
-    return device
 
 
 def plain(q, k, v, scale, hidden):
@@ -139,56 +103,17 @@ def check(how, dtype, causal, dim, device, allowed):
         raise Refused("torch's %s attention differs by %g from fp64 at seq_len 33, d_model %d; allowed is %g" % (how, worst, dim, allowed))
 
 
-class CudaClock:
-    """Lane time by events, and what the host spent between them."""
-
-    def __init__(self):
-        self.events = [torch.cuda.Event(enable_timing=True) for _ in range(3)]
-        self.host = [0, 0, 0]
-
-    def start(self):
-        torch.cuda.synchronize()
-        self.mark(0)
-
-    def mark(self, at):
-        self.events[at].record()
-        self.host[at] = time.perf_counter_ns()
-
-    def read(self):
-        """((forward, backward) on the lane, the same on the host), ns."""
-        torch.cuda.synchronize()
-        lane = tuple(round(self.events[i].elapsed_time(self.events[i + 1]) * 1e6) for i in range(2))
-        return lane, (self.host[1] - self.host[0], self.host[2] - self.host[1])
-
-
-class HostClock:
-    """On the CPU both times are the host's."""
-
-    def __init__(self):
-        self.host = [0, 0, 0]
-
-    def start(self):
-        self.mark(0)
-
-    def mark(self, at):
-        self.host[at] = time.perf_counter_ns()
-
-    def read(self):
-        both = (self.host[1] - self.host[0], self.host[2] - self.host[1])
-        return both, both
-
-
-def measure_time(wire, request, attend, qkv, d_o, scale, hidden, on_gpu):
-    clock = CudaClock() if on_gpu else HostClock()
+def measure_time(wire, request, attend, qkv, d_o, scale, hidden, device):
+    watch = clock(device, 2)
     waited = []
 
     def iterate():
-        clock.start()
+        watch.start()
         out = attend(*qkv, scale, hidden)
-        clock.mark(1)
+        watch.mark(1)
         gradients = torch.autograd.grad(out, qkv, d_o)
-        clock.mark(2)
-        lane, host = clock.read()
+        watch.mark(2)
+        lane, host = watch.read()
         del out, gradients
         waited.append(host)
         return lane
@@ -229,34 +154,21 @@ def measure(wire, request, how, case, device):
     wire.note("check", "output and gradients at seq_len 33" if request.get("check") else "not in this invocation")
     qkv, d_o = inputs_of((case["batch"], case["heads"], case["seq_len"], dim), dtype, device, request.get("seed", 1))
     work = (attention_of(how), qkv, d_o, dim**-0.5, mask_of(how, causal, case["seq_len"], device))
-    measure_time(wire, request, *work, on_gpu=device != "cpu")
+    measure_time(wire, request, *work, device=device)
     if device != "cpu":
         measure_memory(wire, *work)
 
 
-def problem_of(e):
-    """Out of memory or what else torch refused, by its first line."""
-    line = str(e).strip().split("\n")[0]
-    out_of_memory = isinstance(e, torch.cuda.OutOfMemoryError) or "can't allocate memory" in line
-    return MemoryError(line.split(". ")[0]) if out_of_memory else Refused("torch: %s" % line)
-
-
-def run(program, how):
-    def answer(wire, request):
+def of(how):
+    """measure(wire, request, torch) of attention-scaling."""
+    def attention(wire, request, module):
+        global torch
+        torch = module
         case = case_of(request, how)
-        load_torch(wire)
         device = device_of(request, request.get("device_options", {}))
         if case["dtype"] == "tf32" and device == "cpu":
             raise Skip("TF32 is of GPUs")
-        problem = None
-        try:
-            with backend_of(how):
-                measure(wire, request, how, case, device)
-        except RuntimeError as e:
-            problem = problem_of(e)
-        if device != "cpu":  # after the exception, which holds the case's tensors
-            torch.cuda.empty_cache()  # the next case may be another program's
-        if problem:
-            raise problem
+        with backend_of(how):
+            measure(wire, request, how, case, device)
 
-    serve(program, answer)
+    return attention

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """A peer of attention-scaling: scaled_dot_product_attention by cuDNN."""
-from _torch_attention import run
+from _torch import run
+from _torch_attention import of as attention
 
-run("torch-sdpa-cudnn", "cudnn")
+run("torch-sdpa-cudnn", {"attention-scaling": attention("cudnn")})

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """A peer of attention-scaling: scaled_dot_product_attention by its flash kernel."""
-from _torch_attention import run
+from _torch import run
+from _torch_attention import of as attention
 
-run("torch-sdpa-flash", "flash")
+run("torch-sdpa-flash", {"attention-scaling": attention("flash")})

@@ -53,3 +53,15 @@ def test_cudnn_beside_pytorch(perfkit):
     times = {t["variant"]: t["forward_ns"] + t["backward_ns"] for t in tables["scaling"]["rows"]}
     assert row["peer"] == "torch-sdpa" and row["total_speedup"] == pytest.approx(times["torch-sdpa"] / times["cudnn"])
     assert "Least total speed-up: %.2f against torch-sdpa." % row["total_speedup"] in perfkit("show", "@").stdout
+
+
+@pytest.mark.skipif(not HAS_TORCH, reason="torch is not installed here")
+def test_the_same_transformer(perfkit):
+    """Weights, tokens, loss and gradient of PyTorch are those of the native variants: 4e-7 apart where this was written."""
+    shape = sum((("-a", text) for text in ("layers=2", "d_model=64", "heads=2", "d_ff=128", "vocab=100", "batch=2", "seq_len=32")), ())
+    r = perfkit("run", "mixed-precision", "--device", "cpu", *shape, "-a", "dtype=fp32", "-a", "mode=step", "--peer", "torch-eager", "--python", sys.executable,
+                "--invocations", 1, "--max-time", "5ms", "--min-time", "1ms", "--min-samples", 3, "--format", "json")
+    assert r.status == 0, r
+    rows = {row["variant"]: row for row in r.json()["tables"]["drift"]["rows"]}
+    assert abs(rows["torch-eager"]["loss_drift"]) < 1e-5 and rows["torch-eager"]["gradient_drift"] < 1e-5
+    assert rows["torch-eager"]["gradient_norm"] == pytest.approx(rows["eager"]["gradient_norm"], rel=1e-5)

@@ -1,0 +1,263 @@
+"""What the PyTorch peers of mixed-precision share: the same decoder with the same weights and tokens, a step in parts.
+
+how="eager": a person's PyTorch, attention written out where the case's attention is auto or vanilla, AdamW as it comes. how="compile":
+torch.compile(mode="max-autotune") with scaled_dot_product_attention and fused AdamW. bf16 is torch.autocast with fp32 parameters. Weights are
+those of lib/model/transformer: the same hash of the same places, so that losses and gradients can be compared."""
+import contextlib
+import math
+
+from _torch import clock, device_of
+from _wire import Refused, Skip, timed
+
+KNOWN = {"layers": 2, "d_model": 256, "heads": 4, "d_ff": 1024, "vocab": 10000, "batch": 4, "seq_len": 128, "dtype": "fp32", "mode": "step",
+         "attention": "auto", "recompute": "none"}
+EPS, SEED, STEP, SKETCH = 1e-5, 1, 64, 256  # as in lib/model/transformer
+MASK = (1 << 64) - 1
+REGIONS = ("forward", "backward", "optimizer")
+
+torch = np = None  # set at the first request
+
+
+def case_of(request, how):
+    unknown = sorted(set(request["axes"]) - set(KNOWN) - {"model"})
+    if unknown:
+        raise Refused("this peer does not know the axis %s" % ", ".join(unknown))
+    case = {**KNOWN, **request["axes"]}
+    if case["attention"] not in ("auto", "vanilla", "flash"):
+        raise Skip("this peer has attention=auto, vanilla and flash (PyTorch's own choice of kernel), not %s" % case["attention"])
+    if how == "compile" and case["recompute"] != "none":
+        raise Skip("this peer recomputes what its compiler chooses: -a recompute=none")
+    return case
+
+
+# --- the same numbers as the native variants ---
+
+def mixed(x):
+    """The finaliser of splitmix64."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def uniform(first, n):
+    """Weights' places [first, first + n): uniform in [-1, 1)."""
+    seed = np.uint64(SEED * 0x9E3779B97F4A7C15 & MASK)
+    x = mixed(np.arange(first, first + n, dtype=np.uint64) + seed)
+    return (x >> np.uint64(40)).astype(np.float32) * np.float32(2.0**-23) - np.float32(1)
+
+
+def layout(case):
+    """[(name, rows, cols, place)]; rows of a norm are 1."""
+    d, f, made, end = case["d_model"], case["d_ff"], [], 0
+    groups = [[("embedding", case["vocab"], d)]]
+    for i in range(case["layers"]):
+        groups += [[("%d.%s" % (i, name), *shape) for name, *shape in group] for group in (
+            [("norm1", 1, d)], [("q", d, d), ("k", d, d), ("v", d, d)], [("o", d, d)], [("norm2", 1, d)],
+            [("gate", f, d), ("up", f, d)], [("down", d, f)])]
+    groups += [[("norm", 1, d)], [("head", case["vocab"], d)]]
+    for group in groups:
+        end = (end + STEP - 1) // STEP * STEP
+        for name, rows, cols in group:
+            made.append((name, rows, cols, end))
+            end += rows * cols
+    return made
+
+
+def parameters(case, device):
+    made = {}
+    for name, rows, cols, place in layout(case):
+        if rows == 1:
+            w = torch.ones(cols)
+        else:
+            bound = np.float32(math.sqrt(3 * (1 if name == "embedding" else 2 / (rows + cols))))
+            w = torch.from_numpy(uniform(place, rows * cols) * bound).reshape(rows, cols)
+        made[name] = w.to(device).requires_grad_()
+    return made
+
+
+def batch(case, device):
+    n = case["batch"] * case["seq_len"]
+    x = mixed(np.uint64(SEED) + np.arange(1, 2 * n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
+    ids = ((x >> np.uint64(11)).astype(np.float64) * 2.0**-53 * case["vocab"]).astype(np.int64)
+    both = torch.from_numpy(ids).reshape(n, 2).to(device)
+    shape = (case["batch"], case["seq_len"])
+    return both[:, 0].reshape(shape).contiguous(), both[:, 1].contiguous()
+
+
+def sketch(case, p):
+    """As lib/model/transformer/sketch.h."""
+    v, squares = np.zeros(SKETCH), 0.0
+    for name, rows, cols, place in layout(case):
+        g = p[name].grad.detach().float().cpu().numpy().reshape(-1).astype(np.float64)
+        h = mixed(np.arange(place + 1, place + 1 + rows * cols, dtype=np.uint64))
+        v += np.bincount((h % np.uint64(SKETCH)).astype(np.int64), np.where(h >> np.uint64(63), g, -g), SKETCH)
+        squares += float(g @ g)
+    return {"gradient_norm": math.sqrt(squares), "gradient_sketch": v.tolist()}
+
+
+# --- the model ---
+
+def turns(case, device):
+    dim = case["d_model"] // case["heads"]
+    angle = torch.arange(case["seq_len"]).double()[:, None] * 10000 ** (-torch.arange(0, dim, 2).double() / dim)
+    return angle.cos().float().to(device), angle.sin().float().to(device)
+
+
+def turn(x, cos, sin):
+    a, b = x[..., 0::2], x[..., 1::2]
+    return torch.stack((a * cos - b * sin, a * sin + b * cos), -1).flatten(-2)
+
+
+def written_out(q, k, v, hidden):
+    scores = (q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5).masked_fill(hidden, float("-inf"))
+    return torch.softmax(scores, dim=-1) @ v
+
+
+def block(p, i, x, case, cos, sin, hidden):
+    F, w = torch.nn.functional, lambda name: p["%d.%s" % (i, name)]
+    b, t, d = x.shape
+    n = F.rms_norm(x, (d,), w("norm1"), EPS)
+    q, k, v = (F.linear(n, w(name)).view(b, t, case["heads"], -1).transpose(1, 2) for name in "qkv")
+    q, k = turn(q, cos, sin).to(v.dtype), turn(k, cos, sin).to(v.dtype)
+    o = F.scaled_dot_product_attention(q, k, v, is_causal=True) if hidden is None else written_out(q, k, v, hidden)
+    x = x + F.linear(o.transpose(1, 2).reshape(b, t, d), w("o"))
+    n = F.rms_norm(x, (d,), w("norm2"), EPS)
+    return x + F.linear(F.silu(F.linear(n, w("gate"))) * F.linear(n, w("up")), w("down"))
+
+
+def loss_of(p, tokens, targets, case, cos, sin, hidden):
+    F = torch.nn.functional
+    x = F.embedding(tokens, p["embedding"])
+    for i in range(case["layers"]):
+        if case["recompute"] == "block":
+            from torch.utils.checkpoint import checkpoint
+            x = checkpoint(block, p, i, x, case, cos, sin, hidden, use_reentrant=False)
+        else:
+            x = block(p, i, x, case, cos, sin, hidden)
+    n = F.rms_norm(x, (case["d_model"],), p["norm"], EPS)
+    return F.cross_entropy(F.linear(n, p["head"]).flatten(0, 1), targets)
+
+
+class Trial:
+    """One case: its tensors, and a step in parts."""
+
+    def __init__(self, case, how, device):
+        self.case, self.device = case, device
+        self.p = parameters(case, device)
+        self.data = batch(case, device)
+        plain = how == "eager" and case["attention"] in ("auto", "vanilla")
+        t = case["seq_len"]
+        hidden = torch.ones(t, t, dtype=torch.bool, device=device).triu(1) if plain else None
+        self.rest = (case, *turns(case, device), hidden)
+        self.fn = loss_of
+        if how == "compile":
+            from torch import _dynamo
+            _dynamo.reset()  # or past a few shapes it would run eagerly and not say so
+            self.fn = torch.compile(loss_of, dynamic=False, mode="max-autotune")
+        fused = {"fused": True} if how == "compile" else {}
+        self.optimizer = torch.optim.AdamW(list(self.p.values()), lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01, **fused)
+
+    def forward(self):
+        kept = contextlib.nullcontext() if self.case["mode"] != "forward" else torch.no_grad()
+        narrow = torch.autocast(self.device.split(":")[0], torch.bfloat16, enabled=self.case["dtype"] == "bf16")
+        with kept, narrow:
+            return self.fn(self.p, *self.data, *self.rest)
+
+    def step(self, watch=None):
+        mode, mark = self.case["mode"], watch.mark if watch else lambda at: None
+        self.optimizer.zero_grad(set_to_none=True)
+        if watch:
+            watch.start()
+        loss = self.forward()
+        mark(1)
+        if mode in ("forward+backward", "step"):
+            loss.backward()
+            mark(2)
+        if mode == "step":
+            self.optimizer.step()
+            mark(3)
+        return loss
+
+
+def tell_times(wire, rows, waited, cut, names):
+    def columns(source):
+        """Of each region its times; the step is all of them."""
+        found = {name: [row[i] for row in source] for i, name in enumerate(names)}
+        found["step"] = [sum(row) for row in source]
+        if "optimizer" in names:
+            found["backward_optimizer"] = [row[1] + row[2] for row in source]
+        return found
+
+    for suffix, source in (("_ns", rows), ("_host_ns", waited)):
+        for name, times in columns(source).items():
+            wire.metric(name + suffix, "ns", **{"class": "time", "source": "region"})
+            wire.samples(name + suffix, "first", 0, times[:1])
+            wire.samples(name + suffix, "warmup", 1, times[1:1 + cut])
+            wire.samples(name + suffix, "steady", 1 + cut, times[1 + cut:])
+
+
+def find(wire, trial):
+    """Loss and gradient of the first step, for the table of drift."""
+    loss = float(trial.forward().detach()) if trial.case["mode"] == "forward" else None
+    if loss is None:
+        value = trial.forward()
+        value.backward()
+        loss = float(value.detach())
+    if not math.isfinite(loss):
+        raise Refused("the loss is %g" % loss)
+    wire.note("found", {"loss": loss, **(sketch(trial.case, trial.p) if trial.case["mode"] != "forward" else {})})
+
+
+def measure_memory(wire, trial):
+    """What PyTorch calls allocated and reserved, in a step of its own."""
+    trial.optimizer.zero_grad(set_to_none=False)  # gradients live between steps, as the native variants' do
+    torch.cuda.synchronize()
+    allocated = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    trial.step()
+    figures = (("allocated_bytes", allocated), ("peak_bytes", torch.cuda.max_memory_allocated()), ("reserved_bytes", torch.cuda.memory_reserved()))
+    for name, value in figures:
+        wire.metric(name, "bytes", **{"class": "memory", "combine": "max", "source": "allocator"})
+        wire.samples(name, "steady", 0, [value])
+
+
+def measure(wire, request, how, case, device):
+    torch.set_float32_matmul_precision("high" if case["dtype"] == "tf32" else "highest")
+    trial = Trial(case, how, device)
+    if request.get("check"):
+        find(wire, trial)
+    wire.note("check", "loss and gradient recorded for comparison" if request.get("check") else "not in this invocation")
+    names = REGIONS[:{"forward": 1, "forward-retained": 1, "forward+backward": 2, "step": 3}[case["mode"]]]
+    watch, waited = clock(device, len(names)), []
+
+    def iterate():
+        trial.step(watch)
+        lane, host = watch.read()
+        waited.append(host)
+        return lane
+
+    cut, rows, reason = timed(request.get("stop", {}), iterate)
+    tell_times(wire, rows, waited, cut, names)
+    wire.note("stop", reason)
+    wire.note("warmup_cut", cut)
+    wire.note("warmup_rule", "fixed")
+    if device != "cpu":
+        measure_memory(wire, trial)
+
+
+def of(how):
+    """measure(wire, request, torch) of mixed-precision."""
+    def step(wire, request, module):
+        global torch, np
+        torch = module
+        try:
+            import numpy as np
+        except ImportError:
+            raise Skip("numpy is not installed for this Python; install it, or choose another with --python")
+        case = case_of(request, how)
+        device = device_of(request, request.get("device_options", {}))
+        if case["dtype"] == "tf32" and device == "cpu":
+            raise Skip("TF32 is of GPUs")
+        measure(wire, request, how, case, device)
+
+    return step
