@@ -30,6 +30,7 @@ static struct pk_cell real(double f)
 
 static const struct pk_column run_columns[] = {
     {.key = "side", .heading = "Side", .left = true},
+    {.key = "entry", .heading = "Entry", .left = true, .machine = true},
     {.key = "run_id", .heading = "Run", .decimals = -1},
     {.key = "label", .heading = "Label", .left = true},
     {.key = "started_at", .heading = "Started (UTC)", .left = true},
@@ -47,9 +48,9 @@ void pk_compare_begin_runs(struct pk_out *out)
 
 void pk_compare_run_row(struct pk_out *out, const char *side, const struct pk_run_facts *r)
 {
-    pk_out_row(out, (struct pk_cell[]){text(side), whole(r->run_id), text(r->label), text(r->started_at),
-                                       text(r->git_commit), text(r->version), text(r->status),
-                                       whole(r->cases), whole(r->cases_ok)});
+    pk_out_row(out, (struct pk_cell[]){text(side), text(r->entry), whole(r->run_id), text(r->label),
+                                       text(r->started_at), text(r->git_commit), text(r->version),
+                                       text(r->status), whole(r->cases), whole(r->cases_ok)});
 }
 
 void pk_compare_print_differences(struct pk_out *out, const char *const *differences, size_t n, bool refused,

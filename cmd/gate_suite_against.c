@@ -69,20 +69,24 @@ static enum pk_code judge(struct against *s, struct pk_err *err)
 
 /* --- answering -------------------------------------------------------------------------------------------------------- */
 
+static void print_runs(const struct pk_stored_pair *p, struct pk_out *out)
+{
+    for (size_t k = 0; k < p->base.n_runs; k++)
+        pk_compare_run_row(out, "base", &p->base.facts[k]);
+    for (size_t k = 0; k < p->new_.n_runs; k++)
+        pk_compare_run_row(out, "new", &p->new_.facts[k]);
+}
+
 static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *err)
 {
     const struct against *s = user;
     const struct gate *g = s->gate;
     pk_compare_begin_runs(out);
-    for (size_t i = 0; i < g->n_entries; i++) {
-        const struct pk_stored_pair *p = &s->pairs[i];
-        for (size_t k = 0; k < p->base.n_runs; k++)
-            pk_compare_run_row(out, pk_printf(g->app->arena, "%s base", g->entries[i].in_suite->name),
-                               &p->base.facts[k]);
-        for (size_t k = 0; k < p->new_.n_runs; k++)
-            pk_compare_run_row(out, pk_printf(g->app->arena, "%s new", g->entries[i].in_suite->name),
-                               &p->new_.facts[k]);
-    }
+    for (size_t i = 0; i < g->n_entries; i++)
+        print_runs(&s->pairs[i], out);
+    for (size_t i = 0; i < g->n_entries; i++)
+        pk_out_note(out, pk_printf(g->app->arena, "[%s] base: %s, new: %s", g->entries[i].in_suite->name,
+                                   s->pairs[i].base.name, s->pairs[i].new_.name));
     for (size_t i = 0; i < g->n_entries; i++)
         pk_compare_print_differences(out, s->pairs[i].differences, s->pairs[i].n_differences,
                                      s->pairs[i].refused, g->app->arena);

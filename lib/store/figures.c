@@ -139,7 +139,8 @@ enum pk_code pk_store_run_facts(struct pk_store *s, int64_t run_id, struct pk_ar
         "'not_counted') AND key NOT GLOB 'not_*.*' AND key NOT LIKE '%choice:%' ORDER BY key, value) GROUP "
         "BY "
         "key)),"
-        " (SELECT count(*) FROM main.run_case WHERE run_id = :run), r.experiment, r.uuid"
+        " (SELECT count(*) FROM main.run_case WHERE run_id = :run), r.experiment, r.uuid,"
+        " CASE WHEN json_valid(r.tags) THEN r.tags ->> 'entry' END"
         " FROM v_run r WHERE r.run_id = :run";
     const struct pk_param run = pk_param_int(":run", run_id);
     struct pk_rows r;
@@ -158,7 +159,8 @@ enum pk_code pk_store_run_facts(struct pk_store *s, int64_t run_id, struct pk_ar
                                    .said = text(&c[7]),
                                    .cases = whole(&c[8]),
                                    .experiment = text(&c[9]),
-                                   .uuid = text(&c[10])};
+                                   .uuid = text(&c[10]),
+                                   .entry = text_or_null(&c[11])};
     return PK_OK;
 }
 

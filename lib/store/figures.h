@@ -61,6 +61,7 @@ struct pk_run_facts {
     const char *uuid; /* names the run in other stores, too */
     const char *experiment;
     const char *label; /* NULL = none */
+    const char *entry; /* of a suite; NULL = none */
     const char *started_at, *status, *version;
     const char *git_commit;         /* 12 digits, '+' behind a dirty one; NULL = none */
     const char *machine, *settings; /* JSON objects */

@@ -133,16 +133,16 @@ static enum pk_code resolve_entry(struct pk_store *s, const char *ref, const str
                                   struct list *l, struct pk_arena *a, struct pk_err *err)
 {
     static const char named[] =
-        "SELECT run_id FROM v_run WHERE tags ->> 'suite' = :suite AND tags ->> 'entry' = :entry AND status "
-        "<> 'running'"
+        "SELECT run_id FROM v_run WHERE status <> 'running'"
+        " AND CASE WHEN json_valid(tags) THEN tags ->> 'suite' = :suite AND tags ->> 'entry' = :entry END"
         " AND (label = :ref OR run_id IN (SELECT run_id FROM v_baseline_run WHERE name = :ref)"
-        " OR (length(:ref) >= 14 AND substr('commit:' || git_commit, 1, length(:ref)) = :ref AND git_dirty "
-        "IS NOT 1"
-        " AND status = 'complete')) ORDER BY run_id";
+        " OR (length(:ref) >= 14 AND substr('commit:' || git_commit, 1, length(:ref)) = :ref"
+        " AND git_dirty IS NOT 1 AND status = 'complete')) ORDER BY run_id";
     static const char newest[] =
-        "SELECT run_id FROM v_run WHERE tags ->> 'suite' = :suite AND tags ->> 'entry' = :entry AND status "
-        "<> 'running'"
-        " AND settings ->> '$.gate' IS NULL ORDER BY run_id DESC LIMIT 1 OFFSET :back";
+        "SELECT run_id FROM v_run WHERE status <> 'running'"
+        " AND CASE WHEN json_valid(tags) THEN tags ->> 'suite' = :suite AND tags ->> 'entry' = :entry END"
+        " AND CASE WHEN json_valid(settings) THEN settings ->> '$.gate' IS NULL END"
+        " ORDER BY run_id DESC LIMIT 1 OFFSET :back";
     int64_t back = 0;
     struct pk_err ignored;
     const bool counted = strcmp(ref, "@") == 0 ||

@@ -183,6 +183,7 @@ def test_stored_runs_are_one_family(perfkit):
     assert r.status == 0, r
     assert [(t["entry"], t["verdict"], t["base_invocations"]) for t in r.rows("compare_ns") if t["row"] == "case"] == [
         ("one", "same", 5), ("two", "same", 5)]
+    assert [(t["side"], t["entry"]) for t in r.rows("runs")][4:7] == [("base", "one"), ("new", "one"), ("base", "two")]
     assert xml.parse(perfkit.cwd / "j.xml").find("testsuite").get("tests") == "2"
     assert (perfkit.cwd / "out").read_text().startswith("verdict=ok\nrows=2\n")
     assert suite(perfkit, text, "--against", "main").status == 0  # the newest of each entry
