@@ -124,12 +124,17 @@ char *pk_strdup(struct pk_arena *a, const char *s)
 
 char *pk_printf(struct pk_arena *a, const char *fmt, ...)
 {
+    char first[128]; /* mostly long enough */
     va_list ap;
     va_start(ap, fmt);
-    int n = vsnprintf(NULL, 0, fmt, ap);
+    int n = vsnprintf(first, sizeof first, fmt, ap);
     va_end(ap);
     pk_assert(n >= 0);
     char *p = pk_alloc(a, (size_t)n + 1);
+    if ((size_t)n < sizeof first) {
+        memcpy(p, first, (size_t)n);
+        return p;
+    }
     va_start(ap, fmt);
     vsnprintf(p, (size_t)n + 1, fmt, ap);
     va_end(ap);

@@ -43,16 +43,19 @@ void pk_buf_char(struct pk_buf *b, char c)
 
 void pk_buf_printf(struct pk_buf *b, const char *fmt, ...)
 {
-    va_list ap;
-    va_start(ap, fmt);
-    int n = vsnprintf(NULL, 0, fmt, ap);
-    va_end(ap);
-    pk_assert(n >= 0);
-    reserve(b, (size_t)n);
-    va_start(ap, fmt);
-    vsnprintf(b->s + b->n, (size_t)n + 1, fmt, ap);
-    va_end(ap);
-    b->n += (size_t)n;
+    for (size_t n = 0;;) { /* mostly there is room at once */
+        reserve(b, n);
+        va_list ap;
+        va_start(ap, fmt);
+        const int needed = vsnprintf(b->s + b->n, b->cap - b->n, fmt, ap);
+        va_end(ap);
+        pk_assert(needed >= 0);
+        if ((size_t)needed < b->cap - b->n) {
+            b->n += (size_t)needed;
+            return;
+        }
+        n = (size_t)needed;
+    }
 }
 
 void pk_buf_clear(struct pk_buf *b)

@@ -14,6 +14,8 @@ size_t pk_screen_width(const char *s, size_t n)
     wchar_t c;
     mbstate_t state = {0};
     size_t width = 0;
+    for (; n && *s >= ' ' && *s <= '~'; s++, n--) /* nearly always that is all */
+        width++;
     for (size_t used; n; s += used, n -= used) {
         used = mbrtowc(&c, s, n, &state);
         if (used == 0 || used > n)

@@ -1,12 +1,9 @@
-/* Table: aligned columns for people, as the reports print them: title, headings, a rule, rows, notes. layout.h decides what fits,
- * libsmartcols puts it side by side. */
+/* Table: aligned columns for people, as the reports print them: title, headings, a rule, rows, notes. layout.h decides what fits. */
 #include "out/layout.h"
+#include "out/lines.h"
 #include "out/text.h"
 #include "out/writer.h"
 
-#include <errno.h>
-#include <libsmartcols.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The cells of people's columns, row by row, kept until the widths are known. */
@@ -16,13 +13,6 @@ struct body {
     const char **cells;
     size_t n_cells, cap;
 };
-
-/* smartcols answers with negative errno values. */
-static void check(struct pk_out *o, int rc)
-{
-    if (rc < 0 && !o->sink.error)
-        o->sink.error = -rc;
-}
 
 static void table(struct pk_out *o)
 {
@@ -87,98 +77,12 @@ static struct pk_layout_column *measured_columns(struct pk_out *o, const struct 
     return c;
 }
 
-/* Texts side by side, each wrapped at its column's width; above[i] lines stay empty above text i (NULL: none). */
-static void put_texts(struct pk_out *o, struct libscols_table *t, const struct pk_layout_column *c, size_t n,
-                      const char *const *texts, const size_t *above)
-{
-    const char **rest = pk_new_n(&o->arena, const char *, n);
-    size_t left = n;
-    for (size_t i = 0; i < n; i++) {
-        rest[i] = c[i].shown ? texts[i] : NULL;
-        left -= !c[i].shown;
-    }
-    for (size_t k = 0; left; k++) {
-        struct libscols_line *line = scols_table_new_line(t, NULL);
-        if (!line) {
-            check(o, -ENOMEM);
-            return;
-        }
-        for (size_t i = 0, shown = 0; i < n; shown += c[i++].shown) {
-            if (!rest[i] || (above && k < above[i]))
-                continue;
-            const char *text = rest[i];
-            size_t bytes = pk_wrap(text, c[i].wraps || above ? c[i].width : 0, &rest[i]);
-            check(o, bytes ? scols_line_set_data(line, shown, pk_strndup(&o->arena, text, bytes)) : 0);
-            left -= !rest[i];
-        }
-    }
-}
-
-/* Headings stand on the rule: one that takes fewer lines begins lower. */
-static void put_headings(struct pk_out *o, struct libscols_table *t, const struct pk_layout_column *c,
-                         size_t n, size_t lines)
-{
-    const char **texts = pk_new_n(&o->arena, const char *, n);
-    size_t *above = pk_new_n(&o->arena, size_t, n);
-    for (size_t i = 0; i < n; i++) {
-        texts[i] = c[i].heading;
-        above[i] = c[i].shown ? lines - pk_wrap_lines(c[i].heading, c[i].width) : 0;
-    }
-    put_texts(o, t, c, n, texts, above);
-}
-
-static struct libscols_table *new_table(struct pk_out *o, const struct pk_layout_column *c, size_t n)
-{
-    struct libscols_table *t = scols_new_table();
-    if (!t) {
-        check(o, -ENOMEM);
-        return NULL;
-    }
-    check(o, scols_table_set_column_separator(t, "  "));
-    check(o, scols_table_set_termforce(t, SCOLS_TERMFORCE_NEVER));
-    check(o, scols_table_enable_noheadings(t, 1));
-    for (size_t i = 0; i < n; i++)
-        if (c[i].shown && !scols_table_new_column(t, NULL, 0, c[i].wraps ? 0 : SCOLS_FL_RIGHT))
-            check(o, -ENOMEM);
-    return t;
-}
-
-static size_t line_length(const char *s)
-{
-    return strcspn(s, "\n");
-}
-
-static size_t widest_line(const char *text)
-{
-    size_t widest = 0;
-    for (const char *p = text; *p;) {
-        size_t n = line_length(p);
-        size_t w = pk_screen_width(p, n);
-        widest = w > widest ? w : widest;
-        p += n + (p[n] == '\n');
-    }
-    return widest;
-}
-
 static void put_line(struct pk_sink *s, const char *line, size_t n)
 {
     while (n && line[n - 1] == ' ')
         n--;
     pk_sink_put(s, line, n);
     pk_sink_char(s, '\n');
-}
-
-/* The laid-out text with a rule under its headings and no blanks at line ends. */
-static void put_body(struct pk_out *o, const char *text, size_t headings)
-{
-    size_t rule = widest_line(text);
-    for (const char *p = text; *p; headings--) {
-        size_t n = line_length(p);
-        put_line(&o->sink, p, n);
-        for (size_t i = 0; headings == 1 && i < rule + 1; i++)
-            pk_sink_char(&o->sink, i < rule ? '-' : '\n');
-        p += n + (p[n] == '\n');
-    }
 }
 
 /* A text of people's, on as many lines as the width asks for. */
@@ -221,6 +125,37 @@ static void put_left_out(struct pk_out *o, const struct pk_layout_column *c, siz
                                    o->opt.width, pk_buf_text(&b)));
 }
 
+static void take(struct pk_out *o, struct pk_lines *l, bool put)
+{
+    if (put)
+        pk_lines_put(l, &o->sink);
+    else
+        pk_lines_see(l);
+}
+
+/* Headings stand on the rule: one that takes fewer lines begins lower. */
+static void put_headings(struct pk_out *o, struct pk_lines *l, size_t lines, bool put)
+{
+    const char **texts = pk_new_n(&o->arena, const char *, l->n);
+    size_t *above = pk_new_n(&o->arena, size_t, l->n);
+    for (size_t i = 0; i < l->n; i++) {
+        texts[i] = l->columns[i].heading;
+        above[i] = l->columns[i].shown ? lines - pk_wrap_lines(texts[i], l->columns[i].width) : 0;
+    }
+    for (pk_lines_begin(l, texts, above); pk_lines_next(l);)
+        take(o, l, put);
+    for (size_t i = 0, rule = pk_lines_width(l); put && i <= rule; i++)
+        pk_sink_char(&o->sink, i < rule ? '-' : '\n');
+}
+
+static void put_rows(struct pk_out *o, struct pk_lines *l, bool put)
+{
+    const struct body *b = o->state;
+    for (size_t i = 0; i < b->n_cells; i += b->n)
+        for (pk_lines_begin(l, b->cells + i, NULL); pk_lines_next(l);)
+            take(o, l, put);
+}
+
 static void put_table(struct pk_out *o)
 {
     struct body *b = o->state;
@@ -228,23 +163,19 @@ static void put_table(struct pk_out *o)
         if (b->cols[i]->decimals >= 0 && !b->cols[i]->left)
             align_points(o, b, i);
     struct pk_layout_column *c = measured_columns(o, b);
-    size_t headings = pk_layout(c, b->n, o->opt.width);
-    struct libscols_table *t = new_table(o, c, b->n);
-    if (!t)
-        return;
-    put_headings(o, t, c, b->n, headings);
-    for (size_t i = 0; i < b->n_cells; i += b->n)
-        put_texts(o, t, c, b->n, b->cells + i, NULL);
-    char *text = NULL;
-    check(o, o->sink.error ? 0 : scols_print_table_to_string(t, &text));
-    if (text)
-        put_body(o, text, headings);
-    free(text);
-    scols_unref_table(t);
+    const size_t headings = pk_layout(c, b->n, o->opt.width);
+    struct pk_lines l = {.n = b->n,
+                         .columns = c,
+                         .widths = pk_new_n(&o->arena, size_t, b->n),
+                         .piece = pk_new_n(&o->arena, struct pk_line_piece, b->n),
+                         .rest = pk_new_n(&o->arena, const char *, b->n)};
+    for (int put = 0; put <= 1; put++) {
+        put_headings(o, &l, headings, put);
+        put_rows(o, &l, put);
+    }
     put_left_out(o, c, b->n);
 }
 
-/* smartcols prints nothing at all for a table without rows. */
 static void table_end(struct pk_out *o)
 {
     put_title(o);

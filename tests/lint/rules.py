@@ -20,14 +20,13 @@ VENDOR_HOMES = {
     r"nvtx3/.*": ["lib/device/range.c"],
     r"jansson\.h": ["lib/json/json.h"],
     r"(popt|ini)\.h": ["lib/opt/"],
-    r"libsmartcols.*\.h": ["lib/out/"],
     r"(omp|cblas|dnnl.*)\.h": [],  # opened at run time; no second OpenMP runtime
 }
 
 # Functions and where each may be called.
 CALL_HOMES = {
     r"malloc|calloc|realloc|strdup|strndup|aligned_alloc|posix_memalign": ["lib/base/arena.c"],
-    r"free": ["lib/base/arena.c", "lib/out/table.c", "lib/opt/command_line.c", "lib/opt/words.c"],  # what smartcols and popt hand out
+    r"free": ["lib/base/arena.c", "lib/opt/command_line.c", "lib/opt/words.c"],  # what popt hands out
     r"printf|puts|putchar|vprintf|perror": [],  # a command prints rows, a note or a warning
     r"exit": [],
     # only an assertion and memory refused end the process; a child between fork and exec has no other way
