@@ -36,62 +36,127 @@ const char *pk_axes_without(const char *axes, const char *axis, struct pk_arena 
     return pk_json_text(a, j, PK_JSON_CANON);
 }
 
-/* For every axis: its first value, and whether another one was seen. */
-static void note_axes(json_t *seen, const char *axes)
+/* --- all rows ------------------------------------------------------------------------------------------------------- */
+
+struct axis {
+    const char *name;
+    const char *first, *last; /* values, as texts */
+    json_t *value;            /* the last one: in a grid it is mostly the next row's, too */
+    bool varies;
+};
+
+struct value {
+    size_t axis;
+    const char *text;
+};
+
+/* Values [from, from + n) are a row's. */
+struct span {
+    size_t from, n;
+};
+
+struct reading {
+    struct pk_arena *a;
+    struct axis *axes;
+    size_t n_axes, axes_cap;
+    struct value *values;
+    size_t n_values, values_cap;
+    const char *text; /* of the row read last, whose values begin at `begin` */
+    size_t begin;
+};
+
+static size_t axis_of(struct reading *r, const char *name)
 {
+    size_t i = 0;
+    while (i < r->n_axes && strcmp(r->axes[i].name, name) != 0)
+        i++;
+    if (i < r->n_axes)
+        return i;
+    r->axes = pk_grow(r->a, r->axes, sizeof *r->axes, r->n_axes, &r->axes_cap);
+    r->axes[r->n_axes++] = (struct axis){.name = pk_strdup(r->a, name)};
+    return i;
+}
+
+static const char *shared_text(struct reading *r, struct axis *axis, json_t *v)
+{
+    if (axis->value && json_equal(axis->value, v))
+        return axis->last;
+    json_decref(axis->value);
+    axis->value = json_incref(v);
+    axis->last = value_text(v, r->a);
+    axis->first = axis->first ? axis->first : axis->last;
+    axis->varies |= strcmp(axis->first, axis->last) != 0;
+    return axis->last;
+}
+
+/* The metrics of one case have one text, and are read once. */
+static struct span read_axes(struct reading *r, const char *axes)
+{
+    if (axes == r->text)
+        return (struct span){r->begin, r->n_values - r->begin};
     PK_JSON_CLEANUP json_t *j = json_loads(axes, 0, NULL);
     const char *name;
     json_t *v;
+    r->text = axes;
+    r->begin = r->n_values;
     json_object_foreach(j, name, v)
     {
-        json_t *first = json_object_get(seen, name);
-        if (!first)
-            json_object_set_new(seen, name, json_pack("[O, b]", v, 0));
-        else if (!json_equal(json_array_get(first, 0), v))
-            json_array_set_new(first, 1, json_true());
+        const size_t axis = axis_of(r, name);
+        r->values = pk_grow(r->a, r->values, sizeof *r->values, r->n_values, &r->values_cap);
+        r->values[r->n_values++] = (struct value){axis, shared_text(r, &r->axes[axis], v)};
     }
+    return (struct span){r->begin, r->n_values - r->begin};
+}
+
+static void end_reading(struct reading *r)
+{
+    for (size_t i = 0; i < r->n_axes; i++)
+        json_decref(r->axes[i].value);
 }
 
 size_t pk_axes_of(const struct pk_figures *v, size_t n, struct pk_arena *a, const char *const **names)
 {
-    PK_JSON_CLEANUP json_t *seen = json_object();
-    const char **list = NULL, *name;
-    json_t *ignored;
-    size_t found = 0, cap = 0;
+    struct reading r = {.a = a};
     for (size_t i = 0; i < n; i++)
-        note_axes(seen, v[i].axes);
-    json_object_foreach(seen, name, ignored)
-    {
-        list = pk_grow(a, list, sizeof *list, found, &cap);
-        list[found++] = pk_strdup(a, name);
-    }
+        read_axes(&r, v[i].axes);
+    end_reading(&r);
+    const char **list = pk_new_n(a, const char *, r.n_axes + 1);
+    for (size_t i = 0; i < r.n_axes; i++)
+        list[i] = r.axes[i].name;
     *names = list;
-    return found;
+    return r.n_axes;
 }
 
-/* "seq_len=256 ...": the axes of which it was seen that they vary, or that they do not, but for `by`. */
-static const char *axes_that(bool vary, const json_t *seen, const char *axes, const char *by,
-                             struct pk_arena *a)
+/* "seq_len=256 ...": the axes of a row that vary, or that do not, but for `by`. */
+static const char *axes_that(bool vary, const struct reading *r, struct span row, const char *by,
+                             struct pk_buf *b, struct pk_arena *a)
 {
-    PK_JSON_CLEANUP json_t *j = json_loads(axes, 0, NULL);
-    struct pk_buf b = {.arena = a};
-    const char *name;
-    json_t *v;
-    json_object_foreach(j, name, v)
-    {
-        bool varies = json_is_true(json_array_get(json_object_get(seen, name), 1));
-        if (varies == vary && !(by && strcmp(name, by) == 0))
-            pk_buf_printf(&b, "%s%s=%s", b.n ? " " : "", name, value_text(v, a));
+    pk_buf_clear(b);
+    for (size_t i = row.from; i < row.from + row.n; i++) {
+        const struct axis *axis = &r->axes[r->values[i].axis];
+        if (axis->varies != vary || (by && strcmp(axis->name, by) == 0))
+            continue;
+        if (b->n)
+            pk_buf_char(b, ' ');
+        pk_buf_str(b, axis->name);
+        pk_buf_char(b, '=');
+        pk_buf_str(b, r->values[i].text);
     }
-    return pk_buf_text(&b);
+    return pk_strdup(a, pk_buf_text(b));
 }
 
 const char *pk_compare_places(struct pk_compared *v, size_t n, const char *by, struct pk_arena *a)
 {
-    PK_JSON_CLEANUP json_t *seen = json_object();
+    PK_ARENA_CLEANUP struct pk_arena own = {0};
+    struct reading r = {.a = &own};
+    struct pk_buf b = {.arena = &own};
+    struct span *rows = pk_new_n(&own, struct span, n);
     for (size_t i = 0; i < n; i++)
-        note_axes(seen, v[i].new_->axes);
+        rows[i] = read_axes(&r, v[i].new_->axes);
+    end_reading(&r);
     for (size_t i = 0; i < n; i++)
-        v[i].place = axes_that(true, seen, v[i].new_->axes, by, a);
-    return axes_that(false, seen, v[0].new_->axes, by, a);
+        v[i].place = i && rows[i].from == rows[i - 1].from && rows[i].n
+                         ? v[i - 1].place
+                         : axes_that(true, &r, rows[i], by, &b, a);
+    return axes_that(false, &r, rows[0], by, &b, a);
 }
