@@ -4,6 +4,7 @@
 #include "base/assert.h"
 
 #include <math.h>
+#include <string.h>
 
 json_t *pk_json_real(double x)
 {
@@ -40,4 +41,39 @@ char *pk_json_text(struct pk_arena *a, const json_t *j, size_t flags)
     char *s = pk_alloc(a, n + 1);
     pk_assert(json_dumpb(j, s, n, flags) == n);
     return s;
+}
+
+/* Behind a string without escapes; NULL when this is none. */
+static const char *string_end(const char *s)
+{
+    if (*s != '"')
+        return NULL;
+    s += 1 + strcspn(s + 1, "\"\\");
+    return *s == '"' ? s + 1 : NULL;
+}
+
+/* Behind a number, true, false or null. */
+static const char *word_end(const char *s)
+{
+    const size_t n = strspn(s, "0123456789+-.eEtrufalsn");
+    return n ? s + n : NULL;
+}
+
+bool pk_json_next_member(const char **at, struct pk_json_member *m)
+{
+    const char *p = *at;
+    if (strcmp(p, "}") == 0 || strcmp(p, "{}") == 0)
+        return false;
+    *at = NULL;
+    if (*p != '{' && *p != ',')
+        return false;
+    const char *name = p + 1, *colon = string_end(name);
+    if (!colon || *colon != ':')
+        return false;
+    const char *value = colon + 1, *end = *value == '"' ? string_end(value) : word_end(value);
+    if (!end || (*end != ',' && *end != '}'))
+        return false;
+    *m = (struct pk_json_member){name + 1, value, (size_t)(colon - name) - 2, (size_t)(end - value)};
+    *at = end;
+    return true;
 }

@@ -31,3 +31,14 @@ int pk_json_bool(const json_t *obj, const char *key, int fallback);
 
 /* Text of a value in the arena; flags as of json_dumps. */
 char *pk_json_text(struct pk_arena *a, const json_t *j, size_t flags);
+
+/* A member of an object, as it stands in its text: a string with its quotes. */
+struct pk_json_member {
+    const char *name, *value;
+    size_t name_bytes, value_bytes;
+};
+
+/* The next member of an object in the compact text that pk_json_text makes, found without building the object, where many are to be
+ * looked at; *at begins as the text. False behind the last one, and for a text or a member that is not plain (a value that is an
+ * object or a list, anything escaped, blanks): *at is then NULL, and json_loads is to be asked. */
+bool pk_json_next_member(const char **at, struct pk_json_member *m);

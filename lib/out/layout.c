@@ -9,13 +9,27 @@
 /* A text of up to SHORT is a name and stays in one piece; longer ones are wrapped, at first no narrower than READABLE. */
 enum { SHORT = 16, READABLE = 28 };
 
+/* ASCII bytes at the beginning of n, eight at a time. */
+static size_t ascii(const char *s, size_t n)
+{
+    size_t i = 0;
+    for (uint64_t eight; i + sizeof eight <= n; i += sizeof eight) {
+        memcpy(&eight, s + i, sizeof eight);
+        if (eight & 0x8080808080808080)
+            break;
+    }
+    while (i < n && !(s[i] & 0x80))
+        i++;
+    return i;
+}
+
 size_t pk_screen_width(const char *s, size_t n)
 {
     wchar_t c;
     mbstate_t state = {0};
-    size_t width = 0;
-    for (; n && *s >= ' ' && *s <= '~'; s++, n--) /* nearly always that is all */
-        width++;
+    size_t width = ascii(s, n); /* nearly always all of it */
+    s += width;
+    n -= width;
     for (size_t used; n; s += used, n -= used) {
         used = mbrtowc(&c, s, n, &state);
         if (used == 0 || used > n)

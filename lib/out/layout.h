@@ -28,7 +28,7 @@ size_t pk_layout(struct pk_layout_column *c, size_t n, size_t width);
 size_t pk_wrap(const char *text, size_t width, const char **rest);
 size_t pk_wrap_lines(const char *text, size_t width);
 
-/* Columns of the screen that n bytes of UTF-8 take. */
+/* Columns of the screen that n bytes of UTF-8 without control characters take. */
 size_t pk_screen_width(const char *s, size_t n);
 /* Those of its longest word. */
 size_t pk_longest_word(const char *s);

@@ -46,10 +46,24 @@ bool pk_utf8_unsafe(uint32_t c)
            (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }
 
+/* How much of a text is printable ASCII, which is nearly always all of it. */
+static size_t plain(const char *text)
+{
+    size_t n = 0;
+    while (text[n] >= ' ' && text[n] <= '~')
+        n++;
+    return n;
+}
+
 void pk_text_safe(struct pk_buf *b, const char *text)
 {
     uint32_t code;
     for (size_t n; *text; text += n) {
+        n = plain(text);
+        if (n) {
+            pk_buf_add(b, text, n);
+            continue;
+        }
         n = pk_utf8_next(text, &code);
         if (code == '\n' || code == '\t' || code == '\r')
             pk_buf_char(b, ' ');
@@ -77,6 +91,34 @@ static int decimals_for(int decimals, double v)
     return (decimals > 1 ? decimals : 1) - 1 - (int)floor(log10(size));
 }
 
+static void put_whole(struct pk_buf *b, uint64_t v, int digits)
+{
+    char text[20], *p = text + sizeof text;
+    for (; v || digits > 0; v /= 10, digits--)
+        *--p = (char)('0' + v % 10);
+    pk_buf_add(b, p, (size_t)(text + sizeof text - p));
+}
+
+/* As printf's %.*f, which takes most of the time of a long table; it is asked where rounding is a close thing. */
+static void put_fixed(struct pk_buf *b, int decimals, double v)
+{
+    static const double powers[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6}, largest = 1e9, close = 1e-4;
+    const int most = sizeof powers / sizeof *powers - 1;
+    const double scaled = decimals <= most ? fabs(v) * powers[decimals] : NAN;
+    const double whole = floor(scaled), rest = scaled - whole;
+    if (!(scaled < largest) || fabs(rest - 0.5) < close) {
+        pk_buf_printf(b, "%.*f", decimals, v);
+        return;
+    }
+    const uint64_t n = (uint64_t)whole + (rest > 0.5), unit = (uint64_t)powers[decimals];
+    if (signbit(v))
+        pk_buf_char(b, '-');
+    put_whole(b, n / unit, 1);
+    if (decimals)
+        pk_buf_char(b, '.');
+    put_whole(b, n % unit, decimals);
+}
+
 static void put_number(struct pk_buf *b, const struct pk_column *col, double v)
 {
     if (col->most > 0 && v > col->most)
@@ -84,7 +126,7 @@ static void put_number(struct pk_buf *b, const struct pk_column *col, double v)
     else if (col->decimals < 0)
         free_form(b, v);
     else
-        pk_buf_printf(b, "%.*f", decimals_for(col->decimals, v), v);
+        put_fixed(b, decimals_for(col->decimals, v), v);
 }
 
 static void put_json_value(struct pk_buf *b, const json_t *v)

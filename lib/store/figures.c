@@ -104,12 +104,32 @@ enum pk_code pk_store_fit_groups(struct pk_store *s, int64_t run_id, const char 
     return PK_OK;
 }
 
+/* Few runs have traces, and the index alone says so. */
+static enum pk_code has_traces(struct pk_store *s, const struct pk_param *run, bool *has, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_rows r;
+    if (pk_store_query(s,
+                       "SELECT 1 FROM main.slice WHERE pass = 'trace' AND case_id BETWEEN"
+                       " (SELECT min(id) FROM main.run_case WHERE run_id = :run) AND"
+                       " (SELECT max(id) FROM main.run_case WHERE run_id = :run) LIMIT 1",
+                       run, 1, &a, &r, err))
+        return err->code;
+    *has = r.n > 0;
+    return PK_OK;
+}
+
 enum pk_code pk_store_kernels(struct pk_store *s, int64_t run_id, struct pk_arena *a,
                               struct pk_kernel_figure **kernels, size_t *n, struct pk_err *err)
 {
     const struct pk_param run = pk_param_int(":run", run_id);
     struct pk_rows r;
+    bool any = false;
     *n = 0;
+    if (has_traces(s, &run, &any, err))
+        return err->code;
+    if (!any)
+        return PK_OK;
     if (pk_store_query(s, "SELECT variant, axes, region, name, time_ns FROM v_kernel WHERE run_id = :run",
                        &run, 1, a, &r, err))
         return err->code;

@@ -1,50 +1,76 @@
 /* Run figures: what the processes of a run measured, case by case.
  *
- * Two statements in step, cases in their order and what their timing slices say, straight from the tables: a run may have a
- * hundred thousand cases, and the views would look each up several times. */
+ * A run may have a hundred thousand cases, and its slices lie in the file as they were measured, in another order in every process.
+ * So the tables are gone through once each, as they lie, and what belongs together is put together here. */
 #include "store/figures.h"
 
+#include "base/assert.h"
 #include "base/index.h"
 #include "store/rows.h"
 #include "store/table.h"
+#include "wire/doubt.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static const char cases_sql[] = "SELECT id, ordinal, revision, experiment, variant, device, axes, identity"
-                                " FROM main.run_case WHERE run_id = :run ORDER BY ordinal";
+/* Where the rows of a run lie; others may lie between them. */
+static const char cases_lie[] = "SELECT min(id), max(id) FROM main.run_case WHERE run_id = :run";
+static const char slices_lie[] =
+    "SELECT min(id), max(id) FROM main.slice WHERE case_id BETWEEN :first_case AND :last_case";
+
+static const char cases_sql[] =
+    "SELECT id, ordinal, revision, experiment, variant, device, axes, identity FROM main.run_case"
+    " WHERE id BETWEEN :first_case AND :last_case AND +run_id = :run ORDER BY id";
 enum { CASE_ID, ORDINAL, REVISION, EXPERIMENT, VARIANT, DEVICE, AXES, IDENTITY };
 
 static const char slices_sql[] =
-    "SELECT c.id, l.status, l.invocation, s.metric_id, s.figure FROM main.run_case c"
-    " CROSS JOIN main.slice l ON l.case_id = c.id AND l.pass = 'timing'"
-    " LEFT JOIN main.slice_summary s ON s.slice_id = l.id"
-    " WHERE c.run_id = :run ORDER BY c.ordinal";
-enum { OF_CASE, STATUS, INVOCATION, METRIC, FIGURE };
+    "SELECT id, case_id, status, invocation, notes FROM main.slice"
+    " WHERE id BETWEEN :first_slice AND :last_slice AND +pass = 'timing' ORDER BY id";
+enum { SLICE_ID, OF_CASE, STATUS, INVOCATION, NOTES };
 
-/* A metric of the case being read; the next case takes over its arrays. */
+static const char figures_sql[] = "SELECT slice_id, metric_id, figure FROM main.slice_summary"
+                                  " WHERE slice_id BETWEEN :first_slice AND :last_slice ORDER BY slice_id";
+enum { OF_SLICE, METRIC, FIGURE };
+
+/* What one invocation says of a metric of a case. */
+struct said {
+    struct said *next;
+    double figure;
+    int64_t invocation;
+};
+
+/* A metric of a case, and what was said of it, in the order of the file. */
 struct gathered {
+    struct gathered *next;
     int64_t metric; /* index into reading.metrics */
-    size_t n, cap, invocation_cap;
-    double *figure;
-    int64_t *invocation;
+    size_t n;
+    struct said *first, **end;
+};
+
+struct of_case {
+    struct pk_figures f; /* what all its figures say */
+    struct gathered *metrics;
+    size_t ok, spoiled, unstable; /* slices */
 };
 
 struct reading {
-    struct pk_arena *a;
-    sqlite3_stmt *cases, *slices;
-    int slice; /* what stepping `slices` answered last */
+    struct pk_arena *a;  /* of the answer */
+    struct pk_arena own; /* of what is put together */
+    struct pk_param run[5];
     struct pk_index index;
     const char **texts; /* words that many cases share, once */
     size_t n_texts, texts_cap;
     const struct pk_figures *metrics; /* what every figure of a metric says, by id */
     size_t n_metrics;
-    struct gathered *of_case;
-    size_t n_of_case, of_case_cap;
-    struct pk_figures *v;
-    size_t n, cap;
-    int64_t cases_ok;
+    struct of_case *cases;
+    size_t n_cases, cases_cap;
+    uint32_t *
+        at; /* of the case with an id, counted from the first: its place in `cases` + 1; 0 = of another run */
+    size_t n_at;
+    size_t n_figures;
 };
+
+enum { RUN, FIRST_CASE, LAST_CASE, FIRST_SLICE, LAST_SLICE, PARAMS };
 
 /* --- texts ---------------------------------------------------------------------------------------------------------- */
 
@@ -96,68 +122,25 @@ static enum pk_code read_metrics(struct pk_store *s, struct reading *r, struct p
     return PK_OK;
 }
 
-/* --- a case --------------------------------------------------------------------------------------------------------- */
+/* --- cases ---------------------------------------------------------------------------------------------------------- */
 
-static struct gathered *gathered_of(struct reading *r, int64_t metric)
+/* Sets two parameters to the ends of a range; to an empty one when there are no rows. */
+static enum pk_code find_range(struct pk_store *s, struct reading *r, const char *sql, size_t first,
+                               struct pk_err *err)
 {
-    for (size_t i = 0; i < r->n_of_case; i++)
-        if (r->of_case[i].metric == metric)
-            return &r->of_case[i];
-    r->of_case = pk_grow(r->a, r->of_case, sizeof *r->of_case, r->n_of_case, &r->of_case_cap);
-    struct gathered *g = &r->of_case[r->n_of_case++];
-    g->metric = metric;
-    g->n = 0;
-    return g;
+    static const char *const names[PARAMS] = {":run", ":first_case", ":last_case", ":first_slice",
+                                              ":last_slice"};
+    struct pk_rows rows;
+    if (pk_store_query(s, sql, r->run, first, &r->own, &rows, err))
+        return err->code;
+    const bool any = rows.cells[0].type == PK_CELL_INT;
+    r->run[first] = pk_param_int(names[first], any ? rows.cells[0].i : 0);
+    r->run[first + 1] = pk_param_int(names[first + 1], any ? rows.cells[1].i : -1);
+    return PK_OK;
 }
 
-static void gather(struct reading *r)
+static struct pk_figures described(struct reading *r, sqlite3_stmt *c)
 {
-    struct gathered *g = gathered_of(r, sqlite3_column_int64(r->slices, METRIC));
-    g->figure = pk_grow(r->a, g->figure, sizeof *g->figure, g->n, &g->cap);
-    g->invocation = pk_grow(r->a, g->invocation, sizeof *g->invocation, g->n, &g->invocation_cap);
-    int64_t invocation = sqlite3_column_int64(r->slices, INVOCATION);
-    size_t i = g->n++;
-    for (; i && g->invocation[i - 1] > invocation; i--) { /* nearly always they come in order */
-        g->figure[i] = g->figure[i - 1];
-        g->invocation[i] = g->invocation[i - 1];
-    }
-    g->figure[i] = sqlite3_column_double(r->slices, FIGURE);
-    g->invocation[i] = invocation;
-}
-
-/* As v_case decides: any timing slice that did not end ok, but for one that was interrupted. */
-static bool spoils(const char *status)
-{
-    return strcmp(status, "ok") != 0 && strcmp(status, "interrupted") != 0;
-}
-
-/* Everything the slices say of one case; false when it did not end ok. */
-static bool read_slices(struct reading *r, int64_t case_id)
-{
-    bool ok = true, any = false;
-    r->n_of_case = 0;
-    for (; r->slice == SQLITE_ROW && sqlite3_column_int64(r->slices, OF_CASE) == case_id;
-         r->slice = sqlite3_step(r->slices)) {
-        const char *status = column(r->slices, STATUS);
-        ok &= !spoils(status);
-        any |= strcmp(status, "ok") == 0;
-        if (sqlite3_column_type(r->slices, FIGURE) != SQLITE_NULL)
-            gather(r);
-    }
-    r->cases_ok += ok && any;
-    return ok;
-}
-
-static int by_name(const void *x, const void *y)
-{
-    const struct pk_figures *a = x, *b = y;
-    int c = strcmp(a->metric, b->metric);
-    return c ? c : strcmp(a->unit, b->unit);
-}
-
-static struct pk_figures described(struct reading *r)
-{
-    sqlite3_stmt *c = r->cases;
     return (struct pk_figures){.ordinal = sqlite3_column_int64(c, ORDINAL),
                                .revision = sqlite3_column_int64(c, REVISION),
                                .experiment = shared(r, column(c, EXPERIMENT)),
@@ -167,10 +150,103 @@ static struct pk_figures described(struct reading *r)
                                .identity = pk_strdup(r->a, column(c, IDENTITY))};
 }
 
-static struct pk_figures figures_of(struct reading *r, const struct pk_figures *of_case,
-                                    const struct gathered *g)
+static void take_case(struct reading *r, sqlite3_stmt *c)
 {
-    struct pk_figures f = *of_case;
+    const size_t id = (size_t)(sqlite3_column_int64(c, CASE_ID) - r->run[FIRST_CASE].value.i);
+    pk_assert(id < r->n_at);
+    r->cases = pk_grow(&r->own, r->cases, sizeof *r->cases, r->n_cases, &r->cases_cap);
+    r->cases[r->n_cases++] = (struct of_case){.f = described(r, c)};
+    r->at[id] = (uint32_t)r->n_cases;
+}
+
+static enum pk_code read_cases(struct pk_store *s, struct reading *r, struct pk_err *err)
+{
+    sqlite3_stmt *c;
+    int rc;
+    if (find_range(s, r, cases_lie, FIRST_CASE, err) || find_range(s, r, slices_lie, FIRST_SLICE, err) ||
+        pk_db_prepare(s, cases_sql, r->run, PARAMS, &c, err))
+        return err->code;
+    r->n_at = (size_t)(r->run[LAST_CASE].value.i - r->run[FIRST_CASE].value.i + 1);
+    r->at = pk_new_n(&r->own, uint32_t, r->n_at + 1);
+    while ((rc = sqlite3_step(c)) == SQLITE_ROW)
+        take_case(r, c);
+    sqlite3_finalize(c);
+    return rc == SQLITE_DONE ? PK_OK : pk_db_fail(s, err);
+}
+
+static struct of_case *case_of(struct reading *r, int64_t id)
+{
+    const int64_t i = id - r->run[FIRST_CASE].value.i;
+    const uint32_t at = i >= 0 && (uint64_t)i < r->n_at ? r->at[i] : 0;
+    return at ? &r->cases[at - 1] : NULL;
+}
+
+/* --- slices --------------------------------------------------------------------------------------------------------- */
+
+/* As v_case decides: any timing slice that did not end ok, but for one that was interrupted. */
+static void count_slice(struct of_case *c, sqlite3_stmt *l)
+{
+    const char *status = column(l, STATUS);
+    const bool ok = strcmp(status, "ok") == 0;
+    c->ok += ok;
+    c->spoiled += !ok && strcmp(status, "interrupted") != 0;
+    c->unstable += ok && pk_notes_unstable(column(l, NOTES));
+}
+
+static struct gathered *gathered_of(struct reading *r, struct of_case *c, int64_t metric)
+{
+    struct gathered **at = &c->metrics;
+    while (*at && (*at)->metric != metric)
+        at = &(*at)->next;
+    if (*at)
+        return *at;
+    *at = pk_new(&r->own, struct gathered);
+    **at = (struct gathered){.metric = metric, .end = &(*at)->first};
+    r->n_figures++;
+    return *at;
+}
+
+static void take_figure(struct reading *r, struct of_case *c, int64_t invocation, sqlite3_stmt *f)
+{
+    if (!c || sqlite3_column_type(f, FIGURE) == SQLITE_NULL)
+        return;
+    struct gathered *g = gathered_of(r, c, sqlite3_column_int64(f, METRIC));
+    struct said *said = pk_new(&r->own, struct said);
+    *said = (struct said){NULL, sqlite3_column_double(f, FIGURE), invocation};
+    *g->end = said;
+    g->end = &said->next;
+    g->n++;
+}
+
+/* Two statements in step: slices, and what is summed up of each. */
+static enum pk_code read_slices(struct pk_store *s, struct reading *r, struct pk_err *err)
+{
+    sqlite3_stmt *l = NULL, *f = NULL;
+    enum pk_code code = pk_db_prepare(s, slices_sql, r->run, PARAMS, &l, err);
+    if (!code)
+        code = pk_db_prepare(s, figures_sql, r->run, PARAMS, &f, err);
+    int slice, figure = code ? SQLITE_DONE : sqlite3_step(f);
+    while (!code && (slice = sqlite3_step(l)) == SQLITE_ROW) {
+        const int64_t id = sqlite3_column_int64(l, SLICE_ID);
+        struct of_case *c = case_of(r, sqlite3_column_int64(l, OF_CASE));
+        if (c)
+            count_slice(c, l);
+        for (; figure == SQLITE_ROW && sqlite3_column_int64(f, OF_SLICE) <= id; figure = sqlite3_step(f))
+            if (sqlite3_column_int64(f, OF_SLICE) == id)
+                take_figure(r, c, sqlite3_column_int64(l, INVOCATION), f);
+    }
+    if (!code && (slice != SQLITE_DONE || (figure != SQLITE_DONE && figure != SQLITE_ROW)))
+        code = pk_db_fail(s, err);
+    sqlite3_finalize(l);
+    sqlite3_finalize(f);
+    return code;
+}
+
+/* --- the answer ----------------------------------------------------------------------------------------------------- */
+
+static struct pk_figures figures_of(struct reading *r, const struct of_case *c, const struct gathered *g)
+{
+    struct pk_figures f = c->f;
     const struct pk_figures *m = &r->metrics[g->metric];
     f.metric = m->metric;
     f.unit = m->unit;
@@ -178,59 +254,81 @@ static struct pk_figures figures_of(struct reading *r, const struct pk_figures *
     f.class = m->class;
     f.source = m->source;
     f.n = g->n;
+    f.unstable = 2 * c->unstable > c->ok;
     double *figure = pk_new_n(r->a, double, g->n);
     int64_t *invocation = pk_new_n(r->a, int64_t, g->n);
-    memcpy(figure, g->figure, g->n * sizeof *figure);
-    f.median = pk_summarize(figure, g->n).median;
-    memcpy(figure, g->figure, g->n * sizeof *figure);
-    memcpy(invocation, g->invocation, g->n * sizeof *invocation);
+    size_t n = 0;
+    for (const struct said *said = g->first; said; said = said->next, n++)
+        figure[n] = said->figure;
+    f.median = pk_summarize(figure, n).median;
+    n = 0;
+    for (const struct said *said = g->first; said; said = said->next, n++) {
+        size_t i = n;
+        for (; i && invocation[i - 1] > said->invocation; i--) { /* nearly always they come in order */
+            figure[i] = figure[i - 1];
+            invocation[i] = invocation[i - 1];
+        }
+        figure[i] = said->figure;
+        invocation[i] = said->invocation;
+    }
     f.figure = figure;
     f.invocation = invocation;
     return f;
 }
 
-static void take_case(struct reading *r)
+static int by_name(const void *x, const void *y)
 {
-    if (!read_slices(r, sqlite3_column_int64(r->cases, CASE_ID)) || !r->n_of_case)
-        return;
-    const struct pk_figures of_case = described(r);
-    const size_t first = r->n;
-    for (size_t i = 0; i < r->n_of_case; i++) {
-        r->v = pk_grow(r->a, r->v, sizeof *r->v, r->n, &r->cap);
-        r->v[r->n++] = figures_of(r, &of_case, &r->of_case[i]);
-    }
-    qsort(r->v + first, r->n - first, sizeof *r->v, by_name);
+    const struct pk_figures *a = x, *b = y;
+    int c = strcmp(a->metric, b->metric);
+    return c ? c : strcmp(a->unit, b->unit);
 }
 
-static enum pk_code read_all(struct pk_store *s, struct reading *r, struct pk_err *err)
+static int by_ordinal(const void *x, const void *y)
 {
-    int rc;
-    r->slice = sqlite3_step(r->slices);
-    while ((rc = sqlite3_step(r->cases)) == SQLITE_ROW)
-        take_case(r);
-    if (rc != SQLITE_DONE || r->slice != SQLITE_DONE)
-        return pk_db_fail(s, err);
-    return PK_OK;
+    const struct of_case *a = x, *b = y;
+    return (a->f.ordinal > b->f.ordinal) - (a->f.ordinal < b->f.ordinal);
+}
+
+static bool in_order(const struct reading *r)
+{
+    for (size_t i = 1; i < r->n_cases; i++)
+        if (by_ordinal(&r->cases[i - 1], &r->cases[i]) > 0)
+            return false;
+    return true;
+}
+
+static struct pk_figures *put_together(struct reading *r, size_t *n, int64_t *cases_ok)
+{
+    struct pk_figures *v = pk_new_n(r->a, struct pk_figures, r->n_figures + 1);
+    if (r->n_cases && !in_order(r))
+        qsort(r->cases, r->n_cases, sizeof *r->cases, by_ordinal);
+    for (size_t i = 0; i < r->n_cases; i++) {
+        const struct of_case *c = &r->cases[i];
+        const size_t first = *n;
+        if (c->spoiled)
+            continue;
+        *cases_ok += c->ok > 0;
+        for (const struct gathered *g = c->metrics; g; g = g->next)
+            v[(*n)++] = figures_of(r, c, g);
+        qsort(v + first, *n - first, sizeof *v, by_name);
+    }
+    return v;
 }
 
 enum pk_code pk_store_figures(struct pk_store *s, int64_t run_id, struct pk_arena *a,
                               struct pk_figures **figures, size_t *n, int64_t *cases_ok, struct pk_err *err)
 {
-    const struct pk_param run = pk_param_int(":run", run_id);
-    struct reading r = {.a = a, .index = {.arena = a}};
+    struct reading r = {.a = a, .index = {.arena = a}, .run = {pk_param_int(":run", run_id)}};
     *figures = NULL;
     *n = 0;
-    enum pk_code rc = read_metrics(s, &r, err);
-    if (!rc)
-        rc = pk_db_prepare(s, cases_sql, &run, 1, &r.cases, err);
-    if (!rc)
-        rc = pk_db_prepare(s, slices_sql, &run, 1, &r.slices, err);
-    if (!rc)
-        rc = read_all(s, &r, err);
-    sqlite3_finalize(r.cases);
-    sqlite3_finalize(r.slices);
-    *figures = r.v;
-    *n = rc ? 0 : r.n;
-    *cases_ok = r.cases_ok;
-    return rc;
+    *cases_ok = 0;
+    enum pk_code code = read_metrics(s, &r, err);
+    if (!code)
+        code = read_cases(s, &r, err);
+    if (!code)
+        code = read_slices(s, &r, err);
+    if (!code)
+        *figures = put_together(&r, n, cases_ok);
+    pk_arena_free(&r.own);
+    return code;
 }

@@ -65,6 +65,12 @@ class Stored:
             self.insert("summary", case_id=case, metric_id=metric, n=15 * len(values), invocations=len(values),
                         median=sorted(values)[len(values) // 2])
 
+    def noted(self, run, notes, invocations=10**6):
+        """The slices of a run have these notes, up to this invocation."""
+        self.db.execute("UPDATE slice SET notes = ? WHERE invocation <= ? AND case_id IN (SELECT id FROM run_case WHERE run_id = ?)",
+                        [json.dumps(notes), invocations, run])
+        self.db.commit()
+
     def traced(self, run, kernels):
         """Every case of the run gets a trace of these (region, family, name, ns)."""
         told = [{"region": r, "family": f, "name": n, "calls": 1, "time_ns": ns} for r, f, n, ns in kernels]

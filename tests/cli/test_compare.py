@@ -196,6 +196,23 @@ def test_a_baseline_of_five_runs_gives_verdicts(perfkit, store):
     assert row_of(perfkit, "1,2,3,4,5", "6")["verdict"] == "slower"
 
 
+@pytest.mark.parametrize("notes", [{"class": "slowdown"}, {"doubts": ["crowded", "throttled"]}, {"doubts": ["clock-fell"]},
+                                   {"doubts:gpu": ["were measured while the GPU's clocks were held back (heat)"]}])
+def test_what_was_measured_while_the_machine_throttled_is_unstable(perfkit, store, notes):
+    sessions(store, "main", [1.00e6, 1.01e6, 0.99e6, 1.005e6, 0.995e6])
+    run = store.run([case("vanilla", 256, [1.2e6, 1.2e6, 1.2e6])])
+    store.noted(run, notes, invocations=1)
+    assert row_of(perfkit, "main", "@")["verdict"] == "slower"  # one process of three
+    store.noted(run, notes, invocations=2)
+    row = row_of(perfkit, "main", "@", "--exit-code", status=4)
+    assert row["verdict"] == "unstable" and "throttled itself or became slower" in row["reason"]
+    store.noted(run, {"class": "flat", "doubts": ["crowded", "noisy"]})
+    assert row_of(perfkit, "main", "@")["verdict"] == "slower"
+    for base in range(1, 4):
+        store.noted(base, notes)
+        assert row_of(perfkit, "main", "@")["verdict"] == ("unstable" if base == 3 else "slower")  # three runs of five
+
+
 def test_a_baseline_does_not_hold_what_it_judges(perfkit, store):
     sessions(store, "main", [1.00e6, 1.01e6, 0.99e6, 1.005e6, 0.995e6, 2e6])
     assert row_of(perfkit, "main", "@")["base_invocations"] == 5

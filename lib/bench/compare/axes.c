@@ -41,7 +41,8 @@ const char *pk_axes_without(const char *axes, const char *axis, struct pk_arena 
 struct axis {
     const char *name;
     const char *first, *last; /* values, as texts */
-    json_t *value;            /* the last one: in a grid it is mostly the next row's, too */
+    const char *value;        /* the last one in JSON: in a grid it is mostly the next row's, too */
+    size_t value_bytes;
     bool varies;
 };
 
@@ -65,53 +66,70 @@ struct reading {
     size_t begin;
 };
 
-static size_t axis_of(struct reading *r, const char *name)
+static size_t axis_of(struct reading *r, const char *name, size_t bytes)
 {
     size_t i = 0;
-    while (i < r->n_axes && strcmp(r->axes[i].name, name) != 0)
+    while (i < r->n_axes && (strncmp(r->axes[i].name, name, bytes) != 0 || r->axes[i].name[bytes]))
         i++;
     if (i < r->n_axes)
         return i;
     r->axes = pk_grow(r->a, r->axes, sizeof *r->axes, r->n_axes, &r->axes_cap);
-    r->axes[r->n_axes++] = (struct axis){.name = pk_strdup(r->a, name)};
+    r->axes[r->n_axes++] = (struct axis){.name = pk_strndup(r->a, name, bytes)};
     return i;
 }
 
-static const char *shared_text(struct reading *r, struct axis *axis, json_t *v)
+static const char *text_of(struct reading *r, const struct pk_json_member *m)
 {
-    if (axis->value && json_equal(axis->value, v))
-        return axis->last;
-    json_decref(axis->value);
-    axis->value = json_incref(v);
-    axis->last = value_text(v, r->a);
-    axis->first = axis->first ? axis->first : axis->last;
-    axis->varies |= strcmp(axis->first, axis->last) != 0;
-    return axis->last;
+    const char *json = pk_strndup(r->a, m->value, m->value_bytes);
+    PK_JSON_CLEANUP json_t *v = json_loads(json, JSON_DECODE_ANY, NULL);
+    return v ? value_text(v, r->a) : json;
+}
+
+static void add_value(struct reading *r, const struct pk_json_member *m)
+{
+    const size_t i = axis_of(r, m->name, m->name_bytes);
+    struct axis *axis = &r->axes[i];
+    if (!axis->value || axis->value_bytes != m->value_bytes ||
+        memcmp(axis->value, m->value, m->value_bytes) != 0) {
+        axis->value = m->value;
+        axis->value_bytes = m->value_bytes;
+        axis->last = text_of(r, m);
+        axis->first = axis->first ? axis->first : axis->last;
+        axis->varies |= strcmp(axis->first, axis->last) != 0;
+    }
+    r->values = pk_grow(r->a, r->values, sizeof *r->values, r->n_values, &r->values_cap);
+    r->values[r->n_values++] = (struct value){i, axis->last};
+}
+
+/* Axes that a stranger wrote. */
+static void read_parsed(struct reading *r, const char *axes)
+{
+    PK_JSON_CLEANUP json_t *j = json_loads(axes, 0, NULL);
+    const char *name;
+    json_t *v;
+    json_object_foreach(j, name, v)
+    {
+        const char *value = pk_json_text(r->a, v, PK_JSON_COMPACT);
+        add_value(r, &(struct pk_json_member){pk_strdup(r->a, name), value, strlen(name), strlen(value)});
+    }
 }
 
 /* The metrics of one case have one text, and are read once. */
 static struct span read_axes(struct reading *r, const char *axes)
 {
+    struct pk_json_member m;
+    const char *at = axes;
     if (axes == r->text)
         return (struct span){r->begin, r->n_values - r->begin};
-    PK_JSON_CLEANUP json_t *j = json_loads(axes, 0, NULL);
-    const char *name;
-    json_t *v;
     r->text = axes;
     r->begin = r->n_values;
-    json_object_foreach(j, name, v)
-    {
-        const size_t axis = axis_of(r, name);
-        r->values = pk_grow(r->a, r->values, sizeof *r->values, r->n_values, &r->values_cap);
-        r->values[r->n_values++] = (struct value){axis, shared_text(r, &r->axes[axis], v)};
+    while (pk_json_next_member(&at, &m))
+        add_value(r, &m);
+    if (!at) {
+        r->n_values = r->begin;
+        read_parsed(r, axes);
     }
     return (struct span){r->begin, r->n_values - r->begin};
-}
-
-static void end_reading(struct reading *r)
-{
-    for (size_t i = 0; i < r->n_axes; i++)
-        json_decref(r->axes[i].value);
 }
 
 size_t pk_axes_of(const struct pk_figures *v, size_t n, struct pk_arena *a, const char *const **names)
@@ -119,7 +137,6 @@ size_t pk_axes_of(const struct pk_figures *v, size_t n, struct pk_arena *a, cons
     struct reading r = {.a = a};
     for (size_t i = 0; i < n; i++)
         read_axes(&r, v[i].axes);
-    end_reading(&r);
     const char **list = pk_new_n(a, const char *, r.n_axes + 1);
     for (size_t i = 0; i < r.n_axes; i++)
         list[i] = r.axes[i].name;
@@ -153,7 +170,6 @@ const char *pk_compare_places(struct pk_compared *v, size_t n, const char *by, s
     struct span *rows = pk_new_n(&own, struct span, n);
     for (size_t i = 0; i < n; i++)
         rows[i] = read_axes(&r, v[i].new_->axes);
-    end_reading(&r);
     for (size_t i = 0; i < n; i++)
         v[i].place = i && rows[i].from == rows[i - 1].from && rows[i].n
                          ? v[i - 1].place

@@ -56,8 +56,11 @@ struct pk_compared pk_compare_figures(const struct pk_figures *b, const struct p
     struct pk_ratio r = {.ratio = NAN, .ci = {NAN, NAN}, .p = NAN, .df = NAN};
     if (positive(b) && positive(f))
         r = pk_ratio_welch(b->figure, b->n, f->figure, f->n, level);
-    return (struct pk_compared){
-        .base = b, .new_ = f, .ratio = r, .speedup = pk_speedup(f->direction, r.ratio)};
+    return (struct pk_compared){.base = b,
+                                .new_ = f,
+                                .ratio = r,
+                                .speedup = pk_speedup(f->direction, r.ratio),
+                                .unstable = b->unstable || f->unstable};
 }
 
 /* --- keys ----------------------------------------------------------------------------------------------------- */

@@ -12,6 +12,7 @@ struct joined {
     struct pk_figures f;
     double *figure;
     int64_t *invocation;
+    size_t unstable; /* runs */
 };
 
 struct joining {
@@ -39,7 +40,7 @@ static struct joined *joined_row(struct joining *j, struct pk_index *x, const st
     if (row < j->n)
         return &j->v[row];
     j->v = pk_grow(a, j->v, sizeof *j->v, j->n, &j->cap);
-    j->v[j->n] = (struct joined){key, *f, pk_new_n(a, double, runs), pk_new_n(a, int64_t, runs)};
+    j->v[j->n] = (struct joined){key, *f, pk_new_n(a, double, runs), pk_new_n(a, int64_t, runs), 0};
     j->v[j->n].f.n = 0;
     return &j->v[j->n++];
 }
@@ -61,6 +62,7 @@ struct pk_compare_side pk_compare_join(const struct pk_compare_side *runs, size_
     for (size_t r = 0; r < n; r++)
         for (size_t i = 0; i < runs[r].n; i++) {
             struct joined *row = joined_row(&j, &x, &runs[r].v[i], n, a);
+            row->unstable += runs[r].v[i].unstable;
             row->figure[row->f.n] = pk_figures_centre(&runs[r].v[i]);
             row->invocation[row->f.n++] = (int64_t)r + 1;
         }
@@ -69,6 +71,7 @@ struct pk_compare_side pk_compare_join(const struct pk_compare_side *runs, size_
         all[i] = j.v[i].f;
         all[i].figure = j.v[i].figure;
         all[i].invocation = j.v[i].invocation;
+        all[i].unstable = 2 * j.v[i].unstable > all[i].n;
         all[i].median = median(all[i].figure, all[i].n, a);
     }
     return (struct pk_compare_side){name, all, j.n};

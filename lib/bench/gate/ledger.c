@@ -4,6 +4,7 @@
 #include "bench/compare/parts.h"
 #include "bench/record/summarize.h"
 #include "stats/parts.h"
+#include "wire/doubt.h"
 
 #include <math.h>
 #include <string.h>
@@ -97,6 +98,8 @@ void pk_ledger_slice(struct pk_ledger *l, int side, size_t c, const struct pk_sl
         k->closed = true;
         return;
     }
+    k->ok[side]++;
+    k->unstable[side] += pk_slice_unstable(s);
     struct pk_summary_row *rows = pk_new_n(&a, struct pk_summary_row, s->n_metrics + 1);
     size_t n = pk_summarize_slice(s, rows);
     for (size_t i = 0; i < n; i++)
@@ -153,8 +156,11 @@ size_t pk_ledger_compared(struct pk_ledger *l, size_t part, const struct pk_comp
         if (!wanted[i] || (!(o->n_metrics || o->all_metrics) && listed(own_times, f->metric) &&
                            (others || strcmp(f->metric, own_times[0]) != 0)))
             continue;
-        f[PK_BASE].median = median(&f[PK_BASE], a);
-        f[PK_NEW].median = median(&f[PK_NEW], a);
+        const struct pk_ledger_case *c = &l->cases[l->rows[i].c];
+        for (int k = 0; k < PK_SIDES; k++) {
+            f[k].median = median(&f[k], a);
+            f[k].unstable = 2 * c->unstable[k] > c->ok[k];
+        }
         case_of[n] = l->rows[i].c;
         rows[n++] = pk_compare_figures(&f[PK_BASE], &f[PK_NEW], o->level);
     }

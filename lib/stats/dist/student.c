@@ -30,9 +30,9 @@ double pk_t_above(double t, double df)
     return t < 0 ? 1 - half : half;
 }
 
-static double density(double t, double df)
+static double density(double t, double df, double log_beta)
 {
-    return exp(-0.5 * (df + 1) * log1p(t * t / df) - pk_log_beta(df / 2, 0.5) - 0.5 * log(df));
+    return exp(-0.5 * (df + 1) * log1p(t * t / df) - log_beta - 0.5 * log(df));
 }
 
 /* How far t is beyond the point with P(|T| > t) = alpha, in probability; taken on the smaller side, which is
@@ -57,10 +57,11 @@ double pk_t_quantile(double p, double df)
     if (p == 0.5)
         return 0;
     double tail = p < 0.5 ? p : 1 - p, lo = 0, hi = INFINITY, t = first_guess(tail, df);
+    const double log_beta = pk_log_beta(df / 2, 0.5);
     for (int i = 0; i < 200; i++) {
         double e = excess(t, df, 2 * tail);
         *(e > 0 ? &hi : &lo) = t;
-        double step = e / (2 * density(t, df));
+        double step = e / (2 * density(t, df, log_beta));
         double next = t - step / (1 + 0.5 * step * (df + 1) * t / (df + t * t));
         if (!(next > lo && next < hi))
             next = isinf(hi) ? 2 * t : (lo + hi) / 2;

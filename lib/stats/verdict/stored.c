@@ -27,12 +27,12 @@ static struct pk_mean_test compare(const double *base, size_t nb, const double *
     return pk_test_estimate(w.mean - b.mean, se, nb < 2 ? NAN : (double)(nb - 1), level);
 }
 
-static void look(const struct pk_stored *s, size_t cases, const struct pk_rule *rule, struct row *r,
-                 struct pk_decision *o)
+/* scratch: room for all figures of the case */
+static void look(const struct pk_stored *s, size_t cases, const struct pk_rule *rule, double *scratch,
+                 struct row *r, struct pk_decision *o)
 {
     pk_assert(s->n_new >= 1);
-    PK_ARENA_CLEANUP struct pk_arena a = {0};
-    double *base = pk_new_n(&a, double, s->n_base + s->n_new), *new_ = base + s->n_base;
+    double *base = scratch, *new_ = base + s->n_base;
     bool logs = pk_all_positive(s->base, s->n_base) && pk_all_positive(s->new_, s->n_new);
     for (size_t i = 0; i < s->n_base; i++)
         base[i] = logs ? log(s->base[i]) : s->base[i];
@@ -75,8 +75,12 @@ void pk_decide_stored(const struct pk_stored *s, size_t n, const struct pk_rule 
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct row *rows = pk_new_n(&a, struct row, n + 1);
     double *p = pk_new_n(&a, double, n + 1);
+    size_t most = 0;
+    for (size_t i = 0; i < n; i++)
+        most = s[i].n_base + s[i].n_new > most ? s[i].n_base + s[i].n_new : most;
+    double *scratch = pk_new_n(&a, double, most + 1);
     for (size_t i = 0; i < n; i++) {
-        look(&s[i], n, rule, &rows[i], &out[i]);
+        look(&s[i], n, rule, scratch, &rows[i], &out[i]);
         p[i] = pk_p_shown(&rows[i].test, &rows[i].scale, rule);
     }
     pk_adjust_holm(p, n, p);

@@ -40,7 +40,8 @@ const char *pk_reason_text(enum pk_reason r)
         [PK_REASON_FEW_PAIRS] = "fewer than two processes on a side",
         [PK_REASON_FEW_RUNS] = "fewer separate runs in the baseline than a verdict needs",
         [PK_REASON_DISTURBED] = "too many processes were disturbed",
-        [PK_REASON_ENVIRONMENT] = "the machine throttled or drifted",
+        [PK_REASON_ENVIRONMENT] =
+            "most processes of a side were measured while the machine throttled itself or became slower",
         [PK_REASON_INEXACT] = "repeats differ, and the two sides overlap",
     };
     return texts[r];

@@ -14,9 +14,10 @@ enum { CASES = 3, MOST = 200 };
 /* An arm that answers at once: case i takes 1000 * (i + 1) * factor[i] ns. */
 struct made_up {
     double factor[CASES];
-    int fails_at;  /* invocation in which case 1 fails; 0 = never */
-    char *order;   /* of processes: "ABBA", shared */
-    size_t *asked; /* how often a case was asked of this side */
+    const char *doubts; /* of each process; NULL = none */
+    int fails_at;       /* invocation in which case 1 fails; 0 = never */
+    char *order;        /* of processes: "ABBA", shared */
+    size_t *asked;      /* how often a case was asked of this side */
     volatile int *stop;
     int stop_at;
 };
@@ -36,7 +37,10 @@ static void answer(struct pk_arm *arm, size_t i, int invocation)
     const struct pk_series series = {
         .phase = PK_PHASE_STEADY, .reps = 1, .n = 1, .ordinal = &ordinal, .real = &value};
     const bool bad = i == 1 && m->fails_at == invocation;
+    const struct pk_note note = {"doubts", m->doubts};
     const struct pk_slice s = {.invocation = invocation,
+                               .n_notes = m->doubts != NULL,
+                               .notes = &note,
                                .status = bad ? PK_ST_FAILED : PK_ST_OK,
                                .message = bad ? "it broke" : "",
                                .n_metrics = 1,
@@ -333,9 +337,27 @@ static void the_budget_of_a_part_ends_that_part(void **state)
     assert_int_equal(row(p, 1, 0)->decision.verdict, PK_SAME);
 }
 
+static void a_throttled_side_is_not_judged(void **state)
+{
+    struct trial *t = fresh();
+    t->side[PK_NEW].factor[0] = 1.2;
+    t->side[PK_NEW].doubts = "[\"throttled\"]";
+    assert_int_equal(run(t), PK_OK);
+    for (size_t i = 0; i < CASES; i++) {
+        assert_int_equal(decision_of(t, i)->verdict, PK_UNSTABLE);
+        assert_int_equal(decision_of(t, i)->reason, PK_REASON_ENVIRONMENT);
+    }
+    t = fresh();
+    t->side[PK_NEW].factor[0] = 1.2;
+    t->side[PK_NEW].doubts = "[\"crowded\"]";
+    assert_int_equal(run(t), PK_OK);
+    assert_int_equal(decision_of(t, 0)->verdict, PK_SLOWER);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(a_throttled_side_is_not_judged, free_arena),
         cmocka_unit_test_teardown(equal_sides_are_screened_only, free_arena),
         cmocka_unit_test_teardown(only_suspects_are_asked_again, free_arena),
         cmocka_unit_test_teardown(a_case_that_fails_is_closed, free_arena),

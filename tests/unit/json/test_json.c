@@ -1,0 +1,62 @@
+/* Json: members found in a text without building the object. */
+#include "json/json.h"
+
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+// clang-format on
+#include <string.h>
+
+/* "name=value ..." of all members; "?" where json_loads is to be asked. */
+static const char *members(const char *text, char *said)
+{
+    struct pk_json_member m;
+    const char *at = text;
+    *said = '\0';
+    while (pk_json_next_member(&at, &m)) {
+        strncat(said, m.name, m.name_bytes);
+        strcat(said, "=");
+        strncat(said, m.value, m.value_bytes);
+        strcat(said, " ");
+    }
+    return at ? said : "?";
+}
+
+static void plain_members_are_found(void **state)
+{
+    char said[200];
+    assert_string_equal(members("{}", said), "");
+    assert_string_equal(members("{\"a\":1,\"b_2\":-2.5e+3,\"c\":\"x y\",\"d\":true,\"\":null}", said),
+                        "a=1 b_2=-2.5e+3 c=\"x y\" d=true =null ");
+}
+
+static void anything_else_is_left_to_the_parser(void **state)
+{
+    static const char *const texts[] = {"",
+                                        "[1]",
+                                        "{",
+                                        "{\"a\"}",
+                                        "{\"a\":}",
+                                        "{\"a\":[1]}",
+                                        "{\"a\":{}}",
+                                        "{\"a\":1",
+                                        "{\"a\":1}x",
+                                        "{\"a\":1,}",
+                                        "{ \"a\":1}",
+                                        "{\"a\": 1}",
+                                        "{a:1}",
+                                        "{\"a\":\"b}",
+                                        "{\"a\\n\":1}",
+                                        "{\"a\":\"b\\\"c\"}"};
+    char said[200];
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        assert_string_equal(members(texts[i], said), "?");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(plain_members_are_found),
+                                       cmocka_unit_test(anything_else_is_left_to_the_parser)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
