@@ -5,59 +5,18 @@
 
 #include "base/clock.h"
 #include "cmd/describe.h"
+#include "cmd/gate_rows.h"
 #include "cmd/progress.h"
-#include "cmd/run_rows.h"
 
 #include <string.h>
 
-#define OF(member)         offsetof(struct gate_options, member)
-#define OF_FILE(member)    OF(files.member)
-#define OF_VERDICT(member) OF(verdict.member)
+static const struct pk_opt gate_rows[] = {PK_GATE_ROWS, {0}};
 
-const struct pk_opt pk_gate_rows[] = {
-    {"a", 0, PK_OPT_TEXT, OF(a), "SIDE", .cli_only = true, .group = "The two sides",
-     .help =
-         "the base: a command; with an EXPERIMENT a build of perfkit (build-main) or settings (dtype=fp32)"},
-    {"b", 0, PK_OPT_TEXT, OF(b), "SIDE", .cli_only = true, .help = "likewise, what is judged"},
-    {"against", 0, PK_OPT_TEXT, OF(against), "BASE", .cli_only = true,
-     .help = "instead of --a and --b: judge a stored RUN (without one, the newest) by stored BASE"},
-    {"suite", 0, PK_OPT_TEXT, PK_RUN_AT(suite), "FILE", .cli_only = true,
-     .help = "instead of one thing: all that the file has, judged as one (docs/suites.md)"},
-    {"name", 0, PK_OPT_TEXT, OF(name), "NAME", .help = "what to call the case of two commands"},
-    {"prepare", 0, PK_OPT_TEXT, OF(prepare), "LINE", .code = true,
-     .help = "shell line before each run of a command, not timed"},
-
-    PK_VERDICT_ROWS(OF_VERDICT),
-    {"max-pairs", 0, PK_OPT_INT, OF(max_pairs), "N", 8, 1000,
-     .help = "pairs of processes at most; default 20 (6 for all, 14 more for the suspicious), with "
-             "--until-clear 30"},
-    {"until-clear", 0, PK_OPT_FLAG, OF(until_clear),
-     .help = "a look after every pair, until it is clear; for few rows"},
-    {"budget", 0, PK_OPT_DURATION, PK_RUN_AT(budget_ns), "TIME", 1, 3.1536e16,
-     .help = "time for all pairs; rows that still want some are undecided then"},
-
-    PK_RUN_ROWS_GRID,
-    PK_RUN_ROWS_PLACE,
-    {"dry-run", 'n', PK_OPT_FLAG, PK_RUN_AT(dry_run),
-     .help = "print the cases of both sides, measure nothing"},
-    {"timeout", 0, PK_OPT_DURATION, PK_RUN_AT(timeout_ns), "TIME", 1e6, 3.1536e16, .def = "10m",
-     .group = "One process", .help = "longest time for one case, or one run of a command"},
-    PK_RUN_ROWS_PROCESS,
-    PK_RUN_ROWS_DEVICE,
-
-    PK_REPORT_ROWS(OF_FILE),
-    {"label", 'l', PK_OPT_TEXT, PK_RUN_AT(label), "NAME", .group = "The record",
-     .help = "names the two runs NAME-a and NAME-b"},
-    {"tag", 0, PK_OPT_LIST, PK_RUN_AT(tags), "KEY=VALUE", .help = "anything else to remember of them"},
-    {"no-save", 0, PK_OPT_FLAG, PK_RUN_AT(no_save), .help = "print and write the verdicts, record nothing"},
-    {0},
-};
-
-static enum pk_code more_options(const char *experiment, const struct pk_opt **rows, struct pk_arena *a,
-                                 struct pk_err *err)
+enum pk_code pk_gate_more(const char *experiment, const struct pk_opt **rows, struct pk_arena *a,
+                          struct pk_err *err)
 {
     const struct pk_probe *p = pk_probe_find(experiment);
-    *rows = p ? pk_run_axis_rows(p, pk_gate_rows, a)
+    *rows = p ? pk_run_axis_rows(p, gate_rows, a)
               : NULL; /* with --against it is a run; run() says what is wrong */
     return PK_OK;
 }
@@ -191,9 +150,7 @@ static enum pk_code calibrate(struct gate *g, struct pk_err *err)
     return PK_OK;
 }
 
-typedef enum pk_code answer_fn(struct gate *g, struct pk_err *err);
-
-static enum pk_code with_stores(struct gate *g, answer_fn *answer, struct pk_err *err)
+static enum pk_code with_stores(struct gate *g, pk_gate_answer_fn *answer, struct pk_err *err)
 {
     struct pk_err late;
     if (plan(g, err))
@@ -234,7 +191,7 @@ static void close_stores(struct gate_entry *e)
     }
 }
 
-enum pk_code pk_gate_measure(struct gate *g, answer_fn *answer, struct pk_err *err)
+enum pk_code pk_gate_measure(struct gate *g, pk_gate_answer_fn *answer, struct pk_err *err)
 {
     const struct pk_session_events heard = {.warning = warn_once, .user = g};
     enum pk_code rc = PK_OK;
@@ -247,15 +204,15 @@ enum pk_code pk_gate_measure(struct gate *g, answer_fn *answer, struct pk_err *e
     return rc;
 }
 
-static enum pk_code gate_now(struct gate *g, struct pk_err *err)
+static enum pk_code gate_now(struct gate *g, pk_gate_answer_fn *answer, struct pk_err *err)
 {
     for (size_t i = 0; i < g->n_entries; i++)
         if (pk_gate_read_sides(&g->entries[i], err))
             return pk_gate_within(&g->entries[i], err);
-    return pk_gate_measure(g, pk_gate_answer, err);
+    return pk_gate_measure(g, answer, err);
 }
 
-static enum pk_code run(struct pk_app *app, struct pk_err *err)
+enum pk_code pk_gate_run_command(struct pk_app *app, pk_gate_answer_fn *answer, struct pk_err *err)
 {
     struct gate_options *o = app->options;
     struct gate_entry only = {.app = app, .o = o};
@@ -278,7 +235,12 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
         return err->code;
     if (o->against)
         return g.suite.n ? pk_gate_suite_against(&g, err) : pk_gate_against(&g, err);
-    return gate_now(&g, err);
+    return gate_now(&g, answer, err);
+}
+
+static enum pk_code run(struct pk_app *app, struct pk_err *err)
+{
+    return pk_gate_run_command(app, pk_gate_answer, err);
 }
 
 const struct pk_cmd pk_cmd_gate = {
@@ -292,9 +254,9 @@ const struct pk_cmd pk_cmd_gate = {
         "perfkit gate --against main @                       from the store, by all runs with this label\n"
         "perfkit gate tree-patch --a ../main/build --b build --junit gate.xml --budget 5m\n"
         "perfkit gate --suite perf.ini --a ../main/build --b build\n",
-    .options = pk_gate_rows,
+    .options = gate_rows,
     .options_bytes = sizeof(struct gate_options),
     .exact_args = "0-1",
-    .more = more_options,
+    .more = pk_gate_more,
     .run = run,
 };

@@ -104,10 +104,15 @@ enum pk_code pk_gate_missing(const char *against, struct pk_err *err) PK_MUST_CH
 /* gate_suite_against.c: the same for every entry of a suite, judged as one. */
 enum pk_code pk_gate_suite_against(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 
-extern const struct pk_opt pk_gate_rows[];
+/* gate.c: the command. Its options are gate_options, which may be the beginning of what a command has. */
+typedef enum pk_code pk_gate_answer_fn(struct gate *g, struct pk_err *err);
+enum pk_code pk_gate_run_command(struct pk_app *app, pk_gate_answer_fn *answer,
+                                 struct pk_err *err) PK_MUST_CHECK;
+/* The axes of an experiment as options. */
+enum pk_code pk_gate_more(const char *experiment, const struct pk_opt **rows, struct pk_arena *a,
+                          struct pk_err *err) PK_MUST_CHECK;
 struct pk_rule pk_gate_rule(const struct gate_options *o);
 /* PK_E_USAGE for an option of experiments where commands are measured, and the other way round. */
 enum pk_code pk_gate_check_words(const struct gate_entry *e, struct pk_err *err) PK_MUST_CHECK;
 /* Measures and records entries whose sides are read, and answers. */
-enum pk_code pk_gate_measure(struct gate *g, enum pk_code (*answer)(struct gate *g, struct pk_err *err),
-                             struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_gate_measure(struct gate *g, pk_gate_answer_fn *answer, struct pk_err *err) PK_MUST_CHECK;

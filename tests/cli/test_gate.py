@@ -116,6 +116,22 @@ def test_two_builds(perfkit):
     assert (mean["ratio"], mean["ratio_low"], mean["ratio_high"], mean["cases"]) == (1, 1, 1, 2)
 
 
+def test_compare_of_two_sides_is_a_gate_without_its_exit_status(perfkit):
+    now = ("compare", "selftest", *NULL, *SLOWER, "--format", "json")
+    r = perfkit(*now)
+    row, = r.rows("compare_ns")
+    gate, = r.rows("gate")
+    assert r.status == 0 and row["verdict"] == "slower" and row["ratio"] == pytest.approx(1.05, rel=1e-3) and gate["answer"] == "slower"
+    assert perfkit(*now, "--exit-code").status == 3
+    b = reporter(perfkit, "b", noisy(2, 1000000))
+    r = perfkit("compare", "--a", f"./{reporter(perfkit, 'a', noisy(1, 1000000)).name}", f"--b=./{b.name}", "--format", "json")
+    assert r.status == 0 and r.rows("compare_ns")[0]["verdict"] in ("same", "undecided")
+    r = perfkit("compare", "--a", "true", "--b", "false")
+    assert r.status == 1 and "(--b false) ended 'failed'" in r.error()["what"] and "exit status 1" in r.error()["why"]
+    perfkit("compare", "--b", "true").refused(2, "--a is missing")
+    assert "--until-clear" in perfkit("compare", "--a", "true", "--help").stdout
+
+
 def test_variants_are_settings(perfkit):
     r = perfkit("gate", "selftest", "--device", "null", "--max-samples", "5", "--a", "variant=ok", "--b", "variant=slow-start",
                 "--warmup", "0", "--format", "json")
