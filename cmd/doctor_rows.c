@@ -114,9 +114,9 @@ static struct pk_finding look_numpy(struct doctor *d)
     if (version)
         return (struct pk_finding){FOUND_OK, pk_printf(ARENA(d), "numpy %s: --peer numpy-attention", version),
                                    NULL};
-    return (struct pk_finding){
-        FOUND_NO, pk_printf(ARENA(d), "%s has no numpy: the NumPy peer cannot run", python),
-        "install it there, or name another interpreter: PERFKIT_PYTHON=/usr/bin/python3"};
+    return (struct pk_finding){FOUND_NO,
+                               pk_printf(ARENA(d), "%s has no numpy: the NumPy peer cannot run", python),
+                               "install it there, or name another interpreter in PERFKIT_PYTHON"};
 }
 
 static struct pk_finding feature(const char *name)

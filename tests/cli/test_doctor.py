@@ -52,6 +52,14 @@ def test_a_source_can_be_required(perfkit):
     perfkit("doctor", "--require", "cpu-event").refused(2, "did you mean 'cpu-events'?")
 
 
+def test_it_fits_a_narrow_terminal(perfkit):
+    """Unless a path on this machine is too long: words are never broken."""
+    tables = perfkit("doctor", "--json", "--db", "p.db").json()["tables"]
+    words = [w for t in tables.values() for row in t["rows"] for text in (row["found"], row["advice"]) for w in (text or "").split()]
+    wide = max(len(line) for line in perfkit("doctor", "--db", "p.db", "--width", "80").stdout.splitlines())
+    assert wide <= 80 or max(map(len, words)) > 30
+
+
 def test_looking_creates_no_store(perfkit):
     rows = found(perfkit("doctor", "--format", "json"))
     assert str(perfkit.db) in rows["store"]["found"]
