@@ -15,7 +15,8 @@ from conftest import BINARY
 
 ROOT = pathlib.Path(__file__).parents[2]
 TESTS = os.environ.get("PK_GPU_TESTS", str(ROOT / "build" / "tests" / "gpu"))
-STAGES = ["doctor", "numerics", "ceilings", "attention", "bf16", "tf32", "counters", "sanitizer", "tree", "structure", "report"]
+STAGES = ["doctor", "numerics", "ceilings", "attention", "bf16", "tf32", "transformer", "large", "counters", "sanitizer", "tree", "structure",
+          "report"]
 
 
 def command(*args, perfkit=BINARY):
@@ -43,7 +44,8 @@ def test_every_stage_runs(checked):
     out, (status, said, p) = checked
     assert status == 0, p.stdout + p.stderr
     assert [s for s, _ in said] == STAGES
-    assert states(out) == {**dict.fromkeys(STAGES, "passed"), "bf16": "skipped", "tf32": "skipped", "counters": "skipped", "sanitizer": "skipped"}
+    assert states(out) == {**dict.fromkeys(STAGES, "passed"), "bf16": "skipped", "tf32": "skipped", "large": "skipped", "counters": "skipped",
+                          "sanitizer": "skipped"}
 
 
 def test_few_files_and_a_whole_store(checked, tmp_path):
@@ -53,7 +55,7 @@ def test_few_files_and_a_whole_store(checked, tmp_path):
     db = tmp_path / "perfkit.db"
     db.write_bytes(gzip.decompress((out / "perfkit.db.gz").read_bytes()))
     labels = {row[0] for row in sqlite3.connect(db).execute("SELECT label FROM run")}
-    assert labels == {"gpu-check-attention-cpu", "gpu-check-tree-cpu", "gpu-check-structure-cpu"}
+    assert labels == {"gpu-check-attention-cpu", "gpu-check-transformer-cpu", "gpu-check-tree-cpu", "gpu-check-structure-cpu"}
     for name in ("report.txt", "report.md"):
         text = (out / name).read_text()
         assert all(label in text for label in labels) and "numerics passed" in text
@@ -66,7 +68,7 @@ def test_what_passed_is_not_repeated(checked):
     after = json.loads((out / "status.json").read_text())["cpu"]
     assert status == 0
     assert [what for stage, what in said if stage in ("doctor", "attention")] == ["has passed before"] * 2
-    assert all(before[s] == after[s] for s in STAGES if s not in ("bf16", "tf32", "counters", "sanitizer", "report"))
+    assert all(before[s] == after[s] for s in STAGES if s not in ("bf16", "tf32", "large", "counters", "sanitizer", "report"))
 
 
 def test_a_named_stage_is_repeated(checked):

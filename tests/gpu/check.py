@@ -239,6 +239,29 @@ def tf32(c):
     return "measured; tables are in report.txt"
 
 
+STEP_PEERS = ["torch-eager", "torch-compile"]
+
+
+def transformer(c):
+    """The report's small model in every type and mode, beside PyTorch."""
+    if c.quick:
+        c.experiment("transformer", "mixed-precision", *sum((["-a", text] for text in (
+            "layers=1", "d_model=32", "heads=2", "d_ff=32", "vocab=50", "batch=2", "seq_len=8", "mode=step")), []), *QUICK)
+    else:
+        c.experiment("transformer", "mixed-precision", "--preset", "seed", "-a", "model=small", "--invocations", "2", "--max-time", "1s",
+                     "--timeout", "120s", "--breakdown", *peers_here(c, STEP_PEERS))
+    return "measured; tables are in report.txt"
+
+
+def large(c):
+    """The report's large model: a whole step."""
+    if c.quick:
+        raise Skip("the large model takes minutes")
+    c.experiment("large", "mixed-precision", "--preset", "seed", "-a", "model=large", "-a", "mode=step", "--invocations", "1", "--max-time", "2s",
+                 "--timeout", "200s", *peers_here(c, STEP_PEERS))
+    return "measured; tables are in report.txt"
+
+
 GPU_SOURCES = ["gpu-state", "gpu-trace", "gpu-counters"]
 
 
@@ -298,8 +321,9 @@ def report(c):
 
 # In order of worth: what a person would want to know if nothing after it could be done. The text file that each writes.
 STAGES = {"doctor": (doctor, "doctor.txt"), "numerics": (numerics, "numerics.txt"), "ceilings": (ceilings, "runs.txt"),
-          "attention": (attention, "runs.txt"), "bf16": (bf16, "runs.txt"), "tf32": (tf32, "runs.txt"), "counters": (counters, "runs.txt"), "sanitizer": (sanitizer, "sanitizer.txt"),
-          "tree": (tree, "runs.txt"), "structure": (structure, "runs.txt"), "report": (report, "runs.txt")}
+          "attention": (attention, "runs.txt"), "bf16": (bf16, "runs.txt"), "tf32": (tf32, "runs.txt"),
+          "transformer": (transformer, "runs.txt"), "large": (large, "runs.txt"), "counters": (counters, "runs.txt"),
+          "sanitizer": (sanitizer, "sanitizer.txt"), "tree": (tree, "runs.txt"), "structure": (structure, "runs.txt"), "report": (report, "runs.txt")}
 
 
 def absent(c):
