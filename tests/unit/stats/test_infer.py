@@ -604,3 +604,31 @@ def test_against_r(ask, seed):
     signed = ask("signed_rank", *(y - x for x, y in zip(a[:5], b[:5])))
     _, _, df, _, p, low, high = ask("welch_test", len(a), *a, *b)
     assert [rank[1], *shift[:3], signed[1], p, low, high, df] == near(expected, 1e-10)
+
+
+R_MORE = """
+a <- c(%s); b <- c(%s); p <- c(0.001, 0.02, 0.02, 0.2, 0.9); k <- round(abs(10 * c(a[1:2], b[1:2])))
+t <- t.test(b, a, var.equal = TRUE); m <- t.test(a); x <- seq_along(a); f <- lm(a ~ x); y <- c(a, a[1:3])
+cat(sprintf("%%.17g ", c(t$p.value, t$conf.int, m$p.value, m$conf.int, p.adjust(p, "holm"), p.adjust(p, "BH"),
+    fisher.test(matrix(k, 2))$p.value, quantile(a, c(0.1, 0.5, 0.99)), mad(y), median(y), sd(y), coef(f)[2:1], summary(f)$r.squared,
+    confint(f)[2, ], qt(0.995, 3.7), pt(-2.5, 11), qnorm(0.01), pbinom(7, 20, 0.3), pbeta(0.4, 2.5, 7),
+    power.t.test(n = 9, delta = 0.8, sd = 1, type = "paired", strict = TRUE)$power)))
+"""
+
+
+@pytest.mark.skipif(not shutil.which("Rscript"), reason="R is not installed")
+@pytest.mark.parametrize("seed", range(5))
+def test_more_against_r(ask, seed):
+    a, b = gauss(seed, 6 + seed), gauss(seed + 70, 11)
+    script = R_MORE % (",".join(map(repr, a)), ",".join(map(repr, b)))
+    said = subprocess.run(["Rscript", "-e", script], capture_output=True, text=True, check=True, timeout=60).stdout
+    p, k, y = [0.001, 0.02, 0.02, 0.2, 0.9], [round(abs(10 * x)) for x in (*a[:2], *b[:2])], [*a, *a[:3]]
+    pooled, mean, summary, line = ask("pooled_test", len(a), *a, *b), ask("mean", 0.95, *a), ask("summarize", *y), ask("line", *range(1, len(a) + 1), *a)
+    answers = [*pooled[4:], *mean[4:], *ask("holm", *p), *ask("bh", *p), *ask("fisher", k[0], k[2], k[1], k[3]),
+               *(ask("quantile", q, *sorted(a))[0] for q in (0.1, 0.5, 0.99)), summary[6], summary[0], summary[2], line[0], line[1], line[2],
+               *line[3:5], *ask("t_quantile", 0.995, 3.7), *ask("t_above", 2.5, 11), *ask("normal_quantile", 0.01), *ask("binomial", 7, 20, 0.3),
+               ask("beta_inc", 0.4, 2.5, 7)[0], *ask("power_paired", 9, 1, 0.8, 0.05)]
+    expected = list(map(float, said.split()))
+    assert len(answers) == len(expected)
+    for i, (got, wanted) in enumerate(zip(answers, expected)):
+        assert got == near(wanted, 2e-6 if i == 20 else 1e-10, 1e-12), i  # R's mad() takes 1.4826
