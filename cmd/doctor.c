@@ -136,8 +136,7 @@ static enum pk_code print_rows(struct doctor *d, struct pk_err *err)
         if (f.state != FOUND_OK)
             pk_doctor_unmet(d, r->name, f.found, f.advice);
     }
-    pk_doctor_sources(d);
-    return judge(d, err);
+    return pk_doctor_sources(d, err) ? err->code : judge(d, err);
 }
 
 static const struct pk_column ceiling_columns[] = {

@@ -51,5 +51,5 @@ struct pk_finding pk_look_noise(struct doctor *d);
 bool pk_doctor_requires(const struct doctor *d, const char *name);
 void pk_doctor_unmet(struct doctor *d, const char *name, const char *found, const char *advice);
 
-/* A second table: every source of counts, tried with known work where it can be. */
-void pk_doctor_sources(struct doctor *d);
+/* A second table: every source of counts, tried with known work where it can be, by a worker. PK_E_INTERRUPTED. */
+enum pk_code pk_doctor_sources(struct doctor *d, struct pk_err *err) PK_MUST_CHECK;

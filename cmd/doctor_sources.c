@@ -1,9 +1,12 @@
 /* doctor, sources of counts: each does work whose counts are known, where it can, and says what it found and what would help. */
 #include "cmd/doctor.h"
 
-#include "counter/source.h"
+#include "base/clock.h"
+#include "bench/trial.h"
 
 #include <string.h>
+
+enum { PATIENCE_S = 60 }; /* for one source: a GPU's context alone may take many seconds */
 
 static struct pk_cell text(const char *s)
 {
@@ -24,23 +27,36 @@ static const char *const states[] = {
     [PK_SOURCE_UNAVAILABLE] = "unavailable",
 };
 
-void pk_doctor_sources(struct doctor *d)
+static void print(struct doctor *d, const struct pk_source *s, const struct pk_source_found *f)
 {
+    pk_out_row(d->app->out, (struct pk_cell[]){text(s->name),
+                                               text(states[f->state]),
+                                               text(f->why),
+                                               {.type = f->error ? PK_CELL_INT : PK_CELL_NULL, .i = f->error},
+                                               text(f->fix)});
+}
+
+enum pk_code pk_doctor_sources(struct doctor *d, struct pk_err *err)
+{
+    struct pk_link worker;
+    enum pk_code rc = PK_OK;
+    pk_link_init(&worker, &pk_native_provider);
     pk_out_table(d->app->out, "sources", "What can be counted here", columns,
                  sizeof columns / sizeof *columns);
-    for (const struct pk_source *const *s = pk_sources; *s; s++) {
+    for (const struct pk_source *const *s = pk_sources; !rc && *s; s++) {
         const bool required = pk_doctor_requires(d, (*s)->name);
+        struct pk_source_found f;
         if (!strcmp((*s)->name, "fake") && !required)
             continue;
-        const struct pk_source_found f =
-            ((*s)->selftest ? (*s)->selftest : (*s)->check)(&pk_counter_host, d->app->arena);
-        pk_out_row(d->app->out,
-                   (struct pk_cell[]){text((*s)->name),
-                                      text(states[f.state]),
-                                      text(f.why),
-                                      {.type = f.error ? PK_CELL_INT : PK_CELL_NULL, .i = f.error},
-                                      text(f.fix)});
+        rc = pk_trial_ask(&worker, (*s)->name, pk_clock_ns() + PATIENCE_S * PK_NS_PER_S, &pk_stop_flag,
+                          d->app->arena, &f, err);
+        if (rc)
+            break;
+        print(d, *s, &f);
         if (f.state != PK_SOURCE_OK)
             pk_doctor_unmet(d, (*s)->name, f.why, f.fix);
     }
+    pk_link_quit(&worker);
+    pk_link_free(&worker);
+    return rc;
 }

@@ -152,7 +152,11 @@ static enum pk_code measure(struct run *r, struct pk_err *err)
 static enum pk_code finish(struct run *r, struct pk_err *err)
 {
     const char *status = r->result.interrupted ? "interrupted" : "complete";
+    static const struct pk_setting uncounted = {
+        0, "uncounted", "the budget was spent, or a counter pass took too long or failed"};
     enum pk_code rc = pk_record_fits(r->store, r->run_id, r->probe, r->app->arena, err);
+    if (!rc && r->result.uncounted)
+        rc = pk_store_settings(r->store, r->run_id, &uncounted, 1, err);
     if (!rc)
         rc = pk_record_counters(r->store, r->run_id, &r->plan, r->case_ids, &r->counters, &r->ceilings.top,
                                 r->app->arena, err);

@@ -14,6 +14,7 @@ enum pk_code pk_fail(struct pk_err *err, enum pk_code code, const char *fmt, ...
     err->code = code;
     vsnprintf(err->what, sizeof err->what, fmt, ap);
     err->why[0] = err->fix[0] = '\0';
+    err->number = 0;
     va_end(ap);
     return code;
 }
@@ -39,6 +40,7 @@ enum pk_code pk_fix(struct pk_err *err, const char *fmt, ...)
 enum pk_code pk_why_errno(struct pk_err *err, int e)
 {
     struct rlimit size;
+    err->number = e;
     if (e == EFBIG && getrlimit(RLIMIT_FSIZE, &size) == 0 && size.rlim_cur != RLIM_INFINITY)
         return pk_why(err, "a file of this process may not grow beyond %llu bytes (ulimit -f)",
                       (unsigned long long)size.rlim_cur);

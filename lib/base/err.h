@@ -36,16 +36,18 @@ struct pk_err {
     char what[512];
     char why[512];
     char fix[512];
+    int number; /* the errno, or the code of the library that refused, behind it; 0 = none */
 };
 
-/* Starts an error: sets code and what, clears why and fix. Returns code, for `return pk_fail(...)`. */
+/* Starts an error: sets code and what, clears why, fix and number. Returns code, for `return pk_fail(...)`. */
 enum pk_code pk_fail(struct pk_err *err, enum pk_code code, const char *fmt, ...) PK_PRINTF(3, 4);
 
 /* Adds a part to the error begun by pk_fail. Return err->code, so that the last one can be returned. */
 enum pk_code pk_why(struct pk_err *err, const char *fmt, ...) PK_PRINTF(2, 3);
 enum pk_code pk_fix(struct pk_err *err, const char *fmt, ...) PK_PRINTF(2, 3);
 
-/* Adds why a system call failed: the words of errno value e, and with EFBIG the limit that was met (ulimit -f). */
+/* Adds why a system call failed: the words of errno value e, and with EFBIG the limit that was met (ulimit -f); e is
+ * its number. */
 enum pk_code pk_why_errno(struct pk_err *err, int e);
 
 /* Puts "prefix: " before what, while an error travels up. Returns err->code. */

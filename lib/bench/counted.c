@@ -94,11 +94,7 @@ static const char notes_sql[] =
     "WITH counted AS (SELECT * FROM v_counter WHERE run_id = :run AND experiment = :experiment AND "
     "                 group_name <> 'roofline'),"
     " noted AS (SELECT DISTINCT name, note, quality, value IS NOT NULL AS known FROM counted WHERE name <> "
-    "           'perturbation'),"
-    " missed AS (SELECT count(*) AS cases, count(*) FILTER (WHERE NOT EXISTS (SELECT 1 FROM v_slice l WHERE "
-    "            l.case_id = c.case_id AND l.pass = 'counter')) AS n FROM v_case c"
-    "            WHERE run_id = :run AND experiment = :experiment AND status = 'ok' AND variant NOT IN"
-    "            (SELECT substr(key, 13) FROM v_setting WHERE run_id = :run AND key GLOB 'not_counted.*'))"
+    "           'perturbation')"
     " SELECT 'Medians per iteration, from passes of their own; times are those of the timing passes.' AS "
     "note, 0 AS at WHERE EXISTS (SELECT 1 FROM counted)"
     " UNION ALL SELECT group_concat(name, ', ') || CASE count(*) WHEN 1 THEN ' is' ELSE ' are' END || ' not "
@@ -119,11 +115,9 @@ static const char notes_sql[] =
     "0 AND key = 'not_counted'"
     " UNION ALL SELECT 'Not counted: ' || substr(key, 13) || ', ' || value || '.', 5 FROM v_setting"
     "  WHERE run_id = :run AND invocation = 0 AND key GLOB 'not_counted.*'"
-    " UNION ALL SELECT printf('%d of %d cases were not counted: the run ended before, by its budget or a "
-    "signal.', n, cases), 6"
-    "  FROM missed WHERE n AND n < cases OR n AND NOT EXISTS (SELECT 1 FROM v_setting WHERE run_id = :run "
-    "AND "
-    "  key = 'not_counted') AND (SELECT settings ->> 'counters' FROM v_run WHERE run_id = :run) IS NOT NULL"
+    " UNION ALL SELECT 'Some cases were not counted: ' || value || '.', 6 FROM v_setting WHERE run_id = :run "
+    "AND invocation = 0 AND key = "
+    "'uncounted'"
     " ORDER BY at, note";
 
 struct table {

@@ -166,6 +166,7 @@ static enum pk_code late(struct session *s, size_t i, bool by_budget, struct pk_
 enum pk_code pk_session_ask(struct session *s, size_t i, struct pk_request r, struct pk_err *err)
 {
     struct pk_link *l = &s->links[s->plan->v[i].provider];
+    pk_session_before_peer(s, i);
     uint64_t began = pk_clock_ns(), wall = pk_wall_ns(), deadline = began + (uint64_t)s->opt->timeout_ns;
     bool by_budget = s->deadline_ns < deadline;
     struct pk_slice *slice;
@@ -183,6 +184,7 @@ enum pk_code pk_session_ask(struct session *s, size_t i, struct pk_request r, st
     slice->invocation = r.invocation;
     slice->started_wall_ns = wall;
     slice->elapsed_ns = pk_clock_ns() - began;
+    pk_session_after_peer(s, i, slice);
     enum pk_code rc = pk_session_record_facts(s, l, err);
     if (!rc)
         rc = record(s, i, slice, err);
@@ -240,6 +242,7 @@ static void count(const struct session *s, struct pk_session_result *out)
         ++*(s->cases[i].invocations ? of_status[s->cases[i].last] : &out->not_reached);
         out->unfinished += open_case(s, i);
     }
+    out->uncounted = s->uncounted;
     out->interrupted = pk_session_stopped(s) && (out->unfinished || s->to_count);
 }
 

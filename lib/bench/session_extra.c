@@ -3,6 +3,7 @@
 
 enum pk_code pk_session_uncounted(struct session *s, enum pk_pass pass, const char *why)
 {
+    s->uncounted |= pass == PK_PASS_COUNTER;
     pk_session_warn_once(
         s, pk_printf(&s->arena, "not %s: %s", pass == PK_PASS_TRACE ? "traced" : "counted", why));
     return PK_OK;

@@ -26,6 +26,7 @@ struct session {
     struct pk_link *links; /* one per provider */
     size_t n_links, done, samples, cut_short;
     size_t to_count; /* counter and trace passes that are left */
+    bool uncounted;  /* some counter pass was not made, or failed */
     int invocation;
     uint64_t deadline_ns; /* of the budget; UINT64_MAX = none */
     int64_t last_id;
@@ -51,6 +52,12 @@ enum pk_code pk_session_record_facts(struct session *s, const struct pk_link *l,
 /* A run that goes on keeps what it chose. */
 enum pk_code pk_session_load_choices(struct session *s, struct pk_err *err) PK_MUST_CHECK;
 void pk_session_warn_once(struct session *s, const char *text);
+
+/* session_peers.c: around a case that a peer measures, perfkit's own worker reads the state of the machine, as it does around its own
+ * cases. Nothing happens for other cases; what cannot be read is left out. */
+void pk_session_before_peer(struct session *s, size_t i);
+/* Adds the notes to a slice that ended ok; they live until our own worker is asked again. */
+void pk_session_after_peer(struct session *s, size_t i, struct pk_slice *slice);
 
 /* session_extra.c: counter and trace passes, when every timing pass is over. How many there are for each case: */
 size_t pk_session_extra_passes_of(const struct session *s);

@@ -42,7 +42,7 @@ WHERE w.run_id = :run AND w.experiment = :experiment AND w.experiment = 'exec' A
 -- column: instructions | Instructions | | hide
 -- column: branches | Branches | | hide
 -- column: branch_misses | Branch misses | | hide
--- column: cache_misses | Cache misses | | hide
+-- column: llc_misses | LLC misses | | hide
 -- note: SELECT n.text || json_extract(s.notes, n.key) FROM v_slice s JOIN v_case c USING (case_id)
 --   JOIN (SELECT 1 AS at, '$.not_counted' AS key, 'Not counted: ' AS text
 --         UNION ALL SELECT 2, '$.user_only', 'Counted in user mode only, as kernel mode is forbidden: '
@@ -58,7 +58,7 @@ SELECT coalesce(json_extract(c.axes, '$.command'), c.variant) AS command,
        max(s.value) FILTER (WHERE metric = 'instructions') AS instructions,
        max(s.value) FILTER (WHERE metric = 'branches') AS branches,
        max(s.value) FILTER (WHERE metric = 'branch_misses') AS branch_misses,
-       max(s.value) FILTER (WHERE metric = 'cache_misses') AS cache_misses
+       max(s.value) FILTER (WHERE metric IN ('llc_misses', 'cache_misses')) AS llc_misses -- the older name
 FROM v_case c JOIN v_sample s ON s.case_id = c.case_id
 WHERE c.run_id = :run AND c.experiment = :experiment AND s.pass = 'counter' GROUP BY c.case_id ORDER BY c.ordinal;
 
@@ -181,7 +181,7 @@ FROM (SELECT run_id, case_id, experiment, device, variant, axes, region, ordinal
              max(value) FILTER (WHERE name = 'memory_bound') AS memory_bound,
              max(value) FILTER (WHERE name = 'share_of_roof') AS share_of_roof, max(note) FILTER (WHERE name = 'share_of_roof') AS note
       FROM v_counter WHERE group_name = 'roofline' GROUP BY case_id, region) w
-JOIN (SELECT c.case_id, r.settings ->> 'counters' IS NOT NULL AS counting, CASE WHEN coalesce(p.median, c.predicted_bytes) <= k.value THEN 'cache'
+JOIN (SELECT c.case_id, typeof(r.settings ->> 'counters') = 'text' AS counting, CASE WHEN coalesce(p.median, c.predicted_bytes) <= k.value THEN 'cache'
                              WHEN coalesce(p.median, c.predicted_bytes) > k.value THEN 'memory' END AS lives_in
       FROM v_case c JOIN v_run r ON r.run_id = c.run_id
       LEFT JOIN v_summary p ON p.case_id = c.case_id AND p.metric = 'peak_bytes'

@@ -1,4 +1,5 @@
-/* Counters benchmark: what a group read of 4 events costs, against 4 reads of one event each, taken in turns within a round.
+/* Counters benchmark: what a group read of 4 events costs, against 4 reads of one event each, taken in turns within a round; and what
+ * reading the state of the machine costs (machine/state.h).
  *
  *     bench-counters [check]
  *
@@ -7,6 +8,9 @@
 #include "counter/perf/reader.h"
 
 #include "base/clock.h"
+#include "machine/bind.h"
+#include "machine/machine.h"
+#include "machine/state.h"
 
 #include <linux/perf_event.h>
 #include <stdio.h>
@@ -51,6 +55,27 @@ static int open_all(struct pk_arena *a, struct pk_perf_reader **together, struct
     return error;
 }
 
+static double state_ns(const unsigned *cpus, unsigned n)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_state s;
+    const uint64_t began = pk_clock_ns();
+    pk_state_read(NULL, cpus, n, &a, &s);
+    return (double)(pk_clock_ns() - began);
+}
+
+static void print_state_cost(void)
+{
+    unsigned cpus[PK_CPUS_MAX];
+    double ns[ROUNDS];
+    const unsigned n = pk_machine_cpus(cpus, PK_CPUS_MAX);
+    for (int i = 0; i < ROUNDS; i++)
+        ns[i] = state_ns(cpus, n);
+    qsort(ns, ROUNDS, sizeof *ns, by_value);
+    printf("state of the machine, %u CPUs: median %.0f us, least %.0f us\n", n, ns[ROUNDS / 2] / 1e3,
+           ns[0] / 1e3);
+}
+
 int main(int argc, char **argv)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
@@ -68,6 +93,7 @@ int main(int argc, char **argv)
     qsort(ratio, ROUNDS, sizeof *ratio, by_value);
     printf("group read of %d events: median %.0f ns, least %.0f ns; %.2f of %d reads of one\n", EVENTS,
            group[ROUNDS / 2], group[0], ratio[ROUNDS / 2], EVENTS);
+    print_state_cost();
     pk_perf_reader_close(together);
     for (size_t i = 0; i < EVENTS; i++)
         pk_perf_reader_close(apart[i]);

@@ -186,6 +186,14 @@ def test_a_saved_run_says_what_was_not_counted(perfkit):
             assert name in shown.split("Not counted here: ")[1], shown
 
 
+def test_a_saved_run_says_that_the_budget_ended_counting(perfkit):
+    done(perfkit("run", "selftest", "--variant", "ok", "--device", "null", *FAST))  # the ceilings
+    run = perfkit("run", "selftest", "--variant", "ok", "--device", "null", "--counters", "fake", "--budget", "1ms", *FAST)
+    if "not counted: the budget is spent" in run.stderr:  # it also may have been spent on times
+        assert "Some cases were not counted: the budget was spent" in run.stdout
+        assert "Some cases were not counted: the budget was spent" in perfkit("show").stdout
+
+
 def roofs(perfkit, *args):
     return {row["region"]: row for row in done(perfkit(*args, "--format", "json")).rows("roofline")}
 

@@ -1,6 +1,8 @@
 """State of the machine beside what is measured: rows of v_state, reasons to doubt under the tables."""
 import json
+import pathlib
 import sqlite3
+import sys
 
 import pytest
 from stored import Stored
@@ -182,3 +184,15 @@ def test_a_topology_once_per_machine(perfkit, tmp_path):
     Stored(other).run([("plain", {}, {"busy_ns": [1.0]})])
     assert perfkit("db", "merge", perfkit.db, "--db", other).status == 0
     assert query(other, "SELECT xml FROM v_topology") == [(xml,)]
+
+
+def test_a_peer_has_the_surroundings_of_our_own_cases(perfkit, measured):
+    bad = pathlib.Path(__file__).parent / "bad_worker.py"
+    r = perfkit("run", "selftest", "--device", "cpu", "--variant", "ok", "--invocations", "1", "--min-time", "0s", "--max-time", "10ms",
+                "--peer", str(bad), "--python", sys.executable, env={"BAD_WORKER": "choosing"})
+    assert r.status == 0, r
+    names = {}
+    for variant, name in query(perfkit.db, "SELECT c.variant, s.name FROM v_state s JOIN v_case c ON c.case_id = s.case_id"):
+        names.setdefault(variant, set()).add(name)
+    assert set(names) == {"ok", "bad-worker"} and names["ok"] == names["bad-worker"]
+    assert {"steal_ns", "noise_lost", "noise_worst_ns"} <= names["ok"]

@@ -3,6 +3,7 @@
 
 #include "bench/calibrate.h"
 #include "bench/repeat.h"
+#include "bench/trial.h"
 #include "bench/worker/gpu_surroundings.h"
 #include "bench/worker/request.h"
 #include "bench/worker/surroundings.h"
@@ -28,6 +29,7 @@ struct worker {
     uint64_t steal_ns;
     struct pk_surroundings around;
     struct pk_gpu_surroundings gpu;
+    struct pk_arena of_others; /* surroundings of a case that a peer measures, from before it to after */
 };
 
 /* Time that the hypervisor took from our cores since the last call. Context switches are no sign: the crew
@@ -152,6 +154,41 @@ static enum pk_code answer_calibration(struct worker *w, const struct pk_request
     return pk_wire_slice(w->wire_fd, r->id, &slice, err);
 }
 
+static enum pk_code answer_trial(struct worker *w, const struct pk_request *r, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_err cause;
+    struct pk_slice slice;
+    if (pk_trial_slice(r->variant, &a, &slice, &cause))
+        return answer_failed(w, r, &cause, err);
+    return pk_wire_slice(w->wire_fd, r->id, &slice, err);
+}
+
+/* Around a case that a peer measures: we are idle meanwhile. */
+static enum pk_code answer_surroundings(struct worker *w, const struct pk_request *r, struct pk_err *err)
+{
+    static const struct pk_metric_decl metric = {"read", "1", "none", "exact", "median", "max", "formula"};
+    static const int64_t once[] = {1}, first[] = {0};
+    static const struct pk_series series = {
+        .phase = PK_PHASE_STEADY, .reps = 1, .n = 1, .ordinal = first, .integer = once};
+    struct pk_slice slice = {.pass = r->pass,
+                             .invocation = r->invocation,
+                             .message = "",
+                             .metrics = &metric,
+                             .n_metrics = 1,
+                             .series = &series,
+                             .n_series = 1};
+    if (!strcmp(r->variant, "before")) {
+        pk_arena_free(&w->of_others);
+        pk_surroundings_before(&w->around, &w->dev, &w->of_others);
+        pk_gpu_surroundings_before(&w->gpu, &w->dev);
+    } else {
+        pk_gpu_surroundings_after(&w->gpu, &w->dev, &w->of_others, &slice);
+        pk_surroundings_after(&w->around, &w->dev, &w->of_others, &slice);
+    }
+    return pk_wire_slice(w->wire_fd, r->id, &slice, err);
+}
+
 /* What a counter pass counts, planned as the parent planned it; *plan is NULL in other passes. */
 static enum pk_code find_counters(const struct pk_request *r, struct pk_arena *a,
                                   const struct pk_source_plan **plan, struct pk_err *err)
@@ -183,10 +220,13 @@ static enum pk_code answer(struct worker *w, const struct pk_request *r, struct 
     struct pk_err cause;
     struct pk_slice slice;
     const struct pk_source_plan *plan;
+    if (r->pass == PK_PASS_CALIBRATION && !strcmp(r->experiment, PK_TRIAL))
+        return answer_trial(w, r, err); /* it opens what it needs */
     if (open_device(w, r, &cause))
         return answer_failed(w, r, &cause, err);
     if (r->pass == PK_PASS_CALIBRATION)
-        return answer_calibration(w, r, err);
+        return strcmp(r->experiment, PK_SURROUNDINGS) ? answer_calibration(w, r, err)
+                                                      : answer_surroundings(w, r, err);
     if (find_case(r, &a, &c, &cause) || find_counters(r, &a, &plan, &cause))
         return answer_failed(w, r, &cause, err);
     const struct pk_measure m = {
@@ -249,6 +289,7 @@ enum pk_code pk_worker_serve(int in_fd, int wire_fd, struct pk_err *err)
     enum pk_code rc = serve(&w, in_fd, reader, err);
     pk_wire_reader_free(reader);
     pk_gpu_surroundings_end(&w.gpu);
+    pk_arena_free(&w.of_others);
     if (*w.device)
         pk_device_close(&w.dev);
     return rc;

@@ -71,6 +71,6 @@ enum pk_code pk_cupti_context(const struct pk_cupti *c, CUcontext *ctx, struct p
 
 struct pk_source_found pk_found_error(const struct pk_err *err, struct pk_arena *a)
 {
-    return (struct pk_source_found){PK_SOURCE_UNAVAILABLE, 0, pk_strdup(a, err->why),
+    return (struct pk_source_found){PK_SOURCE_UNAVAILABLE, err->number, pk_strdup(a, err->why),
                                     *err->fix ? pk_strdup(a, err->fix) : NULL};
 }

@@ -75,7 +75,7 @@ struct pk_cupti {
 enum pk_code pk_cupti_open(const struct pk_counter_env *env, struct pk_arena *a, const struct pk_cupti **out,
                            struct pk_err *err) PK_MUST_CHECK;
 
-/* PK_OK, or the error: `what` failed ("counting on the GPU"), why in words, and the exact thing to do. */
+/* PK_OK, or the error: `what` failed ("counting on the GPU"), why in words, the exact thing to do, and rc as its number. */
 enum pk_code pk_cupti_check(const struct pk_cupti *c, CUptiResult rc, const char *what,
                             struct pk_err *err) PK_MUST_CHECK;
 

@@ -56,7 +56,7 @@ static struct pk_source_found check(const struct pk_counter_env *env, struct pk_
     pk_nvml_device d;
     struct pk_gpu_state s = {0};
     if (pk_nvml_open(env, a, &m, &err))
-        return (struct pk_source_found){PK_SOURCE_UNAVAILABLE, 0, pk_strdup(a, err.why),
+        return (struct pk_source_found){PK_SOURCE_UNAVAILABLE, err.number, pk_strdup(a, err.why),
                                         pk_strdup(a, err.fix)};
     const bool seen = !m->count(&n) && n && !m->by_index(0, &d);
     m->driver_version(driver, sizeof driver);

@@ -54,6 +54,7 @@ enum pk_code pk_nvml_check(const struct pk_nvml *m, int rc, const char *what, st
     if (rc == PK_NVML_OK)
         return PK_OK;
     pk_fail(err, PK_E_UNAVAILABLE, "%s does not work here", what);
+    err->number = rc;
     pk_why(err, "NVML: %s (%d)", m->error(rc), rc);
     return pk_fix(err, rc == PK_NVML_NO_PERMISSION
                            ? "run as root, or let the administrator allow it"

@@ -61,10 +61,12 @@ enum pk_code pk_cupti_check(const struct pk_cupti *c, CUptiResult rc, const char
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
         if (refusals[i].rc == rc) {
             pk_fail(err, refusals[i].code, "%s does not work here", what);
+            err->number = (int)rc;
             pk_why(err, "%s: %s (%d)", refusals[i].why, name, rc);
             return pk_fix(err, "%s", refusals[i].fix);
         }
     pk_fail(err, PK_E_INTERNAL, "%s failed", what);
+    err->number = (int)rc;
     pk_why(err, "%s (%d)", name, rc);
     return pk_fix(err, "perfkit doctor says which library is in use; timings are measured all the same");
 }

@@ -23,7 +23,7 @@ const struct pk_cpu_event pk_cpu_events[PK_CPU_EVENTS] = {
     {"instructions", "1", "rate", "instructions retired", PK_MODES_SPLIT, PROCESSOR(INSTRUCTIONS)},
     {"branches", "1", "rate", "branches retired", PK_MODES_SPLIT, PROCESSOR(BRANCH_INSTRUCTIONS)},
     {"branch_misses", "1", "rate", "branches predicted wrongly", PK_MODES_SPLIT, PROCESSOR(BRANCH_MISSES)},
-    {"cache_misses", "1", "rate", "accesses that the last cache did not serve", PK_MODES_SPLIT,
+    {"llc_misses", "1", "rate", "accesses that the last cache did not serve", PK_MODES_SPLIT,
      PROCESSOR(CACHE_MISSES)},
 };
 

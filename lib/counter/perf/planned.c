@@ -52,6 +52,11 @@ void pk_perf_planned_end(void *handle, unsigned region)
     pk_perf_reader_end(h->reader, region);
 }
 
+static uint64_t groups_of(const struct pk_perf_group *g)
+{
+    return (g->n_cpus ? g->n_cpus : 1) * (g->n_types ? g->n_types : 1);
+}
+
 /* The sum that an event is. Its counts ran together, being of one group. */
 static struct pk_reading event_of(const struct planned *h, int region, size_t from, size_t to, int *error)
 {
@@ -64,6 +69,10 @@ static struct pk_reading event_of(const struct planned *h, int region, size_t fr
         sum.real += h->perf->factors[k] * (double)c.value;
         sum.enabled_ns = c.enabled_ns;
         sum.running_ns = c.running_ns;
+    }
+    if (sum.enabled_ns < h->perf->least_ns * groups_of(&h->perf->group)) {
+        sum.absent = true;
+        sum.why = "it was counted for less than 100 ms, in steps of 1 ms";
     }
     return sum;
 }

@@ -11,6 +11,7 @@ struct pk_perf_plan {
     const size_t *ends;    /* [events] */
     bool real;             /* joules and bytes of scaled counters, not integers */
     enum pk_perf_scope scope;
+    uint64_t least_ns; /* what was counted for less is absent: the counter moves in steps; 0 = any */
 };
 
 enum pk_code pk_perf_planned_open(const struct pk_counter_env *env, const struct pk_source_plan *p,

@@ -21,6 +21,7 @@ struct system {
     const char *absent; /* when there is no such unit */
     const char *unit;   /* of the events in sysfs */
     double base;        /* how many of perfkit's base units that is */
+    uint64_t least_ns;  /* see struct pk_perf_plan */
     size_t n;
     struct pk_event events[SYSTEM_EVENTS_MAX];
     const char *native[SYSTEM_EVENTS_MAX];
@@ -40,6 +41,7 @@ static const struct system energy = {
     .absent = "no energy counters: this kernel shows no power unit",
     .unit = "Joules",
     .base = 1,
+    .least_ns = 100 * PK_MS,
     .n = 4,
     .events = {JOULES("package_joules", "energy of the sockets"),
                JOULES("cores_joules", "energy of their cores"), JOULES("dram_joules", "energy of memory"),
@@ -109,7 +111,8 @@ static enum pk_code describe(const struct system *s, const char *root, const siz
                                  .factors = factors,
                                  .ends = ends,
                                  .real = true,
-                                 .scope = PK_PERF_SYSTEM};
+                                 .scope = PK_PERF_SYSTEM,
+                                 .least_ns = s->least_ns};
     out->group.n_cpus = pk_sysfs_cpus(root, units[0], a, &out->group.cpus);
     return PK_OK;
 }

@@ -102,7 +102,7 @@ static void everything_counts(void **state)
 static void a_machine_without_counters(void **state)
 {
     sys = (struct fake_system){.processor = ENOENT, .reads = {7, 1, 1}};
-    assert_string_equal(measured(), "cycles, instructions, branches, branch_misses, cache_misses: no "
+    assert_string_equal(measured(), "cycles, instructions, branches, branch_misses, llc_misses: no "
                                     "counters: the hypervisor hides the processor's");
     assert_int_equal(counts[MIGRATIONS].value, 7);
 }
@@ -114,7 +114,7 @@ static void a_user_without_rights_on_a_machine_without_counters(void **state)
     set_paranoid("2\n");
     assert_string_equal(measured(),
                         "context_switches, cpu_migrations: kernel.perf_event_paranoid=2 forbids it, 1 would "
-                        "allow it; cycles, instructions, branches, branch_misses, cache_misses: no "
+                        "allow it; cycles, instructions, branches, branch_misses, llc_misses: no "
                         "counters: the hypervisor hides the processor's");
     assert_true(counts[PAGE_FAULTS].user_only);
     assert_false(counts[TASK_CLOCK].user_only); /* the kernel counts all of it anyway */
@@ -164,7 +164,7 @@ static void counters_that_took_turns_are_scaled(void **state)
 static void what_never_counted_is_not_zero(void **state)
 {
     sys = (struct fake_system){.reads = {0, 3000, 0}};
-    assert_non_null(strstr(measured(), "cache_misses: the processor's counters were taken all the time"));
+    assert_non_null(strstr(measured(), "llc_misses: the processor's counters were taken all the time"));
     struct pk_slice s = pk_counted(counts, &fake, 1, &arena);
     assert_int_equal(s.n_series, 0);
     sys.reads[2] = 3000; /* that is a 0 */

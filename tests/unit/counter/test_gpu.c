@@ -180,6 +180,8 @@ static void assert_refused(const struct refusal *r, enum pk_code rc)
     assert_non_null(strstr(err.what, "does not work here"));
     assert_non_null(strstr(err.why, r->why));
     assert_non_null(strstr(err.why, code));
+    assert_int_equal(err.number, r->rc);
+    assert_int_equal(pk_found_error(&err, &arena).error, r->rc);
     assert_non_null(strstr(err.fix, r->fix));
 }
 
@@ -252,6 +254,7 @@ static void for_administrators_only(void **state)
     if (root_user)
         assert_int_equal(seteuid(0), 0);
     assert_int_equal(found.state, PK_SOURCE_UNAVAILABLE);
+    assert_int_equal(found.error, CUPTI_ERROR_INSUFFICIENT_PRIVILEGES);
     assert_non_null(strstr(found.why, "administrators"));
     assert_non_null(strstr(found.fix, "NVreg_RestrictProfilingToAdminUsers=0"));
     assert_int_equal(trace.state, PK_SOURCE_OK); /* tracing is allowed all the same */
@@ -538,6 +541,7 @@ static void states_that_doctor_tells(void **state)
     fake_nvml.init_rc = 9;
     f = pk_source_gpu_state.check(&fakes, &arena);
     assert_string_equal(f.why, "NVML: Made-up Error (9)");
+    assert_int_equal(f.error, 9);
 }
 
 static void cases_get_the_state_around_them(void **state)

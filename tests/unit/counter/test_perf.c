@@ -436,7 +436,12 @@ static void energy_is_summed_over_sockets(void **state)
     make_power();
     assert_int_equal(plan("energy", (const char *const[]){"package_joules"}, 1), 0);
     fake.per_read = 5000000000;
+    assert_int_equal(count(whole, region), 0); /* two reads, 1 us apart */
+    assert_true(region[0].absent);
+    assert_string_equal(region[0].why, "it was counted for less than 100 ms, in steps of 1 ms");
+    fake.enabled = fake.running = 100000000;
     assert_int_equal(count(whole, region), 0);
+    assert_false(region[0].absent);
     assert_true(region[0].is_real && region[0].real > 1.999 && region[0].real < 2.001);
     assert_int_equal(plan("energy", (const char *const[]){"dram_joules"}, 1), PK_E_UNAVAILABLE);
     assert_string_equal(err.why, "power shows no energy-ram in Joules");

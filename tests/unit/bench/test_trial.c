@@ -1,0 +1,131 @@
+/* Sources are tried by a worker, and one that crashes, hangs or lies costs a sentence. */
+#include "bench/trial.h"
+
+#include "base/clock.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct pk_arena arena;
+static struct pk_err err;
+
+/* Asks a shell script for a source; it has a second. */
+static struct pk_source_found ask(const char *script)
+{
+    const struct pk_provider shell = {"made-up", (const char *const[]){"/bin/sh", "-c", script, NULL}};
+    struct pk_source_found f;
+    struct pk_link l;
+    pk_link_init(&l, &shell);
+    assert_int_equal(pk_trial_ask(&l, "rusage", pk_clock_ns() + PK_NS_PER_S, NULL, &arena, &f, &err), PK_OK);
+    pk_link_free(&l);
+    return f;
+}
+
+#define SAY(line) "echo '" line "' >&$PERFKIT_WIRE_FD;"
+#define HELLO     "read line;" SAY("{\"type\":\"hello\",\"version\":1}")
+#define STATE(value)                                                                                         \
+    SAY("{\"type\":\"metric\",\"name\":\"state\",\"unit\":\"1\"}")                                           \
+    SAY("{\"type\":\"samples\",\"metric\":\"state\",\"values\":[" value "]}")
+#define NOTE(key, json) SAY("{\"type\":\"note\",\"key\":\"" key "\",\"value\":" json "}")
+#define DONE            SAY("{\"type\":\"status\",\"id\":1,\"status\":\"ok\",\"message\":\"\"}") "read line"
+
+static void a_finding_comes_through(void **state)
+{
+    const struct pk_source_found f = ask(HELLO STATE("1") NOTE("why", "\"half of it works\"")
+                                             NOTE("fix", "\"mend the rest\"") NOTE("error", "35") DONE);
+    assert_int_equal(f.state, PK_SOURCE_DEGRADED);
+    assert_int_equal(f.error, 35);
+    assert_string_equal(f.why, "half of it works");
+    assert_string_equal(f.fix, "mend the rest");
+}
+
+static void a_state_that_is_none_is_not_believed(void **state)
+{
+    const struct pk_source_found f = ask(HELLO STATE("7") NOTE("why", "3") NOTE("fix", "null") DONE);
+    assert_int_equal(f.state, PK_SOURCE_UNAVAILABLE);
+    assert_string_equal(f.why, "");
+    assert_null(f.fix);
+}
+
+static void a_crash_is_a_finding(void **state)
+{
+    const struct pk_source_found f = ask(HELLO "kill -SEGV $$");
+    assert_int_equal(f.state, PK_SOURCE_UNAVAILABLE);
+    assert_non_null(
+        strstr(f.why, "its self-test failed: the worker (made-up) went away: ended by signal 11"));
+    assert_non_null(strstr(f.fix, "does without it"));
+}
+
+static void a_hang_is_a_finding(void **state)
+{
+    const struct pk_source_found f = ask(HELLO "sleep 20");
+    assert_int_equal(f.state, PK_SOURCE_UNAVAILABLE);
+    assert_non_null(strstr(f.why, "its self-test did not end in 1."));
+    assert_non_null(f.fix);
+}
+
+static void the_next_source_gets_another_worker(void **state)
+{
+    /* the first worker dies of the first request, and leaves a file for the second to see */
+    char script[512];
+    snprintf(script, sizeof script,
+             "f=/tmp/perfkit-trial-%d; if [ ! -e $f ]; then touch $f; kill -SEGV $$; fi; rm $f; %s",
+             (int)getpid(), HELLO STATE("0") NOTE("why", "\"fine\"") DONE);
+    const struct pk_provider shell = {"made-up", (const char *const[]){"/bin/sh", "-c", script, NULL}};
+    struct pk_source_found f;
+    struct pk_link l;
+    pk_link_init(&l, &shell);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(pk_trial_ask(&l, "rusage", pk_clock_ns() + 5 * PK_NS_PER_S, NULL, &arena, &f, &err),
+                         PK_OK);
+        assert_int_equal(f.state, i ? PK_SOURCE_OK : PK_SOURCE_UNAVAILABLE);
+    }
+    pk_link_free(&l);
+}
+
+static void a_stop_is_an_error(void **state)
+{
+    const struct pk_provider shell = {"made-up", (const char *const[]){"/bin/sleep", "20", NULL}};
+    const volatile int stop = 1;
+    struct pk_source_found f;
+    struct pk_link l;
+    pk_link_init(&l, &shell);
+    assert_int_equal(pk_trial_ask(&l, "rusage", pk_clock_ns() + PK_NS_PER_S, &stop, &arena, &f, &err),
+                     PK_E_INTERRUPTED);
+    pk_link_free(&l);
+}
+
+static void a_worker_tries_what_it_is_asked(void **state)
+{
+    struct pk_slice s;
+    assert_int_equal(pk_trial_slice("fake", &arena, &s, &err), PK_OK);
+    assert_int_equal(s.series[0].integer[0], PK_SOURCE_OK);
+    assert_string_equal(s.notes[1].json, "null");
+    assert_int_equal(pk_trial_slice("abacus", &arena, &s, &err), PK_E_USAGE);
+    assert_non_null(strstr(err.what, "abacus"));
+}
+
+static int free_arena(void **state)
+{
+    pk_arena_free(&arena);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_finding_comes_through),
+        cmocka_unit_test(a_state_that_is_none_is_not_believed),
+        cmocka_unit_test(a_crash_is_a_finding),
+        cmocka_unit_test(a_hang_is_a_finding),
+        cmocka_unit_test(the_next_source_gets_another_worker),
+        cmocka_unit_test(a_stop_is_an_error),
+        cmocka_unit_test(a_worker_tries_what_it_is_asked),
+    };
+    return cmocka_run_group_tests(tests, NULL, free_arena);
+}
