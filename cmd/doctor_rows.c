@@ -25,10 +25,13 @@ static const char *bytes_text(int64_t bytes, struct pk_arena *a)
 static struct pk_finding look_cpu(struct doctor *d)
 {
     const struct pk_machine *m = &d->machine;
-    const char *found =
-        pk_printf(ARENA(d), "%s, %s; sockets %u, cores %u, threads %u, NUMA nodes %u; L2 %s, L3 %s",
-                  m->cpu_model, m->isa, m->sockets, m->cores, m->threads, m->numa_nodes,
-                  bytes_text(m->l2_bytes, ARENA(d)), bytes_text(m->l3_bytes, ARENA(d)));
+    const bool guest = *m->virt && strcmp(m->virt, "none") != 0;
+    const char *found = pk_printf(
+        ARENA(d), "%s, %s; sockets %u, cores %u, threads %u, NUMA nodes %u; L2 %s, L3 %s%s", m->cpu_model,
+        m->isa, m->sockets, m->cores, m->threads, m->numa_nodes, bytes_text(m->l2_bytes, ARENA(d)),
+        bytes_text(m->l3_bytes, ARENA(d)), guest ? " as the hypervisor reports them" : "");
+    if (!m->cores || !*m->cpu_model)
+        return (struct pk_finding){FOUND_WARN, found, "/proc and /sys cannot be read: mount them"};
     return (struct pk_finding){FOUND_OK, found, NULL};
 }
 
@@ -40,6 +43,8 @@ static struct pk_finding look_ram(struct doctor *d)
     const char *limit = l.memory_bytes ? pk_printf(ARENA(d), ", control group's limit %s",
                                                    bytes_text(l.memory_bytes, ARENA(d)))
                                        : "";
+    if (available <= 0)
+        return (struct pk_finding){FOUND_WARN, "/proc/meminfo cannot be read", "mount /proc"};
     return (struct pk_finding){FOUND_OK,
                                pk_printf(ARENA(d), "%s available%s; a worker may take %s",
                                          bytes_text(available, ARENA(d)), limit,

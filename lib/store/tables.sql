@@ -155,6 +155,9 @@ FROM v_case WHERE run_id = :run AND experiment = :experiment AND status <> 'ok' 
 --   HAVING max(abs(off)) > 0.04
 -- note: SELECT 'Not traced: ' || substr(key, 12) || ', ' || value || '.' FROM v_setting
 --   WHERE run_id = :run AND invocation = 0 AND key GLOB 'not_traced.*'
+-- note: SELECT 'Shares of a region add up to over 100 % where kernels ran at once.' FROM v_breakdown b
+--   WHERE b.run_id = :run AND b.experiment = :experiment AND b.region <> 'iteration' GROUP BY b.case_id, b.region
+--   HAVING sum(b.time_ns) > 1.005 * max(b.busy_ns) LIMIT 1
 -- note: SELECT 'Of ' || count(*) || ' cases the trace is not whole: pieces did not fit.' FROM (SELECT DISTINCT case_id FROM v_breakdown
 --     WHERE run_id = :run AND experiment = :experiment AND NOT whole) HAVING count(*)
 WITH axis AS (SELECT a.key FROM v_case c, json_each(c.axes) a WHERE c.run_id = :run AND c.experiment = :experiment

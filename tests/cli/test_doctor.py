@@ -60,6 +60,23 @@ def test_it_fits_a_narrow_terminal(perfkit):
     assert wide <= 80 or max(map(len, words)) > 30
 
 
+def test_every_name_is_of_one_row(perfkit):
+    r = perfkit("doctor", "--format", "json")
+    names = [row["name"] for row in r.rows("doctor") + r.rows("sources")]
+    assert len(names) == len(set(names))
+
+
+def test_a_virtual_machine_reports_caches_of_its_host(perfkit):
+    rows = found(perfkit("doctor", "--format", "json"))
+    assert ("as the hypervisor reports" in rows["cpu"]["found"]) == (rows["virtualisation"]["found"] not in ("none", "unknown"))
+
+
+def test_peak_memory_is_tried(perfkit):
+    row = {row["name"]: row for row in perfkit("doctor", "--format", "json").rows("sources")}["memory"]
+    if row["state"] == "ok":
+        assert re.search(r"32 MiB touched raised the peak by 3[0-4]\.\d MiB", row["found"]), row
+
+
 def test_looking_creates_no_store(perfkit):
     rows = found(perfkit("doctor", "--format", "json"))
     assert str(perfkit.db) in rows["store"]["found"]

@@ -107,12 +107,19 @@ static struct pk_perf_refusal no_call(const char *root, enum pk_perf_scope scope
         gvisor ? "another runtime than gVisor (runsc): docker run --runtime=runc" : NULL};
 }
 
+static struct pk_perf_refusal no_files(const char *root, enum pk_perf_scope scope, struct pk_arena *a)
+{
+    return (struct pk_perf_refusal){"too many files are open: each event of each thread is one",
+                                    "ulimit -n 65536, or fewer events or --threads"};
+}
+
 static const struct {
     int error;
     struct pk_perf_refusal (*means)(const char *root, enum pk_perf_scope scope, struct pk_arena *a);
 } refusals[] = {
     {EACCES, no_right},  {EPERM, forbidden},       {ENOENT, no_counter}, {ENODEV, no_counter},
     {ENXIO, no_counter}, {EOPNOTSUPP, no_counter}, {EBUSY, taken},       {ENOSYS, no_call},
+    {EMFILE, no_files},  {ENFILE, no_files},
 };
 
 struct pk_perf_refusal pk_perf_refusal(const char *root, int error, enum pk_perf_scope scope,

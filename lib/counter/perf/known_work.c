@@ -6,16 +6,29 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-void pk_known_pages(void *unused)
+void *pk_known_memory(size_t bytes)
 {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = PK_KNOWN_PAGES * page;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     volatile char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED)
-        return;
+        return NULL;
     madvise((void *)p, bytes, MADV_NOHUGEPAGE);
     for (size_t i = 0; i < bytes; i += page)
         p[i] = 1;
-    munmap((void *)p, bytes);
+    return (void *)p;
+}
+
+void pk_known_memory_end(void *p, size_t bytes)
+{
+    munmap(p, bytes);
+}
+
+void pk_known_pages(void *unused)
+{
+    const size_t bytes = PK_KNOWN_PAGES * (size_t)sysconf(_SC_PAGESIZE);
+    void *p = pk_known_memory(bytes);
+    if (p)
+        pk_known_memory_end(p, bytes);
 }
 
 void pk_known_loop(void *unused)

@@ -1,12 +1,17 @@
 /* Known work: work whose counts are known before it is done, to see whether a counter that opens also counts. */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum { PK_KNOWN_PAGES = 100, PK_KNOWN_LOOPS = 1000000 };
 
 /* Touches PK_KNOWN_PAGES fresh pages: so many page faults. Ends without a fault more when there is no memory. */
 void pk_known_pages(void *unused);
+
+/* So many fresh bytes, every page of them touched; NULL when there is no memory. */
+void *pk_known_memory(size_t bytes);
+void pk_known_memory_end(void *p, size_t bytes);
 
 /* PK_KNOWN_LOOPS times round a loop: so many branches, twice as many instructions, hardly a miss. */
 void pk_known_loop(void *unused);

@@ -101,11 +101,15 @@ static enum pk_code describe(const struct system *s, const char *root, const siz
     if (!found) {
         const char *fix = advice(s, root, a);
         pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be counted", s->events[index[0]].name);
+        const char *guest =
+            pk_perf_in_guest(root, a) ? "; this is a virtual machine, and its host shows it no more" : "";
         if (n_units)
-            pk_why(err, "%s shows no %s in %s", units[0], s->native[index[0]], s->unit);
+            pk_why(err, "%s shows no %s in %s%s", units[0], s->native[index[0]], s->unit, guest);
         else
-            pk_why(err, "%s", s->absent);
-        return fix && !n_units ? pk_fix(err, "%s", fix) : pk_fix(err, "leave it out");
+            pk_why(err, "%s%s", s->absent, guest);
+        if (fix && !n_units)
+            return pk_fix(err, "%s", fix);
+        return *guest ? pk_fix(err, "bare metal counts it") : err->code;
     }
     *out = (struct pk_perf_plan){.group = {.codes = codes, .n = n, .types = types, .n_types = found},
                                  .factors = factors,
@@ -176,7 +180,8 @@ static struct pk_source_found found(const struct system *s, const struct pk_coun
         not = pk_printf(a, "%s%s%s", not, *not ? ", " : "", s->events[i].name);
         if (!first.why || strstr(err.why, "dead counter") || strstr(err.why, "forbids"))
             first = (struct pk_source_found){PK_SOURCE_UNAVAILABLE, 0, pk_strdup(a, err.why),
-                                             strncmp(err.fix, "leave", 5) ? pk_strdup(a, err.fix) : NULL};
+                                             *err.fix && strncmp(err.fix, "leave", 5) ? pk_strdup(a, err.fix)
+                                                                                      : NULL};
     }
     if (!*works)
         return first;

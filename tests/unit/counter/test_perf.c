@@ -312,8 +312,8 @@ static const struct cause {
      {NULL},
      "sw-events",
      PK_SOURCE_UNAVAILABLE,
-     "perf_event_open: Too many open files",
-     NULL},
+     "too many files are open: each event of each thread is one",
+     "ulimit -n 65536, or fewer events or --threads"},
 };
 
 static void every_cause_has_its_words(void **state)
@@ -477,7 +477,8 @@ static void missing_modules_are_named(void **state)
     fake_file("proc/cpuinfo", "vendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\nflags\t: fpu\n");
     assert_string_equal(check("uncore").fix, "sudo modprobe amd_uncore");
     fake_file("proc/cpuinfo", GUEST);
-    assert_null(check("uncore").fix);
+    assert_string_equal(check("uncore").fix, "bare metal counts it");
+    assert_non_null(strstr(check("uncore").why, "this is a virtual machine, and its host shows it no more"));
 }
 
 static void make_controller(const char *unit, const char *type)
