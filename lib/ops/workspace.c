@@ -4,6 +4,8 @@
 #include "device/pool.h"
 
 enum {
+    PARTS_MOST = 2 * 132,  /* of a sum over rows: two blocks a multiprocessor of an H100 or H200 */
+    PART_ROWS = 8,         /* as many warps has a block: with fewer rows some would idle */
     ROWS_STEP = 64,        /* rows of a block are a multiple: tiles are whole */
     BLOCK_BYTES = 24 << 20 /* of scores: half of the L2 cache, or less, of the chips this is for */
 };
@@ -70,4 +72,14 @@ size_t pk_workspace_fused_backward(const struct pk_attention *at)
     /* of dP (and dQ, which has as many operands), and of dV and dK */
     return bytes + larger(product(at, b.rows, at->seq, at->dim, b.problems, at->dtype),
                           product(at, at->seq, at->dim, b.rows, b.problems, sums));
+}
+
+size_t pk_norm_parts(const struct pk_norm_backward *n)
+{
+    return smaller((n->rows + PART_ROWS - 1) / PART_ROWS, PARTS_MOST);
+}
+
+size_t pk_workspace_norm_backward(const struct pk_norm_backward *n)
+{
+    return rounded(pk_norm_parts(n) * n->cols * sizeof(float));
 }

@@ -4,6 +4,7 @@
  * anything runs. On other devices workspaces are kilobytes a thread, of bf16 megabytes, and nothing is said about them. */
 #pragma once
 
+#include "ops/layer_shapes.h"
 #include "ops/shapes.h"
 
 /* What a product is given, whether its algorithm takes it all or not: as many bytes as its operands have, up to what NVIDIA advises for
@@ -21,3 +22,7 @@ struct pk_fused_blocks pk_fused_blocks(const struct pk_attention *at);
 /* At the most at one time. */
 size_t pk_workspace_fused_forward(const struct pk_attention *at);
 size_t pk_workspace_fused_backward(const struct pk_attention *at);
+
+/* The gradient of a norm's weights is summed in parts, a row of fp32 [cols] each, so that the order of sums is that of the shape. */
+size_t pk_norm_parts(const struct pk_norm_backward *n);
+size_t pk_workspace_norm_backward(const struct pk_norm_backward *n);

@@ -36,6 +36,7 @@ struct block {
     std::vector<fiber> fibers;
     ucontext_t scheduler;
     size_t current;
+    unsigned reached; /* barriers by all live threads, as far as any has looked */
     const std::function<void()> *body;
     std::vector<unsigned char> shared;
 };
@@ -56,18 +57,20 @@ void yield()
     threadIdx = f.index;
 }
 
+bool all_reached(size_t first, size_t last, unsigned fiber::*count, unsigned mine)
+{
+    for (size_t i = first; i < last; i++)
+        if (!running->fibers[i].done && running->fibers[i].*count < mine)
+            return false;
+    return true;
+}
+
 /* Waits until every live thread of [first, last) has reached as many barriers as the caller. */
 void wait_for(size_t first, size_t last, unsigned fiber::*count)
 {
     const unsigned mine = ++(running->fibers[running->current].*count);
-    for (;;) {
-        bool all = true;
-        for (size_t i = first; all && i < last; i++)
-            all = (running->fibers[i].done || running->fibers[i].*count >= mine);
-        if (all)
-            return;
+    while (!all_reached(first, last, count, mine))
         yield();
-    }
 }
 
 void run_block(block &b)
@@ -120,6 +123,7 @@ int pk_shim_run(dim3 grid, dim3 shape, size_t shared_bytes, const std::function<
             for (unsigned x = 0; x < grid.x; x++) {
                 blockIdx = dim3(x, y, z);
                 b.shared.assign(shared_bytes + 64, 0xff); /* what is not written is not a number */
+                b.reached = 0;
                 for (unsigned i = 0; i < threads; i++)
                     start(b.fibers[i], i, shape, &b.scheduler);
                 run_block(b);
@@ -133,9 +137,20 @@ unsigned char *pk_shim_shared()
     return reinterpret_cast<unsigned char *>(((uintptr_t)running->shared.data() + 63) / 64 * 64);
 }
 
+/* Blocks are large: whoever runs after the last thread arrived looks at all, and the others at what it found. The next thread seldom has
+ * arrived when the caller does. */
 void pk_shim_barrier()
 {
-    wait_for(0, running->fibers.size(), &fiber::waits_block);
+    block &b = *running;
+    const size_t all = b.fibers.size();
+    const unsigned mine = ++b.fibers[b.current].waits_block;
+    while (b.reached < mine) {
+        if (all_reached(b.current + 1, all, &fiber::waits_block, mine) &&
+            all_reached(0, b.current, &fiber::waits_block, mine))
+            b.reached = mine;
+        else
+            yield();
+    }
 }
 
 /* Lanes of the caller's warp are [first, last). */
@@ -179,6 +194,19 @@ uint32_t pk_shim_exchange(uint32_t bits, unsigned from)
     const uint32_t got = first + from < last ? running->fibers[first + from].given : bits;
     wait_for(first, last, &fiber::waits_warp); /* nobody gives anew before all have taken */
     return got;
+}
+
+uint32_t pk_shim_ballot(bool mine)
+{
+    size_t first, last;
+    warp_of_caller(&first, &last);
+    running->fibers[running->current].given = mine;
+    wait_for(first, last, &fiber::waits_warp);
+    uint32_t all = 0;
+    for (size_t i = first; i < last; i++)
+        all |= running->fibers[i].given << (i - first);
+    wait_for(first, last, &fiber::waits_warp);
+    return all;
 }
 
 /* An operand of tensor cores: the last 13 bits are not looked at. */

@@ -2,6 +2,8 @@
  * fibers that take turns at barriers and shuffles. Slow and exact: for checking arithmetic and indices, under sanitizers too. */
 #pragma once
 
+#include "ops/dtype.h"
+
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -49,6 +51,8 @@ void pk_shim_warp_barrier();
 void pk_shim_mma(float *d, const uint32_t *a, const uint32_t *b);
 /* What lane `from` of the caller's warp gave; every lane of the warp calls. */
 uint32_t pk_shim_exchange(uint32_t bits, unsigned from);
+/* Bit i is what lane i gave; every lane of the warp calls. */
+uint32_t pk_shim_ballot(bool mine);
 
 #define PK_LAUNCH(kernel, grid, block, shared_bytes, stream, ...)                                            \
     (void)(stream), pk_shim_last = pk_shim_run(grid, block, shared_bytes, [&] { kernel(__VA_ARGS__); })
@@ -75,6 +79,10 @@ static inline void pk_fetch_wait()
 static inline float pk_exp2(float x)
 {
     return x < -126 ? 0 : exp2f(x);
+}
+static inline uint32_t pk_bf16_two(float low, float high)
+{
+    return (uint32_t)pk_bf16_of_float(high) << 16 | pk_bf16_of_float(low);
 }
 static inline void __syncwarp()
 {
@@ -135,9 +143,26 @@ template <typename T> static inline T max(T a, T b)
 {
     return a > b ? a : b;
 }
-static inline float atomicAdd(float *p, float v)
+/* Threads of a block take turns at barriers alone: nothing comes between. */
+template <typename T> static inline T atomicAdd(T *p, T v)
 {
-    const float old = *p;
+    const T old = *p;
     *p += v;
     return old;
+}
+static inline unsigned __shfl_sync(unsigned, unsigned v, int from)
+{
+    return pk_shim_exchange(v, (unsigned)from % 32);
+}
+static inline unsigned __ballot_sync(unsigned, bool mine)
+{
+    return pk_shim_ballot(mine);
+}
+static inline int __popc(unsigned bits)
+{
+    return __builtin_popcount(bits);
+}
+static inline int __ffs(unsigned bits)
+{
+    return __builtin_ffs((int)bits);
 }

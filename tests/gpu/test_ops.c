@@ -5,6 +5,7 @@
 #include "ops/ceilings.h"
 #include "ops/table.h"
 #include "unit/ops/op_checks.h"
+#include "unit/ops/op_checks_layers.h"
 
 // clang-format off
 #include <setjmp.h>
@@ -129,6 +130,37 @@ static void fill(void **state)
     check_fills(&trial);
 }
 
+static void mean(void **state)
+{
+    check_mean(&trial, size());
+}
+
+/* A test for each element type of a layer, called LAYER and LAYER_bf16. */
+#define LAYER(name)                                                                                          \
+    static void name(void **state)                                                                           \
+    {                                                                                                        \
+        check_##name(&trial, PK_FP32, size());                                                               \
+    }                                                                                                        \
+    static void name##_bf16(void **state)                                                                    \
+    {                                                                                                        \
+        check_##name(&trial, PK_BF16, size());                                                               \
+    }
+LAYER(embed)
+LAYER(norm)
+LAYER(norm_backward)
+LAYER(heads)
+LAYER(map)
+LAYER(glu)
+LAYER(cross_entropy)
+LAYER(nll)
+LAYER(adamw)
+
+static void bad_logits(void **state)
+{
+    check_bad_logits(&trial, PK_FP32);
+    check_bad_logits(&trial, PK_BF16);
+}
+
 /* Copies of rows by launches, by a table and, where there are graphs, by a replay: each over poison. */
 static void slices(void **state)
 {
@@ -202,6 +234,8 @@ static void ceilings(void **state)
 
 #define ON_DEVICE(test) cmocka_unit_test_setup_teardown(test, open_device, close_device)
 
+#define BY_TYPE(layer) ON_DEVICE(layer), ON_DEVICE(layer##_bf16)
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +261,17 @@ int main(int argc, char **argv)
         ON_DEVICE(copy2d),
         ON_DEVICE(table_patches),
         ON_DEVICE(refused_workspace),
+        ON_DEVICE(mean),
+        BY_TYPE(embed),
+        BY_TYPE(norm),
+        BY_TYPE(norm_backward),
+        BY_TYPE(heads),
+        BY_TYPE(map),
+        BY_TYPE(glu),
+        BY_TYPE(cross_entropy),
+        BY_TYPE(nll),
+        BY_TYPE(adamw),
+        ON_DEVICE(bad_logits),
     };
     given = given_device(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);

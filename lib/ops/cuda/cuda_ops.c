@@ -41,6 +41,40 @@ static enum pk_code softmax_backward(struct pk_device *dev, enum pk_dtype type, 
         "launching the backward pass of softmax", err);
 }
 
+static enum pk_code map(struct pk_device *dev, enum pk_map map, enum pk_dtype type, const void *a,
+                        const void *b, void *y, size_t n, struct pk_err *err)
+{
+    return pk_cuda_check(dev, pk_k_map(pk_cuda_stream(dev, PK_LANE_COMPUTE), map, type, a, b, y, n),
+                         "launching an elementwise operation", err);
+}
+
+static enum pk_code mean(struct pk_device *dev, const float *x, size_t n, float *out, struct pk_err *err)
+{
+    return pk_cuda_check(dev, pk_k_mean(pk_cuda_stream(dev, PK_LANE_COMPUTE), x, n, out), "launching a mean",
+                         err);
+}
+
+/* A row that is the launch of what it is given. */
+#define LAUNCHES(name, shape, what)                                                                          \
+    static enum pk_code name(struct pk_device *dev, shape *x, struct pk_err *err)                            \
+    {                                                                                                        \
+        return pk_cuda_check(dev, pk_k_##name(pk_cuda_stream(dev, PK_LANE_COMPUTE), x), "launching " what,   \
+                             err);                                                                           \
+    }
+LAUNCHES(embed, const struct pk_embed, "an embedding")
+LAUNCHES(embed_backward, const struct pk_embed_backward, "the backward pass of an embedding")
+LAUNCHES(norm, const struct pk_norm, "a norm")
+LAUNCHES(split_heads, const struct pk_heads, "rows to heads")
+LAUNCHES(merge_heads, const struct pk_heads, "heads to rows")
+LAUNCHES(glu, const struct pk_glu, "a gated unit")
+LAUNCHES(glu_backward, const struct pk_glu_backward, "the backward pass of a gated unit")
+LAUNCHES(cross_entropy, const struct pk_cross_entropy, "cross-entropy")
+LAUNCHES(log_softmax, const struct pk_log_softmax, "log-softmax")
+LAUNCHES(nll, const struct pk_nll, "the choice of targets")
+LAUNCHES(nll_backward, const struct pk_nll_backward, "the gradient of logits")
+LAUNCHES(adamw_tick, struct pk_adamw_state, "the optimizer's tick")
+LAUNCHES(adamw, const struct pk_adamw, "AdamW")
+
 const struct pk_ops pk_ops_cuda = {
     .gemm = gemm,
     .scale = scale,
@@ -61,4 +95,20 @@ const struct pk_ops pk_ops_cuda = {
     .copies = pk_cuda_copies,
     .fill = pk_cuda_fill,
     .table_patch = pk_cuda_table_patch,
+    .embed = embed,
+    .embed_backward = embed_backward,
+    .norm = norm,
+    .norm_backward = pk_cuda_norm_backward,
+    .split_heads = split_heads,
+    .merge_heads = merge_heads,
+    .map = map,
+    .glu = glu,
+    .glu_backward = glu_backward,
+    .cross_entropy = cross_entropy,
+    .log_softmax = log_softmax,
+    .nll = nll,
+    .nll_backward = nll_backward,
+    .mean = mean,
+    .adamw_tick = adamw_tick,
+    .adamw = adamw,
 };

@@ -35,6 +35,10 @@ enum pk_code pk_cuda_flash_forward(struct pk_device *dev, const struct pk_attent
 enum pk_code pk_cuda_flash_backward(struct pk_device *dev, const struct pk_attention *at,
                                     struct pk_err *err) PK_MUST_CHECK;
 
+/* norm.c */
+enum pk_code pk_cuda_norm_backward(struct pk_device *dev, const struct pk_norm_backward *n,
+                                   struct pk_err *err) PK_MUST_CHECK;
+
 /* cudnn/rows.c, where its headers were there (PK_HAVE_CUDNN) */
 enum pk_code pk_cuda_cudnn_prepare(struct pk_device *dev, const struct pk_attention *at,
                                    struct pk_err *err) PK_MUST_CHECK;

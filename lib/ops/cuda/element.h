@@ -1,9 +1,8 @@
 /* Element: reading and writing array elements of any stored type as fp32. For kernel files. */
 #pragma once
 
-#include "ops/dtype.h"
-
 #include "ops/cuda/launch.h"
+#include "ops/dtype.h"
 
 namespace
 {

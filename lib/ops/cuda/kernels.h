@@ -6,6 +6,7 @@
  * tests/cudashim and compared with the float64 reference there; mma.sync is emulated (mma.h). */
 #pragma once
 
+#include "ops/layer_shapes.h"
 #include "ops/shapes.h"
 
 #ifdef __cplusplus
@@ -43,6 +44,31 @@ int pk_k_flash_backward(pk_stream s, const struct pk_chip *chip, const struct pk
 enum { PK_FLASH_3XTF32_DIM = 128 };
 int pk_k_flash_forward_3xtf32(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at);
 int pk_k_flash_backward_3xtf32(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at);
+
+/* What ops/layer_shapes.h asks for, a file each: accesses of 16 bytes where arrays and rows are aligned to them, else of an element.
+ * norm_backward.cu: partial [parts, cols] is workspace, parts > 0 and from the shape alone (ops/workspace.h). embed_backward.cu: rows up to
+ * 2^27, else cudaErrorInvalidValue; tokens are read once for every 32 of the vocabulary. */
+int pk_k_map(pk_stream s, enum pk_map map, enum pk_dtype type, const void *a, const void *b, void *y,
+             size_t n);
+int pk_k_norm(pk_stream s, const struct pk_norm *n);
+int pk_k_norm_backward(pk_stream s, const struct pk_norm_backward *n, float *partial, size_t parts);
+int pk_k_split_heads(pk_stream s, const struct pk_heads *h);
+int pk_k_merge_heads(pk_stream s, const struct pk_heads *h);
+int pk_k_glu(pk_stream s, const struct pk_glu *g);
+int pk_k_glu_backward(pk_stream s, const struct pk_glu_backward *g);
+int pk_k_cross_entropy(pk_stream s, const struct pk_cross_entropy *x);
+int pk_k_log_softmax(pk_stream s, const struct pk_log_softmax *x);
+int pk_k_embed(pk_stream s, const struct pk_embed *e);
+int pk_k_embed_backward(pk_stream s, const struct pk_embed_backward *e);
+
+/* loss.cu */
+int pk_k_nll(pk_stream s, const struct pk_nll *x);
+int pk_k_nll_backward(pk_stream s, const struct pk_nll_backward *x);
+int pk_k_mean(pk_stream s, const float *x, size_t n, float *out);
+
+/* adamw.cu: state is device memory */
+int pk_k_adamw_tick(pk_stream s, struct pk_adamw_state *state);
+int pk_k_adamw(pk_stream s, const struct pk_adamw *a);
 
 /* rects.cu: v is host memory; up to PK_RECTS_A_LAUNCH rectangles are arguments of one launch, more take several. A table is for one launch
  * of any number: pieces as pk_k_copy_pieces lays them down (out[n], in host memory), then copied to device memory. That function returns

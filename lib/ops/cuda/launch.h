@@ -5,8 +5,11 @@
  *   pk_fetch<BYTES>(to, from, real)                                      begins a copy of 4 or 16 bytes from global to shared memory, or
  *                                                                        of zeros; pk_fetch_wait() ends all that the thread began
  *   pk_exp2(x)                                                           2^x to 2 ulp, 0 for results below 2^-126
+ *   pk_bf16_two(low, high)                                               two numbers rounded to bf16, as halves of a word
  * A kernel template with several parameters is put into parentheses: PK_LAUNCH((softmax<32, 4>), ...). */
 #pragma once
+
+#include "ops/dtype.h"
 
 #ifdef PK_CUDA_SHIM
 #include "cuda_shim.h"
@@ -48,5 +51,15 @@ static __device__ __forceinline__ float pk_exp2(float x)
     float y;
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
+}
+static __device__ __forceinline__ uint32_t pk_bf16_two(float low, float high)
+{
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+    uint32_t two;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(high), "f"(low));
+    return two;
+#else
+    return (uint32_t)pk_bf16_of_float(high) << 16 | pk_bf16_of_float(low);
+#endif
 }
 #endif

@@ -5,51 +5,12 @@
 #include "ops/cuda/element.h"
 #include "ops/cuda/kernels.h"
 #include "ops/cuda/launch.h"
+#include "ops/cuda/reduce.h"
 
 namespace
 {
 
-constexpr int WARP = 32, BLOCK = 256, WARPS = BLOCK / WARP;
-constexpr unsigned ALL = 0xffffffffu;
-
-struct add {
-    static __device__ float of(float a, float b)
-    {
-        return a + b;
-    }
-    static __device__ float none()
-    {
-        return 0.0f;
-    }
-};
-struct larger {
-    static __device__ float of(float a, float b)
-    {
-        return fmaxf(a, b);
-    }
-    static __device__ float none()
-    {
-        return -INFINITY;
-    }
-};
-
-/* Over the GROUP threads (a warp or the block) that share a row; all of them get the result. */
-template <int GROUP, typename OP> __device__ float reduce(float v)
-{
-    for (int step = WARP / 2; step > 0; step /= 2)
-        v = OP::of(v, __shfl_xor_sync(ALL, v, step));
-    if (GROUP == WARP)
-        return v;
-    __shared__ float part[WARPS];
-    __syncthreads(); /* the last reduction's readers are done */
-    if (threadIdx.x % WARP == 0)
-        part[threadIdx.x / WARP] = v;
-    __syncthreads();
-    float all = OP::none();
-    for (int i = 0; i < WARPS; i++)
-        all = OP::of(all, part[i]);
-    return all;
-}
+constexpr int BLOCK = 256;
 
 template <int GROUP> __device__ size_t row_of_thread()
 {

@@ -1,4 +1,4 @@
-/* Fake kernels: those that the fused variant launches, as plain loops on the host. The real ones are checked in tests/cudashim; the linker
+/* Fake kernels: those of rows and elements, as plain loops on the host. The real ones are checked in tests/cudashim; the linker
  * takes these because a program's own come before a library's. */
 #include "ops/cuda/kernels.h"
 

@@ -1,0 +1,117 @@
+/* Heads: rows of tokens to heads and back, some parts turned by their position (RoPE) on the way: a token a block, a pack of a head a
+ * thread and step, two in flight.
+ *
+ * Blocks are (packs of a head) x (as many heads as make about 256 threads). Packs are 16 bytes; where something is not aligned to that, a
+ * pair of elements, or one where nothing is turned. */
+#include "ops/cuda/kernels.h"
+#include "ops/cuda/pack.h"
+
+namespace
+{
+
+constexpr unsigned THREADS = 256, EACH = 2;
+
+/* A head of a part of the block's token, in packs: where it is on either side. */
+struct place {
+    size_t row, head;
+    unsigned part;
+};
+
+template <int W> __device__ place place_of(const pk_heads &h, unsigned which)
+{
+    const unsigned token = blockIdx.x, seq = (unsigned)h.seq, heads = (unsigned)h.heads;
+    const unsigned part = which / heads, head = which % heads;
+    const size_t packs = h.dim / W, row = (size_t)token * h.parts * heads + which;
+    return {row * packs, ((size_t)(token / seq * heads + head) * seq + token % seq) * packs, part};
+}
+
+/* Pairs of pack i by the angles of the block's token: forwards, or back. */
+template <typename T, int W> __device__ void turn(const pk_heads &h, pack<T, W> &p, unsigned i, bool back)
+{
+    float x[W], turns[W];
+    widen(p, x);
+    load_pack<W>(h.turns + blockIdx.x % (unsigned)h.seq * h.dim, i, turns);
+#pragma unroll
+    for (int k = 0; k + 1 < W; k += 2) {
+        const float c = turns[k], s = back ? -turns[k + 1] : turns[k + 1], even = x[k];
+        x[k] = fmaf(even, c, -x[k + 1] * s);
+        x[k + 1] = fmaf(even, s, x[k + 1] * c);
+    }
+    narrow(x, p);
+}
+
+template <typename T, int W> __device__ pack<T, W> *packs_of(void *x)
+{
+    return static_cast<pack<T, W> *>(x);
+}
+
+/* h.head without an index that is not known when compiling. */
+__device__ void *head_of(const pk_heads &h, unsigned part)
+{
+    return part == 0 ? h.head[0] : part == 1 ? h.head[1] : h.head[2];
+}
+
+template <typename T, int W, bool MERGE> __global__ void __launch_bounds__(THREADS) moved(const pk_heads h)
+{
+    const unsigned all = (unsigned)h.heads * h.parts, packs = (unsigned)(h.dim / W);
+    for (unsigned i = threadIdx.x; i < packs; i += blockDim.x)
+        for (unsigned first = threadIdx.y; first < all; first += EACH * blockDim.y) {
+            pack<T, W> p[EACH];
+            place at[EACH];
+#pragma unroll
+            for (unsigned e = 0; e < EACH; e++)
+                if (first + e * blockDim.y < all) {
+                    at[e] = place_of<W>(h, first + e * blockDim.y);
+                    p[e] = MERGE ? packs_of<T, W>(head_of(h, at[e].part))[at[e].head + i]
+                                 : packs_of<T, W>(h.rows)[at[e].row + i];
+                }
+#pragma unroll
+            for (unsigned e = 0; e < EACH; e++)
+                if (first + e * blockDim.y < all) {
+                    if (h.turned >> at[e].part & 1)
+                        turn(h, p[e], i, MERGE);
+                    if (MERGE)
+                        packs_of<T, W>(h.rows)[at[e].row + i] = p[e];
+                    else
+                        packs_of<T, W>(head_of(h, at[e].part))[at[e].head + i] = p[e];
+                }
+        }
+}
+
+template <typename T, int W, bool MERGE> int launch(pk_stream s, const pk_heads &h)
+{
+    const size_t packs = h.dim / W, all = h.heads * h.parts, x = packs < THREADS ? packs : THREADS;
+    const size_t most = THREADS / x, steps = (all + most - 1) / most; /* as many heads in each */
+    const dim3 block((unsigned)x, (unsigned)((all + steps - 1) / steps));
+    PK_LAUNCH((moved<T, W, MERGE>), (unsigned)(h.batch * h.seq), block, 0, s, h);
+    return PK_LAUNCHED();
+}
+
+template <typename T, bool MERGE> int by_alignment(pk_stream s, const pk_heads &h)
+{
+    uintptr_t bits = pk_bits_of(h.rows) | h.dim * sizeof(T) | (h.turned ? pk_bits_of(h.turns) : 0);
+    for (unsigned p = 0; p < h.parts; p++)
+        bits |= pk_bits_of(h.head[p]);
+    if (pk_can_pack(bits))
+        return launch<T, FULL<T>, MERGE>(s, h);
+    return h.dim % 2 ? launch<T, 1, MERGE>(s, h) : launch<T, 2, MERGE>(s, h);
+}
+
+template <bool MERGE> int by_type(pk_stream s, const pk_heads &h)
+{
+    if (!h.batch || !h.seq || !h.heads || !h.dim)
+        return 0;
+    return h.dtype == PK_BF16 ? by_alignment<bf16, MERGE>(s, h) : by_alignment<float, MERGE>(s, h);
+}
+
+} // namespace
+
+int pk_k_split_heads(pk_stream s, const struct pk_heads *h)
+{
+    return by_type<false>(s, *h);
+}
+
+int pk_k_merge_heads(pk_stream s, const struct pk_heads *h)
+{
+    return by_type<true>(s, *h);
+}

@@ -1,0 +1,86 @@
+/* Pack: W elements that a thread reads or writes at once, held as they are stored: accesses of 16 bytes where they fill them, of 8 where
+ * they are half of that; one or two elements are accessed one by one, at any address. For kernel files.
+ *
+ * A kernel takes the widest pack that every array and row is aligned to: pk_can_pack of their addresses and row lengths in bytes. */
+#pragma once
+
+#include "ops/cuda/element.h"
+
+namespace
+{
+
+template <typename T, int W> constexpr size_t pack_alignment()
+{
+    return W <= 2 ? sizeof(T) : W * sizeof(T) % 16 == 0 ? 16 : W * sizeof(T);
+}
+
+template <typename T, int W> struct alignas(pack_alignment<T, W>()) pack {
+    T v[W];
+};
+
+/* Elements of the type in 16 bytes. */
+template <typename T> constexpr int FULL = 16 / sizeof(T);
+
+inline uintptr_t pk_bits_of(const void *p)
+{
+    return reinterpret_cast<uintptr_t>(p);
+}
+
+/* Of addresses and lengths in bytes, or-ed together. */
+inline bool pk_can_pack(uintptr_t bits)
+{
+    return bits % 16 == 0;
+}
+
+/* The i-th pack of an array, and where it is. */
+template <int W, typename T> __device__ pack<T, W> pack_at(const T *x, size_t i)
+{
+    return reinterpret_cast<const pack<T, W> *>(x)[i];
+}
+
+template <int W> __device__ void widen(const pack<float, W> &p, float (&x)[W])
+{
+#pragma unroll
+    for (int k = 0; k < W; k++)
+        x[k] = p.v[k];
+}
+
+template <int W> __device__ void widen(const pack<bf16, W> &p, float (&x)[W])
+{
+#pragma unroll
+    for (int k = 0; k < W; k++)
+        x[k] = pk_bf16_to_float(p.v[k]);
+}
+
+template <int W> __device__ void narrow(const float (&x)[W], pack<float, W> &p)
+{
+#pragma unroll
+    for (int k = 0; k < W; k++)
+        p.v[k] = x[k];
+}
+
+template <int W> __device__ void narrow(const float (&x)[W], pack<bf16, W> &p)
+{
+#pragma unroll
+    for (int k = 0; k + 1 < W; k += 2) {
+        const uint32_t two = pk_bf16_two(x[k], x[k + 1]);
+        p.v[k] = (bf16)two;
+        p.v[k + 1] = (bf16)(two >> 16);
+    }
+    if (W % 2)
+        p.v[W - 1] = pk_bf16_of_float(x[W - 1]);
+}
+
+template <typename T, int W> __device__ void store_pack(T *y, size_t i, const float (&x)[W])
+{
+    pack<T, W> p;
+    narrow(x, p);
+    reinterpret_cast<pack<T, W> *>(y)[i] = p;
+}
+
+template <int W, typename T> __device__ void load_pack(const T *x, size_t i, float (&to)[W])
+{
+    widen(pack_at<W>(x, i), to);
+}
+
+} // namespace
