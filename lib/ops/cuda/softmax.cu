@@ -59,7 +59,8 @@ template <typename T> __global__ void forward_long(const T *x, T *y, size_t cols
     float top = -INFINITY, sum = 0;
     for (size_t c = threadIdx.x; c < seen; c += BLOCK) {
         const float v = load(in, c), now = fmaxf(top, v);
-        sum = sum * expf(top - now) + expf(v - now);
+        const float base = now == -INFINITY ? 0.0f : now; /* nothing but -inf yet */
+        sum = sum * expf(top - base) + expf(v - base);
         top = now;
     }
     const float all = reduce<BLOCK, larger>(top);
