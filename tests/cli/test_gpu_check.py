@@ -15,8 +15,8 @@ from conftest import BINARY
 
 ROOT = pathlib.Path(__file__).parents[2]
 TESTS = os.environ.get("PK_GPU_TESTS", str(ROOT / "build" / "tests" / "gpu"))
-STAGES = ["doctor", "numerics", "ceilings", "attention", "bf16", "tf32", "transformer", "large", "counters", "sanitizer", "tree", "structure",
-          "report"]
+STAGES = ["doctor", "numerics", "ceilings", "bandwidth", "attention", "bf16", "tf32", "transformer", "large", "counters", "sanitizer",
+          "tree", "structure", "report"]
 
 
 def command(*args, perfkit=BINARY):

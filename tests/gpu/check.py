@@ -206,6 +206,12 @@ def ceilings(c):
     return "measured and stored; the table is in runs.txt"
 
 
+def bandwidth(c):
+    """Layers beside a copy, each at a transformer's shapes: lines in runs.txt."""
+    text = c.must(c.tests / "test-gpu-bandwidth", c.device, *(["tiny"] if c.quick else []))
+    return "%s of %d" % (text.splitlines()[-1], text.count("of a copy"))
+
+
 def peers_here(c, names):
     """Those whose file is here, as options."""
     folder = pathlib.Path(c.env.get("PERFKIT_PEERS", HERE.parents[1] / "probes" / "peers"))
@@ -321,7 +327,7 @@ def report(c):
 
 # In order of worth: what a person would want to know if nothing after it could be done. The text file that each writes.
 STAGES = {"doctor": (doctor, "doctor.txt"), "numerics": (numerics, "numerics.txt"), "ceilings": (ceilings, "runs.txt"),
-          "attention": (attention, "runs.txt"), "bf16": (bf16, "runs.txt"), "tf32": (tf32, "runs.txt"),
+          "bandwidth": (bandwidth, "runs.txt"), "attention": (attention, "runs.txt"), "bf16": (bf16, "runs.txt"), "tf32": (tf32, "runs.txt"),
           "transformer": (transformer, "runs.txt"), "large": (large, "runs.txt"), "counters": (counters, "runs.txt"),
           "sanitizer": (sanitizer, "sanitizer.txt"), "tree": (tree, "runs.txt"), "structure": (structure, "runs.txt"), "report": (report, "runs.txt")}
 
