@@ -387,7 +387,17 @@ static enum pk_code check_finite(double loss, struct pk_err *err)
     return pk_fix(err, "choose another dtype, or other sizes");
 }
 
-/* Loss and gradient of the first step, for tables of drift. */
+/* By phase, as the ledger of a memory pass tells what was taken. */
+static json_t *forecast_json(const struct pk_transformer_config *m, enum pk_step_mode mode,
+                             enum pk_device_kind kind)
+{
+    struct pk_forecast f;
+    pk_transformer_forecast(m, mode, kind, &f);
+    return json_pack("{s:I, s:I, s:I}", "forward", (json_int_t)f.forward.peak_bytes, "backward",
+                     (json_int_t)f.backward.peak_bytes, "optimizer", (json_int_t)f.update.peak_bytes);
+}
+
+/* Loss and gradient of the first step, for tables of drift; what fits, and what each phase is predicted to take. */
 static enum pk_code find(struct pk_ctx *ctx, struct pk_err *err)
 {
     struct state *s = ctx->state;
@@ -395,7 +405,8 @@ static enum pk_code find(struct pk_ctx *ctx, struct pk_err *err)
     enum pk_code rc = pk_transformer_loss(&s->t, &loss, err);
     if (rc)
         return rc;
-    ctx->found = json_pack("{s:f, s:I}", "loss", (double)loss, "largest_batch",
+    ctx->found = json_pack("{s:f, s:o, s:I}", "loss", (double)loss, "predicted_peaks",
+                           forecast_json(&s->t.c, mode_of(ctx->c), ctx->dev->kind), "largest_batch",
                            (json_int_t)pk_transformer_largest_batch(&s->t.c, mode_of(ctx->c), ctx->dev->kind,
                                                                     ctx->dev->pool.limit));
     if (!s->t.g)

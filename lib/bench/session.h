@@ -31,7 +31,8 @@ struct pk_session_options {
     bool check;         /* in the first invocation */
     struct pk_device_options device;
     const struct pk_counters *counters; /* what is counted after the last timing pass; NULL = nothing */
-    bool breakdown;                     /* a trace pass comes last */
+    bool breakdown;                     /* a trace pass follows */
+    bool memory;                        /* and a memory pass */
 };
 
 /* What happens, for progress and warnings; called between slices only. Any may be NULL. */

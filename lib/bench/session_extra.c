@@ -1,11 +1,15 @@
-/* Session, its counter and trace passes: every case that was timed, once more for each plan of events, and once for its kernels. */
+/* Session, its passes beside the times: every case that was timed, once more for each plan of events, once for its kernels, and once for its
+ * allocations. */
 #include "bench/session_parts.h"
 
 enum pk_code pk_session_uncounted(struct session *s, enum pk_pass pass, const char *why)
 {
     s->uncounted |= pass == PK_PASS_COUNTER;
-    pk_session_warn_once(
-        s, pk_printf(&s->arena, "not %s: %s", pass == PK_PASS_TRACE ? "traced" : "counted", why));
+    pk_session_warn_once(s, pk_printf(&s->arena, "not %s: %s",
+                                      pass == PK_PASS_TRACE    ? "traced"
+                                      : pass == PK_PASS_MEMORY ? "written down"
+                                                               : "counted",
+                                      why));
     return PK_OK;
 }
 
@@ -60,12 +64,12 @@ static enum pk_code counter_pass(struct session *s, size_t k, struct pk_err *err
 
 size_t pk_session_extra_passes_of(const struct session *s)
 {
-    return (s->opt->counters ? s->opt->counters->n_plans : 0) + s->opt->breakdown;
+    return (s->opt->counters ? s->opt->counters->n_plans : 0) + s->opt->breakdown + s->opt->memory;
 }
 
 enum pk_code pk_session_extra_passes(struct session *s, struct pk_err *err)
 {
-    const size_t passes = pk_session_extra_passes_of(s), plans = passes - s->opt->breakdown;
+    const size_t passes = pk_session_extra_passes_of(s), plans = passes - s->opt->breakdown - s->opt->memory;
     enum pk_code rc = PK_OK;
     s->to_count = 0; /* as far as it is known now */
     for (size_t i = 0; i < s->plan->n; i++)
@@ -74,5 +78,7 @@ enum pk_code pk_session_extra_passes(struct session *s, struct pk_err *err)
         rc = counter_pass(s, k, err);
     if (!rc && s->opt->breakdown && !pk_session_stopped(s))
         rc = extra_pass(s, PK_PASS_TRACE, 1, NULL, err);
+    if (!rc && s->opt->memory && !pk_session_stopped(s))
+        rc = extra_pass(s, PK_PASS_MEMORY, 1, NULL, err);
     return rc;
 }

@@ -25,7 +25,7 @@ struct session {
     struct tally *cases;
     struct pk_link *links; /* one per provider */
     size_t n_links, done, samples, cut_short;
-    size_t to_count; /* counter and trace passes that are left */
+    size_t to_count; /* counter, trace and memory passes that are left */
     bool uncounted;  /* some counter pass was not made, or failed */
     int invocation;
     uint64_t deadline_ns; /* of the budget; UINT64_MAX = none */
@@ -59,7 +59,7 @@ void pk_session_before_peer(struct session *s, size_t i);
 /* Adds the notes to a slice that ended ok; they live until our own worker is asked again. */
 void pk_session_after_peer(struct session *s, size_t i, struct pk_slice *slice);
 
-/* session_extra.c: counter and trace passes, when every timing pass is over. How many there are for each case: */
+/* session_extra.c: counter, trace and memory passes, when every timing pass is over. How many there are for each case: */
 size_t pk_session_extra_passes_of(const struct session *s);
 enum pk_code pk_session_extra_passes(struct session *s, struct pk_err *err) PK_MUST_CHECK;
 /* A case that cannot be counted stays as it was timed. */

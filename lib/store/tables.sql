@@ -172,6 +172,64 @@ SELECT variant, axes, coalesce((SELECT group_concat(a.key || '=' || a.value, ' '
         k.family = line.family ORDER BY k.time_ns DESC LIMIT 1) AS longest
 FROM line ORDER BY ordinal, region, last, time_ns DESC;
 
+-- view: memory_moment
+SELECT c.run_id, c.case_id, c.experiment, c.ordinal, c.variant, c.axes, p.key AS kind, e.key AS place, e.value ->> 'region' AS region,
+       e.value ->> 'bytes' AS bytes, coalesce(e.value ->> 'parameters', 0) AS parameters_bytes,
+       coalesce(e.value ->> 'gradients', 0) AS gradients_bytes, coalesce(e.value ->> 'optimizer', 0) AS optimizer_bytes,
+       coalesce(e.value ->> 'activations', 0) AS activations_bytes, coalesce(e.value ->> 'workspace', 0) AS workspace_bytes,
+       coalesce(e.value ->> 'input', 0) + coalesce(e.value ->> 'other', 0) AS other_bytes,
+       s.notes ->> '$.memory.whole' AS whole, c.variant || coalesce((SELECT ' ' || group_concat(a.key || '=' || a.value, ' ') FROM json_each(c.axes) a
+         WHERE a.key IN (SELECT b.key FROM v_case d, json_each(d.axes) b WHERE d.run_id = c.run_id AND d.experiment = c.experiment
+                         GROUP BY b.key HAVING count(DISTINCT b.value) > 1)), '') AS told
+FROM v_slice s JOIN v_case c ON c.case_id = s.case_id, json_each(s.notes, '$.memory') p, json_each(p.value) e
+WHERE s.pass = 'memory' AND p.key IN ('regions', 'timeline');
+
+-- table: memory_peaks
+-- title: Where the memory went: the highest moment of each region
+-- column: variant | Variant | text
+-- column: axes | axes | json | machine
+-- column: case | Case | text
+-- column: region | Region | text
+-- column: bytes | Peak (GB) | GB | 3
+-- column: predicted_bytes | Predicted (GB) | GB | 3 hide
+-- column: parameters_bytes | Parameters | GB | 3
+-- column: gradients_bytes | Gradients | GB | 3
+-- column: optimizer_bytes | Optimizer | GB | 3
+-- column: activations_bytes | Activations | GB | 3
+-- column: workspace_bytes | Workspace | GB | 3
+-- column: other_bytes | Inputs, other | GB | 3 optional1
+-- note: SELECT 'One iteration of a memory pass, its allocations written down. Parts are live at the moment of the peak.'
+--   FROM memory_moment WHERE run_id = :run AND experiment = :experiment LIMIT 1
+-- note: SELECT 'Not whole: allocations did not fit into the ledger.' FROM memory_moment WHERE run_id = :run AND experiment = :experiment AND NOT whole LIMIT 1
+SELECT m.variant, m.axes, trim(substr(m.told, length(m.variant) + 1)) AS "case", m.region, m.bytes,
+       (SELECT max(json_extract(t.notes, '$.found.predicted_peaks.' || m.region)) FROM v_slice t WHERE t.case_id = m.case_id AND t.pass = 'timing') AS predicted_bytes,
+       m.parameters_bytes, m.gradients_bytes, m.optimizer_bytes, m.activations_bytes, m.workspace_bytes, m.other_bytes
+FROM memory_moment m
+WHERE m.run_id = :run AND m.experiment = :experiment AND m.kind = 'regions'
+ORDER BY m.ordinal, m.place;
+
+-- table: memory_timeline
+-- title: Memory over one iteration, {each}
+-- each: SELECT told FROM memory_moment WHERE run_id = :run AND experiment = :experiment GROUP BY told ORDER BY min(ordinal)
+-- column: place | place | | 0 machine
+-- column: region | Region | text
+-- column: bytes | Live (GB) | GB | 3
+-- column: drawn | P parameters, G gradients, O optimizer, A activations, w workspace, i inputs and other | text
+-- column: parameters_bytes | parameters_bytes | | 0 machine
+-- column: gradients_bytes | gradients_bytes | | 0 machine
+-- column: optimizer_bytes | optimizer_bytes | | 0 machine
+-- column: activations_bytes | activations_bytes | | 0 machine
+-- column: workspace_bytes | workspace_bytes | | 0 machine
+-- column: other_bytes | other_bytes | | 0 machine
+SELECT place, region, bytes,
+       replace(hex(zeroblob(round(parameters_bytes * scale))), '00', 'P') || replace(hex(zeroblob(round(gradients_bytes * scale))), '00', 'G') ||
+       replace(hex(zeroblob(round(optimizer_bytes * scale))), '00', 'O') || replace(hex(zeroblob(round(activations_bytes * scale))), '00', 'A') ||
+       replace(hex(zeroblob(round(workspace_bytes * scale))), '00', 'w') || replace(hex(zeroblob(round(other_bytes * scale))), '00', 'i') AS drawn,
+       parameters_bytes, gradients_bytes, optimizer_bytes, activations_bytes, workspace_bytes, other_bytes
+FROM (SELECT *, 60.0 / max(max(bytes) OVER (), 1) AS scale FROM memory_moment
+      WHERE run_id = :run AND experiment = :experiment AND told = :each AND kind = 'timeline')
+ORDER BY place;
+
 -- view: roofline
 SELECT w.run_id, w.case_id, w.experiment, w.device, w.variant, w.axes, w.region, w.ordinal, w.flops, w.bytes, w.flops_from, w.bytes_from,
        w.intensity, w.flops_per_s, w.attainable_flops_per_s, CASE w.memory_bound WHEN 1 THEN 'memory' WHEN 0 THEN 'compute' END AS bound,

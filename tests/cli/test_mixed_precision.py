@@ -80,3 +80,17 @@ def test_what_is_skipped_says_why(perfkit):
                       (("-a", "recompute=block", "-a", "mode=forward"), "changes nothing without a backward pass")):
         r = run(perfkit, "--device", "cpu", *TINY, *args)
         assert r.status == 6 and why in r.stderr, r
+
+
+def test_where_the_memory_went(perfkit, measured):
+    r = run(perfkit, "--device", "cpu", *TINY, "-a", "dtype=fp32", "-a", "mode=step", "--variant", "eager", "--memory", "--format", "json")
+    parts = ("parameters_bytes", "gradients_bytes", "optimizer_bytes", "activations_bytes", "workspace_bytes", "other_bytes")
+    peaks = {p["region"]: p for p in table(r, "memory_peaks")}
+    assert set(peaks) == {"forward", "backward", "optimizer"}
+    for p in peaks.values():
+        assert p["bytes"] == sum(p[part] for part in parts) and 0.9 < p["bytes"] / p["predicted_bytes"] < 1.1, p
+    whole = table(r, "memory")[0]["peak_bytes"]
+    timeline = table(r, "memory_timeline")
+    assert max(p["bytes"] for p in peaks.values()) == whole == max(t["bytes"] for t in timeline)
+    assert len(timeline) == 32 and [t["region"] for t in timeline] == sorted((t["region"] for t in timeline), key=["forward", "backward", "optimizer"].index)
+    assert timeline[0]["activations_bytes"] < peaks["backward"]["activations_bytes"] and "GGG" in timeline[0]["drawn"]

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "bench/measure/check.h"
 #include "bench/measure/counts.h"
+#include "bench/measure/ledger.h"
 #include "bench/measure/live.h"
 #include "bench/measure/notes.h"
 #include "bench/measure/reps.h"
@@ -21,6 +22,7 @@ struct job {
     struct pk_stopper stopper;
     struct pk_counts counts;  /* where m->counters */
     struct pk_traced *traced; /* of a trace pass */
+    struct pk_ledger *ledger; /* of a memory pass */
     uint64_t polled_ns;
     size_t polled_n;
 };
@@ -65,12 +67,14 @@ static enum pk_code sample_once(struct job *j)
     return PK_OK;
 }
 
-/* What takes part in the samples of counter and trace passes. */
+/* What takes part in the samples of counter, trace and memory passes. */
 static enum pk_code open_around(struct job *j, struct pk_device *dev, struct pk_err *err)
 {
     const struct pk_measure *m = j->m;
     if (m->counters)
         return pk_counts_open(&j->counts, m->counter_env, m->counters, dev, j->a, err);
+    if (m->pass == PK_PASS_MEMORY)
+        j->ledger = pk_ledger_open(dev, j->a);
     return m->pass == PK_PASS_TRACE ? pk_traced_open(m->counter_env, dev, j->a, &j->traced, err) : PK_OK;
 }
 
@@ -80,6 +84,8 @@ static void attach_around(struct job *j)
         pk_counts_attach(&j->counts, &j->sampler, j->a);
     if (j->traced)
         pk_traced_attach(j->traced, &j->sampler);
+    if (j->ledger)
+        pk_ledger_attach(j->ledger, &j->sampler);
 }
 
 static void pack_around(struct job *j)
@@ -90,6 +96,8 @@ static void pack_around(struct job *j)
         pk_counts_pack(&j->counts, &j->stopper, &j->notes, j->a, j->out);
     if (j->traced)
         pk_traced_pack(j->traced, &j->notes);
+    if (j->ledger)
+        pk_ledger_pack(j->ledger, &j->notes);
 }
 
 static void close_around(struct job *j)

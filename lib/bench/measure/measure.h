@@ -13,6 +13,8 @@
  *
  * A captured variant (probe.h) is captured after its first iteration on a device with graphs; the check compares what a replay left.
  *
+ * In a memory pass one iteration more is written down, allocation by allocation (ledger.h).
+ *
  * In a counter pass the samples are counted as well (counts.h): their times come with them and are no timings, because reading
  * counters costs.
  *
