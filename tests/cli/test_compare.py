@@ -2,6 +2,7 @@
 import csv
 import io
 import math
+import sqlite3
 
 import pytest
 from scipy import stats
@@ -139,6 +140,19 @@ def test_nothing_in_common(perfkit, store, change, words):
     store.run([case("vanilla", 256, FAST)])
     store.run([case("vanilla", 256, FAST)], **change)
     perfkit("compare", "1", "2").refused(5, "no case in common", words)
+
+
+def test_one_metric_in_two_units(perfkit, store):
+    store.run([case("vanilla", 256, FAST)])
+    store.run([case("vanilla", 256, FAST)])
+    with sqlite3.connect(perfkit.db) as db:
+        db.execute("INSERT INTO metric(name, unit, direction, class, combine, ranks, source) SELECT name, 'kilo' || unit, direction, class, combine, ranks, "
+                   "source FROM metric")
+        other = "(SELECT b.id FROM metric a JOIN metric b ON b.name = a.name AND b.unit = 'kilo' || a.unit WHERE a.id = metric_id)"
+        cases = "(SELECT id FROM run_case WHERE run_id = 2)"
+        db.execute(f"UPDATE summary SET metric_id = {other} WHERE case_id IN {cases}")
+        db.execute(f"UPDATE slice_summary SET metric_id = {other} WHERE slice_id IN (SELECT id FROM slice WHERE case_id IN {cases})")
+    perfkit("compare", "1", "2").refused(5, "no case in common", "unit of the metrics: ns", "in run 1, kilons")
 
 
 def test_runs_that_are_not_there(perfkit, store):

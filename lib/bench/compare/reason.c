@@ -30,13 +30,18 @@ static const char *metric(const struct pk_figures *f, struct pk_arena *a)
     return f->metric;
 }
 
+static const char *unit(const struct pk_figures *f, struct pk_arena *a)
+{
+    return f->unit;
+}
+
 static const struct {
     const char *word;
     const char *(*get)(const struct pk_figures *f, struct pk_arena *a);
 } parts[] = {
     {"experiment", experiment}, {"revision of the experiment", revision},
     {"device", device},         {"variant", variant},
-    {"metric", metric},
+    {"metric", metric},         {"unit of the metrics", unit},
 };
 
 enum { MOST_SHOWN = 5 };
