@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(BLOCK, 1) held(const pk_norm n)
     if (row >= n.rows)
         return; /* whole groups only */
     const unsigned lane = threadIdx.x % GROUP, packs = (unsigned)(n.cols / W);
-    pack<T, W> s[PACKS], delta[PACKS];
+    pack<T, W> s[PACKS], delta[PACKS] = {};
 #pragma unroll
     for (int i = 0; i < PACKS; i++)
         if (lane + i * GROUP < packs)
@@ -92,7 +92,7 @@ template <typename T, int W> __global__ void __launch_bounds__(BLOCK) walked(con
     const unsigned packs = (unsigned)(n.cols / W);
     float squares = 0;
     for (unsigned i = threadIdx.x; i < packs; i += BLOCK) {
-        pack<T, W> s = pack_at<W>(row_at<const T>(n.x, at), i), delta;
+        pack<T, W> s = pack_at<W>(row_at<const T>(n.x, at), i), delta = s;
         if (n.delta)
             delta = pack_at<W>(row_at<const T>(n.delta, at), i);
         squares += add_delta(s, n.delta, delta);
