@@ -141,7 +141,8 @@ static void every_built_in_table_prints(void **state)
     FILE *f = fmemopen(printed, sizeof printed, "w");
     struct pk_out *out = pk_out_open(f, &(struct pk_out_options){.format = PK_FMT_TABLE});
     for (size_t i = 0; i < n; i++)
-        OK(pk_table_print(s, pk_store_tables(), v[i].name, &param, 1, out, &err));
+        if (!v[i].view)
+            OK(pk_table_print(s, pk_store_tables(), v[i].name, &param, 1, out, &err));
     OK(pk_out_close(out, &err));
     fclose(f);
     pk_arena_free(&a);
