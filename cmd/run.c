@@ -48,7 +48,7 @@ const struct pk_opt pk_run_options[] = {
              "sw,page_faults"},
     {"breakdown", 0, PK_OPT_FLAG, AT(breakdown),
      .help = "where the time went, by region and kernel or op, in a pass of its own"},
-    {"memory", 0, PK_OPT_FLAG, AT(memory),
+    {"allocations", 0, PK_OPT_FLAG, AT(allocations),
      .help = "where device memory went, by region and use, in a pass of its own"},
 
     {"label", 'l', PK_OPT_TEXT, AT(label), "NAME", .group = "The record",
@@ -140,7 +140,7 @@ static enum pk_code measure(struct run *r, struct pk_err *err)
         .device = r->device_options,
         .counters = o->counters ? &r->counters : NULL,
         .breakdown = o->breakdown,
-        .memory = o->memory,
+        .memory = o->allocations,
     };
     struct pk_progress progress;
     pk_progress_begin(&progress, r->app);
@@ -254,9 +254,9 @@ enum pk_code pk_run_measure(struct run *r, struct pk_err *err)
 enum pk_code pk_run_check(struct run *r, struct pk_err *err)
 {
     static const char *const of_many[] = {
-        "invocations", "min-samples", "max-samples", "min-time", "max-time", "max-noise",
-        "warmup",      "budget",      "timeout",     "resume",   "label",    "tag",
-        "cold",        "counters",    "breakdown",   "memory",   NULL};
+        "invocations", "min-samples", "max-samples", "min-time",    "max-time", "max-noise",
+        "warmup",      "budget",      "timeout",     "resume",      "label",    "tag",
+        "cold",        "counters",    "breakdown",   "allocations", NULL};
     static const char *const of_record[] = {"resume", "label", "tag", NULL};
     static const char *const of_peers[] = {"peer", NULL};
     static const char *const of_one[] = {"axis", "preset", "variant", "filter",

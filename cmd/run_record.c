@@ -76,8 +76,8 @@ const char *pk_run_settings(const struct run *r)
         json_object_set_new(s, "gate", pk_gate_mark_json(&r->mark));
     if (o->breakdown)
         json_object_set_new(s, "breakdown", json_true());
-    if (o->memory)
-        json_object_set_new(s, "memory", json_true());
+    if (o->allocations)
+        json_object_set_new(s, "allocations", json_true());
     if (o->counters)
         json_object_set_new(s, "counters", json_string(o->counters));
     return pk_json_text(r->app->arena, s, PK_JSON_CANON);
@@ -230,7 +230,7 @@ static enum pk_code take_settings(struct run *r, const json_t *s, struct pk_err 
     if (!o->filter && pk_json_str(s, "filter", NULL))
         o->filter = pk_strdup(a, pk_json_str(s, "filter", NULL));
     o->breakdown |= pk_json_bool(s, "breakdown", false);
-    o->memory |= pk_json_bool(s, "memory", false);
+    o->allocations |= pk_json_bool(s, "allocations", false);
     if (!o->counters && pk_json_str(s, "counters", NULL))
         o->counters = pk_strdup(a, pk_json_str(s, "counters", NULL));
     return take_numbers(r, s, err);

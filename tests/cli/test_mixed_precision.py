@@ -83,7 +83,7 @@ def test_what_is_skipped_says_why(perfkit):
 
 
 def test_where_the_memory_went(perfkit, measured):
-    r = run(perfkit, "--device", "cpu", *TINY, "-a", "dtype=fp32", "-a", "mode=step", "--variant", "eager", "--memory", "--format", "json")
+    r = run(perfkit, "--device", "cpu", *TINY, "-a", "dtype=fp32", "-a", "mode=step", "--variant", "eager", "--allocations", "--format", "json")
     parts = ("parameters_bytes", "gradients_bytes", "optimizer_bytes", "activations_bytes", "workspace_bytes", "other_bytes")
     peaks = {p["region"]: p for p in table(r, "memory_peaks")}
     assert set(peaks) == {"forward", "backward", "optimizer"}
