@@ -1,6 +1,8 @@
 /* Index: linear probing, at most half full. */
 #include "base/index.h"
 
+#include "base/rng.h"
+
 struct pk_index_slot {
     uint64_t hash;
     uint32_t row_plus_1; /* 0: free */
@@ -8,13 +10,9 @@ struct pk_index_slot {
 
 enum { FIRST_SLOTS = 64 };
 
-/* The finaliser of splitmix64 (base/rng.h). */
 uint64_t pk_hash(uint64_t h, uint64_t x)
 {
-    x += (h + 1) * 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
+    return pk_rng_mix(x + (h + 1) * 0x9e3779b97f4a7c15u);
 }
 
 uint64_t pk_hash_bytes(uint64_t h, const void *p, size_t n)

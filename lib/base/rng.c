@@ -5,10 +5,7 @@
 
 uint64_t pk_rng_next(struct pk_rng *r)
 {
-    uint64_t z = (r->state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
+    return pk_rng_mix(r->state += 0x9e3779b97f4a7c15u);
 }
 
 uint64_t pk_rng_below(struct pk_rng *r, uint64_t n)

@@ -9,6 +9,14 @@ struct pk_rng {
     uint64_t state;
 };
 
+/* The finaliser: spreads every bit of x over all 64. */
+static inline uint64_t pk_rng_mix(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
 uint64_t pk_rng_next(struct pk_rng *r);
 uint64_t pk_rng_below(struct pk_rng *r, uint64_t n);        /* 0 .. n-1 without bias; n > 0 */
 double pk_rng_uniform(struct pk_rng *r);                    /* [0, 1) */

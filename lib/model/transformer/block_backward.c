@@ -87,21 +87,13 @@ static void attend_back(struct pk_pass *p, size_t layer, struct pk_block_saved *
     PK_PASS_DROP(p, d_o);
 }
 
-static void drop_attention(struct pk_pass *p, struct pk_block_saved *b)
-{
-    pk_attention_forget(p->dev, &b->attention);
-    PK_PASS_DROP(p, b->q);
-    PK_PASS_DROP(p, b->k);
-    PK_PASS_DROP(p, b->v);
-}
-
 /* Gradient of n1, taken, from those of q, k and v. */
 static void *project_back_fused(struct pk_pass *p, size_t layer, struct pk_block_saved *b)
 {
     const struct pk_weight qkv = pk_pass_weight(p, layer, PK_Q, 3);
     void *const heads[] = {b->attention.dq, b->attention.dk, b->attention.dv};
     void *d_qkv = pk_pass_merge(p, heads, 3, 3);
-    drop_attention(p, b);
+    pk_block_drop_attention(p, b);
     pk_pass_weight_gradient(p, qkv, d_qkv, b->n1);
     void *d_n1 = pk_pass_product_back(p, qkv, d_qkv);
     PK_PASS_DROP(p, d_qkv);
@@ -117,7 +109,7 @@ static void *project_back_apart(struct pk_pass *p, size_t layer, struct pk_block
         rows[i] = pk_pass_merge(p, turned ? &turned : &heads[i], 1, 0);
         PK_PASS_DROP(p, turned);
     }
-    drop_attention(p, b);
+    pk_block_drop_attention(p, b);
     for (unsigned i = 0; i < 3; i++) {
         const struct pk_weight w = pk_pass_weight(p, layer, PK_Q + i, 1);
         void *part = pk_pass_product_back(p, w, rows[i]);

@@ -48,7 +48,7 @@ static void attend(struct pk_pass *p, struct pk_block_saved *b)
         p->rc = pk_attention_forward(p->dev, c->attention, &b->attention, p->err);
 }
 
-static void drop_attention(struct pk_pass *p, struct pk_block_saved *b)
+void pk_block_drop_attention(struct pk_pass *p, struct pk_block_saved *b)
 {
     pk_attention_forget(p->dev, &b->attention);
     PK_PASS_DROP(p, b->q);
@@ -68,7 +68,7 @@ static void attention_half(struct pk_pass *p, size_t layer, enum pk_keep keep)
     attend(p, b);
     b->context = pk_pass_merge(p, &b->attention.o, 1, 0);
     if (!all)
-        drop_attention(p, b);
+        pk_block_drop_attention(p, b);
     void *a = pk_pass_product(p, pk_pass_weight(p, layer, PK_O, 1), b->context);
     if (!all || fused)
         PK_PASS_DROP(p, b->context);
@@ -169,7 +169,7 @@ void pk_block_again(struct pk_pass *p, size_t layer)
 
 void pk_block_drop(struct pk_pass *p, struct pk_block_saved *b)
 {
-    drop_attention(p, b);
+    pk_block_drop_attention(p, b);
     PK_PASS_DROP(p, b->s1);
     PK_PASS_DROP(p, b->n1);
     PK_PASS_DROP(p, b->rstd1);

@@ -1,6 +1,7 @@
 /* Check: losses element by element, gradients by differences of the reference. */
 #include "model/transformer/check.h"
 
+#include "model/transformer/pass.h"
 #include "model/transformer/reference.h"
 
 #include <math.h>
@@ -18,21 +19,15 @@ struct pk_transformer_tolerance pk_transformer_tolerance(const struct pk_transfo
     return (struct pk_transformer_tolerance){2e-5, 1e-3};
 }
 
-static enum pk_code copy_out(struct pk_transformer *t, void *to, const void *from, size_t bytes,
-                             struct pk_err *err)
-{
-    enum pk_code rc = pk_device_copy(t->dev, PK_LANE_COMPUTE, PK_COPY_DEVICE_TO_HOST, to, from, bytes, err);
-    return rc ? rc : pk_device_sync(t->dev, err);
-}
-
 /* Weights as they are multiplied: of bf16 the rounded ones, but for norms. */
 static enum pk_code fetch(void *user, const struct pk_parameter *w, float *to, struct pk_err *err)
 {
     struct pk_transformer *t = user;
     const size_t n = w->rows * w->cols;
     if (!t->narrow || w->rows == 1)
-        return copy_out(t, to, t->p + w->offset, n * sizeof *to, err);
-    enum pk_code rc = copy_out(t, to, t->narrow + w->offset, n * sizeof *t->narrow, err);
+        return pk_copy_now(t->dev, PK_COPY_DEVICE_TO_HOST, to, t->p + w->offset, n * sizeof *to, err);
+    enum pk_code rc =
+        pk_copy_now(t->dev, PK_COPY_DEVICE_TO_HOST, to, t->narrow + w->offset, n * sizeof *t->narrow, err);
     pk_bf16_widen(to, n);
     return rc;
 }
@@ -56,7 +51,8 @@ static enum pk_code check_losses(struct pk_transformer *t, const struct pk_refer
     const size_t rows = r->sequences * r->prefix, first = (c->batch - r->sequences) * c->seq;
     double *want = pk_new_n(&a, double, rows);
     float *got = pk_new_n(&a, float, pk_transformer_tokens(c));
-    enum pk_code rc = copy_out(t, got, t->losses, pk_transformer_tokens(c) * sizeof *got, err);
+    enum pk_code rc = pk_copy_now(t->dev, PK_COPY_DEVICE_TO_HOST, got, t->losses,
+                                  pk_transformer_tokens(c) * sizeof *got, err);
     if (rc || (rc = pk_reference_losses(r, want, err)))
         return rc;
     for (size_t i = 0; i < rows; i++) {
@@ -79,7 +75,7 @@ static enum pk_code check_gradient(struct pk_transformer *t, struct pk_reference
     const size_t n = w->rows * w->cols;
     float *g = pk_new_n(&a, float, n);
     double up = 0, down = 0, got = 0, squares = 0;
-    enum pk_code rc = copy_out(t, g, t->g + w->offset, n * sizeof *g, err);
+    enum pk_code rc = pk_copy_now(t->dev, PK_COPY_DEVICE_TO_HOST, g, t->g + w->offset, n * sizeof *g, err);
     r.nudge = (struct pk_nudge){w, nudge};
     if (!rc)
         rc = pk_reference_loss(&r, &up, err);

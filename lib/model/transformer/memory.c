@@ -58,13 +58,6 @@ void pk_transformer_close(struct pk_transformer *t)
     *t = (struct pk_transformer){0};
 }
 
-static enum pk_code copy_in(struct pk_device *dev, void *dst, const void *src, size_t bytes,
-                            struct pk_err *err)
-{
-    enum pk_code rc = pk_device_copy(dev, PK_LANE_COMPUTE, PK_COPY_HOST_TO_DEVICE, dst, src, bytes, err);
-    return rc ? rc : pk_device_sync(dev, err);
-}
-
 /* Factor that makes numbers uniform in [-1, 1) what a parameter starts with. */
 static float bound_of(const struct pk_transformer *t, const struct pk_parameter *w)
 {
@@ -105,7 +98,8 @@ static enum pk_code fill_weights(struct pk_transformer *t, uint64_t seed, const 
         const size_t n = w->rows * w->cols;
         rc = scale(t, 0, t->p + end, w->offset - end, err);
         if (!rc)
-            rc = w->rows == 1 ? copy_in(t->dev, t->p + w->offset, ones, n * sizeof *ones, err)
+            rc = w->rows == 1 ? pk_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->p + w->offset, ones,
+                                            n * sizeof *ones, err)
                               : scale(t, bound_of(t, w), t->p + w->offset, n, err);
         end = w->offset + n;
     }
@@ -124,7 +118,7 @@ static enum pk_code fill_turns(struct pk_transformer *t, struct pk_arena *a, str
     const size_t dim = t->c.width / t->c.heads, n = t->c.seq * dim;
     float *host = pk_new_n(a, float, n);
     pk_rope_turns(host, t->c.seq, dim, 10000);
-    return copy_in(t->dev, t->turns, host, n * sizeof *host, err);
+    return pk_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->turns, host, n * sizeof *host, err);
 }
 
 enum pk_code pk_transformer_fill(struct pk_transformer *t, uint64_t seed, struct pk_err *err)
@@ -139,7 +133,8 @@ enum pk_code pk_transformer_fill(struct pk_transformer *t, uint64_t seed, struct
         (rc = fill_zero(t, t->v, err)))
         return rc;
     if (t->adamw)
-        rc = copy_in(t->dev, t->adamw, &pk_adamw_defaults, sizeof pk_adamw_defaults, err);
+        rc = pk_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->adamw, &pk_adamw_defaults,
+                         sizeof pk_adamw_defaults, err);
     return rc ? rc : pk_device_sync(t->dev, err);
 }
 
@@ -161,7 +156,7 @@ enum pk_code pk_transformer_batch(struct pk_transformer *t, const int32_t *token
     const size_t bytes = pk_transformer_tokens(&t->c) * sizeof *tokens;
     enum pk_code rc;
     if ((rc = inside(t, tokens, "token", err)) || (rc = inside(t, targets, "target", err)) ||
-        (rc = copy_in(t->dev, t->tokens, tokens, bytes, err)))
+        (rc = pk_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->tokens, tokens, bytes, err)))
         return rc;
-    return copy_in(t->dev, t->targets, targets, bytes, err);
+    return pk_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->targets, targets, bytes, err);
 }

@@ -29,6 +29,10 @@ static inline void *pk_pass_at(const struct pk_pass *p, void *x, size_t n)
     return (char *)x + n * pk_dtype_bytes(p->t->c.dtype);
 }
 
+/* A copy between host and device, over when it returns. Of no pass: set-up and checks. */
+enum pk_code pk_copy_now(struct pk_device *dev, enum pk_copy dir, void *dst, const void *src, size_t bytes,
+                         struct pk_err *err) PK_MUST_CHECK;
+
 /* A weight of [out, in], or several adjacent ones as one of more rows. */
 struct pk_weight {
     size_t out, in, offset;
@@ -77,7 +81,8 @@ void pk_block_forward(struct pk_pass *p, size_t layer, struct pk_stream *s, enum
 void pk_block_again(struct pk_pass *p, size_t layer);
 /* *d: gradient of the block's result, then of its input. */
 void pk_block_backward(struct pk_pass *p, size_t layer, void **d);
-void pk_block_drop(struct pk_pass *p, struct pk_block_saved *b);
+void pk_block_drop_attention(struct pk_pass *p, struct pk_block_saved *b); /* with q, k and v */
+void pk_block_drop(struct pk_pass *p, struct pk_block_saved *b);           /* all of it */
 
 void pk_ends_begin(struct pk_pass *p, struct pk_stream *s); /* embedding */
 void pk_ends_loss(struct pk_pass *p, struct pk_stream *s, bool keep);

@@ -1,20 +1,15 @@
 /* Sketch: gradients fetched parameter by parameter, added up by hash. */
 #include "model/transformer/sketch.h"
 
-#include <math.h>
+#include "base/rng.h"
+#include "model/transformer/pass.h"
 
-/* The finaliser of splitmix64. */
-static uint64_t hash(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return x ^ (x >> 31);
-}
+#include <math.h>
 
 static void add(struct pk_sketch *s, const float *x, size_t n, size_t first)
 {
     for (size_t i = 0; i < n; i++) {
-        const uint64_t h = hash(first + i + 1);
+        const uint64_t h = pk_rng_mix(first + i + 1);
         const double v = (double)x[i];
         s->v[h % PK_SKETCH] += h >> 63 ? v : -v;
         s->norm += v * v;
@@ -29,9 +24,9 @@ enum pk_code pk_transformer_sketch(struct pk_transformer *t, struct pk_sketch *o
         const struct pk_parameter *w = &t->layout.v[i];
         const size_t n = w->rows * w->cols;
         float *host = pk_new_n(&a, float, n);
-        enum pk_code rc = pk_device_copy(t->dev, PK_LANE_COMPUTE, PK_COPY_DEVICE_TO_HOST, host,
-                                         t->g + w->offset, n * sizeof *host, err);
-        if (rc || (rc = pk_device_sync(t->dev, err)))
+        enum pk_code rc =
+            pk_copy_now(t->dev, PK_COPY_DEVICE_TO_HOST, host, t->g + w->offset, n * sizeof *host, err);
+        if (rc)
             return rc;
         add(out, host, n, w->offset);
     }

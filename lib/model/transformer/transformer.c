@@ -48,7 +48,5 @@ void pk_transformer_forget(struct pk_transformer *t)
 
 enum pk_code pk_transformer_loss(struct pk_transformer *t, float *loss, struct pk_err *err)
 {
-    enum pk_code rc =
-        pk_device_copy(t->dev, PK_LANE_COMPUTE, PK_COPY_DEVICE_TO_HOST, loss, t->loss, sizeof *loss, err);
-    return rc ? rc : pk_device_sync(t->dev, err);
+    return pk_copy_now(t->dev, PK_COPY_DEVICE_TO_HOST, loss, t->loss, sizeof *loss, err);
 }
