@@ -3,7 +3,11 @@
 
 #include "base/buf.h"
 #include "base/plural.h"
+#include "bench/compare/threshold.h"
 #include "bench/report/report.h"
+
+#include <math.h>
+#include <string.h>
 
 const char *pk_answer_sentence(const struct pk_comparison *c, struct pk_arena *a)
 {
@@ -26,39 +30,115 @@ static const struct pk_compared *first_of(const struct pk_comparison *c, enum pk
     return NULL;
 }
 
+/* What makes a row like this one no regression. */
+static const char *accepting(const struct pk_compared *row, struct pk_arena *a)
+{
+    const char *metric = row->new_->metric;
+    if (row->decision.absolute)
+        return pk_printf(a, "a larger --threshold %s=... accepts more", metric);
+    if (pk_figures_exact(row->new_))
+        return pk_printf(a,
+                         "its figures repeat exactly, so that any difference counts: --threshold %s=%.3g%% "
+                         "accepts this one",
+                         metric, 105 * fabs(row->decision.ratio - 1));
+    return row->threshold ? pk_printf(a, "a larger --threshold than %s accepts more", row->threshold->text)
+                          : "a larger --min-effect accepts more";
+}
+
 static enum pk_code regression(const struct pk_comparison *c, const struct pk_question *q, size_t slower,
                                struct pk_arena *a, struct pk_err *err)
 {
-    pk_fail(err, PK_E_REGRESSION, "%s is slower: %s", q->new_name, pk_report_row(first_of(c, PK_SLOWER), a));
+    const struct pk_compared *row = first_of(c, PK_SLOWER);
+    pk_fail(err, PK_E_REGRESSION, "%s is slower: %s", q->new_name, pk_report_row(row, a));
     pk_why(err, "%zu of %s slower, each significant among all of them and beyond the margin", slower,
            pk_plural(c->n, "row", a));
-    return q->again ? pk_fix(err, "`%s` prints them again; a larger --min-effect accepts more", q->again)
-                    : pk_fix(err, "a larger --min-effect accepts more");
+    return q->again ? pk_fix(err, "`%s` prints them again; %s", q->again, accepting(row, a))
+                    : pk_fix(err, "%s", accepting(row, a));
+}
+
+/* What would decide a row, by why it is not. */
+static const char *deciding(const struct pk_compared *row, bool measured, struct pk_arena *a)
+{
+    static const char *const of_runs[] = {
+        [PK_REASON_FEW_RUNS] = "record more separate runs of the baseline, until there are five, or measure "
+                               "both sides now: perfkit "
+                               "gate --a ... --b ...",
+        [PK_REASON_NOISE] = "record more separate runs of both sides, or measure them now: perfkit gate --a "
+                            "... --b ...",
+        [PK_REASON_ENVIRONMENT] = "measure again when the machine is cool and idle (perfkit doctor)",
+        [PK_REASON_INEXACT] = "find out why repeats differ: the metric is said to be exact",
+    };
+    static const char *const of_pairs[] = {
+        [PK_REASON_MORE_PAIRS] = "give it more time (--budget)",
+        [PK_REASON_NOISE] = "give it more --max-pairs, or a quieter machine",
+        [PK_REASON_UNCONFIRMED] = "give it more --max-pairs, or measure again",
+        [PK_REASON_BETWEEN] = "give it more --max-pairs, or another --min-effect",
+        [PK_REASON_FEW_PAIRS] = "give it more time (--budget)",
+        [PK_REASON_DISTURBED] = "measure again on a quieter machine (perfkit doctor)",
+        [PK_REASON_ENVIRONMENT] = "measure again when the machine is cool and idle (perfkit doctor)",
+        [PK_REASON_INEXACT] = "find out why repeats differ: the metric is said to be exact",
+    };
+    const enum pk_reason r = row->decision.reason;
+    const char *unit = row->new_->unit;
+    if (r == PK_REASON_NEEDS_ABSOLUTE)
+        return pk_printf(a, "give one in the unit of the metric: --threshold %s=%s", row->new_->metric,
+                         strcmp(unit, "ns") == 0      ? "20us"
+                         : strcmp(unit, "bytes") == 0 ? "64KiB"
+                                                      : "1");
+    const char *text = measured ? of_pairs[r] : of_runs[r];
+    return text ? text : "measure both sides now, in turns: perfkit gate --a ... --b ...";
 }
 
 static enum pk_code undecided(const struct pk_comparison *c, const struct pk_question *q,
                               const struct pk_verdicts *v, struct pk_arena *a, struct pk_err *err)
 {
     bool nothing = v->refused == v->rows;
-    pk_fail(err, PK_E_UNDECIDED, nothing ? "nothing could be decided: %s" : "not everything is decided: %s",
+    pk_fail(err, PK_E_UNDECIDED, nothing ? "no row could be judged: %s" : "not everything is decided: %s",
             pk_answer_sentence(c, a));
     size_t i = 0;
-    while (c->v[i].judged && c->v[i].decision.reason == PK_REASON_PROVED)
+    while (!c->v[i].judged || c->v[i].decision.reason == PK_REASON_PROVED)
         i++;
     pk_why(err, "%s", pk_reason_text(c->v[i].decision.reason));
-    return pk_fix(err, "%s",
-                  c->design == PK_DESIGN_STORED
-                      ? "record more separate runs of the baseline, or measure both sides now: perfkit gate "
-                        "--a ... --b ..."
-                      : "give it more --max-pairs or --budget, or a quieter machine");
+    return pk_fix(err, "%s", deciding(&c->v[i], q->measured, a));
+}
+
+static bool of_one_entry(const struct pk_compared *x, const struct pk_compared *y)
+{
+    return !x->entry || !y->entry || strcmp(x->entry, y->entry) == 0;
+}
+
+/* The first row of an entry, or of all, none of whose metrics has a direction: it would be believed to guard something. */
+static const struct pk_compared *not_judged(const struct pk_comparison *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        size_t k = 0;
+        while (k < c->n &&
+               !(of_one_entry(&c->v[i], &c->v[k]) && strcmp(c->v[k].new_->direction, "none") != 0))
+            k++;
+        if (k == c->n)
+            return &c->v[i];
+    }
+    return NULL;
+}
+
+static enum pk_code nothing_judged(const struct pk_compared *row, struct pk_arena *a, struct pk_err *err)
+{
+    pk_fail(err, PK_E_NOTHING, "%snothing was judged: %s has no direction",
+            row->entry ? pk_printf(a, "[%s] ", row->entry) : "", row->new_->metric);
+    pk_why(err, "neither a lower nor a higher value of it is better, and no other metric was compared");
+    return pk_fix(err,
+                  "let the program that reports it name a direction, or choose other metrics with --metric");
 }
 
 enum pk_code pk_answer(const struct pk_comparison *c, const struct pk_question *q, struct pk_arena *a,
                        struct pk_err *err)
 {
     const struct pk_verdicts v = pk_compare_count(c);
+    const struct pk_compared *none = not_judged(c);
     if (v.of[PK_SLOWER])
         return regression(c, q, v.of[PK_SLOWER], a, err);
+    if (none)
+        return nothing_judged(none, a, err);
     size_t open = v.rows - v.of[PK_FASTER] - v.of[PK_SAME];
     if (v.rows && (v.refused == v.rows || (q->fail_on_undecided && open)))
         return undecided(c, q, &v, a, err);
@@ -70,9 +150,8 @@ const char *pk_answer_word(enum pk_code code)
     static const struct {
         enum pk_code code;
         const char *word;
-    } words[] = {
-        {PK_OK, "ok"},          {PK_E_REGRESSION, "slower"},        {PK_E_UNDECIDED, "undecided"},
-        {PK_E_CHECK, "failed"}, {PK_E_NOTHING, "nothing measured"}, {PK_E_INTERRUPTED, "interrupted"}};
+    } words[] = {{PK_OK, "ok"},          {PK_E_REGRESSION, "slower"},      {PK_E_UNDECIDED, "undecided"},
+                 {PK_E_CHECK, "failed"}, {PK_E_NOTHING, "nothing judged"}, {PK_E_INTERRUPTED, "interrupted"}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (words[i].code == code)
             return words[i].word;

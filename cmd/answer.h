@@ -7,10 +7,11 @@
 struct pk_question {
     const char *new_name;   /* what is judged: "b", "run 12" */
     bool fail_on_undecided; /* any undecided row is PK_E_UNDECIDED */
+    bool measured;          /* now: options can have more of it measured */
     const char *again;      /* a command that shows it again, for advice; NULL = none */
 };
 
-/* PK_OK; PK_E_REGRESSION naming the worst row; PK_E_UNDECIDED when that was asked for, or when nothing could be said of any row. */
+/* PK_OK; PK_E_REGRESSION naming the worst row; PK_E_NOTHING when no metric of all, or of an entry, has a direction; PK_E_UNDECIDED when that was asked for, or when nothing could be said of any row. */
 enum pk_code pk_answer(const struct pk_comparison *c, const struct pk_question *q, struct pk_arena *a,
                        struct pk_err *err) PK_MUST_CHECK;
 

@@ -1,5 +1,5 @@
 /* Baseline: naming runs that others are judged by, and saying why they are the ones. */
-#include "cmd/cmd.h"
+#include "cmd/stored.h"
 
 #include "base/suggest.h"
 #include "bench/record/runinfo.h"
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 struct options {
-    const char *label, *tag, *reason;
+    const char *label, *tag, *branch, *reason;
     int64_t newest;
     bool force, only;
 };
@@ -48,7 +48,14 @@ static const struct pk_opt options[] = {
      .offset = O(tag),
      .arg = "KEY=VALUE",
      .cli_only = true,
-     .help = "likewise those with this tag: branch=main where runs are recorded with --tag branch=..."},
+     .help = "likewise those with this tag"},
+    {.name = "branch",
+     .type = PK_OPT_TEXT,
+     .offset = O(branch),
+     .arg = "NAME",
+     .cli_only = true,
+     .help = "likewise those that were recorded on this branch of git, with nothing uncommitted; sides of "
+             "gates apart"},
     {.name = "newest",
      .type = PK_OPT_INT,
      .offset = O(newest),
@@ -101,34 +108,40 @@ static enum pk_code print_one(struct pk_app *app, struct pk_store *s, struct pk_
 static enum pk_code check_texts(const struct pk_app *app, const struct options *o, struct pk_err *err)
 {
     const char *json;
-    if (pk_text_check("reason", o->reason, err) || pk_label_check(o->label, err) ||
-        (o->tag && pk_tags_json(&o->tag, 1, app->arena, &json, err)))
+    if (pk_text_check("reason", o->reason, err) || pk_text_check("branch", o->branch, err) ||
+        pk_label_check(o->label, err) || (o->tag && pk_tags_json(&o->tag, 1, app->arena, &json, err)))
         return err->code;
-    if (!o->label || !o->tag)
-        return PK_OK;
-    pk_fail(err, PK_E_USAGE, "--label and --tag are both given");
-    pk_why(err, "a baseline follows one of them");
-    return pk_fix(err, "leave one out");
+    static const char *const others[] = {"tag", "branch", NULL};
+    static const char why[] = "a baseline follows one of them";
+    const struct pk_opt_table *table = &app->tables[1];
+    return pk_opt_apart(table, "label", others, why, err) ? err->code
+                                                          : pk_opt_apart(table, "tag", others + 1, why, err);
+}
+
+/* What it follows; NULL: it is pinned. */
+static const char *followed(const struct options *o, const char **pattern)
+{
+    *pattern = o->label ? o->label : o->tag ? o->tag : o->branch;
+    return o->label ? "label" : o->tag ? "tag" : o->branch ? "branch" : NULL;
 }
 
 static enum pk_code save(struct pk_app *app, struct pk_store *s, struct pk_err *err)
 {
     const struct options *o = app->options;
-    const struct pk_decision why = {user_name(app->arena), o->reason};
-    const bool moving = o->label || o->tag;
+    const struct pk_baseline_decision why = {user_name(app->arena), o->reason};
     int64_t *ids = NULL, newest;
-    struct pk_baseline b = {.name = app->args.v[1], .label = o->label, .tag = o->tag, .newest = o->newest};
+    struct pk_baseline b = {.name = app->args.v[1], .newest = o->newest};
+    b.follows = followed(o, &b.pattern);
     if (check_texts(app, o, err))
         return err->code;
-    if (moving && app->args.n > 2) {
-        pk_fail(err, PK_E_USAGE, "a baseline is pinned to runs or follows a %s, not both",
-                o->label ? "label" : "tag");
-        pk_why(err, "runs are named and --%s is given", o->label ? "label" : "tag");
+    if (b.follows && app->args.n > 2) {
+        pk_fail(err, PK_E_USAGE, "a baseline is pinned to runs or follows a %s, not both", b.follows);
+        pk_why(err, "runs are named and --%s is given", b.follows);
         return pk_fix(err, "leave one of them out");
     }
-    if (!moving && read_runs(app, s, 2, &ids, &b.n_runs, err))
+    if (!b.follows && read_runs(app, s, 2, &ids, &b.n_runs, err))
         return err->code;
-    if (!moving && !b.n_runs) {
+    if (!b.follows && !b.n_runs) {
         if (pk_store_resolve(s, "@", &newest, err))
             return err->code;
         ids = &newest;
@@ -140,15 +153,39 @@ static enum pk_code save(struct pk_app *app, struct pk_store *s, struct pk_err *
     return print_one(app, s, err);
 }
 
+/* A run that none of the baseline's can be compared with is taken, since an experiment gets new cases; but it is said, when it is taken:
+ * one of another experiment is refused. Asked before, while the baseline is without it. */
+static void look_for_unlike(struct pk_app *app, const char *ref, struct pk_texts *unlike)
+{
+    const struct pk_compare_options all = {.all_metrics = true, .level = 0.95};
+    struct pk_stored_side base, run;
+    struct pk_comparison c;
+    struct pk_err err;
+    if (pk_stored_read(app, app->args.v[1], NULL, NULL, &base, &err) ||
+        pk_stored_read(app, ref, NULL, NULL, &run, &err) ||
+        pk_compare_runs(&base.figures, &run.figures, &all, app->arena, &c, &err) != PK_E_NOT_COMPARABLE)
+        return;
+    pk_texts_add(
+        unlike,
+        pk_printf(app->arena, "%s: %s; --only lets it stand for the new runs alone", err.what, err.why),
+        app->arena);
+}
+
 static enum pk_code accept(struct pk_app *app, struct pk_store *s, struct pk_err *err)
 {
     const struct options *o = app->options;
-    const struct pk_decision why = {user_name(app->arena), o->reason};
+    const struct pk_baseline_decision why = {user_name(app->arena), o->reason};
     int64_t *ids = NULL;
     size_t n = 0;
-    if (check_texts(app, o, err) || read_runs(app, s, 2, &ids, &n, err) ||
-        pk_baseline_accept(s, app->args.v[1], ids, n, o->only, &why, err))
+    if (check_texts(app, o, err) || read_runs(app, s, 2, &ids, &n, err))
         return err->code;
+    struct pk_texts unlike = {0};
+    for (size_t i = 2; i < app->args.n && !o->only; i++)
+        look_for_unlike(app, app->args.v[i], &unlike);
+    if (pk_baseline_accept(s, app->args.v[1], ids, n, o->only, &why, err))
+        return err->code;
+    for (size_t i = 0; i < unlike.n; i++)
+        pk_warn(app, "%s", unlike.v[i]);
     return print_one(app, s, err);
 }
 
@@ -181,7 +218,8 @@ static const struct action {
     const char *takes;         /* options, between blanks */
     enum pk_code (*run)(struct pk_app *app, struct pk_store *s, struct pk_err *err);
 } actions[] = {
-    {"save", "save NAME [RUN...]", PK_STORE_UPDATE, 2, SIZE_MAX, " reason force label tag newest ", save},
+    {"save", "save NAME [RUN...]", PK_STORE_UPDATE, 2, SIZE_MAX, " reason force label tag branch newest ",
+     save},
     {"list", "list", PK_STORE_READ, 1, 1, "", list},
     {"show", "show NAME", PK_STORE_READ, 2, 2, "", show},
     {"rm", "rm NAME", PK_STORE_UPDATE, 2, 2, "", rm},
@@ -240,7 +278,8 @@ const struct pk_cmd pk_cmd_baseline = {
     .name = "baseline",
     .summary = "names for the runs that others are judged by; who decided, and why",
     .usage = "baseline save NAME [RUN...]|list|show NAME|rm NAME|accept NAME RUN... [options]",
-    .examples = "perfkit baseline save main --label nightly --newest 10\n"
+    .examples = "perfkit baseline save main --branch main\n"
+                "perfkit baseline save nightly --label nightly --newest 20\n"
                 "perfkit baseline save v1.2 31,32,33,35,36 --reason 'release'\n"
                 "perfkit baseline accept v1.2 @ --reason 'slower by design: checks its input'\n"
                 "perfkit gate --against main @",

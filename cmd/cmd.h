@@ -34,6 +34,7 @@ struct pk_app {
     FILE *text;         /* the same stream, for output that is no table (a script); use one of the two */
     struct pk_progress *progress; /* its bar may be on the last line of stderr; NULL = none */
     const char *parting;          /* a note for when the rows are out; NULL = none */
+    bool mute; /* another process of the same command speaks: this one prints and writes nothing but errors */
     int argc;
     const char **argv; /* as typed, for the command line that is recorded */
 };
@@ -54,6 +55,7 @@ struct pk_cmd {
     /* Optional: a format that its own options ask for; NULL = that of --format. */
     const char *(*format)(const struct pk_app *app);
     bool hidden;
+    bool explains; /* help: runs, too, where the environment or a config file is wrong */
     enum pk_code (*run)(struct pk_app *app, struct pk_err *err);
 };
 
@@ -62,11 +64,18 @@ void pk_note(const struct pk_app *app, const char *fmt, ...) PK_PRINTF(2, 3);
 /* A warning on stderr, never silent. */
 void pk_warn(const struct pk_app *app, const char *fmt, ...) PK_PRINTF(2, 3);
 
+/* Of several things that are wrong each is said: prints *err when `rc` says that one is waiting there, and puts `next` in its place, whose
+ * code is returned. */
+enum pk_code pk_another_error(enum pk_code rc, const struct pk_err *next, struct pk_err *err) PK_MUST_CHECK;
+
+/* Whether --format is one that people read: table or markdown. */
+bool pk_for_people(const struct pk_app *app);
+
 /* The store at path; NULL = where --db, PERFKIT_DB or the default say. Waiting for another process's lock is noted, and ended by
  * Ctrl-C. */
 enum pk_code pk_open_store(struct pk_app *app, const char *path, enum pk_store_mode mode, struct pk_store **s,
                            struct pk_err *err) PK_MUST_CHECK;
-/* What the store understands of a name of runs: "merge-base:BRANCH" becomes the commit that it is, the rest stays. */
+/* What the store understands of a name of runs: "merge-base:BRANCH" and "commit:NAME" become the commit that they are, the rest stays. */
 enum pk_code pk_run_ref(struct pk_app *app, const char **ref, struct pk_err *err) PK_MUST_CHECK;
 /* The same for reading a run: "@", "@~1", an id, a baseline, "merge-base:BRANCH" or a label there, or "FILE.db:REF" elsewhere. */
 enum pk_code pk_open_run(struct pk_app *app, const char *ref, struct pk_store **s, int64_t *run_id,

@@ -19,10 +19,17 @@ static const struct pk_opt options[] = {
      .help = "compare cases of one run that differ in AXIS (or in `variant`) with those at its first value"},
     PK_VERDICT_ROWS(OF_VERDICT),
     {"exit-code", 0, PK_OPT_FLAG, offsetof(struct options, exit_code),
-     .help = "exit status 3 when a row is slower, 4 when nothing could be decided, 5 when it may not be "
-             "compared"},
+     .help =
+         "exit status 1 when a case of base failed in new, 3 when a row is slower, 4 when no row could be "
+         "judged, 5 when it may not be compared; --fail-on-undecided implies it"},
     {0},
 };
+
+/* For an exit status; one for undecided rows is one. */
+static bool asks(const struct options *o)
+{
+    return o->exit_code || o->verdict.fail_on_undecided;
+}
 
 /* Processes that measured both are pairs. */
 static enum pk_code compare_within(struct pk_app *app, const struct pk_threshold *thresholds,
@@ -39,7 +46,7 @@ static enum pk_code compare_within(struct pk_app *app, const struct pk_threshold
     what.design = j.design;
     if (pk_stored_read(app, app->args.v[0], NULL, NULL, &run, err) ||
         pk_compare_by(&run.figures, &what, app->arena, &c, err) ||
-        pk_thresholds_check(thresholds, o->verdict.thresholds.n, c.v, c.n, err))
+        pk_verdict_thresholds_check(&o->verdict, thresholds, &c, &run.figures, err))
         return err->code;
     pk_thresholds_apply(thresholds, o->verdict.thresholds.n, c.v, c.n);
     pk_judge(c.v, c.n, &j);
@@ -52,7 +59,7 @@ static enum pk_code compare_within(struct pk_app *app, const struct pk_threshold
     pk_compare_print_counters(app->out, &counters, o->by, app->arena);
     run.states[0].side = "both";
     pk_run_states_print(app->out, run.states, 1, app->arena);
-    return o->exit_code ? pk_answer(&c, &q, app->arena, err) : PK_OK;
+    return asks(o) ? pk_answer(&c, &q, app->arena, err) : PK_OK;
 }
 
 static enum pk_code compare_runs(struct pk_app *app, const struct pk_threshold *thresholds,
@@ -63,7 +70,7 @@ static enum pk_code compare_runs(struct pk_app *app, const struct pk_threshold *
     if (pk_stored_compare(app, app->args.v[0], app->args.v[1], &o->verdict, thresholds, &p, err))
         return err->code;
     pk_stored_print(&p, app->out, app->arena);
-    return o->exit_code ? pk_stored_answer(&p, &o->verdict, app->arena, err) : PK_OK;
+    return asks(o) ? pk_stored_answer(&p, &o->verdict, app->arena, err) : PK_OK;
 }
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
@@ -83,7 +90,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 const struct pk_cmd pk_cmd_compare = {
     .name = "compare",
     .summary = "two runs, or the values of an axis, side by side: ratios, intervals, verdicts",
-    .usage = "compare BASE NEW | compare --by AXIS RUN | compare [EXPERIMENT] --a SIDE --b SIDE",
+    .usage = "compare BASE NEW | compare --by AXIS RUN | compare [EXPERIMENT] --a SIDE --b SIDE [as gate]",
     .examples = "perfkit compare --a ./old --b ./new        measured now, in turns, as gate does\n"
                 "perfkit compare @~1 @                   the newest run against the one before\n"
                 "perfkit compare main @ --exit-code      against all runs with the label main\n"

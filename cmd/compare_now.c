@@ -13,7 +13,8 @@ struct options {
 static const struct pk_opt options[] = {
     PK_GATE_ROWS,
     {"exit-code", 0, PK_OPT_FLAG, offsetof(struct options, exit_code),
-     .help = "exit status 3 when a row is slower, 4 when nothing could be decided, as gate's"},
+     .help = "exit status 3 when a row is slower, 4 when no row could be judged, as gate's; "
+             "--fail-on-undecided implies it"},
     {0},
 };
 
@@ -22,7 +23,10 @@ static enum pk_code answer(struct gate *g, struct pk_err *err)
 {
     const struct options *o = g->app->options;
     const enum pk_code code = pk_gate_answer(g, err);
-    return !o->exit_code && (code == PK_E_REGRESSION || code == PK_E_UNDECIDED) ? PK_OK : code;
+    return !o->exit_code && !o->gate.verdict.fail_on_undecided &&
+                   (code == PK_E_REGRESSION || code == PK_E_UNDECIDED)
+               ? PK_OK
+               : code;
 }
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
@@ -33,7 +37,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 static const struct pk_cmd compare_now = {
     .name = "compare",
     .summary = "two builds, commands or settings, measured in turns and compared",
-    .usage = "compare [EXPERIMENT] --a SIDE --b SIDE [options of gate]",
+    .usage = "compare [EXPERIMENT] --a SIDE --b SIDE [as gate]",
     .examples = "perfkit compare --a './solve-main input' --b './solve input'\n"
                 "perfkit compare attention-scaling --a dtype=fp32 --b dtype=bf16\n",
     .options = options,

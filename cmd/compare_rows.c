@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/plural.h"
+#include "bench/report/report.h"
 #include "cmd/value_column.h"
 #include "json/json.h"
 
@@ -161,6 +162,8 @@ static void begin_table(struct pk_out *out, const struct pk_comparison *c, const
     double least = smallest(c, unit);
     pk_value_column(&cols[BASE], unit, least, a);
     pk_value_column(&cols[NEW], unit, least, a);
+    if (strcmp(unit, "ns") != 0)
+        cols[SPEEDUP].heading = "Gain"; /* of bytes nothing becomes faster */
     cols[ENTRY].machine = !c->v[0].entry;
     cols[EXPERIMENT].machine = !several_experiments(c);
     if (by) {
@@ -183,6 +186,9 @@ static void ratio_cells(struct pk_cell *cells, const struct pk_ratio *r, double 
     cells[P] = real(r->p);
 }
 
+/* A worsening of more than ten times is no figure to plan with: of two wild pairs it would have forty digits. */
+static const double most_seen = 10;
+
 static void verdict_cells(struct pk_cell *cells, const struct pk_compared *p)
 {
     const struct pk_decision *d = &p->decision;
@@ -192,7 +198,7 @@ static void verdict_cells(struct pk_cell *cells, const struct pk_compared *p)
     cells[REASON] = text(pk_reason_text(d->reason));
     cells[P_ADJUSTED] = real(d->p_adjusted);
     cells[DISTURBED] = whole((int64_t)d->disturbed);
-    if (!d->absolute)
+    if (!d->absolute && d->mde <= most_seen)
         cells[SEES] = real(d->mde);
     if (d->needed && d->needed != PK_PAIRS_NEVER)
         cells[NEEDS] = whole((int64_t)d->needed);
@@ -257,21 +263,21 @@ static void unit_table(struct pk_out *out, const struct pk_comparison *c, const 
     }
 }
 
-static void left_out_note(struct pk_out *out, const char *where, const char *const *cases, size_t n,
-                          struct pk_arena *a)
+static void left_out_note(struct pk_out *out, const char *kind, const char *where, const char *const *cases,
+                          size_t n, struct pk_arena *a)
 {
     enum { MOST_NAMED = 4 };
     struct pk_buf b = {.arena = a};
     if (!n)
         return;
-    pk_buf_printf(&b, "%s of %s without a counterpart: ", pk_plural(n, "case", a), where);
+    pk_buf_printf(&b, "%s of %s without a counterpart: ", pk_plural(n, kind, a), where);
     for (size_t i = 0; i < n && i < MOST_NAMED; i++)
         pk_buf_printf(&b, "%s%s", i ? "; " : "", cases[i]);
     pk_buf_str(&b, n > MOST_NAMED ? "; ..." : "");
     pk_out_note(out, pk_buf_text(&b));
 }
 
-/* "3 undecided: too few pairs for so much noise", for each way not to know. */
+/* "3 undecided: too few processes or runs for so much noise", for each way not to know. */
 static void reason_notes(struct pk_out *out, const struct pk_comparison *c, struct pk_arena *a)
 {
     for (int r = PK_REASON_PROVED + 1; r <= PK_REASON_INEXACT; r++) {
@@ -284,6 +290,23 @@ static void reason_notes(struct pk_out *out, const struct pk_comparison *c, stru
             }
         if (n)
             pk_out_note(out, pk_printf(a, "%zu %s: %s.", n, word, pk_reason_text((enum pk_reason)r)));
+    }
+}
+
+/* Rows that have no ratio, because a figure is not positive. */
+static void difference_notes(struct pk_out *out, const struct pk_comparison *c, struct pk_arena *a)
+{
+    enum { MOST_SAID = 8 };
+    size_t said = 0;
+    for (size_t i = 0; i < c->n && said < MOST_SAID; i++) {
+        const struct pk_compared *row = &c->v[i];
+        const struct pk_decision *d = &row->decision;
+        if (!row->judged || row->hidden || !d->absolute || isnan(d->ratio))
+            continue;
+        const char *sees =
+            isfinite(d->mde) ? pk_printf(a, "; could see %.3g %s", d->mde, row->new_->unit) : "";
+        pk_out_note(out, pk_printf(a, "By difference: %s%s.", pk_report_row(row, a), sees));
+        said++;
     }
 }
 
@@ -314,8 +337,11 @@ void pk_compare_print(struct pk_out *out, const struct pk_comparison *c, const c
             unit_table(out, c, by, c->v[i].new_->unit, a);
     }
     pk_out_note(out, interval_note(c));
+    difference_notes(out, c, a);
     reason_notes(out, c, a);
     const char *base = by ? pk_printf(a, "%s=%s", by, c->base_value) : "base";
-    left_out_note(out, base, c->only_base, c->n_only_base, a);
-    left_out_note(out, by ? pk_printf(a, "other values of %s", by) : "new", c->only_new, c->n_only_new, a);
+    left_out_note(out, "case", base, c->only_base, c->n_only_base, a);
+    left_out_note(out, "metric", "new", c->metrics_new, c->n_metrics_new, a);
+    left_out_note(out, "case", by ? pk_printf(a, "other values of %s", by) : "new", c->only_new,
+                  c->n_only_new, a);
 }

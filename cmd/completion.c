@@ -90,10 +90,11 @@ static const char *script(struct pk_arena *a)
                    "_perfkit() {\n"
                    "  local here=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words=\n"
                    "  case ${COMP_WORDS[1]}:$COMP_CWORD in\n"
-                   "    *:1) words='help");
+                   "    *:1) words='");
     add_commands(&b);
     pk_buf_str(&b, "' ;;\n    help:2) words='");
     add_commands(&b);
+    add_experiments(&b);
     pk_buf_str(&b, "' ;;\n    run:2|gate:2) words='");
     add_experiments(&b);
     pk_buf_str(&b, "' ;;\n");

@@ -187,18 +187,46 @@ static struct pk_cell cell_of(const json_t *v, struct pk_arena *a)
     return (struct pk_cell){.type = PK_CELL_NULL};
 }
 
+static void cells_of(const struct section *s, const json_t *row, struct pk_arena *a, struct pk_cell *cells)
+{
+    for (size_t c = 0; c < s->n; c++)
+        cells[c] = cell_of(json_object_get(row, s->columns[c].key), a);
+}
+
+/* People are spared columns that no row fills. */
+static void hide_empty(const struct section *s, const json_t *list, struct pk_arena *a,
+                       struct pk_column *cols)
+{
+    struct pk_cell cells[COLUMNS_MAX];
+    bool filled[COLUMNS_MAX] = {0};
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        cells_of(s, json_array_get(list, i), a, cells);
+        for (size_t c = 0; c < s->n; c++)
+            filled[c] |= cells[c].type != PK_CELL_NULL;
+    }
+    for (size_t c = 0; c < s->n; c++)
+        cols[c].machine |= !filled[c];
+}
+
+static void print_section(struct pk_out *out, const struct section *s, const char *title, const json_t *list,
+                          struct pk_arena *a)
+{
+    struct pk_column cols[COLUMNS_MAX];
+    struct pk_cell cells[COLUMNS_MAX];
+    memcpy(cols, s->columns, s->n * sizeof *cols);
+    hide_empty(s, list, a, cols);
+    pk_out_table(out, s->name, title, cols, s->n);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        cells_of(s, json_array_get(list, i), a, cells);
+        pk_out_row(out, cells);
+    }
+}
+
 void pk_describe_one(struct pk_out *out, const struct pk_probe *p, struct pk_arena *a)
 {
     for (size_t s = 0; s < COUNT(sections); s++) {
         PK_JSON_CLEANUP json_t *list = sections[s].list(p, a);
-        const char *title = s ? NULL : pk_printf(a, "%s: %s", p->name, p->summary);
-        pk_out_table(out, sections[s].name, title, sections[s].columns, sections[s].n);
-        for (size_t i = 0; i < json_array_size(list); i++) {
-            struct pk_cell cells[COLUMNS_MAX];
-            for (size_t c = 0; c < sections[s].n; c++)
-                cells[c] = cell_of(json_object_get(json_array_get(list, i), sections[s].columns[c].key), a);
-            pk_out_row(out, cells);
-        }
+        print_section(out, &sections[s], s ? NULL : pk_printf(a, "%s: %s", p->name, p->summary), list, a);
     }
 }
 

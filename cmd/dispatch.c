@@ -4,6 +4,8 @@
 #include "base/suggest.h"
 #include "cmd/describe.h"
 #include "cmd/frame.h"
+#include "device/bf16.h"
+#include "device/blas.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -11,16 +13,17 @@
 #include <unistd.h>
 
 /* PERFKIT_ variables that are no option. */
-static const char *const variables[] = {
-    "PERFKIT_WIRE_FD",    /* where a worker or a measured program writes its samples */
-    "PERFKIT_PYTHON",     /* the interpreter of peers */
-    "PERFKIT_PEERS",      /* more peers than the installed ones */
-    "PERFKIT_BLAS",       /* device/blas.h */
-    "PERFKIT_OPENBLAS",   /* likewise */
-    "PERFKIT_BF16",       /* device/bf16.h */
-    "PERFKIT_CUDA_LIBS",  /* device/cuda/library.h */
-    "PERFKIT_FAIL_ALLOC", /* fault injection, for tests */
-    NULL,
+static const struct pk_opt_variable variables[] = {
+    {"PERFKIT_WIRE_FD"},             /* where a worker or a measured program writes its samples */
+    {"PERFKIT_PYTHON"},              /* the interpreter of peers */
+    {"PERFKIT_PEERS"},               /* more peers than the installed ones */
+    {"PERFKIT_BLAS", pk_blas_words}, /* device/blas.h */
+    {"PERFKIT_OPENBLAS"},            /* likewise */
+    {"PERFKIT_BF16", pk_bf16_words}, /* device/bf16.h */
+    {"PERFKIT_CUDA_LIBS"},           /* device/cuda/library.h */
+    {"PERFKIT_MPI"},                 /* comm/mpi_load.h */
+    {"PERFKIT_FAIL_ALLOC"},          /* fault injection, for tests */
+    {0},
 };
 
 static size_t count_commands(void)
@@ -31,10 +34,20 @@ static size_t count_commands(void)
     return n;
 }
 
+/* An experiment stands behind run; NULL = none is near. */
+static const char *nearest_experiment(const char *name, struct pk_arena *a)
+{
+    struct pk_texts names = {0};
+    for (const struct pk_probe *const *p = pk_probes; *p; p++)
+        if (!(*p)->hidden)
+            pk_texts_add(&names, (*p)->name, a);
+    return pk_suggest(name, names.v, names.n);
+}
+
 const struct pk_cmd *pk_command_find(const char *name, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    const char **names = pk_new_n(&a, const char *, count_commands() + 1);
+    const char **names = pk_new_n(&a, const char *, count_commands());
     size_t n = 0;
     for (size_t i = 0; pk_commands[i]; i++) {
         if (!strcmp(pk_commands[i]->name, name))
@@ -42,12 +55,13 @@ const struct pk_cmd *pk_command_find(const char *name, struct pk_err *err)
         if (!pk_commands[i]->hidden)
             names[n++] = pk_commands[i]->name;
     }
-    names[n++] = "help";
     pk_fail(err, PK_E_USAGE, "there is no command '%.100s'", name);
     pk_why(err, "the first argument of perfkit is a command");
-    const char *near = pk_suggest(name, names, n);
+    const char *near = pk_suggest(name, names, n), *experiment = near ? NULL : nearest_experiment(name, &a);
     if (near)
         pk_fix(err, "did you mean '%s'?", near);
+    else if (experiment)
+        pk_fix(err, "did you mean 'run %s'?", experiment);
     else
         pk_fix(err, "perfkit help lists them");
     return NULL;
@@ -100,7 +114,7 @@ static enum pk_code run_command(const struct pk_cmd *c, struct pk_app *app, stru
     app->text = output.f;
     enum pk_code rc = c->run(app, err);
     bool silent = pk_out_cancel(app->out);
-    if (rc && silent) {
+    if ((rc && silent) || app->mute) {
         pk_output_discard(&output);
         return rc;
     }
@@ -137,7 +151,8 @@ static enum pk_code start_command(const struct pk_cmd *c, int argc, const char *
                               .argc = argc - 1,
                               .argv = argv + 1,
                               .environ_ = (const char *const *)environ,
-                              .known = pk_known_options(a)};
+                              .known = pk_known_options(a),
+                              .lenient = c->explains};
     const char *first = c->more ? pk_opt_first_argument(&in, app.tables, 2) : NULL;
     if (first && c->more(first, &app.tables[2].rows, a, err))
         return err->code;
@@ -145,7 +160,8 @@ static enum pk_code start_command(const struct pk_cmd *c, int argc, const char *
     if (pk_opt_parse(&in, app.tables, 3, a, &app.args, &help, err))
         return err->code;
     if (help)
-        return print(pk_usage_command(c, app.tables, help > 1, a));
+        return print(
+            pk_usage_command(c, app.tables, help > 1, pk_out_options_of(&globals, PK_FMT_TABLE).width, a));
     if (check_arity(c, app.args.n, err))
         return err->code;
     return run_command(c, &app, err);
@@ -164,38 +180,6 @@ static enum pk_code no_command(const char *arg, struct pk_arena *a, struct pk_er
     return pk_fix(err, "perfkit run attention-scaling");
 }
 
-/* The tables of an experiment: perfkit help run EXPERIMENT. */
-static enum pk_code help_experiment(const char *name, struct pk_arena *a, struct pk_err *err)
-{
-    const struct pk_probe *p;
-    struct pk_globals as_usual = {.color = "auto"};
-    struct pk_out_options options = pk_out_options_of(&as_usual, PK_FMT_TABLE);
-    if (pk_describe_find(name, &p, err))
-        return err->code;
-    struct pk_out *out = pk_out_open(stdout, &options);
-    pk_describe_one(out, p, a);
-    return pk_out_close(out, err);
-}
-
-/* perfkit help [COMMAND [EXPERIMENT]] */
-static enum pk_code help(int argc, const char **argv, struct pk_arena *a, struct pk_err *err)
-{
-    if (argc < 1)
-        return print(pk_usage_program(a));
-    const struct pk_cmd *c = pk_command_find(argv[0], err);
-    if (!c)
-        return err->code;
-    if (argc == 2 && !strcmp(c->name, "run"))
-        return help_experiment(argv[1], a, err);
-    if (argc > 1) {
-        pk_fail(err, PK_E_USAGE, "perfkit help %s: too many arguments", c->name);
-        pk_why(err, "usage: perfkit help [COMMAND], or perfkit help run EXPERIMENT");
-        return pk_fix(err, "perfkit help %s", c->name);
-    }
-    struct pk_opt_table tables[3] = {{.rows = pk_global_rows}, {.rows = c->options}};
-    return print(pk_usage_command(c, tables, true, a));
-}
-
 static bool one_of(const char *s, const char *a, const char *b)
 {
     return !strcmp(s, a) || !strcmp(s, b);
@@ -207,7 +191,7 @@ enum pk_code pk_dispatch(int argc, const char **argv, struct pk_arena *a, struct
     if (first && one_of(first, "--version", "version"))
         return print(pk_printf(a, "perfkit %s\n", pk_version));
     if (first && (one_of(first, "-h", "--help") || !strcmp(first, "help")))
-        return help(argc - 2, argv + 2, a, err);
+        return argc == 2 ? print(pk_usage_program(a)) : start_command(&pk_cmd_help, argc, argv, a, err);
     if (!first || *first == '-')
         return no_command(first, a, err);
     const struct pk_cmd *c = pk_command_find(first, err);

@@ -3,11 +3,13 @@
 
 #include "base/buf.h"
 #include "base/suggest.h"
+#include "base/units.h"
 #include "bench/calibrate.h"
 #include "counter/source.h"
 #include "device/cpu.h"
 #include "machine/bind.h"
 
+#include <math.h>
 #include <string.h>
 
 #define COUNT(v)   (sizeof(v) / sizeof *(v))
@@ -42,11 +44,47 @@ static struct pk_cell text(const char *s)
 static const struct pk_column row_columns[] = {
     {.key = "name", .heading = "What", .left = true},
     {.key = "state", .heading = "State", .left = true},
-    {.key = "found", .heading = "Found", .left = true},
-    {.key = "advice", .heading = "What to do", .left = true},
+    {.key = "found", .heading = PK_DOCTOR_HEADING, .left = true},
+    {.key = "advice", .left = true, .machine = true},
 };
 
+const char *pk_doctor_words(const struct doctor *d, const char *found, const char *advice)
+{
+    return d->people && advice ? pk_printf(d->app->arena, "%s → %s", found, advice) : found;
+}
+
 static const char *const states[] = {[FOUND_OK] = "ok", [FOUND_WARN] = "warn", [FOUND_NO] = "no"};
+
+static bool same(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+bool pk_doctor_said(struct doctor *d, const char *name, const char *found, const char *advice)
+{
+    if (!d->people)
+        return false;
+    for (size_t i = 0; i < d->n_said; i++) {
+        struct pk_said *s = &d->said[i];
+        if (!same(s->found, found) || !same(s->advice, advice))
+            continue;
+        s->others = s->others ? pk_printf(d->app->arena, "%s, %s", s->others, name) : name;
+        return true;
+    }
+    if (d->n_said < PK_SAID_MOST)
+        d->said[d->n_said++] = (struct pk_said){.name = name, .found = found, .advice = advice};
+    return false;
+}
+
+void pk_doctor_note_said(struct doctor *d)
+{
+    for (size_t i = 0; i < d->n_said; i++) {
+        struct pk_said *s = &d->said[i];
+        if (s->others)
+            pk_out_note(d->app->out, pk_printf(d->app->arena, "As %s: %s.", s->name, s->others));
+        s->others = NULL;
+    }
+}
 
 bool pk_doctor_requires(const struct doctor *d, const char *name)
 {
@@ -131,27 +169,52 @@ static enum pk_code print_rows(struct doctor *d, struct pk_err *err)
     pk_out_table(d->app->out, "doctor", "What can be measured here", row_columns, COUNT(row_columns));
     for (const struct pk_doctor_row *r = pk_doctor_rows; r->name; r++) {
         struct pk_finding f = r->look(d);
-        pk_out_row(d->app->out,
-                   (struct pk_cell[]){text(r->name), text(states[f.state]), text(f.found), text(f.advice)});
         if (f.state != FOUND_OK)
             pk_doctor_unmet(d, r->name, f.found, f.advice);
+        if (f.state != FOUND_OK && pk_doctor_said(d, r->name, f.found, f.advice))
+            continue;
+        pk_out_row(d->app->out,
+                   (struct pk_cell[]){text(r->name), text(states[f.state]),
+                                      text(pk_doctor_words(d, f.found, f.advice)), text(f.advice)});
     }
+    pk_doctor_note_said(d);
     return pk_doctor_sources(d, err) ? err->code : judge(d, err);
 }
 
 static const struct pk_column ceiling_columns[] = {
     {.key = "device", .heading = "Device", .left = true},
-    {.key = "fp32_flops_per_s", .heading = "fp32 (GFLOP/s)", .scale = 1e9, .decimals = 1},
+    {.key = "fp32_flops_per_s", .heading = "fp32", .decimals = 1},
+    {.key = "tf32_flops_per_s", .heading = "tf32", .decimals = 1},
+    {.key = "bf16_flops_per_s", .heading = "bf16", .decimals = 1},
     {.key = "exp_per_s", .heading = "exp (G/s)", .scale = 1e9, .decimals = 2},
     {.key = "memory_bytes_per_s", .heading = "Memory (GB/s)", .scale = 1e9, .decimals = 1},
     {.key = "copy_bytes_per_s", .heading = "Copy (GB/s)", .scale = 1e9, .decimals = 1},
     {.key = "cache_bytes", .heading = "Last-level cache (MiB)", .scale = 1 << 20, .decimals = 1},
+    {.key = "sheet_fp32_flops_per_s", .machine = true},
+    {.key = "sheet_tf32_flops_per_s", .machine = true},
+    {.key = "sheet_bf16_flops_per_s", .machine = true},
     {.key = "doubtful", .machine = true},
 };
 
+enum { FIRST_RATE = 1, LAST_RATE = 3 }; /* in FLOP/s, of one unit */
+
+static const struct pk_column *ceiling_columns_for(const struct pk_ceilings *top, struct pk_arena *a)
+{
+    struct pk_column *cols = pk_new_n(a, struct pk_column, COUNT(ceiling_columns));
+    const double most = fmax(top->fp32_flops_per_s, fmax(top->tf32_flops_per_s, top->bf16_flops_per_s));
+    const struct pk_unit *u = pk_unit_fit("flops_per_s", "GFLOP/s TFLOP/s", most);
+    memcpy(cols, ceiling_columns, sizeof ceiling_columns);
+    for (size_t i = FIRST_RATE; i <= LAST_RATE; i++) {
+        cols[i].heading = pk_printf(a, "%s (%s)", cols[i].heading, u->shown);
+        cols[i].scale = u->scale;
+    }
+    return cols;
+}
+
+/* 0: nobody knows. */
 static struct pk_cell real(double f)
 {
-    return (struct pk_cell){.type = PK_CELL_REAL, .f = f};
+    return (struct pk_cell){.type = f > 0 ? PK_CELL_REAL : PK_CELL_NULL, .f = f};
 }
 
 static enum pk_code check_device(const char *device, const struct pk_device_options *o, struct pk_err *err)
@@ -166,6 +229,25 @@ static enum pk_code check_device(const char *device, const struct pk_device_opti
     pk_fail(err, PK_E_UNAVAILABLE, "device %s cannot be used here", device);
     pk_why(err, "%s", absent);
     return pk_fix(err, "perfkit list devices shows what can");
+}
+
+/* What the vendor states, beside what was reached of it. */
+static void note_sheet(struct doctor *d, const struct pk_ceilings_known *known)
+{
+    const struct pk_ceilings *top = &known->top, *sheet = &known->sheet;
+    const struct {
+        const char *dtype;
+        double reached, stated;
+    } rates[] = {{"fp32", top->fp32_flops_per_s, sheet->fp32_flops_per_s},
+                 {"tf32", top->tf32_flops_per_s, sheet->tf32_flops_per_s},
+                 {"bf16", top->bf16_flops_per_s, sheet->bf16_flops_per_s}};
+    for (size_t i = 0; i < COUNT(rates); i++)
+        if (rates[i].stated > 0 && rates[i].reached > 0)
+            pk_out_note(d->app->out,
+                        pk_printf(d->app->arena, "%s: %.1f %% of the data sheet's %.1f TFLOP/s%s.",
+                                  rates[i].dtype, 100 * rates[i].reached / rates[i].stated,
+                                  rates[i].stated / 1e12,
+                                  rates[i].reached > rates[i].stated ? ", which cannot be" : ""));
 }
 
 /* A worker measures, this process stores and prints. */
@@ -184,12 +266,16 @@ static enum pk_code measure_ceilings(struct doctor *d, struct pk_err *err)
     if (rc)
         return rc;
     const struct pk_ceilings *top = &known.top;
-    pk_out_table(d->app->out, "ceilings", "Best rates ever measured here, by kernels of our own",
-                 ceiling_columns, COUNT(ceiling_columns));
+    pk_out_table(d->app->out, "ceilings", "Best rates ever measured here", ceiling_columns_for(top, a),
+                 COUNT(ceiling_columns));
     pk_out_row(d->app->out, (struct pk_cell[]){text(pk_ceilings_key(d->device, &d->device_options, a)),
-                                               real(top->fp32_flops_per_s), real(top->exp_per_s),
+                                               real(top->fp32_flops_per_s), real(top->tf32_flops_per_s),
+                                               real(top->bf16_flops_per_s), real(top->exp_per_s),
                                                real(top->memory_bytes_per_s), real(top->copy_bytes_per_s),
-                                               real(top->cache_bytes), text(known.doubtful)});
+                                               real(top->cache_bytes), real(known.sheet.fp32_flops_per_s),
+                                               real(known.sheet.tf32_flops_per_s),
+                                               real(known.sheet.bf16_flops_per_s), text(known.doubtful)});
+    note_sheet(d, &known);
     if (known.doubtful)
         pk_out_note(d->app->out,
                     pk_printf(a,
@@ -232,6 +318,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
     const struct doctor_options *o = app->options;
     struct doctor d = {
         .app = app,
+        .people = !o->json && pk_for_people(app),
         .device = o->device,
         .device_options = {.threads = (unsigned)o->threads},
     };

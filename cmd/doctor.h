@@ -22,10 +22,19 @@ struct pk_unmet {
     const char *found, *advice;
 };
 
+/* What a row said of something that is not ok, and the names of rows of the table that is being printed that say the same. */
+struct pk_said {
+    const char *name, *found, *advice, *others;
+};
+enum { PK_SAID_MOST = 64 };
+
 struct doctor {
     struct pk_app *app;
+    bool people;            /* read it: one screen */
     struct pk_unmet *unmet; /* of each --require, in their order */
     struct pk_machine machine;
+    struct pk_said said[PK_SAID_MOST];
+    size_t n_said;
     const char *device;
     struct pk_device_options device_options;
 };
@@ -46,6 +55,14 @@ struct pk_finding pk_look_cgroup(struct doctor *d);
 struct pk_finding pk_look_steal(struct doctor *d);
 struct pk_finding pk_look_pressure(struct doctor *d);
 struct pk_finding pk_look_noise(struct doctor *d);
+
+/* What was found, and for people, whose table has one column for both, what to do about it. */
+#define PK_DOCTOR_HEADING "Found → what to do"
+const char *pk_doctor_words(const struct doctor *d, const char *found, const char *advice);
+
+/* Whether an earlier row said it, so that people need not read it again; and a note of such rows, which ends the table. */
+bool pk_doctor_said(struct doctor *d, const char *name, const char *found, const char *advice);
+void pk_doctor_note_said(struct doctor *d);
 
 /* Whether --require names it. What is not ok is remembered for the end. */
 bool pk_doctor_requires(const struct doctor *d, const char *name);

@@ -3,6 +3,7 @@
 
 #include "base/build.h"
 #include "base/units.h"
+#include "bench/worker/launch_trial.h"
 #include "build_config.h"
 #include "machine/machine.h"
 #include "store/store.h"
@@ -55,7 +56,7 @@ static struct pk_finding look_ram(struct doctor *d)
 /* The facts of the CPU device that say how it computes. */
 struct blas_facts {
     struct pk_arena *arena;
-    const char *blas, *core, *bf16, *warning;
+    const char *blas, *core, *other, *bf16, *warning;
 };
 
 static void take_fact(void *user, const char *key, const char *value)
@@ -63,8 +64,10 @@ static void take_fact(void *user, const char *key, const char *value)
     struct blas_facts *f = user;
     const char **slot = !strcmp(key, "blas")           ? &f->blas
                         : !strcmp(key, "blas_core")    ? &f->core
+                        : !strcmp(key, "blas_other")   ? &f->other
                         : !strcmp(key, "bf16")         ? &f->bf16
                         : !strcmp(key, "blas_warning") ? &f->warning
+                        : !strcmp(key, "bf16_warning") ? &f->warning
                                                        : NULL;
     if (slot)
         *slot = pk_strdup(f->arena, value);
@@ -80,8 +83,9 @@ static struct pk_finding look_blas(struct doctor *d)
         return (struct pk_finding){FOUND_NO, pk_strdup(ARENA(d), err.what), pk_strdup(ARENA(d), err.fix)};
     pk_device_facts(&dev, take_fact, &f);
     pk_device_close(&dev);
-    const char *found = pk_printf(ARENA(d), "%s%s%s; bf16: %s", f.blas ? f.blas : "own",
-                                  f.core ? ", core " : "", f.core ? f.core : "", f.bf16);
+    const char *found = pk_printf(ARENA(d), "%s%s%s%s%s; bf16: %s", f.blas ? f.blas : "own",
+                                  f.core ? ", core " : "", f.core ? f.core : "",
+                                  f.other ? "; where it is faster " : "", f.other ? f.other : "", f.bf16);
     return (struct pk_finding){f.warning ? FOUND_WARN : FOUND_OK, found, f.warning};
 }
 
@@ -104,6 +108,9 @@ static struct pk_finding look_store(struct doctor *d)
     bool network;
     if (pk_store_path(ARENA(d), d->app->globals->db, &path, &err))
         return (struct pk_finding){FOUND_NO, pk_strdup(ARENA(d), err.what), pk_strdup(ARENA(d), err.fix)};
+    if (pk_store_try(path, &err))
+        return (struct pk_finding){FOUND_NO, pk_printf(ARENA(d), "%s: %s", err.what, err.why),
+                                   pk_strdup(ARENA(d), err.fix)};
     const char *fs = pk_machine_filesystem(path, ARENA(d), &network);
     const char *found = pk_printf(ARENA(d), "%s (%s)", path, fs);
     if (!network)
@@ -127,16 +134,17 @@ static struct pk_finding look_numpy(struct doctor *d)
 static struct pk_finding feature(const char *name)
 {
     const struct pk_feature *f = pk_feature(name);
-    return (struct pk_finding){f->absent ? FOUND_NO : FOUND_OK, f->absent ? f->absent : f->summary, NULL};
+    return (struct pk_finding){f->absent ? FOUND_NO : FOUND_OK, f->absent ? f->absent : f->summary,
+                               f->enable};
 }
 
 static struct pk_finding look_cuda(struct doctor *d)
 {
     const char *reason = pk_device_unavailable(PK_DEVICE_CUDA);
-    return (struct pk_finding){reason ? FOUND_NO : FOUND_OK, reason ? reason : pk_feature("cuda")->summary,
-                               reason && !pk_feature("cuda")->absent
-                                   ? "install the NVIDIA driver; in a container: --gpus all"
-                                   : NULL};
+    const struct pk_feature *f = pk_feature("cuda");
+    if (f->absent || !reason)
+        return feature("cuda");
+    return (struct pk_finding){FOUND_NO, reason, "install the NVIDIA driver; in a container: --gpus all"};
 }
 
 #ifdef PK_HAVE_CUDA
@@ -173,7 +181,19 @@ LIBRARY(look_nvml, PK_LIB_NVML)
 
 static struct pk_finding look_mpi(struct doctor *d)
 {
-    return feature("mpi");
+    struct pk_launch_found f;
+    struct pk_err err;
+    char took[32];
+    if (pk_feature("mpi")->absent && !secure_getenv("PERFKIT_MPI"))
+        return feature("mpi");
+    if (pk_launch_try(&pk_stop_flag, ARENA(d), &f, &err))
+        return (struct pk_finding){FOUND_NO, "not tried: a signal asked perfkit to stop", NULL};
+    if (!f.library)
+        return (struct pk_finding){FOUND_NO, f.why, NULL};
+    return (struct pk_finding){FOUND_OK,
+                               pk_printf(ARENA(d), "%s: two ranks started in %s", f.library,
+                                         pk_format_ns((double)f.ns, took, sizeof took)),
+                               NULL};
 }
 
 static struct pk_finding look_onednn(struct doctor *d)

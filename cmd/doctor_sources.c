@@ -16,9 +16,9 @@ static struct pk_cell text(const char *s)
 static const struct pk_column columns[] = {
     {.key = "name", .heading = "Source", .left = true},
     {.key = "state", .heading = "State", .left = true},
-    {.key = "found", .heading = "Found", .left = true},
+    {.key = "found", .heading = PK_DOCTOR_HEADING, .left = true},
     {.key = "error", .heading = "Error", .machine = true},
-    {.key = "advice", .heading = "What to do", .left = true},
+    {.key = "advice", .left = true, .machine = true},
 };
 
 static const char *const states[] = {
@@ -31,7 +31,7 @@ static void print(struct doctor *d, const struct pk_source *s, const struct pk_s
 {
     pk_out_row(d->app->out, (struct pk_cell[]){text(s->name),
                                                text(states[f->state]),
-                                               text(f->why),
+                                               text(pk_doctor_words(d, f->why, f->fix)),
                                                {.type = f->error ? PK_CELL_INT : PK_CELL_NULL, .i = f->error},
                                                text(f->fix)});
 }
@@ -52,10 +52,12 @@ enum pk_code pk_doctor_sources(struct doctor *d, struct pk_err *err)
                           d->app->arena, &f, err);
         if (rc)
             break;
-        print(d, *s, &f);
         if (f.state != PK_SOURCE_OK)
             pk_doctor_unmet(d, (*s)->name, f.why, f.fix);
+        if (f.state == PK_SOURCE_OK || !pk_doctor_said(d, (*s)->name, f.why, f.fix))
+            print(d, *s, &f);
     }
+    pk_doctor_note_said(d);
     pk_link_quit(&worker);
     pk_link_free(&worker);
     return rc;

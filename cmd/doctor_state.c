@@ -123,11 +123,11 @@ struct pk_finding pk_look_pressure(struct doctor *d)
     }
     if (isnan(share[0]))
         return (struct pk_finding){FOUND_OK, "not shown here", NULL};
-    const char *found = pk_printf(ARENA(d), "somebody waited for a CPU %.0f %% of 50 ms, for memory %.0f %%",
+    const char *found = pk_printf(ARENA(d), "waited for a CPU %.0f %% of 50 ms, for memory %.0f %%",
                                   share[0] * 100, share[1] * 100);
     if (share[0] <= 0.05 && !(share[1] > 0.01))
         return (struct pk_finding){FOUND_OK, found, NULL};
-    return (struct pk_finding){FOUND_WARN, found, "other work runs: measure when it is done (`top`)"};
+    return (struct pk_finding){FOUND_WARN, found, "other work runs: measure when it ended (`top`)"};
 }
 
 struct pk_finding pk_look_noise(struct doctor *d)

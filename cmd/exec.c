@@ -7,6 +7,7 @@
 #include "bench/record/runinfo.h"
 #include "bench/tables.h"
 #include "cmd/progress.h"
+#include "cmd/uncounted.h"
 #include "machine/bind.h"
 #include "json/json.h"
 
@@ -29,8 +30,12 @@ static const struct pk_opt options[] = {
      .help = "shell line before each run, not timed"},
     {"ignore-failure", 'i', PK_OPT_FLAG, AT(ignore_failure),
      .help = "measure runs that end with another exit status than 0, or by a signal, too"},
-    {"no-counters", 0, PK_OPT_FLAG, AT(no_counters),
-     .help = "leave out the last run, whose CPU events are counted and which is not timed"},
+    {"counters", 0, PK_OPT_TEXT, AT(counters), "NAMES",
+     .help =
+         "what to count in more runs, which are not timed: groups and events of `perfkit list counters`, as "
+         "in sw,cpu-basic; without it time on CPUs, faults, switches, cycles, instructions, branches and "
+         "misses"},
+    {"no-counters", 0, PK_OPT_FLAG, AT(no_counters), .help = "count nothing, and leave those runs out"},
     {"bind", 0, PK_OPT_TEXT, AT(bind), "CPUS", .def = "none",
      .help = "where it may run: socket:N, numa:N, a list such as 0-3,8, or none"},
     {"name", 0, PK_OPT_TEXT, AT(name), "NAME",
@@ -45,11 +50,12 @@ static const struct pk_opt options[] = {
 static const char *settings_json(const struct exec *e)
 {
     const struct exec_options *o = e->o;
-    PK_JSON_CLEANUP json_t *s = json_pack(
-        "{s:I, s:I, s:I, s:I, s:I, s:I, s:s?, s:b, s:b}", "runs", (json_int_t)o->runs, "min_runs",
-        (json_int_t)o->min_runs, "max_runs", (json_int_t)o->max_runs, "min_time_ns",
-        (json_int_t)o->min_time_ns, "warmup", (json_int_t)o->warmup, "timeout_ns", (json_int_t)o->timeout_ns,
-        "prepare", o->prepare, "ignore_failure", (int)o->ignore_failure, "counters", !o->no_counters);
+    PK_JSON_CLEANUP json_t *s =
+        json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:s?, s:b, s:o}", "runs", (json_int_t)o->runs, "min_runs",
+                  (json_int_t)o->min_runs, "max_runs", (json_int_t)o->max_runs, "min_time_ns",
+                  (json_int_t)o->min_time_ns, "warmup", (json_int_t)o->warmup, "timeout_ns",
+                  (json_int_t)o->timeout_ns, "prepare", o->prepare, "ignore_failure", (int)o->ignore_failure,
+                  "counters", o->counters ? json_string(o->counters) : json_boolean(!o->no_counters));
     if (e->cpus)
         json_object_set_new(s, "bind", json_string(e->o->bind));
     return pk_json_text(e->app->arena, s, PK_JSON_CANON);
@@ -73,7 +79,9 @@ static enum pk_code begin(struct exec *e, struct pk_err *err)
     enum pk_code rc = pk_run_info_fill(&info, e->app->argc, e->app->argv, a, err);
     if (!rc)
         rc = pk_tags_json(e->o->tags.v, e->o->tags.n, a, &info.tags, err);
-    return rc ? rc : pk_store_run_begin(e->store, &info, &e->run_id, err);
+    if (!rc)
+        rc = pk_store_run_begin(e->store, &info, &e->run_id, err);
+    return rc ? rc : pk_uncounted_record(e->store, e->run_id, &e->counters, a, err);
 }
 
 static void show_progress(void *user, int64_t done, int64_t expected, int64_t left_ns)
@@ -94,7 +102,7 @@ static enum pk_code measure(struct exec *e, struct pk_recorder *rec, struct pk_e
         .name = o->name,
         .cpus = e->cpus,
         .prepare = o->prepare,
-        .counters = !o->no_counters,
+        .counters = o->no_counters ? NULL : &e->counters,
         .ignore_failure = o->ignore_failure,
         .warmup = o->warmup,
         .runs = o->runs,
@@ -146,7 +154,7 @@ static enum pk_code record(struct exec *e, struct pk_err *err)
     struct pk_recorder *rec = pk_recorder_new(e->store, e->run_id, pk_store_file(e->store));
     enum pk_code rc = measure(e, rec, err);
     if (!rc && !e->o->no_counters && !pk_recorder_spool(rec))
-        rc = pk_command_counters(e->store, e->run_id, err);
+        rc = pk_command_counters(e->store, e->run_id, &e->counters, err);
     if (!rc)
         rc = pk_store_run_end(e->store, e->run_id, e->result.interrupted ? "interrupted" : "complete", err);
     if (!rc)
@@ -167,34 +175,39 @@ static const char *const *words_of(const struct pk_texts *args, struct pk_arena 
 static enum pk_code check_options(const struct exec *e, struct pk_err *err)
 {
     static const char *const of_runs[] = {"min-runs", "max-runs", "min-time", NULL};
-    static const char *const of_record[] = {"label", "tag", NULL};
+    static const char *const of_record[] = {"label", "tag", NULL}, *const counting[] = {"counters", NULL};
     const struct pk_opt_table *table = &e->app->tables[1]; /* this command's rows */
     if (pk_opt_apart(table, "runs", of_runs, "--runs is exactly how many runs there are", err) ||
         pk_opt_apart(table, "no-save", of_record, "nothing is recorded", err) ||
+        pk_opt_apart(table, "no-counters", counting, "nothing is counted", err) ||
         pk_label_check(e->o->label, err) || pk_text_check("prepare", e->o->prepare, err) ||
         check_name(e->o->name, err))
         return err->code;
     return pk_opt_ordered(table, "min-runs", "max-runs", err);
 }
 
-/* Who writes --counters as for `run` names a program without meaning to. */
-static enum pk_code find_program(const struct exec *e, struct pk_err *err)
+/* What was asked for by name and is not counted is a warning; of what is usual, a note under the table. */
+static enum pk_code select_counters(struct exec *e, struct pk_err *err)
 {
-    const char *origin = pk_opt_origin(&e->app->tables[1], 1, "no-counters");
-    if (!pk_program_find(e->argv, err))
+    struct pk_counters *c = &e->counters;
+    if (e->o->no_counters)
         return PK_OK;
-    if (!e->o->no_counters && origin && !strcmp(origin, "command line"))
-        pk_fix(err, "--counters takes no value here: every event that can be counted of a command is "
-                    "(`perfkit run --counters` chooses)");
-    return err->code;
+    if (pk_counters_select_command(&pk_counter_host, e->o->counters, e->app->arena, c, err))
+        return err->code;
+    if (e->o->counters)
+        pk_uncounted_warn(e->app, c);
+    else if (!c->n_plans && c->n_missing)
+        pk_note(e->app, "no CPU events are counted: %s", c->missing[0].why);
+    return PK_OK;
 }
 
 enum pk_code pk_exec_check(struct exec *e, struct pk_err *err)
 {
     bool anywhere;
-    if (check_options(e, err) || find_program(e, err))
+    if (check_options(e, err) || pk_program_find(e->argv, err) ||
+        pk_bind_option(e->o->bind, e->app->arena, &e->cpus, &anywhere, err))
         return err->code;
-    return pk_bind_option(e->o->bind, e->app->arena, &e->cpus, &anywhere, err);
+    return select_counters(e, err);
 }
 
 enum pk_code pk_exec_measure(struct exec *e, struct pk_err *err)
@@ -219,6 +232,7 @@ const struct pk_cmd pk_cmd_exec = {
     .usage = "exec [options] -- COMMAND",
     .examples = "perfkit exec -- sleep 0.1\n"
                 "perfkit exec --warmup 3 --runs 50 --label before -- ./solve input.txt\n"
+                "perfkit exec --counters sw,cpu-basic,energy -- ./solve input.txt\n"
                 "perfkit exec --prepare 'sync; rm -f out' -- sh -c './make-data | sort > out'\n",
     .options = options,
     .options_bytes = sizeof(struct exec_options),

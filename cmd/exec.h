@@ -6,7 +6,7 @@
 
 struct exec_options {
     int64_t runs, min_runs, max_runs, min_time_ns, warmup, timeout_ns;
-    const char *prepare, *name, *label, *bind;
+    const char *prepare, *name, *label, *bind, *counters;
     struct pk_texts tags;
     bool ignore_failure, no_counters, no_save;
 };
@@ -18,6 +18,7 @@ struct exec {
     const char *cpus; /* of --bind; NULL = anywhere */
     struct pk_store *store;
     int64_t run_id;
+    struct pk_counters counters; /* what --counters asks for, or what is usual */
     struct pk_progress *progress;
     struct pk_command_result result;
 };

@@ -9,9 +9,21 @@ struct options {
     const char *what;
 };
 
-static const char *const whats[] = {"samples", "summary",  "invocations", "cases",  "slices", "settings",
-                                    "fits",    "counters", "roofline",    "states", "doubts", "breakdown",
-                                    "kernels", "topology", "runs",        NULL};
+static const char *const whats[] = {"samples", "summary",  "invocations", "cases",    "slices", "settings",
+                                    "fits",    "counters", "roofline",    "states",   "doubts", "breakdown",
+                                    "kernels", "memory",   "timeline",    "topology", "runs",   NULL};
+
+/* What a run must have been asked for, to have them. */
+static const struct {
+    const char *what, *how;
+} recorded_by[] = {
+    {"counters", "they are read by `perfkit run ... --counters`"},
+    {"roofline", "counts are read by `perfkit run ... --counters`"},
+    {"breakdown", "they are of `perfkit run ... --breakdown`"},
+    {"kernels", "they are of `perfkit run ... --breakdown`"},
+    {"memory", "they are of `perfkit run ... --allocations`"},
+    {"timeline", "they are ddp-bucket's; bytes over time are --what memory"},
+};
 
 static const struct pk_opt options[] = {
     {.name = "what",
@@ -36,6 +48,17 @@ static enum pk_code check_format(const char *name, struct pk_err *err)
     return pk_fix(err, "perfkit show prints a run's tables");
 }
 
+/* An export of no rows may be a surprise, and a header alone does not say so. */
+static void say_none(struct pk_app *app, const char *what, int64_t run_id)
+{
+    const char *how = NULL;
+    for (size_t i = 0; i < sizeof recorded_by / sizeof *recorded_by; i++)
+        if (strcmp(recorded_by[i].what, what) == 0)
+            how = recorded_by[i].how;
+    app->parting = pk_printf(app->arena, "run %lld has no rows of --what %s%s%s", (long long)run_id, what,
+                             how ? ": " : "", how ? how : "");
+}
+
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
     const struct options *o = app->options;
@@ -47,6 +70,8 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
     const struct pk_param param = pk_param_int(":run", run_id);
     enum pk_code rc = pk_table_print(s, pk_store_tables(), pk_printf(app->arena, "export_%s", o->what),
                                      &param, 1, app->out, err);
+    if (!rc && !pk_out_rows(app->out))
+        say_none(app, o->what, run_id);
     pk_store_close(s);
     return rc;
 }
@@ -57,7 +82,8 @@ const struct pk_cmd pk_cmd_export = {
     .usage = "export csv|json|jsonl|markdown [RUN] [--what ROWS] [options]",
     .examples = "perfkit export csv > samples.csv\n"
                 "perfkit export json nightly --what summary -o summary.json\n"
-                "perfkit export jsonl @~1 --what cases",
+                "perfkit export jsonl @~1 --what cases\n"
+                "perfkit export csv --what memory        bytes over time, of a run with --allocations",
     .options = options,
     .options_bytes = sizeof(struct options),
     .exact_args = "1-2",

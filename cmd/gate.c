@@ -74,6 +74,8 @@ static enum pk_code check_options(struct gate *g, struct pk_err *err)
         pk_text_check("prepare", g->o->prepare, err) ||
         pk_verdict_options_check(g->app, &g->o->verdict, &g->thresholds, err))
         return err->code;
+    if (g->suite.n && g->o->verdict.thresholds.n && pk_opt_source_of(table, "threshold") == PK_OPT_SUITE)
+        pk_gate_place(&g->suite, &g->suite.common, g->thresholds, g->o->verdict.thresholds.n, g->app->arena);
     return g->o->run.suite ? PK_OK : pk_gate_check_words(&g->entries[0], err);
 }
 
@@ -116,6 +118,7 @@ static enum pk_code measure(struct gate *g, struct pk_err *err)
         .rule = rule_of(o),
         .thresholds = g->thresholds,
         .n_thresholds = o->verdict.thresholds.n,
+        .typed = pk_gate_typed(g),
         .budget_ns = o->run.budget_ns,
         .seed = (uint64_t)o->run.seed,
     };
@@ -131,15 +134,20 @@ static enum pk_code measure(struct gate *g, struct pk_err *err)
 /* Before anything is measured: the cases, whether the sides differ at all, and what is known of the noise. */
 static enum pk_code plan(struct gate *g, struct pk_err *err)
 {
+    enum pk_code rc = PK_OK;
+    struct pk_err of_entry;
     for (size_t i = 0; i < g->n_entries; i++) {
         struct gate_entry *e = &g->entries[i];
-        if (e->probe && pk_gate_plan(g, i, err))
-            return pk_gate_within(e, err);
+        if (e->probe && pk_gate_plan(g, i, &of_entry)) {
+            pk_gate_within(e, &of_entry);
+            rc = pk_another_error(rc, &of_entry, err);
+            continue;
+        }
         e->equal = g->o->pairs || pk_gate_equal(e);
-        if (!e->equal && pk_gate_known(g, e, err))
+        if (!rc && !e->equal && pk_gate_known(g, e, err))
             return pk_gate_within(e, err);
     }
-    return PK_OK;
+    return rc ? rc : pk_gate_check_asked(g, err);
 }
 
 static enum pk_code calibrate(struct gate *g, struct pk_err *err)
@@ -206,10 +214,18 @@ enum pk_code pk_gate_measure(struct gate *g, pk_gate_answer_fn *answer, struct p
 
 static enum pk_code gate_now(struct gate *g, pk_gate_answer_fn *answer, struct pk_err *err)
 {
-    for (size_t i = 0; i < g->n_entries; i++)
-        if (pk_gate_read_sides(&g->entries[i], err))
-            return pk_gate_within(&g->entries[i], err);
-    return pk_gate_measure(g, answer, err);
+    enum pk_code rc = PK_OK;
+    struct pk_err of_entry;
+    for (size_t i = 0; i < g->n_entries; i++) {
+        const struct gate_entry *e = &g->entries[i];
+        if (!pk_gate_read_sides(&g->entries[i], &of_entry))
+            continue;
+        pk_gate_within(e, &of_entry);
+        rc = pk_another_error(rc, &of_entry, err);
+        if (!e->o->a || !e->o->b) /* what all lack is said once */
+            break;
+    }
+    return rc ? rc : pk_gate_measure(g, answer, err);
 }
 
 enum pk_code pk_gate_run_command(struct pk_app *app, pk_gate_answer_fn *answer, struct pk_err *err)
@@ -231,7 +247,7 @@ enum pk_code pk_gate_run_command(struct pk_app *app, pk_gate_answer_fn *answer, 
         return err->code;
     if (!o->against && app->args.n && pk_describe_find(app->args.v[0], &only.probe, err))
         return err->code;
-    if (check_options(&g, err) || pk_reports_check(&o->files, app->arena, err))
+    if (check_options(&g, err) || pk_reports_check(app, &o->files, err))
         return err->code;
     if (o->against)
         return g.suite.n ? pk_gate_suite_against(&g, err) : pk_gate_against(&g, err);

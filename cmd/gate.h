@@ -82,13 +82,26 @@ void pk_gate_note_known(const struct gate *g, struct pk_out *out);
 /* gate_suite.c: the entries of --suite; what --dry-run prints. */
 enum pk_code pk_gate_suite(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 void pk_gate_print_plan(const struct gate *g);
+/* Whether the thresholds of all come from the command line or the environment, which are stronger than the file. */
+bool pk_gate_typed(const struct gate *g);
+/* What is asked of the entry's rows, by itself and by what is for all. */
+struct pk_asked pk_gate_asked(const struct gate *g, const struct gate_entry *e);
 /* Puts the entry before an error; without a suite nothing. */
 enum pk_code pk_gate_within(const struct gate_entry *e, struct pk_err *err);
+
+/* gate_asked.c: PK_E_USAGE for a metric or a threshold of nothing, where that is known; a note of entries of which it is not. After
+ * planning. */
+enum pk_code pk_gate_check_asked(const struct gate *g, struct pk_err *err) PK_MUST_CHECK;
+void pk_gate_note_unknown(const struct gate *g, struct pk_out *out);
+/* Says of thresholds, the n of this section of the suite, where they stand. */
+void pk_gate_place(const struct pk_suite_entries *suite, const struct pk_suite_section *section,
+                   struct pk_threshold *v, size_t n, struct pk_arena *a);
 
 /* gate_record.c: two runs of each entry, one of each side; and the parts that measure for them. */
 enum pk_code pk_gate_begin(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 /* failed: measuring ended with an error. */
 enum pk_code pk_gate_end(struct gate *g, bool failed, struct pk_err *err) PK_MUST_CHECK;
+enum { PK_GATE_WARMUP = 0 }; /* runs of a side that is a program, before those that count */
 /* The words of a side that is a program, as they are recorded: a JSON array. */
 const char *pk_gate_command_json(const struct gate_side *s, struct pk_arena *a);
 
@@ -101,6 +114,10 @@ enum pk_code pk_gate_ended(const struct gate *g, struct pk_err *err) PK_MUST_CHE
 enum pk_code pk_gate_against(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 /* What is not there cannot be compared with: for a gate that is no mistake in the options. */
 enum pk_code pk_gate_missing(const char *against, struct pk_err *err) PK_MUST_CHECK;
+/* Writes the reports of a gate --against that could not judge anything, which err says why. Returns err->code. */
+enum pk_code pk_gate_against_refused(const struct gate *g, const char *name, struct pk_err *err);
+/* Since the command began. */
+double pk_gate_seconds(const struct gate *g);
 /* gate_suite_against.c: the same for every entry of a suite, judged as one. */
 enum pk_code pk_gate_suite_against(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 

@@ -12,15 +12,6 @@
 
 /* --- what did not end ok --------------------------------------------------------------------------------------------- */
 
-static const struct pk_column trouble_columns[] = {
-    {.key = "side", .heading = "Side", .left = true},
-    {.key = "entry", .heading = "Entry", .left = true, .optional = 1},
-    {.key = "variant", .heading = "Variant", .left = true},
-    {.key = "axes", .heading = "Case", .left = true, .json = true},
-    {.key = "status", .heading = "Status", .left = true},
-    {.key = "message", .heading = "Message", .left = true},
-};
-
 static struct pk_cell text(const char *s)
 {
     return (struct pk_cell){.type = s && *s ? PK_CELL_TEXT : PK_CELL_NULL, .s = s};
@@ -42,23 +33,24 @@ static bool troubled(const struct pk_ledger_case *c, int side)
     return c->heard[side] && c->last[side] != PK_ST_OK;
 }
 
-static void print_troubles(const struct gate *g, struct pk_out *out)
+/* In the order of the cases. */
+static const struct pk_trouble *troubles_of(const struct gate *g, size_t *n)
 {
-    bool any = false;
+    struct pk_trouble *v = pk_new_n(g->app->arena, struct pk_trouble, 2 * g->ledger.n_cases + 1);
+    *n = 0;
     for (size_t i = 0; i < g->ledger.n_cases; i++)
         for (int s = 0; s < PK_SIDES; s++) {
             const struct pk_ledger_case *c = &g->ledger.cases[i];
-            if (!troubled(c, s))
-                continue;
-            if (!any)
-                pk_out_table(out, "not_compared", "Not compared", trouble_columns,
-                             sizeof trouble_columns / sizeof *trouble_columns);
-            pk_out_row(out, (struct pk_cell[]){text(side_of(g, c, s)->option),
-                                               text(g->suite.n ? g->suite.v[c->part].name : NULL),
-                                               text(c->info.variant), text(c->info.axes),
-                                               text(pk_status_name(c->last[s])), text(c->message[s])});
-            any = true;
+            if (troubled(c, s))
+                v[(*n)++] = (struct pk_trouble){.side = side_of(g, c, s)->option,
+                                                .entry = g->suite.n ? g->suite.v[c->part].name : NULL,
+                                                .experiment = c->info.experiment,
+                                                .variant = c->info.variant,
+                                                .axes = c->info.axes,
+                                                .status = pk_status_name(c->last[s]),
+                                                .message = c->message[s]};
         }
+    return v;
 }
 
 /* --- the tables -------------------------------------------------------------------------------------------------------- */
@@ -89,7 +81,8 @@ static void print_answer(const struct gate *g, struct pk_out *out)
                         text(g->answer), whole(v.rows), whole(v.of[PK_SLOWER]), whole(v.of[PK_FASTER]),
                         whole(v.of[PK_SAME]), whole(v.of[PK_UNDECIDED]), whole(v.of[PK_UNSTABLE]),
                         whole(v.of[PK_UNREPLICATED]), whole(g->result.pairs), whole(g->elapsed_ns)});
-    pk_gate_note_known(g, out);
+    if (g->result.comparison.n)
+        pk_gate_note_known(g, out);
 }
 
 /* "base: --a ../main/build"; of a suite "[flash] base: run 3, a = ../main/build". */
@@ -115,16 +108,39 @@ static void print_runs(const struct gate *g, struct pk_out *out)
             pk_out_note(out, side_note(g, &g->entries[k], i));
 }
 
+/* What one side alone reports is compared with nothing, and no other metric should be taken for it. Of experiments other metrics than times
+ * come and go with settings. */
+static void note_one_sided(const struct gate *g, struct pk_out *out)
+{
+    enum { MOST = 4 };
+    size_t told = 0;
+    for (size_t i = 0; i < g->ledger.n_rows && told < MOST && !g->result.interrupted; i++) {
+        const struct pk_ledger_row *r = &g->ledger.rows[i];
+        const struct pk_ledger_case *c = &g->ledger.cases[r->c];
+        const bool base = r->f[PK_BASE].n, new_ = r->f[PK_NEW].n;
+        if (base == new_ || c->closed || (g->entries[c->part].probe && strcmp(r->f->class, "time") != 0))
+            continue;
+        pk_out_note(out,
+                    pk_printf(g->app->arena, "%s%s of %s is reported by --%s alone, so it is not compared.",
+                              entry_text(g, c), r->f->metric, c->info.variant,
+                              side_of(g, c, base ? PK_BASE : PK_NEW)->option));
+        told++;
+    }
+}
+
 static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *err)
 {
     struct gate *g = user;
+    size_t n;
+    const struct pk_trouble *troubles = troubles_of(g, &n);
     print_runs(g, out);
     for (size_t i = 0; i < g->n_entries; i++)
         if (g->entries[i].equal && pk_gate_print_calibration(&g->entries[i], out, err))
             return err->code;
     if (g->result.comparison.n && !pk_gate_all_equal(g))
         pk_compare_print(out, &g->result.comparison, NULL, g->app->arena);
-    print_troubles(g, out);
+    note_one_sided(g, out);
+    pk_troubles_print(troubles, n, out);
     print_answer(g, out);
     return PK_OK;
 }
@@ -133,10 +149,11 @@ static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *
 
 static const char *again(const struct gate *g)
 {
-    return g->o->run.no_save || g->suite.n ? NULL
-                                           : pk_printf(g->app->arena, "perfkit compare %lld %lld",
-                                                       (long long)g->entries[0].side[PK_BASE].run.run_id,
-                                                       (long long)g->entries[0].side[PK_NEW].run.run_id);
+    return g->o->run.no_save || g->suite.n || !g->result.comparison.n
+               ? NULL
+               : pk_printf(g->app->arena, "perfkit compare %lld %lld",
+                           (long long)g->entries[0].side[PK_BASE].run.run_id,
+                           (long long)g->entries[0].side[PK_NEW].run.run_id);
 }
 
 static enum pk_code interrupted(const struct gate *g, struct pk_err *err)
@@ -165,12 +182,17 @@ static const struct pk_ledger_case *failure(const struct gate *g, int *side)
 static enum pk_code failed(const struct gate *g, const struct pk_ledger_case *c, int side, struct pk_err *err)
 {
     const struct gate_side *s = side_of(g, c, side);
-    pk_fail(err, PK_E_CHECK, "%s%s (--%s %s) ended '%s' in %s %s", entry_text(g, c),
+    pk_fail(err, PK_E_CHECK, "%s%s (--%s %s) ended '%s' in %s%s%s", entry_text(g, c),
             side == PK_BASE ? "the base" : "what is judged", s->option, s->text,
-            pk_status_name(c->last[side]), c->info.variant, g->entries[c->part].probe ? c->info.axes : "");
+            pk_status_name(c->last[side]), c->info.variant, g->entries[c->part].probe ? " " : "",
+            g->entries[c->part].probe ? c->info.axes : "");
     pk_why(err, "%s", c->message[side]);
-    return c->last[side] == PK_ST_TIMEOUT ? pk_fix(err, "give each process more time with --timeout")
-                                          : pk_fix(err, "run that side alone and see");
+    if (c->last[side] == PK_ST_TIMEOUT)
+        return pk_fix(err, "give each process more time with --timeout");
+    return pk_fix(err,
+                  g->entries[c->part].probe || strstr(c->message[side], "last words: ")
+                      ? "run that side alone and see"
+                      : "run that side alone and see: it said nothing on stderr, and its stdout is not kept");
 }
 
 static enum pk_code nothing(const struct gate *g, struct pk_err *err)
@@ -216,20 +238,16 @@ static enum pk_code answer(const struct gate *g, struct pk_err *err)
 {
     const char *what = g->suite.n ? pk_printf(g->app->arena, "suite %s", g->suite.name)
                                   : pk_printf(g->app->arena, "b (%s)", g->entries[0].side[PK_NEW].text);
-    const struct pk_question q = {
-        .new_name = what, .fail_on_undecided = g->o->verdict.fail_on_undecided, .again = again(g)};
+    const struct pk_question q = {.new_name = what,
+                                  .fail_on_undecided = g->o->verdict.fail_on_undecided,
+                                  .measured = true,
+                                  .again = again(g)};
     if (pk_gate_ended(g, err))
         return err->code;
     return pk_answer(&g->result.comparison, &q, g->app->arena, err);
 }
 
 /* --- reports ------------------------------------------------------------------------------------------------------------ */
-
-static const char *host_of(const struct pk_run_facts *f, struct pk_arena *a)
-{
-    PK_JSON_CLEANUP json_t *machine = json_loads(f->machine, 0, NULL);
-    return pk_strdup(a, pk_json_str(machine, "host", ""));
-}
 
 static const char *name_of(const struct gate *g)
 {
@@ -243,25 +261,25 @@ static const char *name_of(const struct gate *g)
 static struct pk_report report_of(const struct gate *g)
 {
     struct pk_arena *a = g->app->arena;
-    struct pk_report_problem *p = pk_new_n(a, struct pk_report_problem, 2 * g->ledger.n_cases + 1);
-    size_t n = 0;
-    for (size_t i = 0; i < g->ledger.n_cases; i++)
-        for (int s = 0; s < PK_SIDES; s++) {
-            const struct pk_ledger_case *c = &g->ledger.cases[i];
-            if (troubled(c, s))
-                p[n++] = (struct pk_report_problem){
-                    side_of(g, c, s)->option,
-                    pk_printf(a, "%s%s %s", entry_text(g, c), c->info.variant, c->info.axes),
-                    pk_status_name(c->last[s]), c->message[s]};
-        }
+    size_t n;
+    const struct pk_trouble *troubles = troubles_of(g, &n);
     return (struct pk_report){.comparison = &g->result.comparison,
-                              .problems = p,
+                              .problems = pk_troubles_report(troubles, n, a),
                               .n_problems = n,
                               .answer = g->answer,
                               .name = name_of(g),
-                              .host = host_of(&g->entries[0].facts[PK_NEW], a),
+                              .host = pk_reports_host(&g->entries[0].facts[PK_NEW], a),
                               .started_at = g->entries[0].facts[PK_NEW].started_at,
                               .seconds = (double)g->elapsed_ns / 1e9};
+}
+
+/* A gate whose rows are all left open is green, and looks like one that found nothing. */
+static const char *open_note(const struct gate *g)
+{
+    const struct pk_verdicts v = pk_compare_count(&g->result.comparison);
+    return v.rows && v.of[PK_UNDECIDED] == v.rows && strcmp(g->answer, "ok") == 0
+               ? "; nothing is decided: --fail-on-undecided makes that exit status 4"
+               : "";
 }
 
 static const char *parting(const struct gate *g)
@@ -269,10 +287,10 @@ static const char *parting(const struct gate *g)
     struct pk_arena *a = g->app->arena;
     char took[32];
     pk_format_ns((double)g->elapsed_ns, took, sizeof took);
-    return pk_printf(a, "gate: %s; %s in %s%s%s",
+    return pk_printf(a, "gate: %s; %s in %s%s%s%s",
                      pk_gate_all_equal(g) ? "both sides are the same, nothing is judged"
                                           : pk_answer_sentence(&g->result.comparison, a),
-                     pk_plural(g->result.pairs, "pair", a), took,
+                     pk_plural(g->result.pairs, "pair", a), took, open_note(g),
                      again(g)            ? "; again: "
                      : g->o->run.no_save ? "; not recorded"
                                          : "",
@@ -292,7 +310,6 @@ static enum pk_code read_facts(struct gate_entry *e, struct pk_err *err)
 
 enum pk_code pk_gate_answer(struct gate *g, struct pk_err *err)
 {
-    struct pk_err late;
     struct pk_comparison *c = &g->result.comparison;
     for (size_t i = 0; i < g->n_entries; i++)
         if (read_facts(&g->entries[i], err))
@@ -303,9 +320,8 @@ enum pk_code pk_gate_answer(struct gate *g, struct pk_err *err)
     g->answer = pk_gate_all_equal(g) && !code ? "equal" : pk_answer_word(code);
     pk_verdict_hide(&g->o->verdict, c);
     const struct pk_report r = report_of(g);
-    if (print_tables(g, g->app->out, &late) ||
-        pk_reports_write(&g->o->files, &r, print_tables, g, g->app->arena, &late))
-        return *err = late, late.code;
+    if (print_tables(g, g->app->out, err))
+        return err->code;
     g->app->parting = parting(g);
-    return code;
+    return pk_reports_write(g->app, &g->o->files, &r, print_tables, g, code, err);
 }

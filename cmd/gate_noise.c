@@ -85,16 +85,6 @@ static void keep_known(const struct gate *g, struct gate_entry *e, const struct 
     }
 }
 
-/* The entry's own, then those of all, as the gate takes them: the last that fits counts. */
-static const struct pk_threshold *thresholds_of(const struct gate *g, const struct gate_entry *e, size_t *n)
-{
-    const size_t n_all = g->o->verdict.thresholds.n;
-    struct pk_threshold *v = pk_new_n(e->app->arena, struct pk_threshold, n_all + e->n_thresholds + 1);
-    for (*n = 0; *n < n_all + e->n_thresholds; ++*n)
-        v[*n] = *n < e->n_thresholds ? e->thresholds[*n] : g->thresholds[*n - e->n_thresholds];
-    return v;
-}
-
 enum pk_code pk_gate_known(struct gate *g, struct gate_entry *e, struct pk_err *err)
 {
     struct pk_arena *a = e->app->arena;
@@ -109,12 +99,14 @@ enum pk_code pk_gate_known(struct gate *g, struct gate_entry *e, struct pk_err *
         return PK_OK;
     if (pk_run_info_fill(&info, g->app->argc, g->app->argv, a, err))
         return err->code;
-    const char *settings = e->probe ? pk_run_settings(&e->side[PK_NEW].run) : "{}";
+    /* Of a command, what pk_gate_begin will record that matters here. */
+    const char *settings =
+        e->probe ? pk_run_settings(&e->side[PK_NEW].run) : pk_printf(a, "{\"warmup\": %d}", PK_GATE_WARMUP);
     n = pk_calibrations_here(all, e->probe ? n : of_these_commands(e, all, n), info.machine, settings, a,
                              &all);
     keep_known(g, e, all, n);
-    const struct pk_threshold *given = thresholds_of(g, e, &n);
-    return pk_known_check(e->known, e->n_known, &rule, asked, given, n, err);
+    const struct pk_asked of_rows = pk_gate_asked(g, e);
+    return pk_known_check(e->known, e->n_known, &of_rows, &rule, asked, err);
 }
 
 /* --- what is found ------------------------------------------------------------------------------------------------------ */
@@ -185,6 +177,12 @@ static const char *how_to_calibrate(const struct gate_entry *e)
     return pk_buf_text(&b);
 }
 
+/* "0.25", "3.1", "130": of a share, in per cent. */
+static const char *percent(double share, struct pk_arena *a)
+{
+    return pk_printf(a, share < 0.1 ? "%.2g" : "%.0f", 100 * share);
+}
+
 static const char *known_note(const struct gate_entry *e)
 {
     struct pk_arena *a = e->app->arena;
@@ -198,10 +196,10 @@ static const char *known_note(const struct gate_entry *e)
     }
     const size_t below = pk_known_below(e->known, e->n_known, pk_gate_rule(e->o).min_effect);
     return pk_printf(
-        a, "Calibrated by run %lld (%.10s, %zu pairs): the noise of %s hides changes below %s%.2g %%%s.",
+        a, "Calibrated by run %lld (%.10s, %zu pairs): the noise of %s hides changes below %s%s %%%s.",
         (long long)newest->of.run_id, newest->of.measured_at, newest->of.of.noise.pairs,
-        pk_plural(e->n_known, "row", a), highest > lowest ? pk_printf(a, "%.2g to ", 100 * lowest) : "",
-        100 * highest,
+        pk_plural(e->n_known, "row", a), highest > lowest ? pk_printf(a, "%s to ", percent(lowest, a)) : "",
+        percent(highest, a),
         below ? pk_printf(a, ", in %s more than --min-effect", pk_plural(below, "row", a)) : "");
 }
 
@@ -218,11 +216,31 @@ static const char *note_of(const struct gate_entry *e)
                      how_to_calibrate(e));
 }
 
+/* Two fresh pairs are enough for a t with one degree of freedom, which sees next to nothing. */
+static const char *few_note(const struct gate_entry *e)
+{
+    enum { FEW = 6 };
+    const struct pk_rule rule = pk_gate_rule(e->o);
+    if (e->equal || rule.until_clear || rule.confirm_pairs >= FEW)
+        return NULL;
+    return pk_printf(
+        e->app->arena,
+        "--max-pairs %zu leaves %s to confirm what looks suspicious, which show large changes only "
+        "(Could see): %zu leave %d.",
+        rule.max_pairs, pk_plural(rule.confirm_pairs, "fresh pair", e->app->arena), rule.screen_pairs + FEW,
+        FEW);
+}
+
+static void note(const struct gate_entry *e, const char *text, struct pk_out *out)
+{
+    if (text)
+        pk_out_note(out, e->in_suite ? pk_printf(e->app->arena, "[%s] %s", e->in_suite->name, text) : text);
+}
+
 void pk_gate_note_known(const struct gate *g, struct pk_out *out)
 {
     for (size_t i = 0; i < g->n_entries; i++) {
-        const struct gate_entry *e = &g->entries[i];
-        pk_out_note(out, e->in_suite ? pk_printf(g->app->arena, "[%s] %s", e->in_suite->name, note_of(e))
-                                     : note_of(e));
+        note(&g->entries[i], note_of(&g->entries[i]), out);
+        note(&g->entries[i], few_note(&g->entries[i]), out);
     }
 }

@@ -81,9 +81,9 @@ const char *pk_gate_command_json(const struct gate_side *s, struct pk_arena *a)
 static const char *command_settings(const struct gate_entry *e, const struct gate_side *s)
 {
     const struct run_options *o = &e->o->run;
-    PK_JSON_CLEANUP json_t *j =
-        json_pack("{s:o, s:I, s:s?, s:o}", "command", words_of(s), "timeout_ns", (json_int_t)o->timeout_ns,
-                  "prepare", e->o->prepare, "gate", pk_gate_mark_json(&s->run.mark));
+    PK_JSON_CLEANUP json_t *j = json_pack("{s:o, s:I, s:i, s:s?, s:o}", "command", words_of(s), "timeout_ns",
+                                          (json_int_t)o->timeout_ns, "warmup", PK_GATE_WARMUP, "prepare",
+                                          e->o->prepare, "gate", pk_gate_mark_json(&s->run.mark));
     return pk_json_text(e->app->arena, j, PK_JSON_CANON);
 }
 

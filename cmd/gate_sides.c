@@ -97,9 +97,9 @@ static enum pk_code read_side(struct gate_entry *e, struct gate_side *s, struct 
     *s->run.o = e->o->run;
     copy_texts(&s->run.o->axes, &e->o->run.axes, a);
     if (!e->probe)
-        return pk_words_split(s->option, s->text, a, &s->argv, err) || pk_program_find(s->argv, err)
-                   ? within_side(err, s)
-                   : PK_OK;
+        return pk_words_split(s->option, s->text, a, &s->argv, err) ? err->code
+               : pk_program_find(s->argv, err)                      ? within_side(err, s)
+                                                                    : PK_OK;
     return strchr(s->text, '=') && !exists(s->text) ? read_settings(e, s, err) : read_build(s, a, err);
 }
 
@@ -230,6 +230,7 @@ static enum pk_code plan_side(struct gate_entry *e, struct gate_side *s, struct 
 enum pk_code pk_gate_plan(struct gate *g, size_t part, struct pk_err *err)
 {
     struct gate_entry *e = &g->entries[part];
+    e->side[PK_NEW].run.said = &e->side[PK_BASE].run.plan;
     for (int i = 0; i < PK_SIDES; i++)
         if (plan_side(e, &e->side[i], err))
             return err->code;

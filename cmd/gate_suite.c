@@ -49,6 +49,7 @@ static enum pk_code make_entry(const struct gate *g, const struct pk_suite_entry
     e->n_thresholds = pk_suite_gives(s, "threshold") ? o->verdict.thresholds.n : 0;
     if (pk_verdict_options_check(s->app, &o->verdict, &e->thresholds, err))
         return pk_suite_within(s, err);
+    pk_gate_place(&g->suite, &s->section, e->thresholds, e->n_thresholds, s->app->arena);
     return s->probe || g->o->against ? PK_OK : read_command(s, o, err);
 }
 
@@ -62,6 +63,23 @@ enum pk_code pk_gate_suite(struct gate *g, struct pk_err *err)
         if (make_entry(g, &g->suite.v[i], &g->entries[i], err))
             return err->code;
     return PK_OK;
+}
+
+bool pk_gate_typed(const struct gate *g)
+{
+    return g->o->verdict.thresholds.n && /* calibrate has no such option */
+           pk_opt_source_of(&g->app->tables[1], "threshold") > PK_OPT_SUITE_ENTRY;
+}
+
+struct pk_asked pk_gate_asked(const struct gate *g, const struct gate_entry *e)
+{
+    const bool own_effect = e->in_suite && pk_suite_gives(e->in_suite, "min-effect");
+    return (struct pk_asked){.own = e->thresholds,
+                             .n_own = e->n_thresholds,
+                             .min_effect = own_effect ? e->o->verdict.min_effect : 0,
+                             .all = g->thresholds,
+                             .n_all = g->o->verdict.thresholds.n,
+                             .typed = pk_gate_typed(g)};
 }
 
 enum pk_code pk_gate_within(const struct gate_entry *e, struct pk_err *err)
@@ -102,4 +120,5 @@ void pk_gate_print_plan(const struct gate *g)
                                                    text(info->axes), a, b});
             }
     }
+    pk_gate_note_unknown(g, out);
 }

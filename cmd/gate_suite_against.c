@@ -9,7 +9,9 @@ struct against {
     struct gate *gate;
     struct pk_stored_pair *pairs; /* of each entry */
     struct pk_comparison all;
-    size_t n_judged;                      /* of all.v; behind them those of entries whose setups differ */
+    size_t n_judged; /* of all.v; behind them those of entries whose setups differ */
+    struct pk_trouble *troubles;
+    size_t n_troubles;
     const struct pk_stored_pair *refused; /* the first; NULL = none */
     const char *refused_name;
 };
@@ -59,12 +61,32 @@ static enum pk_code judge(struct against *s, struct pk_err *err)
             .refused = s->pairs[i].refused,
         };
     }
-    const struct pk_compare_family family = {parts,           g->n_entries,       g->thresholds,
-                                             o->thresholds.n, pk_verdict_rule(o), 1 - o->alpha};
+    const struct pk_compare_family family = {.v = parts,
+                                             .n = g->n_entries,
+                                             .thresholds = g->thresholds,
+                                             .n_thresholds = o->thresholds.n,
+                                             .typed = pk_gate_typed(g),
+                                             .rule = pk_verdict_rule(o),
+                                             .level = 1 - o->alpha};
     if (pk_compare_judge_family(&family, a, &s->all, err))
         return err->code;
     pk_verdict_hide(o, &s->all);
     return PK_OK;
+}
+
+static void collect_troubles(struct against *s)
+{
+    struct pk_arena *a = s->gate->app->arena;
+    size_t most = 1;
+    for (size_t i = 0; i < s->gate->n_entries; i++)
+        most += s->pairs[i].comparison.n_lost;
+    s->troubles = pk_new_n(a, struct pk_trouble, most);
+    for (size_t i = 0; i < s->gate->n_entries; i++) {
+        const struct pk_trouble *of_entry =
+            pk_stored_troubles(&s->pairs[i], s->gate->entries[i].in_suite->name, a);
+        for (size_t k = 0; k < s->pairs[i].comparison.n_lost; k++)
+            s->troubles[s->n_troubles++] = of_entry[k];
+    }
 }
 
 /* --- answering -------------------------------------------------------------------------------------------------------- */
@@ -87,10 +109,25 @@ static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *
     for (size_t i = 0; i < g->n_entries; i++)
         pk_out_note(out, pk_printf(g->app->arena, "[%s] base: %s, new: %s", g->entries[i].in_suite->name,
                                    s->pairs[i].base.name, s->pairs[i].new_.name));
+    if (s->pairs[0].base.instead)
+        pk_out_note(out, s->pairs[0].base.instead);
     for (size_t i = 0; i < g->n_entries; i++)
         pk_compare_print_differences(out, s->pairs[i].differences, s->pairs[i].n_differences,
                                      s->pairs[i].refused, g->app->arena);
     pk_compare_print(out, &s->all, NULL, g->app->arena);
+    pk_troubles_print(s->troubles, s->n_troubles, out);
+    return PK_OK;
+}
+
+typedef enum pk_code lost_fn(const struct pk_stored_pair *p, struct pk_arena *a, struct pk_err *err);
+
+/* Of the first entry that lost something. */
+static enum pk_code lost(const struct against *s, lost_fn *of_pair, struct pk_err *err)
+{
+    const struct gate *g = s->gate;
+    for (size_t i = 0; i < g->n_entries; i++)
+        if (of_pair(&s->pairs[i], g->app->arena, err))
+            return pk_within(err, "[%s]", g->entries[i].in_suite->name);
     return PK_OK;
 }
 
@@ -100,6 +137,9 @@ static enum pk_code answer(const struct against *s, struct pk_err *err)
     const struct gate *g = s->gate;
     const struct pk_question q = {.new_name = pk_printf(g->app->arena, "suite %s", g->suite.name),
                                   .fail_on_undecided = g->o->verdict.fail_on_undecided};
+    if (lost(s, pk_stored_failed, err) ||
+        (!pk_compare_count(&s->all).of[PK_SLOWER] && lost(s, pk_stored_lost, err)))
+        return err->code;
     if (!s->refused || pk_compare_count(&s->all).of[PK_SLOWER])
         return pk_answer(&s->all, &q, g->app->arena, err);
     return pk_stored_answer(s->refused, &g->o->verdict, g->app->arena, err)
@@ -110,23 +150,25 @@ static enum pk_code answer(const struct against *s, struct pk_err *err)
 enum pk_code pk_gate_suite_against(struct gate *g, struct pk_err *err)
 {
     struct pk_arena *a = g->app->arena;
-    struct pk_err late;
     struct against s = {.gate = g, .pairs = pk_new_n(a, struct pk_stored_pair, g->n_entries)};
+    const char *name = pk_printf(a, "perfkit gate %s --against %s", g->suite.name, g->o->against);
     for (size_t i = 0; i < g->n_entries; i++)
         if (read_entry(&s, i, err))
-            return err->code;
+            return pk_gate_against_refused(g, name, err);
     if (judge(&s, err))
         return err->code;
+    collect_troubles(&s);
     enum pk_code code = answer(&s, err);
-    const struct pk_report r = {
-        .comparison = &s.all,
-        .answer = pk_answer_word(code),
-        .name = pk_printf(a, "perfkit gate %s --against %s", g->suite.name, g->o->against),
-        .host = "",
-        .started_at = s.pairs[0].new_.facts[0].started_at};
-    if (print_tables(&s, g->app->out, &late) ||
-        pk_reports_write(&g->o->files, &r, print_tables, &s, a, &late))
-        return *err = late, late.code;
+    const struct pk_report r = {.comparison = &s.all,
+                                .problems = pk_troubles_report(s.troubles, s.n_troubles, a),
+                                .n_problems = s.n_troubles,
+                                .answer = pk_answer_word(code),
+                                .name = name,
+                                .host = pk_reports_host(&s.pairs[0].new_.facts[0], a),
+                                .started_at = s.pairs[0].new_.facts[0].started_at,
+                                .seconds = pk_gate_seconds(g)};
+    if (print_tables(&s, g->app->out, err))
+        return err->code;
     g->app->parting = pk_printf(a, "gate: %s", pk_answer_sentence(&s.all, a));
-    return code;
+    return pk_reports_write(g->app, &g->o->files, &r, print_tables, &s, code, err);
 }

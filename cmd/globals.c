@@ -1,6 +1,8 @@
 /* Globals: the options that every command has, and how a terminal is treated because of them. */
 #include "cmd/frame.h"
 
+#include "bench/worker/launch.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -69,6 +71,12 @@ static bool set_in_environment(const char *name)
     return v && *v;
 }
 
+/* Launchers give their processes a terminal, whatever their own output is. */
+static bool to_terminal(const struct pk_globals *g)
+{
+    return !g->output && !pk_launched().by && isatty(STDOUT_FILENO);
+}
+
 /* The flag beats NO_COLOR beats FORCE_COLOR beats what standard output is. */
 static bool wants_color(const struct pk_globals *g)
 {
@@ -79,7 +87,7 @@ static bool wants_color(const struct pk_globals *g)
         return false;
     if (force && *force)
         return strcmp(force, "0");
-    return !g->output && isatty(STDOUT_FILENO) && term && *term && strcmp(term, "dumb");
+    return to_terminal(g) && term && *term && strcmp(term, "dumb");
 }
 
 static unsigned width_of(const struct pk_globals *g)
@@ -87,7 +95,7 @@ static unsigned width_of(const struct pk_globals *g)
     struct winsize w;
     if (g->width >= 0)
         return (unsigned)g->width;
-    if (g->output || !isatty(STDOUT_FILENO))
+    if (!to_terminal(g))
         return 0;
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) || !w.ws_col ? 80 : w.ws_col;
 }
@@ -95,4 +103,9 @@ static unsigned width_of(const struct pk_globals *g)
 struct pk_out_options pk_out_options_of(const struct pk_globals *g, enum pk_format format)
 {
     return (struct pk_out_options){.format = format, .color = wants_color(g), .width = width_of(g)};
+}
+
+bool pk_for_people(const struct pk_app *app)
+{
+    return strcmp(app->globals->format, "table") == 0 || strcmp(app->globals->format, "markdown") == 0;
 }

@@ -1,5 +1,6 @@
 /* History: what an experiment measured run after run, and in which run it changed for good. */
 #include "bench/history/history.h"
+#include "bench/probe.h"
 #include "cmd/cmd.h"
 #include "cmd/history_rows.h"
 #include "store/run_list.h"
@@ -38,12 +39,21 @@ static enum pk_code too_few(const struct pk_run_wanted *w, size_t n, struct pk_e
     return pk_fix(err, w->gates ? "measure it once more" : "measure it once more, or add --gates");
 }
 
+/* What there is no run of yet is named where runs record it. */
+static enum pk_code first_run(const char *experiment, struct pk_err *err)
+{
+    return err->code == PK_E_NOTHING && pk_probe_find(experiment)
+               ? pk_fix(err, "`perfkit run %s` records a first run; --db FILE names another store",
+                        experiment)
+               : err->code;
+}
+
 static enum pk_code read_runs(struct pk_store *s, const struct pk_run_wanted *w, struct pk_arena *a,
                               struct pk_history_run **runs, size_t *n, struct pk_err *err)
 {
     int64_t *ids;
     if (pk_store_run_list(s, w, a, &ids, n, err))
-        return err->code;
+        return first_run(w->experiment, err);
     if (*n < 2)
         return too_few(w, *n, err);
     *runs = pk_new_n(a, struct pk_history_run, *n);
@@ -56,11 +66,6 @@ static enum pk_code read_runs(struct pk_store *s, const struct pk_run_wanted *w,
         r->figures.v = v;
     }
     return PK_OK;
-}
-
-static bool for_people(const char *format)
-{
-    return strcmp(format, "table") == 0 || strcmp(format, "markdown") == 0;
 }
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
@@ -78,13 +83,12 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
     struct pk_history h;
     size_t n;
     if (pk_open_store(app, NULL, PK_STORE_READ, &s, err))
-        return err->code;
+        return first_run(experiment, err);
     enum pk_code rc = read_runs(s, &wanted, app->arena, &runs, &n, err);
     pk_store_close(s);
     if (rc || pk_history_make(runs, n, experiment, &what, app->arena, &h, err))
         return err->code;
-    const struct pk_history_view view = {runs, experiment, o->min_effect, for_people(app->globals->format),
-                                         o->all};
+    const struct pk_history_view view = {runs, experiment, o->min_effect, pk_for_people(app), o->all};
     pk_history_print(app->out, &h, &view, app->arena);
     return PK_OK;
 }

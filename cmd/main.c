@@ -1,13 +1,18 @@
 /* Main: the process around a command: its signals, its streams, its last word. */
 #include "cmd/frame.h"
 
+#include "bench/worker/launch.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
+
+enum { PATIENCE_S = 2 }; /* with the launcher */
 
 volatile int pk_stop_flag;
 
@@ -68,6 +73,21 @@ static enum pk_code finish_stdout(struct pk_err *err)
     return pk_fix(err, "free space there, or write to a file with -o FILE");
 }
 
+/* What is wrong with a command line, every rank of a launcher meets. Rank 0 says it, its exit status makes the launcher end the others, and
+ * one that is left after a while has something of its own to say. */
+static bool said_by_rank_0(struct pk_err *err)
+{
+    const struct pk_launched l = pk_launched();
+    if (l.rank == 0)
+        return false;
+    nanosleep(&(struct timespec){.tv_sec = PATIENCE_S}, NULL);
+    if (pk_stop_flag)
+        return true;
+    if (strncmp(err->what, "rank ", strlen("rank ")) != 0)
+        pk_within(err, "rank %u", l.rank);
+    return false;
+}
+
 int main(int argc, const char **argv)
 {
     struct pk_err err = {0};
@@ -81,9 +101,9 @@ int main(int argc, const char **argv)
     pk_set_oom_handler(on_memory_refused);
     inject_fault();
     enum pk_code rc = pk_dispatch(argc, argv, &arena, &err);
-    if (rc)
-        pk_print_error(&err);
-    else if ((rc = finish_stdout(&err)))
+    if (!rc)
+        rc = finish_stdout(&err);
+    if (rc && !said_by_rank_0(&err))
         pk_print_error(&err);
     pk_arena_free(&arena);
     return pk_exit_status(rc);

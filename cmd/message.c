@@ -3,7 +3,9 @@
 #include "cmd/progress.h"
 #include "out/text.h"
 
+#include <limits.h>
 #include <stdarg.h>
+#include <string.h>
 
 static const struct {
     enum pk_code code;
@@ -30,57 +32,85 @@ int pk_exit_status(enum pk_code code)
     return 1;
 }
 
-/* Names that were typed or stored may hold what would command a terminal. Lines stay lines. */
-static void put_safe(const char *text)
+/* What is said is written as one piece, for the ranks of a run share a terminal; in several where it is longer than a pipe takes
+ * undivided. Nothing is allocated: memory that was refused is said too. */
+struct said {
+    char s[PIPE_BUF];
+    size_t n;
+};
+
+static void put(struct said *t)
 {
+    fwrite(t->s, 1, t->n, stderr);
+    t->n = 0;
+}
+
+static void add(struct said *t, const char *s, size_t n)
+{
+    for (; n; n--, s++) {
+        if (t->n == sizeof t->s)
+            put(t);
+        t->s[t->n++] = *s;
+    }
+}
+
+/* Names that were typed or stored may hold what would command a terminal. Lines stay lines. */
+static void add_safe(struct said *t, const char *text)
+{
+    static const char bad[] = "\xef\xbf\xbd";
     while (*text) {
         uint32_t code;
         const size_t bytes = pk_utf8_next(text, &code);
         if (code == PK_UTF8_BAD || (pk_utf8_unsafe(code) && code != '\n' && code != '\t'))
-            fputs("\xef\xbf\xbd", stderr);
+            add(t, bad, sizeof bad - 1);
         else
-            fwrite(text, 1, bytes, stderr);
+            add(t, text, bytes);
         text += bytes;
     }
 }
 
-static void put_line(const char *head, const char *text)
+static void add_line(struct said *t, const char *head, const char *text)
 {
-    fputs(head, stderr);
-    put_safe(text);
-    fputc('\n', stderr);
+    add(t, head, strlen(head));
+    add_safe(t, text);
+    add(t, "\n", 1);
 }
 
 void pk_print_error(const struct pk_err *err)
 {
-    put_line("perfkit: ", err->what);
+    struct said t = {.n = 0};
+    add_line(&t, "perfkit: ", err->what);
     if (err->why[0])
-        put_line("  why: ", err->why);
+        add_line(&t, "  why: ", err->why);
     if (err->fix[0])
-        put_line("  try: ", err->fix);
+        add_line(&t, "  try: ", err->fix);
+    put(&t);
 }
 
-static void say(const struct pk_app *app, const char *prefix, const char *fmt, va_list ap)
+enum pk_code pk_another_error(enum pk_code rc, const struct pk_err *next, struct pk_err *err)
+{
+    if (rc)
+        pk_print_error(err);
+    *err = *next;
+    return err->code;
+}
+
+static void say(const struct pk_app *app, const char *head, const char *fmt, va_list ap)
 {
     if (app->progress)
         pk_progress_erase(app->progress);
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    va_list again;
-    va_copy(again, ap);
-    const int bytes = vsnprintf(NULL, 0, fmt, again);
-    va_end(again);
-    char *text = pk_alloc(&a, (size_t)bytes + 1);
-    vsnprintf(text, (size_t)bytes + 1, fmt, ap);
-    fputs("perfkit: ", stderr);
-    put_line(prefix, text);
+    struct said t = {.n = 0};
+    add_line(&t, head, pk_vprintf(&a, fmt, ap));
+    put(&t);
 }
 
 void pk_note(const struct pk_app *app, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    if (!app->globals->quiet)
-        say(app, "", fmt, ap);
+    if (!app->globals->quiet && !app->mute)
+        say(app, "perfkit: ", fmt, ap);
     va_end(ap);
 }
 
@@ -88,6 +118,7 @@ void pk_warn(const struct pk_app *app, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    say(app, "warning: ", fmt, ap);
+    if (!app->mute)
+        say(app, "perfkit: warning: ", fmt, ap);
     va_end(ap);
 }

@@ -1,16 +1,17 @@
 /* Plan: what a model says before anybody has the machine. So far: how large gradient buckets should be. */
-#include "base/split.h"
 #include "base/suggest.h"
 #include "base/units.h"
 #include "bench/link_cost.h"
+#include "bench/probe.h"
 #include "cmd/cmd.h"
 #include "model/bucket_advice.h"
+#include "json/json.h"
 
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
 
-enum { RANKS_MAX = 1 << 20, VOCAB = 10000 };
+enum { RANKS_MAX = 1 << 20, VOCAB = 10000, LEAST_BANDWIDTH = 1000000 };
 
 struct options {
     const char *model, *tensors, *dtype, *ranks, *from;
@@ -19,13 +20,15 @@ struct options {
 
 #define O(member) offsetof(struct options, member)
 
-static const char *const models[] = {"small", "large", NULL};
+static const char *const models[] = {"tiny", "small", "large", NULL};
 static const char *const dtypes[] = {"fp32", "bf16", NULL};
 
 static const struct pk_opt options[] = {
     {"model", 0, PK_OPT_CHOICE, O(model), "MODEL", .choices = models, .def = "small",
      .group = "What is averaged",
-     .help = "transformers of the reports: 128,625,408 and 969,411,840 parameters"},
+     .help =
+         "transformers of the reports: small and large, 128,625,408 and 969,411,840 parameters; and that of "
+         "ddp-bucket's presets, tiny"},
     {"tensors", 0, PK_OPT_TEXT, O(tensors), "FILE",
      .help = "your model instead: a name and a number of elements a line"},
     {"dtype", 0, PK_OPT_CHOICE, O(dtype), "TYPE", .choices = dtypes, .def = "fp32",
@@ -33,7 +36,7 @@ static const struct pk_opt options[] = {
     {"backward", 0, PK_OPT_DURATION, O(backward_ns), "TIME", 1, 1e15, .def = "100ms",
      .help = "what the backward pass takes without communication"},
     {"ranks", 0, PK_OPT_TEXT, O(ranks), "N,N", .def = "2,8,64", .group = "Who averages",
-     .help = "numbers of ranks; a table row each"},
+     .help = "numbers of ranks, as in 2,8 or 2:64:*2; a table row each"},
     {"launch", 0, PK_OPT_DURATION, O(launch_ns), "TIME", 0, 1e12, .def = "20us",
      .help = "what an all-reduce takes whatever its size (o of table `link` of ddp-bucket)"},
     {"from", 0, PK_OPT_TEXT, O(from), "RUN",
@@ -41,7 +44,7 @@ static const struct pk_opt options[] = {
     {"hop", 0, PK_OPT_DURATION, O(hop_ns), "TIME", 0, 1e12, .def = "0",
      .help = "and for each of the 2(N-1) steps of a ring"},
     {"bandwidth", 0, PK_OPT_SIZE, O(bandwidth_bytes), "BYTES", 1, 1e15, .def = "10GB",
-     .help = "what a link carries in a second: busbw"},
+     .help = "what a link carries in a second, busbw: 25GB is 200 Gbit/s"},
     {0},
 };
 
@@ -63,13 +66,13 @@ static const struct pk_column advice_columns[ADVICE_COLUMNS] = {
 enum { T_RANKS, T_S, T_G, T_O, T_W, T_BALANCE, T_HIDDEN, T_EQUAL, T_REPORT, T_REGIME, TERM_COLUMNS };
 static const struct pk_column term_columns[TERM_COLUMNS] = {
     [T_RANKS] = {"ranks", "Ranks", .decimals = -1},
-    [T_S] = {"gradient_bytes", "s (MB)", 1e6, 3},
+    [T_S] = {"gradient_bytes", "s (MB)", 1e6, 3, .optional = 1},
     [T_G] = {"produced_bytes_per_s", "g (GB/s)", 1e9, 3},
-    [T_O] = {"launch_ns", "o (us)", 1e3, 2},
+    [T_O] = {"launch_ns", "o (us)", 1e3, 2, .optional = 3},
     [T_W] = {"link_bytes_per_s", "w, algbw (GB/s)", 1e9, 3},
     [T_BALANCE] = {"balance_bytes", "sqrt(s o g) (MB)", 1e6, 3},
     [T_HIDDEN] = {"hidden_bytes", "o/(1/g-1/w) (MB)", 1e6, 3},
-    [T_EQUAL] = {"general_bytes", "least of both (MB)", 1e6, 3},
+    [T_EQUAL] = {"general_bytes", "least of both (MB)", 1e6, 3, .optional = 2},
     [T_REPORT] = {"report_bytes", "sqrt(s o w) (MB)", 1e6, 3},
     [T_REGIME] = {"regime", "Regime", .left = true},
 };
@@ -154,32 +157,29 @@ static enum pk_code find_gradients(const struct options *o, struct pk_arena *a, 
                                    struct pk_err *err)
 {
     static const struct pk_transformer_config sizes[] = {
+        {.layers = 4, .width = 256, .heads = 4, .ff = 1024, .vocab = VOCAB},
         {.layers = 12, .width = 768, .heads = 12, .ff = 3072, .vocab = VOCAB},
         {.layers = 36, .width = 1280, .heads = 20, .ff = 5120, .vocab = VOCAB}};
     if (o->tensors)
         return pk_gradients_read(o->tensors, a, g, err);
-    pk_gradients_of_transformer(&sizes[!strcmp(o->model, "large")], a, g);
+    size_t i = 0;
+    while (strcmp(o->model, models[i]) != 0)
+        i++;
+    pk_gradients_of_transformer(&sizes[i], a, g);
     return PK_OK;
 }
 
-/* "2,8,64" */
-static enum pk_code read_ranks(const char *list, struct pk_arena *a, int64_t **ranks, size_t *n,
+static const struct pk_axis ranks_axis = {"ranks", PK_AXIS_INT, "ranks", 2, RANKS_MAX, .def = "2"};
+
+/* "2,8,64", "2:64:*2" */
+static enum pk_code read_ranks(const char *list, struct pk_arena *a, struct pk_sweep *ranks,
                                struct pk_err *err)
 {
-    size_t cap = 0;
-    *n = 0;
-    *ranks = NULL;
-    for (const char *rest = list, *part; (part = pk_next_part(&rest, ',', a));) {
-        int64_t r;
-        if (pk_parse_int(part, &r, err) || r < 2 || r > RANKS_MAX) {
-            pk_fail(err, PK_E_USAGE, "--ranks %s: '%s'", list, part);
-            pk_why(err, "a number of ranks is an integer from 2 to %d", RANKS_MAX);
-            return pk_fix(err, "--ranks 2,8,64");
-        }
-        *ranks = pk_grow(a, *ranks, sizeof **ranks, *n, &cap);
-        (*ranks)[(*n)++] = r;
-    }
-    return PK_OK;
+    if (!pk_axis_parse(&ranks_axis, list, a, ranks, err))
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "--ranks %.300s", list);
+    pk_why(err, "a number of ranks is an integer from 2 to %d", RANKS_MAX);
+    return pk_fix(err, "--ranks 2,8,64 or --ranks 2:64:*2");
 }
 
 static enum pk_code only_bucket(const char *name, struct pk_arena *a, struct pk_err *err)
@@ -192,6 +192,32 @@ static enum pk_code only_bucket(const char *name, struct pk_arena *a, struct pk_
     return pk_fix(err, "perfkit plan bucket");
 }
 
+/* As the run's user would write it; as it is where today's ddp-bucket has no such axes. */
+static const char *setting_text(const char *json, struct pk_arena *a)
+{
+    PK_JSON_CLEANUP json_t *axes = json_loads(json, 0, NULL);
+    struct pk_point at;
+    struct pk_err err;
+    bool which[PK_AXES_MAX] = {0};
+    const struct pk_axis *rows = pk_probe_find("ddp-bucket")->axes;
+    if (!axes || pk_point_from_json(rows, axes, a, &at, &err))
+        return json;
+    for (size_t i = 0; rows[i].name; i++)
+        which[i] = json_object_get(axes, rows[i].name);
+    return pk_point_text(&at, which, a);
+}
+
+/* "25" was meant to be 25 of something. */
+static enum pk_code check_bandwidth(int64_t bytes_per_s, struct pk_err *err)
+{
+    if (bytes_per_s >= LEAST_BANDWIDTH)
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "--bandwidth %lld: that is %lld bytes in a second", (long long)bytes_per_s,
+            (long long)bytes_per_s);
+    pk_why(err, "a number without a unit is of bytes, and no link is below 1MB in a second");
+    return pk_fix(err, "write the unit: 25GB is 25 gigabytes in a second, which are 200 Gbit/s");
+}
+
 /* What --launch and --bandwidth say, or a run measured. */
 static enum pk_code find_link(struct pk_app *app, struct pk_comm_link *link, struct pk_err *err)
 {
@@ -202,25 +228,33 @@ static enum pk_code find_link(struct pk_app *app, struct pk_comm_link *link, str
     *link = (struct pk_comm_link){.latency_ns = (uint64_t)o->launch_ns,
                                   .bytes_per_s = (double)o->bandwidth_bytes};
     if (!o->from)
-        return PK_OK;
+        return check_bandwidth(o->bandwidth_bytes, err);
     if (pk_opt_apart(&app->tables[1], "from", (const char *const[]){"launch", "bandwidth", NULL},
-                     "it says what an all-reduce takes", err) ||
-        pk_open_run(app, o->from, &s, &run_id, err))
+                     "it says what an all-reduce takes", err))
         return err->code;
-    enum pk_code rc = pk_link_cost_of_run(s, run_id, app->arena, &cost, err);
+    enum pk_code rc = pk_open_run(app, o->from, &s, &run_id, err);
+    if (rc == PK_E_NOTHING)
+        return pk_fix(err, "`" PK_LINK_COST_COMMAND "` records what --from takes");
+    if (rc)
+        return rc;
+    rc = pk_link_cost_of_run(s, run_id, app->arena, &cost, err);
     pk_store_close(s);
     if (rc)
         return rc;
     link->latency_ns = (uint64_t)llround(cost.launch_ns);
     link->bytes_per_s = cost.bus_bytes_per_s;
-    pk_note(app, "run %lld: an all-reduce takes %.2f us, a link carries %.3f GB/s (medians of %zu settings)",
-            (long long)run_id, cost.launch_ns / 1e3, cost.bus_bytes_per_s / 1e9, cost.settings);
+    pk_note(app, "run %lld: an all-reduce takes %.2f us, a link carries %.3f GB/s (from %lld sizes)",
+            (long long)run_id, cost.launch_ns / 1e3, cost.bus_bytes_per_s / 1e9, (long long)cost.sizes);
+    if (cost.settings > 1)
+        pk_note(app, "it has %zu settings; that is the first of those with most sizes: %s", cost.settings,
+                setting_text(cost.setting, app->arena));
     return PK_OK;
 }
 
-static enum pk_code advise(struct pk_app *app, const struct pk_gradients *g, const int64_t *ranks, size_t n,
+static enum pk_code advise(struct pk_app *app, const struct pk_gradients *g, const struct pk_sweep *ranks,
                            struct pk_err *err)
 {
+    const size_t n = ranks->n;
     const struct options *o = app->options;
     struct pk_bucket_question *q = pk_new_n(app->arena, struct pk_bucket_question, n);
     struct pk_bucket_advice *v = pk_new_n(app->arena, struct pk_bucket_advice, n);
@@ -231,9 +265,9 @@ static enum pk_code advise(struct pk_app *app, const struct pk_gradients *g, con
         q[i] = (struct pk_bucket_question){.gradients = g,
                                            .type = !strcmp(o->dtype, "bf16") ? PK_BF16 : PK_FP32,
                                            .backward_ns = (uint64_t)o->backward_ns,
-                                           .ranks = (unsigned)ranks[i],
+                                           .ranks = (unsigned)ranks->v[i].i,
                                            .link = link};
-        q[i].link.latency_ns += 2 * ((uint64_t)ranks[i] - 1) * (uint64_t)o->hop_ns;
+        q[i].link.latency_ns += 2 * ((uint64_t)ranks->v[i].i - 1) * (uint64_t)o->hop_ns;
         if (pk_bucket_advise(&q[i], app->arena, &v[i], err))
             return err->code;
     }
@@ -245,12 +279,13 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
     const struct options *o = app->options;
     struct pk_gradients g;
-    int64_t *ranks;
-    size_t n;
-    if (only_bucket(app->args.v[0], app->arena, err) || find_gradients(o, app->arena, &g, err) ||
-        read_ranks(o->ranks, app->arena, &ranks, &n, err))
+    struct pk_sweep ranks;
+    if (only_bucket(app->args.v[0], app->arena, err) ||
+        pk_opt_apart(&app->tables[1], "tensors", (const char *const[]){"model", NULL},
+                     "the file is the model", err) ||
+        find_gradients(o, app->arena, &g, err) || read_ranks(o->ranks, app->arena, &ranks, err))
         return err->code;
-    return advise(app, &g, ranks, n, err);
+    return advise(app, &g, &ranks, err);
 }
 
 const struct pk_cmd pk_cmd_plan = {

@@ -3,37 +3,105 @@
 
 #include "base/cleanup.h"
 #include "cmd/frame.h"
+#include "json/json.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { STEP_SUMMARY_BYTES = 1000000 }; /* GitHub takes 1 MiB */
 
-enum pk_code pk_reports_check(const struct pk_report_files *f, struct pk_arena *a, struct pk_err *err)
+static const char *gab_smaller(const struct pk_report *r, struct pk_arena *a)
 {
-    const char *const paths[] = {f->junit, f->summary, f->json, f->gab, f->gab_bigger};
-    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+    return pk_report_gab(r, false, a);
+}
+
+static const char *gab_bigger(const struct pk_report *r, struct pk_arena *a)
+{
+    return pk_report_gab(r, true, a);
+}
+
+/* A text, or the tables in a format. */
+static const struct report_file {
+    const char *option;
+    size_t at; /* of its path in struct pk_report_files */
+    const char *(*text)(const struct pk_report *r, struct pk_arena *a);
+    enum pk_format format;
+} report_files[] = {
+    {"junit", offsetof(struct pk_report_files, junit), pk_report_junit, 0},
+    {"summary", offsetof(struct pk_report_files, summary), NULL, PK_FMT_MARKDOWN},
+    {"json", offsetof(struct pk_report_files, json), NULL, PK_FMT_JSON},
+    {"gab", offsetof(struct pk_report_files, gab), gab_smaller, 0},
+    {"gab-bigger", offsetof(struct pk_report_files, gab_bigger), gab_bigger, 0},
+};
+enum { REPORT_FILES = sizeof report_files / sizeof *report_files };
+
+static const char *path_of(const struct pk_report_files *f, const struct report_file *row)
+{
+    return *(const char *const *)((const char *)f + row->at);
+}
+
+/* A path that is the same for the same file, whether it is there yet or not. */
+static const char *canonical(const char *path, struct pk_arena *a)
+{
+    char real[4096]; /* PATH_MAX */
+    const char *slash = strrchr(path, '/');
+    if (realpath(path, real))
+        return pk_strdup(a, real);
+    if (!realpath(slash ? pk_strndup(a, path, (size_t)(slash - path) + 1) : ".", real))
+        return path;
+    return pk_printf(a, "%s/%s", real, slash ? slash + 1 : path);
+}
+
+/* The option before the i-th that names this file, too; NULL = none. A device or a pipe takes several. */
+static const char *same_file(const struct pk_app *app, const struct pk_report_files *f, size_t i)
+{
+    struct stat st;
+    const char *path = path_of(f, &report_files[i]), *of = app->globals->output;
+    const char *real = canonical(path, app->arena);
+    if (!stat(path, &st) && !S_ISREG(st.st_mode))
+        return NULL;
+    if (of && strcmp(canonical(of, app->arena), real) == 0)
+        return "-o";
+    for (size_t k = 0; k < i; k++) {
+        const char *earlier = path_of(f, &report_files[k]);
+        if (earlier && strcmp(canonical(earlier, app->arena), real) == 0)
+            return pk_printf(app->arena, "--%s", report_files[k].option);
+    }
+    return NULL;
+}
+
+static enum pk_code refuse_same(const char *other, const char *option, const char *path, struct pk_err *err)
+{
+    pk_fail(err, PK_E_USAGE, "%s and --%s name the same file '%.300s'", other, option, path);
+    pk_why(err, "each writes a whole file");
+    return pk_fix(err, "give each a file of its own");
+}
+
+enum pk_code pk_reports_check(const struct pk_app *app, const struct pk_report_files *f, struct pk_err *err)
+{
+    for (size_t i = 0; i < REPORT_FILES; i++) {
         struct pk_output o;
-        if (!paths[i])
+        const char *path = path_of(f, &report_files[i]);
+        const char *other = path ? same_file(app, f, i) : NULL;
+        if (!path)
             continue;
-        if (pk_output_open(paths[i], a, &o, err))
-            return err->code;
+        if (other)
+            return refuse_same(other, report_files[i].option, path, err);
+        if (pk_output_open(path, app->arena, &o, err))
+            return pk_within(err, "--%s", report_files[i].option);
         pk_output_discard(&o);
     }
     return PK_OK;
 }
 
-static enum pk_code write_text(const char *path, const char *text, struct pk_arena *a, struct pk_err *err)
+const char *pk_reports_host(const struct pk_run_facts *run, struct pk_arena *a)
 {
-    struct pk_output o;
-    if (!path || !text)
-        return PK_OK;
-    if (pk_output_open(path, a, &o, err))
-        return err->code;
-    fputs(text, o.f);
-    return pk_output_keep(&o, err);
+    PK_JSON_CLEANUP json_t *machine = json_loads(run->machine, 0, NULL);
+    return pk_strdup(a, pk_json_str(machine, "host", ""));
 }
 
 static enum pk_code print_into(FILE *f, enum pk_format format, pk_print_fn *print, void *user,
@@ -47,15 +115,38 @@ static enum pk_code print_into(FILE *f, enum pk_format format, pk_print_fn *prin
     return rc ? rc : closed;
 }
 
-static enum pk_code write_tables(const char *path, enum pk_format format, pk_print_fn *print, void *user,
-                                 struct pk_arena *a, struct pk_err *err)
+struct reporting {
+    const struct pk_app *app;
+    const struct pk_report_files *files;
+    const struct pk_report *r;
+    pk_print_fn *print;
+    void *user;
+};
+
+static enum pk_code write_tables(const struct reporting *w, FILE *f, enum pk_format format, const char *path,
+                                 struct pk_err *err)
+{
+    if (!print_into(f, format, w->print, w->user, err))
+        return PK_OK;
+    errno = err->number; /* of a write; the error of another kind has none, and says it itself */
+    return errno ? pk_output_cannot(path, err) : err->code;
+}
+
+static enum pk_code write_file(const struct reporting *w, const struct report_file *row, struct pk_err *err)
 {
     struct pk_output o;
-    if (!path)
+    const char *path = path_of(w->files, row),
+               *text = path && row->text ? row->text(w->r, w->app->arena) : NULL;
+    if (path && row->text && !text)
+        pk_note(w->app, "--%s: nothing was compared that belongs into it: '%s' is not written", row->option,
+                path);
+    if (!path || (row->text && !text))
         return PK_OK;
-    if (pk_output_open(path, a, &o, err))
+    if (pk_output_open(path, w->app->arena, &o, err))
         return err->code;
-    if (print_into(o.f, format, print, user, err)) {
+    if (text)
+        fputs(text, o.f);
+    else if (write_tables(w, o.f, row->format, path, err)) {
         pk_output_discard(&o);
         return err->code;
     }
@@ -97,19 +188,60 @@ static bool on_github(void)
     return v && strcmp(v, "true") == 0;
 }
 
-enum pk_code pk_reports_write(const struct pk_report_files *f, const struct pk_report *r, pk_print_fn *print,
-                              void *user, struct pk_arena *a, struct pk_err *err)
+/* What a workflow on GitHub shows of the step. */
+static enum pk_code write_step(const struct reporting *w, struct pk_err *err)
 {
-    const char *step = getenv("GITHUB_STEP_SUMMARY"), *outputs = getenv("GITHUB_OUTPUT");
-    if (write_text(f->junit, f->junit ? pk_report_junit(r, a) : NULL, a, err) ||
-        write_text(f->gab, f->gab ? pk_report_gab(r, false, a) : NULL, a, err) ||
-        write_text(f->gab_bigger, f->gab_bigger ? pk_report_gab(r, true, a) : NULL, a, err) ||
-        write_tables(f->summary, PK_FMT_MARKDOWN, print, user, a, err) ||
-        write_tables(f->json, PK_FMT_JSON, print, user, a, err) ||
-        (step && *step && write_step_summary(step, print, user, err)) ||
-        (outputs && *outputs && write_step_outputs(outputs, pk_report_outputs(r, a), err)))
+    const char *summary = getenv("GITHUB_STEP_SUMMARY"), *outputs = getenv("GITHUB_OUTPUT");
+    if ((summary && *summary && write_step_summary(summary, w->print, w->user, err)) ||
+        (outputs && *outputs && write_step_outputs(outputs, pk_report_outputs(w->r, w->app->arena), err)))
         return err->code;
     if (on_github())
-        fputs(pk_report_annotations(r, a), stderr);
+        fputs(pk_report_annotations(w->r, w->app->arena), stderr);
     return PK_OK;
+}
+
+/* The answer is the command's last word, and its status: what else went wrong is said before it. */
+static enum pk_code also(enum pk_code answer, const struct pk_err *late, struct pk_err *err)
+{
+    if (answer)
+        pk_print_error(late);
+    else
+        *err = *late;
+    return err->code;
+}
+
+/* A report is red wherever the exit status is: an answer that none of its rows and problems shows is a problem of its own. */
+static struct pk_report with_answer(const struct pk_report *r, const struct pk_err *answer,
+                                    struct pk_arena *a)
+{
+    const struct pk_verdicts v = pk_compare_count(r->comparison);
+    const size_t red = v.of[PK_SLOWER] + v.of[PK_UNSTABLE] + v.of[PK_UNREPLICATED] + r->n_problems;
+    struct pk_report all = *r;
+    if (red && answer->code != PK_E_INTERRUPTED)
+        return all;
+    struct pk_report_problem *problems = pk_new_n(a, struct pk_report_problem, r->n_problems + 1);
+    for (size_t i = 0; i < r->n_problems; i++)
+        problems[i] = r->problems[i];
+    problems[all.n_problems++] =
+        (struct pk_report_problem){.side = "both",
+                                   .what = "all",
+                                   .status = r->answer,
+                                   .message = pk_printf(a, "%s: %s", answer->what, answer->why)};
+    all.problems = problems;
+    return all;
+}
+
+enum pk_code pk_reports_write(const struct pk_app *app, const struct pk_report_files *f,
+                              const struct pk_report *r, pk_print_fn *print, void *user, enum pk_code answer,
+                              struct pk_err *err)
+{
+    const struct pk_report all = answer ? with_answer(r, err, app->arena) : *r;
+    const struct reporting w = {app, f, &all, print, user};
+    struct pk_err late;
+    for (size_t i = 0; i < REPORT_FILES; i++)
+        if (write_file(&w, &report_files[i], &late)) {
+            pk_within(&late, "--%s", report_files[i].option);
+            answer = also(answer, &late, err);
+        }
+    return write_step(&w, &late) ? also(answer, &late, err) : answer;
 }

@@ -16,6 +16,7 @@ struct pk_report_files {
      at(junit),                                                                                                \
      "FILE",                                                                                                   \
      .cli_only = true,                                                                                         \
+     .group = "For others",                                                                                    \
      .help = "write the verdicts as JUnit XML, too"},                                                          \
         {"summary",                                                                                            \
          0,                                                                                                    \
@@ -37,13 +38,19 @@ struct pk_report_files {
             .cli_only = true, .help = "likewise metrics of which more is better (customBiggerIsBetter)"        \
     }
 
-/* Can they be written? Asked before anything is measured. */
-enum pk_code pk_reports_check(const struct pk_report_files *f, struct pk_arena *a,
+/* Can they be written, each of its own? Asked before anything is measured. PK_E_USAGE for two that are one file, -o among them. */
+enum pk_code pk_reports_check(const struct pk_app *app, const struct pk_report_files *f,
                               struct pk_err *err) PK_MUST_CHECK;
+
+/* The machine that a run was measured on; "" = unknown. */
+const char *pk_reports_host(const struct pk_run_facts *run, struct pk_arena *a);
 
 /* Prints the tables to `out`. */
 typedef enum pk_code pk_print_fn(void *user, struct pk_out *out, struct pk_err *err);
 
-/* Every file that is asked for; in a GitHub workflow also annotations, on standard error, the step's summary and its outputs. */
-enum pk_code pk_reports_write(const struct pk_report_files *f, const struct pk_report *r, pk_print_fn *print,
-                              void *user, struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
+/* Every file that is asked for; in a GitHub workflow also annotations, on standard error, the step's summary and its outputs. `answer` is the
+ * command's, told in err, and is returned. A file that cannot be written hides neither it nor another file: its error is printed where there
+ * is an answer to return, and is err where there is none. */
+enum pk_code pk_reports_write(const struct pk_app *app, const struct pk_report_files *f,
+                              const struct pk_report *r, pk_print_fn *print, void *user, enum pk_code answer,
+                              struct pk_err *err) PK_MUST_CHECK;

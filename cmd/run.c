@@ -6,13 +6,16 @@
 
 #include "base/clock.h"
 #include "base/plural.h"
+#include "base/split.h"
 #include "base/units.h"
+#include "bench/failed.h"
 #include "bench/record/counters.h"
 #include "bench/record/fits.h"
 #include "bench/tables.h"
 #include "cmd/describe.h"
 #include "cmd/progress.h"
 #include "cmd/run_rows.h"
+#include "cmd/uncounted.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -22,12 +25,12 @@
 const struct pk_opt pk_run_options[] = {
     PK_RUN_ROWS_GRID,
     {"peer", 0, PK_OPT_LIST, AT(peers), "NAME", .code = true,
-     .help = "another program's implementation, measured in the same shuffled run"},
+     .help = "other programs' implementations, measured in the same shuffled run: torch-eager,torch-compile"},
     PK_RUN_ROWS_PLACE,
     {"suite", 0, PK_OPT_TEXT, AT(suite), "FILE", .cli_only = true,
      .help = "instead of one experiment: all that the file has (docs/suites.md)"},
     {"dry-run", 'n', PK_OPT_FLAG, AT(dry_run),
-     .help = "print the cases with memory and time estimates, measure nothing"},
+     .help = "print the cases with their counts (parameters), memory and time estimates, measure nothing"},
 
     {"invocations", 'i', PK_OPT_INT, AT(invocations), "N", 1, 1000, .def = "3", .group = "How long",
      .help = "fresh processes, each over a new random order of the cases"},
@@ -47,7 +50,7 @@ const struct pk_opt pk_run_options[] = {
      .help = "count as well, in passes of their own: groups and events of `perfkit list counters`, as in "
              "sw,page_faults"},
     {"breakdown", 0, PK_OPT_FLAG, AT(breakdown),
-     .help = "where the time went, by region and kernel or op, in a pass of its own"},
+     .help = "where the time went, with FLOPs and bytes, by region and kernel or op, in a pass of its own"},
     {"allocations", 0, PK_OPT_FLAG, AT(allocations),
      .help = "where device memory went, by region and use, in a pass of its own"},
 
@@ -109,15 +112,26 @@ static enum pk_code select_counters(struct run *r, struct pk_err *err)
         return PK_OK;
     if (pk_counters_select(&pk_counter_host, text, r->app->arena, c, err))
         return err->code;
-    for (size_t i = 0; i < c->n_missing; i++)
-        pk_warn(r->app, "%s is not counted: %s%s%s", c->missing[i].name, c->missing[i].why,
-                c->missing[i].fix ? "; " : "", c->missing[i].fix ? c->missing[i].fix : "");
+    pk_uncounted_warn(r->app, c);
     return PK_OK;
+}
+
+/* --peer takes a list, as --variant does, and may be given again: one name each, and each once. */
+static void split_peers(struct run *r)
+{
+    struct pk_arena *a = r->app->arena;
+    const struct pk_texts given = r->o->peers;
+    r->o->peers = (struct pk_texts){0};
+    for (size_t i = 0; i < given.n; i++)
+        for (const char *rest = given.v[i], *name; (name = pk_next_part(&rest, ',', a));)
+            if (!pk_texts_has(&r->o->peers, name))
+                pk_texts_add(&r->o->peers, name, a);
 }
 
 static enum pk_code find_providers(struct run *r, struct pk_err *err)
 {
     const struct pk_texts *peers = &r->o->peers;
+    split_peers(r);
     r->n_providers = peers->n + 1;
     r->providers = pk_new_n(r->app->arena, struct pk_provider, r->n_providers);
     r->providers[0] = pk_native_provider;
@@ -188,8 +202,7 @@ static enum pk_code judge(const struct run *r, struct pk_err *err)
     }
     if (s->failed) {
         pk_fail(err, PK_E_CHECK, "%zu of %s failed", s->failed, pk_plural(r->plan.n, "case", r->app->arena));
-        pk_why(err,
-               "a result differed from its reference, or a worker ended early: the tables' notes say which");
+        pk_why(err, "%s", pk_failed_text(r->store, r->run_id, r->app->arena));
         return r->o->no_save ? pk_fix(err, "run it without --no-save to keep them")
                              : pk_fix(err, "`perfkit show %lld` prints them again", (long long)r->run_id);
     }
@@ -289,13 +302,18 @@ static enum pk_code check_subject(const struct pk_app *app, const struct run_opt
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
-    struct run r = {.app = app, .o = app->options, .began_ns = pk_clock_ns()};
+    struct run r = {.app = app, .o = app->options, .began_ns = pk_clock_ns(), .launched = pk_launched()};
     if (check_subject(app, r.o, err) || pk_run_check(&r, err))
         return err->code;
+    if (r.o->suite && r.launched.size > 1)
+        return pk_run_refuse_suite(&r, err);
     if (r.o->suite)
         return pk_run_suite(app, err);
     if (pk_describe_find(app->args.v[0], &r.probe, err))
         return err->code;
+    pk_run_take_ranks(&r);
+    if (r.launched.rank)
+        return pk_run_follow(&r, err);
     if (r.o->once && !r.o->dry_run)
         return pk_run_once(&r, err);
     if (pk_open_store(app, r.o->no_save ? ":memory:" : NULL, PK_STORE_WRITE, &r.store, err))

@@ -43,7 +43,9 @@ const struct pk_opt *pk_run_axis_rows(const struct pk_probe *p, const struct pk_
         rows[n] = (struct pk_opt){name, .type = PK_OPT_TEXT, .arg = "VALUES", .cli_only = true};
         rows[n].into = "axis";
         rows[n].key = x->name;
-        rows[n].help = pk_printf(a, "%s: %s", x->help, pk_axis_takes(x, a));
+        rows[n].also = x->also;
+        rows[n].help = pk_printf(a, "%s: %s%s%s", x->help, pk_axis_takes(x, a),
+                                 x->implies ? "; implies " : "", x->implies ? x->implies : "");
         rows[n].group = n ? NULL : pk_printf(a, "Axes of %s, the same as -a AXIS=VALUES", p->name);
         n++;
     }

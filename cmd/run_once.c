@@ -40,7 +40,8 @@ static void print_unmeasured(struct run *r, const struct pk_planned *p, enum pk_
                                     text(pk_status_name(status)),
                                     text(pk_point_json(&p->c.at, r->app->arena))};
     pk_out_row(r->app->out, cells);
-    pk_out_note(r->app->out, why);
+    pk_out_note(r->app->out, pk_printf(r->app->arena, "%s %s: %s", p->variant,
+                                       pk_point_text(&p->c.at, NULL, r->app->arena), why));
 }
 
 static void print_slice(struct run *r, const struct pk_planned *p, const struct pk_slice *s)
@@ -77,13 +78,12 @@ static enum pk_status once(struct run *r, struct pk_device *dev, const struct pk
     if (!p->skip && !p->too_large)
         return measure(r, dev, p);
     enum pk_status status = p->skip ? PK_ST_SKIPPED : PK_ST_OOM;
-    print_unmeasured(r, p, status,
-                     p->skip ? p->skip : "predicted to take more than the device's limit; not tried");
+    print_unmeasured(r, p, status, p->skip ? p->skip : p->too_large);
     return status;
 }
 
 /* The exit status, when the table has been filled. */
-static enum pk_code judge(const struct run *r, size_t ok, size_t failed, struct pk_err *err)
+static enum pk_code judge(const struct run *r, size_t ok, size_t failed, size_t oom, struct pk_err *err)
 {
     if (pk_stop_flag) {
         pk_fail(err, PK_E_INTERRUPTED, "interrupted: %zu of %s ran", ok,
@@ -99,6 +99,10 @@ static enum pk_code judge(const struct run *r, size_t ok, size_t failed, struct 
     if (ok)
         return PK_OK;
     pk_fail(err, PK_E_NOTHING, "no case ran");
+    if (!oom) {
+        pk_why(err, "every case of this grid is skipped; the table's notes say why");
+        return pk_fix(err, "choose other values with -a, another --variant or another --device");
+    }
     pk_why(err, "every case of this grid is out of memory or skipped");
     return pk_fix(err, "choose smaller sizes with -a");
 }
@@ -112,6 +116,21 @@ static enum pk_code refuse_peers(const struct run *r, struct pk_err *err)
     return pk_fix(err, "leave out --peer, or --once");
 }
 
+/* Cases of ranks that are processes have none here; it is said of all at once, not case by case. */
+static enum pk_code refuse_ranks(const struct run *r, struct pk_err *err)
+{
+    for (size_t i = 0; i < r->plan.n; i++) {
+        const struct pk_planned *p = &r->plan.v[i];
+        if (p->skip || !p->ranks)
+            continue;
+        pk_fail(err, PK_E_USAGE, "--once does not start the %u ranks of %s %s", p->ranks, p->variant,
+                pk_point_text(&p->c.at, NULL, r->app->arena));
+        pk_why(err, "it runs in this process alone, and ranks are processes");
+        return pk_fix(err, "leave out --once, or give --transport link, whose ranks are virtual");
+    }
+    return PK_OK;
+}
+
 enum pk_code pk_run_once(struct run *r, struct pk_err *err)
 {
     struct pk_device dev;
@@ -121,16 +140,19 @@ enum pk_code pk_run_once(struct run *r, struct pk_err *err)
     if (!rc)
         rc = pk_run_make_plan(r, err);
     if (!rc)
+        rc = refuse_ranks(r, err);
+    if (!rc)
         rc = pk_device_open(&dev, r->device, &r->device_options, err);
     if (rc)
         return rc;
     pk_run_case_table(r, "once", columns, sizeof columns / sizeof *columns);
-    size_t ok = 0, failed = 0;
+    size_t ok = 0, failed = 0, oom = 0;
     for (size_t i = 0; i < r->plan.n && !pk_stop_flag; i++) {
         enum pk_status status = once(r, &dev, &r->plan.v[i]);
         ok += status == PK_ST_OK;
         failed += status == PK_ST_FAILED;
+        oom += status == PK_ST_OOM;
     }
     pk_device_close(&dev);
-    return judge(r, ok, failed, err);
+    return judge(r, ok, failed, oom, err);
 }

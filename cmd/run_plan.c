@@ -1,4 +1,4 @@
-/* run, its plan: device, preset, cases, and what --dry-run prints of them. */
+/* run, its plan: device, preset, cases, and how long they take. */
 #include "cmd/run.h"
 
 #include "base/clock.h"
@@ -35,10 +35,10 @@ enum pk_code pk_run_choose_device(struct run *r, struct pk_err *err)
         return err->code;
     if (kind != PK_DEVICE_CUDA)
         r->device = pk_device_kinds[kind]->kind; /* cpu:0 is cpu */
-    const char *reason = device_needed(o) ? pk_device_unavailable(kind) : NULL;
-    if (reason) {
+    r->device_absent = pk_device_unavailable(kind);
+    if (r->device_absent && device_needed(o)) {
         pk_fail(err, PK_E_UNAVAILABLE, "device '%s' cannot be used", r->device);
-        pk_why(err, "%s", reason);
+        pk_why(err, "%s", r->device_absent);
         return pk_fix(err, "`perfkit list devices` shows what works here");
     }
     r->device_options = (struct pk_device_options){
@@ -122,6 +122,26 @@ static enum pk_code check_bounds(struct run *r, struct pk_err *err)
     return rc ? rc : check_timeout(r->o, err);
 }
 
+static bool holds(const struct pk_texts *t, const char *text)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (strcmp(t->v[i], text) == 0)
+            return true;
+    return false;
+}
+
+/* What follows from what was asked for, but for what the plan before said already. */
+static void say_plan(const struct run *r)
+{
+    const struct pk_plan none = {0}, *said = r->said ? r->said : &none;
+    for (size_t i = 0; i < r->plan.implied.n; i++)
+        if (!holds(&said->implied, r->plan.implied.v[i]))
+            pk_note(r->app, "%s: implied by what was asked for", r->plan.implied.v[i]);
+    for (size_t i = 0; i < r->plan.warnings.n; i++)
+        if (!holds(&said->warnings, r->plan.warnings.v[i]))
+            pk_warn(r->app, "%s", r->plan.warnings.v[i]);
+}
+
 enum pk_code pk_run_make_plan(struct run *r, struct pk_err *err)
 {
     const struct run_options *o = r->o;
@@ -133,6 +153,8 @@ enum pk_code pk_run_make_plan(struct run *r, struct pk_err *err)
         .variants = o->variants.v,
         .n_variants = o->variants.n,
         .filter = o->filter,
+        .cpus = r->device_options.cpus,
+        .threads = r->device_options.threads,
         .device = r->device,
         .peers = o->peers.v,
         .n_peers = o->peers.n,
@@ -141,15 +163,17 @@ enum pk_code pk_run_make_plan(struct run *r, struct pk_err *err)
     enum pk_code rc = pk_plan_make(&request, r->app->arena, &r->plan, err);
     const char *const *settings = rc ? NULL : r->plan.preset->settings;
     struct pk_opt_table *table = &r->app->tables[1]; /* this command's rows */
-    for (size_t i = 0; !rc && i < r->plan.warnings.n; i++)
-        pk_warn(r->app, "%s", r->plan.warnings.v[i]);
+    if (!rc)
+        say_plan(r);
     for (size_t i = 0; !rc && settings && settings[i]; i++)
         rc = pk_opt_preset(table, settings[i], r->app->arena, err);
     if (!rc)
         rc = check_bounds(r, err);
+    if (!rc)
+        pk_run_bound_invocations(r);
     for (size_t i = 0; !rc && i < o->axes.n; i++) {
         const char *idle = pk_plan_idle(&r->plan, o->axes.v[i], r->app->arena);
-        if (idle)
+        if (idle && !(r->said && pk_plan_idle(r->said, o->axes.v[i], r->app->arena)))
             pk_warn(r->app, "%s", idle);
     }
     return rc;
@@ -183,26 +207,6 @@ void pk_run_warn_of_long_cases(const struct run *r)
                 pk_format_ns(longest->least_ns, each, sizeof each), pk_run_extent(r));
 }
 
-static const struct pk_column plan_columns[] = {
-    {"variant", "Variant", .left = true},
-    {"case", "Case", .left = true},
-    {"predicted_bytes", "Memory (GB)", 1e9, 3},
-    {"floor_ns", "Floor (ms)", 1e6, 3, .optional = 1},
-    {"expected_ns", "About (s)", 1e9, 1},
-    {"status", "Will be", .left = true},
-    {"axes", "Axes", .json = true, .machine = true},
-};
-
-static struct pk_cell real_or_null(double x)
-{
-    return isnan(x) ? (struct pk_cell){0} : (struct pk_cell){.type = PK_CELL_REAL, .f = x};
-}
-
-const char *pk_run_outlook(const struct pk_planned *p)
-{
-    return p->skip ? p->skip : p->too_large ? "out of memory: not tried" : "measured";
-}
-
 enum pk_code pk_run_duration(struct run *r, struct pk_err *err)
 {
     const struct pk_stop stop = pk_run_stop_rule(r->o);
@@ -228,56 +232,4 @@ const char *pk_run_extent(const struct run *r)
                                    pk_plural((size_t)r->o->invocations, "process", a));
     return isnan(e->ns) ? extent
                         : pk_printf(a, "%s, about %s", extent, pk_format_ns(e->ns, about, sizeof about));
-}
-
-void pk_run_case_table(const struct run *r, const char *name, const struct pk_column *cols, size_t n)
-{
-    struct pk_arena *a = r->app->arena;
-    const char *common = pk_plan_common_text(&r->plan, a);
-    struct pk_column *mine = pk_new_n(a, struct pk_column, n);
-    for (size_t i = 0; i < n; i++) {
-        mine[i] = cols[i];
-        mine[i].machine =
-            cols[i].machine || (!strcmp(cols[i].key, "case") && !*pk_plan_case_text(&r->plan, 0, a));
-    }
-    pk_out_table(r->app->out, name,
-                 pk_printf(a, "%s on %s, preset %s%s%s", r->probe->name, r->device, r->plan.preset->name,
-                           *common ? ", all with " : "", common),
-                 mine, n);
-}
-
-static void plan_row(const struct run *r, size_t i)
-{
-    const struct pk_planned *p = &r->plan.v[i];
-    struct pk_arena *a = r->app->arena;
-    const struct pk_cell cells[] = {
-        {.type = PK_CELL_TEXT, .s = p->variant},
-        {.type = PK_CELL_TEXT, .s = pk_plan_case_text(&r->plan, i, a)},
-        p->predicted_bytes < 0 ? (struct pk_cell){0}
-                               : (struct pk_cell){.type = PK_CELL_INT, .i = p->predicted_bytes},
-        real_or_null(p->floor_ns),
-        real_or_null(r->duration.case_ns[i] > 0 ? r->duration.case_ns[i] : NAN),
-        {.type = PK_CELL_TEXT, .s = pk_run_outlook(p)},
-        {.type = PK_CELL_TEXT, .s = pk_point_json(&p->c.at, a)},
-    };
-    pk_out_row(r->app->out, cells);
-}
-
-void pk_run_print_plan(const struct run *r)
-{
-    const struct pk_duration *e = &r->duration;
-    struct pk_arena *a = r->app->arena;
-    pk_run_case_table(r, "plan", plan_columns, sizeof plan_columns / sizeof *plan_columns);
-    for (size_t i = 0; i < r->plan.n; i++)
-        plan_row(r, i);
-    pk_out_note(r->app->out, pk_run_extent(r));
-    if (e->unknown && r->plan.kind != PK_DEVICE_NULL)
-        pk_out_note(
-            r->app->out,
-            "How long it takes can be said once the device's ceilings are measured: by the first run, or by "
-            "`perfkit doctor --ceilings`.");
-    else if (e->stored)
-        pk_out_note(r->app->out,
-                    pk_printf(a, "The time of %s is from the newest run that measured them here.",
-                              pk_plural(e->stored, "case", a)));
 }

@@ -1,6 +1,8 @@
 /* run, its record: what is stored before anything is measured, for a new run or for one that goes on. */
 #include "cmd/run.h"
 
+#include "cmd/uncounted.h"
+
 #include "base/buf.h"
 #include "bench/record/works.h"
 #include "store/resume.h"
@@ -113,17 +115,6 @@ static enum pk_code record_warnings(struct run *r, struct pk_err *err)
     return lines.n ? pk_store_settings(r->store, r->run_id, &setting, 1, err) : PK_OK;
 }
 
-/* What --counters asked for and this machine does not count, likewise: a saved run still says so. */
-static enum pk_code record_uncounted(struct run *r, struct pk_err *err)
-{
-    struct pk_buf lines = {.arena = r->app->arena};
-    const struct pk_counters *c = &r->counters;
-    for (size_t i = 0; i < c->n_missing; i++)
-        pk_buf_printf(&lines, "%s%s (%s)", i ? "; " : "", c->missing[i].name, c->missing[i].why);
-    const struct pk_setting setting = {0, "not_counted", pk_buf_text(&lines)};
-    return lines.n ? pk_store_settings(r->store, r->run_id, &setting, 1, err) : PK_OK;
-}
-
 /* Peers are timed alone. */
 static enum pk_code record_peers(struct run *r, struct pk_err *err)
 {
@@ -157,7 +148,7 @@ enum pk_code pk_run_begin(struct run *r, struct pk_err *err)
     if (!rc)
         rc = record_warnings(r, err);
     if (!rc)
-        rc = record_uncounted(r, err);
+        rc = pk_uncounted_record(r->store, r->run_id, &r->counters, r->app->arena, err);
     if (!rc)
         rc = record_peers(r, err);
     return rc ? rc : record_works(r, err);

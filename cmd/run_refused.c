@@ -35,12 +35,25 @@ void pk_run_note_too_large(const struct run *r)
         return;
     pk_format_bytes(t.least, least, sizeof least);
     pk_format_bytes(t.most, most, sizeof most);
-    pk_note(
-        r->app,
-        "%zu of %s not tried for want of memory: predicted to take %s%s%s, the limit is %s; smaller sizes "
-        "with -a, or another --memory-limit, would change that (--dry-run shows each)",
-        t.n, pk_plural(r->plan.n, "case", r->app->arena), least, t.most > t.least ? " to " : "",
-        t.most > t.least ? most : "", pk_format_bytes(r->plan.limit_bytes, limit, sizeof limit));
+    pk_note(r->app,
+            "%zu of %s not tried for want of memory: predicted to take %s%s%s%s%s; smaller sizes "
+            "with -a, or another --memory-limit, would change that (--dry-run shows each)",
+            t.n, pk_plural(r->plan.n, "case", r->app->arena), least, t.most > t.least ? " to " : "",
+            t.most > t.least ? most : "", r->plan.limit_bytes ? ", the limit is " : "",
+            r->plan.limit_bytes ? pk_format_bytes(r->plan.limit_bytes, limit, sizeof limit) : "");
+}
+
+void pk_run_note_fitting(const struct run *r)
+{
+    char limit[32];
+    const struct too_large t = too_large(&r->plan);
+    if (t.n && r->plan.limit_bytes)
+        pk_out_note(r->app->out, pk_printf(r->app->arena,
+                                           "%s of memory is too little for %s: smaller sizes with -a, or a "
+                                           "larger --memory-limit as far as "
+                                           "the device has it, would change that.",
+                                           pk_format_bytes(r->plan.limit_bytes, limit, sizeof limit),
+                                           pk_plural(t.n, "case", r->app->arena)));
 }
 
 /* No case fits: how much the smallest needs, and what there is. */
@@ -48,8 +61,8 @@ static enum pk_code none_fits(const struct run *r, struct pk_err *err)
 {
     char least[32], limit[32];
     const struct too_large t = too_large(&r->plan);
-    if (!t.n)
-        pk_why(err, "the device refused the memory they asked for");
+    if (!t.n || !r->plan.limit_bytes)
+        pk_why(err, "the device does not have the memory that they take");
     else
         pk_why(err, "the smallest case is predicted to take %s, and the device's limit is %s",
                pk_format_bytes(t.least, least, sizeof least),
@@ -114,6 +127,9 @@ enum pk_code pk_run_nothing_measured(const struct run *r, struct pk_err *err)
     if (skipped == r->plan.n)
         return all_skipped(r, &why, err);
     pk_why(err, "no case of this grid can be measured under these limits");
+    if (s->timeout && r->launched.by)
+        return pk_fix(err, "start every rank with the same command line, for one that does something else is "
+                           "waited for; or give each case more time with --timeout");
     if (s->timeout)
         return pk_fix(err, "give each case more time with --timeout");
     if (r->o->budget_ns)

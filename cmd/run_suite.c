@@ -7,6 +7,8 @@
 #include "base/plural.h"
 #include "opt/words.h"
 
+#include <string.h>
+
 /* One entry on its way: an experiment, or a command. */
 struct item {
     const struct pk_suite_entry *entry;
@@ -83,6 +85,18 @@ static void remember(struct suite *s, const struct item *i, struct pk_err *err)
     pk_suite_within(i->entry, &s->worst);
 }
 
+/* `exec` alone says none: what it measured is its whole output. NULL = there is no run. */
+static const char *parting_of_command(const struct suite *s, const struct item *i)
+{
+    struct pk_arena *a = s->app->arena;
+    const char *what = pk_printf(a, "%s measured", pk_plural((size_t)i->exec.result.runs, "process", a));
+    if (s->o->no_save)
+        return pk_printf(a, "%s; not recorded", what);
+    return i->exec.run_id ? pk_printf(a, "run %lld%s%s: %s", (long long)i->exec.run_id,
+                                      s->o->label ? " " : "", s->o->label ? s->o->label : "", what)
+                          : NULL;
+}
+
 static enum pk_code measure(struct suite *s, struct item *i, size_t left, uint64_t began_ns,
                             struct pk_err *err)
 {
@@ -94,8 +108,9 @@ static enum pk_code measure(struct suite *s, struct item *i, size_t left, uint64
     } else {
         i->code = pk_exec_measure(&i->exec, err);
     }
-    if (i->entry->app->parting)
-        pk_note(s->app, "[%s] %s", i->entry->name, i->entry->app->parting);
+    const char *parting = i->entry->probe ? i->entry->app->parting : parting_of_command(s, i);
+    if (parting)
+        pk_note(s->app, "[%s] %s", i->entry->name, parting);
     if (goes_on(i->code))
         remember(s, i, err);
     return goes_on(i->code) ? PK_OK : pk_suite_within(i->entry, err);
@@ -159,7 +174,20 @@ static void print_cases(const struct item *i, struct pk_out *out, struct pk_aren
                                            text(p->variant),
                                            text(pk_point_json(&p->c.at, a)),
                                            {.type = ns > 0 ? PK_CELL_REAL : PK_CELL_NULL, .f = ns},
-                                           text(pk_run_outlook(p))});
+                                           text(pk_run_outlook(r, p, a))});
+    }
+}
+
+/* Under the rows of all entries; what entry after entry does not know is said once. */
+static void note_devices(const struct suite *s)
+{
+    const char *said = "";
+    for (size_t k = 0; k < s->entries.n; k++) {
+        const char *note = s->v[k].entry->probe ? pk_run_device_note(&s->v[k].run) : NULL;
+        if (!note || !strcmp(note, said))
+            continue;
+        pk_out_note(s->app->out, note);
+        said = note;
     }
 }
 
@@ -181,6 +209,7 @@ static enum pk_code print_plan(struct suite *s, struct pk_err *err)
             return err->code;
         print_cases(i, s->app->out, s->app->arena);
     }
+    note_devices(s);
     return PK_OK;
 }
 
@@ -190,11 +219,14 @@ static enum pk_code with_store(struct suite *s, struct pk_err *err)
 {
     const uint64_t began_ns = pk_clock_ns();
     enum pk_code rc = PK_OK;
+    struct pk_err of_entry;
     for (size_t k = 0; k < s->entries.n; k++) {
         s->v[k].entry = &s->entries.v[k];
-        if (prepare(s, &s->v[k], err))
-            return err->code;
+        if (prepare(s, &s->v[k], &of_entry))
+            rc = pk_another_error(rc, &of_entry, err);
     }
+    if (rc)
+        return rc;
     if (s->o->dry_run)
         return print_plan(s, err);
     for (size_t k = 0; !rc && k < s->entries.n; k++)

@@ -28,12 +28,18 @@ enum pk_code pk_open_store(struct pk_app *app, const char *path, enum pk_store_m
 
 enum pk_code pk_run_ref(struct pk_app *app, const char **ref, struct pk_err *err)
 {
-    static const char merge_base[] = "merge-base:";
+    static const char merge_base[] = "merge-base:", of_git[] = "commit:";
     const char *commit;
+    if (strncmp(*ref, of_git, strlen(of_git)) == 0) {
+        commit = pk_machine_commit(*ref + strlen(of_git), app->arena);
+        *ref =
+            commit ? pk_printf(app->arena, "commit:%s", commit) : *ref; /* it may be of another repository */
+        return PK_OK;
+    }
     if (strncmp(*ref, merge_base, strlen(merge_base)) != 0)
         return PK_OK;
     if (pk_machine_merge_base(*ref + strlen(merge_base), app->arena, &commit, err))
-        return pk_within(err, "%s", *ref);
+        return (*ref)[strlen(merge_base)] ? pk_within(err, "%s", *ref) : err->code;
     *ref = pk_printf(app->arena, "commit:%s", commit);
     return PK_OK;
 }

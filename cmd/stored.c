@@ -1,8 +1,10 @@
-/* Stored: reading, pairing, judging. */
+/* Stored: reading, pairing, judging; stored_answer.c answers. */
 #include "cmd/stored.h"
 
-#include "cmd/answer.h"
+#include "base/units.h"
+#include "bench/gate/arms.h"
 #include "cmd/compare_rows.h"
+#include "machine/machine.h"
 
 #include <math.h>
 #include <string.h>
@@ -17,10 +19,24 @@ enum pk_code pk_verdict_options_check(const struct pk_app *app, const struct pk_
                      err))
         return err->code;
     *thresholds = pk_new_n(app->arena, struct pk_threshold, o->thresholds.n + 1);
+    enum pk_code rc = PK_OK;
+    struct pk_err next;
     for (size_t i = 0; i < o->thresholds.n; i++)
-        if (pk_threshold_parse(o->thresholds.v[i], app->arena, &(*thresholds)[i], err))
-            return err->code;
-    return PK_OK;
+        if (pk_threshold_parse(o->thresholds.v[i], app->arena, &(*thresholds)[i], &next))
+            rc = pk_another_error(rc, &next, err);
+    return rc;
+}
+
+enum pk_code pk_verdict_thresholds_check(const struct pk_verdict_options *o,
+                                         const struct pk_threshold *thresholds, const struct pk_comparison *c,
+                                         const struct pk_compare_side *measured, struct pk_err *err)
+{
+    enum pk_code rc = PK_OK;
+    struct pk_err next;
+    for (size_t i = 0; i < o->thresholds.n && c->n; i++)
+        if (pk_thresholds_check(&thresholds[i], 1, c->v, c->n, measured, &next))
+            rc = pk_another_error(rc, &next, err);
+    return rc;
 }
 
 struct pk_compare_options pk_verdict_what(const struct pk_verdict_options *o)
@@ -73,6 +89,9 @@ static enum pk_code read_run(struct pk_store *s, int64_t id, struct pk_arena *a,
         pk_store_counter_figures(s, id, a, &r->counters.v, &r->counters.n, err))
         return err->code;
     r->figures.v = v;
+    if (r->facts.cases_ok < r->facts.cases &&
+        pk_store_unfinished(s, id, a, &r->figures.unfinished, &r->figures.n_unfinished, err))
+        return err->code;
     return pk_run_state_read(s, id, a, &r->state, err);
 }
 
@@ -131,10 +150,58 @@ enum pk_code pk_stored_read(struct pk_app *app, const char *ref, const struct pk
     pk_store_close(s);
     if (rc)
         return rc;
+    const size_t named = n;
     n = leave_out(except, runs, n);
-    side->name = pk_printf(a, n > 1 ? "runs %s" : "run %s", ref);
+    side->name = n > 1       ? pk_printf(a, "runs %s", ref)
+                 : named > 1 ? pk_printf(a, "run %lld", (long long)runs[0].facts.run_id)
+                             : pk_printf(a, "run %s", ref);
+    side->instead = NULL;
     join(runs, n, a, side);
     return PK_OK;
+}
+
+/* What is held against itself differs in nothing, however slow it is. */
+static enum pk_code refuse_itself(const struct pk_stored_side *except, const struct pk_stored_side *side,
+                                  struct pk_err *err)
+{
+    for (size_t i = 0; i < side->n_runs; i++)
+        if (!has(except, &side->facts[i]))
+            return PK_OK;
+    pk_fail(err, PK_E_NOT_COMPARABLE, "%s would be compared with itself", side->name);
+    pk_why(err, "base has no run that is not among what is judged, %s", except->name);
+    return pk_fix(err,
+                  "name another base (`perfkit list runs`), or measure once more; cases of one run: perfkit "
+                  "compare --by AXIS RUN");
+}
+
+/* Other names say what they are. */
+static bool may_be_of_git(const char *ref)
+{
+    int64_t number;
+    struct pk_err ignored;
+    return !strpbrk(ref, "@:,") && pk_parse_int(ref, &number, &ignored) != PK_OK;
+}
+
+enum pk_code pk_stored_base(struct pk_app *app, const char *ref, const struct pk_entry_name *of,
+                            const struct pk_stored_side *except, struct pk_stored_side *side,
+                            struct pk_err *err)
+{
+    struct pk_arena *a = app->arena;
+    struct pk_err ignored;
+    const char *commit;
+    enum pk_code rc = pk_stored_read(app, ref, of, except, side, err);
+    if (!rc)
+        return except ? refuse_itself(except, side, err) : PK_OK;
+    if ((rc != PK_E_USAGE && rc != PK_E_NOT_COMPARABLE) || !may_be_of_git(ref) ||
+        pk_machine_merge_base(ref, a, &commit, &ignored))
+        return rc;
+    if (pk_stored_read(app, pk_printf(a, "commit:%s", commit), of, except, side, err))
+        return pk_within(err, "%s", ref);
+    side->instead = pk_printf(
+        a,
+        "No baseline and no run has the name %s: taken are the runs of commit %.12s, at which HEAD left it.",
+        ref, commit);
+    return except ? refuse_itself(except, side, err) : PK_OK;
 }
 
 /* --- comparing ---------------------------------------------------------------------------------------------------------- */
@@ -201,6 +268,42 @@ static enum pk_code pair_up(struct pk_app *app, const struct pk_compare_options 
     return PK_OK;
 }
 
+static bool has_metric(const struct pk_compare_side *side, const char *metric)
+{
+    for (size_t i = 0; i < side->n; i++)
+        if (strcmp(side->v[i].metric, metric) == 0)
+            return true;
+    return false;
+}
+
+static bool own_time(const char *metric)
+{
+    for (const char *const *t = pk_command_own_times; *t; t++)
+        if (strcmp(metric, *t) == 0)
+            return true;
+    return false;
+}
+
+/* Without times that a gate of commands does not judge: where the programs of both sides report times, those that perfkit takes of any
+ * command; else all of them but the first. */
+static struct pk_compare_side as_the_gate(const struct pk_compare_side *side,
+                                          const struct pk_compare_side *other, struct pk_arena *a)
+{
+    struct pk_figures *v = pk_new_n(a, struct pk_figures, side->n + 1);
+    struct pk_compare_side out = *side;
+    bool reported = false;
+    for (size_t i = 0; i < side->n; i++)
+        reported |= strcmp(side->v[i].class, "time") == 0 && !own_time(side->v[i].metric) &&
+                    has_metric(other, side->v[i].metric);
+    out.v = v;
+    out.n = 0;
+    for (size_t i = 0; i < side->n; i++)
+        if (!own_time(side->v[i].metric) ||
+            (!reported && strcmp(side->v[i].metric, pk_command_own_times[0]) == 0))
+            v[out.n++] = side->v[i];
+    return out;
+}
+
 enum pk_code pk_stored_compare(struct pk_app *app, const char *base, const char *new_,
                                const struct pk_verdict_options *o, const struct pk_threshold *thresholds,
                                struct pk_stored_pair *out, struct pk_err *err)
@@ -210,16 +313,23 @@ enum pk_code pk_stored_compare(struct pk_app *app, const char *base, const char 
     const struct pk_rule asked = j.rule;
     struct pk_comparison *c = &out->comparison;
     if (pk_stored_read(app, new_, NULL, NULL, &out->new_, err) ||
-        pk_stored_read(app, base, NULL, &out->new_, &out->base, err))
+        pk_stored_base(app, base, NULL, &out->new_, &out->base, err))
         return err->code;
     bool mates = out->base.n_runs == 1 && out->new_.n_runs == 1 &&
                  pk_compare_mates(&out->base.facts[0], &out->new_.facts[0], &j);
+    out->equal = mates && j.equal;
     if (mates)
         keep_rule(app, &asked, &j.rule);
-    what.by_ordinal = mates && strcmp(out->base.facts[0].experiment, "exec") != 0;
+    const bool commands = strcmp(out->base.facts[0].experiment, "exec") == 0;
+    what.by_ordinal = mates && !commands;
+    if (mates && commands && !what.n_metrics && !what.all_metrics) {
+        const struct pk_compare_side whole = out->base.figures;
+        out->base.figures = as_the_gate(&whole, &out->new_.figures, app->arena);
+        out->new_.figures = as_the_gate(&out->new_.figures, &whole, app->arena);
+    }
     what.design = j.design;
     if (pair_up(app, &what, mates, o->allow_host_mismatch, out, err) ||
-        pk_thresholds_check(thresholds, o->thresholds.n, c->v, c->n, err))
+        pk_verdict_thresholds_check(o, thresholds, c, &out->new_.figures, err))
         return err->code;
     pk_compare_counters(&out->base.counters, &out->new_.counters, &what, app->arena, &out->counters);
     pk_verdict_hide_counters(o, &out->counters);
@@ -237,7 +347,7 @@ enum pk_code pk_stored_entry(struct pk_app *app, const char *base, const char *n
 {
     const struct pk_compare_options what = pk_verdict_what(o);
     if (pk_stored_read(app, new_, of, NULL, &out->new_, err) ||
-        pk_stored_read(app, base, of, &out->new_, &out->base, err))
+        pk_stored_base(app, base, of, &out->new_, &out->base, err))
         return err->code;
     return pair_up(app, &what, false, o->allow_host_mismatch, out, err);
 }
@@ -248,6 +358,7 @@ enum pk_code pk_stored_entry(struct pk_app *app, const char *base, const char *n
 static void reasons(const struct pk_stored_pair *p, struct pk_out *out, struct pk_arena *a)
 {
     enum { MOST_TOLD = 8 };
+    char percent[32];
     size_t told = 0;
     for (size_t i = 0; i < p->comparison.n && told < MOST_TOLD; i++) {
         const struct pk_compared *row = &p->comparison.v[i];
@@ -259,8 +370,9 @@ static void reasons(const struct pk_stored_pair *p, struct pk_out *out, struct p
         if (!kernel && !counts)
             continue;
         pk_out_note(out,
-                    pk_printf(a, "%s of %s%s%s %+.1f %%: %s%s%s%s%s.", row->new_->metric, row->new_->variant,
-                              *row->place ? " " : "", row->place, 100 * (row->ratio.ratio - 1),
+                    pk_printf(a, "%s of %s%s%s %s %%: %s%s%s%s%s.", row->new_->metric, row->new_->variant,
+                              *row->place ? " " : "", row->place,
+                              pk_format_percent(row->ratio.ratio - 1, percent, sizeof percent),
                               kernel ? "in the traces " : "", kernel ? kernel : "",
                               kernel && counts ? "; " : "", counts ? "counted " : "", counts ? counts : ""));
         told++;
@@ -286,23 +398,17 @@ void pk_stored_print(const struct pk_stored_pair *p, struct pk_out *out, struct 
         pk_compare_run_row(out, "base", &p->base.facts[i]);
     for (size_t i = 0; i < p->new_.n_runs; i++)
         pk_compare_run_row(out, "new", &p->new_.facts[i]);
+    if (p->base.instead)
+        pk_out_note(out, p->base.instead);
     pk_compare_print_differences(out, p->differences, p->n_differences, p->refused, a);
     pk_compare_print(out, &p->comparison, NULL, a);
+    pk_stored_say_missing(p, out, a);
+    if (p->equal)
+        pk_out_note(out,
+                    "equal: for the gate that measured them both sides were the same program with the same "
+                    "words, or settings of the same cases. What differs is noise, and nothing is judged.");
     reasons(p, out, a);
+    pk_troubles_print(pk_stored_troubles(p, NULL, a), p->comparison.n_lost, out);
     pk_compare_print_counters(out, &p->counters, NULL, a);
     print_states(p, out, a);
-}
-
-enum pk_code pk_stored_answer(const struct pk_stored_pair *p, const struct pk_verdict_options *o,
-                              struct pk_arena *a, struct pk_err *err)
-{
-    const struct pk_question q = {.new_name = p->new_.name, .fail_on_undecided = o->fail_on_undecided};
-    if (!p->refused)
-        return pk_answer(&p->comparison, &q, a, err);
-    pk_fail(err, PK_E_NOT_COMPARABLE, "%s and %s were not measured under the same conditions", p->base.name,
-            p->new_.name);
-    pk_why(err, "%s%s", p->differences[0], p->n_differences > 1 ? ", and more" : "");
-    return pk_fix(
-        err,
-        "measure both here: perfkit gate --a ... --b ...; --allow-host-mismatch judges them all the same");
 }

@@ -4,6 +4,7 @@
 #include "bench/compare/threshold.h"
 #include "bench/states.h"
 #include "cmd/cmd.h"
+#include "cmd/troubles.h"
 
 /* Options of a verdict. */
 struct pk_verdict_options {
@@ -53,6 +54,11 @@ struct pk_verdict_options {
 /* Contradictions, and thresholds that make no sense. *thresholds holds o->thresholds.n. */
 enum pk_code pk_verdict_options_check(const struct pk_app *app, const struct pk_verdict_options *o,
                                       struct pk_threshold **thresholds, struct pk_err *err) PK_MUST_CHECK;
+/* Each threshold that fits no row, as pk_thresholds_check says it: printed, the last one returned. */
+enum pk_code pk_verdict_thresholds_check(const struct pk_verdict_options *o,
+                                         const struct pk_threshold *thresholds, const struct pk_comparison *c,
+                                         const struct pk_compare_side *measured,
+                                         struct pk_err *err) PK_MUST_CHECK;
 struct pk_compare_options pk_verdict_what(const struct pk_verdict_options *o);
 struct pk_rule pk_verdict_rule(const struct pk_verdict_options *o);
 /* Which rows a table shows; of counters, those that changed by what is of interest. */
@@ -62,6 +68,8 @@ void pk_verdict_hide_counters(const struct pk_verdict_options *o, struct pk_comp
 /* Runs of one side. */
 struct pk_stored_side {
     const char *name; /* "run 12", "runs main" */
+    const char
+        *instead; /* a sentence: what was taken for a name that the store does not know; NULL = nothing */
     struct pk_run_facts *facts;
     struct pk_run_state *states; /* of facts[i] */
     size_t n_runs;
@@ -75,6 +83,12 @@ enum pk_code pk_stored_read(struct pk_app *app, const char *ref, const struct pk
                             const struct pk_stored_side *except, struct pk_stored_side *side,
                             struct pk_err *err) PK_MUST_CHECK;
 
+/* The same of a base. A name that the store does not know and git does, such as that of a branch, stands for the runs of the commit at
+ * which HEAD left it. PK_E_NOT_COMPARABLE when there is no run but those of `except`. */
+enum pk_code pk_stored_base(struct pk_app *app, const char *ref, const struct pk_entry_name *of,
+                            const struct pk_stored_side *except, struct pk_stored_side *side,
+                            struct pk_err *err) PK_MUST_CHECK;
+
 struct pk_stored_pair {
     struct pk_stored_side base, new_;
     struct pk_comparison comparison;
@@ -82,6 +96,7 @@ struct pk_stored_pair {
     const char *const *differences; /* of machines and settings */
     size_t n_differences;
     bool refused; /* because of them no row is judged */
+    bool equal;   /* the sides of a gate that found them to be the same thing: no row is judged */
 };
 /* Judged and sorted. Two sides of one gate are judged as it did. */
 enum pk_code pk_stored_compare(struct pk_app *app, const char *base, const char *new_,
@@ -92,6 +107,18 @@ enum pk_code pk_stored_entry(struct pk_app *app, const char *base, const char *n
                              const struct pk_entry_name *of, const struct pk_verdict_options *o,
                              struct pk_stored_pair *out, struct pk_err *err) PK_MUST_CHECK;
 void pk_stored_print(const struct pk_stored_pair *p, struct pk_out *out, struct pk_arena *a);
-/* The exit status, when it is asked for. */
+/* A note, where base has fewer runs than a verdict needs: how many, and how to get them. */
+void pk_stored_say_missing(const struct pk_stored_pair *p, struct pk_out *out, struct pk_arena *a);
+
+/* What new has not that base has, as troubles: so many as comparison.n_lost. entry: of the suite; NULL = none. */
+const struct pk_trouble *pk_stored_troubles(const struct pk_stored_pair *p, const char *entry,
+                                            struct pk_arena *a);
+/* PK_E_CHECK when a case that ended ok in base did not in new. */
+enum pk_code pk_stored_failed(const struct pk_stored_pair *p, struct pk_arena *a,
+                              struct pk_err *err) PK_MUST_CHECK;
+/* PK_E_NOT_COMPARABLE when new has no figure of a metric, in the unit of base. */
+enum pk_code pk_stored_lost(const struct pk_stored_pair *p, struct pk_arena *a,
+                            struct pk_err *err) PK_MUST_CHECK;
+/* The exit status, when it is asked for: those two, and what pk_answer says. A regression counts, whatever metrics are lost. */
 enum pk_code pk_stored_answer(const struct pk_stored_pair *p, const struct pk_verdict_options *o,
                               struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;

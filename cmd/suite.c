@@ -41,40 +41,38 @@ static bool listed(const char *const *names, const char *name)
     return false;
 }
 
-static enum pk_code check_keys(const struct pk_suite *s, const struct pk_suite_section *section,
-                               struct pk_err *err)
+/* Why a key cannot stand where it does. */
+static enum pk_code check_key(const struct pk_suite *s, const struct pk_suite_section *section,
+                              const struct pk_suite_key *k, struct pk_arena *a, struct pk_err *err)
 {
-    for (size_t i = 0; i < section->n; i++) {
-        const struct pk_suite_key *k = &section->keys[i];
-        if (listed(of_a_call, k->name)) {
-            pk_fail(err, PK_E_USAGE, "%s:%d: '%s' cannot stand in this file", s->path, k->line, k->name);
-            pk_why(err, "it belongs to one call of the program");
-            return pk_fix(err, "remove the line and give --%s", k->name);
-        }
-        if (section != &s->common && listed(of_all, k->name)) {
-            pk_fail(err, PK_E_USAGE, "%s:%d: '%s' cannot stand in an entry", s->path, k->line, k->name);
-            pk_why(err, "all entries are recorded and judged together, and it has one value for all");
-            return pk_fix(err, "move the line to [suite]");
-        }
-        if (section == &s->common && listed(of_entries, k->name) && !listed(of_common, k->name)) {
-            pk_fail(err, PK_E_USAGE, "%s:%d: '%s' cannot stand in [suite]", s->path, k->line, k->name);
-            pk_why(err, "it says what one entry measures");
-            return pk_fix(err, "move the line to an entry");
-        }
+    struct pk_threshold parsed;
+    if (listed(of_a_call, k->name)) {
+        pk_fail(err, PK_E_USAGE, "%s:%d: '%s' cannot stand in this file", s->path, k->line, k->name);
+        pk_why(err, "it belongs to one call of the program");
+        return pk_fix(err, "remove the line and give --%s", k->name);
     }
+    if (section != &s->common && listed(of_all, k->name)) {
+        pk_fail(err, PK_E_USAGE, "%s:%d: '%s' cannot stand in an entry", s->path, k->line, k->name);
+        pk_why(err, "all entries are recorded and judged together, and it has one value for all");
+        return pk_fix(err, "move the line to [suite]");
+    }
+    if (section == &s->common && listed(of_entries, k->name) && !listed(of_common, k->name)) {
+        pk_fail(err, PK_E_USAGE, "%s:%d: '%s' cannot stand in [suite]", s->path, k->line, k->name);
+        pk_why(err, "it says what one entry measures");
+        return pk_fix(err, "move the line to an entry");
+    }
+    /* what is refused of it is known before anything is measured, whichever command reads the file */
+    if (strcmp(k->name, "threshold") == 0 && pk_threshold_parse(k->value, a, &parsed, err))
+        return pk_within(err, "%s:%d", s->path, k->line);
     return PK_OK;
 }
 
-/* What pk_threshold_parse refuses is known before anything is measured, whichever command reads the file. */
-static enum pk_code check_thresholds(const struct pk_suite *s, const struct pk_suite_section *section,
-                                     struct pk_arena *a, struct pk_err *err)
+static void check_keys(struct pk_suite *s, const struct pk_suite_section *section, struct pk_arena *a)
 {
-    struct pk_threshold parsed;
+    struct pk_err err;
     for (size_t i = 0; i < section->n; i++)
-        if (strcmp(section->keys[i].name, "threshold") == 0 &&
-            pk_threshold_parse(section->keys[i].value, a, &parsed, err))
-            return pk_within(err, "%s:%d", s->path, section->keys[i].line);
-    return PK_OK;
+        if (check_key(s, section, &section->keys[i], a, &err))
+            pk_suite_add_wrong(s, section->keys[i].line, &err, a);
 }
 
 /* --- options of an entry ------------------------------------------------------------------------------------------------ */
@@ -117,19 +115,17 @@ static size_t add_unused(const char *used, bool of_command, struct pk_arena *a, 
     return n;
 }
 
-static enum pk_code apply(struct pk_suite_entry *e, const struct pk_suite *s,
+static enum pk_code apply(struct pk_suite_entry *e, struct pk_suite *s,
                           const struct pk_suite_section *section, const char *used, struct pk_err *err)
 {
     struct pk_arena *a = e->app->arena;
     struct pk_opt_table tables[TABLES] = {e->app->tables[1], e->app->tables[2]};
     size_t n = 2 + add_unused(used, !e->probe, a, tables + 2);
-    if (pk_suite_apply(s, section, tables, n, of_entries, a, err))
-        return err->code;
-    return PK_OK;
+    return pk_suite_apply(s, section, tables, n, of_entries, a, err);
 }
 
 /* The same for [suite], which may have options of experiments and of commands: each entry takes those that it knows. */
-static enum pk_code apply_common(struct pk_suite_entry *e, const struct pk_suite *s, const char *used,
+static enum pk_code apply_common(struct pk_suite_entry *e, struct pk_suite *s, const char *used,
                                  struct pk_err *err)
 {
     struct pk_arena *a = e->app->arena;
@@ -195,44 +191,62 @@ static const char *name_of(const char *path, struct pk_arena *a)
     return pk_strndup(a, file, n > 4 && strcmp(file + n - 4, ".ini") == 0 ? n - 4 : n);
 }
 
-static enum pk_code open_entry(struct pk_suite_entry *e, struct pk_app *app, const struct pk_suite *s,
+/* What is wrong with the file is kept there; errors that are returned are others, such as of the command line. */
+static enum pk_code open_entry(struct pk_suite_entry *e, struct pk_app *app, struct pk_suite *s,
                                const struct pk_suite_section *section, const char *command,
                                const char *of_commands, struct pk_err *err)
 {
-    *e = (struct pk_suite_entry){
-        .name = section->name, .place = pk_printf(app->arena, "%s:%d", s->path, section->line), .app = app};
-    if (pk_text_check("suite", e->name, err) || check_keys(s, section, err) ||
-        check_thresholds(s, section, app->arena, err) || find_subject(e, section, err))
-        return err->code;
+    struct pk_err in_file;
+    *e = (struct pk_suite_entry){.name = section->name,
+                                 .place = pk_printf(app->arena, "%s:%d", s->path, section->line),
+                                 .section = *section,
+                                 .app = app};
+    check_keys(s, section, app->arena);
+    if (pk_text_check("suite", e->name, &in_file) || find_subject(e, section, &in_file)) {
+        pk_suite_add_wrong(s, section->line, &in_file, app->arena);
+        return PK_OK;
+    }
     const char *used = e->probe ? command : of_commands;
     const struct pk_cmd *c = pk_command_find(used, err);
-    if (parse_for(e, app, c, strcmp(used, command) == 0, err) || apply_common(e, s, used, err) ||
-        apply(e, s, section, used, err))
+    if (parse_for(e, app, c, strcmp(used, command) == 0, err))
         return err->code;
-    return tag(e, name_of(s->path, app->arena), err);
+    bool sound = apply_common(e, s, used, &in_file) == PK_OK;
+    sound &= apply(e, s, section, used, &in_file) == PK_OK;
+    return sound ? tag(e, name_of(s->path, app->arena), err) : PK_OK;
+}
+
+/* All of it, one below the other: the last is returned. */
+static enum pk_code refuse(const struct pk_suite *s, struct pk_err *err)
+{
+    for (size_t i = 0; i + 1 < s->n_wrong; i++)
+        pk_print_error(&s->wrong[i].err);
+    *err = s->wrong[s->n_wrong - 1].err;
+    return err->code;
 }
 
 enum pk_code pk_suite_open(struct pk_app *app, const char *path, const char *command, const char *of_commands,
                            struct pk_suite_entries *out, struct pk_err *err)
 {
     struct pk_suite s;
+    struct pk_err in_file; /* kept in s.wrong */
     char *text;
     size_t bytes;
-    if (pk_slurp(path, MOST_BYTES, app->arena, &text, &bytes, err) ||
-        pk_suite_parse(path, text, bytes, app->arena, &s, err) || check_keys(&s, &s.common, err) ||
-        check_thresholds(&s, &s.common, app->arena, err))
+    if (pk_slurp(path, MOST_BYTES, app->arena, &text, &bytes, err))
         return err->code;
+    const bool sound = pk_suite_parse(path, text, bytes, app->arena, &s, &in_file) == PK_OK;
     struct pk_suite_entry all = {.app = app};
-    *out = (struct pk_suite_entries){.name = name_of(path, app->arena),
+    *out = (struct pk_suite_entries){.path = path,
+                                     .name = name_of(path, app->arena),
+                                     .common = s.common,
                                      .a = pk_suite_value(&s.common, "a"),
                                      .b = pk_suite_value(&s.common, "b"),
-                                     .v = pk_new_n(app->arena, struct pk_suite_entry, s.n)};
-    if (apply_common(&all, &s, command, err))
-        return err->code;
+                                     .v = pk_new_n(app->arena, struct pk_suite_entry, s.n + 1)};
+    check_keys(&s, &s.common, app->arena);
+    bool applied = apply_common(&all, &s, command, &in_file) == PK_OK;
     for (; out->n < s.n; out->n++)
         if (open_entry(&out->v[out->n], app, &s, &s.v[out->n], command, of_commands, err))
             return err->code;
-    return PK_OK;
+    return sound && applied && !s.n_wrong ? PK_OK : refuse(&s, err);
 }
 
 /* --- for the commands --------------------------------------------------------------------------------------------------- */
@@ -255,6 +269,15 @@ enum pk_code pk_suite_command(const struct pk_suite_entry *e, const char *side, 
     pk_buf_str(&b, rest);
     *text = pk_buf_text(&b);
     return PK_OK;
+}
+
+const char *pk_suite_key_place(const struct pk_suite_entries *suite, const struct pk_suite_section *section,
+                               const char *key, size_t nth, struct pk_arena *a)
+{
+    for (size_t i = 0; i < section->n; i++)
+        if (strcmp(section->keys[i].name, key) == 0 && nth-- == 0)
+            return pk_printf(a, "%s:%d: [%s]", suite->path, section->keys[i].line, section->name);
+    return NULL;
 }
 
 enum pk_code pk_suite_within(const struct pk_suite_entry *e, struct pk_err *err)

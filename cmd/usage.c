@@ -3,16 +3,8 @@
 #include "cmd/frame.h"
 
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 enum { COMMAND_COLUMN = 12 };
-
-static unsigned terminal_width(void)
-{
-    struct winsize w;
-    return isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) && w.ws_col ? w.ws_col : 80;
-}
 
 const char *pk_usage_program(struct pk_arena *a)
 {
@@ -24,8 +16,7 @@ const char *pk_usage_program(struct pk_arena *a)
             pk_buf_printf(&b, "  %-*s%s\n", COMMAND_COLUMN, pk_commands[i]->name, pk_commands[i]->summary);
     pk_buf_str(&b, "\nperfkit COMMAND -h      a command in short, with examples\n"
                    "perfkit COMMAND --help  all its options (also: perfkit help COMMAND)\n"
-                   "perfkit help run EXPERIMENT\n"
-                   "                        an experiment's axes, variants, presets and metrics\n"
+                   "perfkit help EXPERIMENT an experiment's axes, variants, presets and metrics\n"
                    "source <(perfkit completion)\n"
                    "                        completes words in bash\n"
                    "perfkit --version\n\n"
@@ -42,7 +33,7 @@ static void add_indented(struct pk_buf *b, const char *text)
 }
 
 const char *pk_usage_command(const struct pk_cmd *c, const struct pk_opt_table *tables, bool full,
-                             struct pk_arena *a)
+                             unsigned width, struct pk_arena *a)
 {
     struct pk_buf b = {.arena = a};
     pk_buf_printf(&b, "perfkit %s - %s\n\nusage: perfkit %s\n\n", c->name, c->summary, c->usage);
@@ -52,7 +43,7 @@ const char *pk_usage_command(const struct pk_cmd *c, const struct pk_opt_table *
         pk_buf_char(&b, '\n');
     }
     const struct pk_opt_table own_first[] = {tables[1], tables[2], tables[0]};
-    pk_buf_str(&b, pk_opt_help(own_first, full ? 3 : 2, full, terminal_width(), a));
+    pk_buf_str(&b, pk_opt_help(own_first, full ? 3 : 2, full, width, a));
     if (!full)
         pk_buf_printf(&b, "%sall options: perfkit %s --help\n", c->options ? "\n" : "", c->name);
     return pk_buf_text(&b);

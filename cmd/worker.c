@@ -2,21 +2,31 @@
 #include "cmd/cmd.h"
 
 #include "bench/command/spawner.h"
+#include "bench/worker/launch.h"
 #include "bench/worker/worker.h"
 #include "wire/wire.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 struct worker_options {
-    bool spawner;
+    bool spawner, join;
+    int64_t start;
+    const char *wire;
 };
 
 static const struct pk_opt options[] = {
     {"spawner", 0, PK_OPT_FLAG, offsetof(struct worker_options, spawner),
      .help = "start commands and measure them from outside", .cli_only = true},
+    {"start", 0, PK_OPT_INT, offsetof(struct worker_options, start), "N", 0, 1 << 20, .def = "0",
+     .help = "become mpiexec, with so many ranks that join each other", .cli_only = true},
+    {"join", 0, PK_OPT_FLAG, offsetof(struct worker_options, join),
+     .help = "be one of the ranks that a launcher has started", .cli_only = true},
+    {"wire", 0, PK_OPT_TEXT, offsetof(struct worker_options, wire), "PATH",
+     .help = "where rank 0 answers, instead of the inherited descriptor", .cli_only = true},
     {0},
 };
 
@@ -27,21 +37,45 @@ static enum pk_code not_by_hand(struct pk_err *err)
     return pk_fix(err, "use `perfkit run`, which starts its workers");
 }
 
+/* -1 when there is none. */
+static int inherited_wire(void)
+{
+    const char *text = getenv(PK_WIRE_FD_ENV);
+    char *end = NULL;
+    const long fd = text ? strtol(text, &end, 10) : -1;
+    return !text || *end || fd < 3 || fd > 1 << 20 || fcntl((int)fd, F_GETFD) < 0 ? -1 : (int)fd;
+}
+
+static enum pk_code serve(const struct worker_options *o, int wire_fd, struct pk_err *err)
+{
+    const struct pk_worker_io io = {.in_fd = STDIN_FILENO, .wire_fd = wire_fd, .join = o->join};
+    if (wire_fd >= 0)
+        fcntl(wire_fd, F_SETFD, FD_CLOEXEC);
+    return pk_worker_serve(&io, err);
+}
+
+/* Started by our own mpiexec: whatever becomes of it, nothing of us is left behind. Only rank 0 has a wire. */
+static enum pk_code serve_as_rank(const struct worker_options *o, struct pk_err *err)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const int fd = pk_launched().rank == 0 ? open(o->wire, O_WRONLY | O_CLOEXEC) : -1;
+    return fd < 0 && pk_launched().rank == 0 ? not_by_hand(err) : serve(o, fd, err);
+}
+
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
     const struct worker_options *o = app->options;
-    const char *text = getenv(PK_WIRE_FD_ENV);
-    char *end = NULL;
-    long fd = text ? strtol(text, &end, 10) : -1;
-    if (!text || *end || fd < 3 || fd > 1 << 20 || fcntl((int)fd, F_GETFD) < 0)
+    const int fd = inherited_wire();
+    if (fd < 0 && !o->wire)
         return not_by_hand(err);
     /* The parent ends its workers, by SIGTERM first; there is nothing here to put in order. */
     signal(SIGTERM, SIG_DFL);
     signal(SIGINT, SIG_DFL);
     if (o->spawner)
         return pk_spawner_serve(STDIN_FILENO, err);
-    fcntl((int)fd, F_SETFD, FD_CLOEXEC);
-    return pk_worker_serve(STDIN_FILENO, (int)fd, err);
+    if (o->start)
+        return pk_launch_become((unsigned)o->start, fd, err);
+    return o->wire ? serve_as_rank(o, err) : serve(o, fd, err);
 }
 
 const struct pk_cmd pk_cmd_worker = {

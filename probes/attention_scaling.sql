@@ -86,7 +86,7 @@ SELECT variant, d_model, seq_len, forward_ns, backward_ns, before_backward_bytes
        backward_ci_low_ns, backward_ci_high_ns, other_axes
 FROM attention_case
 WHERE run_id = :run AND variant = :each
-ORDER BY other_axes, d_model, seq_len;
+ORDER BY min(ordinal) OVER (PARTITION BY other_axes), d_model, seq_len;
 
 -- table: variants
 -- title: Variants against vanilla (speed-up = vanilla's time / this time)
@@ -95,7 +95,7 @@ ORDER BY other_axes, d_model, seq_len;
 -- column: variant | Variant | text
 -- column: forward_ns | Forward (ms) | ms | 3
 -- column: forward_speedup | Fwd speed-up | x | 2
--- column: forward_flops_per_s | Fwd GFLOP/s | GFLOP/s | 1 optional2
+-- column: forward_flops_per_s | Fwd {unit} | GFLOP/s TFLOP/s | 1 optional2
 -- column: forward_bytes_per_s | Fwd GB/s | GB/s | 1 optional1
 -- column: backward_ns | Backward (ms) | ms | 3
 -- column: backward_speedup | Bwd speed-up | x | 2
@@ -109,10 +109,10 @@ SELECT d_model, seq_len, variant, forward_ns, forward_speedup, forward_flops * 1
 FROM attention_pair
 WHERE run_id = :run AND forward_ns IS NOT NULL
   AND (SELECT count(DISTINCT variant) FROM attention_case WHERE run_id = :run) > 1
-ORDER BY other_axes, d_model, seq_len, ordinal;
+ORDER BY min(ordinal) OVER (PARTITION BY other_axes), d_model, seq_len, ordinal;
 
 -- view: attention_vendor
-SELECT t.run_id, t.d_model, t.seq_len, t.other_axes, p.variant AS peer, t.forward_ns, t.backward_ns,
+SELECT t.run_id, t.ordinal, t.d_model, t.seq_len, t.other_axes, p.variant AS peer, t.forward_ns, t.backward_ns,
        p.forward_ns / t.forward_ns AS forward_speedup, p.backward_ns / t.backward_ns AS backward_speedup,
        p.total_ns / t.total_ns AS total_speedup
 FROM attention_case t
@@ -135,7 +135,7 @@ WHERE t.variant = 'cudnn' AND t.total_ns IS NOT NULL AND p.total_ns IS NOT NULL;
 SELECT d_model, seq_len, peer, forward_ns, forward_speedup, backward_ns, backward_speedup, total_speedup, other_axes
 FROM attention_vendor
 WHERE run_id = :run
-ORDER BY other_axes, d_model, seq_len, peer;
+ORDER BY min(ordinal) OVER (PARTITION BY other_axes), d_model, seq_len, peer;
 
 -- table: exponents
 -- title: Growth with seq_len (metric = c * seq_len^exponent, least squares on logs)
@@ -148,16 +148,16 @@ ORDER BY other_axes, d_model, seq_len, peer;
 -- column: r2 | R² | | 4
 -- column: n | Points
 -- column: other_axes | Other axes | json | hide
-SELECT variant, fixed ->> 'd_model' AS d_model, metric, slope AS exponent, slope_low AS exponent_low,
-       slope_high AS exponent_high, r2, n,
-       (SELECT nullif(json_remove(c.identity, '$.d_model', '$.seq_len'), '{}') FROM v_case c
-        WHERE c.run_id = :run AND json_remove(c.axes, '$.seq_len') = v_fit.fixed LIMIT 1) AS other_axes
-FROM v_fit
-WHERE run_id = :run
-ORDER BY variant = 'vanilla' DESC, variant = 'fused' DESC, variant, other_axes, d_model, metric;
+SELECT f.variant, f.fixed ->> 'd_model' AS d_model, f.metric, f.slope AS exponent, f.slope_low AS exponent_low,
+       f.slope_high AS exponent_high, f.r2, f.n, c.other_axes
+FROM v_fit f
+LEFT JOIN (SELECT json_remove(axes, '$.seq_len') AS fixed, nullif(json_remove(identity, '$.d_model', '$.seq_len'), '{}') AS other_axes, min(ordinal) AS ordinal
+           FROM v_case WHERE run_id = :run GROUP BY 1) c ON c.fixed = f.fixed
+WHERE f.run_id = :run
+ORDER BY variant = 'vanilla' DESC, variant = 'fused' DESC, variant, min(ordinal) OVER (PARTITION BY other_axes), d_model, metric;
 
 -- view: attention_ratio
-SELECT t.run_id, t.variant, t.d_model, t.other_axes, t.seq_len, 1 / t.total_speedup AS ratio,
+SELECT t.run_id, t.ordinal, t.variant, t.d_model, t.other_axes, t.seq_len, 1 / t.total_speedup AS ratio,
        lag(t.seq_len) OVER w AS shorter, lag(1 / t.total_speedup) OVER w AS shorter_ratio,
        max(1 / t.total_speedup) OVER (w ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS worst_from_here
 FROM attention_pair t
@@ -184,4 +184,4 @@ LEFT JOIN attention_ratio f ON f.run_id = r.run_id AND f.variant = r.variant AND
      AND f.other_axes IS r.other_axes AND f.worst_from_here < 1 AND (f.shorter IS NULL OR f.shorter_ratio >= 1)
 WHERE r.run_id = :run
 GROUP BY r.variant, r.d_model, r.other_axes
-ORDER BY r.variant, r.other_axes, r.d_model;
+ORDER BY r.variant, min(min(r.ordinal)) OVER (PARTITION BY r.other_axes), r.d_model;

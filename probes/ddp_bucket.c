@@ -1,17 +1,23 @@
 /* ddp-bucket: one step of data-parallel training: how much of the averaging of its gradients is not hidden behind compute.
  *
- * Compute is a timer that leaves the core free, as a host does whose GPU computes; ranks are virtual, on a link of given latency and
- * bandwidth. `naive` is what a loop over the parameters does, and stays that way: it is the yardstick. docs/ddp-bucket.md. */
+ * Compute is a timer that leaves the core free, as a host does whose GPU computes, or a transformer's; ranks are virtual, on a link of
+ * given latency and bandwidth, or processes. `naive` is what a loop over the parameters does, and stays that way: it is the yardstick.
+ * docs/ddp-bucket.md. */
 #include "bench/probe.h"
 
 #include "model/averaging.h"
+#include "model/transformer/forecast.h"
 
 #include <math.h>
 #include <string.h>
 
 enum {
+    WORK,
     TENSORS,
     MODEL,
+    BATCH,
+    SEQ_LEN,
+    TRANSPORT,
     RANKS,
     DTYPE,
     COMPUTE,
@@ -36,14 +42,40 @@ enum {
 };
 enum { TINY, SMALL, LARGE };
 enum { FP32, BF16 };
+enum { TIMER, TRANSFORMER };
 enum { VIEWS, COPY };
+enum { LINK, SELF, MPI, NCCL };
+
+static bool is_timed(const struct pk_point *p)
+{
+    return p->v[WORK].i == TIMER;
+}
+
+static bool is_computed(const struct pk_point *p)
+{
+    return !is_timed(p);
+}
 
 static bool is_named(const struct pk_point *p)
 {
     return !strcmp(p->v[TENSORS].s, "model");
 }
 
+static bool has_ranks(const struct pk_point *p)
+{
+    return p->v[TRANSPORT].i != SELF;
+}
+
+static bool on_link(const struct pk_point *p)
+{
+    return p->v[TRANSPORT].i == LINK;
+}
+
 static const struct pk_axis axes[] = {
+    [WORK] = {"work", PK_AXIS_ENUM, .choices = (const char *const[]){"timer", "transformer", NULL},
+              .def = "timer", .born = "timer",
+              .help = "what makes gradients: a timer, which leaves the core free as a host does whose GPU "
+                      "computes, or a transformer's backward pass"},
     [TENSORS] = {"tensors", PK_AXIS_FILE, .def = "model", .born = "model",
                  .help =
                      "model, or a file with your model's tensors: a name and a number of elements a line"},
@@ -51,45 +83,57 @@ static const struct pk_axis axes[] = {
                .def = "tiny", .born = "small", .applies = is_named,
                .help = "transformers of the reports: small 128,625,408 parameters in 111 tensors, large "
                        "969,411,840 in 327; tiny has 39"},
-    [RANKS] = {"ranks", PK_AXIS_INT, "ranks", 1, 1048576, .def = "2", .born = "2",
+    [BATCH] = {"batch", PK_AXIS_INT, "sequences", 1, 65536, .also = "batch_size micro_batch bs", .def = "1",
+               .born = "1", .applies = is_computed, .help = "of a transformer: sequences of each rank"},
+    [SEQ_LEN] = {"seq_len", PK_AXIS_INT, "tokens", 1, 1048576,
+                 .also = "context context_length context_len sequence sequence_length length max_seq_len",
+                 .def = "128", .born = "128", .applies = is_computed,
+                 .help = "of a transformer: tokens of a sequence"},
+    [TRANSPORT] = {"transport", PK_AXIS_ENUM,
+                   .choices = (const char *const[]){"link", "self", "mpi", "nccl", NULL}, .def = "link",
+                   .born = "link",
+                   .help = "what ranks are: virtual ones on a link of given speed, one alone, or processes, "
+                           "over MPI or with a GPU each over NCCL"},
+    [RANKS] = {"ranks", PK_AXIS_INT, "ranks", 1, 1048576, .also = "world_size nproc nproc_per_node processes",
+               .def = "2", .born = "2", .applies = has_ranks, .implies = "transport=mpi",
                .help = "who average their gradients"},
-    [DTYPE] = {"dtype", PK_AXIS_ENUM, .choices = (const char *const[]){"fp32", "bf16", NULL}, .def = "fp32",
-               .born = "fp32", .help = "type of the gradients"},
-    [COMPUTE] = {"compute_ms", PK_AXIS_FLOAT, "ms", 0.001, 3600000, .def = "20", .born = "20",
+    [DTYPE] = {"dtype", PK_AXIS_ENUM, .choices = (const char *const[]){"fp32", "bf16", NULL},
+               .choices_also = (const char *const[]){"float32 float", "bfloat16"},
+               .also = "precision type data_type", .def = "fp32", .born = "fp32",
+               .help = "type of the gradients"},
+    [COMPUTE] = {"compute_ms", PK_AXIS_FLOAT, "ms", 0.001, 3600000, .also = "compute", .def = "20",
+                 .born = "20", .applies = is_timed,
                  .help = "compute of a step, by a timer: a third forward, two thirds backward"},
-    [BUCKET_BYTES] = {"bucket_bytes", PK_AXIS_SIZE, "bytes", 1, 1e15, .def = "25MB", .born = "25MB",
+    [BUCKET_BYTES] = {"bucket_bytes", PK_AXIS_SIZE, "bytes", 1, 1e15,
+                      .also = "bucket bucket_size bucket_cap bucket_cap_mb", .def = "25MB", .born = "25MB",
                       .help = "cap of a bucket; a larger tensor is a bucket of its own"},
-    [FIRST_BUCKET_BYTES] = {"first_bucket_bytes", PK_AXIS_SIZE, "bytes", 0, 1e15, .def = "0", .born = "0",
+    [FIRST_BUCKET_BYTES] = {"first_bucket_bytes", PK_AXIS_SIZE, "bytes", 0, 1e15,
+                            .also = "first_bucket first_bucket_size", .def = "0", .born = "0",
                             .help = "cap of the first bucket; 0 = that of the others"},
     [GRADIENTS] = {"gradients", PK_AXIS_ENUM, .choices = (const char *const[]){"views", "copy", NULL},
                    .def = "views", .born = "views",
                    .help = "gradients are views of buckets, or are copied in and back"},
-    [LATENCY] = {"link_latency_us", PK_AXIS_FLOAT, "us", 0, 1e9, .def = "20", .born = "20",
+    [LATENCY] = {"link_latency_us", PK_AXIS_FLOAT, "us", 0, 1e9, .also = "latency launch", .def = "20",
+                 .born = "20", .applies = on_link, .implies = "transport=link",
                  .help = "what an all-reduce takes on the virtual link, whatever its size"},
-    [BANDWIDTH] = {"link_bytes_per_s", PK_AXIS_SIZE, "bytes/s", 1, 1e15, .def = "10GB", .born = "10GB",
+    [BANDWIDTH] = {"link_bytes_per_s", PK_AXIS_SIZE, "bytes/s", 1, 1e15, .also = "bandwidth link_bandwidth",
+                   .def = "10GB", .born = "10GB", .applies = on_link, .implies = "transport=link",
                    .help = "what the virtual link carries in a second (busbw)"},
-    [JITTER] = {"link_jitter", PK_AXIS_FLOAT, NULL, 0, 1, .def = "0", .born = "0",
+    [JITTER] = {"link_jitter", PK_AXIS_FLOAT, NULL, 0, 1, .also = "jitter", .def = "0", .born = "0",
+                .applies = on_link, .implies = "transport=link",
                 .help = "standard deviation of the log of what an all-reduce takes"},
     {0},
 };
 
-static const char *no_gpu(enum pk_device_kind kind)
-{
-    return kind == PK_DEVICE_CUDA ? "the virtual link is waited for by the host: --device cpu" : NULL;
-}
-
 static const struct pk_variant variants[] = {
-    [PK_AVERAGE_NONE] = {"none", "no communication: what a step takes on one rank", no_gpu},
-    [PK_AVERAGE_NAIVE] = {"naive", "after backward, one all-reduce for each parameter", no_gpu},
-    [PK_AVERAGE_COALESCED] = {"coalesced", "after backward, all parameters in one call, each where it is",
-                              no_gpu},
-    [PK_AVERAGE_FLAT] = {"flat", "after backward, one all-reduce of one flat array", no_gpu},
+    [PK_AVERAGE_NONE] = {"none", "no communication: what a step takes on one rank"},
+    [PK_AVERAGE_NAIVE] = {"naive", "after backward, one all-reduce for each parameter"},
+    [PK_AVERAGE_COALESCED] = {"coalesced", "after backward, all parameters in one call, each where it is"},
+    [PK_AVERAGE_FLAT] = {"flat", "after backward, one all-reduce of one flat array"},
     [PK_AVERAGE_OVERLAP] = {"overlap",
-                            "during backward, one all-reduce for each parameter when its gradient is ready",
-                            no_gpu},
+                            "during backward, one all-reduce for each parameter when its gradient is ready"},
     [PK_AVERAGE_BUCKET] = {"bucket",
-                           "during backward, one all-reduce for each bucket of gradients when it is full",
-                           no_gpu},
+                           "during backward, one all-reduce for each bucket of gradients when it is full"},
     {0},
 };
 
@@ -108,6 +152,7 @@ static struct pk_averaging_options options_of(const struct pk_case *c)
         .type = type,
         .copy =
             pk_averaging_contiguous((enum pk_averaging_way)c->variant) && pk_case_int(c, GRADIENTS) == COPY,
+        .work = pk_case_int(c, WORK) == TRANSFORMER ? PK_WORK_TRANSFORMER : PK_WORK_TIMER,
         .cap = (size_t)elements_of(pk_case_int(c, BUCKET_BYTES), type),
         .first_cap = (size_t)elements_of(pk_case_int(c, FIRST_BUCKET_BYTES), type),
         .forward_ns = (uint64_t)llround(compute_ns / 3),
@@ -143,12 +188,15 @@ static bool has_copy_back(const struct pk_case *c)
 
 static const struct pk_region regions[] = {
     [PK_REGION_STEP] = {"step", "all of it"},
-    [PK_REGION_FORWARD] = {"forward", "compute before the first gradient"},
-    [PK_REGION_BACKWARD] = {"backward", "compute of gradients, and what is started meanwhile"},
-    [PK_REGION_FLATTEN] = {"flatten", "gradients are copied into the flat array", has_flatten},
-    [PK_REGION_ALL_REDUCE] = {"all_reduce", "communication after backward", has_all_reduce},
-    [PK_REGION_WAIT] = {"wait", "for what was started during backward", has_wait},
-    [PK_REGION_COPY_BACK] = {"copy_back", "averages are copied back to the gradients", has_copy_back},
+    [PK_REGION_FORWARD] = {"forward", "compute before the first gradient", .inside = "step"},
+    [PK_REGION_BACKWARD] = {"backward", "compute of gradients, and what is started meanwhile",
+                            .inside = "step"},
+    [PK_REGION_FLATTEN] = {"flatten", "gradients are copied into the flat array", has_flatten,
+                           .inside = "step"},
+    [PK_REGION_ALL_REDUCE] = {"all_reduce", "communication after backward", has_all_reduce, .inside = "step"},
+    [PK_REGION_WAIT] = {"wait", "for what was started during backward", has_wait, .inside = "step"},
+    [PK_REGION_COPY_BACK] = {"copy_back", "averages are copied back to the gradients", has_copy_back,
+                             .inside = "step"},
     {0},
 };
 
@@ -158,8 +206,8 @@ static const struct pk_metric metrics[] = {
     {"comm_ns", "ns", "all-reduces, from when each had the transport to its end, added up", TIME_GAUGE, COMM},
     {"exposed_ns", "ns", "from the end of compute to the end of the last all-reduce", TIME_GAUGE, EXPOSED},
     {"all_reduces", "1", "calls in a step", EXACT, ALL_REDUCES},
-    {"gradient_bytes", "bytes", "all gradients", EXACT, GRADIENT_BYTES},
-    {"tensors", "1", "parameter tensors", EXACT, TENSOR_COUNT},
+    {"gradient_bytes", "bytes", "all gradients", EXACT, GRADIENT_BYTES, .planned = "Gradients (MB)"},
+    {"tensors", "1", "parameter tensors", EXACT, TENSOR_COUNT, .planned = "Tensors"},
     {"buckets", "1", "buckets", EXACT, BUCKETS},
     {"least_bucket_bytes", "bytes", "the smallest bucket", EXACT, LEAST_BUCKET},
     {"mean_bucket_bytes", "bytes", "a bucket on average", EXACT, MEAN_BUCKET},
@@ -173,45 +221,65 @@ static const struct pk_metric metrics[] = {
 #define SEED_SIZES "bucket_bytes=1MB,10MB,25MB,100MB,200MB,400MB"
 static const struct pk_preset presets[] = {
     {"quick", "a tiny model with compute slower and faster than the link; under 40 s on two cores",
-     (const char *const[]){"compute_ms=4,20 bucket_bytes=64KiB,256KiB,1MiB,4MiB,16MiB,64MiB", NULL},
+     (const char *const[]){"transport=link compute_ms=4,20 bucket_bytes=64KiB,256KiB,1MiB,4MiB,16MiB,64MiB",
+                           NULL},
      (const char *const[]){"min-samples=3", "min-time=50ms", "max-time=100ms", NULL}},
     {"seed", "the reports' models, and the bucket sizes of their tables",
-     (const char *const[]){"model=small compute_ms=30,300 " SEED_SIZES,
-                           "model=large compute_ms=200,2000 " SEED_SIZES, NULL},
+     (const char *const[]){"transport=link model=small compute_ms=30,300 " SEED_SIZES,
+                           "transport=link model=large compute_ms=200,2000 " SEED_SIZES, NULL},
      (const char *const[]){"min-samples=5", NULL}},
     {"copies", "the reports' small model, gradients that are copied into buckets and back",
-     (const char *const[]){"model=small compute_ms=300 gradients=views,copy " SEED_SIZES, NULL},
+     (const char *const[]){"transport=link model=small compute_ms=300 gradients=views,copy " SEED_SIZES,
+                           NULL},
      (const char *const[]){"min-samples=5", NULL}},
-    {0},
-};
-
-static const struct pk_fit_row fits[] = {
-    {"link_cost", "comm_ns", "all_reduces", PK_FIT_ROBUST_LINE, .ignore = "bucket_bytes first_bucket_bytes"},
     {0},
 };
 
 static const char *const check_points[] = {
-    "model=tiny compute_ms=0.1 bucket_bytes=3000001 first_bucket_bytes=1000001",
+    "model=tiny compute_ms=0.1 batch=1 seq_len=5 bucket_bytes=3000001 first_bucket_bytes=1000001",
     NULL,
 };
 
-static const char *const tables[] = {"methods", "ranges", "buckets", "link", "choice", NULL};
+static const char *const tables[] = {"methods", "ranges", "buckets", "link", "choice", "timeline", NULL};
 
 /* --- what a case is about --- */
+
+static struct pk_transformer_config config_of(const struct pk_case *c)
+{
+    enum { VOCAB = 10000 };
+    static const struct pk_transformer_config sizes[] = {
+        [TINY] = {.layers = 4, .width = 256, .heads = 4, .ff = 1024},
+        [SMALL] = {.layers = 12, .width = 768, .heads = 12, .ff = 3072},
+        [LARGE] = {.layers = 36, .width = 1280, .heads = 20, .ff = 5120}};
+    struct pk_transformer_config m = sizes[pk_case_int(c, MODEL)];
+    m.vocab = VOCAB;
+    m.batch = (size_t)pk_case_int(c, BATCH);
+    m.seq = (size_t)pk_case_int(c, SEQ_LEN);
+    m.dtype = PK_FP32;
+    m.attention = PK_ATTENTION_FLASH;
+    m.fused = true;
+    return m;
+}
 
 static enum pk_code find_gradients(const struct pk_case *c, struct pk_arena *a, struct pk_gradients *out,
                                    struct pk_err *err)
 {
-    enum { VOCAB = 10000 };
-    static const struct pk_transformer_config sizes[] = {
-        [TINY] = {.layers = 4, .width = 256, .heads = 4, .ff = 1024, .vocab = VOCAB},
-        [SMALL] = {.layers = 12, .width = 768, .heads = 12, .ff = 3072, .vocab = VOCAB},
-        [LARGE] = {.layers = 36, .width = 1280, .heads = 20, .ff = 5120, .vocab = VOCAB}};
+    const struct pk_transformer_config m = config_of(c);
     const char *path = pk_axis_file_path(c->at.v[TENSORS], a);
     if (path)
         return pk_gradients_read(path, a, out, err);
-    pk_gradients_of_transformer(&sizes[pk_case_int(c, MODEL)], a, out);
+    pk_gradients_of_transformer(&m, a, out);
     return PK_OK;
+}
+
+/* Of a transformer; of a timer zeros. */
+static struct pk_forecast forecast_of(const struct pk_case *c, enum pk_device_kind kind)
+{
+    const struct pk_transformer_config m = config_of(c);
+    struct pk_forecast f = {0};
+    if (is_computed(&c->at))
+        pk_transformer_forecast(&m, PK_STEP_BACKWARD, kind, c->threads, &f);
+    return f;
 }
 
 static bool idle(unsigned variant, size_t axis)
@@ -221,30 +289,45 @@ static bool idle(unsigned variant, size_t axis)
     return axis == GRADIENTS && !pk_averaging_contiguous((enum pk_averaging_way)variant);
 }
 
+static void doubt_cap(const struct pk_case *c, unsigned axis, const char *doubt, struct pk_arena *a,
+                      pk_warn_fn *warn, void *user)
+{
+    warn(user,
+         pk_printf(a, "%s %s is %s", axes[axis].name, pk_axis_format(&axes[axis], c->at.v[axis], a), doubt));
+}
+
+/* Caps that decide nothing. */
+static void doubt_caps(const struct pk_case *c, const struct pk_gradients *g, struct pk_arena *a,
+                       pk_warn_fn *warn, void *user)
+{
+    static const char too_large[] = "larger than the model: one bucket, which nothing is left to hide";
+    const struct pk_averaging_options o = options_of(c);
+    size_t least = g->v[0].elements;
+    for (size_t t = 1; t < g->n; t++)
+        least = g->v[t].elements < least ? g->v[t].elements : least;
+    if (o.cap < least)
+        doubt_cap(c, BUCKET_BYTES, "smaller than every tensor: each is a bucket of its own, as in overlap", a,
+                  warn, user);
+    if (o.first_cap > g->elements)
+        doubt_cap(c, FIRST_BUCKET_BYTES, too_large, a, warn, user);
+    else if (o.cap > g->elements && !o.first_cap)
+        doubt_cap(c, BUCKET_BYTES, too_large, a, warn, user);
+}
+
 static enum pk_code validate(const struct pk_case *c, struct pk_arena *a, pk_warn_fn *warn, void *user,
                              struct pk_err *err)
 {
     struct pk_gradients g;
+    if (is_computed(&c->at) && !is_named(&c->at)) {
+        pk_fail(err, PK_E_USAGE, "work=transformer with tensors=%s",
+                pk_axis_format(&axes[TENSORS], c->at.v[TENSORS], a));
+        pk_why(err, "a list of tensors says nothing of the layers that would compute them");
+        return pk_fix(err, "work=timer, or a model: --model tiny, small or large");
+    }
     if (find_gradients(c, a, &g, err))
         return err->code;
-    size_t least = g.v[0].elements;
-    for (size_t t = 1; t < g.n; t++)
-        least = g.v[t].elements < least ? g.v[t].elements : least;
-    const struct pk_averaging_options o = options_of(c);
-    const char *cap = c->variant == PK_AVERAGE_BUCKET
-                          ? pk_axis_format(&axes[BUCKET_BYTES], c->at.v[BUCKET_BYTES], a)
-                          : NULL;
-    if (cap && o.cap < least)
-        warn(user,
-             pk_printf(
-                 a,
-                 "bucket_bytes %s is smaller than every tensor: each is a bucket of its own, as in overlap",
-                 cap));
-    if (cap && o.cap > g.elements)
-        warn(user,
-             pk_printf(a,
-                       "bucket_bytes %s is larger than the model: one bucket, which nothing is left to hide",
-                       cap));
+    if (c->variant == PK_AVERAGE_BUCKET)
+        doubt_caps(c, &g, a, warn, user);
     return PK_OK;
 }
 
@@ -254,15 +337,41 @@ static int64_t predict_bytes(const struct pk_case *c, enum pk_device_kind kind)
     struct pk_gradients g;
     struct pk_err err;
     const struct pk_averaging_options o = options_of(c);
-    return find_gradients(c, &a, &g, &err) ? 0 : pk_averaging_bytes(&o, &g);
+    if (find_gradients(c, &a, &g, &err))
+        return 0;
+    const int64_t buckets = pk_averaging_bytes(&o, &g), rest = (int64_t)forecast_of(c, kind).peak_bytes;
+    return rest > INT64_MAX - buckets ? INT64_MAX : rest + buckets;
 }
 
-/* Compute is a timer's, and what a link carries is no bandwidth of the device: copies alone are the device's. */
+static int64_t predict_gauge(const struct pk_case *c, unsigned gauge)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_gradients g;
+    struct pk_err err;
+    if ((gauge != GRADIENT_BYTES && gauge != TENSOR_COUNT) || find_gradients(c, &a, &g, &err))
+        return -1;
+    return gauge == TENSOR_COUNT ? (int64_t)g.n : (int64_t)(g.elements * pk_dtype_bytes(options_of(c).type));
+}
+
+static const char *skip(const struct pk_case *c, enum pk_device_kind kind)
+{
+    if (pk_case_int(c, TRANSPORT) == NCCL && kind != PK_DEVICE_CUDA)
+        return "NCCL averages arrays of GPUs: --device cuda, or --transport mpi";
+    return pk_case_int(c, TRANSPORT) == MPI && kind == PK_DEVICE_NULL
+               ? "the null device's clock is its own, and processes share none: --transport link"
+               : NULL;
+}
+
+/* A timer computes nothing, and what a link carries is no bandwidth of the device: copies are, and a transformer's passes. */
 static struct pk_work work(const struct pk_case *c, unsigned region)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_gradients g;
     struct pk_err err;
+    if (region == PK_REGION_FORWARD || region == PK_REGION_BACKWARD) {
+        const struct pk_forecast f = forecast_of(c, PK_DEVICE_CPU);
+        return region == PK_REGION_FORWARD ? f.forward.work : f.backward.work;
+    }
     if ((region != PK_REGION_FLATTEN && region != PK_REGION_COPY_BACK) || find_gradients(c, &a, &g, &err))
         return (struct pk_work){0};
     return (struct pk_work){.bytes = 2 * (double)(g.elements * pk_dtype_bytes(options_of(c).type))};
@@ -272,27 +381,89 @@ static struct pk_work work(const struct pk_case *c, unsigned region)
 
 struct state {
     struct pk_gradients gradients;
-    struct pk_comm comm;
+    struct pk_comm own; /* opened for this case alone */
+    struct pk_comm *comm;
+    struct pk_training training;
     struct pk_averaging averaging;
 };
 
-static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
+/* NCCL needs nobody to find a single rank. */
+static unsigned ranks(const struct pk_case *c)
 {
-    struct state *t = pk_new(ctx->arena, struct state);
+    const unsigned n = (unsigned)pk_case_int(c, RANKS);
+    switch (pk_case_int(c, TRANSPORT)) {
+    case MPI:
+        return n;
+    case NCCL:
+        return n > 1 ? n : 0;
+    default:
+        return 0;
+    }
+}
+
+static enum pk_code open_training(struct pk_ctx *ctx, struct state *t, struct pk_err *err)
+{
+    const struct pk_transformer_config m = config_of(ctx->c);
+    if (is_timed(&ctx->c->at))
+        return PK_OK;
+    return pk_training_open(&t->training, ctx->dev, &m, ctx->seed, t->comm->rank, ctx->dry, ctx->arena, err);
+}
+
+static enum pk_code open_link(struct pk_ctx *ctx, struct state *t, struct pk_err *err)
+{
     const union pk_value *v = ctx->c->at.v;
-    const struct pk_averaging_options o = options_of(ctx->c);
-    const struct pk_comm_options link = {
+    const struct pk_comm_options o = {
         .ranks = (unsigned)v[RANKS].i,
         .link = {.latency_ns = (uint64_t)llround(v[LATENCY].f * 1e3),
                  .bytes_per_s = (double)v[BANDWIDTH].i,
                  .jitter = v[JITTER].f,
                  .seed = ctx->seed},
     };
+    return pk_comm_open(&t->own, PK_COMM_LINK, ctx->dev, &o, err);
+}
+
+static enum pk_code no_ranks(struct pk_err *err)
+{
+    pk_fail(err, PK_E_UNAVAILABLE, "ranks that are processes, in this process alone");
+    pk_why(err, "`run` starts them for its workers, and with --once there are none");
+    return pk_fix(err, "leave out --once, or --transport link");
+}
+
+static enum pk_code open_nccl(struct pk_ctx *ctx, struct state *t, struct pk_err *err)
+{
+    const unsigned n = (unsigned)pk_case_int(ctx->c, RANKS);
+    if (n > 1 && !ctx->comm)
+        return no_ranks(err);
+    return pk_comm_open(&t->own, PK_COMM_NCCL, ctx->dev,
+                        &(struct pk_comm_options){.ranks = n, .world = ctx->comm}, err);
+}
+
+static enum pk_code find_comm(struct pk_ctx *ctx, struct state *t, struct pk_err *err)
+{
+    t->comm = &t->own;
+    switch (pk_case_int(ctx->c, TRANSPORT)) {
+    case LINK:
+        return open_link(ctx, t, err);
+    case SELF:
+        return pk_comm_open(&t->own, PK_COMM_SELF, ctx->dev, &(struct pk_comm_options){0}, err);
+    case NCCL:
+        return open_nccl(ctx, t, err);
+    default:
+        t->comm = ctx->comm;
+        return t->comm ? PK_OK : no_ranks(err);
+    }
+}
+
+static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
+{
+    struct state *t = pk_new(ctx->arena, struct state);
+    struct pk_averaging_options o = options_of(ctx->c);
     ctx->state = t;
-    if (find_gradients(ctx->c, ctx->arena, &t->gradients, err) ||
-        pk_comm_open(&t->comm, PK_COMM_LINK, ctx->dev, &link, err))
+    if (find_gradients(ctx->c, ctx->arena, &t->gradients, err) || find_comm(ctx, t, err) ||
+        open_training(ctx, t, err))
         return err->code;
-    return pk_averaging_new(ctx->dev, &t->comm, &o, &t->gradients, ctx->dry, ctx->arena, &t->averaging, err);
+    o.training = o.work == PK_WORK_TRANSFORMER ? &t->training : NULL;
+    return pk_averaging_new(ctx->dev, t->comm, &o, &t->gradients, ctx->dry, ctx->arena, &t->averaging, err);
 }
 
 static void tell_buckets(struct pk_ctx *ctx, const struct pk_averaging *v)
@@ -320,6 +491,48 @@ static enum pk_code run(struct pk_ctx *ctx, struct pk_err *err)
     return rc;
 }
 
+/* Of long lists of tensors nothing is kept: every slice would have it. */
+enum { TIMELINE_MAX = 4096 };
+
+static uint64_t since(uint64_t ns, const struct pk_averaging *v)
+{
+    return ns - v->backward_began_ns;
+}
+
+static json_t *tensors_json(const struct pk_averaging *v)
+{
+    json_t *rows = json_array();
+    for (size_t t = 0; t < v->gradients->n; t++)
+        json_array_append_new(
+            rows, json_pack("[I, I]", (json_int_t)(v->gradients->v[t].elements * pk_dtype_bytes(v->o.type)),
+                            (json_int_t)v->made_ns[t]));
+    return rows;
+}
+
+/* An all-reduce is of a bucket; of a call for all tensors the last of them makes it ready. */
+static json_t *reduces_json(const struct pk_averaging *v)
+{
+    json_t *rows = json_array();
+    for (size_t i = 0; i < v->reduces_n; i++) {
+        const struct pk_reduce *r = &v->reduces[i];
+        const struct pk_bucket *b = &v->buckets.v[i];
+        const size_t last = v->reduces_n == 1 ? v->gradients->n - 1 : b->first + b->n - 1;
+        json_array_append_new(rows, json_pack("[I, I, I, I, I]", (json_int_t)r->bytes,
+                                              (json_int_t)v->made_ns[last], (json_int_t)since(r->began_ns, v),
+                                              (json_int_t)since(r->ended_ns, v), (json_int_t)v->least_ns[i]));
+    }
+    return rows;
+}
+
+static json_t *timeline(struct pk_ctx *ctx)
+{
+    const struct pk_averaging *v = &((struct state *)ctx->state)->averaging;
+    if (v->gradients->n > TIMELINE_MAX)
+        return NULL;
+    return json_pack("{s:I, s:o, s:o}", "backward_ns", (json_int_t)since(v->backward_ended_ns, v), "tensors",
+                     tensors_json(v), "reduces", reduces_json(v));
+}
+
 static enum pk_code check(struct pk_ctx *ctx, bool full, struct pk_err *err)
 {
     return pk_averaging_check(&((struct state *)ctx->state)->averaging, full, ctx->seed, ctx->arena, err);
@@ -331,7 +544,8 @@ static void teardown(struct pk_ctx *ctx)
     if (!t)
         return;
     pk_averaging_free(&t->averaging);
-    pk_comm_close(&t->comm);
+    pk_training_close(&t->training);
+    pk_comm_close(&t->own);
 }
 
 const struct pk_probe pk_probe_ddp_bucket = {
@@ -343,15 +557,18 @@ const struct pk_probe pk_probe_ddp_bucket = {
     .regions = regions,
     .metrics = metrics,
     .presets = presets,
-    .fits = fits,
     .check_points = check_points,
     .tables = tables,
+    .ranks = ranks,
+    .skip = skip,
     .idle = idle,
     .validate = validate,
     .predict_bytes = predict_bytes,
+    .predict_gauge = predict_gauge,
     .work = work,
     .setup = setup,
     .run = run,
+    .timeline = timeline,
     .check = check,
     .teardown = teardown,
 };

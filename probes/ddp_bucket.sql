@@ -1,14 +1,19 @@
--- Tables of ddp-bucket: the report's (methods, named ranges), bucket sizes, what an all-reduce costs, and which size a model would choose.
+-- Tables of ddp-bucket: the report's (methods, named ranges), bucket sizes, what an all-reduce costs, which size a model would choose, and when the
+-- buckets of the best were ready and sent.
 -- docs/tables.md explains the directives, docs/ddp-bucket.md the model. A `setting` is everything but the way of averaging.
 
 -- view: ddp_case
 SELECT c.run_id, c.case_id, c.ordinal, c.variant, c.axes, c.status, c.message,
        json_remove(c.axes, '$.bucket_bytes', '$.first_bucket_bytes') AS apart_from_size,
        CASE WHEN c.axes ->> 'tensors' <> 'model' THEN substr(c.axes ->> 'tensors', 1, length(c.axes ->> 'tensors') - length('#1a2b3c4d'))
-            ELSE c.axes ->> 'model' END || printf(', compute %g ms, %d ranks, %s, link %g us %g GB/s', c.axes ->> 'compute_ms', c.axes ->> 'ranks',
-            c.axes ->> 'dtype', c.axes ->> 'link_latency_us', (c.axes ->> 'link_bytes_per_s') / 1e9)
-            || CASE c.axes ->> 'link_jitter' WHEN 0 THEN '' ELSE printf(' jitter %g', c.axes ->> 'link_jitter') END AS setting,
-       c.axes ->> 'ranks' AS ranks, c.axes ->> 'bucket_bytes' AS bucket_bytes, nullif(c.axes ->> 'first_bucket_bytes', 0) AS first_bucket_bytes,
+            ELSE c.axes ->> 'model' END || CASE c.axes ->> 'work' WHEN 'transformer' THEN printf(', transformer %d x %d', c.axes ->> 'batch', c.axes ->> 'seq_len')
+            ELSE printf(', compute %g ms', c.axes ->> 'compute_ms') END || printf(', %s, %s, %s',
+            CASE coalesce(c.axes ->> 'ranks', 1) WHEN 1 THEN '1 rank' ELSE printf('%d ranks', c.axes ->> 'ranks') END, c.axes ->> 'dtype',
+            CASE WHEN coalesce(c.axes ->> 'transport', 'link') = 'link'
+                 THEN printf('link %g us %g GB/s', c.axes ->> 'link_latency_us', (c.axes ->> 'link_bytes_per_s') / 1e9)
+                      || CASE c.axes ->> 'link_jitter' WHEN 0 THEN '' ELSE printf(' jitter %g', c.axes ->> 'link_jitter') END
+                 ELSE c.axes ->> 'transport' END) AS setting,
+       coalesce(c.axes ->> 'ranks', 1) AS ranks, c.axes ->> 'bucket_bytes' AS bucket_bytes, nullif(c.axes ->> 'first_bucket_bytes', 0) AS first_bucket_bytes,
        c.axes ->> 'gradients' AS gradients, m.*, max(m.step_high_ns / m.step_ns - 1, 1 - m.step_low_ns / m.step_ns) AS step_uncertainty,
        m.forward_ns + m.backward_ns AS compute_ns
 FROM v_case c
@@ -24,6 +29,7 @@ LEFT JOIN (SELECT case_id AS of_case,
                   max(median) FILTER (WHERE metric = 'peak_bytes') AS peak_bytes,
                   CAST(max(median) FILTER (WHERE metric = 'all_reduces') AS INTEGER) AS all_reduces,
                   CAST(max(median) FILTER (WHERE metric = 'gradient_bytes') AS INTEGER) AS gradient_bytes,
+                  CAST(max(median) FILTER (WHERE metric = 'tensors') AS INTEGER) AS tensors,
                   CAST(max(median) FILTER (WHERE metric = 'buckets') AS INTEGER) AS buckets,
                   CAST(max(median) FILTER (WHERE metric = 'least_bucket_bytes') AS INTEGER) AS least_bucket_bytes,
                   max(median) FILTER (WHERE metric = 'mean_bucket_bytes') AS mean_bucket_bytes,
@@ -53,21 +59,25 @@ SELECT run_id, setting, step_ns AS naive_step_ns, comm_ns AS naive_comm_ns FROM 
 -- column: peak_bytes | Peak Mem (GB) | GB | 3 optional1
 -- column: status | Status | text
 -- column: setting | Setting | text | machine
--- note: SELECT 'Not measured: ' || variant || coalesce(' ' || bucket_bytes, '') || ': ' || message FROM ddp_case
+-- note: SELECT 'Not measured: ' || variant || CASE WHEN bucket_bytes > 0 THEN printf(' %g MB', bucket_bytes / 1e6) ELSE '' END || ': ' || message FROM ddp_case
 --   WHERE run_id = :run AND setting = :each AND status <> 'ok' AND message <> '' GROUP BY message ORDER BY min(ordinal)
 -- note: SELECT 'Overhead: the share of the step that is not compute. Comm: all-reduces added up, hidden ones too.'
+-- note: SELECT 'A negative Overhead: Total is the median of steps, Compute the sum of the medians of forward and backward; what is between them is less than they spread.'
+--   FROM ddp_case WHERE run_id = :run AND setting = :each AND compute_ns > step_ns LIMIT 1
 SELECT variant, bucket_bytes, first_bucket_bytes, gradients, step_ns AS total_ns, step_uncertainty AS total_uncertainty, comm_ns, compute_ns,
        exposed_ns, 1 - compute_ns / step_ns AS overhead, naive_step_ns / step_ns AS total_speedup, naive_comm_ns / nullif(comm_ns, 0) AS comm_speedup,
        peak_bytes, CASE status WHEN 'ok' THEN 'OK' WHEN 'oom' THEN 'OOM' ELSE status END AS status, setting
 FROM ddp_case c LEFT JOIN ddp_naive USING (run_id, setting)
 WHERE run_id = :run AND setting = :each
-ORDER BY ordinal;
+ORDER BY min(ordinal) OVER (PARTITION BY variant), ordinal;
 
 -- table: ranges
 -- title: Named ranges: {each}
 -- each: SELECT setting FROM ddp_case WHERE run_id = :run AND status = 'ok' GROUP BY setting ORDER BY min(ordinal)
 -- column: variant | Method | text
 -- column: bucket_bytes | Bucket (MB) | MB | 3 hide
+-- column: first_bucket_bytes | First (MB) | MB | 3 hide
+-- column: gradients | Gradients | text | hide
 -- column: instances | Instances
 -- column: mean_ns | Avg (ms) | ms | 3
 -- column: median_ns | Med (ms) | ms | 3
@@ -76,18 +86,21 @@ ORDER BY ordinal;
 -- column: sd_ns | StdDev (ms) | ms | 3
 -- column: range | Range | text
 -- column: setting | Setting | text | machine
-SELECT c.variant, c.bucket_bytes, s.n AS instances, s.mean AS mean_ns, s.median AS median_ns, s.min AS min_ns, s.max AS max_ns, s.sd AS sd_ns,
-       CASE s.metric WHEN 'backward_ns' THEN CASE c.variant WHEN 'overlap' THEN 'Backward Pass (with async comm)' WHEN 'bucket' THEN 'Backward Pass (buckets overlap)'
-                                    ELSE 'Backward Pass (compute only)' END
+SELECT c.variant, c.bucket_bytes, c.first_bucket_bytes, c.gradients, s.n AS instances, s.mean AS mean_ns, s.median AS median_ns, s.min AS min_ns, s.max AS max_ns, s.sd AS sd_ns,
+       CASE s.metric WHEN 'backward_ns' THEN CASE WHEN c.variant = 'overlap' THEN 'Backward Pass (with async comm)'
+                                    WHEN c.variant IN ('bucket', 'torch-ddp') THEN 'Backward Pass (buckets overlap)'
+                                    WHEN c.variant IN ('none', 'naive', 'coalesced', 'flat', 'torch-ddp-flat', 'torch-ddp-naive') THEN 'Backward Pass (compute only)'
+                                    ELSE 'Backward Pass' END
             WHEN 'all_reduce_ns' THEN CASE c.variant WHEN 'naive' THEN 'All-Reduce Gradients (sequential)' WHEN 'coalesced' THEN 'All-Reduce Gradients (one call)'
                                       ELSE 'All-Reduce Gradients (flat)' END
-            WHEN 'wait_ns' THEN printf('Wait for All %s (%d handles)', CASE c.variant WHEN 'bucket' THEN 'Buckets' ELSE 'Gradients' END, c.all_reduces)
+            WHEN 'wait_ns' THEN printf('Wait for All %s (%d handle%s)', CASE c.variant WHEN 'bucket' THEN 'Buckets' ELSE 'Gradients' END, c.all_reduces,
+                                   CASE c.all_reduces WHEN 1 THEN '' ELSE 's' END)
             WHEN 'flatten_ns' THEN 'Flatten'
             ELSE 'Unflatten & Copy Back' END AS range, c.setting
 FROM ddp_case c JOIN v_summary s ON s.case_id = c.case_id
 WHERE c.run_id = :run AND c.setting = :each AND c.status = 'ok'
   AND s.metric IN ('backward_ns', 'flatten_ns', 'all_reduce_ns', 'wait_ns', 'copy_back_ns')
-ORDER BY c.ordinal, CASE s.metric WHEN 'backward_ns' THEN 1 WHEN 'flatten_ns' THEN 2 WHEN 'copy_back_ns' THEN 4 ELSE 3 END;
+ORDER BY min(c.ordinal) OVER (PARTITION BY c.variant), c.ordinal, CASE s.metric WHEN 'backward_ns' THEN 1 WHEN 'flatten_ns' THEN 2 WHEN 'copy_back_ns' THEN 4 ELSE 3 END;
 
 -- table: buckets
 -- title: Buckets: {each}
@@ -102,31 +115,34 @@ ORDER BY c.ordinal, CASE s.metric WHEN 'backward_ns' THEN 1 WHEN 'flatten_ns' TH
 -- column: most_bucket_bytes | Max (MB) | MB | 3
 -- column: comm_ns | Comm (ms) | ms | 3
 -- column: exposed_ns | Exposed (ms) | ms | 3
+-- column: predicted_exposed_ns | Predicted (ms) | ms | 3
 -- column: hidden | Hidden (%) | % | 1
 -- column: algorithm_bytes_per_s | algbw (GB/s) | GB/s | 2
 -- column: bus_bytes_per_s | busbw (GB/s) | GB/s | 2
 -- column: setting | Setting | text | machine
 -- note: SELECT 'Oversize: tensors larger than the cap, each a bucket of its own.' FROM ddp_case
 --   WHERE run_id = :run AND setting = :each AND oversize > 0 LIMIT 1
+-- note: SELECT 'A negative Hidden: from the end of compute to that of the last all-reduce took longer than the all-reduces added up: there is waiting before and between them, as where ranks take turns on a CPU; and each is a median of its own.'
+--   FROM ddp_case WHERE run_id = :run AND setting = :each AND variant = 'bucket' AND exposed_ns > comm_ns LIMIT 1
 SELECT bucket_bytes, first_bucket_bytes, gradients, buckets, oversize, least_bucket_bytes, mean_bucket_bytes, most_bucket_bytes, comm_ns, exposed_ns,
-       1 - exposed_ns / comm_ns AS hidden, gradient_bytes * 1e9 / comm_ns AS algorithm_bytes_per_s,
+       (SELECT predicted FROM v_work w WHERE w.case_id = c.case_id AND w.metric = 'exposed_ns') AS predicted_exposed_ns, 1 - exposed_ns / comm_ns AS hidden, gradient_bytes * 1e9 / comm_ns AS algorithm_bytes_per_s,
        gradient_bytes * 1e9 / comm_ns * 2 * (ranks - 1) / ranks AS bus_bytes_per_s, setting
-FROM ddp_case
+FROM ddp_case c
 WHERE run_id = :run AND setting = :each AND variant = 'bucket' AND status = 'ok'
 ORDER BY gradients, first_bucket_bytes, bucket_bytes;
 
 -- view: ddp_link
--- Time of all all-reduces over their number: the slope is what each costs, the rest what the bytes take.
-SELECT f.run_id, c.setting, c.gradients, max(c.ranks) AS ranks, max(c.gradient_bytes) AS gradient_bytes, f.n,
-       max(f.slope, 0) AS launch_ns, max(f.slope_low, 0) AS launch_low_ns, f.slope_high AS launch_high_ns,
-       max(c.gradient_bytes) * 1e9 / f.intercept AS link_bytes_per_s, max(c.gradient_bytes) * 1e9 / f.intercept_high AS link_low_bytes_per_s,
-       max(c.gradient_bytes) * 1e9 / f.intercept_low AS link_high_bytes_per_s, max(c.gradient_bytes) * 1e9 / avg(c.backward_ns) AS produced_bytes_per_s
-FROM v_fit f JOIN ddp_case c ON c.run_id = f.run_id AND c.variant = f.variant AND c.apart_from_size = f.fixed AND c.status = 'ok'
-WHERE f.name = 'link_cost' AND f.variant = 'bucket' AND f.intercept > 0 AND f.intercept_low > 0
+SELECT f.run_id, c.setting, c.gradients, min(c.ordinal) AS ordinal, max(c.ranks) AS ranks, max(c.gradient_bytes) AS gradient_bytes, f.n,
+       f.intercept AS launch_ns, f.intercept_low AS launch_low_ns, f.intercept_high AS launch_high_ns,
+       1e9 / f.slope AS link_bytes_per_s, 1e9 / f.slope_high AS link_low_bytes_per_s, 1e9 / f.slope_low AS link_high_bytes_per_s,
+       p.slope * 1e9 AS produced_bytes_per_s, p.slope_low * 1e9 AS produced_low_bytes_per_s, p.slope_high * 1e9 AS produced_high_bytes_per_s
+FROM v_fit f JOIN v_fit p ON p.run_id = f.run_id AND p.name = 'gradients_produced' AND p.fixed = f.fixed AND p.device = f.device
+JOIN ddp_case c ON c.run_id = f.run_id AND c.variant = f.variant AND c.apart_from_size = f.fixed AND c.status = 'ok'
+WHERE f.name = 'reduce_cost'
 GROUP BY f.run_id, f.fixed;
 
 -- table: link
--- title: What an all-reduce of b bytes takes: o + b / w (Theil-Sen over bucket sizes), and gradients produced in a second
+-- title: What an all-reduce of b bytes takes: o + b / w (Theil-Sen through the fastest of each size), and gradients produced in a second
 -- column: setting | Setting | text
 -- column: gradients | Gradients | text | hide
 -- column: launch_ns | o (us) | us | 2
@@ -136,13 +152,15 @@ GROUP BY f.run_id, f.fixed;
 -- column: link_low_bytes_per_s | 95 % from | GB/s | 3
 -- column: link_high_bytes_per_s | to | GB/s | 3
 -- column: produced_bytes_per_s | g (GB/s) | GB/s | 3
+-- column: produced_low_bytes_per_s | 95 % from | GB/s | 3
+-- column: produced_high_bytes_per_s | to | GB/s | 3
 -- column: n | Sizes
 -- column: regime | Regime | text
--- note: SELECT 'Regime: whether the best size of equal buckets is where compute hides all but the last of them (compute-bound), or each waits for the one before.'
---   FROM ddp_link WHERE run_id = :run LIMIT 1
+-- note: SELECT 'Sizes: between the least and the largest cap. Of each the fastest: where all-reduces vary, w is above what they are on average (busbw of the buckets). Regime: whether the best size of equal buckets is where compute hides all but the last of '
+--   || 'them (compute-bound), or each waits for the one before.' FROM ddp_link WHERE run_id = :run LIMIT 1
 SELECT setting, gradients, launch_ns, launch_low_ns, launch_high_ns, link_bytes_per_s, link_low_bytes_per_s, link_high_bytes_per_s,
-       produced_bytes_per_s, n, regime
-FROM ddp_model WHERE run_id = :run ORDER BY setting, gradients;
+       produced_bytes_per_s, produced_low_bytes_per_s, produced_high_bytes_per_s, n, regime
+FROM ddp_model WHERE run_id = :run ORDER BY min(ordinal) OVER (PARTITION BY setting), gradients;
 
 -- view: ddp_model
 SELECT l.*, sqrt(gradient_bytes * launch_ns / 1e9 * produced_bytes_per_s) AS balance_bytes, hidden_bytes,
@@ -153,35 +171,86 @@ FROM (SELECT *, CASE WHEN produced_bytes_per_s < link_bytes_per_s THEN launch_ns
       FROM ddp_link) l;
 
 -- view: ddp_measured
-SELECT run_id, setting, gradients, bucket_bytes, step_ns, exposed_ns, min(step_ns) OVER w AS best_ns, row_number() OVER (w ORDER BY step_ns, bucket_bytes DESC) AS place
-FROM ddp_case
-WHERE variant = 'bucket' AND status = 'ok' AND first_bucket_bytes IS NULL
-WINDOW w AS (PARTITION BY run_id, setting, gradients);
+-- What the model says of each size that was measured: its buckets, played through. Sizes compete where the first bucket has the same cap.
+SELECT c.run_id, c.case_id, c.setting, min(c.ordinal) OVER (PARTITION BY c.run_id, c.setting) AS setting_ordinal, c.gradients,
+       coalesce(c.first_bucket_bytes, 0) AS first_bytes, c.bucket_bytes, c.tensors, c.step_ns, c.exposed_ns, w.predicted AS predicted_exposed_ns,
+       min(c.step_ns) OVER s AS best_ns, row_number() OVER (s ORDER BY c.step_ns, c.bucket_bytes DESC) AS place,
+       row_number() OVER (s ORDER BY w.predicted IS NULL, w.predicted, c.bucket_bytes DESC) AS predicted_place
+FROM ddp_case c LEFT JOIN v_work w ON w.case_id = c.case_id AND w.metric = 'exposed_ns'
+WHERE c.variant = 'bucket' AND c.status = 'ok'
+WINDOW s AS (PARTITION BY c.run_id, c.setting, c.gradients, coalesce(c.first_bucket_bytes, 0));
+
+-- view: ddp_modelled
+-- The model's optimum knows no first bucket: it stands beside each that was measured.
+SELECT f.first_bytes, o.* FROM ddp_model o
+JOIN (SELECT DISTINCT run_id, setting, gradients, first_bytes FROM ddp_measured) f USING (run_id, setting, gradients);
 
 -- view: ddp_choice
-SELECT run_id, setting, gradients, 0 AS place, 'model' AS choice, general_bytes AS chosen_bytes FROM ddp_model
-UNION ALL SELECT run_id, setting, gradients, 1, 'formula of reports', report_bytes FROM ddp_model
-UNION ALL SELECT run_id, setting, gradients, 2, 'best measured', bucket_bytes FROM ddp_measured WHERE place = 1;
+SELECT run_id, setting, gradients, first_bytes, 0 AS place, 'model, these tensors' AS choice, bucket_bytes AS chosen_bytes FROM ddp_measured
+WHERE predicted_place = 1 AND predicted_exposed_ns IS NOT NULL
+UNION ALL SELECT run_id, setting, gradients, first_bytes, 1, 'model, equal buckets', general_bytes FROM ddp_modelled
+UNION ALL SELECT run_id, setting, gradients, first_bytes, 2, 'formula of reports', report_bytes FROM ddp_modelled
+UNION ALL SELECT run_id, setting, gradients, first_bytes, 3, 'best measured', bucket_bytes FROM ddp_measured WHERE place = 1;
 
 -- view: ddp_nearest
-SELECT h.*, m.bucket_bytes, m.step_ns, m.exposed_ns, m.best_ns,
-       row_number() OVER (PARTITION BY h.run_id, h.setting, h.gradients, h.place ORDER BY abs(ln(m.bucket_bytes) - ln(max(h.chosen_bytes, 1))), m.bucket_bytes) AS distance
-FROM ddp_choice h JOIN ddp_measured m USING (run_id, setting, gradients);
+SELECT h.*, m.setting_ordinal, m.bucket_bytes, m.step_ns, m.exposed_ns, m.predicted_exposed_ns, m.best_ns,
+       row_number() OVER (PARTITION BY h.run_id, h.setting, h.gradients, h.first_bytes, h.place
+                          ORDER BY abs(ln(m.bucket_bytes) - ln(max(h.chosen_bytes, 1))), m.bucket_bytes) AS distance
+FROM ddp_choice h JOIN ddp_measured m USING (run_id, setting, gradients, first_bytes);
 
 -- table: choice
 -- title: Which bucket size to choose, and what each choice loses against the best that was measured
 -- column: setting | Setting | text
 -- column: gradients | Gradients | text | hide
+-- column: first_bucket_bytes | First (MB) | MB | 3 hide
 -- column: choice | Choice | text
 -- column: chosen_bytes | Says (MB) | MB | 3
 -- column: bucket_bytes | Nearest measured (MB) | MB | 3
 -- column: total_ns | Total (ms) | ms | 3
 -- column: exposed_ns | Exposed (ms) | ms | 3
+-- column: predicted_exposed_ns | Predicted (ms) | ms | 3
 -- column: regret_ns | Loses (ms) | ms | 3
 -- column: regret | Loses (%) | % | 1
--- note: SELECT 'model: the least of sqrt(s o g) and, where gradients are produced slower than they are sent, o / (1/g - 1/w). Formula of reports: sqrt(s o w), right for g = w alone.'
---   FROM ddp_model WHERE run_id = :run LIMIT 1
-SELECT setting, gradients, choice, chosen_bytes, bucket_bytes, step_ns AS total_ns, exposed_ns, step_ns - best_ns AS regret_ns, step_ns / best_ns - 1 AS regret
+-- note: SELECT 'These tensors: of the sizes that were measured, that whose buckets, played through with o, w and the times at which gradients were ready, end '
+--   || 'first (Predicted: what that leaves exposed). Equal buckets: the least of sqrt(s o g) and, where gradients are produced slower than they are sent, '
+--   || 'o / (1/g - 1/w). Formula of reports: sqrt(s o w), right for g = w alone.' FROM ddp_model WHERE run_id = :run LIMIT 1
+-- note: SELECT 'Where the rows of the model are missing' || CASE WHEN tensors > 4096 THEN ', there are more than 4096 tensors: their timelines are not kept.'
+--   ELSE ', o and w are not known: that takes all-reduces of three sizes or more between the least and the largest cap, of which larger ones take longer: '
+--   || '--bucket-bytes 64KiB:64MiB:*4' END FROM ddp_measured WHERE run_id = :run AND predicted_exposed_ns IS NULL GROUP BY tensors > 4096
+SELECT setting, gradients, nullif(first_bytes, 0) AS first_bucket_bytes, choice, chosen_bytes, bucket_bytes, step_ns AS total_ns, exposed_ns, predicted_exposed_ns, step_ns - best_ns AS regret_ns,
+       step_ns / best_ns - 1 AS regret
 FROM ddp_nearest
 WHERE run_id = :run AND distance = 1
-ORDER BY setting, gradients, place;
+ORDER BY setting_ordinal, gradients, first_bytes, place;
+
+-- view: ddp_best
+-- The first process that measured the best size.
+SELECT run_id, setting || CASE gradients WHEN 'copy' THEN ', copied' ELSE '' END || CASE first_bytes WHEN 0 THEN ''
+       ELSE printf(', first bucket %g MB', first_bytes / 1e6) END AS setting, setting_ordinal, gradients, first_bytes, bucket_bytes, case_id,
+       (SELECT min(invocation) FROM v_slice l WHERE l.case_id = m.case_id AND l.pass = 'timing' AND l.status = 'ok') AS invocation
+FROM ddp_measured m WHERE place = 1;
+
+-- table: timeline
+-- title: Timeline of the best bucket size: {each}
+-- each: SELECT setting FROM ddp_best WHERE run_id = :run ORDER BY setting_ordinal, gradients, first_bytes
+-- column: bucket | Bucket
+-- column: bytes | Size (MB) | MB | 3
+-- column: ready_ns | Ready (ms) | ms | 3
+-- column: started_ns | Started (ms) | ms | 3
+-- column: ended_ns | Ended (ms) | ms | 3
+-- column: waited_ns | Waited (ms) | ms | 3
+-- column: took_ns | Took (ms) | ms | 3
+-- column: exposed_ns | Exposed (ms) | ms | 3
+-- column: bucket_bytes | Cap (MB) | MB | 3 machine
+-- column: backward_ns | Backward (ms) | ms | 3 machine
+-- column: setting | Setting | text | machine
+-- note: SELECT printf('Since backward began, in the last step of one process; backward took %.3f ms. Exposed: behind its end. %s', max(backward_ns) / 1e6,
+--   CASE WHEN count(*) > 40 THEN printf('%d buckets between are left out: `perfkit export csv --what timeline` has them.', count(*) - 40) ELSE '' END)
+--   FROM ddp_best b JOIN v_timeline t ON t.case_id = b.case_id AND t.invocation = b.invocation WHERE b.run_id = :run AND b.setting = :each HAVING count(*) > 0
+SELECT bucket, bytes, ready_ns, started_ns, ended_ns, started_ns - ready_ns AS waited_ns, ended_ns - started_ns AS took_ns,
+       max(ended_ns - max(started_ns, backward_ns), 0) AS exposed_ns, bucket_bytes, backward_ns, setting
+FROM (SELECT t.*, b.bucket_bytes, b.setting, count(*) OVER () AS buckets
+      FROM ddp_best b JOIN v_timeline t ON t.case_id = b.case_id AND t.invocation = b.invocation
+      WHERE b.run_id = :run AND b.setting = :each)
+WHERE bucket < 30 OR bucket >= buckets - 10
+ORDER BY bucket;

@@ -1,7 +1,7 @@
 /* mixed-precision: one training step of a decoder transformer, and what types, fusing and capturing buy in time, memory and accuracy.
  *
  * eager launches one kernel per operation, as a framework does, and stays that way: it is the yardstick. compiled has fused kernels and
- * products, no stored probabilities, one pass of AdamW, and is captured where the device has graphs. bf16 has fp32 master weights and
+ * products, no stored probabilities but in tf32, one pass of AdamW, and is captured where the device has graphs. bf16 has fp32 master weights and
  * fp32 sums. docs/mixed-precision.md. */
 #include "bench/probe.h"
 
@@ -10,9 +10,21 @@
 #include "model/transformer/forecast.h"
 #include "model/transformer/sketch.h"
 
-#include <math.h>
-
-enum { MODEL, LAYERS, D_MODEL, HEADS, D_FF, VOCAB, BATCH, SEQ_LEN, DTYPE, MODE, ATTENTION, RECOMPUTE };
+enum {
+    MODEL,
+    LAYERS,
+    D_MODEL,
+    HEADS,
+    D_FF,
+    VOCAB,
+    BATCH,
+    SEQ_LEN,
+    DTYPE,
+    MODE,
+    ATTENTION,
+    RECOMPUTE,
+    WEIGHTS
+};
 enum { STEP, FORWARD, BACKWARD, OPTIMIZER, BACKWARD_OPTIMIZER };
 enum { BEFORE_BACKWARD, ALLOCATED, RESERVED, PARAMETERS, MODEL_FLOPS };
 enum { FP32, TF32, BF16 };
@@ -30,22 +42,28 @@ static const struct pk_axis axes[] = {
                                              NULL},
                .def = "tiny", .born = "tiny",
                .help = "tiny, or one of the report: sets layers, d_model, heads, d_ff, batch, seq_len"},
-    [LAYERS] = {"layers", PK_AXIS_INT, "layers", 1, 1024, .def = "2", .born = "2", .help = "blocks"},
-    [D_MODEL] = {"d_model", PK_AXIS_INT, "features", 8, 65536, .def = "256", .born = "256",
+    [LAYERS] = {"layers", PK_AXIS_INT, "layers", 1, 1024,
+                .also = "depth n_layer n_layers num_layers num_hidden_layers", .def = "2", .born = "2",
+                .help = "blocks"},
+    [D_MODEL] = {"d_model", PK_AXIS_INT, "features", 8, 65536,
+                 .also = "width hidden hidden_size embed_dim n_embd", .def = "256", .born = "256",
                  .help = "width of the residual stream, a multiple of 8"},
-    [HEADS] = {"heads", PK_AXIS_INT, "heads", 1, 1024, .def = "4", .born = "4",
-               .help = "heads that d_model is divided into"},
-    [D_FF] = {"d_ff", PK_AXIS_INT, "features", 8, 262144, .def = "1024", .born = "1024",
+    [HEADS] = {"heads", PK_AXIS_INT, "heads", 1, 1024, .also = "n_head n_heads num_heads num_attention_heads",
+               .def = "4", .born = "4", .help = "heads that d_model is divided into"},
+    [D_FF] = {"d_ff", PK_AXIS_INT, "features", 8, 262144,
+              .also = "ff ffn ff_dim d_ffn intermediate intermediate_size", .def = "1024", .born = "1024",
               .help = "width inside the gated unit, a multiple of 8"},
-    [VOCAB] = {"vocab", PK_AXIS_INT, "tokens", 2, 1048576, .def = "10000", .born = "10000",
-               .help = "rows of the embedding and of the head"},
-    [BATCH] = {"batch", PK_AXIS_INT, "sequences", 1, 65536, .def = "4", .born = "4",
-               .help = "sequences per step"},
-    [SEQ_LEN] = {"seq_len", PK_AXIS_INT, "tokens", 1, 1048576, .def = "128", .born = "128",
-                 .help = "tokens per sequence"},
+    [VOCAB] = {"vocab", PK_AXIS_INT, "tokens", 2, 1048576, .also = "vocabulary vocab_size", .def = "10000",
+               .born = "10000", .help = "rows of the embedding and of the head"},
+    [BATCH] = {"batch", PK_AXIS_INT, "sequences", 1, 65536, .also = "batch_size micro_batch bs", .def = "4",
+               .born = "4", .help = "sequences per step"},
+    [SEQ_LEN] = {"seq_len", PK_AXIS_INT, "tokens", 1, PK_CONTEXT_MAX,
+                 .also = "context context_length context_len sequence sequence_length length max_seq_len",
+                 .def = "128", .born = "128", .help = "tokens per sequence"},
     [DTYPE] = {"dtype", PK_AXIS_ENUM,
                .choices = (const char *const[]){[FP32] = "fp32", [TF32] = "tf32", [BF16] = "bf16", NULL},
-               .def = "fp32,bf16", .born = "fp32",
+               .choices_also = (const char *const[]){"float32 float", "tensorfloat32", "bfloat16"},
+               .also = "precision type data_type", .def = "fp32,bf16", .born = "fp32",
                .help =
                    "fp32; tf32: stored as fp32, multiplied as tf32; bf16: with fp32 master weights and sums"},
     [MODE] = {"mode", PK_AXIS_ENUM,
@@ -60,11 +78,15 @@ static const struct pk_axis axes[] = {
     [ATTENTION] = {"attention", PK_AXIS_ENUM,
                    .choices =
                        (const char *const[]){[AUTO] = "auto", "vanilla", "fused", "flash", "cudnn", NULL},
-                   .def = "auto", .born = "auto",
-                   .help = "auto: vanilla in eager; in compiled flash, or cudnn where it runs"},
+                   .also = "attn sdpa", .def = "auto", .born = "auto",
+                   .help =
+                       "auto: vanilla in eager; in compiled flash, fused for tf32, cudnn for bf16 on a GPU"},
     [RECOMPUTE] = {"recompute", PK_AXIS_ENUM, .choices = (const char *const[]){"none", "block", NULL},
-                   .def = "none", .born = "none",
+                   .also = "checkpoint checkpointing activation_checkpointing", .def = "none", .born = "none",
                    .help = "block: keep a block's input alone and make the rest again in backward"},
+    [WEIGHTS] = {"weights", PK_AXIS_FILE, .def = "seeded", .born = "seeded", .data = true,
+                 .help =
+                     "seeded: the same random ones everywhere; or a safetensors file with every parameter"},
     {0},
 };
 
@@ -93,10 +115,13 @@ static bool has_optimizer(const struct pk_case *c)
 
 static const struct pk_region regions[] = {
     [STEP] = {"step", "everything the mode has"},
-    [FORWARD] = {"forward", "from tokens to the mean loss"},
-    [BACKWARD] = {"backward", "gradients of every parameter", .applies = has_backward},
-    [OPTIMIZER] = {"optimizer", "one step of AdamW", .applies = has_optimizer},
-    [BACKWARD_OPTIMIZER] = {"backward_optimizer", "the two together", .applies = has_optimizer},
+    [FORWARD] = {"forward", "from tokens to the mean loss", .inside = "step"},
+    [BACKWARD] = {"backward", "gradients of every parameter", .applies = has_backward,
+                  .inside = "backward_optimizer"},
+    [OPTIMIZER] = {"optimizer", "one step of AdamW", .applies = has_optimizer,
+                   .inside = "backward_optimizer"},
+    [BACKWARD_OPTIMIZER] = {"backward_optimizer", "the two together", .applies = has_optimizer,
+                            .inside = "step"},
     {0},
 };
 
@@ -108,7 +133,7 @@ static const struct pk_metric metrics[] = {
     {"reserved_bytes", "bytes", "device memory that the pool holds, live or kept for reuse",
      PK_LOWER_IS_BETTER, PK_CLASS_MEMORY, PK_COMBINE_MAX, PK_COMBINE_MAX, PK_FROM_GAUGE, RESERVED},
     {"parameters", "1", "weights of the model", PK_NO_DIRECTION, PK_CLASS_EXACT, PK_COMBINE_MEDIAN,
-     PK_COMBINE_MEDIAN, PK_FROM_GAUGE, PARAMETERS},
+     PK_COMBINE_MEDIAN, PK_FROM_GAUGE, PARAMETERS, .planned = "Parameters"},
     {"model_flops", "1",
      "FLOPs that the mode needs by definition: products of weights and of attention, causal pairs only; "
      "backward twice forward",
@@ -134,8 +159,8 @@ static const struct pk_preset presets[] = {
 };
 
 static const char *const check_points[] = {
-    "layers=2 d_model=24 heads=2 d_ff=40 vocab=29 batch=3 seq_len=7",
-    "layers=1 d_model=16 heads=1 d_ff=8 vocab=5 batch=1 seq_len=1",
+    "layers=2 d_model=24 heads=2 d_ff=40 vocab=29 batch=3 seq_len=7 weights=seeded",
+    "layers=1 d_model=16 heads=1 d_ff=8 vocab=5 batch=1 seq_len=1 weights=seeded",
     NULL,
 };
 
@@ -151,6 +176,8 @@ static enum pk_attention_variant attention_of(const struct pk_case *c, enum pk_d
         return (enum pk_attention_variant)(asked - 1);
     if (c->variant == EAGER)
         return PK_ATTENTION_VANILLA;
+    if (pk_case_int(c, DTYPE) == TF32) /* flash has no kernels of it */
+        return PK_ATTENTION_FUSED;
     return kind == PK_DEVICE_CUDA && pk_case_int(c, DTYPE) == BF16 ? PK_ATTENTION_CUDNN : PK_ATTENTION_FLASH;
 }
 
@@ -173,6 +200,14 @@ static struct pk_transformer_config config_of(const struct pk_case *c, enum pk_d
     };
 }
 
+/* The file it begins with; out stays without a path where there is none. */
+static enum pk_code open_weights(const struct pk_case *c, struct pk_arena *a, struct pk_safetensors *out,
+                                 struct pk_err *err)
+{
+    const char *path = pk_axis_file_path(c->at.v[WEIGHTS], a);
+    return path ? pk_safetensors_open(path, a, out, err) : PK_OK;
+}
+
 /* --- what the harness calls --- */
 
 static const char *skip(const struct pk_case *c, enum pk_device_kind kind)
@@ -187,49 +222,53 @@ static const char *skip(const struct pk_case *c, enum pk_device_kind kind)
         return "cuDNN is of NVIDIA GPUs: -a attention=auto";
     return pk_attention_has(m.attention, &s)
                ? NULL
-               : "this attention has no kernels of this type: -a attention=auto";
+               : "flash has no kernels of tf32, cudnn of bf16 alone: -a attention=auto";
 }
 
 static enum pk_code validate(const struct pk_case *c, struct pk_arena *a, pk_warn_fn *warn, void *user,
                              struct pk_err *err)
 {
     const struct pk_transformer_config m = config_of(c, PK_DEVICE_CPU);
-    return pk_transformer_valid(&m, err);
+    PK_SAFETENSORS_CLEANUP struct pk_safetensors weights = {0};
+    if (pk_transformer_valid(&m, err) || open_weights(c, a, &weights, err))
+        return err->code;
+    return weights.path ? pk_weights_fit(&weights, &m, err) : PK_OK;
 }
 
 static int64_t predict_bytes(const struct pk_case *c, enum pk_device_kind kind)
 {
     const struct pk_transformer_config m = config_of(c, kind);
     struct pk_forecast f;
-    pk_transformer_forecast(&m, mode_of(c), kind, &f);
+    pk_transformer_forecast(&m, mode_of(c), kind, c->threads, &f);
     return (int64_t)f.peak_bytes;
 }
 
 static int64_t model_flops(const struct pk_case *c, const struct pk_transformer_config *m)
 {
-    return (int64_t)(pk_transformer_flops(m) * (has_backward(c) ? 3 : 1));
+    const double flops = pk_transformer_flops(m) * (has_backward(c) ? 3 : 1);
+    return flops < 0x1p63 ? (int64_t)flops : -1;
 }
 
 static int64_t predict_gauge(const struct pk_case *c, unsigned gauge)
 {
     const struct pk_transformer_config m = config_of(c, PK_DEVICE_CPU);
     struct pk_forecast f;
-    pk_transformer_forecast(&m, mode_of(c), PK_DEVICE_CPU, &f);
-    const int64_t predicted[] = {
-        [BEFORE_BACKWARD] = (int64_t)f.forward.after_bytes,
-        [ALLOCATED] = (int64_t)f.state_bytes,
-        [RESERVED] = -1,
-        [PARAMETERS] = (int64_t)pk_transformer_parameters(&m),
-        [MODEL_FLOPS] = model_flops(c, &m),
-    };
-    return predicted[gauge];
+    struct pk_err err;
+    if (gauge == RESERVED || pk_transformer_valid(&m, &err))
+        return -1;
+    if (gauge == PARAMETERS)
+        return (int64_t)pk_transformer_parameters(&m);
+    if (gauge == MODEL_FLOPS)
+        return model_flops(c, &m);
+    pk_transformer_forecast(&m, mode_of(c), PK_DEVICE_CPU, c->threads, &f);
+    return (int64_t)(gauge == ALLOCATED ? f.state_bytes : f.forward.after_bytes);
 }
 
 static struct pk_work work(const struct pk_case *c, unsigned region)
 {
     const struct pk_transformer_config m = config_of(c, PK_DEVICE_CPU);
     struct pk_forecast f;
-    pk_transformer_forecast(&m, mode_of(c), PK_DEVICE_CPU, &f);
+    pk_transformer_forecast(&m, mode_of(c), PK_DEVICE_CPU, c->threads, &f);
     const struct pk_work parts[] = {
         [STEP] = pk_work_add(f.forward.work, pk_work_add(f.backward.work, f.update.work)),
         [FORWARD] = f.forward.work,
@@ -242,6 +281,8 @@ static struct pk_work work(const struct pk_case *c, unsigned region)
 
 struct state {
     struct pk_transformer t;
+    struct pk_safetensors weights; /* without a path: seeded */
+    struct pk_origin from;
     int32_t *tokens, *targets;
 };
 
@@ -257,17 +298,22 @@ static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
     const size_t n = pk_transformer_tokens(&m);
     struct pk_rng rng = {SEED};
     ctx->state = s;
+    ctx->found = json_pack("{s:s}", "attention", axes[ATTENTION].choices[AUTO + 1 + m.attention]);
     enum pk_code rc =
         pk_transformer_open(&s->t, ctx->dev, &m, pk_step_needs(mode_of(ctx->c)), ctx->arena, err);
     if (rc || ctx->dry)
         return rc;
+    if (open_weights(ctx->c, ctx->arena, &s->weights, err) ||
+        (s->weights.path && pk_weights_fit(&s->weights, &m, err)))
+        return err->code;
+    s->from = (struct pk_origin){SEED, s->weights.path ? &s->weights : NULL};
     s->tokens = pk_new_n(ctx->arena, int32_t, n);
     s->targets = pk_new_n(ctx->arena, int32_t, n);
     for (size_t i = 0; i < n; i++) {
         s->tokens[i] = random_token(&rng, m.vocab);
         s->targets[i] = random_token(&rng, m.vocab);
     }
-    rc = pk_transformer_fill(&s->t, SEED, err);
+    rc = pk_transformer_fill(&s->t, &s->from, err);
     return rc ? rc : pk_transformer_batch(&s->t, s->tokens, s->targets, err);
 }
 
@@ -329,75 +375,17 @@ static enum pk_code run(struct pk_ctx *ctx, struct pk_err *err)
 
 /* --- the check --- */
 
-static enum pk_code step_again(struct pk_ctx *ctx, struct pk_err *err)
-{
-    struct state *s = ctx->state;
-    enum pk_code rc = pk_transformer_forward(&s->t, true, err);
-    if (!rc)
-        rc = pk_transformer_backward(&s->t, err);
-    if (!rc)
-        rc = pk_transformer_update(&s->t, err);
-    pk_transformer_forget(&s->t);
-    return rc;
-}
-
-/* Steps of the optimizer since the weights were filled, from its power of beta. */
-static enum pk_code steps_made(struct pk_ctx *ctx, unsigned *n, struct pk_err *err)
-{
-    struct state *s = ctx->state;
-    struct pk_adamw_state a;
-    *n = 0;
-    if (!s->t.adamw)
-        return PK_OK;
-    enum pk_code rc =
-        pk_device_copy(ctx->dev, PK_LANE_COMPUTE, PK_COPY_DEVICE_TO_HOST, &a, s->t.adamw, sizeof a, err);
-    if (rc || (rc = pk_device_sync(ctx->dev, err)))
-        return rc;
-    *n = (unsigned)lround(log((double)a.beta1_t) / log((double)a.beta1));
-    return PK_OK;
-}
-
-/* The loss that `run` left, of its n-th step, is that of n steps done again: what a replay did is what was captured. */
-static enum pk_code check_last(struct pk_ctx *ctx, unsigned n, double left, struct pk_err *err)
-{
-    struct state *s = ctx->state;
-    float loss = NAN;
-    enum pk_code rc = PK_OK;
-    for (unsigned i = 1; !rc && i < n; i++)
-        rc = step_again(ctx, err);
-    if (!rc)
-        rc = pk_transformer_forward(&s->t, false, err);
-    pk_transformer_forget(&s->t);
-    if (rc || (rc = pk_transformer_loss(&s->t, &loss, err)))
-        return rc;
-    const double allowed = pk_transformer_tolerance(&s->t.c).loss * fmax(1, fabs(left));
-    if (fabs((double)loss - left) <= allowed)
-        return PK_OK;
-    pk_fail(err, PK_E_CHECK, "the loss of step %u is wrong", n);
-    pk_why(err, "it is %.6g as measured, %.6g when the steps are done again one by one", left, (double)loss);
-    return pk_fix(err, "this is a bug of perfkit: please report it with `perfkit doctor`");
-}
-
-static enum pk_code check_finite(double loss, struct pk_err *err)
-{
-    if (isfinite(loss))
-        return PK_OK;
-    pk_fail(err, PK_E_CHECK, "the loss is %g", loss);
-    pk_why(err, "weights or activations left the range of their type; times of such a step mean nothing");
-    return pk_fix(err, "choose another dtype, or other sizes");
-}
-
 /* By phase, as the ledger of a memory pass tells what was taken. */
 static json_t *forecast_json(const struct pk_transformer_config *m, enum pk_step_mode mode,
-                             enum pk_device_kind kind)
+                             enum pk_device_kind kind, unsigned threads)
 {
     struct pk_forecast f;
-    pk_transformer_forecast(m, mode, kind, &f);
+    pk_transformer_forecast(m, mode, kind, threads, &f);
     return json_pack("{s:I, s:I, s:I}", "forward", (json_int_t)f.forward.peak_bytes, "backward",
                      (json_int_t)f.backward.peak_bytes, "optimizer", (json_int_t)f.update.peak_bytes);
 }
 
-/* Loss and gradient of the first step, for tables of drift; what fits, and what each phase is predicted to take. */
+/* Loss and gradient of the first step, for tables of drift; what each phase is predicted to take. */
 static enum pk_code find(struct pk_ctx *ctx, struct pk_err *err)
 {
     struct state *s = ctx->state;
@@ -405,10 +393,9 @@ static enum pk_code find(struct pk_ctx *ctx, struct pk_err *err)
     enum pk_code rc = pk_transformer_loss(&s->t, &loss, err);
     if (rc)
         return rc;
-    ctx->found = json_pack("{s:f, s:o, s:I}", "loss", (double)loss, "predicted_peaks",
-                           forecast_json(&s->t.c, mode_of(ctx->c), ctx->dev->kind), "largest_batch",
-                           (json_int_t)pk_transformer_largest_batch(&s->t.c, mode_of(ctx->c), ctx->dev->kind,
-                                                                    ctx->dev->pool.limit));
+    json_object_set_new(ctx->found, "loss", json_real(loss));
+    json_object_set_new(ctx->found, "predicted_peaks",
+                        forecast_json(&s->t.c, mode_of(ctx->c), ctx->dev->kind, ctx->c->threads));
     if (!s->t.g)
         return PK_OK;
     struct pk_sketch k;
@@ -424,22 +411,25 @@ static enum pk_code find(struct pk_ctx *ctx, struct pk_err *err)
 static enum pk_code check(struct pk_ctx *ctx, bool full, struct pk_err *err)
 {
     struct state *s = ctx->state;
-    float left;
-    unsigned n;
-    enum pk_code rc;
-    if ((rc = pk_transformer_loss(&s->t, &left, err)) || (rc = check_finite((double)left, err)) ||
-        (rc = steps_made(ctx, &n, err)) || (rc = pk_transformer_fill(&s->t, SEED, err)) ||
-        (rc = check_last(ctx, n, (double)left, err)) || (rc = pk_transformer_fill(&s->t, SEED, err)) ||
-        (rc = pk_transformer_check(&s->t, s->tokens, s->targets, full, err)))
-        return rc;
+    if (pk_transformer_check_steps(&s->t, &s->from, err) ||
+        pk_transformer_check(&s->t, s->tokens, s->targets, full, err))
+        return err->code;
     return full ? PK_OK : find(ctx, err);
+}
+
+static enum pk_code sound(struct pk_ctx *ctx, struct pk_err *err)
+{
+    float loss;
+    return pk_transformer_finite_loss(&((struct state *)ctx->state)->t, &loss, err);
 }
 
 static void teardown(struct pk_ctx *ctx)
 {
     struct state *s = ctx->state;
-    if (s)
-        pk_transformer_close(&s->t);
+    if (!s)
+        return;
+    pk_transformer_close(&s->t);
+    pk_safetensors_close(&s->weights);
 }
 
 const struct pk_probe pk_probe_mixed_precision = {
@@ -462,5 +452,6 @@ const struct pk_probe pk_probe_mixed_precision = {
     .setup = setup,
     .run = run,
     .check = check,
+    .sound = sound,
     .teardown = teardown,
 };

@@ -5,6 +5,8 @@
 SELECT c.run_id, c.case_id, c.ordinal, c.variant, c.device, c.axes, c.axes ->> 'dtype' AS dtype, c.axes ->> 'mode' AS mode,
        CASE c.axes ->> 'mode' WHEN 'forward' THEN 1 WHEN 'forward-retained' THEN 2 WHEN 'forward+backward' THEN 3 ELSE 4 END AS mode_order,
        CASE c.axes ->> 'dtype' WHEN 'fp32' THEN 1 WHEN 'tf32' THEN 2 ELSE 3 END AS dtype_order,
+       CASE c.axes ->> 'attention' WHEN 'vanilla' THEN 2 WHEN 'fused' THEN 4 WHEN 'flash' THEN 6 WHEN 'cudnn' THEN 8 ELSE 0 END
+       + (c.axes ->> 'recompute' IS 'block') AS way_order,
        printf('%dL %dD %dH %dFF, %d x %d', c.axes ->> 'layers', c.axes ->> 'd_model', c.axes ->> 'heads', c.axes ->> 'd_ff',
               c.axes ->> 'batch', c.axes ->> 'seq_len') AS model,
        (c.axes ->> 'batch') * (c.axes ->> 'seq_len') AS tokens,
@@ -16,8 +18,10 @@ SELECT c.run_id, c.case_id, c.ordinal, c.variant, c.device, c.axes, c.axes ->> '
        s.mean AS mean_ns, s.sd AS sd_ns, s.min AS min_ns, s.max AS max_ns, s.cv,
        f.median AS forward_ns, b.median AS backward_ns, o.median AS optimizer_ns, bo.median AS backward_optimizer_ns,
        p.median AS peak_bytes, a.median AS allocated_bytes, r.median AS reserved_bytes, m.median AS before_backward_bytes,
-       (SELECT max(l.notes ->> '$.found.largest_batch') FROM v_slice l WHERE l.case_id = c.case_id) AS largest_batch,
-       c.predicted_bytes, n.median AS parameters, mf.median AS model_flops,
+       (SELECT max(l.notes ->> '$.largest.batch') FROM v_slice l WHERE l.case_id = c.case_id) AS largest_batch,
+       (SELECT min(l.notes ->> '$.largest.limit_bytes') FROM v_slice l WHERE l.case_id = c.case_id) AS limit_bytes,
+       (SELECT max(l.notes ->> '$.found.attention') FROM v_slice l WHERE l.case_id = c.case_id) AS attention,
+       c.predicted_bytes, coalesce(n.median, pn.predicted) AS parameters, coalesce(mf.median, pf.predicted) AS model_flops,
        CASE c.status WHEN 'ok' THEN 'OK' WHEN 'oom' THEN 'OOM' ELSE c.status END AS status, c.message
 FROM v_case c
 LEFT JOIN v_summary s ON s.case_id = c.case_id AND s.metric = 'step_ns'
@@ -31,10 +35,12 @@ LEFT JOIN v_summary r ON r.case_id = c.case_id AND r.metric = 'reserved_bytes'
 LEFT JOIN v_summary m ON m.case_id = c.case_id AND m.metric = 'before_backward_bytes'
 LEFT JOIN v_summary n ON n.case_id = c.case_id AND n.metric = 'parameters'
 LEFT JOIN v_summary mf ON mf.case_id = c.case_id AND mf.metric = 'model_flops'
+LEFT JOIN v_work pn ON pn.case_id = c.case_id AND pn.metric = 'parameters'
+LEFT JOIN v_work pf ON pf.case_id = c.case_id AND pf.metric = 'model_flops'
 WHERE c.experiment = 'mixed-precision';
 
 -- table: models
--- title: Models
+-- title: Configuration
 -- column: model | Model, batch x context | text
 -- column: layers | Layers
 -- column: d_model | d_model
@@ -43,10 +49,22 @@ WHERE c.experiment = 'mixed-precision';
 -- column: vocab | Vocabulary
 -- column: parameters | Parameters | | 0
 -- column: tokens | Tokens per step
--- column: forward_flops | Forward GFLOP | GFLOP | 1
+-- column: forward_flops | Forward {unit} | GFLOP TFLOP | 1
+-- note: SELECT 'fp32: full precision (FP32), weights, products and sums.' FROM precision_case
+--   WHERE run_id = :run AND dtype = 'fp32' AND step_ns IS NOT NULL LIMIT 1
+-- note: SELECT 'tf32: weights and sums are fp32, products are of operands rounded to TF32 (11 bits).' FROM precision_case
+--   WHERE run_id = :run AND dtype = 'tf32' AND step_ns IS NOT NULL LIMIT 1
+-- note: SELECT 'bf16: master weights, sums, norms'' weights and the loss are fp32; products: ' || group_concat(DISTINCT value) || '.'
+--   FROM v_setting WHERE run_id = :run AND key = 'bf16'
+--   AND EXISTS (SELECT 1 FROM precision_case WHERE run_id = :run AND dtype = 'bf16' AND step_ns IS NOT NULL) HAVING count(*) > 0
+-- note: SELECT 'attention=auto is ' || group_concat(attention || ' in ' || who, ', ') || '.' FROM (SELECT c.attention,
+--     replace(group_concat(DISTINCT c.variant || CASE WHEN (SELECT count(DISTINCT o.attention) FROM precision_case o WHERE o.run_id = :run
+--       AND o.variant = c.variant AND o.axes ->> 'attention' = 'auto') > 1 THEN ' ' || c.dtype ELSE '' END), ',', ' and ') AS who
+--     FROM precision_case c WHERE c.run_id = :run AND c.attention IS NOT NULL AND c.axes ->> 'attention' = 'auto'
+--     GROUP BY c.attention ORDER BY min(c.ordinal)) HAVING count(*)
 SELECT model, axes ->> 'layers' AS layers, axes ->> 'd_model' AS d_model, axes ->> 'heads' AS heads, axes ->> 'd_ff' AS d_ff,
        axes ->> 'vocab' AS vocab, max(parameters) AS parameters, tokens,
-       min(model_flops) FILTER (WHERE mode IN ('forward', 'forward-retained')) AS forward_flops
+       min(model_flops / CASE WHEN mode IN ('forward', 'forward-retained') THEN 1 ELSE 3 END) AS forward_flops
 FROM precision_case WHERE run_id = :run
 GROUP BY model, axes ->> 'vocab' ORDER BY min(ordinal);
 
@@ -65,23 +83,30 @@ GROUP BY model, axes ->> 'vocab' ORDER BY min(ordinal);
 -- column: step_uncertainty | ± % | ± | 1 optional4
 -- column: cv | CV (%) | % | 2
 -- column: tokens_per_s | Tokens/s | | 0
+-- column: tokens_per_s_ci_low | 95 % from | | 0
+-- column: tokens_per_s_ci_high | to | | 0
 -- column: ktokens_per_s | K tokens/s | | 2 optional1
 -- column: status | Status | text
 -- column: step_ci_low_ns | Median from (ms) | ms | 3 machine
 -- column: step_ci_high_ns | Median to (ms) | ms | 3 machine
 -- column: other_axes | Other axes | json | hide
--- note: SELECT message FROM precision_case WHERE run_id = :run AND model = :each AND status <> 'OK' AND message <> ''
+-- note: SELECT CASE WHEN status = 'OOM' THEN group_concat(mode || ' ' || dtype || ' ' || variant
+--   || coalesce((SELECT ' ' || group_concat(key || '=' || value, ' ') FROM json_each(other_axes)), ''), ', ') || ': ' ELSE '' END
+--   || message FROM precision_case WHERE run_id = :run AND model = :each AND status <> 'OK' AND message <> ''
 --   GROUP BY message ORDER BY min(ordinal)
--- note: SELECT 'No ±: it is of an interval over processes, and that takes three (--invocations 3).' FROM precision_case
+-- note: SELECT '± is of the median time; tokens/s = tokens of a step / median time, from and to of the ends of its interval.' FROM precision_case
+--   WHERE run_id = :run AND model = :each AND step_ci_low_ns IS NOT NULL LIMIT 1
+-- note: SELECT 'No ± and no interval: they are over processes, and that takes three (--invocations 3).' FROM precision_case
 --   WHERE run_id = :run AND model = :each AND step_ns IS NOT NULL AND step_ci_low_ns IS NULL LIMIT 1
--- note: SELECT 'bf16: master weights, sums, norms'' weights and the loss are fp32; products: ' || group_concat(DISTINCT value) || '.'
---   FROM v_setting WHERE run_id = :run AND key = 'bf16'
---   AND EXISTS (SELECT 1 FROM precision_case WHERE run_id = :run AND dtype = 'bf16' AND step_ns IS NOT NULL) HAVING count(*) > 0
+-- note: SELECT 'Products of a shape are made by the library that was faster when both were tried, once per run: '
+--   || group_concat(shapes || ' by ' || library, ', ') || '.'
+--   FROM (SELECT value AS library, count(DISTINCT key) AS shapes FROM v_setting WHERE run_id = :run AND key GLOB 'choice:gemm openblas *'
+--         GROUP BY value ORDER BY value) HAVING count(*) > 0
 SELECT mode, dtype, variant, n, mean_ns, sd_ns, min_ns, max_ns, step_ns, step_uncertainty, cv, tokens * 1e9 / step_ns AS tokens_per_s,
-       tokens * 1e6 / step_ns AS ktokens_per_s, status, step_ci_low_ns, step_ci_high_ns, other_axes
+       tokens * 1e9 / step_ci_high_ns AS tokens_per_s_ci_low, tokens * 1e9 / step_ci_low_ns AS tokens_per_s_ci_high, tokens * 1e6 / step_ns AS ktokens_per_s, status, step_ci_low_ns, step_ci_high_ns, other_axes
 FROM precision_case
 WHERE run_id = :run AND model = :each
-ORDER BY mode_order, other_axes, variant = 'eager' DESC, variant = 'compiled' DESC, variant, dtype_order;
+ORDER BY mode_order, way_order, min(ordinal) OVER (PARTITION BY other_axes), variant = 'eager' DESC, variant = 'compiled' DESC, variant, dtype_order;
 
 -- view: precision_memory
 SELECT t.*, v.peak_bytes AS fp32_peak_bytes, 1 - t.peak_bytes / v.peak_bytes AS saved
@@ -96,10 +121,12 @@ LEFT JOIN precision_case v ON v.run_id = t.run_id AND v.device = t.device AND v.
 -- column: dtype | Dtype | text
 -- column: variant | Variant | text
 -- column: allocated_bytes | Allocated (GB) | GB | 3
+-- column: allocated_gib | Allocated (GiB) | bytes>GiB | 3 optional3
 -- column: before_backward_bytes | After forward (GB) | GB | 3
 -- column: peak_bytes | Peak (GB) | GB | 3
--- column: peak_gib | Peak (GiB) | bytes>GiB | 3 optional3
+-- column: peak_gib | Peak (GiB) | bytes>GiB | 3 optional5
 -- column: reserved_bytes | Reserved (GB) | GB | 3
+-- column: reserved_gib | Reserved (GiB) | bytes>GiB | 3 optional4
 -- column: predicted_bytes | Predicted peak (GB) | GB | 3 optional2
 -- column: off | Peak to predicted | x | 3 optional1
 -- column: saved | Saved by dtype (%) | % | 1
@@ -107,13 +134,15 @@ LEFT JOIN precision_case v ON v.run_id = t.run_id AND v.device = t.device AND v.
 -- column: status | Status | text
 -- column: other_axes | Other axes | json | hide
 -- note: SELECT 'Allocated: live between steps (weights, gradients, optimizer, inputs). Predicted: by running the step without arithmetic; likewise the largest batch within '
---   || 'the limit of the device.'
---   FROM precision_case WHERE run_id = :run LIMIT 1
-SELECT mode, dtype, variant, allocated_bytes, before_backward_bytes, peak_bytes, peak_bytes AS peak_gib, reserved_bytes, predicted_bytes,
-       peak_bytes * 1.0 / predicted_bytes AS off, CASE WHEN dtype <> 'fp32' THEN saved END AS saved, largest_batch, status, other_axes
+--   || 'the limit of the device' || coalesce(', ' || (SELECT group_concat(DISTINCT CASE WHEN limit_bytes < 1073741824 THEN printf('%.1f MiB', limit_bytes / 1048576.0)
+--        ELSE printf('%.1f GiB', limit_bytes / 1073741824.0) END) FROM precision_case WHERE run_id = :run AND model = :each AND limit_bytes IS NOT NULL), '')
+--   || '. GB = 10^9 bytes, GiB = 2^30.' FROM precision_case WHERE run_id = :run LIMIT 1
+SELECT mode, dtype, variant, allocated_bytes, allocated_bytes AS allocated_gib, before_backward_bytes, peak_bytes, peak_bytes AS peak_gib,
+       reserved_bytes, reserved_bytes AS reserved_gib, predicted_bytes, peak_bytes * 1.0 / predicted_bytes AS off,
+       CASE WHEN dtype <> 'fp32' THEN saved END AS saved, largest_batch, status, other_axes
 FROM precision_memory
 WHERE run_id = :run AND model = :each
-ORDER BY mode_order, other_axes, variant = 'eager' DESC, variant = 'compiled' DESC, variant, dtype_order;
+ORDER BY mode_order, way_order, min(ordinal) OVER (PARTITION BY other_axes), variant = 'eager' DESC, variant = 'compiled' DESC, variant, dtype_order;
 
 -- view: precision_pair
 SELECT t.*, v.step_ns AS fp32_step_ns, v.step_ns * 1.0 / t.step_ns AS speedup, v.step_ci_low_ns * 1.0 / t.step_ci_high_ns AS speedup_low,
@@ -128,8 +157,8 @@ JOIN precision_case v ON v.run_id = t.run_id AND v.device = t.device AND v.varia
 -- column: mode | Mode | text
 -- column: variant | Variant | text
 -- column: dtype | Dtype | text
--- column: fp32 | fp32 (ms) | text
--- column: this | This (ms) | text
+-- column: fp32 | fp32 (ms)
+-- column: this | This (ms)
 -- column: speedup | Speed-up | x | 2
 -- column: speedup_low | 95 % from | x | 2
 -- column: speedup_high | to | x | 2
@@ -147,46 +176,79 @@ SELECT mode, variant, dtype, CASE WHEN fp32_step_ns IS NULL THEN fp32_status ELS
             ELSE 'not told apart' END AS verdict, other_axes
 FROM precision_pair
 WHERE run_id = :run AND model = :each AND status <> 'skipped'
-ORDER BY mode_order, other_axes, variant = 'eager' DESC, variant = 'compiled' DESC, variant, dtype_order;
+ORDER BY mode_order, way_order, min(ordinal) OVER (PARTITION BY other_axes), variant = 'eager' DESC, variant = 'compiled' DESC, variant, dtype_order;
 
+-- A row per case and part of it that is told; whole: the part is all that the mode does, so a case without times has that row alone.
 -- view: precision_phase
-SELECT run_id, case_id, variant, device, model, axes, mode, mode_order, dtype, dtype_order, other_axes, ordinal, 1 AS phase_order, 'Forward' AS phase, step_ns AS ns
-FROM precision_case WHERE mode = 'forward'
-UNION ALL
-SELECT run_id, case_id, variant, device, model, axes, mode, mode_order, dtype, dtype_order, other_axes, ordinal, 2, 'Full training step', step_ns
-FROM precision_case WHERE mode = 'step'
-UNION ALL
-SELECT run_id, case_id, variant, device, model, axes, mode, mode_order, dtype, dtype_order, other_axes, ordinal, 3, 'Backward + optimizer', backward_optimizer_ns
-FROM precision_case WHERE mode = 'step'
-UNION ALL
-SELECT run_id, case_id, variant, device, model, axes, mode, mode_order, dtype, dtype_order, other_axes, ordinal, 4, 'Optimizer', optimizer_ns
-FROM precision_case WHERE mode = 'step';
+SELECT c.run_id, c.case_id, c.variant, c.device, c.model, c.axes, c.mode, c.dtype, c.dtype_order, c.way_order, c.other_axes, c.ordinal, p.phase_order, p.phase,
+       p.metric = 'step_ns' AS whole, s.median AS ns, s.ci_low AS ci_low_ns, s.ci_high AS ci_high_ns, c.status
+FROM (SELECT 'forward' AS mode, 1 AS phase_order, 'Forward' AS phase, 'step_ns' AS metric
+      UNION ALL SELECT 'forward-retained', 2, 'Forward, retained', 'step_ns'
+      UNION ALL SELECT 'forward+backward', 3, 'Forward + backward', 'step_ns'
+      UNION ALL SELECT 'forward+backward', 4, 'Backward', 'backward_ns'
+      UNION ALL SELECT 'step', 5, 'Full training step', 'step_ns'
+      UNION ALL SELECT 'step', 6, 'Backward + optimizer', 'backward_optimizer_ns'
+      UNION ALL SELECT 'step', 7, 'Optimizer', 'optimizer_ns') p
+JOIN precision_case c ON c.mode = p.mode
+LEFT JOIN v_summary s ON s.case_id = c.case_id AND s.metric = p.metric;
+
+-- view: precision_against_eager
+SELECT t.*, v.ns AS eager_ns, v.ci_low_ns AS eager_ci_low_ns, v.ci_high_ns AS eager_ci_high_ns, v.status AS eager_status,
+       v.ns * 1.0 / t.ns AS speedup, v.ci_low_ns * 1.0 / t.ci_high_ns AS speedup_low, v.ci_high_ns * 1.0 / t.ci_low_ns AS speedup_high
+FROM precision_phase t
+JOIN precision_phase v ON v.run_id = t.run_id AND v.device = t.device AND v.axes = t.axes AND v.phase = t.phase AND v.variant = 'eager'
+     AND t.variant <> 'eager'
+WHERE t.whole OR t.ns IS NOT NULL OR v.ns IS NOT NULL;
 
 -- table: variants
 -- title: Variants against eager, {each}
 -- each: SELECT model FROM precision_case WHERE run_id = :run GROUP BY model ORDER BY min(ordinal)
 -- column: phase | Phase | text
--- column: dtype | Dtype | text
--- column: eager_ns | eager (ms) | ms | 2
 -- column: variant | Variant | text
--- column: ns | This (ms) | ms | 2
+-- column: dtype | Dtype | text
+-- column: eager | eager (ms)
+-- column: this | This (ms)
+-- column: eager_ns | eager_ns | | 0 machine
+-- column: ns | ns | | 0 machine
 -- column: speedup | Speed-up | x | 2
+-- column: speedup_low | 95 % from | x | 2
+-- column: speedup_high | to | x | 2
+-- column: verdict | In words | text
 -- column: other_axes | Other axes | json | hide
 -- note: SELECT 'Backward + optimizer is measured within the step, not subtracted.' FROM precision_phase
 --   WHERE run_id = :run AND model = :each AND mode = 'step' LIMIT 1
-SELECT t.phase, t.dtype, v.ns AS eager_ns, t.variant, t.ns, v.ns * 1.0 / t.ns AS speedup, t.other_axes
-FROM precision_phase t
-JOIN precision_phase v ON v.run_id = t.run_id AND v.device = t.device AND v.axes = t.axes AND v.phase = t.phase AND v.variant = 'eager'
-WHERE t.run_id = :run AND t.model = :each AND t.variant <> 'eager' AND t.ns IS NOT NULL AND v.ns IS NOT NULL
-ORDER BY t.phase_order, t.other_axes, t.dtype_order, t.ordinal;
+-- note: SELECT 'Speed-up = eager''s time / this time; its interval is from the ends of both. Nothing is said of which is faster where it holds 1'
+--   || CASE WHEN count(speedup_low) < count(speedup) THEN ', or where there is none: it takes three processes (--invocations 3)' ELSE '' END || '.'
+--   FROM precision_against_eager WHERE run_id = :run AND model = :each AND speedup IS NOT NULL HAVING count(*) > 0
+SELECT phase, variant, dtype, CASE WHEN eager_ns IS NOT NULL THEN printf('%.2f', eager_ns / 1e6) ELSE nullif(eager_status, 'OK') END AS eager,
+       CASE WHEN ns IS NOT NULL THEN printf('%.2f', ns / 1e6) ELSE nullif(status, 'OK') END AS this, eager_ns, ns, speedup, speedup_low, speedup_high,
+       CASE WHEN speedup_low > 1 THEN 'faster' WHEN speedup_high < 1 THEN 'slower' WHEN speedup_low IS NOT NULL THEN 'not told apart' END AS verdict,
+       other_axes
+FROM precision_against_eager
+WHERE run_id = :run AND model = :each AND status <> 'skipped' AND eager_status <> 'skipped'
+ORDER BY phase_order, way_order, min(ordinal) OVER (PARTITION BY other_axes), variant = 'compiled' DESC, variant, dtype_order, ordinal;
 
 -- view: precision_found
-SELECT c.run_id, c.case_id, c.ordinal, c.model, c.variant, c.device, c.dtype, c.dtype_order, c.mode, c.mode_order, c.other_axes,
+SELECT c.run_id, c.case_id, c.ordinal, c.model, c.variant, c.device, c.dtype, c.dtype_order, c.mode, c.mode_order, c.way_order, c.other_axes,
        c.axes, s.notes ->> '$.found.loss' AS loss, s.notes ->> '$.found.gradient_norm' AS gradient_norm,
        s.notes -> '$.found.gradient_sketch' AS sketch
 FROM precision_case c
 JOIN v_slice s ON s.case_id = c.case_id AND s.pass = 'timing' AND s.notes ->> '$.found.loss' IS NOT NULL
 GROUP BY c.case_id;
+
+-- One mode tells it where several ran, since all begin with the same step: step of those with a backward pass, forward of the others.
+-- view: precision_drift
+SELECT *, row_number() OVER (PARTITION BY run_id, device, model, variant, dtype, other_axes, mode_order > 2
+                             ORDER BY mode = 'forward' DESC, mode_order DESC) = 1 AS told
+FROM precision_found;
+
+-- What it is held against stands beside it, where the run has it.
+-- view: precision_drifted
+SELECT t.*, v.loss AS from_loss, v.gradient_norm AS from_norm, v.sketch AS from_sketch
+FROM precision_drift t
+LEFT JOIN precision_found v ON v.run_id = t.run_id AND v.device = t.device AND v.model = t.model AND v.mode = t.mode AND v.other_axes IS t.other_axes
+     AND v.variant = 'eager' AND v.dtype = 'fp32'
+WHERE t.told;
 
 -- table: drift
 -- title: Drift from fp32 eager, {each}
@@ -195,37 +257,34 @@ GROUP BY c.case_id;
 -- column: variant | Variant | text
 -- column: dtype | Dtype | text
 -- column: loss | Loss | | 6
--- column: loss_drift | Loss off by | | 6
--- column: loss_drift_relative | Relative (%) | % | 4
--- column: gradient_norm | Gradient norm | | 4
--- column: gradient_drift | Gradient off by (%) | % | 3
+-- column: loss_drift | Loss off by | | 1 e hide
+-- column: loss_drift_relative | Relative (%) | % | 1 e hide
+-- column: gradient_norm | Gradient norm | | 4 hide
+-- column: gradient_drift | Gradient off by (%) | % | 1 e hide
 -- column: other_axes | Other axes | json | hide
 -- note: SELECT 'Of the first step, from the same weights and tokens. Gradient: norm of the difference to that of fp32 eager, relative to its norm, '
---   || 'estimated within about 9 % of itself from sketches.' FROM precision_found WHERE run_id = :run AND model = :each AND sketch IS NOT NULL LIMIT 1
-SELECT t.mode, t.variant, t.dtype, t.loss, t.loss - v.loss AS loss_drift, (t.loss - v.loss) / v.loss AS loss_drift_relative, t.gradient_norm,
-       (SELECT sqrt(sum((x.value - json_extract(v.sketch, '$[' || x.key || ']')) * (x.value - json_extract(v.sketch, '$[' || x.key || ']'))))
-        FROM json_each(t.sketch) x) / v.gradient_norm AS gradient_drift, t.other_axes
-FROM precision_found t
-LEFT JOIN precision_found v ON v.run_id = t.run_id AND v.device = t.device AND v.model = t.model AND v.mode = t.mode AND v.other_axes IS t.other_axes
-     AND v.variant = 'eager' AND v.dtype = 'fp32'
-WHERE t.run_id = :run AND t.model = :each AND t.mode IN ('forward', 'step')
-ORDER BY t.mode_order, t.other_axes, t.variant = 'eager' DESC, t.variant = 'compiled' DESC, t.variant, t.dtype_order;
-
--- Dense peaks of the data sheets, in FLOP/s; boards of one name with other clocks have others.
--- view: data_sheet
-SELECT column1 AS gpu, column2 AS dtype, column3 AS flops_per_s
-FROM (VALUES ('%A100%', 'fp32', 19.5e12), ('%A100%', 'tf32', 156e12), ('%A100%', 'bf16', 312e12),
-             ('%H100 PCIe%', 'fp32', 51.2e12), ('%H100 PCIe%', 'tf32', 378e12), ('%H100 PCIe%', 'bf16', 756e12),
-             ('%H100 80GB HBM3%', 'fp32', 66.9e12), ('%H100 80GB HBM3%', 'tf32', 494.7e12), ('%H100 80GB HBM3%', 'bf16', 989.4e12),
-             ('%H200%', 'fp32', 66.9e12), ('%H200%', 'tf32', 494.7e12), ('%H200%', 'bf16', 989.4e12));
+--   || 'estimated within about 9 % of itself from sketches.' FROM precision_drifted WHERE run_id = :run AND model = :each AND sketch IS NOT NULL AND from_sketch IS NOT NULL LIMIT 1
+-- note: SELECT 'Nothing to hold ' || group_concat(DISTINCT variant || ' ' || dtype) || ' against: '
+--   || coalesce('fp32 eager, which is without a result here.' || (SELECT '' FROM precision_case c WHERE c.run_id = :run AND c.model = :each
+--        AND c.variant = 'eager' AND c.dtype = 'fp32' LIMIT 1),
+--      'this run has no fp32 eager. Add it with'
+--      || iif('fp32' IN (SELECT dtype FROM precision_case WHERE run_id = :run), '', ' -a dtype=fp32,' || group_concat(DISTINCT dtype))
+--      || iif('eager' IN (SELECT variant FROM precision_case WHERE run_id = :run), '', ' --variant eager,compiled') || '.')
+--   FROM precision_drifted WHERE run_id = :run AND model = :each AND from_loss IS NULL HAVING count(*)
+SELECT t.mode, t.variant, t.dtype, t.loss, t.loss - t.from_loss AS loss_drift, (t.loss - t.from_loss) / t.from_loss AS loss_drift_relative, t.gradient_norm,
+       (SELECT sqrt(sum((x.value - json_extract(t.from_sketch, '$[' || x.key || ']')) * (x.value - json_extract(t.from_sketch, '$[' || x.key || ']'))))
+        FROM json_each(t.sketch) x) / t.from_norm AS gradient_drift, t.other_axes
+FROM precision_drifted t
+WHERE t.run_id = :run AND t.model = :each
+ORDER BY t.mode_order, t.way_order, min(t.ordinal) OVER (PARTITION BY t.other_axes), t.variant = 'eager' DESC, t.variant = 'compiled' DESC, t.variant, t.dtype_order;
 
 -- view: precision_rate
 SELECT c.*, c.model_flops * 1e9 / c.step_ns AS rate_flops_per_s, k.value AS ceiling_flops_per_s, d.flops_per_s AS sheet_flops_per_s
 FROM precision_case c
 JOIN v_run r ON r.run_id = c.run_id
 LEFT JOIN v_ceiling k ON k.run_id = c.run_id AND k.device = coalesce(r.settings ->> 'ceilings_of', c.device) AND k.key = c.dtype || '_flops_per_s'
-LEFT JOIN (SELECT DISTINCT run_id, value FROM v_setting WHERE key = 'gpu') g ON g.run_id = c.run_id AND c.device LIKE 'cuda%'
-LEFT JOIN data_sheet d ON g.value LIKE d.gpu AND d.dtype = c.dtype
+LEFT JOIN (SELECT run_id, key, max(CAST(value AS REAL)) AS flops_per_s FROM v_setting WHERE key GLOB 'sheet_*' GROUP BY run_id, key) d
+     ON d.run_id = c.run_id AND d.key = 'sheet_' || c.dtype || '_flops_per_s'
 WHERE c.step_ns IS NOT NULL;
 
 -- table: rates
@@ -234,22 +293,25 @@ WHERE c.step_ns IS NOT NULL;
 -- column: mode | Mode | text
 -- column: variant | Variant | text
 -- column: dtype | Dtype | text
--- column: model_flops | Model GFLOP | GFLOP | 1
+-- column: model_flops | Model {unit} | GFLOP TFLOP | 1
 -- column: step_ns | Step (ms) | ms | 2
--- column: rate_flops_per_s | GFLOP/s | GFLOP/s | 1
--- column: ceiling_flops_per_s | Measured ceiling (GFLOP/s) | GFLOP/s | 1 optional1
+-- column: rate_flops_per_s | {unit} | GFLOP/s TFLOP/s | 1
+-- column: ceiling_flops_per_s | Measured ceiling ({unit}) | GFLOP/s TFLOP/s | 1 optional1
 -- column: of_ceiling | MFU (% of measured) | % | 1
--- column: sheet_flops_per_s | Data sheet (GFLOP/s) | GFLOP/s | 0 optional2 hide
+-- column: sheet_flops_per_s | Data sheet ({unit}) | GFLOP/s TFLOP/s | 1 optional2 hide
 -- column: of_sheet | MFU (% of data sheet) | % | 1 hide
 -- column: other_axes | Other axes | json | hide
 -- note: SELECT 'Model FLOP = 2 for each weight of a product and token, 4 d_model for each causal pair of tokens and layer; backward counts twice '
 --   || 'forward, recomputation and the optimizer not.' FROM precision_rate WHERE run_id = :run AND model = :each LIMIT 1
 -- note: SELECT 'No ceiling of ' || group_concat(DISTINCT dtype) || ' products has been measured on this device.' FROM precision_rate
 --   WHERE run_id = :run AND model = :each AND ceiling_flops_per_s IS NULL HAVING count(*) > 0
+-- note: SELECT 'Above the measured ceiling, which stands too low: ' || group_concat(variant || ' ' || dtype || ' ' || mode, ', ')
+--   || '. `perfkit doctor --ceilings` on an idle machine measures again.'
+--   FROM precision_rate WHERE run_id = :run AND model = :each AND rate_flops_per_s > ceiling_flops_per_s HAVING count(*) > 0
 -- note: SELECT 'Above the data sheet''s peak, which cannot be: ' || group_concat(variant || ' ' || dtype || ' ' || mode, ', ') || '.'
 --   FROM precision_rate WHERE run_id = :run AND model = :each AND rate_flops_per_s > sheet_flops_per_s HAVING count(*) > 0
 SELECT mode, variant, dtype, model_flops, step_ns, rate_flops_per_s, ceiling_flops_per_s, rate_flops_per_s / ceiling_flops_per_s AS of_ceiling,
        sheet_flops_per_s, rate_flops_per_s / sheet_flops_per_s AS of_sheet, other_axes
 FROM precision_rate
 WHERE run_id = :run AND model = :each
-ORDER BY mode_order, other_axes, variant = 'eager' DESC, variant = 'compiled' DESC, variant, dtype_order;
+ORDER BY mode_order, way_order, min(ordinal) OVER (PARTITION BY other_axes), variant = 'eager' DESC, variant = 'compiled' DESC, variant, dtype_order;

@@ -96,7 +96,7 @@ static bool ticks(const struct pk_case *c)
 /* What run() marks. Each gives two metrics: work_ns, work_host_ns. */
 static const struct pk_region regions[] = {
     [WORK] = {"work", "the copy and the busy time"},
-    [PART] = {"part", "a third of the busy time", has_parts},
+    [PART] = {"part", "a third of the busy time", has_parts, .inside = "work"},
     [TICK] = {"tick", "one step of a random number generator", ticks, .repeatable = pk_always},
     {0},
 };

@@ -51,14 +51,16 @@ static const struct pk_axis axes[] = {
                                              "layers=100 hidden=5120 intermediate=20480", NULL},
                .def = "4L-768H", .born = "4L-768H", .applies = is_bert,
                .help = "a BERT of the reports: sets layers, hidden, intermediate"},
-    [LAYERS] = {"layers", PK_AXIS_INT, "layers", 1, 100000, .def = "4", .born = "4", .applies = is_bert,
-                .help = "transformer layers: 16 leaves and 6 patched modules each"},
-    [HIDDEN] = {"hidden", PK_AXIS_INT, "features", 1, 1048576, .def = "768", .born = "768",
-                .applies = is_bert, .help = "width of a layer"},
-    [INTERMEDIATE] = {"intermediate", PK_AXIS_INT, "features", 1, 4194304, .def = "3072", .born = "3072",
+    [LAYERS] = {"layers", PK_AXIS_INT, "layers", 1, 100000,
+                .also = "depth n_layer n_layers num_layers num_hidden_layers", .def = "4", .born = "4",
+                .applies = is_bert, .help = "transformer layers: 16 leaves and 6 patched modules each"},
+    [HIDDEN] = {"hidden", PK_AXIS_INT, "features", 1, 1048576, .also = "width d_model hidden_size embed_dim",
+                .def = "768", .born = "768", .applies = is_bert, .help = "width of a layer"},
+    [INTERMEDIATE] = {"intermediate", PK_AXIS_INT, "features", 1, 4194304,
+                      .also = "ff ffn d_ff intermediate_size", .def = "3072", .born = "3072",
                       .applies = is_bert, .help = "width inside the feed-forward block"},
-    [VOCAB] = {"vocab", PK_AXIS_INT, "tokens", 1, 16777216, .def = "30522", .born = "30522",
-               .applies = is_bert, .help = "rows of the word embedding"},
+    [VOCAB] = {"vocab", PK_AXIS_INT, "tokens", 1, 16777216, .also = "vocabulary vocab_size", .def = "30522",
+               .born = "30522", .applies = is_bert, .help = "rows of the word embedding"},
     [OP] = {"op", PK_AXIS_ENUM, .choices = (const char *const[]){"patch", "combine", "flatten", NULL},
             .def = "patch", .born = "patch",
             .help = "patch modules, or what is paid at every step: partition + combine, flatten + unflatten"},
@@ -72,7 +74,8 @@ static const struct pk_axis axes[] = {
     [WEIGHTS] = {"weights", PK_AXIS_ENUM, .choices = (const char *const[]){"none", "real", NULL},
                  .def = "none", .born = "none", .applies = is_patch,
                  .help = "none: structure alone; real: fp32 weights on the device, filled and sliced"},
-    [TP] = {"tp", PK_AXIS_INT, "devices", 2, 4096, .def = "2", .born = "2", .applies = is_real,
+    [TP] = {"tp", PK_AXIS_INT, "devices", 2, 4096, .also = "tensor_parallel tp_size", .def = "2", .born = "2",
+            .applies = is_real,
             .help = "devices that share a patched weight; the slice of the first is made"},
     [SLICING] = {"slicing", PK_AXIS_ENUM,
                  .choices = (const char *const[]){"per-leaf", "batched", "graph", NULL}, .def = "batched",
@@ -164,9 +167,10 @@ static const struct pk_region regions[] = {
 
 #define EXACT_COUNT PK_CLASS_EXACT, PK_COMBINE_MEDIAN, PK_COMBINE_MAX, PK_FROM_GAUGE
 static const struct pk_metric metrics[] = {
-    {"leaves", "1", "leaves of the tree", PK_NO_DIRECTION, EXACT_COUNT, LEAF_COUNT},
+    {"leaves", "1", "leaves of the tree", PK_NO_DIRECTION, EXACT_COUNT, LEAF_COUNT, .planned = "Leaves"},
     {"nodes", "1", "nodes of the tree, leaves among them", PK_NO_DIRECTION, EXACT_COUNT, NODE_COUNT},
-    {"parameters", "1", "elements of all leaves", PK_NO_DIRECTION, EXACT_COUNT, ELEMENTS},
+    {"parameters", "1", "elements of all leaves", PK_NO_DIRECTION, EXACT_COUNT, ELEMENTS,
+     .planned = "Parameters"},
     {"targets", "1", "modules that are replaced", PK_NO_DIRECTION, EXACT_COUNT, TARGETS},
     {"objects", "1", "objects that the tree operation allocates", PK_LOWER_IS_BETTER, EXACT_COUNT, OBJECTS},
     {"allocated_bytes", "bytes", "host memory that the tree operation allocates, all passes added up",
@@ -301,6 +305,15 @@ static int64_t predict_bytes(const struct pk_case *c, enum pk_device_kind kind)
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_subject s;
     return has_weights(c) && open_sound(c, &a, &s) ? weights_bytes(c, &s) : 0;
+}
+
+static int64_t predict_gauge(const struct pk_case *c, unsigned gauge)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_subject s;
+    if ((gauge != LEAF_COUNT && gauge != ELEMENTS) || !open_sound(c, &a, &s))
+        return -1;
+    return gauge == LEAF_COUNT ? (int64_t)s.count.leaves : s.count.elements;
 }
 
 /* With real weights: what is filled or sliced, and where addresses of leaves are patched. */
@@ -561,6 +574,7 @@ const struct pk_probe pk_probe_tree_patch = {
     .skip = skip,
     .validate = validate,
     .predict_bytes = predict_bytes,
+    .predict_gauge = predict_gauge,
     .work = work,
     .effort = effort,
     .setup = setup,

@@ -77,7 +77,7 @@ SELECT config, variant, matcher, targets, transform_ns / targets AS transform_pe
        tree_op_ns / patch_ns AS tree_op_share, patch_ns, other_axes
 FROM tree_structure
 WHERE run_id = :run AND patches = 0 AND tree_op_ns IS NOT NULL
-ORDER BY other_axes, leaves, parameters, matcher, ordinal;
+ORDER BY min(ordinal) OVER (PARTITION BY other_axes), leaves, parameters, matcher, ordinal;
 
 -- view: tree_saved
 -- Making the tree is the same work for all but built-in, so only for that one does its difference count. A peer is another program:
@@ -113,7 +113,7 @@ SELECT t.config, t.variant, t.weights, t.matcher, t.tp, t.slicing, t.create_ns, 
 FROM tree_case t
 LEFT JOIN tree_saved n ON n.case_id = t.case_id
 WHERE t.run_id = :run AND t.op = 'patch' AND t.patches = 0 AND t.create_ns IS NOT NULL
-ORDER BY t.other_axes, t.weights, t.parameters, t.config, t.matcher, t.tp, t.slicing, t.ordinal;
+ORDER BY min(t.ordinal) OVER (PARTITION BY t.other_axes), t.weights, t.parameters, t.config, t.matcher, t.tp, t.slicing, t.ordinal;
 
 -- view: tree_single
 -- One patch. `series` is what a line over leaves is fitted to: a variant, and where a run has several, its matcher and its plan.
@@ -155,7 +155,7 @@ SELECT variant, matcher, config, leaves, tree_op_ns, tree_op_uncertainty, tree_o
        tree_op_ns / leaves AS per_leaf_ns, other_axes
 FROM tree_single
 WHERE run_id = :run AND series = :each
-ORDER BY other_axes, leaves, parameters;
+ORDER BY min(ordinal) OVER (PARTITION BY other_axes), leaves, parameters;
 
 -- table: growth
 -- title: Time by number of patches and size of the tree
@@ -174,7 +174,7 @@ SELECT config, leaves, targets, variant, matcher, tree_op_ns, tree_op_uncertaint
 FROM tree_structure t
 WHERE run_id = :run AND tree_op_ns IS NOT NULL AND targets > 0
   AND config IN (SELECT config FROM tree_structure m WHERE m.run_id = :run AND m.patches > 1)
-ORDER BY other_axes, variant = 'built-in', (SELECT min(o.ordinal) FROM tree_structure o WHERE o.run_id = t.run_id AND o.variant = t.variant),
+ORDER BY min(ordinal) OVER (PARTITION BY other_axes), variant = 'built-in', (SELECT min(o.ordinal) FROM tree_structure o WHERE o.run_id = t.run_id AND o.variant = t.variant),
          matcher, leaves, parameters, targets;
 
 -- table: exponents
@@ -239,7 +239,7 @@ SELECT variant, matcher, small, large, large_leaves * 1.0 / small_leaves AS leav
        large_ns / large_targets AS large_per_patch_ns, other_axes
 FROM tree_sizes
 WHERE run_id = :run
-ORDER BY other_axes, matcher, ordinal;
+ORDER BY min(ordinal) OVER (PARTITION BY other_axes), matcher, ordinal;
 
 -- table: speedups
 -- title: Speed-up against naive (naive's time / this time)
@@ -256,7 +256,7 @@ SELECT t.config, t.variant, t.matcher, t.tree_op_ns, n.tree_op_ns / t.tree_op_ns
 FROM tree_structure t
 JOIN tree_structure n ON n.run_id = t.run_id AND n.device = t.device AND n.axes = t.axes AND n.variant = 'naive'
 WHERE t.run_id = :run AND t.patches = 0 AND t.variant <> 'naive' AND t.tree_op_ns IS NOT NULL
-ORDER BY t.other_axes, t.parameters, t.config, t.matcher, t.ordinal;
+ORDER BY min(t.ordinal) OVER (PARTITION BY t.other_axes), t.parameters, t.config, t.matcher, t.ordinal;
 
 -- view: tree_asked
 SELECT '12L' AS what, 202 AS leaves, 72 AS patches
@@ -318,7 +318,7 @@ ORDER BY series, leaves;
 SELECT config, variant, targets, objects, allocated_bytes, tree_op_ns, floor_bytes, tree_op_ns / floor_ns AS over_floor, other_axes
 FROM tree_structure
 WHERE run_id = :run AND patches = 0 AND matcher = 'compiled' AND tree_op_ns IS NOT NULL
-ORDER BY other_axes, parameters, config, ordinal;
+ORDER BY min(ordinal) OVER (PARTITION BY other_axes), parameters, config, ordinal;
 
 -- view: tree_match
 -- The median over the variants, which match alike; `cached` also decides what to copy.
@@ -344,7 +344,7 @@ FROM tree_match f
 JOIN tree_match c ON c.run_id = f.run_id AND c.config = f.config AND c.parameters = f.parameters AND c.other_axes IS f.other_axes
      AND c.matcher = 'compiled'
 WHERE f.run_id = :run AND f.matcher = 'fnmatch'
-ORDER BY f.other_axes, f.parameters;
+ORDER BY min(f.ordinal) OVER (PARTITION BY f.other_axes), f.parameters;
 
 -- table: slicing
 -- title: Slicing real weights for the first of tp devices
@@ -369,7 +369,7 @@ FROM (SELECT *, row_number() OVER w AS place, count(*) OVER (PARTITION BY run_id
       WHERE run_id = :run AND weights = 'real' AND status = 'ok' AND transform_ns IS NOT NULL
       WINDOW w AS (PARTITION BY run_id, config, parameters, tp, slicing, other_axes ORDER BY transform_ns))
 WHERE place = (n + 1) / 2
-ORDER BY other_axes, parameters, tp, slicing DESC;
+ORDER BY min(ordinal) OVER (PARTITION BY other_axes), parameters, tp, slicing DESC;
 
 -- table: per_step
 -- title: What is paid at every step
@@ -387,4 +387,4 @@ SELECT config, op, variant, partition_ns, tree_op_ns, unflatten_ns,
        1000 * (coalesce(partition_ns, 0) + tree_op_ns + coalesce(unflatten_ns, 0)) AS thousand_ns, other_axes
 FROM tree_case
 WHERE run_id = :run AND op <> 'patch' AND tree_op_ns IS NOT NULL
-ORDER BY op, other_axes, parameters, ordinal;
+ORDER BY op, min(ordinal) OVER (PARTITION BY other_axes), parameters, ordinal;

@@ -6,7 +6,7 @@ SELECT r.id AS run_id, r.label,
        strftime('%Y-%m-%dT%H:%M:%SZ', r.started_ns / 1000000000, 'unixepoch') AS started_at,
        r.status, m.json AS machine, r.git_commit, r.command_line, r.git_dirty, r.experiment, r.settings, r.tags,
        strftime('%Y-%m-%dT%H:%M:%SZ', r.ended_ns / 1000000000, 'unixepoch') AS ended_at,
-       r.started_ns, r.ended_ns, r.version, r.host, r.machine_id, r.uuid
+       r.started_ns, r.ended_ns, r.version, r.host, r.machine_id, r.uuid, r.git_branch
 FROM run r JOIN machine m ON m.id = r.machine_id;
 
 CREATE VIEW v_slice AS
@@ -116,12 +116,14 @@ SELECT c.run_id, k.case_id, c.experiment, c.device, c.variant, c.axes, k.region,
        k.native, k.quality, k.modes, k.note, c.ordinal
 FROM counter k JOIN run_case c ON c.id = k.case_id;
 
--- Where the time of a typical traced iteration went (note "breakdown" of trace passes). A row per region and family; busy_ns and gap_ns
--- are the region's: the union of its kernels' intervals, and what was idle between them.
+-- Where the time of a typical traced iteration went (note "breakdown" of trace passes). A row per region and family; flops and bytes are what
+-- its ops declared, NULL before version 9; busy_ns and gap_ns are the region's: the union of its kernels' intervals, and what was idle between
+-- them.
 CREATE VIEW v_breakdown AS
 SELECT c.run_id, l.case_id, c.experiment, c.device, c.variant, c.axes, json_extract(f.value, '$.region') AS region,
        json_extract(f.value, '$.family') AS family, json_extract(f.value, '$.calls') AS calls,
-       json_extract(f.value, '$.time_ns') AS time_ns, json_extract(f.value, '$.bytes') AS bytes,
+       json_extract(f.value, '$.time_ns') AS time_ns, json_extract(f.value, '$.flops') AS flops,
+       CASE WHEN json_extract(f.value, '$.flops') IS NOT NULL THEN json_extract(f.value, '$.bytes') END AS bytes,
        json_extract(r.value, '$.time_ns') AS region_time_ns, json_extract(r.value, '$.busy_ns') AS busy_ns,
        json_extract(r.value, '$.gap_ns') AS gap_ns, json_extract(l.notes, '$.breakdown.whole') AS whole, c.ordinal
 FROM slice l JOIN run_case c ON c.id = l.case_id, json_each(l.notes, '$.breakdown.families') f
@@ -136,6 +138,15 @@ SELECT c.run_id, l.case_id, c.experiment, c.device, c.variant, c.axes, json_extr
 FROM slice l JOIN run_case c ON c.id = l.case_id, json_each(l.notes, '$.breakdown.kernels') k
 WHERE l.pass = 'trace' AND l.status = 'ok';
 
+-- The all-reduces of gradients in the last iteration of a slice (note "timeline"), in the order in which they were started; ns since its
+-- backward pass began.
+CREATE VIEW v_timeline AS
+SELECT c.run_id, l.case_id, c.experiment, c.device, c.variant, c.axes, l.invocation, b.key AS bucket, json_extract(b.value, '$[0]') AS bytes,
+       json_extract(b.value, '$[1]') AS ready_ns, json_extract(b.value, '$[2]') AS started_ns, json_extract(b.value, '$[3]') AS ended_ns,
+       json_extract(l.notes, '$.timeline.backward_ns') AS backward_ns, c.ordinal
+FROM slice l JOIN run_case c ON c.id = l.case_id, json_each(l.notes, '$.timeline.reduces') b
+WHERE l.pass = 'timing' AND l.status = 'ok';
+
 -- The runs that a baseline stands for now.
 CREATE VIEW v_baseline_run AS
 SELECT b.name, p.run_id FROM baseline b JOIN baseline_run p ON p.baseline_id = b.id
@@ -144,7 +155,8 @@ SELECT name, run_id
 FROM (SELECT b.name, b.newest, r.id AS run_id, row_number() OVER (PARTITION BY b.id ORDER BY r.id DESC) AS place
       FROM baseline b JOIN run r ON r.experiment = b.experiment AND r.status = 'complete'
       WHERE CASE b.follows WHEN 'label' THEN r.label = b.pattern
-                           WHEN 'tag' THEN EXISTS (SELECT 1 FROM json_each(r.tags) t WHERE t.key || '=' || t.value = b.pattern) END)
+                           WHEN 'tag' THEN EXISTS (SELECT 1 FROM json_each(r.tags) t WHERE t.key || '=' || t.value = b.pattern)
+                           WHEN 'branch' THEN r.git_branch = b.pattern AND r.git_dirty IS NOT 1 AND json_extract(r.settings, '$.gate') IS NULL END)
 WHERE place <= newest;
 
 CREATE VIEW v_baseline_change AS

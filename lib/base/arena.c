@@ -3,7 +3,6 @@
 
 #include "base/assert.h"
 
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,21 +121,27 @@ char *pk_strdup(struct pk_arena *a, const char *s)
     return pk_strndup(a, s, strlen(s));
 }
 
-char *pk_printf(struct pk_arena *a, const char *fmt, ...)
+char *pk_vprintf(struct pk_arena *a, const char *fmt, va_list ap)
 {
     char first[128]; /* mostly long enough */
-    va_list ap;
-    va_start(ap, fmt);
-    int n = vsnprintf(first, sizeof first, fmt, ap);
-    va_end(ap);
+    va_list again;
+    va_copy(again, ap);
+    const int n = vsnprintf(first, sizeof first, fmt, ap);
     pk_assert(n >= 0);
     char *p = pk_alloc(a, (size_t)n + 1);
-    if ((size_t)n < sizeof first) {
+    if ((size_t)n < sizeof first)
         memcpy(p, first, (size_t)n);
-        return p;
-    }
+    else
+        vsnprintf(p, (size_t)n + 1, fmt, again);
+    va_end(again);
+    return p;
+}
+
+char *pk_printf(struct pk_arena *a, const char *fmt, ...)
+{
+    va_list ap;
     va_start(ap, fmt);
-    vsnprintf(p, (size_t)n + 1, fmt, ap);
+    char *p = pk_vprintf(a, fmt, ap);
     va_end(ap);
     return p;
 }

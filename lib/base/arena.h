@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -36,6 +37,7 @@ void *pk_grow(struct pk_arena *a, const void *old, size_t elem_bytes, size_t n, 
 char *pk_strdup(struct pk_arena *a, const char *s);
 char *pk_strndup(struct pk_arena *a, const char *s, size_t n);
 char *pk_printf(struct pk_arena *a, const char *fmt, ...) PK_PRINTF(2, 3);
+char *pk_vprintf(struct pk_arena *a, const char *fmt, va_list ap) PK_PRINTF(2, 0);
 
 /* What happens when the system refuses memory. The handler must not return. Default: abort(). */
 typedef void pk_oom_fn(size_t bytes);

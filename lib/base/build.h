@@ -8,6 +8,7 @@ struct pk_feature {
     const char *name;    /* "cuda"; ends the table when NULL */
     const char *summary; /* what it is for */
     const char *absent;  /* why it is not in this build; NULL = it is */
+    const char *enable;  /* what would bring it in; NULL = it is in */
 };
 
 extern const struct pk_feature pk_features[];

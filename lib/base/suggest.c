@@ -4,6 +4,7 @@
 #include "base/buf.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { LONGEST = 63 };
@@ -35,19 +36,40 @@ static size_t distance(const char *a, const char *b)
     return d[na][nb];
 }
 
+/* What is nearest so far. */
+struct nearest {
+    const char *word;
+    size_t d;
+};
+
+/* Takes `word` where `spelling` of it is nearer than what there was, and near enough. */
+static void consider(struct nearest *best, const char *wrong, const char *spelling, const char *word)
+{
+    const size_t nw = strlen(wrong), ns = strlen(spelling), longer = nw > ns ? nw : ns;
+    const size_t near = longer / 3 ? longer / 3 : 1, d = distance(wrong, spelling);
+    if (d <= near && d < longer && d < best->d)
+        *best = (struct nearest){word, d};
+}
+
+const char *pk_suggest_also(const char *wrong, const char *const *words, const char *const *also, size_t n)
+{
+    struct nearest best = {NULL, LONGEST};
+    char other[LONGEST + 1];
+    for (size_t i = 0; i < n; i++)
+        consider(&best, wrong, words[i], words[i]);
+    for (size_t i = 0; also && i < n; i++)
+        for (const char *at = also[i]; at && *at; at += strspn(at, " ")) {
+            const size_t len = strcspn(at, " ");
+            snprintf(other, sizeof other, "%.*s", (int)len, at);
+            consider(&best, wrong, other, words[i]);
+            at += len;
+        }
+    return best.word;
+}
+
 const char *pk_suggest(const char *wrong, const char *const *words, size_t n)
 {
-    const char *best = NULL;
-    size_t best_d = LONGEST;
-    for (size_t i = 0; i < n; i++) {
-        size_t longer = strlen(wrong) > strlen(words[i]) ? strlen(wrong) : strlen(words[i]);
-        size_t near = longer / 3 ? longer / 3 : 1, d = distance(wrong, words[i]);
-        if (d <= near && d < best_d) {
-            best_d = d;
-            best = words[i];
-        }
-    }
-    return best;
+    return pk_suggest_also(wrong, words, NULL, n);
 }
 
 const char *pk_suggest_text(struct pk_arena *a, const char *wrong, const char *const *words, size_t n)

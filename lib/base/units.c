@@ -45,6 +45,23 @@ const struct pk_unit *pk_unit_find(const char *base, const char *shown)
     return NULL;
 }
 
+const struct pk_unit *pk_unit_fit(const char *base, const char *shown, double most)
+{
+    enum { LONGEST = 15 };
+    static const double too_many_digits = 99999.5;
+    const struct pk_unit *u = NULL;
+    char one[LONGEST + 1];
+    for (const char *at = shown; *at; at += strspn(at, " ")) {
+        const size_t n = strcspn(at, " ");
+        snprintf(one, sizeof one, "%.*s", (int)n, at);
+        u = pk_unit_find(base, one);
+        if (!u || most / u->scale < too_many_digits)
+            return u;
+        at += n;
+    }
+    return u;
+}
+
 /* A decimal as people write it, kept exact: value = digits / 10^decimals. */
 struct decimal {
     uint64_t digits;
@@ -71,16 +88,20 @@ static bool read_decimal(const char *s, struct decimal *d)
     return s > start + (point != NULL) && s[-1] != '.' && *start != '.';
 }
 
-/* digits * scale / 10^decimals, when that is a whole number that fits. */
-static bool scale_exactly(const struct decimal *d, double scale, int64_t *out)
+/* digits * scale / 10^decimals, rounded where it is a fraction of a larger unit, as in 0.18 GiB; of the base unit there are no fractions.
+ * False for those, where nothing would be left, and where it does not fit. */
+static bool scale_whole(const struct decimal *d, double scale, int64_t *out)
 {
     unsigned __int128 v = (unsigned __int128)d->digits * (uint64_t)scale;
+    unsigned last = 0;
+    bool exact = true;
     for (unsigned i = 0; i < d->decimals; i++) {
-        if (v % 10)
-            return false;
+        last = (unsigned)(v % 10);
+        exact &= last == 0;
         v /= 10;
     }
-    if (v > INT64_MAX)
+    v += last >= 5;
+    if (v > INT64_MAX || (!exact && (scale == 1 || v == 0)))
         return false;
     *out = (int64_t)v;
     return true;
@@ -108,6 +129,61 @@ static enum pk_code ambiguous_prefix(const char *text, int n, const char *end, s
     return pk_fix(err, "write %.*s%.1sB or %.*s%.1siB", n, text, end, n, text, end);
 }
 
+/* Takes "e3" behind the number into it, and blanks: rates are written so. False when it does not fit. */
+static bool read_exponent(struct decimal *d)
+{
+    const char *e = d->end;
+    if ((*e == 'e' || *e == 'E') && e[1] >= '0' && e[1] <= '9') {
+        char *end;
+        unsigned long by = strtoul(e + 1, &end, 10);
+        if (by > 18)
+            return false;
+        for (; by && d->decimals; by--)
+            d->decimals--;
+        for (; by; by--)
+            if (__builtin_mul_overflow(d->digits, 10, &d->digits))
+                return false;
+        d->end = end;
+    }
+    d->end += strspn(d->end, " ");
+    return true;
+}
+
+static bool one_of(const char *word, const char *const *words, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(word, words[i]))
+            return true;
+    return false;
+}
+
+/* What is written as a rate, or in bits: "25GB/s", "200Gbps", "1e3 Gb". A size is meant, of bytes. */
+static enum pk_code rate_for_size(const char *text, const struct decimal *number, struct pk_err *err)
+{
+    static const char *const of_bits[] = {"b", "bps", "bit", "bit/s", "bits", "bits/s", "b/s"};
+    static const char *const of_bytes[] = {"Bps", "B/s", "iB/s"};
+    struct decimal d = *number;
+    if (!read_exponent(&d) || !*d.end || !strchr("KMGTkmgt", *d.end))
+        return PK_OK;
+    const char prefix = (char)(*d.end & ~0x20), *word = d.end + 1; /* of K M G T */
+    const bool plain = d.digits == number->digits && d.decimals == number->decimals;
+    const char unit[] = {prefix, 'B', '\0'};
+    char size[32];
+    int64_t bytes;
+    if (plain && one_of(word, of_bytes, sizeof of_bytes / sizeof *of_bytes)) {
+        pk_fail(err, PK_E_USAGE, "'%.100s' is not a size", text);
+        pk_why(err, "bytes are given, without a time; where they are those of a second, the option says so");
+        return pk_fix(err, "write %.*s%c%sB", (int)(number->end - text), text, prefix,
+                      *word == 'i' ? "i" : "");
+    }
+    if (!one_of(word, of_bits, sizeof of_bits / sizeof *of_bits) || (prefix != *d.end && !word[1]) ||
+        !scale_whole(&d, pk_unit_find("bytes", unit)->scale / 8, &bytes))
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "'%.100s' is not a size", text);
+    pk_why(err, "%s are bits, and bytes are given, which have 8", d.end);
+    return pk_fix(err, "write %s", pk_format_size_exact(bytes, size, sizeof size));
+}
+
 static enum pk_code parse_quantity(const struct quantity *q, const char *text, int64_t *out,
                                    struct pk_err *err)
 {
@@ -125,8 +201,8 @@ static enum pk_code parse_quantity(const struct quantity *q, const char *text, i
     }
     const struct pk_unit *u = pk_unit_find(q->base, *d.end ? d.end : bytes ? "B" : "ns");
     if (!u)
-        return not_understood(q, text, err);
-    if (scale_exactly(&d, u->scale, out))
+        return bytes && rate_for_size(text, &d, err) ? err->code : not_understood(q, text, err);
+    if (scale_whole(&d, u->scale, out))
         return PK_OK;
     pk_fail(err, PK_E_USAGE, "'%.100s' cannot be held", text);
     pk_why(err, "a %s is a whole number of %s below 2^63", q->name, q->base);
@@ -179,7 +255,11 @@ enum pk_code pk_parse_ratio(const char *text, double *ratio, struct pk_err *err)
     snprintf(number, sizeof number, "%.*s", (int)(n - percent), text);
     if (n < sizeof number && !pk_parse_real(number, ratio, err)) {
         *ratio = percent ? *ratio / 100 : *ratio;
-        return PK_OK;
+        if (percent || *ratio <= 1)
+            return PK_OK;
+        pk_fail(err, PK_E_USAGE, "'%.60s' is %.60s times as much, not %.60s %%", text, text, text);
+        pk_why(err, "a ratio without a percent sign is a share of 1, and more than 1 is rarely meant");
+        return pk_fix(err, "write %.60s%%, or %.15g%%", text, 100 * *ratio);
     }
     pk_fail(err, PK_E_USAGE, "'%.100s' is not a ratio", text);
     pk_why(err, "a ratio is a number, or a number and a percent sign");
@@ -191,6 +271,10 @@ char *pk_format_bytes(int64_t bytes, char *buf, size_t cap)
     static const char *const steps[] = {"KiB", "MiB", "GiB", "TiB"};
     size_t i = 0;
     double v = (double)bytes / 1024;
+    if (bytes == PK_BYTES_BEYOND) {
+        snprintf(buf, cap, "over 8 EiB");
+        return buf;
+    }
     if (fabs(v) < 1) {
         snprintf(buf, cap, "%lld B", (long long)bytes);
         return buf;
@@ -200,6 +284,8 @@ char *pk_format_bytes(int64_t bytes, char *buf, size_t cap)
     snprintf(buf, cap, "%.1f %s", v, steps[i]);
     return buf;
 }
+
+static const double longest = 1e9; /* numbers from here on have an exponent */
 
 /* Three significant digits in the unit that leaves a number below 1000 (below 60 for s and m). */
 char *pk_format_ns(double ns, char *buf, size_t cap)
@@ -214,7 +300,16 @@ char *pk_format_ns(double ns, char *buf, size_t cap)
         i++;
     double v = ns / steps[i].scale;
     int decimals = fabs(v) < 9.995 ? 2 : fabs(v) < 99.95 ? 1 : 0;
-    snprintf(buf, cap, "%.*f %s", i || ns != trunc(ns) ? decimals : 0, v, steps[i].shown);
+    if (fabs(v) < longest)
+        snprintf(buf, cap, "%.*f %s", i || ns != trunc(ns) ? decimals : 0, v, steps[i].shown);
+    else
+        snprintf(buf, cap, "%.6g %s", v, steps[i].shown);
+    return buf;
+}
+
+char *pk_format_percent(double share, char *buf, size_t cap)
+{
+    snprintf(buf, cap, fabs(100 * share) < longest ? "%+.1f" : "%+.6g", 100 * share);
     return buf;
 }
 

@@ -10,13 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* "4096", "64KiB", "200MB", "1.5GiB" -> bytes. Not negative; fractions of a byte are refused. */
+/* "4096", "64KiB", "200MB", "1.5GiB" -> bytes. Not negative; "0.18GiB" is rounded to whole bytes, "0.5B" and what is less than one
+ * are refused. */
 enum pk_code pk_parse_size(const char *text, int64_t *bytes, struct pk_err *err) PK_MUST_CHECK;
 
-/* "500ms", "2s", "10m", "1h", "250us", "0" -> ns. A bare number other than 0 is refused (which unit?). */
+/* "500ms", "2s", "10m", "1h", "250us", "0" -> ns. A bare number other than 0 is refused (which unit?). Rounded like sizes. */
 enum pk_code pk_parse_duration(const char *text, int64_t *ns, struct pk_err *err) PK_MUST_CHECK;
 
-/* "0.5%" or "0.005" -> ratio. */
+/* "0.5%" or "0.005" -> ratio. A plain number above 1 is refused: "2" is hardly 200 %. */
 enum pk_code pk_parse_ratio(const char *text, double *ratio, struct pk_err *err) PK_MUST_CHECK;
 
 /* "42", "-7" -> integer; "1e9" and "64Ki" are refused. */
@@ -34,10 +35,20 @@ struct pk_unit {
 /* The row for (base, shown), e.g. ("ns", "ms") -> 1e6 or ("bytes", "GB") -> 1e9; NULL when there is none. */
 const struct pk_unit *pk_unit_find(const char *base, const char *shown);
 
-/* Human forms for messages and progress, not for tables: 1536 -> "1.5 KiB", 2500000 -> "2.50 ms".
+/* What bytes are where they cannot be counted: more than the largest number of them. */
+#define PK_BYTES_BEYOND INT64_MAX
+
+/* Of several display units of a base unit, written with blanks between, smallest first ("GFLOP/s TFLOP/s"): the first in which `most`
+ * has at most 5 digits before the point, else the last. NULL when one of them is none. */
+const struct pk_unit *pk_unit_fit(const char *base, const char *shown, double most);
+
+/* Human forms for messages and progress, not for tables: 1536 -> "1.5 KiB", 2500000 -> "2.50 ms"; PK_BYTES_BEYOND -> "over 8 EiB".
  * Write at most cap bytes with the NUL; return buf. */
 char *pk_format_bytes(int64_t bytes, char *buf, size_t cap);
 char *pk_format_ns(double ns, char *buf, size_t cap);
+
+/* A change in per cent, without the sign: 0.053 -> "+5.3"; one that nobody reads digit by digit has an exponent. */
+char *pk_format_percent(double share, char *buf, size_t cap);
 
 /* The shortest text that parses back to the same size or duration, for echoing settings: 67108864 -> "64MiB". */
 char *pk_format_size_exact(int64_t bytes, char *buf, size_t cap);

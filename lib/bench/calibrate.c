@@ -4,8 +4,10 @@
 #include "base/clock.h"
 #include "base/plural.h"
 #include "bench/worker/link.h"
+#include "device/cuda/data_sheet.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { PATIENCE_S = 120, REPEATS = 3, REPEATS_MOST = 9, CALIBRATE_S = 3, FRESH_S = 24 * 60 * 60 };
@@ -13,12 +15,15 @@ enum { PATIENCE_S = 120, REPEATS = 3, REPEATS_MOST = 9, CALIBRATE_S = 3, FRESH_S
 static const struct {
     const char *key, *unit;
     size_t offset;
+    bool of_some; /* devices: 0 on others, and not stored */
 } rows[] = {
     {"fp32_flops_per_s", "flops/s", offsetof(struct pk_ceilings, fp32_flops_per_s)},
     {"exp_per_s", "1/s", offsetof(struct pk_ceilings, exp_per_s)},
     {"memory_bytes_per_s", "bytes/s", offsetof(struct pk_ceilings, memory_bytes_per_s)},
     {"copy_bytes_per_s", "bytes/s", offsetof(struct pk_ceilings, copy_bytes_per_s)},
     {"cache_bytes", "bytes", offsetof(struct pk_ceilings, cache_bytes)},
+    {"tf32_flops_per_s", "flops/s", offsetof(struct pk_ceilings, tf32_flops_per_s), .of_some = true},
+    {"bf16_flops_per_s", "flops/s", offsetof(struct pk_ceilings, bf16_flops_per_s), .of_some = true},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
@@ -42,6 +47,8 @@ enum pk_code pk_ceilings_stored(struct pk_store *s, const char *machine, const c
         struct pk_ceiling c;
         if (pk_store_ceiling(s, machine, key, rows[i].key, &c, err))
             return err->code;
+        if (rows[i].of_some && !c.repeats)
+            continue;
         *member(&out->top, i) = c.value;
         out->found &= c.repeats > 0;
         out->newest_ns = c.newest_ns < out->newest_ns ? c.newest_ns : out->newest_ns;
@@ -62,22 +69,26 @@ void pk_ceilings_slice(const struct pk_ceilings *c, struct pk_arena *a, struct p
     struct pk_ceilings copy = *c;
     struct pk_metric_decl *metrics = pk_new_n(a, struct pk_metric_decl, ROWS);
     struct pk_series *series = pk_new_n(a, struct pk_series, ROWS);
+    size_t n = 0;
     for (size_t i = 0; i < ROWS; i++) {
         double *value = pk_new(a, double);
         *value = *member(&copy, i);
-        metrics[i] =
+        if (rows[i].of_some && !(*value > 0))
+            continue;
+        metrics[n] =
             (struct pk_metric_decl){rows[i].key, rows[i].unit, "higher", "rate", "max", "min", "formula"};
-        series[i] = (struct pk_series){
-            .metric = i, .phase = PK_PHASE_STEADY, .reps = 1, .n = 1, .ordinal = first, .real = value};
+        series[n] = (struct pk_series){
+            .metric = n, .phase = PK_PHASE_STEADY, .reps = 1, .n = 1, .ordinal = first, .real = value};
+        n++;
     }
     *out = (struct pk_slice){.pass = PK_PASS_CALIBRATION,
                              .invocation = 1,
                              .status = PK_ST_OK,
                              .message = "",
                              .metrics = metrics,
-                             .n_metrics = ROWS,
+                             .n_metrics = n,
                              .series = series,
-                             .n_series = ROWS};
+                             .n_series = n};
 }
 
 static enum pk_code take(const struct pk_slice *slice, struct pk_ceilings *out, struct pk_err *err)
@@ -87,12 +98,24 @@ static enum pk_code take(const struct pk_slice *slice, struct pk_ceilings *out, 
         for (size_t k = 0; k < slice->n_series; k++)
             if (!strcmp(slice->metrics[slice->series[k].metric].name, rows[i].key) && slice->series[k].real)
                 *member(out, i) = slice->series[k].real[0];
-        if (!(*member(out, i) > 0)) {
+        if (!rows[i].of_some && !(*member(out, i) > 0)) {
             pk_fail(err, PK_E_INTERNAL, "the worker measured no %s", rows[i].key);
             return pk_why(err, "its answer has no positive value of it");
         }
     }
     return PK_OK;
+}
+
+/* Of what the worker told about its device. */
+static void read_sheet(const struct pk_link *l, struct pk_ceilings *sheet)
+{
+    const size_t prefix = strlen(PK_SHEET_PREFIX);
+    *sheet = (struct pk_ceilings){0};
+    for (size_t f = 0; f < l->n_facts; f++)
+        for (size_t i = 0; i < ROWS; i++)
+            if (!strncmp(l->facts[f].key, PK_SHEET_PREFIX, prefix) &&
+                !strcmp(l->facts[f].key + prefix, rows[i].key))
+                *member(sheet, i) = strtod(l->facts[f].value, NULL);
 }
 
 static enum pk_code no_ceilings(const char *device, enum pk_answer answer, const struct pk_slice *slice,
@@ -114,7 +137,8 @@ static enum pk_code no_ceilings(const char *device, enum pk_answer answer, const
 }
 
 static enum pk_code ask(const char *device, const struct pk_device_options *opt,
-                        const volatile int *stop_flag, struct pk_ceilings *out, struct pk_err *err)
+                        const volatile int *stop_flag, struct pk_ceilings *out, struct pk_ceilings *sheet,
+                        struct pk_err *err)
 {
     struct pk_link link;
     struct pk_slice *slice = NULL;
@@ -133,23 +157,34 @@ static enum pk_code ask(const char *device, const struct pk_device_options *opt,
     enum pk_code rc = answer == PK_ANSWER_SLICE && slice->status == PK_ST_OK
                           ? take(slice, out, err)
                           : no_ceilings(device, answer, slice, err);
+    read_sheet(&link, sheet);
     pk_link_quit(&link);
     pk_link_free(&link);
     return rc;
+}
+
+static enum pk_code repeat(struct pk_store *s, const char *machine, const char *device,
+                           const struct pk_device_options *opt, const volatile int *stop_flag,
+                           struct pk_ceilings *sheet, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_ceilings c;
+    struct pk_ceiling_value values[ROWS];
+    if (ask(device, opt, stop_flag, &c, sheet, err))
+        return err->code;
+    size_t n = 0;
+    for (size_t i = 0; i < ROWS; i++)
+        if (*member(&c, i) > 0)
+            values[n++] = (struct pk_ceiling_value){rows[i].key, *member(&c, i)};
+    return pk_store_ceilings(s, machine, pk_ceilings_key(device, opt, &a), values, n, err);
 }
 
 enum pk_code pk_ceilings_repeat(struct pk_store *s, const char *machine, const char *device,
                                 const struct pk_device_options *opt, const volatile int *stop_flag,
                                 struct pk_err *err)
 {
-    PK_ARENA_CLEANUP struct pk_arena a = {0};
-    struct pk_ceilings c;
-    struct pk_ceiling_value values[ROWS];
-    if (ask(device, opt, stop_flag, &c, err))
-        return err->code;
-    for (size_t i = 0; i < ROWS; i++)
-        values[i] = (struct pk_ceiling_value){rows[i].key, *member(&c, i)};
-    return pk_store_ceilings(s, machine, pk_ceilings_key(device, opt, &a), values, ROWS, err);
+    struct pk_ceilings sheet;
+    return repeat(s, machine, device, opt, stop_flag, &sheet, err);
 }
 
 enum pk_code pk_ceilings_calibrate(struct pk_store *s, const char *machine, const char *device,
@@ -159,15 +194,17 @@ enum pk_code pk_ceilings_calibrate(struct pk_store *s, const char *machine, cons
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const char *key = pk_ceilings_key(device, opt, &a);
     const uint64_t begin = pk_clock_ns();
+    struct pk_ceilings sheet;
     enum pk_code rc = PK_OK;
     bool enough = false;
     for (size_t n = 1; !rc && !enough; n++) {
-        rc = pk_ceilings_repeat(s, machine, device, opt, stop_flag, err);
+        rc = repeat(s, machine, device, opt, stop_flag, &sheet, err);
         if (!rc)
             rc = pk_ceilings_stored(s, machine, key, out, err);
         const uint64_t spent = pk_clock_ns() - begin; /* and one more would take spent / n */
         const bool may = n < REPEATS_MOST && spent + spent / n <= CALIBRATE_S * PK_NS_PER_S;
         enough = n >= REPEATS && !(out->doubtful && may);
     }
+    out->sheet = sheet;
     return rc;
 }

@@ -16,6 +16,8 @@ struct pk_ceilings_known {
         doubtful; /* the first rate whose highest value no second repeat came within 5 % of: measured on a busy
                            * host; NULL when there is none */
     int64_t newest_ns; /* wall clock: since when some rate was not measured again */
+    struct pk_ceilings
+        sheet; /* what the vendor states of the device, by pk_ceilings_calibrate alone; 0 = not known */
 };
 enum pk_code pk_ceilings_stored(struct pk_store *s, const char *machine, const char *key,
                                 struct pk_ceilings_known *out, struct pk_err *err) PK_MUST_CHECK;

@@ -5,6 +5,7 @@
 #include "store/table.h"
 #include "json/json.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { VARIANT, AXES, CASE, REGION, FIXED }; /* the first columns */
@@ -13,7 +14,7 @@ enum { VARIANT, AXES, CASE, REGION, FIXED }; /* the first columns */
 static const struct shown {
     const char *unit, *suffix;
     double scale;
-    int decimals;
+    int decimals; /* -1: as its values want */
 } units[] = {
     {"ns", " (ms)", 1e6, 3},
     {"bytes", " (MB)", 1e6, 3},
@@ -43,7 +44,16 @@ static const char *heading(const char *name, const struct shown *u, struct pk_ar
     return pk_printf(a, "%.*s%s", (int)(ends ? n - unit - 1 : n), name, u->suffix);
 }
 
-enum { NAME, UNIT, GROUP, KEY }; /* of names_sql */
+enum { NAME, UNIT, GROUP, KEY, LARGEST, BROKEN }; /* of names_sql */
+
+/* Four digits of the largest; none behind the point where every value is whole. */
+static int decimals_of(const struct pk_cell *name)
+{
+    const double largest = name[LARGEST].type == PK_CELL_REAL ? name[LARGEST].f : 0;
+    if (!name[BROKEN].i || largest >= 1000)
+        return 0;
+    return (int)fmin(3 - floor(log10(fmax(largest, 1e-3))), 6);
+}
 
 static struct pk_column column_of(const struct pk_cell *name, struct pk_arena *a)
 {
@@ -52,8 +62,10 @@ static struct pk_column column_of(const struct pk_cell *name, struct pk_arena *a
             .key = "perturbation", .heading = "Slower by (%)", .scale = 0.01, .decimals = 1};
     const struct shown u = shown_as(name[UNIT].s, a);
     const char *key = name[KEY].s;
-    return (struct pk_column){
-        .key = key, .heading = heading(key, &u, a), .scale = u.scale, .decimals = u.decimals};
+    return (struct pk_column){.key = key,
+                              .heading = heading(key, &u, a),
+                              .scale = u.scale,
+                              .decimals = u.decimals < 0 ? decimals_of(name) : u.decimals};
 }
 
 static const struct pk_column fixed[FIXED] = {
@@ -68,8 +80,9 @@ static const struct pk_column fixed[FIXED] = {
 static const char names_sql[] =
     "SELECT name, unit, group_name, CASE WHEN count(*) OVER (PARTITION BY name) > 1 AND group_name <> '' "
     "THEN "
-    "group_name || '.' || name ELSE name END"
-    " FROM (SELECT name, unit, group_name, min(source) AS source FROM v_counter"
+    "group_name || '.' || name ELSE name END, largest, broken"
+    " FROM (SELECT name, unit, group_name, min(source) AS source, max(abs(value)) AS largest,"
+    "       max(value <> round(value)) AS broken FROM v_counter"
     "       WHERE run_id = :run AND experiment = :experiment AND value IS NOT NULL AND group_name <> "
     "'roofline' GROUP BY name, unit, group_name)"
     " ORDER BY name = 'perturbation', group_name = '', group_name, source, name";
@@ -111,6 +124,12 @@ static const char notes_sql[] =
     "more than processes differ by: its counts hold, but what they say of a rate may not.', 100 * "
     "max(value)), 4"
     "  FROM counted WHERE name = 'perturbation' AND note = '' GROUP BY region HAVING max(value) > 0.02"
+    " UNION ALL SELECT printf('cpus_used of %s is above the %d CPUs that there are: counting begins before "
+    "the clock of a region and ends after it, and threads that wait for work are busy meanwhile. It is right "
+    "of regions that are much longer than that.', replace(group_concat(DISTINCT region), ',', ', '), "
+    "threads), 4"
+    "  FROM counted, (SELECT machine ->> 'threads' AS threads FROM v_run WHERE run_id = :run)"
+    "  WHERE name = 'cpus_used' AND value > threads HAVING count(*)"
     " UNION ALL SELECT 'Not counted here: ' || value, 5 FROM v_setting WHERE run_id = :run AND invocation = "
     "0 AND key = 'not_counted'"
     " UNION ALL SELECT 'Not counted: ' || substr(key, 13) || ', ' || value || '.', 5 FROM v_setting"

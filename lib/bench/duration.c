@@ -18,8 +18,18 @@ static const char stored_times[] =
     "SELECT variant, device, axes, iteration_ns, max(run_id) FROM ("
     "  SELECT s.run_id, s.variant, s.device, s.axes, sum(s.median) AS iteration_ns FROM v_summary s"
     "  JOIN v_run r ON r.run_id = s.run_id WHERE s.experiment = :experiment AND s.revision = :revision"
-    "  AND r.machine = :machine AND s.source = 'region' AND s.metric NOT LIKE '%\\_host\\_ns' ESCAPE '\\'"
+    "  AND r.machine = :machine AND s.source = 'region' AND s.metric IN (SELECT value FROM json_each(:whole))"
     "  GROUP BY s.case_id) GROUP BY variant, device, axes";
+
+/* The times that make an iteration, as a JSON list: of the regions that are part of no other. */
+static const char *whole_metrics(const struct pk_probe *p, struct pk_arena *a)
+{
+    const char *list = "";
+    for (const struct pk_region *r = p->regions; r->name; r++)
+        if (!r->inside)
+            list = pk_printf(a, "%s%s\"%s_ns\"", list, *list ? "," : "", r->name);
+    return pk_printf(a, "[%s]", list);
+}
 
 static enum pk_code read_stored(struct pk_store *s, const struct pk_duration_request *r, struct pk_arena *a,
                                 struct pk_rows *rows, struct pk_err *err)
@@ -29,6 +39,7 @@ static enum pk_code read_stored(struct pk_store *s, const struct pk_duration_req
         {":experiment", {.type = PK_CELL_TEXT, .s = p->name}},
         {":revision", {.type = PK_CELL_INT, .i = p->revision}},
         {":machine", {.type = PK_CELL_TEXT, .s = r->machine}},
+        {":whole", {.type = PK_CELL_TEXT, .s = whole_metrics(p, a)}},
     };
     return pk_store_query(s, stored_times, params, sizeof params / sizeof *params, a, rows, err);
 }

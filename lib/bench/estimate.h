@@ -4,8 +4,8 @@
 #include "bench/plan.h"
 #include "ops/ceilings.h"
 
-/* Fills floor_ns and least_ns of every case that is not skipped: NaN when top is NULL or has no rates. What tensor cores compute costs
- * nothing in it: no ceiling is measured for them. */
+/* Fills floor_ns and least_ns of every case that is not skipped: NaN when top is NULL or has no rates. A region counts once, by itself
+ * or by its parts (probe.h). What tensor cores compute is held against the highest rate of theirs, and costs nothing where none is known. */
 void pk_plan_floors(struct pk_plan *plan, const struct pk_ceilings *top);
 
 /* True when the case will be tried and its least time is one of this machine's: not on the null device, whose clock is not ours,

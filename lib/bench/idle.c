@@ -40,10 +40,10 @@ static size_t candidates(const struct pk_axis *x, struct pk_arena *a, union pk_v
     return 3;
 }
 
-/* "op=patch": another value of one axis above that would bring `axis` in; NULL when one change is not enough. */
+/* "op=patch": another value of one axis above that would bring `axis` in; NULL when one change is not enough, or the variant is why. */
 static const char *what_brings(const struct pk_point *at, size_t axis, struct pk_arena *a)
 {
-    for (size_t k = 0; k < axis; k++) {
+    for (size_t k = 0; at->axes[axis].applies && k < axis; k++) {
         union pk_value v[64];
         size_t n = at->absent[k] ? 0 : candidates(&at->axes[k], a, v);
         for (size_t i = 0; i < n; i++) {

@@ -48,6 +48,19 @@ static const char *bad_head(const struct pk_probe *p, struct pk_arena *a)
     return NULL;
 }
 
+/* "axis=value" of another axis. */
+static const char *bad_implication(const struct pk_probe *p, size_t i, struct pk_arena *a)
+{
+    size_t other;
+    struct pk_sweep sweep;
+    struct pk_err err;
+    if (!p->axes[i].implies)
+        return NULL;
+    if (pk_axis_assign(p->axes, p->axes[i].implies, a, &other, &sweep, &err))
+        return pk_printf(a, "implies: %s", err.what);
+    return other == i || sweep.n != 1 ? "implies must be one value of another axis" : NULL;
+}
+
 static const char *bad_axis(const struct pk_probe *p, size_t i, struct pk_arena *a)
 {
     const struct pk_axis *x = &p->axes[i];
@@ -68,7 +81,7 @@ static const char *bad_axis(const struct pk_probe *p, size_t i, struct pk_arena 
         return pk_printf(a, "def: %s", err.what);
     if (pk_axis_parse(x, x->born, a, &sweep, &err))
         return pk_printf(a, "born: %s", err.what);
-    return sweep.n == 1 ? NULL : "born must be one value";
+    return sweep.n == 1 ? bad_implication(p, i, a) : "born must be one value";
 }
 
 static const char *bad_axes(const struct pk_probe *p, struct pk_arena *a)
@@ -98,6 +111,22 @@ static const char *bad_variants(const struct pk_probe *p, struct pk_arena *a)
     return NULL;
 }
 
+/* From a region outwards: the chain must end. */
+static const char *bad_inside(const struct pk_region *rows, size_t n, size_t at)
+{
+    for (size_t steps = 0; rows[at].inside; steps++) {
+        size_t outer = 0;
+        while (outer < n && strcmp(rows[outer].name, rows[at].inside) != 0)
+            outer++;
+        if (outer == n)
+            return "is inside one that does not exist";
+        if (steps == n)
+            return "is inside itself";
+        at = outer;
+    }
+    return NULL;
+}
+
 static const char *bad_regions(const struct pk_probe *p, struct pk_arena *a)
 {
     size_t n = 0;
@@ -107,6 +136,11 @@ static const char *bad_regions(const struct pk_probe *p, struct pk_arena *a)
                              p->regions[n].name);
         if (!is_sentence(p->regions[n].summary))
             return pk_printf(a, "region '%s' has no summary", p->regions[n].name);
+    }
+    for (size_t i = 0; i < n; i++) {
+        const char *bad = bad_inside(p->regions, n, i);
+        if (bad)
+            return pk_printf(a, "region '%s' %s", p->regions[i].name, bad);
     }
     return n && n <= PK_REGIONS_MAX ? NULL : pk_printf(a, "there must be 1 to %d regions", PK_REGIONS_MAX);
 }
@@ -122,6 +156,8 @@ static const char *bad_gauges(const struct pk_probe *p, struct pk_arena *a)
             return pk_printf(a, "metric '%s': gauges count from 0 to %d", m->name, PK_GAUGES_MAX - 1);
         if (owner[m->index])
             return pk_printf(a, "metrics '%s' and '%s' are one gauge", owner[m->index], m->name);
+        if (m->planned && (m->class != PK_CLASS_EXACT || !p->predict_gauge))
+            return pk_printf(a, "metric '%s' is not known beforehand", m->name);
         owner[m->index] = m->name;
     }
     return NULL;

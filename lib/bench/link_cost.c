@@ -1,59 +1,35 @@
-/* Link cost: the fit of table `link`, over the settings of a run. */
+/* Link cost: the fit of table `link`. */
 #include "bench/link_cost.h"
 
-#include "stats/trend.h"
-#include "store/figures.h"
-#include "json/json.h"
-
-#include <math.h>
-#include <string.h>
-
-enum { FEWEST_SIZES = 3 };
-
-static int64_t ranks_of(const struct pk_fit_group *g)
-{
-    json_t *axes = json_loads(g->fixed, 0, NULL);
-    const int64_t ranks = pk_json_int(axes, "ranks", 0);
-    json_decref(axes);
-    return ranks;
-}
-
-/* False where a setting does not tell: too few sizes, or a line that comes from below 0. */
-static bool cost_of(const struct pk_fit_group *time, const struct pk_fit_group *bytes, double *launch_ns,
-                    double *bus_bytes_per_s)
-{
-    const int64_t ranks = ranks_of(time);
-    if (strcmp(time->variant, "bucket") != 0 || time->n < FEWEST_SIZES || ranks < 2)
-        return false;
-    const struct pk_trend t = pk_theil_sen(time->x, time->y, time->n, 0.95);
-    if (!(t.intercept > 0))
-        return false;
-    *launch_ns = fmax(t.slope, 0);
-    *bus_bytes_per_s = bytes->y[0] * 1e9 / t.intercept * 2 * ((double)ranks - 1) / (double)ranks;
-    return true;
-}
+#include "store/table.h"
 
 static enum pk_code nothing(int64_t run_id, struct pk_err *err)
 {
     pk_fail(err, PK_E_NOTHING, "run %lld does not tell what an all-reduce costs", (long long)run_id);
-    pk_why(err, "that takes the variant bucket of ddp-bucket, measured with three bucket sizes or more");
-    return pk_fix(err, "perfkit run ddp-bucket --variant bucket --bucket-bytes 64KiB:64MiB:*4");
+    pk_why(err,
+           "that takes the variant bucket of ddp-bucket, with all-reduces of three sizes or more between the "
+           "least and the largest bucket_bytes");
+    return pk_fix(err, "%s", PK_LINK_COST_COMMAND);
 }
 
 enum pk_code pk_link_cost_of_run(struct pk_store *s, int64_t run_id, struct pk_arena *a,
                                  struct pk_link_cost *out, struct pk_err *err)
 {
-    static const char sizes[] = "bucket_bytes first_bucket_bytes";
-    struct pk_fit_group *times, *bytes;
-    size_t n, n_bytes, told = 0;
-    if (pk_store_fit_groups(s, run_id, "comm_ns", "all_reduces", sizes, a, &times, &n, err) ||
-        pk_store_fit_groups(s, run_id, "gradient_bytes", "all_reduces", sizes, a, &bytes, &n_bytes, err))
+    static const char sql[] =
+        "SELECT intercept, 2e9 / slope * (ranks - 1) / ranks, n, fixed FROM"
+        " (SELECT *, fixed ->> 'ranks' AS ranks FROM v_fit WHERE run_id = :run AND name = 'reduce_cost')"
+        " WHERE ranks > 1 ORDER BY n DESC, fixed";
+    enum { LAUNCH, BUS, SIZES, SETTING };
+    const struct pk_param run = pk_param_int(":run", run_id);
+    struct pk_rows r;
+    if (pk_store_query(s, sql, &run, 1, a, &r, err))
         return err->code;
-    double *launch_ns = pk_new_n(a, double, n), *bus = pk_new_n(a, double, n);
-    for (size_t i = 0; n == n_bytes && i < n; i++)
-        told += cost_of(&times[i], &bytes[i], &launch_ns[told], &bus[told]);
-    if (!told)
+    if (!r.n)
         return nothing(run_id, err);
-    *out = (struct pk_link_cost){pk_summarize(launch_ns, told).median, pk_summarize(bus, told).median, told};
+    *out = (struct pk_link_cost){.launch_ns = r.cells[LAUNCH].f,
+                                 .bus_bytes_per_s = r.cells[BUS].f,
+                                 .sizes = r.cells[SIZES].i,
+                                 .setting = r.cells[SETTING].s,
+                                 .settings = r.n};
     return PK_OK;
 }

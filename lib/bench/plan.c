@@ -6,6 +6,9 @@
 #include "base/suggest.h"
 #include "base/units.h"
 #include "bench/block.h"
+#include "bench/worker/launch.h"
+#include "machine/bind.h"
+#include "machine/machine.h"
 
 #include <math.h>
 #include <string.h>
@@ -16,6 +19,7 @@ struct planner {
     const struct pk_probe *probe;
     struct pk_arena *arena;
     enum pk_device_kind kind;
+    unsigned threads; /* of a CPU: looked up once, for every forecast of memory needs it */
     struct pk_sweep overrides[PK_AXES_MAX];
     size_t n_variants;
     const bool *wanted;   /* by variant */
@@ -91,14 +95,33 @@ static enum pk_code check_peers(struct planner *p)
     return PK_OK;
 }
 
-static enum pk_code parse_overrides(struct planner *p)
+/* What the axes that were asked for say of others. */
+static enum pk_code add_implied(struct planner *p, struct pk_plan *out)
 {
-    for (size_t i = 0; i < p->r->n_axes; i++) {
-        enum pk_code rc = pk_block_assign(p->probe->axes, p->r->axes[i], p->arena, p->overrides, p->err);
-        if (rc)
-            return rc;
+    const struct pk_axis *axes = p->probe->axes;
+    for (size_t i = pk_axes_count(axes); i-- > 0;) {
+        const char *text = p->overrides[i].n ? axes[i].implies : NULL;
+        if (!text || p->overrides[pk_axis_index(axes, pk_strndup(p->arena, text, strcspn(text, "=")))].n)
+            continue;
+        if (pk_block_assign(axes, text, p->arena, p->overrides, p->err))
+            return p->err->code;
+        pk_texts_add(&out->implied, text, p->arena);
     }
     return PK_OK;
+}
+
+static unsigned threads_of(const struct planner *p)
+{
+    unsigned cpus[PK_CPUS_MAX];
+    return p->r->threads || p->kind != PK_DEVICE_CPU ? p->r->threads : pk_machine_cpus(cpus, PK_CPUS_MAX);
+}
+
+static enum pk_code parse_overrides(struct planner *p, struct pk_plan *out)
+{
+    for (size_t i = 0; i < p->r->n_axes; i++)
+        if (pk_block_assign(p->probe->axes, p->r->axes[i], p->arena, p->overrides, p->err))
+            return p->err->code;
+    return add_implied(p, out);
 }
 
 static enum pk_code expand(struct planner *p, const struct pk_preset *preset, struct pk_point **points,
@@ -121,11 +144,19 @@ static enum pk_code expand(struct planner *p, const struct pk_preset *preset, st
     return pk_grid_expand(&grid, p->arena, points, n, p->err);
 }
 
+static unsigned ranks_of(const struct pk_case *c, int provider)
+{
+    return provider == 0 && c->probe->ranks ? c->probe->ranks(c) : 0;
+}
+
 static const char *reason_to_skip(const struct planner *p, const struct pk_case *c, int provider)
 {
     const struct pk_variant *v = &p->probe->variants[c->variant];
     const char *reason = provider == 0 && v->unavailable ? v->unavailable(p->kind) : NULL;
-    return !reason && p->probe->skip ? p->probe->skip(c, p->kind) : reason;
+    if (!reason && p->probe->skip)
+        reason = p->probe->skip(c, p->kind);
+    const unsigned ranks = ranks_of(c, provider);
+    return !reason && ranks ? pk_launch_refused(ranks, p->arena) : reason;
 }
 
 static bool same_text(const void *wanted, uint32_t row)
@@ -159,82 +190,94 @@ static size_t leave_out_axes(const struct planner *p, unsigned variant, struct p
     return n;
 }
 
-/* Memory grows with the axis: the largest value below the case's own with which it is predicted to fit; below the axis's least, none does. */
-static int64_t largest_that_fits(const struct planner *p, struct pk_case c, size_t axis)
+/* Of a case that is too large: "batch=140 would fit within 16.0 MiB". NULL where the probe names no axis for it. */
+static const char *would_fit(const struct planner *p, const struct pk_planned *v)
 {
-    int64_t most = (int64_t)p->probe->axes[axis].min - 1, beyond = c.at.v[axis].i;
-    while (beyond - most > 1) {
-        const int64_t half = most + (beyond - most) / 2;
-        c.at.v[axis].i = half;
-        if (p->probe->predict_bytes(&c, p->kind) <= p->r->limit_bytes)
-            most = half;
-        else
-            beyond = half;
-    }
-    return most;
+    const char *shrink = p->probe->shrink;
+    char limit[32];
+    if (!shrink)
+        return NULL;
+    pk_format_bytes(p->r->limit_bytes, limit, sizeof limit);
+    return v->largest < p->probe->axes[pk_axis_index(p->probe->axes, shrink)].min
+               ? pk_printf(p->arena, "no %s would fit within %s", shrink, limit)
+               : pk_printf(p->arena, "%s=%lld would fit within %s", shrink, (long long)v->largest, limit);
 }
 
-static const char *too_large(const struct planner *p, const struct pk_planned *v)
+static void find_too_large(const struct planner *p, struct pk_planned *v)
 {
-    char size[32];
-    const char *text = pk_printf(p->arena, "predicted to take %s, more than the device's limit; not tried",
-                                 pk_format_bytes(v->predicted_bytes, size, sizeof size));
-    if (!p->probe->shrink)
-        return text;
-    const size_t axis = (size_t)pk_axis_index(p->probe->axes, p->probe->shrink);
-    const int64_t most = largest_that_fits(p, v->c, axis);
-    if (most < p->probe->axes[axis].min)
-        return pk_printf(p->arena, "%s; no %s would fit", text, p->probe->shrink);
-    return pk_printf(p->arena, "%s; %s=%lld would fit", text, p->probe->shrink, (long long)most);
+    char size[32], limit[32];
+    const bool limited = p->r->limit_bytes > 0;
+    if (v->predicted_bytes != PK_BYTES_BEYOND && (!limited || v->predicted_bytes <= p->r->limit_bytes))
+        return;
+    v->largest = limited && p->probe->shrink ? pk_probe_largest(&v->c, p->kind, p->r->limit_bytes) : 0;
+    v->would_fit = limited ? would_fit(p, v) : NULL;
+    pk_format_bytes(p->r->limit_bytes, limit, sizeof limit);
+    v->too_large = pk_printf(
+        p->arena, "predicted to take %s, more than the device's limit%s%s; not tried%s%s",
+        pk_format_bytes(v->predicted_bytes, size, sizeof size), limited && !v->would_fit ? " of " : "",
+        limited && !v->would_fit ? limit : "", v->would_fit ? "; " : "", v->would_fit ? v->would_fit : "");
 }
 
-/* A peer's own memory is not known; its combination is skipped where the reference variant's is. */
+/* Which axes mean something to a peer and how much memory it takes is not known; its combination is skipped where the reference variant's is. */
 static void add_case(struct planner *p, struct pk_plan *out, const struct pk_point *at, unsigned variant,
                      const char *name, int provider)
 {
     struct pk_point left = *at;
-    const bool lacks = p->probe->idle && leave_out_axes(p, variant, &left);
+    const bool lacks = provider == 0 && p->probe->idle && leave_out_axes(p, variant, &left);
     if (p->filter && !pk_filter_match(p->filter, &left, name))
         return;
     if (lacks && seen(p, variant, &left))
         return;
     struct pk_planned *v = &out->v[out->n++];
-    *v = (struct pk_planned){.c = {.probe = p->probe, .variant = variant, .at = left},
+    *v = (struct pk_planned){.c = {.probe = p->probe, .variant = variant, .at = left, .threads = p->threads},
                              .variant = name,
                              .provider = provider,
                              .predicted_bytes = -1,
                              .floor_ns = NAN,
                              .least_ns = NAN};
+    v->ranks = ranks_of(&v->c, provider);
     v->skip = reason_to_skip(p, &v->c, provider);
     if (v->skip)
         return;
     if (provider == 0) {
         v->predicted_bytes = p->probe->predict_bytes(&v->c, p->kind);
-        const bool over_limit = p->r->limit_bytes > 0 && v->predicted_bytes > p->r->limit_bytes;
-        v->too_large = over_limit ? too_large(p, v) : NULL;
+        find_too_large(p, v);
     }
 }
 
-/* Nobody asked for it by name, and it has no case here: nothing is known of it after the run that was not before. */
+static bool is_case_of(const struct pk_planned *p, unsigned variant)
+{
+    return p->provider == 0 && p->c.variant == variant;
+}
+
+/* Does a variant that is here have nothing to be measured? */
 static bool has_no_case(const struct pk_plan *plan, unsigned variant)
 {
     for (size_t i = 0; i < plan->n; i++)
-        if (plan->v[i].provider == 0 && plan->v[i].c.variant == variant && !plan->v[i].skip)
+        if (is_case_of(&plan->v[i], variant) && !plan->v[i].skip)
             return false;
     return true;
 }
 
-/* The plain reference stays: what it skips, peers skip. */
+static void leave_out_variant(struct pk_plan *plan, unsigned variant)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < plan->n; i++)
+        if (!is_case_of(&plan->v[i], variant))
+            plan->v[kept++] = plan->v[i];
+    plan->n = kept;
+}
+
+/* Those that nobody named and that have no case here, of which nothing is known after the run that was not before. The plain
+ * reference stays: what it skips, peers skip. Where it has no case either, it is what was asked for that cannot be, of no variant: all
+ * say why. */
 static void leave_out_idle_variants(const struct planner *p, struct pk_plan *out)
 {
-    for (unsigned v = 1; v < p->n_variants && p->r->n_variants == 0; v++) {
-        size_t kept = 0;
-        const bool idle = has_no_case(out, v);
-        for (size_t i = 0; i < out->n; i++)
-            if (!idle || out->v[i].provider != 0 || out->v[i].c.variant != v)
-                out->v[kept++] = out->v[i];
-        out->n = kept;
-    }
+    if (p->r->n_variants || has_no_case(out, 0))
+        return;
+    for (unsigned v = 1; v < p->n_variants; v++)
+        if (has_no_case(out, v))
+            leave_out_variant(out, v);
 }
 
 /* Those that were named, else those of the preset. */
@@ -280,7 +323,46 @@ static bool fits(const struct pk_plan *plan)
     return true;
 }
 
-/* The preset asked for, or the first that fits; when none fits, the first, whose cases then say so. */
+struct hearing {
+    struct pk_texts *heard;
+    struct pk_arena *arena;
+};
+
+static void hear(void *user, const char *text)
+{
+    struct hearing *h = user;
+    if (!pk_texts_has(h->heard, text))
+        pk_texts_add(h->heard, pk_strdup(h->arena, text), h->arena);
+}
+
+/* Peers know best what they can do. */
+static enum pk_code validate(const struct planner *p, struct pk_plan *out, struct pk_err *err)
+{
+    struct hearing h = {&out->warnings, p->arena};
+    for (size_t i = 0; i < out->n; i++) {
+        PK_ARENA_CLEANUP struct pk_arena a = {0};
+        const struct pk_planned *v = &out->v[i];
+        const char *doubt =
+            v->ranks && !v->skip ? pk_launch_doubt(v->ranks, p->r->threads, p->r->cpus, &a) : NULL;
+        if (doubt)
+            hear(&h, doubt);
+        if (v->provider == 0 && !v->skip && p->probe->validate &&
+            p->probe->validate(&v->c, &a, hear, &h, err))
+            return err->code;
+    }
+    return PK_OK;
+}
+
+/* With what was asked for, a preset may have cases that cannot be: nobody chose it, so nobody is to hear of them. */
+static bool is_sound(const struct planner *p, const struct pk_plan *plan)
+{
+    struct pk_plan tried = *plan;
+    struct pk_err unheard;
+    return !validate(p, &tried, &unheard);
+}
+
+/* The preset asked for, or the first; where that does not fit, the next that does and whose cases can be. When there is none it is
+ * the first, whose cases then say so. */
 static enum pk_code choose_preset(struct planner *p, struct pk_plan *out)
 {
     const struct pk_preset *first = p->probe->presets;
@@ -290,37 +372,10 @@ static enum pk_code choose_preset(struct planner *p, struct pk_plan *out)
     }
     for (const struct pk_preset *preset = first; preset->name; preset++) {
         enum pk_code rc = list_cases(p, preset, out);
-        if (rc || fits(out))
+        if (rc || (fits(out) && (preset == first || is_sound(p, out))))
             return rc;
     }
     return list_cases(p, first, out);
-}
-
-struct hearing {
-    struct pk_texts *heard;
-    struct pk_arena *arena;
-};
-
-static void hear(void *user, const char *text)
-{
-    struct hearing *h = user;
-    for (size_t i = 0; i < h->heard->n; i++)
-        if (strcmp(h->heard->v[i], text) == 0)
-            return;
-    pk_texts_add(h->heard, pk_strdup(h->arena, text), h->arena);
-}
-
-/* Peers know best what they can do. */
-static enum pk_code validate(struct planner *p, struct pk_plan *out)
-{
-    struct hearing h = {&out->warnings, p->arena};
-    for (size_t i = 0; i < out->n && p->probe->validate; i++) {
-        PK_ARENA_CLEANUP struct pk_arena a = {0};
-        const struct pk_planned *v = &out->v[i];
-        if (v->provider == 0 && !v->skip && p->probe->validate(&v->c, &a, hear, &h, p->err))
-            return p->err->code;
-    }
-    return PK_OK;
 }
 
 static void note_differences(struct pk_plan *plan, struct pk_arena *a)
@@ -338,18 +393,19 @@ enum pk_code pk_plan_make(const struct pk_plan_request *r, struct pk_arena *a, s
     unsigned ordinal;
     *out = (struct pk_plan){.probe = r->probe, .device = r->device, .limit_bytes = r->limit_bytes};
     enum pk_code rc = pk_device_parse(r->device, &p.kind, &ordinal, err);
+    p.threads = rc ? 0 : threads_of(&p);
     if (!rc)
         rc = choose_variants(&p);
     if (!rc)
         rc = check_peers(&p);
     if (!rc)
-        rc = parse_overrides(&p);
+        rc = parse_overrides(&p, out);
     if (!rc && r->filter)
         rc = pk_filter_parse(r->probe->axes, r->filter, a, &p.filter, err);
     if (!rc)
         rc = choose_preset(&p, out);
     if (!rc)
-        rc = validate(&p, out);
+        rc = validate(&p, out, err);
     out->kind = p.kind;
     note_differences(out, a);
     if (rc || out->n)

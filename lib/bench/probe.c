@@ -35,6 +35,47 @@ const char *pk_probe_sql(const struct pk_probe *p)
     return "";
 }
 
+bool pk_region_applies(const struct pk_case *c, unsigned region)
+{
+    const struct pk_region *r = &c->probe->regions[region];
+    return !r->applies || r->applies(c);
+}
+
+static int region_index(const struct pk_region *rows, const char *name)
+{
+    for (int i = 0; rows[i].name; i++)
+        if (strcmp(rows[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+int pk_region_around(const struct pk_case *c, unsigned region)
+{
+    const struct pk_region *rows = c->probe->regions;
+    int at = (int)region;
+    do
+        at = rows[at].inside ? region_index(rows, rows[at].inside) : -1;
+    while (at >= 0 && !pk_region_applies(c, (unsigned)at));
+    return at;
+}
+
+/* Memory grows with the axis. */
+int64_t pk_probe_largest(const struct pk_case *c, enum pk_device_kind kind, int64_t limit_bytes)
+{
+    const size_t row = (size_t)pk_axis_index(c->probe->axes, c->probe->shrink);
+    struct pk_case tried = *c;
+    int64_t most = (int64_t)c->probe->axes[row].min - 1, beyond = (int64_t)c->probe->axes[row].max + 1;
+    while (beyond - most > 1) {
+        const int64_t half = most + (beyond - most) / 2;
+        tried.at.v[row].i = half;
+        if (c->probe->predict_bytes(&tried, kind) <= limit_bytes)
+            most = half;
+        else
+            beyond = half;
+    }
+    return most;
+}
+
 static const char *direction_name(enum pk_direction d)
 {
     static const char *const names[] = {

@@ -6,6 +6,7 @@
  * docs/adding-an-experiment.md walks through one. */
 #pragma once
 
+#include "comm/comm.h"
 #include "device/device.h"
 #include "ops/work.h"
 #include "opt/axis.h"
@@ -15,6 +16,7 @@ struct pk_case {
     const struct pk_probe *probe;
     unsigned variant;   /* index into probe->variants */
     struct pk_point at; /* axis values, by row index of probe->axes */
+    unsigned threads;   /* of the CPU that it is measured on; 0 = as many as this process may use */
 };
 
 static inline int64_t pk_case_int(const struct pk_case *c, unsigned axis)
@@ -29,9 +31,12 @@ struct pk_ctx {
     struct pk_arena *arena; /* host memory of this case; gone after teardown */
     void *state;            /* the probe's own, made in setup */
     uint64_t seed;          /* equal for every variant of a point, so that inputs are */
-    bool dry;               /* the device does no arithmetic (null): results are not to be checked */
+    /* The processes that measure this case together, all of which call the same hooks (probe.ranks); NULL = it is one, and no more. The
+     * harness's: open for many cases, nothing pending between hooks. */
+    struct pk_comm *comm;
+    bool dry; /* the device does no arithmetic (null): results are not to be checked */
     json_t *
-        found; /* check may make an object of results that are no metrics, such as a loss: the slice's note "found" */
+        found; /* setup and check may make an object of what is no metric, such as a loss: the slice's note "found" */
     uint32_t reps[PK_REGIONS_MAX]; /* how often pk_repeat (repeat.h) does a region's work; 0 counts as 1 */
 };
 
@@ -51,6 +56,9 @@ struct pk_region {
     /* optional: in cases for which it answers true the region is timed by pk_repeat (repeat.h): a second time costs what the first did
      * and undoes nothing */
     bool (*repeatable)(const struct pk_case *c);
+    /* optional. The region whose time this one's is a part of; where that does not occur, it is a part of what that is inside. Parts of
+     * one region do not overlap. A region inside none occurs in every case in which its parts do. */
+    const char *inside;
 };
 
 /* For regions that are repeatable in every case. */
@@ -76,6 +84,9 @@ struct pk_metric {
     enum pk_combine over_ranks;
     enum pk_metric_source source;
     unsigned index; /* gauge number for PK_FROM_GAUGE */
+    /* optional: heading of its column in what --dry-run prints, of a count that is known beforehand (predict_gauge, class exact);
+     * bytes are shown in MB */
+    const char *planned;
 };
 
 /* A named set of sweeps and stopping settings: quick, seed, full. `blocks` are grids one after the other, each a list
@@ -89,9 +100,9 @@ struct pk_preset {
 };
 
 /* A fit computed when a run ends: metric = coef * x^exponent on log-log (PK_FIT_POWER) or metric = slope * x + intercept
- * (PK_FIT_LINE by least squares, PK_FIT_ROBUST_LINE by Theil and Sen, whom single wild cases do not move), for every group of cases that differ in x only. Needs three distinct values. x is an axis, or an exact metric of
+ * (PK_FIT_LINE, least squares), for every group of cases that differ in x only. Needs three distinct values. x is an axis, or an exact metric of
  * the case ("leaves"): axes that vary with it, as a model's layers and width do, are then named in `ignore`. */
-enum pk_fit_kind { PK_FIT_POWER, PK_FIT_LINE, PK_FIT_ROBUST_LINE };
+enum pk_fit_kind { PK_FIT_POWER, PK_FIT_LINE };
 struct pk_fit_row {
     const char *name;          /* "forward_time_exponent"; ends the table when NULL */
     const char *metric, *axis; /* axis: x, an axis or a metric of class exact */
@@ -120,16 +131,23 @@ struct pk_probe {
     const char *shrink;
     /* optional. A reason to leave this combination out ("causal needs ..."), or NULL. */
     const char *(*skip)(const struct pk_case *c, enum pk_device_kind kind);
-    /* optional. True where an axis, by row, means nothing to a variant: its cases are without that axis, one for all its values. */
+    /* optional. How many processes measure this case together, each a rank of ctx->comm; 0 = it is measured by one, without a comm. They
+     * are started over MPI, or were by mpirun or srun. What they disagree on before `run` fails the case; an error of run, on
+     * any rank, ends them all. Samples of a region combine as the maximum over the ranks, gauges as the metric says. */
+    unsigned (*ranks)(const struct pk_case *c);
+    /* optional. True where an axis, by row, means nothing to a variant: its cases are without that axis, one for all its values.
+     * Peers have all axes. */
     bool (*idle)(unsigned variant, size_t axis);
     /* optional. Is this case sound? Asked by the parent for every case of a native variant that is not skipped, before anything is
      * measured: an error refuses the whole run, a warning is shown once, whatever cases have it, and recorded. Memory in `a`
      * is gone after the call. */
     enum pk_code (*validate)(const struct pk_case *c, struct pk_arena *a, pk_warn_fn *warn, void *user,
                              struct pk_err *err);
-    /* required. Peak device bytes this case is predicted to take: the plan's memory estimate, printed beside the measured. */
+    /* required. Peak device bytes this case is predicted to take: the plan's memory estimate, printed beside the
+     * measured; PK_BYTES_BEYOND (base/units.h) where it is more than can be counted, which the store has as none. */
     int64_t (*predict_bytes)(const struct pk_case *c, enum pk_device_kind kind);
-    /* optional. Predicted value of a gauge metric; < 0 = none. */
+    /* optional. Predicted value of a gauge metric; < 0 = none, and PK_BYTES_BEYOND is none. A count (`planned`) is asked of skipped cases
+     * too, which validate has not seen. */
     int64_t (*predict_gauge)(const struct pk_case *c, unsigned gauge);
     /* required. Work of one occurrence of a region, summed over its instances in one iteration; of a repeatable one, of one
      * repetition. */
@@ -144,6 +162,15 @@ struct pk_probe {
     /* required unless the probe computes nothing. Compares what the last run left with the reference: fully at check
      * points, at the real shape by sampled rows and random projections. PK_E_CHECK with the worst element. */
     enum pk_code (*check)(struct pk_ctx *ctx, bool full, struct pk_err *err);
+    /* optional. Untimed, after every sample: is what it left such that its time means something? An error fails the case. Not asked of
+     * a device that computes nothing. */
+    enum pk_code (*sound)(struct pk_ctx *ctx, struct pk_err *err);
+    /* optional. Asked once, behind the last sample: when the parts of that iteration happened that all-reduces gradients; the slice's
+     * note "timeline", or NULL where there is none. Times are ns since the backward pass began:
+     *   {"backward_ns": when it ended, "tensors": [[bytes, ready_ns], ...], in the order of readiness
+     *    "reduces": [[bytes, ready_ns, started_ns, ended_ns, least_ns], ...]}
+     * started: it had the transport; least: from started to ended, the shortest of all iterations. */
+    json_t *(*timeline)(struct pk_ctx *ctx);
     /* optional. Untimed, before every sample but the first. With it, nothing is repeated within a sample. */
     void (*reset)(struct pk_ctx *ctx);
     /* required. Frees device memory; afterwards the pool's current must be what it was before setup. Called after a failed
@@ -159,6 +186,15 @@ const struct pk_probe *pk_probe_find(const char *name);
 
 /* NAME.sql, embedded. */
 const char *pk_probe_sql(const struct pk_probe *p);
+
+bool pk_region_applies(const struct pk_case *c, unsigned region);
+
+/* The row of the innermost region around it in this case; -1 = none, it is a part of the iteration itself. */
+int pk_region_around(const struct pk_case *c, unsigned region);
+
+/* Of a probe with `shrink`: the largest value of that axis with which the case is predicted to take limit_bytes at most; one less than
+ * the axis's least where it has none. */
+int64_t pk_probe_largest(const struct pk_case *c, enum pk_device_kind kind, int64_t limit_bytes);
 
 /* The first broken promise of a descriptor, for the tests: NULL when sound, else a sentence. */
 const char *pk_probe_invalid(const struct pk_probe *p, struct pk_arena *a);

@@ -67,12 +67,22 @@ static enum pk_code record(struct session *s, size_t i, struct pk_slice *slice, 
     return PK_OK;
 }
 
-/* A slice that no worker was asked for. */
+/* A slice that no worker was asked for; of a case that is too large with the note that a worker's has (measure.c). */
 static enum pk_code record_unmeasured(struct session *s, size_t i, enum pk_status status, const char *message,
                                       struct pk_err *err)
 {
-    struct pk_slice slice = {
-        .invocation = s->invocation, .status = status, .message = message, .started_wall_ns = pk_wall_ns()};
+    const struct pk_planned *p = &s->plan->v[i];
+    const char *shrink = p->would_fit ? p->c.probe->shrink : NULL;
+    const struct pk_note largest = {
+        "largest", shrink ? pk_printf(&s->arena, "{\"%s\":%lld,\"limit_bytes\":%lld}", shrink,
+                                      (long long)p->largest, (long long)s->plan->limit_bytes)
+                          : NULL};
+    struct pk_slice slice = {.invocation = s->invocation,
+                             .status = status,
+                             .message = message,
+                             .started_wall_ns = pk_wall_ns(),
+                             .notes = &largest,
+                             .n_notes = shrink != NULL};
     return record(s, i, &slice, err);
 }
 
@@ -165,7 +175,7 @@ static enum pk_code late(struct session *s, size_t i, bool by_budget, struct pk_
 
 enum pk_code pk_session_ask(struct session *s, size_t i, struct pk_request r, struct pk_err *err)
 {
-    struct pk_link *l = &s->links[s->plan->v[i].provider];
+    struct pk_link *l = pk_session_link(s, i);
     pk_session_before_peer(s, i);
     uint64_t began = pk_clock_ns(), wall = pk_wall_ns(), deadline = began + (uint64_t)s->opt->timeout_ns;
     bool by_budget = s->deadline_ns < deadline;
@@ -210,8 +220,7 @@ static enum pk_code invocation(struct session *s, struct pk_err *err)
                                   : leave_out(s, i, err))
             return err->code;
     }
-    for (size_t p = 0; p < s->n_links && !pk_session_stopped(s); p++)
-        pk_link_quit(&s->links[p]);
+    pk_session_quit_workers(s, false);
     return PK_OK;
 }
 
@@ -248,6 +257,7 @@ static void count(const struct session *s, struct pk_session_result *out)
 
 static void end_session(struct session *s)
 {
+    pk_session_quit_workers(s, true);
     for (size_t p = 0; p < s->n_links; p++)
         pk_link_free(&s->links[p]);
     for (size_t i = 0; i < s->plan->n; i++)
@@ -273,14 +283,7 @@ enum pk_code pk_session_run(const struct pk_plan *plan, const struct pk_session_
     struct session s = {
         .plan = plan, .opt = opt, .rec = rec, .case_ids = case_ids, .ev = ev, .stop_flag = stop_flag};
     s.deadline_ns = opt->budget_ns ? pk_clock_ns() + (uint64_t)opt->budget_ns : UINT64_MAX;
-    s.n_links = n_providers;
-    s.links = pk_new_n(&s.arena, struct pk_link, n_providers);
-    struct pk_metric_decl *metrics;
-    size_t n_metrics = pk_probe_metrics(plan->probe, &s.arena, &metrics);
-    for (size_t p = 0; p < n_providers; p++) {
-        pk_link_init(&s.links[p], &providers[p]);
-        pk_link_know(&s.links[p], metrics, n_metrics);
-    }
+    pk_session_open_links(&s, providers, n_providers);
     describe_cases(&s, done);
     for (size_t i = 0; i < plan->n; i++)
         s.to_count += plan->v[i].provider ? 0 : pk_session_extra_passes_of(&s);

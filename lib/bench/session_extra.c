@@ -47,8 +47,8 @@ static enum pk_code extra_pass(struct session *s, enum pk_pass pass, int number,
         r.counters = counters;
         rc = pk_session_ask(s, i, r, err);
     }
-    if (!rc && !pk_session_stopped(s))
-        pk_link_quit(&s->links[0]);
+    if (!rc)
+        pk_session_quit_workers(s, false);
     return rc;
 }
 

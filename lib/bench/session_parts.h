@@ -23,8 +23,9 @@ struct session {
     const volatile int *stop_flag;
     struct pk_arena arena;
     struct tally *cases;
-    struct pk_link *links; /* one per provider */
-    size_t n_links, done, samples, cut_short;
+    struct pk_link *links; /* one per provider, then one per number of ranks */
+    unsigned *ranks_of;    /* [n_links] that number */
+    size_t n_links, n_providers, done, samples, cut_short;
     size_t to_count; /* counter, trace and memory passes that are left */
     bool uncounted;  /* some counter pass was not made, or failed */
     int invocation;
@@ -45,6 +46,12 @@ enum pk_code pk_session_ask(struct session *s, size_t i, struct pk_request r,
                             struct pk_err *err) PK_MUST_CHECK;
 /* What is left of the budget has room for case i. */
 bool pk_session_fits(const struct session *s, size_t i);
+
+/* session_ranks.c: a link for every number of ranks that the plan has, after those of the providers. */
+void pk_session_open_links(struct session *s, const struct pk_provider *providers, size_t n);
+struct pk_link *pk_session_link(struct session *s, size_t i); /* who measures case i */
+/* Every worker ends, for fresh ones; but not ranks that a launcher has started, which it does not start again, unless `all`. */
+void pk_session_quit_workers(struct session *s, bool all);
 
 /* session_facts.c: what workers say of themselves. */
 enum pk_code pk_session_record_facts(struct session *s, const struct pk_link *l,

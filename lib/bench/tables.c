@@ -9,8 +9,8 @@
 #include <string.h>
 
 /* What was measured beside the times, of any experiment. */
-static const char *const beside[] = {"roofline",        "breakdown",   "memory_peaks",
-                                     "memory_timeline", "calibration", NULL};
+static const char *const beside[] = {
+    "roofline", "breakdown", "breakdown_regions", "memory_peaks", "memory_timeline", "calibration", NULL};
 
 static const char *const built_in[] = {"commands",    "counters",      "case_times", "case_memory",
                                        "case_values", "case_problems", NULL};
@@ -49,6 +49,38 @@ static const char doubts[] =
     "        CASE WHEN count(*) > 3 THEN '; and ' || (count(*) - 3) || ' more' ELSE '' END || '.'"
     " FROM doubted d JOIN all_of_them t GROUP BY d.doubt ORDER BY d.doubt";
 
+/* What was run, when, on what: of settings that a worker says as often as there are processes, each once. */
+static const char which[] =
+    "WITH said AS (SELECT key, group_concat(DISTINCT value) AS value FROM v_setting"
+    "              WHERE run_id = :run AND key IN ('gpu', 'threads') GROUP BY key),"
+    " ran AS (SELECT *, (SELECT group_concat(DISTINCT device) FROM main.run_case WHERE run_id = :run) AS "
+    "device"
+    "         FROM v_run WHERE run_id = :run)"
+    " SELECT iif(:kept, 'Run ' || run_id || coalesce(' (' || label || ')', ''), 'A run that is not kept') || "
+    "', ' ||"
+    "        replace(substr(started_at, 1, 16), 'T', ' ') || ' UTC: ' || experiment || ' on ' || device ||"
+    "        iif(device = 'null', '', ', ' || coalesce((SELECT value FROM said WHERE key = 'gpu'),"
+    "                                                  nullif(machine ->> 'cpu_model', ''), machine ->> "
+    "'arch')) ||"
+    "        coalesce(', ' || (SELECT value || iif(value = '1', ' thread', ' threads') FROM said WHERE key ="
+    "                          'threads'), '') ||"
+    "        ', perfkit ' || version || iif(status = 'complete', '', ', ' || status) || '.'"
+    " FROM ran WHERE EXISTS (SELECT 1 FROM v_slice WHERE run_id = :run AND status <> 'skipped')";
+
+/* Above the first table, unless nothing was tried. */
+static enum pk_code print_which(struct pk_store *s, int64_t run_id, struct pk_out *out, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_rows rows;
+    const struct pk_param params[] = {pk_param_int(":run", run_id),
+                                      pk_param_int(":kept", strcmp(pk_store_file(s), ":memory:") != 0)};
+    if (pk_store_query(s, which, params, sizeof params / sizeof *params, &a, &rows, err))
+        return err->code;
+    if (rows.n && rows.cells[0].type == PK_CELL_TEXT)
+        pk_out_note(out, rows.cells[0].s);
+    return PK_OK;
+}
+
 /* What makes results doubtful, under the last of an experiment's tables. */
 static enum pk_code print_doubts(struct pk_store *s, const char *experiment, int64_t run_id,
                                  struct pk_out *out, struct pk_err *err)
@@ -63,6 +95,20 @@ static enum pk_code print_doubts(struct pk_store *s, const char *experiment, int
     return PK_OK;
 }
 
+/* A command that was counted as usual: the built-in table "counters" has it. */
+static bool usual_counters(struct pk_store *s, int64_t run_id, const char *experiment)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_rows rows;
+    struct pk_err err;
+    const struct pk_param run = pk_param_int(":run", run_id);
+    return !strcmp(experiment, "exec") &&
+           (pk_store_query(
+                s, "SELECT 1 FROM v_run WHERE run_id = :run AND typeof(settings ->> 'counters') = 'text'",
+                &run, 1, &a, &rows, &err) ||
+            !rows.n);
+}
+
 enum pk_code pk_run_tables(struct pk_store *s, int64_t run_id, struct pk_out *out, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
@@ -70,7 +116,8 @@ enum pk_code pk_run_tables(struct pk_store *s, int64_t run_id, struct pk_out *ou
     const struct pk_param run = pk_param_int(":run", run_id);
     if (pk_store_query(
             s, "SELECT experiment FROM v_case WHERE run_id = :run GROUP BY experiment ORDER BY min(ordinal)",
-            &run, 1, &a, &rows, err))
+            &run, 1, &a, &rows, err) ||
+        print_which(s, run_id, out, err))
         return err->code;
     for (size_t i = 0; i < rows.n; i++) {
         const char *experiment = rows.cells[i * rows.n_cols].s;
@@ -79,8 +126,7 @@ enum pk_code pk_run_tables(struct pk_store *s, int64_t run_id, struct pk_out *ou
         if (print(s, own ? pk_probe_sql(p) : pk_store_tables(), own ? p->tables : built_in, experiment,
                   run_id, out, err) ||
             print_doubts(s, experiment, run_id, out, err) ||
-            (strcmp(experiment, "exec") != 0 && /* "counters" is its table of them */
-             pk_counted_table(s, run_id, experiment, out, err)) ||
+            (!usual_counters(s, run_id, experiment) && pk_counted_table(s, run_id, experiment, out, err)) ||
             print(s, pk_store_tables(), beside, experiment, run_id, out, err))
             return err->code;
     }

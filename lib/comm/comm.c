@@ -2,15 +2,41 @@
 #include "comm/comm.h"
 
 #include "base/assert.h"
+#include "base/build.h"
 #include "base/clock.h"
+#include "build_config.h"
 #include "comm/transports.h"
 
+#define FOREVER_NS (365 * 86400 * PK_NS_PER_S)
+
+#ifndef PK_HAVE_CUDA
+static const char *without_cuda(void)
+{
+    return pk_feature("cuda")->absent;
+}
+
+static enum pk_code refuse_cuda(struct pk_comm *c, const struct pk_comm_options *o, struct pk_err *err)
+{
+    pk_fail(err, PK_E_UNAVAILABLE, "ranks over NCCL");
+    pk_why(err, "%s", without_cuda());
+    return pk_fix(err, "%s", pk_feature("cuda")->enable);
+}
+
+const struct pk_comm_ops pk_comm_nccl = {.name = "nccl",
+                                         .summary = "processes with a GPU each, by NCCL",
+                                         .unavailable = without_cuda,
+                                         .open = refuse_cuda};
+#endif
+
 const struct pk_comm_ops *const pk_comm_kinds[] = {
-    [PK_COMM_SELF] = &pk_comm_self,
-    [PK_COMM_LINK] = &pk_comm_link,
-    [PK_COMM_MPI] = &pk_comm_mpi,
-    [PK_COMM_KINDS] = NULL,
+    [PK_COMM_SELF] = &pk_comm_self, [PK_COMM_LINK] = &pk_comm_link, [PK_COMM_MPI] = &pk_comm_mpi,
+    [PK_COMM_NCCL] = &pk_comm_nccl, [PK_COMM_KINDS] = NULL,
 };
+
+const char *pk_comm_unavailable(enum pk_comm_kind kind)
+{
+    return pk_comm_kinds[kind]->unavailable ? pk_comm_kinds[kind]->unavailable() : NULL;
+}
 
 static void validate(const struct pk_comm_ops *ops)
 {
@@ -23,8 +49,8 @@ enum pk_code pk_comm_open(struct pk_comm *c, enum pk_comm_kind kind, struct pk_d
     *c = (struct pk_comm){.ops = pk_comm_kinds[kind],
                           .dev = dev,
                           .timeout_ns = o->timeout_ns ? o->timeout_ns : 60 * PK_NS_PER_S};
-    validate(c->ops);
     if (!c->ops->open(c, o, err)) {
+        validate(c->ops);
         pk_assert(c->size >= 1 && c->rank < c->size && c->processes >= 1);
         return PK_OK;
     }
@@ -104,6 +130,14 @@ enum pk_code pk_comm_wait(struct pk_comm *c, struct pk_reduce *r, struct pk_err 
     return rc;
 }
 
+enum pk_code pk_comm_settle(struct pk_comm *c, struct pk_err *err)
+{
+    pk_assert(c->broken || c->pending == 0);
+    if (c->broken)
+        return refuse_broken(err);
+    return c->ops->settle ? ended(c, c->ops->settle(c, err)) : PK_OK;
+}
+
 enum pk_code pk_comm_barrier(struct pk_comm *c, struct pk_err *err)
 {
     pk_assert(c->broken || c->pending == 0);
@@ -117,6 +151,15 @@ enum pk_code pk_comm_bcast(struct pk_comm *c, void *p, size_t bytes, struct pk_e
     if (c->broken)
         return refuse_broken(err);
     return c->ops->bcast ? ended(c, c->ops->bcast(c, p, bytes, err)) : PK_OK;
+}
+
+enum pk_code pk_comm_await(struct pk_comm *c, void *p, size_t bytes, struct pk_err *err)
+{
+    const uint64_t limit_ns = c->timeout_ns;
+    c->timeout_ns = FOREVER_NS;
+    enum pk_code rc = pk_comm_bcast(c, p, bytes, err);
+    c->timeout_ns = limit_ns;
+    return rc;
 }
 
 enum pk_code pk_comm_gather(struct pk_comm *c, const char *line, struct pk_arena *a, const char **lines,

@@ -1,12 +1,17 @@
 /* Comm: ranks that average arrays with each other.
  *
- * One const vtable per transport (self, link, mpi), validated once by pk_comm_open; callers use the typed wrappers below. A comm
+ * One const vtable per transport (self, link, mpi, nccl), validated once by pk_comm_open; callers use the typed wrappers below. A comm
  * belongs to one thread: the one that opened it calls everything. What a transport needs to make progress meanwhile (a thread, or
  * nothing at all on a virtual link) is its own.
  *
  * An all-reduce replaces every rank's array by the mean over the ranks: what data-parallel training does to gradients. All-reduces are
  * asynchronous and go through the transport one at a time, in the order in which they are started, which is the same on every rank.
  * From start to the end of wait the array and the struct pk_reduce are the transport's.
+ *
+ * On a device whose lanes are queues (device/lane.h) the host waits for none of it: an all-reduce is behind what was on the compute lane
+ * when it was started and runs on the communication lane, and wait makes the compute lane wait. There settle, called when everything was
+ * waited for, is where the host learns that all is over, that it went well, and what the times are; the struct is the transport's until then.
+ * Times count from where pk_lanes_anchor was called last, at the beginning of a step; without it they are 0.
  *
  * Times are ns of the device's clock (pk_device_now_ns), sizes bytes. Everything that waits for another rank gives up after
  * options.timeout_ns with PK_E_TIMEOUT; after that, and after any other error, the comm is broken: every call answers with an error,
@@ -16,7 +21,7 @@
 #include "device/device.h"
 #include "ops/dtype.h"
 
-enum pk_comm_kind { PK_COMM_SELF, PK_COMM_LINK, PK_COMM_MPI, PK_COMM_KINDS };
+enum pk_comm_kind { PK_COMM_SELF, PK_COMM_LINK, PK_COMM_MPI, PK_COMM_NCCL, PK_COMM_KINDS };
 
 /* A virtual link: an all-reduce of b bytes between R ranks takes exactly latency_ns + b * 2(R-1)/R / bytes_per_s: a ring's bytes at
  * the link's bandwidth (nccl-tests' busbw). With jitter, times a log-normal factor of that standard deviation, drawn from the seed:
@@ -33,6 +38,8 @@ struct pk_comm_options {
     unsigned ranks; /* link: virtual ranks, 0 = 2; otherwise what is expected, 0 = as many as there are */
     uint64_t timeout_ns;      /* 0 = a minute */
     struct pk_comm_link link; /* of PK_COMM_LINK alone */
+    struct pk_comm *
+        world; /* of PK_COMM_NCCL alone: processes that it is among, over MPI; NULL: one. Outlives the comm */
 };
 
 struct pk_part {
@@ -47,10 +54,11 @@ struct pk_reduce {
     struct pk_part one;
     size_t bytes; /* of all parts */
     enum pk_dtype type;
-    uint64_t asked_ns;           /* when it was started */
-    uint64_t began_ns, ended_ns; /* when it had the transport; valid once it is over */
-    bool pending;                /* started and not waited for */
-    uint64_t number;             /* the transport's */
+    uint64_t asked_ns; /* when it was started; of a queue, when the compute lane was there */
+    uint64_t began_ns,
+        ended_ns;    /* when it had the transport; valid once it is over, of a queue after settle */
+    bool pending;    /* started and not waited for */
+    uint64_t number; /* the transport's */
 };
 
 struct pk_comm;
@@ -58,6 +66,8 @@ struct pk_comm;
 struct pk_comm_ops {
     const char *name;    /* required: "link" */
     const char *summary; /* required: one line */
+    /* optional: why it cannot work here, found out without starting anything; NULL = it may. A constant. */
+    const char *(*unavailable)(void);
     /* required. Sets c->rank, c->size, c->processes and c->impl, in c->arena. On failure nothing is left behind. */
     enum pk_code (*open)(struct pk_comm *c, const struct pk_comm_options *o, struct pk_err *err);
     /* required. Nothing is pending, unless the comm is broken. */
@@ -68,6 +78,8 @@ struct pk_comm_ops {
     bool (*test)(struct pk_comm *c, const struct pk_reduce *r);
     /* required. Returns when it is over; everything started before it then is too. */
     enum pk_code (*wait)(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err);
+    /* optional: absent where wait has said everything. Everything that was started has been waited for. */
+    enum pk_code (*settle)(struct pk_comm *c, struct pk_err *err);
     /* optional: absent where all ranks are in one process. */
     enum pk_code (*barrier)(struct pk_comm *c, struct pk_err *err);
     enum pk_code (*bcast)(struct pk_comm *c, void *p, size_t bytes, struct pk_err *err);
@@ -81,7 +93,8 @@ struct pk_comm {
     const struct pk_comm_ops *ops;
     struct pk_device *dev; /* whose arrays are reduced and whose clock is read; outlives the comm */
     unsigned rank, size;
-    unsigned processes; /* 1 where ranks are virtual, else size: how many lines a gather has */
+    const char *library; /* whose calls it makes, with its version; NULL = its own */
+    unsigned processes;  /* 1 where ranks are virtual, else size: how many lines a gather has */
     uint64_t timeout_ns;
     uint64_t reduces, reduced_bytes; /* started since open: what was sent can be checked */
     size_t pending;
@@ -92,6 +105,9 @@ struct pk_comm {
 
 /* Every transport this source knows, by enum pk_comm_kind; NULL-terminated. */
 extern const struct pk_comm_ops *const pk_comm_kinds[];
+
+/* Why this transport cannot work here, as far as that is known before it is opened; NULL = it may. */
+const char *pk_comm_unavailable(enum pk_comm_kind kind);
 
 /* PK_E_USAGE for options that make no sense, PK_E_UNAVAILABLE where the transport cannot work here. */
 enum pk_code pk_comm_open(struct pk_comm *c, enum pk_comm_kind kind, struct pk_device *dev,
@@ -107,11 +123,15 @@ enum pk_code pk_comm_start_group(struct pk_comm *c, struct pk_reduce *r, const s
                                  size_t n_parts, enum pk_dtype type, struct pk_err *err) PK_MUST_CHECK;
 bool pk_comm_test(struct pk_comm *c, const struct pk_reduce *r);
 enum pk_code pk_comm_wait(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err) PK_MUST_CHECK;
+/* Nothing is pending. Returns when everything is over on the device too, and times are valid: at the end of a step. */
+enum pk_code pk_comm_settle(struct pk_comm *c, struct pk_err *err) PK_MUST_CHECK;
 
 /* Returns when every rank has called it. Nothing is pending. */
 enum pk_code pk_comm_barrier(struct pk_comm *c, struct pk_err *err) PK_MUST_CHECK;
 /* Rank 0's bytes, everywhere. */
 enum pk_code pk_comm_bcast(struct pk_comm *c, void *p, size_t bytes, struct pk_err *err) PK_MUST_CHECK;
+/* The same without a time limit: for ranks that wait for what they are to do next. */
+enum pk_code pk_comm_await(struct pk_comm *c, void *p, size_t bytes, struct pk_err *err) PK_MUST_CHECK;
 /* One text of each process, lines of the wire for instance, to rank 0: lines[0 .. processes), which other ranks find NULL. Texts in a. */
 enum pk_code pk_comm_gather(struct pk_comm *c, const char *line, struct pk_arena *a, const char **lines,
                             struct pk_err *err) PK_MUST_CHECK;

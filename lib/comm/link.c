@@ -4,6 +4,7 @@
 #include "comm/link.h"
 
 #include "base/rng.h"
+#include "comm/flight.h"
 #include "comm/pause.h"
 #include "comm/transports.h"
 
@@ -15,6 +16,8 @@ struct link {
     struct pk_comm_link shape;
     struct pk_rng rng;
     uint64_t free_ns; /* when the link has done what was started */
+    struct pk_flight
+        flight; /* where lanes are queues: the link is the communication lane, which is kept busy */
 };
 
 double pk_comm_link_ns(const struct pk_comm_link *l, unsigned ranks, double bytes)
@@ -35,22 +38,31 @@ static enum pk_code open_link(struct pk_comm *c, const struct pk_comm_options *o
     const struct pk_comm_link *l = &o->link;
     if (!(l->bytes_per_s > 0 && l->jitter >= 0 && isfinite(l->bytes_per_s) && isfinite(l->jitter)))
         return refuse(l, err);
-    if (c->dev->kind == PK_DEVICE_CUDA) {
-        pk_fail(err, PK_E_UNAVAILABLE, "the virtual link on a GPU");
-        pk_why(err, "the host waits for it, and a GPU's step waits for no host");
-        return pk_fix(err, "--device cpu, or --device null for exact times");
-    }
     struct link *k = pk_new(&c->arena, struct link);
     k->shape = *l;
     k->rng.state = l->seed;
     c->impl = k;
     c->size = o->ranks ? o->ranks : DEFAULT_RANKS;
     c->processes = 1;
+    if (pk_lanes_queue(c->dev))
+        pk_flight_init(&k->flight, c);
     return PK_OK;
 }
 
 static void close_link(struct pk_comm *c)
 {
+    struct link *k = c->impl;
+    if (k->flight.v)
+        pk_flight_free(&k->flight);
+}
+
+static enum pk_code occupy(struct link *k, struct pk_reduce *r, double ns, struct pk_err *err)
+{
+    enum pk_code rc = pk_flight_begin(&k->flight, r, err);
+    if (rc)
+        return rc;
+    pk_device_delay(k->flight.c->dev, PK_LANE_COMM, (uint64_t)llround(ns));
+    return pk_flight_end(&k->flight, r, err);
 }
 
 static enum pk_code start(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err)
@@ -59,6 +71,8 @@ static enum pk_code start(struct pk_comm *c, struct pk_reduce *r, struct pk_err 
     double ns = pk_comm_link_ns(&k->shape, c->size, (double)r->bytes);
     if (k->shape.jitter > 0)
         ns *= exp(k->shape.jitter * pk_rng_normal(&k->rng));
+    if (k->flight.v)
+        return occupy(k, r, ns, err);
     r->began_ns = r->asked_ns > k->free_ns ? r->asked_ns : k->free_ns;
     r->ended_ns = k->free_ns = r->began_ns + (uint64_t)llround(ns);
     return PK_OK;
@@ -66,13 +80,28 @@ static enum pk_code start(struct pk_comm *c, struct pk_reduce *r, struct pk_err 
 
 static bool test(struct pk_comm *c, const struct pk_reduce *r)
 {
-    return pk_device_now_ns(c->dev) >= r->ended_ns;
+    const struct link *k = c->impl;
+    return k->flight.v ? pk_flight_over(&k->flight, r) : pk_device_now_ns(c->dev) >= r->ended_ns;
 }
 
 static enum pk_code wait(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err)
 {
+    struct link *k = c->impl;
+    if (k->flight.v)
+        return pk_flight_wait(&k->flight, r, err);
     pk_pause_until(c->dev, r->ended_ns);
     return PK_OK;
+}
+
+static enum pk_code nothing_wrong(struct pk_comm *c, struct pk_err *err)
+{
+    return PK_OK;
+}
+
+static enum pk_code settle(struct pk_comm *c, struct pk_err *err)
+{
+    struct link *k = c->impl;
+    return k->flight.v ? pk_flight_settle(&k->flight, nothing_wrong, err) : PK_OK;
 }
 
 const struct pk_comm_ops pk_comm_link = {
@@ -83,4 +112,5 @@ const struct pk_comm_ops pk_comm_link = {
     .start = start,
     .test = test,
     .wait = wait,
+    .settle = settle,
 };

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "comm/engine.h"
 #include "comm/mpi_load.h"
+#include "comm/staged.h"
 
 #include <string.h>
 
@@ -12,8 +13,17 @@ enum { ALL_REDUCES = 4096 }; /* that can be under way: the largest model has 327
 
 struct reduce_job {
     struct pk_job job; /* first: a job is its reduce_job */
-    const struct mpi *m;
+    struct mpi *m;
     const struct pk_reduce *r;
+};
+
+/* What one blocking call needs. */
+struct bytes {
+    const struct pk_mpi_module *lib;
+    const void *mine;
+    void *p;
+    size_t n;
+    int *sizes, *offsets;
 };
 
 struct mpi {
@@ -23,17 +33,13 @@ struct mpi {
     int rank, size;
     struct reduce_job ring[ALL_REDUCES]; /* of the all-reduce numbered n: ring[n % ALL_REDUCES] */
     uint64_t posted;
+    struct pk_staged *staged; /* of a device whose lanes are queues: made by the first all-reduce */
+    struct pk_job *call;      /* the last blocking one, and what it needs */
+    struct bytes bytes;
+    struct pk_arena gathered; /* of the last gather */
 };
 
 /* --- one blocking call --- */
-
-struct bytes {
-    const struct pk_mpi_module *lib;
-    const void *mine;
-    void *p;
-    size_t n;
-    int *sizes, *offsets;
-};
 
 static int call_init(void *user)
 {
@@ -83,18 +89,23 @@ static void divide(void *data, size_t n, enum pk_dtype type, float by)
             narrow[i] = pk_bf16_of_float(pk_bf16_to_float(narrow[i]) / by);
 }
 
+static int average(void *user, void *data, size_t n, enum pk_dtype type)
+{
+    const struct mpi *m = user;
+    const int rc = m->lib->sum(data, n, type == PK_BF16);
+    if (!rc)
+        divide(data, n, type, (float)m->size);
+    return rc;
+}
+
 /* MPI has no call for several arrays: one after the other. */
 static int call_reduce(void *user)
 {
-    const struct reduce_job *j = user;
+    struct reduce_job *j = user;
     const struct pk_reduce *r = j->r;
     int rc = 0;
-    for (size_t i = 0; !rc && i < r->n_parts; i++) {
-        const struct pk_part *p = &r->parts[i];
-        rc = j->m->lib->sum(p->data, p->n, r->type == PK_BF16);
-        if (!rc)
-            divide(p->data, p->n, r->type, (float)j->m->size);
-    }
+    for (size_t i = 0; !rc && i < r->n_parts; i++)
+        rc = average(j->m, r->parts[i].data, r->parts[i].n, r->type);
     return rc;
 }
 
@@ -109,26 +120,20 @@ static enum pk_code refused(const struct mpi *m, const char *what, int rc, struc
     return pk_fix(err, "perfkit doctor; and look at what mpiexec wrote");
 }
 
-static enum pk_code late(const struct mpi *m, const char *what, struct pk_err *err)
-{
-    pk_fail(err, PK_E_TIMEOUT, "rank %d: %s did not end within %.0f s", m->rank, what,
-            (double)m->c->timeout_ns / 1e9);
-    pk_why(err, "another rank does not take part: it hangs, has ended, or does something else");
-    return pk_fix(err, "see what the other ranks say; all of them have to run the same case");
-}
-
 static enum pk_code await(struct mpi *m, struct pk_job *j, const char *what, struct pk_err *err)
 {
     if (!pk_engine_wait(&m->engine, j, pk_clock_ns() + m->c->timeout_ns))
-        return late(m, what, err);
+        return pk_comm_late(m->c, what, err);
     return j->rc ? refused(m, what, j->rc, err) : PK_OK;
 }
 
-/* A job that is not over in time is the engine's for good: so it is not on this stack. */
+/* A job that is not over in time is the engine's for good: so it is not on this stack, and no second one has its place. */
 static enum pk_code make_call(struct mpi *m, int (*call)(void *), void *user, const char *what,
                               struct pk_err *err)
 {
-    struct pk_job *j = pk_new(&m->c->arena, struct pk_job);
+    if (!m->call || !pk_job_over(m->call))
+        m->call = pk_new(&m->c->arena, struct pk_job);
+    struct pk_job *j = m->call;
     j->call = call;
     j->user = user;
     pk_engine_post(&m->engine, j);
@@ -171,6 +176,9 @@ static enum pk_code open_mpi(struct pk_comm *c, const struct pk_comm_options *o,
         return err->code;
     for (size_t i = 0; i < ALL_REDUCES; i++)
         m->ring[i].job.over = true;
+    char library[128] = "";
+    m->lib->library(library, sizeof library);
+    c->library = pk_strndup(&c->arena, library, strcspn(library, ",\n"));
     c->impl = m;
     c->rank = (unsigned)m->rank;
     c->size = c->processes = (unsigned)m->size;
@@ -187,12 +195,16 @@ static void close_mpi(struct pk_comm *c)
 {
     struct mpi *m = c->impl;
     struct pk_err err;
+    if (m->staged)
+        pk_staged_close(m->staged);
     if (c->broken)
         c->timeout_ns = STUCK_NS;
-    if (!make_call(m, c->broken ? call_nothing : call_finalize, m, "ending MPI", &err))
-        pk_engine_stop(&m->engine);
-    else
+    if (make_call(m, c->broken ? call_nothing : call_finalize, m, "ending MPI", &err)) {
         c->arena = (struct pk_arena){0};
+        return;
+    }
+    pk_engine_stop(&m->engine);
+    pk_arena_free(&m->gathered);
 }
 
 static struct reduce_job *find(struct mpi *m, const struct pk_reduce *r)
@@ -200,9 +212,22 @@ static struct reduce_job *find(struct mpi *m, const struct pk_reduce *r)
     return &m->ring[r->number % ALL_REDUCES];
 }
 
+/* In the first step, which is not a measured one. */
+static enum pk_code make_staged(struct mpi *m, struct pk_err *err)
+{
+    const bool timed = pk_timed_region(false);
+    struct pk_staged *s = pk_new(&m->c->arena, struct pk_staged);
+    enum pk_code rc = pk_staged_open(s, m->c, &m->engine, average, m, err);
+    m->staged = rc ? NULL : s;
+    pk_timed_region(timed);
+    return rc;
+}
+
 static enum pk_code start(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err)
 {
     struct mpi *m = c->impl;
+    if (pk_lanes_queue(c->dev))
+        return m->staged || !make_staged(m, err) ? pk_staged_start(m->staged, r, err) : err->code;
     r->number = m->posted++;
     struct reduce_job *j = find(m, r);
     if (!pk_job_over(&j->job) && await(m, &j->job, "an all-reduce", err))
@@ -217,18 +242,36 @@ static enum pk_code start(struct pk_comm *c, struct pk_reduce *r, struct pk_err 
 
 static bool test(struct pk_comm *c, const struct pk_reduce *r)
 {
-    return pk_job_over(&find(c->impl, r)->job);
+    struct mpi *m = c->impl;
+    return m->staged ? pk_flight_over(&m->staged->flight, r) : pk_job_over(&find(m, r)->job);
 }
 
 static enum pk_code wait(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err)
 {
     struct mpi *m = c->impl;
+    if (m->staged)
+        return pk_flight_wait(&m->staged->flight, r, err);
     struct pk_job *j = &find(m, r)->job;
     if (await(m, j, "an all-reduce", err))
         return err->code;
     r->began_ns = j->began_ns;
     r->ended_ns = j->ended_ns;
     return PK_OK;
+}
+
+static enum pk_code wrong(struct pk_comm *c, struct pk_err *err)
+{
+    const struct mpi *m = c->impl;
+    const int rc = atomic_load(&m->staged->rc);
+    if (atomic_load(&m->staged->late))
+        return pk_comm_late(c, "an all-reduce", err);
+    return rc ? refused(m, "an all-reduce", rc, err) : PK_OK;
+}
+
+static enum pk_code settle(struct pk_comm *c, struct pk_err *err)
+{
+    struct mpi *m = c->impl;
+    return m->staged ? pk_flight_settle(&m->staged->flight, wrong, err) : PK_OK;
 }
 
 static enum pk_code barrier(struct pk_comm *c, struct pk_err *err)
@@ -239,30 +282,30 @@ static enum pk_code barrier(struct pk_comm *c, struct pk_err *err)
 static enum pk_code bcast(struct pk_comm *c, void *p, size_t bytes, struct pk_err *err)
 {
     struct mpi *m = c->impl;
-    struct bytes *b = pk_new(&c->arena, struct bytes);
-    *b = (struct bytes){.lib = m->lib, .p = p, .n = bytes};
-    return make_call(m, call_bcast, b, "a broadcast", err);
+    m->bytes = (struct bytes){.lib = m->lib, .p = p, .n = bytes};
+    return make_call(m, call_bcast, &m->bytes, "a broadcast", err);
 }
 
-static void lay_out(const struct mpi *m, struct bytes *b)
+static void lay_out(struct mpi *m, struct bytes *b)
 {
     size_t all = 0;
     for (int i = 0; i < m->size; i++) {
         b->offsets[i] = (int)all;
         all += (size_t)b->sizes[i];
     }
-    b->p = pk_alloc(&m->c->arena, all + 1);
+    b->p = pk_alloc(&m->gathered, all + 1);
 }
 
 static enum pk_code gather(struct pk_comm *c, const char *line, struct pk_arena *a, const char **lines,
                            struct pk_err *err)
 {
     struct mpi *m = c->impl;
-    struct bytes *b = pk_new(&c->arena, struct bytes);
+    struct bytes *b = &m->bytes;
     const size_t ranks = m->rank == 0 ? (size_t)m->size : 0;
     *b = (struct bytes){.lib = m->lib, .mine = line, .n = strlen(line)};
-    b->sizes = pk_new_n(&c->arena, int, ranks + 1);
-    b->offsets = pk_new_n(&c->arena, int, ranks + 1);
+    pk_arena_free(&m->gathered);
+    b->sizes = pk_new_n(&m->gathered, int, ranks + 1);
+    b->offsets = pk_new_n(&m->gathered, int, ranks + 1);
     if (make_call(m, call_gather_sizes, b, "gathering", err))
         return err->code;
     if (ranks)
@@ -283,11 +326,13 @@ static void stop(struct pk_comm *c)
 const struct pk_comm_ops pk_comm_mpi = {
     .name = "mpi",
     .summary = "processes over MPI, on one machine or many",
+    .unavailable = pk_mpi_absent,
     .open = open_mpi,
     .close = close_mpi,
     .start = start,
     .test = test,
     .wait = wait,
+    .settle = settle,
     .barrier = barrier,
     .bcast = bcast,
     .gather = gather,

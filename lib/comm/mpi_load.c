@@ -2,10 +2,12 @@
 #include "comm/mpi_load.h"
 
 #include "base/arena.h"
+#include "base/build.h"
 #include "build_config.h"
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,12 +29,35 @@ static const char *find(struct pk_arena *a)
     return beside && !access(beside, R_OK) ? beside : own ? own : PK_MPI_INSTALLED "/" MODULE_FILE;
 }
 
+/* The variable does not change while the program runs: nor does the text. */
+static const char *not_there(const char *named)
+{
+    static char text[PATH_MAX + 64];
+    snprintf(text, sizeof text, "%s, which PERFKIT_MPI names, cannot be read", named);
+    return text;
+}
+
+const char *pk_mpi_absent(void)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const char *named = secure_getenv("PERFKIT_MPI"), *absent = PK_MPI_ABSENT;
+    if (absent && !named)
+        return absent;
+    if (!access(find(&a), R_OK))
+        return NULL;
+    return named ? not_there(named)
+                 : MODULE_FILE
+               " is neither beside the program nor installed: apt install libopenmpi-dev "
+               "openmpi-bin, build perfkit again, and ninja install; or name it in PERFKIT_MPI";
+}
+
 static enum pk_code missing(struct pk_err *err, const char *why)
 {
     pk_fail(err, PK_E_UNAVAILABLE, "ranks over MPI");
     pk_why(err, "%s", why);
-    return pk_fix(
-        err, "apt install libopenmpi-dev openmpi-bin, then build perfkit again; transport=link needs no MPI");
+    const char *enable = pk_feature("mpi")->enable;
+    return pk_fix(err, "%s; transport=link needs no MPI",
+                  enable ? enable : "apt install libopenmpi-dev openmpi-bin, then build perfkit again");
 }
 
 /* libmpi's own plugins look for its symbols among the global ones. */

@@ -26,6 +26,8 @@ void pk_breakdown_regions(struct pk_kernel *v, size_t n, const struct pk_marks *
     qsort(v, n, sizeof *v, by_asked);
     for (size_t i = 0; i < n; i++) {
         const uint64_t t = v[i].asked_ns;
+        if (v[i].placed)
+            continue;
         v[i].region = PK_NO_REGION;
         v[i].occurrence = 0;
         while (t && next < marks->n && marks->v[next].begin_host_ns <= t)
@@ -36,6 +38,19 @@ void pk_breakdown_regions(struct pk_kernel *v, size_t n, const struct pk_marks *
             v[i].region = marks->v[stack[depth - 1]].region;
             v[i].occurrence = stack[depth - 1];
         }
+    }
+}
+
+/* Ops follow each other: the one that was asked for last is the only one that may be asking. A replay, of no length, never is. */
+void pk_breakdown_families(struct pk_kernel *v, size_t n, const struct pk_trace *ops)
+{
+    size_t next = 0;
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t t = v[i].asked_ns;
+        while (next < ops->n && ops->v[next].begin_ns <= t)
+            next++;
+        if (t && next && t < ops->v[next - 1].end_ns)
+            v[i].family = ops->v[next - 1].family;
     }
 }
 
@@ -101,14 +116,22 @@ static void add_unions(struct pk_region_time *rows, const struct pk_trace *t, st
     }
 }
 
-static void add_kernel(struct pk_family_time *f, struct pk_region_time *r, const struct pk_kernel *k)
+static uint64_t length_ns(const struct pk_kernel *k)
 {
-    const uint64_t ns = k->end_ns > k->begin_ns ? k->end_ns - k->begin_ns : 0;
-    f[k->family].calls++;
-    f[k->family].time_ns += ns;
-    f[k->family].bytes += k->bytes;
+    return k->end_ns > k->begin_ns ? k->end_ns - k->begin_ns : 0;
+}
+
+static void add_kernel(struct pk_region_time *r, const struct pk_kernel *k)
+{
     r->calls++;
-    r->time_ns += ns;
+    r->time_ns += length_ns(k);
+    r->copied_bytes += k->copied_bytes;
+}
+
+static void add_to_family(struct pk_family_time *f, const struct pk_kernel *k)
+{
+    f[k->family].calls++;
+    f[k->family].time_ns += length_ns(k);
 }
 
 static int longest_first(const void *a, const void *b)
@@ -119,13 +142,49 @@ static int longest_first(const void *a, const void *b)
     return (int)x->family - (int)y->family;
 }
 
-/* Moves the families that were called to out, and says how many they are. */
+static bool declares(struct pk_declared d)
+{
+    return d.flops > 0 || d.bytes > 0;
+}
+
+static void add_declared(struct pk_declared *to, struct pk_declared d)
+{
+    to->flops += d.flops;
+    to->bytes += d.bytes;
+}
+
+/* Where no kernel is known as one of attention's products, those of gemm are theirs, too. */
+static bool fold(struct pk_family_time *f)
+{
+    struct pk_family_time *products = &f[PK_FAMILY_ATTENTION_MATMUL], *gemm = &f[PK_FAMILY_GEMM];
+    if (products->calls || !gemm->calls || !declares(products->declared))
+        return false;
+    add_declared(&gemm->declared, products->declared);
+    products->declared = (struct pk_declared){0};
+    return true;
+}
+
+/* What was declared, to the rows of the kernels; says whether anything was folded. */
+static bool declare(const struct pk_trace *asked, struct pk_family_time (*sums)[PK_FAMILIES])
+{
+    bool folded = false;
+    for (size_t i = 0; i < asked->n; i++)
+        add_declared(&sums[row_of(asked->v[i].region)][asked->v[i].family].declared, asked->v[i].declared);
+    for (size_t row = FIRST_REGION; row < ROWS; row++) {
+        folded |= fold(sums[row]);
+        for (int k = 0; k < PK_FAMILIES; k++)
+            add_declared(&sums[TOTAL][k].declared, sums[row][k].declared);
+    }
+    return folded;
+}
+
+/* Moves the families that were called or declared to out, and says how many they are. */
 static size_t take_families(struct pk_family_time *f, const struct pk_region_time *r,
                             struct pk_family_time *out)
 {
     size_t n = 0;
     for (int k = 0; k < PK_FAMILIES; k++)
-        if (f[k].calls) {
+        if (f[k].calls || declares(f[k].declared)) {
             out[n] = f[k];
             out[n].region = r->region;
             out[n].family = (enum pk_kernel_family)k;
@@ -142,18 +201,47 @@ void pk_breakdown_make(const struct pk_trace *t, struct pk_arena *a, struct pk_b
     struct pk_family_time *families = pk_new_n(a, struct pk_family_time, ROWS * PK_FAMILIES);
     for (size_t i = 0; i < t->n; i++) {
         const size_t row = row_of(t->v[i].region);
-        add_kernel(sums[TOTAL], &rows[TOTAL], &t->v[i]);
-        add_kernel(sums[row], &rows[row], &t->v[i]);
+        add_to_family(sums[TOTAL], &t->v[i]);
+        add_to_family(sums[row], &t->v[i]);
+        add_kernel(&rows[TOTAL], &t->v[i]);
+        add_kernel(&rows[row], &t->v[i]);
     }
     add_unions(rows, t, a);
-    *out = (struct pk_breakdown){.families = families, .regions = rows, .whole = t->dropped == 0};
+    *out = (struct pk_breakdown){.families = families,
+                                 .regions = rows,
+                                 .whole = t->dropped == 0 && (!t->ops || t->ops->dropped == 0),
+                                 .folded = declare(t->ops ? t->ops : t, sums)};
     for (size_t row = 0; row < ROWS; row++) {
-        if (!rows[row].calls)
-            continue;
         rows[row].region = region_of(row);
-        out->n_families += take_families(sums[row], &rows[row], families + out->n_families);
+        const size_t n = take_families(sums[row], &rows[row], families + out->n_families);
+        if (!n)
+            continue;
+        out->n_families += n;
         rows[out->n_regions++] = rows[row];
     }
+}
+
+/* Kernels are sorted by when they were asked for, occurrences of a region follow each other. */
+struct pk_region_time pk_breakdown_within(const struct pk_trace *t, const struct pk_marks *marks,
+                                          unsigned region)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const struct pk_kernel **v = pk_new_n(&a, const struct pk_kernel *, t->n + 1);
+    struct pk_region_time sum = {.region = (int)region};
+    size_t next = 0;
+    for (size_t i = 0; i < marks->n; i++) {
+        const struct pk_mark *m = &marks->v[i];
+        size_t n = 0;
+        for (; m->region == region && next < t->n && t->v[next].asked_ns < m->end_host_ns; next++)
+            if (t->v[next].asked_ns && t->v[next].asked_ns >= m->begin_host_ns) {
+                add_kernel(&sum, &t->v[next]);
+                v[n++] = &t->v[next];
+            }
+        qsort(v, n, sizeof *v, by_begin);
+        if (n)
+            add_union(&sum, v, n);
+    }
+    return sum;
 }
 
 double pk_breakdown_off(const struct pk_region_time *r, double timed_ns)

@@ -2,7 +2,7 @@
  *
  * Of GPUs and CPUs alike, from what counter/tracing.h wrote down. A kernel belongs to the region within which the host asked for it (the
  * innermost, by the marks of the same iteration): that is exact, however late it runs and however roughly a GPU's clock is converted.
- * Whatever a captured graph holds was asked for by its launch, so it belongs to the region around that. */
+ * Whatever a captured graph holds was asked for by its launch, so it belongs to the region around that, or to one marked within the graph. */
 #pragma once
 
 #include "device/mark.h"
@@ -10,9 +10,18 @@
 
 #include <stdbool.h>
 
-/* Sets region and occurrence of every kernel with a known time of asking; the others are of no region. Kernels are sorted by that
- * time. Takes memory for a while: not in a timed region. */
+/* Sets region and occurrence of every kernel with a known time of asking but those that are placed; the others are of no region. Kernels
+ * are sorted by that time. Takes memory for a while: not in a timed region. */
 void pk_breakdown_regions(struct pk_kernel *v, size_t n, const struct pk_marks *marks);
+
+/* The same for kernels of a captured graph in which several regions are marked. Its launch asked for all of them, and is the host's time of all
+ * its marks (bench/measure/sample.c): which region a kernel belongs to its middle tells, by where the marks lie on the lane. Both clocks are the
+ * GPU's, their origins meet to a microsecond or so. After pk_breakdown_regions; the device is idle. */
+void pk_breakdown_replayed(struct pk_kernel *v, size_t n, struct pk_device *dev);
+
+/* A kernel that the host asked for within an op is of the op's family, whatever its name tells. Both are sorted by when they were asked
+ * for. Kernels of a captured graph keep theirs: the ops were asked for when it was captured. */
+void pk_breakdown_families(struct pk_kernel *v, size_t n, const struct pk_trace *ops);
 
 enum { PK_WHOLE = -2 }; /* region of the total: all kernels, whatever their region */
 
@@ -20,9 +29,9 @@ struct pk_family_time {
     int region; /* PK_WHOLE first, PK_NO_REGION last */
     enum pk_kernel_family family;
     size_t calls;
-    uint64_t time_ns; /* summed; kernels that run at once count each */
-    int64_t bytes;
-    double share; /* of the time of all the region's families */
+    uint64_t time_ns;            /* summed; kernels that run at once count each */
+    struct pk_declared declared; /* by ops; without a call where none of its kernels is known */
+    double share;                /* of the time of all the region's families */
 };
 
 struct pk_region_time {
@@ -32,6 +41,7 @@ struct pk_region_time {
     uint64_t busy_ns; /* union of the kernels' intervals */
     uint64_t
         gap_ns; /* idle between the first and the last kernel of an occurrence, summed over occurrences */
+    int64_t copied_bytes;
 };
 
 struct pk_breakdown {
@@ -40,12 +50,18 @@ struct pk_breakdown {
     const struct pk_region_time
         *regions; /* PK_WHOLE first; PK_NO_REGION last, where there is such a kernel */
     size_t n_regions;
-    bool whole; /* false: pieces were dropped, so times and gaps are not those of the iteration */
+    bool whole;  /* false: pieces were dropped, so times and gaps are not those of the iteration */
+    bool folded; /* products of unfused attention are declared with gemm, as names of kernels do not tell */
 };
 
 /* Of one iteration's kernels, in any order. The result is in the arena. busy_ns + gap_ns of PK_WHOLE is what the iteration's timing
  * without a trace is held against. */
 void pk_breakdown_make(const struct pk_trace *t, struct pk_arena *a, struct pk_breakdown *out);
+
+/* A region with the regions inside it: all kernels that the host asked for between its begin and its end, where pk_breakdown_make has
+ * those alone that it asked for in no inner one. After pk_breakdown_regions. Takes memory for a while. */
+struct pk_region_time pk_breakdown_within(const struct pk_trace *t, const struct pk_marks *marks,
+                                          unsigned region);
 
 /* Relative difference of busy + gap from `timed_ns`, what timing passes took for the same; beyond PK_BREAKDOWN_AGREES the trace is not
  * of the work that was timed. NaN when timed_ns is 0. */

@@ -19,6 +19,7 @@ struct selection {
     const struct pk_counter_env *env;
     struct pk_arena *arena;
     struct pk_counters *out;
+    bool command; /* counted is one that perfkit starts */
     const struct pk_group *groups;
     size_t n_groups;
     struct bundle loose;
@@ -117,6 +118,9 @@ static bool countable(struct selection *s, const struct bundle *b, size_t i)
     if (!b->sources[i]) {
         pk_fail(&err, PK_E_UNAVAILABLE, " ");
         pk_why(&err, "this build of perfkit has no source of it");
+    } else if (s->command && !b->sources[i]->open_command) {
+        pk_fail(&err, PK_E_UNAVAILABLE, " ");
+        pk_why(&err, "%s", b->sources[i]->ours);
     } else if (!b->sources[i]->plan(s->env, &b->names[i], 1, s->arena, &plans, &n, &err))
         return true;
     const char *why = pk_strdup(s->arena, err.why), *fix = *err.fix ? pk_strdup(s->arena, err.fix) : NULL;
@@ -190,7 +194,21 @@ static const char *apart(const struct selection *s, const struct pk_formula *f,
     return "";
 }
 
-static void add_metrics(struct selection *s, const struct pk_group *g, size_t first_plan)
+/* Of a count, and of nothing that a command has not: nobody declares its work. */
+static bool follows(const struct pk_metric_input *inputs, size_t n)
+{
+    bool counts = false;
+    for (size_t k = 0; k < n; k++) {
+        if (inputs[k].kind == PK_INPUT_MISSING ||
+            (inputs[k].kind == PK_INPUT_GIVEN && inputs[k].event > PK_GIVEN_PASS_NS))
+            return false;
+        counts |= inputs[k].kind == PK_INPUT_COUNT;
+    }
+    return counts;
+}
+
+/* all: those too that cannot be known here. */
+static void add_metrics(struct selection *s, const struct pk_group *g, size_t first_plan, bool all)
 {
     struct pk_counters *out = s->out;
     for (size_t i = 0; i < g->n_metrics; i++) {
@@ -198,10 +216,26 @@ static void add_metrics(struct selection *s, const struct pk_group *g, size_t fi
         struct pk_metric_input *inputs = pk_new_n(s->arena, struct pk_metric_input, m->formula->n_names);
         for (size_t k = 0; k < m->formula->n_names; k++)
             inputs[k] = input_of(s, m->formula->names[k], first_plan);
+        if (!all && !follows(inputs, m->formula->n_names))
+            continue;
         if (out->n_metrics == s->metrics_cap)
             s->metrics = pk_grow(s->arena, s->metrics, sizeof *s->metrics, out->n_metrics, &s->metrics_cap);
         s->metrics[out->n_metrics++] = (struct pk_counter_metric){
             g->name, m->name, m->unit, m->summary, m->formula, inputs, apart(s, m->formula, inputs)};
+    }
+}
+
+/* "cycles@cpu_atom" of "cycles": a command runs where it likes. */
+static void add_twins(const struct selection *s, struct bundle *b)
+{
+    for (size_t i = 0, n = b->n; i < n; i++) {
+        const struct pk_event *events;
+        const struct pk_source *src = b->sources[i];
+        const size_t listed = src->list ? src->list(s->env, s->arena, &events) : 0,
+                     stem = strlen(b->names[i]);
+        for (size_t e = 0; e < listed; e++)
+            if (!strncmp(events[e].name, b->names[i], stem) && events[e].name[stem] == '@')
+                add_name(s, b, events[e].name, src);
     }
 }
 
@@ -215,11 +249,13 @@ static enum pk_code plan_bundle(struct selection *s, const struct bundle *wanted
             add_name(s, &b, wanted->names[i], wanted->sources[i]);
         else if (i < wanted->required)
             return PK_OK;
+    if (s->command)
+        add_twins(s, &b);
     for (const struct pk_source *const *src = pk_sources; *src; src++)
         if (plan_source(s, &b, *src, err))
             return err->code;
     if (b.group)
-        add_metrics(s, b.group, first_plan);
+        add_metrics(s, b.group, first_plan, true);
     return PK_OK;
 }
 
@@ -287,18 +323,36 @@ static enum pk_code take_all(struct selection *s, const char *text, struct pk_er
     return plan_bundle(s, &s->loose, err);
 }
 
+static enum pk_code select_for(struct selection *s, const char *text, bool derive, struct pk_err *err)
+{
+    *s->out = (struct pk_counters){0};
+    s->n_groups = pk_groups(s->arena, &s->groups);
+    if (take_all(s, text, err))
+        return err->code;
+    for (size_t i = 0; derive && i < s->n_groups; i++)
+        add_metrics(s, &s->groups[i], 0, false);
+    s->out->plans = s->plans;
+    s->out->metrics = s->metrics;
+    s->out->missing = s->missing;
+    return PK_OK;
+}
+
 enum pk_code pk_counters_select(const struct pk_counter_env *env, const char *text, struct pk_arena *a,
                                 struct pk_counters *out, struct pk_err *err)
 {
     struct selection s = {.env = env, .arena = a, .out = out};
-    *out = (struct pk_counters){0};
-    s.n_groups = pk_groups(a, &s.groups);
-    if (take_all(&s, text, err))
-        return err->code;
-    out->plans = s.plans;
-    out->metrics = s.metrics;
-    out->missing = s.missing;
-    return PK_OK;
+    return select_for(&s, text, false, err);
+}
+
+#define USUAL                                                                                                \
+    "task_clock_ns,page_faults,context_switches,cpu_migrations,cycles,instructions,branches,branch_misses,"  \
+    "llc_misses"
+
+enum pk_code pk_counters_select_command(const struct pk_counter_env *env, const char *text,
+                                        struct pk_arena *a, struct pk_counters *out, struct pk_err *err)
+{
+    struct selection s = {.env = env, .arena = a, .out = out, .command = true};
+    return select_for(&s, text ? text : USUAL, !text, err);
 }
 
 double pk_counter_metric_value(const struct pk_counter_metric *m, const double *const *counts,

@@ -44,6 +44,13 @@ struct pk_counters {
 enum pk_code pk_counters_select(const struct pk_counter_env *env, const char *text, struct pk_arena *a,
                                 struct pk_counters *out, struct pk_err *err) PK_MUST_CHECK;
 
+/* Likewise what is counted of a command that perfkit starts: by sources with open_command alone; the others' events are missing. Where
+ * there are two kinds of cores, those of the other are counted as well. text NULL: task clock, faults, switches, migrations,
+ * cycles, instructions, branches, and misses of branches and of the last cache, with the metrics of all groups that follow from them. */
+enum pk_code pk_counters_select_command(const struct pk_counter_env *env, const char *text,
+                                        struct pk_arena *a, struct pk_counters *out,
+                                        struct pk_err *err) PK_MUST_CHECK;
+
 /* The value of a metric from counts[plan][event] (NaN = absent; counts[plan] NULL = not counted) and given[PK_GIVENS]. NaN when it
  * is not known: *missing then says for want of what. */
 double pk_counter_metric_value(const struct pk_counter_metric *m, const double *const *counts,

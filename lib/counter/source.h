@@ -15,16 +15,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct pk_perf;  /* perf/access.h: the kernel's counters */
 struct pk_cupti; /* cuda/cupti.h: NVIDIA's profiler */
 struct pk_nvml;  /* cuda/nvml.h: the driver's management library */
 struct pk_device;
+struct rusage;
 
 /* What is outside; tests give one of their own. NULL members stand for what this machine has. */
 struct pk_counter_env {
     const char *root; /* where /proc and /sys are: "/" */
     const struct pk_perf *perf;
+    int (*usage)(struct rusage *); /* of this process */
     const struct pk_cupti *cupti;
     const struct pk_nvml *nvml;
     const char
@@ -100,6 +103,8 @@ struct pk_source_plan {
     size_t n;
     unsigned passes; /* of the work, for all its events; known before anything runs */
     void *state;     /* the source's own */
+    const char *
+        unit; /* what counts it; plans of one source for different ones can be counted at once. NULL = the only one */
 };
 
 struct pk_source {
@@ -118,10 +123,17 @@ struct pk_source {
                          struct pk_err *err);
     enum pk_code (*open)(const struct pk_counter_env *env, const struct pk_source_plan *p,
                          struct pk_device *dev, struct pk_arena *a, void **handle, struct pk_err *err);
+    /* In place of open, for a process that will call exec and for what it starts then; its counts are there once it has ended. The
+     * other hooks are called as ever, but for begin and end. NULL: no process but ours, `ours` says why. */
+    enum pk_code (*open_command)(const struct pk_counter_env *env, const struct pk_source_plan *p, pid_t pid,
+                                 struct pk_arena *a, void **handle, struct pk_err *err);
+    const char *ours;
     /* Before and after an iteration of the work. stop: *again = the work has to be repeated (PK_SOURCE_REPLAYS). */
     enum pk_code (*start)(void *handle, struct pk_err *err);
     enum pk_code (*stop)(void *handle, bool *again, struct pk_err *err);
-    /* Of sources with PK_SOURCE_REGIONS. begin and end never nest deeper than one and never fail; what went wrong is told by read. */
+    /* Of sources with PK_SOURCE_REGIONS, between start and stop, at each mark. Regions lie within each other and may overlap: each has all
+     * that is counted from its begin to its end, what is counted within regions inside it too (and what reading at their marks
+     * cost). One region is not open twice at once. Neither fails; what went wrong is told by read. */
     void (*begin)(void *handle, unsigned region);
     void (*end)(void *handle, unsigned region);
     /* The counts of the last iteration, summed over the occurrences of the region, or of the whole iteration (region < 0):

@@ -1,4 +1,4 @@
-/* Tracing: the device's own ops written down, or kernels of a GPU by its profiler. */
+/* Tracing: the device's own ops written down, and of a GPU its kernels by its profiler, whose families the ops tell. */
 #include "counter/tracing.h"
 
 #include "counter/breakdown.h"
@@ -7,8 +7,8 @@
 
 struct pk_tracing {
     struct pk_device *dev;
-    struct pk_trace trace;
-    struct pk_gpu_trace *gpu; /* NULL = the device writes down its own ops */
+    struct pk_trace trace, ops; /* ops: of a GPU */
+    struct pk_gpu_trace *gpu;   /* NULL = the ops are the trace */
 };
 
 enum pk_code pk_tracing_open(const struct pk_counter_env *env, struct pk_device *dev, size_t cap,
@@ -18,16 +18,20 @@ enum pk_code pk_tracing_open(const struct pk_counter_env *env, struct pk_device 
     t->dev = dev;
     pk_trace_init(&t->trace, a, cap);
     *out = t;
-    return dev->kind == PK_DEVICE_CUDA ? pk_gpu_trace_open(env, dev, &t->trace, a, &t->gpu, err) : PK_OK;
+    if (dev->kind != PK_DEVICE_CUDA)
+        return PK_OK;
+    pk_trace_init(&t->ops, a, cap);
+    t->trace.ops = &t->ops;
+    return pk_gpu_trace_open(env, dev, &t->trace, a, &t->gpu, err);
 }
 
 enum pk_code pk_tracing_start(struct pk_tracing *t, struct pk_err *err)
 {
-    t->trace.n = t->trace.dropped = 0;
-    if (t->gpu)
-        return pk_gpu_trace_start(t->gpu, err);
-    t->dev->trace = &t->trace;
-    return PK_OK;
+    t->trace.n = t->trace.dropped = t->ops.n = t->ops.dropped = 0;
+    const enum pk_code rc = t->gpu ? pk_gpu_trace_start(t->gpu, err) : PK_OK;
+    if (!rc)
+        t->dev->trace = t->gpu ? &t->ops : &t->trace;
+    return rc;
 }
 
 enum pk_code pk_tracing_stop(struct pk_tracing *t, const struct pk_trace **out, struct pk_err *err)
@@ -36,10 +40,16 @@ enum pk_code pk_tracing_stop(struct pk_tracing *t, const struct pk_trace **out, 
     enum pk_code rc = pk_device_sync(t->dev, err);
     if (!rc && t->gpu)
         rc = pk_gpu_trace_stop(t->gpu, err);
-    if (!rc)
-        pk_breakdown_regions(t->trace.v, t->trace.n, &t->dev->marks);
     *out = &t->trace;
-    return rc;
+    if (rc)
+        return rc;
+    pk_breakdown_regions(t->trace.v, t->trace.n, &t->dev->marks);
+    if (t->gpu) {
+        pk_breakdown_replayed(t->trace.v, t->trace.n, t->dev);
+        pk_breakdown_regions(t->ops.v, t->ops.n, &t->dev->marks);
+        pk_breakdown_families(t->trace.v, t->trace.n, &t->ops);
+    }
+    return PK_OK;
 }
 
 void pk_tracing_close(struct pk_tracing *t)

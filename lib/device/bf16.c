@@ -12,6 +12,8 @@
 typedef int product_fn(char ta, char tb, long m, long n, long k, float alpha, const uint16_t *a, long lda,
                        const uint16_t *b, long ldb, float beta, float *c, long ldc);
 
+const char *const pk_bf16_words[] = {"onednn", "widened", NULL};
+
 static void widened(struct pk_bf16 *b, const char *why)
 {
     pk_bf16_close(b);
@@ -105,6 +107,9 @@ void pk_bf16_open(struct pk_bf16 *b)
 #else
         widened(b, "built without oneDNN");
 #endif
+    if (whatever && !b->product)
+        snprintf(b->warning, sizeof b->warning,
+                 "PERFKIT_BF16=onednn does nothing: products of bf16 are %.150s", b->name);
 }
 
 void pk_bf16_close(struct pk_bf16 *b)

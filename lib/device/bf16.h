@@ -14,11 +14,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+extern const char *const pk_bf16_words[]; /* of PERFKIT_BF16; NULL-terminated */
+
 struct pk_bf16 {
     void *handle;  /* of dlopen */
     void *product; /* NULL: widen */
     char name
         [160]; /* "onednn 2.6.3, avx512_core_bf16", "widened to fp32: this CPU has no bf16 instructions" */
+    char warning[256]; /* oneDNN was asked for and is not used; "" = none */
 };
 
 /* Never fails: what cannot be opened is widened, and name says why. */

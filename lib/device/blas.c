@@ -15,6 +15,8 @@ typedef void cblas_sgemm_fn(int order, int ta, int tb, int m, int n, int k, floa
 typedef int dnnl_sgemm_fn(char ta, char tb, long m, long n, long k, float alpha, const float *a, long lda,
                           const float *b, long ldb, float beta, float *c, long ldc);
 
+const char *const pk_blas_words[] = {"openblas", "onednn", "own", NULL};
+
 enum { CBLAS_ROW_MAJOR = 101, CBLAS_NO_TRANS = 111, CBLAS_TRANS = 112 };
 
 /* The pthread build by its Debian path first: the system's choice may be the OpenMP build. */
@@ -167,6 +169,15 @@ void pk_blas_open(struct pk_blas *b, enum pk_isa isa)
         b->warning, sizeof b->warning,
         "no %s library could be opened, so GEMM uses perfkit's own kernels; install libopenblas0-pthread",
         only ? only : "BLAS");
+}
+
+void pk_blas_open_other(struct pk_blas *b, const struct pk_blas *first)
+{
+    *b = (struct pk_blas){.kind = PK_BLAS_OWN};
+#ifdef PK_HAVE_ONEDNN
+    if (first->kind == PK_BLAS_OPENBLAS && !secure_getenv("PERFKIT_BLAS") && !try_onednn(b, PK_ISA_BASELINE))
+        pk_blas_close(b);
+#endif
 }
 
 void pk_blas_close(struct pk_blas *b)

@@ -1,6 +1,7 @@
 /* Blas: the vendor's single-precision GEMM on the CPU, opened at run time.
  *
- * OpenBLAS first, then oneDNN when the build has it, else none (PK_BLAS_OWN: ops/cpu use a GEMM of ours).
+ * OpenBLAS first, then oneDNN when the build has it, else none (PK_BLAS_OWN: ops/cpu use a GEMM of ours). Where both are there, oneDNN is the
+ * other one: which makes products of a shape is found by trying (ops/cpu/gemm_library.c).
  * PERFKIT_BLAS=openblas|onednn|own chooses one, PERFKIT_OPENBLAS=/path/to/libopenblas.so.0 names a file; both
  * are ignored in a set-uid program.
  *
@@ -17,6 +18,8 @@
 
 enum pk_blas_kind { PK_BLAS_OWN, PK_BLAS_OPENBLAS, PK_BLAS_ONEDNN };
 
+extern const char *const pk_blas_words[]; /* of PERFKIT_BLAS; NULL-terminated */
+
 struct pk_blas {
     enum pk_blas_kind kind;
     void *handle;      /* of dlopen */
@@ -28,6 +31,9 @@ struct pk_blas {
 
 /* Never fails: without a library the kind is PK_BLAS_OWN and name says why. */
 void pk_blas_open(struct pk_blas *b, enum pk_isa isa);
+/* Another library to choose from, shape by shape: oneDNN beside OpenBLAS, where the build has it and PERFKIT_BLAS chose none. Else the
+ * kind is PK_BLAS_OWN. */
+void pk_blas_open_other(struct pk_blas *b, const struct pk_blas *first);
 void pk_blas_close(struct pk_blas *b);
 
 /* One row-major problem on the calling thread: C[m,n] = alpha * op(A)[m,k] * op(B)[k,n] + beta * C, with

@@ -16,11 +16,12 @@ struct cpu {
     struct pk_threads *threads;
     enum pk_isa isa;
     struct pk_cpus cpus; /* none when threads are not bound */
-    bool blas_open, bf16_open;
-    struct pk_blas blas;
+    bool blas_open, other_open, bf16_open;
+    struct pk_blas blas, other;
     struct pk_bf16 bf16;
     unsigned char *flush; /* twice the last-level cache; NULL until it is needed */
     size_t flush_bytes;
+    void *beside;
 };
 
 static struct cpu *cpu_of(const struct pk_device *dev)
@@ -83,6 +84,8 @@ static void cpu_close(struct pk_device *dev)
     pk_threads_stop(c->threads);
     if (c->blas_open)
         pk_blas_close(&c->blas);
+    if (c->other_open)
+        pk_blas_close(&c->other);
     if (c->bf16_open)
         pk_bf16_close(&c->bf16);
     if (c->flush)
@@ -199,7 +202,11 @@ static void cpu_facts(struct pk_device *dev, pk_fact_fn *fn, void *user)
     fn(user, "blas", b->name);
     if (*b->core)
         fn(user, "blas_core", b->core);
+    if (pk_cpu_other_blas(dev))
+        fn(user, "blas_other", pk_cpu_other_blas(dev)->name);
     fn(user, "bf16", pk_cpu_bf16(dev)->name);
+    if (*pk_cpu_bf16(dev)->warning)
+        fn(user, "bf16_warning", pk_cpu_bf16(dev)->warning);
     fn(user, "limit_bytes", pk_printf(&a, "%zu", dev->pool.limit));
     if (unbound)
         fn(user, "binding_warning",
@@ -252,6 +259,21 @@ const struct pk_blas *pk_cpu_blas(struct pk_device *dev)
         c->blas_open = true;
     }
     return &c->blas;
+}
+
+const struct pk_blas *pk_cpu_other_blas(struct pk_device *dev)
+{
+    struct cpu *c = cpu_of(dev);
+    if (!c->other_open) {
+        pk_blas_open_other(&c->other, pk_cpu_blas(dev));
+        c->other_open = true;
+    }
+    return c->other.sgemm ? &c->other : NULL;
+}
+
+void **pk_cpu_beside(struct pk_device *dev)
+{
+    return &cpu_of(dev)->beside;
 }
 
 const struct pk_bf16 *pk_cpu_bf16(struct pk_device *dev)

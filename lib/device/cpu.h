@@ -32,5 +32,10 @@ void pk_cpu_lower_isa(struct pk_device *dev, enum pk_isa isa);
 /* The GEMM library, opened by the first call; blas->kind says PK_BLAS_OWN when there is none. Not from a
  * task. */
 const struct pk_blas *pk_cpu_blas(struct pk_device *dev);
+/* Another one that may be faster for some shapes, likewise; NULL when there is none. */
+const struct pk_blas *pk_cpu_other_blas(struct pk_device *dev);
 /* The product of bf16 operands, likewise. */
 const struct pk_bf16 *pk_cpu_bf16(struct pk_device *dev);
+
+/* What ops/cpu keep as long as the device is open, in its arena: NULL at first. */
+void **pk_cpu_beside(struct pk_device *dev);

@@ -134,8 +134,14 @@ enum pk_code pk_device_copy(struct pk_device *dev, enum pk_lane lane, enum pk_co
     const uint64_t begin_ns = dev->ops->now_ns(dev);
     const enum pk_code rc = dev->ops->copy(dev, lane, dir, dst, src, bytes, err);
     if (!rc)
-        pk_trace_add(dev, "copy", PK_FAMILY_COPY, begin_ns, (int64_t)bytes);
+        pk_trace_add(dev, "copy", PK_FAMILY_COPY, begin_ns,
+                     (struct pk_declared){.bytes = pk_device_copy_declares(dir, bytes)});
     return rc;
+}
+
+double pk_device_copy_declares(enum pk_copy dir, size_t bytes)
+{
+    return dir == PK_COPY_ON_DEVICE ? 2 * (double)bytes : (double)bytes;
 }
 
 enum pk_code pk_device_flush(struct pk_device *dev, struct pk_err *err)

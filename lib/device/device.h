@@ -25,18 +25,21 @@ enum pk_copy { PK_COPY_HOST_TO_DEVICE, PK_COPY_DEVICE_TO_HOST, PK_COPY_ON_DEVICE
 
 /* How to open a device. Zero means "choose". */
 struct pk_device_options {
-    unsigned threads;    /* CPU: worker threads, the calling one included; 0 = one per core we may use */
-    bool no_bind;        /* leave threads where the kernel puts them */
-    const char *cpus;    /* "0-3,8": the CPUs to use, in the order in which threads are bound to them; NULL =
+    unsigned threads; /* CPU: worker threads, the calling one included; 0 = one per core we may use */
+    bool no_bind;     /* leave threads where the kernel puts them */
+    const char *cpus; /* "0-3,8": the CPUs to use, in the order in which threads are bound to them; NULL =
                             choose: of the CPU one per core, of a GPU those nearest to it */
-    bool cold;           /* whoever measures empties the caches before every sample: dev->cold */
+    unsigned turn;    /* of ranks on one host: cuda without a number is one GPU after the other, by turns */
+    bool cold;        /* whoever measures empties the caches before every sample: dev->cold */
     int64_t limit_bytes; /* pool limit; 0 = the kind's own rule (CPU: 0.9 * min(cgroup, MemAvailable)) */
     uint64_t seed;       /* null: start of its fake clock's jitter; 0 = exact */
 };
 
 struct pk_device;
 struct pk_choice;
+struct pk_graph;
 struct pk_graph_ops;
+struct pk_lane_ops;
 
 /* A fact about the open device, recorded with the invocation: ("blas", "openblas 0.3.21 SkylakeX"). A fact whose name
  * ends in "_warning" is shown to the user. */
@@ -73,6 +76,8 @@ struct pk_device_ops {
     enum pk_code (*flush)(struct pk_device *dev, struct pk_err *err);
     /* optional. Capturing and replaying work (graph.h). */
     const struct pk_graph_ops *graphs;
+    /* optional. Lanes are queues, and what goes between them (lane.h). */
+    const struct pk_lane_ops *lanes;
     /* optional. True after an error that no later work survives: the process has to end, and sync answers with that error. */
     bool (*broken)(const struct pk_device *dev);
     /* optional. Names what was found and chosen (model, threads, BLAS core, ...). */
@@ -87,8 +92,9 @@ struct pk_device {
     struct pk_arena arena;
     struct pk_pool pool;
     struct pk_marks marks;
-    struct pk_choice *choices; /* choices.h */
-    struct pk_trace *trace;    /* where ops and copies are written down; NULL = nowhere */
+    struct pk_choice *choices;  /* choices.h */
+    struct pk_trace *trace;     /* where ops and copies are written down; NULL = nowhere */
+    struct pk_graph *capturing; /* what graph.h records now */
     void *impl;
 };
 
@@ -111,6 +117,8 @@ uint64_t pk_device_now_ns(struct pk_device *dev);
 enum pk_code pk_device_sync(struct pk_device *dev, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_device_copy(struct pk_device *dev, enum pk_lane lane, enum pk_copy dir, void *dst,
                             const void *src, size_t bytes, struct pk_err *err) PK_MUST_CHECK;
+/* What a copy declares: bytes read and written in the device's memory. */
+double pk_device_copy_declares(enum pk_copy dir, size_t bytes);
 /* Nothing that was used before is in a cache, and every lane is idle. */
 enum pk_code pk_device_flush(struct pk_device *dev, struct pk_err *err) PK_MUST_CHECK;
 void pk_device_delay(struct pk_device *dev, enum pk_lane lane, uint64_t ns);

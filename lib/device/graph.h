@@ -8,14 +8,19 @@
 
 #include "device/device.h"
 
-struct pk_graph;
+struct pk_graph {
+    void *exec;            /* the kind's own */
+    struct pk_tape tape;   /* what the captured ops and copies declare */
+    struct pk_trace taped; /* dev->trace while it is captured */
+    struct pk_trace *before;
+};
 
 /* What a device kind with graphs fills; all required. */
 struct pk_graph_ops {
     enum pk_code (*begin)(struct pk_device *dev, struct pk_err *err);
-    enum pk_code (*end)(struct pk_device *dev, enum pk_code work, struct pk_graph **out, struct pk_err *err);
-    enum pk_code (*replay)(struct pk_device *dev, struct pk_graph *g, struct pk_err *err);
-    void (*drop)(struct pk_device *dev, struct pk_graph *g);
+    enum pk_code (*end)(struct pk_device *dev, enum pk_code work, void **exec, struct pk_err *err);
+    enum pk_code (*replay)(struct pk_device *dev, void *exec, struct pk_err *err);
+    void (*drop)(struct pk_device *dev, void *exec);
 };
 
 bool pk_graph_supported(const struct pk_device *dev);
@@ -23,6 +28,7 @@ enum pk_code pk_graph_begin(struct pk_device *dev, struct pk_err *err) PK_MUST_C
 /* Instantiates and uploads. In dev->arena. What the work returned is given so that a failed one is dropped: then its error stands. */
 enum pk_code pk_graph_end(struct pk_device *dev, enum pk_code work, struct pk_graph **out,
                           struct pk_err *err) PK_MUST_CHECK;
-/* Asynchronous. The marks of the capture are the marks of this replay. */
+/* Asynchronous. The marks of the capture are the marks of this replay. Where the device is traced, what the captured ops declared is written
+ * down again, by region and family. */
 enum pk_code pk_graph_replay(struct pk_device *dev, struct pk_graph *g, struct pk_err *err) PK_MUST_CHECK;
 void pk_graph_free(struct pk_device *dev, struct pk_graph *g);

@@ -13,6 +13,7 @@ struct null {
     bool jitter;
     double process_factor;
     struct pk_null_counts counted;
+    struct pk_null_part part;
 };
 
 static const char *available(void)
@@ -27,6 +28,7 @@ static enum pk_code null_open(struct pk_device *dev, const struct pk_device_opti
     n->rng.state = opt->seed;
     n->jitter = opt->seed != 0;
     n->process_factor = n->jitter ? exp(PK_NULL_SD_PROCESS * pk_rng_normal(&n->rng)) : 1;
+    n->part.kind = PK_DEVICE_NULL;
     dev->impl = n;
     if (opt->limit_bytes == 0)
         dev->pool.limit = (size_t)PK_NULL_LIMIT_GIB << 30;
@@ -65,7 +67,7 @@ static void release(struct pk_device *dev, void *p, size_t bytes)
 static enum pk_code copy(struct pk_device *dev, enum pk_lane lane, enum pk_copy dir, void *dst,
                          const void *src, size_t bytes, struct pk_err *err)
 {
-    pk_null_work(dev, 0, dir == PK_COPY_ON_DEVICE ? 2 * (double)bytes : (double)bytes, 0);
+    pk_null_work(dev, 0, pk_device_copy_declares(dir, bytes), 0);
     return PK_OK;
 }
 
@@ -100,6 +102,20 @@ void pk_null_work(struct pk_device *dev, double flops, double bytes, double exps
     n->counted.flops += flops;
     n->counted.bytes += bytes;
     n->counted.exps += exps;
+}
+
+void pk_null_play(struct pk_device *dev, struct pk_null_part part)
+{
+    pk_assert(dev->kind == PK_DEVICE_NULL);
+    struct null *n = dev->impl;
+    n->part = part;
+}
+
+struct pk_null_part pk_null_played(const struct pk_device *dev)
+{
+    pk_assert(dev->kind == PK_DEVICE_NULL);
+    const struct null *n = dev->impl;
+    return n->part;
 }
 
 struct pk_null_counts pk_null_counted(const struct pk_device *dev)

@@ -25,6 +25,15 @@ void pk_null_advance(struct pk_device *dev, uint64_t ns);
 /* Lets the time pass that this much work takes: the longest of its parts at the rates above. */
 void pk_null_work(struct pk_device *dev, double flops, double bytes, double exps);
 
+/* From now on ops here take, for as long as each runs, the workspace that a device of this kind would, a CPU with so many threads.
+ * PK_DEVICE_NULL, as it is opened: none. */
+struct pk_null_part {
+    enum pk_device_kind kind;
+    unsigned threads;
+};
+void pk_null_play(struct pk_device *dev, struct pk_null_part part);
+struct pk_null_part pk_null_played(const struct pk_device *dev);
+
 /* What was declared since the device was opened: the events of the counter source "fake". */
 struct pk_null_counts {
     uint64_t works;

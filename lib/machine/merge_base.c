@@ -14,6 +14,13 @@ static enum pk_code no_repository(struct pk_err *err)
     return pk_fix(err, "call perfkit in the repository, or name a baseline, a label or commit:SHA");
 }
 
+static enum pk_code no_name(struct pk_err *err)
+{
+    pk_fail(err, PK_E_USAGE, "merge-base: names no branch");
+    pk_why(err, "it is the commit at which HEAD left a branch, which stands behind the colon");
+    return pk_fix(err, "write for example merge-base:origin/main");
+}
+
 static enum pk_code no_branch(const char *branch, struct pk_err *err)
 {
     pk_fail(err, PK_E_USAGE, "git knows no branch '%.100s'", branch);
@@ -33,18 +40,15 @@ static enum pk_code nothing_in_common(const char *branch, struct pk_err *err)
 enum pk_code pk_machine_merge_base(const char *branch, struct pk_arena *a, const char **commit,
                                    struct pk_err *err)
 {
-    const char *const verify[] = {
-        "git", "rev-parse", "--verify", "--quiet", pk_printf(a, "%s^{commit}", branch), NULL};
-    const char *head;
-    int dirty;
-    pk_machine_repository(a, &head, &dirty);
+    if (!*branch)
+        return no_name(err);
+    const char *head = pk_machine_commit("HEAD", a);
     if (!head)
         return no_repository(err);
-    const char *tip = *branch && *branch != '-' ? pk_ask(verify, PATIENCE_NS, a) : NULL;
-    if (!tip || !*tip)
+    const char *tip = pk_machine_commit(branch, a);
+    if (!tip)
         return no_branch(branch, err);
-    const char *const merge_base[] = {"git", "merge-base", head, pk_strndup(a, tip, strcspn(tip, "\n")),
-                                      NULL};
+    const char *const merge_base[] = {"git", "merge-base", head, tip, NULL};
     const char *base = pk_ask(merge_base, PATIENCE_NS, a);
     if (!base || !*base)
         return nothing_in_common(branch, err);

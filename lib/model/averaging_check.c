@@ -9,6 +9,7 @@ enum { CHUNK = 16384, SAMPLES = 8 };
 
 /* bf16 has 8 bits: sums are rounded at every step. */
 #define BF16_TOLERANCE (1.0 / 64)
+#define FP32_TOLERANCE 1e-5 /* of a training's: sums of other orders */
 
 static void store(void *dst, size_t i, enum pk_dtype type, float x)
 {
@@ -21,6 +22,11 @@ static void store(void *dst, size_t i, enum pk_dtype type, float x)
 static float load(const void *src, size_t i, enum pk_dtype type)
 {
     return type == PK_FP32 ? ((const float *)src)[i] : pk_bf16_to_float(((const uint16_t *)src)[i]);
+}
+
+double pk_averaging_tolerance(const struct pk_averaging *v)
+{
+    return v->o.type == PK_BF16 ? BF16_TOLERANCE : v->o.training ? FP32_TOLERANCE : 0;
 }
 
 static size_t smaller(size_t a, size_t b)
@@ -62,7 +68,7 @@ static double expected_rank(const struct pk_averaging *v)
 static enum pk_code compare(const struct pk_averaging *v, size_t t, size_t at, const void *host, size_t n,
                             struct pk_err *err)
 {
-    const double tolerance = v->o.type == PK_BF16 ? BF16_TOLERANCE : 0;
+    const double tolerance = pk_averaging_tolerance(v);
     for (size_t i = 0; i < n; i++) {
         const double is = load(host, i, v->o.type), should = pk_averaging_value(t, at + i, expected_rank(v));
         if (fabs(is - should) <= tolerance * fabs(should))
@@ -113,6 +119,8 @@ enum pk_code pk_averaging_check(struct pk_averaging *v, bool full, uint64_t seed
     struct pk_rng rng = {seed};
     void *host = pk_new_n(a, float, CHUNK);
     enum pk_code rc = check_sent(v, err);
+    if (rc || v->o.training)
+        return rc ? rc : pk_averaging_check_training(v, full, seed, a, err);
     for (size_t t = 0; !rc && t < v->gradients->n; t++)
         rc = check_one(v, t, full, &rng, host, err);
     return rc;

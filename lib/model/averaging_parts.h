@@ -1,4 +1,4 @@
-/* Averaging parts: what gradients hold before and after. Inside lib/model only. */
+/* Averaging parts: what the files of averaging share. Inside lib/model only. */
 #pragma once
 
 #include "model/averaging.h"
@@ -10,4 +10,33 @@ static inline float pk_averaging_value(size_t t, size_t i, double rank)
     return (float)((double)((t + i) % PERIOD) + rank);
 }
 
+static inline bool pk_averaging_overlaps(enum pk_averaging_way way)
+{
+    return way == PK_AVERAGE_OVERLAP || way == PK_AVERAGE_BUCKET;
+}
+
+/* The training's hook: user is the averaging. */
+enum pk_code pk_averaging_made(void *user, size_t parameter, struct pk_err *err);
+
+/* Where gradient t is in the one array. */
+static inline char *pk_averaging_slot(const struct pk_averaging *v, size_t t)
+{
+    return v->flat + v->before[t] * pk_dtype_bytes(v->o.type);
+}
+
+/* Where gradient t of a training is, in fp32: readiness is the layout's order from its end. */
+static inline float *pk_averaging_source(const struct pk_averaging *v, size_t t)
+{
+    const struct pk_transformer *x = &v->o.training->t;
+    return x->g + x->layout.v[x->layout.n - 1 - t].offset;
+}
+
+/* Of a timer. */
 enum pk_code pk_averaging_fill(struct pk_averaging *v, struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
+
+/* How far the averaged gradients may be from what they should be, in units of the largest that is looked at. */
+double pk_averaging_tolerance(const struct pk_averaging *v);
+
+/* Of a training: gradients are the mean over the ranks' own. */
+enum pk_code pk_averaging_check_training(struct pk_averaging *v, bool full, uint64_t seed, struct pk_arena *a,
+                                         struct pk_err *err) PK_MUST_CHECK;

@@ -55,7 +55,8 @@ static struct pk_gemm gemm(const struct pk_attention_shape *s, size_t n, size_t 
                             .c = c,
                             .ab_type = s->dtype,
                             .c_type = s->dtype,
-                            .math = s->math};
+                            .math = s->math,
+                            .of_attention = 1};
 }
 
 /* S = Q K^T, scaled, [masked], softmax: each step out of place, its input freed when nobody refers to it any

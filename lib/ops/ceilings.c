@@ -11,6 +11,7 @@
 #ifdef PK_HAVE_CUDA
 #include "ops/cuda/cuda_ops.h"
 #endif
+#include "ops/ops.h"
 #include "ops/rects.h"
 
 #include <math.h>
@@ -21,7 +22,8 @@ enum {
     RUN_NS = 15 * 1000 * 1000, /* of one compute run */
     EXP_FLOATS = 2048,         /* two arrays: in the L1 cache */
     STREAM_FLOATS = 1 << 16,   /* of one task */
-    CACHE_MULTIPLE = 8         /* all streamed arrays together */
+    CACHE_MULTIPLE = 8,        /* all streamed arrays together */
+    PRODUCT_SIDE = 1024        /* of a product, per thread */
 };
 
 struct probe {
@@ -180,11 +182,64 @@ static enum pk_code measure_memory(struct pk_device *dev, struct probe *p, struc
     return rc;
 }
 
+/* c = a b of bf16 operands, as often as RUNS says; raises *rate to the best. */
+static enum pk_code best_product(struct pk_device *dev, const struct pk_gemm *g, double *rate,
+                                 struct pk_err *err)
+{
+    for (int run = 0; run < RUNS / 2; run++) {
+        uint64_t begin = pk_clock_ns();
+        if (pk_op_gemm(dev, g, err))
+            return err->code;
+        *rate = fmax(*rate, pk_work_gemm(g).flops / (double)(pk_clock_ns() - begin) * 1e9);
+    }
+    return PK_OK;
+}
+
+static void fill_bf16(uint16_t *x, size_t n, uint64_t seed)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = pk_bf16_of_float(pk_fill_value(seed, i));
+}
+
+static enum pk_code measure_products(struct pk_device *dev, struct pk_ceilings *out, struct pk_err *err)
+{
+    const size_t rows = (size_t)PRODUCT_SIDE * pk_cpu_threads(dev), side = PRODUCT_SIDE;
+    out->bf16_flops_per_s = out->fp32_flops_per_s;
+    if (!pk_cpu_bf16(dev)->product)
+        return PK_OK;
+    uint16_t *a = pk_device_alloc(dev, rows * side * sizeof *a, PK_TAG_WORKSPACE),
+             *b = pk_device_alloc(dev, side * side * sizeof *b, PK_TAG_WORKSPACE);
+    float *c = pk_device_alloc(dev, rows * side * sizeof *c, PK_TAG_WORKSPACE);
+    enum pk_code rc = a && b && c ? PK_OK : pk_device_oom(dev, err);
+    if (!rc) {
+        fill_bf16(a, rows * side, 1);
+        fill_bf16(b, side * side, 2);
+        rc = best_product(dev,
+                          &(struct pk_gemm){.m = rows,
+                                            .n = side,
+                                            .k = side,
+                                            .batch = 1,
+                                            .alpha = 1,
+                                            .a = a,
+                                            .b = b,
+                                            .c = c,
+                                            .ab_type = PK_BF16,
+                                            .c_type = PK_FP32},
+                          &out->bf16_flops_per_s, err);
+    }
+    pk_device_free(dev, c);
+    pk_device_free(dev, b);
+    pk_device_free(dev, a);
+    return rc;
+}
+
 enum pk_code pk_ceilings_measure(struct pk_device *dev, struct pk_ceilings *out, struct pk_err *err)
 {
     *out = (struct pk_ceilings){0};
     if (dev->kind == PK_DEVICE_NULL) {
         *out = (struct pk_ceilings){.fp32_flops_per_s = PK_NULL_FLOPS_PER_NS * 1e9,
+                                    .tf32_flops_per_s = PK_NULL_FLOPS_PER_NS * 1e9,
+                                    .bf16_flops_per_s = PK_NULL_FLOPS_PER_NS * 1e9,
                                     .exp_per_s = PK_NULL_EXPS_PER_NS * 1e9,
                                     .memory_bytes_per_s = PK_NULL_BYTES_PER_NS * 1e9,
                                     .copy_bytes_per_s = PK_NULL_BYTES_PER_NS * 1e9,
@@ -198,7 +253,8 @@ enum pk_code pk_ceilings_measure(struct pk_device *dev, struct pk_ceilings *out,
     pk_assert(dev->kind == PK_DEVICE_CPU);
     struct probe p = {.k = pk_kernels_of(pk_cpu_isa(dev))};
     out->cache_bytes = (double)pk_machine_cache_bytes();
-    if (measure_compute(dev, &p, out, err) || measure_memory(dev, &p, out, err))
+    if (measure_compute(dev, &p, out, err) || measure_products(dev, out, err) ||
+        measure_memory(dev, &p, out, err))
         return err->code;
     return PK_OK;
 }

@@ -1,5 +1,6 @@
-/* Ceilings: the rates this device reaches at best, measured by micro-kernels of our own, never by a library, so that a slow
- * library cannot hide. Measured repeatedly (bench/calibrate.h), stored with the machine, used for % of floor. */
+/* Ceilings: the rates this device reaches at best, measured by micro-kernels of our own so that a slow library cannot hide; those of
+ * tensor cores alone by the library that has their fastest code, whose data sheet stands beside them (device/cuda/data_sheet.h).
+ * Measured repeatedly (bench/calibrate.h), stored with the machine, used for % of floor and for the share of a model's FLOPs. */
 #pragma once
 
 #include "device/device.h"
@@ -14,8 +15,12 @@ struct pk_ceilings {
         copy_bytes_per_s; /* read + written by one dense pk_op_copy2d of such arrays: the lines it writes it
                                 * also has to fetch, or to write past the cache, which an update in place needs not */
     double cache_bytes;   /* last-level cache; a case whose working set is smaller is flagged */
+    /* Large products with fp32 sums, of random numbers; 0 = this device makes none. A GPU from compute capability 8.0 on: cuBLASLt. A
+     * CPU: of bf16, the better of oneDNN, where it has instructions for it, and fp32's rate, by which it multiplies without them. */
+    double tf32_flops_per_s, bf16_flops_per_s;
 };
 
-/* Takes half a second. The pool needs room for about 8 x cache_bytes, on a GPU 48 x its L2 cache. */
+/* Takes half a second. The pool needs room for about 8 x cache_bytes and on a CPU with bf16 instructions 8 MiB a thread, on a GPU for
+ * 48 x its L2 cache and the workspace of a product. */
 enum pk_code pk_ceilings_measure(struct pk_device *dev, struct pk_ceilings *out,
                                  struct pk_err *err) PK_MUST_CHECK;

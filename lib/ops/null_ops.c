@@ -1,9 +1,11 @@
-/* Null ops: the declared work of each operation passes on the fake clock; no arithmetic, no memory touched. */
+/* Null ops: the declared work of each operation passes on the fake clock; no arithmetic, no memory touched. Workspaces are taken where the
+ * device plays one that would. */
 #include "device/null.h"
 #include "ops/layers.h"
 #include "ops/ops.h"
 #include "ops/rects.h"
 #include "ops/table.h"
+#include "ops/workspace.h"
 
 static enum pk_code pass(struct pk_device *dev, struct pk_work w)
 {
@@ -11,9 +13,23 @@ static enum pk_code pass(struct pk_device *dev, struct pk_work w)
     return PK_OK;
 }
 
+/* Passes with a workspace, given back as it ends. */
+static enum pk_code pass_with(struct pk_device *dev, size_t bytes, struct pk_work w, struct pk_err *err)
+{
+    void *workspace = bytes ? pk_device_alloc(dev, bytes, PK_TAG_WORKSPACE) : NULL;
+    if (bytes && !workspace)
+        return pk_device_oom(dev, err);
+    pk_device_free(dev, workspace);
+    return pass(dev, w);
+}
+
 static enum pk_code gemm(struct pk_device *dev, const struct pk_gemm *g, struct pk_err *err)
 {
-    return pass(dev, pk_work_gemm(g));
+    const struct pk_null_part part = pk_null_played(dev);
+    const size_t bytes = part.kind == PK_DEVICE_CUDA  ? pk_workspace_gemm(g)
+                         : part.kind == PK_DEVICE_CPU ? pk_workspace_cpu_gemm(g, part.threads)
+                                                      : 0;
+    return pass_with(dev, bytes, pk_work_gemm(g), err);
 }
 
 static enum pk_code scale(struct pk_device *dev, enum pk_dtype type, float alpha, const void *x, void *y,
@@ -40,24 +56,57 @@ static enum pk_code softmax_backward(struct pk_device *dev, enum pk_dtype type, 
     return pass(dev, pk_work_softmax_backward(type, rows, cols));
 }
 
+typedef size_t gpu_fn(const struct pk_attention *at);
+typedef size_t cpu_fn(const struct pk_attention *at, bool backward, unsigned threads);
+
+/* NULL: a device that has no such op, or takes nothing for it. */
+static size_t attention_bytes(const struct pk_device *dev, const struct pk_attention *at, bool backward,
+                              gpu_fn *gpu, cpu_fn *cpu)
+{
+    const struct pk_null_part part = pk_null_played(dev);
+    if (part.kind == PK_DEVICE_CUDA && gpu)
+        return gpu(at);
+    return part.kind == PK_DEVICE_CPU && cpu ? cpu(at, backward, part.threads) : 0;
+}
+
 static enum pk_code fused_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
-    return pass(dev, pk_work_fused_forward(at));
+    const size_t bytes = attention_bytes(dev, at, false, pk_workspace_fused_forward, pk_workspace_cpu_fused);
+    return pass_with(dev, bytes, pk_work_fused_forward(at), err);
 }
 
 static enum pk_code fused_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
-    return pass(dev, pk_work_fused_backward(at));
+    const size_t bytes = attention_bytes(dev, at, true, pk_workspace_fused_backward, pk_workspace_cpu_fused);
+    return pass_with(dev, bytes, pk_work_fused_backward(at), err);
 }
 
 static enum pk_code flash_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
-    return pass(dev, pk_work_flash_forward(at));
+    const size_t bytes = attention_bytes(dev, at, false, NULL, pk_workspace_cpu_flash);
+    return pass_with(dev, bytes, pk_work_flash_forward(at), err);
 }
 
 static enum pk_code flash_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
-    return pass(dev, pk_work_flash_backward(at));
+    const size_t bytes = attention_bytes(dev, at, true, NULL, pk_workspace_cpu_flash);
+    return pass_with(dev, bytes, pk_work_flash_backward(at), err);
+}
+
+static enum pk_code cudnn_prepare(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
+{
+    return PK_OK;
+}
+
+static enum pk_code cudnn_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
+{
+    return pass(dev, pk_work_flash_forward(at));
+}
+
+static enum pk_code cudnn_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
+{
+    const size_t bytes = attention_bytes(dev, at, true, pk_workspace_cudnn_backward, NULL);
+    return pass_with(dev, bytes, pk_work_flash_backward(at), err);
 }
 
 static enum pk_code copy2d(struct pk_device *dev, const struct pk_copy2d *v, size_t n, struct pk_err *err)
@@ -84,7 +133,8 @@ static enum pk_code embed(struct pk_device *dev, const struct pk_embed *x, struc
 static enum pk_code embed_backward(struct pk_device *dev, const struct pk_embed_backward *x,
                                    struct pk_err *err)
 {
-    return pass(dev, pk_work_embed_backward(x));
+    const bool met = pk_null_played(dev).kind == PK_DEVICE_CPU; /* a mark for each token of the vocabulary */
+    return pass_with(dev, met ? x->vocab : 0, pk_work_embed_backward(x), err);
 }
 
 static enum pk_code norm(struct pk_device *dev, const struct pk_norm *x, struct pk_err *err)
@@ -94,7 +144,11 @@ static enum pk_code norm(struct pk_device *dev, const struct pk_norm *x, struct 
 
 static enum pk_code norm_backward(struct pk_device *dev, const struct pk_norm_backward *x, struct pk_err *err)
 {
-    return pass(dev, pk_work_norm_backward(x));
+    const enum pk_device_kind kind = pk_null_played(dev).kind;
+    const size_t bytes = kind == PK_DEVICE_CUDA  ? pk_workspace_norm_backward(x)
+                         : kind == PK_DEVICE_CPU ? pk_workspace_cpu_norm_backward(x)
+                                                 : 0;
+    return pass_with(dev, bytes, pk_work_norm_backward(x), err);
 }
 
 static enum pk_code heads(struct pk_device *dev, const struct pk_heads *x, struct pk_err *err)
@@ -163,6 +217,9 @@ const struct pk_ops pk_ops_null = {
     .fused_backward = fused_backward,
     .flash_forward = flash_forward,
     .flash_backward = flash_backward,
+    .cudnn_prepare = cudnn_prepare,
+    .cudnn_forward = cudnn_forward,
+    .cudnn_backward = cudnn_backward,
     .copy2d = copy2d,
     .fill = fill,
     .table_patch = table_patch,

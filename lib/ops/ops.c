@@ -31,35 +31,37 @@ enum pk_code pk_op_gemm(struct pk_device *dev, const struct pk_gemm *g, struct p
 {
     pk_assert(g->m && g->n && g->k && g->batch && g->a && g->b && g->c);
     pk_assert(g->c_type == g->ab_type || g->c_type == PK_FP32);
-    PK_TRACED(PK_FAMILY_GEMM, gemm, g);
+    PK_TRACED(g->of_attention ? PK_FAMILY_ATTENTION_MATMUL : PK_FAMILY_GEMM, pk_work_gemm(g), gemm, g);
 }
 
 enum pk_code pk_op_scale(struct pk_device *dev, enum pk_dtype type, float alpha, const void *x, void *y,
                          size_t n, struct pk_err *err)
 {
     pk_assert(n && x && y);
-    PK_TRACED(PK_FAMILY_ELEMENTWISE, scale, type, alpha, x, y, n);
+    PK_TRACED(PK_FAMILY_ELEMENTWISE, pk_work_scale(type, n), scale, type, alpha, x, y, n);
 }
 
 enum pk_code pk_op_causal_mask(struct pk_device *dev, enum pk_dtype type, const void *x, void *y,
                                size_t batch, size_t seq, struct pk_err *err)
 {
     pk_assert(batch && seq && x && y && x != y);
-    PK_TRACED(PK_FAMILY_ELEMENTWISE, causal_mask, type, x, y, batch, seq);
+    PK_TRACED(PK_FAMILY_ELEMENTWISE, pk_work_causal_mask(type, batch, seq), causal_mask, type, x, y, batch,
+              seq);
 }
 
 enum pk_code pk_op_softmax(struct pk_device *dev, enum pk_dtype type, const void *s, void *p, size_t rows,
                            size_t cols, struct pk_err *err)
 {
     pk_assert(rows && cols && s && p);
-    PK_TRACED(PK_FAMILY_SOFTMAX, softmax, type, s, p, rows, cols);
+    PK_TRACED(PK_FAMILY_SOFTMAX, pk_work_softmax(type, rows, cols), softmax, type, s, p, rows, cols);
 }
 
 enum pk_code pk_op_softmax_backward(struct pk_device *dev, enum pk_dtype type, const void *p, const void *dp,
                                     void *ds, size_t rows, size_t cols, struct pk_err *err)
 {
     pk_assert(rows && cols && p && dp && ds && p != ds);
-    PK_TRACED(PK_FAMILY_SOFTMAX, softmax_backward, type, p, dp, ds, rows, cols);
+    PK_TRACED(PK_FAMILY_SOFTMAX, pk_work_softmax_backward(type, rows, cols), softmax_backward, type, p, dp,
+              ds, rows, cols);
 }
 
 static void assert_forward(const struct pk_attention *at)
@@ -77,28 +79,28 @@ enum pk_code pk_op_fused_forward(struct pk_device *dev, const struct pk_attentio
 {
     assert_forward(at);
     pk_assert(at->p);
-    PK_TRACED(PK_FAMILY_ATTENTION, fused_forward, at);
+    PK_TRACED(PK_FAMILY_ATTENTION, pk_work_fused_forward(at), fused_forward, at);
 }
 
 enum pk_code pk_op_fused_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
     assert_backward(at);
     pk_assert(at->p);
-    PK_TRACED(PK_FAMILY_ATTENTION, fused_backward, at);
+    PK_TRACED(PK_FAMILY_ATTENTION, pk_work_fused_backward(at), fused_backward, at);
 }
 
 enum pk_code pk_op_flash_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
     assert_forward(at);
     pk_assert(at->lse);
-    PK_TRACED(PK_FAMILY_ATTENTION, flash_forward, at);
+    PK_TRACED(PK_FAMILY_ATTENTION, pk_work_flash_forward(at), flash_forward, at);
 }
 
 enum pk_code pk_op_flash_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
     assert_backward(at);
     pk_assert(at->lse);
-    PK_TRACED(PK_FAMILY_ATTENTION, flash_backward, at);
+    PK_TRACED(PK_FAMILY_ATTENTION, pk_work_flash_backward(at), flash_backward, at);
 }
 
 static void assert_copies(const struct pk_copy2d *v, size_t n)
@@ -118,19 +120,19 @@ enum pk_code pk_op_cudnn_prepare(struct pk_device *dev, const struct pk_attentio
 enum pk_code pk_op_cudnn_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
     pk_assert(at->batch && at->seq && at->dim && at->q && at->k && at->v && at->o && at->lse);
-    PK_TRACED(PK_FAMILY_ATTENTION, cudnn_forward, at);
+    PK_TRACED(PK_FAMILY_ATTENTION, pk_work_flash_forward(at), cudnn_forward, at);
 }
 
 enum pk_code pk_op_cudnn_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
     pk_assert(at->q && at->k && at->v && at->o && at->lse && at->d_o && at->dq && at->dk && at->dv);
-    PK_TRACED(PK_FAMILY_ATTENTION, cudnn_backward, at);
+    PK_TRACED(PK_FAMILY_ATTENTION, pk_work_flash_backward(at), cudnn_backward, at);
 }
 
 enum pk_code pk_op_copy2d(struct pk_device *dev, const struct pk_copy2d *v, size_t n, struct pk_err *err)
 {
     assert_copies(v, n);
-    PK_TRACED(PK_FAMILY_COPY, copy2d, v, n);
+    PK_TRACED(PK_FAMILY_COPY, pk_work_copy2d(v, n), copy2d, v, n);
 }
 
 enum pk_code pk_copies_make(struct pk_device *dev, const struct pk_copy2d *v, size_t n, struct pk_copies *out,
@@ -150,15 +152,15 @@ void pk_copies_free(struct pk_device *dev, struct pk_copies *c)
 enum pk_code pk_op_copies(struct pk_device *dev, const struct pk_copies *c, struct pk_err *err)
 {
     if (!c->table)
-        PK_TRACED(PK_FAMILY_COPY, copy2d, c->v, c->n);
-    PK_TRACED(PK_FAMILY_COPY, copies, c);
+        PK_TRACED(PK_FAMILY_COPY, pk_work_copy2d(c->v, c->n), copy2d, c->v, c->n);
+    PK_TRACED(PK_FAMILY_COPY, pk_work_copy2d(c->v, c->n), copies, c);
 }
 
 enum pk_code pk_op_fill(struct pk_device *dev, const struct pk_fill *v, size_t n, struct pk_err *err)
 {
     for (size_t i = 0; i < n; i++)
         pk_assert(!v[i].rows || !v[i].cols || (v[i].dst && v[i].columns >= v[i].cols));
-    PK_TRACED(PK_FAMILY_COPY, fill, v, n);
+    PK_TRACED(PK_FAMILY_COPY, pk_work_fill(v, n), fill, v, n);
 }
 
 enum pk_code pk_op_table_patch(struct pk_device *dev, uint64_t *table, const struct pk_table_patch *v,
@@ -167,5 +169,5 @@ enum pk_code pk_op_table_patch(struct pk_device *dev, uint64_t *table, const str
     if (!n)
         return PK_OK;
     pk_assert(table && v);
-    PK_TRACED(PK_FAMILY_COPY, table_patch, table, v, n);
+    PK_TRACED(PK_FAMILY_COPY, pk_work_table_patch(n), table_patch, table, v, n);
 }

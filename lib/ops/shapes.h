@@ -18,6 +18,7 @@ struct pk_gemm {
     void *c;
     enum pk_dtype ab_type, c_type;
     enum pk_math math; /* of fp32 operands */
+    int of_attention;  /* of scores or probabilities: a trace tells these from products of weights */
 };
 
 /* Scaled dot-product attention, `batch` = batch * heads independent problems of [seq, dim].

@@ -12,7 +12,7 @@
 struct pk_work {
     double flops;
     double
-        tensor_flops; /* of these, what tensor cores make (of bf16, tf32): no ceiling is measured for them */
+        tensor_flops; /* of these, the products that tensor cores make, of bf16 or tf32: no % of floor is said of them */
     double bytes;
     double exps;     /* exponentials and other transcendental calls */
     double messages; /* collective operations started */

@@ -20,7 +20,7 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-static size_t rounded(size_t bytes)
+size_t pk_workspace_rounded(size_t bytes)
 {
     return (bytes + PK_POOL_ALIGN - 1) / PK_POOL_ALIGN * PK_POOL_ALIGN;
 }
@@ -32,7 +32,7 @@ size_t pk_workspace_gemm(const struct pk_gemm *g)
     const double c = (double)g->m * (double)g->n;
     const double bytes =
         (double)g->batch * (ab * (double)pk_dtype_bytes(g->ab_type) + c * (double)pk_dtype_bytes(g->c_type));
-    return bytes < PK_GEMM_WORKSPACE_MOST ? rounded((size_t)bytes) : PK_GEMM_WORKSPACE_MOST;
+    return bytes < PK_GEMM_WORKSPACE_MOST ? pk_workspace_rounded((size_t)bytes) : PK_GEMM_WORKSPACE_MOST;
 }
 
 struct pk_fused_blocks pk_fused_blocks(const struct pk_attention *at)
@@ -66,9 +66,9 @@ size_t pk_workspace_fused_backward(const struct pk_attention *at)
 {
     const struct pk_fused_blocks b = pk_fused_blocks(at);
     const enum pk_dtype sums = b.sums_apart ? PK_FP32 : at->dtype;
-    size_t bytes = rounded(b.problems * b.rows * at->seq * pk_dtype_bytes(at->dtype));
+    size_t bytes = pk_workspace_rounded(b.problems * b.rows * at->seq * pk_dtype_bytes(at->dtype));
     if (b.sums_apart)
-        bytes += 2 * rounded(at->seq * at->dim * sizeof(float));
+        bytes += 2 * pk_workspace_rounded(at->seq * at->dim * sizeof(float));
     /* of dP (and dQ, which has as many operands), and of dV and dK */
     return bytes + larger(product(at, b.rows, at->seq, at->dim, b.problems, at->dtype),
                           product(at, at->seq, at->dim, b.rows, b.problems, sums));
@@ -81,5 +81,11 @@ size_t pk_norm_parts(const struct pk_norm_backward *n)
 
 size_t pk_workspace_norm_backward(const struct pk_norm_backward *n)
 {
-    return rounded(pk_norm_parts(n) * n->cols * sizeof(float));
+    return pk_workspace_rounded(pk_norm_parts(n) * n->cols * sizeof(float));
+}
+
+size_t pk_workspace_cudnn_backward(const struct pk_attention *at)
+{
+    const size_t rows = at->batch * at->seq;
+    return pk_workspace_rounded(rows * sizeof(float)) + pk_workspace_rounded(rows * at->dim * sizeof(float));
 }

@@ -1,11 +1,13 @@
 /* Workspace: what ops on a GPU take of the pool beside their operands, from shapes alone.
  *
  * Bytes are in the pool's rounding. They depend on no measurement and on nothing of the chip, so that a case's memory is the same in every process and is predicted before
- * anything runs. On other devices workspaces are kilobytes a thread, of bf16 megabytes, and nothing is said about them. */
+ * anything runs. Those of a CPU depend on its threads and instructions, and on whether bf16 is widened. */
 #pragma once
 
 #include "ops/layer_shapes.h"
 #include "ops/shapes.h"
+
+#include <stdbool.h>
 
 /* What a product is given, whether its algorithm takes it all or not: as many bytes as its operands have, up to what NVIDIA advises for
  * Hopper. Only the shape and the types are read, here as below. */
@@ -19,6 +21,9 @@ struct pk_fused_blocks {
 };
 struct pk_fused_blocks pk_fused_blocks(const struct pk_attention *at);
 
+/* In the pool's rounding. */
+size_t pk_workspace_rounded(size_t bytes);
+
 /* At the most at one time. */
 size_t pk_workspace_fused_forward(const struct pk_attention *at);
 size_t pk_workspace_fused_backward(const struct pk_attention *at);
@@ -26,3 +31,12 @@ size_t pk_workspace_fused_backward(const struct pk_attention *at);
 /* The gradient of a norm's weights is summed in parts, a row of fp32 [cols] each, so that the order of sums is that of the shape. */
 size_t pk_norm_parts(const struct pk_norm_backward *n);
 size_t pk_workspace_norm_backward(const struct pk_norm_backward *n);
+
+/* The row sum and dQ in fp32; without what the library asks for by itself, which is known only when there is a plan. */
+size_t pk_workspace_cudnn_backward(const struct pk_attention *at);
+
+/* Of this machine's CPU with so many threads, at the most: with products by a library and bf16 operands widened. */
+size_t pk_workspace_cpu_gemm(const struct pk_gemm *g, unsigned threads);
+size_t pk_workspace_cpu_fused(const struct pk_attention *at, bool backward, unsigned threads);
+size_t pk_workspace_cpu_flash(const struct pk_attention *at, bool backward, unsigned threads);
+size_t pk_workspace_cpu_norm_backward(const struct pk_norm_backward *n);

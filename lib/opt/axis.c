@@ -39,15 +39,16 @@ enum pk_code pk_axis_find(const struct pk_axis *axes, const char *name, size_t *
     }
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_buf all = {.arena = &a};
-    const char *names[PK_AXES_MAX];
+    const char *names[PK_AXES_MAX], *also[PK_AXES_MAX];
     size_t n = pk_axes_count(axes);
     for (size_t k = 0; k < n; k++) {
         names[k] = axes[k].name;
+        also[k] = axes[k].also;
         pk_buf_printf(&all, "%s%s", k ? ", " : "", names[k]);
     }
     pk_fail(err, PK_E_USAGE, "there is no axis '%.100s'", name);
     pk_why(err, n ? "the axes here are %s" : "nothing can be swept here%s", pk_buf_text(&all));
-    const char *near = pk_suggest(name, names, n);
+    const char *near = pk_suggest_also(name, names, also, n);
     return near ? pk_fix(err, "did you mean '%s'?", near) : pk_fix(err, "use one of these names");
 }
 
@@ -82,7 +83,7 @@ const char *pk_axis_takes(const struct pk_axis *x, struct pk_arena *a)
         pk_buf_str(&b, "on or off");
         break;
     case PK_AXIS_FILE:
-        pk_buf_printf(&b, "the path of a text file, or the word %s", x->def);
+        pk_buf_printf(&b, "the path of a %sfile, or the word %s", x->data ? "" : "text ", x->def);
         break;
     }
     if (x->unit && x->type != PK_AXIS_SIZE)
@@ -115,7 +116,7 @@ static enum pk_code find_choice(const struct pk_axis *x, const char *text, union
             return PK_OK;
         }
     refuse(x, text, "is not one of its values", err);
-    const char *near = pk_suggest(text, x->choices, count(x->choices));
+    const char *near = pk_suggest_also(text, x->choices, x->choices_also, count(x->choices));
     return near ? pk_fix(err, "did you mean -a %s=%s?", x->name, near) : err->code;
 }
 

@@ -39,6 +39,7 @@ struct pk_axis {
     const char *born; /* the single value that was the default when the axis was added; never edited
                                    afterwards: a case whose value equals it leaves it out of its identity */
     const char *help; /* one sentence */
+    bool data;        /* FILE: of any bytes and any length; else text of at most PK_AXIS_FILE_BYTES_MAX */
     /* Optional: absent from points where it answers false. It may look at axes that stand above it in the
      * table. */
     bool (*applies)(const struct pk_point *p);
@@ -46,6 +47,13 @@ struct pk_axis {
      * become the defaults of those axes at that point. Same order as choices. It stands above the axes it
      * sets. */
     const char *const *sets;
+    /* Optional: "axis=value", what asking for values of this axis says of another one, unless that is asked for as well. Of two rows
+     * that disagree the later one is right. */
+    const char *implies;
+    /* Optional: "context length", names that people may know it by, and of ENUM in the order of choices what they may call those. They
+     * are suggested, never taken: an axis has one name. */
+    const char *also;
+    const char *const *choices_also;
 };
 
 /* A sweep: the values one axis takes, in the order written, without repeats. */
@@ -68,7 +76,8 @@ struct pk_point {
 };
 
 /* One value as a user writes it, or a usage error that names the axis and what it takes. Texts live in the arena. A file is read here:
- * text of at most 16 MiB in a regular file. With "#DIGEST" behind the path its contents must still have that digest. */
+ * text of at most 16 MiB in a regular file. With "#DIGEST" behind the path its contents must still have that digest. The digest of
+ * data is of its length and of 16 MiB spread over it, which other weights of the same shape do not share. */
 enum pk_code pk_axis_value(const struct pk_axis *axis, const char *text, struct pk_arena *a,
                            union pk_value *v, struct pk_err *err) PK_MUST_CHECK;
 /* Files are the same when name and contents are, in whatever folders. */

@@ -1,15 +1,18 @@
 /* Axis file: "PATH#DIGEST", made by reading the file and found wrong when it was changed. */
 #include "opt/axis_file.h"
 
+#include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/slurp.h"
 #include "base/suggest.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-enum { DIGITS = 8 };
+enum { DIGITS = 8, PIECES = 256, PIECE_BYTES = PK_AXIS_FILE_BYTES_MAX / PIECES }; /* of data */
 
 /* Where "#1a2b3c4d" begins at the end of text; NULL when there is none. */
 static const char *digest_in(const char *text)
@@ -24,7 +27,7 @@ static enum pk_code refuse(const struct pk_axis *x, const char *path, const char
 {
     pk_fail(err, PK_E_USAGE, "axis %s: '%.200s' %s", x->name, path, what);
     pk_why(err, "%s", why);
-    return pk_fix(err, "name a text file, or write -a %s=%s", x->name, x->def);
+    return pk_fix(err, "name a %s file, or write -a %s=%s", x->data ? "regular" : "text", x->name, x->def);
 }
 
 /* What keeps a text from being a path that is read and recorded; NULL when nothing does. */
@@ -49,24 +52,59 @@ static enum pk_code unreadable(const struct pk_axis *x, const char *path, struct
                ? pk_fix(err, "did you mean -a %s=%s?", x->name, x->def)
                : pk_fix(
                      err,
-                     "name a text file, without a comma in its path: commas divide values; or write -a %s=%s",
-                     x->name, x->def);
+                     "name a %s file, without a comma in its path: commas divide values; or write -a %s=%s",
+                     x->data ? "regular" : "text", x->name, x->def);
+}
+
+static enum pk_code hash_text(const struct pk_axis *x, const char *path, uint64_t *h, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena contents = {0};
+    char *text;
+    size_t n;
+    if (pk_slurp(path, PK_AXIS_FILE_BYTES_MAX, &contents, &text, &n, err))
+        return unreadable(x, path, err);
+    if (memchr(text, '\0', n))
+        return refuse(x, path, "is not a text file", "it has a NUL byte", err);
+    *h = pk_hash(*h, text, n);
+    return PK_OK;
+}
+
+/* Where piece i begins: one behind the other, or of longer files the last one at the end. */
+static off_t place_of(size_t i, off_t bytes)
+{
+    if (bytes <= PK_AXIS_FILE_BYTES_MAX)
+        return (off_t)i * PIECE_BYTES;
+    return i + 1 == PIECES ? bytes - PIECE_BYTES : bytes / PIECES * (off_t)i;
+}
+
+static enum pk_code hash_data(const struct pk_axis *x, const char *path, uint64_t *h, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    PK_CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+    char *piece = pk_alloc(&a, PIECE_BYTES);
+    struct stat st = {0};
+    ssize_t n = fd < 0 || fstat(fd, &st) ? -1 : 0;
+    *h = pk_hash(*h, &st.st_size, sizeof st.st_size);
+    for (size_t i = 0; n >= 0 && i < PIECES && place_of(i, st.st_size) < st.st_size; i++) {
+        n = pread(fd, piece, PIECE_BYTES, place_of(i, st.st_size));
+        *h = n > 0 ? pk_hash(*h, piece, (size_t)n) : *h;
+    }
+    if (n >= 0)
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "cannot read %s", path);
+    pk_why_errno(err, errno);
+    return unreadable(x, path, err);
 }
 
 static enum pk_code digest_of(const struct pk_axis *x, const char *path, char digest[DIGITS + 1],
                               struct pk_err *err)
 {
-    PK_ARENA_CLEANUP struct pk_arena contents = {0};
     const char *bad = no_path(path);
-    char *text;
-    size_t n;
+    uint64_t h = PK_HASH_EMPTY;
     if (bad)
         return refuse(x, path, "is no file", bad, err);
-    if (pk_slurp(path, PK_AXIS_FILE_BYTES_MAX, &contents, &text, &n, err))
-        return unreadable(x, path, err);
-    if (memchr(text, '\0', n))
-        return refuse(x, path, "is not a text file", "it has a NUL byte", err);
-    uint64_t h = pk_hash(PK_HASH_EMPTY, text, n);
+    if (x->data ? hash_data(x, path, &h, err) : hash_text(x, path, &h, err))
+        return err->code;
     snprintf(digest, DIGITS + 1, "%08x", (unsigned)(h ^ h >> 32));
     return PK_OK;
 }

@@ -14,7 +14,7 @@ enum { NEGATED = 1 << 16, HELP_SHORT = 1 << 17, HELP_FULL };
 struct spoken {
     struct poptOption *popt;
     struct pk_opt_place *places;
-    const char **names; /* every long name, for did-you-mean */
+    const char **names, **also; /* every long name, for did-you-mean, and what else it is known by */
     size_t n_popt, n_places, n_names;
 };
 
@@ -42,12 +42,14 @@ static void speak_row(struct spoken *s, struct pk_opt_table *t, size_t i, struct
 {
     const struct pk_opt *row = &t->rows[i];
     s->places[s->n_places++] = (struct pk_opt_place){t, i};
+    s->also[s->n_names] = row->also;
     speak(s, row->name, row->letter, row->type != PK_OPT_FLAG, (int)s->n_places);
     if (row->key && strcmp(row->key, row->name))
         speak(s, row->key, 0, true, (int)s->n_places);
-    bool no = !strncmp(row->name, "no-", 3);
-    if (row->type == PK_OPT_FLAG)
-        speak(s, no ? row->name + 3 : pk_printf(a, "no-%s", row->name), 0, false, (int)s->n_places + NEGATED);
+    const bool no = !strncmp(row->name, "no-", 3);
+    const char *opposite = no ? row->name + 3 : pk_printf(a, "no-%s", row->name);
+    if (row->type == PK_OPT_FLAG && !pk_opt_row(t->rows, opposite))
+        speak(s, opposite, 0, false, (int)s->n_places + NEGATED);
 }
 
 static struct spoken speak_all(struct pk_opt_job *job)
@@ -59,7 +61,8 @@ static struct spoken speak_all(struct pk_opt_job *job)
     struct pk_arena *a = job->arena;
     struct spoken s = {.popt = pk_new_n(a, struct poptOption, 2 * n + 3),
                        .places = pk_new_n(a, struct pk_opt_place, n),
-                       .names = pk_new_n(a, const char *, 2 * n + 1)};
+                       .names = pk_new_n(a, const char *, 2 * n + 1),
+                       .also = pk_new_n(a, const char *, 2 * n + 1)};
     for (size_t t = 0; t < job->n_tables; t++)
         for (size_t i = 0; job->tables[t].rows && job->tables[t].rows[i].name; i++)
             speak_row(&s, &job->tables[t], i, a);
@@ -82,7 +85,8 @@ static enum pk_code unknown_option(const struct pk_opt_job *job, const struct sp
 {
     const char *name = pk_strndup(job->arena, as_typed, strcspn(as_typed, "="));
     const char *bare = name + strspn(name, "-");
-    const char *owner = who_knows(job->in->known, bare), *near = pk_suggest(bare, s->names, s->n_names);
+    const char *owner = who_knows(job->in->known, bare),
+               *near = pk_suggest_also(bare, s->names, s->also, s->n_names);
     pk_fail(err, PK_E_USAGE, "there is no option %.200s", name);
     pk_why(err, "`perfkit %s` does not have it%s%s", job->in->command,
            owner ? ", but this has: perfkit " : "", owner ? owner : "");

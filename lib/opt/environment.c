@@ -1,4 +1,5 @@
 /* Environment: options from PERFKIT_ variables, and those that mean nothing. */
+#include "base/buf.h"
 #include "base/suggest.h"
 #include "opt/source.h"
 
@@ -45,8 +46,8 @@ static struct pk_texts known_variables(const struct pk_opt_known *known, struct 
              r++)
             if (!r->cli_only)
                 pk_texts_add(&names, pk_opt_variable(r->name, a), a);
-    for (const char *const *v = known->variables; *v; v++)
-        pk_texts_add(&names, *v, a);
+    for (const struct pk_opt_variable *v = known->variables; v->name; v++)
+        pk_texts_add(&names, v->name, a);
     return names;
 }
 
@@ -77,10 +78,38 @@ static enum pk_code refuse_unknown(const struct pk_opt_job *job, struct pk_err *
     return PK_OK;
 }
 
+static enum pk_code check_word(const struct pk_opt_variable *v, const char *text, struct pk_arena *a,
+                               struct pk_err *err)
+{
+    struct pk_texts words = {0};
+    struct pk_buf all = {.arena = a};
+    for (const char *const *w = v->words; *w; w++) {
+        pk_texts_add(&words, *w, a);
+        pk_buf_printf(&all, "%s%s", words.n > 1 ? ", " : "", *w);
+    }
+    if (listed(&words, text))
+        return PK_OK;
+    const char *near = pk_suggest(text, words.v, words.n);
+    pk_fail(err, PK_E_USAGE, "%s: '%.100s' is not one of its words", v->name, text);
+    pk_why(err, "it is one of %s", pk_buf_text(&all));
+    return near ? pk_fix(err, "did you mean %s=%s?", v->name, near)
+                : pk_fix(err, "unset it: unset %s", v->name);
+}
+
+static enum pk_code check_words(const struct pk_opt_job *job, struct pk_err *err)
+{
+    for (const struct pk_opt_variable *v = job->in->known->variables; v->name; v++) {
+        const char *text = v->words ? pk_opt_getenv(job->in, v->name) : NULL;
+        if (text && check_word(v, text, job->arena, err))
+            return err->code;
+    }
+    return PK_OK;
+}
+
 enum pk_code pk_opt_read_environment(struct pk_opt_job *job, struct pk_err *err)
 {
     for (size_t t = 0; t < job->n_tables; t++)
         if (set_rows(job, &job->tables[t], err))
             return err->code;
-    return refuse_unknown(job, err);
+    return refuse_unknown(job, err) ? err->code : check_words(job, err);
 }

@@ -99,6 +99,20 @@ static bool ordered(enum op op)
     return op != EQUAL && op != DIFFERENT;
 }
 
+/* pk_axis_value advises a sweep, which is not what is asked for here. */
+static enum pk_code advise(const struct pk_axis *x, const char *text, struct pk_err *err)
+{
+    size_t n = 0;
+    if (!strstr(err->fix, "-a "))
+        return err->code;
+    while (x->type == PK_AXIS_ENUM && x->choices[n])
+        n++;
+    const char *near = n ? pk_suggest(text, x->choices, n) : NULL;
+    if (near)
+        return pk_fix(err, "did you mean --filter %s=%s?", x->name, near);
+    return pk_fix(err, "write for example --filter %s=%.*s", x->name, (int)strcspn(x->def, ",:"), x->def);
+}
+
 static enum pk_code add_value(const struct pk_axis *axes, struct part *p, const char *text,
                               struct pk_arena *a, struct pk_err *err)
 {
@@ -109,7 +123,7 @@ static enum pk_code add_value(const struct pk_axis *axes, struct part *p, const 
         return PK_OK;
     }
     if (pk_axis_value(&axes[p->axis], text, a, &v, err))
-        return err->code;
+        return advise(&axes[p->axis], text, err);
     p->values = pk_grow(a, p->values, sizeof *p->values, p->n, &p->cap);
     p->values[p->n++] = v;
     return PK_OK;

@@ -55,9 +55,10 @@ enum pk_code pk_opt_parse(const struct pk_opt_input *in, struct pk_opt_table *ta
         pk_opt_defaults(&tables[t], a);
     if (pk_opt_read_command_line(&job, rest, help, err) || *help)
         return *help ? PK_OK : err->code;
-    if (pk_opt_read_environment(&job, err))
-        return err->code;
-    return pk_opt_read_config(&job, err);
+    enum pk_code rc = pk_opt_read_environment(&job, err);
+    if (!rc)
+        rc = pk_opt_read_config(&job, err);
+    return in->lenient ? PK_OK : rc;
 }
 
 /* "name=value" from a place that names options as the program does: an unknown one is a bug, and the tests' to find. */

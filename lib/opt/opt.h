@@ -30,6 +30,7 @@ struct pk_texts {
 };
 
 void pk_texts_add(struct pk_texts *t, const char *text, struct pk_arena *a); /* the text is borrowed */
+bool pk_texts_has(const struct pk_texts *t, const char *text);
 
 struct pk_opt {
     const char *name; /* long name without dashes; ends the table when NULL */
@@ -46,6 +47,8 @@ struct pk_opt {
     bool cli_only; /* neither config nor environment: what names a single result (-o) or runs a command */
     /* Both or neither. No field of its own: "--name value" is "key=value" for the LIST row `into`, and --key is heard as --name. */
     const char *into, *key;
+    const char *
+        also; /* "context length": names that are no options, and for which this one is suggested; NULL = none */
 };
 
 /* Where values come from, weakest first. */
@@ -80,12 +83,16 @@ struct pk_opt_section {
     const char *command;
     const struct pk_opt *rows; /* may be NULL */
 };
+struct pk_opt_variable {
+    const char *name;         /* "PERFKIT_WIRE_FD" */
+    const char *const *words; /* all that it may be, NULL-terminated; NULL = anything */
+};
 struct pk_opt_known {
     const struct pk_opt_section *sections;
     size_t n;
     const struct pk_opt *globals; /* of every command */
-    const char *const
-        *variables; /* PERFKIT_ variables that are no option ("PERFKIT_WIRE_FD"); NULL-terminated */
+    const struct pk_opt_variable
+        *variables; /* PERFKIT_ variables that are no option; ends where name is NULL */
 };
 
 /* What is to be parsed. argv[0] is the command's name. */
@@ -95,6 +102,7 @@ struct pk_opt_input {
     const char *const *argv;
     const char *const *environ_; /* "NAME=value" ..., NULL-terminated */
     const struct pk_opt_known *known;
+    bool lenient; /* what is wrong in the environment or a file ends the reading there, without an error */
 };
 
 /* Fills the targets from every source. Positional arguments and everything after "--" go to rest. `*help`

@@ -4,6 +4,7 @@
 #include "base/suggest.h"
 #include "opt/source.h"
 
+#include <ctype.h>
 #include <ini.h>
 #include <string.h>
 
@@ -15,16 +16,40 @@ struct reading {
     struct pk_suite *suite;
     struct pk_arena *arena;
     const char *rest, *end;
-    int line, bad_line; /* bad_line: too long for inih, or no text; 0 = none */
-    struct pk_suite_section *section;
-    bool failed;
-    struct pk_err *err;
+    int line;
+    bool open;                        /* the line is neither a key nor a section yet, and no comment */
+    struct pk_suite_section *section; /* NULL: none began */
+    struct pk_suite_section lost;     /* of keys below a section that is wrong */
 };
 
-static enum pk_code at_line(struct reading *r, int line, const char *what)
+void pk_suite_add_wrong(struct pk_suite *s, int line, const struct pk_err *err, struct pk_arena *a)
 {
-    r->failed = true;
-    return pk_fail(r->err, PK_E_USAGE, "%s:%d: %s", r->suite->path, line, what);
+    size_t at = s->n_wrong;
+    while (at && s->wrong[at - 1].line >= line)
+        at--;
+    if (s->n_wrong == PK_SUITE_WRONG_MOST || (at < s->n_wrong && s->wrong[at].line == line))
+        return;
+    s->wrong = pk_grow(a, s->wrong, sizeof *s->wrong, s->n_wrong, &s->cap_wrong);
+    memmove(s->wrong + at + 1, s->wrong + at, (s->n_wrong++ - at) * sizeof *s->wrong);
+    s->wrong[at] = (struct pk_suite_wrong){line, *err};
+}
+
+/* The first of it, if there is any. */
+static enum pk_code tell(const struct pk_suite *s, struct pk_err *err)
+{
+    if (!s->n_wrong)
+        return PK_OK;
+    *err = s->wrong[0].err;
+    return err->code;
+}
+
+static void wrong(const struct reading *r, const char *what, const char *why, const char *fix)
+{
+    struct pk_err err;
+    pk_fail(&err, PK_E_USAGE, "%s:%d: %s", r->suite->path, r->line, what);
+    pk_why(&err, "%s", why);
+    pk_fix(&err, "%s", fix);
+    pk_suite_add_wrong(r->suite, r->line, &err, r->arena);
 }
 
 static struct pk_suite_section *section_named(struct pk_suite *s, const char *name)
@@ -43,16 +68,16 @@ static void begin_section(struct reading *r, const char *line)
     struct pk_suite *s = r->suite;
     const char *name = pk_strndup(r->arena, line + 1, strcspn(line + 1, "]\n"));
     struct pk_suite_section *had = section_named(s, name);
+    r->section = &r->lost;
     if (had && had->line) {
-        at_line(r, r->line, pk_printf(r->arena, "there is a second section [%.100s]", name));
-        pk_why(r->err, "the first is in line %d", had->line);
-        pk_fix(r->err, "give each entry a name of its own; `experiment = ...` says what it measures");
+        wrong(r, pk_printf(r->arena, "there is a second section [%.100s]", name),
+              pk_printf(r->arena, "the first is in line %d", had->line),
+              "give each entry a name of its own; `experiment = ...` says what it measures");
         return;
     }
     if (!*name) {
-        at_line(r, r->line, "this section has no name");
-        pk_why(r->err, "its name tells an entry from the others");
-        pk_fix(r->err, "write a word between the brackets, [flash]");
+        wrong(r, "this section has no name", "its name tells an entry from the others",
+              "write a word between the brackets, [flash]");
         return;
     }
     if (!had) {
@@ -65,25 +90,54 @@ static void begin_section(struct reading *r, const char *line)
     r->section = had;
 }
 
-/* A line for inih, without its indentation, which inih would take for the continuation of the value above. */
-static char *read_line(char *s, int room, void *user)
+/* Called when the next line is read, and at the end. */
+static void end_line(struct reading *r)
 {
-    struct reading *r = user;
-    if (r->rest == r->end || r->failed)
-        return NULL;
+    if (r->open)
+        wrong(r, "this line is not understood",
+              "a line is [section], key = value, or a comment that begins with # or ;", "correct the line");
+    r->open = false;
+}
+
+/* As inih sees it: a comment may stand before the bracket. */
+static bool is_section(const char *line)
+{
+    const char *end = *line == '[' ? strchr(line, ']') : NULL;
+    for (const char *c = line + 1; end && c < end; c++)
+        if (*c == ';' && isspace((unsigned char)c[-1]))
+            return false;
+    return end;
+}
+
+/* What is read of a line: without its indentation, which inih would take for the continuation of the value above. */
+static const char *next_line(struct reading *r, size_t room)
+{
     const char *newline = memchr(r->rest, '\n', (size_t)(r->end - r->rest));
-    size_t n = (size_t)((newline ? newline + 1 : r->end) - r->rest);
+    const size_t n = (size_t)((newline ? newline + 1 : r->end) - r->rest);
     const char *line = pk_strndup(r->arena, r->rest, n);
     r->line++;
     r->rest += n;
-    if (!r->bad_line && (strlen(line) < n || n > (size_t)room - 1))
-        r->bad_line = r->line;
+    if (strlen(line) < n || n > room - 1) {
+        wrong(r, "the line is too long, or no text", "lines of this file have at most 198 bytes, and no NUL",
+              "shorten it: a command can be a script, a list stand on several lines");
+        return "\n";
+    }
     line += strspn(line, " \t");
-    if (*line == '[' && strchr(line, ']'))
+    const bool section = is_section(line);
+    if (section)
         begin_section(r, line);
-    n = strlen(line) < (size_t)room ? strlen(line) : (size_t)room - 1;
-    memcpy(s, line, n);
-    s[n] = 0;
+    r->open = !section && line[strspn(line, " \t\r\n")] && !strchr("#;", *line);
+    return line;
+}
+
+static char *read_line(char *s, int room, void *user)
+{
+    struct reading *r = user;
+    end_line(r);
+    if (r->rest == r->end)
+        return NULL;
+    const char *line = next_line(r, (size_t)room);
+    memcpy(s, line, strlen(line) + 1);
     return s;
 }
 
@@ -91,48 +145,36 @@ static int on_key(void *user, const char *ignored, const char *key, const char *
 {
     struct reading *r = user;
     struct pk_suite_section *s = r->section;
-    if (r->failed)
-        return 0;
+    r->open = false;
     if (!s) {
-        at_line(r, r->line, "this key stands before any section");
-        pk_why(r->err, "each section is an entry, and [" COMMON "] has what all have in common");
-        pk_fix(r->err, "put a line [" COMMON "] above it");
-        return 0;
+        wrong(r, "this key stands before any section",
+              "each section is an entry, and [" COMMON "] has what all have in common",
+              "put a line [" COMMON "] above it");
+        return 1;
     }
     s->keys = pk_grow(r->arena, s->keys, sizeof *s->keys, s->n, &s->cap);
     s->keys[s->n++] = (struct pk_suite_key){pk_strdup(r->arena, key), pk_strdup(r->arena, value), r->line};
     return 1;
 }
 
-static enum pk_code refuse_line(struct reading *r, int line)
+static void has_no_entry(struct pk_suite *s, struct pk_arena *a)
 {
-    if (line == r->bad_line) {
-        at_line(r, line, "the line is too long, or no text");
-        pk_why(r->err, "lines of this file have at most 198 bytes, and no NUL");
-        return pk_fix(r->err, "shorten it: a command can be a script, a list stand on several lines");
-    }
-    at_line(r, line, "this line is not understood");
-    pk_why(r->err, "a line is [section], key = value, or a comment that begins with # or ;");
-    return pk_fix(r->err, "correct the line");
+    struct pk_err err;
+    pk_fail(&err, PK_E_USAGE, "%s has no entry", s->path);
+    pk_why(&err, "each section but [" COMMON "] is one, and there is none");
+    pk_fix(&err, "add one: a line [attention-scaling], with what it measures below");
+    pk_suite_add_wrong(s, 0, &err, a);
 }
 
 enum pk_code pk_suite_parse(const char *path, const char *text, size_t bytes, struct pk_arena *a,
                             struct pk_suite *out, struct pk_err *err)
 {
     *out = (struct pk_suite){.path = path, .common = {.name = COMMON}};
-    struct reading r = {.suite = out, .arena = a, .rest = text, .end = text + bytes, .err = err};
-    int bad = ini_parse_stream(read_line, &r, on_key, &r);
-    if (r.failed)
-        return err->code;
-    if (r.bad_line && (bad <= 0 || r.bad_line <= bad))
-        bad = r.bad_line;
-    if (bad > 0)
-        return refuse_line(&r, bad);
-    if (out->n)
-        return PK_OK;
-    pk_fail(err, PK_E_USAGE, "%s has no entry", path);
-    pk_why(err, "each section but [" COMMON "] is one, and there is none");
-    return pk_fix(err, "add one: a line [attention-scaling], with what it measures below");
+    struct reading r = {.suite = out, .arena = a, .rest = text, .end = text + bytes};
+    ini_parse_stream(read_line, &r, on_key, &r); /* what it does not understand is seen above */
+    if (!out->n && !out->n_wrong)
+        has_no_entry(out, a);
+    return tell(out, err);
 }
 
 /* --- its keys ------------------------------------------------------------------------------------------------------- */
@@ -147,7 +189,7 @@ const char *pk_suite_value(const struct pk_suite_section *s, const char *key)
 
 /* A key and where it is to go. */
 struct placing {
-    const struct pk_suite *suite;
+    struct pk_suite *suite;
     const struct pk_suite_section *section;
     const struct pk_suite_key *key;
     struct pk_opt_table *tables;
@@ -251,14 +293,18 @@ static enum pk_code place(const struct placing *p, const char *const *others, st
     return PK_OK;
 }
 
-enum pk_code pk_suite_apply(const struct pk_suite *suite, const struct pk_suite_section *section,
+enum pk_code pk_suite_apply(struct pk_suite *suite, const struct pk_suite_section *section,
                             struct pk_opt_table *tables, size_t n_tables, const char *const *others,
                             struct pk_arena *a, struct pk_err *err)
 {
+    bool any = false;
+    struct pk_err of_key;
     for (size_t i = 0; i < section->n; i++) {
         const struct placing p = {suite, section, &section->keys[i], tables, n_tables, a};
-        if (place(&p, others, err))
-            return err->code;
+        if (!place(&p, others, &of_key))
+            continue;
+        pk_suite_add_wrong(suite, p.key->line, &of_key, a);
+        any = true;
     }
-    return PK_OK;
+    return any ? tell(suite, err) : PK_OK;
 }

@@ -25,24 +25,36 @@ struct pk_suite_section {
     size_t n, cap;
 };
 
+/* What is wrong with a line; 0: with the file. */
+struct pk_suite_wrong {
+    int line;
+    struct pk_err err;
+};
+enum { PK_SUITE_WRONG_MOST = 20 }; /* that are kept */
+
 struct pk_suite {
     const char *path;               /* for messages */
     struct pk_suite_section common; /* [suite] */
     struct pk_suite_section *v;     /* the entries, one at least */
     size_t n, cap;
+    struct pk_suite_wrong *wrong; /* by line, one of each */
+    size_t n_wrong, cap_wrong;
 };
 
-/* The text of a file. PK_E_USAGE, with the line, for one that is no suite: a line that is neither section, key nor comment, two sections
- * of one name, no entry. */
+/* The text of a file. PK_E_USAGE for one that is no suite: a line that is neither section, key nor comment, two sections of one name, no
+ * entry. All that is wrong is in out->wrong, the first in err; the rest of the file is read all the same. */
 enum pk_code pk_suite_parse(const char *path, const char *text, size_t bytes, struct pk_arena *a,
                             struct pk_suite *out, struct pk_err *err) PK_MUST_CHECK;
+
+/* Keeps one more thing that is wrong, but for a line that something is wrong with already. */
+void pk_suite_add_wrong(struct pk_suite *s, int line, const struct pk_err *err, struct pk_arena *a);
 
 /* The value of a key that stands in the section; NULL when it does not. */
 const char *pk_suite_value(const struct pk_suite_section *s, const char *key);
 
 /* Sets the options of the tables that a section's keys name, each in every table that has it: `section` is `suite->common` or an entry,
  * which is stronger. Axes are keys by either spelling. `others`, NULL-terminated, are keys that the caller reads. Options that belong to
- * one call cannot stand here. PK_E_USAGE with file and line. */
-enum pk_code pk_suite_apply(const struct pk_suite *suite, const struct pk_suite_section *section,
+ * one call cannot stand here. PK_E_USAGE with file and line: as pk_suite_parse, after all keys. */
+enum pk_code pk_suite_apply(struct pk_suite *suite, const struct pk_suite_section *section,
                             struct pk_opt_table *tables, size_t n_tables, const char *const *others,
                             struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;

@@ -19,6 +19,14 @@ void pk_texts_add(struct pk_texts *t, const char *text, struct pk_arena *a)
     t->v[t->n++] = text;
 }
 
+bool pk_texts_has(const struct pk_texts *t, const char *text)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (!strcmp(t->v[i], text))
+            return true;
+    return false;
+}
+
 static enum pk_code parse_flag(const char *text, bool *value, struct pk_err *err)
 {
     static const char *const words[] = {"false", "true", "off", "on", "no", "yes", "0", "1"};
@@ -50,14 +58,17 @@ static enum pk_code parse_choice(const struct pk_opt *row, const char *text, con
     return near ? pk_fix(err, "did you mean '%s'?", near) : pk_fix(err, "use one of them");
 }
 
-/* A bound as the user would write it. */
+/* A bound as the user would write it: of a ratio above 1 only a percentage is taken. */
 static const char *bound(const struct pk_opt *row, double v, char *buf, size_t cap)
 {
     if (row->type == PK_OPT_SIZE)
         return pk_format_size_exact((int64_t)v, buf, cap);
     if (row->type == PK_OPT_DURATION)
         return pk_format_duration_exact((int64_t)v, buf, cap);
-    snprintf(buf, cap, row->type == PK_OPT_INT ? "%.0f" : "%g", v);
+    if (row->type == PK_OPT_RATIO)
+        snprintf(buf, cap, "%.15g%%", 100 * v);
+    else
+        snprintf(buf, cap, "%.0f", v);
     return buf;
 }
 

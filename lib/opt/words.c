@@ -1,57 +1,119 @@
-/* Words: popt splits, this refuses what it would take literally. */
+/* Words: a shell's quoting without a shell; what only a shell would do is refused. */
 #include "opt/words.h"
 
-#include <popt.h>
-#include <stdlib.h>
+#include <ctype.h>
 #include <string.h>
 
-static bool needs_shell(const char *word)
+struct scan {
+    const char *at;
+    char *out;           /* end of the word that is being read */
+    const char *special; /* the first thing that only a shell understands; NULL = none */
+};
+
+/* $HOME, ${X}, $(date), `date` */
+static bool expands(const char *s)
 {
-    static const char *const operators[] = {"|", "||", "&", "&&", ";", "<", ">", ">>", "2>", "2>&1", NULL};
-    for (const char *const *o = operators; *o; o++)
-        if (strcmp(word, *o) == 0)
-            return true;
-    return false;
+    return *s == '`' || (*s == '$' && s[1] && (isalnum((unsigned char)s[1]) || strchr("_{(@*#?$!-", s[1])));
 }
 
-static const char *const *copied(const char *const *v, int n, struct pk_arena *a)
+static void note_special(struct scan *s)
 {
-    const char **words = pk_new_n(a, const char *, (size_t)n + 1);
-    for (int i = 0; i < n; i++)
-        words[i] = pk_strdup(a, v[i]);
-    return words;
+    if (!s->special)
+        s->special = s->at;
 }
 
-/* popt ends an open quote where the text ends. */
-static bool quote_open(const char *text)
+static void take(struct scan *s)
 {
-    char quote = 0;
-    for (; *text; text++) {
-        if (*text == '\\' && text[1])
-            text++;
-        else if (quote ? *text == quote : *text == '"' || *text == '\'')
-            quote = quote ? 0 : *text;
+    *s->out++ = *s->at++;
+}
+
+/* From quote to quote; false when there is no second one. */
+static bool read_quoted(struct scan *s)
+{
+    const char quote = *s->at++;
+    while (*s->at && *s->at != quote) {
+        if (quote == '"' && *s->at == '\\' && s->at[1] && strchr("$`\"\\", s->at[1]))
+            s->at++;
+        else if (quote == '"' && expands(s->at))
+            note_special(s);
+        take(s);
     }
-    return quote;
+    return *s->at && s->at++;
+}
+
+static bool is_special(const char *s, bool begins_word)
+{
+    return strchr("|&;<>()*?[", *s) || expands(s) || (begins_word && strchr("~#", *s));
+}
+
+static bool read_word(struct scan *s)
+{
+    const char *begin = s->at;
+    while (*s->at && !isspace((unsigned char)*s->at)) {
+        if (*s->at == '"' || *s->at == '\'') {
+            if (!read_quoted(s))
+                return false;
+            continue;
+        }
+        if (*s->at == '\\' && s->at[1])
+            s->at++;
+        else if (is_special(s->at, s->at == begin))
+            note_special(s);
+        take(s);
+    }
+    *s->out++ = '\0';
+    return true;
+}
+
+/* Whether a first word would set a variable: X=1 ./solve. */
+static bool assigns(const char *text)
+{
+    size_t n = 0;
+    while (isalnum((unsigned char)text[n]) || text[n] == '_')
+        n++;
+    return n && !isdigit((unsigned char)*text) && text[n] == '=';
+}
+
+static enum pk_code no_command(const char *option, const char *text, const char *why, struct pk_err *err)
+{
+    pk_fail(err, PK_E_USAGE, "--%s '%s' is no command", option, text);
+    pk_why(err, "%s", why);
+    return pk_fix(err, "give a program with its arguments: --%s './solve input.txt'", option);
+}
+
+static enum pk_code needs_shell(const char *option, const char *text, const char *special, struct pk_err *err)
+{
+    const size_t n = expands(special) ? strcspn(special, " \t\n\"'") : 1;
+    pk_fail(err, PK_E_USAGE, "--%s '%s' needs a shell", option, text);
+    pk_why(err, "'%.*s' means something to a shell only, and none is started", (int)n, special);
+    return pk_fix(err, "--%s \"sh -c '...'\", or put it in single quotes to have it as it is", option);
 }
 
 enum pk_code pk_words_split(const char *option, const char *text, struct pk_arena *a,
                             const char *const **words, struct pk_err *err)
 {
-    const char **v = NULL;
-    int n = 0, rc = quote_open(text) ? POPT_ERROR_BADQUOTE : poptParseArgvString(text, &n, &v);
-    *words = rc ? NULL : copied(v, n, a);
-    free(v);
-    if (rc) {
-        pk_fail(err, PK_E_USAGE, "--%s '%s' is no command", option, text);
-        pk_why(err, rc == POPT_ERROR_BADQUOTE ? "a quote is not closed" : "it is empty");
-        return pk_fix(err, "give a program with its arguments: --%s './solve input.txt'", option);
+    const size_t length = strlen(text);
+    const char **v = pk_new_n(a, const char *, length / 2 + 2);
+    struct scan s = {.at = text, .out = pk_new_n(a, char, 2 * length + 2)};
+    size_t n = 0;
+    *words = NULL;
+    for (;;) {
+        s.at += strspn(s.at, " \t\n\v\f\r");
+        if (!*s.at)
+            break;
+        v[n++] = s.out;
+        if (!read_word(&s))
+            return no_command(option, text, "a quote is not closed", err);
     }
-    for (int i = 0; i < n; i++)
-        if (needs_shell((*words)[i])) {
-            pk_fail(err, PK_E_USAGE, "--%s '%s' needs a shell", option, text);
-            pk_why(err, "'%s' means something to a shell only, and none is started", (*words)[i]);
-            return pk_fix(err, "--%s \"sh -c '...'\"", option);
-        }
+    if (!n)
+        return no_command(option, text, "it is empty", err);
+    if (s.special)
+        return needs_shell(option, text, s.special, err);
+    if (assigns(v[0])) {
+        pk_fail(err, PK_E_USAGE, "--%s '%s' needs a shell", option, text);
+        pk_why(err, "'%s' would set a variable for a shell only, and none is started", v[0]);
+        return pk_fix(err, "--%s 'env %s'", option, text);
+    }
+    *words = v;
     return PK_OK;
 }

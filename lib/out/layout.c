@@ -9,6 +9,11 @@
 /* A text of up to SHORT is a name and stays in one piece; longer ones are wrapped, at first no narrower than READABLE. */
 enum { SHORT = 16, READABLE = 28 };
 
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
 /* ASCII bytes at the beginning of n, eight at a time. */
 static size_t ascii(const char *s, size_t n)
 {
@@ -51,12 +56,49 @@ size_t pk_longest_word(const char *s)
     return longest;
 }
 
+static bool digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Bytes of a word of n up to the first place behind `from` where it may be broken: a comma that is not within a number. */
+static size_t piece(const char *word, size_t from, size_t n)
+{
+    for (size_t k = from + 1; k < n; k++)
+        if (word[k - 1] == ',' && !(k >= 2 && digit(word[k - 2]) && digit(word[k])))
+            return k;
+    return n;
+}
+
+size_t pk_longest_piece(const char *s)
+{
+    size_t longest = 0;
+    for (size_t n; *s; s += n + strspn(s + n, " ")) {
+        n = piece(s, 0, strcspn(s, " "));
+        longest = larger(longest, pk_screen_width(s, n));
+    }
+    return longest;
+}
+
+/* As many pieces of a word as fit, one at least. */
+static size_t pieces(const char *word, size_t n, size_t width)
+{
+    size_t line = piece(word, 0, n);
+    for (size_t end; line < n && pk_screen_width(word, end = piece(word, line, n)) <= width;)
+        line = end;
+    return line;
+}
+
 size_t pk_wrap(const char *text, size_t width, const char **rest)
 {
-    size_t line = strlen(text);
+    size_t line = strlen(text), word = strcspn(text, " ");
     *rest = NULL;
     if (!width || pk_screen_width(text, line) <= width)
         return line;
+    if (pk_screen_width(text, word) > width && (line = pieces(text, word, width)) < word) {
+        *rest = text + line;
+        return line;
+    }
     line = 0;
     for (size_t end = strcspn(text, " "); line == 0 || pk_screen_width(text, end) <= width;) {
         line = end;
@@ -86,11 +128,6 @@ static size_t heading_width(const char *heading, size_t lines)
     return width;
 }
 
-static size_t larger(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
 static size_t total(const struct pk_layout_column *c, size_t n)
 {
     size_t sum = 0, shown = 0;
@@ -101,29 +138,34 @@ static size_t total(const struct pk_layout_column *c, size_t n)
     return sum + (shown ? shown - 1 : 0) * PK_LAYOUT_GAP;
 }
 
-static size_t narrowest(const struct pk_layout_column *c, size_t lines, bool readable)
+/* How far texts may be narrowed. */
+enum narrow { TO_READABLE, TO_WORDS, TO_PIECES };
+
+static size_t narrowest(const struct pk_layout_column *c, size_t lines, enum narrow to)
 {
-    size_t least = larger(heading_width(c->heading, lines), c->longest_word);
-    return larger(least, readable ? READABLE : 0);
+    const size_t heading = heading_width(c->heading, lines);
+    const size_t least = larger(heading, to == TO_PIECES ? c->longest_piece : c->longest_word);
+    return larger(least, to == TO_READABLE ? READABLE : 0);
 }
 
 /* The widest text column that may still be narrower; NULL when there is none. */
-static struct pk_layout_column *widest_text(struct pk_layout_column *c, size_t n, size_t lines, bool readable)
+static struct pk_layout_column *widest_text(struct pk_layout_column *c, size_t n, size_t lines,
+                                            enum narrow to)
 {
     struct pk_layout_column *widest = NULL;
     for (size_t i = 0; i < n; i++)
-        if (c[i].shown && c[i].wraps && c[i].widest > SHORT &&
-            c[i].width > narrowest(&c[i], lines, readable) && (!widest || c[i].width > widest->width))
+        if (c[i].shown && c[i].wraps && c[i].widest > SHORT && c[i].width > narrowest(&c[i], lines, to) &&
+            (!widest || c[i].width > widest->width))
             widest = &c[i];
     return widest;
 }
 
-static bool fits(struct pk_layout_column *c, size_t n, size_t width, size_t lines, bool readable)
+static bool fits(struct pk_layout_column *c, size_t n, size_t width, size_t lines, enum narrow to)
 {
     struct pk_layout_column *text;
     for (size_t i = 0; i < n; i++)
         c[i].width = larger(c[i].widest, heading_width(c[i].heading, lines));
-    while (total(c, n) > width && (text = widest_text(c, n, lines, readable)))
+    while (total(c, n) > width && (text = widest_text(c, n, lines, to)))
         text->width--;
     return total(c, n) <= width;
 }
@@ -153,10 +195,11 @@ static void choose_widths(struct pk_layout_column *c, size_t n, size_t width)
 {
     do
         for (size_t lines = 1; lines <= PK_LAYOUT_HEADING_LINES; lines++)
-            if (fits(c, n, width, lines, true))
+            if (fits(c, n, width, lines, TO_READABLE))
                 return;
     while (leave_out(c, n));
-    fits(c, n, width, PK_LAYOUT_HEADING_LINES, false);
+    if (!fits(c, n, width, PK_LAYOUT_HEADING_LINES, TO_WORDS))
+        fits(c, n, width, PK_LAYOUT_HEADING_LINES, TO_PIECES);
 }
 
 size_t pk_layout(struct pk_layout_column *c, size_t n, size_t width)

@@ -1,7 +1,8 @@
 /* Layout: how a table for people fits into a width without breaking a number or a word.
  *
  * In this order, as far as it takes: long texts are wrapped at blanks; headings are, on two lines and then on three; optional
- * columns are left out, lowest number first; texts are wrapped as narrowly as their longest words allow. What is still too wide
+ * columns are left out, lowest number first; texts are wrapped as narrowly as their longest words allow, and then those are
+ * broken behind commas, but for 1,024. What is still too wide
  * stays so: a number cut in two is worse than a line that the terminal breaks. */
 #pragma once
 
@@ -12,9 +13,9 @@ enum { PK_LAYOUT_GAP = 2, PK_LAYOUT_HEADING_LINES = 3 };
 
 struct pk_layout_column {
     const char *heading;
-    size_t widest, longest_word; /* of its cells, in columns of the screen */
-    bool wraps;                  /* its cells are texts */
-    int optional;                /* 1 is left out first, then 2 ...; 0 = never */
+    size_t widest, longest_word, longest_piece; /* of its cells, in columns of the screen */
+    bool wraps;                                 /* its cells are texts */
+    int optional;                               /* 1 is left out first, then 2 ...; 0 = never */
     /* answers */
     bool shown;
     size_t width;
@@ -23,8 +24,8 @@ struct pk_layout_column {
 /* Fills in the answers for a width (0 = no limit); how many lines the headings take. */
 size_t pk_layout(struct pk_layout_column *c, size_t n, size_t width);
 
-/* Bytes of the first line of a text broken at blanks so that it takes at most `width` columns (0 = no limit); a longer word is a
- * line of its own. *rest is the text behind it, NULL at the end. */
+/* Bytes of the first line of a text broken at blanks so that it takes at most `width` columns (0 = no limit); a longer word is
+ * broken behind a comma, or is a line of its own. *rest is the text behind it, NULL at the end. */
 size_t pk_wrap(const char *text, size_t width, const char **rest);
 size_t pk_wrap_lines(const char *text, size_t width);
 
@@ -32,3 +33,5 @@ size_t pk_wrap_lines(const char *text, size_t width);
 size_t pk_screen_width(const char *s, size_t n);
 /* Those of its longest word. */
 size_t pk_longest_word(const char *s);
+/* Those of the longest part of a word that stays whole. */
+size_t pk_longest_piece(const char *s);

@@ -71,5 +71,17 @@ static void put_notes(struct pk_out *o)
     }
 }
 
-const struct pk_writer pk_writer_markdown = {
-    .name = "markdown", .table = table, .row = row, .table_end = put_notes, .end = put_notes};
+static void put_preface(struct pk_out *o)
+{
+    for (size_t i = 0; i < o->n_notes; i++) {
+        put_safe(o, o->notes[i]);
+        pk_sink_str(&o->sink, "\n\n");
+    }
+}
+
+const struct pk_writer pk_writer_markdown = {.name = "markdown",
+                                             .preface = put_preface,
+                                             .table = table,
+                                             .row = row,
+                                             .table_end = put_notes,
+                                             .end = put_notes};

@@ -79,6 +79,21 @@ static void end_table(struct pk_out *o)
     o->n_notes = 0;
 }
 
+/* Notes said before the first table belong to none. */
+static void put_preface(struct pk_out *o)
+{
+    if (o->in_table || !o->n_notes)
+        return;
+    if (o->writer->preface) {
+        o->writer->preface(o);
+    } else {
+        o->first = o->notes;
+        o->n_first = o->n_notes;
+    }
+    o->notes = NULL;
+    o->n_notes = o->notes_cap = 0;
+}
+
 static const struct pk_column *copy_columns(struct pk_out *o, const struct pk_column *cols, size_t n)
 {
     struct pk_column *copy = pk_new_n(&o->arena, struct pk_column, n);
@@ -110,6 +125,7 @@ void pk_out_table(struct pk_out *o, const char *name, const char *title, const s
     if (goes_on(o, name, cols, n))
         return;
     locale_t user = uselocale(o->locale);
+    put_preface(o);
     end_table(o);
     o->in_table = true;
     o->asked_name = pk_strdup(&o->arena, name);
@@ -138,6 +154,11 @@ void pk_out_note(struct pk_out *o, const char *text)
     o->notes[o->n_notes++] = pk_strdup(&o->arena, text);
 }
 
+size_t pk_out_rows(const struct pk_out *o)
+{
+    return o->in_table ? o->rows : 0;
+}
+
 bool pk_out_broken(const struct pk_out *o)
 {
     return o->sink.error != 0;
@@ -162,6 +183,10 @@ enum pk_code pk_out_close(struct pk_out *o, struct pk_err *err)
 {
     locale_t user = uselocale(o->locale);
     end_table(o);
+    if (o->n_first) {
+        o->notes = o->first;
+        o->n_notes = o->n_first;
+    }
     if (o->writer->end)
         o->writer->end(o);
     pk_sink_flush(&o->sink);
@@ -171,7 +196,7 @@ enum pk_code pk_out_close(struct pk_out *o, struct pk_err *err)
     if (!error || error == EPIPE)
         return PK_OK;
     pk_fail(err, PK_E_IO, "the output could not be written");
-    pk_why(err, "%s", strerror(error));
+    pk_why_errno(err, error);
     return pk_fix(err, error == ENOSPC ? "free some space, or write elsewhere with -o FILE"
                                        : "write elsewhere with -o FILE");
 }

@@ -44,9 +44,10 @@ struct pk_column {
     double most; /* a larger shown number is written ">most"; 0 = there is none */
     bool left;   /* text: left-aligned, may wrap; numbers are right-aligned */
     bool
-        json; /* the cell holds JSON text: embedded in JSON formats, as it is in csv; people read "a=1 b=2" */
-    int optional; /* where a table is wider than `width`: 1 is left out first, then 2 ...; 0 = never */
-    bool machine; /* for programs: left out of table and markdown (not the only column) */
+        json; /* the cell holds JSON text: embedded in JSON formats, as it is in csv; people read "a=1 b=2" or "a, b" */
+    int optional;  /* where a table is wider than `width`: 1 is left out first, then 2 ...; 0 = never */
+    bool machine;  /* for programs: left out of table and markdown (not the only column) */
+    bool exponent; /* shown numbers are written 1.2e-05, all of them but 0 */
 };
 
 struct pk_out_options {
@@ -66,8 +67,10 @@ struct pk_out *pk_out_open(FILE *f, const struct pk_out_options *opt);
 void pk_out_table(struct pk_out *o, const char *name, const char *title, const struct pk_column *cols,
                   size_t n);
 void pk_out_row(struct pk_out *o, const struct pk_cell *cells);
-/* A line under the current table, for people and, as "notes", in JSON. Copied. */
+/* A line under the current table, for people and, as "notes", in JSON; before the first table a line above it, of the whole. Copied. */
 void pk_out_note(struct pk_out *o, const char *text);
+/* Of the current table, so far. */
+size_t pk_out_rows(const struct pk_out *o);
 /* True once a write failed (a reader that left early, too): a producer of many rows may stop. */
 bool pk_out_broken(const struct pk_out *o);
 /* When no table was begun and no note said, frees it, writes nothing and answers true. */

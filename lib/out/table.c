@@ -58,6 +58,12 @@ static void align_points(struct pk_out *o, struct body *b, size_t col)
     }
 }
 
+static size_t longest_piece(const char *cell, size_t so_far)
+{
+    const size_t piece = pk_longest_piece(cell);
+    return piece > so_far ? piece : so_far;
+}
+
 static struct pk_layout_column *measured_columns(struct pk_out *o, const struct body *b)
 {
     struct pk_layout_column *c = pk_new_n(&o->arena, struct pk_layout_column, b->n);
@@ -72,6 +78,8 @@ static struct pk_layout_column *measured_columns(struct pk_out *o, const struct 
             size_t word = c[i].wraps ? pk_longest_word(b->cells[k]) : width;
             c[i].widest = width > c[i].widest ? width : c[i].widest;
             c[i].longest_word = word > c[i].longest_word ? word : c[i].longest_word;
+            if (word > c[i].longest_piece)
+                c[i].longest_piece = longest_piece(b->cells[k], c[i].longest_piece);
         }
     }
     return c;
@@ -111,6 +119,12 @@ static void put_notes(struct pk_out *o)
 {
     for (size_t i = 0; i < o->n_notes; i++)
         put_paragraph(o, o->notes[i]);
+}
+
+static void put_preface(struct pk_out *o)
+{
+    put_notes(o);
+    pk_sink_char(&o->sink, '\n');
 }
 
 static void put_left_out(struct pk_out *o, const struct pk_layout_column *c, size_t n)
@@ -186,5 +200,9 @@ static void table_end(struct pk_out *o)
     put_notes(o);
 }
 
-const struct pk_writer pk_writer_table = {
-    .name = "table", .table = table, .row = row, .table_end = table_end, .end = put_notes};
+const struct pk_writer pk_writer_table = {.name = "table",
+                                          .preface = put_preface,
+                                          .table = table,
+                                          .row = row,
+                                          .table_end = table_end,
+                                          .end = put_notes};

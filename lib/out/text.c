@@ -74,10 +74,13 @@ void pk_text_safe(struct pk_buf *b, const char *text)
     }
 }
 
-/* Six significant digits, without an exponent as long as the integer part is one that people still read. */
+static const double longest =
+    1e15; /* longer integer parts are not read, and widen a column: they have an exponent */
+
+/* Six significant digits, all digits of an integer part that has more. */
 static void free_form(struct pk_buf *b, double v)
 {
-    pk_buf_printf(b, fabs(v) >= 1e6 && fabs(v) < 1e15 ? "%.0f" : "%.6g", v);
+    pk_buf_printf(b, fabs(v) >= 1e6 && fabs(v) < longest ? "%.0f" : "%.6g", v);
 }
 
 /* Decimals that leave a small number as many significant digits as its column has decimals. Small is, with 3 decimals, what
@@ -123,7 +126,9 @@ static void put_number(struct pk_buf *b, const struct pk_column *col, double v)
 {
     if (col->most > 0 && v > col->most)
         pk_buf_printf(b, ">%.0f", col->most);
-    else if (col->decimals < 0)
+    else if (col->exponent)
+        pk_buf_printf(b, v == 0 ? "0" : "%.*e", col->decimals, v);
+    else if (col->decimals < 0 || fabs(v) >= longest)
         free_form(b, v);
     else
         put_fixed(b, decimals_for(col->decimals, v), v);
@@ -141,15 +146,19 @@ static void put_json_value(struct pk_buf *b, const json_t *v)
     pk_arena_free(&a);
 }
 
-/* An object as "a=1 b=2"; what is no object, as it is. */
+/* An object as "a=1 b=2", a list as "a, b"; what is neither, as it is. */
 static void put_json(struct pk_buf *b, const char *text)
 {
     PK_JSON_CLEANUP json_t *j = json_loads(text, 0, NULL);
     const char *name, *between = "";
     json_t *v;
-    if (!json_is_object(j)) {
+    if (!json_is_object(j) && !json_is_array(j)) {
         pk_text_safe(b, text);
         return;
+    }
+    for (size_t i = 0; i < json_array_size(j); i++) {
+        pk_buf_str(b, i ? ", " : "");
+        put_json_value(b, json_array_get(j, i));
     }
     json_object_foreach(j, name, v)
     {

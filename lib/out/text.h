@@ -18,5 +18,6 @@ void pk_text_safe(struct pk_buf *b, const char *text);
 
 /* Appends a cell as people read it: scaled, with the column's decimals. NULL and NaN append nothing. What would be shown with
  * zeros alone, or with 3 decimals below 0.01, gets as many significant digits as the column has decimals, one at least: 0.00524,
- * never 0.000. Below 1e-9 is rounding noise and stays zero. */
+ * never 0.000. Below 1e-9 is rounding noise and stays zero. From 1e15 on there is an exponent, 1e+300,
+ * whatever decimals the column has. */
 void pk_text_cell(struct pk_buf *b, const struct pk_column *col, const struct pk_cell *cell);

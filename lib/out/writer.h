@@ -15,7 +15,10 @@ struct pk_writer {
     const char *name;                /* of --format */
     bool joins;                      /* equal tables one after the other are one: formats for programs */
     void (*begin)(struct pk_out *o); /* optional: before anything else */
-    void (*table)(struct pk_out *o); /* optional: o->cols are set */
+    void (*preface)(
+        struct pk_out
+            *o); /* optional: o->notes were said before the first table, which follows; else `end` has them */
+    void (*table)(struct pk_out *o);                            /* optional: o->cols are set */
     void (*row)(struct pk_out *o, const struct pk_cell *cells); /* required */
     void (*table_end)(struct pk_out *o);                        /* optional: o->notes belong to this table */
     void (*end)(struct pk_out *o); /* optional: o->notes were said outside a table */
@@ -39,6 +42,8 @@ struct pk_out {
 
     const char **notes; /* said since the last table ended */
     size_t n_notes, notes_cap;
+    const char **first; /* notes said before the first table, kept for the end */
+    size_t n_first;
     const char **names; /* of every table so far */
     size_t n_names, names_cap;
 };

@@ -97,23 +97,42 @@ static enum pk_code check_runs(struct pk_store *s, const int64_t *runs, size_t n
     return PK_OK;
 }
 
-/* That of the newest complete run which has what is followed. */
-static enum pk_code followed(struct pk_store *s, const char *follows, const char *pattern, struct pk_arena *a,
+/* What a moving baseline may follow, and the experiment of the newest complete run that has it (as v_baseline_run says). */
+static const struct following {
+    const char *what, *experiment, *record; /* how one is recorded: the pattern follows */
+} followings[] = {
+    {"label",
+     "SELECT experiment FROM v_run WHERE label = :what AND status = 'complete' ORDER BY run_id DESC LIMIT 1",
+     "perfkit run EXPERIMENT --label "},
+    {"tag",
+     "SELECT experiment FROM v_run r WHERE status = 'complete' AND EXISTS (SELECT 1 FROM json_each(r.tags) t "
+     "WHERE t.key || '=' || t.value = :what) ORDER BY run_id DESC LIMIT 1",
+     "perfkit run EXPERIMENT --tag "},
+    {"branch",
+     "SELECT experiment FROM v_run WHERE git_branch = :what AND git_dirty IS NOT 1 AND status = 'complete'"
+     " AND json_extract(settings, '$.gate') IS NULL ORDER BY run_id DESC LIMIT 1",
+     "perfkit run EXPERIMENT, with nothing uncommitted, on "},
+};
+
+static const struct following *following(const char *what)
+{
+    const struct following *f = followings;
+    while (strcmp(f->what, what) != 0)
+        f++;
+    return f;
+}
+
+static enum pk_code followed(struct pk_store *s, const struct pk_baseline *b, struct pk_arena *a,
                              const char **experiment, struct pk_err *err)
 {
-    static const char label[] = "SELECT experiment FROM v_run WHERE label = :what AND status = 'complete'"
-                                " ORDER BY run_id DESC LIMIT 1";
-    static const char tag[] = "SELECT experiment FROM v_run r WHERE status = 'complete' AND EXISTS (SELECT 1 "
-                              "FROM json_each(r.tags) "
-                              "t WHERE t.key || '=' || t.value = :what) ORDER BY run_id DESC LIMIT 1";
-    const char *sql = strcmp(follows, "label") == 0 ? label : tag;
-    if (ask_text(s, sql, pk_param_text(":what", pattern), a, experiment, err))
+    const struct following *f = following(b->follows);
+    if (ask_text(s, f->experiment, pk_param_text(":what", b->pattern), a, experiment, err))
         return err->code;
     if (*experiment)
         return PK_OK;
-    pk_fail(err, PK_E_USAGE, "no complete run has the %s '%.100s'", follows, pattern);
+    pk_fail(err, PK_E_USAGE, "no complete run has the %s '%.100s'", b->follows, b->pattern);
     pk_why(err, "a baseline's experiment is that of the newest run that it stands for");
-    return pk_fix(err, "record one first: perfkit run EXPERIMENT --%s %s", follows, pattern);
+    return pk_fix(err, "record one first: %s%s", f->record, b->pattern);
 }
 
 /* --- writing -------------------------------------------------------------------------------------------------------- */
@@ -131,38 +150,37 @@ static enum pk_code add_runs(struct pk_store *s, int64_t id, const int64_t *runs
 }
 
 static enum pk_code note_change(struct pk_store *s, int64_t id, const char *action,
-                                const struct pk_decision *why, struct pk_err *err)
+                                const struct pk_baseline_decision *why, struct pk_err *err)
 {
-    return pk_db_run(
-        s, err,
-        "INSERT INTO main.baseline_change(baseline_id, changed_ns, who, action, meaning, reason)"
-        " SELECT id, ?2, ?3, ?4, CASE WHEN follows IS NULL THEN 'runs ' || (SELECT group_concat(run_id, ', ')"
-        " FROM main.baseline_run WHERE baseline_id = ?1)"
-        " ELSE printf('the newest %d with the %s %s', newest, follows, pattern) END, ?5"
-        " FROM main.baseline WHERE id = ?1",
-        "iittt", id, (int64_t)pk_wall_ns(), why->who, action, why->reason);
+    return pk_db_run(s, err,
+                     "INSERT INTO main.baseline_change(baseline_id, changed_ns, who, action, meaning, reason)"
+                     " SELECT id, ?2, ?3, ?4, CASE WHEN follows IS NULL THEN (SELECT iif(count(*) = 1, 'run "
+                     "', 'runs ') || "
+                     "group_concat(run_id, ', ') FROM main.baseline_run WHERE baseline_id = ?1)"
+                     " ELSE printf('the newest %d with the %s %s', newest, follows, pattern) END, ?5"
+                     " FROM main.baseline WHERE id = ?1",
+                     "iittt", id, (int64_t)pk_wall_ns(), why->who, action, why->reason);
 }
 
 /* As it is now: nothing is left of the runs it had. */
 static enum pk_code put(struct pk_store *s, const struct pk_baseline *b, const char *experiment, int64_t *id,
                         struct pk_err *err)
 {
-    const char *follows = b->label ? "label" : b->tag ? "tag" : NULL;
     if (pk_db_run(s, err,
                   "INSERT INTO main.baseline(name, experiment, follows, pattern, newest)"
                   " VALUES(?1, ?2, ?3, ?4, nullif(?5, 0)) ON CONFLICT(name) DO UPDATE SET experiment = "
                   "excluded.experiment, follows = excluded.follows, pattern = excluded.pattern, newest = "
                   "excluded.newest",
-                  "tttti", b->name, experiment, follows, b->label ? b->label : b->tag,
-                  follows ? b->newest : (int64_t)0) ||
+                  "tttti", b->name, experiment, b->follows, b->pattern,
+                  b->follows ? b->newest : (int64_t)0) ||
         pk_baseline_find(s, b->name, id, err) ||
         pk_db_run(s, err, "DELETE FROM main.baseline_run WHERE baseline_id = ?1", "i", *id))
         return err->code;
-    return follows ? PK_OK : add_runs(s, *id, b->runs, b->n_runs, err);
+    return b->follows ? PK_OK : add_runs(s, *id, b->runs, b->n_runs, err);
 }
 
 static enum pk_code save(struct pk_store *s, const struct pk_baseline *b, bool replace,
-                         const struct pk_decision *why, struct pk_err *err)
+                         const struct pk_baseline_decision *why, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const char *experiment = NULL;
@@ -175,16 +193,15 @@ static enum pk_code save(struct pk_store *s, const struct pk_baseline *b, bool r
         return pk_fix(err, "`perfkit baseline accept %s RUN --reason TEXT` adds a run; --force replaces it",
                       b->name);
     }
-    enum pk_code rc = b->label || b->tag ? followed(s, b->label ? "label" : "tag",
-                                                    b->label ? b->label : b->tag, &a, &experiment, err)
-                                         : check_runs(s, b->runs, b->n_runs, &a, &experiment, err);
+    enum pk_code rc = b->follows ? followed(s, b, &a, &experiment, err)
+                                 : check_runs(s, b->runs, b->n_runs, &a, &experiment, err);
     if (rc || put(s, b, experiment, &id, err))
         return err->code;
     return note_change(s, id, had >= 0 ? "replaced" : "saved", why, err);
 }
 
 enum pk_code pk_baseline_save(struct pk_store *s, const struct pk_baseline *b, bool replace,
-                              const struct pk_decision *why, struct pk_err *err)
+                              const struct pk_baseline_decision *why, struct pk_err *err)
 {
     if (check_name(b->name, err) || pk_db_begin(s, "save a baseline", err))
         return err->code;
@@ -209,7 +226,7 @@ static enum pk_code none_is_new(const char *name, struct pk_err *err)
 }
 
 static enum pk_code accept(struct pk_store *s, const char *name, const int64_t *runs, size_t n, bool only,
-                           const struct pk_decision *why, struct pk_err *err)
+                           const struct pk_baseline_decision *why, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const char *experiment = NULL;
@@ -235,7 +252,7 @@ static enum pk_code accept(struct pk_store *s, const char *name, const int64_t *
 }
 
 enum pk_code pk_baseline_accept(struct pk_store *s, const char *name, const int64_t *runs, size_t n_runs,
-                                bool only, const struct pk_decision *why, struct pk_err *err)
+                                bool only, const struct pk_baseline_decision *why, struct pk_err *err)
 {
     if (!why->reason || !why->reason[strspn(why->reason, " \t\n")]) {
         pk_fail(err, PK_E_USAGE, "accept needs a reason");

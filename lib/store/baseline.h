@@ -1,34 +1,36 @@
 /* Baseline: a name for runs of one experiment, which stands wherever a run is named (store.h).
  *
- * Pinned: these runs, which pruning leaves. Moving: the newest complete runs that have a label or a tag. Every decision is kept, with
- * who took it and why. v_baseline, v_baseline_run and v_baseline_change say what there is. */
+ * Pinned: these runs, which pruning leaves. Moving: the newest complete runs that have a label or a tag, or that were recorded on a
+ * branch. Every decision is kept, with who took it and why. v_baseline, v_baseline_run and v_baseline_change say what there is. */
 #pragma once
 
 #include "store/store.h"
 
 enum { PK_BASELINE_ENOUGH = 5 }; /* runs; fewer are unreplicated */
 
-struct pk_decision {
+struct pk_baseline_decision {
     const char *who;
     const char *reason; /* NULL: none was given, which `accept` refuses */
 };
 
 struct pk_baseline {
     const char *name; /* no number, no '@', ':' or ',' in it: those name runs in other ways; PK_E_USAGE */
-    const char *label,
-        *tag; /* moving, by one of them (a tag as "KEY=VALUE"); its experiment is that of the newest run that has it */
-    int64_t newest;      /* of a moving one: at most so many */
+    const char
+        *follows; /* of a moving one: "label", "tag" (the pattern is "KEY=VALUE") or "branch"; NULL: pinned */
+    const char *pattern; /* its experiment is that of the newest run that has it */
+    int64_t newest;      /* at most so many */
     const int64_t *runs; /* of a pinned one: at least one, all of one experiment and over */
     size_t n_runs;
 };
 
 /* PK_E_USAGE over an existing name unless `replace`. */
 enum pk_code pk_baseline_save(struct pk_store *s, const struct pk_baseline *b, bool replace,
-                              const struct pk_decision *why, struct pk_err *err) PK_MUST_CHECK;
+                              const struct pk_baseline_decision *why, struct pk_err *err) PK_MUST_CHECK;
 
 /* Adds runs to a pinned one; with `only` it stands for these alone from now on, and a moving one becomes pinned. */
 enum pk_code pk_baseline_accept(struct pk_store *s, const char *name, const int64_t *runs, size_t n_runs,
-                                bool only, const struct pk_decision *why, struct pk_err *err) PK_MUST_CHECK;
+                                bool only, const struct pk_baseline_decision *why,
+                                struct pk_err *err) PK_MUST_CHECK;
 
 /* The name and its history; no run. */
 enum pk_code pk_baseline_remove(struct pk_store *s, const char *name, struct pk_err *err) PK_MUST_CHECK;

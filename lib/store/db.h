@@ -61,6 +61,8 @@ void pk_db_bind_real(sqlite3_stmt *stmt, int i, double x);
 bool pk_db_in_memory(const char *path);
 /* Whether a store may be opened there; makes the directory of the default place. */
 enum pk_code pk_db_look(const char *path, enum pk_store_mode mode, struct pk_err *err) PK_MUST_CHECK;
+/* Whether a store that is not there could be made at the path; makes nothing that stays. */
+enum pk_code pk_db_may_create(const char *path, struct pk_err *err) PK_MUST_CHECK;
 /* Refuses a file in the middle of a transaction. */
 enum pk_code pk_db_no_hot_journal(const char *path, struct pk_err *err) PK_MUST_CHECK;
 /* Whether this user may write the file and, for its journal, its directory. */

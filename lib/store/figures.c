@@ -185,6 +185,36 @@ enum pk_code pk_store_run_facts(struct pk_store *s, int64_t run_id, struct pk_ar
     return PK_OK;
 }
 
+enum pk_code pk_store_unfinished(struct pk_store *s, int64_t run_id, struct pk_arena *a,
+                                 const struct pk_unfinished **v, size_t *n, struct pk_err *err)
+{
+    static const char sql[] = "SELECT ordinal, revision, experiment, variant, device, axes, identity,"
+                              " coalesce(status, 'running'), message FROM v_case"
+                              " WHERE run_id = :run AND status IS NOT 'ok' ORDER BY ordinal";
+    const struct pk_param run = pk_param_int(":run", run_id);
+    struct pk_rows r;
+    if (pk_store_query(s, sql, &run, 1, a, &r, err))
+        return err->code;
+    struct pk_unfinished *list = pk_new_n(a, struct pk_unfinished, r.n + 1);
+    for (size_t i = 0; i < r.n; i++) {
+        const struct pk_cell *c = row_of(&r, i);
+        list[i] = (struct pk_unfinished){.of = {.ordinal = whole(&c[0]),
+                                                .revision = whole(&c[1]),
+                                                .experiment = text(&c[2]),
+                                                .variant = text(&c[3]),
+                                                .device = text(&c[4]),
+                                                .axes = text(&c[5]),
+                                                .identity = text(&c[6]),
+                                                .metric = "",
+                                                .unit = ""},
+                                         .status = text(&c[7]),
+                                         .message = text(&c[8])};
+    }
+    *v = list;
+    *n = r.n;
+    return PK_OK;
+}
+
 enum pk_code pk_store_cases_ok(struct pk_store *s, int64_t run_id, int64_t *n, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};

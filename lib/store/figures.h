@@ -25,6 +25,15 @@ struct pk_figures {
 enum pk_code pk_store_figures(struct pk_store *s, int64_t run_id, struct pk_arena *a,
                               struct pk_figures **figures, size_t *n, int64_t *cases_ok,
                               struct pk_err *err) PK_MUST_CHECK;
+/* A case that did not end ok. */
+struct pk_unfinished {
+    struct pk_figures of; /* which one; without a metric */
+    const char *status, *message;
+};
+/* In the order of the cases. One that was not measured yet is "running". */
+enum pk_code pk_store_unfinished(struct pk_store *s, int64_t run_id, struct pk_arena *a,
+                                 const struct pk_unfinished **v, size_t *n, struct pk_err *err) PK_MUST_CHECK;
+
 /* As v_case counts them. */
 enum pk_code pk_store_cases_ok(struct pk_store *s, int64_t run_id, int64_t *n,
                                struct pk_err *err) PK_MUST_CHECK;

@@ -48,6 +48,18 @@ static int make_parents(char *dir)
     }
 }
 
+/* Whether make_parents would; 0 or an errno. */
+static int may_make_parents(char *dir)
+{
+    while (access(dir, F_OK) != 0) {
+        char *slash = strrchr(dir, '/');
+        if (errno != ENOENT || !slash)
+            return errno;
+        slash[slash == dir] = '\0';
+    }
+    return access(dir, W_OK | X_OK) == 0 ? 0 : errno;
+}
+
 /* A store that nobody named is at its default place, whose directory is ours to make; one that the user named is not. */
 static bool at_default_place(const char *path, struct pk_arena *a)
 {
@@ -64,7 +76,8 @@ static const char *missing_home(const char *path)
     return n && strncmp(path, home, n) == 0 && path[n] == '/' && access(home, F_OK) != 0 ? home : NULL;
 }
 
-static enum pk_code make_directory(const char *path, struct pk_err *err)
+/* The directory of a store to be: it is there, or one that we make. `look`: only look whether we could. */
+static enum pk_code make_directory(const char *path, bool look, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     char *dir = directory_of(path, &a);
@@ -73,7 +86,8 @@ static enum pk_code make_directory(const char *path, struct pk_err *err)
     int e = errno;
     bool ours = e == ENOENT && at_default_place(path, &a);
     const char *home = ours ? missing_home(path) : NULL;
-    if (ours && !home && (e = make_parents(dir)) == 0)
+    char *scratch = pk_strdup(&a, dir);
+    if (ours && !home && (e = look ? may_make_parents(scratch) : make_parents(scratch)) == 0)
         return PK_OK;
     pk_fail(err, PK_E_IO, "store %s: cannot create it", path);
     if (home)
@@ -92,7 +106,7 @@ enum pk_code pk_db_look(const char *path, enum pk_store_mode mode, struct pk_err
         return PK_OK;
     if (stat(path, &st) != 0) {
         if (errno == ENOENT)
-            return mode == PK_STORE_WRITE ? make_directory(path, err) : missing(path, err);
+            return mode == PK_STORE_WRITE ? make_directory(path, false, err) : missing(path, err);
         pk_fail(err, PK_E_IO, "store %s: cannot open it", path);
         pk_why(err, "%s", strerror(errno));
         return pk_fix(err, ANOTHER_FILE);
@@ -102,6 +116,26 @@ enum pk_code pk_db_look(const char *path, enum pk_store_mode mode, struct pk_err
     pk_fail(err, PK_E_IO, "store %s: cannot open it", path);
     pk_why(err, S_ISDIR(st.st_mode) ? "it is a directory" : "it is empty: nothing was recorded in it");
     return pk_fix(err, "name a file with --db, for example --db perfkit.db");
+}
+
+/* A file of ours beside where the store would be, for a moment: access() does not know what a file system refuses. */
+static bool can_create_beside(const char *dir, struct pk_arena *a)
+{
+    char *name = pk_printf(a, "%s/.perfkit-XXXXXX", dir);
+    PK_CLEANUP_FD int fd = mkostemp(name, O_CLOEXEC);
+    return fd >= 0 && unlink(name) == 0;
+}
+
+enum pk_code pk_db_may_create(const char *path, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const char *dir = directory_of(path, &a);
+    if (make_directory(path, true, err))
+        return err->code;
+    if (access(dir, F_OK) != 0 || can_create_beside(dir, &a))
+        return PK_OK;
+    pk_fail(err, PK_E_IO, "store %s: cannot create it", path);
+    return pk_db_explain_access(path, err);
 }
 
 /* A journal with a header is a transaction in flight, or one that a killed writer left: an immutable reader

@@ -1,6 +1,9 @@
 /* Open: from a file to a store that is configured, migrated and known to be ours. */
 #include "store/db.h"
 
+#include <errno.h>
+#include <unistd.h>
+
 enum { PATIENCE_MS = 60000, READER_PATIENCE_MS = 1000 };
 
 static bool writes(enum pk_store_mode mode)
@@ -8,7 +11,8 @@ static bool writes(enum pk_store_mode mode)
     return mode == PK_STORE_WRITE || mode == PK_STORE_UPDATE;
 }
 
-static enum pk_code open_file(struct pk_store *s, struct pk_err *err)
+/* create: also a file that is not there, in a mode that makes one. */
+static enum pk_code open_file(struct pk_store *s, bool create, struct pk_err *err)
 {
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     const char *name = s->path;
@@ -18,8 +22,8 @@ static enum pk_code open_file(struct pk_store *s, struct pk_err *err)
         name = pk_db_stranger_uri(&s->arena, s->path);
         flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_URI;
     } else {
-        flags |=
-            SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI | (s->mode == PK_STORE_WRITE ? SQLITE_OPEN_CREATE : 0);
+        flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_URI |
+                 (create && s->mode == PK_STORE_WRITE ? SQLITE_OPEN_CREATE : 0);
         bool plain = s->path[0] == '/' || s->path[0] == '.' || pk_db_in_memory(s->path); /* no "file:..." */
         name = plain ? s->path : pk_printf(&s->arena, "./%s", s->path);
     }
@@ -31,7 +35,7 @@ static enum pk_code open_file(struct pk_store *s, struct pk_err *err)
 
 static enum pk_code configure(struct pk_store *s, struct pk_err *err)
 {
-    pk_store_patience(s, PATIENCE_MS);
+    pk_store_patience(s, s->patience_ms);
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL);
@@ -95,17 +99,25 @@ static enum pk_code tidy(struct pk_store *s, struct pk_err *err)
     return s->mode == PK_STORE_READ && code != PK_E_INTERRUPTED ? PK_OK : code;
 }
 
-static enum pk_code prepare(struct pk_store *s, struct pk_err *err)
+/* Configured, ours, and writable where the mode writes. */
+static enum pk_code accept(struct pk_store *s, bool *writable, struct pk_err *err)
 {
-    bool fresh, writable;
+    bool fresh;
     if (configure(s, err) || check_header(s, &fresh, err))
         return err->code;
-    writable =
+    *writable =
         s->mode != PK_STORE_STRANGER && sqlite3_db_readonly(s->db, "main") == 0 && pk_db_may_write(s->path);
-    if (writes(s->mode) && !writable) {
-        pk_fail(err, PK_E_IO, "store %s: cannot write it", s->path);
-        return pk_db_explain_access(s->path, err);
-    }
+    if (!writes(s->mode) || *writable)
+        return PK_OK;
+    pk_fail(err, PK_E_IO, "store %s: cannot write it", s->path);
+    return pk_db_explain_access(s->path, err);
+}
+
+static enum pk_code prepare(struct pk_store *s, struct pk_err *err)
+{
+    bool writable;
+    if (accept(s, &writable, err))
+        return err->code;
     /* persist: the journal is zeroed, which costs less than deleting it and waiting for its directory */
     if (writes(s->mode) &&
         pk_db_script(s, "PRAGMA journal_mode = PERSIST; PRAGMA journal_size_limit = 1048576", err))
@@ -118,19 +130,58 @@ static enum pk_code prepare(struct pk_store *s, struct pk_err *err)
     return pk_db_temp_views(s, err);
 }
 
+static struct pk_store *new_store(const char *path, enum pk_store_mode mode)
+{
+    struct pk_arena a = {0};
+    struct pk_store *s = pk_new(&a, struct pk_store);
+    s->path = pk_strdup(&a, path);
+    s->mode = mode;
+    s->patience_ms = PATIENCE_MS;
+    s->arena = a;
+    return s;
+}
+
+/* While there is one, sqlite3_close refuses. */
+static void forget_statements(struct pk_store *s)
+{
+    for (size_t i = 0; i < s->n_cached; i++)
+        sqlite3_finalize(s->cached[i].stmt);
+    s->n_cached = 0;
+}
+
+static void drop(struct pk_store *s)
+{
+    forget_statements(s);
+    sqlite3_close(s->db);
+    struct pk_arena a = s->arena;
+    pk_arena_free(&a);
+}
+
+enum pk_code pk_store_try(const char *path, struct pk_err *err)
+{
+    bool writable;
+    if (!pk_db_in_memory(path) && access(path, F_OK) != 0 && errno == ENOENT)
+        return pk_db_may_create(path, err);
+    if (pk_db_look(path, PK_STORE_WRITE, err))
+        return err->code;
+    struct pk_store *s = new_store(path, PK_STORE_WRITE);
+    s->patience_ms = READER_PATIENCE_MS;
+    enum pk_code code = open_file(s, false, err);
+    if (!code)
+        code = accept(s, &writable, err);
+    drop(s);
+    return code;
+}
+
 enum pk_code pk_store_open(const char *path, enum pk_store_mode mode, const struct pk_store_wait *wait,
                            struct pk_store **out, struct pk_err *err)
 {
     *out = NULL;
     if (pk_db_look(path, mode, err))
         return err->code;
-    struct pk_arena a = {0};
-    struct pk_store *s = pk_new(&a, struct pk_store);
-    s->path = pk_strdup(&a, path);
-    s->mode = mode;
+    struct pk_store *s = new_store(path, mode);
     s->wait = wait ? *wait : (struct pk_store_wait){0};
-    s->arena = a;
-    if (open_file(s, err) || prepare(s, err)) {
+    if (open_file(s, true, err) || prepare(s, err)) {
         pk_store_close(s);
         return err->code;
     }
@@ -153,14 +204,11 @@ void pk_store_close(struct pk_store *s)
 {
     if (!s)
         return;
-    for (size_t i = 0; i < s->n_cached; i++)
-        sqlite3_finalize(s->cached[i].stmt);
+    forget_statements(s);
     if (s->db && writes(s->mode)) {
         /* removes the journal when nobody else uses the file; never waits for it */
         pk_store_patience(s, 0);
         sqlite3_exec(s->db, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
     }
-    sqlite3_close(s->db);
-    struct pk_arena a = s->arena;
-    pk_arena_free(&a);
+    drop(s);
 }

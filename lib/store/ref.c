@@ -66,6 +66,7 @@ static enum pk_code add_meant(struct pk_store *s, const char *ref, int64_t newes
         "SELECT run_id FROM v_run WHERE length(:ref) >= 14 AND substr('commit:' || git_commit, 1, "
         "length(:ref)) = :ref"
         " AND git_dirty IS NOT 1 AND status = 'complete'"
+        " AND CASE WHEN json_valid(settings) THEN settings ->> '$.gate' IS NULL END"
         " AND experiment = (SELECT experiment FROM v_run WHERE run_id = :newest) ORDER BY run_id";
     static const char label[] =
         "SELECT run_id FROM v_run WHERE label = :ref AND (status <> 'running' OR run_id = :newest)"
@@ -137,7 +138,8 @@ static enum pk_code resolve_entry(struct pk_store *s, const char *ref, const str
         " AND CASE WHEN json_valid(tags) THEN tags ->> 'suite' = :suite AND tags ->> 'entry' = :entry END"
         " AND (label = :ref OR run_id IN (SELECT run_id FROM v_baseline_run WHERE name = :ref)"
         " OR (length(:ref) >= 14 AND substr('commit:' || git_commit, 1, length(:ref)) = :ref"
-        " AND git_dirty IS NOT 1 AND status = 'complete')) ORDER BY run_id";
+        " AND git_dirty IS NOT 1 AND status = 'complete'"
+        " AND CASE WHEN json_valid(settings) THEN settings ->> '$.gate' IS NULL END)) ORDER BY run_id";
     static const char newest[] =
         "SELECT run_id FROM v_run WHERE status <> 'running'"
         " AND CASE WHEN json_valid(tags) THEN tags ->> 'suite' = :suite AND tags ->> 'entry' = :entry END"

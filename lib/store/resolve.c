@@ -61,8 +61,8 @@ static enum pk_code no_such_run(struct pk_store *s, const char *ref, struct pk_e
 static enum pk_code no_such_commit(const char *ref, struct pk_err *err)
 {
     pk_fail(err, PK_E_NOT_COMPARABLE, "no run of %s is stored", ref);
-    pk_why(err, "only complete runs count that were recorded there without uncommitted changes; 7 digits are "
-                "the fewest");
+    pk_why(err, "only complete runs count that were recorded there without uncommitted changes, and no sides "
+                "of gates; 7 digits are the fewest");
     return pk_fix(
         err,
         "check it out (git worktree add ../base %s), build it, and `perfkit run` there; or gate the two "
@@ -89,7 +89,8 @@ static enum pk_code newest_named(struct pk_store *s, const char *ref, int64_t *r
 {
     static const char commit[] =
         "SELECT max(id) FROM main.run WHERE length(?1) >= 14 AND git_dirty IS NOT 1"
-        " AND substr('commit:' || git_commit, 1, length(?1)) = ?1 AND status = 'complete'";
+        " AND substr('commit:' || git_commit, 1, length(?1)) = ?1 AND status = 'complete'"
+        " AND CASE WHEN json_valid(settings) THEN settings ->> '$.gate' IS NULL END";
     static const char label[] = "SELECT id FROM main.run WHERE label = ?1 ORDER BY id DESC LIMIT 1";
     enum pk_code code = newest_of_baseline(s, ref, run_id, err);
     if (code == PK_OK && *run_id < 0)

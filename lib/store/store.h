@@ -39,6 +39,8 @@ struct pk_store_wait {
 /* ":memory:" is a store that nobody else sees and that ends with its handle. `wait` is copied; NULL waits in silence. */
 enum pk_code pk_store_open(const char *path, enum pk_store_mode mode, const struct pk_store_wait *wait,
                            struct pk_store **out, struct pk_err *err) PK_MUST_CHECK;
+/* What opening with PK_STORE_WRITE would meet: its error, or PK_OK. Creates and migrates nothing; waits a second for a lock. */
+enum pk_code pk_store_try(const char *path, struct pk_err *err) PK_MUST_CHECK;
 void pk_store_close(struct pk_store *s); /* NULL is allowed */
 
 /* How long a call waits for another process's lock before it fails; 60 s after opening. */
@@ -60,6 +62,7 @@ struct pk_run_info {
     const char *topology;     /* of the machine: XML, kept once for each; NULL = unknown */
     const char *git_commit;   /* NULL outside a repository */
     int git_dirty;            /* -1 unknown */
+    const char *git_branch;   /* NULL = none */
     const char *version;      /* of perfkit */
 };
 

@@ -9,6 +9,7 @@
 #include "store/rows.h"
 #include "store/section.h"
 
+#include <math.h>
 #include <string.h>
 
 extern const struct pk_embedded pk_store_sql[]; /* tables.sql */
@@ -34,23 +35,68 @@ struct print {
     struct pk_out *out;
 };
 
-/* The display unit of a key: its base is written before '>', or ends the key, or is a plain number. */
-static const struct pk_unit *unit_of(struct pk_arena *a, const char *key, const char *unit)
+/* A column's directive: "key | heading | unit | attributes", of which parts may be missing from the right. */
+enum { KEY, HEADING, UNIT, ATTRIBUTES, PARTS };
+
+static void split_column(struct pk_arena *a, const char *text, const char *part[PARTS])
+{
+    size_t n = 0;
+    for (const char *rest = text, *p; n < PARTS && (p = pk_next_part(&rest, '|', a));)
+        part[n++] = p;
+    while (n < PARTS)
+        part[n++] = "";
+}
+
+/* The largest size of a number in column i; the statement is at its beginning before and after. */
+static double largest_in(sqlite3_stmt *stmt, int i)
+{
+    double most = 0;
+    while (sqlite3_step(stmt) == SQLITE_ROW)
+        most = fmax(most, fabs(sqlite3_column_double(stmt, i)));
+    sqlite3_reset(stmt);
+    return most;
+}
+
+/* The same over all columns of these units, so that they have one. */
+static double largest(const struct print *p, sqlite3_stmt *stmt, const char *units)
+{
+    const char **names = pk_db_names(stmt, p->a), *part[PARTS];
+    double most = 0;
+    for (size_t k = 0; k < p->t->n_columns; k++) {
+        split_column(p->a, p->t->columns[k], part);
+        for (int i = 0; !strcmp(units, part[UNIT]) && i < sqlite3_column_count(stmt); i++)
+            if (!strcmp(names[i], part[KEY]))
+                most = fmax(most, largest_in(stmt, i));
+    }
+    return most;
+}
+
+/* The display unit of a key: its base is written before '>', or ends the key, or is a plain number. Of several the one that suits
+ * `most`. */
+static const struct pk_unit *unit_of(struct pk_arena *a, const char *key, const char *unit, double most)
 {
     const char *sep = strchr(unit, '>');
     if (sep)
-        return pk_unit_find(pk_strndup(a, unit, (size_t)(sep - unit)), sep + 1);
+        return pk_unit_fit(pk_strndup(a, unit, (size_t)(sep - unit)), sep + 1, most);
     for (const char *end = key; end; end = strchr(end, '_')) {
         end += *end == '_';
-        const struct pk_unit *u = pk_unit_find(end, unit);
+        const struct pk_unit *u = pk_unit_fit(end, unit, most);
         if (u)
             return u;
     }
-    return pk_unit_find("1", unit);
+    return pk_unit_fit("1", unit, most);
 }
 
-/* "text", "json", "x" (a plain ratio), "±" (in percent, ">100" above that), or a display unit. */
-static enum pk_code parse_unit(struct pk_arena *a, const char *unit, struct pk_column *c, struct pk_err *err)
+/* The text with another in the place of the first `mark`. */
+static const char *filled(struct pk_arena *a, const char *text, const char *mark, const char *with)
+{
+    const char *at = strstr(text, mark);
+    return at ? pk_printf(a, "%.*s%s%s", (int)(at - text), text, with, at + strlen(mark)) : text;
+}
+
+/* "text", "json", "x" (a plain ratio), "±" (in percent, ">100" above that), or display units. */
+static enum pk_code parse_unit(const struct print *p, sqlite3_stmt *stmt, const char *unit,
+                               struct pk_column *c, struct pk_err *err)
 {
     bool half_width = strcmp(unit, "±") == 0;
     c->json = strcmp(unit, "json") == 0;
@@ -58,20 +104,24 @@ static enum pk_code parse_unit(struct pk_arena *a, const char *unit, struct pk_c
     c->most = half_width ? 100 : 0;
     if (!*unit || c->left || strcmp(unit, "x") == 0)
         return PK_OK;
-    const struct pk_unit *u = unit_of(a, c->key, half_width ? "%" : unit);
+    const double most = strchr(unit, ' ') ? largest(p, stmt, unit) : 0;
+    const struct pk_unit *u = unit_of(p->a, c->key, half_width ? "%" : unit, most);
     if (!u)
         return pk_fail(err, PK_E_INTERNAL, "column %s: there is no display unit '%s' for it", c->key, unit);
     c->scale = u->scale;
+    c->heading = filled(p->a, c->heading, "{unit}", u->shown);
     return PK_OK;
 }
 
-/* One word of a column's last part: decimals, "hide", "machine", or "optionalN". */
+/* One word of a column's last part: decimals, "hide", "machine", "e", or "optionalN". */
 static enum pk_code parse_attribute(const char *word, struct shown *s, struct pk_err *err)
 {
     static const char optional[] = "optional";
     int64_t n;
     if (strcmp(word, "hide") == 0) {
         s->hide = true;
+    } else if (strcmp(word, "e") == 0) {
+        s->c.exponent = true;
     } else if (strcmp(word, "machine") == 0) {
         s->machine = true;
     } else if (strncmp(word, optional, strlen(optional)) == 0) {
@@ -86,17 +136,16 @@ static enum pk_code parse_attribute(const char *word, struct shown *s, struct pk
     return PK_OK;
 }
 
-/* "key | heading | unit | attributes" */
-static enum pk_code parse_column(struct pk_arena *a, const char *text, struct shown *s, struct pk_err *err)
+static enum pk_code parse_column(const struct print *p, sqlite3_stmt *stmt, const char *text, struct shown *s,
+                                 struct pk_err *err)
 {
-    const char *part[4] = {"", "", "", ""};
-    size_t n = 0;
-    for (const char *rest = text, *p; n < 4 && (p = pk_next_part(&rest, '|', a));)
-        part[n++] = p;
-    *s = (struct shown){.c = {.key = part[0], .heading = *part[1] ? part[1] : part[0], .decimals = -1}};
-    if (parse_unit(a, part[2], &s->c, err))
+    const char *part[PARTS];
+    split_column(p->a, text, part);
+    *s = (struct shown){
+        .c = {.key = part[KEY], .heading = *part[HEADING] ? part[HEADING] : part[KEY], .decimals = -1}};
+    if (parse_unit(p, stmt, part[UNIT], &s->c, err))
         return err->code;
-    for (const char *rest = part[3], *word; (word = pk_next_part(&rest, ' ', a));)
+    for (const char *rest = part[ATTRIBUTES], *word; (word = pk_next_part(&rest, ' ', p->a));)
         if (*word && parse_attribute(word, s, err))
             return err->code;
     return PK_OK;
@@ -123,7 +172,7 @@ static enum pk_code columns_of(const struct print *p, sqlite3_stmt *stmt, struct
         (*cols)[i] = (struct pk_column){.key = names[i], .heading = names[i], .decimals = -1};
     for (size_t k = 0; k < p->t->n_columns; k++) {
         struct shown s;
-        if (parse_column(p->a, p->t->columns[k], &s, err))
+        if (parse_column(p, stmt, p->t->columns[k], &s, err))
             return err->code;
         for (size_t i = 0; i < *n; i++)
             if (strcmp(names[i], s.c.key) == 0) {
@@ -136,10 +185,7 @@ static enum pk_code columns_of(const struct print *p, sqlite3_stmt *stmt, struct
 
 static const char *title_of(const struct print *p, const char *each)
 {
-    const char *at = p->t->title && each ? strstr(p->t->title, "{each}") : NULL;
-    if (!at)
-        return p->t->title;
-    return pk_printf(p->a, "%.*s%s%s", (int)(at - p->t->title), p->t->title, each, at + strlen("{each}"));
+    return p->t->title && each ? filled(p->a, p->t->title, "{each}", each) : p->t->title;
 }
 
 static enum pk_code print_notes(const struct print *p, struct pk_err *err)

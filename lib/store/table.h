@@ -10,13 +10,14 @@
  *     -- title: Attention scaling, {each}  for people; {each} is the text of the value below
  *     -- each: SELECT DISTINCT variant FROM v_case WHERE run_id = :run     one table per row; bound as :each
  *     -- column: d_model                                  as it is
- *     -- column: forward_ns | Forward (ms) | ms | 3       heading, display unit, attributes: decimals, hide, machine, optionalN
+ *     -- column: forward_ns | Forward (ms) | ms | 3       heading, display unit, attributes: decimals, e, hide, machine, optionalN
  *     -- note: SELECT 'text' WHERE ...     a line under the table per row; :run and :each may be used
  *     -- empty: keep                       print the headings even without rows; otherwise no rows, no table
  *     SELECT d_model, forward_ns FROM ... WHERE run_id = :run;
  *
  * A display unit is a row of base/units.h: its base is what the key ends with ("_ns", "_bytes"), or is
- * written before a '>' ("ns>ms"). Also: "%" (a ratio times 100), "x" (a ratio), "±" ("%", ">100" above that), "text" (left-aligned), "json"
+ * written before a '>' ("ns>ms"); of several, blanks between, the first that suits the table's numbers, which {unit} in the heading
+ * becomes. Also: "%" (a ratio times 100), "x" (a ratio), "±" ("%", ">100" above that), "text" (left-aligned), "json"
  * (embedded in JSON formats). A comment line that begins with two spaces after the dashes continues the
  * directive above it. */
 #pragma once

@@ -40,6 +40,7 @@ WHERE w.run_id = :run AND w.experiment = :experiment AND w.experiment = 'exec' A
 -- column: cpu_migrations | Migrations | | hide
 -- column: cycles | Cycles | | hide
 -- column: instructions | Instructions | | hide
+-- column: ipc | IPC | | 2 hide
 -- column: branches | Branches | | hide
 -- column: branch_misses | Branch misses | | hide
 -- column: llc_misses | LLC misses | | hide
@@ -49,6 +50,15 @@ WHERE w.run_id = :run AND w.experiment = :experiment AND w.experiment = 'exec' A
 --         UNION ALL SELECT 3, '$.scaled', 'Scaled, since they took turns: ') n
 --   WHERE s.run_id = :run AND c.experiment = :experiment AND s.pass = 'counter' AND s.status = 'ok'
 --     AND json_extract(s.notes, n.key) IS NOT NULL ORDER BY c.ordinal, n.at
+-- note: SELECT 'Not counted: ' || g.value || '.' FROM v_setting g JOIN v_run r USING (run_id)
+--   WHERE g.run_id = :run AND g.invocation = 0 AND g.key = 'not_counted' AND typeof(r.settings ->> 'counters') <> 'text'
+--     AND :experiment = 'exec'
+-- note: SELECT group_concat(k.name, ', ') || ': ' || k.note FROM v_counter k JOIN v_run r USING (run_id)
+--   WHERE k.run_id = :run AND k.experiment = :experiment AND k.experiment = 'exec' AND typeof(r.settings ->> 'counters') <> 'text'
+--     AND k.note <> '' AND k.name <> 'perturbation' GROUP BY k.note
+-- note: SELECT 'Counted in user mode only, as kernel mode is forbidden: ' || group_concat(k.name, ', ') FROM v_counter k
+--   JOIN v_run r USING (run_id) WHERE k.run_id = :run AND k.experiment = :experiment AND k.experiment = 'exec'
+--     AND typeof(r.settings ->> 'counters') <> 'text' AND k.modes = 'user' HAVING count(*)
 SELECT coalesce(json_extract(c.axes, '$.command'), c.variant) AS command,
        max(s.value) FILTER (WHERE metric = 'task_clock_ns') AS task_clock_ns,
        max(s.value) FILTER (WHERE metric = 'page_faults') AS page_faults,
@@ -56,11 +66,14 @@ SELECT coalesce(json_extract(c.axes, '$.command'), c.variant) AS command,
        max(s.value) FILTER (WHERE metric = 'cpu_migrations') AS cpu_migrations,
        max(s.value) FILTER (WHERE metric = 'cycles') AS cycles,
        max(s.value) FILTER (WHERE metric = 'instructions') AS instructions,
+       max(s.value) FILTER (WHERE metric = 'instructions') * 1.0 / max(s.value) FILTER (WHERE metric = 'cycles') AS ipc,
        max(s.value) FILTER (WHERE metric = 'branches') AS branches,
        max(s.value) FILTER (WHERE metric = 'branch_misses') AS branch_misses,
        max(s.value) FILTER (WHERE metric IN ('llc_misses', 'cache_misses')) AS llc_misses -- the older name
-FROM v_case c JOIN v_sample s ON s.case_id = c.case_id
-WHERE c.run_id = :run AND c.experiment = :experiment AND s.pass = 'counter' GROUP BY c.case_id ORDER BY c.ordinal;
+FROM v_case c JOIN v_sample s ON s.case_id = c.case_id JOIN v_run r ON r.run_id = c.run_id
+WHERE c.run_id = :run AND c.experiment = :experiment AND s.pass = 'counter'
+  AND typeof(r.settings ->> 'counters') <> 'text' -- those have a table of what they chose
+GROUP BY c.case_id ORDER BY c.ordinal;
 
 -- table: case_times
 -- title: Times
@@ -131,6 +144,11 @@ FROM v_summary WHERE run_id = :run AND experiment = :experiment AND unit NOT IN 
 SELECT variant, nullif(axes, '{}') AS axes, status, message
 FROM v_case WHERE run_id = :run AND experiment = :experiment AND status <> 'ok' ORDER BY ordinal;
 
+-- Regions in the probe's order, which is that of a trace pass's note.
+-- view: breakdown_place
+SELECT l.case_id, r.value ->> 'region' AS region, min(r.key) AS place
+FROM v_slice l, json_each(l.notes, '$.breakdown.regions') r WHERE l.pass = 'trace' AND l.status = 'ok' GROUP BY 1, 2;
+
 -- table: breakdown
 -- title: Where the time went
 -- column: variant | Variant | text
@@ -141,36 +159,75 @@ FROM v_case WHERE run_id = :run AND experiment = :experiment AND status <> 'ok' 
 -- column: calls | Calls
 -- column: time_ns | Time (ms) | ms | 3
 -- column: share | Share (%) | % | 1
+-- column: flops | FLOPs ({unit}) | GFLOP TFLOP | 3 hide optional5
+-- column: flops_per_s | {unit} | GFLOP/s TFLOP/s | 1 hide optional4
+-- column: bytes | Bytes (GB) | GB | 3 hide optional3
+-- column: bytes_per_s | GB/s | GB/s | 1 hide optional2
 -- column: longest | Longest | text | optional1
 -- note: SELECT 'One typical iteration of a trace pass, whose times are not those of the tables above; gaps are idle time between kernels or ops.'
 --   WHERE EXISTS (SELECT 1 FROM v_breakdown WHERE run_id = :run AND experiment = :experiment)
--- note: SELECT printf('%d of %d regions took over 4 %% more or less in the trace than when they were timed, %s%s %s the most: %+.0f %%. ', count(*)
---       FILTER (WHERE abs(off) > 0.04), count(*), variant, told, region, 100 * off) || 'Their shares may not be those of the times above.'
---   FROM (SELECT b.variant, b.region, (b.busy_ns + b.gap_ns) / t.median - 1 AS off, coalesce((SELECT ' ' || group_concat(a.key || '=' ||
---           a.value, ' ') FROM json_each(b.axes) a WHERE a.key IN (SELECT a.key FROM v_case c, json_each(c.axes) a WHERE c.run_id = :run
---           AND c.experiment = :experiment GROUP BY a.key HAVING count(DISTINCT a.value) > 1)), '') AS told
---         FROM (SELECT DISTINCT case_id, variant, axes, region, busy_ns, gap_ns FROM v_breakdown
---               WHERE run_id = :run AND experiment = :experiment) b
---         JOIN v_summary t ON t.case_id = b.case_id AND t.metric = b.region || '_ns')
---   HAVING max(abs(off)) > 0.04
+-- note: SELECT 'attention is fused: softmax and both products are within it (' || group_concat(DISTINCT variant) || ').'
+--   FROM v_breakdown WHERE run_id = :run AND experiment = :experiment AND family = 'attention' HAVING count(*)
+-- note: SELECT 'FLOPs and bytes are what each operation declares to do, every pass over memory counted, and their rates those over the time of'
+--   || ' the family.' FROM v_breakdown WHERE run_id = :run AND experiment = :experiment AND (flops > 0 OR bytes > 0) LIMIT 1
+-- note: SELECT 'In captured graphs products of unfused attention are within gemm, since names of kernels do not tell them apart ('
+--   || group_concat(DISTINCT c.variant) || ').' FROM v_slice s JOIN v_case c USING (case_id) WHERE c.run_id = :run
+--   AND c.experiment = :experiment AND s.pass = 'trace' AND s.notes ->> '$.breakdown.folded' HAVING count(*)
+-- note: SELECT family || ' (' || group_concat(DISTINCT variant) || ') has no kernels of its own: those of captured graphs go by their names, so that'
+--   || ' its time is within other families, whose rates are too low for it.' FROM v_breakdown WHERE run_id = :run
+--   AND experiment = :experiment AND region <> 'iteration' AND calls = 0 GROUP BY family
 -- note: SELECT 'Not traced: ' || substr(key, 12) || ', ' || value || '.' FROM v_setting
 --   WHERE run_id = :run AND invocation = 0 AND key GLOB 'not_traced.*'
 -- note: SELECT 'Shares of a region add up to over 100 % where kernels ran at once.' FROM v_breakdown b
 --   WHERE b.run_id = :run AND b.experiment = :experiment AND b.region <> 'iteration' GROUP BY b.case_id, b.region
 --   HAVING sum(b.time_ns) > 1.005 * max(b.busy_ns) LIMIT 1
+-- note: SELECT 'Above the measured ceiling, which stands too low (`perfkit doctor --ceilings` on an idle machine measures again): '
+--   || replace(group_concat(DISTINCT b.variant || ' ' || b.region || ' ' || b.family), ',', ', ') || '.'
+--   FROM v_breakdown b JOIN v_run r ON r.run_id = b.run_id
+--   JOIN v_ceiling k ON k.run_id = b.run_id AND k.device = coalesce(r.settings ->> 'ceilings_of', b.device)
+--     AND k.key = coalesce(b.axes ->> 'dtype', 'fp32') || '_flops_per_s'
+--   WHERE b.run_id = :run AND b.experiment = :experiment AND b.region <> 'iteration' AND b.flops * 1e9 > k.value * b.time_ns AND b.time_ns > 0
+--   HAVING count(*)
 -- note: SELECT 'Of ' || count(*) || ' cases the trace is not whole: pieces did not fit.' FROM (SELECT DISTINCT case_id FROM v_breakdown
 --     WHERE run_id = :run AND experiment = :experiment AND NOT whole) HAVING count(*)
 WITH axis AS (SELECT a.key FROM v_case c, json_each(c.axes) a WHERE c.run_id = :run AND c.experiment = :experiment
               GROUP BY a.key HAVING count(DISTINCT a.value) > 1),
-part AS (SELECT case_id, variant, axes, region, family, calls, time_ns, busy_ns + gap_ns AS whole_ns, gap_ns, ordinal FROM v_breakdown
+part AS (SELECT case_id, variant, axes, region, family, calls, time_ns, nullif(flops, 0) AS flops, nullif(bytes, 0) AS bytes,
+                busy_ns + gap_ns AS whole_ns, gap_ns, ordinal FROM v_breakdown
          WHERE run_id = :run AND experiment = :experiment AND region <> 'iteration'),
-line AS (SELECT case_id, variant, axes, region, family, calls, time_ns, time_ns * 1.0 / whole_ns AS share, ordinal, 0 AS last FROM part
-         UNION ALL SELECT DISTINCT case_id, variant, axes, region, 'gaps', NULL, gap_ns, gap_ns * 1.0 / whole_ns, ordinal, 1 FROM part)
+line AS (SELECT case_id, variant, axes, region, family, calls, time_ns, time_ns * 1.0 / whole_ns AS share, flops, bytes, ordinal, 0 AS last FROM part
+         UNION ALL SELECT DISTINCT case_id, variant, axes, region, 'gaps', NULL, gap_ns, gap_ns * 1.0 / whole_ns, NULL, NULL, ordinal, 1 FROM part)
 SELECT variant, axes, coalesce((SELECT group_concat(a.key || '=' || a.value, ' ') FROM json_each(axes) a WHERE a.key IN axis), '') AS "case",
-       region, family, calls, time_ns, share,
+       region, family, calls, time_ns, share, flops, 1e9 * flops / nullif(time_ns, 0) AS flops_per_s, bytes,
+       1e9 * bytes / nullif(time_ns, 0) AS bytes_per_s,
        (SELECT k.name FROM v_kernel k WHERE k.run_id = :run AND k.case_id = line.case_id AND k.region = line.region AND
         k.family = line.family ORDER BY k.time_ns DESC LIMIT 1) AS longest
-FROM line ORDER BY ordinal, region, last, time_ns DESC;
+FROM line JOIN breakdown_place p USING (case_id, region) ORDER BY ordinal, place, last, time_ns DESC;
+
+-- The trace pass held against the timing pass.
+-- table: breakdown_regions
+-- title: Traced against timed
+-- column: variant | Variant | text
+-- column: axes | axes | json | machine
+-- column: case | Case | text
+-- column: region | Region | text
+-- column: busy_ns | Kernels (ms) | ms | 3
+-- column: gap_ns | Gaps (ms) | ms | 3
+-- column: traced_ns | Both (ms) | ms | 3
+-- column: timed_ns | Timed median (ms) | ms | 3
+-- column: off | Off by (%) | % | 1
+-- column: agrees | Within 4 % | text
+-- note: SELECT 'Kernels: the union of their times, of a CPU that of ops. Where both are off by over 4 %, the shares above may not be those of the'
+--   || ' timed pass.' FROM v_breakdown WHERE run_id = :run AND experiment = :experiment LIMIT 1
+WITH axis AS (SELECT a.key FROM v_case c, json_each(c.axes) a WHERE c.run_id = :run AND c.experiment = :experiment
+              GROUP BY a.key HAVING count(DISTINCT a.value) > 1),
+traced AS (SELECT DISTINCT case_id, variant, axes, region, busy_ns, gap_ns, busy_ns + gap_ns AS traced_ns, ordinal FROM v_breakdown
+           WHERE run_id = :run AND experiment = :experiment AND region <> 'iteration'),
+held AS (SELECT r.*, t.median AS timed_ns, r.traced_ns / t.median - 1 AS off
+         FROM traced r LEFT JOIN v_summary t ON t.case_id = r.case_id AND t.metric = r.region || '_ns')
+SELECT variant, axes, coalesce((SELECT group_concat(a.key || '=' || a.value, ' ') FROM json_each(axes) a WHERE a.key IN axis), '') AS "case",
+       region, busy_ns, gap_ns, traced_ns, timed_ns, off, CASE WHEN abs(off) <= 0.04 THEN 'yes' WHEN off IS NOT NULL THEN 'no' END AS agrees
+FROM held JOIN breakdown_place p USING (case_id, region) ORDER BY ordinal, place;
 
 -- view: memory_moment
 SELECT c.run_id, c.case_id, c.experiment, c.ordinal, c.variant, c.axes, p.key AS kind, e.key AS place, e.value ->> 'region' AS region,
@@ -178,6 +235,8 @@ SELECT c.run_id, c.case_id, c.experiment, c.ordinal, c.variant, c.axes, p.key AS
        coalesce(e.value ->> 'gradients', 0) AS gradients_bytes, coalesce(e.value ->> 'optimizer', 0) AS optimizer_bytes,
        coalesce(e.value ->> 'activations', 0) AS activations_bytes, coalesce(e.value ->> 'workspace', 0) AS workspace_bytes,
        coalesce(e.value ->> 'input', 0) + coalesce(e.value ->> 'other', 0) AS other_bytes,
+       CASE p.key WHEN 'regions' THEN (SELECT max(json_extract(t.notes, '$.found.predicted_peaks.' || (e.value ->> 'region')))
+         FROM v_slice t WHERE t.case_id = c.case_id AND t.pass = 'timing') END AS predicted_bytes,
        s.notes ->> '$.memory.whole' AS whole, c.variant || coalesce((SELECT ' ' || group_concat(a.key || '=' || a.value, ' ') FROM json_each(c.axes) a
          WHERE a.key IN (SELECT b.key FROM v_case d, json_each(d.axes) b WHERE d.run_id = c.run_id AND d.experiment = c.experiment
                          GROUP BY b.key HAVING count(DISTINCT b.value) > 1)), '') AS told
@@ -201,8 +260,7 @@ WHERE s.pass = 'memory' AND p.key IN ('regions', 'timeline');
 -- note: SELECT 'One iteration of a memory pass, its allocations written down. Parts are live at the moment of the peak.'
 --   FROM memory_moment WHERE run_id = :run AND experiment = :experiment LIMIT 1
 -- note: SELECT 'Not whole: allocations did not fit into the ledger.' FROM memory_moment WHERE run_id = :run AND experiment = :experiment AND NOT whole LIMIT 1
-SELECT m.variant, m.axes, trim(substr(m.told, length(m.variant) + 1)) AS "case", m.region, m.bytes,
-       (SELECT max(json_extract(t.notes, '$.found.predicted_peaks.' || m.region)) FROM v_slice t WHERE t.case_id = m.case_id AND t.pass = 'timing') AS predicted_bytes,
+SELECT m.variant, m.axes, trim(substr(m.told, length(m.variant) + 1)) AS "case", m.region, m.bytes, m.predicted_bytes,
        m.parameters_bytes, m.gradients_bytes, m.optimizer_bytes, m.activations_bytes, m.workspace_bytes, m.other_bytes
 FROM memory_moment m
 WHERE m.run_id = :run AND m.experiment = :experiment AND m.kind = 'regions'
@@ -213,7 +271,7 @@ ORDER BY m.ordinal, m.place;
 -- each: SELECT told FROM memory_moment WHERE run_id = :run AND experiment = :experiment GROUP BY told ORDER BY min(ordinal)
 -- column: place | place | | 0 machine
 -- column: region | Region | text
--- column: bytes | Live (GB) | GB | 3
+-- column: bytes | Live ({unit}) | MB GB | 3
 -- column: drawn | P parameters, G gradients, O optimizer, A activations, w workspace, i inputs and other | text
 -- column: parameters_bytes | parameters_bytes | | 0 machine
 -- column: gradients_bytes | gradients_bytes | | 0 machine
@@ -259,8 +317,8 @@ JOIN (SELECT c.case_id, typeof(r.settings ->> 'counters') = 'text' AS counting, 
 -- column: flops_from | FLOPs from | text | optional1
 -- column: bytes_from | Bytes from | text | optional2
 -- column: intensity | FLOP/byte | | 2
--- column: flops_per_s | Reached (GFLOP/s) | GFLOP/s | 1
--- column: attainable_flops_per_s | Attainable (GFLOP/s) | GFLOP/s | 1
+-- column: flops_per_s | Reached ({unit}) | GFLOP/s TFLOP/s | 1
+-- column: attainable_flops_per_s | Attainable ({unit}) | GFLOP/s TFLOP/s | 1
 -- column: bound | Bound by | text
 -- column: share_of_roof | % of roof | % | 1
 -- column: lives_in | Lives in | text | optional3
@@ -377,6 +435,19 @@ SELECT * FROM v_doubt WHERE run_id = :run ORDER BY case_id, invocation, pass, do
 -- empty: keep
 -- column: axes | axes | json
 SELECT * FROM v_breakdown WHERE run_id = :run ORDER BY ordinal, region, family;
+
+-- table: export_memory
+-- empty: keep
+-- column: axes | axes | json
+SELECT m.run_id, m.case_id, m.experiment, m.variant, m.axes, CASE m.kind WHEN 'regions' THEN 'peak' ELSE m.kind END AS kind, m.place, m.region, m.bytes,
+       m.predicted_bytes,
+       m.parameters_bytes, m.gradients_bytes, m.optimizer_bytes, m.activations_bytes, m.workspace_bytes, m.other_bytes, m.whole, m.ordinal
+FROM memory_moment m WHERE m.run_id = :run ORDER BY m.ordinal, m.kind, m.place;
+
+-- table: export_timeline
+-- empty: keep
+-- column: axes | axes | json
+SELECT * FROM v_timeline WHERE run_id = :run ORDER BY ordinal, invocation, bucket;
 
 -- table: export_topology
 -- empty: keep

@@ -30,14 +30,14 @@ static enum pk_code insert_run(struct pk_store *s, const struct pk_run_info *r, 
         return err->code;
     return pk_db_run(s, err,
                      "INSERT INTO run(experiment, label, command_line, settings, tags, machine_id, "
-                     "git_commit, git_dirty, version,"
+                     "git_commit, git_dirty, git_branch, version,"
                      " started_ns, host, boot_id, pid, pid_start_ticks, status, uuid)"
-                     " VALUES(?, ?, ?, ?, ?, ?, ?, nullif(?, -1), ?, ?, ?, ?, ?, ?, 'running', ?)",
-                     "tttttitititt"
+                     " VALUES(?, ?, ?, ?, ?, ?, ?, nullif(?, -1), ?, ?, ?, ?, ?, ?, ?, 'running', ?)",
+                     "tttttitittitt"
                      "iit",
                      r->experiment, r->label, r->command_line, r->settings, r->tags, machine, r->git_commit,
-                     (int64_t)r->git_dirty, r->version, (int64_t)pk_wall_ns(), me.host, me.boot_id, me.pid,
-                     me.start_ticks, s->run_uuid);
+                     (int64_t)r->git_dirty, r->git_branch, r->version, (int64_t)pk_wall_ns(), me.host,
+                     me.boot_id, me.pid, me.start_ticks, s->run_uuid);
 }
 
 static void new_uuid(char uuid[static 33])

@@ -2,18 +2,20 @@
 
 how="eager": a person's PyTorch, attention written out where the case's attention is auto or vanilla, AdamW as it comes. how="compile":
 torch.compile(mode="max-autotune") with scaled_dot_product_attention and fused AdamW. bf16 is torch.autocast with fp32 parameters. Weights are
-those of lib/model/transformer: the same hash of the same places, so that losses and gradients can be compared."""
+those of lib/model/transformer: the same hash of the same places, or the same safetensors file, so that losses and gradients can be compared."""
 import contextlib
+import json
 import math
 
 from _torch import clock, device_of
 from _wire import Refused, Skip, timed
 
 KNOWN = {"layers": 2, "d_model": 256, "heads": 4, "d_ff": 1024, "vocab": 10000, "batch": 4, "seq_len": 128, "dtype": "fp32", "mode": "step",
-         "attention": "auto", "recompute": "none"}
+         "attention": "auto", "recompute": "none", "weights": "seeded"}
 EPS, SEED, STEP, SKETCH = 1e-5, 1, 64, 256  # as in lib/model/transformer
 MASK = (1 << 64) - 1
 REGIONS = ("forward", "backward", "optimizer")
+EMBEDDING, NORM, HEAD = "token_embeddings.weight", "ln_final.weight", "lm_head.weight"
 
 torch = np = None  # set at the first request
 
@@ -25,8 +27,6 @@ def case_of(request, how):
     case = {**KNOWN, **request["axes"]}
     if case["attention"] not in ("auto", "vanilla", "flash"):
         raise Skip("this peer has attention=auto, vanilla and flash (PyTorch's own choice of kernel), not %s" % case["attention"])
-    if how == "compile" and case["recompute"] != "none":
-        raise Skip("this peer recomputes what its compiler chooses: -a recompute=none")
     return case
 
 
@@ -47,14 +47,14 @@ def uniform(first, n):
 
 
 def layout(case):
-    """[(name, rows, cols, place)]; rows of a norm are 1."""
+    """[(name, rows, cols, place)]; rows of a norm are 1. As in lib/model/transformer/layout.c."""
     d, f, made, end = case["d_model"], case["d_ff"], [], 0
-    groups = [[("embedding", case["vocab"], d)]]
+    groups = [[(EMBEDDING, case["vocab"], d)]]
     for i in range(case["layers"]):
-        groups += [[("%d.%s" % (i, name), *shape) for name, *shape in group] for group in (
-            [("norm1", 1, d)], [("q", d, d), ("k", d, d), ("v", d, d)], [("o", d, d)], [("norm2", 1, d)],
-            [("gate", f, d), ("up", f, d)], [("down", d, f)])]
-    groups += [[("norm", 1, d)], [("head", case["vocab"], d)]]
+        groups += [[("layers.%d.%s.weight" % (i, name), *shape) for name, *shape in group] for group in (
+            [("ln1", 1, d)], [("attn.%s_proj" % part, d, d) for part in "qkv"], [("attn.output_proj", d, d)], [("ln2", 1, d)],
+            [("ffn.w1", f, d), ("ffn.w3", f, d)], [("ffn.w2", d, f)])]
+    groups += [[(NORM, 1, d)], [(HEAD, case["vocab"], d)]]
     for group in groups:
         end = (end + STEP - 1) // STEP * STEP
         for name, rows, cols in group:
@@ -63,16 +63,39 @@ def layout(case):
     return made
 
 
-def parameters(case, device):
+def seeded(case):
     made = {}
     for name, rows, cols, place in layout(case):
-        if rows == 1:
-            w = torch.ones(cols)
-        else:
-            bound = np.float32(math.sqrt(3 * (1 if name == "embedding" else 2 / (rows + cols))))
-            w = torch.from_numpy(uniform(place, rows * cols) * bound).reshape(rows, cols)
-        made[name] = w.to(device).requires_grad_()
+        bound = np.float32(math.sqrt(3 * (1 if name == EMBEDDING else 2 / (rows + cols))))
+        made[name] = torch.ones(cols) if rows == 1 else torch.from_numpy(uniform(place, rows * cols) * bound).reshape(rows, cols)
     return made
+
+
+def stored(path):
+    """The tensors of a safetensors file."""
+    types = {"F32": torch.float32, "BF16": torch.bfloat16, "F16": torch.float16}
+    made = {}
+    with open(path, "rb") as f:
+        header = json.loads(f.read(int.from_bytes(f.read(8), "little")))
+        start = f.tell()
+        for name, row in header.items():
+            if name != "__metadata__":
+                begin, end = row["data_offsets"]
+                f.seek(start + begin)
+                made[name] = torch.frombuffer(bytearray(f.read(end - begin)), dtype=types[row["dtype"]]).float().reshape(row["shape"])
+    return made
+
+
+def parameters(case, device):
+    file = case["weights"].rpartition("#")[0]  # behind it is the digest of its contents
+    try:
+        made = stored(file) if file else seeded(case)
+    except (OSError, KeyError, ValueError, RuntimeError) as e:
+        raise Refused("%s is no safetensors file that this peer reads: %s" % (file, e))
+    wanted = {name: (cols,) if rows == 1 else (rows, cols) for name, rows, cols, _ in layout(case)}
+    if {name: tuple(w.shape) for name, w in made.items()} != wanted:
+        raise Refused("%s has not the tensors of this model" % file)
+    return {name: made[name].to(device).requires_grad_() for name in wanted}
 
 
 def batch(case, device):
@@ -114,28 +137,28 @@ def written_out(q, k, v, hidden):
 
 
 def block(p, i, x, case, cos, sin, hidden):
-    F, w = torch.nn.functional, lambda name: p["%d.%s" % (i, name)]
+    F, w = torch.nn.functional, lambda name: p["layers.%d.%s.weight" % (i, name)]
     b, t, d = x.shape
-    n = F.rms_norm(x, (d,), w("norm1"), EPS)
-    q, k, v = (F.linear(n, w(name)).view(b, t, case["heads"], -1).transpose(1, 2) for name in "qkv")
+    n = F.rms_norm(x, (d,), w("ln1"), EPS)
+    q, k, v = (F.linear(n, w("attn.%s_proj" % part)).view(b, t, case["heads"], -1).transpose(1, 2) for part in "qkv")
     q, k = turn(q, cos, sin).to(v.dtype), turn(k, cos, sin).to(v.dtype)
     o = F.scaled_dot_product_attention(q, k, v, is_causal=True) if hidden is None else written_out(q, k, v, hidden)
-    x = x + F.linear(o.transpose(1, 2).reshape(b, t, d), w("o"))
-    n = F.rms_norm(x, (d,), w("norm2"), EPS)
-    return x + F.linear(F.silu(F.linear(n, w("gate"))) * F.linear(n, w("up")), w("down"))
+    x = x + F.linear(o.transpose(1, 2).reshape(b, t, d), w("attn.output_proj"))
+    n = F.rms_norm(x, (d,), w("ln2"), EPS)
+    return x + F.linear(F.silu(F.linear(n, w("ffn.w1"))) * F.linear(n, w("ffn.w3")), w("ffn.w2"))
 
 
 def loss_of(p, tokens, targets, case, cos, sin, hidden):
     F = torch.nn.functional
-    x = F.embedding(tokens, p["embedding"])
+    x = F.embedding(tokens, p[EMBEDDING])
     for i in range(case["layers"]):
         if case["recompute"] == "block":
             from torch.utils.checkpoint import checkpoint
             x = checkpoint(block, p, i, x, case, cos, sin, hidden, use_reentrant=False)
         else:
             x = block(p, i, x, case, cos, sin, hidden)
-    n = F.rms_norm(x, (case["d_model"],), p["norm"], EPS)
-    return F.cross_entropy(F.linear(n, p["head"]).flatten(0, 1), targets)
+    n = F.rms_norm(x, (case["d_model"],), p[NORM], EPS)
+    return F.cross_entropy(F.linear(n, p[HEAD]).flatten(0, 1), targets)
 
 
 class Trial:
@@ -146,6 +169,7 @@ class Trial:
         self.p = parameters(case, device)
         self.data = batch(case, device)
         plain = how == "eager" and case["attention"] in ("auto", "vanilla")
+        self.attention = "vanilla" if plain else "scaled_dot_product_attention"
         t = case["seq_len"]
         hidden = torch.ones(t, t, dtype=torch.bool, device=device).triu(1) if plain else None
         self.rest = (case, *turns(case, device), hidden)
@@ -196,16 +220,21 @@ def tell_times(wire, rows, waited, cut, names):
             wire.samples(name + suffix, "steady", 1 + cut, times[1 + cut:])
 
 
-def find(wire, trial):
-    """Loss and gradient of the first step, for the table of drift."""
-    loss = float(trial.forward().detach()) if trial.case["mode"] == "forward" else None
-    if loss is None:
-        value = trial.forward()
-        value.backward()
-        loss = float(value.detach())
-    if not math.isfinite(loss):
-        raise Refused("the loss is %g" % loss)
-    wire.note("found", {"loss": loss, **(sketch(trial.case, trial.p) if trial.case["mode"] != "forward" else {})})
+def finite(loss, when=""):
+    """As a number; one that is not finite ends the case."""
+    value = float(loss)
+    if not math.isfinite(value):
+        raise Refused("%sthe loss is %g: times of such a step mean nothing" % (when, value))
+    return value
+
+
+def first_step(trial):
+    """Its loss and, where the mode has one, gradient, for the table of drift."""
+    backward = trial.case["mode"] in ("forward+backward", "step")
+    loss = trial.forward()
+    if backward:
+        loss.backward()
+    return {"loss": finite(loss.detach()), **(sketch(trial.case, trial.p) if backward else {})}
 
 
 def measure_memory(wire, trial):
@@ -224,15 +253,15 @@ def measure_memory(wire, trial):
 def measure(wire, request, how, case, device):
     torch.set_float32_matmul_precision("high" if case["dtype"] == "tf32" else "highest")
     trial = Trial(case, how, device)
-    if request.get("check"):
-        find(wire, trial)
+    wire.note("found", {"attention": trial.attention, **(first_step(trial) if request.get("check") else {})})
     wire.note("check", "loss and gradient recorded for comparison" if request.get("check") else "not in this invocation")
     names = REGIONS[:{"forward": 1, "forward-retained": 1, "forward+backward": 2, "step": 3}[case["mode"]]]
     watch, waited = clock(device, len(names)), []
 
     def iterate():
-        trial.step(watch)
+        loss = trial.step(watch)
         lane, host = watch.read()
+        finite(loss.detach(), "after sample %d: " % len(waited))
         waited.append(host)
         return lane
 

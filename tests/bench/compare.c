@@ -10,6 +10,8 @@
 #include "bench/record/summarize.h"
 #include "store/table.h"
 
+#include "timed.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,16 +21,6 @@
 #include <unistd.h>
 
 enum { RECORDED = 100, TIMES = 3, MOST = 1000 };
-
-static struct pk_err err;
-
-static void must(enum pk_code rc)
-{
-    if (!rc)
-        return;
-    fprintf(stderr, "%s: %s\n", err.what, err.why);
-    exit(1);
-}
 
 /* --- two runs --------------------------------------------------------------------------------------------------------- */
 

@@ -3,8 +3,11 @@
  *
  *     bench-counters [check]
  *
- * With `check` it exits 1 when the group does not cost less than three quarters of the four, or its quickest round more than 2 us a
- * read; 77 where the kernel counts nothing. */
+ * Events are the processor's where it shows any: then a group read has to cost 0.6 us at most, what is asked of perfkit. Else they are
+ * the kernel's, and 2 us are enough: how long a call into the kernel takes is a virtual machine's own.
+ *
+ * With `check` it exits 1 when the group does not cost less than three quarters of the four, or its quickest round costs more than that;
+ * 77 where the kernel counts nothing. */
 #include "counter/perf/reader.h"
 
 #include "base/clock.h"
@@ -17,14 +20,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EVENTS = 4, ROUNDS = 41, READS = 500, LIMIT_NS = 2000 };
+enum { EVENTS = 4, ROUNDS = 41, READS = 500 };
 
-static const struct pk_perf_code codes[EVENTS] = {
-    {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_TASK_CLOCK},
-    {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS},
-    {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS_MIN},
-    {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS_MAJ},
+#define PROCESSOR(event)                                                                                     \
+    {                                                                                                        \
+        .type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_##event                                          \
+    }
+#define KERNEL(event)                                                                                        \
+    {                                                                                                        \
+        .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_##event                                          \
+    }
+
+/* What is read, and the most that it may cost. */
+static const struct kind {
+    const char *whose;
+    double limit_ns;
+    struct pk_perf_code codes[EVENTS];
+} kinds[] = {
+    {"the processor's",
+     600,
+     {PROCESSOR(CPU_CYCLES), PROCESSOR(INSTRUCTIONS), PROCESSOR(BRANCH_INSTRUCTIONS),
+      PROCESSOR(BRANCH_MISSES)}},
+    {"the kernel's, for the processor shows none",
+     2000,
+     {KERNEL(TASK_CLOCK), KERNEL(PAGE_FAULTS), KERNEL(PAGE_FAULTS_MIN), KERNEL(PAGE_FAULTS_MAJ)}},
 };
+enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static int by_value(const void *a, const void *b)
 {
@@ -38,19 +59,21 @@ static double cost_ns(struct pk_perf_reader *const *readers, size_t n)
     const uint64_t began = pk_clock_ns();
     for (int i = 0; i < READS; i++)
         for (size_t k = 0; k < n; k++)
-            pk_perf_reader_begin(readers[k]);
+            pk_perf_reader_begin(readers[k], 0);
     return (double)(pk_clock_ns() - began) / READS;
 }
 
 /* 0 or an errno. */
-static int open_all(struct pk_arena *a, struct pk_perf_reader **together, struct pk_perf_reader **apart)
+static int open_all(const struct kind *k, struct pk_arena *a, struct pk_perf_reader **together,
+                    struct pk_perf_reader **apart)
 {
-    struct pk_perf_group g = {.codes = codes, .n = EVENTS, .user_only = true};
+    struct pk_perf_group *g = pk_new_n(a, struct pk_perf_group, EVENTS + 1); /* readers borrow them */
     size_t which;
-    int error = pk_perf_reader_open(&pk_counter_host, &g, a, together, &which);
+    g[EVENTS] = (struct pk_perf_group){.codes = k->codes, .n = EVENTS, .user_only = true};
+    int error = pk_perf_reader_open(&pk_counter_host, &g[EVENTS], a, together, &which);
     for (size_t i = 0; !error && i < EVENTS; i++) {
-        g = (struct pk_perf_group){.codes = &codes[i], .n = 1, .user_only = true};
-        error = pk_perf_reader_open(&pk_counter_host, &g, a, &apart[i], &which);
+        g[i] = (struct pk_perf_group){.codes = &k->codes[i], .n = 1, .user_only = true};
+        error = pk_perf_reader_open(&pk_counter_host, &g[i], a, &apart[i], &which);
     }
     return error;
 }
@@ -81,7 +104,10 @@ int main(int argc, char **argv)
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_perf_reader *together, *apart[EVENTS];
     double group[ROUNDS], ratio[ROUNDS];
-    if (open_all(&a, &together, apart)) {
+    const struct kind *k = kinds;
+    while (k < kinds + KINDS && open_all(k, &a, &together, apart))
+        k++;
+    if (k == kinds + KINDS) {
         puts("the kernel counts nothing here");
         return 77;
     }
@@ -91,11 +117,12 @@ int main(int argc, char **argv)
     }
     qsort(group, ROUNDS, sizeof *group, by_value);
     qsort(ratio, ROUNDS, sizeof *ratio, by_value);
-    printf("group read of %d events: median %.0f ns, least %.0f ns; %.2f of %d reads of one\n", EVENTS,
-           group[ROUNDS / 2], group[0], ratio[ROUNDS / 2], EVENTS);
+    printf("group read of %d events (%s): median %.0f ns, least %.0f ns, at most %.0f; %.2f of %d reads of "
+           "one\n",
+           EVENTS, k->whose, group[ROUNDS / 2], group[0], k->limit_ns, ratio[ROUNDS / 2], EVENTS);
     print_state_cost();
     pk_perf_reader_close(together);
     for (size_t i = 0; i < EVENTS; i++)
         pk_perf_reader_close(apart[i]);
-    return argc > 1 && !strcmp(argv[1], "check") && (ratio[ROUNDS / 2] > 0.75 || group[0] > LIMIT_NS);
+    return argc > 1 && !strcmp(argv[1], "check") && (ratio[ROUNDS / 2] > 0.75 || group[0] > k->limit_ns);
 }

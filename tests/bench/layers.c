@@ -11,33 +11,18 @@
 #include "ops/cpu/kernels.h"
 #include "ops/ops.h"
 
+#include "timed.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { ROUNDS_MAX = 101, ROWS = 4096, COLS = 4096, N = ROWS * COLS, ARRAYS = 6, RUN = 1 << 15 };
 
 static struct pk_device dev;
-static struct pk_err err;
 static float *array[ARRAYS]; /* N floats each */
 static float w[COLS], rstd[ROWS], small[2 * COLS];
 static int32_t token[ROWS];
-
-static void must(enum pk_code rc)
-{
-    if (rc) {
-        fprintf(stderr, "%s: %s\n", err.what, err.why);
-        exit(1);
-    }
-}
-
-static double now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(pk_cpu_threads(&dev) == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
 
 static void triad_task(void *arg, size_t task, unsigned thread)
 {
@@ -48,9 +33,9 @@ static void triad_task(void *arg, size_t task, unsigned thread)
 static double triad_bytes_per_s(void)
 {
     const struct pk_kernels *k = pk_kernels_of(pk_cpu_isa(&dev));
-    const double begin = now_ns();
+    const double begin = now_ns(&dev);
     pk_cpu_parallel_for(&dev, triad_task, (void *)k, N / RUN);
-    return 12.0 * N / (now_ns() - begin) * 1e9;
+    return 12.0 * N / (now_ns(&dev) - begin) * 1e9;
 }
 
 static struct pk_work norm(enum pk_dtype type)
@@ -195,9 +180,9 @@ static void measure(size_t op, enum pk_dtype type, size_t rounds)
 {
     double share[ROUNDS_MAX], rate[ROUNDS_MAX];
     for (size_t r = 0; r < rounds; r++) {
-        const double before = triad_bytes_per_s(), begin = now_ns();
+        const double before = triad_bytes_per_s(), begin = now_ns(&dev);
         const double bytes = ops[op].run(type).bytes;
-        rate[r] = bytes / (now_ns() - begin) * 1e9;
+        rate[r] = bytes / (now_ns(&dev) - begin) * 1e9;
         const double after = triad_bytes_per_s();
         share[r] = rate[r] / (before > after ? before : after);
     }

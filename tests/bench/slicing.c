@@ -12,6 +12,8 @@
 #include "model/tree/weights.h"
 #include "ops/ceilings.h"
 
+#include "timed.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,15 +27,6 @@ struct cell {
 static const struct cell cells[] = {{2, 256, 2}, {4, 768, 2}, {12, 768, 2}, {12, 768, 4}, {12, 768, 8}};
 
 static struct pk_device dev;
-static struct pk_err err;
-
-static void must(enum pk_code rc)
-{
-    if (rc) {
-        fprintf(stderr, "%s: %s\n", err.what, err.why);
-        exit(1);
-    }
-}
 
 static int by_value(const void *a, const void *b)
 {

@@ -41,7 +41,7 @@ class Stored:
     def run(self, cases, label=None, machine=None, settings=None, experiment="demo", revision=1, device="cpu"):
         """cases: rows of (variant, axes, {metric: [figure of each invocation]}), or (variant, axes, status)."""
         run = self.insert(
-            "run", uuid=str(self.db.total_changes), experiment=experiment, label=label, command_line="perfkit run demo",
+            "run", uuid=f"{self.path}:{self.db.total_changes}", experiment=experiment, label=label, command_line="perfkit run demo",
             settings=json.dumps(settings or {}), tags="{}", machine_id=self.machine(machine or {"cpu": "x"}), version="0.1.0",
             started_ns=10**18, ended_ns=10**18 + 1, status="complete", host="h", boot_id="b", pid=1, pid_start_ticks=1)
         for ordinal, (variant, axes, measured) in enumerate(cases):

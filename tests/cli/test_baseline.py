@@ -15,10 +15,10 @@ def store(perfkit):
     return Stored(perfkit.db)
 
 
-def record(store, cases=CASE, tags=None, commit=None, dirty=0, status="complete", **more):
+def record(store, cases=CASE, tags=None, commit=None, dirty=0, status="complete", branch=None, **more):
     run = store.run(cases, **more)
-    store.db.execute("UPDATE run SET tags = ?, git_commit = ?, git_dirty = ?, status = ? WHERE id = ?",
-                     [json.dumps(tags or {}), commit, dirty, status, run])
+    store.db.execute("UPDATE run SET tags = ?, git_commit = ?, git_dirty = ?, git_branch = ?, status = ? WHERE id = ?",
+                     [json.dumps(tags or {}), commit, dirty, branch, status, run])
     store.db.commit()
     return run
 
@@ -83,6 +83,19 @@ def test_accept_adds_a_run_or_pins_anew(perfkit, store):
     assert r.status == 0 and runs_of(perfkit, "main") == [4]
     assert r.rows("baseline_changes")[-1]["action"] == "pinned"
     perfkit("baseline", "accept", "main", "4", "--reason", "again").refused(2, "has these runs already", "--only")
+
+
+def test_accepting_what_has_no_case_in_common_is_said(perfkit, store):
+    record(store)
+    record(store, cases=[("another", *CASE[0][1:])])
+    record(store)
+    perfkit("baseline", "save", "main", "1")
+    r = perfkit("baseline", "accept", "main", "2", "--reason", "why not")
+    assert r.status == 0 and "main and run 2 have no case in common: variant: " in r.stderr, r
+    assert runs_of(perfkit, "main") == [2, 1]
+    for run, only in (("3", ()), ("2", ("--only",))):
+        r = perfkit("baseline", "accept", "main", run, "--reason", "like it", *only)
+        assert r.status == 0 and r.stderr == "", r
 
 
 def test_removing_the_name_removes_no_run(perfkit, store):
@@ -152,6 +165,29 @@ def test_moving_ones_follow_a_label_or_a_tag(perfkit, store):
     assert runs_of(perfkit, "by-tag") == [7]
 
 
+def test_a_branch_is_followed_through_real_runs(perfkit):
+    null = ("run", "selftest", "-v", "ok", "--device", "null", "--max-samples", "5", "--min-time", "0", "-i", "2")
+    git(perfkit, "init", "-q", "-b", "main")
+    (perfkit.cwd / "f").write_text("1")
+    git(perfkit, "add", "f")
+    git(perfkit, "commit", "-q", "-m", "a")
+    for _ in range(5):
+        assert perfkit(*null).status == 0
+    assert perfkit("baseline", "save", "main", "--branch", "main", "--reason", "what was accepted").status == 0
+    (perfkit.cwd / "f").write_text("2")
+    assert perfkit(*null).status == 0  # 6: has uncommitted changes
+    git(perfkit, "checkout", "-q", "-b", "topic")
+    git(perfkit, "commit", "-q", "-a", "-m", "b")
+    assert perfkit(*null).status == 0  # 7: of another branch
+    assert runs_of(perfkit, "main") == [5, 4, 3, 2, 1]
+    assert perfkit("gate", "--against", "main").status == 0
+    row, = perfkit("baseline", "list", "--format", "json").rows("baselines")
+    assert (row["kind"], row["follows"], row["pattern"]) == ("moving", "branch", "main")
+    git(perfkit, "checkout", "-q", "--detach")
+    perfkit(*null, env={"GITHUB_REF_TYPE": "branch", "GITHUB_REF_NAME": "main"})  # 8
+    assert runs_of(perfkit, "main") == [8, 5, 4, 3, 2, 1]
+
+
 def test_a_moving_one_may_be_left_with_nothing(perfkit, store):
     run = record(store, label="nightly")
     perfkit("baseline", "save", "main", "--label", "nightly")
@@ -206,13 +242,50 @@ def test_without_a_run_of_the_commit(perfkit, store, branched):
 def test_merge_bases_that_git_does_not_know(perfkit, store):
     record(store)
     perfkit("compare", "merge-base:main", "@").refused(5, "merge-base:main", "no repository")
+    for command, name in ((["compare"], ""), (["gate", "--against"], "gate --against: ")):
+        r = perfkit(*command, "merge-base:", "@")
+        assert r.error()["what"] == name + "merge-base: names no branch" and "merge-base:origin/main" in r.error()["try"], r
     git(perfkit, "init", "-q")
     git(perfkit, "commit", "-q", "--allow-empty", "-m", "a")
-    for branch in ("nowhere", "", "--all"):
+    for branch in ("nowhere", "--all"):
         perfkit("compare", f"merge-base:{branch}", "@").refused(2, f"git knows no branch '{branch}'", "git fetch")
+    r = perfkit("gate", "--against", "merge-base:nowhere")
+    assert r.status == 5 and r.error()["what"] == "gate --against: merge-base:nowhere: git knows no branch 'nowhere'", r
     git(perfkit, "checkout", "-q", "--orphan", "apart")
     git(perfkit, "commit", "-q", "--allow-empty", "-m", "b")
     perfkit("compare", "merge-base:main", "@").refused(5, "no commit in common", "--unshallow")
+
+
+def test_a_branch_without_a_baseline_means_its_merge_base(perfkit, store, branched):
+    for _ in range(5):
+        record(store, commit=branched)
+    record(store, SLOW, commit=git(perfkit, "rev-parse", "HEAD"))
+    assert base_runs(perfkit, "main") == (5, "slower")
+    r = perfkit("gate", "--against", "main")
+    assert r.status == 3 and f"taken are the runs of commit {branched[:12]}" in r.stdout, r
+    perfkit("compare", "mian", "@").refused(2, "run 'mian' is not in")
+    perfkit("compare", "@", "main").refused(2, "run 'main' is not in")  # what is judged is named exactly
+    record(store, label="main")
+    record(store)
+    assert base_runs(perfkit, "main")[0] == 3, "a label comes first"
+
+
+def test_a_commit_by_its_name_in_git(perfkit, store, branched):
+    git(perfkit, "tag", "v1", branched)
+    for _ in range(5):
+        record(store, commit=branched)
+    record(store, SLOW)
+    assert base_runs(perfkit, "commit:v1") == (5, "slower")
+    assert perfkit("baseline", "save", "v1", "commit:v1", "--reason", "released").status == 0
+    assert runs_of(perfkit, "v1") == [5, 4, 3, 2, 1]
+    perfkit("compare", "commit:v2", "@").refused(5, "no run of commit:v2 is stored")
+
+
+def test_sides_of_gates_are_no_runs_of_their_commit(perfkit, store, branched):
+    record(store, commit=branched)
+    record(store, SLOW, commit=branched, settings={"gate": {"side": "base"}})
+    assert base_runs(perfkit, "merge-base:main")[0] == 3
+    assert perfkit("baseline", "save", "x", "merge-base:main").status == 0 and runs_of(perfkit, "x") == [1]
 
 
 # --- refused ---
@@ -235,7 +308,9 @@ def test_what_is_refused(perfkit, store):
             (["save", "x", "1", "2"], ["run 2 is of another experiment: other", "here demo"]),
             (["save", "x", "3"], ["still being measured"]),
             (["save", "x", "1", "--label", "a"], ["not both"]),
-            (["save", "x", "--label", "a", "--tag", "b=c"], ["both given"]),
+            (["save", "x", "--label", "a", "--tag", "b=c"], ["--label and --tag do not go together"]),
+            (["save", "x", "--tag", "b=c", "--branch", "a"], ["--tag and --branch do not go together"]),
+            (["save", "x", "--branch", "nobody"], ["no complete run has the branch 'nobody'", "with nothing uncommitted, on nobody"]),
             (["save", "x", "--label", "nobody"], ["no complete run has the label 'nobody'"]),
             (["save", "x", "--tag", "nobody"], ["is not KEY=VALUE"]),
             (["save", "x", "--newest", "0"], ["newest"]),
@@ -255,7 +330,7 @@ def test_what_is_refused_of_one_that_exists(perfkit, store):
             (["accept", "main", "2", "--reason", "x"], ["of another experiment"]),
             (["accept", "mian", "1", "--reason", "x"], ["no baseline 'mian'", "did you mean 'main'"]),
             (["show", "mian"], ["did you mean 'main'"]), (["rm", "mian"], ["did you mean 'main'"])):
-        perfkit("baseline", *args).refused(2, *words)
+        assert "warning" not in perfkit("baseline", *args).refused(2, *words).stderr
     assert perfkit("baseline", "save", "main", "2", "--force").status == 0
     row, = perfkit("baseline", "list", "--format", "json").rows("baselines")
     assert (row["experiment"], row["newest_run"]) == ("other", 2)

@@ -49,6 +49,7 @@ def test_none_and_cores_are_recorded_as_ever(perfkit):
     assert perfkit(*RUN).status == 0
     first, second = bindings(perfkit)
     assert first == (0, "off") and second[0] == 1 and second[1].startswith("cpus ")
+    assert "setting bind none → cores" in perfkit("compare", "@~1", "@").stdout
 
 
 def test_a_list(perfkit):

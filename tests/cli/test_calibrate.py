@@ -158,6 +158,7 @@ def test_equal_commands_are_calibrated_and_never_red(perfkit):
     assert len(r.rows("calibration")) == 1 and "failure" not in (perfkit.cwd / "j.xml").read_text().split("system-out")[0].split("<properties/>")[1]
     r = perfkit("compare", "1", "2", "--exit-code", "--format", "json")
     assert r.status == 0 and r.rows("compare_ns")[0]["verdict"] is None
+    assert "equal: for the gate that measured them both sides were the same program" in perfkit("compare", "1", "2").stdout
 
 
 def test_a_slow_second_side_of_equal_commands_is_not_red(perfkit):

@@ -2,8 +2,10 @@
 import csv
 import io
 import math
+import re
 import sqlite3
 
+import junit
 import pytest
 from scipy import stats
 
@@ -117,7 +119,36 @@ def test_unreplicated_has_no_interval(perfkit, store):
     r = perfkit("compare", "1", "2", "--format", "json")
     row, = r.rows("compare_ns")
     assert r.status == 0 and row["verdict"] == "unreplicated" and row["ratio_low"] is None and row["ratio"] > 0
-    assert "1 unreplicated: fewer separate runs in the baseline than a verdict needs" in " ".join(r.json()["tables"]["compare_ns"]["notes"])
+    notes = " ".join(r.json()["tables"]["compare_ns"]["notes"])
+    assert "1 unreplicated: fewer separate runs in the baseline than a verdict needs" in notes
+    assert "needs 5 separate runs of the base, which has 1: measure it again 4 times with --label LABEL" in notes
+
+
+def test_what_a_verdict_needs_is_said_with_the_command(perfkit, store):
+    two_runs(store)
+    told = " ".join(perfkit("compare", "before", "after").stdout.split())
+    assert "A verdict needs 5 separate runs of the base, which has 1: measure it again 4 times with --label before," in told, told
+    assert "perfkit gate demo --a ... --b ..." in told
+    for _ in range(3):
+        store.run([case("vanilla", 256, SLOW)], label="before")
+    assert "which has 1" in " ".join(perfkit("compare", "before", "after").stdout.split())  # of flash
+    store.run([case("vanilla", 256, SLOW), case("flash", 256, SLOW), case("vanilla", 512, OTHER)], label="before")
+    for _ in range(3):
+        store.run([case("flash", 256, SLOW), case("vanilla", 512, OTHER)], label="before")
+    r = perfkit("compare", "before", "after")
+    assert r.status == 0 and "A verdict needs" not in r.stdout and "unreplicated" not in r.stdout
+
+
+def test_cases_are_said_as_people_read_them(perfkit, store):
+    store.run([case("vanilla", 256, FAST, peak_bytes=[8e6, 8e6, 8e6])])
+    store.run([case("vanilla", 512, FAST), ("flash", {"d_model": 64, "seq_len": 256, "causal": True}, {"forward_ns": FAST})])
+    r = perfkit("compare", "1", "2").refused(5)
+    assert r.error()["why"] == "cases: vanilla seq_len=256 in run 1, vanilla seq_len=512, flash causal=on seq_len=256 in run 2"
+    store.run([case("vanilla", 256, FAST, peak_bytes=[4e6, 4e6, 4e6]), case("vanilla", 1024, FAST)])
+    r = perfkit("compare", "1", "3", "--all-metrics", "--format", "markdown")
+    assert "1 case of new without a counterpart: vanilla d_model=64 seq_len=1024" in r.stdout, r
+    times, memory = r.stdout.split("### New against base")[1:]
+    assert "| Speed-up |" in times and "| Gain |" in memory and "Speed-up" not in memory, r
 
 
 def test_other_machines_and_settings_get_a_banner(perfkit, store):
@@ -140,6 +171,102 @@ def test_nothing_in_common(perfkit, store, change, words):
     store.run([case("vanilla", 256, FAST)])
     store.run([case("vanilla", 256, FAST)], **change)
     perfkit("compare", "1", "2").refused(5, "no case in common", words)
+
+
+def test_cases_that_differ_in_their_axes_alone_are_named(perfkit, store):
+    store.run([case("vanilla", 256, FAST), case("flash", 256, FAST)])
+    store.run([case("vanilla", 512, FAST), case("flash", 512, FAST)])
+    perfkit("compare", "1", "2").refused(5, "no case in common", "cases: vanilla seq_len=256, flash seq_len=256 in run 1, vanilla seq_len=512, flash seq_len=512 in run 2")
+
+
+def test_where_a_screening_ended_is_no_condition(perfkit, store):
+    for _ in range(2):
+        store.run([case("vanilla", 256, FAST)], settings={"device": "cpu"})
+    store.insert("setting", run_id=1, invocation=0, key="gate_screened", value="6")
+    store.db.commit()
+    assert "NOT THE SAME SETUP" not in perfkit("compare", "1", "2").stdout
+    store.insert("setting", run_id=2, invocation=0, key="library", value="other")
+    store.db.commit()
+    notes = " ".join(perfkit("compare", "1", "2", "--format", "json").json()["tables"]["runs"]["notes"])
+    assert "worker library nothing → other" in notes and "screened" not in notes
+
+
+GITHUB = {"GITHUB_ACTIONS": "true"}
+
+
+def answered(r, status, *words):
+    """What is judged is printed, and the error says why it is not accepted."""
+    assert r.status == status and all(w in " ".join(r.error().values()) for w in words), r
+
+
+def test_a_case_that_no_longer_ends_ok_is_no_green_gate(perfkit, store):
+    for _ in range(5):
+        store.run([case("vanilla", 256, FAST), case("flash", 256, FAST)], label="main")
+    store.run([case("vanilla", 256, "oom"), case("flash", 256, FAST)])
+    store.db.execute("UPDATE slice SET message = '5 GiB do not fit' WHERE status = 'oom'")
+    store.db.commit()
+    r = perfkit("gate", "--against", "main", "@", "--min-effect", "1000%", "--junit", "j.xml", "--summary", "s.md", "--format", "json", env=GITHUB)
+    answered(r, 1, "what is judged (run @) ended 'oom' in vanilla d_model=64 seq_len=256", "ended ok in the base (runs main)", "5 GiB do not fit")
+    trouble, = r.rows("not_compared")
+    assert (trouble["side"], trouble["variant"], trouble["metric"], trouble["status"]) == ("new", "vanilla", None, "oom")
+    assert "counterpart" not in r.stdout and r.rows("compare_ns")[0]["verdict"] == "same"
+    tests = junit.read(perfkit.cwd / "j.xml")
+    assert tests.get("errors") == "1" and "5 GiB do not fit" in tests.find("testcase/error").text
+    assert "5 GiB do not fit" in (perfkit.cwd / "s.md").read_text() and "::error title=perfkit gate --against main%3A new oom::vanilla {" in r.stderr
+    assert perfkit("compare", "main", "@", "--exit-code").status == 1 and perfkit("compare", "main", "@").status == 0
+    store.run([case("flash", 256, FAST)])  # what was not asked for is not missed
+    r = perfkit("gate", "--against", "main", "@")
+    assert r.status == 0 and "1 case of base without a counterpart: vanilla d_model=64 seq_len=256" in r.stdout
+    store.run([case("vanilla", 256, "skipped")])
+    r = perfkit("gate", "--against", "main", "@", "--threshold", "forward_ns=5%", "--format", "json")
+    answered(r, 1, "ended 'skipped' in vanilla d_model=64 seq_len=256")
+    assert [t["status"] for t in r.rows("not_compared")] == ["skipped"]
+    store.run([case("blocked", 256, "oom")])
+    perfkit("gate", "--against", "main", "@").refused(5, "has no case that ended ok: blocked d_model=64 seq_len=256", "ended 'oom'")
+
+
+def test_a_metric_that_is_no_number_any_more(perfkit, store):
+    for _ in range(5):
+        store.run([case("vanilla", 256, FAST, other_ns=[10.0, 10.1, 9.9])], label="main")
+    store.run([case("vanilla", 256, FAST, other_ns=[None], new_ns=[5.0])])
+    r = perfkit("gate", "--against", "main", "@", "--junit", "j.xml", "--format", "json")
+    answered(r, 5, "other_ns of vanilla d_model=64 seq_len=256", "cannot be compared: no number", "run @ has no number of other_ns, which runs main has")
+    assert [(t["metric"], t["status"]) for t in r.rows("not_compared")] == [("other_ns", "no number")]
+    assert "case of base without" not in r.stdout and "1 metric of new without a counterpart: new_ns of vanilla d_model=64 seq_len=256" in r.stdout
+    assert "has no number of other_ns" in (perfkit.cwd / "j.xml").read_text()
+    r = perfkit("gate", "--against", "main", "@", "--metric", "other_ns", "--junit", "j.xml", env=GITHUB)
+    r.refused(5, "run @ has no number of metric 'other_ns'", "(NaN)")
+    assert "not comparable" in (perfkit.cwd / "j.xml").read_text() and "::error title=perfkit gate --against main%3A both not comparable" in r.stderr
+    assert perfkit("gate", "--against", "main", "@", "--metric", "forward_ns").status == 0
+    store.run([case("vanilla", 256, SLOW)])
+    answered(perfkit("gate", "--against", "main", "@"), 3)  # a regression counts all the same
+    store.run([case("vanilla", 256, FAST)], label="main")  # the base itself has given it up
+    store.run([case("vanilla", 256, FAST)])
+    assert perfkit("gate", "--against", "main", "@").status == 0
+
+
+def test_one_of_two_metrics_in_another_unit(perfkit, store):
+    for _ in range(5):
+        store.run([case("vanilla", 256, FAST, other_ns=[10.0, 10.1, 9.9])], label="main")
+    store.run([case("vanilla", 256, FAST, other_ns=[10.0, 10.1, 9.9])])
+    unit = store.insert("metric", name="other_ns", unit="us", direction="lower", combine="median", ranks="max", source="region", **{"class": "time"})
+    was, = store.db.execute("SELECT id FROM metric WHERE name = 'other_ns' AND unit = 'ns'").fetchone()
+    cases = "(SELECT id FROM run_case WHERE run_id = 6)"
+    store.db.execute(f"UPDATE summary SET metric_id = {unit} WHERE metric_id = {was} AND case_id IN {cases}")
+    store.db.execute(f"UPDATE slice_summary SET metric_id = {unit} WHERE metric_id = {was} AND slice_id IN (SELECT id FROM slice WHERE case_id IN {cases})")
+    store.db.commit()
+    r = perfkit("gate", "--against", "main", "@")
+    answered(r, 5, "other_ns of vanilla d_model=64 seq_len=256", "other unit", 'other_ns is in "ns" in runs main and in "us" in run @')
+    assert "counterpart" not in r.stdout
+
+
+def test_what_cannot_be_judged_is_in_the_reports_too(perfkit, store):
+    store.run([case("vanilla", 256, FAST)])
+    out = perfkit.cwd / "out"
+    r = perfkit("gate", "--against", "nightly", "@", "--junit", "j.xml", "--summary", "s.md", env={**GITHUB, "GITHUB_OUTPUT": out})
+    r.refused(5, "gate --against nightly")
+    assert junit.read(perfkit.cwd / "j.xml").get("errors") == "1" and "run 'nightly'" in (perfkit.cwd / "s.md").read_text()
+    assert "::error title=perfkit gate --against nightly" in r.stderr and "verdict=not comparable\nrows=0\n" in out.read_text()
 
 
 def test_one_metric_in_two_units(perfkit, store):
@@ -175,9 +302,21 @@ def test_a_run_in_another_file(perfkit, store, tmp_path):
 
 
 def test_a_strangers_text_reaches_no_terminal(perfkit, store):
-    store.run([("va\x1b[31mnilla", {"n": 1}, {"forward_ns": FAST})], label="x\x1b]0;owned\x07")
-    r = perfkit("compare", "1", "1")
+    for _ in range(2):
+        store.run([("va\x1b[31mnilla", {"n": 1}, {"forward_ns": FAST})], label="x\x1b]0;owned\x07")
+    r = perfkit("compare", "1", "2")
     assert r.status == 0 and "\x1b" not in r.stdout and "\x07" not in r.stdout
+
+
+def test_a_run_is_not_held_against_itself(perfkit, store):
+    for label in ("a", "a", "b"):
+        store.run([case("vanilla", 256, FAST)], label=label)
+    for base, new, name in (("1", "1", "run 1"), ("@", "3", "run @"), ("a", "a", "runs a"), ("1,2", "a", "runs 1,2"), ("b", "b", "run b")):
+        perfkit("compare", base, new).refused(5, f"{name} would be compared with itself", "perfkit compare --by AXIS RUN")
+        perfkit("gate", "--against", base, new).refused(5, "would be compared with itself")
+    r = perfkit("compare", "a", "2")
+    assert r.status == 0 and [line.split()[1] for line in r.stdout.splitlines() if line.startswith(("base", "new "))][:2] == ["1", "2"], r
+    perfkit("compare", "1,2", "2", "--metric", "other_ns").refused(2, "run 2 has no such metric")
 
 
 def sessions(store, label, figures, **more):
@@ -208,6 +347,14 @@ def test_a_baseline_of_five_runs_gives_verdicts(perfkit, store):
     assert row["verdict"] == "same" or row["needed"] > 0
     assert row_of(perfkit, "1,2,3,4", "slow", "--exit-code", status=4)["verdict"] == "unreplicated"
     assert row_of(perfkit, "1,2,3,4,5", "6")["verdict"] == "slower"
+
+
+def test_failing_on_undecided_needs_no_other_option(perfkit, store):
+    sessions(store, "main", [1.0e6, 1.2e6, 0.9e6, 1.1e6, 1.0e6])
+    sessions(store, "new", [1.05e6])
+    assert perfkit("compare", "main", "new", "--fail-on-undecided").status == 4
+    assert perfkit("compare", "main", "new").status == 0 == perfkit("compare", "main", "new", "--exit-code").status
+    assert "--a SIDE --b SIDE [as gate]" in perfkit("compare", "--help").stdout
 
 
 @pytest.mark.parametrize("notes", [{"class": "slowdown"}, {"doubts": ["crowded", "throttled"]}, {"doubts": ["clock-fell"]},
@@ -276,12 +423,13 @@ def test_only_what_changed_and_the_gravest_first(perfkit, store):
 @pytest.mark.parametrize("threshold, words", [
     ("forward_ns", "not METRIC=SIZE"), ("=5%", "not METRIC=SIZE"), ("forward_ns=", "not METRIC=SIZE"),
     ("forward_ns=-5%", "a number above 0"), ("forward_ns=0%", "a number above 0"), ("forward_ns=fast", "a size is a share"),
-    ("forward_ns[variant=a=5%", "in one pair of brackets"), ("backward_ns=5%", "no metric and case"),
-    ("forward_ns[variant=x]=5%", "no metric and case"), ("forward_ns=5KiB", "its unit is not the metric's"),
+    ("forward_ns[variant=a=5%", "in one pair of brackets"), ("backward_ns=5%", "is backward_ns\none of: forward_ns"),
+    ("forwrd_ns=5%", "did you mean 'forward_ns'?"), ("forward_ns[variant=vanila]=5%", "variant: did you mean 'vanilla'?"),
+    ("forward_ns=5KiB", "its unit is not the metric's, which is in ns"), ("forward_ns=5", "a time such as 20us"),
 ])
 def test_thresholds_that_make_no_sense(perfkit, store, threshold, words):
     two_runs(store)
-    perfkit("compare", "1", "2", "--threshold", threshold).refused(2, f"'{threshold}' makes no sense", words)
+    perfkit("compare", "1", "2", "--threshold", threshold).refused(2, f"--threshold '{threshold}' ", words)
 
 
 def test_values_that_have_no_ratio(perfkit, store):
@@ -292,6 +440,18 @@ def test_values_that_have_no_ratio(perfkit, store):
     assert row["verdict"] == "undecided" and "absolute threshold" in row["reason"] and row["ratio"] is None
     row = row_of(perfkit, "main", "@", "--threshold", "forward_ns=1ms")
     assert row["verdict"] == "slower" and row["difference"] > 8e6
+    said = perfkit("compare", "main", "@", "--threshold", "forward_ns=1ms").stdout
+    assert "By difference: forward_ns of vanilla" in said and "; could see " in said
+    assert re.search(r" slower, \+\d{7} ns \(\+\d{7} to \+\d{7}\)", said), said
+
+
+def test_a_process_that_shows_zero(perfkit, store):
+    """A run's figure is the median that is shown, not a mean that one process decides."""
+    for f in (1e6, 1.01e6, 0.99e6, 1.005e6, 0.995e6):
+        store.run([case("vanilla", 256, [f, f, f])], label="main")
+    store.run([case("vanilla", 256, [0.0, 0.0, 4.2e6])])
+    row = row_of(perfkit, "main", "@")
+    assert row["new_ns"] == 0 and row["ratio"] is None and -1.1e6 < row["difference"] < -0.9e6
 
 
 def test_traces_say_which_kernel_it_was(perfkit, store):
@@ -376,3 +536,13 @@ def test_counters_of_one_side_are_not_compared(perfkit, store):
     store.run([case("vanilla", 256, SLOW)])
     tables = perfkit("compare", "1", "2", "--format", "json").json()["tables"]
     assert not [t for t in tables if t.startswith("counters")]
+
+
+def test_what_no_one_could_see_has_no_figure(perfkit, store):
+    """Of two wild pairs the smallest worsening that would be found has forty digits."""
+    store.run([case("vanilla", 256, [1e6, 5e6]), case("flash", 256, [9e6, 1e6])])
+    (row,) = [r for r in perfkit("compare", "@", "--by", "variant", "--format", "json").rows("compare_ns") if r["row"] == "case"]
+    assert row["verdict"] == "undecided" and row["mde"] is None, row
+    store.run([case("vanilla", 256, [1e6, 1.01e6, 1e6]), case("flash", 256, [1e6, 1e6, 1.01e6])])
+    (row,) = [r for r in perfkit("compare", "@", "--by", "variant", "--format", "json").rows("compare_ns") if r["row"] == "case"]
+    assert 0 < row["mde"] < 1, row

@@ -1,4 +1,5 @@
 """Counter passes: what --counters counts, on the null device by the fake source, on the CPU by the kernel's own events."""
+import contextlib
 import json
 import signal
 import sqlite3
@@ -72,6 +73,47 @@ def test_kernel_events_of_the_cpu(perfkit, db, measured):
     assert median == sorted(s["forward"] for s in samples.values())[2]
 
 
+TINY = sum((("-a", text) for text in ("layers=2", "d_model=32", "heads=2", "d_ff=40", "vocab=50", "batch=2", "seq_len=9", "dtype=fp32")), ())
+
+
+def test_an_outer_region_has_what_is_counted_inside_it(perfkit, db, measured):
+    run = perfkit("run", "mixed-precision", "--device", "cpu", *TINY, "-a", "mode=step", "--variant", "eager", "--counters", "sw,rusage", *FAST)
+    done(run)
+    samples = {}
+    for ordinal, metric, value in db().execute("SELECT ordinal, metric, value FROM v_sample WHERE metric LIKE '%.task_clock_ns'"
+                                               " OR metric LIKE '%.minor_faults'"):
+        region, event = metric.split(".")
+        samples.setdefault((ordinal, event), {})[region] = value
+    assert {event for _, event in samples} >= {"minor_faults"} and len(samples) >= 3
+    for (_, event), s in samples.items():
+        assert s["backward_optimizer"] >= s["backward"] + s["optimizer"] and s["step"] >= s["forward"] + s["backward_optimizer"], (event, s)
+        assert s["iteration"] >= s["step"] >= s["backward"] and (event != "task_clock_ns" or min(s.values()) > 0), (event, s)
+
+
+def test_an_iteration_is_its_outermost_regions(perfkit, db):
+    """What is declared, counted and timed of it; the null device computes nothing and counts exactly."""
+    done(perfkit("run", "mixed-precision", "--device", "null", *TINY, "-a", "mode=forward,forward+backward,step", "--counters", "fake", *FAST))
+    done(perfkit("run", "ddp-bucket", "--device", "null", "-a", "transport=link", "-a", "model=tiny", "-a", "compute_ms=4",
+                 "-a", "bucket_bytes=1MiB", "--variant", "naive,bucket", "--counters", "fake", *FAST))
+    rows = {}
+    for case, region, name, value in db().execute("SELECT case_id, region, group_name || ':' || name, value FROM v_counter"
+                                                  " WHERE name NOT IN ('perturbation', 'fake_absent', 'fake_nothing')"):
+        rows.setdefault(case, {}).setdefault(region, {})[name] = value
+    assert len(rows) == 2 * 3 + 2
+    for of in rows.values():
+        assert of["iteration"] == of["step"] and of["step"]["fake:fake_slowdown"] == 1 == of["forward"]["fake:fake_slowdown"], of
+        parts = [of[r] for r in of if r in ("forward", "backward_optimizer", "all_reduce", "wait") or (r == "backward" and "optimizer" not in of)]
+        for event in (":fake_ns", ":fake_works", ":fake_flops"):
+            assert of["step"][event] == sum(part[event] for part in parts), (event, of)
+        if of["step"][":fake_flops"]:  # ddp-bucket's compute is a timer
+            assert of["step"]["fake:fake_consistency"] == 1 and of["step"]["roofline:flops"] == of["step"][":fake_flops"]
+    declared = db().execute("SELECT s.case_id, i.flops - s.flops, i.bytes - s.bytes FROM v_work s JOIN"
+                            " (SELECT case_id, max(value) FILTER (WHERE name = 'flops') AS flops, max(value) FILTER (WHERE name = 'bytes') AS bytes"
+                            "  FROM v_counter WHERE region = 'iteration' AND group_name = 'roofline' GROUP BY case_id) i USING (case_id)"
+                            " WHERE s.metric = 'step_ns' AND s.flops > 0").fetchall()
+    assert len(declared) == 6 and all(flops == 0 for _, flops, _ in declared), declared
+
+
 def test_what_cannot_be_counted_is_said_and_the_rest_is(perfkit, db, measured):
     done(counted(perfkit, "--counters", "fake_works,page_faults"))
     assert db().execute("SELECT count(*) FROM v_counter WHERE name = 'fake_works' AND value = 1").fetchone()[0] == 2
@@ -109,8 +151,13 @@ def test_where_the_time_went(perfkit, db, measured):
                  "--variant", "vanilla,flash", "--breakdown", *FAST))
     rows = db().execute("SELECT variant, region, family, calls, time_ns, busy_ns, gap_ns, whole FROM v_breakdown").fetchall()
     calls = {row[:3]: row[3] for row in rows}
-    assert calls["vanilla", "forward", "gemm"] == 2 and calls["vanilla", "backward", "gemm"] == 4
+    assert calls["vanilla", "forward", "attention matmul"] == 2 and calls["vanilla", "backward", "attention matmul"] == 4
+    assert not any(family == "gemm" for *_, family in calls)
     assert calls["vanilla", "forward", "softmax"] == 1 and calls["flash", "forward", "attention"] == 1
+    with db() as store:
+        added = store.execute("SELECT b.variant, sum(b.flops) - w.flops, sum(b.bytes) - w.bytes, w.flops FROM v_breakdown b JOIN v_work w"
+                              " ON w.case_id = b.case_id AND w.metric = b.region || '_ns' GROUP BY b.case_id, b.region").fetchall()
+    assert len(added) == 4 and all(flops == 0 and traffic == 0 < of for _, flops, traffic, of in added), added
     assert all(0 < time <= busy and gap >= 0 and whole for *_, time, busy, gap, whole in rows)
     shown = done(perfkit("show")).stdout
     assert "Where the time went" in shown and "flash_forward" in shown
@@ -118,6 +165,15 @@ def test_where_the_time_went(perfkit, db, measured):
     for row in perfkit("show", "--format", "json").rows("breakdown"):
         shares.setdefault((row["variant"], row["region"]), []).append(row["share"])
     assert shares and all(sum(s) == pytest.approx(1, abs=1e-9) for s in shares.values())
+    assert "within it (flash)" in shown and "attention matmul" in shown
+    held = perfkit("show", "--format", "json").rows("breakdown_regions")
+    assert [(h["variant"], h["region"]) for h in held] == [(v, r) for v in ("vanilla", "flash") for r in ("forward", "backward")]
+    for h in held:
+        assert h["traced_ns"] == h["busy_ns"] + h["gap_ns"] and h["off"] == pytest.approx(h["traced_ns"] / h["timed_ns"] - 1)
+        assert h["agrees"] == ("yes" if abs(h["off"]) <= 0.04 else "no")
+    listed = perfkit("show", "--format", "json").rows("breakdown")
+    assert all(row["longest"] for row in listed if row["family"] != "gaps"), listed
+    assert list(dict.fromkeys((row["variant"], row["region"]) for row in listed)) == [(h["variant"], h["region"]) for h in held]
     timed = db().execute("SELECT count(*) FROM v_invocation").fetchone()
     assert timed == (2 * 2 * db().execute("SELECT count(DISTINCT metric) FROM v_invocation").fetchone()[0],)
     assert done(perfkit("export", "csv", "--what", "kernels")).stdout.count("\n") > 5
@@ -163,11 +219,39 @@ def test_a_level_is_not_divided_by_repetitions(perfkit, db):
     assert db().execute("SELECT max(reps) FROM v_sample WHERE metric = 'work.fake_works'").fetchone()[0] > 1
 
 
+def test_more_cpus_than_there_are_get_a_note(perfkit, db):
+    done(counted(perfkit, "--counters", "fake_works"))
+    with contextlib.closing(sqlite3.connect(perfkit.db)) as own, own:
+        own.execute("UPDATE counter SET name = 'cpus_used', value = 99999 WHERE name = 'fake_works' AND region = 'work'")
+    assert "cpus_used of work is above the " in perfkit("show").stdout
+
+
 def test_a_scaled_count_says_so(perfkit, db):
     run = done(counted(perfkit, "--counters", "fake_scaled"))
     assert db().execute("SELECT DISTINCT quality, note FROM v_counter WHERE name = 'fake_scaled'").fetchall() \
         == [("approximate", "scaled from 50 % of the time")]
     assert "fake_scaled is approximate: scaled from 50 % of the time" in run.stdout
+
+
+def test_one_process_does_not_say_how_processes_differ(perfkit, db):
+    notes = "SELECT DISTINCT note FROM v_counter WHERE name = 'perturbation' AND run_id = %d"
+    for run, invocations in ((1, "1"), (2, "2")):
+        done(counted(perfkit, "--counters", "fake_works", "--invocations", invocations))
+        told = [note for note, in db().execute(notes % run)]
+        assert told == (["one process was timed: how processes differ is not known"] if run == 1 else ["as processes differ without counting"])
+
+
+def test_ratios_of_unlike_shares_are_refused(perfkit, db):
+    run = done(counted(perfkit, "--counters", "fake-shares"))
+    assert "fake_reach is not known: fake_scaled was counted 50 % of the time, fake_works 100 %" in run.stdout, run
+    assert db().execute("SELECT DISTINCT value FROM v_counter WHERE name = 'fake_reach'").fetchall() == [(None,)]
+
+
+def test_what_everybody_there_did_is_said(perfkit, db):
+    run = done(counted(perfkit, "--counters", "fake-shares"))
+    assert db().execute("SELECT DISTINCT quality, note FROM v_counter WHERE name = 'fake_shared'").fetchall() == [
+        ("exact", "of everything that ran there")]
+    assert "fake_shared: of everything that ran there" in run.stdout and "fake_shared: of everything" in perfkit("show").stdout
 
 
 def test_a_source_stands_for_its_events(perfkit, db, measured):

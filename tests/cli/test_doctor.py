@@ -3,6 +3,7 @@ import os
 import re
 import sqlite3
 
+import pytest
 from conftest import on_one_cpu
 
 ROWS = {"cpu", "virtualisation", "governor", "turbo", "smt", "thp", "cgroup", "steal", "pressure", "noise", "ram", "blas", "clock",
@@ -52,12 +53,24 @@ def test_a_source_can_be_required(perfkit):
     perfkit("doctor", "--require", "cpu-event").refused(2, "did you mean 'cpu-events'?")
 
 
-def test_it_fits_a_narrow_terminal(perfkit):
-    """Unless a path on this machine is too long: words are never broken."""
+def test_it_is_one_screen(perfkit):
+    """Of 120 columns and 50 lines; of 80 columns unless a path is too long: words are never broken."""
     tables = perfkit("doctor", "--json", "--db", "p.db").json()["tables"]
-    words = [w for t in tables.values() for row in t["rows"] for text in (row["found"], row["advice"]) for w in (text or "").split()]
-    wide = max(len(line) for line in perfkit("doctor", "--db", "p.db", "--width", "80").stdout.splitlines())
-    assert wide <= 80 or max(map(len, words)) > 30
+    rows = tables["doctor"]["rows"] + tables["sources"]["rows"]
+    words = [w for row in rows for text in (row["found"], row["advice"]) for w in (text or "").split()]
+    narrow, wide = [perfkit("doctor", "--db", "p.db", "--width", width).stdout.splitlines() for width in ("80", "120")]
+    assert max(map(len, narrow)) <= 80 or max(map(len, words)) > 30
+    of_the_moment = sum(row["name"] in ("noise", "pressure", "steal") and row["state"] != "ok" for row in rows)
+    assert len(wide) <= 50 + 2 * of_the_moment and max(map(len, wide)) <= 120, "\n".join(wide)
+    said = " ".join(" ".join(wide).split())
+    for row in rows:
+        assert re.search(rf"(^|[ ,]){row['name']}([ ,.]|$)", said), row["name"]
+        assert not row["advice"] or f"→ {row['advice']}" in said or row["name"] in ("noise", "pressure", "steal"), row
+    first = {}
+    for row in rows:  # programs get every row, people a note of those that say the same
+        other = first.setdefault((row["found"], row["advice"]), row["name"])
+        assert other == row["name"] or row["state"] == "ok" or re.search(rf"As {other}: [^.]*\b{row['name']}\b", said), row
+    assert not any("notes" in table for table in tables.values())
 
 
 def test_every_name_is_of_one_row(perfkit):
@@ -80,12 +93,28 @@ def test_peak_memory_is_tried(perfkit):
 def test_looking_creates_no_store(perfkit):
     rows = found(perfkit("doctor", "--format", "json"))
     assert str(perfkit.db) in rows["store"]["found"]
-    assert not perfkit.db.exists()
+    assert rows["store"]["state"] == "ok" and list(perfkit.db.parent.glob(".perfkit*")) == [] and not perfkit.db.exists()
+
+
+@pytest.mark.parametrize("path, why", [("text", "not a SQLite database"), ("/proc/x.db", "check what is in /proc")])
+def test_a_store_that_cannot_be_opened(perfkit, path, why):
+    """What recording would meet, before anything is measured."""
+    (perfkit.cwd / "text").write_text("no database")
+    doctor = perfkit("doctor", "--format", "json", "--require", "store", db=path)
+    assert doctor.status == 6 and "--require store: it is not ok" in doctor.stderr and why in doctor.stderr
+    assert found(doctor)["store"]["state"] == "no"
+    perfkit("exec", "--runs", "1", "--", "true", db=path).refused(1, why)
+    assert (perfkit.cwd / "text").read_text() == "no database"
 
 
 def test_what_is_not_built_is_said(perfkit):
     rows = found(perfkit("doctor", "--format", "json"))
-    assert rows["cuda"]["state"] == "no" and rows["mpi"]["state"] == "no"
+    assert rows["cuda"]["state"] == "no"
+    if rows["cuda"]["found"].startswith("switched off"):
+        for name in ("cuda", "cudnn", "nvml"):
+            assert "meson configure build -Dcuda=auto" in rows[name]["advice"]
+        sources = {row["name"]: row for row in perfkit("doctor", "--json").rows("sources")}
+        assert sources["gpu-state"]["found"] == rows["cuda"]["found"] and sources["gpu-trace"]["advice"] == rows["cuda"]["advice"]
 
 
 def test_one_reason_for_the_absent_gpu(perfkit):
@@ -165,7 +194,8 @@ def test_ceilings_are_measured_and_stored(perfkit):
         assert row[key] > 0
     db = sqlite3.connect(perfkit.db)
     stored = dict(db.execute("SELECT key, max(value) FROM ceiling WHERE device = 'cpu 1 thread' GROUP BY key"))
-    assert stored == {k: v for k, v in row.items() if k not in ("device", "doubtful")}
+    assert stored == {k: v for k, v in row.items() if k not in ("device", "doubtful") and v is not None}
+    assert stored["bf16_flops_per_s"] >= stored["fp32_flops_per_s"] and row["tf32_flops_per_s"] is None, "of tensor cores, which a CPU has not"
     (repeats,) = db.execute("SELECT count(DISTINCT measured_ns) FROM ceiling").fetchone()
     assert repeats >= 3
     assert "busy host" not in perfkit("doctor", "--ceilings", "--device", "null").stdout

@@ -37,7 +37,7 @@ def test_table_and_store(perfkit):
     assert row["command"] == "sleep 0.02" and row["runs"] == 5
     assert 20e6 <= row["min_ns"] <= row["median_ns"] <= row["max_ns"] < 2e9
     assert row["min_ns"] <= row["mean_ns"] <= row["max_ns"] and row["cv"] == pytest.approx(row["sd_ns"] / row["mean_ns"])
-    assert 100_000 < row["peak_bytes"] < 20e6
+    assert 100_000 < row["peak_bytes"] < 64e6
     assert query(perfkit, "SELECT experiment, variant, status FROM v_case") == [("exec", "sleep", "ok")]
     assert query(perfkit, "SELECT invocations, n FROM v_summary WHERE metric = 'wall_ns'") == [(5, 5)]
     assert query(perfkit, "SELECT count(*) FROM v_sample WHERE metric = 'wall_ns' AND phase = 'steady'") == [(5,)]
@@ -174,8 +174,8 @@ def test_peak_memory_of_a_large_command(perfkit):
 
 def test_cpu_time(perfkit):
     perfkit("exec", "--runs", "2", "--", sys.executable, "-c", "import time\nwhile time.process_time() < 0.3: pass")
-    least, = query(perfkit, "SELECT sum(min) FROM v_summary WHERE metric IN ('user_ns', 'system_ns')")[0]
-    assert 0.25e9 < least < 3e9
+    least, = query(perfkit, "SELECT sum(min) FROM v_summary WHERE metric IN ('user_ns', 'system_ns')")[0]  # the least of each, of two runs
+    assert 0.15e9 < least < 3e9
 
 
 def test_noise_on_stdout_and_stderr(perfkit):
@@ -291,7 +291,7 @@ def test_the_counter_pass_is_apart(perfkit):
 def test_events_are_in_v_counter_too(perfkit):
     assert perfkit("exec", "--runs", "2", "--name", "a", "--", "true").status == 0
     samples = dict(query(perfkit, "SELECT metric, value FROM v_sample WHERE pass = 'counter'"))
-    rows = query(perfkit, "SELECT name, value, region, unit, source, quality FROM v_counter WHERE group_name = ''")
+    rows = query(perfkit, "SELECT name, value, region, unit, source, quality FROM v_counter WHERE group_name = '' AND name <> 'perturbation'")
     assert {r[0]: r[1] for r in rows} == samples and {r[2] for r in rows} == {"iteration"}
     by_name = {r[0]: r for r in rows}
     assert by_name["task_clock_ns"][3:] == ("ns", "sw-events", "exact")
@@ -303,9 +303,29 @@ def test_events_are_in_v_counter_too(perfkit):
     assert perfkit("show", "1").stdout.count("CPU events") == 1 and "Counters" not in perfkit("show", "1").stdout
 
 
-def test_counters_is_a_switch(perfkit):
-    perfkit("exec", "--counters", "sw", "--", "true").refused(2, "'sw'", "--counters takes no value here")
-    assert "--counters" not in perfkit("exec", "no-such-program").refused(2).stderr
+def test_what_is_counted_can_be_chosen(perfkit):
+    r = perfkit("exec", "--runs", "2", "--counters", "sw,user_ns", "--", "true")
+    if not query(perfkit, "SELECT count(*) FROM v_counter")[0][0]:
+        pytest.skip("no software events here")
+    assert r.status == 0 and "warning: user_ns is not counted: of a command, exec measures user_ns" in r.stderr, r
+    table = perfkit("show", "--format", "json").json()["tables"]
+    assert "counters" not in table
+    row, = table["counted"]["rows"]
+    assert row["region"] == "iteration" and 0 < row["cpus_used"] and row["page_faults"] > 10 and "perturbation" in row
+    metrics = {name: (value, native) for name, value, native in query(perfkit, "SELECT name, value, native FROM v_counter WHERE group_name = 'sw'")}
+    faults, clock = (query(perfkit, f"SELECT value FROM v_counter WHERE name = '{n}'")[0][0] for n in ("page_faults", "task_clock_ns"))
+    assert metrics["fault_rate"][0] == pytest.approx(1e9 * faults / clock)
+    assert "Not counted here: user_ns (of a command" in perfkit("show").stdout
+    assert query(perfkit, "SELECT count(*) FROM v_slice WHERE pass = 'counter'") == [(1,)]
+    perfkit("exec", "--counters", "swx", "--", "true").refused(2, "nobody counts 'swx'", "did you mean 'sw'?")
+    perfkit("exec", "--counters", "sw", "--no-counters", "--", "true").refused(2, "--no-counters and --counters do not go together")
+
+
+def test_names_that_share_a_source_take_turns(perfkit):
+    r = perfkit("exec", "--runs", "1", "--counters", "sw,page_faults,cpu_migrations", "--", "sh", "-c", "echo r >> ran")
+    assert r.status == 0, r
+    turns, = query(perfkit, "SELECT count(*) FROM v_slice WHERE pass = 'counter'")
+    assert (perfkit.cwd / "ran").read_text() == "r\n" * (1 + turns[0]) and turns[0] in (0, 2)
 
 
 EVENTS = {"task_clock_ns", "page_faults", "context_switches", "cpu_migrations", "cycles", "instructions", "branches",

@@ -3,6 +3,7 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import subprocess
 
 import pytest
@@ -70,10 +71,38 @@ def test_help_of_an_experiment(perfkit):
     assert r.status == 0 and "seq_len" in r.stdout and "flash" in r.stdout
     perfkit("help", "run", "atention-scaling").refused(2, "did you mean 'attention-scaling'?")
     perfkit("help", "list", "x").refused(2, "too many arguments")
+    perfkit("help", "ddp-bucket", "x").refused(2, "help ddp-bucket: too many arguments")
+    perfkit("help", "atention-scaling").refused(2, "did you mean 'attention-scaling'?")
+
+
+@pytest.mark.parametrize("args", [("help", "ddp-bucket"), ("help", "run", "tree-patch"), ("list", "experiments", "tree-patch"),
+                                  ("plan", "bucket", "--ranks", "8"), ("help", "--width", "80", "ddp-bucket")])
+def test_width_of_what_explains(perfkit, args):
+    r = perfkit(*args, env={"PERFKIT_WIDTH": None if "--width" in args else "80"})
+    assert r.status == 0 and 70 < max(map(len, r.stdout.splitlines())) <= 80 and '["' not in r.stdout, r
+
+
+def test_help_of_help(perfkit):
+    assert "usage: perfkit help [COMMAND], or help [run] EXPERIMENT" in perfkit("help", "help").stdout
+    perfkit.config("nonsense\n")
+    assert perfkit("help", "list").status == 0
+
+
+def test_a_message_is_one_piece(perfkit):
+    """The ranks of a run share a terminal: what they say must not mix within a message."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours, theirs:
+        process = perfkit.start("frobnicate", "--now", stderr=theirs)
+        assert process.wait(timeout=60) == 2
+        theirs.close()
+        said = ours.recv(65536).decode()
+        assert said.startswith("perfkit: ") and "\n  try: " in said and said.endswith("\n"), said
+        assert not ours.recv(65536)
 
 
 def test_unknown_command(perfkit):
     perfkit("lits").refused(2, "there is no command 'lits'", "did you mean 'list'?")
+    perfkit("ddp-bucket").refused(2, "there is no command 'ddp-bucket'", "did you mean 'run ddp-bucket'?")
     perfkit("zzzzzzzz").refused(2, "perfkit help lists them")
     perfkit("help", "lits").refused(2, "did you mean 'list'?")
 

@@ -3,13 +3,14 @@ import json
 import math
 import os
 import random
+import re
 import shutil
 import signal
 import sqlite3
 import stat
 import time
-import xml.etree.ElementTree as xml
 
+import junit
 import pytest
 from conftest import BINARY
 
@@ -85,7 +86,7 @@ def test_noise_of_one_percent(perfkit):
 
 def test_both_sides_are_runs_and_compare_judges_them_as_the_gate_did(perfkit):
     r = selftest(perfkit, *SLOWER, "--label", "x", "--max-pairs", "12", "--format", "json")
-    assert r.rows("gate")[0]["pairs"] == 12
+    assert r.rows("gate")[0]["pairs"] == 12 and "fresh pair" not in r.stdout
     assert query(perfkit, "SELECT label, status, settings ->> '$.gate.side' FROM v_run") == [
         ("x-a", "complete", "base"), ("x-b", "complete", "new")]
     assert len(query(perfkit, "SELECT DISTINCT settings ->> '$.gate.id' FROM v_run")) == 1
@@ -139,6 +140,13 @@ def test_variants_are_settings(perfkit):
     assert r.status == 3 and row["variant"] == "ok -> slow-start" and row["ratio"] == pytest.approx(2, rel=0.01)
 
 
+def test_few_fresh_pairs_are_said_to_see_little(perfkit):
+    r = selftest(perfkit, *SLOWER, "--max-pairs", "8")
+    assert "--max-pairs 8 leaves 2 fresh pairs" in r.stdout and "12 leave 6" in r.stdout, r
+    help = selftest(perfkit, "--help").stdout
+    assert help.index("For others") < help.index("  --junit") < help.index("The record")
+
+
 def test_until_clear_stops_early(perfkit):
     r = selftest(perfkit, *SLOWER, "--until-clear", "--format", "json")
     assert r.status == 3 and r.rows("gate")[0]["pairs"] <= 8
@@ -150,7 +158,8 @@ def test_exact_metrics_take_two_pairs(perfkit):
     r = selftest(perfkit, *more)
     row, = r.rows("compare_bytes")
     assert r.status == 3 and (row["verdict"], row["ratio"], row["p"]) == ("slower", 2, None) and r.rows("gate")[0]["pairs"] == 2
-    assert selftest(perfkit, *more, "--threshold", "peak_bytes=150%").status == 0
+    assert "--threshold peak_bytes=105% accepts this one" in r.error()["try"] and "min-effect" not in r.error()["try"]
+    assert selftest(perfkit, *more, "--threshold", "peak_bytes=105%").status == 0
 
 
 def test_undecided_fails_on_request_only(perfkit):
@@ -159,9 +168,10 @@ def test_undecided_fails_on_request_only(perfkit):
     b = reporter(perfkit, "b.sh", [round(1e6 * r.uniform(0.8, 1.25)) for _ in range(60)])
     r = commands(perfkit, a, b, "--format", "json")
     row, = r.rows("compare_ns")
-    assert r.status == 0 and row["verdict"] == "undecided" and row["needed"] > 0 and row["mde"] > 0.1
+    assert r.status == 0 and "nothing is decided: --fail-on-undecided" in r.stderr, r
+    assert row["verdict"] == "undecided" and row["needed"] > 0 and row["mde"] > 0.1
     r = perfkit("compare", "1", "2", "--exit-code", "--fail-on-undecided")
-    assert r.status == 4 and "not everything is decided" in r.error()["what"]
+    assert r.status == 4 and "not everything is decided" in r.error()["what"] and "--max-pairs" not in r.error()["try"]
 
 
 def test_a_budget_ends_it(perfkit):
@@ -169,14 +179,14 @@ def test_a_budget_ends_it(perfkit):
     began = time.monotonic()
     r = perfkit("gate", "--a", "./a.sh", "--b", "./a.sh b", "--budget", "500ms", "--format", "json")
     assert time.monotonic() - began < 5
-    assert r.status == 4 and "nothing could be decided" in r.error()["what"]
+    assert r.status == 4 and "no row could be judged" in r.error()["what"]
     row, = r.rows("compare_ns")
     assert row["metric"] == "wall_ns" and row["reason"] == "more pairs are to be measured" and 1 <= row["base_invocations"] <= 3
 
 
 def test_ctrl_c_keeps_what_was_measured(perfkit):
     script(perfkit, "a.sh", "sleep 0.1\n")
-    p = perfkit.start("gate", "--a", "./a.sh", "--b", "./a.sh b", "--format", "json", "--progress", "plain")
+    p = perfkit.start("gate", "--a", "./a.sh", "--b", "./a.sh b", "--format", "json", "--progress", "plain", "--junit", "int.xml")
     for line in p.stderr:
         if b"[2/" in line:
             break
@@ -185,6 +195,8 @@ def test_ctrl_c_keeps_what_was_measured(perfkit):
     assert p.returncode == 130 and b"interrupted after" in err, err
     assert {s for s, in query(perfkit, "SELECT status FROM v_run")} == {"interrupted"}
     assert json.loads(out)["tables"]["compare_ns"]["rows"][0]["base_invocations"] >= 2
+    suite = junit.read(perfkit.cwd / "int.xml")
+    assert suite.get("errors") == "1" and "interrupted after" in suite.find("testcase/error[@type='interrupted']").get("message")
     assert perfkit("compare", "1", "2").status == 0
 
 
@@ -199,11 +211,33 @@ def test_against_the_store(perfkit):
     perfkit("run", "selftest", *NULL, "-i", "2")
     assert perfkit("gate", "--against", "main").status == 0
     r = perfkit("gate", "--against", "main", "@", "--junit", "j.xml", "--format", "json")
-    assert r.rows("compare_ns")[0]["verdict"] == "same" and (perfkit.cwd / "j.xml").exists()
+    assert r.rows("compare_ns")[0]["verdict"] == "same" and junit.read(perfkit.cwd / "j.xml").get("hostname") == os.uname().nodename
     perfkit("gate", "--against", "nightly").refused(5, "gate --against nightly", "run 'nightly' is not in")
     perfkit("gate", "--against", "main", "nightly").refused(2, "run 'nightly'")
     perfkit("gate", "--against", "main", "--a", "x").refused(2, "--against and --a do not go together")
     assert perfkit("gate", "--against", "1", "@").status == 4
+
+
+def test_compare_of_two_commands_has_the_rows_of_their_gate(perfkit):
+    script(perfkit, "c.sh", "sleep 0.002\n")
+    reporter(perfkit, "d.sh", [5] * 99)
+    for name, metric in (("c.sh", "wall_ns"), ("d.sh", "made_up_ns")):
+        r = perfkit("gate", "--a", f"./{name}", "--b", f"./{name} b", "--min-effect", "900%", "--format", "json")
+        assert [t["metric"] for t in r.rows("compare_ns")] == [metric], r
+        for again in (("compare", "@~1", "@"), ("gate", "--against", "@~1", "@")):
+            assert [t["metric"] for t in perfkit(*again, "--format", "json").rows("compare_ns")] == [metric]
+    metrics = {t["metric"] for t in perfkit("compare", "@~1", "@", "--all-metrics", "--format", "json").rows("compare_ns")}
+    assert {"wall_ns", "user_ns", "made_up_ns"} <= metrics
+
+
+def test_a_side_of_a_gate_is_compared_with_what_exec_measured(perfkit):
+    reporter(perfkit, "a.sh", [5] * 99)
+    assert perfkit("gate", "--a", "./a.sh", "--b", "./a.sh b", "--metric", "made_up_ns").status == 0
+    assert perfkit("exec", "--runs", "5", "--no-counters", "--name", "a.sh", "--", "./a.sh").status == 0
+    for pair in (("2", "3"), ("3", "2")):
+        r = perfkit("compare", *pair, "--metric", "made_up_ns", "--format", "json")
+        assert r.status == 0 and "SETUP" not in r.stdout, r
+        assert r.rows("compare_ns")[0]["verdict"] == "unreplicated"
 
 
 # --- for others ---
@@ -214,20 +248,23 @@ def test_reports(perfkit):
                 "--junit", "j.xml", "--summary", "s.md", "--json", "j.json", "--gab", "g.json", "--gab-bigger", "none.json",
                 env={"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": perfkit.cwd / "step.md"})
     assert r.status == 1, r
-    suite = xml.parse(perfkit.cwd / "j.xml").getroot().find("testsuite")
+    suite = junit.read(perfkit.cwd / "j.xml")
     assert {k: suite.get(k) for k in ("tests", "failures", "errors", "skipped")} == {
         "tests": "5", "failures": "3", "errors": "2", "skipped": "0"}
-    assert [e.tag for e in suite] == ["properties"] + ["testcase"] * 5 + ["system-out", "system-err"]
+    assert suite.get("hostname") == os.uname().nodename and float(suite.get("time")) > 0
+    with sqlite3.connect(perfkit.db) as db:
+        assert db.execute("SELECT substr(started_at, 1, 19) FROM v_run ORDER BY run_id DESC").fetchone() == (suite.get("timestamp"),)
     names = [(t.get("classname"), t.get("name")) for t in suite.iter("testcase")]
     assert len(set(names)) == 5 and ("perfkit.selftest.part_ns", "instances") in names
     failure = suite.find("testcase/failure")
-    assert failure.get("type") == "slower" and "+5.0 %" in failure.get("message")
+    assert failure.get("type") == "slower" and "+5.0 %" in failure.get("message") and "proved" not in failure.get("message")
     assert "exit status 7" in suite.find("testcase/error").get("message")
     assert "| Verdict |" in (perfkit.cwd / "s.md").read_text() == (perfkit.cwd / "step.md").read_text()
     assert json.loads((perfkit.cwd / "j.json").read_text())["tables"]["gate"]["rows"][0]["slower"] == 3
     figures = json.loads((perfkit.cwd / "g.json").read_text())
     assert {f["name"] for f in figures} == {"work_ns ok", "work_ns instances", "part_ns instances"}
     assert all(f["unit"] == "ns" and f["value"] > 0 for f in figures) and not (perfkit.cwd / "none.json").exists()
+    assert "--gab-bigger: nothing was compared that belongs into it: 'none.json' is not written" in r.stderr
     annotations = [line for line in r.stderr.splitlines() if line.startswith("::")]
     assert annotations[0] == "::error title=perfkit gate selftest%3A slower::3 rows slower" and len(annotations) == 6
     assert "+5.0 %25" in annotations[1]
@@ -235,7 +272,22 @@ def test_reports(perfkit):
 
 def test_a_report_that_cannot_be_written_is_said_before_measuring(perfkit):
     selftest(perfkit, *SLOWER, "--junit", "no/such/folder/j.xml").refused(1, "no/such/folder/j.xml", "create its directory")
+    selftest(perfkit, *SLOWER, "--junit", "x", "--json", "./x").refused(2, "--junit and --json name the same file './x'")
+    selftest(perfkit, *SLOWER, "--gab", "x", "-o", f"{perfkit.cwd}/x").refused(2, "-o and --gab name the same file 'x'")
     assert not perfkit.db.exists()
+
+
+def test_a_report_that_turns_out_not_to_be_writable_hides_nothing(perfkit):
+    full = ("--json", "/dev/full", "--junit", "/dev/full", "--gab", "g.json", "--summary", "/dev/full")
+    r = selftest(perfkit, *SLOWER, *full, "--no-save")
+    assert r.status == 3 and "b (busy_ns=" in r.error()["what"], r
+    for option in "--json", "--junit", "--summary":
+        assert f"perfkit: {option}: cannot write the file '/dev/full'\n  why: No space left on device\n" in r.stderr, r
+    assert json.loads((perfkit.cwd / "g.json").read_text())
+    r = selftest(perfkit, *SLOWER, "--min-effect", "50%", "--no-save", *full[2:4])
+    assert r.status == 1 and r.error()["what"] == "--junit: cannot write the file '/dev/full'", r
+    r = perfkit("gate", "--against", "nightly", *full[:2], "--db", "none.db")
+    assert r.status == 5 and "--json: cannot write the file '/dev/full'" in r.stderr, r
 
 
 # --- what goes wrong ---
@@ -247,6 +299,12 @@ def test_a_report_that_cannot_be_written_is_said_before_measuring(perfkit):
     (("--a", "", "--b", "true"), 2, ("--a is missing",)),
     (("--a", "no-such-program", "--b", "true"), 2, ("--a: cannot run 'no-such-program'", "PATH")),
     (("--a", "true", "--b", "cat x | wc"), 2, ("--b", "needs a shell", "'|'", "sh -c")),
+    (("--a", "true", "--b", "cat x|wc"), 2, ("--b", "needs a shell", "'|'")),
+    (("--a", "true", "--b", "echo $HOME"), 2, ("needs a shell", "'$HOME' means something to a shell only", "single quotes")),
+    (("--a", "true", "--b", 'echo "a ${X} b"'), 2, ("needs a shell", "'${X}'")),
+    (("--a", "true", "--b", "ls *"), 2, ("needs a shell", "'*'")),
+    (("--a", "true", "--b", "ls ~/x"), 2, ("needs a shell", "'~'")),
+    (("--a", "true", "--b", "X=1 true"), 2, ("'X=1' would set a variable", "--b 'env X=1 true'")),
     (("--a", "true 'x", "--b", "true"), 2, ("--a", "a quote is not closed")),
     (("--a", "true", "--b", "true", "--variant", "ok"), 2, ("--variant says nothing here", "none is named")),
     (("selftest", "--a", "busy_ns=1", "--b", "busy_ns=2", "--name", "x"), 2, ("--name says nothing here", "is an experiment")),
@@ -257,8 +315,13 @@ def test_a_report_that_cannot_be_written_is_said_before_measuring(perfkit):
     (("selftets", "--a", "x", "--b", "y"), 2, ("selftets",)),
     (("--a", "true", "--b", "true", "--min-effect", "0"), 2, ("--min-effect",)),
     (("--a", "true", "--b", "true", "--alpha", "60%"), 2, ("--alpha",)),
+    (("--a", "true", "--b", "true", "--min-effect", "100000%"), 2, ("from 0.0001% to 1000%", "--min-effect 1000% or less")),
+    (("--a", "true", "--b", "true", "--alpha", "0"), 2, ("0 is out of range", "% or more")),
+    (("--a", "true", "--b", "true", "--min-effect", "2"), 2, ("'2' is 2 times as much, not 2 %", "write 2%, or 200%")),
+    (("--a", "true", "--b", "true", "--threshold", "wall_ns=5"), 2, ("--threshold 'wall_ns=5' makes no sense", "no unit", "20us")),
     (("--a", "true", "--b", "true", "--max-pairs", "3"), 2, ("--max-pairs",)),
     (("--a", "true", "--b", "true", "--threshold", "wall_ns=fast"), 2, ("--threshold 'wall_ns=fast'",)),
+    (("--a", "true", "--b", "true", "--threshold", "[n=1]=5%"), 2, ("--threshold '[n=1]=5%'", "a metric stands before the brackets")),
     (("--a", "true", "--b", "true", "--threshold", "wal_ns=5%"), 2, ("--threshold 'wal_ns=5%'", "no metric and case")),
     (("--a", "true", "--b", "true", "--metric", "wal_ns"), 2, ("'wal_ns'", "'wall_ns'")),
     (("selftest", "--device", "null", "--a", "variant=ok", "--b", "variant=nokk"), 2, ("nokk",)),
@@ -267,15 +330,83 @@ def test_bad_input(perfkit, args, status, words):
     perfkit("gate", *args).refused(status, *words)
 
 
+@pytest.mark.parametrize("option, asked, words", [
+    ("--threshold", "wark_ns=5%", ("fits no metric", "did you mean 'work_ns'?")),
+    ("--threshold", "work_host_ns=5%", ("fits no metric", "have it compared with --metric work_host_ns, or one of: work_ns")),
+    ("--threshold", "nosuch=5%", ("fits no metric", "is nosuch\none of: work_ns")),
+    ("--threshold", "work_ns[variant=okk]=5%", ("fits no case", "no case that is compared has variant=okk", "variant: did you mean 'ok'?")),
+    ("--threshold", "work_ns[variant=ok,inputs=zero]=5%", ("fits no case", "no case that is compared has inputs=zero", "did you mean 'input'?")),
+    ("--threshold", "work_ns[input=randm]=5%", ("fits no case", "input: did you mean 'random'?")),
+    ("--threshold", "work_ns=5KiB", ("its unit is not the metric's",)),
+    ("--metric", "wark_ns", ("metric 'wark_ns' is unknown", "selftest has no such metric", "'work_ns'")),
+])
+def test_what_is_asked_of_nothing_is_refused_before_measuring(perfkit, option, asked, words):
+    """An experiment's metrics and cases are known: with --dry-run, too."""
+    for more in (), ("--dry-run",):
+        selftest(perfkit, *SLOWER, option, asked, *more).refused(2, f"{option[2:]}", *words)
+    with sqlite3.connect(perfkit.db) as db:
+        assert db.execute("SELECT count(*) FROM v_run").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("wrong", [("wark_ns=5%", "work_ns[variant=okk]=5%", "work_ns=5KiB"), ("work_ns", "work_ns=fast")])
+def test_every_wrong_threshold_is_said(perfkit, wrong):
+    r = selftest(perfkit, *SLOWER, *(word for text in wrong for word in ("--threshold", text)))
+    assert r.status == 2 and all(f"--threshold '{text}' " in r.stderr for text in wrong), r
+
+
+def test_what_a_command_will_report_is_not_known(perfkit):
+    sides = ("--a", "true", "--b", "sh -c true")
+    said = "What a command reports is not known before"
+    r = perfkit("gate", *sides, "--threshold", "wal_ns=5%", "--dry-run")
+    assert r.status == 0 and said in r.stdout, r
+    assert said not in perfkit("gate", *sides, "--dry-run").stdout
+    assert said not in selftest(perfkit, *SLOWER, "--threshold", "work_ns=5%", "--dry-run").stdout
+
+
 def test_a_command_that_fails_on_one_side(perfkit):
     good = script(perfkit, "good.sh", "sleep 0.01\n")
     bad = script(perfkit, "bad.sh", "echo the disk is on fire >&2; exit 3\n")
     r = commands(perfkit, good, bad)
     assert r.status == 1 and "what is judged (--b ./bad.sh) ended 'failed'" in r.error()["what"], r
+    assert "again:" not in r.stderr and "calibrate" not in r.stdout
     assert "exit status 3" in r.error()["why"] and "the disk is on fire" in r.error()["why"]
     r = commands(perfkit, bad, good, "--format", "json")
     assert r.status == 1 and "the base (--a ./bad.sh)" in r.error()["what"]
     assert [(t["side"], t["status"]) for t in r.rows("not_compared")] == [("a", "failed")]
+
+
+def test_a_side_that_is_no_command_is_named_once(perfkit):
+    assert perfkit("gate", "--a", "true", "--b", "echo $HOME").error()["what"] == "--b 'echo $HOME' needs a shell"
+    assert perfkit("gate", "--a", "x 'y", "--b", "true").error()["what"] == "--a 'x 'y' is no command"
+
+
+def test_words_of_a_command(perfkit):
+    script(perfkit, "words.sh", 'for w; do printf "<%s>" "$w" >&2; done; exit 3\n')
+    r = perfkit("gate", "--a", "true", "--b", """./words.sh "" a\\ b 'c | $d' "\\$HOME *" e"f"'g' \\|""")
+    assert r.status == 1 and r.error()["why"].endswith("last words: <><a b><c | $d><$HOME *><efg><|>"), r
+
+
+def test_a_side_that_fails_is_the_test_that_its_row_was(perfkit):
+    for b in ("./good.sh b", "./bad.sh"):
+        script(perfkit, "good.sh", "sleep 0.01\n")
+        script(perfkit, "bad.sh", "exit 3\n")
+        perfkit("gate", "--a", "./good.sh", "--b", b, "--name", "c", "--min-effect", "900%", "--junit", f"{len(b)}.xml")
+    names = [junit.read(perfkit.cwd / f"{n}.xml").find("testcase").attrib for n in (len("./good.sh b"), len("./bad.sh"))]
+    assert [n["name"] for n in names] == ["c", "c"]
+    assert [n["classname"] for n in names] == ["perfkit.exec.wall_ns", "perfkit.exec.side.b"]
+
+
+def test_a_report_is_red_when_nothing_is_decided(perfkit):
+    script(perfkit, "a.sh", "sleep 0.02\n")
+    assert perfkit("gate", "--a", "./a.sh", "--b", "./a.sh b", "--budget", "1ms", "--junit", "j.xml").status == 4
+    suite = junit.read(perfkit.cwd / "j.xml")
+    assert suite.get("errors") == "1" and "no row could be judged" in suite.find("testcase/error[@type='undecided']").get("message")
+
+
+def test_a_command_that_fails_without_a_word(perfkit):
+    bad = script(perfkit, "bad.sh", "echo FAILED: assertion 7; exit 3\n")
+    r = perfkit("gate", "--a", "true", "--b", f"./{bad.name}")
+    assert r.status == 1 and "it said nothing on stderr, and its stdout is not kept" in r.error()["try"], r
 
 
 def test_a_command_that_never_ends(perfkit):
@@ -300,20 +431,72 @@ def test_units_that_differ(perfkit):
     assert r.status == 5 and 'latency is in "' in r.error()["why"], r
 
 
+def test_directions_that_are_opposite(perfkit):
+    """Whatever is measured, nobody can say which side is better: neither now nor from the store."""
+    a = reporter(perfkit, "a.sh", [5] * 9, direction="lower", metric="m")
+    b = reporter(perfkit, "b.sh", [5] * 9, direction="higher", metric="m")
+    for one, other in (a, b), (b, a):
+        commands(perfkit, one, other, "--metric", "m", "--no-save").refused(5, "cannot be compared", "m is better when ", "under two names")
+    for name in "a.sh", "b.sh":
+        assert perfkit("exec", "--runs", "2", "--no-counters", "--name", "c", "--label", name[0], "--", f"./{name}").status == 0
+    perfkit("compare", "a", "b", "--metric", "m").refused(5, "have no case in common", "direction of the metrics: lower in ")
+    r = perfkit("compare", "a", "b", "--all-metrics", "--format", "json")
+    assert [(t["metric"], t["status"]) for t in r.rows("not_compared")] == [("m", "other direction")], r
+    assert "m is better when lower in " in r.rows("not_compared")[0]["message"]
+
+
 def test_a_metric_without_direction(perfkit):
     a = reporter(perfkit, "a.sh", [5] * 9, direction="none", metric="colour")
     r = commands(perfkit, a, a, "--metric", "colour")
     assert r.status == 2 and "metric 'colour' cannot be judged" in r.error()["what"] and "direction" in r.error()["why"]
 
 
+def test_what_one_side_alone_reports_is_named(perfkit):
+    a = reporter(perfkit, "a.sh", [1000] * 40, metric="x_ns")
+    b = reporter(perfkit, "b.sh", [1000] * 40, metric="rate", unit="1/s", direction="higher")
+    r = commands(perfkit, a, b, "--budget", "200ms")
+    assert "x_ns of a.sh vs b.sh is reported by --a alone, so it is not compared." in r.stdout, r
+    assert "rate of a.sh vs b.sh is reported by --b alone" in r.stdout and "wall_ns of" not in r.stdout
+
+
+def test_huge_figures_have_an_exponent(perfkit):
+    """In tables, in sentences and in what is for others: nobody reads 300 digits."""
+    a, b = reporter(perfkit, "a.sh", [1] * 9), reporter(perfkit, "b.sh", ["1e300"] * 9)
+    r = commands(perfkit, a, b, "--max-pairs", "8", "--summary", "s.md")
+    assert r.status == 3 and "slower, +1e+302 % (+1e+302 to +1e+302 %)" in r.error()["what"], r
+    said = [r, perfkit("show", "@"), perfkit("compare", "@~1", "@"), perfkit("history", "exec", "--gates", "--metric", "made_up_ns")]
+    texts = [s.stdout + s.stderr for s in said] + [(perfkit.cwd / "s.md").read_text()]
+    assert all(" 1e+29" in text and not re.search(r"\d{20}", text) for text in texts), texts
+
+
+def test_a_gate_that_judges_nothing_is_not_green(perfkit):
+    a = reporter(perfkit, "a.sh", [1000] * 9, direction="none", metric="x_ns")
+    b = reporter(perfkit, "b.sh", [1050] * 9, direction="none", metric="x_ns")
+    r = commands(perfkit, a, b, "--junit", "j.xml", "--format", "json")
+    assert r.status == 6 and "nothing was judged: x_ns has no direction" in r.error()["what"] and "--metric" in r.error()["try"]
+    assert r.rows("gate")[0]["answer"] == "nothing judged"
+    assert perfkit("compare", "1", "2", "--metric", "x_ns", "--exit-code").status == 6
+    (perfkit.cwd / "s.ini").write_text("[one]\ncommand = ./{side}.sh\n[two]\ncommand = env X={side} sleep 0.001\n")
+    r = perfkit("gate", "--suite", "s.ini", "--a", "a", "--b", "b", "--min-effect", "900%")
+    assert r.status == 6 and "[one] nothing was judged: x_ns" in r.error()["what"], r
+
+
 @pytest.mark.parametrize("values, status, reason", [
-    ([0] * 40, 4, "absolute threshold"), ([-5] * 40, 4, "absolute threshold"), (["NaN"] * 40, 2, None)])
+    ([0] * 40, 4, "absolute threshold"), ([-5] * 40, 4, "absolute threshold")])
 def test_values_that_are_no_times(perfkit, values, status, reason):
     reporter(perfkit, "a.sh", values)
     sides = "--a", "./a.sh", "--b", "./a.sh b", "--metric", "made_up_ns"
     r = perfkit("gate", *sides, "--format", "json")
     assert r.status == status, r
-    if reason:
-        row, = r.rows("compare_ns")
-        assert reason in row["reason"] and row["ratio"] is None
-        assert perfkit("gate", *sides, "--threshold", "made_up_ns=3ns").status == 0
+    row, = r.rows("compare_ns")
+    assert reason in row["reason"] and row["ratio"] is None and "--threshold made_up_ns=20us" in r.error()["try"]
+    assert perfkit("gate", *sides, "--threshold", "made_up_ns=3ns").status == 0
+
+
+def test_values_that_are_no_numbers(perfkit):
+    """They are said to be that, and no other metric is judged in their place."""
+    good, bad = reporter(perfkit, "good.sh", [5] * 9), reporter(perfkit, "bad.sh", ["NaN"] * 9)
+    commands(perfkit, good, bad).refused(5, "made_up_ns is no number (NaN) on the new side", "--metric")
+    commands(perfkit, bad, good).refused(5, "made_up_ns is no number (NaN) on the base side")
+    perfkit("gate", "--a", "./bad.sh", "--b", "./bad.sh b", "--metric", "made_up_ns").refused(5, "(NaN) on both sides")
+    assert commands(perfkit, good, bad, "--metric", "wall_ns").status in (0, 3, 4)

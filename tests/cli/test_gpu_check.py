@@ -1,5 +1,6 @@
 """The GPU check, tried on the CPU: its stages, what a second call repeats, what it leaves, and what it says without a GPU."""
 import gzip
+import importlib.util
 import json
 import os
 import pathlib
@@ -15,7 +16,7 @@ from conftest import BINARY
 
 ROOT = pathlib.Path(__file__).parents[2]
 TESTS = os.environ.get("PK_GPU_TESTS", str(ROOT / "build" / "tests" / "gpu"))
-STAGES = ["doctor", "numerics", "ceilings", "bandwidth", "attention", "bf16", "tf32", "transformer", "large", "counters", "sanitizer",
+STAGES = ["doctor", "numerics", "ceilings", "bandwidth", "products", "attention", "bf16", "tf32", "transformer", "large", "nccl", "ranks", "counters", "sanitizer",
           "tree", "structure", "report"]
 
 
@@ -28,6 +29,12 @@ def check(out, *args, perfkit=BINARY, device="cpu"):
                        timeout=300, check=False)
     lines = [line.split(": ", 2)[1:] for line in p.stdout.splitlines() if line.startswith("gpu-check: ")]
     return p.returncode, [(said[0].split(" ")[0], " ".join(said[0].split(" ")[1:])) for said in lines], p
+
+
+def without_mpi():
+    env = {k: v for k, v in os.environ.items() if not k.startswith("PERFKIT_")}
+    tables = json.loads(subprocess.run([BINARY, "doctor", "--format", "json"], capture_output=True, text=True, check=True, env=env).stdout)["tables"]
+    return [s for s in ("ranks",) for table in tables.values() for r in table["rows"] if r["name"] == "mpi" and r["state"] != "ok"]
 
 
 def states(out, device="cpu"):
@@ -44,8 +51,8 @@ def test_every_stage_runs(checked):
     out, (status, said, p) = checked
     assert status == 0, p.stdout + p.stderr
     assert [s for s, _ in said] == STAGES
-    assert states(out) == {**dict.fromkeys(STAGES, "passed"), "bf16": "skipped", "tf32": "skipped", "large": "skipped", "counters": "skipped",
-                          "sanitizer": "skipped"}
+    skipped = ["bf16", "tf32", "large", "nccl", "counters", "sanitizer", *without_mpi()]
+    assert states(out) == {**dict.fromkeys(STAGES, "passed"), **dict.fromkeys(skipped, "skipped")}
 
 
 def test_few_files_and_a_whole_store(checked, tmp_path):
@@ -55,7 +62,8 @@ def test_few_files_and_a_whole_store(checked, tmp_path):
     db = tmp_path / "perfkit.db"
     db.write_bytes(gzip.decompress((out / "perfkit.db.gz").read_bytes()))
     labels = {row[0] for row in sqlite3.connect(db).execute("SELECT label FROM run")}
-    assert labels == {"gpu-check-attention-cpu", "gpu-check-transformer-cpu", "gpu-check-tree-cpu", "gpu-check-structure-cpu"}
+    stages = ["attention", "transformer", "tree", "structure", *(() if without_mpi() else ["ranks"])]
+    assert labels == {"gpu-check-%s-cpu" % s for s in stages}
     for name in ("report.txt", "report.md"):
         text = (out / name).read_text()
         assert all(label in text for label in labels) and "numerics passed" in text
@@ -68,7 +76,7 @@ def test_what_passed_is_not_repeated(checked):
     after = json.loads((out / "status.json").read_text())["cpu"]
     assert status == 0
     assert [what for stage, what in said if stage in ("doctor", "attention")] == ["has passed before"] * 2
-    assert all(before[s] == after[s] for s in STAGES if s not in ("bf16", "tf32", "large", "counters", "sanitizer", "report"))
+    assert all(before[s] == after[s] for s in STAGES if s not in ("bf16", "tf32", "large", "nccl", *without_mpi(), "counters", "sanitizer", "report"))
 
 
 def test_a_named_stage_is_repeated(checked):
@@ -116,14 +124,18 @@ def test_an_interrupted_stage_goes_on(tmp_path):
 
 
 def test_a_budget_that_left_cases_out_is_resumed(tmp_path):
-    """perfkit says so on standard error; the words here must be its own."""
+    """perfkit says so on standard error; the words here must be its own. A call without names goes on by itself."""
     out = tmp_path / "out"
     stub = tmp_path / "perfkit"
     stub.write_text('#!/bin/sh\ncase "$*" in *--resume*) ;; run*) exec %s "$@" --budget 1ms ;; esac\nexec %s "$@"\n' % (BINARY, BINARY))
     stub.chmod(0o755)
     status, _, _ = check(out, "attention", perfkit=stub)
     assert (status, states(out)) == (1, {"attention": "partial"})
-    status, _, _ = check(out, perfkit=stub)
+    (out / "status.json").write_text(json.dumps({"cpu": {s: {"state": "passed", "when": "", "said": ""} for s in STAGES if s != "attention"}}))
+    for f in ("perfkit.db.gz", "runs.txt"):
+        (out / f).unlink()
+    status, said, _ = check(out, perfkit=stub)
+    assert status == 0 and [name for name, what in said if what != "has passed before"] == ["attention", "report", "attention", "report"]
     assert states(out)["attention"] == "passed"
     assert "run attention-scaling --resume" in (out / "runs.txt").read_text()
 
@@ -160,6 +172,64 @@ def test_counters_of_a_made_up_gpu(tmp_path, cupti, trace, counters, status, sta
     runs = [line for line in (tmp_path / "asked").read_text().splitlines() if line.startswith("run attention-scaling")]
     wanted = [] if state == "skipped" else ["gpu-trace"] + ["gpu-lite,gpu-roof,gpu-tensor,gpu-cache"] * (counters != "unavailable")
     assert len(runs) == bool(wanted) and all("--counters %s " % ",".join(wanted) in r for r in runs)
+
+
+def test_a_step_that_was_not_measured_fails_its_stage(tmp_path):
+    out, stub = tmp_path / "out", tmp_path / "perfkit"
+    stub.write_text('#!/bin/sh\ncase "$1" in run) exec %s "$@" --variant eager ;; esac\nexec %s "$@"\n' % (BINARY, BINARY))
+    stub.chmod(0o755)
+    status, said, _ = check(out, "transformer", perfkit=stub)
+    row = json.loads((out / "status.json").read_text())["cpu"]["transformer"]
+    assert (status, row["state"]) == (1, "failed"), row
+    assert "not measured: compiled fp32 step_ns, compiled fp32 peak_bytes, compiled bf16 step_ns, compiled bf16 peak_bytes" in row["said"], row
+
+
+def test_figures_of_a_step():
+    """What is asked of it is said; what was not measured is named, perfkit's own and PyTorch's."""
+    spec = importlib.util.spec_from_file_location("check", ROOT / "tests" / "gpu" / "check.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    variants = {"compiled": 1e6, "torch-eager": 2e6, "torch-compile": 1.25e6}
+    seen = {(v, d, m): x for v, x in variants.items() for d in ("fp32", "tf32", "bf16") for m in ("step_ns", "peak_bytes")}
+    seen.update({("compiled", d, "model_flops"): 4e11 for d in ("fp32", "tf32", "bf16")})
+
+    with sqlite3.connect(":memory:") as db:
+        db.execute("CREATE TABLE v_run(run_id, label)")
+        db.execute("INSERT INTO v_run VALUES (6, 'step'), (7, 'step')")
+        db.execute("CREATE TABLE v_setting(run_id, invocation, key, value)")
+        db.execute("INSERT INTO v_setting VALUES (6, 1, 'sheet_bf16_flops_per_s', '312e12'), (7, 1, 'sheet_bf16_flops_per_s', '989.4e12'),"
+                   " (7, 2, 'sheet_bf16_flops_per_s', '989.4e12'), (7, 1, 'sheet_tf32_flops_per_s', '494.7e12'), (7, 1, 'gpu', 'x')")
+        peaks = module.sheet_peaks(db, "step")
+        assert peaks == {"bf16": 989.4e12, "tf32": 494.7e12} and module.sheet_peaks(db, "other") == {}
+
+    def figures(*without):
+        kept = {k: x for k, x in seen.items() if k[:2] not in without}
+        return module.step_told(kept, ("fp32", "tf32", "bf16"), ["torch-eager", "torch-compile"], peaks, 40)
+
+    told, missing = figures()
+    assert len(told) == 10 and not missing
+    assert {"bf16 step_ns 0.50 x torch-eager (at most 0.60)", "bf16 MFU 40.4 % of the data sheet (bf16: at least 40)"} < set(told)
+    told, missing = figures(("compiled", "bf16"), ("torch-compile", "tf32"))
+    assert len(told) == 4 and missing == ["compiled bf16 step_ns", "compiled bf16 peak_bytes", "torch-compile tf32 peak_bytes"]
+
+
+def test_ranks_beside_pytorchs():
+    """Each way beside the peer that does the same, at equal caps; which was not compared is named."""
+    spec = importlib.util.spec_from_file_location("check", ROOT / "tests" / "gpu" / "check.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    measured = [("bucket", 1e6, 50), ("bucket", 4e6, 90), ("flat", None, 100), ("naive", None, 300),
+                ("torch-ddp", 1e6, 100), ("torch-ddp", 4e6, 100), ("torch-ddp-flat", 1e6, 200), ("torch-ddp-flat", 4e6, 100)]
+    with sqlite3.connect(":memory:") as db:
+        db.execute("CREATE TABLE v_run(run_id, label)")
+        db.execute("INSERT INTO v_run VALUES (7, 'ranks')")
+        db.execute("CREATE TABLE v_summary(run_id, variant, axes, metric, median)")
+        for variant, cap, median in measured:
+            axes = {"work": "timer", "model": "small", **({"bucket_bytes": cap} if cap else {})}
+            db.execute("INSERT INTO v_summary VALUES (7, ?, ?, 'exposed_ns', ?)", (variant, json.dumps(axes), median * 1e6))
+        told = module.ranks_told(db, "ranks", module.RANK_PEERS)
+    assert told == ["exposed communication of bucket 0.50 to 0.90 x torch-ddp over gloo (2 settings)",
+                    "exposed communication of flat 0.50 to 1.00 x torch-ddp-flat over gloo (2 settings)", "not compared: torch-ddp-naive"]
 
 
 def test_unknown_stages_are_refused(tmp_path):

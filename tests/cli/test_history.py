@@ -106,6 +106,8 @@ def test_the_gravest_case_is_first_and_filters_choose(perfkit, store):
     assert "seq_len=512" in people.stdout and "Run by run: 2 of 3; --all shows the others." in people.stdout
     assert "Run by run" not in perfkit("history", "demo", "--all").stdout
     perfkit("history", "demo", "--filter", "sec_len=1").refused(2, "sec_len", "seq_len")
+    r = perfkit("history", "demo", "--filter", "dtype=fp23")
+    r.refused(2, "'fp23' is not one of its values", "write for example --filter dtype=bf16")  # -a is no option of history
     perfkit("history", "demo", "--filter", "seq_len>9999").refused(6, "seq_len>9999", "without a filter")
 
 

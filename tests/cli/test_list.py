@@ -118,3 +118,10 @@ def test_narrow_lists_break_at_blanks(perfkit):
     words = {word for word in r.stdout.split() if set(word) != {"-"}}
     assert r.status == 0 and words <= set(whole.split())
     assert max(map(len, r.stdout.splitlines())) <= 60 < max(map(len, whole.splitlines()))
+
+
+def test_columns_that_nobody_fills_are_for_programs(perfkit):
+    plain, partly = perfkit("help", "mixed-precision"), perfkit("help", "run", "attention-scaling")
+    assert plain.status == 0 and "one kernel per operation" in plain.stdout and "Not on" not in plain.stdout
+    assert "Not on" in partly.stdout
+    assert perfkit("list", "experiments", "mixed-precision", "--format", "csv").stdout.count("name,summary,unavailable") == 1

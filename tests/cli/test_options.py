@@ -60,6 +60,9 @@ def test_help_works_with_a_bad_config(perfkit):
     ("PERFKIT_WIDTH", "many", ("PERFKIT_WIDTH: 'many' is not an integer",)),
     ("PERFKIT_QUIET", "maybe", ("PERFKIT_QUIET", "true or false")),
     ("PERFKIT_OUTPUT", "x", ("PERFKIT_OUTPUT",)),
+    ("PERFKIT_BF16", "amx", ("PERFKIT_BF16: 'amx'", "onednn, widened", "unset PERFKIT_BF16")),
+    ("PERFKIT_BF16", "one-dnn", ("PERFKIT_BF16: 'one-dnn'", "did you mean PERFKIT_BF16=onednn?")),
+    ("PERFKIT_BLAS", "mkl", ("PERFKIT_BLAS: 'mkl'", "openblas, onednn, own")),
 ])
 def test_bad_environment(perfkit, name, value, words):
     perfkit("list", "devices", env={name: value}).refused(2, *words)

@@ -61,12 +61,20 @@ def test_from_a_run(perfkit):
     assert r.status == 0, r
     p = perfkit("plan", "bucket", "--from", "@", "--ranks", "64", "--format", "json")
     given, _ = plan(perfkit, "--ranks", "64", "--launch", "35us", "--bandwidth", "8GB")
-    assert "run 1: an all-reduce takes 35.00 us, a link carries 8.000 GB/s (medians of 2 settings)" in p.stderr
+    assert "run 1: an all-reduce takes 35.00 us, a link carries 8.000 GB/s (from 6 sizes)" in p.stderr
+    assert "it has 2 settings; that is the first of those with most sizes: " in p.stderr
+    assert "compute_ms=4 " in p.stderr and '{"' not in p.stderr
     for measured, known in zip(p.rows("bucket"), given):
         assert measured["exposed_ns"] == pytest.approx(known["exposed_ns"], rel=1e-4)
     perfkit("plan", "bucket", "--from", "@", "--launch", "1us").refused(2, "--from", "--launch")
     perfkit("run", "ddp-bucket", "-d", "null", "-v", "naive", "--compute-ms", "4", "--max-time", "2ms", "--invocations", "1")
-    perfkit("plan", "bucket", "--from", "@").refused(6, "run 2 does not tell", "three bucket sizes")
+    perfkit("plan", "bucket", "--from", "@").refused(6, "run 2 does not tell", "three sizes")
+
+
+def test_ranks_are_a_sweep_and_every_model_is_known(perfkit):
+    rows, terms = plan(perfkit, "--model", "tiny", "--ranks", "4,2:8:*2,4")
+    assert [t["ranks"] for t in terms] == [4, 2, 8] and len(rows) == 3 * len(CHOICES)
+    assert {t["gradient_bytes"] for t in terms} == {37266432}
 
 
 def test_formats(perfkit):
@@ -83,5 +91,18 @@ def test_bad_questions(perfkit):
         perfkit("plan", "bucket", "--ranks=" + ranks).refused(2, "--ranks", "an integer from 2 to 1048576")
     perfkit("plan", "bucket", "--bandwidth", "0").refused(2, "bandwidth")
     perfkit("plan", "bucket", "--backward", "0").refused(2, "backward")
-    perfkit("plan", "bucket", "--model", "tiny").refused(2, "tiny")
+    perfkit("plan", "bucket", "--model", "medium").refused(2, "medium", "tiny, small, large")
+    perfkit("plan", "bucket", "--tensors", "two", "--model", "large").refused(2, "--tensors", "--model")
     perfkit("plan", "bucket", "--tensors", "nowhere").refused(2, "nowhere")
+
+
+def test_from_without_a_run_names_the_experiment(perfkit):
+    perfkit("plan", "bucket", "--from", "@").refused(6, "perfkit run ddp-bucket --variant bucket")
+    perfkit("history", "ddp-bucket").refused(6, "perfkit run ddp-bucket`")
+
+
+def test_bit_rates_are_told_in_bytes(perfkit):
+    for rate in ("200Gbps", "200Gb", "200gbps", "200 Gbps"):
+        perfkit("plan", "bucket", "--bandwidth", rate).refused(2, rate, "are bits", "write 25GB")
+    perfkit("plan", "bucket", "--bandwidth", "25").refused(2, "25 bytes in a second", "write the unit: 25GB")
+    perfkit("run", "ddp-bucket", "--link-bytes-per-s", "25GB/s").refused(2, "25GB/s", "write 25GB")

@@ -184,7 +184,21 @@ def test_of_two_bounds_the_weaker_source_follows(perfkit):
 def test_a_device_that_is_not_there(perfkit):
     perfkit("run", "selftest", "-d", "cuda", "-v", "ok").refused(6, "cuda", "list devices")
     assert query(perfkit, "SELECT count(*) FROM v_run") == [(0,)]
-    assert perfkit("run", "selftest", "-d", "cuda", "-v", "ok", "--dry-run").status == 0
+    plan = ("run", "selftest", "-d", "cuda", "-v", "ok", "--dry-run", "--format", "json")
+    for limit, status, memory in ((), "measured where the device is, if it fits", True), (("--memory-limit", "1GB"), "measured where the device is", False):
+        r = perfkit(*plan, *limit)
+        notes = " ".join(r.json()["tables"]["plan"]["notes"])
+        assert r.status == 0 and [case["status"] for case in r.rows("plan")] == [status], r
+        assert "cuda cannot be used here: " in notes and ("How much memory cuda has is not known" in notes) == memory, r
+    (perfkit.cwd / "two.ini").write_text("".join("[%s]\nexperiment = selftest\nvariant = ok\ndevice = cuda\n" % name for name in "ab"))
+    r = perfkit("run", "--suite", "two.ini", "--dry-run")
+    assert r.stdout.count("if it fits") == 2 and r.stdout.count("cuda cannot be used here") == 1, r
+
+
+def test_a_size_may_be_a_fraction_of_a_unit(perfkit):
+    plan = ("run", "selftest", "-d", "null", "-v", "ok", "--dry-run", "--memory-limit")
+    assert perfkit(*plan, "0.18GiB").status == 0  # no whole number of bytes
+    perfkit(*plan, "0.5B").refused(2, "--memory-limit", "whole number of bytes")
 
 
 def test_cpu_0_is_cpu(perfkit):
@@ -275,9 +289,13 @@ def test_the_largest_shape_is_out_of_memory(perfkit):
     huge = ("-a", "batch=65536", "-a", "heads=1024", "-a", "d_model=1024", "-a", "seq_len=1048576")
     plan = run(perfkit, *huge, "--dry-run", "--format", "json").rows("plan")
     assert {r["variant"]: r["predicted_bytes"] for r in plan} == {
-        "vanilla": 2**63 - 1, "fused": 2**63 - 1, "flash": 9 * 2**48}
+        "vanilla": None, "fused": None, "flash": 9 * 2**48}
+    assert {r["variant"]: "over 8 EiB, not tried" in r["status"] for r in plan} == {"vanilla": True, "fused": True, "flash": False}
     r = run(perfkit, *huge, "--invocations", "1")
     assert r.status == 6 and "3 cases out of memory" in r.error()["what"], r
+    assert query(perfkit, "SELECT variant, predicted_bytes FROM v_case") == [("vanilla", None), ("fused", None), ("flash", 9 * 2**48)]
+    said = "".join(x for format in ("table", "json") for x in (perfkit("show", "@", "--format", format).stdout, run(perfkit, *huge, "--dry-run").stdout))
+    assert "predicted to take over 8 EiB" in said and not any(n in said for n in ("9223372036854775807", "9223372036.8", "8388608"))
 
 
 def test_every_ending_is_a_row(perfkit):
@@ -452,8 +470,8 @@ def test_numbers_do_not_follow_the_locale(perfkit):
 
 
 def scaling_lines(text):
-    """Headings, rule and rows of the first table."""
-    return text.split("\n\n")[0].splitlines()[1:]
+    """Headings, rule and rows of the first table, below the line that says which run it is."""
+    return text.split("\n\n")[1].splitlines()[1:]
 
 
 def test_a_pipe_gets_every_column(perfkit):

@@ -63,7 +63,13 @@ def test_export_everything_everywhere(perfkit):
 
 def test_export_of_an_empty_result_has_its_header(perfkit):
     record(perfkit.db)
-    assert perfkit("export", "csv", "--what", "fits").stdout.startswith("run_id,name,metric")
+    fits = perfkit("export", "csv", "--what", "fits")
+    assert fits.stdout.startswith("run_id,name,metric") and "run 1 has no rows of --what fits" in fits.stderr
+    for what, how in (("memory", "--allocations"), ("breakdown", "--breakdown"), ("timeline", "ddp-bucket"), ("counters", "--counters")):
+        done = perfkit("export", "csv", "--what", what)
+        assert done.status == 0 and f"run 1 has no rows of --what {what}: " in done.stderr and how in done.stderr, done
+        assert done.stdout.startswith("run_id,") and done.stdout.count("\n") == 1
+    assert perfkit("export", "csv").stderr == ""
 
 
 def test_wrong_words(perfkit):

@@ -1,7 +1,7 @@
 """--suite: a file of what is measured and judged together; on the null device every answer is known."""
 import sqlite3
-import xml.etree.ElementTree as xml
 
+import junit
 import pytest
 from conftest import BINARY
 
@@ -59,6 +59,7 @@ def test_every_entry_is_a_run_of_its_own(perfkit):
     assert r.status == 0, r
     assert [(t["entry"], t["experiment"], t["run_id"], t["answer"]) for t in r.rows("suite")] == [
         ("selftest", "selftest", 1, "ok"), ("slow", "selftest", 2, "ok"), ("nap", "exec", 3, "ok")]
+    assert "perfkit: [slow] run 2 nightly: " in r.stderr and "perfkit: [nap] run 3 nightly: 3 processes measured\n" in r.stderr, r
     assert query(perfkit, "SELECT label, tags ->> 'suite', tags ->> 'entry', status FROM v_run ORDER BY run_id") == [
         ("nightly", "perf", name, "complete") for name in ("selftest", "slow", "nap")]
     assert query(perfkit, "SELECT v_case.run_id, variant, axes ->> 'busy_ns', max(invocation) FROM v_case JOIN v_slice USING (case_id)"
@@ -110,7 +111,7 @@ def test_all_entries_are_one_family(perfkit):
     assert "suite perf is slower: [two settings] work_ns of ok: slower, +5.0 %" in r.error()["what"]
     assert query(perfkit, "SELECT label, tags ->> 'entry', settings ->> '$.gate.side' FROM v_run ORDER BY run_id LIMIT 4") == [
         ("x-a", "selftest", "base"), ("x-b", "selftest", "new"), ("x-a", "slow", "base"), ("x-b", "slow", "new")]
-    tests, = xml.parse(perfkit.cwd / "j.xml").getroot().iter("testsuite")
+    tests = junit.read(perfkit.cwd / "j.xml")
     assert tests.get("name") == "perfkit gate perf" and (tests.get("tests"), tests.get("failures")) == ("5", "1")
     names = [(t.get("classname"), t.get("name")) for t in tests.iter("testcase")]
     assert len(set(names)) == 5 and ("perfkit.two settings.work_ns", "ok") in names
@@ -128,11 +129,29 @@ def test_thresholds_pairs_and_least_effects_are_of_their_entry(perfkit):
     assert suite(perfkit, text, "--threshold", "*=20%").status == 0  # the command line is stronger than any entry
 
 
+def test_what_is_an_entrys_own_wins(perfkit):
+    """Its thresholds, then its least effect, then what is for all rows; what is typed is stronger than the file."""
+    common = COMMON + "max-pairs = 8\nthreshold = *=%s\n"
+    entries = "".join(f"[{name}]\nexperiment = selftest\nvariant = ok\na = busy_ns=100000\nb = busy_ns=105000\n{more}\n" for name, more in (
+        ("plain", ""), ("effect", "min-effect = 8%"), ("both", "min-effect = 8%\nthreshold = work_ns=3%"),
+        ("case", "min-effect = 3%\nthreshold = work_ns[variant=ok]=8%")))
+
+    def verdicts(*args, threshold="3%"):
+        r = suite(perfkit, common % threshold + entries, *args, "--format", "json")
+        return {t["entry"]: t["verdict"] for t in r.rows("compare_ns") if t["row"] == "case"}
+
+    assert verdicts() == {"plain": "slower", "effect": "same", "both": "slower", "case": "same"}
+    assert verdicts(threshold="20%") == {"plain": "same", "effect": "same", "both": "slower", "case": "same"}
+    assert set(verdicts("--threshold", "work_ns=3%").values()) == {"slower"}
+    assert set(verdicts("--threshold", "work_ns=20%").values()) == {"same"}
+    assert verdicts("--min-effect", "3%") == {"plain": "slower", "effect": "slower", "both": "slower", "case": "same"}
+
+
 def test_the_same_case_in_two_entries(perfkit):
     text = NEUTRAL + "[again]\nexperiment = selftest\nvariant = ok\n"
     r = suite(perfkit, text, *sides(perfkit), "--junit", "j.xml", "--format", "json")
     assert r.status == 0 and [t["entry"] for t in r.rows("compare_ns") if t["row"] == "case"] == ["twice", "again"]
-    assert len({t.get("classname") for t in xml.parse(perfkit.cwd / "j.xml").iter("testcase")}) == 2
+    assert len({t.get("classname") for t in junit.read(perfkit.cwd / "j.xml").iter("testcase")}) == 2
 
 
 def test_sides_in_the_file(perfkit):
@@ -158,7 +177,7 @@ def test_a_side_that_fails_names_its_entry(perfkit):
     r = suite(perfkit, text, *sides(perfkit), "--format", "json", "--junit", "j.xml")
     assert r.status == 1 and "[solve] what is judged (--b false) ended 'failed'" in r.error()["what"], r
     assert r.rows("not_compared")[0]["entry"] == "solve" and r.rows("gate")[0]["same"] == 1
-    assert xml.parse(perfkit.cwd / "j.xml").find(".//error") is not None
+    assert junit.read(perfkit.cwd / "j.xml").find(".//error") is not None
 
 
 # --- gate --against ---
@@ -184,11 +203,12 @@ def test_stored_runs_are_one_family(perfkit):
     assert [(t["entry"], t["verdict"], t["base_invocations"]) for t in r.rows("compare_ns") if t["row"] == "case"] == [
         ("one", "same", 5), ("two", "same", 5)]
     assert [(t["side"], t["entry"]) for t in r.rows("runs")][4:7] == [("base", "one"), ("new", "one"), ("base", "two")]
-    assert xml.parse(perfkit.cwd / "j.xml").find("testsuite").get("tests") == "2"
+    assert junit.read(perfkit.cwd / "j.xml").get("tests") == "2"
     assert (perfkit.cwd / "out").read_text().startswith("verdict=ok\nrows=2\n")
     assert suite(perfkit, text, "--against", "main").status == 0  # the newest of each entry
     assert suite(perfkit, text, "--against", "main", "@~1").status == 4  # it is one of the five
-    r = suite(perfkit, text, "--against", "feature", "--format", "json")
+    suite(perfkit, text, "--against", "feature").refused(5, "perf.ini:", "[one]: ", "run feature would be compared with itself")
+    r = suite(perfkit, text, "--against", "feature", "@~1", "--format", "json")
     assert r.status == 4 and {t["verdict"] for t in r.rows("compare_ns") if t["row"] == "case"} == {"unreplicated"}
 
 
@@ -207,13 +227,24 @@ def test_a_stored_slowdown_and_its_threshold(perfkit):
 
 
 def test_an_entry_without_a_base(perfkit):
-    stored(perfkit, "main", 1, one=100000)
+    stored(perfkit, "main", 2, one=100000)
     r = suite(perfkit, against(one=100000, new=100000), "--against", "main")
     r.refused(5, "[new]: ", "no run of [new] of the suite perf", "perfkit run --suite perf.ini --label main")
     suite(perfkit, against(one=100000), "--against", "nightly").refused(5, "[one]: ", "is 'nightly'")
     suite(perfkit, "[x]\na = true\nb = false\n", "--against", "main").refused(2, "[x] has sides of its own")
     (perfkit.cwd / "perf.ini").rename(perfkit.cwd / "other.ini")
     perfkit("gate", "--suite", "other.ini", "--against", "main").refused(2, "[x]")
+
+
+def test_a_stored_case_that_no_longer_ends_ok(perfkit):
+    stored(perfkit, "main", times=5, one=100000, two=100000)
+    stored(perfkit, "feature", one=100000, two=100000)
+    with sqlite3.connect(perfkit.db) as db:
+        db.execute("UPDATE slice SET status = 'failed', message = 'it burns' WHERE case_id = (SELECT max(id) FROM run_case)")
+    r = suite(perfkit, against(one=100000, two=100000), "--against", "main", "feature", "--min-effect", "1000%", "--junit", "j.xml", "--format", "json")
+    assert r.status == 1 and "[two]: what is judged" in r.error()["what"] and r.error()["why"] == "it burns", r
+    assert [(t["entry"], t["status"]) for t in r.rows("not_compared")] == [("two", "failed")]
+    assert "it burns" in junit.read(perfkit.cwd / "j.xml").find("testcase/error").get("message")
 
 
 def test_other_settings_are_not_judged(perfkit):
@@ -263,6 +294,41 @@ def test_a_corrupt_file(perfkit, text, words):
     assert not perfkit.db.exists() or query(perfkit, "SELECT count(*) FROM v_run") == [(0,)]
 
 
+def said(r):
+    """What each error says, in order."""
+    return [line[len("perfkit: "):] for line in r.stderr.splitlines() if line.startswith("perfkit: ")]
+
+
+def test_all_that_is_wrong_is_said_in_one_go(perfkit):
+    text = """\
+early = 1
+[suite]
+min-effect = 0
+threshhold = *=3%
+[selftest]
+variant
+bussy_ns = 1
+threshold = work_ns=fast
+[nothing here]
+[two]
+experiment = selftest
+command = true
+[selftest]
+"""
+    for command in ("run", "gate"):
+        r = suite(perfkit, text, command=command)
+        r.refused(2, "perf.ini:13: there is a second section [selftest]")
+        assert [s.split(": ")[0] for s in said(r)] == [f"perf.ini:{line}" for line in (1, 3, 4, 6, 7, 8, 9, 10, 13)], r
+        assert r.stderr.count("  why: ") == r.stderr.count("  try: ") == 9
+    text = "[suite]\ndevice = null\n[one]\nexperiment = selftest\nvariant = okk\n[two]\nexperiment = selftest\nbusy_ns = a lot\n"
+    for command, args in (("run", ()), ("gate", sides(perfkit))):
+        r = suite(perfkit, text, *args, command=command)
+        assert r.status == 2 and [s.split(": ")[:2] for s in said(r)] == [["perf.ini:3", "[one]"], ["perf.ini:6", "[two]"]], r
+    r = suite(perfkit, "[one]\ncommand = {side}/x\n[two]\ncommand = {side}/y\n", *sides(perfkit))
+    assert r.status == 2 and len(said(r)) == 2 and "a/y" in r.stderr and "a/x" in r.stderr, r
+    assert len(said(suite(perfkit, TWO))) == 1  # that --a is missing is no mistake of each entry
+
+
 @pytest.mark.parametrize("text, args, words", [
     ("[x]\ncommand = true\n", ("--a", "a", "--b", "b"), ("perf.ini:1: [x] is the same command on both sides", "{side}")),
     ("[x]\ncommand = {side}/y\n", (), ("perf.ini:1: [x]: --a is missing",)),
@@ -274,6 +340,39 @@ def test_a_corrupt_file(perfkit, text, words):
 def test_sides_that_make_no_sense(perfkit, text, args, words):
     sides(perfkit)
     suite(perfkit, text, *args).refused(2, *words)
+
+
+def test_all_that_is_asked_of_nothing_is_said_at_once(perfkit):
+    text = ("[suite]\nthreshold = nosuch=3%\n[one]\nexperiment = selftest\nvariant = ok\nthreshold = work_ns[variant=okk]=5%\n"
+            "threshold = work_ns=5KiB\nmetric = nosuch\nmetric = work_ns\n[two]\nexperiment = selftest\nvariant = ok\nthreshold = wark_ns=1%\n")
+    r = suite(perfkit, text, "--a", BINARY, "--b", BINARY)
+    assert r.status == 2 and r.stderr.count("\n  why: ") == 5, r
+    for said in ("perf.ini:3: [one]: metric 'nosuch' is unknown", "perf.ini:6: [one]: --threshold 'work_ns[variant=okk]=5%' fits no case",
+                 "perf.ini:7: [one]: --threshold 'work_ns=5KiB' makes no sense", "perf.ini:13: [two]: --threshold 'wark_ns=1%' fits no metric",
+                 "perf.ini:2: [suite]: --threshold 'nosuch=3%' fits no metric"):
+        assert f"perfkit: {said}\n" in r.stderr, r
+
+
+def test_a_threshold_of_nothing_has_its_line(perfkit):
+    """Where one side is this program, before anything is measured; of commands and of other builds alone after two pairs."""
+    sides(perfkit)
+    ours = perfkit.cwd / "ours"
+    ours.mkdir()
+    (ours / "perfkit").symlink_to(BINARY)
+    entry = "[one]\nexperiment = selftest\nvariant = ok\nthreshold = work_ns=5%\nthreshold = wark_ns=5%\n"
+    for name, measured in (("a", 1), ("ours", 0)):
+        r = suite(perfkit, COMMON + entry, "--a", name, "--b", "b")
+        r.refused(2, "perf.ini:10: [one]: --threshold 'wark_ns=5%' fits no metric", "did you mean 'work_ns'?")
+        assert query(perfkit, "SELECT count(*) > 0 FROM v_sample") == [(measured,)]
+        perfkit.db.unlink()
+    common = COMMON + "threshold = *=5%\nthreshold = work_ns[variant=okk]=5%\n" + entry.replace("wark", "work")
+    r = suite(perfkit, common, "--a", "ours", "--b", "b", "--dry-run")
+    r.refused(2, "perf.ini:7: [suite]: --threshold 'work_ns[variant=okk]=5%' fits no case", "variant: did you mean 'ok'?")
+    r = suite(perfkit, common + "[two]\ncommand = {side}/solve\n", "--a", "ours", "--b", "b", "--dry-run")
+    r.refused(2, "[two]: --a: cannot run 'ours/solve'")
+    (ours / "solve").symlink_to("../a/solve")
+    r = suite(perfkit, common + "[two]\ncommand = {side}/solve\n", "--a", "ours", "--b", "b", "--dry-run")
+    assert r.status == 0 and "[two] What a command reports is not known before" in r.stdout, r
 
 
 def test_the_file_and_the_subject(perfkit):

@@ -65,3 +65,17 @@ def test_the_same_transformer(perfkit):
     rows = {row["variant"]: row for row in r.json()["tables"]["drift"]["rows"]}
     assert abs(rows["torch-eager"]["loss_drift"]) < 1e-5 and rows["torch-eager"]["gradient_drift"] < 1e-5
     assert rows["torch-eager"]["gradient_norm"] == pytest.approx(rows["eager"]["gradient_norm"], rel=1e-5)
+
+
+DDP = ("run", "ddp-bucket", "--device", "cpu", "--variant", "bucket", "-a", "bucket_bytes=4MB", "-a", "compute_ms=0.1", "--invocations", 1, "--max-time", "5ms",
+       "--min-time", "1ms", "--min-samples", 2, "--python", sys.executable, "--format", "json")
+
+
+def test_ranks_over_gloo_are_no_virtual_ones(measured, perfkit):
+    peers = ["torch-ddp", "torch-ddp-flat", "torch-ddp-naive"]
+    r = perfkit(*DDP, *(word for peer in peers for word in ("--peer", peer)))
+    assert r.status == 0, r
+    rows = query(perfkit, CASES)
+    assert sorted(row[0] for row in rows) == peers
+    expected = "ranks are processes, over gloo: --transport mpi" if HAS_TORCH else "torch is not installed for this Python"
+    assert all(status == "skipped" and expected in message for _, status, message in rows)

@@ -111,7 +111,17 @@ def test_that_a_peer_is_not_counted_is_said(perfkit):
 def test_an_unknown_peer(perfkit):
     r = perfkit("run", "selftest", "--device", "null", "--peer", "numpy-atention")
     r.refused(2, "there is no peer 'numpy-atention'", "numpy-attention")
+    listed = perfkit("run", "selftest", "--device", "null", "--peer", "x").error()["why"].removeprefix("one of: ").split(", ")
+    assert len(listed) > 5 and listed == sorted(listed)
     perfkit("run", "selftest", "--device", "null", "--peer", "./nowhere.py").refused(2, "./nowhere.py", "docs/protocol.md")
+
+
+def test_a_list_of_peers(perfkit):
+    """With commas as variants have, or one by one; one that is named again is the same."""
+    plan = ("run", "selftest", "--device", "null", "--variant", "ok", "--dry-run", "--format", "json")
+    for args in (("--peer", "numpy-attention,torch-eager"), ("--peer", "numpy-attention, torch-eager", "--peer", "numpy-attention")):
+        assert [case["variant"] for case in perfkit(*plan, *args).rows("plan")] == ["ok", "numpy-attention", "torch-eager"]
+    perfkit(*plan, "--peer", "numpy-attention,numpy-atention").refused(2, "there is no peer 'numpy-atention'")
 
 
 def test_an_interpreter_that_is_not_there(perfkit):

@@ -13,7 +13,8 @@ int pk_shim_last;
 namespace
 {
 
-enum { STACK_BYTES = 256 << 10, THREADS_MAX = 1024, WARP = 32 };
+/* A switch costs AddressSanitizer as much as the stack is large. */
+enum { STACK_BYTES = 32 << 10, THREADS_MAX = 1024, WARP = 32 };
 
 struct fetch {
     float *to;
@@ -57,20 +58,19 @@ void yield()
     threadIdx = f.index;
 }
 
-bool all_reached(size_t first, size_t last, unsigned fiber::*count, unsigned mine)
+bool arrived(size_t thread, unsigned fiber::*count, unsigned mine)
 {
-    for (size_t i = first; i < last; i++)
-        if (!running->fibers[i].done && running->fibers[i].*count < mine)
-            return false;
-    return true;
+    const fiber &f = running->fibers[thread];
+    return f.done || f.*count >= mine;
 }
 
-/* Waits until every live thread of [first, last) has reached as many barriers as the caller. */
+/* Waits until every live thread of [first, last) has reached as many barriers as the caller: one after the other, for none goes back. */
 void wait_for(size_t first, size_t last, unsigned fiber::*count)
 {
     const unsigned mine = ++(running->fibers[running->current].*count);
-    while (!all_reached(first, last, count, mine))
-        yield();
+    for (size_t i = first; i < last; i++)
+        while (!arrived(i, count, mine))
+            yield();
 }
 
 void run_block(block &b)
@@ -137,20 +137,17 @@ unsigned char *pk_shim_shared()
     return reinterpret_cast<unsigned char *>(((uintptr_t)running->shared.data() + 63) / 64 * 64);
 }
 
-/* Blocks are large: whoever runs after the last thread arrived looks at all, and the others at what it found. The next thread seldom has
- * arrived when the caller does. */
+/* Blocks are large: the last to arrive looks at all, and the others at what it found. The next thread seldom has arrived when the
+ * caller does. */
 void pk_shim_barrier()
 {
     block &b = *running;
-    const size_t all = b.fibers.size();
-    const unsigned mine = ++b.fibers[b.current].waits_block;
-    while (b.reached < mine) {
-        if (all_reached(b.current + 1, all, &fiber::waits_block, mine) &&
-            all_reached(0, b.current, &fiber::waits_block, mine))
-            b.reached = mine;
-        else
+    const size_t all = b.fibers.size(), self = b.current;
+    const unsigned mine = ++b.fibers[self].waits_block;
+    for (size_t i = 1; i < all; i++)
+        while (b.reached < mine && !arrived((self + i) % all, &fiber::waits_block, mine))
             yield();
-    }
+    b.reached = mine;
 }
 
 /* Lanes of the caller's warp are [first, last). */

@@ -25,7 +25,7 @@ static const struct pk_opt axes[] = {
     {0},
 };
 
-static void check(const struct pk_suite *s, const struct pk_suite_section *section, struct pk_arena *a)
+static void check(struct pk_suite *s, const struct pk_suite_section *section, struct pk_arena *a)
 {
     static const char *const others[] = {"command", NULL};
     struct options o = {0};
@@ -50,9 +50,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     struct pk_suite s;
     if (pk_suite_parse("suite", (const char *)data, n, &a, &s, &err)) {
         pk_fuzz_refusal(&err);
+        pk_assert(s.n_wrong >= 1 && s.n_wrong <= PK_SUITE_WRONG_MOST);
+        for (size_t i = 0; i < s.n_wrong; i++) {
+            pk_fuzz_refusal(&s.wrong[i].err);
+            pk_assert(!i || s.wrong[i].line > s.wrong[i - 1].line);
+        }
         return 0;
     }
-    pk_assert(s.n);
+    pk_assert(s.n && !s.n_wrong);
     check(&s, &s.common, &a);
     for (size_t i = 0; i < s.n; i++) {
         pk_assert(*s.v[i].name && s.v[i].line > (i ? s.v[i - 1].line : 0));

@@ -11,7 +11,7 @@ static void apply(const struct pk_threshold *t)
     struct pk_err err = {0};
     pk_thresholds_apply(t, 1, &row, 1);
     pk_assert(!row.threshold || row.threshold == t);
-    if (pk_thresholds_check(t, 1, &row, 1, &err))
+    if (pk_thresholds_check(t, 1, &row, 1, NULL, &err))
         pk_fuzz_refusal(&err);
     else
         pk_assert(row.threshold == t);

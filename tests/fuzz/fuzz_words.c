@@ -1,4 +1,4 @@
-/* Command lines in one text: refused in three parts, or words, one at least, that no shell is needed for. */
+/* Command lines in one text: refused in three parts, or words, one at least. */
 #include "fuzz.h"
 #include "opt/words.h"
 
@@ -13,6 +13,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     }
     pk_assert(words[0]);
     for (; *words; words++)
-        pk_assert(strlen(*words) <= n && strcmp(*words, "|") != 0);
+        pk_assert(strlen(*words) <= n);
     return 0;
 }

@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
 """All that is to be known of perfkit on a GPU, in stages that can be taken one at a time: `./bootstrap gpu-check [STAGE...]`.
 
-A stage is bounded, writes into one folder (at most 8 files of at most 16 MiB), and does not stop those after it. A later call goes
-on where the one before stopped: what passed is not done again unless named. Needs Python alone, no network. Status 0 when every
+A stage is bounded, writes into one folder (at most 8 files of at most 16 MiB), and does not stop those after it. Without names, what did
+not end is gone on with twice. A later call goes on where the one before stopped: what passed is not done again unless named. Needs Python alone, no network. Status 0 when every
 stage passed, 1 when one did not, 77 when the device is not here."""
 import argparse
 import contextlib
 import datetime
 import gzip
+import itertools
 import json
 import os
 import pathlib
 import platform
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -22,6 +24,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 FILES_MOST, FILE_BYTES_MOST, TEXT_BYTES_MOST = 8, 16 << 20, 2 << 20
 STAGE_SECONDS = 460  # under the 8 minutes that a call may be allowed
+ROUNDS = 3  # of a call that names no stage: what a budget cut short is gone on with
 PEERS = ["torch-eager", "torch-compile", "torch-sdpa-math", "torch-sdpa-efficient", "torch-sdpa-flash",
          "torch-sdpa-cudnn"]
 TF32_PEERS = ["torch-eager", "torch-compile", "torch-sdpa-math"]
@@ -161,7 +164,7 @@ def doctor(c):
 def numerics(c):
     """All programs run, whatever the first says."""
     failed, skipped, passed = [], [], 0
-    for name in ("test-gpu-device", "test-gpu-ops", "test-gpu-cudnn"):
+    for name in ("test-gpu-device", "test-gpu-ops", "test-gpu-comm", "test-gpu-cudnn"):
         if not (c.tests / name).exists():  # built without cuDNN's headers
             continue
         rc, text = c.run(c.tests / name, c.device, *(["tiny"] if c.quick else []))
@@ -212,6 +215,12 @@ def bandwidth(c):
     return "%s of %d" % (text.splitlines()[-1], text.count("of a copy"))
 
 
+def products(c):
+    """Matrix products of the reports' models in fp32, tf32 and bf16: lines in runs.txt."""
+    text = c.must(c.tests / "test-gpu-products", c.device, *(["tiny"] if c.quick else []))
+    return "%s of %d" % (text.splitlines()[-1], text.count("TFLOP/s"))
+
+
 def peers_here(c, names):
     """Those whose file is here, as options."""
     folder = pathlib.Path(c.env.get("PERFKIT_PEERS", HERE.parents[1] / "probes" / "peers"))
@@ -246,17 +255,86 @@ def tf32(c):
 
 
 STEP_PEERS = ["torch-eager", "torch-compile"]
+STEP_ASKED = [("torch-eager", "step_ns", "bf16", 0.6), ("torch-compile", "step_ns", "bf16", 0.88),  # peer, metric, dtype, at most
+              *((peer, "peak_bytes", dtype, 1) for peer in STEP_PEERS for dtype in ("fp32", "tf32", "bf16"))]
+SHEET_FIGURES = """SELECT substr(key, length('sheet_') + 1, length(key) - length('sheet__flops_per_s')), max(CAST(value AS REAL)) FROM v_setting
+    WHERE key GLOB 'sheet_*_flops_per_s' AND run_id = (SELECT max(run_id) FROM v_run WHERE label = ?) GROUP BY key"""
+STEP_FIGURES = """SELECT variant, axes ->> 'dtype', metric, median FROM v_summary WHERE axes ->> 'mode' = 'step' AND run_id =
+    (SELECT max(run_id) FROM v_run WHERE label = ?)"""
+TRACE_FIGURES = """SELECT max(abs((b.busy_ns + b.gap_ns) / t.median - 1)) FROM v_breakdown b JOIN v_summary t ON t.case_id = b.case_id AND
+    t.metric = b.region || '_ns' WHERE b.variant = 'compiled' AND b.run_id = (SELECT max(run_id) FROM v_run WHERE label = ?)"""
+
+
+DECLARED_FIGURES = """WITH declared AS (SELECT case_id, region, sum(flops) AS flops, sum(bytes) AS bytes, min(whole) AS whole FROM v_breakdown
+    WHERE run_id = (SELECT max(run_id) FROM v_run WHERE label = ?) GROUP BY 1, 2)
+    SELECT count(*), max(abs(coalesce(d.flops, 0) - w.flops) / max(w.flops, 1)), max(abs(coalesce(d.bytes, 0) - w.bytes) / max(w.bytes, 1))
+    FROM v_work w LEFT JOIN declared d ON d.case_id = w.case_id AND w.metric = d.region || '_ns'
+    WHERE w.case_id IN (SELECT case_id FROM declared WHERE whole) AND w.metric IN ('forward_ns', 'backward_ns', 'optimizer_ns')"""
+
+
+def declared_told(c, label):
+    """The families of every traced region against what its case declares: the same operations, counted where they are asked for."""
+    if not c.db.exists():
+        return []
+    with contextlib.closing(sqlite3.connect(c.db)) as db:
+        n, flops, traffic = db.execute(DECLARED_FIGURES, (label,)).fetchone()
+    if n and max(flops, traffic) > 1e-9:
+        raise Failed("families of the trace add up to other work than the cases declare: FLOPs off by %g, bytes by %g" % (flops, traffic))
+    return ["FLOPs and bytes of the trace's families add up to what is declared (%d regions)" % n] if n else []
+
+
+def sheet_peaks(db, label):
+    """FLOP/s by type that the GPU's data sheet states, as perfkit recorded it: {} for a GPU whose sheet it does not have."""
+    return dict(db.execute(SHEET_FIGURES, (label,)))
+
+
+def step_told(seen, dtypes, peers, peaks, least_mfu):
+    """What is asked of a step beside what was seen: {(variant, dtype, metric): median}. Returns it, and the names of what was not measured."""
+    told, missing = [], ["compiled %s %s" % key for key in itertools.product(dtypes, ("step_ns", "peak_bytes")) if ("compiled", *key) not in seen]
+    for peer, metric, dtype, most in STEP_ASKED:
+        ours, theirs = (seen.get((variant, dtype, metric)) for variant in ("compiled", peer))
+        if ours and theirs:
+            told.append("%s %s %.2f x %s (at most %.2f)" % (dtype, metric, ours / theirs, peer, most))
+        elif not theirs and peer in peers and dtype in dtypes:
+            missing.append("%s %s %s" % (peer, dtype, metric))
+    for dtype, peak in peaks.items():
+        flops, ns = (seen.get(("compiled", dtype, metric)) for metric in ("model_flops", "step_ns"))
+        if flops and ns:
+            told.append("%s MFU %.1f %% of the data sheet (bf16: at least %d)" % (dtype, 100e9 * flops / ns / peak, least_mfu))
+    return told, missing
+
+
+def step_figures(c, name, least_mfu):
+    """The text of a stage; it fails when a step of perfkit's own was not measured. What was not of PyTorch or the trace is named."""
+    label, cuda = "gpu-check-%s-%s" % (name, c.device), c.device.startswith("cuda")
+    dtypes = ("fp32", "tf32", "bf16") if cuda and not c.quick else ("fp32", "bf16")
+    with contextlib.closing(sqlite3.connect(c.db)) as db:
+        seen = {row[:3]: row[3] for row in db.execute(STEP_FIGURES, (label,))}
+        (off,) = db.execute(TRACE_FIGURES, (label,)).fetchone()
+        peaks = sheet_peaks(db, label)
+    told, missing = step_told(seen, dtypes, [] if c.quick else STEP_PEERS, peaks, least_mfu)
+    if cuda and not peaks:
+        missing.append("MFU (perfkit has no data sheet of this GPU)")
+    if off is None:
+        missing.append("the trace")
+    else:
+        told.append("union and gaps of the trace %.1f %% from the timed regions (at most 4)" % (100 * off))
+    told += declared_told(c, label)
+    told += ["not measured: " + ", ".join(missing)] if missing else []
+    if any(m.startswith("compiled ") for m in missing):
+        raise Failed("; ".join(told))
+    return "; ".join(["measured; tables are in report.txt", *told])
 
 
 def transformer(c):
     """The report's small model in every type and mode, beside PyTorch."""
     if c.quick:
         c.experiment("transformer", "mixed-precision", *sum((["-a", text] for text in (
-            "layers=1", "d_model=32", "heads=2", "d_ff=32", "vocab=50", "batch=2", "seq_len=8", "mode=step")), []), *QUICK)
+            "layers=1", "d_model=32", "heads=2", "d_ff=32", "vocab=50", "batch=2", "seq_len=8", "mode=step")), []), "--breakdown", *QUICK)
     else:
         c.experiment("transformer", "mixed-precision", "--preset", "seed", "-a", "model=small", "--invocations", "2", "--max-time", "1s",
                      "--timeout", "120s", "--breakdown", *peers_here(c, STEP_PEERS))
-    return "measured; tables are in report.txt"
+    return step_figures(c, "transformer", 40)
 
 
 def large(c):
@@ -264,8 +342,63 @@ def large(c):
     if c.quick:
         raise Skip("the large model takes minutes")
     c.experiment("large", "mixed-precision", "--preset", "seed", "-a", "model=large", "-a", "mode=step", "--invocations", "1", "--max-time", "2s",
-                 "--timeout", "200s", *peers_here(c, STEP_PEERS))
-    return "measured; tables are in report.txt"
+                 "--timeout", "200s", "--breakdown", *peers_here(c, STEP_PEERS))
+    return step_figures(c, "large", 45)
+
+
+def doctor_rows(c):
+    tables = json.loads(c.must(c.perfkit, "doctor", "--format", "json"))["tables"]
+    return {r["name"]: r for table in tables.values() for r in table["rows"]}
+
+
+BUCKETS = ["-a", "model=small", "-a", "bucket_bytes=1MB,10MB,25MB,100MB"]
+BUCKETS_QUICK = ["-a", "compute_ms=1", "-a", "bucket_bytes=4MB", *QUICK]
+
+
+def nccl(c):
+    """Averaging of gradients by NCCL: one rank, which is what one GPU has; and that two on one GPU are refused with words."""
+    if not c.device.startswith("cuda"):
+        raise Skip("NCCL is of GPUs, and the device is %s" % c.device)
+    found = doctor_rows(c)
+    if found["nccl"]["state"] != "ok":
+        raise Skip("NCCL: %s" % found["nccl"]["found"])
+    c.experiment("nccl", "ddp-bucket", "-a", "transport=nccl", "-a", "ranks=1",
+                 *(BUCKETS_QUICK if c.quick else [*BUCKETS, "-a", "compute_ms=30", "-a", "dtype=fp32,bf16", "--timeout", "60s"]))
+    if found["mpi"]["state"] != "ok":
+        return "measured; that two ranks on one GPU are refused was not tried: MPI: %s" % found["mpi"]["found"]
+    _, text = c.run(c.perfkit, "run", "ddp-bucket", "--device", c.device, "-a", "transport=nccl", "-a", "ranks=2", "--timeout", "60s",
+                    "--db", pathlib.Path(c.scratch.name) / "refused.db", *BUCKETS_QUICK)
+    told = "refused with words" if "two ranks on one GPU" in text else "not refused with words (more than one GPU, or a later NCCL?)"
+    return "measured; tables are in report.txt; two ranks: " + told
+
+
+RANK_PEERS = ["torch-ddp", "torch-ddp-flat", "torch-ddp-naive"]
+RANK_FIGURES = """SELECT o.variant, p.variant, min(o.median / p.median), max(o.median / p.median), count(*) FROM v_summary o JOIN v_summary p
+    ON p.run_id = o.run_id AND p.metric = o.metric AND p.axes ->> 'work' = o.axes ->> 'work' AND p.axes ->> 'model' = o.axes ->> 'model'
+    AND coalesce(p.axes ->> 'bucket_bytes' = o.axes ->> 'bucket_bytes', 1) AND p.median > 0
+    WHERE o.metric = 'exposed_ns' AND o.run_id = (SELECT max(run_id) FROM v_run WHERE label = ?)
+    AND (o.variant, p.variant) IN (VALUES ('bucket', 'torch-ddp'), ('flat', 'torch-ddp-flat'), ('naive', 'torch-ddp-naive'))
+    GROUP BY 1, 2 ORDER BY 2"""
+
+
+def ranks_told(db, label, peers):
+    """Exposed communication of each way beside PyTorch's over gloo, least and most over the settings; and which of it was not measured."""
+    rows = db.execute(RANK_FIGURES, (label,)).fetchall()
+    missing = [peer for peer in peers if peer not in {row[1] for row in rows}]
+    told = ["exposed communication of %s %.2f to %.2f x %s over gloo (%d settings)" % (ours, least, most, peer, n) for ours, peer, least, most, n in rows]
+    return told + (["not compared: " + ", ".join(missing)] if missing else [])
+
+
+def ranks(c):
+    """Two ranks over MPI on one device, gradients staged through the host where it is a GPU, beside PyTorch over gloo."""
+    found = doctor_rows(c)
+    if found["mpi"]["state"] != "ok":
+        raise Skip("MPI: %s" % found["mpi"]["found"])
+    c.experiment("ranks", "ddp-bucket", "-a", "transport=mpi", "-a", "ranks=2",
+                 *(BUCKETS_QUICK if c.quick else [*BUCKETS, "-a", "work=timer,transformer", "-a", "compute_ms=300", "-a", "seq_len=512",
+                                                  "-a", "batch=8", "--timeout", "90s", *peers_here(c, RANK_PEERS)]))
+    with contextlib.closing(sqlite3.connect(c.db)) as db:
+        return "; ".join(["measured; tables are in report.txt", *ranks_told(db, "gpu-check-ranks-%s" % c.device, [] if c.quick else RANK_PEERS)])
 
 
 GPU_SOURCES = ["gpu-state", "gpu-trace", "gpu-counters"]
@@ -275,8 +408,7 @@ def counters(c):
     """Self-tests of the GPU's sources, then attention-scaling with what works of them: kernels, rooflines, tensor cores."""
     if not c.device.startswith("cuda"):
         raise Skip("gpu-trace, gpu-counters and gpu-state are of GPUs, and the device is %s" % c.device)
-    tables = json.loads(c.must(c.perfkit, "doctor", "--format", "json"))["tables"]
-    found = {r["name"]: r for table in tables.values() for r in table["rows"]}
+    found = doctor_rows(c)
     if found["cupti"]["state"] != "ok":
         raise Skip("CUPTI: %s" % found["cupti"]["found"])
     told = ["%s %s: %s" % (s, found[s]["state"], found[s]["found"]) for s in GPU_SOURCES]
@@ -289,7 +421,7 @@ def counters(c):
     wrong = [t for s, t in zip(GPU_SOURCES, told) if found[s]["state"] == "degraded" and s != "gpu-state"]
     if wrong:
         raise Failed("; ".join(wrong))
-    return "; ".join(told)
+    return "; ".join(told + declared_told(c, "gpu-check-counters-%s" % c.device))
 
 
 def tree(c):
@@ -327,8 +459,9 @@ def report(c):
 
 # In order of worth: what a person would want to know if nothing after it could be done. The text file that each writes.
 STAGES = {"doctor": (doctor, "doctor.txt"), "numerics": (numerics, "numerics.txt"), "ceilings": (ceilings, "runs.txt"),
-          "bandwidth": (bandwidth, "runs.txt"), "attention": (attention, "runs.txt"), "bf16": (bf16, "runs.txt"), "tf32": (tf32, "runs.txt"),
-          "transformer": (transformer, "runs.txt"), "large": (large, "runs.txt"), "counters": (counters, "runs.txt"),
+          "bandwidth": (bandwidth, "runs.txt"), "products": (products, "runs.txt"), "attention": (attention, "runs.txt"), "bf16": (bf16, "runs.txt"), "tf32": (tf32, "runs.txt"),
+          "transformer": (transformer, "runs.txt"), "large": (large, "runs.txt"), "nccl": (nccl, "runs.txt"), "ranks": (ranks, "runs.txt"),
+          "counters": (counters, "runs.txt"),
           "sanitizer": (sanitizer, "sanitizer.txt"), "tree": (tree, "runs.txt"), "structure": (structure, "runs.txt"), "report": (report, "runs.txt")}
 
 
@@ -402,11 +535,15 @@ def main():
     for s in done:
         print("gpu-check: %s has passed before" % s, flush=True)
     c.out.mkdir(parents=True, exist_ok=True)
-    states = [stage(c, s) for s in wanted if s not in done]
+    states = {s: "partial" for s in wanted if s not in done}
+    for again in range(1 if args.stages else ROUNDS):
+        cut_short = [s for s, state in states.items() if state == "partial"]
+        for s in cut_short + ["report"] * (again and bool(cut_short)):
+            states[s] = stage(c, s)
     wrong = limits(c)
     for w in wrong:
         print("gpu-check: the folder %s is not as promised: %s" % (c.out, w))
-    return int(bool(wrong) or any(s in ("failed", "partial") for s in states))
+    return int(bool(wrong) or any(s in ("failed", "partial") for s in states.values()))
 
 
 if __name__ == "__main__":

@@ -36,6 +36,12 @@ CALL_HOMES = {
     r"time|gettimeofday": [],  # base/clock.h
 }
 
+# Names and where each may stand.
+NAME_HOMES = {
+    r"CLOCK_REALTIME": ["lib/base/clock.h"],  # NTP steps it: durations are of the monotonic clock, GPU traces too
+    r"PERF_EVENT_IOC_RESET": [],  # what threads that ended had counted survives it: counts are differences
+}
+
 STREAM_HOMES = ["cmd/", "lib/base/assert.c", "lib/base/assert.h"]  # who may name stdout and stderr
 SQL_HOMES = ["lib/store/", "lib/bench/", "schema/", "probes/"]  # lib/bench: whole statements over the views
 PROBE_FOLDERS = ["base", "ops", "comm", "model", "device"]
@@ -168,6 +174,16 @@ def calls(src):
                 yield "%s:%d: %s() is not called here" % (path, line_of(code, m.start()), m.group(1))
 
 
+def names(src):
+    """Constants that have one home, or none."""
+    for path, text in src.c_files("lib", "cmd", "probes"):
+        code = without_comments(text)
+        for name, homes in NAME_HOMES.items():
+            if not at_home(path, homes):
+                for m in re.finditer(r"\b%s\b" % name, code):
+                    yield "%s:%d: %s has no place here" % (path, line_of(code, m.start()), name)
+
+
 def streams(src):
     """The library does not print: it never names stdout or stderr."""
     for path, text in src.c_files("lib", "probes"):
@@ -215,7 +231,7 @@ def advice(src):
             yield "%s:%d: advice begins with the word that is put before it" % (path, line_of(text, m.start()))
 
 
-RULES = [folder_order, vendor_headers, commands_and_probes, own_header_first, probe_names, function_length, calls,
+RULES = [folder_order, vendor_headers, commands_and_probes, own_header_first, probe_names, function_length, calls, names,
          streams, sql, first_line, unfinished, advice]
 
 

@@ -39,6 +39,8 @@ BROKEN = [
     (rules.function_length, "lib/base/long.c", long_function(101)),
     (rules.calls, "lib/base/heap.c", "/* Heap: its own. */\nvoid *p = malloc(3);\n"),
     (rules.calls, "cmd/list.c", '/* List: prints. */\nint x = printf("%d", 1);\n'),
+    (rules.names, "lib/counter/perf/reader.c", "/* Reader: resets. */\nint x = ioctl(fd, PERF_EVENT_IOC_RESET, 0);\n"),
+    (rules.names, "lib/counter/cuda/gpu_trace.c", "/* Trace: by a clock that steps. */\nint x = clock_gettime(CLOCK_REALTIME, &t);\n"),
     (rules.calls, "lib/base/copy.c", "/* Copy: without a bound. */\nchar *p = strcpy(a, b);\n"),
     (rules.calls, "lib/bench/end.c", "/* End: ends the process. */\nvoid f(void) { exit(1); }\n"),
     (rules.streams, "lib/bench/say.c", '/* Say: on stderr. */\nint x = fputs("x", stderr);\n'),

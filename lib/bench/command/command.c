@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/units.h"
+#include "bench/command/counted.h"
 #include "bench/command/reported.h"
 #include "bench/record/runinfo.h"
 #include "bench/worker/process.h"
@@ -25,10 +26,8 @@ struct pk_command {
     struct pk_cpus cpus;                    /* where commands run */
     struct pk_wire_reader *said, *answered; /* by the command, by the spawner */
     struct pk_reported_set cases;
-    enum pk_pass pass;
-    int invocation;
+    const struct pk_command_turn *turn;
     const char *problem; /* what the command said wrong in this run */
-    bool recording;      /* not in warm-up runs */
     struct pk_err setting_err;
     enum pk_code setting_rc;
 };
@@ -65,24 +64,28 @@ static json_t *request_of(const struct pk_command *r)
     json_t *words = json_array();
     for (const char *const *w = r->o->argv; *w; w++)
         json_array_append_new(words, json_string(*w));
-    return json_pack("{s:s, s:i, s:s, s:s, s:s, s:{}, s:s, s:i, s:o, s:s?, s:b}", "type", "measure", "id",
-                     r->invocation, "experiment", "exec", "variant", "exec", "device", "cpu", "axes", "pass",
-                     pk_pass_name(r->pass), "invocation", r->invocation, "command", words, "prepare",
-                     r->o->prepare, "ignore_failure", (int)r->o->ignore_failure);
+    json_t *j =
+        json_pack("{s:s, s:i, s:s, s:s, s:s, s:{}, s:s, s:i, s:o, s:s?, s:b}", "type", "measure", "id",
+                  r->turn->invocation, "experiment", "exec", "variant", "exec", "device", "cpu", "axes",
+                  "pass", pk_pass_name(r->turn->pass), "invocation", r->turn->invocation, "command", words,
+                  "prepare", r->o->prepare, "ignore_failure", (int)r->o->ignore_failure);
+    if (r->turn->pass == PK_PASS_COUNTER)
+        json_object_set_new(j, "counters", pk_counted_request(r->o->counters, r->turn->round));
+    return j;
 }
 
 static void hear_command(struct pk_command *r, const char *bytes, size_t n)
 {
     struct pk_wire_msg m;
-    if (r->pass != PK_PASS_TIMING)
+    if (r->turn->pass != PK_PASS_TIMING)
         return;
     pk_wire_feed(r->said, bytes, n);
     while (!r->problem && pk_wire_next(r->said, &m)) {
         const char *problem = pk_reported_take(&r->cases, &m);
         if (problem)
             r->problem = pk_printf(r->a, "the command broke the protocol: %s", problem);
-        else if (m.type == PK_WIRE_SETTING && r->recording && !r->setting_rc)
-            r->setting_rc = pk_record_setting(r->rec, r->invocation, m.key, m.text, &r->setting_err);
+        else if (m.type == PK_WIRE_SETTING && !r->turn->warmup && !r->setting_rc)
+            r->setting_rc = pk_record_setting(r->rec, r->turn->invocation, m.key, m.text, &r->setting_err);
     }
 }
 
@@ -215,8 +218,8 @@ static enum pk_code record_case(struct pk_command *r, struct pk_reported *c, str
 {
     if (!c->id && pk_record_case(r->rec, &c->info, &c->id, err))
         return err->code;
-    s->pass = r->pass;
-    s->invocation = r->invocation;
+    s->pass = r->turn->pass;
+    s->invocation = r->turn->invocation;
     if (pk_record_slice(r->rec, c->id, &c->info, s, err))
         return err->code;
     if (r->ev && r->ev->slice)
@@ -249,9 +252,7 @@ enum pk_code pk_command_run(struct pk_command *r, const struct pk_command_turn *
 {
     char limit[32];
     const char *broken = "";
-    r->pass = turn->pass;
-    r->invocation = turn->invocation;
-    r->recording = !turn->warmup;
+    r->turn = turn;
     pk_reported_clear(&r->cases);
     r->problem = NULL;
     PK_ARENA_CLEANUP struct pk_arena around = {0};
@@ -277,7 +278,7 @@ enum pk_code pk_command_run(struct pk_command *r, const struct pk_command_turn *
         pk_surroundings_note(&span, &around, own);
     out->last = own->status;
     out->message = pk_strdup(r->a, own->message);
-    return r->recording || own->status != PK_ST_OK ? record_run(r, own, wall, elapsed_ns, err) : PK_OK;
+    return !turn->warmup || own->status != PK_ST_OK ? record_run(r, own, wall, elapsed_ns, err) : PK_OK;
 }
 
 /* --- the command ----------------------------------------------------------------------------------------------------- */

@@ -5,18 +5,19 @@
  * spawner.h), so that intervals are over processes. Samples that the command reports without naming a case join its own; each
  * case that it names is recorded as a case of the run.
  *
- * One more run follows, a counter pass (counter/perf/command_events.h): it gives counts and no times, and what the command says in it is not
- * heard. */
+ * More runs follow, counter passes (counted.h), mostly one: they give counts and no times, and what the command says in them is not heard. */
 #pragma once
 
 #include "bench/record/record.h"
+#include "counter/select.h"
 
 struct pk_command_options {
     const char *const *argv; /* NULL-terminated; argv[0] is found in PATH unless it has a slash */
     const char *name;    /* what the case is called; NULL = the command line: equal names can be compared */
     const char *cpus;    /* "0-3,8": where it may run (machine/bind.h); NULL = anywhere */
     const char *prepare; /* a shell line before each run, untimed; NULL = none */
-    bool counters;       /* one more run that is counted, unless a run before it failed or took too long */
+    const struct pk_counters *
+        counters; /* more runs that are counted, unless a run before them failed or took too long; NULL = none */
     bool ignore_failure; /* an exit status other than 0 is a note, not a failed case */
     int64_t warmup;      /* runs that are not recorded */
     int64_t runs;        /* exactly so many; 0 = until min_runs and min_time_ns have passed */
@@ -41,7 +42,7 @@ struct pk_command_result {
         verdict; /* PK_OK; PK_E_NOTHING: the last run failed or was late; PK_E_CHECK: what it reported is wrong, or
                               says that its result is; PK_E_INTERNAL: perfkit could not run it */
     const char *message;   /* why not ok; in the caller's arena */
-    const char *uncounted; /* why the counter pass gave nothing; "" = there was none, or it did */
+    const char *uncounted; /* why a counter pass gave nothing; "" = there was none, or it did */
     bool interrupted;      /* *stop_flag was set: the run in flight is not recorded */
 };
 
@@ -61,6 +62,7 @@ enum pk_code pk_command_measure(const struct pk_command_options *o, struct pk_re
 
 struct pk_command_turn {
     enum pk_pass pass;
+    size_t round; /* of a counter pass */
     int invocation;
     bool warmup; /* not recorded, unless it fails */
 };

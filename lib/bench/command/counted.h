@@ -1,11 +1,40 @@
-/* Counted: what was counted of a command, as a slice of a counter pass. */
+/* Counted: what was counted of a command, as slices of counter passes.
+ *
+ * Plans of one source that want the same counters are counted one after the other, each in a run of the command; everything else at once.
+ * So the command runs once for each round, and mostly there is one. */
 #pragma once
 
-#include "counter/perf/command_events.h"
+#include "counter/select.h"
 #include "wire/slice.h"
+#include "json/json.h"
 
-/* One sample per event that was counted. The notes "not_counted" (events with the reason), "user_only" and "scaled" (events) are
- * there when they have something to say. Skipped when nothing was counted.
- * Borrows the counts. */
-struct pk_slice pk_counted(const struct pk_cpu_count counts[PK_CPU_EVENTS], const struct pk_counter_env *env,
-                           int invocation, struct pk_arena *a);
+/* The round in which a plan is counted, and how many there are. */
+size_t pk_counted_round(const struct pk_counters *c, size_t plan);
+size_t pk_counted_rounds(const struct pk_counters *c);
+
+/* What a round counts, as a request says it: [{"source": ..., "events": [...]}, ...]. New. */
+json_t *pk_counted_request(const struct pk_counters *c, size_t round);
+
+/* The counting side. */
+struct pk_counting {
+    const struct pk_counter_env *env;
+    struct pk_arena *arena;
+    struct pk_counting_plan {
+        const struct pk_source_plan *plan;
+        void *handle; /* NULL = not open */
+        struct pk_reading *v;
+        const char *why; /* it was not counted; NULL = it was */
+    } * plans;
+    size_t n;
+};
+
+/* Plans what a request asks for. What cannot be planned or opened is absent from the slice, with its reason. PK_E_USAGE for a request of
+ * another shape. */
+enum pk_code pk_counting_plan(struct pk_counting *c, const json_t *request, struct pk_err *err) PK_MUST_CHECK;
+/* Before the process calls exec, and once it has ended. */
+void pk_counting_open(struct pk_counting *c, pid_t pid);
+void pk_counting_end(struct pk_counting *c);
+
+/* One sample per event that was counted, and the note "counters": {"ran_ns": N, "events": {EVENT: {"why", "scaled_from"}}}. Skipped when
+ * nothing was counted. In the arena. */
+struct pk_slice pk_counted(const struct pk_counting *c, int invocation, uint64_t ran_ns);

@@ -1,117 +1,73 @@
-/* Counters: samples of a counter pass to rows of v_counter. */
+/* Counters: samples of counter passes, and the times beside them, as what is known of a case. */
 #include "bench/command/counters.h"
 
-#include "counter/group.h"
-#include "counter/perf/command_events.h"
+#include "bench/command/counted.h"
+#include "bench/record/counters.h"
 #include "store/table.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Whether the slice's note lists the event: "cycles, branches". */
-#define NOTED(key)                                                                                           \
-    "instr(', ' || ifnull(json_extract(l.notes, '$." key "'), '') || ',', ', ' || s.metric || ',') > 0"
+/* The first counter pass is round 0. */
+#define FIRST "(SELECT min(f.invocation) FROM v_slice f WHERE f.case_id = l.case_id AND f.pass = 'counter')"
 
-static const char sql[] = "SELECT s.case_id, s.metric, s.unit, s.value, " NOTED("user_only") ", " NOTED(
-    "scaled") " FROM v_sample s JOIN v_slice l ON l.case_id = s.case_id AND l.invocation = s.invocation AND "
-              "l.pass = s.pass"
-              " WHERE s.run_id = :run AND s.pass = 'counter' AND s.value IS NOT NULL ORDER BY s.case_id";
-enum { CASE, METRIC, UNIT, VALUE, USER_ONLY, SCALED };
+static const char passes_sql[] =
+    "SELECT l.case_id, l.invocation - " FIRST ", e.key, e.value ->> 'scaled_from', e.value ->> 'why',"
+    " (SELECT s.value FROM v_sample s WHERE s.case_id = l.case_id AND s.invocation = l.invocation"
+    "   AND s.pass = 'counter' AND s.metric = e.key), l.notes ->> '$.counters.ran_ns'"
+    " FROM v_slice l, json_each(l.notes, '$.counters.events') e"
+    " WHERE l.run_id = :run AND l.pass = 'counter' ORDER BY 1, 2";
 
-struct counting {
-    struct pk_arena *a;
-    const struct pk_group *groups;
-    size_t n_groups;
-    struct pk_counter_row *rows;
-    size_t n, cap, first; /* first: of the case */
-};
+static const char times_sql[] = "SELECT s.median, s.min, s.max, s.invocations FROM v_summary s"
+                                " WHERE s.run_id = :run AND s.case_id = :case AND s.metric = 'wall_ns'";
 
-static void add(struct counting *c, const struct pk_counter_row *row)
+static double real_of(const struct pk_cell *c)
 {
-    c->rows = pk_grow(c->a, c->rows, sizeof *c->rows, c->n, &c->cap);
-    c->rows[c->n++] = *row;
+    return c->type == PK_CELL_INT ? (double)c->i : c->type == PK_CELL_REAL ? c->f : NAN;
 }
 
-static const char *source_of(const char *event)
+/* A round's event belongs to every plan of the round that has it. */
+static void take_event(const struct pk_counters *counters, struct pk_known *k, const struct pk_cell *row)
 {
-    size_t i = 0;
-    while (i < PK_CPU_EVENTS && strcmp(pk_cpu_events[i].name, event) != 0)
-        i++;
-    return i < PK_KERNEL_EVENTS ? "sw-events" : "cpu-events";
+    enum { CASE, IN_ROUND, EVENT, SCALED_FROM, WHY, VALUE, RAN };
+    for (size_t p = 0; p < counters->n_plans; p++) {
+        if ((int64_t)pk_counted_round(counters, p) != row[IN_ROUND].i)
+            continue;
+        k->at[0].pass_ns[p] = real_of(&row[RAN]);
+        for (size_t e = 0; e < counters->plans[p].n; e++) {
+            if (strcmp(counters->plans[p].events[e].name, row[EVENT].s) != 0)
+                continue;
+            k->at[0].count[p][e] = real_of(&row[VALUE]);
+            if (row[SCALED_FROM].type == PK_CELL_REAL)
+                k->how[p][e].scaled_from = row[SCALED_FROM].f;
+            if (row[WHY].type == PK_CELL_TEXT)
+                k->how[p][e].why = row[WHY].s;
+        }
+    }
 }
 
-static void add_event(struct counting *c, const struct pk_cell *cell)
-{
-    const bool scaled = cell[SCALED].i;
-    add(c, &(struct pk_counter_row){
-               .case_id = cell[CASE].i,
-               .region = "iteration",
-               .group = "",
-               .name = cell[METRIC].s,
-               .unit = cell[UNIT].s,
-               .value = cell[VALUE].type == PK_CELL_INT ? (double)cell[VALUE].i : cell[VALUE].f,
-               .source = source_of(cell[METRIC].s),
-               .native = "",
-               .quality = scaled ? "approximate" : "exact",
-               .modes = cell[USER_ONLY].i ? "user" : "user+kernel",
-               .note = scaled ? "scaled to the whole time, since events took turns" : ""});
-}
-
-/* Of the case; NaN when it was not counted. */
-static double value_of(const struct counting *c, size_t end, const char *event)
-{
-    for (size_t i = c->first; i < end; i++)
-        if (!strcmp(c->rows[i].name, event))
-            return c->rows[i].value;
-    return NAN;
-}
-
-static void add_metric(struct counting *c, size_t end, const struct pk_group *g,
-                       const struct pk_group_metric *m)
-{
-    double *values = pk_new_n(c->a, double, m->formula->n_names + 1);
-    const char *missing;
-    for (size_t i = 0; i < m->formula->n_names; i++)
-        values[i] = value_of(c, end, m->formula->names[i]);
-    const double v = pk_formula_value(m->formula, values, c->a, &missing);
-    if (!isnan(v))
-        add(c, &(struct pk_counter_row){.case_id = c->rows[c->first].case_id,
-                                        .region = "iteration",
-                                        .group = g->name,
-                                        .name = m->name,
-                                        .unit = m->unit,
-                                        .value = v,
-                                        .source = "formula",
-                                        .native = m->formula->text,
-                                        .quality = "derived",
-                                        .modes = "",
-                                        .note = ""});
-}
-
-static void end_case(struct counting *c)
-{
-    const size_t end = c->n;
-    for (size_t i = 0; i < c->n_groups && c->first < end; i++)
-        for (size_t k = 0; k < c->groups[i].n_metrics; k++)
-            add_metric(c, end, &c->groups[i], &c->groups[i].metrics[k]);
-    c->first = c->n;
-}
-
-enum pk_code pk_command_counters(struct pk_store *s, int64_t run_id, struct pk_err *err)
+enum pk_code pk_command_counters(struct pk_store *s, int64_t run_id, const struct pk_counters *counters,
+                                 struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    const struct pk_param run = pk_param_int(":run", run_id);
-    struct counting c = {.a = &a};
-    struct pk_rows r;
-    if (pk_store_query(s, sql, &run, 1, &a, &r, err))
+    struct pk_param params[] = {pk_param_int(":run", run_id), {0}};
+    struct pk_rows r, times;
+    if (pk_store_query(s, passes_sql, params, 1, &a, &r, err))
         return err->code;
-    c.n_groups = pk_groups(&a, &c.groups);
-    for (size_t i = 0; i < r.n; i++) {
-        const struct pk_cell *cell = r.cells + i * r.n_cols;
-        if (c.first < c.n && c.rows[c.first].case_id != cell[CASE].i)
-            end_case(&c);
-        add_event(&c, cell);
+    if (!r.n)
+        return PK_OK;
+    const int64_t case_id = r.cells[0].i; /* only its own is counted */
+    params[1] = pk_param_int(":case", case_id);
+    if (pk_store_query(s, times_sql, params, 2, &a, &times, err))
+        return err->code;
+    struct pk_known known = pk_known_nothing(counters, 1, &a);
+    if (times.n) {
+        known.at[0].time_ns = real_of(&times.cells[0]);
+        known.at[0].fastest_ns = real_of(&times.cells[1]);
+        known.at[0].slowest_ns = real_of(&times.cells[2]);
+        known.at[0].processes = times.cells[3].i;
     }
-    end_case(&c);
-    return c.n ? pk_store_counters(s, c.rows, c.n, err) : PK_OK;
+    for (size_t i = 0; i < r.n; i++)
+        take_event(counters, &known, r.cells + i * r.n_cols);
+    return pk_record_known(s, case_id, counters, &known, &a, err);
 }

@@ -2,6 +2,7 @@
 #include "bench/command/command.h"
 
 #include "base/clock.h"
+#include "bench/command/counted.h"
 
 /* How many runs it will be in all, by the runs so far; 0 = enough. */
 static int64_t still_to_come(const struct pk_command_options *o, int64_t done, int64_t spent_ns)
@@ -46,11 +47,16 @@ static enum pk_code loop(struct pk_command *c, const struct pk_command_options *
 }
 
 /* Changes nothing of what was measured. */
-static enum pk_code count(struct pk_command *c, struct pk_command_result *out, struct pk_err *err)
+static enum pk_code count(struct pk_command *c, size_t rounds, struct pk_command_result *out,
+                          struct pk_err *err)
 {
-    const struct pk_command_turn turn = {.pass = PK_PASS_COUNTER, .invocation = (int)out->runs + 1};
-    struct pk_command_result counted = {.message = ""};
-    enum pk_code rc = pk_command_run(c, &turn, &counted, err);
+    struct pk_command_turn turn = {.pass = PK_PASS_COUNTER, .invocation = (int)out->runs + 1};
+    struct pk_command_result counted = {.message = "", .last = PK_ST_OK};
+    enum pk_code rc = PK_OK;
+    for (; !rc && turn.round < rounds && !counted.interrupted &&
+           (counted.last == PK_ST_OK || counted.last == PK_ST_SKIPPED);
+         turn.round++, turn.invocation++)
+        rc = pk_command_run(c, &turn, &counted, err);
     out->interrupted = counted.interrupted;
     out->uncounted = counted.message;
     return rc;
@@ -64,7 +70,7 @@ enum pk_code pk_command_measure(const struct pk_command_options *o, struct pk_re
     struct pk_command *c = pk_command_open(o, rec, ev, stop_flag, a);
     enum pk_code rc = loop(c, o, ev, out, err);
     if (!rc && o->counters && goes_on(out))
-        rc = count(c, out, err);
+        rc = count(c, pk_counted_rounds(o->counters), out, err);
     out->cases = pk_command_cases(c);
     pk_command_close(c);
     return rc;

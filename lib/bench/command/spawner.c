@@ -83,7 +83,7 @@ static void run_once(const char *const *argv, struct start *start, struct outcom
 }
 
 /* The same with counters: the child waits at a pipe until they are open, and they count from its exec. */
-static void run_counted(const char *const *argv, struct start *start, struct pk_cpu_count *counts,
+static void run_counted(const char *const *argv, struct start *start, struct pk_counting *counting,
                         struct outcome *out)
 {
     int gate[2];
@@ -101,15 +101,14 @@ static void run_counted(const char *const *argv, struct start *start, struct pk_
     }
     int error = errno;
     if (pid > 0)
-        pk_cpu_counts_open(counts, pid, &pk_counter_host);
+        pk_counting_open(counting, pid);
     close(gate[1]); /* go */
     if (pid < 0) {
         out->error = error;
         return;
     }
     await(pid, start, out);
-    pk_cpu_counts_read(counts, &pk_counter_host);
-    pk_cpu_counts_close(counts, &pk_counter_host);
+    pk_counting_end(counting);
 }
 
 static int exit_status(int status)
@@ -182,10 +181,13 @@ static struct pk_slice measure(const json_t *request, struct start *start, struc
     const char *prepare = pk_json_str(request, "prepare", NULL);
     const bool counting = !strcmp(pk_json_str(request, "pass", ""), pk_pass_name(PK_PASS_COUNTER));
     const int invocation = (int)pk_json_int(request, "invocation", 1);
-    struct pk_cpu_count *counts = pk_new_n(a, struct pk_cpu_count, PK_CPU_EVENTS);
+    struct pk_counting counts = {.env = &pk_counter_host, .arena = a};
     struct outcome o;
+    struct pk_err err;
     if (!argv)
         return failed("the request holds no command");
+    if (counting && pk_counting_plan(&counts, json_object_get(request, "counters"), &err))
+        return failed(pk_strdup(a, err.what));
     if (prepare) {
         run_once((const char *const[]){"/bin/sh", "-c", prepare, NULL}, start, &o);
         if (o.error || o.status)
@@ -193,14 +195,14 @@ static struct pk_slice measure(const json_t *request, struct start *start, struc
                                     o.error ? strerror(o.error) : how_it_ended(o.status, a)));
     }
     if (counting)
-        run_counted(argv, start, counts, &o);
+        run_counted(argv, start, &counts, &o);
     else
         run_once(argv, start, &o);
     if (o.error)
         return failed(pk_printf(a, "cannot start '%s': %s", argv[0], strerror(o.error)));
     if (o.status && !pk_json_bool(request, "ignore_failure", false))
         return failed(pk_printf(a, "the command failed: %s", how_it_ended(o.status, a)));
-    return counting ? pk_counted(counts, &pk_counter_host, invocation, a) : slice_of(&o, invocation, a);
+    return counting ? pk_counted(&counts, invocation, o.wall_ns) : slice_of(&o, invocation, a);
 }
 
 static enum pk_code serve(int fd, struct pk_wire_reader *reader, struct start *start, struct pk_err *err)

@@ -7,8 +7,8 @@
  *   user_ns, system_ns  CPU time of the command and its waited-for children
  *   peak_bytes          resident memory of its largest process
  *   page_faults, context_switches   counted by the kernel, minor and major, voluntary and not
- * and the note "exit_status" (128 + signal when a signal ended it). When the request's pass is "counter" the answer is
- * counted.h's instead: nothing is timed where something is counted. The command inherits the spawner's stderr and
+ * and the note "exit_status" (128 + signal when a signal ended it). When the request's pass is "counter" and it carries "counters" the
+ * answer is counted.h's instead: nothing is timed where something is counted. The command inherits the spawner's stderr and
  * PERFKIT_WIRE_FD; its stdin and stdout are /dev/null. */
 #pragma once
 

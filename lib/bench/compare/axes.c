@@ -162,6 +162,43 @@ static const char *axes_that(bool vary, const struct reading *r, struct span row
     return pk_strdup(a, pk_buf_text(b));
 }
 
+const char *pk_axes_words(const char *axes, struct pk_arena *a)
+{
+    PK_ARENA_CLEANUP struct pk_arena own = {0};
+    struct reading r = {.a = &own};
+    struct pk_buf b = {.arena = &own};
+    const struct span row = read_axes(&r, axes);
+    return axes_that(false, &r, row, NULL, &b, a);
+}
+
+/* Of figures read before, the axes in which they differ, or that some lack. */
+static void mark_missing(struct reading *r, size_t n)
+{
+    size_t *of = pk_new_n(r->a, size_t, r->n_axes + 1);
+    for (size_t i = 0; i < r->n_values; i++)
+        of[r->values[i].axis]++;
+    for (size_t i = 0; i < r->n_axes; i++)
+        r->axes[i].varies |= of[i] < n;
+}
+
+const char *const *pk_axes_differing(const struct pk_figures *const *v, size_t n, struct pk_arena *a)
+{
+    PK_ARENA_CLEANUP struct pk_arena own = {0};
+    struct reading r = {.a = &own};
+    struct pk_buf b = {.arena = &own};
+    struct span *rows = pk_new_n(&own, struct span, n + 1);
+    const char **words = pk_new_n(a, const char *, n + 1);
+    size_t read = 0;
+    for (size_t i = 0; i < n; i++) {
+        rows[i] = read_axes(&r, v[i]->axes);
+        read += !i || rows[i].from != rows[i - 1].from || !rows[i].n;
+    }
+    mark_missing(&r, read);
+    for (size_t i = 0; i < n; i++)
+        words[i] = axes_that(true, &r, rows[i], NULL, &b, a);
+    return words;
+}
+
 const char *pk_compare_places(struct pk_compared *v, size_t n, const char *by, struct pk_arena *a)
 {
     PK_ARENA_CLEANUP struct pk_arena own = {0};

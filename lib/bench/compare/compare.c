@@ -33,6 +33,12 @@ double pk_speedup(const char *direction, double ratio)
     return strcmp(direction, "higher") == 0 ? ratio : NAN;
 }
 
+bool pk_figures_opposed(const struct pk_figures *x, const struct pk_figures *y)
+{
+    return strcmp(x->direction, "none") != 0 && strcmp(y->direction, "none") != 0 &&
+           strcmp(x->direction, y->direction) != 0;
+}
+
 static bool positive(const struct pk_figures *f)
 {
     for (size_t i = 0; i < f->n; i++) {
@@ -45,10 +51,11 @@ static bool positive(const struct pk_figures *f)
 double pk_figures_centre(const struct pk_figures *f)
 {
     double sum = 0;
-    bool logs = positive(f);
+    if (!positive(f))
+        return f->median;
     for (size_t i = 0; i < f->n; i++)
-        sum += (logs ? log(f->figure[i]) : f->figure[i]) / (double)f->n;
-    return logs ? exp(sum) : sum;
+        sum += log(f->figure[i]) / (double)f->n;
+    return exp(sum);
 }
 
 struct pk_compared pk_compare_figures(const struct pk_figures *b, const struct pk_figures *f, double level)
@@ -125,20 +132,28 @@ static struct keyed *partner(struct keyed **sorted, size_t n, const char *key, b
 
 /* --- results -------------------------------------------------------------------------------------------------- */
 
-/* Cases without a partner; the metrics of one case stand together, so comparing with the last one finds repeats. */
-static const char *const *unpaired(const struct keyed *v, size_t n, const struct pairing *p, size_t *found)
+static struct pk_lone unpaired(const struct keyed *v, size_t n, struct pk_arena *a)
 {
-    const char **list = NULL;
-    const struct pk_figures *last = NULL;
+    struct pk_lone lone = {NULL, 0};
     size_t cap = 0;
-    *found = 0;
     for (size_t i = 0; i < n; i++) {
-        const struct pk_figures *f = v[i].f;
-        if (v[i].paired || (last && !strcmp(last->axes, f->axes) && !strcmp(last->variant, f->variant)))
+        if (v[i].paired)
             continue;
-        last = f;
-        list = pk_grow(p->a, list, sizeof *list, *found, &cap);
-        list[(*found)++] = pk_printf(p->a, "%s %s", f->variant, strcmp(f->axes, "{}") ? f->axes : "");
+        lone.v = pk_grow(a, lone.v, sizeof *lone.v, lone.n, &cap);
+        lone.v[lone.n++] = v[i].f;
+    }
+    return lone;
+}
+
+/* The metrics of one case stand together, so comparing with the last one finds repeats. */
+static const char *const *cases_of(const struct pk_lone *lone, struct pk_arena *a, size_t *found)
+{
+    const char **list = pk_new_n(a, const char *, lone->n + 1);
+    *found = 0;
+    for (size_t i = 0; i < lone->n; i++) {
+        const struct pk_figures *f = lone->v[i], *last = i ? lone->v[i - 1] : NULL;
+        if (!last || strcmp(last->axes, f->axes) != 0 || strcmp(last->variant, f->variant) != 0)
+            list[(*found)++] = pk_case_text(f, a);
     }
     return list;
 }
@@ -153,11 +168,17 @@ void pk_compare_finish(struct pk_compared *v, size_t n, const struct pk_compare_
     out->n_means = pk_compare_means(v, n, o->level, o->design, a, &out->means);
 }
 
-static void finish(const struct pairing *p, struct pk_compared *v, size_t n, struct pk_comparison *out)
+/* base, new_: the whole sides; NULL within a run. */
+static void finish(const struct pairing *p, struct pk_compared *v, size_t n,
+                   const struct pk_compare_side *base, const struct pk_compare_side *new_,
+                   struct pk_comparison *out)
 {
+    struct pk_lone of_base = unpaired(p->base, p->n_base, p->a), of_new = unpaired(p->new_, p->n_new, p->a);
     pk_compare_finish(v, n, p->o, p->a, out);
-    out->only_base = unpaired(p->base, p->n_base, p, &out->n_only_base);
-    out->only_new = unpaired(p->new_, p->n_new, p, &out->n_only_new);
+    if (base)
+        pk_compare_lone(base, new_, &of_base, &of_new, p->o, p->a, out);
+    out->only_base = cases_of(&of_base, p->a, &out->n_only_base);
+    out->only_new = cases_of(&of_new, p->a, &out->n_only_new);
 }
 
 /* Pairs in the order of `new`. Between runs a base serves once; within a run it is the yardstick of several. */
@@ -171,7 +192,7 @@ static size_t pair(const struct pairing *p, struct pk_compared *v)
         qsort(sorted, p->n_base, sizeof *sorted, by_key);
     for (size_t i = 0; i < p->n_new; i++) {
         struct keyed *b = partner(sorted, p->n_base, p->new_[i].key, p->o->by != NULL);
-        if (!b)
+        if (!b || pk_figures_opposed(b->f, p->new_[i].f))
             continue;
         b->paired = p->new_[i].paired = true;
         v[n] = pk_compare_figures(b->f, p->new_[i].f, p->o->level);
@@ -185,16 +206,28 @@ static const char *key_in_order(const struct pk_figures *f, struct pk_arena *a)
     return pk_printf(a, "%" PRId64 "\x1f%s\x1f%s", f->ordinal, f->metric, f->unit);
 }
 
+const char *pk_key_of(const struct pk_figures *f, const struct pk_compare_options *o, struct pk_arena *a)
+{
+    return o->by_ordinal ? key_in_order(f, a) : pk_key_between_runs(f, a);
+}
+
 static struct keyed *keyed_between_runs(const struct pk_compare_side *s, const struct pk_compare_options *o,
                                         struct pk_arena *a)
 {
     struct keyed *v = pk_new_n(a, struct keyed, s->n);
     for (size_t i = 0; i < s->n; i++) {
         const struct pk_figures *f = &s->v[i];
-        v[i] = (struct keyed){
-            .key = o->by_ordinal ? key_in_order(f, a) : pk_key_between_runs(f, a), .f = f, .order = i};
+        v[i] = (struct keyed){.key = pk_key_of(f, o, a), .f = f, .order = i};
     }
     return v;
+}
+
+static bool lost_a_case(const struct pk_comparison *c)
+{
+    for (size_t i = 0; i < c->n_lost; i++)
+        if (!c->lost[i].metric)
+            return true;
+    return false;
 }
 
 enum pk_code pk_compare_runs(const struct pk_compare_side *base, const struct pk_compare_side *new_,
@@ -203,15 +236,15 @@ enum pk_code pk_compare_runs(const struct pk_compare_side *base, const struct pk
 {
     struct pk_compare_side b, w;
     *out = (struct pk_comparison){0};
-    if (pk_compare_select(base, o, a, &b, err) || pk_compare_select(new_, o, a, &w, err))
+    if (pk_compare_check_sides(base, new_, o, a, err))
         return err->code;
+    b = pk_compare_select(base, o, a);
+    w = pk_compare_select(new_, o, a);
     struct pairing p = {a, o, keyed_between_runs(&b, o, a), keyed_between_runs(&w, o, a), b.n, w.n};
     struct pk_compared *v = pk_new_n(a, struct pk_compared, w.n);
     size_t n = pair(&p, v);
-    if (!n)
-        return pk_not_comparable(&b, &w, a, err);
-    finish(&p, v, n, out);
-    return PK_OK;
+    finish(&p, v, n, base, new_, out);
+    return n || lost_a_case(out) ? PK_OK : pk_not_comparable(&b, &w, a, err);
 }
 
 /* --- within one run ------------------------------------------------------------------------------------------- */
@@ -256,15 +289,16 @@ enum pk_code pk_compare_by(const struct pk_compare_side *run, const struct pk_co
     struct pairing p = {.a = a, .o = o};
     const char *first = NULL;
     *out = (struct pk_comparison){0};
-    if (pk_compare_select(run, o, a, &selected, err))
+    if (pk_compare_check_metrics(run, o, false, a, err))
         return err->code;
+    selected = pk_compare_select(run, o, a);
     split(&selected, &p, &first);
     if (selected.n && !first)
         return unknown_axis(run, o->by, a, err);
     struct pk_compared *v = pk_new_n(a, struct pk_compared, p.n_new);
     size_t n = pair(&p, v);
     if (n) {
-        finish(&p, v, n, out);
+        finish(&p, v, n, NULL, NULL, out);
         out->base_value = first;
         return PK_OK;
     }

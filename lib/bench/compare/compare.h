@@ -35,6 +35,9 @@ struct pk_compare_side {
     const char *name; /* for messages: "run 12" */
     const struct pk_figures *v;
     size_t n;
+    const struct pk_unfinished *unfinished; /* its cases that did not end ok */
+    size_t n_unfinished;
+    size_t n_runs; /* above 1: figures are of so many runs, the newest last */
 };
 
 struct pk_compared {
@@ -64,6 +67,9 @@ struct pk_judging {
     bool equal;       /* both sides are the same thing: what differs is noise, and no row is judged */
 };
 
+/* Whether equal work must give the equal figure. */
+bool pk_figures_exact(const struct pk_figures *f);
+
 /* Fills `judged` and `decision` of every row; ratio, interval and speed-up become those that were judged. Exact figures (of class
  * exact, or of perfkit's own allocator) are held against each other as they are. */
 void pk_judge(struct pk_compared *v, size_t n, const struct pk_judging *j);
@@ -84,6 +90,15 @@ struct pk_compare_mean {
     double speedup;
 };
 
+/* What base has and new has not, although it has or tried that case: it may not pass for the same. */
+struct pk_compare_lost {
+    const char *what; /* the case, as it is said: "flash n=2" */
+    const char *variant, *axes;
+    const char *metric;  /* NULL = all of them: the case did not end ok */
+    const char *status;  /* "oom" of a case; of a metric "other unit", "other direction" or "no number" */
+    const char *message; /* a sentence, or what the case said */
+};
+
 struct pk_comparison {
     enum pk_design design;
     const char *base_value; /* of the axis compared by; NULL between runs */
@@ -96,9 +111,14 @@ struct pk_comparison {
     size_t n_only_base;
     const char *const *only_new;
     size_t n_only_new;
+    const char *const
+        *metrics_new; /* metrics of cases of both that base has not, as "metric of variant place" */
+    size_t n_metrics_new;
+    const struct pk_compare_lost *lost; /* between runs */
+    size_t n_lost;
 };
 
-/* PK_E_USAGE for an unknown metric; PK_E_NOT_COMPARABLE, with the reason, when there is no pair at all. */
+/* PK_E_USAGE for an unknown metric; PK_E_NOT_COMPARABLE, with the reason, when there is no pair at all and no case that new tried and lost. */
 enum pk_code pk_compare_runs(const struct pk_compare_side *base, const struct pk_compare_side *new_,
                              const struct pk_compare_options *o, struct pk_arena *a,
                              struct pk_comparison *out, struct pk_err *err) PK_MUST_CHECK;

@@ -4,18 +4,24 @@
 #include "bench/compare/parts.h"
 
 /* A part's rows behind those that are there. */
-static enum pk_code add_rows(const struct pk_compare_part *p, struct pk_comparison *all, struct pk_err *err)
+static enum pk_code add_rows(const struct pk_compare_family *f, const struct pk_compare_part *p,
+                             struct pk_comparison *all, struct pk_err *err)
 {
+    const struct pk_asked asked = {.own = p->thresholds,
+                                   .n_own = p->n_thresholds,
+                                   .min_effect = p->min_effect,
+                                   .all = f->thresholds,
+                                   .n_all = f->n_thresholds,
+                                   .typed = f->typed};
     struct pk_compared *rows = all->v + all->n;
     const size_t n = p->of->n;
     for (size_t i = 0; i < n; i++) {
         rows[i] = p->of->v[i];
         rows[i].entry = p->name;
-        rows[i].min_effect = pk_figures_exact(rows[i].new_) ? 0 : p->min_effect;
     }
-    if (pk_thresholds_check(p->thresholds, p->n_thresholds, rows, n, err))
-        return pk_within(err, "[%s]", p->name);
-    pk_thresholds_apply(p->thresholds, p->n_thresholds, rows, n);
+    if (n && pk_thresholds_check(p->thresholds, p->n_thresholds, rows, n, NULL, err))
+        return err->code;
+    pk_thresholds_ask(&asked, rows, n);
     all->n += n;
     return PK_OK;
 }
@@ -24,7 +30,7 @@ static enum pk_code add_parts(const struct pk_compare_family *f, bool refused, s
                               struct pk_err *err)
 {
     for (size_t i = 0; i < f->n; i++)
-        if (f->v[i].refused == refused && add_rows(&f->v[i], all, err))
+        if (f->v[i].refused == refused && add_rows(f, &f->v[i], all, err))
             return err->code;
     return PK_OK;
 }
@@ -43,9 +49,8 @@ enum pk_code pk_compare_judge_family(const struct pk_compare_family *f, struct p
         return err->code;
     const size_t n_judged = all.n;
     if (add_parts(f, true, &all, err) ||
-        pk_thresholds_check(f->thresholds, f->n_thresholds, all.v, all.n, err))
+        (all.n && pk_thresholds_check(f->thresholds, f->n_thresholds, all.v, all.n, NULL, err)))
         return err->code;
-    pk_thresholds_apply(f->thresholds, f->n_thresholds, all.v, all.n);
     pk_judge(all.v, n_judged, &j);
     *out = (struct pk_comparison){0};
     pk_compare_finish(all.v, all.n, &what, a, out);

@@ -4,9 +4,10 @@
 #include "bench/compare/threshold.h"
 
 struct pk_compare_part {
-    const char *name;                      /* of the entry */
-    const struct pk_comparison *of;        /* not judged; a row's base_runs and new_runs are set */
-    const struct pk_threshold *thresholds; /* of its rows; they come before those of all */
+    const char *name;               /* of the entry */
+    const struct pk_comparison *of; /* not judged; a row's base_runs and new_runs are set */
+    const struct pk_threshold
+        *thresholds; /* of its rows; they come before those of all (pk_thresholds_ask) */
     size_t n_thresholds;
     double min_effect; /* of its rows; 0 = the rule's */
     bool refused;      /* its rows are shown and not judged */
@@ -17,6 +18,7 @@ struct pk_compare_family {
     size_t n;
     const struct pk_threshold *thresholds; /* of the rows of all */
     size_t n_thresholds;
+    bool typed; /* they are stronger than a part's min_effect */
     struct pk_rule rule;
     double level; /* of intervals */
 };

@@ -52,13 +52,30 @@ static double median(const double *v, size_t n, struct pk_arena *a)
     return pk_median_of(copy, n);
 }
 
+static void join_unfinished(const struct pk_compare_side *runs, size_t n, struct pk_arena *a,
+                            struct pk_compare_side *side)
+{
+    struct pk_unfinished *all = NULL;
+    size_t cap = 0;
+    for (size_t r = 0; r < n; r++)
+        for (size_t i = 0; i < runs[r].n_unfinished; i++) {
+            all = pk_grow(a, all, sizeof *all, side->n_unfinished, &cap);
+            all[side->n_unfinished++] = runs[r].unfinished[i];
+        }
+    side->unfinished = all;
+}
+
 struct pk_compare_side pk_compare_join(const struct pk_compare_side *runs, size_t n, const char *name,
                                        struct pk_arena *a)
 {
     struct joining j = {0};
     struct pk_index x = {.arena = a};
     if (n == 1)
-        return (struct pk_compare_side){name, runs[0].v, runs[0].n};
+        return (struct pk_compare_side){.name = name,
+                                        .v = runs[0].v,
+                                        .n = runs[0].n,
+                                        .unfinished = runs[0].unfinished,
+                                        .n_unfinished = runs[0].n_unfinished};
     for (size_t r = 0; r < n; r++)
         for (size_t i = 0; i < runs[r].n; i++) {
             struct joined *row = joined_row(&j, &x, &runs[r].v[i], n, a);
@@ -74,7 +91,9 @@ struct pk_compare_side pk_compare_join(const struct pk_compare_side *runs, size_
         all[i].unstable = 2 * j.v[i].unstable > all[i].n;
         all[i].median = median(all[i].figure, all[i].n, a);
     }
-    return (struct pk_compare_side){name, all, j.n};
+    struct pk_compare_side side = {.name = name, .v = all, .n = j.n, .n_runs = n};
+    join_unfinished(runs, n, a, &side);
+    return side;
 }
 
 /* --- mates ---------------------------------------------------------------------------------------------------------- */

@@ -35,13 +35,23 @@ static const char *unit(const struct pk_figures *f, struct pk_arena *a)
     return f->unit;
 }
 
+static const char *direction(const struct pk_figures *f, struct pk_arena *a)
+{
+    return f->direction;
+}
+
+/* The first of them of which two sides have nothing in common is the reason. */
 static const struct {
     const char *word;
     const char *(*get)(const struct pk_figures *f, struct pk_arena *a);
 } parts[] = {
-    {"experiment", experiment}, {"revision of the experiment", revision},
-    {"device", device},         {"variant", variant},
-    {"metric", metric},         {"unit of the metrics", unit},
+    {"experiment", experiment},
+    {"revision of the experiment", revision},
+    {"device", device},
+    {"variant", variant},
+    {"metric", metric},
+    {"unit of the metrics", unit},
+    {"direction of the metrics", direction},
 };
 
 enum { MOST_SHOWN = 5 };
@@ -80,6 +90,40 @@ static const char *listed(const char *const *v, size_t n, struct pk_arena *a)
     return pk_buf_text(&b);
 }
 
+static bool any_common(const char *const *x, size_t n, const char *const *y, size_t m)
+{
+    for (size_t i = 0; i < n; i++)
+        if (contains(y, m, x[i]))
+            return true;
+    return false;
+}
+
+static enum pk_code say_apart(const char *word, const struct pk_compare_side *base, const char *const *x,
+                              const struct pk_compare_side *new_, const char *const *y, struct pk_arena *a,
+                              struct pk_err *err)
+{
+    return pk_why(err, "%s: %s in %s, %s in %s", word, listed(x, base->n, a), base->name,
+                  listed(y, new_->n, a), new_->name);
+}
+
+/* No case of one is a case of the other: said, by what distinguishes them. */
+static bool cases_differ(const struct pk_compare_side *base, const struct pk_compare_side *new_,
+                         struct pk_arena *a, struct pk_err *err)
+{
+    const size_t n = base->n + new_->n;
+    const struct pk_figures **all = pk_new_n(a, const struct pk_figures *, n + 1);
+    for (size_t i = 0; i < n; i++)
+        all[i] = i < base->n ? &base->v[i] : &new_->v[i - base->n];
+    const char *const *axes = pk_axes_differing(all, n, a);
+    const char **words = pk_new_n(a, const char *, n + 1);
+    for (size_t i = 0; i < n; i++)
+        words[i] = *axes[i] ? pk_printf(a, "%s %s", all[i]->variant, axes[i]) : all[i]->variant;
+    if (any_common(words, base->n, words + base->n, new_->n))
+        return false;
+    say_apart("cases", base, words, new_, words + base->n, a, err);
+    return true;
+}
+
 enum pk_code pk_not_comparable(const struct pk_compare_side *base, const struct pk_compare_side *new_,
                                struct pk_arena *a, struct pk_err *err)
 {
@@ -87,17 +131,19 @@ enum pk_code pk_not_comparable(const struct pk_compare_side *base, const struct 
     pk_fix(err, "`perfkit show RUN` prints what a run measured");
     for (int i = 0; i < 2; i++) {
         const struct pk_compare_side *s = i ? new_ : base;
+        if (!s->n && s->n_unfinished)
+            return pk_why(err, "%s has no case that ended ok: %s ended '%s'%s%s", s->name,
+                          pk_case_text(&s->unfinished->of, a), s->unfinished->status,
+                          *s->unfinished->message ? ": " : "", s->unfinished->message);
         if (!s->n)
             return pk_why(err, "%s has no case that ended ok with a metric to compare", s->name);
     }
     for (size_t p = 0; p < sizeof parts / sizeof *parts; p++) {
         const char **x = column(base, p, a), **y = column(new_, p, a);
-        bool common = false;
-        for (size_t i = 0; i < base->n && !common; i++)
-            common = contains(y, new_->n, x[i]);
-        if (!common)
-            return pk_why(err, "%s: %s in %s, %s in %s", parts[p].word, listed(x, base->n, a), base->name,
-                          listed(y, new_->n, a), new_->name);
+        if (!any_common(x, base->n, y, new_->n))
+            return say_apart(parts[p].word, base, x, new_, y, a, err);
     }
-    return pk_why(err, "no case of one has the same variant and axes as a case of the other");
+    if (cases_differ(base, new_, a, err))
+        return err->code;
+    return pk_why(err, "no case of one has the same device, variant, axes and metric as a case of the other");
 }

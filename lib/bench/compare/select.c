@@ -72,16 +72,40 @@ enum pk_code pk_compare_check_metrics(const struct pk_compare_side *side, const 
     return PK_OK;
 }
 
-enum pk_code pk_compare_select(const struct pk_compare_side *side, const struct pk_compare_options *o,
-                               struct pk_arena *a, struct pk_compare_side *out, struct pk_err *err)
+static enum pk_code one_sided(const char *metric, const struct pk_compare_side *has,
+                              const struct pk_compare_side *lacks, struct pk_err *err)
 {
-    if (pk_compare_check_metrics(side, o, false, a, err))
-        return err->code;
-    struct pk_figures *v = pk_new_n(a, struct pk_figures, side->n);
-    *out = (struct pk_compare_side){.name = side->name, .v = v};
-    for (size_t i = 0; i < side->n; i++) {
-        if (pk_compare_wants(side, &side->v[i], o, a))
-            v[out->n++] = side->v[i];
+    pk_fail(err, PK_E_NOT_COMPARABLE, "%s has no number of metric '%s'", lacks->name, metric);
+    pk_why(err, "%s has one; a value that is no number (NaN) is none", has->name);
+    return pk_fix(err,
+                  "`perfkit show RUN` prints what a run measured; leave the metric out, or measure it again");
+}
+
+enum pk_code pk_compare_check_sides(const struct pk_compare_side *base, const struct pk_compare_side *new_,
+                                    const struct pk_compare_options *o, struct pk_arena *a,
+                                    struct pk_err *err)
+{
+    for (size_t i = 0; i < o->n_metrics && base->n && new_->n; i++) {
+        const char *metric = o->metrics[i];
+        const bool b = measured(base, metric), w = measured(new_, metric);
+        if (!b && !w)
+            return unknown_metric(new_, metric, a, err);
+        if (b != w)
+            return one_sided(metric, b ? base : new_, b ? new_ : base, err);
     }
     return PK_OK;
+}
+
+struct pk_compare_side pk_compare_select(const struct pk_compare_side *side,
+                                         const struct pk_compare_options *o, struct pk_arena *a)
+{
+    struct pk_figures *v = pk_new_n(a, struct pk_figures, side->n);
+    struct pk_compare_side out = *side;
+    out.v = v;
+    out.n = 0;
+    for (size_t i = 0; i < side->n; i++) {
+        if (pk_compare_wants(side, &side->v[i], o, a))
+            v[out.n++] = side->v[i];
+    }
+    return out;
 }

@@ -2,6 +2,7 @@
 #include "bench/compare/threshold.h"
 
 #include "base/split.h"
+#include "base/suggest.h"
 #include "base/units.h"
 #include "bench/compare/parts.h"
 
@@ -51,6 +52,8 @@ enum pk_code pk_threshold_parse(const char *text, struct pk_arena *a, struct pk_
         return wrong(text, "it is not METRIC=SIZE", err);
     if ((open || close) && !(open && close && open < close && close + 1 == equals))
         return wrong(text, "cases stand in one pair of brackets behind the metric", err);
+    if (open == text)
+        return wrong(text, "a metric stands before the brackets, or * for any", err);
     const char *end = open ? open : equals;
     out->metric = pk_strndup(a, text, (size_t)(end - text));
     if (open)
@@ -83,29 +86,173 @@ static bool fits(const struct pk_threshold *t, const struct pk_figures *f)
     return true;
 }
 
+/* Whether some row is of its metric. */
+static bool is_measured(const struct pk_threshold *t, const struct pk_compared *v, size_t rows)
+{
+    for (size_t k = 0; k < rows; k++)
+        if (strcmp(t->metric, "*") == 0 || strcmp(t->metric, v[k].new_->metric) == 0)
+            return true;
+    return false;
+}
+
+static size_t metrics_of(const struct pk_compared *v, size_t rows, const char **names)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < rows; i++) {
+        size_t k = 0;
+        while (k < n && strcmp(names[k], v[i].new_->metric) != 0)
+            k++;
+        names[k] = v[i].new_->metric;
+        n += k == n;
+    }
+    return n;
+}
+
+/* The values of an axis, or of `variant`, in all rows, each once. */
+static size_t words_of(const struct pk_compared *v, size_t rows, const char *name, struct pk_arena *a,
+                       const char **words)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < rows; i++) {
+        const struct pk_figures *f = v[i].new_;
+        const char *word = strcmp(name, "variant") == 0 ? f->variant : pk_axis_text(f->axes, name, a);
+        size_t k = 0;
+        while (word && k < n && strcmp(words[k], word) != 0)
+            k++;
+        if (word && k == n)
+            words[n++] = word;
+    }
+    return n;
+}
+
+/* What is near a part of `where` that no row has: a variant, an axis, or a value of one. */
+static const char *nearest(const char *part, const struct pk_compared *v, size_t rows, struct pk_arena *a)
+{
+    const size_t length = strcspn(part, "=");
+    const char *name = pk_strndup(a, part, length), *value = part[length] ? part + length + 1 : "";
+    const char **words = pk_new_n(a, const char *, rows + 1);
+    size_t n = words_of(v, rows, name, a, words);
+    if (n)
+        return pk_printf(a, "%s: %s", name, pk_suggest_text(a, value, words, n));
+    struct pk_figures *f = pk_new_n(a, struct pk_figures, rows + 1);
+    for (size_t i = 0; i < rows; i++)
+        f[i] = *v[i].new_;
+    const char *const *axes;
+    n = pk_axes_of(f, rows, a, &axes);
+    const char **names = pk_new_n(a, const char *, n + 1);
+    names[0] = "variant";
+    for (size_t i = 0; i < n; i++)
+        names[i + 1] = axes[i];
+    return pk_suggest_text(a, name, names, n + 1);
+}
+
+static enum pk_code fits_no_case(const struct pk_threshold *t, const struct pk_compared *v, size_t rows,
+                                 struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    pk_fail(err, PK_E_USAGE, "--threshold '%s' fits no case", t->text);
+    for (const char *rest = t->where, *part; (part = pk_next_part(&rest, ',', &a));) {
+        size_t k = 0;
+        while (k < rows && !holds(part, v[k].new_, &a))
+            k++;
+        if (k < rows)
+            continue;
+        pk_why(err, "no case that is compared has %s", part);
+        return pk_fix(err, "%s", nearest(part, v, rows, &a));
+    }
+    pk_why(err, "no metric and case that is compared has %s", t->where);
+    return pk_fix(err, "name cases as they are, such as variant=%s, or an axis of %s", v[0].new_->variant,
+                  v[0].new_->axes);
+}
+
+/* Whether it is only a matter of asking for the metric. */
+static bool can_be_compared(const char *metric, const struct pk_compare_side *measured)
+{
+    for (size_t i = 0; measured && i < measured->n; i++)
+        if (strcmp(measured->v[i].metric, metric) == 0 && strcmp(measured->v[i].direction, "none") != 0)
+            return true;
+    return false;
+}
+
+static enum pk_code fits_none(const struct pk_threshold *t, const struct pk_compared *v, size_t rows,
+                              const struct pk_compare_side *measured, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const char **names = pk_new_n(&a, const char *, rows + 1);
+    const size_t n = metrics_of(v, rows, names);
+    const char *others = pk_suggest_text(&a, t->metric, names, n);
+    if (is_measured(t, v, rows))
+        return fits_no_case(t, v, rows, err);
+    pk_fail(err, PK_E_USAGE, "--threshold '%s' fits no metric", t->text);
+    pk_why(err, "no metric and case that is compared is %s", t->metric);
+    return !pk_suggest(t->metric, names, n) && can_be_compared(t->metric, measured)
+               ? pk_fix(err, "have it compared with --metric %s, or %s", t->metric, others)
+               : pk_fix(err, "%s", others);
+}
+
+/* Times and sizes are written with a unit, other metrics without one: what 5 is of ns is hardly meant. */
+static const char *written_in(const struct pk_threshold *t)
+{
+    return t->unit ? t->unit : "";
+}
+
+static const char *needed_by(const char *unit)
+{
+    return strcmp(unit, "ns") == 0 || strcmp(unit, "bytes") == 0 ? unit : "";
+}
+
+static enum pk_code wrong_unit(const struct pk_threshold *t, const char *unit, struct pk_err *err)
+{
+    pk_fail(err, PK_E_USAGE, "--threshold '%s' makes no sense", t->text);
+    pk_why(err, "%s, which is in %s",
+           t->unit ? "its unit is not the metric's" : "it has no unit, unlike the metric", unit);
+    return pk_fix(err, "write a share such as %s=5%%, or %s", t->metric,
+                  strcmp(unit, "ns") == 0      ? "a time such as 20us"
+                  : strcmp(unit, "bytes") == 0 ? "a size such as 64KiB"
+                                               : "a number without a unit");
+}
+
 enum pk_code pk_thresholds_check(const struct pk_threshold *t, size_t n, const struct pk_compared *v,
-                                 size_t rows, struct pk_err *err)
+                                 size_t rows, const struct pk_compare_side *measured, struct pk_err *err)
 {
     for (size_t i = 0; i < n; i++) {
         size_t k = 0;
         while (k < rows && !fits(&t[i], v[k].new_))
             k++;
+        if (k < rows && !(t[i].min_change > 0 && strcmp(written_in(&t[i]), needed_by(v[k].new_->unit)) != 0))
+            continue;
         if (k == rows)
-            return wrong(t[i].text, "no metric and case that is compared fits it", err);
-        if (t[i].unit && strcmp(t[i].unit, v[k].new_->unit) != 0)
-            return wrong(t[i].text, "its unit is not the metric's", err);
+            fits_none(&t[i], v, rows, measured, err);
+        else
+            wrong_unit(&t[i], v[k].new_->unit, err);
+        return t[i].place ? pk_within(err, "%s", t[i].place) : err->code;
     }
     return PK_OK;
 }
 
-void pk_thresholds_apply(const struct pk_threshold *t, size_t n, struct pk_compared *v, size_t rows)
+/* Of rows that no earlier call found one for. `keep`: a share that a row has stays. */
+static void apply(const struct pk_threshold *t, size_t n, bool keep, struct pk_compared *v, size_t rows)
 {
     for (size_t k = 0; k < rows; k++)
         for (size_t i = n; i-- && !v[k].threshold;) {
             if (!fits(&t[i], v[k].new_))
                 continue;
             v[k].threshold = &t[i];
-            v[k].min_effect = t[i].min_effect > 0 ? t[i].min_effect : v[k].min_effect;
             v[k].min_change = t[i].min_change;
+            if (t[i].min_effect > 0 && !(keep && v[k].min_effect > 0))
+                v[k].min_effect = t[i].min_effect;
         }
+}
+
+void pk_thresholds_apply(const struct pk_threshold *t, size_t n, struct pk_compared *v, size_t rows)
+{
+    apply(t, n, false, v, rows);
+}
+
+void pk_thresholds_ask(const struct pk_asked *asked, struct pk_compared *v, size_t rows)
+{
+    for (size_t k = 0; k < rows; k++)
+        v[k].min_effect = pk_figures_exact(v[k].new_) ? 0 : asked->min_effect;
+    apply(asked->own, asked->n_own, false, v, rows);
+    apply(asked->all, asked->n_all, !asked->typed, v, rows);
 }

@@ -13,6 +13,7 @@
 
 struct pk_threshold {
     const char *text;   /* as given */
+    const char *place;  /* where, for messages: "perf.ini:4: [flash]"; NULL = typed. Set by who knows it */
     const char *metric; /* "*" = any */
     const char *where;  /* "variant=flash,seq_len=1024"; "" = any */
     double min_effect;  /* 0 = not given */
@@ -24,9 +25,20 @@ struct pk_threshold {
 enum pk_code pk_threshold_parse(const char *text, struct pk_arena *a, struct pk_threshold *out,
                                 struct pk_err *err) PK_MUST_CHECK;
 
-/* Sets min_effect and min_change of rows that no earlier call found a threshold for; without a share a row's own min_effect stays. */
+/* Sets min_effect and min_change of the rows that they fit; without a share a row's min_effect stays. */
 void pk_thresholds_apply(const struct pk_threshold *t, size_t n, struct pk_compared *v, size_t rows);
-/* PK_E_USAGE for one that fits no row, or whose unit is not the metric's: it would be
- * believed to guard something. */
+
+/* What is asked of the rows of a part, such as a suite's entry. What is its own always wins: its thresholds, then its min_effect, then, for
+ * what these leave open, the thresholds of all. */
+struct pk_asked {
+    const struct pk_threshold *own, *all;
+    size_t n_own, n_all;
+    double min_effect; /* of its own rows, but for exact figures; 0 = none */
+    bool typed;        /* `all` were typed, and so are stronger than its min_effect */
+};
+void pk_thresholds_ask(const struct pk_asked *asked, struct pk_compared *v, size_t rows);
+/* PK_E_USAGE, with its place, for one that fits no row, or whose unit is not the metric's: it would be believed to guard something. rows >= 1.
+ * `measured` is what could be compared, for advice; NULL = that is not known. */
 enum pk_code pk_thresholds_check(const struct pk_threshold *t, size_t n, const struct pk_compared *v,
-                                 size_t rows, struct pk_err *err) PK_MUST_CHECK;
+                                 size_t rows, const struct pk_compare_side *measured,
+                                 struct pk_err *err) PK_MUST_CHECK;

@@ -83,20 +83,21 @@ size_t pk_known_below(const struct pk_known_noise *k, size_t n, double size)
 }
 
 /* What is asked of this row: a share; 0 = nothing, or an absolute change, whose share is not known yet. */
-static double asked_of(const struct pk_known_noise *k, const struct pk_rule *rule, bool asked,
-                       const struct pk_threshold *given, size_t n_given)
+static double asked_of(const struct pk_known_noise *k, const struct pk_asked *asked,
+                       const struct pk_rule *rule, bool by_rule)
 {
     const struct pk_figures f = {.experiment = k->of.of.experiment,
                                  .variant = k->variant,
                                  .device = k->of.of.device,
                                  .axes = k->axes,
                                  .metric = k->of.of.metric,
-                                 .unit = k->of.unit};
+                                 .unit = k->of.unit,
+                                 .class = "time"}; /* of exact ones nothing is calibrated */
     struct pk_compared row = {.base = &f, .new_ = &f};
-    pk_thresholds_apply(given, n_given, &row, 1);
+    pk_thresholds_ask(asked, &row, 1);
     if (row.min_change > 0)
         return 0;
-    return row.min_effect > 0 ? row.min_effect : asked ? rule->min_effect : 0;
+    return row.min_effect > 0 ? row.min_effect : by_rule ? rule->min_effect : 0;
 }
 
 static enum pk_code refuse(const struct pk_known_noise *k, double size, const struct pk_rule *rule,
@@ -118,11 +119,11 @@ static enum pk_code refuse(const struct pk_known_noise *k, double size, const st
                   k->of.of.metric, *where ? "[" : "", where, *where ? "]" : "", 100 * noise->min_effect);
 }
 
-enum pk_code pk_known_check(const struct pk_known_noise *k, size_t n, const struct pk_rule *rule, bool asked,
-                            const struct pk_threshold *given, size_t n_given, struct pk_err *err)
+enum pk_code pk_known_check(const struct pk_known_noise *k, size_t n, const struct pk_asked *asked,
+                            const struct pk_rule *rule, bool by_rule, struct pk_err *err)
 {
     for (size_t i = 0; i < n; i++) {
-        const double size = asked_of(&k[i], rule, asked, given, n_given);
+        const double size = asked_of(&k[i], asked, rule, by_rule);
         if (size > 0 && size < k[i].of.of.noise.floor)
             return refuse(&k[i], size, rule, err);
     }

@@ -22,8 +22,7 @@ struct pk_known_noise {
 /* How many rows have noise that hides changes of this size. */
 size_t pk_known_below(const struct pk_known_noise *k, size_t n, double size);
 
-/* PK_E_UNDECIDED, naming the row, when what was asked for is below its floor: by `given` thresholds, or, where they say nothing and
- * `asked` is set, by the rule. */
-enum pk_code pk_known_check(const struct pk_known_noise *k, size_t n, const struct pk_rule *rule, bool asked,
-                            const struct pk_threshold *given, size_t n_given,
-                            struct pk_err *err) PK_MUST_CHECK;
+/* PK_E_UNDECIDED, naming the row, when what was asked of it is below its floor: as the gate will take it, or, where that says nothing and
+ * `by_rule` is set, by the rule. */
+enum pk_code pk_known_check(const struct pk_known_noise *k, size_t n, const struct pk_asked *asked,
+                            const struct pk_rule *rule, bool by_rule, struct pk_err *err) PK_MUST_CHECK;

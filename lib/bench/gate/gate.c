@@ -43,10 +43,14 @@ static size_t rows_of(struct gate *g, size_t part, struct pk_arena *a, struct pk
     for (size_t i = 0; i < n; i++) {
         rows[i].entry = p->name;
         rows[i].max_pairs = p->max_pairs;
-        rows[i].min_effect = pk_figures_exact(rows[i].new_) ? 0 : p->min_effect;
     }
-    pk_thresholds_apply(p->thresholds, p->n_thresholds, rows, n);
-    pk_thresholds_apply(g->o->thresholds, g->o->n_thresholds, rows, n);
+    const struct pk_asked asked = {.own = p->thresholds,
+                                   .n_own = p->n_thresholds,
+                                   .min_effect = p->min_effect,
+                                   .all = g->o->thresholds,
+                                   .n_all = g->o->n_thresholds,
+                                   .typed = g->o->typed};
+    pk_thresholds_ask(&asked, rows, n);
     return n;
 }
 
@@ -181,15 +185,33 @@ static enum pk_code within_part(const struct pk_gate_part *p, struct pk_err *err
     return p->name ? pk_within(err, "[%s]", p->name) : err->code;
 }
 
-static enum pk_code check_metrics(struct gate *g, size_t part, struct pk_err *err)
+static enum pk_code not_comparable(const char *why, const char *fix, struct pk_err *err)
 {
-    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    pk_fail(err, PK_E_NOT_COMPARABLE, "the two sides cannot be compared");
+    pk_why(err, "%s", why);
+    return pk_fix(err, "%s", fix);
+}
+
+/* What the new side said in a part, compared or not. */
+static struct pk_compare_side measured(const struct gate *g, size_t part, struct pk_arena *a)
+{
     const struct pk_ledger *l = g->ledger;
-    struct pk_figures *all = pk_new_n(&a, struct pk_figures, l->n_rows + 1);
+    struct pk_figures *all = pk_new_n(a, struct pk_figures, l->n_rows + 1);
     struct pk_compare_side side = {.name = "what was measured", .v = all};
     for (size_t i = 0; i < l->n_rows; i++)
         if (l->cases[l->rows[i].c].part == part)
             all[side.n++] = l->rows[i].f[PK_NEW];
+    return side;
+}
+
+static enum pk_code check_metrics(struct gate *g, size_t part, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const struct pk_ledger *l = g->ledger;
+    const char *no_number = pk_ledger_no_number(l, part, &g->parts[part].what, &a);
+    if (no_number)
+        return not_comparable(no_number, "correct what reports it, or choose others with --metric", err);
+    const struct pk_compare_side side = measured(g, part, &a);
     return pk_compare_check_metrics(&side, &g->parts[part].what, true, &a, err);
 }
 
@@ -200,7 +222,8 @@ static enum pk_code check_thresholds(struct gate *g, size_t part, struct pk_err 
     const struct pk_gate_part *p = &g->parts[part];
     struct pk_compared *rows = pk_new_n(&a, struct pk_compared, g->ledger->n_rows + 1);
     size_t *case_of = pk_new_n(&a, size_t, g->ledger->n_rows + 1), n = rows_of(g, part, &a, rows, case_of);
-    return n ? pk_thresholds_check(p->thresholds, p->n_thresholds, rows, n, err) : PK_OK;
+    const struct pk_compare_side side = measured(g, part, &a);
+    return n ? pk_thresholds_check(p->thresholds, p->n_thresholds, rows, n, &side, err) : PK_OK;
 }
 
 static enum pk_code check_parts(struct gate *g, struct pk_err *err)
@@ -208,16 +231,19 @@ static enum pk_code check_parts(struct gate *g, struct pk_err *err)
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_compared *rows;
     size_t *case_of;
-    if (g->ledger->conflict) {
-        pk_fail(err, PK_E_NOT_COMPARABLE, "the two sides cannot be compared");
-        pk_why(err, "%s", g->ledger->conflict);
-        return pk_fix(err, "let both report it in the same unit, or under two names");
-    }
-    for (size_t i = 0; i < g->n_parts; i++)
-        if (check_metrics(g, i, err) || check_thresholds(g, i, err))
+    if (g->ledger->conflict)
+        return not_comparable(g->ledger->conflict, "let both report it alike, or under two names", err);
+    for (size_t i = 0; i < g->n_parts; i++) {
+        if (check_metrics(g, i, err))
             return within_part(&g->parts[i], err);
+        if (check_thresholds(g, i, err))
+            return err->code;
+    }
     size_t n = decide(g, &a, &rows, &case_of);
-    return n ? pk_thresholds_check(g->o->thresholds, g->o->n_thresholds, rows, n, err) : PK_OK;
+    const struct pk_compare_side side = measured(g, 0, &a);
+    return n ? pk_thresholds_check(g->o->thresholds, g->o->n_thresholds, rows, n,
+                                   g->n_parts == 1 ? &side : NULL, err)
+             : PK_OK;
 }
 
 static enum pk_code measure(struct gate *g, struct pk_err *err)

@@ -38,8 +38,9 @@ struct pk_gate_part {
     const char *name; /* of the suite's entry; NULL = no suite */
     struct pk_arm arms[PK_SIDES];
     struct pk_compare_options what;
-    const char *const *own_times;          /* see pk_ledger_compared */
-    const struct pk_threshold *thresholds; /* of its rows; they come before those of all */
+    const char *const *own_times; /* see pk_ledger_compared */
+    const struct pk_threshold
+        *thresholds; /* of its rows; they come before those of all (pk_thresholds_ask) */
     size_t n_thresholds;
     double min_effect; /* of its rows; 0 = the rule's */
     size_t max_pairs;  /* of each of its rows; 0 = the rule's */
@@ -50,6 +51,7 @@ struct pk_gate_options {
     struct pk_rule rule;
     const struct pk_threshold *thresholds; /* of the rows of all parts */
     size_t n_thresholds;
+    bool typed;        /* they are stronger than a part's min_effect */
     int64_t budget_ns; /* 0 = none: no pair begins that would probably end after it */
     uint64_t seed;
 };

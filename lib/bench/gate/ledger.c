@@ -73,6 +73,22 @@ static void add_figure(struct pk_ledger *l, struct pk_ledger_row *r, int side, i
     r->invocation[side][f->n++] = invocation;
 }
 
+/* The direction is each side's own. Returns what the sides do not agree in; NULL = nothing. */
+static const char *describe(const struct pk_ledger *l, struct pk_ledger_row *r, int side,
+                            const struct pk_metric_decl *m)
+{
+    struct pk_figures *f = &r->f[side], *other = &r->f[side == PK_BASE ? PK_NEW : PK_BASE];
+    if (strcmp(f->unit, m->unit) != 0)
+        return pk_printf(l->arena, "%s is in \"%s\" on one side and in \"%s\" on the other", m->name, f->unit,
+                         m->unit);
+    if (!f->n)
+        f->direction = pk_strdup(l->arena, m->direction);
+    if (other->n && pk_figures_opposed(f, other))
+        return pk_printf(l->arena, "%s is better when %s on one side and when %s on the other", m->name,
+                         other->direction, f->direction);
+    return NULL;
+}
+
 static void add_metric(struct pk_ledger *l, int side, size_t c, const struct pk_slice *s,
                        const struct pk_summary_row *sum)
 {
@@ -80,11 +96,19 @@ static void add_metric(struct pk_ledger *l, int side, size_t c, const struct pk_
     while (strcmp(m->name, sum->metric) != 0)
         m++;
     struct pk_ledger_row *r = row_of(l, c, m);
-    if (strcmp(r->f[side].unit, m->unit) == 0)
+    const char *conflict = describe(l, r, side, m);
+    if (!conflict)
         add_figure(l, r, side, s->invocation, sum->figure);
     else if (!l->conflict)
-        l->conflict = pk_printf(l->arena, "%s is in \"%s\" on one side and in \"%s\" on the other", m->name,
-                                r->f[side].unit, m->unit);
+        l->conflict = conflict;
+}
+
+static bool summarized(const struct pk_summary_row *rows, size_t n, const struct pk_metric_decl *m)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(rows[i].metric, m->name) == 0)
+            return true;
+    return false;
 }
 
 void pk_ledger_slice(struct pk_ledger *l, int side, size_t c, const struct pk_slice *s)
@@ -104,6 +128,9 @@ void pk_ledger_slice(struct pk_ledger *l, int side, size_t c, const struct pk_sl
     size_t n = pk_summarize_slice(s, rows);
     for (size_t i = 0; i < n; i++)
         add_metric(l, side, c, s, &rows[i]);
+    for (size_t i = 0; i < s->n_series; i++)
+        if (s->series[i].phase == PK_PHASE_STEADY && !summarized(rows, n, &s->metrics[s->series[i].metric]))
+            row_of(l, c, &s->metrics[s->series[i].metric])->no_number[side] = true;
 }
 
 /* --- what is compared -------------------------------------------------------------------------------------------- */
@@ -126,6 +153,27 @@ static bool listed(const char *const *names, const char *name)
 static bool of_part(const struct pk_ledger *l, const struct pk_ledger_row *r, size_t part)
 {
     return l->cases[r->c].part == part;
+}
+
+const char *pk_ledger_no_number(const struct pk_ledger *l, size_t part, const struct pk_compare_options *o,
+                                struct pk_arena *a)
+{
+    struct pk_figures *all = pk_new_n(a, struct pk_figures, l->n_rows + 1);
+    struct pk_compare_side side = {.v = all};
+    for (size_t i = 0; i < l->n_rows; i++)
+        if (of_part(l, &l->rows[i], part))
+            all[side.n++] = l->rows[i].f[PK_BASE];
+    for (size_t i = 0; i < l->n_rows; i++) {
+        const struct pk_ledger_row *r = &l->rows[i];
+        const bool base = r->no_number[PK_BASE] && !r->f[PK_BASE].n,
+                   new_ = r->no_number[PK_NEW] && !r->f[PK_NEW].n;
+        if ((base || new_) && of_part(l, r, part) && pk_compare_wants(&side, r->f, o, a))
+            return pk_printf(a, "%s is no number (NaN) on %s", r->f->metric,
+                             base && new_ ? "both sides"
+                             : base       ? "the base side"
+                                          : "the new side");
+    }
+    return NULL;
 }
 
 static bool on_both_sides(const struct pk_ledger *l, const struct pk_ledger_row *r)

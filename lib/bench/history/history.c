@@ -150,7 +150,8 @@ static struct pk_compare_side all_figures(const struct pk_history_run *runs, siz
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < runs[i].figures.n; k++)
             v[total++] = runs[i].figures.v[k];
-    return (struct pk_compare_side){pk_printf(a, "no run of %s", experiment), v, total};
+    return (struct pk_compare_side){
+        .name = pk_printf(a, "the history of %s", experiment), .v = v, .n = total};
 }
 
 static enum pk_code nothing(size_t n_runs, const char *experiment, const struct gathering *g, size_t setups,

@@ -2,6 +2,7 @@
 #include "bench/history/history.h"
 
 #include "base/buf.h"
+#include "base/units.h"
 #include "bench/compare/parts.h"
 
 #include <inttypes.h>
@@ -27,22 +28,29 @@ static void say_change(struct pk_buf *b, const struct pk_history_series *s, cons
         pk_buf_printf(b, "%.6g to %.6g", step->before, step->after);
         return;
     }
+    char percent[32];
     double gain = pk_speedup(s->newest->direction, 1 + step->change);
-    pk_buf_printf(b, "%+.1f %%%s", 100 * step->change, isnan(gain) ? "" : gain > 1 ? ", better" : ", worse");
+    pk_buf_printf(b, "%s %%%s", pk_format_percent(step->change, percent, sizeof percent),
+                  isnan(gain) ? ""
+                  : gain > 1  ? ", better"
+                              : ", worse");
 }
 
 static void say_last_level(struct pk_buf *b, const struct pk_history_series *s)
 {
+    char percent[32];
     if (s->creep != 0)
-        pk_buf_printf(b, "since then creeping, %+.1f %%", 100 * s->creep);
+        pk_buf_printf(b, "since then creeping, %s %%", pk_format_percent(s->creep, percent, sizeof percent));
     else
         pk_buf_str(b, "since then stable");
 }
 
 static const char *without_steps(const struct pk_history_series *s, double min_effect, struct pk_arena *a)
 {
+    char percent[32];
     if (s->creep != 0)
-        return pk_printf(a, "no step, but creeping: %+.1f %% over %zu runs", 100 * s->creep, s->n);
+        return pk_printf(a, "no step, but creeping: %s %% over %zu runs",
+                         pk_format_percent(s->creep, percent, sizeof percent), s->n);
     if (s->exact)
         return pk_printf(a, "no change in %zu runs", s->n);
     if (s->n < PK_STEPS_RUNS)

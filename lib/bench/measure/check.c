@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "bench/block.h"
+#include "bench/measure/agree.h"
 #include "bench/measure/live.h"
 
 enum pk_code pk_check_case(const struct pk_case *c, const char *point, struct pk_arena *a,
@@ -38,18 +39,20 @@ static enum pk_code run_and_compare(struct pk_ctx *ctx, void *user, struct pk_er
     enum pk_code rc = ctx->c->probe->run(ctx, err);
     if (!rc)
         rc = pk_device_sync(ctx->dev, err);
-    return rc ? rc : ctx->c->probe->check(ctx, true, err);
+    if (pk_alone(ctx->comm, rc))
+        return rc;
+    return pk_agree(ctx->comm, ctx->c->probe->check(ctx, true, err), err);
 }
 
-enum pk_code pk_check_points(struct pk_device *dev, const struct pk_case *c, uint64_t seed,
-                             struct pk_err *err)
+enum pk_code pk_check_points(const struct pk_measure *m, struct pk_err *err)
 {
+    const struct pk_case *c = m->c;
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     for (const char *const *point = c->probe->check_points; point && *point; point++) {
         struct pk_case at;
         enum pk_code rc = pk_check_case(c, *point, &a, &at, err);
-        if (!rc && (!c->probe->skip || !c->probe->skip(&at, dev->kind)))
-            rc = pk_live_case(dev, &at, seed, run_and_compare, NULL, err);
+        if (!rc && (!c->probe->skip || !c->probe->skip(&at, m->dev->kind)))
+            rc = pk_live_case(m, &at, run_and_compare, NULL, err);
         if (rc) {
             pk_within(err, "check at %s", *point);
             return rc;

@@ -3,12 +3,21 @@
 
 #include "bench/measure/notes.h"
 
+#include <string.h>
+
 enum { ENTRIES_MOST = 1 << 20, OUTSIDE = -1 };
 
 struct entry {
-    int64_t bytes; /* < 0: freed */
+    int64_t bytes;  /* < 0: freed */
+    uint32_t begun; /* marks that had begun by then */
     int16_t region;
     uint8_t tag;
+};
+
+/* A moment: live bytes by tag. */
+struct moment {
+    int64_t bytes, of[PK_TAGS];
+    int region;
 };
 
 struct pk_ledger {
@@ -18,13 +27,9 @@ struct pk_ledger {
     struct entry *v;
     size_t n, left_out;
     int64_t start[PK_TAGS]; /* live bytes before the first entry */
+    struct moment
+        found[PK_REGIONS_MAX]; /* the most that was live where a region without others in it began */
     bool written;
-};
-
-/* A moment: live bytes by tag. */
-struct moment {
-    int64_t bytes, of[PK_TAGS];
-    int region;
 };
 
 struct pk_ledger *pk_ledger_open(struct pk_device *dev, struct pk_arena *a)
@@ -50,7 +55,49 @@ static void enter(void *user, int64_t bytes, enum pk_tag tag, size_t current)
         l->left_out++;
         return;
     }
-    l->v[l->n++] = (struct entry){bytes, (int16_t)innermost(&l->dev->marks), (uint8_t)tag};
+    l->v[l->n++] =
+        (struct entry){bytes, (uint32_t)l->dev->marks.n, (int16_t)innermost(&l->dev->marks), (uint8_t)tag};
+}
+
+static struct moment beginning(const struct pk_ledger *l)
+{
+    struct moment m = {.region = OUTSIDE};
+    for (size_t t = 0; t < PK_TAGS; t++)
+        m.bytes += m.of[t] = l->start[t];
+    return m;
+}
+
+static void pass(struct moment *m, const struct entry *e)
+{
+    m->bytes += e->bytes;
+    m->of[e->tag] += e->bytes;
+    m->region = e->region;
+}
+
+static void keep_higher(struct moment *highest, const struct moment *now)
+{
+    if (now->bytes > highest->bytes)
+        *highest = *now;
+}
+
+/* Marks are in the order they began. */
+static bool holds_others(const struct pk_marks *m, size_t i)
+{
+    return i + 1 < m->n && m->v[i + 1].begin_host_ns < m->v[i].end_host_ns;
+}
+
+/* A region that takes nothing has a peak too: what it found. */
+static void find_beginnings(struct pk_ledger *l)
+{
+    const struct pk_marks *m = &l->dev->marks;
+    struct moment now = beginning(l);
+    for (size_t i = 0, e = 0; i < m->n; i++) {
+        while (e < l->n && l->v[e].begun <= i)
+            pass(&now, &l->v[e++]);
+        now.region = m->v[i].region;
+        if (!holds_others(m, i))
+            keep_higher(&l->found[now.region], &now);
+    }
 }
 
 static enum pk_code write_down(struct pk_ledger *l, struct pk_sampler *s, struct pk_err *err)
@@ -64,6 +111,7 @@ static enum pk_code write_down(struct pk_ledger *l, struct pk_sampler *s, struct
     enum pk_code rc = s->ctx->c->probe->run(s->ctx, err);
     pool->ledger = NULL;
     l->written = true;
+    find_beginnings(l);
     return rc ? rc : pk_device_sync(l->dev, err);
 }
 
@@ -88,21 +136,6 @@ static const char *region_name(const struct pk_ledger *l, int region)
     return region == OUTSIDE ? "outside" : l->s->ctx->c->probe->regions[region].name;
 }
 
-static struct moment beginning(const struct pk_ledger *l)
-{
-    struct moment m = {.region = OUTSIDE};
-    for (size_t t = 0; t < PK_TAGS; t++)
-        m.bytes += m.of[t] = l->start[t];
-    return m;
-}
-
-static void pass(struct moment *m, const struct entry *e)
-{
-    m->bytes += e->bytes;
-    m->of[e->tag] += e->bytes;
-    m->region = e->region;
-}
-
 static json_t *moment_json(const struct pk_ledger *l, const struct moment *m)
 {
     json_t *j = json_pack("{s:s, s:I}", "region", region_name(l, m->region), "bytes", (json_int_t)m->bytes);
@@ -122,8 +155,7 @@ static json_t *timeline(const struct pk_ledger *l)
         struct moment highest = {.bytes = -1};
         for (; i < l->n * (p + 1) / points; i++) {
             pass(&now, &l->v[i]);
-            if (now.bytes > highest.bytes)
-                highest = now;
+            keep_higher(&highest, &now);
         }
         json_array_append_new(list, moment_json(l, &highest));
     }
@@ -135,10 +167,10 @@ static json_t *peaks(const struct pk_ledger *l)
     struct moment highest[PK_REGIONS_MAX + 1] = {0}; /* OUTSIDE first */
     struct moment now = beginning(l);
     json_t *list = json_array();
+    memcpy(highest + 1, l->found, sizeof l->found);
     for (size_t i = 0; i < l->n; i++) {
         pass(&now, &l->v[i]);
-        struct moment *of = &highest[now.region + 1];
-        *of = now.bytes > of->bytes ? now : *of;
+        keep_higher(&highest[now.region + 1], &now);
     }
     for (size_t r = 0; r < PK_REGIONS_MAX + 1; r++)
         if (highest[r].bytes)

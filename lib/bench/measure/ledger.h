@@ -3,7 +3,8 @@
  * Of a captured variant the iteration runs uncaptured: a replay allocates nothing. The note "memory":
  *   {"whole": true,                                    false: allocations were left out
  *    "start_bytes": N, "allocations": N,
- *    "regions":  [{"region", "bytes", TAG: bytes}],    the highest moment while it was the innermost open region, "outside" of all
+ *    "regions":  [{"region", "bytes", TAG: bytes}],    the highest moment while it was the innermost open region, its
+ *                                                    beginning among them where it holds no other; "outside" of all
  *    "timeline": [the same]}                           the highest of each of at most PK_LEDGER_POINTS stretches of as many allocations
  * Tags are the pool's (device/pool.h), those of 0 bytes left out. */
 #pragma once

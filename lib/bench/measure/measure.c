@@ -2,6 +2,7 @@
 #include "bench/measure/measure.h"
 
 #include "base/clock.h"
+#include "bench/measure/agree.h"
 #include "bench/measure/check.h"
 #include "bench/measure/counts.h"
 #include "bench/measure/ledger.h"
@@ -20,9 +21,10 @@ struct job {
     struct pk_notes notes;
     struct pk_sampler sampler;
     struct pk_stopper stopper;
-    struct pk_counts counts;  /* where m->counters */
-    struct pk_traced *traced; /* of a trace pass */
-    struct pk_ledger *ledger; /* of a memory pass */
+    struct pk_counts counts;   /* where m->counters */
+    struct pk_traced *traced;  /* of a trace pass */
+    struct pk_ledger *ledger;  /* of a memory pass */
+    struct pk_line_up line_up; /* where m->comm */
     uint64_t polled_ns;
     size_t polled_n;
 };
@@ -37,25 +39,73 @@ static void poll_disturbance(struct job *j, uint64_t now_ns)
     j->polled_n = j->sampler.n;
 }
 
-static enum pk_code sample_until_stop(struct job *j, struct pk_err *err)
+/* What sample n left. */
+static enum pk_code check_sound(struct job *j, size_t n, struct pk_err *err)
+{
+    struct pk_ctx *ctx = j->sampler.ctx;
+    if (!ctx->c->probe->sound || ctx->dry || !ctx->c->probe->sound(ctx, err))
+        return PK_OK;
+    return n ? pk_within(err, "after sample %zu", n) : pk_within(err, "in the first iteration");
+}
+
+typedef enum pk_code stop_fn(struct job *j, uint64_t now_ns, bool *stop, struct pk_err *err);
+
+static enum pk_code stop_alone(struct job *j, uint64_t now_ns, bool *stop, struct pk_err *err)
+{
+    *stop = pk_stop_now(&j->stopper, now_ns);
+    return PK_OK;
+}
+
+static enum pk_code stop_together(struct job *j, uint64_t now_ns, bool *stop, struct pk_err *err)
+{
+    *stop = j->m->comm->rank == 0 && pk_stop_now(&j->stopper, now_ns);
+    return pk_agree_on(j->m->comm, stop, sizeof *stop, err);
+}
+
+/* One of the two is inlined: where nobody takes part, nothing is asked. */
+static inline __attribute__((always_inline)) enum pk_code sample_until(struct job *j, stop_fn *stop_now,
+                                                                       struct pk_err *err)
 {
     struct pk_device *dev = j->m->dev;
+    bool stop = false;
+    enum pk_code rc;
     uint64_t now = pk_device_now_ns(dev);
     pk_stopper_init(&j->stopper, &j->m->stop, &j->sampler, now);
     j->polled_n = j->sampler.n; /* the first poll forgets what came before */
     poll_disturbance(j, now);
     do {
-        enum pk_code rc = pk_sample_take(&j->sampler, err);
-        if (rc)
+        rc = pk_sample_take(&j->sampler, err);
+        if (rc || (rc = check_sound(j, j->sampler.n, err)))
             return rc;
         j->sampler.n++;
         now = pk_device_now_ns(dev);
         if (now - j->polled_ns >= DISTURBANCE_EVERY_MS * PK_NS_PER_MS)
             poll_disturbance(j, now);
-    } while (!pk_stop_now(&j->stopper, now));
+        rc = stop_now(j, now, &stop, err);
+    } while (!rc && !stop);
     poll_disturbance(j, now);
     pk_stop_recount(&j->stopper);
+    return rc;
+}
+
+/* The phase of a sample is that of all ranks: rank 0 found the warm-up, and what disturbed one rank disturbed the sample. */
+static enum pk_code agree_on_phases(struct job *j, struct pk_err *err)
+{
+    struct pk_stopper *st = &j->stopper;
+    if (pk_agree_on(j->m->comm, &st->cut, sizeof st->cut, err) ||
+        pk_agree_any(j->m->comm, j->sampler.disturbed, j->sampler.n, err))
+        return err->code;
+    st->reason = st->reason ? st->reason : "rank 0";
+    pk_stop_recount(st);
     return PK_OK;
+}
+
+static enum pk_code sample_until_stop(struct job *j, struct pk_err *err)
+{
+    if (!j->m->comm)
+        return sample_until(j, stop_alone, err);
+    enum pk_code rc = sample_until(j, stop_together, err);
+    return rc ? rc : agree_on_phases(j, err);
 }
 
 /* With --once nothing is repeated and nothing compared: the profiler outside should see the work and nothing
@@ -112,12 +162,14 @@ static void close_around(struct job *j)
 static enum pk_code calibrate_and_sample(struct job *j, struct pk_err *err)
 {
     int64_t runs = 0;
+    pk_line_up(&j->line_up, &j->sampler);
     enum pk_code rc =
         j->traced ? PK_OK : pk_sampler_calibrate(&j->sampler, j->m->unit_overhead_ns, &runs, err);
-    if (!rc)
+    if (!rc) {
         attach_around(j);
-    if (!rc)
+        pk_line_up(&j->line_up, &j->sampler);
         rc = sample_until_stop(j, err);
+    }
     if (rc)
         return rc;
     pk_note_int(&j->notes, "calibration_runs", runs);
@@ -148,30 +200,42 @@ static const char *unchecked(const struct pk_measure *m)
 /* What is compared is what will be measured: of a captured variant, a replay. */
 static enum pk_code first_iterations(struct job *j, struct pk_ctx *ctx, struct pk_err *err)
 {
-    enum pk_code rc = pk_sampler_first(&j->sampler, ctx, capacity(&j->m->stop), err);
+    enum pk_code rc = ctx->comm ? pk_comm_barrier(ctx->comm, err) : PK_OK;
+    if (!rc)
+        rc = pk_sampler_first(&j->sampler, ctx, capacity(&j->m->stop), err);
+    if (!rc)
+        rc = check_sound(j, 0, err);
     if (rc || !j->sampler.captured || j->m->stop.once)
         return rc;
     pk_note_text(&j->notes, "graph", "captured");
     return pk_sample_take(&j->sampler, err);
 }
 
+static void note_timeline(struct job *j, struct pk_ctx *ctx)
+{
+    json_t *timeline = ctx->c->probe->timeline ? ctx->c->probe->timeline(ctx) : NULL;
+    if (timeline)
+        pk_note_json(&j->notes, "timeline", timeline);
+}
+
 /* The peak is the case's own: what the check allocates is left out. */
 static enum pk_code sample_and_check(struct pk_ctx *ctx, struct job *j, struct pk_err *err)
 {
     struct pk_pool *pool = &j->m->dev->pool;
-    enum pk_code rc = first_iterations(j, ctx, err);
+    enum pk_code rc = pk_alone(ctx->comm, first_iterations(j, ctx, err));
     size_t peak = pool->peak;
     if (!rc && !unchecked(j->m))
-        rc = ctx->c->probe->check(ctx, false, err);
+        rc = pk_agree(ctx->comm, ctx->c->probe->check(ctx, false, err), err);
     if (ctx->found)
-        pk_note_json(&j->notes, "found", ctx->found);
+        pk_note_json(&j->notes, "found", json_incref(ctx->found));
     pk_pool_reset_peak(pool);
     if (!rc)
-        rc = j->m->stop.once ? sample_once(j) : calibrate_and_sample(j, err);
+        rc = j->m->stop.once ? sample_once(j) : pk_alone(ctx->comm, calibrate_and_sample(j, err));
     if (rc)
         return rc;
     pk_note_text(&j->notes, "stop", j->stopper.reason);
     pk_note_int(&j->notes, "reps", j->sampler.reps);
+    note_timeline(j, ctx);
     pk_series_pack(&j->stopper, pool->peak > peak ? pool->peak : peak, j->a, j->out);
     pack_around(j);
     return PK_OK;
@@ -180,7 +244,7 @@ static enum pk_code sample_and_check(struct pk_ctx *ctx, struct job *j, struct p
 static enum pk_code measure_live(struct pk_ctx *ctx, void *user, struct pk_err *err)
 {
     struct job *j = user;
-    enum pk_code rc = open_around(j, ctx->dev, err);
+    enum pk_code rc = pk_agree(ctx->comm, open_around(j, ctx->dev, err), err);
     if (!rc)
         rc = sample_and_check(ctx, j, err);
     close_around(j);
@@ -203,15 +267,30 @@ static enum pk_code measure(struct job *j, struct pk_err *err)
     const char *why_unchecked = unchecked(m);
     enum pk_code rc = skipped(m->c, m->dev->kind, err);
     if (!rc && !why_unchecked)
-        rc = pk_check_points(m->dev, m->c, m->seed, err);
+        rc = pk_check_points(m, err);
     if (rc)
         return rc;
     pk_pool_trim(&m->dev->pool); /* every case starts cold, whatever came before it */
     pk_pool_reset_peak(&m->dev->pool);
-    rc = pk_live_case(m->dev, m->c, m->seed, measure_live, j, err);
+    rc = pk_live_case(m, m->c, measure_live, j, err);
     if (!rc)
         pk_note_text(&j->notes, "check", why_unchecked ? why_unchecked : "passed");
     return rc;
+}
+
+/* Note "largest": {"batch": 140, "limit_bytes": 16777216}, of what is predicted to fit. Nothing where a case did not fit that was predicted to. */
+static void note_largest(struct job *j, bool fitted)
+{
+    const struct pk_measure *m = j->m;
+    const char *shrink = m->c->probe->shrink;
+    const size_t limit = m->dev->pool.limit;
+    if (!shrink || m->stop.once || m->pass != PK_PASS_TIMING || (fitted && m->invocation > 1) || !limit ||
+        limit > INT64_MAX)
+        return;
+    const int64_t most = pk_probe_largest(m->c, m->dev->kind, (int64_t)limit);
+    if (fitted || most < pk_case_int(m->c, (unsigned)pk_axis_index(m->c->probe->axes, shrink)))
+        pk_note_json(&j->notes, "largest",
+                     json_pack("{s:I, s:I}", shrink, (json_int_t)most, "limit_bytes", (json_int_t)limit));
 }
 
 static enum pk_status status_of(enum pk_code rc)
@@ -245,10 +324,12 @@ void pk_measure_case(const struct pk_measure *m, struct pk_arena *a, struct pk_s
     if (rc) {
         out->message = err.why[0] ? pk_printf(a, "%s: %s", err.what, err.why) : pk_strdup(a, err.what);
         out->n_metrics = out->n_series = 0; /* what was measured before it went wrong is not a result */
-    } else {
-        out->notes = j.notes.v;
-        out->n_notes = j.notes.n;
+        j.notes.n = 0;
     }
+    if (!rc || rc == PK_E_OOM)
+        note_largest(&j, !rc);
+    out->notes = j.notes.v;
+    out->n_notes = j.notes.n;
     pk_pool_trim(&m->dev->pool);
     out->elapsed_ns = pk_device_now_ns(m->dev) - began;
 }

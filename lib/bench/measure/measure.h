@@ -18,7 +18,7 @@
  * In a counter pass the samples are counted as well (counts.h): their times come with them and are no timings, because reading
  * counters costs.
  *
- * Notes (values are JSON): stop, reps, calibration_runs, found (what the check made known, probe.h), graph ("captured", when replays were measured), check ("passed", or why
+ * Notes (values are JSON): stop, reps, calibration_runs, found (what the check made known, probe.h), timeline (likewise), graph ("captured", when replays were measured), check ("passed", or why
  * not), and over the steady samples' times (all regions together) warmup_cut, warmup_rule ("mser5" or "fixed"), noise (relative half-width when it stopped, the widest
  * region's), outliers, outlier_ordinals (the first 32), drift, drift_p, autocorrelation, disturbed (samples),
  * disturbed_kept (true: most samples were disturbed, so that none was set aside), of repeatable regions unit_overhead_ns (subtracted
@@ -47,6 +47,7 @@ typedef bool pk_disturbed_fn(void *user);
 struct pk_measure {
     const struct pk_case *c;
     struct pk_device *dev;
+    struct pk_comm *comm; /* of the ranks that measure it together (agree.h); NULL = nobody else */
     enum pk_pass pass;
     int invocation;
     bool check;
@@ -59,7 +60,9 @@ struct pk_measure {
     void *disturbed_user;
 };
 
-/* Never fails as a call: what went wrong is the slice's status and message (oom, failed). The slice lives in `a`.
+/* Ranks agree on everything that shapes the result: repetitions, when to stop, what was warm-up, whether it failed. Where that is no longer
+ * possible m->comm is broken, the slice says why, and this process has to end.
+ * Never fails as a call: what went wrong is the slice's status and message (oom, failed). The slice lives in `a`.
  * After a failed check there are no series. */
 void pk_measure_case(const struct pk_measure *m, struct pk_arena *a, struct pk_slice *out);
 

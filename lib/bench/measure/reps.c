@@ -1,7 +1,10 @@
 /* Reps: trial samples, each with more repetitions than the one before. */
 #include "bench/measure/reps.h"
 
+#include "bench/measure/agree.h"
+
 #include <math.h>
+#include <string.h>
 
 /* After `reps` repetitions took ns: a tenth more than should do, and not all at once, because the first ones may be slow. */
 static double more_reps(double reps, double ns, double most)
@@ -44,6 +47,23 @@ static bool raise_region(struct pk_sampler *s, size_t region)
     return true;
 }
 
+/* What rank 0 measured is what all of them do. */
+static enum pk_code agree_on_regions(struct pk_sampler *s, bool *short_ones, struct pk_err *err)
+{
+    struct {
+        uint32_t reps[PK_REGIONS_MAX];
+        bool short_ones;
+    } word = {.short_ones = *short_ones};
+    memcpy(word.reps, s->ctx->reps, sizeof word.reps);
+    if (pk_agree_on(s->ctx->comm, &word, sizeof word, err))
+        return err->code;
+    for (size_t r = 0; r < s->n_regions; r++)
+        if (is_repeatable(s, r))
+            repeat_region(s, r, word.reps[r]);
+    *short_ones = word.short_ones;
+    return PK_OK;
+}
+
 static enum pk_code calibrate_regions(struct pk_sampler *s, int64_t *runs, struct pk_err *err)
 {
     bool short_ones = false;
@@ -60,6 +80,8 @@ static enum pk_code calibrate_regions(struct pk_sampler *s, int64_t *runs, struc
         short_ones = false;
         for (size_t r = 0; r < s->n_regions; r++)
             short_ones |= raise_region(s, r);
+        if (s->ctx->comm && agree_on_regions(s, &short_ones, err))
+            return err->code;
     }
     return PK_OK;
 }
@@ -69,17 +91,20 @@ static enum pk_code calibrate_samples(struct pk_sampler *s, int64_t *runs, struc
     int64_t most = (int64_t)(s->ctx->dev->marks.cap / s->n_columns);
     if (most > PK_SAMPLE_REPS_MAX)
         most = PK_SAMPLE_REPS_MAX;
-    if (s->ctx->c->probe->reset || pk_sample_spent_ns(s, 0) >= 50 * PK_SAMPLE_MIN_NS)
-        return PK_OK;
+    int64_t next = s->ctx->c->probe->reset || pk_sample_spent_ns(s, 0) >= 50 * PK_SAMPLE_MIN_NS ? 0 : s->reps;
     for (;;) {
-        enum pk_code rc = pk_sample_take(s, err);
+        enum pk_code rc = pk_agree_on(s->ctx->comm, &next, sizeof next, err);
+        if (rc || !next)
+            return rc;
+        s->reps = next;
+        rc = pk_sample_take(s, err);
         if (rc)
             return rc;
         *runs += s->reps;
         double ns = pk_sample_spent_ns(s, s->n);
-        if (ns >= PK_SAMPLE_MIN_NS || s->reps >= most)
-            return PK_OK;
-        s->reps = (int64_t)more_reps((double)s->reps, ns, (double)most);
+        next = ns >= PK_SAMPLE_MIN_NS || s->reps >= most
+                   ? 0
+                   : (int64_t)more_reps((double)s->reps, ns, (double)most);
     }
 }
 

@@ -96,6 +96,17 @@ static enum pk_code check_marks(const struct pk_ctx *ctx, struct pk_err *err)
     return PK_OK;
 }
 
+/* Of the regions that are part of no other, or of those that are. */
+static void number_columns(struct pk_sampler *s, bool outer)
+{
+    for (size_t r = 0; r < s->n_regions; r++) {
+        if ((pk_region_around(s->ctx->c, (unsigned)r) < 0) != outer)
+            continue;
+        s->first_column[r] = s->n_columns;
+        s->n_columns += s->n_instances[r];
+    }
+}
+
 static enum pk_code learn_instances(struct pk_sampler *s, struct pk_err *err)
 {
     const struct pk_marks *m = &s->ctx->dev->marks;
@@ -108,16 +119,17 @@ static enum pk_code learn_instances(struct pk_sampler *s, struct pk_err *err)
         s->n_instances[m->v[i].region]++;
     }
     for (size_t r = 0; r < s->n_regions; r++) {
-        bool applies = !regions[r].applies || regions[r].applies(s->ctx->c);
+        bool applies = pk_region_applies(s->ctx->c, r);
         if (applies != (s->n_instances[r] > 0)) {
             pk_fail(err, PK_E_INTERNAL, "region '%s' %s", regions[r].name,
                     applies ? "was never marked" : "was marked");
             return pk_why(err, "the probe says that it %s in this case",
                           applies ? "occurs" : "does not occur");
         }
-        s->first_column[r] = s->n_columns;
-        s->n_columns += s->n_instances[r];
     }
+    number_columns(s, true);
+    s->n_outer_columns = s->n_columns;
+    number_columns(s, false);
     s->gauges = m->gauges;
     for (unsigned g = 0; g < PK_GAUGES_MAX; g++)
         if (m->gauges >> g & 1)
@@ -189,7 +201,7 @@ static enum pk_code resolve(struct pk_sampler *s, int64_t reps, struct pk_err *e
         row[column].host_ns += above(k->end_host_ns - k->begin_host_ns, s->overhead_ns[k->region]);
     }
     s->iteration_ns[s->n] = 0;
-    for (size_t c = 0; c < s->n_columns; c++)
+    for (size_t c = 0; c < s->n_outer_columns; c++)
         s->iteration_ns[s->n] += (double)row[c].lane_ns / (double)(reps * s->mark_reps[c]);
     s->disturbed[s->n] = false;
     for (size_t g = 0; g < s->n_gauges; g++)
@@ -251,7 +263,7 @@ double pk_sample_spent_ns(const struct pk_sampler *s, size_t i)
 {
     uint64_t sum = 0;
     for (size_t r = 0; r < s->n_regions; r++)
-        for (size_t k = 0; k < s->n_instances[r]; k++)
+        for (size_t k = 0; k < s->n_instances[r] && s->first_column[r] < s->n_outer_columns; k++)
             sum += s->times[i * s->n_columns + s->first_column[r] + k].lane_ns +
                    (i ? (uint64_t)s->reps * s->overhead_ns[r] : 0);
     return (double)sum;

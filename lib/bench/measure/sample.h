@@ -32,7 +32,8 @@ struct pk_sampler {
     size_t n_regions;
     size_t first_column[PK_REGIONS_MAX],
         n_instances[PK_REGIONS_MAX]; /* by region; 0 instances: does not apply */
-    size_t n_columns;                /* instances of all regions */
+    size_t n_columns;                /* instances of all regions, those of outermost ones first */
+    size_t n_outer_columns;          /* theirs: together they are the iteration, the others are within */
     uint32_t gauges;                 /* which an iteration sets, as in pk_marks */
     size_t n_gauges;
     unsigned gauge[PK_GAUGES_MAX];         /* their numbers */
@@ -43,7 +44,7 @@ struct pk_sampler {
     uint64_t overhead_ns[PK_REGIONS_MAX];  /* subtracted from each occurrence of a region, never below 0 */
     struct pk_times *times;                /* [cap][n_columns] */
     int64_t *bytes;                        /* [cap][n_gauges] */
-    double *iteration_ns;                  /* [cap] lane times of all columns, one repetition of each */
+    double *iteration_ns;                  /* [cap] lane times of the outer columns, one repetition of each */
     bool *disturbed;                       /* [cap] */
     bool captured;
     struct pk_graph *graph; /* of graph_reps repetitions, whose marks are the device's marks */
@@ -73,5 +74,5 @@ static inline int64_t pk_sample_reps(const struct pk_sampler *s, size_t i, size_
 /* Lane time of one repetition of a region in sample i: the sum over its instances. */
 double pk_sample_region_ns(const struct pk_sampler *s, size_t i, unsigned region);
 
-/* Lane time of sample i: of all columns and all repetitions, with the overhead that was subtracted. */
+/* Lane time of sample i: of the outer columns and all repetitions, with the overhead that was subtracted. */
 double pk_sample_spent_ns(const struct pk_sampler *s, size_t i);

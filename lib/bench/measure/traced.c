@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One name in one region, summed. */
+/* One name of one family in one region, summed. */
 struct named {
     const struct pk_kernel *first;
     size_t calls;
@@ -38,11 +38,12 @@ enum pk_code pk_traced_open(const struct pk_counter_env *env, struct pk_device *
     return pk_tracing_open(env, dev, PK_TRACE_DEFAULT, a, &t->tracing, err);
 }
 
-static int by_region_and_name(const void *a, const void *b)
+static int by_kind(const void *a, const void *b)
 {
     const struct pk_kernel *x = *(const struct pk_kernel *const *)a, *y = *(const struct pk_kernel *const *)b;
-    return x->region != y->region ? (x->region > y->region) - (x->region < y->region)
-                                  : strcmp(x->name, y->name);
+    if (x->region != y->region)
+        return (x->region > y->region) - (x->region < y->region);
+    return x->family != y->family ? (int)x->family - (int)y->family : strcmp(x->name, y->name);
 }
 
 static int longest_first(const void *a, const void *b)
@@ -56,10 +57,10 @@ static void sum_names(const struct pk_trace *trace, struct pk_arena *a, struct t
     const struct pk_kernel **v = pk_new_n(a, const struct pk_kernel *, trace->n + 1);
     for (size_t i = 0; i < trace->n; i++)
         v[i] = &trace->v[i];
-    qsort(v, trace->n, sizeof(const struct pk_kernel *), by_region_and_name);
+    qsort(v, trace->n, sizeof(const struct pk_kernel *), by_kind);
     told->named = pk_new_n(a, struct named, trace->n + 1);
     for (size_t i = 0; i < trace->n; i++) {
-        if (!i || by_region_and_name(&v[i - 1], &v[i]))
+        if (!i || by_kind(&v[i - 1], &v[i]))
             told->named[told->n_named++] = (struct named){.first = pk_new(a, struct pk_kernel)};
         struct named *last = &told->named[told->n_named - 1];
         if (!last->calls++)
@@ -127,10 +128,10 @@ static json_t *families_json(const struct pk_traced *t, const struct pk_breakdow
     json_t *list = json_array();
     for (size_t i = 0; i < b->n_families; i++) {
         const struct pk_family_time *f = &b->families[i];
-        json_array_append_new(list,
-                              json_pack("{s:s, s:s, s:I, s:I, s:I}", "region", region_name(t, f->region),
-                                        "family", pk_family_names[f->family], "calls", (json_int_t)f->calls,
-                                        "time_ns", (json_int_t)f->time_ns, "bytes", (json_int_t)f->bytes));
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:I, s:I, s:f, s:f}", "region", region_name(t, f->region), "family",
+                            pk_family_names[f->family], "calls", (json_int_t)f->calls, "time_ns",
+                            (json_int_t)f->time_ns, "flops", f->declared.flops, "bytes", f->declared.bytes));
     }
     return list;
 }
@@ -162,8 +163,9 @@ void pk_traced_pack(const struct pk_traced *t, struct pk_notes *notes)
     const struct told *typical = &t->v[t->n / 2];
     const struct pk_breakdown *b = &typical->breakdown;
     pk_note_json(notes, "breakdown",
-                 json_pack("{s:b, s:o, s:o, s:o}", "whole", (int)b->whole, "regions", regions_json(t, b),
-                           "families", families_json(t, b), "kernels", kernels_json(t, typical)));
+                 json_pack("{s:b, s:b, s:o, s:o, s:o}", "whole", (int)b->whole, "folded", (int)b->folded,
+                           "regions", regions_json(t, b), "families", families_json(t, b), "kernels",
+                           kernels_json(t, typical)));
 }
 
 void pk_traced_close(struct pk_traced *t)

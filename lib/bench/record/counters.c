@@ -1,7 +1,6 @@
 /* Counters: rows of events, metrics, perturbation and roofline from what is known of a case. */
 #include "bench/record/counters.h"
 
-#include "bench/record/known.h"
 #include "bench/record/roofline.h"
 
 #include <math.h>
@@ -129,12 +128,15 @@ static void add_perturbation(struct counted *c, int64_t case_id, size_t r, const
             slowest = at->pass_ns[p];
             source = c->run.counters->plans[p].source->name;
         }
-    if (r + 1 == c->run.n_places || isnan(slowest) || !(at->time_ns > 0))
+    if (isnan(slowest) || !(at->time_ns > 0))
         return;
+    const bool several = at->processes > 1;
     const bool usual = slowest <= at->slowest_ns + (at->slowest_ns - at->fastest_ns);
     add_row(c, &(struct pk_counter_row){case_id, pk_known_name(&c->run, r), "", "perturbation", "1",
                                         slowest / at->time_ns - 1, "harness", source, "exact", "",
-                                        usual ? "as processes differ without counting" : ""});
+                                        !several ? "one process was timed: how processes differ is not known"
+                                        : usual  ? "as processes differ without counting"
+                                                 : ""});
 }
 
 /* --- roofline ------------------------------------------------------------------------------------------------------- */
@@ -231,8 +233,21 @@ static void add_case(struct counted *c, size_t i, int64_t case_id)
         add_events(c, case_id, r, &k);
         for (size_t m = 0; m < c->run.counters->n_metrics; m++)
             add_metric(c, case_id, r, &k, &c->run.counters->metrics[m]);
-        add_perturbation(c, case_id, r, &k.at[r]);
+        if (r + 1 < c->run.n_places)
+            add_perturbation(c, case_id, r, &k.at[r]);
     }
+}
+
+enum pk_code pk_record_known(struct pk_store *s, int64_t case_id, const struct pk_counters *counters,
+                             const struct pk_known *known, struct pk_arena *a, struct pk_err *err)
+{
+    static const struct pk_ceilings unknown;
+    struct counted c = {.run = {.counters = counters, .n_places = 1}, .top = &unknown, .a = a};
+    add_events(&c, case_id, 0, known);
+    for (size_t m = 0; m < counters->n_metrics; m++)
+        add_metric(&c, case_id, 0, known, &counters->metrics[m]);
+    add_perturbation(&c, case_id, 0, &known->at[0]);
+    return pk_store_counters(s, c.rows, c.n, err);
 }
 
 enum pk_code pk_record_counters(struct pk_store *s, int64_t run_id, const struct pk_plan *plan,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "bench/plan.h"
+#include "bench/record/known.h"
 #include "counter/select.h"
 #include "ops/ceilings.h"
 #include "store/store.h"
@@ -12,10 +13,15 @@
  * ceilings. Scaled
  * counts are approximate, and nothing is made of counts that were scaled differently. A row "perturbation" per region says by how much
  * the slowest of the counter passes was slower than the timing passes, and which source's that was (native); its note is empty where
- * that is more than processes differ by anyway. Every case that was timed has its roofline (roofline.h), by counted work where it was
+ * that is more than processes differ by anyway, of which one process says nothing. Every case that was timed has its roofline (roofline.h), by counted work where it was
  * counted. case_ids are those of the plan's cases.
  * Reads the store only; rows that are there already are replaced. */
 enum pk_code pk_record_counters(struct pk_store *s, int64_t run_id, const struct pk_plan *plan,
                                 const int64_t *case_ids, const struct pk_counters *counters,
                                 const struct pk_ceilings *top, struct pk_arena *a,
                                 struct pk_err *err) PK_MUST_CHECK;
+
+/* The rows of a case that is all iteration, that nobody declares the work of, and of which this is known: of a command. */
+enum pk_code pk_record_known(struct pk_store *s, int64_t case_id, const struct pk_counters *counters,
+                             const struct pk_known *known, struct pk_arena *a,
+                             struct pk_err *err) PK_MUST_CHECK;

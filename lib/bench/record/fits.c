@@ -1,9 +1,8 @@
 /* Fits: from groups of cases to coefficients. */
 #include "bench/record/fits.h"
 
-#include "stats/trend.h"
+#include "bench/record/reduces.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { FEWEST_X = 3 };
@@ -23,36 +22,10 @@ static bool can_fit(const struct pk_fit_row *row, const struct pk_fit_group *g)
     return true;
 }
 
-static double median(const double *v, size_t n, double *scratch)
-{
-    memcpy(scratch, v, n * sizeof *v);
-    return pk_summarize(scratch, n).median;
-}
-
-/* The intercept's interval follows from the slope's: both lines pass through the middle. A line that is not least squares has no r2. */
-static struct pk_fit robust_line(const double *x, const double *y, size_t n, double *scratch)
-{
-    const struct pk_trend t = pk_theil_sen(x, y, n, 0.95);
-    const double mx = median(x, n, scratch), my = median(y, n, scratch);
-    return (struct pk_fit){.n = n,
-                           .slope = t.slope,
-                           .intercept = t.intercept,
-                           .r2 = NAN,
-                           .slope_ci = t.ci,
-                           .intercept_ci = {my - t.ci.hi * mx, my - t.ci.lo * mx}};
-}
-
 static struct pk_fit fit(enum pk_fit_kind kind, const struct pk_fit_group *g, struct pk_arena *a)
 {
     double *scratch = pk_new_n(a, double, 2 * g->n);
-    switch (kind) {
-    case PK_FIT_POWER:
-        return pk_fit_power(g->x, g->y, g->n, scratch);
-    case PK_FIT_ROBUST_LINE:
-        return robust_line(g->x, g->y, g->n, scratch);
-    default:
-        return pk_fit_line(g->x, g->y, g->n);
-    }
+    return kind == PK_FIT_POWER ? pk_fit_power(g->x, g->y, g->n, scratch) : pk_fit_line(g->x, g->y, g->n);
 }
 
 bool pk_fit_make(const struct pk_fit_row *row, const struct pk_fit_group *g, struct pk_arena *a,
@@ -93,5 +66,5 @@ enum pk_code pk_record_fits(struct pk_store *s, int64_t run_id, const struct pk_
     enum pk_code code = PK_OK;
     for (const struct pk_fit_row *row = probe->fits; row && row->name && !code; row++)
         code = record_row(s, run_id, row, a, err);
-    return code;
+    return code || !probe->timeline ? code : pk_record_reduces(s, run_id, a, err);
 }

@@ -14,21 +14,27 @@ static double *nans(struct pk_arena *a, size_t n)
     return v;
 }
 
-static struct pk_known nothing(const struct pk_known_run *k)
+struct pk_known pk_known_nothing(const struct pk_counters *counters, size_t n_places, struct pk_arena *a)
 {
-    const size_t plans = k->counters->n_plans;
-    struct pk_known known = {pk_new_n(k->arena, struct pk_known_place, k->n_places),
-                             pk_new_n(k->arena, struct pk_known_how *, plans + 1)};
-    for (size_t r = 0; r < k->n_places; r++) {
+    const size_t plans = counters->n_plans;
+    struct pk_known known = {pk_new_n(a, struct pk_known_place, n_places),
+                             pk_new_n(a, struct pk_known_how *, plans + 1)};
+    for (size_t r = 0; r < n_places; r++) {
         struct pk_known_place *at = &known.at[r];
-        *at = (struct pk_known_place){
-            NAN, NAN, NAN, NAN, NAN, NAN, nans(k->arena, plans), pk_new_n(k->arena, double *, plans + 1)};
+        *at = (struct pk_known_place){.time_ns = NAN,
+                                      .fastest_ns = NAN,
+                                      .slowest_ns = NAN,
+                                      .flops = NAN,
+                                      .bytes = NAN,
+                                      .tensor_flops = NAN,
+                                      .pass_ns = nans(a, plans),
+                                      .count = pk_new_n(a, double *, plans + 1)};
         for (size_t p = 0; p < plans; p++)
-            at->count[p] = nans(k->arena, k->counters->plans[p].n);
+            at->count[p] = nans(a, counters->plans[p].n);
     }
     for (size_t p = 0; p < plans; p++) {
-        known.how[p] = pk_new_n(k->arena, struct pk_known_how, k->counters->plans[p].n);
-        for (size_t e = 0; e < k->counters->plans[p].n; e++)
+        known.how[p] = pk_new_n(a, struct pk_known_how, counters->plans[p].n);
+        for (size_t e = 0; e < counters->plans[p].n; e++)
             known.how[p][e] = (struct pk_known_how){.scaled_from = 1};
     }
     return known;
@@ -75,27 +81,19 @@ static size_t first_of(const struct pk_rows *rows, int64_t case_id)
     return low;
 }
 
-static void add_to(double *sum, double more)
-{
-    *sum = isnan(*sum) ? more : *sum + more;
-}
-
-/* Of each region, and their sum. */
 static void take_times(const struct pk_known_run *k, int64_t case_id, struct pk_known *known)
 {
-    enum { CASE, METRIC, MEDIAN, FASTEST, SLOWEST, FLOPS, BYTES, COLUMNS };
-    struct pk_known_place *whole = &known->at[k->n_places - 1];
+    enum { CASE, METRIC, MEDIAN, FASTEST, SLOWEST, FLOPS, BYTES, PROCESSES, COLUMNS };
     for (size_t i = first_of(&k->times, case_id); i < first_of(&k->times, case_id + 1); i++) {
         const struct pk_cell *row = k->times.cells + i * COLUMNS;
         const size_t r = find_place(k, row[METRIC].s, strlen(row[METRIC].s) - strlen("_ns"));
         if (r + 1 >= k->n_places)
             continue;
         struct pk_known_place *at = &known->at[r];
+        at->processes = row[PROCESSES].i;
         double *const to[] = {&at->time_ns, &at->fastest_ns, &at->slowest_ns, &at->flops, &at->bytes};
-        double *const sum[] = {&whole->time_ns, &whole->fastest_ns, &whole->slowest_ns, &whole->flops,
-                               &whole->bytes};
         for (size_t f = 0; f < sizeof to / sizeof *to; f++)
-            add_to(sum[f], *to[f] = real_of(&row[MEDIAN + f]));
+            *to[f] = real_of(&row[MEDIAN + f]);
     }
 }
 
@@ -119,8 +117,6 @@ static void take_series(const struct pk_known_run *k, struct pk_known *known, si
         return;
     if (!dot) {
         known->at[r].pass_ns[plan] = median;
-        if (r + 1 < k->n_places)
-            add_to(&known->at[k->n_places - 1].pass_ns[plan], median);
         return;
     }
     const struct pk_source_plan *p = &k->counters->plans[plan];
@@ -161,26 +157,62 @@ static void take_hows(const struct pk_known_run *k, int64_t case_id, struct pk_k
     }
 }
 
-static void take_tensor_flops(const struct pk_known_run *k, const struct pk_planned *p,
-                              struct pk_known *known)
+static void take_tensor_flops(const struct pk_known_run *k, const struct pk_case *c, struct pk_known *known)
 {
-    struct pk_case of = p->c;
-    if (p->provider)
-        of.variant = 0; /* as pk_case_works has it */
     for (size_t r = 0; r + 1 < k->n_places; r++)
-        if (!isnan(known->at[r].time_ns)) {
-            known->at[r].tensor_flops = k->plan->probe->work(&of, (unsigned)r).tensor_flops;
-            add_to(&known->at[k->n_places - 1].tensor_flops, known->at[r].tensor_flops);
-        }
+        if (!isnan(known->at[r].time_ns))
+            known->at[r].tensor_flops = k->plan->probe->work(c, (unsigned)r).tensor_flops;
+}
+
+static bool is_timed(const struct pk_known *known, int region)
+{
+    return !isnan(known->at[region].time_ns);
+}
+
+/* Its time is not a part of another's that is known, too. A peer may time parts alone. */
+static bool is_outermost(const struct pk_case *c, const struct pk_known *known, size_t region)
+{
+    int around = pk_region_around(c, (unsigned)region);
+    while (around >= 0 && !is_timed(known, around))
+        around = pk_region_around(c, (unsigned)around);
+    return around < 0;
+}
+
+static void add_to(double *sum, double more)
+{
+    *sum = isnan(*sum) ? more : *sum + more;
+}
+
+/* The iteration's are those of its outermost regions, which have those of the others in them. */
+static void add_up(const struct pk_known_run *k, const struct pk_case *c, struct pk_known *known)
+{
+    struct pk_known_place *whole = &known->at[k->n_places - 1];
+    for (size_t r = 0; r + 1 < k->n_places; r++) {
+        const struct pk_known_place *at = &known->at[r];
+        if (!is_timed(known, (int)r) || !is_outermost(c, known, r))
+            continue;
+        add_to(&whole->time_ns, at->time_ns);
+        add_to(&whole->fastest_ns, at->fastest_ns);
+        add_to(&whole->slowest_ns, at->slowest_ns);
+        add_to(&whole->flops, at->flops);
+        add_to(&whole->bytes, at->bytes);
+        add_to(&whole->tensor_flops, at->tensor_flops);
+        for (size_t p = 0; p < k->counters->n_plans; p++)
+            add_to(&whole->pass_ns[p], at->pass_ns[p]);
+    }
 }
 
 struct pk_known pk_known_case(const struct pk_known_run *k, size_t i, int64_t case_id)
 {
-    struct pk_known known = nothing(k);
+    struct pk_known known = pk_known_nothing(k->counters, k->n_places, k->arena);
+    struct pk_case c = k->plan->v[i].c;
+    if (k->plan->v[i].provider)
+        c.variant = 0; /* as pk_case_works has it */
     take_times(k, case_id, &known);
     take_samples(k, case_id, &known);
     take_hows(k, case_id, &known);
-    take_tensor_flops(k, &k->plan->v[i], &known);
+    take_tensor_flops(k, &c, &known);
+    add_up(k, &c, &known);
     return known;
 }
 
@@ -195,7 +227,8 @@ enum pk_code pk_known_read(struct pk_known_run *k, struct pk_store *s, int64_t r
         "'%\\_host\\_ns' ESCAPE '\\'))"
         " GROUP BY case_id, invocation, metric, ordinal HAVING value IS NOT NULL ORDER BY 1, 2, 3, 4";
     static const char times[] =
-        "SELECT s.case_id, s.metric, s.median, i.fastest, i.slowest, w.flops, w.bytes FROM v_summary s"
+        "SELECT s.case_id, s.metric, s.median, i.fastest, i.slowest, w.flops, w.bytes, s.invocations FROM "
+        "v_summary s"
         " LEFT JOIN v_work w ON w.case_id = s.case_id AND w.metric = s.metric"
         " LEFT JOIN (SELECT case_id, metric, min(median) AS fastest, max(median) AS slowest FROM v_invocation"
         "            WHERE run_id = :run GROUP BY 1, 2) i ON i.case_id = s.case_id AND i.metric = s.metric"

@@ -8,8 +8,10 @@
 
 /* Of one region of one case, or of its iteration; medians, of one iteration. NaN = not known. */
 struct pk_known_place {
-    double time_ns;                /* of the timing passes; of the iteration, the sum of its regions */
+    double
+        time_ns; /* of the timing passes; of the iteration, as all but counts, the sum of its outermost regions */
     double fastest_ns, slowest_ns; /* of the processes that were timed */
+    int64_t processes;             /* how many those were */
     double flops, bytes, tensor_flops;
     double *pass_ns; /* [plan]: of its counter pass */
     double **count;  /* [plan][event] */
@@ -37,6 +39,9 @@ struct pk_known_run {
 enum pk_code pk_known_read(struct pk_known_run *k, struct pk_store *s, int64_t run_id,
                            const struct pk_plan *plan, const struct pk_counters *counters, struct pk_arena *a,
                            struct pk_err *err) PK_MUST_CHECK;
+
+/* Nothing but the room for it. In the arena. */
+struct pk_known pk_known_nothing(const struct pk_counters *counters, size_t n_places, struct pk_arena *a);
 
 /* Case i of the plan, which is case_id in the store. In the arena. */
 struct pk_known pk_known_case(const struct pk_known_run *k, size_t i, int64_t case_id);

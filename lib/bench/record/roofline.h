@@ -23,7 +23,7 @@ struct pk_roofline_work {
     double time_ns; /* of the timing passes */
     struct pk_roofline_amount flops, bytes;
     double
-        tensor_flops; /* declared, of tensor cores: they have no ceiling, so where there are some the roof is not known */
+        tensor_flops; /* declared, of tensor cores, whatever their type: where there are some the roof is not known */
 };
 
 enum { PK_ROOFLINE_ROWS = 7 };

@@ -29,6 +29,14 @@ static const char *command_line(int argc, const char *const *argv, struct pk_are
     return pk_buf_text(&b);
 }
 
+/* Git takes any bytes for a name; what is recorded is text. */
+static const char *branch(struct pk_arena *a)
+{
+    const char *name = pk_machine_branch(a);
+    PK_JSON_CLEANUP json_t *utf8 = name ? json_string(name) : NULL;
+    return utf8 ? name : NULL;
+}
+
 enum pk_code pk_run_info_fill(struct pk_run_info *info, int argc, const char *const *argv, struct pk_arena *a,
                               struct pk_err *err)
 {
@@ -39,6 +47,7 @@ enum pk_code pk_run_info_fill(struct pk_run_info *info, int argc, const char *co
     info->machine = pk_machine_json(m, a);
     info->topology = pk_machine_topology_xml("/", a);
     pk_machine_repository(a, &info->git_commit, &info->git_dirty);
+    info->git_branch = info->git_commit ? branch(a) : NULL;
     info->command_line = command_line(argc, argv, a);
     info->version = pk_version;
     return PK_OK;

@@ -1,6 +1,8 @@
 /* Works: rows of declared work and predicted values. */
 #include "bench/record/works.h"
 
+#include "base/units.h"
+
 #include <math.h>
 
 static size_t count_rows(const struct pk_probe *p)
@@ -22,31 +24,38 @@ static struct pk_case_work region_row(const struct pk_case *c, unsigned region, 
         NAN};
 }
 
-/* NaN when the probe predicts nothing for this metric. */
-static double predicted(const struct pk_planned *p, const struct pk_case *c, const struct pk_metric *m)
+/* As the probe sees it: a peer's is that of the plain reference. */
+static struct pk_case seen(const struct pk_planned *p)
 {
-    if (m->source == PK_FROM_POOL_PEAK)
-        return (double)p->predicted_bytes;
-    if (m->source != PK_FROM_GAUGE || !c->probe->predict_gauge)
+    struct pk_case c = p->c;
+    c.variant = p->provider ? 0 : c.variant;
+    return c;
+}
+
+double pk_planned_value(const struct pk_planned *p, const struct pk_metric *m)
+{
+    const struct pk_case c = seen(p);
+    if (p->provider && m->class != PK_CLASS_EXACT)
         return NAN;
-    int64_t v = c->probe->predict_gauge(c, m->index);
-    return v < 0 ? NAN : (double)v;
+    int64_t v = -1;
+    if (m->source == PK_FROM_POOL_PEAK)
+        v = p->predicted_bytes;
+    else if (m->source == PK_FROM_GAUGE && c.probe->predict_gauge)
+        v = c.probe->predict_gauge(&c, m->index);
+    return v < 0 || v == PK_BYTES_BEYOND ? NAN : (double)v;
 }
 
 size_t pk_case_works(const struct pk_planned *p, int64_t case_id, struct pk_arena *a,
                      struct pk_case_work **out)
 {
-    struct pk_case c = p->c;
-    const bool peer = p->provider != 0;
-    if (peer)
-        c.variant = 0;
+    const struct pk_case c = seen(p);
     size_t n = 0;
     *out = pk_new_n(a, struct pk_case_work, count_rows(c.probe));
     for (unsigned r = 0; c.probe->regions[r].name; r++)
-        if (!c.probe->regions[r].applies || c.probe->regions[r].applies(&c))
+        if (pk_region_applies(&c, r))
             (*out)[n++] = region_row(&c, r, case_id, a);
-    for (const struct pk_metric *m = c.probe->metrics; !peer && m && m->name; m++) {
-        double v = predicted(p, &c, m);
+    for (const struct pk_metric *m = c.probe->metrics; m && m->name; m++) {
+        const double v = pk_planned_value(p, m);
         if (!isnan(v))
             (*out)[n++] = (struct pk_case_work){case_id, m->name, NAN, NAN, NAN, NAN, v};
     }
@@ -63,6 +72,6 @@ struct pk_case_info pk_planned_info(const struct pk_plan *plan, size_t i, struct
         .device = plan->device,
         .axes = pk_point_json(&p->c.at, a),
         .identity = pk_point_identity(&p->c.at, a),
-        .predicted_bytes = p->predicted_bytes,
+        .predicted_bytes = p->predicted_bytes == PK_BYTES_BEYOND ? -1 : p->predicted_bytes,
     };
 }

@@ -2,6 +2,7 @@
 #include "bench/report/report.h"
 
 #include "base/buf.h"
+#include "bench/compare/parts.h"
 
 #include <string.h>
 
@@ -58,7 +59,24 @@ static size_t judged(const struct pk_report *r)
     return n;
 }
 
-static void add_row(struct pk_buf *b, const struct pk_compared *c, double seconds)
+/* Rows, then problems, with the axes in which any of them differ: what a case is called does not hang on whether another one failed. */
+static const struct pk_compared *placed(const struct pk_report *r, struct pk_arena *a)
+{
+    const size_t rows = r->comparison->n, n = rows + r->n_problems;
+    struct pk_compared *v = pk_new_n(a, struct pk_compared, n + 1);
+    struct pk_figures *f = pk_new_n(a, struct pk_figures, r->n_problems + 1);
+    for (size_t i = 0; i < rows; i++)
+        v[i] = r->comparison->v[i];
+    for (size_t i = 0; i < r->n_problems; i++) {
+        f[i].axes = r->problems[i].axes ? r->problems[i].axes : "{}";
+        v[rows + i].new_ = &f[i];
+    }
+    if (n)
+        pk_compare_places(v, n, NULL, a);
+    return v;
+}
+
+static void add_row(struct pk_buf *b, const struct pk_compared *c, const char *place, double seconds)
 {
     struct pk_arena *a = b->arena;
     const struct pk_figures *f = c->new_;
@@ -66,12 +84,15 @@ static void add_row(struct pk_buf *b, const struct pk_compared *c, double second
     const char *element = endings[d->verdict].element;
     pk_buf_printf(b, "    <testcase classname=\"perfkit.%s.%s\" name=\"%s%s%s\" time=\"%.3f\"",
                   xml(c->entry ? c->entry : f->experiment, a), xml(f->metric, a), xml(f->variant, a),
-                  *c->place ? " " : "", xml(c->place, a), seconds);
+                  *place ? " " : "", xml(place, a), seconds);
     if (!element) {
         pk_buf_str(b, "/>\n");
         return;
     }
-    const char *said = xml(pk_printf(a, "%s: %s", pk_report_row(c, a), pk_reason_text(d->reason)), a);
+    const bool proved = d->reason == PK_REASON_PROVED;
+    const char *said = xml(pk_printf(a, "%s%s%s", pk_report_row(c, a), proved ? "" : ": ",
+                                     proved ? "" : pk_reason_text(d->reason)),
+                           a);
     if (strcmp(element, "skipped") == 0)
         pk_buf_printf(b, "><skipped message=\"%s\"/></testcase>\n", said);
     else
@@ -79,13 +100,16 @@ static void add_row(struct pk_buf *b, const struct pk_compared *c, double second
                       pk_verdict_name(d->verdict), said, said, element);
 }
 
-static void add_problem(struct pk_buf *b, const struct pk_report_problem *p)
+static void add_problem(struct pk_buf *b, const struct pk_report_problem *p, const char *place)
 {
     struct pk_arena *a = b->arena;
+    const char *of = p->of ? pk_printf(a, "%s.", p->of) : "",
+               *what = p->metric ? p->metric : pk_printf(a, "side.%s", p->side),
+               *name = p->of ? pk_printf(a, "%s%s%s", p->variant, *place ? " " : "", place) : p->what;
     pk_buf_printf(b,
-                  "    <testcase classname=\"perfkit.side.%s\" name=\"%s\" time=\"0.000\"><error type=\"%s\" "
+                  "    <testcase classname=\"perfkit.%s%s\" name=\"%s\" time=\"0.000\"><error type=\"%s\" "
                   "message=\"%s\">%s</error></testcase>\n",
-                  xml(p->side, a), xml(p->what, a), xml(p->status, a), xml(p->message, a),
+                  xml(of, a), xml(what, a), xml(name, a), xml(p->status, a), xml(p->message, a),
                   xml(p->message, a));
 }
 
@@ -93,6 +117,7 @@ const char *pk_report_junit(const struct pk_report *r, struct pk_arena *a)
 {
     struct pk_buf b = {.arena = a};
     const size_t tests = judged(r) + r->n_problems;
+    const struct pk_compared *all = placed(r, a);
     pk_buf_printf(&b,
                   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
                   "  <testsuite package=\"perfkit\" id=\"0\" name=\"%s\" timestamp=\"%.19s\" hostname=\"%s\" "
@@ -102,9 +127,9 @@ const char *pk_report_junit(const struct pk_report *r, struct pk_arena *a)
                   count(r, "failure"), count(r, "error"), count(r, "skipped"), r->seconds);
     for (size_t i = 0; i < r->comparison->n; i++)
         if (r->comparison->v[i].judged)
-            add_row(&b, &r->comparison->v[i], r->seconds / (double)tests);
+            add_row(&b, &r->comparison->v[i], all[i].place, r->seconds / (double)tests);
     for (size_t i = 0; i < r->n_problems; i++)
-        add_problem(&b, &r->problems[i]);
+        add_problem(&b, &r->problems[i], all[r->comparison->n + i].place);
     pk_buf_str(&b, "    <system-out>");
     for (size_t i = 0; i < r->comparison->n; i++)
         pk_buf_printf(&b, "%s\n", xml(pk_report_row(&r->comparison->v[i], a), a));

@@ -3,10 +3,13 @@
 
 #include "bench/compare/compare.h"
 
-/* A case that could not be compared. */
+/* A case, or a metric of one, that could not be compared. */
 struct pk_report_problem {
     const char *side, *what; /* "b", "flash {"seq_len":256}" */
     const char *status, *message;
+    const char *of; /* its experiment, or the suite's entry; NULL = no one case, and nothing below */
+    const char *variant, *axes; /* axes: NULL = none */
+    const char *metric;         /* NULL = all of them */
 };
 
 struct pk_report {
@@ -15,12 +18,12 @@ struct pk_report {
     size_t n_problems;
     const char *answer;     /* a word: "ok", "slower", "not comparable" */
     const char *name;       /* of the whole: "perfkit gate attention-scaling" */
-    const char *host;       /* "" = unknown */
-    const char *started_at; /* "2026-11-21T12:00:00Z" */
-    double seconds;
+    const char *host;       /* that measured; "" = unknown */
+    const char *started_at; /* "2026-11-21T12:00:00Z", when that was */
+    double seconds;         /* that the command took */
 };
 
-/* JUnit XML: a test case per row. slower is a failure, unstable and unreplicated are errors, as problems are, undecided is skipped. */
+/* JUnit XML: a test case per row, and per problem, which is named as the row of its case would be. slower is a failure, unstable and unreplicated are errors, as problems are, undecided is skipped. */
 const char *pk_report_junit(const struct pk_report *r, struct pk_arena *a);
 
 /* GitHub's workflow commands, a line each: an error with the number of slower rows, one for each of the worst nine, and of what

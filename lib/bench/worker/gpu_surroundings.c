@@ -46,6 +46,10 @@ static const char *state_json(const struct pk_gpu_state *b, const struct pk_gpu_
                   "temperature_c", pair(b->celsius, f->celsius), "energy_j", pair(b->joules, f->joules),
                   "held_back", pk_gpu_held_back_words(b->held_back, a),
                   pk_gpu_held_back_words(f->held_back, a), "other_processes", (int)b->others, (int)f->others);
+    for (size_t i = 0; i < PK_GPU_HELDS; i++)
+        if (!isnan(b->held_ns[i]) && !isnan(f->held_ns[i]))
+            json_object_set_new(j, pk_printf(a, "held_by_%s", pk_gpu_helds[i].name),
+                                pair(b->held_ns[i], f->held_ns[i]));
     return pk_json_text(a, j, PK_JSON_COMPACT);
 }
 
@@ -54,10 +58,12 @@ static const char *doubts_json(const struct pk_gpu_state *b, const struct pk_gpu
 {
     PK_JSON_CLEANUP json_t *doubts = json_array();
     const unsigned long long held = pk_gpu_held_back_doubtful(b->held_back | f->held_back);
-    if (held)
+    const char *between = pk_gpu_held_between(b, f, a); /* bits are of two moments at which it idles */
+    const char *words = pk_gpu_held_back_words(held, a);
+    if (held || *between)
         json_array_append_new(
-            doubts, json_string(pk_printf(a, "were measured while the GPU's clocks were held back (%s)",
-                                          pk_gpu_held_back_words(held, a))));
+            doubts, json_string(pk_printf(a, "were measured while the GPU's clocks were held back (%s%s%s)",
+                                          between, *between && held ? "; " : "", words)));
     if (b->others || f->others)
         json_array_append_new(doubts, json_string("were measured while others computed on the GPU"));
     return json_array_size(doubts) ? pk_json_text(a, doubts, PK_JSON_COMPACT) : NULL;

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CHILD_WIRE_FD = 3, FIRST_FREE_FD = 10 };
+enum { CHILD_WIRE_FD = 3, FIRST_FREE_FD = 10, LAST_LINES = 3 };
 
 /* The ends that the child gets and the pipe that tells why exec failed. */
 struct ends {
@@ -286,27 +286,64 @@ static void make_presentable(char *s, size_t n)
     }
 }
 
-/* Where the last `lines` lines of s[0..n) begin. */
-static size_t last_lines(const char *s, size_t n, int lines)
+struct line {
+    const char *s;
+    size_t n;
+};
+
+/* Those with words in them: no rulings. */
+static size_t split_lines(const char *s, size_t n, struct pk_arena *a, struct line **out)
 {
-    while (n && (s[n - 1] != '\n' || --lines))
-        n--;
-    return n;
+    struct line *v = NULL;
+    size_t n_lines = 0, cap = 0, len;
+    for (const char *end = s + n; s < end; s += len + 1) {
+        const char *newline = memchr(s, '\n', (size_t)(end - s));
+        len = (size_t)((newline ? newline : end) - s);
+        size_t k = 0;
+        while (k < len && (s[k] == '-' || s[k] == ' '))
+            k++;
+        if (k == len)
+            continue;
+        v = pk_grow(a, v, sizeof *v, n_lines, &cap);
+        v[n_lines++] = (struct line){s, len};
+    }
+    *out = v;
+    return n_lines;
+}
+
+static bool begins(const struct line *l, const char *with)
+{
+    return l->n > strlen(with) && !memcmp(l->s, with, strlen(with));
+}
+
+/* An error of perfkit itself with its why and try, or which rank ended how, whatever a launcher says around it; else the last lines. */
+static void choose_lines(const struct line *v, size_t n, size_t *from, size_t *to)
+{
+    static const char *const telling[] = {"perfkit: ", "mpiexec noticed"};
+    for (size_t k = 0; k < sizeof telling / sizeof *telling; k++)
+        for (size_t i = 0; i < n; i++) {
+            if (!begins(&v[i], telling[k]))
+                continue;
+            *from = i++;
+            while (i < n && begins(&v[i], "  "))
+                i++;
+            *to = i;
+            return;
+        }
+    *from = n > LAST_LINES ? n - LAST_LINES : 0;
+    *to = n;
 }
 
 const char *pk_process_last_words(const struct pk_process *p, struct pk_arena *a)
 {
-    size_t n = p->tail_n;
-    while (n && (p->tail[n - 1] == '\n' || p->tail[n - 1] == ' '))
-        n--;
-    size_t from = last_lines(p->tail, n, 3);
+    struct line *v;
     struct pk_buf b = {.arena = a};
-    while (from < n) {
-        const char *line = p->tail + from, *end = memchr(line, '\n', n - from);
-        size_t len = end ? (size_t)(end - line) : n - from;
+    size_t from, to;
+    const size_t n = split_lines(p->tail, p->tail_n, a, &v);
+    choose_lines(v, n, &from, &to);
+    for (size_t i = from; i < to && i < from + LAST_LINES; i++) {
         pk_buf_str(&b, b.n ? " | " : "");
-        pk_buf_add(&b, line, len);
-        from += len + 1;
+        pk_buf_add(&b, v[i].s, v[i].n);
     }
     make_presentable(b.s, b.n);
     return pk_buf_text(&b);

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { PK_TAIL_BYTES = 1024 };
+enum { PK_TAIL_BYTES = 4096 };
 
 struct pk_process {
     pid_t pid;       /* also its process group; 0 = not started or reaped */
@@ -53,5 +53,6 @@ void pk_process_end(struct pk_process *p, uint64_t grace_ns);
  * pk_process_end. */
 const char *pk_process_fate(const struct pk_process *p, struct pk_arena *a);
 
-/* The last three lines it wrote, joined by " | ", control characters replaced; "" when there are none. */
+/* The last three lines it wrote, or those of an error of perfkit itself, joined by " | ", control characters replaced; "" when there are none.
+ * Lines without a word do not count. */
 const char *pk_process_last_words(const struct pk_process *p, struct pk_arena *a);

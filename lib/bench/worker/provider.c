@@ -82,6 +82,11 @@ static const char **list_folder(const char *folder, struct pk_arena *a, const ch
     return names;
 }
 
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
 static enum pk_code unknown_peer(const char *name, struct pk_arena *a, struct pk_err *err)
 {
     const char **names = NULL;
@@ -96,6 +101,8 @@ static enum pk_code unknown_peer(const char *name, struct pk_arena *a, struct pk
         names = list_folder(own, a, names, &n, &cap);
     for (const char *const *f = peer_folders(); *f; f++)
         names = list_folder(*f, a, names, &n, &cap);
+    if (n)
+        qsort(names, n, sizeof *names, by_name);
     pk_why(err, "%s", n ? pk_suggest_text(a, name, names, n) : "no folder of peers was found");
     return pk_fix(err, "set PERFKIT_PEERS to a folder of peers, or give a path with a slash");
 }

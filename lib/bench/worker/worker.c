@@ -2,11 +2,14 @@
 #include "bench/worker/worker.h"
 
 #include "bench/calibrate.h"
+#include "bench/measure/agree.h"
 #include "bench/repeat.h"
 #include "bench/trial.h"
+#include "bench/worker/expected.h"
 #include "bench/worker/gpu_surroundings.h"
 #include "bench/worker/request.h"
 #include "bench/worker/surroundings.h"
+#include "bench/worker/team.h"
 #include "build_config.h"
 #include "counter/source.h"
 #include "device/choices.h"
@@ -17,11 +20,14 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { CPUS_MAX = PK_CPUS_MAX };
 
 struct worker {
-    int wire_fd;
+    const struct pk_worker_io *io;
+    int wire_fd;         /* of a rank but 0, what rank 0 is to have */
+    struct pk_team team; /* where io->join */
     struct pk_device dev;
     char device[64]; /* the name that dev was opened by; "" = not open */
     double unit_overhead_ns;
@@ -74,19 +80,49 @@ static void learn_cpus(struct worker *w, const struct pk_device_options *opt)
         w->n_cpus = pk_cpu_threads(&w->dev);
 }
 
+static struct pk_comm *comm_of(struct worker *w)
+{
+    return w->io->join ? &w->team.comm : NULL;
+}
+
+/* Rank 0, or the only one: the parent hears it. */
+static bool is_first(const struct worker *w)
+{
+    return !w->io->join || w->team.comm.rank == 0;
+}
+
+/* Ranks divide the CPUs, the thread that communicates included, and the GPUs. */
+static void take_share(struct worker *w, const char *device, struct pk_device_options *o, struct pk_arena *a)
+{
+    struct pk_cpus share;
+    if (!w->io->join)
+        return;
+    o->turn = strchr(device, ':') ? 0 : pk_team_turn(&w->team);
+    w->team.no_bind = o->no_bind;
+    w->team.bind = o->cpus ? pk_strdup(&w->team.arena, o->cpus) : NULL;
+    if (o->no_bind)
+        return;
+    pk_team_share(&w->team, w->team.comm.rank, &share);
+    pk_bind_process(getpid(), &share);
+    o->cpus = pk_cpus_text(&share, a);
+}
+
 static enum pk_code open_device(struct worker *w, const struct pk_request *r, struct pk_err *err)
 {
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_device_options options = r->device_options;
     if (!strcmp(w->device, r->device))
         return PK_OK;
     if (*w->device) {
         pk_fail(err, PK_E_USAGE, "device %s: this worker has opened %s", r->device, w->device);
         return pk_why(err, "a worker keeps the device of its first request");
     }
-    if (pk_device_open(&w->dev, r->device, &r->device_options, err))
+    take_share(w, r->device, &options, &a);
+    if (pk_device_open(&w->dev, r->device, &options, err))
         return err->code;
     snprintf(w->device, sizeof w->device, "%s", r->device);
     w->unit_overhead_ns = pk_unit_overhead_ns(&w->dev);
-    learn_cpus(w, &r->device_options);
+    learn_cpus(w, &options);
     struct fact_writer f = {.fd = w->wire_fd, .err = err};
     pk_device_facts(&w->dev, write_fact, &f);
     return f.rc;
@@ -132,6 +168,8 @@ static enum pk_code tell_choices(struct worker *w, struct pk_err *err)
 static enum pk_code answer_failed(struct worker *w, const struct pk_request *r, const struct pk_err *cause,
                                   struct pk_err *err)
 {
+    if (!is_first(w)) /* all of them know, and one says it */
+        return PK_OK;
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const struct pk_slice s = {
         .pass = r->pass,
@@ -164,20 +202,26 @@ static enum pk_code answer_trial(struct worker *w, const struct pk_request *r, s
     return pk_wire_slice(w->wire_fd, r->id, &slice, err);
 }
 
-/* Around a case that a peer measures: we are idle meanwhile. */
-static enum pk_code answer_surroundings(struct worker *w, const struct pk_request *r, struct pk_err *err)
+/* An answer that says no more than that there is one. */
+static struct pk_slice mere_answer(const struct pk_request *r)
 {
     static const struct pk_metric_decl metric = {"read", "1", "none", "exact", "median", "max", "formula"};
     static const int64_t once[] = {1}, first[] = {0};
     static const struct pk_series series = {
         .phase = PK_PHASE_STEADY, .reps = 1, .n = 1, .ordinal = first, .integer = once};
-    struct pk_slice slice = {.pass = r->pass,
+    return (struct pk_slice){.pass = r->pass,
                              .invocation = r->invocation,
                              .message = "",
                              .metrics = &metric,
                              .n_metrics = 1,
                              .series = &series,
                              .n_series = 1};
+}
+
+/* Around a case that a peer measures: we are idle meanwhile. */
+static enum pk_code answer_surroundings(struct worker *w, const struct pk_request *r, struct pk_err *err)
+{
+    struct pk_slice slice = mere_answer(r);
     if (!strcmp(r->variant, "before")) {
         pk_arena_free(&w->of_others);
         pk_surroundings_before(&w->around, &w->dev, &w->of_others);
@@ -187,6 +231,17 @@ static enum pk_code answer_surroundings(struct worker *w, const struct pk_reques
         pk_surroundings_after(&w->around, &w->dev, &w->of_others, &slice);
     }
     return pk_wire_slice(w->wire_fd, r->id, &slice, err);
+}
+
+/* Of ranks nothing is asked besides cases but whether they are there. */
+static enum pk_code answer_together(struct worker *w, const struct pk_request *r, struct pk_err *err)
+{
+    const struct pk_slice slice = mere_answer(r);
+    enum pk_code rc = pk_comm_barrier(&w->team.comm, err);
+    if (rc || !is_first(w))
+        return rc;
+    rc = pk_wire_setting(w->wire_fd, "library", w->team.comm.library, err);
+    return rc ? rc : pk_wire_slice(w->wire_fd, r->id, &slice, err);
 }
 
 /* What a counter pass counts, planned as the parent planned it; *plan is NULL in other passes. */
@@ -213,6 +268,49 @@ static enum pk_code find_counters(const struct pk_request *r, struct pk_arena *a
                         : pk_fail(err, PK_E_USAGE, "%zu events of %s cannot be counted at once", n, name);
 }
 
+/* What is asked for besides cases, of a worker that is no rank. */
+static enum pk_code answer_other(struct worker *w, const struct pk_request *r, struct pk_err *err)
+{
+    struct pk_err cause;
+    if (!strcmp(r->experiment, PK_TRIAL))
+        return answer_trial(w, r, err); /* it opens what it needs */
+    if (open_device(w, r, &cause))
+        return answer_failed(w, r, &cause, err);
+    return strcmp(r->experiment, PK_SURROUNDINGS) ? answer_calibration(w, r, err)
+                                                  : answer_surroundings(w, r, err);
+}
+
+static enum pk_code prepare(struct worker *w, const struct pk_request *r, struct pk_arena *a,
+                            struct pk_case *c, const struct pk_source_plan **plan, struct pk_err *err)
+{
+    enum pk_code rc = open_device(w, r, err);
+    if (!rc)
+        rc = find_case(r, a, c, err);
+    if (!rc)
+        rc = pk_expected_check(w->io->plan, r, c, a, err);
+    return rc ? rc : find_counters(r, a, plan, err);
+}
+
+/* Only this rank knows what went wrong: the others are waiting for it, and end with it. */
+static enum pk_code leave_ranks(const struct worker *w, const struct pk_slice *slice, struct pk_err *err)
+{
+    return pk_fail(err, PK_E_IO, "rank %u of %u: %s", w->team.comm.rank, w->team.comm.size,
+                   *slice->message ? slice->message : "its device no longer works");
+}
+
+static enum pk_code send_slice(struct worker *w, const struct pk_request *r, struct pk_slice *slice,
+                               struct pk_arena *a, struct pk_err *err)
+{
+    if (!w->io->join)
+        return pk_wire_slice(w->wire_fd, r->id, slice, err);
+    if (w->team.comm.broken || pk_device_broken(&w->dev))
+        return leave_ranks(w, slice, err);
+    if (!is_first(w) && pk_wire_slice(w->wire_fd, r->id, slice, err))
+        return err->code;
+    enum pk_code rc = pk_team_collect(&w->team, a, slice, err);
+    return rc || !is_first(w) ? rc : pk_wire_slice(w->wire_fd, r->id, slice, err);
+}
+
 static enum pk_code answer(struct worker *w, const struct pk_request *r, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
@@ -220,18 +318,15 @@ static enum pk_code answer(struct worker *w, const struct pk_request *r, struct 
     struct pk_err cause;
     struct pk_slice slice;
     const struct pk_source_plan *plan;
-    if (r->pass == PK_PASS_CALIBRATION && !strcmp(r->experiment, PK_TRIAL))
-        return answer_trial(w, r, err); /* it opens what it needs */
-    if (open_device(w, r, &cause))
-        return answer_failed(w, r, &cause, err);
     if (r->pass == PK_PASS_CALIBRATION)
-        return strcmp(r->experiment, PK_SURROUNDINGS) ? answer_calibration(w, r, err)
-                                                      : answer_surroundings(w, r, err);
-    if (find_case(r, &a, &c, &cause) || find_counters(r, &a, &plan, &cause))
+        return w->io->join ? answer_together(w, r, err) : answer_other(w, r, err);
+    if (pk_agree(comm_of(w), prepare(w, r, &a, &c, &plan, &cause), &cause))
         return answer_failed(w, r, &cause, err);
+    c.threads = w->dev.kind == PK_DEVICE_CPU ? pk_cpu_threads(&w->dev) : 0;
     const struct pk_measure m = {
         .c = &c,
         .dev = &w->dev,
+        .comm = comm_of(w),
         .pass = r->pass,
         .invocation = r->invocation,
         .check = r->check,
@@ -254,42 +349,80 @@ static enum pk_code answer(struct worker *w, const struct pk_request *r, struct 
         return err->code;
     if (pk_device_broken(&w->dev) && pk_wire_bye(w->wire_fd, err))
         return err->code;
-    return pk_wire_slice(w->wire_fd, r->id, &slice, err);
+    return send_slice(w, r, &slice, &a, err);
 }
 
-static enum pk_code serve(struct worker *w, int in_fd, struct pk_wire_reader *reader, struct pk_err *err)
+/* The next request; NULL when there will be none. The object is the caller's. */
+static enum pk_code read_request(struct worker *w, struct pk_wire_reader *reader, json_t **out,
+                                 struct pk_err *err)
 {
     struct pk_wire_msg msg;
     struct pk_err ended;
-    if (pk_wire_hello(w->wire_fd, "perfkit " PK_VERSION, err))
-        return err->code;
-    while (!pk_wire_read(reader, in_fd, &msg, &ended) && msg.type != PK_WIRE_QUIT) {
+    *out = NULL;
+    while (!pk_wire_read(reader, w->io->in_fd, &msg, &ended) && msg.type != PK_WIRE_QUIT) {
         if (msg.type == PK_WIRE_GARBAGE) {
             pk_fail(err, PK_E_USAGE, "a request that cannot be read");
             return pk_why(err, "%s", msg.problem);
         }
-        struct pk_request r;
-        if (msg.type != PK_WIRE_MEASURE)
-            continue;
-        pk_request_read(msg.json, &r);
-        if (answer(w, &r, err))
-            return err->code;
-        if (*w->device && pk_device_broken(&w->dev))
+        if (msg.type == PK_WIRE_MEASURE) {
+            *out = json_incref(msg.json);
             return PK_OK;
+        }
     }
     return PK_OK;
 }
 
-enum pk_code pk_worker_serve(int in_fd, int wire_fd, struct pk_err *err)
+/* Rank 0 reads it, all of them have it. */
+static enum pk_code next_request(struct worker *w, struct pk_wire_reader *reader, json_t **out,
+                                 struct pk_err *err)
 {
-    struct worker w = {.wire_fd = wire_fd};
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const char *text;
+    enum pk_code rc = is_first(w) ? read_request(w, reader, out, err) : PK_OK;
+    if (rc || !w->io->join)
+        return rc;
+    const char *mine = is_first(w) && *out ? pk_json_text(&a, *out, PK_JSON_COMPACT) : NULL;
+    rc = pk_team_hear(&w->team, mine, &a, &text, err);
+    if (!is_first(w))
+        *out = text && !rc ? json_loads(text, 0, NULL) : NULL;
+    return rc;
+}
+
+static enum pk_code serve(struct worker *w, struct pk_wire_reader *reader, struct pk_err *err)
+{
+    enum pk_code rc = is_first(w) ? pk_wire_hello(w->wire_fd, "perfkit " PK_VERSION, err) : PK_OK;
+    bool more = true;
+    while (!rc && more) {
+        PK_JSON_CLEANUP json_t *request = NULL;
+        struct pk_request r;
+        rc = next_request(w, reader, &request, err);
+        if (rc || !request)
+            break;
+        pk_request_read(request, &r);
+        rc = answer(w, &r, err);
+        more = !*w->device || !pk_device_broken(&w->dev);
+    }
+    return rc;
+}
+
+enum pk_code pk_worker_serve(const struct pk_worker_io *io, struct pk_err *err)
+{
+    struct worker w = {.io = io, .wire_fd = io->wire_fd};
     w.n_cpus = pk_machine_cpus(w.cpus, CPUS_MAX); /* before the device binds this thread */
     w.around = (struct pk_surroundings){.cpus = w.cpus, .n_cpus = &w.n_cpus};
+    if (io->join && pk_team_open(&w.team, &w.dev, err))
+        return err->code;
+    if (!is_first(&w))
+        w.wire_fd = w.team.answers_fd;
     struct pk_wire_reader *reader = pk_wire_reader_new();
-    enum pk_code rc = serve(&w, in_fd, reader, err);
+    enum pk_code rc = serve(&w, reader, err);
     pk_wire_reader_free(reader);
     pk_gpu_surroundings_end(&w.gpu);
     pk_arena_free(&w.of_others);
+    if (io->join) { /* before the device, of which it may have memory */
+        w.team.comm.broken |= rc != PK_OK;
+        pk_team_close(&w.team);
+    }
     if (*w.device)
         pk_device_close(&w.dev);
     return rc;

@@ -4,12 +4,26 @@
 #include "counter/events.h"
 #include "counter/sources.h"
 
+#include "base/build.h"
+
+static const char *why(void)
+{
+    const char *absent = pk_feature("cuda")->absent;
+    return absent ? absent : "CUPTI's headers were not there when perfkit was built";
+}
+
+static const char *enable(void)
+{
+    const char *cuda = pk_feature("cuda")->enable;
+    return cuda ? cuda : "add CUPTI to the CUDA Toolkit, and build again";
+}
+
 enum pk_code pk_gpu_trace_open(const struct pk_counter_env *env, struct pk_device *dev, struct pk_trace *into,
                                struct pk_arena *a, struct pk_gpu_trace **out, struct pk_err *err)
 {
     pk_fail(err, PK_E_UNAVAILABLE, "kernels of the GPU cannot be traced");
-    pk_why(err, "CUPTI's headers were not there when perfkit was built");
-    return pk_fix(err, "add them to the CUDA Toolkit and build again");
+    pk_why(err, "%s", why());
+    return pk_fix(err, "%s", enable());
 }
 
 enum pk_code pk_gpu_trace_start(struct pk_gpu_trace *t, struct pk_err *err)
@@ -30,8 +44,8 @@ enum pk_code pk_nvml_open(const struct pk_counter_env *env, struct pk_arena *a, 
                           struct pk_err *err)
 {
     pk_fail(err, PK_E_UNAVAILABLE, "NVML cannot be asked");
-    pk_why(err, "built without CUDA or without CUPTI's headers");
-    return pk_fix(err, "install a CUDA Toolkit with CUPTI and build again");
+    pk_why(err, "%s", why());
+    return pk_fix(err, "%s", enable());
 }
 
 void pk_nvml_close(const struct pk_nvml *m)
@@ -49,6 +63,15 @@ void pk_gpu_state_read(const struct pk_nvml *m, pk_nvml_device d, struct pk_gpu_
     *out = (struct pk_gpu_state){NAN, NAN, NAN, NAN, NAN};
 }
 
+const struct pk_gpu_held pk_gpu_helds[PK_GPU_HELDS] = {
+    {0, "", ""}, {0, "", ""}, {0, "", ""}, {0, "", ""}, {0, "", ""}};
+
+const char *pk_gpu_held_between(const struct pk_gpu_state *before, const struct pk_gpu_state *after,
+                                struct pk_arena *a)
+{
+    return "";
+}
+
 const char *pk_gpu_held_back_words(unsigned long long bits, struct pk_arena *a)
 {
     return "";
@@ -61,8 +84,7 @@ unsigned long long pk_gpu_held_back_doubtful(unsigned long long bits)
 
 static struct pk_source_found check(const struct pk_counter_env *env, struct pk_arena *a)
 {
-    return (struct pk_source_found){PK_SOURCE_UNAVAILABLE, 0, "built without CUDA or without CUPTI's headers",
-                                    "install a CUDA Toolkit with CUPTI and build again"};
+    return (struct pk_source_found){PK_SOURCE_UNAVAILABLE, 0, why(), enable()};
 }
 
 static size_t list(const struct pk_counter_env *env, struct pk_arena *a, const struct pk_event **out)
@@ -78,7 +100,12 @@ static enum pk_code plan(const struct pk_counter_env *env, const char *const *ev
 }
 
 #define ABSENT(id, called, what)                                                                             \
-    const struct pk_source id = {.name = called, .summary = what, .check = check, .list = list, .plan = plan}
+    const struct pk_source id = {.name = called,                                                             \
+                                 .summary = what,                                                            \
+                                 .check = check,                                                             \
+                                 .list = list,                                                               \
+                                 .plan = plan,                                                               \
+                                 .ours = "this build has no CUPTI"}
 
 ABSENT(pk_source_gpu_counters, "gpu-counters", "hardware counters of an NVIDIA GPU, by CUPTI");
 ABSENT(pk_source_gpu_trace, "gpu-trace", "kernels and copies of an NVIDIA GPU, by CUPTI");

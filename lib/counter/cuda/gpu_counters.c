@@ -2,9 +2,9 @@
  * every pass is done, so that no memory has to be saved.
  *
  * An iteration is cut at the begins and ends of regions into ranges that lie side by side: one level, which needs no passes of its
- * own. The device is idle at each cut, so that what was asked for within a range also runs there: kernels of different lanes no longer
- * overlap across cuts. Sums are those of the ranges; a share or an average (occupancy) is that of the only range of a region, and absent
- * where it has several. */
+ * own. A range counts for every region that is open then. The device is idle at each cut, so that what was asked for within a range also
+ * runs there: kernels of different lanes no longer overlap across cuts. Sums are those of the ranges; a share or an average (occupancy)
+ * is that of the only range of a region, and absent where it has several, as one with others inside it has. */
 #include "counter/sources.h"
 
 #include "base/assert.h"
@@ -13,12 +13,13 @@
 #include "counter/cuda/selftests.h"
 #include "device/device.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { REST = PK_REGIONS_MAX, WHOLE, SPANS };
+enum { WHOLE = PK_REGIONS_MAX, SPANS };
 
 /* Of a plan. */
 struct planned {
@@ -31,10 +32,10 @@ struct handle {
     const struct pk_source_plan *plan;
     struct pk_ranges ranges;
     struct pk_err failed; /* what went wrong where nothing can be answered */
-    char names[REST + 1][8];
-    double *sums[SPANS]; /* [plan->n] */
+    uint64_t inside;      /* bit per region that is open */
+    double *sums[SPANS];  /* [plan->n] */
     bool *not_a_number[SPANS];
-    size_t occurrences[SPANS];
+    size_t n_ranges[SPANS];
 };
 
 static struct pk_source_found check(const struct pk_counter_env *env, struct pk_arena *a)
@@ -119,9 +120,6 @@ static void make_room(struct handle *h, struct pk_arena *a)
         h->sums[s] = pk_new_n(a, double, h->plan->n);
         h->not_a_number[s] = pk_new_n(a, bool, h->plan->n);
     }
-    for (unsigned r = 0; r < REST; r++)
-        snprintf(h->names[r], sizeof h->names[r], "%u", r);
-    snprintf(h->names[REST], sizeof h->names[REST], "rest");
 }
 
 static enum pk_code open_(const struct pk_counter_env *env, const struct pk_source_plan *p,
@@ -150,52 +148,69 @@ static void close_(void *handle)
     pk_ranges_close(&h->ranges);
 }
 
+/* A range is named by the regions that it lies in. */
+static enum pk_code push(struct handle *h, struct pk_err *err)
+{
+    char name[20];
+    _Static_assert(PK_REGIONS_MAX <= 64, "a region is a bit");
+    snprintf(name, sizeof name, "%" PRIx64, h->inside);
+    return pk_ranges_push(&h->ranges, name, err);
+}
+
 static enum pk_code start(void *handle, struct pk_err *err)
 {
     struct handle *h = handle;
     h->failed.code = PK_OK;
+    h->inside = 0;
     const enum pk_code rc = pk_ranges_start(&h->ranges, err);
-    return rc ? rc : pk_ranges_push(&h->ranges, h->names[REST], err);
+    return rc ? rc : push(h, err);
 }
 
 /* Ends the open range, and begins another. */
-static void cut(struct handle *h, unsigned span)
+static void cut(struct handle *h, uint64_t inside)
 {
+    h->inside = inside;
     if (!h->failed.code)
         h->failed.code = pk_ranges_pop(&h->ranges, &h->failed);
     if (!h->failed.code)
-        h->failed.code = pk_ranges_push(&h->ranges, h->names[span], &h->failed);
+        h->failed.code = push(h, &h->failed);
 }
 
 static void begin(void *handle, unsigned region)
 {
+    struct handle *h = handle;
     pk_assert(region < PK_REGIONS_MAX);
-    cut(handle, region);
+    cut(h, h->inside | UINT64_C(1) << region);
 }
 
 static void end(void *handle, unsigned region)
 {
-    cut(handle, REST);
+    struct handle *h = handle;
+    cut(h, h->inside & ~(UINT64_C(1) << region));
+}
+
+static void add_values(struct handle *h, unsigned span, const double *values)
+{
+    h->n_ranges[span]++;
+    for (size_t e = 0; e < h->plan->n; e++) {
+        h->sums[span][e] += values[e] * planned(h)->events[e].scale;
+        h->not_a_number[span][e] |= !isfinite(values[e]);
+    }
 }
 
 static void add_range(void *handle, const char *name, const double *values)
 {
-    struct handle *h = handle;
-    const unsigned span = strcmp(name, h->names[REST]) ? (unsigned)strtoul(name, NULL, 10) : REST;
-    const unsigned to[] = {span < REST ? span : REST, WHOLE};
-    for (size_t t = 0; t < 2; t++) {
-        h->occurrences[to[t]]++;
-        for (size_t e = 0; e < h->plan->n; e++) {
-            h->sums[to[t]][e] += values[e] * planned(h)->events[e].scale;
-            h->not_a_number[to[t]][e] |= !isfinite(values[e]);
-        }
-    }
+    const uint64_t inside = strtoull(name, NULL, 16);
+    add_values(handle, WHOLE, values);
+    for (unsigned r = 0; r < PK_REGIONS_MAX; r++)
+        if (inside >> r & 1)
+            add_values(handle, r, values);
 }
 
 static void forget(struct handle *h)
 {
     for (int s = 0; s < SPANS; s++) {
-        h->occurrences[s] = 0;
+        h->n_ranges[s] = 0;
         memset(h->sums[s], 0, h->plan->n * sizeof *h->sums[s]);
         memset(h->not_a_number[s], 0, h->plan->n * sizeof *h->not_a_number[s]);
     }
@@ -225,10 +240,10 @@ static enum pk_code read_(void *handle, int region, struct pk_reading *out, stru
     for (size_t e = 0; e < h->plan->n; e++) {
         const bool adds = planned(h)->events[e].adds;
         const double sum = h->sums[span][e];
-        out[e].why = !h->occurrences[span]      ? "the profiler saw no range of it"
+        out[e].why = !h->n_ranges[span]         ? "the profiler saw no range of it"
                      : h->not_a_number[span][e] ? "CUPTI says NaN, as a MIG instance does of units it shares"
-                     : !adds && h->occurrences[span] > 1 ? "a share of several pieces has no value"
-                                                         : NULL;
+                     : !adds && h->n_ranges[span] > 1 ? "a share of several pieces has no value"
+                                                      : NULL;
         out[e] = (struct pk_reading){.absent = out[e].why != NULL, .why = out[e].why};
         out[e].is_real = !adds && !out[e].absent;
         if (!out[e].absent && adds)
@@ -247,6 +262,7 @@ const struct pk_source pk_source_gpu_counters = {
     .selftest = pk_gpu_counters_selftest,
     .list = list,
     .plan = plan,
+    .ours = "CUPTI counts for its own process, and a command is another",
     .open = open_,
     .start = start,
     .stop = stop,

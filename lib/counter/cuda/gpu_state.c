@@ -1,6 +1,7 @@
 /* GPU state: what NVML says at a moment. */
 #include "counter/cuda/gpu_state.h"
 
+#include "base/clock.h"
 #include "device/cuda/cuda.h"
 
 #include <unistd.h>
@@ -44,6 +45,28 @@ unsigned long long pk_gpu_held_back_doubtful(unsigned long long bits)
     return bits;
 }
 
+const struct pk_gpu_held pk_gpu_helds[PK_GPU_HELDS] = {
+    {PK_NVML_HELD_POWER, "power_cap_ns", "power cap"},
+    {PK_NVML_HELD_THERMAL, "thermal_ns", "heat"},
+    {PK_NVML_HELD_SW_THERMAL, "sw_thermal_ns", "thermal slowdown by software"},
+    {PK_NVML_HELD_HW_THERMAL, "hw_thermal_ns", "thermal slowdown by hardware"},
+    {PK_NVML_HELD_POWER_BRAKE, "power_brake_ns", "power brake by hardware"},
+};
+
+const char *pk_gpu_held_between(const struct pk_gpu_state *before, const struct pk_gpu_state *after,
+                                struct pk_arena *a)
+{
+    const double elapsed = (double)(after->at_ns - before->at_ns);
+    const char *said = "";
+    for (size_t i = 0; i < PK_GPU_HELDS; i++) {
+        const double share = (after->held_ns[i] - before->held_ns[i]) / elapsed;
+        if (share > 0.01) /* not where one of them is NaN */
+            said = pk_printf(a, "%s%s%s for %.0f %% of the time", said, *said ? ", " : "",
+                             pk_gpu_helds[i].words, 100 * fmin(share, 1));
+    }
+    return said;
+}
+
 enum pk_code pk_gpu_state_of(const struct pk_nvml *m, struct pk_device *dev, pk_nvml_device *out,
                              struct pk_err *err)
 {
@@ -68,6 +91,26 @@ static unsigned others_on(const struct pk_nvml *m, pk_nvml_device d)
     return others;
 }
 
+static double field_ns(const struct pk_nvml_field *f)
+{
+    return f->rc                         ? NAN
+           : f->type == PK_NVML_U32      ? f->value.u32
+           : f->type == PK_NVML_U64      ? (double)f->value.u64
+           : f->type == PK_NVML_U64_LONG ? (double)f->value.u64_long
+                                         : NAN;
+}
+
+/* Each is NaN that this GPU or this driver does not count. */
+static void read_helds(const struct pk_nvml *m, pk_nvml_device d, double *held_ns)
+{
+    struct pk_nvml_field v[PK_GPU_HELDS] = {{0}};
+    for (size_t i = 0; i < PK_GPU_HELDS; i++)
+        v[i].id = pk_gpu_helds[i].field;
+    const bool told = m->fields && !m->fields(d, PK_GPU_HELDS, v);
+    for (size_t i = 0; i < PK_GPU_HELDS; i++)
+        held_ns[i] = told ? field_ns(&v[i]) : NAN;
+}
+
 void pk_gpu_state_read(const struct pk_nvml *m, pk_nvml_device d, struct pk_gpu_state *out)
 {
     unsigned milliwatts, celsius, mig = 0, pending;
@@ -80,5 +123,7 @@ void pk_gpu_state_read(const struct pk_nvml *m, pk_nvml_device d, struct pk_gpu_
     out->joules = m->energy(d, &millijoules) ? NAN : (double)millijoules / 1e3;
     if (m->reasons(d, &out->held_back))
         out->held_back = 0;
+    read_helds(m, d, out->held_ns);
+    out->at_ns = pk_clock_ns();
     out->mig = m->mig_mode && !m->mig_mode(d, &mig, &pending) && mig;
 }

@@ -7,6 +7,14 @@
 
 #include <math.h>
 
+/* What holds clocks back, for how long: totals catch what nobody was asking during. */
+enum { PK_GPU_HELDS = 5 };
+struct pk_gpu_held {
+    unsigned field;           /* of NVML */
+    const char *name, *words; /* "power_cap_ns", "power cap" */
+};
+extern const struct pk_gpu_held pk_gpu_helds[PK_GPU_HELDS];
+
 /* At one moment; NaN where the GPU does not say. */
 struct pk_gpu_state {
     double sm_hz, memory_hz;
@@ -14,6 +22,8 @@ struct pk_gpu_state {
     double celsius;
     double joules;                /* since the driver was loaded: take differences */
     unsigned long long held_back; /* bits, see pk_gpu_held_back_words */
+    double held_ns[PK_GPU_HELDS]; /* totals since the driver was loaded: take differences */
+    uint64_t at_ns;               /* on our clock */
     unsigned others;              /* processes that compute on it beside this one */
     bool mig;
 };
@@ -25,5 +35,8 @@ void pk_gpu_state_read(const struct pk_nvml *m, pk_nvml_device d, struct pk_gpu_
 
 /* "power cap, thermal slowdown by software"; "" for none. Being idle is none. In the arena. */
 const char *pk_gpu_held_back_words(unsigned long long bits, struct pk_arena *a);
+/* "power cap for 12 % of the time, ..." of what held clocks back for over 1 % of the time between two states; "" for nothing. */
+const char *pk_gpu_held_between(const struct pk_gpu_state *before, const struct pk_gpu_state *after,
+                                struct pk_arena *a);
 /* Those that make a timing doubtful: not idleness, and not clocks that somebody chose. */
 unsigned long long pk_gpu_held_back_doubtful(unsigned long long bits);

@@ -9,10 +9,22 @@
     {                                                                                                        \
         name, unit, summary, "gpu-state", "", "", quality, note, kind                                        \
     }
+#define HELD_BY(name, summary)                                                                               \
+    EVENT(name, "ns", summary, PK_QUALITY_APPROXIMATE, "in the driver's steps", PK_EVENT_SUM)
 #define MOMENT "at the end of the iteration"
 #define UNTOLD "the driver does not tell it of this GPU"
 
-enum { SM_CLOCK, MEMORY_CLOCK, POWER, TEMPERATURE, ENERGY, HELD, OTHERS, EVENTS };
+enum {
+    SM_CLOCK,
+    MEMORY_CLOCK,
+    POWER,
+    TEMPERATURE,
+    ENERGY,
+    HELD,
+    OTHERS,
+    HELD_FOR,
+    EVENTS = HELD_FOR + PK_GPU_HELDS
+};
 
 static const struct pk_event events[EVENTS] = {
     [SM_CLOCK] = EVENT("gpu_sm_clock_hz", "Hz", "clock of the multiprocessors", PK_QUALITY_APPROXIMATE,
@@ -32,6 +44,12 @@ static const struct pk_event events[EVENTS] = {
                    "of any moment asked", PK_EVENT_BITS),
     [OTHERS] = EVENT("gpu_other_processes", "1", "processes that compute on the GPU beside this one",
                      PK_QUALITY_EXACT, "", PK_EVENT_LEVEL),
+    HELD_BY("gpu_held_by_power_cap_ns",
+            "time in which clocks were held back by the power cap"), /* as pk_gpu_helds */
+    HELD_BY("gpu_held_by_heat_ns", "the same by heat"),
+    HELD_BY("gpu_held_by_sw_thermal_ns", "the same by the driver's thermal slowdown"),
+    HELD_BY("gpu_held_by_hw_thermal_ns", "the same by the hardware's thermal slowdown"),
+    HELD_BY("gpu_held_by_power_brake_ns", "the same by the hardware's power brake"),
 };
 
 static const uint64_t ENERGY_WINDOW_NS = 2 * PK_NS_PER_S;
@@ -150,7 +168,7 @@ static enum pk_code read_(void *handle, int region, struct pk_reading *out, stru
     const bool long_enough = h->now_ns - h->began_ns >= ENERGY_WINDOW_NS;
     const double joules =
         (h->after.joules - h->joules_at_first) / (double)(h->iterations ? h->iterations : 1);
-    const struct pk_reading all[EVENTS] = {
+    struct pk_reading all[EVENTS] = {
         [SM_CLOCK] = real(h->after.sm_hz, UNTOLD),
         [MEMORY_CLOCK] = real(h->after.memory_hz, UNTOLD),
         [POWER] = real(h->after.watts, UNTOLD),
@@ -160,6 +178,8 @@ static enum pk_code read_(void *handle, int region, struct pk_reading *out, stru
         [HELD] = {.integer = (int64_t)(h->before.held_back | h->after.held_back)},
         [OTHERS] = {.integer = h->after.others > h->before.others ? h->after.others : h->before.others},
     };
+    for (size_t i = 0; i < PK_GPU_HELDS; i++)
+        all[HELD_FOR + i] = real(h->after.held_ns[i] - h->before.held_ns[i], UNTOLD);
     for (size_t e = 0; e < h->plan->n; e++)
         out[e] = all[h->index[e]];
     return PK_OK;
@@ -178,6 +198,7 @@ const struct pk_source pk_source_gpu_state = {
     .check = check,
     .list = list,
     .plan = plan,
+    .ours = "which GPU a command uses is not known",
     .open = open_,
     .start = start,
     .stop = stop,

@@ -253,7 +253,7 @@ static void add_copy(struct pk_gpu_trace *t, const CUpti_ActivityMemcpy6 *r)
     k->lane = r->streamId;
     k->begin_ns = r->start;
     k->end_ns = r->end;
-    k->bytes = (int64_t)r->bytes;
+    k->copied_bytes = (int64_t)r->bytes;
 }
 
 static void add_peer_copy(struct pk_gpu_trace *t, const CUpti_ActivityMemcpyPtoP4 *r)
@@ -266,7 +266,7 @@ static void add_peer_copy(struct pk_gpu_trace *t, const CUpti_ActivityMemcpyPtoP
     k->lane = r->streamId;
     k->begin_ns = r->start;
     k->end_ns = r->end;
-    k->bytes = (int64_t)r->bytes;
+    k->copied_bytes = (int64_t)r->bytes;
 }
 
 static void add_fill(struct pk_gpu_trace *t, const CUpti_ActivityMemset4 *r)
@@ -279,7 +279,7 @@ static void add_fill(struct pk_gpu_trace *t, const CUpti_ActivityMemset4 *r)
     k->lane = r->streamId;
     k->begin_ns = r->start;
     k->end_ns = r->end;
-    k->bytes = (int64_t)r->bytes;
+    k->copied_bytes = (int64_t)r->bytes;
 }
 
 /* A call of the host's: when it asked for what has the same correlation. Without it a kernel has no region. */

@@ -27,8 +27,9 @@ struct handle {
     const struct pk_source_plan *plan;
     const size_t *index;
     struct pk_tracing *tracing;
-    struct pk_arena scratch; /* of the last iteration */
-    struct pk_breakdown last;
+    struct pk_device *dev;
+    const struct pk_trace *last; /* iteration */
+    struct pk_region_time whole; /* of it */
 };
 
 static struct pk_source_found check(const struct pk_counter_env *env, struct pk_arena *a)
@@ -65,7 +66,6 @@ static void close_(void *handle)
 {
     struct handle *h = handle;
     pk_tracing_close(h->tracing);
-    pk_arena_free(&h->scratch);
 }
 
 static enum pk_code open_(const struct pk_counter_env *env, const struct pk_source_plan *p,
@@ -77,7 +77,7 @@ static enum pk_code open_(const struct pk_counter_env *env, const struct pk_sour
         pk_why(err, "it is counted on NVIDIA GPUs, and the device is another");
         return pk_fix(err, "--device cuda, or leave it out");
     }
-    *h = (struct handle){.plan = p, .index = p->state};
+    *h = (struct handle){.plan = p, .index = p->state, .dev = dev};
     const enum pk_code rc = pk_tracing_open(env, dev, PK_TRACE_DEFAULT, a, &h->tracing, err);
     if (!rc)
         *handle = h;
@@ -93,17 +93,19 @@ static enum pk_code start(void *handle, struct pk_err *err)
 static enum pk_code stop(void *handle, bool *again, struct pk_err *err)
 {
     struct handle *h = handle;
-    const struct pk_trace *t;
+    PK_ARENA_CLEANUP struct pk_arena scratch = {0};
+    struct pk_breakdown b;
     *again = false;
-    if (pk_tracing_stop(h->tracing, &t, err))
+    if (pk_tracing_stop(h->tracing, &h->last, err))
         return err->code;
+    const struct pk_trace *t = h->last;
     if (t->dropped) {
         pk_fail(err, PK_E_INTERNAL, "the GPU's trace is not whole");
         pk_why(err, "%zu records were dropped; there is room for %zu kernels", t->dropped, t->cap);
         return pk_fix(err, "choose smaller sizes, or fewer repetitions in a sample");
     }
-    pk_arena_free(&h->scratch);
-    pk_breakdown_make(t, &h->scratch, &h->last);
+    pk_breakdown_make(t, &scratch, &b);
+    h->whole = b.n_regions ? b.regions[0] : (struct pk_region_time){0}; /* nothing ran: all are 0 */
     return PK_OK;
 }
 
@@ -112,25 +114,13 @@ static void mark(void *handle, unsigned region)
 {
 }
 
-static int64_t bytes_of(const struct handle *h, int region)
-{
-    int64_t bytes = 0;
-    for (size_t i = 0; i < h->last.n_families; i++)
-        if (h->last.families[i].region == region)
-            bytes += h->last.families[i].bytes;
-    return bytes;
-}
-
 static enum pk_code read_(void *handle, int region, struct pk_reading *out, struct pk_err *err)
 {
     const struct handle *h = handle;
-    const int wanted = region < 0 ? PK_WHOLE : region;
-    struct pk_region_time r = {0}; /* nothing ran: all are 0 */
-    for (size_t i = 0; i < h->last.n_regions; i++)
-        if (h->last.regions[i].region == wanted)
-            r = h->last.regions[i];
+    const struct pk_region_time r =
+        region < 0 ? h->whole : pk_breakdown_within(h->last, &h->dev->marks, (unsigned)region);
     const int64_t values[EVENTS] = {(int64_t)r.calls, (int64_t)r.time_ns, (int64_t)r.busy_ns,
-                                    (int64_t)r.gap_ns, bytes_of(h, wanted)};
+                                    (int64_t)r.gap_ns, r.copied_bytes};
     for (size_t e = 0; e < h->plan->n; e++)
         out[e] = (struct pk_reading){.integer = values[h->index[e]]};
     return PK_OK;
@@ -144,6 +134,7 @@ const struct pk_source pk_source_gpu_trace = {
     .selftest = pk_gpu_trace_selftest,
     .list = list,
     .plan = plan,
+    .ours = "CUPTI traces its own process, and a command is another",
     .open = open_,
     .start = start,
     .stop = stop,

@@ -41,6 +41,7 @@ enum pk_code pk_nvml_open(const struct pk_counter_env *env, struct pk_arena *a, 
     if (pk_library_open(PK_LIB_NVML, symbols, a, &l, err))
         return pk_fix(err, "install the NVIDIA driver, which brings it; in a container: --gpus all");
     m->mig_mode = (__typeof__(m->mig_mode))dlsym(l.handle, "nvmlDeviceGetMigMode");
+    m->fields = (__typeof__(m->fields))dlsym(l.handle, "nvmlDeviceGetFieldValues");
     return start(m, err);
 }
 

@@ -17,6 +17,29 @@ struct pk_nvml_process {
     unsigned gpu_instance, compute_instance;
 };
 
+/* nvmlFieldValue_t of one field of the whole device. */
+struct pk_nvml_field {
+    unsigned id, scope;
+    long long timestamp_us, latency_us;
+    int type, rc; /* of the value: PK_NVML_U64 and others */
+    union {
+        double real;
+        unsigned u32;
+        unsigned long u64;
+        unsigned long long u64_long;
+        long long i64;
+    } value;
+};
+enum { PK_NVML_U32 = 1, PK_NVML_U64 = 2, PK_NVML_U64_LONG = 3 };
+/* NVML_FI_DEV_PERF_POLICY_POWER, _THERMAL, and NVML_FI_DEV_CLOCKS_EVENT_REASON_*: nanoseconds since the driver was loaded. */
+enum {
+    PK_NVML_HELD_POWER = 74,
+    PK_NVML_HELD_THERMAL = 75,
+    PK_NVML_HELD_SW_THERMAL = 269,
+    PK_NVML_HELD_HW_THERMAL = 270,
+    PK_NVML_HELD_POWER_BRAKE = 271
+};
+
 struct pk_nvml {
     int (*init)(unsigned flags); /* nvmlInitWithFlags: NO_GPUS tells a driver without GPUs from none */
     int (*shutdown)(void);
@@ -32,7 +55,8 @@ struct pk_nvml {
     int (*reasons)(pk_nvml_device d, unsigned long long *bits);
     int (*processes)(pk_nvml_device d, unsigned *n, struct pk_nvml_process *v);
     int (*mig_mode)(pk_nvml_device d, unsigned *current,
-                    unsigned *pending); /* NULL where the driver has none */
+                    unsigned *pending);                              /* NULL where the driver has none */
+    int (*fields)(pk_nvml_device d, int n, struct pk_nvml_field *v); /* likewise */
 };
 
 /* env->nvml, or the library of this machine, in the arena; initialised, and to be ended by pk_nvml_close. PK_E_UNAVAILABLE. */

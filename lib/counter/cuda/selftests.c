@@ -107,7 +107,7 @@ struct pk_source_found pk_gpu_trace_selftest(const struct pk_counter_env *env, s
     if (!rc)
         rc = pk_tracing_stop(t, &trace, &err);
     for (size_t i = 0; !rc && i < trace->n; i++)
-        bytes += (double)trace->v[i].bytes;
+        bytes += (double)trace->v[i].copied_bytes;
     if (t)
         pk_tracing_close(t);
     tear_down(&b);

@@ -1,5 +1,6 @@
 /* Fake: counts what the null device was asked to do, so that all that is made of counts is exact in tests. One event is never
- * counted, one was counted half of the time, one gives no integers, one wants the work three times. */
+ * counted, one was counted half of the time, one gives no integers, one wants the work three times, one is
+ * everybody's. */
 #include "counter/events.h"
 #include "counter/sources.h"
 
@@ -14,7 +15,7 @@
         name, unit, summary, "fake", "", "", quality, note, __VA_ARGS__                                      \
     }
 
-enum { WORKS, FLOPS, BYTES, TIME, SCALED, ABSENT, REAL, REPLAYED, EVENTS };
+enum { WORKS, FLOPS, BYTES, TIME, SCALED, ABSENT, REAL, REPLAYED, SHARED, EVENTS };
 enum { AT_ONCE = 3, REPLAYS = 3 }; /* events of a pass; passes of the event that wants more than one */
 enum { WHOLE = PK_REGIONS_MAX, SPANS };
 
@@ -29,11 +30,13 @@ static const struct pk_event events[EVENTS] = {
         EVENT("fake_percent", "1", PK_QUALITY_EXACT, "half of a percent, always", "", .kind = PK_EVENT_LEVEL),
     [REPLAYED] =
         EVENT("fake_replayed", "1", PK_QUALITY_EXACT, "pieces of work of the last of three passes", ""),
+    [SHARED] = EVENT("fake_shared", "1", PK_QUALITY_EXACT, "pieces of work, whoever asked for them",
+                     "of everything that ran there"),
 };
 
 struct counts {
     double flops, bytes;
-    uint64_t works, now_ns;
+    int64_t works, now_ns;
 };
 
 struct handle {
@@ -41,7 +44,7 @@ struct handle {
     const size_t *index;
     struct pk_device *dev;
     unsigned pass;
-    struct counts start, begin, sums[SPANS];
+    struct counts sums[SPANS];
     bool used[SPANS];
 };
 
@@ -100,19 +103,21 @@ static enum pk_code open_(const struct pk_counter_env *env, const struct pk_sour
 static struct counts now(const struct handle *h)
 {
     const struct pk_null_counts c = pk_null_counted(h->dev);
-    return (struct counts){c.flops, c.bytes, c.works, pk_device_now_ns(h->dev)};
+    return (struct counts){c.flops, c.bytes, (int64_t)c.works, (int64_t)pk_device_now_ns(h->dev)};
 }
 
-static void add(struct handle *h, const struct counts *since, unsigned span)
+/* Subtracted at a span's begin and added at its end: so spans may lie within each other. */
+static void add(struct handle *h, unsigned span, int times)
 {
     const struct counts c = now(h);
     struct counts *sum = &h->sums[span];
+    pk_assert(span < SPANS);
     if (!h->used[span])
         *sum = (struct counts){0};
-    sum->flops += c.flops - since->flops;
-    sum->bytes += c.bytes - since->bytes;
-    sum->works += c.works - since->works;
-    sum->now_ns += c.now_ns - since->now_ns;
+    sum->flops += times * c.flops;
+    sum->bytes += times * c.bytes;
+    sum->works += times * c.works;
+    sum->now_ns += times * c.now_ns;
     h->used[span] = true;
 }
 
@@ -120,14 +125,14 @@ static enum pk_code start(void *handle, struct pk_err *err)
 {
     struct handle *h = handle;
     memset(h->used, 0, sizeof h->used);
-    h->start = now(h);
+    add(h, WHOLE, -1);
     return PK_OK;
 }
 
 static enum pk_code stop(void *handle, bool *again, struct pk_err *err)
 {
     struct handle *h = handle;
-    add(h, &h->start, WHOLE);
+    add(h, WHOLE, 1);
     h->pass = (h->pass + 1) % h->plan->passes;
     *again = h->pass != 0;
     return PK_OK;
@@ -135,32 +140,24 @@ static enum pk_code stop(void *handle, bool *again, struct pk_err *err)
 
 static void begin(void *handle, unsigned region)
 {
-    struct handle *h = handle;
-    h->begin = now(h);
+    add(handle, region, -1);
 }
 
 static void end(void *handle, unsigned region)
 {
-    struct handle *h = handle;
-    pk_assert(region < PK_REGIONS_MAX);
-    add(h, &h->begin, region);
+    add(handle, region, 1);
 }
 
 static struct pk_reading reading(const struct counts *c, size_t event)
 {
     const int64_t values[EVENTS] = {
-        [WORKS] = (int64_t)c->works,
-        [FLOPS] = (int64_t)c->flops,
-        [BYTES] = (int64_t)c->bytes,
-        [TIME] = (int64_t)c->now_ns,
-        [SCALED] = (int64_t)c->flops,
-        [ABSENT] = 0,
-        [REAL] = 0,
-        [REPLAYED] = (int64_t)c->works,
+        [WORKS] = c->works, [FLOPS] = (int64_t)c->flops,  [BYTES] = (int64_t)c->bytes,
+        [TIME] = c->now_ns, [SCALED] = (int64_t)c->flops, [ABSENT] = 0,
+        [REAL] = 0,         [REPLAYED] = c->works,        [SHARED] = c->works,
     };
     struct pk_reading r = {.integer = values[event], .absent = event == ABSENT, .is_real = event == REAL};
     r.real = r.is_real ? 0.005 : 0;
-    r.enabled_ns = event == SCALED ? c->now_ns : 0;
+    r.enabled_ns = event == SCALED ? (uint64_t)c->now_ns : 0;
     r.running_ns = r.enabled_ns / 2;
     return r;
 }
@@ -187,6 +184,7 @@ const struct pk_source pk_source_fake = {
     .check = check,
     .list = list,
     .plan = plan,
+    .ours = "it counts what perfkit's null device does",
     .open = open_,
     .start = start,
     .stop = stop,

@@ -159,6 +159,7 @@ const struct pk_source pk_source_memory = {
     .selftest = selftest,
     .list = list,
     .plan = plan,
+    .ours = "of a command, exec measures peak_bytes in every run",
     .open = open_,
     .start = start,
     .stop = stop,

@@ -1,6 +1,7 @@
 /* Perf access: the system calls, and a table of what their refusals mean. */
 #include "counter/perf/access.h"
 
+#include "counter/perf/reader.h"
 #include "machine/files.h"
 
 #include <errno.h>
@@ -113,13 +114,33 @@ static struct pk_perf_refusal no_files(const char *root, enum pk_perf_scope scop
                                     "ulimit -n 65536, or fewer events or --threads"};
 }
 
+static struct pk_perf_refusal no_inheritance(const char *root, enum pk_perf_scope scope, struct pk_arena *a)
+{
+    return (struct pk_perf_refusal){"this kernel does not count in groups what a process starts later",
+                                    "Linux 4.13 or newer"};
+}
+
+static struct pk_perf_refusal many_threads(const char *root, enum pk_perf_scope scope, struct pk_arena *a)
+{
+    return (struct pk_perf_refusal){"this process has more than 4096 threads", "fewer --threads"};
+}
+
 static const struct {
     int error;
     struct pk_perf_refusal (*means)(const char *root, enum pk_perf_scope scope, struct pk_arena *a);
 } refusals[] = {
-    {EACCES, no_right},  {EPERM, forbidden},       {ENOENT, no_counter}, {ENODEV, no_counter},
-    {ENXIO, no_counter}, {EOPNOTSUPP, no_counter}, {EBUSY, taken},       {ENOSYS, no_call},
-    {EMFILE, no_files},  {ENFILE, no_files},
+    {EACCES, no_right},
+    {EPERM, forbidden},
+    {ENOENT, no_counter},
+    {ENODEV, no_counter},
+    {ENXIO, no_counter},
+    {EOPNOTSUPP, no_counter},
+    {EBUSY, taken},
+    {ENOSYS, no_call},
+    {EMFILE, no_files},
+    {ENFILE, no_files},
+    {PK_NO_INHERITANCE, no_inheritance},
+    {PK_TOO_MANY_THREADS, many_threads},
 };
 
 struct pk_perf_refusal pk_perf_refusal(const char *root, int error, enum pk_perf_scope scope,

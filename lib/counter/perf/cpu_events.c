@@ -13,9 +13,10 @@
 static int try_cycles(const struct pk_counter_env *env, const struct pk_processor *cpu, bool user_only,
                       struct pk_arena *a)
 {
-    const struct pk_perf_code code = {.type = PERF_TYPE_HARDWARE,
-                                      .config = PERF_COUNT_HW_CPU_CYCLES | (uint64_t)cpu->core_type << 32};
-    const struct pk_perf_group g = {.codes = &code, .n = 1, .user_only = user_only, .pinned = true};
+    const struct pk_perf_code code = {
+        .type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_CPU_CYCLES | (uint64_t)cpu->cores[0].type << 32};
+    const struct pk_perf_group g = {
+        .codes = &code, .n = 1, .user_only = user_only, .pinned = true, .part = cpu->hybrid};
     return pk_perf_try(env, &g, a);
 }
 
@@ -41,8 +42,10 @@ static struct pk_source_found found_working(const struct pk_counter_env *env, co
     const char *root = pk_counter_root(env);
     if (cpu->hybrid)
         return degraded(
-            pk_printf(a, "two kinds of cores: counted is on CPUs %s (cpu_core) alone", cpu->core_cpus),
-            pk_printf(a, "taskset -c %s perfkit ...", cpu->core_cpus));
+            pk_printf(
+                a, "two kinds of cores: events are of CPUs %s (%s), those of the others are called cycles@%s",
+                cpu->cores[0].cpus, cpu->cores[0].unit, cpu->cores[1].unit),
+            pk_printf(a, "--bind %s, to measure and count on those alone", cpu->cores[0].cpus));
     if (user_only) {
         const struct pk_perf_refusal r = pk_perf_refusal(root, EACCES, PK_PERF_KERNEL, a);
         return degraded(pk_printf(a, "user mode alone: %s", r.absent), r.advice);
@@ -52,12 +55,13 @@ static struct pk_source_found found_working(const struct pk_counter_env *env, co
     if (!cpu->pmu)
         return degraded(
             pk_printf(a, "the kernel's own events and raw names alone: no presets for %s", cpu->what), NULL);
-    return (struct pk_source_found){
+    const struct pk_source_found all = {
         PK_SOURCE_OK, 0,
         pk_printf(a, "%s%s%s by libpfm %s, user mode and kernel mode%s", cpu->pmu->pmu,
                   *cpu->pmu->alias_of ? ", its presets those of " : "", cpu->pmu->alias_of, pk_pfm_version(a),
                   pk_perf_in_guest(root, a) ? "; a virtual machine's, which a self-test has to confirm" : ""),
         NULL};
+    return pk_perf_found_threads(env, all, a);
 }
 
 static struct pk_source_found check(const struct pk_counter_env *env, struct pk_arena *a)
@@ -77,13 +81,17 @@ static struct pk_source_found selftest(const struct pk_counter_env *env, struct 
     const struct pk_source_found found = check(env, a);
     if (found.state == PK_SOURCE_UNAVAILABLE)
         return found;
-    const uint64_t core = (uint64_t)pk_processor_of(env, a).core_type << 32;
+    const struct pk_processor cpu = pk_processor_of(env, a);
+    const uint64_t core = (uint64_t)cpu.cores[0].type << 32;
     const struct pk_perf_code codes[] = {
         {.type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_INSTRUCTIONS | core},
         {.type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_BRANCH_INSTRUCTIONS | core}};
-    const struct pk_perf_group g = {.codes = codes, .n = 2, .user_only = true, .pinned = true};
+    const struct pk_perf_group g = {
+        .codes = codes, .n = 2, .user_only = true, .pinned = true, .part = cpu.hybrid};
     struct pk_perf_count n[2] = {{0}, {0}};
     bool counted = pk_perf_count_work(env, &g, pk_known_loop, NULL, a, n);
+    if (counted && cpu.hybrid && !n[0].running_ns)
+        return degraded(pk_printf(a, "%s; not tried, since this ran on the others", found.why), found.fix);
     const char *what =
         pk_printf(a, "a loop of %d instructions and %d branches gave %lld and %lld", 2 * PK_KNOWN_LOOPS,
                   PK_KNOWN_LOOPS, (long long)n[0].value, (long long)n[1].value);
@@ -106,17 +114,21 @@ static size_t list(const struct pk_counter_env *env, struct pk_arena *a, const s
     size_t n = 0;
     while (pk_presets[n].name)
         n++;
-    struct pk_event *events = pk_new_n(a, struct pk_event, n);
-    for (size_t i = 0; i < n; i++)
-        events[i] = pk_preset_event(&cpu, &pk_presets[i], a);
+    struct pk_event *events = pk_new_n(a, struct pk_event, 2 * n);
+    size_t listed = 0;
+    for (int other = 0; other < 1 + cpu.hybrid; other++)
+        for (size_t i = 0; i < n; i++)
+            if (!other || pk_presets[i].type >= 0)
+                events[listed++] = pk_preset_event(&cpu, &pk_presets[i], other, a);
     *out = events;
-    return n;
+    return listed;
 }
 
 /* --- planning ------------------------------------------------------------------------------------------------------- */
 
 /* A plan that grows event by event, as long as the processor has counters. */
 struct growing {
+    const struct pk_cores *cores;
     struct pk_perf_plan *perf;
     struct pk_event *events;
     struct pk_perf_code *codes;
@@ -125,17 +137,20 @@ struct growing {
     size_t n;
 };
 
-static struct growing begin_plan(size_t events, size_t codes, bool user_only, struct pk_arena *a)
+static struct growing begin_plan(size_t events, size_t codes, const struct pk_cores *cores, bool user_only,
+                                 struct pk_arena *a)
 {
-    struct growing g = {.perf = pk_new(a, struct pk_perf_plan),
+    struct growing g = {.cores = cores,
+                        .perf = pk_new(a, struct pk_perf_plan),
                         .events = pk_new_n(a, struct pk_event, events),
                         .codes = pk_new_n(a, struct pk_perf_code, codes),
                         .factors = pk_new_n(a, double, codes),
                         .ends = pk_new_n(a, size_t, events)};
-    *g.perf = (struct pk_perf_plan){.group = {.codes = g.codes, .user_only = user_only, .pinned = true},
-                                    .factors = g.factors,
-                                    .ends = g.ends,
-                                    .scope = user_only ? PK_PERF_USER : PK_PERF_KERNEL};
+    *g.perf = (struct pk_perf_plan){
+        .group = {.codes = g.codes, .user_only = user_only, .pinned = true, .part = cores},
+        .factors = g.factors,
+        .ends = g.ends,
+        .scope = user_only ? PK_PERF_USER : PK_PERF_KERNEL};
     return g;
 }
 
@@ -169,15 +184,16 @@ static enum pk_code pack(const struct pk_counter_env *env, const struct pk_encod
         codes += all[i].n;
     *n_plans = 0;
     for (size_t i = 0; i < n; i++) {
-        int error = g.n ? add_event(env, &g, &all[i], a) : ENOSPC;
+        int error = g.n && g.cores == all[i].cores ? add_event(env, &g, &all[i], a) : ENOSPC;
         if (error) {
-            g = begin_plan(n, codes, user_only, a);
+            g = begin_plan(n, codes, all[i].cores, user_only, a);
             error = add_event(env, &g, &all[i], a);
             (*n_plans)++;
         }
         if (error)
             return pk_perf_refuse(env, all[i].event.name, error, g.perf->scope, a, err);
-        plans[*n_plans - 1] = (struct pk_source_plan){&pk_source_cpu_events, g.events, g.n, 1, g.perf};
+        plans[*n_plans - 1] = (struct pk_source_plan){&pk_source_cpu_events,         g.events, g.n, 1, g.perf,
+                                                      g.cores ? g.cores->unit : NULL};
     }
     return PK_OK;
 }
@@ -196,6 +212,9 @@ static enum pk_code plan(const struct pk_counter_env *env, const char *const *na
     int error = find_mode(env, &cpu, &user_only, a);
     if (error)
         return pk_perf_refuse(env, names[0], error, PK_PERF_USER, a, err);
+    const bool later = pk_perf_inherits(env, a);
+    for (size_t i = 0; i < n && !later; i++)
+        pk_perf_note_threads(&all[i].event, a);
     *plans = made;
     return pack(env, all, n, user_only, a, made, n_plans, err);
 }

@@ -10,30 +10,45 @@
 #include <stdlib.h>
 #include <string.h>
 
+static struct pk_cores cores_of(const char *root, const char *unit, struct pk_arena *a)
+{
+    const char *at = pk_printf(a, "sys/bus/event_source/devices/%s", unit);
+    const char *cpus = pk_file_text(root, pk_printf(a, "%s/cpus", at), a);
+    int64_t type = 0;
+    pk_file_int(root, pk_printf(a, "%s/type", at), &type);
+    return (struct pk_cores){unit, (uint32_t)type, cpus ? cpus : ""};
+}
+
 struct pk_processor pk_processor_of(const struct pk_counter_env *env, struct pk_arena *a)
 {
-    static const char core[] = "sys/bus/event_source/devices/cpu_core/";
     const char *root = pk_counter_root(env);
-    struct pk_processor cpu = {0};
-    int64_t type;
+    struct pk_processor cpu = {.cores = {cores_of(root, "cpu_core", a), cores_of(root, "cpu_atom", a)}};
     cpu.pmu = pk_pmu_of(root, a, &cpu.what);
-    cpu.hybrid = pk_file_int(root, pk_printf(a, "%stype", core), &type);
-    if (cpu.hybrid) {
-        const char *cpus = pk_file_text(root, pk_printf(a, "%scpus", core), a);
-        cpu.core_type = (uint32_t)type;
-        cpu.core_cpus = cpus ? cpus : "";
-    }
+    cpu.hybrid = cpu.cores[0].type;
     return cpu;
 }
 
 /* Where there are two kinds of cores, a code is of one of them. */
-static struct pk_perf_code on(const struct pk_processor *cpu, struct pk_perf_code c)
+static void bring_to(struct pk_encoded *e, const struct pk_cores *cores)
 {
-    if (cpu->hybrid && c.type == PERF_TYPE_RAW)
-        c.type = cpu->core_type;
-    else if (cpu->hybrid && (c.type == PERF_TYPE_HARDWARE || c.type == PERF_TYPE_HW_CACHE))
-        c.config |= (uint64_t)cpu->core_type << 32;
-    return c;
+    e->cores = cores;
+    for (size_t i = 0; i < e->n; i++) {
+        struct pk_perf_code *c = &e->codes[i];
+        if (c->type == PERF_TYPE_RAW)
+            c->type = cores->type;
+        else if (c->type == PERF_TYPE_HARDWARE || c->type == PERF_TYPE_HW_CACHE)
+            c->config |= (uint64_t)cores->type << 32;
+    }
+}
+
+static struct pk_event event_on(const struct pk_processor *cpu, const struct pk_cores *cores,
+                                struct pk_event e, struct pk_arena *a)
+{
+    if (cores == &cpu->cores[1])
+        e.name = pk_printf(a, "%s@%s", e.name, cores->unit);
+    e.note = pk_printf(a, "of what ran on CPUs %s (%s)%s%s", cores->cpus, cores->unit, *e.note ? "; " : "",
+                       e.note);
+    return e;
 }
 
 bool pk_perf_encode_sum(const char *pmu, const char *sum, struct pk_arena *a, struct pk_encoded *out)
@@ -81,10 +96,12 @@ static struct pk_event by_native(const struct pk_processor *cpu, const struct pk
     return (struct pk_event){p->name, p->unit, p->summary, "cpu-events", native, "", quality, note};
 }
 
-struct pk_event pk_preset_event(const struct pk_processor *cpu, const struct pk_preset *p, struct pk_arena *a)
+struct pk_event pk_preset_event(const struct pk_processor *cpu, const struct pk_preset *p, bool other,
+                                struct pk_arena *a)
 {
-    const struct pk_native *n = native_of(cpu, p->name);
-    return n ? by_native(cpu, p, n, a) : by_kernel(p);
+    const struct pk_native *n = other ? NULL : native_of(cpu, p->name);
+    const struct pk_event e = n ? by_native(cpu, p, n, a) : by_kernel(p);
+    return cpu->hybrid ? event_on(cpu, &cpu->cores[other], e, a) : e;
 }
 
 static enum pk_code no_such(const struct pk_processor *cpu, const struct pk_preset *p, struct pk_err *err)
@@ -101,10 +118,10 @@ static enum pk_code no_such(const struct pk_processor *cpu, const struct pk_pres
     return pk_fix(err, "a raw event by libpfm's name: --counters 'PMU::EVENT:MASK'");
 }
 
-static enum pk_code encode_preset(const struct pk_processor *cpu, const struct pk_preset *p,
+static enum pk_code encode_preset(const struct pk_processor *cpu, const struct pk_preset *p, bool other,
                                   struct pk_arena *a, struct pk_encoded *out, struct pk_err *err)
 {
-    const struct pk_native *n = native_of(cpu, p->name);
+    const struct pk_native *n = other ? NULL : native_of(cpu, p->name);
     if (n && pk_perf_encode_sum(cpu->pmu->pmu, n->sum, a, out)) {
         out->event = by_native(cpu, p, n, a);
     } else if (p->type >= 0) {
@@ -112,8 +129,6 @@ static enum pk_code encode_preset(const struct pk_processor *cpu, const struct p
         one_code(out, (struct pk_perf_code){.type = (uint32_t)p->type, .config = p->config}, a);
     } else
         return no_such(cpu, p, err);
-    for (size_t i = 0; i < out->n; i++)
-        out->codes[i] = on(cpu, out->codes[i]);
     return PK_OK;
 }
 
@@ -146,7 +161,7 @@ static enum pk_code encode_raw(const struct pk_processor *cpu, const char *name,
     const char *native = full ? pk_strdup(a, name) : pk_printf(a, "%s::%s", cpu->pmu->pmu, name);
     if (!pk_pfm_encode(native, &code))
         return unknown(name, a, err);
-    one_code(out, on(cpu, code), a);
+    one_code(out, code, a);
     out->event = (struct pk_event){pk_strdup(a, name), "1", "event by its raw name", "cpu-events", native, "",
                                    PK_QUALITY_EXACT,   ""};
     return PK_OK;
@@ -155,8 +170,18 @@ static enum pk_code encode_raw(const struct pk_processor *cpu, const char *name,
 enum pk_code pk_perf_encode(const struct pk_processor *cpu, const char *name, struct pk_arena *a,
                             struct pk_encoded *out, struct pk_err *err)
 {
-    for (const struct pk_preset *p = pk_presets; p->name; p++)
-        if (!strcmp(p->name, name))
-            return encode_preset(cpu, p, a, out, err);
-    return encode_raw(cpu, name, a, out, err);
+    const char *at = cpu->hybrid ? strchr(name, '@') : NULL;
+    const bool other = at && !strcmp(at + 1, cpu->cores[1].unit);
+    const char *stem = other ? pk_strndup(a, name, (size_t)(at - name)) : name;
+    const struct pk_preset *p = pk_presets;
+    while (p->name && strcmp(p->name, stem) != 0)
+        p++;
+    *out = (struct pk_encoded){0};
+    if (p->name ? encode_preset(cpu, p, other, a, out, err) : encode_raw(cpu, name, a, out, err))
+        return err->code;
+    if (cpu->hybrid) {
+        bring_to(out, &cpu->cores[other]);
+        out->event = event_on(cpu, out->cores, out->event, a);
+    }
+    return PK_OK;
 }

@@ -1,9 +1,10 @@
-/* Known work: pages, a loop of two instructions, and a load. */
+/* Known work: pages, a loop of two instructions, sleeps, and loads. */
 #include "counter/perf/known_work.h"
 
 #include "base/clock.h"
 
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 void *pk_known_memory(size_t bytes)
@@ -43,11 +44,36 @@ void pk_known_loop(void *unused)
 #endif
 }
 
+void pk_known_sleeps(void *unused)
+{
+    for (int i = 0; i < PK_KNOWN_SLEEPS; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+}
+
+static void compute(void)
+{
+    volatile double x = 1;
+    for (int i = 0; i < 1000; i++)
+        x = x * 1.000001 + 1e-9;
+}
+
+static uint64_t cpu_time_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * PK_NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+void pk_known_cpu_time(void *unused)
+{
+    const uint64_t until = cpu_time_ns() + PK_KNOWN_CPU_NS;
+    while (cpu_time_ns() < until)
+        compute();
+}
+
 void pk_known_load(void *ns)
 {
     const uint64_t until = pk_clock_ns() + *(const uint64_t *)ns;
-    volatile double x = 1;
     while (pk_clock_ns() < until)
-        for (int i = 0; i < 1000; i++)
-            x = x * 1.000001 + 1e-9;
+        compute();
 }

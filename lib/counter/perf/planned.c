@@ -9,20 +9,44 @@ struct planned {
     struct pk_perf_reader *reader;
 };
 
-enum pk_code pk_perf_planned_open(const struct pk_counter_env *env, const struct pk_source_plan *p,
-                                  struct pk_device *dev, struct pk_arena *a, void **handle,
-                                  struct pk_err *err)
+static struct planned *begin_handle(const struct pk_counter_env *env, const struct pk_source_plan *p,
+                                    struct pk_arena *a)
 {
     struct planned *h = pk_new(a, struct planned);
-    size_t which, e = 0;
     *h = (struct planned){.plan = p, .perf = p->state, .root = pk_counter_root(env), .arena = a};
-    int error = pk_perf_reader_open(env, &h->perf->group, a, &h->reader, &which);
+    return h;
+}
+
+/* error: of opening code `which`. */
+static enum pk_code opened(struct planned *h, const struct pk_counter_env *env, int error, size_t which,
+                           void **handle, struct pk_err *err)
+{
+    size_t e = 0;
     *handle = h;
     if (!error)
         return PK_OK;
     while (h->perf->ends[e] <= which)
         e++;
-    return pk_perf_refuse(env, p->events[e].name, error, h->perf->scope, a, err);
+    return pk_perf_refuse(env, h->plan->events[e].name, error, h->perf->scope, h->arena, err);
+}
+
+enum pk_code pk_perf_planned_open(const struct pk_counter_env *env, const struct pk_source_plan *p,
+                                  struct pk_device *dev, struct pk_arena *a, void **handle,
+                                  struct pk_err *err)
+{
+    struct planned *h = begin_handle(env, p, a);
+    size_t which;
+    const int error = pk_perf_reader_open(env, &h->perf->group, a, &h->reader, &which);
+    return opened(h, env, error, which, handle, err);
+}
+
+enum pk_code pk_perf_planned_open_command(const struct pk_counter_env *env, const struct pk_source_plan *p,
+                                          pid_t pid, struct pk_arena *a, void **handle, struct pk_err *err)
+{
+    struct planned *h = begin_handle(env, p, a);
+    size_t which;
+    const int error = pk_perf_reader_open_command(env, &h->perf->group, pid, a, &h->reader, &which);
+    return opened(h, env, error, which, handle, err);
 }
 
 enum pk_code pk_perf_planned_start(void *handle, struct pk_err *err)
@@ -43,7 +67,7 @@ enum pk_code pk_perf_planned_stop(void *handle, bool *again, struct pk_err *err)
 void pk_perf_planned_begin(void *handle, unsigned region)
 {
     struct planned *h = handle;
-    pk_perf_reader_begin(h->reader);
+    pk_perf_reader_begin(h->reader, region);
 }
 
 void pk_perf_planned_end(void *handle, unsigned region)
@@ -95,6 +119,23 @@ void pk_perf_planned_close(void *handle)
 {
     struct planned *h = handle;
     pk_perf_reader_close(h->reader);
+}
+
+#define LATER "threads that are started later are not counted: this kernel does not inherit groups"
+
+void pk_perf_note_threads(struct pk_event *e, struct pk_arena *a)
+{
+    e->quality = PK_QUALITY_APPROXIMATE;
+    e->note = pk_printf(a, LATER "%s%s", *e->note ? "; " : "", e->note);
+}
+
+struct pk_source_found pk_perf_found_threads(const struct pk_counter_env *env, struct pk_source_found found,
+                                             struct pk_arena *a)
+{
+    if (found.state != PK_SOURCE_OK || pk_perf_inherits(env, a))
+        return found;
+    return (struct pk_source_found){PK_SOURCE_DEGRADED, 0, pk_printf(a, "%s; " LATER, found.why),
+                                    "Linux 4.13 or newer"};
 }
 
 bool pk_perf_count_work(const struct pk_counter_env *env, const struct pk_perf_group *g, void (*work)(void *),

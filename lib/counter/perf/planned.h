@@ -17,6 +17,8 @@ struct pk_perf_plan {
 enum pk_code pk_perf_planned_open(const struct pk_counter_env *env, const struct pk_source_plan *p,
                                   struct pk_device *dev, struct pk_arena *a, void **handle,
                                   struct pk_err *err);
+enum pk_code pk_perf_planned_open_command(const struct pk_counter_env *env, const struct pk_source_plan *p,
+                                          pid_t pid, struct pk_arena *a, void **handle, struct pk_err *err);
 enum pk_code pk_perf_planned_start(void *handle, struct pk_err *err);
 enum pk_code pk_perf_planned_stop(void *handle, bool *again, struct pk_err *err);
 void pk_perf_planned_begin(void *handle, unsigned region);
@@ -26,9 +28,14 @@ void pk_perf_planned_close(void *handle);
 
 /* The hooks of struct pk_source that follow plan. */
 #define PK_PERF_PLANNED                                                                                      \
-    .open = pk_perf_planned_open, .start = pk_perf_planned_start, .stop = pk_perf_planned_stop,              \
-    .begin = pk_perf_planned_begin, .end = pk_perf_planned_end, .read = pk_perf_planned_read,                \
-    .close = pk_perf_planned_close
+    .open = pk_perf_planned_open, .open_command = pk_perf_planned_open_command,                              \
+    .start = pk_perf_planned_start, .stop = pk_perf_planned_stop, .begin = pk_perf_planned_begin,            \
+    .end = pk_perf_planned_end, .read = pk_perf_planned_read, .close = pk_perf_planned_close
+
+/* Where threads that are started later are not counted (pk_perf_inherits), the event says so, and so does what was found. */
+void pk_perf_note_threads(struct pk_event *e, struct pk_arena *a);
+struct pk_source_found pk_perf_found_threads(const struct pk_counter_env *env, struct pk_source_found found,
+                                             struct pk_arena *a);
 
 /* Reads one event over work(user), for self-tests. False when it could not be opened or did not count. */
 bool pk_perf_count_work(const struct pk_counter_env *env, const struct pk_perf_group *g, void (*work)(void *),

@@ -12,9 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { WHOLE = PK_REGIONS_MAX, SPANS }; /* regions, and the iteration */
-enum { ENABLED = 1, RUNNING, FIRST };   /* what the kernel writes: how many, two times, the values */
-enum moment { START, BEGIN, NOW, MOMENTS };
+enum { WHOLE = PK_REGIONS_MAX, SPANS };      /* regions, and the iteration */
+enum { ENABLED = 1, RUNNING, FIRST };        /* what the kernel writes: how many, two times, the values */
 enum { TRY_NS = 50000, THREADS_MAX = 4096 }; /* of a pinned group; of a process */
 
 struct pk_perf_reader {
@@ -23,12 +22,13 @@ struct pk_perf_reader {
     struct pk_arena *arena;
     size_t n, words; /* events; words of a group read */
     bool inherit;
+    bool command; /* a process that is not ours */
     size_t n_groups, cap;
     struct opened {
         pid_t thread;
-        int *fd;               /* [n] */
-        uint64_t *at[MOMENTS]; /* [words] each */
-        uint64_t *sums;        /* [SPANS][words] */
+        int *fd;        /* [n] */
+        uint64_t *now;  /* [words] */
+        uint64_t *sums; /* [SPANS][words] */
     } * groups;
     bool used[SPANS]; /* in this iteration */
     int error;        /* of a read in this iteration */
@@ -69,7 +69,8 @@ static struct perf_event_attr attributes(const struct pk_perf_reader *r, size_t 
         .read_format = PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
         .disabled = i == 0,
         .inherit = process && r->inherit,
-        .pinned = i == 0 && r->group->pinned,
+        .enable_on_exec = i == 0 && process && r->command,
+        .pinned = i == 0 && r->group->pinned && !r->command,
         .exclude_kernel = r->group->user_only,
         .exclude_hv = r->group->user_only,
     };
@@ -99,15 +100,20 @@ static int open_group(struct pk_perf_reader *r, const struct place *at, size_t *
         o.fd[i] = -1;
     int error = open_events(r, &o, at, which);
     if (error == EINVAL && !*which && r->inherit) { /* kernels that cannot inherit groups */
+        if (r->command)
+            return PK_NO_INHERITANCE;
         r->inherit = false;
         error = open_events(r, &o, at, which);
     }
     if (error)
         return error;
-    for (size_t i = 0; i < MOMENTS; i++)
-        o.at[i] = pk_new_n(r->arena, uint64_t, r->words);
+    o.now = pk_new_n(r->arena, uint64_t, r->words);
     o.sums = pk_new_n(r->arena, uint64_t, r->words * SPANS);
-    r->perf->enable(o.fd[0]);
+    if ((!r->command || r->group->n_cpus) && r->perf->enable(o.fd[0])) {
+        error = errno;
+        close_one(r, &o);
+        return error;
+    }
     if (r->n_groups == r->cap)
         r->groups = pk_grow(r->arena, r->groups, sizeof *r->groups, r->n_groups, &r->cap);
     r->groups[r->n_groups++] = o;
@@ -127,7 +133,9 @@ static bool has_thread(const struct pk_perf_reader *r, pid_t thread)
 static int open_threads(struct pk_perf_reader *r, const char *root, size_t *which)
 {
     const char *path = pk_printf(r->arena, "%s/proc/self/task", root);
-    for (size_t before = 0; before != r->n_groups && r->n_groups < THREADS_MAX;) {
+    for (size_t before = 0; before != r->n_groups;) {
+        if (r->n_groups > THREADS_MAX)
+            return PK_TOO_MANY_THREADS;
         before = r->n_groups;
         DIR *d = opendir(path);
         int error = 0;
@@ -145,10 +153,10 @@ static int open_threads(struct pk_perf_reader *r, const char *root, size_t *whic
     return 0;
 }
 
-static int read_group(const struct pk_perf_reader *r, const struct opened *o, uint64_t *into)
+static int read_group(const struct pk_perf_reader *r, const struct opened *o)
 {
-    const size_t bytes = r->words * sizeof *into;
-    ssize_t got = r->perf->read(o->fd[0], into, bytes);
+    const size_t bytes = r->words * sizeof *o->now;
+    ssize_t got = r->perf->read(o->fd[0], o->now, bytes);
     return got == (ssize_t)bytes ? 0 : got < 0 ? errno : EBUSY; /* end of file: pinned, and had to give way */
 }
 
@@ -159,15 +167,33 @@ static int try_it(const struct pk_perf_reader *r)
     const uint64_t until = pk_clock_ns() + TRY_NS;
     while (pk_clock_ns() < until)
         ;
-    int error = read_group(r, own, own->at[NOW]);
-    return error ? error : own->at[NOW][RUNNING] ? 0 : EBUSY;
+    int error = read_group(r, own);
+    return error ? error : own->now[RUNNING] || r->group->part ? 0 : EBUSY;
 }
 
-int pk_perf_reader_open(const struct pk_counter_env *env, const struct pk_perf_group *g, struct pk_arena *a,
-                        struct pk_perf_reader **out, size_t *which)
+static int open_cpus(struct pk_perf_reader *r, size_t *which)
 {
-    struct pk_perf_reader *r = *out = pk_new(a, struct pk_perf_reader);
+    const struct pk_perf_group *g = r->group;
+    const size_t units = g->n_types ? g->n_types : 1;
     int error = 0;
+    for (size_t i = 0; !error && i < g->n_cpus * units; i++)
+        error = open_group(
+            r, &(struct place){-1, g->cpus[i / units], g->n_types ? &g->types[i % units] : NULL}, which);
+    return error;
+}
+
+static int open_process(struct pk_perf_reader *r, const char *root, size_t *which)
+{
+    int error = open_group(r, &(struct place){0, -1, NULL}, which);
+    if (!error && r->group->pinned)
+        error = try_it(r);
+    return error ? error : open_threads(r, root, which);
+}
+
+static struct pk_perf_reader *new_reader(const struct pk_counter_env *env, const struct pk_perf_group *g,
+                                         struct pk_arena *a)
+{
+    struct pk_perf_reader *r = pk_new(a, struct pk_perf_reader);
     pk_assert(g->n);
     *r = (struct pk_perf_reader){.perf = pk_perf_of(env),
                                  .group = g,
@@ -175,21 +201,42 @@ int pk_perf_reader_open(const struct pk_counter_env *env, const struct pk_perf_g
                                  .n = g->n,
                                  .words = FIRST + g->n,
                                  .inherit = !g->n_cpus};
+    return r;
+}
+
+int pk_perf_reader_open(const struct pk_counter_env *env, const struct pk_perf_group *g, struct pk_arena *a,
+                        struct pk_perf_reader **out, size_t *which)
+{
+    struct pk_perf_reader *r = *out = new_reader(env, g, a);
     *which = 0;
-    const size_t units = g->n_types ? g->n_types : 1;
-    for (size_t i = 0; !error && i < g->n_cpus * units; i++)
-        error = open_group(
-            r, &(struct place){-1, g->cpus[i / units], g->n_types ? &g->types[i % units] : NULL}, which);
-    if (!g->n_cpus) {
-        error = open_group(r, &(struct place){0, -1, NULL}, which);
-        if (!error && g->pinned)
-            error = try_it(r);
-        if (!error)
-            error = open_threads(r, pk_counter_root(env), which);
-    }
+    const int error = g->n_cpus ? open_cpus(r, which) : open_process(r, pk_counter_root(env), which);
     if (error)
         pk_perf_reader_close(r);
     return error;
+}
+
+int pk_perf_reader_open_command(const struct pk_counter_env *env, const struct pk_perf_group *g, pid_t pid,
+                                struct pk_arena *a, struct pk_perf_reader **out, size_t *which)
+{
+    struct pk_perf_reader *r = *out = new_reader(env, g, a);
+    *which = 0;
+    r->command = true;
+    const int error = g->n_cpus ? open_cpus(r, which) : open_group(r, &(struct place){pid, -1, NULL}, which);
+    if (error)
+        pk_perf_reader_close(r);
+    return error;
+}
+
+bool pk_perf_inherits(const struct pk_counter_env *env, struct pk_arena *a)
+{
+    const struct pk_perf_code code = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS};
+    const struct pk_perf_group g = {.codes = &code, .n = 1, .user_only = true};
+    struct pk_perf_reader *r = new_reader(env, &g, a);
+    size_t which = 0;
+    if (open_group(r, &(struct place){0, -1, NULL}, &which))
+        return true; /* something else is wrong, and said elsewhere */
+    pk_perf_reader_close(r);
+    return r->inherit;
 }
 
 int pk_perf_try(const struct pk_counter_env *env, const struct pk_perf_group *g, struct pk_arena *a)
@@ -204,52 +251,64 @@ int pk_perf_try(const struct pk_counter_env *env, const struct pk_perf_group *g,
 
 /* --- reading -------------------------------------------------------------------------------------------------------- */
 
-static void read_all(struct pk_perf_reader *r, enum moment when)
+static void read_all(struct pk_perf_reader *r)
 {
     for (size_t i = 0; i < r->n_groups; i++) {
-        int error = read_group(r, &r->groups[i], r->groups[i].at[when]);
+        int error = read_group(r, &r->groups[i]);
         if (error)
             r->error = error;
     }
 }
 
-/* Adds what passed since a moment to a span. Counters of 64 bits may wrap; differences do not mind. */
-static void add(struct pk_perf_reader *r, enum moment since, unsigned span)
+/* What is read at its begin is subtracted from a span's sums, what is read at its end added: so spans may lie within each other.
+ * Counters of 64 bits may wrap; differences do not mind. */
+static void begin(struct pk_perf_reader *r, unsigned span)
 {
+    read_all(r);
     for (size_t i = 0; i < r->n_groups; i++) {
         const struct opened *o = &r->groups[i];
         uint64_t *sum = o->sums + span * r->words;
         if (!r->used[span])
             memset(sum, 0, r->words * sizeof *sum);
         for (size_t k = ENABLED; k < r->words; k++)
-            sum[k] += o->at[NOW][k] - o->at[since][k];
+            sum[k] -= o->now[k];
     }
     r->used[span] = true;
+}
+
+static void end(struct pk_perf_reader *r, unsigned span)
+{
+    read_all(r);
+    for (size_t i = 0; i < r->n_groups; i++) {
+        const struct opened *o = &r->groups[i];
+        uint64_t *sum = o->sums + span * r->words;
+        for (size_t k = ENABLED; k < r->words; k++)
+            sum[k] += o->now[k];
+    }
 }
 
 void pk_perf_reader_start(struct pk_perf_reader *r)
 {
     memset(r->used, 0, sizeof r->used);
     r->error = 0;
-    read_all(r, START);
+    begin(r, WHOLE);
 }
 
 void pk_perf_reader_stop(struct pk_perf_reader *r)
 {
-    read_all(r, NOW);
-    add(r, START, WHOLE);
+    end(r, WHOLE);
 }
 
-void pk_perf_reader_begin(struct pk_perf_reader *r)
+void pk_perf_reader_begin(struct pk_perf_reader *r, unsigned region)
 {
-    read_all(r, BEGIN);
+    pk_assert(region < PK_REGIONS_MAX);
+    begin(r, region);
 }
 
 void pk_perf_reader_end(struct pk_perf_reader *r, unsigned region)
 {
-    pk_assert(region < PK_REGIONS_MAX);
-    read_all(r, NOW);
-    add(r, BEGIN, region);
+    pk_assert(region < PK_REGIONS_MAX && r->used[region]);
+    end(r, region);
 }
 
 /* raw * enabled / running does not fit 64 bits. */
@@ -273,6 +332,11 @@ int pk_perf_reader_read(const struct pk_perf_reader *r, int region, size_t i, st
         out->absent |= sum[ENABLED] && !sum[RUNNING];
         if (sum[RUNNING])
             out->value += scaled(sum[FIRST + i], sum[ENABLED], sum[RUNNING]);
+    }
+    if (r->group->part && out->enabled_ns) {
+        out->value = (int64_t)out->raw;
+        out->enabled_ns = out->running_ns;
+        out->absent = false;
     }
     return r->error;
 }

@@ -7,6 +7,7 @@
 
 #include "counter/perf/access.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,7 @@ struct pk_perf_group {
     size_t n_cpus;         /* 0 = this process */
     const uint32_t *types; /* with cpus: units that each count the codes, in place of their type */
     size_t n_types;        /* 0 = one, with the codes' own */
+    bool part;             /* of one kind of cores: the raw count of what ran there is the count, be it 0 */
 };
 
 struct pk_perf_count {
@@ -41,14 +43,22 @@ struct pk_perf_reader;
  * In the arena. */
 int pk_perf_reader_open(const struct pk_counter_env *env, const struct pk_perf_group *g, struct pk_arena *a,
                         struct pk_perf_reader **out, size_t *which);
+/* The same for another process, from its next exec on and with what it starts: without CPUs, in one group that is not pinned, so that
+ * sharing with others shows as running < enabled. PK_NO_INHERITANCE where the kernel cannot. */
+enum { PK_NO_INHERITANCE = EPROTONOSUPPORT, PK_TOO_MANY_THREADS = ENOBUFS };
+int pk_perf_reader_open_command(const struct pk_counter_env *env, const struct pk_perf_group *g, pid_t pid,
+                                struct pk_arena *a, struct pk_perf_reader **out, size_t *which);
 void pk_perf_reader_close(struct pk_perf_reader *r);
 /* Opens and closes. */
 int pk_perf_try(const struct pk_counter_env *env, const struct pk_perf_group *g, struct pk_arena *a);
 
-/* An iteration, and a region inside it. What goes wrong is remembered for pk_perf_reader_read. */
+/* Whether threads that are started once a reader is open are counted: kernels before 4.13 do not inherit groups. */
+bool pk_perf_inherits(const struct pk_counter_env *env, struct pk_arena *a);
+
+/* An iteration, and regions inside it, which may lie within each other. What goes wrong is remembered for pk_perf_reader_read. */
 void pk_perf_reader_start(struct pk_perf_reader *r);
 void pk_perf_reader_stop(struct pk_perf_reader *r);
-void pk_perf_reader_begin(struct pk_perf_reader *r);
+void pk_perf_reader_begin(struct pk_perf_reader *r, unsigned region);
 void pk_perf_reader_end(struct pk_perf_reader *r, unsigned region);
 
 /* Event i over the occurrences of a region, or over the iteration (region < 0). Returns 0 or an errno. */

@@ -2,6 +2,7 @@
 #include "base/buf.h"
 #include "counter/events.h"
 #include "counter/perf/known_work.h"
+#include "counter/perf/pfm.h"
 #include "counter/perf/planned.h"
 #include "counter/sources.h"
 
@@ -23,21 +24,36 @@ static const struct pk_event events[EVENTS] = {
     [MIGRATIONS] = EVENT("cpu_migrations", "1", "moves of a thread to another CPU"),
 };
 
+static const uint64_t configs[EVENTS] = {
+    [CLOCK] = PERF_COUNT_SW_TASK_CLOCK,
+    [FAULTS] = PERF_COUNT_SW_PAGE_FAULTS,
+    [SWITCHES] = PERF_COUNT_SW_CONTEXT_SWITCHES,
+    [MIGRATIONS] = PERF_COUNT_SW_CPU_MIGRATIONS,
+};
+
+/* The kernel's events by its numbers, which are also asked for by libpfm's names: perf::minor-faults. */
 static const struct row {
-    uint64_t config;
+    bool known;
     bool in_kernel; /* happens in kernel mode only: of user mode alone it would read 0 */
     bool split;     /* user mode and kernel mode are told apart */
-} rows[EVENTS] = {
-    [CLOCK] = {PERF_COUNT_SW_TASK_CLOCK, false, false},
-    [FAULTS] = {PERF_COUNT_SW_PAGE_FAULTS, false, true},
-    [SWITCHES] = {PERF_COUNT_SW_CONTEXT_SWITCHES, true, false},
-    [MIGRATIONS] = {PERF_COUNT_SW_CPU_MIGRATIONS, true, false},
+    const char *unit;
+} rows[] = {
+    [PERF_COUNT_SW_CPU_CLOCK] = {true, false, false, "ns"},
+    [PERF_COUNT_SW_TASK_CLOCK] = {true, false, false, "ns"},
+    [PERF_COUNT_SW_PAGE_FAULTS] = {true, false, true, "1"},
+    [PERF_COUNT_SW_CONTEXT_SWITCHES] = {true, true, false, "1"},
+    [PERF_COUNT_SW_CPU_MIGRATIONS] = {true, true, false, "1"},
+    [PERF_COUNT_SW_PAGE_FAULTS_MIN] = {true, false, true, "1"},
+    [PERF_COUNT_SW_PAGE_FAULTS_MAJ] = {true, false, true, "1"},
+    [PERF_COUNT_SW_ALIGNMENT_FAULTS] = {true, false, true, "1"},
+    [PERF_COUNT_SW_EMULATION_FAULTS] = {true, false, true, "1"},
+    [PERF_COUNT_SW_CGROUP_SWITCHES] = {true, true, false, "1"},
 };
 
 /* 0, or why the event with this index cannot be counted, in one mode. */
 static int try_event(const struct pk_counter_env *env, size_t i, bool user_only, struct pk_arena *a)
 {
-    const struct pk_perf_code code = {.type = PERF_TYPE_SOFTWARE, .config = rows[i].config};
+    const struct pk_perf_code code = {.type = PERF_TYPE_SOFTWARE, .config = configs[i]};
     const struct pk_perf_group g = {.codes = &code, .n = 1, .user_only = user_only};
     return pk_perf_try(env, &g, a);
 }
@@ -59,25 +75,50 @@ static struct pk_source_found check(const struct pk_counter_env *env, struct pk_
             PK_SOURCE_DEGRADED, kernel,
             pk_printf(a, "user mode alone, without context_switches and cpu_migrations: %s", r.absent),
             r.advice};
-    return (struct pk_source_found){PK_SOURCE_OK, 0, "time on CPUs, page faults, switches and migrations",
-                                    NULL};
+    const struct pk_source_found all = {PK_SOURCE_OK, 0, "time on CPUs, page faults, switches and migrations",
+                                        NULL};
+    return pk_perf_found_threads(env, all, a);
 }
+
+/* Work whose counts are known, and what else may happen meanwhile: a fault here and there, switches because others run. */
+static const struct known {
+    size_t event;
+    void (*work)(void *);
+    int64_t done, least, most;
+    const char *words; /* of what was done and counted */
+    double scale;
+} knowns[] = {
+    {FAULTS, pk_known_pages, PK_KNOWN_PAGES, PK_KNOWN_PAGES, PK_KNOWN_PAGES + PK_KNOWN_PAGES / 10,
+     "%g touched pages gave %g page faults", 1},
+    {SWITCHES, pk_known_sleeps, PK_KNOWN_SLEEPS, PK_KNOWN_SLEEPS, 2 * PK_KNOWN_SLEEPS,
+     "%g sleeps %g switches", 1},
+    {CLOCK, pk_known_cpu_time, PK_KNOWN_CPU_NS, PK_KNOWN_CPU_NS - PK_KNOWN_CPU_NS / 100,
+     PK_KNOWN_CPU_NS + PK_KNOWN_CPU_NS / 10, "%g ms on a CPU %.4g ms of task clock", 1e6},
+};
+enum { KNOWNS = sizeof knowns / sizeof *knowns };
 
 static struct pk_source_found selftest(const struct pk_counter_env *env, struct pk_arena *a)
 {
     const struct pk_source_found found = check(env, a);
-    const struct pk_perf_code code = {.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS};
-    const struct pk_perf_group g = {.codes = &code, .n = 1, .user_only = found.state != PK_SOURCE_OK};
-    struct pk_perf_count n;
-    if (!pk_perf_count_work(env, &g, pk_known_pages, NULL, a, &n))
-        return found;
-    const char *what =
-        pk_printf(a, "%d touched pages gave %lld page faults", PK_KNOWN_PAGES, (long long)n.value);
-    if (n.value < PK_KNOWN_PAGES || n.value > PK_KNOWN_PAGES + PK_KNOWN_PAGES / 10)
-        return (struct pk_source_found){PK_SOURCE_UNAVAILABLE, 0, pk_printf(a, "dead counter: %s", what),
-                                        NULL};
-    return (struct pk_source_found){found.state, found.error, pk_printf(a, "%s; %s", found.why, what),
-                                    found.fix};
+    const bool user_only = try_event(env, SWITCHES, false, a) != 0;
+    struct pk_buf told = {.arena = a};
+    for (size_t i = 0; i < KNOWNS; i++) {
+        const struct known *k = &knowns[i];
+        const struct pk_perf_code code = {.type = PERF_TYPE_SOFTWARE, .config = configs[k->event]};
+        const struct pk_perf_group g = {.codes = &code, .n = 1, .user_only = user_only};
+        struct pk_perf_count n;
+        if (user_only && rows[configs[k->event]].in_kernel)
+            continue;
+        if (!pk_perf_count_work(env, &g, k->work, NULL, a, &n))
+            return found;
+        pk_buf_str(&told, told.n ? ", " : "");
+        pk_buf_printf(&told, k->words, (double)k->done / k->scale, (double)n.value / k->scale);
+        if (n.value < k->least || n.value > k->most)
+            return (struct pk_source_found){PK_SOURCE_UNAVAILABLE, 0,
+                                            pk_printf(a, "dead counter: %s", pk_buf_text(&told)), NULL};
+    }
+    return (struct pk_source_found){found.state, found.error,
+                                    pk_printf(a, "%s; %s", found.why, pk_buf_text(&told)), found.fix};
 }
 
 static size_t list(const struct pk_counter_env *env, struct pk_arena *a, const struct pk_event **out)
@@ -85,34 +126,59 @@ static size_t list(const struct pk_counter_env *env, struct pk_arena *a, const s
     return pk_events_list(events, EVENTS, out);
 }
 
+/* A name of the table, or libpfm's of an event in software; *config is the kernel's number. */
+static enum pk_code find(const char *name, struct pk_arena *a, struct pk_event *out, uint64_t *config,
+                         struct pk_err *err)
+{
+    struct pk_perf_code code;
+    struct pk_event *known;
+    size_t i;
+    if (strstr(name, "::") && pk_pfm_encode(name, &code) && code.type == PERF_TYPE_SOFTWARE &&
+        code.config < sizeof rows / sizeof *rows && rows[code.config].known) {
+        *config = code.config;
+        *out = (struct pk_event)EVENT(pk_strdup(a, name), rows[code.config].unit, "event by its raw name");
+        return PK_OK;
+    }
+    if (pk_events_find("sw-events", events, EVENTS, &name, 1, a, &known, &i, err))
+        return err->code;
+    *config = configs[i];
+    *out = *known;
+    return PK_OK;
+}
+
 /* One group takes them all; when kernel mode is forbidden, in user mode alone. */
 static enum pk_code plan(const struct pk_counter_env *env, const char *const *names, size_t n,
                          struct pk_arena *a, const struct pk_source_plan **plans, size_t *n_plans,
                          struct pk_err *err)
 {
-    struct pk_event *asked;
+    struct pk_event *asked = pk_new_n(a, struct pk_event, n);
     struct pk_perf_plan *p = pk_new(a, struct pk_perf_plan);
     struct pk_perf_code *codes = pk_new_n(a, struct pk_perf_code, n);
     double *factors = pk_new_n(a, double, n);
-    size_t *index = pk_new_n(a, size_t, n), *ends = pk_new_n(a, size_t, n);
-    if (pk_events_find("sw-events", events, EVENTS, names, n, a, &asked, index, err))
-        return err->code;
+    size_t *ends = pk_new_n(a, size_t, n);
+    for (size_t k = 0; k < n; k++) {
+        codes[k] = (struct pk_perf_code){.type = PERF_TYPE_SOFTWARE};
+        factors[k] = 1;
+        ends[k] = k + 1;
+        if (find(names[k], a, &asked[k], &codes[k].config, err))
+            return err->code;
+    }
     int kernel = try_event(env, SWITCHES, false, a), user = kernel ? try_event(env, FAULTS, true, a) : 0;
     if (user || (kernel && !is_right(kernel)))
         return pk_perf_refuse(env, names[0], user ? user : kernel, PK_PERF_USER, a, err);
     for (size_t k = 0; k < n; k++) {
-        const struct row *row = &rows[index[k]];
+        const struct row *row = &rows[codes[k].config];
         if (kernel && row->in_kernel)
             return pk_perf_refuse(env, names[k], kernel, PK_PERF_KERNEL, a, err);
         asked[k].modes = kernel && row->split ? "user" : "user+kernel";
-        codes[k] = (struct pk_perf_code){.type = PERF_TYPE_SOFTWARE, .config = row->config};
-        factors[k] = 1;
-        ends[k] = k + 1;
     }
     *p = (struct pk_perf_plan){.group = {.codes = codes, .n = n, .user_only = kernel != 0},
                                .factors = factors,
                                .ends = ends,
                                .scope = kernel ? PK_PERF_USER : PK_PERF_KERNEL};
+    const bool later = pk_perf_inherits(env, a);
+    for (size_t k = 0; k < n && !later; k++)
+        pk_perf_note_threads(&asked[k], a);
     pk_plan_one(&pk_source_sw_events, asked, n, p, a, plans, n_plans);
     return PK_OK;
 }

@@ -36,7 +36,9 @@
     X(cudaEventDestroy)                                                                                      \
     X(cudaEventRecordWithFlags)                                                                              \
     X(cudaEventSynchronize)                                                                                  \
+    X(cudaEventQuery)                                                                                        \
     X(cudaEventElapsedTime)                                                                                  \
+    X(cudaLaunchHostFunc)                                                                                    \
     X(cudaGraphInstantiate)                                                                                  \
     X(cudaGraphUpload)                                                                                       \
     X(cudaGraphLaunch)                                                                                       \

@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "device/cuda/data_sheet.h"
 #include "device/cuda/parts.h"
 #include "machine/bind.h"
 
@@ -50,13 +51,15 @@ static const char *cuda_unavailable(void)
     return pk_cuda_missing(api_in_use);
 }
 
-static enum pk_code choose_gpu(struct pk_device *dev, struct pk_cuda *c, struct pk_err *err)
+static enum pk_code choose_gpu(struct pk_device *dev, struct pk_cuda *c, unsigned turn, struct pk_err *err)
 {
     int n = 0;
     struct cudaDeviceProp prop;
     enum pk_code rc = pk_cuda_check(dev, c->api->cudaGetDeviceCount(&n), "counting GPUs", err);
     if (rc)
         return rc;
+    if (turn && n)
+        dev->ordinal = turn % (unsigned)n;
     if (dev->ordinal >= (unsigned)n) {
         pk_fail(err, PK_E_USAGE, "device cuda:%u does not exist", dev->ordinal);
         pk_why(err, "this machine has %d GPU%s", n, n == 1 ? "" : "s");
@@ -125,6 +128,8 @@ static void cuda_close(struct pk_device *dev)
     for (const struct pk_cuda_state *s = c->beside; s; s = s->next)
         s->end(dev, s->state);
     pk_cuda_events_free(c);
+    if (c->anchor)
+        c->api->cudaEventDestroy(c->anchor);
     for (struct pk_pin *pin = c->pins; pin; pin = pin->next)
         if (pin->p)
             c->api->cudaFreeHost(pin->p);
@@ -143,7 +148,7 @@ static enum pk_code cuda_open(struct pk_device *dev, const struct pk_device_opti
     c->overrides = pk_cuda_forget_overrides(&dev->arena);
     c->api->cudaDriverGetVersion(&c->driver_version);
     c->api->cudaRuntimeGetVersion(&c->runtime_version);
-    enum pk_code rc = choose_gpu(dev, c, err);
+    enum pk_code rc = choose_gpu(dev, c, opt->turn, err);
     if (!rc)
         bind_host(c, opt, &dev->arena);
     if (!rc)
@@ -215,6 +220,7 @@ static void cuda_facts(struct pk_device *dev, pk_fact_fn *fn, void *user)
     fn(user, "l2_bytes", pk_printf(&a, "%zu", c->traits.l2_bytes));
     fn(user, "cuda_driver", version_text(c->driver_version, &a));
     fn(user, "cuda_runtime", version_text(c->runtime_version, &a));
+    pk_data_sheet(c->traits.name, fn, user);
     fn(user, "binding", c->binding);
     fn(user, "limit_bytes", pk_printf(&a, "%zu", dev->pool.limit));
     if (c->overrides)
@@ -236,8 +242,10 @@ const struct pk_device_ops pk_device_cuda = {
     .copy = cuda_copy,
     .record = pk_cuda_record,
     .elapsed_ns = pk_cuda_elapsed_ns,
+    .delay = pk_cuda_delay,
     .flush = pk_cuda_flush_l2,
     .graphs = &pk_cuda_graphs,
+    .lanes = &pk_cuda_lanes,
     .broken = cuda_broken,
     .facts = cuda_facts,
 };

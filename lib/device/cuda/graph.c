@@ -4,10 +4,6 @@
 #include "base/assert.h"
 #include "device/cuda/parts.h"
 
-struct pk_graph {
-    cudaGraphExec_t exec;
-};
-
 static enum pk_code begin(struct pk_device *dev, struct pk_err *err)
 {
     struct pk_cuda *c = pk_cuda_of(dev);
@@ -20,8 +16,7 @@ static enum pk_code begin(struct pk_device *dev, struct pk_err *err)
     return rc;
 }
 
-static enum pk_code instantiate(struct pk_device *dev, cudaGraph_t graph, struct pk_graph **out,
-                                struct pk_err *err)
+static enum pk_code instantiate(struct pk_device *dev, cudaGraph_t graph, void **out, struct pk_err *err)
 {
     struct pk_cuda *c = pk_cuda_of(dev);
     cudaGraphExec_t exec = NULL;
@@ -32,15 +27,13 @@ static enum pk_code instantiate(struct pk_device *dev, cudaGraph_t graph, struct
                            "uploading a graph", err);
     if (rc && exec)
         c->api->cudaGraphExecDestroy(exec);
-    if (rc)
-        return rc;
-    *out = pk_new(&dev->arena, struct pk_graph);
-    (*out)->exec = exec;
-    return PK_OK;
+    if (!rc)
+        *out = exec;
+    return rc;
 }
 
 /* The capture has to be ended whatever the work said, or the stream stays unusable. */
-static enum pk_code end(struct pk_device *dev, enum pk_code work, struct pk_graph **out, struct pk_err *err)
+static enum pk_code end(struct pk_device *dev, enum pk_code work, void **out, struct pk_err *err)
 {
     struct pk_cuda *c = pk_cuda_of(dev);
     cudaGraph_t graph = NULL;
@@ -59,16 +52,16 @@ static enum pk_code end(struct pk_device *dev, enum pk_code work, struct pk_grap
     return rc;
 }
 
-static enum pk_code replay(struct pk_device *dev, struct pk_graph *g, struct pk_err *err)
+static enum pk_code replay(struct pk_device *dev, void *exec, struct pk_err *err)
 {
     struct pk_cuda *c = pk_cuda_of(dev);
-    return pk_cuda_check(dev, c->api->cudaGraphLaunch(g->exec, c->stream[PK_LANE_COMPUTE]),
-                         "launching a graph", err);
+    return pk_cuda_check(dev, c->api->cudaGraphLaunch(exec, c->stream[PK_LANE_COMPUTE]), "launching a graph",
+                         err);
 }
 
-static void drop(struct pk_device *dev, struct pk_graph *g)
+static void drop(struct pk_device *dev, void *exec)
 {
-    pk_cuda_of(dev)->api->cudaGraphExecDestroy(g->exec);
+    pk_cuda_of(dev)->api->cudaGraphExecDestroy(exec);
 }
 
 const struct pk_graph_ops pk_cuda_graphs = {begin, end, replay, drop};

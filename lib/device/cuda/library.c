@@ -36,17 +36,21 @@ static const struct row {
     bool any_version; /* whatever the driver brings */
     const char *version;
     enum version_how how;
+    const char *get; /* how to come by it, where it is missing; NULL: it is the toolkit's */
     const struct sibling
         *siblings; /* what it opens by itself, what the others need first; ends with a NULL stem */
 } rows[PK_CUDA_LIBRARIES] = {
     [PK_LIB_CUBLASLT] = {"cuBLASLt", "libcublasLt", PK_CUBLASLT_MAJOR, PK_CUBLASLT_MINOR, false,
-                         "cublasLtGetVersion", RETURNS_SIZE, cublaslt_siblings},
+                         "cublasLtGetVersion", RETURNS_SIZE, NULL, cublaslt_siblings},
     [PK_LIB_CUDNN] = {"cuDNN", "libcudnn", PK_CUDNN_MAJOR, PK_CUDNN_MINOR, false, "cudnnGetVersion",
-                      RETURNS_SIZE, cudnn_siblings},
-    [PK_LIB_NCCL] = {"NCCL", "libnccl", PK_NCCL_MAJOR, PK_NCCL_MINOR, false, "ncclGetVersion", FILLS_INT},
+                      RETURNS_SIZE, NULL, cudnn_siblings},
+    [PK_LIB_NCCL] = {"NCCL", "libnccl", PK_NCCL_MAJOR, PK_NCCL_MINOR, false, "ncclGetVersion", FILLS_INT,
+                     "install libnccl2 of NVIDIA's repository or the Python package nvidia-nccl-cu13; "
+                     "PERFKIT_CUDA_LIBS=FOLDER names another place"},
     [PK_LIB_CUPTI] = {"CUPTI", "libcupti", PK_CUPTI_MAJOR, PK_CUPTI_MINOR, false, "cuptiGetVersion",
-                      FILLS_INT, cupti_siblings},
-    [PK_LIB_NVML] = {"NVML", "libnvidia-ml", 1, 0, true, "nvmlSystemGetNVMLVersion", FILLS_TEXT},
+                      FILLS_INT, NULL, cupti_siblings},
+    [PK_LIB_NVML] = {"NVML", "libnvidia-ml", 1, 0, true, "nvmlSystemGetNVMLVersion", FILLS_TEXT,
+                     "install the NVIDIA driver, which brings it; in a container: --gpus all"},
 };
 
 const char *pk_library_name(enum pk_cuda_library which)
@@ -187,8 +191,8 @@ enum pk_code pk_library_open(enum pk_cuda_library which, const struct pk_symbol 
         pk_why(err, "%s", refused);
     else
         pk_why(err, "%s.so.%d was not found in %s", r->stem, r->major, files.looked);
-    if (which == PK_LIB_NVML && !refused)
-        return pk_fix(err, "install the NVIDIA driver, which brings it; in a container: --gpus all");
+    if (r->get && !refused)
+        return pk_fix(err, "%s", r->get);
     return pk_fix(err, "PERFKIT_CUDA_LIBS=FOLDER names where a matching %s.so.%d is", r->stem, r->major);
 }
 

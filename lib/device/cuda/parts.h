@@ -4,6 +4,7 @@
 #include "device/cuda/api.h"
 #include "device/cuda/cuda.h"
 #include "device/graph.h"
+#include "device/lane.h"
 
 struct pk_pin {
     struct pk_pin *next;
@@ -22,6 +23,8 @@ struct pk_cuda {
     cudaStream_t stream[PK_LANES]; /* PK_LANE_HOST has none */
     cudaEvent_t *events;           /* by slot; made as slots are first used, never in a repeated iteration */
     size_t n_events;
+    cudaEvent_t anchor; /* lanes.c: made by the first */
+    uint64_t anchor_ns;
     bool capturing;
     cudaError_t capture_rc; /* of the first event that this capture, or the last one, refused */
     cudaError_t sticky;     /* the first error after which the context is useless */
@@ -49,6 +52,10 @@ const char *pk_cuda_forget_overrides(struct pk_arena *a);
 
 /* graph.c */
 extern const struct pk_graph_ops pk_cuda_graphs;
+
+/* lanes.c */
+extern const struct pk_lane_ops pk_cuda_lanes;
+void pk_cuda_delay(struct pk_device *dev, enum pk_lane lane, uint64_t ns_long);
 
 /* errors.c. True of errors that end the process. */
 bool pk_cuda_is_sticky(cudaError_t rc);

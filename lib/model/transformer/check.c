@@ -44,6 +44,14 @@ static enum pk_code differs(struct pk_err *err, double got, double want, double 
                   "this is a bug of perfkit or of a library it uses: please report it with `perfkit doctor`");
 }
 
+/* Nothing is said of the device by a reference that has no number. */
+static enum pk_code no_reference(struct pk_err *err, double got)
+{
+    pk_why(err, "float64 has no finite number for it, with which the %.6g of the device could be compared",
+           got);
+    return pk_fix(err, "choose other weights: these leave the range of numbers");
+}
+
 static enum pk_code check_losses(struct pk_transformer *t, const struct pk_reference *r, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
@@ -58,6 +66,11 @@ static enum pk_code check_losses(struct pk_transformer *t, const struct pk_refer
     for (size_t i = 0; i < rows; i++) {
         const size_t at = first + i / r->prefix * c->seq + i % r->prefix;
         const double allowed = pk_transformer_tolerance(c).loss * fmax(1, fabs(want[i]));
+        if (!isfinite(want[i])) {
+            pk_fail(err, PK_E_CHECK, "the loss of token %zu of sequence %zu cannot be checked", at % c->seq,
+                    at / c->seq);
+            return no_reference(err, (double)got[at]);
+        }
         if (!near((double)got[at], want[i], allowed)) {
             pk_fail(err, PK_E_CHECK, "the loss of token %zu of sequence %zu is wrong", at % c->seq,
                     at / c->seq);
@@ -90,6 +103,10 @@ static enum pk_code check_gradient(struct pk_transformer *t, struct pk_reference
     const double allowed = pk_transformer_tolerance(&t->c).gradient * fmax(sqrt(squares), 1e-3);
     if (rc || near(got, want, allowed))
         return rc;
+    if (!isfinite(want)) {
+        pk_fail(err, PK_E_CHECK, "the gradient of %s cannot be checked", w->name);
+        return no_reference(err, got);
+    }
     pk_fail(err, PK_E_CHECK, "the gradient of %s is wrong", w->name);
     return differs(err, got, want, allowed);
 }

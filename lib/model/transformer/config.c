@@ -3,23 +3,47 @@
 
 #include <math.h>
 
+/* The number of heads nearest to those asked for that makes them of an even number of features. */
+static size_t nearest_heads(const struct pk_transformer_config *c)
+{
+    for (size_t off = 1; off < c->heads || c->heads + off <= c->width; off++) {
+        if (off < c->heads && c->width % (2 * (c->heads - off)) == 0)
+            return c->heads - off;
+        if (c->width % (2 * (c->heads + off)) == 0)
+            return c->heads + off;
+    }
+    return 1;
+}
+
+static enum pk_code check_step(const char *axis, const char *what, size_t width, struct pk_err *err)
+{
+    const size_t below = width / PK_WIDTH_STEP * PK_WIDTH_STEP;
+    if (width == below)
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "a %s of %zu, %s, is no multiple of %d", what, width, axis, PK_WIDTH_STEP);
+    pk_why(err, "every row has to start where wide loads may");
+    return below ? pk_fix(err, "choose %s=%zu or %s=%zu", axis, below, axis, below + PK_WIDTH_STEP)
+                 : pk_fix(err, "choose %s=%d", axis, PK_WIDTH_STEP);
+}
+
 enum pk_code pk_transformer_valid(const struct pk_transformer_config *c, struct pk_err *err)
 {
+    if (check_step("d_model", "width", c->width, err) || check_step("d_ff", "feed-forward width", c->ff, err))
+        return err->code;
     if (c->width % c->heads) {
         pk_fail(err, PK_E_USAGE, "a width of %zu cannot be divided into %zu heads", c->width, c->heads);
-        pk_why(err, "every head has as many features as the others");
-        return pk_fix(err, "choose heads that divide the width");
+        pk_why(err, "every head has as many features as the others: heads must divide d_model");
+        return pk_fix(err, "choose another number, such as heads=%zu", nearest_heads(c));
     }
     if (c->width / c->heads % 2) {
         pk_fail(err, PK_E_USAGE, "heads of %zu features cannot have rotary positions", c->width / c->heads);
-        pk_why(err, "features are turned in pairs");
-        return pk_fix(err, "choose a width that gives heads of an even number of features");
+        pk_why(err, "features are turned in pairs: d_model / heads must be even");
+        return pk_fix(err, "choose another number, such as heads=%zu, or another d_model", nearest_heads(c));
     }
-    if (c->width % PK_WIDTH_STEP || c->ff % PK_WIDTH_STEP) {
-        pk_fail(err, PK_E_USAGE, "a width of %zu with a feed-forward width of %zu", c->width, c->ff);
-        pk_why(err, "both have to be multiples of %d, so that every row starts where wide loads may",
-               PK_WIDTH_STEP);
-        return pk_fix(err, "choose multiples of %d", PK_WIDTH_STEP);
+    if (c->seq > PK_CONTEXT_MAX) {
+        pk_fail(err, PK_E_USAGE, "a context of %zu tokens", c->seq);
+        pk_why(err, "the longest has %d", PK_CONTEXT_MAX);
+        return pk_fix(err, "choose a shorter one");
     }
     return PK_OK;
 }

@@ -26,10 +26,16 @@ struct pk_transformer_config {
 };
 
 #define PK_NORM_EPS 1e-5f
-enum { PK_WIDTH_STEP = 8 }; /* rows of products start where 16-byte loads may */
+enum {
+    PK_WIDTH_STEP = 8, /* rows of products start where 16-byte loads may */
+    PK_CONTEXT_MAX =
+        1
+        << 20 /* tokens of a sequence: rotary positions have no trained length, and float64 angles are right to fp32
+                                this far */
+};
 
 /* PK_E_USAGE where the shape cannot be: heads that do not divide the width, heads of odd width, widths that are no multiple of
- * PK_WIDTH_STEP. */
+ * PK_WIDTH_STEP, a context longer than PK_CONTEXT_MAX. */
 enum pk_code pk_transformer_valid(const struct pk_transformer_config *c, struct pk_err *err) PK_MUST_CHECK;
 
 size_t pk_transformer_parameters(const struct pk_transformer_config *c);

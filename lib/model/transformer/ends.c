@@ -39,6 +39,7 @@ void pk_ends_embedding_backward(struct pk_pass *p, void **d)
                                         .d_table = p->t->g + pk_layout_embedding(&p->t->layout)->offset};
     if (!p->rc)
         p->rc = pk_op_embed_backward(p->dev, &e, p->err);
+    pk_pass_ready(p, pk_layout_embedding(&p->t->layout), 1);
     PK_PASS_DROP(p, *d);
 }
 

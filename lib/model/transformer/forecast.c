@@ -2,30 +2,21 @@
 #include "model/transformer/forecast.h"
 
 #include "device/null.h"
-#include "ops/workspace.h"
+#include "machine/bind.h"
+#include "machine/machine.h"
 
 /* Of what no device could have: more than addresses can say. */
 #define BEYOND ((size_t)INT64_MAX)
 
-/* What the products of a GPU are given beside their operands, at the most. */
-static size_t workspace(const struct pk_transformer_config *c, enum pk_device_kind kind)
+static unsigned threads_here(void)
 {
-    const size_t wide = c->vocab > 2 * c->ff ? c->vocab : 2 * c->ff;
-    const struct pk_gemm g = {.m = pk_transformer_tokens(c),
-                              .n = wide,
-                              .k = c->width,
-                              .batch = 1,
-                              .tb = PK_T,
-                              .ab_type = c->dtype,
-                              .c_type = c->dtype,
-                              .math = c->math};
-    return kind == PK_DEVICE_CUDA ? pk_workspace_gemm(&g) : 0;
+    unsigned cpus[PK_CPUS_MAX];
+    return pk_machine_cpus(cpus, PK_CPUS_MAX);
 }
 
 struct dry {
     struct pk_device dev;
     struct pk_transformer t;
-    size_t workspace;
 };
 
 typedef enum pk_code phase_fn(struct pk_transformer *t, bool keep, struct pk_err *err);
@@ -56,7 +47,7 @@ static struct pk_step_phase run(struct dry *d, phase_fn *phase, bool keep, doubl
                  .tensor_flops = tensor_flops,
                  .bytes = after.bytes - before.bytes,
                  .exps = after.exps - before.exps},
-        .peak_bytes = d->dev.pool.peak + d->workspace,
+        .peak_bytes = d->dev.pool.peak,
         .after_bytes = d->dev.pool.current,
     };
 }
@@ -78,46 +69,22 @@ static void phases(struct dry *d, enum pk_step_mode mode, struct pk_forecast *ou
 }
 
 void pk_transformer_forecast(const struct pk_transformer_config *c, enum pk_step_mode mode,
-                             enum pk_device_kind kind, struct pk_forecast *out)
+                             enum pk_device_kind kind, unsigned threads, struct pk_forecast *out)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const struct pk_device_options o = {.limit_bytes = INT64_MAX};
-    struct dry d = {.workspace = workspace(c, kind)};
+    struct dry d = {0};
     struct pk_err err;
     *out = (struct pk_forecast){0};
     if (pk_transformer_valid(c, &err) || pk_device_open(&d.dev, "null", &o, &err))
         return;
+    pk_null_play(&d.dev, (struct pk_null_part){kind, kind != PK_DEVICE_CPU ? 1
+                                                     : threads             ? threads
+                                                                           : threads_here()});
     if (!pk_transformer_open(&d.t, &d.dev, c, pk_step_needs(mode), &a, &err))
         phases(&d, mode, out);
     else
         out->peak_bytes = BEYOND;
     pk_transformer_close(&d.t);
     pk_device_close(&d.dev);
-}
-
-static bool fits(struct pk_transformer_config c, size_t batch, enum pk_step_mode mode,
-                 enum pk_device_kind kind, size_t limit_bytes)
-{
-    struct pk_forecast f;
-    c.batch = batch;
-    pk_transformer_forecast(&c, mode, kind, &f);
-    return f.peak_bytes <= limit_bytes;
-}
-
-size_t pk_transformer_largest_batch(const struct pk_transformer_config *c, enum pk_step_mode mode,
-                                    enum pk_device_kind kind, size_t limit_bytes)
-{
-    size_t most = 0, beyond = 1;
-    while (beyond < SIZE_MAX / 2 && fits(*c, beyond, mode, kind, limit_bytes)) {
-        most = beyond;
-        beyond *= 2;
-    }
-    while (beyond - most > 1) {
-        const size_t half = most + (beyond - most) / 2;
-        if (fits(*c, half, mode, kind, limit_bytes))
-            most = half;
-        else
-            beyond = half;
-    }
-    return most;
 }

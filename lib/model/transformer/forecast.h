@@ -25,11 +25,7 @@ struct pk_forecast {
     size_t peak_bytes;
 };
 
-/* On a device of this kind: with the workspace of a GPU's largest product. peak_bytes is INT64_MAX where
- * it is more than addresses can say. A shape that is not valid has a forecast of 0. */
+/* On a device of this kind, with the workspaces of its ops (ops/workspace.h): those of a CPU with so many threads (0 = as many as this
+ * thread may run on), at the most; not that of cuDNN's plans. peak_bytes is INT64_MAX where it is more than addresses can say. A shape that is not valid has a forecast of 0. */
 void pk_transformer_forecast(const struct pk_transformer_config *c, enum pk_step_mode mode,
-                             enum pk_device_kind kind, struct pk_forecast *out);
-
-/* The most sequences a step of this shape can have within limit_bytes; 0 = not even one. */
-size_t pk_transformer_largest_batch(const struct pk_transformer_config *c, enum pk_step_mode mode,
-                                    enum pk_device_kind kind, size_t limit_bytes);
+                             enum pk_device_kind kind, unsigned threads, struct pk_forecast *out);

@@ -88,9 +88,12 @@ static enum pk_code fill_zero(struct pk_transformer *t, float *x, struct pk_err 
 }
 
 /* Parameters in order, and 0 between them. */
-static enum pk_code fill_weights(struct pk_transformer *t, uint64_t seed, const float *ones,
+static enum pk_code draw_weights(struct pk_transformer *t, uint64_t seed, struct pk_arena *a,
                                  struct pk_err *err)
 {
+    float *ones = pk_new_n(a, float, t->c.width);
+    for (size_t i = 0; i < t->c.width; i++)
+        ones[i] = 1;
     enum pk_code rc = fill_uniform(t, t->p, seed, err);
     size_t end = 0;
     for (size_t i = 0; !rc && i < t->layout.n; i++) {
@@ -104,6 +107,31 @@ static enum pk_code fill_weights(struct pk_transformer *t, uint64_t seed, const 
         end = w->offset + n;
     }
     return rc ? rc : scale(t, 0, t->p + end, t->layout.elements - end, err);
+}
+
+static enum pk_code copy_parameter(struct pk_transformer *t, const struct pk_parameter *w,
+                                   const struct pk_safetensors *f, float *piece, struct pk_err *err)
+{
+    const struct pk_tensor *from = pk_safetensors_find(f, w->name);
+    enum pk_code rc = PK_OK;
+    for (size_t at = 0; !rc && at < from->elements; at += PK_TENSOR_PIECE) {
+        const size_t left = from->elements - at, n = left < PK_TENSOR_PIECE ? left : PK_TENSOR_PIECE;
+        rc = pk_safetensors_read(f, from, at, n, piece, err);
+        if (!rc)
+            rc = pk_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->p + w->offset + at, piece, n * sizeof *piece,
+                             err);
+    }
+    return rc;
+}
+
+static enum pk_code copy_weights(struct pk_transformer *t, const struct pk_safetensors *f, struct pk_arena *a,
+                                 struct pk_err *err)
+{
+    float *piece = pk_new_n(a, float, PK_TENSOR_PIECE);
+    enum pk_code rc = fill_zero(t, t->p, err);
+    for (size_t i = 0; !rc && i < t->layout.n; i++)
+        rc = copy_parameter(t, &t->layout.v[i], f, piece, err);
+    return rc;
 }
 
 static enum pk_code narrow_weights(struct pk_transformer *t, struct pk_err *err)
@@ -121,14 +149,12 @@ static enum pk_code fill_turns(struct pk_transformer *t, struct pk_arena *a, str
     return pk_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->turns, host, n * sizeof *host, err);
 }
 
-enum pk_code pk_transformer_fill(struct pk_transformer *t, uint64_t seed, struct pk_err *err)
+enum pk_code pk_transformer_fill(struct pk_transformer *t, const struct pk_origin *from, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    float *ones = pk_new_n(&a, float, t->c.width);
-    for (size_t i = 0; i < t->c.width; i++)
-        ones[i] = 1;
     enum pk_code rc;
-    if ((rc = fill_turns(t, &a, err)) || (rc = fill_weights(t, seed, ones, err)) ||
+    if ((rc = fill_turns(t, &a, err)) ||
+        (rc = from->file ? copy_weights(t, from->file, &a, err) : draw_weights(t, from->seed, &a, err)) ||
         (rc = narrow_weights(t, err)) || (rc = fill_zero(t, t->g, err)) || (rc = fill_zero(t, t->m, err)) ||
         (rc = fill_zero(t, t->v, err)))
         return rc;

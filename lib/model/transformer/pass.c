@@ -71,6 +71,14 @@ void pk_pass_weight_gradient(struct pk_pass *p, struct pk_weight w, const void *
              (struct pk_gemm){
                  .m = w.out, .n = w.in, .k = rows, .ta = PK_T, .a = dy, .b = x, .c = p->t->g + w.offset},
              PK_FP32);
+    pk_pass_ready(p, w.first, w.adjacent);
+}
+
+void pk_pass_ready(struct pk_pass *p, const struct pk_parameter *first, size_t adjacent)
+{
+    const struct pk_gradient_hook *h = &p->t->hook;
+    for (size_t i = adjacent; h->ready && !p->rc && i-- > 0;)
+        p->rc = h->ready(h->user, (size_t)(first - p->t->layout.v) + i, p->err);
 }
 
 void *pk_pass_norm(struct pk_pass *p, const struct pk_parameter *w, const void *x, void *delta, float **rstd)
@@ -112,6 +120,7 @@ void pk_pass_norm_back(struct pk_pass *p, const struct pk_parameter *w, const vo
                                        .d_w = p->t->g + w->offset};
     if (!p->rc)
         p->rc = pk_op_norm_backward(p->dev, &b, p->err);
+    pk_pass_ready(p, w, 1);
     if (residual && !folded)
         pk_pass_add(p, b.d_x, *d, n);
     if (!c->fused)

@@ -36,10 +36,12 @@ enum pk_code pk_copy_now(struct pk_device *dev, enum pk_copy dir, void *dst, con
 /* A weight of [out, in], or several adjacent ones as one of more rows. */
 struct pk_weight {
     size_t out, in, offset;
+    const struct pk_parameter *first;
+    size_t adjacent;
 };
 static inline struct pk_weight pk_weight_of(const struct pk_parameter *first, size_t adjacent)
 {
-    return (struct pk_weight){first->rows * adjacent, first->cols, first->offset};
+    return (struct pk_weight){first->rows * adjacent, first->cols, first->offset, first, adjacent};
 }
 static inline struct pk_weight pk_pass_weight(const struct pk_pass *p, size_t layer,
                                               enum pk_block_parameter first, size_t adjacent)
@@ -51,6 +53,9 @@ static inline struct pk_weight pk_pass_weight(const struct pk_pass *p, size_t la
 void *pk_pass_product(struct pk_pass *p, struct pk_weight w, const void *x);
 void *pk_pass_product_back(struct pk_pass *p, struct pk_weight w, const void *dy);
 void pk_pass_weight_gradient(struct pk_pass *p, struct pk_weight w, const void *dy, const void *x);
+
+/* The gradients of adjacent parameters are complete: the hook is told. The two functions that make gradients of weights and norms call it. */
+void pk_pass_ready(struct pk_pass *p, const struct pk_parameter *first, size_t adjacent);
 
 /* y = norm(x [+ delta, stored where delta was]), taken, as is *rstd unless rstd is NULL. */
 void *pk_pass_norm(struct pk_pass *p, const struct pk_parameter *w, const void *x, void *delta, float **rstd);

@@ -77,19 +77,33 @@ static void turn(const struct evaluation *e, double *x)
         }
 }
 
+struct exponentials {
+    double top, sum;
+};
+
+/* Each x becomes exp(x - top) of the largest, top, without which large ones have no exponential; sum is of those. */
+static struct exponentials exponentiate(double *x, size_t n)
+{
+    struct exponentials e = {.top = -INFINITY};
+    for (size_t i = 0; i < n; i++)
+        e.top = fmax(e.top, x[i]);
+    for (size_t i = 0; i < n; i++)
+        e.sum += x[i] = exp(x[i] - e.top);
+    return e;
+}
+
 /* Features [from, from + dim) of row r of the result. */
 static void attend_head(const struct evaluation *e, const double *q, const double *k, const double *v,
                         size_t r, size_t from, size_t dim, double *p, double *out)
 {
     const size_t d = e->r->c->width, t = r % e->r->prefix, first = r - t;
-    double sum = 0;
     for (size_t s = 0; s <= t; s++) {
         double score = 0;
         for (size_t i = from; i < from + dim; i++)
             score += q[r * d + i] * k[(first + s) * d + i];
-        p[s] = exp(score / sqrt((double)dim));
-        sum += p[s];
+        p[s] = score / sqrt((double)dim);
     }
+    const double sum = exponentiate(p, t + 1).sum;
     for (size_t i = from; i < from + dim; i++)
         for (size_t s = 0; s <= t; s++)
             out[r * d + i] += p[s] / sum * v[(first + s) * d + i];
@@ -148,12 +162,12 @@ static void embed(struct evaluation *e, double *x)
 static void cross_entropy(struct evaluation *e, const double *x, double *losses)
 {
     const size_t vocab = e->r->c->vocab;
-    const double *logits = product(e, pk_layout_head(e->r->l), norm(e, pk_layout_last_norm(e->r->l), x));
+    double *logits = product(e, pk_layout_head(e->r->l), norm(e, pk_layout_last_norm(e->r->l), x));
     for (size_t r = 0; r < e->rows; r++) {
-        double sum = 0;
-        for (size_t i = 0; i < vocab; i++)
-            sum += exp(logits[r * vocab + i]);
-        losses[r] = log(sum) - logits[r * vocab + (size_t)e->r->targets[token_at(e->r, r)]];
+        double *row = logits + r * vocab;
+        const double wanted = row[e->r->targets[token_at(e->r, r)]];
+        const struct exponentials all = exponentiate(row, vocab);
+        losses[r] = all.top + log(all.sum) - wanted;
     }
     pk_arena_free(&e->arena);
 }

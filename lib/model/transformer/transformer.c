@@ -4,6 +4,8 @@
 #include "base/assert.h"
 #include "model/transformer/pass.h"
 
+#include <math.h>
+
 static void drop_stream(struct pk_pass *p, struct pk_stream *s)
 {
     if (!s->x_saved)
@@ -49,4 +51,14 @@ void pk_transformer_forget(struct pk_transformer *t)
 enum pk_code pk_transformer_loss(struct pk_transformer *t, float *loss, struct pk_err *err)
 {
     return pk_copy_now(t->dev, PK_COPY_DEVICE_TO_HOST, loss, t->loss, sizeof *loss, err);
+}
+
+enum pk_code pk_transformer_finite_loss(struct pk_transformer *t, float *loss, struct pk_err *err)
+{
+    enum pk_code rc = pk_transformer_loss(t, loss, err);
+    if (rc || isfinite(*loss))
+        return rc;
+    pk_fail(err, PK_E_CHECK, "the loss is %g", isnan(*loss) ? (double)NAN : (double)*loss); /* of no sign */
+    pk_why(err, "weights or activations left the range of their type; times of such a step mean nothing");
+    return pk_fix(err, "choose another dtype, or other sizes or weights");
 }

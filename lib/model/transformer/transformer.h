@@ -1,6 +1,6 @@
 /* Transformer: a decoder on an open device, one training step in parts.
  *
- *     pk_transformer_open, pk_transformer_fill (or pk_transformer_load), pk_transformer_batch
+ *     pk_transformer_open, pk_transformer_fill, pk_transformer_batch
  *     pk_transformer_forward, [pk_transformer_backward, [pk_transformer_update]], pk_transformer_forget; again and again
  *     pk_transformer_close
  *
@@ -9,7 +9,7 @@
  * to come reads them. Tags say what live bytes are for. */
 #pragma once
 
-#include "model/transformer/layout.h"
+#include "model/transformer/weights.h"
 #include "ops/layers.h"
 
 enum pk_needs { PK_NEEDS_WEIGHTS, PK_NEEDS_GRADIENTS, PK_NEEDS_OPTIMIZER };
@@ -34,7 +34,14 @@ struct pk_ends_saved {
     float *logp;  /* [tokens, vocab] */
 };
 
-/* Read freely; written by the functions below. */
+/* Told by backward, in its order, of every gradient that is complete: what reads it on PK_LANE_COMPUTE from then on finds it whole. Of
+ * adjacent parameters whose gradients one product makes, the last comes first. An error ends the pass. */
+struct pk_gradient_hook {
+    enum pk_code (*ready)(void *user, size_t parameter, struct pk_err *err); /* NULL = nobody is told */
+    void *user;
+};
+
+/* Read freely; written by the functions below. `hook` is the caller's, set whenever no pass runs. */
 struct pk_transformer {
     struct pk_transformer_config c;
     struct pk_layout layout;
@@ -49,6 +56,7 @@ struct pk_transformer {
     struct pk_block_saved *blocks;
     struct pk_ends_saved ends;
     enum pk_keep kept; /* of each block, by the last forward */
+    struct pk_gradient_hook hook;
 };
 
 /* The report's hyperparameters (AdamW's defaults as in PyTorch). */
@@ -60,9 +68,16 @@ enum pk_code pk_transformer_open(struct pk_transformer *t, struct pk_device *dev
                                  struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
 void pk_transformer_close(struct pk_transformer *t);
 
-/* Everything but the batch gets its first contents. Weights are uniform with the variance of Glorot and Bengio 2010, 2 / (rows + cols); embeddings with variance 1; norms 1. Equal on every
- * device. Moments 0, powers of beta 1. */
-enum pk_code pk_transformer_fill(struct pk_transformer *t, uint64_t seed, struct pk_err *err) PK_MUST_CHECK;
+/* Where first weights are from. */
+struct pk_origin {
+    uint64_t seed;
+    const struct pk_safetensors *file; /* open, and fits (weights.h); NULL = the seed's */
+};
+
+/* Everything but the batch gets its first contents. Weights are those of a file, or uniform with the variance of Glorot and Bengio 2010,
+ * 2 / (rows + cols); embeddings with variance 1; norms 1. Equal on every device. Moments 0, powers of beta 1. */
+enum pk_code pk_transformer_fill(struct pk_transformer *t, const struct pk_origin *from,
+                                 struct pk_err *err) PK_MUST_CHECK;
 /* Host arrays of batch * seq. PK_E_USAGE for a token outside of the vocabulary. */
 enum pk_code pk_transformer_batch(struct pk_transformer *t, const int32_t *tokens, const int32_t *targets,
                                   struct pk_err *err) PK_MUST_CHECK;
@@ -79,3 +94,6 @@ void pk_transformer_forget(struct pk_transformer *t);
 
 /* Waits for the device. */
 enum pk_code pk_transformer_loss(struct pk_transformer *t, float *loss, struct pk_err *err) PK_MUST_CHECK;
+/* The same; a loss that is not finite is PK_E_CHECK. */
+enum pk_code pk_transformer_finite_loss(struct pk_transformer *t, float *loss,
+                                        struct pk_err *err) PK_MUST_CHECK;

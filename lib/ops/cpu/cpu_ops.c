@@ -1,6 +1,8 @@
 /* Cpu ops: the table, and what its rows share. */
 #include "ops/cpu/cpu_ops.h"
 
+#include "ops/workspace.h"
+
 const struct pk_ops pk_ops_cpu = {
     .gemm = pk_cpu_gemm,
     .scale = pk_cpu_scale,
@@ -39,11 +41,21 @@ static size_t own_gemm_floats(const struct pk_cpu_run *r)
     return r->blas->kind == PK_BLAS_OWN ? r->kernels->sgemm_scratch_floats() : 0;
 }
 
+static size_t whole_lines(size_t floats)
+{
+    return (floats + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS;
+}
+
+size_t pk_cpu_run_bytes(unsigned threads, size_t scratch_floats)
+{
+    return pk_workspace_rounded(whole_lines(scratch_floats) * threads * sizeof(float));
+}
+
 enum pk_code pk_cpu_run_begin(struct pk_device *dev, size_t scratch_floats, struct pk_cpu_run *r,
                               struct pk_err *err)
 {
     *r = (struct pk_cpu_run){.blas = pk_cpu_blas(dev), .kernels = pk_kernels_of(pk_cpu_isa(dev))};
-    size_t each = (scratch_floats + own_gemm_floats(r) + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS;
+    const size_t each = whole_lines(scratch_floats + own_gemm_floats(r));
     r->scratch_floats = each;
     if (!each)
         return PK_OK;
@@ -85,9 +97,9 @@ static size_t common_divisor(size_t a, size_t b)
     return b ? common_divisor(b, a % b) : a;
 }
 
-size_t pk_cpu_parts(const struct pk_device *dev, size_t batch, size_t most)
+size_t pk_cpu_parts(unsigned n_threads, size_t batch, size_t most)
 {
-    size_t threads = pk_cpu_threads(dev), even = threads / common_divisor(threads, batch);
+    const size_t threads = n_threads, even = threads / common_divisor(threads, batch);
     if (batch >= 4 * threads)
         return 1;
     return even < most ? even : most ? most : 1;

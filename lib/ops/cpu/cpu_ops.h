@@ -17,6 +17,8 @@ struct pk_cpu_run {
  * freed by pk_cpu_run_end. PK_E_OOM. */
 enum pk_code pk_cpu_run_begin(struct pk_device *dev, size_t scratch_floats, struct pk_cpu_run *r,
                               struct pk_err *err);
+/* Bytes of that, in the pool's rounding, without a product of our own: a BLAS library has its own memory. */
+size_t pk_cpu_run_bytes(unsigned threads, size_t scratch_floats);
 void pk_cpu_run_end(struct pk_device *dev, struct pk_cpu_run *r);
 
 /* PK_E_UNAVAILABLE for products of fp32 elements that are not exact. */
@@ -29,9 +31,15 @@ float *pk_cpu_scratch(const struct pk_cpu_run *r, unsigned thread);
 /* One product on this thread: the BLAS library, or our own. */
 void pk_cpu_sgemm(const struct pk_cpu_run *r, unsigned thread, const struct pk_sgemm *g);
 
+/* Which library makes this product: run->blas, put there for `multiply(job)`, whose run it is, and for what the caller does after it. Where
+ * there are two and the product is large enough to tell them apart, the faster: as this run chose (device/choices.h), else by trying both
+ * with the product itself, which therefore must not add to C. */
+void pk_cpu_gemm_library(struct pk_device *dev, const struct pk_gemm *g, struct pk_cpu_run *run,
+                         void (*multiply)(struct pk_device *dev, const void *job), const void *job);
+
 /* How many parts to cut each of `batch` problems into so that every thread works: 1 when there are enough,
  * and never more than `most`. */
-size_t pk_cpu_parts(const struct pk_device *dev, size_t batch, size_t most);
+size_t pk_cpu_parts(unsigned threads, size_t batch, size_t most);
 
 /* What a pass over rows, or over runs of elements, works on; `row` counts either. */
 struct pk_cpu_pass {

@@ -5,6 +5,7 @@
  * added up. Workspace: kilobytes per thread, and for backward with r > 1 ranges (r - 1) copies of dq. */
 #include "ops/cpu/key_ranges.h"
 #include "ops/cpu/widened.h"
+#include "ops/workspace.h"
 
 struct flash_job {
     const struct pk_attention *at;
@@ -94,4 +95,21 @@ enum pk_code pk_cpu_flash_forward(struct pk_device *dev, const struct pk_attenti
 enum pk_code pk_cpu_flash_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
     return pk_cpu_widened(dev, at, true, backward, err);
+}
+
+static size_t forward_bytes(const struct pk_attention *at, unsigned threads)
+{
+    return pk_cpu_run_bytes(threads, pk_kernels_of(pk_isa_detect())->flash_forward_scratch_floats(at->dim));
+}
+
+static size_t backward_bytes(const struct pk_attention *at, unsigned threads)
+{
+    const struct pk_kernels *k = pk_kernels_of(pk_isa_detect());
+    return pk_cpu_run_bytes(threads, k->flash_backward_scratch_floats(at->dim)) +
+           pk_key_ranges_bytes(at, threads);
+}
+
+size_t pk_workspace_cpu_flash(const struct pk_attention *at, bool backward, unsigned threads)
+{
+    return pk_cpu_widened_bytes(at, backward, threads, backward ? backward_bytes : forward_bytes);
 }

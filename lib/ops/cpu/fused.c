@@ -7,6 +7,7 @@
  * is not computed. Of bf16, arrays are widened before (widened.h), probabilities here: a block of them is made or read in fp32. */
 #include "ops/cpu/key_ranges.h"
 #include "ops/cpu/widened.h"
+#include "ops/workspace.h"
 
 #include <string.h>
 
@@ -38,6 +39,12 @@ static size_t rows_of_block(size_t seq)
     size_t rows = BLOCK_BYTES / sizeof(float) / seq / 16 * 16;
     rows = rows < ROWS_MIN ? ROWS_MIN : rows > ROWS_MAX ? ROWS_MAX : rows;
     return rows < seq ? rows : seq;
+}
+
+/* Of a thread. Forward: P of a block, where it is stored in bf16; backward: dS, and P likewise. */
+static size_t scratch_floats(const struct pk_attention *at, bool backward)
+{
+    return ((size_t)(at->dtype == PK_BF16) + backward) * rows_of_block(at->seq) * at->seq;
 }
 
 /* scratch: room for the block's probabilities when they are stored in bf16. */
@@ -111,8 +118,9 @@ static void forward_task(void *arg, size_t task, unsigned thread)
 static enum pk_code forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
     struct pk_cpu_run run;
-    const size_t rows = rows_of_block(at->seq), block = at->dtype == PK_BF16 ? rows * at->seq : 0;
-    if (pk_cpu_takes("fused_forward", at->dtype, at->math, err) || pk_cpu_run_begin(dev, block, &run, err))
+    const size_t rows = rows_of_block(at->seq);
+    if (pk_cpu_takes("fused_forward", at->dtype, at->math, err) ||
+        pk_cpu_run_begin(dev, scratch_floats(at, false), &run, err))
         return err->code;
     struct fused_job j = {.at = at, .run = &run, .rows = rows};
     j.blocks = (at->seq + j.rows - 1) / j.rows;
@@ -224,9 +232,9 @@ static enum pk_code backward(struct pk_device *dev, const struct pk_attention *a
 {
     struct pk_cpu_run run;
     struct pk_key_ranges ranges;
-    const size_t rows = rows_of_block(at->seq), blocks = at->dtype == PK_BF16 ? 2 : 1; /* dS, and P */
+    const size_t rows = rows_of_block(at->seq);
     if (pk_cpu_takes("fused_backward", at->dtype, at->math, err) ||
-        pk_cpu_run_begin(dev, blocks * rows * at->seq, &run, err))
+        pk_cpu_run_begin(dev, scratch_floats(at, true), &run, err))
         return err->code;
     enum pk_code rc = pk_key_ranges_init(&ranges, dev, at, err);
     if (!rc) {
@@ -246,4 +254,19 @@ enum pk_code pk_cpu_fused_forward(struct pk_device *dev, const struct pk_attenti
 enum pk_code pk_cpu_fused_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
     return pk_cpu_widened(dev, at, true, backward, err);
+}
+
+static size_t forward_bytes(const struct pk_attention *at, unsigned threads)
+{
+    return pk_cpu_run_bytes(threads, scratch_floats(at, false));
+}
+
+static size_t backward_bytes(const struct pk_attention *at, unsigned threads)
+{
+    return pk_cpu_run_bytes(threads, scratch_floats(at, true)) + pk_key_ranges_bytes(at, threads);
+}
+
+size_t pk_workspace_cpu_fused(const struct pk_attention *at, bool backward, unsigned threads)
+{
+    return pk_cpu_widened_bytes(at, backward, threads, backward ? backward_bytes : forward_bytes);
 }

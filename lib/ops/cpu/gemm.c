@@ -36,6 +36,12 @@ static void gemm_task(void *arg, size_t task, unsigned thread)
                                     .ldc = g->n});
 }
 
+static void multiply(struct pk_device *dev, const void *job)
+{
+    const struct gemm_job *j = job;
+    pk_cpu_parallel_for(dev, gemm_task, (void *)j, j->g->batch * j->parts);
+}
+
 enum pk_code pk_cpu_gemm(struct pk_device *dev, const struct pk_gemm *g, struct pk_err *err)
 {
     struct pk_cpu_run run;
@@ -43,8 +49,10 @@ enum pk_code pk_cpu_gemm(struct pk_device *dev, const struct pk_gemm *g, struct 
         return pk_cpu_gemm_bf16(dev, g, err);
     if (pk_cpu_takes("gemm", g->ab_type, g->math, err) || pk_cpu_run_begin(dev, 0, &run, err))
         return err->code;
-    struct gemm_job j = {.g = g, .run = &run, .parts = pk_cpu_parts(dev, g->batch, g->m / ROWS_MIN)};
-    pk_cpu_parallel_for(dev, gemm_task, &j, g->batch * j.parts);
+    const struct gemm_job j = {
+        .g = g, .run = &run, .parts = pk_cpu_parts(pk_cpu_threads(dev), g->batch, g->m / ROWS_MIN)};
+    pk_cpu_gemm_library(dev, g, &run, multiply, &j);
+    multiply(dev, &j);
     pk_cpu_run_end(dev, &run);
     return PK_OK;
 }

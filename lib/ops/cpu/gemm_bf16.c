@@ -4,6 +4,7 @@
  * A tile is gathered in fp32: in C itself when that is its type, else in scratch, and narrowed once. Products of bf16 elements are
  * exact in fp32 and sums are fp32 either way; where k is cut, the order of sums is the only difference. */
 #include "ops/cpu/cpu_ops.h"
+#include "ops/workspace.h"
 
 enum {
     ROWS = 512, /* of a tile; ROWS_MIN where tiles are too few for the threads */
@@ -143,28 +144,48 @@ static void tile_task(void *arg, size_t task, unsigned thread)
 }
 
 /* Rows of a tile: fewer, down to the least, where that gives every thread some tiles. */
-static size_t rows_of_tile(const struct pk_device *dev, const struct pk_gemm *g, size_t across)
+static size_t rows_of_tile(unsigned threads, const struct pk_gemm *g, size_t across)
 {
-    const size_t wanted = (size_t)pk_cpu_threads(dev) * TILES_PER_THREAD;
+    const size_t wanted = (size_t)threads * TILES_PER_THREAD;
     size_t rows = smaller(ROWS, g->m);
     while (rows >= 2 * ROWS_MIN && parts(g->m, rows) * across * g->batch < wanted)
         rows /= 2;
     return rows;
 }
 
+static void multiply(struct pk_device *dev, const void *job)
+{
+    const struct job *j = job;
+    pk_cpu_parallel_for(dev, tile_task, (void *)j, j->g->batch * j->down * j->across);
+}
+
+/* How the product is cut. Returns the floats of a thread's scratch. */
+static size_t cut(struct job *j, unsigned threads, bool widened)
+{
+    const struct pk_gemm *g = j->g;
+    j->cols = smaller(COLS, g->n);
+    j->across = parts(g->n, j->cols);
+    j->rows = rows_of_tile(threads, g, j->across);
+    j->down = parts(g->m, j->rows);
+    j->depth = widened ? smaller(DEPTH, g->k) : 0;
+    return (j->rows + j->cols) * j->depth + (g->c_type == PK_BF16 ? j->rows * j->cols : 0);
+}
+
+size_t pk_workspace_cpu_gemm(const struct pk_gemm *g, unsigned threads)
+{
+    struct job j = {.g = g};
+    return g->ab_type == PK_BF16 ? pk_cpu_run_bytes(threads, cut(&j, threads, true)) : 0;
+}
+
 enum pk_code pk_cpu_gemm_bf16(struct pk_device *dev, const struct pk_gemm *g, struct pk_err *err)
 {
     struct pk_cpu_run run;
     struct job j = {.g = g, .run = &run, .bf16 = pk_cpu_bf16(dev)};
-    j.cols = smaller(COLS, g->n);
-    j.across = parts(g->n, j.cols);
-    j.rows = rows_of_tile(dev, g, j.across);
-    j.down = parts(g->m, j.rows);
-    j.depth = j.bf16->product ? 0 : smaller(DEPTH, g->k);
-    const size_t tile = g->c_type == PK_BF16 ? j.rows * j.cols : 0;
-    if (pk_cpu_run_begin(dev, (j.rows + j.cols) * j.depth + tile, &run, err))
+    if (pk_cpu_run_begin(dev, cut(&j, pk_cpu_threads(dev), !j.bf16->product), &run, err))
         return err->code;
-    pk_cpu_parallel_for(dev, tile_task, &j, g->batch * j.down * j.across);
+    if (!j.bf16->product)
+        pk_cpu_gemm_library(dev, g, &run, multiply, &j);
+    multiply(dev, &j);
     pk_cpu_run_end(dev, &run);
     return PK_OK;
 }

@@ -1,6 +1,8 @@
 /* Key ranges: boundaries, partial copies of dq and their sum. */
 #include "ops/cpu/key_ranges.h"
 
+#include "ops/workspace.h"
+
 #include <math.h>
 
 enum {
@@ -13,10 +15,21 @@ static size_t dq_floats(const struct pk_key_ranges *r)
     return r->at->batch * r->at->seq * r->at->dim;
 }
 
+static size_t ranges_of(const struct pk_attention *at, unsigned threads)
+{
+    return pk_cpu_parts(threads, at->batch, at->seq / KEYS_MIN);
+}
+
+size_t pk_key_ranges_bytes(const struct pk_attention *at, unsigned threads)
+{
+    const struct pk_key_ranges r = {.at = at, .n = ranges_of(at, threads)};
+    return r.n == 1 ? 0 : pk_workspace_rounded((r.n - 1) * dq_floats(&r) * sizeof *r.partial);
+}
+
 enum pk_code pk_key_ranges_init(struct pk_key_ranges *r, struct pk_device *dev, const struct pk_attention *at,
                                 struct pk_err *err)
 {
-    *r = (struct pk_key_ranges){.at = at, .n = pk_cpu_parts(dev, at->batch, at->seq / KEYS_MIN)};
+    *r = (struct pk_key_ranges){.at = at, .n = ranges_of(at, pk_cpu_threads(dev))};
     if (r->n == 1)
         return PK_OK;
     r->partial = pk_device_alloc(dev, (r->n - 1) * dq_floats(r) * sizeof *r->partial, PK_TAG_WORKSPACE);

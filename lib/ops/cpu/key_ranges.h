@@ -16,6 +16,9 @@ struct pk_key_ranges {
 enum pk_code pk_key_ranges_init(struct pk_key_ranges *r, struct pk_device *dev, const struct pk_attention *at,
                                 struct pk_err *err);
 
+/* What it takes of the pool, in its rounding. */
+size_t pk_key_ranges_bytes(const struct pk_attention *at, unsigned threads);
+
 /* First key of a range; of range n: seq. */
 size_t pk_key_ranges_begin(const struct pk_key_ranges *r, size_t range);
 

@@ -1,5 +1,6 @@
 /* Norm: rows forward; backward in blocks of rows, each with its own sums of the weight's gradient. */
 #include "ops/cpu/cpu_ops.h"
+#include "ops/workspace.h"
 
 #include <string.h>
 
@@ -33,11 +34,26 @@ static void backward_block(const struct pk_cpu_pass *p, size_t block)
         p->kernels->norm_backward(j->n, row, d_w);
 }
 
-enum pk_code pk_cpu_norm_backward(struct pk_device *dev, const struct pk_norm_backward *n, struct pk_err *err)
+static size_t rows_of_block(const struct pk_norm_backward *n)
 {
     const size_t even = (n->rows + BLOCKS_MOST - 1) / BLOCKS_MOST;
-    struct backward_job j = {.n = n, .rows = even > BLOCK_ROWS_LEAST ? even : BLOCK_ROWS_LEAST};
-    const size_t blocks = (n->rows + j.rows - 1) / j.rows;
+    return even > BLOCK_ROWS_LEAST ? even : BLOCK_ROWS_LEAST;
+}
+
+static size_t blocks_of(const struct pk_norm_backward *n)
+{
+    return (n->rows + rows_of_block(n) - 1) / rows_of_block(n);
+}
+
+size_t pk_workspace_cpu_norm_backward(const struct pk_norm_backward *n)
+{
+    return pk_workspace_rounded(blocks_of(n) * n->cols * sizeof(float));
+}
+
+enum pk_code pk_cpu_norm_backward(struct pk_device *dev, const struct pk_norm_backward *n, struct pk_err *err)
+{
+    struct backward_job j = {.n = n, .rows = rows_of_block(n)};
+    const size_t blocks = blocks_of(n);
     j.parts = pk_device_alloc(dev, blocks * n->cols * sizeof *j.parts, PK_TAG_WORKSPACE);
     if (!j.parts)
         return pk_device_oom(dev, err);

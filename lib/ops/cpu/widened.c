@@ -1,6 +1,8 @@
 /* Widened: groups of problems, converted on the way in and out. */
 #include "ops/cpu/widened.h"
 
+#include "ops/workspace.h"
+
 enum { GROUP_BYTES = 4 << 20 }; /* per thread: enough problems to share, few enough for a cache */
 
 enum array { Q, K, V, O, D_O, DQ, DK, DV, ARRAYS };
@@ -65,16 +67,46 @@ static struct pk_attention part(const struct pk_attention *at, const struct grou
     return a;
 }
 
+static size_t arrays_of(bool backward)
+{
+    return backward ? ARRAYS : O + 1;
+}
+
+/* Problems of a group. */
+static size_t group_of(const struct pk_attention *at, bool backward, unsigned threads)
+{
+    const size_t each = at->seq * at->dim;
+    const size_t fit = threads * (GROUP_BYTES / (arrays_of(backward) * each * sizeof(float)) + 1);
+    return fit < at->batch ? fit : at->batch;
+}
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+size_t pk_cpu_widened_bytes(const struct pk_attention *at, bool backward, unsigned threads,
+                            size_t (*bytes)(const struct pk_attention *at, unsigned threads))
+{
+    if (at->dtype == PK_FP32)
+        return bytes(at, threads);
+    struct pk_attention group = *at, rest = *at;
+    group.batch = group_of(at, backward, threads);
+    rest.batch = at->batch % group.batch;
+    const size_t wide = arrays_of(backward) * group.batch * at->seq * at->dim * sizeof(float);
+    const size_t of_group = bytes(&group, threads), of_rest = rest.batch ? bytes(&rest, threads) : 0;
+    return pk_workspace_rounded(wide) + larger(of_group, of_rest);
+}
+
 enum pk_code pk_cpu_widened(struct pk_device *dev, const struct pk_attention *at, bool backward,
                             pk_cpu_attention_fn *fn, struct pk_err *err)
 {
     if (at->dtype == PK_FP32)
         return fn(dev, at, err);
-    const size_t each = at->seq * at->dim, arrays = backward ? ARRAYS : O + 1, threads = pk_cpu_threads(dev);
-    const size_t fit = GROUP_BYTES / (arrays * each * sizeof(float)) + 1;
-    struct group g = {.n = threads * fit < at->batch ? threads * fit : at->batch};
+    const size_t each = at->seq * at->dim;
+    struct group g = {.n = group_of(at, backward, pk_cpu_threads(dev))};
     g.floats = g.n * each;
-    g.wide = pk_device_alloc(dev, arrays * g.floats * sizeof *g.wide, PK_TAG_WORKSPACE);
+    g.wide = pk_device_alloc(dev, arrays_of(backward) * g.floats * sizeof *g.wide, PK_TAG_WORKSPACE);
     if (!g.wide)
         return pk_device_oom(dev, err);
     const void *const from[ARRAYS] = {[Q] = at->q,

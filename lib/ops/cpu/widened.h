@@ -13,3 +13,6 @@ typedef enum pk_code pk_cpu_attention_fn(struct pk_device *dev, const struct pk_
 /* fn itself for fp32. PK_E_OOM. */
 enum pk_code pk_cpu_widened(struct pk_device *dev, const struct pk_attention *at, bool backward,
                             pk_cpu_attention_fn *fn, struct pk_err *err);
+/* What it takes of the pool, with what fn takes for a group of problems: bytes(). */
+size_t pk_cpu_widened_bytes(const struct pk_attention *at, bool backward, unsigned threads,
+                            size_t (*bytes)(const struct pk_attention *at, unsigned threads));

@@ -1,8 +1,10 @@
-/* Ceilings: micro-kernels of the GPU timed by marks on the compute lane, the best of several short runs. */
+/* Ceilings: micro-kernels of the GPU, and products of its tensor cores by cuBLASLt, timed by marks on the compute lane, the best of several
+ * short runs. */
 #include "ops/cuda/cuda_ops.h"
 
 #include "device/cuda/cuda.h"
 #include "ops/cuda/kernels.h"
+#include "ops/ops.h"
 #include "ops/rects.h"
 
 #include <math.h>
@@ -12,8 +14,10 @@ enum {
     RUN_NS = 5 * 1000 * 1000, /* at least, of one compute run */
     STEPS_FIRST = 1024,
     STEPS_MOST = 1 << 28,
-    BLOCKS_EACH = 8,    /* blocks a multiprocessor: all that fit */
-    CACHE_MULTIPLE = 16 /* of each streamed array */
+    BLOCKS_EACH = 8,     /* blocks a multiprocessor: all that fit */
+    CACHE_MULTIPLE = 16, /* of each streamed array */
+    SIDE_MOST = 8192,    /* of a product */
+    TENSOR_CORES = 80    /* from this capability on they take tf32 and bf16 */
 };
 
 struct bench {
@@ -24,6 +28,7 @@ struct bench {
     size_t steps;
     float *x, *y, *z;
     size_t n;
+    struct pk_gemm product;
 };
 
 typedef enum pk_code launch_fn(const struct bench *b, struct pk_err *err);
@@ -53,6 +58,11 @@ static enum pk_code copy(const struct bench *b, struct pk_err *err)
 static enum pk_code triad(const struct bench *b, struct pk_err *err)
 {
     return pk_cuda_check(b->dev, pk_k_triad(b->s, b->x, b->y, b->z, 0.5f, b->n), "launching a triad", err);
+}
+
+static enum pk_code product(const struct bench *b, struct pk_err *err)
+{
+    return pk_op_gemm(b->dev, &b->product, err);
 }
 
 static enum pk_code copy2d(const struct bench *b, struct pk_err *err)
@@ -131,7 +141,44 @@ static enum pk_code stream(const struct bench *b, struct pk_ceilings *out, struc
     return rc;
 }
 
-static enum pk_code measure_memory(struct bench *b, struct pk_ceilings *out, struct pk_err *err)
+/* *rate stays 0 without cuBLASLt. */
+static enum pk_code best_product(struct bench *b, double *rate, struct pk_err *err)
+{
+    const enum pk_code rc = best(b, product, pk_work_gemm(&b->product).flops, rate, err);
+    return rc == PK_E_UNAVAILABLE ? PK_OK : rc;
+}
+
+/* z = x y of the streamed arrays, then x = x y of both in bf16, which have room in z. */
+static enum pk_code measure_products(struct bench *b, struct pk_ceilings *out, struct pk_err *err)
+{
+    size_t side = SIDE_MOST;
+    while (side * side > b->n)
+        side /= 2;
+    if (pk_cuda_traits(b->dev)->capability < TENSOR_CORES)
+        return PK_OK;
+    b->product = (struct pk_gemm){.m = side,
+                                  .n = side,
+                                  .k = side,
+                                  .batch = 1,
+                                  .alpha = 1,
+                                  .a = b->x,
+                                  .b = b->y,
+                                  .c = b->z,
+                                  .math = PK_MATH_TF32};
+    if (best_product(b, &out->tf32_flops_per_s, err))
+        return err->code;
+    uint16_t *const a = (uint16_t *)b->z, *const other = a + side * side;
+    if (pk_cuda_check(b->dev, pk_k_narrow(b->s, b->x, a, side * side), "rounding to bf16", err) ||
+        pk_cuda_check(b->dev, pk_k_narrow(b->s, b->y, other, side * side), "rounding to bf16", err))
+        return err->code;
+    b->product.ab_type = b->product.c_type = PK_BF16;
+    b->product.a = a;
+    b->product.b = other;
+    b->product.c = b->x;
+    return best_product(b, &out->bf16_flops_per_s, err);
+}
+
+static enum pk_code measure_arrays(struct bench *b, struct pk_ceilings *out, struct pk_err *err)
 {
     b->n = CACHE_MULTIPLE * (size_t)out->cache_bytes / sizeof(float);
     float **const arrays[] = {&b->x, &b->y, &b->z};
@@ -139,6 +186,8 @@ static enum pk_code measure_memory(struct bench *b, struct pk_ceilings *out, str
     for (size_t i = 0; i < 3; i++)
         refused |= !(*arrays[i] = pk_device_alloc(b->dev, b->n * sizeof(float), PK_TAG_WORKSPACE));
     enum pk_code rc = refused ? pk_device_oom(b->dev, err) : stream(b, out, err);
+    if (!rc)
+        rc = measure_products(b, out, err);
     for (size_t i = 0; i < 3; i++)
         pk_device_free(b->dev, *arrays[i]);
     pk_pool_trim(&b->dev->pool);
@@ -150,5 +199,5 @@ enum pk_code pk_cuda_ceilings(struct pk_device *dev, struct pk_ceilings *out, st
     struct bench b = {.dev = dev, .s = pk_cuda_stream(dev, PK_LANE_COMPUTE)};
     out->cache_bytes = (double)pk_cuda_traits(dev)->l2_bytes;
     enum pk_code rc = measure_compute(&b, out, err);
-    return rc ? rc : measure_memory(&b, out, err);
+    return rc ? rc : measure_arrays(&b, out, err);
 }

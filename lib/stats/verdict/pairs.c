@@ -27,11 +27,19 @@ static void deviations(double *v, size_t n, double *scratch)
         v[i] = fabs(v[i] - median);
 }
 
-/* 1.4826 times the median of both arms' deviations, put side by side. */
-static double pooled_mad(const double *both, size_t n, double *scratch)
+static double mad(const double *deviations, size_t n, double *scratch)
 {
-    memcpy(scratch, both, n * sizeof *both);
+    memcpy(scratch, deviations, n * sizeof *deviations);
     return 1.482602218505602 * pk_median_of(scratch, n);
+}
+
+/* The median of both arms' n deviations, which lie side by side. A constant arm, or one nearly so, would make all of the other one's
+ * noise a disturbance: then that noise counts alone. */
+static double spread(const double *both, size_t n, double *scratch)
+{
+    static const double alike = 30;
+    const double base = mad(both, n, scratch), new_ = mad(both + n, n, scratch), most = fmax(base, new_);
+    return most > alike * fmin(base, new_) ? most : mad(both, 2 * n, scratch);
 }
 
 struct pk_disturbed pk_find_disturbed(const struct pk_pairs *p, const struct pk_rule *rule, bool *flags)
@@ -48,7 +56,7 @@ struct pk_disturbed pk_find_disturbed(const struct pk_pairs *p, const struct pk_
     pk_log_or_copy(base, base, 2 * n);
     deviations(base, n, scratch);
     deviations(new_, n, scratch);
-    double most = rule->disturbed_mad * pooled_mad(base, 2 * n, scratch);
+    double most = rule->disturbed_mad * spread(base, n, scratch);
     bool *out = flags ? flags : pk_new_n(&a, bool, n);
     for (size_t i = 0; i < n; i++) {
         bool b = most > 0 && base[i] > most, w = most > 0 && new_[i] > most;

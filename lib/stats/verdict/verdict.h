@@ -45,7 +45,7 @@ enum pk_verdict {
 enum pk_reason {
     PK_REASON_PROVED,         /* faster, slower, same */
     PK_REASON_MORE_PAIRS,     /* the stage is not complete: `wanted` pairs are to be measured */
-    PK_REASON_NOISE,          /* too few pairs for so much noise */
+    PK_REASON_NOISE,          /* too few pairs, or runs, for so much noise */
     PK_REASON_UNCONFIRMED,    /* suspicious when screened; fresh pairs did not bear it out */
     PK_REASON_BETWEEN,        /* a real difference, about as large as the margin */
     PK_REASON_NEEDS_ABSOLUTE, /* figures that are not positive have no ratio: give min_change */
@@ -138,7 +138,8 @@ struct pk_decision {
 /* One decision per trial. Suspected are cases with a two-sided p below 0.2 and half of min_effect when screened. Their p
  * is that of fresh pairs alone, because those of the screening were chosen for being suspicious; Holm goes over the
  * suspected cases of one direction, those not confirmed yet included. Equivalence may be claimed twice, and shares its
- * risk (4/5, 1/5). A quarter more pairs than a stage has may be wanted, to replace disturbed ones. */
+ * risk (4/5, 1/5). A quarter more pairs than a stage has may be wanted, to replace disturbed ones when
+ * more than one was. */
 void pk_decide_gate(const struct pk_trial *t, size_t n, const struct pk_rule *rule, struct pk_decision *out);
 
 /* All pairs in `screen`, Holm over all cases; nothing is wanted. With until_clear, the anytime interval takes the place
@@ -167,8 +168,8 @@ void pk_decide_stored(const struct pk_stored *s, size_t n, const struct pk_rule 
  * figure to a base one; p are NaN. */
 struct pk_decision pk_decide_exact(const struct pk_stored *s, double tolerance);
 
-/* Which pairs are disturbed: a member is more than rule.disturbed_mad MAD (both arms pooled, each about its own median;
- * of logs when all are positive) from its arm's median, which is blind to which arm is slower. None where that would
+/* Which pairs are disturbed: a member is more than rule.disturbed_mad MAD (both arms pooled, each about its own median; where one's is
+ * thirty times the other's that alone; of logs when all are positive) from its arm's median, which is blind to which arm is slower. None where that would
  * leave fewer than four, or half; `refused` then says so. flags may be NULL. */
 struct pk_disturbed {
     size_t pairs, base, new_;

@@ -32,7 +32,7 @@ const char *pk_reason_text(enum pk_reason r)
     static const char *const texts[] = {
         [PK_REASON_PROVED] = "proved",
         [PK_REASON_MORE_PAIRS] = "more pairs are to be measured",
-        [PK_REASON_NOISE] = "too few pairs for so much noise",
+        [PK_REASON_NOISE] = "too few processes or runs for so much noise",
         [PK_REASON_UNCONFIRMED] = "suspicious at first, not confirmed by fresh pairs",
         [PK_REASON_BETWEEN] = "a real difference, but about as large as the margin",
         [PK_REASON_NEEDS_ABSOLUTE] =

@@ -85,6 +85,29 @@ static void a_repeat_is_wanted_once_a_day_and_while_in_doubt(void **state)
     assert_true(pk_ceilings_wanting(&k, now + 25 * hour));
 }
 
+/* Of tensor cores: known where there are some, and then as doubtful as any other. */
+static void a_rate_of_some_devices(void **state)
+{
+    const struct pk_ceiling_value v = {"bf16_flops_per_s", 7};
+    add(100, 10);
+    add(100, 10);
+    assert_true(known("cpu").found && known("cpu").top.bf16_flops_per_s == 0 && !known("cpu").doubtful);
+    OK(pk_store_ceilings(store, "{}", "cpu", &v, 1, &err));
+    assert_true(known("cpu").found && known("cpu").top.bf16_flops_per_s == 7);
+    assert_string_equal(known("cpu").doubtful, "bf16_flops_per_s");
+}
+
+static void rates_that_there_are_not_are_not_told(void **state)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_ceilings c = {1, 2, 3, 4, 5, 0, 7};
+    struct pk_slice slice;
+    pk_ceilings_slice(&c, &a, &slice);
+    assert_true(slice.n_metrics == 6 && slice.n_series == 6);
+    assert_string_equal(slice.metrics[slice.series[5].metric].name, "bf16_flops_per_s");
+    assert_true(slice.series[5].real[0] == 7);
+}
+
 static void a_rate_that_older_repeats_lack_is_missing(void **state)
 {
     const struct pk_ceiling_value old[] = {{"fp32_flops_per_s", 1}, {"cache_bytes", 5}};
@@ -101,6 +124,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(each_rate_is_the_highest_of_its_own, open_store, close_store),
         cmocka_unit_test_setup_teardown(a_repeat_is_wanted_once_a_day_and_while_in_doubt, open_store,
                                         close_store),
+        cmocka_unit_test_setup_teardown(a_rate_of_some_devices, open_store, close_store),
+        cmocka_unit_test(rates_that_there_are_not_are_not_told),
         cmocka_unit_test_setup_teardown(a_rate_that_older_repeats_lack_is_missing, open_store, close_store),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

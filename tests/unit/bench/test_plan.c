@@ -251,6 +251,32 @@ static void the_preset_that_fits_is_chosen(void **state)
     assert_true(plan.v[0].too_large);
 }
 
+static enum pk_code refuse_1_kib(const struct pk_case *c, struct pk_arena *a, pk_warn_fn *warn, void *user,
+                                 struct pk_err *e)
+{
+    warn(user, pk_printf(a, "memory is %d", (int)pk_case_int(c, MEMORY)));
+    return pk_case_int(c, MEMORY) == 1024 ? pk_fail(e, PK_E_USAGE, "not 1 KiB") : PK_OK;
+}
+
+/* A case that cannot be takes no memory, perhaps; of a preset that nobody asked for it is no reason to refuse. */
+static void a_preset_that_cannot_be_is_not_chosen(void **state)
+{
+    const struct pk_preset presets[] = {{"big", "x", big}, {"small", "x", small}, {0}};
+    struct pk_probe probe = *pk_probe_find("selftest");
+    probe.presets = presets;
+    probe.validate = refuse_1_kib;
+    struct pk_plan_request r = request();
+    r.probe = &probe;
+    r.limit_bytes = 1 << 20;
+    make(&r);
+    assert_string_equal(plan.preset->name, "big");
+    assert_true(plan.v[0].too_large);
+    assert_int_equal(plan.warnings.n, 1);
+    assert_string_equal(plan.warnings.v[0], "memory is 1073741824");
+    r.preset = "small";
+    assert_refused(&r, PK_E_USAGE, "not 1 KiB", "");
+}
+
 static void floors_come_from_ceilings(void **state)
 {
     const struct pk_ceilings top = {.fp32_flops_per_s = 1e12, .memory_bytes_per_s = 1e9};
@@ -260,6 +286,49 @@ static void floors_come_from_ceilings(void **state)
     assert_true(fabs(plan.v[0].floor_ns - 8192) < 1e-6); /* 8192 bytes at one per ns */
     pk_plan_floors(&plan, NULL);
     assert_true(isnan(plan.v[0].floor_ns));
+}
+
+/* The step holds the other regions: it counts once, and its parts tell more of it where each is bound by another rate. */
+static void a_region_within_another_counts_once(void **state)
+{
+    const struct pk_ceilings top = {
+        .fp32_flops_per_s = 1e11, .bf16_flops_per_s = 1e11, .memory_bytes_per_s = 1e12};
+    const char *const axes[] = {"mode=forward+backward,step", "dtype=fp32,bf16"}, *const eager[] = {"eager"};
+    struct pk_plan_request r = {.probe = pk_probe_find("mixed-precision"), .device = "cpu"};
+    r.axes = axes;
+    r.n_axes = 2;
+    r.variants = eager;
+    r.n_variants = 1;
+    make(&r);
+    pk_plan_floors(&plan, &top);
+    assert_int_equal(plan.n, 4);
+    for (size_t i = 0; i < plan.n; i++) {
+        const double step_ns = r.probe->work(&plan.v[i].c, 0).flops / top.fp32_flops_per_s * 1e9;
+        assert_true(plan.v[i].floor_ns > 0.95 * step_ns && plan.v[i].floor_ns < 1.1 * step_ns);
+        assert_true(plan.v[i].least_ns == plan.v[i].floor_ns);
+    }
+}
+
+/* Tensor cores' products take their own rate, and no time where it is not known. */
+static void products_of_tensor_cores_have_their_own_rate(void **state)
+{
+    struct pk_ceilings top = {.fp32_flops_per_s = 1e11, .memory_bytes_per_s = 1e15};
+    const char *const axes[] = {"mode=step", "dtype=bf16"}, *const eager[] = {"eager"};
+    struct pk_plan_request r = {.probe = pk_probe_find("mixed-precision"), .device = "cpu"};
+    r.axes = axes;
+    r.n_axes = 2;
+    r.variants = eager;
+    r.n_variants = 1;
+    make(&r);
+    pk_plan_floors(&plan, &top);
+    const double unknown = plan.v[0].floor_ns;
+    top.bf16_flops_per_s = 1e11;
+    pk_plan_floors(&plan, &top);
+    const double slow = plan.v[0].floor_ns;
+    top.bf16_flops_per_s = 8e11;
+    pk_plan_floors(&plan, &top);
+    assert_true(unknown < 0.1 * slow);
+    assert_true(fabs(plan.v[0].floor_ns / slow - 1.0 / 8) < 0.01);
 }
 
 /* 8192 ns an iteration; the first and three more take 32768 ns. */
@@ -332,6 +401,12 @@ static void skipped_cases_stay_with_their_reason(void **state)
     assert_string_equal(plan.v[1].skip, "not on null");
     assert_null(plan.v[2].skip);
     assert_string_equal(plan.v[3].skip, "not on null");
+    r.n_variants = 0;
+    r.axes = (const char *const[]){"busy_ns=10000"};
+    make(&r); /* the first has none either: nobody is left out */
+    assert_int_equal(plan.n, 2);
+    assert_string_equal(plan.v[0].skip, "too short");
+    assert_string_equal(plan.v[1].skip, "not on null");
 }
 
 static void orders_are_shuffles(void **state)
@@ -363,7 +438,10 @@ int main(void)
         cmocka_unit_test_teardown(every_preset_can_be_planned, forget),
         cmocka_unit_test_teardown(cases_are_validated, forget),
         cmocka_unit_test_teardown(the_preset_that_fits_is_chosen, forget),
+        cmocka_unit_test_teardown(a_preset_that_cannot_be_is_not_chosen, forget),
         cmocka_unit_test_teardown(floors_come_from_ceilings, forget),
+        cmocka_unit_test_teardown(a_region_within_another_counts_once, forget),
+        cmocka_unit_test_teardown(products_of_tensor_cores_have_their_own_rate, forget),
         cmocka_unit_test_teardown(what_cannot_end_in_time_is_skipped, forget),
         cmocka_unit_test_teardown(axes_of_no_case_are_told, forget),
         cmocka_unit_test_teardown(skipped_cases_stay_with_their_reason, forget),

@@ -103,6 +103,11 @@ static void broken_promises_are_named(void **state)
     assert_invalid("twice");
     broken.regions = (const struct pk_region[]){{"work", ""}, {0}};
     assert_invalid("region 'work' has no summary");
+    broken.regions = (const struct pk_region[]){{"work", "a", .inside = "step"}, {0}};
+    assert_invalid("region 'work' is inside one that does not exist");
+    broken.regions =
+        (const struct pk_region[]){{"step", "a", .inside = "work"}, {"work", "b", .inside = "step"}, {0}};
+    assert_invalid("region 'step' is inside itself");
     broken.metrics = (const struct pk_metric[]){{"peak", "bytes", "x"}, {0}};
     assert_invalid("must end in its unit");
     broken.metrics = (const struct pk_metric[]){{"a", "1", "x", .index = PK_GAUGES_MAX}, {0}};
@@ -110,6 +115,9 @@ static void broken_promises_are_named(void **state)
     broken.metrics =
         (const struct pk_metric[]){{"a", "1", "x", .index = 3}, {"b", "1", "x", .index = 3}, {0}};
     assert_invalid("metrics 'a' and 'b' are one gauge");
+    broken.metrics =
+        (const struct pk_metric[]){{"a", "1", "x", .class = PK_CLASS_MEMORY, .planned = "A"}, {0}};
+    assert_invalid("metric 'a' is not known beforehand");
     broken.metrics = (const struct pk_metric[]){{"work_ns", "ns", "x"}, {0}};
     assert_invalid("metric 'work_ns' is there twice");
     broken.presets = (const struct pk_preset[]){{"quick", "x", (const char *const[]){"speed=1", NULL}}, {0}};

@@ -1,4 +1,5 @@
-/* Fake MPI: a module of two ranks, of which the other has the same data. FAKE_MPI says what goes wrong: hang, fail, refuse. */
+/* Fake MPI: a module of two ranks, of which the other has the same data. FAKE_MPI says what is otherwise: hang, slow, fail,
+ * refuse; add: the other rank's numbers are 1 more. */
 #include "comm/mpi_module.h"
 
 #include "ops/dtype.h"
@@ -38,15 +39,16 @@ static int init(int *rank, int *size)
 
 static int sum(void *data, size_t n, int bf16)
 {
+    const float more = mode("add") ? 1 : 0;
     if (mode("hang"))
         sleep(2);
     if (mode("slow"))
         usleep(50000);
     for (size_t i = 0; i < n; i++) {
         if (bf16)
-            ((uint16_t *)data)[i] = pk_bf16_of_float(2 * pk_bf16_to_float(((uint16_t *)data)[i]));
+            ((uint16_t *)data)[i] = pk_bf16_of_float(2 * pk_bf16_to_float(((uint16_t *)data)[i]) + more);
         else
-            ((float *)data)[i] *= 2;
+            ((float *)data)[i] = 2 * ((float *)data)[i] + more;
     }
     return mode("fail") ? FAILED : by_owner();
 }

@@ -1,6 +1,8 @@
 /* Fake CUPTI: see the header. */
 #include "fake_cupti.h"
 
+#include "base/clock.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,9 +63,12 @@ static CUptiResult finalize(void)
     return CUPTI_SUCCESS;
 }
 
+/* Only the monotonic clock will do: the other one is stepped. */
 static CUptiResult clock_callback(CUpti_TimestampCallbackFunc f)
 {
-    has_clock = f() > 0;
+    ENTER;
+    const uint64_t before = pk_clock_ns(), told = f();
+    has_clock = told >= before && told <= pk_clock_ns();
     return CUPTI_SUCCESS;
 }
 
@@ -425,6 +430,16 @@ static int nvml_processes(pk_nvml_device d, unsigned *n, struct pk_nvml_process 
     return 0;
 }
 
+static int nvml_fields(pk_nvml_device d, int n, struct pk_nvml_field *v)
+{
+    for (int i = 0; i < n; i++) {
+        v[i].rc = v[i].id == PK_NVML_HELD_POWER ? 0 : PK_NVML_NOT_SUPPORTED;
+        v[i].type = PK_NVML_U64_LONG;
+        v[i].value.u64_long = fake_nvml.held_ns;
+    }
+    return 0;
+}
+
 const struct pk_nvml fake_nvml_table = {
     .init = nvml_init,
     .shutdown = nvml_shutdown,
@@ -439,4 +454,5 @@ const struct pk_nvml fake_nvml_table = {
     .clock = nvml_clock,
     .reasons = nvml_reasons,
     .processes = nvml_processes,
+    .fields = nvml_fields,
 };

@@ -19,7 +19,7 @@ struct fake_cupti {
     size_t record_bytes[FAKE_RECORDS], n_records;
     bool no_context;
     /* read by the test */
-    char ranges[FAKE_RANGES][8];
+    char ranges[FAKE_RANGES][20];
     size_t n_ranges, pass, metrics;
     int live_hosts, live_profilers, enabled_kinds, subscribers, finalised;
     bool clock_before_kinds;
@@ -33,6 +33,7 @@ struct fake_nvml {
     unsigned gpus, processes;
     unsigned long long held_back, millijoules;
     bool no_power;
+    unsigned long long held_ns; /* by the power cap, so far; heat is not told of this GPU */
     char asked_pci[32];
     int live;
 };

@@ -60,6 +60,7 @@ static int fake_open(struct perf_event_attr *attr, pid_t pid, int cpu, int group
                                   .user_only = attr->exclude_kernel,
                                   .inherits = attr->inherit,
                                   .pinned = attr->pinned,
+                                  .at_exec = attr->enable_on_exec,
                                   .members = 1,
                                   .place = leader ? leader->members : 0};
     if (leader)
@@ -85,15 +86,19 @@ static ssize_t fake_read(int fd, void *into, size_t bytes)
     w[0] = f->members;
     w[1] = fake.enabled * f->reads;
     w[2] = fake.running * f->reads;
+    const uint64_t own = f->type == PERF_TYPE_SOFTWARE ? fake.software_per_read[f->config] : 0;
     for (unsigned i = 0; i < f->members; i++)
-        w[3 + i] = fake.from + fake.per_read * f->reads * (fake.falling ? f->members - i : 1 + i);
+        w[3 + i] =
+            fake.from + (own ? own : fake.per_read) * f->reads * (fake.falling ? f->members - i : 1 + i);
     return (ssize_t)bytes;
 }
 
 static int fake_enable(int leader)
 {
     assert_int_equal(fake.fd[leader - FIRST_FD].place, 0);
-    return 0;
+    fake.enabled_by_call++;
+    errno = fake.enable_error;
+    return fake.enable_error ? -1 : 0;
 }
 
 static int fake_close(int fd)

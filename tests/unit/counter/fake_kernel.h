@@ -16,19 +16,20 @@ struct fake_kernel {
     uint32_t knows_bytes; /* of perf_event_attr; 0 = all */
     unsigned counters;    /* of a core: larger groups are refused; 0 = any number */
     unsigned free;        /* of them: larger groups never get their turn; 0 = all */
-    int read_error;
+    int read_error, enable_error;
 
     /* What a read says: a count is per_read * (reads so far of that group) * (1 + its place) beyond `from`. */
     uint64_t from, per_read, enabled, running; /* the times pass per read, too */
     bool falling;                              /* the first of a group counts most */
+    uint64_t software_per_read[12]; /* likewise of an event in software by its number; 0 = per_read */
 
     /* What was asked. */
-    unsigned opened, open_now, retries;
+    unsigned opened, open_now, retries, enabled_by_call;
     struct fake_fd {
         uint32_t type;
         uint64_t config;
         int pid, cpu, leader;
-        bool used, user_only, inherits, pinned;
+        bool used, user_only, inherits, pinned, at_exec;
         unsigned members, place, reads;
     } fd[FAKE_FDS];
 };

@@ -1,11 +1,13 @@
 /* GPU sources through made-up CUPTI and NVML: counts by region, every refusal in words, traces, states. */
 #include "../device/fake_cuda.h"
 #include "bench/worker/gpu_surroundings.h"
+#include "counter/breakdown.h"
 #include "counter/cuda/gpu_state.h"
 #include "counter/cuda/kernel_names.h"
 #include "counter/sources.h"
 #include "counter/tracing.h"
 #include "device/cuda/cuda.h"
+#include "device/graph.h"
 #include "fake_cupti.h"
 
 #include <math.h>
@@ -110,6 +112,34 @@ static void counts_by_region(void **state)
     s->close(h);
 }
 
+/* Ranges lie side by side, and count for all regions that are open: REGION has its second to fourth, INNER the third. */
+static void an_outer_region_counts_what_is_inside(void **state)
+{
+    enum { INNER = PK_REGIONS_MAX - 1 };
+    const struct pk_source *s = &pk_source_gpu_counters;
+    struct pk_reading r[2];
+    bool again;
+    void *h;
+    assert_int_equal(s->open(&fakes, plan_of(s, two, 2), &dev, &arena, &h, &err), 0);
+    assert_int_equal(s->start(h, &err), 0);
+    s->begin(h, REGION);
+    s->begin(h, INNER);
+    s->end(h, INNER);
+    s->end(h, REGION);
+    assert_int_equal(s->stop(h, &again, &err), 0);
+    assert_int_equal(fake_cupti.n_ranges, 5);
+    assert_int_equal(s->read(h, REGION, r, &err), 0);
+    assert_int_equal(r[0].integer, 200 + 300 + 400);
+    assert_true(r[1].absent);
+    assert_string_equal(r[1].why, "a share of several pieces has no value");
+    assert_int_equal(s->read(h, INNER, r, &err), 0);
+    assert_int_equal(r[0].integer, 300);
+    assert_false(r[1].absent);
+    assert_int_equal(s->read(h, -1, r, &err), 0);
+    assert_int_equal(r[0].integer, 100 + 200 + 300 + 400 + 500);
+    s->close(h);
+}
+
 /* As of a MIG instance that shares the unit. */
 static void not_a_number_is_absent(void **state)
 {
@@ -121,6 +151,7 @@ static void not_a_number_is_absent(void **state)
     assert_int_equal(iterate(s, h, 0), 1);
     assert_int_equal(s->read(h, -1, r, &err), 0);
     assert_true(r[1].absent && !r[0].absent);
+    assert_string_equal(r[1].why, "CUPTI says NaN, as a MIG instance does of units it shares");
     s->close(h);
 }
 
@@ -328,6 +359,8 @@ static void kernels_with_their_regions(void **state)
     struct pk_mark *m = &dev.marks.v[0];
     m->begin_host_ns = 1000;
     m->end_host_ns = 2000;
+    pk_trace_add(&dev, "gemm", PK_FAMILY_ATTENTION_MATMUL, 1400, (struct pk_declared){3000, 200});
+    dev.trace->v[0].end_ns = 1600;
     const CUpti_ActivityAPI in = call(41, 1500), after = call(42, 2500);
     /* asked for within the region, ran long after it */
     const CUpti_ActivityKernel10
@@ -354,11 +387,15 @@ static void kernels_with_their_regions(void **state)
     /* by when they were asked for: not known, within, within, after */
     assert_string_equal(trace->v[0].name, "copy host to device");
     assert_int_equal(trace->v[0].region, PK_NO_REGION);
-    assert_int_equal(trace->v[0].bytes, 4096);
+    assert_int_equal(trace->v[0].copied_bytes, 4096);
     assert_int_equal(trace->v[1].region, REGION);
     assert_int_equal(trace->v[2].region, REGION);
-    const struct pk_kernel *g = trace->v[1].family == PK_FAMILY_GEMM ? &trace->v[1] : &trace->v[2];
+    const struct pk_kernel *g = strcmp(trace->v[1].name, "fill") ? &trace->v[1] : &trace->v[2];
     assert_string_equal(g->name, "sm90_xmma_gemm_bf16bf16_tn");
+    assert_int_equal(g->family,
+                     PK_FAMILY_ATTENTION_MATMUL); /* its op's: a name of the library's does not tell */
+    assert_int_equal(trace->ops->n, 1);
+    assert_int_equal(trace->ops->v[0].region, REGION);
     assert_int_equal(g->begin_ns, 9000);
     assert_int_equal(g->grid[0], 5);
     assert_int_equal(g->lane, 7);
@@ -368,6 +405,61 @@ static void kernels_with_their_regions(void **state)
     pk_tracing_close(t);
     assert_int_equal(fake_cupti.enabled_kinds, 0);
     assert_int_equal(fake_cupti.finalised, 1); /* or every later launch is slower */
+}
+
+/* Two regions in a graph, of 1000 and 3000 ns on the lane, with a copy in the second: what runs in each is its, and so is what was declared. */
+static void a_replayed_graph_has_its_regions(void **state)
+{
+    enum { SECOND = REGION + 1 };
+    struct pk_tracing *t;
+    const struct pk_trace *trace;
+    struct pk_graph *g;
+    struct pk_breakdown b;
+    char *p = pk_device_alloc(&dev, 128, PK_TAG_OTHER);
+    struct CUstream_st *stream = pk_cuda_stream(&dev, PK_LANE_COMPUTE);
+    for (int captured = 0; captured < 2; captured++) { /* events are made by the first */
+        if (captured)
+            assert_int_equal(pk_graph_begin(&dev, &err), 0);
+        pk_marks_clear(&dev.marks);
+        pk_mark_begin(&dev, REGION, PK_LANE_COMPUTE);
+        fake_cuda_work(stream, 1000);
+        pk_mark_end(&dev, REGION, PK_LANE_COMPUTE);
+        pk_mark_begin(&dev, SECOND, PK_LANE_COMPUTE);
+        assert_int_equal(pk_device_copy(&dev, PK_LANE_COMPUTE, PK_COPY_ON_DEVICE, p + 64, p, 64, &err), 0);
+        fake_cuda_work(stream, 3000 - FAKE_COPY_NS);
+        pk_mark_end(&dev, SECOND, PK_LANE_COMPUTE);
+        if (captured)
+            assert_int_equal(pk_graph_end(&dev, PK_OK, &g, &err), 0);
+    }
+    const CUpti_ActivityAPI launch = call(41, 1500);
+    const CUpti_ActivityKernel10 first = kernel("norm", 41, 70010, 70990),
+                                 gemm = kernel("gemm", 41, 71010, 73000);
+    RECORD(launch);
+    RECORD(gemm);
+    RECORD(first);
+    assert_int_equal(pk_tracing_open(&fakes, &dev, 8, &arena, &t, &err), 0);
+    assert_int_equal(pk_tracing_start(t, &err), 0);
+    assert_int_equal(pk_graph_replay(&dev, g, &err), 0);
+    for (size_t i = 0; i < dev.marks.n; i++) { /* as the harness does */
+        dev.marks.v[i].begin_host_ns = 1000;
+        dev.marks.v[i].end_host_ns = 2000;
+    }
+    assert_int_equal(pk_tracing_stop(t, &trace, &err), 0);
+    assert_int_equal(trace->n, 2);
+    pk_breakdown_make(trace, &arena, &b);
+    assert_true(b.whole);
+    assert_int_equal(b.n_regions, 3); /* the whole, and both */
+    for (size_t i = 0; i < b.n_families; i++) {
+        const struct pk_family_time *f = &b.families[i];
+        if (f->region == REGION)
+            assert_int_equal(f->time_ns, 980);
+        if (f->region == SECOND)
+            assert_true(f->family == PK_FAMILY_GEMM ? f->time_ns == 1990
+                                                    : f->declared.bytes == 128 && !f->calls);
+    }
+    pk_tracing_close(t);
+    pk_graph_free(&dev, g);
+    pk_device_free(&dev, p);
 }
 
 static void dropped_records_are_counted(void **state)
@@ -398,9 +490,21 @@ static void trace_as_a_source(void **state)
     static const char *const names[] = {"gpu_kernels", "gpu_busy_ns", "gpu_gap_ns", "gpu_copied_bytes"};
     const CUpti_ActivityKernel10 a = kernel("a", 1, 100, 200), b = kernel("b", 2, 150, 250),
                                  c = kernel("c", 3, 300, 310);
+    enum { INNER = REGION + 1 };
+    const CUpti_ActivityAPI in_inner = call(1, 1250), in_outer = call(2, 1500);
     struct pk_reading r[4];
     void *h;
     const struct pk_source_plan *p = plan_of(&pk_source_gpu_trace, names, 4);
+    pk_mark_begin(&dev, REGION, PK_LANE_COMPUTE);
+    pk_mark_begin(&dev, INNER, PK_LANE_COMPUTE);
+    pk_mark_end(&dev, INNER, PK_LANE_COMPUTE);
+    pk_mark_end(&dev, REGION, PK_LANE_COMPUTE);
+    dev.marks.v[0].begin_host_ns = 1000;
+    dev.marks.v[0].end_host_ns = 2000;
+    dev.marks.v[1].begin_host_ns = 1200;
+    dev.marks.v[1].end_host_ns = 1300;
+    RECORD(in_inner);
+    RECORD(in_outer);
     RECORD(a);
     RECORD(b);
     RECORD(c);
@@ -411,6 +515,11 @@ static void trace_as_a_source(void **state)
     assert_int_equal(r[1].integer, 160);
     assert_int_equal(r[2].integer, 50);
     assert_int_equal(r[3].integer, 0);
+    assert_int_equal(p->source->read(h, REGION, r, &err), 0);
+    assert_int_equal(r[0].integer, 2);
+    assert_int_equal(r[1].integer, 150);
+    assert_int_equal(p->source->read(h, INNER, r, &err), 0);
+    assert_int_equal(r[0].integer, 1); /* and is the outer one's, too */
     p->source->close(h);
 }
 
@@ -423,6 +532,20 @@ static void every_refusal_of_traces_in_words(void **state)
         assert_refused(&refusals[i], pk_tracing_open(&fakes, &dev, 8, &arena, &t, &err));
         assert_int_equal(fake_cupti.subscribers, 0);
     }
+}
+
+/* CUPTI's own clock is the one that is stepped: without ours there is no trace. */
+static void without_our_clock_there_is_no_trace(void **state)
+{
+    struct pk_tracing *t;
+    fake_cupti.fail_in = "clock_callback";
+    fake_cupti.fail_with = CUPTI_ERROR_UNKNOWN;
+    assert_int_equal(pk_tracing_open(&fakes, &dev, 8, &arena, &t, &err), PK_E_INTERNAL);
+    assert_string_equal(err.what, "giving it our clock failed");
+    assert_int_equal(fake_cupti.subscribers + fake_cupti.enabled_kinds, 0);
+    fake_cupti.fail_with = CUPTI_ERROR_NOT_SUPPORTED;
+    assert_int_equal(pk_tracing_open(&fakes, &dev, 8, &arena, &t, &err), PK_E_UNAVAILABLE);
+    assert_string_equal(err.what, "giving it our clock does not work here");
 }
 
 static void one_trace_at_a_time(void **state)
@@ -455,6 +578,10 @@ static void names_and_families(void **state)
          "ceilings.cu:peak", PK_FAMILY_OTHER},
         {"_ZN8cublasLt19splitKreduce_kernelILi32ELi16EiEEvv", "cublasLt::splitKreduce_kernel",
          PK_FAMILY_GEMM},
+        {"_ZN49_GLOBAL__N__0c5a9a3a_16_norm_backward_cu_5f1f3f1a4rowsEPf", "norm_backward.cu:rows",
+         PK_FAMILY_NORM},
+        {"_ZN38_GLOBAL__N__0c5a9a3a_6_map_cu_5f1f3f1a8elementsEPf", "map.cu:elements", PK_FAMILY_ELEMENTWISE},
+        {"_ZN39_GLOBAL__N__0c5a9a3a_7_loss_cu_5f1f3f1a6log_ofEPf", "loss.cu:log_of", PK_FAMILY_LOSS},
         {"_Z10axpy_smallPf", "axpy_small", PK_FAMILY_OTHER},
         {"nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_NNT", "nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_NNT",
          PK_FAMILY_GEMM},
@@ -509,6 +636,34 @@ static void state_of_the_gpu(void **state)
     assert_int_equal(p->source->read(h, -1, r, &err), 0);
     assert_true(r[1].absent); /* not 0 W */
     p->source->close(h);
+}
+
+/* Bits are of the moment: what held the clocks back only while it worked is in totals. */
+static void time_held_back_is_a_difference(void **state)
+{
+    static const char *const names[] = {"gpu_held_by_power_cap_ns", "gpu_held_by_heat_ns"};
+    struct pk_gpu_state before = {.at_ns = 1000000}, after = {.at_ns = 2000000};
+    struct pk_reading r[2];
+    bool again;
+    void *h;
+    fake_nvml.held_ns = 5000000;
+    const struct pk_source_plan *p = plan_of(&pk_source_gpu_state, names, 2);
+    assert_int_equal(p->source->open(&fakes, p, &dev, &arena, &h, &err), 0);
+    assert_int_equal(p->source->start(h, &err), 0);
+    fake_nvml.held_ns = 5700000;
+    assert_int_equal(p->source->stop(h, &again, &err), 0);
+    assert_int_equal(p->source->read(h, -1, r, &err), 0);
+    assert_float_equal(r[0].real, 700000, 1e-6);
+    assert_true(r[1].absent); /* not 0 */
+    p->source->close(h);
+    before.held_ns[0] = 5000000;
+    after.held_ns[0] = 5005000; /* half a percent */
+    after.held_ns[2] = NAN;
+    assert_string_equal(pk_gpu_held_between(&before, &after, &arena), "");
+    after.held_ns[0] = 5120000;
+    after.held_ns[4] = 1000000;
+    assert_string_equal(pk_gpu_held_between(&before, &after, &arena),
+                        "power cap for 12 % of the time, power brake by hardware for 100 % of the time");
 }
 
 static void reasons_in_words(void **state)
@@ -566,6 +721,15 @@ static void cases_get_the_state_around_them(void **state)
     assert_string_equal(slice.notes[2].key, "doubts:gpu");
     assert_non_null(strstr(slice.notes[2].json, "clocks were held back (power cap"));
     assert_non_null(strstr(slice.notes[2].json, "others computed on the GPU"));
+    fake_nvml.held_back = 0;
+    fake_nvml.processes = 1;
+    pk_gpu_surroundings_before(&s, &dev);
+    fake_nvml.held_ns += 1000000000000; /* while nobody asked */
+    slice = (struct pk_slice){.status = PK_ST_OK};
+    pk_gpu_surroundings_after(&s, &dev, &arena, &slice);
+    assert_non_null(strstr(slice.notes[0].json, "\"held_by_power_cap_ns\":["));
+    assert_null(strstr(slice.notes[0].json, "held_by_thermal_ns"));
+    assert_non_null(strstr(slice.notes[1].json, "were held back (power cap for 100 % of the time)"));
     pk_gpu_surroundings_end(&s);
 }
 
@@ -585,6 +749,7 @@ int main(void)
 #define GPU(test) cmocka_unit_test_setup_teardown(test, open_gpu, close_gpu)
     const struct CMUnitTest tests[] = {
         GPU(counts_by_region),
+        GPU(an_outer_region_counts_what_is_inside),
         GPU(not_a_number_is_absent),
         GPU(dropped_ranges_are_an_error),
         GPU(a_failed_range_is_told),
@@ -594,15 +759,18 @@ int main(void)
         GPU(for_administrators_only),
         GPU(names_that_are_not_counted),
         GPU(kernels_with_their_regions),
+        GPU(a_replayed_graph_has_its_regions),
         GPU(dropped_records_are_counted),
         GPU(trace_as_a_source),
         GPU(every_refusal_of_traces_in_words),
+        GPU(without_our_clock_there_is_no_trace),
         GPU(one_trace_at_a_time),
         GPU(names_and_families),
         GPU(state_of_the_gpu),
         GPU(reasons_in_words),
         GPU(states_that_doctor_tells),
         GPU(cases_get_the_state_around_them),
+        GPU(time_held_back_is_a_difference),
         GPU(without_nvml_there_are_no_notes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

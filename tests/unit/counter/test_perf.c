@@ -92,6 +92,36 @@ static void a_group_is_read_as_differences(void **state)
     assert_true(whole[0].enabled_ns == 3000 && whole[0].running_ns == 3000);
 }
 
+/* Each read counts 100 more: an outer region has those of the marks inside it. */
+static void regions_lie_within_each_other(void **state)
+{
+    enum { OUTER = 1, INNER = 2, NONE = 3 };
+    struct pk_reading whole, outer, inner, none;
+    bool again;
+    void *h;
+    fake.from = UINT64_MAX - 250; /* wraps on the way */
+    assert_int_equal(plan("cpu-events", two, 1), 0);
+    const struct pk_source *s = plans[0].source;
+    assert_int_equal(s->open(&fake_env, &plans[0], NULL, &arena, &h, &err), 0);
+    assert_int_equal(s->start(h, &err), 0);
+    s->begin(h, OUTER);
+    for (int i = 0; i < 2; i++) {
+        s->begin(h, INNER);
+        s->end(h, INNER);
+    }
+    s->end(h, OUTER);
+    assert_int_equal(s->stop(h, &again, &err), 0);
+    assert_int_equal(s->read(h, -1, &whole, &err), 0);
+    assert_int_equal(s->read(h, OUTER, &outer, &err), 0);
+    assert_int_equal(s->read(h, INNER, &inner, &err), 0);
+    assert_int_equal(s->read(h, NONE, &none, &err), 0);
+    s->close(h);
+    assert_int_equal(inner.integer, 200);
+    assert_int_equal(outer.integer, 500);
+    assert_int_equal(whole.integer, 700);
+    assert_true(outer.enabled_ns == 5000 && outer.running_ns == 5000 && none.absent);
+}
+
 static void counters_that_took_turns_are_scaled(void **state)
 {
     struct pk_reading whole[2], region[2];
@@ -123,6 +153,21 @@ static void a_group_that_gave_way_is_no_count(void **state)
     assert_string_equal(err.why,
                         "the processor's counters were taken all the time; the kernel's watchdog holds one");
     assert_string_equal(err.fix, "sudo sysctl kernel.nmi_watchdog=0");
+}
+
+/* As in a sandbox whose filter knows perf_event_open and not its ioctls. */
+static void counters_that_cannot_be_switched_on_are_refused(void **state)
+{
+    fake.enable_error = EPERM;
+    fake_file("proc/self/status", "Name:\tx\nSeccomp:\t2\n");
+    const struct pk_source_found f = check("sw-events");
+    assert_int_equal(f.state, PK_SOURCE_UNAVAILABLE);
+    assert_int_equal(f.error, EPERM);
+    assert_non_null(strstr(f.why, "seccomp"));
+    fake.enable_error = ENOTTY;
+    assert_string_equal(check("sw-events").why, "perf_event_open: Inappropriate ioctl for device");
+    assert_int_equal(plan("cpu-events", two, 2), PK_E_UNAVAILABLE);
+    assert_int_equal(fake.open_now, 0);
 }
 
 static void reads_that_fail_are_told(void **state)
@@ -185,6 +230,13 @@ static void groups_that_cannot_be_inherited(void **state)
     assert_int_equal(plan("sw-events", (const char *const[]){"page_faults"}, 1), 0);
     assert_int_equal(count(whole, region), 0);
     assert_int_equal(region[0].integer, 100);
+    assert_int_equal(plans[0].events[0].quality, PK_QUALITY_APPROXIMATE);
+    assert_string_equal(
+        plans[0].events[0].note,
+        "threads that are started later are not counted: this kernel does not inherit groups");
+    assert_int_equal(check("sw-events").state, PK_SOURCE_DEGRADED);
+    assert_non_null(strstr(check("cpu-events").why, "threads that are started later are not counted"));
+    assert_string_equal(check("sw-events").fix, "Linux 4.13 or newer");
 }
 
 static void hybrid_processors_count_one_kind_of_core(void **state)
@@ -194,15 +246,49 @@ static void hybrid_processors_count_one_kind_of_core(void **state)
     fake_file("proc/cpuinfo", "vendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 151\nflags\t: fpu\n");
     const struct pk_source_found f = check("cpu-events");
     assert_int_equal(f.state, PK_SOURCE_DEGRADED);
-    assert_string_equal(f.why, "two kinds of cores: counted is on CPUs 0-15 (cpu_core) alone");
-    assert_string_equal(f.fix, "taskset -c 0-15 perfkit ...");
+    assert_string_equal(f.why,
+                        "two kinds of cores: events are of CPUs 0-15 (cpu_core), those of the others are "
+                        "called cycles@cpu_atom");
+    assert_string_equal(f.fix, "--bind 0-15, to measure and count on those alone");
+    assert_int_equal(plan("cpu-events", (const char *const[]){"cycles@cpu_atom", "cycles"}, 2), 0);
+    assert_int_equal(n_plans, 2); /* never in one group, never summed */
+    assert_int_equal(plan("cpu-events", (const char *const[]){"dp_flops@cpu_atom"}, 1), PK_E_UNAVAILABLE);
     assert_int_equal(plan("cpu-events", two, 2), 0);
     const struct pk_source *s = plans[0].source;
+    struct pk_reading whole[2], region[2];
     void *h;
     assert_int_equal(s->open(&fake_env, &plans[0], NULL, &arena, &h, &err), 0);
     assert_int_equal(fake.fd[1].config, 4ull << 32 | PERF_COUNT_HW_INSTRUCTIONS);
     assert_true(fake.fd[0].pinned && !fake.fd[1].pinned);
     s->close(h);
+    fake.enabled = 1000;
+    fake.running = 100; /* the rest of the time elsewhere */
+    assert_int_equal(count(whole, region), 0);
+    assert_true(region[0].integer == 100 && !region[0].absent &&
+                region[0].running_ns == region[0].enabled_ns);
+    fake.running = 0;
+    assert_non_null(strstr(selftest("cpu-events").why, "not tried, since this ran on the others"));
+}
+
+/* libpfm knows the kernel's events in software, too: they need no processor's counters. */
+static void raw_names_of_software_events(void **state)
+{
+    struct pk_reading whole[1], region[1];
+    struct pk_counters c;
+    if (pk_pfm_absent())
+        skip();
+    fake.cores = ENOENT;
+    assert_int_equal(pk_counters_select(&fake_env, "perf::minor-faults,perf::cycles", &arena, &c, &err), 0);
+    assert_int_equal(c.n_plans, 1);
+    assert_string_equal(c.plans[0].source->name, "sw-events");
+    assert_string_equal(c.missing[0].name, "perf::cycles");
+    assert_int_equal(plan("sw-events", (const char *const[]){"perf::minor-faults"}, 1), 0);
+    assert_int_equal(count(whole, region), 0);
+    assert_int_equal(region[0].integer, 100);
+    fake.kernel = EACCES;
+    assert_int_equal(plan("sw-events", (const char *const[]){"perf::context-switches"}, 1), PK_E_UNAVAILABLE);
+    assert_int_equal(plan("sw-events", (const char *const[]){"perf::cpu-clock"}, 1), 0);
+    assert_string_equal(plans[0].events[0].unit, "ns");
 }
 
 /* --- refusals ------------------------------------------------------------------------------------------------------- */
@@ -307,6 +393,13 @@ static const struct cause {
      PK_SOURCE_UNAVAILABLE,
      "the processor's counters were taken all the time",
      "end the other profiler, or count fewer events at once"},
+    {"more threads than can be followed",
+     {.kernel = PK_TOO_MANY_THREADS, .user = PK_TOO_MANY_THREADS},
+     {NULL},
+     "sw-events",
+     PK_SOURCE_UNAVAILABLE,
+     "this process has more than 4096 threads",
+     "fewer --threads"},
     {"too many files",
      {.kernel = EMFILE, .user = EMFILE},
      {NULL},
@@ -409,9 +502,19 @@ static void known_counts_are_known(void **state)
     fake.per_read = 1020000; /* two percent more */
     assert_int_equal(selftest("cpu-events").state, PK_SOURCE_UNAVAILABLE);
     fake.per_read = 100;
+    fake.software_per_read[PERF_COUNT_SW_CONTEXT_SWITCHES] = PK_KNOWN_SLEEPS;
+    fake.software_per_read[PERF_COUNT_SW_TASK_CLOCK] = PK_KNOWN_CPU_NS;
     assert_string_equal(selftest("sw-events").why,
-                        "time on CPUs, page faults, switches and migrations; 100 touched "
-                        "pages gave 100 page faults");
+                        "time on CPUs, page faults, switches and migrations; 100 touched pages gave 100 page "
+                        "faults, 50 sleeps 50 switches, 10 ms on a CPU 10 ms of task clock");
+    fake.software_per_read[PERF_COUNT_SW_CONTEXT_SWITCHES] = PK_KNOWN_SLEEPS - 1;
+    assert_non_null(strstr(selftest("sw-events").why,
+                           "dead counter: 100 touched pages gave 100 page faults, 50 "
+                           "sleeps 49 switches"));
+    fake.software_per_read[PERF_COUNT_SW_CONTEXT_SWITCHES] = PK_KNOWN_SLEEPS;
+    fake.software_per_read[PERF_COUNT_SW_TASK_CLOCK] = 2 * PK_KNOWN_CPU_NS;
+    assert_int_equal(selftest("sw-events").state, PK_SOURCE_UNAVAILABLE);
+    fake.software_per_read[PERF_COUNT_SW_TASK_CLOCK] = PK_KNOWN_CPU_NS;
     fake.kernel = EACCES;
     assert_int_equal(selftest("sw-events").state, PK_SOURCE_DEGRADED);
 }
@@ -435,6 +538,7 @@ static void energy_is_summed_over_sockets(void **state)
     struct pk_reading whole[1], region[1];
     make_power();
     assert_int_equal(plan("energy", (const char *const[]){"package_joules"}, 1), 0);
+    assert_string_equal(plans[0].events[0].note, "of everything that ran there");
     fake.per_read = 5000000000;
     assert_int_equal(count(whole, region), 0); /* two reads, 1 us apart */
     assert_true(region[0].absent);
@@ -507,6 +611,7 @@ static void traffic_is_summed_over_controllers(void **state)
     make_controller("uncore_imc_1", "21\n");
     make_controller("uncore_imc_2", "22\n");
     assert_int_equal(plan("uncore", (const char *const[]){"dram_read_bytes", "dram_write_bytes"}, 2), 0);
+    assert_string_equal(plans[0].events[1].note, "of everything that ran there");
     assert_int_equal(count(whole, region), 0);
     assert_true(region[0].real == 3 * 100 * 64);
     assert_true(region[1].real == 3 * 200 * 64);
@@ -588,15 +693,18 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_group_is_read_as_differences),
+        TEST(regions_lie_within_each_other),
         TEST(counters_that_took_turns_are_scaled),
         TEST(what_never_ran_is_absent),
         TEST(a_group_that_gave_way_is_no_count),
+        TEST(counters_that_cannot_be_switched_on_are_refused),
         TEST(reads_that_fail_are_told),
         TEST(more_events_than_counters_are_more_passes),
         TEST(sums_are_of_one_pass),
         TEST(a_kernel_that_knows_less_is_asked_again),
         TEST(groups_that_cannot_be_inherited),
         TEST(hybrid_processors_count_one_kind_of_core),
+        TEST(raw_names_of_software_events),
         TEST(every_cause_has_its_words),
         TEST(user_mode_alone_is_said_and_refused),
         TEST(a_group_that_cannot_be_counted_is_missing),

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -17,7 +18,7 @@ enum { REGION = 3, OTHER = 5 };
 static struct pk_arena arena;
 static struct pk_err err;
 static struct pk_device dev;
-static struct pk_reading whole[8], in_region[8], elsewhere[8];
+static struct pk_reading whole[8], in_region[8], elsewhere[8], innermost[8];
 
 static int open_null(void **state)
 {
@@ -97,6 +98,52 @@ static void rusage_counts_the_same(void **state)
     assert_true(elsewhere[0].absent);
 }
 
+/* Regions within each other, and two that cross: 1 piece of work in INNER, 3 in REGION, 3 in OTHER, 5 in the iteration. */
+static bool count_nested(const char *source, const char *const *names, size_t n, void (*work)(void *))
+{
+    enum { INNER = 0 };
+    const struct pk_source_plan *p = plan_of(source, names, n);
+    bool again = true;
+    void *h;
+    if (!p)
+        return false;
+    const struct pk_source *s = p->source;
+    assert_int_equal(s->open(&pk_counter_host, p, &dev, &arena, &h, &err), 0);
+    for (int iteration = 0; iteration < 2; iteration++) { /* nothing of the first is left in the second */
+        bool was = pk_timed_region(true);
+        assert_int_equal(s->start(h, &err), 0);
+        s->begin(h, REGION);
+        work(NULL);
+        s->begin(h, INNER);
+        work(NULL);
+        s->end(h, INNER);
+        s->begin(h, OTHER);
+        work(NULL);
+        s->end(h, REGION);
+        work(NULL);
+        work(NULL);
+        s->end(h, OTHER);
+        pk_timed_region(was);
+        assert_int_equal(s->stop(h, &again, &err), 0);
+    }
+    assert_int_equal(s->read(h, -1, whole, &err), 0);
+    assert_int_equal(s->read(h, REGION, in_region, &err), 0);
+    assert_int_equal(s->read(h, OTHER, elsewhere, &err), 0);
+    assert_int_equal(s->read(h, INNER, innermost, &err), 0);
+    s->close(h);
+    return true;
+}
+
+/* Pages are counted where they are touched, and few others. */
+static void assert_nested_pages(void)
+{
+    static const int64_t few = 16;
+    assert_in_range(innermost[0].integer, PK_KNOWN_PAGES, PK_KNOWN_PAGES + few);
+    assert_in_range(in_region[0].integer, 3 * PK_KNOWN_PAGES, 3 * PK_KNOWN_PAGES + few);
+    assert_in_range(elsewhere[0].integer, 3 * PK_KNOWN_PAGES, 3 * PK_KNOWN_PAGES + few);
+    assert_in_range(whole[0].integer, 5 * PK_KNOWN_PAGES, 5 * PK_KNOWN_PAGES + few);
+}
+
 static void declared(void *unused)
 {
     pk_null_work(&dev, 2048, 512, 0);
@@ -111,6 +158,31 @@ static void the_null_device_is_counted_exactly(void **state)
     assert_int_equal(in_region[1].integer, 2);
     assert_int_equal(in_region[2].integer, 4);
     assert_true(elsewhere[2].absent);
+}
+
+static void an_outer_region_has_what_is_counted_inside_it(void **state)
+{
+    static const char *const declares[] = {"fake_flops", "fake_works", "fake_ns"}, *const faults[] = {
+                                                                                       "minor_faults"};
+    assert_true(count_nested("fake", declares, 3, declared));
+    for (size_t e = 0; e < 3; e++) {
+        const int64_t one = innermost[e].integer;
+        assert_true(one > 0);
+        assert_int_equal(in_region[e].integer, 3 * one);
+        assert_int_equal(elsewhere[e].integer, 3 * one);
+        assert_int_equal(whole[e].integer, 5 * one);
+    }
+    assert_true(count_nested("rusage", faults, 1, pk_known_pages));
+    assert_nested_pages();
+}
+
+static void the_kernels_counters_nest(void **state)
+{
+    static const char *const names[] = {"page_faults", "task_clock_ns"};
+    if (!count_nested("sw-events", names, 2, pk_known_pages))
+        skip();
+    assert_nested_pages();
+    assert_true(whole[1].integer > in_region[1].integer && in_region[1].integer > innermost[1].integer);
 }
 
 static void what_a_fake_can_do_to_a_reader(void **state)
@@ -213,6 +285,40 @@ static void every_event_says_what_it_is(void **state)
     }
 }
 
+static long faults_told; /* by each call more than by the one before */
+
+static int told_usage(struct rusage *u)
+{
+    static long faults;
+    *u = (struct rusage){.ru_minflt = faults += faults_told};
+    return 0;
+}
+
+/* A kernel, or a sandbox that plays one, may answer and count nothing. */
+static void usage_that_does_not_move_is_dead(void **state)
+{
+    const struct pk_counter_env env = {.usage = told_usage};
+    const struct pk_source *s = pk_source_find("rusage");
+    const struct {
+        long faults;
+        enum pk_source_state state;
+        const char *why, *fix;
+    } rows[] = {
+        {0, PK_SOURCE_UNAVAILABLE, "dead counter: 100 touched pages gave 0 page faults", NULL},
+        {99, PK_SOURCE_UNAVAILABLE, "dead counter: 100 touched pages gave 99 page faults", NULL},
+        {110, PK_SOURCE_OK, "100 touched pages gave 110 page faults", NULL},
+        {111, PK_SOURCE_DEGRADED, "100 touched pages gave 111 page faults",
+         "something in this process faults as well; look again"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        faults_told = rows[i].faults;
+        const struct pk_source_found f = s->selftest(&env, &arena);
+        assert_int_equal(f.state, rows[i].state);
+        assert_string_equal(f.why, rows[i].why);
+        assert_string_equal(f.fix ? f.fix : "", rows[i].fix ? rows[i].fix : "");
+    }
+}
+
 static void self_tests_pass_or_say_why(void **state)
 {
     for (const struct pk_source *const *s = pk_sources; *s; s++) {
@@ -231,11 +337,14 @@ int main(void)
         cmocka_unit_test(faults_are_exact),
         cmocka_unit_test(rusage_counts_the_same),
         cmocka_unit_test(the_null_device_is_counted_exactly),
+        cmocka_unit_test(an_outer_region_has_what_is_counted_inside_it),
+        cmocka_unit_test(the_kernels_counters_nest),
         cmocka_unit_test(what_a_fake_can_do_to_a_reader),
         cmocka_unit_test(plans_have_passes),
         cmocka_unit_test(memory_peaks_are_of_the_iteration),
         cmocka_unit_test(unknown_events_are_usage_errors),
         cmocka_unit_test(every_event_says_what_it_is),
+        cmocka_unit_test(usage_that_does_not_move_is_dead),
         cmocka_unit_test(self_tests_pass_or_say_why),
     };
     return cmocka_run_group_tests(tests, open_null, close_null);

@@ -2,12 +2,13 @@
 #include "fake_cuda.h"
 
 #include "base/assert.h"
+#include "device/cuda/delay.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGN = 256, NODES_MAX = 4096, ARGS_MAX = 64 };
+enum { ALIGN = 256, NODES_MAX = 4096, ARGS_MAX = 64, STREAMS_MAX = 8 };
 
 struct node {
     enum { NODE_COPY, NODE_SET, NODE_EVENT, NODE_WORK, NODE_LAUNCH } what;
@@ -34,9 +35,12 @@ struct CUgraphExec_st {
 };
 struct CUstream_st {
     struct CUgraph_st *capture;
+    uint64_t at_ns;
+    int index;
 };
 
 struct fake_cuda fake_cuda;
+static struct CUstream_st *streams[STREAMS_MAX];
 
 void fake_cuda_reset(void)
 {
@@ -73,23 +77,38 @@ static cudaError_t enter(void)
             return entered;                                                                                  \
     } while (0)
 
-static void run(const struct node *k)
+static uint64_t later(uint64_t a, uint64_t b)
 {
-    fake_cuda.now_ns += k->ns;
+    return a > b ? a : b;
+}
+
+static void say(char what, cudaStream_t s)
+{
+    const size_t n = strlen(fake_cuda.said);
+    snprintf(fake_cuda.said + n, sizeof fake_cuda.said - n, "%c%d ", what, s->index);
+}
+
+static void run(const struct node *k, cudaStream_t s)
+{
+    s->at_ns = later(s->at_ns, fake_cuda.parallel ? fake_cuda.host_ns : fake_cuda.now_ns) + k->ns;
+    fake_cuda.now_ns = later(fake_cuda.now_ns, s->at_ns);
     if (k->what == NODE_COPY)
         memcpy(k->dst, k->src, k->bytes);
     else if (k->what == NODE_SET)
         memset(k->dst, k->value, k->bytes);
     else if (k->what == NODE_EVENT)
-        *k->event = (struct CUevent_st){fake_cuda.now_ns, true};
+        *k->event = (struct CUevent_st){s->at_ns, true};
     else if (k->what == NODE_LAUNCH)
         k->kernel(k->args);
 }
 
 static void put(cudaStream_t s, struct node k)
 {
+    static const char letters[] = {
+        [NODE_COPY] = 'c', [NODE_SET] = 's', [NODE_EVENT] = 'r', [NODE_WORK] = 'k', [NODE_LAUNCH] = 'k'};
     if (!s->capture) {
-        run(&k);
+        say(letters[k.what], s);
+        run(&k, s);
         return;
     }
     pk_assert(s->capture->n < NODES_MAX);
@@ -99,6 +118,21 @@ static void put(cudaStream_t s, struct node k)
 void fake_cuda_work(struct CUstream_st *stream, uint64_t ns)
 {
     put(stream, (struct node){.what = NODE_WORK, .ns = ns});
+}
+
+void fake_cuda_release(void)
+{
+    for (int i = 0; i < STREAMS_MAX; i++)
+        if (streams[i])
+            streams[i]->at_ns = fake_cuda.host_ns;
+    fake_cuda.now_ns = fake_cuda.host_ns;
+}
+
+/* The device's own kernel. */
+int pk_k_delay(struct CUstream_st *stream, uint64_t ns)
+{
+    fake_cuda_work(stream, ns);
+    return (int)fake_cuda.broken;
 }
 
 void fake_cuda_launch(struct CUstream_st *stream, void (*kernel)(const void *args), const void *args,
@@ -165,6 +199,8 @@ static cudaError_t fake_cudaDeviceReset(void)
 
 static cudaError_t fake_cudaDeviceSynchronize(void)
 {
+    fake_cuda.host_waits++;
+    fake_cuda.host_ns = later(fake_cuda.host_ns, fake_cuda.now_ns);
     return enter();
 }
 
@@ -265,6 +301,9 @@ static cudaError_t fake_cudaStreamCreateWithPriority(cudaStream_t *s, unsigned f
     ENTER();
     *s = calloc(1, sizeof **s);
     pk_assert(*s);
+    while ((*s)->index < STREAMS_MAX - 1 && streams[(*s)->index])
+        (*s)->index++;
+    streams[(*s)->index] = *s;
     fake_cuda.live_streams++;
     fake_cuda.greatest_priority_streams += priority == -5;
     return cudaSuccess;
@@ -272,6 +311,7 @@ static cudaError_t fake_cudaStreamCreateWithPriority(cudaStream_t *s, unsigned f
 
 static cudaError_t fake_cudaStreamDestroy(cudaStream_t s)
 {
+    streams[s->index] = NULL;
     fake_cuda.live_streams--;
     fake_cuda.live_graphs -= s->capture != NULL;
     free(s->capture);
@@ -282,12 +322,26 @@ static cudaError_t fake_cudaStreamDestroy(cudaStream_t s)
 static cudaError_t fake_cudaStreamSynchronize(cudaStream_t s)
 {
     ENTER();
+    fake_cuda.host_waits++;
+    fake_cuda.host_ns = later(fake_cuda.host_ns, s->at_ns);
     return s->capture ? failed(cudaErrorStreamCaptureUnsupported) : cudaSuccess;
 }
 
 static cudaError_t fake_cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t event, unsigned flags)
 {
-    return enter();
+    ENTER();
+    say('w', s);
+    s->at_ns = later(s->at_ns, event->at_ns);
+    return cudaSuccess;
+}
+
+/* Runs at once; what it is for takes no time of the stream's. */
+static cudaError_t fake_cudaLaunchHostFunc(cudaStream_t s, cudaHostFn_t fn, void *user)
+{
+    ENTER();
+    say('h', s);
+    fn(user);
+    return cudaSuccess;
 }
 
 static cudaError_t fake_cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
@@ -319,8 +373,18 @@ static cudaError_t fake_cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t
     return cudaSuccess;
 }
 
+/* Time passes from one look to the next. */
+static cudaError_t fake_cudaEventQuery(cudaEvent_t event)
+{
+    ENTER();
+    const bool passed = !fake_cuda.parallel || event->at_ns <= fake_cuda.host_ns;
+    fake_cuda.host_ns += FAKE_LOOK_NS;
+    return passed ? cudaSuccess : failed(cudaErrorNotReady);
+}
+
 static cudaError_t fake_cudaEventSynchronize(cudaEvent_t event)
 {
+    fake_cuda.host_waits++;
     return enter();
 }
 
@@ -381,7 +445,7 @@ static cudaError_t fake_cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t s)
     ENTER();
     fake_cuda.replays++;
     for (size_t i = 0; i < exec->graph.n; i++)
-        run(&exec->graph.v[i]);
+        run(&exec->graph.v[i], s);
     return cudaSuccess;
 }
 

@@ -1,7 +1,8 @@
 /* Fake CUDA: the runtime's table over host memory, for tests of the device's own logic (lib/device/cuda).
  *
- * Streams run at once on one clock of ns that only work, copies and fake_cuda_work advance. An event is a reading of it. A capture
- * records copies, fills, events and work, and a replay does them. Calls are counted; the n-th fails with a chosen error. After a sticky
+ * Work is done when it is asked for, on one clock of ns that only work, copies and fake_cuda_work advance. An event is a reading of it.
+ * With `parallel` every stream has a clock of its own, which begins where the host's is and waits for events, and the host's goes on
+ * where the host waits: what overlaps then is what would on a GPU. A capture records copies, fills, events and work, and a replay does them. Calls are counted; the n-th fails with a chosen error. After a sticky
  * error every call fails with it, as on a GPU; what is freed is freed all the same, so that a leak found is one of perfkit's. */
 #pragma once
 
@@ -18,6 +19,7 @@ struct fake_cuda {
     size_t memory_bytes;   /* of the GPU */
     unsigned long fail_at; /* the n-th call from now fails; 0 = none */
     cudaError_t fail_with;
+    bool parallel;
     /* read by the test */
     unsigned long calls;
     size_t used_bytes;
@@ -25,12 +27,16 @@ struct fake_cuda {
     int replays, launches, device_set, greatest_priority_streams;
     size_t set_bytes; /* of the last cudaMemsetAsync */
     cudaError_t last, broken;
-    uint64_t now_ns;
+    uint64_t now_ns;  /* how far work has come; with `parallel`, of the stream that is ahead */
+    uint64_t host_ns; /* with `parallel` */
+    int host_waits;   /* calls that wait for a stream, an event or the device */
+    char said
+        [1024]; /* what was put into streams, in order: r1 an event recorded in stream 1, w a wait, c a copy, k work, h a call */
 };
 extern struct fake_cuda fake_cuda;
 extern const struct pk_cuda_api fake_cuda_api;
 
-enum { FAKE_COPY_NS = 1000, FAKE_SET_NS = 500, FAKE_LAUNCH_NS = 25000 };
+enum { FAKE_COPY_NS = 1000, FAKE_SET_NS = 500, FAKE_LAUNCH_NS = 25000, FAKE_LOOK_NS = 100000 };
 
 /* One healthy GPU with 1 MiB of memory, and nothing live. */
 void fake_cuda_reset(void);
@@ -38,3 +44,5 @@ void fake_cuda_reset(void);
 void fake_cuda_launch(struct CUstream_st *stream, void (*kernel)(const void *args), const void *args,
                       size_t bytes);
 void fake_cuda_work(struct CUstream_st *stream, uint64_t ns);
+/* Ends what keeps streams busy. */
+void fake_cuda_release(void);

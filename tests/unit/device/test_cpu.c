@@ -130,7 +130,7 @@ static void too_many_threads_is_usage(void **state)
 }
 
 struct facts {
-    char threads[16], isa[16], blas[64], core[32], warning[256];
+    char threads[16], isa[16], blas[64], core[32], warning[256], bf16[160], bf16_warning[256];
 };
 
 static void take_fact(void *user, const char *key, const char *value)
@@ -144,7 +144,9 @@ static void take_fact(void *user, const char *key, const char *value)
                 {"isa", f->isa, sizeof f->isa},
                 {"blas", f->blas, sizeof f->blas},
                 {"blas_core", f->core, sizeof f->core},
-                {"blas_warning", f->warning, sizeof f->warning}};
+                {"blas_warning", f->warning, sizeof f->warning},
+                {"bf16", f->bf16, sizeof f->bf16},
+                {"bf16_warning", f->bf16_warning, sizeof f->bf16_warning}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (!strcmp(rows[i].key, key))
             snprintf(rows[i].to, rows[i].cap, "%s", value);
@@ -179,6 +181,17 @@ static void facts_name_the_blas(void **state)
     assert_null(strstr(f.blas, "openblas"));
 }
 
+/* Asked for by name, oneDNN is used or missed aloud. */
+static void facts_name_what_multiplies_bf16(void **state)
+{
+    struct facts f = facts_with("PERFKIT_BF16", "onednn");
+    assert_true((strncmp(f.bf16, "onednn ", 7) == 0) != (*f.bf16_warning != '\0'));
+    assert_true(!*f.bf16_warning || strstr(f.bf16_warning, f.bf16));
+    f = facts_with("PERFKIT_BF16", "widened");
+    assert_string_equal(f.bf16, "widened to fp32: PERFKIT_BF16=widened");
+    assert_string_equal(f.bf16_warning, "");
+}
+
 static void a_blas_below_the_cpu_is_warned_about(void **state)
 {
     if (pk_isa_detect() == PK_ISA_BASELINE)
@@ -200,6 +213,7 @@ int main(void)
         cmocka_unit_test(memory_is_aligned_and_limited),
         cmocka_unit_test(too_many_threads_is_usage),
         cmocka_unit_test(facts_name_the_blas),
+        cmocka_unit_test(facts_name_what_multiplies_bf16),
         cmocka_unit_test(a_blas_below_the_cpu_is_warned_about),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 // clang-format on
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,8 @@
 
 static struct pk_device dev;
 static struct pk_err err;
-static const struct pk_device_options defaults;
+/* Unbound: where the fake GPU hangs is asked of no topology, which takes 12 ms to read. */
+static const struct pk_device_options defaults = {.no_bind = true};
 
 static int reset(void **state)
 {
@@ -144,6 +146,19 @@ static void says_why_there_is_none(void **state)
         assert_non_null(strstr(pk_device_unavailable(PK_DEVICE_CUDA), rows[i].said));
         assert_int_equal(pk_device_open(&dev, "cuda", &defaults, &err), PK_E_UNAVAILABLE);
         assert_three_parts();
+    }
+}
+
+/* Ranks of one host: 0 1 0 1 of two GPUs. */
+static void gpus_are_taken_by_turns(void **state)
+{
+    fake_cuda.devices = 2;
+    for (unsigned turn = 0; turn < 4; turn++) {
+        const struct pk_device_options o = {.turn = turn, .no_bind = true};
+        assert_int_equal(pk_device_open(&dev, "cuda", &o, &err), PK_OK);
+        assert_int_equal(fake_cuda.device_set, turn % 2);
+        assert_int_equal(dev.ordinal, turn % 2);
+        close_clean();
     }
 }
 
@@ -402,17 +417,19 @@ static void which_errors_end_the_process(void **state)
     static const int lost[] = {214, 220, 226, 700, 702, 710, 714, 715,
                                716, 717, 718, 719, 721, 810, 911, 999};
     size_t found = 0;
+    open_or_fail();
     for (int rc = 1; rc < 1000; rc++) {
+        assert_int_equal(pk_cuda_check(&dev, rc, "trying", &err), PK_E_INTERNAL);
+        if (!pk_device_broken(&dev))
+            continue;
+        assert_true(found < sizeof lost / sizeof *lost);
+        assert_int_equal(rc, lost[found++]);
+        close_clean();
         fake_cuda_reset();
         open_or_fail();
-        assert_int_equal(pk_cuda_check(&dev, rc, "trying", &err), PK_E_INTERNAL);
-        if (pk_device_broken(&dev)) {
-            assert_true(found < sizeof lost / sizeof *lost);
-            assert_int_equal(rc, lost[found++]);
-        }
-        close_clean();
     }
     assert_int_equal(found, sizeof lost / sizeof *lost);
+    close_clean();
 }
 
 static void others_do_not(void **state)
@@ -445,7 +462,7 @@ static void serve_two(unsigned long n, char *answers, size_t cap)
     close(in[1]);
     fake_cuda.fail_at = n;
     fake_cuda.fail_with = cudaErrorIllegalAddress;
-    assert_int_equal(pk_worker_serve(in[0], out[1], &err), PK_OK);
+    assert_int_equal(pk_worker_serve(&(struct pk_worker_io){.in_fd = in[0], .wire_fd = out[1]}, &err), PK_OK);
     close(out[1]);
     size_t got = 0;
     for (ssize_t part; got < cap - 1 && (part = read(out[0], answers + got, cap - 1 - got)) > 0;)
@@ -524,12 +541,48 @@ static void fails_at_every_call(void **state)
     }
 }
 
+static void take_binding(void *user, const char *key, const char *value)
+{
+    if (!strcmp(key, "binding"))
+        snprintf(user, 64, "%s", value);
+}
+
+/* To the CPUs that are asked for; else to those nearest the GPU, where it is known which these are. */
+static void the_host_thread_is_bound(void **state)
+{
+    char binding[64] = "", cpu[16], said[32];
+    cpu_set_t before, now;
+    int first = 0;
+    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    while (!CPU_ISSET(first, &before))
+        first++;
+    snprintf(cpu, sizeof cpu, "%d", first);
+    snprintf(said, sizeof said, "cpus %d", first);
+    assert_int_equal(pk_device_open(&dev, "cuda", &(struct pk_device_options){.cpus = cpu}, &err), PK_OK);
+    pk_device_facts(&dev, take_binding, binding);
+    assert_string_equal(binding, said);
+    assert_int_equal(sched_getaffinity(0, sizeof now, &now), 0);
+    assert_true(CPU_COUNT(&now) == 1 && CPU_ISSET(first, &now));
+    close_clean();
+    assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
+    assert_int_equal(pk_device_open(&dev, "cuda", &(struct pk_device_options){0}, &err), PK_OK);
+    pk_device_facts(&dev, take_binding, binding);
+    assert_true(!strcmp(binding, "off") || strstr(binding, ", nearest the GPU"));
+    close_clean();
+    assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
+    open_or_fail();
+    pk_device_facts(&dev, take_binding, binding);
+    assert_string_equal(binding, "off");
+    close_clean();
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, reset, restore)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(opens_and_closes),
+        TEST(gpus_are_taken_by_turns),
         TEST(overrides_of_numerics_are_ignored),
         TEST(ordinals),
         TEST(says_why_there_is_none),
@@ -549,6 +602,7 @@ int main(void)
         TEST(others_do_not),
         TEST(a_broken_gpu_ends_its_worker),
         TEST(fails_at_every_call),
+        TEST(the_host_thread_is_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -70,6 +71,36 @@ static void this_host(void **state)
     pk_arena_free(&a);
 }
 
+/* A kernel that found its time stamp counters to step or to differ takes another clock, and says which. */
+static void the_clock_in_use(void **state)
+{
+    static const char *const folders[] = {"",
+                                          "/sys",
+                                          "/sys/devices",
+                                          "/sys/devices/system",
+                                          "/sys/devices/system/clocksource",
+                                          "/sys/devices/system/clocksource/clocksource0"};
+    char root[] = "/tmp/perfkit-machine-XXXXXX", path[PATH_MAX];
+    struct pk_arena a = {0};
+    struct pk_clock_facts c;
+    assert_non_null(mkdtemp(root));
+    pk_machine_clock(root, &a, &c);
+    assert_string_equal(c.source, "");
+    assert_true(c.resolution_ns >= 1 && c.cost_ns >= 1);
+    for (size_t i = 1; i < sizeof folders / sizeof *folders; i++) {
+        snprintf(path, sizeof path, "%s%s", root, folders[i]);
+        assert_int_equal(mkdir(path, 0755), 0);
+    }
+    strcat(path, "/current_clocksource");
+    FILE *f = fopen(path, "w");
+    fputs("hpet\n", f);
+    fclose(f);
+    pk_machine_clock(root, &a, &c);
+    assert_string_equal(c.source, "hpet");
+    recorded_remove(root);
+    pk_arena_free(&a);
+}
+
 static void cpus_and_binding(void **state)
 {
     unsigned cpus[1024], one[1];
@@ -89,12 +120,13 @@ static void cpus_and_binding(void **state)
 
 int main(void)
 {
-    struct CMUnitTest tests[sizeof hosts / sizeof *hosts + 2] = {0};
+    struct CMUnitTest tests[sizeof hosts / sizeof *hosts + 3] = {0};
     size_t n = 0;
     for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++)
         tests[n++] = (struct CMUnitTest){
             .name = hosts[i], .test_func = recorded_host, .initial_state = (void *)hosts[i]};
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(this_host);
+    tests[n++] = (struct CMUnitTest)cmocka_unit_test(the_clock_in_use);
     tests[n++] = (struct CMUnitTest)cmocka_unit_test(cpus_and_binding);
     return _cmocka_run_group_tests("machine", tests, n, NULL, NULL);
 }

@@ -96,6 +96,93 @@ static void wrong_is_noticed(void **state)
     close_trial(&t);
 }
 
+struct trained {
+    struct pk_device dev;
+    struct pk_comm comm;
+    struct pk_training training;
+    struct pk_gradients gradients;
+    struct pk_averaging v;
+    size_t training_bytes;
+};
+
+static void open_trained(struct trained *t, struct pk_averaging_options o, struct pk_arena *a)
+{
+    static const struct pk_transformer_config c = {.layers = 2,
+                                                   .width = 64,
+                                                   .heads = 2,
+                                                   .ff = 128,
+                                                   .vocab = 64,
+                                                   .seq = 7,
+                                                   .batch = 2,
+                                                   .fused = true,
+                                                   .attention = PK_ATTENTION_FLASH};
+    struct pk_err err = {0};
+    assert_int_equal(
+        pk_device_open(&t->dev, "cpu", &(struct pk_device_options){.threads = 1, .no_bind = true}, &err),
+        PK_OK);
+    assert_int_equal(pk_comm_open(&t->comm, PK_COMM_LINK, &t->dev,
+                                  &(struct pk_comm_options){.ranks = 2, .link = slow}, &err),
+                     PK_OK);
+    assert_int_equal(pk_training_open(&t->training, &t->dev, &c, 5, 0, false, a, &err), PK_OK);
+    t->training_bytes = t->dev.pool.current;
+    pk_gradients_of_transformer(&c, a, &t->gradients);
+    o.work = PK_WORK_TRANSFORMER;
+    o.training = &t->training;
+    assert_int_equal(pk_averaging_new(&t->dev, &t->comm, &o, &t->gradients, false, a, &t->v, &err), PK_OK);
+}
+
+static void close_trained(struct trained *t)
+{
+    pk_averaging_free(&t->v);
+    pk_training_close(&t->training);
+    assert_int_equal(t->dev.pool.current, 0);
+    pk_comm_close(&t->comm);
+    pk_device_close(&t->dev);
+}
+
+/* A transformer's gradients, in every way, are to the bit those of a single process. */
+static void gradients_of_a_transformer(void **state)
+{
+    for (int way = 0; way < PK_AVERAGING_WAYS; way++) {
+        for (int kind = 0; kind < 4; kind++) {
+            PK_ARENA_CLEANUP struct pk_arena a = {0};
+            const struct pk_averaging_options o = options(way, kind & 1 ? PK_BF16 : PK_FP32, kind & 2);
+            struct pk_err err = {0};
+            struct trained t;
+            open_trained(&t, o, &a);
+            assert_int_equal(t.dev.pool.current - t.training_bytes, pk_averaging_bytes(&t.v.o, &t.gradients));
+            for (int step = 0; step < 2; step++) {
+                pk_marks_clear(&t.dev.marks);
+                assert_int_equal(pk_averaging_step(&t.v, &err), PK_OK);
+                if (pk_averaging_check(&t.v, step == 0, 1, &a, &err))
+                    fail_msg("way %d kind %d: %s: %s", way, kind, err.what, err.why);
+            }
+            close_trained(&t);
+        }
+    }
+}
+
+/* Every gradient is told of once, the last layer's first, and when. */
+static void gradients_are_told_in_order(void **state)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_err err = {0};
+    struct trained t;
+    open_trained(&t, options(PK_AVERAGE_OVERLAP, PK_FP32, false), &a);
+    assert_int_equal(pk_averaging_step(&t.v, &err), PK_OK);
+    assert_string_equal(t.gradients.v[0].name, "lm_head.weight");
+    for (size_t i = 0; i < t.gradients.n; i++) {
+        assert_true(i == 0 || t.v.made_ns[i - 1] <= t.v.made_ns[i]);
+        assert_true(t.v.least_ns[i] >= 1000 && t.v.reduces[i].bytes == t.gradients.v[i].elements * 4);
+    }
+    assert_true(t.v.made_ns[0] > 0);
+    assert_true(t.v.made_ns[t.gradients.n - 1] <= t.v.backward_ended_ns - t.v.backward_began_ns);
+    ((float *)t.v.grad[3])[7] += 1;
+    assert_int_equal(pk_averaging_check(&t.v, true, 1, &a, &err), PK_E_CHECK);
+    assert_non_null(strstr(err.what, "element 7 of the gradient of layers.1.ffn.w3.weight"));
+    close_trained(&t);
+}
+
 /* Ready at 10000, 10000 and 20000 of backward; 20000, 1200 and 80000 bytes, a byte a ns and 1000 ns each. */
 static void times_are_exact(void **state)
 {
@@ -238,10 +325,15 @@ static void lists(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_way_is_right),    cmocka_unit_test(wrong_is_noticed),
-        cmocka_unit_test(times_are_exact),       cmocka_unit_test(copies_take_time),
-        cmocka_unit_test(models_of_the_reports), cmocka_unit_test(lists),
+        cmocka_unit_test(every_way_is_right),
+        cmocka_unit_test(wrong_is_noticed),
+        cmocka_unit_test(times_are_exact),
+        cmocka_unit_test(copies_take_time),
+        cmocka_unit_test(models_of_the_reports),
+        cmocka_unit_test(lists),
         cmocka_unit_test(bookkeeping_is_small),
+        cmocka_unit_test(gradients_of_a_transformer),
+        cmocka_unit_test(gradients_are_told_in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -69,7 +69,7 @@ static void fill_bench(struct bench *b)
         b->tokens[i] = (int32_t)(pk_rng_uniform(&rng) * (double)b->t.c.vocab);
         b->targets[i] = (int32_t)(pk_rng_uniform(&rng) * (double)b->t.c.vocab);
     }
-    ok(pk_transformer_fill(&b->t, 5, &err));
+    ok(pk_transformer_fill(&b->t, &(struct pk_origin){.seed = 5}, &err));
     ok(pk_transformer_batch(&b->t, b->tokens, b->targets, &err));
 }
 
@@ -287,6 +287,19 @@ static void wrong_results_are_found(void **state)
     close_bench(&b);
 }
 
+/* A reference that has no number says that, and not that the device is wrong. */
+static void a_reference_without_a_number_accuses_nobody(void **state)
+{
+    struct bench b;
+    open_bench(&b, "cpu", &tiny);
+    fill_bench(&b);
+    b.t.p[pk_layout_head(&b.t.layout)->offset] = NAN;
+    assert_int_equal(pk_transformer_check(&b.t, b.tokens, b.targets, false, &err), PK_E_CHECK);
+    assert_string_equal(err.what, "the loss of token 0 of sequence 2 cannot be checked");
+    assert_non_null(strstr(err.why, "float64 has no finite number"));
+    close_bench(&b);
+}
+
 /* Learning one batch by heart: from log(vocabulary) or more to next to nothing, the same way however it is computed. */
 static void training_reduces_the_loss_alike(void **state)
 {
@@ -322,6 +335,7 @@ int main(void)
         cmocka_unit_test(recomputing_and_fusing_save_memory),
         cmocka_unit_test(gradients_are_those_of_the_loss),
         cmocka_unit_test(wrong_results_are_found),
+        cmocka_unit_test(a_reference_without_a_number_accuses_nobody),
         cmocka_unit_test(training_reduces_the_loss_alike),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

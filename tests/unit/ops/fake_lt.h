@@ -13,6 +13,7 @@ struct fake_lt {
     int products, asked, last; /* calls of Matmul and of the heuristic; the candidate used last */
     int live;                  /* handles, descriptors, layouts, preferences */
     int checked, refuse;       /* algorithms that were looked at; none is good */
+    int idle;                  /* products take their time and compute nothing */
     int fail_products;         /* the n-th from now fails; 0 = none */
     int tf32;                  /* products that were asked for in TF32 */
     /* of the last product, the library's numbers; its a is perfkit's b */

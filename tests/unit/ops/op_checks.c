@@ -90,7 +90,7 @@ static double *widened(struct trial *t, const float *x, size_t n)
     return wide;
 }
 
-static void check_softmax_shape(struct trial *t, enum pk_dtype type, size_t rows, size_t cols)
+void check_softmax_shape(struct trial *t, enum pk_dtype type, size_t rows, size_t cols)
 {
     const size_t n = rows * cols;
     float *host_s = trial_random(t, n, 4);

@@ -12,6 +12,7 @@ enum op_size { OPS_TINY, OPS_USUAL, OPS_LARGE }; /* for a sanitizer; for a CPU; 
 void check_gemm(struct trial *t, const struct pk_gemm *g, enum op_size upto);
 void check_gemm_shape(struct trial *t, struct pk_gemm g);                   /* arrays are the check's own */
 void check_softmax(struct trial *t, enum pk_dtype type, enum op_size upto); /* and its backward */
+void check_softmax_shape(struct trial *t, enum pk_dtype type, size_t rows, size_t cols);
 void check_scale(struct trial *t, enum pk_dtype type, enum op_size upto);
 void check_causal_mask(struct trial *t, enum pk_dtype type, enum op_size upto);
 /* Forward and backward; of one shape, type and math. */

@@ -345,8 +345,7 @@ static void check_d_logits(struct trial *t, const char *op, const struct pk_cros
         assert_true(i % x->stride < x->cols || got[i] == 0);
 }
 
-static void check_cross_entropy_shape(struct trial *t, enum pk_dtype type, size_t rows, size_t cols,
-                                      size_t stride)
+void check_cross_entropy_shape(struct trial *t, enum pk_dtype type, size_t rows, size_t cols, size_t stride)
 {
     const size_t all = rows * stride;
     float *logits = trial_random(t, all, 26);

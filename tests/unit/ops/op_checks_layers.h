@@ -11,6 +11,7 @@ void check_heads(struct trial *t, enum pk_dtype type, enum op_size upto); /* spl
 void check_map(struct trial *t, enum pk_dtype type, enum op_size upto);
 void check_glu(struct trial *t, enum pk_dtype type, enum op_size upto); /* and its backward */
 void check_cross_entropy(struct trial *t, enum pk_dtype type, enum op_size upto);
+void check_cross_entropy_shape(struct trial *t, enum pk_dtype type, size_t rows, size_t cols, size_t stride);
 void check_nll(struct trial *t, enum pk_dtype type,
                enum op_size upto); /* log_softmax, nll and both backward */
 void check_mean(struct trial *t, enum op_size upto);

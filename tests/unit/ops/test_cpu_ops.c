@@ -151,6 +151,7 @@ static void rows_match(void **state)
     open_device(3);
     for_each_isa(check_exp);
     for_each_isa(rows);
+    check_softmax_shape(&trial, PK_BF16, 2, 16391); /* exponentials of longer rows are made again */
     pk_device_close(&dev);
 }
 

@@ -1,8 +1,10 @@
-/* The GPU's ceilings on the fake runtime: rates are those at which the stand-ins for the kernels pass time; nothing is left; refusals. */
+/* The GPU's ceilings on the fake runtime and with a fake cuBLASLt: rates are those at which the stand-ins for the kernels and the library's
+ * fastest candidate pass time; nothing is left; refusals. */
 #include "ops/ceilings.h"
 
 #include "../device/fake_cuda.h"
 #include "device/cuda/cuda.h"
+#include "fake_lt.h"
 #include "ops/cuda/kernels.h"
 
 // clang-format off
@@ -11,11 +13,19 @@
 #include <cmocka.h>
 // clang-format on
 
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
 static struct pk_device dev;
 static struct pk_err err;
 
 enum { FLOPS_PER_NS = 60000, EXPS_PER_NS = 4000, COPY_BYTES_PER_NS = 40, TRIAD_BYTES_PER_NS = 43 };
 static size_t least_bytes; /* that a stream was asked for */
+static size_t rounded;     /* elements */
+static struct fake_lt *lt;
+enum { PRODUCT_NS = 20000 };
 
 /* Nobody reads what they write. */
 static int work(pk_stream s, double amount, double per_ns)
@@ -51,15 +61,35 @@ int pk_k_scale(pk_stream s, enum pk_dtype type, float alpha, const void *x, void
     return work(s, 2.0 * (double)pk_dtype_bytes(type) * (double)n, COPY_BYTES_PER_NS / 2);
 }
 
-/* Of the same file as scale; nobody calls them. */
+int pk_k_narrow(pk_stream s, const float *x, uint16_t *y, size_t n)
+{
+    rounded += n;
+    return 0;
+}
+
+/* Of the same file as scale; nobody calls it. */
 int pk_k_causal_mask(pk_stream s, enum pk_dtype type, const void *x, void *y, size_t batch, size_t seq)
 {
     return 1;
 }
 
-int pk_k_narrow(pk_stream s, const float *x, uint16_t *y, size_t n)
+static void take_time(uint64_t ns)
 {
-    return 1;
+    fake_cuda_work(pk_cuda_stream(&dev, PK_LANE_COMPUTE), ns);
+}
+
+static bool open_library(void)
+{
+    const char *folder = getenv("FAKE_LT");
+    char path[512];
+    setenv("PERFKIT_CUDA_LIBS", folder, 1);
+    snprintf(path, sizeof path, "%s/libcublasLt.so.%d", folder, CUDART_VERSION / 1000);
+    void *handle = dlopen(path, RTLD_NOW);
+    lt = handle ? dlsym(handle, "fake_lt") : NULL;
+    if (lt)
+        *lt = (struct fake_lt){
+            .work = take_time, .idle = 1, .ns = {3 * PRODUCT_NS, PRODUCT_NS, 2 * PRODUCT_NS}};
+    return lt;
 }
 
 static int open_device(void **state)
@@ -68,6 +98,9 @@ static int open_device(void **state)
     fake_cuda.memory_bytes = 1 << 30;
     least_bytes = SIZE_MAX;
     pk_cuda_use(&fake_cuda_api);
+    rounded = 0;
+    if (!open_library())
+        return -1;
     return (int)pk_device_open(&dev, "cuda", &(struct pk_device_options){0}, &err);
 }
 
@@ -76,7 +109,7 @@ static int close_device(void **state)
     const size_t left = dev.pool.current;
     pk_device_close(&dev);
     pk_cuda_use(NULL);
-    return left || fake_cuda.live_blocks || fake_cuda.live_events || fake_cuda.live_streams;
+    return left || fake_cuda.live_blocks || fake_cuda.live_events || fake_cuda.live_streams || lt->live;
 }
 
 static void rates_are_those_of_the_kernels(void **state)
@@ -91,7 +124,36 @@ static void rates_are_those_of_the_kernels(void **state)
     assert_float_equal(c.exp_per_s / (EXPS_PER_NS * 1e9), 1, 1e-3);
     assert_float_equal(c.memory_bytes_per_s / (TRIAD_BYTES_PER_NS * 1e9), 1, 1e-3);
     assert_true(c.copy_bytes_per_s > 0);
+    const double side = 128, product = 2 * side * side * side / PRODUCT_NS * 1e9;
+    assert_true(side * side <= 16 * (double)l2 / 4 && 4 * side * side > 16 * (double)l2 / 4);
+    assert_float_equal(c.tf32_flops_per_s / product, 1, 1e-3);
+    assert_float_equal(c.bf16_flops_per_s / product, 1, 1e-3);
+    assert_true(lt->tf32 > 0 && lt->tf32 < lt->products && lt->last == 1);
+    assert_true(rounded == 2 * (size_t)(side * side));
     assert_true(dev.pool.current == 0 && dev.pool.reserved == 0);
+}
+
+static void without_the_library(void **state)
+{
+    struct pk_ceilings c;
+    char folder[] = "/tmp/perfkit-no-lt-XXXXXX", other[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(other, sizeof other, "%s/libcublasLt.so.7", folder); /* of another version: it is refused */
+    assert_int_equal(symlink("/dev/null", other), 0);
+    setenv("PERFKIT_CUDA_LIBS", folder, 1);
+    assert_int_equal(pk_ceilings_measure(&dev, &c, &err), PK_OK);
+    assert_true(c.fp32_flops_per_s > 0 && c.tf32_flops_per_s == 0 && c.bf16_flops_per_s == 0);
+    unlink(other);
+    rmdir(folder);
+}
+
+/* What is wrong with it is said, and no rate made up. */
+static void products_that_fail(void **state)
+{
+    struct pk_ceilings c;
+    lt->fail_products = 20; /* trials are 12 */
+    assert_int_equal(pk_ceilings_measure(&dev, &c, &err), PK_E_INTERNAL);
+    assert_string_equal(err.what, "cuBLASLt failed: a matrix product");
 }
 
 static void no_room(void **state)
@@ -123,7 +185,7 @@ static void calls_that_fail(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {TEST(rates_are_those_of_the_kernels), TEST(no_room),
-                                       TEST(calls_that_fail)};
+    const struct CMUnitTest tests[] = {TEST(rates_are_those_of_the_kernels), TEST(without_the_library),
+                                       TEST(products_that_fail), TEST(no_room), TEST(calls_that_fail)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

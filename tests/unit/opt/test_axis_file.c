@@ -186,6 +186,41 @@ static void filters(void **state)
 
 #define IN_A_FOLDER(f) cmocka_unit_test_setup_teardown(f, to_a_folder, away)
 
+/* Of data any byte may be anything; of a long file the ends count, and places between. */
+static void data_may_be_long(void **state)
+{
+    static const struct pk_axis weights = {.name = "weights",
+                                           .type = PK_AXIS_FILE,
+                                           .def = "seeded",
+                                           .born = "seeded",
+                                           .data = true,
+                                           .help = "W."};
+    const off_t bytes = (off_t)3 * PK_AXIS_FILE_BYTES_MAX + 5;
+    const off_t places[] = {0, bytes / 256 * 100, bytes - 1};
+    union pk_value v, w;
+    put("w.bin", "a\0b", 3);
+    assert_int_equal(pk_axis_value(&weights, "w.bin", &arena, &v, &err), PK_OK);
+    assert_int_equal(truncate("w.bin", bytes), 0);
+    assert_int_equal(pk_axis_value(&weights, "w.bin", &arena, &w, &err), PK_OK);
+    assert_string_not_equal(v.s, w.s);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        FILE *f = fopen("w.bin", "r+");
+        assert_non_null(f);
+        assert_int_equal(fseek(f, places[i], SEEK_SET), 0);
+        assert_int_equal(fputc('x', f), 'x');
+        assert_int_equal(fclose(f), 0);
+        v = w;
+        assert_int_equal(pk_axis_value(&weights, v.s, &arena, &w, &err), PK_E_USAGE);
+        assert_non_null(strstr(err.what, "w.bin has changed since the run was planned"));
+        assert_int_equal(pk_axis_value(&weights, "w.bin", &arena, &w, &err), PK_OK);
+    }
+    assert_string_equal(pk_axis_takes(&weights, &arena), "the path of a file, or the word seeded");
+    assert_int_equal(pk_axis_value(&weights, "none.bin", &arena, &w, &err), PK_E_USAGE);
+    assert_string_equal(err.what, "axis weights: cannot read none.bin");
+    assert_non_null(strstr(err.why, "No such file"));
+    assert_non_null(strstr(err.fix, "name a regular file, without a comma"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -196,6 +231,7 @@ int main(void)
         IN_A_FOLDER(sweeps_and_grids),
         IN_A_FOLDER(twice_in_two_blocks),
         IN_A_FOLDER(filters),
+        IN_A_FOLDER(data_may_be_long),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,6 +85,8 @@ static void refused(void **state)
         {"dtype<>fp32", "--filter 'dtype!=fp32'"},
         {"seq_len", "--filter 'seq_len>=256'"},
         {"dtype=fp8", "not one of its values"},
+        {"dtype=fp23", "did you mean --filter dtype=fp32?"},
+        {"seq_len=0", "write for example --filter seq_len=256"},
         {"seq_len!5", "one of = != < <= > >="},
         {"bucket_bytes=5M", "5MB or 5MiB"},
     };

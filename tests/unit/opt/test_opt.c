@@ -107,7 +107,8 @@ static const struct pk_opt rows[] = {
 };
 static const struct pk_opt other_rows[] = {{.name = "preset", .type = PK_OPT_TEXT, .help = "."}, {0}};
 static const struct pk_opt_section sections[] = {{"run", rows}, {"list", NULL}, {"other", other_rows}};
-static const char *const variables[] = {"PERFKIT_WIRE_FD", NULL};
+static const char *const wires[] = {"copper", "glass", NULL};
+static const struct pk_opt_variable variables[] = {{"PERFKIT_WIRE_FD"}, {"PERFKIT_WIRE", wires}, {0}};
 static const struct pk_opt_known known = {sections, 3, global_rows, variables};
 
 /* One call of the parser and what it gave. */
@@ -270,7 +271,8 @@ static void command_line_refused(void **state)
     refuses("--size=1023", "", "from 1KiB to 1MiB");
     refuses("--max-time=5", "", "unit is missing");
     refuses("--max-time=2h", "", "from 1ms to 1h");
-    refuses("--noise=2", "", "from 0.001 to 1");
+    refuses("--noise=200%", "", "from 0.1% to 100%");
+    refuses("--noise=2", "", "write 2%, or 200%");
     refuses("--mode=fats", "", "did you mean 'fast'?");
     refuses("--mode=zzzzz", "", "fast, exact");
 }
@@ -290,6 +292,12 @@ static void environment(void **state)
     refuses("", "PERFKIT_SAMPLES=500", "PERFKIT_SAMPLES: 500 is out of range");
     refuses("", "PERFKIT_OUTPUT=x", "PERFKIT_OUTPUT means nothing");
     refuses("", "PERFKIT_=x", "means nothing");
+    refuses("", "PERFKIT_WIRE=glas", "did you mean PERFKIT_WIRE=glass?");
+    refuses("", "PERFKIT_WIRE=amx", "one of copper, glass");
+    assert_int_equal(parse(&c, "", "PERFKIT_WIRE=glass|PERFKIT_LABEL=x"), PK_OK);
+    pk_arena_free(&c.arena);
+    assert_int_equal(parse(&c, "", "PERFKIT_WIRE="), PK_OK);
+    pk_arena_free(&c.arena);
 }
 
 static void files_and_their_order(void **state)

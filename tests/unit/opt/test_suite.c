@@ -47,7 +47,7 @@ static enum pk_code parse(const char *text, struct pk_suite *s)
     return pk_suite_parse("x.ini", text, strlen(text), &arena, s, &err);
 }
 
-static enum pk_code apply(const struct pk_suite *s, const struct pk_suite_section *section)
+static enum pk_code apply(struct pk_suite *s, const struct pk_suite_section *section)
 {
     return pk_suite_apply(s, section, tables, 2, others, &arena, &err);
 }
@@ -162,6 +162,39 @@ static void what_is_wrong_is_said_with_its_line(void **state)
     refused("[a]\nsamples = 0\n", "x.ini:2: samples: 0 is out of range", "1 or more");
 }
 
+/* Of a file with several things wrong, each is said, one for a line and in their order. */
+static void all_that_is_wrong_is_said(void **state)
+{
+    static const int lines[] = {1, 4, 5, 6, 8, 10, 11};
+    struct pk_suite s;
+    no_options();
+    assert_int_equal(
+        parse("early = 1\n[a]\nsamples = 3\n[half\nlabl = x\nlabel\n[b]\nsamples = 0\nnoise = 2%\n[a]\n"
+              "[c ; ]\nsamples = 1\nsamples = none\n",
+              &s),
+        PK_E_USAGE);
+    assert_non_null(strstr(err.what, "x.ini:1: "));
+    assert_int_equal(s.n, 2);
+    for (size_t i = 0; i < s.n; i++)
+        assert_int_equal(apply(&s, &s.v[i]), PK_E_USAGE);
+    assert_int_equal(s.n_wrong, 7);
+    for (size_t i = 0; i < s.n_wrong; i++)
+        assert_int_equal(s.wrong[i].line, lines[i]);
+    assert_true(o.noise == 0.02); /* what is sound was set */
+    assert_int_equal(apply(&s, &s.v[0]), PK_E_USAGE);
+    assert_int_equal(s.n_wrong, 7); /* and nothing is said twice */
+}
+
+static void most_of_what_is_wrong_is_kept(void **state)
+{
+    char text[400] = "";
+    struct pk_suite s;
+    for (int i = 0; i < 50; i++)
+        strcat(text, "x\n");
+    assert_int_equal(parse(text, &s), PK_E_USAGE);
+    assert_int_equal(s.n_wrong, PK_SUITE_WRONG_MOST);
+}
+
 static void bytes_that_are_no_text(void **state)
 {
     static const char text[] = "[a]\nlabel = x\0y\n";
@@ -178,6 +211,8 @@ int main(void)
         cmocka_unit_test_teardown(what_is_typed_is_stronger, free_arena),
         cmocka_unit_test_teardown(axes_are_keys_by_either_spelling, free_arena),
         cmocka_unit_test_teardown(what_is_wrong_is_said_with_its_line, free_arena),
+        cmocka_unit_test_teardown(all_that_is_wrong_is_said, free_arena),
+        cmocka_unit_test_teardown(most_of_what_is_wrong_is_kept, free_arena),
         cmocka_unit_test_teardown(bytes_that_are_no_text, free_arena),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

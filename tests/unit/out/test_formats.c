@@ -114,6 +114,29 @@ static void only_a_note(struct pk_out *o)
     pk_out_note(o, "no runs yet");
 }
 
+static void a_preface(struct pk_out *o)
+{
+    static const struct pk_column n = {.key = "n", .heading = "N", .decimals = -1};
+    pk_out_note(o, "run 3");
+    pk_out_table(o, "t", "T", &n, 1);
+    pk_out_note(o, "of t");
+    pk_out_row(o, &(struct pk_cell){.type = PK_CELL_INT, .i = 7});
+    pk_out_table(o, "u", NULL, &n, 1);
+    pk_out_row(o, &(struct pk_cell){.type = PK_CELL_INT, .i = 8});
+}
+
+static void notes_before_the_first_table_are_of_the_whole(void **state)
+{
+    assert_printed(PK_FMT_TABLE, 0, a_preface, "run 3\n\nT\nN\n-\n7\nof t\n\nN\n-\n8\n");
+    assert_printed(PK_FMT_MARKDOWN, 0, a_preface,
+                   "run 3\n\n### T\n\n| N |\n|---:|\n| 7 |\n\nof t\n\n| N |\n|---:|\n| 8 |\n");
+    assert_printed(PK_FMT_CSV, 0, a_preface, "n\n7\n\nn\n8\n");
+    assert_printed(PK_FMT_JSON, 0, a_preface,
+                   "{\"schema\":1,\"tables\":{\n\"t\":{\"rows\":[\n{\"n\":7}],\"notes\":[\"of t\"]},\n"
+                   "\"u\":{\"rows\":[\n{\"n\":8}]}},\"notes\":[\"run 3\"]}\n");
+    assert_printed(PK_FMT_JSONL, 0, a_preface, "{\"table\":\"t\",\"n\":7}\n{\"table\":\"u\",\"n\":8}\n");
+}
+
 static void outputs_without_tables(void **state)
 {
     assert_printed(PK_FMT_JSON, 0, nothing, "{\"schema\":1,\"tables\":{}}\n");
@@ -203,12 +226,19 @@ static void unknown_format_is_explained(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(table_is_aligned),         cmocka_unit_test(narrow_table_wraps_long_texts_only),
-        cmocka_unit_test(markdown_has_alignment),   cmocka_unit_test(csv_quotes),
-        cmocka_unit_test(json_embeds_what_is_json), cmocka_unit_test(jsonl_names_the_table),
-        cmocka_unit_test(several_tables),           cmocka_unit_test(outputs_without_tables),
-        cmocka_unit_test(hostile_text_is_disarmed), cmocka_unit_test(hostile_markdown_keeps_its_columns),
-        cmocka_unit_test(hostile_json_parses),      cmocka_unit_test(unknown_format_is_explained),
+        cmocka_unit_test(table_is_aligned),
+        cmocka_unit_test(narrow_table_wraps_long_texts_only),
+        cmocka_unit_test(markdown_has_alignment),
+        cmocka_unit_test(csv_quotes),
+        cmocka_unit_test(json_embeds_what_is_json),
+        cmocka_unit_test(jsonl_names_the_table),
+        cmocka_unit_test(several_tables),
+        cmocka_unit_test(notes_before_the_first_table_are_of_the_whole),
+        cmocka_unit_test(outputs_without_tables),
+        cmocka_unit_test(hostile_text_is_disarmed),
+        cmocka_unit_test(hostile_markdown_keeps_its_columns),
+        cmocka_unit_test(hostile_json_parses),
+        cmocka_unit_test(unknown_format_is_explained),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

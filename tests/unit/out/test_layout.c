@@ -12,7 +12,7 @@ static void fresh(struct pk_layout_column *c)
 {
     const struct pk_layout_column all[N] = {
         {.heading = "abc", .widest = 3, .longest_word = 3},
-        {.heading = "Text", .widest = 30, .longest_word = 9, .wraps = true},
+        {.heading = "Text", .widest = 30, .longest_word = 9, .longest_piece = 9, .wraps = true},
         {.heading = "Peak memory here GB", .widest = 7, .longest_word = 7, .optional = 2},
         {.heading = "Rate (MB/s)", .widest = 5, .longest_word = 5, .optional = 1},
     };
@@ -82,6 +82,24 @@ static void wrapping_breaks_at_blanks(void **state)
     assert_int_equal(pk_wrap_lines("Mem Before Bwd (GB)", 10), 2);
 }
 
+static void a_word_too_long_breaks_behind_commas(void **state)
+{
+    const char *rest, *text = "and b=64KiB,256KiB,1,024,x end";
+    assert_int_equal(pk_wrap(text, 12, &rest), 3);
+    assert_int_equal(pk_wrap(rest, 16, &rest), 15); /* b=64KiB,256KiB, */
+    assert_string_equal(rest, "1,024,x end");
+    assert_int_equal(pk_wrap(rest, 4, &rest), 6); /* a number is one piece */
+    assert_string_equal(rest, "x end");
+    assert_int_equal(pk_longest_piece(text), 8);
+
+    struct pk_layout_column c[] = {
+        {.heading = "A", .widest = 20, .longest_word = 20, .longest_piece = 8, .wraps = true}};
+    pk_layout(c, 1, 12);
+    assert_int_equal(c[0].width, 12);
+    pk_layout(c, 1, 5);
+    assert_int_equal(c[0].width, 8);
+}
+
 static void columns_of_the_screen_are_counted(void **state)
 {
     setlocale(LC_CTYPE, "C.UTF-8");
@@ -123,6 +141,7 @@ int main(void)
         cmocka_unit_test(texts_then_headings_then_columns),
         cmocka_unit_test(every_width_is_kept_as_long_as_words_allow),
         cmocka_unit_test(wrapping_breaks_at_blanks),
+        cmocka_unit_test(a_word_too_long_breaks_behind_commas),
         cmocka_unit_test(columns_of_the_screen_are_counted),
         cmocka_unit_test(what_is_left_out_is_said),
     };

@@ -43,6 +43,25 @@ static void shown_at_display_scale(void **state)
     assert_shown(real_cell(0.000123456789), 0, -1, "0.000123457");
     assert_shown(real_cell(2e20), 0, -1, "2e+20");
     assert_shown(real_cell(NAN), 0, 3, "");
+    assert_shown(real_cell(1e300), 1e6, 3, "1e+294");
+    assert_shown(real_cell(-1.5e300), 0.01, 1, "-1.5e+302");
+    assert_shown(real_cell(999999999999999.0), 0, 0, "999999999999999");
+    assert_shown(real_cell(INFINITY), 1e6, 3, "inf");
+}
+
+static void numbers_with_exponents(void **state)
+{
+    static const struct {
+        double v;
+        const char *shown;
+    } rows[] = {{0.000025, "| 2.5e-05 |"}, {-3.14, "| -3.1e+00 |"}, {0, "| 0 |"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        one_cell = real_cell(rows[i].v);
+        one_column = (struct pk_column){.key = "x", .heading = "x", .decimals = 1, .exponent = true};
+        char *text = printed(PK_FMT_MARKDOWN, 0, one);
+        assert_non_null(strstr(text, rows[i].shown));
+        free(text);
+    }
 }
 
 static void small_numbers_are_no_zeros(void **state)
@@ -220,15 +239,11 @@ static void a_reader_that_left_is_not(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shown_at_display_scale),
-        cmocka_unit_test(small_numbers_are_no_zeros),
-        cmocka_unit_test(most_is_the_largest_number_shown),
-        cmocka_unit_test(machine_formats_keep_base_units),
-        cmocka_unit_test(reals_are_shortest),
-        cmocka_unit_test(integers_and_reals_read_back),
-        cmocka_unit_test(the_users_locale_changes_nothing),
-        cmocka_unit_test(text_is_utf8_in_the_c_locale),
-        cmocka_unit_test(full_disk_is_an_error),
+        cmocka_unit_test(shown_at_display_scale),          cmocka_unit_test(numbers_with_exponents),
+        cmocka_unit_test(small_numbers_are_no_zeros),      cmocka_unit_test(most_is_the_largest_number_shown),
+        cmocka_unit_test(machine_formats_keep_base_units), cmocka_unit_test(reals_are_shortest),
+        cmocka_unit_test(integers_and_reals_read_back),    cmocka_unit_test(the_users_locale_changes_nothing),
+        cmocka_unit_test(text_is_utf8_in_the_c_locale),    cmocka_unit_test(full_disk_is_an_error),
         cmocka_unit_test(a_reader_that_left_is_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -59,7 +59,7 @@ def test_beta_of_scipy(ask):
         for b in (0.5, 2, 60, 900):
             for x in (1e-9, 0.01, 0.3, 0.5, 0.9, 0.999999):
                 value, rest = ask("beta_inc", x, a, b)
-                assert value == near(special.betainc(a, b, x), 1e-10, 1e-280)
+                assert value == near(special.betainc(a, b, x), 1e-12 if a < 3000 else 1e-11, 1e-280)  # SciPy's is off there: see R's
                 assert value + rest == near(1)
 
 
@@ -107,10 +107,10 @@ def test_binomial_and_fisher_of_scipy(ask):
     for _ in range(60):
         n = r.randrange(1, 200)
         k, p = r.randrange(0, n + 1), r.random()
-        assert ask("binomial", k, n, p) == near([stats.binom.cdf(k, n, p)], 1e-10)
+        assert ask("binomial", k, n, p) == near([stats.binom.cdf(k, n, p)])
         table = [r.randrange(0, 25) for _ in range(4)]
         expected = stats.fisher_exact([table[:2], table[2:]])[1]
-        assert ask("fisher", *table) == near([expected], 1e-9)
+        assert ask("fisher", *table) == near([expected])
     assert ask("fisher", 0, 0, 4, 7) == [1] and ask("fisher", 0, 0, 0, 0) == [1]
 
 
@@ -141,9 +141,9 @@ def test_means_of_scipy(ask):
         a, b = gauss(seed, 2 + seed % 5), gauss(seed + 100, 2 + seed % 11)
         for name, equal in (("welch_test", False), ("pooled_test", True)):
             expected = stats.ttest_ind(b, a, equal_var=equal)
-            assert ask(name, len(a), *a, *b)[3:5] == near([expected.statistic, expected.pvalue], 1e-10)
+            assert ask(name, len(a), *a, *b)[3:5] == near([expected.statistic, expected.pvalue])
         expected = stats.ttest_1samp(a, 0)
-        assert ask("mean", 0.95, *a)[3:5] == near([expected.statistic, expected.pvalue], 1e-10)
+        assert ask("mean", 0.95, *a)[3:5] == near([expected.statistic, expected.pvalue])
 
 
 def test_means_of_too_little(ask):
@@ -173,7 +173,7 @@ def test_equivalence(ask):
     for seed in range(10):
         v = gauss(seed, 9)
         low, high = stats.ttest_1samp(v, -1, alternative="greater").pvalue, stats.ttest_1samp(v, 1, alternative="less").pvalue
-        assert ask("within", -1, 1, *v)[0] == near(max(low, high), 1e-10)
+        assert ask("within", -1, 1, *v)[0] == near(max(low, high))
 
 
 def test_anytime_intervals_of_the_vectors(ask):
@@ -215,7 +215,7 @@ def split_with(u, n):
 def test_mann_whitney_with_ties(ask):
     """gating.md: U 14, exact mid-rank p .0315918974742902 for 8 and 9 tied integers."""
     u, p, *_ = ask("mann_whitney", 8, *TIED_A, *TIED_B)
-    assert 72 - u == 14 and p == near(0.031591937474290, 1e-11)
+    assert 72 - u == 14 and p == near(0.031591937474290, 1e-12)
     for seed in range(12):
         a, b = gauss(seed, 2 + seed % 4, 0), gauss(seed + 50, 1 + seed % 6, 0)
         ranks = stats.rankdata(a + b)
@@ -232,13 +232,13 @@ def test_mann_whitney_of_scipy(ask):
     for seed in range(20):
         a, b = gauss(seed, 1 + seed), gauss(seed + 200, 3 + seed // 2)
         expected = stats.mannwhitneyu(b, a, method="exact")
-        assert ask("mann_whitney", len(a), *a, *b)[:2] == near([expected.statistic, expected.pvalue], 1e-10)
+        assert ask("mann_whitney", len(a), *a, *b)[:2] == near([expected.statistic, expected.pvalue])
     for digits in (None, 1, 0):
         a, b = gauss(1, 70, digits), gauss(2, 45, digits)
         for alternative, at in (("two-sided", 1), ("less", 2), ("greater", 3)):
             answer = ask("mann_whitney", 70, *a, *b)
             expected = stats.mannwhitneyu(b, a, method="asymptotic", alternative=alternative)
-            assert answer[4] == 0 and answer[at] == near(expected.pvalue, 1e-10)
+            assert answer[4] == 0 and answer[at] == near(expected.pvalue)
 
 
 def test_ranks_of_too_little(ask):
@@ -273,12 +273,12 @@ def test_signed_rank_of_scipy(ask):
         d = gauss(seed, 5 + 3 * seed)
         for alternative, at in (("two-sided", 1), ("less", 2), ("greater", 3)):
             expected = stats.wilcoxon(d, alternative=alternative, mode="exact")
-            assert ask("signed_rank", *d)[at] == near(expected.pvalue, 1e-10)
+            assert ask("signed_rank", *d)[at] == near(expected.pvalue)
     for digits in (None, 1):
         d = gauss(4, 150, digits)
         for alternative, at in (("two-sided", 1), ("less", 2), ("greater", 3)):
             expected = stats.wilcoxon(d, alternative=alternative, mode="approx", correction=True)
-            assert ask("signed_rank", *d)[at] == near(expected.pvalue, 1e-10)
+            assert ask("signed_rank", *d)[at] == near(expected.pvalue)
 
 
 def test_shifts_of_the_vectors(ask):
@@ -414,7 +414,7 @@ def test_theil_sen(ask):
     for seed in range(15):
         x, y = gauss(seed, 4 + seed, 0 if seed % 2 else None), gauss(seed + 70, 4 + seed, 1)
         e = stats.theilslopes(y, x)
-        assert ask("theil_sen", *x, *y) == near([e.slope, e.intercept, e.low_slope, e.high_slope], 1e-10, 1e-14)
+        assert ask("theil_sen", *x, *y) == near([e.slope, e.intercept, e.low_slope, e.high_slope], 1e-12, 1e-14)
     assert all_nan(ask("theil_sen", 1, 1, 1, 2, 3, 4)) and all_nan(ask("theil_sen", 1, 1))
     assert ask("theil_sen", 1, 2, 3, 5, 5, 5)[0] == 0
 
@@ -525,7 +525,7 @@ def test_components(ask):
     groups = [gauss(i, 2 + i) for i in range(5)]
     answer = ask("components", 5, *map(len, groups), *sum(groups, []))
     within = sum(np.var(g, ddof=1) * (len(g) - 1) for g in groups) / (sum(map(len, groups)) - 5)
-    assert answer[1] / answer[2] == near(stats.f_oneway(*groups).statistic, 1e-10) and answer[4] == near(within)
+    assert answer[1] / answer[2] == near(stats.f_oneway(*groups).statistic) and answer[4] == near(within)
     assert ask("components", 2, 2, 2, 1, 2, 1, 2)[3:6] == [0, 0.5, 0]  # equal means: nothing lies between
     assert all_nan(ask("components", 1, 3, 1, 2, 3)[1:2]) and all_nan(ask("components", 3, 1, 1, 1, 1, 2, 4)[2:6])
 
@@ -546,7 +546,7 @@ def test_design(ask):
     assert ask("design", 1e-4, 1.6e-5, 0.7, 2000)[2] == near(math.sqrt(2000 * 1.6e-5 * (1.7 / 0.3) / 1e-4))
     effect, alarm, _ = ask("design", 2.5e-5, 1.6e-5, 0.7, 30)
     assert effect == near((30 * 2.5e-5 + 1.6e-5 * 1.7 / 0.3) / 4.1e-5)
-    assert alarm == near(2 * stats.norm.cdf(-stats.norm.ppf(0.975) / math.sqrt(effect)), 1e-10)
+    assert alarm == near(2 * stats.norm.cdf(-stats.norm.ppf(0.975) / math.sqrt(effect)))
     assert ask("design", 0, 1, 0, 30)[:2] == near([1, 0.05]) and ask("design", 0, 1, 0, 30)[2] == math.inf
 
 
@@ -586,49 +586,90 @@ def test_pairs_needed(ask):
 
 # --- R, where it is installed ---
 
-R_SCRIPT = """
-a <- c(%s); b <- c(%s); d <- b[1:5] - a[1:5]
-w <- wilcox.test(b, a, conf.int = TRUE); s <- wilcox.test(d, exact = TRUE); t <- t.test(b, a)
-cat(sprintf("%%.17g", c(w$p.value, w$estimate, w$conf.int, s$p.value, t$p.value, t$conf.int, t$parameter)))
-"""
+no_r = pytest.mark.skipif(not shutil.which("Rscript"), reason="R is not installed")
 
 
-@pytest.mark.skipif(not shutil.which("Rscript"), reason="R is not installed")
-@pytest.mark.parametrize("seed", range(5))
-def test_against_r(ask, seed):
-    a, b = gauss(seed, 5 + seed), gauss(seed + 40, 9)
-    script = R_SCRIPT % (",".join(map(repr, a)), ",".join(map(repr, b)))
-    said = subprocess.run(["Rscript", "-e", script], capture_output=True, text=True, check=True, timeout=60).stdout
-    expected = list(map(float, said.split()))
-    rank, shift = ask("mann_whitney", len(a), *a, *b), ask("shift_between", 0.95, len(a), *a, *b)
-    signed = ask("signed_rank", *(y - x for x, y in zip(a[:5], b[:5])))
-    _, _, df, _, p, low, high = ask("welch_test", len(a), *a, *b)
-    assert [rank[1], *shift[:3], signed[1], p, low, high, df] == near(expected, 1e-10)
+def r_says(script):
+    """What an R expression per line gives, all in one list."""
+    lines = "".join(f'cat(sprintf("%.17g\\n", c({line})))\n' for line in script)
+    said = subprocess.run(["Rscript", "-"], input=lines, capture_output=True, text=True, check=True, timeout=60).stdout
+    return list(map(float, said.split()))
 
 
-R_MORE = """
-a <- c(%s); b <- c(%s); p <- c(0.001, 0.02, 0.02, 0.2, 0.9); k <- round(abs(10 * c(a[1:2], b[1:2])))
-t <- t.test(b, a, var.equal = TRUE); m <- t.test(a); x <- seq_along(a); f <- lm(a ~ x); y <- c(a, a[1:3])
-cat(sprintf("%%.17g ", c(t$p.value, t$conf.int, m$p.value, m$conf.int, p.adjust(p, "holm"), p.adjust(p, "BH"),
-    fisher.test(matrix(k, 2))$p.value, quantile(a, c(0.1, 0.5, 0.99)), mad(y), median(y), sd(y), coef(f)[2:1], summary(f)$r.squared,
-    confint(f)[2, ], qt(0.995, 3.7), pt(-2.5, 11), qnorm(0.01), pbinom(7, 20, 0.3), pbeta(0.4, 2.5, 7),
-    power.t.test(n = 9, delta = 0.8, sd = 1, type = "paired", strict = TRUE)$power)))
-"""
+def c(v):
+    return "c(%s)" % ",".join(map(repr, map(float, v)))
 
 
-@pytest.mark.skipif(not shutil.which("Rscript"), reason="R is not installed")
-@pytest.mark.parametrize("seed", range(5))
-def test_more_against_r(ask, seed):
-    a, b = gauss(seed, 6 + seed), gauss(seed + 70, 11)
-    script = R_MORE % (",".join(map(repr, a)), ",".join(map(repr, b)))
-    said = subprocess.run(["Rscript", "-e", script], capture_output=True, text=True, check=True, timeout=60).stdout
-    p, k, y = [0.001, 0.02, 0.02, 0.2, 0.9], [round(abs(10 * x)) for x in (*a[:2], *b[:2])], [*a, *a[:3]]
-    pooled, mean, summary, line = ask("pooled_test", len(a), *a, *b), ask("mean", 0.95, *a), ask("summarize", *y), ask("line", *range(1, len(a) + 1), *a)
-    answers = [*pooled[4:], *mean[4:], *ask("holm", *p), *ask("bh", *p), *ask("fisher", k[0], k[2], k[1], k[3]),
-               *(ask("quantile", q, *sorted(a))[0] for q in (0.1, 0.5, 0.99)), summary[6], summary[0], summary[2], line[0], line[1], line[2],
-               *line[3:5], *ask("t_quantile", 0.995, 3.7), *ask("t_above", 2.5, 11), *ask("normal_quantile", 0.01), *ask("binomial", 7, 20, 0.3),
-               ask("beta_inc", 0.4, 2.5, 7)[0], *ask("power_paired", 9, 1, 0.8, 0.05)]
-    expected = list(map(float, said.split()))
-    assert len(answers) == len(expected)
-    for i, (got, wanted) in enumerate(zip(answers, expected)):
-        assert got == near(wanted, 2e-6 if i == 20 else 1e-10, 1e-12), i  # R's mad() takes 1.4826
+@no_r
+def test_distributions_of_r(ask):
+    points = [(x, a, b) for a in (0.5, 3.7, 50.1, 400, 3000) for b in (0.5, 2, 60, 900) for x in (1e-9, 0.3, 0.5, 0.9, 0.999999)]
+    for (x, a, b), expected in zip(points, r_says(f"pbeta({x!r}, {a}, {b})" for x, a, b in points)):
+        assert ask("beta_inc", x, a, b)[0] == near(expected, 1e-12, 1e-280), (x, a, b)
+    points = [(t, df) for df in (1, 2.5, 7, 40, 4000) for t in (1e-8, 0.3, 2.2, 9, 60)]
+    for (t, df), expected in zip(points, r_says(f"2 * pt(-{t!r}, {df})" for t, df in points)):
+        assert ask("t_two_sided", t, df) == near([expected]), (t, df)
+    points = [(p, df) for df in (1, 3.7, 5, 29, 1000) for p in (0.51, 0.6, 0.9, 0.995, 1 - 1e-6)]
+    for (p, df), expected in zip(points, r_says(f"qt({p!r}, {df})" for p, df in points)):
+        assert ask("t_quantile", p, df) == near([expected], 1e-11 if p < 0.6 else 1e-12), (p, df)  # p - 1/2 is rounded
+    assert [ask("normal_quantile", 0.01)[0], ask("binomial", 7, 20, 0.3)[0]] == near(r_says(["qnorm(0.01), pbinom(7, 20, 0.3)"]))
+
+
+@no_r
+def test_two_sets_of_r(ask):
+    sets = [(gauss(seed, 5 + seed), gauss(seed + 40, 9)) for seed in range(8)]
+    script = []
+    for a, b in sets:
+        script.append(f"(w <- wilcox.test({c(b)}, {c(a)}, conf.int = TRUE))$p.value, w$estimate, w$conf.int")
+        script.append(f"(t <- t.test({c(b)}, {c(a)}))$p.value, t$conf.int, t$parameter, wilcox.test({c(b)}[1:5] - {c(a)}[1:5])$p.value")
+        script.append(f"(t <- t.test({c(b)}, {c(a)}, var.equal = TRUE))$p.value, t$conf.int, (m <- t.test({c(a)}))$p.value, m$conf.int")
+    answers = []
+    for a, b in sets:
+        rank, shift = ask("mann_whitney", len(a), *a, *b), ask("shift_between", 0.95, len(a), *a, *b)
+        _, _, df, _, p, low, high = ask("welch_test", len(a), *a, *b)
+        answers += [rank[1], *shift[:3], p, low, high, df, ask("signed_rank", *(y - x for x, y in zip(a[:5], b[:5])))[1]]
+        answers += [*ask("pooled_test", len(a), *a, *b)[4:], *ask("mean", 0.95, *a)[4:]]
+    assert answers == near(r_says(script), 1e-12, 1e-14)
+
+
+@no_r
+def test_ties_tiny_constant_and_huge_values_of_r(ask):
+    """R counts ties by the normal distribution: these are sets so large that lib/stats does, too."""
+    script, answers = [], []
+    for seed in range(4):
+        a, b = gauss(seed, 70, 0), gauss(seed + 9, 60, 0)
+        script.append(f"suppressWarnings(wilcox.test({c(b)}, {c(a)}))$p.value")
+        answers.append(ask("mann_whitney", len(a), *a, *b)[1])
+        d = [x for x in gauss(seed + 20, 150, 1) if x]
+        script.append(f"suppressWarnings(wilcox.test({c(d)}))$p.value")
+        answers.append(ask("signed_rank", *d)[1])
+        x, y = gauss(seed, 2), gauss(seed + 5, 3)
+        for scale in (1e-90, 1, 1e140):  # of which R's own arithmetic takes the middle one alone
+            script.append(f"(t <- t.test({c(y)}, {c(x)}))$p.value, t$parameter, t$statistic")
+            _, _, df, t, p, _, _ = ask("welch_test", 2, *(v * scale for v in (*x, *y)))
+            answers += [p, df, t]
+    script.append(f"(t <- t.test({c([5, 6, 7.5])}, {c([4, 4, 4])}))$p.value, t$parameter")  # one side constant
+    _, _, df, _, p, _, _ = ask("welch_test", 3, 4, 4, 4, 5, 6, 7.5)
+    assert [*answers, p, df] == near(r_says(script), 1e-12, 1e-300)
+
+
+@no_r
+def test_the_rest_of_r(ask):
+    p, script, answers = [0.001, 0.02, 0.02, 0.2, 0.9], [], []
+    script.append(f"p.adjust({c(p)}, 'holm'), p.adjust({c(p)}, 'BH')")
+    answers += [*ask("holm", *p), *ask("bh", *p)]
+    for seed in range(6):
+        a, b = gauss(seed, 6 + seed), gauss(seed + 70, 11)
+        k, y = [round(abs(10 * x)) for x in (*a[:2], *b[:2])], [*a, *a[:3]]
+        script.append(f"fisher.test(matrix({c(k)}, 2))$p.value, quantile({c(a)}, c(0.1, 0.5, 0.99))")
+        answers += [*ask("fisher", k[0], k[2], k[1], k[3]), *(ask("quantile", q, *sorted(a))[0] for q in (0.1, 0.5, 0.99))]
+        script.append(f"mad({c(y)}, constant = 1.482602218505602), median({c(y)}), sd({c(y)})")
+        summary, line = ask("summarize", *y), ask("line", *range(1, len(a) + 1), *a)
+        answers += [summary[6], summary[0], summary[2]]
+        script.append(f"coef(f <- lm(y ~ x, list(y = {c(a)}, x = 1:{len(a)})))[2:1], summary(f)$r.squared, confint(f)[2, ]")
+        answers += line[:5]
+        script.append(f"suppressWarnings(cor.test(1:11, {c(b)}, method = 'kendall', exact = FALSE, continuity = TRUE))$p.value")
+        answers.append(ask("mann_kendall", *b)[2])
+    script.append("power.t.test(n = 9, delta = 0.8, sd = 1, type = 'paired', strict = TRUE)$power")
+    answers += ask("power_paired", 9, 1, 0.8, 0.05)
+    for i, (got, wanted) in enumerate(zip(answers, r_says(script), strict=True)):
+        assert got == near(wanted, 1e-11 if i == len(answers) - 1 else 1e-12, 1e-13), i  # R's own noncentral t stops at 1e-12

@@ -74,15 +74,36 @@ PK_INLINE void probabilities(const enum pk_dtype x_type, const enum pk_dtype y_t
         put(y_type, y, i, vexp(get(x_type, x, i, n - i) - log_sum) * scale, n - i);
 }
 
-/* Exponentials are kept where the row has room for all their digits, else made again. */
+/* y = x * scale */
+PK_INLINE void put_scaled(const enum pk_dtype type, const float *x, void *y, size_t n, float scale)
+{
+    size_t i = 0;
+    for (; i + VL <= n; i += VL)
+        put(type, y, i, vload(x + i) * scale, VL);
+    if (i < n)
+        put(type, y, i, get(PK_FP32, x, i, n - i) * scale, n - i);
+}
+
+/* Exponentials are kept where the row has room for all their digits, beside it while that is in a cache, else made again. */
+enum { BESIDE_MOST = 1 << 14 };
+
+static void narrow_softmax(const void *s, void *p, size_t n)
+{
+    float beside[BESIDE_MOST];
+    const float sum = row_exp(PK_BF16, s, beside, n, row_top(PK_BF16, s, n));
+    put_scaled(PK_BF16, beside, p, n, 1.0f / sum);
+}
+
 void PK_ISA(pk_softmax)(enum pk_dtype type, const void *s, void *p, size_t n)
 {
-    if (type == PK_BF16) {
+    if (type == PK_BF16 && n <= BESIDE_MOST) {
+        narrow_softmax(s, p, n);
+    } else if (type == PK_BF16) {
         probabilities(PK_BF16, PK_BF16, s, p, n, log_sum_exp(PK_BF16, s, n), 1);
-        return;
+    } else {
+        const float sum = row_exp(PK_FP32, s, p, n, row_top(PK_FP32, s, n));
+        put_scaled(PK_FP32, p, p, n, 1.0f / sum);
     }
-    const float sum = row_exp(PK_FP32, s, p, n, row_top(PK_FP32, s, n));
-    PK_ISA(pk_scale)(PK_FP32, 1.0f / sum, p, p, n);
 }
 
 PK_INLINE void backward_known(const enum pk_dtype type, const void *p, const void *dp, float delta, void *ds,
@@ -128,33 +149,43 @@ PK_INLINE void put_target(const enum pk_dtype type, void *d, size_t target, floa
     put(type, d, target, (vexp(vset(logp)) - 1.0f) * scale, 1);
 }
 
-/* As in softmax: exponentials are kept where d has room for all their digits, else made again. */
-PK_INLINE void cross_entropy(const enum pk_dtype type, const struct pk_cross_entropy *x, size_t row)
+/* As in softmax. */
+PK_INLINE void cross_entropy(const enum pk_dtype type, const struct pk_cross_entropy *x, size_t row,
+                             float *beside)
 {
     const size_t at = row * x->stride, n = x->cols, target = (size_t)x->targets[row];
     const size_t bytes = pk_dtype_bytes(type);
     const void *logits = element(type, x->logits, at);
     char *d = x->d_logits ? (char *)x->d_logits + at * bytes : NULL;
     const float top = row_top(type, logits, n), wanted = get_one(type, logits, target);
-    const float sum = row_exp(type, logits, type == PK_FP32 ? (float *)(void *)d : NULL, n, top);
+    float *kept = !d ? NULL : type == PK_FP32 ? (float *)(void *)d : beside;
+    const float sum = row_exp(type, logits, kept, n, top);
     const float log_sum = top + logf(sum);
     x->losses[row] = log_sum - wanted;
     if (!d)
         return;
-    if (type == PK_FP32)
-        PK_ISA(pk_scale)(PK_FP32, x->scale / sum, d, d, n);
+    if (kept)
+        put_scaled(type, kept, d, n, x->scale / sum);
     else
         probabilities(type, type, logits, d, n, log_sum, x->scale);
     put_target(type, d, target, wanted - log_sum, x->scale);
     memset(d + n * bytes, 0, (x->stride - n) * bytes);
 }
 
+static void narrow_cross_entropy(const struct pk_cross_entropy *x, size_t row)
+{
+    float beside[BESIDE_MOST];
+    cross_entropy(PK_BF16, x, row, beside);
+}
+
 void PK_ISA(pk_cross_entropy)(const struct pk_cross_entropy *x, size_t row)
 {
-    if (x->dtype == PK_BF16)
-        cross_entropy(PK_BF16, x, row);
+    if (x->dtype == PK_FP32)
+        cross_entropy(PK_FP32, x, row, NULL);
+    else if (x->d_logits && x->cols <= BESIDE_MOST)
+        narrow_cross_entropy(x, row);
     else
-        cross_entropy(PK_FP32, x, row);
+        cross_entropy(PK_BF16, x, row, NULL);
 }
 
 PK_INLINE void log_softmax(const enum pk_dtype type, const struct pk_log_softmax *x, size_t row)

@@ -44,7 +44,7 @@ static struct pk_figures figures(const char *variant, const char *axes, const do
 
 static struct pk_compare_side side(const char *name, const struct pk_figures *v, size_t n)
 {
-    return (struct pk_compare_side){name, v, n};
+    return (struct pk_compare_side){.name = name, .v = v, .n = n};
 }
 
 static const double ten[] = {10, 10.1, 9.9}, twenty[] = {20, 20.2, 19.8}, thirty[] = {30, 30.3, 29.7},
@@ -70,7 +70,7 @@ static void runs_are_paired_by_identity(void **state)
     assert_true(fabs(c.v[0].ratio.ratio - 0.5) < 1e-12 && fabs(c.v[0].speedup - 2) < 1e-12);
     assert_true(fabs(c.v[1].ratio.ratio - 3) < 1e-12 && c.v[1].ratio.ci.lo < 3 && c.v[1].ratio.ci.hi > 3);
     assert_int_equal(c.n_only_base, 1);
-    assert_string_equal(c.only_base[0], "flash {\"n\":2}");
+    assert_string_equal(c.only_base[0], "flash n=2");
     assert_int_equal(c.n_only_new, 1);
     assert_null(c.base_value);
 }
@@ -184,10 +184,12 @@ static void refusals_say_why(void **state)
                  {&w.device, "cuda:0", "device: cpu in run 1, cuda in run 2"},
                  {&w.variant, "flash", "variant: vanilla in run 1, flash in run 2"},
                  {&w.metric, "backward_ns", "metric: "},
-                 {&w.identity, "{\"n\":2}", "same variant and axes"}};
+                 {&w.identity, "{\"n\":2}", "same device, variant, axes and metric"},
+                 {&w.axes, "{\"n\":2}", "cases: vanilla n=1 in run 1, vanilla n=2 in run 2"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         w = b;
         *cases[i].field = cases[i].value;
+        w.identity = cases[i].field == &w.axes ? "{\"n\":2}" : w.identity;
         assert_int_equal(pk_compare_runs(&base, &new_, &times, &arena, &c, &err), PK_E_NOT_COMPARABLE);
         assert_non_null(strstr(err.why, cases[i].word));
         assert_true(err.fix[0]);

@@ -49,8 +49,8 @@ static const struct pk_figures *figures(const char *experiment, double ns, size_
 /* Five runs against one that takes `factor` as long. */
 static struct pk_compare_part part(const char *name, double factor)
 {
-    const struct pk_compare_side base = {"base", figures("demo", 1000, 5), 1},
-                                 new_ = {"new", figures("demo", 1000 * factor, 1), 1};
+    const struct pk_compare_side base = {.name = "base", .v = figures("demo", 1000, 5), .n = 1},
+                                 new_ = {.name = "new", .v = figures("demo", 1000 * factor, 1), .n = 1};
     const struct pk_compare_options o = {.level = 0.95};
     struct pk_comparison *c = pk_new(&arena, struct pk_comparison);
     assert_int_equal(pk_compare_runs(&base, &new_, &o, &arena, c, &err), PK_OK);
@@ -97,7 +97,7 @@ static void an_entry_has_its_own_margin(void **state)
     assert_int_equal(pk_threshold_parse("work_ns=20%", &arena, &own, &err), PK_OK);
     v[0].thresholds = &own;
     v[0].n_thresholds = 1;
-    v[1].min_effect = 0.2; /* for rows that no threshold fits */
+    v[1].min_effect = 0.2;
     struct pk_compare_family f = family(v, 3);
     assert_int_equal(pk_compare_judge_family(&f, &arena, &c, &err), PK_OK);
     assert_int_equal(row(&c, "a")->decision.verdict, PK_SAME);
@@ -107,6 +107,9 @@ static void an_entry_has_its_own_margin(void **state)
     f.n_thresholds = 1;
     assert_int_equal(pk_compare_judge_family(&f, &arena, &c, &err), PK_OK);
     assert_int_equal(row(&c, "a")->decision.verdict, PK_SAME);
+    assert_int_equal(row(&c, "b")->decision.verdict, PK_SAME); /* its own */
+    f.typed = true;
+    assert_int_equal(pk_compare_judge_family(&f, &arena, &c, &err), PK_OK);
     assert_int_equal(row(&c, "b")->decision.verdict, PK_SLOWER);
 }
 
@@ -129,11 +132,12 @@ static void a_threshold_of_nothing(void **state)
     struct pk_threshold own;
     struct pk_comparison c;
     assert_int_equal(pk_threshold_parse("play_ns=3%", &arena, &own, &err), PK_OK);
+    own.place = "perf.ini:4: [b]";
     v[1].thresholds = &own;
     v[1].n_thresholds = 1;
     struct pk_compare_family f = family(v, 2);
     assert_int_equal(pk_compare_judge_family(&f, &arena, &c, &err), PK_E_USAGE);
-    assert_non_null(strstr(err.what, "[b]: --threshold 'play_ns=3%'"));
+    assert_non_null(strstr(err.what, "perf.ini:4: [b]: --threshold 'play_ns=3%'"));
     v[1].n_thresholds = 0;
     f.thresholds = &own;
     f.n_thresholds = 1;

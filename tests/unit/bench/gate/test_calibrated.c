@@ -67,7 +67,25 @@ static enum pk_code check(double floor, double min_effect, bool asked, const cha
     rule.min_effect = min_effect;
     if (threshold)
         assert_int_equal(pk_threshold_parse(threshold, &arena, &t, &err), PK_OK);
-    return pk_known_check(k, 2, &rule, asked, &t, threshold != NULL, &err);
+    const struct pk_asked of_all = {.all = &t, .n_all = threshold != NULL};
+    return pk_known_check(k, 2, &of_all, &rule, asked, &err);
+}
+
+/* As the gate will judge: what is an entry's own comes first. */
+static void an_entrys_own_is_what_is_asked(void **state)
+{
+    const struct pk_known_noise k = known(0.03);
+    struct pk_threshold all, own;
+    assert_int_equal(pk_threshold_parse("work_ns=1%", &arena, &all, &err), PK_OK);
+    assert_int_equal(pk_threshold_parse("work_ns=5%", &arena, &own, &err), PK_OK);
+    struct pk_asked asked = {.own = &own, .n_own = 1, .all = &all, .n_all = 1};
+    assert_int_equal(pk_known_check(&k, 1, &asked, &pk_rule_default, false, &err), PK_OK);
+    asked = (struct pk_asked){.min_effect = 0.05, .all = &all, .n_all = 1};
+    assert_int_equal(pk_known_check(&k, 1, &asked, &pk_rule_default, false, &err), PK_OK);
+    asked.typed = true;
+    assert_int_equal(pk_known_check(&k, 1, &asked, &pk_rule_default, false, &err), PK_E_UNDECIDED);
+    asked = (struct pk_asked){.own = &all, .n_own = 1, .min_effect = 0.05};
+    assert_int_equal(pk_known_check(&k, 1, &asked, &pk_rule_default, false, &err), PK_E_UNDECIDED);
 }
 
 static void what_noise_hides_is_refused(void **state)
@@ -117,6 +135,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(the_newest_of_this_setup_holds, free_arena),
+        cmocka_unit_test_teardown(an_entrys_own_is_what_is_asked, free_arena),
         cmocka_unit_test_teardown(what_noise_hides_is_refused, free_arena),
         cmocka_unit_test_teardown(what_can_be_seen_and_what_nobody_asked_for_is_not, free_arena),
         cmocka_unit_test_teardown(rows_that_noise_hides_are_counted, free_arena),

@@ -309,19 +309,28 @@ static void what_a_part_is_judged_by_is_its_own(void **state)
         assert_int_equal(row(p, 0, i)->decision.verdict, PK_SAME);
     assert_true(row(p, 1, 0)->threshold == &own && row(p, 1, 1)->threshold == &all);
     assert_int_equal(row(p, 1, 0)->decision.verdict, PK_SLOWER);
-    assert_int_equal(row(p, 1, 1)->decision.verdict, PK_SAME);
+    assert_int_equal(row(p, 1, 1)->decision.verdict, PK_SLOWER);
     assert_int_equal(p->asked[PK_NEW][0], 10);
+    p = two_parts();
+    p->t->options.thresholds = &all;
+    p->t->options.n_thresholds = 1;
+    p->t->options.typed = true;
+    p->parts[1].min_effect = 0.05;
+    p->second[PK_NEW].factor[1] = 1.08;
+    assert_int_equal(run_both(p), PK_OK);
+    assert_int_equal(row(p, 1, 1)->decision.verdict, PK_SAME);
 }
 
-static void a_threshold_of_nothing_names_its_entry(void **state)
+static void a_threshold_of_nothing_says_where_it_stands(void **state)
 {
     struct pair *p = two_parts();
     struct pk_threshold own;
     assert_int_equal(pk_threshold_parse("play_ns=5%", &arena, &own, &err), PK_OK);
+    own.place = "perf.ini:4: [second]";
     p->parts[1].thresholds = &own;
     p->parts[1].n_thresholds = 1;
     assert_int_equal(run_both(p), PK_E_USAGE);
-    assert_non_null(strstr(err.what, "[second]: --threshold 'play_ns=5%'"));
+    assert_non_null(strstr(err.what, "perf.ini:4: [second]: --threshold 'play_ns=5%'"));
     assert_int_equal(p->t->result.pairs, 2);
 }
 
@@ -369,7 +378,7 @@ int main(void)
         cmocka_unit_test_teardown(parts_are_one_family, free_arena),
         cmocka_unit_test_teardown(pairs_of_parts_follow_each_other, free_arena),
         cmocka_unit_test_teardown(what_a_part_is_judged_by_is_its_own, free_arena),
-        cmocka_unit_test_teardown(a_threshold_of_nothing_names_its_entry, free_arena),
+        cmocka_unit_test_teardown(a_threshold_of_nothing_says_where_it_stands, free_arena),
         cmocka_unit_test_teardown(the_budget_of_a_part_ends_that_part, free_arena),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

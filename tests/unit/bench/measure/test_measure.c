@@ -275,6 +275,17 @@ static void instances_are_told_apart(void **state)
     assert_null(series(&s, "part_ns", 3, PK_PHASE_STEADY));
 }
 
+/* Parts are within: the time that was measured is the outer region's alone. */
+static void parts_are_no_time_of_their_own(void **state)
+{
+    struct pk_stop stop = defaults;
+    stop.min_samples = 2;
+    stop.min_time_ns = 11 * (300000 + COPY_NS); /* it looks after 2, 3, 4, 6, 8 and 11 samples */
+    struct pk_slice s = measure("instances", 300000, &stop);
+    const struct pk_series *steady = series(&s, "work_ns", 0, PK_PHASE_STEADY);
+    assert_int_equal(steady->n, 11);
+}
+
 static void once_is_one_iteration(void **state)
 {
     struct pk_stop stop = defaults;
@@ -441,6 +452,7 @@ int main(void)
         ON_NULL(outliers_are_flagged_and_kept),
         ON_NULL(drift_is_flagged),
         ON_NULL(instances_are_told_apart),
+        ON_NULL(parts_are_no_time_of_their_own),
         ON_NULL(once_is_one_iteration),
         ON_NULL(bad_ends_are_rows),
         ON_NULL(set_up_can_run_out_of_memory),

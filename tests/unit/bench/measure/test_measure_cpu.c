@@ -112,6 +112,46 @@ static void the_real_shape_is_compared(void **state)
     assert_memory_equal(s.message, "byte ", 5);
 }
 
+static unsigned asked, sound_until;
+
+static enum pk_code sound_for_a_while(struct pk_ctx *ctx, struct pk_err *e)
+{
+    if (++asked <= sound_until)
+        return PK_OK;
+    pk_fail(e, PK_E_CHECK, "the loss is nan");
+    return pk_why(e, "it is");
+}
+
+static struct pk_slice measure_while_sound(unsigned n, int64_t samples)
+{
+    struct pk_probe probe = *pk_probe_find("selftest");
+    struct pk_case c = case_of(OK);
+    struct pk_slice s;
+    probe.sound = sound_for_a_while;
+    asked = 0, sound_until = n;
+    c.probe = &probe;
+    const struct pk_measure m = {
+        .c = &c,
+        .dev = &dev,
+        .stop = {.min_samples = samples, .max_samples = samples, .max_time_ns = PK_NS_PER_S, .warmup = 0}};
+    pk_measure_case(&m, &arena, &s);
+    return s;
+}
+
+/* Whether or not results are compared in this invocation. */
+static void every_sample_must_be_sound(void **state)
+{
+    struct pk_slice s =
+        measure_while_sound(6, 6); /* the first iteration and five samples; the sixth is not */
+    assert_int_equal(s.status, PK_ST_FAILED);
+    assert_string_equal(s.message, "after sample 6: the loss is nan: it is");
+    assert_int_equal(s.n_series, 0);
+    s = measure_while_sound(0, 5);
+    assert_string_equal(s.message, "in the first iteration: the loss is nan: it is");
+    assert_int_equal(measure_while_sound(6, 5).status, PK_ST_OK);
+    assert_int_equal(asked, 6);
+}
+
 static void check_cases_keep_other_axes(void **state)
 {
     const struct pk_case c = case_of(OK);
@@ -127,9 +167,8 @@ static void check_cases_keep_other_axes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        ON_CPU(checked_and_timed),
-        ON_CPU(wrong_results_store_nothing),
-        ON_CPU(the_real_shape_is_compared),
+        ON_CPU(checked_and_timed),           ON_CPU(wrong_results_store_nothing),
+        ON_CPU(the_real_shape_is_compared),  ON_CPU(every_sample_must_be_sound),
         ON_CPU(check_cases_keep_other_axes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

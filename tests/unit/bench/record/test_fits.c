@@ -34,19 +34,6 @@ static void powers_and_lines(void **state)
     assert_true(fabs(f.fit.slope - 10 / 256.0) < 1e-12);
 }
 
-/* Five on a line and one far off it: the line stays where it was. */
-static void robust_lines(void **state)
-{
-    const struct pk_fit_row row = {"cost", "comm_ns", "calls", PK_FIT_ROBUST_LINE};
-    const double x[] = {1, 2, 3, 4, 5, 6}, y[] = {13, 16, 19, 2000, 25, 28};
-    struct pk_fit_info f;
-    assert_true(fit(&row, x, y, 6, &f));
-    assert_string_equal(f.kind, "line");
-    assert_true(fabs(f.fit.slope - 3) < 1e-12 && isnan(f.fit.r2));
-    assert_true(f.fit.slope_ci.lo <= 3 && f.fit.slope_ci.hi >= 3);
-    assert_true(f.fit.intercept_ci.lo <= f.fit.intercept && f.fit.intercept <= f.fit.intercept_ci.hi);
-}
-
 static void too_little_is_no_fit(void **state)
 {
     const double x[] = {1, 1, 2, 2}, three[] = {1, 2, 3}, y[] = {1, 1, 2, 2}, zero[] = {0, 1, 2};
@@ -158,7 +145,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(powers_and_lines),
-        cmocka_unit_test(robust_lines),
         cmocka_unit_test(too_little_is_no_fit),
         cmocka_unit_test_setup_teardown(groups_are_recorded, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(x_can_be_a_metric, make_dir, remove_dir),

@@ -1,0 +1,73 @@
+/* gate, what is asked of its rows: thresholds and metrics of nothing are refused before anything is measured, where it is known what there
+ * will be. */
+#include "bench/gate/promised.h"
+#include "cmd/gate.h"
+
+#include <sys/stat.h>
+
+/* --- what is known ------------------------------------------------------------------------------------------------------ */
+
+static bool is_this_program(const struct gate_side *s, struct pk_arena *a)
+{
+    struct stat own, its;
+    return !stat("/proc/self/exe", &own) && !stat(pk_program_path(s->argv[0], a), &its) &&
+           own.st_dev == its.st_dev && own.st_ino == its.st_ino;
+}
+
+/* A row is of both sides, so that it is enough to know one of them: another perfkit may have other metrics. */
+static bool is_known(const struct gate_entry *e)
+{
+    bool known = false;
+    for (int i = 0; e->probe && i < PK_SIDES; i++)
+        known |= e->side[i].is_settings || is_this_program(&e->side[i], e->app->arena);
+    return known;
+}
+
+enum pk_code pk_gate_check_asked(const struct gate *g, struct pk_err *err)
+{
+    struct pk_arena *a = g->app->arena;
+    struct pk_promised_part *parts = pk_new_n(a, struct pk_promised_part, g->n_entries);
+    for (size_t i = 0; i < g->n_entries; i++) {
+        const struct gate_entry *e = &g->entries[i];
+        parts[i] = (struct pk_promised_part){
+            .name = e->probe ? e->probe->name : NULL,
+            .place = e->in_suite ? pk_printf(a, "%s: [%s]", e->in_suite->place, e->in_suite->name) : NULL,
+            .plan = is_known(e) ? &e->side[PK_NEW].run.plan : NULL,
+            .first = e->side[PK_BASE].experiment.first,
+            .what = pk_verdict_what(&e->o->verdict),
+            .thresholds = e->thresholds,
+            .n_thresholds = e->n_thresholds,
+        };
+    }
+    const struct pk_err *wrong;
+    const size_t n = pk_promised_wrong(parts, g->n_entries, &g->ledger, g->thresholds,
+                                       g->o->verdict.thresholds.n, a, &wrong);
+    enum pk_code rc = PK_OK;
+    for (size_t i = 0; i < n; i++)
+        rc = pk_another_error(rc, &wrong[i], err);
+    return rc;
+}
+
+void pk_gate_note_unknown(const struct gate *g, struct pk_out *out)
+{
+    for (size_t i = 0; i < g->n_entries; i++) {
+        const struct gate_entry *e = &g->entries[i];
+        if (is_known(e) || !(e->o->verdict.thresholds.n + e->o->verdict.metrics.n))
+            continue;
+        pk_out_note(out, pk_printf(g->app->arena,
+                                   "%s%s%sWhat %s is not known before: whether there is what --threshold and "
+                                   "--metric name shows after two pairs.",
+                                   e->in_suite ? "[" : "", e->in_suite ? e->in_suite->name : "",
+                                   e->in_suite ? "] " : "",
+                                   e->probe ? "other builds of perfkit report" : "a command reports"));
+    }
+}
+
+/* --- where it stands -------------------------------------------------------------------------------------------------- */
+
+void pk_gate_place(const struct pk_suite_entries *suite, const struct pk_suite_section *section,
+                   struct pk_threshold *v, size_t n, struct pk_arena *a)
+{
+    for (size_t i = 0; i < n; i++)
+        v[i].place = pk_suite_key_place(suite, section, "threshold", i, a);
+}

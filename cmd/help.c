@@ -1,0 +1,69 @@
+/* Help: how a command is used, or what an experiment has. */
+#include "cmd/describe.h"
+#include "cmd/frame.h"
+
+#include "base/suggest.h"
+
+#include <string.h>
+
+static enum pk_code too_many(const struct pk_app *app, struct pk_err *err)
+{
+    pk_fail(err, PK_E_USAGE, "perfkit help %.100s: too many arguments", app->args.v[0]);
+    pk_why(err, "usage: perfkit %s", pk_cmd_help.usage);
+    return pk_fix(err, "perfkit help %.100s", app->args.v[0]);
+}
+
+static enum pk_code unknown(const char *name, struct pk_arena *a, struct pk_err *err)
+{
+    struct pk_texts names = {0};
+    for (size_t i = 0; pk_commands[i]; i++)
+        if (!pk_commands[i]->hidden)
+            pk_texts_add(&names, pk_commands[i]->name, a);
+    for (const struct pk_probe *const *p = pk_probes; *p; p++)
+        if (!(*p)->hidden)
+            pk_texts_add(&names, (*p)->name, a);
+    pk_fail(err, PK_E_USAGE, "there is no command and no experiment '%.100s'", name);
+    pk_why(err, "help explains those that there are");
+    return pk_fix(err, "%s", pk_suggest_text(a, name, names.v, names.n));
+}
+
+static enum pk_code of_experiment(const struct pk_app *app, const char *name, struct pk_err *err)
+{
+    const struct pk_probe *p;
+    if (pk_describe_find(name, &p, err))
+        return err->code;
+    pk_describe_one(app->out, p, app->arena);
+    return PK_OK;
+}
+
+static enum pk_code run(struct pk_app *app, struct pk_err *err)
+{
+    const char *name = app->args.n ? app->args.v[0] : NULL;
+    struct pk_err ignored;
+    if (!name) {
+        fputs(pk_usage_program(app->arena), app->text);
+        return PK_OK;
+    }
+    if (app->args.n == 2)
+        return strcmp(name, "run") ? too_many(app, err) : of_experiment(app, app->args.v[1], err);
+    if (pk_probe_find(name))
+        return of_experiment(app, name, err);
+    const struct pk_cmd *c = pk_command_find(name, &ignored);
+    if (!c)
+        return unknown(name, app->arena, err);
+    const struct pk_opt_table tables[3] = {{.rows = pk_global_rows}, {.rows = c->options}};
+    fputs(pk_usage_command(c, tables, true, pk_out_options_of(app->globals, PK_FMT_TABLE).width, app->arena),
+          app->text);
+    return PK_OK;
+}
+
+const struct pk_cmd pk_cmd_help = {
+    .name = "help",
+    .summary = "how a command is used, or what an experiment has",
+    .usage = "help [COMMAND], or help [run] EXPERIMENT",
+    .examples = "perfkit help compare\n"
+                "perfkit help ddp-bucket\n",
+    .exact_args = "0-2",
+    .explains = true,
+    .run = run,
+};

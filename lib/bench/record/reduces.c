@@ -1,0 +1,232 @@
+/* Reduces: timelines into a cost, a rate, and a prediction for every case. */
+#include "bench/record/reduces.h"
+
+#include "comm/bucket_model.h"
+#include "comm/link_fit.h"
+#include "store/table.h"
+#include "json/json.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { CASE, EXPERIMENT, DEVICE, FIXED, CAP, FIRST, TIMELINE }; /* columns */
+enum { T_BYTES, T_READY };                                      /* of a tensor's row */
+enum { R_BYTES, R_READY, R_STARTED, R_ENDED, R_LEAST };         /* of an all-reduce's */
+
+/* Slices of one setting, ordered by case. */
+struct setting {
+    size_t n;
+    const struct pk_cell *cells; /* [n][columns] */
+    size_t columns;
+    json_t **timeline; /* [n] */
+    struct pk_link_fit cost;
+    double least_bytes, most_bytes; /* the candidates */
+    size_t n_tensors;
+    size_t *bytes;    /* [tensors] */
+    double *ready_ns; /* [tensors] median over the slices, not falling */
+    double backward_ns;
+};
+
+static const struct pk_cell *cell(const struct setting *v, size_t i, size_t column)
+{
+    return &v->cells[i * v->columns + column];
+}
+
+static double number(const json_t *row, size_t i)
+{
+    return json_number_value(json_array_get(row, i));
+}
+
+static const json_t *list(const struct setting *v, size_t slice, const char *name)
+{
+    return json_object_get(v->timeline[slice], name);
+}
+
+static double median(double *x, size_t n)
+{
+    return pk_summarize(x, n).median;
+}
+
+static void find_window(struct setting *v)
+{
+    v->least_bytes = INFINITY;
+    for (size_t i = 0; i < v->n; i++) {
+        v->least_bytes = fmin(v->least_bytes, (double)cell(v, i, CAP)->i);
+        v->most_bytes = fmax(v->most_bytes, (double)cell(v, i, CAP)->i);
+    }
+}
+
+static void fit_cost(struct setting *v, struct pk_arena *a)
+{
+    size_t n = 0, at = 0;
+    for (size_t i = 0; i < v->n; i++)
+        n += json_array_size(list(v, i, "reduces"));
+    struct pk_timed_reduce *timed = pk_new_n(a, struct pk_timed_reduce, n);
+    for (size_t i = 0; i < v->n; i++) {
+        const json_t *rows = list(v, i, "reduces");
+        for (size_t k = 0; k < json_array_size(rows); k++) {
+            const json_t *row = json_array_get(rows, k);
+            timed[at++] = (struct pk_timed_reduce){number(row, R_BYTES), number(row, R_LEAST)};
+        }
+    }
+    v->cost = pk_fit_link(timed, at, v->least_bytes, v->most_bytes);
+}
+
+/* False where slices do not have the same tensors: no timeline of ours. */
+static bool find_readiness(struct setting *v, struct pk_arena *a)
+{
+    double *x = pk_new_n(a, double, v->n);
+    v->n_tensors = json_array_size(list(v, 0, "tensors"));
+    v->bytes = pk_new_n(a, size_t, v->n_tensors);
+    v->ready_ns = pk_new_n(a, double, v->n_tensors);
+    for (size_t i = 0; i < v->n; i++) {
+        if (json_array_size(list(v, i, "tensors")) != v->n_tensors)
+            return false;
+        x[i] = pk_json_num(v->timeline[i], "backward_ns", 0);
+    }
+    v->backward_ns = median(x, v->n);
+    for (size_t t = 0; t < v->n_tensors; t++) {
+        for (size_t i = 0; i < v->n; i++)
+            x[i] = number(json_array_get(list(v, i, "tensors"), t), T_READY);
+        v->bytes[t] = (size_t)number(json_array_get(list(v, 0, "tensors"), t), T_BYTES);
+        v->ready_ns[t] = fmax(median(x, v->n), t ? v->ready_ns[t - 1] : 0);
+    }
+    return v->n_tensors > 0;
+}
+
+/* --- rows --- */
+
+/* Intervals without an end are not known. */
+static struct pk_interval ended_interval(double lo, double hi)
+{
+    return (struct pk_interval){isfinite(lo) ? lo : NAN, isfinite(hi) ? hi : NAN};
+}
+
+static struct pk_fit cost_row(const struct pk_link_fit *c)
+{
+    return (struct pk_fit){.n = c->sizes,
+                           .slope = 1e9 / c->link_bytes_per_s,
+                           .slope_ci = ended_interval(1e9 / c->link_ci.hi, 1e9 / c->link_ci.lo),
+                           .intercept = c->launch_ns,
+                           .intercept_ci = ended_interval(c->launch_ci.lo, c->launch_ci.hi),
+                           .r2 = NAN};
+}
+
+static struct pk_fit rate_row(const struct setting *v, struct pk_arena *a)
+{
+    double *x = pk_new_n(a, double, v->n), bytes = 0;
+    for (size_t t = 0; t < v->n_tensors; t++)
+        bytes += (double)v->bytes[t];
+    for (size_t i = 0; i < v->n; i++)
+        x[i] = bytes / fmax(pk_json_num(v->timeline[i], "backward_ns", 0), 1);
+    return (struct pk_fit){.n = v->n,
+                           .slope = median(x, v->n),
+                           .slope_ci = pk_median_interval(x, v->n, 0.95),
+                           .intercept_ci = {NAN, NAN},
+                           .r2 = NAN};
+}
+
+static enum pk_code store_fits(struct pk_store *s, int64_t run_id, const struct setting *v,
+                               struct pk_arena *a, struct pk_err *err)
+{
+    const struct pk_fit_info named = {.kind = "line",
+                                      .experiment = cell(v, 0, EXPERIMENT)->s,
+                                      .variant = "bucket",
+                                      .device = cell(v, 0, DEVICE)->s,
+                                      .group = cell(v, 0, FIXED)->s};
+    struct pk_fit_info fits[2] = {named, named};
+    fits[0].name = "gradients_produced";
+    fits[0].metric = "gradient_bytes";
+    fits[0].axis = "backward_ns";
+    fits[0].fit = rate_row(v, a);
+    fits[1].name = "reduce_cost";
+    fits[1].metric = "reduce_ns";
+    fits[1].axis = "bytes";
+    fits[1].fit = cost_row(&v->cost);
+    return pk_store_fits(s, run_id, fits, isnan(v->cost.launch_ns) ? 1 : 2, err);
+}
+
+/* Elements of a byte: plans of tensors of equal types are the same. */
+static double exposed_ns(const struct setting *v, size_t cap, size_t first, struct pk_arena *a)
+{
+    struct pk_buckets b;
+    pk_buckets_plan(v->bytes, v->n_tensors, cap, first, a, &b);
+    const double end = pk_buckets_end_ns(&b, 1, v->ready_ns, v->cost.launch_ns, v->cost.link_bytes_per_s);
+    return fmax(end - v->backward_ns, 0);
+}
+
+static enum pk_code store_predictions(struct pk_store *s, const struct setting *v, struct pk_arena *a,
+                                      struct pk_err *err)
+{
+    struct pk_case_work *w = pk_new_n(a, struct pk_case_work, v->n);
+    size_t n = 0;
+    for (size_t i = 0; i < v->n; i++) {
+        const int64_t case_id = cell(v, i, CASE)->i;
+        if (n && w[n - 1].case_id == case_id)
+            continue;
+        w[n++] = (struct pk_case_work){
+            .case_id = case_id,
+            .metric = "exposed_ns",
+            .flops = NAN,
+            .bytes = NAN,
+            .exps = NAN,
+            .messages = NAN,
+            .predicted = exposed_ns(v, (size_t)cell(v, i, CAP)->i, (size_t)cell(v, i, FIRST)->i, a)};
+    }
+    return pk_store_works(s, w, n, err);
+}
+
+static enum pk_code record_setting(struct pk_store *s, int64_t run_id, struct setting *v, struct pk_arena *a,
+                                   struct pk_err *err)
+{
+    find_window(v);
+    fit_cost(v, a);
+    if (!find_readiness(v, a))
+        return PK_OK;
+    enum pk_code rc = store_fits(s, run_id, v, a, err);
+    return rc || isnan(v->cost.launch_ns) ? rc : store_predictions(s, v, a, err);
+}
+
+/* --- settings --- */
+
+static bool same_setting(const struct setting *v, size_t i)
+{
+    return !strcmp(cell(v, 0, FIXED)->s, cell(v, i, FIXED)->s) &&
+           !strcmp(cell(v, 0, DEVICE)->s, cell(v, i, DEVICE)->s);
+}
+
+static enum pk_code record_from(struct pk_store *s, int64_t run_id, const struct pk_rows *r, size_t from,
+                                size_t *n, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct setting v = {.cells = r->cells + from * r->n_cols, .columns = r->n_cols};
+    for (v.n = 1; from + v.n < r->n && same_setting(&v, v.n);)
+        v.n++;
+    v.timeline = pk_new_n(&a, json_t *, v.n);
+    for (size_t i = 0; i < v.n; i++)
+        v.timeline[i] = json_loads(cell(&v, i, TIMELINE)->s, 0, NULL);
+    *n = v.n;
+    enum pk_code rc = record_setting(s, run_id, &v, &a, err);
+    for (size_t i = 0; i < v.n; i++)
+        json_decref(v.timeline[i]);
+    return rc;
+}
+
+enum pk_code pk_record_reduces(struct pk_store *s, int64_t run_id, struct pk_arena *a, struct pk_err *err)
+{
+    static const char sql[] =
+        "SELECT c.case_id, c.experiment, c.device,"
+        "  json_remove(c.axes, '$.bucket_bytes', '$.first_bucket_bytes') AS fixed,"
+        "  c.axes ->> 'bucket_bytes', coalesce(c.axes ->> 'first_bucket_bytes', 0), l.notes ->> 'timeline'"
+        " FROM v_case c JOIN v_slice l ON l.case_id = c.case_id"
+        " WHERE c.run_id = :run AND c.variant = 'bucket' AND c.status = 'ok' AND l.pass = 'timing' AND "
+        "l.status = 'ok'"
+        "  AND json_type(l.notes, '$.timeline') = 'object'"
+        " ORDER BY c.device, fixed, c.case_id, l.invocation";
+    const struct pk_param run = pk_param_int(":run", run_id);
+    struct pk_rows r;
+    enum pk_code rc = pk_store_query(s, sql, &run, 1, a, &r, err);
+    for (size_t i = 0, n; !rc && i < r.n; i += n)
+        rc = record_from(s, run_id, &r, i, &n, err);
+    return rc;
+}

@@ -1,0 +1,66 @@
+/* Session, its ranks: cases that several processes measure together have a worker that is as many. */
+#include "bench/session_parts.h"
+
+#include "base/plural.h"
+#include "bench/worker/launch.h"
+
+/* The native program as that many ranks: one more to those that a launcher has started, or their start. */
+static const struct pk_provider *provider_of(const struct pk_provider *native, unsigned ranks,
+                                             struct pk_arena *a)
+{
+    const char **argv = pk_new_n(a, const char *, 5);
+    struct pk_provider *p = pk_new(a, struct pk_provider);
+    argv[0] = native->argv[0];
+    argv[1] = "worker";
+    argv[2] = pk_launched().by ? "--join" : "--start";
+    argv[3] = pk_launched().by ? NULL : pk_printf(a, "%u", ranks);
+    *p = (struct pk_provider){.name = pk_plural(ranks, "rank", a), .argv = argv};
+    return p;
+}
+
+static void open_link(struct session *s, const struct pk_provider *provider,
+                      const struct pk_metric_decl *metrics, size_t n_metrics)
+{
+    struct pk_link *l = &s->links[s->n_links++];
+    pk_link_init(l, provider);
+    pk_link_know(l, metrics, n_metrics);
+}
+
+static struct pk_link *find_ranks(struct session *s, unsigned ranks)
+{
+    for (size_t k = s->n_providers; k < s->n_links; k++)
+        if (s->ranks_of[k] == ranks)
+            return &s->links[k];
+    return NULL;
+}
+
+void pk_session_open_links(struct session *s, const struct pk_provider *providers, size_t n)
+{
+    struct pk_metric_decl *metrics;
+    const size_t n_metrics = pk_probe_metrics(s->plan->probe, &s->arena, &metrics);
+    s->links = pk_new_n(&s->arena, struct pk_link, n + s->plan->n);
+    s->ranks_of = pk_new_n(&s->arena, unsigned, n + s->plan->n);
+    for (size_t p = 0; p < n; p++)
+        open_link(s, &providers[p], metrics, n_metrics);
+    s->n_providers = n;
+    for (size_t i = 0; i < s->plan->n; i++) {
+        const unsigned ranks = s->plan->v[i].ranks;
+        if (!ranks || find_ranks(s, ranks))
+            continue;
+        s->ranks_of[s->n_links] = ranks;
+        open_link(s, provider_of(&providers[0], ranks, &s->arena), metrics, n_metrics);
+    }
+}
+
+struct pk_link *pk_session_link(struct session *s, size_t i)
+{
+    const struct pk_planned *p = &s->plan->v[i];
+    return p->ranks ? find_ranks(s, p->ranks) : &s->links[p->provider];
+}
+
+void pk_session_quit_workers(struct session *s, bool all)
+{
+    const size_t n = all || !pk_launched().by ? s->n_links : s->n_providers;
+    for (size_t k = 0; k < n && !pk_session_stopped(s); k++)
+        pk_link_quit(&s->links[k]);
+}

@@ -1,0 +1,250 @@
+/* Team: who is where, what rank 0 says, and what the others answer. */
+#include "bench/worker/team.h"
+
+#include "base/assert.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "bench/worker/launch.h"
+#include "machine/machine.h"
+#include "json/json.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define DAY_NS    (86400 * PK_NS_PER_S)
+#define MINUTE_NS (60 * PK_NS_PER_S)
+
+/* --- who is where ------------------------------------------------------------------------------------------------------- */
+
+/* Everybody's text, on every rank. */
+static enum pk_code gather_all(struct pk_team *r, const char *mine, const char ***all, struct pk_err *err)
+{
+    struct pk_comm *c = &r->comm;
+    struct pk_buf joined = {.arena = &r->arena};
+    const char *text, **v = *all = pk_new_n(&r->arena, const char *, c->processes);
+    if (pk_comm_gather(c, mine, &r->arena, v, err))
+        return err->code;
+    for (unsigned i = 0; c->rank == 0 && i < c->processes; i++)
+        pk_buf_printf(&joined, "%s\n", v[i]);
+    if (pk_team_hear(r, c->rank == 0 ? pk_buf_text(&joined) : NULL, &r->arena, &text, err))
+        return err->code;
+    for (unsigned i = 0; i < c->processes; i++) {
+        v[i] = pk_strndup(&r->arena, text, strcspn(text, "\n"));
+        text += strlen(v[i]) + 1;
+    }
+    return PK_OK;
+}
+
+static enum pk_code find_neighbours(struct pk_team *r, struct pk_err *err)
+{
+    char host[256] = "";
+    struct pk_cpus own;
+    gethostname(host, sizeof host - 1);
+    own.n = pk_machine_cpus(own.v, PK_CPUS_MAX);
+    return gather_all(r, pk_printf(&r->arena, "%s %s", host, pk_cpus_text(&own, &r->arena)), &r->given, err);
+}
+
+/* A launcher that gave each rank CPUs of its own has divided them already. */
+void pk_team_share(const struct pk_team *r, unsigned rank, struct pk_cpus *out)
+{
+    unsigned index = 0, sharing = 0;
+    struct pk_cpus all;
+    for (unsigned i = 0; i < r->comm.processes; i++)
+        if (!strcmp(r->given[i], r->given[rank])) {
+            index += i < rank;
+            sharing++;
+        }
+    const char *own = strrchr(r->given[rank], ' ') + 1;
+    pk_assert(pk_cpus_read(r->bind ? r->bind : own, &all) || pk_cpus_read(own, &all));
+    const unsigned n = all.n, from = sharing > n ? index % n : index * n / sharing;
+    const unsigned to = sharing > n ? from + 1 : (index + 1) * n / sharing;
+    out->n = to - from;
+    memcpy(out->v, all.v + from, out->n * sizeof *out->v);
+}
+
+/* "HOST CPUS": of equal hosts the texts are equal up to the blank, and it. */
+unsigned pk_team_turn(const struct pk_team *r)
+{
+    const char *own = r->given[r->comm.rank];
+    unsigned before = 0;
+    for (unsigned i = 0; i < r->comm.rank; i++)
+        before += !strncmp(r->given[i], own, strcspn(own, " ") + 1);
+    return before;
+}
+
+/* --- open and close ---------------------------------------------------------------------------------------------------- */
+
+static enum pk_code prepare_answers(struct pk_team *r, struct pk_err *err)
+{
+    const unsigned n = r->comm.processes;
+    r->answers_fd = -1;
+    if (r->comm.rank == 0) {
+        r->collectors = pk_new_n(&r->arena, struct pk_collector *, n);
+        for (unsigned i = 1; i < n; i++)
+            r->collectors[i] = pk_collector_new();
+        return PK_OK;
+    }
+    r->answers_fd = memfd_create("answers", MFD_CLOEXEC);
+    if (r->answers_fd >= 0)
+        return PK_OK;
+    pk_fail(err, PK_E_IO, "cannot keep what rank %u answers", r->comm.rank);
+    pk_why_errno(err, errno);
+    return pk_fix(err, "raise the limit of open files (ulimit -n)");
+}
+
+/* Rank 0 comes when its parent has a case, which is as long as it takes; it waits for none of those that were there before it. */
+static enum pk_code join(struct pk_team *r, struct pk_device *dev, struct pk_err *err)
+{
+    const struct pk_launched l = pk_launched();
+    const struct pk_comm_options o = {.ranks = l.size, .timeout_ns = l.rank ? DAY_NS : MINUTE_NS};
+    enum pk_code rc = pk_comm_open(&r->comm, PK_COMM_MPI, dev, &o, err);
+    if (rc != PK_E_TIMEOUT || l.rank)
+        return rc;
+    pk_fail(err, PK_E_TIMEOUT, "not all of %u ranks came within a minute", l.size);
+    pk_why(err, "one has ended, or was started to do something else");
+    return pk_fix(err, "start every rank with the same command line");
+}
+
+enum pk_code pk_team_open(struct pk_team *r, struct pk_device *dev, struct pk_err *err)
+{
+    *r = (struct pk_team){.answers_fd = -1};
+    enum pk_code rc = join(r, dev, err);
+    if (rc)
+        return rc;
+    r->comm.timeout_ns = MINUTE_NS;
+    if (!find_neighbours(r, err) && !prepare_answers(r, err))
+        return PK_OK;
+    r->comm.broken = true;
+    pk_team_close(r);
+    return err->code;
+}
+
+void pk_team_close(struct pk_team *r)
+{
+    for (unsigned i = 1; r->collectors && i < r->comm.processes; i++)
+        pk_collector_free(r->collectors[i]);
+    if (r->answers_fd >= 0)
+        close(r->answers_fd);
+    pk_comm_close(&r->comm);
+    pk_arena_free(&r->arena);
+    *r = (struct pk_team){.answers_fd = -1};
+}
+
+/* --- questions ------------------------------------------------------------------------------------------------------------ */
+
+enum pk_code pk_team_hear(struct pk_team *r, const char *mine, struct pk_arena *a, const char **text,
+                          struct pk_err *err)
+{
+    uint64_t bytes = mine ? strlen(mine) + 1 : 0; /* 0: no text */
+    *text = NULL;
+    enum pk_code rc = pk_comm_await(&r->comm, &bytes, sizeof bytes, err);
+    if (rc || !bytes)
+        return rc;
+    char *copy = pk_alloc(a, bytes);
+    if (mine)
+        memcpy(copy, mine, bytes);
+    *text = copy;
+    return pk_comm_bcast(&r->comm, copy, bytes, err);
+}
+
+/* --- answers -------------------------------------------------------------------------------------------------------------- */
+
+/* What was written to the descriptor since the last call. */
+static const char *take_answers(const struct pk_team *r, struct pk_arena *a)
+{
+    const off_t bytes = lseek(r->answers_fd, 0, SEEK_END);
+    char *text = pk_alloc(a, (size_t)bytes + 1);
+    size_t n = 0;
+    for (ssize_t got; n < (size_t)bytes; n += (size_t)got)
+        if ((got = pread(r->answers_fd, text + n, (size_t)bytes - n, (off_t)n)) <= 0)
+            break;
+    text[n] = 0;
+    if (ftruncate(r->answers_fd, 0) || lseek(r->answers_fd, 0, SEEK_SET))
+        text[0] = 0;
+    return text;
+}
+
+/* NULL when the lines are no whole slice. */
+static const struct pk_slice *read_slice(struct pk_collector *c, const char *lines)
+{
+    struct pk_wire_reader *reader = pk_wire_reader_new();
+    struct pk_wire_msg m;
+    const char *problem = NULL;
+    bool whole = false;
+    pk_collector_reset(c);
+    pk_wire_feed(reader, lines, strlen(lines));
+    while (!whole && !problem && pk_wire_next(reader, &m))
+        whole = pk_collect(c, &m, &problem);
+    pk_wire_reader_free(reader);
+    return whole && !problem ? pk_collected(c) : NULL;
+}
+
+static size_t find_metric(const struct pk_slice *s, const char *name)
+{
+    size_t i = 0;
+    while (i < s->n_metrics && strcmp(s->metrics[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+static void add_series(struct pk_slice *to, const struct pk_slice *from, unsigned rank, struct pk_arena *a)
+{
+    struct pk_series *v = pk_new_n(a, struct pk_series, to->n_series + from->n_series + 1);
+    if (to->n_series)
+        memcpy(v, to->series, to->n_series * sizeof *v);
+    for (size_t i = 0; i < from->n_series; i++) {
+        struct pk_series *s = &v[to->n_series];
+        *s = from->series[i];
+        s->metric = find_metric(to, from->metrics[s->metric].name);
+        s->rank = (int)rank;
+        to->n_series += s->metric < to->n_metrics;
+    }
+    to->series = v;
+}
+
+static void fail_slice(struct pk_slice *s, unsigned rank, const struct pk_slice *theirs, struct pk_arena *a)
+{
+    s->status = theirs ? theirs->status : PK_ST_FAILED;
+    s->message =
+        pk_printf(a, "rank %u: %s", rank, theirs ? theirs->message : "what it answers cannot be read");
+    s->n_metrics = s->n_series = 0;
+}
+
+static void add_note(const struct pk_team *r, struct pk_slice *slice, struct pk_arena *a)
+{
+    PK_JSON_CLEANUP json_t *cpus = json_array(), *hosts = json_array();
+    for (unsigned i = 0; i < r->comm.processes; i++) {
+        struct pk_cpus share;
+        pk_team_share(r, i, &share);
+        json_array_append_new(cpus, r->no_bind ? json_null() : json_string(pk_cpus_text(&share, a)));
+        json_array_append_new(hosts, json_string(pk_strndup(a, r->given[i], strcspn(r->given[i], " "))));
+    }
+    PK_JSON_CLEANUP json_t *j =
+        json_pack("{s:i, s:O, s:O}", "size", (int)r->comm.processes, "hosts", hosts, "cpus", cpus);
+    struct pk_note *notes = pk_new_n(a, struct pk_note, slice->n_notes + 1);
+    if (slice->n_notes)
+        memcpy(notes, slice->notes, slice->n_notes * sizeof *notes);
+    notes[slice->n_notes++] = (struct pk_note){"ranks", pk_json_text(a, j, PK_JSON_COMPACT)};
+    slice->notes = notes;
+}
+
+enum pk_code pk_team_collect(struct pk_team *r, struct pk_arena *a, struct pk_slice *slice,
+                             struct pk_err *err)
+{
+    const char *mine = r->comm.rank ? take_answers(r, a) : "";
+    const char **all = pk_new_n(a, const char *, r->comm.processes);
+    if (pk_comm_gather(&r->comm, mine, a, all, err))
+        return err->code;
+    for (unsigned i = 1; r->comm.rank == 0 && i < r->comm.processes && slice->status == PK_ST_OK; i++) {
+        const struct pk_slice *theirs = read_slice(r->collectors[i], all[i]);
+        if (theirs && theirs->status == PK_ST_OK)
+            add_series(slice, theirs, i, a);
+        else
+            fail_slice(slice, i, theirs, a);
+    }
+    if (r->comm.rank == 0 && slice->status == PK_ST_OK)
+        add_note(r, slice, a);
+    return PK_OK;
+}

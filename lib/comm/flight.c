@@ -1,0 +1,117 @@
+/* Flight: a ring of moments, and the one place where a host waits for a queue. */
+#include "comm/flight.h"
+
+#include "base/assert.h"
+#include "base/clock.h"
+
+#include <time.h>
+
+#define NAP_NS 20000 /* between looks: a core is left to whoever communicates */
+
+enum pk_code pk_comm_late(const struct pk_comm *c, const char *what, struct pk_err *err)
+{
+    pk_fail(err, PK_E_TIMEOUT, "rank %u: %s did not end within %.0f s", c->rank, what,
+            (double)c->timeout_ns / 1e9);
+    pk_why(err, "another rank does not take part: it hangs, has ended, or does something else");
+    return pk_fix(err, "see what the other ranks say; all of them have to run the same case");
+}
+
+void pk_flight_init(struct pk_flight *f, struct pk_comm *c)
+{
+    *f = (struct pk_flight){.c = c, .v = pk_new_n(&c->arena, struct pk_flight_slot, PK_FLIGHT_MOST)};
+}
+
+void pk_flight_free(struct pk_flight *f)
+{
+    for (size_t i = 0; i < PK_FLIGHT_MOST && f->v[i].made; i++) {
+        pk_moment_drop(f->c->dev, &f->v[i].asked);
+        pk_moment_drop(f->c->dev, &f->v[i].began);
+        pk_moment_drop(f->c->dev, &f->v[i].ended);
+    }
+}
+
+static struct pk_flight_slot *slot_of(const struct pk_flight *f, uint64_t number)
+{
+    return &f->v[number % PK_FLIGHT_MOST];
+}
+
+/* In the first step, which is not a measured one. */
+static enum pk_code make(struct pk_device *dev, struct pk_flight_slot *s, struct pk_err *err)
+{
+    s->made = true;
+    enum pk_code rc = pk_moment_make(dev, &s->asked, err);
+    if (!rc)
+        rc = pk_moment_make(dev, &s->began, err);
+    return rc ? rc : pk_moment_make(dev, &s->ended, err);
+}
+
+enum pk_code pk_flight_begin(struct pk_flight *f, struct pk_reduce *r, struct pk_err *err)
+{
+    struct pk_device *dev = f->c->dev;
+    struct pk_flight_slot *s = slot_of(f, f->n);
+    enum pk_code rc = s->made ? PK_OK : make(dev, s, err);
+    if (!rc)
+        rc = pk_moment_record(dev, PK_LANE_COMPUTE, &s->asked, err);
+    if (!rc)
+        rc = pk_lane_await(dev, PK_LANE_COMM, &s->asked, err);
+    if (!rc)
+        rc = pk_moment_record(dev, PK_LANE_COMM, &s->began, err);
+    r->number = f->n++;
+    s->r = r;
+    return rc;
+}
+
+enum pk_code pk_flight_end(struct pk_flight *f, const struct pk_reduce *r, struct pk_err *err)
+{
+    return pk_moment_record(f->c->dev, PK_LANE_COMM, &slot_of(f, r->number)->ended, err);
+}
+
+bool pk_flight_over(const struct pk_flight *f, const struct pk_reduce *r)
+{
+    return pk_moment_passed(f->c->dev, &slot_of(f, r->number)->ended);
+}
+
+enum pk_code pk_flight_wait(struct pk_flight *f, const struct pk_reduce *r, struct pk_err *err)
+{
+    return pk_lane_await(f->c->dev, PK_LANE_COMPUTE, &slot_of(f, r->number)->ended, err);
+}
+
+static enum pk_code land(const struct pk_flight *f, pk_flight_wrong_fn *wrong, struct pk_err *err)
+{
+    static const struct timespec nap = {.tv_nsec = NAP_NS};
+    const struct pk_moment *last = &slot_of(f, f->n - 1)->ended;
+    const uint64_t deadline_ns = pk_clock_ns() + f->c->timeout_ns;
+    while (!pk_moment_passed(f->c->dev, last)) {
+        if (wrong(f->c, err))
+            return err->code;
+        if (pk_clock_ns() > deadline_ns)
+            return pk_comm_late(f->c, "an all-reduce", err);
+        nanosleep(&nap, NULL);
+    }
+    return wrong(f->c, err) ? err->code : PK_OK;
+}
+
+/* Of the last PK_FLIGHT_MOST: those before have lost their places. */
+static void tell_times(const struct pk_flight *f)
+{
+    struct pk_device *dev = f->c->dev;
+    const uint64_t oldest = f->n > PK_FLIGHT_MOST ? f->n - PK_FLIGHT_MOST : 0;
+    for (uint64_t i = oldest; i < f->n; i++) {
+        const struct pk_flight_slot *s = slot_of(f, i);
+        s->r->asked_ns = pk_moment_ns(dev, &s->asked);
+        s->r->began_ns = pk_moment_ns(dev, &s->began);
+        s->r->ended_ns = pk_moment_ns(dev, &s->ended);
+    }
+}
+
+/* Numbers begin again, so that the next step uses the moments of this one. */
+enum pk_code pk_flight_settle(struct pk_flight *f, pk_flight_wrong_fn *wrong, struct pk_err *err)
+{
+    if (f->n == 0)
+        return PK_OK;
+    if (land(f, wrong, err))
+        return err->code;
+    tell_times(f);
+    f->n = 0;
+    return PK_OK;
+}

@@ -1,0 +1,39 @@
+/* Flight: all-reduces on a device whose lanes are queues: the host puts them there and goes on.
+ *
+ * An all-reduce is behind what was on the compute lane when it was started, and runs on the communication lane, which is theirs alone; to
+ * wait for it is to make the compute lane wait. What a transport puts between begin and end is the all-reduce; the rest is here. Times are
+ * taken by moments and read by settle. Inside lib/comm only. */
+#pragma once
+
+#include "comm/comm.h"
+#include "device/lane.h"
+
+enum { PK_FLIGHT_MOST = 4096 }; /* whose times can be told by one settle: the largest model has 327 tensors */
+
+struct pk_flight {
+    struct pk_comm *c;
+    struct pk_flight_slot {
+        struct pk_moment asked, began, ended;
+        struct pk_reduce *r;
+        bool made;
+    } * v;      /* of the all-reduce numbered n: v[n % PK_FLIGHT_MOST]; moments are made when first used */
+    uint64_t n; /* begun since the last settle */
+};
+
+void pk_flight_init(struct pk_flight *f, struct pk_comm *c);
+/* Nothing is under way. */
+void pk_flight_free(struct pk_flight *f);
+
+enum pk_code pk_flight_begin(struct pk_flight *f, struct pk_reduce *r, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_flight_end(struct pk_flight *f, const struct pk_reduce *r, struct pk_err *err) PK_MUST_CHECK;
+bool pk_flight_over(const struct pk_flight *f, const struct pk_reduce *r);
+enum pk_code pk_flight_wait(struct pk_flight *f, const struct pk_reduce *r, struct pk_err *err) PK_MUST_CHECK;
+
+/* Returns when all are over, and their times are set. `wrong` is asked meanwhile, over and over, and behind the last: an error of it ends
+ * the wait, and is the answer. PK_E_TIMEOUT after the comm's time. */
+typedef enum pk_code pk_flight_wrong_fn(struct pk_comm *c, struct pk_err *err);
+enum pk_code pk_flight_settle(struct pk_flight *f, pk_flight_wrong_fn *wrong,
+                              struct pk_err *err) PK_MUST_CHECK;
+
+/* "rank 1: WHAT did not end within 60 s", for every transport. */
+enum pk_code pk_comm_late(const struct pk_comm *c, const char *what, struct pk_err *err);

@@ -1,0 +1,259 @@
+/* Nccl: ranks that have a GPU each. What is started goes into the communication lane behind the gradients it is about; the host waits at
+ * the end of a step, with a time limit and an eye on the library's own errors. */
+#include "comm/transports.h"
+
+#include "base/clock.h"
+#include "comm/flight.h"
+#include "comm/nccl_api.h"
+#include "device/cuda/cuda.h"
+
+#include <string.h>
+#include <time.h>
+
+struct nccl {
+    struct pk_nccl_api lib;
+    struct pk_nccl_comm *comm; /* NULL once it was aborted */
+    struct pk_comm *world;     /* who told of the others; NULL: this rank is alone */
+    struct pk_flight flight;
+};
+
+/* --- what the library says --- */
+
+static enum pk_code two_on_one_gpu(const struct pk_comm *c, const char *said, struct pk_err *err)
+{
+    pk_fail(err, PK_E_USAGE, "rank %u: NCCL refuses two ranks on one GPU", c->rank);
+    pk_why(err, "it said: %s", said);
+    return pk_fix(err, "--transport mpi, which goes through the host's memory; or a GPU for every rank, of "
+                       "which each sees its own: CUDA_VISIBLE_DEVICES");
+}
+
+static enum pk_code refused(const struct pk_comm *c, int rc, const char *what, struct pk_err *err)
+{
+    const struct nccl *n = c->impl;
+    const char *said = n->lib.ncclGetLastError(n->comm);
+    const bool words = said && *said;
+    if (rc == PK_NCCL_INVALID_USAGE && words && strstr(said, "Duplicate GPU"))
+        return two_on_one_gpu(c, said, err);
+    pk_fail(err, PK_E_IO, "rank %u: %s failed", c->rank, what);
+    pk_why(err, "NCCL %s says: %s%s%s", n->lib.library.version, n->lib.ncclGetErrorString(rc),
+           words ? ": " : "", words ? said : "");
+    return pk_fix(err, rc == PK_NCCL_REMOTE_ERROR
+                           ? "another rank has ended: see what it said"
+                           : "NCCL_DEBUG=WARN has it say more; perfkit doctor says which library is in use");
+}
+
+/* The communicator does not block: a call that goes on behind our back is asked about until it is over. */
+static enum pk_code finished(const struct pk_comm *c, int rc, const char *what, struct pk_err *err)
+{
+    static const struct timespec nap = {.tv_nsec = 50000};
+    const struct nccl *n = c->impl;
+    const uint64_t deadline_ns = pk_clock_ns() + c->timeout_ns;
+    while (rc == PK_NCCL_IN_PROGRESS) {
+        const int asked = n->lib.ncclCommGetAsyncError(n->comm, &rc);
+        if (asked)
+            rc = asked;
+        if (rc != PK_NCCL_IN_PROGRESS)
+            break;
+        if (pk_clock_ns() > deadline_ns)
+            return pk_comm_late(c, what, err);
+        nanosleep(&nap, NULL);
+    }
+    return rc ? refused(c, rc, what, err) : PK_OK;
+}
+
+/* Asked while the host waits for the lane: what goes wrong there shows here alone. */
+static enum pk_code wrong(struct pk_comm *c, struct pk_err *err)
+{
+    const struct nccl *n = c->impl;
+    int rc = 0;
+    const int asked = n->lib.ncclCommGetAsyncError(n->comm, &rc);
+    if (asked)
+        rc = asked;
+    return rc && rc != PK_NCCL_IN_PROGRESS ? refused(c, rc, "an all-reduce", err) : PK_OK;
+}
+
+/* --- opening --- */
+
+static enum pk_code check_device(const struct pk_comm *c, struct pk_err *err)
+{
+    if (c->dev->kind == PK_DEVICE_CUDA)
+        return PK_OK;
+    pk_fail(err, PK_E_UNAVAILABLE, "NCCL on device %s", c->dev->ops->kind);
+    pk_why(err, "it averages arrays in the memory of NVIDIA GPUs");
+    return pk_fix(err, "--device cuda, or --transport mpi");
+}
+
+static enum pk_code open_library(struct nccl *n, struct pk_arena *a, struct pk_err *err)
+{
+#define SYMBOL(name, result, arguments) {#name, (void (**)(void)) & n->lib.name},
+    const struct pk_symbol symbols[] = {PK_NCCL_CALLS(SYMBOL){0}};
+#undef SYMBOL
+    return pk_library_open(PK_LIB_NCCL, symbols, a, &n->lib.library, err);
+}
+
+static enum pk_code place_self(struct pk_comm *c, const struct pk_comm_options *o, struct pk_err *err)
+{
+    c->rank = o->world ? o->world->rank : 0;
+    c->size = c->processes = o->world ? o->world->size : 1;
+    if (!o->ranks || o->ranks == c->size)
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "%u ranks were asked for and there %s %u", o->ranks, c->size == 1 ? "is" : "are",
+            c->size);
+    pk_why(err, "NCCL's ranks are processes with a GPU each, which MPI starts");
+    return pk_fix(err, "mpirun -n %u perfkit run ..., or --ranks %u", o->ranks, c->size);
+}
+
+/* Whether rank 0 has one is told with it: the others do not wait in vain. */
+static enum pk_code share_id(struct pk_comm *c, struct pk_nccl_id *id, struct pk_err *err)
+{
+    struct nccl *n = c->impl;
+    struct {
+        int rc;
+        struct pk_nccl_id id;
+    } told = {0};
+    if (c->rank == 0)
+        told.rc = n->lib.ncclGetUniqueId(&told.id);
+    if (n->world && pk_comm_bcast(n->world, &told, sizeof told, err))
+        return err->code;
+    *id = told.id;
+    return told.rc ? refused(c, told.rc, "making the id by which ranks find each other", err) : PK_OK;
+}
+
+static enum pk_code join(struct pk_comm *c, struct pk_err *err)
+{
+    struct nccl *n = c->impl;
+    struct pk_nccl_id id;
+    struct pk_nccl_config config = {sizeof config, PK_NCCL_CONFIG_MAGIC, PK_NCCL_CONFIG_VERSION, 0};
+    if (share_id(c, &id, err))
+        return err->code;
+    const int rc = n->lib.ncclCommInitRankConfig(&n->comm, (int)c->size, id, (int)c->rank, &config);
+    return finished(c, rc, "finding the other ranks", err);
+}
+
+static void abandon(struct nccl *n)
+{
+    if (n->comm)
+        n->lib.ncclCommAbort(n->comm);
+    n->comm = NULL;
+}
+
+static enum pk_code open_nccl(struct pk_comm *c, const struct pk_comm_options *o, struct pk_err *err)
+{
+    struct nccl *n = pk_new(&c->arena, struct nccl);
+    n->world = o->world;
+    c->impl = n;
+    if (check_device(c, err) || place_self(c, o, err) || open_library(n, &c->arena, err))
+        return err->code;
+    pk_flight_init(&n->flight, c);
+    if (!join(c, err))
+        return PK_OK;
+    abandon(n);
+    pk_library_close(&n->lib.library);
+    return err->code;
+}
+
+/* Finalize ends what is under way, destroy what is left; a broken one does neither in time. */
+static void close_nccl(struct pk_comm *c)
+{
+    struct nccl *n = c->impl;
+    struct pk_err err;
+    if (!c->broken && finished(c, n->lib.ncclCommFinalize(n->comm), "ending NCCL", &err) == PK_OK) {
+        n->lib.ncclCommDestroy(n->comm);
+        n->comm = NULL;
+    }
+    abandon(n);
+    pk_flight_free(&n->flight);
+    pk_library_close(&n->lib.library);
+}
+
+/* --- all-reduces --- */
+
+static int put(const struct nccl *n, const struct pk_reduce *r, struct CUstream_st *lane)
+{
+    const int type = r->type == PK_BF16 ? PK_NCCL_BFLOAT16 : PK_NCCL_FLOAT32;
+    int rc = n->lib.ncclGroupStart();
+    for (size_t i = 0; !rc && i < r->n_parts; i++)
+        rc = n->lib.ncclAllReduce(r->parts[i].data, r->parts[i].data, r->parts[i].n, type, PK_NCCL_AVG,
+                                  n->comm, lane);
+    const int ended = n->lib.ncclGroupEnd();
+    return rc && rc != PK_NCCL_IN_PROGRESS ? rc : ended;
+}
+
+/* The kernel is in the lane when the call is over, not before: the end is recorded behind it. */
+static enum pk_code start(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err)
+{
+    struct nccl *n = c->impl;
+    enum pk_code rc = pk_flight_begin(&n->flight, r, err);
+    if (!rc)
+        rc = finished(c, put(n, r, pk_cuda_stream(c->dev, PK_LANE_COMM)), "starting an all-reduce", err);
+    return rc ? rc : pk_flight_end(&n->flight, r, err);
+}
+
+static bool test(struct pk_comm *c, const struct pk_reduce *r)
+{
+    const struct nccl *n = c->impl;
+    return pk_flight_over(&n->flight, r);
+}
+
+static enum pk_code wait(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err)
+{
+    struct nccl *n = c->impl;
+    return pk_flight_wait(&n->flight, r, err);
+}
+
+/* What NCCL waits for in vain would keep the GPU for ever. */
+static enum pk_code settle(struct pk_comm *c, struct pk_err *err)
+{
+    struct nccl *n = c->impl;
+    enum pk_code rc = pk_flight_settle(&n->flight, wrong, err);
+    if (rc)
+        abandon(n);
+    return rc;
+}
+
+/* --- what the world does --- */
+
+static enum pk_code barrier(struct pk_comm *c, struct pk_err *err)
+{
+    const struct nccl *n = c->impl;
+    return n->world ? pk_comm_barrier(n->world, err) : PK_OK;
+}
+
+static enum pk_code bcast(struct pk_comm *c, void *p, size_t bytes, struct pk_err *err)
+{
+    const struct nccl *n = c->impl;
+    return n->world ? pk_comm_bcast(n->world, p, bytes, err) : PK_OK;
+}
+
+static enum pk_code gather(struct pk_comm *c, const char *line, struct pk_arena *a, const char **lines,
+                           struct pk_err *err)
+{
+    const struct nccl *n = c->impl;
+    if (n->world)
+        return pk_comm_gather(n->world, line, a, lines, err);
+    lines[0] = pk_strdup(a, line);
+    return PK_OK;
+}
+
+static void stop(struct pk_comm *c)
+{
+    struct nccl *n = c->impl;
+    abandon(n);
+    if (n->world)
+        pk_comm_abort(n->world);
+}
+
+const struct pk_comm_ops pk_comm_nccl = {
+    .name = "nccl",
+    .summary = "processes with a GPU each, by NCCL",
+    .open = open_nccl,
+    .close = close_nccl,
+    .start = start,
+    .test = test,
+    .wait = wait,
+    .settle = settle,
+    .barrier = barrier,
+    .bcast = bcast,
+    .gather = gather,
+    .abort = stop,
+};

@@ -1,0 +1,44 @@
+/* Staged: all-reduces of device arrays by a transport that knows host memory alone.
+ *
+ * On the communication lane, in order: parts are copied into a pinned buffer, as many as it has room for; a call of the host gives it to the
+ * transport's engine, whose thread averages it, and waits; it is copied back. The host that started it does not wait, nor does the compute
+ * lane. Inside lib/comm only. */
+#pragma once
+
+#include "comm/engine.h"
+#include "comm/flight.h"
+
+enum { PK_STAGED_BYTES = 16 << 20, PK_STAGED_BATCHES = 1024 };
+
+struct pk_staged;
+/* Averages n elements in host memory over the ranks, on the engine's thread; 0 or the transport's number of an error. */
+typedef int pk_staged_fn(void *user, void *data, size_t n, enum pk_dtype type);
+
+struct pk_staged_batch {
+    struct pk_job job; /* first: a job is its batch */
+    struct pk_staged *s;
+    size_t n;
+    enum pk_dtype type;
+};
+
+struct pk_staged {
+    struct pk_flight flight;
+    struct pk_engine *engine;
+    pk_staged_fn *average;
+    void *user;
+    char *pinned;
+    struct pk_staged_batch *batches; /* of the one numbered n: batches[n % PK_STAGED_BATCHES] */
+    uint64_t posted;
+    _Atomic uint64_t done;
+    atomic_bool late; /* the engine's thread is in a call for longer than the comm's time */
+    atomic_int rc;    /* the first error of average */
+};
+
+/* The engine runs. PK_E_OOM when there is no pinned memory. */
+enum pk_code pk_staged_open(struct pk_staged *s, struct pk_comm *c, struct pk_engine *engine,
+                            pk_staged_fn *average, void *user, struct pk_err *err) PK_MUST_CHECK;
+/* A buffer that a stuck call still has stays. */
+void pk_staged_close(struct pk_staged *s);
+
+/* Start of the transport; test, wait and settle are the flight's. */
+enum pk_code pk_staged_start(struct pk_staged *s, struct pk_reduce *r, struct pk_err *err) PK_MUST_CHECK;

@@ -1,0 +1,57 @@
+/* Lane: order between lanes, without the host waiting for any of them.
+ *
+ * A moment is a place in a lane's order: other lanes can be made to wait for it, the host can look whether it has been passed, and it has
+ * a time. On a device whose lanes are queues (cuda) a moment is an event and work goes on behind it while the host does something else; on
+ * the others work has been done when a call returns, so a moment has been passed when it is recorded, and is a reading of the clock.
+ *
+ * Times are ns of the device's clock (pk_device_now_ns). A queue's own clock is another: pk_lanes_anchor, called while lanes are idle, says
+ * where the two meet. A moment's time is exact to 0.1 us per second since then against other moments, and to a launch (some us) against the host. */
+#pragma once
+
+#include "device/device.h"
+
+struct pk_moment {
+    uint64_t ns;
+    void *event; /* of a queue's, else NULL */
+};
+
+/* What a device kind whose lanes are queues fills; all required. */
+struct pk_lane_ops {
+    enum pk_code (*make)(struct pk_device *dev, struct pk_moment *p, struct pk_err *err);
+    void (*drop)(struct pk_device *dev, struct pk_moment *p);
+    enum pk_code (*record)(struct pk_device *dev, enum pk_lane lane, struct pk_moment *p, struct pk_err *err);
+    enum pk_code (*await)(struct pk_device *dev, enum pk_lane lane, const struct pk_moment *p,
+                          struct pk_err *err);
+    bool (*passed)(struct pk_device *dev, const struct pk_moment *p);
+    uint64_t (*ns)(struct pk_device *dev, const struct pk_moment *p);
+    enum pk_code (*anchor)(struct pk_device *dev, struct pk_err *err);
+    enum pk_code (*call)(struct pk_device *dev, enum pk_lane lane, void (*fn)(void *user), void *user,
+                         struct pk_err *err);
+    void *(*pin)(struct pk_device *dev, size_t bytes);
+    void (*unpin)(struct pk_device *dev, void *p);
+};
+
+/* True where work is only put into a lane by the calls that ask for it. */
+bool pk_lanes_queue(const struct pk_device *dev);
+
+/* A moment may be recorded again and again. Making one is not for timed regions. */
+enum pk_code pk_moment_make(struct pk_device *dev, struct pk_moment *p, struct pk_err *err) PK_MUST_CHECK;
+void pk_moment_drop(struct pk_device *dev, struct pk_moment *p); /* all zeros is allowed */
+enum pk_code pk_moment_record(struct pk_device *dev, enum pk_lane lane, struct pk_moment *p,
+                              struct pk_err *err) PK_MUST_CHECK;
+/* What is put into the lane from now on begins behind the moment, as it was recorded last. */
+enum pk_code pk_lane_await(struct pk_device *dev, enum pk_lane lane, const struct pk_moment *p,
+                           struct pk_err *err) PK_MUST_CHECK;
+/* Costs no more than a look. True of a broken device too, whose next check says what happened. */
+bool pk_moment_passed(struct pk_device *dev, const struct pk_moment *p);
+/* Of a moment that was recorded since the last anchor, and passed; of a queue that has none, 0. */
+uint64_t pk_moment_ns(struct pk_device *dev, const struct pk_moment *p);
+enum pk_code pk_lanes_anchor(struct pk_device *dev, struct pk_err *err) PK_MUST_CHECK;
+
+/* For devices with queues (asserted). fn runs on some thread of the host when the lane comes to it, and the lane goes on when it returns; it
+ * may not use the device. */
+enum pk_code pk_lane_call(struct pk_device *dev, enum pk_lane lane, void (*fn)(void *user), void *user,
+                          struct pk_err *err) PK_MUST_CHECK;
+/* Host memory that a lane copies to and from without anybody waiting; NULL when refused. Freed by closing when forgotten. */
+void *pk_lanes_pin(struct pk_device *dev, size_t bytes);
+void pk_lanes_unpin(struct pk_device *dev, void *p); /* NULL is allowed */

@@ -1,0 +1,174 @@
+/* Averaging memory: which arrays a way has, and what is in them. */
+#include "base/assert.h"
+#include "model/averaging_parts.h"
+
+#include <math.h>
+
+bool pk_averaging_contiguous(enum pk_averaging_way way)
+{
+    return way == PK_AVERAGE_FLAT || way == PK_AVERAGE_BUCKET;
+}
+
+/* Gradients are where the backward pass leaves them. */
+static bool in_place(const struct pk_averaging_options *o)
+{
+    return o->work == PK_WORK_TRANSFORMER && o->type == PK_FP32;
+}
+
+static bool has_own(const struct pk_averaging_options *o)
+{
+    return !in_place(o) && (!pk_averaging_contiguous(o->way) || o->copy);
+}
+
+static bool has_flat(const struct pk_averaging_options *o)
+{
+    return pk_averaging_contiguous(o->way) && (o->copy || !in_place(o));
+}
+
+bool pk_averaging_has(const struct pk_averaging_options *o, enum pk_averaging_region region)
+{
+    switch (region) {
+    case PK_REGION_FLATTEN:
+        return o->way == PK_AVERAGE_FLAT && o->copy;
+    case PK_REGION_ALL_REDUCE:
+        return o->way != PK_AVERAGE_NONE && !pk_averaging_overlaps(o->way);
+    case PK_REGION_WAIT:
+        return pk_averaging_overlaps(o->way);
+    case PK_REGION_COPY_BACK:
+        return pk_averaging_contiguous(o->way) && o->copy;
+    default:
+        return true;
+    }
+}
+
+static int64_t as_the_pool_counts(size_t bytes)
+{
+    return (int64_t)((bytes + PK_POOL_ALIGN - 1) / PK_POOL_ALIGN * PK_POOL_ALIGN);
+}
+
+int64_t pk_averaging_bytes(const struct pk_averaging_options *o, const struct pk_gradients *g)
+{
+    const size_t size = pk_dtype_bytes(o->type);
+    int64_t bytes = has_flat(o) ? as_the_pool_counts(g->elements * size) : 0;
+    for (size_t t = 0; t < g->n && has_own(o); t++)
+        bytes += as_the_pool_counts(g->v[t].elements * size);
+    return bytes;
+}
+
+/* --- set-up --- */
+
+static void plan_buckets(struct pk_averaging *v, struct pk_arena *a)
+{
+    const struct pk_gradients *g = v->gradients;
+    const size_t cap = v->o.way == PK_AVERAGE_BUCKET ? v->o.cap
+                       : v->o.way == PK_AVERAGE_FLAT ? g->elements
+                                                     : 1;
+    size_t *elements = pk_new_n(a, size_t, g->n), *before = pk_new_n(a, size_t, g->n);
+    for (size_t t = 0; t < g->n; t++) {
+        elements[t] = g->v[t].elements;
+        before[t] = t ? before[t - 1] + elements[t - 1] : 0;
+    }
+    v->before = before;
+    pk_buckets_plan(elements, g->n, cap, v->o.way == PK_AVERAGE_BUCKET ? v->o.first_cap : 0, a, &v->buckets);
+    pk_filling_init(&v->filling, &v->buckets, a);
+}
+
+static void plan_time(struct pk_averaging *v, struct pk_arena *a)
+{
+    uint64_t *ready_ns = pk_new_n(a, uint64_t, v->gradients->n);
+    double share = 0;
+    for (size_t t = 0; t < v->gradients->n; t++) {
+        share += v->gradients->v[t].share;
+        ready_ns[t] = (uint64_t)llround(fmin(share, 1) * (double)v->o.backward_ns);
+    }
+    v->ready_ns = ready_ns;
+}
+
+/* NULL where memory is refused. */
+static char *place_of(struct pk_averaging *v, size_t t)
+{
+    if (has_own(&v->o))
+        return pk_device_alloc(v->dev, v->gradients->v[t].elements * pk_dtype_bytes(v->o.type),
+                               PK_TAG_GRADIENTS);
+    return in_place(&v->o) ? (char *)pk_averaging_source(v, t) : pk_averaging_slot(v, t);
+}
+
+static enum pk_code take_memory(struct pk_averaging *v, struct pk_err *err)
+{
+    if (has_flat(&v->o)) {
+        v->flat =
+            pk_device_alloc(v->dev, v->gradients->elements * pk_dtype_bytes(v->o.type), PK_TAG_GRADIENTS);
+        if (!v->flat)
+            return pk_device_oom(v->dev, err);
+    }
+    for (size_t t = 0; t < v->gradients->n; t++) {
+        v->grad[t] = place_of(v, t);
+        if (!v->grad[t])
+            return pk_device_oom(v->dev, err);
+        v->parts[t] = (struct pk_part){v->grad[t], v->gradients->v[t].elements};
+    }
+    return PK_OK;
+}
+
+static void listen(struct pk_averaging *v)
+{
+    struct pk_transformer *t = &v->o.training->t;
+    pk_assert(t->layout.n == v->gradients->n && t->layout.elements == v->gradients->elements);
+    t->hook = (struct pk_gradient_hook){pk_averaging_made, v};
+}
+
+static enum pk_code make_moments(struct pk_averaging *v, struct pk_arena *a, struct pk_err *err)
+{
+    struct pk_averaging_moments *p = &v->moments;
+    struct pk_moment *const few[] = {&p->backward_began, &p->backward_ended, &p->compute_ended,
+                                     &p->comm_ended};
+    enum pk_code rc = PK_OK;
+    p->made = pk_new_n(a, struct pk_moment, v->gradients->n);
+    for (size_t i = 0; !rc && i < sizeof few / sizeof *few; i++)
+        rc = pk_moment_make(v->dev, few[i], err);
+    for (size_t t = 0; !rc && t < v->gradients->n; t++)
+        rc = pk_moment_make(v->dev, &p->made[t], err);
+    return rc;
+}
+
+static void drop_moments(struct pk_averaging *v)
+{
+    struct pk_averaging_moments *p = &v->moments;
+    struct pk_moment *const few[] = {&p->backward_began, &p->backward_ended, &p->compute_ended,
+                                     &p->comm_ended};
+    for (size_t i = 0; i < sizeof few / sizeof *few; i++)
+        pk_moment_drop(v->dev, few[i]);
+    for (size_t t = 0; p->made && t < v->gradients->n; t++)
+        pk_moment_drop(v->dev, &p->made[t]);
+}
+
+enum pk_code pk_averaging_new(struct pk_device *dev, struct pk_comm *comm,
+                              const struct pk_averaging_options *o, const struct pk_gradients *g, bool dry,
+                              struct pk_arena *a, struct pk_averaging *out, struct pk_err *err)
+{
+    *out = (struct pk_averaging){.dev = dev, .comm = comm, .o = *o, .gradients = g};
+    out->grad = pk_new_n(a, char *, g->n);
+    out->reduces = pk_new_n(a, struct pk_reduce, g->n);
+    out->parts = pk_new_n(a, struct pk_part, g->n);
+    out->made_ns = pk_new_n(a, uint64_t, g->n);
+    out->least_ns = pk_new_n(a, uint64_t, g->n);
+    plan_buckets(out, a);
+    plan_time(out, a);
+    if (o->training)
+        listen(out);
+    if (make_moments(out, a, err) || take_memory(out, err))
+        return err->code;
+    return dry || o->training ? PK_OK : pk_averaging_fill(out, a, err);
+}
+
+void pk_averaging_free(struct pk_averaging *v)
+{
+    for (size_t t = 0; v->grad && t < v->gradients->n && has_own(&v->o); t++)
+        pk_device_free(v->dev, v->grad[t]);
+    if (v->dev) {
+        pk_device_free(v->dev, v->flat);
+        drop_moments(v);
+    }
+    if (v->o.training)
+        v->o.training->t.hook = (struct pk_gradient_hook){0};
+}

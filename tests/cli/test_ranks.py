@@ -1,0 +1,225 @@
+"""Ranks that are processes: started by perfkit or by mpirun, one that dies, those that disagree, and what is said without an MPI."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import sqlite3
+import subprocess
+import time
+import uuid
+
+import pytest
+from conftest import BINARY
+from processes import gone, marked
+
+MODULE = pathlib.Path(BINARY).parent / "perfkit-mpi.so"
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+FEW = ("-i", "1", "--min-samples", "2", "--max-samples", "3", "--min-time", "1ms", "--max-time", "2ms")
+TINY = ("--tensors", "two", "--compute-ms", "1")
+
+real = pytest.mark.skipif(not MODULE.exists() or not shutil.which("mpiexec") or "PERFKIT_SANITIZED" in os.environ,
+                          reason="no MPI, or one whose leaks are not ours to examine")
+
+
+@pytest.fixture
+def model(perfkit, measured):
+    (perfkit.cwd / "two").write_text("a 30000\nb 70000\n")
+
+
+def query(perfkit, sql):
+    with sqlite3.connect(perfkit.db) as db:
+        return db.execute(sql).fetchall()
+
+
+def notes(perfkit):
+    return [json.loads(n) for n, in query(perfkit, "SELECT notes FROM v_slice")]
+
+
+@real
+def test_two_ranks(perfkit, model):
+    """Every rank's samples are there, of the same iterations; gradients were right on both; each has CPUs of its own."""
+    r = perfkit("run", "ddp-bucket", "-d", "cpu", "--ranks", "2", *TINY, "-v", "none,naive,bucket", "--bucket-bytes", "200KB", *FEW,
+                "--format", "json")
+    assert r.status == 0, r
+    assert "transport=mpi: implied" in r.stderr
+    assert [row["status"] for row in r.rows("methods")] == ["OK"] * 3
+    assert "2 ranks, fp32, mpi" in r.rows("methods")[0]["setting"]
+    per_rank = {}
+    for case, rank, ordinal, phase in query(perfkit, "SELECT case_id, rank, ordinal, phase FROM v_sample WHERE metric = 'step_ns'"):
+        per_rank.setdefault((case, rank), set()).add((ordinal, phase))
+    cases = {case for case, _ in per_rank}
+    assert len(cases) == 3 and len(per_rank) == 6
+    assert all(per_rank[c, 0] == per_rank[c, 1] for c in cases)
+    highest = {(c, o): v for c, o, v in query(perfkit, "SELECT case_id, ordinal, max(value) FROM v_sample WHERE metric = 'step_ns' "
+                                              "AND phase = 'steady' GROUP BY 1, 2")}
+    for case, most in query(perfkit, "SELECT case_id, max FROM v_summary WHERE metric = 'step_ns'"):
+        assert most == max(v for (c, _), v in highest.items() if c == case)  # a step ends with its slowest rank
+    for n in notes(perfkit):
+        assert n["check"] == "passed" and n["ranks"]["size"] == 2 and len(set(n["ranks"]["hosts"])) == 1
+        if len(os.sched_getaffinity(0)) > 1:
+            assert n["ranks"]["cpus"][0] != n["ranks"]["cpus"][1]
+
+
+@real
+def test_more_ranks_than_cpus(perfkit, model):
+    n = len(os.sched_getaffinity(0)) + 1
+    r = perfkit("run", "ddp-bucket", "-d", "cpu", "--ranks", n, *TINY, "-v", "flat", *FEW, "--no-check")
+    assert r.status == 0, r
+    assert f"{n} ranks take turns on" in r.stderr and "oversubscribe" in r.stderr
+    assert query(perfkit, "SELECT count(DISTINCT rank) FROM v_sample") == [(n,)]
+
+
+def rank_1(token):
+    """The pid of the worker that is rank 1."""
+    for pid in marked(token):
+        proc = pathlib.Path(f"/proc/{pid}")
+        try:
+            if b"OMPI_COMM_WORLD_RANK=1\0" in (proc / "environ").read_bytes() and b"worker" in (proc / "cmdline").read_bytes():
+                return pid
+        except OSError:
+            pass
+    return None
+
+
+@real
+def test_a_rank_that_dies_ends_its_case(perfkit, model):
+    """The case names it, the next one has new ranks, and nothing is left behind."""
+    token = str(uuid.uuid4())
+    p = perfkit.start("run", "ddp-bucket", "-d", "cpu", "--ranks", "2", "--tensors", "two", "--compute-ms", "20,21", "-v", "none", "-i", "1",
+                      "--min-time", "2s", "--max-time", "2s", "--no-check", env={"MARK": token})
+    end = time.monotonic() + 60
+    while not rank_1(token) and time.monotonic() < end:
+        time.sleep(0.05)
+    time.sleep(1)
+    os.kill(rank_1(token), signal.SIGKILL)
+    out, err = p.communicate(timeout=90)
+    assert p.returncode == 1, err
+    rows = query(perfkit, "SELECT status, message FROM v_case ORDER BY status")
+    assert [status for status, _ in rows] == ["failed", "ok"]
+    assert "the worker (2 ranks) went away" in rows[0][1] and "rank 1" in rows[0][1] and "signal 9 (Killed)" in rows[0][1]
+    assert gone(token)
+
+
+def mpirun(perfkit, *argv):
+    return subprocess.run([shutil.which("mpirun"), *map(str, argv)], cwd=perfkit.cwd, env=perfkit.environment(AS_ROOT), timeout=120,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@real
+def test_under_mpirun_rank_0_is_the_run(perfkit, model):
+    run = ("run", "ddp-bucket", "-d", "cpu", *TINY, "-v", "flat", *FEW, "-o", "table.json", "--format", "json", "-i", "3")
+    r = mpirun(perfkit, "-n", "2", BINARY, *run)
+    assert r.returncode == 0, r
+    assert r.stderr.count("mpirun has started the ranks, once") == 1
+    (row,) = json.loads((perfkit.cwd / "table.json").read_text())["tables"]["methods"]["rows"]
+    assert row["status"] == "OK" and "2 ranks" in row["setting"]
+    assert query(perfkit, "SELECT count(DISTINCT rank), count(DISTINCT invocation) FROM v_sample") == [(2, 1)]
+
+
+@real
+def test_what_every_rank_meets_is_said_once(perfkit):
+    r = mpirun(perfkit, "-n", "3", BINARY, "run", "ddp-bucket", "--nosuch")
+    assert r.returncode == 2 and r.stderr.count("there is no option --nosuch") == 1, r
+
+
+@real
+def test_a_launchers_terminal_is_not_the_users(perfkit, model):
+    """mpirun gives its processes a terminal of 80 columns, and its own output may be a file."""
+    r = mpirun(perfkit, "-n", "2", BINARY, "run", "ddp-bucket", "-d", "cpu", *TINY, "-v", "naive,flat", *FEW)
+    assert r.returncode == 0 and "Total vs naive" in r.stdout and "\x1b" not in r.stdout, r
+
+
+@real
+def test_ranks_that_disagree(perfkit, model):
+    one = ("run", "ddp-bucket", "-d", "cpu", "--tensors", "two", "-v", "flat", *FEW, "--compute-ms")
+    r = mpirun(perfkit, "-n", "1", BINARY, *one, "1", ":", "-n", "1", BINARY, *one, "2")
+    assert r.returncode == 1, r
+    ((status, message),) = query(perfkit, "SELECT status, message FROM v_case")
+    assert status == "failed"
+    assert message == "rank 1: its command line has no such case as rank 0's: compute_ms=1; start every rank with the same command line"
+    assert message in r.stderr
+
+
+@real
+@pytest.mark.parametrize("other, why", [(("env", "PERFKIT_MPI=/none"), "/none"), ((), "the null device's clock")])
+def test_a_rank_without_a_case(perfkit, model, other, why):
+    """It says why and ends the others, which would wait for it."""
+    one = ("run", "ddp-bucket", *TINY, "-v", "flat", *FEW, "--timeout", "60s", "-d")
+    began = time.monotonic()
+    r = mpirun(perfkit, "-n", "1", BINARY, *one, "cpu", ":", "-n", "1", *other, BINARY, *one, "cpu" if other else "null")
+    assert r.returncode == 6 and time.monotonic() - began < 50, r
+    assert "rank 1 of 2 has no case to measure" in r.stderr and why in r.stderr and "with the same command line" in r.stderr, r
+
+
+@real
+def test_a_rank_that_never_comes(perfkit, model):
+    """Rank 0 says so when its time is up, unless mpirun sees first that a rank has ended without MPI, and ends the other."""
+    one = ("run", "ddp-bucket", "-d", "cpu", *TINY, "-v", "flat", *FEW, "--timeout", "2s")
+    r = mpirun(perfkit, "-n", "1", BINARY, *one, ":", "-n", "1", BINARY, *one, "--dry-run")
+    if r.returncode == 1 and "exiting improperly" in r.stderr:
+        return
+    assert r.returncode == 6 and "start every rank with the same command line" in r.stderr, r
+    assert "Not measured: flat: " in " ".join(r.stdout.split()), r
+
+
+def planned(perfkit, *args, **env):
+    (row,) = perfkit("run", "ddp-bucket", "-d", "cpu", "-v", "flat", "--compute-ms", "1", "-n", "--format", "json", *args, env=env).rows("plan")
+    return row
+
+
+@pytest.mark.skipif(not MODULE.exists() or not shutil.which("mpiexec"), reason="no MPI")
+def test_ranks_that_share_cpus_are_told(perfkit):
+    """Those of --bind are what there is, and every rank has its threads."""
+    few = ("run", "ddp-bucket", "-d", "cpu", "-v", "flat", "--compute-ms", "1", "-n", "--ranks", "2")
+    cpus = sorted(os.sched_getaffinity(0))
+    assert "2 ranks take turns on 1 CPU" in perfkit(*few, "--bind", cpus[0]).stderr
+    many = perfkit(*few, "--threads", len(cpus)).stderr
+    assert (f"2 ranks of {len(cpus)} threads take turns on {len(cpus)} CPU" if len(cpus) > 1 else "2 ranks take turns on 1 CPU") in many
+    assert ("take turns" in perfkit(*few).stderr) == (len(cpus) < 2)
+
+
+def test_a_link_option_means_the_link(perfkit):
+    assert planned(perfkit, "--ranks", "8")["axes"]["transport"] == "mpi"
+    assert planned(perfkit, "--ranks", "8", "--link-latency-us", "5")["axes"]["transport"] == "link"
+    assert planned(perfkit, "--ranks", "8", "--transport", "link")["axes"]["transport"] == "link"
+    assert planned(perfkit)["axes"]["transport"] == "link"
+
+
+def test_without_an_mpi(perfkit, tmp_path):
+    """The case is skipped with what to install; a run of nothing else has the status of a run of nothing."""
+    missing = planned(perfkit, "--ranks", "2", PERFKIT_MPI="/nowhere/perfkit-mpi.so")["status"]
+    assert "/nowhere/perfkit-mpi.so, which PERFKIT_MPI names, cannot be read" in missing
+    if MODULE.exists():
+        assert "there is no mpiexec in PATH: apt install openmpi-bin" in planned(perfkit, "--ranks", "2", PATH=tmp_path)["status"]
+    else:
+        assert "built" in planned(perfkit, "--ranks", "2")["status"]
+    perfkit("run", "ddp-bucket", "-d", "null", "--ranks", "2", "-v", "flat").refused(6, "the null device's clock", "--dry-run")
+
+
+@pytest.mark.skipif(not MODULE.exists() or not shutil.which("mpiexec"), reason="no MPI")
+def test_more_ranks_than_there_can_be(perfkit):
+    cpus = len(os.sched_getaffinity(0))
+    assert f"{16 * cpus} at most are started here" in planned(perfkit, "--ranks", 16 * cpus + 1)["status"]
+    three = {"OMPI_COMM_WORLD_SIZE": "3", "OMPI_COMM_WORLD_RANK": "0"}
+    assert "2 ranks, but mpirun started 3" in planned(perfkit, "--ranks", "2", **three)["status"]
+    assert planned(perfkit, **three)["axes"]["ranks"] == 3
+    perfkit("run", "--suite", "nowhere.ini", env=three).refused(2, "--suite under mpirun", "ranks of one experiment")
+
+
+def test_ranks_are_not_for_once(perfkit):
+    r = perfkit("run", "ddp-bucket", "-d", "cpu", "--transport", "mpi", "-v", "flat", "--compute-ms", "1", "--once")
+    if MODULE.exists() and shutil.which("mpiexec"):
+        r.refused(2, "--once does not start the 2 ranks of flat", "ranks are processes", "--transport link")
+    else:
+        assert r.status == 6 and "ranks over MPI" in r.stdout + r.stderr and "smaller sizes" not in r.stderr, r
+
+
+@real
+def test_gradients_are_the_mean_over_the_batches_of_all_ranks(perfkit, measured):
+    """Each rank has tokens of its own; each compares what it is left with against the gradients of both, computed by itself alone."""
+    r = perfkit("run", "ddp-bucket", "-d", "cpu", "--ranks", "2", "--work", "transformer", "--seq-len", "4", "-v", "bucket", "--bucket-bytes", "4MB", *FEW,
+                "--format", "json")
+    assert r.status == 0, r
+    assert [n["check"] for n in notes(perfkit)] == ["passed"]
+    assert len(r.rows("timeline")) == r.rows("buckets")[0]["buckets"]
