@@ -40,12 +40,20 @@ static const struct pk_metric_decl metrics[METRICS] = {
     [SWITCHES] = {"context_switches", "1", "lower", "rate", "median", "sum", "reported"},
 };
 
-/* gate: waits until the other end is closed; -1 = none. */
-_Noreturn static void become(const char *const *argv, struct start *start, int gate)
+/* The child ends with its parent, also with one that ended before this was asked for. */
+static void live_no_longer_than(pid_t parent)
 {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(127);
+}
+
+/* gate: waits until the other end is closed; -1 = none. */
+_Noreturn static void become(const char *const *argv, struct start *start, pid_t parent, int gate)
+{
+    live_no_longer_than(parent);
     int null = open("/dev/null", O_RDWR);
     char c;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGPIPE, SIG_DFL);
     while (gate >= 0 && read(gate, &c, 1) < 0 && errno == EINTR)
         ;
@@ -73,9 +81,10 @@ static void run_once(const char *const *argv, struct start *start, struct outcom
 {
     *out = (struct outcome){0};
     *start = (struct start){0};
+    const pid_t parent = getpid();
     pid_t pid = fork();
     if (pid == 0)
-        become(argv, start, -1);
+        become(argv, start, parent, -1);
     if (pid < 0)
         out->error = errno;
     else
@@ -94,10 +103,11 @@ static void run_counted(const char *const *argv, struct start *start, struct pk_
         return;
     }
     PK_CLEANUP_FD int go = gate[0];
+    const pid_t parent = getpid();
     pid_t pid = fork();
     if (pid == 0) {
         close(gate[1]);
-        become(argv, start, go);
+        become(argv, start, parent, go);
     }
     int error = errno;
     if (pid > 0)
