@@ -380,7 +380,7 @@ ORDER BY min(ordinal) OVER (PARTITION BY other_axes), parameters, tp, slicing DE
 -- column: tree_op_ns | Combine or flatten (µs) | us | 2
 -- column: unflatten_ns | Unflatten (µs) | us | 2
 -- column: step_ns | A step (ms) | ms | 4
--- column: thousand_ns | 1000 steps (s) | s | 4
+-- column: thousand_ns | 1000 steps (s) | s | 4 optional1
 -- column: other_axes | Other axes | json | hide
 SELECT config, op, variant, partition_ns, tree_op_ns, unflatten_ns,
        coalesce(partition_ns, 0) + tree_op_ns + coalesce(unflatten_ns, 0) AS step_ns,
