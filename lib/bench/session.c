@@ -162,9 +162,14 @@ struct pk_request pk_session_request(struct session *s, size_t i)
     };
 }
 
-static enum pk_code late(struct session *s, size_t i, bool by_budget, struct pk_err *err)
+/* Ranks of which one does not answer fail, as those of which one dies. */
+static enum pk_code late(struct session *s, size_t i, const char *absent, bool by_budget, struct pk_err *err)
 {
     char limit[32];
+    if (absent)
+        return record_unmeasured(
+            s, i, PK_ST_FAILED,
+            pk_printf(&s->arena, "%s; the time was up, and all of them were ended", absent), err);
     if (by_budget)
         return leave_out(s, i, err);
     pk_format_duration_exact(s->opt->timeout_ns, limit, sizeof limit);
@@ -185,8 +190,9 @@ enum pk_code pk_session_ask(struct session *s, size_t i, struct pk_request r, st
     case PK_ANSWER_STOPPED:
         return PK_OK;
     case PK_ANSWER_LATE:
-        return r.pass == PK_PASS_TIMING ? late(s, i, by_budget, err)
-                                        : pk_session_uncounted(s, r.pass, "it took too long");
+        return r.pass == PK_PASS_TIMING
+                   ? late(s, i, l->absent, by_budget, err)
+                   : pk_session_uncounted(s, r.pass, l->absent ? l->absent : "it took too long");
     case PK_ANSWER_SLICE:
         break;
     }

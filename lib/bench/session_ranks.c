@@ -6,15 +6,24 @@
 
 /* The native program as that many ranks: one more to those that a launcher has started, or their start. */
 static const struct pk_provider *provider_of(const struct pk_provider *native, unsigned ranks,
-                                             struct pk_arena *a)
+                                             const struct pk_roll *roll, struct pk_arena *a)
 {
-    const char **argv = pk_new_n(a, const char *, 5);
+    enum { WORDS = 7 };
+    const char **argv = pk_new_n(a, const char *, WORDS), *path = pk_roll_path(roll, a);
+    size_t n = 0;
     struct pk_provider *p = pk_new(a, struct pk_provider);
-    argv[0] = native->argv[0];
-    argv[1] = "worker";
-    argv[2] = pk_launched().by ? "--join" : "--start";
-    argv[3] = pk_launched().by ? NULL : pk_printf(a, "%u", ranks);
+    argv[n++] = native->argv[0];
+    argv[n++] = "worker";
+    argv[n++] = pk_launched().by ? "--join" : "--start";
+    if (!pk_launched().by)
+        argv[n++] = pk_printf(a, "%u", ranks);
+    if (path) {
+        argv[n++] = "--roll";
+        argv[n++] = path;
+    }
     *p = (struct pk_provider){.name = pk_plural(ranks, "rank", a), .argv = argv};
+    if (pk_launched().by)
+        p->once = pk_printf(a, "%s starts ranks once", pk_launched().by);
     return p;
 }
 
@@ -24,6 +33,17 @@ static void open_link(struct session *s, const struct pk_provider *provider,
     struct pk_link *l = &s->links[s->n_links++];
     pk_link_init(l, provider);
     pk_link_know(l, metrics, n_metrics);
+}
+
+static void open_ranks(struct session *s, unsigned ranks, const struct pk_provider *native,
+                       const struct pk_metric_decl *metrics, size_t n_metrics)
+{
+    struct pk_roll roll;
+    struct pk_link *l = &s->links[s->n_links];
+    pk_roll_make(&roll, ranks);
+    s->ranks_of[s->n_links] = ranks;
+    open_link(s, provider_of(native, ranks, &roll, &s->arena), metrics, n_metrics);
+    l->roll = roll;
 }
 
 static struct pk_link *find_ranks(struct session *s, unsigned ranks)
@@ -45,10 +65,8 @@ void pk_session_open_links(struct session *s, const struct pk_provider *provider
     s->n_providers = n;
     for (size_t i = 0; i < s->plan->n; i++) {
         const unsigned ranks = s->plan->v[i].ranks;
-        if (!ranks || find_ranks(s, ranks))
-            continue;
-        s->ranks_of[s->n_links] = ranks;
-        open_link(s, provider_of(&providers[0], ranks, &s->arena), metrics, n_metrics);
+        if (ranks && !find_ranks(s, ranks))
+            open_ranks(s, ranks, &providers[0], metrics, n_metrics);
     }
 }
 

@@ -48,6 +48,7 @@ enum pk_code pk_comm_open(struct pk_comm *c, enum pk_comm_kind kind, struct pk_d
 {
     *c = (struct pk_comm){.ops = pk_comm_kinds[kind],
                           .dev = dev,
+                          .roll = o->world ? o->world->roll : NULL,
                           .timeout_ns = o->timeout_ns ? o->timeout_ns : 60 * PK_NS_PER_S};
     if (!c->ops->open(c, o, err)) {
         validate(c->ops);
@@ -75,8 +76,18 @@ static enum pk_code refuse_broken(struct pk_err *err)
     return pk_why(err, "an earlier call failed on this rank or another");
 }
 
+/* Around every call of a transport that may wait for another rank. */
+static enum pk_code begins(struct pk_comm *c, struct pk_err *err)
+{
+    if (c->broken)
+        return refuse_broken(err);
+    pk_roll_enter(c->roll, c->rank);
+    return PK_OK;
+}
+
 static enum pk_code ended(struct pk_comm *c, enum pk_code rc)
 {
+    pk_roll_leave(c->roll, c->rank);
     c->broken |= rc != PK_OK;
     return rc;
 }
@@ -84,8 +95,8 @@ static enum pk_code ended(struct pk_comm *c, enum pk_code rc)
 /* r has its parts and its type. */
 static enum pk_code start(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err)
 {
-    if (c->broken)
-        return refuse_broken(err);
+    if (begins(c, err))
+        return err->code;
     for (size_t i = 0; i < r->n_parts; i++)
         r->bytes += r->parts[i].n * pk_dtype_bytes(r->type);
     r->asked_ns = pk_device_now_ns(c->dev);
@@ -122,8 +133,8 @@ bool pk_comm_test(struct pk_comm *c, const struct pk_reduce *r)
 enum pk_code pk_comm_wait(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err)
 {
     pk_assert(r->pending);
-    if (c->broken)
-        return refuse_broken(err);
+    if (begins(c, err))
+        return err->code;
     enum pk_code rc = ended(c, c->ops->wait(c, r, err));
     r->pending = rc != PK_OK;
     c->pending -= !r->pending;
@@ -133,24 +144,24 @@ enum pk_code pk_comm_wait(struct pk_comm *c, struct pk_reduce *r, struct pk_err 
 enum pk_code pk_comm_settle(struct pk_comm *c, struct pk_err *err)
 {
     pk_assert(c->broken || c->pending == 0);
-    if (c->broken)
-        return refuse_broken(err);
-    return c->ops->settle ? ended(c, c->ops->settle(c, err)) : PK_OK;
+    if (begins(c, err))
+        return err->code;
+    return ended(c, c->ops->settle ? c->ops->settle(c, err) : PK_OK);
 }
 
 enum pk_code pk_comm_barrier(struct pk_comm *c, struct pk_err *err)
 {
     pk_assert(c->broken || c->pending == 0);
-    if (c->broken)
-        return refuse_broken(err);
-    return c->ops->barrier ? ended(c, c->ops->barrier(c, err)) : PK_OK;
+    if (begins(c, err))
+        return err->code;
+    return ended(c, c->ops->barrier ? c->ops->barrier(c, err) : PK_OK);
 }
 
 enum pk_code pk_comm_bcast(struct pk_comm *c, void *p, size_t bytes, struct pk_err *err)
 {
-    if (c->broken)
-        return refuse_broken(err);
-    return c->ops->bcast ? ended(c, c->ops->bcast(c, p, bytes, err)) : PK_OK;
+    if (begins(c, err))
+        return err->code;
+    return ended(c, c->ops->bcast ? c->ops->bcast(c, p, bytes, err) : PK_OK);
 }
 
 enum pk_code pk_comm_await(struct pk_comm *c, void *p, size_t bytes, struct pk_err *err)
@@ -165,14 +176,14 @@ enum pk_code pk_comm_await(struct pk_comm *c, void *p, size_t bytes, struct pk_e
 enum pk_code pk_comm_gather(struct pk_comm *c, const char *line, struct pk_arena *a, const char **lines,
                             struct pk_err *err)
 {
-    if (c->broken)
-        return refuse_broken(err);
+    if (begins(c, err))
+        return err->code;
     for (unsigned i = 0; i < c->processes; i++)
         lines[i] = NULL;
     if (c->ops->gather)
         return ended(c, c->ops->gather(c, line, a, lines, err));
     lines[0] = pk_strdup(a, line);
-    return PK_OK;
+    return ended(c, PK_OK);
 }
 
 void pk_comm_abort(struct pk_comm *c)

@@ -56,6 +56,7 @@ static enum pk_code finished(const struct pk_comm *c, int rc, const char *what, 
             break;
         if (pk_clock_ns() > deadline_ns)
             return pk_comm_late(c, what, err);
+        pk_roll_beat(c->roll, c->rank);
         nanosleep(&nap, NULL);
     }
     return rc ? refused(c, rc, what, err) : PK_OK;

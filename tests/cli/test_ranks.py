@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import sqlite3
@@ -71,33 +72,52 @@ def test_more_ranks_than_cpus(perfkit, model):
 
 
 def rank_1(token):
-    """The pid of the worker that is rank 1."""
+    """The pid of the process that is rank 1."""
     for pid in marked(token):
         proc = pathlib.Path(f"/proc/{pid}")
         try:
-            if b"OMPI_COMM_WORLD_RANK=1\0" in (proc / "environ").read_bytes() and b"worker" in (proc / "cmdline").read_bytes():
+            if b"OMPI_COMM_WORLD_RANK=1\0" in (proc / "environ").read_bytes():
                 return pid
         except OSError:
             pass
     return None
 
 
-@real
-def test_a_rank_that_dies_ends_its_case(perfkit, model):
-    """The case names it, the next one has new ranks, and nothing is left behind."""
-    token = str(uuid.uuid4())
-    p = perfkit.start("run", "ddp-bucket", "-d", "cpu", "--ranks", "2", "--tensors", "two", "--compute-ms", "20,21", "-v", "none", "-i", "1",
-                      "--min-time", "2s", "--max-time", "2s", "--no-check", env={"MARK": token})
+def signalled(perfkit, token, signum, *args):
+    """A run of cases that take two seconds, whose rank 1 gets the signal in the first of them: its exit status and stderr."""
+    p = perfkit.start("run", "ddp-bucket", "-d", "cpu", "--tensors", "two", "-v", "none", "-i", "1", "--min-time", "2s", "--max-time", "2s",
+                      "--no-check", *args, env={"MARK": token})
     end = time.monotonic() + 60
     while not rank_1(token) and time.monotonic() < end:
         time.sleep(0.05)
     time.sleep(1)
-    os.kill(rank_1(token), signal.SIGKILL)
+    os.kill(rank_1(token), signum)
     out, err = p.communicate(timeout=90)
-    assert p.returncode == 1, err
+    return p.returncode, err.decode()
+
+
+@real
+def test_a_rank_that_dies_ends_its_case(perfkit, model):
+    """The case names it, the next one has new ranks, and nothing is left behind."""
+    token = str(uuid.uuid4())
+    status, err = signalled(perfkit, token, signal.SIGKILL, "--ranks", "2", "--compute-ms", "20,21")
+    assert status == 1, err
     rows = query(perfkit, "SELECT status, message FROM v_case ORDER BY status")
     assert [status for status, _ in rows] == ["failed", "ok"]
     assert "the worker (2 ranks) went away" in rows[0][1] and "rank 1" in rows[0][1] and "signal 9 (Killed)" in rows[0][1]
+    assert gone(token)
+
+
+@real
+def test_a_rank_that_is_stopped_fails_its_case(perfkit, model):
+    """When the time is up it is named, and those that waited for it are not; the next case has new ranks, and nothing is left behind."""
+    token = str(uuid.uuid4())
+    status, err = signalled(perfkit, token, signal.SIGSTOP, "--ranks", "3", "--compute-ms", "20,21", "--timeout", "8s")
+    assert status == 1 and "1 of 2 cases failed" in err, err
+    rows = query(perfkit, "SELECT status, message FROM v_case ORDER BY status")
+    assert [status for status, _ in rows] == ["failed", "ok"]
+    assert re.fullmatch(r"rank 1 did not answer: rank [02] has waited for it for \d\.\d s; the time was up, and all of them were ended", rows[0][1])
+    assert rows[0][1] in err
     assert gone(token)
 
 
@@ -128,6 +148,26 @@ def test_a_launchers_terminal_is_not_the_users(perfkit, model):
     """mpirun gives its processes a terminal of 80 columns, and its own output may be a file."""
     r = mpirun(perfkit, "-n", "2", BINARY, "run", "ddp-bucket", "-d", "cpu", *TINY, "-v", "naive,flat", *FEW)
     assert r.returncode == 0 and "Total vs naive" in r.stdout and "\x1b" not in r.stdout, r
+
+
+@real
+def test_a_stopped_rank_under_mpirun(perfkit, model):
+    """It is named, later cases say that there are no other ranks, and mpirun ends with them all."""
+    token = str(uuid.uuid4())
+    p = subprocess.Popen([shutil.which("mpirun"), "-n", "2", BINARY, "run", "ddp-bucket", "-d", "cpu", *TINY[:2], "--compute-ms", "20,21", "-v", "none",
+                          "--min-time", "2s", "--max-time", "2s", "--no-check", "--timeout", "8s"], cwd=perfkit.cwd,
+                         env=perfkit.environment(AS_ROOT | {"MARK": token}), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    end = time.monotonic() + 60
+    while not rank_1(token) and time.monotonic() < end:
+        time.sleep(0.05)
+    time.sleep(1.5)
+    os.kill(rank_1(token), signal.SIGSTOP)
+    _, err = p.communicate(timeout=90)
+    assert p.returncode == 1, err
+    rows = query(perfkit, "SELECT status, message FROM v_case ORDER BY message")
+    assert rows[0][0] == "failed" and rows[0][1].startswith("rank 1 did not answer: rank 0 has waited for it")
+    assert rows[1] == ("failed", "the worker (2 ranks) ended with an earlier case: mpirun starts ranks once")
+    assert gone(token)
 
 
 @real

@@ -21,5 +21,6 @@ const char *pk_launch_refused(unsigned ranks, struct pk_arena *a);
 const char *pk_launch_doubt(unsigned ranks, unsigned threads, const char *cpus, struct pk_arena *a);
 
 /* This process becomes mpiexec, which starts `ranks` times this program as `worker --join`, of which rank 0 has our stdin, and in wire_fd a way to
- * the parent. As root and with more ranks than cores too. Returns only when that failed. */
-enum pk_code pk_launch_become(unsigned ranks, int wire_fd, struct pk_err *err) PK_MUST_CHECK;
+ * the parent; roll (or NULL) is what rank 0 is told of one. As root and with more ranks than cores too. Returns only when that failed. */
+enum pk_code pk_launch_become(unsigned ranks, int wire_fd, const char *roll,
+                              struct pk_err *err) PK_MUST_CHECK;

@@ -34,8 +34,14 @@ static enum pk_code need_worker(struct pk_link *l, struct pk_err *err)
         drop_worker(l, 0); /* it went while nobody asked: not this case's fault */
     if (l->process.pid)
         return PK_OK;
+    if (l->started && l->provider->once) {
+        pk_fail(err, PK_E_UNAVAILABLE, "the worker (%s) ended with an earlier case", l->provider->name);
+        return pk_why(err, "%s", l->provider->once);
+    }
+    pk_roll_clear(&l->roll);
     if (pk_process_start(&l->process, l->provider->argv, err))
         return err->code;
+    l->started = true;
     l->reader = pk_wire_reader_new();
     return PK_OK;
 }
@@ -181,6 +187,7 @@ static enum pk_answer listen(struct pk_link *l, const struct pk_request *r, uint
         case PK_HEARD_END:
             return died(l, slice);
         case PK_HEARD_DEADLINE:
+            l->absent = pk_roll_absent(&l->roll, &l->arena);
             drop_worker(l, KILL_GRACE_NS);
             return PK_ANSWER_LATE;
         case PK_HEARD_STOP:
@@ -204,6 +211,7 @@ enum pk_answer pk_link_ask(struct pk_link *l, const struct pk_request *r, uint64
     pk_arena_free(&l->arena);
     pk_collector_reset(l->collector);
     l->facts = NULL;
+    l->absent = NULL;
     l->n_facts = l->facts_cap = 0;
     if (need_worker(l, &err))
         return failed(l, pk_printf(&l->arena, "%s: %s", err.what, err.why), slice);
@@ -227,6 +235,7 @@ void pk_link_quit(struct pk_link *l)
 void pk_link_free(struct pk_link *l)
 {
     drop_worker(l, 0);
+    pk_roll_close(&l->roll);
     json_decref(l->choices);
     pk_collector_free(l->collector);
     pk_arena_free(&l->arena);

@@ -6,6 +6,7 @@
 struct pk_provider {
     const char *name;        /* "native", "numpy-attention" */
     const char *const *argv; /* argv[0] is found in PATH unless it has a slash */
+    const char *once;        /* it cannot be started a second time, because of this; NULL = it can */
 };
 
 /* This program again, as `perfkit worker`. */

@@ -107,14 +107,32 @@ static enum pk_code join(struct pk_team *r, struct pk_device *dev, struct pk_err
     return pk_fix(err, "start every rank with the same command line");
 }
 
-enum pk_code pk_team_open(struct pk_team *r, struct pk_device *dev, struct pk_err *err)
+/* Paths lead to what is on the host of rank 0. */
+static bool is_beside_rank_0(const struct pk_team *r)
+{
+    const char *first = r->given[0];
+    return !strncmp(r->given[r->comm.rank], first, strcspn(first, " ") + 1);
+}
+
+static enum pk_code join_roll(struct pk_team *r, const char *path, struct pk_err *err)
+{
+    const char *told;
+    if (pk_team_hear(r, path, &r->arena, &told, err))
+        return err->code;
+    if (told && is_beside_rank_0(r))
+        pk_roll_join(&r->roll, told, r->comm.processes);
+    r->comm.roll = &r->roll;
+    return PK_OK;
+}
+
+enum pk_code pk_team_open(struct pk_team *r, struct pk_device *dev, const char *roll, struct pk_err *err)
 {
     *r = (struct pk_team){.answers_fd = -1};
     enum pk_code rc = join(r, dev, err);
     if (rc)
         return rc;
     r->comm.timeout_ns = MINUTE_NS;
-    if (!find_neighbours(r, err) && !prepare_answers(r, err))
+    if (!find_neighbours(r, err) && !join_roll(r, roll, err) && !prepare_answers(r, err))
         return PK_OK;
     r->comm.broken = true;
     pk_team_close(r);
@@ -128,6 +146,7 @@ void pk_team_close(struct pk_team *r)
     if (r->answers_fd >= 0)
         close(r->answers_fd);
     pk_comm_close(&r->comm);
+    pk_roll_close(&r->roll);
     pk_arena_free(&r->arena);
     *r = (struct pk_team){.answers_fd = -1};
 }

@@ -11,12 +11,14 @@ struct pk_team {
     const char **given; /* [size] "HOST 0-3": where each is, and the CPUs that it was given */
     const char *bind;   /* a list of CPUs that was asked for; NULL = none */
     bool no_bind;
+    struct pk_roll roll;              /* the parent's, which reads it */
     int answers_fd;                   /* rank 0: -1. Others: where they write what rank 0 is to have */
     struct pk_collector **collectors; /* [size], on rank 0 */
 };
 
-/* Joins the ranks that a launcher has started. dev may be opened later. */
-enum pk_code pk_team_open(struct pk_team *r, struct pk_device *dev, struct pk_err *err) PK_MUST_CHECK;
+/* Joins the ranks that a launcher has started. dev may be opened later. roll: on rank 0, the path of its parent's (comm/roll.h); NULL = none. */
+enum pk_code pk_team_open(struct pk_team *r, struct pk_device *dev, const char *roll,
+                          struct pk_err *err) PK_MUST_CHECK;
 void pk_team_close(struct pk_team *r);
 
 /* Rank 0's text on every rank, in the arena: NULL where rank 0 has none, which means that it is over. Waits without limit. */

@@ -410,7 +410,7 @@ enum pk_code pk_worker_serve(const struct pk_worker_io *io, struct pk_err *err)
     struct worker w = {.io = io, .wire_fd = io->wire_fd};
     w.n_cpus = pk_machine_cpus(w.cpus, CPUS_MAX); /* before the device binds this thread */
     w.around = (struct pk_surroundings){.cpus = w.cpus, .n_cpus = &w.n_cpus};
-    if (io->join && pk_team_open(&w.team, &w.dev, err))
+    if (io->join && pk_team_open(&w.team, &w.dev, io->roll, err))
         return err->code;
     if (!is_first(&w))
         w.wire_fd = w.team.answers_fd;

@@ -105,7 +105,7 @@ static void refuses(void **state)
     close_both(&b);
 }
 
-/* A rank that does not come: no hang, a message, and everything after it is an error. */
+/* A rank that does not come: no hang, a message, and everything after it is an error. Without a roll nobody can say which. */
 static void gives_up(void **state)
 {
     struct both b;
@@ -119,10 +119,33 @@ static void gives_up(void **state)
     assert_int_equal(pk_comm_wait(&b.comm, &r, &err), PK_E_TIMEOUT);
     assert_true(pk_clock_ns() - began < 1900 * PK_NS_PER_MS);
     assert_non_null(strstr(err.what, "rank 0: an all-reduce did not end within"));
-    assert_true(*err.why && *err.fix);
+    assert_non_null(strstr(err.why, "another rank does not take part"));
+    assert_true(*err.fix);
     assert_int_equal(pk_comm_start(&b.comm, &(struct pk_reduce){0}, &x, 1, PK_FP32, &err), PK_E_IO);
     sleep(2); /* the library's own memory is not ours to free under it */
     close_both(&b);
+}
+
+/* The other rank was in its last call before this one's; while it waits, this one is awake. */
+static void names_who_is_absent(void **state)
+{
+    struct both b;
+    struct pk_err err;
+    struct pk_reduce r = {0};
+    struct pk_roll roll;
+    static float x = 1;
+    pk_roll_make(&roll, 2);
+    pk_roll_enter(&roll, 1);
+    pk_roll_leave(&roll, 1);
+    assert_int_equal(open_both(&b, "hang", (struct pk_comm_options){.timeout_ns = 1200 * PK_NS_PER_MS}, &err),
+                     PK_OK);
+    b.comm.roll = &roll;
+    assert_int_equal(pk_comm_start(&b.comm, &r, &x, 1, PK_FP32, &err), PK_OK);
+    assert_int_equal(pk_comm_wait(&b.comm, &r, &err), PK_E_TIMEOUT);
+    assert_string_equal(err.why, "rank 1 did not answer: rank 0 has waited for it for 1.2 s");
+    sleep(1);
+    close_both(&b);
+    pk_roll_close(&roll);
 }
 
 static void not_there(void **state)
@@ -143,7 +166,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(not_there), cmocka_unit_test(works),    cmocka_unit_test(makes_progress),
-        cmocka_unit_test(refuses),   cmocka_unit_test(gives_up),
+        cmocka_unit_test(refuses),   cmocka_unit_test(gives_up), cmocka_unit_test(names_who_is_absent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

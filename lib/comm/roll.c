@@ -1,0 +1,186 @@
+/* Roll: an entry a rank, in memory that processes share. */
+#include "comm/roll.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/plural.h"
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAGIC = 0x6c6c6f72 };
+#define PATIENCE_NS PK_NS_PER_S
+
+struct entry {
+    _Atomic uint64_t calls;    /* that it entered; 0 = it has not said anything */
+    _Atomic uint64_t since_ns; /* when it entered the one that it is in; 0 = in none */
+    _Atomic uint64_t seen_ns;  /* when it last said so */
+};
+
+struct pk_roll_page {
+    _Atomic uint64_t magic;
+    struct entry v[];
+};
+
+/* --- open and close --- */
+
+static size_t bytes_of(unsigned ranks)
+{
+    return sizeof(struct pk_roll_page) + ranks * sizeof(struct entry);
+}
+
+static void map(struct pk_roll *r, int fd, unsigned ranks)
+{
+    void *page = mmap(NULL, bytes_of(ranks), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    *r = (struct pk_roll){page == MAP_FAILED ? NULL : page, ranks, -1};
+}
+
+void pk_roll_make(struct pk_roll *r, unsigned ranks)
+{
+    const int fd = memfd_create("roll", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    *r = (struct pk_roll){0};
+    if (fd < 0)
+        return;
+    /* sealed: nobody can take the memory away from who reads it */
+    if (!ftruncate(fd, (off_t)bytes_of(ranks)) && !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
+        map(r, fd, ranks);
+    if (!r->page) {
+        close(fd);
+        return;
+    }
+    r->page->magic = MAGIC;
+    r->fd = fd;
+}
+
+const char *pk_roll_path(const struct pk_roll *r, struct pk_arena *a)
+{
+    return r->page ? pk_printf(a, "/proc/%d/fd/%d", (int)getpid(), r->fd) : NULL;
+}
+
+void pk_roll_join(struct pk_roll *r, const char *path, unsigned ranks)
+{
+    struct stat s;
+    const int fd = open(path, O_RDWR | O_CLOEXEC);
+    *r = (struct pk_roll){0};
+    if (fd < 0)
+        return;
+    if (!fstat(fd, &s) && S_ISREG(s.st_mode) && s.st_size == (off_t)bytes_of(ranks))
+        map(r, fd, ranks);
+    close(fd);
+    if (r->page && r->page->magic != MAGIC)
+        pk_roll_close(r);
+}
+
+void pk_roll_close(struct pk_roll *r)
+{
+    if (!r->page)
+        return;
+    munmap(r->page, bytes_of(r->ranks));
+    if (r->fd >= 0)
+        close(r->fd);
+    *r = (struct pk_roll){0};
+}
+
+void pk_roll_clear(struct pk_roll *r)
+{
+    if (r->page)
+        memset(r->page->v, 0, r->ranks * sizeof *r->page->v);
+}
+
+/* --- what a rank says --- */
+
+void pk_roll_enter(struct pk_roll *r, unsigned rank)
+{
+    if (!r || !r->page)
+        return;
+    struct entry *e = &r->page->v[rank];
+    const uint64_t now = pk_clock_ns();
+    atomic_store(&e->seen_ns, now);
+    atomic_store(&e->since_ns, now);
+    atomic_store(&e->calls, e->calls + 1);
+}
+
+void pk_roll_beat(struct pk_roll *r, unsigned rank)
+{
+    if (r && r->page)
+        atomic_store_explicit(&r->page->v[rank].seen_ns, pk_clock_ns(), memory_order_relaxed);
+}
+
+void pk_roll_leave(struct pk_roll *r, unsigned rank)
+{
+    if (r && r->page)
+        atomic_store(&r->page->v[rank].since_ns, 0);
+}
+
+/* --- who is not there --- */
+
+/* A moment of an entry; times of others may be a little after ours. */
+struct seen {
+    uint64_t calls, waited_ns, silent_ns;
+    bool waits;
+};
+
+static struct seen look(const struct pk_roll *r, unsigned rank, uint64_t now_ns)
+{
+    const struct entry *e = &r->page->v[rank];
+    const uint64_t since_ns = e->since_ns, seen_ns = e->seen_ns;
+    return (struct seen){.calls = e->calls,
+                         .waits = since_ns != 0,
+                         .waited_ns = since_ns && since_ns < now_ns ? now_ns - since_ns : 0,
+                         .silent_ns = seen_ns < now_ns ? now_ns - seen_ns : 0};
+}
+
+static bool waits_awake(const struct seen *s)
+{
+    return s->waits && s->silent_ns < PATIENCE_NS;
+}
+
+/* Of those that wait, and say so, the one that has done so for longest; -1 = none for long enough. */
+static int find_witness(const struct pk_roll *r, uint64_t now_ns)
+{
+    int witness = -1;
+    uint64_t longest_ns = PATIENCE_NS;
+    for (unsigned i = 0; i < r->ranks; i++) {
+        const struct seen s = look(r, i, now_ns);
+        if (waits_awake(&s) && s.waited_ns >= longest_ns) {
+            longest_ns = s.waited_ns;
+            witness = (int)i;
+        }
+    }
+    return witness;
+}
+
+/* It went silent in a call, or others are further than it is. */
+static bool is_absent(const struct seen *s, const struct seen *witness)
+{
+    if (!s->calls)
+        return false;
+    return s->waits ? !waits_awake(s) : witness && s->calls < witness->calls;
+}
+
+const char *pk_roll_absent(const struct pk_roll *r, struct pk_arena *a)
+{
+    const uint64_t now_ns = pk_clock_ns();
+    struct pk_buf names = {.arena = a};
+    unsigned absent = 0;
+    if (!r || !r->page)
+        return NULL;
+    const int waiting = find_witness(r, now_ns);
+    const struct seen witness = waiting < 0 ? (struct seen){0} : look(r, (unsigned)waiting, now_ns);
+    for (unsigned i = 0; i < r->ranks; i++) {
+        const struct seen s = look(r, i, now_ns);
+        if (!is_absent(&s, waiting < 0 ? NULL : &witness))
+            continue;
+        pk_buf_printf(&names, "%s%u", absent++ ? ", " : "", i);
+    }
+    if (!absent)
+        return NULL;
+    const char *who = pk_printf(a, "rank%s %s did not answer", absent > 1 ? "s" : "", pk_buf_text(&names));
+    return waiting < 0 ? who
+                       : pk_printf(a, "%s: rank %d has waited for %s for %.1f s", who, waiting,
+                                   absent > 1 ? "them" : "it", (double)witness.waited_ns / 1e9);
+}
