@@ -10,7 +10,7 @@
 #include <string.h>
 
 static const char *const axis_types[] = {
-    [PK_AXIS_INT] = "int",   [PK_AXIS_SIZE] = "size", [PK_AXIS_FLOAT] = "float",
+    [PK_AXIS_INT] = "int",   [PK_AXIS_SIZE] = "size", [PK_AXIS_RATE] = "rate", [PK_AXIS_FLOAT] = "float",
     [PK_AXIS_ENUM] = "enum", [PK_AXIS_BOOL] = "bool", [PK_AXIS_FILE] = "file"};
 
 /* Adds a text, or null. */

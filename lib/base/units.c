@@ -107,13 +107,18 @@ static bool scale_whole(const struct decimal *d, double scale, int64_t *out)
     return true;
 }
 
-/* What differs between the two kinds of quantity with words. */
+/* What differs between the kinds of quantity with words. */
 struct quantity {
     const char *name, *base, *words, *example;
+    const char *usual
+        [2]; /* words for a number that has none, where one is needed; 0 is 0 of anything, but not as a rate */
 };
-static const struct quantity size_words = {"size", "bytes", "B, KB, KiB, MB, MiB, GB, GiB, TB or TiB",
-                                           "4096, 64KiB or 200MB"};
-static const struct quantity duration_words = {"duration", "ns", "ns, us, ms, s, m or h", "500ms, 2s or 10m"};
+#define BYTE_WORDS "B, KB, KiB, MB, MiB, GB, GiB, TB or TiB"
+static const struct quantity size_words = {"size", "bytes", BYTE_WORDS, "4096, 64KiB or 200MB"};
+static const struct quantity rate_words = {
+    "bandwidth", "bytes", BYTE_WORDS, "25GB, which are 200 Gbit/s", {"GB", "MB"}};
+static const struct quantity duration_words = {
+    "duration", "ns", "ns, us, ms, s, m or h", "500ms, 2s or 10m", {"ms", "s"}};
 
 static enum pk_code not_understood(const struct quantity *q, const char *text, struct pk_err *err)
 {
@@ -122,9 +127,10 @@ static enum pk_code not_understood(const struct quantity *q, const char *text, s
     return pk_fix(err, "write for example %s", q->example);
 }
 
-static enum pk_code ambiguous_prefix(const char *text, int n, const char *end, struct pk_err *err)
+static enum pk_code ambiguous_prefix(const struct quantity *q, const char *text, int n, const char *end,
+                                     struct pk_err *err)
 {
-    pk_fail(err, PK_E_USAGE, "'%.100s' is not a size", text);
+    pk_fail(err, PK_E_USAGE, "'%.100s' is not a %s", text, q->name);
     pk_why(err, "%s could mean %.1sB (powers of 1000) or %.1siB (powers of 1024)", end, end, end);
     return pk_fix(err, "write %.*s%.1sB or %.*s%.1siB", n, text, end, n, text, end);
 }
@@ -157,8 +163,9 @@ static bool one_of(const char *word, const char *const *words, size_t n)
     return false;
 }
 
-/* What is written as a rate, or in bits: "25GB/s", "200Gbps", "1e3 Gb". A size is meant, of bytes. */
-static enum pk_code rate_for_size(const char *text, const struct decimal *number, struct pk_err *err)
+/* What is written as a rate, or in bits: "25GB/s", "200Gbps", "1e3 Gb". Bytes are meant. */
+static enum pk_code rate_for_size(const struct quantity *q, const char *text, const struct decimal *number,
+                                  struct pk_err *err)
 {
     static const char *const of_bits[] = {"b", "bps", "bit", "bit/s", "bits", "bits/s", "b/s"};
     static const char *const of_bytes[] = {"Bps", "B/s", "iB/s"};
@@ -171,7 +178,7 @@ static enum pk_code rate_for_size(const char *text, const struct decimal *number
     char size[32];
     int64_t bytes;
     if (plain && one_of(word, of_bytes, sizeof of_bytes / sizeof *of_bytes)) {
-        pk_fail(err, PK_E_USAGE, "'%.100s' is not a size", text);
+        pk_fail(err, PK_E_USAGE, "'%.100s' is not a %s", text, q->name);
         pk_why(err, "bytes are given, without a time; where they are those of a second, the option says so");
         return pk_fix(err, "write %.*s%c%sB", (int)(number->end - text), text, prefix,
                       *word == 'i' ? "i" : "");
@@ -179,7 +186,7 @@ static enum pk_code rate_for_size(const char *text, const struct decimal *number
     if (!one_of(word, of_bits, sizeof of_bits / sizeof *of_bits) || (prefix != *d.end && !word[1]) ||
         !scale_whole(&d, pk_unit_find("bytes", unit)->scale / 8, &bytes))
         return PK_OK;
-    pk_fail(err, PK_E_USAGE, "'%.100s' is not a size", text);
+    pk_fail(err, PK_E_USAGE, "'%.100s' is not a %s", text, q->name);
     pk_why(err, "%s are bits, and bytes are given, which have 8", d.end);
     return pk_fix(err, "write %s", pk_format_size_exact(bytes, size, sizeof size));
 }
@@ -190,18 +197,19 @@ static enum pk_code parse_quantity(const struct quantity *q, const char *text, i
     struct decimal d;
     if (!read_decimal(text, &d))
         return not_understood(q, text, err);
-    bool bytes = q == &size_words;
+    bool bytes = q != &duration_words;
     int digits = (int)(d.end - text);
     if (bytes && strlen(d.end) == 1 && strchr("KMGT", *d.end))
-        return ambiguous_prefix(text, digits, d.end, err);
-    if (!bytes && !*d.end && d.digits) {
-        pk_fail(err, PK_E_USAGE, "'%.100s' is not a duration", text);
-        pk_why(err, "the unit is missing: %s", q->words);
-        return pk_fix(err, "write for example %.*sms or %.*ss", digits, text, digits, text);
+        return ambiguous_prefix(q, text, digits, d.end, err);
+    if (*q->usual && !*d.end && (d.digits || bytes)) {
+        pk_fail(err, PK_E_USAGE, "'%.100s' is not a %s", text, q->name);
+        pk_why(err, "the unit is missing: %s%s", q->words, bytes ? ", each in a second" : "");
+        return pk_fix(err, "write for example %.*s%s or %.*s%s", digits, text, q->usual[0], digits, text,
+                      q->usual[1]);
     }
     const struct pk_unit *u = pk_unit_find(q->base, *d.end ? d.end : bytes ? "B" : "ns");
     if (!u)
-        return bytes && rate_for_size(text, &d, err) ? err->code : not_understood(q, text, err);
+        return bytes && rate_for_size(q, text, &d, err) ? err->code : not_understood(q, text, err);
     if (scale_whole(&d, u->scale, out))
         return PK_OK;
     pk_fail(err, PK_E_USAGE, "'%.100s' cannot be held", text);
@@ -212,6 +220,11 @@ static enum pk_code parse_quantity(const struct quantity *q, const char *text, i
 enum pk_code pk_parse_size(const char *text, int64_t *bytes, struct pk_err *err)
 {
     return parse_quantity(&size_words, text, bytes, err);
+}
+
+enum pk_code pk_parse_rate(const char *text, int64_t *bytes_per_s, struct pk_err *err)
+{
+    return parse_quantity(&rate_words, text, bytes_per_s, err);
 }
 
 enum pk_code pk_parse_duration(const char *text, int64_t *ns, struct pk_err *err)
@@ -313,20 +326,18 @@ char *pk_format_percent(double share, char *buf, size_t cap)
     return buf;
 }
 
-/* The shortest of all exact spellings; of equally short ones the largest unit. */
-static char *shortest(int64_t value, const char *base, char *buf, size_t cap)
+/* The shortest of all exact spellings, if not that of the plain number and this word; of equally short ones the largest unit. */
+static char *shortest(int64_t value, const char *base, const char *word, char *buf, size_t cap)
 {
-    size_t best = (size_t)snprintf(buf, cap, "%lld", (long long)value);
-    bool need_word = !strcmp(base, "ns") && value;
+    size_t best = (size_t)snprintf(buf, cap, "%lld%s", (long long)value, word);
     for (size_t i = 0; value && i < N_UNITS; i++) {
         int64_t scale = (int64_t)units[i].scale;
         if (strcmp(units[i].base, base) || value % scale)
             continue;
         char text[48];
         size_t n = (size_t)snprintf(text, sizeof text, "%lld%s", (long long)(value / scale), units[i].shown);
-        if (n <= best || need_word) {
+        if (n <= best) {
             best = n;
-            need_word = false;
             snprintf(buf, cap, "%s", text);
         }
     }
@@ -335,10 +346,15 @@ static char *shortest(int64_t value, const char *base, char *buf, size_t cap)
 
 char *pk_format_size_exact(int64_t bytes, char *buf, size_t cap)
 {
-    return shortest(bytes, "bytes", buf, cap);
+    return shortest(bytes, "bytes", "", buf, cap);
+}
+
+char *pk_format_rate_exact(int64_t bytes_per_s, char *buf, size_t cap)
+{
+    return shortest(bytes_per_s, "bytes", "B", buf, cap);
 }
 
 char *pk_format_duration_exact(int64_t ns, char *buf, size_t cap)
 {
-    return shortest(ns, "ns", buf, cap);
+    return shortest(ns, "ns", ns ? "ns" : "", buf, cap);
 }

@@ -14,6 +14,9 @@
  * are refused. */
 enum pk_code pk_parse_size(const char *text, int64_t *bytes, struct pk_err *err) PK_MUST_CHECK;
 
+/* "25GB" -> bytes in a second. As sizes, but with a unit: who writes 25 means 25 of something. */
+enum pk_code pk_parse_rate(const char *text, int64_t *bytes_per_s, struct pk_err *err) PK_MUST_CHECK;
+
 /* "500ms", "2s", "10m", "1h", "250us", "0" -> ns. A bare number other than 0 is refused (which unit?). Rounded like sizes. */
 enum pk_code pk_parse_duration(const char *text, int64_t *ns, struct pk_err *err) PK_MUST_CHECK;
 
@@ -50,6 +53,7 @@ char *pk_format_ns(double ns, char *buf, size_t cap);
 /* A change in per cent, without the sign: 0.053 -> "+5.3"; one that nobody reads digit by digit has an exponent. */
 char *pk_format_percent(double share, char *buf, size_t cap);
 
-/* The shortest text that parses back to the same size or duration, for echoing settings: 67108864 -> "64MiB". */
+/* The shortest text that parses back to the same size, rate or duration, for echoing settings: 67108864 -> "64MiB". */
 char *pk_format_size_exact(int64_t bytes, char *buf, size_t cap);
+char *pk_format_rate_exact(int64_t bytes_per_s, char *buf, size_t cap);
 char *pk_format_duration_exact(int64_t ns, char *buf, size_t cap);

@@ -59,6 +59,11 @@ bool pk_axis_same(const struct pk_axis *axis, union pk_value a, union pk_value b
     return axis->type == PK_AXIS_FLOAT ? a.f == b.f : a.i == b.i;
 }
 
+static bool in_bytes(const struct pk_axis *x)
+{
+    return x->type == PK_AXIS_SIZE || x->type == PK_AXIS_RATE;
+}
+
 const char *pk_axis_takes(const struct pk_axis *x, struct pk_arena *a)
 {
     struct pk_buf b = {.arena = a};
@@ -70,6 +75,11 @@ const char *pk_axis_takes(const struct pk_axis *x, struct pk_arena *a)
     case PK_AXIS_SIZE:
         pk_buf_printf(&b, "a size from %s to %s", pk_format_size_exact((int64_t)x->min, lo, sizeof lo),
                       pk_format_size_exact((int64_t)x->max, hi, sizeof hi));
+        break;
+    case PK_AXIS_RATE:
+        pk_buf_printf(&b, "a bandwidth from %s to %s in a second",
+                      pk_format_rate_exact((int64_t)x->min, lo, sizeof lo),
+                      pk_format_rate_exact((int64_t)x->max, hi, sizeof hi));
         break;
     case PK_AXIS_FLOAT:
         pk_buf_printf(&b, "a number from %g to %g", x->min, x->max);
@@ -86,7 +96,7 @@ const char *pk_axis_takes(const struct pk_axis *x, struct pk_arena *a)
         pk_buf_printf(&b, "the path of a %sfile, or the word %s", x->data ? "" : "text ", x->def);
         break;
     }
-    if (x->unit && x->type != PK_AXIS_SIZE)
+    if (x->unit && !in_bytes(x))
         pk_buf_printf(&b, " (%s)", x->unit);
     return pk_buf_text(&b);
 }
@@ -144,13 +154,14 @@ static enum pk_code parse_number(const struct pk_axis *x, const char *text, unio
     struct pk_err unread;
     enum pk_code rc = x->type == PK_AXIS_INT    ? pk_parse_int(text, &got.i, &unread)
                       : x->type == PK_AXIS_SIZE ? pk_parse_size(text, &got.i, &unread)
+                      : x->type == PK_AXIS_RATE ? pk_parse_rate(text, &got.i, &unread)
                                                 : pk_parse_real(text, &got.f, &unread);
     if (rc && !*text)
         return refuse(x, text, "is empty", err);
     if (rc) {
         *err = unread;
         pk_within(err, "axis %s", x->name);
-        return x->type == PK_AXIS_SIZE ? err->code : pk_fix(err, "-a %s=%s", x->name, x->def);
+        return in_bytes(x) ? err->code : pk_fix(err, "-a %s=%s", x->name, x->def);
     }
     if (check_range(x, text, x->type == PK_AXIS_FLOAT ? got.f : (double)got.i, err))
         return err->code;
@@ -166,6 +177,7 @@ enum pk_code pk_axis_value(const struct pk_axis *axis, const char *text, struct 
     switch (axis->type) {
     case PK_AXIS_INT:
     case PK_AXIS_SIZE:
+    case PK_AXIS_RATE:
     case PK_AXIS_FLOAT:
         return parse_number(axis, text, v, err);
     case PK_AXIS_ENUM:
@@ -197,6 +209,8 @@ const char *pk_axis_format(const struct pk_axis *axis, union pk_value v, struct 
         return pk_printf(a, "%lld", (long long)v.i);
     case PK_AXIS_SIZE:
         return pk_strdup(a, pk_format_size_exact(v.i, buf, sizeof buf));
+    case PK_AXIS_RATE:
+        return pk_strdup(a, pk_format_rate_exact(v.i, buf, sizeof buf));
     case PK_AXIS_FLOAT:
         return shortest_real(v.f, a);
     case PK_AXIS_ENUM:

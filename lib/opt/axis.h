@@ -4,6 +4,7 @@
  *   list    256,1024,4096        fp32,bf16        on,off
  *   range   256:16384:*2   (multiply)    0:100:+10   (add)    both ends included when hit
  *   sizes   1MiB,25MB,1MiB:64MiB:*2      (PK_AXIS_SIZE; MB = 10^6, MiB = 2^20, bare M refused)
+ *   rates   25GB,500MB                   (PK_AXIS_RATE, bytes in a second: sizes that always have a unit)
  *   files   bert,my.tree                 (PK_AXIS_FILE: the default's word, or paths)
  * Errors name the axis, the value, the allowed range or choices, and an example that works. */
 #pragma once
@@ -15,11 +16,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum pk_axis_type { PK_AXIS_INT, PK_AXIS_SIZE, PK_AXIS_FLOAT, PK_AXIS_ENUM, PK_AXIS_BOOL, PK_AXIS_FILE };
+/* Those whose values are numbers come first. */
+enum pk_axis_type {
+    PK_AXIS_INT,
+    PK_AXIS_SIZE,
+    PK_AXIS_RATE,
+    PK_AXIS_FLOAT,
+    PK_AXIS_ENUM,
+    PK_AXIS_BOOL,
+    PK_AXIS_FILE
+};
 
 enum { PK_AXES_MAX = 24, PK_SWEEP_MAX = 4096, PK_POINTS_MAX = 1 << 16, PK_AXIS_FILE_BYTES_MAX = 16 << 20 };
 
-/* INT, SIZE: i. FLOAT: f. ENUM: i = index into choices. BOOL: i = 0 or 1. FILE: s, the axis's word, or "PATH#DIGEST" with 8 hex
+/* INT, SIZE, RATE: i. FLOAT: f. ENUM: i = index into choices. BOOL: i = 0 or 1. FILE: s, the axis's word, or "PATH#DIGEST" with 8 hex
  * digits of the contents, so that a file that was changed is another case. */
 union pk_value {
     int64_t i;
@@ -33,7 +43,7 @@ struct pk_axis {
     const char *name; /* "seq_len"; ends the table when NULL */
     enum pk_axis_type type;
     const char *unit;           /* "tokens", "bytes", NULL */
-    double min, max;            /* inclusive; INT, SIZE, FLOAT */
+    double min, max;            /* inclusive; INT, SIZE, RATE, FLOAT */
     const char *const *choices; /* ENUM: NULL-terminated */
     const char *def;  /* default sweep, as a user would write it; FILE: one word that means no file */
     const char *born; /* the single value that was the default when the axis was added; never edited
@@ -109,13 +119,13 @@ enum pk_code pk_axis_find(const struct pk_axis *axes, const char *name, size_t *
 /* Its values are numbers: they have an order and can be ranges. */
 static inline bool pk_axis_ordered(const struct pk_axis *axis)
 {
-    return axis->type == PK_AXIS_INT || axis->type == PK_AXIS_SIZE || axis->type == PK_AXIS_FLOAT;
+    return axis->type <= PK_AXIS_FLOAT;
 }
 
 /* What an axis takes, for people: "an integer from 1 to 65536 (tokens)", "one of fp32, tf32, bf16". In the arena. */
 const char *pk_axis_takes(const struct pk_axis *axis, struct pk_arena *a);
 
-/* The text of one value, as a user would write it ("64MiB" for sizes). In the arena. */
+/* The text of one value, as a user would write it ("64MiB" for sizes, "25GB" for rates). In the arena. */
 const char *pk_axis_format(const struct pk_axis *axis, union pk_value v, struct pk_arena *a);
 
 /* Does a point have axis i? Not where it does not apply, and not when it is a composite: that is a way to write the axes it
@@ -125,7 +135,7 @@ static inline bool pk_point_has(const struct pk_point *p, size_t i)
     return !p->absent[i] && !p->axes[i].sets;
 }
 
-/* All axes that a point has as a JSON object (numbers as numbers, sizes in bytes, enums and files as strings, bools
+/* All axes that a point has as a JSON object (numbers as numbers, sizes and rates in bytes, enums and files as strings, bools
  * as booleans), keys sorted; and only those that differ from `born` (case identity), files without their folders. Texts in the
  * arena. */
 const char *pk_point_json(const struct pk_point *p, struct pk_arena *a);

@@ -17,6 +17,7 @@ enum pk_opt_type {
     PK_OPT_FLAG,     /* bool; --name, --no-name (of "no-bind": --bind); config: true/false */
     PK_OPT_INT,      /* int64_t */
     PK_OPT_SIZE,     /* int64_t bytes */
+    PK_OPT_RATE,     /* int64_t bytes in a second */
     PK_OPT_DURATION, /* int64_t ns */
     PK_OPT_RATIO,    /* double; "0.5%" */
     PK_OPT_TEXT,     /* const char * */

@@ -31,6 +31,7 @@ static json_t *value_json(const struct pk_axis *x, union pk_value v)
     switch (x->type) {
     case PK_AXIS_INT:
     case PK_AXIS_SIZE:
+    case PK_AXIS_RATE:
         return json_integer(v.i);
     case PK_AXIS_FLOAT:
         return pk_json_real(v.f);
@@ -108,6 +109,7 @@ static bool type_fits(const struct pk_axis *x, const json_t *j)
     switch (x->type) {
     case PK_AXIS_INT:
     case PK_AXIS_SIZE:
+    case PK_AXIS_RATE:
         return json_is_integer(j);
     case PK_AXIS_FLOAT:
         return json_is_number(j);
@@ -126,9 +128,9 @@ static enum pk_code value_from_json(const struct pk_axis *x, const json_t *j, st
 {
     const char *text = json_is_string(j) ? json_string_value(j) : pk_json_text(a, j, PK_JSON_COMPACT);
     if (type_fits(x, j))
-        return pk_axis_value(x, text, a, v, err);
+        return pk_axis_value(x, x->type == PK_AXIS_RATE ? pk_printf(a, "%sB", text) : text, a, v, err);
     pk_fail(err, PK_E_USAGE, "axis %s: %.100s has the wrong JSON type", x->name, text);
-    pk_why(err, "integers and sizes are JSON integers, choices and files strings, switches booleans");
+    pk_why(err, "integers, sizes and rates are JSON integers, choices and files strings, switches booleans");
     return pk_fix(err, "send what `perfkit run --dry-run --format json` prints");
 }
 

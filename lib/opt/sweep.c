@@ -76,16 +76,18 @@ static enum pk_code refuse_range(const struct pk_axis *x, const char *text, cons
     return pk_fix(err, "-a %s=%s", x->name, example_range(x, &a));
 }
 
-/* "*2" or "+10". Steps of sizes are sizes, factors of integers are integers. */
+/* "*2" or "+10". Steps of sizes are sizes, of rates rates, factors of integers are integers. */
 static enum pk_code parse_step(const struct pk_axis *x, const char *text, struct step *s, struct pk_err *err)
 {
     if (*text != '*' && *text != '+')
         return refuse_range(x, text, "the step of a range is *FACTOR or +DISTANCE", err);
     s->multiply = *text == '*';
+    const enum pk_axis_type type = s->multiply && !is_real(x) ? PK_AXIS_INT : x->type;
     struct pk_err inner = {0};
-    enum pk_code rc = is_real(x)                                ? pk_parse_real(text + 1, &s->by.f, &inner)
-                      : x->type == PK_AXIS_SIZE && !s->multiply ? pk_parse_size(text + 1, &s->by.i, &inner)
-                                                                : pk_parse_int(text + 1, &s->by.i, &inner);
+    enum pk_code rc = type == PK_AXIS_FLOAT  ? pk_parse_real(text + 1, &s->by.f, &inner)
+                      : type == PK_AXIS_SIZE ? pk_parse_size(text + 1, &s->by.i, &inner)
+                      : type == PK_AXIS_RATE ? pk_parse_rate(text + 1, &s->by.i, &inner)
+                                             : pk_parse_int(text + 1, &s->by.i, &inner);
     return rc ? refuse_range(x, text, inner.why, err) : PK_OK;
 }
 

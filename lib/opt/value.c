@@ -63,6 +63,8 @@ static const char *bound(const struct pk_opt *row, double v, char *buf, size_t c
 {
     if (row->type == PK_OPT_SIZE)
         return pk_format_size_exact((int64_t)v, buf, cap);
+    if (row->type == PK_OPT_RATE)
+        return pk_format_rate_exact((int64_t)v, buf, cap);
     if (row->type == PK_OPT_DURATION)
         return pk_format_duration_exact((int64_t)v, buf, cap);
     if (row->type == PK_OPT_RATIO)
@@ -89,6 +91,7 @@ static enum pk_code parse_integer(const struct pk_opt *row, const char *text, in
                                   struct pk_err *err)
 {
     enum pk_code rc = row->type == PK_OPT_SIZE       ? pk_parse_size(text, value, err)
+                      : row->type == PK_OPT_RATE     ? pk_parse_rate(text, value, err)
                       : row->type == PK_OPT_DURATION ? pk_parse_duration(text, value, err)
                                                      : pk_parse_int(text, value, err);
     return rc ? rc : check_range(row, text, (double)*value, err);
@@ -102,6 +105,7 @@ static enum pk_code parse_into(const struct pk_opt *row, const char *text, void 
         return parse_flag(text, field, err);
     case PK_OPT_INT:
     case PK_OPT_SIZE:
+    case PK_OPT_RATE:
     case PK_OPT_DURATION:
         return parse_integer(row, text, field, err);
     case PK_OPT_RATIO:

@@ -1,5 +1,6 @@
 """`run ddp-bucket` through the front door: exact on the null device, the model's choice, what is refused."""
 import math
+import re
 
 import pytest
 
@@ -214,10 +215,21 @@ def test_buckets_that_make_no_sense_are_warned_about(perfkit):
     assert "first_bucket_bytes 1GB is larger than the model: one bucket" in r.stderr and "bucket_bytes 1MB is" not in r.stderr
 
 
+def test_a_bandwidth_as_it_is_printed_can_be_given_back(perfkit):
+    planned = ("run", "ddp-bucket", "-d", "null", "-v", "flat", "--compute-ms", "1", "-n", "--link-bytes-per-s")
+    for given, printed in (("25000000001B", "25000000001B"), ("25000MB", "25GB"), ("7B", "7B")):
+        (text,) = re.findall(r"link_bytes_per_s=(\S+)", perfkit(*planned, given).stdout)
+        assert text == printed
+        (row,) = perfkit(*planned, text, "--format", "json").rows("plan")
+        assert row["axes"]["link_bytes_per_s"] == int(given.removesuffix("B").replace("000M", "000000000"))
+
+
 def test_bad_input(perfkit):
     (perfkit.cwd / "bad").write_text("a 10\nb ten\n")
     perfkit("run", "ddp-bucket", "-d", "null", "--tensors", "bad").refused(2, "bad:2: 'b ten'", "a name and an integer", "layers.0.query")
     perfkit("run", "ddp-bucket", "-d", "null", "--tensors", "nowhere").refused(2, "nowhere")
     perfkit("run", "ddp-bucket", "-d", "null", "--ranks", "0").refused(2, "ranks")
-    perfkit("run", "ddp-bucket", "-d", "null", "--link-bytes-per-s", "0").refused(2, "link_bytes_per_s")
+    perfkit("run", "ddp-bucket", "-d", "null", "--link-bytes-per-s", "0B").refused(2, "link_bytes_per_s")
+    perfkit("run", "ddp-bucket", "-d", "null", "--link-bytes-per-s", "25").refused(2, "link_bytes_per_s", "the unit is missing", "write for example 25GB or 25MB")
+    perfkit("run", "ddp-bucket", "-d", "null", "-a", "link_bytes_per_s=1GB:8GB:+1000000000").refused(2, "the unit is missing", "link_bytes_per_s=10GB:40GB:*2")
     perfkit("run", "ddp-bucket", "-d", "null", "--model", "medium").refused(2, "medium", "tiny, small, large")

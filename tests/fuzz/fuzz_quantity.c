@@ -1,10 +1,10 @@
-/* Sizes, durations, ratios, integers and reals: refused in three parts, or printed so that they read back. */
+/* Sizes, rates, durations, ratios, integers and reals: refused in three parts, or printed so that they read back. */
 #include "base/units.h"
 #include "fuzz.h"
 
 #include <math.h>
 
-static void size_and_duration(const char *text)
+static void size_rate_and_duration(const char *text)
 {
     struct pk_err err = {0};
     int64_t v, back;
@@ -13,6 +13,11 @@ static void size_and_duration(const char *text)
         pk_fuzz_refusal(&err);
     else
         pk_assert(v >= 0 && !pk_parse_size(pk_format_size_exact(v, buf, sizeof buf), &back, &err) &&
+                  back == v);
+    if (pk_parse_rate(text, &v, &err))
+        pk_fuzz_refusal(&err);
+    else
+        pk_assert(v >= 0 && !pk_parse_rate(pk_format_rate_exact(v, buf, sizeof buf), &back, &err) &&
                   back == v);
     if (pk_parse_duration(text, &v, &err))
         pk_fuzz_refusal(&err);
@@ -42,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const char *text = pk_strndup(&a, (const char *)data, n);
-    size_and_duration(text);
+    size_rate_and_duration(text);
     numbers(text);
     return 0;
 }

@@ -161,6 +161,31 @@ static void rates_are_no_sizes(void **state)
     }
 }
 
+static void rates_have_a_unit(void **state)
+{
+    static const char *const bad[][2] = {{"25", "write for example 25GB or 25MB"},
+                                         {"0", "0GB"},
+                                         {"25G", "25GB or 25GiB"},
+                                         {"200Gbps", "write 25GB"},
+                                         {"25GB/s", "write 25GB"},
+                                         {"fast", "25GB, which are 200 Gbit/s"}};
+    static const int64_t values[] = {0, 1, 25, 1000, 1024, 25000000000, 25000000001, INT64_MAX};
+    char buf[32];
+    struct pk_err err;
+    int64_t v;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(pk_parse_rate(bad[i][0], &v, &err), PK_E_USAGE);
+        assert_non_null(strstr(err.what, "is not a bandwidth"));
+        assert_non_null(strstr(err.fix, bad[i][1]));
+    }
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        assert_int_equal(pk_parse_rate(pk_format_rate_exact(values[i], buf, sizeof buf), &v, &err), PK_OK);
+        assert_int_equal(v, values[i]);
+    }
+    assert_string_equal(pk_format_rate_exact(25000000000, buf, sizeof buf), "25GB");
+    assert_string_equal(pk_format_rate_exact(25, buf, sizeof buf), "25B");
+}
+
 static void units_that_suit(void **state)
 {
     static const char *const rates = "GFLOP/s TFLOP/s";
@@ -232,15 +257,11 @@ static void exact_forms_parse_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_are_exact),
-        cmocka_unit_test(sizes_refused),
-        cmocka_unit_test(durations),
-        cmocka_unit_test(numbers),
-        cmocka_unit_test(units_are_found),
-        cmocka_unit_test(units_that_suit),
-        cmocka_unit_test(rates_are_no_sizes),
-        cmocka_unit_test(human_forms),
-        cmocka_unit_test(exact_forms_parse_back),
+        cmocka_unit_test(sizes_are_exact),    cmocka_unit_test(sizes_refused),
+        cmocka_unit_test(durations),          cmocka_unit_test(numbers),
+        cmocka_unit_test(units_are_found),    cmocka_unit_test(units_that_suit),
+        cmocka_unit_test(rates_are_no_sizes), cmocka_unit_test(rates_have_a_unit),
+        cmocka_unit_test(human_forms),        cmocka_unit_test(exact_forms_parse_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
