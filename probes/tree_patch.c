@@ -316,16 +316,19 @@ static int64_t predict_gauge(const struct pk_case *c, unsigned gauge)
     return gauge == LEAF_COUNT ? (int64_t)s.count.leaves : s.count.elements;
 }
 
-/* With real weights: what is filled or sliced, and where addresses of leaves are patched. */
+/* With real weights: what is filled or sliced, and what the table of their addresses takes. */
 static double weights_work(const struct pk_case *c, const struct pk_subject *s, unsigned region)
 {
     const int64_t tp = pk_case_int(c, TP);
     const struct pk_tree *made = c->variant == PK_PATCH_BUILT_IN ? &s->divided : &s->tree;
+    const bool table = c->variant == RESIDENT;
     if (region == TRANSFORM)
         return 2.0 * sizeof(float) * (double)pk_weights_elements(&s->divided, tp, PK_WEIGHTS_DIVIDED);
-    if (region == TREE_OP && c->variant == RESIDENT)
-        return pk_work_table_patch(pk_weights_count(&s->divided, tp, PK_WEIGHTS_DIVIDED)).bytes;
-    return region == CREATE ? sizeof(float) * (double)pk_weights_elements(made, tp, PK_WEIGHTS_LOCAL) : 0;
+    if (region == TREE_OP && table)
+        return pk_work_resident_patch(pk_weights_count(&s->divided, tp, PK_WEIGHTS_DIVIDED)).bytes;
+    return region == CREATE ? sizeof(float) * (double)pk_weights_elements(made, tp, PK_WEIGHTS_LOCAL) +
+                                  (table ? pk_work_resident_load(s->tree.n_leaves).bytes : 0)
+                            : 0;
 }
 
 /* The nodes that must be read and those that must be written, each once. A patch keeps the old tree, so the nodes above its targets

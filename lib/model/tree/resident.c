@@ -52,6 +52,19 @@ enum pk_code pk_resident_patch(struct pk_device *dev, const struct pk_resident *
     return rc ? rc : pk_op_table_patch(dev, r->table, r->room, r->n_patches, err);
 }
 
+struct pk_work pk_work_resident_load(size_t leaves)
+{
+    return (struct pk_work){.bytes =
+                                pk_device_copy_declares(PK_COPY_HOST_TO_DEVICE, leaves * sizeof(uint64_t))};
+}
+
+struct pk_work pk_work_resident_patch(size_t patches)
+{
+    struct pk_work w = pk_work_table_patch(patches);
+    w.bytes += pk_device_copy_declares(PK_COPY_HOST_TO_DEVICE, patches * sizeof(struct pk_table_patch));
+    return w;
+}
+
 enum pk_code pk_resident_check(struct pk_device *dev, const struct pk_resident *r,
                                const struct pk_weights *pieces, struct pk_arena *a, struct pk_err *err)
 {

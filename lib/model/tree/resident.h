@@ -26,6 +26,9 @@ enum pk_code pk_resident_load(struct pk_device *dev, const struct pk_resident *r
                               struct pk_err *err) PK_MUST_CHECK; /* every leaf is whole */
 enum pk_code pk_resident_patch(struct pk_device *dev, const struct pk_resident *r,
                                struct pk_err *err) PK_MUST_CHECK;
+/* What load and patch do: uploads, and the operation. */
+struct pk_work pk_work_resident_load(size_t leaves);
+struct pk_work pk_work_resident_patch(size_t patches);
 /* Reads the table back after a patch: each leaf's entry against where its weights lie. PK_E_CHECK with the leaf. Waits for the device. */
 enum pk_code pk_resident_check(struct pk_device *dev, const struct pk_resident *r,
                                const struct pk_weights *pieces, struct pk_arena *a,

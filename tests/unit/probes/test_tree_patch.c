@@ -1,5 +1,6 @@
 /* tree-patch: memory and work are what the shapes say; every way is right on the CPU, with weights too. */
 #include "bench/measure/measure.h"
+#include "device/trace.h"
 
 // clang-format off
 #include <setjmp.h>
@@ -115,12 +116,62 @@ static void work_is_what_the_shapes_say(void **state)
     pk_arena_free(&arena);
 }
 
+/* One iteration's ops and copies, summed by region as they are asked for. */
+static void trace(const struct pk_case *c, struct pk_tape *tape)
+{
+    struct pk_err err = {0};
+    struct pk_device dev;
+    struct pk_arena host = {0};
+    struct pk_trace t = {.tape = tape};
+    *tape = (struct pk_tape){0};
+    assert_int_equal(pk_device_open(&dev, "cpu", &(struct pk_device_options){0}, &err), PK_OK);
+    struct pk_ctx ctx = {.c = c, .dev = &dev, .arena = &host};
+    assert_int_equal(c->probe->setup(&ctx, &err), PK_OK);
+    pk_marks_clear(&dev.marks);
+    dev.trace = &t;
+    assert_int_equal(c->probe->run(&ctx, &err), PK_OK);
+    dev.trace = NULL;
+    c->probe->teardown(&ctx);
+    pk_device_close(&dev);
+    pk_arena_free(&host);
+}
+
+static double bytes_in(const struct pk_tape *tape, unsigned region)
+{
+    double bytes = 0;
+    for (size_t f = 0; f < PK_FAMILIES; f++)
+        bytes += tape->of[1 + region][f].bytes;
+    return bytes;
+}
+
+/* With real weights a region declares what is asked of the device in it, uploads too; other variants' trees are the host's. */
+static void work_is_what_is_asked_for(void **state)
+{
+    const struct pk_variant *v = pk_probe_find("tree-patch")->variants;
+    for (unsigned i = 0; v[i].name; i++) {
+        struct pk_tape tape;
+        const struct pk_case c = case_of(i, ",\"weights\":\"real\",\"tp\":2");
+        const bool on_device[] = {[CREATE] = true,
+                                  [TRANSFORM] = strcmp(v[i].name, "built-in"),
+                                  [TREE_OP] = !strcmp(v[i].name, "resident")};
+        trace(&c, &tape);
+        for (unsigned region = CREATE; region <= TREE_OP; region++) {
+            const double asked = bytes_in(&tape, region);
+            assert_int_equal(asked > 0, on_device[region]);
+            if (on_device[region])
+                assert_float_equal(c.probe->work(&c, region).bytes, asked, 0);
+        }
+        pk_arena_free(&arena);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(right_with_weights_and_memory_as_predicted),
         cmocka_unit_test(regions_of_each_operation),
         cmocka_unit_test(work_is_what_the_shapes_say),
+        cmocka_unit_test(work_is_what_is_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
