@@ -41,7 +41,7 @@ static const struct pk_axis axes[] = {
                 .help = "mask scores of later tokens"},
     [DTYPE] = {"dtype", PK_AXIS_ENUM,
                .choices = (const char *const[]){[FP32] = "fp32", [TF32] = "tf32", [BF16] = "bf16", NULL},
-               .choices_also = (const char *const[]){"float32 float", "tensorfloat32", "bfloat16"},
+               .choices_also = (const char *const[]){"float32 float", "tensorfloat32", "bfloat16", NULL},
                .also = "precision type data_type", .def = "fp32", .born = "fp32",
                .help = "type of every array; tf32: stored as fp32, multiplied as tf32"},
     [MATH] = {"math", PK_AXIS_ENUM,

@@ -98,7 +98,7 @@ static const struct pk_axis axes[] = {
                .def = "2", .born = "2", .applies = has_ranks, .implies = "transport=mpi",
                .help = "who average their gradients"},
     [DTYPE] = {"dtype", PK_AXIS_ENUM, .choices = (const char *const[]){"fp32", "bf16", NULL},
-               .choices_also = (const char *const[]){"float32 float", "bfloat16"},
+               .choices_also = (const char *const[]){"float32 float", "bfloat16", NULL},
                .also = "precision type data_type", .def = "fp32", .born = "fp32",
                .help = "type of the gradients"},
     [COMPUTE] = {"compute_ms", PK_AXIS_FLOAT, "ms", 0.001, 3600000, .also = "compute", .def = "20",

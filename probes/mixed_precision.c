@@ -62,7 +62,7 @@ static const struct pk_axis axes[] = {
                  .def = "128", .born = "128", .help = "tokens per sequence"},
     [DTYPE] = {"dtype", PK_AXIS_ENUM,
                .choices = (const char *const[]){[FP32] = "fp32", [TF32] = "tf32", [BF16] = "bf16", NULL},
-               .choices_also = (const char *const[]){"float32 float", "tensorfloat32", "bfloat16"},
+               .choices_also = (const char *const[]){"float32 float", "tensorfloat32", "bfloat16", NULL},
                .also = "precision type data_type", .def = "fp32,bf16", .born = "fp32",
                .help =
                    "fp32; tf32: stored as fp32, multiplied as tf32; bf16: with fp32 master weights and sums"},

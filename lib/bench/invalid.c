@@ -61,6 +61,17 @@ static const char *bad_implication(const struct pk_probe *p, size_t i, struct pk
     return other == i || sweep.n != 1 ? "implies must be one value of another axis" : NULL;
 }
 
+/* Is there one text for each choice, no more and no less? */
+static bool one_each(const struct pk_axis *x, const char *const *texts)
+{
+    size_t n = 0;
+    if (!texts)
+        return true;
+    while (x->choices && x->choices[n] && texts[n])
+        n++;
+    return x->choices && !x->choices[n] && !texts[n];
+}
+
 static const char *bad_axis(const struct pk_probe *p, size_t i, struct pk_arena *a)
 {
     const struct pk_axis *x = &p->axes[i];
@@ -77,6 +88,8 @@ static const char *bad_axis(const struct pk_probe *p, size_t i, struct pk_arena 
         return "help, def and born are required";
     if (x->type == PK_AXIS_FILE && !(is_word(x->def, '-') && is_word(x->born, '-')))
         return "def and born of a file must be words";
+    if (!one_each(x, x->sets) || !one_each(x, x->choices_also))
+        return "sets and choices_also have one text for each choice";
     if (pk_axis_parse(x, x->def, a, &sweep, &err))
         return pk_printf(a, "def: %s", err.what);
     if (pk_axis_parse(x, x->born, a, &sweep, &err))

@@ -54,14 +54,14 @@ struct pk_axis {
      * table. */
     bool (*applies)(const struct pk_point *p);
     /* Optional, a composite axis (ENUM, model=small): for each choice, "axis=value axis=value ..." that
-     * become the defaults of those axes at that point. Same order as choices. It stands above the axes it
-     * sets. */
+     * become the defaults of those axes at that point. As many as choices and in their order, NULL-terminated. It stands above the
+     * axes it sets. */
     const char *const *sets;
     /* Optional: "axis=value", what asking for values of this axis says of another one, unless that is asked for as well. Of two rows
      * that disagree the later one is right. */
     const char *implies;
-    /* Optional: "context length", names that people may know it by, and of ENUM in the order of choices what they may call those. They
-     * are suggested, never taken: an axis has one name. */
+    /* Optional: "context length", names that people may know it by, and of ENUM what they may call its choices: as many, in their order,
+     * NULL-terminated. They are suggested, never taken: an axis has one name. */
     const char *also;
     const char *const *choices_also;
 };

@@ -97,6 +97,23 @@ static void broken_promises_are_named(void **state)
     broken.axes = axes;
     assert_invalid("one value");
 
+    static const char *const two[] = {"a", "b", NULL}, *const one[] = {"x", NULL},
+                             *const three[] = {"x", "y", "z", NULL};
+    axes[0] = (struct pk_axis){"kind",      PK_AXIS_ENUM, .choices = two, .choices_also = two,
+                               .sets = two, .def = "a",   .born = "a",    .help = "x"};
+    const struct pk_axis matching = axes[0];
+    static const char *const *const other_lengths[] = {one, three};
+    for (size_t i = 0; i < 2; i++) {
+        axes[0] = matching;
+        axes[0].choices_also = other_lengths[i];
+        broken.axes = axes;
+        assert_invalid("axis 'kind': sets and choices_also have one text for each choice");
+        axes[0] = matching;
+        axes[0].sets = other_lengths[i];
+        broken.axes = axes;
+        assert_invalid("axis 'kind': sets and choices_also have one text for each choice");
+    }
+
     broken.variants = (const struct pk_variant[]){{0}};
     assert_invalid("no variant");
     broken.variants = (const struct pk_variant[]){{"a", "x"}, {"a", "x"}, {0}};
