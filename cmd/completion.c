@@ -1,6 +1,6 @@
 /* Completion: a bash script made from the option rows. */
 #include "base/buf.h"
-#include "bench/probe.h"
+#include "cmd/describe.h"
 #include "cmd/frame.h"
 #include "cmd/run.h"
 
@@ -27,11 +27,15 @@ static void add_choices(struct pk_buf *b, const struct pk_opt *rows)
     }
 }
 
-static void add_commands(struct pk_buf *b)
+/* What fills the texts. */
+typedef void names_fn(struct pk_texts *names, struct pk_arena *a);
+
+static void add_words(struct pk_buf *b, names_fn *names)
 {
-    for (size_t i = 0; pk_commands[i]; i++)
-        if (!pk_commands[i]->hidden)
-            pk_buf_printf(b, " %s", pk_commands[i]->name);
+    struct pk_texts words = {0};
+    names(&words, b->arena);
+    for (size_t i = 0; i < words.n; i++)
+        pk_buf_printf(b, " %s", words.v[i]);
 }
 
 /* The words that a usage line offers for the first argument: "db info|merge FILE...|check [--keep N]" -> info merge check. */
@@ -76,13 +80,6 @@ static void add_names(struct pk_buf *b, const struct pk_probe *p)
     pk_buf_str(b, "' ;;\n");
 }
 
-static void add_experiments(struct pk_buf *b)
-{
-    for (const struct pk_probe *const *p = pk_probes; *p; p++)
-        if (!(*p)->hidden)
-            pk_buf_printf(b, " %s", (*p)->name);
-}
-
 static const char *script(struct pk_arena *a)
 {
     struct pk_buf b = {.arena = a};
@@ -91,18 +88,18 @@ static const char *script(struct pk_arena *a)
                    "  local here=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words=\n"
                    "  case ${COMP_WORDS[1]}:$COMP_CWORD in\n"
                    "    *:1) words='");
-    add_commands(&b);
+    add_words(&b, pk_command_names);
     pk_buf_str(&b, "' ;;\n    help:2) words='");
-    add_commands(&b);
-    add_experiments(&b);
+    add_words(&b, pk_command_names);
+    add_words(&b, pk_describe_names);
     pk_buf_str(&b, "' ;;\n    run:2|gate:2) words='");
-    add_experiments(&b);
+    add_words(&b, pk_describe_names);
     pk_buf_str(&b, "' ;;\n");
     for (size_t i = 0; pk_commands[i]; i++)
         add_alternatives(&b, pk_commands[i]);
     pk_buf_str(&b, "  esac\n  case ${COMP_WORDS[1]}:${COMP_WORDS[2]}:$COMP_CWORD in "
                    "help:run:3|list:experiments:3) words='");
-    add_experiments(&b);
+    add_words(&b, pk_describe_names);
     pk_buf_str(&b, "' ;;\n  esac\n  [[ $here == -* ]] && case ${COMP_WORDS[1]} in\n");
     for (size_t i = 0; pk_commands[i]; i++) {
         pk_buf_printf(&b, "    %s) words='--help", pk_commands[i]->name);

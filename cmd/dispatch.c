@@ -34,36 +34,38 @@ static size_t count_commands(void)
     return n;
 }
 
-/* An experiment stands behind run; NULL = none is near. */
-static const char *nearest_experiment(const char *name, struct pk_arena *a)
+void pk_command_names(struct pk_texts *names, struct pk_arena *a)
 {
-    struct pk_texts names = {0};
-    for (const struct pk_probe *const *p = pk_probes; *p; p++)
-        if (!(*p)->hidden)
-            pk_texts_add(&names, (*p)->name, a);
-    return pk_suggest(name, names.v, names.n);
+    for (size_t i = 0; pk_commands[i]; i++)
+        if (!pk_commands[i]->hidden)
+            pk_texts_add(names, pk_commands[i]->name, a);
 }
 
-const struct pk_cmd *pk_command_find(const char *name, struct pk_err *err)
+/* An experiment stands behind run. */
+static void refuse_unknown(const char *name, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    const char **names = pk_new_n(&a, const char *, count_commands());
-    size_t n = 0;
-    for (size_t i = 0; pk_commands[i]; i++) {
-        if (!strcmp(pk_commands[i]->name, name))
-            return pk_commands[i];
-        if (!pk_commands[i]->hidden)
-            names[n++] = pk_commands[i]->name;
-    }
+    struct pk_texts commands = {0}, experiments = {0};
+    pk_command_names(&commands, &a);
+    pk_describe_names(&experiments, &a);
     pk_fail(err, PK_E_USAGE, "there is no command '%.100s'", name);
     pk_why(err, "the first argument of perfkit is a command");
-    const char *near = pk_suggest(name, names, n), *experiment = near ? NULL : nearest_experiment(name, &a);
+    const char *near = pk_suggest(name, commands.v, commands.n);
+    const char *experiment = pk_suggest(name, experiments.v, experiments.n);
     if (near)
         pk_fix(err, "did you mean '%s'?", near);
     else if (experiment)
         pk_fix(err, "did you mean 'run %s'?", experiment);
     else
         pk_fix(err, "perfkit help lists them");
+}
+
+const struct pk_cmd *pk_command_find(const char *name, struct pk_err *err)
+{
+    for (size_t i = 0; pk_commands[i]; i++)
+        if (!strcmp(pk_commands[i]->name, name))
+            return pk_commands[i];
+    refuse_unknown(name, err);
     return NULL;
 }
 

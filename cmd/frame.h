@@ -21,6 +21,8 @@ enum pk_code pk_dispatch(int argc, const char **argv, struct pk_arena *a, struct
 
 /* NULL and an error with a did-you-mean, or with what measures the experiment of this name, when there is none. */
 const struct pk_cmd *pk_command_find(const char *name, struct pk_err *err);
+/* Adds the names of the commands that are shown. */
+void pk_command_names(struct pk_texts *names, struct pk_arena *a);
 /* The rows of every command, for config files and the environment. */
 const struct pk_opt_known *pk_known_options(struct pk_arena *a);
 

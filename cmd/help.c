@@ -16,12 +16,8 @@ static enum pk_code too_many(const struct pk_app *app, struct pk_err *err)
 static enum pk_code unknown(const char *name, struct pk_arena *a, struct pk_err *err)
 {
     struct pk_texts names = {0};
-    for (size_t i = 0; pk_commands[i]; i++)
-        if (!pk_commands[i]->hidden)
-            pk_texts_add(&names, pk_commands[i]->name, a);
-    for (const struct pk_probe *const *p = pk_probes; *p; p++)
-        if (!(*p)->hidden)
-            pk_texts_add(&names, (*p)->name, a);
+    pk_command_names(&names, a);
+    pk_describe_names(&names, a);
     pk_fail(err, PK_E_USAGE, "there is no command and no experiment '%.100s'", name);
     pk_why(err, "help explains those that there are");
     return pk_fix(err, "%s", pk_suggest_text(a, name, names.v, names.n));
