@@ -1,6 +1,7 @@
 /* Plan: a preset, overrides and names become the list of cases. */
 #include "bench/plan.h"
 
+#include "base/buf.h"
 #include "base/index.h"
 #include "base/rng.h"
 #include "base/suggest.h"
@@ -190,32 +191,46 @@ static size_t leave_out_axes(const struct planner *p, unsigned variant, struct p
     return n;
 }
 
-/* Of a case that is too large: "batch=140 would fit within 16.0 MiB". NULL where the probe names no axis for it. */
-static const char *would_fit(const struct planner *p, const struct pk_planned *v)
+/* Of a case that is larger than a limit: "batch=140 would fit within 16.0 MiB". NULL where the probe names no axis for it. */
+static const char *would_fit(const struct planner *p, const struct pk_planned *v, const char *limit)
 {
     const char *shrink = p->probe->shrink;
-    char limit[32];
     if (!shrink)
         return NULL;
-    pk_format_bytes(p->r->limit_bytes, limit, sizeof limit);
     return v->largest < p->probe->axes[pk_axis_index(p->probe->axes, shrink)].min
                ? pk_printf(p->arena, "no %s would fit within %s", shrink, limit)
                : pk_printf(p->arena, "%s=%lld would fit within %s", shrink, (long long)v->largest, limit);
 }
 
+/* "predicted to take 21.0 MiB, more than the device's limit; not tried; batch=140 would fit within 16.0 MiB": the limit stands once. */
+static const char *too_large_text(const struct planner *p, const struct pk_planned *v, const char *limit)
+{
+    char size[32];
+    struct pk_buf b = {.arena = p->arena};
+    pk_buf_printf(&b, "predicted to take %s, more than the device's limit",
+                  pk_format_bytes(v->predicted_bytes, size, sizeof size));
+    if (limit && !v->would_fit)
+        pk_buf_printf(&b, " of %s", limit);
+    pk_buf_str(&b, "; not tried");
+    if (v->would_fit)
+        pk_buf_printf(&b, "; %s", v->would_fit);
+    return pk_buf_text(&b);
+}
+
+/* Without a limit only what cannot be counted is too large. */
 static void find_too_large(const struct planner *p, struct pk_planned *v)
 {
-    char size[32], limit[32];
-    const bool limited = p->r->limit_bytes > 0;
-    if (v->predicted_bytes != PK_BYTES_BEYOND && (!limited || v->predicted_bytes <= p->r->limit_bytes))
+    const int64_t most = p->r->limit_bytes > 0 ? p->r->limit_bytes : PK_BYTES_BEYOND - 1;
+    const char *limit = NULL;
+    char text[32];
+    if (v->predicted_bytes <= most)
         return;
-    v->largest = limited && p->probe->shrink ? pk_probe_largest(&v->c, p->kind, p->r->limit_bytes) : 0;
-    v->would_fit = limited ? would_fit(p, v) : NULL;
-    pk_format_bytes(p->r->limit_bytes, limit, sizeof limit);
-    v->too_large = pk_printf(
-        p->arena, "predicted to take %s, more than the device's limit%s%s; not tried%s%s",
-        pk_format_bytes(v->predicted_bytes, size, sizeof size), limited && !v->would_fit ? " of " : "",
-        limited && !v->would_fit ? limit : "", v->would_fit ? "; " : "", v->would_fit ? v->would_fit : "");
+    if (p->r->limit_bytes > 0) {
+        limit = pk_format_bytes(p->r->limit_bytes, text, sizeof text);
+        v->largest = p->probe->shrink ? pk_probe_largest(&v->c, p->kind, p->r->limit_bytes) : 0;
+        v->would_fit = would_fit(p, v, limit);
+    }
+    v->too_large = too_large_text(p, v, limit);
 }
 
 /* Which axes mean something to a peer and how much memory it takes is not known; its combination is skipped where the reference variant's is. */
