@@ -1,6 +1,8 @@
 /* Known: three queries, and their rows sorted into places, plans and events. */
 #include "bench/record/known.h"
 
+#include "bench/record/works.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -205,9 +207,7 @@ static void add_up(const struct pk_known_run *k, const struct pk_case *c, struct
 struct pk_known pk_known_case(const struct pk_known_run *k, size_t i, int64_t case_id)
 {
     struct pk_known known = pk_known_nothing(k->counters, k->n_places, k->arena);
-    struct pk_case c = k->plan->v[i].c;
-    if (k->plan->v[i].provider)
-        c.variant = 0; /* as pk_case_works has it */
+    const struct pk_case c = pk_planned_case(&k->plan->v[i]);
     take_times(k, case_id, &known);
     take_samples(k, case_id, &known);
     take_hows(k, case_id, &known);

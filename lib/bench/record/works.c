@@ -24,8 +24,7 @@ static struct pk_case_work region_row(const struct pk_case *c, unsigned region, 
         NAN};
 }
 
-/* As the probe sees it: a peer's is that of the plain reference. */
-static struct pk_case seen(const struct pk_planned *p)
+struct pk_case pk_planned_case(const struct pk_planned *p)
 {
     struct pk_case c = p->c;
     c.variant = p->provider ? 0 : c.variant;
@@ -34,7 +33,7 @@ static struct pk_case seen(const struct pk_planned *p)
 
 double pk_planned_value(const struct pk_planned *p, const struct pk_metric *m)
 {
-    const struct pk_case c = seen(p);
+    const struct pk_case c = pk_planned_case(p);
     if (p->provider && m->class != PK_CLASS_EXACT)
         return NAN;
     int64_t v = -1;
@@ -48,7 +47,7 @@ double pk_planned_value(const struct pk_planned *p, const struct pk_metric *m)
 size_t pk_case_works(const struct pk_planned *p, int64_t case_id, struct pk_arena *a,
                      struct pk_case_work **out)
 {
-    const struct pk_case c = seen(p);
+    const struct pk_case c = pk_planned_case(p);
     size_t n = 0;
     *out = pk_new_n(a, struct pk_case_work, count_rows(c.probe));
     for (unsigned r = 0; c.probe->regions[r].name; r++)

@@ -4,11 +4,14 @@
 #include "bench/plan.h"
 #include "store/store.h"
 
+/* As the probe sees it: a peer's case has the work of the plain reference, variant 0. */
+struct pk_case pk_planned_case(const struct pk_planned *p);
+
 /* What the plan says of a metric; NaN where it says nothing. A count by definition is also a peer's. */
 double pk_planned_value(const struct pk_planned *p, const struct pk_metric *m);
 
-/* One row per region time (work of one iteration) and per predicted metric. A peer's case is judged by the work of the
- * probe's plain reference, variant 0, and of predictions gets the exact ones: counts by definition. In the arena. */
+/* One row per region time (work of one iteration) and per predicted metric, of which a peer's case gets the exact ones: counts by
+ * definition. In the arena. */
 size_t pk_case_works(const struct pk_planned *p, int64_t case_id, struct pk_arena *a,
                      struct pk_case_work **out);
 
