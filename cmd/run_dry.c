@@ -13,10 +13,11 @@ static const struct pk_column columns_before[] = {
     {"variant", "Variant", .left = true},
     {"case", "Case", .left = true},
 };
+enum { MEMORY, FLOOR, EXPECTED }; /* whose units suit the largest of their numbers */
 static const struct pk_column columns_after[] = {
-    {"predicted_bytes", "Memory (GB)", 1e9, 3},
-    {"floor_ns", "Floor (ms)", 1e6, 3, .optional = 1},
-    {"expected_ns", "About (s)", 1e9, 1},
+    [MEMORY] = {"predicted_bytes", "Memory", .decimals = 3},
+    [FLOOR] = {"floor_ns", "Floor", .decimals = 3, .optional = 1},
+    [EXPECTED] = {"expected_ns", "About", .decimals = 1},
     {"status", "Will be", .left = true},
     {"axes", "Axes", .json = true, .machine = true},
 };
@@ -29,6 +30,11 @@ enum {
 static struct pk_cell real_or_null(double x)
 {
     return isnan(x) ? (struct pk_cell){0} : (struct pk_cell){.type = PK_CELL_REAL, .f = x};
+}
+
+static struct pk_cell count_or_null(double x)
+{
+    return isnan(x) ? (struct pk_cell){0} : (struct pk_cell){.type = PK_CELL_INT, .i = (int64_t)x};
 }
 
 /* A GPU's memory is known once it is opened, which planning does not do. */
@@ -87,30 +93,49 @@ void pk_run_case_table(const struct run *r, const char *name, const struct pk_co
                  mine, n);
 }
 
-static size_t plan_columns(const struct pk_probe *p, struct pk_column *cols)
+static double expected_ns(const struct run *r, size_t i)
+{
+    return r->duration.case_ns[i] > 0 ? r->duration.case_ns[i] : NAN;
+}
+
+/* None where it is more than can be counted, which is said in words. */
+static double predicted_bytes(const struct pk_planned *p)
+{
+    return p->predicted_bytes < 0 || p->predicted_bytes == PK_BYTES_BEYOND ? NAN : (double)p->predicted_bytes;
+}
+
+static void choose_unit(struct pk_column *c, const char *base, const char *units, double most,
+                        struct pk_arena *a)
+{
+    const struct pk_unit *u = pk_unit_fit(base, units, most);
+    c->heading = pk_printf(a, "%s (%s)", c->heading, u->shown);
+    c->scale = u->scale;
+}
+
+static void choose_units(const struct run *r, struct pk_column *after)
+{
+    double bytes = 0, floor_ns = 0, about_ns = 0; /* the most of each; fmax leaves out what is not known */
+    for (size_t i = 0; i < r->plan.n; i++) {
+        bytes = fmax(bytes, predicted_bytes(&r->plan.v[i]));
+        floor_ns = fmax(floor_ns, r->plan.v[i].floor_ns);
+        about_ns = fmax(about_ns, expected_ns(r, i));
+    }
+    choose_unit(&after[MEMORY], "bytes", "GB TB", bytes, r->app->arena);
+    choose_unit(&after[FLOOR], "ns", "ms s h", floor_ns, r->app->arena);
+    choose_unit(&after[EXPECTED], "ns", "s h", about_ns, r->app->arena);
+}
+
+static size_t plan_columns(const struct run *r, struct pk_column *cols)
 {
     size_t n = N_BEFORE;
     memcpy(cols, columns_before, sizeof columns_before);
-    for (const struct pk_metric *m = p->metrics; m && m->name; m++)
+    for (const struct pk_metric *m = r->probe->metrics; m && m->name; m++)
         if (m->planned)
             cols[n++] = strcmp(m->unit, "bytes") ? (struct pk_column){m->name, m->planned, .decimals = -1}
                                                  : (struct pk_column){m->name, m->planned, 1e6, 3};
     memcpy(cols + n, columns_after, sizeof columns_after);
+    choose_units(r, cols + n);
     return n + N_AFTER;
-}
-
-static struct pk_cell planned_count(const struct pk_planned *p, const struct pk_metric *m)
-{
-    const double v = pk_planned_value(p, m);
-    return isnan(v) ? (struct pk_cell){0} : (struct pk_cell){.type = PK_CELL_INT, .i = (int64_t)v};
-}
-
-/* None where it is more than can be counted, which is said in words. */
-static struct pk_cell predicted_bytes(const struct pk_planned *p)
-{
-    return p->predicted_bytes < 0 || p->predicted_bytes == PK_BYTES_BEYOND
-               ? (struct pk_cell){0}
-               : (struct pk_cell){.type = PK_CELL_INT, .i = p->predicted_bytes};
 }
 
 static void plan_row(const struct run *r, size_t i)
@@ -124,11 +149,11 @@ static void plan_row(const struct run *r, size_t i)
     size_t n = N_BEFORE;
     for (const struct pk_metric *m = r->probe->metrics; m && m->name; m++)
         if (m->planned)
-            cells[n++] = planned_count(p, m);
+            cells[n++] = count_or_null(pk_planned_value(p, m));
     const struct pk_cell after[N_AFTER] = {
-        predicted_bytes(p),
+        count_or_null(predicted_bytes(p)),
         real_or_null(p->floor_ns),
-        real_or_null(r->duration.case_ns[i] > 0 ? r->duration.case_ns[i] : NAN),
+        real_or_null(expected_ns(r, i)),
         {.type = PK_CELL_TEXT, .s = pk_run_outlook(r, p, a)},
         {.type = PK_CELL_TEXT, .s = pk_point_json(&p->c.at, a)},
     };
@@ -141,7 +166,7 @@ void pk_run_print_plan(const struct run *r)
     const struct pk_duration *e = &r->duration;
     struct pk_arena *a = r->app->arena;
     struct pk_column cols[PLAN_COLUMNS_MAX];
-    pk_run_case_table(r, "plan", cols, plan_columns(r->probe, cols));
+    pk_run_case_table(r, "plan", cols, plan_columns(r, cols));
     for (size_t i = 0; i < r->plan.n; i++)
         plan_row(r, i);
     pk_out_note(r->app->out, pk_run_extent(r));

@@ -6,6 +6,7 @@
 #include "bench/probe.h"
 
 #include "base/rng.h"
+#include "base/units.h"
 #include "model/transformer/check.h"
 #include "model/transformer/forecast.h"
 #include "model/transformer/sketch.h"
@@ -261,6 +262,8 @@ static int64_t predict_gauge(const struct pk_case *c, unsigned gauge)
     if (gauge == MODEL_FLOPS)
         return model_flops(c, &m);
     pk_transformer_forecast(&m, mode_of(c), PK_DEVICE_CPU, c->threads, &f);
+    if (f.peak_bytes == PK_BYTES_BEYOND)
+        return -1;
     return (int64_t)(gauge == ALLOCATED ? f.state_bytes : f.forward.after_bytes);
 }
 

@@ -28,6 +28,7 @@ static void set_times(struct pk_planned *p, const struct pk_ceilings *top)
 {
     const struct pk_probe *probe = p->c.probe;
     double floors[PK_REGIONS_MAX], least[PK_REGIONS_MAX];
+    bool known = true;
     p->floor_ns = p->least_ns = NAN;
     if (p->skip || !top || !(top->fp32_flops_per_s > 0) || !(top->memory_bytes_per_s > 0))
         return;
@@ -35,9 +36,12 @@ static void set_times(struct pk_planned *p, const struct pk_ceilings *top)
         if (!pk_region_applies(&p->c, r))
             continue;
         const struct pk_work w = probe->work(&p->c, r);
+        known &= !isnan(w.flops);
         floors[r] = own_ns(&w, top);
         least[r] = probe->effort ? probe->effort(&p->c, r) * floors[r] : floors[r];
     }
+    if (!known)
+        return;
     p->floor_ns = with_parts_ns(&p->c, floors, -1);
     p->least_ns = with_parts_ns(&p->c, least, -1);
 }

@@ -150,7 +150,7 @@ struct pk_probe {
      * too, which validate has not seen. */
     int64_t (*predict_gauge)(const struct pk_case *c, unsigned gauge);
     /* required. Work of one occurrence of a region, summed over its instances in one iteration; of a repeatable one, of one
-     * repetition. */
+     * repetition. Its flops are NAN where nobody can count it. */
     struct pk_work (*work)(const struct pk_case *c, unsigned region);
     /* optional. How often a variant does the work of a region over, at the least: a time that is said beforehand counts it, a floor
      * does not. Absent = 1. */

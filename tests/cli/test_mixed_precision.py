@@ -50,6 +50,19 @@ def test_a_dry_run_counts_parameters(perfkit):
     assert "Parameters" in [word.strip() for word in heading]
 
 
+def test_a_plan_has_one_notation_in_a_column(perfkit, measured):
+    """Units suit the largest; of what no address can say nothing is said."""
+    huge = ("-a", "layers=20,1024", "-a", "heads=1024", "-a", "d_model=65536", "-a", "d_ff=262144", "-a", "batch=1,65536", "-a", "seq_len=1048576",
+            "-a", "mode=step", "-a", "dtype=fp32", "--variant", "compiled", "--device", "cpu", "--dry-run")
+    text = run(perfkit, *huge, "--width", "0").stdout
+    assert "Memory (TB)" in text and "Floor (h)" in text and not re.search(r"\de[+-]\d", text), text
+    cases = table(run(perfkit, *huge, "--format", "json"), "plan")
+    assert [c["predicted_bytes"] is None for c in cases] == [c["floor_ns"] is None for c in cases] == [False, False, False, True]
+    assert max(c["floor_ns"] for c in cases[:3]) > 1e21  # in ms it had an exponent
+    text = run(perfkit, *TINY, "--device", "cpu", "--dry-run", "--width", "0").stdout
+    assert "Memory (GB)  Floor (ms)  About (s)" in text
+
+
 def test_units_suit_a_table_and_numbers_a_column(perfkit, measured):
     """TFLOP from six digits of GFLOP on, for people; what is off by orders of magnitude has exponents."""
     shape = ("--device", "null", "--memory-limit", "8TB", "-a", "model=small", "-a", "mode=forward", "-a", "dtype=fp32", "--variant", "compiled")

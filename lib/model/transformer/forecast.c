@@ -5,6 +5,8 @@
 #include "machine/bind.h"
 #include "machine/machine.h"
 
+#include <math.h>
+
 /* Of what no device could have: more than addresses can say. */
 #define BEYOND ((size_t)INT64_MAX)
 
@@ -61,11 +63,18 @@ static void phases(struct dry *d, enum pk_step_mode mode, struct pk_forecast *ou
     out->forward = run(d, pk_transformer_forward, mode != PK_STEP_FORWARD, flops);
     if (mode >= PK_STEP_BACKWARD && out->forward.peak_bytes < BEYOND)
         out->backward = run(d, backward, true, (c->recompute ? 3 : 2) * flops);
-    if (mode == PK_STEP_WHOLE && out->backward.peak_bytes < BEYOND)
+    if (mode == PK_STEP_WHOLE && out->backward.peak_bytes && out->backward.peak_bytes < BEYOND)
         out->update = run(d, update, true, 0);
     const size_t peaks[] = {out->forward.peak_bytes, out->backward.peak_bytes, out->update.peak_bytes};
     for (size_t i = 0; i < 3; i++)
         out->peak_bytes = peaks[i] > out->peak_bytes ? peaks[i] : out->peak_bytes;
+}
+
+/* A step that ended before its end has told a part of its work. */
+static void forget_work(struct pk_forecast *out)
+{
+    const struct pk_work unknown = {NAN, NAN, NAN, NAN, 0};
+    out->forward.work = out->backward.work = out->update.work = unknown;
 }
 
 void pk_transformer_forecast(const struct pk_transformer_config *c, enum pk_step_mode mode,
@@ -85,6 +94,8 @@ void pk_transformer_forecast(const struct pk_transformer_config *c, enum pk_step
         phases(&d, mode, out);
     else
         out->peak_bytes = BEYOND;
+    if (out->peak_bytes == BEYOND)
+        forget_work(out);
     pk_transformer_close(&d.t);
     pk_device_close(&d.dev);
 }

@@ -26,6 +26,7 @@ struct pk_forecast {
 };
 
 /* On a device of this kind, with the workspaces of its ops (ops/workspace.h): those of a CPU with so many threads (0 = as many as this
- * thread may run on), at the most; not that of cuDNN's plans. peak_bytes is INT64_MAX where it is more than addresses can say. A shape that is not valid has a forecast of 0. */
+ * thread may run on), at the most; not that of cuDNN's plans. peak_bytes is INT64_MAX where it is more than addresses can say, and
+ * then the work is not known (NAN). A shape that is not valid has a forecast of 0. */
 void pk_transformer_forecast(const struct pk_transformer_config *c, enum pk_step_mode mode,
                              enum pk_device_kind kind, unsigned threads, struct pk_forecast *out);
