@@ -378,14 +378,15 @@ static enum pk_code run(struct pk_ctx *ctx, struct pk_err *err)
 
 /* --- the check --- */
 
-/* By phase, as the ledger of a memory pass tells what was taken. */
+/* By phase, as the ledger of a memory pass tells what was taken. Outside of them a step drops what forward kept, where no backward does. */
 static json_t *forecast_json(const struct pk_transformer_config *m, enum pk_step_mode mode,
                              enum pk_device_kind kind, unsigned threads)
 {
     struct pk_forecast f;
     pk_transformer_forecast(m, mode, kind, threads, &f);
-    return json_pack("{s:I, s:I, s:I}", "forward", (json_int_t)f.forward.peak_bytes, "backward",
-                     (json_int_t)f.backward.peak_bytes, "optimizer", (json_int_t)f.update.peak_bytes);
+    return json_pack("{s:I, s:I, s:I, s:I}", "forward", (json_int_t)f.forward.peak_bytes, "backward",
+                     (json_int_t)f.backward.peak_bytes, "optimizer", (json_int_t)f.update.peak_bytes,
+                     "outside", (json_int_t)f.forward.after_bytes);
 }
 
 /* Loss and gradient of the first step, for tables of drift; what each phase is predicted to take. */

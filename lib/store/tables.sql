@@ -259,6 +259,8 @@ WHERE s.pass = 'memory' AND p.key IN ('regions', 'timeline');
 -- column: other_bytes | Inputs, other | GB | 3 optional1
 -- note: SELECT 'One iteration of a memory pass, its allocations written down. Parts are live at the moment of the peak.'
 --   FROM memory_moment WHERE run_id = :run AND experiment = :experiment LIMIT 1
+-- note: SELECT 'outside is what no region covers, such as dropping what a forward pass kept.'
+--   FROM memory_moment WHERE run_id = :run AND experiment = :experiment AND kind = 'regions' AND region = 'outside' LIMIT 1
 -- note: SELECT 'Not whole: allocations did not fit into the ledger.' FROM memory_moment WHERE run_id = :run AND experiment = :experiment AND NOT whole LIMIT 1
 SELECT m.variant, m.axes, trim(substr(m.told, length(m.variant) + 1)) AS "case", m.region, m.bytes, m.predicted_bytes,
        m.parameters_bytes, m.gradients_bytes, m.optimizer_bytes, m.activations_bytes, m.workspace_bytes, m.other_bytes

@@ -337,6 +337,21 @@ def test_a_phase_that_takes_no_memory_has_a_peak(perfkit, measured):
     assert o["optimizer_bytes"] > o["gradients_bytes"] > 0 and o["workspace_bytes"] == 0
 
 
+def test_what_forward_kept_has_a_prediction_too(perfkit, measured):
+    """Dropped outside of every region: the most is there at its beginning, which is what was live after forward."""
+    args = ("-a", "dtype=fp32", "-a", "mode=forward-retained", "--allocations", "--format", "json")
+    r = run(perfkit, "--device", "cpu", *TINY, *args)
+    after = {m["variant"]: m["before_backward_bytes"] for m in table(r, "memory")}
+    peaks = {(p["variant"], p["region"]): p for p in table(r, "memory_peaks")}
+    assert set(peaks) == {(variant, region) for variant in ("eager", "compiled") for region in ("forward", "outside")}
+    for variant in after:
+        assert peaks[variant, "outside"]["bytes"] == after[variant] == peaks[variant, "outside"]["predicted_bytes"]
+    note = "outside is what no region covers, such as dropping what a forward pass kept."
+    assert note in r.json()["tables"]["memory_peaks"]["notes"]
+    r = run(perfkit, "--device", "cpu", *TINY, *args[:2], "-a", "mode=step", *args[4:])
+    assert note not in r.json()["tables"]["memory_peaks"]["notes"]
+
+
 # --- weights from a file ---
 
 SIZES = {"layers": 2, "d_model": 32, "heads": 2, "d_ff": 40, "vocab": 50}

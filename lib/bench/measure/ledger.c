@@ -169,6 +169,8 @@ static json_t *peaks(const struct pk_ledger *l)
     json_t *list = json_array();
     memcpy(highest + 1, l->found, sizeof l->found);
     for (size_t i = 0; i < l->n; i++) {
+        now.region = l->v[i].region; /* which has what it finds, too: the most, if it only frees */
+        keep_higher(&highest[now.region + 1], &now);
         pass(&now, &l->v[i]);
         keep_higher(&highest[now.region + 1], &now);
     }
