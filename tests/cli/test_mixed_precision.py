@@ -445,6 +445,19 @@ def test_a_loss_that_is_no_number(perfkit, measured, tmp_path):
         assert sorted(states) == [(0, "failed"), (1, "ok")]
 
 
+@pytest.mark.parametrize("dtype", ["fp32", "bf16"])
+def test_weights_beyond_the_range_of_a_type(perfkit, measured, tmp_path, dtype):
+    """Infinities that end in a loss which looks like one: the weights are named, and no bug."""
+    w = {name: x if x.ndim == 1 else x * np.float32(1e12) for name, x in weights().items()}
+    path = save(tmp_path / "beyond.safetensors", w)
+    args = [word.replace("dtype=fp32", "dtype=" + dtype) for word in ONE[:-2]]
+    r = run(perfkit, *args, "--weights", path)
+    why = r.error()["why"]
+    assert r.status == 1 and "the loss of token 0 of sequence 1 cannot be checked: its weights leave the range of fp32, tf32 and bf16" in why, r
+    assert "float64 meets" in why and "ends at 3.403e+38; try: give weights of smaller numbers" in why and "bug" not in r.stdout + r.stderr, r
+    assert why in r.stdout  # of the tables
+
+
 def test_large_weights_are_checked(perfkit, measured, tmp_path):
     """Scores and logits in the thousands, which have no exponential in float64: the reference takes their differences."""
     rng = np.random.default_rng(3)

@@ -312,6 +312,14 @@ static enum pk_status status_of(enum pk_code rc)
     }
 }
 
+/* Of what failed, what to do as well: nobody else will say it. */
+static const char *message_of(const struct pk_err *e, enum pk_status status, struct pk_arena *a)
+{
+    const bool advised = status == PK_ST_FAILED && *e->fix;
+    return pk_printf(a, "%s%s%s%s%s", e->what, *e->why ? ": " : "", e->why, advised ? "; try: " : "",
+                     advised ? e->fix : "");
+}
+
 void pk_measure_case(const struct pk_measure *m, struct pk_arena *a, struct pk_slice *out)
 {
     struct pk_err err = {0};
@@ -322,7 +330,7 @@ void pk_measure_case(const struct pk_measure *m, struct pk_arena *a, struct pk_s
     enum pk_code rc = measure(&j, &err);
     out->status = status_of(rc);
     if (rc) {
-        out->message = err.why[0] ? pk_printf(a, "%s: %s", err.what, err.why) : pk_strdup(a, err.what);
+        out->message = message_of(&err, out->status, a);
         out->n_metrics = out->n_series = 0; /* what was measured before it went wrong is not a result */
         j.notes.n = 0;
     }

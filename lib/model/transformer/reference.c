@@ -1,6 +1,7 @@
 /* Reference: one layer after the other, every sum in float64. */
 #include "model/transformer/reference.h"
 
+#include <float.h>
 #include <math.h>
 
 /* A call: activations are [rows, ...], rows = sequences * prefix. */
@@ -8,9 +9,18 @@ struct evaluation {
     const struct pk_reference *r;
     struct pk_arena arena; /* of what lasts one layer */
     size_t rows;
+    const struct pk_parameter *block; /* of the layer: PK_BLOCK_PARAMETERS */
+    struct pk_beyond beyond;
     enum pk_code rc;
     struct pk_err *err;
 };
+
+/* Of NaN: yes. */
+static void meet(struct evaluation *e, const struct pk_parameter *at, double x)
+{
+    if (!(fabs(x) <= (double)FLT_MAX) && !e->beyond.at)
+        e->beyond = (struct pk_beyond){at, x};
+}
 
 static double *doubles(struct evaluation *e, size_t n)
 {
@@ -31,6 +41,19 @@ static const double *weights(struct evaluation *e, const struct pk_parameter *w)
     return wide;
 }
 
+/* Met is what its sums come to in whatever order they are made. */
+static double dot(struct evaluation *e, const struct pk_parameter *at, const double *x, const double *y,
+                  size_t n)
+{
+    double sum = 0, most = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += x[i] * y[i];
+        most += fabs(x[i] * y[i]);
+    }
+    meet(e, at, most);
+    return sum;
+}
+
 /* y[rows, out] = x[rows, in] W^T */
 static double *product(struct evaluation *e, const struct pk_parameter *w, const double *x)
 {
@@ -38,10 +61,7 @@ static double *product(struct evaluation *e, const struct pk_parameter *w, const
     double *y = doubles(e, e->rows * w->rows);
     for (size_t r = 0; r < e->rows; r++)
         for (size_t o = 0; o < w->rows; o++) {
-            double sum = 0;
-            for (size_t i = 0; i < w->cols; i++)
-                sum += v[o * w->cols + i] * x[r * w->cols + i];
-            y[r * w->rows + o] = sum;
+            y[r * w->rows + o] = dot(e, w, v + o * w->cols, x + r * w->cols, w->cols);
         }
     return y;
 }
@@ -55,9 +75,10 @@ static double *norm(struct evaluation *e, const struct pk_parameter *w, const do
         double sum = 0;
         for (size_t i = 0; i < n; i++)
             sum += x[r * n + i] * x[r * n + i];
+        meet(e, w, sum);
         const double rstd = 1 / sqrt(sum / (double)n + (double)PK_NORM_EPS);
         for (size_t i = 0; i < n; i++)
-            y[r * n + i] = x[r * n + i] * rstd * v[i];
+            meet(e, w, y[r * n + i] = x[r * n + i] * rstd * v[i]);
     }
     return y;
 }
@@ -93,15 +114,13 @@ static struct exponentials exponentiate(double *x, size_t n)
 }
 
 /* Features [from, from + dim) of row r of the result. */
-static void attend_head(const struct evaluation *e, const double *q, const double *k, const double *v,
-                        size_t r, size_t from, size_t dim, double *p, double *out)
+static void attend_head(struct evaluation *e, const double *q, const double *k, const double *v, size_t r,
+                        size_t from, size_t dim, double *p, double *out)
 {
     const size_t d = e->r->c->width, t = r % e->r->prefix, first = r - t;
     for (size_t s = 0; s <= t; s++) {
-        double score = 0;
-        for (size_t i = from; i < from + dim; i++)
-            score += q[r * d + i] * k[(first + s) * d + i];
-        p[s] = score / sqrt((double)dim);
+        const double *key = k + (first + s) * d + from;
+        p[s] = dot(e, &e->block[PK_Q], q + r * d + from, key, dim) / sqrt((double)dim);
     }
     const double sum = exponentiate(p, t + 1).sum;
     for (size_t i = from; i < from + dim; i++)
@@ -131,6 +150,7 @@ static void block(struct evaluation *e, size_t layer, double *x)
     const struct pk_transformer_config *c = e->r->c;
     const struct pk_parameter *w = pk_layout_block(e->r->l, layer, 0);
     const size_t n = e->rows * c->width;
+    e->block = w;
     const double *normed = norm(e, &w[PK_NORM1], x);
     double *q = product(e, &w[PK_Q], normed), *k = product(e, &w[PK_K], normed);
     turn(e, q);
@@ -139,7 +159,7 @@ static void block(struct evaluation *e, size_t layer, double *x)
     normed = norm(e, &w[PK_NORM2], x);
     double *gate = product(e, &w[PK_GATE], normed), *up = product(e, &w[PK_UP], normed);
     for (size_t i = 0; i < e->rows * c->ff; i++)
-        gate[i] *= up[i] / (1 + exp(-gate[i]));
+        meet(e, &w[PK_DOWN], gate[i] *= up[i] / (1 + exp(-gate[i])));
     add(x, product(e, &w[PK_DOWN], gate), n);
     pk_arena_free(&e->arena);
 }
@@ -172,7 +192,8 @@ static void cross_entropy(struct evaluation *e, const double *x, double *losses)
     pk_arena_free(&e->arena);
 }
 
-enum pk_code pk_reference_losses(const struct pk_reference *r, double *losses, struct pk_err *err)
+enum pk_code pk_reference_losses(const struct pk_reference *r, double *losses, struct pk_beyond *beyond,
+                                 struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena kept = {0};
     struct evaluation e = {.r = r, .rows = r->sequences * r->prefix, .err = err};
@@ -181,6 +202,7 @@ enum pk_code pk_reference_losses(const struct pk_reference *r, double *losses, s
     for (size_t i = 0; i < r->c->layers; i++)
         block(&e, i, x);
     cross_entropy(&e, x, losses);
+    *beyond = e.beyond;
     return e.rc;
 }
 
@@ -189,7 +211,8 @@ enum pk_code pk_reference_loss(const struct pk_reference *r, double *loss, struc
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const size_t n = r->sequences * r->prefix;
     double *losses = pk_new_n(&a, double, n), sum = 0;
-    enum pk_code rc = pk_reference_losses(r, losses, err);
+    struct pk_beyond beyond;
+    enum pk_code rc = pk_reference_losses(r, losses, &beyond, err);
     for (size_t i = 0; i < n; i++)
         sum += losses[i];
     *loss = sum / (double)n;

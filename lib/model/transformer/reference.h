@@ -29,8 +29,14 @@ struct pk_reference {
     struct pk_nudge nudge;
 };
 
+/* The first number on the way to losses that is beyond what fp32 has, and bf16 with its range; or that is none. */
+struct pk_beyond {
+    const struct pk_parameter *at; /* whose weights make it, or take it in; NULL = all are within */
+    double value;
+};
+
 /* Cross-entropy of each of sequences * prefix tokens. Host memory of some parameters' size for the time of the call. */
-enum pk_code pk_reference_losses(const struct pk_reference *r, double *losses,
+enum pk_code pk_reference_losses(const struct pk_reference *r, double *losses, struct pk_beyond *beyond,
                                  struct pk_err *err) PK_MUST_CHECK;
 /* Their mean. */
 enum pk_code pk_reference_loss(const struct pk_reference *r, double *loss, struct pk_err *err) PK_MUST_CHECK;

@@ -287,17 +287,36 @@ static void wrong_results_are_found(void **state)
     close_bench(&b);
 }
 
-/* A reference that has no number says that, and not that the device is wrong. */
-static void a_reference_without_a_number_accuses_nobody(void **state)
+/* Numbers that fp32 does not have are told as that, wherever they are met, and not as what the device got wrong. */
+static void weights_beyond_the_range_accuse_nobody(void **state)
 {
-    struct bench b;
-    open_bench(&b, "cpu", &tiny);
-    fill_bench(&b);
-    b.t.p[pk_layout_head(&b.t.layout)->offset] = NAN;
-    assert_int_equal(pk_transformer_check(&b.t, b.tokens, b.targets, false, &err), PK_E_CHECK);
-    assert_string_equal(err.what, "the loss of token 0 of sequence 2 cannot be checked");
-    assert_non_null(strstr(err.why, "float64 has no finite number"));
-    close_bench(&b);
+    static const struct {
+        enum pk_block_parameter of; /* of the second layer; PK_BLOCK_PARAMETERS: the head */
+        float by;
+        const char *met;
+    } ways_out[] = {
+        {PK_BLOCK_PARAMETERS, NAN, "at lm_head.weight float64 meets nan"},
+        {PK_BLOCK_PARAMETERS, 3e38f, "at lm_head.weight float64 meets"},
+        {PK_Q, 1e38f, "at layers.1.attn.q_proj.weight float64 meets"},
+        {PK_NORM2, 2e38f, "at layers.1.ln2.weight float64 meets"},
+        {PK_UP, 1e38f, "at layers.1.ffn.w"},
+        {PK_DOWN, 1e25f, "at ln_final.weight float64 meets"}, /* its norm's squares */
+    };
+    for (size_t i = 0; i < sizeof ways_out / sizeof *ways_out; i++) {
+        struct bench b;
+        open_bench(&b, "cpu", &tiny);
+        fill_bench(&b);
+        const struct pk_parameter *w = ways_out[i].of == PK_BLOCK_PARAMETERS
+                                           ? pk_layout_head(&b.t.layout)
+                                           : pk_layout_block(&b.t.layout, 1, ways_out[i].of);
+        for (size_t k = 0; k < w->rows * w->cols; k++)
+            b.t.p[w->offset + k] *= ways_out[i].by;
+        assert_int_equal(pk_transformer_check(&b.t, b.tokens, b.targets, false, &err), PK_E_CHECK);
+        assert_string_equal(err.what, "the loss of token 0 of sequence 2 cannot be checked");
+        if (!strstr(err.why, ways_out[i].met))
+            fail_msg("'%s' does not say '%s'", err.why, ways_out[i].met);
+        close_bench(&b);
+    }
 }
 
 /* Learning one batch by heart: from log(vocabulary) or more to next to nothing, the same way however it is computed. */
@@ -335,7 +354,7 @@ int main(void)
         cmocka_unit_test(recomputing_and_fusing_save_memory),
         cmocka_unit_test(gradients_are_those_of_the_loss),
         cmocka_unit_test(wrong_results_are_found),
-        cmocka_unit_test(a_reference_without_a_number_accuses_nobody),
+        cmocka_unit_test(weights_beyond_the_range_accuse_nobody),
         cmocka_unit_test(training_reduces_the_loss_alike),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
