@@ -50,8 +50,9 @@ struct pk_breakdown {
     const struct pk_region_time
         *regions; /* PK_WHOLE first; PK_NO_REGION last, where there is such a kernel */
     size_t n_regions;
-    bool whole;  /* false: pieces were dropped, so times and gaps are not those of the iteration */
-    bool folded; /* products of unfused attention are declared with gemm, as names of kernels do not tell */
+    bool whole; /* false: pieces were dropped, so times and gaps are not those of the iteration */
+    bool
+        folded; /* products of attention that stores scores are declared with gemm, as names of kernels do not tell */
 };
 
 /* Of one iteration's kernels, in any order. The result is in the arena. busy_ns + gap_ns of PK_WHOLE is what the iteration's timing

@@ -75,10 +75,23 @@ static void assert_backward(const struct pk_attention *at)
     pk_assert(at->d_o && at->dq && at->dk && at->dv);
 }
 
+/* Kernels of a captured graph go by their names, by which this one's are products and a softmax: it is declared as these. */
+static bool taped_apart(struct pk_device *dev, struct pk_work all, struct pk_work softmax)
+{
+    if (!dev->trace || !dev->trace->tape)
+        return false;
+    pk_trace_add(dev, "softmax", PK_FAMILY_SOFTMAX, 0, (struct pk_declared){0, softmax.bytes});
+    pk_trace_add(dev, "products", PK_FAMILY_ATTENTION_MATMUL, 0,
+                 (struct pk_declared){all.flops, all.bytes - softmax.bytes});
+    return true;
+}
+
 enum pk_code pk_op_fused_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
     assert_forward(at);
     pk_assert(at->p);
+    if (taped_apart(dev, pk_work_fused_forward(at), pk_work_fused_softmax(at, false)))
+        return PK_CALL(fused_forward, at);
     PK_TRACED(PK_FAMILY_ATTENTION, pk_work_fused_forward(at), fused_forward, at);
 }
 
@@ -86,6 +99,8 @@ enum pk_code pk_op_fused_backward(struct pk_device *dev, const struct pk_attenti
 {
     assert_backward(at);
     pk_assert(at->p);
+    if (taped_apart(dev, pk_work_fused_backward(at), pk_work_fused_softmax(at, true)))
+        return PK_CALL(fused_backward, at);
     PK_TRACED(PK_FAMILY_ATTENTION, pk_work_fused_backward(at), fused_backward, at);
 }
 

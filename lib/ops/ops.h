@@ -116,5 +116,6 @@ struct pk_work pk_work_softmax_backward(enum pk_dtype type, size_t rows, size_t 
 /* Of the shape, type and math; arrays may be NULL. cudnn's are those of flash: side buffers are its own affair. */
 struct pk_work pk_work_fused_forward(const struct pk_attention *at);
 struct pk_work pk_work_fused_backward(const struct pk_attention *at);
+struct pk_work pk_work_fused_softmax(const struct pk_attention *at, bool backward); /* a part of either */
 struct pk_work pk_work_flash_forward(const struct pk_attention *at);
 struct pk_work pk_work_flash_backward(const struct pk_attention *at);

@@ -93,6 +93,13 @@ struct pk_work pk_work_fused_backward(const struct pk_attention *at)
     return attention_work(&c, at);
 }
 
+/* What of either is softmax, and no product: S read and P written; P and dP read, dS written. */
+struct pk_work pk_work_fused_softmax(const struct pk_attention *at, bool backward)
+{
+    static const struct attention_counts forward = {.score_passes = 2, .exps = 1}, back = {.score_passes = 3};
+    return attention_work(backward ? &back : &forward, at);
+}
+
 /* q k v read, o and lse written. */
 struct pk_work pk_work_flash_forward(const struct pk_attention *at)
 {

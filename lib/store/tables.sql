@@ -170,7 +170,7 @@ FROM v_slice l, json_each(l.notes, '$.breakdown.regions') r WHERE l.pass = 'trac
 --   FROM v_breakdown WHERE run_id = :run AND experiment = :experiment AND family = 'attention' HAVING count(*)
 -- note: SELECT 'FLOPs and bytes are what each operation declares to do, every pass over memory counted, and their rates those over the time of'
 --   || ' the family.' FROM v_breakdown WHERE run_id = :run AND experiment = :experiment AND (flops > 0 OR bytes > 0) LIMIT 1
--- note: SELECT 'In captured graphs products of unfused attention are within gemm, since names of kernels do not tell them apart ('
+-- note: SELECT 'In captured graphs products of attention that stores its scores are within gemm, since names of kernels do not tell them apart ('
 --   || group_concat(DISTINCT c.variant) || ').' FROM v_slice s JOIN v_case c USING (case_id) WHERE c.run_id = :run
 --   AND c.experiment = :experiment AND s.pass = 'trace' AND s.notes ->> '$.breakdown.folded' HAVING count(*)
 -- note: SELECT family || ' (' || group_concat(DISTINCT variant) || ') has no kernels of its own: those of captured graphs go by their names, so that'

@@ -315,7 +315,7 @@ def test_what_a_graph_cannot_tell_is_said(perfkit):
         return perfkit("show", "--width", "0").stdout
 
     text = shown_with(told)
-    assert "products of unfused attention are within gemm, since names of kernels do not tell them apart (compiled)" in text, text
+    assert "products of attention that stores its scores are within gemm, since names of kernels do not tell them apart (compiled)" in text, text
     assert "attention (compiled) has no kernels of its own" in text and "gemm" in text
     fused = next(row for row in table(perfkit("show", "--format", "json"), "breakdown") if row["family"] == "attention")
     assert fused["flops"] == 6e6 and fused["flops_per_s"] is None and fused["bytes_per_s"] is None

@@ -2,7 +2,7 @@
  *
  * Each sample is one iteration, traced; the note "breakdown" is that of the sample whose kernels and gaps took the median of all:
  *   {"whole": true,                                   false: pieces were dropped
- *    "folded": false,                                 products of unfused attention are declared with gemm (breakdown.h)
+ *    "folded": false,                                 those of attention that stores scores are declared with gemm (breakdown.h)
  *    "regions":  [{"region", "calls", "occurrences", "time_ns", "busy_ns", "gap_ns"}],
  *    "families": [{"region", "family", "calls", "time_ns", "flops", "bytes"}],  declared (ops/work.h)
  *    "kernels":  [{"region", "family", "name", "calls", "time_ns"}]}    the PK_KERNELS_TOLD that took longest

@@ -409,6 +409,69 @@ static void a_graph_declares_what_was_captured(void **state)
     pk_device_close(&dev);
 }
 
+static enum pk_code captured_attention(struct pk_device *dev, const struct pk_attention *at,
+                                       struct pk_err *err)
+{
+    pk_mark_begin(dev, FORWARD, PK_LANE_COMPUTE);
+    enum pk_code rc = pk_op_fused_forward(dev, at, err);
+    pk_mark_end(dev, FORWARD, PK_LANE_COMPUTE);
+    pk_mark_begin(dev, BACKWARD, PK_LANE_COMPUTE);
+    rc = rc ? rc : pk_op_fused_backward(dev, at, err);
+    pk_mark_end(dev, BACKWARD, PK_LANE_COMPUTE);
+    return rc;
+}
+
+/* Its kernels in a graph are the product library's and softmax's: nothing is left to a family without calls, and nothing is lost. */
+static void fused_attention_in_a_graph_is_products_and_softmax(void **state)
+{
+    const struct pk_device_options none = {0};
+    struct pk_device dev;
+    struct pk_err err;
+    struct pk_graph *g = NULL;
+    struct pk_kernel rows[8], ran[] = {launched(FORWARD, PK_FAMILY_GEMM, 1, 10, 20),
+                                       launched(FORWARD, PK_FAMILY_SOFTMAX, 1, 20, 30),
+                                       launched(BACKWARD, PK_FAMILY_GEMM, 1, 30, 40),
+                                       launched(BACKWARD, PK_FAMILY_SOFTMAX, 1, 40, 50)};
+    struct pk_trace ops = {.v = rows, .cap = 8}, t = {.v = ran, .n = 4, .ops = &ops};
+    struct pk_breakdown b;
+    assert_int_equal(pk_device_open(&dev, "null", &none, &err), 0);
+    struct pk_device_ops with = *dev.ops;
+    with.graphs = &graphs;
+    dev.ops = &with;
+    float *x = pk_device_alloc(&dev, 1 << 20, PK_TAG_ACTIVATIONS);
+    const struct pk_attention at = {.batch = 2,
+                                    .seq = 64,
+                                    .dim = 16,
+                                    .causal = 1,
+                                    .scale = 0.25f,
+                                    .q = x,
+                                    .k = x,
+                                    .v = x,
+                                    .o = x,
+                                    .p = x,
+                                    .d_o = x,
+                                    .dq = x,
+                                    .dk = x,
+                                    .dv = x};
+    assert_int_equal(pk_graph_begin(&dev, &err), 0);
+    assert_int_equal(pk_graph_end(&dev, captured_attention(&dev, &at, &err), &g, &err), 0);
+    dev.trace = &ops;
+    pk_marks_clear(&dev.marks);
+    assert_int_equal(pk_graph_replay(&dev, g, &err), 0);
+    dev.trace = NULL;
+    pk_breakdown_make(&t, &arena, &b);
+    assert_true(b.folded);
+    assert_null(family(&b, FORWARD, PK_FAMILY_ATTENTION));
+    assert_null(family(&b, BACKWARD, PK_FAMILY_ATTENTION));
+    const double scores = 2 * 64 * 65 / 2.0, all_rows = 2 * 64 * 16;
+    assert_declared(family(&b, FORWARD, PK_FAMILY_GEMM), 2 * 2 * scores * 16, 8 * scores + 16 * all_rows);
+    assert_declared(family(&b, FORWARD, PK_FAMILY_SOFTMAX), 0, 8 * scores);
+    assert_declared(family(&b, BACKWARD, PK_FAMILY_GEMM), 4 * 2 * scores * 16, 16 * scores + 32 * all_rows);
+    assert_declared(family(&b, BACKWARD, PK_FAMILY_SOFTMAX), 0, 12 * scores);
+    pk_device_free(&dev, x);
+    pk_device_close(&dev);
+}
+
 /* A slot is its time on the lane. */
 static uint64_t slots_apart(struct pk_device *dev, size_t from, size_t to)
 {
@@ -457,6 +520,7 @@ int main(void)
         cmocka_unit_test(what_is_declared_without_a_kernel_is_shown),
         cmocka_unit_test(products_of_attention_are_folded_where_names_do_not_tell),
         cmocka_unit_test(a_graph_declares_what_was_captured),
+        cmocka_unit_test(fused_attention_in_a_graph_is_products_and_softmax),
         cmocka_unit_test(kernels_of_a_graph_by_their_place_on_the_lane),
     };
     return cmocka_run_group_tests(tests, NULL, free_arena);

@@ -46,6 +46,9 @@ static void bytes_per_score(void **state)
     assert_true(vanilla_backward().bytes == 36 * scores + 32 * rows);
     assert_true(pk_work_fused_forward(attention(0)).bytes == 16 * scores + 16 * rows);
     assert_true(pk_work_fused_backward(attention(0)).bytes == 28 * scores + 32 * rows);
+    assert_true(pk_work_fused_softmax(attention(0), false).bytes == pk_work_softmax(PK_FP32, B * S, S).bytes);
+    assert_true(pk_work_fused_softmax(attention(0), true).bytes ==
+                pk_work_softmax_backward(PK_FP32, B * S, S).bytes);
     assert_true(pk_work_flash_forward(attention(0)).bytes == 16 * rows + 4 * B * S);
     assert_true(pk_work_flash_backward(attention(0)).bytes == 36 * rows + 12 * B * S);
     assert_true(pk_work_causal_mask(PK_FP32, B, S).bytes == 8 * scores);
