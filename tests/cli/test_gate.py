@@ -8,6 +8,7 @@ import shutil
 import signal
 import sqlite3
 import stat
+import sys
 import time
 
 import junit
@@ -138,6 +139,19 @@ def test_variants_are_settings(perfkit):
                 "--warmup", "0", "--format", "json")
     row, = r.rows("compare_ns")
     assert r.status == 3 and row["variant"] == "ok -> slow-start" and row["ratio"] == pytest.approx(2, rel=0.01)
+
+
+def test_a_program_may_name_many_cases(perfkit):
+    """More than were known when its first pair began."""
+    (perfkit.cwd / "many.py").write_text("""import os
+with os.fdopen(int(os.environ["PERFKIT_WIRE_FD"]), "w") as wire:
+    for i in range(600):
+        wire.write('{"type":"case","axes":{"i":%d}}\\n{"type":"metric","name":"x_ns","unit":"ns","direction":"lower"}\\n' % i)
+        wire.write('{"type":"samples","metric":"x_ns","values":[100]}\\n')
+""")
+    r = perfkit("gate", "--no-save", "--max-pairs", "8", "--a", f"{sys.executable} many.py", "--b", f"{sys.executable} ./many.py",
+                "--name", "c", "--format", "json")
+    assert r.status == 0 and r.rows("gate")[0]["rows"] == r.rows("gate")[0]["same"] == 600, r
 
 
 def test_few_fresh_pairs_are_said_to_see_little(perfkit):

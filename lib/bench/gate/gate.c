@@ -106,21 +106,28 @@ static void spend(struct spending *s, uint64_t ns)
     s->longest_ns = ns > s->longest_ns ? ns : s->longest_ns;
 }
 
+/* Pairs of the cases that were known when it began. A command may name more meanwhile: it is measured whole. */
+struct round {
+    const size_t *wants; /* pairs of each */
+    bool *wanted;        /* in the pair that is measured */
+    size_t n;
+};
+
 /* The cases that are measured next: false when there is none. */
-static bool choose(const struct gate *g, const size_t *wants, size_t pair, bool *wanted)
+static bool choose(const struct gate *g, const struct round *r, size_t pair)
 {
     bool any = false;
     for (size_t i = 0; i < g->n_parts; i++)
         look_at_budget(g, &g->spent[i], g->parts[i].budget_ns);
-    for (size_t i = 0; i < g->ledger->n_cases; i++)
-        any |= wanted[i] = wants[i] > pair && !g->ledger->cases[i].closed && !is_over(g, i);
+    for (size_t i = 0; i < r->n; i++)
+        any |= r->wanted[i] = r->wants[i] > pair && !g->ledger->cases[i].closed && !is_over(g, i);
     return any;
 }
 
-static bool takes_part(const struct gate *g, size_t part, const bool *wanted)
+static bool takes_part(const struct gate *g, size_t part, const struct round *r)
 {
-    for (size_t i = 0; i < g->ledger->n_cases; i++)
-        if (wanted[i] && g->ledger->cases[i].part == part)
+    for (size_t i = 0; i < r->n; i++)
+        if (r->wanted[i] && g->ledger->cases[i].part == part)
             return true;
     return false;
 }
@@ -139,11 +146,11 @@ static enum pk_code measure_part(struct gate *g, size_t part, const bool *wanted
     return PK_OK;
 }
 
-static enum pk_code measure_pair(struct gate *g, const bool *wanted, struct pk_err *err)
+static enum pk_code measure_pair(struct gate *g, const struct round *r, struct pk_err *err)
 {
     uint64_t began = pk_clock_ns();
     for (size_t part = 0; part < g->n_parts && !stopped(g); part++)
-        if (takes_part(g, part, wanted) && measure_part(g, part, wanted, err))
+        if (takes_part(g, part, r) && measure_part(g, part, r->wanted, err))
             return err->code;
     if (stopped(g))
         return PK_OK;
@@ -163,17 +170,18 @@ static void tell(const struct gate *g, size_t left)
 static enum pk_code measure_round(struct gate *g, const size_t *wants, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    size_t n = g->ledger->n_cases, most = 0;
-    bool *wanted = pk_new_n(&a, bool, n + 1);
+    const size_t n = g->ledger->n_cases;
+    const struct round r = {wants, pk_new_n(&a, bool, n + 1), n};
+    size_t most = 0;
     for (size_t i = 0; i < n; i++)
         most = wants[i] > most ? wants[i] : most;
     for (size_t pair = 0; pair < most && !stopped(g) && g->out->pairs < g->most_pairs; pair++) {
-        if (!choose(g, wants, pair, wanted))
+        if (!choose(g, &r, pair))
             return PK_OK;
         look_at_budget(g, &g->all, g->o->budget_ns);
         if (g->all.over)
             return PK_OK;
-        if (measure_pair(g, wanted, err))
+        if (measure_pair(g, &r, err))
             return err->code;
         tell(g, most - pair - 1);
     }
