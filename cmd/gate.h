@@ -61,8 +61,8 @@ struct gate {
 
 /* gate_sides.c: what --a and --b mean. */
 enum pk_code pk_gate_read_sides(struct gate_entry *e, struct pk_err *err) PK_MUST_CHECK;
-/* The cases of both sides of an experiment, in the same order: cases that one side does not have are left out and said. The ledger gets
- * them. */
+/* gate_cases.c: the cases of both sides of an experiment, partners at the same place: cases that one side does not have are left out and
+ * said. The ledger gets them. PK_E_USAGE when a side says one value of what the other has several of. */
 enum pk_code pk_gate_plan(struct gate *g, size_t part, struct pk_err *err) PK_MUST_CHECK;
 
 /* gate_equal.c: whether both sides are the same program with the same words, or settings of the same cases. After planning. */

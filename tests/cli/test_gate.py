@@ -141,6 +141,25 @@ def test_variants_are_settings(perfkit):
     assert r.status == 3 and row["variant"] == "ok -> slow-start" and row["ratio"] == pytest.approx(2, rel=0.01)
 
 
+def test_partners_are_equal_in_all_that_no_side_says(perfkit):
+    """One variant has an axis that the other has not, and so more cases: they are not paired by their places."""
+    def plan(*args):
+        r = perfkit("gate", *args, "--dry-run", "--format", "json")
+        assert r.status == 0, r
+        return [(row["variant"], row["axes"]) for row in r.rows("gate_plan")]
+    cases = plan("ddp-bucket", "--preset", "quick", "--a", "variant=naive", "--b", "variant=bucket")
+    assert [(v, x["compute_ms"], x["bucket_bytes"]) for v, x in cases] == [("naive -> bucket", ms, 65536) for ms in (4, 20)]
+    cases = plan("mixed-precision", "--preset", "quick", "--a", "model=tiny", "--b", "model=small")
+    assert cases and all(v in ("eager", "compiled") and "layers" not in x and "mode" in x for v, x in cases)
+
+
+@pytest.mark.parametrize("a, b, words", [
+    ("dtype=fp32", "dtype=fp32 variant=flash", ("--b says variant=flash, and --a has several values of variant", "--a 'dtype=fp32 variant=flash'")),
+    ("seq_len=256", "dtype=bf16", ("--a says seq_len=256, and --b has several values of seq_len", "--b 'dtype=bf16 seq_len=256'"))])
+def test_what_one_side_says_is_no_sweep_on_the_other(perfkit, a, b, words):
+    perfkit("gate", "attention-scaling", "--a", a, "--b", b, "--dry-run").refused(2, *words)
+
+
 def test_a_program_may_name_many_cases(perfkit):
     """More than were known when its first pair began."""
     (perfkit.cwd / "many.py").write_text("""import os
