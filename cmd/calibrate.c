@@ -98,6 +98,14 @@ static enum pk_code read_sides(struct gate_entry *e, struct pk_err *err)
 
 /* --- answering -------------------------------------------------------------------------------------------------------- */
 
+static enum pk_code nothing_known(const struct gate *g, struct pk_err *err)
+{
+    pk_fail(err, PK_E_UNDECIDED, "nothing is known of the noise after %s",
+            pk_plural(g->result.pairs, "pair", g->app->arena));
+    pk_why(err, "no row has four undisturbed pairs of positive figures that may differ");
+    return pk_fix(err, "give it more time (--budget) or pairs, or choose another --metric");
+}
+
 static enum pk_code answer(struct gate *g, struct pk_err *err)
 {
     struct pk_arena *a = g->app->arena;
@@ -107,6 +115,8 @@ static enum pk_code answer(struct gate *g, struct pk_err *err)
         return *err = late, late.code;
     if (pk_gate_ended(g, err))
         return err->code;
+    if (!g->entries[0].n_calibrated)
+        return nothing_known(g, err);
     pk_format_ns((double)(pk_clock_ns() - g->began_ns), took, sizeof took);
     g->app->parting =
         pk_printf(a, "calibrated %s with %s in %s%s", pk_plural(g->entries[0].n_calibrated, "row", a),

@@ -107,7 +107,7 @@ const char *pk_gate_command_json(const struct gate_side *s, struct pk_arena *a);
 
 /* gate_answer.c: what is printed, written for others, and answered. */
 enum pk_code pk_gate_answer(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
-/* Interrupted, a side that failed, nothing measured, nothing known of the noise of equal sides; else PK_OK. */
+/* Interrupted, a side that failed, nothing measured; else PK_OK. */
 enum pk_code pk_gate_ended(const struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 
 /* gate_against.c: --against. */

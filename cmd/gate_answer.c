@@ -210,14 +210,6 @@ static enum pk_code nothing(const struct gate *g, struct pk_err *err)
                            : "let both commands report the same cases, or choose --metric wall_ns");
 }
 
-static enum pk_code not_calibrated(const struct gate *g, struct pk_err *err)
-{
-    pk_fail(err, PK_E_UNDECIDED, "nothing is known of the noise after %s",
-            pk_plural(g->result.pairs, "pair", g->app->arena));
-    pk_why(err, "no row has four undisturbed pairs of positive figures that may differ");
-    return pk_fix(err, "give it more time (--budget) or pairs, or choose another --metric");
-}
-
 enum pk_code pk_gate_ended(const struct gate *g, struct pk_err *err)
 {
     int side;
@@ -226,12 +218,7 @@ enum pk_code pk_gate_ended(const struct gate *g, struct pk_err *err)
         return interrupted(g, err);
     if (broken)
         return failed(g, broken, side, err);
-    if (!g->result.comparison.n)
-        return nothing(g, err);
-    for (size_t i = 0; i < g->n_entries; i++)
-        if (g->entries[i].equal && !g->entries[i].n_calibrated)
-            return not_calibrated(g, err);
-    return PK_OK;
+    return g->result.comparison.n ? PK_OK : nothing(g, err);
 }
 
 static enum pk_code answer(const struct gate *g, struct pk_err *err)

@@ -195,6 +195,13 @@ def test_exact_metrics_take_two_pairs(perfkit):
     assert selftest(perfkit, *more, "--threshold", "peak_bytes=105%").status == 0
 
 
+def test_equal_sides_are_green_whatever_is_known_of_their_noise(perfkit):
+    """An exact metric has none."""
+    for more in ("--metric", "peak_bytes"), ("--budget", "1ms"):
+        r = selftest(perfkit, "--a", "busy_ns=1000", "--b", "busy_ns=1000", *more, "--format", "json")
+        assert r.status == 0 and r.rows("gate")[0]["answer"] == "equal", r
+
+
 def test_undecided_fails_on_request_only(perfkit):
     r = random.Random(5)
     a = reporter(perfkit, "a.sh", [round(1e6 * r.uniform(0.8, 1.25)) for _ in range(60)])
