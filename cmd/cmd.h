@@ -9,6 +9,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/errs.h"
 #include "opt/opt.h"
 #include "out/out.h"
 #include "store/store.h"
@@ -67,6 +68,9 @@ void pk_warn(const struct pk_app *app, const char *fmt, ...) PK_PRINTF(2, 3);
 /* Of several things that are wrong each is said: prints *err when `rc` says that one is waiting there, and puts `next` in its place, whose
  * code is returned. */
 enum pk_code pk_another_error(enum pk_code rc, const struct pk_err *next, struct pk_err *err) PK_MUST_CHECK;
+
+/* The same of all of a list: each but the last is printed. PK_OK when it is empty. */
+enum pk_code pk_all_errors(const struct pk_errs *errs, struct pk_err *err) PK_MUST_CHECK;
 
 /* Whether --format is one that people read: table or markdown. */
 bool pk_for_people(const struct pk_app *app);

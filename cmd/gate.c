@@ -128,7 +128,7 @@ static enum pk_code measure(struct gate *g, struct pk_err *err)
     enum pk_code rc =
         pk_gate_run(g->parts, g->n_entries, &g->ledger, &options, &events, g->app->arena, &g->result, err);
     pk_progress_end(&progress);
-    return rc;
+    return rc && g->result.wrong.n ? pk_all_errors(&g->result.wrong, err) : rc;
 }
 
 /* Before anything is measured: the cases, whether the sides differ at all, and what is known of the noise. */

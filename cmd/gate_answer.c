@@ -118,6 +118,12 @@ static void note_one_sided(const struct gate *g, struct pk_out *out)
         const struct pk_ledger_row *r = &g->ledger.rows[i];
         const struct pk_ledger_case *c = &g->ledger.cases[r->c];
         const bool base = r->f[PK_BASE].n, new_ = r->f[PK_NEW].n;
+        if (r->conflict) {
+            pk_out_note(
+                out, pk_printf(g->app->arena, "%s%s, so it is not compared.", entry_text(g, c), r->conflict));
+            told++;
+            continue;
+        }
         if (base == new_ || c->closed || (g->entries[c->part].probe && strcmp(r->f->class, "time") != 0))
             continue;
         pk_out_note(out,

@@ -39,13 +39,9 @@ enum pk_code pk_gate_check_asked(const struct gate *g, struct pk_err *err)
             .n_thresholds = e->n_thresholds,
         };
     }
-    const struct pk_err *wrong;
-    const size_t n = pk_promised_wrong(parts, g->n_entries, &g->ledger, g->thresholds,
-                                       g->o->verdict.thresholds.n, a, &wrong);
-    enum pk_code rc = PK_OK;
-    for (size_t i = 0; i < n; i++)
-        rc = pk_another_error(rc, &wrong[i], err);
-    return rc;
+    struct pk_errs wrong = {.arena = a};
+    pk_promised_check(parts, g->n_entries, &g->ledger, g->thresholds, g->o->verdict.thresholds.n, a, &wrong);
+    return pk_all_errors(&wrong, err);
 }
 
 void pk_gate_note_unknown(const struct gate *g, struct pk_out *out)

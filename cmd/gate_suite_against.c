@@ -9,7 +9,6 @@ struct against {
     struct gate *gate;
     struct pk_stored_pair *pairs; /* of each entry */
     struct pk_comparison all;
-    size_t n_judged; /* of all.v; behind them those of entries whose setups differ */
     struct pk_trouble *troubles;
     size_t n_troubles;
     const struct pk_stored_pair *refused; /* the first; NULL = none */
@@ -68,10 +67,10 @@ static enum pk_code judge(struct against *s, struct pk_err *err)
                                              .typed = pk_gate_typed(g),
                                              .rule = pk_verdict_rule(o),
                                              .level = 1 - o->alpha};
-    if (pk_compare_judge_family(&family, a, &s->all, err))
-        return err->code;
+    struct pk_errs wrong = {.arena = a};
+    pk_compare_judge_family(&family, a, &s->all, &wrong);
     pk_verdict_hide(o, &s->all);
-    return PK_OK;
+    return pk_all_errors(&wrong, err);
 }
 
 static void collect_troubles(struct against *s)

@@ -95,6 +95,14 @@ enum pk_code pk_another_error(enum pk_code rc, const struct pk_err *next, struct
     return err->code;
 }
 
+enum pk_code pk_all_errors(const struct pk_errs *errs, struct pk_err *err)
+{
+    enum pk_code rc = PK_OK;
+    for (size_t i = 0; i < errs->n; i++)
+        rc = pk_another_error(rc, &errs->v[i], err);
+    return rc;
+}
+
 static void say(const struct pk_app *app, const char *head, const char *fmt, va_list ap)
 {
     if (app->progress)

@@ -31,12 +31,10 @@ enum pk_code pk_verdict_thresholds_check(const struct pk_verdict_options *o,
                                          const struct pk_threshold *thresholds, const struct pk_comparison *c,
                                          const struct pk_compare_side *measured, struct pk_err *err)
 {
-    enum pk_code rc = PK_OK;
-    struct pk_err next;
-    for (size_t i = 0; i < o->thresholds.n && c->n; i++)
-        if (pk_thresholds_check(&thresholds[i], 1, c->v, c->n, measured, &next))
-            rc = pk_another_error(rc, &next, err);
-    return rc;
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_errs wrong = {.arena = &a};
+    pk_thresholds_check(thresholds, o->thresholds.n, c->v, c->n, measured, &wrong);
+    return pk_all_errors(&wrong, err);
 }
 
 struct pk_compare_options pk_verdict_what(const struct pk_verdict_options *o)

@@ -361,6 +361,7 @@ def test_a_report_that_turns_out_not_to_be_writable_hides_nothing(perfkit):
     (("--a", "true", "--b", "true", "--threshold", "wall_ns=5"), 2, ("--threshold 'wall_ns=5' makes no sense", "no unit", "20us")),
     (("--a", "true", "--b", "true", "--max-pairs", "3"), 2, ("--max-pairs",)),
     (("--a", "true", "--b", "true", "--threshold", "wall_ns=fast"), 2, ("--threshold 'wall_ns=fast'",)),
+    (("--a", "true", "--b", "true", "--threshold", "wall_ns=20us,fast"), 2, ("--threshold 'wall_ns=20us,fast'", "a positive number")),
     (("--a", "true", "--b", "true", "--threshold", "[n=1]=5%"), 2, ("--threshold '[n=1]=5%'", "a metric stands before the brackets")),
     (("--a", "true", "--b", "true", "--threshold", "wal_ns=5%"), 2, ("--threshold 'wal_ns=5%'", "no metric and case")),
     (("--a", "true", "--b", "true", "--metric", "wal_ns"), 2, ("'wal_ns'", "'wall_ns'")),
@@ -392,6 +393,22 @@ def test_what_is_asked_of_nothing_is_refused_before_measuring(perfkit, option, a
 def test_every_wrong_threshold_is_said(perfkit, wrong):
     r = selftest(perfkit, *SLOWER, *(word for text in wrong for word in ("--threshold", text)))
     assert r.status == 2 and all(f"--threshold '{text}' " in r.stderr for text in wrong), r
+
+
+def test_every_wrong_thing_asked_of_commands_is_said(perfkit):
+    """After two pairs, when it is known what they report."""
+    thresholds = "wal_ns=5%", "wall_ns=5KiB", "*[variant=x]=1%"
+    asked = [word for text in thresholds for word in ("--threshold", text)]
+    r = perfkit("gate", "--a", "true", "--b", "sh -c true", *asked)
+    assert r.status == 2 and r.stdout == "" and r.stderr.count("\n  why: ") == 3, r
+    assert all(f"--threshold '{text}' " in r.stderr for text in thresholds), r
+    r = perfkit("gate", "--a", "true", "--b", "sh -c true", "-m", "one", "-m", "wall_ns", "-m", "two", *asked[:2])
+    assert r.status == 2 and r.stderr.count("\n  why: ") == 3 and "'one' is unknown" in r.stderr and "'two' is unknown" in r.stderr, r
+
+
+def test_a_case_that_fails_is_said_before_what_is_asked_of_it(perfkit):
+    r = perfkit("gate", "selftest", "--device", "null", "-v", "ok,crash", *SLOWER, "--threshold", "work_ns[variant=crash]=5%")
+    assert r.status == 1 and "ended 'failed' in crash" in r.error()["what"], r
 
 
 def test_what_a_command_will_report_is_not_known(perfkit):
@@ -469,6 +486,10 @@ def test_units_that_differ(perfkit):
     b = reporter(perfkit, "b.sh", [5] * 9, unit="us", metric="latency")
     r = commands(perfkit, a, b)
     assert r.status == 5 and 'latency is in "' in r.error()["why"], r
+    for n in "a.sh.n", "b.sh.n":
+        (perfkit.cwd / n).unlink()
+    r = commands(perfkit, a, b, "--metric", "wall_ns", "--min-effect", "900%", "--max-pairs", "8")
+    assert r.status in (0, 4) and re.search(r"latency is in .*, so it is not compared", r.stdout), r  # nobody asks for it
 
 
 def test_directions_that_are_opposite(perfkit):

@@ -223,7 +223,11 @@ def test_a_stored_slowdown_and_its_threshold(perfkit):
     assert r.status == 3 and "suite perf is slower: [one] work_ns of ok: slower, +5.0 %" in r.error()["what"], r
     assert suite(perfkit, against(one=100000) + "threshold = work_ns=10%\n", "--against", "main", "slow").status == 0
     assert suite(perfkit, against(one=100000) + "min-effect = 10%\n", "--against", "main", "slow").status == 0
-    suite(perfkit, against(one=100000) + "threshold = wark_ns=10%\n", "--against", "main").refused(2, "[one]: --threshold 'wark_ns=10%'")
+    wrong = "threshold = wark_ns=10%\nthreshold = work_ns=5KiB\n"
+    r = suite(perfkit, against("threshold = nosuch=1%\n", one=100000) + wrong, "--against", "main")
+    assert r.status == 2 and r.stdout == "" and r.stderr.count("\n  why: ") == 3, r
+    for said in "[one]: --threshold 'wark_ns=10%'", "[one]: --threshold 'work_ns=5KiB'", "[suite]: --threshold 'nosuch=1%'":
+        assert f": {said} " in r.stderr, r
 
 
 def test_an_entry_without_a_base(perfkit):

@@ -8,11 +8,13 @@ static void apply(const struct pk_threshold *t)
 {
     const struct pk_figures f = {.variant = "flash", .axes = "{\"n\":1}", .metric = "work_ns", .unit = "ns"};
     struct pk_compared row = {.base = &f, .new_ = &f};
-    struct pk_err err = {0};
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_errs wrong = {.arena = &a};
     pk_thresholds_apply(t, 1, &row, 1);
     pk_assert(!row.threshold || row.threshold == t);
-    if (pk_thresholds_check(t, 1, &row, 1, NULL, &err))
-        pk_fuzz_refusal(&err);
+    pk_thresholds_check(t, 1, &row, 1, NULL, &wrong);
+    if (wrong.n)
+        pk_fuzz_refusal(wrong.v);
     else
         pk_assert(row.threshold == t);
 }

@@ -289,7 +289,7 @@ enum pk_code pk_compare_by(const struct pk_compare_side *run, const struct pk_co
     struct pairing p = {.a = a, .o = o};
     const char *first = NULL;
     *out = (struct pk_comparison){0};
-    if (pk_compare_check_metrics(run, o, false, a, err))
+    if (pk_compare_check_metrics(run, o, a, err))
         return err->code;
     selected = pk_compare_select(run, o, a);
     split(&selected, &p, &first);

@@ -4,8 +4,8 @@
 #include "bench/compare/parts.h"
 
 /* A part's rows behind those that are there. */
-static enum pk_code add_rows(const struct pk_compare_family *f, const struct pk_compare_part *p,
-                             struct pk_comparison *all, struct pk_err *err)
+static void add_rows(const struct pk_compare_family *f, const struct pk_compare_part *p,
+                     struct pk_comparison *all, struct pk_errs *wrong)
 {
     const struct pk_asked asked = {.own = p->thresholds,
                                    .n_own = p->n_thresholds,
@@ -19,24 +19,21 @@ static enum pk_code add_rows(const struct pk_compare_family *f, const struct pk_
         rows[i] = p->of->v[i];
         rows[i].entry = p->name;
     }
-    if (n && pk_thresholds_check(p->thresholds, p->n_thresholds, rows, n, NULL, err))
-        return err->code;
+    pk_thresholds_check(p->thresholds, p->n_thresholds, rows, n, NULL, wrong);
     pk_thresholds_ask(&asked, rows, n);
     all->n += n;
-    return PK_OK;
 }
 
-static enum pk_code add_parts(const struct pk_compare_family *f, bool refused, struct pk_comparison *all,
-                              struct pk_err *err)
+static void add_parts(const struct pk_compare_family *f, bool refused, struct pk_comparison *all,
+                      struct pk_errs *wrong)
 {
     for (size_t i = 0; i < f->n; i++)
-        if (f->v[i].refused == refused && add_rows(f, &f->v[i], all, err))
-            return err->code;
-    return PK_OK;
+        if (f->v[i].refused == refused)
+            add_rows(f, &f->v[i], all, wrong);
 }
 
-enum pk_code pk_compare_judge_family(const struct pk_compare_family *f, struct pk_arena *a,
-                                     struct pk_comparison *out, struct pk_err *err)
+void pk_compare_judge_family(const struct pk_compare_family *f, struct pk_arena *a, struct pk_comparison *out,
+                             struct pk_errs *wrong)
 {
     const struct pk_judging j = {.rule = f->rule, .design = PK_DESIGN_STORED};
     const struct pk_compare_options what = {.level = f->level, .design = PK_DESIGN_STORED};
@@ -45,15 +42,12 @@ enum pk_code pk_compare_judge_family(const struct pk_compare_family *f, struct p
     for (size_t i = 0; i < f->n; i++)
         most += f->v[i].of->n;
     all.v = pk_new_n(a, struct pk_compared, most + 1);
-    if (add_parts(f, false, &all, err))
-        return err->code;
+    add_parts(f, false, &all, wrong);
     const size_t n_judged = all.n;
-    if (add_parts(f, true, &all, err) ||
-        (all.n && pk_thresholds_check(f->thresholds, f->n_thresholds, all.v, all.n, NULL, err)))
-        return err->code;
+    add_parts(f, true, &all, wrong);
+    pk_thresholds_check(f->thresholds, f->n_thresholds, all.v, all.n, NULL, wrong);
     pk_judge(all.v, n_judged, &j);
     *out = (struct pk_comparison){0};
     pk_compare_finish(all.v, all.n, &what, a, out);
     pk_compare_sort(out->v, out->n);
-    return PK_OK;
 }

@@ -23,6 +23,6 @@ struct pk_compare_family {
     double level; /* of intervals */
 };
 
-/* All rows, judged and sorted. PK_E_USAGE for a threshold that fits none of the rows it is for. */
-enum pk_code pk_compare_judge_family(const struct pk_compare_family *f, struct pk_arena *a,
-                                     struct pk_comparison *out, struct pk_err *err) PK_MUST_CHECK;
+/* All rows, judged and sorted. Each threshold that fits none of the rows it is for is added to `wrong`. */
+void pk_compare_judge_family(const struct pk_compare_family *f, struct pk_arena *a, struct pk_comparison *out,
+                             struct pk_errs *wrong);

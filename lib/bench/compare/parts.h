@@ -1,6 +1,7 @@
 /* Compare parts: what the files of compare and gate share. Private to them. */
 #pragma once
 
+#include "base/errs.h"
 #include "bench/compare/compare.h"
 
 /* "cuda" of "cuda:0": devices are paired by class. */
@@ -35,9 +36,15 @@ struct pk_compare_side pk_compare_select(const struct pk_compare_side *side,
 bool pk_compare_wants(const struct pk_compare_side *side, const struct pk_figures *f,
                       const struct pk_compare_options *o, struct pk_arena *a);
 
-/* PK_E_USAGE for a metric that is asked for and that the side does not have, or, when `to_judge`, that has no direction. */
+/* PK_E_USAGE for a metric that is asked for and that the side does not have. */
 enum pk_code pk_compare_check_metrics(const struct pk_compare_side *side, const struct pk_compare_options *o,
-                                      bool to_judge, struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
+                                      struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
+
+/* The options with those of their metrics that the side has and that have a direction. Each other one is added to `wrong`, within `place`;
+ * NULL = none. */
+struct pk_compare_options pk_compare_metrics_to_judge(const struct pk_compare_side *side,
+                                                      const struct pk_compare_options *o, const char *place,
+                                                      struct pk_arena *a, struct pk_errs *wrong);
 
 /* PK_E_USAGE for a metric that is asked for and that neither side has; PK_E_NOT_COMPARABLE for one that only one of them has. */
 enum pk_code pk_compare_check_sides(const struct pk_compare_side *base, const struct pk_compare_side *new_,

@@ -60,16 +60,42 @@ static enum pk_code no_direction(const char *metric, struct pk_err *err)
 }
 
 enum pk_code pk_compare_check_metrics(const struct pk_compare_side *side, const struct pk_compare_options *o,
-                                      bool to_judge, struct pk_arena *a, struct pk_err *err)
+                                      struct pk_arena *a, struct pk_err *err)
 {
-    for (size_t i = 0; i < o->n_metrics && side->n; i++) {
-        const struct pk_figures *f = measured(side, o->metrics[i]);
-        if (!f)
+    for (size_t i = 0; i < o->n_metrics && side->n; i++)
+        if (!measured(side, o->metrics[i]))
             return unknown_metric(side, o->metrics[i], a, err);
-        if (to_judge && strcmp(f->direction, "none") == 0)
-            return no_direction(o->metrics[i], err);
-    }
     return PK_OK;
+}
+
+static enum pk_code check_to_judge(const struct pk_compare_side *side, const char *metric, struct pk_arena *a,
+                                   struct pk_err *err)
+{
+    const struct pk_figures *f = measured(side, metric);
+    if (!f && side->n)
+        return unknown_metric(side, metric, a, err);
+    return f && strcmp(f->direction, "none") == 0 ? no_direction(metric, err) : PK_OK;
+}
+
+struct pk_compare_options pk_compare_metrics_to_judge(const struct pk_compare_side *side,
+                                                      const struct pk_compare_options *o, const char *place,
+                                                      struct pk_arena *a, struct pk_errs *wrong)
+{
+    struct pk_compare_options what = *o;
+    const char **left = pk_new_n(a, const char *, o->n_metrics + 1);
+    struct pk_err err;
+    what.metrics = left;
+    what.n_metrics = 0;
+    for (size_t i = 0; i < o->n_metrics; i++) {
+        if (!check_to_judge(side, o->metrics[i], a, &err)) {
+            left[what.n_metrics++] = o->metrics[i];
+            continue;
+        }
+        if (place)
+            pk_within(&err, "%s", place);
+        pk_errs_add(wrong, &err);
+    }
+    return what;
 }
 
 static enum pk_code one_sided(const char *metric, const struct pk_compare_side *has,

@@ -22,21 +22,23 @@ static enum pk_code parse_size(const char *text, struct pk_threshold *t, struct 
     struct pk_err ignored;
     int64_t whole;
     size_t n = strlen(text);
+    double change = 0;
     if (n && text[n - 1] == '%') {
         if (pk_parse_ratio(text, &t->min_effect, &ignored) || !(t->min_effect > 0))
             return wrong(t->text, "a share is a number above 0 with a % behind it", err);
         return PK_OK;
     }
-    if (!pk_parse_real(text, &t->min_change, &ignored)) {
+    if (!pk_parse_real(text, &change, &ignored)) {
         t->unit = NULL;
     } else if (!pk_parse_duration(text, &whole, &ignored)) {
-        t->min_change = (double)whole;
+        change = (double)whole;
         t->unit = "ns";
     } else if (!pk_parse_size(text, &whole, &ignored)) {
-        t->min_change = (double)whole;
+        change = (double)whole;
         t->unit = "bytes";
     }
-    return t->min_change > 0
+    t->min_change = change;
+    return change > 0
                ? PK_OK
                : wrong(t->text, "a size is a share such as 5%, or a positive number with or without a unit",
                        err);
@@ -162,7 +164,7 @@ static enum pk_code fits_no_case(const struct pk_threshold *t, const struct pk_c
     }
     pk_why(err, "no metric and case that is compared has %s", t->where);
     return pk_fix(err, "name cases as they are, such as variant=%s, or an axis of %s", v[0].new_->variant,
-                  v[0].new_->axes);
+                  pk_axes_words(v[0].new_->axes, &a));
 }
 
 /* Whether it is only a matter of asking for the metric. */
@@ -212,22 +214,30 @@ static enum pk_code wrong_unit(const struct pk_threshold *t, const char *unit, s
                                                : "a number without a unit");
 }
 
-enum pk_code pk_thresholds_check(const struct pk_threshold *t, size_t n, const struct pk_compared *v,
-                                 size_t rows, const struct pk_compare_side *measured, struct pk_err *err)
+static enum pk_code check(const struct pk_threshold *t, const struct pk_compared *v, size_t rows,
+                          const struct pk_compare_side *measured, struct pk_err *err)
 {
-    for (size_t i = 0; i < n; i++) {
-        size_t k = 0;
-        while (k < rows && !fits(&t[i], v[k].new_))
-            k++;
-        if (k < rows && !(t[i].min_change > 0 && strcmp(written_in(&t[i]), needed_by(v[k].new_->unit)) != 0))
+    size_t k = 0;
+    while (k < rows && !fits(t, v[k].new_))
+        k++;
+    if (k == rows)
+        return fits_none(t, v, rows, measured, err);
+    return t->min_change > 0 && strcmp(written_in(t), needed_by(v[k].new_->unit)) != 0
+               ? wrong_unit(t, v[k].new_->unit, err)
+               : PK_OK;
+}
+
+void pk_thresholds_check(const struct pk_threshold *t, size_t n, const struct pk_compared *v, size_t rows,
+                         const struct pk_compare_side *measured, struct pk_errs *wrong)
+{
+    struct pk_err err;
+    for (size_t i = 0; i < n && rows; i++) {
+        if (!check(&t[i], v, rows, measured, &err))
             continue;
-        if (k == rows)
-            fits_none(&t[i], v, rows, measured, err);
-        else
-            wrong_unit(&t[i], v[k].new_->unit, err);
-        return t[i].place ? pk_within(err, "%s", t[i].place) : err->code;
+        if (t[i].place)
+            pk_within(&err, "%s", t[i].place);
+        pk_errs_add(wrong, &err);
     }
-    return PK_OK;
 }
 
 /* Of rows that no earlier call found one for. `keep`: a share that a row has stays. */

@@ -9,6 +9,7 @@
  * The last one that fits a row counts. */
 #pragma once
 
+#include "base/errs.h"
 #include "bench/compare/compare.h"
 
 struct pk_threshold {
@@ -37,8 +38,7 @@ struct pk_asked {
     bool typed;        /* `all` were typed, and so are stronger than its min_effect */
 };
 void pk_thresholds_ask(const struct pk_asked *asked, struct pk_compared *v, size_t rows);
-/* PK_E_USAGE, with its place, for one that fits no row, or whose unit is not the metric's: it would be believed to guard something. rows >= 1.
- * `measured` is what could be compared, for advice; NULL = that is not known. */
-enum pk_code pk_thresholds_check(const struct pk_threshold *t, size_t n, const struct pk_compared *v,
-                                 size_t rows, const struct pk_compare_side *measured,
-                                 struct pk_err *err) PK_MUST_CHECK;
+/* Adds PK_E_USAGE, with its place, for each that fits no row, or whose unit is not the metric's: it would be believed to guard something. Of
+ * no rows nothing is known. `measured` is what could be compared, for advice; NULL = that is not known. */
+void pk_thresholds_check(const struct pk_threshold *t, size_t n, const struct pk_compared *v, size_t rows,
+                         const struct pk_compare_side *measured, struct pk_errs *wrong);

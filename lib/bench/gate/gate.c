@@ -193,13 +193,6 @@ static enum pk_code within_part(const struct pk_gate_part *p, struct pk_err *err
     return p->name ? pk_within(err, "[%s]", p->name) : err->code;
 }
 
-static enum pk_code not_comparable(const char *why, const char *fix, struct pk_err *err)
-{
-    pk_fail(err, PK_E_NOT_COMPARABLE, "the two sides cannot be compared");
-    pk_why(err, "%s", why);
-    return pk_fix(err, "%s", fix);
-}
-
 /* What the new side said in a part, compared or not. */
 static struct pk_compare_side measured(const struct gate *g, size_t part, struct pk_arena *a)
 {
@@ -212,46 +205,52 @@ static struct pk_compare_side measured(const struct gate *g, size_t part, struct
     return side;
 }
 
-static enum pk_code check_metrics(struct gate *g, size_t part, struct pk_err *err)
+static enum pk_code check_comparable(const struct gate *g, struct pk_err *err)
 {
-    PK_ARENA_CLEANUP struct pk_arena a = {0};
-    const struct pk_ledger *l = g->ledger;
-    const char *no_number = pk_ledger_no_number(l, part, &g->parts[part].what, &a);
-    if (no_number)
-        return not_comparable(no_number, "correct what reports it, or choose others with --metric", err);
-    const struct pk_compare_side side = measured(g, part, &a);
-    return pk_compare_check_metrics(&side, &g->parts[part].what, true, &a, err);
+    for (size_t i = 0; i < g->n_parts; i++)
+        if (pk_ledger_check(g->ledger, i, &g->parts[i].what, err))
+            return within_part(&g->parts[i], err);
+    return PK_OK;
 }
 
-/* A threshold of nothing is found out when it is known what there is, not when all is measured. */
-static enum pk_code check_thresholds(struct gate *g, size_t part, struct pk_err *err)
+static bool is_known(const struct gate *g, size_t part)
+{
+    for (size_t i = 0; i < g->ledger->n_cases; i++)
+        if (g->ledger->cases[i].part == part && g->ledger->cases[i].closed)
+            return false; /* what it would have had */
+    return true;
+}
+
+static void check_part(struct gate *g, size_t part)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const struct pk_gate_part *p = &g->parts[part];
     struct pk_compared *rows = pk_new_n(&a, struct pk_compared, g->ledger->n_rows + 1);
     size_t *case_of = pk_new_n(&a, size_t, g->ledger->n_rows + 1), n = rows_of(g, part, &a, rows, case_of);
     const struct pk_compare_side side = measured(g, part, &a);
-    return n ? pk_thresholds_check(p->thresholds, p->n_thresholds, rows, n, &side, err) : PK_OK;
+    pk_compare_metrics_to_judge(&side, &p->what, p->name ? pk_printf(&a, "[%s]", p->name) : NULL, &a,
+                                &g->out->wrong);
+    pk_thresholds_check(p->thresholds, p->n_thresholds, rows, n, &side, &g->out->wrong);
 }
 
-static enum pk_code check_parts(struct gate *g, struct pk_err *err)
+/* What is asked of nothing is found out when it is known what there is, not when all is measured. */
+static enum pk_code check_asked(struct gate *g, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_compared *rows;
-    size_t *case_of;
-    if (g->ledger->conflict)
-        return not_comparable(g->ledger->conflict, "let both report it alike, or under two names", err);
-    for (size_t i = 0; i < g->n_parts; i++) {
-        if (check_metrics(g, i, err))
-            return within_part(&g->parts[i], err);
-        if (check_thresholds(g, i, err))
-            return err->code;
-    }
-    size_t n = decide(g, &a, &rows, &case_of);
+    size_t *case_of, known = 0;
+    struct pk_errs *wrong = &g->out->wrong;
+    for (size_t i = 0; i < g->n_parts; i++)
+        if (is_known(g, i)) {
+            check_part(g, i);
+            known++;
+        }
+    const size_t n = known == g->n_parts ? decide(g, &a, &rows, &case_of) : 0;
     const struct pk_compare_side side = measured(g, 0, &a);
-    return n ? pk_thresholds_check(g->o->thresholds, g->o->n_thresholds, rows, n,
-                                   g->n_parts == 1 ? &side : NULL, err)
-             : PK_OK;
+    pk_thresholds_check(g->o->thresholds, g->o->n_thresholds, rows, n, g->n_parts == 1 ? &side : NULL, wrong);
+    if (wrong->n)
+        *err = wrong->v[wrong->n - 1];
+    return wrong->n ? err->code : PK_OK;
 }
 
 static enum pk_code measure(struct gate *g, struct pk_err *err)
@@ -260,7 +259,7 @@ static enum pk_code measure(struct gate *g, struct pk_err *err)
     size_t *wants = pk_new_n(&a, size_t, g->ledger->n_cases + 1);
     for (size_t i = 0; i < g->ledger->n_cases; i++)
         wants[i] = FIRST_PAIRS;
-    if (measure_round(g, wants, err) || check_parts(g, err))
+    if (measure_round(g, wants, err) || check_comparable(g, err) || check_asked(g, err))
         return err->code;
     while (!stopped(g) && !g->all.over && g->out->pairs < g->most_pairs) {
         wants = pk_new_n(&a, size_t, g->ledger->n_cases + 1);
@@ -269,7 +268,7 @@ static enum pk_code measure(struct gate *g, struct pk_err *err)
             break;
         if (stage == PK_STAGE_CONFIRM && !g->out->screened)
             g->out->screened = (int64_t)g->out->pairs;
-        if (measure_round(g, wants, err))
+        if (measure_round(g, wants, err) || check_comparable(g, err))
             return err->code;
     }
     return PK_OK;
@@ -291,7 +290,7 @@ enum pk_code pk_gate_run(struct pk_gate_part *parts, size_t n_parts, struct pk_l
 {
     PK_ARENA_CLEANUP struct pk_arena own = {0};
     struct gate g = {.parts = parts, .n_parts = n_parts, .ledger = ledger, .o = o, .ev = ev, .out = out};
-    *out = (struct pk_gate_result){0};
+    *out = (struct pk_gate_result){.wrong = {.arena = a}};
     g.spent = pk_new_n(&own, struct spending, n_parts);
     g.most_pairs = most_pairs(&g);
     g.base_first = pk_new_n(&own, bool, g.most_pairs + 1);

@@ -61,12 +61,14 @@ struct pk_gate_result {
     size_t pairs;                    /* begun and ended */
     int64_t screened;                /* the last pair of the screening; 0 = nothing was confirmed */
     bool interrupted;
-    bool out_of_time; /* of all, or of a part: rows still wanted pairs */
+    bool out_of_time;     /* of all, or of a part: rows still wanted pairs */
+    struct pk_errs wrong; /* with what was asked for: the last of them is the error */
 };
 
 /* All arms are ended. PK_E_USAGE for a metric that neither has, or that has no direction, and for a threshold
- * that fits no row;
- * PK_E_NOT_COMPARABLE when the sides give a metric in different units; else what the arms meet. */
+ * that fits no row, where all cases of a part ended ok;
+ * PK_E_NOT_COMPARABLE when the sides give a metric that is asked for in different units or directions, or no number of it; else what the
+ * arms meet. */
 enum pk_code pk_gate_run(struct pk_gate_part *parts, size_t n_parts, struct pk_ledger *ledger,
                          const struct pk_gate_options *o, const struct pk_gate_events *ev, struct pk_arena *a,
                          struct pk_gate_result *out, struct pk_err *err) PK_MUST_CHECK;

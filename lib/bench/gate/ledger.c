@@ -97,10 +97,10 @@ static void add_metric(struct pk_ledger *l, int side, size_t c, const struct pk_
         m++;
     struct pk_ledger_row *r = row_of(l, c, m);
     const char *conflict = describe(l, r, side, m);
-    if (!conflict)
+    if (conflict)
+        r->conflict = conflict;
+    else
         add_figure(l, r, side, s->invocation, sum->figure);
-    else if (!l->conflict)
-        l->conflict = conflict;
 }
 
 static bool summarized(const struct pk_summary_row *rows, size_t n, const struct pk_metric_decl *m)
@@ -155,25 +155,46 @@ static bool of_part(const struct pk_ledger *l, const struct pk_ledger_row *r, si
     return l->cases[r->c].part == part;
 }
 
-const char *pk_ledger_no_number(const struct pk_ledger *l, size_t part, const struct pk_compare_options *o,
-                                struct pk_arena *a)
+/* "latency_ns is no number (NaN) on the new side"; NULL = it is one. */
+static const char *no_number(const struct pk_ledger_row *r, struct pk_arena *a)
+{
+    const bool base = r->no_number[PK_BASE] && !r->f[PK_BASE].n,
+               new_ = r->no_number[PK_NEW] && !r->f[PK_NEW].n;
+    if (!base && !new_)
+        return NULL;
+    return pk_printf(a, "%s is no number (NaN) on %s", r->f->metric,
+                     base && new_ ? "both sides"
+                     : base       ? "the base side"
+                                  : "the new side");
+}
+
+/* All of a part: whether a metric is asked for hangs on what else there is. */
+static struct pk_compare_side figures_of(const struct pk_ledger *l, size_t part, struct pk_arena *a)
 {
     struct pk_figures *all = pk_new_n(a, struct pk_figures, l->n_rows + 1);
     struct pk_compare_side side = {.v = all};
     for (size_t i = 0; i < l->n_rows; i++)
         if (of_part(l, &l->rows[i], part))
             all[side.n++] = l->rows[i].f[PK_BASE];
+    return side;
+}
+
+enum pk_code pk_ledger_check(const struct pk_ledger *l, size_t part, const struct pk_compare_options *o,
+                             struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const struct pk_compare_side side = figures_of(l, part, &a);
     for (size_t i = 0; i < l->n_rows; i++) {
         const struct pk_ledger_row *r = &l->rows[i];
-        const bool base = r->no_number[PK_BASE] && !r->f[PK_BASE].n,
-                   new_ = r->no_number[PK_NEW] && !r->f[PK_NEW].n;
-        if ((base || new_) && of_part(l, r, part) && pk_compare_wants(&side, r->f, o, a))
-            return pk_printf(a, "%s is no number (NaN) on %s", r->f->metric,
-                             base && new_ ? "both sides"
-                             : base       ? "the base side"
-                                          : "the new side");
+        const char *why = r->conflict ? r->conflict : no_number(r, &a);
+        if (!why || !of_part(l, r, part) || !pk_compare_wants(&side, r->f, o, &a))
+            continue;
+        pk_fail(err, PK_E_NOT_COMPARABLE, "the two sides cannot be compared");
+        pk_why(err, "%s", why);
+        return pk_fix(err, r->conflict ? "let both report it alike, or under two names"
+                                       : "correct what reports it, or choose others with --metric");
     }
-    return NULL;
+    return PK_OK;
 }
 
 static bool on_both_sides(const struct pk_ledger *l, const struct pk_ledger_row *r)
@@ -185,13 +206,9 @@ size_t pk_ledger_compared(struct pk_ledger *l, size_t part, const struct pk_comp
                           const char *const *own_times, struct pk_arena *a, struct pk_compared *rows,
                           size_t *case_of)
 {
-    struct pk_figures *all = pk_new_n(a, struct pk_figures, l->n_rows + 1);
+    const struct pk_compare_side side = figures_of(l, part, a);
     bool *wanted = pk_new_n(a, bool, l->n_rows + 1), others = o->n_metrics || o->all_metrics;
-    struct pk_compare_side side = {.v = all};
     size_t n = 0;
-    for (size_t i = 0; i < l->n_rows; i++)
-        if (of_part(l, &l->rows[i], part))
-            all[side.n++] = l->rows[i].f[PK_BASE];
     for (size_t i = 0; i < l->n_rows; i++) {
         const struct pk_figures *f = l->rows[i].f;
         wanted[i] = of_part(l, &l->rows[i], part) && on_both_sides(l, &l->rows[i]) &&

@@ -23,6 +23,7 @@ struct pk_ledger_row {
     int64_t *invocation[PK_SIDES];
     size_t figure_cap[PK_SIDES], invocation_cap[PK_SIDES];
     bool no_number[PK_SIDES]; /* all samples of a process were NaN or infinite */
+    const char *conflict;     /* in what the sides do not agree, a sentence; NULL = nothing */
 };
 
 struct pk_ledger {
@@ -31,7 +32,6 @@ struct pk_ledger {
     size_t n_cases, cases_cap;
     struct pk_ledger_row *rows;
     size_t n_rows, rows_cap;
-    const char *conflict; /* a metric that has one unit or direction here and another there; NULL = none */
 };
 
 /* The part's case with these experiment, variant, device and axes; a new one when there is none. Texts are copied. */
@@ -40,10 +40,10 @@ size_t pk_ledger_case(struct pk_ledger *l, size_t part, const struct pk_case_inf
 /* What a process of one side said of a case, recorded or not. */
 void pk_ledger_slice(struct pk_ledger *l, int side, size_t c, const struct pk_slice *s);
 
-/* What keeps a metric that is asked for from being compared, though it was reported: "latency_ns is no number (NaN) on the new side"; NULL =
- * nothing does. */
-const char *pk_ledger_no_number(const struct pk_ledger *l, size_t part, const struct pk_compare_options *o,
-                                struct pk_arena *a);
+/* PK_E_NOT_COMPARABLE when a metric that is asked for was reported and cannot be compared: it is no number, or has one unit or direction
+ * here and another there. */
+enum pk_code pk_ledger_check(const struct pk_ledger *l, size_t part, const struct pk_compare_options *o,
+                             struct pk_err *err) PK_MUST_CHECK;
 
 /* A part's rows that both sides have and that are asked for, as the library compares them; of cases that are not closed. `own_times`, a
  * NULL-terminated list, are metrics that count only when there is no other; NULL = none. There is room for all rows of the ledger. */

@@ -54,67 +54,29 @@ struct asking {
     struct pk_compared *rows;
     size_t n, cap;
     struct pk_compare_side last; /* what the part that was asked last can report */
-    struct pk_err *wrong;
-    size_t n_wrong, wrong_cap;
+    struct pk_errs *wrong;
 };
-
-static void keep(struct asking *k, const struct pk_err *err)
-{
-    k->wrong = pk_grow(k->arena, k->wrong, sizeof *k->wrong, k->n_wrong, &k->wrong_cap);
-    k->wrong[k->n_wrong++] = *err;
-}
-
-static void ask_thresholds(struct asking *k, const struct pk_threshold *t, size_t n, size_t from,
-                           const struct pk_compare_side *measured)
-{
-    struct pk_err err;
-    for (size_t i = 0; i < n && k->n > from; i++)
-        if (pk_thresholds_check(&t[i], 1, k->rows + from, k->n - from, measured, &err))
-            keep(k, &err);
-}
-
-/* Leaves the metrics that there are. */
-static struct pk_compare_options ask_metrics(struct asking *k, const struct pk_promised_part *p,
-                                             const struct pk_compare_side *side)
-{
-    struct pk_compare_options what = p->what, one = p->what;
-    const char **left = pk_new_n(k->arena, const char *, what.n_metrics + 1);
-    struct pk_err err;
-    what.metrics = left;
-    what.n_metrics = 0;
-    one.n_metrics = 1;
-    for (size_t i = 0; i < p->what.n_metrics; i++) {
-        one.metrics = &p->what.metrics[i];
-        if (!pk_compare_check_metrics(side, &one, true, k->arena, &err)) {
-            left[what.n_metrics++] = *one.metrics;
-            continue;
-        }
-        if (p->place)
-            pk_within(&err, "%s", p->place);
-        keep(k, &err);
-    }
-    return what;
-}
 
 /* Its rows behind those that are there. */
 static void ask_part(struct asking *k, const struct pk_promised_part *p, const struct pk_ledger *l)
 {
     k->last = figures_of(p, l, k->arena);
-    const struct pk_compare_options what = ask_metrics(k, p, &k->last);
+    const struct pk_compare_options what =
+        pk_compare_metrics_to_judge(&k->last, &p->what, p->place, k->arena, k->wrong);
     const struct pk_compare_side asked = pk_compare_select(&k->last, &what, k->arena);
     const size_t from = k->n;
     for (size_t i = 0; i < asked.n; i++) {
         k->rows = pk_grow(k->arena, k->rows, sizeof *k->rows, k->n, &k->cap);
         k->rows[k->n++] = (struct pk_compared){.base = &asked.v[i], .new_ = &asked.v[i]};
     }
-    ask_thresholds(k, p->thresholds, p->n_thresholds, from, &k->last);
+    pk_thresholds_check(p->thresholds, p->n_thresholds, k->rows + from, k->n - from, &k->last, k->wrong);
 }
 
-size_t pk_promised_wrong(const struct pk_promised_part *parts, size_t n, const struct pk_ledger *l,
-                         const struct pk_threshold *all, size_t n_all, struct pk_arena *a,
-                         const struct pk_err **wrong)
+void pk_promised_check(const struct pk_promised_part *parts, size_t n, const struct pk_ledger *l,
+                       const struct pk_threshold *all, size_t n_all, struct pk_arena *a,
+                       struct pk_errs *wrong)
 {
-    struct asking k = {.arena = a};
+    struct asking k = {.arena = a, .wrong = wrong};
     bool known = true;
     for (size_t i = 0; i < n; i++) {
         known &= parts[i].plan != NULL;
@@ -122,7 +84,5 @@ size_t pk_promised_wrong(const struct pk_promised_part *parts, size_t n, const s
             ask_part(&k, &parts[i], l);
     }
     if (known)
-        ask_thresholds(&k, all, n_all, 0, n == 1 ? &k.last : NULL);
-    *wrong = k.wrong;
-    return k.n_wrong;
+        pk_thresholds_check(all, n_all, k.rows, k.n, n == 1 ? &k.last : NULL, wrong);
 }

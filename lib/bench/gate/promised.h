@@ -16,8 +16,8 @@ struct pk_promised_part {
     size_t n_thresholds;
 };
 
-/* All that is wrong, each as PK_E_USAGE: a metric that a part does not have or that has no direction, a part's threshold that fits none of
- * its rows, and, when all parts are known, one of `all` that fits no row. Returns how many. */
-size_t pk_promised_wrong(const struct pk_promised_part *parts, size_t n, const struct pk_ledger *l,
-                         const struct pk_threshold *all, size_t n_all, struct pk_arena *a,
-                         const struct pk_err **wrong);
+/* Adds all that is wrong, each as PK_E_USAGE: a metric that a part does not have or that has no direction, a part's threshold that fits none
+ * of its rows, and, when all parts are known, one of `all` that fits no row. */
+void pk_promised_check(const struct pk_promised_part *parts, size_t n, const struct pk_ledger *l,
+                       const struct pk_threshold *all, size_t n_all, struct pk_arena *a,
+                       struct pk_errs *wrong);

@@ -181,7 +181,7 @@ enum pk_code pk_history_make(const struct pk_history_run *runs, size_t n, const 
     size_t *setup_of = pk_new_n(a, size_t, n + 1);
     struct pk_case_filter *filter;
     *out = (struct pk_history){.common = ""};
-    if (pk_compare_check_metrics(&all, &o->what, false, a, err) ||
+    if (pk_compare_check_metrics(&all, &o->what, a, err) ||
         pk_case_filter_make(o->filter, all.v, all.n, a, &filter, err))
         return err->code;
     out->n_setups = pk_history_setups(runs, n, setup_of, a, &out->setups);

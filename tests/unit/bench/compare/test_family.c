@@ -72,19 +72,27 @@ static const struct pk_compared *row(const struct pk_comparison *c, const char *
     return NULL;
 }
 
+/* Nothing is wrong with it. */
+static void judge(const struct pk_compare_family *f, struct pk_comparison *out)
+{
+    struct pk_errs wrong = {.arena = &arena};
+    pk_compare_judge_family(f, &arena, out, &wrong);
+    assert_int_equal(wrong.n, 0);
+}
+
 static void all_rows_share_the_risk(void **state)
 {
     struct pk_compare_part v[] = {part("a", 1.05), part("b", 1.05), part("c", 1)};
     struct pk_compare_family f = family(v, 3);
     struct pk_comparison all, alone;
-    assert_int_equal(pk_compare_judge_family(&f, &arena, &all, &err), PK_OK);
+    judge(&f, &all);
     assert_int_equal(all.n, 3);
     assert_int_equal(row(&all, "a")->decision.verdict, PK_SLOWER);
     assert_int_equal(row(&all, "b")->decision.verdict, PK_SLOWER);
     assert_int_equal(row(&all, "c")->decision.verdict, PK_SAME);
     assert_string_equal(all.v[2].entry, "c"); /* the gravest first */
     f.n = 1;
-    assert_int_equal(pk_compare_judge_family(&f, &arena, &alone, &err), PK_OK);
+    judge(&f, &alone);
     assert_true(row(&all, "a")->decision.p_adjusted == 3 * row(&alone, "a")->decision.p_adjusted);
 }
 
@@ -99,17 +107,17 @@ static void an_entry_has_its_own_margin(void **state)
     v[0].n_thresholds = 1;
     v[1].min_effect = 0.2;
     struct pk_compare_family f = family(v, 3);
-    assert_int_equal(pk_compare_judge_family(&f, &arena, &c, &err), PK_OK);
+    judge(&f, &c);
     assert_int_equal(row(&c, "a")->decision.verdict, PK_SAME);
     assert_int_equal(row(&c, "b")->decision.verdict, PK_SAME);
     assert_int_equal(row(&c, "c")->decision.verdict, PK_SLOWER);
     f.thresholds = &all;
     f.n_thresholds = 1;
-    assert_int_equal(pk_compare_judge_family(&f, &arena, &c, &err), PK_OK);
+    judge(&f, &c);
     assert_int_equal(row(&c, "a")->decision.verdict, PK_SAME);
     assert_int_equal(row(&c, "b")->decision.verdict, PK_SAME); /* its own */
     f.typed = true;
-    assert_int_equal(pk_compare_judge_family(&f, &arena, &c, &err), PK_OK);
+    judge(&f, &c);
     assert_int_equal(row(&c, "b")->decision.verdict, PK_SLOWER);
 }
 
@@ -119,29 +127,32 @@ static void rows_of_another_setup_are_shown_and_not_judged(void **state)
     v[0].refused = true;
     const struct pk_compare_family f = family(v, 2);
     struct pk_comparison c;
-    assert_int_equal(pk_compare_judge_family(&f, &arena, &c, &err), PK_OK);
+    judge(&f, &c);
     assert_int_equal(c.n, 2);
     assert_false(row(&c, "a")->judged);
     assert_int_equal(row(&c, "b")->decision.verdict, PK_SAME);
     assert_int_equal(pk_compare_count(&c).rows, 1);
 }
 
-static void a_threshold_of_nothing(void **state)
+static void all_thresholds_of_nothing_are_told(void **state)
 {
     struct pk_compare_part v[] = {part("a", 1), part("b", 1)};
-    struct pk_threshold own;
+    struct pk_threshold own[2];
     struct pk_comparison c;
-    assert_int_equal(pk_threshold_parse("play_ns=3%", &arena, &own, &err), PK_OK);
-    own.place = "perf.ini:4: [b]";
-    v[1].thresholds = &own;
-    v[1].n_thresholds = 1;
+    struct pk_errs wrong = {.arena = &arena};
+    assert_int_equal(pk_threshold_parse("play_ns=3%", &arena, &own[0], &err), PK_OK);
+    assert_int_equal(pk_threshold_parse("work_ns=3KiB", &arena, &own[1], &err), PK_OK);
+    own[0].place = "perf.ini:4: [b]";
+    v[1].thresholds = own;
+    v[1].n_thresholds = 2;
     struct pk_compare_family f = family(v, 2);
-    assert_int_equal(pk_compare_judge_family(&f, &arena, &c, &err), PK_E_USAGE);
-    assert_non_null(strstr(err.what, "perf.ini:4: [b]: --threshold 'play_ns=3%'"));
-    v[1].n_thresholds = 0;
-    f.thresholds = &own;
+    f.thresholds = own;
     f.n_thresholds = 1;
-    assert_int_equal(pk_compare_judge_family(&f, &arena, &c, &err), PK_E_USAGE);
+    pk_compare_judge_family(&f, &arena, &c, &wrong);
+    assert_int_equal(wrong.n, 3);
+    assert_int_equal(wrong.v[0].code, PK_E_USAGE);
+    assert_non_null(strstr(wrong.v[0].what, "perf.ini:4: [b]: --threshold 'play_ns=3%'"));
+    assert_non_null(strstr(wrong.v[1].why, "its unit is not the metric's"));
 }
 
 int main(void)
@@ -150,7 +161,7 @@ int main(void)
         cmocka_unit_test_teardown(all_rows_share_the_risk, free_arena),
         cmocka_unit_test_teardown(an_entry_has_its_own_margin, free_arena),
         cmocka_unit_test_teardown(rows_of_another_setup_are_shown_and_not_judged, free_arena),
-        cmocka_unit_test_teardown(a_threshold_of_nothing, free_arena),
+        cmocka_unit_test_teardown(all_thresholds_of_nothing_are_told, free_arena),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
