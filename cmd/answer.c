@@ -150,10 +150,15 @@ const char *pk_answer_word(enum pk_code code)
     static const struct {
         enum pk_code code;
         const char *word;
-    } words[] = {{PK_OK, "ok"},          {PK_E_REGRESSION, "slower"},      {PK_E_UNDECIDED, "undecided"},
-                 {PK_E_CHECK, "failed"}, {PK_E_NOTHING, "nothing judged"}, {PK_E_INTERRUPTED, "interrupted"}};
+    } words[] = {{PK_OK, "ok"},
+                 {PK_E_REGRESSION, "slower"},
+                 {PK_E_UNDECIDED, "undecided"},
+                 {PK_E_CHECK, "failed"},
+                 {PK_E_NOT_COMPARABLE, "not comparable"},
+                 {PK_E_NOTHING, "nothing judged"},
+                 {PK_E_INTERRUPTED, "interrupted"}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (words[i].code == code)
             return words[i].word;
-    return "not comparable";
+    return "error";
 }

@@ -18,5 +18,5 @@ enum pk_code pk_answer(const struct pk_comparison *c, const struct pk_question *
 /* "12 rows: 1 slower, 10 same, 1 undecided" */
 const char *pk_answer_sentence(const struct pk_comparison *c, struct pk_arena *a);
 
-/* ok, slower, undecided */
+/* ok, slower, undecided, ...; "error" of what no verdict and no measurement has */
 const char *pk_answer_word(enum pk_code code);

@@ -18,20 +18,10 @@ static const struct pk_opt options[] = {
     {0},
 };
 
-/* A side that failed, or nothing measured, is no answer and keeps its status. */
-static enum pk_code answer(struct gate *g, struct pk_err *err)
-{
-    const struct options *o = g->app->options;
-    const enum pk_code code = pk_gate_answer(g, err);
-    return !o->exit_code && !o->gate.verdict.fail_on_undecided &&
-                   (code == PK_E_REGRESSION || code == PK_E_UNDECIDED)
-               ? PK_OK
-               : code;
-}
-
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
-    return pk_gate_run_command(app, answer, err);
+    const struct options *o = app->options;
+    return pk_gate_run_command(app, !o->exit_code && !o->gate.verdict.fail_on_undecided, err);
 }
 
 static const struct pk_cmd compare_now = {

@@ -212,7 +212,7 @@ enum pk_code pk_gate_measure(struct gate *g, pk_gate_answer_fn *answer, struct p
     return rc;
 }
 
-static enum pk_code gate_now(struct gate *g, pk_gate_answer_fn *answer, struct pk_err *err)
+static enum pk_code gate_now(struct gate *g, struct pk_err *err)
 {
     enum pk_code rc = PK_OK;
     struct pk_err of_entry;
@@ -225,10 +225,33 @@ static enum pk_code gate_now(struct gate *g, pk_gate_answer_fn *answer, struct p
         if (!e->o->a || !e->o->b) /* what all lack is said once */
             break;
     }
-    return rc ? rc : pk_gate_measure(g, answer, err);
+    return rc ? rc : pk_gate_measure(g, pk_gate_answer, err);
 }
 
-enum pk_code pk_gate_run_command(struct pk_app *app, pk_gate_answer_fn *answer, struct pk_err *err)
+static enum pk_code gate(struct gate *g, struct pk_err *err)
+{
+    const struct pk_app *app = g->app;
+    struct gate_options *o = g->o;
+    if (pk_reports_check(app, &o->files, err))
+        return err->code;
+    if (o->run.suite && !o->against && app->args.n) {
+        pk_fail(err, PK_E_USAGE, "--suite and the experiment %s do not go together", app->args.v[0]);
+        pk_why(err, "the experiments stand in the file");
+        return pk_fix(err, "leave out one of them");
+    }
+    if (o->run.suite && pk_gate_suite(g, err))
+        return err->code;
+    if (!o->run.suite && !o->against && app->args.n &&
+        pk_describe_find(app->args.v[0], &g->entries[0].probe, err))
+        return err->code;
+    if (check_options(g, err))
+        return err->code;
+    if (o->against)
+        return g->suite.n ? pk_gate_suite_against(g, err) : pk_gate_against(g, err);
+    return gate_now(g, err);
+}
+
+enum pk_code pk_gate_run_command(struct pk_app *app, bool lenient, struct pk_err *err)
 {
     struct gate_options *o = app->options;
     struct gate_entry only = {.app = app, .o = o};
@@ -236,27 +259,16 @@ enum pk_code pk_gate_run_command(struct pk_app *app, pk_gate_answer_fn *answer, 
                      .o = o,
                      .entries = &only,
                      .n_entries = 1,
+                     .lenient = lenient,
                      .began_ns = pk_clock_ns(),
                      .ledger = {.arena = app->arena}};
-    if (o->run.suite && !o->against && app->args.n) {
-        pk_fail(err, PK_E_USAGE, "--suite and the experiment %s do not go together", app->args.v[0]);
-        pk_why(err, "the experiments stand in the file");
-        return pk_fix(err, "leave out one of them");
-    }
-    if (o->run.suite && pk_gate_suite(&g, err))
-        return err->code;
-    if (!o->against && app->args.n && pk_describe_find(app->args.v[0], &only.probe, err))
-        return err->code;
-    if (check_options(&g, err) || pk_reports_check(app, &o->files, err))
-        return err->code;
-    if (o->against)
-        return g.suite.n ? pk_gate_suite_against(&g, err) : pk_gate_against(&g, err);
-    return gate_now(&g, answer, err);
+    const enum pk_code rc = gate(&g, err);
+    return rc && !g.reported ? pk_gate_report_error(&g, err) : rc;
 }
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
-    return pk_gate_run_command(app, pk_gate_answer, err);
+    return pk_gate_run_command(app, false, err);
 }
 
 const struct pk_cmd pk_cmd_gate = {

@@ -56,6 +56,8 @@ struct gate {
     struct pk_gate_result result;
     struct pk_texts warned;
     const char *answer; /* a word for the exit status */
+    bool lenient;       /* compare: a verdict is no failure */
+    bool reported;      /* the files for others are written, or could not be */
     uint64_t began_ns, elapsed_ns;
 };
 
@@ -110,21 +112,31 @@ enum pk_code pk_gate_answer(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 /* Interrupted, a side that failed, nothing measured; else PK_OK. */
 enum pk_code pk_gate_ended(const struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 
+/* gate_report.c: the one place that writes the files for others. */
+struct pk_gate_said {
+    const struct pk_comparison *comparison;
+    const struct pk_trouble *troubles;
+    size_t n_troubles;
+    const char *word;                    /* of the answer; NULL = its code's */
+    const struct pk_run_facts *measured; /* where and when; NULL = nothing was */
+    pk_print_fn *print;
+    void *user;
+};
+/* Of an answer, which err tells. Returns the command's code. */
+enum pk_code pk_gate_report(struct gate *g, const struct pk_gate_said *said, enum pk_code answer,
+                            struct pk_err *err) PK_MUST_CHECK;
+/* Of an error that ended it before there was an answer: red, whatever is known by then. Returns err->code. */
+enum pk_code pk_gate_report_error(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
+
 /* gate_against.c: --against. */
 enum pk_code pk_gate_against(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 /* What is not there cannot be compared with: for a gate that is no mistake in the options. */
 enum pk_code pk_gate_missing(const char *against, struct pk_err *err) PK_MUST_CHECK;
-/* Writes the reports of a gate --against that could not judge anything, which err says why. Returns err->code. */
-enum pk_code pk_gate_against_refused(const struct gate *g, const char *name, struct pk_err *err);
-/* Since the command began. */
-double pk_gate_seconds(const struct gate *g);
 /* gate_suite_against.c: the same for every entry of a suite, judged as one. */
 enum pk_code pk_gate_suite_against(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 
-/* gate.c: the command. Its options are gate_options, which may be the beginning of what a command has. */
-typedef enum pk_code pk_gate_answer_fn(struct gate *g, struct pk_err *err);
-enum pk_code pk_gate_run_command(struct pk_app *app, pk_gate_answer_fn *answer,
-                                 struct pk_err *err) PK_MUST_CHECK;
+/* gate.c: the command. Its options are gate_options, which may be the beginning of what a command has. lenient: a verdict is no failure. */
+enum pk_code pk_gate_run_command(struct pk_app *app, bool lenient, struct pk_err *err) PK_MUST_CHECK;
 /* The axes of an experiment as options. */
 enum pk_code pk_gate_more(const char *experiment, const struct pk_opt **rows, struct pk_arena *a,
                           struct pk_err *err) PK_MUST_CHECK;
@@ -132,4 +144,5 @@ struct pk_rule pk_gate_rule(const struct gate_options *o);
 /* PK_E_USAGE for an option of experiments where commands are measured, and the other way round. */
 enum pk_code pk_gate_check_words(const struct gate_entry *e, struct pk_err *err) PK_MUST_CHECK;
 /* Measures and records entries whose sides are read, and answers. */
+typedef enum pk_code pk_gate_answer_fn(struct gate *g, struct pk_err *err);
 enum pk_code pk_gate_measure(struct gate *g, pk_gate_answer_fn *answer, struct pk_err *err) PK_MUST_CHECK;

@@ -188,10 +188,11 @@ static const struct pk_ledger_case *failure(const struct gate *g, int *side)
 static enum pk_code failed(const struct gate *g, const struct pk_ledger_case *c, int side, struct pk_err *err)
 {
     const struct gate_side *s = side_of(g, c, side);
-    pk_fail(err, PK_E_CHECK, "%s%s (--%s %s) ended '%s' in %s%s%s", entry_text(g, c),
+    pk_fail(err, PK_E_CHECK, "%s%s (--%s %s) ended '%s' in %s", entry_text(g, c),
             side == PK_BASE ? "the base" : "what is judged", s->option, s->text,
-            pk_status_name(c->last[side]), c->info.variant, g->entries[c->part].probe ? " " : "",
-            g->entries[c->part].probe ? c->info.axes : "");
+            pk_status_name(c->last[side]),
+            g->entries[c->part].probe ? pk_report_case(c->info.variant, c->info.axes, g->app->arena)
+                                      : c->info.variant);
     pk_why(err, "%s", c->message[side]);
     if (c->last[side] == PK_ST_TIMEOUT)
         return pk_fix(err, "give each process more time with --timeout");
@@ -240,31 +241,7 @@ static enum pk_code answer(const struct gate *g, struct pk_err *err)
     return pk_answer(&g->result.comparison, &q, g->app->arena, err);
 }
 
-/* --- reports ------------------------------------------------------------------------------------------------------------ */
-
-static const char *name_of(const struct gate *g)
-{
-    struct pk_arena *a = g->app->arena;
-    const struct pk_probe *probe = g->entries[0].probe;
-    if (g->suite.n)
-        return pk_printf(a, "perfkit gate %s", g->suite.name);
-    return probe ? pk_printf(a, "perfkit gate %s", probe->name) : "perfkit gate";
-}
-
-static struct pk_report report_of(const struct gate *g)
-{
-    struct pk_arena *a = g->app->arena;
-    size_t n;
-    const struct pk_trouble *troubles = troubles_of(g, &n);
-    return (struct pk_report){.comparison = &g->result.comparison,
-                              .problems = pk_troubles_report(troubles, n, a),
-                              .n_problems = n,
-                              .answer = g->answer,
-                              .name = name_of(g),
-                              .host = pk_reports_host(&g->entries[0].facts[PK_NEW], a),
-                              .started_at = g->entries[0].facts[PK_NEW].started_at,
-                              .seconds = (double)g->elapsed_ns / 1e9};
-}
+/* --- all of it --------------------------------------------------------------------------------------------------------- */
 
 /* A gate whose rows are all left open is green, and looks like one that found nothing. */
 static const char *open_note(const struct gate *g)
@@ -304,17 +281,19 @@ static enum pk_code read_facts(struct gate_entry *e, struct pk_err *err)
 enum pk_code pk_gate_answer(struct gate *g, struct pk_err *err)
 {
     struct pk_comparison *c = &g->result.comparison;
+    struct pk_gate_said said = {.comparison = c, .print = print_tables, .user = g};
     for (size_t i = 0; i < g->n_entries; i++)
         if (read_facts(&g->entries[i], err))
             return err->code;
     pk_compare_sort(c->v, c->n);
     g->elapsed_ns = pk_clock_ns() - g->began_ns;
     enum pk_code code = answer(g, err);
-    g->answer = pk_gate_all_equal(g) && !code ? "equal" : pk_answer_word(code);
+    said.word = g->answer = pk_gate_all_equal(g) && !code ? "equal" : pk_answer_word(code);
+    said.troubles = troubles_of(g, &said.n_troubles);
+    said.measured = &g->entries[0].facts[PK_NEW];
     pk_verdict_hide(&g->o->verdict, c);
-    const struct pk_report r = report_of(g);
     if (print_tables(g, g->app->out, err))
         return err->code;
     g->app->parting = parting(g);
-    return pk_reports_write(g->app, &g->o->files, &r, print_tables, g, code, err);
+    return pk_gate_report(g, &said, code, err);
 }

@@ -150,24 +150,21 @@ enum pk_code pk_gate_suite_against(struct gate *g, struct pk_err *err)
 {
     struct pk_arena *a = g->app->arena;
     struct against s = {.gate = g, .pairs = pk_new_n(a, struct pk_stored_pair, g->n_entries)};
-    const char *name = pk_printf(a, "perfkit gate %s --against %s", g->suite.name, g->o->against);
     for (size_t i = 0; i < g->n_entries; i++)
         if (read_entry(&s, i, err))
-            return pk_gate_against_refused(g, name, err);
+            return err->code;
     if (judge(&s, err))
         return err->code;
     collect_troubles(&s);
-    enum pk_code code = answer(&s, err);
-    const struct pk_report r = {.comparison = &s.all,
-                                .problems = pk_troubles_report(s.troubles, s.n_troubles, a),
-                                .n_problems = s.n_troubles,
-                                .answer = pk_answer_word(code),
-                                .name = name,
-                                .host = pk_reports_host(&s.pairs[0].new_.facts[0], a),
-                                .started_at = s.pairs[0].new_.facts[0].started_at,
-                                .seconds = pk_gate_seconds(g)};
+    const enum pk_code code = answer(&s, err);
+    const struct pk_gate_said said = {.comparison = &s.all,
+                                      .troubles = s.troubles,
+                                      .n_troubles = s.n_troubles,
+                                      .measured = &s.pairs[0].new_.facts[0],
+                                      .print = print_tables,
+                                      .user = &s};
     if (print_tables(&s, g->app->out, err))
         return err->code;
     g->app->parting = pk_printf(a, "gate: %s", pk_answer_sentence(&s.all, a));
-    return pk_reports_write(g->app, &g->o->files, &r, print_tables, &s, code, err);
+    return pk_gate_report(g, &said, code, err);
 }

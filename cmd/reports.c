@@ -44,6 +44,11 @@ static const char *path_of(const struct pk_report_files *f, const struct report_
     return *(const char *const *)((const char *)f + row->at);
 }
 
+static void leave_out(struct pk_report_files *f, const struct report_file *row)
+{
+    *(const char **)((char *)f + row->at) = NULL;
+}
+
 /* A path that is the same for the same file, whether it is there yet or not. */
 static const char *canonical(const char *path, struct pk_arena *a)
 {
@@ -81,21 +86,31 @@ static enum pk_code refuse_same(const char *other, const char *option, const cha
     return pk_fix(err, "give each a file of its own");
 }
 
-enum pk_code pk_reports_check(const struct pk_app *app, const struct pk_report_files *f, struct pk_err *err)
+static enum pk_code check(const struct pk_app *app, const struct pk_report_files *f, size_t i,
+                          struct pk_err *err)
 {
-    for (size_t i = 0; i < REPORT_FILES; i++) {
-        struct pk_output o;
-        const char *path = path_of(f, &report_files[i]);
-        const char *other = path ? same_file(app, f, i) : NULL;
-        if (!path)
-            continue;
-        if (other)
-            return refuse_same(other, report_files[i].option, path, err);
-        if (pk_output_open(path, app->arena, &o, err))
-            return pk_within(err, "--%s", report_files[i].option);
-        pk_output_discard(&o);
-    }
+    struct pk_output o;
+    const char *path = path_of(f, &report_files[i]), *other = path ? same_file(app, f, i) : NULL;
+    if (!path)
+        return PK_OK;
+    if (other)
+        return refuse_same(other, report_files[i].option, path, err);
+    if (pk_output_open(path, app->arena, &o, err))
+        return pk_within(err, "--%s", report_files[i].option);
+    pk_output_discard(&o);
     return PK_OK;
+}
+
+enum pk_code pk_reports_check(const struct pk_app *app, struct pk_report_files *f, struct pk_err *err)
+{
+    enum pk_code rc = PK_OK;
+    struct pk_err next;
+    for (size_t i = 0; i < REPORT_FILES; i++)
+        if (check(app, f, i, &next)) {
+            leave_out(f, &report_files[i]);
+            rc = pk_another_error(rc, &next, err);
+        }
+    return rc;
 }
 
 const char *pk_reports_host(const struct pk_run_facts *run, struct pk_arena *a)

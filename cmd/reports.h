@@ -38,8 +38,9 @@ struct pk_report_files {
             .cli_only = true, .help = "likewise metrics of which more is better (customBiggerIsBetter)"        \
     }
 
-/* Can they be written, each of its own? Asked before anything is measured. PK_E_USAGE for two that are one file, -o among them. */
-enum pk_code pk_reports_check(const struct pk_app *app, const struct pk_report_files *f,
+/* Can they be written, each of its own? Asked before anything is measured. PK_E_USAGE for two that are one file, -o among them. Each that
+ * cannot be is said and taken out of *f: the others can still be told. */
+enum pk_code pk_reports_check(const struct pk_app *app, struct pk_report_files *f,
                               struct pk_err *err) PK_MUST_CHECK;
 
 /* The machine that a run was measured on; "" = unknown. */

@@ -26,12 +26,12 @@ void pk_troubles_print(const struct pk_trouble *v, size_t n, struct pk_out *out)
                                       text(v[i].metric), text(v[i].status), text(v[i].message)});
 }
 
-/* "[entry] made_up_ns of flash {"n":2}" */
+/* "[entry] made_up_ns of flash n=2" */
 static const char *what(const struct pk_trouble *t, struct pk_arena *a)
 {
     const char *entry = t->entry ? pk_printf(a, "[%s] ", t->entry) : "";
-    return pk_printf(a, "%s%s%s%s%s%s", entry, t->metric ? t->metric : "", t->metric ? " of " : "",
-                     t->variant ? t->variant : "all", t->axes ? " " : "", t->axes ? t->axes : "");
+    return pk_printf(a, "%s%s%s%s", entry, t->metric ? t->metric : "", t->metric ? " of " : "",
+                     t->variant ? pk_report_case(t->variant, t->axes, a) : "all");
 }
 
 const struct pk_report_problem *pk_troubles_report(const struct pk_trouble *v, size_t n, struct pk_arena *a)

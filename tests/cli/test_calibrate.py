@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 import subprocess
 
+import junit
 import pytest
 from conftest import BINARY
 from test_gate import NULL, noisy, query, reporter, script
@@ -104,7 +105,8 @@ def test_a_threshold_below_the_noise_is_refused_before_measuring(perfkit):
         4, "a change of 0.1 % cannot be seen in made_up_ns of work.sh", "the calibration of run 1", "20 pairs", "--threshold 'made_up_ns=")
     gate(perfkit, "--threshold", "made_up_ns=0.2%").refused(4, "a change of 0.2 % cannot be seen")
     assert query(perfkit, "SELECT count(*) FROM v_run") == runs
-    gate(perfkit, "--min-effect", "0.1%", "--no-save").refused(4, "a change of 0.1 % cannot be seen")
+    gate(perfkit, "--min-effect", "0.1%", "--no-save", "--junit", "j.xml").refused(4, "a change of 0.1 % cannot be seen")
+    assert "cannot be seen" in junit.read(perfkit.cwd / "j.xml").find("testcase/error[@type='undecided']").get("message")
 
 
 def test_what_can_be_seen_is_measured_and_the_calibration_named(perfkit):

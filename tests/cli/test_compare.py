@@ -212,7 +212,7 @@ def test_a_case_that_no_longer_ends_ok_is_no_green_gate(perfkit, store):
     assert "counterpart" not in r.stdout and r.rows("compare_ns")[0]["verdict"] == "same"
     tests = junit.read(perfkit.cwd / "j.xml")
     assert tests.get("errors") == "1" and "5 GiB do not fit" in tests.find("testcase/error").text
-    assert "5 GiB do not fit" in (perfkit.cwd / "s.md").read_text() and "::error title=perfkit gate --against main%3A new oom::vanilla {" in r.stderr
+    assert "5 GiB do not fit" in (perfkit.cwd / "s.md").read_text() and "::error title=perfkit gate --against main%3A new oom::vanilla d_model=64 " in r.stderr
     assert perfkit("compare", "main", "@", "--exit-code").status == 1 and perfkit("compare", "main", "@").status == 0
     store.run([case("flash", 256, FAST)])  # what was not asked for is not missed
     r = perfkit("gate", "--against", "main", "@")
@@ -236,7 +236,7 @@ def test_a_metric_that_is_no_number_any_more(perfkit, store):
     assert "has no number of other_ns" in (perfkit.cwd / "j.xml").read_text()
     r = perfkit("gate", "--against", "main", "@", "--metric", "other_ns", "--junit", "j.xml", env=GITHUB)
     r.refused(5, "run @ has no number of metric 'other_ns'", "(NaN)")
-    assert "not comparable" in (perfkit.cwd / "j.xml").read_text() and "::error title=perfkit gate --against main%3A both not comparable" in r.stderr
+    assert "not comparable" in (perfkit.cwd / "j.xml").read_text() and "::error title=perfkit gate --against main%3A not comparable" in r.stderr
     assert perfkit("gate", "--against", "main", "@", "--metric", "forward_ns").status == 0
     store.run([case("vanilla", 256, SLOW)])
     answered(perfkit("gate", "--against", "main", "@"), 3)  # a regression counts all the same

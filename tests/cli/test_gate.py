@@ -330,6 +330,59 @@ def test_a_report_that_turns_out_not_to_be_writable_hides_nothing(perfkit):
     assert r.status == 5 and "--json: cannot write the file '/dev/full'" in r.stderr, r
 
 
+ENDS = [
+    (("selftets", "--a", "x", "--b", "y"), 2, "error", "selftets"),
+    (("selftest", "--a", "busy_ns=1"), 2, "error", "--b is missing: "),
+    (("selftest", *SLOWER, "--prepare", "x"), 2, "error", "--prepare says nothing here: "),
+    (("--a", "true", "--b", "no-such-program"), 2, "error", "--b: cannot run 'no-such-program': "),
+    (("selftest", *NULL, *SLOWER, "--threshold", "work_ns"), 2, "error", "--threshold 'work_ns' makes no sense: "),
+    (("selftest", *NULL, *SLOWER, "--threshold", "wark_ns=5%"), 2, "error", "--threshold 'wark_ns=5%' fits no metric: "),
+    (("--a", "true", "--b", "sh -c true", "--threshold", "wark_ns=5%"), 2, "error", "--threshold 'wark_ns=5%' fits no metric: "),
+    (("selftest", *NULL, *SLOWER, "--filter", "busy_ns=7"), 6, "nothing judged", "the filter 'busy_ns=7' leaves no case: "),
+    (("selftest", *NULL, *SLOWER, "--db", "."), 1, "error", "store .: cannot open it: "),
+    (("--suite", "none.ini", "--a", "x", "--b", "y"), 2, "error", "none.ini"),
+    (("--suite", "s.ini", "--a", "x", "--b", "y"), 2, "error", "s.ini:2: there is no key 'thershold' in [selftest]: "),
+    (("--suite", "s.ini", "--against", "main"), 2, "error", "s.ini:2: "),
+    (("--against", "nightly"), 5, "not comparable", "gate --against nightly: "),
+    (("--a", "./ns.sh", "--b", "./us.sh"), 5, "not comparable", 'the two sides cannot be compared: latency is in "ns"'),
+    (("self\udcfftest", "--a", "x", "--b", "y"), 2, "error", "self?test"),
+    (("selftest", *NULL, *SLOWER, "--json", "no/such/j.json"), 1, "error", "--json: cannot write "),
+    (("selftest", *NULL, *SLOWER, "--gab", "j.xml"), 2, "error", "--junit and --gab name the same file"),
+]
+
+
+@pytest.mark.parametrize("args, status, word, says", ENDS)
+def test_an_end_without_an_answer_is_red_in_reports(perfkit, args, status, word, says):
+    reporter(perfkit, "ns.sh", [5] * 9, metric="latency")
+    reporter(perfkit, "us.sh", [5] * 9, metric="latency", unit="us")
+    (perfkit.cwd / "s.ini").write_text("[selftest]\nthershold = x\n")
+    env = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": perfkit.cwd / "step.md", "GITHUB_OUTPUT": perfkit.cwd / "out"}
+    r = perfkit("gate", *args, "--junit", "j.xml", "--summary", "s.md", env=env)
+    assert r.status == status and r.stdout == "", r
+    suite = junit.read(perfkit.cwd / "j.xml")
+    error, = suite.findall("testcase/error")
+    assert suite.get("tests") == "1" and error.get("type") == word and says in error.get("message"), error.attrib
+    summary = (perfkit.cwd / "s.md").read_text()
+    assert says.replace("?", "\ufffd") in summary == (perfkit.cwd / "step.md").read_text()
+    assert (perfkit.cwd / "out").read_text().startswith(f"verdict={word}\nrows=0\n"), r
+    annotation, = [line for line in r.stderr.splitlines() if line.startswith("::")]
+    assert annotation.startswith("::error title=perfkit gate") and f": {word}::" in annotation.replace("%3A", ":"), annotation
+
+
+def test_compare_of_two_sides_reports_errors_as_gate_does(perfkit):
+    r = perfkit("compare", "--a", "true", "--b", "sh -c true", "--threshold", "wark_ns=5%", "--junit", "j.xml")
+    assert r.status == 2 and "wark_ns" in junit.read(perfkit.cwd / "j.xml").find("testcase/error").get("message"), r
+    r = perfkit("compare", "selftest", *NULL, *SLOWER, "--junit", "/dev/full", "--no-save")  # slower, which is no failure here
+    assert r.status == 1 and r.error()["what"] == "--junit: cannot write the file '/dev/full'", r
+
+
+def test_cases_in_reports_are_named_as_tables_name_them(perfkit):
+    r = perfkit("gate", "selftest", "--device", "null", "-v", "exit", *SLOWER, "--junit", "j.xml", env={"GITHUB_ACTIONS": "true"})
+    assert r.status == 1 and "ended 'failed' in exit input=random memory=4096" in r.error()["what"], r
+    annotations = [line for line in r.stderr.splitlines() if line.startswith("::")]
+    assert len(annotations) == 2 and all("::exit input=random memory=4096: " in line for line in annotations), annotations
+
+
 # --- what goes wrong ---
 
 

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/plural.h"
+#include "out/text.h"
 #include "json/json.h"
 
 #include <math.h>
@@ -10,7 +11,7 @@
 
 enum { MOST_SINGLE = 9 }; /* ten of a kind are shown */
 
-/* A value of a workflow command; a property's has two more characters that mean something. */
+/* A value of a workflow command, shown as what it is; a property's has two more characters that mean something. */
 static const char *escaped(const char *text, bool property, struct pk_arena *a)
 {
     static const struct {
@@ -19,14 +20,18 @@ static const char *escaped(const char *text, bool property, struct pk_arena *a)
         bool of_properties;
     } escapes[] = {{'%', "%25"}, {'\r', "%0D"}, {'\n', "%0A"}, {':', "%3A", true}, {',', "%2C", true}};
     struct pk_buf b = {.arena = a};
-    for (; *text; text++) {
+    for (size_t bytes; *text; text += bytes) {
+        uint32_t code;
         size_t i = 0, n = sizeof escapes / sizeof *escapes;
+        bytes = pk_utf8_next(text, &code);
         while (i < n && (escapes[i].c != *text || (escapes[i].of_properties && !property)))
             i++;
         if (i < n)
             pk_buf_str(&b, escapes[i].as);
+        else if (code == PK_UTF8_BAD || pk_utf8_unsafe(code))
+            pk_buf_str(&b, "\xef\xbf\xbd");
         else
-            pk_buf_char(&b, *text);
+            pk_buf_add(&b, text, bytes);
     }
     return pk_buf_text(&b);
 }
@@ -63,8 +68,9 @@ const char *pk_report_annotations(const struct pk_report *r, struct pk_arena *a)
     annotate_rows(&b, r, PK_UNSTABLE, "warning");
     for (size_t i = 0; i < r->n_problems && i < MOST_SINGLE; i++) {
         const struct pk_report_problem *p = &r->problems[i];
-        annotate(&b, "error", pk_printf(a, "%s: %s %s", r->name, p->side, p->status),
-                 pk_printf(a, "%s: %s", p->what, p->message));
+        annotate(&b, "error",
+                 pk_printf(a, "%s: %s%s%s", r->name, p->of ? p->side : "", p->of ? " " : "", p->status),
+                 p->of ? pk_printf(a, "%s: %s", p->what, p->message) : p->message);
     }
     return pk_buf_text(&b);
 }

@@ -3,15 +3,22 @@
 
 #include "base/buf.h"
 #include "bench/compare/parts.h"
+#include "out/text.h"
 
 #include <string.h>
 
-/* Characters that XML 1.0 does not have become '?'. */
+/* What XML 1.0 does not have, and bytes that are no UTF-8, become '?'. */
+static bool is_character(uint32_t c)
+{
+    return c >= 0x20 ? c != PK_UTF8_BAD && c != 0xfffe && c != 0xffff : c == '\n' || c == '\t';
+}
+
 static const char *xml(const char *text, struct pk_arena *a)
 {
     struct pk_buf b = {.arena = a};
-    for (; *text; text++) {
-        const unsigned char c = (unsigned char)*text;
+    for (size_t n; *text; text += n) {
+        uint32_t c;
+        n = pk_utf8_next(text, &c);
         switch (c) {
         case '&':
             pk_buf_str(&b, "&amp;");
@@ -26,7 +33,7 @@ static const char *xml(const char *text, struct pk_arena *a)
             pk_buf_str(&b, "&quot;");
             break;
         default:
-            pk_buf_char(&b, c < 0x20 && c != '\n' && c != '\t' ? '?' : *text);
+            pk_buf_add(&b, is_character(c) ? text : "?", is_character(c) ? n : 1);
         }
     }
     return pk_buf_text(&b);

@@ -5,7 +5,7 @@
 
 /* A case, or a metric of one, that could not be compared. */
 struct pk_report_problem {
-    const char *side, *what; /* "b", "flash {"seq_len":256}" */
+    const char *side, *what; /* "b", "flash seq_len=256" */
     const char *status, *message;
     const char *of; /* its experiment, or the suite's entry; NULL = no one case, and nothing below */
     const char *variant, *axes; /* axes: NULL = none */
@@ -36,6 +36,9 @@ const char *pk_report_outputs(const struct pk_report *r, struct pk_arena *a);
 /* New figures for github-action-benchmark: of metrics of which a lower value is better (customSmallerIsBetter), or a higher one
  * (customBiggerIsBetter). NULL when there is none: it takes no empty file. */
 const char *pk_report_gab(const struct pk_report *r, bool bigger, struct pk_arena *a);
+
+/* "flash dtype=fp32 seq_len=256": a case with all its axes, which are JSON. */
+const char *pk_report_case(const char *variant, const char *axes, struct pk_arena *a);
 
 /* "forward_ns of flash seq_len=256: slower, +5.3 % (+3.9 to +6.8 %)"; of a suite with "[entry] " before it. */
 const char *pk_report_row(const struct pk_compared *r, struct pk_arena *a);

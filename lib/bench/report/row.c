@@ -2,6 +2,7 @@
 #include "bench/report/report.h"
 
 #include "base/units.h"
+#include "bench/compare/parts.h"
 
 #include <math.h>
 
@@ -35,6 +36,12 @@ static const char *difference(const struct pk_decision *d, const char *unit, str
     return interval ? pk_printf(a, huge ? "%s (%+.*e to %+.*e)" : "%s (%+.*f to %+.*f)", mean, huge ? 5 : n,
                                 v[1], huge ? 5 : n, v[2])
                     : mean;
+}
+
+const char *pk_report_case(const char *variant, const char *axes, struct pk_arena *a)
+{
+    const struct pk_figures f = {.variant = variant, .axes = axes};
+    return pk_case_text(&f, a);
 }
 
 const char *pk_report_row(const struct pk_compared *r, struct pk_arena *a)
