@@ -109,30 +109,45 @@ static bool usual_counters(struct pk_store *s, int64_t run_id, const char *exper
             !rows.n);
 }
 
-enum pk_code pk_run_tables(struct pk_store *s, int64_t run_id, struct pk_out *out, struct pk_err *err)
+static enum pk_code print_experiment(struct pk_store *s, const char *experiment, int64_t run_id,
+                                     struct pk_out *out, struct pk_err *err)
+{
+    const struct pk_probe *p = pk_probe_find(experiment);
+    const bool own = p && p->tables && p->tables[0];
+    if (print(s, own ? pk_probe_sql(p) : pk_store_tables(), own ? p->tables : built_in, experiment, run_id,
+              out, err) ||
+        print_doubts(s, experiment, run_id, out, err) ||
+        (!usual_counters(s, run_id, experiment) && pk_counted_table(s, run_id, experiment, out, err)))
+        return err->code;
+    return print(s, pk_store_tables(), beside, experiment, run_id, out, err);
+}
+
+static enum pk_code print_all(struct pk_store *s, int64_t run_id, struct pk_out *out, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_rows rows;
+    struct pk_run_state state;
     const struct pk_param run = pk_param_int(":run", run_id);
     if (pk_store_query(
             s, "SELECT experiment FROM v_case WHERE run_id = :run GROUP BY experiment ORDER BY min(ordinal)",
             &run, 1, &a, &rows, err) ||
         print_which(s, run_id, out, err))
         return err->code;
-    for (size_t i = 0; i < rows.n; i++) {
-        const char *experiment = rows.cells[i * rows.n_cols].s;
-        const struct pk_probe *p = pk_probe_find(experiment);
-        bool own = p && p->tables && p->tables[0];
-        if (print(s, own ? pk_probe_sql(p) : pk_store_tables(), own ? p->tables : built_in, experiment,
-                  run_id, out, err) ||
-            print_doubts(s, experiment, run_id, out, err) ||
-            (!usual_counters(s, run_id, experiment) && pk_counted_table(s, run_id, experiment, out, err)) ||
-            print(s, pk_store_tables(), beside, experiment, run_id, out, err))
+    for (size_t i = 0; i < rows.n; i++)
+        if (print_experiment(s, rows.cells[i * rows.n_cols].s, run_id, out, err))
             return err->code;
-    }
-    struct pk_run_state state;
     if (pk_run_state_read(s, run_id, &a, &state, err))
         return err->code;
     pk_run_states_print(out, &state, 1, &a);
     return PK_OK;
+}
+
+enum pk_code pk_run_tables(struct pk_store *s, int64_t run_id, struct pk_out *out, struct pk_err *err)
+{
+    struct pk_err second;
+    if (pk_store_narrow(s, run_id, err))
+        return err->code;
+    const enum pk_code printed = print_all(s, run_id, out, err);
+    const enum pk_code widened = pk_store_widen(s, printed ? &second : err);
+    return printed ? printed : widened;
 }

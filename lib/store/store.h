@@ -212,6 +212,11 @@ enum pk_code pk_store_query(struct pk_store *s, const char *sql, const struct pk
                             size_t n_params, struct pk_arena *a, struct pk_rows *out,
                             struct pk_err *err) PK_MUST_CHECK;
 
+/* From now on the views show one run (those of baselines, and v_topology, show all); until pk_store_widen. Tables of a run in a store of
+ * many are printed so: what joins a view to cases reads all that it shows. */
+enum pk_code pk_store_narrow(struct pk_store *s, int64_t run_id, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_store_widen(struct pk_store *s, struct pk_err *err) PK_MUST_CHECK;
+
 /* --- keeping --- */
 enum pk_code pk_store_check(struct pk_store *s, struct pk_arena *a, const char **problem,
                             struct pk_err *err) PK_MUST_CHECK;
