@@ -49,7 +49,8 @@ def test_a_source_can_be_required(perfkit):
         assert r.status == 0
     else:
         assert r.status == 6 and "--require cpu-events" in r.error()["what"]
-        assert r.error()["why"] == rows["cpu-events"]["found"]
+        counts = re.compile(r"[0-9]+")  # what a self-test counted is of the moment
+        assert counts.sub("N", r.error()["why"]) == counts.sub("N", rows["cpu-events"]["found"])
     perfkit("doctor", "--require", "cpu-event").refused(2, "did you mean 'cpu-events'?")
 
 
