@@ -228,7 +228,8 @@ static void ceilings(void **state)
                   c.copy_bytes_per_s / 1e9, c.cache_bytes / (1 << 20));
     assert_true(c.fp32_flops_per_s > 1e8 && c.fp32_flops_per_s < 1e15);
     assert_true(c.exp_per_s > 1e6);
-#if !defined(__SANITIZE_ADDRESS__) /* which watches the multiply-adds more closely than it does the exponentials */
+#if !defined(                                                                                                \
+    __SANITIZE_ADDRESS__) /* which watches the multiply-adds more closely than it does the exponentials */
     assert_true(c.exp_per_s < c.fp32_flops_per_s);
 #endif
     assert_true(c.memory_bytes_per_s > 1e8 && c.memory_bytes_per_s < 1e14);
