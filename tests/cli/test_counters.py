@@ -278,6 +278,17 @@ def test_a_saved_run_says_that_the_budget_ended_counting(perfkit):
         assert "Some cases were not counted: the budget was spent" in perfkit("show").stdout
 
 
+def test_products_are_counted_as_declared(perfkit, db, measured):
+    """Where the processor counts FLOPs: those of two products and a softmax, within what a library pads and an exponential takes."""
+    done(perfkit("run", "attention-scaling", "--variant", "vanilla", "-a", "d_model=128", "-a", "seq_len=512", "--counters", "cpu-flops-sp", *FAST))
+    ratios = dict(db().execute("SELECT region, value FROM v_counter WHERE name = 'counted_over_declared'"))
+    if not ratios:
+        pytest.skip("this processor counts no floating-point operations: perfkit list counters cpu-flops-sp")
+    assert set(ratios) == {"forward", "backward", "iteration"}
+    for region, ratio in ratios.items():
+        assert 0.98 < ratio < 1.2, ratios
+
+
 def roofs(perfkit, *args):
     return {row["region"]: row for row in done(perfkit(*args, "--format", "json")).rows("roofline")}
 

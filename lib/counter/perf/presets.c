@@ -154,6 +154,10 @@ const struct pk_pmu pk_pmus[] = {
     {"AuthenticAMD", 0x19, 0x10, 0x1f, "amd64_fam19h_zen4", ""},
     {"AuthenticAMD", 0x19, 0x60, 0x7f, "amd64_fam19h_zen4", ""},
     {"AuthenticAMD", 0x19, 0xa0, 0xaf, "amd64_fam19h_zen4", ""},
+    {"AuthenticAMD", 0x1a, 0x00, 0x2f, "amd64_fam19h_zen4",
+     "Zen 4"}, /* Zen 5, unknown likewise: of these presets it has the same events and masks */
+    {"AuthenticAMD", 0x1a, 0x40, 0x4f, "amd64_fam19h_zen4", "Zen 4"},
+    {"AuthenticAMD", 0x1a, 0x60, 0x7f, "amd64_fam19h_zen4", "Zen 4"},
     {"0x41", -1, 0xd0c, 0xd0c, "arm_n1", ""},
     {"0x41", -1, 0xd49, 0xd49, "arm_n2", ""},
     {"0x41", -1, 0xd40, 0xd40, "arm_v1", ""},

@@ -120,7 +120,8 @@ static void processors_are_recognised(void **state)
     assert_string_equal(pmu_of("AuthenticAMD", 0x17, 0x31), "amd64_fam17h_zen2");
     assert_string_equal(pmu_of("AuthenticAMD", 0x19, 0x01), "amd64_fam19h_zen3");
     assert_string_equal(pmu_of("AuthenticAMD", 0x19, 0x11), "amd64_fam19h_zen4");
-    assert_string_equal(pmu_of("AuthenticAMD", 0x1a, 2), "AuthenticAMD, family 26, model 2");
+    assert_string_equal(pmu_of("AuthenticAMD", 0x1a, 2), "amd64_fam19h_zen4"); /* Zen 5 */
+    assert_string_equal(pmu_of("AuthenticAMD", 0x1a, 0x50), "AuthenticAMD, family 26, model 80");
     set_cpuinfo("processor\t: 0\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU part\t: 0xd49\n");
     assert_string_equal(pk_pmu_of(root, &arena, &what)->pmu, "arm_n2");
 }
@@ -145,20 +146,25 @@ static void one_that_is_taken_for_another_says_so(void **state)
     assert_int_equal(e.event.quality, PK_QUALITY_APPROXIMATE);
     assert_string_equal(encoded(&cpu, "INST_RETIRED:ANY_P").event.native, "spr::INST_RETIRED:ANY_P");
     assert_string_equal(encoded(&cpu, "skx::INST_RETIRED:ANY_P").event.native, "skx::INST_RETIRED:ANY_P");
+    pmu_of("AuthenticAMD", 0x1a, 2);
+    const struct pk_processor zen5 = pk_processor_of(&env, &arena);
+    const struct pk_encoded flops = encoded(&zen5, "sp_flops");
+    assert_string_equal(flops.event.note, "single and double precision together; taken for a Zen 4");
+    assert_int_equal(flops.codes[0].config, 0x1f03); /* counts them on a Zen 5, as its 0x0f03 does */
 }
 
 static void unknown_processors_have_the_kernels_events(void **state)
 {
     const struct pk_counter_env env = {.root = root};
     struct pk_encoded e;
-    pmu_of("AuthenticAMD", 0x1a, 2);
+    pmu_of("AuthenticAMD", 0x1a, 0x50);
     const struct pk_processor cpu = pk_processor_of(&env, &arena);
     e = encoded(&cpu, "cycles");
     assert_int_equal(e.codes[0].type, PERF_TYPE_HARDWARE);
     assert_string_equal(e.event.native, "");
     assert_int_equal(encoded(&cpu, "llc_misses").event.quality, PK_QUALITY_APPROXIMATE);
     assert_int_equal(pk_perf_encode(&cpu, "dp_flops", &arena, &e, &err), PK_E_UNAVAILABLE);
-    assert_string_equal(err.why, "there are no presets for AuthenticAMD, family 26, model 2");
+    assert_string_equal(err.why, "there are no presets for AuthenticAMD, family 26, model 80");
     assert_int_equal(pk_perf_encode(&cpu, "cycels", &arena, &e, &err), PK_E_USAGE);
     assert_non_null(strstr(err.why, "did you mean 'cycles'?"));
 }
