@@ -309,6 +309,12 @@ def test_roofline_of_declared_and_of_counted_work(perfkit, db, measured):
         assert row["share_of_roof"] == pytest.approx(row["flops_per_s"] / attainable)
         assert row["bound"] == ("compute" if attainable == top["fp32_flops_per_s"] else "memory")
     assert shown["iteration"]["intensity"] == pytest.approx(sum(f for f, _ in work.values()) / sum(b for _, b in work.values()))
+    # beyond what may be an error of either, a share above 1 is explained, and below not
+    for share, explained in (1.04, False), (1.06, True):
+        with sqlite3.connect(perfkit.db) as store:
+            store.execute("UPDATE counter SET value = ? WHERE name = 'share_of_roof' AND region = 'forward'", (share,))
+            store.execute("UPDATE counter SET value = 0.5 WHERE name = 'share_of_roof' AND region <> 'forward'")
+        assert ("Above its roof is what a cache holds" in done(perfkit("show")).stdout) == explained
     # without counters nothing more is printed, but it can be exported; what counted it is said
     done(perfkit(*args))
     assert "Roofline" not in done(perfkit("show")).stdout

@@ -159,6 +159,29 @@ def test_rates_beside_ceilings_and_the_data_sheet(perfkit):
     assert "Above the measured ceiling, which stands too low: eager tf32 step." in notes
 
 
+def test_families_above_the_ceiling_are_named(perfkit):
+    """What computes faster than the ceiling of its type, and what does not, told apart by region and family."""
+    r = run(perfkit, "--device", "null", *TINY, "-a", "dtype=fp32,bf16", "-a", "mode=step", "--variant", "eager", "--breakdown")
+    assert r.status == 0, r
+    told = table(perfkit("show", "--format", "json"), "breakdown")
+    rate = {(t["axes"]["dtype"], t["region"], t["family"]): t["flops_per_s"] for t in told if t["flops_per_s"]}
+    low = min(rate[key] for key in rate if key[0] == "fp32")
+    assert all(len({value for key, value in rate.items() if key[:2] == ("fp32", region)}) > 1 for region in ("forward", "backward")), rate
+
+    def noted(**ceilings):
+        with sqlite3.connect(perfkit.db) as db:
+            for dtype, value in ceilings.items():
+                db.execute("UPDATE ceiling SET value = ? WHERE key = ?", (value, dtype + "_flops_per_s"))
+        notes = perfkit("show", "--format", "json").json()["tables"]["breakdown"]["notes"]
+        return [note for note in notes if note.startswith("Above the measured ceiling, which stands too low")]
+
+    highest = max(rate.values())
+    assert noted(fp32=1.001 * highest, bf16=1.001 * highest) == []
+    (note,) = noted(fp32=1.001 * low)
+    above = {"eager %s %s" % key[1:] for key, value in rate.items() if key[0] == "fp32" and value > 1.001 * low}
+    assert set(note.split(": ", 1)[1].rstrip(".").split(", ")) == above and len(above) < 4, note
+
+
 NULL_3 = ("--device", "null", "-a", "dtype=fp32", "--invocations", "3", "--format", "json")
 
 
