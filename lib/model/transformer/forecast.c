@@ -33,9 +33,10 @@ static enum pk_code update(struct pk_transformer *t, bool keep, struct pk_err *e
     return pk_transformer_update(t, err);
 }
 
-/* Declared FLOPs of products in tf32 or bf16 are those of tensor cores. */
-static struct pk_step_phase run(struct dry *d, phase_fn *phase, bool keep, double tensor_flops)
+/* What is counted is products: in tf32 or bf16 all of it is of tensor cores. */
+static struct pk_step_phase run(struct dry *d, phase_fn *phase, bool keep)
 {
+    const bool tensor = d->t.c.dtype == PK_BF16 || d->t.c.math != PK_MATH_IEEE;
     struct pk_err err;
     const struct pk_null_counts before = pk_null_counted(&d->dev);
     pk_pool_reset_peak(&d->dev.pool);
@@ -46,7 +47,7 @@ static struct pk_step_phase run(struct dry *d, phase_fn *phase, bool keep, doubl
     const struct pk_null_counts after = pk_null_counted(&d->dev);
     return (struct pk_step_phase){
         .work = {.flops = after.flops - before.flops,
-                 .tensor_flops = tensor_flops,
+                 .tensor_flops = tensor ? after.flops - before.flops : 0,
                  .bytes = after.bytes - before.bytes,
                  .exps = after.exps - before.exps},
         .peak_bytes = d->dev.pool.peak,
@@ -56,15 +57,12 @@ static struct pk_step_phase run(struct dry *d, phase_fn *phase, bool keep, doubl
 
 static void phases(struct dry *d, enum pk_step_mode mode, struct pk_forecast *out)
 {
-    const struct pk_transformer_config *c = &d->t.c;
-    const bool tensor = c->dtype == PK_BF16 || c->math != PK_MATH_IEEE;
-    const double flops = tensor ? pk_transformer_flops(c) : 0;
     out->state_bytes = d->dev.pool.current;
-    out->forward = run(d, pk_transformer_forward, mode != PK_STEP_FORWARD, flops);
+    out->forward = run(d, pk_transformer_forward, mode != PK_STEP_FORWARD);
     if (mode >= PK_STEP_BACKWARD && out->forward.peak_bytes < BEYOND)
-        out->backward = run(d, backward, true, (c->recompute ? 3 : 2) * flops);
+        out->backward = run(d, backward, true);
     if (mode == PK_STEP_WHOLE && out->backward.peak_bytes && out->backward.peak_bytes < BEYOND)
-        out->update = run(d, update, true, 0);
+        out->update = run(d, update, true);
     const size_t peaks[] = {out->forward.peak_bytes, out->backward.peak_bytes, out->update.peak_bytes};
     for (size_t i = 0; i < 3; i++)
         out->peak_bytes = peaks[i] > out->peak_bytes ? peaks[i] : out->peak_bytes;

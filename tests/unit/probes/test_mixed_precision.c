@@ -126,6 +126,21 @@ static void memory_on_the_cpu_is_predicted(void **state)
     }
 }
 
+/* Scores that causality hides, and what is recomputed, are tensor cores' as well: nothing of it is charged at fp32's rate. */
+static void products_are_all_of_tensor_cores_or_none(void **state)
+{
+    static const char *const dtypes[] = {"fp32", "tf32", "bf16"}, *const recompute[] = {"none", "block"};
+    for (unsigned i = 0; i < 3 * 2 * 2; i++) {
+        const char *format = pk_printf(&texts, "{" STEP ",\"recompute\":\"%s\"}", "%s", recompute[i / 3 % 2]);
+        const struct pk_case c = case_of(i / 6, format, dtypes[i % 3]);
+        for (unsigned r = 0; c.probe->regions[r].name; r++) {
+            const struct pk_work w = c.probe->work(&c, r);
+            assert_true(w.flops > 0 || !strcmp(c.probe->regions[r].name, "optimizer"));
+            assert_true(w.tensor_flops == (i % 3 ? w.flops : 0));
+        }
+    }
+}
+
 /* What is named as the way out is one. */
 static void refused_attention_names_one_that_is_there(void **state)
 {
@@ -145,6 +160,7 @@ int main(void)
         cmocka_unit_test(cudnn_is_flash_and_side_buffers),
         cmocka_unit_test(tf32_is_fused),
         cmocka_unit_test(memory_on_the_cpu_is_predicted),
+        cmocka_unit_test(products_are_all_of_tensor_cores_or_none),
         cmocka_unit_test(refused_attention_names_one_that_is_there),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
