@@ -403,13 +403,14 @@ static enum pk_code find(struct pk_ctx *ctx, struct pk_err *err)
     if (!s->t.g)
         return PK_OK;
     struct pk_sketch k;
-    rc = pk_transformer_sketch(&s->t, &k, err);
+    if (pk_transformer_sketch(&s->t, &k, err))
+        return err->code;
     json_t *v = json_array();
     for (size_t i = 0; i < PK_SKETCH; i++)
         json_array_append_new(v, json_real(k.v[i]));
     json_object_set_new(ctx->found, "gradient_norm", json_real(k.norm));
     json_object_set_new(ctx->found, "gradient_sketch", v);
-    return rc;
+    return PK_OK;
 }
 
 static enum pk_code check(struct pk_ctx *ctx, bool full, struct pk_err *err)

@@ -481,6 +481,18 @@ def test_weights_beyond_the_range_of_a_type(perfkit, measured, tmp_path, dtype):
     assert why in r.stdout  # of the tables
 
 
+def test_a_gradient_that_is_no_number(perfkit, measured, tmp_path):
+    """Of a loss that is one: not measured as if nothing were, nor held against others bin by bin; a forward pass alone is."""
+    w = weights()
+    w[peer.EMBEDDING] *= np.float32(1e-30)
+    w[peer.HEAD] *= np.float32(3e36)
+    path = save(tmp_path / "steep.safetensors", w)
+    for mode, status in ("forward", 0), ("forward+backward", 1):
+        r = run(perfkit, *(word.replace("mode=step", "mode=" + mode) for word in ONE[:-2]), "--weights", path)
+        assert r.status == status, r
+    assert "has elements that are no finite number" in r.error()["why"] and "a mode without a backward pass" in r.error()["why"], r
+
+
 def test_large_weights_are_checked(perfkit, measured, tmp_path):
     """Scores and logits in the thousands, which have no exponential in float64: the reference takes their differences."""
     rng = np.random.default_rng(3)

@@ -16,6 +16,13 @@ static void add(struct pk_sketch *s, const float *x, size_t n, size_t first)
     }
 }
 
+static enum pk_code overflows(const struct pk_parameter *w, struct pk_err *err)
+{
+    pk_fail(err, PK_E_CHECK, "the gradient of %s has elements that are no finite number", w->name);
+    pk_why(err, "weights or activations left the range of their type; a step by it leaves no weights");
+    return pk_fix(err, "choose another dtype, or other sizes or weights; or a mode without a backward pass");
+}
+
 enum pk_code pk_transformer_sketch(struct pk_transformer *t, struct pk_sketch *out, struct pk_err *err)
 {
     *out = (struct pk_sketch){0};
@@ -29,6 +36,8 @@ enum pk_code pk_transformer_sketch(struct pk_transformer *t, struct pk_sketch *o
         if (rc)
             return rc;
         add(out, host, n, w->offset);
+        if (!isfinite(out->norm))
+            return overflows(w, err);
     }
     out->norm = sqrt(out->norm);
     return PK_OK;

@@ -15,6 +15,7 @@ struct pk_sketch {
     double v[PK_SKETCH];
 };
 
-/* Of t->g; host memory of the largest parameter's size for the time of the call. */
+/* Of t->g; host memory of the largest parameter's size for the time of the call. PK_E_CHECK names the first parameter whose gradient is not
+ * finite. */
 enum pk_code pk_transformer_sketch(struct pk_transformer *t, struct pk_sketch *out,
                                    struct pk_err *err) PK_MUST_CHECK;
