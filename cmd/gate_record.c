@@ -111,7 +111,8 @@ static void make_command_arm(struct gate_entry *e, int i, struct pk_arm *arm)
 
 /* --- both ------------------------------------------------------------------------------------------------------------- */
 
-static enum pk_code begin_side(struct gate_entry *e, int i, const char *id, struct pk_err *err)
+static enum pk_code begin_side(const struct gate *g, struct gate_entry *e, int i, const char *id,
+                               struct pk_err *err)
 {
     struct pk_app *app = e->app;
     struct gate_side *s = &e->side[i];
@@ -120,6 +121,9 @@ static enum pk_code begin_side(struct gate_entry *e, int i, const char *id, stru
                                     .side = i == PK_BASE ? "base" : "new",
                                     .text = s->text,
                                     .rule = pk_gate_rule(e->o),
+                                    .asked = pk_gate_asked(g, e),
+                                    .metrics = e->o->verdict.metrics,
+                                    .all_metrics = e->o->verdict.all_metrics,
                                     .equal = e->equal};
     r->o->label = label_of(e, s);
     r->o->invocations = (int64_t)pk_rule_default.screen_pairs;
@@ -175,7 +179,7 @@ enum pk_code pk_gate_begin(struct gate *g, struct pk_err *err)
     for (size_t part = 0; part < g->n_entries; part++) {
         const char *id = gate_id(g->app->arena);
         for (int i = 0; i < PK_SIDES; i++)
-            if (begin_side(&g->entries[part], i, id, err))
+            if (begin_side(g, &g->entries[part], i, id, err))
                 return err->code;
     }
     g->parts = pk_new_n(g->app->arena, struct pk_gate_part, g->n_entries);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "bench/calibrate.h"
+#include "bench/compare/threshold.h"
 #include "bench/duration.h"
 #include "bench/record/runinfo.h"
 #include "bench/session.h"
@@ -26,6 +27,9 @@ struct pk_gate_mark {
     const char *side; /* "base", "new" */
     const char *text; /* of --a or --b */
     struct pk_rule rule;
+    struct pk_asked asked; /* of its rows */
+    struct pk_texts metrics;
+    bool all_metrics;
     bool equal; /* both sides are the same thing */
 };
 

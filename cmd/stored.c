@@ -2,6 +2,7 @@
 #include "cmd/stored.h"
 
 #include "base/units.h"
+#include "bench/compare/mates.h"
 #include "bench/gate/arms.h"
 #include "cmd/compare_rows.h"
 #include "machine/machine.h"
@@ -240,14 +241,26 @@ static bool typed(const struct pk_app *app, const char *option)
 }
 
 /* What the gate was asked for holds, unless something else is asked for now. */
-static void keep_rule(const struct pk_app *app, const struct pk_rule *asked, struct pk_rule *gate)
+static void keep(const struct pk_app *app, const struct pk_mates *gate, struct pk_compare_options *what,
+                 struct pk_judging *j, struct pk_asked *asked)
 {
+    const struct pk_rule now = j->rule;
+    *j = gate->judging;
     if (typed(app, "min-effect"))
-        gate->min_effect = asked->min_effect;
+        j->rule.min_effect = now.min_effect;
     if (typed(app, "alpha"))
-        gate->alpha = asked->alpha;
+        j->rule.alpha = now.alpha;
     if (typed(app, "strict"))
-        gate->strict = asked->strict;
+        j->rule.strict = now.strict;
+    if (!what->n_metrics && !what->all_metrics) {
+        what->metrics = gate->metrics;
+        what->n_metrics = gate->n_metrics;
+        what->all_metrics = gate->all_metrics;
+    }
+    if (!typed(app, "threshold"))
+        *asked = gate->asked;
+    if (typed(app, "min-effect"))
+        asked->min_effect = 0;
 }
 
 /* Pairs, and what stands between judging them. */
@@ -308,16 +321,17 @@ enum pk_code pk_stored_compare(struct pk_app *app, const char *base, const char 
 {
     struct pk_compare_options what = pk_verdict_what(o);
     struct pk_judging j = {.rule = pk_verdict_rule(o), .design = PK_DESIGN_STORED};
-    const struct pk_rule asked = j.rule;
+    struct pk_asked asked = {.all = thresholds, .n_all = o->thresholds.n, .typed = true};
+    struct pk_mates gate = {.judging = j};
     struct pk_comparison *c = &out->comparison;
     if (pk_stored_read(app, new_, NULL, NULL, &out->new_, err) ||
         pk_stored_base(app, base, NULL, &out->new_, &out->base, err))
         return err->code;
     bool mates = out->base.n_runs == 1 && out->new_.n_runs == 1 &&
-                 pk_compare_mates(&out->base.facts[0], &out->new_.facts[0], &j);
-    out->equal = mates && j.equal;
+                 pk_compare_mates(&out->base.facts[0], &out->new_.facts[0], app->arena, &gate);
     if (mates)
-        keep_rule(app, &asked, &j.rule);
+        keep(app, &gate, &what, &j, &asked);
+    out->equal = mates && j.equal;
     const bool commands = strcmp(out->base.facts[0].experiment, "exec") == 0;
     what.by_ordinal = mates && !commands;
     if (mates && commands && !what.n_metrics && !what.all_metrics) {
@@ -331,7 +345,7 @@ enum pk_code pk_stored_compare(struct pk_app *app, const char *base, const char 
         return err->code;
     pk_compare_counters(&out->base.counters, &out->new_.counters, &what, app->arena, &out->counters);
     pk_verdict_hide_counters(o, &out->counters);
-    pk_thresholds_apply(thresholds, o->thresholds.n, c->v, c->n);
+    pk_thresholds_ask(&asked, c->v, c->n);
     if (!out->refused)
         pk_judge(c->v, c->n, &j);
     pk_compare_sort(c->v, c->n);

@@ -101,6 +101,19 @@ def test_both_sides_are_runs_and_compare_judges_them_as_the_gate_did(perfkit):
     assert "ok" in perfkit("show", "x-b").stdout and perfkit("run", "selftest", "--resume").status == 2
 
 
+@pytest.mark.parametrize("asked", [("--threshold", "work_ns=10%"), ("-m", "work_ns", "-m", "peak_bytes", "--threshold", "*=10%"), ("--all-metrics",)])
+def test_compare_judges_by_what_the_gate_was_asked(perfkit, asked):
+    """Its metrics and thresholds, unless there are others now."""
+    def rows(r):
+        return [(t["metric"], t["verdict"]) for name in r.json()["tables"] if name.startswith("compare_")
+                for t in r.rows(name) if t.get("row") == "case"]
+    r = selftest(perfkit, *SLOWER, *asked, "--format", "json")
+    again = perfkit("compare", "1", "2", "--format", "json")
+    assert sorted(rows(r)) == sorted(rows(again)) and ("work_ns", "slower" if "--all-metrics" in asked else "same") in rows(again), again
+    now = perfkit("compare", "1", "2", "-m", "work_ns", "--threshold", "work_ns=3%", "--format", "json")
+    assert rows(now) == [("work_ns", "slower")], now
+
+
 def test_pairs_run_in_turns(perfkit):
     selftest(perfkit, *EQUAL)
     order = "".join(s for s, in query(perfkit, """SELECT CASE settings ->> '$.gate.side' WHEN 'base' THEN 'A' ELSE 'B' END

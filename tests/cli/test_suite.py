@@ -147,6 +147,14 @@ def test_what_is_an_entrys_own_wins(perfkit):
     assert verdicts("--min-effect", "3%") == {"plain": "slower", "effect": "slower", "both": "slower", "case": "same"}
 
 
+def test_compare_judges_an_entry_by_what_it_was_asked(perfkit):
+    text = COMMON + "threshold = *=3%\n[one]\nexperiment = selftest\nvariant = ok\na = busy_ns=100000\nb = busy_ns=105000\n"
+    for own, verdict in (("", "slower"), ("threshold = work_ns=20%\n", "same"), ("min-effect = 20%\n", "same")):
+        assert suite(perfkit, text + own).status == (3 if verdict == "slower" else 0)
+        again = perfkit("compare", "@~1", "@", "--format", "json")
+        assert [t["verdict"] for t in again.rows("compare_ns") if t["row"] == "case"] == [verdict], own
+
+
 def test_the_same_case_in_two_entries(perfkit):
     text = NEUTRAL + "[again]\nexperiment = selftest\nvariant = ok\n"
     r = suite(perfkit, text, *sides(perfkit), "--junit", "j.xml", "--format", "json")

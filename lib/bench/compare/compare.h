@@ -128,11 +128,6 @@ enum pk_code pk_compare_runs(const struct pk_compare_side *base, const struct pk
 struct pk_compare_side pk_compare_join(const struct pk_compare_side *runs, size_t n, const char *name,
                                        struct pk_arena *a);
 
-/* The two sides of one gate? Then they were measured in turns: design, screened and rule become those
- * of the gate. */
-bool pk_compare_mates(const struct pk_run_facts *base, const struct pk_run_facts *new_,
-                      struct pk_judging *out);
-
 /* Also PK_E_USAGE for an unknown axis. */
 enum pk_code pk_compare_by(const struct pk_compare_side *run, const struct pk_compare_options *o,
                            struct pk_arena *a, struct pk_comparison *out, struct pk_err *err) PK_MUST_CHECK;

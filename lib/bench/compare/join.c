@@ -1,10 +1,8 @@
-/* Join: several runs as one side, and two runs that belong together. */
+/* Join: several runs as one side. */
 #include "base/index.h"
 #include "bench/compare/parts.h"
 #include "stats/parts.h"
-#include "json/json.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct joined {
@@ -94,34 +92,4 @@ struct pk_compare_side pk_compare_join(const struct pk_compare_side *runs, size_
     struct pk_compare_side side = {.name = name, .v = all, .n = j.n, .n_runs = n};
     join_unfinished(runs, n, a, &side);
     return side;
-}
-
-/* --- mates ---------------------------------------------------------------------------------------------------------- */
-
-static bool is_side(const json_t *gate, const char *side)
-{
-    return strcmp(pk_json_str(gate, "side", ""), side) == 0;
-}
-
-bool pk_compare_mates(const struct pk_run_facts *base, const struct pk_run_facts *new_,
-                      struct pk_judging *out)
-{
-    PK_JSON_CLEANUP json_t *b = json_loads(base->settings, 0, NULL), *w = json_loads(new_->settings, 0, NULL),
-                           *said = json_loads(new_->said, 0, NULL);
-    const json_t *gb = json_object_get(b, "gate"), *gw = json_object_get(w, "gate");
-    if (!gb || !gw || strcmp(pk_json_str(gb, "id", "b"), pk_json_str(gw, "id", "w")) != 0)
-        return false;
-    if (!is_side(gb, "base") || !is_side(gw, "new"))
-        return false;
-    struct pk_rule *r = &out->rule;
-    r->alpha = pk_json_num(gw, "alpha", r->alpha);
-    r->min_effect = pk_json_num(gw, "min_effect", r->min_effect);
-    r->strict = pk_json_bool(gw, "strict", r->strict);
-    r->until_clear = pk_json_bool(gw, "until_clear", r->until_clear);
-    r->max_pairs = (size_t)pk_json_int(gw, "max_pairs", (int64_t)r->max_pairs);
-    r->confirm_pairs = (size_t)pk_json_int(gw, "confirm_pairs", (int64_t)r->confirm_pairs);
-    out->equal = pk_json_bool(gw, "equal", false);
-    out->design = PK_DESIGN_GATE;
-    out->screened = strtoll(pk_json_str(said, "gate_screened", "0"), NULL, 10);
-    return true;
 }
