@@ -225,14 +225,21 @@ static enum pk_code also(enum pk_code answer, const struct pk_err *late, struct 
     return err->code;
 }
 
-/* A report is red wherever the exit status is: an answer that none of its rows and problems shows is a problem of its own. */
+/* Whether rows and problems show it: of an answer that is no verdict rows show nothing. */
+static bool is_shown(const struct pk_report *r, enum pk_code answer)
+{
+    const struct pk_verdicts v = pk_compare_count(r->comparison);
+    const size_t red = v.of[PK_SLOWER] + v.of[PK_UNSTABLE] + v.of[PK_UNREPLICATED];
+    const bool verdict = answer == PK_E_REGRESSION || answer == PK_E_UNDECIDED;
+    return answer != PK_E_INTERRUPTED && (r->n_problems || (verdict && red));
+}
+
+/* A report is red wherever the exit status is, and says why: an answer that none of its rows and problems shows is a problem of its own. */
 static struct pk_report with_answer(const struct pk_report *r, const struct pk_err *answer,
                                     struct pk_arena *a)
 {
-    const struct pk_verdicts v = pk_compare_count(r->comparison);
-    const size_t red = v.of[PK_SLOWER] + v.of[PK_UNSTABLE] + v.of[PK_UNREPLICATED] + r->n_problems;
     struct pk_report all = *r;
-    if (red && answer->code != PK_E_INTERRUPTED)
+    if (is_shown(r, answer->code))
         return all;
     struct pk_report_problem *problems = pk_new_n(a, struct pk_report_problem, r->n_problems + 1);
     for (size_t i = 0; i < r->n_problems; i++)

@@ -267,6 +267,17 @@ def test_other_settings_are_not_judged(perfkit):
     assert suite(perfkit, against(one=100000), "--against", "main", "other", "--allow-host-mismatch").status == 0
 
 
+def test_a_report_says_what_its_rows_do_not_show(perfkit):
+    """Rows of one entry are red, and it is another one that ends the gate."""
+    stored(perfkit, "main", 2, one=100000, two=100000)
+    other = against(two=100000, one=100000) + "warmup = 1\n"
+    suite(perfkit, other, "--label", "other", "-i", "2", command="run")
+    r = suite(perfkit, other, "--against", "main", "other", "--junit", "j.xml")
+    assert r.status == 5 and "[one]: " in r.error()["what"], r
+    errors = {e.get("type"): e.get("message") for e in junit.read(perfkit.cwd / "j.xml").findall("testcase/error")}
+    assert set(errors) == {"unreplicated", "not comparable"} and r.error()["what"] in errors["not comparable"], errors
+
+
 # --- what is wrong is said with file and line, before anything is measured ---
 
 
