@@ -157,20 +157,27 @@ static enum pk_code check_ranks(const struct mpi *m, unsigned wanted, struct pk_
     return pk_fix(err, "leave the number out, or start as many: mpirun -n %u", wanted);
 }
 
+/* A thread that is stuck in a call cannot be ended and still has this memory, which stays; the process is about to end. */
+static void end_thread(struct mpi *m, bool stuck)
+{
+    if (stuck)
+        m->c->arena = (struct pk_arena){0};
+    else
+        pk_engine_stop(&m->engine);
+}
+
 static enum pk_code begin(struct mpi *m, unsigned wanted, struct pk_err *err)
 {
     if (pk_engine_start(&m->engine, err))
         return err->code;
     if (make_call(m, call_init, m, "starting MPI", err)) {
-        if (err->code != PK_E_TIMEOUT) /* else its thread never ends */
-            pk_engine_stop(&m->engine);
+        end_thread(m, err->code == PK_E_TIMEOUT);
         return err->code;
     }
     if (!check_ranks(m, wanted, err))
         return PK_OK;
     struct pk_err second;
-    if (!make_call(m, call_finalize, m, "ending MPI", &second))
-        pk_engine_stop(&m->engine);
+    end_thread(m, make_call(m, call_finalize, m, "ending MPI", &second) == PK_E_TIMEOUT);
     return err->code;
 }
 
@@ -196,7 +203,6 @@ static int call_nothing(void *user)
     return 0;
 }
 
-/* A thread that is stuck in a call cannot be ended and still reads this memory; the process is about to end. */
 static void close_mpi(struct pk_comm *c)
 {
     struct mpi *m = c->impl;
@@ -205,12 +211,11 @@ static void close_mpi(struct pk_comm *c)
         pk_staged_close(m->staged);
     if (c->broken)
         c->timeout_ns = STUCK_NS;
-    if (make_call(m, c->broken ? call_nothing : call_finalize, m, "ending MPI", &err)) {
-        c->arena = (struct pk_arena){0};
-        return;
-    }
-    pk_engine_stop(&m->engine);
-    pk_arena_free(&m->gathered);
+    const bool stuck =
+        make_call(m, c->broken ? call_nothing : call_finalize, m, "ending MPI", &err) == PK_E_TIMEOUT;
+    end_thread(m, stuck);
+    if (!stuck)
+        pk_arena_free(&m->gathered);
 }
 
 static struct reduce_job *find(struct mpi *m, const struct pk_reduce *r)

@@ -1,5 +1,5 @@
 /* Fake MPI: a module of two ranks, of which the other has the same data. FAKE_MPI says what is otherwise: hang, slow, fail,
- * refuse; add: the other rank's numbers are 1 more. */
+ * refuse; late: init takes longer than a test waits; add: the other rank's numbers are 1 more. */
 #include "comm/mpi_module.h"
 
 #include "ops/dtype.h"
@@ -32,6 +32,8 @@ static void library(char *name, size_t cap)
 static int init(int *rank, int *size)
 {
     owner = pthread_self();
+    if (mode("late"))
+        usleep(400000);
     *rank = 0;
     *size = RANKS;
     return mode("refuse") ? REFUSED : 0;

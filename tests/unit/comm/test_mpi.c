@@ -126,6 +126,18 @@ static void gives_up(void **state)
     close_both(&b);
 }
 
+/* MPI comes up when nobody waits for it any more: what its thread writes to is still there. */
+static void comes_too_late(void **state)
+{
+    struct both b;
+    struct pk_err err;
+    assert_int_equal(open_both(&b, "late", (struct pk_comm_options){.timeout_ns = 100 * PK_NS_PER_MS}, &err),
+                     PK_E_TIMEOUT);
+    assert_non_null(strstr(err.what, "rank 0: starting MPI did not end within"));
+    close_both(&b);
+    usleep(600000);
+}
+
 /* The other rank was in its last call before this one's; while it waits, this one is awake. */
 static void names_who_is_absent(void **state)
 {
@@ -165,8 +177,9 @@ static void not_there(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(not_there), cmocka_unit_test(works),    cmocka_unit_test(makes_progress),
-        cmocka_unit_test(refuses),   cmocka_unit_test(gives_up), cmocka_unit_test(names_who_is_absent),
+        cmocka_unit_test(not_there),      cmocka_unit_test(works),    cmocka_unit_test(makes_progress),
+        cmocka_unit_test(refuses),        cmocka_unit_test(gives_up), cmocka_unit_test(names_who_is_absent),
+        cmocka_unit_test(comes_too_late),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
