@@ -86,7 +86,7 @@ struct pk_comm_ops {
     enum pk_code (*bcast)(struct pk_comm *c, void *p, size_t bytes, struct pk_err *err);
     enum pk_code (*gather)(struct pk_comm *c, const char *line, struct pk_arena *a, const char **lines,
                            struct pk_err *err);
-    /* optional: ends every process, this one too. */
+    /* optional: gives up what is under way on a device, which would keep it. */
     void (*abort)(struct pk_comm *c);
 };
 
@@ -138,5 +138,6 @@ enum pk_code pk_comm_await(struct pk_comm *c, void *p, size_t bytes, struct pk_e
 enum pk_code pk_comm_gather(struct pk_comm *c, const char *line, struct pk_arena *a, const char **lines,
                             struct pk_err *err) PK_MUST_CHECK;
 
-/* The comm is broken from now on. Where ranks are processes all of them end, instead of waiting for this one, which does not return. */
+/* The comm is broken from now on, and what it has under way is given up. Where ranks are processes this one has to say why and end:
+ * the launcher then ends the others, which wait for it. */
 void pk_comm_abort(struct pk_comm *c);

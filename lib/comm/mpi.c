@@ -328,12 +328,6 @@ static enum pk_code gather(struct pk_comm *c, const char *line, struct pk_arena 
     return PK_OK;
 }
 
-static void stop(struct pk_comm *c)
-{
-    const struct mpi *m = c->impl;
-    m->lib->stop(1);
-}
-
 const struct pk_comm_ops pk_comm_mpi = {
     .name = "mpi",
     .summary = "processes over MPI, on one machine or many",
@@ -347,5 +341,4 @@ const struct pk_comm_ops pk_comm_mpi = {
     .barrier = barrier,
     .bcast = bcast,
     .gather = gather,
-    .abort = stop,
 };

@@ -102,11 +102,6 @@ static int finalize(void)
     return MPI_Finalize();
 }
 
-static void stop(int status)
-{
-    MPI_Abort(MPI_COMM_WORLD, status);
-}
-
 static void text(int rc, char *words, size_t cap)
 {
     char whole[MPI_MAX_ERROR_STRING] = "";
@@ -125,6 +120,5 @@ __attribute__((visibility("default"))) const struct pk_mpi_module pk_mpi_module 
     .gather_sizes = gather_sizes,
     .gather = gather,
     .finalize = finalize,
-    .stop = stop,
     .text = text,
 };

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-enum { PK_MPI_MODULE_VERSION = 1 };
+enum { PK_MPI_MODULE_VERSION = 2 };
 
 #define PK_MPI_MODULE_SYMBOL "pk_mpi_module"
 
@@ -21,6 +21,5 @@ struct pk_mpi_module {
     int (*gather_sizes)(int mine, int *sizes); /* sizes: [ranks] on rank 0 */
     int (*gather)(const void *mine, int bytes, void *all, const int *sizes, const int *offsets);
     int (*finalize)(void);
-    void (*stop)(int status); /* ends every rank, this one too */
     void (*text)(int rc, char *words, size_t cap);
 };

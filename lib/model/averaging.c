@@ -225,6 +225,6 @@ enum pk_code pk_averaging_step(struct pk_averaging *v, struct pk_err *err)
     if (rc && v->o.training)
         pk_transformer_forget(&v->o.training->t);
     if (rc)
-        pk_comm_abort(v->comm); /* the others are not to wait for this rank */
+        pk_comm_abort(v->comm); /* this rank is no longer where the others are */
     return rc;
 }

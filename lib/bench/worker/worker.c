@@ -423,7 +423,7 @@ enum pk_code pk_worker_serve(const struct pk_worker_io *io, struct pk_err *err)
         w.team.comm.broken |= rc != PK_OK;
         pk_team_close(&w.team);
     }
-    if (*w.device)
+    if (*w.device && !(io->join && rc)) /* a call that is stuck still writes there; the process ends */
         pk_device_close(&w.dev);
     return rc;
 }

@@ -84,10 +84,6 @@ static int finalize(void)
     return by_owner();
 }
 
-static void stop(int status)
-{
-}
-
 static void text(int rc, char *words, size_t cap)
 {
     snprintf(words, cap,
@@ -97,5 +93,5 @@ static void text(int rc, char *words, size_t cap)
 }
 
 extern const struct pk_mpi_module pk_mpi_module;
-const struct pk_mpi_module pk_mpi_module = {PK_MPI_MODULE_VERSION, library, init,     sum,  barrier, bcast,
-                                            gather_sizes,          gather,  finalize, stop, text};
+const struct pk_mpi_module pk_mpi_module = {PK_MPI_MODULE_VERSION, library, init,     sum, barrier, bcast,
+                                            gather_sizes,          gather,  finalize, text};
