@@ -477,6 +477,15 @@ def test_a_case_that_fails_is_said_before_what_is_asked_of_it(perfkit):
     assert r.status == 1 and "ended 'failed' in crash" in r.error()["what"], r
 
 
+def test_so_much_of_any_metric_is_in_one_unit(perfkit):
+    """20 us are no 20000 bytes."""
+    twice = "--a", "busy_ns=100000 memory=4KiB", "--b", "busy_ns=101000 memory=8KiB", "-m", "work_ns", "-m", "peak_bytes"
+    for threshold in "*=20us", "*=5%,20us":
+        r = selftest(perfkit, *twice, "--threshold", threshold, "--min-effect", "0.5%", "--format", "json", "--no-save")
+        assert r.status == 3 and r.rows("compare_bytes")[0]["verdict"] == "slower" and r.rows("compare_ns")[0]["verdict"] == "same", r
+    selftest(perfkit, *twice[:4], "-m", "peak_bytes", "--threshold", "*=20us").refused(2, "its unit is not the metric's, which is in bytes")
+
+
 def test_what_a_command_will_report_is_not_known(perfkit):
     sides = ("--a", "true", "--b", "sh -c true")
     said = "What a command reports is not known before"

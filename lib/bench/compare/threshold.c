@@ -77,7 +77,18 @@ static bool holds(const char *part, const struct pk_figures *f, struct pk_arena 
     return equals && value && strcmp(value, equals + 1) == 0;
 }
 
-static bool fits(const struct pk_threshold *t, const struct pk_figures *f)
+/* Times and sizes are written with a unit, other metrics without one: what 5 is of ns is hardly meant. */
+static const char *written_in(const struct pk_threshold *t)
+{
+    return t->unit ? t->unit : "";
+}
+
+static const char *needed_by(const char *unit)
+{
+    return strcmp(unit, "ns") == 0 || strcmp(unit, "bytes") == 0 ? unit : "";
+}
+
+static bool is_for(const struct pk_threshold *t, const struct pk_figures *f)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     if (strcmp(t->metric, "*") != 0 && strcmp(t->metric, f->metric) != 0)
@@ -86,6 +97,17 @@ static bool fits(const struct pk_threshold *t, const struct pk_figures *f)
         if (!holds(part, f, &a))
             return false;
     return true;
+}
+
+/* So much is so much in one unit: of any metric, it is of those in that one. */
+static bool in_its_unit(const struct pk_threshold *t, const struct pk_figures *f)
+{
+    return !(t->min_change > 0) || strcmp(written_in(t), needed_by(f->unit)) == 0;
+}
+
+static bool fits(const struct pk_threshold *t, const struct pk_figures *f)
+{
+    return in_its_unit(t, f) && is_for(t, f);
 }
 
 /* Whether some row is of its metric. */
@@ -192,17 +214,6 @@ static enum pk_code fits_none(const struct pk_threshold *t, const struct pk_comp
                : pk_fix(err, "%s", others);
 }
 
-/* Times and sizes are written with a unit, other metrics without one: what 5 is of ns is hardly meant. */
-static const char *written_in(const struct pk_threshold *t)
-{
-    return t->unit ? t->unit : "";
-}
-
-static const char *needed_by(const char *unit)
-{
-    return strcmp(unit, "ns") == 0 || strcmp(unit, "bytes") == 0 ? unit : "";
-}
-
 static enum pk_code wrong_unit(const struct pk_threshold *t, const char *unit, struct pk_err *err)
 {
     pk_fail(err, PK_E_USAGE, "--threshold '%s' makes no sense", t->text);
@@ -217,14 +228,15 @@ static enum pk_code wrong_unit(const struct pk_threshold *t, const char *unit, s
 static enum pk_code check(const struct pk_threshold *t, const struct pk_compared *v, size_t rows,
                           const struct pk_compare_side *measured, struct pk_err *err)
 {
-    size_t k = 0;
-    while (k < rows && !fits(t, v[k].new_))
-        k++;
-    if (k == rows)
-        return fits_none(t, v, rows, measured, err);
-    return t->min_change > 0 && strcmp(written_in(t), needed_by(v[k].new_->unit)) != 0
-               ? wrong_unit(t, v[k].new_->unit, err)
-               : PK_OK;
+    const struct pk_figures *of_another_unit = NULL;
+    for (size_t k = 0; k < rows; k++) {
+        if (!is_for(t, v[k].new_))
+            continue;
+        if (in_its_unit(t, v[k].new_))
+            return PK_OK;
+        of_another_unit = v[k].new_;
+    }
+    return of_another_unit ? wrong_unit(t, of_another_unit->unit, err) : fits_none(t, v, rows, measured, err);
 }
 
 void pk_thresholds_check(const struct pk_threshold *t, size_t n, const struct pk_compared *v, size_t rows,

@@ -4,7 +4,7 @@
  *     forward_ns=5%,20us                     and at least so much: both must be reached
  *     peak_bytes=64KiB                       so much
  *     forward_ns[variant=flash,seq_len=1024]=10%    of these cases only
- *     *=3%                                   every metric
+ *     *=3%                                   every metric; *=20us: every one in this unit
  *
  * The last one that fits a row counts. */
 #pragma once
