@@ -279,7 +279,8 @@ WHERE t.run_id = :run AND t.model = :each
 ORDER BY t.mode_order, t.way_order, min(t.ordinal) OVER (PARTITION BY t.other_axes), t.variant = 'eager' DESC, t.variant = 'compiled' DESC, t.variant, t.dtype_order;
 
 -- view: precision_rate
-SELECT c.*, c.model_flops * 1e9 / c.step_ns AS rate_flops_per_s, k.value AS ceiling_flops_per_s, d.flops_per_s AS sheet_flops_per_s
+SELECT c.*, c.variant || ' ' || c.dtype || ' ' || c.mode
+       || coalesce((SELECT ' ' || group_concat(key || '=' || value, ' ') FROM json_each(c.other_axes)), '') AS told, c.model_flops * 1e9 / c.step_ns AS rate_flops_per_s, k.value AS ceiling_flops_per_s, d.flops_per_s AS sheet_flops_per_s
 FROM precision_case c
 JOIN v_run r ON r.run_id = c.run_id
 LEFT JOIN v_ceiling k ON k.run_id = c.run_id AND k.device = coalesce(r.settings ->> 'ceilings_of', c.device) AND k.key = c.dtype || '_flops_per_s'
@@ -305,10 +306,10 @@ WHERE c.step_ns IS NOT NULL;
 --   || 'forward, recomputation and the optimizer not.' FROM precision_rate WHERE run_id = :run AND model = :each LIMIT 1
 -- note: SELECT 'No ceiling of ' || group_concat(DISTINCT dtype) || ' products has been measured on this device.' FROM precision_rate
 --   WHERE run_id = :run AND model = :each AND ceiling_flops_per_s IS NULL HAVING count(*) > 0
--- note: SELECT 'Above the measured ceiling, which stands too low: ' || group_concat(variant || ' ' || dtype || ' ' || mode, ', ')
+-- note: SELECT 'Above the measured ceiling, which stands too low: ' || group_concat(told, ', ')
 --   || '. `perfkit doctor --ceilings` on an idle machine measures again.'
 --   FROM precision_rate WHERE run_id = :run AND model = :each AND rate_flops_per_s > ceiling_flops_per_s HAVING count(*) > 0
--- note: SELECT 'Above the data sheet''s peak, which cannot be: ' || group_concat(variant || ' ' || dtype || ' ' || mode, ', ') || '.'
+-- note: SELECT 'Above the data sheet''s peak, which cannot be: ' || group_concat(told, ', ') || '.'
 --   FROM precision_rate WHERE run_id = :run AND model = :each AND rate_flops_per_s > sheet_flops_per_s HAVING count(*) > 0
 SELECT mode, variant, dtype, model_flops, step_ns, rate_flops_per_s, ceiling_flops_per_s, rate_flops_per_s / ceiling_flops_per_s AS of_ceiling,
        sheet_flops_per_s, rate_flops_per_s / sheet_flops_per_s AS of_sheet, other_axes
