@@ -13,6 +13,7 @@ SELECT c.run_id, c.case_id, c.ordinal, c.variant, c.device, c.axes, c.axes ->> '
        json_remove(c.axes, '$.dtype') AS but_dtype,
        nullif(json_remove(c.identity, '$.layers', '$.d_model', '$.heads', '$.d_ff', '$.batch', '$.seq_len', '$.dtype', '$.mode'),
               '{}') AS other_axes,
+       CASE WHEN s.median < 5000 THEN printf('%.4f', s.median / 1e6) WHEN s.median IS NOT NULL THEN printf('%.2f', s.median / 1e6) END AS shown, -- in ms
        s.n, s.invocations, s.median AS step_ns, s.ci_low AS step_ci_low_ns, s.ci_high AS step_ci_high_ns,
        max(s.ci_high - s.median, s.median - s.ci_low) / s.median AS step_uncertainty,
        s.mean AS mean_ns, s.sd AS sd_ns, s.min AS min_ns, s.max AS max_ns, s.cv,
@@ -145,7 +146,7 @@ WHERE run_id = :run AND model = :each
 ORDER BY mode_order, way_order, min(ordinal) OVER (PARTITION BY other_axes), variant = 'eager' DESC, variant = 'compiled' DESC, variant, dtype_order;
 
 -- view: precision_pair
-SELECT t.*, v.step_ns AS fp32_step_ns, v.step_ns * 1.0 / t.step_ns AS speedup, v.step_ci_low_ns * 1.0 / t.step_ci_high_ns AS speedup_low,
+SELECT t.*, v.step_ns AS fp32_step_ns, v.shown AS fp32_shown, v.step_ns * 1.0 / t.step_ns AS speedup, v.step_ci_low_ns * 1.0 / t.step_ci_high_ns AS speedup_low,
        v.step_ci_high_ns * 1.0 / t.step_ci_low_ns AS speedup_high, 1 - t.peak_bytes * 1.0 / v.peak_bytes AS saved, v.status AS fp32_status
 FROM precision_case t
 JOIN precision_case v ON v.run_id = t.run_id AND v.device = t.device AND v.variant = t.variant AND v.but_dtype = t.but_dtype
@@ -167,10 +168,11 @@ JOIN precision_case v ON v.run_id = t.run_id AND v.device = t.device AND v.varia
 -- column: saved | Memory saved (%) | % | 1
 -- column: verdict | In words | text
 -- column: other_axes | Other axes | json | hide
--- note: SELECT 'Speed-up = fp32''s time / this time; its interval is from the ends of both. Nothing is said of which is faster where it '
---   || 'holds 1. `perfkit compare --by dtype` has verdicts.' FROM precision_pair WHERE run_id = :run AND model = :each AND speedup IS NOT NULL LIMIT 1
-SELECT mode, variant, dtype, CASE WHEN fp32_step_ns IS NULL THEN fp32_status ELSE printf('%.2f', fp32_step_ns / 1e6) END AS fp32,
-       CASE WHEN step_ns IS NULL THEN status ELSE printf('%.2f', step_ns / 1e6) END AS this, speedup, speedup_low, speedup_high, 1 - 1 / speedup AS time_saved,
+-- note: SELECT 'Speed-up = fp32''s time / this time; its interval is from the ends of both. Nothing is said of which is faster where it holds 1'
+--   || CASE WHEN count(speedup_low) < count(speedup) THEN ', or where there is none: it takes three processes (--invocations 3)' ELSE '' END
+--   || '. `perfkit compare --by dtype` has verdicts.' FROM precision_pair WHERE run_id = :run AND model = :each AND speedup IS NOT NULL
+--   HAVING count(*) > 0
+SELECT mode, variant, dtype, coalesce(fp32_shown, fp32_status) AS fp32, coalesce(shown, status) AS this, speedup, speedup_low, speedup_high, 1 - 1 / speedup AS time_saved,
        speedup - 1 AS throughput_gained, saved,
        CASE WHEN speedup_low IS NULL THEN NULL WHEN speedup_low > 1 THEN 'faster' WHEN speedup_high < 1 THEN 'slower'
             ELSE 'not told apart' END AS verdict, other_axes
@@ -181,7 +183,8 @@ ORDER BY mode_order, way_order, min(ordinal) OVER (PARTITION BY other_axes), var
 -- A row per case and part of it that is told; whole: the part is all that the mode does, so a case without times has that row alone.
 -- view: precision_phase
 SELECT c.run_id, c.case_id, c.variant, c.device, c.model, c.axes, c.mode, c.dtype, c.dtype_order, c.way_order, c.other_axes, c.ordinal, p.phase_order, p.phase,
-       p.metric = 'step_ns' AS whole, s.median AS ns, s.ci_low AS ci_low_ns, s.ci_high AS ci_high_ns, c.status
+       p.metric = 'step_ns' AS whole, s.median AS ns, s.ci_low AS ci_low_ns, s.ci_high AS ci_high_ns, c.status,
+       CASE WHEN s.median < 5000 THEN printf('%.4f', s.median / 1e6) WHEN s.median IS NOT NULL THEN printf('%.2f', s.median / 1e6) END AS shown
 FROM (SELECT 'forward' AS mode, 1 AS phase_order, 'Forward' AS phase, 'step_ns' AS metric
       UNION ALL SELECT 'forward-retained', 2, 'Forward, retained', 'step_ns'
       UNION ALL SELECT 'forward+backward', 3, 'Forward + backward', 'step_ns'
@@ -193,7 +196,7 @@ JOIN precision_case c ON c.mode = p.mode
 LEFT JOIN v_summary s ON s.case_id = c.case_id AND s.metric = p.metric;
 
 -- view: precision_against_eager
-SELECT t.*, v.ns AS eager_ns, v.ci_low_ns AS eager_ci_low_ns, v.ci_high_ns AS eager_ci_high_ns, v.status AS eager_status,
+SELECT t.*, v.ns AS eager_ns, v.shown AS eager_shown, v.ci_low_ns AS eager_ci_low_ns, v.ci_high_ns AS eager_ci_high_ns, v.status AS eager_status,
        v.ns * 1.0 / t.ns AS speedup, v.ci_low_ns * 1.0 / t.ci_high_ns AS speedup_low, v.ci_high_ns * 1.0 / t.ci_low_ns AS speedup_high
 FROM precision_phase t
 JOIN precision_phase v ON v.run_id = t.run_id AND v.device = t.device AND v.axes = t.axes AND v.phase = t.phase AND v.variant = 'eager'
@@ -220,8 +223,7 @@ WHERE t.whole OR t.ns IS NOT NULL OR v.ns IS NOT NULL;
 -- note: SELECT 'Speed-up = eager''s time / this time; its interval is from the ends of both. Nothing is said of which is faster where it holds 1'
 --   || CASE WHEN count(speedup_low) < count(speedup) THEN ', or where there is none: it takes three processes (--invocations 3)' ELSE '' END || '.'
 --   FROM precision_against_eager WHERE run_id = :run AND model = :each AND speedup IS NOT NULL HAVING count(*) > 0
-SELECT phase, variant, dtype, CASE WHEN eager_ns IS NOT NULL THEN printf('%.2f', eager_ns / 1e6) ELSE nullif(eager_status, 'OK') END AS eager,
-       CASE WHEN ns IS NOT NULL THEN printf('%.2f', ns / 1e6) ELSE nullif(status, 'OK') END AS this, eager_ns, ns, speedup, speedup_low, speedup_high,
+SELECT phase, variant, dtype, coalesce(eager_shown, nullif(eager_status, 'OK')) AS eager, coalesce(shown, nullif(status, 'OK')) AS this, eager_ns, ns, speedup, speedup_low, speedup_high,
        CASE WHEN speedup_low > 1 THEN 'faster' WHEN speedup_high < 1 THEN 'slower' WHEN speedup_low IS NOT NULL THEN 'not told apart' END AS verdict,
        other_axes
 FROM precision_against_eager

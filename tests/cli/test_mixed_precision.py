@@ -220,6 +220,19 @@ def test_variants_have_verdicts_and_say_what_did_not_fit(perfkit):
     assert (v["phase"], v["eager"], v["this"]) == ("Full training step", "OOM", "OOM")
 
 
+def test_short_times_have_digits(perfkit, measured):
+    """An optimizer of two microseconds is no 0.00 ms; what cannot have an interval says what would give one, in both tables."""
+    r = run(perfkit, "--device", "cpu", *TINY, "-a", "dtype=fp32,bf16", "-a", "mode=step", "--format", "json")
+    for row in table(r, "variants"):
+        assert float(row["this"]) * 1e6 == pytest.approx(row["ns"], abs=50 if row["ns"] < 5000 else 5000), row
+    text = perfkit("show", "--width", "0").stdout
+    assert text.count("or where there is none: it takes three processes (--invocations 3).") == 2, text
+    with sqlite3.connect(perfkit.db) as db:
+        db.execute("UPDATE summary SET median = 2100 WHERE metric_id IN (SELECT id FROM metric WHERE name = 'step_ns')")
+    answer = perfkit("show", "--format", "json")
+    assert {row["this"] for name in ("precision", "variants") for row in table(answer, name) if row.get("phase") in (None, "Full training step")} == {"0.0021"}
+
+
 def test_drift_of_any_mode(perfkit, measured):
     """A mode of its own tells it; of several with the same first step one does."""
     def modes(asked):
