@@ -271,6 +271,15 @@ def test_against_the_store(perfkit):
     assert perfkit("gate", "--against", "1", "@").status == 4
 
 
+def test_exact_figures_of_stored_runs_are_equal_to_the_last_digit(perfkit):
+    """A run of several processes is one figure, which is theirs where they agree: their mean was a digit off."""
+    for memory in "4KiB", "5KiB", "7KiB":
+        for label in ["main"] * 5 + ["new"]:
+            perfkit("run", "selftest", *NULL, "-i", "3", "-a", f"memory={memory}", "--label", f"{label}-{memory}")
+        r = perfkit("gate", "--against", f"main-{memory}", f"new-{memory}", "-m", "peak_bytes", "--format", "json")
+        assert r.status == 0 and r.rows("compare_bytes")[0]["verdict"] == "same", r
+
+
 def test_compare_of_two_commands_has_the_rows_of_their_gate(perfkit):
     script(perfkit, "c.sh", "sleep 0.002\n")
     reporter(perfkit, "d.sh", [5] * 99)

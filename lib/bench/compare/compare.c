@@ -48,9 +48,19 @@ static bool positive(const struct pk_figures *f)
     return true;
 }
 
+static bool constant(const struct pk_figures *f)
+{
+    for (size_t i = 1; i < f->n; i++)
+        if (f->figure[i] != f->figure[0])
+            return false;
+    return f->n;
+}
+
 double pk_figures_centre(const struct pk_figures *f)
 {
     double sum = 0;
+    if (constant(f)) /* as it is: exact figures are held against each other to the last digit */
+        return f->figure[0];
     if (!positive(f))
         return f->median;
     for (size_t i = 0; i < f->n; i++)

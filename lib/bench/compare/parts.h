@@ -70,7 +70,7 @@ double pk_speedup(const char *direction, double ratio);
 size_t pk_compare_means(const struct pk_compared *v, size_t n, double level, enum pk_design design,
                         struct pk_arena *a, const struct pk_compare_mean **means);
 
-/* The geometric mean of all figures; their median, which tables show, when some are not positive. */
+/* The geometric mean of all figures, to the last digit where they are equal; their median, which tables show, when some are not positive. */
 double pk_figures_centre(const struct pk_figures *f);
 
 /* The case of a row as it is said: "flash n=2". */
