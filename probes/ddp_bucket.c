@@ -5,6 +5,7 @@
  * docs/ddp-bucket.md. */
 #include "bench/probe.h"
 
+#include "comm/agree.h"
 #include "model/averaging.h"
 #include "model/transformer/forecast.h"
 
@@ -459,8 +460,9 @@ static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
     struct state *t = pk_new(ctx->arena, struct state);
     struct pk_averaging_options o = options_of(ctx->c);
     ctx->state = t;
-    if (find_gradients(ctx->c, ctx->arena, &t->gradients, err) || find_comm(ctx, t, err) ||
-        open_training(ctx, t, err))
+    /* NCCL's ranks find each other together */
+    if (pk_agree(ctx->comm, find_gradients(ctx->c, ctx->arena, &t->gradients, err), err) ||
+        find_comm(ctx, t, err) || open_training(ctx, t, err))
         return err->code;
     o.training = o.work == PK_WORK_TRANSFORMER ? &t->training : NULL;
     return pk_averaging_new(ctx->dev, t->comm, &o, &t->gradients, ctx->dry, ctx->arena, &t->averaging, err);

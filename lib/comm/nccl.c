@@ -3,6 +3,7 @@
 #include "comm/transports.h"
 
 #include "base/clock.h"
+#include "comm/agree.h"
 #include "comm/flight.h"
 #include "comm/nccl_api.h"
 #include "device/cuda/cuda.h"
@@ -143,8 +144,12 @@ static enum pk_code open_nccl(struct pk_comm *c, const struct pk_comm_options *o
     struct nccl *n = pk_new(&c->arena, struct nccl);
     n->world = o->world;
     c->impl = n;
-    if (check_device(c, err) || place_self(c, o, err) || open_library(n, &c->arena, err))
+    const bool opened = !check_device(c, err) && !place_self(c, o, err) && !open_library(n, &c->arena, err);
+    if (pk_agree(n->world, opened ? PK_OK : err->code, err)) {
+        if (opened)
+            pk_library_close(&n->lib.library);
         return err->code;
+    }
     pk_flight_init(&n->flight, c);
     if (!join(c, err))
         return PK_OK;

@@ -7,9 +7,7 @@
 #pragma once
 
 #include "bench/measure/sample.h"
-
-/* How every rank fared: rc with *err is this one's. Answers that of the first rank which failed, with its number, on all of them. */
-enum pk_code pk_agree(struct pk_comm *comm, enum pk_code rc, struct pk_err *err) PK_MUST_CHECK;
+#include "comm/agree.h"
 
 /* Rank 0's bytes, everywhere. */
 enum pk_code pk_agree_on(struct pk_comm *comm, void *p, size_t bytes, struct pk_err *err) PK_MUST_CHECK;

@@ -1,5 +1,5 @@
 /* Fake MPI: a module of two ranks, of which the other has the same data. FAKE_MPI says what is otherwise: hang, slow, fail,
- * refuse; late: init takes longer than a test waits; add: the other rank's numbers are 1 more. */
+ * refuse; unable: the other rank says so; late: init takes longer than a test waits; add: the other rank's numbers are 1 more. */
 #include "comm/mpi_module.h"
 
 #include "ops/dtype.h"
@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { OTHER_THREAD = 99, REFUSED = 5, FAILED = 6, RANKS = 2 };
@@ -65,17 +66,21 @@ static int bcast(void *p, size_t bytes)
     return by_owner();
 }
 
+/* As comm/agree.c has it. */
+static const char unable[] =
+    "{\"code\":-9,\"what\":\"no library\",\"why\":\"none here\",\"fix\":\"install it\"}";
+
 static int gather_sizes(int mine, int *sizes)
 {
     sizes[0] = mine;
-    sizes[1] = 5;
+    sizes[1] = mode("unable") ? (int)strlen(unable) : mine;
     return by_owner();
 }
 
 static int gather(const void *mine, int bytes, void *all, const int *sizes, const int *offsets)
 {
     memcpy((char *)all + offsets[0], mine, (size_t)sizes[0]);
-    memcpy((char *)all + offsets[1], "other", (size_t)sizes[1]);
+    memcpy((char *)all + offsets[1], mode("unable") ? unable : mine, (size_t)sizes[1]);
     return by_owner();
 }
 

@@ -167,10 +167,23 @@ static void ranks_are_found_over_mpi(void **state)
     assert_int_equal(open_nccl((struct pk_comm_options){.ranks = 2, .world = &world}), PK_OK);
     assert_true(nccl->ranks == 2 && nccl->rank == 0 && comm.size == 2 && comm.processes == 2);
     assert_int_equal(pk_comm_gather(&comm, "mine", &a, lines, &err), PK_OK);
-    assert_string_equal(lines[1], "other");
+    assert_string_equal(lines[1], "mine");
     assert_int_equal(pk_comm_barrier(&comm, &err), PK_OK);
     unsigned seven = 7;
     assert_int_equal(pk_comm_bcast(&comm, &seven, sizeof seven, &err), PK_OK);
+}
+
+/* All know it before any of them looks for the others, which would take its whole time, and none is left at another call. */
+static void a_rank_without_the_library_stops_all(void **state)
+{
+    open_world("unable");
+    assert_int_equal(open_nccl((struct pk_comm_options){.ranks = 2, .world = &world}), PK_E_UNAVAILABLE);
+    assert_string_equal(err.what, "rank 1: no library");
+    assert_three_parts();
+    assert_int_equal(nccl->ids + nccl->inits, 0);
+    setenv("FAKE_MPI", "", 1);
+    assert_int_equal(open_nccl((struct pk_comm_options){.ranks = 2, .world = &world}),
+                     PK_OK); /* the world goes on */
 }
 
 static void refuses_to_open(void **state)
@@ -387,10 +400,19 @@ int main(void)
     assert_non_null(nccl);
 #define TEST(f) cmocka_unit_test_setup_teardown(f, reset, close_all)
     const struct CMUnitTest tests[] = {
-        TEST(lanes_wait_for_moments),    TEST(one_rank_needs_nobody),        TEST(ranks_are_found_over_mpi),
-        TEST(refuses_to_open),           TEST(two_ranks_on_one_gpu),         TEST(ranks_that_do_not_come),
-        TEST(failures_on_the_way),       TEST(arrays_go_through_the_host),   TEST(large_arrays_go_in_batches),
-        TEST(failures_through_the_host), TEST(the_link_keeps_its_lane_busy), TEST(every_call_may_fail),
+        TEST(lanes_wait_for_moments),
+        TEST(one_rank_needs_nobody),
+        TEST(ranks_are_found_over_mpi),
+        TEST(a_rank_without_the_library_stops_all),
+        TEST(refuses_to_open),
+        TEST(two_ranks_on_one_gpu),
+        TEST(ranks_that_do_not_come),
+        TEST(failures_on_the_way),
+        TEST(arrays_go_through_the_host),
+        TEST(large_arrays_go_in_batches),
+        TEST(failures_through_the_host),
+        TEST(the_link_keeps_its_lane_busy),
+        TEST(every_call_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
