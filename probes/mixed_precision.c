@@ -217,8 +217,8 @@ static const char *skip(const struct pk_case *c, enum pk_device_kind kind)
     const struct pk_attention_shape s = pk_transformer_attention(&m);
     if (pk_case_int(c, DTYPE) == TF32 && kind == PK_DEVICE_CPU)
         return "tf32 products are of GPUs: -a dtype=fp32,bf16";
-    if (m.recompute && mode_of(c) < PK_STEP_BACKWARD)
-        return "recompute=block changes nothing without a backward pass: -a mode=step";
+    if (m.recompute && mode_of(c) == PK_STEP_FORWARD)
+        return "recompute=block changes nothing where nothing is kept: -a mode=step";
     if (m.attention == PK_ATTENTION_CUDNN && kind != PK_DEVICE_CUDA)
         return "cuDNN is of NVIDIA GPUs: -a attention=auto";
     return pk_attention_has(m.attention, &s)

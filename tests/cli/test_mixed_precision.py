@@ -278,7 +278,7 @@ def test_a_width_by_itself(perfkit):
 
 def test_what_is_skipped_says_why(perfkit):
     for args, why in ((("-a", "dtype=tf32"), "tf32 products are of GPUs: -a dtype=fp32,bf16"), (("-a", "attention=cudnn"), "cuDNN is of NVIDIA GPUs"),
-                      (("-a", "recompute=block", "-a", "mode=forward"), "changes nothing without a backward pass")):
+                      (("-a", "recompute=block", "-a", "mode=forward"), "changes nothing where nothing is kept")):
         r = run(perfkit, "--device", "cpu", *TINY, *args)
         assert r.status == 6 and why in r.stderr, r
 
@@ -372,6 +372,16 @@ def test_a_phase_that_takes_no_memory_has_a_peak(perfkit, measured):
     o = peaks["optimizer"]
     assert 0.9 < o["bytes"] / o["predicted_bytes"] < 1.1 and o["bytes"] < peaks["backward"]["bytes"]
     assert o["optimizer_bytes"] > o["gradients_bytes"] > 0 and o["workspace_bytes"] == 0
+
+
+def test_what_is_made_again_is_not_kept(perfkit, measured):
+    """Of a forward pass that a backward pass might follow: the blocks' inputs and the loss's, as predicted."""
+    r = run(perfkit, "--device", "cpu", *TINY, "-a", "dtype=fp32", "-a", "mode=forward-retained", "-a", "recompute=none,block", "--format", "json")
+    kept = {(m["variant"], bool(m["other_axes"].get("recompute"))): m for m in table(r, "memory")}
+    assert len(kept) == 4
+    for variant in ("eager", "compiled"):
+        assert kept[variant, True]["before_backward_bytes"] < kept[variant, False]["before_backward_bytes"]
+        assert 0.9 < kept[variant, True]["off"] <= 1.1
 
 
 def test_what_forward_kept_has_a_prediction_too(perfkit, measured):
