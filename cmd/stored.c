@@ -143,14 +143,15 @@ enum pk_code pk_stored_read(struct pk_app *app, const char *ref, const struct pk
     for (size_t i = 0; !rc && i < n; i++)
         rc = read_run(s, ids[i], a, &runs[i], err);
     struct pk_kernel_figure *kernels = NULL;
-    if (!rc)
-        rc = pk_store_kernels(s, ids[n - 1], a, &kernels, &side->kernels.n, err);
+    const size_t named = n;
+    if (!rc) {
+        n = leave_out(except, runs, n);
+        rc = pk_store_kernels(s, runs[n - 1].facts.run_id, a, &kernels, &side->kernels.n, err);
+    }
     side->kernels.v = kernels;
     pk_store_close(s);
     if (rc)
         return rc;
-    const size_t named = n;
-    n = leave_out(except, runs, n);
     side->name = n > 1       ? pk_printf(a, "runs %s", ref)
                  : named > 1 ? pk_printf(a, "run %lld", (long long)runs[0].facts.run_id)
                              : pk_printf(a, "run %s", ref);

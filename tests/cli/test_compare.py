@@ -468,6 +468,13 @@ def test_traces_say_which_kernel_it_was(perfkit, store):
     assert "in the traces" not in perfkit("compare", "1", str(only_one)).stdout
 
 
+def test_the_trace_of_a_base_is_not_that_of_what_is_judged(perfkit, store):
+    """Which has the same label, and is the newest of them."""
+    for figures, softmax in ((FAST, 200_000), (FAST, 200_000), (SLOW, 1_100_000)):
+        store.traced(store.run([case("vanilla", 256, figures)], label="main"), [("forward", "softmax", "softmax", softmax)])
+    assert "in the traces softmax took 900 us more" in perfkit("compare", "main", "@").stdout
+
+
 def traces(perfkit, store, before, after, slower=False):
     """What compare says of two runs with these kernels of region forward."""
     for figures, kernels in ((FAST if slower else SLOW, before), (SLOW if slower else FAST, after)):
