@@ -45,13 +45,13 @@ static const char *accepting(const struct pk_compared *row, struct pk_arena *a)
                           : "a larger --min-effect accepts more";
 }
 
-static enum pk_code regression(const struct pk_comparison *c, const struct pk_question *q, size_t slower,
-                               struct pk_arena *a, struct pk_err *err)
+static enum pk_code regression(const struct pk_comparison *c, const struct pk_question *q,
+                               const struct pk_verdicts *v, struct pk_arena *a, struct pk_err *err)
 {
     const struct pk_compared *row = first_of(c, PK_SLOWER);
     pk_fail(err, PK_E_REGRESSION, "%s is slower: %s", q->new_name, pk_report_row(row, a));
-    pk_why(err, "%zu of %s slower, each significant among all of them and beyond the margin", slower,
-           pk_plural(c->n, "row", a));
+    pk_why(err, "%zu of %s slower, each significant among all of them and beyond the margin",
+           v->of[PK_SLOWER], pk_plural(v->rows, "row", a));
     return q->again ? pk_fix(err, "`%s` prints them again; %s", q->again, accepting(row, a))
                     : pk_fix(err, "%s", accepting(row, a));
 }
@@ -136,7 +136,7 @@ enum pk_code pk_answer(const struct pk_comparison *c, const struct pk_question *
     const struct pk_verdicts v = pk_compare_count(c);
     const struct pk_compared *none = not_judged(c);
     if (v.of[PK_SLOWER])
-        return regression(c, q, v.of[PK_SLOWER], a, err);
+        return regression(c, q, &v, a, err);
     if (none)
         return nothing_judged(none, a, err);
     size_t open = v.rows - v.of[PK_FASTER] - v.of[PK_SAME];

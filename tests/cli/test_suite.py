@@ -180,6 +180,16 @@ def test_what_a_gate_would_measure(perfkit):
     assert query(perfkit, "SELECT count(*) FROM v_run") == [(0,)]
 
 
+def test_what_all_rows_have_is_said_of_no_other(perfkit):
+    """A command has none of the experiment's axes, and equal sides no verdict."""
+    text = COMMON + "".join(f"[{name}]\nexperiment = selftest\nvariant = ok\na = busy_ns=100000\nb = busy_ns={b}\n"
+                            for name, b in (("equal", 100000), ("slow", 105000)))
+    r = suite(perfkit, text)
+    assert r.status == 3 and "all with input=random memory=4096" in r.stdout and r.error()["why"].startswith("1 of 1 row slower"), r
+    r = suite(perfkit, text + "[nap]\ncommand = sh -c 'true {side}'\n", "--a", "x", "--b", "y")
+    assert r.status == 3 and "New against base\n" in r.stdout, r
+
+
 def test_a_side_that_fails_names_its_entry(perfkit):
     text = NEUTRAL + "[solve]\na = true\nb = false\n"
     r = suite(perfkit, text, *sides(perfkit), "--format", "json", "--junit", "j.xml")

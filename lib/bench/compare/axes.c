@@ -181,6 +181,15 @@ static void mark_missing(struct reading *r, size_t n)
         r->axes[i].varies |= of[i] < n;
 }
 
+/* Texts that were read: the metrics of one case have one. */
+static size_t texts_of(const struct span *rows, size_t n)
+{
+    size_t texts = 0;
+    for (size_t i = 0; i < n; i++)
+        texts += !i || rows[i].from != rows[i - 1].from || !rows[i].n;
+    return texts;
+}
+
 const char *const *pk_axes_differing(const struct pk_figures *const *v, size_t n, struct pk_arena *a)
 {
     PK_ARENA_CLEANUP struct pk_arena own = {0};
@@ -188,12 +197,9 @@ const char *const *pk_axes_differing(const struct pk_figures *const *v, size_t n
     struct pk_buf b = {.arena = &own};
     struct span *rows = pk_new_n(&own, struct span, n + 1);
     const char **words = pk_new_n(a, const char *, n + 1);
-    size_t read = 0;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         rows[i] = read_axes(&r, v[i]->axes);
-        read += !i || rows[i].from != rows[i - 1].from || !rows[i].n;
-    }
-    mark_missing(&r, read);
+    mark_missing(&r, texts_of(rows, n));
     for (size_t i = 0; i < n; i++)
         words[i] = axes_that(true, &r, rows[i], NULL, &b, a);
     return words;
@@ -211,5 +217,6 @@ const char *pk_compare_places(struct pk_compared *v, size_t n, const char *by, s
         v[i].place = i && rows[i].from == rows[i - 1].from && rows[i].n
                          ? v[i - 1].place
                          : axes_that(true, &r, rows[i], by, &b, a);
+    mark_missing(&r, texts_of(rows, n));
     return axes_that(false, &r, rows[0], by, &b, a);
 }

@@ -22,7 +22,7 @@ const char *pk_axes_words(const char *axes, struct pk_arena *a);
 /* The same of each of v, but only the axes in which they differ, or that some lack. */
 const char *const *pk_axes_differing(const struct pk_figures *const *v, size_t n, struct pk_arena *a);
 
-/* Fills `place` of every row: the axes in which rows differ, but for `by`. Returns the axes in which they agree. n >= 1. */
+/* Fills `place` of every row: the axes in which rows differ, but for `by`. Returns the axes that all have and in which they agree. n >= 1. */
 const char *pk_compare_places(struct pk_compared *v, size_t n, const char *by, struct pk_arena *a);
 
 /* Whether more is better of the one and worse of the other: nobody can say then which of them is slower. */
