@@ -1,10 +1,12 @@
 """The front door for tests: perfkit in a home of its own, with its status, output and messages at hand."""
+import fcntl
 import json
 import os
 import pathlib
 import shutil
 import sqlite3
 import subprocess
+import time
 
 import pytest
 
@@ -98,16 +100,27 @@ def perfkit(tmp_path):
     return Perfkit(tmp_path)
 
 
-@pytest.fixture(scope="session")
-def ceilings(tmp_path_factory):
-    """A store in which the CPU's ceilings are, each confirmed by a repeat: no run measures them again."""
-    one = Perfkit(tmp_path_factory.mktemp("ceilings"))
+def measure_ceilings(one):
     r = one("doctor", "--ceilings", "--device", "cpu")
     assert r.status == 0, r
     with sqlite3.connect(one.db) as db:
         db.execute("INSERT INTO ceiling(machine_id, device, key, value, measured_ns)"
                    " SELECT machine_id, device, key, max(value), max(measured_ns) FROM ceiling GROUP BY machine_id, device, key")
-    return one.db
+
+
+@pytest.fixture(scope="session")
+def ceilings(tmp_path_factory):
+    """A store in which the CPU's ceilings are, each confirmed by a repeat: no run measures them again. Files of tests of one build share it
+    for an hour."""
+    binary = pathlib.Path(BINARY)
+    kept = binary.parent / "ceilings-of-tests.db"
+    with open(kept.with_suffix(".lock"), "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not kept.exists() or kept.stat().st_mtime < max(binary.stat().st_mtime, time.time() - 3600):
+            one = Perfkit(tmp_path_factory.mktemp("ceilings"))
+            measure_ceilings(one)
+            shutil.copy(one.db, kept)
+    return kept
 
 
 @pytest.fixture
