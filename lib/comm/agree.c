@@ -1,27 +1,30 @@
 /* Agree: a gather to rank 0, and its word back. */
 #include "comm/agree.h"
 
-#include "json/json.h"
-
+#include <stdlib.h>
 #include <string.h>
+
+/* Between the parts of an error, none of which has one. Not JSON: what was cut to fit may be no UTF-8. */
+#define SEPARATOR "\x1f"
 
 static const char *as_text(const struct pk_err *e, struct pk_arena *a)
 {
-    PK_JSON_CLEANUP json_t *j =
-        json_pack("{s:i, s:s, s:s, s:s}", "code", e->code, "what", e->what, "why", e->why, "fix", e->fix);
-    return pk_json_text(a, j, PK_JSON_COMPACT);
+    return pk_printf(a, "%d" SEPARATOR "%s" SEPARATOR "%s" SEPARATOR "%s", (int)e->code, e->what, e->why,
+                     e->fix);
 }
 
 /* What names a rank already is left as it is. */
-static void read_text(const char *text, unsigned rank, struct pk_err *err)
+static void read_text(const char *text, unsigned rank, struct pk_arena *a, struct pk_err *err)
 {
-    PK_JSON_CLEANUP json_t *j = json_loads(text, 0, NULL);
-    const char *what = pk_json_str(j, "what", "it failed");
-    pk_fail(err, (enum pk_code)pk_json_int(j, "code", PK_E_INTERNAL), "%s", what);
-    if (strncmp(what, "rank ", strlen("rank ")) != 0)
+    const char *parts[3] = {"it failed", "", ""}, *at = strchr(text, *SEPARATOR);
+    const int code = at ? atoi(text) : PK_E_INTERNAL;
+    for (size_t i = 0; at && i < sizeof parts / sizeof *parts; i++, at = strchr(at + 1, *SEPARATOR))
+        parts[i] = pk_strndup(a, at + 1, strcspn(at + 1, SEPARATOR));
+    pk_fail(err, (enum pk_code)code, "%s", parts[0]);
+    if (strncmp(parts[0], "rank ", strlen("rank ")) != 0)
         pk_within(err, "rank %u", rank);
-    pk_why(err, "%s", pk_json_str(j, "why", ""));
-    pk_fix(err, "%s", pk_json_str(j, "fix", ""));
+    pk_why(err, "%s", parts[1]);
+    pk_fix(err, "%s", parts[2]);
 }
 
 enum pk_code pk_agree(struct pk_comm *comm, enum pk_code rc, struct pk_err *err)
@@ -37,7 +40,7 @@ enum pk_code pk_agree(struct pk_comm *comm, enum pk_code rc, struct pk_err *err)
     }
     for (unsigned i = 0; comm->rank == 0 && i < comm->processes && !word.code; i++)
         if (*all[i])
-            read_text(all[i], i, &word);
+            read_text(all[i], i, &a, &word);
     if (pk_comm_bcast(comm, &word, sizeof word, &broken)) {
         *err = rc ? *err : broken;
         return err->code;

@@ -67,8 +67,7 @@ static int bcast(void *p, size_t bytes)
 }
 
 /* As comm/agree.c has it. */
-static const char unable[] =
-    "{\"code\":-9,\"what\":\"no library\",\"why\":\"none here\",\"fix\":\"install it\"}";
+static const char unable[] = "-9\x1fno library\x1fnone here\x1finstall it";
 
 static int gather_sizes(int mine, int *sizes)
 {

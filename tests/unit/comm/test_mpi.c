@@ -1,5 +1,5 @@
 /* Transport mpi on a made-up MPI: one thread makes all calls, waits end, and what goes wrong has a rank and words. */
-#include "comm/comm.h"
+#include "comm/agree.h"
 
 // clang-format off
 #include <setjmp.h>
@@ -80,6 +80,29 @@ static void makes_progress(void **state)
     for (int i = 0; i < 4; i++)
         assert_int_equal(pk_comm_wait(&b.comm, &r[i], &err), PK_OK);
     assert_true(r[3].began_ns >= r[2].ended_ns);
+    close_both(&b);
+}
+
+/* The first that failed is who all hear of, whatever bytes its words have: a long one is cut anywhere. */
+static void agrees(void **state)
+{
+    struct both b;
+    struct pk_err err;
+    assert_int_equal(open_both(&b, "", (struct pk_comm_options){.ranks = 2}, &err), PK_OK);
+    assert_int_equal(pk_agree(NULL, PK_OK, &err), PK_OK);
+    assert_int_equal(pk_agree(&b.comm, PK_OK, &err), PK_OK);
+    pk_fail(&err, PK_E_OOM, "caf\xc3");
+    assert_int_equal(pk_agree(&b.comm, PK_E_OOM, &err), PK_E_OOM);
+    assert_string_equal(err.what, "rank 0: caf\xc3");
+    assert_true(!*err.why && !*err.fix);
+    setenv("FAKE_MPI", "unable", 1);
+    assert_int_equal(pk_agree(&b.comm, PK_OK, &err), PK_E_UNAVAILABLE);
+    assert_string_equal(err.what, "rank 1: no library");
+    assert_string_equal(err.why, "none here");
+    assert_string_equal(err.fix, "install it");
+    pk_fail(&err, PK_E_IO, "rank 0: a barrier failed");
+    assert_int_equal(pk_agree(&b.comm, PK_E_IO, &err), PK_E_IO);
+    assert_string_equal(err.what, "rank 0: a barrier failed");
     close_both(&b);
 }
 
@@ -180,7 +203,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(not_there),      cmocka_unit_test(works),    cmocka_unit_test(makes_progress),
         cmocka_unit_test(refuses),        cmocka_unit_test(gives_up), cmocka_unit_test(names_who_is_absent),
-        cmocka_unit_test(comes_too_late),
+        cmocka_unit_test(comes_too_late), cmocka_unit_test(agrees),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
