@@ -17,7 +17,7 @@ static const char *as_text(const struct pk_err *e, struct pk_arena *a)
 static void read_text(const char *text, unsigned rank, struct pk_arena *a, struct pk_err *err)
 {
     const char *parts[3] = {"it failed", "", ""}, *at = strchr(text, *SEPARATOR);
-    const int code = at ? atoi(text) : PK_E_INTERNAL;
+    const long code = at ? strtol(text, NULL, 10) : PK_E_INTERNAL;
     for (size_t i = 0; at && i < sizeof parts / sizeof *parts; i++, at = strchr(at + 1, *SEPARATOR))
         parts[i] = pk_strndup(a, at + 1, strcspn(at + 1, SEPARATOR));
     pk_fail(err, (enum pk_code)code, "%s", parts[0]);
