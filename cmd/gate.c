@@ -171,10 +171,10 @@ static enum pk_code with_stores(struct gate *g, pk_gate_answer_fn *answer, struc
         return err->code;
     enum pk_code rc = measure(g, err);
     enum pk_code ended = pk_gate_end(g, rc != PK_OK, &late);
-    if (ended && !rc)
-        *err = late;
-    if (rc || ended)
-        return rc ? rc : ended;
+    if (rc)
+        return ended ? pk_another_error(ended, err, &late) : rc;
+    if (ended)
+        return *err = late, ended;
     return calibrate(g, err) ? err->code : answer(g, err);
 }
 

@@ -101,7 +101,7 @@ void pk_gate_place(const struct pk_suite_entries *suite, const struct pk_suite_s
 
 /* gate_record.c: two runs of each entry, one of each side; and the parts that measure for them. */
 enum pk_code pk_gate_begin(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
-/* failed: measuring ended with an error. */
+/* failed: measuring ended with an error. Every run is ended; what could not be written is said of each, the last in err. */
 enum pk_code pk_gate_end(struct gate *g, bool failed, struct pk_err *err) PK_MUST_CHECK;
 enum { PK_GATE_WARMUP = 0 }; /* runs of a side that is a program, before those that count */
 /* The words of a side that is a program, as they are recorded: a JSON array. */

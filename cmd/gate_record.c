@@ -208,9 +208,11 @@ static enum pk_code end_side(const struct gate *g, const struct gate_entry *e, i
 enum pk_code pk_gate_end(struct gate *g, bool failed, struct pk_err *err)
 {
     const char *status = failed ? "failed" : g->result.interrupted ? "interrupted" : "complete";
+    enum pk_code rc = PK_OK;
+    struct pk_err next;
     for (size_t part = 0; part < g->n_entries; part++)
         for (int i = 0; i < PK_SIDES; i++)
-            if (end_side(g, &g->entries[part], i, status, err))
-                return err->code;
-    return PK_OK;
+            if (end_side(g, &g->entries[part], i, status, &next))
+                rc = pk_another_error(rc, &next, err);
+    return rc;
 }

@@ -213,3 +213,17 @@ def test_a_limit_on_file_size_is_named(perfkit, limit):
                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
     status, err, _ = ended(p, seconds=60)
     assert status == 1 and f"a file of this process may not grow beyond {limit} bytes (ulimit -f)" in err and "disk" not in err, err
+
+
+def test_a_gate_names_what_each_side_could_not_write(perfkit):
+    """The store is full when both have begun: two spools, and an import brings each in."""
+    sides = ("--a", "busy_ns=1000", "--b", "busy_ns=2000", "--min-samples", "20000", "--max-samples", "20000", "--budget", "1ms")
+    args = ("gate", "selftest", "--device", "null", "-v", "ok", *sides)
+    assert perfkit(*args).status in (0, 3, 4)
+    limit = perfkit.db.stat().st_size + 40_000
+    p = perfkit.start(*args, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+    status, err, _ = ended(p, seconds=60)
+    spools = sorted(str(f) for f in perfkit.db.parent.glob("*.spool-*.jsonl"))
+    assert status == 1 and len(spools) == 2 and all(f"they are in {f}" in err for f in spools), (status, spools, err)
+    for f in spools:
+        assert perfkit("import", f).status == 0
