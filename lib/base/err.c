@@ -7,12 +7,35 @@
 #include <string.h>
 #include <sys/resource.h>
 
+/* Bytes of the UTF-8 character that begins with this one. */
+static size_t character(unsigned char first)
+{
+    return first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 1;
+}
+
+/* A text that was cut to fit loses the character that the cut went through. */
+static void end_whole(char *text)
+{
+    const size_t n = strlen(text);
+    size_t last = n;
+    while (last && ((unsigned char)text[last - 1] & 0xc0) == 0x80)
+        last--;
+    if (last && last - 1 + character((unsigned char)text[last - 1]) > n)
+        text[last - 1] = '\0';
+}
+
+static void fill(char *to, size_t cap, const char *fmt, va_list ap)
+{
+    vsnprintf(to, cap, fmt, ap);
+    end_whole(to);
+}
+
 enum pk_code pk_fail(struct pk_err *err, enum pk_code code, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
     err->code = code;
-    vsnprintf(err->what, sizeof err->what, fmt, ap);
+    fill(err->what, sizeof err->what, fmt, ap);
     err->why[0] = err->fix[0] = '\0';
     err->number = 0;
     va_end(ap);
@@ -23,7 +46,7 @@ enum pk_code pk_why(struct pk_err *err, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(err->why, sizeof err->why, fmt, ap);
+    fill(err->why, sizeof err->why, fmt, ap);
     va_end(ap);
     return err->code;
 }
@@ -32,7 +55,7 @@ enum pk_code pk_fix(struct pk_err *err, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(err->fix, sizeof err->fix, fmt, ap);
+    fill(err->fix, sizeof err->fix, fmt, ap);
     va_end(ap);
     return err->code;
 }
@@ -53,8 +76,9 @@ enum pk_code pk_within(struct pk_err *err, const char *fmt, ...)
     memcpy(old, err->what, sizeof old);
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(prefix, sizeof prefix, fmt, ap);
+    fill(prefix, sizeof prefix, fmt, ap);
     va_end(ap);
     snprintf(err->what, sizeof err->what, "%s: %.380s", prefix, old);
+    end_whole(err->what);
     return err->code;
 }
