@@ -5,6 +5,7 @@
 #include "base/units.h"
 #include "bench/worker/launch_trial.h"
 #include "build_config.h"
+#include "device/blas.h"
 #include "machine/machine.h"
 #include "store/store.h"
 
@@ -196,9 +197,23 @@ static struct pk_finding look_mpi(struct doctor *d)
                                NULL};
 }
 
+/* The second library of products, beside OpenBLAS; with PERFKIT_BLAS there is but one. */
 static struct pk_finding look_onednn(struct doctor *d)
 {
-    return feature("onednn");
+    struct pk_blas b;
+    if (pk_feature("onednn")->absent)
+        return feature("onednn");
+    if (secure_getenv("PERFKIT_BLAS"))
+        return (struct pk_finding){FOUND_NO, "not looked for: PERFKIT_BLAS names the library to use", NULL};
+    pk_blas_open_other(&b, &(struct pk_blas){.kind = PK_BLAS_OPENBLAS});
+    const bool found = b.kind == PK_BLAS_ONEDNN;
+    const char *name = pk_strdup(ARENA(d), b.name);
+    pk_blas_close(&b);
+    return found ? (struct pk_finding){FOUND_OK, name, NULL}
+                 : (struct pk_finding){
+                       FOUND_NO,
+                       "libdnnl.so was not found: products of fp32 are of one library, and bf16 is widened",
+                       "sudo apt-get install libdnnl2"};
 }
 
 const struct pk_doctor_row pk_doctor_rows[] = {

@@ -54,6 +54,17 @@ def test_a_source_can_be_required(perfkit):
     perfkit("doctor", "--require", "cpu-event").refused(2, "did you mean 'cpu-events'?")
 
 
+def test_onednn_is_looked_for(perfkit):
+    """The build may know of it and the machine not have it: the row says what runs."""
+    row = found(perfkit("doctor", "--format", "json"))["onednn"]
+    blas = found(perfkit("doctor", "--format", "json"))["blas"]["found"]
+    assert (row["state"] == "ok") == ("oneDNN was not found" not in blas and bool(re.match(r"onednn \d+\.\d+", row["found"]))), (row, blas)
+    if row["state"] == "no":
+        assert row["advice"] == "sudo apt-get install libdnnl2" or "built" in row["found"] or "disabled" in row["found"], row
+    one = found(perfkit("doctor", "--format", "json", env={"PERFKIT_BLAS": "openblas"}))["onednn"]
+    assert one["state"] == "no" and ("PERFKIT_BLAS" in one["found"] or row["state"] == "no")
+
+
 def test_it_is_one_screen(perfkit):
     """Of 120 columns and 50 lines; of 80 columns unless a path is too long: words are never broken."""
     tables = perfkit("doctor", "--json", "--db", "p.db").json()["tables"]
