@@ -143,6 +143,19 @@ static void what_never_ran_is_absent(void **state)
     assert_true(whole[0].absent && region[1].absent);
 }
 
+/* Nothing runs without instructions; without a cache miss something may. */
+static void what_stands_still_is_absent(void **state)
+{
+    struct pk_reading whole[2], region[2];
+    assert_int_equal(plan("cpu-events", (const char *const[]){"instructions", "branch_misses"}, 2), 0);
+    fake.per_read = 0;
+    fake.enabled = fake.running = 9000;
+    assert_int_equal(count(whole, region), 0);
+    assert_true(whole[0].absent && !region[0].absent && !whole[1].absent);
+    assert_string_equal(whole[0].why, "the counter stood still");
+    assert_int_equal(region[0].integer, 0); /* of 9 us: too short to tell */
+}
+
 static void a_group_that_gave_way_is_no_count(void **state)
 {
     struct pk_reading whole[2], region[2];
@@ -696,6 +709,7 @@ int main(void)
         TEST(regions_lie_within_each_other),
         TEST(counters_that_took_turns_are_scaled),
         TEST(what_never_ran_is_absent),
+        TEST(what_stands_still_is_absent),
         TEST(a_group_that_gave_way_is_no_count),
         TEST(counters_that_cannot_be_switched_on_are_refused),
         TEST(reads_that_fail_are_told),
