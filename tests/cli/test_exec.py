@@ -337,7 +337,8 @@ def test_what_is_not_counted_is_said_once(perfkit):
     absent = {row["name"] for row in perfkit("list", "counters", "--format", "json").rows("counters")
               if row["available"] == "no" and row["name"] in EVENTS}
     note = [line for line in r.stdout.splitlines() if line.startswith("Not counted: ")]
-    assert len(note) == (1 if absent else 0) and all(name in note[0] for name in absent), r
+    spell = "stood still" in r.stdout  # as counters of a guest do at times
+    assert len(note) == (1 if absent or spell else 0) and all(name in note[0] for name in absent), r
     assert query(perfkit, "SELECT count(*) FROM v_sample WHERE pass = 'counter' AND value IS NULL") == [(0,)]
 
 
