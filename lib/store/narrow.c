@@ -2,6 +2,7 @@
  *
  * What joins a view to cases reads the whole of it first, so that a table of one run took a time proportional to the store. */
 #include "store/db.h"
+#include "store/table.h"
 
 /* Every view that has a column run_id and is about runs: a baseline is about names. */
 static const char narrowed[] =
@@ -27,7 +28,7 @@ static enum pk_code run_answer(struct pk_store *s, const char *sql, const struct
 
 enum pk_code pk_store_narrow(struct pk_store *s, int64_t run_id, struct pk_err *err)
 {
-    const struct pk_param run = {":run", {.type = PK_CELL_INT, .i = run_id}};
+    const struct pk_param run = pk_param_int(":run", run_id);
     return run_answer(s, narrowed, &run, 1, err);
 }
 

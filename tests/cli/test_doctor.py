@@ -56,8 +56,8 @@ def test_a_source_can_be_required(perfkit):
 
 def test_onednn_is_looked_for(perfkit):
     """The build may know of it and the machine not have it: the row says what runs."""
-    row = found(perfkit("doctor", "--format", "json"))["onednn"]
-    blas = found(perfkit("doctor", "--format", "json"))["blas"]["found"]
+    rows = found(perfkit("doctor", "--format", "json"))
+    row, blas = rows["onednn"], rows["blas"]["found"]
     assert (row["state"] == "ok") == ("oneDNN was not found" not in blas and bool(re.match(r"onednn \d+\.\d+", row["found"]))), (row, blas)
     if row["state"] == "no":
         assert row["advice"] == "sudo apt-get install libdnnl2" or "built" in row["found"] or "disabled" in row["found"], row

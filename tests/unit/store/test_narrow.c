@@ -1,11 +1,13 @@
 /* Narrow: while one run is shown, every view shows that run alone; afterwards everything again. */
+#include "store/table.h"
+
 #include "tests/unit/store/fixture.h"
 
 /* Names of perfkit's views; of those that have a column run_id and are not about baselines, with `of_runs`. */
 static struct pk_rows views_of(struct pk_store *s, bool of_runs, struct pk_arena *a)
 {
     struct pk_rows rows;
-    const struct pk_param p = {":of_runs", {.type = PK_CELL_INT, .i = of_runs}};
+    const struct pk_param p = pk_param_int(":of_runs", of_runs);
     OK(pk_store_query(s,
                       "SELECT v.name FROM sqlite_temp_schema v WHERE v.name GLOB 'v_*' AND (NOT :of_runs OR "
                       "(v.name NOT GLOB 'v_baseline*'"
