@@ -191,6 +191,12 @@ enum pk_code pk_device_oom(struct pk_device *dev, struct pk_err *err)
     char asked[32], used[32], limit[32];
     if (pk_device_broken(dev))
         return dev->ops->sync(dev, err);
+    if (dev->capturing) {
+        pk_fail(err, PK_E_INTERNAL, "captured work takes new memory");
+        pk_why(err, "%s more than it took when it ran before, and no memory can be had during a capture",
+               pk_format_bytes((int64_t)p->refused_bytes, asked, sizeof asked));
+        return pk_fix(err, "a bug of the operation: what it takes has to be equal each time");
+    }
     pk_fail(err, PK_E_OOM, "no room for %s more on device %s",
             pk_format_bytes((int64_t)p->refused_bytes, asked, sizeof asked), dev->ops->kind);
     if (p->limit == SIZE_MAX)

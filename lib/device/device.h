@@ -126,7 +126,8 @@ void pk_device_facts(struct pk_device *dev, pk_fact_fn *fn, void *user);
 bool pk_device_broken(const struct pk_device *dev);
 
 /* Memory for probes and ops: from the pool, so it is counted. NULL when the limit is reached; the pool remembers the
- * refused request, and pk_device_oom turns it into PK_E_OOM with sizes; a broken device's answer is its own error. Contents are not cleared. O(1) once warm;
+ * refused request, and pk_device_oom turns it into PK_E_OOM with sizes; a broken device's answer is its own error, and
+ * so is a capture's (graph.h), in which no memory is taken from the device. Contents are not cleared. O(1) once warm;
  * safe inside a timed region. */
 void *pk_device_alloc(struct pk_device *dev, size_t bytes, enum pk_tag tag);
 void pk_device_free(struct pk_device *dev, void *p); /* NULL is allowed */

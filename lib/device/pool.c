@@ -96,9 +96,12 @@ void pk_pool_trim(struct pk_pool *p)
     release_idle(p, 0);
 }
 
-/* Memory never had before: idle blocks go first when the limit, or the device itself, is short. */
+/* Memory never had before: idle blocks go first when the limit, or the device itself, is short. In a capture a device neither gives
+ * memory nor takes it back. */
 static struct pk_pool_block *reserve(struct pk_pool *p, size_t bytes)
 {
+    if (p->dev->capturing)
+        return NULL;
     if (p->limit - bytes < p->reserved)
         release_idle(p, p->limit - bytes);
     struct pk_pool_block *b = spare_block(p);

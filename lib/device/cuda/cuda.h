@@ -41,8 +41,8 @@ void *pk_cuda_beside(struct pk_device *dev, size_t bytes, pk_cuda_end_fn *end);
 
 /* PK_OK when rc is cudaSuccess; else the error, with what was asked for. Remembers sticky ones. `what` is a sentence: "launching softmax". */
 enum pk_code pk_cuda_check(struct pk_device *dev, int rc, const char *what, struct pk_err *err) PK_MUST_CHECK;
-/* Of a call that may find no room: true when rc is cudaSuccess. Out of memory is false and forgotten; with any other error the device is
- * broken, and the next check answers with it. */
+/* Of a call that may find no room: true when rc is cudaSuccess. Out of memory is false and forgotten; what a capture forbids is the error
+ * that the capture ends with; with any other error the device is broken, and the next check answers with it. */
 bool pk_cuda_room(struct pk_device *dev, int rc, const char *what);
 /* After a kernel launch: launch errors are read here, execution errors at the next sync. */
 enum pk_code pk_cuda_launched(struct pk_device *dev, const char *what, struct pk_err *err) PK_MUST_CHECK;

@@ -49,6 +49,16 @@ void pk_cuda_remember(struct pk_cuda *c, cudaError_t rc, const char *what)
     snprintf(c->sticky_what, sizeof c->sticky_what, "%s", what);
 }
 
+bool pk_cuda_spoils_capture(struct pk_cuda *c, cudaError_t rc)
+{
+    if (!c->capturing || pk_cuda_is_sticky(rc))
+        return false;
+    c->api->cudaGetLastError();
+    if (!c->capture_rc)
+        c->capture_rc = rc;
+    return true;
+}
+
 enum pk_code pk_cuda_check(struct pk_device *dev, int rc, const char *what, struct pk_err *err)
 {
     struct pk_cuda *c = pk_cuda_of(dev);
@@ -68,7 +78,7 @@ bool pk_cuda_room(struct pk_device *dev, int rc, const char *what)
     if (rc == cudaSuccess)
         return true;
     c->api->cudaGetLastError(); /* or the next launch would be blamed */
-    if (rc != cudaErrorMemoryAllocation)
+    if (rc != cudaErrorMemoryAllocation && !pk_cuda_spoils_capture(c, (cudaError_t)rc))
         pk_cuda_remember(c, (cudaError_t)rc, what);
     return false;
 }

@@ -24,19 +24,8 @@ static void grow(struct pk_device *dev, size_t slot)
     pk_timed_region(timed);
 }
 
-/* A capture that something else has invalidated refuses its events too: ending it says so, and the device goes on. */
-static void refused(struct pk_cuda *c, cudaError_t rc)
-{
-    if (!c->capturing || pk_cuda_is_sticky(rc)) {
-        pk_cuda_remember(c, rc, "recording an event");
-        return;
-    }
-    c->api->cudaGetLastError();
-    if (!c->capture_rc)
-        c->capture_rc = rc;
-}
-
-/* In a capture the event is recorded by every replay, not only by the capture. */
+/* In a capture the event is recorded by every replay, not only by the capture; one that something else has invalidated refuses its events
+ * too. */
 void pk_cuda_record(struct pk_device *dev, enum pk_lane lane, size_t slot)
 {
     struct pk_cuda *c = pk_cuda_of(dev);
@@ -46,8 +35,8 @@ void pk_cuda_record(struct pk_device *dev, enum pk_lane lane, size_t slot)
         return;
     const cudaError_t rc = c->api->cudaEventRecordWithFlags(
         c->events[slot], c->stream[lane], c->capturing ? cudaEventRecordExternal : cudaEventRecordDefault);
-    if (rc)
-        refused(c, rc);
+    if (rc && !pk_cuda_spoils_capture(c, rc))
+        pk_cuda_remember(c, rc, "recording an event");
 }
 
 /* The runtime answers in milliseconds as a float: exact to 24 bits, 0.1 us in a second. */

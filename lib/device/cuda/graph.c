@@ -40,8 +40,8 @@ static enum pk_code end(struct pk_device *dev, enum pk_code work, void **out, st
     pk_assert(c->capturing);
     c->capturing = false;
     cudaError_t ended = c->api->cudaStreamEndCapture(c->stream[PK_LANE_COMPUTE], &graph);
-    if (!ended)
-        ended = c->capture_rc; /* a graph without one of its marks */
+    if (c->capture_rc && !pk_cuda_is_sticky(ended)) /* the cause; or a graph without one of its marks */
+        ended = c->capture_rc;
     if (work)
         c->api->cudaGetLastError(); /* the work's own error stands */
     enum pk_code rc = work ? work : pk_cuda_check(dev, ended, "ending a capture", err);

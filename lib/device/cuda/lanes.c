@@ -112,6 +112,6 @@ void pk_cuda_delay(struct pk_device *dev, enum pk_lane lane, uint64_t ns_long)
     if (!ns_long || c->sticky)
         return;
     const int rc = pk_k_delay(c->stream[lane], ns_long);
-    if (rc)
+    if (rc && !pk_cuda_spoils_capture(c, (cudaError_t)rc))
         pk_cuda_remember(c, (cudaError_t)rc, "launching a delay");
 }

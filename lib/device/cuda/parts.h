@@ -26,7 +26,7 @@ struct pk_cuda {
     cudaEvent_t anchor; /* lanes.c: made by the first */
     uint64_t anchor_ns;
     bool capturing;
-    cudaError_t capture_rc; /* of the first event that this capture, or the last one, refused */
+    cudaError_t capture_rc; /* the first error of this capture, or the last one, that no call could return */
     cudaError_t sticky;     /* the first error after which the context is useless */
     char sticky_what[128];
     void *l2_scratch;
@@ -61,6 +61,8 @@ void pk_cuda_delay(struct pk_device *dev, enum pk_lane lane, uint64_t ns_long);
 bool pk_cuda_is_sticky(cudaError_t rc);
 /* What cannot be returned where it happens is remembered: the next check answers with it, and every one after. */
 void pk_cuda_remember(struct pk_cuda *c, cudaError_t rc, const char *what);
+/* True of an error that costs a capture that is under way and not the device: it is kept until the capture ends with it. */
+bool pk_cuda_spoils_capture(struct pk_cuda *c, cudaError_t rc);
 enum pk_code pk_cuda_fail(const struct pk_cuda *c, cudaError_t rc, const char *what, struct pk_err *err);
 
 /* events.c: the hooks of marks. */

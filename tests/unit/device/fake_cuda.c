@@ -35,6 +35,7 @@ struct CUgraphExec_st {
 };
 struct CUstream_st {
     struct CUgraph_st *capture;
+    bool invalid; /* the capture: its stream refuses everything until it is ended */
     uint64_t at_ns;
     int index;
 };
@@ -56,26 +57,52 @@ static cudaError_t failed(cudaError_t rc)
     return rc;
 }
 
+static bool of_a_capture(cudaError_t rc)
+{
+    return rc >= cudaErrorStreamCaptureUnsupported && rc <= cudaErrorStreamCaptureWrongThread;
+}
+
 /* What a call answers before it does anything. */
 static cudaError_t enter(void)
 {
     fake_cuda.calls++;
     if (fake_cuda.fail_at && --fake_cuda.fail_at == 0) {
         const cudaError_t rc = fake_cuda.fail_with;
-        if (rc != cudaErrorMemoryAllocation && rc != cudaErrorInvalidValue &&
-            rc != cudaErrorStreamCaptureInvalidated)
+        if (rc != cudaErrorMemoryAllocation && rc != cudaErrorInvalidValue && !of_a_capture(rc))
             fake_cuda.broken = rc;
         return failed(rc);
     }
     return fake_cuda.broken ? failed(fake_cuda.broken) : cudaSuccess;
 }
 
-#define ENTER()                                                                                              \
+/* The same of a call on a stream: one whose capture is invalid takes nothing. */
+static cudaError_t enter_stream(cudaStream_t s)
+{
+    const cudaError_t rc = enter();
+    return rc || !s->invalid ? rc : failed(cudaErrorStreamCaptureInvalidated);
+}
+
+/* The same of a call that a capture forbids, to take or give back memory and to wait: it does nothing, and the capture is invalid. */
+static cudaError_t enter_outside_captures(void)
+{
+    cudaError_t rc = enter();
+    for (int i = 0; i < STREAMS_MAX; i++)
+        if (streams[i] && streams[i]->capture) {
+            streams[i]->invalid = true;
+            rc = failed(cudaErrorStreamCaptureUnsupported);
+        }
+    return rc;
+}
+
+#define ENTER_BY(check)                                                                                      \
     do {                                                                                                     \
-        const cudaError_t entered = enter();                                                                 \
+        const cudaError_t entered = check;                                                                   \
         if (entered)                                                                                         \
             return entered;                                                                                  \
     } while (0)
+#define ENTER()         ENTER_BY(enter())
+#define ENTER_STREAM(s) ENTER_BY(enter_stream(s))
+#define ENTER_OUTSIDE() ENTER_BY(enter_outside_captures())
 
 static uint64_t later(uint64_t a, uint64_t b)
 {
@@ -109,6 +136,10 @@ static void put(cudaStream_t s, struct node k)
     if (!s->capture) {
         say(letters[k.what], s);
         run(&k, s);
+        return;
+    }
+    if (s->invalid) {
+        failed(cudaErrorStreamCaptureInvalidated);
         return;
     }
     pk_assert(s->capture->n < NODES_MAX);
@@ -201,7 +232,7 @@ static cudaError_t fake_cudaDeviceSynchronize(void)
 {
     fake_cuda.host_waits++;
     fake_cuda.host_ns = later(fake_cuda.host_ns, fake_cuda.now_ns);
-    return enter();
+    return enter_outside_captures();
 }
 
 static cudaError_t fake_cudaMemGetInfo(size_t *free_bytes, size_t *total)
@@ -216,7 +247,7 @@ static cudaError_t fake_cudaMemGetInfo(size_t *free_bytes, size_t *total)
 
 static cudaError_t fake_cudaMalloc(void **p, size_t bytes)
 {
-    ENTER();
+    ENTER_OUTSIDE();
     if (bytes > fake_cuda.memory_bytes - fake_cuda.used_bytes)
         return failed(cudaErrorMemoryAllocation);
     char *block = aligned_alloc(ALIGN, ALIGN + (bytes + ALIGN - 1) / ALIGN * ALIGN);
@@ -229,20 +260,22 @@ static cudaError_t fake_cudaMalloc(void **p, size_t bytes)
     return cudaSuccess;
 }
 
+/* In a capture nothing is freed. Otherwise it is, whatever is answered. */
 static cudaError_t fake_cudaFree(void *p)
 {
-    if (p) {
+    const cudaError_t rc = enter_outside_captures();
+    if (p && !of_a_capture(rc)) {
         char *block = (char *)p - ALIGN;
         fake_cuda.used_bytes -= *(size_t *)(void *)block;
         fake_cuda.live_blocks--;
         free(block);
     }
-    return enter();
+    return rc;
 }
 
 static cudaError_t fake_cudaMallocHost(void **p, size_t bytes)
 {
-    ENTER();
+    ENTER_OUTSIDE();
     *p = malloc(bytes);
     pk_assert(*p);
     fake_cuda.live_pinned++;
@@ -251,15 +284,18 @@ static cudaError_t fake_cudaMallocHost(void **p, size_t bytes)
 
 static cudaError_t fake_cudaFreeHost(void *p)
 {
-    fake_cuda.live_pinned--;
-    free(p);
-    return enter();
+    const cudaError_t rc = enter_outside_captures();
+    if (!of_a_capture(rc)) {
+        fake_cuda.live_pinned--;
+        free(p);
+    }
+    return rc;
 }
 
 static cudaError_t fake_cudaMemcpyAsync(void *dst, const void *src, size_t bytes, enum cudaMemcpyKind kind,
                                         cudaStream_t s)
 {
-    ENTER();
+    ENTER_STREAM(s);
     put(s, (struct node){.what = NODE_COPY, .dst = dst, .src = src, .bytes = bytes, .ns = FAKE_COPY_NS});
     return cudaSuccess;
 }
@@ -268,7 +304,7 @@ static cudaError_t fake_cudaMemcpy2DAsync(void *dst, size_t dst_stride, const vo
                                           size_t row_bytes, size_t rows, enum cudaMemcpyKind kind,
                                           cudaStream_t s)
 {
-    ENTER();
+    ENTER_STREAM(s);
     for (size_t i = 0; i < rows; i++)
         put(s, (struct node){.what = NODE_COPY,
                              .dst = (char *)dst + i * dst_stride,
@@ -280,7 +316,7 @@ static cudaError_t fake_cudaMemcpy2DAsync(void *dst, size_t dst_stride, const vo
 
 static cudaError_t fake_cudaMemsetAsync(void *dst, int value, size_t bytes, cudaStream_t s)
 {
-    ENTER();
+    ENTER_STREAM(s);
     fake_cuda.set_bytes = bytes;
     put(s, (struct node){.what = NODE_SET, .dst = dst, .value = value, .bytes = bytes, .ns = FAKE_SET_NS});
     return cudaSuccess;
@@ -321,15 +357,16 @@ static cudaError_t fake_cudaStreamDestroy(cudaStream_t s)
 
 static cudaError_t fake_cudaStreamSynchronize(cudaStream_t s)
 {
-    ENTER();
+    ENTER_STREAM(s);
     fake_cuda.host_waits++;
     fake_cuda.host_ns = later(fake_cuda.host_ns, s->at_ns);
+    s->invalid = s->capture != NULL;
     return s->capture ? failed(cudaErrorStreamCaptureUnsupported) : cudaSuccess;
 }
 
 static cudaError_t fake_cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t event, unsigned flags)
 {
-    ENTER();
+    ENTER_STREAM(s);
     say('w', s);
     s->at_ns = later(s->at_ns, event->at_ns);
     return cudaSuccess;
@@ -338,7 +375,7 @@ static cudaError_t fake_cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t event, u
 /* Runs at once; what it is for takes no time of the stream's. */
 static cudaError_t fake_cudaLaunchHostFunc(cudaStream_t s, cudaHostFn_t fn, void *user)
 {
-    ENTER();
+    ENTER_STREAM(s);
     say('h', s);
     fn(user);
     return cudaSuccess;
@@ -363,7 +400,7 @@ static cudaError_t fake_cudaEventDestroy(cudaEvent_t event)
 /* Without cudaEventRecordExternal an event in a capture is an edge of the graph, and has no time. */
 static cudaError_t fake_cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t s, unsigned flags)
 {
-    ENTER();
+    ENTER_STREAM(s);
     if (!s->capture && flags == cudaEventRecordExternal)
         return failed(cudaErrorIllegalState);
     if (s->capture && flags != cudaEventRecordExternal)
@@ -412,7 +449,8 @@ static cudaError_t fake_cudaStreamBeginCapture(cudaStream_t s, enum cudaStreamCa
 
 static cudaError_t fake_cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *graph)
 {
-    const cudaError_t rc = enter();
+    const cudaError_t rc = enter_stream(s);
+    s->invalid = false;
     if (rc) { /* an invalidated capture is ended, and there is no graph */
         fake_cuda.live_graphs -= s->capture != NULL;
         free(s->capture);
@@ -479,7 +517,9 @@ static cudaError_t fake_cudaPeekAtLastError(void)
 
 static const char *fake_cudaGetErrorName(cudaError_t rc)
 {
-    return rc == cudaErrorMemoryAllocation ? "cudaErrorMemoryAllocation" : "cudaErrorFake";
+    static char text[32];
+    snprintf(text, sizeof text, "cudaErrorFake %d", rc);
+    return rc == cudaErrorMemoryAllocation ? "cudaErrorMemoryAllocation" : text;
 }
 
 static const char *fake_cudaGetErrorString(cudaError_t rc)

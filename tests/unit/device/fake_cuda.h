@@ -2,7 +2,8 @@
  *
  * Work is done when it is asked for, on one clock of ns that only work, copies and fake_cuda_work advance. An event is a reading of it.
  * With `parallel` every stream has a clock of its own, which begins where the host's is and waits for events, and the host's goes on
- * where the host waits: what overlaps then is what would on a GPU. A capture records copies, fills, events and work, and a replay does them. Calls are counted; the n-th fails with a chosen error. After a sticky
+ * where the host waits: what overlaps then is what would on a GPU. A capture records copies, fills, events and work, and a replay does them;
+ * taking or giving back memory and waiting are refused meanwhile and make the capture invalid, which its stream says until it is ended. Calls are counted; the n-th fails with a chosen error. After a sticky
  * error every call fails with it, as on a GPU; what is freed is freed all the same, so that a leak found is one of perfkit's. */
 #pragma once
 

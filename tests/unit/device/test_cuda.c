@@ -389,6 +389,75 @@ static void a_capture_that_is_refused_breaks_nothing(void **state)
         }
 }
 
+/* A capture that does `forbidden` in its middle. */
+static enum pk_code capture_with(enum pk_code (*forbidden)(void))
+{
+    struct pk_graph *g;
+    assert_int_equal(pk_graph_begin(&dev, &err), PK_OK);
+    pk_marks_clear(&dev.marks);
+    pk_mark_begin(&dev, 0, PK_LANE_COMPUTE);
+    const enum pk_code work = forbidden();
+    fake_cuda_work(compute(), 5000);
+    pk_mark_end(&dev, 0, PK_LANE_COMPUTE);
+    return pk_graph_end(&dev, work, &g, &err);
+}
+
+static enum pk_code takes_memory(void)
+{
+    assert_null(pk_device_alloc(&dev, 4096, PK_TAG_OTHER));
+    return pk_device_oom(&dev, &err);
+}
+
+static enum pk_code takes_pinned_memory(void)
+{
+    assert_null(pk_cuda_pinned(&dev, 64));
+    return PK_OK;
+}
+
+static enum pk_code flushes_l2(void)
+{
+    return pk_cuda_flush_l2(&dev, &err);
+}
+
+static enum pk_code waits(void)
+{
+    return pk_device_sync(&dev, &err);
+}
+
+/* What a capture forbids costs the capture: its error is said, idle memory is kept, and the device goes on. */
+static void what_a_capture_forbids_breaks_nothing(void **state)
+{
+    static const struct {
+        enum pk_code (*forbidden)(void);
+        const char *what, *why;
+    } rows[] = {
+        {takes_memory, "captured work takes new memory", "4.0 KiB"},
+        {takes_pinned_memory, "ending a capture", "900"},
+        {flushes_l2, "taking memory to flush L2 with", "900"},
+        {waits, "waiting for its work", "900"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct pk_graph *g;
+        fake_cuda_reset();
+        open_or_fail();
+        void *idle = pk_device_alloc(&dev, 1024, PK_TAG_OTHER);
+        pk_device_free(&dev, idle);
+        assert_int_equal(capture(PK_OK, &g), PK_OK); /* its events are there */
+        pk_graph_free(&dev, g);
+        assert_int_equal(capture_with(rows[i].forbidden), PK_E_INTERNAL);
+        assert_non_null(strstr(err.what, rows[i].what));
+        assert_non_null(strstr(err.why, rows[i].why));
+        assert_three_parts();
+        assert_false(pk_device_broken(&dev));
+        assert_int_equal(fake_cuda.last, cudaSuccess);
+        assert_int_equal(dev.pool.reserved, 1024);
+        assert_int_equal(pk_device_sync(&dev, &err), PK_OK);
+        assert_int_equal(capture(PK_OK, &g), PK_OK);
+        pk_graph_free(&dev, g);
+        close_clean();
+    }
+}
+
 /* --- errors --- */
 
 static void sticky_errors_stay(void **state)
@@ -597,6 +666,7 @@ int main(void)
         TEST(graphs_replay_with_marks),
         TEST(failed_work_leaves_no_graph),
         TEST(a_capture_that_is_refused_breaks_nothing),
+        TEST(what_a_capture_forbids_breaks_nothing),
         TEST(sticky_errors_stay),
         TEST(which_errors_end_the_process),
         TEST(others_do_not),
