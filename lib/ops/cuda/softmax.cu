@@ -24,7 +24,8 @@ __device__ size_t visible(size_t row, size_t cols, size_t seq)
 }
 
 template <typename T, int GROUP, int VALUES>
-__global__ void forward(const T *x, T *y, size_t rows, size_t cols, size_t causal_seq)
+__global__ void __launch_bounds__(BLOCK)
+    forward(const T *x, T *y, size_t rows, size_t cols, size_t causal_seq)
 {
     const size_t row = row_of_thread<GROUP>();
     if (row >= rows)
@@ -52,7 +53,8 @@ __global__ void forward(const T *x, T *y, size_t rows, size_t cols, size_t causa
     }
 }
 
-template <typename T> __global__ void forward_long(const T *x, T *y, size_t cols, size_t causal_seq)
+template <typename T>
+__global__ void __launch_bounds__(BLOCK) forward_long(const T *x, T *y, size_t cols, size_t causal_seq)
 {
     const size_t row = blockIdx.x, seen = visible(row, cols, causal_seq);
     const T *in = x + row * cols;
@@ -70,7 +72,7 @@ template <typename T> __global__ void forward_long(const T *x, T *y, size_t cols
 }
 
 template <typename T, int GROUP, int VALUES>
-__global__ void backward(const T *p, const T *dp, T *ds, size_t rows, size_t cols)
+__global__ void __launch_bounds__(BLOCK) backward(const T *p, const T *dp, T *ds, size_t rows, size_t cols)
 {
     const size_t row = row_of_thread<GROUP>();
     if (row >= rows)
@@ -93,7 +95,8 @@ __global__ void backward(const T *p, const T *dp, T *ds, size_t rows, size_t col
     }
 }
 
-template <typename T> __global__ void backward_long(const T *p, const T *dp, T *ds, size_t cols)
+template <typename T>
+__global__ void __launch_bounds__(BLOCK) backward_long(const T *p, const T *dp, T *ds, size_t cols)
 {
     const size_t at = (size_t)blockIdx.x * cols;
     float sum = 0;

@@ -1,0 +1,60 @@
+"""The checks of machine code can fail: small kernels that nvcc compiles the way the build does."""
+import os
+import subprocess
+
+import cubin
+import pytest
+import resources
+
+SPILLS = """
+__global__ void __launch_bounds__(1024) kernel(const float *x, float *y)
+{
+    float v[128];
+#pragma unroll
+    for (int i = 0; i < 128; i++)
+        v[i] = x[i * 1024 + threadIdx.x];
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < 128; i++)
+        y[i * 1024 + threadIdx.x] = v[127 - i] * v[i];
+}
+"""
+NO_BOUNDS = "__global__ void kernel(float *y) { y[threadIdx.x] = 1; }"
+BOUNDS = "__global__ void __launch_bounds__(256) kernel(float *y) { y[threadIdx.x] = 1; }"
+
+
+@pytest.fixture
+def compiled(tmp_path):
+    def of(source):
+        path = tmp_path / "kernel.cu"
+        path.write_text(source)
+        command = os.environ["NVCC_COMMAND"].split("\n") + ["-c", str(path), "-o", str(tmp_path / "kernel.o")]
+        subprocess.run(command, check=True, capture_output=True, text=True)
+        return cubin.kernels(str(tmp_path / "kernel.o"))
+
+    return of
+
+
+def violations(kernels):
+    assert kernels
+    return [what for k in kernels for what in resources.violations(k)]
+
+
+def test_a_small_kernel_passes(compiled):
+    kernels = compiled(BOUNDS)
+    assert violations(kernels) == []
+    assert {(k.name, k.threads) for k in kernels} == {("_Z6kernelPf", 256)}
+
+
+def test_spilled_registers_are_found(compiled):
+    assert all("bytes of stack" in what for what in violations(compiled(SPILLS)))
+
+
+def test_missing_launch_bounds_are_found(compiled):
+    assert set(violations(compiled(NO_BOUNDS))) == {"no __launch_bounds__"}
+
+
+def test_a_block_that_does_not_fit_is_found():
+    kernel = cubin.Kernel("k", 90, 65, 1024, 0, (48 << 10) + 1, [])
+    assert list(resources.violations(kernel)) == ["1024 threads of 72 registers are more than 65536",
+                                                  "49153 bytes of static shared memory are more than 49152"]
