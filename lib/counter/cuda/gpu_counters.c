@@ -157,9 +157,20 @@ static enum pk_code push(struct handle *h, struct pk_err *err)
     return pk_ranges_push(&h->ranges, name, err);
 }
 
+static void forget(struct handle *h)
+{
+    for (int s = 0; s < SPANS; s++) {
+        h->n_ranges[s] = 0;
+        memset(h->sums[s], 0, h->plan->n * sizeof *h->sums[s]);
+        memset(h->not_a_number[s], 0, h->plan->n * sizeof *h->not_a_number[s]);
+    }
+}
+
 static enum pk_code start(void *handle, struct pk_err *err)
 {
     struct handle *h = handle;
+    if (!h->ranges.n)
+        forget(h);
     h->failed.code = PK_OK;
     h->inside = 0;
     const enum pk_code rc = pk_ranges_start(&h->ranges, err);
@@ -207,15 +218,6 @@ static void add_range(void *handle, const char *name, const double *values)
             add_values(handle, r, values);
 }
 
-static void forget(struct handle *h)
-{
-    for (int s = 0; s < SPANS; s++) {
-        h->n_ranges[s] = 0;
-        memset(h->sums[s], 0, h->plan->n * sizeof *h->sums[s]);
-        memset(h->not_a_number[s], 0, h->plan->n * sizeof *h->not_a_number[s]);
-    }
-}
-
 static enum pk_code stop(void *handle, bool *again, struct pk_err *err)
 {
     struct handle *h = handle;
@@ -226,11 +228,7 @@ static enum pk_code stop(void *handle, bool *again, struct pk_err *err)
         *err = h->failed;
         return err->code;
     }
-    const enum pk_code rc = pk_ranges_stop(&h->ranges, again, err);
-    if (rc || *again)
-        return rc;
-    forget(h);
-    return pk_ranges_decode(&h->ranges, add_range, h, err);
+    return pk_ranges_stop(&h->ranges, add_range, h, again, err);
 }
 
 static enum pk_code read_(void *handle, int region, struct pk_reading *out, struct pk_err *err)

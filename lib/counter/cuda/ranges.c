@@ -3,7 +3,10 @@
 
 #include "device/device.h"
 
-enum { RANGES_MAX = 1024 };
+#include <stdio.h>
+#include <string.h>
+
+enum { ROOM_MAX = 256, LABEL_MAX = 48 };
 
 /* The fields say which configuration it is that forbids; CUPTI's codes have the words. */
 static enum pk_code supported(const struct pk_ranges *r, struct pk_err *err)
@@ -45,19 +48,23 @@ static enum pk_code availability(const struct pk_ranges *r, CUcontext ctx, struc
                           "asking what the GPU may count", err);
 }
 
-static enum pk_code make_data(struct pk_ranges *r, struct pk_arena *a, struct pk_err *err)
+/* Memory for r->room ranges: a new block only where they are more than ever before. */
+static enum pk_code make_data(struct pk_ranges *r, struct pk_err *err)
 {
     CUpti_RangeProfiler_GetCounterDataSize_Params p =
         PK_CUPTI_BLOCK(CUpti_RangeProfiler_GetCounterDataSize_Params);
     p.pRangeProfilerObject = r->profiler;
     p.pMetricNames = (const char **)r->config.metrics;
     p.numMetrics = r->config.n;
-    p.maxNumOfRanges = p.maxNumRangeTreeNodes = RANGES_MAX;
+    p.maxNumOfRanges = r->room;
+    p.maxNumRangeTreeNodes = (uint32_t)r->room;
     if (pk_cupti_check(r->c, r->c->cuptiRangeProfilerGetCounterDataSize(&p), "sizing the counts", err))
         return err->code;
     r->data_bytes = p.counterDataSize;
-    r->data = pk_alloc(a, r->data_bytes);
-    r->values = pk_new_n(a, double, r->config.n);
+    if (r->data_bytes > r->data_cap) {
+        r->data = pk_alloc(r->arena, r->data_bytes);
+        r->data_cap = r->data_bytes;
+    }
     return PK_OK;
 }
 
@@ -84,7 +91,8 @@ static enum pk_code begin(struct pk_ranges *r, const char *const *metrics, size_
         return err->code;
     r->profiler = enable.pRangeProfilerObject;
     r->enabled = true;
-    return make_data(r, a, err);
+    r->values = pk_new_n(a, double, r->config.n);
+    return PK_OK;
 }
 
 void pk_ranges_close(struct pk_ranges *r)
@@ -103,32 +111,53 @@ void pk_ranges_close(struct pk_ranges *r)
 enum pk_code pk_ranges_open(struct pk_ranges *r, const struct pk_cupti *c, struct pk_device *dev,
                             const char *const *metrics, size_t n, struct pk_arena *a, struct pk_err *err)
 {
-    *r = (struct pk_ranges){.c = c, .dev = dev};
+    *r = (struct pk_ranges){.c = c, .dev = dev, .arena = a};
     const enum pk_code rc = begin(r, metrics, n, a, err);
     if (rc)
         pk_ranges_close(r);
     return rc;
 }
 
-/* Before the first pass. */
-static enum pk_code set_up(struct pk_ranges *r, struct pk_err *err)
+/* CUPTI's own answer, so that a refusal can be tried again with fewer ranges. */
+static CUptiResult set_config(const struct pk_ranges *r)
 {
-    CUpti_RangeProfiler_CounterDataImage_Initialize_Params data =
-        PK_CUPTI_BLOCK(CUpti_RangeProfiler_CounterDataImage_Initialize_Params);
     CUpti_RangeProfiler_SetConfig_Params set = PK_CUPTI_BLOCK(CUpti_RangeProfiler_SetConfig_Params);
-    data.pRangeProfilerObject = set.pRangeProfilerObject = r->profiler;
-    data.counterDataSize = set.counterDataImageSize = r->data_bytes;
-    data.pCounterData = set.pCounterDataImage = r->data;
+    set.pRangeProfilerObject = r->profiler;
+    set.counterDataImageSize = r->data_bytes;
+    set.pCounterDataImage = r->data;
     set.configSize = r->config.image_bytes;
     set.pConfig = r->config.image;
     set.range = CUPTI_UserRange;
     set.replayMode = CUPTI_UserReplay;
-    set.maxRangesPerPass = RANGES_MAX;
+    set.maxRangesPerPass = r->room;
     set.numNestingLevels = set.minNestingLevel = set.targetNestingLevel = 1;
-    const enum pk_code rc = pk_cupti_check(r->c, r->c->cuptiRangeProfilerCounterDataImageInitialize(&data),
-                                           "clearing the counts", err);
-    return rc ? rc
-              : pk_cupti_check(r->c, r->c->cuptiRangeProfilerSetConfig(&set), "choosing the counters", err);
+    return r->c->cuptiRangeProfilerSetConfig(&set);
+}
+
+static enum pk_code clear_data(const struct pk_ranges *r, struct pk_err *err)
+{
+    CUpti_RangeProfiler_CounterDataImage_Initialize_Params p =
+        PK_CUPTI_BLOCK(CUpti_RangeProfiler_CounterDataImage_Initialize_Params);
+    p.pRangeProfilerObject = r->profiler;
+    p.counterDataSize = r->data_bytes;
+    p.pCounterData = r->data;
+    return pk_cupti_check(r->c, r->c->cuptiRangeProfilerCounterDataImageInitialize(&p), "clearing the counts",
+                          err);
+}
+
+/* Before the first pass. INVALID_OPERATION is what CUPTI answers to too many ranges, among other things. */
+static enum pk_code set_up(struct pk_ranges *r, struct pk_err *err)
+{
+    for (;;) {
+        if (clear_data(r, err))
+            return err->code;
+        const CUptiResult rc = set_config(r);
+        if (rc != CUPTI_ERROR_INVALID_OPERATION || r->room == 1)
+            return pk_cupti_check(r->c, rc, "choosing the counters", err);
+        r->room /= 2;
+        if (make_data(r, err))
+            return err->code;
+    }
 }
 
 enum pk_code pk_ranges_start(struct pk_ranges *r, struct pk_err *err)
@@ -136,7 +165,12 @@ enum pk_code pk_ranges_start(struct pk_ranges *r, struct pk_err *err)
     CUpti_RangeProfiler_Start_Params p = PK_CUPTI_BLOCK(CUpti_RangeProfiler_Start_Params);
     p.pRangeProfilerObject = r->profiler;
     r->pushed = 0;
-    if (pk_device_sync(r->dev, err) || (!r->under_way && set_up(r, err)) ||
+    r->in_range = false;
+    if (pk_device_sync(r->dev, err))
+        return err->code;
+    if (!r->capacity)
+        return PK_OK;
+    if ((!r->under_way && set_up(r, err)) ||
         pk_cupti_check(r->c, r->c->cuptiRangeProfilerStart(&p), "starting a pass", err))
         return err->code;
     r->under_way = true;
@@ -146,27 +180,26 @@ enum pk_code pk_ranges_start(struct pk_ranges *r, struct pk_err *err)
 enum pk_code pk_ranges_push(struct pk_ranges *r, const char *name, struct pk_err *err)
 {
     CUpti_RangeProfiler_PushRange_Params p = PK_CUPTI_BLOCK(CUpti_RangeProfiler_PushRange_Params);
+    const size_t place = r->pushed++;
+    char label[LABEL_MAX];
+    if (place < r->first || place >= r->first + r->room)
+        return PK_OK;
+    snprintf(label, sizeof label, "%zu:%s", place, name);
     p.pRangeProfilerObject = r->profiler;
-    p.pRangeName = name;
-    r->pushed++;
+    p.pRangeName = label;
+    r->in_range = true;
     return pk_cupti_check(r->c, r->c->cuptiRangeProfilerPushRange(&p), "beginning a range", err);
 }
 
 enum pk_code pk_ranges_pop(struct pk_ranges *r, struct pk_err *err)
 {
     CUpti_RangeProfiler_PopRange_Params p = PK_CUPTI_BLOCK(CUpti_RangeProfiler_PopRange_Params);
+    const bool pushed = r->in_range;
     p.pRangeProfilerObject = r->profiler;
+    r->in_range = false;
     const enum pk_code rc = pk_device_sync(r->dev, err);
-    return rc ? rc : pk_cupti_check(r->c, r->c->cuptiRangeProfilerPopRange(&p), "ending a range", err);
-}
-
-enum pk_code pk_ranges_stop(struct pk_ranges *r, bool *again, struct pk_err *err)
-{
-    CUpti_RangeProfiler_Stop_Params p = PK_CUPTI_BLOCK(CUpti_RangeProfiler_Stop_Params);
-    p.pRangeProfilerObject = r->profiler;
-    const enum pk_code rc = pk_cupti_check(r->c, r->c->cuptiRangeProfilerStop(&p), "ending a pass", err);
-    *again = r->under_way = !rc && !p.isAllPassSubmitted;
-    return rc;
+    return rc || !pushed ? rc
+                         : pk_cupti_check(r->c, r->c->cuptiRangeProfilerPopRange(&p), "ending a range", err);
 }
 
 static enum pk_code evaluate(struct pk_ranges *r, size_t range, pk_range_fn *fn, void *user,
@@ -187,33 +220,74 @@ static enum pk_code evaluate(struct pk_ranges *r, size_t range, pk_range_fn *fn,
     if (pk_cupti_check(r->c, r->c->cuptiRangeProfilerCounterDataGetRangeInfo(&info), "naming a range", err) ||
         pk_cupti_check(r->c, r->c->cuptiProfilerHostEvaluateToGpuValues(&p), "reading the counts", err))
         return err->code;
-    fn(user, info.rangeName ? info.rangeName : "", r->values);
+    const char *name = info.rangeName ? strchr(info.rangeName, ':') : NULL;
+    fn(user, name ? name + 1 : "", r->values);
     return PK_OK;
 }
 
 static enum pk_code lost(size_t lost_ranges, size_t ranges, struct pk_err *err)
 {
     pk_fail(err, PK_E_INTERNAL, "the GPU's counts are not whole");
-    pk_why(err, "%zu of %zu ranges were dropped; there is room for %d", lost_ranges, ranges, RANGES_MAX);
+    pk_why(err, "%zu of %zu ranges were dropped", lost_ranges, ranges);
     return pk_fix(err, "mark fewer occurrences of regions in an iteration");
 }
 
-enum pk_code pk_ranges_decode(struct pk_ranges *r, pk_range_fn *fn, void *user, struct pk_err *err)
+static enum pk_code changed(const struct pk_ranges *r, struct pk_err *err)
+{
+    pk_fail(err, PK_E_INTERNAL, "the work differs from one repetition to the next");
+    pk_why(err, "one had %zu ranges, another %zu, and counters need equal ones", r->n ? r->n : r->capacity,
+           r->pushed);
+    return pk_fix(err, "mark the same regions in every iteration");
+}
+
+/* Those of the iteration that were counted in these passes. */
+static enum pk_code decode(struct pk_ranges *r, pk_range_fn *fn, void *user, struct pk_err *err)
 {
     CUpti_RangeProfiler_DecodeData_Params data = PK_CUPTI_BLOCK(CUpti_RangeProfiler_DecodeData_Params);
     CUpti_RangeProfiler_GetCounterDataInfo_Params info =
         PK_CUPTI_BLOCK(CUpti_RangeProfiler_GetCounterDataInfo_Params);
+    const size_t left = r->n - r->first, counted = left < r->room ? left : r->room;
     data.pRangeProfilerObject = r->profiler;
     info.pCounterDataImage = r->data;
     info.counterDataImageSize = r->data_bytes;
     if (pk_cupti_check(r->c, r->c->cuptiRangeProfilerDecodeData(&data), "decoding the counts", err) ||
         pk_cupti_check(r->c, r->c->cuptiRangeProfilerGetCounterDataInfo(&info), "counting the ranges", err))
         return err->code;
-    if (data.numOfRangeDropped || info.numTotalRanges != r->pushed)
-        return lost(data.numOfRangeDropped ? data.numOfRangeDropped : r->pushed - info.numTotalRanges,
-                    r->pushed, err);
+    if (data.numOfRangeDropped || info.numTotalRanges != counted)
+        return lost(data.numOfRangeDropped ? data.numOfRangeDropped : counted - info.numTotalRanges, counted,
+                    err);
     enum pk_code rc = PK_OK;
     for (size_t i = 0; !rc && i < info.numTotalRanges; i++)
         rc = evaluate(r, i, fn, user, err);
+    return rc;
+}
+
+static enum pk_code make_room(struct pk_ranges *r, struct pk_err *err)
+{
+    r->capacity = r->pushed;
+    r->room = r->capacity < ROOM_MAX ? r->capacity : ROOM_MAX;
+    return make_data(r, err);
+}
+
+enum pk_code pk_ranges_stop(struct pk_ranges *r, pk_range_fn *fn, void *user, bool *again, struct pk_err *err)
+{
+    CUpti_RangeProfiler_Stop_Params p = PK_CUPTI_BLOCK(CUpti_RangeProfiler_Stop_Params);
+    p.pRangeProfilerObject = r->profiler;
+    *again = !r->capacity;
+    if (!r->capacity)
+        return make_room(r, err);
+    if (pk_cupti_check(r->c, r->c->cuptiRangeProfilerStop(&p), "ending a pass", err))
+        return err->code;
+    if (r->pushed > r->capacity || (r->n && r->pushed != r->n))
+        return changed(r, err);
+    r->n = r->pushed;
+    *again = r->under_way = !p.isAllPassSubmitted;
+    if (*again)
+        return PK_OK;
+    const enum pk_code rc = decode(r, fn, user, err);
+    r->first += r->room;
+    *again = !rc && r->first < r->n;
+    if (!*again)
+        r->first = r->n = 0;
     return rc;
 }

@@ -26,7 +26,10 @@ static const struct refusal {
      "another profiler is in this process, and CUPTI takes one", OTHERS},
     {CUPTI_ERROR_HARDWARE_BUSY, PK_E_UNAVAILABLE, "another profiler or DCGM holds the GPU's counters", DCGM},
     {CUPTI_ERROR_INVALID_OPERATION, PK_E_UNAVAILABLE,
-     "the profiler is in use in another way, most likely by another profiler", OTHERS},
+     "the profiler is in use in another way, most likely by another profiler, or the iteration has more "
+     "ranges "
+     "than it takes",
+     OTHERS "; or mark fewer regions in an iteration"},
     {CUPTI_ERROR_NOT_INITIALIZED, PK_E_UNAVAILABLE, "the driver is too old for this CUPTI, or there is none",
      "update the NVIDIA driver, or name the CUPTI of its CUDA version: PERFKIT_CUDA_LIBS=FOLDER"},
     {CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED, PK_E_UNAVAILABLE,

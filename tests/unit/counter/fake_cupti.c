@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { RANGE_BYTES = 64 };
+
 struct fake_cupti fake_cupti;
 struct fake_nvml fake_nvml;
 
@@ -18,7 +20,7 @@ static bool has_clock;
 
 void fake_cupti_reset(void)
 {
-    fake_cupti = (struct fake_cupti){.passes = 1, .value = 100, .share = 50};
+    fake_cupti = (struct fake_cupti){.passes = 1, .max_ranges = 4, .value = 100, .share = 50};
     fake_cupti.supported.isSupported = CUPTI_PROFILER_CONFIGURATION_SUPPORTED;
     has_clock = false;
 }
@@ -215,10 +217,10 @@ static CUptiResult passes(CUpti_Profiler_Host_GetNumOfPasses_Params *p)
 
 static CUptiResult evaluate(CUpti_Profiler_Host_EvaluateToGpuValues_Params *p)
 {
+    const int pushed = atoi(fake_cupti.ranges[p->rangeIndex]);
     for (size_t i = 0; i < p->numMetrics; i++)
-        p->pMetricValues[i] = strstr(p->ppMetricNames[i], "pct")
-                                  ? fake_cupti.share
-                                  : fake_cupti.value * (double)(p->rangeIndex + 1);
+        p->pMetricValues[i] =
+            strstr(p->ppMetricNames[i], "pct") ? fake_cupti.share : fake_cupti.value * (pushed + 1);
     return CUPTI_SUCCESS;
 }
 
@@ -240,12 +242,14 @@ static CUptiResult profiler_disable(CUpti_RangeProfiler_Disable_Params *p)
 
 static CUptiResult data_size(CUpti_RangeProfiler_GetCounterDataSize_Params *p)
 {
-    p->counterDataSize = 64;
+    p->counterDataSize = RANGE_BYTES * p->maxNumOfRanges;
     return CUPTI_SUCCESS;
 }
 
 static CUptiResult data_initialize(CUpti_RangeProfiler_CounterDataImage_Initialize_Params *p)
 {
+    memset(p->pCounterData, 0, p->counterDataSize);
+    fake_cupti.sized_for = p->counterDataSize / RANGE_BYTES;
     return CUPTI_SUCCESS;
 }
 
@@ -253,7 +257,7 @@ static CUptiResult set_config(CUpti_RangeProfiler_SetConfig_Params *p)
 {
     ENTER;
     fake_cupti.pass = 0;
-    return CUPTI_SUCCESS;
+    return p->maxRangesPerPass > fake_cupti.max_ranges ? CUPTI_ERROR_INVALID_OPERATION : CUPTI_SUCCESS;
 }
 
 static CUptiResult start(CUpti_RangeProfiler_Start_Params *p)
@@ -272,6 +276,13 @@ static CUptiResult stop(CUpti_RangeProfiler_Stop_Params *p)
 static CUptiResult push(CUpti_RangeProfiler_PushRange_Params *p)
 {
     ENTER;
+    if (fake_cupti.range_is_open)
+        return CUPTI_ERROR_INVALID_OPERATION; /* one nesting level */
+    fake_cupti.range_is_open = true;
+    fake_cupti.pushes++;
+    for (size_t i = 0; i < fake_cupti.n_ranges; i++)
+        if (!strcmp(fake_cupti.ranges[i], p->pRangeName))
+            return CUPTI_SUCCESS; /* merged */
     if (fake_cupti.n_ranges < FAKE_RANGES)
         snprintf(fake_cupti.ranges[fake_cupti.n_ranges++], sizeof fake_cupti.ranges[0], "%s", p->pRangeName);
     return CUPTI_SUCCESS;
@@ -280,7 +291,9 @@ static CUptiResult push(CUpti_RangeProfiler_PushRange_Params *p)
 static CUptiResult pop(CUpti_RangeProfiler_PopRange_Params *p)
 {
     ENTER;
-    return CUPTI_SUCCESS;
+    const bool was_open = fake_cupti.range_is_open;
+    fake_cupti.range_is_open = false;
+    return was_open ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_OPERATION;
 }
 
 static CUptiResult decode(CUpti_RangeProfiler_DecodeData_Params *p)

@@ -1,4 +1,6 @@
-/* Fake CUPTI: the table over a made-up GPU whose counts and records are told by the test. */
+/* Fake CUPTI: the table over a made-up GPU whose counts and records the test sets.
+ *
+ * It has the habits of the real one: ranges with equal names become one, and more ranges in a pass than max_ranges are refused. */
 #pragma once
 
 #include "counter/cuda/cupti.h"
@@ -12,15 +14,19 @@ struct fake_cupti {
     CUptiResult fail_with;
     CUpti_Profiler_DeviceSupported_Params supported;
     unsigned passes;
+    size_t max_ranges; /* of a pass: cuptiRangeProfilerSetConfig takes no more */
     size_t drop_ranges, drop_records;
-    double value;                      /* of every metric in the first range; twice that in the second */
-    double share;                      /* of metrics in percent */
+    double value; /* of every metric in the range that is pushed first; twice that in the second */
+    double share; /* of metrics in percent */
     const void *records[FAKE_RECORDS]; /* handed out by the next flush, each of record_bytes */
     size_t record_bytes[FAKE_RECORDS], n_records;
     bool no_context;
     /* read by the test */
-    char ranges[FAKE_RANGES][20];
+    char ranges[FAKE_RANGES][40]; /* their names, each once */
     size_t n_ranges, pass, metrics;
+    size_t pushes,
+        sized_for; /* ranges pushed since the last reset, ranges that the counter data image has room for */
+    bool range_is_open;
     int live_hosts, live_profilers, enabled_kinds, subscribers, finalised;
     bool clock_before_kinds;
 };

@@ -93,8 +93,9 @@ static void counts_by_region(void **state)
     assert_int_equal(p->passes, 3);
     assert_string_equal(p->events[0].native, "dram__bytes_read.sum");
     assert_int_equal(s->open(&fakes, p, &dev, &arena, &h, &err), 0);
-    assert_int_equal(iterate(s, h, 1), 3);
+    assert_int_equal(iterate(s, h, 1), 4);    /* the first one counts ranges */
     assert_int_equal(fake_cupti.n_ranges, 3); /* before, in and after the region */
+    assert_int_equal(fake_cupti.sized_for, 3);
     assert_int_equal(s->read(h, REGION, r, &err), 0);
     assert_int_equal(r[0].integer, 200); /* the second range */
     assert_false(r[0].is_real);
@@ -112,21 +113,35 @@ static void counts_by_region(void **state)
     s->close(h);
 }
 
+enum { INNER = PK_REGIONS_MAX - 1 };
+
+/* REGION with INNER in it; how often the source wanted it, 0 when it failed. */
+static unsigned iterate_nested(const struct pk_source *s, void *h)
+{
+    bool again = true;
+    unsigned n = 0;
+    for (; again; n++) {
+        if (s->start(h, &err))
+            return 0;
+        s->begin(h, REGION);
+        s->begin(h, INNER);
+        s->end(h, INNER);
+        s->end(h, REGION);
+        if (s->stop(h, &again, &err))
+            return 0;
+    }
+    return n;
+}
+
 /* Ranges lie side by side, and count for all regions that are open: REGION has its second to fourth, INNER the third. */
 static void an_outer_region_counts_what_is_inside(void **state)
 {
-    enum { INNER = PK_REGIONS_MAX - 1 };
     const struct pk_source *s = &pk_source_gpu_counters;
     struct pk_reading r[2];
-    bool again;
     void *h;
+    fake_cupti.max_ranges = 5;
     assert_int_equal(s->open(&fakes, plan_of(s, two, 2), &dev, &arena, &h, &err), 0);
-    assert_int_equal(s->start(h, &err), 0);
-    s->begin(h, REGION);
-    s->begin(h, INNER);
-    s->end(h, INNER);
-    s->end(h, REGION);
-    assert_int_equal(s->stop(h, &again, &err), 0);
+    assert_int_equal(iterate_nested(s, h), 2);
     assert_int_equal(fake_cupti.n_ranges, 5);
     assert_int_equal(s->read(h, REGION, r, &err), 0);
     assert_int_equal(r[0].integer, 200 + 300 + 400);
@@ -140,6 +155,67 @@ static void an_outer_region_counts_what_is_inside(void **state)
     s->close(h);
 }
 
+/* Five ranges, of which the profiler takes three at once: tried with five, counted by two, in three parts of two passes each. */
+static void ranges_beyond_the_limit_are_counted_in_parts(void **state)
+{
+    const struct pk_source *s = &pk_source_gpu_counters;
+    struct pk_reading r[2];
+    void *h;
+    fake_cupti.max_ranges = 3;
+    fake_cupti.passes = 2;
+    assert_int_equal(s->open(&fakes, plan_of(s, two, 2), &dev, &arena, &h, &err), 0);
+    for (unsigned sample = 0; sample < 2; sample++) {
+        fake_cupti.pushes = 0;
+        assert_int_equal(iterate_nested(s, h), sample ? 6 : 7);
+        assert_int_equal(fake_cupti.pushes, 2 * 5);
+        assert_int_equal(fake_cupti.sized_for, 2);
+        assert_int_equal(s->read(h, REGION, r, &err), 0);
+        assert_int_equal(r[0].integer, 200 + 300 + 400);
+        assert_int_equal(s->read(h, -1, r, &err), 0);
+        assert_int_equal(r[0].integer, 100 + 200 + 300 + 400 + 500);
+    }
+    s->close(h);
+}
+
+static void a_profiler_that_takes_no_range_is_told(void **state)
+{
+    const struct pk_source *s = &pk_source_gpu_counters;
+    void *h;
+    fake_cupti.max_ranges = 0;
+    assert_int_equal(s->open(&fakes, plan_of(s, two, 2), &dev, &arena, &h, &err), 0);
+    assert_int_equal(iterate_nested(s, h), 0);
+    assert_string_equal(err.what, "choosing the counters does not work here");
+    assert_non_null(strstr(err.why, "another profiler"));
+    assert_non_null(strstr(err.why, "more ranges than it takes"));
+    s->close(h);
+}
+
+static void repetitions_that_differ_are_an_error(void **state)
+{
+    const struct pk_source *s = &pk_source_gpu_counters;
+    bool again;
+    void *h;
+    fake_cupti.max_ranges = 5;
+    assert_int_equal(s->open(&fakes, plan_of(s, two, 2), &dev, &arena, &h, &err), 0);
+    assert_int_equal(iterate(s, h, 1), 2);
+    assert_int_equal(iterate(s, h, 2), 0);
+    assert_string_equal(err.why, "one had 3 ranges, another 5, and counters need equal ones");
+    s->close(h);
+    fake_cupti.passes = 2;
+    assert_int_equal(s->open(&fakes, plan_of(s, two, 2), &dev, &arena, &h, &err), 0);
+    for (unsigned i = 0; i < 3; i++) { /* counts three ranges; a pass of three; a pass of one */
+        assert_int_equal(s->start(h, &err), 0);
+        for (unsigned k = 0; k < (i < 2); k++) {
+            s->begin(h, REGION);
+            s->end(h, REGION);
+        }
+        assert_int_equal(s->stop(h, &again, &err), i < 2 ? PK_OK : PK_E_INTERNAL);
+    }
+    assert_string_equal(err.what, "the work differs from one repetition to the next");
+    assert_string_equal(err.why, "one had 3 ranges, another 1, and counters need equal ones");
+    s->close(h);
+}
+
 /* As of a MIG instance that shares the unit. */
 static void not_a_number_is_absent(void **state)
 {
@@ -148,7 +224,7 @@ static void not_a_number_is_absent(void **state)
     void *h;
     fake_cupti.share = NAN;
     assert_int_equal(s->open(&fakes, plan_of(s, two, 2), &dev, &arena, &h, &err), 0);
-    assert_int_equal(iterate(s, h, 0), 1);
+    assert_int_equal(iterate(s, h, 0), 2);
     assert_int_equal(s->read(h, -1, r, &err), 0);
     assert_true(r[1].absent && !r[0].absent);
     assert_string_equal(r[1].why, "CUPTI says NaN, as a MIG instance does of units it shares");
@@ -163,7 +239,7 @@ static void dropped_ranges_are_an_error(void **state)
     assert_int_equal(s->open(&fakes, plan_of(s, two, 2), &dev, &arena, &h, &err), 0);
     assert_int_equal(iterate(s, h, 1), 0);
     assert_string_equal(err.what, "the GPU's counts are not whole");
-    assert_string_equal(err.why, "2 of 3 ranges were dropped; there is room for 1024");
+    assert_string_equal(err.why, "2 of 3 ranges were dropped");
     s->close(h);
 }
 
@@ -190,6 +266,7 @@ static const struct refusal {
     {39, "another profiler is in this process", "end nsys, ncu, cuda-gdb, compute-sanitizer"},
     {26, "another profiler or DCGM holds the GPU's counters", "dcgmi profile --pause"},
     {7, "most likely by another profiler", "unset CUDA_INJECTION64_PATH"},
+    {7, "more ranges than it takes", "mark fewer regions in an iteration"},
     {15, "the driver is too old for this CUPTI", "update the NVIDIA driver"},
     {33, "virtual one (vGPU)", "ask the hypervisor's administrator to enable profiling for this vGPU"},
     {40, "virtual one (vGPU) without the permission", "ask the hypervisor's administrator"},
@@ -490,7 +567,6 @@ static void trace_as_a_source(void **state)
     static const char *const names[] = {"gpu_kernels", "gpu_busy_ns", "gpu_gap_ns", "gpu_copied_bytes"};
     const CUpti_ActivityKernel10 a = kernel("a", 1, 100, 200), b = kernel("b", 2, 150, 250),
                                  c = kernel("c", 3, 300, 310);
-    enum { INNER = REGION + 1 };
     const CUpti_ActivityAPI in_inner = call(1, 1250), in_outer = call(2, 1500);
     struct pk_reading r[4];
     void *h;
@@ -750,6 +826,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         GPU(counts_by_region),
         GPU(an_outer_region_counts_what_is_inside),
+        GPU(ranges_beyond_the_limit_are_counted_in_parts),
+        GPU(a_profiler_that_takes_no_range_is_told),
+        GPU(repetitions_that_differ_are_an_error),
         GPU(not_a_number_is_absent),
         GPU(dropped_ranges_are_an_error),
         GPU(a_failed_range_is_told),
