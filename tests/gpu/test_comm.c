@@ -1,6 +1,7 @@
 /* Communication on a GPU: order between lanes, calls of the host in them, and every way of averaging gradients over the virtual link, and over
  * NCCL with one rank. Of two ranks nothing: that takes mpiexec (stage ranks of gpu-check). */
 #include "given.h"
+#include "isolated.h"
 
 #include "base/clock.h"
 #include "device/lane.h"
@@ -155,9 +156,13 @@ static void averages_over_nccl(void **state)
     every_way(PK_COMM_NCCL, &(struct pk_comm_options){.ranks = 1});
 }
 
-int main(int argc, char **argv)
+static void begin(int argc, char **argv)
 {
     given = given_device(argc, argv);
+}
+
+int main(int argc, char **argv)
+{
 #define TEST(f) cmocka_unit_test_setup_teardown(f, open_device, close_device)
     const struct CMUnitTest tests[] = {
         TEST(lanes_wait_and_overlap),
@@ -165,5 +170,5 @@ int main(int argc, char **argv)
         TEST(averages_over_the_link),
         TEST(averages_over_nccl),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return isolated_run(tests, sizeof tests / sizeof *tests, begin, argc, argv);
 }

@@ -2,6 +2,7 @@
 #include "device/cuda/library.h"
 #include "device/graph.h"
 #include "given.h"
+#include "isolated.h"
 #include "unit/ops/op_checks_cudnn.h"
 
 // clang-format off
@@ -10,6 +11,7 @@
 #include <cmocka.h>
 // clang-format on
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static struct given given;
@@ -80,21 +82,25 @@ static void refused_memory(void **state)
 #define ON_DEVICE(test) cmocka_unit_test_setup_teardown(test, open_device, close_device)
 
 /* Of a GPU alone, and of one with the library. */
-int main(int argc, char **argv)
+static void begin(int argc, char **argv)
 {
     enum { SKIPPED = 77 };
-    const struct CMUnitTest tests[] = {ON_DEVICE(results), ON_DEVICE(captured), ON_DEVICE(refused_memory)};
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_library library;
     struct pk_err err;
     given = given_device(argc, argv);
     if (strncmp(given.device, "cuda", 4) != 0) {
         printf("skipped: device %s: cuDNN is of GPUs\n", given.device);
-        return SKIPPED;
+        exit(SKIPPED);
     }
     if (pk_library_open(PK_LIB_CUDNN, NULL, &a, &library, &err)) {
         printf("skipped: %s: %s\n", err.what, err.why);
-        return SKIPPED;
+        exit(SKIPPED);
     }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {ON_DEVICE(results), ON_DEVICE(captured), ON_DEVICE(refused_memory)};
+    return isolated_run(tests, sizeof tests / sizeof *tests, begin, argc, argv);
 }

@@ -2,6 +2,7 @@
 #include "build_config.h"
 #include "device/graph.h"
 #include "given.h"
+#include "isolated.h"
 #include "ops/ops.h"
 #ifdef PK_HAVE_CUDA
 #include "device/cuda/cuda.h"
@@ -234,6 +235,11 @@ static void the_l2_is_flushed(void **state)
 
 #define ON_DEVICE(test) cmocka_unit_test_setup_teardown(test, open_device, close_device)
 
+static void begin(int argc, char **argv)
+{
+    given = given_device(argc, argv);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -248,6 +254,5 @@ int main(int argc, char **argv)
 #endif
         ON_DEVICE(out_of_memory_is_recoverable),
     };
-    given = given_device(argc, argv);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return isolated_run(tests, sizeof tests / sizeof *tests, begin, argc, argv);
 }

@@ -1,6 +1,7 @@
 /* Every op on a GPU against the float64 reference: the checks that the CPU's ops pass, with larger and odder shapes. An op that
  * the device lacks is a skipped test. */
 #include "given.h"
+#include "isolated.h"
 #include "model/tree/slices.h"
 #include "ops/ceilings.h"
 #include "ops/table.h"
@@ -240,6 +241,11 @@ static void ceilings(void **state)
 
 #define BY_TYPE(layer) ON_DEVICE(layer), ON_DEVICE(layer##_bf16)
 
+static void begin(int argc, char **argv)
+{
+    given = given_device(argc, argv);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -277,6 +283,5 @@ int main(int argc, char **argv)
         BY_TYPE(adamw),
         ON_DEVICE(bad_logits),
     };
-    given = given_device(argc, argv);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return isolated_run(tests, sizeof tests / sizeof *tests, begin, argc, argv);
 }
