@@ -97,15 +97,15 @@ FROM (
     FROM slice l JOIN run_case c ON c.id = l.case_id, json_each(l.notes) n, json_each(n.value) e
     WHERE (n.key = 'doubts' OR n.key GLOB 'doubts:*') AND n.type = 'array' AND e.type = 'text') w
 LEFT JOIN (
-    SELECT 'disturbed' AS doubt, 'had samples in which the hypervisor ran somebody else' AS meaning
-    UNION ALL SELECT 'slowdown', 'became slower while they were measured (heat, until proven otherwise)'
+    SELECT 'disturbed' AS doubt, 'had samples during which the hypervisor ran another guest' AS meaning
+    UNION ALL SELECT 'slowdown', 'became slower while they were measured (possible thermal throttling)'
     UNION ALL SELECT 'no-steady', 'reached no steady state'
-    UNION ALL SELECT 'stolen', 'were measured while the hypervisor took more than 1 % of the CPUs'' time'
-    UNION ALL SELECT 'crowded', 'were measured while other work waited for a CPU for more than 5 % of the time'
-    UNION ALL SELECT 'short-of-memory', 'were measured while memory was waited for for more than 1 % of the time'
-    UNION ALL SELECT 'quota', 'were stopped by the control group''s CPU quota'
-    UNION ALL SELECT 'throttled', 'were measured while the processor throttled itself (heat or power)'
-    UNION ALL SELECT 'clock-fell', 'were measured while the CPUs'' clock fell by more than 5 %'
+    UNION ALL SELECT 'stolen', 'were measured while the hypervisor took more than 1 % of the CPU time'
+    UNION ALL SELECT 'crowded', 'were measured while other processes were waiting for a CPU for more than 5 % of the time'
+    UNION ALL SELECT 'short-of-memory', 'were measured while processes waited for memory for more than 1 % of the time'
+    UNION ALL SELECT 'quota', 'were stopped by the CPU quota of their control group'
+    UNION ALL SELECT 'throttled', 'were measured while the processor throttled itself (temperature or power)'
+    UNION ALL SELECT 'clock-fell', 'were measured while the CPU clock fell by more than 5 %'
     UNION ALL SELECT 'noisy', 'were measured beside a clock spin that lost more than 5 % of its time to interruptions') m
 ON m.doubt = w.doubt;
 
@@ -116,14 +116,13 @@ SELECT c.run_id, k.case_id, c.experiment, c.device, c.variant, c.axes, k.region,
        k.native, k.quality, k.modes, k.note, c.ordinal
 FROM counter k JOIN run_case c ON c.id = k.case_id;
 
--- Where the time of a typical traced iteration went (note "breakdown" of trace passes). A row per region and family; flops and bytes are what
--- its ops declared, NULL before version 9; busy_ns and gap_ns are the region's: the union of its kernels' intervals, and what was idle between
--- them.
+-- Where the time of a typical traced iteration went (note "breakdown" of trace passes). A row per region and family; flops and bytes are
+-- those that its ops declared; busy_ns and gap_ns are the region's: the union of its kernels' intervals, and the idle time between them.
 CREATE VIEW v_breakdown AS
 SELECT c.run_id, l.case_id, c.experiment, c.device, c.variant, c.axes, json_extract(f.value, '$.region') AS region,
        json_extract(f.value, '$.family') AS family, json_extract(f.value, '$.calls') AS calls,
        json_extract(f.value, '$.time_ns') AS time_ns, json_extract(f.value, '$.flops') AS flops,
-       CASE WHEN json_extract(f.value, '$.flops') IS NOT NULL THEN json_extract(f.value, '$.bytes') END AS bytes,
+       json_extract(f.value, '$.bytes') AS bytes,
        json_extract(r.value, '$.time_ns') AS region_time_ns, json_extract(r.value, '$.busy_ns') AS busy_ns,
        json_extract(r.value, '$.gap_ns') AS gap_ns, json_extract(l.notes, '$.breakdown.whole') AS whole, c.ordinal
 FROM slice l JOIN run_case c ON c.id = l.case_id, json_each(l.notes, '$.breakdown.families') f

@@ -70,7 +70,8 @@ bool pk_db_may_write(const char *path);
 /* Adds why and fix to an error: what this user may not do with the file or its directory. */
 enum pk_code pk_db_explain_access(const char *path, struct pk_err *err);
 
-/* migrate.c: the newest schema this program knows; brings a writable file up to it. */
+/* migrate.c: the schemas this program knows, from the first to the newest; brings a writable file up to the newest. */
+int pk_db_first_version(void);
 int pk_db_newest_version(void);
 enum pk_code pk_db_migrate(struct pk_store *s, struct pk_err *err) PK_MUST_CHECK;
 /* Perfkit's own views, as temporary ones, over the tables of the main database. */

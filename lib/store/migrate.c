@@ -6,6 +6,7 @@
 #include "base/embed.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 extern const struct pk_embedded pk_schema[]; /* NNNN-what.sql in order, then views.sql */
@@ -15,12 +16,23 @@ static bool is_migration(const struct pk_embedded *e)
     return isdigit((unsigned char)e->name[0]);
 }
 
+/* The version that a migration makes is the number its name begins with. */
+static int version_of(const struct pk_embedded *e)
+{
+    return (int)strtol(e->name, NULL, 10);
+}
+
+int pk_db_first_version(void)
+{
+    return version_of(pk_schema);
+}
+
 int pk_db_newest_version(void)
 {
-    int n = 0;
+    int newest = 0;
     for (const struct pk_embedded *e = pk_schema; e->name; e++)
-        n += is_migration(e);
-    return n;
+        newest = is_migration(e) ? version_of(e) : newest;
+    return newest;
 }
 
 static const char *views_text(void)
@@ -49,17 +61,16 @@ static enum pk_code drop_views(struct pk_store *s, struct pk_err *err)
 
 static enum pk_code apply_from(struct pk_store *s, int version, struct pk_err *err)
 {
-    int number = 0;
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     for (const struct pk_embedded *e = pk_schema; e->name; e++)
-        if (is_migration(e) && ++number > version && pk_db_script(s, e->text, err))
+        if (is_migration(e) && version_of(e) > version && pk_db_script(s, e->text, err))
             return err->code;
     if (drop_views(s, err) || pk_db_script(s, views_text(), err))
         return err->code;
-    return pk_db_script(
-        s,
-        pk_printf(&a, "PRAGMA application_id = %d; PRAGMA user_version = %d", PK_DB_APPLICATION_ID, number),
-        err);
+    return pk_db_script(s,
+                        pk_printf(&a, "PRAGMA application_id = %d; PRAGMA user_version = %d",
+                                  PK_DB_APPLICATION_ID, pk_db_newest_version()),
+                        err);
 }
 
 /* The version is read again under the lock: another process may have migrated meanwhile. */

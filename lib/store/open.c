@@ -44,6 +44,23 @@ static enum pk_code configure(struct pk_store *s, struct pk_err *err)
     return pk_db_script(s, "PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY", err);
 }
 
+/* The views are in the file itself: any SQLite client reads a version that this program does not know. */
+static enum pk_code refuse_version(const struct pk_store *s, long long version, struct pk_err *err)
+{
+    pk_fail(err, PK_E_IO, "store %s: refused", s->path);
+    if (version > pk_db_newest_version())
+        pk_why(err, "its schema is version %lld, from a newer perfkit; this one knows versions up to %d",
+               version, pk_db_newest_version());
+    else
+        pk_why(err,
+               "its schema is version %lld, from before the first release; this perfkit knows versions from "
+               "%d on",
+               version, pk_db_first_version());
+    return pk_fix(err, "use the perfkit that recorded it; or export it with `sqlite3 -header -csv FILE "
+                       "'SELECT * FROM v_sample'`;"
+                       " or name another file with --db");
+}
+
 /* A file that is SQLite's but not ours, or of another version. Another process may be making it between these questions: what it holds
  * is asked first, since it gets its mark with its first table. */
 static enum pk_code check_header(struct pk_store *s, bool *fresh, struct pk_err *err)
@@ -55,7 +72,6 @@ static enum pk_code check_header(struct pk_store *s, bool *fresh, struct pk_err 
         return err->code;
     *fresh = objects == 0 && id == 0;
     s->found_version = (int)version;
-    int newest = pk_db_newest_version();
     if (*fresh && s->mode == PK_STORE_WRITE)
         return PK_OK;
     if (id != PK_DB_APPLICATION_ID) {
@@ -64,12 +80,8 @@ static enum pk_code check_header(struct pk_store *s, bool *fresh, struct pk_err 
                            : "it is a SQLite database of another program");
         return pk_fix(err, "name a perfkit store with --db");
     }
-    if (version > newest) {
-        pk_fail(err, PK_E_IO, "store %s: refused", s->path);
-        pk_why(err, "its schema is version %lld, from a newer perfkit; this one knows versions up to %d",
-               (long long)version, newest);
-        return pk_fix(err, "use that newer perfkit, or another file with --db");
-    }
+    if (version < pk_db_first_version() || version > pk_db_newest_version())
+        return refuse_version(s, (long long)version, err);
     return PK_OK;
 }
 

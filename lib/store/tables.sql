@@ -69,7 +69,7 @@ SELECT coalesce(json_extract(c.axes, '$.command'), c.variant) AS command,
        max(s.value) FILTER (WHERE metric = 'instructions') * 1.0 / max(s.value) FILTER (WHERE metric = 'cycles') AS ipc,
        max(s.value) FILTER (WHERE metric = 'branches') AS branches,
        max(s.value) FILTER (WHERE metric = 'branch_misses') AS branch_misses,
-       max(s.value) FILTER (WHERE metric IN ('llc_misses', 'cache_misses')) AS llc_misses -- the older name
+       max(s.value) FILTER (WHERE metric = 'llc_misses') AS llc_misses
 FROM v_case c JOIN v_sample s ON s.case_id = c.case_id JOIN v_run r ON r.run_id = c.run_id
 WHERE c.run_id = :run AND c.experiment = :experiment AND s.pass = 'counter'
   AND typeof(r.settings ->> 'counters') <> 'text' -- those have a table of what they chose

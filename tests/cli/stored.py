@@ -19,7 +19,7 @@ class Stored:
             self.db.executescript(migration.read_text())
         self.db.executescript((SCHEMA / "views.sql").read_text())
         self.db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        self.db.execute(f"PRAGMA user_version = {len(migrations)}")
+        self.db.execute(f"PRAGMA user_version = {int(migrations[-1].name[:4])}")
         self.db.commit()
 
     def insert(self, table, **values):

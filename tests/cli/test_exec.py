@@ -403,13 +403,3 @@ def test_recorded_text_is_utf_8(perfkit, option, text):
     if perfkit.db.exists():
         with sqlite3.connect(perfkit.db) as db:
             assert db.execute("SELECT count(*) FROM run").fetchone() == (0,)
-
-
-def test_the_older_name_of_llc_misses_is_read(perfkit):
-    assert perfkit("exec", "--runs", "2", "--", "true").status == 0
-    db = sqlite3.connect(perfkit.db)
-    db.execute("UPDATE metric SET name = 'cache_misses' WHERE name = 'page_faults'")
-    db.commit()
-    db.close()
-    rows = perfkit("show", "--format", "json").json()["tables"].get("counters", {}).get("rows", [])
-    assert all(row["llc_misses"] for row in rows)

@@ -44,15 +44,15 @@ def test_doubts_name_their_cases(perfkit, run):
     note(run, 3, 1, {"doubts": ["stolen", "throttled"]})
     note(run, 3, 2, {"doubts": ["stolen"]})
     assert notes_of(perfkit) == [
-        "Of 3 cases, 2 (3 of 6 slices) were measured while the hypervisor took more than 1 % of the CPUs' time: plain n=1; plain n=3.",
-        "Of 3 cases, 1 (1 of 6 slices) was measured while the processor throttled itself (heat or power): plain n=3."]
+        "Of 3 cases, 2 (3 of 6 slices) were measured while the hypervisor took more than 1 % of the CPU time: plain n=1; plain n=3.",
+        "Of 3 cases, 1 (1 of 6 slices) was measured while the processor throttled itself (temperature or power): plain n=3."]
 
 
 def test_what_samples_show_is_said_in_the_same_way(perfkit, run):
     note(run, 1, 1, {"disturbed": 3, "class": "slowdown"})
     note(run, 2, 1, {"disturbed": 0, "disturbed_kept": True, "class": "no-steady"})
     first, second, third = notes_of(perfkit)
-    assert "2 (2 of 6 slices) had samples in which the hypervisor ran somebody else: plain n=1; plain n=2." in first
+    assert "2 (2 of 6 slices) had samples during which the hypervisor ran another guest: plain n=1; plain n=2." in first
     assert "1 (1 of 6 slices) reached no steady state: plain n=2." in second
     assert "1 (1 of 6 slices) became slower while" in third
 
@@ -61,7 +61,7 @@ def test_one_is_no_plural(perfkit):
     s = Stored(perfkit.db)
     s.run([("plain", {"n": 1}, {"busy_ns": [100.0]})])
     note(s, 1, 1, {"doubts": ["quota"]})
-    assert notes_of(perfkit) == ["Of 1 case, 1 (1 of 1 slice) was stopped by the control group's CPU quota: plain."]
+    assert notes_of(perfkit) == ["Of 1 case, 1 (1 of 1 slice) was stopped by the CPU quota of their control group: plain."]
 
 
 def test_many_cases_are_counted(perfkit):
@@ -70,7 +70,7 @@ def test_many_cases_are_counted(perfkit):
     for case in range(1, 6):
         note(s, case, 1, {"doubts": ["quota"]})
     (only,) = notes_of(perfkit)
-    assert only.endswith("quota: plain n=0; plain n=1; plain n=2; and 2 more.")
+    assert only.endswith(": plain n=0; plain n=1; plain n=2; and 2 more.")
 
 
 def test_sources_of_their_own(perfkit, run):

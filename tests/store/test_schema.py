@@ -1,22 +1,31 @@
 """Migrations: a database of every past schema version opens, is brought up to date, and keeps its rows. schema-NNNN.sql is the dump of a
-store of that version, made when the version was new: tests/store/README says how."""
+store of that version, made when the version was new: tests/store/README says how. perfkit-next knows one version more (next.sql), so that
+the way from a version to the next is tested also while there is only one."""
 import os
 import pathlib
+import re
+import shutil
 import sqlite3
 import subprocess
 
 import pytest
 
-PERFKIT = os.environ["PERFKIT_BIN"]
+PERFKIT, PERFKIT_NEXT = os.environ["PERFKIT_BIN"], os.environ["PERFKIT_NEXT_BIN"]
+WRITER, WRITER_NEXT = os.environ["PK_STORE_WRITER"], os.environ["PK_STORE_WRITER_NEXT"]
 HERE = pathlib.Path(__file__).parent
 SCHEMA = HERE.parents[1] / "schema"
-NEWEST = len(list(SCHEMA.glob("[0-9]*.sql")))
+MIGRATIONS = sorted(SCHEMA.glob("[0-9]*.sql"))
+VERSIONS = [int(f.name[:4]) for f in MIGRATIONS]
+FIRST, NEWEST, NEXT = VERSIONS[0], VERSIONS[-1], 9999
 DUMPS = sorted(HERE.glob("schema-*.sql"))
+REFUSED = HERE / "refused-0009.sql"
 
 
-def perfkit(*args):
-    env = {k: v for k, v in os.environ.items() if not k.startswith("PERFKIT_")}
-    return subprocess.run([PERFKIT, *map(str, args)], capture_output=True, text=True, timeout=60, env=env)
+ENV = {k: v for k, v in os.environ.items() if not k.startswith("PERFKIT_")}
+
+
+def run(program, *args):
+    return subprocess.run([program, *map(str, args)], capture_output=True, text=True, timeout=60, env=ENV)
 
 
 def load(dump, path):
@@ -25,38 +34,128 @@ def load(dump, path):
     db.close()
 
 
-def objects(path):
+def query(path, sql):
     db = sqlite3.connect(path)
-    rows = dict(db.execute("SELECT type || ' ' || name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'").fetchall())
+    rows = db.execute(sql).fetchall()
     db.close()
     return rows
 
 
+def version(path):
+    return query(path, "PRAGMA user_version")[0][0]
+
+
+def objects(path):
+    return dict(query(path, "SELECT type || ' ' || name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'"))
+
+
 def test_there_is_a_dump_of_every_version():
-    assert [int(d.stem.split("-")[1]) for d in DUMPS] == list(range(1, NEWEST + 1))
+    assert VERSIONS == list(range(FIRST, NEWEST + 1))
+    assert [int(d.stem.split("-")[1]) for d in DUMPS] == VERSIONS
 
 
+@pytest.mark.parametrize("program, writer, to", [(PERFKIT, WRITER, NEWEST), (PERFKIT_NEXT, WRITER_NEXT, NEXT)], ids=["newest", "next"])
 @pytest.mark.parametrize("dump", DUMPS, ids=lambda d: d.stem)
-def test_upgrade(tmp_path, dump):
+def test_upgrade(tmp_path, dump, program, writer, to):
     old, new = tmp_path / "old.db", tmp_path / "new.db"
     load(dump, old)
-    before = sqlite3.connect(old).execute("SELECT * FROM v_sample").fetchall()
-    migrated = perfkit("db", "migrate", "--db", old, "--format", "csv")
-    assert migrated.returncode == 0 and migrated.stdout.splitlines()[1].endswith(f",{int(dump.stem.split('-')[1])},{NEWEST}"), migrated
-    assert perfkit("db", "check", "--db", old).returncode == 0
-    after = sqlite3.connect(old).execute("SELECT * FROM v_sample").fetchall()
+    before = query(old, "SELECT * FROM v_sample")
+    migrated = run(program, "db", "migrate", "--db", old, "--format", "csv")
+    assert migrated.returncode == 0 and migrated.stdout.splitlines()[1].endswith(f",{int(dump.stem.split('-')[1])},{to}"), migrated
+    assert version(old) == to
+    assert run(program, "db", "check", "--db", old).returncode == 0
+    after = query(old, "SELECT * FROM v_sample")
     assert before and [r[:9] for r in after] == [r[:9] for r in before]
-    subprocess.run([os.environ["PK_STORE_WRITER"], new, "1", "1", "1", "1"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([writer, new, "1", "1", "1", "1"], check=True, stdout=subprocess.DEVNULL)
+    assert version(new) == to
     assert objects(old) == objects(new), "a migrated store is a new one"
-    assert perfkit("show", f"{old}:@").returncode == 0, "also as a stranger's"
+    assert run(program, "show", f"{old}:@").returncode == 0, "also as a stranger's"
 
 
-def test_versions_are_never_edited():
+def test_a_migration_sees_the_rows_and_replaces_the_views(tmp_path):
+    store = tmp_path / "s.db"
+    load(DUMPS[-1], store)
+    db = sqlite3.connect(store)
+    db.execute("CREATE VIEW v_of_before AS SELECT 1")
+    db.close()
+    runs = query(store, "SELECT id FROM run")
+    assert run(PERFKIT_NEXT, "db", "migrate", "--db", store).returncode == 0
+    assert query(store, "SELECT run_id, rain FROM forecast") == [(r, 0.5) for r, in runs]
+    assert "view v_of_before" not in objects(store)
+
+
+def test_a_migration_that_fails_changes_nothing(tmp_path):
+    store = tmp_path / "s.db"
+    load(DUMPS[-1], store)
+    db = sqlite3.connect(store)
+    db.execute("CREATE TABLE forecast(x)")
+    db.close()
+    before = objects(store)
+    failed = run(PERFKIT_NEXT, "db", "migrate", "--db", store)
+    assert failed.returncode == 1 and "forecast" in failed.stderr, failed
+    assert version(store) == NEWEST and objects(store) == before
+    assert run(PERFKIT, "show", "--db", store).returncode == 0
+
+
+def test_four_migrate_at_once(tmp_path):
+    store = tmp_path / "s.db"
+    load(DUMPS[0], store)
+    started = [subprocess.Popen([PERFKIT_NEXT, "db", "migrate", "--db", store], stdout=subprocess.DEVNULL, env=ENV) for _ in range(4)]
+    assert [p.wait(60) for p in started] == [0] * 4
+    assert version(store) == NEXT and len(query(store, "SELECT * FROM forecast")) == len(query(store, "SELECT * FROM run"))
+
+
+def test_an_older_store_that_may_not_be_changed(tmp_path):
+    """A reader of another's file migrates nothing: it says what to do, and that works."""
+    old, copy = tmp_path / "old.db", tmp_path / "copy.db"
+    load(DUMPS[-1], old)
+    refused = run(PERFKIT_NEXT, "show", f"{old}:@")
+    assert refused.returncode == 1 and f"version {NEWEST}" in refused.stderr and "perfkit db migrate --db COPY" in refused.stderr, refused
+    shutil.copy(old, copy)
+    assert run(PERFKIT_NEXT, "db", "migrate", "--db", copy).returncode == 0
+    assert run(PERFKIT_NEXT, "show", f"{copy}:@").returncode == 0
+
+
+def exported_as_advised(stderr, store):
+    """The rows that the command in the message prints for the store."""
+    command = re.search(r"`sqlite3 -header -csv FILE '([^']*)'`", stderr)
+    assert command, stderr
+    return query(store, command[1])
+
+
+@pytest.mark.parametrize("args", [("show",), ("db", "migrate"), ("db", "check"), ("exec", "-r", "1", "--", "true")], ids=" ".join)
+def test_versions_before_the_first_are_refused(tmp_path, args):
+    store = tmp_path / "s.db"
+    load(REFUSED, store)
+    before = store.read_bytes()
+    refused = run(PERFKIT, *args[:1], "--db", store, *args[1:])
+    assert refused.returncode == 1 and "version 9, from before the first release" in refused.stderr, refused
+    assert f"versions from {FIRST} on" in refused.stderr, refused
+    assert len(exported_as_advised(refused.stderr, store)) == 24
+    assert store.read_bytes() == before
+
+
+def test_versions_before_the_first_are_refused_as_strangers(tmp_path):
+    store, own = tmp_path / "s.db", tmp_path / "own.db"
+    load(REFUSED, store)
+    assert "version 9, from before the first release" in run(PERFKIT, "show", f"{store}:@", "--db", own).stderr
+    subprocess.run([WRITER, own, "1", "1", "1", "1"], check=True, stdout=subprocess.DEVNULL)
+    merged = run(PERFKIT, "db", "merge", store, "--db", own)
+    assert merged.returncode == 1 and "version 9, from before the first release" in merged.stderr, merged
+
+
+def test_a_newer_version_is_refused(tmp_path):
+    store = tmp_path / "s.db"
+    subprocess.run([WRITER_NEXT, store, "2", "2", "2", "3"], check=True, stdout=subprocess.DEVNULL)
+    refused = run(PERFKIT, "show", "--db", store)
+    assert refused.returncode == 1 and f"version {NEXT}, from a newer perfkit; this one knows versions up to {NEWEST}" in refused.stderr, refused
+    assert len(exported_as_advised(refused.stderr, store)) == 24
+
+
+def test_versions_are_never_edited(tmp_path):
     """The newest dump has exactly the schema of today's files: a change of views.sql or of a migration needs a new migration."""
-    db = sqlite3.connect(":memory:")
-    for f in sorted(SCHEMA.glob("[0-9]*.sql")) + [SCHEMA / "views.sql"]:
-        db.executescript(f.read_text())
-    today = dict(db.execute("SELECT type || ' ' || name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'").fetchall())
-    recorded = sqlite3.connect(":memory:")
-    recorded.executescript(DUMPS[-1].read_text())
-    assert dict(recorded.execute("SELECT type || ' ' || name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'").fetchall()) == today
+    today, recorded = tmp_path / "today.db", tmp_path / "recorded.db"
+    for f in [*MIGRATIONS, SCHEMA / "views.sql"]:
+        load(f, today)
+    load(DUMPS[-1], recorded)
+    assert objects(recorded) == objects(today)

@@ -1,4 +1,6 @@
--- Version 1: machines, runs, cases, slices, series, samples; summaries and fits; ceilings.
+-- Version 10, the first schema: machines, runs, cases, slices, series, samples, and what is computed from them.
+--
+-- A version is the number in its file's name. 1 to 9 were used before the first release; stores of those versions are refused.
 -- Migrations are appended, never edited. Times are integers of nanoseconds (wall clock since 1970 where they are dates).
 -- The tables are private: scripts read the v_* views (views.sql), which docs/store.md describes.
 
@@ -19,6 +21,7 @@ CREATE TABLE run(
     machine_id INTEGER NOT NULL REFERENCES machine(id),
     git_commit TEXT,
     git_dirty INTEGER CHECK(git_dirty IN (0, 1)),
+    git_branch TEXT,
     version TEXT NOT NULL,
     started_ns INTEGER NOT NULL,
     ended_ns INTEGER,
@@ -29,6 +32,13 @@ CREATE TABLE run(
     pid_start_ticks INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX run_by_label ON run(label) WHERE label IS NOT NULL;
+CREATE INDEX run_by_branch ON run(git_branch) WHERE git_branch IS NOT NULL;
+
+-- The topology of a machine as hwloc's XML, without I/O devices, once per machine.
+CREATE TABLE topology(
+    machine_id INTEGER PRIMARY KEY REFERENCES machine(id),
+    xml TEXT NOT NULL
+) STRICT;
 
 -- What a worker said about how it measures (threads, BLAS core ...). Invocation 0 is the run itself.
 CREATE TABLE setting(
@@ -165,7 +175,7 @@ CREATE TABLE fit(
     UNIQUE(run_id, name, experiment, variant, device, fixed)
 ) STRICT;
 
--- Measured once per device; the newest wins, older ones explain older runs.
+-- A row per key and repeat of measuring the ceilings of a device. The highest counts: v_ceiling.
 CREATE TABLE ceiling(
     id INTEGER PRIMARY KEY,
     machine_id INTEGER NOT NULL REFERENCES machine(id),
@@ -175,3 +185,78 @@ CREATE TABLE ceiling(
     measured_ns INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX ceiling_by_key ON ceiling(machine_id, device, key, measured_ns);
+
+-- What counter passes counted, and what is derived from it: a row per region and event or derived metric of a case.
+CREATE TABLE counter(
+    case_id INTEGER NOT NULL REFERENCES run_case(id) ON DELETE CASCADE,
+    region TEXT NOT NULL,
+    group_name TEXT NOT NULL,
+    name TEXT NOT NULL,
+    unit TEXT NOT NULL,
+    value REAL,
+    source TEXT NOT NULL,
+    native TEXT NOT NULL,
+    quality TEXT NOT NULL CHECK(quality IN ('exact', 'approximate', 'derived')),
+    modes TEXT NOT NULL,
+    note TEXT NOT NULL,
+    PRIMARY KEY(case_id, region, group_name, name)
+) STRICT, WITHOUT ROWID;
+
+-- Counting slows down: what was timed beside it never enters a statistic.
+CREATE TRIGGER slice_summary_is_of_timing BEFORE INSERT ON slice_summary
+WHEN (SELECT pass FROM slice WHERE id = NEW.slice_id) <> 'timing'
+BEGIN
+    SELECT RAISE(ABORT, 'only timing passes enter statistics');
+END;
+
+-- Baselines: a name for runs of one experiment, and who decided when and why what it stands for.
+-- follows and pattern: it moves, and stands for the `newest` complete runs that have the label or the tag "KEY=VALUE", or that were recorded
+-- on the branch without uncommitted changes and as no side of a gate. NULL: pinned.
+CREATE TABLE baseline(
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    experiment TEXT NOT NULL,
+    follows TEXT CHECK(follows IN ('label', 'tag', 'branch')),
+    pattern TEXT,
+    newest INTEGER CHECK(newest >= 1),
+    CHECK((follows IS NULL) = (pattern IS NULL) AND (follows IS NULL) = (newest IS NULL))
+) STRICT;
+
+-- The runs of those that are pinned.
+CREATE TABLE baseline_run(
+    baseline_id INTEGER NOT NULL REFERENCES baseline(id) ON DELETE CASCADE,
+    run_id INTEGER NOT NULL REFERENCES run(id) ON DELETE CASCADE,
+    PRIMARY KEY(baseline_id, run_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX baseline_by_run ON baseline_run(run_id);
+
+-- meaning: what it stood for from then on, in words.
+CREATE TABLE baseline_change(
+    id INTEGER PRIMARY KEY,
+    baseline_id INTEGER NOT NULL REFERENCES baseline(id) ON DELETE CASCADE,
+    changed_ns INTEGER NOT NULL,
+    who TEXT NOT NULL,
+    action TEXT NOT NULL CHECK(action IN ('saved', 'replaced', 'accepted', 'pinned')),
+    meaning TEXT NOT NULL,
+    reason TEXT
+) STRICT;
+CREATE INDEX baseline_change_by_baseline ON baseline_change(baseline_id);
+
+-- What a calibration (equal work, measured twice in turns) says of the noise: a row per metric of a case of the base. Shares: 0.014 is 1.4 %.
+-- within_cv: between the samples of one process; NULL where processes give one. floor: the smallest change that a gate can tell from none;
+-- min_effect: the suggested --min-effect; mde: the smallest worsening that is found 19 times in 20 with that.
+CREATE TABLE calibration(
+    case_id INTEGER NOT NULL REFERENCES run_case(id) ON DELETE CASCADE,
+    metric_id INTEGER NOT NULL REFERENCES metric(id),
+    pairs INTEGER NOT NULL CHECK(pairs >= 4),
+    disturbed INTEGER NOT NULL CHECK(disturbed >= 0),
+    ratio REAL NOT NULL,
+    p REAL,
+    between_cv REAL NOT NULL,
+    within_cv REAL,
+    pair_sd REAL NOT NULL,
+    floor REAL NOT NULL,
+    min_effect REAL NOT NULL,
+    mde REAL NOT NULL,
+    PRIMARY KEY(case_id, metric_id)
+) STRICT, WITHOUT ROWID;

@@ -1,5 +1,5 @@
 PRAGMA application_id=1886087540;
-PRAGMA user_version=4;
+PRAGMA user_version=10;
 PRAGMA foreign_keys=OFF;
 BEGIN TRANSACTION;
 CREATE TABLE machine(
@@ -18,6 +18,7 @@ CREATE TABLE run(
     machine_id INTEGER NOT NULL REFERENCES machine(id),
     git_commit TEXT,
     git_dirty INTEGER CHECK(git_dirty IN (0, 1)),
+    git_branch TEXT,
     version TEXT NOT NULL,
     started_ns INTEGER NOT NULL,
     ended_ns INTEGER,
@@ -27,8 +28,12 @@ CREATE TABLE run(
     pid INTEGER NOT NULL,
     pid_start_ticks INTEGER NOT NULL
 ) STRICT;
-INSERT INTO run VALUES(1,'5e7873f60e0666173a1018175412c602','demo',NULL,'store-writer','{}','{}',1,NULL,NULL,'0',1795266626819078653,1795266627015864626,'complete','vm','f8f7a260-87bf-4f71-91f8-97fbdafcbe1c pid:[4026531836]',6166,4197762);
-INSERT INTO run VALUES(2,'9f08af9389f858dbac38b4e0fedee0b7','demo',NULL,'store-writer','{}','{}',1,NULL,NULL,'0',1795266627051726030,1795266627215643547,'complete','vm','f8f7a260-87bf-4f71-91f8-97fbdafcbe1c pid:[4026531836]',6166,4197762);
+INSERT INTO run VALUES(1,'0ae3fe9addcbf1f48e05f71158927d1f','demo',NULL,'store-writer','{}','{}',1,NULL,NULL,NULL,'0',1795370781587544208,1795370781593219376,'complete','vm','d63f7df0-2ab0-4465-8d6f-d341d190e34d pid:[4026531836]',15023,111658);
+INSERT INTO run VALUES(2,'62e46a7589e234c4b1bc99099091a123','demo',NULL,'store-writer','{}','{}',1,NULL,NULL,NULL,'0',1795370781593886658,1795370781598646515,'complete','vm','d63f7df0-2ab0-4465-8d6f-d341d190e34d pid:[4026531836]',15023,111658);
+CREATE TABLE topology(
+    machine_id INTEGER PRIMARY KEY REFERENCES machine(id),
+    xml TEXT NOT NULL
+) STRICT;
 CREATE TABLE setting(
     run_id INTEGER NOT NULL REFERENCES run(id) ON DELETE CASCADE,
     invocation INTEGER NOT NULL CHECK(invocation >= 0),
@@ -89,14 +94,14 @@ CREATE TABLE slice(
     notes TEXT NOT NULL CHECK(notes GLOB '{*}'),
     UNIQUE(case_id, invocation, pass)
 ) STRICT;
-INSERT INTO slice VALUES(1,1,1,'timing','ok','',1795266626877076238,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(2,2,1,'timing','ok','',1795266626943596782,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(3,1,2,'timing','ok','',1795266626963575620,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(4,2,2,'timing','ok','',1795266626995585073,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(5,3,1,'timing','ok','',1795266627102563262,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(6,4,1,'timing','ok','',1795266627151569376,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(7,3,2,'timing','ok','',1795266627167852235,1,'{"stop":"max-samples"}');
-INSERT INTO slice VALUES(8,4,2,'timing','ok','',1795266627187577523,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(1,1,1,'timing','ok','',1795370781589096386,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(2,2,1,'timing','ok','',1795370781590963051,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(3,1,2,'timing','ok','',1795370781591773316,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(4,2,2,'timing','ok','',1795370781592431685,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(5,3,1,'timing','ok','',1795370781594989157,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(6,4,1,'timing','ok','',1795370781596382359,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(7,3,2,'timing','ok','',1795370781597198242,1,'{"stop":"max-samples"}');
+INSERT INTO slice VALUES(8,4,2,'timing','ok','',1795370781597929539,1,'{"stop":"max-samples"}');
 CREATE TABLE series(
     id INTEGER PRIMARY KEY,
     slice_id INTEGER NOT NULL REFERENCES slice(id) ON DELETE CASCADE,
@@ -212,10 +217,6 @@ CREATE TABLE ceiling(
     value REAL NOT NULL,
     measured_ns INTEGER NOT NULL
 ) STRICT;
-CREATE TABLE topology(
-    machine_id INTEGER PRIMARY KEY REFERENCES machine(id),
-    xml TEXT NOT NULL
-) STRICT;
 CREATE TABLE counter(
     case_id INTEGER NOT NULL REFERENCES run_case(id) ON DELETE CASCADE,
     region TEXT NOT NULL,
@@ -230,9 +231,48 @@ CREATE TABLE counter(
     note TEXT NOT NULL,
     PRIMARY KEY(case_id, region, group_name, name)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE baseline(
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    experiment TEXT NOT NULL,
+    follows TEXT CHECK(follows IN ('label', 'tag', 'branch')),
+    pattern TEXT,
+    newest INTEGER CHECK(newest >= 1),
+    CHECK((follows IS NULL) = (pattern IS NULL) AND (follows IS NULL) = (newest IS NULL))
+) STRICT;
+CREATE TABLE baseline_run(
+    baseline_id INTEGER NOT NULL REFERENCES baseline(id) ON DELETE CASCADE,
+    run_id INTEGER NOT NULL REFERENCES run(id) ON DELETE CASCADE,
+    PRIMARY KEY(baseline_id, run_id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE baseline_change(
+    id INTEGER PRIMARY KEY,
+    baseline_id INTEGER NOT NULL REFERENCES baseline(id) ON DELETE CASCADE,
+    changed_ns INTEGER NOT NULL,
+    who TEXT NOT NULL,
+    action TEXT NOT NULL CHECK(action IN ('saved', 'replaced', 'accepted', 'pinned')),
+    meaning TEXT NOT NULL,
+    reason TEXT
+) STRICT;
+CREATE TABLE calibration(
+    case_id INTEGER NOT NULL REFERENCES run_case(id) ON DELETE CASCADE,
+    metric_id INTEGER NOT NULL REFERENCES metric(id),
+    pairs INTEGER NOT NULL CHECK(pairs >= 4),
+    disturbed INTEGER NOT NULL CHECK(disturbed >= 0),
+    ratio REAL NOT NULL,
+    p REAL,
+    between_cv REAL NOT NULL,
+    within_cv REAL,
+    pair_sd REAL NOT NULL,
+    floor REAL NOT NULL,
+    min_effect REAL NOT NULL,
+    mde REAL NOT NULL,
+    PRIMARY KEY(case_id, metric_id)
+) STRICT, WITHOUT ROWID;
 DELETE FROM sqlite_sequence;
 INSERT INTO sqlite_sequence VALUES('run',2);
 CREATE INDEX run_by_label ON run(label) WHERE label IS NOT NULL;
+CREATE INDEX run_by_branch ON run(git_branch) WHERE git_branch IS NOT NULL;
 CREATE INDEX series_by_slice ON series(slice_id);
 CREATE INDEX ceiling_by_key ON ceiling(machine_id, device, key, measured_ns);
 CREATE TRIGGER slice_summary_is_of_timing BEFORE INSERT ON slice_summary
@@ -240,12 +280,14 @@ WHEN (SELECT pass FROM slice WHERE id = NEW.slice_id) <> 'timing'
 BEGIN
     SELECT RAISE(ABORT, 'only timing passes enter statistics');
 END;
+CREATE INDEX baseline_by_run ON baseline_run(run_id);
+CREATE INDEX baseline_change_by_baseline ON baseline_change(baseline_id);
 CREATE VIEW v_run AS
 SELECT r.id AS run_id, r.label,
        strftime('%Y-%m-%dT%H:%M:%SZ', r.started_ns / 1000000000, 'unixepoch') AS started_at,
        r.status, m.json AS machine, r.git_commit, r.command_line, r.git_dirty, r.experiment, r.settings, r.tags,
        strftime('%Y-%m-%dT%H:%M:%SZ', r.ended_ns / 1000000000, 'unixepoch') AS ended_at,
-       r.started_ns, r.ended_ns, r.version, r.host, r.machine_id, r.uuid
+       r.started_ns, r.ended_ns, r.version, r.host, r.machine_id, r.uuid, r.git_branch
 FROM run r JOIN machine m ON m.id = r.machine_id;
 CREATE VIEW v_slice AS
 SELECT c.run_id, l.case_id, l.invocation, l.pass, l.status, l.message, l.notes, l.started_ns, l.elapsed_ns, l.id AS slice_id
@@ -318,15 +360,15 @@ FROM (
     FROM slice l JOIN run_case c ON c.id = l.case_id, json_each(l.notes) n, json_each(n.value) e
     WHERE (n.key = 'doubts' OR n.key GLOB 'doubts:*') AND n.type = 'array' AND e.type = 'text') w
 LEFT JOIN (
-    SELECT 'disturbed' AS doubt, 'had samples in which the hypervisor ran somebody else' AS meaning
-    UNION ALL SELECT 'slowdown', 'became slower while they were measured (heat, until proven otherwise)'
+    SELECT 'disturbed' AS doubt, 'had samples during which the hypervisor ran another guest' AS meaning
+    UNION ALL SELECT 'slowdown', 'became slower while they were measured (possible thermal throttling)'
     UNION ALL SELECT 'no-steady', 'reached no steady state'
-    UNION ALL SELECT 'stolen', 'were measured while the hypervisor took more than 1 % of the CPUs'' time'
-    UNION ALL SELECT 'crowded', 'were measured while other work waited for a CPU for more than 5 % of the time'
-    UNION ALL SELECT 'short-of-memory', 'were measured while memory was waited for for more than 1 % of the time'
-    UNION ALL SELECT 'quota', 'were stopped by the control group''s CPU quota'
-    UNION ALL SELECT 'throttled', 'were measured while the processor throttled itself (heat or power)'
-    UNION ALL SELECT 'clock-fell', 'were measured while the CPUs'' clock fell by more than 5 %'
+    UNION ALL SELECT 'stolen', 'were measured while the hypervisor took more than 1 % of the CPU time'
+    UNION ALL SELECT 'crowded', 'were measured while other processes were waiting for a CPU for more than 5 % of the time'
+    UNION ALL SELECT 'short-of-memory', 'were measured while processes waited for memory for more than 1 % of the time'
+    UNION ALL SELECT 'quota', 'were stopped by the CPU quota of their control group'
+    UNION ALL SELECT 'throttled', 'were measured while the processor throttled itself (temperature or power)'
+    UNION ALL SELECT 'clock-fell', 'were measured while the CPU clock fell by more than 5 %'
     UNION ALL SELECT 'noisy', 'were measured beside a clock spin that lost more than 5 % of its time to interruptions') m
 ON m.doubt = w.doubt;
 CREATE VIEW v_counter AS
@@ -336,7 +378,8 @@ FROM counter k JOIN run_case c ON c.id = k.case_id;
 CREATE VIEW v_breakdown AS
 SELECT c.run_id, l.case_id, c.experiment, c.device, c.variant, c.axes, json_extract(f.value, '$.region') AS region,
        json_extract(f.value, '$.family') AS family, json_extract(f.value, '$.calls') AS calls,
-       json_extract(f.value, '$.time_ns') AS time_ns, json_extract(f.value, '$.bytes') AS bytes,
+       json_extract(f.value, '$.time_ns') AS time_ns, json_extract(f.value, '$.flops') AS flops,
+       json_extract(f.value, '$.bytes') AS bytes,
        json_extract(r.value, '$.time_ns') AS region_time_ns, json_extract(r.value, '$.busy_ns') AS busy_ns,
        json_extract(r.value, '$.gap_ns') AS gap_ns, json_extract(l.notes, '$.breakdown.whole') AS whole, c.ordinal
 FROM slice l JOIN run_case c ON c.id = l.case_id, json_each(l.notes, '$.breakdown.families') f
@@ -348,4 +391,35 @@ SELECT c.run_id, l.case_id, c.experiment, c.device, c.variant, c.axes, json_extr
        json_extract(k.value, '$.calls') AS calls, json_extract(k.value, '$.time_ns') AS time_ns, c.ordinal
 FROM slice l JOIN run_case c ON c.id = l.case_id, json_each(l.notes, '$.breakdown.kernels') k
 WHERE l.pass = 'trace' AND l.status = 'ok';
+CREATE VIEW v_timeline AS
+SELECT c.run_id, l.case_id, c.experiment, c.device, c.variant, c.axes, l.invocation, b.key AS bucket, json_extract(b.value, '$[0]') AS bytes,
+       json_extract(b.value, '$[1]') AS ready_ns, json_extract(b.value, '$[2]') AS started_ns, json_extract(b.value, '$[3]') AS ended_ns,
+       json_extract(l.notes, '$.timeline.backward_ns') AS backward_ns, c.ordinal
+FROM slice l JOIN run_case c ON c.id = l.case_id, json_each(l.notes, '$.timeline.reduces') b
+WHERE l.pass = 'timing' AND l.status = 'ok';
+CREATE VIEW v_baseline_run AS
+SELECT b.name, p.run_id FROM baseline b JOIN baseline_run p ON p.baseline_id = b.id
+UNION ALL
+SELECT name, run_id
+FROM (SELECT b.name, b.newest, r.id AS run_id, row_number() OVER (PARTITION BY b.id ORDER BY r.id DESC) AS place
+      FROM baseline b JOIN run r ON r.experiment = b.experiment AND r.status = 'complete'
+      WHERE CASE b.follows WHEN 'label' THEN r.label = b.pattern
+                           WHEN 'tag' THEN EXISTS (SELECT 1 FROM json_each(r.tags) t WHERE t.key || '=' || t.value = b.pattern)
+                           WHEN 'branch' THEN r.git_branch = b.pattern AND r.git_dirty IS NOT 1 AND json_extract(r.settings, '$.gate') IS NULL END)
+WHERE place <= newest;
+CREATE VIEW v_baseline_change AS
+SELECT b.name, strftime('%Y-%m-%dT%H:%M:%SZ', c.changed_ns / 1000000000, 'unixepoch') AS changed_at, c.who, c.action, c.meaning, c.reason,
+       c.changed_ns, c.id AS change_id
+FROM baseline_change c JOIN baseline b ON b.id = c.baseline_id;
+CREATE VIEW v_baseline AS
+SELECT b.name, b.experiment, CASE WHEN b.follows IS NULL THEN 'pinned' ELSE 'moving' END AS kind, b.follows, b.pattern, b.newest,
+       (SELECT count(*) FROM v_baseline_run r WHERE r.name = b.name) AS runs,
+       (SELECT max(run_id) FROM v_baseline_run r WHERE r.name = b.name) AS newest_run
+FROM baseline b;
+CREATE VIEW v_calibration AS
+SELECT c.run_id, k.case_id, strftime('%Y-%m-%dT%H:%M:%SZ', r.started_ns / 1000000000, 'unixepoch') AS measured_at, a.json AS machine,
+       r.settings, c.experiment, c.device, c.variant, c.axes, m.name AS metric, m.unit, m.direction, k.pairs, k.disturbed, k.ratio, k.p,
+       k.between_cv, k.within_cv, k.pair_sd, k.floor, k.min_effect, k.mde, c.ordinal, c.revision, c.identity
+FROM calibration k JOIN metric m ON m.id = k.metric_id JOIN run_case c ON c.id = k.case_id JOIN run r ON r.id = c.run_id
+JOIN machine a ON a.id = r.machine_id;
 COMMIT;

@@ -1,2 +1,0 @@
--- Version 2: a row per repeat in ceiling, and the highest of them counts, where version 1 kept the best of three and let the
--- newest count. No table changes: v_ceiling does, and views are made anew by a migration.

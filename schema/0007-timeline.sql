@@ -1,1 +1,0 @@
--- Version 7: when the all-reduces of gradients happened, from notes of slices. No table changes: v_timeline is made with the other views.

@@ -1,2 +1,0 @@
--- Version 9: families of a breakdown have the FLOPs and bytes that their ops declared, where version 8 had the bytes of copies alone. No table
--- changes: v_breakdown does, and views are made anew by a migration.
