@@ -58,8 +58,8 @@ const struct pk_opt pk_run_options[] = {
      .help = "name of the run, usable wherever a run is named"},
     {"tag", 0, PK_OPT_LIST, AT(tags), "KEY=VALUE", .help = "anything else to remember of the run"},
     {"resume", 0, PK_OPT_FLAG, AT(resume),
-     .help = "go on with the newest run of this experiment if it was interrupted or left cases out for its "
-             "--budget"},
+     .help = "go on with the newest run of this experiment, with --label the newest of that label, if it was "
+             "interrupted or left cases out for its --budget"},
     {"no-save", 0, PK_OPT_FLAG, AT(no_save), .help = "print the tables, record nothing"},
     {0},
 };

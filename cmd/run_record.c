@@ -250,7 +250,7 @@ static enum pk_code take_settings(struct run *r, const json_t *s, struct pk_err 
 enum pk_code pk_run_find_resumable(struct run *r, struct pk_err *err)
 {
     struct pk_resumable found;
-    enum pk_code rc = pk_store_resumable(r->store, r->probe->name, r->app->arena, &found, err);
+    enum pk_code rc = pk_store_resumable(r->store, r->probe->name, r->o->label, r->app->arena, &found, err);
     if (rc)
         return rc;
     if (!found.run_id) {

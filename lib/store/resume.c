@@ -2,6 +2,7 @@
 #include "store/resume.h"
 
 #include "store/db.h"
+#include "store/table.h"
 
 #include <limits.h>
 #include <string.h>
@@ -9,11 +10,12 @@
 /* Cases that a budget had no room for: bench/session.c leaves the note. */
 #define LEFT_OUT "SELECT case_id FROM v_slice WHERE status = 'skipped' AND notes ->> 'left_out' = 'budget'"
 
-enum pk_code pk_store_resumable(struct pk_store *s, const char *experiment, struct pk_arena *a,
-                                struct pk_resumable *out, struct pk_err *err)
+enum pk_code pk_store_resumable(struct pk_store *s, const char *experiment, const char *label,
+                                struct pk_arena *a, struct pk_resumable *out, struct pk_err *err)
 {
     *out = (struct pk_resumable){0};
-    const struct pk_param param = {":experiment", {.type = PK_CELL_TEXT, .s = experiment}};
+    const struct pk_param params[] = {pk_param_text(":experiment", experiment),
+                                      pk_param_text(":label", label)};
     struct pk_rows rows;
     enum pk_code rc =
         pk_store_query(s,
@@ -22,9 +24,10 @@ enum pk_code pk_store_resumable(struct pk_store *s, const char *experiment, stru
                        "  WHERE c.run_id = r.run_id AND (c.status = 'ok' AND (SELECT count(*) FROM v_slice l"
                        "   WHERE l.case_id = c.case_id AND l.pass = 'timing' AND l.status = 'ok')"
                        "   < settings ->> 'invocations' OR c.case_id IN (" LEFT_OUT ")))"
-                       " FROM v_run r WHERE experiment = :experiment AND settings ->> 'gate' IS NULL"
+                       " FROM v_run r WHERE experiment = :experiment AND label IS coalesce(:label, label)"
+                       " AND settings ->> 'gate' IS NULL"
                        " ORDER BY run_id DESC LIMIT 1",
-                       &param, 1, a, &rows, err);
+                       params, 2, a, &rows, err);
     if (rc || !rows.n || !rows.cells[2].i)
         return rc;
     out->run_id = rows.cells[0].i;

@@ -3,14 +3,15 @@
 
 #include "store/store.h"
 
-/* The newest run of an experiment when it was interrupted, or left cases out for its budget; run_id 0 when there is none or the newest
- * has everything it asked for. */
+/* The newest run of an experiment, of those with this label unless it is NULL, when it was interrupted, or left cases out for its budget;
+ * run_id 0 when there is none or the newest has everything it asked for. */
 struct pk_resumable {
     int64_t run_id;
     const char *settings; /* JSON, as given to pk_store_run_begin */
 };
-enum pk_code pk_store_resumable(struct pk_store *s, const char *experiment, struct pk_arena *a,
-                                struct pk_resumable *out, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_store_resumable(struct pk_store *s, const char *experiment, const char *label,
+                                struct pk_arena *a, struct pk_resumable *out,
+                                struct pk_err *err) PK_MUST_CHECK;
 
 /* Makes this process the recorder of the run again. The machine must be the one that began it (PK_E_NOT_COMPARABLE). */
 enum pk_code pk_store_run_again(struct pk_store *s, int64_t run_id, const char *machine,

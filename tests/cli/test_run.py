@@ -393,6 +393,18 @@ def test_what_a_budget_left_out_is_resumed(perfkit):
             db.execute("DELETE FROM slice WHERE invocation = 3")
 
 
+def test_a_labelled_run_is_resumed_beside_newer_ones(perfkit):
+    """Runs of one experiment that a script has begun in turn: each can be gone on with by its label."""
+    grid = (*NULL, "-v", "ok", "-a", "busy_ns=1000,2000")
+    for label in ("first", "second"):
+        assert perfkit("run", "selftest", *grid, "--label", label, "--budget", "1ns").status == 6
+    assert perfkit("run", "selftest", "--resume", "--label", "first").status == 0
+    assert query(perfkit, "SELECT label, c.status FROM v_run JOIN v_case c USING (run_id) ORDER BY c.case_id") == [
+        ("first", "ok"), ("first", "ok"), ("second", "skipped"), ("second", "skipped")]
+    perfkit("run", "selftest", "--resume", "--label", "first").refused(2, "no interrupted run of selftest")
+    perfkit("run", "selftest", "--resume", "--label", "third").refused(2, "no interrupted run of selftest")
+
+
 def test_interrupted_and_not_saved(perfkit):
     """Nothing is promised that was not kept."""
     p = perfkit.start(*LONG, "--no-save", "--progress", "plain")
