@@ -3,8 +3,8 @@
 
 #include "base/buf.h"
 #include "base/plural.h"
-#include "bench/compare/threshold.h"
-#include "bench/report/report.h"
+#include "judge/criteria/threshold.h"
+#include "judge/report/report.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* Answer: the exit status that verdicts have, with its reason. */
 #pragma once
 
-#include "bench/compare/compare.h"
 #include "cmd/cmd.h"
+#include "judge/pair/pair.h"
 
 struct pk_question {
     const char *new_name;   /* what is judged: "b", "run 12" */

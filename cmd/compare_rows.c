@@ -3,8 +3,8 @@
 
 #include "base/buf.h"
 #include "base/plural.h"
-#include "bench/report/report.h"
 #include "cmd/value_column.h"
+#include "judge/report/report.h"
 #include "json/json.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Compare, rows: how a comparison is printed. Part of the compare command. */
 #pragma once
 
-#include "bench/compare/compare.h"
+#include "judge/pair/pair.h"
 
 /* The runs that are compared, a row each; then, as notes, where their machines and settings differ. */
 void pk_compare_begin_runs(struct pk_out *out);

@@ -1,12 +1,12 @@
 /* gate's parts: what cmd/gate*.c share. Private to them. */
 #pragma once
 
-#include "bench/gate/arms.h"
-#include "bench/gate/calibrated.h"
 #include "cmd/reports.h"
 #include "cmd/run.h"
 #include "cmd/stored.h"
 #include "cmd/suite.h"
+#include "judge/gate/arms.h"
+#include "judge/gate/calibrated.h"
 
 struct gate_options {
     struct run_options run; /* first: the rows of run_rows.h write there */

@@ -1,7 +1,7 @@
 /* gate, what is asked of its rows: thresholds and metrics of nothing are refused before anything is measured, where it is known what there
  * will be. */
-#include "bench/gate/promised.h"
 #include "cmd/gate.h"
+#include "judge/gate/expected_rows.h"
 
 #include <sys/stat.h>
 

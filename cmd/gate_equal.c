@@ -1,8 +1,8 @@
 /* gate, equal sides: the same program with the same words, or settings of the same cases, is an A/A comparison. */
 #include "cmd/gate.h"
 
-#include "bench/gate/same.h"
 #include "bench/record/works.h"
+#include "judge/gate/same_program.h"
 
 #include <string.h>
 

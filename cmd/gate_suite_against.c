@@ -3,7 +3,7 @@
 #include "cmd/compare_rows.h"
 #include "cmd/gate.h"
 
-#include "bench/compare/family.h"
+#include "judge/criteria/family.h"
 
 struct against {
     struct gate *gate;

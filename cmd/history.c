@@ -1,5 +1,5 @@
 /* History: what an experiment measured run after run, and in which run it changed for good. */
-#include "bench/history/history.h"
+#include "judge/history/history.h"
 #include "bench/probe.h"
 #include "cmd/cmd.h"
 #include "cmd/history_rows.h"

@@ -1,7 +1,7 @@
 /* History, rows: how a history is printed. Part of the history command. */
 #pragma once
 
-#include "bench/history/history.h"
+#include "judge/history/history.h"
 #include "out/out.h"
 
 struct pk_history_view {

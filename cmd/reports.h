@@ -1,8 +1,8 @@
 /* Reports: the files that a comparison is written to for others, and what GitHub's runners show. Part of gate. */
 #pragma once
 
-#include "bench/report/report.h"
 #include "cmd/cmd.h"
+#include "judge/report/report.h"
 
 /* Where to; NULL = not asked for. The rows of options are in PK_REPORT_ROWS. */
 struct pk_report_files {

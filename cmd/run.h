@@ -2,12 +2,12 @@
 #pragma once
 
 #include "bench/calibrate.h"
-#include "bench/compare/threshold.h"
 #include "bench/duration.h"
 #include "bench/record/runinfo.h"
 #include "bench/session.h"
 #include "bench/worker/launch.h"
 #include "cmd/cmd.h"
+#include "judge/criteria/threshold.h"
 #include "ops/ceilings.h"
 #include "stats/verdict/verdict.h"
 #include "json/json.h"

@@ -2,9 +2,9 @@
 #include "cmd/stored.h"
 
 #include "base/units.h"
-#include "bench/compare/mates.h"
-#include "bench/gate/arms.h"
 #include "cmd/compare_rows.h"
+#include "judge/gate/arms.h"
+#include "judge/gate/gate_pair.h"
 #include "machine/machine.h"
 
 #include <math.h>

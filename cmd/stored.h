@@ -1,10 +1,10 @@
 /* Stored: two sides named on the command line, read from the store, paired and judged. What compare and gate --against share. */
 #pragma once
 
-#include "bench/compare/threshold.h"
 #include "bench/states.h"
 #include "cmd/cmd.h"
 #include "cmd/troubles.h"
+#include "judge/criteria/threshold.h"
 
 /* Options of a verdict. */
 struct pk_verdict_options {

@@ -3,11 +3,11 @@
 
 #include "base/buf.h"
 #include "base/slurp.h"
-#include "bench/compare/threshold.h"
 #include "bench/record/runinfo.h"
 #include "cmd/describe.h"
 #include "cmd/frame.h"
 #include "cmd/run.h"
+#include "judge/criteria/threshold.h"
 #include "opt/suite.h"
 
 #include <string.h>

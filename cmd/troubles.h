@@ -1,7 +1,7 @@
 /* Troubles: cases and metrics that should have been compared and could not be. Part of gate and compare. */
 #pragma once
 
-#include "bench/report/report.h"
+#include "judge/report/report.h"
 
 struct pk_trouble {
     const char *side;  /* "b", "new" */

@@ -1,6 +1,6 @@
 /* Thresholds: refused in three parts, or a size that is positive, of a metric that is named; applied to a row without harm. */
-#include "bench/compare/threshold.h"
 #include "fuzz.h"
+#include "judge/criteria/threshold.h"
 
 #include <math.h>
 

@@ -106,6 +106,18 @@ def folder_order(src):
             yield "%s:%d: lib/%s may not include %s: it is below in lib/meson.build" % (path, line, here, header)
 
 
+def inner_order(src):
+    """A folder in a folder of lib includes none that comes after it in that folder's meson.build."""
+    for path, line, header, quoted in src.includes("lib"):
+        here, there = path.split("/")[1:], header.split("/")
+        if not quoted or len(here) != 3 or len(there) != 3 or here[0] != there[0]:
+            continue
+        build = src.files.get("lib/%s/meson.build" % here[0], "")
+        at = {folder: build.find("'%s" % folder) for folder in (here[1], there[1])}
+        if at[there[1]] > at[here[1]] >= 0:
+            yield "%s:%d: %s may not include %s: it comes after in lib/%s/meson.build" % (path, line, here[1], header, here[0])
+
+
 def vendor_headers(src):
     """Each vendor header has exactly one home."""
     for path, line, header, _ in src.includes("lib", "cmd", "probes"):
@@ -231,7 +243,7 @@ def advice(src):
             yield "%s:%d: advice begins with the word that is put before it" % (path, line_of(text, m.start()))
 
 
-RULES = [folder_order, vendor_headers, commands_and_probes, own_header_first, probe_names, function_length, calls, names,
+RULES = [folder_order, inner_order, vendor_headers, commands_and_probes, own_header_first, probe_names, function_length, calls, names,
          streams, sql, first_line, unfinished, advice]
 
 

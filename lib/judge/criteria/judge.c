@@ -1,0 +1,178 @@
+/* Judge: from figures measured twice to decisions, by how they were measured and how their metric behaves. */
+#include "judge/pair/pair.h"
+
+#include "judge/pair/parts.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { EXACT_PAIRS = 2 }; /* a figure that does not repeat shows itself in the second process */
+
+/* Instructions, leaves, bytes of perfkit's own pool: they repeat, and any difference is one. */
+bool pk_figures_exact(const struct pk_figures *f)
+{
+    return strcmp(f->class, "exact") == 0 ||
+           (strcmp(f->class, "memory") == 0 && strcmp(f->source, "allocator") == 0);
+}
+
+static bool has_direction(const struct pk_figures *f)
+{
+    return strcmp(f->direction, "lower") == 0 || strcmp(f->direction, "higher") == 0;
+}
+
+static bool higher_is_better(const struct pk_compared *c)
+{
+    return strcmp(c->new_->direction, "higher") == 0;
+}
+
+/* --- pairs: invocations that both sides have ------------------------------------------------------------------- */
+
+struct paired {
+    double *base, *new_;
+    size_t n, n_screen;
+};
+
+static struct paired pair_up(const struct pk_figures *b, const struct pk_figures *w, int64_t screened,
+                             struct pk_arena *a)
+{
+    size_t most = b->n < w->n ? b->n : w->n;
+    struct paired p = {pk_new_n(a, double, most + 1), pk_new_n(a, double, most + 1), 0, 0};
+    for (size_t i = 0, k = 0; i < b->n && k < w->n;) {
+        if (b->invocation[i] < w->invocation[k]) {
+            i++;
+        } else if (b->invocation[i] > w->invocation[k]) {
+            k++;
+        } else {
+            p.n_screen += !screened || b->invocation[i] <= screened;
+            p.base[p.n] = b->figure[i++];
+            p.new_[p.n++] = w->figure[k++];
+        }
+    }
+    return p;
+}
+
+struct pk_pairs pk_compare_pairs(const struct pk_compared *c, struct pk_arena *a)
+{
+    const struct paired p = pair_up(c->base, c->new_, 0, a);
+    return (struct pk_pairs){p.base, p.new_, p.n};
+}
+
+static struct pk_trial trial_of(const struct pk_compared *c, const struct paired *p,
+                                const struct pk_judging *j)
+{
+    size_t n = j->design == PK_DESIGN_GATE ? p->n_screen : p->n;
+    return (struct pk_trial){
+        .higher_is_better = higher_is_better(c),
+        .min_effect = c->min_effect,
+        .min_change = c->min_change,
+        .max_pairs = c->max_pairs,
+        .unstable = c->unstable,
+        .screen = {p->base, p->new_, n},
+        .confirm = {p->base + n, p->new_ + n, p->n - n},
+    };
+}
+
+/* --- runs ------------------------------------------------------------------------------------------------------- */
+
+/* What a side says run by run: its figures when they are runs', else one of all processes. */
+static const double *runs_of(const struct pk_figures *f, bool of_runs, size_t *n, struct pk_arena *a)
+{
+    *n = f->n;
+    if (of_runs)
+        return f->figure;
+    double *one = pk_new(a, double);
+    *one = pk_figures_centre(f);
+    *n = 1;
+    return one;
+}
+
+static struct pk_stored stored_of(const struct pk_compared *c, struct pk_arena *a)
+{
+    struct pk_stored s = {.higher_is_better = higher_is_better(c),
+                          .min_effect = c->min_effect,
+                          .min_change = c->min_change,
+                          .unstable = c->unstable};
+    s.base = runs_of(c->base, c->base_runs > 1, &s.n_base, a);
+    s.new_ = runs_of(c->new_, c->new_runs > 1, &s.n_new, a);
+    return s;
+}
+
+/* --- what cannot be random -------------------------------------------------------------------------------------- */
+
+static struct pk_decision exact(const struct pk_compared *c, const struct pk_judging *j)
+{
+    if (!c->base->n || !c->new_->n)
+        return (struct pk_decision){.verdict = PK_UNDECIDED,
+                                    .reason = PK_REASON_MORE_PAIRS,
+                                    .stage = PK_STAGE_SCREEN,
+                                    .wanted = EXACT_PAIRS,
+                                    .ratio = NAN};
+    const struct pk_stored s = {.higher_is_better = higher_is_better(c),
+                                .min_change = c->min_change,
+                                .base = c->base->figure,
+                                .n_base = c->base->n,
+                                .new_ = c->new_->figure,
+                                .n_new = c->new_->n};
+    struct pk_decision d = pk_decide_exact(&s, c->min_effect);
+    if (j->design == PK_DESIGN_GATE && d.pairs < EXACT_PAIRS && !c->closed) {
+        d.wanted = EXACT_PAIRS - d.pairs;
+        d.stage = PK_STAGE_SCREEN;
+    }
+    return d;
+}
+
+/* --- all rows ----------------------------------------------------------------------------------------------------- */
+
+static void decide_random(struct pk_compared **v, size_t n, const struct pk_judging *j, struct pk_arena *a)
+{
+    struct pk_trial *t = pk_new_n(a, struct pk_trial, n + 1);
+    struct pk_stored *s = pk_new_n(a, struct pk_stored, n + 1);
+    struct pk_decision *d = pk_new_n(a, struct pk_decision, n + 1);
+    for (size_t i = 0; i < n; i++) {
+        if (j->design == PK_DESIGN_STORED) {
+            s[i] = stored_of(v[i], a);
+            continue;
+        }
+        const struct paired p = pair_up(v[i]->base, v[i]->new_, j->screened, a);
+        t[i] = trial_of(v[i], &p, j);
+    }
+    if (j->design == PK_DESIGN_STORED)
+        pk_decide_stored(s, n, &j->rule, d);
+    else if (j->design == PK_DESIGN_GATE && !j->rule.until_clear)
+        pk_decide_gate(t, n, &j->rule, d);
+    else
+        pk_decide_pairs(t, n, &j->rule, d);
+    for (size_t i = 0; i < n; i++)
+        v[i]->decision = d[i];
+}
+
+/* The ratio that is shown is the one that was judged, where that has an interval; runs that stand alone keep the one between their
+ * processes. */
+static void show(struct pk_compared *c)
+{
+    const struct pk_decision *d = &c->decision;
+    if (d->absolute || isnan(d->ratio) || isnan(d->ci.lo))
+        return;
+    c->ratio = (struct pk_ratio){.ratio = d->ratio, .ci = d->ci, .p = d->p, .df = NAN};
+    c->speedup = pk_speedup(c->new_->direction, d->ratio);
+}
+
+void pk_judge(struct pk_compared *v, size_t n, const struct pk_judging *j)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_compared **random = pk_new_n(&a, struct pk_compared *, n + 1);
+    size_t n_random = 0;
+    for (size_t i = 0; i < n; i++) {
+        v[i].judged = has_direction(v[i].new_) && !j->equal;
+        if (!v[i].judged)
+            continue;
+        if (pk_figures_exact(v[i].new_))
+            v[i].decision = exact(&v[i], j);
+        else
+            random[n_random++] = &v[i];
+    }
+    decide_random(random, n_random, j, &a);
+    for (size_t i = 0; i < n; i++)
+        if (v[i].judged)
+            show(&v[i]);
+}

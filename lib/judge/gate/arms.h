@@ -1,0 +1,36 @@
+/* Arms: the two kinds of side that a gate can have. */
+#pragma once
+
+#include "bench/command/command.h"
+#include "bench/session.h"
+#include "judge/gate/gate.h"
+
+/* Cases of an experiment, by a worker of some perfkit. */
+struct pk_experiment_arm {
+    const struct pk_plan *plan;
+    size_t first; /* case i of the plan is the ledger's case first + i */
+    struct pk_session_options session;
+    const struct pk_session_events *events; /* warnings alone are heard */
+    struct pk_provider provider;
+    struct pk_store *store;
+    struct pk_recorder *recorder;
+    int64_t run_id;
+    const int64_t *case_ids;
+    struct pk_experiment_arm
+        *other; /* is told what this one chose: neither side tries for itself (device/choices.h) */
+    bool told;
+};
+void pk_arm_experiment(struct pk_arm *arm, struct pk_experiment_arm *e);
+
+/* A program, measured from outside or reporting for itself. Sides pair by the name of the case: give both the same one. */
+struct pk_command_arm {
+    struct pk_command_options options;
+    struct pk_recorder *recorder;
+    struct pk_arena *arena;
+    struct pk_command *command; /* made here */
+    struct pk_command_events events;
+};
+void pk_arm_command(struct pk_arm *arm, struct pk_command_arm *c);
+
+/* Metrics of perfkit's own of any command, the first the one that stands for all; for pk_gate_options. */
+extern const char *const pk_command_own_times[];

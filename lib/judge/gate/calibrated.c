@@ -1,0 +1,131 @@
+/* Calibrated: what a gate of equal sides leaves, and what later gates make of it. */
+#include "judge/gate/calibrated.h"
+
+#include "base/buf.h"
+#include "judge/pair/parts.h"
+#include "json/json.h"
+
+#include <string.h>
+
+/* --- keeping ---------------------------------------------------------------------------------------------------------- */
+
+size_t pk_calibrated_rows(const struct pk_comparison *c, const struct pk_rule *rule, struct pk_arena *a,
+                          struct pk_calibrated **v)
+{
+    size_t n = 0;
+    *v = pk_new_n(a, struct pk_calibrated, c->n + 1);
+    for (size_t i = 0; i < c->n; i++) {
+        const struct pk_figures *f = c->v[i].base;
+        const struct pk_pairs pairs = pk_compare_pairs(&c->v[i], a);
+        struct pk_calibrated *k = &(*v)[n];
+        *k = (struct pk_calibrated){.experiment = f->experiment,
+                                    .variant = f->variant,
+                                    .device = f->device,
+                                    .axes = f->axes,
+                                    .metric = f->metric,
+                                    .ordinal = f->ordinal};
+        n += !pk_figures_exact(f) && pk_measure_noise(&pairs, rule, &k->noise);
+    }
+    return n;
+}
+
+/* --- finding ---------------------------------------------------------------------------------------------------------- */
+
+static bool same_row(const struct pk_calibration *x, const struct pk_calibration *y, struct pk_arena *a)
+{
+    return x->revision == y->revision && !strcmp(x->identity, y->identity) &&
+           !strcmp(x->of.variant, y->of.variant) && !strcmp(x->of.metric, y->of.metric) &&
+           !strcmp(x->of.experiment, y->of.experiment) &&
+           !strcmp(pk_device_class(x->of.device, a), pk_device_class(y->of.device, a));
+}
+
+size_t pk_calibrations_here(const struct pk_calibration *all, size_t n, const char *machine,
+                            const char *settings, struct pk_arena *a, struct pk_calibration **here)
+{
+    const struct pk_run_facts now = {.machine = machine, .settings = settings, .said = "{}"};
+    size_t kept = 0;
+    *here = pk_new_n(a, struct pk_calibration, n + 1);
+    for (size_t i = 0; i < n; i++) {
+        const struct pk_run_facts then = {
+            .machine = all[i].machine, .settings = all[i].settings, .said = "{}"};
+        const char *const *differences;
+        size_t k = 0;
+        while (k < kept && !same_row(&(*here)[k], &all[i], a))
+            k++;
+        if (k == kept && !pk_compare_setups(&then, &now, a, &differences))
+            (*here)[kept++] = all[i];
+    }
+    return kept;
+}
+
+/* --- thresholds ------------------------------------------------------------------------------------------------------- */
+
+/* "variant=flash,seq_len=1024"; "" for a command, the only one of its gate. */
+static const char *where_of(const struct pk_known_noise *k, struct pk_arena *a)
+{
+    struct pk_buf b = {.arena = a};
+    PK_JSON_CLEANUP json_t *axes = json_loads(k->axes, 0, NULL);
+    const char *axis;
+    json_t *value;
+    if (json_object_get(axes, "command"))
+        return "";
+    pk_buf_printf(&b, "variant=%s", k->variant);
+    json_object_foreach(axes, axis, value) pk_buf_printf(&b, ",%s=%s", axis, pk_axis_text(k->axes, axis, a));
+    return pk_buf_text(&b);
+}
+
+size_t pk_known_below(const struct pk_known_noise *k, size_t n, double size)
+{
+    size_t below = 0;
+    for (size_t i = 0; i < n; i++)
+        below += size < k[i].of.of.noise.floor;
+    return below;
+}
+
+/* What is asked of this row: a share; 0 = nothing, or an absolute change, whose share is not known yet. */
+static double asked_of(const struct pk_known_noise *k, const struct pk_asked *asked,
+                       const struct pk_rule *rule, bool by_rule)
+{
+    const struct pk_figures f = {.experiment = k->of.of.experiment,
+                                 .variant = k->variant,
+                                 .device = k->of.of.device,
+                                 .axes = k->axes,
+                                 .metric = k->of.of.metric,
+                                 .unit = k->of.unit,
+                                 .class = "time"}; /* of exact ones nothing is calibrated */
+    struct pk_compared row = {.base = &f, .new_ = &f};
+    pk_thresholds_ask(asked, &row, 1);
+    if (row.min_change > 0)
+        return 0;
+    return row.min_effect > 0 ? row.min_effect : by_rule ? rule->min_effect : 0;
+}
+
+static enum pk_code refuse(const struct pk_known_noise *k, double size, const struct pk_rule *rule,
+                           struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const struct pk_noise *noise = &k->of.of.noise;
+    const char *where = where_of(k, &a);
+    pk_fail(err, PK_E_UNDECIDED, "a change of %.3g %% cannot be seen in %s of %s: its noise hides %.2g %%",
+            100 * size, k->of.of.metric, *where ? where : k->variant, 100 * noise->floor);
+    pk_why(err,
+           "the calibration of run %lld (%.10s, %zu pairs) found processes that differ by %.2g %%, and %zu "
+           "pairs do not tell less than %.2g %% from nothing",
+           (long long)k->of.run_id, k->of.measured_at, noise->pairs, 100 * noise->between,
+           rule->screen_pairs + rule->confirm_pairs, 100 * noise->floor);
+    return pk_fix(err,
+                  "ask for --threshold '%s%s%s%s=%.2g%%' or more, or find a quieter machine and `perfkit "
+                  "calibrate` again",
+                  k->of.of.metric, *where ? "[" : "", where, *where ? "]" : "", 100 * noise->min_effect);
+}
+
+enum pk_code pk_known_check(const struct pk_known_noise *k, size_t n, const struct pk_asked *asked,
+                            const struct pk_rule *rule, bool by_rule, struct pk_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        const double size = asked_of(&k[i], asked, rule, by_rule);
+        if (size > 0 && size < k[i].of.of.noise.floor)
+            return refuse(&k[i], size, rule, err);
+    }
+    return PK_OK;
+}

@@ -1,0 +1,28 @@
+/* Calibrated: from a gate of equal sides to what is kept of it, and from what is kept to the thresholds of later gates. */
+#pragma once
+
+#include "judge/criteria/threshold.h"
+#include "store/calibration.h"
+
+/* The noise of every row of a comparison of equal sides, in the case that the figures name. Left out are rows that a calibration says
+ * nothing of: exact figures, and some that are not positive or have under four undisturbed pairs. Returns how many. */
+size_t pk_calibrated_rows(const struct pk_comparison *c, const struct pk_rule *rule, struct pk_arena *a,
+                          struct pk_calibrated **v);
+
+/* Of `all`, the newest first, those that hold for a run with this machine and these settings: the first of each case and metric. */
+size_t pk_calibrations_here(const struct pk_calibration *all, size_t n, const char *machine,
+                            const char *settings, struct pk_arena *a, struct pk_calibration **here);
+
+/* What is known of a row before it is measured. */
+struct pk_known_noise {
+    struct pk_calibration of;
+    const char *variant, *axes; /* of the case as this gate has it */
+};
+
+/* How many rows have noise that hides changes of this size. */
+size_t pk_known_below(const struct pk_known_noise *k, size_t n, double size);
+
+/* PK_E_UNDECIDED, naming the row, when what was asked of it is below its floor: as the gate will take it, or, where that says nothing and
+ * `by_rule` is set, by the rule. */
+enum pk_code pk_known_check(const struct pk_known_noise *k, size_t n, const struct pk_asked *asked,
+                            const struct pk_rule *rule, bool by_rule, struct pk_err *err) PK_MUST_CHECK;

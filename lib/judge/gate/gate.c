@@ -1,0 +1,311 @@
+/* Gate: the loop: decide, measure what is wanted, decide again. */
+#include "judge/gate/gate.h"
+
+#include "base/clock.h"
+#include "judge/pair/parts.h"
+
+#include <string.h>
+
+enum { FIRST_PAIRS = 2 };
+
+/* Time taken of a budget. */
+struct spending {
+    uint64_t ns, longest_ns; /* of all pairs, of one */
+    bool over;               /* another would not fit */
+};
+
+struct gate {
+    struct pk_gate_part *parts;
+    size_t n_parts;
+    struct spending *spent; /* of each part */
+    struct pk_ledger *ledger;
+    const struct pk_gate_options *o;
+    const struct pk_gate_events *ev;
+    struct pk_gate_result *out;
+    bool *base_first;
+    size_t most_pairs; /* more would mean that what is wanted is never said */
+    struct spending all;
+};
+
+static bool stopped(const struct gate *g)
+{
+    return *g->parts[0].arms[PK_BASE].stop_flag != 0;
+}
+
+/* --- deciding ------------------------------------------------------------------------------------------------------ */
+
+/* A part's rows, with what they are judged by. */
+static size_t rows_of(struct gate *g, size_t part, struct pk_arena *a, struct pk_compared *rows,
+                      size_t *case_of)
+{
+    const struct pk_gate_part *p = &g->parts[part];
+    size_t n = pk_ledger_compared(g->ledger, part, &p->what, p->own_times, a, rows, case_of);
+    for (size_t i = 0; i < n; i++) {
+        rows[i].entry = p->name;
+        rows[i].max_pairs = p->max_pairs;
+    }
+    const struct pk_asked asked = {.own = p->thresholds,
+                                   .n_own = p->n_thresholds,
+                                   .min_effect = p->min_effect,
+                                   .all = g->o->thresholds,
+                                   .n_all = g->o->n_thresholds,
+                                   .typed = g->o->typed};
+    pk_thresholds_ask(&asked, rows, n);
+    return n;
+}
+
+/* Rows with their decisions. */
+static size_t decide(struct gate *g, struct pk_arena *a, struct pk_compared **rows, size_t **case_of)
+{
+    const struct pk_judging j = {.rule = g->o->rule, .design = PK_DESIGN_GATE, .screened = g->out->screened};
+    size_t n = 0;
+    *rows = pk_new_n(a, struct pk_compared, g->ledger->n_rows + 1);
+    *case_of = pk_new_n(a, size_t, g->ledger->n_rows + 1);
+    for (size_t part = 0; part < g->n_parts; part++)
+        n += rows_of(g, part, a, *rows + n, *case_of + n);
+    pk_judge(*rows, n, &j);
+    return n;
+}
+
+static bool is_over(const struct gate *g, size_t c)
+{
+    return g->spent[g->ledger->cases[c].part].over;
+}
+
+/* What is wanted next: pairs per case, and of which stage. The screening of all comes first. */
+static enum pk_stage next_wants(struct gate *g, size_t *wants)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_compared *rows;
+    size_t *case_of, n = decide(g, &a, &rows, &case_of);
+    enum pk_stage stage = PK_STAGE_DONE;
+    for (size_t i = 0; i < n; i++)
+        if (rows[i].judged && rows[i].decision.wanted && !is_over(g, case_of[i]) &&
+            (stage == PK_STAGE_DONE || rows[i].decision.stage < stage))
+            stage = rows[i].decision.stage;
+    for (size_t i = 0; i < n; i++) {
+        const struct pk_decision *d = &rows[i].decision;
+        if (rows[i].judged && d->stage == stage && d->wanted > wants[case_of[i]])
+            wants[case_of[i]] = d->wanted;
+    }
+    return stage;
+}
+
+/* --- measuring ------------------------------------------------------------------------------------------------------ */
+
+/* Whether another pair would probably end in time; the first one always may. */
+static void look_at_budget(const struct gate *g, struct spending *s, int64_t budget_ns)
+{
+    s->over |= budget_ns && s->ns && s->ns + s->longest_ns > (uint64_t)budget_ns;
+    g->out->out_of_time |= s->over;
+}
+
+static void spend(struct spending *s, uint64_t ns)
+{
+    s->ns += ns;
+    s->longest_ns = ns > s->longest_ns ? ns : s->longest_ns;
+}
+
+/* Pairs of the cases that were known when it began. A command may name more meanwhile: it is measured whole. */
+struct round {
+    const size_t *wants; /* pairs of each */
+    bool *wanted;        /* in the pair that is measured */
+    size_t n;
+};
+
+/* The cases that are measured next: false when there is none. */
+static bool choose(const struct gate *g, const struct round *r, size_t pair)
+{
+    bool any = false;
+    for (size_t i = 0; i < g->n_parts; i++)
+        look_at_budget(g, &g->spent[i], g->parts[i].budget_ns);
+    for (size_t i = 0; i < r->n; i++)
+        any |= r->wanted[i] = r->wants[i] > pair && !g->ledger->cases[i].closed && !is_over(g, i);
+    return any;
+}
+
+static bool takes_part(const struct gate *g, size_t part, const struct round *r)
+{
+    for (size_t i = 0; i < r->n; i++)
+        if (r->wanted[i] && g->ledger->cases[i].part == part)
+            return true;
+    return false;
+}
+
+/* A process of each side, one right after the other. */
+static enum pk_code measure_part(struct gate *g, size_t part, const bool *wanted, struct pk_err *err)
+{
+    int k = (int)g->out->pairs + 1, first = g->base_first[k - 1] ? PK_BASE : PK_NEW;
+    uint64_t began = pk_clock_ns();
+    for (int i = 0; i < PK_SIDES && !stopped(g); i++) {
+        struct pk_arm *arm = &g->parts[part].arms[i ? PK_SIDES - 1 - first : first];
+        if (arm->kind->process(arm, k, wanted, err))
+            return err->code;
+    }
+    spend(&g->spent[part], pk_clock_ns() - began);
+    return PK_OK;
+}
+
+static enum pk_code measure_pair(struct gate *g, const struct round *r, struct pk_err *err)
+{
+    uint64_t began = pk_clock_ns();
+    for (size_t part = 0; part < g->n_parts && !stopped(g); part++)
+        if (takes_part(g, part, r) && measure_part(g, part, r->wanted, err))
+            return err->code;
+    if (stopped(g))
+        return PK_OK;
+    spend(&g->all, pk_clock_ns() - began);
+    g->out->pairs++;
+    return PK_OK;
+}
+
+static void tell(const struct gate *g, size_t left)
+{
+    size_t done = g->out->pairs;
+    if (g->ev && g->ev->pair && done)
+        g->ev->pair(g->ev->user, done, done + left, (int64_t)(g->all.ns / done * left));
+}
+
+/* Pairs until every case has what it wants. */
+static enum pk_code measure_round(struct gate *g, const size_t *wants, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const size_t n = g->ledger->n_cases;
+    const struct round r = {wants, pk_new_n(&a, bool, n + 1), n};
+    size_t most = 0;
+    for (size_t i = 0; i < n; i++)
+        most = wants[i] > most ? wants[i] : most;
+    for (size_t pair = 0; pair < most && !stopped(g) && g->out->pairs < g->most_pairs; pair++) {
+        if (!choose(g, &r, pair))
+            return PK_OK;
+        look_at_budget(g, &g->all, g->o->budget_ns);
+        if (g->all.over)
+            return PK_OK;
+        if (measure_pair(g, &r, err))
+            return err->code;
+        tell(g, most - pair - 1);
+    }
+    return PK_OK;
+}
+
+static enum pk_code within_part(const struct pk_gate_part *p, struct pk_err *err)
+{
+    return p->name ? pk_within(err, "[%s]", p->name) : err->code;
+}
+
+/* What the new side said in a part, compared or not. */
+static struct pk_compare_side measured(const struct gate *g, size_t part, struct pk_arena *a)
+{
+    const struct pk_ledger *l = g->ledger;
+    struct pk_figures *all = pk_new_n(a, struct pk_figures, l->n_rows + 1);
+    struct pk_compare_side side = {.name = "what was measured", .v = all};
+    for (size_t i = 0; i < l->n_rows; i++)
+        if (l->cases[l->rows[i].c].part == part)
+            all[side.n++] = l->rows[i].f[PK_NEW];
+    return side;
+}
+
+static enum pk_code check_comparable(const struct gate *g, struct pk_err *err)
+{
+    for (size_t i = 0; i < g->n_parts; i++)
+        if (pk_ledger_check(g->ledger, i, &g->parts[i].what, err))
+            return within_part(&g->parts[i], err);
+    return PK_OK;
+}
+
+static bool is_known(const struct gate *g, size_t part)
+{
+    for (size_t i = 0; i < g->ledger->n_cases; i++)
+        if (g->ledger->cases[i].part == part && g->ledger->cases[i].closed)
+            return false; /* what it would have had */
+    return true;
+}
+
+static void check_part(struct gate *g, size_t part)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const struct pk_gate_part *p = &g->parts[part];
+    struct pk_compared *rows = pk_new_n(&a, struct pk_compared, g->ledger->n_rows + 1);
+    size_t *case_of = pk_new_n(&a, size_t, g->ledger->n_rows + 1), n = rows_of(g, part, &a, rows, case_of);
+    const struct pk_compare_side side = measured(g, part, &a);
+    pk_compare_metrics_to_judge(&side, &p->what, p->name ? pk_printf(&a, "[%s]", p->name) : NULL, &a,
+                                &g->out->wrong);
+    pk_thresholds_check(p->thresholds, p->n_thresholds, rows, n, &side, &g->out->wrong);
+}
+
+/* What is asked of nothing is found out when it is known what there is, not when all is measured. */
+static enum pk_code check_asked(struct gate *g, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_compared *rows;
+    size_t *case_of, known = 0;
+    struct pk_errs *wrong = &g->out->wrong;
+    for (size_t i = 0; i < g->n_parts; i++)
+        if (is_known(g, i)) {
+            check_part(g, i);
+            known++;
+        }
+    const size_t n = known == g->n_parts ? decide(g, &a, &rows, &case_of) : 0;
+    const struct pk_compare_side side = measured(g, 0, &a);
+    pk_thresholds_check(g->o->thresholds, g->o->n_thresholds, rows, n, g->n_parts == 1 ? &side : NULL, wrong);
+    if (wrong->n)
+        *err = wrong->v[wrong->n - 1];
+    return wrong->n ? err->code : PK_OK;
+}
+
+static enum pk_code measure(struct gate *g, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    size_t *wants = pk_new_n(&a, size_t, g->ledger->n_cases + 1);
+    for (size_t i = 0; i < g->ledger->n_cases; i++)
+        wants[i] = FIRST_PAIRS;
+    if (measure_round(g, wants, err) || check_comparable(g, err) || check_asked(g, err))
+        return err->code;
+    while (!stopped(g) && !g->all.over && g->out->pairs < g->most_pairs) {
+        wants = pk_new_n(&a, size_t, g->ledger->n_cases + 1);
+        enum pk_stage stage = next_wants(g, wants);
+        if (stage == PK_STAGE_DONE)
+            break;
+        if (stage == PK_STAGE_CONFIRM && !g->out->screened)
+            g->out->screened = (int64_t)g->out->pairs;
+        if (measure_round(g, wants, err) || check_comparable(g, err))
+            return err->code;
+    }
+    return PK_OK;
+}
+
+/* All stages of the case that may have the most, and as many again that were disturbed. */
+static size_t most_pairs(const struct gate *g)
+{
+    const struct pk_rule *rule = &g->o->rule;
+    size_t most = rule->until_clear ? rule->max_pairs : rule->screen_pairs + rule->confirm_pairs;
+    for (size_t i = 0; i < g->n_parts; i++)
+        most = g->parts[i].max_pairs > most ? g->parts[i].max_pairs : most;
+    return 2 * most;
+}
+
+enum pk_code pk_gate_run(struct pk_gate_part *parts, size_t n_parts, struct pk_ledger *ledger,
+                         const struct pk_gate_options *o, const struct pk_gate_events *ev, struct pk_arena *a,
+                         struct pk_gate_result *out, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena own = {0};
+    struct gate g = {.parts = parts, .n_parts = n_parts, .ledger = ledger, .o = o, .ev = ev, .out = out};
+    *out = (struct pk_gate_result){.wrong = {.arena = a}};
+    g.spent = pk_new_n(&own, struct spending, n_parts);
+    g.most_pairs = most_pairs(&g);
+    g.base_first = pk_new_n(&own, bool, g.most_pairs + 1);
+    pk_pair_order(o->seed, g.most_pairs, g.base_first);
+    enum pk_code rc = measure(&g, err);
+    for (size_t i = 0; i < n_parts; i++)
+        for (int s = 0; s < PK_SIDES; s++)
+            parts[i].arms[s].kind->end(&parts[i].arms[s]);
+    if (rc)
+        return rc;
+    struct pk_compared *rows;
+    size_t *case_of, n = decide(&g, a, &rows, &case_of);
+    out->interrupted = stopped(&g);
+    struct pk_compare_options what = parts[0].what;
+    what.design = PK_DESIGN_GATE;
+    pk_compare_finish(rows, n, &what, a, &out->comparison);
+    return PK_OK;
+}

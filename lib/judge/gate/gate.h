@@ -1,0 +1,74 @@
+/* Gate: two sides measured in interleaved pairs of fresh processes, until every row has its verdict.
+ *
+ * What is measured has one part, or one for each entry of a suite. The rows of all parts are one family: they share the risk of a false
+ * alarm.
+ *
+ * A pair is a process of base and one of new of each part that still wants it, in the order of pk_pair_order. All cases are screened; what looks suspicious is
+ * measured again with fresh pairs (stats/verdict/verdict.h says by which rule). A pair that something disturbed is left out by a
+ * rule that does not see the sides, and replaced. */
+#pragma once
+
+#include "judge/criteria/threshold.h"
+#include "judge/gate/gate_samples.h"
+
+/* One side: how to have one process measure. */
+struct pk_arm;
+struct pk_arm_kind {
+    /* One fresh process over those cases of its part that are wanted; every case gets its slice into the ledger and into the store.
+     * Ends early, with PK_OK, when the stop flag is set. Errors are the recorder's. */
+    enum pk_code (*process)(struct pk_arm *arm, int invocation, const bool *wanted, struct pk_err *err);
+    void (*end)(struct pk_arm *arm);
+};
+struct pk_arm {
+    const struct pk_arm_kind *kind;
+    struct pk_ledger *ledger;
+    size_t part;
+    int side;
+    const volatile int *stop_flag;
+    void *state; /* of the kind */
+};
+
+struct pk_gate_events {
+    /* After each pair; may be NULL. `total` is what is known to be wanted. */
+    void (*pair)(void *user, size_t done, size_t total, int64_t left_ns);
+    void *user;
+};
+
+struct pk_gate_part {
+    const char *name; /* of the suite's entry; NULL = no suite */
+    struct pk_arm arms[PK_SIDES];
+    struct pk_compare_options what;
+    const char *const *own_times; /* see pk_ledger_compared */
+    const struct pk_threshold
+        *thresholds; /* of its rows; they come before those of all (pk_thresholds_ask) */
+    size_t n_thresholds;
+    double min_effect; /* of its rows; 0 = the rule's */
+    size_t max_pairs;  /* of each of its rows; 0 = the rule's */
+    int64_t budget_ns; /* 0 = none; likewise */
+};
+
+struct pk_gate_options {
+    struct pk_rule rule;
+    const struct pk_threshold *thresholds; /* of the rows of all parts */
+    size_t n_thresholds;
+    bool typed;        /* they are stronger than a part's min_effect */
+    int64_t budget_ns; /* 0 = none: no pair begins that would probably end after it */
+    uint64_t seed;
+};
+
+struct pk_gate_result {
+    struct pk_comparison comparison; /* n = 0: no row was measured on both sides */
+    size_t pairs;                    /* begun and ended */
+    int64_t screened;                /* the last pair of the screening; 0 = nothing was confirmed */
+    bool interrupted;
+    bool out_of_time;     /* of all, or of a part: rows still wanted pairs */
+    struct pk_errs wrong; /* with what was asked for: the last of them is the error */
+};
+
+/* All arms are ended. PK_E_USAGE for a metric that neither has, or that has no direction, and for a threshold
+ * that fits no row, where all cases of a part ended ok;
+ * PK_E_NOT_COMPARABLE when the sides give a metric that is asked for in different units or directions, or no number of it; else what the
+ * arms meet. */
+enum pk_code pk_gate_run(struct pk_gate_part *parts, size_t n_parts, struct pk_ledger *ledger,
+                         const struct pk_gate_options *o, const struct pk_gate_events *ev, struct pk_arena *a,
+                         struct pk_gate_result *out, struct pk_err *err) PK_MUST_CHECK;

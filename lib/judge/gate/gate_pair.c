@@ -1,0 +1,72 @@
+/* Mates: reading what both runs of a gate recorded of it. */
+#include "judge/gate/gate_pair.h"
+
+#include "json/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_side(const json_t *gate, const char *side)
+{
+    return strcmp(pk_json_str(gate, "side", ""), side) == 0;
+}
+
+static const char *const *texts_of(const json_t *list, struct pk_arena *a, size_t *n)
+{
+    const char **v = pk_new_n(a, const char *, json_array_size(list) + 1);
+    *n = 0;
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (json_is_string(json_array_get(list, i)))
+            v[(*n)++] = pk_strdup(a, json_string_value(json_array_get(list, i)));
+    return v;
+}
+
+static const struct pk_threshold *thresholds_of(const json_t *list, struct pk_arena *a, size_t *n)
+{
+    struct pk_err ignored;
+    size_t texts;
+    const char *const *text = texts_of(list, a, &texts);
+    struct pk_threshold *v = pk_new_n(a, struct pk_threshold, texts + 1);
+    *n = 0;
+    for (size_t i = 0; i < texts; i++)
+        *n += !pk_threshold_parse(text[i], a, &v[*n], &ignored);
+    return v;
+}
+
+static void read_rule(const json_t *gate, struct pk_rule *r)
+{
+    r->alpha = pk_json_num(gate, "alpha", r->alpha);
+    r->min_effect = pk_json_num(gate, "min_effect", r->min_effect);
+    r->strict = pk_json_bool(gate, "strict", r->strict);
+    r->until_clear = pk_json_bool(gate, "until_clear", r->until_clear);
+    r->max_pairs = (size_t)pk_json_int(gate, "max_pairs", (int64_t)r->max_pairs);
+    r->confirm_pairs = (size_t)pk_json_int(gate, "confirm_pairs", (int64_t)r->confirm_pairs);
+}
+
+static void read_asked(const json_t *asked, struct pk_arena *a, struct pk_mates *out)
+{
+    out->metrics = texts_of(json_object_get(asked, "metrics"), a, &out->n_metrics);
+    out->all_metrics = pk_json_bool(asked, "all_metrics", false);
+    out->asked.own = thresholds_of(json_object_get(asked, "own_thresholds"), a, &out->asked.n_own);
+    out->asked.all = thresholds_of(json_object_get(asked, "thresholds"), a, &out->asked.n_all);
+    out->asked.min_effect = pk_json_num(asked, "own_min_effect", 0);
+    out->asked.typed = pk_json_bool(asked, "typed", false);
+}
+
+bool pk_compare_mates(const struct pk_run_facts *base, const struct pk_run_facts *new_, struct pk_arena *a,
+                      struct pk_mates *out)
+{
+    PK_JSON_CLEANUP json_t *b = json_loads(base->settings, 0, NULL), *w = json_loads(new_->settings, 0, NULL),
+                           *said = json_loads(new_->said, 0, NULL);
+    const json_t *gb = json_object_get(b, "gate"), *gw = json_object_get(w, "gate");
+    if (!gb || !gw || strcmp(pk_json_str(gb, "id", "b"), pk_json_str(gw, "id", "w")) != 0)
+        return false;
+    if (!is_side(gb, "base") || !is_side(gw, "new"))
+        return false;
+    read_rule(gw, &out->judging.rule);
+    read_asked(json_object_get(gw, "asked"), a, out);
+    out->judging.equal = pk_json_bool(gw, "equal", false);
+    out->judging.design = PK_DESIGN_GATE;
+    out->judging.screened = strtoll(pk_json_str(said, "gate_screened", "0"), NULL, 10);
+    return true;
+}

@@ -1,0 +1,233 @@
+/* Ledger: slices into rows of figures, and rows into what is compared. */
+#include "judge/gate/gate_samples.h"
+
+#include "bench/record/summarize.h"
+#include "judge/pair/parts.h"
+#include "stats/parts.h"
+#include "wire/doubt.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool same_case(const struct pk_case_info *x, const struct pk_case_info *y)
+{
+    return !strcmp(x->experiment, y->experiment) && !strcmp(x->variant, y->variant) &&
+           !strcmp(x->device, y->device) && !strcmp(x->axes, y->axes);
+}
+
+size_t pk_ledger_case(struct pk_ledger *l, size_t part, const struct pk_case_info *info)
+{
+    for (size_t i = 0; i < l->n_cases; i++)
+        if (l->cases[i].part == part && same_case(&l->cases[i].info, info))
+            return i;
+    struct pk_case_info copy = *info;
+    copy.experiment = pk_strdup(l->arena, info->experiment);
+    copy.variant = pk_strdup(l->arena, info->variant);
+    copy.device = pk_strdup(l->arena, info->device);
+    copy.axes = pk_strdup(l->arena, info->axes);
+    copy.identity = pk_strdup(l->arena, info->identity);
+    l->cases = pk_grow(l->arena, l->cases, sizeof *l->cases, l->n_cases, &l->cases_cap);
+    l->cases[l->n_cases] = (struct pk_ledger_case){.part = part, .info = copy, .message = {"", ""}};
+    return l->n_cases++;
+}
+
+static struct pk_figures described(const struct pk_ledger *l, size_t c, const struct pk_metric_decl *m)
+{
+    const struct pk_case_info *i = &l->cases[c].info;
+    return (struct pk_figures){.experiment = i->experiment,
+                               .revision = i->revision,
+                               .ordinal = (int64_t)c,
+                               .variant = i->variant,
+                               .device = i->device,
+                               .axes = i->axes,
+                               .identity = i->identity,
+                               .metric = pk_strdup(l->arena, m->name),
+                               .unit = pk_strdup(l->arena, m->unit),
+                               .direction = pk_strdup(l->arena, m->direction),
+                               .class = pk_strdup(l->arena, m->class),
+                               .source = pk_strdup(l->arena, m->source)};
+}
+
+static struct pk_ledger_row *row_of(struct pk_ledger *l, size_t c, const struct pk_metric_decl *m)
+{
+    for (size_t i = 0; i < l->n_rows; i++)
+        if (l->rows[i].c == c && !strcmp(l->rows[i].f[PK_BASE].metric, m->name))
+            return &l->rows[i];
+    struct pk_ledger_row *r;
+    l->rows = pk_grow(l->arena, l->rows, sizeof *l->rows, l->n_rows, &l->rows_cap);
+    r = &l->rows[l->n_rows++];
+    *r = (struct pk_ledger_row){.c = c};
+    r->f[PK_BASE] = r->f[PK_NEW] = described(l, c, m);
+    return r;
+}
+
+static void add_figure(struct pk_ledger *l, struct pk_ledger_row *r, int side, int64_t invocation,
+                       double figure)
+{
+    struct pk_figures *f = &r->f[side];
+    f->figure = r->figure[side] =
+        pk_grow(l->arena, r->figure[side], sizeof *f->figure, f->n, &r->figure_cap[side]);
+    f->invocation = r->invocation[side] =
+        pk_grow(l->arena, r->invocation[side], sizeof *f->invocation, f->n, &r->invocation_cap[side]);
+    r->figure[side][f->n] = figure;
+    r->invocation[side][f->n++] = invocation;
+}
+
+/* The direction is each side's own. Returns what the sides do not agree in; NULL = nothing. */
+static const char *describe(const struct pk_ledger *l, struct pk_ledger_row *r, int side,
+                            const struct pk_metric_decl *m)
+{
+    struct pk_figures *f = &r->f[side], *other = &r->f[side == PK_BASE ? PK_NEW : PK_BASE];
+    if (strcmp(f->unit, m->unit) != 0)
+        return pk_printf(l->arena, "%s is in \"%s\" on one side and in \"%s\" on the other", m->name, f->unit,
+                         m->unit);
+    if (!f->n)
+        f->direction = pk_strdup(l->arena, m->direction);
+    if (other->n && pk_figures_opposed(f, other))
+        return pk_printf(l->arena, "%s is better when %s on one side and when %s on the other", m->name,
+                         other->direction, f->direction);
+    return NULL;
+}
+
+static void add_metric(struct pk_ledger *l, int side, size_t c, const struct pk_slice *s,
+                       const struct pk_summary_row *sum)
+{
+    const struct pk_metric_decl *m = s->metrics;
+    while (strcmp(m->name, sum->metric) != 0)
+        m++;
+    struct pk_ledger_row *r = row_of(l, c, m);
+    const char *conflict = describe(l, r, side, m);
+    if (conflict)
+        r->conflict = conflict;
+    else
+        add_figure(l, r, side, s->invocation, sum->figure);
+}
+
+static bool summarized(const struct pk_summary_row *rows, size_t n, const struct pk_metric_decl *m)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(rows[i].metric, m->name) == 0)
+            return true;
+    return false;
+}
+
+void pk_ledger_slice(struct pk_ledger *l, int side, size_t c, const struct pk_slice *s)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_ledger_case *k = &l->cases[c];
+    k->heard[side] = true;
+    k->last[side] = s->status;
+    if (s->status != PK_ST_OK) {
+        k->message[side] = pk_strdup(l->arena, s->message);
+        k->closed = true;
+        return;
+    }
+    k->ok[side]++;
+    k->unstable[side] += pk_slice_unstable(s);
+    struct pk_summary_row *rows = pk_new_n(&a, struct pk_summary_row, s->n_metrics + 1);
+    size_t n = pk_summarize_slice(s, rows);
+    for (size_t i = 0; i < n; i++)
+        add_metric(l, side, c, s, &rows[i]);
+    for (size_t i = 0; i < s->n_series; i++)
+        if (s->series[i].phase == PK_PHASE_STEADY && !summarized(rows, n, &s->metrics[s->series[i].metric]))
+            row_of(l, c, &s->metrics[s->series[i].metric])->no_number[side] = true;
+}
+
+/* --- what is compared -------------------------------------------------------------------------------------------- */
+
+static double median(const struct pk_figures *f, struct pk_arena *a)
+{
+    double *v = pk_new_n(a, double, f->n);
+    memcpy(v, f->figure, f->n * sizeof *v);
+    return pk_median_of(v, f->n);
+}
+
+static bool listed(const char *const *names, const char *name)
+{
+    for (; names && *names; names++)
+        if (!strcmp(*names, name))
+            return true;
+    return false;
+}
+
+static bool of_part(const struct pk_ledger *l, const struct pk_ledger_row *r, size_t part)
+{
+    return l->cases[r->c].part == part;
+}
+
+/* "latency_ns is no number (NaN) on the new side"; NULL = it is one. */
+static const char *no_number(const struct pk_ledger_row *r, struct pk_arena *a)
+{
+    const bool base = r->no_number[PK_BASE] && !r->f[PK_BASE].n,
+               new_ = r->no_number[PK_NEW] && !r->f[PK_NEW].n;
+    if (!base && !new_)
+        return NULL;
+    return pk_printf(a, "%s is no number (NaN) on %s", r->f->metric,
+                     base && new_ ? "both sides"
+                     : base       ? "the base side"
+                                  : "the new side");
+}
+
+/* All of a part: whether a metric is asked for hangs on what else there is. */
+static struct pk_compare_side figures_of(const struct pk_ledger *l, size_t part, struct pk_arena *a)
+{
+    struct pk_figures *all = pk_new_n(a, struct pk_figures, l->n_rows + 1);
+    struct pk_compare_side side = {.v = all};
+    for (size_t i = 0; i < l->n_rows; i++)
+        if (of_part(l, &l->rows[i], part))
+            all[side.n++] = l->rows[i].f[PK_BASE];
+    return side;
+}
+
+enum pk_code pk_ledger_check(const struct pk_ledger *l, size_t part, const struct pk_compare_options *o,
+                             struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const struct pk_compare_side side = figures_of(l, part, &a);
+    for (size_t i = 0; i < l->n_rows; i++) {
+        const struct pk_ledger_row *r = &l->rows[i];
+        const char *why = r->conflict ? r->conflict : no_number(r, &a);
+        if (!why || !of_part(l, r, part) || !pk_compare_wants(&side, r->f, o, &a))
+            continue;
+        pk_fail(err, PK_E_NOT_COMPARABLE, "the two sides cannot be compared");
+        pk_why(err, "%s", why);
+        return pk_fix(err, r->conflict ? "let both report it alike, or under two names"
+                                       : "correct what reports it, or choose others with --metric");
+    }
+    return PK_OK;
+}
+
+static bool on_both_sides(const struct pk_ledger *l, const struct pk_ledger_row *r)
+{
+    return !l->cases[r->c].closed && r->f[PK_BASE].n && r->f[PK_NEW].n;
+}
+
+size_t pk_ledger_compared(struct pk_ledger *l, size_t part, const struct pk_compare_options *o,
+                          const char *const *own_times, struct pk_arena *a, struct pk_compared *rows,
+                          size_t *case_of)
+{
+    const struct pk_compare_side side = figures_of(l, part, a);
+    bool *wanted = pk_new_n(a, bool, l->n_rows + 1), others = o->n_metrics || o->all_metrics;
+    size_t n = 0;
+    for (size_t i = 0; i < l->n_rows; i++) {
+        const struct pk_figures *f = l->rows[i].f;
+        wanted[i] = of_part(l, &l->rows[i], part) && on_both_sides(l, &l->rows[i]) &&
+                    pk_compare_wants(&side, f, o, a);
+        others |= wanted[i] && !listed(own_times, f->metric);
+    }
+    for (size_t i = 0; i < l->n_rows; i++) {
+        struct pk_figures *f = l->rows[i].f;
+        /* of a command's own times the first one stands for all */
+        if (!wanted[i] || (!(o->n_metrics || o->all_metrics) && listed(own_times, f->metric) &&
+                           (others || strcmp(f->metric, own_times[0]) != 0)))
+            continue;
+        const struct pk_ledger_case *c = &l->cases[l->rows[i].c];
+        for (int k = 0; k < PK_SIDES; k++) {
+            f[k].median = median(&f[k], a);
+            f[k].unstable = 2 * c->unstable[k] > c->ok[k];
+        }
+        case_of[n] = l->rows[i].c;
+        rows[n++] = pk_compare_figures(&f[PK_BASE], &f[PK_NEW], o->level);
+    }
+    return n;
+}

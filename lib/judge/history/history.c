@@ -1,0 +1,203 @@
+/* History: series gathered from runs, their steps, their order. */
+#include "judge/history/history.h"
+
+#include "base/index.h"
+#include "judge/history/parts.h"
+#include "judge/pair/parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct growing {
+    const char *key;
+    struct pk_history_series s;
+    struct pk_history_point *points; /* newest first */
+    size_t cap;
+};
+
+struct gathering {
+    struct pk_arena *a;
+    struct pk_index index;
+    struct growing *v;
+    size_t n, cap;
+};
+
+struct wanted {
+    const struct gathering *g;
+    const char *key;
+};
+
+static bool same(const void *wanted, uint32_t row)
+{
+    const struct wanted *w = wanted;
+    return strcmp(w->g->v[row].key, w->key) == 0;
+}
+
+static struct growing *series_of(struct gathering *g, const struct pk_figures *f, size_t setup)
+{
+    const char *key = pk_printf(g->a, "%zu\x1f%s", setup, pk_key_between_runs(f, g->a));
+    const struct wanted w = {g, key};
+    uint32_t row = pk_index_row(&g->index, pk_hash_bytes(0, key, strlen(key)), same, &w, (uint32_t)g->n);
+    if (row == g->n) {
+        g->v = pk_grow(g->a, g->v, sizeof *g->v, g->n, &g->cap);
+        g->v[g->n++] = (struct growing){
+            .key = key, .s = {.newest = f, .place = "", .setup = setup, .exact = pk_figures_exact(f)}};
+    }
+    return &g->v[row];
+}
+
+static void gather_run(struct gathering *g, const struct pk_history_run *run, size_t index, size_t setup,
+                       const struct pk_history_options *o, const struct pk_case_filter *filter)
+{
+    for (size_t i = 0; i < run->figures.n; i++) {
+        const struct pk_figures *f = &run->figures.v[i];
+        if (!pk_compare_wants(&run->figures, f, &o->what, g->a) || !pk_case_wanted(filter, f, g->a))
+            continue;
+        struct growing *s = series_of(g, f, setup);
+        if (s->s.n && s->points[s->s.n - 1].run == index)
+            continue; /* the same case on another device of one class: the first counts */
+        s->points = pk_grow(g->a, s->points, sizeof *s->points, s->s.n, &s->cap);
+        s->points[s->s.n++] = (struct pk_history_point){.run = index, .f = f, .change = NAN};
+    }
+}
+
+static double uncertainty(const struct pk_figures *f)
+{
+    struct pk_interval ci = pk_invocations_interval(f->figure, f->n, 0.95);
+    return f->median > 0 ? (ci.hi - ci.lo) / 2 / f->median : NAN;
+}
+
+/* Points into time order, then what follows from their values. */
+static void finish_series(struct growing *g, double min_effect, struct pk_arena *a)
+{
+    struct pk_history_series *s = &g->s;
+    double *v = pk_new_n(a, double, s->n);
+    for (size_t i = 0; i < s->n / 2; i++) {
+        struct pk_history_point p = g->points[i];
+        g->points[i] = g->points[s->n - 1 - i];
+        g->points[s->n - 1 - i] = p;
+    }
+    for (size_t i = 0; i < s->n; i++) {
+        v[i] = g->points[i].f->median;
+        g->points[i].uncertainty = uncertainty(g->points[i].f);
+        if (i && v[i - 1] > 0)
+            g->points[i].change = v[i] / v[i - 1] - 1;
+    }
+    s->points = g->points;
+    s->n_steps = pk_find_steps(v, s->n, min_effect, s->exact, a, &s->steps);
+    size_t from = s->n_steps ? s->steps[s->n_steps - 1].at : 0;
+    s->creep = s->exact ? 0 : pk_find_creep(v + from, s->n - from, min_effect);
+}
+
+/* --- order ---------------------------------------------------------------------------------------------------------- */
+
+struct ranked {
+    struct pk_history_series s;
+    double step, creep;
+    size_t order;
+};
+
+static double largest_step(const struct pk_history_series *s)
+{
+    double most = 0;
+    for (size_t i = 0; i < s->n_steps; i++)
+        most = fmax(most, isnan(s->steps[i].change) ? INFINITY : fabs(log1p(s->steps[i].change)));
+    return most;
+}
+
+static int by_importance(const void *x, const void *y)
+{
+    const struct ranked *a = x, *b = y;
+    if (a->step != b->step)
+        return a->step < b->step ? 1 : -1;
+    if (a->creep != b->creep)
+        return a->creep < b->creep ? 1 : -1;
+    return (a->order > b->order) - (a->order < b->order);
+}
+
+static void sort(struct pk_history_series *v, size_t n, struct pk_arena *a)
+{
+    struct ranked *r = pk_new_n(a, struct ranked, n + 1);
+    for (size_t i = 0; i < n; i++)
+        r[i] = (struct ranked){v[i], largest_step(&v[i]), fabs(v[i].creep), i};
+    qsort(r, n, sizeof *r, by_importance);
+    for (size_t i = 0; i < n; i++)
+        v[i] = r[i].s;
+}
+
+static const char *find_places(struct pk_history_series *v, size_t n, struct pk_arena *a)
+{
+    struct pk_compared *rows = pk_new_n(a, struct pk_compared, n);
+    for (size_t i = 0; i < n; i++)
+        rows[i].new_ = v[i].newest;
+    const char *common = pk_compare_places(rows, n, NULL, a);
+    for (size_t i = 0; i < n; i++)
+        v[i].place = rows[i].place;
+    return common;
+}
+
+/* --- all of it -------------------------------------------------------------------------------------------------------- */
+
+static struct pk_compare_side all_figures(const struct pk_history_run *runs, size_t n, const char *experiment,
+                                          struct pk_arena *a)
+{
+    size_t total = 0;
+    for (size_t i = 0; i < n; i++)
+        total += runs[i].figures.n;
+    struct pk_figures *v = pk_new_n(a, struct pk_figures, total + 1);
+    total = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < runs[i].figures.n; k++)
+            v[total++] = runs[i].figures.v[k];
+    return (struct pk_compare_side){
+        .name = pk_printf(a, "the history of %s", experiment), .v = v, .n = total};
+}
+
+static enum pk_code nothing(size_t n_runs, const char *experiment, const struct gathering *g, size_t setups,
+                            const char *filter, struct pk_err *err)
+{
+    pk_fail(err, PK_E_NOTHING, "%s has no history yet", experiment);
+    if (!g->n && filter)
+        pk_why(err, "no case that ended ok fits '%.200s'", filter);
+    else if (!g->n)
+        pk_why(err, "no case of its %zu runs ended ok with such a metric", n_runs);
+    else if (setups > 1)
+        pk_why(err, "no two of its %zu runs measured the same case with the same machine and settings",
+               n_runs);
+    else
+        pk_why(err, "no two of its %zu runs measured the same case", n_runs);
+    return !g->n && filter
+               ? pk_fix(err, "`perfkit history %s` without a filter shows its cases", experiment)
+               : pk_fix(err, "`perfkit list runs` shows what there is; measure once more as before");
+}
+
+enum pk_code pk_history_make(const struct pk_history_run *runs, size_t n, const char *experiment,
+                             const struct pk_history_options *o, struct pk_arena *a, struct pk_history *out,
+                             struct pk_err *err)
+{
+    struct gathering g = {.a = a, .index = {.arena = a}};
+    const struct pk_compare_side all = all_figures(runs, n, experiment, a);
+    size_t *setup_of = pk_new_n(a, size_t, n + 1);
+    struct pk_case_filter *filter;
+    *out = (struct pk_history){.common = ""};
+    if (pk_compare_check_metrics(&all, &o->what, a, err) ||
+        pk_case_filter_make(o->filter, all.v, all.n, a, &filter, err))
+        return err->code;
+    out->n_setups = pk_history_setups(runs, n, setup_of, a, &out->setups);
+    for (size_t i = n; i-- > 0;)
+        gather_run(&g, &runs[i], i, setup_of[i], o, filter);
+    out->v = pk_new_n(a, struct pk_history_series, g.n + 1);
+    for (size_t i = 0; i < g.n; i++) {
+        if (g.v[i].s.n < 2)
+            continue;
+        finish_series(&g.v[i], o->min_effect, a);
+        out->v[out->n++] = g.v[i].s;
+    }
+    out->left_out = g.n - out->n;
+    if (!out->n)
+        return nothing(n, experiment, &g, out->n_setups, o->filter, err);
+    out->common = find_places(out->v, out->n, a);
+    sort(out->v, out->n, a);
+    return PK_OK;
+}

@@ -1,0 +1,64 @@
+/* History: each metric of each case over the runs of an experiment, with its lasting changes.
+ *
+ * A value is the median that one run recorded. Runs on different machines or with different settings, as `compare` finds them, are
+ * different setups, and a series is of one setup only: nothing is ever compared across. */
+#pragma once
+
+#include "judge/history/steps.h"
+#include "judge/pair/pair.h"
+
+struct pk_history_run {
+    struct pk_run_facts facts;
+    struct pk_compare_side figures;
+};
+
+/* One setup, numbered from 1 in the order of their first runs. */
+struct pk_setup {
+    size_t first, runs;             /* index of its first run; how many */
+    const char *const *differences; /* to the setup before; the first has none */
+    size_t n_differences;
+};
+
+struct pk_history_point {
+    size_t run; /* index */
+    const struct pk_figures *f;
+    double change; /* against the point before, median / median - 1; NaN = none */
+    double
+        uncertainty; /* half the 95 % interval of the median over the processes, relative; NaN under three */
+};
+
+struct pk_history_series {
+    const struct pk_figures *newest;
+    const char *place; /* the axes in which the cases differ; "" = none */
+    size_t setup;      /* number */
+    const struct pk_history_point *points;
+    size_t n;
+    const struct pk_step *steps; /* at, until: indices of points */
+    size_t n_steps;
+    bool exact;   /* equal work gives the equal figure: every change is a step */
+    double creep; /* of its last level, as pk_find_creep says */
+};
+
+struct pk_history_options {
+    struct pk_compare_options what; /* which metrics */
+    const char *filter;             /* as `run --filter`, on the axes that the cases have; NULL = all */
+    double min_effect;              /* smaller changes are none */
+};
+
+struct pk_history {
+    const struct pk_setup *setups;
+    size_t n_setups;
+    const char *common; /* axes in which all cases agree; "" = none */
+    struct pk_history_series *
+        v; /* of two points or more: the largest step first, then what creeps, then in the order of the cases */
+    size_t n, left_out; /* left_out: series of one point */
+};
+
+/* Runs in time order. PK_E_USAGE for an unknown metric, axis or value; PK_E_NOTHING when fewer than two runs measured the same. */
+enum pk_code pk_history_make(const struct pk_history_run *runs, size_t n, const char *experiment,
+                             const struct pk_history_options *o, struct pk_arena *a, struct pk_history *out,
+                             struct pk_err *err) PK_MUST_CHECK;
+
+/* The steps in words: "run 14 (commit abc123): +7.2 %, since then stable"; or that there are none, or what kept them from being told. */
+const char *pk_history_words(const struct pk_history_series *s, const struct pk_history_run *runs,
+                             double min_effect, struct pk_arena *a);

@@ -1,0 +1,116 @@
+/* Steps: pieces found, tested against each other, and merged until all are credible. */
+#include "judge/history/steps.h"
+
+#include "stats/changes.h"
+#include "stats/infer/rank.h"
+#include "stats/parts.h"
+#include "stats/trend.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double credible = 0.001;
+
+struct pieces {
+    const double *v;
+    size_t *starts, n; /* starts[n] is the number of values */
+    double *scratch;
+};
+
+static double level(const struct pieces *p, size_t i)
+{
+    size_t n = p->starts[i + 1] - p->starts[i];
+    memcpy(p->scratch, p->v + p->starts[i], n * sizeof *p->v);
+    return pk_median_of(p->scratch, n);
+}
+
+/* p of "pieces i - 1 and i are of one level"; 1 when they differ by less than is of interest. */
+static double doubt(const struct pieces *p, size_t i, double min_effect)
+{
+    double before = level(p, i - 1), after = level(p, i);
+    if (!(fabs(after - before) >= min_effect * fabs(before)))
+        return 1;
+    return pk_mann_whitney(p->v + p->starts[i - 1], p->starts[i] - p->starts[i - 1], p->v + p->starts[i],
+                           p->starts[i + 1] - p->starts[i])
+        .p;
+}
+
+static void merge(struct pieces *p, double min_effect)
+{
+    while (p->n > 1) {
+        size_t worst = 0;
+        double most = 0;
+        for (size_t i = 1; i < p->n; i++) {
+            double d = doubt(p, i, min_effect);
+            if (d >= most) {
+                most = d;
+                worst = i;
+            }
+        }
+        if (most < credible)
+            return;
+        memmove(&p->starts[worst], &p->starts[worst + 1], (p->n - worst) * sizeof *p->starts);
+        p->n--;
+    }
+}
+
+static void find_pieces(struct pieces *p, size_t n, struct pk_arena *a)
+{
+    enum { LEAST = 3 };
+    double *logs = pk_new_n(a, double, n);
+    pk_log_or_copy(logs, p->v, n);
+    p->n = pk_find_changes(logs, n, 3 * log((double)n), LEAST, p->starts);
+    p->starts[p->n] = n;
+}
+
+static void every_change(struct pieces *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!i || p->v[i] != p->v[i - 1])
+            p->starts[p->n++] = i;
+    p->starts[p->n] = n;
+}
+
+static struct pk_step step_at(const struct pieces *p, size_t i, bool exact)
+{
+    double before = level(p, i - 1), after = level(p, i);
+    return (struct pk_step){.at = p->starts[i],
+                            .until = p->starts[i + 1],
+                            .before = before,
+                            .after = after,
+                            .change = before > 0 && after > 0 ? after / before - 1 : NAN,
+                            .p = exact ? NAN : doubt(p, i, 0)};
+}
+
+size_t pk_find_steps(const double *v, size_t n, double min_effect, bool exact, struct pk_arena *a,
+                     const struct pk_step **steps)
+{
+    struct pieces p = {.v = v, .starts = pk_new_n(a, size_t, n + 2), .scratch = pk_new_n(a, double, n + 1)};
+    if (!n)
+        return 0;
+    if (exact) {
+        every_change(&p, n);
+    } else {
+        find_pieces(&p, n, a);
+        merge(&p, min_effect);
+    }
+    struct pk_step *found = pk_new_n(a, struct pk_step, p.n);
+    for (size_t i = 1; i < p.n; i++)
+        found[i - 1] = step_at(&p, i, exact);
+    *steps = found;
+    return p.n - 1;
+}
+
+double pk_find_creep(const double *v, size_t n, double min_effect)
+{
+    enum { FEWEST = 8 };
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    if (n < FEWEST || !(pk_mann_kendall(v, n).p < 0.01))
+        return 0;
+    double *x = pk_new_n(&a, double, n), *sorted = pk_new_n(&a, double, n);
+    for (size_t i = 0; i < n; i++)
+        x[i] = (double)i;
+    memcpy(sorted, v, n * sizeof *v);
+    double creep = pk_theil_sen(x, v, n, 0.95).slope * (double)(n - 1) / fabs(pk_median_of(sorted, n));
+    return isfinite(creep) && fabs(creep) >= min_effect ? creep : 0;
+}

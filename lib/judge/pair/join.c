@@ -1,0 +1,95 @@
+/* Join: several runs as one side. */
+#include "base/index.h"
+#include "judge/pair/parts.h"
+#include "stats/parts.h"
+
+#include <string.h>
+
+struct joined {
+    const char *key;
+    struct pk_figures f;
+    double *figure;
+    int64_t *invocation;
+    size_t unstable; /* runs */
+};
+
+struct joining {
+    struct joined *v;
+    size_t n, cap;
+};
+
+struct wanted {
+    const struct joining *j;
+    const char *key;
+};
+
+static bool same(const void *wanted, uint32_t row)
+{
+    const struct wanted *w = wanted;
+    return strcmp(w->j->v[row].key, w->key) == 0;
+}
+
+static struct joined *joined_row(struct joining *j, struct pk_index *x, const struct pk_figures *f,
+                                 size_t runs, struct pk_arena *a)
+{
+    const char *key = pk_key_between_runs(f, a);
+    const struct wanted w = {j, key};
+    uint32_t row = pk_index_row(x, pk_hash_bytes(0, key, strlen(key)), same, &w, (uint32_t)j->n);
+    if (row < j->n)
+        return &j->v[row];
+    j->v = pk_grow(a, j->v, sizeof *j->v, j->n, &j->cap);
+    j->v[j->n] = (struct joined){key, *f, pk_new_n(a, double, runs), pk_new_n(a, int64_t, runs), 0};
+    j->v[j->n].f.n = 0;
+    return &j->v[j->n++];
+}
+
+static double median(const double *v, size_t n, struct pk_arena *a)
+{
+    double *copy = pk_new_n(a, double, n);
+    memcpy(copy, v, n * sizeof *v);
+    return pk_median_of(copy, n);
+}
+
+static void join_unfinished(const struct pk_compare_side *runs, size_t n, struct pk_arena *a,
+                            struct pk_compare_side *side)
+{
+    struct pk_unfinished *all = NULL;
+    size_t cap = 0;
+    for (size_t r = 0; r < n; r++)
+        for (size_t i = 0; i < runs[r].n_unfinished; i++) {
+            all = pk_grow(a, all, sizeof *all, side->n_unfinished, &cap);
+            all[side->n_unfinished++] = runs[r].unfinished[i];
+        }
+    side->unfinished = all;
+}
+
+struct pk_compare_side pk_compare_join(const struct pk_compare_side *runs, size_t n, const char *name,
+                                       struct pk_arena *a)
+{
+    struct joining j = {0};
+    struct pk_index x = {.arena = a};
+    if (n == 1)
+        return (struct pk_compare_side){.name = name,
+                                        .v = runs[0].v,
+                                        .n = runs[0].n,
+                                        .unfinished = runs[0].unfinished,
+                                        .n_unfinished = runs[0].n_unfinished};
+    for (size_t r = 0; r < n; r++)
+        for (size_t i = 0; i < runs[r].n; i++) {
+            struct joined *row = joined_row(&j, &x, &runs[r].v[i], n, a);
+            row->unstable += runs[r].v[i].unstable;
+            row->figure[row->f.n] = pk_figures_centre(&runs[r].v[i]);
+            row->invocation[row->f.n++] = (int64_t)r + 1;
+        }
+    struct pk_figures *all = pk_new_n(a, struct pk_figures, j.n + 1);
+    for (size_t i = 0; i < j.n; i++) {
+        all[i] = j.v[i].f;
+        all[i].figure = j.v[i].figure;
+        all[i].invocation = j.v[i].invocation;
+        all[i].unstable = 2 * j.v[i].unstable > all[i].n;
+        all[i].median = median(all[i].figure, all[i].n, a);
+    }
+    struct pk_compare_side side = {.name = name, .v = all, .n = j.n, .n_runs = n};
+    join_unfinished(runs, n, a, &side);
+    return side;
+}

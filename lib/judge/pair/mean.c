@@ -1,0 +1,111 @@
+/* Compare, means: the geometric mean of ratios, with an interval that knows that the cases of one process are not independent. */
+#include "judge/pair/parts.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The invocations that every row has on one side, or, with `both`, on both. */
+struct common {
+    int64_t *v;
+    size_t n;
+};
+
+static void keep(struct common *c, const struct pk_figures *f)
+{
+    size_t n = 0, k = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        while (k < f->n && f->invocation[k] < c->v[i])
+            k++;
+        if (k < f->n && f->invocation[k] == c->v[i])
+            c->v[n++] = c->v[i];
+    }
+    c->n = n;
+}
+
+static struct common common_to(const struct pk_compared *const *v, size_t n, bool base, bool both,
+                               struct pk_arena *a)
+{
+    const struct pk_figures *first = base ? v[0]->base : v[0]->new_;
+    struct common c = {pk_new_n(a, int64_t, first->n), first->n};
+    memcpy(c.v, first->invocation, first->n * sizeof *c.v);
+    for (size_t i = 0; i < n; i++) {
+        if (base || both)
+            keep(&c, v[i]->base);
+        if (!base || both)
+            keep(&c, v[i]->new_);
+    }
+    return c;
+}
+
+static double figure_at(const struct pk_figures *f, int64_t invocation)
+{
+    size_t k = 0;
+    while (f->invocation[k] != invocation)
+        k++;
+    return f->figure[k];
+}
+
+/* The geometric mean over cases of each invocation's figures. */
+static const double *per_invocation(const struct pk_compared *const *v, size_t n, bool base,
+                                    const struct common *c, struct pk_arena *a)
+{
+    double *mean = pk_new_n(a, double, c->n);
+    for (size_t k = 0; k < c->n; k++) {
+        for (size_t i = 0; i < n; i++)
+            mean[k] += log(figure_at(base ? v[i]->base : v[i]->new_, c->v[k])) / (double)n;
+        mean[k] = exp(mean[k]);
+    }
+    return mean;
+}
+
+static struct pk_ratio mean_ratio(const struct pk_compared *const *v, size_t n, double level,
+                                  enum pk_design design, struct pk_arena *a)
+{
+    const bool pairs = design != PK_DESIGN_STORED;
+    const struct common b = common_to(v, n, true, pairs, a), w = common_to(v, n, false, pairs, a);
+    if (b.n > 1 && w.n > 1) {
+        const double *base = per_invocation(v, n, true, &b, a), *new_ = per_invocation(v, n, false, &w, a);
+        return pairs ? pk_ratio_paired(base, new_, b.n, level) : pk_ratio_welch(base, b.n, new_, w.n, level);
+    }
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += log(v[i]->ratio.ratio);
+    return (struct pk_ratio){.ratio = exp(sum / (double)n), .ci = {NAN, NAN}, .p = NAN, .df = NAN};
+}
+
+static bool same_group(const struct pk_compared *x, const struct pk_compared *y)
+{
+    return strcmp(x->new_->metric, y->new_->metric) == 0 && strcmp(x->new_->unit, y->new_->unit) == 0 &&
+           (!x->value || strcmp(x->value, y->value) == 0);
+}
+
+size_t pk_compare_means(const struct pk_compared *v, size_t n, double level, enum pk_design design,
+                        struct pk_arena *a, const struct pk_compare_mean **means)
+{
+    struct pk_compare_mean *list = NULL;
+    const struct pk_compared **group = pk_new_n(a, const struct pk_compared *, n);
+    size_t found = 0, cap = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t earlier = 0, members = 0;
+        while (earlier < i && !same_group(&v[earlier], &v[i]))
+            earlier++;
+        for (size_t k = i; k < n && earlier == i; k++) {
+            if (same_group(&v[i], &v[k]) && !isnan(v[k].ratio.ratio))
+                group[members++] = &v[k];
+        }
+        if (members < 2)
+            continue;
+        const struct pk_figures *f = v[i].new_;
+        list = pk_grow(a, list, sizeof *list, found, &cap);
+        struct pk_ratio r = mean_ratio(group, members, level, design, a);
+        list[found++] = (struct pk_compare_mean){.metric = f->metric,
+                                                 .unit = f->unit,
+                                                 .direction = f->direction,
+                                                 .value = v[i].value,
+                                                 .cases = members,
+                                                 .ratio = r,
+                                                 .speedup = pk_speedup(f->direction, r.ratio)};
+    }
+    *means = list;
+    return found;
+}

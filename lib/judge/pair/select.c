@@ -1,0 +1,137 @@
+/* Compare, selection: which metrics are compared. */
+#include "base/suggest.h"
+#include "judge/pair/parts.h"
+
+#include <string.h>
+
+/* The first figure of this metric, or NULL. */
+static const struct pk_figures *measured(const struct pk_compare_side *side, const char *metric)
+{
+    for (size_t i = 0; i < side->n; i++) {
+        if (strcmp(side->v[i].metric, metric) == 0)
+            return &side->v[i];
+    }
+    return NULL;
+}
+
+/* A region gives two metrics, X_ns on its lane and X_host_ns (DESIGN 7): the second is compared on request. */
+static bool is_host_twin(const struct pk_compare_side *side, const char *metric, struct pk_arena *a)
+{
+    static const char tail[] = "_host_ns";
+    size_t n = strlen(metric), t = sizeof tail - 1;
+    return n > t && strcmp(metric + n - t, tail) == 0 &&
+           measured(side, pk_printf(a, "%.*s_ns", (int)(n - t), metric));
+}
+
+bool pk_compare_wants(const struct pk_compare_side *side, const struct pk_figures *f,
+                      const struct pk_compare_options *o, struct pk_arena *a)
+{
+    if (o->all_metrics)
+        return true;
+    for (size_t i = 0; i < o->n_metrics; i++) {
+        if (strcmp(f->metric, o->metrics[i]) == 0)
+            return true;
+    }
+    return o->n_metrics == 0 && strcmp(f->class, "time") == 0 && !is_host_twin(side, f->metric, a);
+}
+
+static enum pk_code unknown_metric(const struct pk_compare_side *side, const char *metric, struct pk_arena *a,
+                                   struct pk_err *err)
+{
+    const char **names = pk_new_n(a, const char *, side->n);
+    size_t n = 0;
+    for (size_t i = 0; i < side->n; i++) {
+        size_t k = 0;
+        while (k < n && strcmp(names[k], side->v[i].metric) != 0)
+            k++;
+        if (k == n)
+            names[n++] = side->v[i].metric;
+    }
+    pk_fail(err, PK_E_USAGE, "metric '%s' is unknown", metric);
+    pk_why(err, "%s has no such metric", side->name);
+    return pk_fix(err, "%s", pk_suggest_text(a, metric, names, n));
+}
+
+static enum pk_code no_direction(const char *metric, struct pk_err *err)
+{
+    pk_fail(err, PK_E_USAGE, "metric '%s' cannot be judged", metric);
+    pk_why(err, "it has no direction: neither a lower nor a higher value is better");
+    return pk_fix(err, "leave it out, or let the program that reports it name a direction");
+}
+
+enum pk_code pk_compare_check_metrics(const struct pk_compare_side *side, const struct pk_compare_options *o,
+                                      struct pk_arena *a, struct pk_err *err)
+{
+    for (size_t i = 0; i < o->n_metrics && side->n; i++)
+        if (!measured(side, o->metrics[i]))
+            return unknown_metric(side, o->metrics[i], a, err);
+    return PK_OK;
+}
+
+static enum pk_code check_to_judge(const struct pk_compare_side *side, const char *metric, struct pk_arena *a,
+                                   struct pk_err *err)
+{
+    const struct pk_figures *f = measured(side, metric);
+    if (!f && side->n)
+        return unknown_metric(side, metric, a, err);
+    return f && strcmp(f->direction, "none") == 0 ? no_direction(metric, err) : PK_OK;
+}
+
+struct pk_compare_options pk_compare_metrics_to_judge(const struct pk_compare_side *side,
+                                                      const struct pk_compare_options *o, const char *place,
+                                                      struct pk_arena *a, struct pk_errs *wrong)
+{
+    struct pk_compare_options what = *o;
+    const char **left = pk_new_n(a, const char *, o->n_metrics + 1);
+    struct pk_err err;
+    what.metrics = left;
+    what.n_metrics = 0;
+    for (size_t i = 0; i < o->n_metrics; i++) {
+        if (!check_to_judge(side, o->metrics[i], a, &err)) {
+            left[what.n_metrics++] = o->metrics[i];
+            continue;
+        }
+        if (place)
+            pk_within(&err, "%s", place);
+        pk_errs_add(wrong, &err);
+    }
+    return what;
+}
+
+static enum pk_code one_sided(const char *metric, const struct pk_compare_side *has,
+                              const struct pk_compare_side *lacks, struct pk_err *err)
+{
+    pk_fail(err, PK_E_NOT_COMPARABLE, "%s has no number of metric '%s'", lacks->name, metric);
+    pk_why(err, "%s has one; a value that is no number (NaN) is none", has->name);
+    return pk_fix(err,
+                  "`perfkit show RUN` prints what a run measured; leave the metric out, or measure it again");
+}
+
+enum pk_code pk_compare_check_sides(const struct pk_compare_side *base, const struct pk_compare_side *new_,
+                                    const struct pk_compare_options *o, struct pk_arena *a,
+                                    struct pk_err *err)
+{
+    for (size_t i = 0; i < o->n_metrics && base->n && new_->n; i++) {
+        const char *metric = o->metrics[i];
+        const bool b = measured(base, metric), w = measured(new_, metric);
+        if (!b && !w)
+            return unknown_metric(new_, metric, a, err);
+        if (b != w)
+            return one_sided(metric, b ? base : new_, b ? new_ : base, err);
+    }
+    return PK_OK;
+}
+
+struct pk_compare_side pk_compare_select(const struct pk_compare_side *side,
+                                         const struct pk_compare_options *o, struct pk_arena *a)
+{
+    struct pk_figures *v = pk_new_n(a, struct pk_figures, side->n);
+    struct pk_compare_side out = *side;
+    out.v = v;
+    out.n = 0;
+    for (size_t i = 0; i < side->n; i++) {
+        if (pk_compare_wants(side, &side->v[i], o, a))
+            v[out.n++] = side->v[i];
+    }
+    return out;
+}

@@ -1,0 +1,67 @@
+/* Compare, setups: where the machines and settings of two runs differ. */
+#include "judge/pair/pair.h"
+#include "machine/machine.h"
+#include "json/json.h"
+
+#include <string.h>
+
+struct differences {
+    struct pk_arena *a;
+    const char **v;
+    size_t n, cap;
+};
+
+typedef size_t diff_fn(const char *base, const char *new_, struct pk_arena *a, const char *const **words);
+
+/* what: before each of them; "" = nothing. */
+static void add(struct differences *d, const char *what, diff_fn *diff, const char *base, const char *new_)
+{
+    const char *const *words;
+    const size_t n = diff(base, new_, d->a, &words);
+    for (size_t i = 0; i < n; i++) {
+        d->v = pk_grow(d->a, d->v, sizeof *d->v, d->n, &d->cap);
+        d->v[d->n++] = pk_printf(d->a, "%s%s", what, words[i]);
+    }
+}
+
+/* Of the settings of a run, those that change what a case means; which cases it has shows in the pairs. */
+static const char *const run_settings[] = {"device", "threads", "bind", "cold", "warmup", NULL};
+
+/* A value as the user writes it: of bind, which is recorded as whether threads are bound where it is no list. */
+static json_t *as_written(const char *name, json_t *v)
+{
+    return json_is_boolean(v) && !strcmp(name, "bind") ? json_string(json_is_true(v) ? "cores" : "none")
+                                                       : json_incref(v);
+}
+
+/* The object with these members alone. */
+static const char *only(const char *object, const char *const *names, struct pk_arena *a)
+{
+    PK_JSON_CLEANUP json_t *whole = json_loads(object, 0, NULL), *part = json_object();
+    for (; *names; names++) {
+        json_t *v = json_object_get(whole, *names);
+        if (v)
+            json_object_set_new(part, *names, as_written(*names, v));
+    }
+    return pk_json_text(a, part, PK_JSON_CANON);
+}
+
+/* Of what is recorded with a run, what is about judging it and changes no time: where a gate's screening ended. */
+static const char *conditions(const char *said, struct pk_arena *a)
+{
+    PK_JSON_CLEANUP json_t *all = json_loads(said, 0, NULL);
+    json_object_del(all, "gate_screened");
+    return pk_json_text(a, all, PK_JSON_CANON);
+}
+
+size_t pk_compare_setups(const struct pk_run_facts *base, const struct pk_run_facts *new_, struct pk_arena *a,
+                         const char *const **differences)
+{
+    struct differences d = {.a = a};
+    add(&d, "", pk_machine_diff, base->machine, new_->machine);
+    add(&d, "setting ", pk_facts_diff, only(base->settings, run_settings, a),
+        only(new_->settings, run_settings, a));
+    add(&d, "worker ", pk_facts_diff, conditions(base->said, a), conditions(new_->said, a));
+    *differences = d.v;
+    return d.n;
+}

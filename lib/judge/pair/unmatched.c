@@ -1,0 +1,192 @@
+/* Lost: figures without a partner, sorted into cases that the other side never had and what it should have had. */
+#include "judge/pair/parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Figures by a text, in its order. */
+struct entry {
+    const char *key;
+    const struct pk_figures *f;
+};
+
+struct directory {
+    struct entry *v;
+    size_t n;
+};
+
+struct sorting {
+    struct pk_arena *a;
+    const struct pk_compare_options *o;
+    const struct pk_compare_side *base, *new_;
+    struct directory base_cases, new_cases, base_metrics, new_metrics;
+    struct pk_compare_lost *lost;
+    size_t n_lost;
+};
+
+const char *pk_case_text(const struct pk_figures *f, struct pk_arena *a)
+{
+    return strcmp(f->axes, "{}") ? pk_printf(a, "%s %s", f->variant, pk_axes_words(f->axes, a)) : f->variant;
+}
+
+static const char *case_key(const struct sorting *s, const struct pk_figures *f)
+{
+    struct pk_figures of = *f;
+    of.metric = of.unit = "";
+    return pk_key_of(&of, s->o, s->a);
+}
+
+/* Of a metric, whatever its unit. */
+static const char *metric_key(const struct sorting *s, const struct pk_figures *f)
+{
+    struct pk_figures of = *f;
+    of.unit = "";
+    return pk_key_of(&of, s->o, s->a);
+}
+
+static int by_key(const void *x, const void *y)
+{
+    return strcmp(((const struct entry *)x)->key, ((const struct entry *)y)->key);
+}
+
+static struct directory directory(const struct sorting *s, const struct pk_compare_side *side,
+                                  const char *(*key)(const struct sorting *, const struct pk_figures *))
+{
+    struct directory d = {pk_new_n(s->a, struct entry, side->n + 1), side->n};
+    for (size_t i = 0; i < side->n; i++)
+        d.v[i] = (struct entry){key(s, &side->v[i]), &side->v[i]};
+    qsort(d.v, d.n, sizeof *d.v, by_key);
+    return d;
+}
+
+static const struct entry *find(const struct directory *d, const char *key)
+{
+    const struct entry wanted = {key, NULL};
+    return bsearch(&wanted, d->v, d->n, sizeof *d->v, by_key);
+}
+
+/* --- cases ---------------------------------------------------------------------------------------------------------- */
+
+/* A run that goes on, or that was ended early, says nothing of a case that another run of its side measured. */
+static bool is_lost(const struct sorting *s, const struct pk_unfinished *u)
+{
+    const char *key = case_key(s, &u->of);
+    if (!find(&s->base_cases, key))
+        return false;
+    return (strcmp(u->status, "interrupted") != 0 && strcmp(u->status, "running") != 0) ||
+           !find(&s->new_cases, key);
+}
+
+static void lose_cases(struct sorting *s)
+{
+    for (size_t i = 0; i < s->new_->n_unfinished; i++) {
+        const struct pk_unfinished *u = &s->new_->unfinished[i];
+        if (is_lost(s, u))
+            s->lost[s->n_lost++] = (struct pk_compare_lost){
+                pk_case_text(&u->of, s->a), u->of.variant, u->of.axes, NULL, u->status, u->message};
+    }
+}
+
+/* Their keys, to be found. */
+static struct directory unfinished_cases(const struct sorting *s)
+{
+    struct directory d = {pk_new_n(s->a, struct entry, s->new_->n_unfinished + 1), s->new_->n_unfinished};
+    for (size_t i = 0; i < d.n; i++)
+        d.v[i] = (struct entry){case_key(s, &s->new_->unfinished[i].of), NULL};
+    qsort(d.v, d.n, sizeof *d.v, by_key);
+    return d;
+}
+
+/* --- metrics -------------------------------------------------------------------------------------------------------- */
+
+/* What the newest run of a base of several no longer says of a case is not expected of others. */
+static bool given_up(const struct sorting *s, const struct pk_figures *f)
+{
+    const struct directory *d = &s->base_cases;
+    const char *key = case_key(s, f);
+    const struct entry *e = find(d, key);
+    int64_t newest = 0;
+    while (e > d->v && strcmp(e[-1].key, key) == 0)
+        e--;
+    for (; e < d->v + d->n && strcmp(e->key, key) == 0; e++)
+        if (e->f->invocation[e->f->n - 1] > newest)
+            newest = e->f->invocation[e->f->n - 1];
+    return s->base->n_runs > 1 && f->invocation[f->n - 1] < newest;
+}
+
+/* Why base's figure has no partner, as a status, and as a sentence; `w` is what new says of the metric, NULL = nothing. */
+static const char *lost_as(const struct sorting *s, const struct pk_figures *f, const struct pk_figures *w,
+                           const char **sentence)
+{
+    const char *base = s->base->name, *new_ = s->new_->name;
+    if (!w) {
+        *sentence = pk_printf(s->a, "%s has no number of %s, which %s has", new_, f->metric, base);
+        return "no number";
+    }
+    if (pk_figures_opposed(f, w)) {
+        *sentence = pk_printf(s->a, "%s is better when %s in %s and when %s in %s", f->metric, f->direction,
+                              base, w->direction, new_);
+        return "other direction";
+    }
+    *sentence =
+        pk_printf(s->a, "%s is in \"%s\" in %s and in \"%s\" in %s", f->metric, f->unit, base, w->unit, new_);
+    return "other unit";
+}
+
+static void lose_metric(struct sorting *s, const struct pk_figures *f)
+{
+    const struct entry *e = find(&s->new_metrics, metric_key(s, f));
+    const char *sentence, *status = lost_as(s, f, e ? e->f : NULL, &sentence);
+    if (!given_up(s, f))
+        s->lost[s->n_lost++] =
+            (struct pk_compare_lost){pk_case_text(f, s->a), f->variant, f->axes, f->metric, status, sentence};
+}
+
+static void sort_base(struct sorting *s, struct pk_lone *lone)
+{
+    const struct directory unfinished = unfinished_cases(s);
+    size_t left = 0;
+    for (size_t i = 0; i < lone->n; i++) {
+        const char *key = case_key(s, lone->v[i]);
+        if (find(&s->new_cases, key))
+            lose_metric(s, lone->v[i]);
+        else if (!find(&unfinished, key))
+            lone->v[left++] = lone->v[i];
+    }
+    lone->n = left;
+}
+
+static void sort_new(struct sorting *s, struct pk_lone *lone, struct pk_comparison *out)
+{
+    const char **names = pk_new_n(s->a, const char *, lone->n + 1);
+    size_t left = 0, n = 0;
+    for (size_t i = 0; i < lone->n; i++) {
+        const struct pk_figures *f = lone->v[i];
+        if (!find(&s->base_cases, case_key(s, f)))
+            lone->v[left++] = f;
+        else if (!find(&s->base_metrics, metric_key(s, f)))
+            names[n++] = pk_printf(s->a, "%s of %s", f->metric, pk_case_text(f, s->a));
+    }
+    lone->n = left;
+    out->metrics_new = names;
+    out->n_metrics_new = n;
+}
+
+void pk_compare_lone(const struct pk_compare_side *base, const struct pk_compare_side *new_,
+                     struct pk_lone *of_base, struct pk_lone *of_new, const struct pk_compare_options *o,
+                     struct pk_arena *a, struct pk_comparison *out)
+{
+    struct sorting s = {.a = a, .o = o, .base = base, .new_ = new_};
+    if (!of_base->n && !of_new->n && !new_->n_unfinished)
+        return;
+    s.base_cases = directory(&s, base, case_key);
+    s.new_cases = directory(&s, new_, case_key);
+    s.base_metrics = directory(&s, base, metric_key);
+    s.new_metrics = directory(&s, new_, metric_key);
+    s.lost = pk_new_n(a, struct pk_compare_lost, new_->n_unfinished + of_base->n + 1);
+    lose_cases(&s);
+    sort_base(&s, of_base);
+    sort_new(&s, of_new, out);
+    out->lost = s.lost;
+    out->n_lost = s.n_lost;
+}

@@ -1,0 +1,62 @@
+/* Row: one row of a comparison as a clause. */
+#include "judge/report/report.h"
+
+#include "base/units.h"
+#include "judge/pair/parts.h"
+
+#include <math.h>
+
+/* "+5.3" for a ratio of 1.053. */
+static const char *percent(double ratio, struct pk_arena *a)
+{
+    char text[32];
+    return pk_strdup(a, pk_format_percent(ratio - 1, text, sizeof text));
+}
+
+/* The same decimals for a difference and its interval: the largest of them has four digits, what is whole has none. */
+static int decimals(const double *v, size_t n)
+{
+    double most = 0;
+    bool whole = true;
+    for (size_t i = 0; i < n; i++) {
+        most = fmax(most, fabs(v[i]));
+        whole &= v[i] == floor(v[i]);
+    }
+    return whole || most >= 1000 ? 0 : (int)fmin(3 - floor(log10(most)), 9);
+}
+
+/* "-1.271 ns (-2.430 to -0.113)" */
+static const char *difference(const struct pk_decision *d, const char *unit, struct pk_arena *a)
+{
+    const double v[] = {d->ratio, d->ci.lo, d->ci.hi};
+    const bool interval = isfinite(v[1]) && isfinite(v[2]);
+    const int n = decimals(v, interval ? 3 : 1);
+    const bool huge = !(fabs(v[0]) < 1e9);
+    const char *mean = pk_printf(a, huge ? "%+.*e %s" : "%+.*f %s", huge ? 5 : n, v[0], unit);
+    return interval ? pk_printf(a, huge ? "%s (%+.*e to %+.*e)" : "%s (%+.*f to %+.*f)", mean, huge ? 5 : n,
+                                v[1], huge ? 5 : n, v[2])
+                    : mean;
+}
+
+const char *pk_report_case(const char *variant, const char *axes, struct pk_arena *a)
+{
+    const struct pk_figures f = {.variant = variant, .axes = axes};
+    return pk_case_text(&f, a);
+}
+
+const char *pk_report_row(const struct pk_compared *r, struct pk_arena *a)
+{
+    const struct pk_figures *f = r->new_;
+    const struct pk_decision *d = &r->decision;
+    const char *in = r->entry ? pk_printf(a, "[%s] ", r->entry) : "";
+    const char *which =
+        pk_printf(a, "%s%s of %s%s%s", in, f->metric, f->variant, *r->place ? " " : "", r->place);
+    const char *word = r->judged ? pk_verdict_name(d->verdict) : "not judged";
+    if (r->judged && d->absolute)
+        return pk_printf(a, "%s: %s, %s", which, word, difference(d, f->unit, a));
+    if (isnan(r->ratio.ci.lo))
+        return pk_printf(a, r->ratio.ratio < 1e9 ? "%s: %s (new / base %.3f)" : "%s: %s (new / base %.6g)",
+                         which, word, r->ratio.ratio);
+    return pk_printf(a, "%s: %s, %s %% (%s to %s %%)", which, word, percent(r->ratio.ratio, a),
+                     percent(r->ratio.ci.lo, a), percent(r->ratio.ci.hi, a));
+}
