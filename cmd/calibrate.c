@@ -145,7 +145,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
                      .entries = &only,
                      .n_entries = 1,
                      .began_ns = pk_clock_ns(),
-                     .ledger = {.arena = app->arena}};
+                     .samples = {.arena = app->arena}};
     o->verdict.alpha = pk_rule_default.alpha;
     o->verdict.min_effect = pk_rule_default.min_effect;
     if (check_options(&only, err) || read_sides(&only, err) || pk_gate_check_words(&only, err))

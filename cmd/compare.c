@@ -1,8 +1,8 @@
 /* Compare: what changed between runs, or between the values of an axis within one: medians, ratios, intervals, verdicts. */
-#include "cmd/answer.h"
 #include "cmd/compare_now.h"
 #include "cmd/compare_rows.h"
 #include "cmd/stored.h"
+#include "judge/report/outcome.h"
 
 #include <stddef.h>
 
@@ -38,8 +38,8 @@ static enum pk_code compare_within(struct pk_app *app, const struct pk_threshold
     const struct options *o = app->options;
     struct pk_compare_options what = pk_verdict_what(&o->verdict);
     const struct pk_judging j = {.rule = pk_verdict_rule(&o->verdict), .design = PK_DESIGN_PAIRS};
-    const struct pk_question q = {.new_name = pk_printf(app->arena, "another %s", o->by),
-                                  .fail_on_undecided = o->verdict.fail_on_undecided};
+    const struct pk_outcome_options q = {.new_name = pk_printf(app->arena, "another %s", o->by),
+                                         .fail_on_undecided = o->verdict.fail_on_undecided};
     struct pk_stored_side run;
     struct pk_comparison c, counters;
     what.by = o->by;
@@ -59,7 +59,7 @@ static enum pk_code compare_within(struct pk_app *app, const struct pk_threshold
     pk_compare_print_counters(app->out, &counters, o->by, app->arena);
     run.states[0].side = "both";
     pk_run_states_print(app->out, run.states, 1, app->arena);
-    return asks(o) ? pk_answer(&c, &q, app->arena, err) : PK_OK;
+    return asks(o) ? pk_outcome(&c, &q, app->arena, err) : PK_OK;
 }
 
 static enum pk_code compare_runs(struct pk_app *app, const struct pk_threshold *thresholds,

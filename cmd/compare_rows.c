@@ -345,3 +345,25 @@ void pk_compare_print(struct pk_out *out, const struct pk_comparison *c, const c
     left_out_note(out, "case", by ? pk_printf(a, "other values of %s", by) : "new", c->only_new,
                   c->n_only_new, a);
 }
+
+/* --- failures -------------------------------------------------------------------------------------------------- */
+
+static const struct pk_column failure_columns[] = {
+    {.key = "side", .heading = "Side", .left = true},
+    {.key = "entry", .heading = "Entry", .left = true, .optional = 1},
+    {.key = "variant", .heading = "Variant", .left = true},
+    {.key = "axes", .heading = "Case", .left = true, .json = true},
+    {.key = "metric", .heading = "Metric", .left = true, .optional = 1},
+    {.key = "status", .heading = "Status", .left = true},
+    {.key = "message", .heading = "Message", .left = true},
+};
+
+void pk_failures_print(const struct pk_failure *v, size_t n, struct pk_out *out)
+{
+    if (n)
+        pk_out_table(out, "not_compared", "Not compared", failure_columns, COUNT(failure_columns));
+    for (size_t i = 0; i < n; i++)
+        pk_out_row(out,
+                   (struct pk_cell[]){text(v[i].side), text(v[i].entry), text(v[i].variant), text(v[i].axes),
+                                      text(v[i].metric), text(v[i].status), text(v[i].message)});
+}

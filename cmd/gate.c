@@ -126,7 +126,7 @@ static enum pk_code measure(struct gate *g, struct pk_err *err)
     struct pk_progress progress;
     pk_progress_begin(&progress, g->app);
     enum pk_code rc =
-        pk_gate_run(g->parts, g->n_entries, &g->ledger, &options, &events, g->app->arena, &g->result, err);
+        pk_gate_run(g->parts, g->n_entries, &g->samples, &options, &events, g->app->arena, &g->result, err);
     pk_progress_end(&progress);
     return rc && g->result.wrong.n ? pk_all_errors(&g->result.wrong, err) : rc;
 }
@@ -144,10 +144,10 @@ static enum pk_code plan(struct gate *g, struct pk_err *err)
             continue;
         }
         e->equal = g->o->pairs || pk_gate_equal(e);
-        if (!rc && !e->equal && pk_gate_known(g, e, err))
+        if (!rc && !e->equal && pk_gate_read_noise(g, e, err))
             return pk_gate_within(e, err);
     }
-    return rc ? rc : pk_gate_check_asked(g, err);
+    return rc ? rc : pk_gate_check_criteria(g, err);
 }
 
 static enum pk_code calibrate(struct gate *g, struct pk_err *err)
@@ -261,7 +261,7 @@ enum pk_code pk_gate_run_command(struct pk_app *app, bool lenient, struct pk_err
                      .n_entries = 1,
                      .lenient = lenient,
                      .began_ns = pk_clock_ns(),
-                     .ledger = {.arena = app->arena}};
+                     .samples = {.arena = app->arena}};
     const enum pk_code rc = gate(&g, err);
     return rc && !g.reported ? pk_gate_report_error(&g, err) : rc;
 }

@@ -39,8 +39,8 @@ struct gate_entry {
     struct pk_run_facts facts[PK_SIDES];
     struct pk_threshold *thresholds; /* of its rows alone */
     size_t n_thresholds;
-    bool equal; /* both sides are the same thing: what is found is noise, and kept as that */
-    struct pk_known_noise *known; /* of its rows, by earlier calibrations */
+    bool equal;                 /* both sides are the same thing: what is found is noise, and kept as that */
+    struct pk_row_noise *known; /* of its rows, by earlier calibrations */
     size_t n_known, n_calibrated; /* rows; the latter of this one */
 };
 
@@ -52,7 +52,7 @@ struct gate {
     size_t n_entries;
     struct pk_gate_part *parts; /* one of each entry */
     struct pk_threshold *thresholds;
-    struct pk_ledger ledger;
+    struct pk_gate_samples samples;
     struct pk_gate_result result;
     struct pk_texts warned;
     const char *answer; /* a word for the exit status */
@@ -73,13 +73,13 @@ bool pk_gate_all_equal(const struct gate *g);
 
 /* gate_noise.c: what calibrations say of an entry's rows, before anything is measured. PK_E_UNDECIDED for a threshold that is asked for
  * and that is below the noise. */
-enum pk_code pk_gate_known(struct gate *g, struct gate_entry *e, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_gate_read_noise(struct gate *g, struct gate_entry *e, struct pk_err *err) PK_MUST_CHECK;
 /* What equal sides showed, into the store of the base; their rows are not judged. */
 enum pk_code pk_gate_calibrate(struct gate *g, size_t part, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_gate_print_calibration(const struct gate_entry *e, struct pk_out *out,
                                        struct pk_err *err) PK_MUST_CHECK;
 /* Notes of what is known, or how to find out. */
-void pk_gate_note_known(const struct gate *g, struct pk_out *out);
+void pk_gate_note_noise(const struct gate *g, struct pk_out *out);
 
 /* gate_suite.c: the entries of --suite; what --dry-run prints. */
 enum pk_code pk_gate_suite(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
@@ -87,13 +87,13 @@ void pk_gate_print_plan(const struct gate *g);
 /* Whether the thresholds of all come from the command line or the environment, which are stronger than the file. */
 bool pk_gate_typed(const struct gate *g);
 /* What is asked of the entry's rows, by itself and by what is for all. */
-struct pk_asked pk_gate_asked(const struct gate *g, const struct gate_entry *e);
+struct pk_criteria pk_gate_criteria(const struct gate *g, const struct gate_entry *e);
 /* Puts the entry before an error; without a suite nothing. */
 enum pk_code pk_gate_within(const struct gate_entry *e, struct pk_err *err);
 
 /* gate_asked.c: PK_E_USAGE for a metric or a threshold of nothing, where that is known; a note of entries of which it is not. After
  * planning. */
-enum pk_code pk_gate_check_asked(const struct gate *g, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_gate_check_criteria(const struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 void pk_gate_note_unknown(const struct gate *g, struct pk_out *out);
 /* Says of thresholds, the n of this section of the suite, where they stand. */
 void pk_gate_place(const struct pk_suite_entries *suite, const struct pk_suite_section *section,
@@ -115,8 +115,8 @@ enum pk_code pk_gate_ended(const struct gate *g, struct pk_err *err) PK_MUST_CHE
 /* gate_report.c: the one place that writes the files for others. */
 struct pk_gate_said {
     const struct pk_comparison *comparison;
-    const struct pk_trouble *troubles;
-    size_t n_troubles;
+    const struct pk_failure *failures;
+    size_t n_failures;
     const char *word;                    /* of the answer; NULL = its code's */
     const struct pk_run_facts *measured; /* where and when; NULL = nothing was */
     pk_print_fn *print;

@@ -1,6 +1,6 @@
 /* gate --against: a stored run, judged by others. */
-#include "cmd/answer.h"
 #include "cmd/gate.h"
+#include "judge/report/outcome.h"
 
 #include <string.h>
 
@@ -41,13 +41,13 @@ enum pk_code pk_gate_against(struct gate *g, struct pk_err *err)
         return err->code;
     const enum pk_code code = pk_stored_answer(&s.pair, &g->o->verdict, app->arena, err);
     const struct pk_gate_said said = {.comparison = &s.pair.comparison,
-                                      .troubles = pk_stored_troubles(&s.pair, NULL, app->arena),
-                                      .n_troubles = s.pair.comparison.n_lost,
+                                      .failures = pk_stored_failures(&s.pair, NULL, app->arena),
+                                      .n_failures = s.pair.comparison.n_unmatched,
                                       .measured = &s.pair.new_.facts[0],
                                       .print = print_tables,
                                       .user = &s};
     if (print_tables(&s, app->out, err))
         return err->code;
-    app->parting = pk_printf(app->arena, "gate: %s", pk_answer_sentence(&s.pair.comparison, app->arena));
+    app->parting = pk_printf(app->arena, "gate: %s", pk_outcome_sentence(&s.pair.comparison, app->arena));
     return pk_gate_report(g, &said, code, err);
 }

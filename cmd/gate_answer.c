@@ -5,8 +5,8 @@
 #include "base/clock.h"
 #include "base/plural.h"
 #include "base/units.h"
-#include "cmd/answer.h"
 #include "cmd/compare_rows.h"
+#include "judge/report/outcome.h"
 
 #include <string.h>
 
@@ -17,32 +17,32 @@ static struct pk_cell text(const char *s)
     return (struct pk_cell){.type = s && *s ? PK_CELL_TEXT : PK_CELL_NULL, .s = s};
 }
 
-static const struct gate_side *side_of(const struct gate *g, const struct pk_ledger_case *c, int side)
+static const struct gate_side *side_of(const struct gate *g, const struct pk_gate_case *c, int side)
 {
     return &g->entries[c->part].side[side];
 }
 
 /* "[flash] " of a suite. */
-static const char *entry_text(const struct gate *g, const struct pk_ledger_case *c)
+static const char *entry_text(const struct gate *g, const struct pk_gate_case *c)
 {
     return g->suite.n ? pk_printf(g->app->arena, "[%s] ", g->suite.v[c->part].name) : "";
 }
 
-static bool troubled(const struct pk_ledger_case *c, int side)
+static bool has_failed(const struct pk_gate_case *c, int side)
 {
     return c->heard[side] && c->last[side] != PK_ST_OK;
 }
 
 /* In the order of the cases. */
-static const struct pk_trouble *troubles_of(const struct gate *g, size_t *n)
+static const struct pk_failure *failures_of(const struct gate *g, size_t *n)
 {
-    struct pk_trouble *v = pk_new_n(g->app->arena, struct pk_trouble, 2 * g->ledger.n_cases + 1);
+    struct pk_failure *v = pk_new_n(g->app->arena, struct pk_failure, 2 * g->samples.n_cases + 1);
     *n = 0;
-    for (size_t i = 0; i < g->ledger.n_cases; i++)
+    for (size_t i = 0; i < g->samples.n_cases; i++)
         for (int s = 0; s < PK_SIDES; s++) {
-            const struct pk_ledger_case *c = &g->ledger.cases[i];
-            if (troubled(c, s))
-                v[(*n)++] = (struct pk_trouble){.side = side_of(g, c, s)->option,
+            const struct pk_gate_case *c = &g->samples.cases[i];
+            if (has_failed(c, s))
+                v[(*n)++] = (struct pk_failure){.side = side_of(g, c, s)->option,
                                                 .entry = g->suite.n ? g->suite.v[c->part].name : NULL,
                                                 .experiment = c->info.experiment,
                                                 .variant = c->info.variant,
@@ -82,7 +82,7 @@ static void print_answer(const struct gate *g, struct pk_out *out)
                         whole(v.of[PK_SAME]), whole(v.of[PK_UNDECIDED]), whole(v.of[PK_UNSTABLE]),
                         whole(v.of[PK_UNREPLICATED]), whole(g->result.pairs), whole(g->elapsed_ns)});
     if (g->result.comparison.n)
-        pk_gate_note_known(g, out);
+        pk_gate_note_noise(g, out);
 }
 
 /* "base: --a ../main/build"; of a suite "[flash] base: run 3, a = ../main/build". */
@@ -114,9 +114,9 @@ static void note_one_sided(const struct gate *g, struct pk_out *out)
 {
     enum { MOST = 4 };
     size_t told = 0;
-    for (size_t i = 0; i < g->ledger.n_rows && told < MOST && !g->result.interrupted; i++) {
-        const struct pk_ledger_row *r = &g->ledger.rows[i];
-        const struct pk_ledger_case *c = &g->ledger.cases[r->c];
+    for (size_t i = 0; i < g->samples.n_rows && told < MOST && !g->result.interrupted; i++) {
+        const struct pk_gate_row *r = &g->samples.rows[i];
+        const struct pk_gate_case *c = &g->samples.cases[r->c];
         const bool base = r->f[PK_BASE].n, new_ = r->f[PK_NEW].n;
         if (r->conflict) {
             pk_out_note(
@@ -138,7 +138,7 @@ static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *
 {
     struct gate *g = user;
     size_t n;
-    const struct pk_trouble *troubles = troubles_of(g, &n);
+    const struct pk_failure *failures = failures_of(g, &n);
     print_runs(g, out);
     for (size_t i = 0; i < g->n_entries; i++)
         if (g->entries[i].equal && pk_gate_print_calibration(&g->entries[i], out, err))
@@ -146,7 +146,7 @@ static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *
     if (g->result.comparison.n && !pk_gate_all_equal(g))
         pk_compare_print(out, &g->result.comparison, NULL, g->app->arena);
     note_one_sided(g, out);
-    pk_troubles_print(troubles, n, out);
+    pk_failures_print(failures, n, out);
     print_answer(g, out);
     return PK_OK;
 }
@@ -172,20 +172,20 @@ static enum pk_code interrupted(const struct gate *g, struct pk_err *err)
 
 /* The first case of a side that failed for good: a crash, a wrong result, no end. That a case does not fit the memory of the base is
  * no fault of what is judged. */
-static const struct pk_ledger_case *failure(const struct gate *g, int *side)
+static const struct pk_gate_case *failure(const struct gate *g, int *side)
 {
-    for (size_t i = 0; i < g->ledger.n_cases; i++)
+    for (size_t i = 0; i < g->samples.n_cases; i++)
         for (*side = 0; *side < PK_SIDES; ++*side) {
-            const struct pk_ledger_case *c = &g->ledger.cases[i];
+            const struct pk_gate_case *c = &g->samples.cases[i];
             bool alone = c->heard[PK_BASE] && c->last[PK_BASE] == PK_ST_OK;
-            if (troubled(c, *side) && (c->last[*side] == PK_ST_FAILED || c->last[*side] == PK_ST_TIMEOUT ||
-                                       (*side == PK_NEW && alone)))
+            if (has_failed(c, *side) && (c->last[*side] == PK_ST_FAILED || c->last[*side] == PK_ST_TIMEOUT ||
+                                         (*side == PK_NEW && alone)))
                 return c;
         }
     return NULL;
 }
 
-static enum pk_code failed(const struct gate *g, const struct pk_ledger_case *c, int side, struct pk_err *err)
+static enum pk_code failed(const struct gate *g, const struct pk_gate_case *c, int side, struct pk_err *err)
 {
     const struct gate_side *s = side_of(g, c, side);
     pk_fail(err, PK_E_CHECK, "%s%s (--%s %s) ended '%s' in %s", entry_text(g, c),
@@ -205,11 +205,11 @@ static enum pk_code failed(const struct gate *g, const struct pk_ledger_case *c,
 static enum pk_code nothing(const struct gate *g, struct pk_err *err)
 {
     pk_fail(err, PK_E_NOTHING, "nothing was compared");
-    if (g->ledger.n_cases && g->ledger.cases[0].closed)
+    if (g->samples.n_cases && g->samples.cases[0].closed)
         pk_why(err, "of %s none ended ok on both sides: %s",
-               pk_plural(g->ledger.n_cases, "case", g->app->arena),
-               *g->ledger.cases[0].message[PK_NEW] ? g->ledger.cases[0].message[PK_NEW]
-                                                   : g->ledger.cases[0].message[PK_BASE]);
+               pk_plural(g->samples.n_cases, "case", g->app->arena),
+               *g->samples.cases[0].message[PK_NEW] ? g->samples.cases[0].message[PK_NEW]
+                                                    : g->samples.cases[0].message[PK_BASE]);
     else
         pk_why(err, "no metric that can be judged was measured on both sides");
     return pk_fix(err, g->entries[0].probe
@@ -220,7 +220,7 @@ static enum pk_code nothing(const struct gate *g, struct pk_err *err)
 enum pk_code pk_gate_ended(const struct gate *g, struct pk_err *err)
 {
     int side;
-    const struct pk_ledger_case *broken = failure(g, &side);
+    const struct pk_gate_case *broken = failure(g, &side);
     if (g->result.interrupted)
         return interrupted(g, err);
     if (broken)
@@ -232,13 +232,13 @@ static enum pk_code answer(const struct gate *g, struct pk_err *err)
 {
     const char *what = g->suite.n ? pk_printf(g->app->arena, "suite %s", g->suite.name)
                                   : pk_printf(g->app->arena, "b (%s)", g->entries[0].side[PK_NEW].text);
-    const struct pk_question q = {.new_name = what,
-                                  .fail_on_undecided = g->o->verdict.fail_on_undecided,
-                                  .measured = true,
-                                  .again = again(g)};
+    const struct pk_outcome_options q = {.new_name = what,
+                                         .fail_on_undecided = g->o->verdict.fail_on_undecided,
+                                         .measured = true,
+                                         .again = again(g)};
     if (pk_gate_ended(g, err))
         return err->code;
-    return pk_answer(&g->result.comparison, &q, g->app->arena, err);
+    return pk_outcome(&g->result.comparison, &q, g->app->arena, err);
 }
 
 /* --- all of it --------------------------------------------------------------------------------------------------------- */
@@ -259,7 +259,7 @@ static const char *parting(const struct gate *g)
     pk_format_ns((double)g->elapsed_ns, took, sizeof took);
     return pk_printf(a, "gate: %s; %s in %s%s%s%s",
                      pk_gate_all_equal(g) ? "both sides are the same, nothing is judged"
-                                          : pk_answer_sentence(&g->result.comparison, a),
+                                          : pk_outcome_sentence(&g->result.comparison, a),
                      pk_plural(g->result.pairs, "pair", a), took, open_note(g),
                      again(g)            ? "; again: "
                      : g->o->run.no_save ? "; not recorded"
@@ -288,8 +288,8 @@ enum pk_code pk_gate_answer(struct gate *g, struct pk_err *err)
     pk_compare_sort(c->v, c->n);
     g->elapsed_ns = pk_clock_ns() - g->began_ns;
     enum pk_code code = answer(g, err);
-    said.word = g->answer = pk_gate_all_equal(g) && !code ? "equal" : pk_answer_word(code);
-    said.troubles = troubles_of(g, &said.n_troubles);
+    said.word = g->answer = pk_gate_all_equal(g) && !code ? "equal" : pk_outcome_word(code);
+    said.failures = failures_of(g, &said.n_failures);
     said.measured = &g->entries[0].facts[PK_NEW];
     pk_verdict_hide(&g->o->verdict, c);
     if (print_tables(g, g->app->out, err))

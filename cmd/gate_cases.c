@@ -216,10 +216,10 @@ enum pk_code pk_gate_plan(struct gate *g, size_t part, struct pk_err *err)
             return err->code;
     if (check_settings(e, err) || match(e, err))
         return err->code;
-    const size_t first = g->ledger.n_cases;
+    const size_t first = g->samples.n_cases;
     for (size_t i = 0; i < e->side[PK_BASE].run.plan.n; i++) {
         const struct pk_case_info info = shown(e, i, g->app->arena);
-        size_t at = pk_ledger_case(&g->ledger, part, &info);
+        size_t at = pk_gate_samples_case(&g->samples, part, &info);
         pk_assert(at == first + i); /* b's cases differ in what one of its settings says nothing of */
     }
     for (int i = 0; i < PK_SIDES; i++)

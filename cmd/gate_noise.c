@@ -70,14 +70,14 @@ static size_t case_of(const struct gate_entry *e, const struct pk_calibration *c
 
 static void keep_known(const struct gate *g, struct gate_entry *e, const struct pk_calibration *v, size_t n)
 {
-    e->known = pk_new_n(e->app->arena, struct pk_known_noise, n + 1);
+    e->known = pk_new_n(e->app->arena, struct pk_row_noise, n + 1);
     for (size_t i = 0; i < n; i++) {
         const size_t at = e->probe ? case_of(e, &v[i]) : 0;
         if (at == SIZE_MAX || !asked_for(e, v[i].of.metric))
             continue;
         const struct pk_case_info *shown =
-            e->probe ? &g->ledger.cases[e->side[PK_BASE].experiment.first + at].info : NULL;
-        e->known[e->n_known++] = (struct pk_known_noise){
+            e->probe ? &g->samples.cases[e->side[PK_BASE].experiment.first + at].info : NULL;
+        e->known[e->n_known++] = (struct pk_row_noise){
             .of = v[i],
             .variant = shown ? shown->variant : v[i].of.variant,
             .axes = shown ? shown->axes : v[i].of.axes,
@@ -85,7 +85,7 @@ static void keep_known(const struct gate *g, struct gate_entry *e, const struct 
     }
 }
 
-enum pk_code pk_gate_known(struct gate *g, struct gate_entry *e, struct pk_err *err)
+enum pk_code pk_gate_read_noise(struct gate *g, struct gate_entry *e, struct pk_err *err)
 {
     struct pk_arena *a = e->app->arena;
     const struct pk_rule rule = pk_gate_rule(e->o);
@@ -105,8 +105,8 @@ enum pk_code pk_gate_known(struct gate *g, struct gate_entry *e, struct pk_err *
     n = pk_calibrations_here(all, e->probe ? n : of_these_commands(e, all, n), info.machine, settings, a,
                              &all);
     keep_known(g, e, all, n);
-    const struct pk_asked of_rows = pk_gate_asked(g, e);
-    return pk_known_check(e->known, e->n_known, &of_rows, &rule, asked, err);
+    const struct pk_criteria of_rows = pk_gate_criteria(g, e);
+    return pk_noise_check(e->known, e->n_known, &of_rows, &rule, asked, err);
 }
 
 /* --- what is found ------------------------------------------------------------------------------------------------------ */
@@ -133,7 +133,7 @@ enum pk_code pk_gate_calibrate(struct gate *g, size_t part, struct pk_err *err)
     of_part.v = pk_new_n(g->app->arena, struct pk_compared, c->n + 1);
     of_part.n = 0;
     for (size_t i = 0; i < c->n; i++)
-        if (g->ledger.cases[c->v[i].base->ordinal].part == part) {
+        if (g->samples.cases[c->v[i].base->ordinal].part == part) {
             of_part.v[of_part.n++] = c->v[i];
             c->v[i].judged = false;
         }
@@ -187,14 +187,14 @@ static const char *known_note(const struct gate_entry *e)
 {
     struct pk_arena *a = e->app->arena;
     double lowest = INFINITY, highest = 0;
-    const struct pk_known_noise *newest = e->known;
+    const struct pk_row_noise *newest = e->known;
     for (size_t i = 0; i < e->n_known; i++) {
-        const struct pk_known_noise *k = &e->known[i];
+        const struct pk_row_noise *k = &e->known[i];
         lowest = fmin(lowest, k->of.of.noise.floor);
         highest = fmax(highest, k->of.of.noise.floor);
         newest = k->of.run_id > newest->of.run_id ? k : newest;
     }
-    const size_t below = pk_known_below(e->known, e->n_known, pk_gate_rule(e->o).min_effect);
+    const size_t below = pk_rows_below_noise(e->known, e->n_known, pk_gate_rule(e->o).min_effect);
     return pk_printf(
         a, "Calibrated by run %lld (%.10s, %zu pairs): the noise of %s hides changes below %s%s %%%s.",
         (long long)newest->of.run_id, newest->of.measured_at, newest->of.of.noise.pairs,
@@ -237,7 +237,7 @@ static void note(const struct gate_entry *e, const char *text, struct pk_out *ou
         pk_out_note(out, e->in_suite ? pk_printf(e->app->arena, "[%s] %s", e->in_suite->name, text) : text);
 }
 
-void pk_gate_note_known(const struct gate *g, struct pk_out *out)
+void pk_gate_note_noise(const struct gate *g, struct pk_out *out)
 {
     for (size_t i = 0; i < g->n_entries; i++) {
         note(&g->entries[i], note_of(&g->entries[i]), out);

@@ -121,7 +121,7 @@ static enum pk_code begin_side(const struct gate *g, struct gate_entry *e, int i
                                     .side = i == PK_BASE ? "base" : "new",
                                     .text = s->text,
                                     .rule = pk_gate_rule(e->o),
-                                    .asked = pk_gate_asked(g, e),
+                                    .criteria = pk_gate_criteria(g, e),
                                     .metrics = e->o->verdict.metrics,
                                     .all_metrics = e->o->verdict.all_metrics,
                                     .equal = e->equal};
@@ -162,7 +162,7 @@ static void make_part(struct gate *g, size_t part)
     };
     for (int i = 0; i < PK_SIDES; i++) {
         p->arms[i] =
-            (struct pk_arm){.ledger = &g->ledger, .part = part, .side = i, .stop_flag = &pk_stop_flag};
+            (struct pk_arm){.samples = &g->samples, .part = part, .side = i, .stop_flag = &pk_stop_flag};
         if (e->probe)
             make_experiment_arm(e, i, &p->arms[i]);
         else

@@ -2,7 +2,8 @@
 #include "cmd/gate.h"
 
 #include "base/clock.h"
-#include "cmd/answer.h"
+#include "cmd/compare_rows.h"
+#include "judge/report/outcome.h"
 
 #include <time.h>
 
@@ -40,9 +41,9 @@ enum pk_code pk_gate_report(struct gate *g, const struct pk_gate_said *said, enu
     struct pk_arena *a = g->app->arena;
     const struct pk_report r = {
         .comparison = said->comparison,
-        .problems = pk_troubles_report(said->troubles, said->n_troubles, a),
-        .n_problems = said->n_troubles,
-        .answer = said->word ? said->word : pk_answer_word(answer),
+        .failures = said->failures,
+        .n_failures = said->n_failures,
+        .outcome = said->word ? said->word : pk_outcome_word(answer),
         .name = name_of(g),
         .host = said->measured ? pk_reports_host(said->measured, a) : "",
         .started_at = said->measured ? said->measured->started_at : now(a),
@@ -56,15 +57,15 @@ enum pk_code pk_gate_report(struct gate *g, const struct pk_gate_said *said, enu
 
 static enum pk_code print_trouble(void *user, struct pk_out *out, struct pk_err *err)
 {
-    pk_troubles_print(user, 1, out);
+    pk_failures_print(user, 1, out);
     return PK_OK;
 }
 
 enum pk_code pk_gate_report_error(struct gate *g, struct pk_err *err)
 {
     const struct pk_comparison none = {0};
-    struct pk_trouble t = {.side = "both",
-                           .status = pk_answer_word(err->code),
+    struct pk_failure t = {.side = "both",
+                           .status = pk_outcome_word(err->code),
                            .message = pk_printf(g->app->arena, "%s: %s", err->what, err->why)};
     const struct pk_gate_said said = {.comparison = &none, .print = print_trouble, .user = &t};
     g->lenient = false; /* it is no verdict */

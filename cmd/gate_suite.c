@@ -71,15 +71,15 @@ bool pk_gate_typed(const struct gate *g)
            pk_opt_source_of(&g->app->tables[1], "threshold") > PK_OPT_SUITE_ENTRY;
 }
 
-struct pk_asked pk_gate_asked(const struct gate *g, const struct gate_entry *e)
+struct pk_criteria pk_gate_criteria(const struct gate *g, const struct gate_entry *e)
 {
     const bool own_effect = e->in_suite && pk_suite_gives(e->in_suite, "min-effect");
-    return (struct pk_asked){.own = e->thresholds,
-                             .n_own = e->n_thresholds,
-                             .min_effect = own_effect ? e->o->verdict.min_effect : 0,
-                             .all = g->thresholds,
-                             .n_all = g->o->verdict.thresholds.n,
-                             .typed = pk_gate_typed(g)};
+    return (struct pk_criteria){.own = e->thresholds,
+                                .n_own = e->n_thresholds,
+                                .min_effect = own_effect ? e->o->verdict.min_effect : 0,
+                                .all = g->thresholds,
+                                .n_all = g->o->verdict.thresholds.n,
+                                .typed = pk_gate_typed(g)};
 }
 
 enum pk_code pk_gate_within(const struct gate_entry *e, struct pk_err *err)
@@ -113,9 +113,9 @@ void pk_gate_print_plan(const struct gate *g)
                              b = text(e->o->b);
         if (!e->probe)
             pk_out_row(out, (struct pk_cell[]){name, text("exec"), text(e->o->name), {0}, a, b});
-        for (size_t c = 0; e->probe && c < g->ledger.n_cases; c++)
-            if (g->ledger.cases[c].part == i) {
-                const struct pk_case_info *info = &g->ledger.cases[c].info;
+        for (size_t c = 0; e->probe && c < g->samples.n_cases; c++)
+            if (g->samples.cases[c].part == i) {
+                const struct pk_case_info *info = &g->samples.cases[c].info;
                 pk_out_row(out, (struct pk_cell[]){name, text(info->experiment), text(info->variant),
                                                    text(info->axes), a, b});
             }

@@ -1,16 +1,16 @@
 /* gate --suite --against: the stored runs of every entry, judged by others as one family. */
-#include "cmd/answer.h"
 #include "cmd/compare_rows.h"
 #include "cmd/gate.h"
+#include "judge/report/outcome.h"
 
-#include "judge/criteria/family.h"
+#include "judge/criteria/criteria.h"
 
 struct against {
     struct gate *gate;
     struct pk_stored_pair *pairs; /* of each entry */
     struct pk_comparison all;
-    struct pk_trouble *troubles;
-    size_t n_troubles;
+    struct pk_failure *failures;
+    size_t n_failures;
     const struct pk_stored_pair *refused; /* the first; NULL = none */
     const char *refused_name;
 };
@@ -78,13 +78,13 @@ static void collect_troubles(struct against *s)
     struct pk_arena *a = s->gate->app->arena;
     size_t most = 1;
     for (size_t i = 0; i < s->gate->n_entries; i++)
-        most += s->pairs[i].comparison.n_lost;
-    s->troubles = pk_new_n(a, struct pk_trouble, most);
+        most += s->pairs[i].comparison.n_unmatched;
+    s->failures = pk_new_n(a, struct pk_failure, most);
     for (size_t i = 0; i < s->gate->n_entries; i++) {
-        const struct pk_trouble *of_entry =
-            pk_stored_troubles(&s->pairs[i], s->gate->entries[i].in_suite->name, a);
-        for (size_t k = 0; k < s->pairs[i].comparison.n_lost; k++)
-            s->troubles[s->n_troubles++] = of_entry[k];
+        const struct pk_failure *of_entry =
+            pk_stored_failures(&s->pairs[i], s->gate->entries[i].in_suite->name, a);
+        for (size_t k = 0; k < s->pairs[i].comparison.n_unmatched; k++)
+            s->failures[s->n_failures++] = of_entry[k];
     }
 }
 
@@ -114,7 +114,7 @@ static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *
         pk_compare_print_differences(out, s->pairs[i].differences, s->pairs[i].n_differences,
                                      s->pairs[i].refused, g->app->arena);
     pk_compare_print(out, &s->all, NULL, g->app->arena);
-    pk_troubles_print(s->troubles, s->n_troubles, out);
+    pk_failures_print(s->failures, s->n_failures, out);
     return PK_OK;
 }
 
@@ -134,13 +134,13 @@ static enum pk_code lost(const struct against *s, lost_fn *of_pair, struct pk_er
 static enum pk_code answer(const struct against *s, struct pk_err *err)
 {
     const struct gate *g = s->gate;
-    const struct pk_question q = {.new_name = pk_printf(g->app->arena, "suite %s", g->suite.name),
-                                  .fail_on_undecided = g->o->verdict.fail_on_undecided};
+    const struct pk_outcome_options q = {.new_name = pk_printf(g->app->arena, "suite %s", g->suite.name),
+                                         .fail_on_undecided = g->o->verdict.fail_on_undecided};
     if (lost(s, pk_stored_failed, err) ||
         (!pk_compare_count(&s->all).of[PK_SLOWER] && lost(s, pk_stored_lost, err)))
         return err->code;
     if (!s->refused || pk_compare_count(&s->all).of[PK_SLOWER])
-        return pk_answer(&s->all, &q, g->app->arena, err);
+        return pk_outcome(&s->all, &q, g->app->arena, err);
     return pk_stored_answer(s->refused, &g->o->verdict, g->app->arena, err)
                ? pk_within(err, "[%s]", s->refused_name)
                : PK_OK;
@@ -158,13 +158,13 @@ enum pk_code pk_gate_suite_against(struct gate *g, struct pk_err *err)
     collect_troubles(&s);
     const enum pk_code code = answer(&s, err);
     const struct pk_gate_said said = {.comparison = &s.all,
-                                      .troubles = s.troubles,
-                                      .n_troubles = s.n_troubles,
+                                      .failures = s.failures,
+                                      .n_failures = s.n_failures,
                                       .measured = &s.pairs[0].new_.facts[0],
                                       .print = print_tables,
                                       .user = &s};
     if (print_tables(&s, g->app->out, err))
         return err->code;
-    g->app->parting = pk_printf(a, "gate: %s", pk_answer_sentence(&s.all, a));
+    g->app->parting = pk_printf(a, "gate: %s", pk_outcome_sentence(&s.all, a));
     return pk_gate_report(g, &said, code, err);
 }

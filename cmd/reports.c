@@ -225,39 +225,11 @@ static enum pk_code also(enum pk_code answer, const struct pk_err *late, struct 
     return err->code;
 }
 
-/* Whether rows and problems show it: of an answer that is no verdict rows show nothing. */
-static bool is_shown(const struct pk_report *r, enum pk_code answer)
-{
-    const struct pk_verdicts v = pk_compare_count(r->comparison);
-    const size_t red = v.of[PK_SLOWER] + v.of[PK_UNSTABLE] + v.of[PK_UNREPLICATED];
-    const bool verdict = answer == PK_E_REGRESSION || answer == PK_E_UNDECIDED;
-    return answer != PK_E_INTERRUPTED && (r->n_problems || (verdict && red));
-}
-
-/* A report is red wherever the exit status is, and says why: an answer that none of its rows and problems shows is a problem of its own. */
-static struct pk_report with_answer(const struct pk_report *r, const struct pk_err *answer,
-                                    struct pk_arena *a)
-{
-    struct pk_report all = *r;
-    if (is_shown(r, answer->code))
-        return all;
-    struct pk_report_problem *problems = pk_new_n(a, struct pk_report_problem, r->n_problems + 1);
-    for (size_t i = 0; i < r->n_problems; i++)
-        problems[i] = r->problems[i];
-    problems[all.n_problems++] =
-        (struct pk_report_problem){.side = "both",
-                                   .what = "all",
-                                   .status = r->answer,
-                                   .message = pk_printf(a, "%s: %s", answer->what, answer->why)};
-    all.problems = problems;
-    return all;
-}
-
 enum pk_code pk_reports_write(const struct pk_app *app, const struct pk_report_files *f,
                               const struct pk_report *r, pk_print_fn *print, void *user, enum pk_code answer,
                               struct pk_err *err)
 {
-    const struct pk_report all = answer ? with_answer(r, err, app->arena) : *r;
+    const struct pk_report all = answer ? pk_report_with_outcome(r, err, app->arena) : *r;
     const struct reporting w = {app, f, &all, print, user};
     struct pk_err late;
     for (size_t i = 0; i < REPORT_FILES; i++)

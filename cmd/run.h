@@ -7,7 +7,7 @@
 #include "bench/session.h"
 #include "bench/worker/launch.h"
 #include "cmd/cmd.h"
-#include "judge/criteria/threshold.h"
+#include "judge/criteria/criteria.h"
 #include "ops/ceilings.h"
 #include "stats/verdict/verdict.h"
 #include "json/json.h"
@@ -27,7 +27,7 @@ struct pk_gate_mark {
     const char *side; /* "base", "new" */
     const char *text; /* of --a or --b */
     struct pk_rule rule;
-    struct pk_asked asked; /* of its rows */
+    struct pk_criteria criteria; /* of its rows */
     struct pk_texts metrics;
     bool all_metrics;
     bool equal; /* both sides are the same thing */

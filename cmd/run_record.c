@@ -26,9 +26,9 @@ static json_t *thresholds_json(const struct pk_threshold *v, size_t n)
 }
 
 /* NULL = nothing but what the rule says. */
-static json_t *asked_json(const struct pk_gate_mark *m)
+static json_t *criteria_json(const struct pk_gate_mark *m)
 {
-    const struct pk_asked *k = &m->asked;
+    const struct pk_criteria *k = &m->criteria;
     if (!k->n_own && !k->n_all && !m->metrics.n && !m->all_metrics)
         return NULL;
     return json_pack("{s:o, s:o, s:o, s:f, s:b, s:b}", "metrics", texts_json(&m->metrics), "own_thresholds",
@@ -44,7 +44,7 @@ json_t *pk_gate_mark_json(const struct pk_gate_mark *m)
                      "what", m->text, "alpha", r->alpha, "min_effect", r->min_effect, "strict",
                      (int)r->strict, "until_clear", (int)r->until_clear, "max_pairs",
                      (json_int_t)r->max_pairs, "confirm_pairs", (json_int_t)r->confirm_pairs, "equal",
-                     (int)m->equal, "asked", asked_json(m));
+                     (int)m->equal, "asked", criteria_json(m));
 }
 
 /* Axes as they were written, files with their digests: who goes on with the run must find them as they were. */

@@ -242,8 +242,8 @@ static bool typed(const struct pk_app *app, const char *option)
 }
 
 /* What the gate was asked for holds, unless something else is asked for now. */
-static void keep(const struct pk_app *app, const struct pk_mates *gate, struct pk_compare_options *what,
-                 struct pk_judging *j, struct pk_asked *asked)
+static void keep(const struct pk_app *app, const struct pk_gate_pair *gate, struct pk_compare_options *what,
+                 struct pk_judging *j, struct pk_criteria *criteria)
 {
     const struct pk_rule now = j->rule;
     *j = gate->judging;
@@ -259,13 +259,13 @@ static void keep(const struct pk_app *app, const struct pk_mates *gate, struct p
         what->all_metrics = gate->all_metrics;
     }
     if (!typed(app, "threshold"))
-        *asked = gate->asked;
+        *criteria = gate->criteria;
     if (typed(app, "min-effect"))
-        asked->min_effect = 0;
+        criteria->min_effect = 0;
 }
 
 /* Pairs, and what stands between judging them. */
-static enum pk_code pair_up(struct pk_app *app, const struct pk_compare_options *what, bool mates,
+static enum pk_code pair_up(struct pk_app *app, const struct pk_compare_options *what, bool of_one_gate,
                             bool allow_host_mismatch, struct pk_stored_pair *p, struct pk_err *err)
 {
     struct pk_comparison *c = &p->comparison;
@@ -276,7 +276,7 @@ static enum pk_code pair_up(struct pk_app *app, const struct pk_compare_options 
         c->v[i].new_runs = p->new_.n_runs;
     }
     find_differences(p, app->arena);
-    p->refused = p->n_differences && !mates && !allow_host_mismatch;
+    p->refused = p->n_differences && !of_one_gate && !allow_host_mismatch;
     return PK_OK;
 }
 
@@ -322,31 +322,31 @@ enum pk_code pk_stored_compare(struct pk_app *app, const char *base, const char 
 {
     struct pk_compare_options what = pk_verdict_what(o);
     struct pk_judging j = {.rule = pk_verdict_rule(o), .design = PK_DESIGN_STORED};
-    struct pk_asked asked = {.all = thresholds, .n_all = o->thresholds.n, .typed = true};
-    struct pk_mates gate = {.judging = j};
+    struct pk_criteria criteria = {.all = thresholds, .n_all = o->thresholds.n, .typed = true};
+    struct pk_gate_pair gate = {.judging = j};
     struct pk_comparison *c = &out->comparison;
     if (pk_stored_read(app, new_, NULL, NULL, &out->new_, err) ||
         pk_stored_base(app, base, NULL, &out->new_, &out->base, err))
         return err->code;
-    bool mates = out->base.n_runs == 1 && out->new_.n_runs == 1 &&
-                 pk_compare_mates(&out->base.facts[0], &out->new_.facts[0], app->arena, &gate);
-    if (mates)
-        keep(app, &gate, &what, &j, &asked);
-    out->equal = mates && j.equal;
+    bool of_one_gate = out->base.n_runs == 1 && out->new_.n_runs == 1 &&
+                       pk_gate_pair_read(&out->base.facts[0], &out->new_.facts[0], app->arena, &gate);
+    if (of_one_gate)
+        keep(app, &gate, &what, &j, &criteria);
+    out->equal = of_one_gate && j.equal;
     const bool commands = strcmp(out->base.facts[0].experiment, "exec") == 0;
-    what.by_ordinal = mates && !commands;
-    if (mates && commands && !what.n_metrics && !what.all_metrics) {
+    what.by_ordinal = of_one_gate && !commands;
+    if (of_one_gate && commands && !what.n_metrics && !what.all_metrics) {
         const struct pk_compare_side whole = out->base.figures;
         out->base.figures = as_the_gate(&whole, &out->new_.figures, app->arena);
         out->new_.figures = as_the_gate(&out->new_.figures, &whole, app->arena);
     }
     what.design = j.design;
-    if (pair_up(app, &what, mates, o->allow_host_mismatch, out, err) ||
+    if (pair_up(app, &what, of_one_gate, o->allow_host_mismatch, out, err) ||
         pk_verdict_thresholds_check(o, thresholds, c, &out->new_.figures, err))
         return err->code;
     pk_compare_counters(&out->base.counters, &out->new_.counters, &what, app->arena, &out->counters);
     pk_verdict_hide_counters(o, &out->counters);
-    pk_thresholds_ask(&asked, c->v, c->n);
+    pk_criteria_apply(&criteria, c->v, c->n);
     if (!out->refused)
         pk_judge(c->v, c->n, &j);
     pk_compare_sort(c->v, c->n);
@@ -421,7 +421,7 @@ void pk_stored_print(const struct pk_stored_pair *p, struct pk_out *out, struct 
                     "equal: for the gate that measured them both sides were the same program with the same "
                     "words, or settings of the same cases. What differs is noise, and nothing is judged.");
     reasons(p, out, a);
-    pk_troubles_print(pk_stored_troubles(p, NULL, a), p->comparison.n_lost, out);
+    pk_failures_print(pk_stored_failures(p, NULL, a), p->comparison.n_unmatched, out);
     pk_compare_print_counters(out, &p->counters, NULL, a);
     print_states(p, out, a);
 }

@@ -3,8 +3,8 @@
 
 #include "bench/states.h"
 #include "cmd/cmd.h"
-#include "cmd/troubles.h"
-#include "judge/criteria/threshold.h"
+#include "judge/criteria/criteria.h"
+#include "judge/report/report.h"
 
 /* Options of a verdict. */
 struct pk_verdict_options {
@@ -110,8 +110,8 @@ void pk_stored_print(const struct pk_stored_pair *p, struct pk_out *out, struct 
 /* A note, where base has fewer runs than a verdict needs: how many, and how to get them. */
 void pk_stored_say_missing(const struct pk_stored_pair *p, struct pk_out *out, struct pk_arena *a);
 
-/* What new has not that base has, as troubles: so many as comparison.n_lost. entry: of the suite; NULL = none. */
-const struct pk_trouble *pk_stored_troubles(const struct pk_stored_pair *p, const char *entry,
+/* What new has not that base has, as failures: so many as comparison.n_unmatched. entry: of the suite; NULL = none. */
+const struct pk_failure *pk_stored_failures(const struct pk_stored_pair *p, const char *entry,
                                             struct pk_arena *a);
 /* PK_E_CHECK when a case that ended ok in base did not in new. */
 enum pk_code pk_stored_failed(const struct pk_stored_pair *p, struct pk_arena *a,

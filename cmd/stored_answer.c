@@ -2,7 +2,7 @@
 #include "cmd/stored.h"
 
 #include "base/plural.h"
-#include "cmd/answer.h"
+#include "judge/report/outcome.h"
 
 #include <string.h>
 
@@ -46,14 +46,14 @@ void pk_stored_say_missing(const struct pk_stored_pair *p, struct pk_out *out, s
                   label ? "" : " (perfkit compare LABEL ...)", gate));
 }
 
-const struct pk_trouble *pk_stored_troubles(const struct pk_stored_pair *p, const char *entry,
+const struct pk_failure *pk_stored_failures(const struct pk_stored_pair *p, const char *entry,
                                             struct pk_arena *a)
 {
     const struct pk_comparison *c = &p->comparison;
-    struct pk_trouble *v = pk_new_n(a, struct pk_trouble, c->n_lost + 1);
-    for (size_t i = 0; i < c->n_lost; i++) {
-        const struct pk_compare_lost *l = &c->lost[i];
-        v[i] = (struct pk_trouble){.side = "new",
+    struct pk_failure *v = pk_new_n(a, struct pk_failure, c->n_unmatched + 1);
+    for (size_t i = 0; i < c->n_unmatched; i++) {
+        const struct pk_unmatched *l = &c->unmatched[i];
+        v[i] = (struct pk_failure){.side = "new",
                                    .entry = entry,
                                    .experiment = p->new_.facts[0].experiment,
                                    .variant = l->variant,
@@ -65,17 +65,17 @@ const struct pk_trouble *pk_stored_troubles(const struct pk_stored_pair *p, cons
     return v;
 }
 
-static const struct pk_compare_lost *first_lost(const struct pk_comparison *c, bool metric)
+static const struct pk_unmatched *first_unmatched(const struct pk_comparison *c, bool metric)
 {
-    for (size_t i = 0; i < c->n_lost; i++)
-        if ((c->lost[i].metric != NULL) == metric)
-            return &c->lost[i];
+    for (size_t i = 0; i < c->n_unmatched; i++)
+        if ((c->unmatched[i].metric != NULL) == metric)
+            return &c->unmatched[i];
     return NULL;
 }
 
 enum pk_code pk_stored_failed(const struct pk_stored_pair *p, struct pk_arena *a, struct pk_err *err)
 {
-    const struct pk_compare_lost *l = first_lost(&p->comparison, false);
+    const struct pk_unmatched *l = first_unmatched(&p->comparison, false);
     if (!l)
         return PK_OK;
     pk_fail(err, PK_E_CHECK, "what is judged (%s) ended '%s' in %s, which ended ok in the base (%s)",
@@ -86,7 +86,7 @@ enum pk_code pk_stored_failed(const struct pk_stored_pair *p, struct pk_arena *a
 
 enum pk_code pk_stored_lost(const struct pk_stored_pair *p, struct pk_arena *a, struct pk_err *err)
 {
-    const struct pk_compare_lost *l = first_lost(&p->comparison, true);
+    const struct pk_unmatched *l = first_unmatched(&p->comparison, true);
     if (!l)
         return PK_OK;
     pk_fail(err, PK_E_NOT_COMPARABLE, "%s of %s cannot be compared: %s", l->metric, l->what, l->status);
@@ -97,13 +97,13 @@ enum pk_code pk_stored_lost(const struct pk_stored_pair *p, struct pk_arena *a, 
 enum pk_code pk_stored_answer(const struct pk_stored_pair *p, const struct pk_verdict_options *o,
                               struct pk_arena *a, struct pk_err *err)
 {
-    const struct pk_question q = {.new_name = p->new_.name, .fail_on_undecided = o->fail_on_undecided};
+    const struct pk_outcome_options q = {.new_name = p->new_.name, .fail_on_undecided = o->fail_on_undecided};
     if (pk_stored_failed(p, a, err))
         return err->code;
     if (!p->refused && !pk_compare_count(&p->comparison).of[PK_SLOWER] && pk_stored_lost(p, a, err))
         return err->code;
     if (!p->refused)
-        return pk_answer(&p->comparison, &q, a, err);
+        return pk_outcome(&p->comparison, &q, a, err);
     pk_fail(err, PK_E_NOT_COMPARABLE, "%s and %s were not measured under the same conditions", p->base.name,
             p->new_.name);
     pk_why(err, "%s%s", p->differences[0], p->n_differences > 1 ? ", and more" : "");

@@ -7,7 +7,7 @@
 #include "cmd/describe.h"
 #include "cmd/frame.h"
 #include "cmd/run.h"
-#include "judge/criteria/threshold.h"
+#include "judge/criteria/criteria.h"
 #include "opt/suite.h"
 
 #include <string.h>

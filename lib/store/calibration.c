@@ -40,7 +40,7 @@ static enum pk_code within(struct pk_store *s, int64_t run_id, const struct pk_c
 static enum pk_code insert(struct pk_store *s, int64_t run_id, const struct pk_calibrated *c,
                            struct pk_err *err)
 {
-    const struct pk_noise *k = &c->noise;
+    const struct pk_pair_noise *k = &c->noise;
     double within_cv;
     if (within(s, run_id, c, &within_cv, err))
         return err->code;

@@ -12,7 +12,7 @@ struct pk_calibrated {
     const char *axes;   /* JSON, as the case was recorded */
     const char *metric; /* its name */
     int64_t ordinal;    /* of the case, among those it was measured with */
-    struct pk_noise noise;
+    struct pk_pair_noise noise;
 };
 
 /* Of cases of this run that ended ok; the noise within processes is found here. One transaction. */

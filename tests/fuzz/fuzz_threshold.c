@@ -1,6 +1,6 @@
 /* Thresholds: refused in three parts, or a size that is positive, of a metric that is named; applied to a row without harm. */
 #include "fuzz.h"
-#include "judge/criteria/threshold.h"
+#include "judge/criteria/criteria.h"
 
 #include <math.h>
 

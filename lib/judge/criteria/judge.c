@@ -1,9 +1,11 @@
-/* Judge: from figures measured twice to decisions, by how they were measured and how their metric behaves. */
-#include "judge/pair/pair.h"
+/* Judge: from figures measured twice to decisions, by how they were measured and how their metric behaves; rows in the order of their
+ * importance, and counted; the rows of several comparisons judged as one family. */
+#include "judge/criteria/criteria.h"
 
 #include "judge/pair/parts.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { EXACT_PAIRS = 2 }; /* a figure that does not repeat shows itself in the second process */
@@ -175,4 +177,118 @@ void pk_judge(struct pk_compared *v, size_t n, const struct pk_judging *j)
     for (size_t i = 0; i < n; i++)
         if (v[i].judged)
             show(&v[i]);
+}
+
+/* --- order ---------------------------------------------------------------------------------------------------------- */
+
+static int gravity(const struct pk_compared *c)
+{
+    static const int ranks[] = {
+        [PK_SLOWER] = 0,    [PK_FASTER] = 1, [PK_UNSTABLE] = 2,
+        [PK_UNDECIDED] = 3, [PK_SAME] = 4,   [PK_UNREPLICATED] = 5,
+    };
+    return c->judged ? ranks[c->decision.verdict] : 6;
+}
+
+/* How far from 1; cases without a verdict keep their order, which is the experiment's. */
+static double size(const struct pk_compared *c)
+{
+    if (gravity(c) >= 4 || !(c->ratio.ratio > 0))
+        return 0;
+    return fabs(log(c->ratio.ratio));
+}
+
+struct placed {
+    struct pk_compared row;
+    size_t place;
+};
+
+static int by_gravity(const void *x, const void *y)
+{
+    const struct placed *a = x, *b = y;
+    int d = gravity(&a->row) - gravity(&b->row);
+    double s = size(&b->row) - size(&a->row);
+    return d ? d : s < 0 ? -1 : s > 0 ? 1 : (a->place > b->place) - (a->place < b->place);
+}
+
+void pk_compare_sort(struct pk_compared *v, size_t n)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct placed *p = pk_new_n(&a, struct placed, n + 1);
+    for (size_t i = 0; i < n; i++)
+        p[i] = (struct placed){v[i], i};
+    if (n)
+        qsort(p, n, sizeof *p, by_gravity);
+    for (size_t i = 0; i < n; i++)
+        v[i] = p[i].row;
+}
+
+static bool refused(const struct pk_decision *d)
+{
+    return d->verdict == PK_UNREPLICATED || d->verdict == PK_UNSTABLE || d->reason == PK_REASON_MORE_PAIRS ||
+           d->reason == PK_REASON_NEEDS_ABSOLUTE;
+}
+
+struct pk_verdicts pk_compare_count(const struct pk_comparison *c)
+{
+    struct pk_verdicts v = {0};
+    for (size_t i = 0; i < c->n; i++) {
+        if (!c->v[i].judged)
+            continue;
+        v.rows++;
+        v.of[c->v[i].decision.verdict]++;
+        v.refused += refused(&c->v[i].decision);
+    }
+    return v;
+}
+
+/* --- a family ------------------------------------------------------------------------------------------------------- */
+
+/* A part's rows behind those that are there. */
+static void add_rows(const struct pk_compare_family *f, const struct pk_compare_part *p,
+                     struct pk_comparison *all, struct pk_errs *wrong)
+{
+    const struct pk_criteria criteria = {.own = p->thresholds,
+                                         .n_own = p->n_thresholds,
+                                         .min_effect = p->min_effect,
+                                         .all = f->thresholds,
+                                         .n_all = f->n_thresholds,
+                                         .typed = f->typed};
+    struct pk_compared *rows = all->v + all->n;
+    const size_t n = p->of->n;
+    for (size_t i = 0; i < n; i++) {
+        rows[i] = p->of->v[i];
+        rows[i].entry = p->name;
+    }
+    pk_thresholds_check(p->thresholds, p->n_thresholds, rows, n, NULL, wrong);
+    pk_criteria_apply(&criteria, rows, n);
+    all->n += n;
+}
+
+static void add_parts(const struct pk_compare_family *f, bool refused, struct pk_comparison *all,
+                      struct pk_errs *wrong)
+{
+    for (size_t i = 0; i < f->n; i++)
+        if (f->v[i].refused == refused)
+            add_rows(f, &f->v[i], all, wrong);
+}
+
+void pk_compare_judge_family(const struct pk_compare_family *f, struct pk_arena *a, struct pk_comparison *out,
+                             struct pk_errs *wrong)
+{
+    const struct pk_judging j = {.rule = f->rule, .design = PK_DESIGN_STORED};
+    const struct pk_compare_options what = {.level = f->level, .design = PK_DESIGN_STORED};
+    struct pk_comparison all = {0};
+    size_t most = 0;
+    for (size_t i = 0; i < f->n; i++)
+        most += f->v[i].of->n;
+    all.v = pk_new_n(a, struct pk_compared, most + 1);
+    add_parts(f, false, &all, wrong);
+    const size_t n_judged = all.n;
+    add_parts(f, true, &all, wrong);
+    pk_thresholds_check(f->thresholds, f->n_thresholds, all.v, all.n, NULL, wrong);
+    pk_judge(all.v, n_judged, &j);
+    *out = (struct pk_comparison){0};
+    pk_compare_finish(all.v, all.n, &what, a, out);
+    pk_compare_sort(out->v, out->n);
 }

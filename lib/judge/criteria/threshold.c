@@ -1,5 +1,5 @@
 /* Threshold: parsing, and finding the rows that one is for. */
-#include "judge/criteria/threshold.h"
+#include "judge/criteria/criteria.h"
 
 #include "base/split.h"
 #include "base/suggest.h"
@@ -271,10 +271,10 @@ void pk_thresholds_apply(const struct pk_threshold *t, size_t n, struct pk_compa
     apply(t, n, false, v, rows);
 }
 
-void pk_thresholds_ask(const struct pk_asked *asked, struct pk_compared *v, size_t rows)
+void pk_criteria_apply(const struct pk_criteria *criteria, struct pk_compared *v, size_t rows)
 {
     for (size_t k = 0; k < rows; k++)
-        v[k].min_effect = pk_figures_exact(v[k].new_) ? 0 : asked->min_effect;
-    apply(asked->own, asked->n_own, false, v, rows);
-    apply(asked->all, asked->n_all, !asked->typed, v, rows);
+        v[k].min_effect = pk_figures_exact(v[k].new_) ? 0 : criteria->min_effect;
+    apply(criteria->own, criteria->n_own, false, v, rows);
+    apply(criteria->all, criteria->n_all, !criteria->typed, v, rows);
 }

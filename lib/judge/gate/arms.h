@@ -8,7 +8,7 @@
 /* Cases of an experiment, by a worker of some perfkit. */
 struct pk_experiment_arm {
     const struct pk_plan *plan;
-    size_t first; /* case i of the plan is the ledger's case first + i */
+    size_t first; /* case i of the plan is the samples' case first + i */
     struct pk_session_options session;
     const struct pk_session_events *events; /* warnings alone are heard */
     struct pk_provider provider;

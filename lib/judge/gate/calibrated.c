@@ -1,4 +1,4 @@
-/* Calibrated: what a gate of equal sides leaves, and what later gates make of it. */
+/* Calibrated: noise of equal sides, and thresholds that are below it. */
 #include "judge/gate/calibrated.h"
 
 #include "base/buf.h"
@@ -61,7 +61,7 @@ size_t pk_calibrations_here(const struct pk_calibration *all, size_t n, const ch
 /* --- thresholds ------------------------------------------------------------------------------------------------------- */
 
 /* "variant=flash,seq_len=1024"; "" for a command, the only one of its gate. */
-static const char *where_of(const struct pk_known_noise *k, struct pk_arena *a)
+static const char *where_of(const struct pk_row_noise *k, struct pk_arena *a)
 {
     struct pk_buf b = {.arena = a};
     PK_JSON_CLEANUP json_t *axes = json_loads(k->axes, 0, NULL);
@@ -74,7 +74,7 @@ static const char *where_of(const struct pk_known_noise *k, struct pk_arena *a)
     return pk_buf_text(&b);
 }
 
-size_t pk_known_below(const struct pk_known_noise *k, size_t n, double size)
+size_t pk_rows_below_noise(const struct pk_row_noise *k, size_t n, double size)
 {
     size_t below = 0;
     for (size_t i = 0; i < n; i++)
@@ -82,9 +82,9 @@ size_t pk_known_below(const struct pk_known_noise *k, size_t n, double size)
     return below;
 }
 
-/* What is asked of this row: a share; 0 = nothing, or an absolute change, whose share is not known yet. */
-static double asked_of(const struct pk_known_noise *k, const struct pk_asked *asked,
-                       const struct pk_rule *rule, bool by_rule)
+/* The share that this row must change by; 0 = nothing, or an absolute change, whose share is not known yet. */
+static double wanted_effect(const struct pk_row_noise *k, const struct pk_criteria *criteria,
+                            const struct pk_rule *rule, bool by_rule)
 {
     const struct pk_figures f = {.experiment = k->of.of.experiment,
                                  .variant = k->variant,
@@ -94,17 +94,17 @@ static double asked_of(const struct pk_known_noise *k, const struct pk_asked *as
                                  .unit = k->of.unit,
                                  .class = "time"}; /* of exact ones nothing is calibrated */
     struct pk_compared row = {.base = &f, .new_ = &f};
-    pk_thresholds_ask(asked, &row, 1);
+    pk_criteria_apply(criteria, &row, 1);
     if (row.min_change > 0)
         return 0;
     return row.min_effect > 0 ? row.min_effect : by_rule ? rule->min_effect : 0;
 }
 
-static enum pk_code refuse(const struct pk_known_noise *k, double size, const struct pk_rule *rule,
+static enum pk_code refuse(const struct pk_row_noise *k, double size, const struct pk_rule *rule,
                            struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    const struct pk_noise *noise = &k->of.of.noise;
+    const struct pk_pair_noise *noise = &k->of.of.noise;
     const char *where = where_of(k, &a);
     pk_fail(err, PK_E_UNDECIDED, "a change of %.3g %% cannot be seen in %s of %s: its noise hides %.2g %%",
             100 * size, k->of.of.metric, *where ? where : k->variant, 100 * noise->floor);
@@ -119,11 +119,11 @@ static enum pk_code refuse(const struct pk_known_noise *k, double size, const st
                   k->of.of.metric, *where ? "[" : "", where, *where ? "]" : "", 100 * noise->min_effect);
 }
 
-enum pk_code pk_known_check(const struct pk_known_noise *k, size_t n, const struct pk_asked *asked,
+enum pk_code pk_noise_check(const struct pk_row_noise *k, size_t n, const struct pk_criteria *criteria,
                             const struct pk_rule *rule, bool by_rule, struct pk_err *err)
 {
     for (size_t i = 0; i < n; i++) {
-        const double size = asked_of(&k[i], asked, rule, by_rule);
+        const double size = wanted_effect(&k[i], criteria, rule, by_rule);
         if (size > 0 && size < k[i].of.of.noise.floor)
             return refuse(&k[i], size, rule, err);
     }

@@ -1,7 +1,7 @@
 /* Calibrated: from a gate of equal sides to what is kept of it, and from what is kept to the thresholds of later gates. */
 #pragma once
 
-#include "judge/criteria/threshold.h"
+#include "judge/criteria/criteria.h"
 #include "store/calibration.h"
 
 /* The noise of every row of a comparison of equal sides, in the case that the figures name. Left out are rows that a calibration says
@@ -13,16 +13,16 @@ size_t pk_calibrated_rows(const struct pk_comparison *c, const struct pk_rule *r
 size_t pk_calibrations_here(const struct pk_calibration *all, size_t n, const char *machine,
                             const char *settings, struct pk_arena *a, struct pk_calibration **here);
 
-/* What is known of a row before it is measured. */
-struct pk_known_noise {
+/* The noise of a row, from an earlier calibration. */
+struct pk_row_noise {
     struct pk_calibration of;
     const char *variant, *axes; /* of the case as this gate has it */
 };
 
-/* How many rows have noise that hides changes of this size. */
-size_t pk_known_below(const struct pk_known_noise *k, size_t n, double size);
+/* How many rows have noise above changes of this size. */
+size_t pk_rows_below_noise(const struct pk_row_noise *k, size_t n, double size);
 
-/* PK_E_UNDECIDED, naming the row, when what was asked of it is below its floor: as the gate will take it, or, where that says nothing and
- * `by_rule` is set, by the rule. */
-enum pk_code pk_known_check(const struct pk_known_noise *k, size_t n, const struct pk_asked *asked,
+/* PK_E_UNDECIDED, naming the row, when its threshold is below its noise floor: that of the criteria, or, where they have none and `by_rule` is
+ * set, that of the rule. */
+enum pk_code pk_noise_check(const struct pk_row_noise *k, size_t n, const struct pk_criteria *criteria,
                             const struct pk_rule *rule, bool by_rule, struct pk_err *err) PK_MUST_CHECK;

@@ -6,7 +6,7 @@ const char *const pk_command_own_times[] = {"wall_ns", "user_ns", "system_ns", N
 static void hear(void *user, const struct pk_case_info *c, const struct pk_slice *s)
 {
     const struct pk_arm *arm = user;
-    pk_ledger_slice(arm->ledger, arm->side, pk_ledger_case(arm->ledger, arm->part, c), s);
+    pk_gate_samples_add(arm->samples, arm->side, pk_gate_samples_case(arm->samples, arm->part, c), s);
 }
 
 /* A command is measured whole, whichever of its cases are wanted; when it fails none of them is measured again. */
@@ -17,8 +17,8 @@ static enum pk_code process(struct pk_arm *arm, int invocation, const bool *want
     struct pk_command_result result = {.message = ""};
     if (pk_command_run(c->command, &turn, &result, err))
         return err->code;
-    for (size_t i = 0; i < arm->ledger->n_cases && result.last != PK_ST_OK; i++)
-        arm->ledger->cases[i].closed |= arm->ledger->cases[i].part == arm->part;
+    for (size_t i = 0; i < arm->samples->n_cases && result.last != PK_ST_OK; i++)
+        arm->samples->cases[i].closed |= arm->samples->cases[i].part == arm->part;
     return PK_OK;
 }
 
@@ -35,5 +35,5 @@ void pk_arm_command(struct pk_arm *arm, struct pk_command_arm *c)
     arm->state = c;
     c->events = (struct pk_command_events){.slice = hear, .user = arm};
     c->command = pk_command_open(&c->options, c->recorder, &c->events, arm->stop_flag, c->arena);
-    pk_ledger_case(arm->ledger, arm->part, pk_command_own(c->command));
+    pk_gate_samples_case(arm->samples, arm->part, pk_command_own(c->command));
 }

@@ -1,4 +1,4 @@
-/* Promised: figures without numbers, and what is asked of them. */
+/* Expected rows: figures without numbers, and the criteria that must fit them. */
 #include "judge/gate/expected_rows.h"
 
 #include "judge/pair/parts.h"
@@ -36,7 +36,7 @@ static size_t add_case(const struct pk_planned *p, const struct pk_case_info *sh
     return n;
 }
 
-static struct pk_compare_side figures_of(const struct pk_promised_part *p, const struct pk_ledger *l,
+static struct pk_compare_side figures_of(const struct pk_expected_part *p, const struct pk_gate_samples *l,
                                          struct pk_arena *a)
 {
     struct pk_metric_decl *ignored;
@@ -58,7 +58,7 @@ struct asking {
 };
 
 /* Its rows behind those that are there. */
-static void ask_part(struct asking *k, const struct pk_promised_part *p, const struct pk_ledger *l)
+static void ask_part(struct asking *k, const struct pk_expected_part *p, const struct pk_gate_samples *l)
 {
     k->last = figures_of(p, l, k->arena);
     const struct pk_compare_options what =
@@ -72,9 +72,9 @@ static void ask_part(struct asking *k, const struct pk_promised_part *p, const s
     pk_thresholds_check(p->thresholds, p->n_thresholds, k->rows + from, k->n - from, &k->last, k->wrong);
 }
 
-void pk_promised_check(const struct pk_promised_part *parts, size_t n, const struct pk_ledger *l,
-                       const struct pk_threshold *all, size_t n_all, struct pk_arena *a,
-                       struct pk_errs *wrong)
+void pk_expected_rows_check(const struct pk_expected_part *parts, size_t n, const struct pk_gate_samples *l,
+                            const struct pk_threshold *all, size_t n_all, struct pk_arena *a,
+                            struct pk_errs *wrong)
 {
     struct asking k = {.arena = a, .wrong = wrong};
     bool known = true;

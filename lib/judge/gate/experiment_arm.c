@@ -11,7 +11,7 @@ static void hear(void *user, const struct pk_planned *p, const struct pk_slice *
 {
     const struct pk_arm *arm = user;
     const struct pk_experiment_arm *e = arm->state;
-    pk_ledger_slice(arm->ledger, arm->side, e->first + (size_t)(p - e->plan->v), s);
+    pk_gate_samples_add(arm->samples, arm->side, e->first + (size_t)(p - e->plan->v), s);
 }
 
 static void warn(void *user, const char *text)

@@ -18,7 +18,7 @@ struct gate {
     struct pk_gate_part *parts;
     size_t n_parts;
     struct spending *spent; /* of each part */
-    struct pk_ledger *ledger;
+    struct pk_gate_samples *samples;
     const struct pk_gate_options *o;
     const struct pk_gate_events *ev;
     struct pk_gate_result *out;
@@ -39,18 +39,18 @@ static size_t rows_of(struct gate *g, size_t part, struct pk_arena *a, struct pk
                       size_t *case_of)
 {
     const struct pk_gate_part *p = &g->parts[part];
-    size_t n = pk_ledger_compared(g->ledger, part, &p->what, p->own_times, a, rows, case_of);
+    size_t n = pk_gate_samples_compared(g->samples, part, &p->what, p->own_times, a, rows, case_of);
     for (size_t i = 0; i < n; i++) {
         rows[i].entry = p->name;
         rows[i].max_pairs = p->max_pairs;
     }
-    const struct pk_asked asked = {.own = p->thresholds,
-                                   .n_own = p->n_thresholds,
-                                   .min_effect = p->min_effect,
-                                   .all = g->o->thresholds,
-                                   .n_all = g->o->n_thresholds,
-                                   .typed = g->o->typed};
-    pk_thresholds_ask(&asked, rows, n);
+    const struct pk_criteria criteria = {.own = p->thresholds,
+                                         .n_own = p->n_thresholds,
+                                         .min_effect = p->min_effect,
+                                         .all = g->o->thresholds,
+                                         .n_all = g->o->n_thresholds,
+                                         .typed = g->o->typed};
+    pk_criteria_apply(&criteria, rows, n);
     return n;
 }
 
@@ -59,8 +59,8 @@ static size_t decide(struct gate *g, struct pk_arena *a, struct pk_compared **ro
 {
     const struct pk_judging j = {.rule = g->o->rule, .design = PK_DESIGN_GATE, .screened = g->out->screened};
     size_t n = 0;
-    *rows = pk_new_n(a, struct pk_compared, g->ledger->n_rows + 1);
-    *case_of = pk_new_n(a, size_t, g->ledger->n_rows + 1);
+    *rows = pk_new_n(a, struct pk_compared, g->samples->n_rows + 1);
+    *case_of = pk_new_n(a, size_t, g->samples->n_rows + 1);
     for (size_t part = 0; part < g->n_parts; part++)
         n += rows_of(g, part, a, *rows + n, *case_of + n);
     pk_judge(*rows, n, &j);
@@ -69,7 +69,7 @@ static size_t decide(struct gate *g, struct pk_arena *a, struct pk_compared **ro
 
 static bool is_over(const struct gate *g, size_t c)
 {
-    return g->spent[g->ledger->cases[c].part].over;
+    return g->spent[g->samples->cases[c].part].over;
 }
 
 /* What is wanted next: pairs per case, and of which stage. The screening of all comes first. */
@@ -120,14 +120,14 @@ static bool choose(const struct gate *g, const struct round *r, size_t pair)
     for (size_t i = 0; i < g->n_parts; i++)
         look_at_budget(g, &g->spent[i], g->parts[i].budget_ns);
     for (size_t i = 0; i < r->n; i++)
-        any |= r->wanted[i] = r->wants[i] > pair && !g->ledger->cases[i].closed && !is_over(g, i);
+        any |= r->wanted[i] = r->wants[i] > pair && !g->samples->cases[i].closed && !is_over(g, i);
     return any;
 }
 
 static bool takes_part(const struct gate *g, size_t part, const struct round *r)
 {
     for (size_t i = 0; i < r->n; i++)
-        if (r->wanted[i] && g->ledger->cases[i].part == part)
+        if (r->wanted[i] && g->samples->cases[i].part == part)
             return true;
     return false;
 }
@@ -170,7 +170,7 @@ static void tell(const struct gate *g, size_t left)
 static enum pk_code measure_round(struct gate *g, const size_t *wants, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    const size_t n = g->ledger->n_cases;
+    const size_t n = g->samples->n_cases;
     const struct round r = {wants, pk_new_n(&a, bool, n + 1), n};
     size_t most = 0;
     for (size_t i = 0; i < n; i++)
@@ -196,7 +196,7 @@ static enum pk_code within_part(const struct pk_gate_part *p, struct pk_err *err
 /* What the new side said in a part, compared or not. */
 static struct pk_compare_side measured(const struct gate *g, size_t part, struct pk_arena *a)
 {
-    const struct pk_ledger *l = g->ledger;
+    const struct pk_gate_samples *l = g->samples;
     struct pk_figures *all = pk_new_n(a, struct pk_figures, l->n_rows + 1);
     struct pk_compare_side side = {.name = "what was measured", .v = all};
     for (size_t i = 0; i < l->n_rows; i++)
@@ -208,15 +208,15 @@ static struct pk_compare_side measured(const struct gate *g, size_t part, struct
 static enum pk_code check_comparable(const struct gate *g, struct pk_err *err)
 {
     for (size_t i = 0; i < g->n_parts; i++)
-        if (pk_ledger_check(g->ledger, i, &g->parts[i].what, err))
+        if (pk_gate_samples_check(g->samples, i, &g->parts[i].what, err))
             return within_part(&g->parts[i], err);
     return PK_OK;
 }
 
 static bool is_known(const struct gate *g, size_t part)
 {
-    for (size_t i = 0; i < g->ledger->n_cases; i++)
-        if (g->ledger->cases[i].part == part && g->ledger->cases[i].closed)
+    for (size_t i = 0; i < g->samples->n_cases; i++)
+        if (g->samples->cases[i].part == part && g->samples->cases[i].closed)
             return false; /* what it would have had */
     return true;
 }
@@ -225,16 +225,16 @@ static void check_part(struct gate *g, size_t part)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const struct pk_gate_part *p = &g->parts[part];
-    struct pk_compared *rows = pk_new_n(&a, struct pk_compared, g->ledger->n_rows + 1);
-    size_t *case_of = pk_new_n(&a, size_t, g->ledger->n_rows + 1), n = rows_of(g, part, &a, rows, case_of);
+    struct pk_compared *rows = pk_new_n(&a, struct pk_compared, g->samples->n_rows + 1);
+    size_t *case_of = pk_new_n(&a, size_t, g->samples->n_rows + 1), n = rows_of(g, part, &a, rows, case_of);
     const struct pk_compare_side side = measured(g, part, &a);
     pk_compare_metrics_to_judge(&side, &p->what, p->name ? pk_printf(&a, "[%s]", p->name) : NULL, &a,
                                 &g->out->wrong);
     pk_thresholds_check(p->thresholds, p->n_thresholds, rows, n, &side, &g->out->wrong);
 }
 
-/* What is asked of nothing is found out when it is known what there is, not when all is measured. */
-static enum pk_code check_asked(struct gate *g, struct pk_err *err)
+/* Metrics and thresholds that fit no row are refused as soon as the rows are known, not when all is measured. */
+static enum pk_code check_criteria(struct gate *g, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_compared *rows;
@@ -256,13 +256,13 @@ static enum pk_code check_asked(struct gate *g, struct pk_err *err)
 static enum pk_code measure(struct gate *g, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    size_t *wants = pk_new_n(&a, size_t, g->ledger->n_cases + 1);
-    for (size_t i = 0; i < g->ledger->n_cases; i++)
+    size_t *wants = pk_new_n(&a, size_t, g->samples->n_cases + 1);
+    for (size_t i = 0; i < g->samples->n_cases; i++)
         wants[i] = FIRST_PAIRS;
-    if (measure_round(g, wants, err) || check_comparable(g, err) || check_asked(g, err))
+    if (measure_round(g, wants, err) || check_comparable(g, err) || check_criteria(g, err))
         return err->code;
     while (!stopped(g) && !g->all.over && g->out->pairs < g->most_pairs) {
-        wants = pk_new_n(&a, size_t, g->ledger->n_cases + 1);
+        wants = pk_new_n(&a, size_t, g->samples->n_cases + 1);
         enum pk_stage stage = next_wants(g, wants);
         if (stage == PK_STAGE_DONE)
             break;
@@ -284,12 +284,12 @@ static size_t most_pairs(const struct gate *g)
     return 2 * most;
 }
 
-enum pk_code pk_gate_run(struct pk_gate_part *parts, size_t n_parts, struct pk_ledger *ledger,
+enum pk_code pk_gate_run(struct pk_gate_part *parts, size_t n_parts, struct pk_gate_samples *samples,
                          const struct pk_gate_options *o, const struct pk_gate_events *ev, struct pk_arena *a,
                          struct pk_gate_result *out, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena own = {0};
-    struct gate g = {.parts = parts, .n_parts = n_parts, .ledger = ledger, .o = o, .ev = ev, .out = out};
+    struct gate g = {.parts = parts, .n_parts = n_parts, .samples = samples, .o = o, .ev = ev, .out = out};
     *out = (struct pk_gate_result){.wrong = {.arena = a}};
     g.spent = pk_new_n(&own, struct spending, n_parts);
     g.most_pairs = most_pairs(&g);

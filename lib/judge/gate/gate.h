@@ -8,20 +8,20 @@
  * rule that does not see the sides, and replaced. */
 #pragma once
 
-#include "judge/criteria/threshold.h"
+#include "judge/criteria/criteria.h"
 #include "judge/gate/gate_samples.h"
 
 /* One side: how to have one process measure. */
 struct pk_arm;
 struct pk_arm_kind {
-    /* One fresh process over those cases of its part that are wanted; every case gets its slice into the ledger and into the store.
+    /* One fresh process over those cases of its part that are wanted; every case gets its slice into the samples and into the store.
      * Ends early, with PK_OK, when the stop flag is set. Errors are the recorder's. */
     enum pk_code (*process)(struct pk_arm *arm, int invocation, const bool *wanted, struct pk_err *err);
     void (*end)(struct pk_arm *arm);
 };
 struct pk_arm {
     const struct pk_arm_kind *kind;
-    struct pk_ledger *ledger;
+    struct pk_gate_samples *samples;
     size_t part;
     int side;
     const volatile int *stop_flag;
@@ -38,9 +38,9 @@ struct pk_gate_part {
     const char *name; /* of the suite's entry; NULL = no suite */
     struct pk_arm arms[PK_SIDES];
     struct pk_compare_options what;
-    const char *const *own_times; /* see pk_ledger_compared */
+    const char *const *own_times; /* see pk_gate_samples_compared */
     const struct pk_threshold
-        *thresholds; /* of its rows; they come before those of all (pk_thresholds_ask) */
+        *thresholds; /* of its rows; they come before those of all (pk_criteria_apply) */
     size_t n_thresholds;
     double min_effect; /* of its rows; 0 = the rule's */
     size_t max_pairs;  /* of each of its rows; 0 = the rule's */
@@ -69,6 +69,6 @@ struct pk_gate_result {
  * that fits no row, where all cases of a part ended ok;
  * PK_E_NOT_COMPARABLE when the sides give a metric that is asked for in different units or directions, or no number of it; else what the
  * arms meet. */
-enum pk_code pk_gate_run(struct pk_gate_part *parts, size_t n_parts, struct pk_ledger *ledger,
+enum pk_code pk_gate_run(struct pk_gate_part *parts, size_t n_parts, struct pk_gate_samples *samples,
                          const struct pk_gate_options *o, const struct pk_gate_events *ev, struct pk_arena *a,
                          struct pk_gate_result *out, struct pk_err *err) PK_MUST_CHECK;

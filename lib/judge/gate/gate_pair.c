@@ -1,4 +1,4 @@
-/* Mates: reading what both runs of a gate recorded of it. */
+/* Gate pair: reading what both runs of a gate recorded of it. */
 #include "judge/gate/gate_pair.h"
 
 #include "json/json.h"
@@ -43,18 +43,18 @@ static void read_rule(const json_t *gate, struct pk_rule *r)
     r->confirm_pairs = (size_t)pk_json_int(gate, "confirm_pairs", (int64_t)r->confirm_pairs);
 }
 
-static void read_asked(const json_t *asked, struct pk_arena *a, struct pk_mates *out)
+static void read_criteria(const json_t *recorded, struct pk_arena *a, struct pk_gate_pair *out)
 {
-    out->metrics = texts_of(json_object_get(asked, "metrics"), a, &out->n_metrics);
-    out->all_metrics = pk_json_bool(asked, "all_metrics", false);
-    out->asked.own = thresholds_of(json_object_get(asked, "own_thresholds"), a, &out->asked.n_own);
-    out->asked.all = thresholds_of(json_object_get(asked, "thresholds"), a, &out->asked.n_all);
-    out->asked.min_effect = pk_json_num(asked, "own_min_effect", 0);
-    out->asked.typed = pk_json_bool(asked, "typed", false);
+    out->metrics = texts_of(json_object_get(recorded, "metrics"), a, &out->n_metrics);
+    out->all_metrics = pk_json_bool(recorded, "all_metrics", false);
+    out->criteria.own = thresholds_of(json_object_get(recorded, "own_thresholds"), a, &out->criteria.n_own);
+    out->criteria.all = thresholds_of(json_object_get(recorded, "thresholds"), a, &out->criteria.n_all);
+    out->criteria.min_effect = pk_json_num(recorded, "own_min_effect", 0);
+    out->criteria.typed = pk_json_bool(recorded, "typed", false);
 }
 
-bool pk_compare_mates(const struct pk_run_facts *base, const struct pk_run_facts *new_, struct pk_arena *a,
-                      struct pk_mates *out)
+bool pk_gate_pair_read(const struct pk_run_facts *base, const struct pk_run_facts *new_, struct pk_arena *a,
+                       struct pk_gate_pair *out)
 {
     PK_JSON_CLEANUP json_t *b = json_loads(base->settings, 0, NULL), *w = json_loads(new_->settings, 0, NULL),
                            *said = json_loads(new_->said, 0, NULL);
@@ -64,7 +64,7 @@ bool pk_compare_mates(const struct pk_run_facts *base, const struct pk_run_facts
     if (!is_side(gb, "base") || !is_side(gw, "new"))
         return false;
     read_rule(gw, &out->judging.rule);
-    read_asked(json_object_get(gw, "asked"), a, out);
+    read_criteria(json_object_get(gw, "asked"), a, out);
     out->judging.equal = pk_json_bool(gw, "equal", false);
     out->judging.design = PK_DESIGN_GATE;
     out->judging.screened = strtoll(pk_json_str(said, "gate_screened", "0"), NULL, 10);

@@ -1,16 +1,16 @@
-/* Mates: the two sides of one gate, and what it was asked, so that they are judged later as it did. */
+/* Gate pair: the two runs of one gate and the criteria that it had, so that they are judged later as it judged them. */
 #pragma once
 
-#include "judge/criteria/threshold.h"
+#include "judge/criteria/criteria.h"
 
-struct pk_mates {
-    struct pk_judging judging; /* before: as runs are judged that are no mates */
+struct pk_gate_pair {
+    struct pk_judging judging; /* before: as runs are judged that are not of one gate */
     const char *const *metrics;
     size_t n_metrics;
     bool all_metrics;
-    struct pk_asked asked;
+    struct pk_criteria criteria;
 };
 
-/* Are they? Then they were measured in turns. */
-bool pk_compare_mates(const struct pk_run_facts *base, const struct pk_run_facts *new_, struct pk_arena *a,
-                      struct pk_mates *out);
+/* Whether both runs are of one gate: they were measured in turns. */
+bool pk_gate_pair_read(const struct pk_run_facts *base, const struct pk_run_facts *new_, struct pk_arena *a,
+                       struct pk_gate_pair *out);

@@ -1,4 +1,4 @@
-/* Ledger: slices into rows of figures, and rows into what is compared. */
+/* Gate samples: slices into rows of figures, and rows into what is compared. */
 #include "judge/gate/gate_samples.h"
 
 #include "bench/record/summarize.h"
@@ -15,7 +15,7 @@ static bool same_case(const struct pk_case_info *x, const struct pk_case_info *y
            !strcmp(x->device, y->device) && !strcmp(x->axes, y->axes);
 }
 
-size_t pk_ledger_case(struct pk_ledger *l, size_t part, const struct pk_case_info *info)
+size_t pk_gate_samples_case(struct pk_gate_samples *l, size_t part, const struct pk_case_info *info)
 {
     for (size_t i = 0; i < l->n_cases; i++)
         if (l->cases[i].part == part && same_case(&l->cases[i].info, info))
@@ -27,11 +27,11 @@ size_t pk_ledger_case(struct pk_ledger *l, size_t part, const struct pk_case_inf
     copy.axes = pk_strdup(l->arena, info->axes);
     copy.identity = pk_strdup(l->arena, info->identity);
     l->cases = pk_grow(l->arena, l->cases, sizeof *l->cases, l->n_cases, &l->cases_cap);
-    l->cases[l->n_cases] = (struct pk_ledger_case){.part = part, .info = copy, .message = {"", ""}};
+    l->cases[l->n_cases] = (struct pk_gate_case){.part = part, .info = copy, .message = {"", ""}};
     return l->n_cases++;
 }
 
-static struct pk_figures described(const struct pk_ledger *l, size_t c, const struct pk_metric_decl *m)
+static struct pk_figures described(const struct pk_gate_samples *l, size_t c, const struct pk_metric_decl *m)
 {
     const struct pk_case_info *i = &l->cases[c].info;
     return (struct pk_figures){.experiment = i->experiment,
@@ -48,20 +48,20 @@ static struct pk_figures described(const struct pk_ledger *l, size_t c, const st
                                .source = pk_strdup(l->arena, m->source)};
 }
 
-static struct pk_ledger_row *row_of(struct pk_ledger *l, size_t c, const struct pk_metric_decl *m)
+static struct pk_gate_row *row_of(struct pk_gate_samples *l, size_t c, const struct pk_metric_decl *m)
 {
     for (size_t i = 0; i < l->n_rows; i++)
         if (l->rows[i].c == c && !strcmp(l->rows[i].f[PK_BASE].metric, m->name))
             return &l->rows[i];
-    struct pk_ledger_row *r;
+    struct pk_gate_row *r;
     l->rows = pk_grow(l->arena, l->rows, sizeof *l->rows, l->n_rows, &l->rows_cap);
     r = &l->rows[l->n_rows++];
-    *r = (struct pk_ledger_row){.c = c};
+    *r = (struct pk_gate_row){.c = c};
     r->f[PK_BASE] = r->f[PK_NEW] = described(l, c, m);
     return r;
 }
 
-static void add_figure(struct pk_ledger *l, struct pk_ledger_row *r, int side, int64_t invocation,
+static void add_figure(struct pk_gate_samples *l, struct pk_gate_row *r, int side, int64_t invocation,
                        double figure)
 {
     struct pk_figures *f = &r->f[side];
@@ -74,7 +74,7 @@ static void add_figure(struct pk_ledger *l, struct pk_ledger_row *r, int side, i
 }
 
 /* The direction is each side's own. Returns what the sides do not agree in; NULL = nothing. */
-static const char *describe(const struct pk_ledger *l, struct pk_ledger_row *r, int side,
+static const char *describe(const struct pk_gate_samples *l, struct pk_gate_row *r, int side,
                             const struct pk_metric_decl *m)
 {
     struct pk_figures *f = &r->f[side], *other = &r->f[side == PK_BASE ? PK_NEW : PK_BASE];
@@ -89,13 +89,13 @@ static const char *describe(const struct pk_ledger *l, struct pk_ledger_row *r, 
     return NULL;
 }
 
-static void add_metric(struct pk_ledger *l, int side, size_t c, const struct pk_slice *s,
+static void add_metric(struct pk_gate_samples *l, int side, size_t c, const struct pk_slice *s,
                        const struct pk_summary_row *sum)
 {
     const struct pk_metric_decl *m = s->metrics;
     while (strcmp(m->name, sum->metric) != 0)
         m++;
-    struct pk_ledger_row *r = row_of(l, c, m);
+    struct pk_gate_row *r = row_of(l, c, m);
     const char *conflict = describe(l, r, side, m);
     if (conflict)
         r->conflict = conflict;
@@ -111,10 +111,10 @@ static bool summarized(const struct pk_summary_row *rows, size_t n, const struct
     return false;
 }
 
-void pk_ledger_slice(struct pk_ledger *l, int side, size_t c, const struct pk_slice *s)
+void pk_gate_samples_add(struct pk_gate_samples *l, int side, size_t c, const struct pk_slice *s)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    struct pk_ledger_case *k = &l->cases[c];
+    struct pk_gate_case *k = &l->cases[c];
     k->heard[side] = true;
     k->last[side] = s->status;
     if (s->status != PK_ST_OK) {
@@ -150,13 +150,13 @@ static bool listed(const char *const *names, const char *name)
     return false;
 }
 
-static bool of_part(const struct pk_ledger *l, const struct pk_ledger_row *r, size_t part)
+static bool of_part(const struct pk_gate_samples *l, const struct pk_gate_row *r, size_t part)
 {
     return l->cases[r->c].part == part;
 }
 
 /* "latency_ns is no number (NaN) on the new side"; NULL = it is one. */
-static const char *no_number(const struct pk_ledger_row *r, struct pk_arena *a)
+static const char *no_number(const struct pk_gate_row *r, struct pk_arena *a)
 {
     const bool base = r->no_number[PK_BASE] && !r->f[PK_BASE].n,
                new_ = r->no_number[PK_NEW] && !r->f[PK_NEW].n;
@@ -169,7 +169,7 @@ static const char *no_number(const struct pk_ledger_row *r, struct pk_arena *a)
 }
 
 /* All of a part: whether a metric is asked for hangs on what else there is. */
-static struct pk_compare_side figures_of(const struct pk_ledger *l, size_t part, struct pk_arena *a)
+static struct pk_compare_side figures_of(const struct pk_gate_samples *l, size_t part, struct pk_arena *a)
 {
     struct pk_figures *all = pk_new_n(a, struct pk_figures, l->n_rows + 1);
     struct pk_compare_side side = {.v = all};
@@ -179,13 +179,13 @@ static struct pk_compare_side figures_of(const struct pk_ledger *l, size_t part,
     return side;
 }
 
-enum pk_code pk_ledger_check(const struct pk_ledger *l, size_t part, const struct pk_compare_options *o,
-                             struct pk_err *err)
+enum pk_code pk_gate_samples_check(const struct pk_gate_samples *l, size_t part,
+                                   const struct pk_compare_options *o, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const struct pk_compare_side side = figures_of(l, part, &a);
     for (size_t i = 0; i < l->n_rows; i++) {
-        const struct pk_ledger_row *r = &l->rows[i];
+        const struct pk_gate_row *r = &l->rows[i];
         const char *why = r->conflict ? r->conflict : no_number(r, &a);
         if (!why || !of_part(l, r, part) || !pk_compare_wants(&side, r->f, o, &a))
             continue;
@@ -197,14 +197,14 @@ enum pk_code pk_ledger_check(const struct pk_ledger *l, size_t part, const struc
     return PK_OK;
 }
 
-static bool on_both_sides(const struct pk_ledger *l, const struct pk_ledger_row *r)
+static bool on_both_sides(const struct pk_gate_samples *l, const struct pk_gate_row *r)
 {
     return !l->cases[r->c].closed && r->f[PK_BASE].n && r->f[PK_NEW].n;
 }
 
-size_t pk_ledger_compared(struct pk_ledger *l, size_t part, const struct pk_compare_options *o,
-                          const char *const *own_times, struct pk_arena *a, struct pk_compared *rows,
-                          size_t *case_of)
+size_t pk_gate_samples_compared(struct pk_gate_samples *l, size_t part, const struct pk_compare_options *o,
+                                const char *const *own_times, struct pk_arena *a, struct pk_compared *rows,
+                                size_t *case_of)
 {
     const struct pk_compare_side side = figures_of(l, part, a);
     bool *wanted = pk_new_n(a, bool, l->n_rows + 1), others = o->n_metrics || o->all_metrics;
@@ -221,7 +221,7 @@ size_t pk_ledger_compared(struct pk_ledger *l, size_t part, const struct pk_comp
         if (!wanted[i] || (!(o->n_metrics || o->all_metrics) && listed(own_times, f->metric) &&
                            (others || strcmp(f->metric, own_times[0]) != 0)))
             continue;
-        const struct pk_ledger_case *c = &l->cases[l->rows[i].c];
+        const struct pk_gate_case *c = &l->cases[l->rows[i].c];
         for (int k = 0; k < PK_SIDES; k++) {
             f[k].median = median(&f[k], a);
             f[k].unstable = 2 * c->unstable[k] > c->ok[k];

@@ -1,11 +1,11 @@
-/* Ledger: what the two sides of a gate said, process after process: cases that both measure, and a row per metric of one. */
+/* Gate samples: what the two sides of a gate measured, process after process: their cases, and a row per metric of one. */
 #pragma once
 
 #include "judge/pair/pair.h"
 
 enum { PK_BASE, PK_NEW, PK_SIDES };
 
-struct pk_ledger_case {
+struct pk_gate_case {
     size_t part;              /* of the gate: what measures it */
     struct pk_case_info info; /* as it is shown: of what is equal on both sides */
     bool heard[PK_SIDES];
@@ -16,7 +16,7 @@ struct pk_ledger_case {
     bool closed;                   /* a side did not end ok: it is not measured again */
 };
 
-struct pk_ledger_row {
+struct pk_gate_row {
     size_t c;                      /* index of its case */
     struct pk_figures f[PK_SIDES]; /* their ordinal is c, too */
     double *figure[PK_SIDES];
@@ -26,27 +26,27 @@ struct pk_ledger_row {
     const char *conflict;     /* in what the sides do not agree, a sentence; NULL = nothing */
 };
 
-struct pk_ledger {
+struct pk_gate_samples {
     struct pk_arena *arena;
-    struct pk_ledger_case *cases;
+    struct pk_gate_case *cases;
     size_t n_cases, cases_cap;
-    struct pk_ledger_row *rows;
+    struct pk_gate_row *rows;
     size_t n_rows, rows_cap;
 };
 
 /* The part's case with these experiment, variant, device and axes; a new one when there is none. Texts are copied. */
-size_t pk_ledger_case(struct pk_ledger *l, size_t part, const struct pk_case_info *info);
+size_t pk_gate_samples_case(struct pk_gate_samples *l, size_t part, const struct pk_case_info *info);
 
 /* What a process of one side said of a case, recorded or not. */
-void pk_ledger_slice(struct pk_ledger *l, int side, size_t c, const struct pk_slice *s);
+void pk_gate_samples_add(struct pk_gate_samples *l, int side, size_t c, const struct pk_slice *s);
 
 /* PK_E_NOT_COMPARABLE when a metric that is asked for was reported and cannot be compared: it is no number, or has one unit or direction
  * here and another there. */
-enum pk_code pk_ledger_check(const struct pk_ledger *l, size_t part, const struct pk_compare_options *o,
-                             struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_gate_samples_check(const struct pk_gate_samples *l, size_t part,
+                                   const struct pk_compare_options *o, struct pk_err *err) PK_MUST_CHECK;
 
 /* A part's rows that both sides have and that are asked for, as the library compares them; of cases that are not closed. `own_times`, a
- * NULL-terminated list, are metrics that count only when there is no other; NULL = none. There is room for all rows of the ledger. */
-size_t pk_ledger_compared(struct pk_ledger *l, size_t part, const struct pk_compare_options *o,
-                          const char *const *own_times, struct pk_arena *a, struct pk_compared *rows,
-                          size_t *case_of);
+ * NULL-terminated list, are metrics that count only when there is no other; NULL = none. There is room for all rows. */
+size_t pk_gate_samples_compared(struct pk_gate_samples *l, size_t part, const struct pk_compare_options *o,
+                                const char *const *own_times, struct pk_arena *a, struct pk_compared *rows,
+                                size_t *case_of);

@@ -1,4 +1,4 @@
-/* Same: comparing command lines by their words and the files that are run. */
+/* Same program: comparing command lines by their words and the files that are run. */
 #include "judge/gate/same_program.h"
 
 #include "base/cleanup.h"

@@ -1,4 +1,4 @@
-/* Same: whether two command lines must do the same work, so that what differs between them is noise. */
+/* Same program: whether two command lines must do the same work, so that what differs between them is noise. */
 #pragma once
 
 #include "base/arena.h"

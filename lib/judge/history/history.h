@@ -4,8 +4,8 @@
  * different setups, and a series is of one setup only: nothing is ever compared across. */
 #pragma once
 
+#include "judge/criteria/criteria.h"
 #include "judge/history/steps.h"
-#include "judge/pair/pair.h"
 
 struct pk_history_run {
     struct pk_run_facts facts;

@@ -142,26 +142,27 @@ static struct keyed *partner(struct keyed **sorted, size_t n, const char *key, b
 
 /* --- results -------------------------------------------------------------------------------------------------- */
 
-static struct pk_lone unpaired(const struct keyed *v, size_t n, struct pk_arena *a)
+static struct pk_unmatched_figures unpaired(const struct keyed *v, size_t n, struct pk_arena *a)
 {
-    struct pk_lone lone = {NULL, 0};
+    struct pk_unmatched_figures alone = {NULL, 0};
     size_t cap = 0;
     for (size_t i = 0; i < n; i++) {
         if (v[i].paired)
             continue;
-        lone.v = pk_grow(a, lone.v, sizeof *lone.v, lone.n, &cap);
-        lone.v[lone.n++] = v[i].f;
+        alone.v = pk_grow(a, alone.v, sizeof *alone.v, alone.n, &cap);
+        alone.v[alone.n++] = v[i].f;
     }
-    return lone;
+    return alone;
 }
 
 /* The metrics of one case stand together, so comparing with the last one finds repeats. */
-static const char *const *cases_of(const struct pk_lone *lone, struct pk_arena *a, size_t *found)
+static const char *const *cases_of(const struct pk_unmatched_figures *alone, struct pk_arena *a,
+                                   size_t *found)
 {
-    const char **list = pk_new_n(a, const char *, lone->n + 1);
+    const char **list = pk_new_n(a, const char *, alone->n + 1);
     *found = 0;
-    for (size_t i = 0; i < lone->n; i++) {
-        const struct pk_figures *f = lone->v[i], *last = i ? lone->v[i - 1] : NULL;
+    for (size_t i = 0; i < alone->n; i++) {
+        const struct pk_figures *f = alone->v[i], *last = i ? alone->v[i - 1] : NULL;
         if (!last || strcmp(last->axes, f->axes) != 0 || strcmp(last->variant, f->variant) != 0)
             list[(*found)++] = pk_case_text(f, a);
     }
@@ -183,10 +184,11 @@ static void finish(const struct pairing *p, struct pk_compared *v, size_t n,
                    const struct pk_compare_side *base, const struct pk_compare_side *new_,
                    struct pk_comparison *out)
 {
-    struct pk_lone of_base = unpaired(p->base, p->n_base, p->a), of_new = unpaired(p->new_, p->n_new, p->a);
+    struct pk_unmatched_figures of_base = unpaired(p->base, p->n_base, p->a),
+                                of_new = unpaired(p->new_, p->n_new, p->a);
     pk_compare_finish(v, n, p->o, p->a, out);
     if (base)
-        pk_compare_lone(base, new_, &of_base, &of_new, p->o, p->a, out);
+        pk_compare_unmatched(base, new_, &of_base, &of_new, p->o, p->a, out);
     out->only_base = cases_of(&of_base, p->a, &out->n_only_base);
     out->only_new = cases_of(&of_new, p->a, &out->n_only_new);
 }
@@ -232,10 +234,10 @@ static struct keyed *keyed_between_runs(const struct pk_compare_side *s, const s
     return v;
 }
 
-static bool lost_a_case(const struct pk_comparison *c)
+static bool misses_a_case(const struct pk_comparison *c)
 {
-    for (size_t i = 0; i < c->n_lost; i++)
-        if (!c->lost[i].metric)
+    for (size_t i = 0; i < c->n_unmatched; i++)
+        if (!c->unmatched[i].metric)
             return true;
     return false;
 }
@@ -254,7 +256,7 @@ enum pk_code pk_compare_runs(const struct pk_compare_side *base, const struct pk
     struct pk_compared *v = pk_new_n(a, struct pk_compared, w.n);
     size_t n = pair(&p, v);
     finish(&p, v, n, base, new_, out);
-    return n || lost_a_case(out) ? PK_OK : pk_not_comparable(&b, &w, a, err);
+    return n || misses_a_case(out) ? PK_OK : pk_not_comparable(&b, &w, a, err);
 }
 
 /* --- within one run ------------------------------------------------------------------------------------------- */

@@ -60,26 +60,6 @@ struct pk_compared {
     struct pk_decision decision; /* of pk_judge */
 };
 
-struct pk_judging {
-    struct pk_rule rule;
-    enum pk_design design;
-    int64_t screened; /* PK_DESIGN_GATE: the last invocation of the screening; 0 = it goes on */
-    bool equal;       /* both sides are the same thing: what differs is noise, and no row is judged */
-};
-
-/* Whether equal work must give the equal figure. */
-bool pk_figures_exact(const struct pk_figures *f);
-
-/* Fills `judged` and `decision` of every row; ratio, interval and speed-up become those that were judged. Exact figures (of class
- * exact, or of perfkit's own allocator) are held against each other as they are. */
-void pk_judge(struct pk_compared *v, size_t n, const struct pk_judging *j);
-
-/* The invocations that both sides have, as pairs. */
-struct pk_pairs pk_compare_pairs(const struct pk_compared *c, struct pk_arena *a);
-
-/* The gravest first: slower, faster, unstable, undecided, same, and those without a verdict; within a word the largest change. */
-void pk_compare_sort(struct pk_compared *v, size_t n);
-
 /* The geometric mean of the ratios of one metric (and one value): every case counts the same. Its interval is over invocations,
  * because the cases of one process are not independent: NaN unless all cases have two in common. */
 struct pk_compare_mean {
@@ -91,7 +71,7 @@ struct pk_compare_mean {
 };
 
 /* What base has and new has not, although it has or tried that case: it may not pass for the same. */
-struct pk_compare_lost {
+struct pk_unmatched {
     const char *what; /* the case, as it is said: "flash n=2" */
     const char *variant, *axes;
     const char *metric;  /* NULL = all of them: the case did not end ok */
@@ -114,11 +94,11 @@ struct pk_comparison {
     const char *const
         *metrics_new; /* metrics of cases of both that base has not, as "metric of variant place" */
     size_t n_metrics_new;
-    const struct pk_compare_lost *lost; /* between runs */
-    size_t n_lost;
+    const struct pk_unmatched *unmatched; /* between runs */
+    size_t n_unmatched;
 };
 
-/* PK_E_USAGE for an unknown metric; PK_E_NOT_COMPARABLE, with the reason, when there is no pair at all and no case that new tried and lost. */
+/* PK_E_USAGE for an unknown metric; PK_E_NOT_COMPARABLE, with the reason, when there is no pair at all and no case that new tried and did not finish. */
 enum pk_code pk_compare_runs(const struct pk_compare_side *base, const struct pk_compare_side *new_,
                              const struct pk_compare_options *o, struct pk_arena *a,
                              struct pk_comparison *out, struct pk_err *err) PK_MUST_CHECK;
@@ -157,11 +137,3 @@ void pk_compare_counters(const struct pk_compare_side *base, const struct pk_com
  * time, or none of its region changed by 2 %. */
 const char *pk_compare_counts(const struct pk_compared *row, const struct pk_comparison *counters,
                               struct pk_arena *a);
-
-/* How many rows have each verdict, by enum pk_verdict; those without one are not counted. */
-struct pk_verdicts {
-    size_t of[PK_UNSTABLE + 1], rows;
-    size_t
-        refused; /* rows of which nothing could be said: unreplicated, unstable, pairs missing, no absolute threshold */
-};
-struct pk_verdicts pk_compare_count(const struct pk_comparison *c);

@@ -77,15 +77,15 @@ double pk_figures_centre(const struct pk_figures *f);
 const char *pk_case_text(const struct pk_figures *f, struct pk_arena *a);
 
 /* Figures without a partner, in the order of their side. */
-struct pk_lone {
+struct pk_unmatched_figures {
     const struct pk_figures **v;
     size_t n;
 };
-/* Fills `lost` and `metrics_new`, and takes those that they tell of out of the lists: what is left is of cases that the other side never
+/* Fills `unmatched` and `metrics_new`, and takes those that they tell of out of the lists: what is left is of cases that the other side never
  * had. base and new_ hold all figures, whatever is compared. */
-void pk_compare_lone(const struct pk_compare_side *base, const struct pk_compare_side *new_,
-                     struct pk_lone *of_base, struct pk_lone *of_new, const struct pk_compare_options *o,
-                     struct pk_arena *a, struct pk_comparison *out);
+void pk_compare_unmatched(const struct pk_compare_side *base, const struct pk_compare_side *new_,
+                          struct pk_unmatched_figures *of_base, struct pk_unmatched_figures *of_new,
+                          const struct pk_compare_options *o, struct pk_arena *a, struct pk_comparison *out);
 
 /* Under what a figure looks for its partner in another run. */
 const char *pk_key_of(const struct pk_figures *f, const struct pk_compare_options *o, struct pk_arena *a);

@@ -1,4 +1,4 @@
-/* Lost: figures without a partner, sorted into cases that the other side never had and what it should have had. */
+/* Unmatched: figures without a partner, sorted into cases that the other side never had and what it should have had. */
 #include "judge/pair/parts.h"
 
 #include <stdlib.h>
@@ -20,8 +20,8 @@ struct sorting {
     const struct pk_compare_options *o;
     const struct pk_compare_side *base, *new_;
     struct directory base_cases, new_cases, base_metrics, new_metrics;
-    struct pk_compare_lost *lost;
-    size_t n_lost;
+    struct pk_unmatched *unmatched;
+    size_t n_unmatched;
 };
 
 const char *pk_case_text(const struct pk_figures *f, struct pk_arena *a)
@@ -68,7 +68,7 @@ static const struct entry *find(const struct directory *d, const char *key)
 /* --- cases ---------------------------------------------------------------------------------------------------------- */
 
 /* A run that goes on, or that was ended early, says nothing of a case that another run of its side measured. */
-static bool is_lost(const struct sorting *s, const struct pk_unfinished *u)
+static bool is_unmatched(const struct sorting *s, const struct pk_unfinished *u)
 {
     const char *key = case_key(s, &u->of);
     if (!find(&s->base_cases, key))
@@ -77,12 +77,12 @@ static bool is_lost(const struct sorting *s, const struct pk_unfinished *u)
            !find(&s->new_cases, key);
 }
 
-static void lose_cases(struct sorting *s)
+static void add_cases(struct sorting *s)
 {
     for (size_t i = 0; i < s->new_->n_unfinished; i++) {
         const struct pk_unfinished *u = &s->new_->unfinished[i];
-        if (is_lost(s, u))
-            s->lost[s->n_lost++] = (struct pk_compare_lost){
+        if (is_unmatched(s, u))
+            s->unmatched[s->n_unmatched++] = (struct pk_unmatched){
                 pk_case_text(&u->of, s->a), u->of.variant, u->of.axes, NULL, u->status, u->message};
     }
 }
@@ -115,8 +115,8 @@ static bool given_up(const struct sorting *s, const struct pk_figures *f)
 }
 
 /* Why base's figure has no partner, as a status, and as a sentence; `w` is what new says of the metric, NULL = nothing. */
-static const char *lost_as(const struct sorting *s, const struct pk_figures *f, const struct pk_figures *w,
-                           const char **sentence)
+static const char *why_unmatched(const struct sorting *s, const struct pk_figures *f,
+                                 const struct pk_figures *w, const char **sentence)
 {
     const char *base = s->base->name, *new_ = s->new_->name;
     if (!w) {
@@ -133,48 +133,48 @@ static const char *lost_as(const struct sorting *s, const struct pk_figures *f, 
     return "other unit";
 }
 
-static void lose_metric(struct sorting *s, const struct pk_figures *f)
+static void add_metric(struct sorting *s, const struct pk_figures *f)
 {
     const struct entry *e = find(&s->new_metrics, metric_key(s, f));
-    const char *sentence, *status = lost_as(s, f, e ? e->f : NULL, &sentence);
+    const char *sentence, *status = why_unmatched(s, f, e ? e->f : NULL, &sentence);
     if (!given_up(s, f))
-        s->lost[s->n_lost++] =
-            (struct pk_compare_lost){pk_case_text(f, s->a), f->variant, f->axes, f->metric, status, sentence};
+        s->unmatched[s->n_unmatched++] =
+            (struct pk_unmatched){pk_case_text(f, s->a), f->variant, f->axes, f->metric, status, sentence};
 }
 
-static void sort_base(struct sorting *s, struct pk_lone *lone)
+static void sort_base(struct sorting *s, struct pk_unmatched_figures *alone)
 {
     const struct directory unfinished = unfinished_cases(s);
     size_t left = 0;
-    for (size_t i = 0; i < lone->n; i++) {
-        const char *key = case_key(s, lone->v[i]);
+    for (size_t i = 0; i < alone->n; i++) {
+        const char *key = case_key(s, alone->v[i]);
         if (find(&s->new_cases, key))
-            lose_metric(s, lone->v[i]);
+            add_metric(s, alone->v[i]);
         else if (!find(&unfinished, key))
-            lone->v[left++] = lone->v[i];
+            alone->v[left++] = alone->v[i];
     }
-    lone->n = left;
+    alone->n = left;
 }
 
-static void sort_new(struct sorting *s, struct pk_lone *lone, struct pk_comparison *out)
+static void sort_new(struct sorting *s, struct pk_unmatched_figures *alone, struct pk_comparison *out)
 {
-    const char **names = pk_new_n(s->a, const char *, lone->n + 1);
+    const char **names = pk_new_n(s->a, const char *, alone->n + 1);
     size_t left = 0, n = 0;
-    for (size_t i = 0; i < lone->n; i++) {
-        const struct pk_figures *f = lone->v[i];
+    for (size_t i = 0; i < alone->n; i++) {
+        const struct pk_figures *f = alone->v[i];
         if (!find(&s->base_cases, case_key(s, f)))
-            lone->v[left++] = f;
+            alone->v[left++] = f;
         else if (!find(&s->base_metrics, metric_key(s, f)))
             names[n++] = pk_printf(s->a, "%s of %s", f->metric, pk_case_text(f, s->a));
     }
-    lone->n = left;
+    alone->n = left;
     out->metrics_new = names;
     out->n_metrics_new = n;
 }
 
-void pk_compare_lone(const struct pk_compare_side *base, const struct pk_compare_side *new_,
-                     struct pk_lone *of_base, struct pk_lone *of_new, const struct pk_compare_options *o,
-                     struct pk_arena *a, struct pk_comparison *out)
+void pk_compare_unmatched(const struct pk_compare_side *base, const struct pk_compare_side *new_,
+                          struct pk_unmatched_figures *of_base, struct pk_unmatched_figures *of_new,
+                          const struct pk_compare_options *o, struct pk_arena *a, struct pk_comparison *out)
 {
     struct sorting s = {.a = a, .o = o, .base = base, .new_ = new_};
     if (!of_base->n && !of_new->n && !new_->n_unfinished)
@@ -183,10 +183,10 @@ void pk_compare_lone(const struct pk_compare_side *base, const struct pk_compare
     s.new_cases = directory(&s, new_, case_key);
     s.base_metrics = directory(&s, base, metric_key);
     s.new_metrics = directory(&s, new_, metric_key);
-    s.lost = pk_new_n(a, struct pk_compare_lost, new_->n_unfinished + of_base->n + 1);
-    lose_cases(&s);
+    s.unmatched = pk_new_n(a, struct pk_unmatched, new_->n_unfinished + of_base->n + 1);
+    add_cases(&s);
     sort_base(&s, of_base);
     sort_new(&s, of_new, out);
-    out->lost = s.lost;
-    out->n_lost = s.n_lost;
+    out->unmatched = s.unmatched;
+    out->n_unmatched = s.n_unmatched;
 }

@@ -66,11 +66,12 @@ const char *pk_report_annotations(const struct pk_report *r, struct pk_arena *a)
     struct pk_buf b = {.arena = a};
     annotate_rows(&b, r, PK_SLOWER, "error");
     annotate_rows(&b, r, PK_UNSTABLE, "warning");
-    for (size_t i = 0; i < r->n_problems && i < MOST_SINGLE; i++) {
-        const struct pk_report_problem *p = &r->problems[i];
-        annotate(&b, "error",
-                 pk_printf(a, "%s: %s%s%s", r->name, p->of ? p->side : "", p->of ? " " : "", p->status),
-                 p->of ? pk_printf(a, "%s: %s", p->what, p->message) : p->message);
+    for (size_t i = 0; i < r->n_failures && i < MOST_SINGLE; i++) {
+        const struct pk_failure *f = &r->failures[i];
+        annotate(
+            &b, "error",
+            pk_printf(a, "%s: %s%s%s", r->name, f->variant ? f->side : "", f->variant ? " " : "", f->status),
+            f->variant ? pk_printf(a, "%s: %s", pk_failure_text(f, a), f->message) : f->message);
     }
     return pk_buf_text(&b);
 }
@@ -83,7 +84,7 @@ const char *pk_report_outputs(const struct pk_report *r, struct pk_arena *a)
                                             PK_UNDECIDED, PK_UNSTABLE, PK_UNREPLICATED};
     const struct pk_verdicts v = pk_compare_count(r->comparison);
     struct pk_buf b = {.arena = a};
-    pk_buf_printf(&b, "verdict=%s\nrows=%zu\n", r->answer, v.rows);
+    pk_buf_printf(&b, "verdict=%s\nrows=%zu\n", r->outcome, v.rows);
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         pk_buf_printf(&b, "%s=%zu\n", pk_verdict_name(order[i]), v.of[order[i]]);
     return pk_buf_text(&b);

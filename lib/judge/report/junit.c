@@ -55,7 +55,7 @@ static size_t count(const struct pk_report *r, const char *element)
         const char *e = c->judged ? endings[c->decision.verdict].element : NULL;
         n += e && strcmp(e, element) == 0;
     }
-    return n + (strcmp(element, "error") == 0 ? r->n_problems : 0);
+    return n + (strcmp(element, "error") == 0 ? r->n_failures : 0);
 }
 
 static size_t judged(const struct pk_report *r)
@@ -66,16 +66,16 @@ static size_t judged(const struct pk_report *r)
     return n;
 }
 
-/* Rows, then problems, with the axes in which any of them differ: what a case is called does not hang on whether another one failed. */
+/* Rows, then failures, with the axes in which any of them differ: what a case is called does not hang on whether another one failed. */
 static const struct pk_compared *placed(const struct pk_report *r, struct pk_arena *a)
 {
-    const size_t rows = r->comparison->n, n = rows + r->n_problems;
+    const size_t rows = r->comparison->n, n = rows + r->n_failures;
     struct pk_compared *v = pk_new_n(a, struct pk_compared, n + 1);
-    struct pk_figures *f = pk_new_n(a, struct pk_figures, r->n_problems + 1);
+    struct pk_figures *f = pk_new_n(a, struct pk_figures, r->n_failures + 1);
     for (size_t i = 0; i < rows; i++)
         v[i] = r->comparison->v[i];
-    for (size_t i = 0; i < r->n_problems; i++) {
-        f[i].axes = r->problems[i].axes ? r->problems[i].axes : "{}";
+    for (size_t i = 0; i < r->n_failures; i++) {
+        f[i].axes = r->failures[i].axes ? r->failures[i].axes : "{}";
         v[rows + i].new_ = &f[i];
     }
     if (n)
@@ -107,23 +107,24 @@ static void add_row(struct pk_buf *b, const struct pk_compared *c, const char *p
                       pk_verdict_name(d->verdict), said, said, element);
 }
 
-static void add_problem(struct pk_buf *b, const struct pk_report_problem *p, const char *place)
+static void add_failure(struct pk_buf *b, const struct pk_failure *f, const char *place)
 {
     struct pk_arena *a = b->arena;
-    const char *of = p->of ? pk_printf(a, "%s.", p->of) : "",
-               *what = p->metric ? p->metric : pk_printf(a, "side.%s", p->side),
-               *name = p->of ? pk_printf(a, "%s%s%s", p->variant, *place ? " " : "", place) : p->what;
+    const char *of = f->variant ? pk_printf(a, "%s.", f->entry ? f->entry : f->experiment) : "",
+               *what = f->metric ? f->metric : pk_printf(a, "side.%s", f->side),
+               *name = f->variant ? pk_printf(a, "%s%s%s", f->variant, *place ? " " : "", place)
+                                  : pk_failure_text(f, a);
     pk_buf_printf(b,
                   "    <testcase classname=\"perfkit.%s%s\" name=\"%s\" time=\"0.000\"><error type=\"%s\" "
                   "message=\"%s\">%s</error></testcase>\n",
-                  xml(of, a), xml(what, a), xml(name, a), xml(p->status, a), xml(p->message, a),
-                  xml(p->message, a));
+                  xml(of, a), xml(what, a), xml(name, a), xml(f->status, a), xml(f->message, a),
+                  xml(f->message, a));
 }
 
 const char *pk_report_junit(const struct pk_report *r, struct pk_arena *a)
 {
     struct pk_buf b = {.arena = a};
-    const size_t tests = judged(r) + r->n_problems;
+    const size_t tests = judged(r) + r->n_failures;
     const struct pk_compared *all = placed(r, a);
     pk_buf_printf(&b,
                   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
@@ -135,8 +136,8 @@ const char *pk_report_junit(const struct pk_report *r, struct pk_arena *a)
     for (size_t i = 0; i < r->comparison->n; i++)
         if (r->comparison->v[i].judged)
             add_row(&b, &r->comparison->v[i], all[i].place, r->seconds / (double)tests);
-    for (size_t i = 0; i < r->n_problems; i++)
-        add_problem(&b, &r->problems[i], all[r->comparison->n + i].place);
+    for (size_t i = 0; i < r->n_failures; i++)
+        add_failure(&b, &r->failures[i], all[r->comparison->n + i].place);
     pk_buf_str(&b, "    <system-out>");
     for (size_t i = 0; i < r->comparison->n; i++)
         pk_buf_printf(&b, "%s\n", xml(pk_report_row(&r->comparison->v[i], a), a));

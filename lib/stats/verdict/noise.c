@@ -56,7 +56,7 @@ static size_t differences(const struct pk_pairs *p, const struct pk_rule *rule, 
     return pk_clean_differences(p, true, &all, d, &counts, &refused);
 }
 
-bool pk_measure_noise(const struct pk_pairs *p, const struct pk_rule *rule, struct pk_noise *out)
+bool pk_measure_noise(const struct pk_pairs *p, const struct pk_rule *rule, struct pk_pair_noise *out)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     double *d = pk_new_n(&a, double, p->n + 1);
@@ -71,7 +71,7 @@ bool pk_measure_noise(const struct pk_pairs *p, const struct pk_rule *rule, stru
     const size_t gate_pairs = rule->screen_pairs + rule->confirm_pairs;
     const double grows = sqrt(f_quantile(later, (double)gate_pairs - 1, (double)n - 1));
     const double reach = pk_gate_reach(rule->screen_pairs, rule->confirm_pairs, sd, 0, rule);
-    *out = (struct pk_noise){
+    *out = (struct pk_pair_noise){
         .pairs = p->n,
         .disturbed = left_out,
         .ratio = exp(t.estimate),

@@ -190,7 +190,7 @@ struct pk_family {
 struct pk_family pk_look_at_family(const struct pk_decision *d, size_t n, const struct pk_rule *rule);
 
 /* What pairs of *equal* work say of the noise, and what a gate by the rule could see in it. In shares: 0.014 is 1.4 %. */
-struct pk_noise {
+struct pk_pair_noise {
     size_t pairs, disturbed; /* of them; left out of sd, unless they are more than rule.most_disturbed */
     double ratio;            /* new / base, which is 1 but for luck */
     double p;                /* two-sided, of its being 1 */
@@ -206,4 +206,4 @@ struct pk_noise {
     double mde; /* the smallest worsening that is found 19 times in 20, with that min_effect */
 };
 /* False when figures are not positive, or under four pairs are undisturbed: nothing is known then. */
-bool pk_measure_noise(const struct pk_pairs *p, const struct pk_rule *rule, struct pk_noise *out);
+bool pk_measure_noise(const struct pk_pairs *p, const struct pk_rule *rule, struct pk_pair_noise *out);

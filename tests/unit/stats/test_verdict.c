@@ -530,7 +530,7 @@ static void one_cause_for_all_is_noticed(void **state)
 static void noise_says_what_a_gate_could_see(void **state)
 {
     struct made m;
-    struct pk_noise noise;
+    struct pk_pair_noise noise;
     const struct pk_pairs p = make(&m, 20, 1, 0.01);
     assert_true(pk_measure_noise(&p, &pk_rule_default, &noise));
     assert_int_equal(noise.pairs, 20);
@@ -550,7 +550,7 @@ static void noise_says_what_a_gate_could_see(void **state)
 static void little_noise_is_no_advice_for_less_than_a_percent(void **state)
 {
     struct made m;
-    struct pk_noise noise;
+    struct pk_pair_noise noise;
     struct pk_pairs p = make(&m, 20, 1, 0.0001);
     assert_true(pk_measure_noise(&p, &pk_rule_default, &noise));
     assert_true(noise.floor < 0.0002);
@@ -564,7 +564,7 @@ static void little_noise_is_no_advice_for_less_than_a_percent(void **state)
 static void disturbed_pairs_are_no_noise_unless_they_are_many(void **state)
 {
     struct made m;
-    struct pk_noise quiet, few, many;
+    struct pk_pair_noise quiet, few, many;
     struct pk_pairs p = make(&m, 20, 1, 0.01);
     assert_true(pk_measure_noise(&p, &pk_rule_default, &quiet));
     m.new_[3] *= 1.5;
@@ -583,7 +583,7 @@ static void disturbed_pairs_are_no_noise_unless_they_are_many(void **state)
 static void noise_that_cannot_be_known(void **state)
 {
     struct made m;
-    struct pk_noise noise;
+    struct pk_pair_noise noise;
     struct pk_pairs p = make(&m, 3, 1, 0.01);
     assert_false(pk_measure_noise(&p, &pk_rule_default, &noise));
     p = make(&m, 20, 1, 0.01);
@@ -609,7 +609,7 @@ static void advice_holds_later(void **state)
         int held = 0;
         for (int i = 0; i < TRIALS; i++) {
             struct made m;
-            struct pk_noise first, later;
+            struct pk_pair_noise first, later;
             struct pk_pairs p = drawn(&m, pairs, 0.02, &rng);
             assert_true(pk_measure_noise(&p, &pk_rule_default, &first));
             p = drawn(&m, 20, 0.02, &rng);

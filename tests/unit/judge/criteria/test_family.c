@@ -1,5 +1,5 @@
 /* Family: rows of several entries are judged together, each by what its entry says. */
-#include "judge/criteria/family.h"
+#include "judge/criteria/criteria.h"
 
 // clang-format off
 #include <setjmp.h>

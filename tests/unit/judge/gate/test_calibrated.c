@@ -53,39 +53,39 @@ static void the_newest_of_this_setup_holds(void **state)
     assert_int_equal(here[1].run_id, 5);
 }
 
-static struct pk_known_noise known(double floor)
+static struct pk_row_noise known(double floor)
 {
     const struct pk_calibration c = made(3, "{\"n\":1}", floor);
-    return (struct pk_known_noise){c, "flash", "{\"n\":1}"};
+    return (struct pk_row_noise){c, "flash", "{\"n\":1}"};
 }
 
 static enum pk_code check(double floor, double min_effect, bool asked, const char *threshold)
 {
     struct pk_rule rule = pk_rule_default;
     struct pk_threshold t;
-    const struct pk_known_noise k[] = {known(0.001), known(floor)};
+    const struct pk_row_noise k[] = {known(0.001), known(floor)};
     rule.min_effect = min_effect;
     if (threshold)
         assert_int_equal(pk_threshold_parse(threshold, &arena, &t, &err), PK_OK);
-    const struct pk_asked of_all = {.all = &t, .n_all = threshold != NULL};
-    return pk_known_check(k, 2, &of_all, &rule, asked, &err);
+    const struct pk_criteria of_all = {.all = &t, .n_all = threshold != NULL};
+    return pk_noise_check(k, 2, &of_all, &rule, asked, &err);
 }
 
 /* As the gate will judge: what is an entry's own comes first. */
 static void an_entrys_own_is_what_is_asked(void **state)
 {
-    const struct pk_known_noise k = known(0.03);
+    const struct pk_row_noise k = known(0.03);
     struct pk_threshold all, own;
     assert_int_equal(pk_threshold_parse("work_ns=1%", &arena, &all, &err), PK_OK);
     assert_int_equal(pk_threshold_parse("work_ns=5%", &arena, &own, &err), PK_OK);
-    struct pk_asked asked = {.own = &own, .n_own = 1, .all = &all, .n_all = 1};
-    assert_int_equal(pk_known_check(&k, 1, &asked, &pk_rule_default, false, &err), PK_OK);
-    asked = (struct pk_asked){.min_effect = 0.05, .all = &all, .n_all = 1};
-    assert_int_equal(pk_known_check(&k, 1, &asked, &pk_rule_default, false, &err), PK_OK);
-    asked.typed = true;
-    assert_int_equal(pk_known_check(&k, 1, &asked, &pk_rule_default, false, &err), PK_E_UNDECIDED);
-    asked = (struct pk_asked){.own = &all, .n_own = 1, .min_effect = 0.05};
-    assert_int_equal(pk_known_check(&k, 1, &asked, &pk_rule_default, false, &err), PK_E_UNDECIDED);
+    struct pk_criteria criteria = {.own = &own, .n_own = 1, .all = &all, .n_all = 1};
+    assert_int_equal(pk_noise_check(&k, 1, &criteria, &pk_rule_default, false, &err), PK_OK);
+    criteria = (struct pk_criteria){.min_effect = 0.05, .all = &all, .n_all = 1};
+    assert_int_equal(pk_noise_check(&k, 1, &criteria, &pk_rule_default, false, &err), PK_OK);
+    criteria.typed = true;
+    assert_int_equal(pk_noise_check(&k, 1, &criteria, &pk_rule_default, false, &err), PK_E_UNDECIDED);
+    criteria = (struct pk_criteria){.own = &all, .n_own = 1, .min_effect = 0.05};
+    assert_int_equal(pk_noise_check(&k, 1, &criteria, &pk_rule_default, false, &err), PK_E_UNDECIDED);
 }
 
 static void what_noise_hides_is_refused(void **state)
@@ -109,9 +109,9 @@ static void what_can_be_seen_and_what_nobody_asked_for_is_not(void **state)
 
 static void rows_that_noise_hides_are_counted(void **state)
 {
-    const struct pk_known_noise k[] = {known(0.01), known(0.02), known(0.03)};
-    assert_int_equal(pk_known_below(k, 3, 0.02), 1);
-    assert_int_equal(pk_known_below(k, 3, 0.001), 3);
+    const struct pk_row_noise k[] = {known(0.01), known(0.02), known(0.03)};
+    assert_int_equal(pk_rows_below_noise(k, 3, 0.02), 1);
+    assert_int_equal(pk_rows_below_noise(k, 3, 0.001), 3);
 }
 
 static bool same(const char *x, const char *y)

@@ -47,7 +47,7 @@ static void answer(struct pk_arm *arm, size_t i, int invocation)
                                .metrics = &metric,
                                .n_series = bad ? 0 : 1,
                                .series = &series};
-    pk_ledger_slice(arm->ledger, arm->side, arm->part * CASES + i, &s);
+    pk_gate_samples_add(arm->samples, arm->side, arm->part * CASES + i, &s);
 }
 
 static enum pk_code process(struct pk_arm *arm, int invocation, const bool *wanted, struct pk_err *e)
@@ -72,7 +72,7 @@ struct trial {
     struct made_up side[PK_SIDES];
     char order[MOST];
     size_t asked[PK_SIDES][CASES];
-    struct pk_ledger ledger;
+    struct pk_gate_samples samples;
     struct pk_gate_options options;
     struct pk_gate_part part;
     struct pk_gate_result result;
@@ -88,7 +88,7 @@ static void add_cases(struct trial *t, size_t part)
                                           .device = "null",
                                           .axes = axes,
                                           .identity = axes};
-        assert_int_equal(pk_ledger_case(&t->ledger, part, &info), part * CASES + i);
+        assert_int_equal(pk_gate_samples_case(&t->samples, part, &info), part * CASES + i);
     }
 }
 
@@ -96,7 +96,7 @@ static struct trial *fresh(void)
 {
     struct trial *t = pk_new(&arena, struct trial);
     stop_flag = 0;
-    t->ledger.arena = &arena;
+    t->samples.arena = &arena;
     t->options = (struct pk_gate_options){.rule = pk_rule_default, .seed = 1};
     t->part = (struct pk_gate_part){.what = {.level = 0.95}};
     for (int s = 0; s < PK_SIDES; s++)
@@ -109,18 +109,18 @@ static void arm(struct trial *t, struct pk_gate_part *p, size_t part, struct mad
 {
     static const struct pk_arm_kind kind = {process, end};
     for (int s = 0; s < PK_SIDES; s++)
-        p->arms[s] = (struct pk_arm){&kind, &t->ledger, part, s, &stop_flag, &side[s]};
+        p->arms[s] = (struct pk_arm){&kind, &t->samples, part, s, &stop_flag, &side[s]};
 }
 
 static enum pk_code run(struct trial *t)
 {
     arm(t, &t->part, 0, t->side);
-    return pk_gate_run(&t->part, 1, &t->ledger, &t->options, NULL, &arena, &t->result, &err);
+    return pk_gate_run(&t->part, 1, &t->samples, &t->options, NULL, &arena, &t->result, &err);
 }
 
 static const struct pk_decision *decision_of(const struct trial *t, size_t i)
 {
-    const char *axes = t->ledger.cases[i].info.axes;
+    const char *axes = t->samples.cases[i].info.axes;
     for (size_t k = 0; k < t->result.comparison.n; k++)
         if (strcmp(t->result.comparison.v[k].new_->axes, axes) == 0)
             return &t->result.comparison.v[k].decision;
@@ -171,7 +171,7 @@ static void a_case_that_fails_is_closed(void **state)
     assert_int_equal(t->asked[PK_NEW][1], 2);
     assert_true(t->asked[PK_BASE][1] <= 2 && t->asked[PK_BASE][0] == 6);
     assert_null(decision_of(t, 1));
-    assert_string_equal(t->ledger.cases[1].message[PK_NEW], "it broke");
+    assert_string_equal(t->samples.cases[1].message[PK_NEW], "it broke");
     assert_int_equal(t->result.comparison.n, 2);
 }
 
@@ -254,7 +254,7 @@ static struct pair *two_parts(void)
 
 static enum pk_code run_both(struct pair *p)
 {
-    return pk_gate_run(p->parts, 2, &p->t->ledger, &p->t->options, NULL, &arena, &p->t->result, &err);
+    return pk_gate_run(p->parts, 2, &p->t->samples, &p->t->options, NULL, &arena, &p->t->result, &err);
 }
 
 /* Rows come part by part, in the order of the cases. */

@@ -1,15 +1,15 @@
-/* Answer: from verdicts to an exit status and the words that go with it. */
-#include "cmd/answer.h"
+/* Outcome: from verdicts to an exit status and the words that go with it. */
+#include "judge/report/outcome.h"
 
 #include "base/buf.h"
 #include "base/plural.h"
-#include "judge/criteria/threshold.h"
+#include "judge/criteria/criteria.h"
 #include "judge/report/report.h"
 
 #include <math.h>
 #include <string.h>
 
-const char *pk_answer_sentence(const struct pk_comparison *c, struct pk_arena *a)
+const char *pk_outcome_sentence(const struct pk_comparison *c, struct pk_arena *a)
 {
     static const enum pk_verdict order[] = {PK_SLOWER,    PK_FASTER,   PK_SAME,
                                             PK_UNDECIDED, PK_UNSTABLE, PK_UNREPLICATED};
@@ -45,7 +45,7 @@ static const char *accepting(const struct pk_compared *row, struct pk_arena *a)
                           : "a larger --min-effect accepts more";
 }
 
-static enum pk_code regression(const struct pk_comparison *c, const struct pk_question *q,
+static enum pk_code regression(const struct pk_comparison *c, const struct pk_outcome_options *q,
                                const struct pk_verdicts *v, struct pk_arena *a, struct pk_err *err)
 {
     const struct pk_compared *row = first_of(c, PK_SLOWER);
@@ -89,12 +89,12 @@ static const char *deciding(const struct pk_compared *row, bool measured, struct
     return text ? text : "measure both sides now, in turns: perfkit gate --a ... --b ...";
 }
 
-static enum pk_code undecided(const struct pk_comparison *c, const struct pk_question *q,
+static enum pk_code undecided(const struct pk_comparison *c, const struct pk_outcome_options *q,
                               const struct pk_verdicts *v, struct pk_arena *a, struct pk_err *err)
 {
     bool nothing = v->refused == v->rows;
     pk_fail(err, PK_E_UNDECIDED, nothing ? "no row could be judged: %s" : "not everything is decided: %s",
-            pk_answer_sentence(c, a));
+            pk_outcome_sentence(c, a));
     size_t i = 0;
     while (!c->v[i].judged || c->v[i].decision.reason == PK_REASON_PROVED)
         i++;
@@ -130,8 +130,8 @@ static enum pk_code nothing_judged(const struct pk_compared *row, struct pk_aren
                   "let the program that reports it name a direction, or choose other metrics with --metric");
 }
 
-enum pk_code pk_answer(const struct pk_comparison *c, const struct pk_question *q, struct pk_arena *a,
-                       struct pk_err *err)
+enum pk_code pk_outcome(const struct pk_comparison *c, const struct pk_outcome_options *q, struct pk_arena *a,
+                        struct pk_err *err)
 {
     const struct pk_verdicts v = pk_compare_count(c);
     const struct pk_compared *none = not_judged(c);
@@ -145,7 +145,7 @@ enum pk_code pk_answer(const struct pk_comparison *c, const struct pk_question *
     return PK_OK;
 }
 
-const char *pk_answer_word(enum pk_code code)
+const char *pk_outcome_word(enum pk_code code)
 {
     static const struct {
         enum pk_code code;

@@ -23,13 +23,13 @@ static bool is_known(const struct gate_entry *e)
     return known;
 }
 
-enum pk_code pk_gate_check_asked(const struct gate *g, struct pk_err *err)
+enum pk_code pk_gate_check_criteria(const struct gate *g, struct pk_err *err)
 {
     struct pk_arena *a = g->app->arena;
-    struct pk_promised_part *parts = pk_new_n(a, struct pk_promised_part, g->n_entries);
+    struct pk_expected_part *parts = pk_new_n(a, struct pk_expected_part, g->n_entries);
     for (size_t i = 0; i < g->n_entries; i++) {
         const struct gate_entry *e = &g->entries[i];
-        parts[i] = (struct pk_promised_part){
+        parts[i] = (struct pk_expected_part){
             .name = e->probe ? e->probe->name : NULL,
             .place = e->in_suite ? pk_printf(a, "%s: [%s]", e->in_suite->place, e->in_suite->name) : NULL,
             .plan = is_known(e) ? &e->side[PK_NEW].run.plan : NULL,
@@ -40,7 +40,8 @@ enum pk_code pk_gate_check_asked(const struct gate *g, struct pk_err *err)
         };
     }
     struct pk_errs wrong = {.arena = a};
-    pk_promised_check(parts, g->n_entries, &g->ledger, g->thresholds, g->o->verdict.thresholds.n, a, &wrong);
+    pk_expected_rows_check(parts, g->n_entries, &g->samples, g->thresholds, g->o->verdict.thresholds.n, a,
+                           &wrong);
     return pk_all_errors(&wrong, err);
 }
 

@@ -1,4 +1,4 @@
-/* Row: one row of a comparison as a clause. */
+/* Report: rows and failures as clauses, and what makes a report red. */
 #include "judge/report/report.h"
 
 #include "base/units.h"
@@ -59,4 +59,35 @@ const char *pk_report_row(const struct pk_compared *r, struct pk_arena *a)
                          which, word, r->ratio.ratio);
     return pk_printf(a, "%s: %s, %s %% (%s to %s %%)", which, word, percent(r->ratio.ratio, a),
                      percent(r->ratio.ci.lo, a), percent(r->ratio.ci.hi, a));
+}
+
+const char *pk_failure_text(const struct pk_failure *f, struct pk_arena *a)
+{
+    const char *entry = f->entry ? pk_printf(a, "[%s] ", f->entry) : "";
+    return pk_printf(a, "%s%s%s%s", entry, f->metric ? f->metric : "", f->metric ? " of " : "",
+                     f->variant ? pk_report_case(f->variant, f->axes, a) : "all");
+}
+
+/* Whether rows and failures show it: of an outcome that is no verdict rows show nothing. */
+static bool is_shown(const struct pk_report *r, enum pk_code outcome)
+{
+    const struct pk_verdicts v = pk_compare_count(r->comparison);
+    const size_t red = v.of[PK_SLOWER] + v.of[PK_UNSTABLE] + v.of[PK_UNREPLICATED];
+    const bool verdict = outcome == PK_E_REGRESSION || outcome == PK_E_UNDECIDED;
+    return outcome != PK_E_INTERRUPTED && (r->n_failures || (verdict && red));
+}
+
+struct pk_report pk_report_with_outcome(const struct pk_report *r, const struct pk_err *outcome,
+                                        struct pk_arena *a)
+{
+    struct pk_report all = *r;
+    if (is_shown(r, outcome->code))
+        return all;
+    struct pk_failure *failures = pk_new_n(a, struct pk_failure, r->n_failures + 1);
+    for (size_t i = 0; i < r->n_failures; i++)
+        failures[i] = r->failures[i];
+    failures[all.n_failures++] = (struct pk_failure){
+        .side = "both", .status = r->outcome, .message = pk_printf(a, "%s: %s", outcome->what, outcome->why)};
+    all.failures = failures;
+    return all;
 }

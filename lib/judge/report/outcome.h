@@ -1,10 +1,10 @@
-/* Answer: the exit status that verdicts have, with its reason. */
+/* Outcome: the exit status that verdicts have, with its reason. */
 #pragma once
 
-#include "cmd/cmd.h"
-#include "judge/pair/pair.h"
+#include "base/err.h"
+#include "judge/criteria/criteria.h"
 
-struct pk_question {
+struct pk_outcome_options {
     const char *new_name;   /* what is judged: "b", "run 12" */
     bool fail_on_undecided; /* any undecided row is PK_E_UNDECIDED */
     bool measured;          /* now: options can have more of it measured */
@@ -12,11 +12,11 @@ struct pk_question {
 };
 
 /* PK_OK; PK_E_REGRESSION naming the worst row; PK_E_NOTHING when no metric of all, or of an entry, has a direction; PK_E_UNDECIDED when that was asked for, or when nothing could be said of any row. */
-enum pk_code pk_answer(const struct pk_comparison *c, const struct pk_question *q, struct pk_arena *a,
-                       struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_outcome(const struct pk_comparison *c, const struct pk_outcome_options *q, struct pk_arena *a,
+                        struct pk_err *err) PK_MUST_CHECK;
 
 /* "12 rows: 1 slower, 10 same, 1 undecided" */
-const char *pk_answer_sentence(const struct pk_comparison *c, struct pk_arena *a);
+const char *pk_outcome_sentence(const struct pk_comparison *c, struct pk_arena *a);
 
 /* ok, slower, undecided, ...; "error" of what no verdict and no measurement has */
-const char *pk_answer_word(enum pk_code code);
+const char *pk_outcome_word(enum pk_code code);
