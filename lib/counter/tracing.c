@@ -58,3 +58,8 @@ void pk_tracing_close(struct pk_tracing *t)
     if (t->gpu)
         pk_gpu_trace_close(t->gpu);
 }
+
+void pk_tracing_end(void)
+{
+    pk_gpu_trace_end();
+}

@@ -22,3 +22,5 @@ enum pk_code pk_tracing_start(struct pk_tracing *t, struct pk_err *err) PK_MUST_
 enum pk_code pk_tracing_stop(struct pk_tracing *t, const struct pk_trace **out,
                              struct pk_err *err) PK_MUST_CHECK;
 void pk_tracing_close(struct pk_tracing *t);
+/* When nothing more will be traced in this process, and before its device is closed: ends the profiler, if one was begun. */
+void pk_tracing_end(void);

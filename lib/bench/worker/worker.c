@@ -12,6 +12,7 @@
 #include "bench/worker/team.h"
 #include "build_config.h"
 #include "counter/source.h"
+#include "counter/tracing.h"
 #include "device/choices.h"
 #include "device/cpu.h"
 #include "machine/bind.h"
@@ -423,7 +424,10 @@ enum pk_code pk_worker_serve(const struct pk_worker_io *io, struct pk_err *err)
         w.team.comm.broken |= rc != PK_OK;
         pk_team_close(&w.team);
     }
-    if (*w.device && !(io->join && rc)) /* a call that is stuck still writes there; the process ends */
+    if (*w.device && !(io->join && rc)) { /* a call that is stuck still writes there; the process ends */
+        if (!pk_device_broken(&w.dev))
+            pk_tracing_end();
         pk_device_close(&w.dev);
+    }
     return rc;
 }

@@ -40,6 +40,10 @@ void pk_gpu_trace_close(struct pk_gpu_trace *t)
 {
 }
 
+void pk_gpu_trace_end(void)
+{
+}
+
 enum pk_code pk_nvml_open(const struct pk_counter_env *env, struct pk_arena *a, const struct pk_nvml **out,
                           struct pk_err *err)
 {

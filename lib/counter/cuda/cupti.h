@@ -22,7 +22,7 @@
     X(cuptiSubscribe)                                                                                        \
     X(cuptiUnsubscribe)                                                                                      \
     X(cuptiFinalize)                                                                                         \
-    X(cuptiActivityRegisterTimestampCallback)                                                                \
+    X(cuptiGetTimestamp)                                                                                     \
     X(cuptiActivityRegisterCallbacks)                                                                        \
     X(cuptiActivityEnable)                                                                                   \
     X(cuptiActivityDisable)                                                                                  \

@@ -2,19 +2,23 @@
 #include "counter/cuda/gpu_trace.h"
 
 #include "base/assert.h"
-#include "base/clock.h"
 #include "base/index.h"
 #include "counter/cuda/cupti.h"
 #include "counter/cuda/kernel_names.h"
 #include "device/device.h"
 
 #include <cupti_driver_cbid.h>
+#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* A kernel's record has 200 bytes or so, that of its launch 40: 64 MiB are 250 thousand kernels. */
 enum { BUFFERS = 16, BUFFER_BYTES = 4 << 20 };
+
+/* Beyond what is slewed, which Linux does by 500 ppm at most, a clock was set. */
+enum { LOOKS = 8, STEP_NS = 1000000 };
+static const double SLEW_MAX = 1e-3;
 
 /* RUNTIME and the two launches of the driver's say when the host asked. KERNEL would serialise; CONCURRENT_KERNEL does not. */
 static const CUpti_ActivityKind kinds[] = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
@@ -36,16 +40,20 @@ struct asked {
     uint64_t ns;
 };
 
+/* CUPTI's clock is the system's, which is set and slewed: how far it is ahead of the device's, at a moment of the latter. */
+struct offset {
+    uint64_t at_ns;
+    int64_t ahead_ns;
+};
+
 struct pk_gpu_trace {
-    const struct pk_cupti *c;
+    struct pk_device *dev;
     struct pk_arena *arena; /* of names */
     struct pk_trace *into;
-    CUpti_SubscriberHandle subscriber;
-    bool subscribed, on;
-    struct buffer buffers[BUFFERS];
+    struct offset began, ended;
     struct asked *asked;
     uint32_t *correlation; /* of each row */
-    size_t n_asked, cap_asked;
+    size_t n_records, n_asked, cap_asked;
     struct pk_index symbols;
     struct known {
         const char *symbol, *name;
@@ -54,37 +62,38 @@ struct pk_gpu_trace {
     size_t n_known, cap_known;
 };
 
-/* CUPTI's callbacks have no place for a user: the one trace of this process. */
+/* CUPTI's callbacks have no place for a user: one session and one open trace of this process. */
+static struct session {
+    struct pk_arena arena;
+    const struct pk_cupti *c;
+    CUpti_SubscriberHandle subscriber;
+    bool subscribed, on;
+    struct buffer buffers[BUFFERS];
+} session;
 static struct pk_gpu_trace *_Atomic the_trace;
-
-static uint64_t CUPTIAPI timestamp(void)
-{
-    return pk_clock_ns();
-}
 
 /* From a thread of CUPTI's. No buffer left: it drops records and counts them. */
 static void CUPTIAPI lend(uint8_t **bytes, size_t *size, size_t *most_records)
 {
-    struct pk_gpu_trace *t = the_trace;
     *bytes = NULL;
     *size = *most_records = 0;
-    for (size_t i = 0; t && i < BUFFERS; i++) {
+    for (size_t i = 0; i < BUFFERS; i++) {
         int free_ = FREE;
-        if (atomic_compare_exchange_strong(&t->buffers[i].state, &free_, LENT)) {
-            *bytes = t->buffers[i].bytes;
+        if (atomic_compare_exchange_strong(&session.buffers[i].state, &free_, LENT)) {
+            *bytes = session.buffers[i].bytes;
             *size = BUFFER_BYTES;
             return;
         }
     }
 }
 
+/* Between two traces nobody reads it. */
 static void CUPTIAPI take_back(CUcontext ctx, uint32_t stream, uint8_t *bytes, size_t size, size_t valid)
 {
-    struct pk_gpu_trace *t = the_trace;
-    for (size_t i = 0; t && i < BUFFERS; i++)
-        if (t->buffers[i].bytes == bytes) {
-            t->buffers[i].valid = valid;
-            atomic_store(&t->buffers[i].state, valid ? FULL : FREE);
+    for (size_t i = 0; i < BUFFERS; i++)
+        if (session.buffers[i].bytes == bytes) {
+            session.buffers[i].valid = valid;
+            atomic_store(&session.buffers[i].state, valid && the_trace ? FULL : FREE);
         }
 }
 
@@ -94,24 +103,53 @@ static void CUPTIAPI no_callback(void *user, CUpti_CallbackDomain domain, CUpti_
 {
 }
 
-static enum pk_code enable(struct pk_gpu_trace *t, struct pk_err *err)
+static enum pk_code enable(struct session *s, struct pk_err *err)
 {
-    const struct pk_cupti *c = t->c;
+    const struct pk_cupti *c = s->c;
     enum pk_code rc =
-        pk_cupti_check(c, c->cuptiSubscribe(&t->subscriber, no_callback, NULL), "tracing the GPU", err);
-    t->subscribed = !rc;
-    if (rc ||
-        (rc = pk_cupti_check(c, c->cuptiActivityRegisterTimestampCallback(timestamp), "giving it our clock",
-                             err)) ||
-        (rc =
-             pk_cupti_check(c, c->cuptiActivityRegisterCallbacks(lend, take_back), "giving it buffers", err)))
+        pk_cupti_check(c, c->cuptiSubscribe(&s->subscriber, no_callback, NULL), "tracing the GPU", err);
+    s->subscribed = !rc;
+    if (rc || (rc = pk_cupti_check(c, c->cuptiActivityRegisterCallbacks(lend, take_back), "giving it buffers",
+                                   err)))
         return rc;
     for (size_t i = 0; !rc && i < KINDS; i++)
         rc = pk_cupti_check(c, c->cuptiActivityEnable(kinds[i]), "tracing the GPU", err);
     for (size_t i = 0; !rc && i < LAUNCHES; i++)
         rc = pk_cupti_check(c, c->cuptiActivityEnableDriverApi(launches[i], 1), "tracing the GPU", err);
-    t->on = !rc;
+    s->on = !rc;
     return rc;
+}
+
+void pk_gpu_trace_end(void)
+{
+    struct session *s = &session;
+    pk_assert(!the_trace);
+    for (size_t i = 0; s->on && i < KINDS; i++)
+        s->c->cuptiActivityDisable(kinds[i]);
+    for (size_t i = 0; s->on && i < LAUNCHES; i++)
+        s->c->cuptiActivityEnableDriverApi(launches[i], 0);
+    if (s->on)
+        s->c->cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+    if (s->subscribed) {
+        s->c->cuptiUnsubscribe(s->subscriber);
+        s->c->cuptiFinalize();
+    }
+    pk_arena_free(&s->arena);
+    *s = (struct session){0};
+}
+
+/* Once: see the header. */
+static enum pk_code begin_session(const struct pk_counter_env *env, struct pk_err *err)
+{
+    struct session *s = &session;
+    CUcontext ctx;
+    if (s->on)
+        return PK_OK;
+    if (pk_cupti_open(env, &s->arena, &s->c, err) || pk_cupti_context(s->c, &ctx, err))
+        return err->code;
+    for (size_t i = 0; i < BUFFERS; i++)
+        s->buffers[i].bytes = pk_alloc(&s->arena, BUFFER_BYTES);
+    return enable(s, err);
 }
 
 static enum pk_code taken(struct pk_err *err)
@@ -125,73 +163,101 @@ enum pk_code pk_gpu_trace_open(const struct pk_counter_env *env, struct pk_devic
                                struct pk_arena *a, struct pk_gpu_trace **out, struct pk_err *err)
 {
     struct pk_gpu_trace *t = pk_new(a, struct pk_gpu_trace), *none = NULL;
-    CUcontext ctx;
     *out = NULL;
     pk_assert(dev->kind == PK_DEVICE_CUDA);
+    t->dev = dev;
     t->arena = a;
     t->into = into;
     t->symbols.arena = a;
-    if (pk_cupti_open(env, a, &t->c, err) || pk_cupti_context(t->c, &ctx, err))
-        return err->code;
-    for (size_t i = 0; i < BUFFERS; i++)
-        t->buffers[i].bytes = pk_alloc(a, BUFFER_BYTES);
     t->cap_asked = 2 * into->cap;
     t->asked = pk_new_n(a, struct asked, t->cap_asked);
     t->correlation = pk_new_n(a, uint32_t, into->cap);
     if (!atomic_compare_exchange_strong(&the_trace, &none, t))
         return taken(err);
-    const enum pk_code rc = enable(t, err);
-    if (rc)
-        pk_gpu_trace_close(t);
-    else
+    const enum pk_code rc = begin_session(env, err);
+    if (!rc) {
         *out = t;
+        return PK_OK;
+    }
+    the_trace = NULL;
+    pk_gpu_trace_end();
     return rc;
+}
+
+static void give_back_all(void)
+{
+    for (size_t i = 0; i < BUFFERS; i++) {
+        int full = FULL;
+        atomic_compare_exchange_strong(&session.buffers[i].state, &full, FREE);
+    }
 }
 
 void pk_gpu_trace_close(struct pk_gpu_trace *t)
 {
-    const struct pk_cupti *c = t->c;
-    for (size_t i = 0; t->on && i < KINDS; i++)
-        c->cuptiActivityDisable(kinds[i]);
-    for (size_t i = 0; t->on && i < LAUNCHES; i++)
-        c->cuptiActivityEnableDriverApi(launches[i], 0);
-    if (t->on)
-        c->cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
-    if (t->subscribed) {
-        c->cuptiUnsubscribe(t->subscriber);
-        c->cuptiFinalize();
-    }
-    t->on = t->subscribed = false;
     the_trace = NULL;
+    give_back_all();
 }
 
-static void give_back_all(struct pk_gpu_trace *t)
+/* Forced: a flush without it keeps a buffer with one record that is not complete. */
+static enum pk_code flush(const char *what, size_t *dropped, struct pk_err *err)
 {
-    for (size_t i = 0; i < BUFFERS; i++)
-        if (atomic_load(&t->buffers[i].state) == FULL)
-            atomic_store(&t->buffers[i].state, FREE);
+    const struct pk_cupti *c = session.c;
+    const enum pk_code rc =
+        pk_cupti_check(c, c->cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED), what, err);
+    return rc ? rc
+              : pk_cupti_check(c, c->cuptiActivityGetNumDroppedRecords(NULL, 0, dropped),
+                               "asking what was dropped", err);
+}
+
+/* The closest of a few looks at both clocks. */
+static enum pk_code compare_clocks(struct pk_gpu_trace *t, struct offset *out, struct pk_err *err)
+{
+    uint64_t closest = UINT64_MAX;
+    for (int i = 0; i < LOOKS; i++) {
+        uint64_t cupti_ns;
+        const uint64_t before = pk_device_now_ns(t->dev);
+        if (pk_cupti_check(session.c, session.c->cuptiGetTimestamp(&cupti_ns), "reading its clock", err))
+            return err->code;
+        const uint64_t took = pk_device_now_ns(t->dev) - before, middle = before + took / 2;
+        if (took < closest)
+            *out = (struct offset){middle, (int64_t)(cupti_ns - middle)};
+        closest = took < closest ? took : closest;
+    }
+    return PK_OK;
 }
 
 enum pk_code pk_gpu_trace_start(struct pk_gpu_trace *t, struct pk_err *err)
 {
-    size_t dropped;
-    const enum pk_code rc = pk_cupti_check(t->c, t->c->cuptiActivityFlushAll(0), "emptying the trace", err);
-    t->c->cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped); /* of what came before: forgotten */
-    give_back_all(t);
-    t->n_asked = 0;
-    return rc;
+    size_t dropped; /* of what came before: forgotten */
+    if (pk_device_sync(t->dev, err) || flush("emptying the trace", &dropped, err))
+        return err->code;
+    give_back_all();
+    t->n_asked = t->n_records = 0;
+    return compare_clocks(t, &t->began, err);
 }
 
-/* A new row, or NULL where there is no room for one. */
-static struct pk_kernel *row(struct pk_gpu_trace *t, uint32_t correlation)
+/* By the device's clock: slewing in the iteration is taken to be even. */
+static uint64_t device_ns(const struct pk_gpu_trace *t, uint64_t cupti_ns)
+{
+    const struct offset *b = &t->began, *e = &t->ended;
+    const double elapsed = (double)(e->at_ns - b->at_ns);
+    const double at = (double)((int64_t)cupti_ns - b->ahead_ns) - (double)b->at_ns;
+    const double share = elapsed > 0 ? fmin(fmax(at / elapsed, 0), 1) : 0;
+    return cupti_ns - (uint64_t)(b->ahead_ns + llround(share * (double)(e->ahead_ns - b->ahead_ns)));
+}
+
+/* A new row, or NULL where there is no room for one, or CUPTI does not know when it ran. */
+static struct pk_kernel *row(struct pk_gpu_trace *t, uint32_t correlation, uint32_t stream, uint64_t start,
+                             uint64_t end)
 {
     struct pk_trace *into = t->into;
-    if (into->n == into->cap) {
+    if (into->n == into->cap || !start || !end) {
         into->dropped++;
         return NULL;
     }
     t->correlation[into->n] = correlation;
-    into->v[into->n] = (struct pk_kernel){.region = PK_NO_REGION};
+    into->v[into->n] = (struct pk_kernel){
+        .region = PK_NO_REGION, .lane = stream, .begin_ns = device_ns(t, start), .end_ns = device_ns(t, end)};
     return &into->v[into->n++];
 }
 
@@ -224,14 +290,11 @@ static const struct known *known(struct pk_gpu_trace *t, const char *symbol)
 static void add_kernel(struct pk_gpu_trace *t, const CUpti_ActivityKernel10 *r)
 {
     const struct known *who = known(t, r->name ? r->name : "a kernel without a name");
-    struct pk_kernel *k = row(t, r->correlationId);
+    struct pk_kernel *k = row(t, r->correlationId, r->streamId, r->start, r->end);
     if (!k)
         return;
     k->name = who->name;
     k->family = who->family;
-    k->lane = r->streamId;
-    k->begin_ns = r->start;
-    k->end_ns = r->end;
     k->grid[0] = (uint32_t)r->gridX;
     k->grid[1] = (uint32_t)r->gridY;
     k->grid[2] = (uint32_t)r->gridZ;
@@ -245,40 +308,31 @@ static void add_copy(struct pk_gpu_trace *t, const CUpti_ActivityMemcpy6 *r)
     static const char *const names[] = {[CUPTI_ACTIVITY_MEMCPY_KIND_HTOD] = "copy host to device",
                                         [CUPTI_ACTIVITY_MEMCPY_KIND_DTOH] = "copy device to host",
                                         [CUPTI_ACTIVITY_MEMCPY_KIND_DTOD] = "copy on device"};
-    struct pk_kernel *k = row(t, r->correlationId);
+    struct pk_kernel *k = row(t, r->correlationId, r->streamId, r->start, r->end);
     if (!k)
         return;
     k->name = r->copyKind < sizeof names / sizeof *names && names[r->copyKind] ? names[r->copyKind] : "copy";
     k->family = PK_FAMILY_COPY;
-    k->lane = r->streamId;
-    k->begin_ns = r->start;
-    k->end_ns = r->end;
     k->copied_bytes = (int64_t)r->bytes;
 }
 
 static void add_peer_copy(struct pk_gpu_trace *t, const CUpti_ActivityMemcpyPtoP4 *r)
 {
-    struct pk_kernel *k = row(t, r->correlationId);
+    struct pk_kernel *k = row(t, r->correlationId, r->streamId, r->start, r->end);
     if (!k)
         return;
     k->name = "copy between devices";
     k->family = PK_FAMILY_COPY;
-    k->lane = r->streamId;
-    k->begin_ns = r->start;
-    k->end_ns = r->end;
     k->copied_bytes = (int64_t)r->bytes;
 }
 
 static void add_fill(struct pk_gpu_trace *t, const CUpti_ActivityMemset4 *r)
 {
-    struct pk_kernel *k = row(t, r->correlationId);
+    struct pk_kernel *k = row(t, r->correlationId, r->streamId, r->start, r->end);
     if (!k)
         return;
     k->name = "fill";
     k->family = PK_FAMILY_COPY;
-    k->lane = r->streamId;
-    k->begin_ns = r->start;
-    k->end_ns = r->end;
     k->copied_bytes = (int64_t)r->bytes;
 }
 
@@ -288,11 +342,12 @@ static void add_asked(struct pk_gpu_trace *t, const CUpti_ActivityAPI *r)
     if (t->n_asked == t->cap_asked)
         t->into->dropped++;
     else
-        t->asked[t->n_asked++] = (struct asked){r->correlationId, r->start};
+        t->asked[t->n_asked++] = (struct asked){r->correlationId, device_ns(t, r->start)};
 }
 
 static void add_record(struct pk_gpu_trace *t, const CUpti_Activity *r)
 {
+    t->n_records++;
     switch ((int)r->kind) {
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
         add_kernel(t, (const void *)r);
@@ -331,21 +386,40 @@ static void join(struct pk_gpu_trace *t)
     }
 }
 
+/* Waiting for the device is a record, too: there is always one. */
+static enum pk_code empty(struct pk_err *err)
+{
+    pk_fail(err, PK_E_UNAVAILABLE, "the GPU's trace is empty");
+    pk_why(err, "CUPTI gave no record of the iteration, not even of the calls that wait for the GPU");
+    return pk_fix(err, "perfkit doctor --require gpu-trace; end what else profiles this process");
+}
+
+static enum pk_code clock_was_set(int64_t by_ns, struct pk_err *err)
+{
+    pk_fail(err, PK_E_INTERNAL, "the system's clock was set while the GPU was traced");
+    pk_why(err, "by %.3f ms, and CUPTI tells times by it", (double)by_ns * 1e-6);
+    return pk_fix(err, "do it again");
+}
+
 enum pk_code pk_gpu_trace_stop(struct pk_gpu_trace *t, struct pk_err *err)
 {
     size_t dropped = 0;
-    if (pk_cupti_check(t->c, t->c->cuptiActivityFlushAll(0), "fetching the trace", err) ||
-        pk_cupti_check(t->c, t->c->cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped),
-                       "asking what was dropped", err))
+    if (compare_clocks(t, &t->ended, err) || flush("fetching the trace", &dropped, err))
         return err->code;
+    const int64_t stepped = t->ended.ahead_ns - t->began.ahead_ns;
+    if ((double)llabs(stepped) > STEP_NS + SLEW_MAX * (double)(t->ended.at_ns - t->began.at_ns))
+        return clock_was_set(stepped, err);
     for (size_t i = 0; i < BUFFERS; i++) {
+        const struct buffer *b = &session.buffers[i];
         CUpti_Activity *r = NULL;
-        if (atomic_load(&t->buffers[i].state) == FULL)
-            while (!t->c->cuptiActivityGetNextRecord(t->buffers[i].bytes, t->buffers[i].valid, &r))
+        if (atomic_load(&b->state) == FULL)
+            while (!session.c->cuptiActivityGetNextRecord(b->bytes, b->valid, &r))
                 add_record(t, r);
     }
-    give_back_all(t);
+    give_back_all();
     t->into->dropped += dropped;
+    if (!t->n_records && !dropped)
+        return empty(err);
     join(t);
     return PK_OK;
 }

@@ -101,7 +101,8 @@ static enum pk_code stop(void *handle, bool *again, struct pk_err *err)
     const struct pk_trace *t = h->last;
     if (t->dropped) {
         pk_fail(err, PK_E_INTERNAL, "the GPU's trace is not whole");
-        pk_why(err, "%zu records were dropped; there is room for %zu kernels", t->dropped, t->cap);
+        pk_why(err, "%zu records were dropped or had no times; there is room for %zu kernels", t->dropped,
+               t->cap);
         return pk_fix(err, "choose smaller sizes, or fewer repetitions in a sample");
     }
     pk_breakdown_make(t, &scratch, &b);

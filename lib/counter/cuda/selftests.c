@@ -110,6 +110,7 @@ struct pk_source_found pk_gpu_trace_selftest(const struct pk_counter_env *env, s
         bytes += (double)trace->v[i].copied_bytes;
     if (t)
         pk_tracing_close(t);
+    pk_tracing_end();
     tear_down(&b);
     if (rc)
         return pk_found_error(&err, a);

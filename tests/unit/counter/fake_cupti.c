@@ -1,8 +1,6 @@
 /* Fake CUPTI: see the header. */
 #include "fake_cupti.h"
 
-#include "base/clock.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,19 +8,21 @@
 #include <unistd.h>
 
 enum { RANGE_BYTES = 64 };
+static const int64_t WALL_NS = 1763800000000000000; /* of November 2025 */
 
 struct fake_cupti fake_cupti;
 struct fake_nvml fake_nvml;
 
 static CUpti_BuffersCallbackRequestFunc request;
 static CUpti_BuffersCallbackCompleteFunc complete;
-static bool has_clock;
+static int sessions;
 
 void fake_cupti_reset(void)
 {
-    fake_cupti = (struct fake_cupti){.passes = 1, .max_ranges = 4, .value = 100, .share = 50};
+    fake_cupti = (struct fake_cupti){
+        .passes = 1, .max_ranges = 4, .value = 100, .share = 50, .host_ns = 1000000, .ahead_ns = WALL_NS};
     fake_cupti.supported.isSupported = CUPTI_PROFILER_CONFIGURATION_SUPPORTED;
-    has_clock = false;
+    sessions = 0;
 }
 
 static CUptiResult enter(const char *function)
@@ -65,12 +65,10 @@ static CUptiResult finalize(void)
     return CUPTI_SUCCESS;
 }
 
-/* Only the monotonic clock will do: the other one is stepped. */
-static CUptiResult clock_callback(CUpti_TimestampCallbackFunc f)
+static CUptiResult timestamp(uint64_t *ns)
 {
     ENTER;
-    const uint64_t before = pk_clock_ns(), told = f();
-    has_clock = told >= before && told <= pk_clock_ns();
+    *ns = fake_cupti.host_ns + (uint64_t)fake_cupti.ahead_ns;
     return CUPTI_SUCCESS;
 }
 
@@ -84,8 +82,8 @@ static CUptiResult buffers(CUpti_BuffersCallbackRequestFunc r, CUpti_BuffersCall
 static CUptiResult enable_kind(CUpti_ActivityKind kind)
 {
     ENTER;
-    fake_cupti.clock_before_kinds = has_clock;
     fake_cupti.enabled_kinds++;
+    sessions += kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
     return CUPTI_SUCCESS;
 }
 
@@ -101,17 +99,50 @@ static CUptiResult driver_api(CUpti_CallbackId id, uint8_t enable)
     return CUPTI_SUCCESS;
 }
 
-/* What is in the script goes into a buffer of the caller's, one after the other. */
+static void shift(uint64_t *start, uint64_t *end)
+{
+    *start += *start ? (uint64_t)fake_cupti.ahead_ns : 0;
+    *end += *end ? (uint64_t)fake_cupti.ahead_ns : 0;
+}
+
+/* What becomes of a record of the script. */
+static void spoil(uint8_t *bytes)
+{
+    CUpti_ActivityKernel10 *k = (void *)bytes;
+    CUpti_ActivityMemcpy6 *c = (void *)bytes;
+    CUpti_ActivityMemset4 *f = (void *)bytes;
+    CUpti_ActivityAPI *call = (void *)bytes;
+    switch ((int)k->kind) {
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+        shift(&k->start, &k->end);
+        k->correlationId += sessions > 1 && k->graphId ? 1000 : 0;
+        break;
+    case CUPTI_ACTIVITY_KIND_MEMCPY:
+        shift(&c->start, &c->end);
+        break;
+    case CUPTI_ACTIVITY_KIND_MEMSET:
+        shift(&f->start, &f->end);
+        break;
+    case CUPTI_ACTIVITY_KIND_RUNTIME:
+        shift(&call->start, &call->end);
+        break;
+    default:
+        abort();
+    }
+}
+
+/* What is in the script goes into one buffer of the caller's, which is the last one, so that only force brings it out. */
 static CUptiResult flush(uint32_t flags)
 {
     uint8_t *bytes;
     size_t size, most, at = 0;
     ENTER;
-    if (!fake_cupti.n_records)
+    if (!fake_cupti.n_records || !(flags & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED))
         return CUPTI_SUCCESS;
     request(&bytes, &size, &most);
     for (size_t i = 0; bytes && i < fake_cupti.n_records; i++) {
         memcpy(bytes + at, fake_cupti.records[i], fake_cupti.record_bytes[i]);
+        spoil(bytes + at);
         at += fake_cupti.record_bytes[i];
     }
     if (bytes)
@@ -149,7 +180,7 @@ static CUptiResult chip_name(CUpti_Device_GetChipName_Params *p)
 static CUptiResult initialize(CUpti_Profiler_Initialize_Params *p)
 {
     ENTER;
-    return CUPTI_SUCCESS;
+    return fake_cupti.finalised ? CUPTI_ERROR_UNKNOWN : CUPTI_SUCCESS;
 }
 
 static CUptiResult deinitialize(CUpti_Profiler_DeInitialize_Params *p)
@@ -327,7 +358,7 @@ const struct pk_cupti fake_cupti_table = {
     .cuptiSubscribe = subscribe,
     .cuptiUnsubscribe = unsubscribe,
     .cuptiFinalize = finalize,
-    .cuptiActivityRegisterTimestampCallback = clock_callback,
+    .cuptiGetTimestamp = timestamp,
     .cuptiActivityRegisterCallbacks = buffers,
     .cuptiActivityEnable = enable_kind,
     .cuptiActivityDisable = disable_kind,

@@ -1,6 +1,8 @@
 /* Fake CUPTI: the table over a made-up GPU whose counts and records the test sets.
  *
- * It has the habits of the real one: ranges with equal names become one, and more ranges in a pass than max_ranges are refused. */
+ * It has the habits of the real one: ranges with equal names become one, and more ranges in a pass than max_ranges are refused. Records
+ * are on a clock of its own (test_gpu.c has the host's), and are handed out by a forced flush alone. From the second time on that kinds
+ * are enabled, kernels of graphs have wrong correlation numbers. After cuptiFinalize there is no profiler. */
 #pragma once
 
 #include "counter/cuda/cupti.h"
@@ -21,6 +23,8 @@ struct fake_cupti {
     const void *records[FAKE_RECORDS]; /* handed out by the next flush, each of record_bytes */
     size_t record_bytes[FAKE_RECORDS], n_records;
     bool no_context;
+    uint64_t host_ns; /* the host's clock */
+    int64_t ahead_ns; /* the clock of records before it */
     /* read by the test */
     char ranges[FAKE_RANGES][40]; /* their names, each once */
     size_t n_ranges, pass, metrics;
@@ -28,7 +32,6 @@ struct fake_cupti {
         sized_for; /* ranges pushed since the last reset, ranges that the counter data image has room for */
     bool range_is_open;
     int live_hosts, live_profilers, enabled_kinds, subscribers, finalised;
-    bool clock_before_kinds;
 };
 extern struct fake_cupti fake_cupti;
 extern const struct pk_cupti fake_cupti_table;

@@ -29,22 +29,37 @@ static struct pk_device dev;
 static const struct pk_counter_env fakes = {
     .root = "/nowhere", .cupti = &fake_cupti_table, .nvml = &fake_nvml_table};
 
+static uint64_t host_ns(struct pk_device *d)
+{
+    return fake_cupti.host_ns;
+}
+
+/* A GPU whose host's clock is the test's. */
 static int open_gpu(void **state)
 {
+    static struct pk_device_ops clocked;
     const struct pk_device_options none = {0};
     fake_cuda_reset();
     fake_cupti_reset();
     fake_nvml = (struct fake_nvml){.gpus = 1};
     pk_cuda_use(&fake_cuda_api);
-    return pk_device_open(&dev, "cuda", &none, &err);
+    assert_int_equal(pk_device_open(&dev, "cuda", &none, &err), 0);
+    clocked = *dev.ops;
+    clocked.now_ns = host_ns;
+    dev.ops = &clocked;
+    return 0;
 }
 
 static int close_gpu(void **state)
 {
+    fake_cupti.n_records = 0; /* they are gone with the test */
+    pk_tracing_end();
     pk_device_close(&dev);
     pk_cuda_use(NULL);
     pk_arena_free(&arena);
-    assert_int_equal(fake_cupti.live_hosts + fake_cupti.live_profilers + fake_cupti.subscribers, 0);
+    assert_int_equal(fake_cupti.live_hosts + fake_cupti.live_profilers + fake_cupti.subscribers +
+                         fake_cupti.enabled_kinds,
+                     0);
     assert_int_equal(fake_nvml.live, 0);
     return 0;
 }
@@ -429,7 +444,6 @@ static void kernels_with_their_regions(void **state)
     struct pk_tracing *t;
     const struct pk_trace *trace;
     assert_int_equal(pk_tracing_open(&fakes, &dev, 8, &arena, &t, &err), 0);
-    assert_true(fake_cupti.clock_before_kinds);
     assert_int_equal(pk_tracing_start(t, &err), 0);
     pk_mark_begin(&dev, REGION, PK_LANE_COMPUTE);
     pk_mark_end(&dev, REGION, PK_LANE_COMPUTE);
@@ -480,19 +494,20 @@ static void kernels_with_their_regions(void **state)
     assert_int_equal(trace->v[3].family, PK_FAMILY_SOFTMAX);
     assert_int_equal(trace->v[3].region, PK_NO_REGION);
     pk_tracing_close(t);
+    assert_int_equal(fake_cupti.finalised, 0); /* the next trace goes on with it */
+    pk_tracing_end();
     assert_int_equal(fake_cupti.enabled_kinds, 0);
-    assert_int_equal(fake_cupti.finalised, 1); /* or every later launch is slower */
+    assert_int_equal(fake_cupti.finalised, 1);
+    pk_tracing_end();
+    assert_int_equal(fake_cupti.finalised, 1);
 }
 
-/* Two regions in a graph, of 1000 and 3000 ns on the lane, with a copy in the second: what runs in each is its, and so is what was declared. */
-static void a_replayed_graph_has_its_regions(void **state)
+enum { SECOND = REGION + 1 };
+
+/* Two regions in a graph, of 1000 and 3000 ns on the lane, with a copy in the second. */
+static struct pk_graph *capture(char *p)
 {
-    enum { SECOND = REGION + 1 };
-    struct pk_tracing *t;
-    const struct pk_trace *trace;
-    struct pk_graph *g;
-    struct pk_breakdown b;
-    char *p = pk_device_alloc(&dev, 128, PK_TAG_OTHER);
+    struct pk_graph *g = NULL;
     struct CUstream_st *stream = pk_cuda_stream(&dev, PK_LANE_COMPUTE);
     for (int captured = 0; captured < 2; captured++) { /* events are made by the first */
         if (captured)
@@ -508,12 +523,15 @@ static void a_replayed_graph_has_its_regions(void **state)
         if (captured)
             assert_int_equal(pk_graph_end(&dev, PK_OK, &g, &err), 0);
     }
-    const CUpti_ActivityAPI launch = call(41, 1500);
-    const CUpti_ActivityKernel10 first = kernel("norm", 41, 70010, 70990),
-                                 gemm = kernel("gemm", 41, 71010, 73000);
-    RECORD(launch);
-    RECORD(gemm);
-    RECORD(first);
+    return g;
+}
+
+/* One case: what runs in each region is its, and so is what was declared. */
+static void trace_replay(struct pk_graph *g)
+{
+    struct pk_tracing *t;
+    const struct pk_trace *trace;
+    struct pk_breakdown b;
     assert_int_equal(pk_tracing_open(&fakes, &dev, 8, &arena, &t, &err), 0);
     assert_int_equal(pk_tracing_start(t, &err), 0);
     assert_int_equal(pk_graph_replay(&dev, g, &err), 0);
@@ -523,6 +541,8 @@ static void a_replayed_graph_has_its_regions(void **state)
     }
     assert_int_equal(pk_tracing_stop(t, &trace, &err), 0);
     assert_int_equal(trace->n, 2);
+    for (size_t i = 0; i < trace->n; i++)
+        assert_int_equal(trace->v[i].region, strcmp(trace->v[i].name, "norm") ? SECOND : REGION);
     pk_breakdown_make(trace, &arena, &b);
     assert_true(b.whole);
     assert_int_equal(b.n_regions, 3); /* the whole, and both */
@@ -535,6 +555,21 @@ static void a_replayed_graph_has_its_regions(void **state)
                                                     : f->declared.bytes == 128 && !f->calls);
     }
     pk_tracing_close(t);
+}
+
+/* The second case of the process as well, in spite of CUPTI. */
+static void a_replayed_graph_has_its_regions(void **state)
+{
+    char *p = pk_device_alloc(&dev, 128, PK_TAG_OTHER);
+    struct pk_graph *g = capture(p);
+    const CUpti_ActivityAPI launch = call(41, 1500);
+    CUpti_ActivityKernel10 first = kernel("norm", 41, 70010, 70990), gemm = kernel("gemm", 41, 71010, 73000);
+    first.graphId = gemm.graphId = 5;
+    RECORD(launch);
+    RECORD(gemm);
+    RECORD(first);
+    trace_replay(g);
+    trace_replay(g);
     pk_graph_free(&dev, g);
     pk_device_free(&dev, p);
 }
@@ -610,18 +645,77 @@ static void every_refusal_of_traces_in_words(void **state)
     }
 }
 
-/* CUPTI's own clock is the one that is stepped: without ours there is no trace. */
-static void without_our_clock_there_is_no_trace(void **state)
+/* One iteration with these records; while it lasts, the host's clock goes on and CUPTI's goes ahead of it. */
+static enum pk_code trace_iteration(uint64_t elapsed_ns, int64_t slewed_ns, const struct pk_trace **trace)
 {
     struct pk_tracing *t;
-    fake_cupti.fail_in = "clock_callback";
+    assert_int_equal(pk_tracing_open(&fakes, &dev, 8, &arena, &t, &err), 0);
+    assert_int_equal(pk_tracing_start(t, &err), 0);
+    fake_cupti.host_ns += elapsed_ns;
+    fake_cupti.ahead_ns += slewed_ns;
+    const enum pk_code rc = pk_tracing_stop(t, trace, &err);
+    pk_tracing_close(t);
+    return rc;
+}
+
+/* CUPTI's clock is slewed by 40 us in 100 ms: what a record is ahead by depends on when it was made. */
+static void times_are_the_hosts(void **state)
+{
+    const struct pk_trace *trace;
+    const uint64_t began = fake_cupti.host_ns, half = began + 50000000, all = began + 100000000;
+    const CUpti_ActivityKernel10 first = kernel("first", 1, began - 40000, began - 30000),
+                                 middle = kernel("middle", 2, half - 20000, half - 15000),
+                                 last = kernel("last", 3, all - 40000, all - 30000);
+    RECORD(first);
+    RECORD(middle);
+    RECORD(last);
+    assert_int_equal(trace_iteration(100000000, 40000, &trace), 0);
+    assert_int_equal(trace->n, 3);
+    for (size_t i = 0; i < 3; i++) { /* the fake adds what CUPTI's clock is ahead at the end */
+        const struct pk_kernel *k = &trace->v[i];
+        const uint64_t expected = !strcmp(k->name, "first")    ? began
+                                  : !strcmp(k->name, "middle") ? half
+                                                               : all - 40000;
+        assert_in_range(k->begin_ns, expected - 20, expected + 20);
+    }
+}
+
+static void a_clock_that_is_set_is_told(void **state)
+{
+    const struct pk_trace *trace;
+    const CUpti_ActivityKernel10 k = kernel("k", 1, 10, 20);
+    RECORD(k);
+    assert_int_equal(trace_iteration(1000000, -3000000, &trace), PK_E_INTERNAL);
+    assert_string_equal(err.what, "the system's clock was set while the GPU was traced");
+    assert_string_equal(err.why, "by -3.000 ms, and CUPTI tells times by it");
+    assert_int_equal(trace_iteration(1000000, 0, &trace), 0);
+    fake_cupti.fail_in = "timestamp";
     fake_cupti.fail_with = CUPTI_ERROR_UNKNOWN;
-    assert_int_equal(pk_tracing_open(&fakes, &dev, 8, &arena, &t, &err), PK_E_INTERNAL);
-    assert_string_equal(err.what, "giving it our clock failed");
-    assert_int_equal(fake_cupti.subscribers + fake_cupti.enabled_kinds, 0);
-    fake_cupti.fail_with = CUPTI_ERROR_NOT_SUPPORTED;
-    assert_int_equal(pk_tracing_open(&fakes, &dev, 8, &arena, &t, &err), PK_E_UNAVAILABLE);
-    assert_string_equal(err.what, "giving it our clock does not work here");
+    struct pk_tracing *t;
+    assert_int_equal(pk_tracing_open(&fakes, &dev, 8, &arena, &t, &err), 0);
+    assert_int_equal(pk_tracing_start(t, &err), PK_E_INTERNAL);
+    assert_string_equal(err.what, "reading its clock failed");
+    pk_tracing_close(t);
+}
+
+static void kernels_without_times_are_dropped(void **state)
+{
+    const struct pk_trace *trace;
+    const CUpti_ActivityKernel10 whole = kernel("k", 1, 10, 20), begun = kernel("k", 2, 30, 0),
+                                 ended = kernel("k", 3, 0, 40);
+    RECORD(whole);
+    RECORD(begun);
+    RECORD(ended);
+    assert_int_equal(trace_iteration(1000, 0, &trace), 0);
+    assert_int_equal(trace->n, 1);
+    assert_int_equal(trace->dropped, 2);
+}
+
+static void a_trace_without_records_is_an_error(void **state)
+{
+    const struct pk_trace *trace;
+    assert_int_equal(trace_iteration(1000, 0, &trace), PK_E_UNAVAILABLE);
+    assert_string_equal(err.what, "the GPU's trace is empty");
 }
 
 static void one_trace_at_a_time(void **state)
@@ -842,7 +936,10 @@ int main(void)
         GPU(dropped_records_are_counted),
         GPU(trace_as_a_source),
         GPU(every_refusal_of_traces_in_words),
-        GPU(without_our_clock_there_is_no_trace),
+        GPU(times_are_the_hosts),
+        GPU(a_clock_that_is_set_is_told),
+        GPU(kernels_without_times_are_dropped),
+        GPU(a_trace_without_records_is_an_error),
         GPU(one_trace_at_a_time),
         GPU(names_and_families),
         GPU(state_of_the_gpu),
