@@ -38,14 +38,19 @@ static json_t *pair(double before, double after)
     return json_pack("[o, o]", pk_json_real(before), pk_json_real(after));
 }
 
+static json_t *others_json(const struct pk_gpu_state *s)
+{
+    return s->others_known ? json_integer(s->others) : json_null();
+}
+
 static const char *state_json(const struct pk_gpu_state *b, const struct pk_gpu_state *f, struct pk_arena *a)
 {
-    PK_JSON_CLEANUP json_t *j =
-        json_pack("{s:o, s:o, s:o, s:o, s:o, s:[s, s], s:[i, i]}", "sm_clock_hz", pair(b->sm_hz, f->sm_hz),
-                  "memory_clock_hz", pair(b->memory_hz, f->memory_hz), "power_w", pair(b->watts, f->watts),
-                  "temperature_c", pair(b->celsius, f->celsius), "energy_j", pair(b->joules, f->joules),
-                  "held_back", pk_gpu_held_back_words(b->held_back, a),
-                  pk_gpu_held_back_words(f->held_back, a), "other_processes", (int)b->others, (int)f->others);
+    PK_JSON_CLEANUP json_t *j = json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:[s, s], s:o}", "sm_clock_hz", pair(b->sm_hz, f->sm_hz),
+        "memory_clock_hz", pair(b->memory_hz, f->memory_hz), "power_w", pair(b->watts, f->watts),
+        "temperature_c", pair(b->celsius, f->celsius), "energy_j", pair(b->joules, f->joules), "held_back",
+        pk_gpu_held_back_words(b->held_back, a), pk_gpu_held_back_words(f->held_back, a), "other_processes",
+        json_pack("[o, o]", others_json(b), others_json(f)));
     for (size_t i = 0; i < PK_GPU_HELDS; i++)
         if (!isnan(b->held_ns[i]) && !isnan(f->held_ns[i]))
             json_object_set_new(j, pk_printf(a, "held_by_%s", pk_gpu_helds[i].name),

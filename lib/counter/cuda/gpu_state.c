@@ -4,10 +4,6 @@
 #include "base/clock.h"
 #include "device/cuda/cuda.h"
 
-#include <unistd.h>
-
-enum { OTHERS_MAX = 256 };
-
 static const struct held_back {
     unsigned long long bit;
     bool doubtful;
@@ -80,17 +76,6 @@ static double clock_hz(const struct pk_nvml *m, pk_nvml_device d, int which)
     return m->clock(d, which, &mhz) ? NAN : mhz * 1e6;
 }
 
-static unsigned others_on(const struct pk_nvml *m, pk_nvml_device d)
-{
-    struct pk_nvml_process v[OTHERS_MAX];
-    unsigned n = OTHERS_MAX, others = 0;
-    if (m->processes(d, &n, v))
-        return 0;
-    for (unsigned i = 0; i < n && i < OTHERS_MAX; i++)
-        others += v[i].pid != (unsigned)getpid();
-    return others;
-}
-
 static double field_ns(const struct pk_nvml_field *f)
 {
     return f->rc                         ? NAN
@@ -116,8 +101,8 @@ void pk_gpu_state_read(const struct pk_nvml *m, pk_nvml_device d, struct pk_gpu_
     unsigned milliwatts, celsius, mig = 0, pending;
     unsigned long long millijoules;
     *out = (struct pk_gpu_state){.sm_hz = clock_hz(m, d, PK_NVML_CLOCK_SM),
-                                 .memory_hz = clock_hz(m, d, PK_NVML_CLOCK_MEM),
-                                 .others = others_on(m, d)};
+                                 .memory_hz = clock_hz(m, d, PK_NVML_CLOCK_MEM)};
+    out->others_known = pk_gpu_others(m, d, &out->others);
     out->watts = m->power(d, &milliwatts) ? NAN : milliwatts / 1e3;
     out->celsius = m->temperature(d, PK_NVML_TEMPERATURE_GPU, &celsius) ? NAN : celsius;
     out->joules = m->energy(d, &millijoules) ? NAN : (double)millijoules / 1e3;

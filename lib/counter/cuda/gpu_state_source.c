@@ -11,8 +11,9 @@
     }
 #define HELD_BY(name, summary)                                                                               \
     EVENT(name, "ns", summary, PK_QUALITY_APPROXIMATE, "in the driver's steps", PK_EVENT_SUM)
-#define MOMENT "at the end of the iteration"
-#define UNTOLD "the driver does not tell it of this GPU"
+#define MOMENT      "at the end of the iteration"
+#define UNTOLD      "the driver does not tell it of this GPU"
+#define IDS_UNKNOWN "NVML does not tell which processes are perfkit's: in a container it has the host's ids"
 
 enum {
     SM_CLOCK,
@@ -42,8 +43,8 @@ static const struct pk_event events[EVENTS] = {
         PK_EVENT_SUM),
     [HELD] = EVENT("gpu_held_back", "1", "why clocks are held back, as the driver's bits", PK_QUALITY_EXACT,
                    "of any moment asked", PK_EVENT_BITS),
-    [OTHERS] = EVENT("gpu_other_processes", "1", "processes that compute on the GPU beside this one",
-                     PK_QUALITY_EXACT, "", PK_EVENT_LEVEL),
+    [OTHERS] = EVENT("gpu_other_processes", "1", "processes of others that compute on the GPU",
+                     PK_QUALITY_EXACT, "not of this run", PK_EVENT_LEVEL),
     HELD_BY("gpu_held_by_power_cap_ns",
             "time in which clocks were held back by the power cap"), /* as pk_gpu_helds */
     HELD_BY("gpu_held_by_heat_ns", "the same by heat"),
@@ -88,10 +89,14 @@ static struct pk_source_found check(const struct pk_counter_env *env, struct pk_
     const char *said =
         pk_printf(a, "driver %s, %u GPU%s; the first: %.0f MHz, %.0f W, %.0f C%s%s", driver, n,
                   n == 1 ? "" : "s", s.sm_hz / 1e6, s.watts, s.celsius, *held ? ", held back by " : "", held);
-    if (s.others)
-        return (struct pk_source_found){PK_SOURCE_DEGRADED, 0,
-                                        pk_printf(a, "%s; %u other processes compute on it", said, s.others),
-                                        "end them, or choose another GPU: nvidia-smi names them"};
+    if (!s.others_known)
+        said = pk_printf(a, "%s; whether others compute on it is not known here", said);
+    else if (s.others)
+        return (struct pk_source_found){
+            PK_SOURCE_DEGRADED, 0,
+            pk_printf(a, "%s; %u other process%s on it", said, s.others,
+                      s.others == 1 ? " computes" : "es compute"),
+            "end what is not needed, or choose another GPU: nvidia-smi names the processes"};
     return (struct pk_source_found){
         pk_gpu_held_back_doubtful(s.held_back) ? PK_SOURCE_DEGRADED : PK_SOURCE_OK, 0, said, NULL};
 }
@@ -166,6 +171,7 @@ static enum pk_code read_(void *handle, int region, struct pk_reading *out, stru
 {
     const struct handle *h = handle;
     const bool long_enough = h->now_ns - h->began_ns >= ENERGY_WINDOW_NS;
+    const bool others_known = h->before.others_known && h->after.others_known;
     const double joules =
         (h->after.joules - h->joules_at_first) / (double)(h->iterations ? h->iterations : 1);
     struct pk_reading all[EVENTS] = {
@@ -176,7 +182,9 @@ static enum pk_code read_(void *handle, int region, struct pk_reading *out, stru
         [ENERGY] =
             real(long_enough ? joules : NAN, long_enough ? UNTOLD : "it was counted for less than 2 s"),
         [HELD] = {.integer = (int64_t)(h->before.held_back | h->after.held_back)},
-        [OTHERS] = {.integer = h->after.others > h->before.others ? h->after.others : h->before.others},
+        [OTHERS] = {.integer = h->after.others > h->before.others ? h->after.others : h->before.others,
+                    .absent = !others_known,
+                    .why = others_known ? NULL : IDS_UNKNOWN},
     };
     for (size_t i = 0; i < PK_GPU_HELDS; i++)
         all[HELD_FOR + i] = real(h->after.held_ns[i] - h->before.held_ns[i], UNTOLD);

@@ -468,10 +468,15 @@ static int nvml_reasons(pk_nvml_device d, unsigned long long *bits)
 
 static int nvml_processes(pk_nvml_device d, unsigned *n, struct pk_nvml_process *v)
 {
-    for (unsigned i = 0; i < fake_nvml.processes; i++)
-        v[i].pid = i ? 1000000 + i : (unsigned)getpid();
-    *n = fake_nvml.processes;
-    return 0;
+    const unsigned beyond = fake_nvml.ids_of_the_host ? 1 << 30 : 0; /* Linux has fewer than 2^22 */
+    unsigned k = 0;
+    v[k++].pid = (unsigned)getpid() + beyond;
+    for (unsigned i = 0; i < fake_nvml.others; i++)
+        v[k++].pid = 1 + beyond;
+    if (fake_nvml.peer)
+        v[k++].pid = (unsigned)fake_nvml.peer + beyond;
+    *n = k;
+    return fake_nvml.processes_rc;
 }
 
 static int nvml_fields(pk_nvml_device d, int n, struct pk_nvml_field *v)

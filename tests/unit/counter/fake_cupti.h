@@ -37,9 +37,12 @@ extern struct fake_cupti fake_cupti;
 extern const struct pk_cupti fake_cupti_table;
 void fake_cupti_reset(void);
 
+/* Its processes are this one, `others` times the first of the machine, and the peer of this one. */
 struct fake_nvml {
-    int init_rc;
-    unsigned gpus, processes;
+    int init_rc, processes_rc;
+    unsigned gpus, others;
+    pid_t peer;
+    bool ids_of_the_host; /* as in a container: there are no such processes here */
     unsigned long long held_back, millijoules;
     bool no_power;
     unsigned long long held_ns; /* by the power cap, so far; heat is not told of this GPU */

@@ -12,11 +12,14 @@
 
 #include <math.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -28,6 +31,25 @@ static struct pk_err err;
 static struct pk_device dev;
 static const struct pk_counter_env fakes = {
     .root = "/nowhere", .cupti = &fake_cupti_table, .nvml = &fake_nvml_table};
+
+static pid_t peer; /* a process that was started by this one, as peers and ranks are */
+
+static int start_peer(void **state)
+{
+    peer = fork();
+    if (!peer) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        setpgid(0, 0);
+        for (;;)
+            pause();
+    }
+    return peer < 0;
+}
+
+static int end_peer(void **state)
+{
+    return kill(peer, SIGKILL) || waitpid(peer, NULL, 0) != peer;
+}
 
 static uint64_t host_ns(struct pk_device *d)
 {
@@ -41,7 +63,7 @@ static int open_gpu(void **state)
     const struct pk_device_options none = {0};
     fake_cuda_reset();
     fake_cupti_reset();
-    fake_nvml = (struct fake_nvml){.gpus = 1};
+    fake_nvml = (struct fake_nvml){.gpus = 1, .peer = peer};
     pk_cuda_use(&fake_cuda_api);
     assert_int_equal(pk_device_open(&dev, "cuda", &none, &err), 0);
     clocked = *dev.ops;
@@ -785,7 +807,7 @@ static void state_of_the_gpu(void **state)
     struct pk_reading r[6];
     void *h;
     fake_nvml.held_back = 0x4;
-    fake_nvml.processes = 3; /* this one, and two others */
+    fake_nvml.others = 2;
     const struct pk_source_plan *p = plan_of(&pk_source_gpu_state, names, 6);
     assert_int_equal(p->source->open(&fakes, p, &dev, &arena, &h, &err), 0);
     assert_string_equal(fake_nvml.asked_pci, pk_cuda_traits(&dev)->pci_id);
@@ -806,6 +828,53 @@ static void state_of_the_gpu(void **state)
     assert_int_equal(p->source->read(h, -1, r, &err), 0);
     assert_true(r[1].absent); /* not 0 W */
     p->source->close(h);
+}
+
+/* NVML of a container tells ids of the host's, of which ours are some. */
+static void ids_that_are_the_hosts_say_nothing(void **state)
+{
+    static const char *const names[] = {"gpu_other_processes"};
+    struct pk_gpu_surroundings s = {.env = &fakes};
+    struct pk_slice slice = {.status = PK_ST_OK};
+    struct pk_reading r;
+    bool again;
+    void *h;
+    fake_nvml.others = 3;
+    for (int reason = 0; reason < 2; reason++) {
+        fake_nvml.ids_of_the_host = !reason;
+        fake_nvml.processes_rc = reason ? PK_NVML_INSUFFICIENT_SIZE : 0;
+        const struct pk_source_plan *p = plan_of(&pk_source_gpu_state, names, 1);
+        assert_int_equal(p->source->open(&fakes, p, &dev, &arena, &h, &err), 0);
+        assert_int_equal(p->source->start(h, &err), 0);
+        assert_int_equal(p->source->stop(h, &again, &err), 0);
+        assert_int_equal(p->source->read(h, -1, &r, &err), 0);
+        assert_true(r.absent);
+        assert_string_equal(r.why,
+                            "NVML does not tell which processes are perfkit's: in a container it has the "
+                            "host's ids");
+        p->source->close(h);
+        slice.n_notes = 0;
+        pk_gpu_surroundings_before(&s, &dev);
+        pk_gpu_surroundings_after(&s, &dev, &arena, &slice);
+        assert_int_equal(slice.n_notes, 1); /* no doubts */
+        assert_non_null(strstr(slice.notes[0].json, "\"other_processes\":[null,null]"));
+    }
+    pk_gpu_surroundings_end(&s);
+}
+
+/* As a worker sees its siblings: here the child is the worker. */
+static void processes_of_the_same_run_are_no_others(void **state)
+{
+    int status;
+    const pid_t worker = fork();
+    if (!worker) {
+        struct pk_gpu_state seen;
+        fake_nvml.others = 1;
+        pk_gpu_state_read(&fake_nvml_table, NULL, &seen);
+        _exit(seen.others_known ? (int)seen.others : 99);
+    }
+    assert_int_equal(waitpid(worker, &status, 0), worker);
+    assert_int_equal(WEXITSTATUS(status), 1);
 }
 
 /* Bits are of the moment: what held the clocks back only while it worked is in totals. */
@@ -856,11 +925,19 @@ static void states_that_doctor_tells(void **state)
     f = pk_source_gpu_state.check(&fakes, &arena);
     assert_int_equal(f.state, PK_SOURCE_DEGRADED);
     assert_non_null(strstr(f.why, "held back by thermal slowdown by software"));
-    fake_nvml.processes = 2;
+    fake_nvml.others = 1;
     f = pk_source_gpu_state.check(&fakes, &arena);
     assert_int_equal(f.state, PK_SOURCE_DEGRADED);
-    assert_non_null(strstr(f.why, "1 other process"));
+    assert_non_null(strstr(f.why, "; 1 other process computes on it"));
     assert_non_null(strstr(f.fix, "nvidia-smi"));
+    fake_nvml.others = 2;
+    assert_non_null(
+        strstr(pk_source_gpu_state.check(&fakes, &arena).why, "; 2 other processes compute on it"));
+    fake_nvml.ids_of_the_host = true;
+    fake_nvml.held_back = 0;
+    f = pk_source_gpu_state.check(&fakes, &arena);
+    assert_int_equal(f.state, PK_SOURCE_OK);
+    assert_non_null(strstr(f.why, "whether others compute on it is not known here"));
     fake_nvml.gpus = 0;
     assert_int_equal(pk_source_gpu_state.check(&fakes, &arena).state, PK_SOURCE_UNAVAILABLE);
     fake_nvml.init_rc = 9;
@@ -873,7 +950,6 @@ static void cases_get_the_state_around_them(void **state)
 {
     struct pk_gpu_surroundings s = {.env = &fakes};
     struct pk_slice slice = {.status = PK_ST_OK}, failed = {.status = PK_ST_FAILED};
-    fake_nvml.processes = 1;
     pk_gpu_surroundings_before(&s, &dev);
     pk_gpu_surroundings_after(&s, &dev, &arena, &failed);
     assert_int_equal(failed.n_notes, 0);
@@ -882,17 +958,18 @@ static void cases_get_the_state_around_them(void **state)
     assert_string_equal(slice.notes[0].key, "state:gpu");
     assert_non_null(strstr(slice.notes[0].json, "\"sm_clock_hz\":[1980000000.0,1980000000.0]"));
     assert_non_null(strstr(slice.notes[0].json, "\"held_back\":[\"\",\"\"]"));
+    assert_non_null(strstr(slice.notes[0].json, "\"other_processes\":[0,0]"));
     fake_nvml.held_back = 0x4;
     pk_gpu_surroundings_before(&s, &dev);
     fake_nvml.held_back = 0x40;
-    fake_nvml.processes = 2;
+    fake_nvml.others = 1;
     pk_gpu_surroundings_after(&s, &dev, &arena, &slice);
     assert_int_equal(slice.n_notes, 3);
     assert_string_equal(slice.notes[2].key, "doubts:gpu");
     assert_non_null(strstr(slice.notes[2].json, "clocks were held back (power cap"));
     assert_non_null(strstr(slice.notes[2].json, "others computed on the GPU"));
     fake_nvml.held_back = 0;
-    fake_nvml.processes = 1;
+    fake_nvml.others = 0;
     pk_gpu_surroundings_before(&s, &dev);
     fake_nvml.held_ns += 1000000000000; /* while nobody asked */
     slice = (struct pk_slice){.status = PK_ST_OK};
@@ -943,11 +1020,13 @@ int main(void)
         GPU(one_trace_at_a_time),
         GPU(names_and_families),
         GPU(state_of_the_gpu),
+        GPU(ids_that_are_the_hosts_say_nothing),
+        GPU(processes_of_the_same_run_are_no_others),
         GPU(reasons_in_words),
         GPU(states_that_doctor_tells),
         GPU(cases_get_the_state_around_them),
         GPU(time_held_back_is_a_difference),
         GPU(without_nvml_there_are_no_notes),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, start_peer, end_peer);
 }
