@@ -8,6 +8,7 @@
 #include "comm/nccl_api.h"
 #include "device/cuda/cuda.h"
 
+#include <sched.h>
 #include <string.h>
 #include <time.h>
 
@@ -43,22 +44,35 @@ static enum pk_code refused(const struct pk_comm *c, int rc, const char *what, s
                            : "NCCL_DEBUG=WARN has it say more; perfkit doctor says which library is in use");
 }
 
-/* The communicator does not block: a call that goes on behind our back is asked about until it is over. */
+/* Between two looks. The end of a group takes 10 to 100 us, and the shortest sleep nearly as long: a thread that waits so long only gives way
+ * to NCCL's own, which may be bound to the same core. Finding ranks takes seconds: sleeps grow with the wait, up to a millisecond. */
+static void look_again(const struct pk_comm *c, uint64_t waited_ns)
+{
+    enum { SPIN_NS = 200000, NAP_MOST_NS = 1000000, PART = 8 };
+    const uint64_t nap_ns = waited_ns / PART < NAP_MOST_NS ? waited_ns / PART : NAP_MOST_NS;
+    if (waited_ns < SPIN_NS) {
+        sched_yield();
+        return;
+    }
+    pk_roll_beat(c->roll, c->rank);
+    nanosleep(&(struct timespec){.tv_nsec = (long)nap_ns}, NULL);
+}
+
+/* The communicator does not block: a call that goes on in a thread of NCCL's is asked about until it is over. */
 static enum pk_code finished(const struct pk_comm *c, int rc, const char *what, struct pk_err *err)
 {
-    static const struct timespec nap = {.tv_nsec = 50000};
     const struct nccl *n = c->impl;
-    const uint64_t deadline_ns = pk_clock_ns() + c->timeout_ns;
+    const uint64_t began_ns = pk_clock_ns();
     while (rc == PK_NCCL_IN_PROGRESS) {
         const int asked = n->lib.ncclCommGetAsyncError(n->comm, &rc);
         if (asked)
             rc = asked;
         if (rc != PK_NCCL_IN_PROGRESS)
             break;
-        if (pk_clock_ns() > deadline_ns)
+        const uint64_t waited_ns = pk_clock_ns() - began_ns;
+        if (waited_ns > c->timeout_ns)
             return pk_comm_late(c, what, err);
-        pk_roll_beat(c->roll, c->rank);
-        nanosleep(&nap, NULL);
+        look_again(c, waited_ns);
     }
     return rc ? refused(c, rc, what, err) : PK_OK;
 }

@@ -2,6 +2,7 @@
  * remembered, and goes wrong as the test says. */
 #include "fake_nccl.h"
 
+#include "base/clock.h"
 #include "comm/nccl_api.h"
 
 #include <stdlib.h>
@@ -10,6 +11,7 @@ struct fake_nccl fake_nccl;
 
 struct pk_nccl_comm {
     int left; /* polls until what was asked for is over */
+    uint64_t busy_until_ns;
 };
 
 static struct pk_nccl_comm only;
@@ -52,8 +54,9 @@ int ncclCommInitRankConfig(struct pk_nccl_comm **comm, int ranks, struct pk_nccl
 
 int ncclCommGetAsyncError(struct pk_nccl_comm *comm, int *rc)
 {
-    const int left = comm->left;
-    comm->left -= left > 0;
+    const int left = comm->left || pk_clock_ns() < comm->busy_until_ns;
+    comm->left -= comm->left > 0;
+    fake_nccl.polls++;
     *rc = left ? PK_NCCL_IN_PROGRESS : fake_nccl.async_rc;
     return PK_NCCL_SUCCESS;
 }
@@ -118,5 +121,9 @@ int ncclGroupEnd(void)
         return fake_nccl.group_rc;
     if (fake_nccl.work)
         fake_nccl.work(group_stream, FAKE_NCCL_LATENCY_NS + group_bytes + fake_nccl.hang_ns);
-    return pending(0);
+    if (fake_nccl.ranks < 2)
+        return pending(0);
+    only.busy_until_ns = pk_clock_ns() + FAKE_NCCL_GROUP_NS;
+    pending(0);
+    return PK_NCCL_IN_PROGRESS;
 }

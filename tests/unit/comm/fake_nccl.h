@@ -6,7 +6,11 @@
 
 struct CUstream_st;
 
-enum { FAKE_NCCL_LATENCY_NS = 1000 }; /* of a group; and a ns a byte */
+enum {
+    FAKE_NCCL_LATENCY_NS = 1000, /* of a group on the GPU; and a ns a byte */
+    FAKE_NCCL_GROUP_NS =
+        30000, /* of the host from the end of a group until it is launched, of 2 ranks or more: 2.27 starts a thread */
+};
 
 struct fake_nccl {
     /* set by the test */
@@ -17,6 +21,7 @@ struct fake_nccl {
     const char *last_error;
     uint64_t hang_ns; /* what a group takes beyond its time */
     /* read by the test */
+    long polls;
     int ids, inits, comms, finalized, destroyed, aborts, groups, reduces, nested, outside;
     int ranks, rank, blocking, type, op;
     size_t elements;
