@@ -4,6 +4,8 @@
 #include "check.h"
 #include "unit/ops/reference.h"
 
+extern size_t pk_shim_shared_most; /* of the chip that is told: cuda_shim.h */
+
 namespace
 {
 

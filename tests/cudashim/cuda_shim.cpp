@@ -1,20 +1,42 @@
-/* Cuda shim: blocks in turn, threads as fibers. */
+/* Cuda shim: blocks in turn, threads as fibers, and a message and an abort where a kernel does what CUDA does not define. */
 #include "cuda_shim.h"
 
 #include <ucontext.h>
 
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <map>
 #include <memory>
+#include <new>
 #include <vector>
 
 dim3 gridDim, blockDim, blockIdx, threadIdx;
 int pk_shim_last;
+size_t pk_shim_shared_most = 227 << 10;
+bool pk_shim_sampled;
+
+/* All variables that are __shared__; where ThreadSanitizer is linked, what it offers for fibers. None of it need be there. */
+extern "C" {
+#define PK_OPTIONAL __attribute__((weak))
+extern unsigned char __start_pk_shared[] PK_OPTIONAL, __stop_pk_shared[] PK_OPTIONAL;
+void *__tsan_get_current_fiber() PK_OPTIONAL;
+void *__tsan_create_fiber(unsigned) PK_OPTIONAL;
+void __tsan_switch_to_fiber(void *, unsigned) PK_OPTIONAL;
+void __tsan_acquire(void *) PK_OPTIONAL;
+void __tsan_release(void *) PK_OPTIONAL;
+void __tsan_write_range(void *, size_t) PK_OPTIONAL;
+void __tsan_read_range(void *, size_t) PK_OPTIONAL;
+}
 
 namespace
 {
 
 /* A switch costs AddressSanitizer as much as the stack is large. */
-enum { STACK_BYTES = 32 << 10, THREADS_MAX = 1024, WARP = 32 };
+enum { STACK_BYTES = 32 << 10, WARP = 32 };
+constexpr unsigned char POISON = 0xff; /* a NaN as a number of any type */
 
 struct fetch {
     float *to;
@@ -22,146 +44,370 @@ struct fetch {
     int floats;
 };
 
-struct fiber {
-    ucontext_t context;
-    std::vector<fetch> fetches;
-    std::unique_ptr<unsigned char[]> stack;
-    dim3 index;
-    bool done;
-    unsigned waits_block, waits_warp; /* barriers passed or reached */
-    uint32_t given;
+/* What a lane gives to a call that its warp makes together, and what it gets. */
+struct exchange {
+    uint32_t given, got;
+    unsigned from;
+    float *d;
     const uint32_t *a, *b; /* fragments of a product */
 };
 
-struct block {
-    std::vector<fiber> fibers;
-    ucontext_t scheduler;
-    size_t current;
-    unsigned reached; /* barriers by all live threads, as far as any has looked */
-    const std::function<void()> *body;
-    std::vector<unsigned char> shared;
+struct fiber {
+    ucontext_t context;
+    std::unique_ptr<unsigned char[]> stack;
+    void *as_thread; /* ThreadSanitizer's */
+    std::vector<fetch> fetches;
+    dim3 index;
+    bool done, waits;
+    pk_shim_site site; /* of the last call that waits */
+    unsigned mask;     /* of that call; 0 for a barrier of the block */
+    void *meeting;
+    exchange x;
 };
-block *running;
 
-void enter()
+struct block {
+    ucontext_t scheduler;
+    void *as_thread;
+    size_t threads, live, current;
+    size_t at_barrier;    /* threads */
+    pk_shim_site barrier; /* that they are at */
+    void *meeting;
+    const std::function<void()> *body;
+    unsigned char *shared;
+};
+
+std::vector<std::unique_ptr<fiber>> fibers; /* kept from launch to launch */
+block *running;
+std::map<const void *, size_t> allowed_shared; /* by kernel */
+
+/* Places in memory that stand for a meeting each: a barrier, or a call of a warp. */
+unsigned char meetings[1 << 12], begin_of_block, end_of_block;
+size_t meetings_made;
+
+void *new_meeting()
 {
-    (*running->body)();
-    fiber &f = running->fibers[running->current];
-    f.done = true;
-    swapcontext(&f.context, &running->scheduler);
+    return &meetings[meetings_made++ % sizeof meetings];
 }
 
-void yield()
+fiber &caller()
 {
-    fiber &f = running->fibers[running->current];
-    swapcontext(&f.context, &running->scheduler);
+    return *fibers[running->current];
+}
+
+__attribute__((noreturn, format(printf, 1, 2))) void wrong(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    std::fprintf(stderr, "kernel, block (%u, %u, %u): ", blockIdx.x, blockIdx.y, blockIdx.z);
+    std::vfprintf(stderr, format, arguments);
+    std::fputc('\n', stderr);
+    std::abort();
+}
+
+bool same(const pk_shim_site &a, const pk_shim_site &b)
+{
+    return a.line == b.line && !std::strcmp(a.file, b.file) && !std::strcmp(a.call, b.call);
+}
+
+/* Switches are no synchronisation: ThreadSanitizer sees fibers as threads that run at the same time. */
+void switch_to(ucontext_t *from, ucontext_t *to, void *as_thread)
+{
+    constexpr unsigned NO_SYNC = 1;
+    if (__tsan_switch_to_fiber)
+        __tsan_switch_to_fiber(as_thread, NO_SYNC);
+    swapcontext(from, to);
+}
+
+void acquire(void *at)
+{
+    if (__tsan_acquire)
+        __tsan_acquire(at);
+}
+
+void release(void *at)
+{
+    if (__tsan_release)
+        __tsan_release(at);
+}
+
+void to_scheduler(fiber &f)
+{
+    switch_to(&f.context, &running->scheduler, running->as_thread);
+}
+
+void wait(fiber &f)
+{
+    while (f.waits)
+        to_scheduler(f);
     threadIdx = f.index;
 }
 
-bool arrived(size_t thread, unsigned fiber::*count, unsigned mine)
+/* Those who wait at the barrier go on when no other thread is left. */
+void open_barrier()
 {
-    const fiber &f = running->fibers[thread];
-    return f.done || f.*count >= mine;
+    block &b = *running;
+    if (!b.at_barrier || b.at_barrier < b.live)
+        return;
+    b.at_barrier = 0;
+    for (size_t i = 0; i < b.threads; i++)
+        fibers[i]->waits = false;
 }
 
-/* Waits until every live thread of [first, last) has reached as many barriers as the caller: one after the other, for none goes back. */
-void wait_for(size_t first, size_t last, unsigned fiber::*count)
+size_t first_lane()
 {
-    const unsigned mine = ++(running->fibers[running->current].*count);
-    for (size_t i = first; i < last; i++)
-        while (!arrived(i, count, mine))
-            yield();
+    return running->current / WARP * WARP;
 }
 
-void run_block(block &b)
+size_t lanes()
 {
-    size_t live = b.fibers.size();
-    while (live) {
-        live = 0;
-        for (b.current = 0; b.current < b.fibers.size(); b.current++) {
-            fiber &f = b.fibers[b.current];
-            if (f.done)
-                continue;
-            threadIdx = f.index;
-            swapcontext(&b.scheduler, &f.context);
-            live += !f.done;
-        }
+    return std::min<size_t>(WARP, running->threads - first_lane());
+}
+
+void exited(fiber &f)
+{
+    const size_t first = first_lane(), lane = running->current - first;
+    f.done = true;
+    running->live--;
+    for (size_t i = 0; i < lanes(); i++)
+        if (fibers[first + i]->waits && fibers[first + i]->mask >> lane & 1)
+            wrong("thread %zu ends, but lane %zu of its warp waits for it in %s at %s:%d", running->current,
+                  i, fibers[first + i]->site.call, fibers[first + i]->site.file,
+                  fibers[first + i]->site.line);
+    open_barrier();
+}
+
+/* A fiber's whole life: it runs the body once a block. */
+void live()
+{
+    for (;;) {
+        fiber &f = caller();
+        acquire(&begin_of_block);
+        (*running->body)();
+        release(&end_of_block);
+        exited(f);
+        to_scheduler(f);
     }
 }
 
-void start(fiber &f, unsigned i, dim3 shape, ucontext_t *scheduler)
+void grow_to(size_t threads)
 {
-    f.done = false;
-    f.fetches.clear();
-    f.waits_block = f.waits_warp = 0;
-    f.index = dim3(i % shape.x, i / shape.x % shape.y, i / shape.x / shape.y);
-    getcontext(&f.context);
-    f.context.uc_stack.ss_sp = f.stack.get();
-    f.context.uc_stack.ss_size = STACK_BYTES;
-    f.context.uc_link = scheduler;
-    makecontext(&f.context, enter, 0);
+    while (fibers.size() < threads) {
+        fibers.emplace_back(new fiber());
+        fiber &f = *fibers.back();
+        f.stack.reset(new unsigned char[STACK_BYTES]);
+        f.as_thread = __tsan_create_fiber ? __tsan_create_fiber(0) : nullptr;
+        getcontext(&f.context);
+        f.context.uc_stack.ss_sp = f.stack.get();
+        f.context.uc_stack.ss_size = STACK_BYTES;
+        makecontext(&f.context, live, 0);
+    }
+}
+
+/* Nobody can go on: the first who waits, and one who waits elsewhere. */
+__attribute__((noreturn)) void deadlock()
+{
+    const fiber *first = nullptr;
+    for (size_t i = 0; i < running->threads; i++) {
+        const fiber &f = *fibers[i];
+        if (f.done)
+            continue;
+        if (!first)
+            first = &f;
+        if (!same(first->site, f.site) || first->mask != f.mask)
+            wrong("no thread can go on: %s at %s:%d waits for threads that are at %s at %s:%d",
+                  first->site.call, first->site.file, first->site.line, f.site.call, f.site.file,
+                  f.site.line);
+    }
+    wrong("no thread can go on: %s at %s:%d", first->site.call, first->site.file, first->site.line);
+}
+
+void run_threads(block &b)
+{
+    while (b.live) {
+        bool went_on = false;
+        for (b.current = 0; b.current < b.threads; b.current++) {
+            fiber &f = caller();
+            if (f.done || f.waits)
+                continue;
+            went_on = true;
+            threadIdx = f.index;
+            switch_to(&b.scheduler, &f.context, f.as_thread);
+        }
+        if (!went_on)
+            deadlock();
+    }
+}
+
+/* Shared memory as the block before may have left it, or any other. Not by memset: AddressSanitizer has its own between variables. */
+__attribute__((no_sanitize("address", "thread"))) void poison(unsigned char *from, const unsigned char *end)
+{
+    for (volatile unsigned char *p = from; p < end; p++)
+        *p = POISON;
+}
+
+void run_block(block &b, size_t shared_bytes)
+{
+    constexpr auto WIDEST = std::align_val_t(64);
+    b.shared = static_cast<unsigned char *>(::operator new(shared_bytes, WIDEST));
+    poison(b.shared, b.shared + shared_bytes);
+    poison(__start_pk_shared, __stop_pk_shared);
+    b.live = b.threads;
+    for (unsigned i = 0; i < b.threads; i++) {
+        fiber &f = *fibers[i];
+        f.done = f.waits = false;
+        f.fetches.clear();
+        f.index = dim3(i % blockDim.x, i / blockDim.x % blockDim.y, i / blockDim.x / blockDim.y);
+    }
+    release(&begin_of_block);
+    run_threads(b);
+    acquire(&end_of_block);
+    ::operator delete(b.shared, WIDEST);
+}
+
+/* A launch that a GPU refuses: why, and its cudaError_t. */
+int refusal(const pk_shim_kernel &kernel, dim3 grid, dim3 shape, size_t shared_bytes)
+{
+    enum { INVALID_VALUE = 1, INVALID_CONFIGURATION = 9, OUT_OF_RESOURCES = 701 };
+    constexpr size_t UNASKED = 48 << 10;
+    const size_t threads = (size_t)shape.x * shape.y * shape.z;
+    const auto asked = allowed_shared.find(kernel.address);
+    const size_t most = asked == allowed_shared.end() ? UNASKED : std::max(UNASKED, asked->second);
+    const struct {
+        bool wrong;
+        int code;
+        const char *why;
+    } rules[] = {
+        {!grid.x || !grid.y || !grid.z, INVALID_CONFIGURATION, "the grid has no blocks"},
+        {grid.x > INT32_MAX, INVALID_CONFIGURATION, "grid.x is over 2^31 - 1"},
+        {grid.y > 65535 || grid.z > 65535, INVALID_CONFIGURATION, "grid.y or grid.z is over 65535"},
+        {!threads, INVALID_CONFIGURATION, "a block has no threads"},
+        {threads > 1024 || shape.z > 64, INVALID_CONFIGURATION,
+         "a block has more than 1024 threads, or block.z is over 64"},
+        {threads > kernel.most_threads, OUT_OF_RESOURCES,
+         "a block has more threads than the kernel's launch bounds"},
+        {shared_bytes > most, INVALID_VALUE, "more shared memory than 48 KiB or what was asked for"},
+    };
+    for (const auto &rule : rules)
+        if (rule.wrong) {
+            std::fprintf(stderr, "launch refused: %s\n", rule.why);
+            return rule.code;
+        }
+    return 0;
 }
 
 } // namespace
 
-int pk_shim_run(dim3 grid, dim3 shape, size_t shared_bytes, const std::function<void()> &body)
+int pk_shim_run(const pk_shim_kernel &kernel, dim3 grid, dim3 shape, size_t shared_bytes,
+                const std::function<void()> &body)
 {
-    const size_t threads = (size_t)shape.x * shape.y * shape.z;
-    if (!threads || threads > THREADS_MAX || !grid.x || !grid.y || !grid.z || grid.y > 65535 ||
-        grid.z > 65535)
-        return 1;
-    block b;
-    b.fibers.resize(threads);
-    for (fiber &f : b.fibers)
-        f.stack.reset(new unsigned char[STACK_BYTES]);
+    const int refused = refusal(kernel, grid, shape, shared_bytes);
+    if (refused)
+        return refused;
+    const uint64_t blocks = (uint64_t)grid.x * grid.y * grid.z;
+    const uint64_t step =
+        pk_shim_sampled && blocks > 3 ? (blocks - 1) / 2 : 1; /* the first, the middle, the last */
+    block b = {};
+    b.threads = (size_t)shape.x * shape.y * shape.z;
     b.body = &body;
+    b.as_thread = __tsan_get_current_fiber ? __tsan_get_current_fiber() : nullptr;
+    grow_to(b.threads);
     running = &b;
     gridDim = grid;
     blockDim = shape;
-    for (unsigned z = 0; z < grid.z; z++)
-        for (unsigned y = 0; y < grid.y; y++)
-            for (unsigned x = 0; x < grid.x; x++) {
-                blockIdx = dim3(x, y, z);
-                b.shared.assign(shared_bytes + 64, 0xff); /* what is not written is not a number */
-                b.reached = 0;
-                for (unsigned i = 0; i < threads; i++)
-                    start(b.fibers[i], i, shape, &b.scheduler);
-                run_block(b);
-            }
+    for (uint64_t i = 0; i < blocks; i += step) {
+        if (step > 1 && i + step >= blocks)
+            i = blocks - 1;
+        blockIdx =
+            dim3((unsigned)(i % grid.x), (unsigned)(i / grid.x % grid.y), (unsigned)(i / grid.x / grid.y));
+        run_block(b, shared_bytes);
+    }
     running = nullptr;
+    return 0;
+}
+
+int pk_shim_allow_shared(const void *kernel, size_t bytes)
+{
+    if (bytes > pk_shim_shared_most)
+        return 1; /* cudaErrorInvalidValue */
+    allowed_shared[kernel] = bytes;
     return 0;
 }
 
 unsigned char *pk_shim_shared()
 {
-    return reinterpret_cast<unsigned char *>(((uintptr_t)running->shared.data() + 63) / 64 * 64);
+    return running->shared;
 }
 
-/* Blocks are large: the last to arrive looks at all, and the others at what it found. The next thread seldom has arrived when the
- * caller does. */
-void pk_shim_barrier()
+/* Threads that are still running have to come to the same barrier; those that have ended are not waited for, as since compute capability
+ * 7.0. CUDA allows a barrier in conditional code only where the condition is the same for the whole block: another barrier is not it. */
+void pk_shim_barrier(const pk_shim_site &site)
 {
     block &b = *running;
-    const size_t all = b.fibers.size(), self = b.current;
-    const unsigned mine = ++b.fibers[self].waits_block;
-    for (size_t i = 1; i < all; i++)
-        while (b.reached < mine && !arrived((self + i) % all, &fiber::waits_block, mine))
-            yield();
-    b.reached = mine;
+    fiber &f = caller();
+    if (!b.at_barrier)
+        b.barrier = site, b.meeting = new_meeting();
+    else if (!same(b.barrier, site))
+        wrong("thread %zu is at %s at %s:%d, others are at %s:%d", b.current, site.call, site.file, site.line,
+              b.barrier.file, b.barrier.line);
+    f.site = site;
+    f.mask = 0;
+    f.meeting = b.meeting;
+    f.waits = true;
+    b.at_barrier++;
+    release(f.meeting);
+    open_barrier();
+    wait(f);
+    acquire(f.meeting);
 }
 
-/* Lanes of the caller's warp are [first, last). */
-static void warp_of_caller(size_t *first, size_t *last)
+/* The caller waits until every lane that the mask names is at the same call with the same mask; the last to come serves all. No lane that is
+ * named may have ended: CUDA does not wait for such a one, and leaves undefined what is read from it. */
+static fiber &meet(unsigned mask, const pk_shim_site &site, const exchange &x, void (*serve)(size_t first))
 {
-    *first = running->current / WARP * WARP;
-    *last = *first + WARP < running->fibers.size() ? *first + WARP : running->fibers.size();
+    const size_t first = first_lane(), self = running->current - first;
+    fiber &me = caller();
+    if (!(mask >> self & 1))
+        wrong("lane %zu is at %s at %s:%d and not named by its mask %08x", self, site.call, site.file,
+              site.line, mask);
+    me.site = site;
+    me.mask = mask;
+    me.x = x;
+    me.meeting = nullptr;
+    me.waits = true;
+    bool all = true;
+    for (size_t i = 0; i < WARP; i++) {
+        if (!(mask >> i & 1))
+            continue;
+        if (i >= lanes() || fibers[first + i]->done)
+            wrong("%s at %s:%d names lane %zu, which %s", site.call, site.file, site.line, i,
+                  i >= lanes() ? "does not exist" : "has ended");
+        const fiber &f = *fibers[first + i];
+        const bool here = f.waits && f.mask == mask && same(f.site, site);
+        if (f.waits && !here && f.mask >> self & 1)
+            wrong("lane %zu is at %s at %s:%d (mask %08x), lane %zu at %s at %s:%d (mask %08x)", self,
+                  site.call, site.file, site.line, mask, i, f.site.call, f.site.file, f.site.line, f.mask);
+        if (here && f.meeting)
+            me.meeting = f.meeting;
+        all = all && here;
+    }
+    if (!me.meeting)
+        me.meeting = new_meeting();
+    if (all) {
+        serve(first);
+        for (size_t i = 0; i < lanes(); i++)
+            if (mask >> i & 1)
+                fibers[first + i]->waits = false;
+    }
+    return me;
 }
 
-void pk_shim_warp_barrier()
+/* Of these calls this one alone orders what lanes read and write. */
+void pk_shim_warp_barrier(unsigned mask, const pk_shim_site &site)
 {
-    size_t first, last;
-    warp_of_caller(&first, &last);
-    wait_for(first, last, &fiber::waits_warp);
+    fiber &me = meet(mask, site, {}, [](size_t) {});
+    release(me.meeting);
+    wait(me);
+    acquire(me.meeting);
 }
 
 /* The hardware refuses addresses that are not aligned to the size of the copy. */
@@ -169,41 +415,62 @@ void pk_shim_fetch(float *to, const float *from, int floats)
 {
     const uintptr_t bytes = (uintptr_t)floats * sizeof(float);
     if ((uintptr_t)to % bytes || (uintptr_t)from % bytes)
-        std::abort();
-    running->fibers[running->current].fetches.push_back({to, from, floats});
+        wrong("a copy of %d bytes from %p to %p", (int)bytes, (const void *)from, (void *)to);
+    if (__tsan_write_range) /* from now on, and when it is waited for */
+        __tsan_write_range(to, bytes);
+    caller().fetches.push_back({to, from, floats});
 }
 
 void pk_shim_fetch_wait()
 {
-    std::vector<fetch> &all = running->fibers[running->current].fetches;
-    for (const fetch &f : all)
+    std::vector<fetch> &all = caller().fetches;
+    for (const fetch &f : all) {
+        const size_t bytes = (size_t)f.floats * sizeof(float);
+        if (__tsan_write_range) {
+            __tsan_write_range(f.to, bytes);
+            if (f.from)
+                __tsan_read_range(const_cast<float *>(f.from), bytes);
+        }
         for (int i = 0; i < f.floats; i++)
             f.to[i] = f.from ? f.from[i] : 0.0f;
+    }
     all.clear();
 }
 
-uint32_t pk_shim_exchange(uint32_t bits, unsigned from)
+uint32_t pk_shim_exchange(unsigned mask, uint32_t bits, unsigned from, const pk_shim_site &site)
 {
-    size_t first, last;
-    warp_of_caller(&first, &last);
-    running->fibers[running->current].given = bits;
-    wait_for(first, last, &fiber::waits_warp);
-    const uint32_t got = first + from < last ? running->fibers[first + from].given : bits;
-    wait_for(first, last, &fiber::waits_warp); /* nobody gives anew before all have taken */
-    return got;
+    if (!(mask >> from % WARP & 1))
+        wrong("%s at %s:%d reads lane %u, which its mask %08x does not name", site.call, site.file, site.line,
+              from % WARP, mask);
+    exchange x = {};
+    x.given = bits;
+    x.from = from % WARP;
+    fiber &me = meet(mask, site, x, [](size_t first) {
+        const unsigned named = caller().mask;
+        for (size_t i = 0; i < WARP; i++)
+            if (named >> i & 1)
+                fibers[first + i]->x.got = fibers[first + fibers[first + i]->x.from]->x.given;
+    });
+    wait(me);
+    return me.x.got;
 }
 
-uint32_t pk_shim_ballot(bool mine)
+uint32_t pk_shim_ballot(unsigned mask, bool mine, const pk_shim_site &site)
 {
-    size_t first, last;
-    warp_of_caller(&first, &last);
-    running->fibers[running->current].given = mine;
-    wait_for(first, last, &fiber::waits_warp);
-    uint32_t all = 0;
-    for (size_t i = first; i < last; i++)
-        all |= running->fibers[i].given << (i - first);
-    wait_for(first, last, &fiber::waits_warp);
-    return all;
+    exchange x = {};
+    x.given = mine;
+    fiber &me = meet(mask, site, x, [](size_t first) {
+        const unsigned named = caller().mask;
+        uint32_t votes = 0;
+        for (size_t i = 0; i < WARP; i++)
+            if (named >> i & 1)
+                votes |= fibers[first + i]->x.given << i;
+        for (size_t i = 0; i < WARP; i++)
+            if (named >> i & 1)
+                fibers[first + i]->x.got = votes;
+    });
+    wait(me);
+    return me.x.got;
 }
 
 /* An operand of tensor cores: the last 13 bits are not looked at. */
@@ -212,25 +479,26 @@ static float tf32(uint32_t bits)
     return pk_shim_float(bits & ~0x1fffu);
 }
 
-/* Lane 4g + t has a: (g, t) (g+8, t) (g, t+4) (g+8, t+4); b: (t, g) (t+4, g); d: (g, 2t) (g, 2t+1) (g+8, 2t) (g+8, 2t+1). Here each
- * lane makes its four sums from the fragments of those that have the operands. */
-void pk_shim_mma(float *d, const uint32_t *a, const uint32_t *b)
+/* Lane 4g + t has a: (g, t) (g+8, t) (g, t+4) (g+8, t+4); b: (t, g) (t+4, g); d: (g, 2t) (g, 2t+1) (g+8, 2t) (g+8, 2t+1). Each lane's four
+ * sums are made from the fragments of those that have the operands. */
+static void multiply(size_t first)
 {
-    size_t first, last;
-    warp_of_caller(&first, &last);
-    if (last - first != WARP)
-        std::abort();
-    fiber &me = running->fibers[running->current];
-    me.a = a, me.b = b;
-    wait_for(first, last, &fiber::waits_warp);
-    const size_t lane = running->current - first, g = lane / 4, t = lane % 4;
-    for (size_t r = 0; r < 4; r++) {
-        const size_t column = 2 * t + r % 2; /* the row is g, or g + 8 for r > 1 */
-        for (size_t k = 0; k < 8; k++) {
-            const fiber &row = running->fibers[first + 4 * g + k % 4];
-            const fiber &col = running->fibers[first + 4 * column + k % 4];
-            d[r] += tf32(row.a[r / 2 + k / 4 * 2]) * tf32(col.b[k / 4]);
+    for (size_t lane = 0; lane < WARP; lane++) {
+        const size_t g = lane / 4, t = lane % 4;
+        for (size_t r = 0; r < 4; r++) {
+            const size_t column = 2 * t + r % 2; /* the row is g, or g + 8 for r > 1 */
+            for (size_t k = 0; k < 8; k++) {
+                const exchange &row = fibers[first + 4 * g + k % 4]->x,
+                               &col = fibers[first + 4 * column + k % 4]->x;
+                fibers[first + lane]->x.d[r] += tf32(row.a[r / 2 + k / 4 * 2]) * tf32(col.b[k / 4]);
+            }
         }
     }
-    wait_for(first, last, &fiber::waits_warp); /* fragments are of use until all have read them */
+}
+
+void pk_shim_mma(float *d, const uint32_t *a, const uint32_t *b)
+{
+    exchange x = {};
+    x.d = d, x.a = a, x.b = b;
+    wait(meet(0xffffffff, {"mma.sync", __FILE__, __LINE__}, x, multiply));
 }

@@ -1,5 +1,9 @@
-/* Cuda shim: enough of CUDA C++ on the host to run kernels without tensor cores: one block after the other, its threads as
- * fibers that take turns at barriers and shuffles. Slow and exact: for checking arithmetic and indices, under sanitizers too. */
+/* Cuda shim: enough of CUDA C++ on the host to run kernels: one block after the other, its threads as fibers that take turns at barriers and
+ * calls of a warp. Slow and exact: for checking arithmetic and indices, under AddressSanitizer too.
+ *
+ * A launch that a GPU refuses is refused. Shared memory is poisoned before each block. Where threads meet in a way that CUDA leaves
+ * undefined, or wait for each other for ever, a message says where, and the test ends by abort. Linked with ThreadSanitizer, fibers are threads
+ * to it, ordered by __syncthreads and __syncwarp alone: what a missing barrier leaves open is a data race, in whatever order fibers ran. */
 #pragma once
 
 #include "ops/dtype.h"
@@ -14,9 +18,8 @@
 #define __host__
 #define __forceinline__ inline
 #define __restrict__ __restrict
-#define __launch_bounds__(...)
 #define __grid_constant__
-#define __shared__   static
+#define __shared__   static __attribute__((section("pk_shared")))
 #define __align__(n) __attribute__((aligned(n)))
 
 struct dim3 {
@@ -41,28 +44,74 @@ static inline float4 make_float4(float x, float y, float z, float w)
 
 extern dim3 gridDim, blockDim, blockIdx, threadIdx;
 
-/* Runs body once per thread of every block. Returns 0, or 1 (cudaErrorInvalidValue) for a shape that a GPU refuses. */
-int pk_shim_run(dim3 grid, dim3 block, size_t shared_bytes, const std::function<void()> &body);
+/* The last parameter of a kernel that has __launch_bounds__, and what a launch finds there. */
+template <unsigned THREADS, unsigned = 1> struct pk_shim_bounds {
+};
+struct pk_shim_kernel {
+    const void *address;
+    unsigned most_threads;
+
+    template <typename F>
+    explicit pk_shim_kernel(F *kernel)
+        : address(reinterpret_cast<const void *>(kernel)), most_threads(most(kernel))
+    {
+    }
+
+  private:
+    template <typename T> struct bound {
+        static constexpr unsigned OF = 1024;
+    };
+    template <unsigned THREADS, unsigned BLOCKS> struct bound<pk_shim_bounds<THREADS, BLOCKS>> {
+        static constexpr unsigned OF = THREADS;
+    };
+    template <typename... A> static unsigned most(void (*)(A...))
+    {
+        unsigned last = 1024;
+        return ((last = bound<A>::OF), ...), last;
+    }
+};
+
+/* Runs body once per thread of every block. Returns 0, or the cudaError_t of a launch that a GPU refuses. */
+int pk_shim_run(const pk_shim_kernel &kernel, dim3 grid, dim3 block, size_t shared_bytes,
+                const std::function<void()> &body);
+int pk_shim_allow_shared(const void *kernel, size_t bytes);
 extern int pk_shim_last;
+extern size_t
+    pk_shim_shared_most; /* dynamic shared memory that a block may ask for: 227 KiB, as compute capability 9.0 has */
+extern bool pk_shim_sampled; /* launches run their first, middle and last block alone */
 unsigned char *pk_shim_shared();
-void pk_shim_barrier();
-void pk_shim_warp_barrier();
+
+/* A call at which threads wait for each other. Those of a warp are made by all lanes that the mask names. */
+struct pk_shim_site {
+    const char *call, *file;
+    int line;
+};
+void pk_shim_barrier(const pk_shim_site &site);
+void pk_shim_warp_barrier(unsigned mask, const pk_shim_site &site);
+/* What lane `from` of the caller's warp gave. */
+uint32_t pk_shim_exchange(unsigned mask, uint32_t bits, unsigned from, const pk_shim_site &site);
+/* Bit i is what lane i gave. */
+uint32_t pk_shim_ballot(unsigned mask, bool mine, const pk_shim_site &site);
 /* ops/cuda/mma.h by its documented layout: every lane of a whole warp calls. */
 void pk_shim_mma(float *d, const uint32_t *a, const uint32_t *b);
-/* What lane `from` of the caller's warp gave; every lane of the warp calls. */
-uint32_t pk_shim_exchange(uint32_t bits, unsigned from);
-/* Bit i is what lane i gave; every lane of the warp calls. */
-uint32_t pk_shim_ballot(bool mine);
 
+#define PK_KERNEL(bounds, name, ...) static void name(__VA_ARGS__, pk_shim_bounds<PK_BOUNDS bounds> = {})
+#define PK_BOUNDS(...)               __VA_ARGS__
 #define PK_LAUNCH(kernel, grid, block, shared_bytes, stream, ...)                                            \
-    (void)(stream), pk_shim_last = pk_shim_run(grid, block, shared_bytes, [&] { kernel(__VA_ARGS__); })
+    (void)(stream), pk_shim_last = pk_shim_run(pk_shim_kernel(kernel), grid, block, shared_bytes,            \
+                                               [&] { kernel(__VA_ARGS__); })
 #define PK_LAUNCHED()                  pk_shim_last
-#define PK_ALLOW_SHARED(kernel, bytes) ((bytes) > 227 * 1024 ? 1 : 0)
+#define PK_ALLOW_SHARED(kernel, bytes) pk_shim_allow_shared(pk_shim_kernel(kernel).address, bytes)
 #define PK_SHARED(type, name)          type *name = reinterpret_cast<type *>(pk_shim_shared())
 
-static inline void __syncthreads()
+#define PK_SITE_OF_CALLER const char *file = __builtin_FILE(), int line = __builtin_LINE()
+static inline void __syncthreads(PK_SITE_OF_CALLER)
 {
-    pk_shim_barrier();
+    pk_shim_barrier({"__syncthreads", file, line});
+}
+static inline void __syncwarp(unsigned mask = 0xffffffff, PK_SITE_OF_CALLER)
+{
+    pk_shim_warp_barrier(mask, {"__syncwarp", file, line});
 }
 /* Copies are done when they are waited for, so that what was not is seen as missing. */
 void pk_shim_fetch(float *to, const float *from, int floats);
@@ -83,10 +132,6 @@ static inline float pk_exp2(float x)
 static inline uint32_t pk_bf16_two(float low, float high)
 {
     return (uint32_t)pk_bf16_of_float(high) << 16 | pk_bf16_of_float(low);
-}
-static inline void __syncwarp()
-{
-    pk_shim_warp_barrier();
 }
 static inline float pk_shim_float(uint32_t bits)
 {
@@ -116,15 +161,18 @@ static inline unsigned pk_shim_lane()
 {
     return (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) % 32;
 }
-static inline float __shfl_xor_sync(unsigned, float v, int mask, int = 32)
+static inline float __shfl_xor_sync(unsigned mask, float v, int bits, PK_SITE_OF_CALLER)
 {
-    return pk_shim_float(pk_shim_exchange(pk_shim_bits(v), pk_shim_lane() ^ (unsigned)mask));
+    return pk_shim_float(pk_shim_exchange(mask, pk_shim_bits(v), pk_shim_lane() ^ (unsigned)bits,
+                                          {"__shfl_xor_sync", file, line}));
 }
-static inline float __shfl_sync(unsigned, float v, int from, int width = 32)
+static inline unsigned __shfl_sync(unsigned mask, unsigned v, int from, PK_SITE_OF_CALLER)
 {
-    const unsigned lane = pk_shim_lane();
-    return pk_shim_float(pk_shim_exchange(pk_shim_bits(v), lane / (unsigned)width * (unsigned)width +
-                                                               (unsigned)from % (unsigned)width));
+    return pk_shim_exchange(mask, v, (unsigned)from % 32, {"__shfl_sync", file, line});
+}
+static inline unsigned __ballot_sync(unsigned mask, bool mine, PK_SITE_OF_CALLER)
+{
+    return pk_shim_ballot(mask, mine, {"__ballot_sync", file, line});
 }
 static inline float __fdividef(float a, float b)
 {
@@ -143,20 +191,9 @@ template <typename T> static inline T max(T a, T b)
 {
     return a > b ? a : b;
 }
-/* Threads of a block take turns at barriers alone: nothing comes between. */
 template <typename T> static inline T atomicAdd(T *p, T v)
 {
-    const T old = *p;
-    *p += v;
-    return old;
-}
-static inline unsigned __shfl_sync(unsigned, unsigned v, int from)
-{
-    return pk_shim_exchange(v, (unsigned)from % 32);
-}
-static inline unsigned __ballot_sync(unsigned, bool mine)
-{
-    return pk_shim_ballot(mine);
+    return __atomic_fetch_add(p, v, __ATOMIC_RELAXED); /* of integers: no kernel adds others */
 }
 static inline int __popc(unsigned bits)
 {

@@ -9,6 +9,7 @@ void check(const pk_chip &chip, size_t batch, size_t seq, size_t dim, int causal
 {
     attention a(batch, seq, dim, causal, 1 / std::sqrt((float)dim));
     const saved forward(a);
+    pk_shim_shared_most = chip.shared_bytes;
     expect_launched(pk_k_flash_backward(nullptr, &chip, &a.at), "flash backward", dim);
     expect_all(a.dv, a.dv64, seq + dim, 8, "flash backward dv", a);
     expect_gradients(a.dq, a.dq64, seq + dim, 8, "flash backward dq", a);

@@ -7,6 +7,7 @@ namespace
 void check(const pk_chip &chip, size_t batch, size_t seq, size_t dim, int causal)
 {
     attention a(batch, seq, dim, causal, 1 / std::sqrt((float)dim));
+    pk_shim_shared_most = chip.shared_bytes;
     expect_launched(pk_k_flash_forward(nullptr, &chip, &a.at), "flash forward", dim);
     expect_all(a.o, a.o64, seq + dim, 4, "flash forward o", a);
     expect_all(a.lse, a.lse64, dim, 4, "flash forward lse", a);

@@ -60,7 +60,7 @@ template <typename G, int W> __device__ void step(const pk_adamw &a, const facto
 }
 
 /* The first block also does what is left of n by W. */
-template <typename G, int W> __global__ void __launch_bounds__(THREADS) update(const pk_adamw a)
+template <typename G, int W> PK_KERNEL((THREADS), update, const pk_adamw a)
 {
     factors f = {};
     if (a.state) /* what only narrows has none */

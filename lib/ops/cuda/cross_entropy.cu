@@ -123,7 +123,7 @@ __device__ void store_values(const OUT &out, const typename OUT::seen &at, typen
 }
 
 template <typename T, int W, int GROUP, int BLOCK, int PACKS, typename OUT>
-__global__ void __launch_bounds__(BLOCK) held(const rows_in<T> in, const OUT out)
+PK_KERNEL((BLOCK), held, const rows_in<T> in, const OUT out)
 {
     const size_t row = row_of_thread<GROUP, BLOCK>();
     if (row >= in.rows)
@@ -184,8 +184,7 @@ template <int W, typename T> __device__ void take(row_sum &of, const pack<T, W> 
     of.top = top;
 }
 
-template <typename T, int W, typename OUT>
-__global__ void __launch_bounds__(WALKERS) walked(const rows_in<T> in, const OUT out)
+template <typename T, int W, typename OUT> PK_KERNEL((WALKERS), walked, const rows_in<T> in, const OUT out)
 {
     const size_t row = blockIdx.x;
     const unsigned packs = (unsigned)((in.covered + W - 1) / W), real = (unsigned)((in.cols + W - 1) / W);

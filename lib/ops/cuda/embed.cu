@@ -8,7 +8,7 @@ namespace
 
 constexpr int BLOCK = 256, EACH = 4;
 
-template <typename T, int W> __global__ void __launch_bounds__(BLOCK) look_up(const pk_embed e)
+template <typename T, int W> PK_KERNEL((BLOCK), look_up, const pk_embed e)
 {
     const size_t row = row_of_thread<WARP, BLOCK>();
     if (row >= e.rows)

@@ -161,7 +161,7 @@ template <typename T, int W> __device__ void sum_found(const pk_embed_backward &
             many<T, W>(e, f, token, e.d_table + (first + token) * e.cols, add);
 }
 
-template <typename T, int W> __global__ void __launch_bounds__(BLOCK, 2) backward(const pk_embed_backward e)
+template <typename T, int W> PK_KERNEL((BLOCK, 2), backward, const pk_embed_backward e)
 {
     __shared__ found f;
     const unsigned warp = threadIdx.x / WARP;

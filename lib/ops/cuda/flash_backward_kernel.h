@@ -41,7 +41,7 @@ template <typename T> struct backward_memory {
         weights[T::WEIGHTS];
 };
 
-__global__ void __launch_bounds__(128) row_sums(const pk_attention at)
+PK_KERNEL((128), row_sums, const pk_attention at)
 {
     const size_t row = (size_t)blockIdx.x * (128 / WARP) + threadIdx.x / WARP;
     if (row >= at.batch * at.seq)
@@ -68,8 +68,7 @@ struct query_row {
 };
 
 /* Blocks own keys: dV += P^T dO, dK += dS^T Q. Keys beyond the end gather what nobody stores. */
-template <typename T>
-__global__ void __launch_bounds__(T::THREADS, AT_ONCE<T>) of_keys(const pk_attention all)
+template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), of_keys, const pk_attention all)
 {
     PK_SHARED(backward_memory<T>, m);
     const unsigned blocks = (unsigned)((all.seq + T::OWN - 1) / T::OWN);
@@ -121,8 +120,7 @@ __global__ void __launch_bounds__(T::THREADS, AT_ONCE<T>) of_keys(const pk_atten
 }
 
 /* Blocks own queries: dQ += dS K. The row sums lie where dQ goes: all are read before the last barrier, nothing is stored before. */
-template <typename T>
-__global__ void __launch_bounds__(T::THREADS, AT_ONCE<T>) of_queries(const pk_attention all)
+template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), of_queries, const pk_attention all)
 {
     PK_SHARED(backward_memory<T>, m);
     const unsigned blocks = (unsigned)((all.seq + T::OWN - 1) / T::OWN);

@@ -86,8 +86,7 @@ __device__ void finish(const problem &p, int own, const online<T> &row, const ty
     }
 }
 
-template <typename T>
-__global__ void __launch_bounds__(T::THREADS, AT_ONCE<T>) forward(const pk_attention all)
+template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), forward, const pk_attention all)
 {
     PK_SHARED(forward_memory<T>, m);
     const unsigned blocks = (unsigned)((all.seq + T::OWN - 1) / T::OWN);

@@ -15,8 +15,7 @@ template <typename T> __device__ T *row_at(const void *x, size_t at)
     return static_cast<T *>(const_cast<void *>(x)) + at;
 }
 
-template <typename T, int W>
-__global__ void __launch_bounds__(THREADS) forward(const pk_glu g, const pieces cut)
+template <typename T, int W> PK_KERNEL((THREADS), forward, const pk_glu g, const pieces cut)
 {
     const T *gate = row_at<const T>(g.gate, cut.row() * g.stride),
             *up = row_at<const T>(g.up, cut.row() * g.stride);
@@ -63,8 +62,7 @@ __device__ void store_gradients(const pk_glu_backward &g, const pieces &cut, uns
         store_pack(row_at<T>(g.y, cut.row() * g.cols), i, y);
 }
 
-template <typename T, int W>
-__global__ void __launch_bounds__(THREADS) backward(const pk_glu_backward g, const pieces cut)
+template <typename T, int W> PK_KERNEL((THREADS), backward, const pk_glu_backward g, const pieces cut)
 {
     const T *gate = row_at<const T>(g.gate, cut.row() * g.stride),
             *up = row_at<const T>(g.up, cut.row() * g.stride),

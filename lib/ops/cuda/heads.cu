@@ -51,7 +51,7 @@ __device__ void *head_of(const pk_heads &h, unsigned part)
     return part == 0 ? h.head[0] : part == 1 ? h.head[1] : h.head[2];
 }
 
-template <typename T, int W, bool MERGE> __global__ void __launch_bounds__(THREADS) moved(const pk_heads h)
+template <typename T, int W, bool MERGE> PK_KERNEL((THREADS), moved, const pk_heads h)
 {
     const unsigned all = (unsigned)h.heads * h.parts, packs = (unsigned)(h.dim / W);
     for (unsigned i = threadIdx.x; i < packs; i += blockDim.x)

@@ -1,5 +1,6 @@
 /* Launch: how kernel files say what differs between nvcc and the host shim that tests them (tests/cudashim).
  *
+ *   PK_KERNEL((threads[, blocks]), name, parameters...)                  a kernel with __launch_bounds__, which its launches have to keep
  *   PK_LAUNCH(kernel, grid, block, shared_bytes, stream, arguments...)   the launch; its error is the value of PK_LAUNCHED()
  *   PK_SHARED(type, name)                                                the block's dynamic shared memory
  *   pk_fetch<BYTES>(to, from, real)                                      begins a copy of 4 or 16 bytes from global to shared memory, or
@@ -15,6 +16,7 @@
 #include "cuda_shim.h"
 #else
 #include <cuda_runtime.h>
+#define PK_KERNEL(bounds, name, ...) __global__ void __launch_bounds__ bounds name(__VA_ARGS__)
 #define PK_LAUNCH(kernel, grid, block, shared_bytes, stream, ...)                                            \
     kernel<<<grid, block, shared_bytes, stream>>>(__VA_ARGS__)
 #define PK_LAUNCHED() ((int)cudaPeekAtLastError())

@@ -11,15 +11,14 @@ namespace
 constexpr unsigned THREADS = 128, EACH = 2;
 constexpr int ENTRIES = 256, SUMMERS = 1024;
 
-__global__ void __launch_bounds__(ENTRIES) choose(const pk_nll x)
+PK_KERNEL((ENTRIES), choose, const pk_nll x)
 {
     const size_t row = (size_t)blockIdx.x * ENTRIES + threadIdx.x;
     if (row < x.rows)
         x.losses[row] = -x.logp[row * x.cols + (size_t)x.targets[row]];
 }
 
-template <typename T, int W>
-__global__ void __launch_bounds__(THREADS) gradient(const pk_nll_backward x, const pieces cut)
+template <typename T, int W> PK_KERNEL((THREADS), gradient, const pk_nll_backward x, const pieces cut)
 {
     const size_t at = cut.row() * x.cols, target = (size_t)x.targets[cut.row()];
     const unsigned begin = cut.begin() + threadIdx.x, end = cut.end();
@@ -39,7 +38,7 @@ __global__ void __launch_bounds__(THREADS) gradient(const pk_nll_backward x, con
         }
 }
 
-__global__ void __launch_bounds__(SUMMERS) average(const float *x, size_t n, float *out)
+PK_KERNEL((SUMMERS), average, const float *x, size_t n, float *out)
 {
     float sum = 0;
 #pragma unroll 8

@@ -50,8 +50,7 @@ __device__ void store_mapped(T *y, size_t i, const pack<T, W> &a, const pack<T, 
     store_pack(y, i, x);
 }
 
-template <typename T, int W, typename MAP>
-__global__ void __launch_bounds__(THREADS) map(const T *a, const T *b, T *y, size_t n)
+template <typename T, int W, typename MAP> PK_KERNEL((THREADS), map, const T *a, const T *b, T *y, size_t n)
 {
     const size_t packs = n / W, begin = (size_t)blockIdx.x * THREADS * PACKS + threadIdx.x;
     pack<T, W> p[PACKS], q[PACKS];

@@ -52,8 +52,7 @@ template <typename T> __device__ T *row_at(const void *x, size_t at)
     return static_cast<T *>(const_cast<void *>(x)) + at;
 }
 
-template <typename T, int W, int GROUP, int PACKS>
-__global__ void __launch_bounds__(BLOCK, 1) held(const pk_norm n)
+template <typename T, int W, int GROUP, int PACKS> PK_KERNEL((BLOCK, 1), held, const pk_norm n)
 {
     const size_t row = row_of_thread<GROUP, BLOCK>(), at = row * n.cols;
     if (row >= n.rows)
@@ -86,7 +85,7 @@ __global__ void __launch_bounds__(BLOCK, 1) held(const pk_norm n)
         n.rstd[row] = rstd;
 }
 
-template <typename T, int W> __global__ void __launch_bounds__(BLOCK) walked(const pk_norm n)
+template <typename T, int W> PK_KERNEL((BLOCK), walked, const pk_norm n)
 {
     const size_t at = (size_t)blockIdx.x * n.cols;
     const unsigned packs = (unsigned)(n.cols / W);

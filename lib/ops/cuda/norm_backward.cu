@@ -84,7 +84,7 @@ template <int W, int PACKS> __device__ void store_warps(float (&d_w)[PACKS][W], 
 }
 
 template <typename T, int W, int GROUP, int PACKS>
-__global__ void __launch_bounds__(BLOCK) held(const pk_norm_backward n, float *partial)
+PK_KERNEL((BLOCK), held, const pk_norm_backward n, float *partial)
 {
     constexpr int ROWS = BLOCK / GROUP;
     const unsigned lane = threadIdx.x % GROUP, packs = (unsigned)(n.cols / W);
@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(BLOCK) held(const pk_norm_backward n, float *p
 
 /* Of a column each thread, over the rows of a part: before d_x, which may be where d_y is. */
 template <typename T>
-__global__ void __launch_bounds__(BLOCK) walked_d_w(const pk_norm_backward n, float *partial, unsigned across)
+PK_KERNEL((BLOCK), walked_d_w, const pk_norm_backward n, float *partial, unsigned across)
 {
     const size_t part = blockIdx.x / across, parts = gridDim.x / across,
                  c = (size_t)(blockIdx.x % across) * BLOCK + threadIdx.x;
@@ -138,7 +138,7 @@ __global__ void __launch_bounds__(BLOCK) walked_d_w(const pk_norm_backward n, fl
     partial[part * n.cols + c] = sum;
 }
 
-template <typename T, int W> __global__ void __launch_bounds__(BLOCK) walked_d_x(const pk_norm_backward n)
+template <typename T, int W> PK_KERNEL((BLOCK), walked_d_x, const pk_norm_backward n)
 {
     const size_t at = (size_t)blockIdx.x * n.cols;
     const unsigned packs = (unsigned)(n.cols / W);
@@ -152,8 +152,7 @@ template <typename T, int W> __global__ void __launch_bounds__(BLOCK) walked_d_x
                   mean);
 }
 
-__global__ void __launch_bounds__(WARP *WARP)
-    sum_parts(const float *partial, float *d_w, size_t cols, unsigned parts)
+PK_KERNEL((WARP * WARP), sum_parts, const float *partial, float *d_w, size_t cols, unsigned parts)
 {
     __shared__ float sums[WARP][WARP];
     const unsigned x = threadIdx.x, y = threadIdx.y;

@@ -1,0 +1,240 @@
+/* The shim itself: each wrong kernel or launch is noticed and said, each right one beside it is not. */
+#include "ops/cuda/launch.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+namespace
+{
+
+constexpr unsigned ALL = 0xffffffffu, LOW_HALF = 0xffffu;
+int failures;
+
+void expect(bool right, const char *what)
+{
+    if (!right && ++failures)
+        std::printf("%s\n", what);
+}
+
+/* ---- launches ---- */
+
+__global__ void nothing(int)
+{
+}
+
+PK_KERNEL((128), bounded, int)
+{
+}
+
+template <typename F> int launch(F *kernel, dim3 grid, dim3 block, size_t shared_bytes = 0)
+{
+    PK_LAUNCH(kernel, grid, block, shared_bytes, nullptr, 0);
+    return PK_LAUNCHED();
+}
+
+void launches()
+{
+    constexpr size_t KIB = 1 << 10;
+    expect(!launch(nothing, 1, 1024), "1024 threads were refused");
+    expect(launch(nothing, 1, 1025), "1025 threads were not refused");
+    expect(launch(nothing, 1, dim3(1, 1, 65)), "block.z of 65 was not refused");
+    expect(launch(nothing, 1, 0), "a block without threads was not refused");
+    PK_LAUNCH(bounded, 1, 128, 0, nullptr, 0);
+    expect(!PK_LAUNCHED(), "as many threads as launch bounds say were refused");
+    PK_LAUNCH(bounded, 1, 160, 0, nullptr, 0);
+    expect(PK_LAUNCHED(), "more threads than launch bounds say were not refused");
+    expect(launch(nothing, 0, 32), "a grid without blocks was not refused");
+    expect(launch(nothing, 0x80000000u, 32), "grid.x of 2^31 was not refused");
+    expect(!launch(nothing, dim3(1, 65535), 1), "grid.y of 65535 was refused");
+    expect(launch(nothing, dim3(1, 65536), 1), "grid.y of 65536 was not refused");
+    expect(launch(nothing, dim3(1, 1, 65536), 1), "grid.z of 65536 was not refused");
+    expect(!launch(nothing, 1, 1, 48 * KIB), "48 KiB of shared memory were refused");
+    expect(launch(nothing, 1, 1, 48 * KIB + 1), "more than 48 KiB of shared memory were not refused");
+    expect(!PK_ALLOW_SHARED(nothing, 100 * KIB), "100 KiB of shared memory may not be asked for");
+    expect(!launch(nothing, 1, 1, 100 * KIB), "shared memory that was asked for was refused");
+    expect(launch(nothing, 1, 1, 100 * KIB + 1), "more shared memory than asked for was not refused");
+    PK_LAUNCH(bounded, 1, 1, 100 * KIB, nullptr, 0);
+    expect(PK_LAUNCHED(), "what one kernel asked for another was given");
+    expect(PK_ALLOW_SHARED(nothing, 227 * KIB + 1), "more than 227 KiB may be asked for");
+    pk_shim_shared_most = 163 * KIB;
+    expect(PK_ALLOW_SHARED(nothing, 164 * KIB), "more shared memory than the chip has may be asked for");
+}
+
+/* ---- shared memory ---- */
+
+/* What a block finds there; then it leaves zeros for the next. */
+__global__ void read_unwritten(float *out)
+{
+    __shared__ float fixed[2];
+    PK_SHARED(float, asked);
+    out[2 * blockIdx.x] = fixed[threadIdx.x];
+    out[2 * blockIdx.x + 1] = asked[threadIdx.x];
+    fixed[threadIdx.x] = asked[threadIdx.x] = 0;
+}
+
+void shared_memory()
+{
+    float out[4] = {};
+    PK_LAUNCH(read_unwritten, 2, 1, 2 * sizeof(float), nullptr, out);
+    for (float v : out)
+        expect(std::isnan(v), "shared memory is what the last block left, or zeros");
+}
+
+/* ---- threads that meet ---- */
+
+__global__ void half_ended(float *x, unsigned mask)
+{
+    if (threadIdx.x < 16)
+        return;
+    x[threadIdx.x] = __shfl_xor_sync(mask, x[threadIdx.x], 1);
+}
+
+__global__ void half_ends_later(float *x, unsigned mask)
+{
+    if (threadIdx.x % 32 < 16)
+        x[threadIdx.x] = __shfl_xor_sync(mask, x[threadIdx.x], 1);
+}
+
+__global__ void ended_in_ballot(float *x, unsigned mask)
+{
+    if (threadIdx.x == 3)
+        return;
+    x[threadIdx.x] = (float)__ballot_sync(mask, true);
+}
+
+__global__ void ended_in_syncwarp(float *x, unsigned mask)
+{
+    if (threadIdx.x == 3)
+        return;
+    __syncwarp(mask);
+    x[threadIdx.x] = 1;
+}
+
+__global__ void unnamed(float *x, unsigned mask)
+{
+    x[threadIdx.x] = (float)__ballot_sync(mask, true);
+}
+
+__global__ void reads_unnamed(float *x, unsigned mask)
+{
+    if (threadIdx.x < 16)
+        x[threadIdx.x] = __shfl_xor_sync(mask, x[threadIdx.x], 16);
+}
+
+__global__ void another_call(float *x, unsigned mask)
+{
+    if (threadIdx.x < 16)
+        __syncwarp(mask);
+    else
+        x[threadIdx.x] = (float)__ballot_sync(mask, true);
+}
+
+__global__ void another_mask(float *, unsigned mask)
+{
+    __syncwarp(threadIdx.x % 2 ? mask : ALL);
+}
+
+__global__ void another_barrier(float *x, unsigned)
+{
+    if (threadIdx.x < 32)
+        __syncthreads();
+    else
+        __syncthreads();
+    x[threadIdx.x] = 1;
+}
+
+__global__ void barrier_and_warp(float *x, unsigned mask)
+{
+    if (threadIdx.x == 0)
+        __syncthreads();
+    x[threadIdx.x] = (float)__ballot_sync(mask, true);
+}
+
+__global__ void all_meet(float *x, unsigned mask)
+{
+    if (threadIdx.x >= 48 && mask == ALL) /* where no warp is called: they may end */
+        return;
+    __syncthreads();
+    if (threadIdx.x < 16)
+        x[threadIdx.x] = __shfl_xor_sync(LOW_HALF, x[threadIdx.x], 1);
+    else if (threadIdx.x < 32)
+        x[threadIdx.x] = (float)__ballot_sync(~LOW_HALF, true);
+    __syncthreads();
+}
+
+struct meeting {
+    const char *name;
+    void (*kernel)(float *, unsigned);
+    unsigned threads, mask;
+    const char *message; /* null: none, and the kernel ends */
+};
+
+/* Runs in a process of its own: what it wrote to stderr. */
+std::string output_of(const meeting &m, int *status)
+{
+    int ends[2];
+    float x[64] = {};
+    std::string said;
+    char some[512];
+    if (pipe(ends))
+        std::abort();
+    const pid_t child = fork();
+    if (!child) {
+        dup2(ends[1], STDERR_FILENO);
+        PK_LAUNCH(m.kernel, 1, m.threads, 0, nullptr, x, m.mask);
+        _exit(PK_LAUNCHED());
+    }
+    close(ends[1]);
+    for (ssize_t n; (n = read(ends[0], some, sizeof some)) > 0;)
+        said.append(some, (size_t)n);
+    close(ends[0]);
+    waitpid(child, status, 0);
+    return said;
+}
+
+void meetings()
+{
+    const meeting rows[] = {
+        {"half of a warp has ended", half_ended, 32, ALL, "has ended"},
+        {"half of a warp ends without calling", half_ends_later, 32, ALL, "waits for it"},
+        {"a mask of those who are there", half_ended, 32, ~LOW_HALF, nullptr},
+        {"a lane has ended before a ballot", ended_in_ballot, 32, ALL, "waits for it"},
+        {"a ballot without it", ended_in_ballot, 32, ALL & ~8u, nullptr},
+        {"a lane has ended before __syncwarp", ended_in_syncwarp, 32, ALL, "waits for it"},
+        {"__syncwarp without it", ended_in_syncwarp, 32, ALL & ~8u, nullptr},
+        {"lanes that do not exist", unnamed, 16, ALL, "does not exist"},
+        {"lanes that the mask leaves out call", unnamed, 32, LOW_HALF, "not named by its mask"},
+        {"a lane that the mask leaves out is read", reads_unnamed, 32, LOW_HALF, "does not name"},
+        {"halves of a warp at different calls", another_call, 32, ALL, "__syncwarp"},
+        {"halves of a warp with different masks", another_mask, 32, ~0x80000000u, "mask 7fffffff"},
+        {"warps at different barriers", another_barrier, 64, ALL, "__syncthreads"},
+        {"a lane at a barrier, its warp at a ballot", barrier_and_warp, 32, ALL, "no thread can go on"},
+        {"all meet", all_meet, 64, 0, nullptr},
+        {"all that are left meet", all_meet, 64, ALL, nullptr},
+    };
+    for (const meeting &m : rows) {
+        int status;
+        const std::string said = output_of(m, &status);
+        const bool aborted = WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+        const bool right = m.message ? aborted && said.find(m.message) != std::string::npos &&
+                                           said.find("test_shim.cpp") != std::string::npos
+                                     : status == 0 && said.empty();
+        if (!right && ++failures)
+            std::printf("%s: status %d, and it said: %s\n", m.name, status, said.c_str());
+    }
+}
+
+} // namespace
+
+int main()
+{
+    launches();
+    shared_memory();
+    meetings();
+    std::printf("%d wrong\n", failures);
+    return failures != 0;
+}
