@@ -1,4 +1,4 @@
-/* Changes: an optimal segmentation by PELT, and the shape that it gives a series. */
+/* Changes: an optimal segmentation by PELT. */
 #include "stats/changes.h"
 
 #include "base/arena.h"
@@ -97,50 +97,4 @@ size_t pk_find_changes(const double *v, size_t n, double penalty, size_t least, 
     for (size_t t = n, i = pieces; t > 0; t = f.from[t])
         starts[--i] = f.from[t];
     return pieces;
-}
-
-/* Copies what is no outlier; at[i] is where it came from, at[kept] = n. */
-static size_t without_outliers(const double *v, size_t n, double *kept, size_t *at, struct pk_arena *a)
-{
-    bool *out = pk_new_n(a, bool, n);
-    size_t m = 0;
-    pk_find_outliers(v, n, out, kept);
-    for (size_t i = 0; i < n; i++) {
-        if (out[i])
-            continue;
-        kept[m] = v[i];
-        at[m++] = i;
-    }
-    at[m] = n;
-    return m;
-}
-
-struct pk_shape_found pk_find_shape(const double *v, size_t n)
-{
-    static const double same = 0.005;
-    enum { LEAST = 5 };
-    PK_ARENA_CLEANUP struct pk_arena a = {0};
-    double *kept = pk_new_n(&a, double, n + 1);
-    size_t *at = pk_new_n(&a, size_t, n + 1), *starts = pk_new_n(&a, size_t, n + 1);
-    struct pk_shape_found found = {PK_SHAPE_FLAT, 0, 0};
-    size_t m = without_outliers(v, n, kept, at, &a);
-    bool logs = pk_log_or_copy(kept, kept, m);
-    size_t pieces = pk_find_changes(kept, m, 15 * log((double)m), LEAST, starts);
-    if (pieces < 2)
-        return found;
-    size_t last = starts[pieces - 1], p = pieces - 1;
-    double end = pk_mean(kept + last, m - last), off = 0;
-    while (p-- > 0 && fabs(off) <= same)
-        off = pk_mean(kept + starts[p], starts[p + 1] - starts[p]) - end;
-    if (fabs(off) <= same)
-        return found;
-    p++; /* the loop ended one below the last differing piece */
-    found.change = logs ? expm1(off) : off;
-    found.steady_from = at[starts[p + 1]];
-    found.shape = 4 * found.steady_from > 3 * n ? PK_SHAPE_UNSTEADY
-                  : off > 0                     ? PK_SHAPE_WARMUP
-                                                : PK_SHAPE_SLOWDOWN;
-    if (found.shape == PK_SHAPE_UNSTEADY)
-        found.steady_from = n;
-    return found;
 }

@@ -1,4 +1,4 @@
-/* Intervals: of a mean, of a quantile by order statistics, of a median over invocations. */
+/* Intervals: of a median by order statistics, of a median over invocations. */
 #include "stats/stats.h"
 
 #include "stats/dist/dist.h"
@@ -26,11 +26,6 @@ static struct pk_interval student(const double *v, size_t n, bool logs, double l
     return (struct pk_interval){v[0] + mean - half, v[0] + mean + half};
 }
 
-struct pk_interval pk_mean_interval(const double *v, size_t n, double level)
-{
-    return n < 2 ? no_interval : student(v, n, false, level);
-}
-
 struct pk_interval pk_invocations_interval(const double *medians, size_t n, double level)
 {
     bool positive = true;
@@ -39,33 +34,19 @@ struct pk_interval pk_invocations_interval(const double *medians, size_t n, doub
     return n < 3 ? no_interval : student(medians, n, positive, level);
 }
 
-/* The largest l in 0..n with P(B < l) <= tail for B binomial(n, p). */
-static size_t lower_rank(size_t n, double p, double tail)
+/* The largest l in 0..n with P(B < l) <= tail for B binomial(n, 1/2): the l-th smallest and the l-th largest value enclose
+ * the median with probability 1 - 2 tail or more. 0: n is too small. */
+static size_t lower_rank(size_t n, double tail)
 {
     size_t lo = 0, hi = n;
     while (lo < hi) {
         size_t l = lo + (hi - lo + 1) / 2;
-        if (pk_binomial_below(l - 1, n, p) <= tail)
+        if (pk_binomial_below(l - 1, n, 0.5) <= tail)
             lo = l;
         else
             hi = l - 1;
     }
     return lo;
-}
-
-struct pk_ranks pk_quantile_ranks(size_t n, double p, double level)
-{
-    double tail = (1 - level) / 2;
-    size_t lo = lower_rank(n, p, tail), hi = n + 1 - lower_rank(n, 1 - p, tail);
-    double outside =
-        (lo ? pk_binomial_below(lo - 1, n, p) : 0) + (hi <= n ? pk_binomial_below(n - hi, n, 1 - p) : 0);
-    return (struct pk_ranks){lo, hi, 1 - outside};
-}
-
-struct pk_interval pk_quantile_interval(const double *sorted, size_t n, double p, double level)
-{
-    struct pk_ranks r = pk_quantile_ranks(n, p, level);
-    return (struct pk_interval){r.lo ? sorted[r.lo - 1] : -INFINITY, r.hi <= n ? sorted[r.hi - 1] : INFINITY};
 }
 
 struct pk_interval pk_median_interval(double *v, size_t n, double level)
@@ -75,7 +56,7 @@ struct pk_interval pk_median_interval(double *v, size_t n, double level)
     double r = pk_autocorrelation(v, n);
     double stretch = r > 0 ? sqrt((1 + r) / (1 - r)) : 1;
     double median = pk_median_of(v, n);
-    size_t k = pk_quantile_ranks(n, 0.5, level).lo;
+    size_t k = lower_rank(n, (1 - level) / 2);
     if (!k)
         return no_interval;
     return (struct pk_interval){median - stretch * (median - v[k - 1]),

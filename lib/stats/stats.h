@@ -5,7 +5,7 @@
  * (Hyndman and Fan 1996), variances have n-1. Vectors from R and SciPy: tests/unit/stats.
  *
  * Beside it: dist/ distributions, infer/ tests of one or two sets, trend.h and changes.h what a series does over time,
- * components.h where noise comes from, verdict/ decisions. */
+ * verdict/ decisions. */
 #pragma once
 
 #include <stdbool.h>
@@ -30,22 +30,9 @@ double pk_quantile(const double *sorted, size_t n, double p);
 /* 1.482602218505602 (1 / the normal's third quartile) * median absolute deviation; scratch holds n. */
 double pk_mad(const double *v, size_t n, double *scratch);
 
-/* Mean +- t * sd / sqrt(n) at `level` (0.95); NaN under two values. */
-struct pk_interval pk_mean_interval(const double *v, size_t n, double level);
-
 /* Order-statistic interval of the median (binomial ranks), half-width stretched by sqrt((1+r)/(1-r)) for lag-1
  * autocorrelation r > 0. v is sorted in place after r was taken from its time order. NaN under six values. */
 struct pk_interval pk_median_interval(double *v, size_t n, double level);
-
-/* Order-statistic interval of the p-quantile of independent values: [lo-th, hi-th smallest], 1-based, equal tails,
- * covering at least `level`. lo = 0 or hi = n + 1: that end is open (the 95 % interval of a median needs 6 values). */
-struct pk_ranks {
-    size_t lo, hi;
-    double coverage;
-};
-struct pk_ranks pk_quantile_ranks(size_t n, double p, double level);
-/* An open end is infinite. */
-struct pk_interval pk_quantile_interval(const double *sorted, size_t n, double p, double level);
 
 /* Interval of the median over invocations: Student on the log medians when all are positive, back-transformed; else
  * Student on the medians. NaN under three invocations. */

@@ -1,9 +1,8 @@
 /* Dist: distributions that tests and intervals rest on. Relative errors are below 1e-12 for parameters up to a few
  * thousand.
  *
- * Student's t and the binomial go through the regularised incomplete beta function; the noncentral t is the series of
- * Lenth (1989, AS 243), summed from its far end downwards. Arguments out of range are bugs of the caller (an assertion),
- * NaN gives NaN. */
+ * Student's t and the binomial go through the regularised incomplete beta function. Arguments out of range are bugs of the
+ * caller (an assertion), NaN gives NaN. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,9 +19,6 @@ double pk_normal_quantile(double p); /* 0 < p < 1 */
 double pk_t_quantile(double p, double df);  /* 0 < p < 1 */
 double pk_t_two_sided(double t, double df); /* P(|T| > |t|) */
 double pk_t_above(double t, double df);     /* P(T > t) */
-
-/* P(T < t) of the noncentral t with noncentrality nc; absolute error below 1e-12 for |nc| up to 30, 1e-10 up to 300. */
-double pk_t_noncentral_below(double t, double df, double nc);
 
 double pk_binomial_below(size_t k, size_t n, double p); /* P(B <= k) */
 

@@ -1,4 +1,4 @@
-/* Adjust: p values of many questions asked at once, by Holm, and by Benjamini and Hochberg. */
+/* Adjust: p values of many questions asked at once, by Holm. */
 #include "stats/infer/adjust.h"
 
 #include "base/arena.h"
@@ -40,19 +40,5 @@ void pk_adjust_holm(const double *p, size_t n, double *out)
     for (size_t i = 0; i < m; i++) {
         most = fmax(most, fmin(1, (double)(m - i) * sorted[i].p));
         out[sorted[i].at] = most;
-    }
-}
-
-void pk_adjust_bh(const double *p, size_t n, double *out)
-{
-    PK_ARENA_CLEANUP struct pk_arena arena = {0};
-    struct place *sorted = pk_new_n(&arena, struct place, n + 1);
-    size_t m = sort_answered(p, n, sorted);
-    double least = 1;
-    for (size_t i = 0; i < n; i++)
-        out[i] = p[i];
-    for (size_t i = m; i-- > 0;) {
-        least = fmin(least, (double)m / (double)(i + 1) * sorted[i].p);
-        out[sorted[i].at] = least;
     }
 }

@@ -8,7 +8,3 @@
 
 /* Holm (1979): with alpha, the chance that any true null is rejected is at most alpha, whatever the dependence. */
 void pk_adjust_holm(const double *p, size_t n, double *out);
-
-/* Benjamini and Hochberg (1995): with alpha, the expected share of true nulls among the rejected is at most alpha, for
- * independent or positively dependent questions. */
-void pk_adjust_bh(const double *p, size_t n, double *out);

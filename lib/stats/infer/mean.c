@@ -31,18 +31,6 @@ struct pk_mean_test pk_test_welch(const double *a, size_t na, const double *b, s
     return pk_test_estimate(mb.mean - ma.mean, sqrt(v), pk_welch_df(va, na, vb, nb), level);
 }
 
-struct pk_mean_test pk_test_pooled(const double *a, size_t na, const double *b, size_t nb, double level)
-{
-    struct pk_moments ma = pk_moments(a, na), mb = pk_moments(b, nb);
-    double difference = mb.mean - ma.mean;
-    if (!na || !nb || na + nb < 3)
-        return pk_test_estimate(difference, NAN, NAN, level);
-    double squares =
-        (na > 1 ? ma.variance * (double)(na - 1) : 0) + (nb > 1 ? mb.variance * (double)(nb - 1) : 0);
-    double df = (double)(na + nb - 2);
-    return pk_test_estimate(difference, sqrt(squares / df * (1 / (double)na + 1 / (double)nb)), df, level);
-}
-
 double pk_test_above(const struct pk_mean_test *t, double null)
 {
     double off = t->estimate - null;

@@ -19,8 +19,6 @@ struct pk_mean_test {
 struct pk_mean_test pk_test_mean(const double *v, size_t n, double level);
 /* Two values at least on each side. */
 struct pk_mean_test pk_test_welch(const double *a, size_t na, const double *b, size_t nb, double level);
-/* Equal variances granted. One value at least on each side, three in all. */
-struct pk_mean_test pk_test_pooled(const double *a, size_t na, const double *b, size_t nb, double level);
 
 /* The same from an estimate, its standard error and degrees of freedom (NaN for none). */
 struct pk_mean_test pk_test_estimate(double estimate, double se, double df, double level);

@@ -1,30 +1,10 @@
-/* Power: of the paired t test, exact and quick, and the pairs that it needs. */
+/* Power: the smallest effect that the paired t test finds, and the pairs that it needs. */
 #include "stats/infer/power.h"
 
 #include "base/assert.h"
 #include "stats/dist/dist.h"
 
 #include <math.h>
-
-double pk_power_paired(size_t n, double sd, double effect, double alpha)
-{
-    pk_assert(n >= 2);
-    double df = (double)(n - 1), critical = pk_t_quantile(1 - alpha / 2, df),
-           nc = fabs(effect) / sd * sqrt((double)n);
-    return 1 - pk_t_noncentral_below(critical, df, nc) + pk_t_noncentral_below(-critical, df, nc);
-}
-
-double pk_mde_exact(size_t n, double sd, double alpha, double power)
-{
-    double lo = 0, hi = 1; /* in units of sd */
-    while (pk_power_paired(n, 1, hi, alpha) < power)
-        hi *= 2;
-    for (int i = 0; i < 100 && hi - lo > 1e-15 * hi; i++) {
-        double mid = lo + (hi - lo) / 2;
-        *(pk_power_paired(n, 1, mid, alpha) < power ? &lo : &hi) = mid;
-    }
-    return sd * hi;
-}
 
 /* Half-width of two quantiles together, over n pairs. */
 static double reach(size_t n, double sd, double p, double q)

@@ -1,8 +1,8 @@
 /* Power: what a paired design can see, and how many pairs it takes.
  *
  * sd is the standard deviation of the pairs' differences (about 1.4 times that between processes), effects are in the
- * same unit. Exact by the noncentral t; the quick forms replace it by (t_(1 - alpha/2) + t_power) sd / sqrt(n), within 2
- * % for five pairs or more, and are what verdicts print. For one-sided alpha pass twice it. */
+ * same unit. Instead of the noncentral t, (t_(1 - alpha/2) + t_power) sd / sqrt(n) is used, which is within 2 % for five
+ * pairs or more. For one-sided alpha pass twice it. */
 #pragma once
 
 #include <stddef.h>
@@ -10,11 +10,7 @@
 
 #define PK_PAIRS_NEVER SIZE_MAX /* no number of pairs below ten million would do */
 
-/* Chance that the two-sided t test of n >= 2 pairs rejects at alpha when the true mean difference is `effect`; sd > 0. */
-double pk_power_paired(size_t n, double sd, double effect, double alpha);
-
-/* The smallest effect found with probability `power` (0.8), alpha < power < 1. */
-double pk_mde_exact(size_t n, double sd, double alpha, double power);
+/* The smallest effect found with probability `power` (0.8) by n >= 2 pairs, alpha < power < 1. */
 double pk_mde_quick(size_t n, double sd, double alpha, double power);
 
 /* Fewest pairs (at least 3) that find `effect`, or that prove equivalence within +-margin at risk alpha when the truth is

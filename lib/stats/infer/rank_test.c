@@ -1,4 +1,4 @@
-/* Rank test: Mann-Whitney and Wilcoxon's signed ranks, exact or nearly normal. */
+/* Rank test: Mann-Whitney, exact or nearly normal. */
 #include "stats/infer/rank.h"
 
 #include "stats/dist/dist.h"
@@ -50,31 +50,6 @@ struct pk_rank_test pk_mann_whitney(const double *a, size_t na, const double *b,
     } else {
         double total = x + y;
         place_nearly(&r, r.statistic - x * y / 2, x * y / 12 * (total + 1 - ties / (total * (total - 1))));
-    }
-    return r;
-}
-
-struct pk_rank_test pk_signed_rank(const double *d, size_t n)
-{
-    PK_ARENA_CLEANUP struct pk_arena arena = {0};
-    double *sizes = pk_new_n(&arena, double, n + 1), ties;
-    size_t *ups = pk_new_n(&arena, size_t, n + 1), kept = 0, sum = 0, last;
-    for (size_t i = 0; i < n; i++) {
-        if (d[i] == 0)
-            continue;
-        ups[kept] = d[i] > 0;
-        sizes[kept++] = fabs(d[i]);
-    }
-    const size_t *ranks = pk_double_ranks(sizes, kept, &arena, &ties);
-    for (size_t i = 0; i < kept; i++)
-        sum += ups[i] * ranks[i];
-    struct pk_rank_test r = {.statistic = (double)sum / 2, .exact = kept <= PK_RANK_EXACT};
-    if (r.exact) {
-        const double *p = pk_rank_sums(ranks, kept, kept + 1, &arena, &last);
-        place_exactly(&r, p, last, sum, last);
-    } else {
-        double m = (double)kept;
-        place_nearly(&r, r.statistic - m * (m + 1) / 4, (m * (m + 1) * (2 * m + 1) - ties / 2) / 24);
     }
     return r;
 }

@@ -34,13 +34,6 @@ size_t *pk_double_ranks(const double *v, size_t n, struct pk_arena *a, double *t
     return ranks;
 }
 
-/* Adds one rank that a fair coin takes or leaves. p holds sums 0 .. last. */
-static void toss(double *p, size_t last, size_t rank)
-{
-    for (size_t s = last + rank + 1; s-- > 0;)
-        p[s] = 0.5 * (s <= last ? p[s] : 0) + 0.5 * (s >= rank ? p[s - rank] : 0);
-}
-
 /* Adds the rank number `seen`: counts[k * width + s] is the number of ways to have k of the ranks so far sum to s. */
 static void add_rank(double *counts, size_t width, size_t choose, size_t seen, size_t rank)
 {
@@ -55,14 +48,6 @@ double *pk_rank_sums(const size_t *ranks, size_t n, size_t choose, struct pk_are
     size_t total = 0;
     for (size_t i = 0; i < n; i++)
         total += ranks[i];
-    if (choose > n) {
-        double *p = pk_new_n(a, double, total + 1);
-        p[0] = 1;
-        *last = 0;
-        for (size_t i = 0; i < n; *last += ranks[i++])
-            toss(p, *last, ranks[i]);
-        return p;
-    }
     double *counts = pk_new_n(a, double, (choose + 1) * (total + 1)), ways = 0;
     counts[0] = 1;
     for (size_t i = 0; i < n; i++)

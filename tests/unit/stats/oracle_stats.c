@@ -42,24 +42,6 @@ static void summarize(double *v, size_t n)
         say(all[i]);
 }
 
-static void quantile_ranks(double *v, size_t n) /* n, p, level */
-{
-    struct pk_ranks r = pk_quantile_ranks((size_t)v[0], v[1], v[2]);
-    say((double)r.lo);
-    say((double)r.hi);
-    say(r.coverage);
-}
-
-static void quantile_interval(double *v, size_t n) /* p, level, sorted values */
-{
-    say_interval(pk_quantile_interval(v + 2, n - 2, v[0], v[1]));
-}
-
-static void mean_interval(double *v, size_t n)
-{
-    say_interval(pk_mean_interval(v + 1, n - 1, v[0]));
-}
-
 static void median_interval(double *v, size_t n)
 {
     say_interval(pk_median_interval(v + 1, n - 1, v[0]));
@@ -118,9 +100,6 @@ static void welch(double *v, size_t n)
 const struct question stats_questions[] = {
     {"quantile", quantile},
     {"summarize", summarize},
-    {"quantile_ranks", quantile_ranks},
-    {"quantile_interval", quantile_interval},
-    {"mean_interval", mean_interval},
     {"median_interval", median_interval},
     {"invocations_interval", invocations_interval},
     {"warmup", warmup},

@@ -1,4 +1,4 @@
-"""Distributions, tests, trends, changes, components and power of lib/stats against the reference vectors (1e-12), SciPy, and counting."""
+"""Distributions, tests, trends, changes and power of lib/stats against the reference vectors (1e-12), SciPy, and counting."""
 import fractions
 import itertools
 import json
@@ -10,13 +10,12 @@ import subprocess
 
 import numpy as np
 import pytest
-from scipy import integrate, special, stats
+from scipy import special, stats
 
 VECTORS = json.loads((pathlib.Path(__file__).parent / "vectors.json").read_text())
 DATA = VECTORS["data"]
 A8, B8, TIED_A, TIED_B = DATA["A8"], DATA["B8"], DATA["Aties"], DATA["Bties"]
 D8 = VECTORS["paired"]["A8_B8"]["d_log_ratio"]
-A6, B6 = [1.1, 2.3, 3.7, 4.2, 5.9, 6.8], [9.4, 8.1, 10.7, 11.3, 7.9, 12.6]
 
 
 def near(x, rel=1e-12, abs=1e-300):
@@ -45,9 +44,6 @@ def test_distributions_of_the_vectors(ask):
     for key, p in d["t_cdf"].items():
         t, df = (float(part.split("=")[1]) for part in key.split(","))
         assert ask("t_above", -t, df) == near([p])
-    for key, p in d["nct_cdf"].items():
-        t, df, nc = (float(part.split("=")[1]) for part in key.split(","))
-        assert ask("t_noncentral", t, df, nc) == near([p])
     assert ask("binomial", 2, 10, 0.5) == near([d["binom_cdf_2_10_0.5"]])
     assert ask("beta_inc", 0.4, 2, 3)[0] == near(d["betainc_2_3_0.4"])
     f = 2.5 * 4 / (12 + 2.5 * 4)  # F and chi-squared are the same function
@@ -77,29 +73,6 @@ def test_normal_quantile_inverts(ask):
     for p in (1e-300, 1e-12, 0.001, 0.2, 0.3, 0.499, 0.5001, 0.75, 0.99):
         (z,) = ask("normal_quantile", p)
         assert z == near(special.ndtri(p), 1e-12, 1e-15)
-
-
-def noncentral(t, df, nc):
-    """P(T < t) from its definition: Z + nc < t sqrt(chi2 / df), integrated over u = sqrt(chi2 / df). SciPy's own is off by 1e-8."""
-    log_c = math.log(2) * (1 - df / 2) - math.lgamma(df / 2) + df / 2 * math.log(df)
-
-    def density(u):
-        return math.exp(log_c + (df - 1) * math.log(u) - df * u * u / 2) * special.ndtr(t * u - nc) if u > 0 else 0
-
-    width = 1 / math.sqrt(2 * df)
-    points = sorted({0, 12, *(u for u in (1 + k * width for k in range(-9, 10)) if 0 < u < 12)})
-    kink = nc / t if t and 0 < nc / t < 12 else 1
-    points = sorted({*points, *(u for u in (kink + k / (abs(t) + 1e-3) for k in range(-9, 10, 3)) if 0 < u < 12)})
-    return sum(integrate.quad(density, a, b, epsabs=1e-15, epsrel=1e-13, limit=200)[0] for a, b in zip(points, points[1:]))
-
-
-def test_noncentral_t_by_integration(ask):
-    for df in (1, 2, 5.5, 20, 300):
-        for nc in (-3, -0.1, 1e-9, 1e-4, 0.03, 0.7, 2, 9, 30, 280):
-            for t in (-2, 0, 0.001, 0.5, 2.3, 12.7, 60, 290):
-                worst = 1e-10 if nc > 30 else 1e-12
-                assert ask("t_noncentral", t, df, nc) == [pytest.approx(noncentral(t, df, nc), abs=worst)], (df, nc, t)
-    assert ask("t_noncentral", math.inf, 3, 2) == [1] and ask("t_noncentral", -math.inf, 3, 2) == [0]
 
 
 def test_binomial_and_fisher_of_scipy(ask):
@@ -132,16 +105,13 @@ def test_welch_of_the_vectors(ask):
         _, _, df, t, p, low, high = ask("welch_test", 8, *a, *b)
         assert [t, df, p] == near([d[key]["t"], d[key]["df"], d[key]["p_two_sided"]])
         assert [low, high] == near(d[key][ci])
-    _, _, df, t, p, _, _ = ask("pooled_test", 8, *A8, *B8)
-    assert [t, df, p] == near([d["student_pooled_raw"][k] for k in ("t", "df", "p_two_sided")])
 
 
 def test_means_of_scipy(ask):
     for seed in range(20):
         a, b = gauss(seed, 2 + seed % 5), gauss(seed + 100, 2 + seed % 11)
-        for name, equal in (("welch_test", False), ("pooled_test", True)):
-            expected = stats.ttest_ind(b, a, equal_var=equal)
-            assert ask(name, len(a), *a, *b)[3:5] == near([expected.statistic, expected.pvalue])
+        expected = stats.ttest_ind(b, a, equal_var=False)
+        assert ask("welch_test", len(a), *a, *b)[3:5] == near([expected.statistic, expected.pvalue])
         expected = stats.ttest_1samp(a, 0)
         assert ask("mean", 0.95, *a)[3:5] == near([expected.statistic, expected.pvalue])
 
@@ -150,7 +120,6 @@ def test_means_of_too_little(ask):
     estimate, *rest = ask("mean", 0.95, 4)
     assert estimate == 4 and all_nan(rest[2:])
     assert all_nan(ask("mean", 0.95))
-    assert ask("pooled_test", 1, 1, 2, 3)[2] == 1 and all_nan(ask("pooled_test", 1, 1, 2)[3:])
     assert all_nan(ask("welch_test", 1, 5, 6, 7)[3:])
 
 
@@ -245,91 +214,9 @@ def test_ranks_of_too_little(ask):
     assert all_nan(ask("mann_whitney", 0, 1, 2)[:4])
     assert ask("mann_whitney", 1, 5, 5)[1:4] == [1, 1, 1]
     assert ask("mann_whitney", 40, *[3] * 80)[1] == 1
-    assert ask("signed_rank")[:4] == [0, 1, 1, 1] and ask("signed_rank", 0, 0, 0)[:4] == [0, 1, 1, 1]
-    assert ask("signed_rank", 1e300, 1e299, -1e298)[0] == 5
-    assert ask("signed_rank", *[0] * 5, 2)[:2] == [1, 1]
 
 
-def test_signed_rank_of_the_vectors(ask):
-    d = VECTORS["paired"]["A8_B8"]
-    answer = ask("signed_rank", *D8)
-    assert [answer[0], answer[1], answer[3]] == near([d["W_plus"], d["p_signed_rank_exact_two_sided"], d["p_signed_rank_exact_greater"]])
-    assert ask("signed_rank", *(y - x for x, y in zip(A6, B6)))[1] == near(0.03125)  # six of six
-
-
-def test_signed_rank_with_ties_and_zeros(ask):
-    for seed in range(12):
-        d = gauss(seed, 4 + seed % 7, 0)
-        kept = [x for x in d if x]
-        ranks = stats.rankdata(np.abs(kept)) if kept else []
-        sums = [sum(r for r, up in zip(ranks, ups) if up) for ups in itertools.product((0, 1), repeat=len(kept))]
-        seen = sum(r for r, x in zip(ranks, kept) if x > 0)
-        less, greater = np.mean([s <= seen for s in sums]), np.mean([s >= seen for s in sums])
-        assert ask("signed_rank", *d) == near([seen, min(1, 2 * min(less, greater)), less, greater, 1])
-
-
-def test_signed_rank_of_scipy(ask):
-    for seed in range(15):
-        d = gauss(seed, 5 + 3 * seed)
-        for alternative, at in (("two-sided", 1), ("less", 2), ("greater", 3)):
-            expected = stats.wilcoxon(d, alternative=alternative, mode="exact")
-            assert ask("signed_rank", *d)[at] == near(expected.pvalue)
-    for digits in (None, 1):
-        d = gauss(4, 150, digits)
-        for alternative, at in (("two-sided", 1), ("less", 2), ("greater", 3)):
-            expected = stats.wilcoxon(d, alternative=alternative, mode="approx", correction=True)
-            assert ask("signed_rank", *d)[at] == near(expected.pvalue)
-
-
-def test_shifts_of_the_vectors(ask):
-    d = VECTORS["paired"]["A8_B8"]
-    for level in (90, 95):
-        ci = d["hl_ci_%d" % level]
-        assert ask("shift_paired", level / 100, *D8) == near([d["hodges_lehmann"], ci["lo"], ci["hi"], ci["achieved"]])
-    d = VECTORS["two_sample"]["A8_B8"]
-    for level in (90, 95):
-        ci = d["hl_ci_%d" % level]
-        answer = ask("shift_between", level / 100, 8, *A8, *B8)
-        assert answer == near([d["hodges_lehmann_shift"], ci["lo"], ci["hi"], ci["achieved"]])
-
-
-def test_shifts_by_counting(ask):
-    for seed in range(8):
-        d = gauss(seed, 5 + seed)
-        walsh = sorted((d[i] + d[j]) / 2 for i in range(len(d)) for j in range(i, len(d)))
-        estimate, low, high, achieved = ask("shift_paired", 0.9, *d)
-        assert estimate == near(np.median(walsh), 1e-12, 1e-15)
-        assert achieved >= 0.9 and low == near(walsh[len(walsh) - 1 - walsh.index(pytest.approx(high))])
-        a, b = gauss(seed, 4 + seed), gauss(seed + 9, 6)
-        estimate, low, high, achieved = ask("shift_between", 0.9, len(a), *a, *b)
-        assert estimate == near(np.median(np.subtract.outer(b, a)), 1e-12, 1e-15)
-        assert low < estimate < high and achieved >= 0.9
-
-
-def test_shifts_agree_with_their_tests(ask):
-    """The interval leaves 0 out exactly when the test rejects, for many values too."""
-    for n in (9, 30, 59, 61, 120):
-        for seed in range(10):
-            d = [x - 0.3 + 0.25 * math.sqrt(30 / n) for x in gauss(seed, n)]
-            _, low, high, _ = ask("shift_paired", 0.95, *d)
-            assert (low > 0 or high < 0) == (ask("signed_rank", *d)[1] <= 0.05)
-    for n in (12, 29, 31, 60):
-        for seed in range(10):
-            a, b = gauss(seed, n), [x + 0.5 for x in gauss(seed + 30, n)]
-            _, low, high, _ = ask("shift_between", 0.95, n, *a, *b)
-            assert (low > 0 or high < 0) == (ask("mann_whitney", n, *a, *b)[1] <= 0.05)
-
-
-def test_shifts_of_too_little(ask):
-    estimate, low, high, achieved = ask("shift_paired", 0.95, 1, 2, 3, 4, 5)
-    assert estimate == 3 and all_nan([low, high, achieved])
-    assert not all_nan(ask("shift_paired", 0.95, 1, 2, 3, 4, 5, 6))
-    assert all_nan(ask("shift_between", 0.95, 3, 1, 2, 3, 4, 5, 6)[1:])
-    assert not all_nan(ask("shift_between", 0.95, 4, 1, 2, 3, 4, 5, 6, 7, 8)[1:])
-    assert all_nan(ask("shift_paired", 0.95)) and all_nan(ask("shift_between", 0.95, 0, 1))
-
-
-# --- many questions, resampling ---
+# --- many questions ---
 
 
 def test_adjusted_p_of_the_vectors(ask):
@@ -338,70 +225,12 @@ def test_adjusted_p_of_the_vectors(ask):
     random.Random(1).shuffle(order)
     p = [DATA["pvals"][i] for i in order]
     assert ask("holm", *p) == near([d["holm"][i] for i in order])
-    assert ask("bh", *p) == near([d["bh"][i] for i in order])
 
 
 def test_adjusted_p_without_answers(ask):
-    for name in ("holm", "bh"):
-        answer = ask(name, 0.01, math.nan, 0.04)
-        assert math.isnan(answer[1]) and [answer[0], answer[2]] == near([0.02, 0.04])
-        assert ask(name, 0.3) == [0.3] and ask(name, 1, 1) == [1, 1] and ask(name, 0.02, 0.02) == near([0.04, 0.04] if name == "holm" else [0.02] * 2)
-
-
-def test_bootstrap_of_the_vectors(ask):
-    d, x = VECTORS["bootstrap_exhaustive_n5"], VECTORS["bootstrap_exhaustive_n5"]["x"]
-    estimate, se, low, high = ask("bootstrap_all", 3125, 0, *x)
-    assert [estimate, se] == near([d["mean"]["theta"], d["mean"]["boot_se_ddof1"]])
-    assert [low, high] == near(d["mean"]["percentile95_type7"])
-    assert ask("bootstrap_all", 3125, 1, *x)[2:] == near(d["median"]["percentile95_type7"])
-    d = VECTORS["bootstrap_lcg_A8_B8_logratio"]
-    answer = ask("bootstrap_lcg", 20240607, 2000, 0, *D8)
-    assert answer[1:] == near([d["boot_se_ddof1"], *d["mean_percentile95_type7"]])
-    assert ask("bootstrap_lcg", 20240607, 2000, 1, *D8)[2:] == near(d["median_percentile95_type7"])
-
-
-def test_bootstrap_is_reproducible(ask):
-    v = gauss(3, 40)
-    first = ask("bootstrap", 1, 500, *v)
-    assert ask("bootstrap", 1, 500, *v) == first != ask("bootstrap", 2, 500, *v)
-    estimate, se, low, high = ask("bootstrap", 7, 20000, *v)
-    assert estimate == near(np.mean(v)) and se == near(np.std(v) / math.sqrt(40), 0.03)
-    assert low == near(estimate - 1.96 * se, 0.1) and high == near(estimate + 1.96 * se, 0.1)
-    assert ask("bootstrap", 1, 50, 4, 4, 4) == [4, 0, 4, 4] and ask("bootstrap", 1, 50, 4) == [4, 0, 4, 4]
-    assert all_nan(ask("bootstrap", 1, 50))
-
-
-def test_bootstrap_of_few_values_covers_too_little(ask):
-    """What its header warns of: one miss in six for 5 values, near the nominal one in twenty for 40."""
-    r = random.Random(4)
-
-    def misses(n, trials=1500):
-        outside = 0
-        for t in range(trials):
-            _, _, low, high = ask("bootstrap", t, 300, *(r.gauss(0, 1) for _ in range(n)))
-            outside += not low <= 0 <= high
-        return outside / trials
-
-    assert 0.14 < misses(5) < 0.2 and 0.04 < misses(40) < 0.08
-
-
-# --- order statistics ---
-
-
-@pytest.mark.parametrize("key", [k for k in VECTORS["quantile_ci_ranks_95"] if k != "note"])
-def test_ranks_of_quantile_intervals(ask, key):
-    n, p = int(key.split("_")[0][1:]), float(key.split("_p")[1])
-    assert ask("quantile_ranks", n, p, 0.95) == near(VECTORS["quantile_ci_ranks_95"][key])
-
-
-def test_ranks_of_median_intervals(ask):
-    for n, expected in VECTORS["median_ci_ranks_95"].items():
-        assert ask("quantile_ranks", n, 0.5, 0.95) == near(expected)
-    for name, levels in VECTORS["median_ci_order_stat"].items():
-        for level, d in levels.items():
-            assert ask("quantile_interval", 0.5, int(level) / 100, *sorted(DATA[name])) == [d["lo"], d["hi"]]
-            assert ask("quantile_ranks", len(DATA[name]), 0.5, int(level) / 100) == near([d["l_rank1"], d["u_rank1"], d["achieved"]])
-    assert ask("quantile_interval", 0.99, 0.95, *range(30)) == [27, math.inf]
+    answer = ask("holm", 0.01, math.nan, 0.04)
+    assert math.isnan(answer[1]) and [answer[0], answer[2]] == near([0.02, 0.04])
+    assert ask("holm", 0.3) == [0.3] and ask("holm", 1, 1) == [1, 1] and ask("holm", 0.02, 0.02) == near([0.04, 0.04])
 
 
 # --- trends and changes ---
@@ -467,103 +296,15 @@ def test_changes_of_odd_series(ask):
     assert ask("changes", 10, 5, *[1e9 + x for x in [3] * 25 + [4] * 25]) == [0, 25]
 
 
-FLAT, WARMUP, SLOWDOWN, UNSTEADY = range(4)
-
-
-def noisy(r, n, sd, rho, spikes, size):
-    x, out = r.gauss(0, 1), []
-    for _ in range(n):
-        x = rho * x + math.sqrt(1 - rho * rho) * r.gauss(0, 1)
-        out.append(10 * math.exp(sd * x + (r.expovariate(1 / size) if r.random() < spikes else 0)))
-    return out
-
-
-PROFILES = {"quiet": (0.004, 0.7, 0.002, 0.1), "noisy": (0.015, 0.5, 0.01, 0.3)}
-SHAPES = [  # gating.md 5.2: what is done to sample i of 200, what it should be called, and at least how often on each profile
-    ("flat", lambda i: 1, FLAT, 0.9, 0.95),
-    ("+100 %, tau 2", lambda i: 1 + math.exp(-i / 2), WARMUP, 0.8, 0.8),
-    ("+20 %, tau 20", lambda i: 1 + 0.2 * math.exp(-i / 20), WARMUP, 0.9, 0.9),
-    ("+10 % for 60", lambda i: 1.1 if i < 60 else 1, WARMUP, 0.9, 0.9),
-    ("throttles by 3 % half-way", lambda i: 1 if i < 100 else 1.03, SLOWDOWN, 0.9, 0.9),
-    ("slower again at the end", lambda i: 1.1 if i >= 185 else 1, SLOWDOWN, 0, 0),
-]
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("shape", SHAPES[:5], ids=lambda s: s[0])
-def test_shapes(ask, shape, profile):
-    r, trials, hits, off = random.Random(5), 60, 0, []
-    for _ in range(trials):
-        v = [x * shape[1](i) for i, x in enumerate(noisy(r, 200, *PROFILES[profile]))]
-        found, start, _ = ask("shape", *v)
-        hits += found == shape[2]
-        if found != UNSTEADY:
-            off.append(math.log(np.median(v[int(start):]) / (10 * shape[1](199))))
-    print(shape[0], profile, hits / trials, np.mean(off))
-    assert hits / trials >= shape[3 if profile == "quiet" else 4]
-    assert abs(np.mean(off)) < 0.006
-
-
-def test_shape_of_exact_series(ask):
-    assert ask("shape", *[5] * 100) == [FLAT, 0, 0]
-    assert ask("shape", *[6] * 20, *[5] * 80) == near([WARMUP, 20, 0.2])
-    assert ask("shape", *[4] * 50, *[5] * 50) == near([SLOWDOWN, 50, -0.2])
-    assert ask("shape", *[5] * 80, *[6] * 10, *[5] * 10)[:2] == [UNSTEADY, 100]
-    assert ask("shape", *[5] * 80, *[6] * 20)[:2] == [UNSTEADY, 100]
-    assert ask("shape") == [FLAT, 0, 0] and ask("shape", 3) == [FLAT, 0, 0]
-
-
-# --- components, power ---
-
-
-def test_components(ask):
-    d = VECTORS["variance_components"]
-    rows = d["runs_x_iters"]
-    answer = ask("components", 3, 4, 4, 4, *sum(rows, []))
-    keys = ["grand_mean", "MS_between", "MS_within", "T2_between_run", "S2_within", "icc", "se_grand_mean"]
-    assert answer == near([*(d[k] for k in keys), *d["ci95_mean_df_n_minus_1"]])
-    groups = [gauss(i, 2 + i) for i in range(5)]
-    answer = ask("components", 5, *map(len, groups), *sum(groups, []))
-    within = sum(np.var(g, ddof=1) * (len(g) - 1) for g in groups) / (sum(map(len, groups)) - 5)
-    assert answer[1] / answer[2] == near(stats.f_oneway(*groups).statistic) and answer[4] == near(within)
-    assert ask("components", 2, 2, 2, 1, 2, 1, 2)[3:6] == [0, 0.5, 0]  # equal means: nothing lies between
-    assert all_nan(ask("components", 1, 3, 1, 2, 3)[1:2]) and all_nan(ask("components", 3, 1, 1, 1, 1, 2, 4)[2:6])
-
-
-def test_unequal_components_are_unbiased(ask):
-    r, between = random.Random(2), []
-    for _ in range(600):
-        counts, v = [3, 8, 2, 15, 5, 4], []
-        for n in counts:
-            level = r.gauss(0, 2)
-            v += [level + r.gauss(0, 1) for _ in range(n)]
-        between.append(ask("components", 6, *counts, *v)[3])
-    assert np.mean(between) == pytest.approx(4, rel=0.1)
-
-
-def test_design(ask):
-    """gating.md 3.2 and 4.4: m* = 42.6 at CV 1 %, s_w .4 %, rho .7, launch = 2000 iterations."""
-    assert ask("design", 1e-4, 1.6e-5, 0.7, 2000)[2] == near(math.sqrt(2000 * 1.6e-5 * (1.7 / 0.3) / 1e-4))
-    effect, alarm, _ = ask("design", 2.5e-5, 1.6e-5, 0.7, 30)
-    assert effect == near((30 * 2.5e-5 + 1.6e-5 * 1.7 / 0.3) / 4.1e-5)
-    assert alarm == near(2 * stats.norm.cdf(-stats.norm.ppf(0.975) / math.sqrt(effect)))
-    assert ask("design", 0, 1, 0, 30)[:2] == near([1, 0.05]) and ask("design", 0, 1, 0, 30)[2] == math.inf
+# --- power ---
 
 
 @pytest.mark.parametrize("case", VECTORS["power_paired_t"]["cases"], ids=lambda c: "%d-%g" % (c["n"], c["sd"]))
-def test_power_of_the_vectors(ask, case):
-    n, sd = case["n"], case["sd"]
-    assert ask("power_paired", n, sd, 0.02, 0.05) == near([case["power_at_0.02"]])
-    assert ask("mde", n, sd, 0.05, 0.8) == near([case["mde80_exact"], case["mde80_approx"]])
-
-
-def test_power_of_integration(ask):
-    for n, effect in ((2, 1), (3, 0.2), (7, 2), (40, 0.3), (400, 0.1)):
-        df, nc = n - 1, effect * math.sqrt(n)
-        (t,) = ask("t_quantile", 0.975, df)
-        expected = 1 - noncentral(t, df, nc) + noncentral(-t, df, nc)
-        assert ask("power_paired", n, 1, effect, 0.05) == near([expected])
-    assert ask("power_paired", 5, 1, 0, 0.05) == near([0.05])
+def test_smallest_effect_of_the_vectors(ask, case):
+    """Beside the exact one of the noncentral t: within 2 % from five pairs on, as the header says."""
+    (quick,) = ask("mde", case["n"], case["sd"], 0.05, 0.8)
+    assert quick == near(case["mde80_approx"])
+    assert case["n"] < 5 or quick == pytest.approx(case["mde80_exact"], rel=0.02)
 
 
 def quick(n, p, q):
@@ -619,15 +360,13 @@ def test_two_sets_of_r(ask):
     sets = [(gauss(seed, 5 + seed), gauss(seed + 40, 9)) for seed in range(8)]
     script = []
     for a, b in sets:
-        script.append(f"(w <- wilcox.test({c(b)}, {c(a)}, conf.int = TRUE))$p.value, w$estimate, w$conf.int")
-        script.append(f"(t <- t.test({c(b)}, {c(a)}))$p.value, t$conf.int, t$parameter, wilcox.test({c(b)}[1:5] - {c(a)}[1:5])$p.value")
-        script.append(f"(t <- t.test({c(b)}, {c(a)}, var.equal = TRUE))$p.value, t$conf.int, (m <- t.test({c(a)}))$p.value, m$conf.int")
+        script.append(f"wilcox.test({c(b)}, {c(a)})$p.value")
+        script.append(f"(t <- t.test({c(b)}, {c(a)}))$p.value, t$conf.int, t$parameter, (m <- t.test({c(a)}))$p.value, m$conf.int")
     answers = []
     for a, b in sets:
-        rank, shift = ask("mann_whitney", len(a), *a, *b), ask("shift_between", 0.95, len(a), *a, *b)
+        rank = ask("mann_whitney", len(a), *a, *b)
         _, _, df, _, p, low, high = ask("welch_test", len(a), *a, *b)
-        answers += [rank[1], *shift[:3], p, low, high, df, ask("signed_rank", *(y - x for x, y in zip(a[:5], b[:5])))[1]]
-        answers += [*ask("pooled_test", len(a), *a, *b)[4:], *ask("mean", 0.95, *a)[4:]]
+        answers += [rank[1], p, low, high, df, *ask("mean", 0.95, *a)[4:]]
     assert answers == near(r_says(script), 1e-12, 1e-14)
 
 
@@ -639,9 +378,6 @@ def test_ties_tiny_constant_and_huge_values_of_r(ask):
         a, b = gauss(seed, 70, 0), gauss(seed + 9, 60, 0)
         script.append(f"suppressWarnings(wilcox.test({c(b)}, {c(a)}))$p.value")
         answers.append(ask("mann_whitney", len(a), *a, *b)[1])
-        d = [x for x in gauss(seed + 20, 150, 1) if x]
-        script.append(f"suppressWarnings(wilcox.test({c(d)}))$p.value")
-        answers.append(ask("signed_rank", *d)[1])
         x, y = gauss(seed, 2), gauss(seed + 5, 3)
         for scale in (1e-90, 1, 1e140):  # of which R's own arithmetic takes the middle one alone
             script.append(f"(t <- t.test({c(y)}, {c(x)}))$p.value, t$parameter, t$statistic")
@@ -655,8 +391,8 @@ def test_ties_tiny_constant_and_huge_values_of_r(ask):
 @no_r
 def test_the_rest_of_r(ask):
     p, script, answers = [0.001, 0.02, 0.02, 0.2, 0.9], [], []
-    script.append(f"p.adjust({c(p)}, 'holm'), p.adjust({c(p)}, 'BH')")
-    answers += [*ask("holm", *p), *ask("bh", *p)]
+    script.append(f"p.adjust({c(p)}, 'holm')")
+    answers += ask("holm", *p)
     for seed in range(6):
         a, b = gauss(seed, 6 + seed), gauss(seed + 70, 11)
         k, y = [round(abs(10 * x)) for x in (*a[:2], *b[:2])], [*a, *a[:3]]
@@ -669,7 +405,4 @@ def test_the_rest_of_r(ask):
         answers += line[:5]
         script.append(f"suppressWarnings(cor.test(1:11, {c(b)}, method = 'kendall', exact = FALSE, continuity = TRUE))$p.value")
         answers.append(ask("mann_kendall", *b)[2])
-    script.append("power.t.test(n = 9, delta = 0.8, sd = 1, type = 'paired', strict = TRUE)$power")
-    answers += ask("power_paired", 9, 1, 0.8, 0.05)
-    for i, (got, wanted) in enumerate(zip(answers, r_says(script), strict=True)):
-        assert got == near(wanted, 1e-11 if i == len(answers) - 1 else 1e-12, 1e-13), i  # R's own noncentral t stops at 1e-12
+    assert answers == near(r_says(script), 1e-12, 1e-13)

@@ -87,13 +87,6 @@ def test_quantile_of_numpy(ask):
 def test_single_value(ask):
     median, mean, sd, low, high, cv, _, _ = ask("summarize", 4)
     assert (median, mean, low, high) == (4, 4, 4, 4) and math.isnan(sd) and math.isnan(cv)
-    assert all(map(math.isnan, ask("mean_interval", 0.95, 4)))
-
-
-def test_mean_interval(ask):
-    for level in (0.9, 0.95, 0.99):
-        half = t_of(ask, level, 7) * stats.sem(A8)
-        assert ask("mean_interval", level, *A8) == near([np.mean(A8) - half, np.mean(A8) + half])
 
 
 @pytest.mark.parametrize("n", [n for n in VECTORS["median_ci_ranks_95"]])
