@@ -195,6 +195,3 @@ int pk_region_around(const struct pk_case *c, unsigned region);
 /* Of a probe with `shrink`: the largest value of that axis with which the case is predicted to take limit_bytes at most; one less than
  * the axis's least where it has none. */
 int64_t pk_probe_largest(const struct pk_case *c, enum pk_device_kind kind, int64_t limit_bytes);
-
-/* The first broken promise of a descriptor, for the tests: NULL when sound, else a sentence. */
-const char *pk_probe_invalid(const struct pk_probe *p, struct pk_arena *a);

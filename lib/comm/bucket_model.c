@@ -24,15 +24,6 @@ struct pk_bucket_optimum pk_bucket_optimum(const struct pk_bucket_rates *r)
     return best;
 }
 
-double pk_bucket_overhead_ns(const struct pk_bucket_rates *r, double bytes)
-{
-    const double s = r->gradient_bytes, n = s / bytes;
-    const double c = bytes / r->produced_bytes_per_s * S;
-    const double m = r->launch_ns + bytes / r->link_bytes_per_s * S;
-    pk_assert(bytes > 0 && bytes <= s);
-    return c + (n - 1) * fmax(c, m) + m - n * c;
-}
-
 double pk_buckets_end_ns(const struct pk_buckets *b, size_t element_bytes, const double *ready_ns,
                          double launch_ns, double link_bytes_per_s)
 {

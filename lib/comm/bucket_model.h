@@ -34,9 +34,6 @@ struct pk_bucket_optimum {
 };
 struct pk_bucket_optimum pk_bucket_optimum(const struct pk_bucket_rates *r);
 
-/* Of equal buckets of so many bytes, more than 0 and at most s. */
-double pk_bucket_overhead_ns(const struct pk_bucket_rates *r, double bytes);
-
 /* When the last all-reduce is over. ready_ns: [tensors], in the order of readiness, not falling. */
 double pk_buckets_end_ns(const struct pk_buckets *b, size_t element_bytes, const double *ready_ns,
                          double launch_ns, double link_bytes_per_s);

@@ -40,7 +40,7 @@ const char *pk_comm_unavailable(enum pk_comm_kind kind)
 
 static void validate(const struct pk_comm_ops *ops)
 {
-    pk_assert(ops->name && ops->summary && ops->open && ops->close && ops->start && ops->test && ops->wait);
+    pk_assert(ops->name && ops->summary && ops->open && ops->close && ops->start && ops->wait);
 }
 
 enum pk_code pk_comm_open(struct pk_comm *c, enum pk_comm_kind kind, struct pk_device *dev,
@@ -122,12 +122,6 @@ enum pk_code pk_comm_start_group(struct pk_comm *c, struct pk_reduce *r, const s
     pk_assert(!r->pending);
     *r = (struct pk_reduce){.parts = parts, .n_parts = n_parts, .type = type};
     return start(c, r, err);
-}
-
-bool pk_comm_test(struct pk_comm *c, const struct pk_reduce *r)
-{
-    pk_assert(r->pending);
-    return c->broken || c->ops->test(c, r);
 }
 
 enum pk_code pk_comm_wait(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err)

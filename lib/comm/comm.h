@@ -75,8 +75,6 @@ struct pk_comm_ops {
     void (*close)(struct pk_comm *c);
     /* required. Takes an all-reduce whose parts, bytes, type and asked_ns are set. */
     enum pk_code (*start)(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err);
-    /* required. Is it over? Costs no more than a look. */
-    bool (*test)(struct pk_comm *c, const struct pk_reduce *r);
     /* required. Returns when it is over; everything started before it then is too. */
     enum pk_code (*wait)(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err);
     /* optional: absent where wait has said everything. Everything that was started has been waited for. */
@@ -123,7 +121,6 @@ enum pk_code pk_comm_start(struct pk_comm *c, struct pk_reduce *r, void *data, s
 /* Several arrays in one call, each where it is: the latency is paid once. `parts` lives until the wait. */
 enum pk_code pk_comm_start_group(struct pk_comm *c, struct pk_reduce *r, const struct pk_part *parts,
                                  size_t n_parts, enum pk_dtype type, struct pk_err *err) PK_MUST_CHECK;
-bool pk_comm_test(struct pk_comm *c, const struct pk_reduce *r);
 enum pk_code pk_comm_wait(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err) PK_MUST_CHECK;
 /* Nothing is pending. Returns when everything is over on the device too, and times are valid: at the end of a step. */
 enum pk_code pk_comm_settle(struct pk_comm *c, struct pk_err *err) PK_MUST_CHECK;

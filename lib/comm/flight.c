@@ -71,11 +71,6 @@ enum pk_code pk_flight_end(struct pk_flight *f, const struct pk_reduce *r, struc
     return pk_moment_record(f->c->dev, PK_LANE_COMM, &slot_of(f, r->number)->ended, err);
 }
 
-bool pk_flight_over(const struct pk_flight *f, const struct pk_reduce *r)
-{
-    return pk_moment_passed(f->c->dev, &slot_of(f, r->number)->ended);
-}
-
 enum pk_code pk_flight_wait(struct pk_flight *f, const struct pk_reduce *r, struct pk_err *err)
 {
     return pk_lane_await(f->c->dev, PK_LANE_COMPUTE, &slot_of(f, r->number)->ended, err);

@@ -26,7 +26,6 @@ void pk_flight_free(struct pk_flight *f);
 
 enum pk_code pk_flight_begin(struct pk_flight *f, struct pk_reduce *r, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_flight_end(struct pk_flight *f, const struct pk_reduce *r, struct pk_err *err) PK_MUST_CHECK;
-bool pk_flight_over(const struct pk_flight *f, const struct pk_reduce *r);
 enum pk_code pk_flight_wait(struct pk_flight *f, const struct pk_reduce *r, struct pk_err *err) PK_MUST_CHECK;
 
 /* Returns when all are over, and their times are set. `wrong` is asked meanwhile, over and over, and behind the last: an error of it ends

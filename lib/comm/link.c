@@ -78,12 +78,6 @@ static enum pk_code start(struct pk_comm *c, struct pk_reduce *r, struct pk_err 
     return PK_OK;
 }
 
-static bool test(struct pk_comm *c, const struct pk_reduce *r)
-{
-    const struct link *k = c->impl;
-    return k->flight.v ? pk_flight_over(&k->flight, r) : pk_device_now_ns(c->dev) >= r->ended_ns;
-}
-
 static enum pk_code wait(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err)
 {
     struct link *k = c->impl;
@@ -110,7 +104,6 @@ const struct pk_comm_ops pk_comm_link = {
     .open = open_link,
     .close = close_link,
     .start = start,
-    .test = test,
     .wait = wait,
     .settle = settle,
 };

@@ -251,12 +251,6 @@ static enum pk_code start(struct pk_comm *c, struct pk_reduce *r, struct pk_err 
     return PK_OK;
 }
 
-static bool test(struct pk_comm *c, const struct pk_reduce *r)
-{
-    struct mpi *m = c->impl;
-    return m->staged ? pk_flight_over(&m->staged->flight, r) : pk_job_over(&find(m, r)->job);
-}
-
 static enum pk_code wait(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err)
 {
     struct mpi *m = c->impl;
@@ -335,7 +329,6 @@ const struct pk_comm_ops pk_comm_mpi = {
     .open = open_mpi,
     .close = close_mpi,
     .start = start,
-    .test = test,
     .wait = wait,
     .settle = settle,
     .barrier = barrier,

@@ -209,12 +209,6 @@ static enum pk_code start(struct pk_comm *c, struct pk_reduce *r, struct pk_err 
     return rc ? rc : pk_flight_end(&n->flight, r, err);
 }
 
-static bool test(struct pk_comm *c, const struct pk_reduce *r)
-{
-    const struct nccl *n = c->impl;
-    return pk_flight_over(&n->flight, r);
-}
-
 static enum pk_code wait(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err)
 {
     struct nccl *n = c->impl;
@@ -269,7 +263,6 @@ const struct pk_comm_ops pk_comm_nccl = {
     .open = open_nccl,
     .close = close_nccl,
     .start = start,
-    .test = test,
     .wait = wait,
     .settle = settle,
     .barrier = barrier,

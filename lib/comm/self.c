@@ -21,11 +21,6 @@ static enum pk_code start(struct pk_comm *c, struct pk_reduce *r, struct pk_err 
     return PK_OK;
 }
 
-static bool test(struct pk_comm *c, const struct pk_reduce *r)
-{
-    return true;
-}
-
 static enum pk_code wait(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err)
 {
     return PK_OK;
@@ -37,6 +32,5 @@ const struct pk_comm_ops pk_comm_self = {
     .open = open_self,
     .close = close_self,
     .start = start,
-    .test = test,
     .wait = wait,
 };

@@ -243,8 +243,3 @@ struct pk_region_time pk_breakdown_within(const struct pk_trace *t, const struct
     }
     return sum;
 }
-
-double pk_breakdown_off(const struct pk_region_time *r, double timed_ns)
-{
-    return timed_ns > 0 ? ((double)r->busy_ns + (double)r->gap_ns) / timed_ns - 1 : NAN;
-}

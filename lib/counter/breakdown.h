@@ -63,8 +63,3 @@ void pk_breakdown_make(const struct pk_trace *t, struct pk_arena *a, struct pk_b
  * those alone that it asked for in no inner one. After pk_breakdown_regions. Takes memory for a while. */
 struct pk_region_time pk_breakdown_within(const struct pk_trace *t, const struct pk_marks *marks,
                                           unsigned region);
-
-/* Relative difference of busy + gap from `timed_ns`, what timing passes took for the same; beyond PK_BREAKDOWN_AGREES the trace is not
- * of the work that was timed. NaN when timed_ns is 0. */
-#define PK_BREAKDOWN_AGREES 0.04
-double pk_breakdown_off(const struct pk_region_time *r, double timed_ns);

@@ -19,6 +19,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     const char *where;
     pk_bump_init(&b, &a, c.bytes);
     copy.root = pk_tree_copy(t.root, &b);
-    pk_assert(pk_tree_equal(&t, &copy, &a, &where) && pk_tree_digest(&t) == pk_tree_digest(&copy));
+    pk_assert(pk_tree_equal(&t, &copy, &a, &where));
     return 0;
 }

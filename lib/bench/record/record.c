@@ -302,14 +302,3 @@ enum pk_code pk_recorder_finish(struct pk_recorder *r, struct pk_err *err)
                   r->lost ? "the last one is lost, the others are" : "nothing is lost: they are", r->files,
                   r->store_path, r->n_files == 1 ? r->spool : "FILE", r->n_files == 1 ? "them" : "each");
 }
-
-const struct pk_summary_row *pk_recorded(const struct pk_recorder *r, int64_t case_id, size_t *n)
-{
-    *n = 0;
-    for (size_t i = 0; i < r->n; i++)
-        if (r->cases[i].id == case_id) {
-            *n = r->cases[i].n;
-            return r->cases[i].summaries;
-        }
-    return NULL;
-}

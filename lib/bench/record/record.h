@@ -42,6 +42,3 @@ const char *pk_recorder_spool(const struct pk_recorder *r); /* NULL = everything
 /* When nothing more comes. PK_OK when everything is in the store; else the code of the first refusal, naming the spool, why, and how
  * to bring it back. */
 enum pk_code pk_recorder_finish(struct pk_recorder *r, struct pk_err *err) PK_MUST_CHECK;
-
-/* The case's summaries so far (for stopping, progress and fits); valid until the next slice. */
-const struct pk_summary_row *pk_recorded(const struct pk_recorder *r, int64_t case_id, size_t *n);

@@ -141,23 +141,6 @@ bool pk_tree_equal(const struct pk_tree *a, const struct pk_tree *b, struct pk_a
     return false;
 }
 
-static uint64_t digest(const struct pk_tree *t, const struct pk_node *n, uint64_t h)
-{
-    const struct pk_node_type *type = n->type;
-    h = text_hash(pk_hash(h, type->kind), type->name);
-    h = pk_hash(pk_hash(pk_hash(h, type->n_fields), n->arity), n->value);
-    for (uint32_t i = 0; i < type->n_fields; i++)
-        h = text_hash(h, t->names->text[type->fields[i]]);
-    for (uint32_t i = 0; i < n->arity; i++)
-        h = digest(t, n->child[i], h);
-    return h;
-}
-
-uint64_t pk_tree_digest(const struct pk_tree *t)
-{
-    return digest(t, t->root, 0);
-}
-
 const char *pk_tree_path(const struct pk_tree *t, const uint32_t *step, uint32_t depth, struct pk_arena *a)
 {
     struct pk_buf path = {.arena = a};

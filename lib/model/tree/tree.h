@@ -106,8 +106,6 @@ static inline struct pk_node *pk_node_copy(struct pk_bump *b, const struct pk_no
 /* Equal structure: the same types, values and leaf indices at the same positions. On a difference `where` (arena) is its path. */
 bool pk_tree_equal(const struct pk_tree *a, const struct pk_tree *b, struct pk_arena *arena,
                    const char **where);
-/* Equal trees have equal digests, and a change in any node changes it. */
-uint64_t pk_tree_digest(const struct pk_tree *t);
 
 /* The node that the child indices `step` lead to. */
 static inline const struct pk_node *pk_tree_at(const struct pk_node *root, const uint32_t *step,

@@ -1,5 +1,6 @@
 /* Descriptors: the registry, the metric rows, and what makes a descriptor unsound. */
 #include "bench/measure/measure.h"
+#include "probe_invalid.h"
 
 // clang-format off
 #include <setjmp.h>
@@ -20,7 +21,7 @@ static void every_probe_is_sound(void **state)
 {
     size_t n = 0;
     for (const struct pk_probe *const *p = pk_probes; *p; p++, n++) {
-        const char *bad = pk_probe_invalid(*p, &arena);
+        const char *bad = probe_invalid(*p, &arena);
         if (bad)
             fail_msg("%s", bad);
         assert_ptr_equal(pk_probe_find((*p)->name), *p);
@@ -59,7 +60,7 @@ static struct pk_probe broken;
 
 static void assert_invalid(const char *text)
 {
-    const char *bad = pk_probe_invalid(&broken, &arena);
+    const char *bad = probe_invalid(&broken, &arena);
     if (!bad || !strstr(bad, text))
         fail_msg("'%s' instead of '%s'", bad ? bad : "sound", text);
     broken = *pk_probe_find("selftest");
@@ -68,7 +69,7 @@ static void assert_invalid(const char *text)
 static void broken_promises_are_named(void **state)
 {
     broken = *pk_probe_find("selftest");
-    assert_null(pk_probe_invalid(&broken, &arena));
+    assert_null(probe_invalid(&broken, &arena));
 
     broken.name = "Self_Test";
     assert_invalid("joined by '-'");
@@ -155,7 +156,7 @@ static void broken_promises_are_named(void **state)
     }
     broken.fits = (const struct pk_fit_row[]){{"f", "work_ns", "leaves", PK_FIT_LINE, "memory"}, {0}};
     broken.metrics = (const struct pk_metric[]){{"leaves", "1", "x", .class = PK_CLASS_EXACT}, {0}};
-    assert_null(pk_probe_invalid(&broken, &arena));
+    assert_null(probe_invalid(&broken, &arena));
     broken.metrics = (const struct pk_metric[]){{"memory", "1", "x", .class = PK_CLASS_EXACT}, {0}};
     broken.fits = (const struct pk_fit_row[]){{"f", "work_ns", "memory", PK_FIT_LINE}, {0}};
     assert_invalid("an axis and a metric");

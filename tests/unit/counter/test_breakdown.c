@@ -119,14 +119,6 @@ static void nothing_is_nothing(void **state)
     assert_int_equal(b.n_regions + b.n_families, 0);
 }
 
-static void agreement_with_the_timing(void **state)
-{
-    const struct pk_region_time r = {.busy_ns = 900, .gap_ns = 130};
-    assert_float_equal(pk_breakdown_off(&r, 1000), 0.03, 1e-12);
-    assert_true(fabs(pk_breakdown_off(&r, 1000)) < PK_BREAKDOWN_AGREES);
-    assert_true(isnan(pk_breakdown_off(&r, 0)));
-}
-
 static struct pk_mark mark(uint16_t region, uint64_t begin, uint64_t end)
 {
     return (struct pk_mark){.region = region, .begin_host_ns = begin, .end_host_ns = end};
@@ -512,7 +504,6 @@ int main(void)
         cmocka_unit_test(unions_and_gaps),
         cmocka_unit_test(order_does_not_matter_and_the_longest_is_first),
         cmocka_unit_test(nothing_is_nothing),
-        cmocka_unit_test(agreement_with_the_timing),
         cmocka_unit_test(kernels_to_regions),
         cmocka_unit_test(regions_with_what_is_inside),
         cmocka_unit_test(ops_are_written_down),

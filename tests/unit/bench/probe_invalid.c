@@ -1,4 +1,6 @@
-/* Invalid: what a descriptor promises and does not keep. One function per table of the descriptor. */
+/* Probe invalid: one function per table of the descriptor. */
+#include "probe_invalid.h"
+
 #include "base/split.h"
 #include "bench/block.h"
 #include "bench/measure/measure.h"
@@ -267,7 +269,7 @@ static const char *bad_tables(const struct pk_probe *p, struct pk_arena *a)
     return NULL;
 }
 
-const char *pk_probe_invalid(const struct pk_probe *p, struct pk_arena *a)
+const char *probe_invalid(const struct pk_probe *p, struct pk_arena *a)
 {
     static const char *(*const rules[])(const struct pk_probe *, struct pk_arena *) = {
         bad_head, bad_axes, bad_variants, bad_regions, bad_metrics, bad_presets, bad_fits, bad_tables};
