@@ -72,7 +72,7 @@ template <typename G, int W> PK_KERNEL((THREADS), update, const pk_adamw a)
         step<G, 1>(a, f, packs * W + threadIdx.x);
 }
 
-__global__ void __launch_bounds__(1) tick(pk_adamw_state *s)
+PK_KERNEL((1), tick, pk_adamw_state *s)
 {
     s->beta1_t *= s->beta1;
     s->beta2_t *= s->beta2;

@@ -25,8 +25,7 @@ struct exponential {
 };
 
 /* CHAINS steps a thread and iteration; sink[thread] is the sum of what they reached. */
-template <typename OP, int CHAINS>
-__global__ void __launch_bounds__(THREADS) peak(float *sink, size_t iterations)
+template <typename OP, int CHAINS> PK_KERNEL((THREADS), peak, float *sink, size_t iterations)
 {
     float x[CHAINS], sum = 0;
 #pragma unroll
@@ -71,7 +70,7 @@ struct added {
 };
 
 /* The first block also does what is left of n by four. */
-template <typename FROM> __global__ void __launch_bounds__(THREADS) stream(FROM from, float *to, size_t n)
+template <typename FROM> PK_KERNEL((THREADS), stream, FROM from, float *to, size_t n)
 {
     const size_t fours = n / 4, begin = (size_t)blockIdx.x * THREADS * EACH + threadIdx.x;
     float4 v[EACH];

@@ -15,16 +15,14 @@ unsigned blocks_for(size_t n)
     return (unsigned)(blocks < BLOCKS_MAX ? blocks : BLOCKS_MAX);
 }
 
-template <typename X, typename Y>
-__global__ void __launch_bounds__(THREADS) scale(float alpha, const X *x, Y *y, size_t n)
+template <typename X, typename Y> PK_KERNEL((THREADS), scale, float alpha, const X *x, Y *y, size_t n)
 {
     for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (size_t)gridDim.x * blockDim.x)
         store(y, i, alpha * load(x, i));
 }
 
 /* Element (b, i, j) is -inf where j > i. */
-template <typename T>
-__global__ void __launch_bounds__(THREADS) causal_mask(const T *x, T *y, size_t n, size_t seq)
+template <typename T> PK_KERNEL((THREADS), causal_mask, const T *x, T *y, size_t n, size_t seq)
 {
     for (size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (size_t)gridDim.x * blockDim.x)
         store(y, i, i % seq > i / seq % seq ? -INFINITY : load(x, i));

@@ -95,13 +95,12 @@ __device__ void copy_piece(const pk_copy_piece *v, size_t n)
 }
 
 template <size_t MOST>
-__global__ void __launch_bounds__(THREADS)
-    copy_few(const __grid_constant__ few<pk_copy_piece, MOST> pieces, size_t n)
+PK_KERNEL((THREADS), copy_few, const __grid_constant__ few<pk_copy_piece, MOST> pieces, size_t n)
 {
     copy_piece(pieces.v, n);
 }
 
-__global__ void __launch_bounds__(THREADS) copy_table(const pk_copy_piece *table, size_t n)
+PK_KERNEL((THREADS), copy_table, const pk_copy_piece *table, size_t n)
 {
     copy_piece(table, n);
 }
@@ -126,8 +125,7 @@ __device__ void fill_tile(const pk_fill &f, uint64_t tile)
 }
 
 template <size_t MOST>
-__global__ void __launch_bounds__(THREADS)
-    fill_few(const __grid_constant__ few<pk_fill_piece, MOST> pieces, size_t n)
+PK_KERNEL((THREADS), fill_few, const __grid_constant__ few<pk_fill_piece, MOST> pieces, size_t n)
 {
     const pk_fill_piece &p = piece_of(pieces.v, n, blockIdx.x);
     fill_tile(p.f, blockIdx.x - p.first_tile);

@@ -24,8 +24,7 @@ __device__ size_t visible(size_t row, size_t cols, size_t seq)
 }
 
 template <typename T, int GROUP, int VALUES>
-__global__ void __launch_bounds__(BLOCK)
-    forward(const T *x, T *y, size_t rows, size_t cols, size_t causal_seq)
+PK_KERNEL((BLOCK), forward, const T *x, T *y, size_t rows, size_t cols, size_t causal_seq)
 {
     const size_t row = row_of_thread<GROUP>();
     if (row >= rows)
@@ -53,8 +52,7 @@ __global__ void __launch_bounds__(BLOCK)
     }
 }
 
-template <typename T>
-__global__ void __launch_bounds__(BLOCK) forward_long(const T *x, T *y, size_t cols, size_t causal_seq)
+template <typename T> PK_KERNEL((BLOCK), forward_long, const T *x, T *y, size_t cols, size_t causal_seq)
 {
     const size_t row = blockIdx.x, seen = visible(row, cols, causal_seq);
     const T *in = x + row * cols;
@@ -72,7 +70,7 @@ __global__ void __launch_bounds__(BLOCK) forward_long(const T *x, T *y, size_t c
 }
 
 template <typename T, int GROUP, int VALUES>
-__global__ void __launch_bounds__(BLOCK) backward(const T *p, const T *dp, T *ds, size_t rows, size_t cols)
+PK_KERNEL((BLOCK), backward, const T *p, const T *dp, T *ds, size_t rows, size_t cols)
 {
     const size_t row = row_of_thread<GROUP>();
     if (row >= rows)
@@ -95,8 +93,7 @@ __global__ void __launch_bounds__(BLOCK) backward(const T *p, const T *dp, T *ds
     }
 }
 
-template <typename T>
-__global__ void __launch_bounds__(BLOCK) backward_long(const T *p, const T *dp, T *ds, size_t cols)
+template <typename T> PK_KERNEL((BLOCK), backward_long, const T *p, const T *dp, T *ds, size_t cols)
 {
     const size_t at = (size_t)blockIdx.x * cols;
     float sum = 0;

@@ -7,7 +7,7 @@ namespace
 
 constexpr unsigned THREADS = 256;
 
-__global__ void __launch_bounds__(THREADS) patch_table(uint64_t *table, const pk_table_patch *v, size_t n)
+PK_KERNEL((THREADS), patch_table, uint64_t *table, const pk_table_patch *v, size_t n)
 {
     const size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x;
     if (i < n)
