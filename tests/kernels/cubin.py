@@ -15,7 +15,7 @@ import sys
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 FRAME_SIZE, REGISTERS = 0x11, 0x2F  # EIATTR_: (symbol, value) pairs of 4 bytes
 EIATTR_HAS_SIZE = 4  # format byte of an attribute whose value follows its length
-OPCODE_MASK, LOAD_GLOBAL, NOP, BRANCH = 0xFFF, 0x981, 0x918, 0x947
+OPCODE_MASK, LOAD_GLOBAL, NOP, BRANCH, SHUFFLE = 0xFFF, 0x981, 0x918, 0x947, 0xF89
 SIZE_128 = 6
 
 Kernel = collections.namedtuple("Kernel", "name arch registers threads stack shared code")
@@ -114,6 +114,21 @@ def instructions(kernel):
     return words[:-1] if words and words[-1] & OPCODE_MASK == BRANCH else words
 
 
+def is_load_16(word):
+    return word & OPCODE_MASK == LOAD_GLOBAL and field(word, 73, 3) == SIZE_128
+
+
+def loads_before_shuffle(kernel):
+    """16-byte loads from global memory before the first exchange between lanes, in the order of the code: in a loop over rows, what a
+    row loads before its first reduction."""
+    count = 0
+    for word in kernel.code:
+        if word & OPCODE_MASK == SHUFFLE:
+            return count
+        count += is_load_16(word)
+    return count
+
+
 def loads_in_flight(kernel):
     """The most 16-byte loads from global memory that follow each other, in the order of the code, before an instruction waits for one.
 
@@ -123,7 +138,7 @@ def loads_in_flight(kernel):
         waits = field(word, 116, 6)
         if any(waits >> board & 1 for board in pending):
             pending = []
-        if word & OPCODE_MASK == LOAD_GLOBAL and field(word, 73, 3) == SIZE_128:
+        if is_load_16(word):
             pending.append(field(word, 110, 3))
             most = max(most, len(pending))
     return most

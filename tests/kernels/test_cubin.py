@@ -3,6 +3,7 @@ import os
 import subprocess
 
 import cubin
+import loads
 import pytest
 import resources
 
@@ -21,6 +22,24 @@ __global__ void __launch_bounds__(1024) kernel(const float *x, float *y)
 """
 NO_BOUNDS = "__global__ void kernel(float *y) { y[threadIdx.x] = 1; }"
 BOUNDS = "__global__ void __launch_bounds__(256) kernel(float *y) { y[threadIdx.x] = 1; }"
+
+# Of four packs: each is used before the next is loaded, or not.
+LOADS = """
+__global__ void __launch_bounds__(256) kernel(const float4 *x, float4 *y)
+{
+    float4 v[4];
+    float sum = 0;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        v[i] = x[i * 256 + threadIdx.x];
+        WAIT
+    }
+    for (int i = 0; i < 4; i++)
+        sum += v[i].x + v[i].y + v[i].z + v[i].w;
+    v[0].x = __shfl_xor_sync(~0u, sum, 1);
+    y[threadIdx.x] = v[0];
+}
+"""
 
 
 @pytest.fixture
@@ -58,3 +77,14 @@ def test_a_block_that_does_not_fit_is_found():
     kernel = cubin.Kernel("k", 90, 65, 1024, 0, (48 << 10) + 1, [])
     assert list(resources.violations(kernel)) == ["1024 threads of 72 registers are more than 65536",
                                                   "49153 bytes of static shared memory are more than 49152"]
+
+
+def test_loads_that_wait_for_each_other_are_counted(compiled):
+    together, in_turn = (compiled(LOADS.replace("WAIT", wait)) for wait in ("", "y[i] = v[i];"))
+    assert {cubin.loads_in_flight(k) for k in together} == {4}
+    assert {cubin.loads_in_flight(k) for k in in_turn} == {1}
+    assert {cubin.loads_before_shuffle(k) for k in together} == {4}
+
+
+def test_a_kernel_of_the_table_that_is_missing_is_found():
+    assert list(loads.violations([])) == [f"{part}: no such kernel" for part, _, _ in loads.LEAST]

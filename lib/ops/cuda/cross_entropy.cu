@@ -9,17 +9,24 @@
 namespace
 {
 
-constexpr float LOG2E = 1.44269504f;
+constexpr float LOG2E = 1.44269504f, LN2 = 0.693147181f;
 constexpr int WALKERS = 512; /* threads of a row that is not held */
 
 /* What a row of logits is to all of its threads. */
 struct row_sum {
-    float top, sum; /* the maximum; the sum of exp(x - top) */
+    float top, base, sum; /* the maximum; top * LOG2E, rounded; the sum of exp_below(x, base) */
 };
 
-__device__ float exp_below(float x, float top)
+/* e^x * 2^-base: one multiply-add and one exponential. */
+__device__ float exp_below(float x, float base)
 {
-    return pk_exp2((x - top) * LOG2E);
+    return pk_exp2(fmaf(x, LOG2E, -base));
+}
+
+/* The logarithm of the sum of exp(x - top): base is not quite top * LOG2E. */
+__device__ float log_sum(const row_sum &of)
+{
+    return logf(of.sum) - fmaf(of.top, LOG2E, -of.base) * LN2;
 }
 
 /* Rows of logits: `cols` of them are real; packs cover `covered`, where a result is written. */
@@ -28,20 +35,20 @@ template <typename T> struct rows_in {
     size_t rows, cols, stride, covered;
 };
 
+/* A row is shorter than 2^32. */
+template <int W> __device__ unsigned packs_of(size_t cols)
+{
+    return ((unsigned)cols + W - 1) / W;
+}
+
 /* Columns beyond the last are no logits: their exponential is 0. */
-template <int W, typename T> __device__ pack<T, W> logits_at(const rows_in<T> &in, const T *row, unsigned i)
+template <int W, typename T> __device__ void mask(const rows_in<T> &in, pack<T, W> &p, unsigned i)
 {
     constexpr float NONE = -INFINITY;
-    pack<T, W> p;
-    const size_t first = (size_t)i * W;
-    if (first < in.cols)
-        p = pack_at<W>(row, i);
-    if (first + W > in.cols)
 #pragma unroll
-        for (int k = 0; k < W; k++)
-            if (first + k >= in.cols)
-                store(p.v, k, NONE);
-    return p;
+    for (int k = 0; k < W; k++)
+        if (i * W + k >= (unsigned)in.cols)
+            store(p.v, k, NONE);
 }
 
 /* Losses, and where they are wanted gradients. */
@@ -65,20 +72,27 @@ template <typename T> struct entropy {
     }
     __device__ void finish(size_t row, const seen &at, const row_sum &of) const
     {
-        losses[row] = of.top - at.chosen + logf(of.sum);
+        losses[row] = of.top - at.chosen + log_sum(of);
     }
     __device__ T *to(size_t row) const
     {
         return d_logits ? d_logits + row * stride : nullptr;
     }
     /* of.sum is its inverse times scale here: see `prepared` */
-    __device__ float value(const seen &at, float x, size_t c, const row_sum &of) const
+    __device__ float value(float x, const row_sum &of) const
     {
-        return exp_below(x, of.top) * of.sum - (c == at.target ? scale : 0.0f);
+        return exp_below(x, of.base) * of.sum;
     }
     __device__ row_sum prepared(const row_sum &of) const
     {
-        return {of.top, scale / of.sum};
+        return {of.top, of.base, scale / of.sum};
+    }
+    /* The target's own, by the thread that has written its pack: `self` of `threads`. */
+    template <int W>
+    __device__ void correct(const seen &at, T *to, unsigned self, unsigned threads, const row_sum &of) const
+    {
+        if (at.target / W % threads == self)
+            store(to, at.target, value(at.chosen, of) - scale);
     }
 };
 
@@ -100,26 +114,35 @@ struct log_softmax {
     {
         return logp + row * stride;
     }
-    __device__ float value(const seen &, float x, size_t, const row_sum &of) const
+    __device__ float value(float x, const row_sum &of) const
     {
         return x - of.top - of.sum;
     }
     __device__ row_sum prepared(const row_sum &of) const
     {
-        return {of.top, logf(of.sum)};
+        return {of.top, of.base, log_sum(of)};
+    }
+    template <int W> __device__ void correct(const seen &, float *, unsigned, unsigned, const row_sum &) const
+    {
     }
 };
 
 template <int W, typename T, typename OUT>
-__device__ void store_values(const OUT &out, const typename OUT::seen &at, typename OUT::out *to, unsigned i,
-                             const pack<T, W> &p, const row_sum &ready)
+__device__ void store_values(const OUT &out, typename OUT::out *to, unsigned i, const pack<T, W> &p,
+                             const row_sum &ready)
 {
     float x[W];
     widen(p, x);
 #pragma unroll
     for (int k = 0; k < W; k++)
-        x[k] = out.value(at, x[k], (size_t)i * W + k, ready);
+        x[k] = out.value(x[k], ready);
     store_pack(to, i, x);
+}
+
+template <int W, typename T> __device__ void store_nothing(T *to, unsigned i)
+{
+    const float none[W] = {};
+    store_pack(to, i, none);
 }
 
 template <typename T, int W, int GROUP, int BLOCK, int PACKS, typename OUT>
@@ -128,83 +151,99 @@ PK_KERNEL((BLOCK), held, const rows_in<T> in, const OUT out)
     const size_t row = row_of_thread<GROUP, BLOCK>();
     if (row >= in.rows)
         return; /* whole groups only */
-    const unsigned lane = threadIdx.x % GROUP, packs = (unsigned)((in.covered + W - 1) / W);
+    const unsigned lane = threadIdx.x % GROUP, packs = packs_of<W>(in.covered), real = packs_of<W>(in.cols);
     const T *logits = in.logits + row * in.stride;
     const typename OUT::seen at = out.look(row, logits);
     pack<T, W> v[PACKS];
-    row_sum of = {-INFINITY, 0};
 #pragma unroll
     for (int i = 0; i < PACKS; i++)
-        if (lane + i * GROUP < packs)
-            v[i] = logits_at<W>(in, logits, lane + i * GROUP);
+        if (lane + i * GROUP < real)
+            v[i] = pack_at<W>(logits, lane + i * GROUP);
+    if ((unsigned)in.cols % W)
+#pragma unroll
+        for (int i = 0; i < PACKS; i++)
+            if (lane + i * GROUP == real - 1)
+                mask(in, v[i], lane + i * GROUP);
+    float top = -INFINITY, sum = 0;
 #pragma unroll
     for (int i = 0; i < PACKS; i++)
-        if (lane + i * GROUP < packs) {
+        if (lane + i * GROUP < real)
+            top = fmaxf(top, largest(v[i]));
+    top = reduce<GROUP, larger>(top);
+    const float base = top * LOG2E;
+#pragma unroll
+    for (int i = 0; i < PACKS; i++)
+        if (lane + i * GROUP < real) {
             float x[W];
             widen(v[i], x);
 #pragma unroll
             for (int k = 0; k < W; k++)
-                of.top = fmaxf(of.top, x[k]);
+                sum += exp_below(x[k], base);
         }
-    of.top = reduce<GROUP, larger>(of.top);
-#pragma unroll
-    for (int i = 0; i < PACKS; i++)
-        if (lane + i * GROUP < packs) {
-            float x[W];
-            widen(v[i], x);
-#pragma unroll
-            for (int k = 0; k < W; k++)
-                of.sum += exp_below(x[k], of.top);
-        }
-    of.sum = reduce<GROUP, add>(of.sum);
+    const row_sum of = {top, base, reduce<GROUP, add>(sum)};
     if (lane == 0)
         out.finish(row, at, of);
     typename OUT::out *to = out.to(row);
+    if (!to)
+        return;
     const row_sum ready = out.prepared(of);
-    if (to)
 #pragma unroll
-        for (int i = 0; i < PACKS; i++)
-            if (lane + i * GROUP < packs)
-                store_values<W>(out, at, to, lane + i * GROUP, v[i], ready);
+    for (int i = 0; i < PACKS; i++)
+        if (lane + i * GROUP < real)
+            store_values<W>(out, to, lane + i * GROUP, v[i], ready);
+        else if (lane + i * GROUP < packs)
+            store_nothing<W>(to, lane + i * GROUP);
+    out.template correct<W>(at, to, lane, GROUP, ready);
 }
 
 /* One more pack of a row whose maximum is not known yet. */
 template <int W, typename T> __device__ void take(row_sum &of, const pack<T, W> &p)
 {
-    float x[W], top = of.top;
+    float x[W];
     widen(p, x);
-#pragma unroll
-    for (int k = 0; k < W; k++)
-        top = fmaxf(top, x[k]);
-    const float base = top == -INFINITY ? 0.0f : top; /* nothing but -inf yet */
-    of.sum *= exp_below(of.top, base);
+    const float top = fmaxf(of.top, largest(p));
+    const float base = top == -INFINITY ? 0.0f : top * LOG2E; /* nothing but -inf yet */
+    of.sum *= of.top == -INFINITY ? 0.0f : pk_exp2(of.base - base);
 #pragma unroll
     for (int k = 0; k < W; k++)
         of.sum += exp_below(x[k], base);
     of.top = top;
+    of.base = base;
+}
+
+/* Pack i of a row: columns beyond the last are no logits. */
+template <int W, typename T> __device__ pack<T, W> masked_at(const rows_in<T> &in, const T *row, unsigned i)
+{
+    pack<T, W> p = pack_at<W>(row, i);
+    if ((i + 1) * W > (unsigned)in.cols)
+        mask(in, p, i);
+    return p;
 }
 
 template <typename T, int W, typename OUT> PK_KERNEL((WALKERS), walked, const rows_in<T> in, const OUT out)
 {
     const size_t row = blockIdx.x;
-    const unsigned packs = (unsigned)((in.covered + W - 1) / W), real = (unsigned)((in.cols + W - 1) / W);
+    const unsigned packs = packs_of<W>(in.covered), real = packs_of<W>(in.cols);
     const T *logits = in.logits + row * in.stride;
     const typename OUT::seen at = out.look(row, logits);
-    row_sum of = {-INFINITY, 0};
+    row_sum of = {-INFINITY, 0, 0};
 #pragma unroll 4
     for (unsigned i = threadIdx.x; i < real; i += WALKERS)
-        take(of, logits_at<W>(in, logits, i));
-    const float top = reduce<WALKERS, larger>(of.top);
-    of.sum = reduce<WALKERS, add>(of.top == -INFINITY ? 0.0f : of.sum * exp_below(of.top, top));
-    of.top = top;
+        take(of, masked_at<W>(in, logits, i));
+    const float top = reduce<WALKERS, larger>(of.top), base = top * LOG2E;
+    of = {top, base, reduce<WALKERS, add>(of.top == -INFINITY ? 0.0f : of.sum * pk_exp2(of.base - base))};
     if (threadIdx.x == 0)
         out.finish(row, at, of);
     typename OUT::out *to = out.to(row);
+    if (!to)
+        return;
     const row_sum ready = out.prepared(of);
-    if (to)
 #pragma unroll 4
-        for (unsigned i = threadIdx.x; i < packs; i += WALKERS)
-            store_values<W>(out, at, to, i, logits_at<W>(in, logits, i), ready);
+    for (unsigned i = threadIdx.x; i < real; i += WALKERS)
+        store_values<W>(out, to, i, masked_at<W>(in, logits, i), ready);
+    for (unsigned i = real + threadIdx.x; i < packs; i += WALKERS)
+        store_nothing<W>(to, i);
+    out.template correct<W>(at, to, threadIdx.x, WALKERS, ready);
 }
 
 template <typename T, int W, int GROUP, int BLOCK, int PACKS, typename OUT>

@@ -32,17 +32,17 @@ __device__ float dot(const pk_norm_backward &n, size_t i, const pack<T, W> &s, c
     return sum;
 }
 
-/* mean is that of d_y * w * s * rstd. */
+/* mean is that of d_y * w * s * rstd; d_s is looked at where there is one. */
 template <typename T, int W>
 __device__ void store_d_x(const pk_norm_backward &n, size_t at, size_t i, const pack<T, W> &s,
-                          const pack<T, W> &d_y, float rstd, float mean)
+                          const pack<T, W> &d_y, const pack<T, W> &d_s, float rstd, float mean)
 {
     float x[W], d[W], w[W], past[W] = {};
     widen(s, x);
     widen(d_y, d);
     load_pack<W>(n.w, i, w);
     if (n.d_s)
-        load_pack<W>(row_at<T>(n.d_s, at), i, past);
+        widen(d_s, past);
 #pragma unroll
     for (int k = 0; k < W; k++)
         x[k] = fmaf(rstd, fmaf(d[k], w[k], -x[k] * rstd * mean), past[k]);
@@ -83,8 +83,12 @@ template <int W, int PACKS> __device__ void store_warps(float (&d_w)[PACKS][W], 
     }
 }
 
+/* Blocks on a multiprocessor: two where what a thread holds of a row (s, d_y and d_s) and of d_w leaves room in 128 registers. */
+template <int W> constexpr int REGISTERS = W == 1 ? 1 : 4; /* of a pack */
+template <int W, int PACKS> constexpr int BLOCKS = PACKS *(3 * REGISTERS<W> + W) > 100 ? 1 : 2;
+
 template <typename T, int W, int GROUP, int PACKS>
-PK_KERNEL((BLOCK), held, const pk_norm_backward n, float *partial)
+PK_KERNEL((BLOCK, BLOCKS<W, PACKS>), held, const pk_norm_backward n, float *partial)
 {
     constexpr int ROWS = BLOCK / GROUP;
     const unsigned lane = threadIdx.x % GROUP, packs = (unsigned)(n.cols / W);
@@ -92,13 +96,18 @@ PK_KERNEL((BLOCK), held, const pk_norm_backward n, float *partial)
     for (size_t row = row_of_thread<GROUP, BLOCK>(); row < n.rows; row += (size_t)gridDim.x * ROWS) {
         const size_t at = row * n.cols;
         const float rstd = n.rstd[row];
-        pack<T, W> s[PACKS], d_y[PACKS];
+        pack<T, W> s[PACKS], d_y[PACKS], d_s[PACKS];
 #pragma unroll
         for (int i = 0; i < PACKS; i++)
             if (lane + i * GROUP < packs) {
                 s[i] = pack_at<W>(row_at<T>(n.s, at), lane + i * GROUP);
                 d_y[i] = pack_at<W>(row_at<T>(n.d_y, at), lane + i * GROUP);
             }
+        if (n.d_s) /* in flight during the reduction: a load behind a store waits for it */
+#pragma unroll
+            for (int i = 0; i < PACKS; i++)
+                if (lane + i * GROUP < packs)
+                    d_s[i] = pack_at<W>(row_at<T>(n.d_s, at), lane + i * GROUP);
         float sum = 0;
 #pragma unroll
         for (int i = 0; i < PACKS; i++)
@@ -110,7 +119,7 @@ PK_KERNEL((BLOCK), held, const pk_norm_backward n, float *partial)
 #pragma unroll
         for (int i = 0; i < PACKS; i++)
             if (lane + i * GROUP < packs)
-                store_d_x(n, at, lane + i * GROUP, s[i], d_y[i], rstd, mean);
+                store_d_x(n, at, lane + i * GROUP, s[i], d_y[i], d_s[i], rstd, mean);
     }
     float *to = partial + (size_t)blockIdx.x * n.cols;
     if constexpr (GROUP == WARP) {
@@ -147,9 +156,13 @@ template <typename T, int W> PK_KERNEL((BLOCK), walked_d_x, const pk_norm_backwa
     for (unsigned i = threadIdx.x; i < packs; i += BLOCK)
         sum += dot(n, i, pack_at<W>(row_at<T>(n.s, at), i), pack_at<W>(row_at<T>(n.d_y, at), i));
     const float mean = reduce<BLOCK, add>(sum) * rstd / (float)n.cols;
-    for (unsigned i = threadIdx.x; i < packs; i += BLOCK)
-        store_d_x(n, at, i, pack_at<W>(row_at<T>(n.s, at), i), pack_at<W>(row_at<T>(n.d_y, at), i), rstd,
+    for (unsigned i = threadIdx.x; i < packs; i += BLOCK) {
+        pack<T, W> d_s = {};
+        if (n.d_s)
+            d_s = pack_at<W>(row_at<T>(n.d_s, at), i);
+        store_d_x(n, at, i, pack_at<W>(row_at<T>(n.s, at), i), pack_at<W>(row_at<T>(n.d_y, at), i), d_s, rstd,
                   mean);
+    }
 }
 
 PK_KERNEL((WARP * WARP), sum_parts, const float *partial, float *d_w, size_t cols, unsigned parts)

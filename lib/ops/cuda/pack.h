@@ -45,11 +45,33 @@ template <int W> __device__ void widen(const pack<float, W> &p, float (&x)[W])
         x[k] = p.v[k];
 }
 
+/* Two elements a word. */
+template <int W> struct words {
+    uint32_t v[W / 2];
+};
+
+template <int W> __device__ words<W> words_of(const pack<bf16, W> &p)
+{
+    words<W> w;
+    memcpy(&w, &p, sizeof w);
+    return w;
+}
+
+/* The first of a word is its lower half. */
 template <int W> __device__ void widen(const pack<bf16, W> &p, float (&x)[W])
 {
+    if constexpr (W % 2) {
 #pragma unroll
-    for (int k = 0; k < W; k++)
-        x[k] = pk_bf16_to_float(p.v[k]);
+        for (int k = 0; k < W; k++)
+            x[k] = pk_bf16_to_float(p.v[k]);
+    } else {
+        const words<W> w = words_of(p);
+#pragma unroll
+        for (int k = 0; k < W; k += 2) {
+            x[k] = pk_bf16_to_float((bf16)w.v[k / 2]);
+            x[k + 1] = pk_bf16_to_float((bf16)(w.v[k / 2] >> 16));
+        }
+    }
 }
 
 template <int W> __device__ void narrow(const float (&x)[W], pack<float, W> &p)
@@ -61,14 +83,28 @@ template <int W> __device__ void narrow(const float (&x)[W], pack<float, W> &p)
 
 template <int W> __device__ void narrow(const float (&x)[W], pack<bf16, W> &p)
 {
+    if constexpr (W % 2) {
 #pragma unroll
-    for (int k = 0; k + 1 < W; k += 2) {
-        const uint32_t two = pk_bf16_two(x[k], x[k + 1]);
-        p.v[k] = (bf16)two;
-        p.v[k + 1] = (bf16)(two >> 16);
+        for (int k = 0; k < W; k++)
+            p.v[k] = pk_bf16_of_float(x[k]);
+    } else {
+        words<W> w;
+#pragma unroll
+        for (int k = 0; k < W; k += 2)
+            w.v[k / 2] = pk_bf16_two(x[k], x[k + 1]);
+        memcpy(&p, &w, sizeof p);
     }
-    if (W % 2)
-        p.v[W - 1] = pk_bf16_of_float(x[W - 1]);
+}
+
+/* The maximum; NaNs are left out, as by fmaxf. */
+template <typename T, int W> __device__ float largest(const pack<T, W> &p)
+{
+    float x[W];
+    widen(p, x);
+#pragma unroll
+    for (int k = 1; k < W; k++)
+        x[0] = fmaxf(x[0], x[k]);
+    return x[0];
 }
 
 template <typename T, int W> __device__ void store_pack(T *y, size_t i, const float (&x)[W])

@@ -1,0 +1,42 @@
+"""Loads that the kernels' bandwidth depends on are issued before anything waits for one of them.
+
+    loads.py KERNELS.cu.o...
+
+A row names a kernel by a part of its mangled name: held<T, W, GROUP, ...>, where I_t is bf16 (uint16_t), I_f fp32, L_i N_E a number.
+Least counts, for each architecture: 16-byte loads in flight together, and 16-byte loads before the first reduction."""
+import sys
+
+import cubin
+
+LEAST = [  # part of the name, in flight, before the reduction
+    # 10,000 columns: the packs of a row, together
+    ("heldIfLi4ELi512ELi512ELi5ENS_7entropyIfE", 5, 5),
+    ("heldItLi8ELi256ELi256ELi5ENS_7entropyItE", 5, 5),
+    # 768 columns, then 1280: s, d_y, d_s and w of each pack; a bf16 pack has two of w
+    ("heldIfLi4ELi32ELi6EEEv16pk_norm_backward", 12, 24),
+    ("heldItLi8ELi32ELi4EEEv16pk_norm_backward", 8, 20),
+    ("heldIfLi4ELi32ELi10EEEv16pk_norm_backward", 20, 40),
+    ("heldItLi8ELi32ELi6EEEv16pk_norm_backward", 12, 30),
+]
+
+
+def violations(kernels):
+    for part, in_flight, before in LEAST:
+        found = [k for k in kernels if part in k.name]
+        if not found:
+            yield f"{part}: no such kernel"
+        for k in found:
+            if cubin.loads_in_flight(k) < in_flight:
+                yield f"{k.name} for sm_{k.arch}: {cubin.loads_in_flight(k)} loads in flight, not {in_flight}"
+            if cubin.loads_before_shuffle(k) < before:
+                yield f"{k.name} for sm_{k.arch}: {cubin.loads_before_shuffle(k)} loads before the reduction, not {before}"
+
+
+def main(paths):
+    wrong = list(violations([k for path in paths for k in cubin.kernels(path)]))
+    print("\n".join(wrong + [f"{len(LEAST)} kernels, {len(wrong)} violations"]))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
