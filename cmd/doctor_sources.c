@@ -38,9 +38,7 @@ static void print(struct doctor *d, const struct pk_source *s, const struct pk_s
 
 enum pk_code pk_doctor_sources(struct doctor *d, struct pk_err *err)
 {
-    struct pk_link worker;
     enum pk_code rc = PK_OK;
-    pk_link_init(&worker, &pk_native_provider);
     pk_out_table(d->app->out, "sources", "What can be counted here", columns,
                  sizeof columns / sizeof *columns);
     for (const struct pk_source *const *s = pk_sources; !rc && *s; s++) {
@@ -48,8 +46,8 @@ enum pk_code pk_doctor_sources(struct doctor *d, struct pk_err *err)
         struct pk_source_found f;
         if (!strcmp((*s)->name, "fake") && !required)
             continue;
-        rc = pk_trial_ask(&worker, (*s)->name, pk_clock_ns() + PATIENCE_S * PK_NS_PER_S, &pk_stop_flag,
-                          d->app->arena, &f, err);
+        rc = pk_trial_ask(&pk_native_provider, (*s)->name, pk_clock_ns() + PATIENCE_S * PK_NS_PER_S,
+                          &pk_stop_flag, d->app->arena, &f, err);
         if (rc)
             break;
         if (f.state != PK_SOURCE_OK)
@@ -58,7 +56,5 @@ enum pk_code pk_doctor_sources(struct doctor *d, struct pk_err *err)
             print(d, *s, &f);
     }
     pk_doctor_note_said(d);
-    pk_link_quit(&worker);
-    pk_link_free(&worker);
     return rc;
 }

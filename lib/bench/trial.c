@@ -72,9 +72,9 @@ static struct pk_source_found found(const struct pk_slice *s, struct pk_arena *a
         json_is_string(fix) ? pk_strdup(a, json_string_value(fix)) : NULL};
 }
 
-enum pk_code pk_trial_ask(struct pk_link *l, const char *source, uint64_t deadline_ns,
-                          const volatile int *stop_flag, struct pk_arena *a, struct pk_source_found *out,
-                          struct pk_err *err)
+static enum pk_code ask(struct pk_link *l, const char *source, uint64_t deadline_ns,
+                        const volatile int *stop_flag, struct pk_arena *a, struct pk_source_found *out,
+                        struct pk_err *err)
 {
     PK_JSON_CLEANUP json_t *no_axes = json_object();
     const struct pk_request r = {.id = 1,
@@ -101,4 +101,16 @@ enum pk_code pk_trial_ask(struct pk_link *l, const char *source, uint64_t deadli
     pk_fail(err, PK_E_INTERRUPTED, "interrupted while %s was tried", source);
     pk_why(err, "a signal asked perfkit to stop");
     return pk_fix(err, "run it again");
+}
+
+enum pk_code pk_trial_ask(const struct pk_provider *provider, const char *source, uint64_t deadline_ns,
+                          const volatile int *stop_flag, struct pk_arena *a, struct pk_source_found *out,
+                          struct pk_err *err)
+{
+    struct pk_link worker;
+    pk_link_init(&worker, provider);
+    const enum pk_code rc = ask(&worker, source, deadline_ns, stop_flag, a, out, err);
+    pk_link_quit(&worker);
+    pk_link_free(&worker);
+    return rc;
 }

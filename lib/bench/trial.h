@@ -8,9 +8,10 @@
 /* Experiment of the request; the variant is the source's name, the pass `calibration`. */
 #define PK_TRIAL "source-trial"
 
-/* Asks for one source; texts are in the arena. A worker that ends, breaks the protocol or is still busy at deadline_ns makes it
- * PK_SOURCE_UNAVAILABLE, with what became of it; the link then starts another for the next. PK_E_INTERRUPTED when *stop_flag was set. */
-enum pk_code pk_trial_ask(struct pk_link *l, const char *source, uint64_t deadline_ns,
+/* Tries one source in a worker that is started for it and ends with it: a profiler that was ended leaves a process in which another does not
+ * begin. Texts are in the arena. A worker that ends, breaks the protocol or is still busy at deadline_ns makes it PK_SOURCE_UNAVAILABLE, with
+ * what became of it. PK_E_INTERRUPTED when *stop_flag was set. */
+enum pk_code pk_trial_ask(const struct pk_provider *provider, const char *source, uint64_t deadline_ns,
                           const volatile int *stop_flag, struct pk_arena *a, struct pk_source_found *out,
                           struct pk_err *err) PK_MUST_CHECK;
 

@@ -751,6 +751,23 @@ static void one_trace_at_a_time(void **state)
     pk_tracing_close(second);
 }
 
+/* Why doctor tries each source in a process of its own. */
+static void there_are_no_counters_after_the_last_trace(void **state)
+{
+    const struct pk_trace *trace;
+    const CUpti_ActivityKernel10 k = kernel("k", 1, 10, 20);
+    const struct pk_source *s = &pk_source_gpu_counters;
+    const struct pk_source_plan *p = plan_of(s, two, 2);
+    void *h;
+    RECORD(k);
+    assert_int_equal(trace_iteration(1000, 0, &trace), 0);
+    assert_int_equal(s->open(&fakes, p, &dev, &arena, &h, &err), 0);
+    s->close(h);
+    pk_tracing_end();
+    assert_int_equal(s->open(&fakes, p, &dev, &arena, &h, &err), PK_E_INTERNAL);
+    assert_string_equal(err.what, "starting the profiler failed");
+}
+
 static void names_and_families(void **state)
 {
     static const struct {
@@ -1018,6 +1035,7 @@ int main(void)
         GPU(kernels_without_times_are_dropped),
         GPU(a_trace_without_records_is_an_error),
         GPU(one_trace_at_a_time),
+        GPU(there_are_no_counters_after_the_last_trace),
         GPU(names_and_families),
         GPU(state_of_the_gpu),
         GPU(ids_that_are_the_hosts_say_nothing),
