@@ -59,7 +59,7 @@ const struct pk_opt pk_run_options[] = {
     {"tag", 0, PK_OPT_LIST, AT(tags), "KEY=VALUE", .help = "anything else to remember of the run"},
     {"resume", 0, PK_OPT_FLAG, AT(resume),
      .help = "go on with the newest run of this experiment, with --label the newest of that label, if it was "
-             "interrupted or left cases out for its --budget"},
+             "interrupted, or if its --budget left out cases, counters, kernels or allocations"},
     {"no-save", 0, PK_OPT_FLAG, AT(no_save), .help = "print the tables, record nothing"},
     {0},
 };
@@ -169,8 +169,7 @@ static enum pk_code measure(struct run *r, struct pk_err *err)
 static enum pk_code finish(struct run *r, struct pk_err *err)
 {
     const char *status = r->result.interrupted ? "interrupted" : "complete";
-    static const struct pk_setting uncounted = {
-        0, "uncounted", "the budget was spent, or a counter pass took too long or failed"};
+    static const struct pk_setting uncounted = {0, "uncounted", "a counter pass took too long or failed"};
     enum pk_code rc = pk_record_fits(r->store, r->run_id, r->probe, r->app->arena, err);
     if (!rc && r->result.uncounted)
         rc = pk_store_settings(r->store, r->run_id, &uncounted, 1, err);

@@ -267,8 +267,8 @@ enum pk_code pk_run_resume(struct run *r, struct pk_err *err)
 {
     describe_cases(r);
     r->done = pk_new_n(r->app->arena, struct pk_done, r->plan.n);
-    enum pk_code rc =
-        pk_store_cases_again(r->store, r->run_id, r->cases, r->plan.n, r->case_ids, r->done, err);
+    enum pk_code rc = pk_store_cases_again(r->store, r->run_id, r->cases, r->plan.n, r->app->arena,
+                                           r->case_ids, r->done, err);
     if (!rc)
         rc = pk_store_run_again(r->store, r->run_id, r->info.machine, err);
     if (!rc)

@@ -137,6 +137,9 @@ static const char notes_sql[] =
     " UNION ALL SELECT 'Some cases were not counted: ' || value || '.', 6 FROM v_setting WHERE run_id = :run "
     "AND invocation = 0 AND key = "
     "'uncounted'"
+    " UNION ALL SELECT 'Some cases were not counted: the budget had no room for it.', 6 WHERE EXISTS (SELECT "
+    "1 FROM "
+    "v_slice WHERE run_id = :run AND pass = 'counter' AND notes ->> 'left_out' = 'budget')"
     " ORDER BY at, note";
 
 struct table {

@@ -103,19 +103,20 @@ static enum pk_code record_planned_gaps(struct session *s, struct pk_err *err)
     return PK_OK;
 }
 
-/* The budget has no room for this case: it keeps what it has, or is recorded as skipped. */
-static enum pk_code leave_out(struct session *s, size_t i, struct pk_err *err)
+enum pk_code pk_session_leave_out(struct session *s, size_t i, enum pk_pass pass, int invocation,
+                                  struct pk_err *err)
 {
     static const struct pk_note by_budget = {"left_out", "\"budget\""}; /* --resume looks for it */
     char budget[32];
-    s->cut_short++;
-    if (s->cases[i].invocations) {
+    ++*(pass == PK_PASS_TIMING ? &s->cut_short : &s->cut_passes);
+    if (pass == PK_PASS_TIMING && s->cases[i].invocations) {
         s->cases[i].final = true;
         return PK_OK;
     }
     pk_format_duration_exact(s->opt->budget_ns, budget, sizeof budget);
     struct pk_slice slice = {
-        .invocation = s->invocation,
+        .pass = pass,
+        .invocation = invocation,
         .status = PK_ST_SKIPPED,
         .message = pk_printf(&s->arena, "does not fit into the budget of %s", budget),
         .started_wall_ns = pk_wall_ns(),
@@ -163,15 +164,18 @@ struct pk_request pk_session_request(struct session *s, size_t i)
 }
 
 /* Ranks of which one does not answer fail, as those of which one dies. */
-static enum pk_code late(struct session *s, size_t i, const char *absent, bool by_budget, struct pk_err *err)
+static enum pk_code late(struct session *s, size_t i, const struct pk_request *r, const char *absent,
+                         bool by_budget, struct pk_err *err)
 {
     char limit[32];
+    if (by_budget && !absent)
+        return pk_session_leave_out(s, i, r->pass, r->invocation, err);
+    if (r->pass != PK_PASS_TIMING)
+        return pk_session_uncounted(s, r->pass, absent ? absent : "it took too long");
     if (absent)
         return record_unmeasured(
             s, i, PK_ST_FAILED,
             pk_printf(&s->arena, "%s; the time was up, and all of them were ended", absent), err);
-    if (by_budget)
-        return leave_out(s, i, err);
     pk_format_duration_exact(s->opt->timeout_ns, limit, sizeof limit);
     return record_unmeasured(s, i, PK_ST_TIMEOUT,
                              pk_printf(&s->arena, "no result after %s; its process group was ended", limit),
@@ -190,9 +194,7 @@ enum pk_code pk_session_ask(struct session *s, size_t i, struct pk_request r, st
     case PK_ANSWER_STOPPED:
         return PK_OK;
     case PK_ANSWER_LATE:
-        return r.pass == PK_PASS_TIMING
-                   ? late(s, i, l->absent, by_budget, err)
-                   : pk_session_uncounted(s, r.pass, l->absent ? l->absent : "it took too long");
+        return late(s, i, &r, l->absent, by_budget, err);
     case PK_ANSWER_SLICE:
         break;
     }
@@ -223,7 +225,7 @@ static enum pk_code invocation(struct session *s, struct pk_err *err)
         if (!open_case(s, i) || s->cases[i].invocations >= s->invocation)
             continue;
         if (pk_session_fits(s, i) ? pk_session_ask(s, i, pk_session_request(s, i), err)
-                                  : leave_out(s, i, err))
+                                  : pk_session_leave_out(s, i, PK_PASS_TIMING, s->invocation, err))
             return err->code;
     }
     pk_session_quit_workers(s, false);
@@ -239,6 +241,8 @@ static void describe_cases(struct session *s, const struct pk_done *done)
         if (done) {
             t->invocations = done[i].invocations;
             t->last = done[i].last;
+            t->passes = done[i].passes;
+            t->n_passes = done[i].n_passes;
         }
         t->info = pk_planned_info(plan, i, &s->arena);
         t->axes = json_loads(t->info.axes, 0, NULL);
@@ -261,6 +265,24 @@ static void count(const struct session *s, struct pk_session_result *out)
     out->interrupted = pk_session_stopped(s) && (out->unfinished || s->to_count);
 }
 
+static void tell_what_was_cut(struct session *s)
+{
+    char budget[32];
+    pk_format_duration_exact(s->opt->budget_ns, budget, sizeof budget);
+    if (s->cut_short)
+        pk_session_warn_once(
+            s, pk_printf(&s->arena,
+                         "the budget of %s left %s with fewer invocations than asked, or none: --resume "
+                         "goes on with them",
+                         budget, pk_plural(s->cut_short, "case", &s->arena)));
+    if (s->cut_passes)
+        pk_session_warn_once(
+            s, pk_printf(&s->arena,
+                         "the budget of %s left out %s for counters, kernels or allocations: --resume goes "
+                         "on with them",
+                         budget, pk_plural(s->cut_passes, "pass", &s->arena)));
+}
+
 static void end_session(struct session *s)
 {
     pk_session_quit_workers(s, true);
@@ -268,15 +290,7 @@ static void end_session(struct session *s)
         pk_link_free(&s->links[p]);
     for (size_t i = 0; i < s->plan->n; i++)
         json_decref(s->cases[i].axes);
-    if (s->cut_short) {
-        char budget[32];
-        pk_format_duration_exact(s->opt->budget_ns, budget, sizeof budget);
-        pk_session_warn_once(
-            s, pk_printf(&s->arena,
-                         "the budget of %s left %s with fewer invocations than asked, or none: --resume "
-                         "goes on with them",
-                         budget, pk_plural(s->cut_short, "case", &s->arena)));
-    }
+    tell_what_was_cut(s);
     pk_arena_free(&s->arena);
 }
 
@@ -292,7 +306,7 @@ enum pk_code pk_session_run(const struct pk_plan *plan, const struct pk_session_
     pk_session_open_links(&s, providers, n_providers);
     describe_cases(&s, done);
     for (size_t i = 0; i < plan->n; i++)
-        s.to_count += plan->v[i].provider ? 0 : pk_session_extra_passes_of(&s);
+        s.to_count += pk_session_extra_passes_of(&s, i);
     s.invocation = 1;
     enum pk_code rc = done ? pk_session_load_choices(&s, err) : PK_OK;
     if (!rc)

@@ -29,16 +29,27 @@ static bool to_be_counted(const struct session *s, size_t i)
     return s->plan->v[i].provider == 0 && s->cases[i].invocations && s->cases[i].last == PK_ST_OK;
 }
 
+/* A run that goes on has this pass of the case already. */
+static bool is_over(const struct tally *t, enum pk_pass pass, int number)
+{
+    for (size_t k = 0; k < t->n_passes; k++)
+        if (t->passes[k].pass == pass && t->passes[k].invocation == number)
+            return true;
+    return false;
+}
+
 /* All cases once more, by fresh workers. */
 static enum pk_code extra_pass(struct session *s, enum pk_pass pass, int number, const json_t *counters,
                                struct pk_err *err)
 {
     enum pk_code rc = PK_OK;
     for (size_t i = 0; i < s->plan->n && !rc && !pk_session_stopped(s); i++) {
-        if (!to_be_counted(s, i))
+        if (!to_be_counted(s, i) || is_over(&s->cases[i], pass, number))
             continue;
-        if (!pk_session_fits(s, i))
-            return pk_session_uncounted(s, pass, "the budget is spent");
+        if (!pk_session_fits(s, i)) {
+            rc = pk_session_leave_out(s, i, pass, number, err);
+            continue;
+        }
         struct pk_request r = pk_session_request(s, i);
         r.pass = pass;
         r.invocation = number;
@@ -62,19 +73,30 @@ static enum pk_code counter_pass(struct session *s, size_t k, struct pk_err *err
     return extra_pass(s, PK_PASS_COUNTER, (int)k + 1, counters, err);
 }
 
-size_t pk_session_extra_passes_of(const struct session *s)
+static size_t counter_plans(const struct session *s)
 {
-    return (s->opt->counters ? s->opt->counters->n_plans : 0) + s->opt->breakdown + s->opt->memory;
+    return s->opt->counters ? s->opt->counters->n_plans : 0;
+}
+
+size_t pk_session_extra_passes_of(const struct session *s, size_t i)
+{
+    const struct tally *t = &s->cases[i];
+    size_t n = 0;
+    if (s->plan->v[i].provider)
+        return 0;
+    for (size_t k = 0; k < counter_plans(s); k++)
+        n += !is_over(t, PK_PASS_COUNTER, (int)k + 1);
+    n += s->opt->breakdown && !is_over(t, PK_PASS_TRACE, 1);
+    return n + (s->opt->memory && !is_over(t, PK_PASS_MEMORY, 1));
 }
 
 enum pk_code pk_session_extra_passes(struct session *s, struct pk_err *err)
 {
-    const size_t passes = pk_session_extra_passes_of(s), plans = passes - s->opt->breakdown - s->opt->memory;
     enum pk_code rc = PK_OK;
     s->to_count = 0; /* as far as it is known now */
     for (size_t i = 0; i < s->plan->n; i++)
-        s->to_count += to_be_counted(s, i) ? passes : 0;
-    for (size_t k = 0; k < plans && !rc && !pk_session_stopped(s); k++)
+        s->to_count += to_be_counted(s, i) ? pk_session_extra_passes_of(s, i) : 0;
+    for (size_t k = 0; k < counter_plans(s) && !rc && !pk_session_stopped(s); k++)
         rc = counter_pass(s, k, err);
     if (!rc && s->opt->breakdown && !pk_session_stopped(s))
         rc = extra_pass(s, PK_PASS_TRACE, 1, NULL, err);

@@ -12,6 +12,8 @@ struct tally {
     uint64_t elapsed_ns; /* of its last slice; 0 = unknown */
     json_t *axes;
     struct pk_case_info info;
+    const struct pk_done_pass *passes; /* that an earlier run made */
+    size_t n_passes;
 };
 
 struct session {
@@ -25,9 +27,10 @@ struct session {
     struct tally *cases;
     struct pk_link *links; /* one per provider, then one per number of ranks */
     unsigned *ranks_of;    /* [n_links] that number */
-    size_t n_links, n_providers, done, samples, cut_short;
-    size_t to_count; /* counter, trace and memory passes that are left */
-    bool uncounted;  /* some counter pass was not made, or failed */
+    size_t n_links, n_providers, done, samples;
+    size_t cut_short, cut_passes; /* by the budget: cases, and passes beside the times */
+    size_t to_count;              /* counter, trace and memory passes that are left */
+    bool uncounted;               /* some counter pass was not made, or failed */
     int invocation;
     uint64_t deadline_ns; /* of the budget; UINT64_MAX = none */
     int64_t last_id;
@@ -46,6 +49,9 @@ enum pk_code pk_session_ask(struct session *s, size_t i, struct pk_request r,
                             struct pk_err *err) PK_MUST_CHECK;
 /* What is left of the budget has room for case i. */
 bool pk_session_fits(const struct session *s, size_t i);
+/* It has none: a timed case keeps the invocations it has, a case or pass without any is recorded as skipped. --resume goes on with it. */
+enum pk_code pk_session_leave_out(struct session *s, size_t i, enum pk_pass pass, int invocation,
+                                  struct pk_err *err) PK_MUST_CHECK;
 
 /* session_ranks.c: a link for every number of ranks that the plan has, after those of the providers. */
 void pk_session_open_links(struct session *s, const struct pk_provider *providers, size_t n);
@@ -66,8 +72,8 @@ void pk_session_before_peer(struct session *s, size_t i);
 /* Adds the notes to a slice that ended ok; they live until our own worker is asked again. */
 void pk_session_after_peer(struct session *s, size_t i, struct pk_slice *slice);
 
-/* session_extra.c: counter, trace and memory passes, when every timing pass is over. How many there are for each case: */
-size_t pk_session_extra_passes_of(const struct session *s);
+/* session_extra.c: counter, trace and memory passes, when every timing pass is over. How many case i waits for, once it was timed: */
+size_t pk_session_extra_passes_of(const struct session *s, size_t i);
 enum pk_code pk_session_extra_passes(struct session *s, struct pk_err *err) PK_MUST_CHECK;
 /* A case that cannot be counted stays as it was timed. */
 enum pk_code pk_session_uncounted(struct session *s, enum pk_pass pass, const char *why);

@@ -7,8 +7,8 @@
 #include <limits.h>
 #include <string.h>
 
-/* Cases that a budget had no room for: bench/session.c leaves the note. */
-#define LEFT_OUT "SELECT case_id FROM v_slice WHERE status = 'skipped' AND notes ->> 'left_out' = 'budget'"
+/* Slices that a budget had no room for: bench/session.c leaves the note. */
+#define LEFT_OUT "status = 'skipped' AND notes ->> 'left_out' = 'budget'"
 
 enum pk_code pk_store_resumable(struct pk_store *s, const char *experiment, const char *label,
                                 struct pk_arena *a, struct pk_resumable *out, struct pk_err *err)
@@ -17,17 +17,17 @@ enum pk_code pk_store_resumable(struct pk_store *s, const char *experiment, cons
     const struct pk_param params[] = {pk_param_text(":experiment", experiment),
                                       pk_param_text(":label", label)};
     struct pk_rows rows;
-    enum pk_code rc =
-        pk_store_query(s,
-                       "SELECT run_id, settings, status = 'interrupted' OR status = 'complete'"
-                       " AND settings ->> 'budget_ns' > 0 AND EXISTS (SELECT 1 FROM v_case c"
-                       "  WHERE c.run_id = r.run_id AND (c.status = 'ok' AND (SELECT count(*) FROM v_slice l"
-                       "   WHERE l.case_id = c.case_id AND l.pass = 'timing' AND l.status = 'ok')"
-                       "   < settings ->> 'invocations' OR c.case_id IN (" LEFT_OUT ")))"
-                       " FROM v_run r WHERE experiment = :experiment AND label IS coalesce(:label, label)"
-                       " AND settings ->> 'gate' IS NULL"
-                       " ORDER BY run_id DESC LIMIT 1",
-                       params, 2, a, &rows, err);
+    enum pk_code rc = pk_store_query(
+        s,
+        "SELECT run_id, settings, status = 'interrupted' OR status = 'complete'"
+        " AND settings ->> 'budget_ns' > 0 AND EXISTS (SELECT 1 FROM v_case c"
+        "  WHERE c.run_id = r.run_id AND (c.status = 'ok' AND (SELECT count(*) FROM v_slice l"
+        "   WHERE l.case_id = c.case_id AND l.pass = 'timing' AND l.status = 'ok')"
+        "   < settings ->> 'invocations' OR c.case_id IN (SELECT case_id FROM v_slice WHERE " LEFT_OUT ")))"
+        " FROM v_run r WHERE experiment = :experiment AND label IS coalesce(:label, label)"
+        " AND settings ->> 'gate' IS NULL"
+        " ORDER BY run_id DESC LIMIT 1",
+        params, 2, a, &rows, err);
     if (rc || !rows.n || !rows.cells[2].i)
         return rc;
     out->run_id = rows.cells[0].i;
@@ -81,8 +81,8 @@ static enum pk_code find_case(struct pk_store *s, int64_t run_id, const struct p
     enum pk_code rc = pk_store_query(
         s,
         "SELECT c.case_id, c.status, (SELECT count(*) FROM v_slice l WHERE l.case_id = c.case_id"
-        " AND l.pass = 'timing' AND l.status = 'ok'), c.case_id IN (" LEFT_OUT
-        ") FROM v_case c WHERE c.run_id = :run"
+        " AND l.pass = 'timing' AND l.status = 'ok'), c.case_id IN (SELECT case_id FROM v_slice WHERE pass = "
+        "'timing' AND " LEFT_OUT ") FROM v_case c WHERE c.run_id = :run"
         " AND c.variant = :variant AND c.device = :device AND c.axes = :axes AND c.revision = :revision",
         params, sizeof params / sizeof *params, &a, &rows, err);
     *id = 0;
@@ -99,11 +99,34 @@ static enum pk_code find_case(struct pk_store *s, int64_t run_id, const struct p
     return PK_OK;
 }
 
+static enum pk_code find_passes(struct pk_store *s, int64_t case_id, struct pk_arena *a, struct pk_done *done,
+                                struct pk_err *err)
+{
+    const struct pk_param id = {":case", {.type = PK_CELL_INT, .i = case_id}};
+    struct pk_rows rows;
+    if (pk_store_query(s,
+                       "SELECT pass, invocation FROM v_slice WHERE case_id = :case AND pass <> 'timing'"
+                       " AND status <> 'interrupted' AND (" LEFT_OUT ") IS NOT TRUE",
+                       &id, 1, a, &rows, err))
+        return err->code;
+    struct pk_done_pass *passes = pk_new_n(a, struct pk_done_pass, rows.n + 1);
+    for (size_t i = 0; i < rows.n; i++) {
+        pk_pass_parse(rows.cells[2 * i].s, &passes[i].pass);
+        passes[i].invocation = (int)rows.cells[2 * i + 1].i;
+    }
+    done->passes = passes;
+    done->n_passes = rows.n;
+    return PK_OK;
+}
+
 enum pk_code pk_store_cases_again(struct pk_store *s, int64_t run_id, const struct pk_case_info *cases,
-                                  size_t n, int64_t *ids, struct pk_done *done, struct pk_err *err)
+                                  size_t n, struct pk_arena *a, int64_t *ids, struct pk_done *done,
+                                  struct pk_err *err)
 {
     for (size_t i = 0; i < n; i++) {
         enum pk_code rc = find_case(s, run_id, &cases[i], &ids[i], &done[i], err);
+        if (!rc && ids[i])
+            rc = find_passes(s, ids[i], a, &done[i], err);
         if (rc)
             return rc;
         if (ids[i])

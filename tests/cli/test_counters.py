@@ -147,6 +147,32 @@ def test_resume_counts_what_was_left(perfkit, db):
     assert cases == 195
 
 
+def test_resume_makes_the_passes_that_a_budget_left_out(perfkit, db):
+    """The times fit into the budget, passes beside them do not: which budget that is depends on how fast this machine starts processes."""
+    done(counted(perfkit))  # the ceilings
+    passes = ("--counters", "fake,fake_replayed", "--breakdown", "--allocations")
+
+    def slices(status):
+        return db().execute("SELECT slice_id, pass, invocation FROM v_slice WHERE run_id = (SELECT max(run_id) FROM v_run) AND status = ?"
+                            " ORDER BY 1", [status]).fetchall()
+    for k in range(30):
+        r = perfkit("run", "selftest", "--variant", "ok", "--device", "null", *FAST[:-1], "1", *passes, "--budget", "%dms" % (20 * 1.3 ** k))
+        if slices("skipped") and [s for s in slices("ok") if s[1] == "timing"]:
+            break
+    left, had = slices("skipped"), slices("ok")
+    assert r.status == 0 and left and all(s[1] != "timing" for s in left), (r, left, had)
+    assert "left out %d pass" % len(left) in r.stderr and "--resume goes on with them" in r.stderr, r
+    assert db().execute("SELECT status FROM v_run ORDER BY run_id DESC LIMIT 1").fetchone() == ("complete",)
+    told = "Some cases were not counted: the budget had no room for it."
+    assert (told in perfkit("show").stdout) == any(s[1] == "counter" for s in left)
+    r = done(perfkit("run", "selftest", "--resume", "--progress", "plain"))
+    assert r.stderr.count("/%d] " % len(left)) == len(left), r  # and nothing else
+    assert not slices("skipped") and set(had) < set(slices("ok"))
+    assert {s[1:] for s in slices("ok")} == {s[1:] for s in had + left}
+    assert told not in perfkit("show").stdout
+    perfkit("run", "selftest", "--resume").refused(2, "no interrupted run of selftest")
+
+
 def test_where_the_time_went(perfkit, db, measured):
     done(perfkit("run", "attention-scaling", "--device", "cpu", "--seq-len", "256", "--d-model", "64", "--batch", "1",
                  "--variant", "vanilla,flash", "--breakdown", *FAST))
