@@ -98,6 +98,28 @@ def test_somebody_else_s_build_is_left_alone(bootstrap):
     assert p.returncode == 2 and "installing" not in p.stderr
 
 
+@pytest.mark.parametrize("apt,status", [("exit 100", 1), (None, 2)])
+def test_a_gpu_check_without_packages_names_the_bundle(bootstrap, apt, status):
+    """A GPU machine may have no network, or no apt: what helps there is said, once."""
+    stubs = bootstrap.root / "stubs"
+    stubs.mkdir()
+    for name in ("sh", "cat", "cut", "tr", "dirname", "id", "pkg-config", "python3", "grep"):
+        (stubs / name).symlink_to(shutil.which(name))
+    if apt:
+        (stubs / "apt-get").write_text("#!/bin/sh\n%s\n" % apt)
+        (stubs / "apt-get").chmod(0o755)
+        (stubs / "id").unlink()
+        (stubs / "id").write_text("#!/bin/sh\necho 0\n")
+        (stubs / "id").chmod(0o755)
+    script = bootstrap.root / "bootstrap"
+    text = script.read_text()
+    assert 'export PATH="/usr/bin:/bin:$PATH"' in text
+    script.write_text(text.replace('export PATH="/usr/bin:/bin:$PATH"', 'export PATH="%s"' % stubs))
+    p = bootstrap("gpu-check")
+    assert p.returncode == status and p.stderr.count("./bootstrap bundle") == 1 and "perfkit-bundle/gpu/check.py" in p.stderr, p.stderr
+    assert "./bootstrap bundle" not in bootstrap("test").stderr
+
+
 @pytest.mark.skipif(not os.access("/usr/local/cuda/bin/nvcc", os.X_OK), reason="there is no toolkit in the usual place")
 def test_a_wrong_cuda_home_does_not_hide_the_usual_toolkit(tmp_path):
     source = pathlib.Path(__file__).parents[2]
