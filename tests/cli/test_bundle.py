@@ -17,13 +17,17 @@ BUILD = pathlib.Path(BINARY).parent
 pytestmark = pytest.mark.skipif("PERFKIT_SANITIZED" in os.environ, reason="a sanitizer's libraries are no part of a bundle")
 
 
+MPI = (BUILD / "perfkit-mpi.so").exists()
+
+
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory):
     """Unpacked somewhere else, the folder it was made in gone."""
     made = tmp_path_factory.mktemp("made") / "bundle"
     p = subprocess.run([sys.executable, ROOT / "tests" / "gpu" / "bundle.py", BUILD, made], capture_output=True, text=True, check=False)
     assert p.returncode == 0, p.stderr
-    there = tmp_path_factory.mktemp("there")
+    assert pathlib.Path("%s.tar.gz" % made).stat().st_size < 40 << 20
+    there = tmp_path_factory.mktemp("the re")
     with tarfile.open("%s.tar.gz" % made) as tar:
         tar.extractall(there)
     shutil.rmtree(made)
@@ -46,9 +50,31 @@ def test_its_size_and_its_libraries(bundle):
 def test_nothing_else_is_loaded(bundle, tmp_path):
     """The loader's own list: the bundle's folder and libc's parts, not Debian's copies."""
     for program in [bundle / "perfkit", *(bundle / "gpu").glob("test-gpu-*")]:
-        for name, path in re.findall(r"^\s*(\S+) => (\S+)", run("/usr/bin/ldd", program, cwd=tmp_path).stdout, re.M):
+        for name, path in re.findall(r"^\s*(\S+) => (.+?)(?: \(|$)", run("/usr/bin/ldd", program, cwd=tmp_path).stdout, re.M):
             inside = pathlib.Path(path).resolve().is_relative_to(bundle)
             assert inside or re.match(r"lib(c|m|dl|rt|pthread)\.so", name), (program, name, path)
+
+
+@pytest.mark.skipif(not MPI, reason="perfkit was built without MPI")
+def test_ranks_start_where_there_is_no_mpi_and_no_ssh(bundle, tmp_path):
+    """PATH has a shell and no more; what is loaded is the bundle's."""
+    (tmp_path / "bin").mkdir()
+    for name in ("sh", "dirname"):
+        (tmp_path / "bin" / name).symlink_to(shutil.which(name))
+    env = {"PATH": "%s:%s" % (bundle / "mpi" / "bin", tmp_path / "bin"), "HOME": str(tmp_path), "LC_ALL": "C.UTF-8"}
+    p = subprocess.run([bundle / "perfkit", "doctor", "--format", "json"], env=env, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    mpi, = (r for table in json.loads(p.stdout)["tables"].values() for r in table["rows"] if r["name"] == "mpi")
+    assert mpi["state"] == "ok", mpi
+    env |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+           "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+    mpiexec = [bundle / "mpi" / "bin" / "mpiexec", "-n", "2"]
+    p = subprocess.run([*mpiexec, "sh", "-c", "echo $OMPI_COMM_WORLD_RANK of $OMPI_COMM_WORLD_SIZE by $OPAL_PREFIX"], env=env, cwd=tmp_path,
+                       capture_output=True, text=True, timeout=60, check=False)
+    assert sorted(p.stdout.splitlines()) == ["%d of 2 by %s/mpi" % (i, bundle) for i in (0, 1)], p.stdout + p.stderr
+    for f in [bundle / "perfkit-mpi.so", bundle / "mpi" / "bin" / "orterun", *bundle.glob("mpi/lib/**/mca_*.so")]:
+        said = subprocess.run(["ldd", f], env={"LD_LIBRARY_PATH": str(bundle / "lib")}, capture_output=True, text=True, check=True).stdout
+        for name, path in re.findall(r"^\s*(\S+) => (.+?)(?: \(|$)", said, re.M):
+            assert pathlib.Path(path).is_relative_to(bundle) or re.match(r"lib(c|m|dl|rt|pthread)\.so", name), (f, name, path)
 
 
 def test_it_runs_from_another_folder(bundle, tmp_path):
@@ -60,9 +86,9 @@ def test_it_runs_from_another_folder(bundle, tmp_path):
 
 
 def test_the_check_runs_from_it(bundle, tmp_path):
-    p = run(sys.executable, bundle / "gpu" / "check.py", "--device", "cpu", "--quick", "doctor", "numerics", cwd=tmp_path)
-    assert p.returncode == 0, p.stdout + p.stderr
-    said = (tmp_path / "gpu-check" / "numerics.txt").read_text()
+    p = run(sys.executable, bundle / "gpu" / "check.py", "--device", "cpu", "--quick", "numerics", cwd=tmp_path)
+    assert p.returncode == 0 and "numerics passed" in p.stdout, p.stdout + p.stderr
+    said = (tmp_path / "gpu-check" / "log.txt").read_text()
     assert str(bundle / "gpu" / "test-gpu-ops") in said
 
 

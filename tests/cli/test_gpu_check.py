@@ -1,13 +1,16 @@
-"""The GPU check, tried on the CPU: its stages, what a second call repeats, what it leaves, and what it says without a GPU."""
-import gzip
-import importlib.util
+"""The GPU check, tried on the CPU: its stages, time limits, what a second call repeats, what a kill leaves, and what it says without a GPU."""
+import contextlib
 import json
 import os
 import pathlib
+import random
+import re
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
+import tarfile
 import time
 
 import pytest
@@ -16,8 +19,14 @@ from conftest import BINARY
 
 ROOT = pathlib.Path(__file__).parents[2]
 TESTS = os.environ.get("PK_GPU_TESTS", str(ROOT / "build" / "tests" / "gpu"))
-STAGES = ["doctor", "numerics", "ceilings", "bandwidth", "products", "attention", "bf16", "tf32", "transformer", "large", "nccl", "ranks", "counters", "sanitizer",
-          "tree", "structure", "report"]
+KILLS = int(os.environ.get("PK_KILLS", "3"))
+sys.path.insert(0, str(ROOT / "tests" / "gpu"))
+from gpucheck import figures, report, stages  # noqa: E402
+from gpucheck.session import Session  # noqa: E402
+
+NAMES = stages.NAMES
+GPU_ONLY = [s.name for s in stages.STAGES if s.needs == "gpu"]
+NOT_TINY = ["step-peers", "flash-peers", "step-compiled", "attention-compiled", "numerics-full", "large"]
 
 
 def command(*args, perfkit=BINARY):
@@ -28,126 +37,175 @@ def check(out, *args, perfkit=BINARY, device="cpu"):
     p = subprocess.run(command("--device", device, "--quick", "--out", out, *args, perfkit=perfkit), capture_output=True, text=True,
                        timeout=300, check=False)
     lines = [line.split(": ", 2)[1:] for line in p.stdout.splitlines() if line.startswith("gpu-check: ")]
-    return p.returncode, [(said[0].split(" ")[0], " ".join(said[0].split(" ")[1:])) for said in lines], p
+    return p.returncode, [tuple(said[0].split(" ", 1)) for said in lines if said[0].split(" ")[0] in NAMES], p
 
 
-def without_mpi():
-    env = {k: v for k, v in os.environ.items() if not k.startswith("PERFKIT_")}
-    tables = json.loads(subprocess.run([BINARY, "doctor", "--format", "json"], capture_output=True, text=True, check=True, env=env).stdout)["tables"]
-    return [s for s in ("ranks",) for table in tables.values() for r in table["rows"] if r["name"] == "mpi" and r["state"] != "ok"]
+def recorded(out, device="cpu"):
+    return json.loads((out / "status.json").read_text())[device]["stages"]
 
 
 def states(out, device="cpu"):
-    return {name: row["state"] for name, row in json.loads((out / "status.json").read_text())[device].items()}
+    return {name: row["state"] for name, row in recorded(out, device).items()}
 
 
-@pytest.fixture(scope="module")
-def checked(tmp_path_factory):
-    out = tmp_path_factory.mktemp("check") / "out"
-    return out, check(out)
-
-
-def test_every_stage_runs(checked):
-    out, (status, said, p) = checked
-    assert status == 0, p.stdout + p.stderr
-    assert [s for s, _ in said] == STAGES
-    skipped = ["bf16", "tf32", "large", "nccl", "counters", "sanitizer", *without_mpi()]
-    assert states(out) == {**dict.fromkeys(STAGES, "passed"), **dict.fromkeys(skipped, "skipped")}
-
-
-def test_few_files_and_a_whole_store(checked, tmp_path):
-    out, _ = checked
-    files = list(out.iterdir())
-    assert len(files) <= 8 and all(f.stat().st_size <= 16 << 20 for f in files)
-    db = tmp_path / "perfkit.db"
-    db.write_bytes(gzip.decompress((out / "perfkit.db.gz").read_bytes()))
-    labels = {row[0] for row in sqlite3.connect(db).execute("SELECT label FROM run")}
-    stages = ["attention", "transformer", "tree", "structure", *(() if without_mpi() else ["ranks"])]
-    assert labels == {"gpu-check-%s-cpu" % s for s in stages}
-    for name in ("report.txt", "report.md"):
-        text = (out / name).read_text()
-        assert all(label in text for label in labels) and "numerics passed" in text
-
-
-def test_what_passed_is_not_repeated(checked):
-    out, _ = checked
-    before = json.loads((out / "status.json").read_text())["cpu"]
-    status, said, _ = check(out)
-    after = json.loads((out / "status.json").read_text())["cpu"]
-    assert status == 0
-    assert [what for stage, what in said if stage in ("doctor", "attention")] == ["has passed before"] * 2
-    assert all(before[s] == after[s] for s in STAGES if s not in ("bf16", "tf32", "large", "nccl", *without_mpi(), "counters", "sanitizer", "report"))
-
-
-def test_a_named_stage_is_repeated(checked):
-    out, _ = checked
-    before = json.loads((out / "status.json").read_text())["cpu"]
-    status, said, _ = check(out, "doctor")
-    assert (status, said) == (0, [("doctor", "passed")])
-    assert json.loads((out / "status.json").read_text())["cpu"]["attention"] == before["attention"]
-
-
-def failing(tmp_path, words):
-    """A perfkit that fails when its arguments begin with these words."""
+def stub(tmp_path, script):
+    """A perfkit that does something else first."""
     path = tmp_path / "perfkit"
-    path.write_text('#!/bin/sh\ncase "$*" in "%s"*) echo "perfkit: made to fail" >&2; exit 1 ;; esac\nexec %s "$@"\n' % (words, BINARY))
+    path.write_text("#!/bin/sh\n%s\nexec %s \"$@\"\n" % (script, BINARY))
     path.chmod(0o755)
     return path
 
 
-def test_a_stage_that_fails_stops_no_other(tmp_path):
-    out = tmp_path / "out"
-    wanted = ["doctor", "attention", "structure", "report"]
-    status, said, _ = check(out, *wanted, perfkit=failing(tmp_path, "run attention-scaling"))
-    assert status == 1
-    assert states(out) == {"doctor": "passed", "attention": "failed", "structure": "passed", "report": "passed"}
-    assert "made to fail" in (out / "runs.txt").read_text()
-    assert "made to fail" in json.loads((out / "status.json").read_text())["cpu"]["attention"]["said"]
-    status, said, _ = check(out, "attention")
-    assert (status, states(out)["attention"]) == (0, "passed")
+@pytest.fixture(scope="module")
+def ceilings(tmp_path_factory):
+    """A store with the ceilings that every first run in a store measures, for seconds."""
+    db = tmp_path_factory.mktemp("ceilings") / "perfkit.db"
+    env = {k: v for k, v in os.environ.items() if not k.startswith("PERFKIT_")}
+    subprocess.run([BINARY, "doctor", "--ceilings", "--device", "cpu", "--db", db], capture_output=True, check=True, env=env)
+    return db
 
 
-def test_an_interrupted_stage_goes_on(tmp_path):
-    out = tmp_path / "out"
-    stub = tmp_path / "perfkit"
-    stub.write_text('#!/bin/sh\ncase "$1" in run) touch %s/begun; exec sleep 100 ;; esac\nexec %s "$@"\n' % (tmp_path, BINARY))
-    stub.chmod(0o755)
-    p = subprocess.Popen(command("--device", "cpu", "--quick", "--out", out, "attention", perfkit=stub), stdout=subprocess.DEVNULL)
+@pytest.fixture
+def out(tmp_path, ceilings):
+    (tmp_path / "out").mkdir()
+    shutil.copy(ceilings, tmp_path / "out")
+    return tmp_path / "out"
+
+
+@pytest.fixture(scope="module")
+def checked(tmp_path_factory):
+    """Two calls: one that has too little time, and one that does the rest."""
+    out = tmp_path_factory.mktemp("check") / "out"
+    began = time.monotonic()
+    first = check(out, "--within", "18")
+    seconds, left = time.monotonic() - began, states(out)
+    return out, first, seconds, left, check(out)
+
+
+def test_a_call_ends_within_its_time(checked):
+    """What is left out is named and partial; a stage that was not begun is that, too."""
+    _, (status, said, p), seconds, left, _ = checked
+    assert seconds < (18 if "PERFKIT_SANITIZED" not in os.environ else 60), p.stdout
+    partial = [s for s, state in left.items() if state == "partial"]
+    assert status == 1 and partial and set(left) == set(NAMES), left
+    assert all((s, "partial") in said for s in partial) and "left out, no time is left of --within" in p.stdout
+    assert left["machine"] == "passed" and "running" not in left.values()
+
+
+def test_the_next_call_does_the_rest(checked):
+    out, _, _, left, (status, said, p) = checked
+    assert status == 0, p.stdout + p.stderr
+    assert [s for s, what in said if what == "has passed before"] == [s for s in NAMES if left[s] == "passed"]
+    mpi = [] if states(out)["ranks"] == "passed" else ["ranks"]
+    assert not mpi or "MPI" in recorded(out)["ranks"]["said"]
+    assert states(out) == {**dict.fromkeys(NAMES, "passed"), **dict.fromkeys([*GPU_ONLY, *NOT_TINY, *mpi], "skipped")}
+    assert all(row["said"] for row in recorded(out).values())
+
+
+def test_few_files_and_an_archive_of_them(checked):
+    out, *_ = checked
+    files = {f.name for f in out.iterdir()}
+    assert files == {"perfkit.db", "status.json", "log.txt", "report.md"}
+    with tarfile.open("%s.tar.gz" % out) as tar:
+        assert {pathlib.Path(n).name for n in tar.getnames()} == files
+    with contextlib.closing(sqlite3.connect(out / "perfkit.db")) as db:
+        labels = {label for label, in db.execute("SELECT label FROM v_run")}
+    runs = {s.name for s in stages.STAGES if isinstance(s.work, stages.Run)} | {"ranks"}
+    assert labels == {"gpu-check-%s-cpu" % s for s in runs if states(out)[s] == "passed"}
+    text = (out / "report.md").read_text()
+    assert all("## Run %d: " % (i + 1) in text for i in range(len(labels))) and "| numerics | passed |" in text
+    assert re.search(r"\| kernels \| at least 1 \| test-gpu-ops passed \d+ tests \| holds \|", text)
+    assert re.search(r"\| flash-3xtf32 \| +\| numerics passed \| not measured \|", text), "a test that is skipped shows nothing"
+
+
+def test_a_named_stage_is_repeated(checked):
+    out, *_ = checked
+    before = recorded(out)
+    status, said, _ = check(out, "products")
+    after = recorded(out)
+    assert (status, said) == (0, [("products", "passed")])
+    assert after["products"]["when"] >= before["products"]["when"] and after["flash"] == before["flash"]
+
+
+def test_a_stage_that_fails_stops_no_other(out, tmp_path):
+    failing = stub(tmp_path, 'case "$*" in "run attention-scaling"*) echo "perfkit: made to fail" >&2; exit 1 ;; esac')
+    status, said, _ = check(out, "products", "flash", "captured", perfkit=failing)
+    assert status == 1 and states(out) == {"products": "passed", "flash": "failed", "captured": "passed"}
+    assert "made to fail" in (out / "log.txt").read_text() and "made to fail" in recorded(out)["flash"]["said"]
+    status, said, _ = check(out, "flash")
+    assert (status, states(out)["flash"]) == (0, "passed")
+
+
+def test_an_interrupted_stage_goes_on(out, tmp_path):
+    waiting = stub(tmp_path, 'case "$1" in run) touch %s/begun; exec sleep 100 ;; esac' % tmp_path)
+    p = subprocess.Popen(command("--device", "cpu", "--quick", "--out", out, "flash", perfkit=waiting), stdout=subprocess.DEVNULL)
     deadline = time.monotonic() + 60
     while not (tmp_path / "begun").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
+    assert states(out) == {"flash": "running"}
     p.send_signal(signal.SIGTERM)
     assert p.wait(60) == 143
-    assert states(out) == {"attention": "partial"}
-    status, _, _ = check(out, "attention")
-    assert (status, states(out)) == (0, {"attention": "passed"})
+    assert states(out) == {"flash": "partial"}
+    status, _, _ = check(out, "flash")
+    assert (status, states(out)) == (0, {"flash": "passed"})
 
 
-def test_a_budget_that_left_cases_out_is_resumed(tmp_path):
-    """perfkit says so on standard error; the words here must be its own. A call without names goes on by itself."""
-    out = tmp_path / "out"
-    stub = tmp_path / "perfkit"
-    stub.write_text('#!/bin/sh\ncase "$*" in *--resume*) ;; run*) exec %s "$@" --budget 1ms ;; esac\nexec %s "$@"\n' % (BINARY, BINARY))
-    stub.chmod(0o755)
-    status, _, _ = check(out, "attention", perfkit=stub)
-    assert (status, states(out)) == (1, {"attention": "partial"})
-    (out / "status.json").write_text(json.dumps({"cpu": {s: {"state": "passed", "when": "", "said": ""} for s in STAGES if s != "attention"}}))
-    for f in ("perfkit.db.gz", "runs.txt"):
-        (out / f).unlink()
-    status, said, _ = check(out, perfkit=stub)
-    assert status == 0 and [name for name, what in said if what != "has passed before"] == ["attention", "report", "attention", "report"]
-    assert states(out)["attention"] == "passed"
-    assert "run attention-scaling --resume" in (out / "runs.txt").read_text()
+def test_what_time_cut_short_is_resumed_beside_other_runs(out, tmp_path):
+    """perfkit says so on standard error; the words here must be its own. Two stages of one experiment: each has its own run."""
+    short = stub(tmp_path, 'case "$*" in *--resume*) ;; run*) exec %s "$@" --budget 1ms ;; esac' % BINARY)
+    status, _, _ = check(out, "captured", "step", perfkit=short)
+    assert (status, states(out)) == (1, {"captured": "partial", "step": "partial"})
+    status, _, _ = check(out, "captured", "step", perfkit=short)
+    assert (status, states(out)) == (0, {"captured": "passed", "step": "passed"})
+    assert (out / "log.txt").read_text().count("run mixed-precision --resume --label gpu-check-") == 2
+    with contextlib.closing(sqlite3.connect(out / "perfkit.db")) as db:
+        assert db.execute("SELECT count(*), count(DISTINCT label) FROM v_run").fetchall() == [(2, 2)]
+
+
+def survivors(out):
+    """Processes that have this folder's store in their environment: perfkit and its workers."""
+    found = []
+    for p in pathlib.Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            if b"PERFKIT_DB=%s/" % str(out).encode() in (p / "environ").read_bytes():
+                found.append(p.name)
+    return found
+
+
+def test_a_kill_loses_at_most_the_slice_in_flight(out, tmp_path):
+    """SIGKILL at random moments. What perfkit committed stays, the store is sound, nothing keeps running, and a later call ends the work."""
+    slices, rng = 0, random.Random(7)
+    for _ in range(KILLS):
+        p = subprocess.Popen(command("--device", "cpu", "--quick", "--out", out, "captured", "flash", "tree"), stdout=subprocess.DEVNULL,
+                             env={**os.environ, "TMPDIR": str(tmp_path)})
+        time.sleep(rng.uniform(0.3, 4))
+        p.kill()
+        p.wait()
+        deadline = time.monotonic() + 10
+        while survivors(out) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert not survivors(out)
+        if (out / "status.json").exists():
+            assert set(states(out).values()) <= {"running", "passed"}
+        if (out / "perfkit.db").exists():
+            with contextlib.closing(sqlite3.connect(out / "perfkit.db")) as db:
+                assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+                if db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'slice'").fetchall():
+                    now, = db.execute("SELECT count(*) FROM slice").fetchone()
+                    assert now >= slices
+                    slices = now
+    status, _, p = check(out, "captured", "flash", "tree")
+    assert status == 0 and {states(out)[s] for s in ("captured", "flash", "tree")} == {"passed"}, p.stdout
+    with contextlib.closing(sqlite3.connect(out / "perfkit.db")) as db:
+        assert db.execute("SELECT count(*) FROM v_run WHERE status = 'running'").fetchone() == (0,)
 
 
 def test_without_the_device_everything_is_skipped(tmp_path):
-    perfkit = tmp_path / "perfkit"
     answer = json.dumps({"tables": {"devices": {"rows": [{"name": "cuda", "reason": "there is no NVIDIA driver"}]}}})
-    perfkit.write_text("#!/bin/sh\necho '%s'\n" % answer)
-    perfkit.chmod(0o755)
+    perfkit = stub(tmp_path, "echo '%s'; exit 0" % answer)
     status, said, p = check(tmp_path / "out", perfkit=perfkit, device="cuda")
     assert status == 77 and not (tmp_path / "out").exists()
-    assert said == [(s, "skipped") for s in STAGES] and p.stdout.count("there is no NVIDIA driver") == len(STAGES)
+    assert said == [(s, "skipped") for s in NAMES] and p.stdout.count("there is no NVIDIA driver") == len(NAMES)
 
 
 @pytest.mark.parametrize("cupti,trace,counters,status,state,said", [
@@ -157,81 +215,137 @@ def test_without_the_device_everything_is_skipped(tmp_path):
     ("ok", "ok", "degraded", 1, "failed", "gpu-counters degraded: made up"),
 ])
 def test_counters_of_a_made_up_gpu(tmp_path, cupti, trace, counters, status, state, said):
-    """Which groups are asked for follows from what doctor found."""
-    perfkit = tmp_path / "perfkit"
+    """Which groups are counted follows from what doctor found."""
     rows = [{"name": n, "state": s, "found": "made up"} for n, s in (("cupti", cupti), ("gpu-state", "unavailable"), ("gpu-trace", trace),
                                                                   ("gpu-counters", counters))]
     answers = {"doctor": {"sources": {"rows": rows}}, "list": {"devices": {"rows": [{"name": "cuda", "reason": None}]}}}
-    perfkit.write_text("#!/bin/sh\necho \"$*\" >> %s/asked\ncase $1 in\n%s\nesac\n" % (tmp_path, "\n".join(
+    perfkit = stub(tmp_path, "echo \"$*\" >> %s/asked\ncase $1 in\n%s\nesac\nexit 0" % (tmp_path, "\n".join(
         "%s) echo '%s' ;;" % (k, json.dumps({"tables": v})) for k, v in answers.items())))
-    perfkit.chmod(0o755)
     out = tmp_path / "out"
     assert check(out, "counters", perfkit=perfkit, device="cuda")[0] == status
-    row = json.loads((out / "status.json").read_text())["cuda"]["counters"]
+    row = recorded(out, "cuda")["counters"]
     assert row["state"] == state and said in row["said"]
     runs = [line for line in (tmp_path / "asked").read_text().splitlines() if line.startswith("run attention-scaling")]
     wanted = [] if state == "skipped" else ["gpu-trace"] + ["gpu-lite,gpu-roof,gpu-tensor,gpu-cache"] * (counters != "unavailable")
     assert len(runs) == bool(wanted) and all("--counters %s " % ",".join(wanted) in r for r in runs)
+    assert (out / "gpu-status.md").exists()
 
 
-def test_a_step_that_was_not_measured_fails_its_stage(tmp_path):
-    out, stub = tmp_path / "out", tmp_path / "perfkit"
-    stub.write_text('#!/bin/sh\ncase "$1" in run) exec %s "$@" --variant eager ;; esac\nexec %s "$@"\n' % (BINARY, BINARY))
-    stub.chmod(0o755)
-    status, said, _ = check(out, "transformer", perfkit=stub)
-    row = json.loads((out / "status.json").read_text())["cpu"]["transformer"]
-    assert (status, row["state"]) == (1, "failed"), row
-    assert "not measured: compiled fp32 step_ns, compiled fp32 peak_bytes, compiled bf16 step_ns, compiled bf16 peak_bytes" in row["said"], row
+class Store:
+    """Queries against a made-up store."""
+
+    def __init__(self, *statements):
+        self.db = sqlite3.connect(":memory:")
+        for s in statements:
+            self.db.execute(*s) if isinstance(s, tuple) else self.db.execute(s)
+
+    def query(self, sql, *values):
+        return self.db.execute(sql, values).fetchall()
+
+    def read(self, *rows):
+        return {f["what"]: (round(f["value"], 6), f["holds"]) for f in figures.read(self, "x", rows)}
+
+
+RUNS = ["CREATE TABLE v_run(run_id, label)", "INSERT INTO v_run VALUES (6, 'x'), (7, 'x'), (8, 'other')"]
+SUMMARY = "CREATE TABLE v_summary(run_id, case_id, ordinal, variant, axes, metric, median)"
+
+
+def summary(run, case, variant, axes, metric, median):
+    return "INSERT INTO v_summary VALUES (?, ?, ?, ?, ?, ?, ?)", (run, case, case, variant, json.dumps(axes, sort_keys=True), metric, median)
 
 
 def test_figures_of_a_step():
-    """What is asked of it is said; what was not measured is named, perfkit's own and PyTorch's."""
-    spec = importlib.util.spec_from_file_location("check", ROOT / "tests" / "gpu" / "check.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    variants = {"compiled": 1e6, "torch-eager": 2e6, "torch-compile": 1.25e6}
-    seen = {(v, d, m): x for v, x in variants.items() for d in ("fp32", "tf32", "bf16") for m in ("step_ns", "peak_bytes")}
-    seen.update({("compiled", d, "model_flops"): 4e11 for d in ("fp32", "tf32", "bf16")})
-
-    with sqlite3.connect(":memory:") as db:
-        db.execute("CREATE TABLE v_run(run_id, label)")
-        db.execute("INSERT INTO v_run VALUES (6, 'step'), (7, 'step')")
-        db.execute("CREATE TABLE v_setting(run_id, invocation, key, value)")
-        db.execute("INSERT INTO v_setting VALUES (6, 1, 'sheet_bf16_flops_per_s', '312e12'), (7, 1, 'sheet_bf16_flops_per_s', '989.4e12'),"
-                   " (7, 2, 'sheet_bf16_flops_per_s', '989.4e12'), (7, 1, 'sheet_tf32_flops_per_s', '494.7e12'), (7, 1, 'gpu', 'x')")
-        peaks = module.sheet_peaks(db, "step")
-        assert peaks == {"bf16": 989.4e12, "tf32": 494.7e12} and module.sheet_peaks(db, "other") == {}
-
-    def figures(*without):
-        kept = {k: x for k, x in seen.items() if k[:2] not in without}
-        return module.step_told(kept, ("fp32", "tf32", "bf16"), ["torch-eager", "torch-compile"], peaks, 40)
-
-    told, missing = figures()
-    assert len(told) == 10 and not missing
-    assert {"bf16 step_ns 0.50 x torch-eager (at most 0.60)", "bf16 MFU 40.4 % of the data sheet (bf16: at least 40)"} < set(told)
-    told, missing = figures(("compiled", "bf16"), ("torch-compile", "tf32"))
-    assert len(told) == 4 and missing == ["compiled bf16 step_ns", "compiled bf16 peak_bytes", "torch-compile tf32 peak_bytes"]
+    rows = [summary(7, i, v, {"mode": "step", "dtype": d}, m, x) for i, (v, d, m, x) in enumerate((
+        ("compiled", "bf16", "step_ns", 1e6), ("torch-eager", "bf16", "step_ns", 2e6), ("torch-compile", "bf16", "step_ns", 1.25e6),
+        ("compiled", "fp32", "peak_bytes", 100), ("torch-eager", "fp32", "peak_bytes", 80)))]
+    rows += [summary(6, 90, "compiled", {"mode": "step", "dtype": "bf16"}, "step_ns", 9e9), summary(7, 0, "compiled", {"mode": "step", "dtype": "bf16"}, "model_flops", 4e11)]
+    store = Store(*RUNS, SUMMARY, *rows, "CREATE TABLE v_setting(run_id, key, value)",
+                  "INSERT INTO v_setting VALUES (6, 'sheet_bf16_flops_per_s', '312e12'), (7, 'sheet_bf16_flops_per_s', '989.4e12'), (7, 'gpu', 'x')")
+    assert store.read(*figures.eager_step()) == {"bf16 step_ns over torch-eager": (0.5, True), "fp32 peak_bytes over torch-eager": (1.25, False)}
+    assert store.read(*figures.compiled_step()) == {"bf16 step_ns over torch-compile": (0.8, True)}
+    assert store.read(figures.mfu("step-mfu", 40)) == {"bf16 MFU": (40.428543, True)}
+    assert store.read(figures.mfu("step-mfu", 41)) == {"bf16 MFU": (40.428543, False)}
 
 
-def test_ranks_beside_pytorchs():
-    """Each way beside the peer that does the same, at equal caps; which was not compared is named."""
-    spec = importlib.util.spec_from_file_location("check", ROOT / "tests" / "gpu" / "check.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    measured = [("bucket", 1e6, 50), ("bucket", 4e6, 90), ("flat", None, 100), ("naive", None, 300),
-                ("torch-ddp", 1e6, 100), ("torch-ddp", 4e6, 100), ("torch-ddp-flat", 1e6, 200), ("torch-ddp-flat", 4e6, 100)]
-    with sqlite3.connect(":memory:") as db:
-        db.execute("CREATE TABLE v_run(run_id, label)")
-        db.execute("INSERT INTO v_run VALUES (7, 'ranks')")
-        db.execute("CREATE TABLE v_summary(run_id, variant, axes, metric, median)")
-        for variant, cap, median in measured:
-            axes = {"work": "timer", "model": "small", **({"bucket_bytes": cap} if cap else {})}
-            db.execute("INSERT INTO v_summary VALUES (7, ?, ?, 'exposed_ns', ?)", (variant, json.dumps(axes), median * 1e6))
-        told = module.ranks_told(db, "ranks", module.RANK_PEERS)
-    assert told == ["exposed communication of bucket 0.50 to 0.90 x torch-ddp over gloo (2 settings)",
-                    "exposed communication of flat 0.50 to 1.00 x torch-ddp-flat over gloo (2 settings)", "not compared: torch-ddp-naive"]
+def test_figures_of_attention():
+    """The least ratio over all settings that both have whole; rates are of declared FLOPs."""
+    rows = []
+    for case, (variant, seq, forward, backward) in enumerate((("cudnn", 4096, 100, 200), ("torch-sdpa", 4096, 200, 400), ("cudnn", 8192, 100, 100),
+                                                              ("torch-sdpa", 8192, 150, 150), ("torch-sdpa-cudnn", 4096, 100, None))):
+        axes = {"dtype": "bf16", "d_model": 64, "seq_len": seq}
+        rows += [summary(7, case, variant, axes, m, ns) for m, ns in (("forward_ns", forward), ("backward_ns", backward)) if ns]
+    store = Store(*RUNS, SUMMARY, *rows, "CREATE TABLE v_work(case_id, metric, flops)", "INSERT INTO v_work VALUES (0, 'forward_ns', 5e6), (1, 'forward_ns', 5e6)")
+    assert store.read(*figures.CUDNN) == {"least time of torch-sdpa over cudnn": (1.5, False), "cudnn bf16 d=64 S=4096 forward": (50, None)}
 
 
-def test_unknown_stages_are_refused(tmp_path):
+def test_figures_of_ranks():
+    """Each method beside the peer that does the same, at equal caps."""
+    measured = [("bucket", 1e6, 50), ("bucket", 4e6, 90), ("flat", None, 100), ("naive", None, 300), ("torch-ddp", 1e6, 100), ("torch-ddp", 4e6, 100),
+                ("torch-ddp-flat", 1e6, 200), ("torch-ddp-flat", 4e6, 100)]
+    store = Store(*RUNS, SUMMARY, *(summary(7, i, v, {"work": "timer", "model": "small", **({"bucket_bytes": cap} if cap else {})}, "exposed_ns", x)
+                                    for i, (v, cap, x) in enumerate(measured)))
+    assert store.read(*figures.RANKS) == {"exposed communication of bucket over torch-ddp, at most": (0.9, None),
+                                          "exposed communication of flat over torch-ddp-flat, at most": (1, None)}
+
+
+def test_figures_of_programs():
+    lines = "norm, residual  bf16     24 x 768          9.7 us     15.5 GB/s   10.8 % of a copy  below its aim\n1 below their aim\n"
+    rows = figures.of_program(lines, "layer-bandwidth", figures.BANDWIDTH_LINE, "%")
+    assert [(r["what"], r["value"], r["holds"]) for r in rows] == [("lines below their aim", 1, False), ("norm, residual bf16 24 x 768", 10.8, None)]
+    rows = figures.of_program("large gate up  of W     bf16     40 x 16    x 24           0.8 us     0.04 TFLOP/s\n0 below their aim\n", "c", figures.PRODUCT_LINE, "")
+    assert [(r["what"], r["value"], r["holds"]) for r in rows] == [("lines below their aim", 0, True), ("large gate up of W bf16 40 x 16 x 24", 0.04, None)]
+
+
+def test_every_claim_has_an_id_of_its_own_and_stages_name_them():
+    page = report.status_page()
+    ids = [m.group(1) for m in report.CLAIM.finditer(page)]
+    assert len(ids) == len(set(ids)) and len(ids) == len([line for line in page.splitlines() if line.startswith("| `")])
+    of_figures = {f.claim for s in stages.STAGES for f in getattr(s.work, "read", ()) if f.claim}
+    assert {c for s in stages.STAGES for c in s.claims.split()} | of_figures | report.thresholds() <= set(ids)
+    assert len(set(NAMES)) == len(NAMES)
+
+
+def test_results_fill_the_page_in():
+    """A copy of gpu-status.md records a run: verdict, date, GPU, command and figures; what was not run is left as it is."""
+    page = "| id | claim |\n| `step-eager` | a | b | never |\n| `memcheck` | c | d | never |\n| `kernels` | e | f | never |\n| `step-mfu` | g | h | never |\n"
+    row = {"when": "2026-01-02T03:04:05+00:00", "gpu": "NVIDIA H100 80GB HBM3", "said": ""}
+    figure = {"claim": "step-eager", "what": "bf16 step_ns over torch-eager", "value": 0.52, "unit": "x", "bound": ["at most", 0.6], "holds": True}
+    done = {"step-peers": {**row, "state": "passed", "figures": [figure]}, "memcheck": {**row, "state": "failed"}, "numerics": {**row, "state": "skipped"},
+            "step": {**row, "state": "passed"}}
+    assert report.recorded(page, done).splitlines()[1:] == [
+        "| `step-eager` | a | b | passed 2026-01-02, NVIDIA H100 80GB HBM3, `gpu/check.py step-peers`: bf16 step_ns over torch-eager 0.52 x (at most 0.6) |",
+        "| `memcheck` | c | d | failed 2026-01-02, NVIDIA H100 80GB HBM3, `gpu/check.py memcheck` |", "| `kernels` | e | f | never |", "| `step-mfu` | g | h | never |"]
+    figure["holds"] = False
+    assert "| `step-eager` | a | b | failed 2026-01-02" in report.recorded(page, done)
+
+
+def test_the_sanitizer_watches_every_kernel_of_ours():
+    """compute-sanitizer's filter, beside the names that the kernels have; those of cuBLASLt are not among them."""
+    pattern = stages.OWN_KERNELS.removeprefix("regex=")
+    assert not re.search(pattern, "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n") and not re.search(pattern, "_ZN8cublasLt19splitKreduce_kernelILi32")
+    program = pathlib.Path(TESTS) / "test-gpu-ops"
+    if not program.exists() or not shutil.which("nm"):
+        pytest.skip("no test-gpu-ops or no nm")
+    names = set(re.findall(r"__device_stub__(_?Z\w+)", subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout))
+    if not names:
+        pytest.skip("built without CUDA")
+    assert len(names) > 50 and not [n for n in names if not re.search(pattern, "_" + n.removeprefix("_"))]
+
+
+def test_the_list_of_stages(tmp_path):
+    p = subprocess.run(command("--list"), capture_output=True, text=True, check=True)
+    assert [line.split()[0] for line in p.stdout.splitlines()[1:1 + len(NAMES)]] == NAMES and "estimates" in p.stdout
     status, _, p = check(tmp_path / "out", "numeric")
     assert status == 2 and "there is no stage 'numeric'" in p.stderr and "numerics" in p.stderr
+    status, _, p = check(tmp_path / "out", "--within", "3")
+    assert status == 2 and not (tmp_path / "out").exists()
+
+
+def test_large_models_by_the_memory_of_the_card(tmp_path):
+    class Args:
+        device, quick, perfkit, tests, out, within = "cuda", False, BINARY, TESTS, tmp_path / "out", None
+
+    session = Session(Args)
+    for memory, dtypes in ((81559 << 20, "bf16"), (143771 << 20, "fp32,tf32,bf16")):
+        session.folder.machine["memory_bytes"] = memory
+        assert "dtype=" + dtypes in stages.large(session)

@@ -1,0 +1,183 @@
+"""One call: where the program is, how long there is, how commands are run and how a run of perfkit is gone on with."""
+import contextlib
+import ctypes
+import glob
+import json
+import os
+import pathlib
+import platform
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+
+from .folder import Folder
+
+HERE = pathlib.Path(__file__).resolve().parents[1]  # tests/gpu, or gpu/ of a bundle
+STAGE_SECONDS = 460  # of a stage, at most, in one go: such a call may be allowed 8 minutes
+TO_END_SECONDS = 20  # kept back of --within, or a third of it: for what is still running to end, reports, the archive
+LEAST_SECONDS = 8  # with less than this left no stage begins
+PR_SET_PDEATHSIG = 1
+
+
+class Skip(Exception):
+    """This stage cannot run here; the text says why."""
+
+
+class Failed(Exception):
+    """The stage's result is not what it should be. What it measured all the same is kept."""
+
+    def __init__(self, text, figures=()):
+        super().__init__(text)
+        self.figures = list(figures)
+
+
+class Partial(Exception):
+    """More is left to do; a later call goes on."""
+
+
+def die_with_parent():
+    """In the child: whatever kills this program, what it started ends as well."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def reason_in(text):
+    """perfkit's error or a test's where there is one, else the last line."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    marks = ("perfkit:", "why:", "ERROR", "[  ERROR", "[   LINE", "========= ERROR SUMMARY")
+    errors = [line for line in lines if line.lstrip().startswith(marks)]
+    return "; ".join(line.strip() for line in (errors or lines or ["no output"])[-3:])[:500]
+
+
+def tool(name, *more):
+    """A program of NVIDIA's: in PATH, the toolkit, or a folder of its own."""
+    folders = [os.environ.get("PATH", ""), os.path.join(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "bin"), *more]
+    return shutil.which(name, path=os.pathsep.join(folders + sorted(glob.glob("/opt/nvidia/nsight-*/*"))))
+
+
+class Session:
+    def __init__(self, args):
+        bundle, root = HERE.parent / "perfkit", HERE.parents[1]
+        self.device, self.quick = args.device, args.quick
+        self.cuda = args.device.startswith("cuda")
+        self.perfkit = pathlib.Path(args.perfkit or (bundle if bundle.is_file() else root / "build" / "perfkit")).resolve()
+        self.tests = pathlib.Path(args.tests or (HERE if (HERE / "test-gpu-ops").exists() else root / "build" / "tests" / "gpu")).resolve()
+        self.folder = Folder(pathlib.Path(args.out).resolve(), args.device)
+        self.over = time.monotonic() + (args.within or float("inf"))
+        self.ends = self.over - min(TO_END_SECONDS, (args.within or 0) / 3)
+        self.deadline = self.ends
+        self.goes_on = False  # the stage under way was begun by an earlier call, or cut short in this one
+        self.scratch = tempfile.TemporaryDirectory(prefix="gpu-check-")
+        self.env = self.environment()
+
+    def environment(self):
+        env = {k: v for k, v in os.environ.items() if not k.startswith("PERFKIT_") or k in ("PERFKIT_PYTHON", "PERFKIT_CUDA_LIBS", "PERFKIT_MPI")}
+        env.update(PERFKIT_DB=str(self.folder.db), LC_ALL="C.UTF-8", PYTHONDONTWRITEBYTECODE="1")
+        env.setdefault("PERFKIT_PYTHON", sys.executable)
+        env.setdefault("VIRTUAL_ENV", sys.prefix)  # NVIDIA's libraries may be packages of this interpreter
+        if (HERE.parent / "peers").is_dir():
+            env["PERFKIT_PEERS"] = str(HERE.parent / "peers")
+        if (HERE.parent / "mpi" / "bin").is_dir():
+            env["PATH"] = "%s:%s" % (HERE.parent / "mpi" / "bin", env.get("PATH", "/usr/bin:/bin"))
+        return env
+
+    def seconds_left(self):
+        return self.ends - time.monotonic()
+
+    def facts(self):
+        """Recorded with every stage: results are of a machine."""
+        facts = {"host": platform.node(), "gpu": None, "memory_bytes": 0}
+        if self.cuda and tool("nvidia-smi"):
+            ordinal = self.device.partition(":")[2] or "0"
+            p = subprocess.run([tool("nvidia-smi"), "--id=" + ordinal, "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader,nounits"],
+                               capture_output=True, text=True, timeout=60, check=False)
+            words = p.stdout.strip().split(", ")
+            if p.returncode == 0 and len(words) == 3 and words[1].isdigit():
+                facts.update(gpu=words[0], memory_bytes=int(words[1]) << 20, driver=words[2])
+        self.folder.machine.update(facts)
+
+    def allow(self, seconds):
+        """The stage that begins now has so long, and never more than the call has."""
+        self.deadline = min(time.monotonic() + min(seconds, STAGE_SECONDS), self.ends)
+
+    def run(self, *command, env=None):
+        """Runs a command into the log. Returns (status, output); past the stage's time it is interrupted."""
+        words, began, late = [str(c) for c in command], time.monotonic(), False
+        with tempfile.TemporaryFile("w+", errors="replace") as output:
+            p = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env={**self.env, **(env or {})},
+                                 cwd=self.scratch.name, preexec_fn=die_with_parent)
+            try:
+                p.wait(max(1, self.deadline - began))
+            except subprocess.TimeoutExpired:
+                late = True
+            finally:  # whatever ends the wait, nothing is left running
+                end(p)
+                output.seek(0)
+                text = output.read()
+                self.folder.append(" ".join(words), text, p.returncode, time.monotonic() - began)
+        if late:
+            raise Partial("%s was interrupted after %.0f s" % (pathlib.Path(words[0]).name, time.monotonic() - began))
+        return p.returncode, text
+
+    def must(self, *command):
+        rc, text = self.run(*command)
+        if rc:
+            raise Failed("%s: status %d: %s" % (pathlib.Path(str(command[0])).name, rc, reason_in(text)))
+        return text
+
+    def label(self, stage):
+        return "gpu-check-%s-%s" % (stage, self.device)
+
+    def query(self, sql, *values):
+        """Rows of the store; none where there is no store yet. Not read-only: what a kill left in the journal is rolled back first."""
+        if not self.folder.db.exists():
+            return []
+        with contextlib.closing(sqlite3.connect("file:%s?mode=rw" % self.folder.db, uri=True)) as db:
+            return db.execute(sql, values).fetchall()
+
+    def measure(self, stage, experiment, *options):
+        """A run of perfkit under the stage's label, or the rest of one that an earlier call began."""
+        label = self.label(stage)
+        whole = ["--budget", "%ds" % max(5, self.deadline - time.monotonic() - 10), "--progress", "none", "--width", "0"]
+        rc, text = None, ""
+        if self.goes_on and self.query("SELECT 1 FROM v_run WHERE label = ?", label):
+            rc, text = self.run(self.perfkit, "run", experiment, "--resume", "--label", label, *whole)
+            if rc == 2 and "no interrupted run" in text:  # it is complete: only what follows it was left
+                return
+            if rc == 5:  # of another machine
+                rc = None
+        if rc is None:
+            rc, text = self.run(self.perfkit, "run", experiment, "--device", self.device, "--label", label, *options, *whole)
+        if "--resume goes on" in text:
+            raise Partial("the time left cases out")
+        if rc:
+            raise Failed("run %s: status %d: %s" % (experiment, rc, reason_in(text)))
+
+    def doctor(self):
+        tables = json.loads(self.must(self.perfkit, "doctor", "--format", "json"))["tables"]
+        return {r["name"]: r for table in tables.values() for r in table["rows"]}
+
+    def peers(self, names):
+        """Those whose file is here, as options."""
+        folder = pathlib.Path(self.env.get("PERFKIT_PEERS", HERE.parents[1] / "probes" / "peers"))
+        return [word for n in names if (folder / (n.replace("-", "_") + ".py")).exists() for word in ("--peer", n)]
+
+    def unavailable(self):
+        """Why the device cannot be used, or None."""
+        p = subprocess.run([self.perfkit, "list", "devices", "--format", "json"], env=self.env, capture_output=True, text=True, check=True)
+        for row in json.loads(p.stdout)["tables"]["devices"]["rows"]:
+            if row["name"] == self.device.split(":")[0]:
+                return row["reason"]
+        return "perfkit has no device %s" % self.device
+
+
+def end(p):
+    """Interrupted first, so that perfkit records what it has; then killed."""
+    for sign, seconds in ((signal.SIGINT, 10), (signal.SIGKILL, 10)):
+        if p.poll() is None:
+            p.send_signal(sign)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                p.wait(seconds)

@@ -1,0 +1,320 @@
+"""The stages: one row each, in order of worth, so that somebody who has ten minutes, twenty or forty learns most in them: every path once
+with tiny work, then perfkit's own figures, then peers that need no compilation, then compiled ones, then what takes longest."""
+import ctypes
+import os
+import pathlib
+import platform
+import re
+from typing import Callable, NamedTuple
+
+from . import figures
+from .session import Failed, Skip, reason_in, tool
+
+QUICK = ["--invocations", "1", "--min-samples", "3", "--min-time", "1ms", "--max-time", "5ms"]
+OWN = ["--invocations", "1", "--min-samples", "5", "--max-time", "150ms", "--timeout", "60s"]
+PEERS = ["--invocations", "2", "--min-samples", "5", "--max-time", "150ms", "--timeout", "90s"]
+TINY_STEP = [word for axis in ("layers=1", "d_model=32", "heads=2", "d_ff=32", "vocab=50", "batch=2", "seq_len=8", "mode=step") for word in ("-a", axis)]
+TINY_ATTENTION = ["-a", "d_model=16", "-a", "seq_len=32"]
+BIG_CARD_BYTES = 100e9  # what the large model takes in fp32 with PyTorch beside it: about 67 GB and perfkit's own
+
+
+class Result(NamedTuple):
+    said: str
+    figures: list = []
+
+
+class Stage(NamedTuple):
+    name: str
+    proves: str
+    seconds: int  # on one H100: an estimate
+    claims: str  # ids of docs/gpu-status.md
+    work: Callable  # (session, stage) -> Result
+    needs: str = ""  # "gpu": nothing of it is on a CPU
+
+
+class Run:
+    """A run of one experiment, and figures of it."""
+
+    def __init__(self, experiment, options, quick, peers=(), read=()):
+        self.experiment, self.options, self.quick, self.peers, self.read = experiment, options, quick, peers, read
+
+    def __call__(self, session, stage):
+        if session.quick and self.quick is None:
+            raise Skip("it has nothing tiny")
+        options = self.quick + QUICK if session.quick else self.options(session) if callable(self.options) else self.options
+        session.measure(stage.name, self.experiment, *options, *([] if session.quick else session.peers(self.peers)))
+        rows = figures.read(session, session.label(stage.name), self.read)
+        return Result("measured", rows)
+
+
+def axes(*texts):
+    return [word for text in texts for word in ("-a", text)]
+
+
+def machine(session, stage):
+    """What is here: every later figure is of it."""
+    libc = ctypes.CDLL(None)
+    libc.gnu_get_libc_version.restype = ctypes.c_char_p
+    session.folder.append("facts", "%s\nlibc %s\npython %s" % (" ".join(platform.uname()), libc.gnu_get_libc_version().decode(), platform.python_version()), 0, 0)
+    session.must(session.perfkit, "--version")
+    session.must(session.perfkit, "doctor", "--width", "0")
+    names = ("torch", "triton", "jax", "equinox", "numpy", "nvidia-cudnn-cu13", "nvidia-nccl-cu13", "nvidia-cublas", "nvidia-cuda-cupti")
+    session.run(session.env["PERFKIT_PYTHON"], "-c", "import importlib.metadata as m\nfor n in %r:\n try: print(n, m.version(n))\n"
+                " except m.PackageNotFoundError: print(n, 'is not installed')" % (names,))
+    for path in ("/proc/driver/nvidia/version", "/proc/driver/nvidia/params"):
+        if os.path.exists(path):
+            session.run("cat", path)
+    for name, *words in (("nvidia-smi", "-q"), ("nvcc", "--version"), ("ncu", "--version"), ("nsys", "--version"), ("compute-sanitizer", "--version")):
+        if tool(name):
+            session.run(tool(name), *words)
+    return Result("facts of this machine are in log.txt")
+
+
+PROGRAMS = ("test-gpu-device", "test-gpu-ops", "test-gpu-comm", "test-gpu-cudnn")
+# Claims by the tests that show them: a test that is skipped shows nothing.
+TEST_CLAIMS = [
+    ("device", "test-gpu-device", ""),
+    ("kernels", "test-gpu-ops", ""),
+    ("products", "test-gpu-ops", "gemm"),
+    ("flash-3xtf32", "test-gpu-ops", "flash_3xtf32"),
+    ("bf16-elements", "test-gpu-ops", "(softmax|scale|causal_mask)_bf16"),
+    ("layers", "test-gpu-ops", "norm|heads|glu|map|embed|cross_entropy|nll|adamw"),
+    ("lanes", "test-gpu-comm", "lanes|calls"),
+    ("cudnn", "test-gpu-cudnn", ""),
+    ("cudnn-tests", "test-gpu-cudnn", ""),
+]
+
+
+def outcomes(text):
+    """{test: passed, skipped or failed}, from cmocka's lines."""
+    marks = (("[       OK ]", "passed"), ("[  SKIPPED ]", "skipped"), ("[  FAILED  ]", "failed"))
+    return {line[len(mark):].split(",")[0].strip(): state for line in text.splitlines() for mark, state in marks
+            if line.startswith(mark) and "test(s)" not in line}
+
+
+def test_figures(tests, claims):
+    """Of {program: {test: state}}: for each claim how many tests that show it passed, and how many failed."""
+    rows = []
+    for claim, name, pattern in claims:
+        states = [s for t, s in tests.get(name, {}).items() if re.match(pattern, t)]
+        for what, bound in (("failed", (figures.AT_MOST, 0)), ("passed", (figures.AT_LEAST, 1))):
+            n = states.count(what)
+            if set(states) - {"skipped"}:
+                rows.append({"claim": claim, "what": "%s %s" % (name, what), "value": n, "unit": "tests", "bound": bound, "holds": figures.holds(bound, n)})
+    return rows
+
+
+def run_programs(session, claims, *words):
+    """All test programs run, whatever the first says; a test that fails costs itself."""
+    failed, skipped, passed, all_tests = [], [], 0, {}
+    for name in PROGRAMS:
+        if not (session.tests / name).exists():  # built without cuDNN's headers
+            skipped.append("%s (not built)" % name)
+            continue
+        rc, text = session.run(session.tests / name, session.device, *words)
+        tests = all_tests[name] = outcomes(text)
+        passed += sum(s == "passed" for s in tests.values())
+        skipped += [t for t, s in tests.items() if s == "skipped"] + (["%s (%s)" % (name, reason_in(text))] if rc == 77 else [])
+        if rc not in (0, 77):
+            failed.append("%s: status %d: %s" % (name, rc, ", ".join(t for t, s in tests.items() if s == "failed") or reason_in(text)))
+    said = "%d tests passed%s" % (passed, ", skipped: " + ", ".join(skipped) if skipped else "")
+    rows = test_figures(all_tests, claims)
+    if failed or not passed:
+        raise Failed("; ".join([*failed, said]), rows)
+    return Result(said, rows)
+
+
+def numerics(session, stage):
+    return run_programs(session, TEST_CLAIMS, "tiny")
+
+
+def numerics_full(session, stage):
+    if session.quick:
+        raise Skip("stage numerics has its tiny form")
+    return run_programs(session, [("gpu-tests", name, "") for name in PROGRAMS])
+
+
+# In mangled names: perfkit's kernels stand in unnamed namespaces of .cu files, but for one. Those of NVIDIA's libraries do not.
+OWN_KERNELS = r"regex=_GLOBAL__N__[0-9a-f]+_[0-9]+_[a-z0-9_]+_cu_|^_Z5delay"
+SUMMARY = r"(?:ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard)"
+
+
+def sanitizer(which):
+    def work(session, stage):
+        path = tool("compute-sanitizer")
+        if not path:
+            raise Skip("compute-sanitizer was not found in PATH or $CUDA_HOME/bin")
+        # The test program starts a child for its tests and uses no GPU itself.
+        rc, text = session.run(path, "--tool", which, "--error-exitcode", "9", "--report-api-errors", "no", "--require-cuda-init", "no",
+                               "--kernel-name", OWN_KERNELS, session.tests / "test-gpu-ops", session.device, "tiny", env={"PK_TEST_SECONDS": "600"})
+        if "not supported" in text.lower():
+            raise Skip("compute-sanitizer refuses this machine: %s" % reason_in(text))
+        found = [int(a or b) for a, b in re.findall(SUMMARY, text)]
+        if rc or not found or any(found):
+            raise Failed("%s: status %d, %d found: %s" % (which, rc, sum(found), reason_in(text)))
+        return Result("%s found nothing in perfkit's kernels, %d tests" % (which, list(outcomes(text).values()).count("passed")))
+    return work
+
+
+GPU_SOURCES = ["gpu-state", "gpu-trace", "gpu-counters"]
+GPU_GROUPS = {"gpu-trace": "gpu-trace", "gpu-counters": "gpu-lite,gpu-roof,gpu-tensor,gpu-cache", "gpu-state": "gpu-state"}
+
+
+def counters(options):
+    """Self-tests of the GPU's sources, then attention-scaling with what works of them."""
+    def work(session, stage):
+        found = session.doctor()
+        if found["cupti"]["state"] != "ok":
+            raise Skip("CUPTI: %s" % found["cupti"]["found"])
+        said = ["%s %s: %s" % (s, found[s]["state"], found[s]["found"]) for s in GPU_SOURCES]
+        wanted = [GPU_GROUPS[s] for s in GPU_SOURCES if found[s]["state"] != "unavailable"]
+        if not wanted:
+            raise Skip("; ".join(said))
+        session.measure(stage.name, "attention-scaling", *options, *axes("dtype=fp32,bf16"), "--breakdown", "--counters", ",".join(wanted))
+        wrong = [t for s, t in zip(GPU_SOURCES, said) if found[s]["state"] == "degraded" and s != "gpu-state"]
+        if wrong:
+            raise Failed("; ".join(wrong))
+        return Result("; ".join(said), figures.read(session, session.label(stage.name), figures.WORK))
+    return work
+
+
+def nccl(options):
+    def work(session, stage):
+        found = session.doctor()["nccl"]
+        if found["state"] != "ok":
+            raise Skip("NCCL: %s" % found["found"])
+        session.measure(stage.name, "ddp-bucket", *axes("transport=nccl", "ranks=1"), *(BUCKETS_QUICK if session.quick else options))
+        return Result("measured")
+    return work
+
+
+BUCKETS = axes("model=small", "bucket_bytes=1MB,10MB,25MB,100MB")
+BUCKETS_QUICK = axes("compute_ms=1", "bucket_bytes=4MB") + QUICK
+RANK_PEERS = ["torch-ddp", "torch-ddp-flat", "torch-ddp-naive"]
+
+
+def ranks(session, stage):
+    """Two ranks over MPI on one device, gradients staged through the host where it is a GPU, beside PyTorch over gloo."""
+    found = session.doctor()
+    if found["mpi"]["state"] != "ok":
+        raise Skip("MPI: %s" % found["mpi"]["found"])
+    rows = []
+    if session.cuda and found["nccl"]["state"] == "ok":
+        _, text = session.run(session.perfkit, "run", "ddp-bucket", "--device", session.device, *axes("transport=nccl", "ranks=2"), "--timeout", "60s",
+                              "--db", pathlib.Path(session.scratch.name) / "refused.db", *BUCKETS_QUICK)
+        refused = "two ranks on one GPU" in text
+        rows = [{"claim": "nccl-two-refused", "what": "refusals of two NCCL ranks on one GPU", "value": int(refused), "unit": "", "bound": (figures.AT_LEAST, 1),
+                 "holds": refused}]
+    full = [*BUCKETS, *axes("work=timer,transformer", "compute_ms=300", "seq_len=512", "batch=8"), "--invocations", "2", "--timeout", "90s"]
+    session.measure(stage.name, "ddp-bucket", *axes("transport=mpi", "ranks=2"), *(BUCKETS_QUICK if session.quick else full + session.peers(RANK_PEERS)))
+    return Result("measured", rows + figures.read(session, session.label(stage.name), figures.RANKS))
+
+
+def ceilings(session, stage):
+    import json
+    text = session.must(session.perfkit, "doctor", "--ceilings", "--device", session.device, "--format", "json")
+    row = next(r for r in json.loads(text[text.index('{"schema"'):])["tables"]["ceilings"]["rows"] if r["device"] == session.device)
+    rows = [{"claim": None, "what": key, "value": value, "unit": "", "bound": None, "holds": None} for key, value in row.items()
+            if isinstance(value, float) and not key.startswith("sheet_")]
+    return Result("measured and stored" + (", not settled: %s" % row["doubtful"] if row.get("doubtful") else ""), rows)
+
+
+def program(name, claim, pattern, unit):
+    def work(session, stage):
+        text = session.must(session.tests / name, session.device, *(["tiny"] if session.quick else []))
+        rows = figures.of_program(text, claim, pattern, unit)
+        if not rows:
+            raise Failed("%s printed no figures: %s" % (name, reason_in(text)))
+        return Result(text.strip().splitlines()[-1] + " of %d" % (len(rows) - 1), rows)
+    return work
+
+
+def large(session):
+    """In fp32 PyTorch takes about 67 GB of it."""
+    dtypes = "fp32,tf32,bf16" if session.folder.machine.get("memory_bytes", 0) >= BIG_CARD_BYTES else "bf16"
+    return ["--preset", "seed", *axes("model=large", "mode=step", "dtype=" + dtypes), "--invocations", "1", "--max-time", "2s", "--timeout", "200s", "--breakdown"]
+
+
+def profilers(session, stage):
+    """One iteration under NVIDIA's own profilers, as docs/counters.md says it."""
+    once = [session.perfkit, "run", "attention-scaling", "--device", session.device, "--variant", "flash", *axes("d_model=64", "seq_len=1024"), "--once"]
+    lines = {"ncu": ["--clock-control", "none", "--launch-count", "5"],
+             "nsys": ["profile", "--trace", "cuda,nvtx", "--force-overwrite", "true", "--output", os.path.join(session.scratch.name, "once")]}
+    said, failed = [], []
+    for name, words in lines.items():
+        path = tool(name)
+        if not path:
+            said.append("%s is not here" % name)
+            continue
+        rc, text = session.run(path, *words, *once)
+        seen = rc == 0 and (name != "ncu" or "forward" in text)
+        (said if seen else failed).append("%s %s" % (name, "ran one case" if seen else "status %d: %s" % (rc, reason_in(text))))
+    if failed:
+        raise Failed("; ".join(failed + said))
+    if not any("ran" in s for s in said):
+        raise Skip("; ".join(said))
+    return Result("; ".join(said))
+
+
+STEP = ["--preset", "seed", *axes("model=small", "mode=step"), "--invocations", "1", "--max-time", "1s", "--timeout", "120s"]
+LONG_ATTENTION = axes("d_model=64,128", "seq_len=1024,4096,16384,65536", "dtype=fp32", "math=ieee,3xtf32")
+GRID = axes("d_model=64,128", "seq_len=1024,4096,16384")
+FP32_PEERS = ["torch-eager", "torch-sdpa-math", "torch-sdpa-efficient"]
+BF16_PEERS = ["torch-eager", "torch-sdpa", "torch-sdpa-flash", "torch-sdpa-cudnn"]
+TREE_PEERS = ["equinox-tree-at", "equinox-batched"]
+
+STAGES = [
+    # Every path once, tiny: about ten minutes.
+    Stage("machine", "GPU, driver, toolkit, libraries, Python packages; perfkit doctor", 60, "libraries gpu-check bundle", machine),
+    Stage("numerics", "every kernel and library call agrees with the references, tiny shapes", 60,
+          "device kernels products flash-3xtf32 bf16-elements layers lanes cudnn cudnn-tests", numerics),
+    Stage("memcheck", "no bad memory access in perfkit's kernels", 90, "memcheck", sanitizer("memcheck"), "gpu"),
+    Stage("counters", "CUPTI's counters and trace and NVML's state of one case", 90, "gpu-counters gpu-trace gpu-state counter-runs",
+          counters([*axes("d_model=64", "seq_len=512"), *QUICK]), "gpu"),
+    Stage("captured", "a captured training step, traced", 40, "graphs declared-work",
+          Run("mixed-precision", [*TINY_STEP, "--breakdown", *QUICK], [*TINY_STEP, "--breakdown"], read=figures.WORK)),
+    Stage("nccl", "gradients averaged by NCCL, one rank", 40, "nccl-one-rank", nccl([*axes("compute_ms=1", "bucket_bytes=4MB"), *QUICK]), "gpu"),
+    # perfkit's own figures: to about twenty minutes.
+    Stage("ceilings", "the rates that figures are judged by", 40, "ceilings", ceilings),
+    Stage("products", "matrix products of the models in fp32, tf32 and bf16", 30, "tf32-products",
+          program("test-gpu-products", "tf32-products", figures.PRODUCT_LINE, "TFLOP/s")),
+    Stage("bandwidth", "layers of a transformer beside a copy", 40, "layer-bandwidth",
+          program("test-gpu-bandwidth", "layer-bandwidth", figures.BANDWIDTH_LINE, "% of a copy")),
+    Stage("flash", "fp32 attention up to 65536 tokens, ieee and 3xtf32", 150, "attention",
+          Run("attention-scaling", [*LONG_ATTENTION, "--variant", "flash,fused", *OWN], TINY_ATTENTION, read=figures.RATES)),
+    Stage("cudnn", "bf16 attention by cuDNN, vanilla and fused", 90, "cudnn-memory",
+          Run("attention-scaling", ["--preset", "seed", *axes("dtype=bf16"), *OWN], [*TINY_ATTENTION, *axes("dtype=bf16")], read=figures.RATES), "gpu"),
+    Stage("step", "a step of the small model in fp32, tf32 and bf16: MFU and trace", 90, "step step-mfu step-trace",
+          Run("mixed-precision", [*STEP, "--breakdown"], [*TINY_STEP, "--breakdown"], read=[figures.mfu("step-mfu", 40), *figures.STEP])),
+    # Peers that need no compilation.
+    Stage("cudnn-peers", "bf16 attention beside PyTorch's kernels", 180, "cudnn-speed",
+          Run("attention-scaling", [*GRID, *axes("dtype=bf16"), "--variant", "cudnn", *PEERS], None, BF16_PEERS, figures.CUDNN), "gpu"),
+    Stage("step-peers", "a step of the small model beside PyTorch eager", 120, "step-eager step-memory",
+          Run("mixed-precision", STEP, None, ["torch-eager"], figures.eager_step())),
+    Stage("flash-peers", "fp32 attention up to 65536 tokens beside PyTorch", 240, "torch-peers",
+          Run("attention-scaling", [*LONG_ATTENTION, "--variant", "flash", *PEERS], None, FP32_PEERS, figures.FLASH_PEERS)),
+    Stage("ranks", "two ranks over MPI on one device, beside PyTorch over gloo", 180, "mpi-staged nccl-two-refused", ranks),
+    Stage("tree", "real weights sliced and patched on the device", 60, "tree-table tree-weights",
+          Run("tree-patch", ["--preset", "weights", *axes("slicing=per-leaf,batched,graph"), "--invocations", "1"],
+              axes("model=2L-256H", "weights=real", "tp=2"))),
+    # Compiled peers.
+    Stage("step-compiled", "a bf16 step of the small model beside torch.compile", 300, "step-compiled",
+          Run("mixed-precision", [*STEP, *axes("dtype=bf16")], None, ["torch-compile"], figures.compiled_step())),
+    Stage("attention-compiled", "fp32 attention beside torch.compile", 240, "torch-peers",
+          Run("attention-scaling", [*GRID, *axes("dtype=fp32"), "--variant", "vanilla,fused,flash", *PEERS], None, ["torch-compile"])),
+    # What takes longest.
+    Stage("numerics-full", "the tests of stage numerics with large and odd shapes", 240, "gpu-tests", numerics_full),
+    Stage("profilers", "one case under ncu and nsys", 90, "profilers", profilers, "gpu"),
+    Stage("buckets", "exposed communication of every method over NCCL, one rank", 180, "ddp-bucket",
+          nccl([*BUCKETS, *axes("compute_ms=30", "dtype=fp32,bf16"), "--invocations", "1", "--timeout", "60s"]), "gpu"),
+    Stage("counters-full", "counters, rooflines and breakdowns of attention's usual shapes", 240, "gpu-counters counter-runs",
+          counters(["--preset", "quick", "--timeout", "90s"]), "gpu"),
+    Stage("attention-tf32", "attention with tf32 products beside PyTorch", 180, "attention",
+          Run("attention-scaling", [*GRID, *axes("dtype=tf32"), *PEERS], None, ["torch-eager", "torch-sdpa-math"]), "gpu"),
+    Stage("tree-peers", "trees patched beside Equinox", 180, "tree-table",
+          Run("tree-patch", [*axes("model=4L-768H,12L-768H"), "--invocations", "2", "--timeout", "120s"], axes("model=2L-256H"), TREE_PEERS)),
+    Stage("large", "a step of the large model beside PyTorch", 400, "large-mfu step-memory",
+          Run("mixed-precision", large, None, ["torch-eager", "torch-compile"], [figures.mfu("large-mfu", 45), *figures.STEP, *figures.memory("torch-eager")])),
+    Stage("racecheck", "no race in shared memory in perfkit's kernels", 300, "racecheck", sanitizer("racecheck"), "gpu"),
+]
+NAMES = [s.name for s in STAGES]
