@@ -158,11 +158,12 @@ static enum pk_code save(struct pk_app *app, struct pk_store *s, struct pk_err *
 static void look_for_unlike(struct pk_app *app, const char *ref, struct pk_texts *unlike)
 {
     const struct pk_compare_options all = {.all_metrics = true, .level = 0.95};
+    const struct pk_run_source from = pk_run_source(app);
     struct pk_stored_side base, run;
     struct pk_comparison c;
     struct pk_err err;
-    if (pk_stored_read(app, app->args.v[1], NULL, NULL, &base, &err) ||
-        pk_stored_read(app, ref, NULL, NULL, &run, &err) ||
+    if (pk_stored_read(&from, app->args.v[1], NULL, NULL, &base, &err) ||
+        pk_stored_read(&from, ref, NULL, NULL, &run, &err) ||
         pk_compare_runs(&base.figures, &run.figures, &all, app->arena, &c, &err) != PK_E_NOT_COMPARABLE)
         return;
     pk_texts_add(

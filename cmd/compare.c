@@ -40,14 +40,19 @@ static enum pk_code compare_within(struct pk_app *app, const struct pk_threshold
     const struct pk_judging j = {.rule = pk_verdict_rule(&o->verdict), .design = PK_DESIGN_PAIRS};
     const struct pk_outcome_options q = {.new_name = pk_printf(app->arena, "another %s", o->by),
                                          .fail_on_undecided = o->verdict.fail_on_undecided};
+    const struct pk_run_source from = pk_run_source(app);
     struct pk_stored_side run;
     struct pk_comparison c, counters;
     what.by = o->by;
     what.design = j.design;
-    if (pk_stored_read(app, app->args.v[0], NULL, NULL, &run, err) ||
-        pk_compare_by(&run.figures, &what, app->arena, &c, err) ||
-        pk_verdict_thresholds_check(&o->verdict, thresholds, &c, &run.figures, err))
+    if (pk_stored_read(&from, app->args.v[0], NULL, NULL, &run, err) ||
+        pk_compare_by(&run.figures, &what, app->arena, &c, err))
         return err->code;
+    const struct pk_expected_rows rows = {.side = &run.figures, .rows = c.v, .n = c.n};
+    const struct pk_criteria criteria = {.all = thresholds, .n_all = o->verdict.thresholds.n};
+    struct pk_errs wrong = {.arena = app->arena};
+    if (pk_expected_rows_check(&rows, 1, &criteria, &wrong, err))
+        return pk_all_errors(&wrong, err);
     pk_thresholds_apply(thresholds, o->verdict.thresholds.n, c.v, c.n);
     pk_judge(c.v, c.n, &j);
     pk_verdict_hide(&o->verdict, &c);
@@ -67,7 +72,7 @@ static enum pk_code compare_runs(struct pk_app *app, const struct pk_threshold *
 {
     const struct options *o = app->options;
     struct pk_stored_pair p;
-    if (pk_stored_compare(app, app->args.v[0], app->args.v[1], &o->verdict, thresholds, &p, err))
+    if (pk_stored_judge(app, app->args.v[0], app->args.v[1], &o->verdict, thresholds, &p, err))
         return err->code;
     pk_stored_print(&p, app->out, app->arena);
     return asks(o) ? pk_stored_answer(&p, &o->verdict, app->arena, err) : PK_OK;
@@ -75,7 +80,7 @@ static enum pk_code compare_runs(struct pk_app *app, const struct pk_threshold *
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
-    const struct options *o = app->options;
+    struct options *o = app->options;
     struct pk_threshold *thresholds;
     if (pk_verdict_options_check(app, &o->verdict, &thresholds, err))
         return err->code;

@@ -27,10 +27,11 @@ enum pk_code pk_gate_missing(const char *against, struct pk_err *err)
 
 static enum pk_code compare(struct gate *g, const char *run, struct pk_stored_pair *pair, struct pk_err *err)
 {
+    const struct pk_run_source from = pk_run_source(g->app);
     struct pk_stored_side base;
-    if (pk_stored_base(g->app, g->o->against, NULL, NULL, &base, err))
+    if (pk_stored_base(&from, g->o->against, NULL, NULL, &base, err))
         return pk_gate_missing(g->o->against, err);
-    return pk_stored_compare(g->app, g->o->against, run, &g->o->verdict, g->thresholds, pair, err);
+    return pk_stored_judge(g->app, g->o->against, run, &g->o->verdict, g->thresholds, pair, err);
 }
 
 enum pk_code pk_gate_against(struct gate *g, struct pk_err *err)

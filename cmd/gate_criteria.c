@@ -1,4 +1,4 @@
-/* gate, what is asked of its rows: thresholds and metrics of nothing are refused before anything is measured, where it is known what there
+/* gate, its criteria: thresholds and metrics that fit no row are refused before anything is measured, where it is known what there
  * will be. */
 #include "cmd/gate.h"
 #include "judge/gate/expected_rows.h"
@@ -26,23 +26,27 @@ static bool is_known(const struct gate_entry *e)
 enum pk_code pk_gate_check_criteria(const struct gate *g, struct pk_err *err)
 {
     struct pk_arena *a = g->app->arena;
-    struct pk_expected_part *parts = pk_new_n(a, struct pk_expected_part, g->n_entries);
+    const struct pk_criteria of_all = {.all = g->thresholds, .n_all = g->o->verdict.thresholds.n};
+    struct pk_expected_rows *parts = pk_new_n(a, struct pk_expected_rows, g->n_entries);
+    struct pk_compare_options *what = pk_new_n(a, struct pk_compare_options, g->n_entries);
+    size_t known = 0;
     for (size_t i = 0; i < g->n_entries; i++) {
         const struct gate_entry *e = &g->entries[i];
-        parts[i] = (struct pk_expected_part){
-            .name = e->probe ? e->probe->name : NULL,
+        if (!is_known(e))
+            continue;
+        what[i] = pk_verdict_what(&e->o->verdict);
+        parts[known] = (struct pk_expected_rows){
             .place = e->in_suite ? pk_printf(a, "%s: [%s]", e->in_suite->place, e->in_suite->name) : NULL,
-            .plan = is_known(e) ? &e->side[PK_NEW].run.plan : NULL,
-            .first = e->side[PK_BASE].experiment.first,
-            .what = pk_verdict_what(&e->o->verdict),
             .thresholds = e->thresholds,
             .n_thresholds = e->n_thresholds,
         };
+        pk_expected_of_plan(&e->side[PK_NEW].run.plan, &g->samples, e->side[PK_BASE].experiment.first,
+                            &what[i], a, &parts[known++]);
     }
     struct pk_errs wrong = {.arena = a};
-    pk_expected_rows_check(parts, g->n_entries, &g->samples, g->thresholds, g->o->verdict.thresholds.n, a,
-                           &wrong);
-    return pk_all_errors(&wrong, err);
+    return pk_expected_rows_check(parts, known, known == g->n_entries ? &of_all : NULL, &wrong, err)
+               ? pk_all_errors(&wrong, err)
+               : PK_OK;
 }
 
 void pk_gate_note_unknown(const struct gate *g, struct pk_out *out)

@@ -158,7 +158,7 @@ static void make_part(struct gate *g, size_t part)
     struct pk_gate_part *p = &g->parts[part];
     *p = (struct pk_gate_part){
         .what = pk_verdict_what(&e->o->verdict),
-        .own_times = e->probe ? NULL : pk_command_own_times,
+        .commands = !e->probe,
     };
     for (int i = 0; i < PK_SIDES; i++) {
         p->arms[i] =

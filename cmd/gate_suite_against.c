@@ -28,11 +28,12 @@ static enum pk_code read_entry(struct against *s, size_t i, struct pk_err *err)
 {
     const struct gate *g = s->gate;
     const struct gate_entry *e = &g->entries[i];
+    const struct pk_run_source from = pk_run_source(e->app);
     const struct pk_entry_name of = {g->suite.name, e->in_suite->name};
     const char *run = g->app->args.n ? g->app->args.v[0] : "@";
     if (e->in_suite->a)
         return refuse_own_sides(e->in_suite, err);
-    if (pk_stored_entry(e->app, g->o->against, run, &of, &e->o->verdict, &s->pairs[i], err))
+    if (pk_stored_entry(&from, g->o->against, run, &of, &e->o->verdict, &s->pairs[i], err))
         return pk_gate_missing(g->o->against, err) ? pk_suite_within(e->in_suite, err) : PK_OK;
     if (s->pairs[i].refused && !s->refused) {
         s->refused = &s->pairs[i];
@@ -68,9 +69,10 @@ static enum pk_code judge(struct against *s, struct pk_err *err)
                                              .rule = pk_verdict_rule(o),
                                              .level = 1 - o->alpha};
     struct pk_errs wrong = {.arena = a};
-    pk_compare_judge_family(&family, a, &s->all, &wrong);
+    if (pk_compare_judge_family(&family, a, &s->all, &wrong, err))
+        return pk_all_errors(&wrong, err);
     pk_verdict_hide(o, &s->all);
-    return pk_all_errors(&wrong, err);
+    return PK_OK;
 }
 
 static void collect_troubles(struct against *s)

@@ -13,6 +13,7 @@
 
 #include "base/errs.h"
 #include "judge/pair/pair.h"
+#include "opt/opt.h"
 
 struct pk_threshold {
     const char *text;   /* as given */
@@ -40,10 +41,23 @@ struct pk_criteria {
     bool typed;        /* `all` were typed, and so are stronger than its min_effect */
 };
 void pk_criteria_apply(const struct pk_criteria *criteria, struct pk_compared *v, size_t rows);
-/* Adds PK_E_USAGE, with its place, for each that fits no row, or whose unit is not the metric's: it would be believed to guard something. Of
- * no rows nothing is known. `measured` is what could be compared, for advice; NULL = that is not known. */
-void pk_thresholds_check(const struct pk_threshold *t, size_t n, const struct pk_compared *v, size_t rows,
-                         const struct pk_compare_side *measured, struct pk_errs *wrong);
+/* The rows of a part that metrics and thresholds must fit, measured or expected: one that fits none would be believed to guard something. */
+struct pk_expected_rows {
+    const char *place;                  /* before an error: "perf.ini:12: [flash]"; NULL = none */
+    const struct pk_compare_side *side; /* all that could be compared, for advice; NULL = that is not known */
+    const struct pk_compare_options
+        *what; /* metrics to judge: each must be in `side` and have a direction; NULL = checked before */
+    const struct pk_compared *rows;
+    size_t n;                              /* 0: nothing is known of thresholds */
+    const struct pk_threshold *thresholds; /* of these rows */
+    size_t n_thresholds;
+};
+
+/* Adds PK_E_USAGE, with its place, for each metric that cannot be judged, for each threshold of a part that fits none of its rows or whose
+ * unit is not the metric's, and for each of `of_all->all` that fits no row of any part (of_all NULL: not all parts are known). The last is the error. */
+enum pk_code pk_expected_rows_check(const struct pk_expected_rows *parts, size_t n,
+                                    const struct pk_criteria *of_all, struct pk_errs *wrong,
+                                    struct pk_err *err) PK_MUST_CHECK;
 
 /* --- judging --- */
 
@@ -97,6 +111,27 @@ struct pk_compare_family {
     double level; /* of intervals */
 };
 
-/* All rows, judged and sorted. Each threshold that fits none of the rows it is for is added to `wrong`. */
-void pk_compare_judge_family(const struct pk_compare_family *f, struct pk_arena *a, struct pk_comparison *out,
-                             struct pk_errs *wrong);
+/* All rows, judged and sorted. PK_E_USAGE for thresholds, as pk_expected_rows_check says it. */
+enum pk_code pk_compare_judge_family(const struct pk_compare_family *f, struct pk_arena *a,
+                                     struct pk_comparison *out, struct pk_errs *wrong,
+                                     struct pk_err *err) PK_MUST_CHECK;
+
+/* --- what options say --- */
+
+struct pk_verdict_options {
+    struct pk_texts metrics, thresholds;
+    bool all_metrics, strict, only_changed, fail_on_undecided, allow_host_mismatch;
+    double min_effect, alpha;
+    struct pk_verdict_given { /* which are given, not defaults: they are stronger than what a gate recorded */
+        bool min_effect, alpha, strict, thresholds;
+    } given;
+};
+
+/* All of o->thresholds. What is wrong with each is added to `wrong`. */
+struct pk_threshold *pk_verdict_thresholds(const struct pk_verdict_options *o, struct pk_arena *a,
+                                           struct pk_errs *wrong);
+struct pk_compare_options pk_verdict_what(const struct pk_verdict_options *o);
+struct pk_rule pk_verdict_rule(const struct pk_verdict_options *o);
+/* Which rows a table shows; of counters, those that changed by what is of interest. */
+void pk_verdict_hide(const struct pk_verdict_options *o, struct pk_comparison *c);
+void pk_verdict_hide_counters(const struct pk_verdict_options *o, struct pk_comparison *counters);

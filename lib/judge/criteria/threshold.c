@@ -239,8 +239,8 @@ static enum pk_code check(const struct pk_threshold *t, const struct pk_compared
     return of_another_unit ? wrong_unit(t, of_another_unit->unit, err) : fits_none(t, v, rows, measured, err);
 }
 
-void pk_thresholds_check(const struct pk_threshold *t, size_t n, const struct pk_compared *v, size_t rows,
-                         const struct pk_compare_side *measured, struct pk_errs *wrong)
+static void check_all(const struct pk_threshold *t, size_t n, const struct pk_compared *v, size_t rows,
+                      const struct pk_compare_side *measured, struct pk_errs *wrong)
 {
     struct pk_err err;
     for (size_t i = 0; i < n && rows; i++) {
@@ -250,6 +250,42 @@ void pk_thresholds_check(const struct pk_threshold *t, size_t n, const struct pk
             pk_within(&err, "%s", t[i].place);
         pk_errs_add(wrong, &err);
     }
+}
+
+/* The rows of all parts. */
+static struct pk_compared *all_rows(const struct pk_expected_rows *parts, size_t n, struct pk_arena *a,
+                                    size_t *rows)
+{
+    struct pk_compared *v = NULL;
+    size_t cap = 0;
+    *rows = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < parts[i].n; k++) {
+            v = pk_grow(a, v, sizeof *v, *rows, &cap);
+            v[(*rows)++] = parts[i].rows[k];
+        }
+    return v;
+}
+
+enum pk_code pk_expected_rows_check(const struct pk_expected_rows *parts, size_t n,
+                                    const struct pk_criteria *of_all, struct pk_errs *wrong,
+                                    struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    for (size_t i = 0; i < n; i++) {
+        const struct pk_expected_rows *p = &parts[i];
+        if (p->what)
+            pk_compare_metrics_to_judge(p->side, p->what, p->place, &a, wrong);
+        check_all(p->thresholds, p->n_thresholds, p->rows, p->n, p->side, wrong);
+    }
+    if (of_all) {
+        size_t rows;
+        const struct pk_compared *v = all_rows(parts, n, &a, &rows);
+        check_all(of_all->all, of_all->n_all, v, rows, n == 1 ? parts[0].side : NULL, wrong);
+    }
+    if (wrong->n)
+        *err = wrong->v[wrong->n - 1];
+    return wrong->n ? err->code : PK_OK;
 }
 
 /* Of rows that no earlier call found one for. `keep`: a share that a row has stays. */

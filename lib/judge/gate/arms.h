@@ -31,6 +31,3 @@ struct pk_command_arm {
     struct pk_command_events events;
 };
 void pk_arm_command(struct pk_arm *arm, struct pk_command_arm *c);
-
-/* Metrics of perfkit's own of any command, the first the one that stands for all; for pk_gate_options. */
-extern const char *const pk_command_own_times[];

@@ -1,8 +1,6 @@
 /* Command arm: one run of a command per process. */
 #include "judge/gate/arms.h"
 
-const char *const pk_command_own_times[] = {"wall_ns", "user_ns", "system_ns", NULL};
-
 static void hear(void *user, const struct pk_case_info *c, const struct pk_slice *s)
 {
     const struct pk_arm *arm = user;

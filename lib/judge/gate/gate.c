@@ -39,7 +39,7 @@ static size_t rows_of(struct gate *g, size_t part, struct pk_arena *a, struct pk
                       size_t *case_of)
 {
     const struct pk_gate_part *p = &g->parts[part];
-    size_t n = pk_gate_samples_compared(g->samples, part, &p->what, p->own_times, a, rows, case_of);
+    size_t n = pk_gate_samples_compared(g->samples, part, &p->what, p->commands, a, rows, case_of);
     for (size_t i = 0; i < n; i++) {
         rows[i].entry = p->name;
         rows[i].max_pairs = p->max_pairs;
@@ -221,36 +221,30 @@ static bool is_known(const struct gate *g, size_t part)
     return true;
 }
 
-static void check_part(struct gate *g, size_t part)
-{
-    PK_ARENA_CLEANUP struct pk_arena a = {0};
-    const struct pk_gate_part *p = &g->parts[part];
-    struct pk_compared *rows = pk_new_n(&a, struct pk_compared, g->samples->n_rows + 1);
-    size_t *case_of = pk_new_n(&a, size_t, g->samples->n_rows + 1), n = rows_of(g, part, &a, rows, case_of);
-    const struct pk_compare_side side = measured(g, part, &a);
-    pk_compare_metrics_to_judge(&side, &p->what, p->name ? pk_printf(&a, "[%s]", p->name) : NULL, &a,
-                                &g->out->wrong);
-    pk_thresholds_check(p->thresholds, p->n_thresholds, rows, n, &side, &g->out->wrong);
-}
-
 /* Metrics and thresholds that fit no row are refused as soon as the rows are known, not when all is measured. */
 static enum pk_code check_criteria(struct gate *g, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    struct pk_compared *rows;
-    size_t *case_of, known = 0;
-    struct pk_errs *wrong = &g->out->wrong;
-    for (size_t i = 0; i < g->n_parts; i++)
-        if (is_known(g, i)) {
-            check_part(g, i);
-            known++;
-        }
-    const size_t n = known == g->n_parts ? decide(g, &a, &rows, &case_of) : 0;
-    const struct pk_compare_side side = measured(g, 0, &a);
-    pk_thresholds_check(g->o->thresholds, g->o->n_thresholds, rows, n, g->n_parts == 1 ? &side : NULL, wrong);
-    if (wrong->n)
-        *err = wrong->v[wrong->n - 1];
-    return wrong->n ? err->code : PK_OK;
+    const struct pk_criteria of_all = {.all = g->o->thresholds, .n_all = g->o->n_thresholds};
+    struct pk_expected_rows *parts = pk_new_n(&a, struct pk_expected_rows, g->n_parts);
+    struct pk_compare_side *sides = pk_new_n(&a, struct pk_compare_side, g->n_parts);
+    size_t *case_of = pk_new_n(&a, size_t, g->samples->n_rows + 1), known = 0;
+    for (size_t i = 0; i < g->n_parts; i++) {
+        const struct pk_gate_part *p = &g->parts[i];
+        if (!is_known(g, i))
+            continue;
+        struct pk_compared *rows = pk_new_n(&a, struct pk_compared, g->samples->n_rows + 1);
+        sides[known] = measured(g, i, &a);
+        parts[known] = (struct pk_expected_rows){.place = p->name ? pk_printf(&a, "[%s]", p->name) : NULL,
+                                                 .side = &sides[known],
+                                                 .what = &p->what,
+                                                 .rows = rows,
+                                                 .n = rows_of(g, i, &a, rows, case_of),
+                                                 .thresholds = p->thresholds,
+                                                 .n_thresholds = p->n_thresholds};
+        known++;
+    }
+    return pk_expected_rows_check(parts, known, known == g->n_parts ? &of_all : NULL, &g->out->wrong, err);
 }
 
 static enum pk_code measure(struct gate *g, struct pk_err *err)

@@ -38,7 +38,7 @@ struct pk_gate_part {
     const char *name; /* of the suite's entry; NULL = no suite */
     struct pk_arm arms[PK_SIDES];
     struct pk_compare_options what;
-    const char *const *own_times; /* see pk_gate_samples_compared */
+    bool commands; /* not cases of an experiment */
     const struct pk_threshold
         *thresholds; /* of its rows; they come before those of all (pk_criteria_apply) */
     size_t n_thresholds;

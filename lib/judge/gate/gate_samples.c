@@ -142,14 +142,6 @@ static double median(const struct pk_figures *f, struct pk_arena *a)
     return pk_median_of(v, f->n);
 }
 
-static bool listed(const char *const *names, const char *name)
-{
-    for (; names && *names; names++)
-        if (!strcmp(*names, name))
-            return true;
-    return false;
-}
-
 static bool of_part(const struct pk_gate_samples *l, const struct pk_gate_row *r, size_t part)
 {
     return l->cases[r->c].part == part;
@@ -203,23 +195,21 @@ static bool on_both_sides(const struct pk_gate_samples *l, const struct pk_gate_
 }
 
 size_t pk_gate_samples_compared(struct pk_gate_samples *l, size_t part, const struct pk_compare_options *o,
-                                const char *const *own_times, struct pk_arena *a, struct pk_compared *rows,
-                                size_t *case_of)
+                                bool commands, struct pk_arena *a, struct pk_compared *rows, size_t *case_of)
 {
     const struct pk_compare_side side = figures_of(l, part, a);
-    bool *wanted = pk_new_n(a, bool, l->n_rows + 1), others = o->n_metrics || o->all_metrics;
+    const bool by_default = commands && !o->n_metrics && !o->all_metrics;
+    bool *wanted = pk_new_n(a, bool, l->n_rows + 1), others = false;
     size_t n = 0;
     for (size_t i = 0; i < l->n_rows; i++) {
         const struct pk_figures *f = l->rows[i].f;
         wanted[i] = of_part(l, &l->rows[i], part) && on_both_sides(l, &l->rows[i]) &&
                     pk_compare_wants(&side, f, o, a);
-        others |= wanted[i] && !listed(own_times, f->metric);
+        others |= wanted[i] && !pk_is_own_time(f->metric);
     }
     for (size_t i = 0; i < l->n_rows; i++) {
         struct pk_figures *f = l->rows[i].f;
-        /* of a command's own times the first one stands for all */
-        if (!wanted[i] || (!(o->n_metrics || o->all_metrics) && listed(own_times, f->metric) &&
-                           (others || strcmp(f->metric, own_times[0]) != 0)))
+        if (!wanted[i] || (by_default && !pk_own_time_counts(f->metric, others)))
             continue;
         const struct pk_gate_case *c = &l->cases[l->rows[i].c];
         for (int k = 0; k < PK_SIDES; k++) {

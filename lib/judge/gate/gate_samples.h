@@ -45,8 +45,7 @@ void pk_gate_samples_add(struct pk_gate_samples *l, int side, size_t c, const st
 enum pk_code pk_gate_samples_check(const struct pk_gate_samples *l, size_t part,
                                    const struct pk_compare_options *o, struct pk_err *err) PK_MUST_CHECK;
 
-/* A part's rows that both sides have and that are asked for, as the library compares them; of cases that are not closed. `own_times`, a
- * NULL-terminated list, are metrics that count only when there is no other; NULL = none. There is room for all rows. */
+/* A part's rows that both sides have and that the options choose, as the library compares them; of cases that are not closed. Of commands
+ * own times count as pk_own_time_counts says. There is room for all rows. */
 size_t pk_gate_samples_compared(struct pk_gate_samples *l, size_t part, const struct pk_compare_options *o,
-                                const char *const *own_times, struct pk_arena *a, struct pk_compared *rows,
-                                size_t *case_of);
+                                bool commands, struct pk_arena *a, struct pk_compared *rows, size_t *case_of);

@@ -137,3 +137,8 @@ void pk_compare_counters(const struct pk_compare_side *base, const struct pk_com
  * time, or none of its region changed by 2 %. */
 const char *pk_compare_counts(const struct pk_compared *row, const struct pk_comparison *counters,
                               struct pk_arena *a);
+
+/* Times that perfkit takes of any command: wall_ns, user_ns, system_ns. Unless metrics are chosen they count only where the command reports
+ * no time itself (`others`), and then the first stands for all. */
+bool pk_is_own_time(const char *metric);
+bool pk_own_time_counts(const char *metric, bool others);

@@ -135,3 +135,20 @@ struct pk_compare_side pk_compare_select(const struct pk_compare_side *side,
     }
     return out;
 }
+
+/* --- times of commands ---------------------------------------------------------------------------------------------- */
+
+static const char *const own_times[] = {"wall_ns", "user_ns", "system_ns"};
+
+bool pk_is_own_time(const char *metric)
+{
+    for (size_t i = 0; i < sizeof own_times / sizeof *own_times; i++)
+        if (strcmp(metric, own_times[i]) == 0)
+            return true;
+    return false;
+}
+
+bool pk_own_time_counts(const char *metric, bool others)
+{
+    return !pk_is_own_time(metric) || (!others && strcmp(metric, own_times[0]) == 0);
+}

@@ -1,0 +1,70 @@
+/* Stored: two sides named by references, read from the store, paired and judged. What compare and gate --against share. */
+#pragma once
+
+#include "bench/states.h"
+#include "judge/criteria/criteria.h"
+#include "judge/report/report.h"
+
+/* How the runs of a reference are opened, and the arena of all that is read. */
+struct pk_run_source {
+    enum pk_code (*open)(void *user, const char *ref, const struct pk_entry_name *of, struct pk_store **s,
+                         int64_t **ids, size_t *n, struct pk_err *err);
+    void *user;
+    struct pk_arena *arena;
+};
+
+/* Runs of one side. */
+struct pk_stored_side {
+    const char *name; /* "run 12", "runs main" */
+    const char
+        *instead; /* a sentence: what was taken for a name that the store does not know; NULL = nothing */
+    struct pk_run_facts *facts;
+    struct pk_run_state *states; /* of facts[i] */
+    size_t n_runs;
+    struct pk_compare_side figures;
+    struct pk_compare_side counters;
+    struct pk_compare_kernels kernels; /* of the newest run */
+};
+/* Without the runs of `except`, unless there is no other: a baseline does not hold what is judged by it. except and `of`, the entry of a
+ * suite, may be NULL. */
+enum pk_code pk_stored_read(const struct pk_run_source *from, const char *ref, const struct pk_entry_name *of,
+                            const struct pk_stored_side *except, struct pk_stored_side *side,
+                            struct pk_err *err) PK_MUST_CHECK;
+
+/* The same of a base. A name that the store does not know and git does, such as that of a branch, stands for the runs of the commit at
+ * which HEAD left it. PK_E_NOT_COMPARABLE when there is no run but those of `except`. */
+enum pk_code pk_stored_base(const struct pk_run_source *from, const char *ref, const struct pk_entry_name *of,
+                            const struct pk_stored_side *except, struct pk_stored_side *side,
+                            struct pk_err *err) PK_MUST_CHECK;
+
+struct pk_stored_pair {
+    struct pk_stored_side base, new_;
+    struct pk_comparison comparison;
+    struct pk_comparison counters;
+    const char *const *differences; /* of machines and settings */
+    size_t n_differences;
+    bool refused;         /* because of them no row is judged */
+    struct pk_errs wrong; /* with thresholds: the last of them is the error */
+    bool equal;           /* the sides of a gate that found them to be the same thing: no row is judged */
+};
+/* Judged and sorted. Two sides of one gate are judged as it did. */
+enum pk_code pk_stored_compare(const struct pk_run_source *from, const char *base, const char *new_,
+                               const struct pk_verdict_options *o, const struct pk_threshold *thresholds,
+                               struct pk_stored_pair *out, struct pk_err *err) PK_MUST_CHECK;
+/* An entry of a suite, not judged yet: the rows of all are one family. */
+enum pk_code pk_stored_entry(const struct pk_run_source *from, const char *base, const char *new_,
+                             const struct pk_entry_name *of, const struct pk_verdict_options *o,
+                             struct pk_stored_pair *out, struct pk_err *err) PK_MUST_CHECK;
+
+/* What new has not that base has, as failures: so many as comparison.n_unmatched. entry: of the suite; NULL = none. */
+const struct pk_failure *pk_stored_failures(const struct pk_stored_pair *p, const char *entry,
+                                            struct pk_arena *a);
+/* PK_E_CHECK when a case that ended ok in base did not in new. */
+enum pk_code pk_stored_failed(const struct pk_stored_pair *p, struct pk_arena *a,
+                              struct pk_err *err) PK_MUST_CHECK;
+/* PK_E_NOT_COMPARABLE when new has no figure of a metric, in the unit of base. */
+enum pk_code pk_stored_lost(const struct pk_stored_pair *p, struct pk_arena *a,
+                            struct pk_err *err) PK_MUST_CHECK;
+/* The exit status, when it is asked for: those two, and what pk_answer says. A regression counts, whatever metrics are lost. */
+enum pk_code pk_stored_answer(const struct pk_stored_pair *p, const struct pk_verdict_options *o,
+                              struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
