@@ -64,11 +64,11 @@ struct gate {
 /* gate_sides.c: what --a and --b mean. */
 enum pk_code pk_gate_read_sides(struct gate_entry *e, struct pk_err *err) PK_MUST_CHECK;
 /* gate_cases.c: the cases of both sides of an experiment, partners at the same place: cases that one side does not have are left out and
- * said. The ledger gets them. PK_E_USAGE when a side says one value of what the other has several of. */
+ * said. The samples get them. PK_E_USAGE when a side says one value of what the other has several of. */
 enum pk_code pk_gate_plan(struct gate *g, size_t part, struct pk_err *err) PK_MUST_CHECK;
 
-/* gate_equal.c: whether both sides are the same program with the same words, or settings of the same cases. After planning. */
-bool pk_gate_equal(const struct gate_entry *e);
+/* Whether both sides are the same program with the same words, or settings of the same cases. After planning. */
+bool pk_gate_equal(struct gate_entry *e);
 bool pk_gate_all_equal(const struct gate *g);
 
 /* gate_noise.c: what calibrations say of an entry's rows, before anything is measured. PK_E_UNDECIDED for a threshold that is asked for

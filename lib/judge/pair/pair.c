@@ -2,28 +2,26 @@
 #include "judge/pair/pair.h"
 
 #include "base/suggest.h"
+#include "judge/pair/match.h"
 #include "judge/pair/parts.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* A figure and the text under which it looks for its partner. */
+/* Figures of a side with the keys by which they are matched. */
 struct keyed {
-    const char *key;
-    const struct pk_figures *f;
-    const char *value; /* of the axis compared by */
-    size_t order;
-    bool paired;
+    const struct pk_figures **f;
+    const char **key, **value; /* value: of the axis compared by */
+    bool *paired;
+    size_t n;
 };
 
 struct pairing {
     struct pk_arena *a;
     const struct pk_compare_options *o;
-    struct keyed *base, *new_;
-    size_t n_base, n_new;
+    struct keyed base, new_;
 };
 
 double pk_speedup(const char *direction, double ratio)
@@ -115,43 +113,29 @@ static const char *key_within_run(const struct pk_figures *f, const struct pk_co
                      f->metric, f->unit);
 }
 
-static int by_key(const void *x, const void *y)
+static struct keyed keyed_of(size_t most, struct pk_arena *a)
 {
-    const struct keyed *const *a = x, *const *b = y;
-    int c = strcmp((*a)->key, (*b)->key);
-    return c ? c : ((*a)->order > (*b)->order) - ((*a)->order < (*b)->order);
+    return (struct keyed){.f = pk_new_n(a, const struct pk_figures *, most + 1),
+                          .key = pk_new_n(a, const char *, most + 1),
+                          .value = pk_new_n(a, const char *, most + 1),
+                          .paired = pk_new_n(a, bool, most + 1)};
 }
 
-/* The first figure of the sorted index under this key that has no partner yet, or any of that key when `again`. */
-static struct keyed *partner(struct keyed **sorted, size_t n, const char *key, bool again)
+static void add_keyed(struct keyed *k, const struct pk_figures *f, const char *key, const char *value)
 {
-    size_t lo = 0, hi = n;
-    while (lo < hi) {
-        size_t mid = (lo + hi) / 2;
-        if (strcmp(sorted[mid]->key, key) < 0)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    for (; lo < n && strcmp(sorted[lo]->key, key) == 0; lo++) {
-        if (again || !sorted[lo]->paired)
-            return sorted[lo];
-    }
-    return NULL;
+    k->f[k->n] = f;
+    k->key[k->n] = key;
+    k->value[k->n++] = value;
 }
 
 /* --- results -------------------------------------------------------------------------------------------------- */
 
-static struct pk_unmatched_figures unpaired(const struct keyed *v, size_t n, struct pk_arena *a)
+static struct pk_unmatched_figures unpaired(const struct keyed *k, struct pk_arena *a)
 {
-    struct pk_unmatched_figures alone = {NULL, 0};
-    size_t cap = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (v[i].paired)
-            continue;
-        alone.v = pk_grow(a, alone.v, sizeof *alone.v, alone.n, &cap);
-        alone.v[alone.n++] = v[i].f;
-    }
+    struct pk_unmatched_figures alone = {pk_new_n(a, const struct pk_figures *, k->n + 1), 0};
+    for (size_t i = 0; i < k->n; i++)
+        if (!k->paired[i])
+            alone.v[alone.n++] = k->f[i];
     return alone;
 }
 
@@ -184,8 +168,7 @@ static void finish(const struct pairing *p, struct pk_compared *v, size_t n,
                    const struct pk_compare_side *base, const struct pk_compare_side *new_,
                    struct pk_comparison *out)
 {
-    struct pk_unmatched_figures of_base = unpaired(p->base, p->n_base, p->a),
-                                of_new = unpaired(p->new_, p->n_new, p->a);
+    struct pk_unmatched_figures of_base = unpaired(&p->base, p->a), of_new = unpaired(&p->new_, p->a);
     pk_compare_finish(v, n, p->o, p->a, out);
     if (base)
         pk_compare_unmatched(base, new_, &of_base, &of_new, p->o, p->a, out);
@@ -194,21 +177,19 @@ static void finish(const struct pairing *p, struct pk_compared *v, size_t n,
 }
 
 /* Pairs in the order of `new`. Between runs a base serves once; within a run it is the yardstick of several. */
-static size_t pair(const struct pairing *p, struct pk_compared *v)
+static size_t pair(struct pairing *p, struct pk_compared *v)
 {
-    struct keyed **sorted = pk_new_n(p->a, struct keyed *, p->n_base);
+    struct pk_match m = pk_match_make(p->base.key, p->base.n, p->a);
     size_t n = 0;
-    for (size_t i = 0; i < p->n_base; i++)
-        sorted[i] = &p->base[i];
-    if (p->n_base)
-        qsort(sorted, p->n_base, sizeof *sorted, by_key);
-    for (size_t i = 0; i < p->n_new; i++) {
-        struct keyed *b = partner(sorted, p->n_base, p->new_[i].key, p->o->by != NULL);
-        if (!b || pk_figures_opposed(b->f, p->new_[i].f))
+    m.taken = p->base.paired;
+    for (size_t i = 0; i < p->new_.n; i++) {
+        const struct pk_figures *f = p->new_.f[i];
+        const size_t at = pk_match_find(&m, p->new_.key[i], p->o->by != NULL);
+        if (at == SIZE_MAX || pk_figures_opposed(p->base.f[at], f))
             continue;
-        b->paired = p->new_[i].paired = true;
-        v[n] = pk_compare_figures(b->f, p->new_[i].f, p->o->level);
-        v[n++].value = p->new_[i].value;
+        p->base.paired[at] = p->new_.paired[i] = true;
+        v[n] = pk_compare_figures(p->base.f[at], f, p->o->level);
+        v[n++].value = p->new_.value[i];
     }
     return n;
 }
@@ -223,15 +204,13 @@ const char *pk_key_of(const struct pk_figures *f, const struct pk_compare_option
     return o->by_ordinal ? key_in_order(f, a) : pk_key_between_runs(f, a);
 }
 
-static struct keyed *keyed_between_runs(const struct pk_compare_side *s, const struct pk_compare_options *o,
-                                        struct pk_arena *a)
+static struct keyed keyed_between_runs(const struct pk_compare_side *s, const struct pk_compare_options *o,
+                                       struct pk_arena *a)
 {
-    struct keyed *v = pk_new_n(a, struct keyed, s->n);
-    for (size_t i = 0; i < s->n; i++) {
-        const struct pk_figures *f = &s->v[i];
-        v[i] = (struct keyed){.key = pk_key_of(f, o, a), .f = f, .order = i};
-    }
-    return v;
+    struct keyed k = keyed_of(s->n, a);
+    for (size_t i = 0; i < s->n; i++)
+        add_keyed(&k, &s->v[i], pk_key_of(&s->v[i], o, a), NULL);
+    return k;
 }
 
 static bool misses_a_case(const struct pk_comparison *c)
@@ -252,7 +231,7 @@ enum pk_code pk_compare_runs(const struct pk_compare_side *base, const struct pk
         return err->code;
     b = pk_compare_select(base, o, a);
     w = pk_compare_select(new_, o, a);
-    struct pairing p = {a, o, keyed_between_runs(&b, o, a), keyed_between_runs(&w, o, a), b.n, w.n};
+    struct pairing p = {a, o, keyed_between_runs(&b, o, a), keyed_between_runs(&w, o, a)};
     struct pk_compared *v = pk_new_n(a, struct pk_compared, w.n);
     size_t n = pair(&p, v);
     finish(&p, v, n, base, new_, out);
@@ -278,19 +257,15 @@ static enum pk_code unknown_axis(const struct pk_compare_side *run, const char *
 /* Splits figures into those at the axis's first value and the others; cases without the axis take no part. */
 static void split(const struct pk_compare_side *run, struct pairing *p, const char **first)
 {
-    p->base = pk_new_n(p->a, struct keyed, run->n);
-    p->new_ = pk_new_n(p->a, struct keyed, run->n);
+    p->base = keyed_of(run->n, p->a);
+    p->new_ = keyed_of(run->n, p->a);
     for (size_t i = 0; i < run->n; i++) {
         const struct pk_figures *f = &run->v[i];
         const char *value = by_variant(p->o) ? f->variant : pk_axis_text(f->axes, p->o->by, p->a);
         if (!value)
             continue;
         *first = *first ? *first : value;
-        struct keyed k = {.key = key_within_run(f, p->o, p->a), .f = f, .value = value, .order = i};
-        if (strcmp(value, *first) == 0)
-            p->base[p->n_base++] = k;
-        else
-            p->new_[p->n_new++] = k;
+        add_keyed(strcmp(value, *first) == 0 ? &p->base : &p->new_, f, key_within_run(f, p->o, p->a), value);
     }
 }
 
@@ -307,7 +282,7 @@ enum pk_code pk_compare_by(const struct pk_compare_side *run, const struct pk_co
     split(&selected, &p, &first);
     if (selected.n && !first)
         return unknown_axis(run, o->by, a, err);
-    struct pk_compared *v = pk_new_n(a, struct pk_compared, p.n_new);
+    struct pk_compared *v = pk_new_n(a, struct pk_compared, p.new_.n);
     size_t n = pair(&p, v);
     if (n) {
         finish(&p, v, n, NULL, NULL, out);
@@ -317,7 +292,7 @@ enum pk_code pk_compare_by(const struct pk_compare_side *run, const struct pk_co
     pk_fail(err, PK_E_NOT_COMPARABLE, "%s cannot be compared by %s", run->name, o->by);
     if (!selected.n)
         pk_why(err, "it has no case that ended ok with a metric to compare");
-    else if (!p.n_new)
+    else if (!p.new_.n)
         pk_why(err, "all its cases that ended ok have %s=%s", o->by, first);
     else
         pk_why(err, "no two cases that ended ok differ in %s only", o->by);

@@ -1,18 +1,13 @@
 /* Unmatched: figures without a partner, sorted into cases that the other side never had and what it should have had. */
+#include "judge/pair/match.h"
 #include "judge/pair/parts.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-/* Figures by a text, in its order. */
-struct entry {
-    const char *key;
-    const struct pk_figures *f;
-};
-
+/* Figures by their keys. */
 struct directory {
-    struct entry *v;
-    size_t n;
+    struct pk_match match;
+    const struct pk_figures *v; /* by place */
 };
 
 struct sorting {
@@ -44,25 +39,20 @@ static const char *metric_key(const struct sorting *s, const struct pk_figures *
     return pk_key_of(&of, s->o, s->a);
 }
 
-static int by_key(const void *x, const void *y)
-{
-    return strcmp(((const struct entry *)x)->key, ((const struct entry *)y)->key);
-}
-
 static struct directory directory(const struct sorting *s, const struct pk_compare_side *side,
                                   const char *(*key)(const struct sorting *, const struct pk_figures *))
 {
-    struct directory d = {pk_new_n(s->a, struct entry, side->n + 1), side->n};
+    const char **keys = pk_new_n(s->a, const char *, side->n + 1);
     for (size_t i = 0; i < side->n; i++)
-        d.v[i] = (struct entry){key(s, &side->v[i]), &side->v[i]};
-    qsort(d.v, d.n, sizeof *d.v, by_key);
-    return d;
+        keys[i] = key(s, &side->v[i]);
+    return (struct directory){pk_match_make(keys, side->n, s->a), side->v};
 }
 
-static const struct entry *find(const struct directory *d, const char *key)
+/* The first figure with this key; NULL = none. */
+static const struct pk_figures *find(const struct directory *d, const char *key)
 {
-    const struct entry wanted = {key, NULL};
-    return bsearch(&wanted, d->v, d->n, sizeof *d->v, by_key);
+    const size_t at = pk_match_find(&d->match, key, true);
+    return at == SIZE_MAX ? NULL : &d->v[at];
 }
 
 /* --- cases ---------------------------------------------------------------------------------------------------------- */
@@ -87,14 +77,13 @@ static void add_cases(struct sorting *s)
     }
 }
 
-/* Their keys, to be found. */
-static struct directory unfinished_cases(const struct sorting *s)
+/* Their keys. */
+static struct pk_match unfinished_cases(const struct sorting *s)
 {
-    struct directory d = {pk_new_n(s->a, struct entry, s->new_->n_unfinished + 1), s->new_->n_unfinished};
-    for (size_t i = 0; i < d.n; i++)
-        d.v[i] = (struct entry){case_key(s, &s->new_->unfinished[i].of), NULL};
-    qsort(d.v, d.n, sizeof *d.v, by_key);
-    return d;
+    const char **keys = pk_new_n(s->a, const char *, s->new_->n_unfinished + 1);
+    for (size_t i = 0; i < s->new_->n_unfinished; i++)
+        keys[i] = case_key(s, &s->new_->unfinished[i].of);
+    return pk_match_make(keys, s->new_->n_unfinished, s->a);
 }
 
 /* --- metrics -------------------------------------------------------------------------------------------------------- */
@@ -102,15 +91,14 @@ static struct directory unfinished_cases(const struct sorting *s)
 /* What the newest run of a base of several no longer says of a case is not expected of others. */
 static bool given_up(const struct sorting *s, const struct pk_figures *f)
 {
-    const struct directory *d = &s->base_cases;
+    const struct pk_match *m = &s->base_cases.match;
     const char *key = case_key(s, f);
-    const struct entry *e = find(d, key);
     int64_t newest = 0;
-    while (e > d->v && strcmp(e[-1].key, key) == 0)
-        e--;
-    for (; e < d->v + d->n && strcmp(e->key, key) == 0; e++)
-        if (e->f->invocation[e->f->n - 1] > newest)
-            newest = e->f->invocation[e->f->n - 1];
+    for (size_t i = pk_match_first(m, key); i < m->n && strcmp(m->v[i].key, key) == 0; i++) {
+        const struct pk_figures *other = &s->base->v[m->v[i].at];
+        if (other->invocation[other->n - 1] > newest)
+            newest = other->invocation[other->n - 1];
+    }
     return s->base->n_runs > 1 && f->invocation[f->n - 1] < newest;
 }
 
@@ -135,8 +123,8 @@ static const char *why_unmatched(const struct sorting *s, const struct pk_figure
 
 static void add_metric(struct sorting *s, const struct pk_figures *f)
 {
-    const struct entry *e = find(&s->new_metrics, metric_key(s, f));
-    const char *sentence, *status = why_unmatched(s, f, e ? e->f : NULL, &sentence);
+    const struct pk_figures *w = find(&s->new_metrics, metric_key(s, f));
+    const char *sentence, *status = why_unmatched(s, f, w, &sentence);
     if (!given_up(s, f))
         s->unmatched[s->n_unmatched++] =
             (struct pk_unmatched){pk_case_text(f, s->a), f->variant, f->axes, f->metric, status, sentence};
@@ -144,13 +132,13 @@ static void add_metric(struct sorting *s, const struct pk_figures *f)
 
 static void sort_base(struct sorting *s, struct pk_unmatched_figures *alone)
 {
-    const struct directory unfinished = unfinished_cases(s);
+    const struct pk_match unfinished = unfinished_cases(s);
     size_t left = 0;
     for (size_t i = 0; i < alone->n; i++) {
         const char *key = case_key(s, alone->v[i]);
         if (find(&s->new_cases, key))
             add_metric(s, alone->v[i]);
-        else if (!find(&unfinished, key))
+        else if (pk_match_find(&unfinished, key, true) == SIZE_MAX)
             alone->v[left++] = alone->v[i];
     }
     alone->n = left;

@@ -1,0 +1,207 @@
+/* Gate cases: the cases that both sides of an experiment have, each with its partner. */
+#include "judge/gate/gate_cases.h"
+
+#include "base/assert.h"
+#include "base/buf.h"
+#include "base/plural.h"
+#include "base/split.h"
+#include "bench/record/works.h"
+#include "judge/pair/match.h"
+#include "json/json.h"
+
+#include <string.h>
+
+typedef const struct pk_gate_plan sides[PK_SIDES];
+
+/* --- what a side sets ------------------------------------------------------------------------------------------------ */
+
+/* Axes of which a side says the value, and whether it says the variant. */
+struct set {
+    bool axis[PK_AXES_MAX], variant;
+};
+
+static const char *name_of(const char *part, struct pk_arena *a)
+{
+    return pk_strndup(a, part, strcspn(part, "="));
+}
+
+static struct set set_by(const struct pk_gate_plan *side, struct pk_arena *a)
+{
+    struct set s = {.variant = false};
+    for (const char *rest = side->settings, *part; (part = pk_next_part(&rest, ' ', a));) {
+        const int axis = pk_axis_index(side->plan->probe->axes, name_of(part, a));
+        if (axis >= 0)
+            s.axis[axis] = true;
+        s.variant |= strncmp(part, "variant=", 8) == 0;
+    }
+    return s;
+}
+
+static bool several_variants(const struct pk_plan *p)
+{
+    for (size_t i = 1; i < p->n; i++)
+        if (strcmp(p->v[0].variant, p->v[i].variant) != 0)
+            return true;
+    return false;
+}
+
+/* Whether cases that have the axis differ in it. */
+static bool several_values(const struct pk_plan *p, size_t axis)
+{
+    const struct pk_point *first = NULL;
+    for (size_t i = 0; i < p->n; i++) {
+        const struct pk_point *at = &p->v[i].c.at;
+        if (!pk_point_has(at, axis))
+            continue;
+        first = first ? first : at;
+        if (!pk_axis_same(&at->axes[axis], first->v[axis], at->v[axis]))
+            return true;
+    }
+    return false;
+}
+
+/* What one side says has one value on the other side, too: else it is not known which of them is meant. */
+static enum pk_code check_part(const struct pk_gate_plan *side, const struct pk_gate_plan *other,
+                               const char *part, struct pk_arena *a, struct pk_err *err)
+{
+    const char *name = name_of(part, a);
+    const int axis = pk_axis_index(side->plan->probe->axes, name);
+    if (axis >= 0 ? !several_values(other->plan, (size_t)axis) : !several_variants(other->plan))
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "--%s says %s, and --%s has several values of %s", side->option, part,
+            other->option, name);
+    pk_why(err, "each case has one partner on the other side, and it is not said which of these it is");
+    return pk_fix(err, "say one there, too: --%s '%s %s'", other->option, other->settings, part);
+}
+
+static enum pk_code check_settings(sides side, struct pk_arena *a, struct pk_err *err)
+{
+    for (int i = 0; i < PK_SIDES && side[i].settings; i++)
+        for (const char *rest = side[i].settings, *part; (part = pk_next_part(&rest, ' ', a));)
+            if (*part && check_part(&side[i], &side[PK_SIDES - 1 - i], part, a, err))
+                return err->code;
+    return PK_OK;
+}
+
+/* --- partners --------------------------------------------------------------------------------------------------------- */
+
+static bool has_axis(const struct pk_plan *p, size_t axis)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (pk_point_has(&p->v[i].c.at, axis))
+            return true;
+    return false;
+}
+
+/* What tells the cases of a side apart. An axis that means nothing to a whole side tells nothing. */
+static struct set apart_by(sides side, struct pk_arena *a)
+{
+    const struct pk_plan *base = side[PK_BASE].plan, *new_ = side[PK_NEW].plan;
+    struct set s = {.variant = !set_by(&side[PK_BASE], a).variant && !set_by(&side[PK_NEW], a).variant};
+    for (size_t i = 0; i < pk_axes_count(base->probe->axes); i++)
+        s.axis[i] =
+            (several_values(base, i) || several_values(new_, i)) && has_axis(base, i) && has_axis(new_, i);
+    return s;
+}
+
+static const char *key_of(const struct set *s, const struct pk_planned *p, struct pk_arena *a)
+{
+    return pk_printf(a, "%s\x1f%s", s->variant ? p->variant : "", pk_point_text(&p->c.at, s->axis, a));
+}
+
+static const char *variants_of(const struct pk_plan *p, struct pk_arena *a)
+{
+    struct pk_buf b = {.arena = a};
+    for (size_t i = 0; i < p->n; i++)
+        if (!i || strcmp(p->v[i].variant, p->v[i - 1].variant) != 0)
+            if (!strstr(pk_buf_text(&b), p->v[i].variant))
+                pk_buf_printf(&b, "%s%s", b.n ? ", " : "", p->v[i].variant);
+    return pk_printf(a, "%s of %s", pk_plural(p->n, "case", a), pk_buf_text(&b));
+}
+
+/* Leaves the cases that both sides have, in one order. */
+static enum pk_code match(sides side, struct pk_arena *a, const char **warning, struct pk_err *err)
+{
+    struct pk_plan *base = side[PK_BASE].plan, *new_ = side[PK_NEW].plan;
+    struct pk_planned *b = pk_new_n(a, struct pk_planned, base->n + 1),
+                      *w = pk_new_n(a, struct pk_planned, base->n + 1);
+    const struct set apart = apart_by(side, a);
+    const char **keys = pk_new_n(a, const char *, new_->n + 1);
+    for (size_t i = 0; i < new_->n; i++)
+        keys[i] = key_of(&apart, &new_->v[i], a);
+    const struct pk_match m = pk_match_make(keys, new_->n, a);
+    size_t n = 0;
+    for (size_t i = 0; i < base->n; i++) {
+        const size_t at = pk_match_find(&m, key_of(&apart, &base->v[i], a), false);
+        if (at == SIZE_MAX)
+            continue;
+        m.taken[at] = true;
+        b[n] = base->v[i];
+        w[n++] = new_->v[at];
+    }
+    if (!n) {
+        pk_fail(err, PK_E_NOT_COMPARABLE, "the two sides have no case in common");
+        pk_why(err, "a has %s; b has %s", variants_of(base, a), variants_of(new_, a));
+        return pk_fix(err, "name the variants that both have with --variant");
+    }
+    *warning = n < base->n || n < new_->n
+                   ? pk_printf(a, "of a's %zu and b's %zu cases, %zu are on both sides and are compared",
+                               base->n, new_->n, n)
+                   : NULL;
+    base->v = b;
+    new_->v = w;
+    base->n = new_->n = n;
+    return PK_OK;
+}
+
+/* --- the cases -------------------------------------------------------------------------------------------------------- */
+
+/* Both have the axis, and differ in it. One that means nothing to a variant is absent from its cases. */
+static bool differ(const struct pk_planned *x, const struct pk_planned *y, size_t axis)
+{
+    const struct pk_point *p = &x->c.at, *q = &y->c.at;
+    return pk_point_has(p, axis) && pk_point_has(q, axis) &&
+           !pk_axis_same(&p->axes[axis], p->v[axis], q->v[axis]);
+}
+
+/* What a case is called on both sides: without what a side says, and what follows from that. */
+static struct pk_case_info shown(sides side, size_t i, struct pk_arena *a)
+{
+    const struct pk_plan *base = side[PK_BASE].plan, *new_ = side[PK_NEW].plan;
+    const struct set by_base = set_by(&side[PK_BASE], a), by_new = set_by(&side[PK_NEW], a);
+    struct pk_case_info b = pk_planned_info(base, i, a), info = pk_planned_info(new_, i, a);
+    PK_JSON_CLEANUP json_t *axes = json_loads(info.axes, 0, NULL);
+    for (size_t k = 0; k < new_->v[i].c.at.n; k++)
+        if (by_base.axis[k] || by_new.axis[k] || differ(&base->v[i], &new_->v[i], k))
+            json_object_del(axes, new_->probe->axes[k].name);
+    if (strcmp(b.variant, info.variant) != 0)
+        info.variant = pk_printf(a, "%s -> %s", b.variant, info.variant);
+    info.axes = pk_json_text(a, axes, PK_JSON_CANON);
+    return info;
+}
+
+enum pk_code pk_gate_match_cases(sides side, struct pk_gate_samples *l, size_t part, const char **warning,
+                                 struct pk_err *err)
+{
+    struct pk_arena *a = l->arena;
+    if (check_settings(side, a, err) || match(side, a, warning, err))
+        return err->code;
+    const size_t first = l->n_cases;
+    for (size_t i = 0; i < side[PK_BASE].plan->n; i++) {
+        const struct pk_case_info info = shown(side, i, a);
+        size_t at = pk_gate_samples_case(l, part, &info);
+        pk_assert(at == first + i); /* b's cases differ in what one of its settings says nothing of */
+    }
+    return PK_OK;
+}
+
+bool pk_gate_same_cases(sides side, struct pk_arena *a)
+{
+    for (size_t i = 0; i < side[PK_BASE].plan->n; i++) {
+        const struct pk_case_info x = pk_planned_info(side[PK_BASE].plan, i, a),
+                                  y = pk_planned_info(side[PK_NEW].plan, i, a);
+        if (strcmp(x.variant, y.variant) || strcmp(x.device, y.device) || strcmp(x.axes, y.axes))
+            return false;
+    }
+    return true;
+}
