@@ -50,8 +50,6 @@ struct pk_cmd {
     /* Optional: rows that follow from the first argument (an experiment's axes), all with `into`. */
     enum pk_code (*more)(const char *first, const struct pk_opt **rows, struct pk_arena *a,
                          struct pk_err *err);
-    /* Optional: another command of this name that these words are for; NULL = none. */
-    const struct pk_cmd *(*instead)(int argc, const char *const *argv);
     bool format_first; /* the first argument is the format, not --format (export) */
     /* Optional: a format that its own options ask for; NULL = that of --format. */
     const char *(*format)(const struct pk_app *app);

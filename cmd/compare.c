@@ -1,5 +1,4 @@
 /* Compare: what changed between runs, or between the values of an axis within one: medians, ratios, intervals, verdicts. */
-#include "cmd/compare_now.h"
 #include "cmd/compare_rows.h"
 #include "cmd/stored.h"
 #include "judge/report/outcome.h"
@@ -95,9 +94,8 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 const struct pk_cmd pk_cmd_compare = {
     .name = "compare",
     .summary = "two runs, or the values of an axis, side by side: ratios, intervals, verdicts",
-    .usage = "compare BASE NEW | compare --by AXIS RUN | compare [EXPERIMENT] --a SIDE --b SIDE [as gate]",
-    .examples = "perfkit compare --a ./old --b ./new        measured now, in turns, as gate does\n"
-                "perfkit compare @~1 @                   the newest run against the one before\n"
+    .usage = "compare BASE NEW | compare --by AXIS RUN",
+    .examples = "perfkit compare @~1 @                   the newest run against the one before\n"
                 "perfkit compare main @ --exit-code      against all runs with the label main\n"
                 "perfkit compare --by variant @          every variant against the first, within one run\n"
                 "perfkit compare other.db:nightly @      against a label in another file\n"
@@ -105,6 +103,5 @@ const struct pk_cmd pk_cmd_compare = {
     .options = options,
     .options_bytes = sizeof(struct options),
     .exact_args = "1-2",
-    .instead = pk_compare_now,
     .run = run,
 };

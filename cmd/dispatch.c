@@ -197,7 +197,5 @@ enum pk_code pk_dispatch(int argc, const char **argv, struct pk_arena *a, struct
     if (!first || *first == '-')
         return no_command(first, a, err);
     const struct pk_cmd *c = pk_command_find(first, err);
-    const struct pk_cmd *instead =
-        c && c->instead ? c->instead(argc - 2, (const char *const *)argv + 2) : NULL;
-    return c ? start_command(instead ? instead : c, argc, argv, a, err) : err->code;
+    return c ? start_command(c, argc, argv, a, err) : err->code;
 }

@@ -5,15 +5,55 @@
 
 #include "base/clock.h"
 #include "cmd/describe.h"
-#include "cmd/gate_rows.h"
 #include "cmd/progress.h"
+#include "cmd/run_rows.h"
 
 #include <string.h>
 
-static const struct pk_opt gate_rows[] = {PK_GATE_ROWS, {0}};
+#define AT(member)         offsetof(struct gate_options, member)
+#define AT_FILE(member)    AT(files.member)
+#define AT_VERDICT(member) AT(verdict.member)
 
-enum pk_code pk_gate_more(const char *experiment, const struct pk_opt **rows, struct pk_arena *a,
-                          struct pk_err *err)
+static const struct pk_opt gate_rows[] = {
+    {"a", 0, PK_OPT_TEXT, AT(a), "SIDE", .cli_only = true, .group = "The two sides",
+     .help = "the base: a command; with an EXPERIMENT a build of perfkit (build-main) or settings "
+             "(dtype=fp32)"},
+    {"b", 0, PK_OPT_TEXT, AT(b), "SIDE", .cli_only = true, .help = "likewise, what is judged"},
+    {"against", 0, PK_OPT_TEXT, AT(against), "BASE", .cli_only = true,
+     .help = "instead of --a and --b: judge a stored RUN (without one, the newest) by stored BASE"},
+    {"suite", 0, PK_OPT_TEXT, PK_RUN_AT(suite), "FILE", .cli_only = true,
+     .help = "instead of one thing: all that the file has, judged as one (docs/suites.md)"},
+    {"name", 0, PK_OPT_TEXT, AT(name), "NAME", .help = "what to call the case of two commands"},
+    {"prepare", 0, PK_OPT_TEXT, AT(prepare), "LINE", .code = true,
+     .help = "shell line before each run of a command, not timed"},
+    PK_VERDICT_ROWS(AT_VERDICT),
+    {"no-fail", 0, PK_OPT_FLAG, AT(no_fail), .cli_only = true,
+     .help = "exit status 0 whatever the verdicts are; what failed or could not be compared keeps its own"},
+    {"max-pairs", 0, PK_OPT_INT, AT(max_pairs), "N", 8, 1000,
+     .help = "pairs of processes at most; default 20 (6 for all, 14 more for the suspicious), with "
+             "--until-clear 30"},
+    {"until-clear", 0, PK_OPT_FLAG, AT(until_clear),
+     .help = "a look after every pair, until it is clear; for few rows"},
+    {"budget", 0, PK_OPT_DURATION, PK_RUN_AT(budget_ns), "TIME", 1, 3.1536e16,
+     .help = "time for all pairs; rows that still want some are undecided then"},
+    PK_RUN_ROWS_GRID,
+    PK_RUN_ROWS_PLACE,
+    {"dry-run", 'n', PK_OPT_FLAG, PK_RUN_AT(dry_run),
+     .help = "print the cases of both sides, measure nothing"},
+    {"timeout", 0, PK_OPT_DURATION, PK_RUN_AT(timeout_ns), "TIME", 1e6, 3.1536e16, .def = "10m",
+     .group = "One process", .help = "longest time for one case, or one run of a command"},
+    PK_RUN_ROWS_PROCESS,
+    PK_RUN_ROWS_DEVICE,
+    PK_REPORT_ROWS(AT_FILE),
+    {"label", 'l', PK_OPT_TEXT, PK_RUN_AT(label), "NAME", .group = "The record",
+     .help = "names the two runs NAME-a and NAME-b"},
+    {"tag", 0, PK_OPT_LIST, PK_RUN_AT(tags), "KEY=VALUE", .help = "anything else to remember of them"},
+    {"no-save", 0, PK_OPT_FLAG, PK_RUN_AT(no_save), .help = "print and write the verdicts, record nothing"},
+    {0},
+};
+
+static enum pk_code more_options(const char *experiment, const struct pk_opt **rows, struct pk_arena *a,
+                                 struct pk_err *err)
 {
     const struct pk_probe *p = pk_probe_find(experiment);
     *rows = p ? pk_run_axis_rows(p, gate_rows, a)
@@ -66,8 +106,10 @@ static enum pk_code check_options(struct gate *g, struct pk_err *err)
                                                "no-save", "budget",  "max-pairs", "until-clear",
                                                "timeout", "dry-run", NULL};
     static const char *const of_one[] = {"axis", "preset", "variant", "filter", "name", "prepare", NULL};
+    static const char *const undecided[] = {"fail-on-undecided", NULL};
     const struct pk_opt_table *table = &g->app->tables[1];
-    if (pk_opt_apart(table, "against", of_measuring, "nothing is measured", err) ||
+    if (pk_opt_apart(table, "no-fail", undecided, "one fails where the other does not", err) ||
+        pk_opt_apart(table, "against", of_measuring, "nothing is measured", err) ||
         pk_opt_apart(table, "no-save", of_record, "nothing is recorded", err) ||
         pk_opt_apart(table, "suite", of_one, "what is measured stands in the suite's file", err) ||
         pk_label_check(g->o->run.label, err) || pk_text_check("name", g->o->name, err) ||
@@ -251,7 +293,7 @@ static enum pk_code gate(struct gate *g, struct pk_err *err)
     return gate_now(g, err);
 }
 
-enum pk_code pk_gate_run_command(struct pk_app *app, bool lenient, struct pk_err *err)
+static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
     struct gate_options *o = app->options;
     struct gate_entry only = {.app = app, .o = o};
@@ -259,16 +301,10 @@ enum pk_code pk_gate_run_command(struct pk_app *app, bool lenient, struct pk_err
                      .o = o,
                      .entries = &only,
                      .n_entries = 1,
-                     .lenient = lenient,
                      .began_ns = pk_clock_ns(),
                      .samples = {.arena = app->arena}};
     const enum pk_code rc = gate(&g, err);
     return rc && !g.reported ? pk_gate_report_error(&g, err) : rc;
-}
-
-static enum pk_code run(struct pk_app *app, struct pk_err *err)
-{
-    return pk_gate_run_command(app, false, err);
 }
 
 const struct pk_cmd pk_cmd_gate = {
@@ -281,10 +317,11 @@ const struct pk_cmd pk_cmd_gate = {
         "perfkit gate attention-scaling --a dtype=fp32 --b dtype=bf16 --until-clear\n"
         "perfkit gate --against main @                       from the store, by all runs with this label\n"
         "perfkit gate tree-patch --a ../main/build --b build --junit gate.xml --budget 5m\n"
-        "perfkit gate --suite perf.ini --a ../main/build --b build\n",
+        "perfkit gate --suite perf.ini --a ../main/build --b build\n"
+        "perfkit gate --no-fail --a ./old --b ./new          look, and decide yourself\n",
     .options = gate_rows,
     .options_bytes = sizeof(struct gate_options),
     .exact_args = "0-1",
-    .more = pk_gate_more,
+    .more = more_options,
     .run = run,
 };

@@ -12,7 +12,7 @@ struct gate_options {
     struct run_options run; /* first: the rows of run_rows.h write there */
     const char *a, *b, *against;
     struct pk_verdict_options verdict;
-    bool until_clear;
+    bool until_clear, no_fail;
     int64_t max_pairs;
     int64_t pairs; /* of calibrate; 0 = a gate */
     const char *name, *prepare;
@@ -56,7 +56,6 @@ struct gate {
     struct pk_gate_result result;
     struct pk_texts warned;
     const char *answer; /* a word for the exit status */
-    bool lenient;       /* compare: a verdict is no failure */
     bool reported;      /* the files for others are written, or could not be */
     uint64_t began_ns, elapsed_ns;
 };
@@ -135,11 +134,7 @@ enum pk_code pk_gate_missing(const char *against, struct pk_err *err) PK_MUST_CH
 /* gate_suite_against.c: the same for every entry of a suite, judged as one. */
 enum pk_code pk_gate_suite_against(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 
-/* gate.c: the command. Its options are gate_options, which may be the beginning of what a command has. lenient: a verdict is no failure. */
-enum pk_code pk_gate_run_command(struct pk_app *app, bool lenient, struct pk_err *err) PK_MUST_CHECK;
-/* The axes of an experiment as options. */
-enum pk_code pk_gate_more(const char *experiment, const struct pk_opt **rows, struct pk_arena *a,
-                          struct pk_err *err) PK_MUST_CHECK;
+/* gate.c */
 struct pk_rule pk_gate_rule(const struct gate_options *o);
 /* PK_E_USAGE for an option of experiments where commands are measured, and the other way round. */
 enum pk_code pk_gate_check_words(const struct gate_entry *e, struct pk_err *err) PK_MUST_CHECK;

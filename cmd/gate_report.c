@@ -32,7 +32,7 @@ static const char *now(struct pk_arena *a)
 /* Those of verdicts: what failed or could not be compared at all has no verdict. */
 static enum pk_code status_of(const struct gate *g, enum pk_code answer)
 {
-    return g->lenient && (answer == PK_E_REGRESSION || answer == PK_E_UNDECIDED) ? PK_OK : answer;
+    return g->o->no_fail && (answer == PK_E_REGRESSION || answer == PK_E_UNDECIDED) ? PK_OK : answer;
 }
 
 enum pk_code pk_gate_report(struct gate *g, const struct pk_gate_said *said, enum pk_code answer,
@@ -50,7 +50,8 @@ enum pk_code pk_gate_report(struct gate *g, const struct pk_gate_said *said, enu
         .seconds = (double)(pk_clock_ns() - g->began_ns) / PK_NS_PER_S,
     };
     g->reported = true;
-    return pk_reports_write(g->app, &g->o->files, &r, said->print, said->user, status_of(g, answer), err);
+    return pk_reports_write(g->app, &g->o->files, &r, said->print, said->user,
+                            said->measured ? status_of(g, answer) : answer, err);
 }
 
 /* --- no answer -------------------------------------------------------------------------------------------------------- */
@@ -68,6 +69,5 @@ enum pk_code pk_gate_report_error(struct gate *g, struct pk_err *err)
                            .status = pk_outcome_word(err->code),
                            .message = pk_printf(g->app->arena, "%s: %s", err->what, err->why)};
     const struct pk_gate_said said = {.comparison = &none, .print = print_trouble, .user = &t};
-    g->lenient = false; /* it is no verdict */
     return pk_gate_report(g, &said, err->code, err);
 }

@@ -131,20 +131,19 @@ def test_two_builds(perfkit):
     assert (mean["ratio"], mean["ratio_low"], mean["ratio_high"], mean["cases"]) == (1, 1, 1, 2)
 
 
-def test_compare_of_two_sides_is_a_gate_without_its_exit_status(perfkit):
-    now = ("compare", "selftest", *NULL, *SLOWER, "--format", "json")
-    r = perfkit(*now)
+def test_no_fail_is_a_gate_whose_verdicts_fail_nothing(perfkit):
+    r = selftest(perfkit, *SLOWER, "--no-fail", "--format", "json")
     row, = r.rows("compare_ns")
     gate, = r.rows("gate")
     assert r.status == 0 and row["verdict"] == "slower" and row["ratio"] == pytest.approx(1.05, rel=1e-3) and gate["answer"] == "slower"
-    assert perfkit(*now, "--exit-code").status == 3
     b = reporter(perfkit, "b", noisy(2, 1000000))
-    r = perfkit("compare", "--a", f"./{reporter(perfkit, 'a', noisy(1, 1000000)).name}", f"--b=./{b.name}", "--format", "json")
+    r = commands(perfkit, reporter(perfkit, "a", noisy(1, 1000000)), b, "--no-fail", "--format", "json")
     assert r.status == 0 and r.rows("compare_ns")[0]["verdict"] in ("same", "undecided")
-    r = perfkit("compare", "--a", "true", "--b", "false")
+    r = perfkit("gate", "--no-fail", "--a", "true", "--b", "false")
     assert r.status == 1 and "(--b false) ended 'failed'" in r.error()["what"] and "exit status 1" in r.error()["why"]
-    perfkit("compare", "--b", "true").refused(2, "--a is missing")
-    assert "--until-clear" in perfkit("compare", "--a", "true", "--help").stdout
+    perfkit("gate", "--no-fail", "--b", "true").refused(2, "--a is missing")
+    perfkit("gate", "--no-fail", "--fail-on-undecided", "--a", "true", "--b", "true").refused(2, "--no-fail")
+    perfkit("compare", "--a", "true", "--b", "false").refused(2, "--a")
 
 
 def test_variants_are_settings(perfkit):
@@ -391,10 +390,10 @@ def test_an_end_without_an_answer_is_red_in_reports(perfkit, args, status, word,
     assert annotation.startswith("::error title=perfkit gate") and f": {word}::" in annotation.replace("%3A", ":"), annotation
 
 
-def test_compare_of_two_sides_reports_errors_as_gate_does(perfkit):
-    r = perfkit("compare", "--a", "true", "--b", "sh -c true", "--threshold", "wark_ns=5%", "--junit", "j.xml")
+def test_no_fail_reports_errors_all_the_same(perfkit):
+    r = perfkit("gate", "--no-fail", "--a", "true", "--b", "sh -c true", "--threshold", "wark_ns=5%", "--junit", "j.xml")
     assert r.status == 2 and "wark_ns" in junit.read(perfkit.cwd / "j.xml").find("testcase/error").get("message"), r
-    r = perfkit("compare", "selftest", *NULL, *SLOWER, "--junit", "/dev/full", "--no-save")  # slower, which is no failure here
+    r = selftest(perfkit, *SLOWER, "--no-fail", "--junit", "/dev/full", "--no-save")  # slower, which is no failure here
     assert r.status == 1 and r.error()["what"] == "--junit: cannot write the file '/dev/full'", r
 
 
