@@ -1,12 +1,12 @@
-/* Elementwise kernels on the host shim, less than a block to more than the grid. */
-#include "check.h"
+/* Elementwise kernels on the host shim: less than a block to several, aligned to packs or not. */
+#include "layers.h"
 
 namespace
 {
 
-void check_scale(enum pk_dtype type, size_t n)
+void check_scale(enum pk_dtype type, size_t n, size_t off = 0)
 {
-    stored x(type, random_values(n));
+    array x(type, n, off);
     results y(n, type);
     expect_launched(pk_k_scale(nullptr, type, -0.3f, x.data(), y.data(), n), "scale", n);
     for (size_t i = 0; i < n; i++) {
@@ -53,12 +53,15 @@ int main()
     for (enum pk_dtype type : {PK_FP32, PK_BF16}) {
         for (size_t n : {0, 1, 31, 255, 256, 257, 1000, 5003})
             check_scale(type, n);
-        check_scale(type, 132 * 16 * 256 + 333); /* more than the grid has threads */
+        for (size_t n : {1, 8, 5003})
+            check_scale(type, n, 1);
         check_scale_in_place(type, 1001);
-        for (size_t seq : {1, 2, 7, 33, 130})
+        for (size_t seq : {1, 2, 7, 8, 33, 64, 130})
             check_causal_mask(type, 3, seq);
+        check_causal_mask(type, 1, 1031);
         check_causal_mask(type, 0, 5);
     }
+    check_causal_mask(PK_FP32, 1, 2052); /* two pieces of packs a row */
     for (size_t n : {0, 1, 257, 5003})
         check_narrow(n);
     return report();

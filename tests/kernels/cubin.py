@@ -15,7 +15,7 @@ import sys
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 FRAME_SIZE, REGISTERS = 0x11, 0x2F  # EIATTR_: (symbol, value) pairs of 4 bytes
 EIATTR_HAS_SIZE = 4  # format byte of an attribute whose value follows its length
-OPCODE_MASK, LOAD_GLOBAL, NOP, BRANCH, SHUFFLE = 0xFFF, 0x981, 0x918, 0x947, 0xF89
+OPCODE_MASK, LOAD_GLOBAL, NOP, BRANCH, SHUFFLE, MUFU = 0xFFF, 0x981, 0x918, 0x947, 0xF89, 0x308
 SIZE_128 = 6
 
 Kernel = collections.namedtuple("Kernel", "name arch registers threads stack shared code")
@@ -118,13 +118,13 @@ def is_load_16(word):
     return word & OPCODE_MASK == LOAD_GLOBAL and field(word, 73, 3) == SIZE_128
 
 
-def loads_before_shuffle(kernel):
-    """16-byte loads from global memory before the first exchange between lanes, in the order of the code: in a loop over rows, what a
-    row loads before its first reduction."""
+def loads_first(kernel):
+    """16-byte loads from global memory before the first exchange between lanes or the first reciprocal, root or exponential, in the order
+    of the code: in a loop over rows, what a row loads before its first reduction."""
     count = 0
     for word in kernel.code:
-        if word & OPCODE_MASK == SHUFFLE:
-            return count
+        if word & OPCODE_MASK in (SHUFFLE, MUFU):
+            break
         count += is_load_16(word)
     return count
 

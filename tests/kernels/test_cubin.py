@@ -83,7 +83,7 @@ def test_loads_that_wait_for_each_other_are_counted(compiled):
     together, in_turn = (compiled(LOADS.replace("WAIT", wait)) for wait in ("", "y[i] = v[i];"))
     assert {cubin.loads_in_flight(k) for k in together} == {4}
     assert {cubin.loads_in_flight(k) for k in in_turn} == {1}
-    assert {cubin.loads_before_shuffle(k) for k in together} == {4}
+    assert {cubin.loads_first(k) for k in together} == {4}
 
 
 def test_a_kernel_of_the_table_that_is_missing_is_found():

@@ -19,8 +19,8 @@ __device__ factors factors_of(const pk_adamw_state &s)
             1.0f / (1.0f - s.beta2_t), s.eps};
 }
 
-/* Values [W i, W i + W): what a pass needs is read, what it changes is written. */
-template <typename G, int W> __device__ void step(const pk_adamw &a, const factors &f, size_t i)
+/* Values [W i, W i + W): what a pass needs is read, what it changes is written. The state is read last: two divisions wait for it. */
+template <typename G, int W> __device__ void step(const pk_adamw &a, size_t i)
 {
     const unsigned passes = a.passes;
     float p[W] = {}, m[W] = {}, v[W] = {}, g[W] = {}, d[W] = {};
@@ -34,6 +34,9 @@ template <typename G, int W> __device__ void step(const pk_adamw &a, const facto
         load_pack<W>(a.p, i, p);
     if ((passes & (PK_ADAMW_UPDATE | PK_ADAMW_DENOM)) == PK_ADAMW_UPDATE)
         load_pack<W>(a.scratch, i, d);
+    factors f = {};
+    if (a.state) /* what only narrows has none */
+        f = factors_of(*a.state);
 #pragma unroll
     for (int k = 0; k < W; k++) {
         if (passes & PK_ADAMW_DECAY)
@@ -62,14 +65,11 @@ template <typename G, int W> __device__ void step(const pk_adamw &a, const facto
 /* The first block also does what is left of n by W. */
 template <typename G, int W> PK_KERNEL((THREADS), update, const pk_adamw a)
 {
-    factors f = {};
-    if (a.state) /* what only narrows has none */
-        f = factors_of(*a.state);
     const size_t packs = a.n / W, i = (size_t)blockIdx.x * THREADS + threadIdx.x;
     if (i < packs)
-        step<G, W>(a, f, i);
+        step<G, W>(a, i);
     if (blockIdx.x == 0 && threadIdx.x < a.n % W)
-        step<G, 1>(a, f, packs * W + threadIdx.x);
+        step<G, 1>(a, packs * W + threadIdx.x);
 }
 
 PK_KERNEL((1), tick, pk_adamw_state *s)
