@@ -108,9 +108,11 @@ static enum pk_code select_counters(struct run *r, struct pk_err *err)
 {
     const char *const text = r->o->counters;
     struct pk_counters *c = &r->counters;
+    struct pk_counter_env env = pk_counter_host;
+    env.gpu = r->ordinal;
     if (!text)
         return PK_OK;
-    if (pk_counters_select(&pk_counter_host, text, r->app->arena, c, err))
+    if (pk_counters_select(&env, text, r->app->arena, c, err))
         return err->code;
     pk_uncounted_warn(r->app, c);
     return PK_OK;
@@ -237,11 +239,11 @@ enum pk_code pk_run_prepare(struct run *r, struct pk_err *err)
     if (!rc && r->o->resume)
         rc = pk_run_find_resumable(r, err);
     if (!rc)
-        rc = select_counters(r, err);
-    if (!rc)
         rc = find_providers(r, err);
     if (!rc)
         rc = pk_run_choose_device(r, err);
+    if (!rc)
+        rc = select_counters(r, err);
     if (!rc)
         rc = pk_run_stored_ceilings(r, err);
     return rc ? rc : pk_run_make_plan(r, err);

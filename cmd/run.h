@@ -40,6 +40,7 @@ struct run {
     const struct pk_probe *probe;
     struct pk_device_options device_options;
     const char *device;
+    unsigned ordinal;          /* of the device */
     const char *device_absent; /* why it cannot be used here, where that is no hindrance; NULL = it can */
     struct pk_run_info info;
     struct pk_store *store;

@@ -29,9 +29,8 @@ enum pk_code pk_run_choose_device(struct run *r, struct pk_err *err)
 {
     const struct run_options *o = r->o;
     enum pk_device_kind kind;
-    unsigned ordinal;
     r->device = o->device ? o->device : choose_device();
-    if (pk_device_parse(r->device, &kind, &ordinal, err))
+    if (pk_device_parse(r->device, &kind, &r->ordinal, err))
         return err->code;
     if (kind != PK_DEVICE_CUDA)
         r->device = pk_device_kinds[kind]->kind; /* cpu:0 is cpu */

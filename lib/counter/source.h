@@ -30,8 +30,8 @@ struct pk_counter_env {
     int (*usage)(struct rusage *); /* of this process */
     const struct pk_cupti *cupti;
     const struct pk_nvml *nvml;
-    const char
-        *chip; /* plan for this NVIDIA chip ("GH100"), which need not be here; NULL = the first GPU's */
+    unsigned gpu;     /* NVIDIA GPU that plans are for: CUDA's number */
+    const char *chip; /* plan for this NVIDIA chip ("GH100"), which need not be here; NULL = that of `gpu` */
 };
 extern const struct pk_counter_env pk_counter_host;
 const char *pk_counter_root(const struct pk_counter_env *env); /* never NULL */

@@ -68,7 +68,7 @@ struct pk_device_ops {
                          const void *src, size_t bytes, struct pk_err *err);
     /* optional. Records a point in time on a lane (CUDA event); absent: the host clock is read. */
     void (*record)(struct pk_device *dev, enum pk_lane lane, size_t slot);
-    /* optional, with record. Lane time in ns between two slots of this iteration; valid after sync. */
+    /* optional, with record. Lane time in ns between two slots of this iteration, 0 where `to` came first; valid after sync. */
     uint64_t (*elapsed_ns)(struct pk_device *dev, size_t from, size_t to);
     /* optional. Keeps a lane busy for ns and does nothing else; absent: the host spins on now_ns. */
     void (*delay)(struct pk_device *dev, enum pk_lane lane, uint64_t ns);

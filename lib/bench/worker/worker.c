@@ -246,9 +246,11 @@ static enum pk_code answer_together(struct worker *w, const struct pk_request *r
 }
 
 /* What a counter pass counts, planned as the parent planned it; *plan is NULL in other passes. */
-static enum pk_code find_counters(const struct pk_request *r, struct pk_arena *a,
+static enum pk_code find_counters(const struct worker *w, const struct pk_request *r, struct pk_arena *a,
                                   const struct pk_source_plan **plan, struct pk_err *err)
 {
+    struct pk_counter_env env = pk_counter_host;
+    env.gpu = w->dev.ordinal;
     *plan = NULL;
     if (r->pass != PK_PASS_COUNTER)
         return PK_OK;
@@ -263,7 +265,7 @@ static enum pk_code find_counters(const struct pk_request *r, struct pk_arena *a
         if (!(events[i] = json_string_value(json_array_get(list, i))))
             return pk_fail(err, PK_E_USAGE, "an event to count has no name");
     size_t n_plans;
-    if (source->plan(&pk_counter_host, events, n, a, plan, &n_plans, err))
+    if (source->plan(&env, events, n, a, plan, &n_plans, err))
         return err->code;
     return n_plans == 1 ? PK_OK
                         : pk_fail(err, PK_E_USAGE, "%zu events of %s cannot be counted at once", n, name);
@@ -289,7 +291,7 @@ static enum pk_code prepare(struct worker *w, const struct pk_request *r, struct
         rc = find_case(r, a, c, err);
     if (!rc)
         rc = pk_expected_check(w->io->plan, r, c, a, err);
-    return rc ? rc : find_counters(r, a, plan, err);
+    return rc ? rc : find_counters(w, r, a, plan, err);
 }
 
 /* Only this rank knows what went wrong: the others are waiting for it, and end with it. */

@@ -68,14 +68,14 @@ enum pk_code pk_chip_configure(const struct pk_chip_counters *k, const char *con
     return PK_OK;
 }
 
-enum pk_code pk_chip_here(const struct pk_counter_env *env, const struct pk_cupti *c, size_t device,
-                          struct pk_arena *a, const char **name, struct pk_err *err)
+enum pk_code pk_chip_here(const struct pk_counter_env *env, const struct pk_cupti *c, struct pk_arena *a,
+                          const char **name, struct pk_err *err)
 {
     CUpti_Device_GetChipName_Params p = PK_CUPTI_BLOCK(CUpti_Device_GetChipName_Params);
     *name = env->chip;
     if (*name)
         return PK_OK;
-    p.deviceIndex = device;
+    p.deviceIndex = env->gpu;
     const enum pk_code rc =
         pk_cupti_check(c, c->cuptiDeviceGetChipName(&p), "asking which chip the GPU is", err);
     if (!rc)

@@ -32,6 +32,6 @@ enum pk_code pk_chip_configure(const struct pk_chip_counters *k, const char *con
                                struct pk_arena *a, struct pk_chip_config *out,
                                struct pk_err *err) PK_MUST_CHECK;
 
-/* The chip that env names, or that of the first GPU: in the arena. */
-enum pk_code pk_chip_here(const struct pk_counter_env *env, const struct pk_cupti *c, size_t device,
-                          struct pk_arena *a, const char **name, struct pk_err *err) PK_MUST_CHECK;
+/* The chip that env names, or that of its GPU: in the arena. */
+enum pk_code pk_chip_here(const struct pk_counter_env *env, const struct pk_cupti *c, struct pk_arena *a,
+                          const char **name, struct pk_err *err) PK_MUST_CHECK;

@@ -43,7 +43,7 @@ static struct pk_source_found check(const struct pk_counter_env *env, struct pk_
     const struct pk_cupti *c;
     const char *chip;
     struct pk_err err;
-    if (pk_cupti_possible(env, true, a, &c, &err) || pk_chip_here(env, c, 0, a, &chip, &err))
+    if (pk_cupti_possible(env, true, a, &c, &err) || pk_chip_here(env, c, a, &chip, &err))
         return pk_found_error(&err, a);
     return (struct pk_source_found){
         PK_SOURCE_OK, 0, pk_printf(a, "CUPTI %s counts on chip %s", c->version ? c->version : "", chip),
@@ -99,7 +99,7 @@ static enum pk_code plan(const struct pk_counter_env *env, const char *const *na
         rc = pk_gpu_event_looks(names[i], a, err);
     if (!rc)
         rc = env->chip ? pk_cupti_open(env, a, &c, err) : pk_cupti_possible(env, true, a, &c, err);
-    if (rc || (rc = pk_chip_here(env, c, 0, a, &chip, err)) || (rc = pk_chip_open(c, chip, NULL, &k, err)))
+    if (rc || (rc = pk_chip_here(env, c, a, &chip, err)) || (rc = pk_chip_open(c, chip, NULL, &k, err)))
         return rc;
     for (size_t i = 0; !rc && i < n; i++)
         rc = pk_gpu_event_find(&k, names[i], a, &found[i], err);

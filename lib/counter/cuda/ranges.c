@@ -74,7 +74,7 @@ static enum pk_code begin(struct pk_ranges *r, const char *const *metrics, size_
     CUcontext ctx;
     uint8_t *available = NULL;
     const char *chip;
-    const struct pk_counter_env none = {0};
+    const struct pk_counter_env this_gpu = {.gpu = r->dev->ordinal};
     CUpti_Profiler_Initialize_Params init = PK_CUPTI_BLOCK(CUpti_Profiler_Initialize_Params);
     CUpti_RangeProfiler_Enable_Params enable = PK_CUPTI_BLOCK(CUpti_RangeProfiler_Enable_Params);
     if (pk_cupti_context(r->c, &ctx, err) ||
@@ -82,8 +82,7 @@ static enum pk_code begin(struct pk_ranges *r, const char *const *metrics, size_
         return err->code;
     r->initialised = true;
     if (supported(r, err) || availability(r, ctx, a, &available, err) ||
-        pk_chip_here(&none, r->c, r->dev->ordinal, a, &chip, err) ||
-        pk_chip_open(r->c, chip, available, &r->chip, err) ||
+        pk_chip_here(&this_gpu, r->c, a, &chip, err) || pk_chip_open(r->c, chip, available, &r->chip, err) ||
         pk_chip_configure(&r->chip, metrics, n, a, &r->config, err))
         return err->code;
     enable.ctx = ctx;

@@ -52,7 +52,7 @@ uint64_t pk_cuda_elapsed_ns(struct pk_device *dev, size_t from, size_t to)
         pk_cuda_remember(c, rc, "reading events");
         return 0;
     }
-    return (uint64_t)((double)ms * 1e6 + 0.5);
+    return ms > 0 ? (uint64_t)((double)ms * 1e6 + 0.5) : 0;
 }
 
 void pk_cuda_events_free(struct pk_cuda *c)

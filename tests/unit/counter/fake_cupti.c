@@ -173,7 +173,7 @@ static CUptiResult dropped(CUcontext ctx, uint32_t stream, size_t *n)
 static CUptiResult chip_name(CUpti_Device_GetChipName_Params *p)
 {
     ENTER;
-    p->pChipName = "MADEUP";
+    p->pChipName = p->deviceIndex ? "SECOND" : "MADEUP";
     return CUPTI_SUCCESS;
 }
 

@@ -424,6 +424,10 @@ static void names_that_are_not_counted(void **state)
     assert_non_null(strstr(err.why, "gpu_dram_read_bytes"));
     assert_int_equal(s->plan(&fakes, raw, 1, &arena, &plans, &n, &err), PK_E_UNAVAILABLE);
     assert_string_equal(err.why, "chip MADEUP has no metric sm__nonsense.sum");
+    struct pk_counter_env second = fakes;
+    second.gpu = 1;
+    assert_int_equal(s->plan(&second, raw, 1, &arena, &plans, &n, &err), PK_E_UNAVAILABLE);
+    assert_string_equal(err.why, "chip SECOND has no metric sm__nonsense.sum");
     assert_int_equal(s->plan(&fakes, good, 2, &arena, &plans, &n, &err), 0);
     assert_int_equal(n, 2); /* links share no configuration with the chip */
     assert_string_equal(plans[0].events[0].name, "sm__anything.sum");

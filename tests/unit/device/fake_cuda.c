@@ -430,7 +430,7 @@ static cudaError_t fake_cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEv
     ENTER();
     if (!from->recorded || !to->recorded)
         return failed(cudaErrorInvalidResourceHandle);
-    *ms = (float)((double)(to->at_ns - from->at_ns) * 1e-6);
+    *ms = (float)((double)(int64_t)(to->at_ns - from->at_ns) * 1e-6); /* negative where `to` came first */
     return cudaSuccess;
 }
 

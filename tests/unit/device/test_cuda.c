@@ -195,6 +195,18 @@ static void marks_nest_and_overlap(void **state)
     close_clean();
 }
 
+static void time_does_not_go_backwards(void **state)
+{
+    open_or_fail();
+    pk_marks_clear(&dev.marks);
+    pk_mark_begin(&dev, 0, PK_LANE_COMPUTE);
+    fake_cuda_work(compute(), 3000);
+    pk_mark_end(&dev, 0, PK_LANE_COMPUTE);
+    assert_int_equal(dev.ops->elapsed_ns(&dev, dev.marks.v[0].begin_slot, dev.marks.v[0].end_slot), 3000);
+    assert_int_equal(dev.ops->elapsed_ns(&dev, dev.marks.v[0].end_slot, dev.marks.v[0].begin_slot), 0);
+    close_clean();
+}
+
 /* More marks than events exist at first; the second round makes none. */
 static void many_marks_grow_the_table(void **state)
 {
@@ -656,6 +668,7 @@ int main(void)
         TEST(ordinals),
         TEST(says_why_there_is_none),
         TEST(marks_nest_and_overlap),
+        TEST(time_does_not_go_backwards),
         TEST(many_marks_grow_the_table),
         TEST(events_refused_are_seen_by_the_next_check),
         TEST(copies_go_both_ways),
