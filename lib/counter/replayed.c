@@ -3,6 +3,10 @@
 
 #include "device/device.h"
 
+#include <math.h>
+
+static const double DRIFT_MAX = 100e-6; /* of a computer's clock and a GPU's */
+
 /* On the lane, from where the first of them begins. */
 struct span {
     double begin_ns, end_ns;
@@ -28,9 +32,22 @@ static struct span *spans_of(struct pk_device *dev, const struct pk_mark *m, siz
     return s;
 }
 
-/* When the first mark began, by the kernels' clock: what the marks span beyond the kernels is half before them. */
-static double origin(const struct pk_kernel *v, size_t n, const struct pk_mark *m, const struct span *s,
-                     size_t n_spans)
+/* The place on the lane of a moment of the kernels' clock. */
+struct scale {
+    double first_ns; /* when the first kernel began */
+    double before;   /* its place */
+    double stretch;
+};
+
+static double place(const struct scale *s, double ns)
+{
+    return s->before + (ns - s->first_ns) * s->stretch;
+}
+
+/* Both clocks begin anywhere, and one may be faster: what marks and kernels span differently is that as far as clocks differ in speed,
+ * and what the marks span beyond it lies half before the kernels, half after. */
+static struct scale scale_of(const struct pk_kernel *v, size_t n, const struct pk_mark *m,
+                             const struct span *s, size_t n_spans)
 {
     double first = 0, last = 0, end = 0;
     bool any = false;
@@ -42,7 +59,9 @@ static double origin(const struct pk_kernel *v, size_t n, const struct pk_mark *
         }
     for (size_t i = 0; i < n_spans; i++)
         end = s[i].end_ns > end ? s[i].end_ns : end;
-    return first - (end > last - first ? (end - (last - first)) / 2 : 0);
+    const double span = last - first, beyond = end - span;
+    const double drift = fmin(fmax(beyond, -DRIFT_MAX * span), DRIFT_MAX * span);
+    return (struct scale){first, fmax(beyond - drift, 0) / 2, span > 0 ? 1 + drift / span : 1};
 }
 
 void pk_breakdown_replayed(struct pk_kernel *v, size_t n, struct pk_device *dev)
@@ -55,9 +74,9 @@ void pk_breakdown_replayed(struct pk_kernel *v, size_t n, struct pk_device *dev)
     if (n_spans < 2 || !dev->ops->elapsed_ns)
         return;
     const struct span *s = spans_of(dev, m, n_spans, &a);
-    const double began = origin(v, n, m, s, n_spans);
+    const struct scale scale = scale_of(v, n, m, s, n_spans);
     for (size_t i = 0; i < n; i++) {
-        const double at = ((double)v[i].begin_ns + (double)v[i].end_ns) / 2 - began;
+        const double at = place(&scale, ((double)v[i].begin_ns + (double)v[i].end_ns) / 2);
         for (size_t k = n_spans; launched(&v[i], m) && k-- > 0;)
             if (at >= s[k].begin_ns && at < s[k].end_ns) {
                 v[i].region = m[k].region;

@@ -600,6 +600,37 @@ static void a_replayed_graph_has_its_regions(void **state)
     pk_device_free(&dev, p);
 }
 
+/* 20 short regions, one of 400 ms, 20 short ones; in each a kernel, from 1 us after its begin to 1 us before its end. */
+static void clocks_of_events_and_records_may_drift(void **state)
+{
+    enum { SHORT = 20, ALL = 2 * SHORT + 1, SHORT_NS = 5000, LONG_NS = 400000000, LAUNCH_NS = 1000 };
+    static const double drifts[] = {0, 60e-6, -60e-6};
+    struct CUstream_st *stream = pk_cuda_stream(&dev, PK_LANE_COMPUTE);
+    struct pk_kernel v[ALL];
+    for (size_t d = 0; d < sizeof drifts / sizeof *drifts; d++) {
+        double at = 0;
+        pk_marks_clear(&dev.marks);
+        for (unsigned i = 0; i < ALL; i++) {
+            const double length = i == SHORT ? LONG_NS : SHORT_NS;
+            const double begin = (at + LAUNCH_NS) * (1 + drifts[d]),
+                         end = (at + length - LAUNCH_NS) * (1 + drifts[d]);
+            pk_mark_begin(&dev, i, PK_LANE_COMPUTE);
+            fake_cuda_work(stream, (uint64_t)length);
+            pk_mark_end(&dev, i, PK_LANE_COMPUTE);
+            dev.marks.v[i].begin_host_ns = 1000;
+            dev.marks.v[i].end_host_ns = 2000;
+            v[i] = (struct pk_kernel){.asked_ns = 1500,
+                                      .begin_ns = 7000000000 + (uint64_t)begin,
+                                      .end_ns = 7000000000 + (uint64_t)end};
+            at += length;
+        }
+        pk_breakdown_replayed(v, ALL, &dev);
+        for (int i = 0; i < ALL; i++)
+            if (v[i].region != i)
+                fail_msg("drift %g: kernel %d is of region %d", drifts[d], i, v[i].region);
+    }
+}
+
 static void dropped_records_are_counted(void **state)
 {
     struct pk_tracing *t;
@@ -1031,6 +1062,7 @@ int main(void)
         GPU(names_that_are_not_counted),
         GPU(kernels_with_their_regions),
         GPU(a_replayed_graph_has_its_regions),
+        GPU(clocks_of_events_and_records_may_drift),
         GPU(dropped_records_are_counted),
         GPU(trace_as_a_source),
         GPU(every_refusal_of_traces_in_words),
