@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <new>
+#include <string>
 #include <vector>
 
 dim3 gridDim, blockDim, blockIdx, threadIdx;
@@ -174,6 +175,16 @@ void exited(fiber &f)
                   i, fibers[first + i]->site.call, fibers[first + i]->site.file,
                   fibers[first + i]->site.line);
     open_barrier();
+}
+
+/* PK_SHIM_WITHOUT=FILE:LINE leaves the barriers out that are there: barriers.py sees whether that is noticed. */
+bool left_out(const pk_shim_site &site)
+{
+    static const char *const without = std::getenv("PK_SHIM_WITHOUT");
+    if (!without)
+        return false;
+    const char *const folder = std::strrchr(site.file, '/');
+    return std::string(folder ? folder + 1 : site.file) + ":" + std::to_string(site.line) == without;
 }
 
 /* A fiber's whole life: it runs the body once a block. */
@@ -344,6 +355,8 @@ void pk_shim_barrier(const pk_shim_site &site)
 {
     block &b = *running;
     fiber &f = caller();
+    if (left_out(site))
+        return;
     if (!b.at_barrier)
         b.barrier = site, b.meeting = new_meeting();
     else if (!same(b.barrier, site))
@@ -404,6 +417,8 @@ static fiber &meet(unsigned mask, const pk_shim_site &site, const exchange &x, v
 /* Of these calls this one alone orders what lanes read and write. */
 void pk_shim_warp_barrier(unsigned mask, const pk_shim_site &site)
 {
+    if (left_out(site))
+        return;
     fiber &me = meet(mask, site, {}, [](size_t) {});
     release(me.meeting);
     wait(me);

@@ -181,6 +181,8 @@ PK_KERNEL((BLOCK), held, const rows_in<T> in, const OUT out)
                 sum += exp_below(x[k], base);
         }
     const row_sum of = {top, base, reduce<GROUP, add>(sum)};
+    if (GROUP == WARP) /* as a block has done in reduce */
+        __syncwarp();  /* all have read the target's logit, which may be overwritten from here on */
     if (lane == 0)
         out.finish(row, at, of);
     typename OUT::out *to = out.to(row);

@@ -38,7 +38,7 @@ template <int GROUP, typename OP> __device__ float reduce(float v)
     if (GROUP == WARP)
         return v;
     __shared__ float part[GROUP / WARP];
-    __syncthreads(); /* the last reduction's readers are done */
+    __syncthreads(); /* readers of the last reduction of this kind are done: where it is in a loop */
     if (threadIdx.x % WARP == 0)
         part[threadIdx.x / WARP] = v;
     __syncthreads();
