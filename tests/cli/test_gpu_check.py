@@ -219,7 +219,7 @@ def test_counters_of_a_made_up_gpu(tmp_path, cupti, trace, counters, status, sta
     rows = [{"name": n, "state": s, "found": "made up"} for n, s in (("cupti", cupti), ("gpu-state", "unavailable"), ("gpu-trace", trace),
                                                                   ("gpu-counters", counters))]
     answers = {"doctor": {"sources": {"rows": rows}}, "list": {"devices": {"rows": [{"name": "cuda", "reason": None}]}}}
-    perfkit = stub(tmp_path, "echo \"$*\" >> %s/asked\ncase $1 in\n%s\nesac\nexit 0" % (tmp_path, "\n".join(
+    perfkit = stub(tmp_path, "echo \"$*\" >> %s/asked; echo a note >&2\ncase $1 in\n%s\nesac\nexit 0" % (tmp_path, "\n".join(
         "%s) echo '%s' ;;" % (k, json.dumps({"tables": v})) for k, v in answers.items())))
     out = tmp_path / "out"
     assert check(out, "counters", perfkit=perfkit, device="cuda")[0] == status
@@ -276,6 +276,15 @@ def test_figures_of_attention():
         rows += [summary(7, case, variant, axes, m, ns) for m, ns in (("forward_ns", forward), ("backward_ns", backward)) if ns]
     store = Store(*RUNS, SUMMARY, *rows, "CREATE TABLE v_work(case_id, metric, flops)", "INSERT INTO v_work VALUES (0, 'forward_ns', 5e6), (1, 'forward_ns', 5e6)")
     assert store.read(*figures.CUDNN) == {"least time of torch-sdpa over cudnn": (1.5, False), "cudnn bf16 d=64 S=4096 forward": (50, None)}
+
+
+def test_figures_of_flash_beside_peers_that_have_one_way_to_multiply():
+    rows = []
+    for case, (variant, math, ns) in enumerate((("flash", "ieee", 50), ("flash", "3xtf32", 20), ("torch-eager", "ieee", 100))):
+        axes = {"dtype": "fp32", "d_model": 64, "seq_len": 1024, **({"math": math} if math else {})}
+        rows += [summary(7, case, variant, axes, m, ns) for m in ("forward_ns", "backward_ns")]
+    store = Store(*RUNS, SUMMARY, *rows, "CREATE TABLE v_work(case_id, metric, flops)")
+    assert store.read(*figures.FLASH_PEERS) == {"least time of torch-eager over flash ieee": (2, None), "least time of torch-eager over flash 3xtf32": (5, None)}
 
 
 def test_figures_of_ranks():
@@ -341,11 +350,42 @@ def test_the_list_of_stages(tmp_path):
     assert status == 2 and not (tmp_path / "out").exists()
 
 
-def test_large_models_by_the_memory_of_the_card(tmp_path):
-    class Args:
-        device, quick, perfkit, tests, out, within = "cuda", False, BINARY, TESTS, tmp_path / "out", None
+class Arguments:
+    device, quick, perfkit, tests, within = "cuda", False, BINARY, TESTS, None
 
-    session = Session(Args)
+    def __init__(self, out):
+        self.out = out
+
+
+class Planning(Session):
+    """A GPU on which runs are planned and not measured; doctor finds everything."""
+    def __init__(self, out):
+        super().__init__(Arguments(out))
+        self.folder.begin()
+        self.planned = []
+
+    def doctor(self):
+        return dict.fromkeys(["cupti", "nccl", "mpi", *stages.GPU_SOURCES], {"state": "ok", "found": "made up"})
+
+    def measure(self, stage, experiment, *options):
+        p = subprocess.run([self.perfkit, "run", experiment, "--device", self.device, "--label", self.label(stage), *map(str, options), "--dry-run",
+                            "--format", "json"], env=self.env, capture_output=True, text=True, timeout=60, check=False)
+        assert p.returncode == 0, (stage, p.stderr)
+        self.planned.append((stage, sum(1 for r in next(iter(json.loads(p.stdout)["tables"].values()))["rows"] if r["status"].startswith("measured"))))
+
+
+def test_every_run_on_a_gpu_can_be_planned(tmp_path):
+    """The words of every stage's run, as they are on a GPU: an option that perfkit refuses would cost the stage."""
+    session = Planning(tmp_path / "out")
+    for s in stages.STAGES:
+        if isinstance(s.work, stages.Run) or s.name in ("counters", "counters-full", "nccl", "buckets"):
+            s.work(session, s)
+    assert len(session.planned) == sum(isinstance(s.work, stages.Run) for s in stages.STAGES) + 4
+    assert all(cases for _, cases in session.planned), session.planned
+
+
+def test_large_models_by_the_memory_of_the_card(tmp_path):
+    session = Session(Arguments(tmp_path / "out"))
     for memory, dtypes in ((81559 << 20, "bf16"), (143771 << 20, "fp32,tf32,bf16")):
         session.folder.machine["memory_bytes"] = memory
         assert "dtype=" + dtypes in stages.large(session)

@@ -60,7 +60,7 @@ def run_stages(session, pending, rounds):
     for again in range(rounds):
         pending = [s for s in pending if again == 0 or session.folder.state(s.name) == "partial"]
         for stage in pending:
-            if session.seconds_left() >= LEAST_SECONDS:
+            if session.has_time_for(stage.least):
                 run_stage(session, stage, again > 0)
             elif again == 0:
                 session.folder.set(stage.name, "partial", "left out: no time was left of --within")

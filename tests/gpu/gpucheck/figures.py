@@ -17,12 +17,15 @@ class Figure(NamedTuple):
     query: str
 
 
-def speed_up(ours, theirs, metrics):
-    """Their time over ours, by the sum of metrics: the least over all settings that both have."""
-    total = "SELECT axes, variant, sum(median) AS ns FROM v_summary WHERE run_id = %s AND metric IN (%s) GROUP BY axes, variant HAVING count(*) = %d" % (
+def speed_up(ours, theirs, metrics, math=None):
+    """Their time over ours, by the sum of metrics: the least over all settings that both have. How products are made is no setting: peers
+    have one way, and ours is `math`."""
+    total = """SELECT json_remove(axes, '$.math') AS setting, axes ->> 'math' AS math, variant, sum(median) AS ns FROM v_summary
+        WHERE run_id = %s AND metric IN (%s) GROUP BY axes, variant HAVING count(*) = %d""" % (
         RUN, ", ".join("'%s'" % m for m in metrics), len(metrics))
-    return """WITH t AS (%s) SELECT 'least time of %s over %s', min(1.0 * p.ns / o.ns) FROM t o JOIN t p USING (axes)
-        WHERE o.variant = '%s' AND p.variant = '%s' HAVING count(*) > 0""" % (total, theirs, ours, ours, theirs)
+    return """WITH t AS (%s) SELECT 'least time of %s over %s', min(1.0 * p.ns / o.ns) FROM t o JOIN t p USING (setting)
+        WHERE o.variant = '%s' AND p.variant = '%s' %s HAVING count(*) > 0""" % (
+        total, theirs, " ".join(filter(None, (ours, math))), ours, theirs, "AND o.math = '%s'" % math if math else "")
 
 
 def step_ratio(metric, peer, dtype):
@@ -64,7 +67,8 @@ WORK = [Figure("declared-work", "%", (AT_MOST, 1e-7), DECLARED)]
 STEP = [Figure("step-trace", "%", (AT_MOST, 4), TRACE), *WORK, Figure(None, "%", None, MFU % "<>")]
 CUDNN = [Figure("cudnn-speed", "x", (AT_LEAST, 0.98), speed_up("cudnn", "torch-sdpa-cudnn", TOTAL)),
          Figure("cudnn-speed", "x", (AT_LEAST, 1.7), speed_up("cudnn", "torch-sdpa", TOTAL)), *RATES]
-FLASH_PEERS = [Figure(None, "x", None, speed_up("flash", peer, TOTAL)) for peer in ("torch-eager", "torch-sdpa-efficient")] + RATES
+FLASH_PEERS = [Figure(None, "x", None, speed_up("flash", peer, TOTAL, math)) for peer in ("torch-eager", "torch-sdpa-efficient")
+               for math in ("ieee", "3xtf32")] + RATES
 RANKS = [Figure(None, "x", None, EXPOSED)]
 
 

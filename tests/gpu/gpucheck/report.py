@@ -88,7 +88,7 @@ def shown(session):
         for run, in session.query("SELECT max(run_id) FROM v_run WHERE label = ?", session.label(name)):
             if run is None or time.monotonic() > session.over - TO_SHOW_SECONDS:
                 continue
-            rc, text = session.run(session.perfkit, "show", str(run), "--format", "markdown", "--width", "0", "--quiet")
+            rc, text = session.run(session.perfkit, "show", str(run), "--format", "markdown", "--width", "0", "--quiet", apart=True)
             yield "\n## Run %d: %s\n\n%s" % (run, name, text if rc == 0 else "cannot be shown: " + reason_in(text))
 
 

@@ -52,9 +52,10 @@ def reason_in(text):
     return "; ".join(line.strip() for line in (errors or lines or ["no output"])[-3:])[:500]
 
 
-def tool(name, *more):
+def tool(name):
     """A program of NVIDIA's: in PATH, the toolkit, or a folder of its own."""
-    folders = [os.environ.get("PATH", ""), os.path.join(os.environ.get("CUDA_HOME", "/usr/local/cuda"), "bin"), *more]
+    toolkit = os.environ.get("CUDA_HOME", "/usr/local/cuda")
+    folders = [os.environ.get("PATH", ""), os.path.join(toolkit, "bin"), os.path.join(toolkit, "compute-sanitizer")]
     return shutil.which(name, path=os.pathsep.join(folders + sorted(glob.glob("/opt/nvidia/nsight-*/*"))))
 
 
@@ -69,6 +70,8 @@ class Session:
         self.over = time.monotonic() + (args.within or float("inf"))
         self.ends = self.over - min(TO_END_SECONDS, (args.within or 0) / 3)
         self.deadline = self.ends
+        self.within = args.within
+        self.found = {}
         self.goes_on = False  # the stage under way was begun by an earlier call, or cut short in this one
         self.scratch = tempfile.TemporaryDirectory(prefix="gpu-check-")
         self.env = self.environment()
@@ -78,14 +81,16 @@ class Session:
         env.update(PERFKIT_DB=str(self.folder.db), LC_ALL="C.UTF-8", PYTHONDONTWRITEBYTECODE="1")
         env.setdefault("PERFKIT_PYTHON", sys.executable)
         env.setdefault("VIRTUAL_ENV", sys.prefix)  # NVIDIA's libraries may be packages of this interpreter
+        env.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # JAX would take three quarters of the GPU's memory from the others
         if (HERE.parent / "peers").is_dir():
             env["PERFKIT_PEERS"] = str(HERE.parent / "peers")
         if (HERE.parent / "mpi" / "bin").is_dir():
             env["PATH"] = "%s:%s" % (HERE.parent / "mpi" / "bin", env.get("PATH", "/usr/bin:/bin"))
         return env
 
-    def seconds_left(self):
-        return self.ends - time.monotonic()
+    def has_time_for(self, least):
+        """Whether a stage may begin; one that needs more than the whole call has begins all the same, while most of it is left."""
+        return self.ends - time.monotonic() >= max(LEAST_SECONDS, min(least, 0.7 * (self.within or least)))
 
     def facts(self):
         """Recorded with every stage: results are of a machine."""
@@ -97,36 +102,42 @@ class Session:
             words = p.stdout.strip().split(", ")
             if p.returncode == 0 and len(words) == 3 and words[1].isdigit():
                 facts.update(gpu=words[0], memory_bytes=int(words[1]) << 20, driver=words[2])
+        for f in glob.glob("/proc/driver/nvidia/gpus/*/information") if self.cuda and not facts["gpu"] else []:
+            facts["gpu"] = next((line.partition(":")[2].strip() for line in pathlib.Path(f).read_text().splitlines() if line.startswith("Model:")), None)
         self.folder.machine.update(facts)
 
     def allow(self, seconds):
         """The stage that begins now has so long, and never more than the call has."""
         self.deadline = min(time.monotonic() + min(seconds, STAGE_SECONDS), self.ends)
 
-    def run(self, *command, env=None):
-        """Runs a command into the log. Returns (status, output); past the stage's time it is interrupted."""
+    def run(self, *command, env=None, apart=False):
+        """Runs a command into the log. Returns (status, output); past the stage's time it is interrupted. apart: output without what it
+        wrote on standard error, which is in the log behind it."""
         words, began, late = [str(c) for c in command], time.monotonic(), False
-        with tempfile.TemporaryFile("w+", errors="replace") as output:
-            p = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env={**self.env, **(env or {})},
-                                 cwd=self.scratch.name, preexec_fn=die_with_parent)
+        with tempfile.TemporaryFile("w+", errors="replace") as output, tempfile.TemporaryFile("w+", errors="replace") as errors:
+            p = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=output, stderr=errors if apart else subprocess.STDOUT,
+                                 env={**self.env, **(env or {})}, cwd=self.scratch.name, preexec_fn=die_with_parent)
             try:
                 p.wait(max(1, self.deadline - began))
             except subprocess.TimeoutExpired:
                 late = True
             finally:  # whatever ends the wait, nothing is left running
                 end(p)
-                output.seek(0)
-                text = output.read()
-                self.folder.append(" ".join(words), text, p.returncode, time.monotonic() - began)
+                texts = [f.seek(0) or f.read() for f in (output, errors)]
+                self.folder.append(" ".join(words), "".join(texts), p.returncode, time.monotonic() - began)
         if late:
             raise Partial("%s was interrupted after %.0f s" % (pathlib.Path(words[0]).name, time.monotonic() - began))
-        return p.returncode, text
+        return p.returncode, texts[0]
 
-    def must(self, *command):
-        rc, text = self.run(*command)
+    def must(self, *command, **how):
+        rc, text = self.run(*command, **how)
         if rc:
             raise Failed("%s: status %d: %s" % (pathlib.Path(str(command[0])).name, rc, reason_in(text)))
         return text
+
+    def tables(self, *command):
+        """{table: rows} of a perfkit command."""
+        return {name: t["rows"] for name, t in json.loads(self.must(self.perfkit, *command, "--format", "json", apart=True))["tables"].items()}
 
     def label(self, stage):
         return "gpu-check-%s-%s" % (stage, self.device)
@@ -157,8 +168,10 @@ class Session:
             raise Failed("run %s: status %d: %s" % (experiment, rc, reason_in(text)))
 
     def doctor(self):
-        tables = json.loads(self.must(self.perfkit, "doctor", "--format", "json"))["tables"]
-        return {r["name"]: r for table in tables.values() for r in table["rows"]}
+        """{name: row} of perfkit doctor, once a call: its self-tests take seconds on a GPU."""
+        if not self.found:
+            self.found = {r["name"]: r for rows in self.tables("doctor").values() for r in rows}
+        return self.found
 
     def peers(self, names):
         """Those whose file is here, as options."""

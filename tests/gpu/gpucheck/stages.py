@@ -30,6 +30,7 @@ class Stage(NamedTuple):
     claims: str  # ids of docs/gpu-status.md
     work: Callable  # (session, stage) -> Result
     needs: str = ""  # "gpu": nothing of it is on a CPU
+    least: int = 0  # seconds without which it is not begun: what it starts with cannot be resumed
 
 
 class Run:
@@ -147,7 +148,7 @@ def sanitizer(which):
         # The test program starts a child for its tests and uses no GPU itself.
         rc, text = session.run(path, "--tool", which, "--error-exitcode", "9", "--report-api-errors", "no", "--require-cuda-init", "no",
                                "--kernel-name", OWN_KERNELS, session.tests / "test-gpu-ops", session.device, "tiny", env={"PK_TEST_SECONDS": "600"})
-        if "not supported" in text.lower():
+        if "device not supported" in text.lower():
             raise Skip("compute-sanitizer refuses this machine: %s" % reason_in(text))
         found = [int(a or b) for a, b in re.findall(SUMMARY, text)]
         if rc or not found or any(found):
@@ -211,9 +212,7 @@ def ranks(session, stage):
 
 
 def ceilings(session, stage):
-    import json
-    text = session.must(session.perfkit, "doctor", "--ceilings", "--device", session.device, "--format", "json")
-    row = next(r for r in json.loads(text[text.index('{"schema"'):])["tables"]["ceilings"]["rows"] if r["device"] == session.device)
+    row, = session.tables("doctor", "--ceilings", "--device", session.device)["ceilings"]
     rows = [{"claim": None, "what": key, "value": value, "unit": "", "bound": None, "holds": None} for key, value in row.items()
             if isinstance(value, float) and not key.startswith("sheet_")]
     return Result("measured and stored" + (", not settled: %s" % row["doubtful"] if row.get("doubtful") else ""), rows)
@@ -238,7 +237,7 @@ def large(session):
 def profilers(session, stage):
     """One iteration under NVIDIA's own profilers, as docs/counters.md says it."""
     once = [session.perfkit, "run", "attention-scaling", "--device", session.device, "--variant", "flash", *axes("d_model=64", "seq_len=1024"), "--once"]
-    lines = {"ncu": ["--clock-control", "none", "--launch-count", "5"],
+    lines = {"ncu": ["--clock-control", "none", "--kernel-name", "regex:forward", "--launch-count", "1"],
              "nsys": ["profile", "--trace", "cuda,nvtx", "--force-overwrite", "true", "--output", os.path.join(session.scratch.name, "once")]}
     said, failed = [], []
     for name, words in lines.items():
@@ -268,7 +267,7 @@ STAGES = [
     Stage("machine", "GPU, driver, toolkit, libraries, Python packages; perfkit doctor", 60, "libraries gpu-check bundle", machine),
     Stage("numerics", "every kernel and library call agrees with the references, tiny shapes", 60,
           "device kernels products flash-3xtf32 bf16-elements layers lanes cudnn cudnn-tests", numerics),
-    Stage("memcheck", "no bad memory access in perfkit's kernels", 90, "memcheck", sanitizer("memcheck"), "gpu"),
+    Stage("memcheck", "no bad memory access in perfkit's kernels", 90, "memcheck", sanitizer("memcheck"), "gpu", 60),
     Stage("counters", "CUPTI's counters and trace and NVML's state of one case", 90, "gpu-counters gpu-trace gpu-state counter-runs",
           counters([*axes("d_model=64", "seq_len=512"), *QUICK]), "gpu"),
     Stage("captured", "a captured training step, traced", 40, "graphs declared-work",
@@ -294,14 +293,14 @@ STAGES = [
     Stage("flash-peers", "fp32 attention up to 65536 tokens beside PyTorch", 240, "torch-peers",
           Run("attention-scaling", [*LONG_ATTENTION, "--variant", "flash", *PEERS], None, FP32_PEERS, figures.FLASH_PEERS)),
     Stage("ranks", "two ranks over MPI on one device, beside PyTorch over gloo", 180, "mpi-staged nccl-two-refused", ranks),
-    Stage("tree", "real weights sliced and patched on the device", 60, "tree-table tree-weights",
+    Stage("tree", "real weights sliced and patched on the device", 120, "tree-table tree-weights",
           Run("tree-patch", ["--preset", "weights", *axes("slicing=per-leaf,batched,graph"), "--invocations", "1"],
               axes("model=2L-256H", "weights=real", "tp=2"))),
     # Compiled peers.
     Stage("step-compiled", "a bf16 step of the small model beside torch.compile", 300, "step-compiled",
-          Run("mixed-precision", [*STEP, *axes("dtype=bf16")], None, ["torch-compile"], figures.compiled_step())),
+          Run("mixed-precision", [*STEP, *axes("dtype=bf16")], None, ["torch-compile"], figures.compiled_step()), least=200),
     Stage("attention-compiled", "fp32 attention beside torch.compile", 240, "torch-peers",
-          Run("attention-scaling", [*GRID, *axes("dtype=fp32"), "--variant", "vanilla,fused,flash", *PEERS], None, ["torch-compile"])),
+          Run("attention-scaling", [*GRID, *axes("dtype=fp32"), "--variant", "vanilla,fused,flash", *PEERS], None, ["torch-compile"]), least=120),
     # What takes longest.
     Stage("numerics-full", "the tests of stage numerics with large and odd shapes", 240, "gpu-tests", numerics_full),
     Stage("profilers", "one case under ncu and nsys", 90, "profilers", profilers, "gpu"),
@@ -314,7 +313,7 @@ STAGES = [
     Stage("tree-peers", "trees patched beside Equinox", 180, "tree-table",
           Run("tree-patch", [*axes("model=4L-768H,12L-768H"), "--invocations", "2", "--timeout", "120s"], axes("model=2L-256H"), TREE_PEERS)),
     Stage("large", "a step of the large model beside PyTorch", 400, "large-mfu step-memory",
-          Run("mixed-precision", large, None, ["torch-eager", "torch-compile"], [figures.mfu("large-mfu", 45), *figures.STEP, *figures.memory("torch-eager")])),
-    Stage("racecheck", "no race in shared memory in perfkit's kernels", 300, "racecheck", sanitizer("racecheck"), "gpu"),
+          Run("mixed-precision", large, None, ["torch-eager", "torch-compile"], [figures.mfu("large-mfu", 45), *figures.STEP, *figures.memory("torch-eager")]), least=200),
+    Stage("racecheck", "no race in shared memory in perfkit's kernels", 300, "racecheck", sanitizer("racecheck"), "gpu", 120),
 ]
 NAMES = [s.name for s in STAGES]
