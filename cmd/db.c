@@ -163,7 +163,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 
 const struct pk_cmd pk_cmd_db = {
     .name = "db",
-    .summary = "what is in the store, whether it is sound; migrate, merge, prune",
+    .summary = "store contents and integrity; migrate, merge, prune",
     .usage = "db info|migrate|merge FILE...|check|prune [--keep N] [options]",
     .examples = "perfkit db info\n"
                 "perfkit db merge node1.db node2.db\n"

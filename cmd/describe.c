@@ -98,7 +98,7 @@ static const char *region_summary(const struct pk_probe *p, const char *metric, 
         if (!strcmp(metric + n, "_ns"))
             return r->summary;
         if (!strcmp(metric + n, "_host_ns"))
-            return pk_printf(a, "what the host waited for it: %s", r->summary);
+            return pk_printf(a, "host time, including the wait for: %s", r->summary);
     }
     return NULL;
 }

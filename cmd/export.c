@@ -78,7 +78,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 
 const struct pk_cmd pk_cmd_export = {
     .name = "export",
-    .summary = "raw samples and what was made of them, for other programs",
+    .summary = "raw samples and derived data, for other programs",
     .usage = "export csv|json|jsonl|markdown [RUN] [--what ROWS] [options]",
     .examples = "perfkit export csv > samples.csv\n"
                 "perfkit export json nightly --what summary -o summary.json\n"

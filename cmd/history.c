@@ -1,4 +1,4 @@
-/* History: what an experiment measured run after run, and in which run it changed for good. */
+/* History: what an experiment measured run after run, and in which runs it changed lastingly. */
 #include "judge/history/history.h"
 #include "bench/probe.h"
 #include "cmd/cmd.h"
@@ -95,7 +95,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 
 const struct pk_cmd pk_cmd_history = {
     .name = "history",
-    .summary = "an experiment over its runs: medians, a plot, and where it changed for good",
+    .summary = "an experiment over its runs: medians, a plot, and change points",
     .usage = "history EXPERIMENT [options]",
     .examples = "perfkit history attention-scaling\n"
                 "perfkit history attention-scaling --metric forward_ns --filter seq_len=1024,variant=flash\n"

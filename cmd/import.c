@@ -1,4 +1,4 @@
-/* Import: slices that a store could not take when they were measured. */
+/* Import: slices of a spool, kept beside a store that could not be written when they were measured. */
 #include "cmd/cmd.h"
 
 #include "bench/record/spool.h"
@@ -20,7 +20,7 @@ static enum pk_code import(struct pk_app *app, struct pk_store *s, struct pk_err
     pk_out_row(app->out, (struct pk_cell[]){{.type = PK_CELL_TEXT, .s = file},
                                             {.type = PK_CELL_INT, .i = (int64_t)r.added},
                                             {.type = PK_CELL_INT, .i = (int64_t)r.known}});
-    pk_note(app, "%s holds nothing that %s does not: it can be removed", file, pk_store_file(s));
+    pk_note(app, "all of %s is in %s: it can be removed", file, pk_store_file(s));
     return PK_OK;
 }
 
@@ -36,7 +36,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 
 const struct pk_cmd pk_cmd_import = {
     .name = "import",
-    .summary = "bring slices in that a store could not take",
+    .summary = "import spooled results: slices kept beside a store that could not be written",
     .usage = "import FILE [options]",
     .examples = "perfkit import perfkit.db.spool-12.jsonl",
     .exact_args = "1",

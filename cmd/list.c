@@ -19,7 +19,7 @@ static const struct pk_opt options[] = {
      .letter = 'a',
      .type = PK_OPT_FLAG,
      .offset = offsetof(struct options, all),
-     .help = "experiments, counters: also those that test perfkit itself",
+     .help = "experiments, counters: also those that only test perfkit",
      .group = "Listing"},
     {0},
 };
@@ -124,7 +124,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 
 const struct pk_cmd pk_cmd_list = {
     .name = "list",
-    .summary = "what can be run here, and what was",
+    .summary = "experiments, devices, counters and recorded runs",
     .usage = "list [experiments|devices|counters|runs] [NAME|PATTERN] [options]",
     .examples = "perfkit list experiments\n"
                 "perfkit list experiments attention-scaling\n"

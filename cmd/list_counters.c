@@ -141,7 +141,7 @@ static const char *group_reason(const struct lister *l, const struct pk_group *g
 {
     for (size_t i = 0; i < g->n_required; i++) {
         const struct listed *e = find(l, g->events[i]);
-        const char *why = e ? e->reason : "this build of perfkit has no source of it";
+        const char *why = e ? e->reason : "this build of perfkit has no source for it";
         if (why)
             return pk_printf(l->arena, "%s: %s", g->events[i], why);
     }
@@ -159,7 +159,7 @@ static const char *joined(const struct pk_group *g, struct pk_arena *a)
 static const struct pk_column group_columns[] = {
     {.key = "name", .heading = "Name", .left = true},
     {.key = "available", .heading = "Here", .left = true},
-    {.key = "title", .heading = "What it answers", .left = true},
+    {.key = "title", .heading = "Question", .left = true},
     {.key = "events", .heading = "Events", .left = true, .optional = 1},
     {.key = "reason", .heading = "Why not", .left = true},
 };

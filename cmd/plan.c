@@ -279,7 +279,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 
 const struct pk_cmd pk_cmd_plan = {
     .name = "plan",
-    .summary = "what a model says before anybody has the machine: gradient buckets",
+    .summary = "analytical models from given constants: gradient buckets",
     .usage = "plan bucket [options]",
     .examples = "perfkit plan bucket --model large --backward 400ms --ranks 8,64,512 --bandwidth 25GB\n"
                 "perfkit plan bucket --from @ --backward 80ms --ranks 16,256\n"

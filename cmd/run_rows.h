@@ -19,21 +19,21 @@
 
 #define PK_RUN_ROWS_PLACE \
     {"filter", 'f', PK_OPT_TEXT, PK_RUN_AT(filter), "EXPR", \
-     .help = "keep cases where it holds: seq_len>=1024,variant=flash|fused"}, \
+     .help = "keep only cases that match: seq_len>=1024,variant=flash|fused"}, \
     {"device", 'd', PK_OPT_TEXT, PK_RUN_AT(device), "DEVICE", \
      .help = "one of `perfkit list devices`; without it the fastest that works here"}
 
 #define PK_RUN_ROWS_PROCESS \
     {"min-samples", 0, PK_OPT_INT, PK_RUN_AT(min_samples), "N", 1, 1000000, .def = "15", \
-     .help = "steady samples at least (a --budget may leave 3)"}, \
+     .help = "at least so many steady samples (3 under a tight --budget)"}, \
     {"max-samples", 0, PK_OPT_INT, PK_RUN_AT(max_samples), "N", 1, 1000000, .def = "10000", \
-     .help = "steady samples at most"}, \
+     .help = "at most so many steady samples"}, \
     {"min-time", 0, PK_OPT_DURATION, PK_RUN_AT(min_time_ns), "TIME", 0, 3.6e12, .def = "200ms", \
-     .help = "steady time at least; of a least and a most, the one left out follows the other"}, \
+     .help = "measure at least so long; --min-time or --max-time follows the one that is given"}, \
     {"max-time", 0, PK_OPT_DURATION, PK_RUN_AT(max_time_ns), "TIME", 0, 3.6e12, .def = "1s", \
-     .help = "steady time after which the next process begins, quiet or not"}, \
+     .help = "time cap, even if --max-noise is not reached"}, \
     {"max-noise", 0, PK_OPT_RATIO, PK_RUN_AT(max_noise), "RATIO", 0, 1, .def = "0.5%", \
-     .help = "half-width of the median's interval that is good enough"}, \
+     .help = "stop when the median's interval is at most this wide (half-width)"}, \
     {"warmup", 'w', PK_OPT_INT, PK_RUN_AT(warmup), "N", -1, 1000000, .def = "-1", \
      .help = "iterations to leave out; -1 finds the end of warm-up in the samples"}
 

@@ -20,7 +20,7 @@ const char *pk_usage_program(struct pk_arena *a)
                    "source <(perfkit completion)\n"
                    "                        completes words in bash\n"
                    "perfkit --version\n\n"
-                   "RUN is @ (the newest), @~1 (the one before), an id, a label, or FILE.db:RUN.\n"
+                   "RUN: `@` is the newest run, `@~1` the one before; or an id, a label, FILE.db:RUN.\n"
                    "A first one: perfkit run attention-scaling\n");
     return pk_buf_text(&b);
 }

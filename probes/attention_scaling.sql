@@ -60,18 +60,18 @@ LEFT JOIN attention_case v ON v.run_id = t.run_id AND v.device = t.device AND v.
 -- column: other_axes | Other axes | json | hide
 -- note: SELECT message FROM attention_case WHERE run_id = :run AND variant = :each AND status <> 'OK' AND message <> ''
 --   GROUP BY message ORDER BY min(ordinal)
--- note: SELECT 'Noisy: ' || sum(noisy) || ' of ' || count(*) || ', the true median may lie more than 10 % away. More --invocations, or a '
---   || 'quieter machine, would narrow it.'
+-- note: SELECT 'Noisy: the median of ' || sum(noisy) || ' of ' || count(*) || ' cases is uncertain by more than 10 %. Use more --invocations '
+--   || 'or a quieter machine.'
 --   FROM (SELECT max(forward_uncertainty, backward_uncertainty) > 0.1 AS noisy FROM attention_case
 --         WHERE run_id = :run AND variant = :each AND forward_ns IS NOT NULL) HAVING sum(noisy) > 0
--- note: SELECT 'No ±: it is of an interval over processes, and that takes three (--invocations 3); the fewest here are '
+-- note: SELECT 'No ±: an interval needs three processes (--invocations 3); the fewest here are '
 --   || min(invocations) || '.'
 --   FROM attention_case WHERE run_id = :run AND variant = :each AND forward_ns IS NOT NULL AND forward_ci_low_ns IS NULL
 --   HAVING count(*) > 0
 -- note: SELECT 'Cold: the caches were emptied before every sample; a case that lives in a cache had to fetch its inputs.'
 --   FROM v_setting WHERE run_id = :run AND key = 'caches' LIMIT 1
--- note: SELECT 'Measured on a busy host: ' || group_concat(k.key, ', ') || ', whose highest repeat no second one came within 5 % of; '
---   || '% of floor may be too high. The next run measures once more.'
+-- note: SELECT 'Measured on a busy host: ' || group_concat(k.key, ', ') || ': the highest value was not confirmed by a second one within 5 %, '
+--   || 'so that % of floor may be too high. The next run measures again.'
 --   FROM v_ceiling k JOIN v_run r ON r.run_id = k.run_id
 --   WHERE k.run_id = :run AND NOT k.confirmed AND k.key IN ('fp32_flops_per_s', 'memory_bytes_per_s')
 --   AND k.device IN (SELECT coalesce(r.settings ->> 'ceilings_of', c.device) FROM attention_case c WHERE c.run_id = :run)

@@ -552,7 +552,7 @@ static void teardown(struct pk_ctx *ctx)
 
 const struct pk_probe pk_probe_ddp_bucket = {
     .name = "ddp-bucket",
-    .summary = "averaging gradients between ranks: six ways, bucket sizes, and the size a model would choose",
+    .summary = "exposed all-reduce time per bucketing method, and the best bucket size",
     .revision = 1,
     .axes = axes,
     .variants = variants,

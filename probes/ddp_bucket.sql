@@ -61,7 +61,7 @@ SELECT run_id, setting, step_ns AS naive_step_ns, comm_ns AS naive_comm_ns FROM 
 -- column: setting | Setting | text | machine
 -- note: SELECT 'Not measured: ' || variant || CASE WHEN bucket_bytes > 0 THEN printf(' %g MB', bucket_bytes / 1e6) ELSE '' END || ': ' || message FROM ddp_case
 --   WHERE run_id = :run AND setting = :each AND status <> 'ok' AND message <> '' GROUP BY message ORDER BY min(ordinal)
--- note: SELECT 'Overhead: the share of the step that is not compute. Comm: all-reduces added up, hidden ones too.'
+-- note: SELECT 'Overhead: share of the step that is not compute. Comm: sum of all all-reduces, hidden or exposed.'
 -- note: SELECT 'A negative Overhead: Total is the median of steps, Compute the sum of the medians of forward and backward; what is between them is less than they spread.'
 --   FROM ddp_case WHERE run_id = :run AND setting = :each AND compute_ns > step_ns LIMIT 1
 SELECT variant, bucket_bytes, first_bucket_bytes, gradients, step_ns AS total_ns, step_uncertainty AS total_uncertainty, comm_ns, compute_ns,

@@ -97,7 +97,7 @@ GROUP BY model, axes ->> 'vocab' ORDER BY min(ordinal);
 --   GROUP BY message ORDER BY min(ordinal)
 -- note: SELECT '± is of the median time; tokens/s = tokens of a step / median time, from and to of the ends of its interval.' FROM precision_case
 --   WHERE run_id = :run AND model = :each AND step_ci_low_ns IS NOT NULL LIMIT 1
--- note: SELECT 'No ± and no interval: they are over processes, and that takes three (--invocations 3).' FROM precision_case
+-- note: SELECT 'No ± and no interval: they need three processes (--invocations 3).' FROM precision_case
 --   WHERE run_id = :run AND model = :each AND step_ns IS NOT NULL AND step_ci_low_ns IS NULL LIMIT 1
 -- note: SELECT 'Products of a shape are made by the library that was faster when both were tried, once per run: '
 --   || group_concat(shapes || ' by ' || library, ', ') || '.'
@@ -168,8 +168,8 @@ JOIN precision_case v ON v.run_id = t.run_id AND v.device = t.device AND v.varia
 -- column: saved | Memory saved (%) | % | 1
 -- column: verdict | In words | text
 -- column: other_axes | Other axes | json | hide
--- note: SELECT 'Speed-up = fp32''s time / this time; its interval is from the ends of both. Nothing is said of which is faster where it holds 1'
---   || CASE WHEN count(speedup_low) < count(speedup) THEN ', or where there is none: it takes three processes (--invocations 3)' ELSE '' END
+-- note: SELECT 'Speed-up = fp32''s time / this time; its interval is from the ends of both. No verdict where it contains 1'
+--   || CASE WHEN count(speedup_low) < count(speedup) THEN ' or is missing: it needs three processes (--invocations 3)' ELSE '' END
 --   || '. `perfkit compare --by dtype` has verdicts.' FROM precision_pair WHERE run_id = :run AND model = :each AND speedup IS NOT NULL
 --   HAVING count(*) > 0
 SELECT mode, variant, dtype, coalesce(fp32_shown, fp32_status) AS fp32, coalesce(shown, status) AS this, speedup, speedup_low, speedup_high, 1 - 1 / speedup AS time_saved,
@@ -220,8 +220,8 @@ WHERE t.whole OR t.ns IS NOT NULL OR v.ns IS NOT NULL;
 -- column: other_axes | Other axes | json | hide
 -- note: SELECT 'Backward + optimizer is measured within the step, not subtracted.' FROM precision_phase
 --   WHERE run_id = :run AND model = :each AND mode = 'step' LIMIT 1
--- note: SELECT 'Speed-up = eager''s time / this time; its interval is from the ends of both. Nothing is said of which is faster where it holds 1'
---   || CASE WHEN count(speedup_low) < count(speedup) THEN ', or where there is none: it takes three processes (--invocations 3)' ELSE '' END || '.'
+-- note: SELECT 'Speed-up = eager''s time / this time; its interval is from the ends of both. No verdict where it contains 1'
+--   || CASE WHEN count(speedup_low) < count(speedup) THEN ' or is missing: it needs three processes (--invocations 3)' ELSE '' END || '.'
 --   FROM precision_against_eager WHERE run_id = :run AND model = :each AND speedup IS NOT NULL HAVING count(*) > 0
 SELECT phase, variant, dtype, coalesce(eager_shown, nullif(eager_status, 'OK')) AS eager, coalesce(shown, nullif(status, 'OK')) AS this, eager_ns, ns, speedup, speedup_low, speedup_high,
        CASE WHEN speedup_low > 1 THEN 'faster' WHEN speedup_high < 1 THEN 'slower' WHEN speedup_low IS NOT NULL THEN 'not told apart' END AS verdict,
@@ -266,8 +266,8 @@ WHERE t.told;
 -- column: other_axes | Other axes | json | hide
 -- note: SELECT 'Of the first step, from the same weights and tokens. Gradient: norm of the difference to that of fp32 eager, relative to its norm, '
 --   || 'estimated within about 9 % of itself from sketches.' FROM precision_drifted WHERE run_id = :run AND model = :each AND sketch IS NOT NULL AND from_sketch IS NOT NULL LIMIT 1
--- note: SELECT 'Nothing to hold ' || group_concat(DISTINCT variant || ' ' || dtype) || ' against: '
---   || coalesce('fp32 eager, which is without a result here.' || (SELECT '' FROM precision_case c WHERE c.run_id = :run AND c.model = :each
+-- note: SELECT 'No reference for ' || group_concat(DISTINCT variant || ' ' || dtype) || ': '
+--   || coalesce('fp32 eager has no result here.' || (SELECT '' FROM precision_case c WHERE c.run_id = :run AND c.model = :each
 --        AND c.variant = 'eager' AND c.dtype = 'fp32' LIMIT 1),
 --      'this run has no fp32 eager. Add it with'
 --      || iif('fp32' IN (SELECT dtype FROM precision_case WHERE run_id = :run), '', ' -a dtype=fp32,' || group_concat(DISTINCT dtype))
@@ -308,8 +308,8 @@ WHERE c.step_ns IS NOT NULL;
 --   || 'forward, recomputation and the optimizer not.' FROM precision_rate WHERE run_id = :run AND model = :each LIMIT 1
 -- note: SELECT 'No ceiling of ' || group_concat(DISTINCT dtype) || ' products has been measured on this device.' FROM precision_rate
 --   WHERE run_id = :run AND model = :each AND ceiling_flops_per_s IS NULL HAVING count(*) > 0
--- note: SELECT 'Above the measured ceiling, which stands too low: ' || group_concat(told, ', ')
---   || '. `perfkit doctor --ceilings` on an idle machine measures again.'
+-- note: SELECT 'Above the measured ceiling, which is too low: ' || group_concat(told, ', ')
+--   || '. Run `perfkit doctor --ceilings` on an idle machine.'
 --   FROM precision_rate WHERE run_id = :run AND model = :each AND rate_flops_per_s > ceiling_flops_per_s HAVING count(*) > 0
 -- note: SELECT 'Above the data sheet''s peak, which cannot be: ' || group_concat(told, ', ') || '.'
 --   FROM precision_rate WHERE run_id = :run AND model = :each AND rate_flops_per_s > sheet_flops_per_s HAVING count(*) > 0

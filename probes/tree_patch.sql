@@ -357,8 +357,8 @@ ORDER BY min(f.ordinal) OVER (PARTITION BY f.other_axes), f.parameters;
 -- column: of_ceiling | % of copy ceiling | % | 0
 -- column: other_axes | Other axes | json | hide
 -- note: SELECT 'Moved: read and written. Ceiling: the same, of a dense copy that no cache holds (`perfkit doctor --ceilings`); small models live in a cache and may be above it. The median over the variants, which slice alike.'
--- note: SELECT 'The copy ceiling was measured on a busy host: no second repeat came within 5 % of its highest; % of it may be too high. '
---   || 'The next run measures once more.'
+-- note: SELECT 'Measured on a busy host: the highest copy ceiling was not confirmed by a second one within 5 %, so that % of it may be '
+--   || 'too high. The next run measures again.'
 --   FROM v_ceiling k JOIN v_run r ON r.run_id = k.run_id
 --   WHERE k.run_id = :run AND k.key = 'copy_bytes_per_s' AND NOT k.confirmed
 --   AND k.device IN (SELECT coalesce(r.settings ->> 'ceilings_of', c.device) FROM v_case c WHERE c.run_id = :run)

@@ -118,7 +118,7 @@ static const char notes_sql[] =
     "  FROM noted WHERE quality = 'approximate' AND known GROUP BY note"
     " UNION ALL SELECT group_concat(name, ', ') || ': ' || note, 2"
     "  FROM noted WHERE quality = 'exact' AND known AND note <> '' GROUP BY note"
-    " UNION ALL SELECT 'Counted in user mode only, as kernel mode is forbidden: ' || group_concat(name, ', "
+    " UNION ALL SELECT 'Counted in user mode only (kernel mode is not permitted): ' || group_concat(name, ', "
     "'), 3 FROM (SELECT DISTINCT name FROM counted WHERE modes = 'user') HAVING count(*)"
     " UNION ALL SELECT printf('Counting by ' || native || ' slowed ' || region || ' down by up to %.0f %%, "
     "more than processes differ by: its counts hold, but what they say of a rate may not.', 100 * "

@@ -41,7 +41,7 @@ static const char doubts[] =
     " all_of_them AS (SELECT count(DISTINCT l.case_id) AS cases, count(*) AS slices"
     "                 FROM v_slice l JOIN named n ON n.case_id = l.case_id"
     "                 WHERE l.run_id = :run AND l.pass = 'timing' AND l.status = 'ok')"
-    " SELECT 'Of ' || t.cases || iif(t.cases = 1, ' case, ', ' cases, ') || count(*) || ' (' ||"
+    " SELECT count(*) || ' of ' || t.cases || iif(t.cases = 1, ' case (', ' cases (') ||"
     "        sum(d.slices) || ' of ' || t.slices || iif(t.slices = 1, ' slice) ', ' slices) ') ||"
     "        iif(count(*) = 1 AND d.meaning GLOB 'were *', 'was ' || substr(d.meaning, 6), d.meaning) || ': "
     "' ||"

@@ -117,7 +117,7 @@ static bool countable(struct selection *s, const struct bundle *b, size_t i)
     struct pk_err err;
     if (!b->sources[i]) {
         pk_fail(&err, PK_E_UNAVAILABLE, " ");
-        pk_why(&err, "this build of perfkit has no source of it");
+        pk_why(&err, "this build of perfkit has no source for it");
     } else if (s->command && !b->sources[i]->open_command) {
         pk_fail(&err, PK_E_UNAVAILABLE, " ");
         pk_why(&err, "%s", b->sources[i]->ours);

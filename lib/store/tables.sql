@@ -18,7 +18,7 @@
 -- column: system_ns | System (ms) | ms | 3
 -- column: peak_bytes | Peak memory (MB) | MB | 3
 -- column: runs | Runs
--- note: SELECT 'User and System are medians over the runs, with the children it waited for; Peak memory is the largest process''s.'
+-- note: SELECT 'User and System: medians over the runs, child processes included. Peak memory: of the largest process.'
 --   WHERE EXISTS (SELECT 1 FROM v_summary WHERE run_id = :run AND metric = 'wall_ns' AND experiment = :experiment)
 --     AND :experiment = 'exec'
 SELECT coalesce(json_extract(w.axes, '$.command'), w.variant) AS command, w.mean AS mean_ns, w.sd AS sd_ns, w.median AS median_ns,
@@ -46,8 +46,8 @@ WHERE w.run_id = :run AND w.experiment = :experiment AND w.experiment = 'exec' A
 -- column: llc_misses | LLC misses | | hide
 -- note: SELECT n.text || json_extract(s.notes, n.key) FROM v_slice s JOIN v_case c USING (case_id)
 --   JOIN (SELECT 1 AS at, '$.not_counted' AS key, 'Not counted: ' AS text
---         UNION ALL SELECT 2, '$.user_only', 'Counted in user mode only, as kernel mode is forbidden: '
---         UNION ALL SELECT 3, '$.scaled', 'Scaled, since they took turns: ') n
+--         UNION ALL SELECT 2, '$.user_only', 'Counted in user mode only (kernel mode is not permitted): '
+--         UNION ALL SELECT 3, '$.scaled', 'Scaled, because they were multiplexed: ') n
 --   WHERE s.run_id = :run AND c.experiment = :experiment AND s.pass = 'counter' AND s.status = 'ok'
 --     AND json_extract(s.notes, n.key) IS NOT NULL ORDER BY c.ordinal, n.at
 -- note: SELECT 'Not counted: ' || g.value || '.' FROM v_setting g JOIN v_run r USING (run_id)
@@ -56,7 +56,7 @@ WHERE w.run_id = :run AND w.experiment = :experiment AND w.experiment = 'exec' A
 -- note: SELECT group_concat(k.name, ', ') || ': ' || k.note FROM v_counter k JOIN v_run r USING (run_id)
 --   WHERE k.run_id = :run AND k.experiment = :experiment AND k.experiment = 'exec' AND typeof(r.settings ->> 'counters') <> 'text'
 --     AND k.note <> '' AND k.name <> 'perturbation' GROUP BY k.note
--- note: SELECT 'Counted in user mode only, as kernel mode is forbidden: ' || group_concat(k.name, ', ') FROM v_counter k
+-- note: SELECT 'Counted in user mode only (kernel mode is not permitted): ' || group_concat(k.name, ', ') FROM v_counter k
 --   JOIN v_run r USING (run_id) WHERE k.run_id = :run AND k.experiment = :experiment AND k.experiment = 'exec'
 --     AND typeof(r.settings ->> 'counters') <> 'text' AND k.modes = 'user' HAVING count(*)
 SELECT coalesce(json_extract(c.axes, '$.command'), c.variant) AS command,
@@ -88,7 +88,7 @@ GROUP BY c.case_id ORDER BY c.ordinal;
 -- column: max_ns | Max (ms) | ms | 3 optional2
 -- column: cv | CV (%) | % | 2 optional1
 -- column: n | n
--- note: SELECT 'No ±: it is of an interval over processes, and that takes three (--invocations 3).'
+-- note: SELECT 'No ±: an interval needs three processes (--invocations 3).'
 --   WHERE EXISTS (SELECT 1 FROM v_summary WHERE run_id = :run AND experiment = :experiment AND unit = 'ns' AND ci_low IS NULL)
 SELECT variant, nullif(axes, '{}') AS axes, metric, median AS median_ns, max(ci_high - median, median - ci_low) / median AS uncertainty,
        ci_low AS ci_low_ns, ci_high AS ci_high_ns,
@@ -168,8 +168,7 @@ FROM v_slice l, json_each(l.notes, '$.breakdown.regions') r WHERE l.pass = 'trac
 --   WHERE EXISTS (SELECT 1 FROM v_breakdown WHERE run_id = :run AND experiment = :experiment)
 -- note: SELECT 'attention is fused: softmax and both products are within it (' || group_concat(DISTINCT variant) || ').'
 --   FROM v_breakdown WHERE run_id = :run AND experiment = :experiment AND family = 'attention' HAVING count(*)
--- note: SELECT 'FLOPs and bytes are what each operation declares to do, every pass over memory counted, and their rates those over the time of'
---   || ' the family.' FROM v_breakdown WHERE run_id = :run AND experiment = :experiment AND (flops > 0 OR bytes > 0) LIMIT 1
+-- note: SELECT 'FLOPs and bytes are declared by each operation, every pass over memory counted; rates are over the time of the family.' FROM v_breakdown WHERE run_id = :run AND experiment = :experiment AND (flops > 0 OR bytes > 0) LIMIT 1
 -- note: SELECT 'In captured graphs products of attention that stores its scores are within gemm, since names of kernels do not tell them apart ('
 --   || group_concat(DISTINCT c.variant) || ').' FROM v_slice s JOIN v_case c USING (case_id) WHERE c.run_id = :run
 --   AND c.experiment = :experiment AND s.pass = 'trace' AND s.notes ->> '$.breakdown.folded' HAVING count(*)
@@ -181,14 +180,14 @@ FROM v_slice l, json_each(l.notes, '$.breakdown.regions') r WHERE l.pass = 'trac
 -- note: SELECT 'Shares of a region add up to over 100 % where kernels ran at once.' FROM v_breakdown b
 --   WHERE b.run_id = :run AND b.experiment = :experiment AND b.region <> 'iteration' GROUP BY b.case_id, b.region
 --   HAVING sum(b.time_ns) > 1.005 * max(b.busy_ns) LIMIT 1
--- note: SELECT 'Above the measured ceiling, which stands too low (`perfkit doctor --ceilings` on an idle machine measures again): '
+-- note: SELECT 'Above the measured ceiling, which is too low (run `perfkit doctor --ceilings` on an idle machine): '
 --   || replace(group_concat(DISTINCT b.variant || ' ' || b.region || ' ' || b.family), ',', ', ') || '.'
 --   FROM v_breakdown b JOIN v_run r ON r.run_id = b.run_id
 --   JOIN v_ceiling k ON k.run_id = b.run_id AND k.device = coalesce(r.settings ->> 'ceilings_of', b.device)
 --     AND k.key = coalesce(b.axes ->> 'dtype', 'fp32') || '_flops_per_s'
 --   WHERE b.run_id = :run AND b.experiment = :experiment AND b.region <> 'iteration' AND b.flops * 1e9 > k.value * b.time_ns AND b.time_ns > 0
 --   HAVING count(*)
--- note: SELECT 'Of ' || count(*) || ' cases the trace is not whole: pieces did not fit.' FROM (SELECT DISTINCT case_id FROM v_breakdown
+-- note: SELECT 'Incomplete traces: ' || count(*) || ' (more kernels than fit into the log).' FROM (SELECT DISTINCT case_id FROM v_breakdown
 --     WHERE run_id = :run AND experiment = :experiment AND NOT whole) HAVING count(*)
 WITH axis AS (SELECT a.key FROM v_case c, json_each(c.axes) a WHERE c.run_id = :run AND c.experiment = :experiment
               GROUP BY a.key HAVING count(DISTINCT a.value) > 1),
@@ -261,7 +260,7 @@ WHERE s.pass = 'memory' AND p.key IN ('regions', 'timeline');
 --   FROM memory_moment WHERE run_id = :run AND experiment = :experiment LIMIT 1
 -- note: SELECT 'outside is what no region covers, such as dropping what a forward pass kept.'
 --   FROM memory_moment WHERE run_id = :run AND experiment = :experiment AND kind = 'regions' AND region = 'outside' LIMIT 1
--- note: SELECT 'Not whole: allocations did not fit into the ledger.' FROM memory_moment WHERE run_id = :run AND experiment = :experiment AND NOT whole LIMIT 1
+-- note: SELECT 'Incomplete: there were more allocations than fit into the log.' FROM memory_moment WHERE run_id = :run AND experiment = :experiment AND NOT whole LIMIT 1
 SELECT m.variant, m.axes, trim(substr(m.told, length(m.variant) + 1)) AS "case", m.region, m.bytes, m.predicted_bytes,
        m.parameters_bytes, m.gradients_bytes, m.optimizer_bytes, m.activations_bytes, m.workspace_bytes, m.other_bytes
 FROM memory_moment m

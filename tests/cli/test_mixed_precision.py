@@ -157,7 +157,7 @@ def test_rates_beside_ceilings_and_the_data_sheet(perfkit):
     ways = ("attention=vanilla vocab=50", "attention=fused vocab=50")
     notes = " ".join(r.json()["tables"]["rates"]["notes"])
     assert "Above the data sheet's peak, which cannot be: eager bf16 step %s, eager bf16 step %s." % ways in notes, notes
-    assert "Above the measured ceiling, which stands too low: eager tf32 step %s, eager tf32 step %s." % ways in notes, notes
+    assert "Above the measured ceiling, which is too low: eager tf32 step %s, eager tf32 step %s." % ways in notes, notes
 
 
 def test_families_above_the_ceiling_are_named(perfkit):
@@ -174,7 +174,7 @@ def test_families_above_the_ceiling_are_named(perfkit):
             for dtype, value in ceilings.items():
                 db.execute("UPDATE ceiling SET value = ? WHERE key = ?", (value, dtype + "_flops_per_s"))
         notes = perfkit("show", "--format", "json").json()["tables"]["breakdown"]["notes"]
-        return [note for note in notes if note.startswith("Above the measured ceiling, which stands too low")]
+        return [note for note in notes if note.startswith("Above the measured ceiling, which is too low")]
 
     highest = max(rate.values())
     assert noted(fp32=1.001 * highest, bf16=1.001 * highest) == []
@@ -226,7 +226,7 @@ def test_short_times_have_digits(perfkit, measured):
     for row in table(r, "variants"):
         assert float(row["this"]) * 1e6 == pytest.approx(row["ns"], abs=50 if row["ns"] < 5000 else 5000), row
     text = perfkit("show", "--width", "0").stdout
-    assert text.count("or where there is none: it takes three processes (--invocations 3).") == 2, text
+    assert text.count("or is missing: it needs three processes (--invocations 3).") == 2, text
     with sqlite3.connect(perfkit.db) as db:
         db.execute("UPDATE summary SET median = 2100 WHERE metric_id IN (SELECT id FROM metric WHERE name = 'step_ns')")
     answer = perfkit("show", "--format", "json")
@@ -331,7 +331,7 @@ def test_what_the_families_declare(perfkit, measured):
     for r in listed:
         assert r["bytes_per_s"] == pytest.approx(1e9 * r["bytes"] / r["time_ns"])
         assert r["flops_per_s"] == (pytest.approx(1e9 * r["flops"] / r["time_ns"]) if r["flops"] else None) and r["flops"] != 0
-    assert "FLOPs (GFLOP)" in done.stdout and "what each operation declares to do" in done.stdout
+    assert "FLOPs (GFLOP)" in done.stdout and "declared by each operation" in done.stdout
     assert "in captured graphs" not in done.stdout.lower() and "no kernels of its own" not in done.stdout
 
 
@@ -576,7 +576,7 @@ def test_the_time_said_beforehand_counts_nested_regions_once(perfkit):
 def test_drift_without_its_reference_says_what_to_add(perfkit, measured, args, missing):
     r = run(perfkit, *TINY, "-a", "mode=forward", *args, "--format", "json")
     notes = " ".join(r.json()["tables"]["drift"].get("notes", []))
-    assert notes.endswith(missing) if missing else "Nothing to hold" not in notes, notes
+    assert notes.endswith(missing) if missing else "No reference for" not in notes, notes
     shown = perfkit("show").stdout.split("Drift from fp32 eager")[1].split("\n\n")[0]
     assert ("Loss off by" in shown) == (not missing) and "Gradient" not in shown.split("Of the first")[0], shown
 
