@@ -1,7 +1,7 @@
 /* Import: slices of a spool, kept beside a store that could not be written when they were measured. */
 #include "cmd/cmd.h"
 
-#include "bench/record/spool.h"
+#include "bench/record/spool_import.h"
 #include "store/store.h"
 
 static const struct pk_column columns[] = {

@@ -251,8 +251,8 @@ static enum pk_code record_refusal(struct pk_recorder *r, int64_t case_id, const
     return pk_store_slice(r->store, case_id, &failed, NULL, 0, NULL, 0, err);
 }
 
-enum pk_code pk_record_import(struct pk_recorder *r, int64_t case_id, const struct pk_slice *s,
-                              struct pk_err *err)
+enum pk_code pk_record_checked(struct pk_recorder *r, int64_t case_id, const struct pk_slice *s,
+                               struct pk_err *err)
 {
     enum pk_code code = store(r, case_id, s, err);
     return code == PK_E_INTERNAL ? record_refusal(r, case_id, s, err) : code;
@@ -274,7 +274,7 @@ enum pk_code pk_record_case(struct pk_recorder *r, const struct pk_case_info *c,
 enum pk_code pk_record_slice(struct pk_recorder *r, int64_t case_id, const struct pk_case_info *c,
                              const struct pk_slice *s, struct pk_err *err)
 {
-    enum pk_code code = case_id ? pk_record_import(r, case_id, s, err) : PK_E_IO;
+    enum pk_code code = case_id ? pk_record_checked(r, case_id, s, err) : PK_E_IO;
     if (case_id && unwritten(code))
         refuse(r, err);
     if (unwritten(code))

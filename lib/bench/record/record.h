@@ -26,8 +26,8 @@ enum pk_code pk_record_case(struct pk_recorder *r, const struct pk_case_info *c,
 enum pk_code pk_record_slice(struct pk_recorder *r, int64_t case_id, const struct pk_case_info *c,
                              const struct pk_slice *s, struct pk_err *err) PK_MUST_CHECK;
 /* The same without a spool to fall back on: PK_E_IO when the store cannot be written. */
-enum pk_code pk_record_import(struct pk_recorder *r, int64_t case_id, const struct pk_slice *s,
-                              struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_record_checked(struct pk_recorder *r, int64_t case_id, const struct pk_slice *s,
+                               struct pk_err *err) PK_MUST_CHECK;
 /* What a worker said about how it measures; the first word per key and invocation stands. Kept until the next slice is
  * recorded, so that nothing is written while something may be measured. */
 enum pk_code pk_record_setting(struct pk_recorder *r, int invocation, const char *key, const char *value,
