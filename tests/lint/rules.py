@@ -2,6 +2,7 @@
 
 A rule is a function that takes Sources and yields "path:line: what is wrong". rules.py ROOT prints every complaint and
 fails when there is one. test_rules.py shows each rule a small tree that breaks it."""
+import glob
 import os
 import re
 import sys
@@ -48,6 +49,7 @@ PROBE_FOLDERS = ["base", "ops", "comm", "model", "device"]
 PROBE_HEADERS = ["bench/probe.h", "bench/repeat.h"]
 LONGEST_FUNCTION = 100
 C_LIKE = (".c", ".h", ".cu", ".cpp")
+PAGE_WIDTH = 100
 
 
 def at_home(path, homes):
@@ -65,7 +67,7 @@ def without_comments(text):
 
 
 class Sources:
-    """The files below lib, cmd, probes, schema, tests and docs, by path."""
+    """The files below lib, cmd, probes, schema and tests, and the pages (README and the like, docs), by path."""
 
     def __init__(self, root):
         self.root = root
@@ -77,6 +79,10 @@ class Sources:
                     if name.endswith(C_LIKE + (".py", ".sql", ".build")):
                         with open(full, encoding="utf-8") as f:
                             self.files[os.path.relpath(full, root)] = f.read()
+        self.pages = {}
+        for full in glob.glob(os.path.join(root, "*.md")) + glob.glob(os.path.join(root, "docs", "**", "*.md"), recursive=True):
+            with open(full, encoding="utf-8") as f:
+                self.pages[os.path.relpath(full, root)] = f.read()
 
     def c_files(self, *tops):
         """(path, text) of the C, CUDA and C++ files below the given top folders."""
@@ -243,8 +249,19 @@ def advice(src):
             yield "%s:%d: advice begins with the word that is put before it" % (path, line_of(text, m.start()))
 
 
+def page_width(src):
+    """A line of a page has at most 100 columns: all but tables, blocks of code (in the README those too) and lines of one word."""
+    for path, text in sorted(src.pages.items()):
+        fenced = False
+        for number, line in enumerate(text.split("\n"), 1):
+            fenced ^= line.lstrip().startswith("```")
+            code = fenced or line.startswith("    ")
+            if len(line) > PAGE_WIDTH and not line.lstrip().startswith("|") and len(line.split()) > 1 and (not code or path == "README.md"):
+                yield "%s:%d: %d columns" % (path, number, len(line))
+
+
 RULES = [folder_order, inner_order, vendor_headers, commands_and_probes, own_header_first, probe_names, function_length, calls, names,
-         streams, sql, first_line, unfinished, advice]
+         streams, sql, first_line, unfinished, advice, page_width]
 
 
 def main(root):

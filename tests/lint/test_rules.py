@@ -52,6 +52,8 @@ BROKEN = [
     (rules.first_line, "schema/0001-x.sql", "CREATE TABLE x(y);\n"),
     (rules.advice, "cmd/list.c", '/* List: advises. */\nint x = pk_fix(err, "try list");\n'),
     (rules.unfinished, "lib/base/later.c", "/* Later: work. */\n/* TO" "DO: do it */\n"),
+    (rules.page_width, "docs/wide.md", "# Wide\n\n" + "word " * 21 + "\n"),
+    (rules.page_width, "README.md", "# Wide\n\n    " + "word " * 21 + "\n"),
 ]
 
 HARMLESS = [
@@ -99,3 +101,9 @@ def test_the_program_fails_with_a_complaint(tmp_path, capsys):
 def test_an_empty_tree_is_no_success(tmp_path):
     with pytest.raises(KeyError):
         rules.main(str(tmp_path))
+
+
+def test_tables_code_and_long_words_may_be_wide(tmp_path):
+    wide = "word " * 21
+    text = f"# Wide\n\n| {wide} |\n\n    {wide}\n\n```\n{wide}\n```\n\n- {'word' * 26}\n"
+    assert list(rules.page_width(sources(tmp_path, {**SOUND, "docs/wide.md": text.replace("- word", "word")}))) == []
