@@ -67,8 +67,13 @@ int main()
             check_forward(type, cols > 2000 ? 2 : 9, cols, 0);
             check_backward(type, cols > 2000 ? 2 : 9, cols);
         }
-        for (size_t seq : {1, 7, 33, 130})
+        for (size_t seq : {1, 7, 33, 64, 130, 136})
             check_forward(type, 3 * seq, seq, seq);
+        for (size_t cols : {9004, 16392}) { /* packs, too long to be held */
+            check_forward(type, 2, cols, 0);
+            check_forward(type, 11, cols, cols);
+            check_backward(type, 2, cols);
+        }
     }
     return report();
 }

@@ -20,6 +20,11 @@ LEAST = [  # part of the name, in flight, first
     # g, m, v, p, and scratch, before the state's two divisions; g in bf16 is 8 bytes
     ("updateIfLi4EEEv8pk_adamw", 5, 5),
     ("updateItLi4EEEv8pk_adamw", 4, 4),
+    # 4096 columns; forwards divides the row number first
+    ("7forwardIfLi4ELi256ELi4EEEvNS_7rows_of", 4, 0),
+    ("7forwardItLi8ELi256ELi2EEEvNS_7rows_of", 2, 0),
+    ("8backwardIfLi4ELi256ELi4EEEvNS_9rows_back", 8, 8),
+    ("8backwardItLi8ELi256ELi2EEEvNS_9rows_back", 4, 4),
     ("5scaleIffLi4E", 2, 2),
     ("5scaleIttLi8E", 2, 2),
 ]

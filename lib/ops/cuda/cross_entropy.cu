@@ -2,6 +2,7 @@
  *
  * A row of up to 4 packs of 16 bytes a lane belongs to a warp (blocks of 256 threads), one of up to 5 a thread to a block of 256, of up to 8
  * to one of 512; all hold it in registers. A longer row is read twice: for its maximum and sum, kept online, and to write. */
+#include "ops/cuda/exp_sum.h"
 #include "ops/cuda/kernels.h"
 #include "ops/cuda/pack.h"
 #include "ops/cuda/rows.h"
@@ -9,25 +10,7 @@
 namespace
 {
 
-constexpr float LOG2E = 1.44269504f, LN2 = 0.693147181f;
 constexpr int WALKERS = 512; /* threads of a row that is not held */
-
-/* What a row of logits is to all of its threads. */
-struct row_sum {
-    float top, base, sum; /* the maximum; top * LOG2E, rounded; the sum of exp_below(x, base) */
-};
-
-/* e^x * 2^-base: one multiply-add and one exponential. */
-__device__ float exp_below(float x, float base)
-{
-    return pk_exp2(fmaf(x, LOG2E, -base));
-}
-
-/* The logarithm of the sum of exp(x - top): base is not quite top * LOG2E. */
-__device__ float log_sum(const row_sum &of)
-{
-    return logf(of.sum) - fmaf(of.top, LOG2E, -of.base) * LN2;
-}
 
 /* Rows of logits: `cols` of them are real; packs cover `covered`, where a result is written. */
 template <typename T> struct rows_in {
@@ -39,16 +22,6 @@ template <typename T> struct rows_in {
 template <int W> __device__ unsigned packs_of(size_t cols)
 {
     return ((unsigned)cols + W - 1) / W;
-}
-
-/* Columns beyond the last are no logits: their exponential is 0. */
-template <int W, typename T> __device__ void mask(const rows_in<T> &in, pack<T, W> &p, unsigned i)
-{
-    constexpr float NONE = -INFINITY;
-#pragma unroll
-    for (int k = 0; k < W; k++)
-        if (i * W + k >= (unsigned)in.cols)
-            store(p.v, k, NONE);
 }
 
 /* Losses, and where they are wanted gradients. */
@@ -163,7 +136,7 @@ PK_KERNEL((BLOCK), held, const rows_in<T> in, const OUT out)
 #pragma unroll
         for (int i = 0; i < PACKS; i++)
             if (lane + i * GROUP == real - 1)
-                mask(in, v[i], lane + i * GROUP);
+                mask(v[i], lane + i * GROUP, (unsigned)in.cols);
     float top = -INFINITY, sum = 0;
 #pragma unroll
     for (int i = 0; i < PACKS; i++)
@@ -198,30 +171,6 @@ PK_KERNEL((BLOCK), held, const rows_in<T> in, const OUT out)
     out.template correct<W>(at, to, lane, GROUP, ready);
 }
 
-/* One more pack of a row whose maximum is not known yet. */
-template <int W, typename T> __device__ void take(row_sum &of, const pack<T, W> &p)
-{
-    float x[W];
-    widen(p, x);
-    const float top = fmaxf(of.top, largest(p));
-    const float base = top == -INFINITY ? 0.0f : top * LOG2E; /* nothing but -inf yet */
-    of.sum *= of.top == -INFINITY ? 0.0f : pk_exp2(of.base - base);
-#pragma unroll
-    for (int k = 0; k < W; k++)
-        of.sum += exp_below(x[k], base);
-    of.top = top;
-    of.base = base;
-}
-
-/* Pack i of a row: columns beyond the last are no logits. */
-template <int W, typename T> __device__ pack<T, W> masked_at(const rows_in<T> &in, const T *row, unsigned i)
-{
-    pack<T, W> p = pack_at<W>(row, i);
-    if ((i + 1) * W > (unsigned)in.cols)
-        mask(in, p, i);
-    return p;
-}
-
 template <typename T, int W, typename OUT> PK_KERNEL((WALKERS), walked, const rows_in<T> in, const OUT out)
 {
     const size_t row = blockIdx.x;
@@ -231,9 +180,8 @@ template <typename T, int W, typename OUT> PK_KERNEL((WALKERS), walked, const ro
     row_sum of = {-INFINITY, 0, 0};
 #pragma unroll 4
     for (unsigned i = threadIdx.x; i < real; i += WALKERS)
-        take(of, masked_at<W>(in, logits, i));
-    const float top = reduce<WALKERS, larger>(of.top), base = top * LOG2E;
-    of = {top, base, reduce<WALKERS, add>(of.top == -INFINITY ? 0.0f : of.sum * pk_exp2(of.base - base))};
+        take(of, masked_at<W>(logits, i, (unsigned)in.cols));
+    of = joined<WALKERS>(of);
     if (threadIdx.x == 0)
         out.finish(row, at, of);
     typename OUT::out *to = out.to(row);
@@ -242,7 +190,7 @@ template <typename T, int W, typename OUT> PK_KERNEL((WALKERS), walked, const ro
     const row_sum ready = out.prepared(of);
 #pragma unroll 4
     for (unsigned i = threadIdx.x; i < real; i += WALKERS)
-        store_values<W>(out, to, i, masked_at<W>(in, logits, i), ready);
+        store_values<W>(out, to, i, masked_at<W>(logits, i, (unsigned)in.cols), ready);
     for (unsigned i = real + threadIdx.x; i < packs; i += WALKERS)
         store_nothing<W>(to, i);
     out.template correct<W>(at, to, threadIdx.x, WALKERS, ready);

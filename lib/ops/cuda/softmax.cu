@@ -1,180 +1,220 @@
-/* Softmax: rows of a matrix, forward and backward, each element read once and written once.
+/* Softmax: rows of a matrix, forward and backward, each element read once and written once; columns that a causal row does not see are not
+ * read.
  *
- * A row of up to 1024 columns belongs to a warp, one of up to 8192 to a block of 256 threads; both hold the row in registers. A longer
- * row is read twice: once for its maximum and sum, kept online, once to write. Elements are fp32 or bf16, arithmetic is fp32. */
-#include "ops/cuda/element.h"
+ * A row belongs to a warp or, where it is longer, to a block of 256 threads, which hold it in registers (rows.h); one of more than 8 packs of 16
+ * bytes a thread is read twice: for its maximum and sum, kept online, and to write. Rows that are not aligned to 16 bytes go element by
+ * element. Elements are fp32 or bf16, arithmetic is fp32. */
+#include "ops/cuda/exp_sum.h"
 #include "ops/cuda/kernels.h"
-#include "ops/cuda/launch.h"
-#include "ops/cuda/reduce.h"
+#include "ops/cuda/pack.h"
+#include "ops/cuda/rows.h"
 
 namespace
 {
 
 constexpr int BLOCK = 256;
 
-template <int GROUP> __device__ size_t row_of_thread()
-{
-    return (size_t)blockIdx.x * (BLOCK / GROUP) + threadIdx.x / GROUP;
-}
-
-/* Columns that a row of a causal seq x seq problem sees; all when seq is 0. */
-__device__ size_t visible(size_t row, size_t cols, size_t seq)
-{
-    return seq ? row % seq + 1 : cols;
-}
-
-template <typename T, int GROUP, int VALUES>
-PK_KERNEL((BLOCK), forward, const T *x, T *y, size_t rows, size_t cols, size_t causal_seq)
-{
-    const size_t row = row_of_thread<GROUP>();
-    if (row >= rows)
-        return; /* whole groups only */
-    const size_t lane = threadIdx.x % GROUP, seen = visible(row, cols, causal_seq);
-    float v[VALUES], top = -INFINITY, sum = 0;
-#pragma unroll
-    for (int i = 0; i < VALUES; i++) {
-        const size_t c = lane + (size_t)i * GROUP;
-        v[i] = c < seen ? load(x, row * cols + c) : -INFINITY;
-        top = fmaxf(top, v[i]);
-    }
-    top = reduce<GROUP, larger>(top);
-#pragma unroll
-    for (int i = 0; i < VALUES; i++) {
-        v[i] = expf(v[i] - top);
-        sum += v[i];
-    }
-    const float scale = 1.0f / reduce<GROUP, add>(sum);
-#pragma unroll
-    for (int i = 0; i < VALUES; i++) {
-        const size_t c = lane + (size_t)i * GROUP;
-        if (c < cols)
-            store(y, row * cols + c, v[i] * scale);
-    }
-}
-
-template <typename T> PK_KERNEL((BLOCK), forward_long, const T *x, T *y, size_t cols, size_t causal_seq)
-{
-    const size_t row = blockIdx.x, seen = visible(row, cols, causal_seq);
-    const T *in = x + row * cols;
-    float top = -INFINITY, sum = 0;
-    for (size_t c = threadIdx.x; c < seen; c += BLOCK) {
-        const float v = load(in, c), now = fmaxf(top, v);
-        const float base = now == -INFINITY ? 0.0f : now; /* nothing but -inf yet */
-        sum = sum * expf(top - base) + expf(v - base);
-        top = now;
-    }
-    const float all = reduce<BLOCK, larger>(top);
-    const float scale = 1.0f / reduce<BLOCK, add>(top == -INFINITY ? 0.0f : sum * expf(top - all));
-    for (size_t c = threadIdx.x; c < cols; c += BLOCK)
-        store(y, row * cols + c, c < seen ? expf(load(in, c) - all) * scale : 0.0f);
-}
-
-template <typename T, int GROUP, int VALUES>
-PK_KERNEL((BLOCK), backward, const T *p, const T *dp, T *ds, size_t rows, size_t cols)
-{
-    const size_t row = row_of_thread<GROUP>();
-    if (row >= rows)
-        return;
-    const size_t lane = threadIdx.x % GROUP;
-    float a[VALUES], b[VALUES], sum = 0;
-#pragma unroll
-    for (int i = 0; i < VALUES; i++) {
-        const size_t c = lane + (size_t)i * GROUP;
-        a[i] = c < cols ? load(p, row * cols + c) : 0.0f;
-        b[i] = c < cols ? load(dp, row * cols + c) : 0.0f;
-        sum += a[i] * b[i];
-    }
-    sum = reduce<GROUP, add>(sum);
-#pragma unroll
-    for (int i = 0; i < VALUES; i++) {
-        const size_t c = lane + (size_t)i * GROUP;
-        if (c < cols)
-            store(ds, row * cols + c, a[i] * (b[i] - sum));
-    }
-}
-
-template <typename T> PK_KERNEL((BLOCK), backward_long, const T *p, const T *dp, T *ds, size_t cols)
-{
-    const size_t at = (size_t)blockIdx.x * cols;
-    float sum = 0;
-    for (size_t c = threadIdx.x; c < cols; c += BLOCK)
-        sum += load(p, at + c) * load(dp, at + c);
-    sum = reduce<BLOCK, add>(sum);
-    for (size_t c = threadIdx.x; c < cols; c += BLOCK)
-        store(ds, at + c, load(p, at + c) * (load(dp, at + c) - sum));
-}
-
-/* Calls f.run<GROUP, VALUES>() with the fewest values a thread that hold a row; false when none does. */
-template <typename F> bool with_row_in_registers(size_t cols, const F &f)
-{
-    if (cols <= 1 * WARP)
-        f.template run<WARP, 1>();
-    else if (cols <= 2 * WARP)
-        f.template run<WARP, 2>();
-    else if (cols <= 4 * WARP)
-        f.template run<WARP, 4>();
-    else if (cols <= 8 * WARP)
-        f.template run<WARP, 8>();
-    else if (cols <= 16 * WARP)
-        f.template run<WARP, 16>();
-    else if (cols <= 32 * WARP)
-        f.template run<WARP, 32>();
-    else if (cols <= 8 * BLOCK)
-        f.template run<BLOCK, 8>();
-    else if (cols <= 16 * BLOCK)
-        f.template run<BLOCK, 16>();
-    else if (cols <= 32 * BLOCK)
-        f.template run<BLOCK, 32>();
-    else
-        return false;
-    return true;
-}
-
-template <int GROUP> unsigned blocks_for(size_t rows)
-{
-    return (unsigned)((rows + BLOCK / GROUP - 1) / (BLOCK / GROUP));
-}
-
-template <typename T> struct forward_launch {
-    pk_stream s;
+/* Rows of softmax: those of problems [causal_seq, cols] where that is not 0. */
+template <typename T> struct rows_of {
     const T *x;
     T *y;
-    size_t rows, cols, causal_seq;
-    template <int GROUP, int VALUES> void run() const
+    size_t rows;
+    unsigned cols, causal_seq;
+};
+
+/* Columns that a row sees. */
+template <typename T> __device__ unsigned visible(const rows_of<T> &r, size_t row)
+{
+    return r.causal_seq ? (unsigned)(row % r.causal_seq) + 1 : r.cols;
+}
+
+template <typename T, int W, int GROUP, int PACKS> PK_KERNEL((BLOCK, 1), forward, const rows_of<T> r)
+{
+    const size_t row = row_of_thread<GROUP, BLOCK>();
+    if (row >= r.rows)
+        return; /* whole groups only */
+    const unsigned lane = threadIdx.x % GROUP, packs = r.cols / W, seen = visible(r, row);
+    const unsigned read = (seen + W - 1) / W;
+    const T *from = r.x + row * r.cols;
+    pack<T, W> p[PACKS];
+#pragma unroll
+    for (int i = 0; i < PACKS; i++)
+        if (lane + i * GROUP < read)
+            p[i] = pack_at<W>(from, lane + i * GROUP);
+    if (seen % W)
+#pragma unroll
+        for (int i = 0; i < PACKS; i++)
+            if (lane + i * GROUP == read - 1)
+                mask(p[i], lane + i * GROUP, seen);
+    float top = -INFINITY, sum = 0, v[PACKS][W] = {};
+#pragma unroll
+    for (int i = 0; i < PACKS; i++)
+        if (lane + i * GROUP < read)
+            top = fmaxf(top, largest(p[i]));
+    const float base = reduce<GROUP, larger>(top) * LOG2E;
+#pragma unroll
+    for (int i = 0; i < PACKS; i++)
+        if (lane + i * GROUP < read) {
+            widen(p[i], v[i]);
+#pragma unroll
+            for (int k = 0; k < W; k++) {
+                v[i][k] = exp_below(v[i][k], base);
+                sum += v[i][k];
+            }
+        }
+    const float scale = 1.0f / reduce<GROUP, add>(sum);
+#pragma unroll
+    for (int i = 0; i < PACKS; i++)
+        if (lane + i * GROUP < packs) {
+#pragma unroll
+            for (int k = 0; k < W; k++)
+                v[i][k] *= scale;
+            store_pack(r.y + row * r.cols, lane + i * GROUP, v[i]);
+        }
+}
+
+template <typename T, int W> PK_KERNEL((BLOCK, 1), forward_long, const rows_of<T> r)
+{
+    const size_t row = blockIdx.x;
+    const unsigned packs = r.cols / W, seen = visible(r, row), read = (seen + W - 1) / W;
+    const T *from = r.x + row * r.cols;
+    row_sum of = {-INFINITY, 0, 0};
+#pragma unroll 4
+    for (unsigned i = threadIdx.x; i < read; i += BLOCK)
+        take(of, masked_at<W>(from, i, seen));
+    of = joined<BLOCK>(of);
+    const float scale = 1.0f / of.sum;
+#pragma unroll 4
+    for (unsigned i = threadIdx.x; i < packs; i += BLOCK) {
+        float v[W] = {};
+        if (i < read) {
+            widen(masked_at<W>(from, i, seen), v);
+#pragma unroll
+            for (int k = 0; k < W; k++)
+                v[k] = exp_below(v[k], of.base) * scale;
+        }
+        store_pack(r.y + row * r.cols, i, v);
+    }
+}
+
+template <typename T> struct rows_back {
+    const T *p, *dp;
+    T *ds;
+    size_t rows;
+    unsigned cols;
+};
+
+template <typename T, int W> __device__ float dot(const pack<T, W> &p, const pack<T, W> &dp)
+{
+    float a[W], b[W], sum = 0;
+    widen(p, a);
+    widen(dp, b);
+#pragma unroll
+    for (int k = 0; k < W; k++)
+        sum = fmaf(a[k], b[k], sum);
+    return sum;
+}
+
+/* sum is that of p * dp. */
+template <typename T, int W>
+__device__ void store_ds(T *ds, unsigned i, const pack<T, W> &p, const pack<T, W> &dp, float sum)
+{
+    float a[W], b[W];
+    widen(p, a);
+    widen(dp, b);
+#pragma unroll
+    for (int k = 0; k < W; k++)
+        a[k] *= b[k] - sum;
+    store_pack(ds, i, a);
+}
+
+template <typename T, int W, int GROUP, int PACKS> PK_KERNEL((BLOCK, 1), backward, const rows_back<T> r)
+{
+    const size_t row = row_of_thread<GROUP, BLOCK>(), at = row * r.cols;
+    if (row >= r.rows)
+        return;
+    const unsigned lane = threadIdx.x % GROUP, packs = r.cols / W;
+    pack<T, W> p[PACKS], dp[PACKS];
+#pragma unroll
+    for (int i = 0; i < PACKS; i++)
+        if (lane + i * GROUP < packs) {
+            p[i] = pack_at<W>(r.p + at, lane + i * GROUP);
+            dp[i] = pack_at<W>(r.dp + at, lane + i * GROUP);
+        }
+    float sum = 0;
+#pragma unroll
+    for (int i = 0; i < PACKS; i++)
+        if (lane + i * GROUP < packs)
+            sum += dot(p[i], dp[i]);
+    sum = reduce<GROUP, add>(sum);
+#pragma unroll
+    for (int i = 0; i < PACKS; i++)
+        if (lane + i * GROUP < packs)
+            store_ds(r.ds + at, lane + i * GROUP, p[i], dp[i], sum);
+}
+
+template <typename T, int W> PK_KERNEL((BLOCK), backward_long, const rows_back<T> r)
+{
+    const size_t at = (size_t)blockIdx.x * r.cols;
+    const unsigned packs = r.cols / W;
+    float sum = 0;
+#pragma unroll 4
+    for (unsigned i = threadIdx.x; i < packs; i += BLOCK)
+        sum += dot(pack_at<W>(r.p + at, i), pack_at<W>(r.dp + at, i));
+    sum = reduce<BLOCK, add>(sum);
+    for (unsigned i = threadIdx.x; i < packs; i += BLOCK)
+        store_ds(r.ds + at, i, pack_at<W>(r.p + at, i), pack_at<W>(r.dp + at, i), sum);
+}
+
+template <typename T, int W> struct launch_forward {
+    pk_stream s;
+    const rows_of<T> &r;
+    template <int GROUP, int PACKS> void run() const
     {
-        PK_LAUNCH((forward<T, GROUP, VALUES>), blocks_for<GROUP>(rows), BLOCK, 0, s, x, y, rows, cols,
-                  causal_seq);
+        PK_LAUNCH((forward<T, W, GROUP, PACKS>), (blocks_for_rows<GROUP, BLOCK>(r.rows)), BLOCK, 0, s, r);
     }
 };
 
-template <typename T> struct backward_launch {
+template <typename T, int W> struct launch_backward {
     pk_stream s;
-    const T *p, *dp;
-    T *ds;
-    size_t rows, cols;
-    template <int GROUP, int VALUES> void run() const
+    const rows_back<T> &r;
+    template <int GROUP, int PACKS> void run() const
     {
-        PK_LAUNCH((backward<T, GROUP, VALUES>), blocks_for<GROUP>(rows), BLOCK, 0, s, p, dp, ds, rows, cols);
+        PK_LAUNCH((backward<T, W, GROUP, PACKS>), (blocks_for_rows<GROUP, BLOCK>(r.rows)), BLOCK, 0, s, r);
     }
 };
+
+template <int W, typename T> int launch(pk_stream s, const rows_of<T> &r)
+{
+    if (!with_row_held<W>(r.cols / W, launch_forward<T, W>{s, r}))
+        PK_LAUNCH((forward_long<T, W>), (unsigned)r.rows, BLOCK, 0, s, r);
+    return PK_LAUNCHED();
+}
+
+template <int W, typename T> int launch(pk_stream s, const rows_back<T> &r)
+{
+    if (!with_row_held<W>(r.cols / W, launch_backward<T, W>{s, r}))
+        PK_LAUNCH((backward_long<T, W>), (unsigned)r.rows, BLOCK, 0, s, r);
+    return PK_LAUNCHED();
+}
 
 template <typename T>
 int softmax(pk_stream s, const void *x, void *y, size_t rows, size_t cols, size_t causal_seq)
 {
-    const forward_launch<T> f = {s, static_cast<const T *>(x), static_cast<T *>(y), rows, cols, causal_seq};
-    if (!with_row_in_registers(cols, f))
-        PK_LAUNCH(forward_long<T>, (unsigned)rows, BLOCK, 0, s, f.x, f.y, cols, causal_seq);
-    return PK_LAUNCHED();
+    const rows_of<T> r = {static_cast<const T *>(x), static_cast<T *>(y), rows, (unsigned)cols,
+                          (unsigned)causal_seq};
+    return pk_can_pack(pk_bits_of(x) | pk_bits_of(y) | cols * sizeof(T)) ? launch<FULL<T>>(s, r)
+                                                                         : launch<1>(s, r);
 }
 
 template <typename T>
 int softmax_backward(pk_stream s, const void *p, const void *dp, void *ds, size_t rows, size_t cols)
 {
-    const backward_launch<T> f = {
-        s, static_cast<const T *>(p), static_cast<const T *>(dp), static_cast<T *>(ds), rows, cols};
-    if (!with_row_in_registers(cols, f))
-        PK_LAUNCH(backward_long<T>, (unsigned)rows, BLOCK, 0, s, f.p, f.dp, f.ds, cols);
-    return PK_LAUNCHED();
+    const rows_back<T> r = {static_cast<const T *>(p), static_cast<const T *>(dp), static_cast<T *>(ds), rows,
+                            (unsigned)cols};
+    return pk_can_pack(pk_bits_of(p) | pk_bits_of(dp) | pk_bits_of(ds) | cols * sizeof(T))
+               ? launch<FULL<T>>(s, r)
+               : launch<1>(s, r);
 }
 
 } // namespace
