@@ -1,8 +1,11 @@
 /* Flash backward: gradients of attention, scores made again tile by tile (Dao et al. 2022, algorithm 4).
  *
  * Three kernels, none of which adds to what another block writes, so that results are the same every time: row sums of dO * O, a warp a
- * row, kept in the first column of dQ until the block that owns the row overwrites it, so that nothing but results takes memory; dK and dV by blocks that own keys and see queries; dQ by blocks that own queries and see keys. The last two make the scores each
+ * row; dK and dV by blocks that own keys and see queries; dQ by blocks that own queries and see keys. The last two make the scores each
  * for itself: seven products where atomic additions would need five.
+ *
+ * Row sums take no memory of their own: those of each GROUP queries lie side by side where the dQ of these queries begins, until the one block
+ * that owns the queries stores dQ over them. Blocks that own keys fetch a tile's row sums and log-sum-exps with the tile.
  *
  * Both have tiles alike: two arrays owned, two seen. Of the seen ones the first is needed until the end of a tile and therefore is there
  * twice, its next tile arriving meanwhile; the second arrives during the last product. 128 or 256 threads; the longest blocks first. */
@@ -14,10 +17,17 @@ namespace
 {
 
 constexpr int WARP = 32;
+constexpr int GROUP = 16; /* queries with row sums side by side: a block owns whole groups */
+
+/* Where in the dQ of a problem the row sum of a query is. */
+__device__ size_t place_of_sum(size_t query, size_t dim)
+{
+    return query / GROUP * GROUP * dim + query % GROUP;
+}
 
 struct problem {
     rows_of q, k, v, d_o;
-    const float *lse, *sums; /* a sum every dim floats */
+    const float *lse, *sums; /* sums: place_of_sum */
     float *dq, *dk, *dv;
     int seq, causal;
     float scale;
@@ -39,6 +49,7 @@ template <typename T> constexpr int AT_ONCE = T::THREADS > 128 ? 1 : 2;
 template <typename T> struct backward_memory {
     float own[2][T::OWN * T::STRIDE], lasting[2][T::SEEN * T::STRIDE], passing[T::SEEN * T::STRIDE],
         weights[T::WEIGHTS];
+    float lse[2][T::SEEN], sums[2][T::SEEN]; /* of seen queries */
 };
 
 PK_KERNEL((128), row_sums, const pk_attention at)
@@ -54,18 +65,20 @@ PK_KERNEL((128), row_sums, const pk_attention at)
     for (int step = WARP / 2; step > 0; step /= 2)
         sum += __shfl_xor_sync(ALL_LANES, sum, step);
     if (threadIdx.x % WARP == 0)
-        static_cast<float *>(at.dq)[row * at.dim] = sum;
+        problem::part(at, at.dq, row / at.seq)[place_of_sum(row % at.seq, at.dim)] = sum;
 }
 
-/* Of one query: log-sum-exp in base 2, and row sum. Beyond the end 0, which with rows of zeros makes weights that add nothing. */
-struct query_row {
-    float lse, sum;
-    __device__ query_row(const problem &p, int query)
-    {
-        lse = query < p.seq ? p.lse[query] * LOG2_E : 0;
-        sum = query < p.seq ? p.sums[(size_t)query * (size_t)p.q.dim] : 0;
+/* Log-sum-exps and row sums of SEEN queries from `first` on, begun and not waited for. Beyond the end 0, which with rows of zeros makes
+ * weights that add nothing. */
+template <typename T> __device__ void fetch_sums(float *lse, float *sums, const problem &p, int first)
+{
+    for (int i = (int)threadIdx.x; i < T::SEEN; i += T::THREADS) {
+        const int query = first + i;
+        const bool real = query < p.seq;
+        pk_fetch<4>(lse + i, real ? p.lse + query : p.lse, real);
+        pk_fetch<4>(sums + i, real ? p.sums + place_of_sum((size_t)query, (size_t)p.q.dim) : p.sums, real);
     }
-};
+}
 
 /* Blocks own keys: dV += P^T dO, dK += dS^T Q. Keys beyond the end gather what nobody stores. */
 template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), of_keys, const pk_attention all)
@@ -82,24 +95,27 @@ template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), of_keys, const pk_atte
     fetch<T, T::OWN>(m->own[1], p.v, own);
     fetch<T, T::SEEN>(m->lasting[0], p.q, begin);
     fetch<T, T::SEEN>(m->passing, p.d_o, begin);
+    fetch_sums<T>(m->lse[0], m->sums[0], p, begin);
     int now = 0;
     for (int seen = begin; seen < p.seq; seen += T::SEEN, now = !now) {
         float w[T::ROWS][T::COLS], d[T::ROWS][T::COLS];
         pk_fetch_wait();
         __syncthreads(); /* this tile is here, the last is done with */
-        if (seen + T::SEEN < p.seq)
+        if (seen + T::SEEN < p.seq) {
             fetch<T, T::SEEN>(m->lasting[!now], p.q, seen + T::SEEN);
+            fetch_sums<T>(m->lse[!now], m->sums[!now], p, seen + T::SEEN);
+        }
         T::multiply(w, m->own[0], m->lasting[now], at);
         T::multiply(d, m->own[1], m->passing, at);
 #pragma unroll
         for (int j = 0; j < T::COLS; j++) {
             const int query = seen + at.seen(j);
-            const query_row row(p, query);
+            const float lse = m->lse[now][at.seen(j)] * LOG2_E, sum = m->sums[now][at.seen(j)];
 #pragma unroll
             for (int i = 0; i < T::ROWS; i++) {
                 const bool hidden = p.causal && own + at.own(i) > query;
-                w[i][j] = hidden ? 0 : pk_exp2(fmaf(w[i][j], p.scale * LOG2_E, -row.lse));
-                d[i][j] = w[i][j] * (d[i][j] - row.sum);
+                w[i][j] = hidden ? 0 : pk_exp2(fmaf(w[i][j], p.scale * LOG2_E, -lse));
+                d[i][j] = w[i][j] * (d[i][j] - sum);
             }
         }
         T::keep(m->weights, w, at);
@@ -119,7 +135,7 @@ template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), of_keys, const pk_atte
     }
 }
 
-/* Blocks own queries: dQ += dS K. The row sums lie where dQ goes: all are read before the last barrier, nothing is stored before. */
+/* Blocks own queries: dQ += dS K. The row sums lie where dQ goes: a block reads its own before its first barrier and stores after its last. */
 template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), of_queries, const pk_attention all)
 {
     PK_SHARED(backward_memory<T>, m);
@@ -128,8 +144,14 @@ template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), of_queries, const pk_a
     const int own = (int)(blocks - 1 - blockIdx.x % blocks) * T::OWN;
     const int end = p.causal && own + T::OWN < p.seq ? own + T::OWN : p.seq;
     const typename T::place at;
-    float dq[T::ROWS][T::FEATURES];
+    float dq[T::ROWS][T::FEATURES], lse[T::ROWS], sum[T::ROWS];
     clear<T>(dq);
+#pragma unroll
+    for (int i = 0; i < T::ROWS; i++) {
+        const int query = own + at.own(i);
+        lse[i] = query < p.seq ? p.lse[query] * LOG2_E : 0;
+        sum[i] = query < p.seq ? p.sums[place_of_sum((size_t)query, (size_t)p.q.dim)] : 0;
+    }
     fetch<T, T::OWN>(m->own[0], p.q, own);
     fetch<T, T::OWN>(m->own[1], p.d_o, own);
     fetch<T, T::SEEN>(m->lasting[0], p.k, 0);
@@ -146,13 +168,12 @@ template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), of_queries, const pk_a
 #pragma unroll
         for (int i = 0; i < T::ROWS; i++) {
             const int query = own + at.own(i);
-            const query_row row(p, query);
 #pragma unroll
             for (int j = 0; j < T::COLS; j++) {
                 const int key = seen + at.seen(j);
                 const bool hidden = key >= p.seq || (p.causal && key > query);
-                const float weight = pk_exp2(fmaf(w[i][j], p.scale * LOG2_E, -row.lse));
-                d[i][j] = hidden ? 0 : weight * (d[i][j] - row.sum);
+                const float weight = pk_exp2(fmaf(w[i][j], p.scale * LOG2_E, -lse[i]));
+                d[i][j] = hidden ? 0 : weight * (d[i][j] - sum[i]);
             }
         }
         T::keep(m->weights, d, at);
@@ -170,6 +191,7 @@ template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), of_queries, const pk_a
 template <typename T>
 bool launched(pk_stream s, const pk_chip *chip, const pk_attention *at, bool last, int *rc)
 {
+    static_assert(T::OWN % GROUP == 0, "a group has one block that stores over it");
     const size_t bytes = sizeof(backward_memory<T>), blocks = blocks_of<T>(at);
     if (bytes > chip->shared_bytes || (!last && !keeps_busy<T>(at, chip)))
         return false;
