@@ -2,9 +2,8 @@
 #pragma once
 
 #include "check.h"
+#include "cuda_shim.h"
 #include "unit/ops/reference.h"
-
-extern size_t pk_shim_shared_most; /* of the chip that is told: cuda_shim.h */
 
 namespace
 {
@@ -14,6 +13,17 @@ constexpr size_t HOPPER_SHARED = 227 << 10, AMPERE_SHARED = 163 << 10;
 /* What the tiles of a launch depend on: none busy takes the largest that fit, many the smallest. */
 const pk_chip chips[] = {{0, HOPPER_SHARED}, {0, AMPERE_SHARED}, {1, HOPPER_SHARED},  {2, HOPPER_SHARED},
                          {3, HOPPER_SHARED}, {5, HOPPER_SHARED}, {132, HOPPER_SHARED}};
+
+using launcher = int(pk_stream s, const pk_chip *chip, const pk_attention *at);
+
+inline int launch_sampled(launcher *launch, const pk_chip &chip, const pk_attention &at)
+{
+    pk_shim_shared_most = chip.shared_bytes;
+    pk_shim_sampled = true;
+    const int rc = launch(nullptr, &chip, &at);
+    pk_shim_sampled = false;
+    return rc;
+}
 
 struct attention {
     size_t rows, n;

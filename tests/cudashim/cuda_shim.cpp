@@ -1,5 +1,6 @@
 /* Cuda shim: blocks in turn, threads as fibers, and a message and an abort where a kernel does what CUDA does not define. */
 #include "cuda_shim.h"
+#include "tensor_core.h"
 
 #include <ucontext.h>
 
@@ -488,12 +489,6 @@ uint32_t pk_shim_ballot(unsigned mask, bool mine, const pk_shim_site &site)
     return me.x.got;
 }
 
-/* An operand of tensor cores: the last 13 bits are not looked at. */
-static float tf32(uint32_t bits)
-{
-    return pk_shim_float(bits & ~0x1fffu);
-}
-
 /* Lane 4g + t has a: (g, t) (g+8, t) (g, t+4) (g+8, t+4); b: (t, g) (t+4, g); d: (g, 2t) (g, 2t+1) (g+8, 2t) (g+8, 2t+1). Each lane's four
  * sums are made from the fragments of those that have the operands. */
 static void multiply(size_t first)
@@ -502,11 +497,13 @@ static void multiply(size_t first)
         const size_t g = lane / 4, t = lane % 4;
         for (size_t r = 0; r < 4; r++) {
             const size_t column = 2 * t + r % 2; /* the row is g, or g + 8 for r > 1 */
+            uint32_t row[8], col[8];
             for (size_t k = 0; k < 8; k++) {
-                const exchange &row = fibers[first + 4 * g + k % 4]->x,
-                               &col = fibers[first + 4 * column + k % 4]->x;
-                fibers[first + lane]->x.d[r] += tf32(row.a[r / 2 + k / 4 * 2]) * tf32(col.b[k / 4]);
+                row[k] = fibers[first + 4 * g + k % 4]->x.a[r / 2 + k / 4 * 2];
+                col[k] = fibers[first + 4 * column + k % 4]->x.b[k / 4];
             }
+            float &d = fibers[first + lane]->x.d[r];
+            d = pk_tensor_core_sum(row, col, d);
         }
     }
 }

@@ -1,6 +1,6 @@
 /* Flash backward with 3xtf32 products on the host shim, whose tensor cores read tf32: as near to float64 as fp32 is, which products of
  * plain tf32 are not. */
-#include "attention.h"
+#include "long_attention.h"
 
 namespace
 {
@@ -50,6 +50,7 @@ void check_refusal(size_t dim, const pk_chip &chip)
 
 int main()
 {
+    const pk_chip small_tiles = {1 << 20, HOPPER_SHARED};
     int causal = 0;
     for (size_t dim : {1, 3, 16, 20, 64, 100, 128})
         for (size_t seq : {1, 7, 33, 70}) {
@@ -59,6 +60,7 @@ int main()
     check(chips[0], 2, 130, 64, 0);
     check(chips[0], 2, 130, 64, 1);
     check_that_tf32_would_fail();
+    check_long_backward(pk_k_flash_backward_3xtf32, small_tiles, 4096, 64, FP32_SUMS);
     check_refusal(129, chips[0]);
     check_refusal(1, {132, 1 << 10});
     const pk_attention nothing = {};

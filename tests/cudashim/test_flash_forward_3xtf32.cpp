@@ -1,6 +1,6 @@
 /* Flash forward with 3xtf32 products on the host shim, whose tensor cores read tf32: as near to float64 as fp32 is, which products of
  * plain tf32 are not. */
-#include "attention.h"
+#include "long_attention.h"
 
 namespace
 {
@@ -40,6 +40,7 @@ void check_that_tf32_would_fail()
 
 int main()
 {
+    const pk_chip small_tiles = {1 << 20, HOPPER_SHARED};
     int causal = 0;
     for (size_t dim : {1, 3, 16, 20, 64, 100, 128})
         for (size_t seq : {1, 7, 33, 70}) {
@@ -49,6 +50,8 @@ int main()
     check(chips[0], 2, 130, 64, 0);
     check(chips[0], 2, 130, 64, 1);
     check_that_tf32_would_fail();
+    check_long_forward(pk_k_flash_forward_3xtf32, small_tiles, 4096, 64, FP32_SUMS);
+    check_long_forward(pk_k_flash_forward_3xtf32, small_tiles, 16384, 16, 2 * FP32_SUMS);
     check_refusal(129, chips[0]);
     check_refusal(64, {132, 4 << 10});
     const pk_attention nothing = {};

@@ -24,12 +24,28 @@ template <int N> struct two_tf32 {
     }
 };
 
-/* Small products first, so that they are not lost. */
-__device__ void multiply_add(float (&sum)[4], const two_tf32<4> &a, const two_tf32<2> &b)
+/* Terms that tensor cores add up. They round every sum toward zero (mma.h), so that its error grows with the number of terms, not with the
+ * root of it. Parts of this many terms therefore begin at zero and are added to the running sum in fp32, rounded to the nearest. */
+constexpr int PART = 16;
+
+/* sum += the product of PART columns of a and PART rows of b. Of these, rows e * 8 + t and e * 8 + t + 4 as mma.h numbers them are at
+ * b[e * eight] and b[e * eight + four]. Small products first, so that they are not lost. */
+__device__ void add_part(float (&sum)[4], const two_tf32<4> (&a)[PART / 8], const float *b, int eight,
+                         int four)
 {
-    pk_mma_m16n8k8(sum, a.lo, b.hi);
-    pk_mma_m16n8k8(sum, a.hi, b.lo);
-    pk_mma_m16n8k8(sum, a.hi, b.hi);
+    float part[4] = {};
+#pragma unroll
+    for (int e = 0; e < PART / 8; e++) {
+        two_tf32<2> row;
+        row.set(0, b[e * eight]);
+        row.set(1, b[e * eight + four]);
+        pk_mma_m16n8k8(part, a[e].lo, row.hi);
+        pk_mma_m16n8k8(part, a[e].hi, row.lo);
+        pk_mma_m16n8k8(part, a[e].hi, row.hi);
+    }
+#pragma unroll
+    for (int r = 0; r < 4; r++)
+        sum[r] += part[r];
 }
 
 template <int DIM_, int WARPS, int SEEN_> struct tile_3xtf32 {
@@ -37,7 +53,7 @@ template <int DIM_, int WARPS, int SEEN_> struct tile_3xtf32 {
     static constexpr int STRIDE = DIM + 4, ROWS = 2, COLS = SEEN / 4, FEATURES = DIM / 4;
     static constexpr int RUN = 2, LANE_FIRST = 1, LANE_END = 4,
                          WEIGHTS = 4 /* none: C++ has no empty arrays */;
-    static_assert(DIM % 8 == 0 && SEEN % 8 == 0, "whole products");
+    static_assert(DIM % PART == 0 && SEEN % PART == 0, "whole parts");
 
     /* Lane 4g + t has rows g and g + 8 of its warp, and of each eight columns 2t and 2t + 1. */
     struct place {
@@ -69,19 +85,16 @@ template <int DIM_, int WARPS, int SEEN_> struct tile_3xtf32 {
     {
         float sums[SEEN / 8][4] = {};
 #pragma unroll 2
-        for (int d = 0; d < DIM; d += 8) {
-            two_tf32<4> a;
+        for (int d = 0; d < DIM; d += PART) {
+            two_tf32<4> a[PART / 8];
 #pragma unroll
-            for (int r = 0; r < 4; r++)
-                a.set(r, own[at.own(r % 2) * STRIDE + d + at.t + r / 2 * 4]);
+            for (int e = 0; e < PART / 8; e++)
 #pragma unroll
-            for (int n = 0; n < SEEN / 8; n++) {
-                const float *row = seen + (8 * n + at.g) * STRIDE + d + at.t;
-                two_tf32<2> b;
-                b.set(0, row[0]);
-                b.set(1, row[4]);
-                multiply_add(sums[n], a, b);
-            }
+                for (int r = 0; r < 4; r++)
+                    a[e].set(r, own[at.own(r % 2) * STRIDE + d + e * 8 + at.t + r / 2 * 4]);
+#pragma unroll
+            for (int n = 0; n < SEEN / 8; n++)
+                add_part(sums[n], a, seen + (8 * n + at.g) * STRIDE + d + at.t, 8, 4);
         }
 #pragma unroll
         for (int n = 0; n < SEEN / 8; n++)
@@ -98,19 +111,18 @@ template <int DIM_, int WARPS, int SEEN_> struct tile_3xtf32 {
                                   const float *seen, const place &at)
     {
 #pragma unroll
-        for (int k = 0; k < SEEN / 8; k++) {
-            two_tf32<4> a;
+        for (int k = 0; k < SEEN / 8; k += PART / 8) {
+            two_tf32<4> a[PART / 8];
 #pragma unroll
-            for (int r = 0; r < 4; r++)
-                a.set(r, s[r % 2][2 * k + r / 2]);
+            for (int e = 0; e < PART / 8; e++)
+#pragma unroll
+                for (int r = 0; r < 4; r++)
+                    a[e].set(r, s[r % 2][2 * (k + e) + r / 2]);
             const float *rows = seen + (8 * k + 2 * at.t) * STRIDE + at.g;
 #pragma unroll
             for (int n = 0; n < DIM / 8; n++) {
-                two_tf32<2> b;
-                b.set(0, rows[8 * n]);
-                b.set(1, rows[8 * n + STRIDE]);
                 float c[4] = {sum[0][2 * n], sum[0][2 * n + 1], sum[1][2 * n], sum[1][2 * n + 1]};
-                multiply_add(c, a, b);
+                add_part(c, a, rows + 8 * n, 8 * STRIDE, STRIDE);
                 sum[0][2 * n] = c[0], sum[0][2 * n + 1] = c[1];
                 sum[1][2 * n] = c[2], sum[1][2 * n + 1] = c[3];
             }

@@ -2,7 +2,8 @@
  *
  * d[16, 8] += a[16, 8] * b[8, 8], operands tf32, sums fp32: mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32. Lane 4g + t has
  *   a  (g, t) (g + 8, t) (g, t + 4) (g + 8, t + 4)        b  (t, g) (t + 4, g)        d  (g, 2t) (g, 2t + 1) (g + 8, 2t) (g + 8, 2t + 1)
- * (PTX ISA, "Matrix fragments for mma.m16n8k8"). The last 13 bits of operands are not looked at. tests/cudashim has the same for the host. */
+ * (PTX ISA, "Matrix fragments for mma.m16n8k8"). The last 13 bits of operands are not looked at.
+ * Sums are rounded toward zero, not to the nearest: tests/cudashim/tensor_core.h says how, and the host's pk_mma_m16n8k8 does the same. */
 #pragma once
 
 #include "ops/cuda/launch.h"

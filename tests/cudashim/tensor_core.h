@@ -1,0 +1,17 @@
+/* Tensor core: the arithmetic of one element of a product of tf32 matrices, as an A100 computes it.
+ *
+ * mma.sync.m16n8k8 with tf32 operands adds eight products to c in two steps of four. In each step
+ *   - products are exact;
+ *   - the four products and c are aligned to the largest exponent among them, an operand's product having the sum of its exponents, and cut off
+ *     24 bits below it: each term is rounded toward zero;
+ *   - what is left is added exactly, and the sum is rounded toward zero to fp32.
+ * An H100 or H200 does the same with all eight products in one step, cut off 25 bits below: it loses less, so that a bound which holds here
+ * holds there. Sources: Fasi, Higham, Mikaitis, Pranesh, "Numerical behavior of NVIDIA tensor cores", PeerJ CS 7:e330 (2021), section A100; Xie
+ * et al., "MMA-Sim", arXiv:2511.10909 (2025), which compared this model bit by bit with an A100 and an H100; Khattak, Mikaitis,
+ * arXiv:2512.07004 (2025). NVIDIA documents none of it, and it was not compared with a GPU here. */
+#pragma once
+
+#include <cstdint>
+
+/* c plus the products of a[i] and b[i], i < 8. The last 13 bits of operands are not looked at. Infinities and NaNs give what IEEE sums give. */
+float pk_tensor_core_sum(const uint32_t *a, const uint32_t *b, float c);

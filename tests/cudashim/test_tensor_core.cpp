@@ -1,0 +1,62 @@
+/* The emulated tensor core: sums that tell its rounding from that of others. */
+#include "check.h"
+#include "tensor_core.h"
+
+namespace
+{
+
+using eight = const float[8];
+
+uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    std::memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+float sum(eight &a, eight &b, float c)
+{
+    uint32_t bits[2][8];
+    for (int i = 0; i < 8; i++)
+        bits[0][i] = bits_of(a[i]), bits[1][i] = bits_of(b[i]);
+    return pk_tensor_core_sum(bits[0], bits[1], c);
+}
+
+constexpr float INF = INFINITY, TINY = 0x1p-126f;
+
+const struct {
+    const char *what;
+    float a[8], b[8], c, want;
+} rows[] = {
+    {"nothing", {}, {}, 3, 3},
+    {"exact", {1, 2, 3, 4, 5, 6, 7, 8}, {1, -1, 1, -1, 1, -1, 1, 2}, 0.5f, 20.5f},
+    {"the last 13 bits of an operand", {0x1.005p0f}, {0x1.003p0f}, 0, 0x1.004p0f},
+    {"24 bits below the largest", {0x1p-12f, 0x1p-12f}, {0x1p-12f, 0x1p-12f}, 1, 1 + 0x1p-23f},
+    {"25 bits below",
+     {0x1p-13f, 0x1p-13f, 0x1p-13f, 0x1p-13f},
+     {0x1p-12f, 0x1p-12f, 0x1p-12f, 0x1p-12f},
+     1,
+     1},
+    {"a small difference", {-0x1p-13f}, {0x1p-12f}, 1, 1},
+    {"the sum is cut off", {0x1.8p-12f}, {0x1p-12f}, 1, 1},
+    {"a negative sum is cut off", {0x1.8p-12f}, {-0x1p-12f}, -1, -1},
+    {"a product of 2.25 has exponent 0", {1.5f, 1.5f, 0x1p-12f}, {1.5f, -1.5f, 0x1p-12f}, 0, 0x1p-24f},
+    {"four and four", {1, 0x1p-12f, 0, 0, -1}, {1, 0x1p-12f, 0, 0, 1}, 0, 0},
+    {"the first four", {1, 0x1p-12f, -1}, {1, 0x1p-12f, 1}, 0, 0x1p-24f},
+    {"subnormal", {TINY}, {0x1p-3f}, 0x1p-149f, 0x1p-129f + 0x1p-149f},
+    {"largest", {0x1p127f}, {1}, 0x1.fffffep126f, 0x1.fffffep127f},
+    {"overflow", {0x1p127f}, {4}, 0, INF},
+    {"infinity", {INF}, {-1}, 0, -INF},
+};
+
+} // namespace
+
+int main()
+{
+    for (const auto &r : rows)
+        if (sum(r.a, r.b, r.c) != r.want && failures++ < 10)
+            std::printf("%s: %a, should be %a\n", r.what, (double)sum(r.a, r.b, r.c), (double)r.want);
+    if (!std::isnan(sum({INF}, {0}, 1)) || !std::isnan(sum({}, {}, NAN)))
+        failures++;
+    return report();
+}
