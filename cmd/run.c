@@ -39,6 +39,8 @@ const struct pk_opt pk_run_options[] = {
      .help = "time for the whole run; what does not fit is skipped and said"},
     {"timeout", 0, PK_OPT_DURATION, AT(timeout_ns), "TIME", 1e6, 3.1536e16, .def = "10m",
      .help = "longest time for one case in one process"},
+    {"peer-startup", 0, PK_OPT_DURATION, AT(peer_startup_ns), "TIME", 0, 3.1536e16, .def = "5m",
+     .help = "time for a peer to start and to compile a case, in addition to --timeout"},
     {"once", 0, PK_OPT_FLAG, AT(once),
      .help = "one iteration of each case in this process, unrecorded: for use under nsys, ncu, perf"},
 
@@ -151,6 +153,7 @@ static enum pk_code measure(struct run *r, struct pk_err *err)
         .invocations = (int)o->invocations,
         .budget_ns = o->budget_ns,
         .timeout_ns = o->timeout_ns,
+        .peer_startup_ns = o->peer_startup_ns,
         .seed = (uint64_t)o->seed,
         .check = !o->no_check,
         .device = r->device_options,
@@ -268,9 +271,9 @@ enum pk_code pk_run_measure(struct run *r, struct pk_err *err)
 enum pk_code pk_run_check(struct run *r, struct pk_err *err)
 {
     static const char *const of_many[] = {
-        "invocations", "min-samples", "max-samples", "min-time",    "max-time", "max-noise",
-        "warmup",      "budget",      "timeout",     "resume",      "label",    "tag",
-        "cold",        "counters",    "breakdown",   "allocations", NULL};
+        "invocations", "min-samples", "max-samples", "min-time",    "max-time",     "max-noise",
+        "warmup",      "budget",      "timeout",     "resume",      "label",        "tag",
+        "cold",        "counters",    "breakdown",   "allocations", "peer-startup", NULL};
     static const char *const of_record[] = {"resume", "label", "tag", NULL};
     static const char *const of_peers[] = {"peer", NULL};
     static const char *const of_one[] = {"axis", "preset", "variant", "filter",

@@ -17,7 +17,7 @@ struct run_options {
     const char *suite, *preset, *device, *filter, *label, *python, *counters, *bind;
     bool breakdown, allocations, dry_run, resume, once, cold, no_check, no_save;
     int64_t min_samples, max_samples, min_time_ns, max_time_ns, warmup, invocations;
-    int64_t budget_ns, timeout_ns, threads, limit_bytes, seed;
+    int64_t budget_ns, timeout_ns, peer_startup_ns, threads, limit_bytes, seed;
     double max_noise;
 };
 

@@ -92,6 +92,8 @@ const char *pk_run_settings(const struct run *r)
         "budget_ns", o->budget_ns, "timeout_ns", o->timeout_ns, "threads", o->threads, "limit_bytes",
         o->limit_bytes, "bind", bind_json(o->bind), "seed", o->seed, "check", !o->no_check, "ceilings_of",
         r->ceilings_key);
+    if (o->peers.n)
+        json_object_set_new(s, "peer_startup_ns", json_integer(o->peer_startup_ns));
     if (o->cold)
         json_object_set_new(s, "cold", json_true());
     if (r->mark.id)
@@ -199,6 +201,7 @@ static const struct {
     {"max_time_ns", "max-time", "ns"},
     {"warmup", "warmup", ""},
     {"timeout_ns", "timeout", "ns"},
+    {"peer_startup_ns", "peer-startup", "ns"},
     {"threads", "threads", ""},
     {"limit_bytes", "memory-limit", "B", true},
     {"seed", "seed", ""},

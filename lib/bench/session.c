@@ -163,6 +163,11 @@ struct pk_request pk_session_request(struct session *s, size_t i)
     };
 }
 
+static int64_t limit_ns(const struct session *s, size_t i)
+{
+    return s->opt->timeout_ns + (s->plan->v[i].provider ? s->opt->peer_startup_ns : 0);
+}
+
 /* Ranks of which one does not answer fail, as those of which one dies. */
 static enum pk_code late(struct session *s, size_t i, const struct pk_request *r, const char *absent,
                          bool by_budget, struct pk_err *err)
@@ -176,7 +181,7 @@ static enum pk_code late(struct session *s, size_t i, const struct pk_request *r
         return record_unmeasured(
             s, i, PK_ST_FAILED,
             pk_printf(&s->arena, "%s; the time was up, and all of them were ended", absent), err);
-    pk_format_duration_exact(s->opt->timeout_ns, limit, sizeof limit);
+    pk_format_duration_exact(limit_ns(s, i), limit, sizeof limit);
     return record_unmeasured(s, i, PK_ST_TIMEOUT,
                              pk_printf(&s->arena, "no result after %s; its process group was ended", limit),
                              err);
@@ -186,7 +191,7 @@ enum pk_code pk_session_ask(struct session *s, size_t i, struct pk_request r, st
 {
     struct pk_link *l = pk_session_link(s, i);
     pk_session_before_peer(s, i);
-    uint64_t began = pk_clock_ns(), wall = pk_wall_ns(), deadline = began + (uint64_t)s->opt->timeout_ns;
+    uint64_t began = pk_clock_ns(), wall = pk_wall_ns(), deadline = began + (uint64_t)limit_ns(s, i);
     bool by_budget = s->deadline_ns < deadline;
     struct pk_slice *slice;
     r.id = ++s->last_id;

@@ -26,9 +26,10 @@ struct pk_session_options {
     int invocations;   /* default 3 */
     int64_t budget_ns; /* 0 = none: time is shared out over what is left; a case that does not fit is recorded
                           as skipped, or keeps the invocations it has; a warning says so, and a resumed run tries it again */
-    int64_t timeout_ns; /* per slice; default 10 min */
-    uint64_t seed;      /* of order and inputs */
-    bool check;         /* in the first invocation */
+    int64_t timeout_ns;      /* per slice; default 10 min */
+    int64_t peer_startup_ns; /* more for a slice of a peer, which imports frameworks and compiles */
+    uint64_t seed;           /* of order and inputs */
+    bool check;              /* in the first invocation */
     struct pk_device_options device;
     const struct pk_counters *counters; /* what is counted after the last timing pass; NULL = nothing */
     bool breakdown;                     /* a trace pass follows */

@@ -81,14 +81,25 @@ static enum pk_code print_which(struct pk_store *s, int64_t run_id, struct pk_ou
     return PK_OK;
 }
 
-/* What makes results doubtful, under the last of an experiment's tables. */
-static enum pk_code print_doubts(struct pk_store *s, const char *experiment, int64_t run_id,
-                                 struct pk_out *out, struct pk_err *err)
+/* What peers took before their times begin: note `startup` of their slices. */
+static const char startups[] =
+    "SELECT variant || printf(' took %.1f s to start', start_ns * 1e-9) ||"
+    "       coalesce(printf(' and at most %.1f s to compile a case', compile_ns * 1e-9), '') || "
+    "'; its times leave that out.'"
+    " FROM (SELECT c.variant, max(l.notes ->> '$.startup.start_ns') AS start_ns,"
+    "              max(l.notes ->> '$.startup.compile_ns') AS compile_ns"
+    "       FROM v_slice l JOIN v_case c ON c.case_id = l.case_id"
+    "       WHERE c.run_id = :run AND c.experiment = :experiment AND l.notes ->> '$.startup.start_ns' > 0"
+    "       GROUP BY c.variant ORDER BY min(c.ordinal))";
+
+/* Under the last of an experiment's tables: a note for each row. */
+static enum pk_code print_notes(struct pk_store *s, const char *sql, const char *experiment, int64_t run_id,
+                                struct pk_out *out, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_rows rows;
     const struct pk_param params[] = {pk_param_int(":run", run_id), pk_param_text(":experiment", experiment)};
-    if (pk_store_query(s, doubts, params, sizeof params / sizeof *params, &a, &rows, err))
+    if (pk_store_query(s, sql, params, sizeof params / sizeof *params, &a, &rows, err))
         return err->code;
     for (size_t i = 0; i < rows.n; i++)
         pk_out_note(out, rows.cells[i].s);
@@ -116,7 +127,8 @@ static enum pk_code print_experiment(struct pk_store *s, const char *experiment,
     const bool own = p && p->tables && p->tables[0];
     if (print(s, own ? pk_probe_sql(p) : pk_store_tables(), own ? p->tables : built_in, experiment, run_id,
               out, err) ||
-        print_doubts(s, experiment, run_id, out, err) ||
+        print_notes(s, startups, experiment, run_id, out, err) ||
+        print_notes(s, doubts, experiment, run_id, out, err) ||
         (!usual_counters(s, run_id, experiment) && pk_counted_table(s, run_id, experiment, out, err)))
         return err->code;
     return print(s, pk_store_tables(), beside, experiment, run_id, out, err);

@@ -7,13 +7,15 @@ from _wire import Refused, Skip, serve
 OVERRIDES = ("NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION")  # libraries would make products in another way than dtype says
 
 torch = None  # imported at the first request: a Python without it skips
+import_ns = 0
 
 
 def load_torch(wire):
     """The module."""
-    global torch
+    global torch, import_ns
     if torch is not None:
         return torch
+    began = time.perf_counter_ns()
     found = [name for name in OVERRIDES if os.environ.pop(name, None) is not None]
     if found:
         wire.setting("numerics_warning", "%s would change how products are made: it is ignored, dtype says how" % ", ".join(found))
@@ -22,8 +24,14 @@ def load_torch(wire):
     except ImportError:
         raise Skip("torch is not installed for this Python; install it, or choose another with --python")
     torch = module
+    import_ns = time.perf_counter_ns() - began
     wire.setting("torch", torch.__version__)
     return torch
+
+
+def startup(wire, compile_ns=None):
+    """Says what was spent before the first sample: importing torch, in this process, and compiling this case."""
+    wire.note("startup", {"start_ns": import_ns, **({"compile_ns": compile_ns} if compile_ns is not None else {})})
 
 
 def device_of(request, options):

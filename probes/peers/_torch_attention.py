@@ -3,9 +3,10 @@
 A peer says how attention is computed (how="eager", "compile", or an SDPA backend); the case's dtype says in what: tf32 is fp32 whose
 products may be TF32."""
 import contextlib
+import time
 import warnings
 
-from _torch import clock, device_of
+from _torch import clock, device_of, startup
 from _wire import Refused, Skip, timed
 
 KNOWN = {"batch": 8, "heads": 1, "d_model": 64, "seq_len": 1024, "causal": False, "dtype": "fp32", "math": "ieee"}
@@ -103,6 +104,15 @@ def check(how, dtype, causal, dim, device, allowed):
         raise Refused("torch's %s attention differs by %g from fp64 at seq_len 33, d_model %d; allowed is %g" % (how, worst, dim, allowed))
 
 
+def compile_ns(work, device):
+    """What the first forward and backward pass take, which compile."""
+    began = time.perf_counter_ns()
+    step(*work)
+    if device != "cpu":
+        torch.cuda.synchronize()
+    return time.perf_counter_ns() - began
+
+
 def measure_time(wire, request, attend, qkv, d_o, scale, hidden, device):
     watch = clock(device, 2)
     waited = []
@@ -154,6 +164,7 @@ def measure(wire, request, how, case, device):
     wire.note("check", "output and gradients at seq_len 33" if request.get("check") else "not in this invocation")
     qkv, d_o = inputs_of((case["batch"], case["heads"], case["seq_len"], dim), dtype, device, request.get("seed", 1))
     work = (attention_of(how), qkv, d_o, dim**-0.5, mask_of(how, causal, case["seq_len"], device))
+    startup(wire, compile_ns(work, device) if how == "compile" else None)
     measure_time(wire, request, *work, device=device)
     if device != "cpu":
         measure_memory(wire, *work)

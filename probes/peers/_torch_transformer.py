@@ -1,13 +1,14 @@
 """What the PyTorch peers of mixed-precision share: the same decoder with the same weights and tokens, a step in parts.
 
 how="eager": a person's PyTorch, attention written out where the case's attention is auto or vanilla, AdamW as it comes. how="compile":
-torch.compile(mode="max-autotune") with scaled_dot_product_attention and fused AdamW. bf16 is torch.autocast with fp32 parameters. Weights are
+torch.compile(mode="max-autotune") of a module with scaled_dot_product_attention, and fused AdamW; compiled before the first sample. bf16 is torch.autocast with fp32 parameters. Weights are
 those of lib/model/transformer: the same hash of the same places, or the same safetensors file, so that losses and gradients can be compared."""
 import contextlib
 import json
 import math
+import time
 
-from _torch import clock, device_of
+from _torch import clock, device_of, startup
 from _wire import Refused, Skip, timed
 
 KNOWN = {"layers": 2, "d_model": 256, "heads": 4, "d_ff": 1024, "vocab": 10000, "batch": 4, "seq_len": 128, "dtype": "fp32", "mode": "step",
@@ -95,7 +96,7 @@ def parameters(case, device):
     wanted = {name: (cols,) if rows == 1 else (rows, cols) for name, rows, cols, _ in layout(case)}
     if {name: tuple(w.shape) for name, w in made.items()} != wanted:
         raise Refused("%s has not the tensors of this model" % file)
-    return {name: made[name].to(device).requires_grad_() for name in wanted}
+    return {name: torch.nn.Parameter(made[name].to(device)) for name in wanted}
 
 
 def batch(case, device):
@@ -161,6 +162,24 @@ def loss_of(p, tokens, targets, case, cos, sin, hidden):
     return F.cross_entropy(F.linear(n, p[HEAD]).flatten(0, 1), targets)
 
 
+def module_of(p, case, cos, sin, hidden):
+    """loss_of as a module. Its parameters and buffers stay where they are, and torch.compile knows that they do; what is given to a function
+    may be another tensor each time, so that a CUDA graph would copy all weights in every step."""
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            for name, w in p.items():
+                self.register_parameter(name.replace(".", "/"), w)
+            for name, x in (("cos", cos), ("sin", sin), ("hidden", hidden)):
+                self.register_buffer(name, x)
+
+        def forward(self, tokens, targets):
+            weights = {name.replace("/", "."): w for name, w in self.named_parameters()}
+            return loss_of(weights, tokens, targets, case, self.cos, self.sin, self.hidden)
+
+    return Model()
+
+
 class Trial:
     """One case: its tensors, and a step in parts."""
 
@@ -172,12 +191,11 @@ class Trial:
         self.attention = "vanilla" if plain else "scaled_dot_product_attention"
         t = case["seq_len"]
         hidden = torch.ones(t, t, dtype=torch.bool, device=device).triu(1) if plain else None
-        self.rest = (case, *turns(case, device), hidden)
-        self.fn = loss_of
+        self.fn = module_of(self.p, case, *turns(case, device), hidden)
         if how == "compile":
             from torch import _dynamo
             _dynamo.reset()  # or past a few shapes it would run eagerly and not say so
-            self.fn = torch.compile(loss_of, dynamic=False, mode="max-autotune")
+            self.fn = torch.compile(self.fn, dynamic=False, mode="max-autotune")
         fused = {"fused": True} if how == "compile" else {}
         self.optimizer = torch.optim.AdamW(list(self.p.values()), lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01, **fused)
 
@@ -185,7 +203,7 @@ class Trial:
         kept = contextlib.nullcontext() if self.case["mode"] != "forward" else torch.no_grad()
         narrow = torch.autocast(self.device.split(":")[0], torch.bfloat16, enabled=self.case["dtype"] == "bf16")
         with kept, narrow:
-            return self.fn(self.p, *self.data, *self.rest)
+            return self.fn(*self.data)
 
     def step(self, watch=None):
         mode, mark = self.case["mode"], watch.mark if watch else lambda at: None
@@ -228,6 +246,17 @@ def finite(loss, when=""):
     return value
 
 
+def compile_ns(trial):
+    """What the first pass takes, which compiles; no weight changes."""
+    began = time.perf_counter_ns()
+    loss = trial.forward()
+    if trial.case["mode"] in ("forward+backward", "step"):
+        loss.backward()
+    finite(loss.detach())
+    trial.optimizer.zero_grad(set_to_none=True)
+    return time.perf_counter_ns() - began
+
+
 def first_step(trial):
     """Its loss and, where the mode has one, gradient, for the table of drift."""
     backward = trial.case["mode"] in ("forward+backward", "step")
@@ -253,6 +282,7 @@ def measure_memory(wire, trial):
 def measure(wire, request, how, case, device):
     torch.set_float32_matmul_precision("high" if case["dtype"] == "tf32" else "highest")
     trial = Trial(case, how, device)
+    startup(wire, compile_ns(trial) if how == "compile" else None)
     wire.note("found", {"attention": trial.attention, **(first_step(trial) if request.get("check") else {})})
     wire.note("check", "loss and gradient recorded for comparison" if request.get("check") else "not in this invocation")
     names = REGIONS[:{"forward": 1, "forward-retained": 1, "forward+backward": 2, "step": 3}[case["mode"]]]

@@ -30,6 +30,13 @@ def hang(request):
     time.sleep(600)
 
 
+def slow(request):
+    """To start and to compile, it says."""
+    time.sleep(1.5)
+    say(type="note", key="startup", value={"start_ns": 400000000, "compile_ns": 1100000000})
+    good(request)
+
+
 def crash(request):
     metric()
     say(type="samples", metric="step_ns", values=[1])
@@ -141,7 +148,7 @@ def choosing(request):
     good(request, [int(given)] * 3)
 
 
-MODES = {"good": good, "hang": hang, "crash": crash, "leave": leave, "garbage": garbage, "undeclared": undeclared,
+MODES = {"good": good, "slow": slow, "hang": hang, "crash": crash, "leave": leave, "garbage": garbage, "undeclared": undeclared,
          "wrong-id": wrong_id, "wrong-unit": wrong_unit, "own-case": own_case, "empty": empty, "not-a-number": not_a_number, "huge-line": huge_line,
          "truncated": truncated, "flood": flood, "noisy": noisy, "failing": failing, "idle-death": idle_death, "leaving": leaving,
          "settings": settings, "choosing": choosing}

@@ -1,5 +1,7 @@
 """The PyTorch peers where there is no PyTorch: each skips and says why. Where it is installed, eager is measured on the CPU."""
 import importlib.util
+import json
+import pathlib
 import sqlite3
 import sys
 
@@ -79,3 +81,42 @@ def test_ranks_over_gloo_are_no_virtual_ones(measured, perfkit):
     assert sorted(row[0] for row in rows) == peers
     expected = "ranks are processes, over gloo: --transport mpi" if HAS_TORCH else "torch is not installed for this Python"
     assert all(status == "skipped" and expected in message for _, status, message in rows)
+
+
+@pytest.mark.skipif(not HAS_TORCH, reason="torch is not installed here")
+def test_compiled_weights_stay_where_they_are():
+    """torch.compile is told that parameters keep their addresses: a CUDA graph then reads them in place instead of copying each in every step."""
+    import numpy
+    import torch
+    from torch import _dynamo
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "probes" / "peers"))
+    import _torch_transformer as peer
+    peer.torch, peer.np = torch, numpy
+    kinds = {}
+
+    def look(module, inputs):
+        for node in module.graph.nodes:
+            if node.op == "placeholder":
+                kinds[node.name] = (node.meta.get("tensor_dict") or {}).get("_dynamo_static_input_type")
+        return module.forward
+
+    case = {**peer.KNOWN, "layers": 1, "d_model": 16, "heads": 2, "d_ff": 16, "vocab": 20, "batch": 1, "seq_len": 4}
+    trial = peer.Trial(case, "eager", "cpu")
+    _dynamo.reset()
+    trial.fn = torch.compile(trial.fn, dynamic=False, backend=look)
+    assert float(trial.step().detach()) > 0
+    weights = [kind for name, kind in kinds.items() if "weight" in name]
+    assert len(weights) == 12 and None not in weights, kinds
+    assert [kind for name, kind in kinds.items() if "tokens" in name and "weight" not in name] == [None]
+
+
+@pytest.mark.skipif(not HAS_TORCH, reason="torch is not installed here")
+def test_compiling_is_apart_from_the_times(perfkit):
+    r = perfkit(*TINY, "--peer", "torch-compile", "--peer", "torch-eager")
+    assert r.status == 0, r
+    notes = dict(query(perfkit, "SELECT variant, notes ->> 'startup' FROM v_slice JOIN v_case USING (case_id) WHERE variant LIKE 'torch-%'"))
+    compiled, eager = (json.loads(notes[name]) for name in ("torch-compile", "torch-eager"))
+    assert compiled["compile_ns"] > 10**6 and compiled["start_ns"] > 10**6 and set(eager) == {"start_ns"}
+    first, = query(perfkit, "SELECT max(value) FROM v_sample JOIN v_case USING (case_id) WHERE variant = 'torch-compile' AND phase = 'first' AND metric = 'forward_ns'")[0]
+    assert first < compiled["compile_ns"] / 2
+    assert "torch-compile took" in perfkit("show").stdout

@@ -76,7 +76,7 @@ def peer_case(perfkit):
 def test_what_a_bad_peer_gets(perfkit, mode, status, message):
     token = uuid.uuid4().hex
     limit = "1s" if mode == "hang" else "60s"
-    r = perfkit(*selftest("--timeout", limit), env={"BAD_WORKER": mode, "TOKEN": token})
+    r = perfkit(*selftest("--timeout", limit, "--peer-startup", "0s"), env={"BAD_WORKER": mode, "TOKEN": token})
     assert r.status == (1 if status == "failed" else 0), r
     case = peer_case(perfkit)
     assert case[0] == status and message in case[1]
@@ -85,6 +85,15 @@ def test_what_a_bad_peer_gets(perfkit, mode, status, message):
     if status != "ok":
         assert query(perfkit, "SELECT count(*) FROM v_sample s JOIN v_case USING(case_id) WHERE variant <> 'ok'") == [(0,)]
     assert gone(token)
+
+
+@pytest.mark.parametrize("startup, seconds, state", [([], 300, "ok"), (["--peer-startup", "60s"], 60, "ok"), (["--peer-startup", "0s"], 0, "timeout")])
+def test_a_peer_has_time_to_start(perfkit, startup, seconds, state):
+    r = perfkit(*selftest("--timeout", "1s", *startup), env={"BAD_WORKER": "slow"})
+    assert r.status == 0 and peer_case(perfkit)[0] == state, r
+    told = "took 0.4 s to start and at most 1.1 s to compile a case; its times leave that out."
+    assert (told in r.stdout) == (state == "ok"), r
+    assert query(perfkit, "SELECT settings ->> 'peer_startup_ns' FROM v_run") == [(seconds * 10**9,)]
 
 
 def test_a_worker_that_says_bye_is_replaced(perfkit):
