@@ -4,7 +4,8 @@
  * ends that child, and a new one goes on with the next test: an error that makes a CUDA context useless costs one test, and the start of
  * the driver is paid again only then. Lines are cmocka's; of a test that took its process with it the parent writes "[  FAILED  ] NAME".
  *
- * PK_TEST_SECONDS limits each test, 120 by default; under a sanitizer everything takes a hundred times as long. */
+ * PK_TEST_SECONDS limits each test, 120 by default; under a sanitizer everything takes a hundred times as long. With 0 there is no limit and
+ * no child: all tests run in the process that was started, for a debugger or a profiler. */
 #pragma once
 
 #include <stddef.h>

@@ -40,6 +40,11 @@ def test_nothing_fails():
     assert p.returncode == 0 and "FAILED" not in p.stdout and len(states(p.stdout)) == 2, p.stdout
 
 
+def test_without_a_child_for_a_debugger():
+    p = run("good", PK_TEST_SECONDS="0")
+    assert p.returncode == 0 and "Running 2 test(s)" in p.stdout and len(states(p.stdout)) == 2, p.stdout
+
+
 def test_what_cannot_run_is_skipped():
     p = run("none")
     assert (p.returncode, p.stdout) == (77, "skipped: no device\n")
