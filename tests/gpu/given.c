@@ -8,12 +8,13 @@
 struct given given_device(int argc, char **argv)
 {
     enum { SKIPPED = 77, USAGE = 2 };
-    struct given g = {argc > 1 ? argv[1] : "cuda", argc > 2 && !strcmp(argv[2], "tiny")};
+    const char *size = argc > 2 ? argv[2] : "";
+    struct given g = {argc > 1 ? argv[1] : "cuda", !strcmp(size, "tiny"), !strcmp(size, "large")};
     struct pk_err err = {0};
     enum pk_device_kind kind;
     unsigned ordinal;
-    if (pk_device_parse(g.device, &kind, &ordinal, &err) || argc > 3 || (argc == 3 && !g.tiny)) {
-        fprintf(stderr, "usage: %s [DEVICE [tiny]]\n", argv[0]);
+    if (pk_device_parse(g.device, &kind, &ordinal, &err) || argc > 3 || (argc == 3 && !g.tiny && !g.large)) {
+        fprintf(stderr, "usage: %s [DEVICE [tiny|large]]\n", argv[0]);
         exit(USAGE);
     }
     const char *why = pk_device_unavailable(kind);

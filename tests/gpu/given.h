@@ -1,4 +1,4 @@
-/* Given: the device that a GPU test is told to run on: `test-gpu-ops [DEVICE [tiny]]`, cuda when none is named. */
+/* Given: the device that a GPU test is told to run on: `test-gpu-ops [DEVICE [tiny|large]]`, cuda when none is named. */
 #pragma once
 
 #include "device/device.h"
@@ -7,7 +7,8 @@
 
 struct given {
     const char *device;
-    bool tiny; /* the smallest sizes: under a sanitizer everything takes a hundred times as long */
+    bool tiny;  /* the smallest sizes: under a sanitizer everything takes a hundred times as long */
+    bool large; /* on a CPU too: the sizes that a GPU is given */
 };
 
 /* Ends the process with status 77 and the reason where that device cannot be used, with 2 for words nobody knows. */

@@ -20,7 +20,7 @@ static struct trial trial;
 
 static enum op_size size(void)
 {
-    return given.tiny ? OPS_TINY : dev.kind == PK_DEVICE_CUDA ? OPS_LARGE : OPS_USUAL;
+    return given.tiny ? OPS_TINY : given.large || dev.kind == PK_DEVICE_CUDA ? OPS_LARGE : OPS_USUAL;
 }
 
 static int open_device(void **state)
