@@ -77,7 +77,7 @@ def checked(tmp_path_factory):
     """Two calls: one that has too little time, and one that does the rest."""
     out = tmp_path_factory.mktemp("check") / "out"
     began = time.monotonic()
-    first = check(out, "--within", "18")
+    first = check(out, "--within", "16")
     seconds, left = time.monotonic() - began, states(out)
     return out, first, seconds, left, check(out)
 
@@ -85,11 +85,11 @@ def checked(tmp_path_factory):
 def test_a_call_ends_within_its_time(checked):
     """What is left out is named and partial; a stage that was not begun is that, too."""
     _, (status, said, p), seconds, left, _ = checked
-    assert seconds < (18 if "PERFKIT_SANITIZED" not in os.environ else 60), p.stdout
+    assert seconds < (16 if "PERFKIT_SANITIZED" not in os.environ else 60), p.stdout
     partial = [s for s, state in left.items() if state == "partial"]
     assert status == 1 and partial and set(left) == set(NAMES), left
     assert all((s, "partial") in said for s in partial) and "left out, no time is left of --within" in p.stdout
-    assert left["machine"] == "passed" and "running" not in left.values()
+    assert set(left.values()) <= {"passed", "skipped", "partial"}
 
 
 def test_the_next_call_does_the_rest(checked):
@@ -276,6 +276,12 @@ def test_figures_of_attention():
         rows += [summary(7, case, variant, axes, m, ns) for m, ns in (("forward_ns", forward), ("backward_ns", backward)) if ns]
     store = Store(*RUNS, SUMMARY, *rows, "CREATE TABLE v_work(case_id, metric, flops)", "INSERT INTO v_work VALUES (0, 'forward_ns', 5e6), (1, 'forward_ns', 5e6)")
     assert store.read(*figures.CUDNN) == {"least time of torch-sdpa over cudnn": (1.5, False), "cudnn bf16 d=64 S=4096 forward": (50, None)}
+
+
+def test_figures_of_the_gpu_s_state():
+    store = Store(*RUNS, "CREATE TABLE v_case(run_id, case_id, device)", "INSERT INTO v_case VALUES (7, 1, 'cuda:0'), (7, 2, 'cuda:0'), (7, 3, 'cpu')",
+                  "CREATE TABLE v_slice(case_id, notes)", """INSERT INTO v_slice VALUES (1, '{"state:gpu":{}}'), (1, '{"state:gpu":{}}'), (2, NULL)""")
+    assert store.read(figures.STEP[0]) == {"cases with the state of the GPU": (1, True)}
 
 
 def test_figures_of_flash_beside_peers_that_have_one_way_to_multiply():

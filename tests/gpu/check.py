@@ -110,6 +110,7 @@ def main():
             say("%s skipped: device %s: %s" % (s.name, args.device, why))
         return 77
     session.folder.begin()
+    session.keep_driver()
     session.facts()
     done = [s for s in wanted if not args.stages and session.folder.state(s.name) == "passed"]
     for s in done:

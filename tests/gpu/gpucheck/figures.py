@@ -54,6 +54,8 @@ DECLARED = """WITH traced AS (SELECT case_id, region, sum(flops) AS flops, sum(b
     FROM v_work w LEFT JOIN traced d ON d.case_id = w.case_id AND w.metric = d.region || '_ns'
     WHERE w.case_id IN (SELECT case_id FROM traced WHERE whole) AND w.metric IN ('forward_ns', 'backward_ns', 'optimizer_ns')
     HAVING count(*) > 0""" % RUN
+GPU_STATE = """SELECT 'cases with the state of the GPU', count(DISTINCT CASE WHEN l.notes LIKE '%%"state:gpu"%%' THEN c.case_id END)
+    FROM v_case c JOIN v_slice l ON l.case_id = c.case_id WHERE c.run_id = %s AND c.device LIKE 'cuda%%' HAVING count(*) > 0""" % RUN
 EXPOSED = """SELECT 'exposed communication of ' || o.variant || ' over ' || p.variant || ', at most', max(1.0 * o.median / p.median)
     FROM v_summary o JOIN v_summary p ON p.run_id = o.run_id AND p.metric = o.metric AND p.axes ->> 'work' = o.axes ->> 'work'
     AND p.axes ->> 'model' = o.axes ->> 'model' AND coalesce(p.axes ->> 'bucket_bytes' = o.axes ->> 'bucket_bytes', 1) AND p.median > 0
@@ -64,7 +66,7 @@ TOTAL = ("forward_ns", "backward_ns")
 
 RATES = [Figure(None, "TFLOP/s", None, ATTENTION_RATES)]
 WORK = [Figure("declared-work", "%", (AT_MOST, 1e-7), DECLARED)]
-STEP = [Figure("step-trace", "%", (AT_MOST, 4), TRACE), *WORK, Figure(None, "%", None, MFU % "<>")]
+STEP = [Figure("gpu-doubts", "", (AT_LEAST, 1), GPU_STATE), Figure("step-trace", "%", (AT_MOST, 4), TRACE), *WORK, Figure(None, "%", None, MFU % "<>")]
 CUDNN = [Figure("cudnn-speed", "x", (AT_LEAST, 0.98), speed_up("cudnn", "torch-sdpa-cudnn", TOTAL)),
          Figure("cudnn-speed", "x", (AT_LEAST, 1.7), speed_up("cudnn", "torch-sdpa", TOTAL)), *RATES]
 FLASH_PEERS = [Figure(None, "x", None, speed_up("flash", peer, TOTAL, math)) for peer in ("torch-eager", "torch-sdpa-efficient")

@@ -71,7 +71,7 @@ class Session:
         self.ends = self.over - min(TO_END_SECONDS, (args.within or 0) / 3)
         self.deadline = self.ends
         self.within = args.within
-        self.found = {}
+        self.found, self.kept = {}, []
         self.goes_on = False  # the stage under way was begun by an earlier call, or cut short in this one
         self.scratch = tempfile.TemporaryDirectory(prefix="gpu-check-")
         self.env = self.environment()
@@ -91,6 +91,12 @@ class Session:
     def has_time_for(self, least):
         """Whether a stage may begin; one that needs more than the whole call has begins all the same, while most of it is left."""
         return self.ends - time.monotonic() >= max(LEAST_SECONDS, min(least, 0.7 * (self.within or least)))
+
+    def keep_driver(self):
+        """Holds a GPU's file open: without persistence mode the driver would start anew in every process, for seconds."""
+        for path in glob.glob("/dev/nvidia[0-9]*") if self.cuda else []:
+            with contextlib.suppress(OSError):
+                self.kept.append(os.open(path, os.O_RDWR))
 
     def facts(self):
         """Recorded with every stage: results are of a machine."""

@@ -308,7 +308,7 @@ STAGES = [
           nccl([*BUCKETS, *axes("compute_ms=30", "dtype=fp32,bf16"), "--invocations", "1", "--timeout", "60s"]), "gpu"),
     Stage("counters-full", "counters, rooflines and breakdowns of attention's usual shapes", 240, "gpu-counters counter-runs",
           counters(["--preset", "quick", "--timeout", "90s"]), "gpu"),
-    Stage("attention-tf32", "attention with tf32 products beside PyTorch", 180, "attention",
+    Stage("attention-tf32", "attention with tf32 products beside PyTorch, two processes that share the choice of products", 180, "attention product-choice",
           Run("attention-scaling", [*GRID, *axes("dtype=tf32"), *PEERS], None, ["torch-eager", "torch-sdpa-math"]), "gpu"),
     Stage("tree-peers", "trees patched beside Equinox", 180, "tree-table",
           Run("tree-patch", [*axes("model=4L-768H,12L-768H"), "--invocations", "2", "--timeout", "120s"], axes("model=2L-256H"), TREE_PEERS)),
