@@ -84,7 +84,8 @@ static enum pk_code print_which(struct pk_store *s, int64_t run_id, struct pk_ou
 /* What peers took before their times begin: note `startup` of their slices. */
 static const char startups[] =
     "SELECT variant || printf(' took %.1f s to start', start_ns * 1e-9) ||"
-    "       coalesce(printf(' and at most %.1f s to compile a case', compile_ns * 1e-9), '') || "
+    "       iif(compile_ns IS NULL, '', printf(' and at most %.1f s to compile a case', compile_ns * 1e-9)) "
+    "|| "
     "'; its times leave that out.'"
     " FROM (SELECT c.variant, max(l.notes ->> '$.startup.start_ns') AS start_ns,"
     "              max(l.notes ->> '$.startup.compile_ns') AS compile_ns"

@@ -33,7 +33,8 @@ def hang(request):
 def slow(request):
     """To start and to compile, it says."""
     time.sleep(1.5)
-    say(type="note", key="startup", value={"start_ns": 400000000, "compile_ns": 1100000000})
+    compiled = {} if os.environ.get("BAD_TASTE") == "interprets" else {"compile_ns": 1100000000}
+    say(type="note", key="startup", value={"start_ns": 400000000, **compiled})
     good(request)
 
 

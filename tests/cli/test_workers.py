@@ -96,6 +96,11 @@ def test_a_peer_has_time_to_start(perfkit, startup, seconds, state):
     assert query(perfkit, "SELECT settings ->> 'peer_startup_ns' FROM v_run") == [(seconds * 10**9,)]
 
 
+def test_what_compiles_nothing_has_no_time_for_it(perfkit):
+    r = perfkit(*selftest(), env={"BAD_WORKER": "slow", "BAD_TASTE": "interprets"})
+    assert "took 0.4 s to start; its times leave that out." in r.stdout, r
+
+
 def test_a_worker_that_says_bye_is_replaced(perfkit):
     r = perfkit(*selftest("--timeout", "5s", "-a", "busy_ns=1000,2000"), env={"BAD_WORKER": "leaving"})
     assert r.status == 0, r
