@@ -4,7 +4,7 @@
 #include "cmd/uncounted.h"
 
 #include "base/buf.h"
-#include "bench/record/works.h"
+#include "bench/record/declared_work.h"
 #include "store/resume.h"
 
 #include <string.h>
@@ -121,7 +121,7 @@ static enum pk_code record_works(struct run *r, struct pk_err *err)
     enum pk_code rc = PK_OK;
     for (size_t i = 0; !rc && i < r->plan.n; i++) {
         struct pk_case_work *works;
-        size_t n = pk_case_works(&r->plan.v[i], r->case_ids[i], r->app->arena, &works);
+        size_t n = pk_case_declared_work(&r->plan.v[i], r->case_ids[i], r->app->arena, &works);
         rc = pk_store_works(r->store, works, n, err);
     }
     return rc;

@@ -1,7 +1,7 @@
 /* Known: three queries, and their rows sorted into places, plans and events. */
 #include "bench/record/known.h"
 
-#include "bench/record/works.h"
+#include "bench/record/declared_work.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Works: a planned case as rows for the store: its name, its declared work, its predictions. */
+/* Declared work: a planned case as rows for the store: its name, its declared work, its predictions. */
 #pragma once
 
 #include "bench/plan.h"
@@ -12,8 +12,8 @@ double pk_planned_value(const struct pk_planned *p, const struct pk_metric *m);
 
 /* One row per region time (work of one iteration) and per predicted metric, of which a peer's case gets the exact ones: counts by
  * definition. In the arena. */
-size_t pk_case_works(const struct pk_planned *p, int64_t case_id, struct pk_arena *a,
-                     struct pk_case_work **out);
+size_t pk_case_declared_work(const struct pk_planned *p, int64_t case_id, struct pk_arena *a,
+                             struct pk_case_work **out);
 
 /* How case i of a plan is named in the store: the same words when it is planned and when a slice of it is recorded. */
 struct pk_case_info pk_planned_info(const struct pk_plan *plan, size_t i, struct pk_arena *a);

@@ -1,5 +1,5 @@
-/* Works: rows of declared work and predicted values. */
-#include "bench/record/works.h"
+/* Declared work: rows of declared work and predicted values. */
+#include "bench/record/declared_work.h"
 
 #include "base/units.h"
 
@@ -44,8 +44,8 @@ double pk_planned_value(const struct pk_planned *p, const struct pk_metric *m)
     return v < 0 || v == PK_BYTES_BEYOND ? NAN : (double)v;
 }
 
-size_t pk_case_works(const struct pk_planned *p, int64_t case_id, struct pk_arena *a,
-                     struct pk_case_work **out)
+size_t pk_case_declared_work(const struct pk_planned *p, int64_t case_id, struct pk_arena *a,
+                             struct pk_case_work **out)
 {
     const struct pk_case c = pk_planned_case(p);
     size_t n = 0;
