@@ -14,6 +14,6 @@ struct pk_link_cost {
     size_t settings;        /* that the run has; the one with most sizes counts, of several the first */
 };
 
-/* The fit "reduce_cost" of a run (bench/record/reduces.h). PK_E_NOTHING when it has none of two ranks or more. Text in `a`. */
+/* The fit "reduce_cost" of a run (bench/record/allreduce_fit.h). PK_E_NOTHING when it has none of two ranks or more. Text in `a`. */
 enum pk_code pk_link_cost_of_run(struct pk_store *s, int64_t run_id, struct pk_arena *a,
                                  struct pk_link_cost *out, struct pk_err *err) PK_MUST_CHECK;

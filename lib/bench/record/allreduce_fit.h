@@ -1,4 +1,4 @@
-/* Reduces: what the all-reduces of a run cost, and what their model says of every bucket size: from the timelines of its slices.
+/* All-reduce fit: what the all-reduces of a run cost, and what their model says of every bucket size: from the timelines of its slices.
  *
  * For each setting (the cases of variant `bucket` that differ in bucket_bytes and first_bucket_bytes alone), as rows of the store:
  *   fit "reduce_cost": ns = bytes / w + o (comm/link_fit.h), through the shortest all-reduce of each size between the least and the
@@ -11,5 +11,5 @@
 
 #include "store/store.h"
 
-enum pk_code pk_record_reduces(struct pk_store *s, int64_t run_id, struct pk_arena *a,
-                               struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_record_allreduce_fit(struct pk_store *s, int64_t run_id, struct pk_arena *a,
+                                     struct pk_err *err) PK_MUST_CHECK;

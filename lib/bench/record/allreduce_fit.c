@@ -1,5 +1,5 @@
-/* Reduces: timelines into a cost, a rate, and a prediction for every case. */
-#include "bench/record/reduces.h"
+/* All-reduce fit: timelines into a cost, a rate, and a prediction for every case. */
+#include "bench/record/allreduce_fit.h"
 
 #include "comm/bucket_model.h"
 #include "comm/link_fit.h"
@@ -212,7 +212,8 @@ static enum pk_code record_from(struct pk_store *s, int64_t run_id, const struct
     return rc;
 }
 
-enum pk_code pk_record_reduces(struct pk_store *s, int64_t run_id, struct pk_arena *a, struct pk_err *err)
+enum pk_code pk_record_allreduce_fit(struct pk_store *s, int64_t run_id, struct pk_arena *a,
+                                     struct pk_err *err)
 {
     static const char sql[] =
         "SELECT c.case_id, c.experiment, c.device,"
