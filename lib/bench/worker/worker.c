@@ -7,9 +7,9 @@
 #include "bench/trial.h"
 #include "bench/worker/expected.h"
 #include "bench/worker/gpu_surroundings.h"
+#include "bench/worker/rank_group.h"
 #include "bench/worker/request.h"
 #include "bench/worker/surroundings.h"
-#include "bench/worker/team.h"
 #include "build_config.h"
 #include "counter/source.h"
 #include "counter/tracing.h"
@@ -27,8 +27,8 @@ enum { CPUS_MAX = PK_CPUS_MAX };
 
 struct worker {
     const struct pk_worker_io *io;
-    int wire_fd;         /* of a rank but 0, what rank 0 is to have */
-    struct pk_team team; /* where io->join */
+    int wire_fd;                /* of a rank but 0, what rank 0 is to have */
+    struct pk_rank_group group; /* where io->join */
     struct pk_device dev;
     char device[64]; /* the name that dev was opened by; "" = not open */
     double unit_overhead_ns;
@@ -83,13 +83,13 @@ static void learn_cpus(struct worker *w, const struct pk_device_options *opt)
 
 static struct pk_comm *comm_of(struct worker *w)
 {
-    return w->io->join ? &w->team.comm : NULL;
+    return w->io->join ? &w->group.comm : NULL;
 }
 
 /* Rank 0, or the only one: the parent hears it. */
 static bool is_first(const struct worker *w)
 {
-    return !w->io->join || w->team.comm.rank == 0;
+    return !w->io->join || w->group.comm.rank == 0;
 }
 
 /* Ranks divide the CPUs, the thread that communicates included, and the GPUs. */
@@ -98,12 +98,12 @@ static void take_share(struct worker *w, const char *device, struct pk_device_op
     struct pk_cpus share;
     if (!w->io->join)
         return;
-    o->turn = strchr(device, ':') ? 0 : pk_team_turn(&w->team);
-    w->team.no_bind = o->no_bind;
-    w->team.bind = o->cpus ? pk_strdup(&w->team.arena, o->cpus) : NULL;
+    o->turn = strchr(device, ':') ? 0 : pk_rank_group_turn(&w->group);
+    w->group.no_bind = o->no_bind;
+    w->group.bind = o->cpus ? pk_strdup(&w->group.arena, o->cpus) : NULL;
     if (o->no_bind)
         return;
-    pk_team_share(&w->team, w->team.comm.rank, &share);
+    pk_rank_group_share(&w->group, w->group.comm.rank, &share);
     pk_bind_process(getpid(), &share);
     o->cpus = pk_cpus_text(&share, a);
 }
@@ -238,10 +238,10 @@ static enum pk_code answer_surroundings(struct worker *w, const struct pk_reques
 static enum pk_code answer_together(struct worker *w, const struct pk_request *r, struct pk_err *err)
 {
     const struct pk_slice slice = mere_answer(r);
-    enum pk_code rc = pk_comm_barrier(&w->team.comm, err);
+    enum pk_code rc = pk_comm_barrier(&w->group.comm, err);
     if (rc || !is_first(w))
         return rc;
-    rc = pk_wire_setting(w->wire_fd, "library", w->team.comm.library, err);
+    rc = pk_wire_setting(w->wire_fd, "library", w->group.comm.library, err);
     return rc ? rc : pk_wire_slice(w->wire_fd, r->id, &slice, err);
 }
 
@@ -297,7 +297,7 @@ static enum pk_code prepare(struct worker *w, const struct pk_request *r, struct
 /* Only this rank knows what went wrong: the others are waiting for it, and end with it. */
 static enum pk_code leave_ranks(const struct worker *w, const struct pk_slice *slice, struct pk_err *err)
 {
-    return pk_fail(err, PK_E_IO, "rank %u of %u: %s", w->team.comm.rank, w->team.comm.size,
+    return pk_fail(err, PK_E_IO, "rank %u of %u: %s", w->group.comm.rank, w->group.comm.size,
                    *slice->message ? slice->message : "its device no longer works");
 }
 
@@ -306,11 +306,11 @@ static enum pk_code send_slice(struct worker *w, const struct pk_request *r, str
 {
     if (!w->io->join)
         return pk_wire_slice(w->wire_fd, r->id, slice, err);
-    if (w->team.comm.broken || pk_device_broken(&w->dev))
+    if (w->group.comm.broken || pk_device_broken(&w->dev))
         return leave_ranks(w, slice, err);
     if (!is_first(w) && pk_wire_slice(w->wire_fd, r->id, slice, err))
         return err->code;
-    enum pk_code rc = pk_team_collect(&w->team, a, slice, err);
+    enum pk_code rc = pk_rank_group_collect(&w->group, a, slice, err);
     return rc || !is_first(w) ? rc : pk_wire_slice(w->wire_fd, r->id, slice, err);
 }
 
@@ -385,7 +385,7 @@ static enum pk_code next_request(struct worker *w, struct pk_wire_reader *reader
     if (rc || !w->io->join)
         return rc;
     const char *mine = is_first(w) && *out ? pk_json_text(&a, *out, PK_JSON_COMPACT) : NULL;
-    rc = pk_team_hear(&w->team, mine, &a, &text, err);
+    rc = pk_rank_group_hear(&w->group, mine, &a, &text, err);
     if (!is_first(w))
         *out = text && !rc ? json_loads(text, 0, NULL) : NULL;
     return rc;
@@ -413,18 +413,18 @@ enum pk_code pk_worker_serve(const struct pk_worker_io *io, struct pk_err *err)
     struct worker w = {.io = io, .wire_fd = io->wire_fd};
     w.n_cpus = pk_machine_cpus(w.cpus, CPUS_MAX); /* before the device binds this thread */
     w.around = (struct pk_surroundings){.cpus = w.cpus, .n_cpus = &w.n_cpus};
-    if (io->join && pk_team_open(&w.team, &w.dev, io->roll, err))
+    if (io->join && pk_rank_group_open(&w.group, &w.dev, io->roll, err))
         return err->code;
     if (!is_first(&w))
-        w.wire_fd = w.team.answers_fd;
+        w.wire_fd = w.group.answers_fd;
     struct pk_wire_reader *reader = pk_wire_reader_new();
     enum pk_code rc = serve(&w, reader, err);
     pk_wire_reader_free(reader);
     pk_gpu_surroundings_end(&w.gpu);
     pk_arena_free(&w.of_others);
     if (io->join) { /* before the device, of which it may have memory */
-        w.team.comm.broken |= rc != PK_OK;
-        pk_team_close(&w.team);
+        w.group.comm.broken |= rc != PK_OK;
+        pk_rank_group_close(&w.group);
     }
     if (*w.device && !(io->join && rc)) { /* a call that is stuck still writes there; the process ends */
         if (!pk_device_broken(&w.dev))

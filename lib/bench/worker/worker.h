@@ -11,7 +11,7 @@
 struct pk_worker_io {
     int in_fd, wire_fd; /* requests and answers: of rank 0 alone, where there are ranks */
     bool join;          /* be one of the ranks that a launcher has started */
-    const char *roll;   /* of rank 0: see pk_team_open */
+    const char *roll;   /* of rank 0: see pk_rank_group_open */
     const struct pk_plan
         *plan; /* of a rank that was started with the whole command: the cases it expects; NULL = any */
 };

@@ -1,5 +1,5 @@
-/* Team: who is where, what rank 0 says, and what the others answer. */
-#include "bench/worker/team.h"
+/* Rank group: who is where, what rank 0 says, and what the others answer. */
+#include "bench/worker/rank_group.h"
 
 #include "base/assert.h"
 #include "base/buf.h"
@@ -19,7 +19,8 @@
 /* --- who is where ------------------------------------------------------------------------------------------------------- */
 
 /* Everybody's text, on every rank. */
-static enum pk_code gather_all(struct pk_team *r, const char *mine, const char ***all, struct pk_err *err)
+static enum pk_code gather_all(struct pk_rank_group *r, const char *mine, const char ***all,
+                               struct pk_err *err)
 {
     struct pk_comm *c = &r->comm;
     struct pk_buf joined = {.arena = &r->arena};
@@ -28,7 +29,7 @@ static enum pk_code gather_all(struct pk_team *r, const char *mine, const char *
         return err->code;
     for (unsigned i = 0; c->rank == 0 && i < c->processes; i++)
         pk_buf_printf(&joined, "%s\n", v[i]);
-    if (pk_team_hear(r, c->rank == 0 ? pk_buf_text(&joined) : NULL, &r->arena, &text, err))
+    if (pk_rank_group_hear(r, c->rank == 0 ? pk_buf_text(&joined) : NULL, &r->arena, &text, err))
         return err->code;
     for (unsigned i = 0; i < c->processes; i++) {
         v[i] = pk_strndup(&r->arena, text, strcspn(text, "\n"));
@@ -37,7 +38,7 @@ static enum pk_code gather_all(struct pk_team *r, const char *mine, const char *
     return PK_OK;
 }
 
-static enum pk_code find_neighbours(struct pk_team *r, struct pk_err *err)
+static enum pk_code find_neighbours(struct pk_rank_group *r, struct pk_err *err)
 {
     char host[256] = "";
     struct pk_cpus own;
@@ -47,7 +48,7 @@ static enum pk_code find_neighbours(struct pk_team *r, struct pk_err *err)
 }
 
 /* A launcher that gave each rank CPUs of its own has divided them already. */
-void pk_team_share(const struct pk_team *r, unsigned rank, struct pk_cpus *out)
+void pk_rank_group_share(const struct pk_rank_group *r, unsigned rank, struct pk_cpus *out)
 {
     unsigned index = 0, sharing = 0;
     struct pk_cpus all;
@@ -65,7 +66,7 @@ void pk_team_share(const struct pk_team *r, unsigned rank, struct pk_cpus *out)
 }
 
 /* "HOST CPUS": of equal hosts the texts are equal up to the blank, and it. */
-unsigned pk_team_turn(const struct pk_team *r)
+unsigned pk_rank_group_turn(const struct pk_rank_group *r)
 {
     const char *own = r->given[r->comm.rank];
     unsigned before = 0;
@@ -76,7 +77,7 @@ unsigned pk_team_turn(const struct pk_team *r)
 
 /* --- open and close ---------------------------------------------------------------------------------------------------- */
 
-static enum pk_code prepare_answers(struct pk_team *r, struct pk_err *err)
+static enum pk_code prepare_answers(struct pk_rank_group *r, struct pk_err *err)
 {
     const unsigned n = r->comm.processes;
     r->answers_fd = -1;
@@ -95,7 +96,7 @@ static enum pk_code prepare_answers(struct pk_team *r, struct pk_err *err)
 }
 
 /* Rank 0 comes when its parent has a case, which is as long as it takes; it waits for none of those that were there before it. */
-static enum pk_code join(struct pk_team *r, struct pk_device *dev, struct pk_err *err)
+static enum pk_code join(struct pk_rank_group *r, struct pk_device *dev, struct pk_err *err)
 {
     const struct pk_launched l = pk_launched();
     const struct pk_comm_options o = {.ranks = l.size, .timeout_ns = l.rank ? DAY_NS : MINUTE_NS};
@@ -108,16 +109,16 @@ static enum pk_code join(struct pk_team *r, struct pk_device *dev, struct pk_err
 }
 
 /* Paths lead to what is on the host of rank 0. */
-static bool is_beside_rank_0(const struct pk_team *r)
+static bool is_beside_rank_0(const struct pk_rank_group *r)
 {
     const char *first = r->given[0];
     return !strncmp(r->given[r->comm.rank], first, strcspn(first, " ") + 1);
 }
 
-static enum pk_code join_roll(struct pk_team *r, const char *path, struct pk_err *err)
+static enum pk_code join_roll(struct pk_rank_group *r, const char *path, struct pk_err *err)
 {
     const char *told;
-    if (pk_team_hear(r, path, &r->arena, &told, err))
+    if (pk_rank_group_hear(r, path, &r->arena, &told, err))
         return err->code;
     if (told && is_beside_rank_0(r))
         pk_roll_join(&r->roll, told, r->comm.processes);
@@ -125,9 +126,10 @@ static enum pk_code join_roll(struct pk_team *r, const char *path, struct pk_err
     return PK_OK;
 }
 
-enum pk_code pk_team_open(struct pk_team *r, struct pk_device *dev, const char *roll, struct pk_err *err)
+enum pk_code pk_rank_group_open(struct pk_rank_group *r, struct pk_device *dev, const char *roll,
+                                struct pk_err *err)
 {
-    *r = (struct pk_team){.answers_fd = -1};
+    *r = (struct pk_rank_group){.answers_fd = -1};
     enum pk_code rc = join(r, dev, err);
     if (rc)
         return rc;
@@ -135,11 +137,11 @@ enum pk_code pk_team_open(struct pk_team *r, struct pk_device *dev, const char *
     if (!find_neighbours(r, err) && !join_roll(r, roll, err) && !prepare_answers(r, err))
         return PK_OK;
     r->comm.broken = true;
-    pk_team_close(r);
+    pk_rank_group_close(r);
     return err->code;
 }
 
-void pk_team_close(struct pk_team *r)
+void pk_rank_group_close(struct pk_rank_group *r)
 {
     for (unsigned i = 1; r->collectors && i < r->comm.processes; i++)
         pk_collector_free(r->collectors[i]);
@@ -148,13 +150,13 @@ void pk_team_close(struct pk_team *r)
     pk_comm_close(&r->comm);
     pk_roll_close(&r->roll);
     pk_arena_free(&r->arena);
-    *r = (struct pk_team){.answers_fd = -1};
+    *r = (struct pk_rank_group){.answers_fd = -1};
 }
 
 /* --- questions ------------------------------------------------------------------------------------------------------------ */
 
-enum pk_code pk_team_hear(struct pk_team *r, const char *mine, struct pk_arena *a, const char **text,
-                          struct pk_err *err)
+enum pk_code pk_rank_group_hear(struct pk_rank_group *r, const char *mine, struct pk_arena *a,
+                                const char **text, struct pk_err *err)
 {
     uint64_t bytes = mine ? strlen(mine) + 1 : 0; /* 0: no text */
     *text = NULL;
@@ -171,7 +173,7 @@ enum pk_code pk_team_hear(struct pk_team *r, const char *mine, struct pk_arena *
 /* --- answers -------------------------------------------------------------------------------------------------------------- */
 
 /* What was written to the descriptor since the last call. */
-static const char *take_answers(const struct pk_team *r, struct pk_arena *a)
+static const char *take_answers(const struct pk_rank_group *r, struct pk_arena *a)
 {
     const off_t bytes = lseek(r->answers_fd, 0, SEEK_END);
     char *text = pk_alloc(a, (size_t)bytes + 1);
@@ -231,12 +233,12 @@ static void fail_slice(struct pk_slice *s, unsigned rank, const struct pk_slice 
     s->n_metrics = s->n_series = 0;
 }
 
-static void add_note(const struct pk_team *r, struct pk_slice *slice, struct pk_arena *a)
+static void add_note(const struct pk_rank_group *r, struct pk_slice *slice, struct pk_arena *a)
 {
     PK_JSON_CLEANUP json_t *cpus = json_array(), *hosts = json_array();
     for (unsigned i = 0; i < r->comm.processes; i++) {
         struct pk_cpus share;
-        pk_team_share(r, i, &share);
+        pk_rank_group_share(r, i, &share);
         json_array_append_new(cpus, r->no_bind ? json_null() : json_string(pk_cpus_text(&share, a)));
         json_array_append_new(hosts, json_string(pk_strndup(a, r->given[i], strcspn(r->given[i], " "))));
     }
@@ -249,8 +251,8 @@ static void add_note(const struct pk_team *r, struct pk_slice *slice, struct pk_
     slice->notes = notes;
 }
 
-enum pk_code pk_team_collect(struct pk_team *r, struct pk_arena *a, struct pk_slice *slice,
-                             struct pk_err *err)
+enum pk_code pk_rank_group_collect(struct pk_rank_group *r, struct pk_arena *a, struct pk_slice *slice,
+                                   struct pk_err *err)
 {
     const char *mine = r->comm.rank ? take_answers(r, a) : "";
     const char **all = pk_new_n(a, const char *, r->comm.processes);
