@@ -27,7 +27,8 @@ static double real_of(const struct pk_cell *c)
 }
 
 /* A round's event belongs to every plan of the round that has it. */
-static void take_event(const struct pk_counters *counters, struct pk_known *k, const struct pk_cell *row)
+static void take_event(const struct pk_counters *counters, struct pk_counter_inputs *k,
+                       const struct pk_cell *row)
 {
     enum { CASE, IN_ROUND, EVENT, SCALED_FROM, WHY, VALUE, RAN };
     for (size_t p = 0; p < counters->n_plans; p++) {
@@ -39,9 +40,9 @@ static void take_event(const struct pk_counters *counters, struct pk_known *k, c
                 continue;
             k->at[0].count[p][e] = real_of(&row[VALUE]);
             if (row[SCALED_FROM].type == PK_CELL_REAL)
-                k->how[p][e].scaled_from = row[SCALED_FROM].f;
+                k->quality[p][e].scaled_from = row[SCALED_FROM].f;
             if (row[WHY].type == PK_CELL_TEXT)
-                k->how[p][e].why = row[WHY].s;
+                k->quality[p][e].why = row[WHY].s;
         }
     }
 }
@@ -60,7 +61,7 @@ enum pk_code pk_command_counters(struct pk_store *s, int64_t run_id, const struc
     params[1] = pk_param_int(":case", case_id);
     if (pk_store_query(s, times_sql, params, 2, &a, &times, err))
         return err->code;
-    struct pk_known known = pk_known_nothing(counters, 1, &a);
+    struct pk_counter_inputs known = pk_counter_inputs_nothing(counters, 1, &a);
     if (times.n) {
         known.at[0].time_ns = real_of(&times.cells[0]);
         known.at[0].fastest_ns = real_of(&times.cells[1]);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 struct counted {
-    struct pk_known_run run;
+    struct pk_counter_inputs_run run;
     const struct pk_ceilings *top;
     struct pk_arena *a;
     struct pk_counter_row *rows;
@@ -28,8 +28,8 @@ static const char *scaled(const struct counted *c, double from)
 }
 
 /* What is to be known of the event, and of how it was counted. */
-static const char *note_of(const struct counted *c, const struct pk_event *e, const struct pk_known_how *how,
-                           bool known)
+static const char *note_of(const struct counted *c, const struct pk_event *e,
+                           const struct pk_event_quality *how, bool known)
 {
     if (!known)
         return how->why ? how->why : "it was not counted";
@@ -38,18 +38,19 @@ static const char *note_of(const struct counted *c, const struct pk_event *e, co
     return pk_printf(c->a, "%s%s%s", scaled(c, how->scaled_from), *e->note ? "; " : "", e->note);
 }
 
-static void add_events(struct counted *c, int64_t case_id, size_t r, const struct pk_known *k)
+static void add_events(struct counted *c, int64_t case_id, size_t r, const struct pk_counter_inputs *k)
 {
     const struct pk_counters *counters = c->run.counters;
     for (size_t p = 0; p < counters->n_plans; p++)
         for (size_t i = 0; i < counters->plans[p].n; i++) {
             const struct pk_event *e = &counters->plans[p].events[i];
-            const struct pk_known_how *how = &k->how[p][i];
+            const struct pk_event_quality *how = &k->quality[p][i];
             const double value = k->at[r].count[p][i];
             const bool exact = e->quality == PK_QUALITY_EXACT && !(how->scaled_from < 1);
-            add_row(c, &(struct pk_counter_row){case_id, pk_known_name(&c->run, r), "", e->name, e->unit,
-                                                value, e->source, e->native, exact ? "exact" : "approximate",
-                                                e->modes, note_of(c, e, how, !isnan(value))});
+            add_row(c, &(struct pk_counter_row){case_id, pk_counter_inputs_name(&c->run, r), "", e->name,
+                                                e->unit, value, e->source, e->native,
+                                                exact ? "exact" : "approximate", e->modes,
+                                                note_of(c, e, how, !isnan(value))});
         }
 }
 
@@ -63,7 +64,7 @@ static const char *why_unknown(const struct counted *c, const char *missing)
 
 /* Counts that ran for different shares of the time are not of the same work, so nothing is made of them; NULL = they are. */
 static const char *unequal(const struct counted *c, const struct pk_counter_metric *m,
-                           const struct pk_known *k, double *share)
+                           const struct pk_counter_inputs *k, double *share)
 {
     const char *first = NULL;
     *share = 1;
@@ -71,7 +72,7 @@ static const char *unequal(const struct counted *c, const struct pk_counter_metr
         const struct pk_metric_input *in = &m->inputs[i];
         if (in->kind != PK_INPUT_COUNT)
             continue;
-        const double s = k->how[in->plan][in->event].scaled_from;
+        const double s = k->quality[in->plan][in->event].scaled_from;
         if (first && fabs(s - *share) > 0.01)
             return pk_printf(c->a, "%s was counted %.0f %% of the time, %s %.0f %%", first, 100 * *share,
                              m->formula->names[i], 100 * s);
@@ -82,7 +83,7 @@ static const char *unequal(const struct counted *c, const struct pk_counter_metr
 }
 
 /* Of the pass that counted what the metric is made of; where that were several, it says so itself. */
-static double pass_ns(const struct pk_counter_metric *m, const struct pk_known_place *at)
+static double pass_ns(const struct pk_counter_metric *m, const struct pk_counter_place *at)
 {
     for (size_t i = 0; i < m->formula->n_names; i++)
         if (m->inputs[i].kind == PK_INPUT_COUNT)
@@ -90,10 +91,10 @@ static double pass_ns(const struct pk_counter_metric *m, const struct pk_known_p
     return NAN;
 }
 
-static void add_metric(struct counted *c, int64_t case_id, size_t r, const struct pk_known *k,
+static void add_metric(struct counted *c, int64_t case_id, size_t r, const struct pk_counter_inputs *k,
                        const struct pk_counter_metric *m)
 {
-    const struct pk_known_place *at = &k->at[r];
+    const struct pk_counter_place *at = &k->at[r];
     const double given[PK_GIVENS] = {
         [PK_GIVEN_TIME_NS] = at->time_ns,
         [PK_GIVEN_PASS_NS] = pass_ns(m, at),
@@ -107,8 +108,8 @@ static void add_metric(struct counted *c, int64_t case_id, size_t r, const struc
     const char *apart = unequal(c, m, k, &share), *doubt = share < 1 ? scaled(c, share) : m->apart;
     if (apart)
         v = NAN;
-    add_row(c, &(struct pk_counter_row){case_id, pk_known_name(&c->run, r), m->group, m->name, m->unit, v,
-                                        "formula", m->formula->text,
+    add_row(c, &(struct pk_counter_row){case_id, pk_counter_inputs_name(&c->run, r), m->group, m->name,
+                                        m->unit, v, "formula", m->formula->text,
                                         *doubt && !isnan(v) ? "approximate" : "derived", "",
                                         apart      ? apart
                                         : isnan(v) ? why_unknown(c, missing)
@@ -119,7 +120,7 @@ static void add_metric(struct counted *c, int64_t case_id, size_t r, const struc
 
 /* By how much the slowest counter pass was slower than the timing passes. Processes differ without any counting: a pass that is not
  * farther from the slowest than that is from the fastest says nothing. */
-static void add_perturbation(struct counted *c, int64_t case_id, size_t r, const struct pk_known_place *at)
+static void add_perturbation(struct counted *c, int64_t case_id, size_t r, const struct pk_counter_place *at)
 {
     double slowest = NAN;
     const char *source = "";
@@ -132,7 +133,7 @@ static void add_perturbation(struct counted *c, int64_t case_id, size_t r, const
         return;
     const bool several = at->processes > 1;
     const bool usual = slowest <= at->slowest_ns + (at->slowest_ns - at->fastest_ns);
-    add_row(c, &(struct pk_counter_row){case_id, pk_known_name(&c->run, r), "", "perturbation", "1",
+    add_row(c, &(struct pk_counter_row){case_id, pk_counter_inputs_name(&c->run, r), "", "perturbation", "1",
                                         slowest / at->time_ns - 1, "harness", source, "exact", "",
                                         !several ? "one process was timed: how processes differ is not known"
                                         : usual  ? "as processes differ without counting"
@@ -158,7 +159,7 @@ static const struct {
 };
 
 /* Adds the event to *to; false when it was not counted at that place. */
-static bool add_count(const struct counted *c, const struct pk_known *k, size_t r, const char *name,
+static bool add_count(const struct counted *c, const struct pk_counter_inputs *k, size_t r, const char *name,
                       struct pk_roofline_amount *to)
 {
     for (size_t p = 0; p < c->run.counters->n_plans; p++)
@@ -168,17 +169,17 @@ static bool add_count(const struct counted *c, const struct pk_known *k, size_t 
                 continue;
             to->value += k->at[r].count[p][e];
             to->source = event->source;
-            to->approximate |= event->quality != PK_QUALITY_EXACT || k->how[p][e].scaled_from < 1;
+            to->approximate |= event->quality != PK_QUALITY_EXACT || k->quality[p][e].scaled_from < 1;
             to->plan = p;
             return true;
         }
     return false;
 }
 
-static struct pk_roofline_amount amount_of(const struct counted *c, const struct pk_known *k, size_t r,
-                                           enum amount which)
+static struct pk_roofline_amount amount_of(const struct counted *c, const struct pk_counter_inputs *k,
+                                           size_t r, enum amount which)
 {
-    const struct pk_known_place *at = &k->at[r];
+    const struct pk_counter_place *at = &k->at[r];
     for (size_t i = 0; i < sizeof work_events / sizeof *work_events; i++) {
         struct pk_roofline_amount sum = {.native = work_events[i].native};
         bool all = work_events[i].amount == which && !(which == FLOPS && at->tensor_flops > 0);
@@ -192,19 +193,19 @@ static struct pk_roofline_amount amount_of(const struct counted *c, const struct
                                        .native = which == FLOPS ? "flops" : "bytes"};
 }
 
-static void add_roofline(struct counted *c, int64_t case_id, size_t r, const struct pk_known *k)
+static void add_roofline(struct counted *c, int64_t case_id, size_t r, const struct pk_counter_inputs *k)
 {
     struct pk_counter_row rows[PK_ROOFLINE_ROWS];
     const struct pk_roofline_work w = {k->at[r].time_ns, amount_of(c, k, r, FLOPS), amount_of(c, k, r, BYTES),
                                        k->at[r].tensor_flops};
-    const size_t n = pk_roofline_rows(&w, c->top, case_id, pk_known_name(&c->run, r), rows);
+    const size_t n = pk_roofline_rows(&w, c->top, case_id, pk_counter_inputs_name(&c->run, r), rows);
     for (size_t i = 0; i < n; i++)
         add_row(c, &rows[i]);
 }
 
 /* --- cases ---------------------------------------------------------------------------------------------------------- */
 
-static bool counted_at(const struct counted *c, size_t r, const struct pk_known *k)
+static bool counted_at(const struct counted *c, size_t r, const struct pk_counter_inputs *k)
 {
     for (size_t p = 0; p < c->run.counters->n_plans; p++)
         for (size_t e = 0; e < c->run.counters->plans[p].n; e++)
@@ -214,7 +215,7 @@ static bool counted_at(const struct counted *c, size_t r, const struct pk_known 
 }
 
 /* The iteration stands for itself where it is more than one region, or was counted as a whole. */
-static bool stands(const struct counted *c, size_t r, const struct pk_known *k)
+static bool stands(const struct counted *c, size_t r, const struct pk_counter_inputs *k)
 {
     size_t timed = 0;
     for (size_t i = 0; i + 1 < c->run.n_places; i++)
@@ -224,7 +225,7 @@ static bool stands(const struct counted *c, size_t r, const struct pk_known *k)
 
 static void add_case(struct counted *c, size_t i, int64_t case_id)
 {
-    const struct pk_known k = pk_known_case(&c->run, i, case_id);
+    const struct pk_counter_inputs k = pk_counter_inputs_case(&c->run, i, case_id);
     for (size_t r = 0; r < c->run.n_places; r++) {
         if (stands(c, r, &k))
             add_roofline(c, case_id, r, &k);
@@ -239,7 +240,7 @@ static void add_case(struct counted *c, size_t i, int64_t case_id)
 }
 
 enum pk_code pk_record_known(struct pk_store *s, int64_t case_id, const struct pk_counters *counters,
-                             const struct pk_known *known, struct pk_arena *a, struct pk_err *err)
+                             const struct pk_counter_inputs *known, struct pk_arena *a, struct pk_err *err)
 {
     static const struct pk_ceilings unknown;
     struct counted c = {.run = {.counters = counters, .n_places = 1}, .top = &unknown, .a = a};
@@ -255,7 +256,7 @@ enum pk_code pk_record_counters(struct pk_store *s, int64_t run_id, const struct
                                 const struct pk_ceilings *top, struct pk_arena *a, struct pk_err *err)
 {
     struct counted c = {.top = top, .a = a};
-    if (pk_known_read(&c.run, s, run_id, plan, counters, a, err))
+    if (pk_counter_inputs_read(&c.run, s, run_id, plan, counters, a, err))
         return err->code;
     for (size_t i = 0; i < plan->n; i++)
         add_case(&c, i, case_ids[i]);

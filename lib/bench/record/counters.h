@@ -3,7 +3,7 @@
 #pragma once
 
 #include "bench/plan.h"
-#include "bench/record/known.h"
+#include "bench/record/counter_inputs.h"
 #include "counter/select.h"
 #include "ops/ceilings.h"
 #include "store/store.h"
@@ -23,5 +23,5 @@ enum pk_code pk_record_counters(struct pk_store *s, int64_t run_id, const struct
 
 /* The rows of a case that is all iteration, that nobody declares the work of, and of which this is known: of a command. */
 enum pk_code pk_record_known(struct pk_store *s, int64_t case_id, const struct pk_counters *counters,
-                             const struct pk_known *known, struct pk_arena *a,
+                             const struct pk_counter_inputs *known, struct pk_arena *a,
                              struct pk_err *err) PK_MUST_CHECK;

@@ -1,5 +1,5 @@
-/* Known: three queries, and their rows sorted into places, plans and events. */
-#include "bench/record/known.h"
+/* Counter inputs: three queries, and their rows sorted into places, plans and events. */
+#include "bench/record/counter_inputs.h"
 
 #include "bench/record/declared_work.h"
 
@@ -16,42 +16,44 @@ static double *nans(struct pk_arena *a, size_t n)
     return v;
 }
 
-struct pk_known pk_known_nothing(const struct pk_counters *counters, size_t n_places, struct pk_arena *a)
+struct pk_counter_inputs pk_counter_inputs_nothing(const struct pk_counters *counters, size_t n_places,
+                                                   struct pk_arena *a)
 {
     const size_t plans = counters->n_plans;
-    struct pk_known known = {pk_new_n(a, struct pk_known_place, n_places),
-                             pk_new_n(a, struct pk_known_how *, plans + 1)};
+    struct pk_counter_inputs known = {pk_new_n(a, struct pk_counter_place, n_places),
+                                      pk_new_n(a, struct pk_event_quality *, plans + 1)};
     for (size_t r = 0; r < n_places; r++) {
-        struct pk_known_place *at = &known.at[r];
-        *at = (struct pk_known_place){.time_ns = NAN,
-                                      .fastest_ns = NAN,
-                                      .slowest_ns = NAN,
-                                      .flops = NAN,
-                                      .bytes = NAN,
-                                      .tensor_flops = NAN,
-                                      .pass_ns = nans(a, plans),
-                                      .count = pk_new_n(a, double *, plans + 1)};
+        struct pk_counter_place *at = &known.at[r];
+        *at = (struct pk_counter_place){.time_ns = NAN,
+                                        .fastest_ns = NAN,
+                                        .slowest_ns = NAN,
+                                        .flops = NAN,
+                                        .bytes = NAN,
+                                        .tensor_flops = NAN,
+                                        .pass_ns = nans(a, plans),
+                                        .count = pk_new_n(a, double *, plans + 1)};
         for (size_t p = 0; p < plans; p++)
             at->count[p] = nans(a, counters->plans[p].n);
     }
     for (size_t p = 0; p < plans; p++) {
-        known.how[p] = pk_new_n(a, struct pk_known_how, counters->plans[p].n);
+        known.quality[p] = pk_new_n(a, struct pk_event_quality, counters->plans[p].n);
         for (size_t e = 0; e < counters->plans[p].n; e++)
-            known.how[p][e] = (struct pk_known_how){.scaled_from = 1};
+            known.quality[p][e] = (struct pk_event_quality){.scaled_from = 1};
     }
     return known;
 }
 
-const char *pk_known_name(const struct pk_known_run *k, size_t place)
+const char *pk_counter_inputs_name(const struct pk_counter_inputs_run *k, size_t place)
 {
     return place + 1 < k->n_places ? k->plan->probe->regions[place].name : iteration;
 }
 
 /* The place that a text of n bytes names; n_places when it names none. */
-static size_t find_place(const struct pk_known_run *k, const char *name, size_t n)
+static size_t find_place(const struct pk_counter_inputs_run *k, const char *name, size_t n)
 {
     size_t r = 0;
-    while (r < k->n_places && (strlen(pk_known_name(k, r)) != n || strncmp(pk_known_name(k, r), name, n)))
+    while (r < k->n_places &&
+           (strlen(pk_counter_inputs_name(k, r)) != n || strncmp(pk_counter_inputs_name(k, r), name, n)))
         r++;
     return r;
 }
@@ -83,7 +85,8 @@ static size_t first_of(const struct pk_rows *rows, int64_t case_id)
     return low;
 }
 
-static void take_times(const struct pk_known_run *k, int64_t case_id, struct pk_known *known)
+static void take_times(const struct pk_counter_inputs_run *k, int64_t case_id,
+                       struct pk_counter_inputs *known)
 {
     enum { CASE, METRIC, MEDIAN, FASTEST, SLOWEST, FLOPS, BYTES, PROCESSES, COLUMNS };
     for (size_t i = first_of(&k->times, case_id); i < first_of(&k->times, case_id + 1); i++) {
@@ -91,7 +94,7 @@ static void take_times(const struct pk_known_run *k, int64_t case_id, struct pk_
         const size_t r = find_place(k, row[METRIC].s, strlen(row[METRIC].s) - strlen("_ns"));
         if (r + 1 >= k->n_places)
             continue;
-        struct pk_known_place *at = &known->at[r];
+        struct pk_counter_place *at = &known->at[r];
         at->processes = row[PROCESSES].i;
         double *const to[] = {&at->time_ns, &at->fastest_ns, &at->slowest_ns, &at->flops, &at->bytes};
         for (size_t f = 0; f < sizeof to / sizeof *to; f++)
@@ -108,8 +111,8 @@ static int64_t bits_of(const struct pk_cell *values, size_t stride, size_t n)
 }
 
 /* The samples of one metric of one pass, sorted by value. */
-static void take_series(const struct pk_known_run *k, struct pk_known *known, size_t plan, const char *metric,
-                        const struct pk_cell *values, size_t stride, size_t n)
+static void take_series(const struct pk_counter_inputs_run *k, struct pk_counter_inputs *known, size_t plan,
+                        const char *metric, const struct pk_cell *values, size_t stride, size_t n)
 {
     const double median = (real_of(&values[(n - 1) / 2 * stride]) + real_of(&values[n / 2 * stride])) / 2;
     const char *dot = strchr(metric, '.');
@@ -128,7 +131,8 @@ static void take_series(const struct pk_known_run *k, struct pk_known *known, si
             p->events[e].kind == PK_EVENT_BITS ? (double)bits_of(values, stride, n) : median;
 }
 
-static void take_samples(const struct pk_known_run *k, int64_t case_id, struct pk_known *known)
+static void take_samples(const struct pk_counter_inputs_run *k, int64_t case_id,
+                         struct pk_counter_inputs *known)
 {
     enum { CASE, PASS, METRIC, VALUE, COLUMNS };
     const struct pk_cell *cells = k->samples.cells;
@@ -143,36 +147,38 @@ static void take_samples(const struct pk_known_run *k, int64_t case_id, struct p
     }
 }
 
-static void take_hows(const struct pk_known_run *k, int64_t case_id, struct pk_known *known)
+static void take_quality(const struct pk_counter_inputs_run *k, int64_t case_id,
+                         struct pk_counter_inputs *known)
 {
     enum { CASE, PASS, EVENT, SCALED_FROM, WHY, COLUMNS };
-    for (size_t i = first_of(&k->hows, case_id); i < first_of(&k->hows, case_id + 1); i++) {
-        const struct pk_cell *row = k->hows.cells + i * COLUMNS;
+    for (size_t i = first_of(&k->quality, case_id); i < first_of(&k->quality, case_id + 1); i++) {
+        const struct pk_cell *row = k->quality.cells + i * COLUMNS;
         const size_t plan = (size_t)row[PASS].i - 1;
         const struct pk_source_plan *p = &k->counters->plans[plan];
         const size_t e = plan < k->counters->n_plans ? find_event(p, row[EVENT].s) : 0;
         if (plan >= k->counters->n_plans || e == p->n)
             continue;
         if (row[SCALED_FROM].type == PK_CELL_REAL)
-            known->how[plan][e].scaled_from = row[SCALED_FROM].f;
-        known->how[plan][e].why = row[WHY].type == PK_CELL_TEXT ? row[WHY].s : NULL;
+            known->quality[plan][e].scaled_from = row[SCALED_FROM].f;
+        known->quality[plan][e].why = row[WHY].type == PK_CELL_TEXT ? row[WHY].s : NULL;
     }
 }
 
-static void take_tensor_flops(const struct pk_known_run *k, const struct pk_case *c, struct pk_known *known)
+static void take_tensor_flops(const struct pk_counter_inputs_run *k, const struct pk_case *c,
+                              struct pk_counter_inputs *known)
 {
     for (size_t r = 0; r + 1 < k->n_places; r++)
         if (!isnan(known->at[r].time_ns))
             known->at[r].tensor_flops = k->plan->probe->work(c, (unsigned)r).tensor_flops;
 }
 
-static bool is_timed(const struct pk_known *known, int region)
+static bool is_timed(const struct pk_counter_inputs *known, int region)
 {
     return !isnan(known->at[region].time_ns);
 }
 
 /* Its time is not a part of another's that is known, too. A peer may time parts alone. */
-static bool is_outermost(const struct pk_case *c, const struct pk_known *known, size_t region)
+static bool is_outermost(const struct pk_case *c, const struct pk_counter_inputs *known, size_t region)
 {
     int around = pk_region_around(c, (unsigned)region);
     while (around >= 0 && !is_timed(known, around))
@@ -186,11 +192,12 @@ static void add_to(double *sum, double more)
 }
 
 /* The iteration's are those of its outermost regions, which have those of the others in them. */
-static void add_up(const struct pk_known_run *k, const struct pk_case *c, struct pk_known *known)
+static void add_up(const struct pk_counter_inputs_run *k, const struct pk_case *c,
+                   struct pk_counter_inputs *known)
 {
-    struct pk_known_place *whole = &known->at[k->n_places - 1];
+    struct pk_counter_place *whole = &known->at[k->n_places - 1];
     for (size_t r = 0; r + 1 < k->n_places; r++) {
-        const struct pk_known_place *at = &known->at[r];
+        const struct pk_counter_place *at = &known->at[r];
         if (!is_timed(known, (int)r) || !is_outermost(c, known, r))
             continue;
         add_to(&whole->time_ns, at->time_ns);
@@ -204,21 +211,22 @@ static void add_up(const struct pk_known_run *k, const struct pk_case *c, struct
     }
 }
 
-struct pk_known pk_known_case(const struct pk_known_run *k, size_t i, int64_t case_id)
+struct pk_counter_inputs pk_counter_inputs_case(const struct pk_counter_inputs_run *k, size_t i,
+                                                int64_t case_id)
 {
-    struct pk_known known = pk_known_nothing(k->counters, k->n_places, k->arena);
+    struct pk_counter_inputs known = pk_counter_inputs_nothing(k->counters, k->n_places, k->arena);
     const struct pk_case c = pk_planned_case(&k->plan->v[i]);
     take_times(k, case_id, &known);
     take_samples(k, case_id, &known);
-    take_hows(k, case_id, &known);
+    take_quality(k, case_id, &known);
     take_tensor_flops(k, &c, &known);
     add_up(k, &c, &known);
     return known;
 }
 
-enum pk_code pk_known_read(struct pk_known_run *k, struct pk_store *s, int64_t run_id,
-                           const struct pk_plan *plan, const struct pk_counters *counters, struct pk_arena *a,
-                           struct pk_err *err)
+enum pk_code pk_counter_inputs_read(struct pk_counter_inputs_run *k, struct pk_store *s, int64_t run_id,
+                                    const struct pk_plan *plan, const struct pk_counters *counters,
+                                    struct pk_arena *a, struct pk_err *err)
 {
     static const char samples[] =
         "SELECT case_id, invocation, metric, sum(value) AS value FROM v_sample"
@@ -233,16 +241,16 @@ enum pk_code pk_known_read(struct pk_known_run *k, struct pk_store *s, int64_t r
         " LEFT JOIN (SELECT case_id, metric, min(median) AS fastest, max(median) AS slowest FROM v_invocation"
         "            WHERE run_id = :run GROUP BY 1, 2) i ON i.case_id = s.case_id AND i.metric = s.metric"
         " WHERE s.run_id = :run AND s.unit = 'ns' AND s.metric LIKE '%\\_ns' ESCAPE '\\' ORDER BY 1";
-    static const char hows[] =
+    static const char quality[] =
         "SELECT l.case_id, l.invocation, e.key, e.value ->> 'scaled_from', e.value ->> 'why'"
         " FROM v_slice l, json_each(l.notes, '$.counters.events') e"
         " WHERE l.run_id = :run AND l.pass = 'counter' AND l.status = 'ok' ORDER BY 1";
     const struct pk_param run = pk_param_int(":run", run_id);
-    *k = (struct pk_known_run){.plan = plan, .counters = counters, .arena = a, .n_places = 1};
+    *k = (struct pk_counter_inputs_run){.plan = plan, .counters = counters, .arena = a, .n_places = 1};
     while (plan->probe->regions[k->n_places - 1].name)
         k->n_places++;
     if (pk_store_query(s, samples, &run, 1, a, &k->samples, err) ||
         pk_store_query(s, times, &run, 1, a, &k->times, err))
         return err->code;
-    return pk_store_query(s, hows, &run, 1, a, &k->hows, err);
+    return pk_store_query(s, quality, &run, 1, a, &k->quality, err);
 }
