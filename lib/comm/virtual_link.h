@@ -1,4 +1,4 @@
-/* Link: what the virtual link takes, for who predicts it. */
+/* Virtual link: what the virtual link takes, for who predicts it. */
 #pragma once
 
 #include "comm/comm.h"

@@ -1,7 +1,7 @@
-/* Link: a virtual link. When an all-reduce will be over is known when it starts, so progress needs nobody.
+/* Virtual link: when an all-reduce will be over is known when it starts, so progress needs nobody.
  *
  * The virtual ranks all have what this process has: the mean over them is what is there already, to the bit. */
-#include "comm/link.h"
+#include "comm/virtual_link.h"
 
 #include "base/rng.h"
 #include "comm/flight.h"
