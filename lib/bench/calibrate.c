@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/plural.h"
-#include "bench/worker/link.h"
+#include "bench/worker/worker_client.h"
 #include "device/cuda/data_sheet.h"
 
 #include <stddef.h>
@@ -107,7 +107,7 @@ static enum pk_code take(const struct pk_slice *slice, struct pk_ceilings *out, 
 }
 
 /* Of what the worker told about its device. */
-static void read_sheet(const struct pk_link *l, struct pk_ceilings *sheet)
+static void read_sheet(const struct pk_worker_client *l, struct pk_ceilings *sheet)
 {
     const size_t prefix = strlen(PK_SHEET_PREFIX);
     *sheet = (struct pk_ceilings){0};
@@ -140,7 +140,7 @@ static enum pk_code ask(const char *device, const struct pk_device_options *opt,
                         const volatile int *stop_flag, struct pk_ceilings *out, struct pk_ceilings *sheet,
                         struct pk_err *err)
 {
-    struct pk_link link;
+    struct pk_worker_client link;
     struct pk_slice *slice = NULL;
     PK_JSON_CLEANUP json_t *no_axes = json_object();
     const struct pk_request request = {.id = 1,
@@ -151,15 +151,15 @@ static enum pk_code ask(const char *device, const struct pk_device_options *opt,
                                        .pass = PK_PASS_CALIBRATION,
                                        .invocation = 1,
                                        .device_options = *opt};
-    pk_link_init(&link, &pk_native_provider);
+    pk_worker_client_init(&link, &pk_native_provider);
     enum pk_answer answer =
-        pk_link_ask(&link, &request, pk_clock_ns() + PATIENCE_S * PK_NS_PER_S, stop_flag, &slice);
+        pk_worker_client_ask(&link, &request, pk_clock_ns() + PATIENCE_S * PK_NS_PER_S, stop_flag, &slice);
     enum pk_code rc = answer == PK_ANSWER_SLICE && slice->status == PK_ST_OK
                           ? take(slice, out, err)
                           : no_ceilings(device, answer, slice, err);
     read_sheet(&link, sheet);
-    pk_link_quit(&link);
-    pk_link_free(&link);
+    pk_worker_client_quit(&link);
+    pk_worker_client_free(&link);
     return rc;
 }
 

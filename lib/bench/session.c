@@ -189,13 +189,13 @@ static enum pk_code late(struct session *s, size_t i, const struct pk_request *r
 
 enum pk_code pk_session_ask(struct session *s, size_t i, struct pk_request r, struct pk_err *err)
 {
-    struct pk_link *l = pk_session_link(s, i);
+    struct pk_worker_client *l = pk_session_link(s, i);
     pk_session_before_peer(s, i);
     uint64_t began = pk_clock_ns(), wall = pk_wall_ns(), deadline = began + (uint64_t)limit_ns(s, i);
     bool by_budget = s->deadline_ns < deadline;
     struct pk_slice *slice;
     r.id = ++s->last_id;
-    switch (pk_link_ask(l, &r, by_budget ? s->deadline_ns : deadline, s->stop_flag, &slice)) {
+    switch (pk_worker_client_ask(l, &r, by_budget ? s->deadline_ns : deadline, s->stop_flag, &slice)) {
     case PK_ANSWER_STOPPED:
         return PK_OK;
     case PK_ANSWER_LATE:
@@ -292,7 +292,7 @@ static void end_session(struct session *s)
 {
     pk_session_quit_workers(s, true);
     for (size_t p = 0; p < s->n_links; p++)
-        pk_link_free(&s->links[p]);
+        pk_worker_client_free(&s->links[p]);
     for (size_t i = 0; i < s->plan->n; i++)
         json_decref(s->cases[i].axes);
     tell_what_was_cut(s);

@@ -25,12 +25,12 @@ static void warn_of_fact(struct session *s, const char *key, const char *value)
 }
 
 /* Peers' facts carry the peer's name, because a key is kept once per invocation. */
-static const char *key_of(struct session *s, const struct pk_link *l, const char *key)
+static const char *key_of(struct session *s, const struct pk_worker_client *l, const char *key)
 {
     return l == s->links ? key : pk_printf(&s->arena, "%s.%s", l->provider->name, key);
 }
 
-enum pk_code pk_session_record_facts(struct session *s, const struct pk_link *l, struct pk_err *err)
+enum pk_code pk_session_record_facts(struct session *s, const struct pk_worker_client *l, struct pk_err *err)
 {
     for (size_t i = 0; i < l->n_facts; i++) {
         const struct pk_fact *f = &l->facts[i];
@@ -51,7 +51,7 @@ enum pk_code pk_session_load_choices(struct session *s, struct pk_err *err)
         if (pk_recorded_settings(s->rec, prefix, &s->arena, &chosen, &n, err))
             return err->code;
         for (size_t i = 0; i < n; i++)
-            pk_link_choice(&s->links[p], chosen[i].key + strlen(prefix), chosen[i].value);
+            pk_worker_client_choice(&s->links[p], chosen[i].key + strlen(prefix), chosen[i].value);
     }
     return PK_OK;
 }

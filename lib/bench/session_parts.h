@@ -2,7 +2,7 @@
 #pragma once
 
 #include "bench/session.h"
-#include "bench/worker/link.h"
+#include "bench/worker/worker_client.h"
 
 /* What is known of a case so far. */
 struct tally {
@@ -25,8 +25,8 @@ struct session {
     const volatile int *stop_flag;
     struct pk_arena arena;
     struct tally *cases;
-    struct pk_link *links; /* one per provider, then one per number of ranks */
-    unsigned *ranks_of;    /* [n_links] that number */
+    struct pk_worker_client *links; /* one per provider, then one per number of ranks */
+    unsigned *ranks_of;             /* [n_links] that number */
     size_t n_links, n_providers, done, samples;
     size_t cut_short, cut_passes; /* by the budget: cases, and passes beside the times */
     size_t to_count;              /* counter, trace and memory passes that are left */
@@ -55,12 +55,12 @@ enum pk_code pk_session_leave_out(struct session *s, size_t i, enum pk_pass pass
 
 /* session_ranks.c: a link for every number of ranks that the plan has, after those of the providers. */
 void pk_session_open_links(struct session *s, const struct pk_provider *providers, size_t n);
-struct pk_link *pk_session_link(struct session *s, size_t i); /* who measures case i */
+struct pk_worker_client *pk_session_link(struct session *s, size_t i); /* who measures case i */
 /* Every worker ends, for fresh ones; but not ranks that a launcher has started, which it does not start again, unless `all`. */
 void pk_session_quit_workers(struct session *s, bool all);
 
 /* session_facts.c: what workers say of themselves. */
-enum pk_code pk_session_record_facts(struct session *s, const struct pk_link *l,
+enum pk_code pk_session_record_facts(struct session *s, const struct pk_worker_client *l,
                                      struct pk_err *err) PK_MUST_CHECK;
 /* A run that goes on keeps what it chose. */
 enum pk_code pk_session_load_choices(struct session *s, struct pk_err *err) PK_MUST_CHECK;

@@ -20,7 +20,8 @@ static const struct pk_slice *ask(struct session *s, size_t i, const char *when)
     r.experiment = PK_SURROUNDINGS;
     r.variant = when;
     r.pass = PK_PASS_CALIBRATION;
-    if (pk_link_ask(&s->links[0], &r, pk_clock_ns() + PATIENCE_NS, s->stop_flag, &slice) != PK_ANSWER_SLICE ||
+    if (pk_worker_client_ask(&s->links[0], &r, pk_clock_ns() + PATIENCE_NS, s->stop_flag, &slice) !=
+            PK_ANSWER_SLICE ||
         slice->status != PK_ST_OK || pk_session_record_facts(s, &s->links[0], &err))
         return NULL;
     return slice;

@@ -30,23 +30,23 @@ static const struct pk_provider *provider_of(const struct pk_provider *native, u
 static void open_link(struct session *s, const struct pk_provider *provider,
                       const struct pk_metric_decl *metrics, size_t n_metrics)
 {
-    struct pk_link *l = &s->links[s->n_links++];
-    pk_link_init(l, provider);
-    pk_link_know(l, metrics, n_metrics);
+    struct pk_worker_client *l = &s->links[s->n_links++];
+    pk_worker_client_init(l, provider);
+    pk_worker_client_know(l, metrics, n_metrics);
 }
 
 static void open_ranks(struct session *s, unsigned ranks, const struct pk_provider *native,
                        const struct pk_metric_decl *metrics, size_t n_metrics)
 {
     struct pk_roll roll;
-    struct pk_link *l = &s->links[s->n_links];
+    struct pk_worker_client *l = &s->links[s->n_links];
     pk_roll_make(&roll, ranks);
     s->ranks_of[s->n_links] = ranks;
     open_link(s, provider_of(native, ranks, &roll, &s->arena), metrics, n_metrics);
     l->roll = roll;
 }
 
-static struct pk_link *find_ranks(struct session *s, unsigned ranks)
+static struct pk_worker_client *find_ranks(struct session *s, unsigned ranks)
 {
     for (size_t k = s->n_providers; k < s->n_links; k++)
         if (s->ranks_of[k] == ranks)
@@ -58,7 +58,7 @@ void pk_session_open_links(struct session *s, const struct pk_provider *provider
 {
     struct pk_metric_decl *metrics;
     const size_t n_metrics = pk_probe_metrics(s->plan->probe, &s->arena, &metrics);
-    s->links = pk_new_n(&s->arena, struct pk_link, n + s->plan->n);
+    s->links = pk_new_n(&s->arena, struct pk_worker_client, n + s->plan->n);
     s->ranks_of = pk_new_n(&s->arena, unsigned, n + s->plan->n);
     for (size_t p = 0; p < n; p++)
         open_link(s, &providers[p], metrics, n_metrics);
@@ -70,7 +70,7 @@ void pk_session_open_links(struct session *s, const struct pk_provider *provider
     }
 }
 
-struct pk_link *pk_session_link(struct session *s, size_t i)
+struct pk_worker_client *pk_session_link(struct session *s, size_t i)
 {
     const struct pk_planned *p = &s->plan->v[i];
     return p->ranks ? find_ranks(s, p->ranks) : &s->links[p->provider];
@@ -80,5 +80,5 @@ void pk_session_quit_workers(struct session *s, bool all)
 {
     const size_t n = all || !pk_launched().by ? s->n_links : s->n_providers;
     for (size_t k = 0; k < n && !pk_session_stopped(s); k++)
-        pk_link_quit(&s->links[k]);
+        pk_worker_client_quit(&s->links[k]);
 }

@@ -72,7 +72,7 @@ static struct pk_source_found found(const struct pk_slice *s, struct pk_arena *a
         json_is_string(fix) ? pk_strdup(a, json_string_value(fix)) : NULL};
 }
 
-static enum pk_code ask(struct pk_link *l, const char *source, uint64_t deadline_ns,
+static enum pk_code ask(struct pk_worker_client *l, const char *source, uint64_t deadline_ns,
                         const volatile int *stop_flag, struct pk_arena *a, struct pk_source_found *out,
                         struct pk_err *err)
 {
@@ -86,7 +86,7 @@ static enum pk_code ask(struct pk_link *l, const char *source, uint64_t deadline
                                  .invocation = 1};
     struct pk_slice *slice = NULL;
     const uint64_t began = pk_clock_ns();
-    switch (pk_link_ask(l, &r, deadline_ns, stop_flag, &slice)) {
+    switch (pk_worker_client_ask(l, &r, deadline_ns, stop_flag, &slice)) {
     case PK_ANSWER_SLICE:
         *out = found(slice, a);
         return PK_OK;
@@ -107,10 +107,10 @@ enum pk_code pk_trial_ask(const struct pk_provider *provider, const char *source
                           const volatile int *stop_flag, struct pk_arena *a, struct pk_source_found *out,
                           struct pk_err *err)
 {
-    struct pk_link worker;
-    pk_link_init(&worker, provider);
+    struct pk_worker_client worker;
+    pk_worker_client_init(&worker, provider);
     const enum pk_code rc = ask(&worker, source, deadline_ns, stop_flag, a, out, err);
-    pk_link_quit(&worker);
-    pk_link_free(&worker);
+    pk_worker_client_quit(&worker);
+    pk_worker_client_free(&worker);
     return rc;
 }

@@ -2,7 +2,7 @@
  * process that asks. */
 #pragma once
 
-#include "bench/worker/link.h"
+#include "bench/worker/worker_client.h"
 #include "counter/source.h"
 
 /* Experiment of the request; the variant is the source's name, the pass `calibration`. */

@@ -3,13 +3,13 @@
 
 #include "base/clock.h"
 #include "bench/worker/launch.h"
-#include "bench/worker/link.h"
+#include "bench/worker/worker_client.h"
 
 #include <string.h>
 
 #define PATIENCE_NS (20 * PK_NS_PER_S)
 
-static const char *fact(const struct pk_link *l, const char *key, struct pk_arena *a)
+static const char *fact(const struct pk_worker_client *l, const char *key, struct pk_arena *a)
 {
     for (size_t i = 0; i < l->n_facts; i++)
         if (!strcmp(l->facts[i].key, key))
@@ -17,7 +17,7 @@ static const char *fact(const struct pk_link *l, const char *key, struct pk_aren
     return "an MPI without a name";
 }
 
-static enum pk_code ask(struct pk_link *l, const volatile int *stop_flag, struct pk_arena *a,
+static enum pk_code ask(struct pk_worker_client *l, const volatile int *stop_flag, struct pk_arena *a,
                         struct pk_launch_found *out, struct pk_err *err)
 {
     PK_JSON_CLEANUP json_t *axes = json_object();
@@ -29,7 +29,7 @@ static enum pk_code ask(struct pk_link *l, const volatile int *stop_flag, struct
                                  .pass = PK_PASS_CALIBRATION};
     struct pk_slice *slice;
     const uint64_t began = pk_clock_ns();
-    switch (pk_link_ask(l, &r, began + PATIENCE_NS, stop_flag, &slice)) {
+    switch (pk_worker_client_ask(l, &r, began + PATIENCE_NS, stop_flag, &slice)) {
     case PK_ANSWER_STOPPED:
         pk_fail(err, PK_E_INTERRUPTED, "interrupted while two ranks were started");
         return pk_why(err, "a signal asked perfkit to stop");
@@ -52,15 +52,15 @@ enum pk_code pk_launch_try(const volatile int *stop_flag, struct pk_arena *a, st
 {
     static const char *const argv[] = {"/proc/self/exe", "worker", "--start", "2", NULL};
     static const struct pk_provider two = {"2 ranks", argv};
-    struct pk_link l;
+    struct pk_worker_client l;
     *out = (struct pk_launch_found){.why = pk_launched().by ? NULL : pk_launch_refused(2, a)};
     if (pk_launched().by)
         out->why = pk_printf(a, "not tried under %s", pk_launched().by);
     if (out->why)
         return PK_OK;
-    pk_link_init(&l, &two);
+    pk_worker_client_init(&l, &two);
     enum pk_code rc = ask(&l, stop_flag, a, out, err);
-    pk_link_quit(&l);
-    pk_link_free(&l);
+    pk_worker_client_quit(&l);
+    pk_worker_client_free(&l);
     return rc;
 }

@@ -1,5 +1,5 @@
-/* Link: asking a worker and not believing it. */
-#include "bench/worker/link.h"
+/* Worker client: asking a worker and not believing it. */
+#include "bench/worker/worker_client.h"
 
 #include "base/clock.h"
 #include "device/choices.h"
@@ -9,18 +9,18 @@
 #define QUIT_GRACE_NS (2 * PK_NS_PER_S)
 #define KILL_GRACE_NS (500 * PK_NS_PER_MS)
 
-void pk_link_init(struct pk_link *l, const struct pk_provider *provider)
+void pk_worker_client_init(struct pk_worker_client *l, const struct pk_provider *provider)
 {
-    *l = (struct pk_link){.provider = provider, .collector = pk_collector_new()};
+    *l = (struct pk_worker_client){.provider = provider, .collector = pk_collector_new()};
 }
 
-void pk_link_know(struct pk_link *l, const struct pk_metric_decl *metrics, size_t n)
+void pk_worker_client_know(struct pk_worker_client *l, const struct pk_metric_decl *metrics, size_t n)
 {
     l->known = metrics;
     l->n_known = n;
 }
 
-static void drop_worker(struct pk_link *l, uint64_t grace_ns)
+static void drop_worker(struct pk_worker_client *l, uint64_t grace_ns)
 {
     pk_process_end(&l->process, grace_ns);
     pk_wire_reader_free(l->reader);
@@ -28,7 +28,7 @@ static void drop_worker(struct pk_link *l, uint64_t grace_ns)
     l->greeted = l->leaving = false;
 }
 
-static enum pk_code need_worker(struct pk_link *l, struct pk_err *err)
+static enum pk_code need_worker(struct pk_worker_client *l, struct pk_err *err)
 {
     if (l->process.pid && pk_process_ended(&l->process, 0))
         drop_worker(l, 0); /* it went while nobody asked: not this case's fault */
@@ -46,7 +46,7 @@ static enum pk_code need_worker(struct pk_link *l, struct pk_err *err)
     return PK_OK;
 }
 
-void pk_link_choice(struct pk_link *l, const char *key, const char *value)
+void pk_worker_client_choice(struct pk_worker_client *l, const char *key, const char *value)
 {
     if (!l->choices)
         l->choices = json_object();
@@ -55,16 +55,16 @@ void pk_link_choice(struct pk_link *l, const char *key, const char *value)
         json_object_set_new(l->choices, key, json_string(value));
 }
 
-static void remember_fact(struct pk_link *l, const struct pk_wire_msg *m)
+static void remember_fact(struct pk_worker_client *l, const struct pk_wire_msg *m)
 {
     const size_t prefix = strlen(PK_CHOICE_PREFIX);
     if (strncmp(m->key, PK_CHOICE_PREFIX, prefix) == 0)
-        pk_link_choice(l, m->key + prefix, m->text);
+        pk_worker_client_choice(l, m->key + prefix, m->text);
     l->facts = pk_grow(&l->arena, l->facts, sizeof *l->facts, l->n_facts, &l->facts_cap);
     l->facts[l->n_facts++] = (struct pk_fact){pk_strdup(&l->arena, m->key), pk_strdup(&l->arena, m->text)};
 }
 
-static const char *greet(struct pk_link *l, const struct pk_wire_msg *m)
+static const char *greet(struct pk_worker_client *l, const struct pk_wire_msg *m)
 {
     int64_t version = pk_json_int(m->json, "version", 0);
     if (version != PK_WIRE_VERSION)
@@ -74,7 +74,8 @@ static const char *greet(struct pk_link *l, const struct pk_wire_msg *m)
     return NULL;
 }
 
-static const char *check_status(struct pk_link *l, const struct pk_wire_msg *m, const struct pk_request *r)
+static const char *check_status(struct pk_worker_client *l, const struct pk_wire_msg *m,
+                                const struct pk_request *r)
 {
     int64_t id = pk_json_int(m->json, "id", -1);
     if (id != r->id)
@@ -84,7 +85,7 @@ static const char *check_status(struct pk_link *l, const struct pk_wire_msg *m, 
                                                                           : NULL;
 }
 
-static const char *check_metric(struct pk_link *l, const struct pk_metric_decl *said)
+static const char *check_metric(struct pk_worker_client *l, const struct pk_metric_decl *said)
 {
     for (size_t i = 0; i < l->n_known; i++) {
         const struct pk_metric_decl *own = &l->known[i];
@@ -96,7 +97,7 @@ static const char *check_metric(struct pk_link *l, const struct pk_metric_decl *
 }
 
 /* NULL, or what is wrong with the message. *answered: it was the status that ends the slice. */
-static const char *take(struct pk_link *l, const struct pk_wire_msg *m, const struct pk_request *r,
+static const char *take(struct pk_worker_client *l, const struct pk_wire_msg *m, const struct pk_request *r,
                         bool *answered)
 {
     const char *problem = NULL;
@@ -121,7 +122,7 @@ static const char *take(struct pk_link *l, const struct pk_wire_msg *m, const st
 }
 
 /* Every message of the bytes that came. */
-static const char *take_all(struct pk_link *l, const struct pk_request *r, bool *answered)
+static const char *take_all(struct pk_worker_client *l, const struct pk_request *r, bool *answered)
 {
     struct pk_wire_msg m;
     const char *problem = NULL;
@@ -130,7 +131,7 @@ static const char *take_all(struct pk_link *l, const struct pk_request *r, bool 
     return problem ? pk_strdup(&l->arena, problem) : NULL;
 }
 
-static enum pk_answer failed(struct pk_link *l, const char *message, struct pk_slice **slice)
+static enum pk_answer failed(struct pk_worker_client *l, const char *message, struct pk_slice **slice)
 {
     struct pk_slice *s = pk_new(&l->arena, struct pk_slice);
     s->status = PK_ST_FAILED;
@@ -139,12 +140,12 @@ static enum pk_answer failed(struct pk_link *l, const char *message, struct pk_s
     return PK_ANSWER_SLICE;
 }
 
-static const char *name_of(const struct pk_link *l)
+static const char *name_of(const struct pk_worker_client *l)
 {
     return l->provider->name;
 }
 
-static enum pk_answer died(struct pk_link *l, struct pk_slice **slice)
+static enum pk_answer died(struct pk_worker_client *l, struct pk_slice **slice)
 {
     drop_worker(l, 0);
     return failed(l,
@@ -153,14 +154,14 @@ static enum pk_answer died(struct pk_link *l, struct pk_slice **slice)
                   slice);
 }
 
-static enum pk_answer lied(struct pk_link *l, const char *problem, struct pk_slice **slice)
+static enum pk_answer lied(struct pk_worker_client *l, const char *problem, struct pk_slice **slice)
 {
     drop_worker(l, KILL_GRACE_NS);
     return failed(l, pk_printf(&l->arena, "the worker (%s) broke the protocol: %s", name_of(l), problem),
                   slice);
 }
 
-static enum pk_answer answered_slice(struct pk_link *l, struct pk_slice **slice)
+static enum pk_answer answered_slice(struct pk_worker_client *l, struct pk_slice **slice)
 {
     struct pk_slice *s = pk_collected(l->collector);
     if (s->status == PK_ST_FAILED)
@@ -173,7 +174,7 @@ static enum pk_answer answered_slice(struct pk_link *l, struct pk_slice **slice)
     return PK_ANSWER_SLICE;
 }
 
-static enum pk_answer listen(struct pk_link *l, const struct pk_request *r, uint64_t deadline_ns,
+static enum pk_answer listen(struct pk_worker_client *l, const struct pk_request *r, uint64_t deadline_ns,
                              const volatile int *stop_flag, struct pk_slice **slice)
 {
     char buf[64 << 10];
@@ -204,8 +205,9 @@ static enum pk_answer listen(struct pk_link *l, const struct pk_request *r, uint
     }
 }
 
-enum pk_answer pk_link_ask(struct pk_link *l, const struct pk_request *r, uint64_t deadline_ns,
-                           const volatile int *stop_flag, struct pk_slice **slice)
+enum pk_answer pk_worker_client_ask(struct pk_worker_client *l, const struct pk_request *r,
+                                    uint64_t deadline_ns, const volatile int *stop_flag,
+                                    struct pk_slice **slice)
 {
     struct pk_err err;
     pk_arena_free(&l->arena);
@@ -224,7 +226,7 @@ enum pk_answer pk_link_ask(struct pk_link *l, const struct pk_request *r, uint64
     return listen(l, r, deadline_ns, stop_flag, slice);
 }
 
-void pk_link_quit(struct pk_link *l)
+void pk_worker_client_quit(struct pk_worker_client *l)
 {
     struct pk_err err;
     if (l->process.pid && !pk_wire_write(l->process.in_fd, json_pack("{s:s}", "type", "quit"), &err))
@@ -232,7 +234,7 @@ void pk_link_quit(struct pk_link *l)
     drop_worker(l, KILL_GRACE_NS);
 }
 
-void pk_link_free(struct pk_link *l)
+void pk_worker_client_free(struct pk_worker_client *l)
 {
     drop_worker(l, 0);
     pk_roll_close(&l->roll);
