@@ -7,8 +7,8 @@
 #include "bench/command/counted.h"
 #include "bench/command/reported.h"
 #include "bench/record/runinfo.h"
+#include "bench/worker/environment.h"
 #include "bench/worker/process.h"
-#include "bench/worker/surroundings.h"
 #include "machine/bind.h"
 #include "machine/machine.h"
 
@@ -275,7 +275,7 @@ enum pk_code pk_command_run(struct pk_command *r, const struct pk_command_turn *
                    pk_printf(r->a, "no end after %s; its process group was ended",
                              pk_format_duration_exact(r->o->timeout_ns, limit, sizeof limit)));
     if (own->status == PK_ST_OK)
-        pk_surroundings_note(&span, &around, own);
+        pk_environment_note(&span, &around, own);
     out->last = own->status;
     out->message = pk_strdup(r->a, own->message);
     return !turn->warmup || own->status != PK_ST_OK ? record_run(r, own, wall, elapsed_ns, err) : PK_OK;

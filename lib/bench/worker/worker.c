@@ -5,11 +5,11 @@
 #include "bench/measure/agree.h"
 #include "bench/repeat.h"
 #include "bench/trial.h"
+#include "bench/worker/environment.h"
 #include "bench/worker/expected.h"
 #include "bench/worker/gpu_surroundings.h"
 #include "bench/worker/rank_group.h"
 #include "bench/worker/request.h"
-#include "bench/worker/surroundings.h"
 #include "build_config.h"
 #include "counter/source.h"
 #include "counter/tracing.h"
@@ -34,7 +34,7 @@ struct worker {
     double unit_overhead_ns;
     unsigned cpus[CPUS_MAX], n_cpus;
     uint64_t steal_ns;
-    struct pk_surroundings around;
+    struct pk_environment around;
     struct pk_gpu_surroundings gpu;
     struct pk_arena of_others; /* surroundings of a case that a peer measures, from before it to after */
 };
@@ -225,11 +225,11 @@ static enum pk_code answer_surroundings(struct worker *w, const struct pk_reques
     struct pk_slice slice = mere_answer(r);
     if (!strcmp(r->variant, "before")) {
         pk_arena_free(&w->of_others);
-        pk_surroundings_before(&w->around, &w->dev, &w->of_others);
+        pk_environment_before(&w->around, &w->dev, &w->of_others);
         pk_gpu_surroundings_before(&w->gpu, &w->dev);
     } else {
         pk_gpu_surroundings_after(&w->gpu, &w->dev, &w->of_others, &slice);
-        pk_surroundings_after(&w->around, &w->dev, &w->of_others, &slice);
+        pk_environment_after(&w->around, &w->dev, &w->of_others, &slice);
     }
     return pk_wire_slice(w->wire_fd, r->id, &slice, err);
 }
@@ -342,12 +342,12 @@ static enum pk_code answer(struct worker *w, const struct pk_request *r, struct 
         .disturbed_user = w,
     };
     take_choices(w, r);
-    pk_surroundings_before(&w->around, &w->dev, &a);
+    pk_environment_before(&w->around, &w->dev, &a);
     pk_gpu_surroundings_before(&w->gpu, &w->dev);
     disturbed(w); /* what was before does not count */
     pk_measure_case(&m, &a, &slice);
     pk_gpu_surroundings_after(&w->gpu, &w->dev, &a, &slice);
-    pk_surroundings_after(&w->around, &w->dev, &a, &slice);
+    pk_environment_after(&w->around, &w->dev, &a, &slice);
     if (tell_choices(w, err))
         return err->code;
     if (pk_device_broken(&w->dev) && pk_wire_bye(w->wire_fd, err))
@@ -412,7 +412,7 @@ enum pk_code pk_worker_serve(const struct pk_worker_io *io, struct pk_err *err)
 {
     struct worker w = {.io = io, .wire_fd = io->wire_fd};
     w.n_cpus = pk_machine_cpus(w.cpus, CPUS_MAX); /* before the device binds this thread */
-    w.around = (struct pk_surroundings){.cpus = w.cpus, .n_cpus = &w.n_cpus};
+    w.around = (struct pk_environment){.cpus = w.cpus, .n_cpus = &w.n_cpus};
     if (io->join && pk_rank_group_open(&w.group, &w.dev, io->roll, err))
         return err->code;
     if (!is_first(&w))

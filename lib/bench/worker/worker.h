@@ -5,7 +5,7 @@
 #include "bench/plan.h"
 
 /* What a request of pass `calibration` can be of besides ceilings and trials (bench/trial.h): the machine around a case that another
- * program measures. Variant "before", then "after": the answer to that has the notes of struct pk_surroundings. */
+ * program measures. Variant "before", then "after": the answer to that has the notes of struct pk_environment. */
 #define PK_SURROUNDINGS "surroundings"
 
 struct pk_worker_io {

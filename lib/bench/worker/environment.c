@@ -1,5 +1,5 @@
-/* Surroundings: reading, spinning, notes. */
-#include "bench/worker/surroundings.h"
+/* Environment: reading, spinning, notes. */
+#include "bench/worker/environment.h"
 
 #include "base/clock.h"
 #include "device/cpu.h"
@@ -35,7 +35,7 @@ static bool has_none(const struct pk_device *dev)
     return dev->kind == PK_DEVICE_NULL;
 }
 
-void pk_surroundings_before(struct pk_surroundings *s, struct pk_device *dev, struct pk_arena *a)
+void pk_environment_before(struct pk_environment *s, struct pk_device *dev, struct pk_arena *a)
 {
     if (has_none(dev))
         return;
@@ -44,15 +44,15 @@ void pk_surroundings_before(struct pk_surroundings *s, struct pk_device *dev, st
     pk_state_read(NULL, s->cpus, *s->n_cpus, a, &s->span.before);
 }
 
-void pk_surroundings_after(struct pk_surroundings *s, struct pk_device *dev, struct pk_arena *a,
-                           struct pk_slice *slice)
+void pk_environment_after(struct pk_environment *s, struct pk_device *dev, struct pk_arena *a,
+                          struct pk_slice *slice)
 {
     if (has_none(dev) || pk_device_broken(dev))
         return;
     pk_state_read(NULL, s->cpus, *s->n_cpus, a, &s->span.after);
     s->last = s->span.noise_after = probe(dev, a);
     if (slice->status == PK_ST_OK)
-        pk_surroundings_note(&s->span, a, slice);
+        pk_environment_note(&s->span, a, slice);
 }
 
 static const char *words_json(const char *const *words, struct pk_arena *a)
@@ -63,7 +63,7 @@ static const char *words_json(const char *const *words, struct pk_arena *a)
     return pk_json_text(a, array, PK_JSON_COMPACT);
 }
 
-void pk_surroundings_note(const struct pk_state_span *span, struct pk_arena *a, struct pk_slice *slice)
+void pk_environment_note(const struct pk_state_span *span, struct pk_arena *a, struct pk_slice *slice)
 {
     const char *words[PK_DOUBTS + 1];
     struct pk_note *notes = pk_new_n(a, struct pk_note, slice->n_notes + 2);
