@@ -7,7 +7,7 @@
 #include "bench/trial.h"
 #include "bench/worker/environment.h"
 #include "bench/worker/expected.h"
-#include "bench/worker/gpu_surroundings.h"
+#include "bench/worker/gpu_environment.h"
 #include "bench/worker/rank_group.h"
 #include "bench/worker/request.h"
 #include "build_config.h"
@@ -35,7 +35,7 @@ struct worker {
     unsigned cpus[CPUS_MAX], n_cpus;
     uint64_t steal_ns;
     struct pk_environment around;
-    struct pk_gpu_surroundings gpu;
+    struct pk_gpu_environment gpu;
     struct pk_arena of_others; /* surroundings of a case that a peer measures, from before it to after */
 };
 
@@ -226,9 +226,9 @@ static enum pk_code answer_surroundings(struct worker *w, const struct pk_reques
     if (!strcmp(r->variant, "before")) {
         pk_arena_free(&w->of_others);
         pk_environment_before(&w->around, &w->dev, &w->of_others);
-        pk_gpu_surroundings_before(&w->gpu, &w->dev);
+        pk_gpu_environment_before(&w->gpu, &w->dev);
     } else {
-        pk_gpu_surroundings_after(&w->gpu, &w->dev, &w->of_others, &slice);
+        pk_gpu_environment_after(&w->gpu, &w->dev, &w->of_others, &slice);
         pk_environment_after(&w->around, &w->dev, &w->of_others, &slice);
     }
     return pk_wire_slice(w->wire_fd, r->id, &slice, err);
@@ -343,10 +343,10 @@ static enum pk_code answer(struct worker *w, const struct pk_request *r, struct 
     };
     take_choices(w, r);
     pk_environment_before(&w->around, &w->dev, &a);
-    pk_gpu_surroundings_before(&w->gpu, &w->dev);
+    pk_gpu_environment_before(&w->gpu, &w->dev);
     disturbed(w); /* what was before does not count */
     pk_measure_case(&m, &a, &slice);
-    pk_gpu_surroundings_after(&w->gpu, &w->dev, &a, &slice);
+    pk_gpu_environment_after(&w->gpu, &w->dev, &a, &slice);
     pk_environment_after(&w->around, &w->dev, &a, &slice);
     if (tell_choices(w, err))
         return err->code;
@@ -420,7 +420,7 @@ enum pk_code pk_worker_serve(const struct pk_worker_io *io, struct pk_err *err)
     struct pk_wire_reader *reader = pk_wire_reader_new();
     enum pk_code rc = serve(&w, reader, err);
     pk_wire_reader_free(reader);
-    pk_gpu_surroundings_end(&w.gpu);
+    pk_gpu_environment_end(&w.gpu);
     pk_arena_free(&w.of_others);
     if (io->join) { /* before the device, of which it may have memory */
         w.group.comm.broken |= rc != PK_OK;

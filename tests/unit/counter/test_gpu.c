@@ -1,6 +1,6 @@
 /* GPU sources through made-up CUPTI and NVML: counts by region, every refusal in words, traces, states. */
 #include "../device/fake_cuda.h"
-#include "bench/worker/gpu_surroundings.h"
+#include "bench/worker/gpu_environment.h"
 #include "counter/breakdown.h"
 #include "counter/cuda/gpu_state.h"
 #include "counter/cuda/kernel_names.h"
@@ -886,7 +886,7 @@ static void state_of_the_gpu(void **state)
 static void ids_that_are_the_hosts_say_nothing(void **state)
 {
     static const char *const names[] = {"gpu_other_processes"};
-    struct pk_gpu_surroundings s = {.env = &fakes};
+    struct pk_gpu_environment s = {.env = &fakes};
     struct pk_slice slice = {.status = PK_ST_OK};
     struct pk_reading r;
     bool again;
@@ -906,12 +906,12 @@ static void ids_that_are_the_hosts_say_nothing(void **state)
                             "host's ids");
         p->source->close(h);
         slice.n_notes = 0;
-        pk_gpu_surroundings_before(&s, &dev);
-        pk_gpu_surroundings_after(&s, &dev, &arena, &slice);
+        pk_gpu_environment_before(&s, &dev);
+        pk_gpu_environment_after(&s, &dev, &arena, &slice);
         assert_int_equal(slice.n_notes, 1); /* no doubts */
         assert_non_null(strstr(slice.notes[0].json, "\"other_processes\":[null,null]"));
     }
-    pk_gpu_surroundings_end(&s);
+    pk_gpu_environment_end(&s);
 }
 
 /* As a worker sees its siblings: here the child is the worker. */
@@ -1000,47 +1000,47 @@ static void states_that_doctor_tells(void **state)
 
 static void cases_get_the_state_around_them(void **state)
 {
-    struct pk_gpu_surroundings s = {.env = &fakes};
+    struct pk_gpu_environment s = {.env = &fakes};
     struct pk_slice slice = {.status = PK_ST_OK}, failed = {.status = PK_ST_FAILED};
-    pk_gpu_surroundings_before(&s, &dev);
-    pk_gpu_surroundings_after(&s, &dev, &arena, &failed);
+    pk_gpu_environment_before(&s, &dev);
+    pk_gpu_environment_after(&s, &dev, &arena, &failed);
     assert_int_equal(failed.n_notes, 0);
-    pk_gpu_surroundings_after(&s, &dev, &arena, &slice);
+    pk_gpu_environment_after(&s, &dev, &arena, &slice);
     assert_int_equal(slice.n_notes, 1);
     assert_string_equal(slice.notes[0].key, "state:gpu");
     assert_non_null(strstr(slice.notes[0].json, "\"sm_clock_hz\":[1980000000.0,1980000000.0]"));
     assert_non_null(strstr(slice.notes[0].json, "\"held_back\":[\"\",\"\"]"));
     assert_non_null(strstr(slice.notes[0].json, "\"other_processes\":[0,0]"));
     fake_nvml.held_back = 0x4;
-    pk_gpu_surroundings_before(&s, &dev);
+    pk_gpu_environment_before(&s, &dev);
     fake_nvml.held_back = 0x40;
     fake_nvml.others = 1;
-    pk_gpu_surroundings_after(&s, &dev, &arena, &slice);
+    pk_gpu_environment_after(&s, &dev, &arena, &slice);
     assert_int_equal(slice.n_notes, 3);
     assert_string_equal(slice.notes[2].key, "doubts:gpu");
     assert_non_null(strstr(slice.notes[2].json, "clocks were held back (power cap"));
     assert_non_null(strstr(slice.notes[2].json, "others computed on the GPU"));
     fake_nvml.held_back = 0;
     fake_nvml.others = 0;
-    pk_gpu_surroundings_before(&s, &dev);
+    pk_gpu_environment_before(&s, &dev);
     fake_nvml.held_ns += 1000000000000; /* while nobody asked */
     slice = (struct pk_slice){.status = PK_ST_OK};
-    pk_gpu_surroundings_after(&s, &dev, &arena, &slice);
+    pk_gpu_environment_after(&s, &dev, &arena, &slice);
     assert_non_null(strstr(slice.notes[0].json, "\"held_by_power_cap_ns\":["));
     assert_null(strstr(slice.notes[0].json, "held_by_thermal_ns"));
     assert_non_null(strstr(slice.notes[1].json, "were held back (power cap for 100 % of the time)"));
-    pk_gpu_surroundings_end(&s);
+    pk_gpu_environment_end(&s);
 }
 
 static void without_nvml_there_are_no_notes(void **state)
 {
-    struct pk_gpu_surroundings s = {.env = &fakes};
+    struct pk_gpu_environment s = {.env = &fakes};
     struct pk_slice slice = {.status = PK_ST_OK};
     fake_nvml.init_rc = 9;
-    pk_gpu_surroundings_before(&s, &dev);
-    pk_gpu_surroundings_after(&s, &dev, &arena, &slice);
+    pk_gpu_environment_before(&s, &dev);
+    pk_gpu_environment_after(&s, &dev, &arena, &slice);
     assert_int_equal(slice.n_notes, 0);
-    pk_gpu_surroundings_end(&s);
+    pk_gpu_environment_end(&s);
 }
 
 int main(void)

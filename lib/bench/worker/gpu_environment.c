@@ -1,12 +1,12 @@
-/* GPU surroundings: asking NVML, and what becomes of the answers. */
-#include "bench/worker/gpu_surroundings.h"
+/* GPU environment: asking NVML, and what becomes of the answers. */
+#include "bench/worker/gpu_environment.h"
 
 #include "json/json.h"
 
 #include <string.h>
 
 /* Is there somebody to ask? */
-static bool open_once(struct pk_gpu_surroundings *s, struct pk_device *dev)
+static bool open_once(struct pk_gpu_environment *s, struct pk_device *dev)
 {
     struct pk_err why;
     if (!s->asked && dev->kind == PK_DEVICE_CUDA) {
@@ -14,12 +14,12 @@ static bool open_once(struct pk_gpu_surroundings *s, struct pk_device *dev)
         if (pk_nvml_open(s->env ? s->env : &pk_counter_host, &s->arena, &s->nvml, &why))
             s->nvml = NULL;
         else if (pk_gpu_state_of(s->nvml, dev, &s->gpu, &why))
-            pk_gpu_surroundings_end(s);
+            pk_gpu_environment_end(s);
     }
     return s->nvml;
 }
 
-void pk_gpu_surroundings_end(struct pk_gpu_surroundings *s)
+void pk_gpu_environment_end(struct pk_gpu_environment *s)
 {
     if (s->nvml)
         pk_nvml_close(s->nvml);
@@ -27,7 +27,7 @@ void pk_gpu_surroundings_end(struct pk_gpu_surroundings *s)
     pk_arena_free(&s->arena);
 }
 
-void pk_gpu_surroundings_before(struct pk_gpu_surroundings *s, struct pk_device *dev)
+void pk_gpu_environment_before(struct pk_gpu_environment *s, struct pk_device *dev)
 {
     if (open_once(s, dev))
         pk_gpu_state_read(s->nvml, s->gpu, &s->before);
@@ -74,8 +74,8 @@ static const char *doubts_json(const struct pk_gpu_state *b, const struct pk_gpu
     return json_array_size(doubts) ? pk_json_text(a, doubts, PK_JSON_COMPACT) : NULL;
 }
 
-void pk_gpu_surroundings_note(const struct pk_gpu_state *before, const struct pk_gpu_state *after,
-                              struct pk_arena *a, struct pk_slice *slice)
+void pk_gpu_environment_note(const struct pk_gpu_state *before, const struct pk_gpu_state *after,
+                             struct pk_arena *a, struct pk_slice *slice)
 {
     const char *doubts = doubts_json(before, after, a);
     struct pk_note *notes = pk_new_n(a, struct pk_note, slice->n_notes + 2);
@@ -87,12 +87,12 @@ void pk_gpu_surroundings_note(const struct pk_gpu_state *before, const struct pk
     slice->notes = notes;
 }
 
-void pk_gpu_surroundings_after(struct pk_gpu_surroundings *s, struct pk_device *dev, struct pk_arena *a,
-                               struct pk_slice *slice)
+void pk_gpu_environment_after(struct pk_gpu_environment *s, struct pk_device *dev, struct pk_arena *a,
+                              struct pk_slice *slice)
 {
     struct pk_gpu_state after;
     if (!s->nvml || slice->status != PK_ST_OK || pk_device_broken(dev))
         return;
     pk_gpu_state_read(s->nvml, s->gpu, &after);
-    pk_gpu_surroundings_note(&s->before, &after, a, slice);
+    pk_gpu_environment_note(&s->before, &after, a, slice);
 }

@@ -1,4 +1,4 @@
-/* GPU surroundings: the state of an NVIDIA GPU around each case, as notes of its slice: "state:gpu" and, where clocks were held back or
+/* GPU environment: the state of an NVIDIA GPU around each case, as notes of its slice: "state:gpu" and, where clocks were held back or
  * others computed on it, "doubts:gpu". Asked of NVML outside of everything that is timed; without NVML there are no notes, and doctor
  * says why. */
 #pragma once
@@ -6,7 +6,7 @@
 #include "counter/cuda/gpu_state.h"
 #include "wire/slice.h"
 
-struct pk_gpu_surroundings {
+struct pk_gpu_environment {
     const struct pk_counter_env *env; /* NULL = this machine's */
     struct pk_arena arena;            /* of the library, while it is open */
     const struct pk_nvml *nvml;
@@ -16,12 +16,12 @@ struct pk_gpu_surroundings {
 };
 
 /* Nothing happens for devices that are no NVIDIA GPU. */
-void pk_gpu_surroundings_before(struct pk_gpu_surroundings *s, struct pk_device *dev);
+void pk_gpu_environment_before(struct pk_gpu_environment *s, struct pk_device *dev);
 /* Adds notes, in a, to a slice that ended ok. */
-void pk_gpu_surroundings_after(struct pk_gpu_surroundings *s, struct pk_device *dev, struct pk_arena *a,
-                               struct pk_slice *slice);
-void pk_gpu_surroundings_end(struct pk_gpu_surroundings *s);
+void pk_gpu_environment_after(struct pk_gpu_environment *s, struct pk_device *dev, struct pk_arena *a,
+                              struct pk_slice *slice);
+void pk_gpu_environment_end(struct pk_gpu_environment *s);
 
 /* For tests: what two states say. */
-void pk_gpu_surroundings_note(const struct pk_gpu_state *before, const struct pk_gpu_state *after,
-                              struct pk_arena *a, struct pk_slice *slice);
+void pk_gpu_environment_note(const struct pk_gpu_state *before, const struct pk_gpu_state *after,
+                             struct pk_arena *a, struct pk_slice *slice);
