@@ -6,10 +6,10 @@
 
 /* The native program as that many ranks: one more to those that a launcher has started, or their start. */
 static const struct pk_provider *provider_of(const struct pk_provider *native, unsigned ranks,
-                                             const struct pk_roll *roll, struct pk_arena *a)
+                                             const struct pk_rank_heartbeats *roll, struct pk_arena *a)
 {
     enum { WORDS = 7 };
-    const char **argv = pk_new_n(a, const char *, WORDS), *path = pk_roll_path(roll, a);
+    const char **argv = pk_new_n(a, const char *, WORDS), *path = pk_rank_heartbeats_path(roll, a);
     size_t n = 0;
     struct pk_provider *p = pk_new(a, struct pk_provider);
     argv[n++] = native->argv[0];
@@ -38,9 +38,9 @@ static void open_link(struct session *s, const struct pk_provider *provider,
 static void open_ranks(struct session *s, unsigned ranks, const struct pk_provider *native,
                        const struct pk_metric_decl *metrics, size_t n_metrics)
 {
-    struct pk_roll roll;
+    struct pk_rank_heartbeats roll;
     struct pk_worker_client *l = &s->links[s->n_links];
-    pk_roll_make(&roll, ranks);
+    pk_rank_heartbeats_make(&roll, ranks);
     s->ranks_of[s->n_links] = ranks;
     open_link(s, provider_of(native, ranks, &roll, &s->arena), metrics, n_metrics);
     l->roll = roll;

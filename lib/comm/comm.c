@@ -81,13 +81,13 @@ static enum pk_code begins(struct pk_comm *c, struct pk_err *err)
 {
     if (c->broken)
         return refuse_broken(err);
-    pk_roll_enter(c->roll, c->rank);
+    pk_rank_heartbeats_enter(c->roll, c->rank);
     return PK_OK;
 }
 
 static enum pk_code ended(struct pk_comm *c, enum pk_code rc)
 {
-    pk_roll_leave(c->roll, c->rank);
+    pk_rank_heartbeats_leave(c->roll, c->rank);
     c->broken |= rc != PK_OK;
     return rc;
 }

@@ -14,11 +14,11 @@
  * Times count from where pk_lanes_anchor was called last, at the beginning of a step; without it they are 0.
  *
  * Times are ns of the device's clock (pk_device_now_ns), sizes bytes. Everything that waits for another rank gives up after
- * options.timeout_ns with PK_E_TIMEOUT, and says which rank did not answer where there is a roll (comm/roll.h); after that, and after any other error, the comm is broken: every call answers with an error,
+ * options.timeout_ns with PK_E_TIMEOUT, and says which rank did not answer where there is a roll (comm/rank_heartbeats.h); after that, and after any other error, the comm is broken: every call answers with an error,
  * and only abort and close are of use. Nothing here allocates between start and wait, so all-reduces may be timed. */
 #pragma once
 
-#include "comm/roll.h"
+#include "comm/rank_heartbeats.h"
 #include "device/device.h"
 #include "ops/dtype.h"
 
@@ -95,7 +95,8 @@ struct pk_comm {
     const char *library; /* whose calls it makes, with its version; NULL = its own */
     unsigned processes;  /* 1 where ranks are virtual, else size: how many lines a gather has */
     uint64_t timeout_ns;
-    struct pk_roll *roll; /* where this rank says what it is at; NULL = nowhere. Outlives the comm */
+    struct pk_rank_heartbeats
+        *roll; /* where this rank says what it is at; NULL = nowhere. Outlives the comm */
     uint64_t reduces, reduced_bytes; /* started since open: what was sent can be checked */
     size_t pending;
     bool broken;

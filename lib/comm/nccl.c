@@ -54,7 +54,7 @@ static void look_again(const struct pk_comm *c, uint64_t waited_ns)
         sched_yield();
         return;
     }
-    pk_roll_beat(c->roll, c->rank);
+    pk_rank_heartbeats_beat(c->roll, c->rank);
     nanosleep(&(struct timespec){.tv_nsec = (long)nap_ns}, NULL);
 }
 

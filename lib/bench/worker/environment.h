@@ -2,7 +2,7 @@
  *
  * Before and after a case, outside of everything that is timed: state is read, and the CPUs that measure spin for 10 ms on the clock,
  * which shows what interruptions cost. The spin after a case is that before the next. The notes: "state" (pk_state_json) and,
- * where there is a reason, "doubts" (its words). A device without real time has no surroundings. */
+ * where there is a reason, "doubts" (its words). A device without real time has no environment. */
 #pragma once
 
 #include "device/device.h"

@@ -121,7 +121,7 @@ static enum pk_code join_roll(struct pk_rank_group *r, const char *path, struct 
     if (pk_rank_group_hear(r, path, &r->arena, &told, err))
         return err->code;
     if (told && is_beside_rank_0(r))
-        pk_roll_join(&r->roll, told, r->comm.processes);
+        pk_rank_heartbeats_join(&r->roll, told, r->comm.processes);
     r->comm.roll = &r->roll;
     return PK_OK;
 }
@@ -148,7 +148,7 @@ void pk_rank_group_close(struct pk_rank_group *r)
     if (r->answers_fd >= 0)
         close(r->answers_fd);
     pk_comm_close(&r->comm);
-    pk_roll_close(&r->roll);
+    pk_rank_heartbeats_close(&r->roll);
     pk_arena_free(&r->arena);
     *r = (struct pk_rank_group){.answers_fd = -1};
 }

@@ -11,12 +11,12 @@ struct pk_rank_group {
     const char **given; /* [size] "HOST 0-3": where each is, and the CPUs that it was given */
     const char *bind;   /* a list of CPUs that was asked for; NULL = none */
     bool no_bind;
-    struct pk_roll roll;              /* the parent's, which reads it */
+    struct pk_rank_heartbeats roll;   /* the parent's, which reads it */
     int answers_fd;                   /* rank 0: -1. Others: where they write what rank 0 is to have */
     struct pk_collector **collectors; /* [size], on rank 0 */
 };
 
-/* Joins the ranks that a launcher has started. dev may be opened later. roll: on rank 0, the path of its parent's (comm/roll.h); NULL = none. */
+/* Joins the ranks that a launcher has started. dev may be opened later. roll: on rank 0, the path of its parent's (comm/rank_heartbeats.h); NULL = none. */
 enum pk_code pk_rank_group_open(struct pk_rank_group *r, struct pk_device *dev, const char *roll,
                                 struct pk_err *err) PK_MUST_CHECK;
 void pk_rank_group_close(struct pk_rank_group *r);

@@ -38,7 +38,7 @@ static enum pk_code need_worker(struct pk_worker_client *l, struct pk_err *err)
         pk_fail(err, PK_E_UNAVAILABLE, "the worker (%s) ended with an earlier case", l->provider->name);
         return pk_why(err, "%s", l->provider->once);
     }
-    pk_roll_clear(&l->roll);
+    pk_rank_heartbeats_clear(&l->roll);
     if (pk_process_start(&l->process, l->provider->argv, err))
         return err->code;
     l->started = true;
@@ -188,7 +188,7 @@ static enum pk_answer listen(struct pk_worker_client *l, const struct pk_request
         case PK_HEARD_END:
             return died(l, slice);
         case PK_HEARD_DEADLINE:
-            l->absent = pk_roll_absent(&l->roll, &l->arena);
+            l->absent = pk_rank_heartbeats_absent(&l->roll, &l->arena);
             drop_worker(l, KILL_GRACE_NS);
             return PK_ANSWER_LATE;
         case PK_HEARD_STOP:
@@ -237,7 +237,7 @@ void pk_worker_client_quit(struct pk_worker_client *l)
 void pk_worker_client_free(struct pk_worker_client *l)
 {
     drop_worker(l, 0);
-    pk_roll_close(&l->roll);
+    pk_rank_heartbeats_close(&l->roll);
     json_decref(l->choices);
     pk_collector_free(l->collector);
     pk_arena_free(&l->arena);

@@ -5,7 +5,7 @@
 #include "bench/worker/process.h"
 #include "bench/worker/provider.h"
 #include "bench/worker/request.h"
-#include "comm/roll.h"
+#include "comm/rank_heartbeats.h"
 #include "wire/wire.h"
 
 struct pk_fact {
@@ -22,10 +22,10 @@ struct pk_worker_client {
     size_t n_facts, facts_cap;
     const struct pk_metric_decl *known; /* see pk_worker_client_know */
     size_t n_known;
-    struct pk_roll roll; /* of a worker that is ranks, in whose argv it stands */
-    const char *absent;  /* who did not answer, when the answer is late and that is known */
-    json_t *choices;     /* what its workers chose so far: every request has it */
-    bool started;        /* a worker, ever */
+    struct pk_rank_heartbeats roll; /* of a worker that is ranks, in whose argv it stands */
+    const char *absent;             /* who did not answer, when the answer is late and that is known */
+    json_t *choices;                /* what its workers chose so far: every request has it */
+    bool started;                   /* a worker, ever */
     bool greeted;
     bool leaving; /* it said bye: it ends after this answer, and the next question starts another */
 };

@@ -167,11 +167,11 @@ static void names_who_is_absent(void **state)
     struct both b;
     struct pk_err err;
     struct pk_reduce r = {0};
-    struct pk_roll roll;
+    struct pk_rank_heartbeats roll;
     static float x = 1;
-    pk_roll_make(&roll, 2);
-    pk_roll_enter(&roll, 1);
-    pk_roll_leave(&roll, 1);
+    pk_rank_heartbeats_make(&roll, 2);
+    pk_rank_heartbeats_enter(&roll, 1);
+    pk_rank_heartbeats_leave(&roll, 1);
     assert_int_equal(open_both(&b, "hang", (struct pk_comm_options){.timeout_ns = 1200 * PK_NS_PER_MS}, &err),
                      PK_OK);
     b.comm.roll = &roll;
@@ -180,7 +180,7 @@ static void names_who_is_absent(void **state)
     assert_string_equal(err.why, "rank 1 did not answer: rank 0 has waited for it for 1.2 s");
     sleep(1);
     close_both(&b);
-    pk_roll_close(&roll);
+    pk_rank_heartbeats_close(&roll);
 }
 
 static void not_there(void **state)

@@ -1,5 +1,5 @@
-/* Roll: an entry a rank, in memory that processes share. */
-#include "comm/roll.h"
+/* Rank heartbeats: an entry a rank, in memory that processes share. */
+#include "comm/rank_heartbeats.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -21,7 +21,7 @@ struct entry {
     _Atomic uint64_t seen_ns;  /* when it last said so */
 };
 
-struct pk_roll_page {
+struct pk_rank_heartbeats_page {
     _Atomic uint64_t magic;
     struct entry v[];
 };
@@ -30,19 +30,19 @@ struct pk_roll_page {
 
 static size_t bytes_of(unsigned ranks)
 {
-    return sizeof(struct pk_roll_page) + ranks * sizeof(struct entry);
+    return sizeof(struct pk_rank_heartbeats_page) + ranks * sizeof(struct entry);
 }
 
-static void map(struct pk_roll *r, int fd, unsigned ranks)
+static void map(struct pk_rank_heartbeats *r, int fd, unsigned ranks)
 {
     void *page = mmap(NULL, bytes_of(ranks), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    *r = (struct pk_roll){page == MAP_FAILED ? NULL : page, ranks, -1};
+    *r = (struct pk_rank_heartbeats){page == MAP_FAILED ? NULL : page, ranks, -1};
 }
 
-void pk_roll_make(struct pk_roll *r, unsigned ranks)
+void pk_rank_heartbeats_make(struct pk_rank_heartbeats *r, unsigned ranks)
 {
     const int fd = memfd_create("roll", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    *r = (struct pk_roll){0};
+    *r = (struct pk_rank_heartbeats){0};
     if (fd < 0)
         return;
     /* sealed: nobody can take the memory away from who reads it */
@@ -56,36 +56,36 @@ void pk_roll_make(struct pk_roll *r, unsigned ranks)
     r->fd = fd;
 }
 
-const char *pk_roll_path(const struct pk_roll *r, struct pk_arena *a)
+const char *pk_rank_heartbeats_path(const struct pk_rank_heartbeats *r, struct pk_arena *a)
 {
     return r->page ? pk_printf(a, "/proc/%d/fd/%d", (int)getpid(), r->fd) : NULL;
 }
 
-void pk_roll_join(struct pk_roll *r, const char *path, unsigned ranks)
+void pk_rank_heartbeats_join(struct pk_rank_heartbeats *r, const char *path, unsigned ranks)
 {
     struct stat s;
     const int fd = open(path, O_RDWR | O_CLOEXEC);
-    *r = (struct pk_roll){0};
+    *r = (struct pk_rank_heartbeats){0};
     if (fd < 0)
         return;
     if (!fstat(fd, &s) && S_ISREG(s.st_mode) && s.st_size == (off_t)bytes_of(ranks))
         map(r, fd, ranks);
     close(fd);
     if (r->page && r->page->magic != MAGIC)
-        pk_roll_close(r);
+        pk_rank_heartbeats_close(r);
 }
 
-void pk_roll_close(struct pk_roll *r)
+void pk_rank_heartbeats_close(struct pk_rank_heartbeats *r)
 {
     if (!r->page)
         return;
     munmap(r->page, bytes_of(r->ranks));
     if (r->fd >= 0)
         close(r->fd);
-    *r = (struct pk_roll){0};
+    *r = (struct pk_rank_heartbeats){0};
 }
 
-void pk_roll_clear(struct pk_roll *r)
+void pk_rank_heartbeats_clear(struct pk_rank_heartbeats *r)
 {
     if (r->page)
         memset(r->page->v, 0, r->ranks * sizeof *r->page->v);
@@ -93,7 +93,7 @@ void pk_roll_clear(struct pk_roll *r)
 
 /* --- what a rank says --- */
 
-void pk_roll_enter(struct pk_roll *r, unsigned rank)
+void pk_rank_heartbeats_enter(struct pk_rank_heartbeats *r, unsigned rank)
 {
     if (!r || !r->page)
         return;
@@ -104,13 +104,13 @@ void pk_roll_enter(struct pk_roll *r, unsigned rank)
     atomic_store(&e->calls, e->calls + 1);
 }
 
-void pk_roll_beat(struct pk_roll *r, unsigned rank)
+void pk_rank_heartbeats_beat(struct pk_rank_heartbeats *r, unsigned rank)
 {
     if (r && r->page)
         atomic_store_explicit(&r->page->v[rank].seen_ns, pk_clock_ns(), memory_order_relaxed);
 }
 
-void pk_roll_leave(struct pk_roll *r, unsigned rank)
+void pk_rank_heartbeats_leave(struct pk_rank_heartbeats *r, unsigned rank)
 {
     if (r && r->page)
         atomic_store(&r->page->v[rank].since_ns, 0);
@@ -124,7 +124,7 @@ struct seen {
     bool waits;
 };
 
-static struct seen look(const struct pk_roll *r, unsigned rank, uint64_t now_ns)
+static struct seen look(const struct pk_rank_heartbeats *r, unsigned rank, uint64_t now_ns)
 {
     const struct entry *e = &r->page->v[rank];
     const uint64_t since_ns = e->since_ns, seen_ns = e->seen_ns;
@@ -140,7 +140,7 @@ static bool waits_awake(const struct seen *s)
 }
 
 /* Of those that wait, and say so, the one that has done so for longest; -1 = none for long enough. */
-static int find_witness(const struct pk_roll *r, uint64_t now_ns)
+static int find_witness(const struct pk_rank_heartbeats *r, uint64_t now_ns)
 {
     int witness = -1;
     uint64_t longest_ns = PATIENCE_NS;
@@ -162,7 +162,7 @@ static bool is_absent(const struct seen *s, const struct seen *witness)
     return s->waits ? !waits_awake(s) : witness && s->calls < witness->calls;
 }
 
-const char *pk_roll_absent(const struct pk_roll *r, struct pk_arena *a)
+const char *pk_rank_heartbeats_absent(const struct pk_rank_heartbeats *r, struct pk_arena *a)
 {
     const uint64_t now_ns = pk_clock_ns();
     struct pk_buf names = {.arena = a};

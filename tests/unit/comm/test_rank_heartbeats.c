@@ -1,0 +1,126 @@
+/* Rank heartbeats: who is named when ranks wait, and who is not. */
+#include "comm/rank_heartbeats.h"
+
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+// clang-format on
+#include "base/clock.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { RANKS = 3, LONG_US = 1100000 };
+
+/* Calls that are behind it. */
+static void call(struct pk_rank_heartbeats *r, unsigned rank, int times)
+{
+    for (int i = 0; i < times; i++) {
+        pk_rank_heartbeats_enter(r, rank);
+        pk_rank_heartbeats_leave(r, rank);
+    }
+}
+
+/* A while, in which those of the mask say that they are awake. */
+static void wait_awake(struct pk_rank_heartbeats *r, unsigned mask)
+{
+    usleep(LONG_US);
+    for (unsigned i = 0; i < RANKS; i++)
+        if (mask >> i & 1)
+            pk_rank_heartbeats_beat(r, i);
+}
+
+static void who_hangs_is_behind(void **state)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_rank_heartbeats r;
+    pk_rank_heartbeats_make(&r, RANKS);
+    call(&r, 0, 4);
+    call(&r, 1, 4);
+    call(&r, 2, 3);
+    pk_rank_heartbeats_enter(&r, 0);
+    pk_rank_heartbeats_enter(&r, 2);                /* an earlier call than rank 0's, but it is there */
+    assert_null(pk_rank_heartbeats_absent(&r, &a)); /* not for long yet */
+    wait_awake(&r, 5);
+    assert_string_equal(pk_rank_heartbeats_absent(&r, &a),
+                        "rank 1 did not answer: rank 0 has waited for it for 1.1 s");
+    call(&r, 1, 1); /* it came */
+    assert_null(pk_rank_heartbeats_absent(&r, &a));
+    pk_rank_heartbeats_close(&r);
+}
+
+static void who_is_stopped_goes_silent(void **state)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_rank_heartbeats r;
+    pk_rank_heartbeats_make(&r, RANKS);
+    for (unsigned i = 0; i < RANKS; i++)
+        pk_rank_heartbeats_enter(&r, i);
+    wait_awake(&r, 7);
+    assert_null(pk_rank_heartbeats_absent(&r, &a)); /* all wait, awake: a library that hangs, and no rank */
+    wait_awake(&r, 2);
+    assert_string_equal(pk_rank_heartbeats_absent(&r, &a),
+                        "ranks 0, 2 did not answer: rank 1 has waited for them for 2.2 s");
+    wait_awake(&r, 0);
+    assert_string_equal(pk_rank_heartbeats_absent(&r, &a), "ranks 0, 1, 2 did not answer");
+    pk_rank_heartbeats_clear(&r);
+    assert_null(pk_rank_heartbeats_absent(&r, &a));
+    pk_rank_heartbeats_close(&r);
+}
+
+/* Those that compute are not waited for, and of those that never joined nothing is known. */
+static void nobody_to_blame(void **state)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_rank_heartbeats r;
+    pk_rank_heartbeats_make(&r, RANKS);
+    call(&r, 0, 1);
+    call(&r, 1, 2);
+    wait_awake(&r, 0);
+    assert_null(pk_rank_heartbeats_absent(&r, &a));
+    pk_rank_heartbeats_enter(&r, 0);
+    call(&r, 1, 1);
+    wait_awake(&r, 1);
+    assert_null(pk_rank_heartbeats_absent(&r, &a)); /* rank 0 waits for one on another host */
+    assert_null(pk_rank_heartbeats_absent(NULL, &a));
+    assert_null(pk_rank_heartbeats_absent(&(struct pk_rank_heartbeats){0}, &a));
+    pk_rank_heartbeats_close(&r);
+}
+
+static void is_joined_by_its_path(void **state)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_rank_heartbeats r, other;
+    pk_rank_heartbeats_make(&r, RANKS);
+    pk_rank_heartbeats_join(&other, pk_rank_heartbeats_path(&r, &a), RANKS);
+    assert_non_null(other.page);
+    call(&other, 1, 1);
+    pk_rank_heartbeats_enter(&other, 0);
+    pk_rank_heartbeats_leave(&other, 0);
+    pk_rank_heartbeats_enter(&other, 0);
+    wait_awake(&other, 1);
+    assert_string_equal(pk_rank_heartbeats_absent(&r, &a),
+                        "rank 1 did not answer: rank 0 has waited for it for 1.1 s");
+    pk_rank_heartbeats_close(&other);
+    pk_rank_heartbeats_join(&other, pk_rank_heartbeats_path(&r, &a), RANKS + 1);
+    assert_null(other.page);
+    pk_rank_heartbeats_join(&other, "/proc/self/exe", RANKS);
+    assert_null(other.page);
+    pk_rank_heartbeats_enter(&other, 0);
+    pk_rank_heartbeats_close(&other);
+    assert_true(ftruncate(r.fd, 0) < 0); /* nobody takes it away from who reads it */
+    pk_rank_heartbeats_close(&r);
+    assert_null(pk_rank_heartbeats_path(&r, &a));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_hangs_is_behind),
+        cmocka_unit_test(who_is_stopped_goes_silent),
+        cmocka_unit_test(nobody_to_blame),
+        cmocka_unit_test(is_joined_by_its_path),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
