@@ -200,6 +200,25 @@ static enum pk_code calibrate(struct gate *g, struct pk_err *err)
     return PK_OK;
 }
 
+/* Beside the samples that were judged. That they cannot be written is no reason not to answer: they can be judged again. */
+static void record_verdicts(struct gate *g)
+{
+    for (size_t i = 0; i < g->n_entries && !g->o->run.no_save; i++) {
+        struct gate_entry *e = &g->entries[i];
+        struct run *base = &e->side[PK_BASE].run, *new_ = &e->side[PK_NEW].run;
+        const struct pk_plan *const plans[PK_SIDES] = {e->probe ? &base->plan : NULL,
+                                                       e->probe ? &new_->plan : NULL};
+        const struct pk_rule rule = pk_gate_rule(e->o);
+        struct pk_verdict_row *rows;
+        struct pk_err err;
+        const size_t n = pk_gate_verdicts(&g->result.comparison, &g->samples, i, plans,
+                                          e->side[PK_BASE].experiment.first, &rule, g->app->arena, &rows);
+        if (n && !pk_recorder_spool(base->recorder) && !pk_recorder_spool(new_->recorder) &&
+            pk_store_verdicts(new_->store, base->run_id, new_->run_id, rows, n, &err))
+            pk_warn(g->app, "the verdicts are not recorded: %s: %s", err.what, err.why);
+    }
+}
+
 static enum pk_code with_stores(struct gate *g, pk_gate_answer_fn *answer, struct pk_err *err)
 {
     struct pk_err late;
@@ -217,7 +236,10 @@ static enum pk_code with_stores(struct gate *g, pk_gate_answer_fn *answer, struc
         return ended ? pk_another_error(ended, err, &late) : rc;
     if (ended)
         return *err = late, ended;
-    return calibrate(g, err) ? err->code : answer(g, err);
+    if (calibrate(g, err))
+        return err->code;
+    record_verdicts(g);
+    return answer(g, err);
 }
 
 /* A store per side: each is the recorder of one run. */

@@ -9,8 +9,8 @@
 #include <string.h>
 
 /* What was measured beside the times, of any experiment. */
-static const char *const beside[] = {
-    "roofline", "breakdown", "breakdown_regions", "memory_peaks", "memory_timeline", "calibration", NULL};
+static const char *const beside[] = {"roofline",        "breakdown",   "breakdown_regions", "memory_peaks",
+                                     "memory_timeline", "calibration", "verdicts",          NULL};
 
 static const char *const built_in[] = {"commands",    "counters",      "case_times", "case_memory",
                                        "case_values", "case_problems", NULL};

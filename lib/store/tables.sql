@@ -484,6 +484,32 @@ SELECT variant, nullif(axes, '{}') AS axes,
        floor, min_effect, mde
 FROM v_calibration WHERE run_id = :run AND (experiment = :experiment OR :experiment = 'exec') ORDER BY ordinal, metric;
 
+-- table: verdicts
+-- title: Verdicts of its gate
+-- column: base_run_id | Base | | 0
+-- column: run_id | New | | 0
+-- column: variant | Variant | text
+-- column: axes | axes | json | machine
+-- column: case | Case | text | hide
+-- column: metric | Metric | text
+-- column: ratio | New / base | | 3
+-- column: ratio_low | 95 % from | | 3 optional2
+-- column: ratio_high | to | | 3 optional2
+-- column: difference | Difference | | 4 hide
+-- column: margin | Margin (%) | % | 2
+-- column: p_adjusted | p adjusted | | 4 hide
+-- column: verdict | Verdict | text
+-- column: reason | Why | text | hide
+-- note: SELECT 'As the gate judged them. `perfkit compare ' || base_run_id || ' ' || run_id || '` prints the figures, and judges them again by other'
+--   || ' thresholds when some are given.' FROM v_verdict WHERE run_id = :run LIMIT 1
+WITH axis AS (SELECT a.key FROM v_verdict v, json_each(v.axes) a WHERE v.run_id = :run
+              GROUP BY a.key HAVING count(DISTINCT a.value) > 1)
+SELECT base_run_id, run_id, CASE WHEN variant = base_variant THEN variant ELSE base_variant || ' -> ' || variant END AS variant,
+       nullif(axes, '{}') AS axes,
+       (SELECT group_concat(a.key || '=' || a.value, ' ') FROM json_each(axes) a WHERE a.key IN axis) AS "case", metric, ratio, ratio_low,
+       ratio_high, difference, margin, p_adjusted, verdict, nullif(reason, 'proved') AS reason
+FROM v_verdict WHERE run_id = :run AND experiment = :experiment ORDER BY ordinal, metric;
+
 -- table: baselines
 -- title: Baselines
 -- empty: keep

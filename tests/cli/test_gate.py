@@ -101,6 +101,44 @@ def test_both_sides_are_runs_and_compare_judges_them_as_the_gate_did(perfkit):
     assert "ok" in perfkit("show", "x-b").stdout and perfkit("run", "selftest", "--resume").status == 2
 
 
+def test_verdicts_are_kept_and_printed_again(perfkit):
+    """show and compare print what the gate concluded; other criteria judge the samples again."""
+    first, = selftest(perfkit, *SLOWER, "--threshold", "work_ns=3%", "--format", "json").rows("compare_ns")
+    row, = query(perfkit, """SELECT base_run_id, run_id, base_axes ->> 'busy_ns', axes ->> 'busy_ns', metric, verdict, reason, ratio, ratio_low,
+        p_adjusted, mde, margin, criteria ->> 'alpha', criteria ->> 'threshold' FROM v_verdict""")
+    assert row == (1, 2, 100000, 105000, "work_ns", "slower", "proved", first["ratio"], first["ratio_low"], first["p_adjusted"], first["mde"],
+                   0.03, 0.05, "work_ns=3%")
+    shown, = perfkit("show", "2", "--format", "json").rows("verdicts")
+    assert (shown["base_run_id"], shown["run_id"], shown["verdict"], shown["ratio"]) == (1, 2, "slower", first["ratio"])
+    judged = perfkit("compare", "1", "2", "--exit-code", "--format", "json")
+    with sqlite3.connect(perfkit.db) as db:
+        db.execute("UPDATE verdict SET verdict = 'undecided', reason = 'unconfirmed', ratio = 1.25")
+    kept = perfkit("compare", "1", "2", "--exit-code", "--format", "json")
+    row, = kept.rows("compare_ns")
+    assert kept.status == 0 and (row["verdict"], row["ratio"]) == ("undecided", 1.25) and "not confirmed" in row["reason"]
+    for other in (("--threshold", "work_ns=3%"), ("--alpha", "5%"), ("-m", "work_ns")):
+        row, = perfkit("compare", "1", "2", *other, "--format", "json").rows("compare_ns")
+        assert (row["verdict"], row["ratio"]) == ("slower", first["ratio"]), other
+    with sqlite3.connect(perfkit.db) as db:
+        db.execute("DELETE FROM verdict")
+    again = perfkit("compare", "1", "2", "--exit-code", "--format", "json")  # of a gate before verdicts were kept
+    assert again.status == judged.status == 3 and again.stdout == judged.stdout
+
+
+def test_verdicts_go_with_their_runs(perfkit):
+    selftest(perfkit, *EQUAL, "--no-save")
+    selftest(perfkit, "--a", "busy_ns=100000", "--b", "busy_ns=100000")  # a calibration: nothing is judged
+    assert query(perfkit, "SELECT count(*) FROM v_verdict") == [(0,)]
+    selftest(perfkit, *SLOWER)
+    other = str(perfkit.cwd / "other.db")
+    assert perfkit("run", "selftest", *NULL, "--db", other).status == 0 == perfkit("db", "merge", str(perfkit.db), "--db", other).status
+    with sqlite3.connect(other) as db:
+        assert db.execute("SELECT verdict, base_variant, variant, count(*) FROM v_verdict").fetchall() == [("slower", "ok", "ok", 1)]
+    perfkit("run", "selftest", *NULL)
+    assert perfkit("db", "prune", "--keep", "2").status == 0
+    assert query(perfkit, "SELECT count(*) FROM v_run") == [(2,)] and query(perfkit, "SELECT count(*) FROM v_verdict") == [(0,)]
+
+
 @pytest.mark.parametrize("asked", [("--threshold", "work_ns=10%"), ("-m", "work_ns", "-m", "peak_bytes", "--threshold", "*=10%"), ("--all-metrics",)])
 def test_compare_judges_by_what_the_gate_was_asked(perfkit, asked):
     """Its metrics and thresholds, unless there are others now."""

@@ -14,6 +14,7 @@
 #include "base/errs.h"
 #include "judge/pair/pair.h"
 #include "opt/opt.h"
+#include "store/verdicts.h"
 
 struct pk_threshold {
     const char *text;   /* as given */
@@ -74,6 +75,11 @@ bool pk_figures_exact(const struct pk_figures *f);
 /* Fills `judged` and `decision` of every row; ratio, interval and speed-up become those that were judged. Exact figures (of class
  * exact, or of perfkit's own allocator) are held against each other as they are. */
 void pk_judge(struct pk_compared *v, size_t n, const struct pk_judging *j);
+
+/* The same from the verdicts that a gate recorded of these rows with this run as its base, instead of judging them. False, and nothing is
+ * changed, when it recorded none of some row that is to be judged. */
+bool pk_take_verdicts(struct pk_compared *v, size_t n, const struct pk_verdict_row *rows, size_t n_rows,
+                      const char *base_uuid);
 
 /* The invocations that both sides have, as pairs. */
 struct pk_pairs pk_compare_pairs(const struct pk_compared *c, struct pk_arena *a);

@@ -2,8 +2,10 @@
  * importance, and counted; the rows of several comparisons judged as one family. */
 #include "judge/criteria/criteria.h"
 
+#include "judge/pair/match.h"
 #include "judge/pair/parts.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,6 +179,36 @@ void pk_judge(struct pk_compared *v, size_t n, const struct pk_judging *j)
     for (size_t i = 0; i < n; i++)
         if (v[i].judged)
             show(&v[i]);
+}
+
+static const char *row_key(int64_t ordinal, const char *metric, const char *base_uuid, struct pk_arena *a)
+{
+    return pk_printf(a, "%" PRId64 "\x1f%s\x1f%s", ordinal, metric, base_uuid);
+}
+
+bool pk_take_verdicts(struct pk_compared *v, size_t n, const struct pk_verdict_row *rows, size_t n_rows,
+                      const char *base_uuid)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const char **keys = pk_new_n(&a, const char *, n_rows + 1);
+    size_t *of = pk_new_n(&a, size_t, n + 1);
+    for (size_t k = 0; k < n_rows; k++)
+        keys[k] = row_key(rows[k].ordinal, rows[k].metric, rows[k].base_uuid, &a);
+    const struct pk_match m = pk_match_make(keys, n_rows, &a);
+    for (size_t i = 0; i < n; i++) {
+        const struct pk_figures *f = v[i].new_;
+        of[i] = pk_match_find(&m, row_key(f->ordinal, f->metric, base_uuid, &a), true);
+        if (has_direction(f) && of[i] == SIZE_MAX)
+            return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        v[i].judged = has_direction(v[i].new_);
+        if (!v[i].judged)
+            continue;
+        v[i].decision = rows[of[i]].decision;
+        show(&v[i]);
+    }
+    return true;
 }
 
 /* --- order ---------------------------------------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
  * rule that does not see the sides, and replaced. */
 #pragma once
 
+#include "bench/plan.h"
 #include "judge/criteria/criteria.h"
 #include "judge/gate/gate_samples.h"
 
@@ -72,3 +73,9 @@ struct pk_gate_result {
 enum pk_code pk_gate_run(struct pk_gate_part *parts, size_t n_parts, struct pk_gate_samples *samples,
                          const struct pk_gate_options *o, const struct pk_gate_events *ev, struct pk_arena *a,
                          struct pk_gate_result *out, struct pk_err *err) PK_MUST_CHECK;
+
+/* The judged rows of a part, as pk_store_verdicts takes them. plans: of both sides, whose case i is the samples' case first + i; NULL for
+ * commands. Returns how many. */
+size_t pk_gate_verdicts(const struct pk_comparison *c, const struct pk_gate_samples *l, size_t part,
+                        const struct pk_plan *const plans[PK_SIDES], size_t first, const struct pk_rule *rule,
+                        struct pk_arena *a, struct pk_verdict_row **rows);

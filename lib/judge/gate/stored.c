@@ -83,6 +83,9 @@ enum pk_code pk_stored_read(const struct pk_run_source *from, const char *ref, c
         rc = pk_store_kernels(s, runs[n - 1].facts.run_id, a, &kernels, &side->kernels.n, err);
     }
     side->kernels.v = kernels;
+    side->n_verdicts = 0;
+    if (!rc && n == 1)
+        rc = pk_store_read_verdicts(s, runs[0].facts.run_id, a, &side->verdicts, &side->n_verdicts, err);
     pk_store_close(s);
     if (rc)
         return rc;

@@ -23,6 +23,8 @@ struct pk_stored_side {
     size_t n_runs;
     struct pk_compare_side figures;
     struct pk_compare_side counters;
+    struct pk_verdict_row *verdicts; /* of one run: those of the gate whose new side it is */
+    size_t n_verdicts;
     struct pk_compare_kernels kernels; /* of the newest run */
 };
 /* Without the runs of `except`, unless there is no other: a baseline does not hold what is judged by it. except and `of`, the entry of a

@@ -101,6 +101,13 @@ static struct pk_compare_side without_own_times(const struct pk_compare_side *si
     return out;
 }
 
+/* Verdicts of a gate stand unless options ask for others. */
+static bool takes_verdicts(const struct pk_verdict_options *o)
+{
+    const struct pk_verdict_given *g = &o->given;
+    return !(g->min_effect || g->alpha || g->strict || g->thresholds || o->metrics.n || o->all_metrics);
+}
+
 enum pk_code pk_stored_compare(const struct pk_run_source *from, const char *base, const char *new_,
                                const struct pk_verdict_options *o, const struct pk_threshold *thresholds,
                                struct pk_stored_pair *out, struct pk_err *err)
@@ -136,7 +143,9 @@ enum pk_code pk_stored_compare(const struct pk_run_source *from, const char *bas
     pk_compare_counters(&out->base.counters, &out->new_.counters, &what, from->arena, &out->counters);
     pk_verdict_hide_counters(o, &out->counters);
     pk_criteria_apply(&criteria, c->v, c->n);
-    if (!out->refused)
+    if (!out->refused &&
+        !(of_one_gate && !j.equal && takes_verdicts(o) &&
+          pk_take_verdicts(c->v, c->n, out->new_.verdicts, out->new_.n_verdicts, out->base.facts[0].uuid)))
         pk_judge(c->v, c->n, &j);
     pk_compare_sort(c->v, c->n);
     pk_verdict_hide(o, c);

@@ -58,6 +58,10 @@ enum pk_reason {
 
 const char *pk_verdict_name(enum pk_verdict v);
 const char *pk_reason_text(enum pk_reason r); /* a clause without a full stop */
+const char *pk_reason_name(enum pk_reason r); /* one word, which stays what it is: "unconfirmed" */
+/* Names back into what they name; false, and nothing is set, for other words. */
+bool pk_verdict_parse(const char *name, enum pk_verdict *v);
+bool pk_reason_parse(const char *name, enum pk_reason *r);
 
 struct pk_rule {
     /* 0.05: the risk that any case is falsely called slower or faster, and that any one case is falsely called same. */

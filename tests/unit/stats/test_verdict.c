@@ -620,9 +620,26 @@ static void advice_holds_later(void **state)
     }
 }
 
+static void names_are_read_back(void **state)
+{
+    enum pk_verdict v = PK_SAME;
+    enum pk_reason r = PK_REASON_NOISE;
+    for (int i = PK_FASTER; i <= PK_UNSTABLE; i++) {
+        assert_true(pk_verdict_parse(pk_verdict_name((enum pk_verdict)i), &v));
+        assert_int_equal(v, i);
+    }
+    for (int i = PK_REASON_PROVED; i <= PK_REASON_INEXACT; i++) {
+        assert_true(pk_reason_parse(pk_reason_name((enum pk_reason)i), &r));
+        assert_int_equal(r, i);
+    }
+    assert_false(pk_verdict_parse("slow", &v) || pk_reason_parse("", &r));
+    assert_true(v == PK_UNSTABLE && r == PK_REASON_INEXACT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_are_read_back),
         cmocka_unit_test(numbers_are_those_of_the_vectors),
         cmocka_unit_test(cases_share_the_risk),
         cmocka_unit_test(small_and_noisy_differences),
