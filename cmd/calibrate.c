@@ -113,7 +113,8 @@ static enum pk_code answer(struct gate *g, struct pk_err *err)
     char took[32];
     if (pk_gate_print_calibration(&g->entries[0], g->app->out, &late))
         return *err = late, late.code;
-    if (pk_gate_ended(g, err))
+    const struct pk_ended_gate ended = pk_gate_as_ended(g);
+    if (pk_gate_ended(&ended, err))
         return err->code;
     if (!g->entries[0].n_calibrated)
         return nothing_known(g, err);

@@ -108,8 +108,7 @@ const char *pk_gate_command_json(const struct gate_side *s, struct pk_arena *a);
 
 /* gate_answer.c: what is printed, written for others, and answered. */
 enum pk_code pk_gate_answer(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
-/* Interrupted, a side that failed, nothing measured; else PK_OK. */
-enum pk_code pk_gate_ended(const struct gate *g, struct pk_err *err) PK_MUST_CHECK;
+struct pk_ended_gate pk_gate_as_ended(const struct gate *g);
 
 /* gate_report.c: the one place that writes the files for others. */
 struct pk_gate_said {

@@ -161,8 +161,12 @@ static void make_part(struct gate *g, size_t part)
         .commands = !e->probe,
     };
     for (int i = 0; i < PK_SIDES; i++) {
-        p->arms[i] =
-            (struct pk_arm){.samples = &g->samples, .part = part, .side = i, .stop_flag = &pk_stop_flag};
+        p->arms[i] = (struct pk_arm){.samples = &g->samples,
+                                     .part = part,
+                                     .side = i,
+                                     .stop_flag = &pk_stop_flag,
+                                     .option = e->side[i].option,
+                                     .text = e->side[i].text};
         if (e->probe)
             make_experiment_arm(e, i, &p->arms[i]);
         else

@@ -11,6 +11,7 @@
 #include "bench/plan.h"
 #include "judge/criteria/criteria.h"
 #include "judge/gate/gate_samples.h"
+#include "judge/report/report.h"
 
 /* One side: how to have one process measure. */
 struct pk_arm;
@@ -26,7 +27,8 @@ struct pk_arm {
     size_t part;
     int side;
     const volatile int *stop_flag;
-    void *state; /* of the kind */
+    void *state;               /* of the kind */
+    const char *option, *text; /* for messages: "a", "build-main" */
 };
 
 struct pk_gate_events {
@@ -79,3 +81,23 @@ enum pk_code pk_gate_run(struct pk_gate_part *parts, size_t n_parts, struct pk_g
 size_t pk_gate_verdicts(const struct pk_comparison *c, const struct pk_gate_samples *l, size_t part,
                         const struct pk_plan *const plans[PK_SIDES], size_t first, const struct pk_rule *rule,
                         struct pk_arena *a, struct pk_verdict_row **rows);
+
+/* --- what came of it (gate_outcome.c) --- */
+
+struct pk_ended_gate {
+    const struct pk_gate_part *parts;
+    const struct pk_gate_samples *samples;
+    const struct pk_gate_result *result;
+    const char *again; /* a command that prints it again; NULL = none */
+    struct pk_arena *arena;
+};
+
+/* Cases of a side that did not end ok, in their order. */
+const struct pk_failure *pk_gate_failures(const struct pk_ended_gate *g, size_t *n);
+
+/* What one side alone reports, as sentences: it is compared with nothing, and no other metric should be taken for it. */
+enum { PK_ONE_SIDED_NOTES = 4 };
+size_t pk_gate_one_sided(const struct pk_ended_gate *g, const char **notes);
+
+/* PK_E_INTERRUPTED, PK_E_CHECK for a side that failed, PK_E_NOTHING where nothing was measured on both sides; else PK_OK. */
+enum pk_code pk_gate_ended(const struct pk_ended_gate *g, struct pk_err *err) PK_MUST_CHECK;
