@@ -74,7 +74,7 @@ static enum pk_code compare_runs(struct pk_app *app, const struct pk_threshold *
     if (pk_stored_judge(app, app->args.v[0], app->args.v[1], &o->verdict, thresholds, &p, err))
         return err->code;
     pk_stored_print(&p, app->out, app->arena);
-    return asks(o) ? pk_stored_answer(&p, &o->verdict, app->arena, err) : PK_OK;
+    return asks(o) ? pk_stored_outcome(&p, &o->verdict, app->arena, err) : PK_OK;
 }
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)

@@ -90,7 +90,7 @@ struct pk_criteria pk_gate_criteria(const struct gate *g, const struct gate_entr
 /* Puts the entry before an error; without a suite nothing. */
 enum pk_code pk_gate_within(const struct gate_entry *e, struct pk_err *err);
 
-/* gate_asked.c: PK_E_USAGE for a metric or a threshold of nothing, where that is known; a note of entries of which it is not. After
+/* PK_E_USAGE for a metric or a threshold of nothing, where that is known; a note of entries of which it is not. After
  * planning. */
 enum pk_code pk_gate_check_criteria(const struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 void pk_gate_note_unknown(const struct gate *g, struct pk_out *out);
@@ -130,7 +130,7 @@ enum pk_code pk_gate_report_error(struct gate *g, struct pk_err *err) PK_MUST_CH
 enum pk_code pk_gate_against(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 /* What is not there cannot be compared with: for a gate that is no mistake in the options. */
 enum pk_code pk_gate_missing(const char *against, struct pk_err *err) PK_MUST_CHECK;
-/* gate_suite_against.c: the same for every entry of a suite, judged as one. */
+/* The same for every entry of a suite, judged as one. */
 enum pk_code pk_gate_suite_against(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 
 /* gate.c */

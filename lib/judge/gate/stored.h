@@ -62,11 +62,30 @@ enum pk_code pk_stored_entry(const struct pk_run_source *from, const char *base,
 const struct pk_failure *pk_stored_failures(const struct pk_stored_pair *p, const char *entry,
                                             struct pk_arena *a);
 /* PK_E_CHECK when a case that ended ok in base did not in new. */
-enum pk_code pk_stored_failed(const struct pk_stored_pair *p, struct pk_arena *a,
-                              struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_stored_case_failed(const struct pk_stored_pair *p, struct pk_arena *a,
+                                   struct pk_err *err) PK_MUST_CHECK;
 /* PK_E_NOT_COMPARABLE when new has no figure of a metric, in the unit of base. */
-enum pk_code pk_stored_lost(const struct pk_stored_pair *p, struct pk_arena *a,
-                            struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_stored_metrics_missing(const struct pk_stored_pair *p, struct pk_arena *a,
+                                       struct pk_err *err) PK_MUST_CHECK;
 /* The exit status, when it is asked for: those two, and what pk_answer says. A regression counts, whatever metrics are lost. */
-enum pk_code pk_stored_answer(const struct pk_stored_pair *p, const struct pk_verdict_options *o,
-                              struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_stored_outcome(const struct pk_stored_pair *p, const struct pk_verdict_options *o,
+                               struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
+
+/* --- the entries of a suite, judged as one family (stored_suite.c) --- */
+
+struct pk_stored_suite {
+    const char *name;             /* for messages */
+    struct pk_stored_pair *pairs; /* of each entry, by pk_stored_entry */
+    struct pk_arena *arena;
+    const struct pk_compare_part *parts; /* from here on: set by pk_stored_suite_judge */
+    size_t n;
+    struct pk_comparison all;
+    struct pk_errs wrong; /* with thresholds: the last of them is the error */
+};
+
+/* Parts of the family are in the order of the pairs; their comparisons are those of the pairs. */
+enum pk_code pk_stored_suite_judge(struct pk_stored_suite *s, const struct pk_compare_family *family,
+                                   struct pk_err *err) PK_MUST_CHECK;
+const struct pk_failure *pk_stored_suite_failures(const struct pk_stored_suite *s, size_t *n);
+enum pk_code pk_stored_suite_outcome(const struct pk_stored_suite *s, const struct pk_verdict_options *o,
+                                     struct pk_err *err) PK_MUST_CHECK;

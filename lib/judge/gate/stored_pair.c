@@ -192,7 +192,7 @@ static const struct pk_unmatched *first_unmatched(const struct pk_comparison *c,
     return NULL;
 }
 
-enum pk_code pk_stored_failed(const struct pk_stored_pair *p, struct pk_arena *a, struct pk_err *err)
+enum pk_code pk_stored_case_failed(const struct pk_stored_pair *p, struct pk_arena *a, struct pk_err *err)
 {
     const struct pk_unmatched *l = first_unmatched(&p->comparison, false);
     if (!l)
@@ -203,7 +203,7 @@ enum pk_code pk_stored_failed(const struct pk_stored_pair *p, struct pk_arena *a
     return pk_fix(err, "`perfkit show %lld` prints that run", (long long)p->new_.facts[0].run_id);
 }
 
-enum pk_code pk_stored_lost(const struct pk_stored_pair *p, struct pk_arena *a, struct pk_err *err)
+enum pk_code pk_stored_metrics_missing(const struct pk_stored_pair *p, struct pk_arena *a, struct pk_err *err)
 {
     const struct pk_unmatched *l = first_unmatched(&p->comparison, true);
     if (!l)
@@ -213,13 +213,14 @@ enum pk_code pk_stored_lost(const struct pk_stored_pair *p, struct pk_arena *a, 
     return pk_fix(err, "choose others with --metric, or measure base and new with the same metrics");
 }
 
-enum pk_code pk_stored_answer(const struct pk_stored_pair *p, const struct pk_verdict_options *o,
-                              struct pk_arena *a, struct pk_err *err)
+enum pk_code pk_stored_outcome(const struct pk_stored_pair *p, const struct pk_verdict_options *o,
+                               struct pk_arena *a, struct pk_err *err)
 {
     const struct pk_outcome_options q = {.new_name = p->new_.name, .fail_on_undecided = o->fail_on_undecided};
-    if (pk_stored_failed(p, a, err))
+    if (pk_stored_case_failed(p, a, err))
         return err->code;
-    if (!p->refused && !pk_compare_count(&p->comparison).of[PK_SLOWER] && pk_stored_lost(p, a, err))
+    if (!p->refused && !pk_compare_count(&p->comparison).of[PK_SLOWER] &&
+        pk_stored_metrics_missing(p, a, err))
         return err->code;
     if (!p->refused)
         return pk_outcome(&p->comparison, &q, a, err);
