@@ -277,7 +277,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 
 const struct pk_cmd pk_cmd_baseline = {
     .name = "baseline",
-    .summary = "names for the runs that others are judged by; who decided, and why",
+    .summary = "manage named baselines: the runs that others are judged by",
     .usage = "baseline save NAME [RUN...]|list|show NAME|rm NAME|accept NAME RUN... [options]",
     .examples = "perfkit baseline save main --branch main\n"
                 "perfkit baseline save nightly --label nightly --newest 20\n"

@@ -1,6 +1,6 @@
 /* calibrate: how much equal work differs on this machine, and how small a change a gate can see here.
  *
- * A gate whose sides are the same: fresh processes in turns. What it finds is kept, and gates go by it. */
+ * A gate whose sides are the same: fresh processes in turns. What it finds is kept, and gates use it. */
 #include "cmd/gate.h"
 
 #include "base/clock.h"
@@ -34,7 +34,7 @@ static const struct pk_opt options[] = {
      .help = "names the two runs NAME-a and NAME-b"},
     {"tag", 0, PK_OPT_LIST, PK_RUN_AT(tags), "KEY=VALUE", .help = "anything else to remember of them"},
     {"no-save", 0, PK_OPT_FLAG, PK_RUN_AT(no_save),
-     .help = "print the table, record nothing: gates will not know"},
+     .help = "print the table, record nothing: gates do not use it"},
     {0},
 };
 
@@ -100,7 +100,7 @@ static enum pk_code read_sides(struct gate_entry *e, struct pk_err *err)
 
 static enum pk_code nothing_known(const struct gate *g, struct pk_err *err)
 {
-    pk_fail(err, PK_E_UNDECIDED, "nothing is known of the noise after %s",
+    pk_fail(err, PK_E_UNDECIDED, "the noise could not be estimated from %s",
             pk_plural(g->result.pairs, "pair", g->app->arena));
     pk_why(err, "no row has four undisturbed pairs of positive figures that may differ");
     return pk_fix(err, "give it more time (--budget) or pairs, or choose another --metric");
@@ -122,7 +122,7 @@ static enum pk_code answer(struct gate *g, struct pk_err *err)
     g->app->parting =
         pk_printf(a, "calibrated %s with %s in %s%s", pk_plural(g->entries[0].n_calibrated, "row", a),
                   pk_plural(g->result.pairs, "pair", a), took,
-                  g->o->run.no_save ? "; not recorded" : "; gates of these cases on this machine go by it");
+                  g->o->run.no_save ? "; not recorded" : "; gates of these cases on this machine use it");
     return PK_OK;
 }
 
@@ -156,7 +156,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 
 const struct pk_cmd pk_cmd_calibrate = {
     .name = "calibrate",
-    .summary = "how much equal work differs here, and how small a change a gate can see",
+    .summary = "measure the noise floor: how much equal work differs here",
     .usage = "calibrate [EXPERIMENT] [options] | calibrate [options] -- COMMAND",
     .examples = "perfkit calibrate\n"
                 "perfkit calibrate attention-scaling --variant flash -a seq_len=1024\n"

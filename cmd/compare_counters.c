@@ -97,6 +97,6 @@ void pk_compare_print_counters(struct pk_out *out, const struct pk_comparison *c
                 count_row(out, &c->v[k], a);
     }
     if (any)
-        pk_out_note(out, "Counts are medians per iteration of a counter pass each: they say where to look, "
+        pk_out_note(out, "Counts are medians per iteration of a counter pass each: they show where to look, "
                          "and get no verdict.");
 }

@@ -58,11 +58,11 @@ void pk_compare_print_differences(struct pk_out *out, const char *const *differe
                                   struct pk_arena *a)
 {
     if (n)
-        pk_out_note(out, "NOT THE SAME SETUP: the ratios below have more causes than the code.");
+        pk_out_note(out, "The setups differ: these ratios may not be due to the code.");
     for (size_t i = 0; i < n; i++)
         pk_out_note(out, pk_printf(a, "  %s", differences[i]));
     if (refused)
-        pk_out_note(out, "So no row is judged; --allow-host-mismatch does it all the same.");
+        pk_out_note(out, "No row is judged; --allow-host-mismatch judges them nevertheless.");
 }
 
 /* --- the pairs ------------------------------------------------------------------------------------------------ */
@@ -120,7 +120,7 @@ static const struct pk_column columns[COLUMNS] = {
     [HIGH] = {.key = "ratio_high", .heading = "to", .decimals = 3, .optional = 3},
     [SPEEDUP] = {.key = "speedup", .heading = "Speed-up", .decimals = 2, .optional = 2},
     [VERDICT] = {.key = "verdict", .heading = "Verdict", .left = true},
-    [SEES] = {.key = "mde", .heading = "Could see (%)", .scale = 0.01, .decimals = 1, .optional = 1},
+    [SEES] = {.key = "mde", .heading = "MDE (%)", .scale = 0.01, .decimals = 1, .optional = 1},
     [NEEDS] = {.key = "needed", .heading = "Needs more", .decimals = -1, .optional = 1},
     [P] = {.key = "p", .heading = "p", .decimals = 4, .machine = true},
     [P_ADJUSTED] = {.key = "p_adjusted", .heading = "p adjusted", .decimals = 4, .machine = true},
@@ -303,8 +303,7 @@ static void difference_notes(struct pk_out *out, const struct pk_comparison *c, 
         const struct pk_decision *d = &row->decision;
         if (!row->judged || row->hidden || !d->absolute || isnan(d->ratio))
             continue;
-        const char *sees =
-            isfinite(d->mde) ? pk_printf(a, "; could see %.3g %s", d->mde, row->new_->unit) : "";
+        const char *sees = isfinite(d->mde) ? pk_printf(a, "; MDE %.3g %s", d->mde, row->new_->unit) : "";
         pk_out_note(out, pk_printf(a, "By difference: %s%s.", pk_report_row(row, a), sees));
         said++;
     }
@@ -317,7 +316,8 @@ static const char *interval_note(const struct pk_comparison *c)
     case PK_DESIGN_GATE:
         return "New / base is the geometric mean over pairs of processes that ran in turns, disturbed pairs "
                "left out; "
-               "\"could see\" is the smallest worsening that would have been found 8 times in 10.";
+               "MDE is the minimum detectable effect: the smallest worsening that would have been found 8 "
+               "times in 10.";
     case PK_DESIGN_PAIRS:
         return "New / base is the geometric mean over processes that measured both.";
     case PK_DESIGN_STORED:

@@ -118,8 +118,8 @@ void pk_gate_note_unknown(const struct gate *g, struct pk_out *out)
         if (is_known(e) || !(e->o->verdict.thresholds.n + e->o->verdict.metrics.n))
             continue;
         pk_out_note(out, pk_printf(g->app->arena,
-                                   "%s%s%sWhat %s is not known before: whether there is what --threshold and "
-                                   "--metric name shows after two pairs.",
+                                   "%s%s%sWhat %s is not known in advance: --threshold and --metric are "
+                                   "validated after the first two pairs.",
                                    e->in_suite ? "[" : "", e->in_suite ? e->in_suite->name : "",
                                    e->in_suite ? "] " : "",
                                    e->probe ? "other builds of perfkit report" : "a command reports"));

@@ -195,12 +195,11 @@ static const char *known_note(const struct gate_entry *e)
         newest = k->of.run_id > newest->of.run_id ? k : newest;
     }
     const size_t below = pk_rows_below_noise(e->known, e->n_known, pk_gate_rule(e->o).min_effect);
-    return pk_printf(
-        a, "Calibrated by run %lld (%.10s, %zu pairs): the noise of %s hides changes below %s%s %%%s.",
-        (long long)newest->of.run_id, newest->of.measured_at, newest->of.of.noise.pairs,
-        pk_plural(e->n_known, "row", a), highest > lowest ? pk_printf(a, "%s to ", percent(lowest, a)) : "",
-        percent(highest, a),
-        below ? pk_printf(a, ", in %s more than --min-effect", pk_plural(below, "row", a)) : "");
+    return pk_printf(a, "Calibrated by run %lld (%.10s, %zu pairs): the noise floor of %s is %s%s %%%s.",
+                     (long long)newest->of.run_id, newest->of.measured_at, newest->of.of.noise.pairs,
+                     pk_plural(e->n_known, "row", a),
+                     highest > lowest ? pk_printf(a, "%s to ", percent(lowest, a)) : "", percent(highest, a),
+                     below ? pk_printf(a, ", in %s more than --min-effect", pk_plural(below, "row", a)) : "");
 }
 
 static const char *note_of(const struct gate_entry *e)
@@ -211,8 +210,7 @@ static const char *note_of(const struct gate_entry *e)
                "differs is noise: it is kept as a calibration, and nothing is judged.";
     if (e->n_known)
         return known_note(e);
-    return pk_printf(e->app->arena,
-                     "How small a change can be seen here is not known before: `%s` measures it.",
+    return pk_printf(e->app->arena, "The noise floor here is unknown: `%s` measures it.",
                      how_to_calibrate(e));
 }
 
@@ -226,7 +224,7 @@ static const char *few_note(const struct gate_entry *e)
     return pk_printf(
         e->app->arena,
         "--max-pairs %zu leaves %s to confirm what looks suspicious, which show large changes only "
-        "(Could see): %zu leave %d.",
+        "(MDE): %zu leave %d.",
         rule.max_pairs, pk_plural(rule.confirm_pairs, "fresh pair", e->app->arena), rule.screen_pairs + FEW,
         FEW);
 }

@@ -459,7 +459,7 @@ SELECT r.run_id, t.machine_id, t.xml FROM v_topology t JOIN v_run r ON r.machine
 SELECT * FROM v_setting WHERE run_id = :run ORDER BY invocation, key;
 
 -- table: calibration
--- title: Noise of equal work, and what a gate can see in it
+-- title: Noise of equal work
 -- column: variant | Variant | text
 -- column: axes | axes | json | machine
 -- column: case | Case | text | hide
@@ -471,11 +471,11 @@ SELECT * FROM v_setting WHERE run_id = :run ORDER BY invocation, key;
 -- column: p | p | | 3 optional1
 -- column: pairs | Pairs
 -- column: disturbed | Left out | | hide
--- column: floor | Hides (%) | % | 2
--- column: min_effect | Advised (%) | % | 2
--- column: mde | Finds (%) | % | 2
--- note: SELECT 'a and b were the same, so b / a differs from 1 by luck; ± is a standard deviation. Noise hides changes below Hides; with the'
---   || ' advised --min-effect a gate finds a worsening of Finds 19 times in 20.'
+-- column: floor | Noise floor (%) | % | 2
+-- column: min_effect | Suggested (%) | % | 2
+-- column: mde | MDE (%) | % | 2
+-- note: SELECT 'a and b were the same, so b / a differs from 1 by chance; ± is a standard deviation. A gate cannot tell changes below the noise floor'
+--   || ' from none; with the suggested --min-effect it finds a worsening of MDE 19 times in 20.'
 --   WHERE EXISTS (SELECT 1 FROM v_calibration WHERE run_id = :run)
 WITH axis AS (SELECT a.key FROM v_calibration c, json_each(c.axes) a WHERE c.run_id = :run
               GROUP BY a.key HAVING count(DISTINCT a.value) > 1)

@@ -38,7 +38,7 @@ def test_noise_of_one_percent(perfkit):
     stored, = query(perfkit, """SELECT run_id, device, metric, pairs, floor, json_valid(machine), settings ->> '$.command[0]',
         settings ->> '$.gate.equal' FROM v_calibration""")
     assert stored == (1, "cpu", "made_up_ns", 20, row["floor"], 1, "./work.sh", 1)
-    for fmt, word in (("csv", "made_up_ns,"), ("markdown", "| made_up_ns |"), ("jsonl", '"metric":"made_up_ns"'), ("table", "Hides (%)")):
+    for fmt, word in (("csv", "made_up_ns,"), ("markdown", "| made_up_ns |"), ("jsonl", '"metric":"made_up_ns"'), ("table", "Noise floor (%)")):
         assert word in perfkit("show", "1", "--format", fmt).stdout, fmt
     assert perfkit("show", "1", "--format", "json").rows("calibration") == [row]
 
@@ -83,7 +83,7 @@ def test_merge_brings_calibrations_and_prune_takes_them(perfkit, tmp_path):
     (("--", "no-such-program"), 2, ("cannot run 'no-such-program'",)),
     (("--", "false"), 1, ("ended 'failed'", "exit status 1")),
     (("--timeout", "100ms", "--", "sleep", "5"), 1, ("'timeout'",)),
-    (("--budget", "1ms", "--", "sleep", "0.05"), 4, ("nothing is known of the noise after 1 pair", "four undisturbed pairs", "--budget")),
+    (("--budget", "1ms", "--", "sleep", "0.05"), 4, ("the noise could not be estimated from 1 pair", "four undisturbed pairs", "--budget")),
 ])
 def test_bad_input(perfkit, args, status, words):
     perfkit("calibrate", *args).refused(status, *words)
@@ -95,26 +95,26 @@ def test_figures_that_are_not_positive(perfkit, value):
     assert r.status == 4 and "positive figures" in r.error()["why"]
 
 
-# --- gates that go by it ---
+# --- gates that use it ---
 
 
 def test_a_threshold_below_the_noise_is_refused_before_measuring(perfkit):
     calibrate(perfkit)
     runs = query(perfkit, "SELECT count(*) FROM v_run")
     gate(perfkit, "--min-effect", "0.1%").refused(
-        4, "a change of 0.1 % cannot be seen in made_up_ns of work.sh", "the calibration of run 1", "20 pairs", "--threshold 'made_up_ns=")
-    gate(perfkit, "--threshold", "made_up_ns=0.2%").refused(4, "a change of 0.2 % cannot be seen")
+        4, "a change of 0.1 % in made_up_ns of work.sh is below its noise floor", "the calibration of run 1", "20 pairs", "--threshold 'made_up_ns=")
+    gate(perfkit, "--threshold", "made_up_ns=0.2%").refused(4, "a change of 0.2 % in")
     assert query(perfkit, "SELECT count(*) FROM v_run") == runs
-    gate(perfkit, "--min-effect", "0.1%", "--no-save", "--junit", "j.xml").refused(4, "a change of 0.1 % cannot be seen")
-    assert "cannot be seen" in junit.read(perfkit.cwd / "j.xml").find("testcase/error[@type='undecided']").get("message")
+    gate(perfkit, "--min-effect", "0.1%", "--no-save", "--junit", "j.xml").refused(4, "a change of 0.1 % in")
+    assert "is below its noise floor" in junit.read(perfkit.cwd / "j.xml").find("testcase/error[@type='undecided']").get("message")
 
 
 def test_what_can_be_seen_is_measured_and_the_calibration_named(perfkit):
     calibrate(perfkit)
     r = gate(perfkit, "--min-effect", "5%")
-    assert r.status == 0 and "Calibrated by run 1 (20" in r.stdout and "20 pairs): the noise of 1 row hides changes below 1." in r.stdout, r
+    assert r.status == 0 and "Calibrated by run 1 (20" in r.stdout and "20 pairs): the noise floor of 1 row is 1." in r.stdout, r
     r = gate(perfkit, "--min-effect", "0.1%", "--metric", "wall_ns")
-    assert "cannot be seen" not in r.stderr and "is not known before" in r.stdout, r
+    assert "noise floor" not in r.stderr and "is unknown" in r.stdout, r
 
 
 def test_the_default_stands_and_says_what_the_noise_hides(perfkit):
@@ -126,7 +126,7 @@ def test_the_default_stands_and_says_what_the_noise_hides(perfkit):
 def test_without_a_calibration_the_command_is_named(perfkit):
     reporter(perfkit, "work.sh", PERCENT)
     r = gate(perfkit)
-    assert "is not known before: `perfkit calibrate -- ./work.sh b` measures it." in r.stdout
+    assert "is unknown: `perfkit calibrate -- ./work.sh b` measures it." in r.stdout
     r = perfkit("gate", "selftest", *NULL, "--a", "busy_ns=100000", "--b", "busy_ns=110000")
     assert "`perfkit calibrate selftest -a busy_ns=110000 -v ok` measures it" in r.stdout, r
 

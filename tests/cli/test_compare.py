@@ -156,10 +156,10 @@ def test_other_machines_and_settings_get_a_banner(perfkit, store):
     store.run([case("vanilla", 256, FAST)], machine={"cpu": "B"}, settings={"threads": 4, "seed": 2})
     r = perfkit("compare", "1", "2", "--format", "json")
     notes = r.json()["tables"]["runs"]["notes"]
-    assert "NOT THE SAME SETUP" in notes[0]
+    assert "The setups differ" in notes[0]
     assert [n.strip() for n in notes[1:]] == ["cpu A → B", "setting threads 2 → 4",
-                                              "So no row is judged; --allow-host-mismatch does it all the same."]
-    assert r.stdout.index("SETUP") < r.stdout.index("compare_ns")
+                                              "No row is judged; --allow-host-mismatch judges them nevertheless."]
+    assert r.stdout.index("setups differ") < r.stdout.index("compare_ns")
 
 
 @pytest.mark.parametrize("change, words", [
@@ -184,7 +184,7 @@ def test_where_a_screening_ended_is_no_condition(perfkit, store):
         store.run([case("vanilla", 256, FAST)], settings={"device": "cpu"})
     store.insert("setting", run_id=1, invocation=0, key="gate_screened", value="6")
     store.db.commit()
-    assert "NOT THE SAME SETUP" not in perfkit("compare", "1", "2").stdout
+    assert "The setups differ" not in perfkit("compare", "1", "2").stdout
     store.insert("setting", run_id=2, invocation=0, key="library", value="other")
     store.db.commit()
     notes = " ".join(perfkit("compare", "1", "2", "--format", "json").json()["tables"]["runs"]["notes"])
@@ -440,7 +440,7 @@ def test_values_that_have_no_ratio(perfkit, store):
     row = row_of(perfkit, "main", "@", "--threshold", "forward_ns=1ms")
     assert row["verdict"] == "slower" and row["difference"] > 8e6
     said = perfkit("compare", "main", "@", "--threshold", "forward_ns=1ms").stdout
-    assert "By difference: forward_ns of vanilla" in said and "; could see " in said
+    assert "By difference: forward_ns of vanilla" in said and "; MDE " in said
     assert re.search(r" slower, \+\d{7} ns \(\+\d{7} to \+\d{7}\)", said), said
 
 

@@ -335,7 +335,7 @@ def test_a_side_of_a_gate_is_compared_with_what_exec_measured(perfkit):
     assert perfkit("exec", "--runs", "5", "--no-counters", "--name", "a.sh", "--", "./a.sh").status == 0
     for pair in (("2", "3"), ("3", "2")):
         r = perfkit("compare", *pair, "--metric", "made_up_ns", "--format", "json")
-        assert r.status == 0 and "SETUP" not in r.stdout, r
+        assert r.status == 0 and "setups differ" not in r.stdout, r
         assert r.rows("compare_ns")[0]["verdict"] == "unreplicated"
 
 
@@ -534,7 +534,7 @@ def test_so_much_of_any_metric_is_in_one_unit(perfkit):
 
 def test_what_a_command_will_report_is_not_known(perfkit):
     sides = ("--a", "true", "--b", "sh -c true")
-    said = "What a command reports is not known before"
+    said = "What a command reports is not known in advance"
     r = perfkit("gate", *sides, "--threshold", "wal_ns=5%", "--dry-run")
     assert r.status == 0 and said in r.stdout, r
     assert said not in perfkit("gate", *sides, "--dry-run").stdout

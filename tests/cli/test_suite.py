@@ -405,7 +405,7 @@ def test_a_threshold_of_nothing_has_its_line(perfkit):
     r.refused(2, "[two]: --a: cannot run 'ours/solve'")
     (ours / "solve").symlink_to("../a/solve")
     r = suite(perfkit, common + "[two]\ncommand = {side}/solve\n", "--a", "ours", "--b", "b", "--dry-run")
-    assert r.status == 0 and "[two] What a command reports is not known before" in r.stdout, r
+    assert r.status == 0 and "[two] What a command reports is not known in advance" in r.stdout, r
 
 
 def test_the_file_and_the_subject(perfkit):

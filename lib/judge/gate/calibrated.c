@@ -106,7 +106,7 @@ static enum pk_code refuse(const struct pk_row_noise *k, double size, const stru
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const struct pk_pair_noise *noise = &k->of.of.noise;
     const char *where = where_of(k, &a);
-    pk_fail(err, PK_E_UNDECIDED, "a change of %.3g %% cannot be seen in %s of %s: its noise hides %.2g %%",
+    pk_fail(err, PK_E_UNDECIDED, "a change of %.3g %% in %s of %s is below its noise floor, %.2g %%",
             100 * size, k->of.of.metric, *where ? where : k->variant, 100 * noise->floor);
     pk_why(err,
            "the calibration of run %lld (%.10s, %zu pairs) found processes that differ by %.2g %%, and %zu "
@@ -114,7 +114,7 @@ static enum pk_code refuse(const struct pk_row_noise *k, double size, const stru
            (long long)k->of.run_id, k->of.measured_at, noise->pairs, 100 * noise->between,
            rule->screen_pairs + rule->confirm_pairs, 100 * noise->floor);
     return pk_fix(err,
-                  "ask for --threshold '%s%s%s%s=%.2g%%' or more, or find a quieter machine and `perfkit "
+                  "give --threshold '%s%s%s%s=%.2g%%' or more, or find a quieter machine and `perfkit "
                   "calibrate` again",
                   k->of.of.metric, *where ? "[" : "", where, *where ? "]" : "", 100 * noise->min_effect);
 }

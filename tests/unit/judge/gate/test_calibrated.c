@@ -91,8 +91,7 @@ static void an_entrys_own_is_what_is_asked(void **state)
 static void what_noise_hides_is_refused(void **state)
 {
     assert_int_equal(check(0.03, 0.02, true, NULL), PK_E_UNDECIDED);
-    assert_non_null(
-        strstr(err.what, "2 % cannot be seen in work_ns of variant=flash,n=1: its noise hides 3 %"));
+    assert_non_null(strstr(err.what, "2 % in work_ns of variant=flash,n=1 is below its noise floor, 3 %"));
     assert_non_null(strstr(err.why, "run 3 (2026-11-21, 20 pairs)"));
     assert_non_null(strstr(err.fix, "--threshold 'work_ns[variant=flash,n=1]=4.5%'"));
     assert_int_equal(check(0.03, 0.05, true, "work_ns[n=1]=1%"), PK_E_UNDECIDED);
