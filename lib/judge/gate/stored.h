@@ -71,7 +71,7 @@ enum pk_code pk_stored_metrics_missing(const struct pk_stored_pair *p, struct pk
 enum pk_code pk_stored_outcome(const struct pk_stored_pair *p, const struct pk_verdict_options *o,
                                struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
 
-/* --- the entries of a suite, judged as one family (stored_suite.c) --- */
+/* --- the entries of a suite, judged as one family --- */
 
 struct pk_stored_suite {
     const char *name;             /* for messages */

@@ -1,13 +1,54 @@
-/* History: series gathered from runs, their steps, their order. */
+/* History: runs sorted into setups, series gathered from them, their steps, their order, and what they did in words. */
 #include "judge/history/history.h"
 
+#include "base/buf.h"
 #include "base/index.h"
-#include "judge/history/parts.h"
+#include "base/units.h"
+#include "judge/history/case_filter.h"
 #include "judge/pair/parts.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* --- setups: runs that were measured under the same conditions --- */
+
+static bool same_text(const struct pk_run_facts *x, const struct pk_run_facts *y)
+{
+    return !strcmp(x->machine, y->machine) && !strcmp(x->settings, y->settings) && !strcmp(x->said, y->said);
+}
+
+static bool same_setup(const struct pk_run_facts *x, const struct pk_run_facts *y, struct pk_arena *a)
+{
+    const char *const *differences;
+    return same_text(x, y) || !pk_compare_setups(x, y, a, &differences);
+}
+
+static size_t setups_of(const struct pk_history_run *runs, size_t n, size_t *setup_of, struct pk_arena *a,
+                        const struct pk_setup **setups)
+{
+    struct pk_setup *v = pk_new_n(a, struct pk_setup, n + 1);
+    size_t found = 0;
+    for (size_t i = 0; i < n; i++) {
+        size_t k = 0;
+        while (k < found && !same_setup(&runs[v[k].first].facts, &runs[i].facts, a))
+            k++;
+        if (k == found) {
+            v[found] = (struct pk_setup){.first = i};
+            if (found)
+                v[found].n_differences = pk_compare_setups(&runs[v[found - 1].first].facts, &runs[i].facts, a,
+                                                           &v[found].differences);
+            found++;
+        }
+        v[k].runs++;
+        setup_of[i] = k + 1;
+    }
+    *setups = v;
+    return found;
+}
+
+/* --- series --- */
 
 struct growing {
     const char *key;
@@ -184,7 +225,7 @@ enum pk_code pk_history_make(const struct pk_history_run *runs, size_t n, const 
     if (pk_compare_check_metrics(&all, &o->what, a, err) ||
         pk_case_filter_make(o->filter, all.v, all.n, a, &filter, err))
         return err->code;
-    out->n_setups = pk_history_setups(runs, n, setup_of, a, &out->setups);
+    out->n_setups = setups_of(runs, n, setup_of, a, &out->setups);
     for (size_t i = n; i-- > 0;)
         gather_run(&g, &runs[i], i, setup_of[i], o, filter);
     out->v = pk_new_n(a, struct pk_history_series, g.n + 1);
@@ -200,4 +241,77 @@ enum pk_code pk_history_make(const struct pk_history_run *runs, size_t n, const 
     out->common = find_places(out->v, out->n, a);
     sort(out->v, out->n, a);
     return PK_OK;
+}
+
+/* --- words --- */
+
+static const struct pk_run_facts *run_at(const struct pk_history_series *s, const struct pk_history_run *runs,
+                                         size_t point)
+{
+    return &runs[s->points[point].run].facts;
+}
+
+static void name_run(struct pk_buf *b, const struct pk_run_facts *r)
+{
+    pk_buf_printf(b, "run %" PRId64, r->run_id);
+    if (r->git_commit)
+        pk_buf_printf(b, " (commit %s)", r->git_commit);
+}
+
+/* "+7.2 %, worse", or the two levels where a change has no ratio. */
+static void say_change(struct pk_buf *b, const struct pk_history_series *s, const struct pk_step *step)
+{
+    if (isnan(step->change)) {
+        pk_buf_printf(b, "%.6g to %.6g", step->before, step->after);
+        return;
+    }
+    char percent[32];
+    double gain = pk_speedup(s->newest->direction, 1 + step->change);
+    pk_buf_printf(b, "%s %%%s", pk_format_percent(step->change, percent, sizeof percent),
+                  isnan(gain) ? ""
+                  : gain > 1  ? ", better"
+                              : ", worse");
+}
+
+static void say_last_level(struct pk_buf *b, const struct pk_history_series *s)
+{
+    char percent[32];
+    if (s->creep != 0)
+        pk_buf_printf(b, "since then creeping, %s %%", pk_format_percent(s->creep, percent, sizeof percent));
+    else
+        pk_buf_str(b, "since then stable");
+}
+
+static const char *without_steps(const struct pk_history_series *s, double min_effect, struct pk_arena *a)
+{
+    char percent[32];
+    if (s->creep != 0)
+        return pk_printf(a, "no step, but creeping: %s %% over %zu runs",
+                         pk_format_percent(s->creep, percent, sizeof percent), s->n);
+    if (s->exact)
+        return pk_printf(a, "no change in %zu runs", s->n);
+    if (s->n < PK_STEPS_RUNS)
+        return pk_printf(a, "%zu runs: too few to tell a lasting change, it takes %d", s->n, PK_STEPS_RUNS);
+    return pk_printf(a, "no lasting change of %g %% or more in %zu runs", 100 * min_effect, s->n);
+}
+
+const char *pk_history_words(const struct pk_history_series *s, const struct pk_history_run *runs,
+                             double min_effect, struct pk_arena *a)
+{
+    struct pk_buf b = {.arena = a};
+    if (!s->n_steps)
+        return without_steps(s, min_effect, a);
+    for (size_t i = 0; i < s->n_steps; i++) {
+        const struct pk_step *step = &s->steps[i];
+        pk_buf_str(&b, i ? "; " : "");
+        name_run(&b, run_at(s, runs, step->at));
+        pk_buf_str(&b, ": ");
+        say_change(&b, s, step);
+        pk_buf_str(&b, ", ");
+        if (step->until == s->n)
+            say_last_level(&b, s);
+        else
+            pk_buf_printf(&b, "until run %" PRId64, run_at(s, runs, step->until - 1)->run_id);
+    }
+    return pk_buf_text(&b);
 }

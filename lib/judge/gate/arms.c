@@ -1,0 +1,104 @@
+/* Arms: one run of a command per process, or one invocation of a session. */
+#include "judge/gate/arms.h"
+
+#include "device/choices.h"
+
+#include <limits.h>
+#include <string.h>
+
+/* --- a command ------------------------------------------------------------------------------------------------------ */
+
+static void command_hear(void *user, const struct pk_case_info *c, const struct pk_slice *s)
+{
+    const struct pk_arm *arm = user;
+    pk_gate_samples_add(arm->samples, arm->side, pk_gate_samples_case(arm->samples, arm->part, c), s);
+}
+
+/* A command is measured whole, whichever of its cases are wanted; when it fails none of them is measured again. */
+static enum pk_code command_process(struct pk_arm *arm, int invocation, const bool *wanted,
+                                    struct pk_err *err)
+{
+    struct pk_command_arm *c = arm->state;
+    const struct pk_command_turn turn = {.pass = PK_PASS_TIMING, .invocation = invocation};
+    struct pk_command_result result = {.message = ""};
+    if (pk_command_run(c->command, &turn, &result, err))
+        return err->code;
+    for (size_t i = 0; i < arm->samples->n_cases && result.last != PK_ST_OK; i++)
+        arm->samples->cases[i].closed |= arm->samples->cases[i].part == arm->part;
+    return PK_OK;
+}
+
+static void command_end(struct pk_arm *arm)
+{
+    struct pk_command_arm *c = arm->state;
+    pk_command_close(c->command);
+}
+
+void pk_arm_command(struct pk_arm *arm, struct pk_command_arm *c)
+{
+    static const struct pk_arm_kind kind = {command_process, command_end};
+    arm->kind = &kind;
+    arm->state = c;
+    c->events = (struct pk_command_events){.slice = command_hear, .user = arm};
+    c->command = pk_command_open(&c->options, c->recorder, &c->events, arm->stop_flag, c->arena);
+    pk_gate_samples_case(arm->samples, arm->part, pk_command_own(c->command));
+}
+
+/* --- cases of an experiment ----------------------------------------------------------------------------------------- */
+
+static void experiment_hear(void *user, const struct pk_planned *p, const struct pk_slice *s, size_t done,
+                            size_t total, int64_t left_ns)
+{
+    const struct pk_arm *arm = user;
+    const struct pk_experiment_arm *e = arm->state;
+    pk_gate_samples_add(arm->samples, arm->side, e->first + (size_t)(p - e->plan->v), s);
+}
+
+static void experiment_warn(void *user, const char *text)
+{
+    const struct pk_arm *arm = user;
+    const struct pk_experiment_arm *e = arm->state;
+    if (e->events && e->events->warning)
+        e->events->warning(e->events->user, text);
+}
+
+static enum pk_code share_choices(struct pk_experiment_arm *e, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_setting *chosen;
+    size_t n;
+    if (e->told || pk_recorded_settings(e->recorder, PK_CHOICE_PREFIX, &a, &chosen, &n, err))
+        return e->told ? PK_OK : err->code;
+    e->told = true;
+    for (size_t i = 0; i < n; i++)
+        chosen[i].invocation = 0;
+    return n ? pk_store_settings(e->other->store, e->other->run_id, chosen, n, err) : PK_OK;
+}
+
+static enum pk_code experiment_process(struct pk_arm *arm, int invocation, const bool *wanted,
+                                       struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_experiment_arm *e = arm->state;
+    struct pk_done *done = pk_new_n(&a, struct pk_done, e->plan->n);
+    const struct pk_session_events events = {experiment_hear, experiment_warn, arm};
+    struct pk_session_result result;
+    for (size_t i = 0; i < e->plan->n; i++)
+        done[i] = (struct pk_done){wanted[e->first + i] ? invocation - 1 : INT_MAX, PK_ST_OK};
+    e->session.invocations = invocation;
+    if (pk_session_run(e->plan, &e->session, &e->provider, 1, e->recorder, e->run_id, e->case_ids, done,
+                       &events, arm->stop_flag, &result, err))
+        return err->code;
+    return share_choices(e, err);
+}
+
+static void experiment_end(struct pk_arm *arm)
+{
+}
+
+void pk_arm_experiment(struct pk_arm *arm, struct pk_experiment_arm *e)
+{
+    static const struct pk_arm_kind kind = {experiment_process, experiment_end};
+    arm->kind = &kind;
+    arm->state = e;
+}
