@@ -22,7 +22,7 @@ TESTS = os.environ.get("PK_GPU_TESTS", str(ROOT / "build" / "tests" / "gpu"))
 KILLS = int(os.environ.get("PK_KILLS", "3"))
 sys.path.insert(0, str(ROOT / "tests" / "gpu"))
 from gpucheck import figures, report, stages  # noqa: E402
-from gpucheck.session import Session  # noqa: E402
+from gpucheck.session import Failed, Session, Skip  # noqa: E402
 
 NAMES = stages.NAMES
 GPU_ONLY = [s.name for s in stages.STAGES if s.needs == "gpu"]
@@ -41,7 +41,7 @@ def check(out, *args, perfkit=BINARY, device="cpu"):
 
 
 def recorded(out, device="cpu"):
-    return json.loads((out / "status.json").read_text())[device]["stages"]
+    return json.loads((out / "status.json").read_text())[device + "-quick"]["stages"]
 
 
 def states(out, device="cpu"):
@@ -111,7 +111,7 @@ def test_few_files_and_an_archive_of_them(checked):
     with contextlib.closing(sqlite3.connect(out / "perfkit.db")) as db:
         labels = {label for label, in db.execute("SELECT label FROM v_run")}
     runs = {s.name for s in stages.STAGES if isinstance(s.work, stages.Run)} | {"ranks"}
-    assert labels == {"gpu-check-%s-cpu" % s for s in runs if states(out)[s] == "passed"}
+    assert labels == {"gpu-check-%s-cpu-quick" % s for s in runs if states(out)[s] == "passed"}
     text = (out / "report.md").read_text()
     assert all("## Run %d: " % (i + 1) in text for i in range(len(labels))) and "| numerics | passed |" in text
     assert re.search(r"\| kernels \| at least 1 \| test-gpu-ops passed \d+ tests \| holds \|", text)
@@ -228,7 +228,7 @@ def test_counters_of_a_made_up_gpu(tmp_path, cupti, trace, counters, status, sta
     runs = [line for line in (tmp_path / "asked").read_text().splitlines() if line.startswith("run attention-scaling")]
     wanted = [] if state == "skipped" else ["gpu-trace"] + ["gpu-lite,gpu-roof,gpu-tensor,gpu-cache"] * (counters != "unavailable")
     assert len(runs) == bool(wanted) and all("--counters %s " % ",".join(wanted) in r for r in runs)
-    assert (out / "gpu-status.md").exists()
+    assert not (out / "gpu-status.md").exists(), "what is tiny is no result to be recorded"
 
 
 class Store:
@@ -330,6 +330,8 @@ def test_results_fill_the_page_in():
     assert report.recorded(page, done).splitlines()[1:] == [
         "| `step-eager` | a | b | passed 2026-01-02, NVIDIA H100 80GB HBM3, `gpu/check.py step-peers`: bf16 step_ns over torch-eager 0.52 x (at most 0.6) |",
         "| `memcheck` | c | d | failed 2026-01-02, NVIDIA H100 80GB HBM3, `gpu/check.py memcheck` |", "| `kernels` | e | f | never |", "| `step-mfu` | g | h | never |"]
+    done["memcheck"]["state"] = "partial"
+    assert "| `memcheck` | c | d | never |" in report.recorded(page, done)
     figure["holds"] = False
     assert "| `step-eager` | a | b | failed 2026-01-02" in report.recorded(page, done)
 
@@ -345,6 +347,26 @@ def test_the_sanitizer_watches_every_kernel_of_ours():
     if not names:
         pytest.skip("built without CUDA")
     assert len(names) > 50 and not [n for n in names if not re.search(pattern, "_" + n.removeprefix("_"))]
+
+
+@pytest.mark.parametrize("lines,state", [
+    ("[       OK ] gemm\n========= ERROR SUMMARY: 0 errors", "passed"), ("========= ERROR SUMMARY: 0 errors", "failed"),
+    ("[       OK ] gemm\n========= ERROR SUMMARY: 0 errors\n========= ERROR SUMMARY: 2 errors", "failed"), ("[       OK ] gemm", "failed"),
+    ("========= Error: Device not supported", "skipped")])
+def test_what_the_sanitizer_says(tmp_path, monkeypatch, lines, state):
+    """A test program that ran nothing, or a tool that watched nothing, is no proof; each process of it has a summary."""
+    tool = tmp_path / "compute-sanitizer"
+    tool.write_text("#!/bin/sh\ncat <<'END'\n%s\nEND\n" % lines)
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", "%s:%s" % (tmp_path, os.environ["PATH"]))
+    session = Session(Arguments(tmp_path / "out"))
+    session.folder.begin()
+    try:
+        stages.sanitizer("memcheck")(session, None)
+        got = "passed"
+    except (Failed, Skip) as e:
+        got = {Failed: "failed", Skip: "skipped"}[type(e)]
+    assert got == state
 
 
 def test_the_list_of_stages(tmp_path):

@@ -31,8 +31,8 @@ def read_status(path):
 
 
 class Folder:
-    def __init__(self, path, device):
-        self.path, self.device = path, device
+    def __init__(self, path, subject):
+        self.path, self.subject = path, subject
         self.db, self.log, self.archive = path / "perfkit.db", path / "log.txt", path.with_name(path.name + ".tar.gz")
         self.status_file = path / "status.json"
         self.status = read_status(self.status_file)
@@ -44,12 +44,12 @@ class Folder:
 
     @property
     def stages(self):
-        return self.status.setdefault(self.device, {}).setdefault("stages", {})
+        return self.status.setdefault(self.subject, {}).setdefault("stages", {})
 
     @property
     def machine(self):
         """Facts of the machine that the last call ran on: gpu, memory_bytes, host."""
-        return self.status.setdefault(self.device, {}).setdefault("machine", {})
+        return self.status.setdefault(self.subject, {}).setdefault("machine", {})
 
     def state(self, stage):
         return self.stages.get(stage, {}).get("state")

@@ -42,7 +42,7 @@ def table(headings, rows):
 def thresholds():
     """Claims that only a figure can show, not the mere end of a stage."""
     return {f.claim for s in STAGES for f in getattr(s.work, "read", ()) if f.claim} | {c for c, _, _ in TEST_CLAIMS} | {
-        "gpu-tests", "tf32-products", "layer-bandwidth", "nccl-two-refused"}
+        "gpu-tests", "tf32-products", "layer-bandwidth", "nccl-two-refused", "bundle", "profilers"}
 
 
 def verdict(claim, stages):
@@ -69,11 +69,11 @@ def claim_rows(page, stages):
 
 
 def recorded(page, stages):
-    """The page with its last column filled in for every claim that these stages say something of."""
+    """The page with its last column filled in for every claim that these stages decide."""
     def fill(m):
         word, of, rows = verdict(m.group(1), stages)
-        done = [r for r in of.values() if r["state"] in ("passed", "failed", "partial")]
-        if word not in ("passed", "failed", "partial") or not done:
+        done = [r for r in of.values() if r["state"] in ("passed", "failed")]
+        if word not in ("passed", "failed") or not done:
             return m.group(0)
         last = max(done, key=lambda r: r["when"])
         shown = ["%s%s" % (measured_text(r), " (%s)" % bound_text(r) if r["bound"] else "") for r in rows]
@@ -96,7 +96,7 @@ def write(session, with_runs=True):
     folder, page = session.folder, status_page()
     stages, gpu = folder.stages, folder.machine.get("gpu")
     session.deadline = session.over - TO_SHOW_SECONDS / 2
-    parts = ["# perfkit on %s\n\n" % (gpu or session.device),
+    parts = ["# perfkit on %s\n\n" % " ".join([gpu or "", session.subject]).strip(),
              table(("stage", "state", "seconds", "result"), ((s.name, r["state"], r.get("seconds", ""), r["said"])
                                                              for s in STAGES for r in [stages.get(s.name)] if r)),
              "\n## Claims of docs/gpu-status.md\n\n", table(("claim", "threshold", "measured", "verdict"), claim_rows(page, stages)),
@@ -105,5 +105,5 @@ def write(session, with_runs=True):
                                                                  for s in STAGES for f in stages.get(s.name, {}).get("figures", [])))]
     parts += shown(session) if with_runs and folder.db.exists() else []
     replace(folder.path / "report.md", "".join(parts).encode()[:FILE_BYTES_MOST])
-    if session.cuda:
+    if session.cuda and not session.quick:
         replace(folder.path / "gpu-status.md", recorded(page, stages).encode())

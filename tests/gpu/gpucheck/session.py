@@ -63,10 +63,11 @@ class Session:
     def __init__(self, args):
         bundle, root = HERE.parent / "perfkit", HERE.parents[1]
         self.device, self.quick = args.device, args.quick
+        self.subject = args.device + ("-quick" if args.quick else "")  # what is tiny never stands for what is not
         self.cuda = args.device.startswith("cuda")
         self.perfkit = pathlib.Path(args.perfkit or (bundle if bundle.is_file() else root / "build" / "perfkit")).resolve()
         self.tests = pathlib.Path(args.tests or (HERE if (HERE / "test-gpu-ops").exists() else root / "build" / "tests" / "gpu")).resolve()
-        self.folder = Folder(pathlib.Path(args.out).resolve(), args.device)
+        self.folder = Folder(pathlib.Path(args.out).resolve(), self.subject)
         self.over = time.monotonic() + (args.within or float("inf"))
         self.ends = self.over - min(TO_END_SECONDS, (args.within or 0) / 3)
         self.deadline = self.ends
@@ -146,7 +147,7 @@ class Session:
         return {name: t["rows"] for name, t in json.loads(self.must(self.perfkit, *command, "--format", "json", apart=True))["tables"].items()}
 
     def label(self, stage):
-        return "gpu-check-%s-%s" % (stage, self.device)
+        return "gpu-check-%s-%s" % (stage, self.subject)
 
     def query(self, sql, *values):
         """Rows of the store; none where there is no store yet. Not read-only: what a kill left in the journal is rolled back first."""

@@ -8,7 +8,7 @@ import re
 from typing import Callable, NamedTuple
 
 from . import figures
-from .session import Failed, Skip, reason_in, tool
+from .session import HERE, Failed, Skip, reason_in, tool
 
 QUICK = ["--invocations", "1", "--min-samples", "3", "--min-time", "1ms", "--max-time", "5ms"]
 OWN = ["--invocations", "1", "--min-samples", "5", "--max-time", "150ms", "--timeout", "60s"]
@@ -48,6 +48,10 @@ class Run:
         return Result("measured", rows)
 
 
+def seen(claim, what):
+    return {"claim": claim, "what": what, "value": 1, "unit": "", "bound": None, "holds": None}
+
+
 def axes(*texts):
     return [word for text in texts for word in ("-a", text)]
 
@@ -68,7 +72,7 @@ def machine(session, stage):
     for name, *words in (("nvidia-smi", "-q"), ("nvcc", "--version"), ("ncu", "--version"), ("nsys", "--version"), ("compute-sanitizer", "--version")):
         if tool(name):
             session.run(tool(name), *words)
-    return Result("facts of this machine are in log.txt")
+    return Result("facts of this machine are in log.txt", [seen("bundle", "run from a bundle")] if (HERE.parent / "perfkit").is_file() else [])
 
 
 PROGRAMS = ("test-gpu-device", "test-gpu-ops", "test-gpu-comm", "test-gpu-cudnn")
@@ -153,7 +157,10 @@ def sanitizer(which):
         found = [int(a or b) for a, b in re.findall(SUMMARY, text)]
         if rc or not found or any(found):
             raise Failed("%s: status %d, %d found: %s" % (which, rc, sum(found), reason_in(text)))
-        return Result("%s found nothing in perfkit's kernels, %d tests" % (which, list(outcomes(text).values()).count("passed")))
+        passed = list(outcomes(text).values()).count("passed")
+        if not passed:
+            raise Failed("%s watched no test: %s" % (which, reason_in(text)))
+        return Result("%s found nothing in perfkit's kernels, %d tests" % (which, passed))
     return work
 
 
@@ -239,20 +246,22 @@ def profilers(session, stage):
     once = [session.perfkit, "run", "attention-scaling", "--device", session.device, "--variant", "flash", *axes("d_model=64", "seq_len=1024"), "--once"]
     lines = {"ncu": ["--clock-control", "none", "--kernel-name", "regex:forward", "--launch-count", "1"],
              "nsys": ["profile", "--trace", "cuda,nvtx", "--force-overwrite", "true", "--output", os.path.join(session.scratch.name, "once")]}
-    said, failed = [], []
+    said, failed, rows = [], [], []
     for name, words in lines.items():
         path = tool(name)
         if not path:
             said.append("%s is not here" % name)
             continue
         rc, text = session.run(path, *words, *once)
-        seen = rc == 0 and (name != "ncu" or "forward" in text)
-        (said if seen else failed).append("%s %s" % (name, "ran one case" if seen else "status %d: %s" % (rc, reason_in(text))))
+        if rc == 0 and (name != "ncu" or "forward" in text):
+            rows.append(seen("profilers", "%s ran one case" % name))
+        else:
+            failed.append("%s: status %d: %s" % (name, rc, reason_in(text)))
     if failed:
-        raise Failed("; ".join(failed + said))
-    if not any("ran" in s for s in said):
+        raise Failed("; ".join(failed + said), rows)
+    if not rows:
         raise Skip("; ".join(said))
-    return Result("; ".join(said))
+    return Result("; ".join([r["what"] for r in rows] + said), rows)
 
 
 STEP = ["--preset", "seed", *axes("model=small", "mode=step"), "--invocations", "1", "--max-time", "1s", "--timeout", "120s"]
