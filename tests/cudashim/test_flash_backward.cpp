@@ -60,6 +60,9 @@ int main()
     check_refusal(1, 257, chips[0]);
     check_refusal((size_t)1 << 31, 1, chips[0]);
     check_refusal(1, 1, {132, 4 << 10});
+    check_choice(pk_k_flash_backward, 8, 1024, 128, 128);
+    check_choice(pk_k_flash_backward, 99, 128, 99, 128);
+    check_choice(pk_k_flash_backward, 98, 128, 196, 128);
     const pk_attention nothing = {};
     expect_launched(pk_k_flash_backward(nullptr, chips, &nothing), "nothing", 0);
     return report();

@@ -63,6 +63,9 @@ int main()
     check_long_backward(pk_k_flash_backward_3xtf32, small_tiles, 4096, 64, FP32_SUMS);
     check_refusal(129, chips[0]);
     check_refusal(1, {132, 1 << 10});
+    check_choice(pk_k_flash_backward_3xtf32, 8, 1024, 128, 128);
+    check_choice(pk_k_flash_backward_3xtf32, 99, 64, 99, 128);
+    check_choice(pk_k_flash_backward_3xtf32, 98, 64, 392, 32);
     const pk_attention nothing = {};
     expect_launched(pk_k_flash_backward_3xtf32(nullptr, chips, &nothing), "nothing", 0);
     return report();

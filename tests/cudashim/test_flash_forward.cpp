@@ -53,6 +53,9 @@ int main()
     check_refusal(1, 257, chips[0]);
     check_refusal((size_t)1 << 31, 1, chips[0]);
     check_refusal(1, 64, {132, 16 << 10});
+    check_choice(pk_k_flash_forward, 8, 1024, 128, 128);
+    check_choice(pk_k_flash_forward, 99, 256, 99, 128);
+    check_choice(pk_k_flash_forward, 98, 256, 196, 128);
     const pk_attention nothing = {};
     expect_launched(pk_k_flash_forward(nullptr, chips, &nothing), "nothing", 0);
     return report();

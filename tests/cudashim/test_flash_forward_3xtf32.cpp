@@ -54,6 +54,10 @@ int main()
     check_long_forward(pk_k_flash_forward_3xtf32, small_tiles, 16384, 16, 2 * FP32_SUMS);
     check_refusal(129, chips[0]);
     check_refusal(64, {132, 4 << 10});
+    check_choice(pk_k_flash_forward_3xtf32, 8, 1024, 128, 128);
+    check_choice(pk_k_flash_forward_3xtf32, 99, 64, 99, 128);
+    check_choice(pk_k_flash_forward_3xtf32, 98, 64, 392, 32);
+    check_choice(pk_k_flash_forward_3xtf32, 8, 512, 256, 32);
     const pk_attention nothing = {};
     expect_launched(pk_k_flash_forward_3xtf32(nullptr, chips, &nothing), "nothing", 0);
     return report();

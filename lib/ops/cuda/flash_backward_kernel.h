@@ -187,13 +187,13 @@ template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), of_queries, const pk_a
         store_row<T>(p.dq, p.q, own + at.own(i), dq[i], p.scale, at);
 }
 
-/* True when these tiles were launched: they fit, and they fill the chip or are the last choice. */
+/* True when these tiles were launched: they fit, and their blocks fill the chip or they are the last choice. */
 template <typename T>
 bool launched(pk_stream s, const pk_chip *chip, const pk_attention *at, bool last, int *rc)
 {
     static_assert(T::OWN % GROUP == 0, "a group has one block that stores over it");
     const size_t bytes = sizeof(backward_memory<T>), blocks = blocks_of<T>(at);
-    if (bytes > chip->shared_bytes || (!last && !keeps_busy<T>(at, chip)))
+    if (bytes > chip->shared_bytes || (!last && !fills<T>(at, chip)))
         return false;
     *rc = blocks > INT32_MAX ? INVALID_VALUE : PK_ALLOW_SHARED(of_keys<T>, bytes);
     if (!*rc)

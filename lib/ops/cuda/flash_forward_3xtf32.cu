@@ -5,7 +5,7 @@
 namespace
 {
 
-/* Four warps a block, or one where blocks are few. */
+/* Four warps a block, or one where blocks of four would leave multiprocessors without any. */
 template <int DIM, int SEEN> int launch(pk_stream s, const pk_chip *chip, const pk_attention *at)
 {
     int rc = INVALID_VALUE;

@@ -124,12 +124,12 @@ template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), forward, const pk_atte
     finish<T>(p, own, row, at);
 }
 
-/* True when these tiles were launched: they fit, and they fill the chip or are the last choice. */
+/* True when these tiles were launched: they fit, and their blocks fill the chip or they are the last choice. */
 template <typename T>
 bool launched(pk_stream s, const pk_chip *chip, const pk_attention *at, bool last, int *rc)
 {
     const size_t bytes = sizeof(forward_memory<T>), blocks = blocks_of<T>(at);
-    if (bytes > chip->shared_bytes || (!last && !keeps_busy<T>(at, chip)))
+    if (bytes > chip->shared_bytes || (!last && !fills<T>(at, chip)))
         return false;
     *rc = blocks > INT32_MAX ? INVALID_VALUE : PK_ALLOW_SHARED(forward<T>, bytes);
     if (!*rc) {

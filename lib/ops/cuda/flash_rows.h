@@ -109,16 +109,16 @@ __device__ void store_row(float *out, const rows_of &like, int row, const float 
     }
 }
 
-/* How many of `rows` own rows make the blocks of one problem, and whether those of `batch` problems keep the chip busy: six warps a
- * multiprocessor, as many as the larger tiles run with. */
+/* Blocks of all problems. */
 template <typename T> size_t blocks_of(const struct pk_attention *at)
 {
     return (at->seq + T::OWN - 1) / T::OWN * at->batch;
 }
 
-template <typename T> bool keeps_busy(const struct pk_attention *at, const struct pk_chip *chip)
+/* Three of four multiprocessors have a block. Smaller tiles would make more blocks, each of which fetches as many rows for fewer of its own. */
+template <typename T> bool fills(const struct pk_attention *at, const struct pk_chip *chip)
 {
-    return blocks_of<T>(at) * T::THREADS >= (size_t)chip->multiprocessors * 6 * 32;
+    return 4 * blocks_of<T>(at) >= 3 * (size_t)chip->multiprocessors;
 }
 
 } // namespace

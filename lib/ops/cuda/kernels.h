@@ -29,8 +29,8 @@ int pk_k_softmax_backward(pk_stream s, enum pk_dtype type, const void *p, const 
                           size_t rows, size_t cols);
 
 /* flash_forward.cu, flash_backward.cu: fp32 without tensor cores. dim up to PK_FLASH_DIM, else cudaErrorInvalidValue. Inputs are read
- * once a tile of the other side. The largest tiles that fit the chip and fill it are taken; results do not depend on chance.
- */
+ * once a tile of the other side. Taken are the largest tiles that fit the chip and have a block for three of four multiprocessors, or else the
+ * smallest; results do not depend on chance. */
 enum { PK_FLASH_DIM = 256 };
 struct pk_chip {
     int multiprocessors;
