@@ -6,8 +6,6 @@
 
 #include "store/store.h"
 
-enum { PK_BASELINE_ENOUGH = 5 }; /* runs; fewer are unreplicated */
-
 struct pk_baseline_decision {
     const char *who;
     const char *reason; /* NULL: none was given, which `accept` refuses */
