@@ -135,7 +135,7 @@ __global__ void another_call(float *x, unsigned mask)
 
 __global__ void another_mask(float *, unsigned mask)
 {
-    __syncwarp(threadIdx.x % 2 ? mask : ALL);
+    __syncwarp(threadIdx.x % 2 ? ALL : mask);
 }
 
 __global__ void another_barrier(float *x, unsigned)
