@@ -1,5 +1,5 @@
-/* Baseline: naming runs that others are judged by, and saying why they are the ones. */
-#include "cmd/stored.h"
+/* Baseline: manages named baselines, the runs that later ones are judged against. */
+#include "cmd/compare/stored.h"
 
 #include "base/suggest.h"
 #include "bench/record/runinfo.h"

@@ -1,8 +1,8 @@
-/* Cmd: what a subcommand is. One file per subcommand, three parts: a comment of what it answers, its option rows, its function.
+/* Cmd: what a subcommand is. A file or a folder per subcommand, three parts: a comment of what it answers, its option rows, its function.
  *
  * A command reads options, calls the library, emits rows. No measuring, no SQL, no statistics here.
- * To add one: write cmd/NAME.c exporting `const struct pk_cmd pk_cmd_NAME`, add NAME to the list in cmd/meson.build (the list is
- * the registry, in the order of `perfkit help`), describe it in docs/.
+ * To add one: write cmd/NAME.c (of several files: cmd/NAME/NAME.c) that exports `const struct pk_cmd pk_cmd_NAME`, add it to the list in
+ * cmd/meson.build (the registry, in the order of `perfkit help`), describe it in docs/.
  *
  * Exit status: 0 ok; 1 internal, I/O or check failure; 2 usage; 3 regression; 4 undecided; 5 not
  * comparable; 6 nothing measured or not available; 130 interrupted. */

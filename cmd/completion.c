@@ -1,8 +1,8 @@
 /* Completion: a bash script made from the option rows. */
 #include "base/buf.h"
-#include "cmd/describe.h"
-#include "cmd/frame.h"
-#include "cmd/run.h"
+#include "cmd/frame/frame.h"
+#include "cmd/list/describe.h"
+#include "cmd/run/run.h"
 
 #include <string.h>
 

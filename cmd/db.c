@@ -1,4 +1,4 @@
-/* Db: keeping a store: what is in it, whether it is sound, bringing it up to date, merging, pruning. */
+/* Db: maintains a store: information, integrity check, migration, merging, pruning. */
 #include "cmd/cmd.h"
 
 #include "base/suggest.h"

@@ -6,8 +6,8 @@
 #include "bench/command/counters.h"
 #include "bench/record/runinfo.h"
 #include "bench/tables.h"
-#include "cmd/progress.h"
-#include "cmd/uncounted.h"
+#include "cmd/frame/progress.h"
+#include "cmd/run/unavailable_counters.h"
 #include "machine/bind.h"
 #include "json/json.h"
 
@@ -81,7 +81,7 @@ static enum pk_code begin(struct exec *e, struct pk_err *err)
         rc = pk_tags_json(e->o->tags.v, e->o->tags.n, a, &info.tags, err);
     if (!rc)
         rc = pk_store_run_begin(e->store, &info, &e->run_id, err);
-    return rc ? rc : pk_uncounted_record(e->store, e->run_id, &e->counters, a, err);
+    return rc ? rc : pk_unavailable_counters_record(e->store, e->run_id, &e->counters, a, err);
 }
 
 static void show_progress(void *user, int64_t done, int64_t expected, int64_t left_ns)
@@ -195,7 +195,7 @@ static enum pk_code select_counters(struct exec *e, struct pk_err *err)
     if (pk_counters_select_command(&pk_counter_host, e->o->counters, e->app->arena, c, err))
         return err->code;
     if (e->o->counters)
-        pk_uncounted_warn(e->app, c);
+        pk_unavailable_counters_warn(e->app, c);
     else if (!c->n_plans && c->n_missing)
         pk_note(e->app, "no CPU events are counted: %s", c->missing[0].why);
     return PK_OK;

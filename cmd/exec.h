@@ -1,4 +1,4 @@
-/* exec's parts: what `run --suite` uses of it for an entry that is a command. */
+/* exec: what `run --suite` uses for an entry that is a command. */
 #pragma once
 
 #include "bench/command/command.h"

@@ -1,4 +1,4 @@
-/* Export: what a run recorded, for other programs. */
+/* Export: a run's data for other programs. */
 #include "cmd/cmd.h"
 
 #include "store/table.h"

@@ -1,6 +1,6 @@
-/* Help: how a command is used, or what an experiment has. */
-#include "cmd/describe.h"
-#include "cmd/frame.h"
+/* Help: the usage of a command, or the axes, variants and metrics of an experiment. */
+#include "cmd/frame/frame.h"
+#include "cmd/list/describe.h"
 
 #include "base/suggest.h"
 

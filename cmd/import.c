@@ -1,4 +1,4 @@
-/* Import: slices of a spool, kept beside a store that could not be written when they were measured. */
+/* Import: records the slices of a spool, which perfkit writes when a store cannot be written. */
 #include "cmd/cmd.h"
 
 #include "bench/record/spool_import.h"

@@ -1,4 +1,4 @@
-/* Plan: what a model says before anybody has the machine. So far: how large gradient buckets should be. */
+/* Plan: analytical models. So far: the best bucket size of a data-parallel step. */
 #include "base/suggest.h"
 #include "base/units.h"
 #include "bench/link_cost.h"

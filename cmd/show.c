@@ -1,4 +1,4 @@
-/* Show: a saved run's tables again, in any format. */
+/* Show: prints a saved run's tables again, in any format. */
 #include "cmd/cmd.h"
 
 #include "bench/tables.h"

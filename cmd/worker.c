@@ -1,4 +1,4 @@
-/* worker: the process that measures, started by `perfkit run` and `perfkit exec`; not for people. */
+/* Worker: the process that measures, started by `perfkit run`, `gate` and `exec`. */
 #include "cmd/cmd.h"
 
 #include "bench/command/spawner.h"

@@ -4,7 +4,7 @@
  * with it. There is no free of a single object. malloc and free appear here and in vendor wrappers only.
  *
  * Memory is zeroed. An allocation never returns NULL: when the system refuses, the process-wide handler runs
- * (cmd/main.c installs one that prints a three-part message and exits 1; a store transaction then rolls back).
+ * (cmd/frame/main.c installs one that prints a three-part message and exits 1; a store transaction then rolls back).
  * Not thread safe. Never used inside a timed region: pk_alloc asserts it, see pk_timed_region. */
 #pragma once
 

@@ -13,7 +13,7 @@
 #define PK_MUST_CHECK   __attribute__((warn_unused_result))
 #define PK_PRINTF(f, a) __attribute__((format(printf, f, a)))
 
-/* Codes name what a caller may act upon; cmd/main.c maps them to the documented exit statuses. */
+/* Codes name what a caller may act upon; cmd/frame/main.c maps them to the documented exit statuses. */
 enum pk_code {
     PK_OK = 0,
     PK_E_INTERNAL = -1,       /* a bug or a broken promise of a library      -> exit 1 */

@@ -25,7 +25,7 @@ struct selection {
     struct bundle loose;
     struct pk_source_plan *plans;
     struct pk_counter_metric *metrics;
-    struct pk_uncounted *missing;
+    struct pk_unavailable_counter *missing;
     size_t plans_cap, metrics_cap, missing_cap;
 };
 
@@ -106,7 +106,7 @@ static void add_missing(struct selection *s, const char *name, const char *why, 
     struct pk_counters *out = s->out;
     if (out->n_missing == s->missing_cap)
         s->missing = pk_grow(s->arena, s->missing, sizeof *s->missing, out->n_missing, &s->missing_cap);
-    s->missing[out->n_missing++] = (struct pk_uncounted){name, why, fix};
+    s->missing[out->n_missing++] = (struct pk_unavailable_counter){name, why, fix};
 }
 
 /* Whether the event can be counted here by itself; else it joins the missing, or its group does when it cannot do without. */

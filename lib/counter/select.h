@@ -25,7 +25,7 @@ struct pk_counter_metric {
 };
 
 /* A group or event that is not counted here. */
-struct pk_uncounted {
+struct pk_unavailable_counter {
     const char *name; /* "cpu-basic", "cycles" */
     const char *why;
     const char *fix; /* NULL = nothing to do */
@@ -36,7 +36,7 @@ struct pk_counters {
     size_t n_plans;
     const struct pk_counter_metric *metrics;
     size_t n_metrics;
-    const struct pk_uncounted *missing;
+    const struct pk_unavailable_counter *missing;
     size_t n_missing;
 };
 

@@ -1,0 +1,152 @@
+/* Stored: checks the verdict options and prints the comparison of two stored sides. */
+#include "cmd/compare/stored.h"
+
+#include "base/plural.h"
+#include "base/units.h"
+#include "cmd/compare/rows.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool is_given(const struct pk_app *app, const char *option)
+{
+    const char *origin = pk_opt_origin(&app->tables[1], 1, option);
+    return origin && strcmp(origin, "default") != 0;
+}
+
+enum pk_code pk_verdict_options_check(const struct pk_app *app, struct pk_verdict_options *o,
+                                      struct pk_threshold **thresholds, struct pk_err *err)
+{
+    static const char *const one_by_one[] = {"metric", NULL};
+    struct pk_errs wrong = {.arena = app->arena};
+    o->given = (struct pk_verdict_given){.min_effect = is_given(app, "min-effect"),
+                                         .alpha = is_given(app, "alpha"),
+                                         .strict = is_given(app, "strict"),
+                                         .thresholds = is_given(app, "threshold")};
+    if (pk_opt_apart(&app->tables[1], "all-metrics", one_by_one, "one chooses metrics, the other takes all",
+                     err))
+        return err->code;
+    *thresholds = pk_verdict_thresholds(o, app->arena, &wrong);
+    return pk_all_errors(&wrong, err);
+}
+
+static enum pk_code open_runs(void *user, const char *ref, const struct pk_entry_name *of,
+                              struct pk_store **s, int64_t **ids, size_t *n, struct pk_err *err)
+{
+    return pk_open_runs(user, ref, of, s, ids, n, err);
+}
+
+struct pk_run_source pk_run_source(struct pk_app *app)
+{
+    return (struct pk_run_source){open_runs, app, app->arena};
+}
+
+enum pk_code pk_stored_judge(struct pk_app *app, const char *base, const char *new_,
+                             const struct pk_verdict_options *o, const struct pk_threshold *thresholds,
+                             struct pk_stored_pair *out, struct pk_err *err)
+{
+    const struct pk_run_source from = pk_run_source(app);
+    const enum pk_code rc = pk_stored_compare(&from, base, new_, o, thresholds, out, err);
+    return rc && out->wrong.n ? pk_all_errors(&out->wrong, err) : rc;
+}
+
+/* --- tables --------------------------------------------------------------------------------------------------------- */
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* A label that all runs of a side have; NULL = there is none. */
+static const char *label_of(const struct pk_stored_side *side)
+{
+    const char *label = side->facts[0].label;
+    for (size_t i = 1; label && i < side->n_runs; i++)
+        if (!side->facts[i].label || strcmp(side->facts[i].label, label) != 0)
+            label = NULL;
+    return label;
+}
+
+static void say_missing(const struct pk_stored_pair *p, struct pk_out *out, struct pk_arena *a)
+{
+    const size_t needed = pk_rule_default.fewest_runs;
+    size_t least = needed;
+    for (size_t i = 0; i < p->comparison.n; i++) {
+        const struct pk_compared *row = &p->comparison.v[i];
+        if (row->judged && row->decision.reason == PK_REASON_FEW_RUNS)
+            least = smaller(least, smaller(p->base.n_runs, row->base->n));
+    }
+    if (least == needed)
+        return;
+    const bool commands = strcmp(p->base.facts[0].experiment, "exec") == 0;
+    const char *label = label_of(&p->base);
+    const char *name = label ? label : "LABEL";
+    const char *gate = commands ? "" : pk_printf(a, "%s ", p->base.facts[0].experiment);
+    pk_out_note(
+        out,
+        pk_printf(a,
+                  "A verdict needs %zu separate runs of the base, which has %zu: measure it again %s with "
+                  "--label %s, a name for all of them%s, or both sides now, in turns: perfkit gate %s--a ... "
+                  "--b ...",
+                  needed, least, pk_plural(needed - least, "time", a), name,
+                  label ? "" : " (perfkit compare LABEL ...)", gate));
+}
+
+/* Of times that look changed, proved or not: what the traces and the counter passes of both sides say of it. */
+static void reasons(const struct pk_stored_pair *p, struct pk_out *out, struct pk_arena *a)
+{
+    enum { MOST_TOLD = 8 };
+    char percent[32];
+    size_t told = 0;
+    for (size_t i = 0; i < p->comparison.n && told < MOST_TOLD; i++) {
+        const struct pk_compared *row = &p->comparison.v[i];
+        if (row->hidden || (row->judged && row->decision.verdict == PK_SAME) ||
+            !(fabs(row->ratio.ratio - 1) > pk_rule_default.min_effect))
+            continue;
+        const char *kernel = pk_compare_kernel(row, &p->base.kernels, &p->new_.kernels, a);
+        const char *counts = pk_compare_counts(row, &p->counters, a);
+        if (!kernel && !counts)
+            continue;
+        pk_out_note(out,
+                    pk_printf(a, "%s of %s%s%s %s %%: %s%s%s%s%s.", row->new_->metric, row->new_->variant,
+                              *row->place ? " " : "", row->place,
+                              pk_format_percent(row->ratio.ratio - 1, percent, sizeof percent),
+                              kernel ? "in the traces " : "", kernel ? kernel : "",
+                              kernel && counts ? "; " : "", counts ? "counted " : "", counts ? counts : ""));
+        told++;
+    }
+}
+
+static void print_states(const struct pk_stored_pair *p, struct pk_out *out, struct pk_arena *a)
+{
+    const size_t n = p->base.n_runs + p->new_.n_runs;
+    struct pk_run_state *v = pk_new_n(a, struct pk_run_state, n);
+    for (size_t i = 0; i < n; i++) {
+        const bool is_base = i < p->base.n_runs;
+        v[i] = is_base ? p->base.states[i] : p->new_.states[i - p->base.n_runs];
+        v[i].side = is_base ? "base" : "new";
+    }
+    pk_run_states_print(out, v, n, a);
+}
+
+void pk_stored_print(const struct pk_stored_pair *p, struct pk_out *out, struct pk_arena *a)
+{
+    pk_compare_begin_runs(out);
+    for (size_t i = 0; i < p->base.n_runs; i++)
+        pk_compare_run_row(out, "base", &p->base.facts[i]);
+    for (size_t i = 0; i < p->new_.n_runs; i++)
+        pk_compare_run_row(out, "new", &p->new_.facts[i]);
+    if (p->base.instead)
+        pk_out_note(out, p->base.instead);
+    pk_compare_print_differences(out, p->differences, p->n_differences, p->refused, a);
+    pk_compare_print(out, &p->comparison, NULL, a);
+    say_missing(p, out, a);
+    if (p->equal)
+        pk_out_note(out,
+                    "equal: for the gate that measured them both sides were the same program with the same "
+                    "words, or settings of the same cases. What differs is noise, and nothing is judged.");
+    reasons(p, out, a);
+    pk_failures_print(pk_stored_failures(p, NULL, a), p->comparison.n_unmatched, out);
+    pk_compare_print_counters(out, &p->counters, NULL, a);
+    print_states(p, out, a);
+}

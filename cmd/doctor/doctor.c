@@ -1,0 +1,351 @@
+/* Doctor: what can be measured here, what cannot, why, and how to enable it. --ceilings: the device's peak rates. */
+#include "cmd/doctor/doctor.h"
+
+#include "base/buf.h"
+#include "base/suggest.h"
+#include "base/units.h"
+#include "bench/calibrate.h"
+#include "counter/source.h"
+#include "device/cpu.h"
+#include "machine/bind.h"
+
+#include <math.h>
+#include <string.h>
+
+#define COUNT(v)   (sizeof(v) / sizeof *(v))
+#define AT(member) offsetof(struct doctor_options, member)
+
+struct doctor_options {
+    bool json, ceilings;
+    const char *device, *bind;
+    int64_t threads;
+    struct pk_texts require;
+};
+
+static const struct pk_opt options[] = {
+    {"require", 0, PK_OPT_LIST, AT(require), "NAME", .help = "exit with 6 unless this row or source is ok",
+     .group = "Looking"},
+    {"json", 0, PK_OPT_FLAG, AT(json), .cli_only = true, .help = "short for --format json"},
+    {"ceilings", 0, PK_OPT_FLAG, AT(ceilings),
+     .help = "measure the device's best rates (2 to 3 s) and store them for % of floor", .group = "Ceilings"},
+    {"device", 0, PK_OPT_TEXT, AT(device), "NAME", .def = "cpu", .help = "whose ceilings"},
+    {"threads", 0, PK_OPT_INT, AT(threads), "N", .max = 4096,
+     .help = "CPU: worker threads; 0 is one for each CPU that perfkit may use"},
+    {"bind", 0, PK_OPT_TEXT, AT(bind), "CPUS", .def = "cores",
+     .help = "threads to CPUs: cores, socket:N, numa:N, a list such as 0-3,8, or none"},
+    {0},
+};
+
+static struct pk_cell text(const char *s)
+{
+    return (struct pk_cell){.type = s ? PK_CELL_TEXT : PK_CELL_NULL, .s = s};
+}
+
+static const struct pk_column row_columns[] = {
+    {.key = "name", .heading = "What", .left = true},
+    {.key = "state", .heading = "State", .left = true},
+    {.key = "found", .heading = PK_DOCTOR_HEADING, .left = true},
+    {.key = "advice", .left = true, .machine = true},
+};
+
+const char *pk_doctor_words(const struct doctor *d, const char *found, const char *advice)
+{
+    return d->people && advice ? pk_printf(d->app->arena, "%s → %s", found, advice) : found;
+}
+
+static const char *const states[] = {[FOUND_OK] = "ok", [FOUND_WARN] = "warn", [FOUND_NO] = "no"};
+
+static bool same(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+bool pk_doctor_said(struct doctor *d, const char *name, const char *found, const char *advice)
+{
+    if (!d->people)
+        return false;
+    for (size_t i = 0; i < d->n_said; i++) {
+        struct pk_said *s = &d->said[i];
+        if (!same(s->found, found) || !same(s->advice, advice))
+            continue;
+        s->others = s->others ? pk_printf(d->app->arena, "%s, %s", s->others, name) : name;
+        return true;
+    }
+    if (d->n_said < PK_SAID_MOST)
+        d->said[d->n_said++] = (struct pk_said){.name = name, .found = found, .advice = advice};
+    return false;
+}
+
+void pk_doctor_note_said(struct doctor *d)
+{
+    for (size_t i = 0; i < d->n_said; i++) {
+        struct pk_said *s = &d->said[i];
+        if (s->others)
+            pk_out_note(d->app->out, pk_printf(d->app->arena, "As %s: %s.", s->name, s->others));
+        s->others = NULL;
+    }
+}
+
+bool pk_doctor_requires(const struct doctor *d, const char *name)
+{
+    const struct doctor_options *o = d->app->options;
+    for (size_t i = 0; i < o->require.n; i++)
+        if (strcmp(o->require.v[i], name) == 0)
+            return true;
+    return false;
+}
+
+static enum pk_code check_required_names(const struct doctor_options *o, struct pk_arena *a,
+                                         struct pk_err *err)
+{
+    const char *names[64];
+    size_t n = 0;
+    for (const struct pk_doctor_row *r = pk_doctor_rows; r->name && n < COUNT(names); r++)
+        names[n++] = r->name;
+    for (const struct pk_source *const *s = pk_sources; *s && n < COUNT(names); s++)
+        names[n++] = (*s)->name;
+    for (size_t i = 0; i < o->require.n; i++) {
+        size_t k = 0;
+        while (k < n && strcmp(names[k], o->require.v[i]) != 0)
+            k++;
+        if (k < n)
+            continue;
+        pk_fail(err, PK_E_USAGE, "--require %.100s: doctor has no such row", o->require.v[i]);
+        pk_why(err, "%s", pk_suggest_text(a, o->require.v[i], names, n));
+        return pk_fix(err, "perfkit doctor lists them");
+    }
+    return PK_OK;
+}
+
+void pk_doctor_unmet(struct doctor *d, const char *name, const char *found, const char *advice)
+{
+    const struct doctor_options *o = d->app->options;
+    for (size_t i = 0; i < o->require.n; i++)
+        if (strcmp(o->require.v[i], name) == 0)
+            d->unmet[i] = (struct pk_unmet){found, advice};
+}
+
+/* "energy: ...; nvml: ..." of those that are not met, in the order they were asked for; "" = all are. */
+static const char *joined(const struct doctor *d, bool names_alone, bool advice)
+{
+    const struct doctor_options *o = d->app->options;
+    struct pk_buf b = {.arena = d->app->arena};
+    for (size_t i = 0; i < o->require.n; i++) {
+        const char *text = advice ? d->unmet[i].advice : d->unmet[i].found;
+        if (!d->unmet[i].found || !text)
+            continue;
+        pk_buf_printf(&b, "%s%s", b.n ? names_alone ? ", " : "; " : "", o->require.v[i]);
+        if (!names_alone)
+            pk_buf_printf(&b, ": %s", text);
+    }
+    return pk_buf_text(&b);
+}
+
+static enum pk_code judge(const struct doctor *d, struct pk_err *err)
+{
+    const struct doctor_options *o = d->app->options;
+    size_t unmet = 0, which = 0;
+    for (size_t i = 0; i < o->require.n; i++)
+        if (d->unmet[i].found) {
+            unmet++;
+            which = i;
+        }
+    if (!unmet)
+        return PK_OK;
+    const struct pk_unmet *only = unmet == 1 ? &d->unmet[which] : NULL;
+    const char *advice = only ? only->advice : joined(d, false, true);
+    pk_fail(err, PK_E_UNAVAILABLE, "--require %s: %s not ok here", joined(d, true, false),
+            only ? "it is" : "they are");
+    pk_why(err, "%s", only ? only->found : joined(d, false, false));
+    return pk_fix(err, "%s",
+                  advice && *advice ? advice : "run where it is available, or leave out --require");
+}
+
+/* Prints every row and source; required ones that are not ok become the error. */
+static enum pk_code print_rows(struct doctor *d, struct pk_err *err)
+{
+    const struct doctor_options *o = d->app->options;
+    d->unmet = pk_new_n(d->app->arena, struct pk_unmet, o->require.n + 1);
+    pk_out_table(d->app->out, "doctor", "What can be measured here", row_columns, COUNT(row_columns));
+    for (const struct pk_doctor_row *r = pk_doctor_rows; r->name; r++) {
+        struct pk_finding f = r->look(d);
+        if (f.state != FOUND_OK)
+            pk_doctor_unmet(d, r->name, f.found, f.advice);
+        if (f.state != FOUND_OK && pk_doctor_said(d, r->name, f.found, f.advice))
+            continue;
+        pk_out_row(d->app->out,
+                   (struct pk_cell[]){text(r->name), text(states[f.state]),
+                                      text(pk_doctor_words(d, f.found, f.advice)), text(f.advice)});
+    }
+    pk_doctor_note_said(d);
+    return pk_doctor_sources(d, err) ? err->code : judge(d, err);
+}
+
+static const struct pk_column ceiling_columns[] = {
+    {.key = "device", .heading = "Device", .left = true},
+    {.key = "fp32_flops_per_s", .heading = "fp32", .decimals = 1},
+    {.key = "tf32_flops_per_s", .heading = "tf32", .decimals = 1},
+    {.key = "bf16_flops_per_s", .heading = "bf16", .decimals = 1},
+    {.key = "exp_per_s", .heading = "exp (G/s)", .scale = 1e9, .decimals = 2},
+    {.key = "memory_bytes_per_s", .heading = "Memory (GB/s)", .scale = 1e9, .decimals = 1},
+    {.key = "copy_bytes_per_s", .heading = "Copy (GB/s)", .scale = 1e9, .decimals = 1},
+    {.key = "cache_bytes", .heading = "Last-level cache (MiB)", .scale = 1 << 20, .decimals = 1},
+    {.key = "sheet_fp32_flops_per_s", .machine = true},
+    {.key = "sheet_tf32_flops_per_s", .machine = true},
+    {.key = "sheet_bf16_flops_per_s", .machine = true},
+    {.key = "doubtful", .machine = true},
+};
+
+enum { FIRST_RATE = 1, LAST_RATE = 3 }; /* in FLOP/s, of one unit */
+
+static const struct pk_column *ceiling_columns_for(const struct pk_ceilings *top, struct pk_arena *a)
+{
+    struct pk_column *cols = pk_new_n(a, struct pk_column, COUNT(ceiling_columns));
+    const double most = fmax(top->fp32_flops_per_s, fmax(top->tf32_flops_per_s, top->bf16_flops_per_s));
+    const struct pk_unit *u = pk_unit_fit("flops_per_s", "GFLOP/s TFLOP/s", most);
+    memcpy(cols, ceiling_columns, sizeof ceiling_columns);
+    for (size_t i = FIRST_RATE; i <= LAST_RATE; i++) {
+        cols[i].heading = pk_printf(a, "%s (%s)", cols[i].heading, u->shown);
+        cols[i].scale = u->scale;
+    }
+    return cols;
+}
+
+/* 0: nobody knows. */
+static struct pk_cell real(double f)
+{
+    return (struct pk_cell){.type = f > 0 ? PK_CELL_REAL : PK_CELL_NULL, .f = f};
+}
+
+static enum pk_code check_device(const char *device, const struct pk_device_options *o, struct pk_err *err)
+{
+    enum pk_device_kind kind;
+    unsigned ordinal;
+    if (pk_device_parse(device, &kind, &ordinal, err))
+        return err->code;
+    const char *absent = pk_device_unavailable(kind);
+    if (!absent)
+        return kind == PK_DEVICE_CPU ? pk_cpu_threads_check(o->threads, o->cpus, err) : PK_OK;
+    pk_fail(err, PK_E_UNAVAILABLE, "device %s cannot be used here", device);
+    pk_why(err, "%s", absent);
+    return pk_fix(err, "perfkit list devices shows what can");
+}
+
+/* What the vendor states, beside what was reached of it. */
+static void note_sheet(struct doctor *d, const struct pk_ceilings_known *known)
+{
+    const struct pk_ceilings *top = &known->top, *sheet = &known->sheet;
+    const struct {
+        const char *dtype;
+        double reached, stated;
+    } rates[] = {{"fp32", top->fp32_flops_per_s, sheet->fp32_flops_per_s},
+                 {"tf32", top->tf32_flops_per_s, sheet->tf32_flops_per_s},
+                 {"bf16", top->bf16_flops_per_s, sheet->bf16_flops_per_s}};
+    for (size_t i = 0; i < COUNT(rates); i++)
+        if (rates[i].stated > 0 && rates[i].reached > 0)
+            pk_out_note(d->app->out,
+                        pk_printf(d->app->arena, "%s: %.1f %% of the data sheet's %.1f TFLOP/s%s.",
+                                  rates[i].dtype, 100 * rates[i].reached / rates[i].stated,
+                                  rates[i].stated / 1e12,
+                                  rates[i].reached > rates[i].stated ? ", which cannot be" : ""));
+}
+
+/* A worker measures, this process stores and prints. */
+static enum pk_code measure_ceilings(struct doctor *d, struct pk_err *err)
+{
+    struct pk_arena *a = d->app->arena;
+    const char *machine = pk_machine_json(&d->machine, a);
+    struct pk_store *s;
+    struct pk_ceilings_known known;
+    if (check_device(d->device, &d->device_options, err) ||
+        pk_open_store(d->app, NULL, PK_STORE_WRITE, &s, err))
+        return err->code;
+    enum pk_code rc =
+        pk_ceilings_calibrate(s, machine, d->device, &d->device_options, &pk_stop_flag, &known, err);
+    pk_store_close(s);
+    if (rc)
+        return rc;
+    const struct pk_ceilings *top = &known.top;
+    pk_out_table(d->app->out, "ceilings", "Best rates ever measured here", ceiling_columns_for(top, a),
+                 COUNT(ceiling_columns));
+    pk_out_row(d->app->out, (struct pk_cell[]){text(pk_ceilings_key(d->device, &d->device_options, a)),
+                                               real(top->fp32_flops_per_s), real(top->tf32_flops_per_s),
+                                               real(top->bf16_flops_per_s), real(top->exp_per_s),
+                                               real(top->memory_bytes_per_s), real(top->copy_bytes_per_s),
+                                               real(top->cache_bytes), real(known.sheet.fp32_flops_per_s),
+                                               real(known.sheet.tf32_flops_per_s),
+                                               real(known.sheet.bf16_flops_per_s), text(known.doubtful)});
+    note_sheet(d, &known);
+    if (known.doubtful)
+        pk_out_note(d->app->out,
+                    pk_printf(a,
+                              "Measured on a busy host: no second repeat came within 5 %% of the "
+                              "highest %s. Repeats are kept; the next run adds one.",
+                              known.doubtful));
+    return PK_OK;
+}
+
+/* What would be ignored, or contradicts itself. */
+static enum pk_code check_options(const struct pk_app *app, struct pk_err *err)
+{
+    static const char *const of_ceilings[] = {"device", "threads", "bind"};
+    const struct doctor_options *o = app->options;
+    for (size_t i = 0; !o->ceilings && i < COUNT(of_ceilings); i++) {
+        const char *origin = pk_opt_origin(&app->tables[1], 1, of_ceilings[i]);
+        if (!origin || strcmp(origin, "command line") != 0)
+            continue;
+        pk_fail(err, PK_E_USAGE, "--%s would change nothing", of_ceilings[i]);
+        pk_why(err, "it says whose ceilings are measured, and --ceilings is not given");
+        return pk_fix(err, "perfkit doctor --ceilings --%s ...", of_ceilings[i]);
+    }
+    const char *origin = pk_opt_origin(app->tables, 1, "format");
+    if (!o->json || !origin || strcmp(origin, "command line") != 0 ||
+        strcmp(app->globals->format, "json") == 0)
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "--json and --format %.20s contradict each other", app->globals->format);
+    pk_why(err, "--json is short for --format json");
+    return pk_fix(err, "leave one of them out");
+}
+
+static const char *format(const struct pk_app *app)
+{
+    const struct doctor_options *o = app->options;
+    return o->json ? "json" : NULL;
+}
+
+static enum pk_code run(struct pk_app *app, struct pk_err *err)
+{
+    const struct doctor_options *o = app->options;
+    struct doctor d = {
+        .app = app,
+        .people = !o->json && pk_for_people(app),
+        .device = o->device,
+        .device_options = {.threads = (unsigned)o->threads},
+    };
+    enum pk_code rc = check_options(app, err);
+    if (!rc)
+        rc = check_required_names(o, app->arena, err);
+    if (!rc)
+        rc = pk_bind_option(o->bind, app->arena, &d.device_options.cpus, &d.device_options.no_bind, err);
+    if (!rc)
+        rc = pk_machine_read("/", app->arena, &d.machine, err);
+    if (rc)
+        return rc;
+    if (!o->ceilings || o->require.n)
+        rc = print_rows(&d, err);
+    return rc || !o->ceilings ? rc : measure_ceilings(&d, err);
+}
+
+const struct pk_cmd pk_cmd_doctor = {
+    .name = "doctor",
+    .summary = "what can be measured here, what cannot, and how to enable it",
+    .usage = "doctor [--require NAME] [--json] [--ceilings [--device NAME]]",
+    .examples = "perfkit doctor\n"
+                "perfkit doctor --require cpu-events    exit status 6 where the processor does not count\n"
+                "perfkit doctor --ceilings              measure what % of floor is taken from\n",
+    .options = options,
+    .options_bytes = sizeof(struct doctor_options),
+    .exact_args = "0",
+    .format = format,
+    .run = run,
+};

@@ -1,0 +1,244 @@
+/* Doctor, rows: each checks one facility and reports what was found, what is missing, and how to enable it. */
+#include "cmd/doctor/doctor.h"
+
+#include "base/build.h"
+#include "base/units.h"
+#include "bench/worker/launch_trial.h"
+#include "build_config.h"
+#include "device/blas.h"
+#include "machine/machine.h"
+#include "store/store.h"
+
+#ifdef PK_HAVE_CUDA
+#include "device/cuda/library.h"
+#endif
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ARENA(d) ((d)->app->arena)
+
+static const char *bytes_text(int64_t bytes, struct pk_arena *a)
+{
+    char *text = pk_alloc(a, 32);
+    return bytes > 0 ? pk_format_bytes(bytes, text, 32) : "unknown";
+}
+
+static struct pk_finding look_cpu(struct doctor *d)
+{
+    const struct pk_machine *m = &d->machine;
+    const bool guest = *m->virt && strcmp(m->virt, "none") != 0;
+    const char *found = pk_printf(
+        ARENA(d), "%s, %s; sockets %u, cores %u, threads %u, NUMA nodes %u; L2 %s, L3 %s%s", m->cpu_model,
+        m->isa, m->sockets, m->cores, m->threads, m->numa_nodes, bytes_text(m->l2_bytes, ARENA(d)),
+        bytes_text(m->l3_bytes, ARENA(d)), guest ? " as the hypervisor reports them" : "");
+    if (!m->cores || !*m->cpu_model)
+        return (struct pk_finding){FOUND_WARN, found, "/proc and /sys cannot be read: mount them"};
+    return (struct pk_finding){FOUND_OK, found, NULL};
+}
+
+static struct pk_finding look_ram(struct doctor *d)
+{
+    struct pk_limits l;
+    pk_machine_limits("/", &l);
+    int64_t available = pk_machine_available_bytes("/");
+    const char *limit = l.memory_bytes ? pk_printf(ARENA(d), ", control group's limit %s",
+                                                   bytes_text(l.memory_bytes, ARENA(d)))
+                                       : "";
+    if (available <= 0)
+        return (struct pk_finding){FOUND_WARN, "/proc/meminfo cannot be read", "mount /proc"};
+    return (struct pk_finding){FOUND_OK,
+                               pk_printf(ARENA(d), "%s available%s; a worker may take %s",
+                                         bytes_text(available, ARENA(d)), limit,
+                                         bytes_text(available / 10 * 9, ARENA(d))),
+                               NULL};
+}
+
+/* The facts of the CPU device that say how it computes. */
+struct blas_facts {
+    struct pk_arena *arena;
+    const char *blas, *core, *other, *bf16, *warning;
+};
+
+static void take_fact(void *user, const char *key, const char *value)
+{
+    struct blas_facts *f = user;
+    const char **slot = !strcmp(key, "blas")           ? &f->blas
+                        : !strcmp(key, "blas_core")    ? &f->core
+                        : !strcmp(key, "blas_other")   ? &f->other
+                        : !strcmp(key, "bf16")         ? &f->bf16
+                        : !strcmp(key, "blas_warning") ? &f->warning
+                        : !strcmp(key, "bf16_warning") ? &f->warning
+                                                       : NULL;
+    if (slot)
+        *slot = pk_strdup(f->arena, value);
+}
+
+static struct pk_finding look_blas(struct doctor *d)
+{
+    struct blas_facts f = {.arena = ARENA(d)};
+    const struct pk_device_options one = {.threads = 1, .no_bind = true};
+    struct pk_device dev;
+    struct pk_err err;
+    if (pk_device_open(&dev, "cpu", &one, &err))
+        return (struct pk_finding){FOUND_NO, pk_strdup(ARENA(d), err.what), pk_strdup(ARENA(d), err.fix)};
+    pk_device_facts(&dev, take_fact, &f);
+    pk_device_close(&dev);
+    const char *found = pk_printf(ARENA(d), "%s%s%s%s%s; bf16: %s", f.blas ? f.blas : "own",
+                                  f.core ? ", core " : "", f.core ? f.core : "",
+                                  f.other ? "; where it is faster " : "", f.other ? f.other : "", f.bf16);
+    return (struct pk_finding){f.warning ? FOUND_WARN : FOUND_OK, found, f.warning};
+}
+
+static struct pk_finding look_clock(struct doctor *d)
+{
+    struct pk_clock_facts c;
+    pk_machine_clock("/", ARENA(d), &c);
+    const char *found = pk_printf(ARENA(d), "%s, resolution %llu ns, a reading costs %llu ns",
+                                  *c.source ? c.source : "unknown source",
+                                  (unsigned long long)c.resolution_ns, (unsigned long long)c.cost_ns);
+    if (c.cost_ns <= 100)
+        return (struct pk_finding){FOUND_OK, found, NULL};
+    return (struct pk_finding){FOUND_WARN, found, "a clocksource read in user mode (tsc) costs 20 to 30 ns"};
+}
+
+static struct pk_finding look_store(struct doctor *d)
+{
+    const char *path;
+    struct pk_err err;
+    bool network;
+    if (pk_store_path(ARENA(d), d->app->globals->db, &path, &err))
+        return (struct pk_finding){FOUND_NO, pk_strdup(ARENA(d), err.what), pk_strdup(ARENA(d), err.fix)};
+    if (pk_store_try(path, &err))
+        return (struct pk_finding){FOUND_NO, pk_printf(ARENA(d), "%s: %s", err.what, err.why),
+                                   pk_strdup(ARENA(d), err.fix)};
+    const char *fs = pk_machine_filesystem(path, ARENA(d), &network);
+    const char *found = pk_printf(ARENA(d), "%s (%s)", path, fs);
+    if (!network)
+        return (struct pk_finding){FOUND_OK, found, NULL};
+    return (struct pk_finding){FOUND_WARN, found,
+                               "a network file system: slow, and locks may fail; --db on a local disk"};
+}
+
+static struct pk_finding look_numpy(struct doctor *d)
+{
+    const char *chosen = secure_getenv("PERFKIT_PYTHON"), *python = chosen ? chosen : "python3";
+    const char *version = pk_machine_python_module(python, "numpy", ARENA(d));
+    if (version)
+        return (struct pk_finding){FOUND_OK, pk_printf(ARENA(d), "numpy %s: --peer numpy-attention", version),
+                                   NULL};
+    return (struct pk_finding){FOUND_NO,
+                               pk_printf(ARENA(d), "%s has no numpy: the NumPy peer cannot run", python),
+                               "install it there, or name another interpreter in PERFKIT_PYTHON"};
+}
+
+static struct pk_finding feature(const char *name)
+{
+    const struct pk_feature *f = pk_feature(name);
+    return (struct pk_finding){f->absent ? FOUND_NO : FOUND_OK, f->absent ? f->absent : f->summary,
+                               f->enable};
+}
+
+static struct pk_finding look_cuda(struct doctor *d)
+{
+    const char *reason = pk_device_unavailable(PK_DEVICE_CUDA);
+    const struct pk_feature *f = pk_feature("cuda");
+    if (f->absent || !reason)
+        return feature("cuda");
+    return (struct pk_finding){FOUND_NO, reason, "install the NVIDIA driver; in a container: --gpus all"};
+}
+
+#ifdef PK_HAVE_CUDA
+static struct pk_finding look_library(struct doctor *d, enum pk_cuda_library which)
+{
+    struct pk_library l;
+    struct pk_err err;
+    if (pk_library_open(which, NULL, ARENA(d), &l, &err))
+        return (struct pk_finding){FOUND_NO, pk_strdup(ARENA(d), err.why), pk_strdup(ARENA(d), err.fix)};
+    const int folder = (int)(strrchr(l.path, '/') - l.path);
+    const char *found =
+        pk_printf(ARENA(d), "%s %s in %.*s", pk_library_name(which), l.version, folder, l.path);
+    pk_library_close(&l);
+    return (struct pk_finding){FOUND_OK, found, NULL};
+}
+#define LIBRARY(name, which)                                                                                 \
+    static struct pk_finding name(struct doctor *d)                                                          \
+    {                                                                                                        \
+        return look_library(d, which);                                                                       \
+    }
+#else
+#define LIBRARY(name, which)                                                                                 \
+    static struct pk_finding name(struct doctor *d)                                                          \
+    {                                                                                                        \
+        return feature("cuda");                                                                              \
+    }
+#endif
+
+LIBRARY(look_cublaslt, PK_LIB_CUBLASLT)
+LIBRARY(look_cudnn, PK_LIB_CUDNN)
+LIBRARY(look_nccl, PK_LIB_NCCL)
+LIBRARY(look_cupti, PK_LIB_CUPTI)
+LIBRARY(look_nvml, PK_LIB_NVML)
+
+static struct pk_finding look_mpi(struct doctor *d)
+{
+    struct pk_launch_found f;
+    struct pk_err err;
+    char took[32];
+    if (pk_feature("mpi")->absent && !secure_getenv("PERFKIT_MPI"))
+        return feature("mpi");
+    if (pk_launch_try(&pk_stop_flag, ARENA(d), &f, &err))
+        return (struct pk_finding){FOUND_NO, "not tried: a signal asked perfkit to stop", NULL};
+    if (!f.library)
+        return (struct pk_finding){FOUND_NO, f.why, NULL};
+    return (struct pk_finding){FOUND_OK,
+                               pk_printf(ARENA(d), "%s: two ranks started in %s", f.library,
+                                         pk_format_ns((double)f.ns, took, sizeof took)),
+                               NULL};
+}
+
+/* The second library of products, beside OpenBLAS; with PERFKIT_BLAS there is but one. */
+static struct pk_finding look_onednn(struct doctor *d)
+{
+    struct pk_blas b;
+    if (pk_feature("onednn")->absent)
+        return feature("onednn");
+    if (secure_getenv("PERFKIT_BLAS"))
+        return (struct pk_finding){FOUND_NO, "not looked for: PERFKIT_BLAS names the library to use", NULL};
+    pk_blas_open_other(&b, &(struct pk_blas){.kind = PK_BLAS_OPENBLAS});
+    const bool found = b.kind == PK_BLAS_ONEDNN;
+    const char *name = pk_strdup(ARENA(d), b.name);
+    pk_blas_close(&b);
+    return found ? (struct pk_finding){FOUND_OK, name, NULL}
+                 : (struct pk_finding){
+                       FOUND_NO,
+                       "libdnnl.so was not found: products of fp32 are of one library, and bf16 is widened",
+                       "sudo apt-get install libdnnl2"};
+}
+
+const struct pk_doctor_row pk_doctor_rows[] = {
+    {"cpu", look_cpu},
+    {"virtualisation", pk_look_virtualisation},
+    {"governor", pk_look_governor},
+    {"turbo", pk_look_turbo},
+    {"smt", pk_look_smt},
+    {"thp", pk_look_thp},
+    {"cgroup", pk_look_cgroup},
+    {"steal", pk_look_steal},
+    {"pressure", pk_look_pressure},
+    {"noise", pk_look_noise},
+    {"ram", look_ram},
+    {"blas", look_blas},
+    {"clock", look_clock},
+    {"store", look_store},
+    {"numpy", look_numpy},
+    {"cuda", look_cuda},
+    {"cublaslt", look_cublaslt},
+    {"cudnn", look_cudnn},
+    {"nccl", look_nccl},
+    {"cupti", look_cupti},
+    {"nvml", look_nvml},
+    {"mpi", look_mpi},
+    {"onednn", look_onednn},
+    {NULL, NULL},
+};

@@ -1,0 +1,201 @@
+/* Dispatch: from argv to a command's run(). */
+#include "base/assert.h"
+#include "base/build.h"
+#include "base/suggest.h"
+#include "cmd/frame/frame.h"
+#include "cmd/list/describe.h"
+#include "device/bf16.h"
+#include "device/blas.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* PERFKIT_ variables that are no option. */
+static const struct pk_opt_variable variables[] = {
+    {"PERFKIT_WIRE_FD"},             /* where a worker or a measured program writes its samples */
+    {"PERFKIT_PYTHON"},              /* the interpreter of peers */
+    {"PERFKIT_PEERS"},               /* more peers than the installed ones */
+    {"PERFKIT_BLAS", pk_blas_words}, /* device/blas.h */
+    {"PERFKIT_OPENBLAS"},            /* likewise */
+    {"PERFKIT_BF16", pk_bf16_words}, /* device/bf16.h */
+    {"PERFKIT_CUDA_LIBS"},           /* device/cuda/library.h */
+    {"PERFKIT_MPI"},                 /* comm/mpi_load.h */
+    {"PERFKIT_FAIL_ALLOC"},          /* fault injection, for tests */
+    {0},
+};
+
+static size_t count_commands(void)
+{
+    size_t n = 0;
+    while (pk_commands[n])
+        n++;
+    return n;
+}
+
+void pk_command_names(struct pk_texts *names, struct pk_arena *a)
+{
+    for (size_t i = 0; pk_commands[i]; i++)
+        if (!pk_commands[i]->hidden)
+            pk_texts_add(names, pk_commands[i]->name, a);
+}
+
+/* An experiment stands behind run. */
+static void refuse_unknown(const char *name, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_texts commands = {0}, experiments = {0};
+    pk_command_names(&commands, &a);
+    pk_describe_names(&experiments, &a);
+    pk_fail(err, PK_E_USAGE, "there is no command '%.100s'", name);
+    pk_why(err, "the first argument of perfkit is a command");
+    const char *near = pk_suggest(name, commands.v, commands.n);
+    const char *experiment = pk_suggest(name, experiments.v, experiments.n);
+    if (near)
+        pk_fix(err, "did you mean '%s'?", near);
+    else if (experiment)
+        pk_fix(err, "did you mean 'run %s'?", experiment);
+    else
+        pk_fix(err, "perfkit help lists them");
+}
+
+const struct pk_cmd *pk_command_find(const char *name, struct pk_err *err)
+{
+    for (size_t i = 0; pk_commands[i]; i++)
+        if (!strcmp(pk_commands[i]->name, name))
+            return pk_commands[i];
+    refuse_unknown(name, err);
+    return NULL;
+}
+
+const struct pk_opt_known *pk_known_options(struct pk_arena *a)
+{
+    size_t n = count_commands();
+    struct pk_opt_section *sections = pk_new_n(a, struct pk_opt_section, n);
+    for (size_t i = 0; i < n; i++)
+        sections[i] = (struct pk_opt_section){pk_commands[i]->name, pk_commands[i]->options};
+    struct pk_opt_known *known = pk_new(a, struct pk_opt_known);
+    *known = (struct pk_opt_known){sections, n, pk_global_rows, variables};
+    return known;
+}
+
+/* "1", "0-1", "2", "0+" -> bounds. */
+static void read_arity(const char *text, size_t *least, size_t *most)
+{
+    char *end;
+    *least = strtoul(text, &end, 10);
+    *most = *end == '+' ? SIZE_MAX : *end == '-' ? strtoul(end + 1, NULL, 10) : *least;
+}
+
+static enum pk_code check_arity(const struct pk_cmd *c, size_t n, struct pk_err *err)
+{
+    size_t least, most;
+    read_arity(c->exact_args, &least, &most);
+    if (n >= least && n <= most)
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "perfkit %s: %s argument%s", c->name, n < least ? "too few" : "too many",
+            n ? "s" : "s, none given");
+    pk_why(err, "usage: perfkit %s", c->usage);
+    return pk_fix(err, "perfkit %s -h shows examples", c->name);
+}
+
+/* Runs the command with its output open; keeps what it printed, whole. */
+static enum pk_code run_command(const struct pk_cmd *c, struct pk_app *app, struct pk_err *err)
+{
+    enum pk_format format;
+    struct pk_output output;
+    struct pk_err late = {0};
+    const char *asked = c->format ? c->format(app) : NULL;
+    const char *format_name = c->format_first ? app->args.v[0] : asked ? asked : app->globals->format;
+    if (pk_format_parse(format_name, &format, err) ||
+        pk_output_open(app->globals->output, app->arena, &output, err))
+        return err->code;
+    struct pk_out_options options = pk_out_options_of(app->globals, format);
+    app->out = pk_out_open(output.f, &options);
+    app->text = output.f;
+    enum pk_code rc = c->run(app, err);
+    bool silent = pk_out_cancel(app->out);
+    if ((rc && silent) || app->mute) {
+        pk_output_discard(&output);
+        return rc;
+    }
+    enum pk_code written = silent ? PK_OK : pk_out_close(app->out, &late);
+    if (written)
+        pk_output_discard(&output);
+    else
+        written = pk_output_keep(&output, &late);
+    if (app->parting && !written)
+        pk_note(app, "%s", app->parting);
+    if (rc && written)
+        pk_print_error(&late);
+    if (written && !rc)
+        *err = late;
+    return rc ? rc : written;
+}
+
+/* Help goes to standard output; what printing it meets is found by main. */
+static enum pk_code print(const char *text)
+{
+    fputs(text, stdout);
+    return PK_OK;
+}
+
+static enum pk_code start_command(const struct pk_cmd *c, int argc, const char **argv, struct pk_arena *a,
+                                  struct pk_err *err)
+{
+    struct pk_globals globals = {0};
+    struct pk_app app = {.arena = a, .globals = &globals, .argc = argc, .argv = argv};
+    app.options = pk_alloc(a, c->options_bytes + 1);
+    app.tables[0] = (struct pk_opt_table){.rows = pk_global_rows, .target = &globals};
+    app.tables[1] = (struct pk_opt_table){.rows = c->options, .target = app.options};
+    struct pk_opt_input in = {.command = c->name,
+                              .argc = argc - 1,
+                              .argv = argv + 1,
+                              .environ_ = (const char *const *)environ,
+                              .known = pk_known_options(a),
+                              .lenient = c->explains};
+    const char *first = c->more ? pk_opt_first_argument(&in, app.tables, 2) : NULL;
+    if (first && c->more(first, &app.tables[2].rows, a, err))
+        return err->code;
+    int help;
+    if (pk_opt_parse(&in, app.tables, 3, a, &app.args, &help, err))
+        return err->code;
+    if (help)
+        return print(
+            pk_usage_command(c, app.tables, help > 1, pk_out_options_of(&globals, PK_FMT_TABLE).width, a));
+    if (check_arity(c, app.args.n, err))
+        return err->code;
+    return run_command(c, &app, err);
+}
+
+static enum pk_code no_command(const char *arg, struct pk_arena *a, struct pk_err *err)
+{
+    if (arg) {
+        pk_fail(err, PK_E_USAGE, "the option %.100s stands before a command", arg);
+        pk_why(err, "options follow the command they belong to");
+        return pk_fix(err, "perfkit COMMAND %.100s", arg);
+    }
+    fputs(pk_usage_program(a), stderr);
+    pk_fail(err, PK_E_USAGE, "no command was given");
+    pk_why(err, "the first argument of perfkit is a command");
+    return pk_fix(err, "perfkit run attention-scaling");
+}
+
+static bool one_of(const char *s, const char *a, const char *b)
+{
+    return !strcmp(s, a) || !strcmp(s, b);
+}
+
+enum pk_code pk_dispatch(int argc, const char **argv, struct pk_arena *a, struct pk_err *err)
+{
+    const char *first = argc > 1 ? argv[1] : NULL;
+    if (first && one_of(first, "--version", "version"))
+        return print(pk_printf(a, "perfkit %s\n", pk_version));
+    if (first && (one_of(first, "-h", "--help") || !strcmp(first, "help")))
+        return argc == 2 ? print(pk_usage_program(a)) : start_command(&pk_cmd_help, argc, argv, a, err);
+    if (!first || *first == '-')
+        return no_command(first, a, err);
+    const struct pk_cmd *c = pk_command_find(first, err);
+    return c ? start_command(c, argc, argv, a, err) : err->code;
+}

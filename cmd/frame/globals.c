@@ -1,0 +1,111 @@
+/* Globals: the options that every command has, and how a terminal is treated because of them. */
+#include "cmd/frame/frame.h"
+
+#include "bench/worker/launch.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define O(field) offsetof(struct pk_globals, field)
+
+static const char *const formats[] = {"table", "markdown", "csv", "json", "jsonl", NULL};
+static const char *const when[] = {"auto", "always", "never", NULL};
+static const char *const progress[] = {"auto", "plain", "none", NULL};
+
+const struct pk_opt pk_global_rows[] = {
+    {.name = "db",
+     .type = PK_OPT_TEXT,
+     .offset = O(db),
+     .arg = "FILE",
+     .group = "Every command",
+     .help = "the store; without it $XDG_DATA_HOME/perfkit/perfkit.db"},
+    {.name = "format",
+     .type = PK_OPT_CHOICE,
+     .offset = O(format),
+     .arg = "FORMAT",
+     .choices = formats,
+     .def = "table",
+     .help = "how results are printed"},
+    {.name = "output",
+     .letter = 'o',
+     .type = PK_OPT_TEXT,
+     .offset = O(output),
+     .arg = "FILE",
+     .cli_only = true,
+     .help = "write results there instead of standard output; the file appears when they are complete"},
+    {.name = "color",
+     .type = PK_OPT_CHOICE,
+     .offset = O(color),
+     .arg = "WHEN",
+     .choices = when,
+     .def = "auto",
+     .help = "colour on a terminal (auto), always or never; NO_COLOR and FORCE_COLOR are heard"},
+    {.name = "width",
+     .type = PK_OPT_INT,
+     .offset = O(width),
+     .arg = "N",
+     .min = -1,
+     .max = 10000,
+     .def = "-1",
+     .help = "columns that tables may take; 0 is no limit, -1 the terminal's width and no limit elsewhere"},
+    {.name = "progress",
+     .type = PK_OPT_CHOICE,
+     .offset = O(progress),
+     .arg = "HOW",
+     .choices = progress,
+     .def = "auto",
+     .help = "progress on standard error: a line redrawn on a terminal (auto), plain lines, none"},
+    {.name = "quiet",
+     .letter = 'q',
+     .type = PK_OPT_FLAG,
+     .offset = O(quiet),
+     .help = "no notes on standard error; errors and warnings stay"},
+    {0},
+};
+
+static bool set_in_environment(const char *name)
+{
+    const char *v = getenv(name);
+    return v && *v;
+}
+
+/* Launchers give their processes a terminal, whatever their own output is. */
+static bool to_terminal(const struct pk_globals *g)
+{
+    return !g->output && !pk_launched().by && isatty(STDOUT_FILENO);
+}
+
+/* The flag beats NO_COLOR beats FORCE_COLOR beats what standard output is. */
+static bool wants_color(const struct pk_globals *g)
+{
+    const char *term = getenv("TERM"), *force = getenv("FORCE_COLOR");
+    if (strcmp(g->color, "auto"))
+        return !strcmp(g->color, "always");
+    if (set_in_environment("NO_COLOR"))
+        return false;
+    if (force && *force)
+        return strcmp(force, "0");
+    return to_terminal(g) && term && *term && strcmp(term, "dumb");
+}
+
+static unsigned width_of(const struct pk_globals *g)
+{
+    struct winsize w;
+    if (g->width >= 0)
+        return (unsigned)g->width;
+    if (!to_terminal(g))
+        return 0;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) || !w.ws_col ? 80 : w.ws_col;
+}
+
+struct pk_out_options pk_out_options_of(const struct pk_globals *g, enum pk_format format)
+{
+    return (struct pk_out_options){.format = format, .color = wants_color(g), .width = width_of(g)};
+}
+
+bool pk_for_people(const struct pk_app *app)
+{
+    return strcmp(app->globals->format, "table") == 0 || strcmp(app->globals->format, "markdown") == 0;
+}

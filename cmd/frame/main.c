@@ -1,0 +1,110 @@
+/* Main: the process around a command: signals, standard streams, exit status. */
+#include "cmd/frame/frame.h"
+
+#include "bench/worker/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PATIENCE_S = 2 }; /* with the launcher */
+
+volatile int pk_stop_flag;
+
+/* The first signal asks for an orderly end, the second one ends. */
+static void on_stop_signal(int sig)
+{
+    if (pk_stop_flag) {
+        pk_output_forget();
+        _exit(130);
+    }
+    pk_stop_flag = sig;
+}
+
+/* A signal that is ignored when we start (nohup, a shell's background job) stays ignored. */
+static void stop_on(int sig)
+{
+    struct sigaction old, new = {.sa_handler = on_stop_signal};
+    sigemptyset(&new.sa_mask);
+    if (!sigaction(sig, NULL, &old) && old.sa_handler != SIG_IGN)
+        sigaction(sig, &new, NULL);
+}
+
+static void on_memory_refused(size_t bytes)
+{
+    struct pk_err err;
+    pk_fail(&err, PK_E_INTERNAL, "out of memory");
+    pk_why(&err, "the system refused %zu bytes", bytes);
+    pk_fix(&err, "free memory, or ask for less at once; what was recorded so far is safe");
+    pk_print_error(&err);
+    pk_output_forget();
+    _exit(1);
+}
+
+/* A closed standard stream would be given to the first file opened, a database even. The wrong direction
+ * makes its use fail as before. */
+static void occupy_standard_streams(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd ? O_RDONLY : O_WRONLY) != fd)
+            _exit(1);
+}
+
+/* For tests: PERFKIT_FAIL_ALLOC=n refuses the n-th allocation. */
+static void inject_fault(void)
+{
+    const char *n = secure_getenv("PERFKIT_FAIL_ALLOC");
+    if (n)
+        pk_arena_fail_after(strtoul(n, NULL, 10));
+}
+
+/* What was printed must have arrived; a reader that left early (| head) has what it wanted. */
+static enum pk_code finish_stdout(struct pk_err *err)
+{
+    if (!fflush(stdout) || errno == EPIPE)
+        return PK_OK;
+    pk_fail(err, PK_E_IO, "cannot write to standard output");
+    pk_why(err, "%s", strerror(errno));
+    return pk_fix(err, "free space there, or write to a file with -o FILE");
+}
+
+/* What is wrong with a command line, every rank of a launcher meets. Rank 0 says it, its exit status makes the launcher end the others, and
+ * one that is left after a while has something of its own to say. */
+static bool said_by_rank_0(struct pk_err *err)
+{
+    const struct pk_launched l = pk_launched();
+    if (l.rank == 0)
+        return false;
+    nanosleep(&(struct timespec){.tv_sec = PATIENCE_S}, NULL);
+    if (pk_stop_flag)
+        return true;
+    if (strncmp(err->what, "rank ", strlen("rank ")) != 0)
+        pk_within(err, "rank %u", l.rank);
+    return false;
+}
+
+int main(int argc, const char **argv)
+{
+    struct pk_err err = {0};
+    struct pk_arena arena = {0};
+    occupy_standard_streams();
+    setlocale(LC_CTYPE, ""); /* what a terminal can show; numbers stay in the C locale */
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error to tell, not a death */
+    stop_on(SIGINT);
+    stop_on(SIGTERM);
+    pk_set_oom_handler(on_memory_refused);
+    inject_fault();
+    enum pk_code rc = pk_dispatch(argc, argv, &arena, &err);
+    if (!rc)
+        rc = finish_stdout(&err);
+    if (rc && !said_by_rank_0(&err))
+        pk_print_error(&err);
+    pk_arena_free(&arena);
+    return pk_exit_status(rc);
+}

@@ -1,0 +1,132 @@
+/* Message: errors, warnings and notes on standard error, and the exit status of an error. */
+#include "cmd/frame/frame.h"
+#include "cmd/frame/progress.h"
+#include "out/text.h"
+
+#include <limits.h>
+#include <stdarg.h>
+#include <string.h>
+
+static const struct {
+    enum pk_code code;
+    int status;
+} statuses[] = {
+    {PK_OK, 0},
+    {PK_E_INTERNAL, 1},
+    {PK_E_IO, 1},
+    {PK_E_CHECK, 1},
+    {PK_E_USAGE, 2},
+    {PK_E_REGRESSION, 3},
+    {PK_E_UNDECIDED, 4},
+    {PK_E_NOT_COMPARABLE, 5},
+    {PK_E_NOTHING, 6},
+    {PK_E_UNAVAILABLE, 6},
+    {PK_E_INTERRUPTED, 130},
+};
+
+int pk_exit_status(enum pk_code code)
+{
+    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
+        if (statuses[i].code == code)
+            return statuses[i].status;
+    return 1;
+}
+
+/* What is said is written as one piece, for the ranks of a run share a terminal; in several where it is longer than a pipe takes
+ * undivided. Nothing is allocated: memory that was refused is said too. */
+struct said {
+    char s[PIPE_BUF];
+    size_t n;
+};
+
+static void put(struct said *t)
+{
+    fwrite(t->s, 1, t->n, stderr);
+    t->n = 0;
+}
+
+static void add(struct said *t, const char *s, size_t n)
+{
+    for (; n; n--, s++) {
+        if (t->n == sizeof t->s)
+            put(t);
+        t->s[t->n++] = *s;
+    }
+}
+
+/* Names that were typed or stored may hold what would command a terminal. Lines stay lines. */
+static void add_safe(struct said *t, const char *text)
+{
+    static const char bad[] = "\xef\xbf\xbd";
+    while (*text) {
+        uint32_t code;
+        const size_t bytes = pk_utf8_next(text, &code);
+        if (code == PK_UTF8_BAD || (pk_utf8_unsafe(code) && code != '\n' && code != '\t'))
+            add(t, bad, sizeof bad - 1);
+        else
+            add(t, text, bytes);
+        text += bytes;
+    }
+}
+
+static void add_line(struct said *t, const char *head, const char *text)
+{
+    add(t, head, strlen(head));
+    add_safe(t, text);
+    add(t, "\n", 1);
+}
+
+void pk_print_error(const struct pk_err *err)
+{
+    struct said t = {.n = 0};
+    add_line(&t, "perfkit: ", err->what);
+    if (err->why[0])
+        add_line(&t, "  why: ", err->why);
+    if (err->fix[0])
+        add_line(&t, "  try: ", err->fix);
+    put(&t);
+}
+
+enum pk_code pk_another_error(enum pk_code rc, const struct pk_err *next, struct pk_err *err)
+{
+    if (rc)
+        pk_print_error(err);
+    *err = *next;
+    return err->code;
+}
+
+enum pk_code pk_all_errors(const struct pk_errs *errs, struct pk_err *err)
+{
+    enum pk_code rc = PK_OK;
+    for (size_t i = 0; i < errs->n; i++)
+        rc = pk_another_error(rc, &errs->v[i], err);
+    return rc;
+}
+
+static void say(const struct pk_app *app, const char *head, const char *fmt, va_list ap)
+{
+    if (app->progress)
+        pk_progress_erase(app->progress);
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct said t = {.n = 0};
+    add_line(&t, head, pk_vprintf(&a, fmt, ap));
+    put(&t);
+}
+
+void pk_note(const struct pk_app *app, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    if (!app->globals->quiet && !app->mute)
+        say(app, "perfkit: ", fmt, ap);
+    va_end(ap);
+}
+
+void pk_warn(const struct pk_app *app, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    if (!app->mute)
+        say(app, "perfkit: warning: ", fmt, ap);
+    va_end(ap);
+}

@@ -1,0 +1,84 @@
+/* Output: standard output, or the file of -o, which is written completely or not at all. */
+#include "cmd/frame/frame.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The temporary file of this process, for those who end it at once. */
+static const char *volatile unfinished;
+
+void pk_output_forget(void)
+{
+    if (unfinished)
+        unlink(unfinished);
+}
+
+enum pk_code pk_output_cannot(const char *path, struct pk_err *err)
+{
+    int reason = errno;
+    pk_fail(err, PK_E_IO, "cannot write the file '%.300s'", path);
+    pk_why(err, "%s", strerror(reason));
+    return pk_fix(err, reason == ENOENT   ? "create its directory first"
+                       : reason == EISDIR ? "name a file, not a directory"
+                       : reason == ENOSPC ? "free some space there"
+                                          : "name a file in a directory that you may write");
+}
+
+/* What is no regular file (/dev/stdout, a pipe) is written in place. */
+static enum pk_code open_in_place(const char *path, struct pk_output *o, struct pk_err *err)
+{
+    o->path = path;
+    o->f = fopen(path, "we");
+    return o->f ? PK_OK : pk_output_cannot(path, err);
+}
+
+enum pk_code pk_output_open(const char *path, struct pk_arena *a, struct pk_output *o, struct pk_err *err)
+{
+    *o = (struct pk_output){.f = stdout};
+    if (!path)
+        return PK_OK;
+    struct stat st;
+    bool exists = !stat(path, &st);
+    if (exists && S_ISDIR(st.st_mode)) {
+        errno = EISDIR;
+        return pk_output_cannot(path, err);
+    }
+    if (exists && !S_ISREG(st.st_mode))
+        return open_in_place(path, o, err);
+    if (exists && access(path, W_OK))
+        return pk_output_cannot(path, err);
+    char real[4096]; /* PATH_MAX: through symbolic links, so that the link stays one */
+    o->path = pk_strdup(a, exists && realpath(path, real) ? real : path);
+    o->temporary = pk_printf(a, "%s.%ld.tmp", o->path, (long)getpid());
+    int fd = open(o->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, exists ? st.st_mode & 0777 : 0666);
+    o->f = fd < 0 ? NULL : fdopen(fd, "w");
+    unfinished = o->f ? o->temporary : NULL;
+    return o->f ? PK_OK : pk_output_cannot(path, err);
+}
+
+enum pk_code pk_output_keep(struct pk_output *o, struct pk_err *err)
+{
+    if (o->f == stdout)
+        return PK_OK;
+    const bool torn = ferror(o->f);
+    const bool failed = fclose(o->f) || torn || (o->temporary && rename(o->temporary, o->path));
+    if (failed) {
+        pk_output_cannot(o->path, err);
+        pk_output_forget();
+    }
+    unfinished = NULL;
+    return failed ? err->code : PK_OK;
+}
+
+void pk_output_discard(struct pk_output *o)
+{
+    if (o->f == stdout)
+        return;
+    fclose(o->f);
+    pk_output_forget();
+    unfinished = NULL;
+}

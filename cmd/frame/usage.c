@@ -1,0 +1,50 @@
+/* Usage: the help of the program and of a command, from their rows. */
+#include "base/buf.h"
+#include "cmd/frame/frame.h"
+
+#include <string.h>
+
+enum { COMMAND_COLUMN = 12 };
+
+const char *pk_usage_program(struct pk_arena *a)
+{
+    struct pk_buf b = {.arena = a};
+    pk_buf_str(&b, "perfkit - measure, record and compare what makes deep-learning code fast\n\n"
+                   "usage: perfkit COMMAND [options]\n\n");
+    for (size_t i = 0; pk_commands[i]; i++)
+        if (!pk_commands[i]->hidden)
+            pk_buf_printf(&b, "  %-*s%s\n", COMMAND_COLUMN, pk_commands[i]->name, pk_commands[i]->summary);
+    pk_buf_str(&b, "\nperfkit COMMAND -h      a command in short, with examples\n"
+                   "perfkit COMMAND --help  all its options (also: perfkit help COMMAND)\n"
+                   "perfkit help EXPERIMENT an experiment's axes, variants, presets and metrics\n"
+                   "source <(perfkit completion)\n"
+                   "                        completes words in bash\n"
+                   "perfkit --version\n\n"
+                   "RUN: `@` is the newest run, `@~1` the one before; or an id, a label, FILE.db:RUN.\n"
+                   "A first one: perfkit run attention-scaling\n");
+    return pk_buf_text(&b);
+}
+
+/* Each line of text, indented by two. */
+static void add_indented(struct pk_buf *b, const char *text)
+{
+    for (; *text; text += strcspn(text, "\n"), text += *text == '\n')
+        pk_buf_printf(b, "  %.*s\n", (int)strcspn(text, "\n"), text);
+}
+
+const char *pk_usage_command(const struct pk_cmd *c, const struct pk_opt_table *tables, bool full,
+                             unsigned width, struct pk_arena *a)
+{
+    struct pk_buf b = {.arena = a};
+    pk_buf_printf(&b, "perfkit %s - %s\n\nusage: perfkit %s\n\n", c->name, c->summary, c->usage);
+    if (c->examples) {
+        pk_buf_str(&b, "examples:\n");
+        add_indented(&b, c->examples);
+        pk_buf_char(&b, '\n');
+    }
+    const struct pk_opt_table own_first[] = {tables[1], tables[2], tables[0]};
+    pk_buf_str(&b, pk_opt_help(own_first, full ? 3 : 2, full, width, a));
+    if (!full)
+        pk_buf_printf(&b, "%sall options: perfkit %s --help\n", c->options ? "\n" : "", c->name);
+    return pk_buf_text(&b);
+}

@@ -1,0 +1,169 @@
+/* calibrate: how much equal work differs on this machine, and how small a change a gate can see here.
+ *
+ * A gate whose sides are the same: fresh processes in turns. What it finds is kept, and gates use it. */
+#include "cmd/gate/gate.h"
+
+#include "base/clock.h"
+#include "base/plural.h"
+#include "base/units.h"
+#include "cmd/list/describe.h"
+#include "cmd/run/rows.h"
+
+#include <string.h>
+
+#define OF(member)         offsetof(struct gate_options, member)
+#define OF_VERDICT(member) OF(verdict.member)
+
+static const struct pk_opt options[] = {
+    {"pairs", 'n', PK_OPT_INT, OF(pairs), "N", 4, 1000, .def = "20", .group = "How long",
+     .help = "pairs of processes, of equal work"},
+    {"budget", 0, PK_OPT_DURATION, PK_RUN_AT(budget_ns), "TIME", 1, 3.1536e16,
+     .help = "time for all pairs; four of them are the fewest that say anything"},
+    {"metric", 'm', PK_OPT_LIST, OF_VERDICT(metrics), "NAME", .help = "of this metric; without it, of times"},
+    {"all-metrics", 0, PK_OPT_FLAG, OF_VERDICT(all_metrics), .help = "of every metric that is not exact"},
+    {"name", 0, PK_OPT_TEXT, OF(name), "NAME", .help = "what to call the case of a command"},
+    {"prepare", 0, PK_OPT_TEXT, OF(prepare), "LINE", .code = true,
+     .help = "shell line before each run of a command, not timed"},
+    PK_RUN_ROWS_GRID,
+    PK_RUN_ROWS_PLACE,
+    {"timeout", 0, PK_OPT_DURATION, PK_RUN_AT(timeout_ns), "TIME", 1e6, 3.1536e16, .def = "10m",
+     .group = "One process", .help = "longest time for one case, or one run of a command"},
+    PK_RUN_ROWS_PROCESS,
+    PK_RUN_ROWS_DEVICE,
+    {"label", 'l', PK_OPT_TEXT, PK_RUN_AT(label), "NAME", .group = "The record",
+     .help = "names the two runs NAME-a and NAME-b"},
+    {"tag", 0, PK_OPT_LIST, PK_RUN_AT(tags), "KEY=VALUE", .help = "anything else to remember of them"},
+    {"no-save", 0, PK_OPT_FLAG, PK_RUN_AT(no_save),
+     .help = "print the table, record nothing: gates do not use it"},
+    {0},
+};
+
+static enum pk_code more_options(const char *experiment, const struct pk_opt **rows, struct pk_arena *a,
+                                 struct pk_err *err)
+{
+    const struct pk_probe *p = pk_probe_find(experiment);
+    *rows = p ? pk_run_axis_rows(p, options, a) : NULL; /* else a command */
+    return PK_OK;
+}
+
+/* --- both sides ------------------------------------------------------------------------------------------------------- */
+
+static bool is_command(const struct pk_app *app)
+{
+    for (int i = 0; i < app->argc; i++)
+        if (strcmp(app->argv[i], "--") == 0)
+            return true;
+    return false;
+}
+
+static const char *const *words_of(const struct pk_texts *args, struct pk_arena *a)
+{
+    const char **argv = pk_new_n(a, const char *, args->n + 1);
+    memcpy(argv, args->v, args->n * sizeof *argv);
+    return argv;
+}
+
+static void set_sides(struct gate_entry *e, const char *const *argv, const char *text)
+{
+    struct pk_arena *a = e->app->arena;
+    for (int i = 0; i < PK_SIDES; i++) {
+        struct gate_side *s = &e->side[i];
+        *s = (struct gate_side){.option = i == PK_BASE ? "a" : "b", .text = text, .argv = argv};
+        s->run = (struct run){.app = e->app, .o = pk_new(a, struct run_options), .probe = e->probe};
+        *s->run.o = e->o->run;
+    }
+}
+
+/* Without an experiment the smallest one that says something of the machine. */
+static enum pk_code read_sides(struct gate_entry *e, struct pk_err *err)
+{
+    const struct pk_texts *args = &e->app->args;
+    if (args->n && is_command(e->app)) {
+        const char *const *argv = words_of(args, e->app->arena);
+        set_sides(e, argv, argv[0]);
+        return pk_program_find(argv, err);
+    }
+    if (args->n > 1) {
+        pk_fail(err, PK_E_USAGE, "'%s' is one argument too many", args->v[1]);
+        pk_why(err, "an experiment is calibrated alone, and a command stands behind --");
+        return pk_fix(err, "perfkit calibrate -- %s %s ...", args->v[0], args->v[1]);
+    }
+    if (!args->n && !e->o->run.preset)
+        e->o->run.preset = "smoke";
+    if (pk_describe_find(args->n ? args->v[0] : "attention-scaling", &e->probe, err))
+        return err->code;
+    set_sides(e, pk_native_provider.argv, e->probe->name);
+    return PK_OK;
+}
+
+/* --- answering -------------------------------------------------------------------------------------------------------- */
+
+static enum pk_code nothing_known(const struct gate *g, struct pk_err *err)
+{
+    pk_fail(err, PK_E_UNDECIDED, "the noise could not be estimated from %s",
+            pk_plural(g->result.pairs, "pair", g->app->arena));
+    pk_why(err, "no row has four undisturbed pairs of positive figures that may differ");
+    return pk_fix(err, "give it more time (--budget) or pairs, or choose another --metric");
+}
+
+static enum pk_code answer(struct gate *g, struct pk_err *err)
+{
+    struct pk_arena *a = g->app->arena;
+    struct pk_err late;
+    char took[32];
+    if (pk_gate_print_calibration(&g->entries[0], g->app->out, &late))
+        return *err = late, late.code;
+    const struct pk_ended_gate ended = pk_gate_as_ended(g);
+    if (pk_gate_ended(&ended, err))
+        return err->code;
+    if (!g->entries[0].n_calibrated)
+        return nothing_known(g, err);
+    pk_format_ns((double)(pk_clock_ns() - g->began_ns), took, sizeof took);
+    g->app->parting =
+        pk_printf(a, "calibrated %s with %s in %s%s", pk_plural(g->entries[0].n_calibrated, "row", a),
+                  pk_plural(g->result.pairs, "pair", a), took,
+                  g->o->run.no_save ? "; not recorded" : "; gates of these cases on this machine use it");
+    return PK_OK;
+}
+
+static enum pk_code check_options(const struct gate_entry *e, struct pk_err *err)
+{
+    static const char *const of_record[] = {"label", "tag", NULL}, *const one_by_one[] = {"metric", NULL};
+    const struct pk_opt_table *table = &e->app->tables[1];
+    if (pk_opt_apart(table, "no-save", of_record, "nothing is recorded", err) ||
+        pk_opt_apart(table, "all-metrics", one_by_one, "one chooses metrics, the other takes all", err) ||
+        pk_label_check(e->o->run.label, err) || pk_text_check("name", e->o->name, err))
+        return err->code;
+    return pk_text_check("prepare", e->o->prepare, err);
+}
+
+static enum pk_code run(struct pk_app *app, struct pk_err *err)
+{
+    struct gate_options *o = app->options;
+    struct gate_entry only = {.app = app, .o = o};
+    struct gate g = {.app = app,
+                     .o = o,
+                     .entries = &only,
+                     .n_entries = 1,
+                     .began_ns = pk_clock_ns(),
+                     .samples = {.arena = app->arena}};
+    o->verdict.alpha = pk_rule_default.alpha;
+    o->verdict.min_effect = pk_rule_default.min_effect;
+    if (check_options(&only, err) || read_sides(&only, err) || pk_gate_check_words(&only, err))
+        return err->code;
+    return pk_gate_measure(&g, answer, err);
+}
+
+const struct pk_cmd pk_cmd_calibrate = {
+    .name = "calibrate",
+    .summary = "measure the noise floor: how much equal work differs here",
+    .usage = "calibrate [EXPERIMENT] [options] | calibrate [options] -- COMMAND",
+    .examples = "perfkit calibrate\n"
+                "perfkit calibrate attention-scaling --variant flash -a seq_len=1024\n"
+                "perfkit calibrate -- ./solve input\n",
+    .options = options,
+    .options_bytes = sizeof(struct gate_options),
+    .exact_args = "0+",
+    .more = more_options,
+    .run = run,
+};

@@ -1,0 +1,135 @@
+/* Gate, cases: plans and matches the cases of both sides before measuring; finds equal sides and criteria that match no expected row. */
+#include "cmd/gate/gate.h"
+
+#include "judge/gate/expected_rows.h"
+#include "judge/gate/gate_cases.h"
+#include "judge/gate/same_program.h"
+
+#include <sys/stat.h>
+
+static enum pk_code plan_side(struct gate_entry *e, struct gate_side *s, struct pk_err *err)
+{
+    struct run *r = &s->run;
+    enum pk_code rc = pk_run_choose_device(r, err);
+    if (!rc)
+        rc = pk_run_make_plan(r, err);
+    if (rc)
+        return rc;
+    struct pk_texts axes = r->o->axes, variants = r->o->variants;
+    *r->o = e->o->run; /* with what the preset says */
+    r->o->axes = axes;
+    r->o->variants = variants;
+    r->ceilings_key = pk_ceilings_key(r->device, &r->device_options, e->app->arena);
+    return PK_OK;
+}
+
+static void plans_of(struct gate_entry *e, struct pk_gate_plan plans[PK_SIDES])
+{
+    for (int i = 0; i < PK_SIDES; i++)
+        plans[i] = (struct pk_gate_plan){e->side[i].option, e->side[i].is_settings ? e->side[i].text : NULL,
+                                         &e->side[i].run.plan};
+}
+
+enum pk_code pk_gate_plan(struct gate *g, size_t part, struct pk_err *err)
+{
+    struct gate_entry *e = &g->entries[part];
+    struct pk_gate_plan plans[PK_SIDES];
+    const char *warning;
+    e->side[PK_NEW].run.said = &e->side[PK_BASE].run.plan;
+    for (int i = 0; i < PK_SIDES; i++)
+        if (plan_side(e, &e->side[i], err))
+            return err->code;
+    plans_of(e, plans);
+    for (int i = 0; i < PK_SIDES; i++)
+        e->side[i].experiment.first = g->samples.n_cases;
+    if (pk_gate_match_cases(plans, &g->samples, part, &warning, err))
+        return err->code;
+    if (warning)
+        pk_warn(e->app, "%s", warning);
+    return PK_OK;
+}
+
+bool pk_gate_equal(struct gate_entry *e)
+{
+    struct pk_gate_plan plans[PK_SIDES];
+    plans_of(e, plans);
+    return e->side[PK_BASE].is_settings
+               ? pk_gate_same_cases(plans, e->app->arena)
+               : pk_same_program(e->side[PK_BASE].argv, e->side[PK_NEW].argv, e->app->arena);
+}
+
+bool pk_gate_all_equal(const struct gate *g)
+{
+    size_t i = 0;
+    while (i < g->n_entries && g->entries[i].equal)
+        i++;
+    return i == g->n_entries;
+}
+
+/* --- criteria ------------------------------------------------------------------------------------------------------ */
+
+static bool is_this_program(const struct gate_side *s, struct pk_arena *a)
+{
+    struct stat own, its;
+    return !stat("/proc/self/exe", &own) && !stat(pk_program_path(s->argv[0], a), &its) &&
+           own.st_dev == its.st_dev && own.st_ino == its.st_ino;
+}
+
+/* A row is of both sides, so that it is enough to know one of them: another perfkit may have other metrics. */
+static bool is_known(const struct gate_entry *e)
+{
+    bool known = false;
+    for (int i = 0; e->probe && i < PK_SIDES; i++)
+        known |= e->side[i].is_settings || is_this_program(&e->side[i], e->app->arena);
+    return known;
+}
+
+enum pk_code pk_gate_check_criteria(const struct gate *g, struct pk_err *err)
+{
+    struct pk_arena *a = g->app->arena;
+    const struct pk_criteria of_all = {.all = g->thresholds, .n_all = g->o->verdict.thresholds.n};
+    struct pk_expected_rows *parts = pk_new_n(a, struct pk_expected_rows, g->n_entries);
+    struct pk_compare_options *what = pk_new_n(a, struct pk_compare_options, g->n_entries);
+    size_t known = 0;
+    for (size_t i = 0; i < g->n_entries; i++) {
+        const struct gate_entry *e = &g->entries[i];
+        if (!is_known(e))
+            continue;
+        what[i] = pk_verdict_what(&e->o->verdict);
+        parts[known] = (struct pk_expected_rows){
+            .place = e->in_suite ? pk_printf(a, "%s: [%s]", e->in_suite->place, e->in_suite->name) : NULL,
+            .thresholds = e->thresholds,
+            .n_thresholds = e->n_thresholds,
+        };
+        pk_expected_of_plan(&e->side[PK_NEW].run.plan, &g->samples, e->side[PK_BASE].experiment.first,
+                            &what[i], a, &parts[known++]);
+    }
+    struct pk_errs wrong = {.arena = a};
+    return pk_expected_rows_check(parts, known, known == g->n_entries ? &of_all : NULL, &wrong, err)
+               ? pk_all_errors(&wrong, err)
+               : PK_OK;
+}
+
+void pk_gate_note_unknown(const struct gate *g, struct pk_out *out)
+{
+    for (size_t i = 0; i < g->n_entries; i++) {
+        const struct gate_entry *e = &g->entries[i];
+        if (is_known(e) || !(e->o->verdict.thresholds.n + e->o->verdict.metrics.n))
+            continue;
+        pk_out_note(out, pk_printf(g->app->arena,
+                                   "%s%s%sWhat %s is not known in advance: --threshold and --metric are "
+                                   "validated after the first two pairs.",
+                                   e->in_suite ? "[" : "", e->in_suite ? e->in_suite->name : "",
+                                   e->in_suite ? "] " : "",
+                                   e->probe ? "other builds of perfkit report" : "a command reports"));
+    }
+}
+
+/* --- where it stands -------------------------------------------------------------------------------------------------- */
+
+void pk_gate_place(const struct pk_suite_entries *suite, const struct pk_suite_section *section,
+                   struct pk_threshold *v, size_t n, struct pk_arena *a)
+{
+    for (size_t i = 0; i < n; i++)
+        v[i].place = pk_suite_key_place(suite, section, "threshold", i, a);
+}

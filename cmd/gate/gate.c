@@ -1,0 +1,349 @@
+/* gate: two builds, commands or settings, measured in turns until it is known whether the second is slower.
+ *
+ * Measures in fresh processes, A B B A; records a run of each side; answers with a table and an exit status. */
+#include "cmd/gate/gate.h"
+
+#include "base/clock.h"
+#include "cmd/frame/progress.h"
+#include "cmd/list/describe.h"
+#include "cmd/run/rows.h"
+
+#include <string.h>
+
+#define AT(member)         offsetof(struct gate_options, member)
+#define AT_FILE(member)    AT(files.member)
+#define AT_VERDICT(member) AT(verdict.member)
+
+static const struct pk_opt gate_rows[] = {
+    {"a", 0, PK_OPT_TEXT, AT(a), "SIDE", .cli_only = true, .group = "The two sides",
+     .help = "the base: a command; with an EXPERIMENT a build of perfkit (build-main) or settings "
+             "(dtype=fp32)"},
+    {"b", 0, PK_OPT_TEXT, AT(b), "SIDE", .cli_only = true, .help = "likewise, what is judged"},
+    {"against", 0, PK_OPT_TEXT, AT(against), "BASE", .cli_only = true,
+     .help = "instead of --a and --b: judge a stored RUN (without one, the newest) by stored BASE"},
+    {"suite", 0, PK_OPT_TEXT, PK_RUN_AT(suite), "FILE", .cli_only = true,
+     .help = "instead of one thing: all that the file has, judged as one (docs/suites.md)"},
+    {"name", 0, PK_OPT_TEXT, AT(name), "NAME", .help = "what to call the case of two commands"},
+    {"prepare", 0, PK_OPT_TEXT, AT(prepare), "LINE", .code = true,
+     .help = "shell line before each run of a command, not timed"},
+    PK_VERDICT_ROWS(AT_VERDICT),
+    {"no-fail", 0, PK_OPT_FLAG, AT(no_fail), .cli_only = true,
+     .help = "exit status 0 whatever the verdicts are; what failed or could not be compared keeps its own"},
+    {"max-pairs", 0, PK_OPT_INT, AT(max_pairs), "N", 8, 1000,
+     .help = "pairs of processes at most; default 20 (6 for all, 14 more for the suspicious), with "
+             "--until-clear 30"},
+    {"until-clear", 0, PK_OPT_FLAG, AT(until_clear),
+     .help = "a look after every pair, until it is clear; for few rows"},
+    {"budget", 0, PK_OPT_DURATION, PK_RUN_AT(budget_ns), "TIME", 1, 3.1536e16,
+     .help = "time for all pairs; rows that still want some are undecided then"},
+    PK_RUN_ROWS_GRID,
+    PK_RUN_ROWS_PLACE,
+    {"dry-run", 'n', PK_OPT_FLAG, PK_RUN_AT(dry_run),
+     .help = "print the cases of both sides, measure nothing"},
+    {"timeout", 0, PK_OPT_DURATION, PK_RUN_AT(timeout_ns), "TIME", 1e6, 3.1536e16, .def = "10m",
+     .group = "One process", .help = "longest time for one case, or one run of a command"},
+    PK_RUN_ROWS_PROCESS,
+    PK_RUN_ROWS_DEVICE,
+    PK_REPORT_ROWS(AT_FILE),
+    {"label", 'l', PK_OPT_TEXT, PK_RUN_AT(label), "NAME", .group = "The record",
+     .help = "names the two runs NAME-a and NAME-b"},
+    {"tag", 0, PK_OPT_LIST, PK_RUN_AT(tags), "KEY=VALUE", .help = "anything else to remember of them"},
+    {"no-save", 0, PK_OPT_FLAG, PK_RUN_AT(no_save), .help = "print and write the verdicts, record nothing"},
+    {0},
+};
+
+static enum pk_code more_options(const char *experiment, const struct pk_opt **rows, struct pk_arena *a,
+                                 struct pk_err *err)
+{
+    const struct pk_probe *p = pk_probe_find(experiment);
+    *rows = p ? pk_run_axis_rows(p, gate_rows, a)
+              : NULL; /* with --against it is a run; run() says what is wrong */
+    return PK_OK;
+}
+
+/* --- options ------------------------------------------------------------------------------------------------------- */
+
+struct pk_rule pk_gate_rule(const struct gate_options *o)
+{
+    struct pk_rule r = pk_verdict_rule(&o->verdict);
+    r.until_clear = o->until_clear;
+    if (o->max_pairs) {
+        r.max_pairs = (size_t)o->max_pairs;
+        r.confirm_pairs = r.max_pairs - r.screen_pairs;
+    }
+    return r;
+}
+
+/* Options that say nothing of two commands. */
+enum pk_code pk_gate_check_words(const struct gate_entry *e, struct pk_err *err)
+{
+    static const char *const names[] = {
+        "axis",     "preset",    "variant", "filter",  "device", "min-samples", "max-samples",  "min-time",
+        "max-time", "max-noise", "warmup",  "threads", "bind",   "cold",        "memory-limit", "no-check"};
+    static const char *const of_commands[] = {"name", "prepare"};
+    const char *const *list = e->probe ? of_commands : names;
+    size_t n = e->probe ? 2 : sizeof names / sizeof *names;
+    for (size_t i = 0; i < n; i++) {
+        const char *origin = pk_opt_origin(&e->app->tables[1], 1, list[i]);
+        if (!origin || strcmp(origin, "command line") != 0)
+            continue;
+        pk_fail(err, PK_E_USAGE, "--%s says nothing here", list[i]);
+        pk_why(err,
+               e->probe ? "it is for commands, and %s is an experiment"
+                        : "it is for experiments, and none is named%s",
+               e->probe ? e->probe->name : "");
+        return pk_fix(err, e->probe      ? "leave it out"
+                           : e->o->pairs ? "perfkit calibrate EXPERIMENT, or leave it out"
+                                         : "perfkit gate EXPERIMENT --a ... --b ..., or leave it out");
+    }
+    return PK_OK;
+}
+
+static enum pk_code check_options(struct gate *g, struct pk_err *err)
+{
+    static const char *const of_record[] = {"label", "tag", NULL};
+    static const char *const of_measuring[] = {"a",       "b",       "label",     "tag",
+                                               "no-save", "budget",  "max-pairs", "until-clear",
+                                               "timeout", "dry-run", NULL};
+    static const char *const of_one[] = {"axis", "preset", "variant", "filter", "name", "prepare", NULL};
+    static const char *const undecided[] = {"fail-on-undecided", NULL};
+    const struct pk_opt_table *table = &g->app->tables[1];
+    if (pk_opt_apart(table, "no-fail", undecided, "one fails where the other does not", err) ||
+        pk_opt_apart(table, "against", of_measuring, "nothing is measured", err) ||
+        pk_opt_apart(table, "no-save", of_record, "nothing is recorded", err) ||
+        pk_opt_apart(table, "suite", of_one, "what is measured stands in the suite's file", err) ||
+        pk_label_check(g->o->run.label, err) || pk_text_check("name", g->o->name, err) ||
+        pk_text_check("prepare", g->o->prepare, err) ||
+        pk_verdict_options_check(g->app, &g->o->verdict, &g->thresholds, err))
+        return err->code;
+    if (g->suite.n && g->o->verdict.thresholds.n && pk_opt_source_of(table, "threshold") == PK_OPT_SUITE)
+        pk_gate_place(&g->suite, &g->suite.common, g->thresholds, g->o->verdict.thresholds.n, g->app->arena);
+    return g->o->run.suite ? PK_OK : pk_gate_check_words(&g->entries[0], err);
+}
+
+/* --- measuring ------------------------------------------------------------------------------------------------------ */
+
+static void show_progress(void *user, size_t done, size_t total, int64_t left_ns)
+{
+    struct gate *g = user;
+    const struct pk_planned pair = {.variant = "pairs"};
+    const struct pk_slice ok = {.message = ""};
+    pk_progress_slice(g->app->progress, &pair, &ok, done, total, left_ns);
+}
+
+/* The same words from every process are said once. */
+static void warn_once(void *user, const char *text)
+{
+    struct gate *g = user;
+    for (size_t i = 0; i < g->warned.n; i++)
+        if (strcmp(g->warned.v[i], text) == 0)
+            return;
+    pk_texts_add(&g->warned, pk_strdup(g->app->arena, text), g->app->arena);
+    pk_warn(g->app, "%s", text);
+}
+
+/* Of equal sides all pairs are one screening. */
+static struct pk_rule rule_of(const struct gate_options *o)
+{
+    struct pk_rule r = pk_gate_rule(o);
+    if (o->pairs) {
+        r.screen_pairs = (size_t)o->pairs;
+        r.confirm_pairs = 0;
+    }
+    return r;
+}
+
+static enum pk_code measure(struct gate *g, struct pk_err *err)
+{
+    const struct gate_options *o = g->o;
+    const struct pk_gate_options options = {
+        .rule = rule_of(o),
+        .thresholds = g->thresholds,
+        .n_thresholds = o->verdict.thresholds.n,
+        .typed = pk_gate_typed(g),
+        .budget_ns = o->run.budget_ns,
+        .seed = (uint64_t)o->run.seed,
+    };
+    const struct pk_gate_events events = {show_progress, g};
+    struct pk_progress progress;
+    pk_progress_begin(&progress, g->app);
+    enum pk_code rc =
+        pk_gate_run(g->parts, g->n_entries, &g->samples, &options, &events, g->app->arena, &g->result, err);
+    pk_progress_end(&progress);
+    return rc && g->result.wrong.n ? pk_all_errors(&g->result.wrong, err) : rc;
+}
+
+/* Before anything is measured: the cases, whether the sides differ at all, and what is known of the noise. */
+static enum pk_code plan(struct gate *g, struct pk_err *err)
+{
+    enum pk_code rc = PK_OK;
+    struct pk_err of_entry;
+    for (size_t i = 0; i < g->n_entries; i++) {
+        struct gate_entry *e = &g->entries[i];
+        if (e->probe && pk_gate_plan(g, i, &of_entry)) {
+            pk_gate_within(e, &of_entry);
+            rc = pk_another_error(rc, &of_entry, err);
+            continue;
+        }
+        e->equal = g->o->pairs || pk_gate_equal(e);
+        if (!rc && !e->equal && pk_gate_read_noise(g, e, err))
+            return pk_gate_within(e, err);
+    }
+    return rc ? rc : pk_gate_check_criteria(g, err);
+}
+
+static enum pk_code calibrate(struct gate *g, struct pk_err *err)
+{
+    for (size_t i = 0; i < g->n_entries; i++)
+        if (g->entries[i].equal && pk_gate_calibrate(g, i, err))
+            return err->code;
+    return PK_OK;
+}
+
+/* Beside the samples that were judged. That they cannot be written is no reason not to answer: they can be judged again. */
+static void record_verdicts(struct gate *g)
+{
+    for (size_t i = 0; i < g->n_entries && !g->o->run.no_save; i++) {
+        struct gate_entry *e = &g->entries[i];
+        struct run *base = &e->side[PK_BASE].run, *new_ = &e->side[PK_NEW].run;
+        const struct pk_plan *const plans[PK_SIDES] = {e->probe ? &base->plan : NULL,
+                                                       e->probe ? &new_->plan : NULL};
+        const struct pk_rule rule = pk_gate_rule(e->o);
+        struct pk_verdict_row *rows;
+        struct pk_err err;
+        const size_t n = pk_gate_verdicts(&g->result.comparison, &g->samples, i, plans,
+                                          e->side[PK_BASE].experiment.first, &rule, g->app->arena, &rows);
+        if (n && !pk_recorder_spool(base->recorder) && !pk_recorder_spool(new_->recorder) &&
+            pk_store_verdicts(new_->store, base->run_id, new_->run_id, rows, n, &err))
+            pk_warn(g->app, "the verdicts are not recorded: %s: %s", err.what, err.why);
+    }
+}
+
+static enum pk_code with_stores(struct gate *g, pk_gate_answer_fn *answer, struct pk_err *err)
+{
+    struct pk_err late;
+    if (plan(g, err))
+        return err->code;
+    if (g->o->run.dry_run) {
+        pk_gate_print_plan(g);
+        return PK_OK;
+    }
+    if (pk_gate_begin(g, err))
+        return err->code;
+    enum pk_code rc = measure(g, err);
+    enum pk_code ended = pk_gate_end(g, rc != PK_OK, &late);
+    if (rc)
+        return ended ? pk_another_error(ended, err, &late) : rc;
+    if (ended)
+        return *err = late, ended;
+    if (calibrate(g, err))
+        return err->code;
+    record_verdicts(g);
+    return answer(g, err);
+}
+
+/* A store per side: each is the recorder of one run. */
+static enum pk_code open_stores(struct gate_entry *e, const struct pk_session_events *heard,
+                                struct pk_err *err)
+{
+    for (int i = 0; i < PK_SIDES; i++) {
+        e->side[i].experiment.events = heard;
+        if (pk_open_store(e->app, e->o->run.no_save ? ":memory:" : NULL, PK_STORE_WRITE,
+                          &e->side[i].run.store, err))
+            return err->code;
+    }
+    return PK_OK;
+}
+
+static void close_stores(struct gate_entry *e)
+{
+    for (int i = 0; i < PK_SIDES; i++) {
+        pk_recorder_free(e->side[i].run.recorder);
+        pk_store_close(e->side[i].run.store);
+    }
+}
+
+enum pk_code pk_gate_measure(struct gate *g, pk_gate_answer_fn *answer, struct pk_err *err)
+{
+    const struct pk_session_events heard = {.warning = warn_once, .user = g};
+    enum pk_code rc = PK_OK;
+    for (size_t i = 0; !rc && i < g->n_entries; i++)
+        rc = open_stores(&g->entries[i], &heard, err);
+    if (!rc)
+        rc = with_stores(g, answer, err);
+    for (size_t i = 0; i < g->n_entries; i++)
+        close_stores(&g->entries[i]);
+    return rc;
+}
+
+static enum pk_code gate_now(struct gate *g, struct pk_err *err)
+{
+    enum pk_code rc = PK_OK;
+    struct pk_err of_entry;
+    for (size_t i = 0; i < g->n_entries; i++) {
+        const struct gate_entry *e = &g->entries[i];
+        if (!pk_gate_read_sides(&g->entries[i], &of_entry))
+            continue;
+        pk_gate_within(e, &of_entry);
+        rc = pk_another_error(rc, &of_entry, err);
+        if (!e->o->a || !e->o->b) /* what all lack is said once */
+            break;
+    }
+    return rc ? rc : pk_gate_measure(g, pk_gate_answer, err);
+}
+
+static enum pk_code gate(struct gate *g, struct pk_err *err)
+{
+    const struct pk_app *app = g->app;
+    struct gate_options *o = g->o;
+    if (pk_reports_check(app, &o->files, err))
+        return err->code;
+    if (o->run.suite && !o->against && app->args.n) {
+        pk_fail(err, PK_E_USAGE, "--suite and the experiment %s do not go together", app->args.v[0]);
+        pk_why(err, "the experiments stand in the file");
+        return pk_fix(err, "leave out one of them");
+    }
+    if (o->run.suite && pk_gate_suite(g, err))
+        return err->code;
+    if (!o->run.suite && !o->against && app->args.n &&
+        pk_describe_find(app->args.v[0], &g->entries[0].probe, err))
+        return err->code;
+    if (check_options(g, err))
+        return err->code;
+    if (o->against)
+        return g->suite.n ? pk_gate_suite_against(g, err) : pk_gate_against(g, err);
+    return gate_now(g, err);
+}
+
+static enum pk_code run(struct pk_app *app, struct pk_err *err)
+{
+    struct gate_options *o = app->options;
+    struct gate_entry only = {.app = app, .o = o};
+    struct gate g = {.app = app,
+                     .o = o,
+                     .entries = &only,
+                     .n_entries = 1,
+                     .began_ns = pk_clock_ns(),
+                     .samples = {.arena = app->arena}};
+    const enum pk_code rc = gate(&g, err);
+    return rc && !g.reported ? pk_gate_report_error(&g, err) : rc;
+}
+
+const struct pk_cmd pk_cmd_gate = {
+    .name = "gate",
+    .summary = "is b slower than a? two builds, commands or settings, measured in turns; for CI",
+    .usage = "gate [EXPERIMENT] --a SIDE --b SIDE | gate --against BASE [RUN] | gate --suite FILE ...",
+    .examples =
+        "perfkit gate --a './solve-main input' --b './solve input'\n"
+        "perfkit gate attention-scaling --a build-main --b build --variant flash\n"
+        "perfkit gate attention-scaling --a dtype=fp32 --b dtype=bf16 --until-clear\n"
+        "perfkit gate --against main @                       from the store, by all runs with this label\n"
+        "perfkit gate tree-patch --a ../main/build --b build --junit gate.xml --budget 5m\n"
+        "perfkit gate --suite perf.ini --a ../main/build --b build\n"
+        "perfkit gate --no-fail --a ./old --b ./new          look, and decide yourself\n",
+    .options = gate_rows,
+    .options_bytes = sizeof(struct gate_options),
+    .exact_args = "0-1",
+    .more = more_options,
+    .run = run,
+};

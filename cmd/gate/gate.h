@@ -1,0 +1,142 @@
+/* Gate: what the files of this folder share. */
+#pragma once
+
+#include "cmd/compare/stored.h"
+#include "cmd/frame/suite.h"
+#include "cmd/gate/report_files.h"
+#include "cmd/run/run.h"
+#include "judge/gate/arms.h"
+#include "judge/gate/calibrated.h"
+
+struct gate_options {
+    struct run_options run; /* first: the rows of run_rows.h write there */
+    const char *a, *b, *against;
+    struct pk_verdict_options verdict;
+    bool until_clear, no_fail;
+    int64_t max_pairs;
+    int64_t pairs; /* of calibrate; 0 = a gate */
+    const char *name, *prepare;
+    struct pk_report_files files;
+};
+
+/* One side: what it is, and the run that it is recorded as. */
+struct gate_side {
+    const char *option, *text; /* "a", and what was given */
+    bool is_settings;          /* "dtype=bf16 variant=flash" of the experiment, else a program */
+    const char *const *argv;   /* of a program: its words; of a perfkit, how its worker is started */
+    struct run run;
+    struct pk_experiment_arm experiment;
+    struct pk_command_arm command;
+};
+
+/* What is measured: the one thing of a gate, or an entry of its suite. */
+struct gate_entry {
+    const struct pk_suite_entry *in_suite; /* NULL = no suite */
+    struct pk_app *app;                    /* with the entry's options */
+    struct gate_options *o;
+    const struct pk_probe *probe; /* NULL: two commands */
+    struct gate_side side[PK_SIDES];
+    struct pk_run_facts facts[PK_SIDES];
+    struct pk_threshold *thresholds; /* of its rows alone */
+    size_t n_thresholds;
+    bool equal;                 /* both sides are the same thing: what is found is noise, and kept as that */
+    struct pk_row_noise *known; /* of its rows, by earlier calibrations */
+    size_t n_known, n_calibrated; /* rows; the latter of this one */
+};
+
+struct gate {
+    struct pk_app *app;
+    struct pk_suite_entries suite; /* n = 0: none */
+    struct gate_options *o;        /* of all entries */
+    struct gate_entry *entries;
+    size_t n_entries;
+    struct pk_gate_part *parts; /* one of each entry */
+    struct pk_threshold *thresholds;
+    struct pk_gate_samples samples;
+    struct pk_gate_result result;
+    struct pk_texts warned;
+    const char *answer; /* a word for the exit status */
+    bool reported;      /* the files for others are written, or could not be */
+    uint64_t began_ns, elapsed_ns;
+};
+
+/* gate_sides.c: what --a and --b mean. */
+enum pk_code pk_gate_read_sides(struct gate_entry *e, struct pk_err *err) PK_MUST_CHECK;
+/* gate_cases.c: the cases of both sides of an experiment, partners at the same place: cases that one side does not have are left out and
+ * said. The samples get them. PK_E_USAGE when a side says one value of what the other has several of. */
+enum pk_code pk_gate_plan(struct gate *g, size_t part, struct pk_err *err) PK_MUST_CHECK;
+
+/* Whether both sides are the same program with the same words, or settings of the same cases. After planning. */
+bool pk_gate_equal(struct gate_entry *e);
+bool pk_gate_all_equal(const struct gate *g);
+
+/* gate_noise.c: what calibrations say of an entry's rows, before anything is measured. PK_E_UNDECIDED for a threshold that is asked for
+ * and that is below the noise. */
+enum pk_code pk_gate_read_noise(struct gate *g, struct gate_entry *e, struct pk_err *err) PK_MUST_CHECK;
+/* What equal sides showed, into the store of the base; their rows are not judged. */
+enum pk_code pk_gate_calibrate(struct gate *g, size_t part, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_gate_print_calibration(const struct gate_entry *e, struct pk_out *out,
+                                       struct pk_err *err) PK_MUST_CHECK;
+/* Notes of what is known, or how to find out. */
+void pk_gate_note_noise(const struct gate *g, struct pk_out *out);
+
+/* gate_suite.c: the entries of --suite; what --dry-run prints. */
+enum pk_code pk_gate_suite(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
+void pk_gate_print_plan(const struct gate *g);
+/* Whether the thresholds of all come from the command line or the environment, which are stronger than the file. */
+bool pk_gate_typed(const struct gate *g);
+/* What is asked of the entry's rows, by itself and by what is for all. */
+struct pk_criteria pk_gate_criteria(const struct gate *g, const struct gate_entry *e);
+/* Puts the entry before an error; without a suite nothing. */
+enum pk_code pk_gate_within(const struct gate_entry *e, struct pk_err *err);
+
+/* PK_E_USAGE for a metric or a threshold of nothing, where that is known; a note of entries of which it is not. After
+ * planning. */
+enum pk_code pk_gate_check_criteria(const struct gate *g, struct pk_err *err) PK_MUST_CHECK;
+void pk_gate_note_unknown(const struct gate *g, struct pk_out *out);
+/* Says of thresholds, the n of this section of the suite, where they stand. */
+void pk_gate_place(const struct pk_suite_entries *suite, const struct pk_suite_section *section,
+                   struct pk_threshold *v, size_t n, struct pk_arena *a);
+
+/* gate_record.c: two runs of each entry, one of each side; and the parts that measure for them. */
+enum pk_code pk_gate_begin(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
+/* failed: measuring ended with an error. Every run is ended; what could not be written is said of each, the last in err. */
+enum pk_code pk_gate_end(struct gate *g, bool failed, struct pk_err *err) PK_MUST_CHECK;
+enum { PK_GATE_WARMUP = 0 }; /* runs of a side that is a program, before those that count */
+/* The words of a side that is a program, as they are recorded: a JSON array. */
+const char *pk_gate_command_json(const struct gate_side *s, struct pk_arena *a);
+
+/* gate_answer.c: what is printed, written for others, and answered. */
+enum pk_code pk_gate_answer(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
+struct pk_ended_gate pk_gate_as_ended(const struct gate *g);
+
+/* gate_report.c: the one place that writes the files for others. */
+struct pk_gate_said {
+    const struct pk_comparison *comparison;
+    const struct pk_failure *failures;
+    size_t n_failures;
+    const char *word;                    /* of the answer; NULL = its code's */
+    const struct pk_run_facts *measured; /* where and when; NULL = nothing was */
+    pk_print_fn *print;
+    void *user;
+};
+/* Of an answer, which err tells. Returns the command's code. */
+enum pk_code pk_gate_report(struct gate *g, const struct pk_gate_said *said, enum pk_code answer,
+                            struct pk_err *err) PK_MUST_CHECK;
+/* Of an error that ended it before there was an answer: red, whatever is known by then. Returns err->code. */
+enum pk_code pk_gate_report_error(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
+
+/* gate_against.c: --against. */
+enum pk_code pk_gate_against(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
+/* What is not there cannot be compared with: for a gate that is no mistake in the options. */
+enum pk_code pk_gate_missing(const char *against, struct pk_err *err) PK_MUST_CHECK;
+/* The same for every entry of a suite, judged as one. */
+enum pk_code pk_gate_suite_against(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
+
+/* gate.c */
+struct pk_rule pk_gate_rule(const struct gate_options *o);
+/* PK_E_USAGE for an option of experiments where commands are measured, and the other way round. */
+enum pk_code pk_gate_check_words(const struct gate_entry *e, struct pk_err *err) PK_MUST_CHECK;
+/* Measures and records entries whose sides are read, and answers. */
+typedef enum pk_code pk_gate_answer_fn(struct gate *g, struct pk_err *err);
+enum pk_code pk_gate_measure(struct gate *g, pk_gate_answer_fn *answer, struct pk_err *err) PK_MUST_CHECK;

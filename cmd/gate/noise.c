@@ -1,0 +1,244 @@
+/* Gate, noise: what earlier calibrations say about the cases, and what equal sides add to it. */
+#include "cmd/gate/gate.h"
+
+#include "base/buf.h"
+#include "base/plural.h"
+#include "bench/record/declared_work.h"
+#include "store/table.h"
+
+#include <math.h>
+#include <string.h>
+
+/* --- what is known ------------------------------------------------------------------------------------------------------ */
+
+/* All of the store that is written to, or would be. That there is none, or that it cannot be read, is no reason not to measure. */
+static void read_all(const struct gate_entry *e, struct pk_calibration **all, size_t *n)
+{
+    struct pk_err ignored;
+    struct pk_store *s = e->side[PK_BASE].run.store;
+    const char *experiment = e->probe ? e->probe->name : "exec";
+    *n = 0;
+    if (!e->o->run.no_save) {
+        if (pk_store_calibrations(s, experiment, e->app->arena, all, n, &ignored))
+            *n = 0;
+        return;
+    }
+    if (pk_open_store(e->app, NULL, PK_STORE_READ, &s, &ignored))
+        return;
+    if (pk_store_calibrations(s, experiment, e->app->arena, all, n, &ignored))
+        *n = 0;
+    pk_store_close(s);
+}
+
+/* Calibrations of other commands say nothing here. */
+static size_t of_these_commands(const struct gate_entry *e, struct pk_calibration *v, size_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        PK_JSON_CLEANUP json_t *settings = json_loads(v[i].settings, 0, NULL);
+        const char *words = pk_json_text(e->app->arena, json_object_get(settings, "command"), PK_JSON_CANON);
+        bool ours = false;
+        for (int side = 0; side < PK_SIDES; side++)
+            ours |= strcmp(words, pk_gate_command_json(&e->side[side], e->app->arena)) == 0;
+        if (ours)
+            v[kept++] = v[i];
+    }
+    return kept;
+}
+
+static bool asked_for(const struct gate_entry *e, const char *metric)
+{
+    const struct pk_texts *m = &e->o->verdict.metrics;
+    for (size_t i = 0; i < m->n; i++)
+        if (strcmp(m->v[i], metric) == 0)
+            return true;
+    return !m->n;
+}
+
+/* The case of the gate that a calibration is of: either side may be what was calibrated. SIZE_MAX = none. */
+static size_t case_of(const struct gate_entry *e, const struct pk_calibration *c)
+{
+    for (size_t i = 0; i < e->side[PK_BASE].run.plan.n; i++)
+        for (int side = 0; side < PK_SIDES; side++) {
+            const struct pk_case_info x = pk_planned_info(&e->side[side].run.plan, i, e->app->arena);
+            if (strcmp(x.variant, c->of.variant) == 0 && strcmp(x.identity, c->identity) == 0 &&
+                x.revision == c->revision)
+                return i;
+        }
+    return SIZE_MAX;
+}
+
+static void keep_known(const struct gate *g, struct gate_entry *e, const struct pk_calibration *v, size_t n)
+{
+    e->known = pk_new_n(e->app->arena, struct pk_row_noise, n + 1);
+    for (size_t i = 0; i < n; i++) {
+        const size_t at = e->probe ? case_of(e, &v[i]) : 0;
+        if (at == SIZE_MAX || !asked_for(e, v[i].of.metric))
+            continue;
+        const struct pk_case_info *shown =
+            e->probe ? &g->samples.cases[e->side[PK_BASE].experiment.first + at].info : NULL;
+        e->known[e->n_known++] = (struct pk_row_noise){
+            .of = v[i],
+            .variant = shown ? shown->variant : v[i].of.variant,
+            .axes = shown ? shown->axes : v[i].of.axes,
+        };
+    }
+}
+
+enum pk_code pk_gate_read_noise(struct gate *g, struct gate_entry *e, struct pk_err *err)
+{
+    struct pk_arena *a = e->app->arena;
+    const struct pk_rule rule = pk_gate_rule(e->o);
+    const char *origin = pk_opt_origin(&e->app->tables[1], 1, "min-effect");
+    const bool asked = origin && strcmp(origin, "default") != 0;
+    struct pk_calibration *all = NULL;
+    struct pk_run_info info = {0};
+    size_t n;
+    read_all(e, &all, &n);
+    if (!n)
+        return PK_OK;
+    if (pk_run_info_fill(&info, g->app->argc, g->app->argv, a, err))
+        return err->code;
+    /* Of a command, what pk_gate_begin will record that matters here. */
+    const char *settings =
+        e->probe ? pk_run_settings(&e->side[PK_NEW].run) : pk_printf(a, "{\"warmup\": %d}", PK_GATE_WARMUP);
+    n = pk_calibrations_here(all, e->probe ? n : of_these_commands(e, all, n), info.machine, settings, a,
+                             &all);
+    keep_known(g, e, all, n);
+    const struct pk_criteria of_rows = pk_gate_criteria(g, e);
+    return pk_noise_check(e->known, e->n_known, &of_rows, &rule, asked, err);
+}
+
+/* --- what is found ------------------------------------------------------------------------------------------------------ */
+
+/* As the case was recorded: a gate's cases are shown without what a side sets. */
+static void name_cases(const struct gate_entry *e, struct pk_calibrated *v, size_t n)
+{
+    const struct gate_side *base = &e->side[PK_BASE];
+    for (size_t i = 0; i < n && e->probe; i++) {
+        const struct pk_case_info x =
+            pk_planned_info(&base->run.plan, (size_t)v[i].ordinal - base->experiment.first, e->app->arena);
+        v[i].variant = x.variant;
+        v[i].axes = x.axes;
+    }
+}
+
+enum pk_code pk_gate_calibrate(struct gate *g, size_t part, struct pk_err *err)
+{
+    struct gate_entry *e = &g->entries[part];
+    const struct pk_rule rule = pk_gate_rule(e->o);
+    const struct run *base = &e->side[PK_BASE].run;
+    struct pk_comparison *c = &g->result.comparison, of_part = *c;
+    struct pk_calibrated *v;
+    of_part.v = pk_new_n(g->app->arena, struct pk_compared, c->n + 1);
+    of_part.n = 0;
+    for (size_t i = 0; i < c->n; i++)
+        if (g->samples.cases[c->v[i].base->ordinal].part == part) {
+            of_part.v[of_part.n++] = c->v[i];
+            c->v[i].judged = false;
+        }
+    if (g->result.interrupted)
+        return PK_OK;
+    e->n_calibrated = pk_calibrated_rows(&of_part, &rule, g->app->arena, &v);
+    name_cases(e, v, e->n_calibrated);
+    return pk_store_calibrate(base->store, base->run_id, v, e->n_calibrated, err);
+}
+
+/* --- what is said of it --------------------------------------------------------------------------------------------------- */
+
+enum pk_code pk_gate_print_calibration(const struct gate_entry *e, struct pk_out *out, struct pk_err *err)
+{
+    const struct run *base = &e->side[PK_BASE].run;
+    const struct pk_param params[] = {pk_param_int(":run", base->run_id),
+                                      pk_param_text(":experiment", e->probe ? e->probe->name : "exec")};
+    return pk_table_print(base->store, pk_store_tables(), "calibration", params,
+                          sizeof params / sizeof *params, out, err);
+}
+
+static const char *how_to_calibrate(const struct gate_entry *e)
+{
+    struct pk_arena *a = e->app->arena;
+    struct pk_buf b = {.arena = a};
+    const struct run_options *o = &e->o->run;
+    pk_buf_str(&b, "perfkit calibrate");
+    if (!e->probe) {
+        pk_buf_str(&b, " --");
+        for (const char *const *w = e->side[PK_NEW].argv; *w; w++)
+            pk_buf_printf(&b, " %s", pk_shell_quote(*w, a));
+        return pk_buf_text(&b);
+    }
+    pk_buf_printf(&b, " %s", e->probe->name);
+    if (o->preset)
+        pk_buf_printf(&b, " --preset %s", o->preset);
+    for (size_t i = 0; i < e->side[PK_NEW].run.o->axes.n; i++)
+        pk_buf_printf(&b, " -a %s", pk_shell_quote(e->side[PK_NEW].run.o->axes.v[i], a));
+    for (size_t i = 0; i < e->side[PK_NEW].run.o->variants.n; i++)
+        pk_buf_printf(&b, " -v %s", e->side[PK_NEW].run.o->variants.v[i]);
+    return pk_buf_text(&b);
+}
+
+/* "0.25", "3.1", "130": of a share, in per cent. */
+static const char *percent(double share, struct pk_arena *a)
+{
+    return pk_printf(a, share < 0.1 ? "%.2g" : "%.0f", 100 * share);
+}
+
+static const char *known_note(const struct gate_entry *e)
+{
+    struct pk_arena *a = e->app->arena;
+    double lowest = INFINITY, highest = 0;
+    const struct pk_row_noise *newest = e->known;
+    for (size_t i = 0; i < e->n_known; i++) {
+        const struct pk_row_noise *k = &e->known[i];
+        lowest = fmin(lowest, k->of.of.noise.floor);
+        highest = fmax(highest, k->of.of.noise.floor);
+        newest = k->of.run_id > newest->of.run_id ? k : newest;
+    }
+    const size_t below = pk_rows_below_noise(e->known, e->n_known, pk_gate_rule(e->o).min_effect);
+    return pk_printf(a, "Calibrated by run %lld (%.10s, %zu pairs): the noise floor of %s is %s%s %%%s.",
+                     (long long)newest->of.run_id, newest->of.measured_at, newest->of.of.noise.pairs,
+                     pk_plural(e->n_known, "row", a),
+                     highest > lowest ? pk_printf(a, "%s to ", percent(lowest, a)) : "", percent(highest, a),
+                     below ? pk_printf(a, ", in %s more than --min-effect", pk_plural(below, "row", a)) : "");
+}
+
+static const char *note_of(const struct gate_entry *e)
+{
+    if (e->equal)
+        return "equal: both sides are the same program with the same words, or settings of the same cases. "
+               "What "
+               "differs is noise: it is kept as a calibration, and nothing is judged.";
+    if (e->n_known)
+        return known_note(e);
+    return pk_printf(e->app->arena, "The noise floor here is unknown: `%s` measures it.",
+                     how_to_calibrate(e));
+}
+
+/* Two fresh pairs are enough for a t with one degree of freedom, which sees next to nothing. */
+static const char *few_note(const struct gate_entry *e)
+{
+    enum { FEW = 6 };
+    const struct pk_rule rule = pk_gate_rule(e->o);
+    if (e->equal || rule.until_clear || rule.confirm_pairs >= FEW)
+        return NULL;
+    return pk_printf(
+        e->app->arena,
+        "--max-pairs %zu leaves %s to confirm what looks suspicious, which show large changes only "
+        "(MDE): %zu leave %d.",
+        rule.max_pairs, pk_plural(rule.confirm_pairs, "fresh pair", e->app->arena), rule.screen_pairs + FEW,
+        FEW);
+}
+
+static void note(const struct gate_entry *e, const char *text, struct pk_out *out)
+{
+    if (text)
+        pk_out_note(out, e->in_suite ? pk_printf(e->app->arena, "[%s] %s", e->in_suite->name, text) : text);
+}
+
+void pk_gate_note_noise(const struct gate *g, struct pk_out *out)
+{
+    for (size_t i = 0; i < g->n_entries; i++) {
+        note(&g->entries[i], note_of(&g->entries[i]), out);
+        note(&g->entries[i], few_note(&g->entries[i]), out);
+    }
+}

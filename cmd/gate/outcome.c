@@ -1,0 +1,179 @@
+/* Gate, outcome: the tables, the report files, and the exit status with its reason. */
+#include "cmd/gate/gate.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/plural.h"
+#include "base/units.h"
+#include "cmd/compare/rows.h"
+#include "judge/report/outcome.h"
+
+#include <string.h>
+
+static struct pk_cell text(const char *s)
+{
+    return (struct pk_cell){.type = s && *s ? PK_CELL_TEXT : PK_CELL_NULL, .s = s};
+}
+
+/* --- the tables -------------------------------------------------------------------------------------------------------- */
+
+static const struct pk_column gate_columns[] = {
+    {.key = "answer", .heading = "Answer", .left = true},
+    {.key = "rows", .heading = "Rows", .decimals = -1},
+    {.key = "slower", .heading = "Slower", .decimals = -1},
+    {.key = "faster", .heading = "Faster", .decimals = -1},
+    {.key = "same", .heading = "Same", .decimals = -1},
+    {.key = "undecided", .heading = "Undecided", .decimals = -1},
+    {.key = "unstable", .heading = "Unstable", .decimals = -1},
+    {.key = "unreplicated", .heading = "Unreplicated", .decimals = -1},
+    {.key = "pairs", .heading = "Pairs", .decimals = -1},
+    {.key = "elapsed_ns", .heading = "Took (s)", .scale = 1e9, .decimals = 1},
+};
+
+static struct pk_cell whole(size_t n)
+{
+    return (struct pk_cell){.type = PK_CELL_INT, .i = (int64_t)n};
+}
+
+static void print_answer(const struct gate *g, struct pk_out *out)
+{
+    const struct pk_verdicts v = pk_compare_count(&g->result.comparison);
+    pk_out_table(out, "gate", "Gate", gate_columns, sizeof gate_columns / sizeof *gate_columns);
+    pk_out_row(out, (struct pk_cell[]){
+                        text(g->answer), whole(v.rows), whole(v.of[PK_SLOWER]), whole(v.of[PK_FASTER]),
+                        whole(v.of[PK_SAME]), whole(v.of[PK_UNDECIDED]), whole(v.of[PK_UNSTABLE]),
+                        whole(v.of[PK_UNREPLICATED]), whole(g->result.pairs), whole(g->elapsed_ns)});
+    if (g->result.comparison.n)
+        pk_gate_note_noise(g, out);
+}
+
+/* "base: --a ../main/build"; of a suite "[flash] base: run 3, a = ../main/build". */
+static const char *side_note(const struct gate *g, const struct gate_entry *e, int i)
+{
+    const char *word = i == PK_BASE ? "base" : "new";
+    const struct gate_side *s = &e->side[i];
+    if (!e->in_suite)
+        return pk_printf(g->app->arena, "%s: --%s %s", word, s->option, s->text);
+    return pk_printf(g->app->arena, "[%s] %s: run %lld, %s = %s", e->in_suite->name, word,
+                     (long long)s->run.run_id, s->option, s->text);
+}
+
+static void print_runs(const struct gate *g, struct pk_out *out)
+{
+    pk_compare_begin_runs(out);
+    for (size_t i = 0; i < g->n_entries; i++) {
+        pk_compare_run_row(out, "base", &g->entries[i].facts[PK_BASE]);
+        pk_compare_run_row(out, "new", &g->entries[i].facts[PK_NEW]);
+    }
+    for (size_t k = 0; k < g->n_entries; k++)
+        for (int i = 0; i < PK_SIDES; i++)
+            pk_out_note(out, side_note(g, &g->entries[k], i));
+}
+
+static const char *again(const struct gate *g)
+{
+    return g->o->run.no_save || g->suite.n || !g->result.comparison.n
+               ? NULL
+               : pk_printf(g->app->arena, "perfkit compare %lld %lld",
+                           (long long)g->entries[0].side[PK_BASE].run.run_id,
+                           (long long)g->entries[0].side[PK_NEW].run.run_id);
+}
+
+struct pk_ended_gate pk_gate_as_ended(const struct gate *g)
+{
+    return (struct pk_ended_gate){g->parts, &g->samples, &g->result, again(g), g->app->arena};
+}
+
+static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *err)
+{
+    struct gate *g = user;
+    const struct pk_ended_gate ended = pk_gate_as_ended(g);
+    const char *notes[PK_ONE_SIDED_NOTES];
+    size_t n;
+    const struct pk_failure *failures = pk_gate_failures(&ended, &n);
+    print_runs(g, out);
+    for (size_t i = 0; i < g->n_entries; i++)
+        if (g->entries[i].equal && pk_gate_print_calibration(&g->entries[i], out, err))
+            return err->code;
+    if (g->result.comparison.n && !pk_gate_all_equal(g))
+        pk_compare_print(out, &g->result.comparison, NULL, g->app->arena);
+    for (size_t i = 0, one_sided = pk_gate_one_sided(&ended, notes); i < one_sided; i++)
+        pk_out_note(out, notes[i]);
+    pk_failures_print(failures, n, out);
+    print_answer(g, out);
+    return PK_OK;
+}
+
+/* --- the exit status --------------------------------------------------------------------------------------------------- */
+
+static enum pk_code answer(const struct gate *g, struct pk_err *err)
+{
+    const struct pk_ended_gate ended = pk_gate_as_ended(g);
+    const char *what = g->suite.n ? pk_printf(g->app->arena, "suite %s", g->suite.name)
+                                  : pk_printf(g->app->arena, "b (%s)", g->entries[0].side[PK_NEW].text);
+    const struct pk_outcome_options q = {.new_name = what,
+                                         .fail_on_undecided = g->o->verdict.fail_on_undecided,
+                                         .measured = true,
+                                         .again = again(g)};
+    if (pk_gate_ended(&ended, err))
+        return err->code;
+    return pk_outcome(&g->result.comparison, &q, g->app->arena, err);
+}
+
+/* --- all of it --------------------------------------------------------------------------------------------------------- */
+
+/* A gate whose rows are all left open is green, and looks like one that found nothing. */
+static const char *open_note(const struct gate *g)
+{
+    const struct pk_verdicts v = pk_compare_count(&g->result.comparison);
+    return v.rows && v.of[PK_UNDECIDED] == v.rows && strcmp(g->answer, "ok") == 0
+               ? "; nothing is decided: --fail-on-undecided makes that exit status 4"
+               : "";
+}
+
+static const char *parting(const struct gate *g)
+{
+    struct pk_arena *a = g->app->arena;
+    char took[32];
+    pk_format_ns((double)g->elapsed_ns, took, sizeof took);
+    return pk_printf(a, "gate: %s; %s in %s%s%s%s",
+                     pk_gate_all_equal(g) ? "both sides are the same, nothing is judged"
+                                          : pk_outcome_sentence(&g->result.comparison, a),
+                     pk_plural(g->result.pairs, "pair", a), took, open_note(g),
+                     again(g)            ? "; again: "
+                     : g->o->run.no_save ? "; not recorded"
+                                         : "",
+                     again(g) ? again(g) : "");
+}
+
+static enum pk_code read_facts(struct gate_entry *e, struct pk_err *err)
+{
+    for (int i = 0; i < PK_SIDES; i++) {
+        const struct run *r = &e->side[i].run;
+        if (pk_store_run_facts(r->store, r->run_id, e->app->arena, &e->facts[i], err) ||
+            pk_store_cases_ok(r->store, r->run_id, &e->facts[i].cases_ok, err))
+            return err->code;
+    }
+    return PK_OK;
+}
+
+enum pk_code pk_gate_answer(struct gate *g, struct pk_err *err)
+{
+    struct pk_comparison *c = &g->result.comparison;
+    struct pk_gate_said said = {.comparison = c, .print = print_tables, .user = g};
+    for (size_t i = 0; i < g->n_entries; i++)
+        if (read_facts(&g->entries[i], err))
+            return err->code;
+    pk_compare_sort(c->v, c->n);
+    g->elapsed_ns = pk_clock_ns() - g->began_ns;
+    enum pk_code code = answer(g, err);
+    said.word = g->answer = pk_gate_all_equal(g) && !code ? "equal" : pk_outcome_word(code);
+    const struct pk_ended_gate ended = pk_gate_as_ended(g);
+    said.failures = pk_gate_failures(&ended, &said.n_failures);
+    said.measured = &g->entries[0].facts[PK_NEW];
+    pk_verdict_hide(&g->o->verdict, c);
+    if (print_tables(g, g->app->out, err))
+        return err->code;
+    g->app->parting = parting(g);
+    return pk_gate_report(g, &said, code, err);
+}

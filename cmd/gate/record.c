@@ -1,0 +1,222 @@
+/* Gate, record: one run per side, tied by an id, and the arms that measure into them. */
+#include "cmd/gate/gate.h"
+
+#include "base/clock.h"
+#include "base/rng.h"
+#include "bench/record/fits.h"
+#include "cmd/frame/progress.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static const char *gate_id(struct pk_arena *a)
+{
+    struct pk_rng rng = {pk_wall_ns() ^ (uint64_t)getpid() << 32};
+    return pk_printf(a, "%016llx", (unsigned long long)pk_rng_next(&rng));
+}
+
+/* "before" names two runs: before-a and before-b. */
+static const char *label_of(const struct gate_entry *e, const struct gate_side *s)
+{
+    const char *label = e->o->run.label;
+    return label ? pk_printf(e->app->arena, "%s-%s", label, s->option) : NULL;
+}
+
+/* --- experiments ---------------------------------------------------------------------------------------------------- */
+
+static void make_experiment_arm(struct gate_entry *e, int i, struct pk_arm *arm)
+{
+    struct gate_side *s = &e->side[i];
+    const struct run_options *o = &e->o->run;
+    s->experiment = (struct pk_experiment_arm){
+        .plan = &s->run.plan,
+        .first = s->experiment.first,
+        .session = {.stop = pk_run_stop_rule(o),
+                    .timeout_ns = o->timeout_ns,
+                    .seed = (uint64_t)o->seed,
+                    .check = !o->no_check,
+                    .device = s->run.device_options},
+        .provider = {.name = s->option, .argv = s->argv},
+        .store = s->run.store,
+        .recorder = s->run.recorder,
+        .run_id = s->run.run_id,
+        .case_ids = s->run.case_ids,
+        .other = &e->side[PK_SIDES - 1 - i].experiment,
+        .events = s->experiment.events,
+    };
+    pk_arm_experiment(arm, &s->experiment);
+}
+
+/* --- commands --------------------------------------------------------------------------------------------------------- */
+
+static const char *file_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Both sides record their case under one name, so that later runs can be compared with either. */
+static const char *shared_name(const struct gate_entry *e)
+{
+    const char *base = file_of(e->side[PK_BASE].argv[0]), *new_ = file_of(e->side[PK_NEW].argv[0]);
+    if (e->o->name)
+        return e->o->name;
+    return strcmp(base, new_) ? pk_printf(e->app->arena, "%s vs %s", base, new_) : new_;
+}
+
+static json_t *words_of(const struct gate_side *s)
+{
+    json_t *words = json_array();
+    for (const char *const *w = s->argv; *w; w++)
+        json_array_append_new(words, json_string(*w));
+    return words;
+}
+
+const char *pk_gate_command_json(const struct gate_side *s, struct pk_arena *a)
+{
+    PK_JSON_CLEANUP json_t *words = words_of(s);
+    return pk_json_text(a, words, PK_JSON_CANON);
+}
+
+static const char *command_settings(const struct gate_entry *e, const struct gate_side *s)
+{
+    const struct run_options *o = &e->o->run;
+    PK_JSON_CLEANUP json_t *j = json_pack("{s:o, s:I, s:i, s:s?, s:o}", "command", words_of(s), "timeout_ns",
+                                          (json_int_t)o->timeout_ns, "warmup", PK_GATE_WARMUP, "prepare",
+                                          e->o->prepare, "gate", pk_gate_mark_json(&s->run.mark));
+    return pk_json_text(e->app->arena, j, PK_JSON_CANON);
+}
+
+static enum pk_code begin_command(struct gate_entry *e, struct gate_side *s, struct pk_err *err)
+{
+    s->run.info.experiment = "exec";
+    s->run.info.label = s->run.o->label;
+    s->run.info.settings = command_settings(e, s);
+    return pk_store_run_begin(s->run.store, &s->run.info, &s->run.run_id, err);
+}
+
+static void make_command_arm(struct gate_entry *e, int i, struct pk_arm *arm)
+{
+    struct gate_side *s = &e->side[i];
+    s->command = (struct pk_command_arm){
+        .options = {.argv = s->argv,
+                    .name = shared_name(e),
+                    .prepare = e->o->prepare,
+                    .timeout_ns = e->o->run.timeout_ns},
+        .recorder = s->run.recorder,
+        .arena = e->app->arena,
+    };
+    pk_arm_command(arm, &s->command);
+}
+
+/* --- both ------------------------------------------------------------------------------------------------------------- */
+
+static enum pk_code begin_side(const struct gate *g, struct gate_entry *e, int i, const char *id,
+                               struct pk_err *err)
+{
+    struct pk_app *app = e->app;
+    struct gate_side *s = &e->side[i];
+    struct run *r = &s->run;
+    r->mark = (struct pk_gate_mark){.id = id,
+                                    .side = i == PK_BASE ? "base" : "new",
+                                    .text = s->text,
+                                    .rule = pk_gate_rule(e->o),
+                                    .criteria = pk_gate_criteria(g, e),
+                                    .metrics = e->o->verdict.metrics,
+                                    .all_metrics = e->o->verdict.all_metrics,
+                                    .equal = e->equal};
+    r->o->label = label_of(e, s);
+    r->o->invocations = (int64_t)pk_rule_default.screen_pairs;
+    if (pk_run_info_fill(&r->info, app->argc, app->argv, app->arena, err) ||
+        pk_tags_json(e->o->run.tags.v, e->o->run.tags.n, app->arena, &r->info.tags, err))
+        return err->code;
+    r->store_path = pk_store_file(r->store);
+    if (e->probe ? pk_run_begin(r, err) : begin_command(e, s, err))
+        return err->code;
+    r->recorder = pk_recorder_new(r->store, r->run_id, r->store_path);
+    return PK_OK;
+}
+
+/* What the entry's own section says of its rows; what all have in common is the gate's. */
+static void judge_part(const struct gate_entry *e, struct pk_gate_part *p)
+{
+    const struct gate_options *o = e->o;
+    p->name = e->in_suite->name;
+    p->thresholds = e->thresholds;
+    p->n_thresholds = e->n_thresholds;
+    if (pk_suite_gives(e->in_suite, "min-effect"))
+        p->min_effect = o->verdict.min_effect;
+    if (pk_suite_gives(e->in_suite, "max-pairs"))
+        p->max_pairs = (size_t)o->max_pairs;
+    if (pk_suite_gives(e->in_suite, "budget"))
+        p->budget_ns = o->run.budget_ns;
+}
+
+static void make_part(struct gate *g, size_t part)
+{
+    struct gate_entry *e = &g->entries[part];
+    struct pk_gate_part *p = &g->parts[part];
+    *p = (struct pk_gate_part){
+        .what = pk_verdict_what(&e->o->verdict),
+        .commands = !e->probe,
+    };
+    for (int i = 0; i < PK_SIDES; i++) {
+        p->arms[i] = (struct pk_arm){.samples = &g->samples,
+                                     .part = part,
+                                     .side = i,
+                                     .stop_flag = &pk_stop_flag,
+                                     .option = e->side[i].option,
+                                     .text = e->side[i].text};
+        if (e->probe)
+            make_experiment_arm(e, i, &p->arms[i]);
+        else
+            make_command_arm(e, i, &p->arms[i]);
+    }
+    if (e->in_suite)
+        judge_part(e, p);
+    if (e->equal)
+        p->max_pairs = e->o->pairs ? 0 : pk_rule_default.screen_pairs;
+}
+
+enum pk_code pk_gate_begin(struct gate *g, struct pk_err *err)
+{
+    for (size_t part = 0; part < g->n_entries; part++) {
+        const char *id = gate_id(g->app->arena);
+        for (int i = 0; i < PK_SIDES; i++)
+            if (begin_side(g, &g->entries[part], i, id, err))
+                return err->code;
+    }
+    g->parts = pk_new_n(g->app->arena, struct pk_gate_part, g->n_entries);
+    for (size_t part = 0; part < g->n_entries; part++)
+        make_part(g, part);
+    return PK_OK;
+}
+
+/* Where the screening ended is recorded with both: `compare` judges them again as the gate did. */
+static enum pk_code end_side(const struct gate *g, const struct gate_entry *e, int i, const char *status,
+                             struct pk_err *err)
+{
+    const struct run *r = &e->side[i].run;
+    const struct pk_setting screened = {0, "gate_screened",
+                                        pk_printf(g->app->arena, "%lld", (long long)g->result.screened)};
+    enum pk_code rc = pk_store_settings(r->store, r->run_id, &screened, 1, err);
+    if (!rc && e->probe)
+        rc = pk_record_fits(r->store, r->run_id, e->probe, g->app->arena, err);
+    if (!rc)
+        rc = pk_store_run_end(r->store, r->run_id, status, err);
+    if (!rc || pk_recorder_spool(r->recorder))
+        rc = pk_recorder_finish(r->recorder, err);
+    return rc;
+}
+
+enum pk_code pk_gate_end(struct gate *g, bool failed, struct pk_err *err)
+{
+    const char *status = failed ? "failed" : g->result.interrupted ? "interrupted" : "complete";
+    enum pk_code rc = PK_OK;
+    struct pk_err next;
+    for (size_t part = 0; part < g->n_entries; part++)
+        for (int i = 0; i < PK_SIDES; i++)
+            if (end_side(g, &g->entries[part], i, status, &next))
+                rc = pk_another_error(rc, &next, err);
+    return rc;
+}

@@ -1,0 +1,127 @@
+/* Gate, sides: programs, builds of perfkit, or settings of an experiment. */
+#include "cmd/gate/gate.h"
+
+#include "base/split.h"
+#include "opt/words.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+/* --- reading ------------------------------------------------------------------------------------------------------ */
+
+static enum pk_code within_side(struct pk_err *err, const struct gate_side *s)
+{
+    return pk_within(err, "--%s", s->option);
+}
+
+static bool exists(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* A perfkit, or the folder of a build that holds one. */
+static enum pk_code read_build(struct gate_side *s, struct pk_arena *a, struct pk_err *err)
+{
+    const char *program = is_folder(s->text) ? pk_printf(a, "%s/perfkit", s->text) : s->text;
+    const char **argv = pk_new_n(a, const char *, 3);
+    argv[0] = program;
+    argv[1] = "worker";
+    s->argv = argv;
+    const char *const alone[] = {program, NULL};
+    if (pk_program_find(alone, err)) {
+        within_side(err, s);
+        return pk_fix(
+            err, "with an experiment, --%s is a build of perfkit (build/perfkit) or settings (dtype=bf16)",
+            s->option);
+    }
+    return PK_OK;
+}
+
+/* One value for each axis; `variant=NAME` is one more. */
+static enum pk_code read_setting(struct gate_entry *e, struct gate_side *s, const char *text,
+                                 struct pk_err *err)
+{
+    struct pk_arena *a = e->app->arena;
+    struct run_options *own = s->run.o;
+    struct pk_sweep sweep = {.n = 1};
+    size_t axis;
+    bool variant = strncmp(text, "variant=", 8) == 0;
+    if (variant)
+        own->variants = (struct pk_texts){0};
+    if (variant)
+        pk_texts_add(&own->variants, text + 8, a);
+    else if (pk_axis_assign(e->probe->axes, text, a, &axis, &sweep, err))
+        return within_side(err, s);
+    else
+        pk_texts_add(&own->axes, text, a);
+    if (sweep.n == 1 && !(variant && strchr(text, ',')))
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "--%s %s has several values", s->option, text);
+    pk_why(err, "a side of a gate is one setting");
+    return pk_fix(err, "give one value here; what both sides sweep goes to -a");
+}
+
+static void copy_texts(struct pk_texts *to, const struct pk_texts *from, struct pk_arena *a)
+{
+    *to = (struct pk_texts){0};
+    for (size_t i = 0; i < from->n; i++)
+        pk_texts_add(to, from->v[i], a);
+}
+
+static enum pk_code read_settings(struct gate_entry *e, struct gate_side *s, struct pk_err *err)
+{
+    struct pk_arena *a = e->app->arena;
+    s->is_settings = true;
+    s->argv = pk_native_provider.argv;
+    for (const char *rest = s->text, *part; (part = pk_next_part(&rest, ' ', a));)
+        if (*part && read_setting(e, s, part, err))
+            return err->code;
+    return PK_OK;
+}
+
+static enum pk_code read_side(struct gate_entry *e, struct gate_side *s, struct pk_err *err)
+{
+    struct pk_arena *a = e->app->arena;
+    s->run = (struct run){.app = e->app, .o = pk_new(a, struct run_options), .probe = e->probe};
+    *s->run.o = e->o->run;
+    copy_texts(&s->run.o->axes, &e->o->run.axes, a);
+    if (!e->probe)
+        return pk_words_split(s->option, s->text, a, &s->argv, err) ? err->code
+               : pk_program_find(s->argv, err)                      ? within_side(err, s)
+                                                                    : PK_OK;
+    return strchr(s->text, '=') && !exists(s->text) ? read_settings(e, s, err) : read_build(s, a, err);
+}
+
+static enum pk_code check_text(const struct gate_side *s, struct pk_err *err)
+{
+    if (s->text && *s->text)
+        return pk_text_check(s->option, s->text, err);
+    pk_fail(err, PK_E_USAGE, "--%s is missing", s->option);
+    pk_why(err, "a gate measures two sides: --a is the base, --b is what is judged");
+    return pk_fix(err,
+                  "perfkit gate --a './old input' --b './new input', or perfkit gate attention-scaling --a "
+                  "build-main --b build");
+}
+
+enum pk_code pk_gate_read_sides(struct gate_entry *e, struct pk_err *err)
+{
+    e->side[PK_BASE].option = "a";
+    e->side[PK_BASE].text = e->o->a;
+    e->side[PK_NEW].option = "b";
+    e->side[PK_NEW].text = e->o->b;
+    for (int i = 0; i < PK_SIDES; i++)
+        if (check_text(&e->side[i], err) || read_side(e, &e->side[i], err))
+            return err->code;
+    if (e->side[PK_BASE].is_settings == e->side[PK_NEW].is_settings)
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "--a %s and --b %s are not of one kind", e->o->a, e->o->b);
+    pk_why(err, "one is settings of %s, the other a program", e->probe->name);
+    return pk_fix(err, "give two builds of perfkit, or two settings");
+}

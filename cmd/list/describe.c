@@ -1,0 +1,277 @@
+/* Describe: an experiment's tables of axes, variants, presets and metrics, as JSON for programs and rows for people. */
+#include "cmd/list/describe.h"
+
+#include "base/assert.h"
+#include "base/buf.h"
+#include "base/suggest.h"
+#include "bench/measure/measure.h"
+
+#include <string.h>
+
+static const char *const axis_types[] = {
+    [PK_AXIS_INT] = "int",   [PK_AXIS_SIZE] = "size", [PK_AXIS_RATE] = "rate", [PK_AXIS_FLOAT] = "float",
+    [PK_AXIS_ENUM] = "enum", [PK_AXIS_BOOL] = "bool", [PK_AXIS_FILE] = "file"};
+
+/* Adds a text, or null. */
+static void set_text(json_t *obj, const char *key, const char *text)
+{
+    pk_assert(!json_object_set_new(obj, key, text ? json_string(text) : json_null()));
+}
+
+static json_t *texts(const char *const *v)
+{
+    json_t *list = json_array();
+    for (; v && *v; v++)
+        pk_assert(!json_array_append_new(list, json_string(*v)));
+    return list;
+}
+
+static json_t *axes_of(const struct pk_probe *p, struct pk_arena *a)
+{
+    json_t *list = json_array();
+    for (const struct pk_axis *x = p->axes; x->name; x++) {
+        bool number = pk_axis_ordered(x);
+        json_t *row = json_object();
+        set_text(row, "name", x->name);
+        set_text(row, "type", axis_types[x->type]);
+        set_text(row, "unit", x->unit);
+        set_text(row, "takes", pk_axis_takes(x, a));
+        set_text(row, "default", x->def);
+        set_text(row, "help", x->help);
+        json_object_set_new(row, "min", number ? pk_json_real(x->min) : json_null());
+        json_object_set_new(row, "max", number ? pk_json_real(x->max) : json_null());
+        json_object_set_new(row, "choices", x->type == PK_AXIS_ENUM ? texts(x->choices) : json_null());
+        json_array_append_new(list, row);
+    }
+    return list;
+}
+
+/* "cuda: reason" for every kind of device that a variant does not run on. */
+static const char *missing_on(const struct pk_variant *v, struct pk_arena *a)
+{
+    struct pk_buf b = {.arena = a};
+    for (unsigned k = 0; v->unavailable && k < PK_DEVICE_KINDS; k++) {
+        const char *reason = v->unavailable((enum pk_device_kind)k);
+        if (reason)
+            pk_buf_printf(&b, "%s%s: %s", b.n ? "; " : "", pk_device_kinds[k]->kind, reason);
+    }
+    return b.n ? pk_buf_text(&b) : NULL;
+}
+
+static json_t *variants_of(const struct pk_probe *p, struct pk_arena *a)
+{
+    json_t *list = json_array();
+    for (const struct pk_variant *v = p->variants; v->name; v++) {
+        json_t *row = json_object();
+        set_text(row, "name", v->name);
+        set_text(row, "summary", v->summary);
+        set_text(row, "unavailable", missing_on(v, a));
+        json_array_append_new(list, row);
+    }
+    return list;
+}
+
+static json_t *presets_of(const struct pk_probe *p, struct pk_arena *a)
+{
+    json_t *list = json_array();
+    for (const struct pk_preset *s = p->presets; s->name; s++) {
+        struct pk_buf sweeps = {.arena = a};
+        for (const char *const *b = s->blocks; *b; b++)
+            pk_buf_printf(&sweeps, "%s%s", sweeps.n ? " and " : "", *b);
+        json_t *row = json_object();
+        set_text(row, "name", s->name);
+        set_text(row, "summary", s->summary);
+        set_text(row, "sweeps", pk_buf_text(&sweeps));
+        json_object_set_new(row, "settings", texts(s->settings));
+        json_object_set_new(row, "variants", texts(s->variants));
+        json_array_append_new(list, row);
+    }
+    return list;
+}
+
+static const char *region_summary(const struct pk_probe *p, const char *metric, struct pk_arena *a)
+{
+    for (const struct pk_region *r = p->regions; r->name; r++) {
+        size_t n = strlen(r->name);
+        if (strncmp(metric, r->name, n))
+            continue;
+        if (!strcmp(metric + n, "_ns"))
+            return r->summary;
+        if (!strcmp(metric + n, "_host_ns"))
+            return pk_printf(a, "host time, including the wait for: %s", r->summary);
+    }
+    return NULL;
+}
+
+static const char *metric_summary(const struct pk_probe *p, const char *name, struct pk_arena *a)
+{
+    for (const struct pk_metric *m = p->metrics; m->name; m++)
+        if (!strcmp(m->name, name))
+            return m->summary;
+    return region_summary(p, name, a);
+}
+
+static json_t *metrics_of(const struct pk_probe *p, struct pk_arena *a)
+{
+    json_t *list = json_array();
+    struct pk_metric_decl *m;
+    size_t n = pk_probe_metrics(p, a, &m);
+    for (size_t i = 0; i < n; i++) {
+        json_t *row = json_object();
+        set_text(row, "name", m[i].name);
+        set_text(row, "unit", m[i].unit);
+        set_text(row, "direction", m[i].direction);
+        set_text(row, "class", m[i].class);
+        set_text(row, "summary", metric_summary(p, m[i].name, a));
+        json_array_append_new(list, row);
+    }
+    return list;
+}
+
+/* The tables of an experiment: columns are the keys of the objects. */
+static const struct pk_column axis_columns[] = {
+    {.key = "name", .heading = "Axis", .left = true},
+    {.key = "type", .heading = "Type", .left = true, .machine = true},
+    {.key = "unit", .heading = "Unit", .left = true, .machine = true},
+    {.key = "takes", .heading = "Takes", .left = true},
+    {.key = "default", .heading = "Default", .left = true},
+    {.key = "help", .heading = "Meaning", .left = true},
+    {.key = "min", .heading = "Min", .decimals = -1, .machine = true},
+    {.key = "max", .heading = "Max", .decimals = -1, .machine = true},
+    {.key = "choices", .heading = "Choices", .left = true, .json = true, .machine = true},
+};
+static const struct pk_column variant_columns[] = {
+    {.key = "name", .heading = "Variant", .left = true},
+    {.key = "summary", .heading = "Meaning", .left = true},
+    {.key = "unavailable", .heading = "Not on", .left = true},
+};
+static const struct pk_column preset_columns[] = {
+    {.key = "name", .heading = "Preset", .left = true},
+    {.key = "summary", .heading = "Meaning", .left = true},
+    {.key = "sweeps", .heading = "Sweeps", .left = true},
+    {.key = "settings", .heading = "Settings", .left = true, .json = true},
+    {.key = "variants", .heading = "Variants", .left = true, .json = true},
+};
+static const struct pk_column metric_columns[] = {
+    {.key = "name", .heading = "Metric", .left = true},
+    {.key = "unit", .heading = "Unit", .left = true},
+    {.key = "direction", .heading = "Better", .left = true},
+    {.key = "class", .heading = "Class", .left = true, .machine = true},
+    {.key = "summary", .heading = "Meaning", .left = true},
+};
+
+#define COUNT(v) (sizeof(v) / sizeof *(v))
+enum { COLUMNS_MAX = 16 };
+
+static const struct section {
+    const char *name;
+    json_t *(*list)(const struct pk_probe *p, struct pk_arena *a);
+    const struct pk_column *columns;
+    size_t n;
+} sections[] = {
+    {"axes", axes_of, axis_columns, COUNT(axis_columns)},
+    {"variants", variants_of, variant_columns, COUNT(variant_columns)},
+    {"presets", presets_of, preset_columns, COUNT(preset_columns)},
+    {"metrics", metrics_of, metric_columns, COUNT(metric_columns)},
+};
+
+static struct pk_cell cell_of(const json_t *v, struct pk_arena *a)
+{
+    if (json_is_string(v))
+        return (struct pk_cell){.type = PK_CELL_TEXT, .s = json_string_value(v)};
+    if (json_is_real(v))
+        return (struct pk_cell){.type = PK_CELL_REAL, .f = json_real_value(v)};
+    if (json_is_array(v) && json_array_size(v))
+        return (struct pk_cell){.type = PK_CELL_TEXT, .s = pk_json_text(a, v, PK_JSON_COMPACT)};
+    return (struct pk_cell){.type = PK_CELL_NULL};
+}
+
+static void cells_of(const struct section *s, const json_t *row, struct pk_arena *a, struct pk_cell *cells)
+{
+    for (size_t c = 0; c < s->n; c++)
+        cells[c] = cell_of(json_object_get(row, s->columns[c].key), a);
+}
+
+/* People are spared columns that no row fills. */
+static void hide_empty(const struct section *s, const json_t *list, struct pk_arena *a,
+                       struct pk_column *cols)
+{
+    struct pk_cell cells[COLUMNS_MAX];
+    bool filled[COLUMNS_MAX] = {0};
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        cells_of(s, json_array_get(list, i), a, cells);
+        for (size_t c = 0; c < s->n; c++)
+            filled[c] |= cells[c].type != PK_CELL_NULL;
+    }
+    for (size_t c = 0; c < s->n; c++)
+        cols[c].machine |= !filled[c];
+}
+
+static void print_section(struct pk_out *out, const struct section *s, const char *title, const json_t *list,
+                          struct pk_arena *a)
+{
+    struct pk_column cols[COLUMNS_MAX];
+    struct pk_cell cells[COLUMNS_MAX];
+    memcpy(cols, s->columns, s->n * sizeof *cols);
+    hide_empty(s, list, a, cols);
+    pk_out_table(out, s->name, title, cols, s->n);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        cells_of(s, json_array_get(list, i), a, cells);
+        pk_out_row(out, cells);
+    }
+}
+
+void pk_describe_one(struct pk_out *out, const struct pk_probe *p, struct pk_arena *a)
+{
+    for (size_t s = 0; s < COUNT(sections); s++) {
+        PK_JSON_CLEANUP json_t *list = sections[s].list(p, a);
+        print_section(out, &sections[s], s ? NULL : pk_printf(a, "%s: %s", p->name, p->summary), list, a);
+    }
+}
+
+void pk_describe_all(struct pk_out *out, bool hidden, struct pk_arena *a)
+{
+    static const struct pk_column columns[] = {
+        {.key = "name", .heading = "Experiment", .left = true},
+        {.key = "summary", .heading = "Question", .left = true},
+        {.key = "revision", .heading = "Revision", .decimals = -1, .machine = true},
+        {.key = "axes", .heading = "Axes", .left = true, .json = true, .machine = true},
+        {.key = "variants", .heading = "Variants", .left = true, .json = true, .machine = true},
+        {.key = "presets", .heading = "Presets", .left = true, .json = true, .machine = true},
+        {.key = "metrics", .heading = "Metrics", .left = true, .json = true, .machine = true},
+    };
+    pk_out_table(out, "experiments", NULL, columns, COUNT(columns));
+    for (const struct pk_probe *const *p = pk_probes; *p; p++) {
+        if ((*p)->hidden && !hidden)
+            continue;
+        struct pk_cell cells[COUNT(columns)] = {{.type = PK_CELL_TEXT, .s = (*p)->name},
+                                                {.type = PK_CELL_TEXT, .s = (*p)->summary},
+                                                {.type = PK_CELL_INT, .i = (*p)->revision}};
+        for (size_t s = 0; s < COUNT(sections); s++) {
+            PK_JSON_CLEANUP json_t *list = sections[s].list(*p, a);
+            cells[3 + s] =
+                (struct pk_cell){.type = PK_CELL_TEXT, .s = pk_json_text(a, list, PK_JSON_COMPACT)};
+        }
+        pk_out_row(out, cells);
+    }
+    pk_out_note(out, "perfkit list experiments NAME shows axes, variants, presets and metrics");
+}
+
+void pk_describe_names(struct pk_texts *names, struct pk_arena *a)
+{
+    for (const struct pk_probe *const *p = pk_probes; *p; p++)
+        if (!(*p)->hidden)
+            pk_texts_add(names, (*p)->name, a);
+}
+
+enum pk_code pk_describe_find(const char *name, const struct pk_probe **p, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_texts names = {0};
+    if ((*p = pk_probe_find(name)))
+        return PK_OK;
+    pk_describe_names(&names, &a);
+    pk_fail(err, PK_E_USAGE, "there is no experiment '%.100s'", name);
+    pk_why(err, "experiments are listed by `perfkit list experiments`");
+    return pk_fix(err, "%s", pk_suggest_text(&a, name, names.v, names.n));
+}

@@ -1,0 +1,137 @@
+/* List: experiments, devices, counters, runs, baselines. What is unavailable is listed with its reason. */
+#include "cmd/cmd.h"
+
+#include "base/suggest.h"
+#include "cmd/list/counters.h"
+#include "cmd/list/describe.h"
+#include "store/table.h"
+
+#include <string.h>
+
+#define COUNT(v) (sizeof(v) / sizeof *(v))
+
+struct options {
+    bool all;
+};
+
+static const struct pk_opt options[] = {
+    {.name = "all",
+     .letter = 'a',
+     .type = PK_OPT_FLAG,
+     .offset = offsetof(struct options, all),
+     .help = "experiments, counters: also those that only test perfkit",
+     .group = "Listing"},
+    {0},
+};
+
+static struct pk_cell text(const char *s)
+{
+    return (struct pk_cell){.type = s ? PK_CELL_TEXT : PK_CELL_NULL, .s = s};
+}
+
+static enum pk_code list_experiments(struct pk_app *app, const char *name, struct pk_err *err)
+{
+    const struct options *o = app->options;
+    const struct pk_probe *p;
+    if (!name) {
+        pk_describe_all(app->out, o->all, app->arena);
+        return PK_OK;
+    }
+    if (pk_describe_find(name, &p, err))
+        return err->code;
+    pk_describe_one(app->out, p, app->arena);
+    return PK_OK;
+}
+
+/* Columns of what works here or does not. */
+static const struct pk_column availability[] = {
+    {.key = "name", .heading = "Name", .left = true},
+    {.key = "available", .heading = "Here", .left = true},
+    {.key = "summary", .heading = "What it is", .left = true},
+    {.key = "reason", .heading = "Why not", .left = true},
+};
+
+static void availability_row(struct pk_out *out, const char *name, const char *summary, const char *reason)
+{
+    pk_out_row(out, (struct pk_cell[]){text(name), text(reason ? "no" : "yes"), text(summary), text(reason)});
+}
+
+static enum pk_code list_devices(struct pk_app *app, const char *name, struct pk_err *err)
+{
+    pk_out_table(app->out, "devices", "Devices", availability, COUNT(availability));
+    for (const struct pk_device_ops *const *d = pk_device_kinds; *d; d++)
+        availability_row(app->out, (*d)->kind, (*d)->summary, (*d)->unavailable());
+    return PK_OK;
+}
+
+static enum pk_code list_counters(struct pk_app *app, const char *name, struct pk_err *err)
+{
+    const struct options *o = app->options;
+    return pk_list_counters(app, name, o->all, err);
+}
+
+static enum pk_code list_runs(struct pk_app *app, const char *name, struct pk_err *err)
+{
+    struct pk_store *s;
+    if (pk_open_store(app, NULL, PK_STORE_READ, &s, err))
+        return err->code;
+    const struct pk_param file = pk_param_text(":path", pk_store_file(s));
+    enum pk_code rc = pk_table_print(s, pk_store_tables(), "runs", &file, 1, app->out, err);
+    pk_store_close(s);
+    return rc;
+}
+
+static const struct subject {
+    const char *name;
+    bool named; /* takes the name of one, or a pattern */
+    enum pk_code (*list)(struct pk_app *app, const char *name, struct pk_err *err);
+} subjects[] = {
+    {"experiments", true, list_experiments},
+    {"devices", false, list_devices},
+    {"counters", true, list_counters},
+    {"runs", false, list_runs},
+};
+
+static enum pk_code find_subject(const char *name, const struct subject **s, struct pk_err *err)
+{
+    const char *names[COUNT(subjects)];
+    for (size_t i = 0; i < COUNT(subjects); i++) {
+        names[i] = subjects[i].name;
+        *s = &subjects[i];
+        if (!strcmp(name, names[i]))
+            return PK_OK;
+    }
+    pk_fail(err, PK_E_USAGE, "'%.100s' cannot be listed", name);
+    pk_why(err, "experiments, devices, counters and runs can");
+    const char *near = pk_suggest(name, names, COUNT(names));
+    return near ? pk_fix(err, "did you mean '%s'?", near)
+                : pk_fix(err, "`perfkit list runs` shows what was recorded");
+}
+
+static enum pk_code run(struct pk_app *app, struct pk_err *err)
+{
+    const struct subject *s = subjects;
+    if (app->args.n && find_subject(app->args.v[0], &s, err))
+        return err->code;
+    if (app->args.n > 1 && !s->named) {
+        pk_fail(err, PK_E_USAGE, "perfkit list %s: too many arguments", s->name);
+        pk_why(err, "'%.100s' follows, and only experiments and counters are shown one by one",
+               app->args.v[1]);
+        return pk_fix(err, "perfkit list %s", s->name);
+    }
+    return s->list(app, app->args.n > 1 ? app->args.v[1] : NULL, err);
+}
+
+const struct pk_cmd pk_cmd_list = {
+    .name = "list",
+    .summary = "experiments, devices, counters and recorded runs",
+    .usage = "list [experiments|devices|counters|runs] [NAME|PATTERN] [options]",
+    .examples = "perfkit list experiments\n"
+                "perfkit list experiments attention-scaling\n"
+                "perfkit list counters 'cpu-*'\n"
+                "perfkit list runs --format json",
+    .options = options,
+    .options_bytes = sizeof(struct options),
+    .exact_args = "0-2",
+    .run = run,
+};

@@ -1,0 +1,185 @@
+/* run --dry-run: prints the plan as a table, and what is not known about it. */
+#include "cmd/run/run.h"
+
+#include "base/plural.h"
+#include "base/units.h"
+#include "bench/record/declared_work.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Columns of the plan: these, what the probe knows of a case beforehand, and those. */
+static const struct pk_column columns_before[] = {
+    {"variant", "Variant", .left = true},
+    {"case", "Case", .left = true},
+};
+enum { MEMORY, FLOOR, EXPECTED }; /* whose units suit the largest of their numbers */
+static const struct pk_column columns_after[] = {
+    [MEMORY] = {"predicted_bytes", "Memory", .decimals = 3},
+    [FLOOR] = {"floor_ns", "Floor", .decimals = 3, .optional = 1},
+    [EXPECTED] = {"expected_ns", "About", .decimals = 1},
+    {"status", "Will be", .left = true},
+    {"axes", "Axes", .json = true, .machine = true},
+};
+enum {
+    N_BEFORE = sizeof columns_before / sizeof *columns_before,
+    N_AFTER = sizeof columns_after / sizeof *columns_after,
+    PLAN_COLUMNS_MAX = N_BEFORE + PK_GAUGES_MAX + N_AFTER
+};
+
+static struct pk_cell real_or_null(double x)
+{
+    return isnan(x) ? (struct pk_cell){0} : (struct pk_cell){.type = PK_CELL_REAL, .f = x};
+}
+
+static struct pk_cell count_or_null(double x)
+{
+    return isnan(x) ? (struct pk_cell){0} : (struct pk_cell){.type = PK_CELL_INT, .i = (int64_t)x};
+}
+
+/* A GPU's memory is known once it is opened, which planning does not do. */
+static bool memory_known(const struct run *r)
+{
+    return r->plan.limit_bytes || r->plan.kind != PK_DEVICE_CUDA;
+}
+
+static const char *measured_if(const struct run *r)
+{
+    if (r->device_absent)
+        return memory_known(r) ? "measured where the device is" : "measured where the device is, if it fits";
+    return memory_known(r) ? "measured" : "measured if it fits";
+}
+
+const char *pk_run_outlook(const struct run *r, const struct pk_planned *p, struct pk_arena *a)
+{
+    if (p->skip)
+        return p->skip;
+    if (!p->too_large)
+        return measured_if(r);
+    char size[32] = "";
+    if (p->predicted_bytes == PK_BYTES_BEYOND)
+        pk_format_bytes(p->predicted_bytes, size, sizeof size);
+    return pk_printf(a, "out of memory: %s%snot tried%s%s", size, *size ? ", " : "", p->would_fit ? "; " : "",
+                     p->would_fit ? p->would_fit : "");
+}
+
+const char *pk_run_device_note(const struct run *r)
+{
+    struct pk_arena *a = r->app->arena;
+    const char *absent =
+        r->device_absent ? pk_printf(a, "%s cannot be used here: %s. The plan is for a machine where it can.",
+                                     r->device, r->device_absent)
+                         : "";
+    if (memory_known(r))
+        return *absent ? absent : NULL;
+    return pk_printf(
+        a, "%s%sHow much memory %s has is not known: --memory-limit says which cases would not fit.", absent,
+        *absent ? " " : "", r->device);
+}
+
+void pk_run_case_table(const struct run *r, const char *name, const struct pk_column *cols, size_t n)
+{
+    struct pk_arena *a = r->app->arena;
+    const char *common = pk_plan_common_text(&r->plan, a);
+    struct pk_column *mine = pk_new_n(a, struct pk_column, n);
+    for (size_t i = 0; i < n; i++) {
+        mine[i] = cols[i];
+        mine[i].machine =
+            cols[i].machine || (!strcmp(cols[i].key, "case") && !*pk_plan_case_text(&r->plan, 0, a));
+    }
+    pk_out_table(r->app->out, name,
+                 pk_printf(a, "%s on %s, preset %s%s%s", r->probe->name, r->device, r->plan.preset->name,
+                           *common ? ", all with " : "", common),
+                 mine, n);
+}
+
+static double expected_ns(const struct run *r, size_t i)
+{
+    return r->duration.case_ns[i] > 0 ? r->duration.case_ns[i] : NAN;
+}
+
+/* None where it is more than can be counted, which is said in words. */
+static double predicted_bytes(const struct pk_planned *p)
+{
+    return p->predicted_bytes < 0 || p->predicted_bytes == PK_BYTES_BEYOND ? NAN : (double)p->predicted_bytes;
+}
+
+static void choose_unit(struct pk_column *c, const char *base, const char *units, double most,
+                        struct pk_arena *a)
+{
+    const struct pk_unit *u = pk_unit_fit(base, units, most);
+    c->heading = pk_printf(a, "%s (%s)", c->heading, u->shown);
+    c->scale = u->scale;
+}
+
+static void choose_units(const struct run *r, struct pk_column *after)
+{
+    double bytes = 0, floor_ns = 0, about_ns = 0; /* the most of each; fmax leaves out what is not known */
+    for (size_t i = 0; i < r->plan.n; i++) {
+        bytes = fmax(bytes, predicted_bytes(&r->plan.v[i]));
+        floor_ns = fmax(floor_ns, r->plan.v[i].floor_ns);
+        about_ns = fmax(about_ns, expected_ns(r, i));
+    }
+    choose_unit(&after[MEMORY], "bytes", "GB TB", bytes, r->app->arena);
+    choose_unit(&after[FLOOR], "ns", "ms s h", floor_ns, r->app->arena);
+    choose_unit(&after[EXPECTED], "ns", "s h", about_ns, r->app->arena);
+}
+
+static size_t plan_columns(const struct run *r, struct pk_column *cols)
+{
+    size_t n = N_BEFORE;
+    memcpy(cols, columns_before, sizeof columns_before);
+    for (const struct pk_metric *m = r->probe->metrics; m && m->name; m++)
+        if (m->planned)
+            cols[n++] = strcmp(m->unit, "bytes") ? (struct pk_column){m->name, m->planned, .decimals = -1}
+                                                 : (struct pk_column){m->name, m->planned, 1e6, 3};
+    memcpy(cols + n, columns_after, sizeof columns_after);
+    choose_units(r, cols + n);
+    return n + N_AFTER;
+}
+
+static void plan_row(const struct run *r, size_t i)
+{
+    const struct pk_planned *p = &r->plan.v[i];
+    struct pk_arena *a = r->app->arena;
+    struct pk_cell cells[PLAN_COLUMNS_MAX] = {
+        {.type = PK_CELL_TEXT, .s = p->variant},
+        {.type = PK_CELL_TEXT, .s = pk_plan_case_text(&r->plan, i, a)},
+    };
+    size_t n = N_BEFORE;
+    for (const struct pk_metric *m = r->probe->metrics; m && m->name; m++)
+        if (m->planned)
+            cells[n++] = count_or_null(pk_planned_value(p, m));
+    const struct pk_cell after[N_AFTER] = {
+        count_or_null(predicted_bytes(p)),
+        real_or_null(p->floor_ns),
+        real_or_null(expected_ns(r, i)),
+        {.type = PK_CELL_TEXT, .s = pk_run_outlook(r, p, a)},
+        {.type = PK_CELL_TEXT, .s = pk_point_json(&p->c.at, a)},
+    };
+    memcpy(cells + n, after, sizeof after);
+    pk_out_row(r->app->out, cells);
+}
+
+void pk_run_print_plan(const struct run *r)
+{
+    const struct pk_duration *e = &r->duration;
+    struct pk_arena *a = r->app->arena;
+    struct pk_column cols[PLAN_COLUMNS_MAX];
+    pk_run_case_table(r, "plan", cols, plan_columns(r, cols));
+    for (size_t i = 0; i < r->plan.n; i++)
+        plan_row(r, i);
+    pk_out_note(r->app->out, pk_run_extent(r));
+    if (pk_run_device_note(r))
+        pk_out_note(r->app->out, pk_run_device_note(r));
+    pk_run_note_fitting(r);
+    if (e->unknown && r->plan.kind != PK_DEVICE_NULL)
+        pk_out_note(
+            r->app->out,
+            "How long it takes can be said once the device's ceilings are measured: by the first run, or by "
+            "`perfkit doctor --ceilings`.");
+    else if (e->stored)
+        pk_out_note(r->app->out,
+                    pk_printf(a, "The time of %s is from the newest run that measured them here.",
+                              pk_plural(e->stored, "case", a)));
+}

@@ -1,0 +1,157 @@
+/* run --once: one iteration of each case in this process, without repetition, check or recording, for use under a profiler. */
+#include "base/plural.h"
+#include "cmd/run/run.h"
+
+static const struct pk_column columns[] = {
+    {"variant", "Variant", .left = true},
+    {"case", "Case", .left = true},
+    {"metric", "Metric", .left = true},
+    {"value", "Value", 0, -1},
+    {"unit", "Unit", .left = true},
+    {"status", "Status", .left = true},
+    {"axes", "Axes", .json = true, .machine = true},
+};
+
+static struct pk_cell text(const char *s)
+{
+    return (struct pk_cell){.type = PK_CELL_TEXT, .s = s};
+}
+
+static struct pk_cell case_text(const struct run *r, const struct pk_planned *p)
+{
+    return text(pk_plan_case_text(&r->plan, (size_t)(p - r->plan.v), r->app->arena));
+}
+
+static struct pk_cell value_of(const struct pk_series *s)
+{
+    return s->integer ? (struct pk_cell){.type = PK_CELL_INT, .i = s->integer[0]}
+                      : (struct pk_cell){.type = PK_CELL_REAL, .f = s->real[0]};
+}
+
+static void print_unmeasured(struct run *r, const struct pk_planned *p, enum pk_status status,
+                             const char *why)
+{
+    const struct pk_cell cells[] = {text(p->variant),
+                                    case_text(r, p),
+                                    {0},
+                                    {0},
+                                    {0},
+                                    text(pk_status_name(status)),
+                                    text(pk_point_json(&p->c.at, r->app->arena))};
+    pk_out_row(r->app->out, cells);
+    pk_out_note(r->app->out, pk_printf(r->app->arena, "%s %s: %s", p->variant,
+                                       pk_point_text(&p->c.at, NULL, r->app->arena), why));
+}
+
+static void print_slice(struct run *r, const struct pk_planned *p, const struct pk_slice *s)
+{
+    const char *axes = pk_point_json(&p->c.at, r->app->arena);
+    for (size_t i = 0; i < s->n_series; i++) {
+        const struct pk_metric_decl *m = &s->metrics[s->series[i].metric];
+        const struct pk_cell cells[] = {
+            text(p->variant), case_text(r, p), text(m->name), value_of(&s->series[i]),
+            text(m->unit),    text("ok"),      text(axes)};
+        pk_out_row(r->app->out, cells);
+    }
+    if (s->status != PK_ST_OK)
+        print_unmeasured(r, p, s->status, s->message);
+}
+
+static enum pk_status measure(struct run *r, struct pk_device *dev, const struct pk_planned *p)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_slice slice;
+    const struct pk_measure m = {.c = &p->c,
+                                 .dev = dev,
+                                 .pass = PK_PASS_TIMING,
+                                 .invocation = 1,
+                                 .seed = (uint64_t)r->o->seed,
+                                 .stop = pk_run_stop_rule(r->o)};
+    pk_measure_case(&m, &a, &slice);
+    print_slice(r, p, &slice);
+    return slice.status;
+}
+
+static enum pk_status once(struct run *r, struct pk_device *dev, const struct pk_planned *p)
+{
+    if (!p->skip && !p->too_large)
+        return measure(r, dev, p);
+    enum pk_status status = p->skip ? PK_ST_SKIPPED : PK_ST_OOM;
+    print_unmeasured(r, p, status, p->skip ? p->skip : p->too_large);
+    return status;
+}
+
+/* The exit status, when the table has been filled. */
+static enum pk_code judge(const struct run *r, size_t ok, size_t failed, size_t oom, struct pk_err *err)
+{
+    if (pk_stop_flag) {
+        pk_fail(err, PK_E_INTERRUPTED, "interrupted: %zu of %s ran", ok,
+                pk_plural(r->plan.n, "case", r->app->arena));
+        pk_why(err, "a signal asked perfkit to stop");
+        return pk_fix(err, "run it again; nothing is kept of a run with --once");
+    }
+    if (failed) {
+        pk_fail(err, PK_E_CHECK, "%zu of %s failed", failed, pk_plural(r->plan.n, "case", r->app->arena));
+        pk_why(err, "the table's notes say how");
+        return pk_fix(err, "leave them out with --variant, -a or --filter");
+    }
+    if (ok)
+        return PK_OK;
+    pk_fail(err, PK_E_NOTHING, "no case ran");
+    if (!oom) {
+        pk_why(err, "every case of this grid is skipped; the table's notes say why");
+        return pk_fix(err, "choose other values with -a, another --variant or another --device");
+    }
+    pk_why(err, "every case of this grid is out of memory or skipped");
+    return pk_fix(err, "choose smaller sizes with -a");
+}
+
+static enum pk_code refuse_peers(const struct run *r, struct pk_err *err)
+{
+    if (!r->o->peers.n)
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "--once does not run the peer '%s'", r->o->peers.v[0]);
+    pk_why(err, "it runs in this process alone, and a peer is a program of its own");
+    return pk_fix(err, "leave out --peer, or --once");
+}
+
+/* Cases of ranks that are processes have none here; it is said of all at once, not case by case. */
+static enum pk_code refuse_ranks(const struct run *r, struct pk_err *err)
+{
+    for (size_t i = 0; i < r->plan.n; i++) {
+        const struct pk_planned *p = &r->plan.v[i];
+        if (p->skip || !p->ranks)
+            continue;
+        pk_fail(err, PK_E_USAGE, "--once does not start the %u ranks of %s %s", p->ranks, p->variant,
+                pk_point_text(&p->c.at, NULL, r->app->arena));
+        pk_why(err, "it runs in this process alone, and ranks are processes");
+        return pk_fix(err, "leave out --once, or give --transport link, whose ranks are virtual");
+    }
+    return PK_OK;
+}
+
+enum pk_code pk_run_once(struct run *r, struct pk_err *err)
+{
+    struct pk_device dev;
+    enum pk_code rc = refuse_peers(r, err);
+    if (!rc)
+        rc = pk_run_choose_device(r, err);
+    if (!rc)
+        rc = pk_run_make_plan(r, err);
+    if (!rc)
+        rc = refuse_ranks(r, err);
+    if (!rc)
+        rc = pk_device_open(&dev, r->device, &r->device_options, err);
+    if (rc)
+        return rc;
+    pk_run_case_table(r, "once", columns, sizeof columns / sizeof *columns);
+    size_t ok = 0, failed = 0, oom = 0;
+    for (size_t i = 0; i < r->plan.n && !pk_stop_flag; i++) {
+        enum pk_status status = once(r, &dev, &r->plan.v[i]);
+        ok += status == PK_ST_OK;
+        failed += status == PK_ST_FAILED;
+        oom += status == PK_ST_OOM;
+    }
+    pk_device_close(&dev);
+    return judge(r, ok, failed, oom, err);
+}

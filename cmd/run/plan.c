@@ -1,0 +1,234 @@
+/* Run, plan: device, preset, cases, and the estimated time. */
+#include "cmd/run/run.h"
+
+#include "base/clock.h"
+#include "base/plural.h"
+#include "base/units.h"
+#include "bench/estimate.h"
+#include "bench/idle.h"
+#include "device/cpu.h"
+#include "machine/bind.h"
+#include "machine/machine.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The fastest device that works here; a GPU before the CPU. */
+static const char *choose_device(void)
+{
+    return pk_device_unavailable(PK_DEVICE_CUDA) ? "cpu" : "cuda";
+}
+
+/* Peers may know a device that this perfkit does not; a dry run needs none. */
+static bool device_needed(const struct run_options *o)
+{
+    return !o->dry_run && !o->peers.n;
+}
+
+enum pk_code pk_run_choose_device(struct run *r, struct pk_err *err)
+{
+    const struct run_options *o = r->o;
+    enum pk_device_kind kind;
+    r->device = o->device ? o->device : choose_device();
+    if (pk_device_parse(r->device, &kind, &r->ordinal, err))
+        return err->code;
+    if (kind != PK_DEVICE_CUDA)
+        r->device = pk_device_kinds[kind]->kind; /* cpu:0 is cpu */
+    r->device_absent = pk_device_unavailable(kind);
+    if (r->device_absent && device_needed(o)) {
+        pk_fail(err, PK_E_UNAVAILABLE, "device '%s' cannot be used", r->device);
+        pk_why(err, "%s", r->device_absent);
+        return pk_fix(err, "`perfkit list devices` shows what works here");
+    }
+    r->device_options = (struct pk_device_options){
+        .threads = (unsigned)o->threads,
+        .cold = o->cold,
+        .limit_bytes = o->limit_bytes,
+    };
+    if (pk_bind_option(o->bind, r->app->arena, &r->device_options.cpus, &r->device_options.no_bind, err))
+        return err->code;
+    return kind == PK_DEVICE_CPU ? pk_cpu_threads_check(o->threads, r->device_options.cpus, err) : PK_OK;
+}
+
+enum pk_code pk_run_stored_ceilings(struct run *r, struct pk_err *err)
+{
+    r->ceilings_key = pk_ceilings_key(r->device, &r->device_options, r->app->arena);
+    return pk_ceilings_stored(r->store, r->info.machine, r->ceilings_key, &r->ceilings, err);
+}
+
+static enum pk_code measure_or_repeat(struct run *r, struct pk_err *err)
+{
+    struct pk_device_options unlimited = r->device_options;
+    unlimited.limit_bytes = 0;
+    if (!r->ceilings.found) {
+        pk_note(r->app, "measuring the ceilings of %s: rates that %% of floor is taken from",
+                r->ceilings_key);
+        return pk_ceilings_calibrate(r->store, r->info.machine, r->device, &unlimited, &pk_stop_flag,
+                                     &r->ceilings, err);
+    }
+    if (pk_ceilings_repeat(r->store, r->info.machine, r->device, &unlimited, &pk_stop_flag, err))
+        return err->code;
+    return pk_run_stored_ceilings(r, err);
+}
+
+/* Without ceilings a run is poorer, not impossible: its tables then have no "% of floor". */
+enum pk_code pk_run_measure_ceilings(struct run *r, struct pk_err *err)
+{
+    if (!pk_plan_to_try(&r->plan) || !pk_ceilings_wanting(&r->ceilings, (int64_t)pk_wall_ns()))
+        return PK_OK;
+    enum pk_code rc = measure_or_repeat(r, err);
+    if (rc == PK_E_INTERRUPTED || rc == PK_E_IO)
+        return rc;
+    if (rc && !r->ceilings.found)
+        pk_warn(r->app, "no %% of floor: %s", err->what);
+    else if (rc)
+        pk_warn(r->app, "%% of floor is taken from older ceilings: %s", err->what);
+    else if (r->ceilings.doubtful)
+        pk_warn(r->app,
+                "the ceilings of %s were measured on a busy host (%s: its best repeat stands alone); what is "
+                "compared with them may look too good",
+                r->ceilings_key, r->ceilings.doubtful);
+    return PK_OK;
+}
+
+/* What a CPU worker will be allowed, for the plan; other devices say it when they are opened. */
+static int64_t planned_limit(const struct run *r)
+{
+    if (r->o->limit_bytes)
+        return r->o->limit_bytes;
+    return strcmp(r->device, "cpu") ? 0 : pk_machine_available_bytes("/") / 10 * 9;
+}
+
+/* What cannot end in time is refused here, not after ten minutes. */
+static enum pk_code check_timeout(const struct run_options *o, struct pk_err *err)
+{
+    char least[32], limit[32];
+    if (o->min_time_ns < o->timeout_ns)
+        return PK_OK;
+    pk_format_duration_exact(o->min_time_ns, least, sizeof least);
+    pk_format_duration_exact(o->timeout_ns, limit, sizeof limit);
+    pk_fail(err, PK_E_USAGE, "--min-time %s cannot be reached within --timeout %s", least, limit);
+    pk_why(err, "a case that takes longer than the time-out in one process is ended without a result");
+    return pk_fix(err, "give a longer --timeout, or a shorter --min-time");
+}
+
+static enum pk_code check_bounds(struct run *r, struct pk_err *err)
+{
+    const struct pk_opt_table *table = &r->app->tables[1]; /* this command's rows */
+    enum pk_code rc = pk_opt_ordered(table, "min-samples", "max-samples", err);
+    if (!rc)
+        rc = pk_opt_ordered(table, "min-time", "max-time", err);
+    return rc ? rc : check_timeout(r->o, err);
+}
+
+static bool holds(const struct pk_texts *t, const char *text)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (strcmp(t->v[i], text) == 0)
+            return true;
+    return false;
+}
+
+/* What follows from what was asked for, but for what the plan before said already. */
+static void say_plan(const struct run *r)
+{
+    const struct pk_plan none = {0}, *said = r->said ? r->said : &none;
+    for (size_t i = 0; i < r->plan.implied.n; i++)
+        if (!holds(&said->implied, r->plan.implied.v[i]))
+            pk_note(r->app, "%s: implied by what was asked for", r->plan.implied.v[i]);
+    for (size_t i = 0; i < r->plan.warnings.n; i++)
+        if (!holds(&said->warnings, r->plan.warnings.v[i]))
+            pk_warn(r->app, "%s", r->plan.warnings.v[i]);
+}
+
+enum pk_code pk_run_make_plan(struct run *r, struct pk_err *err)
+{
+    const struct run_options *o = r->o;
+    const struct pk_plan_request request = {
+        .probe = r->probe,
+        .preset = o->preset,
+        .axes = o->axes.v,
+        .n_axes = o->axes.n,
+        .variants = o->variants.v,
+        .n_variants = o->variants.n,
+        .filter = o->filter,
+        .cpus = r->device_options.cpus,
+        .threads = r->device_options.threads,
+        .device = r->device,
+        .peers = o->peers.v,
+        .n_peers = o->peers.n,
+        .limit_bytes = planned_limit(r),
+    };
+    enum pk_code rc = pk_plan_make(&request, r->app->arena, &r->plan, err);
+    const char *const *settings = rc ? NULL : r->plan.preset->settings;
+    struct pk_opt_table *table = &r->app->tables[1]; /* this command's rows */
+    if (!rc)
+        say_plan(r);
+    for (size_t i = 0; !rc && settings && settings[i]; i++)
+        rc = pk_opt_preset(table, settings[i], r->app->arena, err);
+    if (!rc)
+        rc = check_bounds(r, err);
+    if (!rc)
+        pk_run_bound_invocations(r);
+    for (size_t i = 0; !rc && i < o->axes.n; i++) {
+        const char *idle = pk_plan_idle(&r->plan, o->axes.v[i], r->app->arena);
+        if (idle && !(r->said && pk_plan_idle(r->said, o->axes.v[i], r->app->arena)))
+            pk_warn(r->app, "%s", idle);
+    }
+    return rc;
+}
+
+void pk_run_estimate(struct run *r)
+{
+    const struct run_options *o = r->o;
+    const int64_t samples =
+        o->budget_ns && o->min_samples > PK_SAMPLES_IN_A_BUDGET ? PK_SAMPLES_IN_A_BUDGET : o->min_samples;
+    pk_plan_floors(&r->plan, r->ceilings.found ? &r->ceilings.top : NULL);
+    pk_plan_leave_out_endless(&r->plan, samples, o->timeout_ns, r->app->arena);
+}
+
+void pk_run_warn_of_long_cases(const struct run *r)
+{
+    enum { LONG_S = 30 };
+    const struct pk_planned *longest = NULL;
+    char each[32];
+    for (size_t i = 0; i < r->plan.n; i++) {
+        const struct pk_planned *p = &r->plan.v[i];
+        if (pk_plan_time_known(&r->plan, p) && p->least_ns >= LONG_S * 1e9 &&
+            (!longest || p->least_ns > longest->least_ns))
+            longest = p;
+    }
+    if (longest)
+        pk_warn(r->app,
+                "one iteration of %s %s takes at least %s (%s); --dry-run shows every case, --budget bounds "
+                "the run",
+                longest->variant, pk_point_text(&longest->c.at, NULL, r->app->arena),
+                pk_format_ns(longest->least_ns, each, sizeof each), pk_run_extent(r));
+}
+
+enum pk_code pk_run_duration(struct run *r, struct pk_err *err)
+{
+    const struct pk_stop stop = pk_run_stop_rule(r->o);
+    const struct pk_duration_request request = {
+        .plan = &r->plan,
+        .stop = &stop,
+        .invocations = r->o->invocations,
+        .budget_ns = r->o->budget_ns,
+        .check = !r->o->no_check,
+        .machine = r->info.machine,
+    };
+    return pk_plan_duration(r->store, &request, r->app->arena, &r->duration, err);
+}
+
+const char *pk_run_extent(const struct run *r)
+{
+    const struct pk_duration *e = &r->duration;
+    struct pk_arena *a = r->app->arena;
+    char about[32];
+    if (!pk_plan_to_try(&r->plan))
+        return "no case can be measured";
+    const char *extent = pk_printf(a, "%s x %s", pk_plural(e->stored + e->modelled + e->unknown, "case", a),
+                                   pk_plural((size_t)r->o->invocations, "process", a));
+    return isnan(e->ns) ? extent
+                        : pk_printf(a, "%s, about %s", extent, pk_format_ns(e->ns, about, sizeof about));
+}

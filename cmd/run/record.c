@@ -1,0 +1,280 @@
+/* Run, record: what is stored before measuring, for a new run or a resumed one. */
+#include "cmd/run/run.h"
+
+#include "cmd/run/unavailable_counters.h"
+
+#include "base/buf.h"
+#include "bench/record/declared_work.h"
+#include "store/resume.h"
+
+#include <string.h>
+
+static json_t *texts_json(const struct pk_texts *t)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < t->n; i++)
+        json_array_append_new(array, json_string(t->v[i]));
+    return array;
+}
+
+static json_t *thresholds_json(const struct pk_threshold *v, size_t n)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(list, json_string(v[i].text));
+    return list;
+}
+
+/* NULL = nothing but what the rule says. */
+static json_t *criteria_json(const struct pk_gate_mark *m)
+{
+    const struct pk_criteria *k = &m->criteria;
+    if (!k->n_own && !k->n_all && !m->metrics.n && !m->all_metrics)
+        return NULL;
+    return json_pack("{s:o, s:o, s:o, s:f, s:b, s:b}", "metrics", texts_json(&m->metrics), "own_thresholds",
+                     thresholds_json(k->own, k->n_own), "thresholds", thresholds_json(k->all, k->n_all),
+                     "own_min_effect", k->min_effect, "typed", (int)k->typed, "all_metrics",
+                     (int)m->all_metrics);
+}
+
+json_t *pk_gate_mark_json(const struct pk_gate_mark *m)
+{
+    const struct pk_rule *r = &m->rule;
+    return json_pack("{s:s, s:s, s:s, s:f, s:f, s:b, s:b, s:I, s:I, s:b, s:o*}", "id", m->id, "side", m->side,
+                     "what", m->text, "alpha", r->alpha, "min_effect", r->min_effect, "strict",
+                     (int)r->strict, "until_clear", (int)r->until_clear, "max_pairs",
+                     (json_int_t)r->max_pairs, "confirm_pairs", (json_int_t)r->confirm_pairs, "equal",
+                     (int)m->equal, "asked", criteria_json(m));
+}
+
+/* Axes as they were written, files with their digests: who goes on with the run must find them as they were. */
+static json_t *axes_json(const struct run *r)
+{
+    struct pk_arena *a = r->app->arena;
+    const struct pk_axis *axes = r->probe->axes;
+    json_t *array = json_array();
+    for (size_t i = 0; i < r->o->axes.n; i++) {
+        const char *text = r->o->axes.v[i];
+        struct pk_sweep sweep;
+        struct pk_err err;
+        size_t k;
+        if (!pk_axis_assign(axes, text, a, &k, &sweep, &err) && axes[k].type == PK_AXIS_FILE)
+            text = pk_printf(a, "%s=%s", axes[k].name, pk_sweep_text(&axes[k], &sweep, a));
+        json_array_append_new(array, json_string(text));
+    }
+    return array;
+}
+
+/* The two that are as old as runs are, as they always were: runs of all times can be compared. */
+static json_t *bind_json(const char *bind)
+{
+    return !strcmp(bind, "cores") || !strcmp(bind, "none") ? json_boolean(!strcmp(bind, "cores"))
+                                                           : json_string(bind);
+}
+
+/* And back. */
+static const char *bound(const json_t *bind)
+{
+    return json_is_string(bind) ? json_string_value(bind) : json_is_false(bind) ? "none" : "cores";
+}
+
+/* What a later run must repeat to measure the same: recorded with the run, read back by --resume. */
+const char *pk_run_settings(const struct run *r)
+{
+    const struct run_options *o = r->o;
+    PK_JSON_CLEANUP json_t *s = json_pack(
+        "{s:s, s:s, s:o, s:o, s:o, s:s?, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:o, s:I, "
+        "s:b, s:s}",
+        "preset", r->plan.preset->name, "device", r->device, "axes", axes_json(r), "variants",
+        texts_json(&o->variants), "peers", texts_json(&o->peers), "filter", o->filter, "invocations",
+        o->invocations, "min_samples", o->min_samples, "max_samples", o->max_samples, "min_time_ns",
+        o->min_time_ns, "max_time_ns", o->max_time_ns, "max_noise", o->max_noise, "warmup", o->warmup,
+        "budget_ns", o->budget_ns, "timeout_ns", o->timeout_ns, "threads", o->threads, "limit_bytes",
+        o->limit_bytes, "bind", bind_json(o->bind), "seed", o->seed, "check", !o->no_check, "ceilings_of",
+        r->ceilings_key);
+    if (o->peers.n)
+        json_object_set_new(s, "peer_startup_ns", json_integer(o->peer_startup_ns));
+    if (o->cold)
+        json_object_set_new(s, "cold", json_true());
+    if (r->mark.id)
+        json_object_set_new(s, "gate", pk_gate_mark_json(&r->mark));
+    if (o->breakdown)
+        json_object_set_new(s, "breakdown", json_true());
+    if (o->allocations)
+        json_object_set_new(s, "allocations", json_true());
+    if (o->counters)
+        json_object_set_new(s, "counters", json_string(o->counters));
+    return pk_json_text(r->app->arena, s, PK_JSON_CANON);
+}
+
+static void describe_cases(struct run *r)
+{
+    struct pk_arena *a = r->app->arena;
+    r->cases = pk_new_n(a, struct pk_case_info, r->plan.n);
+    r->case_ids = pk_new_n(a, int64_t, r->plan.n);
+    for (size_t i = 0; i < r->plan.n; i++)
+        r->cases[i] = pk_planned_info(&r->plan, i, a);
+}
+
+static enum pk_code record_works(struct run *r, struct pk_err *err)
+{
+    enum pk_code rc = PK_OK;
+    for (size_t i = 0; !rc && i < r->plan.n; i++) {
+        struct pk_case_work *works;
+        size_t n = pk_case_declared_work(&r->plan.v[i], r->case_ids[i], r->app->arena, &works);
+        rc = pk_store_works(r->store, works, n, err);
+    }
+    return rc;
+}
+
+/* What the experiment said of its cases, as one setting of the run: a line each. */
+static enum pk_code record_warnings(struct run *r, struct pk_err *err)
+{
+    struct pk_buf lines = {.arena = r->app->arena};
+    for (size_t i = 0; i < r->plan.warnings.n; i++)
+        pk_buf_printf(&lines, "%s%s", i ? "\n" : "", r->plan.warnings.v[i]);
+    const struct pk_setting setting = {0, "plan_warning", pk_buf_text(&lines)};
+    return lines.n ? pk_store_settings(r->store, r->run_id, &setting, 1, err) : PK_OK;
+}
+
+/* Peers are timed alone. */
+static enum pk_code record_peers(struct run *r, struct pk_err *err)
+{
+    const bool wanted[] = {r->o->counters, r->o->breakdown};
+    static const char *const words[] = {"counted", "traced"};
+    enum pk_code rc = PK_OK;
+    for (size_t i = 0; i < r->o->peers.n; i++)
+        for (size_t k = 0; k < 2 && !rc; k++) {
+            const char *peer = r->o->peers.v[i]; /* the name of its variant */
+            if (!wanted[k])
+                continue;
+            pk_warn(r->app, "%s is not %s: it is a peer, and perfkit looks into its own processes alone",
+                    peer, words[k]);
+            const struct pk_setting s = {0, pk_printf(r->app->arena, "not_%s.%s", words[k], peer),
+                                         "it is a peer"};
+            rc = pk_store_settings(r->store, r->run_id, &s, 1, err);
+        }
+    return rc;
+}
+
+enum pk_code pk_run_begin(struct run *r, struct pk_err *err)
+{
+    const struct run_options *o = r->o;
+    r->info.experiment = r->probe->name;
+    r->info.label = o->label;
+    r->info.settings = pk_run_settings(r);
+    enum pk_code rc = pk_store_run_begin(r->store, &r->info, &r->run_id, err);
+    describe_cases(r);
+    if (!rc)
+        rc = pk_store_cases(r->store, r->run_id, r->cases, r->plan.n, r->case_ids, err);
+    if (!rc)
+        rc = record_warnings(r, err);
+    if (!rc)
+        rc = pk_unavailable_counters_record(r->store, r->run_id, &r->counters, r->app->arena, err);
+    if (!rc)
+        rc = record_peers(r, err);
+    return rc ? rc : record_works(r, err);
+}
+
+/* Settings of the interrupted run take the place of what was not typed now; what was typed must not contradict them, which
+ * pk_store_cases_again finds out. */
+static void take_texts(struct pk_texts *t, const json_t *settings, const char *key, struct pk_arena *a)
+{
+    const json_t *array = json_object_get(settings, key);
+    if (t->n || !json_is_array(array))
+        return;
+    t->n = json_array_size(array);
+    t->v = pk_new_n(a, const char *, t->n + 1);
+    for (size_t i = 0; i < t->n; i++)
+        t->v[i] = pk_strdup(a, json_string_value(json_array_get(array, i)));
+}
+
+/* How long and on what: options by the key they were recorded under. */
+static const struct {
+    const char *key, *option, *unit;
+    bool zero_is_none; /* the option takes no zero */
+} numbers[] = {
+    {"invocations", "invocations", ""},
+    {"min_samples", "min-samples", ""},
+    {"max_samples", "max-samples", ""},
+    {"min_time_ns", "min-time", "ns"},
+    {"max_time_ns", "max-time", "ns"},
+    {"warmup", "warmup", ""},
+    {"timeout_ns", "timeout", "ns"},
+    {"peer_startup_ns", "peer-startup", "ns"},
+    {"threads", "threads", ""},
+    {"limit_bytes", "memory-limit", "B", true},
+    {"seed", "seed", ""},
+};
+
+static enum pk_code take_numbers(struct run *r, const json_t *s, struct pk_err *err)
+{
+    struct pk_opt_table *table = &r->app->tables[1]; /* this command's rows */
+    struct pk_arena *a = r->app->arena;
+    enum pk_code rc = PK_OK;
+    for (size_t i = 0; !rc && i < sizeof numbers / sizeof *numbers; i++)
+        if (json_is_integer(json_object_get(s, numbers[i].key)) &&
+            (pk_json_int(s, numbers[i].key, 0) || !numbers[i].zero_is_none))
+            rc = pk_opt_again(table,
+                              pk_printf(a, "%s=%lld%s", numbers[i].option,
+                                        (long long)pk_json_int(s, numbers[i].key, 0), numbers[i].unit),
+                              a, err);
+    if (!rc && json_is_number(json_object_get(s, "max_noise")))
+        rc = pk_opt_again(table, pk_printf(a, "max-noise=%.15f", pk_json_num(s, "max_noise", 0)), a, err);
+    if (!rc)
+        rc = pk_opt_again(table, pk_printf(a, "bind=%s", bound(json_object_get(s, "bind"))), a, err);
+    if (!rc)
+        rc = pk_opt_again(table, pk_json_bool(s, "cold", false) ? "cold=true" : "cold=false", a, err);
+    if (!rc)
+        rc = pk_opt_again(table, pk_json_bool(s, "check", true) ? "no-check=false" : "no-check=true", a, err);
+    return rc;
+}
+
+static enum pk_code take_settings(struct run *r, const json_t *s, struct pk_err *err)
+{
+    struct run_options *o = r->o;
+    struct pk_arena *a = r->app->arena;
+    take_texts(&o->axes, s, "axes", a);
+    take_texts(&o->variants, s, "variants", a);
+    take_texts(&o->peers, s, "peers", a);
+    if (!o->preset && pk_json_str(s, "preset", NULL))
+        o->preset = pk_strdup(a, pk_json_str(s, "preset", NULL));
+    if (!o->device && pk_json_str(s, "device", NULL))
+        o->device = pk_strdup(a, pk_json_str(s, "device", NULL));
+    if (!o->filter && pk_json_str(s, "filter", NULL))
+        o->filter = pk_strdup(a, pk_json_str(s, "filter", NULL));
+    o->breakdown |= pk_json_bool(s, "breakdown", false);
+    o->allocations |= pk_json_bool(s, "allocations", false);
+    if (!o->counters && pk_json_str(s, "counters", NULL))
+        o->counters = pk_strdup(a, pk_json_str(s, "counters", NULL));
+    return take_numbers(r, s, err);
+}
+
+enum pk_code pk_run_find_resumable(struct run *r, struct pk_err *err)
+{
+    struct pk_resumable found;
+    enum pk_code rc = pk_store_resumable(r->store, r->probe->name, r->o->label, r->app->arena, &found, err);
+    if (rc)
+        return rc;
+    if (!found.run_id) {
+        pk_fail(err, PK_E_USAGE, "there is no interrupted run of %s to resume", r->probe->name);
+        pk_why(err, "the newest run of it in %s is complete, or there is none", r->store_path);
+        return pk_fix(err, "leave out --resume to begin a new run");
+    }
+    PK_JSON_CLEANUP json_t *s = json_loads(found.settings, 0, NULL);
+    r->run_id = found.run_id;
+    return take_settings(r, s, err);
+}
+
+enum pk_code pk_run_resume(struct run *r, struct pk_err *err)
+{
+    describe_cases(r);
+    r->done = pk_new_n(r->app->arena, struct pk_done, r->plan.n);
+    enum pk_code rc = pk_store_cases_again(r->store, r->run_id, r->cases, r->plan.n, r->app->arena,
+                                           r->case_ids, r->done, err);
+    if (!rc)
+        rc = pk_store_run_again(r->store, r->run_id, r->info.machine, err);
+    if (!rc)
+        pk_note(r->app, "going on with run %lld", (long long)r->run_id);
+    return rc;
+}
