@@ -327,6 +327,18 @@ static const char *interval_note(const struct pk_comparison *c)
            "processes, or, with five base runs, for one more run.";
 }
 
+/* Of stored runs alone: sides that are measured in turns have the same machine, and values of an axis are other work. */
+static void common_shift_note(struct pk_out *out, const struct pk_comparison *c, struct pk_arena *a)
+{
+    const double shift = c->design == PK_DESIGN_STORED ? pk_common_shift(c, a) : 1;
+    if (shift != 1)
+        pk_out_note(
+            out, pk_printf(a,
+                           "All times changed alike (median %+.1f %%): the cause may be the machine, not the "
+                           "code. `perfkit gate` measures both sides in turns.",
+                           100 * (shift - 1)));
+}
+
 void pk_compare_print(struct pk_out *out, const struct pk_comparison *c, const char *by, struct pk_arena *a)
 {
     for (size_t i = 0; i < c->n; i++) {
@@ -337,6 +349,7 @@ void pk_compare_print(struct pk_out *out, const struct pk_comparison *c, const c
             unit_table(out, c, by, c->v[i].new_->unit, a);
     }
     pk_out_note(out, interval_note(c));
+    common_shift_note(out, c, a);
     difference_notes(out, c, a);
     reason_notes(out, c, a);
     const char *base = by ? pk_printf(a, "%s=%s", by, c->base_value) : "base";

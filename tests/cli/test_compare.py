@@ -403,6 +403,19 @@ def test_by_an_axis_gives_verdicts_from_pairs(perfkit, store):
     assert row["verdict"] == "faster" and row["ratio"] == pytest.approx(0.5) and row["ratio_high"] == pytest.approx(0.5)
 
 
+def test_times_that_all_change_alike_are_pointed_out(perfkit, store):
+    def notes(factors):
+        def cases(scale):
+            return [case("vanilla", 2**i, [1e6 * i * f for f in (scale[i], 1.002 * scale[i], 0.998 * scale[i])]) for i in range(1, 7)]
+        store.run(cases([1] * 7), label="base")
+        store.run(cases(factors), label="new")
+        return perfkit("compare", "@~1", "@").stdout
+    assert "All times changed alike (median +5.0 %)" in notes([1, 1.05, 1.051, 1.049, 1.05, 1.05, 1.05])
+    assert "alike" not in notes([1, 1.05, 0.98, 1.049, 0.97, 1.2, 1.0])  # in both directions
+    assert "alike" not in notes([1, 1.02, 1.4, 1.1, 1.9, 1.25, 1.05])  # each by its own factor
+    assert "alike" not in notes([1] * 7)
+
+
 def test_only_what_changed_and_the_gravest_first(perfkit, store):
     quiet = [1.0e6, 1.001e6, 0.999e6, 1.0005e6, 0.9995e6]
     for f in quiet:

@@ -112,6 +112,10 @@ struct pk_compare_side pk_compare_join(const struct pk_compare_side *runs, size_
 enum pk_code pk_compare_by(const struct pk_compare_side *run, const struct pk_compare_options *o,
                            struct pk_arena *a, struct pk_comparison *out, struct pk_err *err) PK_MUST_CHECK;
 
+/* The median ratio of the rows in ns when at least five of them, more than four in five, changed in one direction by about as much
+ * (1 % or more, and four times the median deviation from it): one cause is likely then. 1 otherwise. */
+double pk_common_shift(const struct pk_comparison *c, struct pk_arena *a);
+
 /* What differs in the machines and settings of two runs, in words ("2 → 4 cores", "setting threads 2 → 4"): each a reason to doubt ratios. */
 size_t pk_compare_setups(const struct pk_run_facts *base, const struct pk_run_facts *new_, struct pk_arena *a,
                          const char *const **differences);

@@ -184,15 +184,6 @@ struct pk_disturbed pk_find_disturbed(const struct pk_pairs *p, const struct pk_
 /* Order of n pairs: blocks of two, ABBA or BAAB by a coin, so that neither a drift nor the second place favours a side. */
 void pk_pair_order(uint64_t seed, size_t n, bool *base_first);
 
-/* What all cases together suggest: an environment that changed rather than code. */
-struct pk_family {
-    size_t suspected;
-    bool crowded; /* over 30 % of the cases suspected: look at the machine before confirming */
-    bool uniform; /* over 80 % moved one way, all by about as much: one cause for all */
-    double shift; /* median ratio of the cases in ratios; NaN without any */
-};
-struct pk_family pk_look_at_family(const struct pk_decision *d, size_t n, const struct pk_rule *rule);
-
 /* What pairs of *equal* work say of the noise, and what a gate by the rule could see in it. In shares: 0.014 is 1.4 %. */
 struct pk_pair_noise {
     size_t pairs, disturbed; /* of them; left out of sd, unless they are more than rule.most_disturbed */

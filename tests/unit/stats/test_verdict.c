@@ -503,28 +503,6 @@ static void exact_figures(void **state)
     assert_true(pk_decide_exact(&s, 0).verdict == PK_SAME);
 }
 
-/* --- all cases together --- */
-
-static void one_cause_for_all_is_noticed(void **state)
-{
-    struct pk_decision d[20];
-    for (int i = 0; i < 20; i++)
-        d[i] = (struct pk_decision){.ratio = 1.03 + 0.001 * (i % 3), .pairs = 6, .suspected = 1};
-    struct pk_family f = pk_look_at_family(d, 20, &pk_rule_default);
-    assert_true(f.uniform && f.crowded && f.suspected == 20);
-    assert_near(f.shift, 1.031, 1e-12);
-    for (int i = 0; i < 20; i += 2)
-        d[i] = (struct pk_decision){.ratio = 0.97, .pairs = 6};
-    f = pk_look_at_family(d, 20, &pk_rule_default);
-    assert_true(!f.uniform && f.crowded && f.suspected == 10);
-    for (int i = 0; i < 20; i++)
-        d[i] = (struct pk_decision){.ratio = 1.02 + 0.003 * i, .pairs = 6};
-    f = pk_look_at_family(d, 20, &pk_rule_default); /* one way, but each by its own amount */
-    assert_true(!f.uniform && !f.crowded);
-    assert_true(!pk_look_at_family(d, 4, &pk_rule_default).crowded);
-    assert_true(isnan(pk_look_at_family(NULL, 0, &pk_rule_default).shift));
-}
-
 /* --- noise --- */
 
 static void noise_says_what_a_gate_could_see(void **state)
@@ -661,7 +639,6 @@ int main(void)
         cmocka_unit_test(a_baseline_is_five_runs),
         cmocka_unit_test(stored_baselines_rarely_cry_wolf),
         cmocka_unit_test(exact_figures),
-        cmocka_unit_test(one_cause_for_all_is_noticed),
         cmocka_unit_test(noise_says_what_a_gate_could_see),
         cmocka_unit_test(little_noise_is_no_advice_for_less_than_a_percent),
         cmocka_unit_test(disturbed_pairs_are_no_noise_unless_they_are_many),
