@@ -34,7 +34,7 @@ struct pk_app {
     struct pk_out *out; /* where rows go, opened before run(); with -o a file that replaces FILE at the end */
     FILE *text;         /* the same stream, for output that is no table (a script); use one of the two */
     struct pk_progress *progress; /* its bar may be on the last line of stderr; NULL = none */
-    const char *parting;          /* a note for when the rows are out; NULL = none */
+    const char *closing_note;     /* a note for when the rows are out; NULL = none */
     bool mute; /* another process of the same command speaks: this one prints and writes nothing but errors */
     int argc;
     const char **argv; /* as typed, for the command line that is recorded */
@@ -51,8 +51,6 @@ struct pk_cmd {
     enum pk_code (*more)(const char *first, const struct pk_opt **rows, struct pk_arena *a,
                          struct pk_err *err);
     bool format_first; /* the first argument is the format, not --format (export) */
-    /* Optional: a format that its own options ask for; NULL = that of --format. */
-    const char *(*format)(const struct pk_app *app);
     bool hidden;
     bool explains; /* help: runs, too, where the environment or a config file is wrong */
     enum pk_code (*run)(struct pk_app *app, struct pk_err *err);

@@ -55,8 +55,8 @@ static void say_none(struct pk_app *app, const char *what, int64_t run_id)
     for (size_t i = 0; i < sizeof recorded_by / sizeof *recorded_by; i++)
         if (strcmp(recorded_by[i].what, what) == 0)
             how = recorded_by[i].how;
-    app->parting = pk_printf(app->arena, "run %lld has no rows of --what %s%s%s", (long long)run_id, what,
-                             how ? ": " : "", how ? how : "");
+    app->closing_note = pk_printf(app->arena, "run %lld has no rows of --what %s%s%s", (long long)run_id,
+                                  what, how ? ": " : "", how ? how : "");
 }
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)

@@ -16,7 +16,7 @@
 #define AT(member) offsetof(struct doctor_options, member)
 
 struct doctor_options {
-    bool json, ceilings;
+    bool ceilings;
     const char *device, *bind;
     int64_t threads;
     struct pk_texts require;
@@ -25,7 +25,6 @@ struct doctor_options {
 static const struct pk_opt options[] = {
     {"require", 0, PK_OPT_LIST, AT(require), "NAME", .help = "exit with 6 unless this row or source is ok",
      .group = "Looking"},
-    {"json", 0, PK_OPT_FLAG, AT(json), .cli_only = true, .help = "short for --format json"},
     {"ceilings", 0, PK_OPT_FLAG, AT(ceilings),
      .help = "measure the device's best rates (2 to 3 s) and store them for % of floor", .group = "Ceilings"},
     {"device", 0, PK_OPT_TEXT, AT(device), "NAME", .def = "cpu", .help = "whose ceilings"},
@@ -285,7 +284,7 @@ static enum pk_code measure_ceilings(struct doctor *d, struct pk_err *err)
     return PK_OK;
 }
 
-/* What would be ignored, or contradicts itself. */
+/* Options that would change nothing. */
 static enum pk_code check_options(const struct pk_app *app, struct pk_err *err)
 {
     static const char *const of_ceilings[] = {"device", "threads", "bind"};
@@ -298,19 +297,7 @@ static enum pk_code check_options(const struct pk_app *app, struct pk_err *err)
         pk_why(err, "it says whose ceilings are measured, and --ceilings is not given");
         return pk_fix(err, "perfkit doctor --ceilings --%s ...", of_ceilings[i]);
     }
-    const char *origin = pk_opt_origin(app->tables, 1, "format");
-    if (!o->json || !origin || strcmp(origin, "command line") != 0 ||
-        strcmp(app->globals->format, "json") == 0)
-        return PK_OK;
-    pk_fail(err, PK_E_USAGE, "--json and --format %.20s contradict each other", app->globals->format);
-    pk_why(err, "--json is short for --format json");
-    return pk_fix(err, "leave one of them out");
-}
-
-static const char *format(const struct pk_app *app)
-{
-    const struct doctor_options *o = app->options;
-    return o->json ? "json" : NULL;
+    return PK_OK;
 }
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
@@ -318,7 +305,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
     const struct doctor_options *o = app->options;
     struct doctor d = {
         .app = app,
-        .people = !o->json && pk_for_people(app),
+        .people = pk_for_people(app),
         .device = o->device,
         .device_options = {.threads = (unsigned)o->threads},
     };
@@ -339,13 +326,12 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 const struct pk_cmd pk_cmd_doctor = {
     .name = "doctor",
     .summary = "what can be measured here, what cannot, and how to enable it",
-    .usage = "doctor [--require NAME] [--json] [--ceilings [--device NAME]]",
+    .usage = "doctor [--require NAME] [--ceilings [--device NAME]]",
     .examples = "perfkit doctor\n"
                 "perfkit doctor --require cpu-events    exit status 6 where the processor does not count\n"
                 "perfkit doctor --ceilings              measure what % of floor is taken from\n",
     .options = options,
     .options_bytes = sizeof(struct doctor_options),
     .exact_args = "0",
-    .format = format,
     .run = run,
 };

@@ -106,8 +106,7 @@ static enum pk_code run_command(const struct pk_cmd *c, struct pk_app *app, stru
     enum pk_format format;
     struct pk_output output;
     struct pk_err late = {0};
-    const char *asked = c->format ? c->format(app) : NULL;
-    const char *format_name = c->format_first ? app->args.v[0] : asked ? asked : app->globals->format;
+    const char *format_name = c->format_first ? app->args.v[0] : app->globals->format;
     if (pk_format_parse(format_name, &format, err) ||
         pk_output_open(app->globals->output, app->arena, &output, err))
         return err->code;
@@ -125,8 +124,8 @@ static enum pk_code run_command(const struct pk_cmd *c, struct pk_app *app, stru
         pk_output_discard(&output);
     else
         written = pk_output_keep(&output, &late);
-    if (app->parting && !written)
-        pk_note(app, "%s", app->parting);
+    if (app->closing_note && !written)
+        pk_note(app, "%s", app->closing_note);
     if (rc && written)
         pk_print_error(&late);
     if (written && !rc)

@@ -52,7 +52,8 @@ enum pk_code pk_gate_against(struct gate *g, struct pk_err *err)
                                       .user = &s};
     if (print_pair(&s, app->out, err))
         return err->code;
-    app->parting = pk_printf(app->arena, "gate: %s", pk_outcome_sentence(&s.pair.comparison, app->arena));
+    app->closing_note =
+        pk_printf(app->arena, "gate: %s", pk_outcome_sentence(&s.pair.comparison, app->arena));
     return pk_gate_report(g, &said, code, err);
 }
 
@@ -167,6 +168,6 @@ enum pk_code pk_gate_suite_against(struct gate *g, struct pk_err *err)
                                       .user = &s};
     if (print_tables(&s, g->app->out, err))
         return err->code;
-    g->app->parting = pk_printf(a, "gate: %s", pk_outcome_sentence(&s.suite.all, a));
+    g->app->closing_note = pk_printf(a, "gate: %s", pk_outcome_sentence(&s.suite.all, a));
     return pk_gate_report(g, &said, code, err);
 }

@@ -119,7 +119,7 @@ static enum pk_code answer(struct gate *g, struct pk_err *err)
     if (!g->entries[0].n_calibrated)
         return nothing_known(g, err);
     pk_format_ns((double)(pk_clock_ns() - g->began_ns), took, sizeof took);
-    g->app->parting =
+    g->app->closing_note =
         pk_printf(a, "calibrated %s with %s in %s%s", pk_plural(g->entries[0].n_calibrated, "row", a),
                   pk_plural(g->result.pairs, "pair", a), took,
                   g->o->run.no_save ? "; not recorded" : "; gates of these cases on this machine use it");

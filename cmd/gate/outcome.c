@@ -131,7 +131,7 @@ static const char *open_note(const struct gate *g)
                : "";
 }
 
-static const char *parting(const struct gate *g)
+static const char *closing_note(const struct gate *g)
 {
     struct pk_arena *a = g->app->arena;
     char took[32];
@@ -174,6 +174,6 @@ enum pk_code pk_gate_answer(struct gate *g, struct pk_err *err)
     pk_verdict_hide(&g->o->verdict, c);
     if (print_tables(g, g->app->out, err))
         return err->code;
-    g->app->parting = parting(g);
+    g->app->closing_note = closing_note(g);
     return pk_gate_report(g, &said, code, err);
 }

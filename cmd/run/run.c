@@ -88,7 +88,7 @@ static void announce(const struct run *r)
 }
 
 /* How it went and how to see it again, said when the tables are out. */
-static const char *parting(const struct run *r)
+static const char *closing_note(const struct run *r)
 {
     const struct pk_session_result *s = &r->result;
     struct pk_arena *a = r->app->arena;
@@ -225,7 +225,7 @@ static enum pk_code record(struct run *r, struct pk_err *err)
     if (!rc)
         rc = pk_run_tables(r->store, r->run_id, r->app->out, err);
     if (!rc)
-        r->app->parting = parting(r);
+        r->app->closing_note = closing_note(r);
     if (rc && pk_recorder_spool(r->recorder)) /* the same lock or full disk, and where the slices went */
         rc = pk_recorder_finish(r->recorder, err);
     if (!rc)

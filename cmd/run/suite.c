@@ -86,7 +86,7 @@ static void remember(struct suite *s, const struct item *i, struct pk_err *err)
 }
 
 /* `exec` alone says none: what it measured is its whole output. NULL = there is no run. */
-static const char *parting_of_command(const struct suite *s, const struct item *i)
+static const char *closing_note_of_command(const struct suite *s, const struct item *i)
 {
     struct pk_arena *a = s->app->arena;
     const char *what = pk_printf(a, "%s measured", pk_plural((size_t)i->exec.result.runs, "process", a));
@@ -108,9 +108,9 @@ static enum pk_code measure(struct suite *s, struct item *i, size_t left, uint64
     } else {
         i->code = pk_exec_measure(&i->exec, err);
     }
-    const char *parting = i->entry->probe ? i->entry->app->parting : parting_of_command(s, i);
-    if (parting)
-        pk_note(s->app, "[%s] %s", i->entry->name, parting);
+    const char *closing_note = i->entry->probe ? i->entry->app->closing_note : closing_note_of_command(s, i);
+    if (closing_note)
+        pk_note(s->app, "[%s] %s", i->entry->name, closing_note);
     if (goes_on(i->code))
         remember(s, i, err);
     return goes_on(i->code) ? PK_OK : pk_suite_within(i->entry, err);
