@@ -6,12 +6,13 @@
  *     bench-attention check
  *
  * Wants an idle machine. With one thread it reads the thread's CPU time, so that others on the machine take less from
- * it. `check` does so: it measures what the checks below need, and exits 1 when one is lost. */
+ * it. `check` does so: it measures what the checks below need, and exits 1 when one is lost, 77 when the machine was busy meanwhile. */
 #include "ops/attention.h"
 #include "base/clock.h"
 #include "base/rng.h"
 #include "device/cpu.h"
 #include "machine/machine.h"
+#include "machine/state.h"
 #include "ops/ceilings.h"
 #include "ops/cpu/kernels.h"
 #include "plain.h"
@@ -344,6 +345,27 @@ static size_t check_cell(size_t cell, const struct bench *b)
     return lost(cell, &t, rounds, true);
 }
 
+/* 1 when a figure is lost; 77 when it is lost while something else took the machine's time, which is said. */
+static int check_all(const struct bench *b, const unsigned *cpus, unsigned n_cpus)
+{
+    enum { SKIPPED = 77 };
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const char *doubts[PK_DOUBTS + 1];
+    struct pk_state_span span = {.n_cpus = n_cpus};
+    size_t n = 0;
+    pk_state_read("/", cpus, n_cpus, &a, &span.before);
+    for (size_t i = 0; i < CHECKED; i++)
+        n += check_cell(i, b);
+    pk_state_read("/", cpus, n_cpus, &a, &span.after);
+    if (!n || !pk_state_doubts(&span, doubts))
+        return n > 0;
+    printf("skipped: busy:");
+    for (size_t i = 0; doubts[i]; i++)
+        printf(" %s", doubts[i]);
+    printf(" (docs/machine-state.md)\n");
+    return SKIPPED;
+}
+
 static void show(const struct bench *b, size_t rounds)
 {
     struct pk_ceilings ceilings;
@@ -361,21 +383,21 @@ int main(int argc, char **argv)
 {
     const bool check = argc > 1 && !strcmp(argv[1], "check");
     const unsigned threads = check ? 1 : argc > 2 ? (unsigned)atoi(argv[2]) : 0;
-    size_t rounds = argc > 1 ? (size_t)atoi(argv[1]) : 7, n = 0;
+    size_t rounds = argc > 1 ? (size_t)atoi(argv[1]) : 7;
+    int status = 0;
     if (rounds < 1 || rounds > ROUNDS_MAX)
         rounds = 7;
     unsigned cpus[64];
-    pk_machine_cpus(cpus, 64);
+    const unsigned n_cpus = pk_machine_cpus(cpus, 64);
     setenv("PERFKIT_BLAS", "openblas", 1); /* for all: ratios are of algorithms, not of libraries */
     must(pk_device_open(&dev, "cpu", &(struct pk_device_options){.threads = threads}, &err));
     const struct bench b = {find_peak(), plain_start(pk_cpu_threads(&dev), cpus, pk_cpu_blas(&dev))};
     if (check)
-        for (size_t i = 0; i < CHECKED; i++)
-            n += check_cell(i, &b);
+        status = check_all(&b, cpus, n_cpus);
     else
         show(&b, rounds);
     plain_stop(b.crew);
     pk_device_free(&dev, b.peak.scratch);
     pk_device_close(&dev);
-    return n > 0;
+    return status;
 }
