@@ -11,8 +11,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Field 22 of /proc/PID/stat; 0 when there is no such process. The command name may hold anything, so count
- * from the last ')'. */
+/* Field 22 of /proc/PID/stat; 0 when there is no such process, or one that has ended and that its parent has not waited for. The command
+ * name may hold anything, so count from the last ')'. */
 static int64_t start_ticks(int64_t pid)
 {
     char path[64], text[1024];
@@ -21,6 +21,8 @@ static int64_t start_ticks(int64_t pid)
     size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
     text[n] = '\0';
     const char *p = strrchr(text, ')');
+    if (p && (!strncmp(p, ") Z", 3) || !strncmp(p, ") X", 3)))
+        return 0;
     for (int field = 2; p && field < 22; field++)
         p = strchr(p + 1, ' ');
     int64_t ticks = 0;

@@ -88,7 +88,7 @@ def test_a_call_ends_within_its_time(checked):
     assert seconds < (16 if "PERFKIT_SANITIZED" not in os.environ else 60), p.stdout
     partial = [s for s, state in left.items() if state == "partial"]
     assert status == 1 and partial and set(left) == set(NAMES), left
-    assert all((s, "partial") in said for s in partial) and "left out, no time is left of --within" in p.stdout
+    assert all((s, "partial") in said for s in partial) and "left out, not enough is left of --within" in p.stdout
     assert set(left.values()) <= {"passed", "skipped", "partial"}
 
 
@@ -198,6 +198,42 @@ def test_a_kill_loses_at_most_the_slice_in_flight(out, tmp_path):
     assert status == 0 and {states(out)[s] for s in ("captured", "flash", "tree")} == {"passed"}, p.stdout
     with contextlib.closing(sqlite3.connect(out / "perfkit.db")) as db:
         assert db.execute("SELECT count(*) FROM v_run WHERE status = 'running'").fetchone() == (0,)
+
+
+def test_a_run_whose_end_nobody_saw_is_measured_anew(out):
+    """The call was killed with its machine, and the folder goes on elsewhere: the run still stands as running."""
+    assert check(out, "captured")[0] == 0
+    with contextlib.closing(sqlite3.connect(out / "perfkit.db")) as db, db:
+        db.execute("UPDATE run SET status = 'running', host = 'another'")
+    status = json.loads((out / "status.json").read_text())
+    status["cpu-quick"]["stages"]["captured"]["state"] = "running"
+    (out / "status.json").write_text(json.dumps(status))
+    assert check(out, "captured")[0] == 0 and states(out) == {"captured": "passed"}
+    with contextlib.closing(sqlite3.connect(out / "perfkit.db")) as db:
+        assert db.execute("SELECT status FROM v_run ORDER BY run_id").fetchall() == [("running",), ("complete",)]
+
+
+def test_what_a_tool_leaves_running_is_ended(out, tmp_path):
+    stubborn = stub(tmp_path, "case \"$1\" in run) trap '' INT; sleep 100 & touch %s/begun; wait ;; esac" % tmp_path)
+    p = subprocess.Popen(command("--device", "cpu", "--quick", "--out", out, "flash", perfkit=stubborn), stdout=subprocess.DEVNULL)
+    while not (tmp_path / "begun").exists() and p.poll() is None:
+        time.sleep(0.05)
+    p.send_signal(signal.SIGTERM)
+    assert p.wait(60) == 143 and states(out) == {"flash": "partial"} and not survivors(out)
+
+
+@pytest.mark.parametrize("place,words", [("file/out", "Not a directory"), ("missing", "cannot be found")])
+def test_what_does_not_begin_is_an_error_with_words(tmp_path, place, words):
+    (tmp_path / "file").write_text("")
+    broken = stub(tmp_path, "echo 'libc.so.6: cannot be found' >&2; exit 127") if place == "missing" else BINARY
+    status, _, p = check(tmp_path / place, "products", perfkit=broken)
+    assert status == 1 and words in p.stderr and "try: " in p.stderr and "Traceback" not in p.stderr
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf", "-1", "3"])
+def test_times_that_make_no_sense(tmp_path, seconds):
+    status, _, p = check(tmp_path / "out", "--within", seconds)
+    assert status == 2 and "--within" in p.stderr and not (tmp_path / "out").exists()
 
 
 def test_without_the_device_everything_is_skipped(tmp_path):

@@ -1,6 +1,7 @@
 """The store from the front door: show, export, import and db, and every way a file can be wrong.
 
 A small program built with the tests (store-writer) records runs, so that nothing here depends on measuring."""
+import contextlib
 import csv
 import io
 import json
@@ -362,3 +363,20 @@ def test_what_cannot_be_imported(perfkit, tmp_path):
     perfkit("import", tmp_path / "x").refused(1, "cannot import")
     perfkit("import", tmp_path / "absent").refused(1, "No such file")
     perfkit("import").refused(2, "FILE")
+
+
+def test_a_run_of_a_process_that_nobody_waits_for_is_interrupted(perfkit):
+    """A killed perfkit stays in the process table until its parent waits for it."""
+    record = ("run", "attention-scaling", "--device", "null", "-a", "seq_len=16", "-a", "d_model=1", "-v", "flash", "--invocations", "1")
+    assert perfkit(*record).status == 0
+    dead = subprocess.Popen(["true"])
+    path = pathlib.Path("/proc/%d/stat" % dead.pid)
+    while path.read_text().rsplit(")", 1)[1].split()[0] != "Z":
+        time.sleep(0.01)
+    with contextlib.closing(sqlite3.connect(perfkit.db)) as db, db:
+        db.execute("UPDATE run SET status = 'running', pid = ?, pid_start_ticks = ?",
+                   (dead.pid, int(path.read_text().rsplit(")", 1)[1].split()[19])))
+    assert perfkit(*record).status == 0
+    with contextlib.closing(sqlite3.connect(perfkit.db)) as db:
+        assert db.execute("SELECT status FROM v_run ORDER BY run_id").fetchall() == [("interrupted",), ("complete",)]
+    dead.wait()

@@ -60,15 +60,18 @@ def run_stages(session, pending, rounds):
     for again in range(rounds):
         pending = [s for s in pending if again == 0 or session.folder.state(s.name) == "partial"]
         for stage in pending:
-            if session.has_time_for(stage.least):
+            if session.has_time_for(stage.least) or (stage.needs == "gpu" and not session.cuda):
                 run_stage(session, stage, again > 0)
             elif again == 0:
-                session.folder.set(stage.name, "partial", "left out: no time was left of --within")
-                say("%s partial: left out, no time is left of --within" % stage.name)
+                session.folder.set(stage.name, "partial", "left out: not enough was left of --within")
+                say("%s partial: left out, not enough is left of --within" % stage.name)
 
 
 def finish(session, with_runs=True):
-    report.write(session, with_runs)
+    try:
+        report.write(session, with_runs)
+    except Exception as e:  # the archive has what was measured all the same
+        say("no report: %s: %s" % (type(e).__name__, e))
     session.folder.pack()
     for text in session.folder.too_much():
         say("%s: more than a machine may return; %s has all of it" % (text, session.folder.archive.name))
@@ -89,7 +92,7 @@ def arguments():
     unknown = [s for s in args.stages if s not in NAMES]
     if unknown:
         p.error("there is no stage '%s'; the stages are %s" % (unknown[0], ", ".join(NAMES)))
-    if args.within is not None and args.within < LEAST_SECONDS * 2:
+    if args.within is not None and not LEAST_SECONDS * 2 <= args.within < float("inf"):
         p.error("--within %g: at least %d seconds" % (args.within, LEAST_SECONDS * 2))
     return args
 
@@ -126,4 +129,7 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except OSError as e:
+        sys.exit("gpu-check: %s\n  why: the folder or the archive beside it cannot be written\n  try: --out with a folder of yours and free space" % e)

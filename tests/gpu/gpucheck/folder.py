@@ -19,11 +19,14 @@ LOG_BYTES_KEPT, COMMAND_BYTES_KEPT = 8 << 20, 1 << 19
 def replace(path, data):
     """Whole or not at all, and on the disk before the old one is gone."""
     part = path.with_name(".%s.part" % path.name)
-    with open(part, "wb") as f:
-        f.write(data)
-        f.flush()
-        os.fsync(f.fileno())
-    os.replace(part, path)
+    try:
+        with open(part, "wb") as f:
+            f.write(data)
+            f.flush()
+            os.fsync(f.fileno())
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def read_status(path):
@@ -69,11 +72,14 @@ class Folder:
 
     def pack(self):
         part = self.archive.with_name(".%s.part" % self.archive.name)
-        with tarfile.open(part, "w:gz") as tar:
-            for f in sorted(self.path.iterdir()):
-                if f.is_file() and not f.name.startswith("."):
-                    tar.add(f, arcname="%s/%s" % (self.path.name, f.name))
-        os.replace(part, self.archive)
+        try:
+            with tarfile.open(part, "w:gz") as tar:
+                for f in sorted(self.path.iterdir()):
+                    if f.is_file() and not f.name.startswith("."):
+                        tar.add(f, arcname="%s/%s" % (self.path.name, f.name))
+            os.replace(part, self.archive)
+        finally:
+            part.unlink(missing_ok=True)
 
     def too_much(self):
         """What would not come back from a machine that returns few files of limited size: the archive has all of it."""

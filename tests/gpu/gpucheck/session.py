@@ -18,8 +18,9 @@ from .folder import Folder
 
 HERE = pathlib.Path(__file__).resolve().parents[1]  # tests/gpu, or gpu/ of a bundle
 STAGE_SECONDS = 460  # of a stage, at most, in one go: such a call may be allowed 8 minutes
-TO_END_SECONDS = 20  # kept back of --within, or a third of it: for what is still running to end, reports, the archive
+TO_END_SECONDS = 30  # kept back of --within, or a third of it: for what is still running to end, reports, the archive
 LEAST_SECONDS = 8  # with less than this left no stage begins
+INTERRUPT_SECONDS = 10
 PR_SET_PDEATHSIG = 1
 
 
@@ -56,7 +57,8 @@ def tool(name):
     """A program of NVIDIA's: in PATH, the toolkit, or a folder of its own."""
     toolkit = os.environ.get("CUDA_HOME", "/usr/local/cuda")
     folders = [os.environ.get("PATH", ""), os.path.join(toolkit, "bin"), os.path.join(toolkit, "compute-sanitizer")]
-    return shutil.which(name, path=os.pathsep.join(folders + sorted(glob.glob("/opt/nvidia/nsight-*/*"))))
+    own = sorted(glob.glob("/opt/nvidia/nsight-*/*")) + sorted(glob.glob("/opt/nvidia/nsight-*/*/bin"))
+    return shutil.which(name, path=os.pathsep.join(folders + own))
 
 
 class Session:
@@ -81,7 +83,8 @@ class Session:
         env = {k: v for k, v in os.environ.items() if not k.startswith("PERFKIT_") or k in ("PERFKIT_PYTHON", "PERFKIT_CUDA_LIBS", "PERFKIT_MPI")}
         env.update(PERFKIT_DB=str(self.folder.db), LC_ALL="C.UTF-8", PYTHONDONTWRITEBYTECODE="1")
         env.setdefault("PERFKIT_PYTHON", sys.executable)
-        env.setdefault("VIRTUAL_ENV", sys.prefix)  # NVIDIA's libraries may be packages of this interpreter
+        if env["PERFKIT_PYTHON"] == sys.executable:
+            env.setdefault("VIRTUAL_ENV", sys.prefix)  # NVIDIA's libraries may be packages of this interpreter
         env.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # JAX would take three quarters of the GPU's memory from the others
         if (HERE.parent / "peers").is_dir():
             env["PERFKIT_PEERS"] = str(HERE.parent / "peers")
@@ -123,7 +126,7 @@ class Session:
         words, began, late = [str(c) for c in command], time.monotonic(), False
         with tempfile.TemporaryFile("w+", errors="replace") as output, tempfile.TemporaryFile("w+", errors="replace") as errors:
             p = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=output, stderr=errors if apart else subprocess.STDOUT,
-                                 env={**self.env, **(env or {})}, cwd=self.scratch.name, preexec_fn=die_with_parent)
+                                 env={**self.env, **(env or {})}, cwd=self.scratch.name, preexec_fn=die_with_parent, start_new_session=True)
             try:
                 p.wait(max(1, self.deadline - began))
             except subprocess.TimeoutExpired:
@@ -163,8 +166,10 @@ class Session:
         rc, text = None, ""
         if self.goes_on and self.query("SELECT 1 FROM v_run WHERE label = ?", label):
             rc, text = self.run(self.perfkit, "run", experiment, "--resume", "--label", label, *whole)
-            if rc == 2 and "no interrupted run" in text:  # it is complete: only what follows it was left
-                return
+            if rc == 2 and "no interrupted run" in text:
+                if self.query("SELECT status FROM v_run WHERE label = ? ORDER BY run_id DESC LIMIT 1", label) == [("complete",)]:
+                    return  # only what follows the run was left
+                rc = None  # another machine began it, and whether it still goes on there cannot be seen here
             if rc == 5:  # of another machine
                 rc = None
         if rc is None:
@@ -187,7 +192,10 @@ class Session:
 
     def unavailable(self):
         """Why the device cannot be used, or None."""
-        p = subprocess.run([self.perfkit, "list", "devices", "--format", "json"], env=self.env, capture_output=True, text=True, check=True)
+        p = subprocess.run([self.perfkit, "list", "devices", "--format", "json"], env=self.env, capture_output=True, text=True, check=False)
+        if p.returncode:
+            sys.exit("gpu-check: %s does not run here\n  why: %s\n  try: build it or its bundle on this machine or an older one (docs/gpu-status.md)"
+                     % (self.perfkit, reason_in(p.stderr)))
         for row in json.loads(p.stdout)["tables"]["devices"]["rows"]:
             if row["name"] == self.device.split(":")[0]:
                 return row["reason"]
@@ -195,9 +203,11 @@ class Session:
 
 
 def end(p):
-    """Interrupted first, so that perfkit records what it has; then killed."""
-    for sign, seconds in ((signal.SIGINT, 10), (signal.SIGKILL, 10)):
-        if p.poll() is None:
-            p.send_signal(sign)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                p.wait(seconds)
+    """Interrupted first, so that perfkit records what it has; then killed, with what a tool started and left running."""
+    if p.poll() is None:
+        p.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            p.wait(INTERRUPT_SECONDS)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(p.pid, signal.SIGKILL)
+    p.wait()
