@@ -1,5 +1,5 @@
 /* The shim itself: each wrong kernel or launch is noticed and said, each right one beside it is not. */
-#include "ops/cuda/launch.h"
+#include "ops/cuda/mma.h"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -314,6 +314,26 @@ void meetings()
     }
 }
 
+/* ---- tensor cores ---- */
+
+/* 1 and four products, together 7/8 of the distance to the next number: rounded to the nearest it would be that number. */
+__global__ void adds_little(float *x)
+{
+    float d[4] = {1, 1, 1, 1};
+    const uint32_t a[4] = {pk_bits(0x1p-13f), pk_bits(0x1p-13f), 0, 0};
+    const uint32_t b[2] = {pk_bits(0x1.cp-13f), 0};
+    pk_mma_m16n8k8(d, a, b);
+    x[threadIdx.x] = d[0];
+}
+
+void tensor_cores()
+{
+    float x[32] = {};
+    PK_LAUNCH(adds_little, 1, 32, 0, nullptr, x);
+    for (float d : x)
+        expect(d == 1, "a kernel's tensor cores do not round toward zero");
+}
+
 } // namespace
 
 int main()
@@ -326,6 +346,7 @@ int main()
     meetings();
 #endif
     shared_memory();
+    tensor_cores();
     std::printf("%d wrong\n", failures);
     return failures != 0;
 }
