@@ -351,8 +351,8 @@ def test_every_claim_has_an_id_of_its_own_and_stages_name_them():
     page = report.status_page()
     ids = [m.group(1) for m in report.CLAIM.finditer(page)]
     assert len(ids) == len(set(ids)) and len(ids) == len([line for line in page.splitlines() if line.startswith("| `")])
-    of_figures = {f.claim for s in stages.STAGES for f in getattr(s.work, "read", ()) if f.claim}
-    assert {c for s in stages.STAGES for c in s.claims.split()} | of_figures | report.thresholds() <= set(ids)
+    of_figures = {f.claim for s in stages.STAGES for f in getattr(s.work, "read", ()) if f.claim} | {f.claim for _, f in figures.OF_SOURCES}
+    assert {c for s in stages.STAGES for c in s.claims.split()} | of_figures <= set(ids)
     assert len(set(NAMES)) == len(NAMES)
 
 
@@ -361,15 +361,140 @@ def test_results_fill_the_page_in():
     page = "| id | claim |\n| `step-eager` | a | b | never |\n| `memcheck` | c | d | never |\n| `kernels` | e | f | never |\n| `step-mfu` | g | h | never |\n"
     row = {"when": "2026-01-02T03:04:05+00:00", "gpu": "NVIDIA H100 80GB HBM3", "said": ""}
     figure = {"claim": "step-eager", "what": "bf16 step_ns over torch-eager", "value": 0.52, "unit": "x", "bound": ["at most", 0.6], "holds": True}
-    done = {"step-peers": {**row, "state": "passed", "figures": [figure]}, "memcheck": {**row, "state": "failed"}, "numerics": {**row, "state": "skipped"},
+    done = {"step-peers": {**row, "state": "passed", "figures": [figure]}, "memcheck": {**row, "state": "failed", "said": "2 found"}, "numerics": {**row, "state": "skipped"},
             "step": {**row, "state": "passed"}}
     assert report.recorded(page, done).splitlines()[1:] == [
         "| `step-eager` | a | b | passed 2026-01-02, NVIDIA H100 80GB HBM3, `gpu/check.py step-peers`: bf16 step_ns over torch-eager 0.52 x (at most 0.6) |",
-        "| `memcheck` | c | d | failed 2026-01-02, NVIDIA H100 80GB HBM3, `gpu/check.py memcheck` |", "| `kernels` | e | f | never |", "| `step-mfu` | g | h | never |"]
+        "| `memcheck` | c | d | failed 2026-01-02, NVIDIA H100 80GB HBM3, `gpu/check.py memcheck`: memcheck failed: 2 found |", "| `kernels` | e | f | never |", "| `step-mfu` | g | h | never |"]
     done["memcheck"]["state"] = "partial"
     assert "| `memcheck` | c | d | never |" in report.recorded(page, done)
     figure["holds"] = False
     assert "| `step-eager` | a | b | failed 2026-01-02" in report.recorded(page, done)
+
+
+ROW = {"when": "2026-01-02T03:04:05+00:00", "gpu": "NVIDIA H100 80GB HBM3", "said": ""}
+
+
+def figure(claim, what, value, bound):
+    return {"claim": claim, "what": what, "value": value, "unit": "", "bound": bound, "holds": figures.holds(bound, value)}
+
+
+def test_a_claim_of_which_nothing_was_measured_is_not_passed():
+    """Stages that passed without a figure of the claim: counters not permitted, no cuDNN, no PyTorch, no JAX, no library."""
+    done = {s: {**ROW, "state": "passed"} for s in NAMES}
+    for claim in report.claims_in(report.status_page()):
+        assert report.verdict(claim, done)[0] != "passed" or claim == "gpu-check", claim
+    done["counters"]["figures"] = [figure("gpu-trace", "cases with traced kernels", 2, (figures.AT_LEAST, 1))]
+    assert report.verdict("gpu-trace", done)[0] == "passed" and report.verdict("gpu-counters", done)[0] == "not measured"
+    assert report.verdict("gpu-check", done)[0] == "passed" and report.verdict("gpu-check", {"machine": done["machine"]})[0] == "partial"
+    assert report.verdict("memcheck", {"memcheck": {**ROW, "state": "failed"}})[0] == "failed"
+
+
+def test_every_claim_of_a_stage_has_a_figure_with_a_threshold():
+    """Else it could only ever be 'not measured'."""
+    read = {f.claim for s in stages.STAGES for f in getattr(s.work, "read", ()) if f.bound} | {f.claim for _, f in figures.OF_SOURCES}
+    read |= {c for c, _, _ in stages.TEST_CLAIMS} | {f.claim for f in figures.WORK}
+    by_hand = {"libraries", "bundle", "gpu-check", "memcheck", "racecheck", "ceilings", "tf32-products", "layer-bandwidth", "profilers", "gpu-tests",
+               "nccl-one-rank", "ddp-bucket", "nccl-two-refused", "mpi-staged"}
+    assert not {c for s in stages.STAGES for c in s.claims.split()} - read - by_hand
+
+
+def test_a_failed_test_fails_the_claims_that_it_shows_alone():
+    tests = {"test-gpu-device": {"pool": "passed"}, "test-gpu-ops": {"gemm_fp32": "failed", "softmax_bf16": "passed"}, "test-gpu-comm": {}, "test-gpu-cudnn": {"sdpa": "skipped"}}
+    done = {"numerics": {**ROW, "state": "failed", "said": "test-gpu-ops: gemm_fp32", "figures": stages.test_figures(tests, stages.TEST_CLAIMS, ["test-gpu-comm"])}}
+    words = {c: report.verdict(c, done)[0] for c in ("device", "products", "kernels", "bf16-elements", "lanes", "cudnn")}
+    assert words == {"device": "passed", "products": "failed", "kernels": "failed", "bf16-elements": "passed", "lanes": "failed", "cudnn": "not measured"}
+
+
+def test_the_page_says_what_ran_and_keeps_other_gpus():
+    page = "So far: **No GPU has run this code yet.**\n| `memcheck` | a | b | never |\n| `racecheck` | a | b | never |\n"
+    done = {"memcheck": {**ROW, "state": "failed", "said": "memcheck: status 9, 2 found | bad"},
+            "racecheck": {**ROW, "state": "passed", "figures": [figure("racecheck", "tests watched", 3, (figures.AT_LEAST, 1))]}}
+    first = report.recorded(page, done)
+    assert first.startswith("So far: **Last run on a GPU: 2026-01-02, NVIDIA H100 80GB HBM3; stages: 1 passed, 1 failed.**")
+    assert r"`gpu/check.py memcheck`: memcheck failed: memcheck: status 9, 2 found \| bad |" in first
+    for r in done.values():
+        r.update(gpu="NVIDIA H200", when="2026-02-03T03:04:05+00:00")
+    both = report.recorded(first, done).splitlines()[2]
+    assert both == ("| `racecheck` | a | b | passed 2026-01-02, NVIDIA H100 80GB HBM3, `gpu/check.py racecheck`: tests watched 3 (at least 1)<br>"
+                    "passed 2026-02-03, NVIDIA H200, `gpu/check.py racecheck`: tests watched 3 (at least 1) |")
+    assert report.recorded("\n\n" + both + "\n", done).strip() == both, "the same GPU replaces its own"
+
+
+def test_the_claims_are_printed_last(checked):
+    *_, (_, _, p) = checked
+    lines = p.stdout.splitlines()
+    at, = (i for i, line in enumerate(lines) if line.split() == ["claim", "verdict", "threshold", "measured"])
+    table = lines[at:]
+    assert not any(line.startswith("gpu-check: ") for line in table) and len(table) < 60 and max(map(len, table)) <= 120
+    words = {line.split()[0]: line[23:35].strip() for line in table}
+    assert words["kernels"] == "passed" and words["flash-3xtf32"] == "not measured"
+    assert "memcheck" in " ".join(table).partition("not run: ")[2].split()
+
+
+def test_a_call_that_fails_prints_why():
+    done = {"memcheck": {**ROW, "state": "failed", "said": "2 found\nmore"}, "products": {**ROW, "state": "failed", "figures": [
+        figure("tf32-products", "lines below their aim", 1, (figures.AT_MOST, 0))]}}
+    lines = {line.split()[0]: line for line in report.summary(done)}
+    assert lines["memcheck"].split(None, 2)[1:] == ["failed", "memcheck failed: 2 found more"]
+    assert lines["tf32-products"].split(None, 2)[1:] == ["failed", "at most 0      lines below their aim 1"]
+
+
+PASSES = ["CREATE TABLE v_case(run_id, case_id, variant, axes, status)", "CREATE TABLE v_slice(case_id, pass, status, message)"]
+
+
+def test_figures_of_what_was_measured_at_all():
+    """Counts of 0, untraced cases and variants that only skipped; perfkit's status is 0 with all of them."""
+    store = Store(*RUNS, *PASSES, "CREATE TABLE v_counter(case_id, source, value)", "CREATE TABLE v_breakdown(case_id, calls)",
+                  """INSERT INTO v_case VALUES (7, 1, 'flash', '{}', 'ok'), (7, 2, 'fused', '{}', 'ok'), (7, 3, 'cudnn', '{}', 'skipped'),
+                     (7, 4, 'torch-eager', '{}', 'ok'), (7, 5, 'fused', '{}', 'oom'), (7, 6, 'vanilla', '{}', 'failed')""",
+                  "INSERT INTO v_slice VALUES (1, 'trace', 'failed', 'made up'), (2, 'trace', 'ok', NULL), (1, 'counter', 'ok', ''), (2, 'counter', 'ok', '')",
+                  "INSERT INTO v_counter VALUES (1, 'gpu-counters', 0), (2, 'gpu-counters', 5), (1, 'declared', 7), (1, 'gpu-state', 0)")
+    assert store.read(figures.cases("c")) == {"flash cases measured": (1, True), "fused cases measured": (1, True), "vanilla cases measured": (0, False)}
+    assert store.read(*figures.PEER_CASES) == {"torch-eager cases measured": (1, True)}
+    counts = {f.claim: store.read(f) for _, f in figures.OF_SOURCES}
+    assert counts["gpu-counters"] == counts["counter-runs"] == {"cases with counts above 0": (1, True)}
+    assert counts["gpu-state"] == {"cases with counts above 0": (0, False)} and counts["gpu-trace"] == {"cases with traced kernels": (0, False)}
+    assert store.query(figures.UNTRACED, "x", "trace") == [("made up", 1)] and store.query(figures.UNTRACED, "x", "counter") == []
+
+
+def test_a_stage_fails_when_a_case_was_not_traced(out, tmp_path):
+    """perfkit's status is 0 and its warning says why; the store lacks the trace."""
+    script = tmp_path / "untrace.py"
+    script.write_text("import os, sqlite3\nwith sqlite3.connect(os.environ['PERFKIT_DB']) as db:\n"
+                      "    db.execute(\"UPDATE slice SET status = 'failed', message = 'made up' WHERE pass = 'trace'\")\n")
+    untraced = stub(tmp_path, 'case "$1" in run) %s "$@" && exec %s %s ;; esac' % (BINARY, sys.executable, script))
+    status, _, p = check(out, "captured", perfkit=untraced)
+    assert status == 1 and "cases not traced: 4: made up" in recorded(out)["captured"]["said"], p.stdout
+
+
+@pytest.mark.parametrize("text,status,state", [("==ERROR== ERR_NVGPUCTRPERM - no permission", 1, "skipped"), ("==ERROR== broken", 1, "failed"), ("forward", 0, "passed")])
+def test_profilers_that_are_not_permitted(tmp_path, monkeypatch, text, status, state):
+    tool = tmp_path / "ncu"
+    tool.write_text("#!/bin/sh\necho '%s'\nexit %d\n" % (text, status))
+    tool.chmod(0o755)
+    monkeypatch.setattr(stages, "tool", lambda name: str(tool) if name == "ncu" else None)
+    session = Session(Arguments(tmp_path / "out"))
+    session.folder.begin()
+    try:
+        stages.profilers(session, None)
+        got = "passed"
+    except (Failed, Skip) as e:
+        got = {Failed: "failed", Skip: "skipped"}[type(e)]
+        assert text.split()[1] in str(e)
+    assert got == state
+
+
+def test_a_failing_program_keeps_its_figures(tmp_path):
+    program = tmp_path / "test-gpu-products"
+    program.write_text("#!/bin/sh\necho 'large gate  bf16  40 x 16   0.8 us     0.04 TFLOP/s'\necho '1 below their aim'\nexit 1\n")
+    program.chmod(0o755)
+    session = Session(Arguments(tmp_path / "out"))
+    session.folder.begin()
+    session.tests = tmp_path
+    with pytest.raises(Failed) as e:
+        stages.program(program.name, "tf32-products", figures.PRODUCT_LINE, "TFLOP/s")(session, None)
+    assert [(f["what"], f["value"], f["holds"]) for f in e.value.figures] == [("lines below their aim", 1, False), ("large gate bf16 40 x 16", 0.04, None)]
 
 
 def test_the_sanitizer_watches_every_kernel_of_ours():

@@ -76,6 +76,7 @@ def finish(session, with_runs=True):
     for text in session.folder.too_much():
         say("%s: more than a machine may return; %s has all of it" % (text, session.folder.archive.name))
     say("report: %s, archive: %s" % (session.folder.path / "report.md", session.folder.archive))
+    print("\n".join(report.summary(session.folder.stages)), flush=True)  # last: of a long output often only the end comes back
 
 
 def arguments():

@@ -62,8 +62,35 @@ EXPOSED = """SELECT 'exposed communication of ' || o.variant || ' over ' || p.va
     WHERE o.metric = 'exposed_ns' AND o.run_id = %s
     AND (o.variant, p.variant) IN (VALUES ('bucket', 'torch-ddp'), ('flat', 'torch-ddp-flat'), ('naive', 'torch-ddp-naive'))
     GROUP BY o.variant, p.variant ORDER BY 1""" % RUN
-TOTAL = ("forward_ns", "backward_ns")
+# perfkit only warns of a case that was not counted or not traced; its status is 0. Peers are never counted.
+OWN = "variant NOT GLOB 'torch-*' AND variant NOT GLOB 'equinox-*'"
+UNTRACED = """SELECT coalesce((SELECT max(message) FROM v_slice l WHERE l.case_id = c.case_id AND l.pass = ?2 AND l.status <> 'ok'), 'no result'), count(*)
+    FROM v_case c WHERE run_id = %s AND status = 'ok' AND %s
+    AND NOT EXISTS (SELECT 1 FROM v_slice l WHERE l.case_id = c.case_id AND l.pass = ?2 AND l.status = 'ok') HAVING count(*) > 0""" % (RUN, OWN)
+TRACED = """SELECT 'cases with traced kernels', count(DISTINCT CASE WHEN b.calls > 0 THEN c.case_id END) FROM v_case c LEFT JOIN v_breakdown b USING (case_id)
+    WHERE c.run_id = %s AND EXISTS (SELECT 1 FROM v_slice l WHERE l.case_id = c.case_id AND l.pass = 'trace') HAVING count(*) > 0""" % RUN
 
+
+def counted(source):
+    """Cases with a value above 0 of this source, of the cases that were to be counted."""
+    return """SELECT 'cases with counts above 0', count(DISTINCT CASE WHEN n.value > 0 THEN c.case_id END) FROM v_case c
+        LEFT JOIN v_counter n ON n.case_id = c.case_id AND n.source = '%s'
+        WHERE c.run_id = %s AND EXISTS (SELECT 1 FROM v_slice l WHERE l.case_id = c.case_id AND l.pass = 'counter')
+        HAVING count(*) > 0""" % (source, RUN)
+
+
+def cases(claim, where=OWN):
+    """Cases of each variant that were measured: at least one. A variant that only skipped (a library or a package is not here) shows nothing."""
+    return Figure(claim, "", (AT_LEAST, 1), """SELECT variant || ' cases measured', sum(status = 'ok') FROM v_case WHERE run_id = %s AND %s
+        GROUP BY variant HAVING sum(status <> 'skipped') > 0 ORDER BY variant""" % (RUN, where))
+
+
+TOTAL = ("forward_ns", "backward_ns")
+OF_SOURCES = [*(("gpu-counters", Figure(c, "", (AT_LEAST, 1), counted("gpu-counters"))) for c in ("gpu-counters", "counter-runs")),
+              ("gpu-trace", Figure("gpu-trace", "", (AT_LEAST, 1), TRACED)), ("gpu-state", Figure("gpu-state", "", (AT_LEAST, 1), counted("gpu-state")))]
+TREE = [cases("tree-table", "variant = 'resident'"), cases("tree-weights", "axes ->> 'weights' = 'real' AND %s" % OWN)]
+
+PEER_CASES = [cases("torch-peers", "variant GLOB 'torch-*'")]
 RATES = [Figure(None, "TFLOP/s", None, ATTENTION_RATES)]
 WORK = [Figure("declared-work", "%", (AT_MOST, 1e-7), DECLARED)]
 STEP = [Figure("gpu-doubts", "", (AT_LEAST, 1), GPU_STATE), Figure("step-trace", "%", (AT_MOST, 4), TRACE), *WORK, Figure(None, "%", None, MFU % "<>")]
@@ -72,6 +99,8 @@ CUDNN = [Figure("cudnn-speed", "x", (AT_LEAST, 0.98), speed_up("cudnn", "torch-s
 FLASH_PEERS = [Figure(None, "x", None, speed_up("flash", peer, TOTAL, math)) for peer in ("torch-eager", "torch-sdpa-efficient")
                for math in ("ieee", "3xtf32")] + RATES
 RANKS = [Figure(None, "x", None, EXPOSED)]
+CHOICES = """SELECT 'products with different algorithms in processes of one run', sum(n > 1) FROM (SELECT count(DISTINCT value) AS n FROM v_setting
+    WHERE run_id = %s AND key GLOB '*choice:*' GROUP BY key) HAVING count(*) > 0""" % RUN
 
 
 def mfu(claim, least):
@@ -88,6 +117,12 @@ def eager_step():
 
 def compiled_step():
     return [Figure("step-compiled", "x", (AT_MOST, 0.88), step_ratio("step_ns", "torch-compile", "bf16")), *memory("torch-compile")]
+
+
+def at_least(claim, what, value, least=1, unit=""):
+    """A figure that is no query's."""
+    bound = (AT_LEAST, least)
+    return {"claim": claim, "what": what, "value": value, "unit": unit, "bound": bound, "holds": holds(bound, value)}
 
 
 def holds(bound, value):

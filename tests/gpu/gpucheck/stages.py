@@ -44,12 +44,23 @@ class Run:
             raise Skip("it has nothing tiny")
         options = self.quick + QUICK if session.quick else self.options(session) if callable(self.options) else self.options
         session.measure(stage.name, self.experiment, *options, *([] if session.quick else session.peers(self.peers)))
-        rows = figures.read(session, session.label(stage.name), self.read)
-        return Result("measured", rows)
+        return measured(session, stage, "measured", self.read, ["trace"] if "--breakdown" in options else [])
+
+
+def measured(session, stage, said, read, passes=(), wrong=()):
+    """The figures of a stage's run. It fails, with what it measured, where a case has no result of a pass (trace, counter): perfkit only
+    warns of that."""
+    label = session.label(stage.name)
+    rows, wrong = figures.read(session, label, read), list(wrong)
+    for p in passes:
+        wrong += ["cases not %s: %d: %s" % ({"trace": "traced", "counter": "counted"}[p], n, why) for why, n in session.query(figures.UNTRACED, label, p)]
+    if wrong:
+        raise Failed("; ".join([*wrong, said]), rows)
+    return Result(said, rows)
 
 
 def seen(claim, what):
-    return {"claim": claim, "what": what, "value": 1, "unit": "", "bound": None, "holds": None}
+    return figures.at_least(claim, what, 1)
 
 
 def axes(*texts):
@@ -63,6 +74,8 @@ def machine(session, stage):
     session.folder.append("facts", "%s\nlibc %s\npython %s" % (" ".join(platform.uname()), libc.gnu_get_libc_version().decode(), platform.python_version()), 0, 0)
     session.must(session.perfkit, "--version")
     session.must(session.perfkit, "doctor", "--width", "0")
+    doctor = session.doctor()
+    libraries = sum(doctor[n]["state"] == "ok" for n in LIBRARIES if n in doctor)
     names = ("torch", "triton", "jax", "equinox", "numpy", "nvidia-cudnn-cu13", "nvidia-nccl-cu13", "nvidia-cublas", "nvidia-cuda-cupti")
     session.run(session.env["PERFKIT_PYTHON"], "-c", "import importlib.metadata as m\nfor n in %r:\n try: print(n, m.version(n))\n"
                 " except m.PackageNotFoundError: print(n, 'is not installed')" % (names,))
@@ -72,9 +85,11 @@ def machine(session, stage):
     for name, *words in (("nvidia-smi", "-q"), ("nvcc", "--version"), ("ncu", "--version"), ("nsys", "--version"), ("compute-sanitizer", "--version")):
         if tool(name):
             session.run(tool(name), *words)
-    return Result("facts of this machine are in log.txt", [seen("bundle", "run from a bundle")] if (HERE.parent / "perfkit").is_file() else [])
+    bundle = [seen("bundle", "run from a bundle")] if (HERE.parent / "perfkit").is_file() else []
+    return Result("facts of this machine are in log.txt", [figures.at_least("libraries", "CUDA libraries opened", libraries), *bundle])
 
 
+LIBRARIES = ("cublaslt", "cudnn", "nccl", "cupti", "nvml")
 PROGRAMS = ("test-gpu-device", "test-gpu-ops", "test-gpu-comm", "test-gpu-cudnn")
 # Claims by the tests that show them: a test that is skipped shows nothing.
 TEST_CLAIMS = [
@@ -97,21 +112,22 @@ def outcomes(text):
             if line.startswith(mark) and "test(s)" not in line}
 
 
-def test_figures(tests, claims):
-    """Of {program: {test: state}}: for each claim how many tests that show it passed, and how many failed."""
+def test_figures(tests, claims, broken=()):
+    """Of {program: {test: state}}: for each claim how many tests that show it passed, and how many failed. A program that broke, and names no
+    failed test, fails each of its claims."""
     rows = []
     for claim, name, pattern in claims:
         states = [s for t, s in tests.get(name, {}).items() if re.match(pattern, t)]
         for what, bound in (("failed", (figures.AT_MOST, 0)), ("passed", (figures.AT_LEAST, 1))):
-            n = states.count(what)
-            if set(states) - {"skipped"}:
+            n = states.count(what) + (what == "failed" and name in broken)
+            if set(states) - {"skipped"} or name in broken:
                 rows.append({"claim": claim, "what": "%s %s" % (name, what), "value": n, "unit": "tests", "bound": bound, "holds": figures.holds(bound, n)})
     return rows
 
 
 def run_programs(session, claims, *words):
     """All test programs run, whatever the first says; a test that fails costs itself."""
-    failed, skipped, passed, all_tests = [], [], 0, {}
+    failed, broken, skipped, passed, all_tests = [], [], [], 0, {}
     for name in PROGRAMS:
         if not (session.tests / name).exists():  # built without cuDNN's headers
             skipped.append("%s (not built)" % name)
@@ -121,9 +137,10 @@ def run_programs(session, claims, *words):
         passed += sum(s == "passed" for s in tests.values())
         skipped += [t for t, s in tests.items() if s == "skipped"] + (["%s (%s)" % (name, reason_in(text))] if rc == 77 else [])
         if rc not in (0, 77):
+            broken += [] if "failed" in tests.values() else [name]
             failed.append("%s: status %d: %s" % (name, rc, ", ".join(t for t, s in tests.items() if s == "failed") or reason_in(text)))
     said = "%d tests passed%s" % (passed, ", skipped: " + ", ".join(skipped) if skipped else "")
-    rows = test_figures(all_tests, claims)
+    rows = test_figures(all_tests, claims, broken)
     if failed or not passed:
         raise Failed("; ".join([*failed, said]), rows)
     return Result(said, rows)
@@ -160,7 +177,7 @@ def sanitizer(which):
         passed = list(outcomes(text).values()).count("passed")
         if not passed:
             raise Failed("%s watched no test: %s" % (which, reason_in(text)))
-        return Result("%s found nothing in perfkit's kernels, %d tests" % (which, passed))
+        return Result("%s found nothing in perfkit's kernels, %d tests" % (which, passed), [figures.at_least(which, "tests watched, nothing found", passed)])
     return work
 
 
@@ -180,19 +197,20 @@ def counters(options):
             raise Skip("; ".join(said))
         session.measure(stage.name, "attention-scaling", *options, *axes("dtype=fp32,bf16"), "--breakdown", "--counters", ",".join(wanted))
         wrong = [t for s, t in zip(GPU_SOURCES, said) if found[s]["state"] == "degraded" and s != "gpu-state"]
-        if wrong:
-            raise Failed("; ".join(wrong))
-        return Result("; ".join(said), figures.read(session, session.label(stage.name), figures.WORK))
+        works = {s for s in GPU_SOURCES if found[s]["state"] != "unavailable"}
+        read = [f for s, f in figures.OF_SOURCES if s in works]
+        passes = ["trace"] * ("gpu-trace" in works) + ["counter"]
+        return measured(session, stage, "; ".join(said), [*read, *figures.WORK], passes, wrong)
     return work
 
 
-def nccl(options):
+def nccl(claim, options):
     def work(session, stage):
         found = session.doctor()["nccl"]
         if found["state"] != "ok":
             raise Skip("NCCL: %s" % found["found"])
         session.measure(stage.name, "ddp-bucket", *axes("transport=nccl", "ranks=1"), *(BUCKETS_QUICK if session.quick else options))
-        return Result("measured")
+        return measured(session, stage, "measured", [figures.cases(claim)])
     return work
 
 
@@ -208,29 +226,31 @@ def ranks(session, stage):
         raise Skip("MPI: %s" % found["mpi"]["found"])
     rows = []
     if session.cuda and found["nccl"]["state"] == "ok":
-        _, text = session.run(session.perfkit, "run", "ddp-bucket", "--device", session.device, *axes("transport=nccl", "ranks=2"), "--timeout", "60s",
-                              "--db", pathlib.Path(session.scratch.name) / "refused.db", *BUCKETS_QUICK)
+        _, text = session.run(session.perfkit, "run", "ddp-bucket", "--device", session.device, *axes("transport=nccl", "ranks=2"), "--timeout", "20s",
+                              "--budget", "30s", "--db", pathlib.Path(session.scratch.name) / "refused.db", *BUCKETS_QUICK)
         refused = "two ranks on one GPU" in text
         rows = [{"claim": "nccl-two-refused", "what": "refusals of two NCCL ranks on one GPU", "value": int(refused), "unit": "", "bound": (figures.AT_LEAST, 1),
                  "holds": refused}]
-    full = [*BUCKETS, *axes("work=timer,transformer", "compute_ms=300", "seq_len=512", "batch=8"), "--invocations", "2", "--timeout", "90s"]
+    full = [*axes("model=small", "bucket_bytes=25MB", "work=timer,transformer", "compute_ms=300", "seq_len=512", "batch=8"), "--invocations", "1",
+            "--min-samples", "5", "--max-time", "1s", "--timeout", "60s"]
     session.measure(stage.name, "ddp-bucket", *axes("transport=mpi", "ranks=2"), *(BUCKETS_QUICK if session.quick else full + session.peers(RANK_PEERS)))
-    return Result("measured", rows + figures.read(session, session.label(stage.name), figures.RANKS))
+    return Result("measured", rows + figures.read(session, session.label(stage.name), [figures.cases("mpi-staged"), *figures.RANKS]))
 
 
 def ceilings(session, stage):
     row, = session.tables("doctor", "--ceilings", "--device", session.device)["ceilings"]
     rows = [{"claim": None, "what": key, "value": value, "unit": "", "bound": None, "holds": None} for key, value in row.items()
             if isinstance(value, float) and not key.startswith("sheet_")]
+    rows.insert(0, figures.at_least("ceilings", "rates above 0", sum(r["value"] > 0 for r in rows)))
     return Result("measured and stored" + (", not settled: %s" % row["doubtful"] if row.get("doubtful") else ""), rows)
 
 
 def program(name, claim, pattern, unit):
     def work(session, stage):
-        text = session.must(session.tests / name, session.device, *(["tiny"] if session.quick else []))
+        rc, text = session.run(session.tests / name, session.device, *(["tiny"] if session.quick else []))
         rows = figures.of_program(text, claim, pattern, unit)
-        if not rows:
-            raise Failed("%s printed no figures: %s" % (name, reason_in(text)))
+        if rc or not rows:
+            raise Failed("%s: status %d%s: %s" % (name, rc, "" if rows else ", no figures", reason_in(text)), rows)
         return Result(text.strip().splitlines()[-1] + " of %d" % (len(rows) - 1), rows)
     return work
 
@@ -253,7 +273,9 @@ def profilers(session, stage):
             said.append("%s is not here" % name)
             continue
         rc, text = session.run(path, *words, *once)
-        if rc == 0 and (name != "ncu" or "forward" in text):
+        if "ERR_NVGPUCTRPERM" in text:
+            said.append("%s: ERR_NVGPUCTRPERM: this user may not read the GPU's counters" % name)
+        elif rc == 0 and (name != "ncu" or "forward" in text):
             rows.append(seen("profilers", "%s ran one case" % name))
         else:
             failed.append("%s: status %d: %s" % (name, rc, reason_in(text)))
@@ -280,8 +302,8 @@ STAGES = [
     Stage("counters", "CUPTI's counters and trace and NVML's state of one case", 90, "gpu-counters gpu-trace gpu-state counter-runs",
           counters([*axes("d_model=64", "seq_len=512"), *QUICK]), "gpu"),
     Stage("captured", "a captured training step, traced", 40, "graphs declared-work",
-          Run("mixed-precision", [*TINY_STEP, "--breakdown", *QUICK], [*TINY_STEP, "--breakdown"], read=figures.WORK)),
-    Stage("nccl", "gradients averaged by NCCL, one rank", 40, "nccl-one-rank", nccl([*axes("compute_ms=1", "bucket_bytes=4MB"), *QUICK]), "gpu"),
+          Run("mixed-precision", [*TINY_STEP, "--breakdown", *QUICK], [*TINY_STEP, "--breakdown"], read=[figures.cases("graphs", "variant = 'compiled'"), *figures.WORK])),
+    Stage("nccl", "gradients averaged by NCCL, one rank", 40, "nccl-one-rank", nccl("nccl-one-rank", [*axes("compute_ms=1", "bucket_bytes=4MB"), *QUICK]), "gpu"),
     # perfkit's own figures: to about twenty minutes.
     Stage("ceilings", "the rates that figures are judged by", 40, "ceilings", ceilings),
     Stage("products", "matrix products of the models in fp32, tf32 and bf16", 30, "tf32-products",
@@ -289,37 +311,37 @@ STAGES = [
     Stage("bandwidth", "layers of a transformer beside a copy", 40, "layer-bandwidth",
           program("test-gpu-bandwidth", "layer-bandwidth", figures.BANDWIDTH_LINE, "% of a copy")),
     Stage("flash", "fp32 attention up to 65536 tokens, ieee and 3xtf32", 150, "attention",
-          Run("attention-scaling", [*LONG_ATTENTION, "--variant", "flash,fused", *OWN], TINY_ATTENTION, read=figures.RATES)),
+          Run("attention-scaling", [*LONG_ATTENTION, "--variant", "flash,fused", *OWN], TINY_ATTENTION, read=[figures.cases("attention"), *figures.RATES])),
     Stage("cudnn", "bf16 attention by cuDNN, vanilla and fused", 90, "cudnn-memory",
-          Run("attention-scaling", ["--preset", "seed", *axes("dtype=bf16"), *OWN], [*TINY_ATTENTION, *axes("dtype=bf16")], read=figures.RATES), "gpu"),
+          Run("attention-scaling", ["--preset", "seed", *axes("dtype=bf16"), *OWN], [*TINY_ATTENTION, *axes("dtype=bf16")], read=[figures.cases("cudnn-memory", "variant = 'cudnn'"), *figures.RATES]), "gpu"),
     Stage("step", "a step of the small model in fp32, tf32 and bf16: MFU and trace", 90, "step step-mfu step-trace",
-          Run("mixed-precision", [*STEP, "--breakdown"], [*TINY_STEP, "--breakdown"], read=[figures.mfu("step-mfu", 40), *figures.STEP])),
+          Run("mixed-precision", [*STEP, "--breakdown"], [*TINY_STEP, "--breakdown"], read=[figures.cases("step"), figures.mfu("step-mfu", 40), *figures.STEP])),
     # Peers that need no compilation.
     Stage("cudnn-peers", "bf16 attention beside PyTorch's kernels", 180, "cudnn-speed",
           Run("attention-scaling", [*GRID, *axes("dtype=bf16"), "--variant", "cudnn", *PEERS], None, BF16_PEERS, figures.CUDNN), "gpu"),
     Stage("step-peers", "a step of the small model beside PyTorch eager", 120, "step-eager step-memory",
           Run("mixed-precision", STEP, None, ["torch-eager"], figures.eager_step())),
     Stage("flash-peers", "fp32 attention up to 65536 tokens beside PyTorch", 240, "torch-peers",
-          Run("attention-scaling", [*LONG_ATTENTION, "--variant", "flash", *PEERS], None, FP32_PEERS, figures.FLASH_PEERS)),
+          Run("attention-scaling", [*LONG_ATTENTION, "--variant", "flash", *PEERS], None, FP32_PEERS, [*figures.PEER_CASES, *figures.FLASH_PEERS])),
     Stage("ranks", "two ranks over MPI on one device, beside PyTorch over gloo", 180, "mpi-staged nccl-two-refused", ranks),
     Stage("tree", "real weights sliced and patched on the device", 120, "tree-table tree-weights",
           Run("tree-patch", ["--preset", "weights", *axes("slicing=per-leaf,batched,graph"), "--invocations", "1"],
-              axes("model=2L-256H", "weights=real", "tp=2"))),
+              axes("model=2L-256H", "weights=real", "tp=2"), read=figures.TREE)),
     # Compiled peers.
     Stage("step-compiled", "a bf16 step of the small model beside torch.compile", 300, "step-compiled",
           Run("mixed-precision", [*STEP, *axes("dtype=bf16")], None, ["torch-compile"], figures.compiled_step()), least=200),
     Stage("attention-compiled", "fp32 attention beside torch.compile", 240, "torch-peers",
-          Run("attention-scaling", [*GRID, *axes("dtype=fp32"), "--variant", "vanilla,fused,flash", *PEERS], None, ["torch-compile"]), least=120),
+          Run("attention-scaling", [*GRID, *axes("dtype=fp32"), "--variant", "vanilla,fused,flash", *PEERS], None, ["torch-compile"], figures.PEER_CASES), least=120),
     # What takes longest.
     Stage("numerics-full", "the tests of stage numerics with large and odd shapes", 240, "gpu-tests", numerics_full),
     Stage("profilers", "one case under ncu and nsys", 90, "profilers", profilers, "gpu"),
     Stage("buckets", "exposed communication of every method over NCCL, one rank", 180, "ddp-bucket",
-          nccl([*BUCKETS, *axes("compute_ms=30", "dtype=fp32,bf16"), "--invocations", "1", "--timeout", "60s"]), "gpu"),
+          nccl("ddp-bucket", [*BUCKETS, *axes("compute_ms=30", "dtype=fp32,bf16"), "--invocations", "1", "--timeout", "60s"]), "gpu"),
     Stage("counters-full", "counters, rooflines and breakdowns of attention's usual shapes", 240, "gpu-counters counter-runs",
           counters(["--preset", "quick", "--timeout", "90s"]), "gpu"),
     Stage("attention-tf32", "attention with tf32 products beside PyTorch, two processes that share the choice of products", 180, "attention product-choice",
-          Run("attention-scaling", [*GRID, *axes("dtype=tf32"), *PEERS], None, ["torch-eager", "torch-sdpa-math"]), "gpu"),
-    Stage("tree-peers", "trees patched beside Equinox", 180, "tree-table",
+          Run("attention-scaling", [*GRID, *axes("dtype=tf32"), *PEERS], None, ["torch-eager", "torch-sdpa-math"], [figures.cases("attention"), figures.Figure("product-choice", "", (figures.AT_MOST, 0), figures.CHOICES)]), "gpu"),
+    Stage("tree-peers", "trees patched beside Equinox", 180, "",
           Run("tree-patch", [*axes("model=4L-768H,12L-768H"), "--invocations", "2", "--timeout", "120s"], axes("model=2L-256H"), TREE_PEERS)),
     Stage("large", "a step of the large model beside PyTorch", 400, "large-mfu step-memory",
           Run("mixed-precision", large, None, ["torch-eager", "torch-compile"], [figures.mfu("large-mfu", 45), *figures.STEP, *figures.memory("torch-eager")]), least=200),
