@@ -440,7 +440,7 @@ def test_a_call_that_fails_prints_why():
     assert lines["tf32-products"].split(None, 2)[1:] == ["failed", "at most 0      lines below their aim 1"]
 
 
-PASSES = ["CREATE TABLE v_case(run_id, case_id, variant, axes, status)", "CREATE TABLE v_slice(case_id, pass, status, message)"]
+PASSES = ["CREATE TABLE v_case(run_id, case_id, variant, axes, status)", "CREATE TABLE v_slice(run_id, case_id, invocation, pass, status, message)"]
 
 
 def test_figures_of_what_was_measured_at_all():
@@ -448,14 +448,15 @@ def test_figures_of_what_was_measured_at_all():
     store = Store(*RUNS, *PASSES, "CREATE TABLE v_counter(case_id, source, value)", "CREATE TABLE v_breakdown(case_id, calls)",
                   """INSERT INTO v_case VALUES (7, 1, 'flash', '{}', 'ok'), (7, 2, 'fused', '{}', 'ok'), (7, 3, 'cudnn', '{}', 'skipped'),
                      (7, 4, 'torch-eager', '{}', 'ok'), (7, 5, 'fused', '{}', 'oom'), (7, 6, 'vanilla', '{}', 'failed')""",
-                  "INSERT INTO v_slice VALUES (1, 'trace', 'failed', 'made up'), (2, 'trace', 'ok', NULL), (1, 'counter', 'ok', ''), (2, 'counter', 'ok', '')",
+                  """INSERT INTO v_slice VALUES (7, 1, 1, 'trace', 'failed', 'made up'), (7, 2, 1, 'trace', 'skipped', 'budget'), (7, 2, 1, 'trace', 'ok', NULL),
+                     (7, 1, 1, 'counter', 'ok', ''), (7, 1, 2, 'counter', 'failed', 'second pass'), (7, 2, 1, 'counter', 'ok', '')""",
                   "INSERT INTO v_counter VALUES (1, 'gpu-counters', 0), (2, 'gpu-counters', 5), (1, 'declared', 7), (1, 'gpu-state', 0)")
     assert store.read(figures.cases("c")) == {"flash cases measured": (1, True), "fused cases measured": (1, True), "vanilla cases measured": (0, False)}
     assert store.read(*figures.PEER_CASES) == {"torch-eager cases measured": (1, True)}
     counts = {f.claim: store.read(f) for _, f in figures.OF_SOURCES}
     assert counts["gpu-counters"] == counts["counter-runs"] == {"cases with counts above 0": (1, True)}
     assert counts["gpu-state"] == {"cases with counts above 0": (0, False)} and counts["gpu-trace"] == {"cases with traced kernels": (0, False)}
-    assert store.query(figures.UNTRACED, "x", "trace") == [("made up", 1)] and store.query(figures.UNTRACED, "x", "counter") == []
+    assert store.query(figures.UNTRACED, "x", "trace") == [("made up", 1)] and store.query(figures.UNTRACED, "x", "counter") == [("second pass", 1)]
 
 
 def test_a_stage_fails_when_a_case_was_not_traced(out, tmp_path):
