@@ -11,6 +11,7 @@
  * With `check` it exits 1 when the quickest round costs more than that, the group costs more than 1.2 of the bare call, or not less than
  * the four; 77 where the kernel counts nothing. */
 #include "counter/perf/reader.h"
+#include "virtual_machine.h"
 
 #include "base/clock.h"
 #include "machine/bind.h"
@@ -141,9 +142,7 @@ static void print_state_cost(void)
 /* Whether a hypervisor stands between the processor's counters and us. */
 static bool virtual_counters(const struct kind *k)
 {
-    PK_ARENA_CLEANUP struct pk_arena a = {0};
-    const char *cpu = pk_file_text(NULL, "proc/cpuinfo", &a);
-    return k == kinds && cpu && strstr(cpu, " hypervisor");
+    return k == kinds && virtual_machine();
 }
 
 int main(int argc, char **argv)

@@ -2,7 +2,8 @@
  * as many bytes (the copy ceiling) and the memory ceiling, all in the same round; medians of paired ratios are printed.
  *
  *     bench-slicing [rounds]
- *     bench-slicing check     12L-768H alone: 1 when its batched slices stay below 80 % of the dense copy in three tries
+ *     bench-slicing check     12L-768H alone: 1 when its batched slices stay below 80 % of the dense copy in three tries,
+ *                             77 when they are near that on a virtual machine
  *
  * Wants an idle machine. */
 #include "base/clock.h"
@@ -13,6 +14,7 @@
 #include "ops/ceilings.h"
 
 #include "timed.h"
+#include "virtual_machine.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,15 +107,21 @@ static double measure(const struct cell *c, size_t rounds)
 }
 
 /* What others do to the memory meanwhile is in both sides of a ratio, but not evenly. */
-static bool holds(const struct cell *c)
+static int check_cell(const struct cell *c)
 {
-    enum { TRIES = 3, ROUNDS = 3 };
+    enum { TRIES = 3, ROUNDS = 3, SKIPPED = 77 };
     static const double least = 0.8;
-    for (int i = 0; i < TRIES; i++)
-        if (measure(c, ROUNDS) >= least)
-            return true;
-    printf("LOST: batched slices below %.0f %% of a dense copy\n", 100 * least);
-    return false;
+    double most = 0;
+    for (int i = 0; i < TRIES && most < least; i++) {
+        const double share = measure(c, ROUNDS);
+        most = share > most ? share : most;
+    }
+    if (most >= least)
+        return 0;
+    const bool near = virtual_machine() && most >= least * (1 - GUEST_MARGIN);
+    printf("%s: batched slices below %.0f %% of a dense copy%s\n", near ? "skipped: busy" : "LOST",
+           100 * least, near ? ", and other guests may share this virtual machine's host" : "");
+    return near ? SKIPPED : 1;
 }
 
 int main(int argc, char **argv)
@@ -123,12 +131,14 @@ int main(int argc, char **argv)
         rounds = 7;
     must(pk_device_open(&dev, "cpu", &(struct pk_device_options){0}, &err));
     const bool check = argc > 1 && !strcmp(argv[1], "check");
-    bool lost = false;
+    int status = 0;
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
         if (!check)
             measure(&cells[i], rounds);
-        else if (cells[i].layers == 12)
-            lost |= !holds(&cells[i]);
+        else if (cells[i].layers == 12 && status != 1) {
+            const int of_cell = check_cell(&cells[i]);
+            status = of_cell ? of_cell : status;
+        }
     pk_device_close(&dev);
-    return lost;
+    return status;
 }
