@@ -67,9 +67,9 @@ static enum pk_code record(struct session *s, size_t i, struct pk_slice *slice, 
     return PK_OK;
 }
 
-/* A slice that no worker was asked for; of a case that is too large with the note that a worker's has (measure.c). */
-static enum pk_code record_unmeasured(struct session *s, size_t i, enum pk_status status, const char *message,
-                                      struct pk_err *err)
+/* A slice that no worker measured; of a case that is too large with the note that a worker's has (measure.c). */
+static enum pk_code record_unmeasured(struct session *s, size_t i, enum pk_pass pass, int invocation,
+                                      enum pk_status status, const char *message, struct pk_err *err)
 {
     const struct pk_planned *p = &s->plan->v[i];
     const char *shrink = p->would_fit ? p->c.probe->shrink : NULL;
@@ -77,7 +77,8 @@ static enum pk_code record_unmeasured(struct session *s, size_t i, enum pk_statu
         "largest", shrink ? pk_printf(&s->arena, "{\"%s\":%lld,\"limit_bytes\":%lld}", shrink,
                                       (long long)p->largest, (long long)s->plan->limit_bytes)
                           : NULL};
-    struct pk_slice slice = {.invocation = s->invocation,
+    struct pk_slice slice = {.pass = pass,
+                             .invocation = invocation,
                              .status = status,
                              .message = message,
                              .started_wall_ns = pk_wall_ns(),
@@ -94,9 +95,9 @@ static enum pk_code record_planned_gaps(struct session *s, struct pk_err *err)
         if (!open_case(s, i))
             continue;
         if (p->skip)
-            rc = record_unmeasured(s, i, PK_ST_SKIPPED, p->skip, err);
+            rc = record_unmeasured(s, i, PK_PASS_TIMING, s->invocation, PK_ST_SKIPPED, p->skip, err);
         else if (p->too_large)
-            rc = record_unmeasured(s, i, PK_ST_OOM, p->too_large, err);
+            rc = record_unmeasured(s, i, PK_PASS_TIMING, s->invocation, PK_ST_OOM, p->too_large, err);
         if (rc)
             return rc;
     }
@@ -175,16 +176,13 @@ static enum pk_code late(struct session *s, size_t i, const struct pk_request *r
     char limit[32];
     if (by_budget && !absent)
         return pk_session_leave_out(s, i, r->pass, r->invocation, err);
-    if (r->pass != PK_PASS_TIMING)
-        return pk_session_uncounted(s, r->pass, absent ? absent : "it took too long");
-    if (absent)
-        return record_unmeasured(
-            s, i, PK_ST_FAILED,
-            pk_printf(&s->arena, "%s; the time was up, and all of them were ended", absent), err);
     pk_format_duration_exact(limit_ns(s, i), limit, sizeof limit);
-    return record_unmeasured(s, i, PK_ST_TIMEOUT,
-                             pk_printf(&s->arena, "no result after %s; its process group was ended", limit),
-                             err);
+    const char *message =
+        absent ? pk_printf(&s->arena, "%s; the time was up, and all of them were ended", absent)
+               : pk_printf(&s->arena, "no result after %s; its process group was ended", limit);
+    const enum pk_status status = absent ? PK_ST_FAILED : PK_ST_TIMEOUT;
+    const enum pk_code rc = record_unmeasured(s, i, r->pass, r->invocation, status, message, err);
+    return rc || r->pass == PK_PASS_TIMING ? rc : pk_session_uncounted(s, r->pass, message);
 }
 
 enum pk_code pk_session_ask(struct session *s, size_t i, struct pk_request r, struct pk_err *err)

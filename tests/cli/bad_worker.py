@@ -30,6 +30,10 @@ def hang(request):
     time.sleep(600)
 
 
+def hang_in_trace(request):
+    (hang if request["pass"] == "trace" else good)(request)
+
+
 def slow(request):
     """To start and to compile, it says."""
     time.sleep(1.5)
@@ -149,7 +153,7 @@ def choosing(request):
     good(request, [int(given)] * 3)
 
 
-MODES = {"good": good, "slow": slow, "hang": hang, "crash": crash, "leave": leave, "garbage": garbage, "undeclared": undeclared,
+MODES = {"good": good, "slow": slow, "hang": hang, "hang-in-trace": hang_in_trace, "crash": crash, "leave": leave, "garbage": garbage, "undeclared": undeclared,
          "wrong-id": wrong_id, "wrong-unit": wrong_unit, "own-case": own_case, "empty": empty, "not-a-number": not_a_number, "huge-line": huge_line,
          "truncated": truncated, "flood": flood, "noisy": noisy, "failing": failing, "idle-death": idle_death, "leaving": leaving,
          "settings": settings, "choosing": choosing}

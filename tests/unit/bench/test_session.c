@@ -18,10 +18,10 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const modes[] = {"good",       "hang",      "crash",    "leave", "garbage",
-                                    "undeclared", "wrong-id",  "own-case", "empty", "not-a-number",
-                                    "huge-line",  "truncated", "flood",    "noisy", "failing",
-                                    "idle-death", "settings",  "choosing", NULL};
+static const char *const modes[] = {"good",       "hang",      "crash",    "leave",         "garbage",
+                                    "undeclared", "wrong-id",  "own-case", "empty",         "not-a-number",
+                                    "huge-line",  "truncated", "flood",    "noisy",         "failing",
+                                    "idle-death", "settings",  "choosing", "hang-in-trace", NULL};
 
 static const struct pk_axis axes[] = {
     {.name = "mode",
@@ -39,6 +39,7 @@ static const struct pk_probe probe = {.name = "bad", .revision = 1, .axes = axes
 
 struct seen {
     int64_t case_id;
+    enum pk_pass pass;
     int invocation;
     enum pk_status status;
     char message[512];
@@ -54,8 +55,11 @@ enum pk_code pk_record_slice(struct pk_recorder *r, int64_t case_id, const struc
                              const struct pk_slice *s, struct pk_err *err)
 {
     struct seen *w = &seen[n_seen++];
-    *w = (struct seen){
-        .case_id = case_id, .invocation = s->invocation, .status = s->status, .n_series = s->n_series};
+    *w = (struct seen){.pass = s->pass,
+                       .case_id = case_id,
+                       .invocation = s->invocation,
+                       .status = s->status,
+                       .n_series = s->n_series};
     snprintf(w->message, sizeof w->message, "%s", s->message);
     for (size_t i = 0; i < s->n_series; i++)
         w->n_values += s->series[i].n;
@@ -282,6 +286,25 @@ static void a_hang_ends_with_its_children(void **state)
     assert_none_runs();
 }
 
+/* The case keeps its times, and the run says which pass of which case is missing, and why. */
+static void a_pass_that_hangs_is_recorded(void **state)
+{
+    struct bench *b = with("hang-in-trace", "good", NULL);
+    b->opt.timeout_ns = 700 * (int64_t)PK_NS_PER_MS;
+    b->opt.breakdown = true;
+    go(b);
+    assert_int_equal(n_seen, 4);
+    says(&seen[0], PK_ST_OK, "");
+    assert_int_equal(seen[2].pass, PK_PASS_TRACE);
+    says(&seen[2], PK_ST_TIMEOUT, "no result after 700ms; its process group was ended");
+    assert_int_equal(seen[3].pass, PK_PASS_TRACE);
+    assert_int_equal(seen[3].case_id, 1);
+    assert_int_equal(b->out.ok, 2);
+    assert_int_equal(b->out.timeout, 0);
+    assert_string_equal(b->warnings[0], "not traced: no result after 700ms; its process group was ended");
+    assert_none_runs();
+}
+
 static void bad_starts(void **state)
 {
     setenv("BAD_START", "version-2", 1);
@@ -426,6 +449,7 @@ int main(void)
         cmocka_unit_test(misbehaviour_is_named_and_the_rest_is_measured),
         cmocka_unit_test(choices_are_handed_on),
         cmocka_unit_test(a_hang_ends_with_its_children),
+        cmocka_unit_test(a_pass_that_hangs_is_recorded),
         cmocka_unit_test(bad_starts),
         cmocka_unit_test(what_is_tolerated),
         cmocka_unit_test(gaps_of_the_plan),
