@@ -1,6 +1,8 @@
 /* Fake CUPTI: see the header. */
 #include "fake_cupti.h"
 
+#include "../device/fake_cuda.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,11 +134,21 @@ static void spoil(uint8_t *bytes)
 }
 
 /* What is in the script goes into one buffer of the caller's, which is the last one, so that only force brings it out. */
+static void end_running(void)
+{
+    if (!fake_cupti.running || fake_cuda.host_waits == fake_cupti.running_waits)
+        return;
+    fake_cupti.records[fake_cupti.n_records] = fake_cupti.running;
+    fake_cupti.record_bytes[fake_cupti.n_records++] = fake_cupti.running_bytes;
+    fake_cupti.running = NULL;
+}
+
 static CUptiResult flush(uint32_t flags)
 {
     uint8_t *bytes;
     size_t size, most, at = 0;
     ENTER;
+    end_running();
     if (!fake_cupti.n_records || !(flags & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED))
         return CUPTI_SUCCESS;
     request(&bytes, &size, &most);

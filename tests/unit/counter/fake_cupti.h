@@ -22,6 +22,10 @@ struct fake_cupti {
     double share; /* of metrics in percent */
     const void *records[FAKE_RECORDS]; /* handed out by the next flush, each of record_bytes */
     size_t record_bytes[FAKE_RECORDS], n_records;
+    const void *
+        running; /* the record of a kernel that ends when the host waits the next time: the first flush after that has it, too */
+    size_t running_bytes;
+    int running_waits; /* fake_cuda.host_waits when it was launched */
     bool no_context;
     uint64_t host_ns; /* the host's clock */
     int64_t ahead_ns; /* the clock of records before it */

@@ -737,6 +737,26 @@ static void times_are_the_hosts(void **state)
     }
 }
 
+/* A kernel of the warm-up may still run when the trace starts: its record belongs to no iteration. */
+static void kernels_launched_before_are_not_traced(void **state)
+{
+    struct pk_tracing *t;
+    const struct pk_trace *trace;
+    const CUpti_ActivityKernel10 before = kernel("before", 1, 10, 20), in = kernel("in", 2, 30, 40);
+    fake_cupti.running = &before;
+    fake_cupti.running_bytes = sizeof before;
+    fake_cupti.running_waits = fake_cuda.host_waits;
+    assert_int_equal(pk_tracing_open(&fakes, &dev, 8, &arena, &t, &err), 0);
+    assert_int_equal(pk_tracing_start(t, &err), 0);
+    fake_cupti.n_records = 0;
+    RECORD(in);
+    assert_int_equal(pk_device_sync(&dev, &err), 0);
+    assert_int_equal(pk_tracing_stop(t, &trace, &err), 0);
+    assert_int_equal(trace->n, 1);
+    assert_string_equal(trace->v[0].name, "in");
+    pk_tracing_close(t);
+}
+
 static void a_clock_that_is_set_is_told(void **state)
 {
     const struct pk_trace *trace;
@@ -1069,6 +1089,7 @@ int main(void)
         GPU(times_are_the_hosts),
         GPU(a_clock_that_is_set_is_told),
         GPU(kernels_without_times_are_dropped),
+        GPU(kernels_launched_before_are_not_traced),
         GPU(a_trace_without_records_is_an_error),
         GPU(one_trace_at_a_time),
         GPU(there_are_no_counters_after_the_last_trace),
