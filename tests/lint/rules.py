@@ -7,6 +7,8 @@ import os
 import re
 import sys
 
+import structure
+
 # Vendor headers and where each may be included: a file, or a folder ending in '/'.
 VENDOR_HOMES = {
     r"sqlite3\.h": ["lib/store/"],
@@ -72,10 +74,13 @@ class Sources:
     def __init__(self, root):
         self.root = root
         self.files = {}
+        self.all_files = []  # also those that no rule reads
         for top in ("lib", "cmd", "probes", "schema", "tests"):
             for folder, _, names in os.walk(os.path.join(root, top)):
                 for name in names:
                     full = os.path.join(folder, name)
+                    if not folder.endswith("__pycache__"):
+                        self.all_files.append(os.path.relpath(full, root))
                     if name.endswith(C_LIKE + (".py", ".sql", ".build")):
                         with open(full, encoding="utf-8") as f:
                             self.files[os.path.relpath(full, root)] = f.read()
@@ -83,6 +88,14 @@ class Sources:
         for full in glob.glob(os.path.join(root, "*.md")) + glob.glob(os.path.join(root, "docs", "**", "*.md"), recursive=True):
             with open(full, encoding="utf-8") as f:
                 self.pages[os.path.relpath(full, root)] = f.read()
+        self.exceptions = ""
+        if os.path.exists(os.path.join(root, structure.EXCEPTIONS)):
+            with open(os.path.join(root, structure.EXCEPTIONS), encoding="utf-8") as f:
+                self.exceptions = f.read()
+
+    def code(self, path):
+        """The text of a C file without its comments and the insides of its strings."""
+        return without_comments(self.files[path])
 
     def c_files(self, *tops):
         """(path, text) of the C, CUDA and C++ files below the given top folders."""
@@ -261,7 +274,7 @@ def page_width(src):
 
 
 RULES = [folder_order, inner_order, vendor_headers, commands_and_probes, own_header_first, probe_names, function_length, calls, names,
-         streams, sql, first_line, unfinished, advice, page_width]
+         streams, sql, first_line, unfinished, advice, page_width] + structure.RULES
 
 
 def main(root):

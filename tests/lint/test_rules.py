@@ -10,8 +10,8 @@ SOUND = {
     "lib/bench/meson.build": "pk_sources += files(\n  'measure/stop.c',\n  'record/record.c',\n)\n",
     "lib/base/err.h": "/* Err: a type for errors, nothing else. */\n",
     "lib/base/err.c": '/* Err: its only function. */\n#include "base/err.h"\n\n#include <stdio.h>\n\nint f(void)\n{\n    return 0;\n}\n',
-    "lib/store/store.c": '/* Store: the user of SQLite. */\n#include <sqlite3.h>\nchar *q = "SELECT 1";\n',
-    "cmd/list.c": '/* List: a command. */\n#include "store/store.h"\n',
+    "lib/store/store.c": '/* Store: the user of SQLite. */\n#include "base/err.h"\n#include <sqlite3.h>\nchar *q = "SELECT 1";\n',
+    "cmd/list.c": '/* List: a command. */\n#include "base/err.h"\n#include "store/store.h"\n',
     "probes/meson.build": "# The registry.\nprobe_names = [\n  'tree_patch',\n]\n",
     "probes/tree_patch.c": '/* Tree-patch: an experiment. */\n#include "bench/probe.h"\n'
                            'const struct pk_probe pk_probe_tree_patch = {\n    .name = "tree-patch",\n};\n',
@@ -89,7 +89,7 @@ def test_words_in_comments_and_strings_are_no_code(tmp_path, rule, text):
 
 
 def test_every_rule_is_broken_once():
-    assert {b[0] for b in BROKEN} == set(rules.RULES)
+    assert {b[0] for b in BROKEN} == set(rules.RULES) - set(rules.structure.RULES)
 
 
 def test_the_program_fails_with_a_complaint(tmp_path, capsys):
