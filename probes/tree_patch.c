@@ -6,10 +6,9 @@
 #include "bench/probe.h"
 
 #include "bench/repeat.h"
+#include "model/patch/workbench.h"
 #include "model/tree/resident.h"
-#include "model/tree/slices.h"
 #include "model/tree/weights.h"
-#include "model/tree/workbench.h"
 
 #include <string.h>
 

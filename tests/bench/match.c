@@ -5,7 +5,7 @@
  *     bench-match [least ratio at 100 layers]
  *
  * With a least ratio it exits 1 below it. */
-#include "model/tree/match.h"
+#include "model/patch/match.h"
 
 #include "base/clock.h"
 #include "model/tree/bert.h"

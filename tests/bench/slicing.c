@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "device/cpu.h"
 #include "model/tree/bert.h"
-#include "model/tree/slices.h"
 #include "model/tree/weights.h"
 #include "ops/ceilings.h"
 

@@ -7,7 +7,7 @@
  *     bench-tree [check]
  *
  * With `check` it exits 1 when a figure is lost. */
-#include "model/tree/workbench.h"
+#include "model/patch/workbench.h"
 
 #include "base/clock.h"
 #include "stats/stats.h"

@@ -1,8 +1,8 @@
 /* Plans: refused in three parts, or rules of which both matchers find the same targets in a small tree, and which a check
  * accepts or refuses in three parts. */
 #include "fuzz.h"
-#include "model/tree/match.h"
-#include "model/tree/tree_file.h"
+#include "model/patch/match.h"
+#include "model/tree/tree.h"
 
 static const char small[] = "a.0.b.w (4, 6)\na.0.[.w (6)\na.1.b.w (4, 6)\na.1.].w (6)\nab.-.\\.!^.w (2)\n"
                             "l.output.dense.w (8, 8)\nl.output.dense.b (8)\nl.self.query.w (8, 8)\n"

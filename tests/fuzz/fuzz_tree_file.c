@@ -1,6 +1,6 @@
 /* Tree files: refused in three parts, or a tree whose leaves are all there and whose copy is equal. */
 #include "fuzz.h"
-#include "model/tree/tree_file.h"
+#include "model/tree/tree.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {

@@ -2,7 +2,7 @@
  * the device lacks is a skipped test. */
 #include "given.h"
 #include "isolated.h"
-#include "model/tree/slices.h"
+#include "model/tree/weights.h"
 #include "ops/ceilings.h"
 #include "ops/table.h"
 #include "unit/ops/op_checks.h"

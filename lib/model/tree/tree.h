@@ -7,15 +7,48 @@
  *   leaf       an array; `value` is its row in the tree's table of shapes
  * A path is the names from the root joined by dots; a parameter and its leaf share one ("...query.weight").
  * Nodes are never written after they are made, but by the in-place patch (patch.h). Subtrees may be shared: each
- * occurrence is a position of its own. Nodes live in an arena or a bump (bump.h); a tree frees nothing. */
+ * occurrence is a position of its own. Nodes live in an arena or a bump; a tree frees nothing. */
 #pragma once
 
+#include "base/arena.h"
+#include "base/assert.h"
 #include "base/index.h"
-#include "model/tree/bump.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* A bump: memory that tree operations write their nodes to: one block, taken before anything is timed, handed out front to back.
+ * It counts what was handed out since it was made, over every reset: the objects and bytes an operation allocates. Running out
+ * is an assertion: who sizes it knows the tree (pk_tree_count). */
+struct pk_bump {
+    unsigned char *base;
+    size_t used, cap;
+    uint64_t objects, bytes; /* handed out in all */
+};
+
+static inline void pk_bump_init(struct pk_bump *b, struct pk_arena *a, size_t cap)
+{
+    *b = (struct pk_bump){.base = pk_alloc(a, cap), .cap = cap};
+}
+
+/* Everything handed out becomes free again; the counts go on. */
+static inline void pk_bump_reset(struct pk_bump *b)
+{
+    b->used = 0;
+}
+
+/* 8-byte aligned, not cleared. */
+static inline void *pk_bump_take(struct pk_bump *b, size_t bytes)
+{
+    bytes = (bytes + 7) / 8 * 8;
+    pk_assert(bytes <= b->cap - b->used);
+    void *p = b->base + b->used;
+    b->used += bytes;
+    b->objects++;
+    b->bytes += bytes;
+    return p;
+}
 
 /* PATH_MAX: bytes of a path with its NUL. */
 enum { PK_TREE_DEPTH_MAX = 32, PK_TREE_PATH_MAX = 4096, PK_TREE_RANK_MAX = 8 };
@@ -117,3 +150,21 @@ static inline const struct pk_node *pk_tree_at(const struct pk_node *root, const
 }
 /* "bert.encoder.layer.0.attention"; "" for the root. In the arena. */
 const char *pk_tree_path(const struct pk_tree *t, const uint32_t *step, uint32_t depth, struct pk_arena *a);
+
+/* A tree file is a user's own model, one leaf a line: its dotted path and its shape.
+ *
+ *   bert.encoder.layer.0.attention.self.query.weight (768, 768)
+ *   lm_head.weight torch.Size([32000, 4096])
+ *   scale ()
+ * as `for n, p in model.named_parameters(): print(n, tuple(p.shape))` prints it. Blank lines and lines that begin with '#' are
+ * skipped. Children whose names are 0, 1, ... make a sequence; every leaf gets a parameter node around it.
+ * Errors name the file, the line, and what to do: an unreadable shape, an empty name, a path twice, a leaf that is also
+ * a module, an index that is missing ("layer.2: a hole"), mixed names and indices, too deep, a path too
+ * long, no leaf at all. */
+enum pk_code pk_tree_read(const char *path, struct pk_arena *a, struct pk_tree *out,
+                          struct pk_err *err) PK_MUST_CHECK;
+/* The same from text; `name` is for messages. Fuzzed. */
+enum pk_code pk_tree_parse(const char *name, const char *text, size_t n, struct pk_arena *a,
+                           struct pk_tree *out, struct pk_err *err) PK_MUST_CHECK;
+/* A copy of every node into `b`: what "create" means for a tree that was read. */
+const struct pk_node *pk_tree_copy(const struct pk_node *root, struct pk_bump *b);

@@ -1,5 +1,7 @@
-/* Weights: every leaf has a place in one block and a rule for its numbers; slices follow from two such tables. */
+/* Weights: every leaf has a place in one block and a rule for its numbers; slices and checks follow from it. */
 #include "model/tree/weights.h"
+
+#include "base/rng.h"
 
 enum { ALIGN = 256 };
 
@@ -140,4 +142,127 @@ size_t pk_weights_slices(const struct pk_weights *whole, const struct pk_weights
                                    .dst_stride = contiguous ? f->rows * row : row};
     }
     return n;
+}
+
+static enum pk_code one_by_one(struct pk_device *dev, const struct pk_copies *c, struct pk_err *err)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (pk_op_copy2d(dev, &c->v[i], 1, err))
+            return err->code;
+    return PK_OK;
+}
+
+static enum pk_code capture(struct pk_device *dev, struct pk_slices *s, struct pk_err *err)
+{
+    enum pk_code rc = pk_graph_begin(dev, err);
+    return rc ? rc : pk_graph_end(dev, one_by_one(dev, &s->copies, err), &s->graph, err);
+}
+
+enum pk_code pk_slices_make(struct pk_device *dev, enum pk_slicing how, const struct pk_copy2d *v, size_t n,
+                            struct pk_slices *out, struct pk_err *err)
+{
+    *out = (struct pk_slices){.how = how, .copies = {.v = v, .n = n}};
+    if (how == PK_SLICE_BATCHED)
+        return pk_copies_make(dev, v, n, &out->copies, err);
+    return how == PK_SLICE_GRAPH ? capture(dev, out, err) : PK_OK;
+}
+
+enum pk_code pk_slices_cut(struct pk_device *dev, const struct pk_slices *s, struct pk_err *err)
+{
+    if (s->how == PK_SLICE_BATCHED)
+        return pk_op_copies(dev, &s->copies, err);
+    return s->how == PK_SLICE_GRAPH ? pk_graph_replay(dev, s->graph, err) : one_by_one(dev, &s->copies, err);
+}
+
+void pk_slices_free(struct pk_device *dev, struct pk_slices *s)
+{
+    pk_graph_free(dev, s->graph);
+    pk_copies_free(dev, &s->copies);
+    *s = (struct pk_slices){0};
+}
+
+enum { STRETCH = 1 << 16 }; /* floats */
+
+struct checker {
+    struct pk_device *dev;
+    const struct pk_tree *t;
+    struct pk_arena *a;
+    struct pk_err *err;
+    float *got; /* [STRETCH] */
+};
+
+/* Finds leaf `leaf`, its steps behind `depth` others; the steps' number, or 0. */
+static uint32_t find(const struct pk_node *n, uint32_t leaf, uint32_t *step, uint32_t depth)
+{
+    if (n->type->kind == PK_NODE_LEAF)
+        return n->value == leaf ? depth : 0;
+    for (uint32_t i = 0, found; i < n->arity; i++) {
+        step[depth] = i;
+        if ((found = find(n->child[i], leaf, step, depth + 1)))
+            return found;
+    }
+    return 0;
+}
+
+static enum pk_code differs(const struct checker *c, size_t leaf, size_t row, size_t col, float got,
+                            float want)
+{
+    uint32_t step[PK_TREE_DEPTH_MAX], depth = find(c->t->root, (uint32_t)leaf, step, 0);
+    pk_fail(c->err, PK_E_CHECK, "%s[%zu][%zu] is %.9g, not %.9g", pk_tree_path(c->t, step, depth, c->a), row,
+            col, (double)got, (double)want);
+    pk_why(c->err, "every element is known from its place in the whole array");
+    return pk_fix(c->err,
+                  "weights are written or copied wrongly here: please report it with `perfkit doctor`");
+}
+
+/* Elements `at` to `at + n` of a leaf's piece, n <= STRETCH. */
+static enum pk_code check_stretch(const struct checker *c, size_t leaf, const struct pk_fill *f, size_t at,
+                                  size_t n)
+{
+    if (pk_device_copy(c->dev, PK_LANE_COMPUTE, PK_COPY_DEVICE_TO_HOST, c->got, f->dst + at,
+                       n * sizeof *c->got, c->err) ||
+        pk_device_sync(c->dev, c->err))
+        return c->err->code;
+    for (size_t i = 0; i < n; i++) {
+        size_t row = (at + i) / f->cols, col = (at + i) % f->cols;
+        float want = pk_fill_value(f->seed, row * f->columns + col);
+        if (!(c->got[i] == want))
+            return differs(c, leaf, row, col, c->got[i], want);
+    }
+    return PK_OK;
+}
+
+static enum pk_code check_all(const struct checker *c, size_t leaf, const struct pk_fill *f)
+{
+    size_t elements = f->rows * f->cols;
+    for (size_t at = 0; at < elements; at += STRETCH)
+        if (check_stretch(c, leaf, f, at, elements - at < STRETCH ? elements - at : STRETCH))
+            return c->err->code;
+    return PK_OK;
+}
+
+static enum pk_code check_samples(const struct checker *c, size_t leaf, const struct pk_fill *f,
+                                  size_t samples, struct pk_rng *rng)
+{
+    size_t elements = f->rows * f->cols;
+    for (size_t s = 0; s < samples + 2; s++) {
+        size_t at = s == 0 ? 0 : s == 1 ? elements - 1 : (size_t)pk_rng_below(rng, elements);
+        if (check_stretch(c, leaf, f, at, 1))
+            return c->err->code;
+    }
+    return PK_OK;
+}
+
+enum pk_code pk_weights_check(struct pk_device *dev, const struct pk_tree *t, const struct pk_weights *w,
+                              bool full, size_t samples, uint64_t seed, struct pk_arena *a,
+                              struct pk_err *err)
+{
+    struct checker c = {dev, t, a, err, pk_new_n(a, float, STRETCH)};
+    struct pk_rng rng = {seed};
+    for (size_t i = 0; i < w->n_leaves; i++) {
+        const struct pk_fill *f = &w->fill[i];
+        if (f->rows && (full ? check_all(&c, i, f) : check_samples(&c, i, f, samples, &rng)))
+            return err->code;
+    }
+    return PK_OK;
 }

@@ -6,7 +6,7 @@
  * All leaves of one pk_weights live in one block of device memory, each 256-byte aligned. */
 #pragma once
 
-#include "device/device.h"
+#include "device/graph.h"
 #include "model/tree/tree.h"
 #include "ops/rects.h"
 
@@ -37,9 +37,29 @@ void pk_weights_free(struct pk_device *dev, struct pk_weights *w); /* one that w
 enum pk_code pk_weights_fill(struct pk_device *dev, const struct pk_weights *w,
                              struct pk_err *err) PK_MUST_CHECK;
 
-/* The copies that make `pieces` (a PK_WEIGHTS_DIVIDED) from `whole`, one a divided leaf, in leaf order; slices.h does them. In the arena. */
+/* The copies that make `pieces` (a PK_WEIGHTS_DIVIDED) from `whole`, one a divided leaf, in leaf order. In the arena. */
 size_t pk_weights_slices(const struct pk_weights *whole, const struct pk_weights *pieces, struct pk_arena *a,
                          struct pk_copy2d **out);
+
+/* How those copies are done. */
+enum pk_slicing {
+    PK_SLICE_PER_LEAF, /* an operation a leaf, as a framework's loop over its parameters does */
+    PK_SLICE_BATCHED,  /* one operation for all; on a GPU it reads a table that lies in device memory */
+    PK_SLICE_GRAPH     /* an operation a leaf, captured once, replayed as one; wants pk_graph_supported */
+};
+
+struct pk_slices {
+    enum pk_slicing how;
+    struct pk_copies copies;
+    struct pk_graph *graph;
+};
+
+/* At set-up: waits for the device, copies nothing yet. The n copies (pk_weights_slices) stay the caller's. */
+enum pk_code pk_slices_make(struct pk_device *dev, enum pk_slicing how, const struct pk_copy2d *v, size_t n,
+                            struct pk_slices *out, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_slices_cut(struct pk_device *dev, const struct pk_slices *s,
+                           struct pk_err *err) PK_MUST_CHECK;
+void pk_slices_free(struct pk_device *dev, struct pk_slices *s); /* one that was never made is all zeros */
 
 /* Compares what is there with what pk_op_fill defines: every element, or the first, last and `samples` random ones of each leaf.
  * Not on the null device, whose memory has nothing behind it. */

@@ -1,11 +1,11 @@
 /* Matching: what the reports' plan finds in BERT, to the unit; and that both matchers agree on any plan and tree. */
-#include "model/tree/match.h"
+#include "model/patch/match.h"
 
 #include "base/buf.h"
 #include "base/rng.h"
+#include "model/patch/glob.h"
 #include "model/tree/bert.h"
-#include "model/tree/glob.h"
-#include "model/tree/tree_file.h"
+#include "model/tree/tree.h"
 
 // clang-format off
 #include <setjmp.h>

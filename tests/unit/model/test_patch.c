@@ -1,13 +1,13 @@
 /* Patch: eight ways, one result; the old tree as it was; what each allocates, counted from the tree's own numbers. */
-#include "model/tree/patch.h"
+#include "model/patch/patch.h"
 
 // clang-format off
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
 // clang-format on
-#include "model/tree/subject.h"
-#include "model/tree/tree_file.h"
+#include "model/patch/workbench.h"
+#include "model/tree/tree.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Plans: the reports' rules, what a plan file means, and every way to be wrong. */
-#include "model/tree/plan.h"
+#include "model/patch/plan.h"
 
 #include "base/cleanup.h"
 

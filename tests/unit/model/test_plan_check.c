@@ -1,9 +1,9 @@
 /* Plan checks: every warning and every refusal, word for word. */
-#include "model/tree/plan.h"
+#include "model/patch/plan.h"
 
 #include "base/buf.h"
 #include "model/tree/bert.h"
-#include "model/tree/tree_file.h"
+#include "model/tree/tree.h"
 
 // clang-format off
 #include <setjmp.h>

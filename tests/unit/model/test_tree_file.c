@@ -1,5 +1,5 @@
 /* Tree files: what they mean, every way to be wrong, and BERT written out and read back. */
-#include "model/tree/tree_file.h"
+#include "model/tree/tree.h"
 
 #include "base/buf.h"
 #include "base/cleanup.h"

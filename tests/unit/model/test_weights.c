@@ -3,8 +3,7 @@
 
 #include "device/null.h"
 #include "model/tree/bert.h"
-#include "model/tree/slices.h"
-#include "model/tree/tree_file.h"
+#include "model/tree/tree.h"
 
 // clang-format off
 #include <setjmp.h>

@@ -4,7 +4,7 @@
 #include "../device/fake_cuda.h"
 #include "bench/measure/measure.h"
 #include "device/cuda/cuda.h"
-#include "model/tree/slices.h"
+#include "model/tree/weights.h"
 #include "op_checks.h"
 
 // clang-format off

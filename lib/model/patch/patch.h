@@ -13,7 +13,7 @@
  * Intermediate trees of the naive ways are dropped pass by pass, as an allocator would reuse them: none of its cost is in them. */
 #pragma once
 
-#include "model/tree/match.h"
+#include "model/patch/match.h"
 
 /* Rebuilds of the whole tree in one call of equinox.tree_at, version 0.13.8:
  *   1  empty tuples become objects of their own        2  leaves are wrapped, so that each is one

@@ -1,6 +1,7 @@
 /* Patch one by one: whole passes over the tree for every replacement. */
-#include "base/assert.h"
-#include "model/tree/patch_ways.h"
+#include "model/patch/patch_private.h"
+
+#include <string.h>
 
 /* A leaf wrapped so that it is an object of its own. */
 static const struct pk_node_type wrapper_type = {.kind = PK_NODE_LEAF, .name = "wrapper"};
@@ -20,11 +21,6 @@ static const struct pk_node *unwrapped(const struct pk_node *n)
 static bool is_empty_sequence(const void *user, const struct pk_node *n)
 {
     return n->type->kind == PK_NODE_SEQUENCE && !n->arity;
-}
-
-static bool never(const void *user, const struct pk_node *n)
-{
-    return false;
 }
 
 static bool is_this(const void *user, const struct pk_node *n)
@@ -54,7 +50,7 @@ static const struct pk_node *distinct(struct pk_patcher *p, const struct pk_node
 static const struct pk_node *wrap_leaves(struct pk_patcher *p, const struct pk_node *root)
 {
     struct pk_bump *b = next_turn(p);
-    pk_structure_take_apart(p->pass, root, never, NULL);
+    pk_tree_flatten(root, p->pass);
     for (size_t i = 0; i < p->pass->n_leaves; i++)
         p->pass->leaves[i] = wrap(b, p->pass->leaves[i]);
     return pk_tree_unflatten(p->pass, b);
@@ -63,16 +59,13 @@ static const struct pk_node *wrap_leaves(struct pk_patcher *p, const struct pk_n
 /* What was selected must not depend on leaves: the same module, wrapped and not, has the same leaves. */
 static void compare_selected(struct pk_patcher *p, const struct pk_node *plain, const struct pk_node *wrapped)
 {
-    size_t n, m;
-    pk_structure_take_apart(p->pass, plain, never, NULL);
-    const struct pk_node **leaves = pk_structure_leaves(p->pass, &n);
+    pk_tree_flatten(plain, p->pass);
+    const size_t n = p->pass->n_leaves;
+    memcpy(p->selected, p->pass->leaves, n * sizeof *p->selected);
+    pk_tree_flatten(wrapped, p->pass);
+    pk_assert(p->pass->n_leaves == n);
     for (size_t i = 0; i < n; i++)
-        p->selected[i] = leaves[i];
-    pk_structure_take_apart(p->pass, wrapped, never, NULL);
-    leaves = pk_structure_leaves(p->pass, &m);
-    pk_assert(n == m);
-    for (size_t i = 0; i < n; i++)
-        pk_assert(p->selected[i] == unwrapped(leaves[i]));
+        pk_assert(p->selected[i] == unwrapped(p->pass->leaves[i]));
 }
 
 /* Is the selected thing a node of the tree, or a list of nodes? A pass that changes nothing finds out; what it built is dropped. */

@@ -5,7 +5,7 @@
  * Candidates are visited children first (post-order), as the reports' iterator does. Neither allocates. */
 #pragma once
 
-#include "model/tree/plan.h"
+#include "model/patch/plan.h"
 
 /* A matched module and the child indices that lead to it. */
 struct pk_target {

@@ -12,12 +12,32 @@
 
 #include "model/tree/tree.h"
 
-struct pk_tree_structure;
+/* One step of building: a leaf is taken from the list, or a node gets the `arity` trees made last. */
+struct pk_build {
+    const struct pk_node_type *type; /* NULL: a leaf */
+    uint32_t arity, value;
+};
+
+/* A tree taken apart: its leaves in order, and what is above them as a post-order program. Taking apart and putting together is what one
+ * pass of a tree_map is. */
+struct pk_tree_structure {
+    const struct pk_node **leaves; /* writable, so that a caller can exchange some */
+    size_t n_leaves;
+    struct pk_build *program;
+    size_t n_steps;
+    const struct pk_node **stack; /* for putting together */
+};
+
 /* Room for the structure and leaves of a tree like this one. */
 struct pk_tree_structure *pk_structure_new(const struct pk_tree *t, struct pk_arena *a);
+
+typedef bool pk_is_leaf_fn(const void *user, const struct pk_node *n);
+/* Takes apart. The predicate, which may call any node a leaf, is called for every node that is visited, as a framework calls its
+ * callback. */
+void pk_structure_take_apart(struct pk_tree_structure *s, const struct pk_node *root, pk_is_leaf_fn *is_leaf,
+                             const void *user);
+/* The same with nothing but leaves as leaves. */
 void pk_tree_flatten(const struct pk_node *root, struct pk_tree_structure *out);
-/* The leaves in order; writable, so that a caller can exchange some. */
-const struct pk_node **pk_structure_leaves(struct pk_tree_structure *s, size_t *n);
 const struct pk_node *pk_tree_unflatten(const struct pk_tree_structure *s, struct pk_bump *b);
 
 /* chosen[i] for leaf i in order. A hole is the node pk_tree_hole. */

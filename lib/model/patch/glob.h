@@ -1,10 +1,14 @@
-/* Glob: the patterns of a plan as one automaton over bytes.
+/* Glob: patterns as one automaton over bytes.
  *
  * A position is a place in one of the patterns; a set of positions is an array of `words` 64-bit words. Reading a byte turns
  * a set into the next one; a set that holds the end of a pattern has matched it. */
 #pragma once
 
-#include "model/tree/plan.h"
+#include "base/arena.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #define PK_NO_RULE UINT32_MAX
 
@@ -16,15 +20,15 @@ struct pk_globs {
     uint64_t *start;   /* before the first byte */
     uint64_t *leads;   /* [256][words] positions that a byte leads on from */
     uint64_t *stars;   /* positions that every byte stays at: '*' */
-    uint64_t *ends;    /* ends of patterns, in the order of the rules */
-    uint32_t *rule_of; /* of each position */
+    uint64_t *ends;    /* ends of patterns, in their order */
+    uint32_t *rule_of; /* of each position: the index of its pattern, which is that of a plan's rule */
 };
 
-/* Every pattern is a good one. */
-const struct pk_globs *pk_globs_new(const struct pk_patch_plan *p, struct pk_arena *a);
+/* Of n patterns, every one a good one. */
+const struct pk_globs *pk_globs_new(const char *const *pattern, size_t n, struct pk_arena *a);
 
 /* Reads one byte; false when nothing is left that could match. */
 bool pk_globs_read(const struct pk_globs *g, uint64_t *set, unsigned char byte);
 
-/* The first rule that has matched, or PK_NO_RULE. */
+/* The first pattern that has matched, or PK_NO_RULE. */
 uint32_t pk_globs_matched(const struct pk_globs *g, const uint64_t *set);

@@ -7,6 +7,7 @@
  * are errors. */
 #pragma once
 
+#include "model/patch/glob.h"
 #include "model/tree/tree.h"
 
 enum pk_transform {
@@ -30,6 +31,9 @@ struct pk_patch_plan {
     size_t n;
     const struct pk_patch_rule *rules;
 };
+
+/* The patterns of its rules. */
+const struct pk_globs *pk_patch_plan_globs(const struct pk_patch_plan *p, struct pk_arena *a);
 
 /* The six rules of the reports. The sixth, *.attention.output.dense, can never fire: the second, *.output.dense, stands
  * before it. */

@@ -1,5 +1,7 @@
 /* Glob: a pattern is a row of sets of bytes and stars; all rows stand behind each other in one set of positions. */
-#include "model/tree/glob.h"
+#include "model/patch/glob.h"
+
+#include "base/assert.h"
 
 #include <string.h>
 
@@ -123,11 +125,11 @@ static size_t place(struct pk_globs *g, size_t first, const char *pattern, uint3
     return at + 1 - first;
 }
 
-const struct pk_globs *pk_globs_new(const struct pk_patch_plan *p, struct pk_arena *a)
+const struct pk_globs *pk_globs_new(const char *const *pattern, size_t n, struct pk_arena *a)
 {
-    size_t room = 0, n = 0; /* positions: at most one a byte, and the end */
-    for (size_t r = 0; r < p->n; r++)
-        room += strlen(p->rules[r].pattern) + 1;
+    size_t room = 0, at = 0; /* positions: at most one a byte, and the end */
+    for (size_t r = 0; r < n; r++)
+        room += strlen(pattern[r]) + 1;
     struct pk_globs *g = pk_new(a, struct pk_globs);
     g->words = (room + 63) / 64;
     g->start = pk_new_n(a, uint64_t, g->words);
@@ -135,8 +137,8 @@ const struct pk_globs *pk_globs_new(const struct pk_patch_plan *p, struct pk_are
     g->stars = pk_new_n(a, uint64_t, g->words);
     g->ends = pk_new_n(a, uint64_t, g->words);
     g->rule_of = pk_new_n(a, uint32_t, g->words * 64);
-    for (size_t r = 0; r < p->n; r++)
-        n += place(g, n, p->rules[r].pattern, (uint32_t)r);
+    for (size_t r = 0; r < n; r++)
+        at += place(g, at, pattern[r], (uint32_t)r);
     pass_stars(g, g->start);
     return g;
 }

@@ -1,10 +1,9 @@
 /* Plan: rules from lines, and the reports' own six. */
-#include "model/tree/plan.h"
+#include "model/patch/plan.h"
 
 #include "base/index.h"
 #include "base/slurp.h"
 #include "base/suggest.h"
-#include "model/tree/glob.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -27,6 +26,14 @@ static const struct pk_patch_rule reports[] = {
     {"*.attention.self.value", PK_COLUMN_PARALLEL}, {"*.attention.output.dense", PK_ROW_PARALLEL},
 };
 const struct pk_patch_plan pk_patch_plan_reports = {"reports", sizeof reports / sizeof *reports, reports};
+
+const struct pk_globs *pk_patch_plan_globs(const struct pk_patch_plan *p, struct pk_arena *a)
+{
+    const char **pattern = pk_new_n(a, const char *, p->n);
+    for (size_t i = 0; i < p->n; i++)
+        pattern[i] = p->rules[i].pattern;
+    return pk_globs_new(pattern, p->n, a);
+}
 
 struct reader {
     struct pk_arena *a;

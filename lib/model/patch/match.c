@@ -1,11 +1,113 @@
-/* Match, compiled: a state is what the patterns make of a path so far, and a name leads from one to the next.
+/* Match: two walks of a tree.
  *
- * A state is a set of positions (glob.h). Only those are looked for that the paths of the tree lead to: a name behind any
- * other would make exponentially many. When they still are too many, none are kept and the walk reads each name itself. */
-#include "model/tree/glob.h"
-#include "model/tree/match_add.h"
+ * Of the compiled one a state is what the patterns make of a path so far, and a name leads from one to the next: a state is a set of
+ * positions (glob.h). Only those are looked for that the paths of the tree lead to: a name behind any other would make exponentially
+ * many. When they still are too many, none are kept and the walk reads each name itself. */
+#include "model/patch/match.h"
 
+#include <fnmatch.h>
+#include <locale.h>
 #include <string.h>
+
+/* To every module below a node that is `depth` steps from the root. */
+static size_t steps_below(const struct pk_node *n, uint32_t depth)
+{
+    size_t steps = 0;
+    for (uint32_t i = 0; i < n->arity; i++) {
+        const struct pk_node *child = n->child[i];
+        steps += child->type->kind == PK_NODE_MODULE ? depth + 1 : 0;
+        steps += steps_below(child, depth + 1);
+    }
+    return steps;
+}
+
+void pk_match_init(struct pk_match *m, const struct pk_tree *t, struct pk_arena *a)
+{
+    struct pk_tree_count count;
+    pk_tree_count(t, &count);
+    *m = (struct pk_match){.cap = count.modules,
+                           .v = pk_new_n(a, struct pk_target, count.modules),
+                           .steps = pk_new_n(a, uint32_t, steps_below(t->root, 0))};
+}
+
+/* Forgets what an earlier match found. */
+static void begin_match(struct pk_match *m)
+{
+    m->n = m->n_steps = 0;
+    m->paths = m->calls = 0;
+}
+
+static void add_target(struct pk_match *m, const struct pk_node *node, uint32_t rule, const uint32_t *step,
+                       uint32_t depth)
+{
+    pk_assert(m->n < m->cap);
+    struct pk_target *t = &m->v[m->n++];
+    t->node = node;
+    t->rule = rule;
+    t->depth = depth;
+    t->step = m->steps + m->n_steps;
+    for (uint32_t i = 0; i < depth; i++)
+        m->steps[m->n_steps++] = step[i];
+}
+
+struct path_walk {
+    const struct pk_patch_plan *plan;
+    struct pk_names *names;
+    struct pk_match *out;
+    uint32_t step[PK_TREE_DEPTH_MAX];
+    char path[PK_TREE_PATH_MAX];
+};
+
+/* Puts a name behind the first `n` bytes of the path; returns its new length. */
+static size_t append_name(struct path_walk *w, size_t n, const char *name)
+{
+    size_t bytes = strlen(name);
+    pk_assert(n + bytes + 2 <= sizeof w->path);
+    if (n)
+        w->path[n++] = '.';
+    memcpy(w->path + n, name, bytes);
+    return n + bytes;
+}
+
+static void try_rules(struct path_walk *w, const struct pk_node *n, uint32_t depth)
+{
+    w->out->paths++;
+    for (uint32_t rule = 0; rule < w->plan->n; rule++) {
+        w->out->calls++;
+        if (!fnmatch(w->plan->rules[rule].pattern, w->path, FNM_NOESCAPE)) {
+            add_target(w->out, n, rule, w->step, depth);
+            return;
+        }
+    }
+}
+
+/* `end` is the length of the path of `n`. */
+static void visit_paths(struct path_walk *w, const struct pk_node *n, uint32_t depth, size_t end)
+{
+    for (uint32_t i = 0; i < n->arity; i++) {
+        const struct pk_node *child = n->child[i];
+        if (child->type->kind > PK_NODE_SEQUENCE)
+            continue;
+        pk_assert(depth < PK_TREE_DEPTH_MAX);
+        w->step[depth] = i;
+        size_t child_end = append_name(w, end, w->names->text[n->type->fields[i]]);
+        visit_paths(w, child, depth + 1, child_end);
+        w->path[child_end] = '\0';
+        if (child->type->kind == PK_NODE_MODULE)
+            try_rules(w, child, depth + 1);
+    }
+}
+
+void pk_match_fnmatch(const struct pk_patch_plan *p, const struct pk_tree *t, struct pk_match *out)
+{
+    struct path_walk w = {.plan = p, .names = t->names, .out = out};
+    begin_match(out);
+    /* A byte is a character, whatever the user's locale: the same answer everywhere, and fnmatch's fast way. */
+    locale_t c = newlocale(LC_ALL_MASK, "C", NULL), before = uselocale(c);
+    visit_paths(&w, t->root, 0, 0);
+    uselocale(before);
+    freelocale(c);
+}
 
 enum {
     START = 0,           /* the state of the root */
@@ -120,7 +222,7 @@ const struct pk_matcher *pk_matcher_compile_within(const struct pk_patch_plan *p
                                                    size_t most, struct pk_arena *a)
 {
     PK_ARENA_CLEANUP struct pk_arena scratch = {0};
-    const struct pk_globs *globs = pk_globs_new(p, a);
+    const struct pk_globs *globs = pk_patch_plan_globs(p, a);
     struct states s = {.globs = globs, .names = t->names, .a = &scratch, .index = {.arena = &scratch}};
     struct pk_matcher *m = pk_new(a, struct pk_matcher);
     *m = (struct pk_matcher){.globs = globs, .names = t->names, .n_names = t->names->n};
@@ -150,9 +252,9 @@ size_t pk_matcher_states(const struct pk_matcher *m)
     return m->n_states;
 }
 
-/* ---- the walk ----------------------------------------------------------------------------------------- */
+/* ---- the state_walk ----------------------------------------------------------------------------------------- */
 
-struct walk {
+struct state_walk {
     const struct pk_matcher *matcher;
     struct pk_match *out;
     uint32_t step[PK_TREE_DEPTH_MAX];
@@ -173,7 +275,7 @@ static uint32_t rule_of(const struct pk_matcher *m, uint32_t state)
     return m->rule ? m->rule[state] : pk_globs_matched(m->globs, m->sets + state * m->globs->words);
 }
 
-static void visit(struct walk *w, const struct pk_node *n, uint32_t depth, uint32_t state)
+static void visit_states(struct state_walk *w, const struct pk_node *n, uint32_t depth, uint32_t state)
 {
     const struct pk_matcher *m = w->matcher;
     const uint16_t *next = m->next ? m->next + state * m->n_names : NULL;
@@ -186,22 +288,22 @@ static void visit(struct walk *w, const struct pk_node *n, uint32_t depth, uint3
         uint32_t name = n->type->fields[i], to = next ? next[name] : follow_set(m, state, name);
         pk_assert(to != UNSEEN);
         if (child->arity)
-            visit(w, child, depth + 1, to);
+            visit_states(w, child, depth + 1, to);
         if (child->type->kind != PK_NODE_MODULE)
             continue;
         w->out->paths++;
         uint32_t rule = rule_of(m, to);
         if (rule != PK_NO_RULE)
-            pk_match_add(w->out, child, rule, w->step, depth + 1);
+            add_target(w->out, child, rule, w->step, depth + 1);
     }
 }
 
 void pk_match_compiled(const struct pk_matcher *m, const struct pk_tree *t, struct pk_match *out)
 {
     pk_assert(t->names == m->names && t->names->n == m->n_names);
-    struct walk w = {.matcher = m, .out = out};
-    pk_match_begin(out);
-    visit(&w, t->root, 0, START);
+    struct state_walk w = {.matcher = m, .out = out};
+    begin_match(out);
+    visit_states(&w, t->root, 0, START);
 }
 
 struct pk_match pk_matched(const struct pk_patch_plan *p, const struct pk_tree *t, struct pk_arena *a)
