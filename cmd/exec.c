@@ -5,7 +5,7 @@
 
 #include "bench/command/counters.h"
 #include "bench/record/runinfo.h"
-#include "bench/tables.h"
+#include "bench/tables/tables.h"
 #include "cmd/frame/progress.h"
 #include "cmd/run/unavailable_counters.h"
 #include "machine/bind.h"

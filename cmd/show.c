@@ -1,7 +1,7 @@
 /* Show: prints a saved run's tables again, in any format. */
 #include "cmd/cmd.h"
 
-#include "bench/tables.h"
+#include "bench/tables/tables.h"
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {

@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/suggest.h"
 #include "base/units.h"
-#include "bench/calibrate.h"
+#include "bench/client/ceilings_store.h"
 #include "counter/source.h"
 #include "device/cpu.h"
 #include "machine/bind.h"

@@ -3,7 +3,7 @@
 
 #include "base/build.h"
 #include "base/units.h"
-#include "bench/worker/launch_trial.h"
+#include "bench/client/mpi_check.h"
 #include "build_config.h"
 #include "device/blas.h"
 #include "machine/machine.h"
@@ -182,12 +182,12 @@ LIBRARY(look_nvml, PK_LIB_NVML)
 
 static struct pk_finding look_mpi(struct doctor *d)
 {
-    struct pk_launch_found f;
+    struct pk_mpi_found f;
     struct pk_err err;
     char took[32];
     if (pk_feature("mpi")->absent && !secure_getenv("PERFKIT_MPI"))
         return feature("mpi");
-    if (pk_launch_try(&pk_stop_flag, ARENA(d), &f, &err))
+    if (pk_mpi_check(&pk_stop_flag, ARENA(d), &f, &err))
         return (struct pk_finding){FOUND_NO, "not tried: a signal asked perfkit to stop", NULL};
     if (!f.library)
         return (struct pk_finding){FOUND_NO, f.why, NULL};

@@ -2,7 +2,7 @@
 #include "cmd/doctor/doctor.h"
 
 #include "base/clock.h"
-#include "bench/trial.h"
+#include "bench/client/source_selftest.h"
 
 #include <string.h>
 
@@ -46,8 +46,8 @@ enum pk_code pk_doctor_sources(struct doctor *d, struct pk_err *err)
         struct pk_source_found f;
         if (!strcmp((*s)->name, "fake") && !required)
             continue;
-        rc = pk_trial_ask(&pk_native_provider, (*s)->name, pk_clock_ns() + PATIENCE_S * PK_NS_PER_S,
-                          &pk_stop_flag, d->app->arena, &f, err);
+        rc = pk_source_selftest(&pk_native_provider, (*s)->name, pk_clock_ns() + PATIENCE_S * PK_NS_PER_S,
+                                &pk_stop_flag, d->app->arena, &f, err);
         if (rc)
             break;
         if (f.state != PK_SOURCE_OK)

@@ -1,7 +1,7 @@
 /* Progress: how far a run is, on standard error, printed only between slices. */
 #pragma once
 
-#include "bench/session.h"
+#include "bench/session/session.h"
 #include "cmd/cmd.h"
 
 struct pk_progress {

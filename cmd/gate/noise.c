@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "base/plural.h"
-#include "bench/record/declared_work.h"
+#include "bench/plan/declared_work.h"
 #include "store/table.h"
 
 #include <math.h>

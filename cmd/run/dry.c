@@ -3,7 +3,7 @@
 
 #include "base/plural.h"
 #include "base/units.h"
-#include "bench/record/declared_work.h"
+#include "bench/plan/declared_work.h"
 
 #include <math.h>
 #include <string.h>

@@ -76,7 +76,8 @@ enum pk_code pk_run_follow(struct run *r, struct pk_err *err)
         return err->code;
     enum pk_code rc = pk_run_prepare(r, err);
     pk_store_close(r->store);
-    const struct pk_worker_io io = {.in_fd = -1, .wire_fd = -1, .join = true, .plan = &r->plan};
+    const struct pk_worker_io io = {
+        .in_fd = -1, .wire_fd = -1, .join = true, .expects = pk_plan_expects, .user = &r->plan};
     if (rc || r->o->dry_run)
         return rc;
     if (has_ranks(r))

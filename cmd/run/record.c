@@ -4,7 +4,7 @@
 #include "cmd/run/unavailable_counters.h"
 
 #include "base/buf.h"
-#include "bench/record/declared_work.h"
+#include "bench/plan/declared_work.h"
 #include "store/resume.h"
 
 #include <string.h>

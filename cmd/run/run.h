@@ -1,10 +1,10 @@
 /* Run: what the files of this folder share. */
 #pragma once
 
-#include "bench/calibrate.h"
-#include "bench/duration.h"
+#include "bench/client/ceilings_store.h"
+#include "bench/plan/duration.h"
 #include "bench/record/runinfo.h"
-#include "bench/session.h"
+#include "bench/session/session.h"
 #include "bench/worker/launch.h"
 #include "cmd/cmd.h"
 #include "judge/criteria/criteria.h"

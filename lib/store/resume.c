@@ -7,7 +7,7 @@
 #include <limits.h>
 #include <string.h>
 
-/* Slices that a budget had no room for: bench/session.c leaves the note. */
+/* Slices that a budget had no room for: bench/session/session.c leaves the note. */
 #define LEFT_OUT "status = 'skipped' AND notes ->> 'left_out' = 'budget'"
 
 enum pk_code pk_store_resumable(struct pk_store *s, const char *experiment, const char *label,

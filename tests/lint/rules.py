@@ -34,7 +34,7 @@ CALL_HOMES = {
     r"exit": [],
     # only an assertion and memory refused end the process; a child between fork and exec has no other way
     r"abort": ["lib/base/assert.c", "lib/base/arena.c"],
-    r"_exit": ["cmd/frame/main.c", "lib/bench/worker/process.c", "lib/bench/command/spawner.c", "probes/selftest.c"],
+    r"_exit": ["cmd/frame/main.c", "lib/bench/client/process.c", "lib/bench/command/spawner.c", "probes/selftest.c"],
     r"strcpy|strcat|sprintf|vsprintf|gets|strtok|atoi|atol|atof|rand|system|popen|tmpnam|mktemp|alloca": [],
     r"time|gettimeofday": [],  # base/clock.h
 }

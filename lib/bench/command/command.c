@@ -4,11 +4,11 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/units.h"
-#include "bench/command/counted.h"
+#include "bench/client/process.h"
+#include "bench/command/counter_passes.h"
 #include "bench/command/reported.h"
 #include "bench/record/runinfo.h"
 #include "bench/worker/environment.h"
-#include "bench/worker/process.h"
 #include "machine/bind.h"
 #include "machine/machine.h"
 

@@ -1,7 +1,7 @@
 /* Counters: samples of counter passes, and the times beside them, as what is known of a case. */
 #include "bench/command/counters.h"
 
-#include "bench/command/counted.h"
+#include "bench/command/counter_passes.h"
 #include "bench/record/counters.h"
 #include "store/table.h"
 

@@ -2,7 +2,7 @@
 #include "bench/command/command.h"
 
 #include "base/clock.h"
-#include "bench/command/counted.h"
+#include "bench/command/counter_passes.h"
 
 /* How many runs it will be in all, by the runs so far; 0 = enough. */
 static int64_t still_to_come(const struct pk_command_options *o, int64_t done, int64_t spent_ns)

@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "bench/command/counted.h"
+#include "bench/command/counter_passes.h"
 #include "bench/worker/request.h"
 #include "wire/wire.h"
 

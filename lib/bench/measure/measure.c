@@ -3,9 +3,9 @@
 
 #include "base/clock.h"
 #include "bench/measure/agree.h"
+#include "bench/measure/allocation_log.h"
 #include "bench/measure/check.h"
 #include "bench/measure/counts.h"
-#include "bench/measure/ledger.h"
 #include "bench/measure/live.h"
 #include "bench/measure/notes.h"
 #include "bench/measure/reps.h"

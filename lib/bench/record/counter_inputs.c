@@ -1,7 +1,7 @@
 /* Counter inputs: three queries, and their rows sorted into places, plans and events. */
 #include "bench/record/counter_inputs.h"
 
-#include "bench/record/declared_work.h"
+#include "bench/plan/declared_work.h"
 
 #include <math.h>
 #include <string.h>

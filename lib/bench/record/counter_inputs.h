@@ -1,7 +1,7 @@
 /* Counter inputs: what the store knows of a run's cases once their passes are over: times, declared work, counts. Inner part of counters.c. */
 #pragma once
 
-#include "bench/plan.h"
+#include "bench/plan/plan.h"
 #include "counter/select.h"
 #include "store/store.h"
 #include "store/table.h"

@@ -2,7 +2,7 @@
  * each case stands in the roofline. */
 #pragma once
 
-#include "bench/plan.h"
+#include "bench/plan/plan.h"
 #include "bench/record/counter_inputs.h"
 #include "counter/select.h"
 #include "ops/ceilings.h"

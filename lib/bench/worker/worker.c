@@ -1,12 +1,10 @@
 /* Worker: answers measure requests, one case at a time, until it is told to stop. */
 #include "bench/worker/worker.h"
 
-#include "bench/calibrate.h"
 #include "bench/measure/agree.h"
 #include "bench/repeat.h"
-#include "bench/trial.h"
+#include "bench/worker/answers.h"
 #include "bench/worker/environment.h"
-#include "bench/worker/expected.h"
 #include "bench/worker/gpu_environment.h"
 #include "bench/worker/rank_group.h"
 #include "bench/worker/request.h"
@@ -36,7 +34,7 @@ struct worker {
     uint64_t steal_ns;
     struct pk_environment around;
     struct pk_gpu_environment gpu;
-    struct pk_arena of_others; /* surroundings of a case that a peer measures, from before it to after */
+    struct pk_arena of_others; /* environment of a case that a peer measures, from before it to after */
 };
 
 /* Time that the hypervisor took from our cores since the last call. Context switches are no sign: the crew
@@ -181,7 +179,7 @@ static enum pk_code answer_failed(struct worker *w, const struct pk_request *r, 
     return pk_wire_slice(w->wire_fd, r->id, &s, err);
 }
 
-static enum pk_code answer_calibration(struct worker *w, const struct pk_request *r, struct pk_err *err)
+static enum pk_code answer_ceilings(struct worker *w, const struct pk_request *r, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_ceilings ceilings;
@@ -193,38 +191,25 @@ static enum pk_code answer_calibration(struct worker *w, const struct pk_request
     return pk_wire_slice(w->wire_fd, r->id, &slice, err);
 }
 
-static enum pk_code answer_trial(struct worker *w, const struct pk_request *r, struct pk_err *err)
+static enum pk_code answer_selftest(struct worker *w, const struct pk_request *r, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_err cause;
     struct pk_slice slice;
-    if (pk_trial_slice(r->variant, &a, &slice, &cause))
+    if (pk_selftest_slice(r->variant, &a, &slice, &cause))
         return answer_failed(w, r, &cause, err);
     return pk_wire_slice(w->wire_fd, r->id, &slice, err);
 }
 
-/* An answer that says no more than that there is one. */
-static struct pk_slice mere_answer(const struct pk_request *r)
-{
-    static const struct pk_metric_decl metric = {"read", "1", "none", "exact", "median", "max", "formula"};
-    static const int64_t once[] = {1}, first[] = {0};
-    static const struct pk_series series = {
-        .phase = PK_PHASE_STEADY, .reps = 1, .n = 1, .ordinal = first, .integer = once};
-    return (struct pk_slice){.pass = r->pass,
-                             .invocation = r->invocation,
-                             .message = "",
-                             .metrics = &metric,
-                             .n_metrics = 1,
-                             .series = &series,
-                             .n_series = 1};
-}
-
 /* Around a case that a peer measures: we are idle meanwhile. */
-static enum pk_code answer_surroundings(struct worker *w, const struct pk_request *r, struct pk_err *err)
+static enum pk_code answer_environment(struct worker *w, const struct pk_request *r, struct pk_err *err)
 {
-    struct pk_slice slice = mere_answer(r);
-    if (!strcmp(r->variant, "before")) {
+    const bool before = !strcmp(r->variant, "before");
+    if (before)
         pk_arena_free(&w->of_others);
+    struct pk_slice slice = pk_number_slice("read", 1, &w->of_others);
+    slice.invocation = r->invocation;
+    if (before) {
         pk_environment_before(&w->around, &w->dev, &w->of_others);
         pk_gpu_environment_before(&w->gpu, &w->dev);
     } else {
@@ -237,7 +222,8 @@ static enum pk_code answer_surroundings(struct worker *w, const struct pk_reques
 /* Of ranks nothing is asked besides cases but whether they are there. */
 static enum pk_code answer_together(struct worker *w, const struct pk_request *r, struct pk_err *err)
 {
-    const struct pk_slice slice = mere_answer(r);
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const struct pk_slice slice = pk_number_slice("read", 1, &a);
     enum pk_code rc = pk_comm_barrier(&w->group.comm, err);
     if (rc || !is_first(w))
         return rc;
@@ -275,12 +261,12 @@ static enum pk_code find_counters(const struct worker *w, const struct pk_reques
 static enum pk_code answer_other(struct worker *w, const struct pk_request *r, struct pk_err *err)
 {
     struct pk_err cause;
-    if (!strcmp(r->experiment, PK_TRIAL))
-        return answer_trial(w, r, err); /* it opens what it needs */
+    if (!strcmp(r->experiment, PK_ASK_SELFTEST))
+        return answer_selftest(w, r, err); /* it opens what it needs */
     if (open_device(w, r, &cause))
         return answer_failed(w, r, &cause, err);
-    return strcmp(r->experiment, PK_SURROUNDINGS) ? answer_calibration(w, r, err)
-                                                  : answer_surroundings(w, r, err);
+    return strcmp(r->experiment, PK_ASK_ENVIRONMENT) ? answer_ceilings(w, r, err)
+                                                     : answer_environment(w, r, err);
 }
 
 static enum pk_code prepare(struct worker *w, const struct pk_request *r, struct pk_arena *a,
@@ -290,7 +276,7 @@ static enum pk_code prepare(struct worker *w, const struct pk_request *r, struct
     if (!rc)
         rc = find_case(r, a, c, err);
     if (!rc)
-        rc = pk_expected_check(w->io->plan, r, c, a, err);
+        rc = w->io->expects ? w->io->expects(w->io->user, r, c, a, err) : PK_OK;
     return rc ? rc : find_counters(w, r, a, plan, err);
 }
 

@@ -2,18 +2,18 @@
  * PERFKIT_WIRE_FD. */
 #pragma once
 
-#include "bench/plan.h"
+#include "bench/worker/request.h"
 
-/* What a request of pass `calibration` can be of besides ceilings and trials (bench/trial.h): the machine around a case that another
- * program measures. Variant "before", then "after": the answer to that has the notes of struct pk_environment. */
-#define PK_SURROUNDINGS "surroundings"
+/* Is the case, which is *c, one that this process was started to measure? PK_E_USAGE, with the reason. */
+typedef enum pk_code pk_expects_fn(const void *user, const struct pk_request *r, const struct pk_case *c,
+                                   struct pk_arena *a, struct pk_err *err);
 
 struct pk_worker_io {
-    int in_fd, wire_fd; /* requests and answers: of rank 0 alone, where there are ranks */
-    bool join;          /* be one of the ranks that a launcher has started */
-    const char *roll;   /* of rank 0: see pk_rank_group_open */
-    const struct pk_plan
-        *plan; /* of a rank that was started with the whole command: the cases it expects; NULL = any */
+    int in_fd, wire_fd;     /* requests and answers: of rank 0 alone, where there are ranks */
+    bool join;              /* be one of the ranks that a launcher has started */
+    const char *roll;       /* of rank 0: see pk_rank_group_open */
+    pk_expects_fn *expects; /* of a rank that was started with the whole command; NULL = any case */
+    const void *user;
 };
 
 /* Serves requests until quit or end of input. Opens the device of the first request and keeps it. Returns

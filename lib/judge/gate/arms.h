@@ -2,7 +2,7 @@
 #pragma once
 
 #include "bench/command/command.h"
-#include "bench/session.h"
+#include "bench/session/session.h"
 #include "judge/gate/gate.h"
 
 /* Cases of an experiment, by a worker of some perfkit. */

@@ -2,7 +2,7 @@
  * are refused before anything is measured. What a command reports is known when it has run, and checked then (gate.h). */
 #pragma once
 
-#include "bench/plan.h"
+#include "bench/plan/plan.h"
 #include "judge/criteria/criteria.h"
 #include "judge/gate/gate_samples.h"
 

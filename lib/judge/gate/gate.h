@@ -8,7 +8,7 @@
  * rule that does not see the sides, and replaced. */
 #pragma once
 
-#include "bench/plan.h"
+#include "bench/plan/plan.h"
 #include "judge/criteria/criteria.h"
 #include "judge/gate/gate_samples.h"
 #include "judge/report/report.h"

@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "base/plural.h"
 #include "base/split.h"
-#include "bench/record/declared_work.h"
+#include "bench/plan/declared_work.h"
 #include "judge/pair/match.h"
 #include "json/json.h"
 

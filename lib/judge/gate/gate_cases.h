@@ -1,7 +1,7 @@
 /* Gate cases: the cases that both sides of a gate of an experiment have. */
 #pragma once
 
-#include "bench/plan.h"
+#include "bench/plan/plan.h"
 #include "judge/gate/gate_samples.h"
 
 struct pk_gate_plan {

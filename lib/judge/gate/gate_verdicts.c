@@ -1,7 +1,7 @@
 /* Gate verdicts: the judged rows of a gate as they are recorded, by the cases of its two runs. */
 #include "judge/gate/gate.h"
 
-#include "bench/record/declared_work.h"
+#include "bench/plan/declared_work.h"
 #include "json/json.h"
 
 static const char *criteria_of(const struct pk_compared *row, const struct pk_rule *rule, struct pk_arena *a)

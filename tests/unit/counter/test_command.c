@@ -1,5 +1,5 @@
 /* What is counted of a command, on kernels that are made up: what is chosen, opened for it, read, and said when it is not. */
-#include "bench/command/counted.h"
+#include "bench/command/counter_passes.h"
 #include "counter/fake_kernel.h"
 
 #include <errno.h>

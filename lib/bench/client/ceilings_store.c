@@ -1,0 +1,147 @@
+/* Ceilings store: asks a worker for the ceilings of its device, stores the answer. */
+#include "bench/client/ceilings_store.h"
+
+#include "base/clock.h"
+#include "base/plural.h"
+#include "bench/client/worker_client.h"
+#include "bench/worker/answers.h"
+#include "device/cuda/data_sheet.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PATIENCE_S = 120, REPEATS = 3, REPEATS_MOST = 9, CALIBRATE_S = 3, FRESH_S = 24 * 60 * 60 };
+
+const char *pk_ceilings_key(const char *device, const struct pk_device_options *opt, struct pk_arena *a)
+{
+    if (opt->threads)
+        device = pk_printf(a, "%s %s", device, pk_plural(opt->threads, "thread", a));
+    return opt->cpus ? pk_printf(a, "%s on CPUs %s", device, opt->cpus) : device;
+}
+
+enum pk_code pk_ceilings_stored(struct pk_store *s, const char *machine, const char *key,
+                                struct pk_ceilings_known *out, struct pk_err *err)
+{
+    *out = (struct pk_ceilings_known){.found = true, .newest_ns = INT64_MAX};
+    for (size_t i = 0; i < PK_CEILING_ROWS; i++) {
+        struct pk_ceiling c;
+        if (pk_store_ceiling(s, machine, key, pk_ceiling_rows[i].key, &c, err))
+            return err->code;
+        if (pk_ceiling_rows[i].of_some && !c.repeats)
+            continue;
+        *pk_ceiling(&out->top, i) = c.value;
+        out->found &= c.repeats > 0;
+        out->newest_ns = c.newest_ns < out->newest_ns ? c.newest_ns : out->newest_ns;
+        if (!c.confirmed && !out->doubtful)
+            out->doubtful = pk_ceiling_rows[i].key;
+    }
+    return PK_OK;
+}
+
+bool pk_ceilings_wanting(const struct pk_ceilings_known *known, int64_t now_ns)
+{
+    return known->doubtful || now_ns - known->newest_ns > (int64_t)(FRESH_S * PK_NS_PER_S);
+}
+
+/* Of what the worker told about its device. */
+static void read_sheet(const struct pk_worker_client *l, struct pk_ceilings *sheet)
+{
+    const size_t prefix = strlen(PK_SHEET_PREFIX);
+    *sheet = (struct pk_ceilings){0};
+    for (size_t f = 0; f < l->n_facts; f++)
+        for (size_t i = 0; i < PK_CEILING_ROWS; i++)
+            if (!strncmp(l->facts[f].key, PK_SHEET_PREFIX, prefix) &&
+                !strcmp(l->facts[f].key + prefix, pk_ceiling_rows[i].key))
+                *pk_ceiling(sheet, i) = strtod(l->facts[f].value, NULL);
+}
+
+static enum pk_code no_ceilings(const char *device, enum pk_answer answer, const struct pk_slice *slice,
+                                struct pk_err *err)
+{
+    if (answer == PK_ANSWER_STOPPED) {
+        pk_fail(err, PK_E_INTERRUPTED, "interrupted while the ceilings of %s were measured", device);
+        pk_why(err, "a signal asked perfkit to stop; nothing else was measured yet");
+        return pk_fix(err, "run it again");
+    }
+    if (answer == PK_ANSWER_LATE) {
+        pk_fail(err, PK_E_TIMEOUT, "the ceilings of %s were not measured in %d s", device, PATIENCE_S);
+        pk_why(err, "the machine is busy, or much slower than expected");
+        return pk_fix(err, "perfkit doctor --ceilings tries again");
+    }
+    pk_fail(err, PK_E_UNAVAILABLE, "cannot measure the ceilings of %s: %s", device, slice->message);
+    pk_why(err, "the worker that measures them said so");
+    return pk_fix(err, "perfkit list devices shows what works here");
+}
+
+static enum pk_code ask(const char *device, const struct pk_device_options *opt,
+                        const volatile int *stop_flag, struct pk_ceilings *out, struct pk_ceilings *sheet,
+                        struct pk_err *err)
+{
+    struct pk_worker_client link;
+    struct pk_slice *slice = NULL;
+    PK_JSON_CLEANUP json_t *no_axes = json_object();
+    const struct pk_request request = {.id = 1,
+                                       .experiment = "ceilings",
+                                       .variant = "measured",
+                                       .device = device,
+                                       .axes = no_axes,
+                                       .pass = PK_PASS_CALIBRATION,
+                                       .invocation = 1,
+                                       .device_options = *opt};
+    pk_worker_client_init(&link, &pk_native_provider);
+    enum pk_answer answer =
+        pk_worker_client_ask(&link, &request, pk_clock_ns() + PATIENCE_S * PK_NS_PER_S, stop_flag, &slice);
+    enum pk_code rc = answer == PK_ANSWER_SLICE && slice->status == PK_ST_OK
+                          ? pk_ceilings_of_slice(slice, out, err)
+                          : no_ceilings(device, answer, slice, err);
+    read_sheet(&link, sheet);
+    pk_worker_client_quit(&link);
+    pk_worker_client_free(&link);
+    return rc;
+}
+
+static enum pk_code repeat(struct pk_store *s, const char *machine, const char *device,
+                           const struct pk_device_options *opt, const volatile int *stop_flag,
+                           struct pk_ceilings *sheet, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_ceilings c;
+    struct pk_ceiling_value values[PK_CEILING_ROWS];
+    if (ask(device, opt, stop_flag, &c, sheet, err))
+        return err->code;
+    size_t n = 0;
+    for (size_t i = 0; i < PK_CEILING_ROWS; i++)
+        if (*pk_ceiling(&c, i) > 0)
+            values[n++] = (struct pk_ceiling_value){pk_ceiling_rows[i].key, *pk_ceiling(&c, i)};
+    return pk_store_ceilings(s, machine, pk_ceilings_key(device, opt, &a), values, n, err);
+}
+
+enum pk_code pk_ceilings_repeat(struct pk_store *s, const char *machine, const char *device,
+                                const struct pk_device_options *opt, const volatile int *stop_flag,
+                                struct pk_err *err)
+{
+    struct pk_ceilings sheet;
+    return repeat(s, machine, device, opt, stop_flag, &sheet, err);
+}
+
+enum pk_code pk_ceilings_calibrate(struct pk_store *s, const char *machine, const char *device,
+                                   const struct pk_device_options *opt, const volatile int *stop_flag,
+                                   struct pk_ceilings_known *out, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const char *key = pk_ceilings_key(device, opt, &a);
+    const uint64_t begin = pk_clock_ns();
+    struct pk_ceilings sheet;
+    enum pk_code rc = PK_OK;
+    bool enough = false;
+    for (size_t n = 1; !rc && !enough; n++) {
+        rc = repeat(s, machine, device, opt, stop_flag, &sheet, err);
+        if (!rc)
+            rc = pk_ceilings_stored(s, machine, key, out, err);
+        const uint64_t spent = pk_clock_ns() - begin; /* and one more would take spent / n */
+        const bool may = n < REPEATS_MOST && spent + spent / n <= CALIBRATE_S * PK_NS_PER_S;
+        enough = n >= REPEATS && !(out->doubtful && may);
+    }
+    out->sheet = sheet;
+    return rc;
+}

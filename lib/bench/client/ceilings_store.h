@@ -1,0 +1,36 @@
+/* Ceilings store: the ceilings of a device, measured by a worker, kept in the store. */
+#pragma once
+
+#include "device/device.h"
+#include "ops/ceilings.h"
+#include "store/store.h"
+
+/* Under which name the ceilings of a device opened this way are stored: "cpu", or "cpu 1 thread" when threads are set. */
+const char *pk_ceilings_key(const char *device, const struct pk_device_options *opt, struct pk_arena *a);
+
+/* What the store knows of this machine and key: of each rate the highest of all repeats. */
+struct pk_ceilings_known {
+    struct pk_ceilings top;
+    bool found; /* every rate was measured at least once */
+    const char *
+        doubtful; /* the first rate whose highest value no second repeat came within 5 % of: measured on a busy
+                           * host; NULL when there is none */
+    int64_t newest_ns; /* wall clock: since when some rate was not measured again */
+    struct pk_ceilings
+        sheet; /* what the vendor states of the device, by pk_ceilings_calibrate alone; 0 = not known */
+};
+enum pk_code pk_ceilings_stored(struct pk_store *s, const char *machine, const char *key,
+                                struct pk_ceilings_known *out, struct pk_err *err) PK_MUST_CHECK;
+
+/* Another repeat is worth its time: something is doubtful, or a day old. */
+bool pk_ceilings_wanting(const struct pk_ceilings_known *known, int64_t now_ns);
+
+/* Measures and stores one repeat, in a fresh worker, in less than a second. */
+enum pk_code pk_ceilings_repeat(struct pk_store *s, const char *machine, const char *device,
+                                const struct pk_device_options *opt, const volatile int *stop_flag,
+                                struct pk_err *err) PK_MUST_CHECK;
+
+/* Three repeats, and up to nine within three seconds while something is doubtful; *out is then what is stored. */
+enum pk_code pk_ceilings_calibrate(struct pk_store *s, const char *machine, const char *device,
+                                   const struct pk_device_options *opt, const volatile int *stop_flag,
+                                   struct pk_ceilings_known *out, struct pk_err *err) PK_MUST_CHECK;

@@ -1,0 +1,134 @@
+/* Provider: finding a peer's file and the words that start it. */
+#include "bench/client/provider.h"
+
+#include "base/suggest.h"
+#include "build_config.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const struct pk_provider pk_native_provider = {
+    .name = "native",
+    .argv = (const char *const[]){"/proc/self/exe", "worker", NULL},
+};
+
+/* Places where peers are looked for, best first; NULL-terminated. */
+static const char *const *peer_folders(void)
+{
+    static const char *const built[] = {PK_SOURCE_ROOT "/probes/peers", PK_PEERS_INSTALLED, NULL};
+    return built;
+}
+
+/* "numpy-attention" -> "numpy_attention.py" and back: names have dashes, Python's files underscores. */
+static char *swapped(struct pk_arena *a, const char *name, char from, char to)
+{
+    char *s = pk_strdup(a, name);
+    for (char *p = s; *p; p++)
+        if (*p == from)
+            *p = to;
+    return s;
+}
+
+static bool is_python(const char *path)
+{
+    size_t n = strlen(path);
+    return n > 3 && !strcmp(path + n - 3, ".py");
+}
+
+static const char *in_folder(const char *folder, const char *name, struct pk_arena *a)
+{
+    const char *path = pk_printf(a, "%s/%s.py", folder, swapped(a, name, '-', '_'));
+    return access(path, R_OK) ? NULL : path;
+}
+
+static const char *find_file(const char *name, struct pk_arena *a)
+{
+    if (strchr(name, '/'))
+        return access(name, R_OK) ? NULL : name;
+    const char *own = secure_getenv("PERFKIT_PEERS");
+    const char *path = own ? in_folder(own, name, a) : NULL;
+    for (const char *const *f = peer_folders(); !path && *f; f++)
+        path = in_folder(*f, name, a);
+    return path;
+}
+
+static bool listed(const char *const *names, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(names[i], name))
+            return true;
+    return false;
+}
+
+/* The names of the peers of one folder, added to names unless they are there. */
+static const char **list_folder(const char *folder, struct pk_arena *a, const char **names, size_t *n,
+                                size_t *cap)
+{
+    DIR *d = opendir(folder);
+    const struct dirent *e;
+    while (d && (e = readdir(d))) {
+        if (!is_python(e->d_name) || *e->d_name == '_')
+            continue;
+        const char *name = swapped(a, pk_strndup(a, e->d_name, strlen(e->d_name) - 3), '_', '-');
+        if (listed(names, *n, name))
+            continue;
+        names = pk_grow(a, names, sizeof *names, *n, cap);
+        names[(*n)++] = name;
+    }
+    if (d)
+        closedir(d);
+    return names;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static enum pk_code unknown_peer(const char *name, struct pk_arena *a, struct pk_err *err)
+{
+    const char **names = NULL;
+    size_t n = 0, cap = 0;
+    const char *own = secure_getenv("PERFKIT_PEERS");
+    pk_fail(err, PK_E_USAGE, "there is no peer '%s'", name);
+    if (strchr(name, '/')) {
+        pk_why(err, "that file cannot be read");
+        return pk_fix(err, "give the path of a program that speaks the protocol of docs/protocol.md");
+    }
+    if (own)
+        names = list_folder(own, a, names, &n, &cap);
+    for (const char *const *f = peer_folders(); *f; f++)
+        names = list_folder(*f, a, names, &n, &cap);
+    if (n)
+        qsort(names, n, sizeof *names, by_name);
+    pk_why(err, "%s", n ? pk_suggest_text(a, name, names, n) : "no folder of peers was found");
+    return pk_fix(err, "set PERFKIT_PEERS to a folder of peers, or give a path with a slash");
+}
+
+/* A peer given by its path is called by its file. */
+static const char *display_name(const char *name, struct pk_arena *a)
+{
+    const char *base = strrchr(name, '/');
+    if (!base)
+        return name;
+    base++;
+    return is_python(base) ? swapped(a, pk_strndup(a, base, strlen(base) - 3), '_', '-') : base;
+}
+
+enum pk_code pk_peer_provider(const char *name, const char *python, struct pk_arena *a,
+                              struct pk_provider *out, struct pk_err *err)
+{
+    const char *path = find_file(name, a);
+    if (!path)
+        return unknown_peer(name, a, err);
+    const char *chosen = python ? python : secure_getenv("PERFKIT_PYTHON");
+    const char **argv = pk_new_n(a, const char *, 3);
+    size_t n = 0;
+    if (is_python(path))
+        argv[n++] = chosen ? chosen : "python3";
+    argv[n++] = path;
+    *out = (struct pk_provider){.name = display_name(name, a), .argv = argv};
+    return PK_OK;
+}

@@ -1,0 +1,244 @@
+/* Worker client: asking a worker and not believing it. */
+#include "bench/client/worker_client.h"
+
+#include "base/clock.h"
+#include "device/choices.h"
+
+#include <string.h>
+
+#define QUIT_GRACE_NS (2 * PK_NS_PER_S)
+#define KILL_GRACE_NS (500 * PK_NS_PER_MS)
+
+void pk_worker_client_init(struct pk_worker_client *l, const struct pk_provider *provider)
+{
+    *l = (struct pk_worker_client){.provider = provider, .collector = pk_collector_new()};
+}
+
+void pk_worker_client_know(struct pk_worker_client *l, const struct pk_metric_decl *metrics, size_t n)
+{
+    l->known = metrics;
+    l->n_known = n;
+}
+
+static void drop_worker(struct pk_worker_client *l, uint64_t grace_ns)
+{
+    pk_process_end(&l->process, grace_ns);
+    pk_wire_reader_free(l->reader);
+    l->reader = NULL;
+    l->greeted = l->leaving = false;
+}
+
+static enum pk_code need_worker(struct pk_worker_client *l, struct pk_err *err)
+{
+    if (l->process.pid && pk_process_ended(&l->process, 0))
+        drop_worker(l, 0); /* it went while nobody asked: not this case's fault */
+    if (l->process.pid)
+        return PK_OK;
+    if (l->started && l->provider->once) {
+        pk_fail(err, PK_E_UNAVAILABLE, "the worker (%s) ended with an earlier case", l->provider->name);
+        return pk_why(err, "%s", l->provider->once);
+    }
+    pk_rank_heartbeats_clear(&l->roll);
+    if (pk_process_start(&l->process, l->provider->argv, err))
+        return err->code;
+    l->started = true;
+    l->reader = pk_wire_reader_new();
+    return PK_OK;
+}
+
+void pk_worker_client_choice(struct pk_worker_client *l, const char *key, const char *value)
+{
+    if (!l->choices)
+        l->choices = json_object();
+    const bool room = json_object_get(l->choices, key) || json_object_size(l->choices) < PK_CHOICES_MOST;
+    if (room && strlen(value) <= PK_CHOICE_VALUE_MOST)
+        json_object_set_new(l->choices, key, json_string(value));
+}
+
+static void remember_fact(struct pk_worker_client *l, const struct pk_wire_msg *m)
+{
+    const size_t prefix = strlen(PK_CHOICE_PREFIX);
+    if (strncmp(m->key, PK_CHOICE_PREFIX, prefix) == 0)
+        pk_worker_client_choice(l, m->key + prefix, m->text);
+    l->facts = pk_grow(&l->arena, l->facts, sizeof *l->facts, l->n_facts, &l->facts_cap);
+    l->facts[l->n_facts++] = (struct pk_fact){pk_strdup(&l->arena, m->key), pk_strdup(&l->arena, m->text)};
+}
+
+static const char *greet(struct pk_worker_client *l, const struct pk_wire_msg *m)
+{
+    int64_t version = pk_json_int(m->json, "version", 0);
+    if (version != PK_WIRE_VERSION)
+        return pk_printf(&l->arena, "it speaks version %lld of the wire protocol, this perfkit version %d",
+                         (long long)version, PK_WIRE_VERSION);
+    l->greeted = true;
+    return NULL;
+}
+
+static const char *check_status(struct pk_worker_client *l, const struct pk_wire_msg *m,
+                                const struct pk_request *r)
+{
+    int64_t id = pk_json_int(m->json, "id", -1);
+    if (id != r->id)
+        return pk_printf(&l->arena, "it answered request %lld when it was asked %lld", (long long)id,
+                         (long long)r->id);
+    return m->status == PK_ST_OK && !pk_collected(l->collector)->n_series ? "it said ok and gave no sample"
+                                                                          : NULL;
+}
+
+static const char *check_metric(struct pk_worker_client *l, const struct pk_metric_decl *said)
+{
+    for (size_t i = 0; i < l->n_known; i++) {
+        const struct pk_metric_decl *own = &l->known[i];
+        if (strcmp(own->name, said->name) == 0 && strcmp(own->unit, said->unit) != 0)
+            return pk_printf(&l->arena, "it reports the metric \"%s\" in \"%s\", which has the unit \"%s\"",
+                             said->name, said->unit, own->unit);
+    }
+    return NULL;
+}
+
+/* NULL, or what is wrong with the message. *answered: it was the status that ends the slice. */
+static const char *take(struct pk_worker_client *l, const struct pk_wire_msg *m, const struct pk_request *r,
+                        bool *answered)
+{
+    const char *problem = NULL;
+    if (m->type == PK_WIRE_HELLO)
+        return greet(l, m);
+    if (m->type == PK_WIRE_GARBAGE)
+        return m->problem;
+    if (!l->greeted)
+        return "it spoke before its hello";
+    if (m->type == PK_WIRE_CASE)
+        return "it named a case that it was not asked for";
+    if (m->type == PK_WIRE_SETTING)
+        remember_fact(l, m);
+    if (m->type == PK_WIRE_BYE)
+        l->leaving = true;
+    if (m->type == PK_WIRE_STATUS && (problem = check_status(l, m, r)))
+        return problem;
+    if (m->type == PK_WIRE_METRIC && (problem = check_metric(l, &m->metric)))
+        return problem;
+    *answered = pk_collect(l->collector, m, &problem);
+    return problem;
+}
+
+/* Every message of the bytes that came. */
+static const char *take_all(struct pk_worker_client *l, const struct pk_request *r, bool *answered)
+{
+    struct pk_wire_msg m;
+    const char *problem = NULL;
+    while (!problem && !*answered && pk_wire_next(l->reader, &m))
+        problem = take(l, &m, r, answered);
+    return problem ? pk_strdup(&l->arena, problem) : NULL;
+}
+
+static enum pk_answer failed(struct pk_worker_client *l, const char *message, struct pk_slice **slice)
+{
+    struct pk_slice *s = pk_new(&l->arena, struct pk_slice);
+    s->status = PK_ST_FAILED;
+    s->message = message;
+    *slice = s;
+    return PK_ANSWER_SLICE;
+}
+
+static const char *name_of(const struct pk_worker_client *l)
+{
+    return l->provider->name;
+}
+
+static enum pk_answer died(struct pk_worker_client *l, struct pk_slice **slice)
+{
+    drop_worker(l, 0);
+    return failed(l,
+                  pk_printf(&l->arena, "the worker (%s) went away: %s", name_of(l),
+                            pk_process_fate(&l->process, &l->arena)),
+                  slice);
+}
+
+static enum pk_answer lied(struct pk_worker_client *l, const char *problem, struct pk_slice **slice)
+{
+    drop_worker(l, KILL_GRACE_NS);
+    return failed(l, pk_printf(&l->arena, "the worker (%s) broke the protocol: %s", name_of(l), problem),
+                  slice);
+}
+
+static enum pk_answer answered_slice(struct pk_worker_client *l, struct pk_slice **slice)
+{
+    struct pk_slice *s = pk_collected(l->collector);
+    if (s->status == PK_ST_FAILED)
+        s->n_series = 0;
+    if (s->status != PK_ST_OK && !*s->message)
+        s->message = "the worker gave no reason";
+    if (l->leaving)
+        drop_worker(l, KILL_GRACE_NS);
+    *slice = s;
+    return PK_ANSWER_SLICE;
+}
+
+static enum pk_answer listen(struct pk_worker_client *l, const struct pk_request *r, uint64_t deadline_ns,
+                             const volatile int *stop_flag, struct pk_slice **slice)
+{
+    char buf[64 << 10];
+    for (;;) {
+        size_t n = 0;
+        switch (pk_process_hear(&l->process, deadline_ns, stop_flag, buf, sizeof buf, &n)) {
+        case PK_HEARD_BYTES:
+            break;
+        case PK_HEARD_ANSWER: /* nobody should, but a peer may write to its stdin */
+            continue;
+        case PK_HEARD_END:
+            return died(l, slice);
+        case PK_HEARD_DEADLINE:
+            l->absent = pk_rank_heartbeats_absent(&l->roll, &l->arena);
+            drop_worker(l, KILL_GRACE_NS);
+            return PK_ANSWER_LATE;
+        case PK_HEARD_STOP:
+            drop_worker(l, KILL_GRACE_NS);
+            return PK_ANSWER_STOPPED;
+        }
+        bool answered = false;
+        pk_wire_feed(l->reader, buf, n);
+        const char *problem = take_all(l, r, &answered);
+        if (problem)
+            return lied(l, problem, slice);
+        if (answered)
+            return answered_slice(l, slice);
+    }
+}
+
+enum pk_answer pk_worker_client_ask(struct pk_worker_client *l, const struct pk_request *r,
+                                    uint64_t deadline_ns, const volatile int *stop_flag,
+                                    struct pk_slice **slice)
+{
+    struct pk_err err;
+    pk_arena_free(&l->arena);
+    pk_collector_reset(l->collector);
+    l->facts = NULL;
+    l->absent = NULL;
+    l->n_facts = l->facts_cap = 0;
+    if (need_worker(l, &err))
+        return failed(l, pk_printf(&l->arena, "%s: %s", err.what, err.why), slice);
+    struct pk_request with_choices = *r;
+    with_choices.choices = l->choices;
+    if (pk_wire_write(l->process.in_fd, pk_request_json(&with_choices), &err)) {
+        pk_process_ended(&l->process, pk_clock_ns() + KILL_GRACE_NS);
+        return died(l, slice);
+    }
+    return listen(l, r, deadline_ns, stop_flag, slice);
+}
+
+void pk_worker_client_quit(struct pk_worker_client *l)
+{
+    struct pk_err err;
+    if (l->process.pid && !pk_wire_write(l->process.in_fd, json_pack("{s:s}", "type", "quit"), &err))
+        pk_process_ended(&l->process, pk_clock_ns() + QUIT_GRACE_NS);
+    drop_worker(l, KILL_GRACE_NS);
+}
+
+void pk_worker_client_free(struct pk_worker_client *l)
+{
+    drop_worker(l, 0);
+    pk_rank_heartbeats_close(&l->roll);
+    json_decref(l->choices);
+    pk_collector_free(l->collector);
+    pk_arena_free(&l->arena);
+}

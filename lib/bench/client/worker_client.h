@@ -1,0 +1,57 @@
+/* Worker client: the parent's end of one worker: started when first asked, asked one request at a time, ended. Of what a worker says it keeps
+ * the choices, for the workers after it. */
+#pragma once
+
+#include "bench/client/process.h"
+#include "bench/client/provider.h"
+#include "bench/worker/request.h"
+#include "comm/rank_heartbeats.h"
+#include "wire/wire.h"
+
+struct pk_fact {
+    const char *key, *value;
+};
+
+struct pk_worker_client {
+    const struct pk_provider *provider;
+    struct pk_process process;
+    struct pk_wire_reader *reader;
+    struct pk_collector *collector;
+    struct pk_arena arena; /* facts and messages since the last question */
+    struct pk_fact *facts; /* settings that came with the answer */
+    size_t n_facts, facts_cap;
+    const struct pk_metric_decl *known; /* see pk_worker_client_know */
+    size_t n_known;
+    struct pk_rank_heartbeats roll; /* of a worker that is ranks, in whose argv it stands */
+    const char *absent;             /* who did not answer, when the answer is late and that is known */
+    json_t *choices;                /* what its workers chose so far: every request has it */
+    bool started;                   /* a worker, ever */
+    bool greeted;
+    bool leaving; /* it said bye: it ends after this answer, and the next question starts another */
+};
+
+enum pk_answer {
+    PK_ANSWER_SLICE,   /* *slice: the worker's own, or a failed one that says what became of the worker */
+    PK_ANSWER_LATE,    /* nothing by the deadline; the worker was ended */
+    PK_ANSWER_STOPPED, /* *stop_flag was set; the worker was ended */
+};
+
+void pk_worker_client_init(struct pk_worker_client *l, const struct pk_provider *provider);
+
+/* The metrics of the experiment: tables join them by name, so a worker that gives one another unit lies. They
+ * outlive the link. */
+void pk_worker_client_know(struct pk_worker_client *l, const struct pk_metric_decl *metrics, size_t n);
+
+/* What workers of an earlier part of the run chose. Beyond PK_CHOICES_MOST, or longer than choices are, it is left out. */
+void pk_worker_client_choice(struct pk_worker_client *l, const char *key, const char *value);
+
+/* Starts the worker if there is none, asks, waits. The slice has no samples when its status is failed; it and
+ * the facts live until the next question. */
+enum pk_answer pk_worker_client_ask(struct pk_worker_client *l, const struct pk_request *r,
+                                    uint64_t deadline_ns, const volatile int *stop_flag,
+                                    struct pk_slice **slice);
+
+/* Tells the worker that nothing more comes, gives it a moment, ends it. */
+void pk_worker_client_quit(struct pk_worker_client *l);
+/* Ends the worker at once and frees everything. */
+void pk_worker_client_free(struct pk_worker_client *l);

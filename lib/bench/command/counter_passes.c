@@ -1,0 +1,191 @@
+/* Counted: plans to requests, requests to plans, readings to series. */
+#include "bench/command/counter_passes.h"
+
+#include "bench/measure/notes.h"
+
+#include <string.h>
+
+/* --- asking --------------------------------------------------------------------------------------------------------- */
+
+static bool compete(const struct pk_source_plan *a, const struct pk_source_plan *b)
+{
+    return a->source == b->source && (!a->unit || !b->unit || !strcmp(a->unit, b->unit));
+}
+
+size_t pk_counted_round(const struct pk_counters *c, size_t plan)
+{
+    size_t before = 0;
+    for (size_t i = 0; i < plan; i++)
+        before += compete(&c->plans[i], &c->plans[plan]);
+    return before;
+}
+
+size_t pk_counted_rounds(const struct pk_counters *c)
+{
+    size_t rounds = 0;
+    for (size_t i = 0; i < c->n_plans; i++)
+        if (pk_counted_round(c, i) >= rounds)
+            rounds = pk_counted_round(c, i) + 1;
+    return rounds;
+}
+
+json_t *pk_counted_request(const struct pk_counters *c, size_t round)
+{
+    json_t *all = json_array();
+    for (size_t i = 0; i < c->n_plans; i++) {
+        if (pk_counted_round(c, i) != round)
+            continue;
+        json_t *events = json_array();
+        for (size_t e = 0; e < c->plans[i].n; e++)
+            json_array_append_new(events, json_string(c->plans[i].events[e].name));
+        json_array_append_new(all,
+                              json_pack("{s:s, s:o}", "source", c->plans[i].source->name, "events", events));
+    }
+    return all;
+}
+
+/* --- counting ------------------------------------------------------------------------------------------------------- */
+
+static void absent(struct pk_counting *c, struct pk_counting_plan *p, const struct pk_err *err)
+{
+    p->why = pk_strdup(c->arena, *err->why ? err->why : err->what);
+}
+
+/* Planned here as the parent planned it: what differs is refused by the kernel in the same words. */
+static enum pk_code plan_one(struct pk_counting *c, const json_t *asked, struct pk_counting_plan *p,
+                             struct pk_err *err)
+{
+    const json_t *list = json_object_get(asked, "events");
+    const struct pk_source *source = pk_source_find(pk_json_str(asked, "source", ""));
+    const size_t n = json_array_size(list);
+    const char **names = pk_new_n(c->arena, const char *, n + 1);
+    struct pk_event *events = pk_new_n(c->arena, struct pk_event, n + 1);
+    struct pk_err cause;
+    size_t n_plans;
+    if (!source || !source->open_command || !n)
+        return pk_fail(err, PK_E_USAGE, "this perfkit cannot count a command by '%.100s'",
+                       pk_json_str(asked, "source", ""));
+    for (size_t i = 0; i < n; i++) {
+        if (!(names[i] = json_string_value(json_array_get(list, i))))
+            return pk_fail(err, PK_E_USAGE, "an event to count has no name");
+        events[i] = (struct pk_event){.name = names[i]};
+    }
+    p->v = pk_new_n(c->arena, struct pk_reading, n);
+    if (source->plan(c->env, names, n, c->arena, &p->plan, &n_plans, &cause)) {
+        absent(c, p, &cause);
+        struct pk_source_plan *none = pk_new(c->arena, struct pk_source_plan);
+        *none = (struct pk_source_plan){.source = source, .events = events, .n = n};
+        p->plan = none;
+    } else if (n_plans != 1)
+        return pk_fail(err, PK_E_USAGE, "%zu events of %s cannot be counted at once", n, source->name);
+    return PK_OK;
+}
+
+enum pk_code pk_counting_plan(struct pk_counting *c, const json_t *request, struct pk_err *err)
+{
+    c->n = json_array_size(request);
+    c->plans = pk_new_n(c->arena, struct pk_counting_plan, c->n + 1);
+    for (size_t i = 0; i < c->n; i++)
+        if (plan_one(c, json_array_get(request, i), &c->plans[i], err))
+            return err->code;
+    return PK_OK;
+}
+
+void pk_counting_open(struct pk_counting *c, pid_t pid)
+{
+    for (struct pk_counting_plan *p = c->plans; p < c->plans + c->n; p++) {
+        struct pk_err err;
+        if (p->why)
+            continue;
+        if (p->plan->source->open_command(c->env, p->plan, pid, c->arena, &p->handle, &err)) {
+            absent(c, p, &err);
+            p->handle = NULL;
+        } else if (p->plan->source->start(p->handle, &err))
+            absent(c, p, &err);
+    }
+}
+
+void pk_counting_end(struct pk_counting *c)
+{
+    bool again;
+    for (struct pk_counting_plan *p = c->plans; p < c->plans + c->n; p++) {
+        const struct pk_source *s = p->plan->source;
+        struct pk_err err;
+        if (!p->handle)
+            continue;
+        if (!p->why && (s->stop(p->handle, &again, &err) || s->read(p->handle, -1, p->v, &err)))
+            absent(c, p, &err);
+        s->close(p->handle);
+        p->handle = NULL;
+    }
+}
+
+/* --- telling -------------------------------------------------------------------------------------------------------- */
+
+struct packing {
+    struct pk_metric_decl *metrics;
+    struct pk_series *series;
+    size_t n;
+};
+
+static void add_series(struct packing *k, const struct pk_event *e, const struct pk_reading *r)
+{
+    static const int64_t ordinal = 0;
+    k->metrics[k->n] = (struct pk_metric_decl){e->name, e->unit, "none", "rate", "median", "sum", "counter"};
+    k->series[k->n] = (struct pk_series){.metric = k->n,
+                                         .phase = PK_PHASE_STEADY,
+                                         .reps = 1,
+                                         .n = 1,
+                                         .ordinal = &ordinal,
+                                         .integer = r->is_real ? NULL : &r->integer,
+                                         .real = r->is_real ? &r->real : NULL};
+    k->n++;
+}
+
+static json_t *describe(const struct pk_reading *r, const char *why)
+{
+    json_t *j = json_object();
+    if (why)
+        json_object_set_new(j, "why", json_string(why));
+    else if (r->running_ns < r->enabled_ns)
+        json_object_set_new(j, "scaled_from", json_real((double)r->running_ns / (double)r->enabled_ns));
+    return j;
+}
+
+struct pk_slice pk_counted(const struct pk_counting *c, int invocation, uint64_t ran_ns)
+{
+    struct pk_notes notes = {.arena = c->arena};
+    struct packing k = {0};
+    json_t *events = json_object();
+    const char *message = "nothing was asked to be counted";
+    size_t most = 0;
+    for (size_t i = 0; i < c->n; i++)
+        most += c->plans[i].plan->n;
+    k.metrics = pk_new_n(c->arena, struct pk_metric_decl, most + 1);
+    k.series = pk_new_n(c->arena, struct pk_series, most + 1);
+    for (size_t i = 0; i < c->n; i++)
+        for (size_t e = 0; e < c->plans[i].plan->n; e++) {
+            const struct pk_event *event = &c->plans[i].plan->events[e];
+            const struct pk_reading *r = &c->plans[i].v[e];
+            const char *why = c->plans[i].why ? c->plans[i].why
+                              : !r->absent    ? NULL
+                              : r->why        ? r->why
+                                              : "it never got a counter";
+            if (why)
+                message = why;
+            else
+                add_series(&k, event, r);
+            json_object_set_new(events, event->name, describe(r, why));
+        }
+    pk_note_json(&notes, "counters", json_pack("{s:I, s:o}", "ran_ns", (json_int_t)ran_ns, "events", events));
+    return (struct pk_slice){.pass = PK_PASS_COUNTER,
+                             .invocation = invocation,
+                             .status = k.n ? PK_ST_OK : PK_ST_SKIPPED,
+                             .message = k.n ? "" : message,
+                             .n_metrics = k.n,
+                             .metrics = k.metrics,
+                             .n_series = k.n,
+                             .series = k.series,
+                             .n_notes = notes.n,
+                             .notes = notes.v};
+}

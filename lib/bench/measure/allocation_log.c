@@ -1,0 +1,189 @@
+/* Ledger: one iteration's allocations, and the stretches they are told in. */
+#include "bench/measure/allocation_log.h"
+
+#include "bench/measure/notes.h"
+
+#include <string.h>
+
+enum { ENTRIES_MOST = 1 << 20, OUTSIDE = -1 };
+
+struct entry {
+    int64_t bytes;  /* < 0: freed */
+    uint32_t begun; /* marks that had begun by then */
+    int16_t region;
+    uint8_t tag;
+};
+
+/* A moment: live bytes by tag. */
+struct moment {
+    int64_t bytes, of[PK_TAGS];
+    int region;
+};
+
+struct pk_ledger {
+    struct pk_device *dev;
+    const struct pk_sampler *s;
+    struct pk_around around;
+    struct entry *v;
+    size_t n, left_out;
+    int64_t start[PK_TAGS]; /* live bytes before the first entry */
+    struct moment
+        found[PK_REGIONS_MAX]; /* the most that was live where a region without others in it began */
+    bool written;
+};
+
+struct pk_ledger *pk_ledger_open(struct pk_device *dev, struct pk_arena *a)
+{
+    struct pk_ledger *l = pk_new(a, struct pk_ledger);
+    l->dev = dev;
+    l->v = pk_new_n(a, struct entry, ENTRIES_MOST);
+    return l;
+}
+
+static int innermost(const struct pk_marks *m)
+{
+    for (size_t i = m->n; i-- > 0 && m->n_open;)
+        if (m->v[i].open)
+            return m->v[i].region;
+    return OUTSIDE;
+}
+
+static void enter(void *user, int64_t bytes, enum pk_tag tag, size_t current)
+{
+    struct pk_ledger *l = user;
+    if (l->n == ENTRIES_MOST) {
+        l->left_out++;
+        return;
+    }
+    l->v[l->n++] =
+        (struct entry){bytes, (uint32_t)l->dev->marks.n, (int16_t)innermost(&l->dev->marks), (uint8_t)tag};
+}
+
+static struct moment beginning(const struct pk_ledger *l)
+{
+    struct moment m = {.region = OUTSIDE};
+    for (size_t t = 0; t < PK_TAGS; t++)
+        m.bytes += m.of[t] = l->start[t];
+    return m;
+}
+
+static void pass(struct moment *m, const struct entry *e)
+{
+    m->bytes += e->bytes;
+    m->of[e->tag] += e->bytes;
+    m->region = e->region;
+}
+
+static void keep_higher(struct moment *highest, const struct moment *now)
+{
+    if (now->bytes > highest->bytes)
+        *highest = *now;
+}
+
+/* Marks are in the order they began. */
+static bool holds_others(const struct pk_marks *m, size_t i)
+{
+    return i + 1 < m->n && m->v[i + 1].begin_host_ns < m->v[i].end_host_ns;
+}
+
+/* A region that takes nothing has a peak too: what it found. */
+static void find_beginnings(struct pk_ledger *l)
+{
+    const struct pk_marks *m = &l->dev->marks;
+    struct moment now = beginning(l);
+    for (size_t i = 0, e = 0; i < m->n; i++) {
+        while (e < l->n && l->v[e].begun <= i)
+            pass(&now, &l->v[e++]);
+        now.region = m->v[i].region;
+        if (!holds_others(m, i))
+            keep_higher(&l->found[now.region], &now);
+    }
+}
+
+static enum pk_code write_down(struct pk_ledger *l, struct pk_sampler *s, struct pk_err *err)
+{
+    struct pk_pool *pool = &l->dev->pool;
+    for (size_t t = 0; t < PK_TAGS; t++)
+        l->start[t] = (int64_t)pool->tag_current[t];
+    pk_marks_clear(&l->dev->marks);
+    pool->ledger = enter;
+    pool->ledger_user = l;
+    enum pk_code rc = s->ctx->c->probe->run(s->ctx, err);
+    pool->ledger = NULL;
+    l->written = true;
+    find_beginnings(l);
+    return rc ? rc : pk_device_sync(l->dev, err);
+}
+
+static enum pk_code sample(void *user, struct pk_sampler *s, pk_iterate_fn *iterate, struct pk_err *err)
+{
+    struct pk_ledger *l = user;
+    enum pk_code rc = l->written ? PK_OK : write_down(l, s, err);
+    if (!rc && s->ctx->c->probe->reset)
+        s->ctx->c->probe->reset(s->ctx);
+    return rc ? rc : iterate(s, err);
+}
+
+void pk_ledger_attach(struct pk_ledger *l, struct pk_sampler *s)
+{
+    l->s = s;
+    l->around = (struct pk_around){sample, l};
+    s->around = &l->around;
+}
+
+static const char *region_name(const struct pk_ledger *l, int region)
+{
+    return region == OUTSIDE ? "outside" : l->s->ctx->c->probe->regions[region].name;
+}
+
+static json_t *moment_json(const struct pk_ledger *l, const struct moment *m)
+{
+    json_t *j = json_pack("{s:s, s:I}", "region", region_name(l, m->region), "bytes", (json_int_t)m->bytes);
+    for (size_t t = 0; t < PK_TAGS; t++)
+        if (m->of[t])
+            json_object_set_new(j, pk_tag_name((enum pk_tag)t), json_integer(m->of[t]));
+    return j;
+}
+
+/* The highest moment of each stretch. */
+static json_t *timeline(const struct pk_ledger *l)
+{
+    const size_t points = l->n < PK_LEDGER_POINTS ? l->n : PK_LEDGER_POINTS;
+    struct moment now = beginning(l);
+    json_t *list = json_array();
+    for (size_t p = 0, i = 0; p < points; p++) {
+        struct moment highest = {.bytes = -1};
+        for (; i < l->n * (p + 1) / points; i++) {
+            pass(&now, &l->v[i]);
+            keep_higher(&highest, &now);
+        }
+        json_array_append_new(list, moment_json(l, &highest));
+    }
+    return list;
+}
+
+static json_t *peaks(const struct pk_ledger *l)
+{
+    struct moment highest[PK_REGIONS_MAX + 1] = {0}; /* OUTSIDE first */
+    struct moment now = beginning(l);
+    json_t *list = json_array();
+    memcpy(highest + 1, l->found, sizeof l->found);
+    for (size_t i = 0; i < l->n; i++) {
+        now.region = l->v[i].region; /* which has what it finds, too: the most, if it only frees */
+        keep_higher(&highest[now.region + 1], &now);
+        pass(&now, &l->v[i]);
+        keep_higher(&highest[now.region + 1], &now);
+    }
+    for (size_t r = 0; r < PK_REGIONS_MAX + 1; r++)
+        if (highest[r].bytes)
+            json_array_append_new(list, moment_json(l, &highest[r]));
+    return list;
+}
+
+void pk_ledger_pack(const struct pk_ledger *l, struct pk_notes *notes)
+{
+    pk_note_json(notes, "memory",
+                 json_pack("{s:b, s:I, s:I, s:o, s:o}", "whole", (int)!l->left_out, "start_bytes",
+                           (json_int_t)beginning(l).bytes, "allocations", (json_int_t)l->n, "regions",
+                           peaks(l), "timeline", timeline(l)));
+}

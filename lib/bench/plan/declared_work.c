@@ -1,0 +1,76 @@
+/* Declared work: rows of declared work and predicted values. */
+#include "bench/plan/declared_work.h"
+
+#include "base/units.h"
+
+#include <math.h>
+
+static size_t count_rows(const struct pk_probe *p)
+{
+    size_t n = 0, m = 0;
+    while (p->regions[n].name)
+        n++;
+    while (p->metrics && p->metrics[m].name)
+        m++;
+    return n + m;
+}
+
+static struct pk_case_work region_row(const struct pk_case *c, unsigned region, int64_t case_id,
+                                      struct pk_arena *a)
+{
+    const struct pk_work w = c->probe->work(c, region);
+    return (struct pk_case_work){
+        case_id, pk_printf(a, "%s_ns", c->probe->regions[region].name), w.flops, w.bytes, w.exps, w.messages,
+        NAN};
+}
+
+struct pk_case pk_planned_case(const struct pk_planned *p)
+{
+    struct pk_case c = p->c;
+    c.variant = p->provider ? 0 : c.variant;
+    return c;
+}
+
+double pk_planned_value(const struct pk_planned *p, const struct pk_metric *m)
+{
+    const struct pk_case c = pk_planned_case(p);
+    if (p->provider && m->class != PK_CLASS_EXACT)
+        return NAN;
+    int64_t v = -1;
+    if (m->source == PK_FROM_POOL_PEAK)
+        v = p->predicted_bytes;
+    else if (m->source == PK_FROM_GAUGE && c.probe->predict_gauge)
+        v = c.probe->predict_gauge(&c, m->index);
+    return v < 0 || v == PK_BYTES_BEYOND ? NAN : (double)v;
+}
+
+size_t pk_case_declared_work(const struct pk_planned *p, int64_t case_id, struct pk_arena *a,
+                             struct pk_case_work **out)
+{
+    const struct pk_case c = pk_planned_case(p);
+    size_t n = 0;
+    *out = pk_new_n(a, struct pk_case_work, count_rows(c.probe));
+    for (unsigned r = 0; c.probe->regions[r].name; r++)
+        if (pk_region_applies(&c, r))
+            (*out)[n++] = region_row(&c, r, case_id, a);
+    for (const struct pk_metric *m = c.probe->metrics; m && m->name; m++) {
+        const double v = pk_planned_value(p, m);
+        if (!isnan(v))
+            (*out)[n++] = (struct pk_case_work){case_id, m->name, NAN, NAN, NAN, NAN, v};
+    }
+    return n;
+}
+
+struct pk_case_info pk_planned_info(const struct pk_plan *plan, size_t i, struct pk_arena *a)
+{
+    const struct pk_planned *p = &plan->v[i];
+    return (struct pk_case_info){
+        .experiment = plan->probe->name,
+        .revision = (int)plan->probe->revision,
+        .variant = p->variant,
+        .device = plan->device,
+        .axes = pk_point_json(&p->c.at, a),
+        .identity = pk_point_identity(&p->c.at, a),
+        .predicted_bytes = p->predicted_bytes == PK_BYTES_BEYOND ? -1 : p->predicted_bytes,
+    };
+}

@@ -1,0 +1,463 @@
+/* Plan: a preset, overrides and names become the list of cases. */
+#include "bench/plan/plan.h"
+
+#include "base/buf.h"
+#include "base/index.h"
+#include "base/rng.h"
+#include "base/suggest.h"
+#include "base/units.h"
+#include "bench/block.h"
+#include "bench/worker/launch.h"
+#include "machine/bind.h"
+#include "machine/machine.h"
+
+#include <math.h>
+#include <string.h>
+
+/* What a plan is made from, once names are known. */
+struct planner {
+    const struct pk_plan_request *r;
+    const struct pk_probe *probe;
+    struct pk_arena *arena;
+    enum pk_device_kind kind;
+    unsigned threads; /* of a CPU: looked up once, for every forecast of memory needs it */
+    struct pk_sweep overrides[PK_AXES_MAX];
+    size_t n_variants;
+    const bool *wanted;   /* by variant */
+    struct pk_index seen; /* cases that lack an axis, by what is left */
+    const char **seen_text;
+    uint32_t n_seen;
+    size_t seen_cap;
+    struct pk_filter *filter;
+    struct pk_err *err;
+};
+
+static enum pk_code unknown_name(struct planner *p, const char *what, const char *name,
+                                 const char *const *names, size_t n)
+{
+    pk_fail(p->err, PK_E_USAGE, "%s has no %s '%s'", p->probe->name, what, name);
+    pk_why(p->err, "%s", pk_suggest_text(p->arena, name, names, n));
+    return pk_fix(p->err, "`perfkit list experiments %s` explains each", p->probe->name);
+}
+
+static const struct pk_preset *find_preset(struct planner *p, const char *name)
+{
+    size_t n = 0;
+    for (; p->probe->presets[n].name; n++)
+        if (strcmp(p->probe->presets[n].name, name) == 0)
+            return &p->probe->presets[n];
+    const char **names = pk_new_n(p->arena, const char *, n);
+    for (size_t i = 0; i < n; i++)
+        names[i] = p->probe->presets[i].name;
+    unknown_name(p, "preset", name, names, n);
+    return NULL;
+}
+
+static enum pk_code want_variant(struct planner *p, const char *name, bool *wanted)
+{
+    for (size_t i = 0; i < p->n_variants; i++)
+        if (strcmp(p->probe->variants[i].name, name) == 0) {
+            wanted[i] = true;
+            return PK_OK;
+        }
+    const char **names = pk_new_n(p->arena, const char *, p->n_variants);
+    for (size_t i = 0; i < p->n_variants; i++)
+        names[i] = p->probe->variants[i].name;
+    return unknown_name(p, "variant", name, names, p->n_variants);
+}
+
+static enum pk_code choose_variants(struct planner *p)
+{
+    while (p->probe->variants[p->n_variants].name)
+        p->n_variants++;
+    bool *wanted = pk_new_n(p->arena, bool, p->n_variants);
+    p->wanted = wanted;
+    for (size_t i = 0; i < p->n_variants; i++)
+        wanted[i] = p->r->n_variants == 0;
+    for (size_t i = 0; i < p->r->n_variants; i++)
+        for (const char *at = p->r->variants[i]; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+            enum pk_code rc = want_variant(p, pk_strndup(p->arena, at, strcspn(at, ",")), wanted);
+            if (rc)
+                return rc;
+        }
+    return PK_OK;
+}
+
+static enum pk_code check_peers(struct planner *p)
+{
+    for (size_t i = 0; i < p->r->n_peers; i++)
+        for (size_t k = 0; k < p->n_variants; k++)
+            if (strcmp(p->r->peers[i], p->probe->variants[k].name) == 0) {
+                pk_fail(p->err, PK_E_USAGE, "peer '%s' has the name of a variant of %s", p->r->peers[i],
+                        p->probe->name);
+                pk_why(p->err, "a peer is a variant of its own, and results are told apart by its name");
+                return pk_fix(p->err, "give the peer's file another name");
+            }
+    return PK_OK;
+}
+
+/* What the axes that were asked for say of others. */
+static enum pk_code add_implied(struct planner *p, struct pk_plan *out)
+{
+    const struct pk_axis *axes = p->probe->axes;
+    for (size_t i = pk_axes_count(axes); i-- > 0;) {
+        const char *text = p->overrides[i].n ? axes[i].implies : NULL;
+        if (!text || p->overrides[pk_axis_index(axes, pk_strndup(p->arena, text, strcspn(text, "=")))].n)
+            continue;
+        if (pk_block_assign(axes, text, p->arena, p->overrides, p->err))
+            return p->err->code;
+        pk_texts_add(&out->implied, text, p->arena);
+    }
+    return PK_OK;
+}
+
+static unsigned threads_of(const struct planner *p)
+{
+    unsigned cpus[PK_CPUS_MAX];
+    return p->r->threads || p->kind != PK_DEVICE_CPU ? p->r->threads : pk_machine_cpus(cpus, PK_CPUS_MAX);
+}
+
+static enum pk_code parse_overrides(struct planner *p, struct pk_plan *out)
+{
+    for (size_t i = 0; i < p->r->n_axes; i++)
+        if (pk_block_assign(p->probe->axes, p->r->axes[i], p->arena, p->overrides, p->err))
+            return p->err->code;
+    return add_implied(p, out);
+}
+
+static enum pk_code expand(struct planner *p, const struct pk_preset *preset, struct pk_point **points,
+                           size_t *n)
+{
+    const struct pk_axis *axes = p->probe->axes;
+    size_t n_axes = pk_axes_count(axes), n_blocks = 0;
+    while (preset->blocks[n_blocks])
+        n_blocks++;
+    struct pk_sweep(*sweeps)[PK_AXES_MAX] = pk_alloc_n(p->arena, n_blocks, sizeof *sweeps);
+    for (size_t b = 0; b < n_blocks; b++) {
+        enum pk_code rc = pk_block_parse(axes, preset->blocks[b], p->arena, sweeps[b], p->err);
+        if (rc)
+            return rc;
+        for (size_t i = 0; i < n_axes; i++)
+            if (p->overrides[i].n)
+                sweeps[b][i] = p->overrides[i];
+    }
+    const struct pk_grid grid = {.axes = axes, .n_axes = n_axes, .n_blocks = n_blocks, .sweeps = sweeps};
+    return pk_grid_expand(&grid, p->arena, points, n, p->err);
+}
+
+static unsigned ranks_of(const struct pk_case *c, int provider)
+{
+    return provider == 0 && c->probe->ranks ? c->probe->ranks(c) : 0;
+}
+
+static const char *reason_to_skip(const struct planner *p, const struct pk_case *c, int provider)
+{
+    const struct pk_variant *v = &p->probe->variants[c->variant];
+    const char *reason = provider == 0 && v->unavailable ? v->unavailable(p->kind) : NULL;
+    if (!reason && p->probe->skip)
+        reason = p->probe->skip(c, p->kind);
+    const unsigned ranks = ranks_of(c, provider);
+    return !reason && ranks ? pk_launch_refused(ranks, p->arena) : reason;
+}
+
+static bool same_text(const void *wanted, uint32_t row)
+{
+    const struct planner *p = wanted;
+    return strcmp(p->seen_text[row], p->seen_text[p->n_seen]) == 0;
+}
+
+/* Is there a case of this variant already that differs in nothing else than axes which mean nothing to it? */
+static bool seen(struct planner *p, unsigned variant, const struct pk_point *at)
+{
+    const char *text = pk_printf(p->arena, "%u %s", variant, pk_point_json(at, p->arena));
+    p->seen.arena = p->arena;
+    p->seen_text = pk_grow(p->arena, p->seen_text, sizeof *p->seen_text, p->n_seen, &p->seen_cap);
+    p->seen_text[p->n_seen] = text;
+    if (pk_index_row(&p->seen, pk_hash_bytes(0, text, strlen(text)), same_text, p, p->n_seen) != p->n_seen)
+        return true;
+    p->n_seen++;
+    return false;
+}
+
+/* The point without the axes that mean nothing to the variant; how many those are. */
+static size_t leave_out_axes(const struct planner *p, unsigned variant, struct pk_point *at)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < at->n; i++) {
+        const bool idle = !at->absent[i] && p->probe->idle(variant, i);
+        at->absent[i] |= idle;
+        n += idle;
+    }
+    return n;
+}
+
+/* Of a case that is larger than a limit: "batch=140 would fit within 16.0 MiB". NULL where the probe names no axis for it. */
+static const char *would_fit(const struct planner *p, const struct pk_planned *v, const char *limit)
+{
+    const char *shrink = p->probe->shrink;
+    if (!shrink)
+        return NULL;
+    return v->largest < p->probe->axes[pk_axis_index(p->probe->axes, shrink)].min
+               ? pk_printf(p->arena, "no %s would fit within %s", shrink, limit)
+               : pk_printf(p->arena, "%s=%lld would fit within %s", shrink, (long long)v->largest, limit);
+}
+
+/* "predicted to take 21.0 MiB, more than the device's limit; not tried; batch=140 would fit within 16.0 MiB": the limit stands once. */
+static const char *too_large_text(const struct planner *p, const struct pk_planned *v, const char *limit)
+{
+    char size[32];
+    struct pk_buf b = {.arena = p->arena};
+    pk_buf_printf(&b, "predicted to take %s, more than the device's limit",
+                  pk_format_bytes(v->predicted_bytes, size, sizeof size));
+    if (limit && !v->would_fit)
+        pk_buf_printf(&b, " of %s", limit);
+    pk_buf_str(&b, "; not tried");
+    if (v->would_fit)
+        pk_buf_printf(&b, "; %s", v->would_fit);
+    return pk_buf_text(&b);
+}
+
+/* Without a limit only what cannot be counted is too large. */
+static void find_too_large(const struct planner *p, struct pk_planned *v)
+{
+    const int64_t most = p->r->limit_bytes > 0 ? p->r->limit_bytes : PK_BYTES_BEYOND - 1;
+    const char *limit = NULL;
+    char text[32];
+    if (v->predicted_bytes <= most)
+        return;
+    if (p->r->limit_bytes > 0) {
+        limit = pk_format_bytes(p->r->limit_bytes, text, sizeof text);
+        v->largest = p->probe->shrink ? pk_probe_largest(&v->c, p->kind, p->r->limit_bytes) : 0;
+        v->would_fit = would_fit(p, v, limit);
+    }
+    v->too_large = too_large_text(p, v, limit);
+}
+
+/* Which axes mean something to a peer and how much memory it takes is not known; its combination is skipped where the reference variant's is. */
+static void add_case(struct planner *p, struct pk_plan *out, const struct pk_point *at, unsigned variant,
+                     const char *name, int provider)
+{
+    struct pk_point left = *at;
+    const bool lacks = provider == 0 && p->probe->idle && leave_out_axes(p, variant, &left);
+    if (p->filter && !pk_filter_match(p->filter, &left, name))
+        return;
+    if (lacks && seen(p, variant, &left))
+        return;
+    struct pk_planned *v = &out->v[out->n++];
+    *v = (struct pk_planned){.c = {.probe = p->probe, .variant = variant, .at = left, .threads = p->threads},
+                             .variant = name,
+                             .provider = provider,
+                             .predicted_bytes = -1,
+                             .floor_ns = NAN,
+                             .least_ns = NAN};
+    v->ranks = ranks_of(&v->c, provider);
+    v->skip = reason_to_skip(p, &v->c, provider);
+    if (v->skip)
+        return;
+    if (provider == 0) {
+        v->predicted_bytes = p->probe->predict_bytes(&v->c, p->kind);
+        find_too_large(p, v);
+    }
+}
+
+static bool is_case_of(const struct pk_planned *p, unsigned variant)
+{
+    return p->provider == 0 && p->c.variant == variant;
+}
+
+/* Does a variant that is here have nothing to be measured? */
+static bool has_no_case(const struct pk_plan *plan, unsigned variant)
+{
+    for (size_t i = 0; i < plan->n; i++)
+        if (is_case_of(&plan->v[i], variant) && !plan->v[i].skip)
+            return false;
+    return true;
+}
+
+static void leave_out_variant(struct pk_plan *plan, unsigned variant)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < plan->n; i++)
+        if (!is_case_of(&plan->v[i], variant))
+            plan->v[kept++] = plan->v[i];
+    plan->n = kept;
+}
+
+/* Those that nobody named and that have no case here, of which nothing is known after the run that was not before. The plain
+ * reference stays: what it skips, peers skip. Where it has no case either, it is what was asked for that cannot be, of no variant: all
+ * say why. */
+static void leave_out_idle_variants(const struct planner *p, struct pk_plan *out)
+{
+    if (p->r->n_variants || has_no_case(out, 0))
+        return;
+    for (unsigned v = 1; v < p->n_variants; v++)
+        if (has_no_case(out, v))
+            leave_out_variant(out, v);
+}
+
+/* Those that were named, else those of the preset. */
+static bool has_variant(const struct planner *p, const struct pk_preset *preset, unsigned variant)
+{
+    const char *name = p->probe->variants[variant].name;
+    if (p->r->n_variants || !preset->variants)
+        return p->wanted[variant];
+    for (const char *const *v = preset->variants; *v; v++)
+        if (strcmp(*v, name) == 0)
+            return true;
+    return false;
+}
+
+static enum pk_code list_cases(struct planner *p, const struct pk_preset *preset, struct pk_plan *out)
+{
+    struct pk_point *points;
+    size_t n;
+    enum pk_code rc = expand(p, preset, &points, &n);
+    if (rc)
+        return rc;
+    out->preset = preset;
+    out->n = 0;
+    p->seen = (struct pk_index){0};
+    p->n_seen = 0;
+    out->v = pk_new_n(p->arena, struct pk_planned, n * (p->n_variants + p->r->n_peers));
+    for (size_t i = 0; i < n; i++) {
+        for (unsigned v = 0; v < p->n_variants; v++)
+            if (has_variant(p, preset, v))
+                add_case(p, out, &points[i], v, p->probe->variants[v].name, 0);
+        for (size_t k = 0; k < p->r->n_peers; k++)
+            add_case(p, out, &points[i], 0, p->r->peers[k], (int)k + 1);
+    }
+    leave_out_idle_variants(p, out);
+    return PK_OK;
+}
+
+static bool fits(const struct pk_plan *plan)
+{
+    for (size_t i = 0; i < plan->n; i++)
+        if (plan->v[i].too_large)
+            return false;
+    return true;
+}
+
+struct hearing {
+    struct pk_texts *heard;
+    struct pk_arena *arena;
+};
+
+static void hear(void *user, const char *text)
+{
+    struct hearing *h = user;
+    if (!pk_texts_has(h->heard, text))
+        pk_texts_add(h->heard, pk_strdup(h->arena, text), h->arena);
+}
+
+/* Peers know best what they can do. */
+static enum pk_code validate(const struct planner *p, struct pk_plan *out, struct pk_err *err)
+{
+    struct hearing h = {&out->warnings, p->arena};
+    for (size_t i = 0; i < out->n; i++) {
+        PK_ARENA_CLEANUP struct pk_arena a = {0};
+        const struct pk_planned *v = &out->v[i];
+        const char *doubt =
+            v->ranks && !v->skip ? pk_launch_doubt(v->ranks, p->r->threads, p->r->cpus, &a) : NULL;
+        if (doubt)
+            hear(&h, doubt);
+        if (v->provider == 0 && !v->skip && p->probe->validate &&
+            p->probe->validate(&v->c, &a, hear, &h, err))
+            return err->code;
+    }
+    return PK_OK;
+}
+
+/* With what was asked for, a preset may have cases that cannot be: nobody chose it, so nobody is to hear of them. */
+static bool is_sound(const struct planner *p, const struct pk_plan *plan)
+{
+    struct pk_plan tried = *plan;
+    struct pk_err unheard;
+    return !validate(p, &tried, &unheard);
+}
+
+/* The preset asked for, or the first; where that does not fit, the next that does and whose cases can be. When there is none it is
+ * the first, whose cases then say so. */
+static enum pk_code choose_preset(struct planner *p, struct pk_plan *out)
+{
+    const struct pk_preset *first = p->probe->presets;
+    if (p->r->preset) {
+        const struct pk_preset *asked = find_preset(p, p->r->preset);
+        return asked ? list_cases(p, asked, out) : p->err->code;
+    }
+    for (const struct pk_preset *preset = first; preset->name; preset++) {
+        enum pk_code rc = list_cases(p, preset, out);
+        if (rc || (fits(out) && (preset == first || is_sound(p, out))))
+            return rc;
+    }
+    return list_cases(p, first, out);
+}
+
+static void note_differences(struct pk_plan *plan, struct pk_arena *a)
+{
+    const struct pk_point **points = pk_new_n(a, const struct pk_point *, plan->n);
+    for (size_t i = 0; i < plan->n; i++)
+        points[i] = &plan->v[i].c.at;
+    pk_points_differ(points, plan->n, plan->differ);
+}
+
+enum pk_code pk_plan_make(const struct pk_plan_request *r, struct pk_arena *a, struct pk_plan *out,
+                          struct pk_err *err)
+{
+    struct planner p = {.r = r, .probe = r->probe, .arena = a, .err = err};
+    unsigned ordinal;
+    *out = (struct pk_plan){.probe = r->probe, .device = r->device, .limit_bytes = r->limit_bytes};
+    enum pk_code rc = pk_device_parse(r->device, &p.kind, &ordinal, err);
+    p.threads = rc ? 0 : threads_of(&p);
+    if (!rc)
+        rc = choose_variants(&p);
+    if (!rc)
+        rc = check_peers(&p);
+    if (!rc)
+        rc = parse_overrides(&p, out);
+    if (!rc && r->filter)
+        rc = pk_filter_parse(r->probe->axes, r->filter, a, &p.filter, err);
+    if (!rc)
+        rc = choose_preset(&p, out);
+    if (!rc)
+        rc = validate(&p, out, err);
+    out->kind = p.kind;
+    note_differences(out, a);
+    if (rc || out->n)
+        return rc;
+    pk_fail(err, PK_E_NOTHING, "the filter '%s' leaves no case", r->filter ? r->filter : "");
+    pk_why(err, "no case of preset %s of %s matches all of its parts", out->preset->name, r->probe->name);
+    return pk_fix(err, "see the cases with --dry-run and without --filter");
+}
+
+size_t pk_plan_to_try(const struct pk_plan *plan)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < plan->n; i++)
+        n += !plan->v[i].skip && !plan->v[i].too_large;
+    return n;
+}
+
+const char *pk_plan_case_text(const struct pk_plan *plan, size_t i, struct pk_arena *a)
+{
+    return pk_point_text(&plan->v[i].c.at, plan->differ, a);
+}
+
+const char *pk_plan_common_text(const struct pk_plan *plan, struct pk_arena *a)
+{
+    bool agree[PK_AXES_MAX];
+    for (size_t i = 0; i < PK_AXES_MAX; i++)
+        agree[i] = !plan->differ[i];
+    return pk_point_text(&plan->v[0].c.at, agree, a);
+}
+
+const size_t *pk_plan_order(size_t n, uint64_t seed, int invocation, struct pk_arena *a)
+{
+    size_t *v = pk_new_n(a, size_t, n);
+    for (size_t i = 0; i < n; i++)
+        v[i] = i;
+    struct pk_rng mix = {seed};
+    struct pk_rng rng = {pk_rng_next(&mix) + (uint64_t)invocation};
+    pk_rng_shuffle(&rng, v, n);
+    return v;
+}

@@ -1,0 +1,70 @@
+/* Idle: axes that were asked for and that no case of the plan has. */
+#include "bench/plan/unused_axes.h"
+
+#include "base/assert.h"
+
+#include <string.h>
+
+static bool in_use(const struct pk_plan *plan, size_t axis)
+{
+    for (size_t i = 0; i < plan->n; i++)
+        if (!plan->v[i].c.at.absent[axis])
+            return true;
+    return false;
+}
+
+static union pk_value number(const struct pk_axis *x, double f)
+{
+    return x->type == PK_AXIS_FLOAT ? (union pk_value){.f = f} : (union pk_value){.i = (int64_t)f};
+}
+
+/* Values of axis `x` worth a try: every word; of numbers the least, the usual and the most. Returns how many; v holds 64. */
+static size_t candidates(const struct pk_axis *x, struct pk_arena *a, union pk_value *v)
+{
+    struct pk_sweep usual;
+    struct pk_err err;
+    size_t n = 0;
+    if (x->type == PK_AXIS_BOOL || x->type == PK_AXIS_ENUM) {
+        for (; n < 64 && (x->type == PK_AXIS_BOOL ? n < 2 : x->choices[n] != NULL); n++)
+            v[n].i = (int64_t)n;
+        return n;
+    }
+    pk_assert(!pk_axis_parse(x, x->def, a, &usual, &err));
+    if (!pk_axis_ordered(x)) {
+        v[0] = usual.v[0];
+        return 1;
+    }
+    v[0] = number(x, x->min);
+    v[1] = usual.v[0];
+    v[2] = number(x, x->max);
+    return 3;
+}
+
+/* "op=patch": another value of one axis above that would bring `axis` in; NULL when one change is not enough, or the variant is why. */
+static const char *what_brings(const struct pk_point *at, size_t axis, struct pk_arena *a)
+{
+    for (size_t k = 0; at->axes[axis].applies && k < axis; k++) {
+        union pk_value v[64];
+        size_t n = at->absent[k] ? 0 : candidates(&at->axes[k], a, v);
+        for (size_t i = 0; i < n; i++) {
+            struct pk_point changed = *at;
+            changed.v[k] = v[i];
+            if (at->axes[axis].applies(&changed))
+                return pk_printf(a, "%s=%s", at->axes[k].name, pk_axis_format(&at->axes[k], v[i], a));
+        }
+    }
+    return NULL;
+}
+
+const char *pk_plan_idle(const struct pk_plan *plan, const char *assignment, struct pk_arena *a)
+{
+    const struct pk_axis *axes = plan->probe->axes;
+    const char *name = pk_strndup(a, assignment, strcspn(assignment, "="));
+    int axis = pk_axis_index(axes, name);
+    if (axis < 0 || !plan->n || in_use(plan, (size_t)axis))
+        return NULL;
+    const char *needs = what_brings(&plan->v[0].c.at, (size_t)axis, a);
+    return needs ? pk_printf(a, "-a %s changes nothing: %s applies to none of these cases, but would with %s",
+                             assignment, name, needs)
+                 : pk_printf(a, "-a %s changes nothing: %s applies to none of these cases", assignment, name);
+}

@@ -1,0 +1,106 @@
+/* Session, its passes beside the times: every case that was timed, once more for each plan of events, once for its kernels, and once for its
+ * allocations. */
+#include "bench/session/parts.h"
+
+enum pk_code pk_session_uncounted(struct session *s, enum pk_pass pass, const char *why)
+{
+    s->uncounted |= pass == PK_PASS_COUNTER;
+    pk_session_warn_once(s, pk_printf(&s->arena, "not %s: %s",
+                                      pass == PK_PASS_TRACE    ? "traced"
+                                      : pass == PK_PASS_MEMORY ? "written down"
+                                                               : "counted",
+                                      why));
+    return PK_OK;
+}
+
+/* Few samples: counts vary less than times, and nothing is concluded from the times. */
+static struct pk_stop counting_rule(const struct session *s)
+{
+    const struct pk_stop rule = {.min_samples = 5,
+                                 .max_samples = 5,
+                                 .max_time_ns = s->opt->stop.max_time_ns,
+                                 .max_noise = 1,
+                                 .warmup = 1};
+    return rule;
+}
+
+static bool to_be_counted(const struct session *s, size_t i)
+{
+    return s->plan->v[i].provider == 0 && s->cases[i].invocations && s->cases[i].last == PK_ST_OK;
+}
+
+/* A run that goes on has this pass of the case already. */
+static bool is_over(const struct tally *t, enum pk_pass pass, int number)
+{
+    for (size_t k = 0; k < t->n_passes; k++)
+        if (t->passes[k].pass == pass && t->passes[k].invocation == number)
+            return true;
+    return false;
+}
+
+/* All cases once more, by fresh workers. */
+static enum pk_code extra_pass(struct session *s, enum pk_pass pass, int number, const json_t *counters,
+                               struct pk_err *err)
+{
+    enum pk_code rc = PK_OK;
+    for (size_t i = 0; i < s->plan->n && !rc && !pk_session_stopped(s); i++) {
+        if (!to_be_counted(s, i) || is_over(&s->cases[i], pass, number))
+            continue;
+        if (!pk_session_fits(s, i)) {
+            rc = pk_session_leave_out(s, i, pass, number, err);
+            continue;
+        }
+        struct pk_request r = pk_session_request(s, i);
+        r.pass = pass;
+        r.invocation = number;
+        r.check = false;
+        r.stop = counting_rule(s);
+        r.counters = counters;
+        rc = pk_session_ask(s, i, r, err);
+    }
+    if (!rc)
+        pk_session_quit_workers(s, false);
+    return rc;
+}
+
+static enum pk_code counter_pass(struct session *s, size_t k, struct pk_err *err)
+{
+    const struct pk_source_plan *plan = &s->opt->counters->plans[k];
+    PK_JSON_CLEANUP json_t *events = json_array(), *counters = NULL;
+    for (size_t e = 0; e < plan->n; e++)
+        json_array_append_new(events, json_string(plan->events[e].name));
+    counters = json_pack("{s:s, s:O}", "source", plan->source->name, "events", events);
+    return extra_pass(s, PK_PASS_COUNTER, (int)k + 1, counters, err);
+}
+
+static size_t counter_plans(const struct session *s)
+{
+    return s->opt->counters ? s->opt->counters->n_plans : 0;
+}
+
+size_t pk_session_extra_passes_of(const struct session *s, size_t i)
+{
+    const struct tally *t = &s->cases[i];
+    size_t n = 0;
+    if (s->plan->v[i].provider)
+        return 0;
+    for (size_t k = 0; k < counter_plans(s); k++)
+        n += !is_over(t, PK_PASS_COUNTER, (int)k + 1);
+    n += s->opt->breakdown && !is_over(t, PK_PASS_TRACE, 1);
+    return n + (s->opt->memory && !is_over(t, PK_PASS_MEMORY, 1));
+}
+
+enum pk_code pk_session_extra_passes(struct session *s, struct pk_err *err)
+{
+    enum pk_code rc = PK_OK;
+    s->to_count = 0; /* as far as it is known now */
+    for (size_t i = 0; i < s->plan->n; i++)
+        s->to_count += to_be_counted(s, i) ? pk_session_extra_passes_of(s, i) : 0;
+    for (size_t k = 0; k < counter_plans(s) && !rc && !pk_session_stopped(s); k++)
+        rc = counter_pass(s, k, err);
+    if (!rc && s->opt->breakdown && !pk_session_stopped(s))
+        rc = extra_pass(s, PK_PASS_TRACE, 1, NULL, err);
+    if (!rc && s->opt->memory && !pk_session_stopped(s))
+        rc = extra_pass(s, PK_PASS_MEMORY, 1, NULL, err);
+    return rc;
+}

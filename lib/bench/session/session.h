@@ -1,0 +1,65 @@
+/* Session: the parent's loop. Starts workers, hands them cases one at a time, collects slices, records them
+ * while every worker waits, keeps time limits and budgets, survives crashes, hangs and garbage.
+ *
+ * One invocation = one fresh process per provider over a shuffled list of all cases. A worker that ends early
+ * fails the case it had (with signal or exit status in the message) and is replaced for the rest. A case that
+ * ended oom, timeout, failed or skipped is not tried in later invocations. Workers are process groups of
+ * their own and die with the parent (PR_SET_PDEATHSIG). Garbage, an undeclared metric, a metric of the
+ * probe in another unit, another request's id, a case that was not asked, or "ok" without a sample are lies: the case fails with the reason and that
+ * worker's process group is ended.
+ *
+ * Counter passes, and a trace pass, come when every timing pass is over: for each fresh workers measure perfkit's own cases that ended ok
+ * once more, with few samples. Counter pass k is the slice of invocation k + 1 and pass "counter". One that fails is a warning and leaves its
+ * case as it is; one that a budget has no room for is recorded as skipped, a warning says so, and a resumed run makes it. */
+#pragma once
+
+#include "bench/client/provider.h"
+#include "bench/plan/plan.h"
+#include "bench/record/record.h"
+#include "counter/select.h"
+#include "store/resume.h"
+
+enum { PK_SAMPLES_IN_A_BUDGET = 3 }; /* a budget outweighs the number of samples asked for, down to this */
+
+struct pk_session_options {
+    struct pk_stop stop;
+    int invocations;   /* default 3 */
+    int64_t budget_ns; /* 0 = none: time is shared out over what is left; a case that does not fit is recorded
+                          as skipped, or keeps the invocations it has; a warning says so, and a resumed run tries it again */
+    int64_t timeout_ns;      /* per slice; default 10 min */
+    int64_t peer_startup_ns; /* more for a slice of a peer, which imports frameworks and compiles */
+    uint64_t seed;           /* of order and inputs */
+    bool check;              /* in the first invocation */
+    struct pk_device_options device;
+    const struct pk_counters *counters; /* what is counted after the last timing pass; NULL = nothing */
+    bool breakdown;                     /* a trace pass follows */
+    bool memory;                        /* and a memory pass */
+};
+
+/* What happens, for progress and warnings; called between slices only. Any may be NULL. */
+struct pk_session_events {
+    void (*slice)(void *user, const struct pk_planned *p, const struct pk_slice *s, size_t done, size_t total,
+                  int64_t left_ns);
+    void (*warning)(void *user, const char *text);
+    void *user;
+};
+
+struct pk_session_result {
+    size_t samples; /* recorded by this session: values of every metric */
+    size_t ok, oom, timeout, skipped, failed,
+        not_reached;   /* cases, by their last word, this run's or an earlier one's */
+    size_t unfinished; /* cases that wait for more invocations; 0 unless interrupted */
+    bool
+        interrupted; /* *stop_flag was set and cases were unfinished or not yet counted: workers are ended, the slice in flight is not recorded */
+    bool uncounted;  /* some counter pass was not made, or failed: a warning said why */
+};
+
+/* case_ids[i] is the store's id of plan->v[i]. `done[i]` = what is already recorded of case i (--resume),
+ * NULL = nothing. Stops
+ * at once, cleanly, when *stop_flag becomes non-zero (set by a handler of SIGINT or SIGTERM): PK_OK with
+ * out->interrupted. Errors are the recorder's. */
+enum pk_code pk_session_run(const struct pk_plan *plan, const struct pk_session_options *opt,
+                            const struct pk_provider *providers, size_t n_providers, struct pk_recorder *rec,
+                            int64_t run_id, const int64_t *case_ids, const struct pk_done *done,
+                            const struct pk_session_events *ev, const volatile int *stop_flag,
+                            struct pk_session_result *out, struct pk_err *err) PK_MUST_CHECK;

@@ -1,0 +1,41 @@
+/* Answers: what a worker answers besides cases (requests of pass `calibration`), as slices, and what their reader makes of them: the ceilings of
+ * a device, the self-test of a counter source, and that it is there. */
+#pragma once
+
+#include "counter/source.h"
+#include "ops/ceilings.h"
+#include "wire/slice.h"
+
+/* Experiments of such requests; any other asks for the ceilings of the request's device, or ranks whether they are there. */
+#define PK_ASK_SELFTEST "source-selftest" /* the variant is the source's name */
+#define PK_ASK_ENVIRONMENT                                                                                   \
+    "environment" /* around a case of a peer: variant "before", then "after", answered with the notes of environment.h */
+
+/* A ceiling of struct pk_ceilings. */
+struct pk_ceiling_row {
+    const char *key, *unit;
+    size_t offset;
+    bool of_some; /* devices: 0 on others, and not stored */
+};
+enum { PK_CEILING_ROWS = 7 };
+extern const struct pk_ceiling_row pk_ceiling_rows[PK_CEILING_ROWS];
+
+static inline double *pk_ceiling(struct pk_ceilings *c, size_t row)
+{
+    return (double *)((char *)c + pk_ceiling_rows[row].offset);
+}
+
+/* One value per ceiling that the device has. In the arena. */
+void pk_ceilings_slice(const struct pk_ceilings *c, struct pk_arena *a, struct pk_slice *out);
+/* PK_E_INTERNAL when one that every device has is missing or not positive. */
+enum pk_code pk_ceilings_of_slice(const struct pk_slice *slice, struct pk_ceilings *out,
+                                  struct pk_err *err) PK_MUST_CHECK;
+
+/* Runs a source's self-test in this process. PK_E_USAGE for a source that this build does not have. In the arena. */
+enum pk_code pk_selftest_slice(const char *source, struct pk_arena *a, struct pk_slice *out,
+                               struct pk_err *err) PK_MUST_CHECK;
+/* Texts in the arena. A state that is none is PK_SOURCE_UNAVAILABLE. */
+struct pk_source_found pk_selftest_of_slice(const struct pk_slice *s, struct pk_arena *a);
+
+/* An exact number. In the arena. */
+struct pk_slice pk_number_slice(const char *name, int64_t value, struct pk_arena *a);

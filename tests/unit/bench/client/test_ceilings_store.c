@@ -1,0 +1,133 @@
+/* Ceilings store: what the store knows of a device's ceilings, and when another repeat is wanted. */
+#include "bench/client/ceilings_store.h"
+
+#include "base/clock.h"
+#include "bench/worker/answers.h"
+
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+// clang-format on
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define OK(call) assert_int_equal(call, PK_OK)
+
+static char path[64];
+static struct pk_err err;
+static struct pk_store *store;
+
+static int open_store(void **state)
+{
+    snprintf(path, sizeof path, "/tmp/perfkit-calibrate-%d.db", getpid());
+    return pk_store_open(path, PK_STORE_WRITE, NULL, &store, &err);
+}
+
+static int close_store(void **state)
+{
+    pk_store_close(store);
+    return unlink(path);
+}
+
+static void add(double flops, double memory)
+{
+    const struct pk_ceiling_value v[] = {{"fp32_flops_per_s", flops},
+                                         {"exp_per_s", 3},
+                                         {"memory_bytes_per_s", memory},
+                                         {"copy_bytes_per_s", 2},
+                                         {"cache_bytes", 5}};
+    OK(pk_store_ceilings(store, "{}", "cpu", v, sizeof v / sizeof *v, &err));
+}
+
+static struct pk_ceilings_known known(const char *key)
+{
+    struct pk_ceilings_known k;
+    OK(pk_ceilings_stored(store, "{}", key, &k, &err));
+    return k;
+}
+
+static void nothing_is_known_at_first(void **state)
+{
+    add(100, 10);
+    struct pk_ceilings_known other = known("cpu 1 thread");
+    assert_false(other.found);
+    assert_true(pk_ceilings_wanting(&other, (int64_t)pk_wall_ns()));
+}
+
+static void each_rate_is_the_highest_of_its_own(void **state)
+{
+    add(100, 20);
+    add(200, 10);
+    struct pk_ceilings_known k = known("cpu");
+    assert_true(k.found && k.top.fp32_flops_per_s == 200 && k.top.memory_bytes_per_s == 20 &&
+                k.top.exp_per_s == 3 && k.top.copy_bytes_per_s == 2 && k.top.cache_bytes == 5);
+    assert_string_equal(k.doubtful, "fp32_flops_per_s");
+    add(199, 1);
+    k = known("cpu");
+    assert_string_equal(k.doubtful, "memory_bytes_per_s");
+    add(1, 20);
+    k = known("cpu");
+    assert_null(k.doubtful);
+}
+
+static void a_repeat_is_wanted_once_a_day_and_while_in_doubt(void **state)
+{
+    const int64_t hour = 3600 * (int64_t)PK_NS_PER_S, now = (int64_t)pk_wall_ns();
+    add(100, 10);
+    struct pk_ceilings_known k = known("cpu");
+    assert_true(k.doubtful && pk_ceilings_wanting(&k, now));
+    add(100, 10);
+    k = known("cpu");
+    assert_false(pk_ceilings_wanting(&k, now));
+    assert_false(pk_ceilings_wanting(&k, now + 23 * hour));
+    assert_true(pk_ceilings_wanting(&k, now + 25 * hour));
+}
+
+/* Of tensor cores: known where there are some, and then as doubtful as any other. */
+static void a_rate_of_some_devices(void **state)
+{
+    const struct pk_ceiling_value v = {"bf16_flops_per_s", 7};
+    add(100, 10);
+    add(100, 10);
+    assert_true(known("cpu").found && known("cpu").top.bf16_flops_per_s == 0 && !known("cpu").doubtful);
+    OK(pk_store_ceilings(store, "{}", "cpu", &v, 1, &err));
+    assert_true(known("cpu").found && known("cpu").top.bf16_flops_per_s == 7);
+    assert_string_equal(known("cpu").doubtful, "bf16_flops_per_s");
+}
+
+static void rates_that_there_are_not_are_not_told(void **state)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_ceilings c = {1, 2, 3, 4, 5, 0, 7};
+    struct pk_slice slice;
+    pk_ceilings_slice(&c, &a, &slice);
+    assert_true(slice.n_metrics == 6 && slice.n_series == 6);
+    assert_string_equal(slice.metrics[slice.series[5].metric].name, "bf16_flops_per_s");
+    assert_true(slice.series[5].real[0] == 7);
+}
+
+static void a_rate_that_older_repeats_lack_is_missing(void **state)
+{
+    const struct pk_ceiling_value old[] = {{"fp32_flops_per_s", 1}, {"cache_bytes", 5}};
+    OK(pk_store_ceilings(store, "{}", "cpu", old, 2, &err));
+    assert_false(known("cpu").found);
+    add(1, 1);
+    assert_true(known("cpu").found);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(nothing_is_known_at_first, open_store, close_store),
+        cmocka_unit_test_setup_teardown(each_rate_is_the_highest_of_its_own, open_store, close_store),
+        cmocka_unit_test_setup_teardown(a_repeat_is_wanted_once_a_day_and_while_in_doubt, open_store,
+                                        close_store),
+        cmocka_unit_test_setup_teardown(a_rate_of_some_devices, open_store, close_store),
+        cmocka_unit_test(rates_that_there_are_not_are_not_told),
+        cmocka_unit_test_setup_teardown(a_rate_that_older_repeats_lack_is_missing, open_store, close_store),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
