@@ -34,16 +34,6 @@ static const struct pk_opt options[] = {
     {0},
 };
 
-static struct pk_cell text(const char *s)
-{
-    return (struct pk_cell){.type = PK_CELL_TEXT, .s = s};
-}
-
-static struct pk_cell number(int64_t i)
-{
-    return (struct pk_cell){.type = PK_CELL_INT, .i = i};
-}
-
 static enum pk_code info(struct pk_app *app, struct pk_store *s, struct pk_err *err)
 {
     const struct pk_param path = pk_param_text(":path", pk_store_file(s));
@@ -61,8 +51,12 @@ static enum pk_code migrate(struct pk_app *app, struct pk_store *s, struct pk_er
 {
     int found, now;
     pk_store_versions(s, &found, &now);
-    pk_out_table(app->out, "migrate", NULL, version_columns, 3);
-    pk_out_row(app->out, (struct pk_cell[]){text(pk_store_file(s)), number(found), number(now)});
+    pk_out_table(app->out, "migrate", NULL, PK_COLUMNS(version_columns));
+    struct pk_row *row = pk_row_begin(app->out);
+    pk_put_text(row, "path", pk_store_file(s));
+    pk_put_int(row, "found_version", found);
+    pk_put_int(row, "schema_version", now);
+    pk_row_end(row);
     return PK_OK;
 }
 
@@ -81,8 +75,11 @@ static enum pk_code check(struct pk_app *app, struct pk_store *s, struct pk_err 
         pk_why(err, "%s", problem);
         return pk_fix(err, "copy it away; `sqlite3 FILE .recover` may save rows; start a new one with --db");
     }
-    pk_out_table(app->out, "check", NULL, check_columns, 2);
-    pk_out_row(app->out, (struct pk_cell[]){text(pk_store_file(s)), text("yes")});
+    pk_out_table(app->out, "check", NULL, PK_COLUMNS(check_columns));
+    struct pk_row *row = pk_row_begin(app->out);
+    pk_put_text(row, "path", pk_store_file(s));
+    pk_put_text(row, "sound", "yes");
+    pk_row_end(row);
     return PK_OK;
 }
 
@@ -97,9 +94,13 @@ static enum pk_code merge(struct pk_app *app, struct pk_store *s, struct pk_err 
     for (size_t i = 1; i < app->args.n; i++)
         if (pk_store_merge(s, app->args.v[i], &added[i], err))
             return err->code;
-    pk_out_table(app->out, "merge", NULL, merge_columns, 2);
-    for (size_t i = 1; i < app->args.n; i++)
-        pk_out_row(app->out, (struct pk_cell[]){text(app->args.v[i]), number(added[i])});
+    pk_out_table(app->out, "merge", NULL, PK_COLUMNS(merge_columns));
+    for (size_t i = 1; i < app->args.n; i++) {
+        struct pk_row *row = pk_row_begin(app->out);
+        pk_put_text(row, "file", app->args.v[i]);
+        pk_put_int(row, "runs_added", added[i]);
+        pk_row_end(row);
+    }
     return PK_OK;
 }
 
@@ -114,8 +115,11 @@ static enum pk_code prune(struct pk_app *app, struct pk_store *s, struct pk_err 
     int64_t removed;
     if (pk_store_prune(s, o->keep, o->dry_run, &removed, err))
         return err->code;
-    pk_out_table(app->out, "prune", o->dry_run ? "Would be removed" : NULL, prune_columns, 2);
-    pk_out_row(app->out, (struct pk_cell[]){text(pk_store_file(s)), number(removed)});
+    pk_out_table(app->out, "prune", o->dry_run ? "Would be removed" : NULL, PK_COLUMNS(prune_columns));
+    struct pk_row *row = pk_row_begin(app->out);
+    pk_put_text(row, "path", pk_store_file(s));
+    pk_put_int(row, "runs_removed", removed);
+    pk_row_end(row);
     return PK_OK;
 }
 

@@ -16,10 +16,12 @@ static enum pk_code import(struct pk_app *app, struct pk_store *s, struct pk_err
     struct pk_spool_result r;
     if (pk_spool_import(s, file, &r, err))
         return err->code;
-    pk_out_table(app->out, "import", "Slices", columns, sizeof columns / sizeof *columns);
-    pk_out_row(app->out, (struct pk_cell[]){{.type = PK_CELL_TEXT, .s = file},
-                                            {.type = PK_CELL_INT, .i = (int64_t)r.added},
-                                            {.type = PK_CELL_INT, .i = (int64_t)r.known}});
+    pk_out_table(app->out, "import", "Slices", PK_COLUMNS(columns));
+    struct pk_row *row = pk_row_begin(app->out);
+    pk_put_text(row, "file", file);
+    pk_put_int(row, "added", (int64_t)r.added);
+    pk_put_int(row, "known", (int64_t)r.known);
+    pk_row_end(row);
     pk_note(app, "all of %s is in %s: it can be removed", file, pk_store_file(s));
     return PK_OK;
 }

@@ -50,46 +50,35 @@ static const struct pk_opt options[] = {
 
 /* --- rows --- */
 
-enum { RANKS, CHOICE, BUCKET, BUCKETS, OVERSIZE, EXPOSED, SIMULATED, TOTAL, LOSS, ADVICE_COLUMNS };
-static const struct pk_column advice_columns[ADVICE_COLUMNS] = {
-    [RANKS] = {"ranks", "Ranks", .decimals = -1},
-    [CHOICE] = {"choice", "Choice", .left = true},
-    [BUCKET] = {"bucket_bytes", "Bucket (MB)", 1e6, 3},
-    [BUCKETS] = {"buckets", "Buckets", .decimals = -1},
-    [OVERSIZE] = {"oversize", "Oversize", .decimals = -1, .optional = 1},
-    [EXPOSED] = {"exposed_ns", "Exposed (ms)", 1e6, 3},
-    [SIMULATED] = {"simulated_ns", "Simulated (ms)", 1e6, 3},
-    [TOTAL] = {"total_ns", "Total (ms)", 1e6, 3},
-    [LOSS] = {"loss_ns", "Above the least possible (ms)", 1e6, 3},
+static const struct pk_column advice_columns[] = {
+    {.key = "ranks", .heading = "Ranks", .decimals = -1},
+    {.key = "choice", .heading = "Choice", .left = true},
+    {.key = "bucket_bytes", .heading = "Bucket (MB)", .scale = 1e6, .decimals = 3},
+    {.key = "buckets", .heading = "Buckets", .decimals = -1},
+    {.key = "oversize", .heading = "Oversize", .decimals = -1, .optional = 1},
+    {.key = "exposed_ns", .heading = "Exposed (ms)", .scale = 1e6, .decimals = 3},
+    {.key = "simulated_ns", .heading = "Simulated (ms)", .scale = 1e6, .decimals = 3},
+    {.key = "total_ns", .heading = "Total (ms)", .scale = 1e6, .decimals = 3},
+    {.key = "loss_ns", .heading = "Above the least possible (ms)", .scale = 1e6, .decimals = 3},
 };
 
-enum { T_RANKS, T_S, T_G, T_O, T_W, T_BALANCE, T_HIDDEN, T_EQUAL, T_REPORT, T_REGIME, TERM_COLUMNS };
-static const struct pk_column term_columns[TERM_COLUMNS] = {
-    [T_RANKS] = {"ranks", "Ranks", .decimals = -1},
-    [T_S] = {"gradient_bytes", "s (MB)", 1e6, 3, .optional = 1},
-    [T_G] = {"produced_bytes_per_s", "g (GB/s)", 1e9, 3},
-    [T_O] = {"launch_ns", "o (us)", 1e3, 2, .optional = 3},
-    [T_W] = {"link_bytes_per_s", "w, algbw (GB/s)", 1e9, 3},
-    [T_BALANCE] = {"balance_bytes", "sqrt(s o g) (MB)", 1e6, 3},
-    [T_HIDDEN] = {"hidden_bytes", "o/(1/g-1/w) (MB)", 1e6, 3},
-    [T_EQUAL] = {"general_bytes", "least of both (MB)", 1e6, 3, .optional = 2},
-    [T_REPORT] = {"report_bytes", "sqrt(s o w) (MB)", 1e6, 3},
-    [T_REGIME] = {"regime", "Regime", .left = true},
+static const struct pk_column term_columns[] = {
+    {.key = "ranks", .heading = "Ranks", .decimals = -1},
+    {.key = "gradient_bytes", .heading = "s (MB)", .scale = 1e6, .decimals = 3, .optional = 1},
+    {.key = "produced_bytes_per_s", .heading = "g (GB/s)", .scale = 1e9, .decimals = 3},
+    {.key = "launch_ns", .heading = "o (us)", .scale = 1e3, .decimals = 2, .optional = 3},
+    {.key = "link_bytes_per_s", .heading = "w, algbw (GB/s)", .scale = 1e9, .decimals = 3},
+    {.key = "balance_bytes", .heading = "sqrt(s o g) (MB)", .scale = 1e6, .decimals = 3},
+    {.key = "hidden_bytes", .heading = "o/(1/g-1/w) (MB)", .scale = 1e6, .decimals = 3},
+    {.key = "general_bytes", .heading = "least of both (MB)", .scale = 1e6, .decimals = 3, .optional = 2},
+    {.key = "report_bytes", .heading = "sqrt(s o w) (MB)", .scale = 1e6, .decimals = 3},
+    {.key = "regime", .heading = "Regime", .left = true},
 };
 
-static struct pk_cell whole(int64_t i)
+/* An optimum may be infinite: people see an empty cell. */
+static void put_finite(struct pk_row *row, const char *key, double f)
 {
-    return (struct pk_cell){.type = PK_CELL_INT, .i = i};
-}
-
-static struct pk_cell real(double f)
-{
-    return (struct pk_cell){.type = isfinite(f) ? PK_CELL_REAL : PK_CELL_NULL, .f = f};
-}
-
-static struct pk_cell text(const char *s)
-{
-    return (struct pk_cell){.type = PK_CELL_TEXT, .s = s};
+    pk_put_real(row, key, isfinite(f) ? f : NAN);
 }
 
 static void print_choices(struct pk_out *out, const struct pk_bucket_question *q,
@@ -102,51 +91,50 @@ static void print_choices(struct pk_out *out, const struct pk_bucket_question *q
     };
     for (int i = 0; i < PK_BUCKET_CHOICES; i++) {
         const struct pk_bucket_choice *c = &v->choice[i];
-        const struct pk_cell row[ADVICE_COLUMNS] = {
-            [RANKS] = whole(q->ranks),
-            [CHOICE] = text(names[i]),
-            [BUCKET] = i == PK_CHOOSE_OVERLAP ? (struct pk_cell){0} : whole(llround(c->bytes)),
-            [BUCKETS] = whole((int64_t)c->buckets.n),
-            [OVERSIZE] = whole((int64_t)c->buckets.oversize),
-            [EXPOSED] = real(c->exposed_ns),
-            [SIMULATED] = whole((int64_t)c->simulated_ns),
-            [TOTAL] = real((double)q->backward_ns + c->exposed_ns),
-            [LOSS] = real(c->exposed_ns - v->ideal_ns),
-        };
-        pk_out_row(out, row);
+        struct pk_row *row = pk_row_begin(out);
+        pk_put_int(row, "ranks", q->ranks);
+        pk_put_text(row, "choice", names[i]);
+        if (i != PK_CHOOSE_OVERLAP)
+            pk_put_int(row, "bucket_bytes", llround(c->bytes));
+        pk_put_int(row, "buckets", (int64_t)c->buckets.n);
+        pk_put_int(row, "oversize", (int64_t)c->buckets.oversize);
+        put_finite(row, "exposed_ns", c->exposed_ns);
+        pk_put_int(row, "simulated_ns", (int64_t)c->simulated_ns);
+        put_finite(row, "total_ns", (double)q->backward_ns + c->exposed_ns);
+        put_finite(row, "loss_ns", c->exposed_ns - v->ideal_ns);
+        pk_row_end(row);
     }
 }
 
 static void print_terms(struct pk_out *out, const struct pk_bucket_question *q,
                         const struct pk_bucket_advice *v)
 {
-    const struct pk_cell row[TERM_COLUMNS] = {
-        [T_RANKS] = whole(q->ranks),
-        [T_S] = real(v->rates.gradient_bytes),
-        [T_G] = real(v->rates.produced_bytes_per_s),
-        [T_O] = real(v->rates.launch_ns),
-        [T_W] = real(v->rates.link_bytes_per_s),
-        [T_BALANCE] = real(v->optimum.balance_bytes),
-        [T_HIDDEN] = real(v->optimum.hidden_bytes),
-        [T_EQUAL] = real(v->optimum.bytes),
-        [T_REPORT] = real(v->optimum.report_bytes),
-        [T_REGIME] =
-            text(v->optimum.regime == PK_BUCKET_COMPUTE_BOUND ? "compute-bound" : "communication-bound"),
-    };
-    pk_out_row(out, row);
+    struct pk_row *row = pk_row_begin(out);
+    pk_put_int(row, "ranks", q->ranks);
+    put_finite(row, "gradient_bytes", v->rates.gradient_bytes);
+    put_finite(row, "produced_bytes_per_s", v->rates.produced_bytes_per_s);
+    put_finite(row, "launch_ns", v->rates.launch_ns);
+    put_finite(row, "link_bytes_per_s", v->rates.link_bytes_per_s);
+    put_finite(row, "balance_bytes", v->optimum.balance_bytes);
+    put_finite(row, "hidden_bytes", v->optimum.hidden_bytes);
+    put_finite(row, "general_bytes", v->optimum.bytes);
+    put_finite(row, "report_bytes", v->optimum.report_bytes);
+    pk_put_text(row, "regime",
+                v->optimum.regime == PK_BUCKET_COMPUTE_BOUND ? "compute-bound" : "communication-bound");
+    pk_row_end(row);
 }
 
 static void print(struct pk_out *out, const struct pk_bucket_question *q, const struct pk_bucket_advice *v,
                   size_t n)
 {
-    pk_out_table(out, "bucket", "Which bucket size to choose", advice_columns, ADVICE_COLUMNS);
+    pk_out_table(out, "bucket", "Which bucket size to choose", PK_COLUMNS(advice_columns));
     for (size_t i = 0; i < n; i++)
         print_choices(out, &q[i], &v[i]);
     pk_out_note(out, "Exposed: communication behind the end of backward, by the model; simulated: the same, "
                      "sent over a virtual "
                      "link. Total: backward and what is exposed.");
     pk_out_note(out, "The least possible: any division of the tensors into buckets, not of equal size.");
-    pk_out_table(out, "terms", "Why (docs/ddp-bucket.md)", term_columns, TERM_COLUMNS);
+    pk_out_table(out, "terms", "Why (docs/ddp-bucket.md)", PK_COLUMNS(term_columns));
     for (size_t i = 0; i < n; i++)
         print_terms(out, &q[i], &v[i]);
 }

@@ -6,32 +6,20 @@
 #include <math.h>
 #include <string.h>
 
-enum { VARIANT, VALUE, PLACE, REGION, COUNTER, GROUP, UNIT, DEVICE, AXES, BASE, NEW, RATIO, COLUMNS };
-
-static const struct pk_column columns[COLUMNS] = {
-    [VARIANT] = {.key = "variant", .heading = "Variant", .left = true},
-    [VALUE] = {.key = "value", .heading = "Value", .left = true, .machine = true},
-    [PLACE] = {.key = "case", .heading = "Case", .left = true},
-    [REGION] = {.key = "region", .heading = "Region", .left = true},
-    [COUNTER] = {.key = "counter", .heading = "Counter", .left = true},
-    [GROUP] = {.key = "group", .heading = "Group", .left = true, .optional = 1},
-    [UNIT] = {.key = "unit", .heading = "Unit", .left = true, .machine = true},
-    [DEVICE] = {.key = "device", .heading = "Device", .left = true, .machine = true},
-    [AXES] = {.key = "axes", .heading = "Axes", .left = true, .json = true, .machine = true},
-    [BASE] = {.key = "base", .heading = "Base", .decimals = -1},
-    [NEW] = {.key = "new", .heading = "New", .decimals = -1},
-    [RATIO] = {.key = "ratio", .heading = "New / base", .decimals = 3},
+static const struct pk_column columns[] = {
+    {.key = "variant", .heading = "Variant", .left = true},
+    {.key = "value", .heading = "Value", .left = true, .machine = true},
+    {.key = "case", .heading = "Case", .left = true},
+    {.key = "region", .heading = "Region", .left = true},
+    {.key = "counter", .heading = "Counter", .left = true},
+    {.key = "group", .heading = "Group", .left = true, .optional = 1},
+    {.key = "unit", .heading = "Unit", .left = true, .machine = true},
+    {.key = "device", .heading = "Device", .left = true, .machine = true},
+    {.key = "axes", .heading = "Axes", .left = true, .json = true, .machine = true},
+    {.key = "base", .heading = "Base", .decimals = -1},
+    {.key = "new", .heading = "New", .decimals = -1},
+    {.key = "ratio", .heading = "New / base", .decimals = 3},
 };
-
-static struct pk_cell text(const char *s)
-{
-    return (struct pk_cell){.type = s && *s ? PK_CELL_TEXT : PK_CELL_NULL, .s = s};
-}
-
-static struct pk_cell real(double f)
-{
-    return (struct pk_cell){.type = PK_CELL_REAL, .f = f};
-}
 
 static bool is_of(const struct pk_compared *c, const char *unit)
 {
@@ -41,43 +29,43 @@ static bool is_of(const struct pk_compared *c, const char *unit)
 static void begin_table(struct pk_out *out, const struct pk_comparison *c, const char *by, const char *unit,
                         struct pk_arena *a)
 {
-    struct pk_column cols[COLUMNS];
+    const size_t n = sizeof columns / sizeof *columns;
+    struct pk_column *cols = pk_columns_copy(a, columns, n), *value = pk_column_of(cols, n, "value");
     double least = INFINITY;
     for (size_t i = 0; i < c->n; i++)
         if (is_of(&c->v[i], unit))
             least = fmin(least, fmin(c->v[i].base->median, c->v[i].new_->median));
-    memcpy(cols, columns, sizeof cols);
-    pk_value_column(&cols[BASE], unit, least, a);
-    pk_value_column(&cols[NEW], unit, least, a);
+    pk_value_column(pk_column_of(cols, n, "base"), unit, least, a);
+    pk_value_column(pk_column_of(cols, n, "new"), unit, least, a);
     if (by) {
-        cols[VALUE].heading = by;
-        cols[VALUE].machine = false;
-        cols[VARIANT].machine = strcmp(by, "variant") == 0;
+        value->heading = by;
+        value->machine = false;
+        pk_column_of(cols, n, "variant")->machine = strcmp(by, "variant") == 0;
     }
     pk_out_table(out, pk_printf(a, "counters%s", pk_key_tail(unit, a)),
                  by ? pk_printf(a, "Counters, each %s against %s", by, c->base_value)
                     : "Counters, new against base",
-                 cols, COLUMNS);
+                 cols, n);
 }
 
 static void count_row(struct pk_out *out, const struct pk_compared *p, struct pk_arena *a)
 {
     const struct pk_figures *f = p->new_;
     const size_t region = strcspn(f->metric, "."), group = *f->class ? strlen(f->class) + 1 : 0;
-    pk_out_row(out, (struct pk_cell[COLUMNS]){
-                        [VARIANT] = text(f->variant),
-                        [VALUE] = text(p->value),
-                        [PLACE] = text(p->place),
-                        [REGION] = text(pk_strndup(a, f->metric, region)),
-                        [COUNTER] = text(f->metric + region + 1 + group),
-                        [GROUP] = text(f->class),
-                        [UNIT] = text(f->unit),
-                        [DEVICE] = text(f->device),
-                        [AXES] = text(f->axes),
-                        [BASE] = real(p->base->median),
-                        [NEW] = real(f->median),
-                        [RATIO] = real(p->ratio.ratio),
-                    });
+    struct pk_row *row = pk_row_begin(out);
+    pk_put_nonempty(row, "variant", f->variant);
+    pk_put_nonempty(row, "value", p->value);
+    pk_put_nonempty(row, "case", p->place);
+    pk_put_nonempty(row, "region", pk_strndup(a, f->metric, region));
+    pk_put_nonempty(row, "counter", f->metric + region + 1 + group);
+    pk_put_nonempty(row, "group", f->class);
+    pk_put_nonempty(row, "unit", f->unit);
+    pk_put_nonempty(row, "device", f->device);
+    pk_put_nonempty(row, "axes", f->axes);
+    pk_put_real(row, "base", p->base->median);
+    pk_put_real(row, "new", f->median);
+    pk_put_real(row, "ratio", p->ratio.ratio);
+    pk_row_end(row);
 }
 
 void pk_compare_print_counters(struct pk_out *out, const struct pk_comparison *c, const char *by,

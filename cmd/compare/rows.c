@@ -10,23 +10,6 @@
 #include <math.h>
 #include <string.h>
 
-#define COUNT(v) (sizeof(v) / sizeof *(v))
-
-static struct pk_cell text(const char *s)
-{
-    return (struct pk_cell){.type = s && *s ? PK_CELL_TEXT : PK_CELL_NULL, .s = s};
-}
-
-static struct pk_cell whole(int64_t i)
-{
-    return (struct pk_cell){.type = PK_CELL_INT, .i = i};
-}
-
-static struct pk_cell real(double f)
-{
-    return (struct pk_cell){.type = PK_CELL_REAL, .f = f};
-}
-
 /* --- the runs ------------------------------------------------------------------------------------------------- */
 
 static const struct pk_column run_columns[] = {
@@ -44,14 +27,23 @@ static const struct pk_column run_columns[] = {
 
 void pk_compare_begin_runs(struct pk_out *out)
 {
-    pk_out_table(out, "runs", "Compared", run_columns, COUNT(run_columns));
+    pk_out_table(out, "runs", "Compared", PK_COLUMNS(run_columns));
 }
 
 void pk_compare_run_row(struct pk_out *out, const char *side, const struct pk_run_facts *r)
 {
-    pk_out_row(out, (struct pk_cell[]){text(side), text(r->entry), whole(r->run_id), text(r->label),
-                                       text(r->started_at), text(r->git_commit), text(r->version),
-                                       text(r->status), whole(r->cases), whole(r->cases_ok)});
+    struct pk_row *row = pk_row_begin(out);
+    pk_put_nonempty(row, "side", side);
+    pk_put_nonempty(row, "entry", r->entry);
+    pk_put_int(row, "run_id", r->run_id);
+    pk_put_nonempty(row, "label", r->label);
+    pk_put_nonempty(row, "started_at", r->started_at);
+    pk_put_nonempty(row, "git_commit", r->git_commit);
+    pk_put_nonempty(row, "version", r->version);
+    pk_put_nonempty(row, "status", r->status);
+    pk_put_int(row, "cases", r->cases);
+    pk_put_int(row, "cases_ok", r->cases_ok);
+    pk_row_end(row);
 }
 
 void pk_compare_print_differences(struct pk_out *out, const char *const *differences, size_t n, bool refused,
@@ -67,72 +59,38 @@ void pk_compare_print_differences(struct pk_out *out, const char *const *differe
 
 /* --- the pairs ------------------------------------------------------------------------------------------------ */
 
-enum {
-    ROW,
-    ENTRY,
-    EXPERIMENT,
-    VARIANT,
-    VALUE,
-    PLACE,
-    METRIC,
-    UNIT,
-    DIRECTION,
-    DEVICE,
-    AXES,
-    BASE,
-    NEW,
-    RATIO,
-    LOW,
-    HIGH,
-    SPEEDUP,
-    VERDICT,
-    SEES,
-    NEEDS,
-    P,
-    P_ADJUSTED,
-    REASON,
-    DISTURBED,
-    DIFFERENCE,
-    DIFFERENCE_LOW,
-    DIFFERENCE_HIGH,
-    BASE_N,
-    NEW_N,
-    CASES,
-    COLUMNS
-};
-
-static const struct pk_column columns[COLUMNS] = {
-    [ROW] = {.key = "row", .heading = "Row", .left = true, .machine = true}, /* "case" or "geomean" */
-    [ENTRY] = {.key = "entry", .heading = "Entry", .left = true},
-    [EXPERIMENT] = {.key = "experiment", .heading = "Experiment", .left = true, .machine = true},
-    [VARIANT] = {.key = "variant", .heading = "Variant", .left = true},
-    [VALUE] = {.key = "value", .heading = "Value", .left = true, .machine = true},
-    [PLACE] = {.key = "case", .heading = "Case", .left = true},
-    [METRIC] = {.key = "metric", .heading = "Metric", .left = true},
-    [UNIT] = {.key = "unit", .heading = "Unit", .left = true, .machine = true},
-    [DIRECTION] = {.key = "direction", .heading = "Direction", .left = true, .machine = true},
-    [DEVICE] = {.key = "device", .heading = "Device", .left = true, .machine = true},
-    [AXES] = {.key = "axes", .heading = "Axes", .left = true, .json = true, .machine = true},
-    [BASE] = {.key = "base", .heading = "Base", .decimals = -1},
-    [NEW] = {.key = "new", .heading = "New", .decimals = -1},
-    [RATIO] = {.key = "ratio", .heading = "New / base", .decimals = 3},
-    [LOW] = {.key = "ratio_low", .heading = "95 % from", .decimals = 3, .optional = 3},
-    [HIGH] = {.key = "ratio_high", .heading = "to", .decimals = 3, .optional = 3},
-    [SPEEDUP] = {.key = "speedup", .heading = "Speed-up", .decimals = 2, .optional = 2},
-    [VERDICT] = {.key = "verdict", .heading = "Verdict", .left = true},
-    [SEES] = {.key = "mde", .heading = "MDE (%)", .scale = 0.01, .decimals = 1, .optional = 1},
-    [NEEDS] = {.key = "needed", .heading = "Needs more", .decimals = -1, .optional = 1},
-    [P] = {.key = "p", .heading = "p", .decimals = 4, .machine = true},
-    [P_ADJUSTED] = {.key = "p_adjusted", .heading = "p adjusted", .decimals = 4, .machine = true},
-    [REASON] = {.key = "reason", .heading = "Why", .left = true, .machine = true},
-    [DISTURBED] = {.key = "disturbed", .heading = "Disturbed", .decimals = -1, .machine = true},
+static const struct pk_column columns[] = {
+    {.key = "row", .heading = "Row", .left = true, .machine = true}, /* "case" or "geomean" */
+    {.key = "entry", .heading = "Entry", .left = true},
+    {.key = "experiment", .heading = "Experiment", .left = true, .machine = true},
+    {.key = "variant", .heading = "Variant", .left = true},
+    {.key = "value", .heading = "Value", .left = true, .machine = true},
+    {.key = "case", .heading = "Case", .left = true},
+    {.key = "metric", .heading = "Metric", .left = true},
+    {.key = "unit", .heading = "Unit", .left = true, .machine = true},
+    {.key = "direction", .heading = "Direction", .left = true, .machine = true},
+    {.key = "device", .heading = "Device", .left = true, .machine = true},
+    {.key = "axes", .heading = "Axes", .left = true, .json = true, .machine = true},
+    {.key = "base", .heading = "Base", .decimals = -1},
+    {.key = "new", .heading = "New", .decimals = -1},
+    {.key = "ratio", .heading = "New / base", .decimals = 3},
+    {.key = "ratio_low", .heading = "95 % from", .decimals = 3, .optional = 3},
+    {.key = "ratio_high", .heading = "to", .decimals = 3, .optional = 3},
+    {.key = "speedup", .heading = "Speed-up", .decimals = 2, .optional = 2},
+    {.key = "verdict", .heading = "Verdict", .left = true},
+    {.key = "mde", .heading = "MDE (%)", .scale = 0.01, .decimals = 1, .optional = 1},
+    {.key = "needed", .heading = "Needs more", .decimals = -1, .optional = 1},
+    {.key = "p", .heading = "p", .decimals = 4, .machine = true},
+    {.key = "p_adjusted", .heading = "p adjusted", .decimals = 4, .machine = true},
+    {.key = "reason", .heading = "Why", .left = true, .machine = true},
+    {.key = "disturbed", .heading = "Disturbed", .decimals = -1, .machine = true},
     /* in place of a ratio, where a figure is not positive */
-    [DIFFERENCE] = {.key = "difference", .heading = "Difference", .machine = true},
-    [DIFFERENCE_LOW] = {.key = "difference_low", .heading = "from", .machine = true},
-    [DIFFERENCE_HIGH] = {.key = "difference_high", .heading = "to", .machine = true},
-    [BASE_N] = {.key = "base_invocations", .heading = "n base", .decimals = -1, .optional = 1},
-    [NEW_N] = {.key = "new_invocations", .heading = "n new", .decimals = -1, .optional = 1},
-    [CASES] = {.key = "cases", .heading = "Cases", .decimals = -1, .machine = true},
+    {.key = "difference", .heading = "Difference", .machine = true},
+    {.key = "difference_low", .heading = "from", .machine = true},
+    {.key = "difference_high", .heading = "to", .machine = true},
+    {.key = "base_invocations", .heading = "n base", .decimals = -1, .optional = 1},
+    {.key = "new_invocations", .heading = "n new", .decimals = -1, .optional = 1},
+    {.key = "cases", .heading = "Cases", .decimals = -1, .machine = true},
 };
 
 static double smallest(const struct pk_comparison *c, const char *unit)
@@ -157,96 +115,92 @@ static bool several_experiments(const struct pk_comparison *c)
 static void begin_table(struct pk_out *out, const struct pk_comparison *c, const char *by, const char *unit,
                         struct pk_arena *a)
 {
-    struct pk_column cols[COLUMNS];
-    memcpy(cols, columns, sizeof cols);
-    double least = smallest(c, unit);
-    pk_value_column(&cols[BASE], unit, least, a);
-    pk_value_column(&cols[NEW], unit, least, a);
+    const size_t n = sizeof columns / sizeof *columns;
+    struct pk_column *cols = pk_columns_copy(a, columns, n), *value = pk_column_of(cols, n, "value");
+    const double least = smallest(c, unit);
+    pk_value_column(pk_column_of(cols, n, "base"), unit, least, a);
+    pk_value_column(pk_column_of(cols, n, "new"), unit, least, a);
     if (strcmp(unit, "ns") != 0)
-        cols[SPEEDUP].heading = "Gain"; /* of bytes nothing becomes faster */
-    cols[ENTRY].machine = !c->v[0].entry;
-    cols[EXPERIMENT].machine = !several_experiments(c);
+        pk_column_of(cols, n, "speedup")->heading = "Gain"; /* of bytes nothing becomes faster */
+    pk_column_of(cols, n, "entry")->machine = !c->v[0].entry;
+    pk_column_of(cols, n, "experiment")->machine = !several_experiments(c);
     if (by) {
-        cols[VALUE].heading = by;
-        cols[VALUE].machine = false;
-        cols[VARIANT].machine = strcmp(by, "variant") == 0;
+        value->heading = by;
+        value->machine = false;
+        pk_column_of(cols, n, "variant")->machine = strcmp(by, "variant") == 0;
     }
     const char *title = by ? pk_printf(a, "Each %s against %s", by, c->base_value) : "New against base";
     if (*c->common)
         title = pk_printf(a, "%s, all with %s", title, c->common);
-    pk_out_table(out, pk_printf(a, "compare%s", pk_key_tail(unit, a)), title, cols, COLUMNS);
+    pk_out_table(out, pk_printf(a, "compare%s", pk_key_tail(unit, a)), title, cols, n);
 }
 
-static void ratio_cells(struct pk_cell *cells, const struct pk_ratio *r, double speedup)
+static void put_ratio(struct pk_row *row, const struct pk_ratio *r, double speedup)
 {
-    cells[RATIO] = real(r->ratio);
-    cells[LOW] = real(r->ci.lo);
-    cells[HIGH] = real(r->ci.hi);
-    cells[SPEEDUP] = real(speedup);
-    cells[P] = real(r->p);
+    pk_put_real(row, "ratio", r->ratio);
+    pk_put_real(row, "ratio_low", r->ci.lo);
+    pk_put_real(row, "ratio_high", r->ci.hi);
+    pk_put_real(row, "speedup", speedup);
+    pk_put_real(row, "p", r->p);
 }
 
 /* A worsening of more than ten times is no figure to plan with: of two wild pairs it would have forty digits. */
-static const double most_seen = 10;
+static const double largest_mde = 10;
 
-static void verdict_cells(struct pk_cell *cells, const struct pk_compared *p)
+static void put_decision(struct pk_row *row, const struct pk_decision *d)
 {
-    const struct pk_decision *d = &p->decision;
-    if (!p->judged)
-        return;
-    cells[VERDICT] = text(pk_verdict_name(d->verdict));
-    cells[REASON] = text(pk_reason_text(d->reason));
-    cells[P_ADJUSTED] = real(d->p_adjusted);
-    cells[DISTURBED] = whole((int64_t)d->disturbed);
-    if (!d->absolute && d->mde <= most_seen)
-        cells[SEES] = real(d->mde);
+    pk_put_nonempty(row, "verdict", pk_verdict_name(d->verdict));
+    if (!d->absolute && d->mde <= largest_mde)
+        pk_put_real(row, "mde", d->mde);
     if (d->needed && d->needed != PK_PAIRS_NEVER)
-        cells[NEEDS] = whole((int64_t)d->needed);
+        pk_put_int(row, "needed", (int64_t)d->needed);
+    pk_put_real(row, "p_adjusted", d->p_adjusted);
+    pk_put_nonempty(row, "reason", pk_reason_text(d->reason));
+    pk_put_int(row, "disturbed", (int64_t)d->disturbed);
     if (!d->absolute || isnan(d->ratio))
         return;
-    cells[DIFFERENCE] = real(d->ratio);
-    cells[DIFFERENCE_LOW] = real(d->ci.lo);
-    cells[DIFFERENCE_HIGH] = real(d->ci.hi);
+    pk_put_real(row, "difference", d->ratio);
+    pk_put_real(row, "difference_low", d->ci.lo);
+    pk_put_real(row, "difference_high", d->ci.hi);
 }
 
 static void pair_row(struct pk_out *out, const struct pk_compared *p)
 {
     const struct pk_figures *f = p->new_;
-    struct pk_cell cells[COLUMNS] = {
-        [ROW] = text("case"),
-        [ENTRY] = text(p->entry),
-        [EXPERIMENT] = text(f->experiment),
-        [VARIANT] = text(f->variant),
-        [VALUE] = text(p->value),
-        [PLACE] = text(p->place),
-        [METRIC] = text(f->metric),
-        [UNIT] = text(f->unit),
-        [DIRECTION] = text(f->direction),
-        [DEVICE] = text(f->device),
-        [AXES] = text(f->axes),
-        [BASE] = real(p->base->median),
-        [NEW] = real(f->median),
-        [BASE_N] = whole((int64_t)p->base->n),
-        [NEW_N] = whole((int64_t)f->n),
-    };
-    ratio_cells(cells, &p->ratio, p->speedup);
-    verdict_cells(cells, p);
-    pk_out_row(out, cells);
+    struct pk_row *row = pk_row_begin(out);
+    pk_put_text(row, "row", "case");
+    pk_put_nonempty(row, "entry", p->entry);
+    pk_put_nonempty(row, "experiment", f->experiment);
+    pk_put_nonempty(row, "variant", f->variant);
+    pk_put_nonempty(row, "value", p->value);
+    pk_put_nonempty(row, "case", p->place);
+    pk_put_nonempty(row, "metric", f->metric);
+    pk_put_nonempty(row, "unit", f->unit);
+    pk_put_nonempty(row, "direction", f->direction);
+    pk_put_nonempty(row, "device", f->device);
+    pk_put_nonempty(row, "axes", f->axes);
+    pk_put_real(row, "base", p->base->median);
+    pk_put_real(row, "new", f->median);
+    put_ratio(row, &p->ratio, p->speedup);
+    if (p->judged)
+        put_decision(row, &p->decision);
+    pk_put_int(row, "base_invocations", (int64_t)p->base->n);
+    pk_put_int(row, "new_invocations", (int64_t)f->n);
+    pk_row_end(row);
 }
 
 static void mean_row(struct pk_out *out, const struct pk_compare_mean *m, struct pk_arena *a)
 {
-    struct pk_cell cells[COLUMNS] = {
-        [ROW] = text("geomean"),
-        [VALUE] = text(m->value),
-        [PLACE] = text(pk_printf(a, "geomean of %s", pk_plural(m->cases, "case", a))),
-        [METRIC] = text(m->metric),
-        [UNIT] = text(m->unit),
-        [DIRECTION] = text(m->direction),
-        [CASES] = whole((int64_t)m->cases),
-    };
-    ratio_cells(cells, &m->ratio, m->speedup);
-    pk_out_row(out, cells);
+    struct pk_row *row = pk_row_begin(out);
+    pk_put_text(row, "row", "geomean");
+    pk_put_nonempty(row, "value", m->value);
+    pk_put_text(row, "case", pk_printf(a, "geomean of %s", pk_plural(m->cases, "case", a)));
+    pk_put_nonempty(row, "metric", m->metric);
+    pk_put_nonempty(row, "unit", m->unit);
+    pk_put_nonempty(row, "direction", m->direction);
+    put_ratio(row, &m->ratio, m->speedup);
+    pk_put_int(row, "cases", (int64_t)m->cases);
+    pk_row_end(row);
 }
 
 static void unit_table(struct pk_out *out, const struct pk_comparison *c, const char *by, const char *unit,
@@ -374,9 +328,16 @@ static const struct pk_column failure_columns[] = {
 void pk_failures_print(const struct pk_failure *v, size_t n, struct pk_out *out)
 {
     if (n)
-        pk_out_table(out, "not_compared", "Not compared", failure_columns, COUNT(failure_columns));
-    for (size_t i = 0; i < n; i++)
-        pk_out_row(out,
-                   (struct pk_cell[]){text(v[i].side), text(v[i].entry), text(v[i].variant), text(v[i].axes),
-                                      text(v[i].metric), text(v[i].status), text(v[i].message)});
+        pk_out_table(out, "not_compared", "Not compared", PK_COLUMNS(failure_columns));
+    for (size_t i = 0; i < n; i++) {
+        struct pk_row *row = pk_row_begin(out);
+        pk_put_nonempty(row, "side", v[i].side);
+        pk_put_nonempty(row, "entry", v[i].entry);
+        pk_put_nonempty(row, "variant", v[i].variant);
+        pk_put_nonempty(row, "axes", v[i].axes);
+        pk_put_nonempty(row, "metric", v[i].metric);
+        pk_put_nonempty(row, "status", v[i].status);
+        pk_put_nonempty(row, "message", v[i].message);
+        pk_row_end(row);
+    }
 }

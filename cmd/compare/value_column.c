@@ -41,7 +41,7 @@ const char *pk_key_tail(const char *unit, struct pk_arena *a)
 void pk_value_column(struct pk_column *col, const char *unit, double least, struct pk_arena *a)
 {
     const struct pk_unit *u = display_unit(unit, least);
-    col->key = pk_printf(a, "%s%s", col->key, pk_key_tail(unit, a));
+    col->tail = pk_key_tail(unit, a);
     if (u) {
         col->heading = pk_printf(a, "%s (%s)", col->heading, strcmp(u->shown, "us") ? u->shown : "µs");
         col->scale = u->scale;

@@ -35,11 +35,6 @@ static const struct pk_opt options[] = {
     {0},
 };
 
-static struct pk_cell text(const char *s)
-{
-    return (struct pk_cell){.type = s ? PK_CELL_TEXT : PK_CELL_NULL, .s = s};
-}
-
 static const struct pk_column row_columns[] = {
     {.key = "name", .heading = "What", .left = true},
     {.key = "state", .heading = "State", .left = true},
@@ -165,16 +160,19 @@ static enum pk_code print_rows(struct doctor *d, struct pk_err *err)
 {
     const struct doctor_options *o = d->app->options;
     d->unmet = pk_new_n(d->app->arena, struct pk_unmet, o->require.n + 1);
-    pk_out_table(d->app->out, "doctor", "What can be measured here", row_columns, COUNT(row_columns));
+    pk_out_table(d->app->out, "doctor", "What can be measured here", PK_COLUMNS(row_columns));
     for (const struct pk_doctor_row *r = pk_doctor_rows; r->name; r++) {
         struct pk_finding f = r->look(d);
         if (f.state != FOUND_OK)
             pk_doctor_unmet(d, r->name, f.found, f.advice);
         if (f.state != FOUND_OK && pk_doctor_said(d, r->name, f.found, f.advice))
             continue;
-        pk_out_row(d->app->out,
-                   (struct pk_cell[]){text(r->name), text(states[f.state]),
-                                      text(pk_doctor_words(d, f.found, f.advice)), text(f.advice)});
+        struct pk_row *row = pk_row_begin(d->app->out);
+        pk_put_text(row, "name", r->name);
+        pk_put_text(row, "state", states[f.state]);
+        pk_put_text(row, "found", pk_doctor_words(d, f.found, f.advice));
+        pk_put_text(row, "advice", f.advice);
+        pk_row_end(row);
     }
     pk_doctor_note_said(d);
     return pk_doctor_sources(d, err) ? err->code : judge(d, err);
@@ -195,25 +193,44 @@ static const struct pk_column ceiling_columns[] = {
     {.key = "doubtful", .machine = true},
 };
 
-enum { FIRST_RATE = 1, LAST_RATE = 3 }; /* in FLOP/s, of one unit */
-
-static const struct pk_column *ceiling_columns_for(const struct pk_ceilings *top, struct pk_arena *a)
+/* Rates in FLOP/s have one unit. */
+static void begin_ceilings(struct pk_out *out, const struct pk_ceilings *top, struct pk_arena *a)
 {
-    struct pk_column *cols = pk_new_n(a, struct pk_column, COUNT(ceiling_columns));
+    static const char *const rates[] = {"fp32_flops_per_s", "tf32_flops_per_s", "bf16_flops_per_s"};
+    const size_t n = COUNT(ceiling_columns);
     const double most = fmax(top->fp32_flops_per_s, fmax(top->tf32_flops_per_s, top->bf16_flops_per_s));
     const struct pk_unit *u = pk_unit_fit("flops_per_s", "GFLOP/s TFLOP/s", most);
-    memcpy(cols, ceiling_columns, sizeof ceiling_columns);
-    for (size_t i = FIRST_RATE; i <= LAST_RATE; i++) {
-        cols[i].heading = pk_printf(a, "%s (%s)", cols[i].heading, u->shown);
-        cols[i].scale = u->scale;
+    struct pk_column *cols = pk_columns_copy(a, ceiling_columns, n);
+    for (size_t i = 0; i < COUNT(rates); i++) {
+        struct pk_column *c = pk_column_of(cols, n, rates[i]);
+        c->heading = pk_printf(a, "%s (%s)", c->heading, u->shown);
+        c->scale = u->scale;
     }
-    return cols;
+    pk_out_table(out, "ceilings", "Best rates ever measured here", cols, n);
 }
 
-/* 0: nobody knows. */
-static struct pk_cell real(double f)
+static void put_known(struct pk_row *row, const char *key, double rate)
 {
-    return (struct pk_cell){.type = f > 0 ? PK_CELL_REAL : PK_CELL_NULL, .f = f};
+    pk_put_real(row, key, rate > 0 ? rate : NAN);
+}
+
+static void ceilings_row(struct pk_out *out, const char *key, const struct pk_ceilings_known *known)
+{
+    const struct pk_ceilings *top = &known->top, *sheet = &known->sheet;
+    struct pk_row *row = pk_row_begin(out);
+    pk_put_text(row, "device", key);
+    put_known(row, "fp32_flops_per_s", top->fp32_flops_per_s);
+    put_known(row, "tf32_flops_per_s", top->tf32_flops_per_s);
+    put_known(row, "bf16_flops_per_s", top->bf16_flops_per_s);
+    put_known(row, "exp_per_s", top->exp_per_s);
+    put_known(row, "memory_bytes_per_s", top->memory_bytes_per_s);
+    put_known(row, "copy_bytes_per_s", top->copy_bytes_per_s);
+    put_known(row, "cache_bytes", top->cache_bytes);
+    put_known(row, "sheet_fp32_flops_per_s", sheet->fp32_flops_per_s);
+    put_known(row, "sheet_tf32_flops_per_s", sheet->tf32_flops_per_s);
+    put_known(row, "sheet_bf16_flops_per_s", sheet->bf16_flops_per_s);
+    pk_put_text(row, "doubtful", known->doubtful);
+    pk_row_end(row);
 }
 
 static enum pk_code check_device(const char *device, const struct pk_device_options *o, struct pk_err *err)
@@ -264,16 +281,8 @@ static enum pk_code measure_ceilings(struct doctor *d, struct pk_err *err)
     pk_store_close(s);
     if (rc)
         return rc;
-    const struct pk_ceilings *top = &known.top;
-    pk_out_table(d->app->out, "ceilings", "Best rates ever measured here", ceiling_columns_for(top, a),
-                 COUNT(ceiling_columns));
-    pk_out_row(d->app->out, (struct pk_cell[]){text(pk_ceilings_key(d->device, &d->device_options, a)),
-                                               real(top->fp32_flops_per_s), real(top->tf32_flops_per_s),
-                                               real(top->bf16_flops_per_s), real(top->exp_per_s),
-                                               real(top->memory_bytes_per_s), real(top->copy_bytes_per_s),
-                                               real(top->cache_bytes), real(known.sheet.fp32_flops_per_s),
-                                               real(known.sheet.tf32_flops_per_s),
-                                               real(known.sheet.bf16_flops_per_s), text(known.doubtful)});
+    begin_ceilings(d->app->out, &known.top, a);
+    ceilings_row(d->app->out, pk_ceilings_key(d->device, &d->device_options, a), &known);
     note_sheet(d, &known);
     if (known.doubtful)
         pk_out_note(d->app->out,

@@ -8,11 +8,6 @@
 
 enum { PATIENCE_S = 60 }; /* for one source: a GPU's context alone may take many seconds */
 
-static struct pk_cell text(const char *s)
-{
-    return (struct pk_cell){.type = s ? PK_CELL_TEXT : PK_CELL_NULL, .s = s};
-}
-
 static const struct pk_column columns[] = {
     {.key = "name", .heading = "Source", .left = true},
     {.key = "state", .heading = "State", .left = true},
@@ -29,18 +24,20 @@ static const char *const states[] = {
 
 static void print(struct doctor *d, const struct pk_source *s, const struct pk_source_found *f)
 {
-    pk_out_row(d->app->out, (struct pk_cell[]){text(s->name),
-                                               text(states[f->state]),
-                                               text(pk_doctor_words(d, f->why, f->fix)),
-                                               {.type = f->error ? PK_CELL_INT : PK_CELL_NULL, .i = f->error},
-                                               text(f->fix)});
+    struct pk_row *row = pk_row_begin(d->app->out);
+    pk_put_text(row, "name", s->name);
+    pk_put_text(row, "state", states[f->state]);
+    pk_put_text(row, "found", pk_doctor_words(d, f->why, f->fix));
+    if (f->error)
+        pk_put_int(row, "error", f->error);
+    pk_put_text(row, "advice", f->fix);
+    pk_row_end(row);
 }
 
 enum pk_code pk_doctor_sources(struct doctor *d, struct pk_err *err)
 {
     enum pk_code rc = PK_OK;
-    pk_out_table(d->app->out, "sources", "What can be counted here", columns,
-                 sizeof columns / sizeof *columns);
+    pk_out_table(d->app->out, "sources", "What can be counted here", PK_COLUMNS(columns));
     for (const struct pk_source *const *s = pk_sources; !rc && *s; s++) {
         const bool required = pk_doctor_requires(d, (*s)->name);
         struct pk_source_found f;

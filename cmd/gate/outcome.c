@@ -10,11 +10,6 @@
 
 #include <string.h>
 
-static struct pk_cell text(const char *s)
-{
-    return (struct pk_cell){.type = s && *s ? PK_CELL_TEXT : PK_CELL_NULL, .s = s};
-}
-
 /* --- the tables -------------------------------------------------------------------------------------------------------- */
 
 static const struct pk_column gate_columns[] = {
@@ -30,19 +25,22 @@ static const struct pk_column gate_columns[] = {
     {.key = "elapsed_ns", .heading = "Took (s)", .scale = 1e9, .decimals = 1},
 };
 
-static struct pk_cell whole(size_t n)
-{
-    return (struct pk_cell){.type = PK_CELL_INT, .i = (int64_t)n};
-}
-
 static void print_answer(const struct gate *g, struct pk_out *out)
 {
     const struct pk_verdicts v = pk_compare_count(&g->result.comparison);
-    pk_out_table(out, "gate", "Gate", gate_columns, sizeof gate_columns / sizeof *gate_columns);
-    pk_out_row(out, (struct pk_cell[]){
-                        text(g->answer), whole(v.rows), whole(v.of[PK_SLOWER]), whole(v.of[PK_FASTER]),
-                        whole(v.of[PK_SAME]), whole(v.of[PK_UNDECIDED]), whole(v.of[PK_UNSTABLE]),
-                        whole(v.of[PK_UNREPLICATED]), whole(g->result.pairs), whole(g->elapsed_ns)});
+    pk_out_table(out, "gate", "Gate", PK_COLUMNS(gate_columns));
+    struct pk_row *row = pk_row_begin(out);
+    pk_put_nonempty(row, "answer", g->answer);
+    pk_put_int(row, "rows", (int64_t)v.rows);
+    pk_put_int(row, "slower", (int64_t)v.of[PK_SLOWER]);
+    pk_put_int(row, "faster", (int64_t)v.of[PK_FASTER]);
+    pk_put_int(row, "same", (int64_t)v.of[PK_SAME]);
+    pk_put_int(row, "undecided", (int64_t)v.of[PK_UNDECIDED]);
+    pk_put_int(row, "unstable", (int64_t)v.of[PK_UNSTABLE]);
+    pk_put_int(row, "unreplicated", (int64_t)v.of[PK_UNREPLICATED]);
+    pk_put_int(row, "pairs", (int64_t)g->result.pairs);
+    pk_put_int(row, "elapsed_ns", (int64_t)g->elapsed_ns);
+    pk_row_end(row);
     if (g->result.comparison.n)
         pk_gate_note_noise(g, out);
 }

@@ -89,9 +89,18 @@ enum pk_code pk_gate_within(const struct gate_entry *e, struct pk_err *err)
 
 /* --- the plan ------------------------------------------------------------------------------------------------------- */
 
-static struct pk_cell text(const char *s)
+/* An experiment's case, or a command. */
+static void plan_row(struct pk_out *out, const struct gate_entry *e, const char *experiment,
+                     const char *variant, const char *axes)
 {
-    return (struct pk_cell){.type = s && *s ? PK_CELL_TEXT : PK_CELL_NULL, .s = s};
+    struct pk_row *row = pk_row_begin(out);
+    pk_put_nonempty(row, "entry", e->in_suite ? e->in_suite->name : NULL);
+    pk_put_nonempty(row, "experiment", experiment);
+    pk_put_nonempty(row, "variant", variant);
+    pk_put_nonempty(row, "axes", axes);
+    pk_put_nonempty(row, "a", e->o->a);
+    pk_put_nonempty(row, "b", e->o->b);
+    pk_row_end(row);
 }
 
 void pk_gate_print_plan(const struct gate *g)
@@ -105,19 +114,15 @@ void pk_gate_print_plan(const struct gate *g)
         {.key = "b", .heading = "New", .left = true},
     };
     struct pk_out *out = g->app->out;
-    pk_out_table(out, "gate_plan", "Both sides of each would be measured", columns,
-                 sizeof columns / sizeof *columns);
+    pk_out_table(out, "gate_plan", "Both sides of each would be measured", PK_COLUMNS(columns));
     for (size_t i = 0; i < g->n_entries; i++) {
         const struct gate_entry *e = &g->entries[i];
-        const struct pk_cell name = text(e->in_suite ? e->in_suite->name : NULL), a = text(e->o->a),
-                             b = text(e->o->b);
         if (!e->probe)
-            pk_out_row(out, (struct pk_cell[]){name, text("exec"), text(e->o->name), {0}, a, b});
+            plan_row(out, e, "exec", e->o->name, NULL);
         for (size_t c = 0; e->probe && c < g->samples.n_cases; c++)
             if (g->samples.cases[c].part == i) {
                 const struct pk_case_info *info = &g->samples.cases[c].info;
-                pk_out_row(out, (struct pk_cell[]){name, text(info->experiment), text(info->variant),
-                                                   text(info->axes), a, b});
+                plan_row(out, e, info->experiment, info->variant, info->axes);
             }
     }
     pk_gate_note_unknown(g, out);

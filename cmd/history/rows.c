@@ -12,25 +12,10 @@
 
 enum { MOST_SERIES = 20, MOST_LINES = 40, BAR = 16, SPARK = 40, DATE = 10 };
 
-static struct pk_cell text(const char *s)
-{
-    return (struct pk_cell){.type = s && *s ? PK_CELL_TEXT : PK_CELL_NULL, .s = s};
-}
-
-static struct pk_cell whole(int64_t i)
-{
-    return (struct pk_cell){.type = PK_CELL_INT, .i = i};
-}
-
-static struct pk_cell real(double f)
-{
-    return (struct pk_cell){.type = PK_CELL_REAL, .f = f};
-}
-
 /* People do not read a thousandth of a percent. */
-static struct pk_cell change_cell(double change, const struct pk_history_view *view)
+static double shown_change(double change, const struct pk_history_view *view)
 {
-    return real(view->people ? round(1000 * change) / 1000 + 0.0 : change);
+    return view->people ? round(1000 * change) / 1000 + 0.0 : change;
 }
 
 static int64_t run_id(const struct pk_history_view *view, const struct pk_history_series *s, size_t point)
@@ -40,41 +25,22 @@ static int64_t run_id(const struct pk_history_view *view, const struct pk_histor
 
 /* --- all series ------------------------------------------------------------------------------------------------------- */
 
-enum {
-    VARIANT,
-    PLACE,
-    METRIC,
-    UNIT,
-    DIRECTION,
-    DEVICE,
-    AXES,
-    SETUP,
-    RUNS,
-    FIRST_RUN,
-    LAST_RUN,
-    STEPS,
-    CHANGE,
-    WORDS,
-    SPARKLINE,
-    SERIES_COLUMNS
-};
-
-static const struct pk_column series_columns[SERIES_COLUMNS] = {
-    [VARIANT] = {.key = "variant", .heading = "Variant", .left = true},
-    [PLACE] = {.key = "case", .heading = "Case", .left = true},
-    [METRIC] = {.key = "metric", .heading = "Metric", .left = true},
-    [UNIT] = {.key = "unit", .heading = "Unit", .left = true, .machine = true},
-    [DIRECTION] = {.key = "direction", .heading = "Direction", .left = true, .machine = true},
-    [DEVICE] = {.key = "device", .heading = "Device", .left = true, .machine = true},
-    [AXES] = {.key = "axes", .heading = "Axes", .left = true, .json = true, .machine = true},
-    [SETUP] = {.key = "setup", .heading = "Setup", .decimals = -1},
-    [RUNS] = {.key = "runs", .heading = "Runs", .decimals = -1},
-    [FIRST_RUN] = {.key = "first_run", .heading = "First", .decimals = -1, .machine = true},
-    [LAST_RUN] = {.key = "last_run", .heading = "Last", .decimals = -1, .machine = true},
-    [STEPS] = {.key = "steps", .heading = "Steps", .decimals = -1, .machine = true},
-    [CHANGE] = {.key = "change", .heading = "Last / first (%)", .scale = 0.01, .decimals = 1, .optional = 1},
-    [WORDS] = {.key = "words", .heading = "What happened", .left = true},
-    [SPARKLINE] = {.key = "plot", .heading = "Plot", .left = true, .optional = 2},
+static const struct pk_column series_columns[] = {
+    {.key = "variant", .heading = "Variant", .left = true},
+    {.key = "case", .heading = "Case", .left = true},
+    {.key = "metric", .heading = "Metric", .left = true},
+    {.key = "unit", .heading = "Unit", .left = true, .machine = true},
+    {.key = "direction", .heading = "Direction", .left = true, .machine = true},
+    {.key = "device", .heading = "Device", .left = true, .machine = true},
+    {.key = "axes", .heading = "Axes", .left = true, .json = true, .machine = true},
+    {.key = "setup", .heading = "Setup", .decimals = -1},
+    {.key = "runs", .heading = "Runs", .decimals = -1},
+    {.key = "first_run", .heading = "First", .decimals = -1, .machine = true},
+    {.key = "last_run", .heading = "Last", .decimals = -1, .machine = true},
+    {.key = "steps", .heading = "Steps", .decimals = -1, .machine = true},
+    {.key = "change", .heading = "Last / first (%)", .scale = 0.01, .decimals = 1, .optional = 1},
+    {.key = "words", .heading = "What happened", .left = true},
+    {.key = "plot", .heading = "Plot", .left = true, .optional = 2}, /* last: for people alone */
 };
 
 /* What a plot of points from `from` on spans: at least four times what is of interest, so that noise looks small. */
@@ -108,23 +74,24 @@ static void series_row(struct pk_out *out, const struct pk_history_series *s,
 {
     const struct pk_figures *f = s->newest;
     double first = s->points[0].f->median;
-    pk_out_row(out, (struct pk_cell[SERIES_COLUMNS]){
-                        [VARIANT] = text(f->variant),
-                        [PLACE] = text(s->place),
-                        [METRIC] = text(f->metric),
-                        [UNIT] = text(f->unit),
-                        [DIRECTION] = text(f->direction),
-                        [DEVICE] = text(f->device),
-                        [AXES] = text(f->axes),
-                        [SETUP] = whole((int64_t)s->setup),
-                        [RUNS] = whole((int64_t)s->n),
-                        [FIRST_RUN] = whole(run_id(view, s, 0)),
-                        [LAST_RUN] = whole(run_id(view, s, s->n - 1)),
-                        [STEPS] = whole((int64_t)s->n_steps),
-                        [CHANGE] = change_cell(first > 0 ? f->median / first - 1 : NAN, view),
-                        [WORDS] = text(pk_history_words(s, view->runs, view->min_effect, a)),
-                        [SPARKLINE] = text(view->people ? sparkline(s, view->min_effect, a) : NULL),
-                    });
+    struct pk_row *row = pk_row_begin(out);
+    pk_put_nonempty(row, "variant", f->variant);
+    pk_put_nonempty(row, "case", s->place);
+    pk_put_nonempty(row, "metric", f->metric);
+    pk_put_nonempty(row, "unit", f->unit);
+    pk_put_nonempty(row, "direction", f->direction);
+    pk_put_nonempty(row, "device", f->device);
+    pk_put_nonempty(row, "axes", f->axes);
+    pk_put_int(row, "setup", (int64_t)s->setup);
+    pk_put_int(row, "runs", (int64_t)s->n);
+    pk_put_int(row, "first_run", run_id(view, s, 0));
+    pk_put_int(row, "last_run", run_id(view, s, s->n - 1));
+    pk_put_int(row, "steps", (int64_t)s->n_steps);
+    pk_put_real(row, "change", shown_change(first > 0 ? f->median / first - 1 : NAN, view));
+    pk_put_nonempty(row, "words", pk_history_words(s, view->runs, view->min_effect, a));
+    if (view->people)
+        pk_put_nonempty(row, "plot", sparkline(s, view->min_effect, a));
+    pk_row_end(row);
 }
 
 /* "Setup 2 (4 runs, from run 11): cpu A → B; setting threads 2 → 4". */
@@ -151,13 +118,13 @@ static void setup_notes(struct pk_out *out, const struct pk_history *h, const st
 static void series_table(struct pk_out *out, const struct pk_history *h, const struct pk_history_view *view,
                          struct pk_arena *a)
 {
-    struct pk_column cols[SERIES_COLUMNS];
-    memcpy(cols, series_columns, sizeof cols);
-    cols[SETUP].machine = h->n_setups < 2;
+    const size_t n = sizeof series_columns / sizeof *series_columns;
+    struct pk_column *cols = pk_columns_copy(a, series_columns, n);
+    pk_column_of(cols, n, "setup")->machine = h->n_setups < 2;
     const char *title = pk_printf(a, "%s over its runs", view->experiment);
     if (*h->common)
         title = pk_printf(a, "%s, all with %s", title, h->common);
-    pk_out_table(out, "series", title, cols, view->people ? SERIES_COLUMNS : SPARKLINE);
+    pk_out_table(out, "series", title, cols, view->people ? n : n - 1);
     size_t shown = view->people && !view->all && h->n > MOST_SERIES ? MOST_SERIES : h->n;
     for (size_t i = 0; i < shown; i++)
         series_row(out, &h->v[i], view, a);
@@ -169,41 +136,22 @@ static void series_table(struct pk_out *out, const struct pk_history *h, const s
 
 /* --- one series --------------------------------------------------------------------------------------------------------- */
 
-enum {
-    RUN_VARIANT,
-    RUN_PLACE,
-    RUN_METRIC,
-    RUN_AXES,
-    RUN_SETUP,
-    RUN,
-    STARTED,
-    LABEL,
-    COMMIT,
-    MEDIAN,
-    HALF_WIDTH,
-    RUN_CHANGE,
-    STEP,
-    STEP_P,
-    BARS,
-    RUN_COLUMNS
-};
-
-static const struct pk_column run_columns[RUN_COLUMNS] = {
-    [RUN_VARIANT] = {.key = "variant", .heading = "Variant", .left = true, .machine = true},
-    [RUN_PLACE] = {.key = "case", .heading = "Case", .left = true, .machine = true},
-    [RUN_METRIC] = {.key = "metric", .heading = "Metric", .left = true, .machine = true},
-    [RUN_AXES] = {.key = "axes", .heading = "Axes", .left = true, .json = true, .machine = true},
-    [RUN_SETUP] = {.key = "setup", .heading = "Setup", .decimals = -1, .machine = true},
-    [RUN] = {.key = "run_id", .heading = "Run", .decimals = -1},
-    [STARTED] = {.key = "started_at", .heading = "Date (UTC)", .left = true, .optional = 3},
-    [LABEL] = {.key = "label", .heading = "Label", .left = true, .optional = 2},
-    [COMMIT] = {.key = "git_commit", .heading = "Commit", .left = true},
-    [MEDIAN] = {.key = "median", .heading = "Median", .decimals = -1},
-    [HALF_WIDTH] = {.key = "uncertainty", .heading = "± %", .scale = 0.01, .decimals = 1, .optional = 1},
-    [RUN_CHANGE] = {.key = "change", .heading = "Change (%)", .scale = 0.01, .decimals = 1},
-    [STEP] = {.key = "step", .heading = "Step (%)", .scale = 0.01, .decimals = 1},
-    [STEP_P] = {.key = "step_p", .heading = "p", .machine = true},
-    [BARS] = {.key = "plot", .heading = "Plot", .left = true, .optional = 4},
+static const struct pk_column run_columns[] = {
+    {.key = "variant", .heading = "Variant", .left = true, .machine = true},
+    {.key = "case", .heading = "Case", .left = true, .machine = true},
+    {.key = "metric", .heading = "Metric", .left = true, .machine = true},
+    {.key = "axes", .heading = "Axes", .left = true, .json = true, .machine = true},
+    {.key = "setup", .heading = "Setup", .decimals = -1, .machine = true},
+    {.key = "run_id", .heading = "Run", .decimals = -1},
+    {.key = "started_at", .heading = "Date (UTC)", .left = true, .optional = 3},
+    {.key = "label", .heading = "Label", .left = true, .optional = 2},
+    {.key = "git_commit", .heading = "Commit", .left = true},
+    {.key = "median", .heading = "Median", .decimals = -1},
+    {.key = "uncertainty", .heading = "± %", .scale = 0.01, .decimals = 1, .optional = 1},
+    {.key = "change", .heading = "Change (%)", .scale = 0.01, .decimals = 1},
+    {.key = "step", .heading = "Step (%)", .scale = 0.01, .decimals = 1},
+    {.key = "step_p", .heading = "p", .machine = true},
+    {.key = "plot", .heading = "Plot", .left = true, .optional = 4}, /* last: for people alone */
 };
 
 static const struct pk_step *step_at(const struct pk_history_series *s, size_t point)
@@ -220,25 +168,24 @@ static void run_row(struct pk_out *out, const struct pk_history_series *s, size_
     const struct pk_history_point *p = &s->points[i];
     const struct pk_run_facts *run = &view->runs[p->run].facts;
     const struct pk_step *step = step_at(s, i);
-    pk_out_row(out,
-               (struct pk_cell[RUN_COLUMNS]){
-                   [RUN_VARIANT] = text(p->f->variant),
-                   [RUN_PLACE] = text(s->place),
-                   [RUN_METRIC] = text(p->f->metric),
-                   [RUN_AXES] = text(p->f->axes),
-                   [RUN_SETUP] = whole((int64_t)s->setup),
-                   [RUN] = whole(run->run_id),
-                   [STARTED] = text(view->people ? pk_strndup(a, run->started_at, DATE) : run->started_at),
-                   [LABEL] = text(run->label),
-                   [COMMIT] = text(run->git_commit),
-                   [MEDIAN] = real(p->f->median),
-                   [HALF_WIDTH] = real(p->uncertainty),
-                   [RUN_CHANGE] = change_cell(p->change, view),
-                   [STEP] = change_cell(step ? step->change : NAN, view),
-                   [STEP_P] = real(step ? step->p : NAN),
-                   [BARS] = text(
-                       view->people ? pk_plot_bar(p->f->median, r.lo, r.hi, BAR, pk_plot_blocks(), a) : NULL),
-               });
+    struct pk_row *row = pk_row_begin(out);
+    pk_put_nonempty(row, "variant", p->f->variant);
+    pk_put_nonempty(row, "case", s->place);
+    pk_put_nonempty(row, "metric", p->f->metric);
+    pk_put_nonempty(row, "axes", p->f->axes);
+    pk_put_int(row, "setup", (int64_t)s->setup);
+    pk_put_int(row, "run_id", run->run_id);
+    pk_put_nonempty(row, "started_at", view->people ? pk_strndup(a, run->started_at, DATE) : run->started_at);
+    pk_put_nonempty(row, "label", run->label);
+    pk_put_nonempty(row, "git_commit", run->git_commit);
+    pk_put_real(row, "median", p->f->median);
+    pk_put_real(row, "uncertainty", p->uncertainty);
+    pk_put_real(row, "change", shown_change(p->change, view));
+    pk_put_real(row, "step", shown_change(step ? step->change : NAN, view));
+    pk_put_real(row, "step_p", step ? step->p : NAN);
+    if (view->people)
+        pk_put_nonempty(row, "plot", pk_plot_bar(p->f->median, r.lo, r.hi, BAR, pk_plot_blocks(), a));
+    pk_row_end(row);
 }
 
 static const char *series_title(const struct pk_history *h, const struct pk_history_series *s,
@@ -256,13 +203,13 @@ static const char *series_title(const struct pk_history *h, const struct pk_hist
 static void run_table(struct pk_out *out, const struct pk_history *h, const struct pk_history_series *s,
                       const struct pk_history_view *view, struct pk_arena *a)
 {
-    struct pk_column cols[RUN_COLUMNS];
+    const size_t n = sizeof run_columns / sizeof *run_columns;
+    struct pk_column *cols = pk_columns_copy(a, run_columns, n);
     const struct range r = range_of(s, 0, view->min_effect);
     const char *unit = s->newest->unit;
-    memcpy(cols, run_columns, sizeof cols);
-    pk_value_column(&cols[MEDIAN], unit, r.lo, a);
+    pk_value_column(pk_column_of(cols, n, "median"), unit, r.lo, a);
     pk_out_table(out, pk_printf(a, "history%s", pk_key_tail(unit, a)), series_title(h, s, a), cols,
-                 view->people ? RUN_COLUMNS : BARS);
+                 view->people ? n : n - 1);
     for (size_t i = 0; i < s->n; i++)
         run_row(out, s, i, view, r, a);
     if (view->people)

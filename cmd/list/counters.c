@@ -9,8 +9,6 @@
 #include <fnmatch.h>
 #include <string.h>
 
-#define COUNT(v) (sizeof(v) / sizeof *(v))
-
 /* An event, and why it is not counted here. */
 struct listed {
     struct pk_event event;
@@ -28,11 +26,6 @@ struct lister {
     const struct pk_group *groups;
     size_t n_groups;
 };
-
-static struct pk_cell text(const char *s)
-{
-    return (struct pk_cell){.type = s ? PK_CELL_TEXT : PK_CELL_NULL, .s = s};
-}
 
 static bool matches(const struct lister *l, const char *name)
 {
@@ -90,13 +83,18 @@ static const struct pk_column source_columns[] = {
 static void print_sources(const struct lister *l)
 {
     static const char *const here[] = {"yes", "partly", "no"};
-    pk_out_table(l->out, "sources", "Sources of readings", source_columns, COUNT(source_columns));
+    pk_out_table(l->out, "sources", "Sources of readings", PK_COLUMNS(source_columns));
     for (size_t i = 0; pk_sources[i]; i++) {
         const struct pk_source *s = pk_sources[i];
         const struct pk_source_found *f = &l->found[i];
-        if (!is_hidden(l, s->name) && matches(l, s->name))
-            pk_out_row(l->out, (struct pk_cell[]){text(s->name), text(here[f->state]), text(s->summary),
-                                                  text(f->state == PK_SOURCE_OK ? NULL : f->why)});
+        if (is_hidden(l, s->name) || !matches(l, s->name))
+            continue;
+        struct pk_row *row = pk_row_begin(l->out);
+        pk_put_text(row, "name", s->name);
+        pk_put_text(row, "available", here[f->state]);
+        pk_put_text(row, "summary", s->summary);
+        pk_put_text(row, "reason", f->state == PK_SOURCE_OK ? NULL : f->why);
+        pk_row_end(row);
     }
 }
 
@@ -115,16 +113,23 @@ static const struct pk_column event_columns[] = {
 
 static void print_events(const struct lister *l)
 {
-    pk_out_table(l->out, "counters", "Events", event_columns, COUNT(event_columns));
+    pk_out_table(l->out, "counters", "Events", PK_COLUMNS(event_columns));
     for (size_t i = 0; i < l->n; i++) {
         const struct pk_event *e = &l->events[i].event;
-        if (matches(l, e->name) || matches(l, e->source))
-            pk_out_row(l->out,
-                       (struct pk_cell[]){text(e->name), text(e->source), text(e->unit),
-                                          text(l->events[i].reason ? "no" : "yes"), text(e->summary),
-                                          text(e->native), text(e->modes),
-                                          text(e->quality == PK_QUALITY_EXACT ? "exact" : "approximate"),
-                                          text(e->note), text(l->events[i].reason)});
+        if (!matches(l, e->name) && !matches(l, e->source))
+            continue;
+        struct pk_row *row = pk_row_begin(l->out);
+        pk_put_text(row, "name", e->name);
+        pk_put_text(row, "source", e->source);
+        pk_put_text(row, "unit", e->unit);
+        pk_put_text(row, "available", l->events[i].reason ? "no" : "yes");
+        pk_put_text(row, "summary", e->summary);
+        pk_put_text(row, "native", e->native);
+        pk_put_text(row, "modes", e->modes);
+        pk_put_text(row, "quality", e->quality == PK_QUALITY_EXACT ? "exact" : "approximate");
+        pk_put_text(row, "note", e->note);
+        pk_put_text(row, "reason", l->events[i].reason);
+        pk_row_end(row);
     }
 }
 
@@ -166,14 +171,19 @@ static const struct pk_column group_columns[] = {
 
 static void print_groups(const struct lister *l)
 {
-    pk_out_table(l->out, "groups", "Groups", group_columns, COUNT(group_columns));
+    pk_out_table(l->out, "groups", "Groups", PK_COLUMNS(group_columns));
     for (size_t i = 0; i < l->n_groups; i++) {
         const struct pk_group *g = &l->groups[i];
         if (is_hidden(l, g->name) || !matches(l, g->name))
             continue;
         const char *reason = group_reason(l, g);
-        pk_out_row(l->out, (struct pk_cell[]){text(g->name), text(reason ? "no" : "yes"), text(g->title),
-                                              text(joined(g, l->arena)), text(reason)});
+        struct pk_row *row = pk_row_begin(l->out);
+        pk_put_text(row, "name", g->name);
+        pk_put_text(row, "available", reason ? "no" : "yes");
+        pk_put_text(row, "title", g->title);
+        pk_put_text(row, "events", joined(g, l->arena));
+        pk_put_text(row, "reason", reason);
+        pk_row_end(row);
     }
 }
 
@@ -193,13 +203,17 @@ static void print_metrics(const struct lister *l)
         if (is_hidden(l, g->name) || !matches(l, g->name))
             continue;
         if (!begun)
-            pk_out_table(l->out, "metrics", "Metrics derived from them", metric_columns,
-                         COUNT(metric_columns));
+            pk_out_table(l->out, "metrics", "Metrics derived from them", PK_COLUMNS(metric_columns));
         begun = true;
-        for (size_t k = 0; k < g->n_metrics; k++)
-            pk_out_row(l->out,
-                       (struct pk_cell[]){text(g->name), text(g->metrics[k].name), text(g->metrics[k].unit),
-                                          text(g->metrics[k].formula->text), text(g->metrics[k].summary)});
+        for (size_t k = 0; k < g->n_metrics; k++) {
+            struct pk_row *row = pk_row_begin(l->out);
+            pk_put_text(row, "group", g->name);
+            pk_put_text(row, "name", g->metrics[k].name);
+            pk_put_text(row, "unit", g->metrics[k].unit);
+            pk_put_text(row, "formula", g->metrics[k].formula->text);
+            pk_put_text(row, "summary", g->metrics[k].summary);
+            pk_row_end(row);
+        }
         pk_out_note(l->out, pk_printf(l->arena, "%s: %s", g->name, g->help));
     }
 }

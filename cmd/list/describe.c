@@ -160,70 +160,56 @@ static const struct pk_column metric_columns[] = {
     {.key = "summary", .heading = "Meaning", .left = true},
 };
 
-#define COUNT(v) (sizeof(v) / sizeof *(v))
-enum { COLUMNS_MAX = 16 };
-
 static const struct section {
     const char *name;
     json_t *(*list)(const struct pk_probe *p, struct pk_arena *a);
     const struct pk_column *columns;
     size_t n;
 } sections[] = {
-    {"axes", axes_of, axis_columns, COUNT(axis_columns)},
-    {"variants", variants_of, variant_columns, COUNT(variant_columns)},
-    {"presets", presets_of, preset_columns, COUNT(preset_columns)},
-    {"metrics", metrics_of, metric_columns, COUNT(metric_columns)},
+    {"axes", axes_of, PK_COLUMNS(axis_columns)},
+    {"variants", variants_of, PK_COLUMNS(variant_columns)},
+    {"presets", presets_of, PK_COLUMNS(preset_columns)},
+    {"metrics", metrics_of, PK_COLUMNS(metric_columns)},
 };
+enum { N_SECTIONS = sizeof sections / sizeof *sections };
 
 static struct pk_cell cell_of(const json_t *v, struct pk_arena *a)
 {
     if (json_is_string(v))
-        return (struct pk_cell){.type = PK_CELL_TEXT, .s = json_string_value(v)};
+        return pk_cell_text(json_string_value(v));
     if (json_is_real(v))
-        return (struct pk_cell){.type = PK_CELL_REAL, .f = json_real_value(v)};
-    if (json_is_array(v) && json_array_size(v))
-        return (struct pk_cell){.type = PK_CELL_TEXT, .s = pk_json_text(a, v, PK_JSON_COMPACT)};
-    return (struct pk_cell){.type = PK_CELL_NULL};
+        return pk_cell_real(json_real_value(v));
+    return pk_cell_text(json_array_size(v) ? pk_json_text(a, v, PK_JSON_COMPACT) : NULL);
 }
 
-static void cells_of(const struct section *s, const json_t *row, struct pk_arena *a, struct pk_cell *cells)
+/* True when some row has a value. */
+static bool is_filled(const json_t *list, const char *key, struct pk_arena *a)
 {
-    for (size_t c = 0; c < s->n; c++)
-        cells[c] = cell_of(json_object_get(row, s->columns[c].key), a);
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (cell_of(json_object_get(json_array_get(list, i), key), a).type != PK_CELL_NULL)
+            return true;
+    return false;
 }
 
 /* People are spared columns that no row fills. */
-static void hide_empty(const struct section *s, const json_t *list, struct pk_arena *a,
-                       struct pk_column *cols)
-{
-    struct pk_cell cells[COLUMNS_MAX];
-    bool filled[COLUMNS_MAX] = {0};
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        cells_of(s, json_array_get(list, i), a, cells);
-        for (size_t c = 0; c < s->n; c++)
-            filled[c] |= cells[c].type != PK_CELL_NULL;
-    }
-    for (size_t c = 0; c < s->n; c++)
-        cols[c].machine |= !filled[c];
-}
-
 static void print_section(struct pk_out *out, const struct section *s, const char *title, const json_t *list,
                           struct pk_arena *a)
 {
-    struct pk_column cols[COLUMNS_MAX];
-    struct pk_cell cells[COLUMNS_MAX];
-    memcpy(cols, s->columns, s->n * sizeof *cols);
-    hide_empty(s, list, a, cols);
+    struct pk_column *cols = pk_columns_copy(a, s->columns, s->n);
+    for (size_t c = 0; c < s->n; c++)
+        cols[c].machine |= !is_filled(list, cols[c].key, a);
     pk_out_table(out, s->name, title, cols, s->n);
     for (size_t i = 0; i < json_array_size(list); i++) {
-        cells_of(s, json_array_get(list, i), a, cells);
-        pk_out_row(out, cells);
+        struct pk_row *row = pk_row_begin(out);
+        for (size_t c = 0; c < s->n; c++)
+            pk_put(row, cols[c].key, cell_of(json_object_get(json_array_get(list, i), cols[c].key), a));
+        pk_row_end(row);
     }
 }
 
 void pk_describe_one(struct pk_out *out, const struct pk_probe *p, struct pk_arena *a)
 {
-    for (size_t s = 0; s < COUNT(sections); s++) {
+    for (size_t s = 0; s < N_SECTIONS; s++) {
         PK_JSON_CLEANUP json_t *list = sections[s].list(p, a);
         print_section(out, &sections[s], s ? NULL : pk_printf(a, "%s: %s", p->name, p->summary), list, a);
     }
@@ -240,19 +226,19 @@ void pk_describe_all(struct pk_out *out, bool hidden, struct pk_arena *a)
         {.key = "presets", .heading = "Presets", .left = true, .json = true, .machine = true},
         {.key = "metrics", .heading = "Metrics", .left = true, .json = true, .machine = true},
     };
-    pk_out_table(out, "experiments", NULL, columns, COUNT(columns));
+    pk_out_table(out, "experiments", NULL, PK_COLUMNS(columns));
     for (const struct pk_probe *const *p = pk_probes; *p; p++) {
         if ((*p)->hidden && !hidden)
             continue;
-        struct pk_cell cells[COUNT(columns)] = {{.type = PK_CELL_TEXT, .s = (*p)->name},
-                                                {.type = PK_CELL_TEXT, .s = (*p)->summary},
-                                                {.type = PK_CELL_INT, .i = (*p)->revision}};
-        for (size_t s = 0; s < COUNT(sections); s++) {
+        struct pk_row *row = pk_row_begin(out);
+        pk_put_text(row, "name", (*p)->name);
+        pk_put_text(row, "summary", (*p)->summary);
+        pk_put_int(row, "revision", (*p)->revision);
+        for (size_t s = 0; s < N_SECTIONS; s++) {
             PK_JSON_CLEANUP json_t *list = sections[s].list(*p, a);
-            cells[3 + s] =
-                (struct pk_cell){.type = PK_CELL_TEXT, .s = pk_json_text(a, list, PK_JSON_COMPACT)};
+            pk_put_text(row, sections[s].name, pk_json_text(a, list, PK_JSON_COMPACT));
         }
-        pk_out_row(out, cells);
+        pk_row_end(row);
     }
     pk_out_note(out, "perfkit list experiments NAME shows axes, variants, presets and metrics");
 }

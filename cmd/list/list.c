@@ -24,11 +24,6 @@ static const struct pk_opt options[] = {
     {0},
 };
 
-static struct pk_cell text(const char *s)
-{
-    return (struct pk_cell){.type = s ? PK_CELL_TEXT : PK_CELL_NULL, .s = s};
-}
-
 static enum pk_code list_experiments(struct pk_app *app, const char *name, struct pk_err *err)
 {
     const struct options *o = app->options;
@@ -43,24 +38,25 @@ static enum pk_code list_experiments(struct pk_app *app, const char *name, struc
     return PK_OK;
 }
 
-/* Columns of what works here or does not. */
-static const struct pk_column availability[] = {
+static const struct pk_column device_columns[] = {
     {.key = "name", .heading = "Name", .left = true},
     {.key = "available", .heading = "Here", .left = true},
     {.key = "summary", .heading = "What it is", .left = true},
     {.key = "reason", .heading = "Why not", .left = true},
 };
 
-static void availability_row(struct pk_out *out, const char *name, const char *summary, const char *reason)
-{
-    pk_out_row(out, (struct pk_cell[]){text(name), text(reason ? "no" : "yes"), text(summary), text(reason)});
-}
-
 static enum pk_code list_devices(struct pk_app *app, const char *name, struct pk_err *err)
 {
-    pk_out_table(app->out, "devices", "Devices", availability, COUNT(availability));
-    for (const struct pk_device_ops *const *d = pk_device_kinds; *d; d++)
-        availability_row(app->out, (*d)->kind, (*d)->summary, (*d)->unavailable());
+    pk_out_table(app->out, "devices", "Devices", PK_COLUMNS(device_columns));
+    for (const struct pk_device_ops *const *d = pk_device_kinds; *d; d++) {
+        const char *reason = (*d)->unavailable();
+        struct pk_row *row = pk_row_begin(app->out);
+        pk_put_text(row, "name", (*d)->kind);
+        pk_put_text(row, "available", reason ? "no" : "yes");
+        pk_put_text(row, "summary", (*d)->summary);
+        pk_put_text(row, "reason", reason);
+        pk_row_end(row);
+    }
     return PK_OK;
 }
 

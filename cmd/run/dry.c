@@ -10,16 +10,15 @@
 
 /* Columns of the plan: these, what the probe knows of a case beforehand, and those. */
 static const struct pk_column columns_before[] = {
-    {"variant", "Variant", .left = true},
-    {"case", "Case", .left = true},
+    {.key = "variant", .heading = "Variant", .left = true},
+    {.key = "case", .heading = "Case", .left = true},
 };
-enum { MEMORY, FLOOR, EXPECTED }; /* whose units suit the largest of their numbers */
 static const struct pk_column columns_after[] = {
-    [MEMORY] = {"predicted_bytes", "Memory", .decimals = 3},
-    [FLOOR] = {"floor_ns", "Floor", .decimals = 3, .optional = 1},
-    [EXPECTED] = {"expected_ns", "About", .decimals = 1},
-    {"status", "Will be", .left = true},
-    {"axes", "Axes", .json = true, .machine = true},
+    {.key = "predicted_bytes", .heading = "Memory", .decimals = 3},
+    {.key = "floor_ns", .heading = "Floor", .decimals = 3, .optional = 1},
+    {.key = "expected_ns", .heading = "About", .decimals = 1},
+    {.key = "status", .heading = "Will be", .left = true},
+    {.key = "axes", .heading = "Axes", .json = true, .machine = true},
 };
 enum {
     N_BEFORE = sizeof columns_before / sizeof *columns_before,
@@ -27,14 +26,10 @@ enum {
     PLAN_COLUMNS_MAX = N_BEFORE + PK_GAUGES_MAX + N_AFTER
 };
 
-static struct pk_cell real_or_null(double x)
+static void put_count(struct pk_row *row, const char *key, double x)
 {
-    return isnan(x) ? (struct pk_cell){0} : (struct pk_cell){.type = PK_CELL_REAL, .f = x};
-}
-
-static struct pk_cell count_or_null(double x)
-{
-    return isnan(x) ? (struct pk_cell){0} : (struct pk_cell){.type = PK_CELL_INT, .i = (int64_t)x};
+    if (!isnan(x))
+        pk_put_int(row, key, (int64_t)x);
 }
 
 /* A GPU's memory is known once it is opened, which planning does not do. */
@@ -81,12 +76,8 @@ void pk_run_case_table(const struct run *r, const char *name, const struct pk_co
 {
     struct pk_arena *a = r->app->arena;
     const char *common = pk_plan_common_text(&r->plan, a);
-    struct pk_column *mine = pk_new_n(a, struct pk_column, n);
-    for (size_t i = 0; i < n; i++) {
-        mine[i] = cols[i];
-        mine[i].machine =
-            cols[i].machine || (!strcmp(cols[i].key, "case") && !*pk_plan_case_text(&r->plan, 0, a));
-    }
+    struct pk_column *mine = pk_columns_copy(a, cols, n);
+    pk_column_of(mine, n, "case")->machine = !*pk_plan_case_text(&r->plan, 0, a);
     pk_out_table(r->app->out, name,
                  pk_printf(a, "%s on %s, preset %s%s%s", r->probe->name, r->device, r->plan.preset->name,
                            *common ? ", all with " : "", common),
@@ -104,6 +95,7 @@ static double predicted_bytes(const struct pk_planned *p)
     return p->predicted_bytes < 0 || p->predicted_bytes == PK_BYTES_BEYOND ? NAN : (double)p->predicted_bytes;
 }
 
+/* The unit that suits the largest number of a column. */
 static void choose_unit(struct pk_column *c, const char *base, const char *units, double most,
                         struct pk_arena *a)
 {
@@ -112,29 +104,32 @@ static void choose_unit(struct pk_column *c, const char *base, const char *units
     c->scale = u->scale;
 }
 
-static void choose_units(const struct run *r, struct pk_column *after)
+static void choose_units(const struct run *r, struct pk_column *cols, size_t n)
 {
-    double bytes = 0, floor_ns = 0, about_ns = 0; /* the most of each; fmax leaves out what is not known */
+    struct pk_arena *a = r->app->arena;
+    double bytes = 0, floor_ns = 0, expected = 0; /* the most of each; fmax leaves out what is not known */
     for (size_t i = 0; i < r->plan.n; i++) {
         bytes = fmax(bytes, predicted_bytes(&r->plan.v[i]));
         floor_ns = fmax(floor_ns, r->plan.v[i].floor_ns);
-        about_ns = fmax(about_ns, expected_ns(r, i));
+        expected = fmax(expected, expected_ns(r, i));
     }
-    choose_unit(&after[MEMORY], "bytes", "GB TB", bytes, r->app->arena);
-    choose_unit(&after[FLOOR], "ns", "ms s h", floor_ns, r->app->arena);
-    choose_unit(&after[EXPECTED], "ns", "s h", about_ns, r->app->arena);
+    choose_unit(pk_column_of(cols, n, "predicted_bytes"), "bytes", "GB TB", bytes, a);
+    choose_unit(pk_column_of(cols, n, "floor_ns"), "ns", "ms s h", floor_ns, a);
+    choose_unit(pk_column_of(cols, n, "expected_ns"), "ns", "s h", expected, a);
 }
 
 static size_t plan_columns(const struct run *r, struct pk_column *cols)
 {
     size_t n = N_BEFORE;
     memcpy(cols, columns_before, sizeof columns_before);
-    for (const struct pk_metric *m = r->probe->metrics; m && m->name; m++)
+    for (const struct pk_metric *m = r->probe->metrics; m && m->name; m++) {
+        const bool bytes = m->planned && !strcmp(m->unit, "bytes");
         if (m->planned)
-            cols[n++] = strcmp(m->unit, "bytes") ? (struct pk_column){m->name, m->planned, .decimals = -1}
-                                                 : (struct pk_column){m->name, m->planned, 1e6, 3};
+            cols[n++] = (struct pk_column){
+                .key = m->name, .heading = m->planned, .scale = bytes ? 1e6 : 0, .decimals = bytes ? 3 : -1};
+    }
     memcpy(cols + n, columns_after, sizeof columns_after);
-    choose_units(r, cols + n);
+    choose_units(r, cols, n + N_AFTER);
     return n + N_AFTER;
 }
 
@@ -142,23 +137,18 @@ static void plan_row(const struct run *r, size_t i)
 {
     const struct pk_planned *p = &r->plan.v[i];
     struct pk_arena *a = r->app->arena;
-    struct pk_cell cells[PLAN_COLUMNS_MAX] = {
-        {.type = PK_CELL_TEXT, .s = p->variant},
-        {.type = PK_CELL_TEXT, .s = pk_plan_case_text(&r->plan, i, a)},
-    };
-    size_t n = N_BEFORE;
+    struct pk_row *row = pk_row_begin(r->app->out);
+    pk_put_text(row, "variant", p->variant);
+    pk_put_text(row, "case", pk_plan_case_text(&r->plan, i, a));
     for (const struct pk_metric *m = r->probe->metrics; m && m->name; m++)
         if (m->planned)
-            cells[n++] = count_or_null(pk_planned_value(p, m));
-    const struct pk_cell after[N_AFTER] = {
-        count_or_null(predicted_bytes(p)),
-        real_or_null(p->floor_ns),
-        real_or_null(expected_ns(r, i)),
-        {.type = PK_CELL_TEXT, .s = pk_run_outlook(r, p, a)},
-        {.type = PK_CELL_TEXT, .s = pk_point_json(&p->c.at, a)},
-    };
-    memcpy(cells + n, after, sizeof after);
-    pk_out_row(r->app->out, cells);
+            put_count(row, m->name, pk_planned_value(p, m));
+    put_count(row, "predicted_bytes", predicted_bytes(p));
+    pk_put_real(row, "floor_ns", p->floor_ns);
+    pk_put_real(row, "expected_ns", expected_ns(r, i));
+    pk_put_text(row, "status", pk_run_outlook(r, p, a));
+    pk_put_text(row, "axes", pk_point_json(&p->c.at, a));
+    pk_row_end(row);
 }
 
 void pk_run_print_plan(const struct run *r)

@@ -3,56 +3,44 @@
 #include "cmd/run/run.h"
 
 static const struct pk_column columns[] = {
-    {"variant", "Variant", .left = true},
-    {"case", "Case", .left = true},
-    {"metric", "Metric", .left = true},
-    {"value", "Value", 0, -1},
-    {"unit", "Unit", .left = true},
-    {"status", "Status", .left = true},
-    {"axes", "Axes", .json = true, .machine = true},
+    {.key = "variant", .heading = "Variant", .left = true},
+    {.key = "case", .heading = "Case", .left = true},
+    {.key = "metric", .heading = "Metric", .left = true},
+    {.key = "value", .heading = "Value", .decimals = -1},
+    {.key = "unit", .heading = "Unit", .left = true},
+    {.key = "status", .heading = "Status", .left = true},
+    {.key = "axes", .heading = "Axes", .json = true, .machine = true},
 };
 
-static struct pk_cell text(const char *s)
+/* Its row of a metric, or without one. */
+static void case_row(struct run *r, const struct pk_planned *p, enum pk_status status,
+                     const struct pk_metric_decl *m, const struct pk_series *s)
 {
-    return (struct pk_cell){.type = PK_CELL_TEXT, .s = s};
-}
-
-static struct pk_cell case_text(const struct run *r, const struct pk_planned *p)
-{
-    return text(pk_plan_case_text(&r->plan, (size_t)(p - r->plan.v), r->app->arena));
-}
-
-static struct pk_cell value_of(const struct pk_series *s)
-{
-    return s->integer ? (struct pk_cell){.type = PK_CELL_INT, .i = s->integer[0]}
-                      : (struct pk_cell){.type = PK_CELL_REAL, .f = s->real[0]};
+    struct pk_row *row = pk_row_begin(r->app->out);
+    pk_put_text(row, "variant", p->variant);
+    pk_put_text(row, "case", pk_plan_case_text(&r->plan, (size_t)(p - r->plan.v), r->app->arena));
+    if (m) {
+        pk_put_text(row, "metric", m->name);
+        pk_put(row, "value", s->integer ? pk_cell_int(s->integer[0]) : pk_cell_real(s->real[0]));
+        pk_put_text(row, "unit", m->unit);
+    }
+    pk_put_text(row, "status", pk_status_name(status));
+    pk_put_text(row, "axes", pk_point_json(&p->c.at, r->app->arena));
+    pk_row_end(row);
 }
 
 static void print_unmeasured(struct run *r, const struct pk_planned *p, enum pk_status status,
                              const char *why)
 {
-    const struct pk_cell cells[] = {text(p->variant),
-                                    case_text(r, p),
-                                    {0},
-                                    {0},
-                                    {0},
-                                    text(pk_status_name(status)),
-                                    text(pk_point_json(&p->c.at, r->app->arena))};
-    pk_out_row(r->app->out, cells);
+    case_row(r, p, status, NULL, NULL);
     pk_out_note(r->app->out, pk_printf(r->app->arena, "%s %s: %s", p->variant,
                                        pk_point_text(&p->c.at, NULL, r->app->arena), why));
 }
 
 static void print_slice(struct run *r, const struct pk_planned *p, const struct pk_slice *s)
 {
-    const char *axes = pk_point_json(&p->c.at, r->app->arena);
-    for (size_t i = 0; i < s->n_series; i++) {
-        const struct pk_metric_decl *m = &s->metrics[s->series[i].metric];
-        const struct pk_cell cells[] = {
-            text(p->variant), case_text(r, p), text(m->name), value_of(&s->series[i]),
-            text(m->unit),    text("ok"),      text(axes)};
-        pk_out_row(r->app->out, cells);
-    }
+    for (size_t i = 0; i < s->n_series; i++)
+        case_row(r, p, PK_ST_OK, &s->metrics[s->series[i].metric], &s->series[i]);
     if (s->status != PK_ST_OK)
         print_unmeasured(r, p, s->status, s->message);
 }
@@ -144,7 +132,7 @@ enum pk_code pk_run_once(struct run *r, struct pk_err *err)
         rc = pk_device_open(&dev, r->device, &r->device_options, err);
     if (rc)
         return rc;
-    pk_run_case_table(r, "once", columns, sizeof columns / sizeof *columns);
+    pk_run_case_table(r, "once", PK_COLUMNS(columns));
     size_t ok = 0, failed = 0, oom = 0;
     for (size_t i = 0; i < r->plan.n && !pk_stop_flag; i++) {
         enum pk_status status = once(r, &dev, &r->plan.v[i]);

@@ -118,11 +118,6 @@ static enum pk_code measure(struct suite *s, struct item *i, size_t left, uint64
 
 /* --- what is printed --------------------------------------------------------------------------------------------------------- */
 
-static struct pk_cell text(const char *s)
-{
-    return (struct pk_cell){.type = s ? PK_CELL_TEXT : PK_CELL_NULL, .s = s};
-}
-
 static const char *outcome(const struct item *i)
 {
     return !i->measured              ? "not reached"
@@ -141,16 +136,18 @@ static void print_entries(const struct suite *s)
         {.key = "run_id", .heading = "Run", .decimals = -1},
         {.key = "answer", .heading = "Answer", .left = true},
     };
-    pk_out_table(s->app->out, "suite", pk_printf(s->app->arena, "Suite %s", s->entries.name), columns,
-                 sizeof columns / sizeof *columns);
+    pk_out_table(s->app->out, "suite", pk_printf(s->app->arena, "Suite %s", s->entries.name),
+                 PK_COLUMNS(columns));
     for (size_t k = 0; k < s->entries.n; k++) {
         const struct item *i = &s->v[k];
         const int64_t id = i->entry->probe ? i->run.run_id : i->exec.run_id;
-        pk_out_row(s->app->out,
-                   (struct pk_cell[]){text(i->entry->name),
-                                      text(i->entry->probe ? i->entry->probe->name : "exec"),
-                                      {.type = id && !s->o->no_save ? PK_CELL_INT : PK_CELL_NULL, .i = id},
-                                      text(outcome(i))});
+        struct pk_row *row = pk_row_begin(s->app->out);
+        pk_put_text(row, "entry", i->entry->name);
+        pk_put_text(row, "experiment", i->entry->probe ? i->entry->probe->name : "exec");
+        if (id && !s->o->no_save)
+            pk_put_int(row, "run_id", id);
+        pk_put_text(row, "answer", outcome(i));
+        pk_row_end(row);
     }
 }
 
@@ -168,14 +165,26 @@ static void print_cases(const struct item *i, struct pk_out *out, struct pk_aren
     const struct run *r = &i->run;
     for (size_t k = 0; k < r->plan.n; k++) {
         const struct pk_planned *p = &r->plan.v[k];
-        const double ns = r->duration.case_ns[k];
-        pk_out_row(out, (struct pk_cell[]){text(i->entry->name),
-                                           text(r->probe->name),
-                                           text(p->variant),
-                                           text(pk_point_json(&p->c.at, a)),
-                                           {.type = ns > 0 ? PK_CELL_REAL : PK_CELL_NULL, .f = ns},
-                                           text(pk_run_outlook(r, p, a))});
+        struct pk_row *row = pk_row_begin(out);
+        pk_put_text(row, "entry", i->entry->name);
+        pk_put_text(row, "experiment", r->probe->name);
+        pk_put_text(row, "variant", p->variant);
+        pk_put_text(row, "axes", pk_point_json(&p->c.at, a));
+        if (r->duration.case_ns[k] > 0)
+            pk_put_real(row, "expected_ns", r->duration.case_ns[k]);
+        pk_put_text(row, "status", pk_run_outlook(r, p, a));
+        pk_row_end(row);
     }
+}
+
+static void print_command(const struct item *i, struct pk_out *out)
+{
+    struct pk_row *row = pk_row_begin(out);
+    pk_put_text(row, "entry", i->entry->name);
+    pk_put_text(row, "experiment", "exec");
+    pk_put_text(row, "variant", i->exec.o->name);
+    pk_put_text(row, "status", "measured");
+    pk_row_end(row);
 }
 
 /* Under the rows of all entries; what entry after entry does not know is said once. */
@@ -194,14 +203,11 @@ static void note_devices(const struct suite *s)
 static enum pk_code print_plan(struct suite *s, struct pk_err *err)
 {
     pk_out_table(s->app->out, "suite_plan", pk_printf(s->app->arena, "Suite %s", s->entries.name),
-                 plan_columns, sizeof plan_columns / sizeof *plan_columns);
+                 PK_COLUMNS(plan_columns));
     for (size_t k = 0; k < s->entries.n; k++) {
         struct item *i = &s->v[k];
         if (!i->entry->probe) {
-            pk_out_row(
-                s->app->out,
-                (struct pk_cell[]){
-                    text(i->entry->name), text("exec"), text(i->exec.o->name), {0}, {0}, text("measured")});
+            print_command(i, s->app->out);
             continue;
         }
         pk_run_estimate(&i->run);

@@ -94,25 +94,36 @@ static void put_preface(struct pk_out *o)
     o->n_notes = o->notes_cap = 0;
 }
 
-static const struct pk_column *copy_columns(struct pk_out *o, const struct pk_column *cols, size_t n)
+static const char *printed_key(const struct pk_column *c, struct pk_arena *a)
 {
-    struct pk_column *copy = pk_new_n(&o->arena, struct pk_column, n);
+    return c->tail ? pk_printf(a, "%s%s", c->key, c->tail) : pk_strdup(a, c->key);
+}
+
+static void copy_columns(struct pk_out *o, const struct pk_column *cols, size_t n)
+{
+    struct pk_arena *a = &o->arena;
+    struct pk_column *copy = pk_columns_copy(a, cols, n);
+    o->row = (struct pk_row){.out = o,
+                             .keys = pk_new_n(a, const char *, n),
+                             .cells = pk_new_n(a, struct pk_cell, n),
+                             .put = pk_new_n(a, bool, n)};
     for (size_t i = 0; i < n; i++) {
-        copy[i] = cols[i];
-        copy[i].key = pk_strdup(&o->arena, cols[i].key);
-        copy[i].heading = cols[i].heading ? pk_strdup(&o->arena, cols[i].heading) : NULL;
+        o->row.keys[i] = pk_strdup(a, cols[i].key);
+        copy[i].key = printed_key(&cols[i], a);
+        copy[i].heading = cols[i].heading ? pk_strdup(a, cols[i].heading) : NULL;
     }
-    return copy;
+    o->cols = copy;
+    o->n_cols = n;
 }
 
 /* Machine formats go on with the table they are in when the next one is the same again: one table per variant for people is one
  * table for programs. */
-static bool goes_on(const struct pk_out *o, const char *name, const struct pk_column *cols, size_t n)
+static bool goes_on(struct pk_out *o, const char *name, const struct pk_column *cols, size_t n)
 {
     if (!o->writer->joins || !o->in_table || strcmp(o->asked_name, name) != 0 || o->n_cols != n)
         return false;
     for (size_t i = 0; i < n; i++)
-        if (strcmp(o->cols[i].key, cols[i].key) != 0)
+        if (strcmp(o->cols[i].key, printed_key(&cols[i], &o->arena)) != 0)
             return false;
     return true;
 }
@@ -120,7 +131,7 @@ static bool goes_on(const struct pk_out *o, const char *name, const struct pk_co
 void pk_out_table(struct pk_out *o, const char *name, const char *title, const struct pk_column *cols,
                   size_t n)
 {
-    pk_assert(n > 0);
+    pk_assert(n > 0 && !o->row.open);
     name = name ? name : "table";
     if (goes_on(o, name, cols, n))
         return;
@@ -131,8 +142,7 @@ void pk_out_table(struct pk_out *o, const char *name, const char *title, const s
     o->asked_name = pk_strdup(&o->arena, name);
     o->name = unique_name(o, name);
     o->title = title ? pk_strdup(&o->arena, title) : NULL;
-    o->cols = copy_columns(o, cols, n);
-    o->n_cols = n;
+    copy_columns(o, cols, n);
     o->rows = 0;
     if (o->writer->table)
         o->writer->table(o);
@@ -146,6 +156,53 @@ void pk_out_row(struct pk_out *o, const struct pk_cell *cells)
     o->writer->row(o, cells);
     o->rows++;
     uselocale(user);
+}
+
+struct pk_row *pk_row_begin(struct pk_out *o)
+{
+    struct pk_row *row = &o->row;
+    pk_assert(o->in_table && !row->open);
+    memset(row->cells, 0, o->n_cols * sizeof *row->cells);
+    memset(row->put, 0, o->n_cols * sizeof *row->put);
+    row->next = 0;
+    row->open = true;
+    return row;
+}
+
+void pk_put(struct pk_row *row, const char *key, struct pk_cell cell)
+{
+    const size_t n = row->out->n_cols;
+    size_t tried = 0, at = row->next;
+    for (; tried < n && strcmp(row->keys[at % n], key) != 0; tried++)
+        at++;
+    at %= n;
+    pk_assert(row->open && tried < n && !row->put[at]);
+    row->cells[at] = cell;
+    row->put[at] = true;
+    row->next = at + 1;
+}
+
+void pk_row_end(struct pk_row *row)
+{
+    pk_assert(row->open);
+    row->open = false;
+    pk_out_row(row->out, row->cells);
+}
+
+struct pk_column *pk_columns_copy(struct pk_arena *a, const struct pk_column *cols, size_t n)
+{
+    struct pk_column *copy = pk_new_n(a, struct pk_column, n);
+    memcpy(copy, cols, n * sizeof *cols);
+    return copy;
+}
+
+struct pk_column *pk_column_of(struct pk_column *cols, size_t n, const char *key)
+{
+    size_t i = 0;
+    while (i < n && strcmp(cols[i].key, key) != 0)
+        i++;
+    pk_assert(i < n);
+    return &cols[i];
 }
 
 void pk_out_note(struct pk_out *o, const char *text)

@@ -35,8 +35,26 @@ struct pk_cell {
     const char *s;
 };
 
+static inline struct pk_cell pk_cell_int(int64_t i)
+{
+    return (struct pk_cell){.type = PK_CELL_INT, .i = i};
+}
+
+static inline struct pk_cell pk_cell_real(double f)
+{
+    return (struct pk_cell){.type = PK_CELL_REAL, .f = f};
+}
+
+/* NULL is the empty cell. */
+static inline struct pk_cell pk_cell_text(const char *s)
+{
+    return (struct pk_cell){.type = s ? PK_CELL_TEXT : PK_CELL_NULL, .s = s};
+}
+
 struct pk_column {
-    const char *key;     /* "forward_ns": CSV header, JSON key */
+    const char *key; /* "forward_ns": CSV header, JSON key, name for pk_put */
+    const char *
+        tail; /* of the key in the output but not for pk_put, where the unit is known late: "_ns"; NULL = none */
     const char *heading; /* "Forward (ms)" */
     double scale;        /* shown = value / scale; 0 = print as it is */
     int decimals; /* of shown numbers, more where only zeros would be left; -1 = integers as they are, reals with up to 6
@@ -66,7 +84,50 @@ struct pk_out *pk_out_open(FILE *f, const struct pk_out_options *opt);
  * NULL. Everything is copied. n >= 1. */
 void pk_out_table(struct pk_out *o, const char *name, const char *title, const struct pk_column *cols,
                   size_t n);
+#define PK_COLUMNS(array) array, sizeof(array) / sizeof *(array) /* cols and n of a static table of columns */
+/* A row of cells in the order of the columns: for a producer whose columns come from data, as those of a statement. */
 void pk_out_row(struct pk_out *o, const struct pk_cell *cells);
+
+/* A row that is filled by the keys of the current table's columns, so that a column stands once in the code: in the table of columns.
+ *
+ *     struct pk_row *row = pk_row_begin(out);
+ *     pk_put_text(row, "case", "a=1");
+ *     pk_put_real(row, "forward_ns", 1.5e6);
+ *     pk_row_end(row);
+ *
+ * A column that is not put is empty. A key that the table does not have, and a column put twice, are bugs (assert). Columns put in the
+ * table's order are found at once. Texts must live until pk_row_end. There is one row at a time. */
+struct pk_row;
+struct pk_row *pk_row_begin(struct pk_out *o);
+void pk_put(struct pk_row *row, const char *key, struct pk_cell cell);
+void pk_row_end(struct pk_row *row);
+
+static inline void pk_put_int(struct pk_row *row, const char *key, int64_t i)
+{
+    pk_put(row, key, pk_cell_int(i));
+}
+
+static inline void pk_put_real(struct pk_row *row, const char *key, double f)
+{
+    pk_put(row, key, pk_cell_real(f));
+}
+
+/* NULL leaves the column empty. */
+static inline void pk_put_text(struct pk_row *row, const char *key, const char *s)
+{
+    pk_put(row, key, pk_cell_text(s));
+}
+
+/* "" leaves it empty, too. */
+static inline void pk_put_nonempty(struct pk_row *row, const char *key, const char *s)
+{
+    pk_put(row, key, pk_cell_text(s && *s ? s : NULL));
+}
+
+/* Columns that a command adapts before it begins the table: a copy, and the one of a key (assert). */
+struct pk_column *pk_columns_copy(struct pk_arena *a, const struct pk_column *cols, size_t n);
+struct pk_column *pk_column_of(struct pk_column *cols, size_t n, const char *key);
+
 /* A line under the current table, for people and, as "notes", in JSON; before the first table a line above it, of the whole. Copied. */
 void pk_out_note(struct pk_out *o, const char *text);
 /* Of the current table, so far. */

@@ -24,6 +24,16 @@ struct pk_writer {
     void (*end)(struct pk_out *o); /* optional: o->notes were said outside a table */
 };
 
+/* The row being filled, for the table's columns. */
+struct pk_row {
+    struct pk_out *out;
+    const char **keys; /* as pk_put names them */
+    struct pk_cell *cells;
+    bool *put;
+    size_t next; /* the column behind the one put last */
+    bool open;
+};
+
 struct pk_out {
     struct pk_arena arena;
     struct pk_out_options opt;
@@ -38,6 +48,7 @@ struct pk_out {
     const char *asked_name;   /* as the caller said it */
     const struct pk_column *cols;
     size_t n_cols, rows;
+    struct pk_row row;
     void *state; /* the writer's own */
 
     const char **notes; /* said since the last table ended */

@@ -20,21 +20,6 @@ static const struct pk_column sample_columns[] = {
 };
 enum { SAMPLE_COLUMNS = sizeof sample_columns / sizeof *sample_columns };
 
-static inline struct pk_cell int_cell(int64_t i)
-{
-    return (struct pk_cell){.type = PK_CELL_INT, .i = i};
-}
-
-static inline struct pk_cell real_cell(double f)
-{
-    return (struct pk_cell){.type = PK_CELL_REAL, .f = f};
-}
-
-static inline struct pk_cell text_cell(const char *s)
-{
-    return (struct pk_cell){.type = PK_CELL_TEXT, .s = s};
-}
-
 typedef void print_fn(struct pk_out *o);
 
 /* Owned by the caller: free(). */
@@ -60,13 +45,13 @@ static inline void assert_printed(enum pk_format format, unsigned width, print_f
 
 static inline void sample_rows(struct pk_out *o)
 {
-    struct pk_cell ok[] = {int_cell(16), int_cell(258000), real_cell(0.0031), text_cell("ok"),
-                           text_cell("{\"a\": 1}")};
-    struct pk_cell oom[] = {int_cell(128),
+    struct pk_cell ok[] = {pk_cell_int(16), pk_cell_int(258000), pk_cell_real(0.0031), pk_cell_text("ok"),
+                           pk_cell_text("{\"a\": 1}")};
+    struct pk_cell oom[] = {pk_cell_int(128),
                             {PK_CELL_NULL},
-                            real_cell(0.0 / 0.0),
-                            text_cell("oom: 35 GB, \"8\" left"),
-                            text_cell("{broken")};
+                            pk_cell_real(0.0 / 0.0),
+                            pk_cell_text("oom: 35 GB, \"8\" left"),
+                            pk_cell_text("{broken")};
     pk_out_table(o, "scaling", "Attention", sample_columns, SAMPLE_COLUMNS);
     pk_out_row(o, ok);
     pk_out_row(o, oom);

@@ -22,8 +22,8 @@ static const char long_text[] = "out of memory: 35 GB needed and 8 GB are there"
 static void long_rows(struct pk_out *o)
 {
     sample_rows(o);
-    pk_out_row(o, (struct pk_cell[]){int_cell(16), int_cell(258000), real_cell(0.0031), text_cell(long_text),
-                                     text_cell("{}")});
+    pk_out_row(o, (struct pk_cell[]){pk_cell_int(16), pk_cell_int(258000), pk_cell_real(0.0031),
+                                     pk_cell_text(long_text), pk_cell_text("{}")});
 }
 
 /* Long texts wrap; numbers, and columns whose texts are all short, do not. */
@@ -82,7 +82,7 @@ static void jsonl_names_the_table(void **state)
 static void twice_and_empty(struct pk_out *o)
 {
     struct pk_column one[] = {{.key = "x", .heading = "X", .decimals = -1}};
-    struct pk_cell seven = int_cell(-7);
+    struct pk_cell seven = pk_cell_int(-7);
     struct pk_column other[] = {{.key = "y", .heading = "Y", .decimals = -1}};
     pk_out_table(o, "t", NULL, one, 1);
     pk_out_row(o, &seven);
@@ -167,12 +167,12 @@ static void hostile_rows(struct pk_out *o)
         {.key = "json", .heading = "JSON", .decimals = -1, .left = true, .json = true}};
     pk_out_table(o, "hostile", "title\x1b[2J", cols, 2);
     for (size_t i = 0; i < N_HOSTILE; i++) {
-        struct pk_cell row[] = {text_cell(hostile[i]), text_cell(hostile[i])};
+        struct pk_cell row[] = {pk_cell_text(hostile[i]), pk_cell_text(hostile[i])};
         pk_out_row(o, row);
     }
-    pk_out_row(o,
-               (struct pk_cell[]){text_cell(""),
-                                  text_cell("{\n \"k\": \"\xe2\x80\xae\xc2\x9b\", \"k2\": [1.10, 1e-3]}")});
+    pk_out_row(
+        o, (struct pk_cell[]){pk_cell_text(""),
+                              pk_cell_text("{\n \"k\": \"\xe2\x80\xae\xc2\x9b\", \"k2\": [1.10, 1e-3]}")});
     pk_out_note(o, "note\x1b[2J");
 }
 

@@ -116,8 +116,8 @@ static const struct pk_column columns[] = {
 static void rows(struct pk_out *o)
 {
     pk_out_table(o, "t", NULL, columns, 3);
-    pk_out_row(o, (struct pk_cell[]){int_cell(1), int_cell(5240000), int_cell(7)});
-    pk_out_row(o, (struct pk_cell[]){int_cell(2), int_cell(138000000), int_cell(8)});
+    pk_out_row(o, (struct pk_cell[]){pk_cell_int(1), pk_cell_int(5240000), pk_cell_int(7)});
+    pk_out_row(o, (struct pk_cell[]){pk_cell_int(2), pk_cell_int(138000000), pk_cell_int(8)});
 }
 
 static void what_is_left_out_is_said(void **state)

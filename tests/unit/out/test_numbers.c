@@ -34,19 +34,19 @@ static void assert_shown(struct pk_cell c, double scale, int decimals, const cha
 
 static void shown_at_display_scale(void **state)
 {
-    assert_shown(int_cell(1500000), 1e6, 3, "1.500");
-    assert_shown(int_cell(1500000), 0, -1, "1500000");
-    assert_shown(int_cell(INT64_MAX), 0, 0, "9223372036854775807");
-    assert_shown(int_cell(3), 0, 2, "3.00");
-    assert_shown(real_cell(0.25), 0.01, 1, "25.0");
-    assert_shown(real_cell(1234567.5), 0, -1, "1234568");
-    assert_shown(real_cell(0.000123456789), 0, -1, "0.000123457");
-    assert_shown(real_cell(2e20), 0, -1, "2e+20");
-    assert_shown(real_cell(NAN), 0, 3, "");
-    assert_shown(real_cell(1e300), 1e6, 3, "1e+294");
-    assert_shown(real_cell(-1.5e300), 0.01, 1, "-1.5e+302");
-    assert_shown(real_cell(999999999999999.0), 0, 0, "999999999999999");
-    assert_shown(real_cell(INFINITY), 1e6, 3, "inf");
+    assert_shown(pk_cell_int(1500000), 1e6, 3, "1.500");
+    assert_shown(pk_cell_int(1500000), 0, -1, "1500000");
+    assert_shown(pk_cell_int(INT64_MAX), 0, 0, "9223372036854775807");
+    assert_shown(pk_cell_int(3), 0, 2, "3.00");
+    assert_shown(pk_cell_real(0.25), 0.01, 1, "25.0");
+    assert_shown(pk_cell_real(1234567.5), 0, -1, "1234568");
+    assert_shown(pk_cell_real(0.000123456789), 0, -1, "0.000123457");
+    assert_shown(pk_cell_real(2e20), 0, -1, "2e+20");
+    assert_shown(pk_cell_real(NAN), 0, 3, "");
+    assert_shown(pk_cell_real(1e300), 1e6, 3, "1e+294");
+    assert_shown(pk_cell_real(-1.5e300), 0.01, 1, "-1.5e+302");
+    assert_shown(pk_cell_real(999999999999999.0), 0, 0, "999999999999999");
+    assert_shown(pk_cell_real(INFINITY), 1e6, 3, "inf");
 }
 
 static void numbers_with_exponents(void **state)
@@ -56,7 +56,7 @@ static void numbers_with_exponents(void **state)
         const char *shown;
     } rows[] = {{0.000025, "| 2.5e-05 |"}, {-3.14, "| -3.1e+00 |"}, {0, "| 0 |"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        one_cell = real_cell(rows[i].v);
+        one_cell = pk_cell_real(rows[i].v);
         one_column = (struct pk_column){.key = "x", .heading = "x", .decimals = 1, .exponent = true};
         char *text = printed(PK_FMT_MARKDOWN, 0, one);
         assert_non_null(strstr(text, rows[i].shown));
@@ -66,20 +66,20 @@ static void numbers_with_exponents(void **state)
 
 static void small_numbers_are_no_zeros(void **state)
 {
-    assert_shown(int_cell(5240000), 1e9, 3, "0.00524");
-    assert_shown(int_cell(10000000), 1e9, 3, "0.010");
-    assert_shown(int_cell(1), 1e9, 3, "0.00000000100");
-    assert_shown(real_cell(0.0004), 0.01, 1, "0.04");
-    assert_shown(real_cell(0.0006), 0.01, 1, "0.1");
-    assert_shown(real_cell(-0.002), 0, 2, "-0.0020");
-    assert_shown(real_cell(0.3), 0, 0, "0.3");
-    assert_shown(int_cell(0), 1e9, 3, "0.000");
-    assert_shown(real_cell(2e-17), 0, 2, "0.00"); /* what arithmetic leaves of a zero */
+    assert_shown(pk_cell_int(5240000), 1e9, 3, "0.00524");
+    assert_shown(pk_cell_int(10000000), 1e9, 3, "0.010");
+    assert_shown(pk_cell_int(1), 1e9, 3, "0.00000000100");
+    assert_shown(pk_cell_real(0.0004), 0.01, 1, "0.04");
+    assert_shown(pk_cell_real(0.0006), 0.01, 1, "0.1");
+    assert_shown(pk_cell_real(-0.002), 0, 2, "-0.0020");
+    assert_shown(pk_cell_real(0.3), 0, 0, "0.3");
+    assert_shown(pk_cell_int(0), 1e9, 3, "0.000");
+    assert_shown(pk_cell_real(2e-17), 0, 2, "0.00"); /* what arithmetic leaves of a zero */
 }
 
 static void most_is_the_largest_number_shown(void **state)
 {
-    one_cell = real_cell(1.5);
+    one_cell = pk_cell_real(1.5);
     one_column = (struct pk_column){.key = "x", .heading = "±", .scale = 0.01, .decimals = 1, .most = 100};
     assert_printed(PK_FMT_TABLE, 0, one, "   ±\n----\n>100\n");
     assert_printed(PK_FMT_CSV, 0, one, "x\n1.5\n");
@@ -105,20 +105,20 @@ static void assert_machine(struct pk_cell c, const char *expected)
 
 static void machine_formats_keep_base_units(void **state)
 {
-    assert_machine(int_cell(0), "0");
-    assert_machine(int_cell(-10), "-10");
-    assert_machine(int_cell(100), "100");
-    assert_machine(int_cell(INT64_MIN), "-9223372036854775808");
-    assert_machine(int_cell(INT64_MAX), "9223372036854775807");
-    assert_machine(real_cell(0.1), "0.1");
-    assert_machine(real_cell(-3), "-3.0");
-    assert_machine(real_cell(-0.0), "-0.0");
-    assert_machine(real_cell(0.00125), "0.00125");
-    assert_machine(real_cell(123456789012345.0), "123456789012345.0");
-    assert_machine(real_cell(123456789.25), "123456789.25");
-    assert_machine(real_cell(999999999999999.9), "999999999999999.9");
-    assert_machine(real_cell(1e300), "1e+300");
-    assert_machine(real_cell(INFINITY), "");
+    assert_machine(pk_cell_int(0), "0");
+    assert_machine(pk_cell_int(-10), "-10");
+    assert_machine(pk_cell_int(100), "100");
+    assert_machine(pk_cell_int(INT64_MIN), "-9223372036854775808");
+    assert_machine(pk_cell_int(INT64_MAX), "9223372036854775807");
+    assert_machine(pk_cell_real(0.1), "0.1");
+    assert_machine(pk_cell_real(-3), "-3.0");
+    assert_machine(pk_cell_real(-0.0), "-0.0");
+    assert_machine(pk_cell_real(0.00125), "0.00125");
+    assert_machine(pk_cell_real(123456789012345.0), "123456789012345.0");
+    assert_machine(pk_cell_real(123456789.25), "123456789.25");
+    assert_machine(pk_cell_real(999999999999999.9), "999999999999999.9");
+    assert_machine(pk_cell_real(1e300), "1e+300");
+    assert_machine(pk_cell_real(INFINITY), "");
 }
 
 /* What printf and strtod agree on is the judge of our own digits: never longer, always the same value. */
@@ -130,7 +130,7 @@ static void assert_shortest(double v)
         if (strtod(best, NULL) == v)
             break;
     }
-    char *text = machine_text(real_cell(v));
+    char *text = machine_text(pk_cell_real(v));
     assert_true(strtod(text, NULL) == v);
     assert_true(isdigit(text[strlen(text) - 1]));
     if (!strchr(best, 'e'))
@@ -162,11 +162,11 @@ static void integers_and_reals_read_back(void **state)
     struct pk_rng r = {42};
     for (int i = 0; i < 3000; i++) {
         int64_t v = (int64_t)(pk_rng_next(&r) >> pk_rng_below(&r, 64)) * (i % 2 ? 1 : -1);
-        char *text = machine_text(int_cell(v));
+        char *text = machine_text(pk_cell_int(v));
         assert_int_equal(strtoll(text, NULL, 10), v);
         free(text);
         double f = pk_rng_normal(&r) * pow(10, (double)pk_rng_below(&r, 40) - 20);
-        text = machine_text(real_cell(f));
+        text = machine_text(pk_cell_real(f));
         assert_true(strtod(text, NULL) == f);
         free(text);
     }
@@ -192,15 +192,15 @@ static void the_users_locale_changes_nothing(void **state)
     if (!french())
         skip();
     assert_string_equal(localeconv()->decimal_point, ",");
-    assert_shown(int_cell(1500000), 1e6, 3, "1.500");
-    assert_machine(real_cell(0.1), "0.1");
+    assert_shown(pk_cell_int(1500000), 1e6, 3, "1.500");
+    assert_machine(pk_cell_real(0.1), "0.1");
     setlocale(LC_ALL, "C");
 }
 
 static void text_is_utf8_in_the_c_locale(void **state)
 {
     setlocale(LC_ALL, "C");
-    one_cell = text_cell("µs");
+    one_cell = pk_cell_text("µs");
     one_column = (struct pk_column){.key = "x", .heading = "±", .decimals = -1, .left = true};
     assert_printed(PK_FMT_TABLE, 0, one, "±\n--\nµs\n");
 }
@@ -227,7 +227,7 @@ static void a_reader_that_left_is_not(void **state)
     FILE *f = fdopen(fds[1], "w");
     struct pk_out *o = pk_out_open(f, &(struct pk_out_options){.format = PK_FMT_CSV});
     pk_out_table(o, "scaling", NULL, sample_columns, 1);
-    struct pk_cell c = int_cell(123456789);
+    struct pk_cell c = pk_cell_int(123456789);
     for (int i = 0; i < 100000; i++)
         pk_out_row(o, &c);
     assert_true(pk_out_broken(o));

@@ -9,7 +9,7 @@ static const struct pk_column columns[] = {
 static void one_row(struct pk_out *o)
 {
     pk_out_table(o, "t", NULL, columns, 3);
-    pk_out_row(o, (struct pk_cell[]){text_cell("a"), text_cell("[1]"), int_cell(5)});
+    pk_out_row(o, (struct pk_cell[]){pk_cell_text("a"), pk_cell_text("[1]"), pk_cell_int(5)});
 }
 
 static void machine_columns(void **state)
