@@ -252,7 +252,7 @@ def test_without_the_device_everything_is_skipped(tmp_path):
 ])
 def test_counters_of_a_made_up_gpu(tmp_path, cupti, trace, counters, status, state, said):
     """Which groups are counted follows from what doctor found."""
-    rows = [{"name": n, "state": s, "found": "made up"} for n, s in (("cupti", cupti), ("gpu-state", "unavailable"), ("gpu-trace", trace),
+    rows = [{"name": n, "state": s, "found": "made up", "advice": "end other profilers" if s == "unavailable" else None} for n, s in (("cupti", cupti), ("gpu-state", "unavailable"), ("gpu-trace", trace),
                                                                   ("gpu-counters", counters))]
     answers = {"doctor": {"sources": {"rows": rows}}, "list": {"devices": {"rows": [{"name": "cuda", "reason": None}]}}}
     perfkit = stub(tmp_path, "echo \"$*\" >> %s/asked; echo a note >&2\ncase $1 in\n%s\nesac\nexit 0" % (tmp_path, "\n".join(
@@ -261,6 +261,8 @@ def test_counters_of_a_made_up_gpu(tmp_path, cupti, trace, counters, status, sta
     assert check(out, "counters", perfkit=perfkit, device="cuda")[0] == status
     row = recorded(out, "cuda")["counters"]
     assert row["state"] == state and said in row["said"]
+    refusals = [(f["what"], f["holds"]) for f in row["figures"] if f["claim"] == "cupti-refusals"]
+    assert refusals == [("gpu-counters refused, with advice", True)] * (said.startswith("gpu-counters unavailable") and state == "passed")
     runs = [line for line in (tmp_path / "asked").read_text().splitlines() if line.startswith("run attention-scaling")]
     wanted = [] if state == "skipped" else ["gpu-trace"] + ["gpu-lite,gpu-roof,gpu-tensor,gpu-cache"] * (counters != "unavailable")
     assert len(runs) == bool(wanted) and all("--counters %s " % ",".join(wanted) in r for r in runs)
@@ -339,6 +341,16 @@ def test_figures_of_ranks():
                                           "exposed communication of flat over torch-ddp-flat, at most": (1, None)}
 
 
+def test_how_far_memory_is_from_its_prediction():
+    """On a GPU alone: a CPU's libraries take memory of their own."""
+    store = Store(*RUNS, SUMMARY, "CREATE TABLE v_case(case_id, variant, device, predicted_bytes)",
+                  *(summary(7, i, v, {}, "peak_bytes", b) for i, (v, b) in enumerate((("flash", 90), ("flash", 100), ("cudnn", 300), ("flash", 999)))),
+                  "INSERT INTO v_case VALUES (0, 'flash', 'cuda', 100), (1, 'flash', 'cuda', 100), (2, 'cudnn', 'cuda', 44), (3, 'flash', 'cpu', 1)")
+    assert store.read(figures.memory_error("c", 9, "variant = 'flash'")) == {"peak memory from predicted, at most": (10, False)}
+    assert store.read(figures.memory_error("c", 256, "variant = 'cudnn'")) == {"peak memory from predicted, at most": (256, True)}
+    assert store.read(figures.memory_error("c", 0, "variant = 'vanilla'")) == {}
+
+
 def test_figures_of_programs():
     lines = "norm, residual  bf16     24 x 768          9.7 us     15.5 GB/s   10.8 % of a copy  below its aim\n1 below their aim\n"
     rows = figures.of_program(lines, "layer-bandwidth", figures.BANDWIDTH_LINE, "%")
@@ -395,7 +407,7 @@ def test_every_claim_of_a_stage_has_a_figure_with_a_threshold():
     read = {f.claim for s in stages.STAGES for f in getattr(s.work, "read", ()) if f.bound} | {f.claim for _, f in figures.OF_SOURCES}
     read |= {c for c, _, _ in stages.TEST_CLAIMS} | {f.claim for f in figures.WORK}
     by_hand = {"libraries", "bundle", "gpu-check", "memcheck", "racecheck", "ceilings", "tf32-products", "layer-bandwidth", "profilers", "gpu-tests",
-               "nccl-one-rank", "ddp-bucket", "nccl-two-refused", "mpi-staged"}
+               "nccl-one-rank", "ddp-bucket", "nccl-two-refused", "mpi-staged", "dry-run", "cupti-refusals"}
     assert not {c for s in stages.STAGES for c in s.claims.split()} - read - by_hand
 
 
@@ -445,17 +457,19 @@ PASSES = ["CREATE TABLE v_case(run_id, case_id, variant, axes, status)", "CREATE
 
 def test_figures_of_what_was_measured_at_all():
     """Counts of 0, untraced cases and variants that only skipped; perfkit's status is 0 with all of them."""
-    store = Store(*RUNS, *PASSES, "CREATE TABLE v_counter(case_id, source, value)", "CREATE TABLE v_breakdown(case_id, calls)",
+    store = Store(*RUNS, *PASSES, "CREATE TABLE v_counter(run_id, case_id, source, name, value)", "CREATE TABLE v_breakdown(case_id, calls)",
                   """INSERT INTO v_case VALUES (7, 1, 'flash', '{}', 'ok'), (7, 2, 'fused', '{}', 'ok'), (7, 3, 'cudnn', '{}', 'skipped'),
                      (7, 4, 'torch-eager', '{}', 'ok'), (7, 5, 'fused', '{}', 'oom'), (7, 6, 'vanilla', '{}', 'failed')""",
                   """INSERT INTO v_slice VALUES (7, 1, 1, 'trace', 'failed', 'made up'), (7, 2, 1, 'trace', 'skipped', 'budget'), (7, 2, 1, 'trace', 'ok', NULL),
                      (7, 1, 1, 'counter', 'ok', ''), (7, 1, 2, 'counter', 'failed', 'second pass'), (7, 2, 1, 'counter', 'ok', '')""",
-                  "INSERT INTO v_counter VALUES (1, 'gpu-counters', 0), (2, 'gpu-counters', 5), (1, 'declared', 7), (1, 'gpu-state', 0)")
+                  """INSERT INTO v_counter VALUES (7, 1, 'gpu-counters', 'a', 0), (7, 2, 'gpu-counters', 'a', 5), (7, 1, 'declared', 'b', 7),
+                     (7, 1, 'gpu-state', 'gpu_watts', 0), (7, 1, 'gpu-state', 'gpu_held_by_heat_ns', NULL), (7, 2, 'gpu-state', 'gpu_held_by_power_cap_ns', 0)""")
     assert store.read(figures.cases("c")) == {"flash cases measured": (1, True), "fused cases measured": (1, True), "vanilla cases measured": (0, False)}
     assert store.read(*figures.PEER_CASES) == {"torch-eager cases measured": (1, True)}
     counts = {f.claim: store.read(f) for _, f in figures.OF_SOURCES}
     assert counts["gpu-counters"] == counts["counter-runs"] == {"cases with counts above 0": (1, True)}
     assert counts["gpu-state"] == {"cases with counts above 0": (0, False)} and counts["gpu-trace"] == {"cases with traced kernels": (0, False)}
+    assert counts["clock-reasons"] == {"reasons for held clocks that the driver tells": (1, True)}
     assert store.query(figures.UNTRACED, "x", "trace") == [("made up", 1)] and store.query(figures.UNTRACED, "x", "counter") == [("second pass", 1)]
 
 

@@ -39,7 +39,7 @@ def run_stage(session, stage, again):
     session.allow(max(LEAST_STAGE_SECONDS, 3 * stage.seconds))
     session.folder.set(stage.name, "running", "the call ended before it did")
     try:
-        if stage.needs == "gpu" and not session.cuda:
+        if not session.can_run(stage):
             raise Skip("it needs a GPU, and the device is %s" % session.device)
         result = stage.work(session, stage)
         state, said, figures = "passed", result.said, result.figures
@@ -60,7 +60,7 @@ def run_stages(session, pending, rounds):
     for again in range(rounds):
         pending = [s for s in pending if again == 0 or session.folder.state(s.name) == "partial"]
         for stage in pending:
-            if session.has_time_for(stage.least) or (stage.needs == "gpu" and not session.cuda):
+            if session.has_time_for(stage.least) or not session.can_run(stage):
                 run_stage(session, stage, again > 0)
             elif again == 0:
                 session.folder.set(stage.name, "partial", "left out: not enough was left of --within")

@@ -36,6 +36,13 @@ static void tell(int fd, enum event event)
     pk_assert(write(fd, &byte, 1) == 1);
 }
 
+static bool renewed;
+
+void isolated_renew(void)
+{
+    renewed = true;
+}
+
 static int run_from(const char *first, const struct CMUnitTest *tests, size_t n)
 {
     size_t i;
@@ -44,7 +51,7 @@ static int run_from(const char *first, const struct CMUnitTest *tests, size_t n)
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody would read what it says */
     if (getppid() != parent)
         return EXIT_FAILURE;
-    for (; i < n; i++) {
+    for (; i < n && !renewed; i++) {
         tell(fd, BEGUN);
         const bool failed = _cmocka_run_group_tests(tests[i].name, &tests[i], 1, NULL, NULL) != 0;
         tell(fd, failed ? FAILED : PASSED);
@@ -152,7 +159,7 @@ static void summary(const struct watch *w)
         printf("[  FAILED  ] %s\n", w->failed[i]);
 }
 
-/* Runs tests in a child until one fails. The child's status is returned where no test explains it: there is no device, or memory leaked. */
+/* Runs tests in a child until one fails, or wants a new process after it. The child's status is returned where no test explains it: there is no device, or memory leaked. */
 static int run_child(struct watch *w, char **argv)
 {
     const size_t first = w->next, failures = w->n_failed;
@@ -166,7 +173,7 @@ static int run_child(struct watch *w, char **argv)
     close(from);
     if (w->running || (!in_time && w->next == first))
         lost(w, in_time, status);
-    if (w->n_failed > failures || (w->next == w->n && status == 0))
+    if (w->n_failed > failures || (w->next > first && status == 0))
         return EXIT_SUCCESS;
     return WIFEXITED(status) && status ? WEXITSTATUS(status) : EXIT_FAILURE;
 }

@@ -15,5 +15,8 @@ struct CMUnitTest;
 /* Called in the process that runs the tests, before the first: reads the command line. May exit, e.g. with 77: then so does the program. */
 typedef void isolated_begin_fn(int argc, char **argv);
 
+/* For a test that breaks its device on purpose: its process ends after it, and the next test runs in a new one. */
+void isolated_renew(void);
+
 /* The exit status of main: EXIT_SUCCESS when no test failed. */
 int isolated_run(const struct CMUnitTest *tests, size_t n, isolated_begin_fn *begin, int argc, char **argv);

@@ -31,6 +31,17 @@ static void passes_too(void **state)
     passes(state);
 }
 
+static void breaks_it_on_purpose(void **state)
+{
+    broken = true;
+    isolated_renew();
+}
+
+static void works_again(void **state)
+{
+    assert_false(broken);
+}
+
 static void breaks_the_device(void **state)
 {
     broken = true;
@@ -83,6 +94,8 @@ int main(int argc, char **argv)
 #define ON_DEVICE(f) cmocka_unit_test_setup(f, open_device)
     const struct CMUnitTest tests[] = {ON_DEVICE(passes),
                                        ON_DEVICE(passes_too),
+                                       ON_DEVICE(breaks_it_on_purpose),
+                                       ON_DEVICE(works_again),
                                        ON_DEVICE(breaks_the_device),
                                        ON_DEVICE(aborts),
                                        ON_DEVICE(hangs),

@@ -231,6 +231,73 @@ static void the_l2_is_flushed(void **state)
     assert_true(dev.pool.current == before);
     assert_true(2 * traits->l2_bytes / (ns + 1) < 100000); /* no GPU writes 100 TB/s: it did write */
 }
+
+static enum pk_code takes_memory(void)
+{
+    assert_null(pk_device_alloc(&dev, (size_t)64 << 20, PK_TAG_OTHER));
+    return pk_device_oom(&dev, &err);
+}
+
+static enum pk_code takes_pinned_memory(void)
+{
+    assert_null(pk_cuda_pinned(&dev, BYTES));
+    return PK_OK;
+}
+
+static enum pk_code waits(void)
+{
+    return pk_device_sync(&dev, &err);
+}
+
+/* What a capture forbids costs that capture: the device goes on, and captures again. */
+static void captures_refuse_what_they_forbid(void **state)
+{
+    cuda_only();
+    static enum pk_code (*const forbidden[])(void) = {takes_memory, takes_pinned_memory, waits};
+    float *x = taken(BYTES), *y = taken(BYTES);
+    must(halve(x, y));
+    must(pk_device_sync(&dev, &err));
+    for (size_t i = 0; i < sizeof forbidden / sizeof *forbidden; i++) {
+        struct pk_graph *g = NULL;
+        must(pk_graph_begin(&dev, &err));
+        pk_marks_clear(&dev.marks);
+        const enum pk_code refused = forbidden[i]();
+        assert_int_equal(pk_graph_end(&dev, refused, &g, &err), PK_E_INTERNAL);
+        print_message("%s: %s\n", err.what, err.why);
+        assert_null(g);
+        assert_false(pk_device_broken(&dev));
+        must(pk_device_sync(&dev, &err));
+        graphs_replay_with_marks(NULL);
+    }
+    pk_device_free(&dev, x);
+    pk_device_free(&dev, y);
+}
+
+/* A kernel that reads where there is no memory: its error stays, whatever follows, and closing the device ends all the same. */
+static void a_bad_address_breaks_the_context(void **state)
+{
+    cuda_only();
+    static char host[BYTES];
+    const float *nowhere = (const float *)(uintptr_t)4096;
+    float *y = taken(BYTES);
+    isolated_renew();
+    const enum pk_code launched = pk_op_scale(&dev, PK_FP32, 0.5f, nowhere, y, N, &err);
+    assert_true(launched || pk_device_sync(&dev, &err));
+    print_message("%s: %s\n", err.what, err.why);
+    assert_true(pk_device_broken(&dev));
+    assert_int_not_equal(pk_device_copy(&dev, PK_LANE_COPY, PK_COPY_DEVICE_TO_HOST, host, y, BYTES, &err),
+                         PK_OK);
+    assert_int_not_equal(pk_device_sync(&dev, &err), PK_OK);
+    assert_null(pk_device_alloc(&dev, (size_t)64 << 20, PK_TAG_OTHER));
+    assert_int_equal(pk_device_oom(&dev, &err), PK_E_INTERNAL); /* not "out of memory" */
+}
+
+static void a_new_process_works(void **state)
+{
+    cuda_only();
+    assert_false(pk_device_broken(&dev));
+    copies_on_every_lane(NULL);
+}
 #endif
 
 #define ON_DEVICE(test) cmocka_unit_test_setup_teardown(test, open_device, close_device)
@@ -251,8 +318,13 @@ int main(int argc, char **argv)
 #ifdef PK_HAVE_CUDA
         ON_DEVICE(pinned_memory),
         ON_DEVICE(the_l2_is_flushed),
+        ON_DEVICE(captures_refuse_what_they_forbid),
 #endif
         ON_DEVICE(out_of_memory_is_recoverable),
+#ifdef PK_HAVE_CUDA
+        ON_DEVICE(a_bad_address_breaks_the_context),
+        ON_DEVICE(a_new_process_works),
+#endif
     };
     return isolated_run(tests, sizeof tests / sizeof *tests, begin, argc, argv);
 }

@@ -23,7 +23,7 @@ def test_each_failure_costs_one_test():
     p = run()
     assert p.returncode == 1
     assert states(p.stdout) == {
-        "passes": {"OK"}, "passes_too": {"OK"}, "breaks_the_device": {"FAILED"}, "aborts": {"FAILED"}, "hangs": {"FAILED"},
+        "passes": {"OK"}, "passes_too": {"OK"}, "breaks_it_on_purpose": {"OK"}, "works_again": {"OK"}, "breaks_the_device": {"FAILED"}, "aborts": {"FAILED"}, "hangs": {"FAILED"},
         "skips": {"SKIPPED"}, "leaves": {"FAILED"}, "passes_at_the_end": {"OK"}}, p.stdout
     for reason in ("an illegal address", "ended by signal 6", "not over after 1 s", "the process ended with status 0"):
         assert reason in p.stdout, p.stdout

@@ -56,6 +56,9 @@ DECLARED = """WITH traced AS (SELECT case_id, region, sum(flops) AS flops, sum(b
     HAVING count(*) > 0""" % RUN
 GPU_STATE = """SELECT 'cases with the state of the GPU', count(DISTINCT CASE WHEN l.notes LIKE '%%"state:gpu"%%' THEN c.case_id END)
     FROM v_case c JOIN v_slice l ON l.case_id = c.case_id WHERE c.run_id = %s AND c.device LIKE 'cuda%%' HAVING count(*) > 0""" % RUN
+# Of the GPU's own clock: the driver tells for how long it held clocks back, and by what.
+HELD_REASONS = """SELECT 'reasons for held clocks that the driver tells', count(DISTINCT CASE WHEN n.value >= 0 THEN n.name END) FROM v_counter n
+    WHERE n.run_id = %s AND n.source = 'gpu-state' AND n.name GLOB 'gpu_held_by_*' HAVING count(*) > 0""" % RUN
 EXPOSED = """SELECT 'exposed communication of ' || o.variant || ' over ' || p.variant || ', at most', max(1.0 * o.median / p.median)
     FROM v_summary o JOIN v_summary p ON p.run_id = o.run_id AND p.metric = o.metric AND p.axes ->> 'work' = o.axes ->> 'work'
     AND p.axes ->> 'model' = o.axes ->> 'model' AND coalesce(p.axes ->> 'bucket_bytes' = o.axes ->> 'bucket_bytes', 1) AND p.median > 0
@@ -87,9 +90,17 @@ def cases(claim, where=OWN):
         GROUP BY variant HAVING sum(status <> 'skipped') > 0 ORDER BY variant""" % (RUN, where))
 
 
+def memory_error(claim, most_bytes, where):
+    """How far peak memory is from the prediction that was made before the case ran, in the worst case."""
+    return Figure(claim, "bytes", (AT_MOST, most_bytes), """SELECT 'peak memory from predicted, at most', max(abs(s.median - c.predicted_bytes))
+        FROM v_summary s JOIN v_case c USING (case_id) WHERE s.run_id = %s AND s.metric = 'peak_bytes' AND c.predicted_bytes IS NOT NULL AND c.device LIKE 'cuda%%'
+        AND c.%s HAVING count(*) > 0""" % (RUN, where))
+
+
 TOTAL = ("forward_ns", "backward_ns")
 OF_SOURCES = [*(("gpu-counters", Figure(c, "", (AT_LEAST, 1), counted("gpu-counters"))) for c in ("gpu-counters", "counter-runs")),
-              ("gpu-trace", Figure("gpu-trace", "", (AT_LEAST, 1), TRACED)), ("gpu-state", Figure("gpu-state", "", (AT_LEAST, 1), counted("gpu-state")))]
+              ("gpu-trace", Figure("gpu-trace", "", (AT_LEAST, 1), TRACED)), ("gpu-state", Figure("gpu-state", "", (AT_LEAST, 1), counted("gpu-state"))),
+              ("gpu-state", Figure("clock-reasons", "", (AT_LEAST, 1), HELD_REASONS))]
 TREE = [cases("tree-table", "variant = 'resident'"), cases("tree-weights", "axes ->> 'weights' = 'real' AND %s" % OWN)]
 
 PEER_CASES = [cases("torch-peers", "variant GLOB 'torch-*'")]

@@ -92,6 +92,9 @@ class Session:
             env["PATH"] = "%s:%s" % (HERE.parent / "mpi" / "bin", env.get("PATH", "/usr/bin:/bin"))
         return env
 
+    def can_run(self, stage):
+        return self.cuda or stage.needs != "gpu"
+
     def has_time_for(self, least):
         """Whether a stage may begin; one that needs more than the whole call has begins all the same, while most of it is left."""
         return self.ends - time.monotonic() >= max(LEAST_SECONDS, min(least, 0.7 * (self.within or least)))
