@@ -1,7 +1,7 @@
 /* Baseline: manages named baselines, the runs that later ones are judged against. */
 #include "cmd/compare/stored.h"
 
-#include "base/suggest.h"
+#include "base/text/words.h"
 #include "bench/record/runinfo.h"
 #include "store/baseline.h"
 #include "store/table.h"

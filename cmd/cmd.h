@@ -9,7 +9,7 @@
 #pragma once
 
 #include "base/arena.h"
-#include "base/errs.h"
+#include "base/err.h"
 #include "opt/opt.h"
 #include "out/out.h"
 #include "store/store.h"

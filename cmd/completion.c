@@ -1,5 +1,5 @@
 /* Completion: a bash script made from the option rows. */
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "cmd/frame/frame.h"
 #include "cmd/list/describe.h"
 #include "cmd/run/run.h"

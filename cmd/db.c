@@ -1,7 +1,7 @@
 /* Db: maintains a store: information, integrity check, migration, merging, pruning. */
 #include "cmd/cmd.h"
 
-#include "base/suggest.h"
+#include "base/text/words.h"
 #include "store/table.h"
 
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 #include "cmd/frame/frame.h"
 #include "cmd/list/describe.h"
 
-#include "base/suggest.h"
+#include "base/text/words.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Plan: analytical models. So far: the best bucket size of a data-parallel step. */
-#include "base/suggest.h"
-#include "base/units.h"
+#include "base/text/units.h"
+#include "base/text/words.h"
 #include "bench/link_cost.h"
 #include "bench/probe.h"
 #include "cmd/cmd.h"

@@ -6,7 +6,7 @@
 #include "bench/probe.h"
 
 #include "base/rng.h"
-#include "base/units.h"
+#include "base/text/units.h"
 #include "model/transformer/check.h"
 #include "model/transformer/forecast.h"
 #include "model/transformer/sketch.h"

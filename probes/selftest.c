@@ -10,8 +10,8 @@
  */
 #include "bench/probe.h"
 
+#include "base/file.h"
 #include "base/rng.h"
-#include "base/slurp.h"
 #include "bench/repeat.h"
 
 #include <math.h>

@@ -1,12 +1,12 @@
 """Turns text files into one C source of string arrays: embed.py OUT.c SYMBOL FILE...
 
-The C side declares `extern const struct pk_embedded SYMBOL[];` (base/embed.h), ended by a NULL name."""
+The C side declares `extern const struct pk_embedded SYMBOL[];` (base/build.h), ended by a NULL name."""
 import os
 import sys
 
 out, symbol, files = sys.argv[1], sys.argv[2], sys.argv[3:]
 with open(out, "w", encoding="utf-8") as f:
-    f.write('#include "base/embed.h"\n\n')
+    f.write('#include "base/build.h"\n\n')
     f.write("const struct pk_embedded %s[] = {\n" % symbol)
     for path in files:
         with open(path, "rb") as src:

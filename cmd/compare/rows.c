@@ -1,8 +1,8 @@
 /* Compare, rows: case pairs and geometric means with their verdicts, one table per unit. */
 #include "cmd/compare/rows.h"
 
-#include "base/buf.h"
-#include "base/plural.h"
+#include "base/text/buf.h"
+#include "base/text/words.h"
 #include "cmd/compare/value_column.h"
 #include "judge/report/report.h"
 #include "json/json.h"

@@ -1,8 +1,8 @@
 /* Stored: checks the verdict options and prints the comparison of two stored sides. */
 #include "cmd/compare/stored.h"
 
-#include "base/plural.h"
-#include "base/units.h"
+#include "base/text/units.h"
+#include "base/text/words.h"
 #include "cmd/compare/rows.h"
 
 #include <math.h>

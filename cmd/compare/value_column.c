@@ -1,8 +1,8 @@
 /* Value column: display unit and key suffix of a column whose unit is known only from the store. */
 #include "cmd/compare/value_column.h"
 
-#include "base/buf.h"
-#include "base/units.h"
+#include "base/text/buf.h"
+#include "base/text/units.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* Doctor: what can be measured here, what cannot, why, and how to enable it. --ceilings: the device's peak rates. */
 #include "cmd/doctor/doctor.h"
 
-#include "base/buf.h"
-#include "base/suggest.h"
-#include "base/units.h"
+#include "base/text/buf.h"
+#include "base/text/units.h"
+#include "base/text/words.h"
 #include "bench/client/ceilings_store.h"
 #include "counter/source.h"
 #include "device/cpu.h"

@@ -2,7 +2,7 @@
 #include "cmd/doctor/doctor.h"
 
 #include "base/build.h"
-#include "base/units.h"
+#include "base/text/units.h"
 #include "bench/client/mpi_check.h"
 #include "build_config.h"
 #include "device/blas.h"

@@ -2,10 +2,10 @@
  * pages are reported without advice. */
 #include "cmd/doctor/doctor.h"
 
-#include "base/plural.h"
+#include "base/text/words.h"
 
 #include "base/clock.h"
-#include "base/units.h"
+#include "base/text/units.h"
 #include "machine/bind.h"
 #include "machine/state.h"
 

@@ -1,7 +1,7 @@
 /* Dispatch: from argv to a command's run(). */
-#include "base/assert.h"
 #include "base/build.h"
-#include "base/suggest.h"
+#include "base/err.h"
+#include "base/text/words.h"
 #include "cmd/frame/frame.h"
 #include "cmd/list/describe.h"
 #include "device/bf16.h"

@@ -1,7 +1,7 @@
 /* Progress: one line redrawn on a terminal, or one line per slice on request. */
 #include "cmd/frame/progress.h"
 
-#include "base/units.h"
+#include "base/text/units.h"
 
 #include <stdio.h>
 #include <string.h>

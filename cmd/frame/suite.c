@@ -1,8 +1,8 @@
 /* Suite: reads a suite file into entries. */
 #include "cmd/frame/suite.h"
 
-#include "base/buf.h"
-#include "base/slurp.h"
+#include "base/file.h"
+#include "base/text/buf.h"
 #include "bench/record/runinfo.h"
 #include "cmd/frame/frame.h"
 #include "cmd/list/describe.h"

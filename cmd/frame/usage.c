@@ -1,5 +1,5 @@
 /* Usage: the help of the program and of a command, from their rows. */
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "cmd/frame/frame.h"
 
 #include <string.h>

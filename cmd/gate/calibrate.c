@@ -4,8 +4,8 @@
 #include "cmd/gate/gate.h"
 
 #include "base/clock.h"
-#include "base/plural.h"
-#include "base/units.h"
+#include "base/text/units.h"
+#include "base/text/words.h"
 #include "cmd/list/describe.h"
 #include "cmd/run/rows.h"
 

@@ -1,8 +1,8 @@
 /* Gate, noise: what earlier calibrations say about the cases, and what equal sides add to it. */
 #include "cmd/gate/gate.h"
 
-#include "base/buf.h"
-#include "base/plural.h"
+#include "base/text/buf.h"
+#include "base/text/words.h"
 #include "bench/plan/declared_work.h"
 #include "store/table.h"
 

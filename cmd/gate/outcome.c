@@ -1,10 +1,10 @@
 /* Gate, outcome: the tables, the report files, and the exit status with its reason. */
 #include "cmd/gate/gate.h"
 
-#include "base/buf.h"
 #include "base/clock.h"
-#include "base/plural.h"
-#include "base/units.h"
+#include "base/text/buf.h"
+#include "base/text/units.h"
+#include "base/text/words.h"
 #include "cmd/compare/rows.h"
 #include "judge/report/outcome.h"
 

@@ -1,7 +1,7 @@
 /* Report files: writes them. */
 #include "cmd/gate/report_files.h"
 
-#include "base/cleanup.h"
+#include "base/file.h"
 #include "cmd/frame/frame.h"
 #include "json/json.h"
 

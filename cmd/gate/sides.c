@@ -1,7 +1,7 @@
 /* Gate, sides: programs, builds of perfkit, or settings of an experiment. */
 #include "cmd/gate/gate.h"
 
-#include "base/split.h"
+#include "base/text/words.h"
 #include "opt/words.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Plot: bars in eighths of a character, sparks in eight heights. */
 #include "cmd/history/plot.h"
 
-#include "base/buf.h"
+#include "base/text/buf.h"
 
 #include <langinfo.h>
 #include <math.h>

@@ -1,8 +1,8 @@
 /* History, rows: a table of all series, then one table per series with a line per run. */
 #include "cmd/history/rows.h"
 
-#include "base/buf.h"
-#include "base/plural.h"
+#include "base/text/buf.h"
+#include "base/text/words.h"
 #include "cmd/compare/value_column.h"
 #include "cmd/history/plot.h"
 

@@ -1,8 +1,8 @@
 /* list counters: tables of sources, groups and events; with a pattern, the metrics of the matching groups. */
 #include "cmd/list/counters.h"
 
-#include "base/buf.h"
-#include "base/suggest.h"
+#include "base/text/buf.h"
+#include "base/text/words.h"
 #include "counter/group.h"
 #include "counter/source.h"
 

@@ -1,9 +1,9 @@
 /* Describe: an experiment's tables of axes, variants, presets and metrics, as JSON for programs and rows for people. */
 #include "cmd/list/describe.h"
 
-#include "base/assert.h"
-#include "base/buf.h"
-#include "base/suggest.h"
+#include "base/err.h"
+#include "base/text/buf.h"
+#include "base/text/words.h"
 #include "bench/measure/measure.h"
 
 #include <string.h>

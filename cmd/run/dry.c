@@ -1,8 +1,8 @@
 /* run --dry-run: prints the plan as a table, and what is not known about it. */
 #include "cmd/run/run.h"
 
-#include "base/plural.h"
-#include "base/units.h"
+#include "base/text/units.h"
+#include "base/text/words.h"
 #include "bench/plan/declared_work.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* run --once: one iteration of each case in this process, without repetition, check or recording, for use under a profiler. */
-#include "base/plural.h"
+#include "base/text/words.h"
 #include "cmd/run/run.h"
 
 static const struct pk_column columns[] = {

@@ -2,8 +2,8 @@
 #include "cmd/run/run.h"
 
 #include "base/clock.h"
-#include "base/plural.h"
-#include "base/units.h"
+#include "base/text/units.h"
+#include "base/text/words.h"
 #include "bench/plan/estimate.h"
 #include "bench/plan/unused_axes.h"
 #include "device/cpu.h"

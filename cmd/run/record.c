@@ -3,7 +3,7 @@
 
 #include "cmd/run/unavailable_counters.h"
 
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "bench/plan/declared_work.h"
 #include "store/resume.h"
 

@@ -1,8 +1,8 @@
 /* Refused: cases that a run skips, and what the user can do about each. */
 #include "cmd/run/run.h"
 
-#include "base/plural.h"
-#include "base/units.h"
+#include "base/text/units.h"
+#include "base/text/words.h"
 
 #include <string.h>
 

@@ -5,9 +5,8 @@
 #include "cmd/run/run.h"
 
 #include "base/clock.h"
-#include "base/plural.h"
-#include "base/split.h"
-#include "base/units.h"
+#include "base/text/units.h"
+#include "base/text/words.h"
 #include "bench/record/counters.h"
 #include "bench/record/fits.h"
 #include "bench/tables/failed.h"

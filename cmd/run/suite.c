@@ -4,7 +4,7 @@
 #include "cmd/run/run.h"
 
 #include "base/clock.h"
-#include "base/plural.h"
+#include "base/text/words.h"
 #include "opt/words.h"
 
 #include <string.h>

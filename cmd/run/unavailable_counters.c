@@ -1,7 +1,7 @@
 /* Unavailable counters: groups those with the same reason into one warning. */
 #include "cmd/run/unavailable_counters.h"
 
-#include "base/buf.h"
+#include "base/text/buf.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Arena: blocks that double in size, freed together. */
 #include "base/arena.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -144,4 +144,10 @@ char *pk_printf(struct pk_arena *a, const char *fmt, ...)
     char *p = pk_vprintf(a, fmt, ap);
     va_end(ap);
     return p;
+}
+
+void pk_errs_add(struct pk_errs *l, const struct pk_err *err)
+{
+    l->v = pk_grow(l->arena, l->v, sizeof *l->v, l->n, &l->cap);
+    l->v[l->n++] = *err;
 }

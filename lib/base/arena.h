@@ -50,3 +50,13 @@ unsigned long pk_arena_fail_after(unsigned long n);
 /* Marks the calling thread as inside a timed region: pk_alloc asserts that it is not. Cheap (a thread-local
  * store), so it is on in every build. Returns what it was, so that a cold path can step out and back in. */
 bool pk_timed_region(bool inside);
+
+/* All errors of one input, in the order in which they were found, so that they can be printed together. */
+struct pk_errs {
+    struct pk_arena *arena; /* set before first use: struct pk_errs l = {.arena = a} */
+    struct pk_err *v;
+    size_t n, cap;
+};
+
+/* Keeps a copy. */
+void pk_errs_add(struct pk_errs *l, const struct pk_err *err);

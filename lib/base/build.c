@@ -1,7 +1,7 @@
 /* Build: facts that meson.build wrote into build_config.h. */
 #include "base/build.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 #include "build_config.h"
 
 #include <string.h>

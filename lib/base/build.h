@@ -1,4 +1,4 @@
-/* Build: what this program was built as: its version and its features. */
+/* Build: what this program was built as: its version, its features, and the text files in it. */
 #pragma once
 
 extern const char pk_version[]; /* "0.1.0" */
@@ -15,3 +15,9 @@ extern const struct pk_feature pk_features[];
 
 /* A row by its name, which must be one (pk_assert). */
 const struct pk_feature *pk_feature(const char *name);
+
+/* A text file that is part of the program (schema, tables), made into C by schema/embed.py. */
+struct pk_embedded {
+    const char *name; /* base name of the file; ends the array when NULL */
+    const char *text;
+};

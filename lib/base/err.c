@@ -1,11 +1,18 @@
-/* Errors: filling the three parts of struct pk_err. */
+/* Errors: filling the three parts of struct pk_err, and the end of a failed assertion. */
 #include "base/err.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+
+void pk_assert_fail(const char *cond, const char *file, int line)
+{
+    fprintf(stderr, "perfkit: bug: %s does not hold (%s:%d); please report it\n", cond, file, line);
+    abort();
+}
 
 /* Bytes of the UTF-8 character that begins with this one. */
 static size_t character(unsigned char first)

@@ -10,6 +10,15 @@
  * Not thread safe on one struct; each thread brings its own. */
 #pragma once
 
+/* A broken invariant is a bug in perfkit, never bad input: one line on stderr and abort(), in every build. */
+#define pk_assert(cond)                                                                                      \
+    do {                                                                                                     \
+        if (__builtin_expect(!(cond), 0))                                                                    \
+            pk_assert_fail(#cond, __FILE__, __LINE__);                                                       \
+    } while (0)
+
+_Noreturn void pk_assert_fail(const char *cond, const char *file, int line);
+
 #define PK_MUST_CHECK   __attribute__((warn_unused_result))
 #define PK_PRINTF(f, a) __attribute__((format(printf, f, a)))
 

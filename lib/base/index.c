@@ -24,6 +24,14 @@ uint64_t pk_hash_bytes(uint64_t h, const void *p, size_t n)
     return h;
 }
 
+uint64_t pk_fnv1a(uint64_t h, const void *data, size_t n)
+{
+    const unsigned char *p = data;
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ p[i]) * 0x100000001b3u;
+    return h;
+}
+
 static void grow(struct pk_index *x)
 {
     struct pk_index_slot *old = x->slot;

@@ -1,4 +1,5 @@
-/* Index: finds a row of a growing table by its content. A hash table with open addressing; the rows stay with their owner. */
+/* Index: finds a row of a growing table by its content, and the hashes for that. A hash table with open addressing; the rows stay
+ * with their owner. */
 #pragma once
 
 #include "base/arena.h"
@@ -21,3 +22,9 @@ uint32_t pk_index_row(struct pk_index *x, uint64_t hash, pk_index_same_fn *same,
 /* Folds a number, or bytes and how many there are, into a hash: every bit reaches every bit. Begin with 0. */
 uint64_t pk_hash(uint64_t h, uint64_t x);
 uint64_t pk_hash_bytes(uint64_t h, const void *p, size_t n);
+
+/* FNV-1a, 64 bits: the hash of what is recorded and compared with later versions (digests of axis files). Goes on from h,
+ * which is PK_FNV1A_EMPTY or what an earlier call returned. */
+#define PK_FNV1A_EMPTY 0xcbf29ce484222325u
+
+uint64_t pk_fnv1a(uint64_t h, const void *data, size_t n);

@@ -1,8 +1,8 @@
 /* Probe: finding a descriptor, and the metric rows that follow from it. */
 #include "bench/probe.h"
 
-#include "base/assert.h"
-#include "base/embed.h"
+#include "base/build.h"
+#include "base/err.h"
 #include "bench/measure/measure.h"
 
 #include <string.h>

@@ -144,7 +144,7 @@ struct pk_probe {
     enum pk_code (*validate)(const struct pk_case *c, struct pk_arena *a, pk_warn_fn *warn, void *user,
                              struct pk_err *err);
     /* required. Peak device bytes this case is predicted to take: the plan's memory estimate, printed beside the
-     * measured; PK_BYTES_BEYOND (base/units.h) where it is more than can be counted, which the store has as none. */
+     * measured; PK_BYTES_BEYOND (base/text/units.h) where it is more than can be counted, which the store has as none. */
     int64_t (*predict_bytes)(const struct pk_case *c, enum pk_device_kind kind);
     /* optional. Predicted value of a gauge metric; < 0 = none, and PK_BYTES_BEYOND is none. A count (`planned`) is asked of skipped cases
      * too, which validate has not seen. */

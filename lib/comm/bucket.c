@@ -1,7 +1,7 @@
 /* Bucket: greedy, in order, unsplit. */
 #include "comm/bucket.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 
 static size_t cap_of(size_t bucket, size_t cap, size_t first)
 {

@@ -1,8 +1,8 @@
 /* Bucket model: the two branches in closed form, and what real tensors do, played through. */
 #include "comm/bucket_model.h"
 
-#include "base/assert.h"
 #include "base/clock.h"
+#include "base/err.h"
 
 #include <math.h>
 

@@ -1,9 +1,9 @@
 /* Comm: what is common to all transports: wrappers, their asserts, and the state of being broken. */
 #include "comm/comm.h"
 
-#include "base/assert.h"
 #include "base/build.h"
 #include "base/clock.h"
+#include "base/err.h"
 #include "build_config.h"
 #include "comm/transports.h"
 

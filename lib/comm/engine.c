@@ -1,8 +1,8 @@
 /* Engine: a queue, a thread, two conditions. */
 #include "comm/engine.h"
 
-#include "base/assert.h"
 #include "base/clock.h"
+#include "base/err.h"
 
 #include <signal.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* Flight: a ring of moments, and the one place where a host waits for a queue. */
 #include "comm/flight.h"
 
-#include "base/assert.h"
 #include "base/clock.h"
+#include "base/err.h"
 
 #include <time.h>
 

@@ -1,8 +1,8 @@
 /* Pause: an absolute deadline, met to a microsecond. */
 #include "comm/pause.h"
 
-#include "base/assert.h"
 #include "base/clock.h"
+#include "base/err.h"
 #include "device/null.h"
 
 #include <sys/prctl.h>

@@ -1,9 +1,9 @@
 /* Rank heartbeats: an entry a rank, in memory that processes share. */
 #include "comm/rank_heartbeats.h"
 
-#include "base/buf.h"
 #include "base/clock.h"
-#include "base/plural.h"
+#include "base/text/buf.h"
+#include "base/text/words.h"
 
 #include <fcntl.h>
 #include <stdatomic.h>

@@ -1,8 +1,8 @@
 /* Staged: batches of parts through one buffer. */
 #include "comm/staged.h"
 
-#include "base/assert.h"
 #include "base/clock.h"
+#include "base/err.h"
 
 #include <time.h>
 

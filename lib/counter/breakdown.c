@@ -1,7 +1,7 @@
 /* Breakdown: kernels to regions, then sums, unions and gaps of their intervals. */
 #include "counter/breakdown.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Events: names to rows. */
 #include "counter/events.h"
 
-#include "base/suggest.h"
+#include "base/text/words.h"
 
 #include <string.h>
 

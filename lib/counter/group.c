@@ -1,9 +1,9 @@
 /* Group: a file, line by line: a word, and what it is given. */
 #include "counter/group.h"
 
-#include "base/assert.h"
-#include "base/embed.h"
-#include "base/split.h"
+#include "base/build.h"
+#include "base/err.h"
+#include "base/text/words.h"
 
 #include <ctype.h>
 #include <string.h>

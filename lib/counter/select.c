@@ -1,8 +1,7 @@
 /* Select: names to groups and events, events to sources, sources to plans. */
 #include "counter/select.h"
 
-#include "base/split.h"
-#include "base/suggest.h"
+#include "base/text/words.h"
 
 #include <math.h>
 #include <string.h>

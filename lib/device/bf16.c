@@ -1,7 +1,7 @@
 /* Bf16: oneDNN found, asked what it would use, and tried once. */
 #include "device/bf16.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 #include "build_config.h"
 
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
 /* Blas: find the library, set its core type and one thread, and read back what it chose. */
 #include "device/blas.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 #include "build_config.h"
 
 #include <dlfcn.h>

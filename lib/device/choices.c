@@ -1,7 +1,7 @@
 /* Choices: a list, newest first. */
 #include "device/choices.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* Cpu: threads, memory and clock of the machine itself behind the device vtable. */
 #include "device/cpu.h"
 
-#include "base/assert.h"
-#include "base/buf.h"
 #include "base/clock.h"
+#include "base/err.h"
+#include "base/text/buf.h"
 #include "machine/bind.h"
 #include "machine/machine.h"
 

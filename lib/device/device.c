@@ -1,10 +1,10 @@
 /* Device: the kinds that exist, opening one, and the wrappers around its hooks. */
 #include "device/device.h"
 
-#include "base/assert.h"
 #include "base/build.h"
-#include "base/suggest.h"
-#include "base/units.h"
+#include "base/err.h"
+#include "base/text/units.h"
+#include "base/text/words.h"
 #include "build_config.h"
 #include "device/cpu.h"
 #include "device/null.h"

@@ -1,7 +1,7 @@
 /* Graph: the wrappers around a device kind's graphs. */
 #include "device/graph.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 
 bool pk_graph_supported(const struct pk_device *dev)
 {

@@ -1,7 +1,7 @@
 /* Lane: the device's hooks where lanes are queues, the host's clock where they are not. */
 #include "device/lane.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 
 bool pk_lanes_queue(const struct pk_device *dev)
 {

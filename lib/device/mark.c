@@ -1,7 +1,7 @@
 /* Marks: regions of work written down as they begin and end, without allocating. */
 #include "device/mark.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 #include "device/device.h"
 #include "device/range.h"
 

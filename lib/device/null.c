@@ -1,7 +1,7 @@
 /* Null device: a fake clock and addresses for memory. */
 #include "device/null.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 #include "base/rng.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 #include "device/pool.h"
 
 #include "base/arena.h"
-#include "base/assert.h"
+#include "base/err.h"
 #include "device/device.h"
 
 /* A descriptor. Memory of a device cannot hold it (a GPU's is not the host's), so it lives in the device's

@@ -1,7 +1,7 @@
 /* Threads: the crew's loop, its spinning and its sleep. */
 #include "device/threads.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 #include "machine/machine.h"
 
 #include <pthread.h>

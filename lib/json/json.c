@@ -1,7 +1,7 @@
 /* Json: typed getters over jansson. */
 #include "json/json.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 
 #include <math.h>
 #include <string.h>

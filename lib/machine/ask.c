@@ -1,9 +1,9 @@
 /* Ask: starts a program, reads its answer until a deadline, ends it. */
 #include "machine/ask.h"
 
-#include "base/buf.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
+#include "base/text/buf.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* Bind: words to CPUs, CPUs to words, and both to hwloc. */
 #include "machine/bind.h"
 
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "machine/machine.h"
 #include "machine/topology.h"
 

@@ -1,7 +1,7 @@
 /* Diff: how two machines differ, fact by fact, in words. */
 #include "machine/machine.h"
 
-#include "base/units.h"
+#include "base/text/units.h"
 #include "json/json.h"
 
 #include <inttypes.h>

@@ -2,8 +2,8 @@
  */
 #include "machine/disturbance.h"
 
-#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "machine/machine.h"
 
 #include <fcntl.h>

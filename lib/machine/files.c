@@ -1,7 +1,7 @@
 /* Files: reading small text files under a root; nothing is an error, only absent. */
 #include "machine/files.h"
 
-#include "base/cleanup.h"
+#include "base/file.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* Libraries: what a program would be loaded with, by asking ldd. */
-#include "base/buf.h"
 #include "base/clock.h"
-#include "base/split.h"
+#include "base/text/buf.h"
+#include "base/text/words.h"
 #include "machine/ask.h"
 #include "machine/machine.h"
 

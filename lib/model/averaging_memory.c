@@ -1,5 +1,5 @@
 /* Averaging memory: which arrays a way has, and what is in them. */
-#include "base/assert.h"
+#include "base/err.h"
 #include "model/averaging_parts.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /* Gradients: of a transformer, or of a list. */
 #include "model/gradients.h"
 
-#include "base/slurp.h"
-#include "base/split.h"
+#include "base/file.h"
+#include "base/text/words.h"
 #include "model/transformer/layout.h"
 
 #include <errno.h>

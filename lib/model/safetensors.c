@@ -1,8 +1,8 @@
 /* Safetensors: a header taken apart with suspicion, and elements widened. */
 #include "model/safetensors.h"
 
-#include "base/assert.h"
-#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/file.h"
 #include "ops/dtype.h"
 #include "json/json.h"
 

@@ -1,8 +1,8 @@
 /* Ceilings: micro-kernels timed over all threads, the best of several short runs. */
 #include "ops/ceilings.h"
 
-#include "base/assert.h"
 #include "base/clock.h"
+#include "base/err.h"
 #include "build_config.h"
 #include "device/cpu.h"
 #include "device/null.h"

@@ -1,7 +1,7 @@
 /* Layers: the wrappers around the open device's rows. */
 #include "ops/layers.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 #include "ops/call.h"
 
 #include <math.h>

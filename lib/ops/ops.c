@@ -1,7 +1,7 @@
 /* Ops: the wrappers around the open device's table. */
 #include "ops/ops.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 #include "build_config.h"
 #include "ops/call.h"
 #include "ops/rects.h"

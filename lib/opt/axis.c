@@ -1,10 +1,10 @@
 /* Axis: one row of an experiment's table of parameters, and one value of it as text. */
 #include "opt/axis.h"
 
-#include "base/assert.h"
-#include "base/buf.h"
-#include "base/suggest.h"
-#include "base/units.h"
+#include "base/err.h"
+#include "base/text/buf.h"
+#include "base/text/units.h"
+#include "base/text/words.h"
 #include "opt/axis_file.h"
 
 #include <stdio.h>

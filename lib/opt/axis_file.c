@@ -1,10 +1,9 @@
 /* Axis file: "PATH#DIGEST", made by reading the file and found wrong when it was changed. */
 #include "opt/axis_file.h"
 
-#include "base/cleanup.h"
-#include "base/hash.h"
-#include "base/slurp.h"
-#include "base/suggest.h"
+#include "base/file.h"
+#include "base/index.h"
+#include "base/text/words.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -65,7 +64,7 @@ static enum pk_code hash_text(const struct pk_axis *x, const char *path, uint64_
         return unreadable(x, path, err);
     if (memchr(text, '\0', n))
         return refuse(x, path, "is not a text file", "it has a NUL byte", err);
-    *h = pk_hash(*h, text, n);
+    *h = pk_fnv1a(*h, text, n);
     return PK_OK;
 }
 
@@ -84,10 +83,10 @@ static enum pk_code hash_data(const struct pk_axis *x, const char *path, uint64_
     char *piece = pk_alloc(&a, PIECE_BYTES);
     struct stat st = {0};
     ssize_t n = fd < 0 || fstat(fd, &st) ? -1 : 0;
-    *h = pk_hash(*h, &st.st_size, sizeof st.st_size);
+    *h = pk_fnv1a(*h, &st.st_size, sizeof st.st_size);
     for (size_t i = 0; n >= 0 && i < PIECES && place_of(i, st.st_size) < st.st_size; i++) {
         n = pread(fd, piece, PIECE_BYTES, place_of(i, st.st_size));
-        *h = n > 0 ? pk_hash(*h, piece, (size_t)n) : *h;
+        *h = n > 0 ? pk_fnv1a(*h, piece, (size_t)n) : *h;
     }
     if (n >= 0)
         return PK_OK;
@@ -100,7 +99,7 @@ static enum pk_code digest_of(const struct pk_axis *x, const char *path, char di
                               struct pk_err *err)
 {
     const char *bad = no_path(path);
-    uint64_t h = PK_HASH_EMPTY;
+    uint64_t h = PK_FNV1A_EMPTY;
     if (bad)
         return refuse(x, path, "is no file", bad, err);
     if (x->data ? hash_data(x, path, &h, err) : hash_text(x, path, &h, err))

@@ -1,6 +1,6 @@
 /* Command line: option rows over libpopt. */
-#include "base/assert.h"
-#include "base/suggest.h"
+#include "base/err.h"
+#include "base/text/words.h"
 #include "opt/source.h"
 
 #include <popt.h>

@@ -1,6 +1,6 @@
 /* Config: options from ./.perfkit.ini and the user's config.ini, over libinih. */
-#include "base/cleanup.h"
-#include "base/suggest.h"
+#include "base/file.h"
+#include "base/text/words.h"
 #include "opt/source.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* Environment: options from PERFKIT_ variables, and those that mean nothing. */
-#include "base/buf.h"
-#include "base/suggest.h"
+#include "base/text/buf.h"
+#include "base/text/words.h"
 #include "opt/source.h"
 
 #include <ctype.h>

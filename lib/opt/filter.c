@@ -1,6 +1,5 @@
 /* Filter: which cases of a plan are wanted, "seq_len>=1024,d_model=64,variant=flash|fused". */
-#include "base/split.h"
-#include "base/suggest.h"
+#include "base/text/words.h"
 #include "opt/axis.h"
 
 #include <string.h>

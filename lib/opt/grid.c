@@ -1,6 +1,6 @@
 /* Grid: blocks of sweeps expanded to the points they span. */
-#include "base/assert.h"
-#include "base/hash.h"
+#include "base/err.h"
+#include "base/index.h"
 #include "opt/axis.h"
 
 #include <string.h>
@@ -31,12 +31,12 @@ static bool same_point(const struct pk_point *p, const struct pk_point *q)
 /* Over the bits of the values, or what counts of a file. */
 static uint64_t hash_point(const struct pk_point *p)
 {
-    uint64_t h = PK_HASH_EMPTY;
+    uint64_t h = PK_FNV1A_EMPTY;
     for (size_t i = 0; i < p->n; i++) {
         if (!pk_point_has(p, i))
             continue;
         const char *file = p->axes[i].type == PK_AXIS_FILE ? pk_axis_file_name(p->v[i]) : NULL;
-        h = file ? pk_hash(h, file, strlen(file)) : pk_hash(h, &p->v[i], sizeof p->v[i]);
+        h = file ? pk_fnv1a(h, file, strlen(file)) : pk_fnv1a(h, &p->v[i], sizeof p->v[i]);
     }
     return h;
 }

@@ -1,5 +1,5 @@
 /* Help: the text of --help, from the option rows. */
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "opt/source.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Opt: a command's rows filled from every source, strongest last word. */
 #include "opt/opt.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 #include "opt/source.h"
 
 #include <string.h>

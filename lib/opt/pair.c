@@ -1,6 +1,6 @@
 /* Pair: options of a table that bind each other: a least and a most, and those that do not go together. */
-#include "base/assert.h"
-#include "base/units.h"
+#include "base/err.h"
+#include "base/text/units.h"
 #include "opt/source.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Point: one value for every axis, as canonical JSON and back. */
-#include "base/assert.h"
-#include "base/buf.h"
-#include "base/split.h"
+#include "base/err.h"
+#include "base/text/buf.h"
+#include "base/text/words.h"
 #include "opt/axis.h"
 
 #include <string.h>

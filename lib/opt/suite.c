@@ -1,7 +1,7 @@
 /* Suite: reading the file, and its keys into options. */
 #include "opt/suite.h"
 
-#include "base/suggest.h"
+#include "base/text/words.h"
 #include "opt/source.h"
 
 #include <ctype.h>

@@ -1,7 +1,7 @@
 /* Sweep: the values written for one axis, "256,1024" or "256:16384:*2", made into a list without repeats. */
-#include "base/buf.h"
-#include "base/split.h"
-#include "base/units.h"
+#include "base/text/buf.h"
+#include "base/text/units.h"
+#include "base/text/words.h"
 #include "opt/axis.h"
 
 #include <stdio.h>

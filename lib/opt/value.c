@@ -1,8 +1,8 @@
 /* Value: one option's text parsed, checked against its row, stored in its field. */
-#include "base/assert.h"
-#include "base/buf.h"
-#include "base/suggest.h"
-#include "base/units.h"
+#include "base/err.h"
+#include "base/text/buf.h"
+#include "base/text/units.h"
+#include "base/text/words.h"
 #include "opt/source.h"
 
 #include <stdio.h>

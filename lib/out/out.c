@@ -1,8 +1,8 @@
 /* Out: the state that every format shares, and the order in which a format's hooks are called. */
 #include "out/out.h"
 
-#include "base/assert.h"
-#include "base/suggest.h"
+#include "base/err.h"
+#include "base/text/words.h"
 #include "out/writer.h"
 
 #include <errno.h>

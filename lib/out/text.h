@@ -1,7 +1,7 @@
 /* Text: strings from strangers made safe to show, and cells made into the text that people read. */
 #pragma once
 
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "out/out.h"
 
 /* The next code point of UTF-8 text that is not at its end; returns its length in bytes. A byte that begins no valid

@@ -5,7 +5,7 @@
  * pk_writer, and its row in out.c. */
 #pragma once
 
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "out/out.h"
 #include "out/sink.h"
 

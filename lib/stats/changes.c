@@ -2,7 +2,7 @@
 #include "stats/changes.h"
 
 #include "base/arena.h"
-#include "base/assert.h"
+#include "base/err.h"
 #include "stats/parts.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
  * differ. */
 #include "stats/stats.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 #include "stats/dist/dist.h"
 #include "stats/parts.h"
 

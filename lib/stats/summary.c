@@ -1,7 +1,7 @@
 /* Summary: order statistics and moments of one set of values. */
 #include "stats/stats.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 #include "stats/parts.h"
 
 #include <math.h>

@@ -2,8 +2,8 @@
 #include "store/baseline.h"
 
 #include "base/clock.h"
-#include "base/suggest.h"
-#include "base/units.h"
+#include "base/text/units.h"
+#include "base/text/words.h"
 #include "store/db.h"
 #include "store/table.h"
 

@@ -1,7 +1,7 @@
 /* Db: errors, statements and transactions over one SQLite handle. */
 #include "store/db.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,8 +1,8 @@
 /* Figures: what fits start from, and what a run says of itself; run_figures.c reads what was measured. */
 #include "store/figures.h"
 
-#include "base/assert.h"
-#include "base/split.h"
+#include "base/err.h"
+#include "base/text/words.h"
 #include "store/table.h"
 #include "json/json.h"
 

@@ -2,7 +2,7 @@
  * directory is in the way. */
 #include "store/db.h"
 
-#include "base/cleanup.h"
+#include "base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

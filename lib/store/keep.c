@@ -1,7 +1,7 @@
 /* Keep: whether a store is sound, and making it smaller. */
 #include "store/db.h"
 
-#include "base/buf.h"
+#include "base/text/buf.h"
 
 /* Lines of a pragma that finds nothing when all is well; "ok" is integrity_check's word for that. */
 static enum pk_code add_findings(struct pk_store *s, const char *sql, const char *format, struct pk_buf *out,

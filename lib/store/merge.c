@@ -4,7 +4,7 @@
  * here; machines and metrics are shared by content. The other file is a stranger's: opened immutable, its tables verified. */
 #include "store/db.h"
 
-#include "base/buf.h"
+#include "base/text/buf.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* Migrate: from the embedded schema files to the tables and views of a file. */
 #include "store/db.h"
 
-#include "base/assert.h"
-#include "base/buf.h"
-#include "base/embed.h"
+#include "base/build.h"
+#include "base/err.h"
+#include "base/text/buf.h"
 
 #include <ctype.h>
 #include <stdlib.h>

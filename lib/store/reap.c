@@ -5,8 +5,8 @@
  * still goes. */
 #include "store/db.h"
 
-#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 
 #include <inttypes.h>
 #include <string.h>

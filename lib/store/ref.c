@@ -1,8 +1,8 @@
 /* Ref: a run named on the command line, in our own store or in another file. */
 #include "store/store.h"
 
-#include "base/split.h"
-#include "base/units.h"
+#include "base/text/units.h"
+#include "base/text/words.h"
 #include "store/table.h"
 
 #include <string.h>

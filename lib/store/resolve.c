@@ -1,9 +1,9 @@
 /* Resolve: which run "@", "@~2", "17", "commit:1a2b3c4" or "nightly" means. */
 #include "store/baseline.h"
 
-#include "base/buf.h"
-#include "base/suggest.h"
-#include "base/units.h"
+#include "base/text/buf.h"
+#include "base/text/units.h"
+#include "base/text/words.h"
 #include "store/db.h"
 
 #include <inttypes.h>

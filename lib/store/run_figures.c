@@ -4,7 +4,7 @@
  * So the tables are gone through once each, as they lie, and what belongs together is put together here. */
 #include "store/figures.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 #include "base/index.h"
 #include "store/rows.h"
 #include "store/table.h"

@@ -1,7 +1,7 @@
 /* Run list: the query, and what to say where nothing fits. */
 #include "store/run_list.h"
 
-#include "base/suggest.h"
+#include "base/text/words.h"
 #include "store/table.h"
 
 #include <string.h>

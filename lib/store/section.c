@@ -1,7 +1,7 @@
 /* Section: lines of a .sql text to tables and views. */
 #include "store/section.h"
 
-#include "base/buf.h"
+#include "base/text/buf.h"
 
 #include <string.h>
 

@@ -4,8 +4,8 @@
  * against 1.9 us each). */
 #include "store/db.h"
 
-#include "base/assert.h"
-#include "base/buf.h"
+#include "base/err.h"
+#include "base/text/buf.h"
 #include "json/json.h"
 
 #include <math.h>

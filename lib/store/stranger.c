@@ -1,8 +1,8 @@
 /* Stranger: what a connection may not do while it reads a file that nobody vouches for. */
 #include "store/db.h"
 
-#include "base/buf.h"
 #include "base/clock.h"
+#include "base/text/buf.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /* Table: from a section of a .sql text to rows of a writer. */
 #include "store/table.h"
 
-#include "base/assert.h"
-#include "base/buf.h"
-#include "base/embed.h"
-#include "base/split.h"
-#include "base/units.h"
+#include "base/build.h"
+#include "base/err.h"
+#include "base/text/buf.h"
+#include "base/text/units.h"
+#include "base/text/words.h"
 #include "store/rows.h"
 #include "store/section.h"
 

@@ -15,7 +15,7 @@
  *     -- empty: keep                       print the headings even without rows; otherwise no rows, no table
  *     SELECT d_model, forward_ns FROM ... WHERE run_id = :run;
  *
- * A display unit is a row of base/units.h: its base is what the key ends with ("_ns", "_bytes"), or is
+ * A display unit is a row of base/text/units.h: its base is what the key ends with ("_ns", "_bytes"), or is
  * written before a '>' ("ns>ms"); of several, blanks between, the first that suits the table's numbers, which {unit} in the heading
  * becomes. Also: "%" (a ratio times 100), "x" (a ratio), "±" ("%", ">100" above that), "text" (left-aligned), "json"
  * (embedded in JSON formats). A comment line that begins with two spaces after the dashes continues the

@@ -1,7 +1,7 @@
 /* Reader: from bytes in pieces to messages, one per line. */
 #include "wire/message.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 
 #include <errno.h>
 #include <string.h>

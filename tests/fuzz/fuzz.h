@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/arena.h"
-#include "base/assert.h"
+#include "base/err.h"
 
 #include <stddef.h>
 #include <stdint.h>

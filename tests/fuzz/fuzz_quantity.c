@@ -1,5 +1,5 @@
 /* Sizes, rates, durations, ratios, integers and reals: refused in three parts, or printed so that they read back. */
-#include "base/units.h"
+#include "base/text/units.h"
 #include "fuzz.h"
 
 #include <math.h>

@@ -2,8 +2,8 @@
  * for each test that begins, passes or fails. */
 #include "isolated.h"
 
-#include "base/assert.h"
 #include "base/clock.h"
+#include "base/err.h"
 
 // clang-format off
 #include <setjmp.h>

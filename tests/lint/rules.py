@@ -33,7 +33,7 @@ CALL_HOMES = {
     r"printf|puts|putchar|vprintf|perror": [],  # a command prints rows, a note or a warning
     r"exit": [],
     # only an assertion and memory refused end the process; a child between fork and exec has no other way
-    r"abort": ["lib/base/assert.c", "lib/base/arena.c"],
+    r"abort": ["lib/base/err.c", "lib/base/arena.c"],
     r"_exit": ["cmd/frame/main.c", "lib/bench/client/process.c", "lib/bench/command/spawner.c", "probes/selftest.c"],
     r"strcpy|strcat|sprintf|vsprintf|gets|strtok|atoi|atol|atof|rand|system|popen|tmpnam|mktemp|alloca": [],
     r"time|gettimeofday": [],  # base/clock.h
@@ -45,7 +45,7 @@ NAME_HOMES = {
     r"PERF_EVENT_IOC_RESET": [],  # what threads that ended had counted survives it: counts are differences
 }
 
-STREAM_HOMES = ["cmd/", "lib/base/assert.c", "lib/base/assert.h"]  # who may name stdout and stderr
+STREAM_HOMES = ["cmd/", "lib/base/err.c"]  # who may name stdout and stderr
 SQL_HOMES = ["lib/store/", "lib/bench/", "schema/", "probes/"]  # lib/bench: whole statements over the views
 PROBE_FOLDERS = ["base", "ops", "comm", "model", "device"]
 PROBE_HEADERS = ["bench/probe.h", "bench/repeat.h"]

@@ -2,7 +2,7 @@
 #include "bench/client/ceilings_store.h"
 
 #include "base/clock.h"
-#include "base/plural.h"
+#include "base/text/words.h"
 #include "bench/client/worker_client.h"
 #include "bench/worker/answers.h"
 #include "device/cuda/data_sheet.h"

@@ -1,8 +1,8 @@
 /* Process: start, listen, end, reap. */
 #include "bench/client/process.h"
 
-#include "base/buf.h"
 #include "base/clock.h"
+#include "base/text/buf.h"
 #include "wire/wire.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* Provider: finding a peer's file and the words that start it. */
 #include "bench/client/provider.h"
 
-#include "base/suggest.h"
+#include "base/text/words.h"
 #include "build_config.h"
 
 #include <dirent.h>

@@ -1,9 +1,9 @@
 /* Command: one run of a command, measured and recorded. */
 #include "bench/command/command.h"
 
-#include "base/buf.h"
 #include "base/clock.h"
-#include "base/units.h"
+#include "base/text/buf.h"
+#include "base/text/units.h"
 #include "bench/client/process.h"
 #include "bench/command/counter_passes.h"
 #include "bench/command/reported.h"

@@ -1,8 +1,8 @@
 /* Spawner: fork, exec, wait4, answer. */
 #include "bench/command/spawner.h"
 
-#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "bench/command/counter_passes.h"
 #include "bench/worker/request.h"
 #include "wire/wire.h"

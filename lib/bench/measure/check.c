@@ -1,7 +1,7 @@
 /* Check: one run per check point, compared with the reference. */
 #include "bench/measure/check.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 #include "bench/block.h"
 #include "bench/measure/agree.h"
 #include "bench/measure/live.h"

@@ -1,7 +1,7 @@
 /* Sample: running the unit of work, resolving its marks to one row of numbers. */
 #include "bench/measure/sample.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 
 #include <string.h>
 

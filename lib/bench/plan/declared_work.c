@@ -1,7 +1,7 @@
 /* Declared work: rows of declared work and predicted values. */
 #include "bench/plan/declared_work.h"
 
-#include "base/units.h"
+#include "base/text/units.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* Estimate: how long planned cases take at the least, and which therefore cannot end in time. */
 #include "bench/plan/estimate.h"
 
-#include "base/units.h"
+#include "base/text/units.h"
 
 #include <math.h>
 

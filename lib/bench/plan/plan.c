@@ -1,11 +1,11 @@
 /* Plan: a preset, overrides and names become the list of cases. */
 #include "bench/plan/plan.h"
 
-#include "base/buf.h"
 #include "base/index.h"
 #include "base/rng.h"
-#include "base/suggest.h"
-#include "base/units.h"
+#include "base/text/buf.h"
+#include "base/text/units.h"
+#include "base/text/words.h"
 #include "bench/block.h"
 #include "bench/worker/launch.h"
 #include "machine/bind.h"

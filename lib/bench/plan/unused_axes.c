@@ -1,7 +1,7 @@
 /* Idle: axes that were asked for and that no case of the plan has. */
 #include "bench/plan/unused_axes.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 
 #include <string.h>
 

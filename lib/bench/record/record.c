@@ -2,7 +2,7 @@
  * transaction. */
 #include "bench/record/record.h"
 
-#include "base/plural.h"
+#include "base/text/words.h"
 #include "bench/record/spool.h"
 #include "bench/record/summarize.h"
 

@@ -1,8 +1,8 @@
 /* Runinfo: machine, repository, command line and version of a run. */
 #include "bench/record/runinfo.h"
 
-#include "base/buf.h"
 #include "base/build.h"
+#include "base/text/buf.h"
 #include "machine/machine.h"
 #include "json/json.h"
 

@@ -1,7 +1,7 @@
 /* Spool: appending slices to a file. */
 #include "bench/record/spool.h"
 
-#include "base/cleanup.h"
+#include "base/file.h"
 #include "wire/wire.h"
 
 #include <errno.h>

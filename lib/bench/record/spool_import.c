@@ -1,7 +1,7 @@
 /* Spool import: from the lines of a spool to rows of the store that its run is in. */
 #include "bench/record/spool_import.h"
 
-#include "base/cleanup.h"
+#include "base/file.h"
 #include "bench/record/record.h"
 #include "store/table.h"
 #include "wire/wire.h"

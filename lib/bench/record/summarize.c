@@ -1,7 +1,7 @@
 /* Summarize: from samples to the figures of an invocation, and from those to a case's. */
 #include "bench/record/summarize.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Session, its ranks: cases that several processes measure together have a worker that is as many. */
 #include "bench/session/parts.h"
 
-#include "base/plural.h"
+#include "base/text/words.h"
 #include "bench/worker/launch.h"
 
 /* The native program as that many ranks: one more to those that a launcher has started, or their start. */

@@ -4,8 +4,8 @@
 #include "bench/session/parts.h"
 
 #include "base/clock.h"
-#include "base/plural.h"
-#include "base/units.h"
+#include "base/text/units.h"
+#include "base/text/words.h"
 #include "bench/plan/declared_work.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Counted: a table whose columns are what was counted. */
 #include "bench/tables/counter_table.h"
 
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "store/table.h"
 #include "json/json.h"
 

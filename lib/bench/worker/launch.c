@@ -2,7 +2,7 @@
 #include "bench/worker/launch.h"
 
 #include "base/build.h"
-#include "base/plural.h"
+#include "base/text/words.h"
 #include "comm/comm.h"
 #include "machine/bind.h"
 #include "machine/machine.h"

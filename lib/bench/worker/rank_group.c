@@ -1,9 +1,9 @@
 /* Rank group: who is where, what rank 0 says, and what the others answer. */
 #include "bench/worker/rank_group.h"
 
-#include "base/assert.h"
-#include "base/buf.h"
 #include "base/clock.h"
+#include "base/err.h"
+#include "base/text/buf.h"
 #include "bench/worker/launch.h"
 #include "machine/machine.h"
 #include "json/json.h"

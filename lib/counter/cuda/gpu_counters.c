@@ -7,7 +7,7 @@
  * is that of the only range of a region, and absent where it has several, as one with others inside it has. */
 #include "counter/sources.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 #include "counter/cuda/gpu_events.h"
 #include "counter/cuda/ranges.h"
 #include "counter/cuda/selftests.h"

@@ -1,7 +1,7 @@
 /* GPU events: the table of names, and the vendor's own. */
 #include "counter/cuda/gpu_events.h"
 
-#include "base/suggest.h"
+#include "base/text/words.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* GPU trace: CUPTI's activity records, from buffers to rows. */
 #include "counter/cuda/gpu_trace.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 #include "base/index.h"
 #include "counter/cuda/cupti.h"
 #include "counter/cuda/kernel_names.h"

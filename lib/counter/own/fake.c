@@ -4,7 +4,7 @@
 #include "counter/events.h"
 #include "counter/sources.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 #include "device/device.h"
 #include "device/null.h"
 

@@ -3,7 +3,7 @@
 #include "counter/perf/known_work.h"
 #include "counter/sources.h"
 
-#include "base/cleanup.h"
+#include "base/file.h"
 #include "device/device.h"
 #include "machine/files.h"
 

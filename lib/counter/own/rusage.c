@@ -3,8 +3,8 @@
 #include "counter/perf/known_work.h"
 #include "counter/sources.h"
 
-#include "base/assert.h"
 #include "base/clock.h"
+#include "base/err.h"
 #include "device/mark.h"
 
 #include <string.h>

@@ -1,8 +1,7 @@
 /* Encode: presets by libpfm's native names, else by the kernel's; raw names by libpfm. */
 #include "counter/perf/encode.h"
 
-#include "base/split.h"
-#include "base/suggest.h"
+#include "base/text/words.h"
 #include "counter/perf/pfm.h"
 #include "machine/files.h"
 

@@ -1,8 +1,8 @@
 /* Reader: opening a group per thread or CPU, and sums of differences per region. */
 #include "counter/perf/reader.h"
 
-#include "base/assert.h"
 #include "base/clock.h"
+#include "base/err.h"
 #include "device/mark.h"
 
 #include <dirent.h>

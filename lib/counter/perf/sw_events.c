@@ -1,5 +1,5 @@
 /* Sw-events: what the kernel counts of this process in software, on every machine that has perf_event_open. */
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "counter/events.h"
 #include "counter/perf/known_work.h"
 #include "counter/perf/pfm.h"

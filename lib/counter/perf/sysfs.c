@@ -1,7 +1,7 @@
 /* Sysfs: "event=0x02,umask=0x1" placed by "config:0-7". */
 #include "counter/perf/sysfs.h"
 
-#include "base/split.h"
+#include "base/text/words.h"
 #include "machine/files.h"
 
 #include <dirent.h>

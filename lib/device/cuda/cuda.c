@@ -1,8 +1,8 @@
 /* Cuda: the device vtable of an NVIDIA GPU. */
 #include "device/cuda/cuda.h"
 
-#include "base/assert.h"
 #include "base/clock.h"
+#include "base/err.h"
 #include "device/cuda/data_sheet.h"
 #include "device/cuda/parts.h"
 #include "machine/bind.h"

@@ -1,5 +1,5 @@
 /* Errors: what the runtime says, in three parts; which errors end the device. */
-#include "base/assert.h"
+#include "base/err.h"
 #include "device/cuda/parts.h"
 
 #include <stdio.h>

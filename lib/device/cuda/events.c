@@ -1,5 +1,5 @@
 /* Events: marks on a lane as CUDA events. */
-#include "base/assert.h"
+#include "base/err.h"
 #include "device/cuda/parts.h"
 
 /* Room for `slot`: the table doubles and its events are made at once, so that a repeated iteration makes none. */

@@ -1,7 +1,7 @@
 /* Graph: captured work as a CUDA graph. */
 #include "device/graph.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 #include "device/cuda/parts.h"
 
 static enum pk_code begin(struct pk_device *dev, struct pk_err *err)

@@ -1,7 +1,7 @@
 /* Lanes: moments as events, calls of the host, and a kernel that lets time pass. */
 #include "device/lane.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 #include "device/cuda/delay.h"
 #include "device/cuda/parts.h"
 

@@ -1,7 +1,7 @@
 /* Library: NVIDIA's libraries opened, asked for their version, and refused when it is another. */
 #include "device/cuda/library.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 #include "build_config.h"
 #include "device/cuda/library_search.h"
 

@@ -11,7 +11,7 @@
  * The last one that fits a row counts. */
 #pragma once
 
-#include "base/errs.h"
+#include "base/arena.h"
 #include "judge/pair/pair.h"
 #include "opt/opt.h"
 #include "store/verdicts.h"

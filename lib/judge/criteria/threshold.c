@@ -1,9 +1,8 @@
 /* Threshold: parsing, and finding the rows that one is for. */
 #include "judge/criteria/criteria.h"
 
-#include "base/split.h"
-#include "base/suggest.h"
-#include "base/units.h"
+#include "base/text/units.h"
+#include "base/text/words.h"
 #include "judge/pair/parts.h"
 
 #include <string.h>

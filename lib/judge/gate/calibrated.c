@@ -1,7 +1,7 @@
 /* Calibrated: noise of equal sides, and thresholds that are below it. */
 #include "judge/gate/calibrated.h"
 
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "judge/pair/parts.h"
 #include "json/json.h"
 

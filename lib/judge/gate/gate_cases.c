@@ -1,10 +1,9 @@
 /* Gate cases: the cases that both sides of an experiment have, each with its partner. */
 #include "judge/gate/gate_cases.h"
 
-#include "base/assert.h"
-#include "base/buf.h"
-#include "base/plural.h"
-#include "base/split.h"
+#include "base/err.h"
+#include "base/text/buf.h"
+#include "base/text/words.h"
 #include "bench/plan/declared_work.h"
 #include "judge/pair/match.h"
 #include "json/json.h"

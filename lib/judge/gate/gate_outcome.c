@@ -1,7 +1,7 @@
 /* Gate outcome: what did not end ok, what one side alone reports, and why there is nothing to judge. */
 #include "judge/gate/gate.h"
 
-#include "base/plural.h"
+#include "base/text/words.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* Same program: comparing command lines by their words and the files that are run. */
 #include "judge/gate/same_program.h"
 
-#include "base/cleanup.h"
-#include "base/split.h"
+#include "base/file.h"
+#include "base/text/words.h"
 #include "bench/command/command.h"
 #include "machine/machine.h"
 

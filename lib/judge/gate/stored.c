@@ -1,7 +1,7 @@
 /* Stored: the runs of a side, read from their store. */
 #include "judge/gate/stored.h"
 
-#include "base/units.h"
+#include "base/text/units.h"
 #include "machine/machine.h"
 
 #include <string.h>

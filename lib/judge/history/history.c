@@ -1,9 +1,9 @@
 /* History: runs sorted into setups, series gathered from them, their steps, their order, and what they did in words. */
 #include "judge/history/history.h"
 
-#include "base/buf.h"
 #include "base/index.h"
-#include "base/units.h"
+#include "base/text/buf.h"
+#include "base/text/units.h"
 #include "judge/history/case_filter.h"
 #include "judge/pair/parts.h"
 

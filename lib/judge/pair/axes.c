@@ -1,7 +1,7 @@
 /* Compare, axes: reading what cases say of their axes. */
 #include "judge/pair/parts.h"
 
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "json/json.h"
 
 #include <string.h>

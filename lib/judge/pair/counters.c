@@ -1,7 +1,7 @@
 /* Counters: counts of two sides as pairs, and which of them tell why a time changed. */
 #include "judge/pair/pair.h"
 
-#include "base/buf.h"
+#include "base/text/buf.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Kernel: which kernel or op explains that a time changed. */
 #include "judge/pair/pair.h"
 
-#include "base/units.h"
+#include "base/text/units.h"
 #include "bench/measure/traced.h"
 
 #include <math.h>

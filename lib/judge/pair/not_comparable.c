@@ -1,5 +1,5 @@
 /* Compare, reason: why two sides have nothing in common. */
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "judge/pair/parts.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* Compare: finding pairs, between two runs or across an axis within one, and their ratios. */
 #include "judge/pair/pair.h"
 
-#include "base/suggest.h"
+#include "base/text/words.h"
 #include "judge/pair/match.h"
 #include "judge/pair/parts.h"
 

@@ -1,7 +1,7 @@
 /* Compare parts: what the files of compare and gate share. Private to them. */
 #pragma once
 
-#include "base/errs.h"
+#include "base/arena.h"
 #include "judge/pair/pair.h"
 
 /* "cuda" of "cuda:0": devices are paired by class. */

@@ -1,5 +1,5 @@
 /* Compare, selection: which metrics are compared. */
-#include "base/suggest.h"
+#include "base/text/words.h"
 #include "judge/pair/parts.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* GitHub: annotations of a workflow, and figures for the github-action-benchmark action. */
 #include "judge/report/report.h"
 
-#include "base/buf.h"
-#include "base/plural.h"
+#include "base/text/buf.h"
+#include "base/text/words.h"
 #include "out/text.h"
 #include "json/json.h"
 

@@ -1,7 +1,7 @@
 /* JUnit: the form that CI servers read. What the strictest schema asks for is there, in its order. */
 #include "judge/report/report.h"
 
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "judge/pair/parts.h"
 #include "out/text.h"
 

@@ -1,8 +1,8 @@
 /* Outcome: from verdicts to an exit status and the words that go with it. */
 #include "judge/report/outcome.h"
 
-#include "base/buf.h"
-#include "base/plural.h"
+#include "base/text/buf.h"
+#include "base/text/words.h"
 #include "judge/criteria/criteria.h"
 #include "judge/report/report.h"
 

@@ -1,7 +1,7 @@
 /* Report: rows and failures as clauses, and what makes a report red. */
 #include "judge/report/report.h"
 
-#include "base/units.h"
+#include "base/text/units.h"
 #include "judge/pair/parts.h"
 
 #include <math.h>

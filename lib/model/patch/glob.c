@@ -1,7 +1,7 @@
 /* Glob: a pattern is a row of sets of bytes and stars; all rows stand behind each other in one set of positions. */
 #include "model/patch/glob.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 
 #include <string.h>
 

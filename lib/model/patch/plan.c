@@ -1,9 +1,9 @@
 /* Plan: rules from lines, and the reports' own six. */
 #include "model/patch/plan.h"
 
+#include "base/file.h"
 #include "base/index.h"
-#include "base/slurp.h"
-#include "base/suggest.h"
+#include "base/text/words.h"
 
 #include <ctype.h>
 #include <string.h>

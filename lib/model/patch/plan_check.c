@@ -1,9 +1,8 @@
 /* Plan, check: which rules never fire and why; targets beside each other, each with a matrix, of dimensions that tp divides. */
 #include "model/patch/plan.h"
 
-#include "base/buf.h"
-#include "base/plural.h"
-#include "base/suggest.h"
+#include "base/text/buf.h"
+#include "base/text/words.h"
 #include "model/patch/match.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Workbench: a subject read or made, and ready to be worked on. */
 #include "model/patch/workbench.h"
 
-#include "base/units.h"
+#include "base/text/units.h"
 #include "machine/machine.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Memory: what lives as long as the model, and its first contents. */
-#include "base/assert.h"
+#include "base/err.h"
 #include "model/transformer/pass.h"
 #include "ops/ops.h"
 #include "ops/rects.h"

@@ -1,7 +1,7 @@
 /* Transformer: the order in which the parts of a pass follow each other. */
 #include "model/transformer/transformer.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 #include "model/transformer/pass.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Tree: nodes and names made, counted, compared, hashed. */
 #include "model/tree/tree.h"
 
-#include "base/buf.h"
+#include "base/text/buf.h"
 
 #include <stdlib.h>
 #include <string.h>

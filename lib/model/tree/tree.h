@@ -11,7 +11,7 @@
 #pragma once
 
 #include "base/arena.h"
-#include "base/assert.h"
+#include "base/err.h"
 #include "base/index.h"
 
 #include <stdbool.h>

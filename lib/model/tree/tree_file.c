@@ -1,10 +1,10 @@
 /* Tree file: the lines are positions below each other; positions become nodes once all of them are known. */
 #include "model/tree/tree.h"
 
+#include "base/file.h"
 #include "base/index.h"
-#include "base/slurp.h"
-#include "base/split.h"
-#include "base/units.h"
+#include "base/text/units.h"
+#include "base/text/words.h"
 
 #include <ctype.h>
 #include <stdlib.h>

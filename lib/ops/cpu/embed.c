@@ -2,7 +2,7 @@
  *
  * The gradient is divided by rows of the table: whoever has some of them reads all tokens and adds up theirs in the tokens' order, so
  * that sums are the same however many threads there are. */
-#include "base/assert.h"
+#include "base/err.h"
 #include "ops/cpu/cpu_ops.h"
 
 #include <string.h>

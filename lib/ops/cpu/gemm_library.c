@@ -1,6 +1,6 @@
 /* Gemm library: which of two BLAS libraries makes products of a shape faster, found by trying them in turns. */
-#include "base/assert.h"
 #include "base/clock.h"
+#include "base/err.h"
 #include "device/choices.h"
 #include "ops/cpu/cpu_ops.h"
 

@@ -1,5 +1,5 @@
 /* Loss: cross-entropy of rows of logits, in one step or in a framework's. */
-#include "base/assert.h"
+#include "base/err.h"
 #include "ops/cpu/cpu_ops.h"
 
 static size_t target_of(const int32_t *targets, size_t row, size_t cols)

@@ -4,7 +4,7 @@
  * for: its A is our B, its m our n. */
 #include "ops/cuda/gemm_lt.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 #include "device/choices.h"
 #include "device/cuda/api.h"
 #include "device/cuda/cuda.h"

@@ -2,7 +2,7 @@
  * as Lentz (1976) does, and what is that function in disguise. */
 #include "stats/dist/dist.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 
 #include <math.h>
 

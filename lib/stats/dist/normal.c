@@ -1,7 +1,7 @@
 /* Normal: the standard normal distribution. */
 #include "stats/dist/dist.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 
 #include <math.h>
 

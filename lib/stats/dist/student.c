@@ -3,7 +3,7 @@
  * P(|T| > t) = I_{df/(df+t^2)}(df/2, 1/2); quantiles by safeguarded Newton steps on it. */
 #include "stats/dist/dist.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 
 #include <math.h>
 

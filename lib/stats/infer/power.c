@@ -1,7 +1,7 @@
 /* Power: the smallest effect that the paired t test finds, and the pairs that it needs. */
 #include "stats/infer/power.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 #include "stats/dist/dist.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Stored: cases against a baseline measured in other sessions, and figures without noise. */
 #include "stats/verdict/verdict.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 #include "stats/dist/dist.h"
 #include "stats/infer/adjust.h"
 #include "stats/infer/power.h"

@@ -1,7 +1,7 @@
 /* Probe invalid: one function per table of the descriptor. */
 #include "probe_invalid.h"
 
-#include "base/split.h"
+#include "base/text/words.h"
 #include "bench/block.h"
 #include "bench/measure/measure.h"
 

@@ -2,7 +2,7 @@
 #include "counter/perf/encode.h"
 #include "counter/perf/pfm.h"
 
-#include "base/split.h"
+#include "base/text/words.h"
 
 #include <linux/perf_event.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* Fake CUDA: see the header. */
 #include "fake_cuda.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 #include "device/cuda/delay.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* Matching: what the reports' plan finds in BERT, to the unit; and that both matchers agree on any plan and tree. */
 #include "model/patch/match.h"
 
-#include "base/buf.h"
 #include "base/rng.h"
+#include "base/text/buf.h"
 #include "model/patch/glob.h"
 #include "model/tree/bert.h"
 #include "model/tree/tree.h"

@@ -1,7 +1,7 @@
 /* Plans: the reports' rules, what a plan file means, and every way to be wrong. */
 #include "model/patch/plan.h"
 
-#include "base/cleanup.h"
+#include "base/file.h"
 
 // clang-format off
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* Plan checks: every warning and every refusal, word for word. */
 #include "model/patch/plan.h"
 
-#include "base/buf.h"
+#include "base/text/buf.h"
 #include "model/tree/bert.h"
 #include "model/tree/tree.h"
 

@@ -1,8 +1,8 @@
 /* Tree files: what they mean, every way to be wrong, and BERT written out and read back. */
 #include "model/tree/tree.h"
 
-#include "base/buf.h"
-#include "base/cleanup.h"
+#include "base/file.h"
+#include "base/text/buf.h"
 #include "model/tree/bert.h"
 
 // clang-format off

@@ -2,7 +2,7 @@
 #include "fake_flash.h"
 
 #include "../device/fake_cuda.h"
-#include "base/assert.h"
+#include "base/err.h"
 #include "reference.h"
 
 /* Launches are in timed regions, where nothing is allocated: problems are as small as those of tests. */

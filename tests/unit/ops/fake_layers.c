@@ -3,7 +3,7 @@
 #include "fake_layers.h"
 
 #include "../device/fake_cuda.h"
-#include "base/assert.h"
+#include "base/err.h"
 #include "ops/cuda/kernels.h"
 #include "ops/ops.h"
 

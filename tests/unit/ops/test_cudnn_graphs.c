@@ -3,7 +3,7 @@
 #include "ops/cuda/cudnn/plan.h"
 #include "ops/cuda/cudnn/sdpa_graph.h"
 
-#include "base/slurp.h"
+#include "base/file.h"
 
 // clang-format off
 #include <setjmp.h>

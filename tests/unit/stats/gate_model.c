@@ -1,7 +1,7 @@
 /* Gate model: simulated machines and the gates that run on them. */
 #include "gate_model.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 
 #include <math.h>
 

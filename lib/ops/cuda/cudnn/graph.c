@@ -1,7 +1,7 @@
 /* Graph: descriptors of tensors and operations, made one after the other until one fails. */
 #include "ops/cuda/cudnn/graph.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 
 void pk_cudnn_graph_begin(struct pk_cudnn_graph *g, const struct pk_cudnn *lib, size_t batch,
                           struct pk_err *err)

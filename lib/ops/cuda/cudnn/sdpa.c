@@ -1,7 +1,7 @@
 /* Sdpa: a plan per shape, kept beside the device, and its execution. */
 #include "ops/cuda/cudnn/sdpa.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 #include "ops/cuda/cudnn/plan.h"
 #include "ops/cuda/cudnn/sdpa_graph.h"
 

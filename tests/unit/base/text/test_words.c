@@ -1,5 +1,5 @@
-/* Suggest: the nearest word, by its own spelling or by what else it is known by. */
-#include "base/suggest.h"
+/* Words: parts of a list, counted nouns, the nearest word by its own spelling or by other names of it. */
+#include "base/text/words.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,6 +8,30 @@
 #include <string.h>
 
 #include <cmocka.h>
+
+static void parts_in_order(void **state)
+{
+    struct pk_arena a = {0};
+    const char *rest = "a, b\t,,c ";
+    assert_string_equal(pk_next_part(&rest, ',', &a), "a");
+    assert_string_equal(pk_next_part(&rest, ',', &a), "b");
+    assert_string_equal(pk_next_part(&rest, ',', &a), "");
+    assert_string_equal(pk_next_part(&rest, ',', &a), "c");
+    assert_null(pk_next_part(&rest, ',', &a));
+    rest = "";
+    assert_string_equal(pk_next_part(&rest, ',', &a), "");
+    assert_null(pk_next_part(&rest, ',', &a));
+    pk_arena_free(&a);
+}
+
+static void numbers_agree(void **state)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    assert_string_equal(pk_plural(1, "case", &a), "1 case");
+    assert_string_equal(pk_plural(0, "case", &a), "0 cases");
+    assert_string_equal(pk_plural(2, "process", &a), "2 processes");
+    assert_string_equal(pk_plural(1, "process", &a), "1 process");
+}
 
 static const char *const words[] = {"seq_len", "dtype", "width"};
 static const char *const also[] = {"context  context_length", "precision", NULL};
@@ -43,9 +67,8 @@ static void a_word_goes_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nearest),
-        cmocka_unit_test(other_spellings),
-        cmocka_unit_test(a_word_goes_first),
+        cmocka_unit_test(parts_in_order),  cmocka_unit_test(numbers_agree),     cmocka_unit_test(nearest),
+        cmocka_unit_test(other_spellings), cmocka_unit_test(a_word_goes_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

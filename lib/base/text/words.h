@@ -1,7 +1,15 @@
-/* Suggest: did-you-mean for commands, options, experiments, axes, metrics. */
+/* Words: lists taken apart, counted nouns, and the nearest known word (commands, options, experiments, axes, metrics). */
 #pragma once
 
 #include "base/arena.h"
+
+/* The next part of *rest up to `sep`, blanks around it removed, copied into the arena; *rest moves behind the
+ * separator and becomes NULL with the last part. NULL when *rest is NULL. An empty text has one empty part.
+ *     for (const char *rest = text, *part; (part = pk_next_part(&rest, ',', a));) ... */
+char *pk_next_part(const char **rest, char sep, struct pk_arena *a);
+
+/* 1, "case" -> "1 case"; 2, "process" -> "2 processes"; 12345, "sample" -> "12345 samples". In the arena. */
+const char *pk_plural(size_t n, const char *noun, struct pk_arena *a);
 
 /* The word of words[0..n) nearest to `wrong` (case-folded Damerau-Levenshtein distance of at most a third of the
  * longer word, at least 1, and something in common), or NULL when none is near enough. */

@@ -1,7 +1,7 @@
 /* Buf: a string that grows, in an arena. */
-#include "base/buf.h"
+#include "base/text/buf.h"
 
-#include "base/assert.h"
+#include "base/err.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Units: what is read, what is refused and with which words, what is printed. */
-#include "base/units.h"
+#include "base/text/units.h"
 
 // clang-format off
 #include <setjmp.h>

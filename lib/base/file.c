@@ -1,8 +1,7 @@
-/* Slurp: reads until the end of the file or past the limit. */
-#include "base/slurp.h"
+/* File: reads until the end of the file or past the limit. */
+#include "base/file.h"
 
-#include "base/cleanup.h"
-#include "base/units.h"
+#include "base/text/units.h"
 
 #include <errno.h>
 #include <string.h>

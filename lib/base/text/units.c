@@ -1,5 +1,5 @@
 /* Units: the table of words and scales, parsing by it and printing by it. */
-#include "base/units.h"
+#include "base/text/units.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -1,13 +1,40 @@
-/* Suggest: the nearest word by edit distance with transpositions. */
-#include "base/suggest.h"
+/* Words: parts between separators, an "s" where there is not one, the nearest word by edit distance with transpositions. */
+#include "base/text/words.h"
 
-#include "base/buf.h"
+#include "base/text/buf.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { LONGEST = 63 };
+static bool blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+char *pk_next_part(const char **rest, char sep, struct pk_arena *a)
+{
+    const char *begin = *rest;
+    if (!begin)
+        return NULL;
+    const char *end = strchr(begin, sep);
+    *rest = end ? end + 1 : NULL;
+    if (!end)
+        end = begin + strlen(begin);
+    while (begin < end && blank(*begin))
+        begin++;
+    while (begin < end && blank(end[-1]))
+        end--;
+    return pk_strndup(a, begin, (size_t)(end - begin));
+}
+
+const char *pk_plural(size_t n, const char *noun, struct pk_arena *a)
+{
+    bool hisses = *noun && noun[strlen(noun) - 1] == 's';
+    return pk_printf(a, "%zu %s%s", n, noun, n == 1 ? "" : hisses ? "es" : "s");
+}
+
+enum { LONGEST = 63 }; /* word that is compared */
 
 static size_t min3(size_t a, size_t b, size_t c)
 {

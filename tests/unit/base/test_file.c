@@ -1,7 +1,5 @@
 /* Files read whole: their bytes, their limits, what cannot be read. */
-#include "base/slurp.h"
-
-#include "base/cleanup.h"
+#include "base/file.h"
 
 // clang-format off
 #include <setjmp.h>
