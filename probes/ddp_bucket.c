@@ -5,7 +5,7 @@
  * docs/ddp-bucket.md. */
 #include "bench/probe.h"
 
-#include "comm/agree.h"
+#include "comm/comm.h"
 #include "model/averaging.h"
 #include "model/transformer/forecast.h"
 

@@ -21,7 +21,7 @@ static const struct pk_opt_variable variables[] = {
     {"PERFKIT_OPENBLAS"},            /* likewise */
     {"PERFKIT_BF16", pk_bf16_words}, /* device/bf16.h */
     {"PERFKIT_CUDA_LIBS"},           /* device/cuda/library.h */
-    {"PERFKIT_MPI"},                 /* comm/mpi_load.h */
+    {"PERFKIT_MPI"},                 /* comm/transport/mpi_module.h */
     {"PERFKIT_FAIL_ALLOC"},          /* fault injection, for tests */
     {0},
 };

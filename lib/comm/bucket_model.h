@@ -12,6 +12,7 @@
 #pragma once
 
 #include "comm/bucket.h"
+#include "stats/stats.h"
 
 struct pk_bucket_rates {
     double gradient_bytes;       /* s, > 0 */
@@ -46,3 +47,20 @@ double pk_buckets_ideal_ns(const size_t *elements, size_t n, size_t element_byte
 size_t pk_buckets_best(const size_t *elements, size_t n, const size_t *caps, size_t n_caps, size_t first,
                        size_t element_bytes, const double *ready_ns, double launch_ns,
                        double link_bytes_per_s, struct pk_arena *a);
+
+/* What an all-reduce costs, from measured ones: o and w of o + b/w.
+ * Disturbances only add time, so of each size the fastest counts; only sizes within the window of candidate buckets do, because
+ * libraries change their algorithm with the size and a single o and w do not hold for all. Theil and Sen's line through them. */
+struct pk_timed_reduce {
+    double bytes, ns;
+};
+
+struct pk_link_fit {
+    size_t sizes; /* different ones in the window */
+    double launch_ns,
+        link_bytes_per_s; /* o, w: NaN with fewer than three sizes, or when time does not grow with them */
+    struct pk_interval launch_ci, link_ci; /* 95 %; infinite where the slope's interval reaches 0 */
+};
+
+/* v is sorted in place, by bytes and then by ns. */
+struct pk_link_fit pk_fit_link(struct pk_timed_reduce *v, size_t n, double least_bytes, double most_bytes);

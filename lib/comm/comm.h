@@ -34,6 +34,9 @@ struct pk_comm_link {
     uint64_t seed;
 };
 
+/* ns of one all-reduce of so many bytes without jitter, with nothing before it. */
+double pk_comm_link_ns(const struct pk_comm_link *l, unsigned ranks, double bytes);
+
 /* How to open a comm. Zero means "choose". */
 struct pk_comm_options {
     unsigned ranks; /* link: virtual ranks, 0 = 2; otherwise what is expected, 0 = as many as there are */
@@ -106,6 +109,10 @@ struct pk_comm {
 
 /* Every transport this source knows, by enum pk_comm_kind; NULL-terminated. */
 extern const struct pk_comm_ops *const pk_comm_kinds[];
+extern const struct pk_comm_ops pk_comm_self; /* one rank: the mean is what is there already */
+extern const struct pk_comm_ops pk_comm_link; /* virtual ranks that all have what this process has */
+extern const struct pk_comm_ops pk_comm_mpi;  /* processes */
+extern const struct pk_comm_ops pk_comm_nccl; /* processes with a GPU each; in builds with CUDA */
 
 /* Why this transport cannot work here, as far as that is known before it is opened; NULL = it may. */
 const char *pk_comm_unavailable(enum pk_comm_kind kind);
@@ -135,6 +142,11 @@ enum pk_code pk_comm_await(struct pk_comm *c, void *p, size_t bytes, struct pk_e
 /* One text of each process, lines of the wire for instance, to rank 0: lines[0 .. processes), which other ranks find NULL. Texts in a. */
 enum pk_code pk_comm_gather(struct pk_comm *c, const char *line, struct pk_arena *a, const char **lines,
                             struct pk_err *err) PK_MUST_CHECK;
+
+/* Ranks that each did something alone go on together, or all stop with the reason of the first that could not. rc with *err is how this
+ * rank fared; the result on all of them is that of the first rank which failed, with its number. Every rank calls it at the same place:
+ * after what a rank may fail at alone, before what ranks do together. NULL: one process, which agrees with itself. */
+enum pk_code pk_agree(struct pk_comm *comm, enum pk_code rc, struct pk_err *err) PK_MUST_CHECK;
 
 /* The comm is broken from now on, and what it has under way is given up. Where ranks are processes this one has to say why and end:
  * the launcher then ends the others, which wait for it. */

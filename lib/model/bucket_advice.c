@@ -1,7 +1,7 @@
 /* Bucket advice: the model's answers, each tried in simulation. */
 #include "model/bucket_advice.h"
 
-#include "comm/virtual_link.h"
+#include "comm/comm.h"
 #include "model/averaging.h"
 
 #include <math.h>

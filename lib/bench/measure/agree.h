@@ -7,7 +7,7 @@
 #pragma once
 
 #include "bench/measure/sample.h"
-#include "comm/agree.h"
+#include "comm/comm.h"
 
 /* Rank 0's bytes, everywhere. */
 enum pk_code pk_agree_on(struct pk_comm *comm, void *p, size_t bytes, struct pk_err *err) PK_MUST_CHECK;

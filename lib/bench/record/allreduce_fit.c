@@ -2,7 +2,6 @@
 #include "bench/record/allreduce_fit.h"
 
 #include "comm/bucket_model.h"
-#include "comm/link_fit.h"
 #include "store/table.h"
 #include "json/json.h"
 

@@ -1,7 +1,7 @@
 /* All-reduce fit: what the all-reduces of a run cost, and what their model says of every bucket size: from the timelines of its slices.
  *
  * For each setting (the cases of variant `bucket` that differ in bucket_bytes and first_bucket_bytes alone), as rows of the store:
- *   fit "reduce_cost": ns = bytes / w + o (comm/link_fit.h), through the shortest all-reduce of each size between the least and the
+ *   fit "reduce_cost": ns = bytes / w + o (comm/bucket_model.h), through the shortest all-reduce of each size between the least and the
  *     largest bucket_bytes. slope is ns per byte, intercept ns; n sizes.
  *   fit "gradients_produced": bytes = g * backward_ns: slope is bytes per ns, its interval that of the median over the slices.
  *   work of each case, metric exposed_ns, predicted: its buckets played through (comm/bucket_model.h) with o, w and the median time at

@@ -1,6 +1,6 @@
 /* Fake MPI: a module of two ranks, of which the other has the same data. FAKE_MPI says what is otherwise: hang, slow, fail,
  * refuse; unable: the other rank says so; late: init takes longer than a test waits; add: the other rank's numbers are 1 more. */
-#include "comm/mpi_module.h"
+#include "comm/transport/mpi_module.h"
 
 #include "ops/dtype.h"
 

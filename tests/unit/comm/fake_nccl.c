@@ -3,7 +3,7 @@
 #include "fake_nccl.h"
 
 #include "base/clock.h"
-#include "comm/nccl_api.h"
+#include "comm/transport/nccl_api.h"
 
 #include <stdlib.h>
 

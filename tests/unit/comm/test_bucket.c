@@ -1,6 +1,5 @@
 /* Buckets: how they are filled, what the model says of them, and whether the link agrees. */
 #include "comm/bucket_model.h"
-#include "comm/link_fit.h"
 
 #include "base/rng.h"
 #include "comm/comm.h"

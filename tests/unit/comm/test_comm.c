@@ -1,6 +1,6 @@
 /* Transports self and link: exact on the null device's clock, overlapped on the CPU's. */
+#include "comm/comm.h"
 #include "comm/pause.h"
-#include "comm/virtual_link.h"
 
 #include "base/clock.h"
 #include "device/null.h"

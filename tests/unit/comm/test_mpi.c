@@ -1,5 +1,5 @@
 /* Transport mpi on a made-up MPI: one thread makes all calls, waits end, and what goes wrong has a rank and words. */
-#include "comm/agree.h"
+#include "comm/comm.h"
 
 // clang-format off
 #include <setjmp.h>

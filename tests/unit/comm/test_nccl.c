@@ -3,7 +3,7 @@
 #include "comm/comm.h"
 
 #include "base/clock.h"
-#include "comm/nccl_api.h"
+#include "comm/transport/nccl_api.h"
 #include "device/cuda/cuda.h"
 #include "device/fake_cuda.h"
 #include "device/lane.h"

@@ -1,5 +1,5 @@
 /* What nccl_api.h declares by hand is what nccl.h says; and the library, where there is one, has every function. */
-#include "comm/nccl_api.h"
+#include "comm/transport/nccl_api.h"
 
 // clang-format off
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* Mpi load: three places, in order. */
-#include "comm/mpi_load.h"
+#include "comm/transport/mpi_module.h"
 
 #include "base/arena.h"
 #include "base/build.h"

@@ -1,12 +1,11 @@
 /* Virtual link: when an all-reduce will be over is known when it starts, so progress needs nobody.
  *
  * The virtual ranks all have what this process has: the mean over them is what is there already, to the bit. */
-#include "comm/virtual_link.h"
+#include "comm/comm.h"
 
 #include "base/rng.h"
-#include "comm/flight.h"
 #include "comm/pause.h"
-#include "comm/transports.h"
+#include "comm/transport/flight.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
  *
  * MPI makes progress only inside its own calls, so overlap needs somebody who is inside one. All of a transport's calls go through its
  * engine, the first and the last too: the library sees a single thread. Nothing here allocates after the start. Jobs are the caller's and
- * live until they are over. Inside lib/comm only. */
+ * live until they are over. Inside lib/comm/transport only. */
 #pragma once
 
 #include "device/device.h"

@@ -1,5 +1,5 @@
 /* Mpi module: perfkit-mpi.so, the only code that knows mpi.h. */
-#include "comm/mpi_module.h"
+#include "comm/transport/mpi_module.h"
 
 #include "ops/dtype.h"
 

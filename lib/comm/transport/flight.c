@@ -1,5 +1,5 @@
 /* Flight: a ring of moments, and the one place where a host waits for a queue. */
-#include "comm/flight.h"
+#include "comm/transport/flight.h"
 
 #include "base/clock.h"
 #include "base/err.h"

@@ -1,10 +1,10 @@
 /* Mpi: ranks that are processes. All calls of MPI are made by one thread, which is inside an all-reduce while this one computes. */
-#include "comm/transports.h"
+#include "comm/comm.h"
 
 #include "base/clock.h"
-#include "comm/engine.h"
-#include "comm/mpi_load.h"
-#include "comm/staged.h"
+#include "comm/transport/engine.h"
+#include "comm/transport/mpi_module.h"
+#include "comm/transport/staged.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Staged: batches of parts through one buffer. */
-#include "comm/staged.h"
+#include "comm/transport/staged.h"
 
 #include "base/clock.h"
 #include "base/err.h"

@@ -1,5 +1,5 @@
 /* Self: a single rank, for whom an all-reduce is over when it begins. */
-#include "comm/transports.h"
+#include "comm/comm.h"
 
 static enum pk_code open_self(struct pk_comm *c, const struct pk_comm_options *o, struct pk_err *err)
 {

@@ -5,6 +5,8 @@
  * 0, or MPI's number of an error, for which text has words. */
 #pragma once
 
+#include "base/err.h"
+
 #include <stddef.h>
 
 enum { PK_MPI_MODULE_VERSION = 2 };
@@ -23,3 +25,9 @@ struct pk_mpi_module {
     int (*finalize)(void);
     void (*text)(int rc, char *words, size_t cap);
 };
+
+/* Why there is none here, without opening it; NULL = there is a file. */
+const char *pk_mpi_absent(void);
+/* Beside the program, else where perfkit was installed; $PERFKIT_MPI names another. It stays open. PK_E_UNAVAILABLE says what to
+ * install. */
+enum pk_code pk_mpi_load(const struct pk_mpi_module **module, struct pk_err *err) PK_MUST_CHECK;

@@ -1,5 +1,5 @@
 /* Engine: a queue, a thread, two conditions. */
-#include "comm/engine.h"
+#include "comm/transport/engine.h"
 
 #include "base/clock.h"
 #include "base/err.h"

@@ -2,11 +2,11 @@
  *
  * On the communication lane, in order: parts are copied into a pinned buffer, as many as it has room for; a call of the host gives it to the
  * transport's engine, whose thread averages it, and waits; it is copied back. The host that started it does not wait, nor does the compute
- * lane. Inside lib/comm only. */
+ * lane. Inside lib/comm/transport only. */
 #pragma once
 
-#include "comm/engine.h"
-#include "comm/flight.h"
+#include "comm/transport/engine.h"
+#include "comm/transport/flight.h"
 
 enum { PK_STAGED_BYTES = 16 << 20, PK_STAGED_BATCHES = 1024 };
 

@@ -2,7 +2,7 @@
  *
  * An all-reduce is behind what was on the compute lane when it was started, and runs on the communication lane, which is theirs alone; to
  * wait for it is to make the compute lane wait. What a transport puts between begin and end is the all-reduce; the rest is here. Times are
- * taken by moments and read by settle. Inside lib/comm only. */
+ * taken by moments and read by settle. Inside lib/comm/transport only. */
 #pragma once
 
 #include "comm/comm.h"

@@ -1,11 +1,10 @@
 /* Nccl: ranks that have a GPU each. What is started goes into the communication lane behind the gradients it is about; the host waits at
  * the end of a step, with a time limit and an eye on the library's own errors. */
-#include "comm/transports.h"
+#include "comm/comm.h"
 
 #include "base/clock.h"
-#include "comm/agree.h"
-#include "comm/flight.h"
-#include "comm/nccl_api.h"
+#include "comm/transport/flight.h"
+#include "comm/transport/nccl_api.h"
 #include "device/cuda/cuda.h"
 
 #include <sched.h>
