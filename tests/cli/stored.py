@@ -1,10 +1,17 @@
-"""Stores with known contents: made from the schema's own SQL, for tests of commands that only read."""
+"""Stores in tests: made with known contents from the schema's own SQL, for tests of commands that only read; and queried."""
+import contextlib
 import json
 import pathlib
 import sqlite3
 
 SCHEMA = pathlib.Path(__file__).parents[2] / "schema"
 APPLICATION_ID = 0x706B6974
+
+
+def query(store, sql, *values):
+    """The rows that a statement gives, which is committed. store: a Perfkit, whose own store is meant, or the path of one."""
+    with contextlib.closing(sqlite3.connect(getattr(store, "db", store))) as db, db:
+        return db.execute(sql, values).fetchall()
 
 
 class Stored:

@@ -1,19 +1,12 @@
 """--bind: where threads and commands run, what is recorded of it, and what is refused before anything is measured."""
 import os
-import sqlite3
 
 import pytest
 from conftest import on_one_cpu
+from stored import query
 
 RUN = ("run", "selftest", "--device", "cpu", "--variant", "ok", "--invocations", "1", "--min-time", "5ms", "--max-time", "10ms")
 MINE = sorted(os.sched_getaffinity(0))
-
-
-def query(path, sql):
-    db = sqlite3.connect(path)
-    rows = db.execute(sql).fetchall()
-    db.close()
-    return rows
 
 
 def bindings(perfkit):

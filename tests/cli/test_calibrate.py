@@ -1,6 +1,5 @@
 """calibrate: the noise of equal work, and what gates make of it. What is measured is made up, so that the noise is known."""
 import math
-import random
 import shutil
 import sqlite3
 import subprocess
@@ -8,7 +7,8 @@ import subprocess
 import junit
 import pytest
 from conftest import BINARY
-from test_gate import NULL, noisy, query, reporter, script
+from stored import query
+from test_gate import NULL, noisy, reporter, script
 
 PERCENT = noisy(11, 1e6, n=300)
 

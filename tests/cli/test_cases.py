@@ -4,15 +4,12 @@ import sqlite3
 
 import pytest
 
+from stored import query
+
 
 def selftest(perfkit, *args, device="null", variant="ok", **kw):
     short = () if "--once" in args else ("--invocations", "1", "--max-samples", "50")
     return perfkit("run", "selftest", "--device", device, "--variant", variant, *short, *args, **kw)
-
-
-def query(perfkit, sql):
-    with sqlite3.connect(perfkit.db) as db:
-        return db.execute(sql).fetchall()
 
 
 WARNING = "busy_ns=7 is shorter than a look at the clock"

@@ -1,8 +1,9 @@
 """Ceilings with a store of made-up repeats: the highest counts, a lone one is told, an old one is measured again."""
-import sqlite3
 import time
 
 import pytest
+
+from stored import query
 
 FEW = ("run", "attention-scaling", "--device", "null", "--variant", "flash", "--invocations", "1", "-a", "d_model=16", "-a", "seq_len=64")
 RATES = ("fp32_flops_per_s", "memory_bytes_per_s")
@@ -15,19 +16,14 @@ def one(perfkit):
     return lambda *args: perfkit(*FEW, "--format", "json", *args)
 
 
-def change(perfkit, sql):
-    with sqlite3.connect(perfkit.db) as db:
-        return db.execute(sql).fetchall()
-
-
 def repeats(perfkit):
-    return change(perfkit, "SELECT count(*) FROM ceiling WHERE key = 'fp32_flops_per_s'")[0][0]
+    return query(perfkit, "SELECT count(*) FROM ceiling WHERE key = 'fp32_flops_per_s'")[0][0]
 
 
 def add(perfkit, factor, keys=("fp32_flops_per_s",), times=1):
     """Repeats that reached factor x the lowest, measured now."""
     for key in keys * times:
-        change(perfkit, f"""INSERT INTO ceiling(machine_id, device, key, value, measured_ns)
+        query(perfkit, f"""INSERT INTO ceiling(machine_id, device, key, value, measured_ns)
                             SELECT machine_id, device, key, {factor} * min(value), {time.time_ns()} FROM ceiling WHERE key = '{key}'""")
 
 
@@ -71,10 +67,10 @@ def test_a_lone_highest_is_told_and_measured_again(perfkit, one):
 
 def test_a_day_later_one_repeat_is_added(perfkit, one):
     one()
-    change(perfkit, "UPDATE ceiling SET measured_ns = measured_ns - 86300 * 1000000000")
+    query(perfkit, "UPDATE ceiling SET measured_ns = measured_ns - 86300 * 1000000000")
     one()
     assert repeats(perfkit) == 3
-    change(perfkit, "UPDATE ceiling SET measured_ns = measured_ns - 200 * 1000000000")
+    query(perfkit, "UPDATE ceiling SET measured_ns = measured_ns - 200 * 1000000000")
     one()
     assert repeats(perfkit) == 4
 

@@ -10,14 +10,10 @@ import uuid
 
 import pytest
 from processes import gone, marked
+from stored import query
 
 DOCS = pathlib.Path(__file__).parents[2] / "docs"
 QUICK = ("--min-runs", "3", "--min-time", "1ms")
-
-
-def query(perfkit, sql):
-    with sqlite3.connect(perfkit.db) as db:
-        return db.execute(sql).fetchall()
 
 
 def program(perfkit, text):

@@ -14,6 +14,7 @@ import time
 import junit
 import pytest
 from conftest import BINARY
+from stored import query
 
 NULL = ("--device", "null", "--variant", "ok", "--max-samples", "5", "--min-samples", "5", "--min-time", "0")
 SLOWER = ("--a", "busy_ns=100000", "--b", "busy_ns=105000")
@@ -22,11 +23,6 @@ EQUAL = ("--a", "busy_ns=100000 memory=4KiB", "--b", "busy_ns=100000 memory=8KiB
 
 def selftest(perfkit, *args, **kw):
     return perfkit("gate", "selftest", *NULL, *args, **kw)
-
-
-def query(perfkit, sql):
-    with sqlite3.connect(perfkit.db) as db:
-        return db.execute(sql).fetchall()
 
 
 def script(perfkit, name, text):

@@ -5,7 +5,6 @@ import pathlib
 import re
 import shutil
 import signal
-import sqlite3
 import subprocess
 import time
 import uuid
@@ -13,6 +12,7 @@ import uuid
 import pytest
 from conftest import BINARY
 from processes import gone, marked
+from stored import query
 
 MODULE = pathlib.Path(BINARY).parent / "perfkit-mpi.so"
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1"}
@@ -26,11 +26,6 @@ real = pytest.mark.skipif(not MODULE.exists() or not shutil.which("mpiexec") or 
 @pytest.fixture
 def model(perfkit, measured):
     (perfkit.cwd / "two").write_text("a 30000\nb 70000\n")
-
-
-def query(perfkit, sql):
-    with sqlite3.connect(perfkit.db) as db:
-        return db.execute(sql).fetchall()
 
 
 def notes(perfkit):

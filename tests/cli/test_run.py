@@ -8,6 +8,7 @@ import time
 
 import pytest
 from conftest import on_one_cpu
+from stored import query
 
 pytestmark = pytest.mark.usefixtures("measured")
 NULL = ("--device", "null")
@@ -16,11 +17,6 @@ SMALL = ("-a", "d_model=64", "-a", "seq_len=256,512,1024")
 
 def run(perfkit, *args, **kw):
     return perfkit("run", "attention-scaling", *NULL, *args, **kw)
-
-
-def query(perfkit, sql):
-    with sqlite3.connect(perfkit.db) as db:
-        return db.execute(sql).fetchall()
 
 
 def test_the_report_s_table(perfkit):

@@ -2,18 +2,10 @@
 import json
 import pathlib
 import re
-import sqlite3
 import sys
 
 import pytest
-from stored import Stored
-
-
-def query(path, sql):
-    db = sqlite3.connect(path)
-    rows = db.execute(sql).fetchall()
-    db.close()
-    return rows
+from stored import Stored, query
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import sqlite3
 import junit
 import pytest
 from conftest import BINARY
+from stored import query
 
 COMMON = """\
 [suite]
@@ -29,11 +30,6 @@ NEUTRAL = COMMON + "[twice]\nexperiment = selftest\nvariant = ok\n"
 def suite(perfkit, text, *args, command="gate", **kw):
     (perfkit.cwd / "perf.ini").write_text(text)
     return perfkit(command, "--suite", "perf.ini", *args, **kw)
-
-
-def query(perfkit, sql):
-    with sqlite3.connect(perfkit.db) as db:
-        return db.execute(sql).fetchall()
 
 
 def side(perfkit, name, seconds="0.002"):

@@ -7,17 +7,14 @@ import sys
 
 import pytest
 
+from stored import query
+
 PEERS = ["torch-eager", "torch-compile", "torch-sdpa", "torch-sdpa-math", "torch-sdpa-efficient",
          "torch-sdpa-flash", "torch-sdpa-cudnn"]
 TINY = ("run", "attention-scaling", "--device", "cpu", "--variant", "vanilla", "-a", "d_model=16", "-a", "seq_len=33", "--invocations", 1,
         "--max-time", "5ms", "--min-time", "1ms", "--min-samples", 3, "--python", sys.executable, "--format", "json")
 CASES = "SELECT DISTINCT variant, s.status, s.message FROM slice s JOIN run_case c ON c.id = s.case_id WHERE variant LIKE 'torch-%'"
 HAS_TORCH = importlib.util.find_spec("torch") is not None
-
-
-def query(perfkit, sql):
-    with sqlite3.connect(perfkit.db) as db:
-        return db.execute(sql).fetchall()
 
 
 @pytest.mark.skipif(HAS_TORCH, reason="torch is installed here")

@@ -7,6 +7,7 @@ import sqlite3
 
 import pytest
 from conftest import Perfkit
+from stored import query
 from scipy import stats
 
 FEW = ("--min-samples", "2", "--min-time", "1ms", "--max-time", "5ms", "--invocations", "1")
@@ -18,11 +19,6 @@ pytestmark = pytest.mark.usefixtures("measured")
 
 def run(perfkit, *args, **kw):
     return perfkit("run", "tree-patch", *FEW, *args, **kw)
-
-
-def query(perfkit, sql):
-    with sqlite3.connect(perfkit.db) as db:
-        return db.execute(sql).fetchall()
 
 
 def metric(perfkit, name):

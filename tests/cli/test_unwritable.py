@@ -1,6 +1,5 @@
 """A store that cannot be written, or not yet: locked by another process, read-only, in a directory that is not there, over a limit."""
 import contextlib
-import json
 import os
 import pathlib
 import resource
@@ -12,6 +11,7 @@ import time
 
 import pytest
 from conftest import BINARY
+from stored import query
 
 WRITER = os.environ["PK_STORE_WRITER"]
 WAITING = "waiting for the store"
@@ -20,11 +20,6 @@ SELFTEST = ("run", "selftest", "--device", "null", "--variant", "ok")
 
 def record(path):
     subprocess.run([WRITER, str(path), "1", "1", "1", "10"], check=True, timeout=60, stdout=subprocess.DEVNULL)
-
-
-def query(path, sql):
-    with contextlib.closing(sqlite3.connect(path)) as db:
-        return db.execute(sql).fetchall()
 
 
 @contextlib.contextmanager

@@ -10,17 +10,13 @@ import uuid
 
 import pytest
 from processes import gone, marked
+from stored import query
 
 pytestmark = pytest.mark.usefixtures("measured")
 
 BAD = pathlib.Path(__file__).parent / "bad_worker.py"
 NUMPY = ("run", "attention-scaling", "--variant", "vanilla", "--peer", "numpy-attention", "--python", sys.executable,
          "-a", "d_model=8", "-a", "batch=1", "--device", "cpu", "--invocations", "2", "--max-time", "20ms", "--min-time", "5ms")
-
-
-def query(perfkit, sql):
-    with sqlite3.connect(perfkit.db) as db:
-        return db.execute(sql).fetchall()
 
 
 def selftest(*more):

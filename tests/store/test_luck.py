@@ -1,6 +1,5 @@
 """Bad luck: writers killed at random moments, many at once, a full disk, a lock that stays."""
 import os
-import pathlib
 import random
 import resource
 import sqlite3
@@ -8,6 +7,8 @@ import subprocess
 import time
 
 import pytest
+
+from stored import query
 
 WRITER = os.environ["PK_STORE_WRITER"]
 PERFKIT = os.environ["PERFKIT_BIN"]
@@ -21,14 +22,6 @@ def writer(path, *args, **popen):
 def perfkit(*args):
     env = {k: v for k, v in os.environ.items() if not k.startswith("PERFKIT_")}
     return subprocess.run([PERFKIT, *map(str, args)], capture_output=True, text=True, timeout=60, env=env)
-
-
-def query(path, sql):
-    db = sqlite3.connect(path)
-    try:
-        return db.execute(sql).fetchall()
-    finally:
-        db.close()
 
 
 def sound(path):

@@ -10,6 +10,8 @@ import subprocess
 
 import pytest
 
+from stored import query
+
 PERFKIT, PERFKIT_NEXT = os.environ["PERFKIT_BIN"], os.environ["PERFKIT_NEXT_BIN"]
 WRITER, WRITER_NEXT = os.environ["PK_STORE_WRITER"], os.environ["PK_STORE_WRITER_NEXT"]
 HERE = pathlib.Path(__file__).parent
@@ -32,13 +34,6 @@ def load(dump, path):
     db = sqlite3.connect(path)
     db.executescript(dump.read_text())
     db.close()
-
-
-def query(path, sql):
-    db = sqlite3.connect(path)
-    rows = db.execute(sql).fetchall()
-    db.close()
-    return rows
 
 
 def version(path):
