@@ -7,6 +7,7 @@
 #include "build_config.h"
 #include "device/blas.h"
 #include "machine/machine.h"
+#include "machine/software/software.h"
 #include "store/store.h"
 
 #ifdef PK_HAVE_CUDA

@@ -1,7 +1,7 @@
 /* Store: opens the store for a command and reports when it has to wait for a lock. */
 #include "cmd/cmd.h"
 
-#include "machine/machine.h"
+#include "machine/software/software.h"
 
 #include <string.h>
 

@@ -1,9 +1,12 @@
-/* File: handles that close themselves at the end of their scope, and a user's text file, read whole.
+/* File: handles that close themselves at the end of their scope; a user's text file, read whole; the small text files of /proc and /sys
+ * under a root directory that tests replace.
  *     PK_CLEANUP_FD int fd = open(...);   */
 #pragma once
 
 #include "base/arena.h"
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -26,3 +29,20 @@ static inline void pk_cleanup_file(FILE **f)
  * PK_E_USAGE: somebody named it. */
 enum pk_code pk_slurp(const char *path, size_t limit, struct pk_arena *a, char **text, size_t *n,
                       struct pk_err *err) PK_MUST_CHECK;
+
+enum {
+    PK_FILE_MAX = 256 << 10
+}; /* what is read of a file; /proc/cpuinfo can be larger, its first block suffices */
+
+/* The text of root/path without trailing white space, NULL when it cannot be read. */
+const char *pk_file_text(const char *root, const char *path, struct pk_arena *a);
+
+/* An integer at the start of root/path; false when there is none ("max"). */
+bool pk_file_int(const char *root, const char *path, int64_t *value);
+
+bool pk_file_exists(const char *root, const char *path);
+
+/* The value of the first line "key<blanks><sep><blanks>value" of a text, NULL when absent; sep 0 = blanks
+ * only. Any value's quotes are removed. "model name", ':' for cpuinfo; "MemTotal", ':' for meminfo;
+ * "inactive_file", 0 for memory.stat. */
+const char *pk_file_field(const char *text, const char *key, char sep, struct pk_arena *a);

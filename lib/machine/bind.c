@@ -2,8 +2,7 @@
 #include "machine/bind.h"
 
 #include "base/text/buf.h"
-#include "machine/machine.h"
-#include "machine/topology.h"
+#include "machine/parts.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -1,8 +1,7 @@
 /* Cgroup: what control groups leave to this process, memory and processor time, version 1 and 2. */
-#include "machine/cgroup.h"
+#include "machine/parts.h"
 
-#include "machine/files.h"
-#include "machine/machine.h"
+#include "base/file.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,9 @@
 /* Disturbance: steal time and involuntary context switches, so that samples taken meanwhile can be flagged.
  */
-#include "machine/disturbance.h"
+#include "machine/parts.h"
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "machine/machine.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,9 +1,8 @@
 /* Machine: the facts that identify a host, from its files, and their canonical JSON. */
 #include "machine/machine.h"
 
-#include "machine/files.h"
-#include "machine/policy.h"
-#include "machine/topology.h"
+#include "base/file.h"
+#include "machine/parts.h"
 #include "json/json.h"
 
 #include <stdlib.h>

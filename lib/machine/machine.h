@@ -73,35 +73,6 @@ struct pk_disturbance {
 /* False when neither can be read. */
 bool pk_machine_disturbance(const unsigned *cpus, unsigned n, struct pk_disturbance *d);
 
-/* The working directory's repository: commit and dirty flag (tracked files only; -1 unknown) by asking git,
- * two seconds at most each; commit NULL outside one, without git, without a commit, or where git refuses
- * (foreign ownership). */
-void pk_machine_repository(struct pk_arena *a, const char **commit, int *dirty);
-/* The same of the one that a folder is in. */
-void pk_machine_repository_of(const char *folder, struct pk_arena *a, const char **commit, int *dirty);
-
-/* The branch that is checked out in the working directory; where a CI server checked out a commit alone, the branch that it says it builds
- * (of GitHub and GitLab). NULL = none. */
-const char *pk_machine_branch(struct pk_arena *a);
-/* The commit that any name of git means ("v1.2", "origin/main"); NULL when it knows none of it. */
-const char *pk_machine_commit(const char *name, struct pk_arena *a);
-
-/* The files that the loader would load into a program, as the lines of ldd(1) without addresses ("libm.so.6 => /lib/libm.so.6"), in
- * two seconds at most; NULL when there is none, or it cannot say. */
-const char *pk_machine_libraries(const char *program, struct pk_arena *a);
-
-/* The commit at which HEAD of the working directory's repository left `branch` (any name git knows). PK_E_USAGE for a branch that git
- * does not know, PK_E_NOT_COMPARABLE outside a repository or where the two have nothing in common (a shallow clone). */
-enum pk_code pk_machine_merge_base(const char *branch, struct pk_arena *a, const char **commit,
-                                   struct pk_err *err) PK_MUST_CHECK;
-
-/* "ext4", "nfs", ...: of path, or of its nearest directory that exists; *network = locks cross the network there, which SQLite
- * and timings suffer from. */
-const char *pk_machine_filesystem(const char *path, struct pk_arena *a, bool *network);
-
-/* The version of a Python module ("numpy") of an interpreter ("python3"); NULL when either is missing. Starts it: 0.2 s. */
-const char *pk_machine_python_module(const char *python, const char *module, struct pk_arena *a);
-
 /* The clock that regions are timed with. */
 struct pk_clock_facts {
     const char *source; /* the kernel's clocksource: "tsc" */

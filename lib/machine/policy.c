@@ -1,7 +1,7 @@
 /* Policy: governor, turbo, SMT and huge pages, from their files in /sys. */
-#include "machine/policy.h"
+#include "machine/parts.h"
 
-#include "machine/files.h"
+#include "base/file.h"
 
 #include <dirent.h>
 #include <string.h>

@@ -2,10 +2,8 @@
 #include "machine/state.h"
 
 #include "base/clock.h"
-#include "machine/cgroup.h"
-#include "machine/disturbance.h"
-#include "machine/files.h"
-#include "machine/policy.h"
+#include "base/file.h"
+#include "machine/parts.h"
 #include "json/json.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Topology: cores, caches, NUMA nodes, and the order in which threads take processing units. */
-#include "machine/topology.h"
+#include "machine/parts.h"
 
-#include "machine/files.h"
+#include "base/file.h"
 
 #include <errno.h>
 #include <sched.h>

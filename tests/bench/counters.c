@@ -14,8 +14,8 @@
 #include "virtual_machine.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "machine/bind.h"
-#include "machine/files.h"
 #include "machine/machine.h"
 #include "machine/state.h"
 

@@ -1,7 +1,7 @@
 /* Virtual machine: whether other guests may share this machine's caches, memory and clocks, which nothing inside a guest shows. */
 #pragma once
 
-#include "machine/files.h"
+#include "base/file.h"
 
 #include <string.h>
 

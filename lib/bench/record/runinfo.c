@@ -4,6 +4,7 @@
 #include "base/build.h"
 #include "base/text/buf.h"
 #include "machine/machine.h"
+#include "machine/software/software.h"
 #include "json/json.h"
 
 #include <string.h>
@@ -46,7 +47,7 @@ enum pk_code pk_run_info_fill(struct pk_run_info *info, int argc, const char *co
         return rc;
     info->machine = pk_machine_json(m, a);
     info->topology = pk_machine_topology_xml("/", a);
-    pk_machine_repository(a, &info->git_commit, &info->git_dirty);
+    pk_machine_repository(".", a, &info->git_commit, &info->git_dirty);
     info->git_branch = info->git_commit ? branch(a) : NULL;
     info->command_line = command_line(argc, argv, a);
     info->version = pk_version;

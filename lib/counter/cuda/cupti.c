@@ -1,9 +1,9 @@
 /* Cupti: the library of this machine, and whether there is any sense in asking it. */
 #include "counter/cuda/cupti.h"
 
+#include "base/file.h"
 #include "device/cuda/library.h"
 #include "device/device.h"
-#include "machine/files.h"
 
 #include <dlfcn.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* GPU others: how many processes that compute on the GPU are not of this run, by /proc. */
 #include "counter/cuda/gpu_state.h"
 
-#include "machine/files.h"
+#include "base/file.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -5,7 +5,6 @@
 
 #include "base/file.h"
 #include "device/device.h"
-#include "machine/files.h"
 
 #include <fcntl.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Presets: the tables. */
 #include "counter/perf/presets.h"
 
-#include "machine/files.h"
+#include "base/file.h"
 
 #include <linux/perf_event.h>
 #include <stdlib.h>

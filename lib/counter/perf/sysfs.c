@@ -1,8 +1,8 @@
 /* Sysfs: "event=0x02,umask=0x1" placed by "config:0-7". */
 #include "counter/perf/sysfs.h"
 
+#include "base/file.h"
 #include "base/text/words.h"
-#include "machine/files.h"
 
 #include <dirent.h>
 #include <fnmatch.h>

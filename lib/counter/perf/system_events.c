@@ -5,7 +5,7 @@
 #include "counter/perf/sysfs.h"
 #include "counter/sources.h"
 
-#include "machine/files.h"
+#include "base/file.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/text/words.h"
 #include "bench/command/command.h"
-#include "machine/machine.h"
+#include "machine/software/software.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -87,10 +87,10 @@ static bool same_commit(const char *x, const char *y, struct pk_arena *a)
 {
     const char *commit_x, *commit_y;
     int dirty_x, dirty_y;
-    pk_machine_repository_of(folder_of(x, a), a, &commit_x, &dirty_x);
+    pk_machine_repository(folder_of(x, a), a, &commit_x, &dirty_x);
     if (!commit_x || dirty_x)
         return false;
-    pk_machine_repository_of(folder_of(y, a), a, &commit_y, &dirty_y);
+    pk_machine_repository(folder_of(y, a), a, &commit_y, &dirty_y);
     return commit_y && !dirty_y && strcmp(commit_x, commit_y) == 0;
 }
 

@@ -2,7 +2,7 @@
 #include "judge/gate/stored.h"
 
 #include "base/text/units.h"
-#include "machine/machine.h"
+#include "machine/software/software.h"
 
 #include <string.h>
 

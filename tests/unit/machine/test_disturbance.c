@@ -1,6 +1,6 @@
 /* Steal time out of /proc/stat texts. */
-#include "machine/disturbance.h"
 #include "machine/machine.h"
+#include "machine/parts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

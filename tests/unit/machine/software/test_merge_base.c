@@ -1,5 +1,5 @@
 /* Merge base, branch and commit of the working directory: of real repositories in a temporary folder. */
-#include "machine/machine.h"
+#include "machine/software/software.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

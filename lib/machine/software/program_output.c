@@ -1,5 +1,5 @@
-/* Ask: starts a program, reads its answer until a deadline, ends it. */
-#include "machine/ask.h"
+/* Program output: starts a program, reads what it prints until a deadline, ends it. */
+#include "machine/software/program_output.h"
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -39,7 +39,7 @@ static bool start(const char *const argv[], int out_fd, pid_t *pid)
 /* Reads until end of file, enough, or the deadline; false at the deadline. */
 static bool read_until(int fd, uint64_t deadline_ns, struct pk_buf *out)
 {
-    while (out->n < PK_ASK_BYTES) {
+    while (out->n < PK_PROGRAM_OUTPUT_BYTES) {
         uint64_t now = pk_clock_ns();
         if (now >= deadline_ns)
             return false;
@@ -70,7 +70,7 @@ static bool wait_ok(pid_t pid)
     return got == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-const char *pk_ask(const char *const argv[], uint64_t patience_ns, struct pk_arena *a)
+const char *pk_program_output(const char *const argv[], uint64_t patience_ns, struct pk_arena *a)
 {
     int fds[2];
     pid_t pid;
@@ -83,7 +83,7 @@ const char *pk_ask(const char *const argv[], uint64_t patience_ns, struct pk_are
         return NULL;
     struct pk_buf out = {.arena = a};
     bool complete = read_until(read_end, pk_clock_ns() + patience_ns, &out);
-    bool cut = out.n >= PK_ASK_BYTES;
+    bool cut = out.n >= PK_PROGRAM_OUTPUT_BYTES;
     if (!complete || cut)
         kill(-pid, SIGKILL);
     bool ok = wait_ok(pid);

@@ -1,6 +1,6 @@
 /* The commit of the working directory: in a repository, outside one, in odd ones, without git, with a git
  * that hangs. */
-#include "machine/machine.h"
+#include "machine/software/software.h"
 
 #include "base/clock.h"
 
@@ -50,7 +50,7 @@ static void check(const char *want_head_of, int want_dirty)
     struct pk_arena a = {0};
     const char *commit;
     int dirty;
-    pk_machine_repository(&a, &commit, &dirty);
+    pk_machine_repository(".", &a, &commit, &dirty);
     if (want_head_of) {
         char command[256];
         assert_non_null(commit);

@@ -1,7 +1,10 @@
-/* Software: what else a machine has that perfkit can use: a Python for peers, a file system that locks. */
+/* Software: libraries of a program by ldd, modules of a Python for peers, a file system that locks. */
+#include "machine/software/software.h"
+
 #include "base/clock.h"
-#include "machine/ask.h"
-#include "machine/machine.h"
+#include "base/text/buf.h"
+#include "base/text/words.h"
+#include "machine/software/program_output.h"
 
 #include <string.h>
 #include <sys/vfs.h>
@@ -42,6 +45,21 @@ const char *pk_machine_python_module(const char *python, const char *module, str
 {
     const char *const argv[] = {python, "-c",
                                 pk_printf(a, "import %s; print(%s.__version__)", module, module), NULL};
-    const char *answer = pk_ask(argv, 20 * PK_NS_PER_S, a);
+    const char *answer = pk_program_output(argv, 20 * PK_NS_PER_S, a);
     return answer ? pk_strndup(a, answer, strcspn(answer, "\n")) : NULL;
+}
+
+const char *pk_machine_libraries(const char *program, struct pk_arena *a)
+{
+    const char *const ldd[] = {"ldd", program, NULL};
+    const char *said = pk_program_output(ldd, 2 * PK_NS_PER_S, a);
+    struct pk_buf out = {.arena = a};
+    if (!said || strlen(said) >= PK_PROGRAM_OUTPUT_BYTES)
+        return NULL;
+    for (const char *rest = said, *line; rest && (line = pk_next_part(&rest, '\n', a));) {
+        line += strspn(line, "\t ");
+        if (*line)
+            pk_buf_printf(&out, "%.*s\n", (int)(strcspn(line, "(") - (strstr(line, " (") != NULL)), line);
+    }
+    return out.n && strstr(pk_buf_text(&out), "=>") ? pk_buf_text(&out) : NULL;
 }

@@ -1,0 +1,12 @@
+/* Program output: what another program prints, without a shell and for a bounded time. Used by lib/machine/software only. */
+#pragma once
+
+#include "base/arena.h"
+
+#include <stdint.h>
+
+enum { PK_PROGRAM_OUTPUT_BYTES = 4096 }; /* of an answer; what comes after is cut and the program ended */
+
+/* Runs argv (argv[0] is found in PATH) with nothing on its standard input and its errors thrown away. NULL when it cannot be
+ * started, fails, or has not answered after patience_ns, when it is killed with what it started. */
+const char *pk_program_output(const char *const argv[], uint64_t patience_ns, struct pk_arena *a);

@@ -1,0 +1,121 @@
+/* Repository: commit and branch of a folder, and where the branch left another, by asking git. */
+#include "base/clock.h"
+#include "machine/software/program_output.h"
+#include "machine/software/software.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const uint64_t PATIENCE_NS = 2 * PK_NS_PER_S;
+
+/* NULL without one. */
+static const char *first_line(const char *said, struct pk_arena *a)
+{
+    return said && *said && *said != '\n' ? pk_strndup(a, said, strcspn(said, "\n")) : NULL;
+}
+
+void pk_machine_repository(const char *folder, struct pk_arena *a, const char **commit, int *dirty)
+{
+    /* No locks are taken in a repository that others may be using, and no file system monitor is started. */
+    const char *const rev_parse[] = {"git",      "-C",      folder,          "rev-parse",
+                                     "--verify", "--quiet", "HEAD^{commit}", NULL};
+    const char *const status[] = {"git",
+                                  "-C",
+                                  folder,
+                                  "--no-optional-locks",
+                                  "-c",
+                                  "core.fsmonitor=false",
+                                  "status",
+                                  "--porcelain",
+                                  "--untracked-files=no",
+                                  NULL};
+    *commit = NULL;
+    *dirty = -1;
+    *commit = first_line(pk_program_output(rev_parse, PATIENCE_NS, a), a);
+    if (!*commit)
+        return;
+    const char *changed = pk_program_output(status, PATIENCE_NS, a);
+    if (changed)
+        *dirty = *changed != '\0';
+}
+
+const char *pk_machine_commit(const char *name, struct pk_arena *a)
+{
+    const char *const rev_parse[] = {
+        "git", "rev-parse", "--verify", "--quiet", pk_printf(a, "%s^{commit}", name), NULL};
+    return *name && *name != '-' ? first_line(pk_program_output(rev_parse, PATIENCE_NS, a), a) : NULL;
+}
+
+/* Of a pull request the branch that is proposed: the name of the ref is then none of a branch. */
+static const char *built_branch(void)
+{
+    static const char *const names[] = {"GITHUB_HEAD_REF", "CI_MERGE_REQUEST_SOURCE_BRANCH_NAME",
+                                        "CI_COMMIT_BRANCH"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *branch = getenv(names[i]);
+        if (branch && *branch)
+            return branch;
+    }
+    const char *type = getenv("GITHUB_REF_TYPE"), *ref = getenv("GITHUB_REF_NAME");
+    return type && strcmp(type, "branch") == 0 && ref && *ref ? ref : NULL;
+}
+
+const char *pk_machine_branch(struct pk_arena *a)
+{
+    const char *const symbolic[] = {"git", "symbolic-ref", "--quiet", "--short", "HEAD", NULL};
+    const char *branch = first_line(pk_program_output(symbolic, PATIENCE_NS, a), a);
+    return branch ? branch : built_branch();
+}
+
+/* --- merge base ----------------------------------------------------------------------------------------------------- */
+
+static const uint64_t HISTORY_PATIENCE_NS = 5 * PK_NS_PER_S; /* a large history is walked */
+
+static enum pk_code no_repository(struct pk_err *err)
+{
+    pk_fail(err, PK_E_NOT_COMPARABLE, "there is no commit to start from");
+    pk_why(err, "git knows no repository with a commit in the working directory");
+    return pk_fix(err, "call perfkit in the repository, or name a baseline, a label or commit:SHA");
+}
+
+static enum pk_code no_name(struct pk_err *err)
+{
+    pk_fail(err, PK_E_USAGE, "merge-base: names no branch");
+    pk_why(err, "it is the commit at which HEAD left a branch, which stands behind the colon");
+    return pk_fix(err, "write for example merge-base:origin/main");
+}
+
+static enum pk_code no_branch(const char *branch, struct pk_err *err)
+{
+    pk_fail(err, PK_E_USAGE, "git knows no branch '%.100s'", branch);
+    pk_why(
+        err,
+        "git rev-parse finds no commit of that name; in CI often only the branch that is built was fetched");
+    return pk_fix(err, "git fetch origin, and name it as `git branch -a` does, for example origin/main");
+}
+
+static enum pk_code nothing_in_common(const char *branch, struct pk_err *err)
+{
+    pk_fail(err, PK_E_NOT_COMPARABLE, "HEAD and '%.100s' have no commit in common", branch);
+    pk_why(err, "their histories are apart, or cut off: a shallow clone has the newest commits only");
+    return pk_fix(err, "git fetch --unshallow (actions/checkout: fetch-depth: 0)");
+}
+
+enum pk_code pk_machine_merge_base(const char *branch, struct pk_arena *a, const char **commit,
+                                   struct pk_err *err)
+{
+    if (!*branch)
+        return no_name(err);
+    const char *head = pk_machine_commit("HEAD", a);
+    if (!head)
+        return no_repository(err);
+    const char *tip = pk_machine_commit(branch, a);
+    if (!tip)
+        return no_branch(branch, err);
+    const char *const merge_base[] = {"git", "merge-base", head, tip, NULL};
+    const char *base = pk_program_output(merge_base, HISTORY_PATIENCE_NS, a);
+    if (!base || !*base)
+        return nothing_in_common(branch, err);
+    *commit = pk_strndup(a, base, strcspn(base, "\n"));
+    return PK_OK;
+}
