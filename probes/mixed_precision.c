@@ -9,7 +9,6 @@
 #include "base/text/units.h"
 #include "model/transformer/check.h"
 #include "model/transformer/forecast.h"
-#include "model/transformer/sketch.h"
 
 enum {
     MODEL,
@@ -233,7 +232,7 @@ static enum pk_code validate(const struct pk_case *c, struct pk_arena *a, pk_war
     PK_SAFETENSORS_CLEANUP struct pk_safetensors weights = {0};
     if (pk_transformer_valid(&m, err) || open_weights(c, a, &weights, err))
         return err->code;
-    return weights.path ? pk_weights_fit(&weights, &m, err) : PK_OK;
+    return weights.path ? pk_transformer_weights_fit(&weights, &m, err) : PK_OK;
 }
 
 static int64_t predict_bytes(const struct pk_case *c, enum pk_device_kind kind)
@@ -307,7 +306,7 @@ static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
     if (rc || ctx->dry)
         return rc;
     if (open_weights(ctx->c, ctx->arena, &s->weights, err) ||
-        (s->weights.path && pk_weights_fit(&s->weights, &m, err)))
+        (s->weights.path && pk_transformer_weights_fit(&s->weights, &m, err)))
         return err->code;
     s->from = (struct pk_origin){SEED, s->weights.path ? &s->weights : NULL};
     s->tokens = pk_new_n(ctx->arena, int32_t, n);

@@ -1,9 +1,10 @@
-/* Averaging check: every gradient was sent once, and is what a single process would have. */
+/* Averaging check: every gradient was sent once, and is what a single process would have, made again where a transformer is trained. */
 #include "model/averaging_parts.h"
 
 #include "base/rng.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { CHUNK = 16384, SAMPLES = 8 };
 
@@ -24,7 +25,8 @@ static float load(const void *src, size_t i, enum pk_dtype type)
     return type == PK_FP32 ? ((const float *)src)[i] : pk_bf16_to_float(((const uint16_t *)src)[i]);
 }
 
-double pk_averaging_tolerance(const struct pk_averaging *v)
+/* How far the averaged gradients may be from what they should be, in units of the largest that is looked at. */
+static double tolerance_of(const struct pk_averaging *v)
 {
     return v->o.type == PK_BF16 ? BF16_TOLERANCE : v->o.training ? FP32_TOLERANCE : 0;
 }
@@ -68,7 +70,7 @@ static double expected_rank(const struct pk_averaging *v)
 static enum pk_code compare(const struct pk_averaging *v, size_t t, size_t at, const void *host, size_t n,
                             struct pk_err *err)
 {
-    const double tolerance = pk_averaging_tolerance(v);
+    const double tolerance = tolerance_of(v);
     for (size_t i = 0; i < n; i++) {
         const double is = load(host, i, v->o.type), should = pk_averaging_value(t, at + i, expected_rank(v));
         if (fabs(is - should) <= tolerance * fabs(should))
@@ -113,6 +115,124 @@ static enum pk_code check_sent(const struct pk_averaging *v, struct pk_err *err)
     return pk_why(err, "every gradient sent once is %zu bytes", should);
 }
 
+/* --- of a transformer: against the gradients of every rank, made again by this process --- */
+
+/* Elements of one gradient that are looked at: all of them, or some. */
+struct sample {
+    size_t n, *at;  /* at NULL: all */
+    float *is;      /* [n] what averaging left */
+    double *should; /* [n] the mean over the ranks */
+};
+
+struct checker {
+    struct pk_averaging *v;
+    struct sample *of; /* [tensors] */
+    void *host;        /* of the largest gradient */
+};
+
+static void choose(struct checker *k, size_t t, bool full, struct pk_rng *rng, struct pk_arena *a)
+{
+    const size_t elements = k->v->gradients->v[t].elements;
+    struct sample *s = &k->of[t];
+    s->n = full ? elements : SAMPLES;
+    s->is = pk_new_n(a, float, s->n);
+    s->should = pk_new_n(a, double, s->n);
+    if (full)
+        return;
+    s->at = pk_new_n(a, size_t, s->n);
+    for (size_t i = 0; i < s->n; i++)
+        s->at[i] = i ? pk_rng_below(rng, elements) : elements - 1;
+}
+
+static enum pk_code to_host(struct checker *k, size_t t, const void *src, enum pk_dtype type,
+                            struct pk_err *err)
+{
+    enum pk_code rc = pk_device_copy(k->v->dev, PK_LANE_COMPUTE, PK_COPY_DEVICE_TO_HOST, k->host, src,
+                                     k->v->gradients->v[t].elements * pk_dtype_bytes(type), err);
+    return rc ? rc : pk_device_sync(k->v->dev, err);
+}
+
+static enum pk_code read_averaged(struct checker *k, struct pk_err *err)
+{
+    enum pk_code rc = PK_OK;
+    for (size_t t = 0; !rc && t < k->v->gradients->n; t++) {
+        struct sample *s = &k->of[t];
+        rc = to_host(k, t, k->v->grad[t], k->v->o.type, err);
+        for (size_t i = 0; !rc && i < s->n; i++)
+            s->is[i] = load(k->host, s->at ? s->at[i] : i, k->v->o.type);
+    }
+    return rc;
+}
+
+/* What one rank gives to the mean, rounded as it is sent. */
+static enum pk_code add_rank(struct checker *k, unsigned rank, double weight, struct pk_err *err)
+{
+    struct pk_averaging *v = k->v;
+    enum pk_code rc = pk_training_batch(v->o.training, rank, err);
+    if (!rc)
+        rc = pk_training_gradients(v->o.training, err);
+    for (size_t t = 0; !rc && t < v->gradients->n; t++) {
+        struct sample *s = &k->of[t];
+        rc = to_host(k, t, pk_averaging_source(v, t), PK_FP32, err);
+        for (size_t i = 0; !rc && i < s->n; i++) {
+            const float x = load(k->host, s->at ? s->at[i] : i, PK_FP32);
+            const float sent = v->o.type == PK_BF16 ? pk_bf16_to_float(pk_bf16_of_float(x)) : x;
+            s->should[i] += weight * (double)sent;
+        }
+    }
+    return rc;
+}
+
+/* Virtual ranks all have this one's gradients, and so has who sends nothing. */
+static enum pk_code add_ranks(struct checker *k, bool alone, struct pk_err *err)
+{
+    const struct pk_comm *c = k->v->comm;
+    if (alone)
+        return add_rank(k, c->rank, 1, err);
+    enum pk_code rc = PK_OK;
+    for (unsigned r = 0; !rc && r < c->processes; r++)
+        rc = add_rank(k, r, 1.0 / c->processes, err);
+    return rc ? rc : pk_training_batch(k->v->o.training, c->rank, err);
+}
+
+static enum pk_code compare_sample(const struct checker *k, size_t t, double tolerance, struct pk_err *err)
+{
+    const struct sample *s = &k->of[t];
+    double largest = 0;
+    for (size_t i = 0; i < s->n; i++)
+        largest = fmax(largest, fabs(s->should[i]));
+    for (size_t i = 0; i < s->n; i++) {
+        if (fabs((double)s->is[i] - s->should[i]) <= tolerance * largest)
+            continue;
+        pk_fail(err, PK_E_CHECK, "rank %u: element %zu of the gradient of %s is %.9g", k->v->comm->rank,
+                s->at ? s->at[i] : i, k->v->gradients->v[t].name, (double)s->is[i]);
+        return pk_why(err, "a single process that makes the gradients of all %u ranks has %.9g",
+                      k->v->comm->size, s->should[i]);
+    }
+    return PK_OK;
+}
+
+/* Of a training: gradients are the mean over the ranks' own. */
+static enum pk_code check_training(struct pk_averaging *v, bool full, uint64_t seed, struct pk_arena *a,
+                                   struct pk_err *err)
+{
+    struct pk_rng rng = {seed};
+    struct checker k = {.v = v, .of = pk_new_n(a, struct sample, v->gradients->n)};
+    size_t most = 0;
+    for (size_t t = 0; t < v->gradients->n; t++) {
+        choose(&k, t, full, &rng, a);
+        most = v->gradients->v[t].elements > most ? v->gradients->v[t].elements : most;
+    }
+    k.host = pk_new_n(a, float, most);
+    const bool alone = v->o.way == PK_AVERAGE_NONE || v->comm->processes == 1;
+    enum pk_code rc = read_averaged(&k, err);
+    if (!rc)
+        rc = add_ranks(&k, alone, err);
+    for (size_t t = 0; !rc && t < v->gradients->n; t++)
+        rc = compare_sample(&k, t, alone ? 0 : tolerance_of(v), err);
+    return rc;
+}
+
 enum pk_code pk_averaging_check(struct pk_averaging *v, bool full, uint64_t seed, struct pk_arena *a,
                                 struct pk_err *err)
 {
@@ -120,7 +240,7 @@ enum pk_code pk_averaging_check(struct pk_averaging *v, bool full, uint64_t seed
     void *host = pk_new_n(a, float, CHUNK);
     enum pk_code rc = check_sent(v, err);
     if (rc || v->o.training)
-        return rc ? rc : pk_averaging_check_training(v, full, seed, a, err);
+        return rc ? rc : check_training(v, full, seed, a, err);
     for (size_t t = 0; !rc && t < v->gradients->n; t++)
         rc = check_one(v, t, full, &rng, host, err);
     return rc;

@@ -33,10 +33,3 @@ static inline float *pk_averaging_source(const struct pk_averaging *v, size_t t)
 
 /* Of a timer. */
 enum pk_code pk_averaging_fill(struct pk_averaging *v, struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
-
-/* How far the averaged gradients may be from what they should be, in units of the largest that is looked at. */
-double pk_averaging_tolerance(const struct pk_averaging *v);
-
-/* Of a training: gradients are the mean over the ranks' own. */
-enum pk_code pk_averaging_check_training(struct pk_averaging *v, bool full, uint64_t seed, struct pk_arena *a,
-                                         struct pk_err *err) PK_MUST_CHECK;

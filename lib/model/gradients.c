@@ -3,7 +3,7 @@
 
 #include "base/file.h"
 #include "base/text/words.h"
-#include "model/transformer/layout.h"
+#include "model/transformer/config.h"
 
 #include <errno.h>
 #include <stdlib.h>

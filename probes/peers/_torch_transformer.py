@@ -48,7 +48,7 @@ def uniform(first, n):
 
 
 def layout(case):
-    """[(name, rows, cols, place)]; rows of a norm are 1. As in lib/model/transformer/layout.c."""
+    """[(name, rows, cols, place)]; rows of a norm are 1. As in lib/model/transformer/config.c."""
     d, f, made, end = case["d_model"], case["d_ff"], [], 0
     groups = [[(EMBEDDING, case["vocab"], d)]]
     for i in range(case["layers"]):
@@ -109,7 +109,7 @@ def batch(case, device):
 
 
 def sketch(case, p):
-    """As lib/model/transformer/sketch.h."""
+    """As lib/model/transformer/check.h."""
     v, squares = np.zeros(SKETCH), 0.0
     for name, rows, cols, place in layout(case):
         g = p[name].grad.detach().float().cpu().numpy().reshape(-1).astype(np.float64)

@@ -1,6 +1,6 @@
 /* Safetensors headers: refused in three parts, or tensors that lie one behind the other and fill the file. */
 #include "fuzz.h"
-#include "model/transformer/weights.h"
+#include "model/transformer/config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         end += f.v[i].bytes;
     }
     pk_assert(end == data_bytes);
-    if (pk_weights_fit(&f, &c, &err))
+    if (pk_transformer_weights_fit(&f, &c, &err))
         pk_fuzz_refusal(&err);
     return 0;
 }

@@ -2,7 +2,7 @@
  *
  * step WEIGHTS TOKENS GRADIENTS VARIANT STEPS LAYERS WIDTH HEADS FF VOCAB BATCH SEQ
  * TOKENS: int32, those of the batch and then their targets. Prints the loss of every step; the gradients of the first go to the file
- * GRADIENTS as fp32, in the layout of lib/model/transformer/layout.h. */
+ * GRADIENTS as fp32, in the layout of lib/model/transformer/config.h. */
 #include "device/cpu.h"
 #include "model/transformer/transformer.h"
 
@@ -70,7 +70,7 @@ int main(int argc, char **argv)
     must(pk_device_open(&dev, "cpu", &(struct pk_device_options){.threads = 2, .no_bind = true}, &err));
     must(pk_transformer_open(&t, &dev, &c, PK_NEEDS_OPTIMIZER, &a, &err));
     must(pk_safetensors_open(argv[1], &a, &weights, &err));
-    must(pk_weights_fit(&weights, &c, &err));
+    must(pk_transformer_weights_fit(&weights, &c, &err));
     must(pk_transformer_fill(&t, &(struct pk_origin){.file = &weights}, &err));
     must(pk_transformer_batch(&t, tokens, tokens + n, &err));
     make_steps(&t, atoi(argv[5]), argv[3]);

@@ -1,11 +1,14 @@
-/* Config: the shape of a decoder transformer, and what follows from it without running anything.
+/* Config: the shape of a decoder transformer, and what follows from it without running anything: its parameters, where they lie in one
+ * flat array, and whether a file has them all.
  *
  * Pre-norm decoder: token embedding; layers of RMSNorm, attention with rotary positions and a causal mask, RMSNorm, SwiGLU; a last
  * RMSNorm; an untied head; no biases. Parameters: 2 vocab width + layers (4 width^2 + 3 width ff + 2 width) + width. */
 #pragma once
 
+#include "base/arena.h"
 #include "base/err.h"
 #include "device/device.h"
+#include "model/safetensors.h"
 #include "ops/attention.h"
 
 #include <stdbool.h>
@@ -51,3 +54,64 @@ struct pk_attention_shape pk_transformer_attention(const struct pk_transformer_c
  * token, and 4 width for each pair of a token with one it may see (itself and those before it), per layer. Backward has twice as many.
  * Recomputation and what is not a product do not count. */
 double pk_transformer_flops(const struct pk_transformer_config *c);
+
+/* --- layout: where each parameter lies in one flat array --- */
+
+/* Order and names are those of the report's model. Groups that a fused product multiplies at once are adjacent: q, k, v; and gate, up.
+ * A group starts at a multiple of PK_LAYOUT_STEP elements; what lies between is 0 and stays 0. Arrays of gradients and of the optimizer
+ * have the same layout. */
+enum { PK_LAYOUT_STEP = 64 };
+
+struct pk_parameter {
+    const char *name;  /* "layers.3.attn.q_proj.weight" */
+    size_t rows, cols; /* [rows, cols]; of a norm [cols], and rows is 1 */
+    size_t offset;     /* in elements */
+};
+
+/* Parameters of one block, in order. */
+enum pk_block_parameter {
+    PK_NORM1,
+    PK_Q,
+    PK_K,
+    PK_V,
+    PK_O,
+    PK_NORM2,
+    PK_GATE,
+    PK_UP,
+    PK_DOWN,
+    PK_BLOCK_PARAMETERS
+};
+
+struct pk_layout {
+    const struct pk_parameter *v; /* embedding; block after block; last norm; head */
+    size_t n;
+    size_t elements; /* of the flat array */
+};
+
+/* In `a`. */
+void pk_layout_make(struct pk_layout *l, const struct pk_transformer_config *c, struct pk_arena *a);
+
+static inline const struct pk_parameter *pk_layout_embedding(const struct pk_layout *l)
+{
+    return &l->v[0];
+}
+static inline const struct pk_parameter *pk_layout_block(const struct pk_layout *l, size_t layer,
+                                                         enum pk_block_parameter p)
+{
+    return &l->v[1 + layer * PK_BLOCK_PARAMETERS + p];
+}
+static inline const struct pk_parameter *pk_layout_last_norm(const struct pk_layout *l)
+{
+    return &l->v[l->n - 2];
+}
+static inline const struct pk_parameter *pk_layout_head(const struct pk_layout *l)
+{
+    return &l->v[l->n - 1];
+}
+
+/* A safetensors file that brings the weights fits when it has every parameter under its name, each of its shape ([cols] of a norm), and
+ * nothing else. Elements may be fp32, bf16 or fp16; the master weights are fp32 whatever they were.
+ * PK_E_USAGE names the first tensor that is missing, superfluous, or of another shape or type, and the sizes that the file's
+ * shapes speak of, or what else to do where those are c's. */
+enum pk_code pk_transformer_weights_fit(const struct pk_safetensors *f, const struct pk_transformer_config *c,
+                                        struct pk_err *err) PK_MUST_CHECK;

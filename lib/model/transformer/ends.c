@@ -1,10 +1,5 @@
 /* Ends: what stands before the first block and after the last: embedding, norm, head and loss. */
-#include "model/transformer/pass.h"
-
-static size_t tokens(const struct pk_pass *p)
-{
-    return pk_transformer_tokens(&p->t->c);
-}
+#include "model/transformer/transformer_private.h"
 
 static const void *embeddings(const struct pk_transformer *t)
 {
@@ -15,13 +10,13 @@ static const void *embeddings(const struct pk_transformer *t)
 void pk_ends_begin(struct pk_pass *p, struct pk_stream *s)
 {
     const struct pk_transformer_config *c = &p->t->c;
-    const struct pk_embed e = {.rows = tokens(p),
+    const struct pk_embed e = {.rows = pk_pass_tokens(p),
                                .cols = c->width,
                                .vocab = c->vocab,
                                .dtype = c->dtype,
                                .tokens = p->t->tokens,
                                .table = embeddings(p->t),
-                               .out = pk_pass_take(p, tokens(p) * c->width)};
+                               .out = pk_pass_take(p, pk_pass_tokens(p) * c->width)};
     if (!p->rc)
         p->rc = pk_op_embed(p->dev, &e, p->err);
     *s = (struct pk_stream){.x = e.out};
@@ -30,7 +25,7 @@ void pk_ends_begin(struct pk_pass *p, struct pk_stream *s)
 void pk_ends_embedding_backward(struct pk_pass *p, void **d)
 {
     const struct pk_transformer_config *c = &p->t->c;
-    const struct pk_embed_backward e = {.rows = tokens(p),
+    const struct pk_embed_backward e = {.rows = pk_pass_tokens(p),
                                         .cols = c->width,
                                         .vocab = c->vocab,
                                         .dtype = c->dtype,
@@ -48,14 +43,14 @@ static void loss_fused(struct pk_pass *p, bool keep)
 {
     struct pk_ends_saved *e = &p->t->ends;
     const struct pk_transformer_config *c = &p->t->c;
-    const struct pk_cross_entropy x = {.rows = tokens(p),
+    const struct pk_cross_entropy x = {.rows = pk_pass_tokens(p),
                                        .cols = c->vocab,
                                        .stride = c->vocab,
                                        .dtype = c->dtype,
                                        .logits = e->logits,
                                        .targets = p->t->targets,
                                        .losses = p->t->losses,
-                                       .scale = 1.0f / (float)tokens(p),
+                                       .scale = 1.0f / (float)pk_pass_tokens(p),
                                        .d_logits = keep ? e->logits : NULL};
     if (!p->rc)
         p->rc = pk_op_cross_entropy(p->dev, &x, p->err);
@@ -66,7 +61,7 @@ static void loss_apart(struct pk_pass *p)
 {
     struct pk_ends_saved *e = &p->t->ends;
     const struct pk_transformer_config *c = &p->t->c;
-    const size_t rows = tokens(p);
+    const size_t rows = pk_pass_tokens(p);
     e->logp = pk_pass_take_fp32(p, rows * c->vocab);
     const struct pk_log_softmax x = {
         .rows = rows, .cols = c->vocab, .dtype = c->dtype, .logits = e->logits, .logp = e->logp};
@@ -97,7 +92,7 @@ void pk_ends_loss(struct pk_pass *p, struct pk_stream *s, bool keep)
     else
         loss_apart(p);
     if (!p->rc)
-        p->rc = pk_op_mean(p->dev, p->t->losses, tokens(p), p->t->loss, p->err);
+        p->rc = pk_op_mean(p->dev, p->t->losses, pk_pass_tokens(p), p->t->loss, p->err);
     if (!keep)
         pk_ends_drop(p);
 }
@@ -106,13 +101,13 @@ static void *logits_gradient_apart(struct pk_pass *p)
 {
     struct pk_ends_saved *e = &p->t->ends;
     const struct pk_transformer_config *c = &p->t->c;
-    const struct pk_nll_backward x = {.rows = tokens(p),
+    const struct pk_nll_backward x = {.rows = pk_pass_tokens(p),
                                       .cols = c->vocab,
                                       .dtype = c->dtype,
                                       .logp = e->logp,
                                       .targets = p->t->targets,
-                                      .scale = 1.0f / (float)tokens(p),
-                                      .d_logits = pk_pass_take(p, tokens(p) * c->vocab)};
+                                      .scale = 1.0f / (float)pk_pass_tokens(p),
+                                      .d_logits = pk_pass_take(p, pk_pass_tokens(p) * c->vocab)};
     if (!p->rc)
         p->rc = pk_op_nll_backward(p->dev, &x, p->err);
     PK_PASS_DROP(p, e->logp);

@@ -1,5 +1,5 @@
 /* Pass: operations on the model's shapes, nothing after the first failure. */
-#include "model/transformer/pass.h"
+#include "model/transformer/transformer_private.h"
 
 #include "ops/ops.h"
 
@@ -46,7 +46,7 @@ static void multiply(struct pk_pass *p, struct pk_gemm g, enum pk_dtype c_type)
 
 void *pk_pass_product(struct pk_pass *p, struct pk_weight w, const void *x)
 {
-    const size_t rows = pk_transformer_tokens(&p->t->c);
+    const size_t rows = pk_pass_tokens(p);
     void *y = pk_pass_take(p, rows * w.out);
     multiply(
         p,
@@ -57,7 +57,7 @@ void *pk_pass_product(struct pk_pass *p, struct pk_weight w, const void *x)
 
 void *pk_pass_product_back(struct pk_pass *p, struct pk_weight w, const void *dy)
 {
-    const size_t rows = pk_transformer_tokens(&p->t->c);
+    const size_t rows = pk_pass_tokens(p);
     void *dx = pk_pass_take(p, rows * w.in);
     multiply(p, (struct pk_gemm){.m = rows, .n = w.in, .k = w.out, .a = dy, .b = weights(p->t, w), .c = dx},
              p->t->c.dtype);
@@ -66,7 +66,7 @@ void *pk_pass_product_back(struct pk_pass *p, struct pk_weight w, const void *dy
 
 void pk_pass_weight_gradient(struct pk_pass *p, struct pk_weight w, const void *dy, const void *x)
 {
-    const size_t rows = pk_transformer_tokens(&p->t->c);
+    const size_t rows = pk_pass_tokens(p);
     multiply(p,
              (struct pk_gemm){
                  .m = w.out, .n = w.in, .k = rows, .ta = PK_T, .a = dy, .b = x, .c = p->t->g + w.offset},

@@ -4,7 +4,7 @@
  * sequence are a check that takes seconds. Weights are fetched one parameter at a time. */
 #pragma once
 
-#include "model/transformer/layout.h"
+#include "model/transformer/config.h"
 
 /* `to` gets w's rows * cols weights. */
 typedef enum pk_code pk_fetch_fn(void *user, const struct pk_parameter *w, float *to, struct pk_err *err);

@@ -1,10 +1,193 @@
-/* Transformer: the order in which the parts of a pass follow each other. */
+/* Transformer: opened and closed, its contents, and the order in which the parts of a pass and of a step follow each other. */
 #include "model/transformer/transformer.h"
 
 #include "base/err.h"
-#include "model/transformer/pass.h"
+#include "model/transformer/transformer_private.h"
+#include "ops/ops.h"
+#include "ops/rects.h"
 
 #include <math.h>
+
+/* *rc stays what it was once something has been refused. */
+static void *take(struct pk_transformer *t, size_t bytes, enum pk_tag tag, enum pk_code *rc,
+                  struct pk_err *err)
+{
+    void *x = *rc ? NULL : pk_device_alloc(t->dev, bytes, tag);
+    if (!x && !*rc)
+        *rc = pk_device_oom(t->dev, err);
+    return x;
+}
+
+enum pk_code pk_transformer_open(struct pk_transformer *t, struct pk_device *dev,
+                                 const struct pk_transformer_config *c, enum pk_needs needs,
+                                 struct pk_arena *a, struct pk_err *err)
+{
+    *t =
+        (struct pk_transformer){.c = *c, .dev = dev, .blocks = pk_new_n(a, struct pk_block_saved, c->layers)};
+    enum pk_code rc = pk_transformer_valid(c, err);
+    if (rc)
+        return rc;
+    pk_layout_make(&t->layout, c, a);
+    const size_t n = t->layout.elements, tokens = pk_transformer_tokens(c), wide = n * sizeof(float);
+    t->p = take(t, wide, PK_TAG_PARAMETERS, &rc, err);
+    if (c->dtype == PK_BF16)
+        t->narrow = take(t, n * sizeof *t->narrow, PK_TAG_PARAMETERS, &rc, err);
+    if (needs >= PK_NEEDS_GRADIENTS)
+        t->g = take(t, wide, PK_TAG_GRADIENTS, &rc, err);
+    if (needs >= PK_NEEDS_OPTIMIZER) {
+        t->m = take(t, wide, PK_TAG_OPTIMIZER, &rc, err);
+        t->v = take(t, wide, PK_TAG_OPTIMIZER, &rc, err);
+        t->adamw = take(t, sizeof *t->adamw, PK_TAG_OPTIMIZER, &rc, err);
+    }
+    t->turns = take(t, c->seq * (c->width / c->heads) * sizeof *t->turns, PK_TAG_OTHER, &rc, err);
+    t->tokens = take(t, tokens * sizeof *t->tokens, PK_TAG_INPUT, &rc, err);
+    t->targets = take(t, tokens * sizeof *t->targets, PK_TAG_INPUT, &rc, err);
+    t->losses = take(t, tokens * sizeof *t->losses, PK_TAG_OTHER, &rc, err);
+    t->loss = take(t, sizeof *t->loss, PK_TAG_OTHER, &rc, err);
+    const struct pk_attention_shape s = pk_transformer_attention(c);
+    return rc ? rc : pk_attention_prepare(dev, c->attention, &s, err);
+}
+
+void pk_transformer_close(struct pk_transformer *t)
+{
+    if (!t->dev)
+        return;
+    pk_transformer_forget(t);
+    void *all[] = {t->p,     t->narrow, t->g,       t->m,      t->v,   t->adamw,
+                   t->turns, t->tokens, t->targets, t->losses, t->loss};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        pk_device_free(t->dev, all[i]);
+    *t = (struct pk_transformer){0};
+}
+
+/* Factor that makes numbers uniform in [-1, 1) what a parameter starts with. */
+static float bound_of(const struct pk_transformer *t, const struct pk_parameter *w)
+{
+    const double variance =
+        w == pk_layout_embedding(&t->layout) ? 1 : 2 / ((double)w->rows + (double)w->cols);
+    return (float)sqrt(3 * variance);
+}
+
+/* x[0, n) = uniform * factor */
+static enum pk_code scale(struct pk_transformer *t, float factor, float *x, size_t n, struct pk_err *err)
+{
+    return n ? pk_op_scale(t->dev, PK_FP32, factor, x, x, n, err) : PK_OK;
+}
+
+static enum pk_code fill_uniform(struct pk_transformer *t, float *x, uint64_t seed, struct pk_err *err)
+{
+    const size_t n = t->layout.elements;
+    return pk_op_fill(t->dev, &(struct pk_fill){.dst = x, .rows = 1, .cols = n, .columns = n, .seed = seed},
+                      1, err);
+}
+
+static enum pk_code fill_zero(struct pk_transformer *t, float *x, struct pk_err *err)
+{
+    if (!x)
+        return PK_OK;
+    enum pk_code rc = fill_uniform(t, x, 0, err);
+    return rc ? rc : scale(t, 0, x, t->layout.elements, err);
+}
+
+/* Parameters in order, and 0 between them. */
+static enum pk_code draw_weights(struct pk_transformer *t, uint64_t seed, struct pk_arena *a,
+                                 struct pk_err *err)
+{
+    float *ones = pk_new_n(a, float, t->c.width);
+    for (size_t i = 0; i < t->c.width; i++)
+        ones[i] = 1;
+    enum pk_code rc = fill_uniform(t, t->p, seed, err);
+    size_t end = 0;
+    for (size_t i = 0; !rc && i < t->layout.n; i++) {
+        const struct pk_parameter *w = &t->layout.v[i];
+        const size_t n = w->rows * w->cols;
+        rc = scale(t, 0, t->p + end, w->offset - end, err);
+        if (!rc)
+            rc = w->rows == 1 ? pk_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->p + w->offset, ones,
+                                            n * sizeof *ones, err)
+                              : scale(t, bound_of(t, w), t->p + w->offset, n, err);
+        end = w->offset + n;
+    }
+    return rc ? rc : scale(t, 0, t->p + end, t->layout.elements - end, err);
+}
+
+static enum pk_code copy_parameter(struct pk_transformer *t, const struct pk_parameter *w,
+                                   const struct pk_safetensors *f, float *piece, struct pk_err *err)
+{
+    const struct pk_tensor *from = pk_safetensors_find(f, w->name);
+    enum pk_code rc = PK_OK;
+    for (size_t at = 0; !rc && at < from->elements; at += PK_TENSOR_PIECE) {
+        const size_t left = from->elements - at, n = left < PK_TENSOR_PIECE ? left : PK_TENSOR_PIECE;
+        rc = pk_safetensors_read(f, from, at, n, piece, err);
+        if (!rc)
+            rc = pk_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->p + w->offset + at, piece, n * sizeof *piece,
+                             err);
+    }
+    return rc;
+}
+
+static enum pk_code copy_weights(struct pk_transformer *t, const struct pk_safetensors *f, struct pk_arena *a,
+                                 struct pk_err *err)
+{
+    float *piece = pk_new_n(a, float, PK_TENSOR_PIECE);
+    enum pk_code rc = fill_zero(t, t->p, err);
+    for (size_t i = 0; !rc && i < t->layout.n; i++)
+        rc = copy_parameter(t, &t->layout.v[i], f, piece, err);
+    return rc;
+}
+
+static enum pk_code narrow_weights(struct pk_transformer *t, struct pk_err *err)
+{
+    const struct pk_adamw a = {
+        .n = t->layout.elements, .passes = PK_ADAMW_NARROW, .p = t->p, .narrow = t->narrow};
+    return t->narrow ? pk_op_adamw(t->dev, &a, err) : PK_OK;
+}
+
+static enum pk_code fill_turns(struct pk_transformer *t, struct pk_arena *a, struct pk_err *err)
+{
+    const size_t dim = t->c.width / t->c.heads, n = t->c.seq * dim;
+    float *host = pk_new_n(a, float, n);
+    pk_rope_turns(host, t->c.seq, dim, 10000);
+    return pk_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->turns, host, n * sizeof *host, err);
+}
+
+enum pk_code pk_transformer_fill(struct pk_transformer *t, const struct pk_origin *from, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    enum pk_code rc;
+    if ((rc = fill_turns(t, &a, err)) ||
+        (rc = from->file ? copy_weights(t, from->file, &a, err) : draw_weights(t, from->seed, &a, err)) ||
+        (rc = narrow_weights(t, err)) || (rc = fill_zero(t, t->g, err)) || (rc = fill_zero(t, t->m, err)) ||
+        (rc = fill_zero(t, t->v, err)))
+        return rc;
+    if (t->adamw)
+        rc = pk_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->adamw, &pk_adamw_defaults,
+                         sizeof pk_adamw_defaults, err);
+    return rc ? rc : pk_device_sync(t->dev, err);
+}
+
+static enum pk_code inside(const struct pk_transformer *t, const int32_t *v, const char *what,
+                           struct pk_err *err)
+{
+    for (size_t i = 0; i < pk_transformer_tokens(&t->c); i++)
+        if (v[i] < 0 || (size_t)v[i] >= t->c.vocab) {
+            pk_fail(err, PK_E_USAGE, "%s %zu is %d", what, i, (int)v[i]);
+            pk_why(err, "the vocabulary has the tokens 0 to %zu", t->c.vocab - 1);
+            return pk_fix(err, "choose a larger vocabulary, or other tokens");
+        }
+    return PK_OK;
+}
+
+enum pk_code pk_transformer_batch(struct pk_transformer *t, const int32_t *tokens, const int32_t *targets,
+                                  struct pk_err *err)
+{
+    const size_t bytes = pk_transformer_tokens(&t->c) * sizeof *tokens;
+    enum pk_code rc;
+    if ((rc = inside(t, tokens, "token", err)) || (rc = inside(t, targets, "target", err)) ||
+        (rc = pk_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->tokens, tokens, bytes, err)))
+        return rc;
+    return pk_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->targets, targets, bytes, err);
+}
 
 static void drop_stream(struct pk_pass *p, struct pk_stream *s)
 {
@@ -61,4 +244,51 @@ enum pk_code pk_transformer_finite_loss(struct pk_transformer *t, float *loss, s
     pk_fail(err, PK_E_CHECK, "the loss is %g", isnan(*loss) ? (double)NAN : (double)*loss); /* of no sign */
     pk_why(err, "weights or activations left the range of their type; times of such a step mean nothing");
     return pk_fix(err, "choose another dtype, or other sizes or weights");
+}
+
+const struct pk_adamw_state pk_adamw_defaults = {
+    .lr = 1e-3f, .beta1 = 0.9f, .beta2 = 0.999f, .eps = 1e-8f, .decay = 0.01f, .beta1_t = 1, .beta2_t = 1};
+
+static struct pk_adamw part(const struct pk_transformer *t, size_t offset, size_t n)
+{
+    return (struct pk_adamw){.n = n,
+                             .state = t->adamw,
+                             .p = t->p + offset,
+                             .m = t->m + offset,
+                             .v = t->v + offset,
+                             .g = t->g + offset,
+                             .g_type = PK_FP32,
+                             .narrow = t->narrow ? t->narrow + offset : NULL};
+}
+
+/* Every parameter in one pass over memory. */
+static void update_fused(struct pk_pass *p)
+{
+    struct pk_adamw a = part(p->t, 0, p->t->layout.elements);
+    a.passes = PK_ADAMW_FUSED | (p->t->narrow ? PK_ADAMW_NARROW : 0);
+    if (!p->rc)
+        p->rc = pk_op_adamw(p->dev, &a, p->err);
+}
+
+/* A parameter as a framework's plain loop takes it: pass after pass. */
+static void update_apart(struct pk_pass *p, const struct pk_parameter *one)
+{
+    const unsigned last = p->t->narrow ? PK_ADAMW_NARROW : PK_ADAMW_UPDATE;
+    struct pk_adamw a = part(p->t, one->offset, one->rows * one->cols);
+    a.scratch = pk_pass_take_fp32(p, a.n);
+    for (a.passes = PK_ADAMW_DECAY; a.passes <= last; a.passes <<= 1)
+        if (!p->rc)
+            p->rc = pk_op_adamw(p->dev, &a, p->err);
+    PK_PASS_DROP(p, a.scratch);
+}
+
+enum pk_code pk_transformer_update(struct pk_transformer *t, struct pk_err *err)
+{
+    struct pk_pass p = pk_pass_of(t, err);
+    p.rc = pk_op_adamw_tick(t->dev, t->adamw, err);
+    if (t->c.fused)
+        update_fused(&p);
+    for (size_t i = 0; !t->c.fused && i < t->layout.n; i++)
+        update_apart(&p, &t->layout.v[i]);
+    return p.rc;
 }

@@ -9,7 +9,7 @@
  * to come reads them. Tags say what live bytes are for. */
 #pragma once
 
-#include "model/transformer/weights.h"
+#include "model/transformer/config.h"
 #include "ops/layers.h"
 
 enum pk_needs { PK_NEEDS_WEIGHTS, PK_NEEDS_GRADIENTS, PK_NEEDS_OPTIMIZER };
@@ -71,7 +71,7 @@ void pk_transformer_close(struct pk_transformer *t);
 /* Where first weights are from. */
 struct pk_origin {
     uint64_t seed;
-    const struct pk_safetensors *file; /* open, and fits (weights.h); NULL = the seed's */
+    const struct pk_safetensors *file; /* open, and fits (config.h); NULL = the seed's */
 };
 
 /* Everything but the batch gets its first contents. Weights are those of a file, or uniform with the variance of Glorot and Bengio 2010,

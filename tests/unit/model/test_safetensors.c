@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <cmocka.h>
 // clang-format on
-#include "model/transformer/weights.h"
+#include "model/transformer/config.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -189,7 +189,7 @@ static struct pk_safetensors file_with(const char *from, const char *to)
 static void assert_unfit(const char *from, const char *to, const char *what, const char *why, const char *fix)
 {
     const struct pk_safetensors f = file_with(from, to);
-    assert_int_equal(pk_weights_fit(&f, &tiny, &err), PK_E_USAGE);
+    assert_int_equal(pk_transformer_weights_fit(&f, &tiny, &err), PK_E_USAGE);
     if (!strstr(err.what, what) || !strstr(err.why, why) || !strstr(err.fix, fix))
         fail_msg("%s; %s; %s", err.what, err.why, err.fix);
 }
@@ -197,7 +197,7 @@ static void assert_unfit(const char *from, const char *to, const char *what, con
 static void a_file_fits_or_says_what_does_not(void **state)
 {
     const struct pk_safetensors f = file_with("", "");
-    assert_int_equal(pk_weights_fit(&f, &tiny, &err), PK_OK);
+    assert_int_equal(pk_transformer_weights_fit(&f, &tiny, &err), PK_OK);
     assert_unfit("lm_head.weight", "head", "w has no tensor lm_head.weight",
                  "this model has one of [5, 8]; the file has 12", "this model's: save it with this tensor");
     assert_unfit("token_embeddings", "embed", "no tensor token_embeddings.weight", "[5, 8]",

@@ -1,4 +1,4 @@
-/* Pass: the operations a transformer's passes are written in. Private to this folder.
+/* Transformer, private: the operations that the passes of a transformer are written in, and the parts of a pass.
  *
  * The first operation that fails ends the pass: those after it do nothing, and rc and err say what it was. */
 #pragma once
@@ -15,6 +15,11 @@ struct pk_pass {
 static inline struct pk_pass pk_pass_of(struct pk_transformer *t, struct pk_err *err)
 {
     return (struct pk_pass){.t = t, .dev = t->dev, .err = err};
+}
+
+static inline size_t pk_pass_tokens(const struct pk_pass *p)
+{
+    return pk_transformer_tokens(&p->t->c);
 }
 
 /* n elements of the model's type; NULL when the pass has failed. */
