@@ -1,4 +1,4 @@
-/* Group: a file, line by line: a word, and what it is given. */
+/* Group: a section of the file, line by line: a word, and what it is given. */
 #include "counter/group.h"
 
 #include "base/build.h"
@@ -156,18 +156,31 @@ enum pk_code pk_group_parse(const char *name, const char *text, struct pk_arena 
     return complete(&p);
 }
 
+/* The next "[NAME]" at the beginning of a line; the end of the text when there is none. */
+static const char *next_section(const char *text)
+{
+    while (*text && *text != '[') {
+        text = strchrnul(text, '\n');
+        text += *text != '\0';
+    }
+    return text;
+}
+
 size_t pk_groups(struct pk_arena *a, const struct pk_group **out)
 {
-    size_t n = 0;
-    while (pk_group_files[n].name)
-        n++;
-    struct pk_group *groups = pk_new_n(a, struct pk_group, n);
-    for (size_t i = 0; i < n; i++) {
+    size_t n = 0, cap = 0;
+    struct pk_group *groups = NULL;
+    for (const char *at = next_section(pk_group_files[0].text), *end; *at; at = end) {
+        const char *name = pk_strndup(a, at + 1, strcspn(at + 1, "]\n")), *text = strchrnul(at, '\n');
         struct pk_err err;
-        const char *file = pk_group_files[i].name;
-        enum pk_code rc = pk_group_parse(pk_strndup(a, file, strcspn(file, ".")), pk_group_files[i].text, a,
-                                         &groups[i], &err);
-        pk_assert(!rc); /* a test parses every file */
+        end = next_section(text + (*text != '\0'));
+        size_t bytes = (size_t)(end - text);
+        while (bytes > 1 && text[bytes - 1] == '\n' &&
+               text[bytes - 2] == '\n') /* the line between sections */
+            bytes--;
+        groups = pk_grow(a, groups, sizeof *groups, n, &cap);
+        const enum pk_code rc = pk_group_parse(name, pk_strndup(a, text, bytes), a, &groups[n++], &err);
+        pk_assert(!rc); /* a test parses every section */
     }
     *out = groups;
     return n;

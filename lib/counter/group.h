@@ -1,5 +1,5 @@
-/* Group: events that answer a question together, and the metrics that are derived from them; a small text file each, in
- * lib/counter/groups, part of the program. The format is docs/counters.md's. */
+/* Group: events that answer a question together, and the metrics that are derived from them; a section each of
+ * lib/counter/groups.txt, which is part of the program. The format is docs/counters.md's. */
 #pragma once
 
 #include "counter/formula.h"
@@ -29,7 +29,7 @@ struct pk_group {
     size_t n_metrics;
 };
 
-/* One file. PK_E_USAGE with the line for a wrong one. */
+/* One section without its head. PK_E_USAGE with the line for a wrong one. */
 enum pk_code pk_group_parse(const char *name, const char *text, struct pk_arena *a, struct pk_group *out,
                             struct pk_err *err) PK_MUST_CHECK;
 

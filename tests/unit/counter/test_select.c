@@ -81,8 +81,12 @@ static void every_group_is_of_known_events(void **state)
     const struct pk_group *groups;
     size_t n = pk_groups(&arena, &groups);
     assert_true(n >= 10);
+    assert_string_equal(groups[0].name, "cpu-basic");
+    assert_string_equal(groups[n - 1].name, "sw");
     for (size_t i = 0; i < n; i++) {
         assert_true(*groups[i].title && *groups[i].help && groups[i].n_metrics);
+        assert_null(strchr(groups[i].help, '[')); /* ends before the next section */
+        assert_null(strstr(groups[i].help, "\n\n"));
         for (size_t e = 0; e < groups[i].n_events; e++)
             if (strncmp(groups[i].name, "gpu-", 4) != 0 && !listed(groups[i].events[e]))
                 fail_msg("group %s: nobody lists %s", groups[i].name, groups[i].events[e]);
