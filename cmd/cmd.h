@@ -29,7 +29,8 @@ struct pk_app {
     struct pk_arena *arena; /* the command's */
     struct pk_globals *globals;
     void *options;                 /* the command's struct, filled from its rows */
-    struct pk_opt_table tables[3]; /* the globals', the command's, and what follows from its first argument */
+    struct pk_opt_input input;     /* what they are parsed from */
+    struct pk_opt_table tables[3]; /* the globals', the command's, and the axes of the experiment */
     struct pk_texts args;          /* positional */
     struct pk_out *out; /* where rows go, opened before run(); with -o a file that replaces FILE at the end */
     FILE *text;         /* the same stream, for output that is no table (a script); use one of the two */
@@ -47,9 +48,8 @@ struct pk_cmd {
     const struct pk_opt *options; /* rows; may be NULL */
     size_t options_bytes;         /* size of the option struct */
     const char *exact_args;       /* "1", "0-1", "2", "0+": checked by main */
-    /* Optional: rows that follow from the first argument (an experiment's axes), all with `into`. */
-    enum pk_code (*more)(const char *first, const struct pk_opt **rows, struct pk_arena *a,
-                         struct pk_err *err);
+    /* Whether the first argument is an experiment, whose axes are options, too. */
+    enum pk_cmd_axes { PK_AXES_NONE, PK_AXES_OPTIONAL, PK_AXES_REQUIRED } axes;
     bool format_first; /* the first argument is the format, not --format (export) */
     bool hidden;
     bool explains; /* help: runs, too, where the environment or a config file is wrong */

@@ -1,8 +1,6 @@
 /* Completion: a bash script made from the option rows. */
 #include "base/text/buf.h"
 #include "cmd/frame/frame.h"
-#include "cmd/list/describe.h"
-#include "cmd/run/run.h"
 
 #include <string.h>
 
@@ -52,10 +50,10 @@ static void add_alternatives(struct pk_buf *b, const struct pk_cmd *c)
 }
 
 /* After an axis with words come its words; files complete by themselves. */
-static void add_axis_words(struct pk_buf *b, const struct pk_probe *p)
+static void add_axis_words(struct pk_buf *b, const struct pk_probe *p, const struct pk_opt *rows)
 {
     static const char *const on_off[] = {"on", "off", NULL};
-    for (const struct pk_opt *r = pk_run_axis_rows(p, pk_run_options, b->arena); r->name; r++) {
+    for (const struct pk_opt *r = rows; r->name; r++) {
         const struct pk_axis *x = &p->axes[pk_axis_index(p->axes, r->key)];
         const char *const *words = x->type == PK_AXIS_BOOL ? on_off : x->choices;
         if (!words)
@@ -68,9 +66,9 @@ static void add_axis_words(struct pk_buf *b, const struct pk_probe *p)
 }
 
 /* After --variant and --preset come those of the experiment that stands behind run. */
-static void add_names(struct pk_buf *b, const struct pk_probe *p)
+static void add_names(struct pk_buf *b, const struct pk_probe *p, const struct pk_opt *rows)
 {
-    add_axis_words(b, p);
+    add_axis_words(b, p, rows);
     pk_buf_printf(b, "    %s:--variant|%s:-v) words='", p->name, p->name);
     for (const struct pk_variant *v = p->variants; v->name; v++)
         pk_buf_printf(b, " %s", v->name);
@@ -80,8 +78,9 @@ static void add_names(struct pk_buf *b, const struct pk_probe *p)
     pk_buf_str(b, "' ;;\n");
 }
 
-static const char *script(struct pk_arena *a)
+static const char *script(const struct pk_opt_known *known, struct pk_arena *a)
 {
+    const struct pk_opt *of_run = pk_opt_command(known, "run")->rows;
     struct pk_buf b = {.arena = a};
     pk_buf_str(&b, "# bash completion of perfkit: source <(perfkit completion)\n"
                    "_perfkit() {\n"
@@ -91,35 +90,35 @@ static const char *script(struct pk_arena *a)
     add_words(&b, pk_command_names);
     pk_buf_str(&b, "' ;;\n    help:2) words='");
     add_words(&b, pk_command_names);
-    add_words(&b, pk_describe_names);
+    add_words(&b, pk_probe_names);
     pk_buf_str(&b, "' ;;\n    run:2|gate:2) words='");
-    add_words(&b, pk_describe_names);
+    add_words(&b, pk_probe_names);
     pk_buf_str(&b, "' ;;\n");
     for (size_t i = 0; pk_commands[i]; i++)
         add_alternatives(&b, pk_commands[i]);
     pk_buf_str(&b, "  esac\n  case ${COMP_WORDS[1]}:${COMP_WORDS[2]}:$COMP_CWORD in "
                    "help:run:3|list:experiments:3) words='");
-    add_words(&b, pk_describe_names);
+    add_words(&b, pk_probe_names);
     pk_buf_str(&b, "' ;;\n  esac\n  [[ $here == -* ]] && case ${COMP_WORDS[1]} in\n");
-    for (size_t i = 0; pk_commands[i]; i++) {
-        pk_buf_printf(&b, "    %s) words='--help", pk_commands[i]->name);
-        add_options(&b, pk_commands[i]->options);
+    for (size_t i = 0; i < known->n; i++) {
+        pk_buf_printf(&b, "    %s) words='--help", known->sections[i].command);
+        add_options(&b, known->sections[i].rows);
         add_options(&b, pk_global_rows);
         pk_buf_str(&b, "' ;;\n");
     }
     pk_buf_str(&b, "  esac\n  [[ $here == -* && ${COMP_WORDS[1]} == run ]] && case ${COMP_WORDS[2]} in\n");
     for (const struct pk_probe *const *probe = pk_probes; *probe; probe++) {
         pk_buf_printf(&b, "    %s) words+='", (*probe)->name);
-        add_options(&b, pk_run_axis_rows(*probe, pk_run_options, a));
+        add_options(&b, pk_axis_rows(*probe, of_run, a));
         pk_buf_str(&b, "' ;;\n");
     }
     pk_buf_str(&b, "  esac\n  case $before in\n");
     add_choices(&b, pk_global_rows);
-    for (size_t i = 0; pk_commands[i]; i++)
-        add_choices(&b, pk_commands[i]->options);
+    for (size_t i = 0; i < known->n; i++)
+        add_choices(&b, known->sections[i].rows);
     pk_buf_str(&b, "  esac\n  [[ ${COMP_WORDS[1]} == run ]] && case ${COMP_WORDS[2]}:$before in\n");
     for (const struct pk_probe *const *probe = pk_probes; *probe; probe++)
-        add_names(&b, *probe);
+        add_names(&b, *probe, pk_axis_rows(*probe, of_run, a));
     pk_buf_str(&b, "  esac\n"
                    "  COMPREPLY=($(compgen -W \"$words\" -- \"$here\"))\n"
                    "}\n"
@@ -129,7 +128,7 @@ static const char *script(struct pk_arena *a)
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
-    fputs(script(app->arena), app->text);
+    fputs(script(app->input.known, app->arena), app->text);
     return PK_OK;
 }
 

@@ -17,7 +17,7 @@ static enum pk_code unknown(const char *name, struct pk_arena *a, struct pk_err 
 {
     struct pk_texts names = {0};
     pk_command_names(&names, a);
-    pk_describe_names(&names, a);
+    pk_probe_names(&names, a);
     pk_fail(err, PK_E_USAGE, "there is no command and no experiment '%.100s'", name);
     pk_why(err, "help explains those that there are");
     return pk_fix(err, "%s", pk_suggest_text(a, name, names.v, names.n));
@@ -26,7 +26,7 @@ static enum pk_code unknown(const char *name, struct pk_arena *a, struct pk_err 
 static enum pk_code of_experiment(const struct pk_app *app, const char *name, struct pk_err *err)
 {
     const struct pk_probe *p;
-    if (pk_describe_find(name, &p, err))
+    if (pk_probe_named(name, &p, err))
         return err->code;
     pk_describe_one(app->out, p, app->arena);
     return PK_OK;
@@ -47,7 +47,8 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
     const struct pk_cmd *c = pk_command_find(name, &ignored);
     if (!c)
         return unknown(name, app->arena, err);
-    const struct pk_opt_table tables[3] = {{.rows = pk_global_rows}, {.rows = c->options}};
+    const struct pk_opt_table tables[3] = {{.rows = pk_global_rows},
+                                           {.rows = pk_opt_command(app->input.known, name)->rows}};
     fputs(pk_usage_command(c, tables, true, pk_out_options_of(app->globals, PK_FMT_TABLE).width, app->arena),
           app->text);
     return PK_OK;

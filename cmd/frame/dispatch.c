@@ -3,36 +3,11 @@
 #include "base/err.h"
 #include "base/text/words.h"
 #include "cmd/frame/frame.h"
-#include "cmd/list/describe.h"
-#include "device/bf16.h"
-#include "device/blas.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* PERFKIT_ variables that are no option. */
-static const struct pk_opt_variable variables[] = {
-    {"PERFKIT_WIRE_FD"},             /* where a worker or a measured program writes its samples */
-    {"PERFKIT_PYTHON"},              /* the interpreter of peers */
-    {"PERFKIT_PEERS"},               /* more peers than the installed ones */
-    {"PERFKIT_BLAS", pk_blas_words}, /* device/blas.h */
-    {"PERFKIT_OPENBLAS"},            /* likewise */
-    {"PERFKIT_BF16", pk_bf16_words}, /* device/bf16.h */
-    {"PERFKIT_CUDA_LIBS"},           /* device/cuda/library.h */
-    {"PERFKIT_MPI"},                 /* comm/transport/mpi_module.h */
-    {"PERFKIT_FAIL_ALLOC"},          /* fault injection, for tests */
-    {0},
-};
-
-static size_t count_commands(void)
-{
-    size_t n = 0;
-    while (pk_commands[n])
-        n++;
-    return n;
-}
 
 void pk_command_names(struct pk_texts *names, struct pk_arena *a)
 {
@@ -47,7 +22,7 @@ static void refuse_unknown(const char *name, struct pk_err *err)
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_texts commands = {0}, experiments = {0};
     pk_command_names(&commands, &a);
-    pk_describe_names(&experiments, &a);
+    pk_probe_names(&experiments, &a);
     pk_fail(err, PK_E_USAGE, "there is no command '%.100s'", name);
     pk_why(err, "the first argument of perfkit is a command");
     const char *near = pk_suggest(name, commands.v, commands.n);
@@ -67,17 +42,6 @@ const struct pk_cmd *pk_command_find(const char *name, struct pk_err *err)
             return pk_commands[i];
     refuse_unknown(name, err);
     return NULL;
-}
-
-const struct pk_opt_known *pk_known_options(struct pk_arena *a)
-{
-    size_t n = count_commands();
-    struct pk_opt_section *sections = pk_new_n(a, struct pk_opt_section, n);
-    for (size_t i = 0; i < n; i++)
-        sections[i] = (struct pk_opt_section){pk_commands[i]->name, pk_commands[i]->options};
-    struct pk_opt_known *known = pk_new(a, struct pk_opt_known);
-    *known = (struct pk_opt_known){sections, n, pk_global_rows, variables};
-    return known;
 }
 
 /* "1", "0-1", "2", "0+" -> bounds. */
@@ -145,20 +109,20 @@ static enum pk_code start_command(const struct pk_cmd *c, int argc, const char *
 {
     struct pk_globals globals = {0};
     struct pk_app app = {.arena = a, .globals = &globals, .argc = argc, .argv = argv};
-    app.options = pk_alloc(a, c->options_bytes + 1);
-    app.tables[0] = (struct pk_opt_table){.rows = pk_global_rows, .target = &globals};
-    app.tables[1] = (struct pk_opt_table){.rows = c->options, .target = app.options};
-    struct pk_opt_input in = {.command = c->name,
-                              .argc = argc - 1,
-                              .argv = argv + 1,
-                              .environ_ = (const char *const *)environ,
-                              .known = pk_known_options(a),
-                              .lenient = c->explains};
-    const char *first = c->more ? pk_opt_first_argument(&in, app.tables, 2) : NULL;
-    if (first && c->more(first, &app.tables[2].rows, a, err))
+    const struct pk_probe *probe;
+    app.input = (struct pk_opt_input){.argc = argc - 1,
+                                      .argv = argv + 1,
+                                      .environ_ = (const char *const *)environ,
+                                      .known = pk_known_options(a),
+                                      .lenient = c->explains};
+    pk_app_options(&app, c->name, NULL);
+    const char *first = c->axes ? pk_opt_first_argument(&app.input, app.tables, 2) : NULL;
+    if (first && c->axes == PK_AXES_REQUIRED && pk_probe_named(first, &probe, err))
         return err->code;
+    if (first)
+        pk_app_options(&app, c->name, pk_probe_find(first));
     int help;
-    if (pk_opt_parse(&in, app.tables, 3, a, &app.args, &help, err))
+    if (pk_opt_parse(&app.input, app.tables, 3, a, &app.args, &help, err))
         return err->code;
     if (help)
         return print(

@@ -68,9 +68,9 @@ struct against {
 
 /* --- reading -------------------------------------------------------------------------------------------------------- */
 
-static enum pk_code refuse_own_sides(const struct pk_suite_entry *e, struct pk_err *err)
+static enum pk_code refuse_own_sides(const struct pk_entry *e, struct pk_err *err)
 {
-    pk_fail(err, PK_E_USAGE, "%s: [%s] has sides of its own, and --against measures none", e->place, e->name);
+    pk_fail(err, PK_E_USAGE, "%s has sides of its own, and --against measures none", e->place);
     pk_why(err, "its a and b are measured in turns, whatever is stored");
     return pk_fix(err, "leave out --against, or keep such entries in a file of their own");
 }
@@ -80,12 +80,12 @@ static enum pk_code read_entry(struct against *s, size_t i, struct pk_err *err)
     const struct gate *g = s->gate;
     const struct gate_entry *e = &g->entries[i];
     const struct pk_run_source from = pk_run_source(e->app);
-    const struct pk_entry_name of = {g->suite.name, e->in_suite->name};
+    const struct pk_entry_name of = {g->list.name, e->of->name};
     const char *run = g->app->args.n ? g->app->args.v[0] : "@";
-    if (e->in_suite->a)
-        return refuse_own_sides(e->in_suite, err);
+    if (e->of->a)
+        return refuse_own_sides(e->of, err);
     if (pk_stored_entry(&from, g->o->against, run, &of, &e->o->verdict, &s->suite.pairs[i], err))
-        return pk_gate_missing(g->o->against, err) ? pk_suite_within(e->in_suite, err) : PK_OK;
+        return pk_gate_missing(g->o->against, err) ? pk_entry_within(e->of, err) : PK_OK;
     return PK_OK;
 }
 
@@ -97,10 +97,10 @@ static enum pk_code judge(struct against *s, struct pk_err *err)
     for (size_t i = 0; i < g->n_entries; i++) {
         const struct gate_entry *e = &g->entries[i];
         parts[i] = (struct pk_compare_part){
-            .name = e->in_suite->name,
+            .name = e->of->name,
             .thresholds = e->thresholds,
             .n_thresholds = e->n_thresholds,
-            .min_effect = pk_suite_gives(e->in_suite, "min-effect") ? e->o->verdict.min_effect : 0,
+            .min_effect = pk_entry_gives(e->of, "min-effect") ? e->o->verdict.min_effect : 0,
         };
     }
     const struct pk_compare_family family = {.v = parts,
@@ -134,7 +134,7 @@ static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *
     for (size_t i = 0; i < g->n_entries; i++)
         print_runs(&s->suite.pairs[i], out);
     for (size_t i = 0; i < g->n_entries; i++)
-        pk_out_note(out, pk_printf(g->app->arena, "[%s] base: %s, new: %s", g->entries[i].in_suite->name,
+        pk_out_note(out, pk_printf(g->app->arena, "[%s] base: %s, new: %s", g->entries[i].of->name,
                                    s->suite.pairs[i].base.name, s->suite.pairs[i].new_.name));
     if (s->suite.pairs[0].base.instead)
         pk_out_note(out, s->suite.pairs[0].base.instead);
@@ -150,7 +150,7 @@ enum pk_code pk_gate_suite_against(struct gate *g, struct pk_err *err)
 {
     struct pk_arena *a = g->app->arena;
     struct against s = {.gate = g,
-                        .suite = {.name = g->suite.name,
+                        .suite = {.name = g->list.name,
                                   .pairs = pk_new_n(a, struct pk_stored_pair, g->n_entries),
                                   .arena = a}};
     for (size_t i = 0; i < g->n_entries; i++)

@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/text/units.h"
 #include "base/text/words.h"
-#include "cmd/list/describe.h"
 #include "cmd/run/rows.h"
 
 #include <string.h>
@@ -37,14 +36,6 @@ static const struct pk_opt options[] = {
      .help = "print the table, record nothing: gates do not use it"},
     {0},
 };
-
-static enum pk_code more_options(const char *experiment, const struct pk_opt **rows, struct pk_arena *a,
-                                 struct pk_err *err)
-{
-    const struct pk_probe *p = pk_probe_find(experiment);
-    *rows = p ? pk_run_axis_rows(p, options, a) : NULL; /* else a command */
-    return PK_OK;
-}
 
 /* --- both sides ------------------------------------------------------------------------------------------------------- */
 
@@ -90,7 +81,7 @@ static enum pk_code read_sides(struct gate_entry *e, struct pk_err *err)
     }
     if (!args->n && !e->o->run.preset)
         e->o->run.preset = "smoke";
-    if (pk_describe_find(args->n ? args->v[0] : "attention-scaling", &e->probe, err))
+    if (pk_probe_named(args->n ? args->v[0] : "attention-scaling", &e->probe, err))
         return err->code;
     set_sides(e, pk_native_provider.argv, e->probe->name);
     return PK_OK;
@@ -140,16 +131,11 @@ static enum pk_code check_options(const struct gate_entry *e, struct pk_err *err
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
     struct gate_options *o = app->options;
-    struct gate_entry only = {.app = app, .o = o};
-    struct gate g = {.app = app,
-                     .o = o,
-                     .entries = &only,
-                     .n_entries = 1,
-                     .began_ns = pk_clock_ns(),
-                     .samples = {.arena = app->arena}};
+    struct gate g = {.app = app, .o = o, .began_ns = pk_clock_ns(), .samples = {.arena = app->arena}};
     o->verdict.alpha = pk_rule_default.alpha;
     o->verdict.min_effect = pk_rule_default.min_effect;
-    if (check_options(&only, err) || read_sides(&only, err) || pk_gate_check_words(&only, err))
+    if (pk_gate_open(&g, NULL, err) || check_options(&g.entries[0], err) || read_sides(&g.entries[0], err) ||
+        pk_gate_check_words(&g.entries[0], err))
         return err->code;
     return pk_gate_measure(&g, answer, err);
 }
@@ -164,6 +150,6 @@ const struct pk_cmd pk_cmd_calibrate = {
     .options = options,
     .options_bytes = sizeof(struct gate_options),
     .exact_args = "0+",
-    .more = more_options,
+    .axes = PK_AXES_OPTIONAL,
     .run = run,
 };

@@ -97,7 +97,7 @@ enum pk_code pk_gate_check_criteria(const struct gate *g, struct pk_err *err)
             continue;
         what[i] = pk_verdict_what(&e->o->verdict);
         parts[known] = (struct pk_expected_rows){
-            .place = e->in_suite ? pk_printf(a, "%s: [%s]", e->in_suite->place, e->in_suite->name) : NULL,
+            .place = e->of->place,
             .thresholds = e->thresholds,
             .n_thresholds = e->n_thresholds,
         };
@@ -116,20 +116,11 @@ void pk_gate_note_unknown(const struct gate *g, struct pk_out *out)
         const struct gate_entry *e = &g->entries[i];
         if (is_known(e) || !(e->o->verdict.thresholds.n + e->o->verdict.metrics.n))
             continue;
-        pk_out_note(out, pk_printf(g->app->arena,
-                                   "%s%s%sWhat %s is not known in advance: --threshold and --metric are "
-                                   "validated after the first two pairs.",
-                                   e->in_suite ? "[" : "", e->in_suite ? e->in_suite->name : "",
-                                   e->in_suite ? "] " : "",
-                                   e->probe ? "other builds of perfkit report" : "a command reports"));
+        pk_out_note(out,
+                    pk_printf(g->app->arena,
+                              "%s%s%sWhat %s is not known in advance: --threshold and --metric are "
+                              "validated after the first two pairs.",
+                              e->of->name ? "[" : "", e->of->name ? e->of->name : "", e->of->name ? "] " : "",
+                              e->probe ? "other builds of perfkit report" : "a command reports"));
     }
-}
-
-/* --- where it stands -------------------------------------------------------------------------------------------------- */
-
-void pk_gate_place(const struct pk_suite_entries *suite, const struct pk_suite_section *section,
-                   struct pk_threshold *v, size_t n, struct pk_arena *a)
-{
-    for (size_t i = 0; i < n; i++)
-        v[i].place = pk_suite_key_place(suite, section, "threshold", i, a);
 }

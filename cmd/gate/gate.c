@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "cmd/frame/progress.h"
-#include "cmd/list/describe.h"
 #include "cmd/run/rows.h"
 
 #include <string.h>
@@ -52,15 +51,6 @@ static const struct pk_opt gate_rows[] = {
     {0},
 };
 
-static enum pk_code more_options(const char *experiment, const struct pk_opt **rows, struct pk_arena *a,
-                                 struct pk_err *err)
-{
-    const struct pk_probe *p = pk_probe_find(experiment);
-    *rows = p ? pk_run_axis_rows(p, gate_rows, a)
-              : NULL; /* with --against it is a run; run() says what is wrong */
-    return PK_OK;
-}
-
 /* --- options ------------------------------------------------------------------------------------------------------- */
 
 struct pk_rule pk_gate_rule(const struct gate_options *o)
@@ -99,6 +89,14 @@ enum pk_code pk_gate_check_words(const struct gate_entry *e, struct pk_err *err)
     return PK_OK;
 }
 
+/* Says of thresholds, the n of this section of the suite, where they stand. */
+static void place_thresholds(const struct gate *g, const struct pk_suite_section *section,
+                             struct pk_threshold *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        v[i].place = pk_suite_place(g->list.path, section, "threshold", i, g->app->arena);
+}
+
 static enum pk_code check_options(struct gate *g, struct pk_err *err)
 {
     static const char *const of_record[] = {"label", "tag", NULL};
@@ -116,9 +114,56 @@ static enum pk_code check_options(struct gate *g, struct pk_err *err)
         pk_text_check("prepare", g->o->prepare, err) ||
         pk_verdict_options_check(g->app, &g->o->verdict, &g->thresholds, err))
         return err->code;
-    if (g->suite.n && g->o->verdict.thresholds.n && pk_opt_source_of(table, "threshold") == PK_OPT_SUITE)
-        pk_gate_place(&g->suite, &g->suite.common, g->thresholds, g->o->verdict.thresholds.n, g->app->arena);
+    if (g->list.name && pk_opt_source_of(table, "threshold") == PK_OPT_SUITE)
+        place_thresholds(g, g->list.common, g->thresholds, g->o->verdict.thresholds.n);
     return g->o->run.suite ? PK_OK : pk_gate_check_words(&g->entries[0], err);
+}
+
+/* --- entries --------------------------------------------------------------------------------------------------------- */
+
+static enum pk_code make_entry(const struct gate *g, const struct pk_entry *of, struct gate_entry *e,
+                               struct pk_err *err)
+{
+    struct gate_options *o = of->app->options;
+    *e = (struct gate_entry){.of = of, .app = of->app, .o = o, .probe = of->probe};
+    if (!of->name)
+        return PK_OK;
+    o->a = of->a ? of->a : g->o->a ? g->o->a : g->list.a;
+    o->b = of->b ? of->b : g->o->b ? g->o->b : g->list.b;
+    e->n_thresholds = pk_entry_gives(of, "threshold") ? o->verdict.thresholds.n : 0;
+    if (pk_verdict_options_check(of->app, &o->verdict, &e->thresholds, err))
+        return pk_entry_within(of, err);
+    place_thresholds(g, of->section, e->thresholds, e->n_thresholds);
+    return of->probe || g->o->against ? PK_OK : pk_gate_read_command(of, o, err);
+}
+
+enum pk_code pk_gate_open(struct gate *g, const struct pk_probe *probe, struct pk_err *err)
+{
+    if (pk_entries_open(g->app, g->o->run.suite, probe, "gate", &g->list, err))
+        return err->code;
+    g->n_entries = g->list.n;
+    g->entries = pk_new_n(g->app->arena, struct gate_entry, g->n_entries);
+    for (size_t i = 0; i < g->n_entries; i++)
+        if (make_entry(g, &g->list.v[i], &g->entries[i], err))
+            return err->code;
+    return PK_OK;
+}
+
+bool pk_gate_typed(const struct gate *g)
+{
+    return g->o->verdict.thresholds.n && /* calibrate has no such option */
+           pk_opt_source_of(&g->app->tables[1], "threshold") > PK_OPT_SUITE_ENTRY;
+}
+
+struct pk_criteria pk_gate_criteria(const struct gate *g, const struct gate_entry *e)
+{
+    const bool own_effect = pk_entry_gives(e->of, "min-effect");
+    return (struct pk_criteria){.own = e->thresholds,
+                                .n_own = e->n_thresholds,
+                                .min_effect = own_effect ? e->o->verdict.min_effect : 0,
+                                .all = g->thresholds,
+                                .n_all = g->o->verdict.thresholds.n,
+                                .typed = pk_gate_typed(g)};
 }
 
 /* --- measuring ------------------------------------------------------------------------------------------------------ */
@@ -181,13 +226,13 @@ static enum pk_code plan(struct gate *g, struct pk_err *err)
     for (size_t i = 0; i < g->n_entries; i++) {
         struct gate_entry *e = &g->entries[i];
         if (e->probe && pk_gate_plan(g, i, &of_entry)) {
-            pk_gate_within(e, &of_entry);
+            pk_entry_within(e->of, &of_entry);
             rc = pk_another_error(rc, &of_entry, err);
             continue;
         }
         e->equal = g->o->pairs || pk_gate_equal(e);
         if (!rc && !e->equal && pk_gate_read_noise(g, e, err))
-            return pk_gate_within(e, err);
+            return pk_entry_within(e->of, err);
     }
     return rc ? rc : pk_gate_check_criteria(g, err);
 }
@@ -284,7 +329,7 @@ static enum pk_code gate_now(struct gate *g, struct pk_err *err)
         const struct gate_entry *e = &g->entries[i];
         if (!pk_gate_read_sides(&g->entries[i], &of_entry))
             continue;
-        pk_gate_within(e, &of_entry);
+        pk_entry_within(e->of, &of_entry);
         rc = pk_another_error(rc, &of_entry, err);
         if (!e->o->a || !e->o->b) /* what all lack is said once */
             break;
@@ -296,6 +341,7 @@ static enum pk_code gate(struct gate *g, struct pk_err *err)
 {
     const struct pk_app *app = g->app;
     struct gate_options *o = g->o;
+    const struct pk_probe *probe = NULL;
     if (pk_reports_check(app, &o->files, err))
         return err->code;
     if (o->run.suite && !o->against && app->args.n) {
@@ -303,28 +349,18 @@ static enum pk_code gate(struct gate *g, struct pk_err *err)
         pk_why(err, "the experiments stand in the file");
         return pk_fix(err, "leave out one of them");
     }
-    if (o->run.suite && pk_gate_suite(g, err))
-        return err->code;
-    if (!o->run.suite && !o->against && app->args.n &&
-        pk_describe_find(app->args.v[0], &g->entries[0].probe, err))
-        return err->code;
-    if (check_options(g, err))
+    if ((!o->run.suite && !o->against && app->args.n && pk_probe_named(app->args.v[0], &probe, err)) ||
+        pk_gate_open(g, probe, err) || check_options(g, err))
         return err->code;
     if (o->against)
-        return g->suite.n ? pk_gate_suite_against(g, err) : pk_gate_against(g, err);
+        return g->list.name ? pk_gate_suite_against(g, err) : pk_gate_against(g, err);
     return gate_now(g, err);
 }
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
-    struct gate_options *o = app->options;
-    struct gate_entry only = {.app = app, .o = o};
-    struct gate g = {.app = app,
-                     .o = o,
-                     .entries = &only,
-                     .n_entries = 1,
-                     .began_ns = pk_clock_ns(),
-                     .samples = {.arena = app->arena}};
+    struct gate g = {
+        .app = app, .o = app->options, .began_ns = pk_clock_ns(), .samples = {.arena = app->arena}};
     const enum pk_code rc = gate(&g, err);
     return rc && !g.reported ? pk_gate_report_error(&g, err) : rc;
 }
@@ -344,6 +380,6 @@ const struct pk_cmd pk_cmd_gate = {
     .options = gate_rows,
     .options_bytes = sizeof(struct gate_options),
     .exact_args = "0-1",
-    .more = more_options,
+    .axes = PK_AXES_OPTIONAL,
     .run = run,
 };

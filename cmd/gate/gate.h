@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cmd/compare/stored.h"
-#include "cmd/frame/suite.h"
+#include "cmd/frame/entries.h"
 #include "cmd/gate/report_files.h"
 #include "cmd/run/run.h"
 #include "judge/gate/arms.h"
@@ -31,8 +31,8 @@ struct gate_side {
 
 /* What is measured: the one thing of a gate, or an entry of its suite. */
 struct gate_entry {
-    const struct pk_suite_entry *in_suite; /* NULL = no suite */
-    struct pk_app *app;                    /* with the entry's options */
+    const struct pk_entry *of;
+    struct pk_app *app; /* with the entry's options */
     struct gate_options *o;
     const struct pk_probe *probe; /* NULL: two commands */
     struct gate_side side[PK_SIDES];
@@ -46,8 +46,8 @@ struct gate_entry {
 
 struct gate {
     struct pk_app *app;
-    struct pk_suite_entries suite; /* n = 0: none */
-    struct gate_options *o;        /* of all entries */
+    struct pk_entries list;
+    struct gate_options *o; /* of all entries */
     struct gate_entry *entries;
     size_t n_entries;
     struct pk_gate_part *parts; /* one of each entry */
@@ -62,6 +62,9 @@ struct gate {
 
 /* gate_sides.c: what --a and --b mean. */
 enum pk_code pk_gate_read_sides(struct gate_entry *e, struct pk_err *err) PK_MUST_CHECK;
+/* The line of each side of an entry that is a command: those of a and b, or one line with a side put into it. */
+enum pk_code pk_gate_read_command(const struct pk_entry *s, struct gate_options *o,
+                                  struct pk_err *err) PK_MUST_CHECK;
 /* gate_cases.c: the cases of both sides of an experiment, partners at the same place: cases that one side does not have are left out and
  * said. The samples get them. PK_E_USAGE when a side says one value of what the other has several of. */
 enum pk_code pk_gate_plan(struct gate *g, size_t part, struct pk_err *err) PK_MUST_CHECK;
@@ -80,23 +83,15 @@ enum pk_code pk_gate_print_calibration(const struct gate_entry *e, struct pk_out
 /* Notes of what is known, or how to find out. */
 void pk_gate_note_noise(const struct gate *g, struct pk_out *out);
 
-/* gate_suite.c: the entries of --suite; what --dry-run prints. */
-enum pk_code pk_gate_suite(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 void pk_gate_print_plan(const struct gate *g);
 /* Whether the thresholds of all come from the command line or the environment, which are stronger than the file. */
 bool pk_gate_typed(const struct gate *g);
 /* What is asked of the entry's rows, by itself and by what is for all. */
 struct pk_criteria pk_gate_criteria(const struct gate *g, const struct gate_entry *e);
-/* Puts the entry before an error; without a suite nothing. */
-enum pk_code pk_gate_within(const struct gate_entry *e, struct pk_err *err);
-
 /* PK_E_USAGE for a metric or a threshold of nothing, where that is known; a note of entries of which it is not. After
  * planning. */
 enum pk_code pk_gate_check_criteria(const struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 void pk_gate_note_unknown(const struct gate *g, struct pk_out *out);
-/* Says of thresholds, the n of this section of the suite, where they stand. */
-void pk_gate_place(const struct pk_suite_entries *suite, const struct pk_suite_section *section,
-                   struct pk_threshold *v, size_t n, struct pk_arena *a);
 
 /* gate_record.c: two runs of each entry, one of each side; and the parts that measure for them. */
 enum pk_code pk_gate_begin(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
@@ -133,7 +128,8 @@ enum pk_code pk_gate_missing(const char *against, struct pk_err *err) PK_MUST_CH
 /* The same for every entry of a suite, judged as one. */
 enum pk_code pk_gate_suite_against(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 
-/* gate.c */
+/* gate.c: the entries, of which there is one without a suite. */
+enum pk_code pk_gate_open(struct gate *g, const struct pk_probe *probe, struct pk_err *err) PK_MUST_CHECK;
 struct pk_rule pk_gate_rule(const struct gate_options *o);
 /* PK_E_USAGE for an option of experiments where commands are measured, and the other way round. */
 enum pk_code pk_gate_check_words(const struct gate_entry *e, struct pk_err *err) PK_MUST_CHECK;

@@ -232,7 +232,7 @@ static const char *few_note(const struct gate_entry *e)
 static void note(const struct gate_entry *e, const char *text, struct pk_out *out)
 {
     if (text)
-        pk_out_note(out, e->in_suite ? pk_printf(e->app->arena, "[%s] %s", e->in_suite->name, text) : text);
+        pk_out_note(out, e->of->name ? pk_printf(e->app->arena, "[%s] %s", e->of->name, text) : text);
 }
 
 void pk_gate_note_noise(const struct gate *g, struct pk_out *out)

@@ -50,10 +50,10 @@ static const char *side_note(const struct gate *g, const struct gate_entry *e, i
 {
     const char *word = i == PK_BASE ? "base" : "new";
     const struct gate_side *s = &e->side[i];
-    if (!e->in_suite)
+    if (!e->of->name)
         return pk_printf(g->app->arena, "%s: --%s %s", word, s->option, s->text);
-    return pk_printf(g->app->arena, "[%s] %s: run %lld, %s = %s", e->in_suite->name, word,
-                     (long long)s->run.run_id, s->option, s->text);
+    return pk_printf(g->app->arena, "[%s] %s: run %lld, %s = %s", e->of->name, word, (long long)s->run.run_id,
+                     s->option, s->text);
 }
 
 static void print_runs(const struct gate *g, struct pk_out *out)
@@ -70,7 +70,7 @@ static void print_runs(const struct gate *g, struct pk_out *out)
 
 static const char *again(const struct gate *g)
 {
-    return g->o->run.no_save || g->suite.n || !g->result.comparison.n
+    return g->o->run.no_save || g->list.name || !g->result.comparison.n
                ? NULL
                : pk_printf(g->app->arena, "perfkit compare %lld %lld",
                            (long long)g->entries[0].side[PK_BASE].run.run_id,
@@ -107,8 +107,8 @@ static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *
 static enum pk_code answer(const struct gate *g, struct pk_err *err)
 {
     const struct pk_ended_gate ended = pk_gate_as_ended(g);
-    const char *what = g->suite.n ? pk_printf(g->app->arena, "suite %s", g->suite.name)
-                                  : pk_printf(g->app->arena, "b (%s)", g->entries[0].side[PK_NEW].text);
+    const char *what = g->list.name ? pk_printf(g->app->arena, "suite %s", g->list.name)
+                                    : pk_printf(g->app->arena, "b (%s)", g->entries[0].side[PK_NEW].text);
     const struct pk_outcome_options q = {.new_name = what,
                                          .fail_on_undecided = g->o->verdict.fail_on_undecided,
                                          .measured = true,
@@ -174,4 +174,45 @@ enum pk_code pk_gate_answer(struct gate *g, struct pk_err *err)
         return err->code;
     g->app->closing_note = closing_note(g);
     return pk_gate_report(g, &said, code, err);
+}
+
+/* --- what --dry-run prints ---------------------------------------------------------------------------------------------- */
+
+/* An experiment's case, or a command. */
+static void plan_row(struct pk_out *out, const struct gate_entry *e, const char *experiment,
+                     const char *variant, const char *axes)
+{
+    struct pk_row *row = pk_row_begin(out);
+    pk_put_nonempty(row, "entry", e->of->name);
+    pk_put_nonempty(row, "experiment", experiment);
+    pk_put_nonempty(row, "variant", variant);
+    pk_put_nonempty(row, "axes", axes);
+    pk_put_nonempty(row, "a", e->o->a);
+    pk_put_nonempty(row, "b", e->o->b);
+    pk_row_end(row);
+}
+
+void pk_gate_print_plan(const struct gate *g)
+{
+    const struct pk_column columns[] = {
+        {.key = "entry", .heading = "Entry", .left = true, .machine = !g->list.name},
+        {.key = "experiment", .heading = "Experiment", .left = true},
+        {.key = "variant", .heading = "Variant", .left = true},
+        {.key = "axes", .heading = "Case", .left = true, .json = true},
+        {.key = "a", .heading = "Base", .left = true},
+        {.key = "b", .heading = "New", .left = true},
+    };
+    struct pk_out *out = g->app->out;
+    pk_out_table(out, "gate_plan", "Both sides of each would be measured", PK_COLUMNS(columns));
+    for (size_t i = 0; i < g->n_entries; i++) {
+        const struct gate_entry *e = &g->entries[i];
+        if (!e->probe)
+            plan_row(out, e, "exec", e->o->name, NULL);
+        for (size_t c = 0; e->probe && c < g->samples.n_cases; c++)
+            if (g->samples.cases[c].part == i) {
+                const struct pk_case_info *info = &g->samples.cases[c].info;
+                plan_row(out, e, info->experiment, info->variant, info->axes);
+            }
+    }
+    pk_gate_note_unknown(g, out);
 }

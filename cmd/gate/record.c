@@ -141,14 +141,14 @@ static enum pk_code begin_side(const struct gate *g, struct gate_entry *e, int i
 static void judge_part(const struct gate_entry *e, struct pk_gate_part *p)
 {
     const struct gate_options *o = e->o;
-    p->name = e->in_suite->name;
+    p->name = e->of->name;
     p->thresholds = e->thresholds;
     p->n_thresholds = e->n_thresholds;
-    if (pk_suite_gives(e->in_suite, "min-effect"))
+    if (pk_entry_gives(e->of, "min-effect"))
         p->min_effect = o->verdict.min_effect;
-    if (pk_suite_gives(e->in_suite, "max-pairs"))
+    if (pk_entry_gives(e->of, "max-pairs"))
         p->max_pairs = (size_t)o->max_pairs;
-    if (pk_suite_gives(e->in_suite, "budget"))
+    if (pk_entry_gives(e->of, "budget"))
         p->budget_ns = o->run.budget_ns;
 }
 
@@ -172,7 +172,7 @@ static void make_part(struct gate *g, size_t part)
         else
             make_command_arm(e, i, &p->arms[i]);
     }
-    if (e->in_suite)
+    if (e->of->name)
         judge_part(e, p);
     if (e->equal)
         p->max_pairs = e->o->pairs ? 0 : pk_rule_default.screen_pairs;

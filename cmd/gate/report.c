@@ -13,7 +13,7 @@ static const char *name_of(const struct gate *g)
     struct pk_arena *a = g->app->arena;
     const char *of = NULL, *against = g->o->against;
     if (g->o->run.suite)
-        of = g->suite.n ? g->suite.name : g->o->run.suite;
+        of = g->list.name ? g->list.name : g->o->run.suite;
     else if (!against && g->app->args.n)
         of = g->app->args.v[0];
     return pk_printf(a, "perfkit gate%s%s%s%s", of ? " " : "", of ? of : "", against ? " --against " : "",

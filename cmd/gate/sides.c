@@ -6,6 +6,7 @@
 
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* --- reading ------------------------------------------------------------------------------------------------------ */
 
@@ -124,4 +125,40 @@ enum pk_code pk_gate_read_sides(struct gate_entry *e, struct pk_err *err)
     pk_fail(err, PK_E_USAGE, "--a %s and --b %s are not of one kind", e->o->a, e->o->b);
     pk_why(err, "one is settings of %s, the other a program", e->probe->name);
     return pk_fix(err, "give two builds of perfkit, or two settings");
+}
+
+/* --- the command of an entry --------------------------------------------------------------------------------------- */
+
+/* "dtype=bf16": a setting of an experiment, where a command has none. */
+static enum pk_code refuse_setting(const struct pk_entry *s, const char *option, const char *side,
+                                   struct pk_err *err)
+{
+    if (!side || !strchr(side, '=') || access(side, F_OK) == 0)
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "%s is a command, and --%s %s is a setting", s->place, option, side);
+    pk_why(err, "settings are of experiments");
+    return pk_fix(err,
+                  "give two folders for {side} in its command, or the entry an `a` and a `b` of its own");
+}
+
+static enum pk_code refuse_equal(const struct pk_entry *s, struct pk_err *err)
+{
+    pk_fail(err, PK_E_USAGE, "%s is the same command on both sides", s->place);
+    pk_why(err, "nothing in '%.200s' stands for a side", s->command);
+    return pk_fix(err, "write {side} where that of --a or --b is to stand: command = {side}/solve");
+}
+
+/* The line of each side of a command: those of a and b, or one line with a side put into it. */
+enum pk_code pk_gate_read_command(const struct pk_entry *s, struct gate_options *o, struct pk_err *err)
+{
+    const char *a = o->a, *b = o->b;
+    if (!o->name)
+        o->name = s->name;
+    if (!s->command)
+        return PK_OK;
+    if (!strstr(s->command, "{side}"))
+        return refuse_equal(s, err);
+    if (refuse_setting(s, "a", a, err) || refuse_setting(s, "b", b, err) || !a || !b)
+        return a && b ? err->code : PK_OK; /* what is missing is said with the others' */
+    return pk_entry_command(s, a, &o->a, err) || pk_entry_command(s, b, &o->b, err) ? err->code : PK_OK;
 }

@@ -3,7 +3,6 @@
 
 #include "base/err.h"
 #include "base/text/buf.h"
-#include "base/text/words.h"
 #include "bench/measure/measure.h"
 
 #include <string.h>
@@ -241,23 +240,4 @@ void pk_describe_all(struct pk_out *out, bool hidden, struct pk_arena *a)
         pk_row_end(row);
     }
     pk_out_note(out, "perfkit list experiments NAME shows axes, variants, presets and metrics");
-}
-
-void pk_describe_names(struct pk_texts *names, struct pk_arena *a)
-{
-    for (const struct pk_probe *const *p = pk_probes; *p; p++)
-        if (!(*p)->hidden)
-            pk_texts_add(names, (*p)->name, a);
-}
-
-enum pk_code pk_describe_find(const char *name, const struct pk_probe **p, struct pk_err *err)
-{
-    PK_ARENA_CLEANUP struct pk_arena a = {0};
-    struct pk_texts names = {0};
-    if ((*p = pk_probe_find(name)))
-        return PK_OK;
-    pk_describe_names(&names, &a);
-    pk_fail(err, PK_E_USAGE, "there is no experiment '%.100s'", name);
-    pk_why(err, "experiments are listed by `perfkit list experiments`");
-    return pk_fix(err, "%s", pk_suggest_text(&a, name, names.v, names.n));
 }

@@ -13,13 +13,6 @@ static bool names_axis(const struct run_options *o, const char *name)
     return false;
 }
 
-enum pk_code pk_run_refuse_suite(const struct run *r, struct pk_err *err)
-{
-    pk_fail(err, PK_E_USAGE, "--suite under %s", r->launched.by);
-    pk_why(err, "the %u processes that it started are ranks of one experiment", r->launched.size);
-    return pk_fix(err, "start the suite without %s: it starts its own ranks", r->launched.by);
-}
-
 /* As many as there are, unless something else is asked for. */
 void pk_run_take_ranks(struct run *r)
 {

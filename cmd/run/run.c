@@ -1,27 +1,21 @@
-/* run: measures an experiment, records it, prints its tables.
+/* run: measures an experiment, or every entry of a suite, records each, prints their tables.
  *
- * Plans in this process, measures in workers, stores every slice as it is finished. What it chose for the user (device,
- * preset, store) is said on stderr. */
+ * All entries are validated before the first is measured. */
 #include "cmd/run/run.h"
 
-#include "base/clock.h"
-#include "base/text/units.h"
-#include "base/text/words.h"
-#include "bench/record/counters.h"
-#include "bench/record/fits.h"
-#include "bench/tables/failed.h"
-#include "bench/tables/tables.h"
-#include "cmd/frame/progress.h"
-#include "cmd/list/describe.h"
+#include "cmd/exec.h"
+#include "cmd/frame/entries.h"
 #include "cmd/run/rows.h"
-#include "cmd/run/unavailable_counters.h"
 
-#include <stddef.h>
+#include "base/clock.h"
+#include "base/text/words.h"
+#include "opt/words.h"
+
 #include <string.h>
 
 #define AT PK_RUN_AT
 
-const struct pk_opt pk_run_options[] = {
+static const struct pk_opt options[] = {
     PK_RUN_ROWS_GRID,
     {"peer", 0, PK_OPT_LIST, AT(peers), "NAME", .code = true,
      .help = "other programs' implementations, measured in the same shuffled run: torch-eager,torch-compile"},
@@ -65,231 +59,236 @@ const struct pk_opt pk_run_options[] = {
     {0},
 };
 
-struct pk_stop pk_run_stop_rule(const struct run_options *o)
-{
-    return (struct pk_stop){
-        .min_samples = o->min_samples,
-        .max_samples = o->max_samples,
-        .min_time_ns = o->min_time_ns,
-        .max_time_ns = o->max_time_ns,
-        .max_noise = o->max_noise,
-        .warmup = o->warmup,
-        .once = o->once,
-    };
-}
+/* One entry on its way: an experiment, or a command. */
+struct item {
+    const struct pk_entry *entry;
+    struct run run;
+    struct exec exec;
+    enum pk_code code;
+    bool measured;
+};
 
-/* What was chosen for the user. */
-static void announce(const struct run *r)
-{
-    pk_note(r->app, "%s on %s, preset %s: %s; %s %s", r->probe->name, r->device, r->plan.preset->name,
-            pk_printf(r->app->arena, "%s%s", pk_run_extent(r), r->o->cold ? ", cold caches" : ""),
-            r->o->no_save ? "not" : "recording into", r->o->no_save ? "recorded" : r->store_path);
-}
+struct list {
+    struct pk_app *app;
+    const struct run_options *o; /* of all */
+    struct pk_entries entries;
+    struct item *v;
+    struct pk_store *store;
+    struct pk_err worst;
+};
 
-/* How it went and how to see it again, said when the tables are out. */
-static const char *closing_note(const struct run *r)
-{
-    const struct pk_session_result *s = &r->result;
-    struct pk_arena *a = r->app->arena;
-    char took[32];
-    pk_format_ns((double)(pk_clock_ns() - r->began_ns), took, sizeof took);
-    const char *what = pk_printf(a, "%s measured, %s in %s", pk_plural(s->ok, "case", a),
-                                 pk_plural(s->samples, "sample", a), took);
-    if (r->o->no_save)
-        return pk_printf(a, "%s; not recorded", what);
-    const char *origin = pk_opt_origin(r->app->tables, 2, "db");
-    bool elsewhere = origin && !strcmp(origin, "command line");
-    return pk_printf(a, "run %lld%s%s: %s; `perfkit show %lld%s%s` prints it again", (long long)r->run_id,
-                     r->o->label ? " " : "", r->o->label ? r->o->label : "", what, (long long)r->run_id,
-                     elsewhere ? " --db " : "", elsewhere ? r->app->globals->db : "");
-}
+/* --- before anything is measured ---------------------------------------------------------------------------------------- */
 
-/* What cannot be counted here is said, and the rest is counted. */
-static enum pk_code select_counters(struct run *r, struct pk_err *err)
+/* What was asked of the whole suite holds for its commands, too. */
+static enum pk_code prepare_command(struct list *l, struct item *i, struct pk_err *err)
 {
-    const char *const text = r->o->counters;
-    struct pk_counters *c = &r->counters;
-    struct pk_counter_env env = pk_counter_host;
-    env.gpu = r->ordinal;
-    if (!text)
-        return PK_OK;
-    if (pk_counters_select(&env, text, r->app->arena, c, err))
+    struct exec_options *o = i->entry->app->options;
+    const char *text;
+    o->label = l->o->label;
+    o->no_save = l->o->no_save;
+    if (!o->name)
+        o->name = i->entry->name;
+    i->exec = (struct exec){.app = i->entry->app, .o = o, .store = l->store};
+    if (pk_entry_command(i->entry, l->entries.b, &text, err))
         return err->code;
-    pk_unavailable_counters_warn(r->app, c);
+    return pk_words_split("command", text, l->app->arena, &i->exec.argv, err) || pk_exec_check(&i->exec, err)
+               ? pk_entry_within(i->entry, err)
+               : PK_OK;
+}
+
+static enum pk_code prepare(struct list *l, struct item *i, struct pk_err *err)
+{
+    if (!i->entry->probe)
+        return prepare_command(l, i, err);
+    i->run.store = l->store;
+    return pk_run_check(&i->run, err) || pk_run_prepare(&i->run, err) ? pk_entry_within(i->entry, err)
+                                                                      : PK_OK;
+}
+
+/* --- measuring ------------------------------------------------------------------------------------------------------------- */
+
+/* Of the time of all, a fair share of what is left; an entry's own budget is kept within it. */
+static void share_budget(const struct list *l, struct item *i, size_t left, uint64_t began_ns)
+{
+    struct run_options *o = i->run.o;
+    if (!l->o->budget_ns || !i->entry->name)
+        return;
+    const int64_t rest = l->o->budget_ns - (int64_t)(pk_clock_ns() - began_ns);
+    const int64_t share = rest > (int64_t)left ? rest / (int64_t)left : 1;
+    if (!pk_entry_gives(i->entry, "budget") || share < o->budget_ns)
+        o->budget_ns = share;
+}
+
+/* Cases that fail or do not fit end no suite; what stops every entry does. */
+static bool goes_on(enum pk_code code)
+{
+    return code == PK_OK || code == PK_E_CHECK || code == PK_E_NOTHING || code == PK_E_UNAVAILABLE;
+}
+
+/* The first failure stands for all, a failed case before one that could not be measured. */
+static void remember(struct list *l, const struct item *i, struct pk_err *err)
+{
+    if (i->code == PK_OK || l->worst.code == PK_E_CHECK || (l->worst.code && i->code != PK_E_CHECK))
+        return;
+    l->worst = *err;
+    pk_entry_within(i->entry, &l->worst);
+}
+
+/* `exec` alone says none: what it measured is its whole output. NULL = there is no run. */
+static const char *closing_note_of_command(const struct list *l, const struct item *i)
+{
+    struct pk_arena *a = l->app->arena;
+    const char *what = pk_printf(a, "%s measured", pk_plural((size_t)i->exec.result.runs, "process", a));
+    if (l->o->no_save)
+        return pk_printf(a, "%s; not recorded", what);
+    return i->exec.run_id ? pk_printf(a, "run %lld%s%s: %s", (long long)i->exec.run_id,
+                                      l->o->label ? " " : "", l->o->label ? l->o->label : "", what)
+                          : NULL;
+}
+
+static enum pk_code measure(struct list *l, struct item *i, size_t left, uint64_t began_ns,
+                            struct pk_err *err)
+{
+    i->measured = true;
+    if (i->entry->probe) {
+        share_budget(l, i, left, began_ns);
+        i->run.began_ns = pk_clock_ns();
+        i->code = pk_run_measure(&i->run, err);
+    } else {
+        i->code = pk_exec_measure(&i->exec, err);
+    }
+    const char *closing_note = i->entry->probe ? i->entry->app->closing_note : closing_note_of_command(l, i);
+    if (closing_note && i->entry->name)
+        pk_note(l->app, "[%s] %s", i->entry->name, closing_note);
+    if (goes_on(i->code))
+        remember(l, i, err);
+    return goes_on(i->code) ? PK_OK : pk_entry_within(i->entry, err);
+}
+
+/* --- what is printed --------------------------------------------------------------------------------------------------------- */
+
+static const char *outcome(const struct item *i)
+{
+    return !i->measured              ? "not reached"
+           : i->code == PK_OK        ? "ok"
+           : i->code == PK_E_CHECK   ? "failed"
+           : i->code == PK_E_NOTHING ? "nothing measured"
+                                     : "interrupted";
+}
+
+/* Which run is which entry's. */
+static void print_entries(const struct list *l)
+{
+    static const struct pk_column columns[] = {
+        {.key = "entry", .heading = "Entry", .left = true},
+        {.key = "experiment", .heading = "Experiment", .left = true},
+        {.key = "run_id", .heading = "Run", .decimals = -1},
+        {.key = "answer", .heading = "Answer", .left = true},
+    };
+    pk_out_table(l->app->out, "suite", pk_printf(l->app->arena, "Suite %s", l->entries.name),
+                 PK_COLUMNS(columns));
+    for (size_t k = 0; k < l->entries.n; k++) {
+        const struct item *i = &l->v[k];
+        const int64_t id = i->entry->probe ? i->run.run_id : i->exec.run_id;
+        struct pk_row *row = pk_row_begin(l->app->out);
+        pk_put_text(row, "entry", i->entry->name);
+        pk_put_text(row, "experiment", i->entry->probe ? i->entry->probe->name : "exec");
+        if (id && !l->o->no_save)
+            pk_put_int(row, "run_id", id);
+        pk_put_text(row, "answer", outcome(i));
+        pk_row_end(row);
+    }
+}
+
+static const struct pk_column plan_columns[] = {
+    {.key = "entry", .heading = "Entry", .left = true},
+    {.key = "experiment", .heading = "Experiment", .left = true},
+    {.key = "variant", .heading = "Variant", .left = true},
+    {.key = "axes", .heading = "Case", .left = true, .json = true},
+    {.key = "expected_ns", .heading = "About (s)", .scale = 1e9, .decimals = 1},
+    {.key = "status", .heading = "Will be", .left = true},
+};
+
+static void print_cases(const struct item *i, struct pk_out *out, struct pk_arena *a)
+{
+    const struct run *r = &i->run;
+    for (size_t k = 0; k < r->plan.n; k++) {
+        const struct pk_planned *p = &r->plan.v[k];
+        struct pk_row *row = pk_row_begin(out);
+        pk_put_text(row, "entry", i->entry->name);
+        pk_put_text(row, "experiment", r->probe->name);
+        pk_put_text(row, "variant", p->variant);
+        pk_put_text(row, "axes", pk_point_json(&p->c.at, a));
+        if (r->duration.case_ns[k] > 0)
+            pk_put_real(row, "expected_ns", r->duration.case_ns[k]);
+        pk_put_text(row, "status", pk_run_outlook(r, p, a));
+        pk_row_end(row);
+    }
+}
+
+static void print_command(const struct item *i, struct pk_out *out)
+{
+    struct pk_row *row = pk_row_begin(out);
+    pk_put_text(row, "entry", i->entry->name);
+    pk_put_text(row, "experiment", "exec");
+    pk_put_text(row, "variant", i->exec.o->name);
+    pk_put_text(row, "status", "measured");
+    pk_row_end(row);
+}
+
+/* Under the rows of all entries; what entry after entry does not know is said once. */
+static void note_devices(const struct list *l)
+{
+    const char *said = "";
+    for (size_t k = 0; k < l->entries.n; k++) {
+        const char *note = l->v[k].entry->probe ? pk_run_device_note(&l->v[k].run) : NULL;
+        if (!note || !strcmp(note, said))
+            continue;
+        pk_out_note(l->app->out, note);
+        said = note;
+    }
+}
+
+static enum pk_code print_plan(struct list *l, struct pk_err *err)
+{
+    pk_out_table(l->app->out, "suite_plan", pk_printf(l->app->arena, "Suite %s", l->entries.name),
+                 PK_COLUMNS(plan_columns));
+    for (size_t k = 0; k < l->entries.n; k++) {
+        struct item *i = &l->v[k];
+        if (!i->entry->probe) {
+            print_command(i, l->app->out);
+            continue;
+        }
+        pk_run_estimate(&i->run);
+        if (pk_run_duration(&i->run, err))
+            return err->code;
+        print_cases(i, l->app->out, l->app->arena);
+    }
+    note_devices(l);
     return PK_OK;
 }
 
-/* --peer takes a list, as --variant does, and may be given again: one name each, and each once. */
-static void split_peers(struct run *r)
-{
-    struct pk_arena *a = r->app->arena;
-    const struct pk_texts given = r->o->peers;
-    r->o->peers = (struct pk_texts){0};
-    for (size_t i = 0; i < given.n; i++)
-        for (const char *rest = given.v[i], *name; (name = pk_next_part(&rest, ',', a));)
-            if (!pk_texts_has(&r->o->peers, name))
-                pk_texts_add(&r->o->peers, name, a);
-}
+/* --- all of it ------------------------------------------------------------------------------------------------------------------ */
 
-static enum pk_code find_providers(struct run *r, struct pk_err *err)
+static enum pk_code with_store(struct list *l, struct pk_err *err)
 {
-    const struct pk_texts *peers = &r->o->peers;
-    split_peers(r);
-    r->n_providers = peers->n + 1;
-    r->providers = pk_new_n(r->app->arena, struct pk_provider, r->n_providers);
-    r->providers[0] = pk_native_provider;
+    const uint64_t began_ns = pk_clock_ns();
     enum pk_code rc = PK_OK;
-    for (size_t i = 0; !rc && i < peers->n; i++)
-        rc = pk_peer_provider(peers->v[i], r->o->python, r->app->arena, &r->providers[i + 1], err);
-    return rc;
-}
-
-static enum pk_code measure(struct run *r, struct pk_err *err)
-{
-    const struct run_options *o = r->o;
-    const struct pk_session_options so = {
-        .stop = pk_run_stop_rule(o),
-        .invocations = (int)o->invocations,
-        .budget_ns = o->budget_ns,
-        .timeout_ns = o->timeout_ns,
-        .peer_startup_ns = o->peer_startup_ns,
-        .seed = (uint64_t)o->seed,
-        .check = !o->no_check,
-        .device = r->device_options,
-        .counters = o->counters ? &r->counters : NULL,
-        .breakdown = o->breakdown,
-        .memory = o->allocations,
-    };
-    struct pk_progress progress;
-    pk_progress_begin(&progress, r->app);
-    const struct pk_session_events events = {pk_progress_slice, pk_progress_warning, &progress};
-    enum pk_code rc = pk_session_run(&r->plan, &so, r->providers, r->n_providers, r->recorder, r->run_id,
-                                     r->case_ids, r->done, &events, &pk_stop_flag, &r->result, err);
-    pk_progress_end(&progress);
-    return rc;
-}
-
-/* Fits are rows; the tables read them from the store like everything else. */
-static enum pk_code finish(struct run *r, struct pk_err *err)
-{
-    const char *status = r->result.interrupted ? "interrupted" : "complete";
-    static const struct pk_setting uncounted = {0, "uncounted", "a counter pass took too long or failed"};
-    enum pk_code rc = pk_record_fits(r->store, r->run_id, r->probe, r->app->arena, err);
-    if (!rc && r->result.uncounted)
-        rc = pk_store_settings(r->store, r->run_id, &uncounted, 1, err);
-    if (!rc)
-        rc = pk_record_counters(r->store, r->run_id, &r->plan, r->case_ids, &r->counters, &r->ceilings.top,
-                                r->app->arena, err);
-    return rc ? rc : pk_store_run_end(r->store, r->run_id, status, err);
-}
-
-/* The exit status of a run whose tables were printed. */
-static enum pk_code judge(const struct run *r, struct pk_err *err)
-{
-    const struct pk_session_result *s = &r->result;
-    if (pk_recorder_finish(r->recorder, err))
-        return err->code;
-    if (s->interrupted) {
-        if (s->unfinished)
-            pk_fail(err, PK_E_INTERRUPTED, "interrupted: %zu of %s not finished", s->unfinished,
-                    pk_plural(r->plan.n, "case", r->app->arena));
-        else
-            pk_fail(err, PK_E_INTERRUPTED, "interrupted: every case was timed, not every one counted");
-        if (r->o->no_save) {
-            pk_why(err, "a signal asked perfkit to stop; with --no-save nothing is kept");
-            return pk_fix(err, "run it again; without --no-save, --resume could go on with it");
-        }
-        pk_why(err, "a signal asked perfkit to stop; what was measured is saved as run %lld",
-               (long long)r->run_id);
-        return pk_fix(err, "`perfkit run %s --resume` goes on with it", r->probe->name);
-    }
-    if (s->failed) {
-        pk_fail(err, PK_E_CHECK, "%zu of %s failed", s->failed, pk_plural(r->plan.n, "case", r->app->arena));
-        pk_why(err, "%s", pk_failed_text(r->store, r->run_id, r->app->arena));
-        return r->o->no_save ? pk_fix(err, "run it without --no-save to keep them")
-                             : pk_fix(err, "`perfkit show %lld` prints them again", (long long)r->run_id);
-    }
-    return s->ok ? PK_OK : pk_run_nothing_measured(r, err);
-}
-
-static enum pk_code record(struct run *r, struct pk_err *err)
-{
-    announce(r);
-    pk_run_note_too_large(r);
-    pk_run_warn_of_long_cases(r);
-    r->recorder = pk_recorder_new(r->store, r->run_id, r->store_path);
-    enum pk_code rc = measure(r, err);
-    if (!rc)
-        rc = finish(r, err);
-    if (!rc)
-        rc = pk_run_tables(r->store, r->run_id, r->app->out, err);
-    if (!rc)
-        r->app->closing_note = closing_note(r);
-    if (rc && pk_recorder_spool(r->recorder)) /* the same lock or full disk, and where the slices went */
-        rc = pk_recorder_finish(r->recorder, err);
-    if (!rc)
-        rc = judge(r, err);
-    pk_recorder_free(r->recorder);
-    return rc;
-}
-
-enum pk_code pk_run_prepare(struct run *r, struct pk_err *err)
-{
-    struct pk_arena *a = r->app->arena;
-    r->store_path = pk_store_file(r->store);
-    enum pk_code rc = pk_run_info_fill(&r->info, r->app->argc, r->app->argv, a, err);
-    if (!rc && r->o->resume)
-        rc = pk_run_find_resumable(r, err);
-    if (!rc)
-        rc = find_providers(r, err);
-    if (!rc)
-        rc = pk_run_choose_device(r, err);
-    if (!rc)
-        rc = select_counters(r, err);
-    if (!rc)
-        rc = pk_run_stored_ceilings(r, err);
-    return rc ? rc : pk_run_make_plan(r, err);
-}
-
-enum pk_code pk_run_measure(struct run *r, struct pk_err *err)
-{
-    if (!r->o->dry_run && pk_run_measure_ceilings(r, err))
-        return err->code;
-    pk_run_estimate(r);
-    if (pk_run_duration(r, err))
-        return err->code;
-    if (r->o->dry_run) {
-        pk_run_print_plan(r);
-        return PK_OK;
-    }
-    enum pk_code rc = r->o->resume ? pk_run_resume(r, err) : pk_run_begin(r, err);
-    return rc ? rc : record(r, err);
-}
-
-/* What is wrong with the options alone is said before anything is opened or measured. */
-enum pk_code pk_run_check(struct run *r, struct pk_err *err)
-{
-    static const char *const of_many[] = {
-        "invocations", "min-samples", "max-samples", "min-time",    "max-time",     "max-noise",
-        "warmup",      "budget",      "timeout",     "resume",      "label",        "tag",
-        "cold",        "counters",    "breakdown",   "allocations", "peer-startup", NULL};
-    static const char *const of_record[] = {"resume", "label", "tag", NULL};
-    static const char *const of_peers[] = {"peer", NULL};
-    static const char *const of_one[] = {"axis", "preset", "variant", "filter",
-                                         "peer", "once",   "resume",  NULL};
-    const struct pk_opt_table *table = &r->app->tables[1]; /* this command's rows */
-    enum pk_code rc = pk_opt_apart(
-        table, "once", of_many, "one iteration of each case runs in this process and is not recorded", err);
-    if (!rc)
-        rc = pk_opt_apart(table, "no-save", of_record, "nothing is recorded", err);
-    if (!rc)
-        rc = pk_opt_apart(table, "cold", of_peers,
-                          "only perfkit's own variants can be measured with cold caches", err);
-    if (!rc)
-        rc = pk_opt_apart(table, "suite", of_one, "what is measured stands in the suite's file", err);
-    if (!rc)
-        rc = pk_label_check(r->o->label, err);
-    return rc ? rc : pk_tags_json(r->o->tags.v, r->o->tags.n, r->app->arena, &r->info.tags, err);
+    struct pk_err of_entry;
+    for (size_t k = 0; k < l->entries.n; k++)
+        if (prepare(l, &l->v[k], &of_entry))
+            rc = pk_another_error(rc, &of_entry, err);
+    if (rc)
+        return rc;
+    if (l->o->dry_run && l->entries.name)
+        return print_plan(l, err);
+    for (size_t k = 0; !rc && k < l->entries.n; k++)
+        rc = measure(l, &l->v[k], l->entries.n - k, began_ns, err);
+    if (l->entries.name)
+        print_entries(l);
+    if (!rc && l->worst.code)
+        *err = l->worst;
+    return rc ? rc : l->worst.code;
 }
 
 static enum pk_code check_subject(const struct pk_app *app, const struct run_options *o, struct pk_err *err)
@@ -303,28 +302,54 @@ static enum pk_code check_subject(const struct pk_app *app, const struct run_opt
     return pk_fix(err, o->suite ? "leave out one of them" : "perfkit run -h shows examples");
 }
 
+static enum pk_code refuse_suite(const struct pk_launched *l, struct pk_err *err)
+{
+    pk_fail(err, PK_E_USAGE, "--suite under %s", l->by);
+    pk_why(err, "the %u processes that it started are ranks of one experiment", l->size);
+    return pk_fix(err, "start the suite without %s: it starts its own ranks", l->by);
+}
+
+static enum pk_code open_list(struct list *l, struct pk_err *err)
+{
+    const struct pk_launched launched = pk_launched();
+    const struct pk_probe *probe = NULL;
+    struct run all = {.app = l->app, .o = l->app->options};
+    if (check_subject(l->app, l->o, err) || pk_run_check(&all, err))
+        return err->code;
+    if (l->o->suite && launched.size > 1)
+        return refuse_suite(&launched, err);
+    if ((!l->o->suite && pk_probe_named(l->app->args.v[0], &probe, err)) ||
+        pk_entries_open(l->app, l->o->suite, probe, "exec", &l->entries, err) ||
+        pk_label_check(l->o->label, err)) /* once more: the file may give it */
+        return err->code;
+    l->v = pk_new_n(l->app->arena, struct item, l->entries.n);
+    for (size_t k = 0; k < l->entries.n; k++) {
+        const struct pk_entry *e = &l->entries.v[k];
+        l->v[k].entry = e;
+        if (e->probe)
+            l->v[k].run = (struct run){.app = e->app, .o = e->app->options, .probe = e->probe};
+    }
+    if (!l->o->suite) {
+        l->v[0].run.launched = launched;
+        pk_run_take_ranks(&l->v[0].run);
+    }
+    return PK_OK;
+}
+
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
 {
-    struct run r = {.app = app, .o = app->options, .began_ns = pk_clock_ns(), .launched = pk_launched()};
-    if (check_subject(app, r.o, err) || pk_run_check(&r, err))
+    struct list l = {.app = app, .o = app->options};
+    if (open_list(&l, err))
         return err->code;
-    if (r.o->suite && r.launched.size > 1)
-        return pk_run_refuse_suite(&r, err);
-    if (r.o->suite)
-        return pk_run_suite(app, err);
-    if (pk_describe_find(app->args.v[0], &r.probe, err))
+    struct run *first = &l.v[0].run;
+    if (first->launched.rank)
+        return pk_run_follow(first, err);
+    if (l.o->once && !l.o->dry_run && !l.o->suite)
+        return pk_run_once(first, err);
+    if (pk_open_store(app, l.o->no_save ? ":memory:" : NULL, PK_STORE_WRITE, &l.store, err))
         return err->code;
-    pk_run_take_ranks(&r);
-    if (r.launched.rank)
-        return pk_run_follow(&r, err);
-    if (r.o->once && !r.o->dry_run)
-        return pk_run_once(&r, err);
-    if (pk_open_store(app, r.o->no_save ? ":memory:" : NULL, PK_STORE_WRITE, &r.store, err))
-        return err->code;
-    enum pk_code rc = pk_run_prepare(&r, err);
-    if (!rc)
-        rc = pk_run_measure(&r, err);
-    pk_store_close(r.store);
+    const enum pk_code rc = with_store(&l, err);
+    pk_store_close(l.store);
     return rc;
 }
 
@@ -337,9 +362,9 @@ const struct pk_cmd pk_cmd_run = {
                 "perfkit run attention-scaling --preset seed --budget 10m --label before\n"
                 "perfkit run attention-scaling --dry-run\n"
                 "perfkit run --suite perf.ini --label nightly\n",
-    .options = pk_run_options,
+    .options = options,
     .options_bytes = sizeof(struct run_options),
     .exact_args = "0-1",
-    .more = pk_run_more_options,
+    .axes = PK_AXES_REQUIRED,
     .run = run,
 };

@@ -63,14 +63,11 @@ struct run {
     struct pk_launched launched;
 };
 
-/* run.c: the steps for r->probe. What is wrong with the options alone; with r->store open all else that can be wrong before anything is
+/* experiment.c: the steps for r->probe. What is wrong with the options alone; with r->store open all else that can be wrong before anything is
  * measured; then the measuring, or what --dry-run prints. */
 enum pk_code pk_run_check(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_run_prepare(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_run_measure(struct run *r, struct pk_err *err) PK_MUST_CHECK;
-
-/* run_suite.c: --suite. */
-enum pk_code pk_run_suite(struct pk_app *app, struct pk_err *err) PK_MUST_CHECK;
 
 /* run_plan.c: device and preset are chosen where nothing was asked for; the cases. */
 enum pk_code pk_run_choose_device(struct run *r, struct pk_err *err) PK_MUST_CHECK;
@@ -107,15 +104,8 @@ const char *pk_run_settings(const struct run *r); /* as they are recorded: a JSO
 enum pk_code pk_run_find_resumable(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_run_resume(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 
-/* run_axes.c: an option for every axis that none of the command's `others` has the name of. */
-const struct pk_opt *pk_run_axis_rows(const struct pk_probe *p, const struct pk_opt *others,
-                                      struct pk_arena *a);
-enum pk_code pk_run_more_options(const char *experiment, const struct pk_opt **rows, struct pk_arena *a,
-                                 struct pk_err *err) PK_MUST_CHECK;
-
 /* run_launched.c: where mpirun or srun started this command on every rank. The number of ranks is that of the launcher; of invocations there is
  * one; what a rank but 0 does instead of the run. */
-enum pk_code pk_run_refuse_suite(const struct run *r, struct pk_err *err) PK_MUST_CHECK;
 void pk_run_take_ranks(struct run *r);
 void pk_run_bound_invocations(struct run *r);
 enum pk_code pk_run_follow(struct run *r, struct pk_err *err) PK_MUST_CHECK;
@@ -124,4 +114,3 @@ enum pk_code pk_run_follow(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_run_once(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 
 struct pk_stop pk_run_stop_rule(const struct run_options *o);
-extern const struct pk_opt pk_run_options[];

@@ -3,7 +3,9 @@
 
 #include "base/build.h"
 #include "base/err.h"
+#include "base/text/words.h"
 #include "bench/measure/measure.h"
+#include "opt/opt.h"
 
 #include <string.h>
 
@@ -15,6 +17,25 @@ const struct pk_probe *pk_probe_find(const char *name)
         if (strcmp((*p)->name, name) == 0)
             return *p;
     return NULL;
+}
+
+void pk_probe_names(struct pk_texts *names, struct pk_arena *a)
+{
+    for (const struct pk_probe *const *p = pk_probes; *p; p++)
+        if (!(*p)->hidden)
+            pk_texts_add(names, (*p)->name, a);
+}
+
+enum pk_code pk_probe_named(const char *name, const struct pk_probe **p, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_texts names = {0};
+    if ((*p = pk_probe_find(name)))
+        return PK_OK;
+    pk_probe_names(&names, &a);
+    pk_fail(err, PK_E_USAGE, "there is no experiment '%.100s'", name);
+    pk_why(err, "experiments are listed by `perfkit list experiments`");
+    return pk_fix(err, "%s", pk_suggest_text(&a, name, names.v, names.n));
 }
 
 /* "attention-scaling" is described by attention_scaling.sql. */

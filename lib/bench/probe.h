@@ -183,6 +183,11 @@ extern const struct pk_probe *const pk_probes[];
 
 /* NULL when there is none. */
 const struct pk_probe *pk_probe_find(const char *name);
+/* PK_E_USAGE with a did-you-mean when there is none of this name. */
+enum pk_code pk_probe_named(const char *name, const struct pk_probe **p, struct pk_err *err) PK_MUST_CHECK;
+struct pk_texts; /* opt/opt.h */
+/* Adds the names of the experiments that are shown. */
+void pk_probe_names(struct pk_texts *names, struct pk_arena *a);
 
 /* NAME.sql, embedded. */
 const char *pk_probe_sql(const struct pk_probe *p);

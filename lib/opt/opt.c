@@ -14,6 +14,39 @@ static size_t count_rows(const struct pk_opt *rows)
     return n;
 }
 
+static const struct pk_opt *add_flat(const struct pk_opt *rows, size_t offset, struct pk_opt *v, size_t *n)
+{
+    for (; rows->name || rows->rows; rows++) {
+        if (rows->rows) {
+            add_flat(rows->rows, offset + rows->offset, v, n);
+            continue;
+        }
+        if (v) {
+            v[*n] = *rows;
+            v[*n].offset += offset;
+        }
+        ++*n;
+    }
+    return v;
+}
+
+const struct pk_opt *pk_opt_flat(const struct pk_opt *rows, struct pk_arena *a)
+{
+    size_t n = 0, ignored = 0;
+    if (!rows)
+        return NULL;
+    add_flat(rows, 0, NULL, &n);
+    return add_flat(rows, 0, pk_new_n(a, struct pk_opt, n + 1), &ignored);
+}
+
+const struct pk_opt_section *pk_opt_command(const struct pk_opt_known *known, const char *name)
+{
+    for (size_t i = 0; i < known->n; i++)
+        if (!strcmp(known->sections[i].command, name))
+            return &known->sections[i];
+    pk_assert(!"a command of this name");
+}
+
 const struct pk_opt *pk_opt_row(const struct pk_opt *rows, const char *name)
 {
     for (const struct pk_opt *r = rows; r && r->name; r++)

@@ -50,7 +50,12 @@ struct pk_opt {
     const char *into, *key;
     const char *
         also; /* "context length": names that are no options, and for which this one is suggested; NULL = none */
+    /* In place of a row: a table whose rows stand here. Its offsets are into the struct at `offset`. pk_opt_flat puts them in. */
+    const struct pk_opt *rows;
 };
+
+/* The rows with those of the tables in them; ends where name is NULL. NULL for NULL. */
+const struct pk_opt *pk_opt_flat(const struct pk_opt *rows, struct pk_arena *a);
 
 /* Where values come from, weakest first. */
 enum pk_opt_source {
@@ -82,7 +87,8 @@ struct pk_opt_table {
  */
 struct pk_opt_section {
     const char *command;
-    const struct pk_opt *rows; /* may be NULL */
+    const struct pk_opt *rows; /* flat; may be NULL */
+    size_t bytes;              /* size of the struct that they fill */
 };
 struct pk_opt_variable {
     const char *name;         /* "PERFKIT_WIRE_FD" */
@@ -95,6 +101,9 @@ struct pk_opt_known {
     const struct pk_opt_variable
         *variables; /* PERFKIT_ variables that are no option; ends where name is NULL */
 };
+
+/* The command's section; one that there is. */
+const struct pk_opt_section *pk_opt_command(const struct pk_opt_known *known, const char *name);
 
 /* What is to be parsed. argv[0] is the command's name. */
 struct pk_opt_input {

@@ -23,6 +23,10 @@ struct pk_opt_place {
 enum pk_code pk_opt_set(struct pk_opt_place at, const char *text, struct pk_opt_origin origin,
                         struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
 
+/* Whether text is a value of the row, which is set nowhere. */
+enum pk_code pk_opt_check(const struct pk_opt *row, const char *text, struct pk_arena *a,
+                          struct pk_err *err) PK_MUST_CHECK;
+
 /* False when no table of the job has the name. */
 bool pk_opt_find(const struct pk_opt_job *job, const char *name, struct pk_opt_place *at);
 const struct pk_opt *pk_opt_row(const struct pk_opt *rows, const char *name); /* rows may be NULL */

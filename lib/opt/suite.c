@@ -187,13 +187,23 @@ const char *pk_suite_value(const struct pk_suite_section *s, const char *key)
     return NULL;
 }
 
+const char *pk_suite_place(const char *path, const struct pk_suite_section *section, const char *key,
+                           size_t nth, struct pk_arena *a)
+{
+    for (size_t i = 0; i < section->n; i++)
+        if (strcmp(section->keys[i].name, key) == 0 && nth-- == 0)
+            return pk_printf(a, "%s:%d: [%s]", path, section->keys[i].line, section->name);
+    return NULL;
+}
+
 /* A key and where it is to go. */
 struct placing {
     struct pk_suite *suite;
     const struct pk_suite_section *section;
     const struct pk_suite_key *key;
-    struct pk_opt_table *tables;
+    struct pk_opt_table *tables; /* those to set, and behind them others without a target */
     size_t n_tables;
+    const char *const *others;
     struct pk_arena *arena;
 };
 
@@ -210,7 +220,7 @@ static enum pk_code at_key(const struct placing *p, struct pk_err *err, const ch
     return pk_fail(err, PK_E_USAGE, "%s:%d: %s", p->suite->path, p->key->line, what);
 }
 
-static enum pk_code unknown(const struct placing *p, const char *const *others, struct pk_err *err)
+static enum pk_code unknown(const struct placing *p, struct pk_err *err)
 {
     struct pk_arena *a = p->arena;
     struct pk_texts names = {0};
@@ -218,8 +228,8 @@ static enum pk_code unknown(const struct placing *p, const char *const *others, 
         for (const struct pk_opt *r = p->tables[t].rows; r && r->name; r++)
             if (!r->cli_only || r->key)
                 pk_texts_add(&names, r->key ? r->key : r->name, a);
-    for (; *others; others++)
-        pk_texts_add(&names, *others, a);
+    for (const char *const *o = p->others; *o; o++)
+        pk_texts_add(&names, *o, a);
     at_key(p, err, pk_printf(a, "there is no key '%.100s' in [%.100s]", p->key->name, p->section->name));
     pk_why(err, "keys are options without their dashes, and the axes of an entry's experiment");
     const char *near = pk_suggest(p->key->name, names.v, names.n);
@@ -235,9 +245,9 @@ static enum pk_code misplaced(const struct placing *p, struct pk_err *err)
 }
 
 /* The same key above it, which it would silently replace. */
-static enum pk_code check_repeat(const struct placing *p, bool list, struct pk_err *err)
+static enum pk_code check_repeat(const struct placing *p, struct pk_err *err)
 {
-    for (const struct pk_suite_key *k = p->section->keys; !list && k < p->key; k++) {
+    for (const struct pk_suite_key *k = p->section->keys; k < p->key; k++) {
         if (strcmp(k->name, p->key->name) != 0)
             continue;
         at_key(p, err, pk_printf(p->arena, "'%.100s' is given twice", p->key->name));
@@ -261,29 +271,28 @@ static enum pk_code set(const struct placing *p, struct pk_opt_table *table, con
         if (!pk_opt_find(&job, row->into, &at))
             return PK_OK;
     }
-    return pk_opt_set(at, text, origin, p->arena, err) ? pk_within(err, "%s: %s", origin.text, p->key->name)
-                                                       : PK_OK;
+    const enum pk_code rc = at.table->target ? pk_opt_set(at, text, origin, p->arena, err)
+                                             : pk_opt_check(row, text, p->arena, err);
+    return rc ? pk_within(err, "%s: %s", origin.text, p->key->name) : PK_OK;
 }
 
-static enum pk_code place(const struct placing *p, const char *const *others, struct pk_err *err)
+static enum pk_code place(const struct placing *p, struct pk_err *err)
 {
     bool known = false, list = false, of_a_call = false;
+    for (const char *const *o = p->others; *o; o++)
+        if (strcmp(*o, p->key->name) == 0)
+            return check_repeat(p, err);
     for (size_t t = 0; t < p->n_tables; t++) {
         const struct pk_opt *row = row_of(p->tables[t].rows, p->key->name);
-        if (!row)
-            continue;
-        of_a_call |= row->cli_only && !row->into;
-        known = true;
-        list |= row->type == PK_OPT_LIST;
+        known |= row != NULL;
+        of_a_call |= row && row->cli_only && !row->into;
+        list |= row && row->type == PK_OPT_LIST;
     }
-    for (const char *const *o = others; *o; o++)
-        if (strcmp(*o, p->key->name) == 0)
-            return check_repeat(p, false, err);
     if (!known)
-        return unknown(p, others, err);
+        return unknown(p, err);
     if (of_a_call)
         return misplaced(p, err);
-    if (check_repeat(p, list, err))
+    if (!list && check_repeat(p, err))
         return err->code;
     for (size_t t = 0; t < p->n_tables; t++) {
         const struct pk_opt *row = row_of(p->tables[t].rows, p->key->name);
@@ -293,15 +302,30 @@ static enum pk_code place(const struct placing *p, const char *const *others, st
     return PK_OK;
 }
 
+/* The tables to set, and those of the other commands. */
+static struct pk_opt_table *all_tables(const struct pk_suite_keys *may, struct pk_arena *a, size_t *n)
+{
+    size_t n_commands = 0;
+    while (may->commands && may->commands[n_commands])
+        n_commands++;
+    struct pk_opt_table *v = pk_new_n(a, struct pk_opt_table, may->n_tables + n_commands);
+    for (*n = 0; *n < may->n_tables; ++*n)
+        v[*n] = may->tables[*n];
+    for (size_t i = 0; i < n_commands; i++)
+        v[(*n)++].rows = pk_opt_command(may->known, may->commands[i])->rows;
+    return v;
+}
+
 enum pk_code pk_suite_apply(struct pk_suite *suite, const struct pk_suite_section *section,
-                            struct pk_opt_table *tables, size_t n_tables, const char *const *others,
-                            struct pk_arena *a, struct pk_err *err)
+                            const struct pk_suite_keys *may, struct pk_arena *a, struct pk_err *err)
 {
     bool any = false;
     struct pk_err of_key;
+    struct placing p = {.suite = suite, .section = section, .others = may->others, .arena = a};
+    p.tables = all_tables(may, a, &p.n_tables);
     for (size_t i = 0; i < section->n; i++) {
-        const struct placing p = {suite, section, &section->keys[i], tables, n_tables, a};
-        if (!place(&p, others, &of_key))
+        p.key = &section->keys[i];
+        if (!place(&p, &of_key))
             continue;
         pk_suite_add_wrong(suite, p.key->line, &of_key, a);
         any = true;

@@ -52,9 +52,23 @@ void pk_suite_add_wrong(struct pk_suite *s, int line, const struct pk_err *err, 
 /* The value of a key that stands in the section; NULL when it does not. */
 const char *pk_suite_value(const struct pk_suite_section *s, const char *key);
 
-/* Sets the options of the tables that a section's keys name, each in every table that has it: `section` is `suite->common` or an entry,
- * which is stronger. Axes are keys by either spelling. `others`, NULL-terminated, are keys that the caller reads. Options that belong to
- * one call cannot stand here. PK_E_USAGE with file and line: as pk_suite_parse, after all keys. */
+/* What may stand in a section. Lists end with NULL. */
+struct pk_suite_keys {
+    struct pk_opt_table *tables; /* their options are set, each in every table that has it */
+    size_t n_tables;
+    const struct pk_opt_known *known;
+    const char *const *
+        commands; /* of `known`, whose options may stand there, too: their values are checked alone; NULL = none */
+    const char *const *others; /* keys that the caller reads */
+};
+
+/* One more source of option values (opt.h), for tables that pk_opt_parse has filled: a section of the file, which is `suite->common` or an
+ * entry. Axes are keys by either spelling. Options that belong to one call cannot stand here. PK_E_USAGE with file and line: as
+ * pk_suite_parse, after all keys. */
 enum pk_code pk_suite_apply(struct pk_suite *suite, const struct pk_suite_section *section,
-                            struct pk_opt_table *tables, size_t n_tables, const char *const *others,
-                            struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
+                            const struct pk_suite_keys *may, struct pk_arena *a,
+                            struct pk_err *err) PK_MUST_CHECK;
+
+/* Where the nth value of a key stands that is a list: "perf.ini:12: [flash]"; NULL when it does not. */
+const char *pk_suite_place(const char *path, const struct pk_suite_section *section, const char *key,
+                           size_t nth, struct pk_arena *a);

@@ -122,6 +122,18 @@ static enum pk_code parse_into(const struct pk_opt *row, const char *text, void 
     pk_assert(!"option type");
 }
 
+enum pk_code pk_opt_check(const struct pk_opt *row, const char *text, struct pk_arena *a, struct pk_err *err)
+{
+    union {
+        bool flag;
+        int64_t whole;
+        double real;
+        const char *text;
+        struct pk_texts list;
+    } ignored = {.list = {0}};
+    return parse_into(row, text, &ignored, a, err);
+}
+
 enum pk_code pk_opt_set(struct pk_opt_place at, const char *text, struct pk_opt_origin origin,
                         struct pk_arena *a, struct pk_err *err)
 {

@@ -33,9 +33,10 @@ static void check(struct pk_suite *s, const struct pk_suite_section *section, st
     struct pk_opt_table tables[] = {{rows, &o, NULL}, {.rows = axes}};
     for (size_t i = 0; i < section->n; i++)
         pk_assert(section->keys[i].name && section->keys[i].value && section->keys[i].line > section->line);
+    const struct pk_suite_keys may = {.tables = tables, .n_tables = 2, .others = others};
     pk_opt_defaults(&tables[0], a);
     pk_opt_defaults(&tables[1], a);
-    if (pk_suite_apply(s, section, tables, 2, others, a, &err)) {
+    if (pk_suite_apply(s, section, &may, a, &err)) {
         pk_fuzz_refusal(&err);
         return;
     }

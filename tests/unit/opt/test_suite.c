@@ -49,7 +49,8 @@ static enum pk_code parse(const char *text, struct pk_suite *s)
 
 static enum pk_code apply(struct pk_suite *s, const struct pk_suite_section *section)
 {
-    return pk_suite_apply(s, section, tables, 2, others, &arena, &err);
+    const struct pk_suite_keys may = {.tables = tables, .n_tables = 2, .others = others};
+    return pk_suite_apply(s, section, &may, &arena, &err);
 }
 
 static void no_options(void)

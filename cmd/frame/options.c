@@ -1,0 +1,95 @@
+/* Options: every command's rows, with the axes of an experiment beside them, and a command's options filled from them. */
+#include "cmd/frame/frame.h"
+
+#include "device/bf16.h"
+#include "device/blas.h"
+
+#include <string.h>
+
+/* PERFKIT_ variables that are no option. */
+static const struct pk_opt_variable variables[] = {
+    {"PERFKIT_WIRE_FD"},             /* where a worker or a measured program writes its samples */
+    {"PERFKIT_PYTHON"},              /* the interpreter of peers */
+    {"PERFKIT_PEERS"},               /* more peers than the installed ones */
+    {"PERFKIT_BLAS", pk_blas_words}, /* device/blas.h */
+    {"PERFKIT_OPENBLAS"},            /* likewise */
+    {"PERFKIT_BF16", pk_bf16_words}, /* device/bf16.h */
+    {"PERFKIT_CUDA_LIBS"},           /* device/cuda/library.h */
+    {"PERFKIT_MPI"},                 /* comm/transport/mpi_module.h */
+    {"PERFKIT_FAIL_ALLOC"},          /* fault injection, for tests */
+    {0},
+};
+
+const struct pk_opt_known *pk_known_options(struct pk_arena *a)
+{
+    size_t n = 0;
+    while (pk_commands[n])
+        n++;
+    struct pk_opt_section *sections = pk_new_n(a, struct pk_opt_section, n);
+    for (size_t i = 0; i < n; i++)
+        sections[i] = (struct pk_opt_section){pk_commands[i]->name, pk_opt_flat(pk_commands[i]->options, a),
+                                              pk_commands[i]->options_bytes};
+    struct pk_opt_known *known = pk_new(a, struct pk_opt_known);
+    *known = (struct pk_opt_known){sections, n, pk_global_rows, variables};
+    return known;
+}
+
+/* --- axes: `--seq-len 256,1024` is `-a seq_len=256,1024` ----------------------------------------------------------------- */
+
+/* A switch is also heard with "no-", or without it. */
+static bool is_spelling(const char *option, const char *name)
+{
+    const char *stem = strncmp(option, "no-", 3) ? option : option + 3;
+    return !strcmp(stem, strncmp(name, "no-", 3) ? name : name + 3);
+}
+
+static bool taken(const char *name, const struct pk_opt *rows)
+{
+    const struct pk_opt *const tables[] = {rows, pk_global_rows};
+    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
+        for (const struct pk_opt *o = tables[t]; o->name; o++)
+            if (is_spelling(o->name, name))
+                return true;
+    return !strcmp(name, "help");
+}
+
+static char *with_dashes(const char *name, struct pk_arena *a)
+{
+    char *s = pk_strdup(a, name);
+    for (char *c = s; *c; c++)
+        if (*c == '_')
+            *c = '-';
+    return s;
+}
+
+const struct pk_opt *pk_axis_rows(const struct pk_probe *p, const struct pk_opt *others, struct pk_arena *a)
+{
+    struct pk_opt *rows = pk_new_n(a, struct pk_opt, pk_axes_count(p->axes) + 1);
+    size_t n = 0;
+    for (const struct pk_axis *x = p->axes; x->name; x++) {
+        const char *name = with_dashes(x->name, a);
+        if (taken(name, others))
+            continue;
+        rows[n] = (struct pk_opt){name, .type = PK_OPT_TEXT, .arg = "VALUES", .cli_only = true};
+        rows[n].into = "axis";
+        rows[n].key = x->name;
+        rows[n].also = x->also;
+        rows[n].help = pk_printf(a, "%s: %s%s%s", x->help, pk_axis_takes(x, a),
+                                 x->implies ? "; implies " : "", x->implies ? x->implies : "");
+        rows[n].group = n ? NULL : pk_printf(a, "Axes of %s, the same as -a AXIS=VALUES", p->name);
+        n++;
+    }
+    return rows;
+}
+
+/* --- a command's options ---------------------------------------------------------------------------------------------------- */
+
+void pk_app_options(struct pk_app *app, const char *command, const struct pk_probe *probe)
+{
+    const struct pk_opt_section *c = pk_opt_command(app->input.known, command);
+    app->input.command = command;
+    app->options = pk_alloc(app->arena, c->bytes + 1);
+    app->tables[0] = (struct pk_opt_table){.rows = pk_global_rows, .target = app->globals};
+    app->tables[1] = (struct pk_opt_table){.rows = c->rows, .target = app->options};
+    app->tables[2] = (struct pk_opt_table){.rows = probe ? pk_axis_rows(probe, c->rows, app->arena) : NULL};
+}
