@@ -53,17 +53,6 @@ static const struct pk_opt gate_rows[] = {
 
 /* --- options ------------------------------------------------------------------------------------------------------- */
 
-struct pk_rule pk_gate_rule(const struct gate_options *o)
-{
-    struct pk_rule r = pk_verdict_rule(&o->verdict);
-    r.until_clear = o->until_clear;
-    if (o->max_pairs) {
-        r.max_pairs = (size_t)o->max_pairs;
-        r.confirm_pairs = r.max_pairs - r.screen_pairs;
-    }
-    return r;
-}
-
 /* Options that say nothing of two commands. */
 enum pk_code pk_gate_check_words(const struct gate_entry *e, struct pk_err *err)
 {
@@ -147,23 +136,6 @@ enum pk_code pk_gate_open(struct gate *g, const struct pk_probe *probe, struct p
         if (make_entry(g, &g->list.v[i], &g->entries[i], err))
             return err->code;
     return PK_OK;
-}
-
-bool pk_gate_typed(const struct gate *g)
-{
-    return g->o->verdict.thresholds.n && /* calibrate has no such option */
-           pk_opt_source_of(&g->app->tables[1], "threshold") > PK_OPT_SUITE_ENTRY;
-}
-
-struct pk_criteria pk_gate_criteria(const struct gate *g, const struct gate_entry *e)
-{
-    const bool own_effect = pk_entry_gives(e->of, "min-effect");
-    return (struct pk_criteria){.own = e->thresholds,
-                                .n_own = e->n_thresholds,
-                                .min_effect = own_effect ? e->o->verdict.min_effect : 0,
-                                .all = g->thresholds,
-                                .n_all = g->o->verdict.thresholds.n,
-                                .typed = pk_gate_typed(g)};
 }
 
 /* --- measuring ------------------------------------------------------------------------------------------------------ */

@@ -84,6 +84,7 @@ enum pk_code pk_gate_print_calibration(const struct gate_entry *e, struct pk_out
 void pk_gate_note_noise(const struct gate *g, struct pk_out *out);
 
 void pk_gate_print_plan(const struct gate *g);
+struct pk_rule pk_gate_rule(const struct gate_options *o);
 /* Whether the thresholds of all come from the command line or the environment, which are stronger than the file. */
 bool pk_gate_typed(const struct gate *g);
 /* What is asked of the entry's rows, by itself and by what is for all. */
@@ -130,7 +131,6 @@ enum pk_code pk_gate_suite_against(struct gate *g, struct pk_err *err) PK_MUST_C
 
 /* gate.c: the entries, of which there is one without a suite. */
 enum pk_code pk_gate_open(struct gate *g, const struct pk_probe *probe, struct pk_err *err) PK_MUST_CHECK;
-struct pk_rule pk_gate_rule(const struct gate_options *o);
 /* PK_E_USAGE for an option of experiments where commands are measured, and the other way round. */
 enum pk_code pk_gate_check_words(const struct gate_entry *e, struct pk_err *err) PK_MUST_CHECK;
 /* Measures and records entries whose sides are read, and answers. */

@@ -13,6 +13,19 @@
 #include <math.h>
 #include <string.h>
 
+struct pk_stop pk_run_stop_rule(const struct run_options *o)
+{
+    return (struct pk_stop){
+        .min_samples = o->min_samples,
+        .max_samples = o->max_samples,
+        .min_time_ns = o->min_time_ns,
+        .max_time_ns = o->max_time_ns,
+        .max_noise = o->max_noise,
+        .warmup = o->warmup,
+        .once = o->once,
+    };
+}
+
 /* The fastest device that works here; a GPU before the CPU. */
 static const char *choose_device(void)
 {
@@ -168,8 +181,6 @@ enum pk_code pk_run_make_plan(struct run *r, struct pk_err *err)
         rc = pk_opt_preset(table, settings[i], r->app->arena, err);
     if (!rc)
         rc = check_bounds(r, err);
-    if (!rc)
-        pk_run_bound_invocations(r);
     for (size_t i = 0; !rc && i < o->axes.n; i++) {
         const char *idle = pk_plan_idle(&r->plan, o->axes.v[i], r->app->arena);
         if (idle && !(r->said && pk_plan_idle(r->said, o->axes.v[i], r->app->arena)))

@@ -69,7 +69,13 @@ enum pk_code pk_run_check(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_run_prepare(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_run_measure(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 
-/* run_plan.c: device and preset are chosen where nothing was asked for; the cases. */
+/* Where mpirun or srun started this command on every rank: the number of ranks is that of the launcher; of invocations there is one; and
+ * what a rank but 0 does instead of the run. */
+void pk_run_take_ranks(struct run *r);
+enum pk_code pk_run_follow(struct run *r, struct pk_err *err) PK_MUST_CHECK;
+
+/* plan.c: device and preset are chosen where nothing was asked for; the cases. */
+struct pk_stop pk_run_stop_rule(const struct run_options *o);
 enum pk_code pk_run_choose_device(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_run_stored_ceilings(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 /* When the store has none for this device, or those it has want another repeat. */
@@ -82,7 +88,7 @@ void pk_run_warn_of_long_cases(const struct run *r);
 enum pk_code pk_run_duration(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 const char *pk_run_extent(const struct run *r); /* "27 cases x 3 processes, about 38 s" */
 
-/* run_dry.c: --dry-run. */
+/* dry.c: --dry-run. */
 void pk_run_print_plan(const struct run *r);
 /* "measured", or why not, or on what that hangs which is not known here. */
 const char *pk_run_outlook(const struct run *r, const struct pk_planned *p, struct pk_arena *a);
@@ -92,25 +98,17 @@ const char *pk_run_device_note(const struct run *r);
  * where they agree in all. */
 void pk_run_case_table(const struct run *r, const char *name, const struct pk_column *cols, size_t n);
 
-/* run_refused.c: a line about cases that are too large, when others are tried; PK_E_NOTHING, and why. */
+/* refused.c: a line about cases that are too large, when others are tried; PK_E_NOTHING, and why. */
 void pk_run_note_too_large(const struct run *r);
 void pk_run_note_fitting(const struct run *r); /* likewise, under what --dry-run prints */
 enum pk_code pk_run_nothing_measured(const struct run *r, struct pk_err *err) PK_MUST_CHECK;
 
-/* run_record.c: a new run, or an interrupted one again. */
+/* record.c: a new run, or an interrupted one again. */
 enum pk_code pk_run_begin(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 json_t *pk_gate_mark_json(const struct pk_gate_mark *m);
 const char *pk_run_settings(const struct run *r); /* as they are recorded: a JSON object */
 enum pk_code pk_run_find_resumable(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_run_resume(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 
-/* run_launched.c: where mpirun or srun started this command on every rank. The number of ranks is that of the launcher; of invocations there is
- * one; what a rank but 0 does instead of the run. */
-void pk_run_take_ranks(struct run *r);
-void pk_run_bound_invocations(struct run *r);
-enum pk_code pk_run_follow(struct run *r, struct pk_err *err) PK_MUST_CHECK;
-
-/* run_once.c: --once. */
+/* once.c: --once. */
 enum pk_code pk_run_once(struct run *r, struct pk_err *err) PK_MUST_CHECK;
-
-struct pk_stop pk_run_stop_rule(const struct run_options *o);
