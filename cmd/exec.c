@@ -3,7 +3,7 @@
  * Every run is a process of its own; intervals are over runs. Recorded and printed like an experiment. */
 #include "cmd/exec.h"
 
-#include "bench/command/counters.h"
+#include "bench/command/command.h"
 #include "bench/record/runinfo.h"
 #include "bench/tables/tables.h"
 #include "cmd/frame/progress.h"

@@ -1,7 +1,7 @@
 /* Import: records the slices of a spool, which perfkit writes when a store cannot be written. */
 #include "cmd/cmd.h"
 
-#include "bench/record/spool_import.h"
+#include "bench/record/spool.h"
 #include "store/store.h"
 
 static const struct pk_column columns[] = {

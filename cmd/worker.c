@@ -1,7 +1,7 @@
 /* Worker: the process that measures, started by `perfkit run`, `gate` and `exec`. */
 #include "cmd/cmd.h"
 
-#include "bench/command/spawner.h"
+#include "bench/command/command.h"
 #include "bench/worker/launch.h"
 #include "bench/worker/worker.h"
 #include "wire/wire.h"

@@ -3,7 +3,7 @@
 
 #include "base/build.h"
 #include "base/text/units.h"
-#include "bench/client/mpi_check.h"
+#include "bench/client/checks.h"
 #include "build_config.h"
 #include "device/blas.h"
 #include "machine/machine.h"

@@ -2,7 +2,7 @@
 #include "cmd/doctor/doctor.h"
 
 #include "base/clock.h"
-#include "bench/client/source_selftest.h"
+#include "bench/client/checks.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "base/text/units.h"
 #include "base/text/words.h"
 #include "bench/plan/estimate.h"
-#include "bench/plan/unused_axes.h"
+#include "bench/plan/plan.h"
 #include "device/cpu.h"
 #include "machine/bind.h"
 #include "machine/machine.h"
@@ -182,8 +182,8 @@ enum pk_code pk_run_make_plan(struct run *r, struct pk_err *err)
     if (!rc)
         rc = check_bounds(r, err);
     for (size_t i = 0; !rc && i < o->axes.n; i++) {
-        const char *idle = pk_plan_idle(&r->plan, o->axes.v[i], r->app->arena);
-        if (idle && !(r->said && pk_plan_idle(r->said, o->axes.v[i], r->app->arena)))
+        const char *idle = pk_plan_unused_axis(&r->plan, o->axes.v[i], r->app->arena);
+        if (idle && !(r->said && pk_plan_unused_axis(r->said, o->axes.v[i], r->app->arena)))
             pk_warn(r->app, "%s", idle);
     }
     return rc;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "bench/client/ceilings_store.h"
-#include "bench/plan/duration.h"
+#include "bench/plan/estimate.h"
 #include "bench/record/runinfo.h"
 #include "bench/session/session.h"
 #include "bench/worker/launch.h"

@@ -4,8 +4,8 @@
 #include "base/build.h"
 #include "base/err.h"
 #include "base/text/words.h"
-#include "bench/measure/measure.h"
 #include "opt/opt.h"
+#include "wire/slice.h"
 
 #include <string.h>
 

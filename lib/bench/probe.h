@@ -200,3 +200,7 @@ int pk_region_around(const struct pk_case *c, unsigned region);
 /* Of a probe with `shrink`: the largest value of that axis with which the case is predicted to take limit_bytes at most; one less than
  * the axis's least where it has none. */
 int64_t pk_probe_largest(const struct pk_case *c, enum pk_device_kind kind, int64_t limit_bytes);
+
+/* The metric rows of a probe: two per region (X_ns, X_host_ns), then probe->metrics. In the arena. */
+struct pk_metric_decl;
+size_t pk_probe_metrics(const struct pk_probe *p, struct pk_arena *a, struct pk_metric_decl **out);

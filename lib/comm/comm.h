@@ -151,3 +151,13 @@ enum pk_code pk_agree(struct pk_comm *comm, enum pk_code rc, struct pk_err *err)
 /* The comm is broken from now on, and what it has under way is given up. Where ranks are processes this one has to say why and end:
  * the launcher then ends the others, which wait for it. */
 void pk_comm_abort(struct pk_comm *c);
+
+/* Rank 0's bytes, everywhere. NULL: nothing happens. */
+enum pk_code pk_agree_on(struct pk_comm *comm, void *p, size_t bytes, struct pk_err *err) PK_MUST_CHECK;
+
+/* flags[0..n): set on any rank, set on all. NULL: nothing happens. */
+enum pk_code pk_agree_any(struct pk_comm *comm, bool *flags, size_t n, struct pk_err *err) PK_MUST_CHECK;
+
+/* rc of what only this rank knows of, because the others are inside an all-reduce: when it failed, the comm is broken. The process has to end,
+ * and the launcher ends the others. */
+enum pk_code pk_alone(struct pk_comm *comm, enum pk_code rc);

@@ -107,6 +107,13 @@ enum pk_code pk_axis_parse(const struct pk_axis *axis, const char *text, struct 
 enum pk_code pk_axis_assign(const struct pk_axis *axes, const char *assignment, struct pk_arena *a,
                             size_t *index, struct pk_sweep *out, struct pk_err *err) PK_MUST_CHECK;
 
+/* One "axis=sweep" into sweeps[axis]. Unknown axes, bad values and an axis that has a sweep already are usage errors. */
+enum pk_code pk_sweeps_assign(const struct pk_axis *axes, const char *assignment, struct pk_arena *a,
+                              struct pk_sweep *sweeps, struct pk_err *err) PK_MUST_CHECK;
+/* Every assignment of "axis=sweep axis=sweep", as probes write presets and check points. */
+enum pk_code pk_sweeps_assign_all(const struct pk_axis *axes, const char *text, struct pk_arena *a,
+                                  struct pk_sweep *sweeps, struct pk_err *err) PK_MUST_CHECK;
+
 /* "256,1024": the values of a sweep as a user would write them. In the arena. */
 const char *pk_sweep_text(const struct pk_axis *axis, const struct pk_sweep *s, struct pk_arena *a);
 

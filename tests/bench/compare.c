@@ -7,7 +7,7 @@
  * is printed. `write` leaves FILE for test_compare_cost.py, which counts what one more case costs. */
 #include "base/clock.h"
 #include "base/rng.h"
-#include "bench/record/summarize.h"
+#include "bench/record/record.h"
 #include "store/table.h"
 
 #include "timed.h"

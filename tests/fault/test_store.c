@@ -3,7 +3,7 @@
 #include "faulty_sqlite.h"
 
 #include "bench/record/record.h"
-#include "bench/record/spool_import.h"
+#include "bench/record/spool.h"
 #include "store/table.h"
 
 // clang-format off

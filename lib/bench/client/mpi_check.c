@@ -1,5 +1,5 @@
 /* MPI check: a worker that is two ranks, asked whether it is there. */
-#include "bench/client/mpi_check.h"
+#include "bench/client/checks.h"
 
 #include "base/clock.h"
 #include "bench/client/worker_client.h"

@@ -1,5 +1,5 @@
 /* Provider: finding a peer's file and the words that start it. */
-#include "bench/client/provider.h"
+#include "bench/client/worker_client.h"
 
 #include "base/text/words.h"
 #include "build_config.h"

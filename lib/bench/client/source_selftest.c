@@ -1,5 +1,5 @@
 /* Source self-test: a worker is asked, and what became of it. */
-#include "bench/client/source_selftest.h"
+#include "bench/client/checks.h"
 
 #include "base/clock.h"
 #include "bench/worker/answers.h"

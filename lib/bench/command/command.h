@@ -82,3 +82,24 @@ enum pk_code pk_command_run(struct pk_command *c, const struct pk_command_turn *
 const struct pk_case_info *pk_command_own(const struct pk_command *c);
 size_t pk_command_cases(const struct pk_command *c); /* its own and those it named so far */
 void pk_command_close(struct pk_command *c);
+
+/* A row per event and metric of the command's own case (region "iteration": one run of the command), after record/counters.h. Time is
+ * wall_ns. Reads the store only. */
+enum pk_code pk_command_counters(struct pk_store *s, int64_t run_id, const struct pk_counters *counters,
+                                 struct pk_err *err) PK_MUST_CHECK;
+
+/* --- spawner.c: a small process that starts commands, so that the size of the parent does not show in their peak memory: Linux
+ * hands the peak of the process image before exec on to the one after it.
+ *
+ * It reads measure requests that carry "command" (array of words), "prepare" (a shell line; optional) and "ignore_failure" on
+ * a socket and answers each with a slice on the same socket:
+ *   wall_ns             from just before exec until the exit is known
+ *   user_ns, system_ns  CPU time of the command and its waited-for children
+ *   peak_bytes          resident memory of its largest process
+ *   page_faults, context_switches   counted by the kernel, minor and major, voluntary and not
+ * and the note "exit_status" (128 + signal when a signal ended it). When the request's pass is "counter" and it carries "counters" the
+ * answer is counted.h's instead: nothing is timed where something is counted. The command inherits the spawner's stderr and
+ * PERFKIT_WIRE_FD; its stdin and stdout are /dev/null. */
+
+/* Serves until quit or end of input. */
+enum pk_code pk_spawner_serve(int fd, struct pk_err *err) PK_MUST_CHECK;

@@ -1,8 +1,6 @@
 /* Counted: plans to requests, requests to plans, readings to series. */
 #include "bench/command/counter_passes.h"
 
-#include "bench/measure/notes.h"
-
 #include <string.h>
 
 /* --- asking --------------------------------------------------------------------------------------------------------- */
@@ -154,9 +152,9 @@ static json_t *describe(const struct pk_reading *r, const char *why)
 
 struct pk_slice pk_counted(const struct pk_counting *c, int invocation, uint64_t ran_ns)
 {
-    struct pk_notes notes = {.arena = c->arena};
+    struct pk_note *note = pk_new(c->arena, struct pk_note);
     struct packing k = {0};
-    json_t *events = json_object();
+    PK_JSON_CLEANUP json_t *events = json_object(), *counters = NULL;
     const char *message = "nothing was asked to be counted";
     size_t most = 0;
     for (size_t i = 0; i < c->n; i++)
@@ -177,7 +175,8 @@ struct pk_slice pk_counted(const struct pk_counting *c, int invocation, uint64_t
                 add_series(&k, event, r);
             json_object_set_new(events, event->name, describe(r, why));
         }
-    pk_note_json(&notes, "counters", json_pack("{s:I, s:o}", "ran_ns", (json_int_t)ran_ns, "events", events));
+    counters = json_pack("{s:I, s:O}", "ran_ns", (json_int_t)ran_ns, "events", events);
+    *note = (struct pk_note){"counters", pk_json_text(c->arena, counters, PK_JSON_COMPACT)};
     return (struct pk_slice){.pass = PK_PASS_COUNTER,
                              .invocation = invocation,
                              .status = k.n ? PK_ST_OK : PK_ST_SKIPPED,
@@ -186,6 +185,6 @@ struct pk_slice pk_counted(const struct pk_counting *c, int invocation, uint64_t
                              .metrics = k.metrics,
                              .n_series = k.n,
                              .series = k.series,
-                             .n_notes = notes.n,
-                             .notes = notes.v};
+                             .n_notes = 1,
+                             .notes = note};
 }

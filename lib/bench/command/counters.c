@@ -1,5 +1,5 @@
 /* Counters: samples of counter passes, and the times beside them, as what is known of a case. */
-#include "bench/command/counters.h"
+#include "bench/command/command.h"
 
 #include "bench/command/counter_passes.h"
 #include "bench/record/counters.h"

@@ -1,5 +1,5 @@
 /* Spawner: fork, exec, wait4, answer. */
-#include "bench/command/spawner.h"
+#include "bench/command/command.h"
 
 #include "base/clock.h"
 #include "base/file.h"

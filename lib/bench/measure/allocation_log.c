@@ -1,7 +1,5 @@
-/* Ledger: one iteration's allocations, and the stretches they are told in. */
-#include "bench/measure/allocation_log.h"
-
-#include "bench/measure/notes.h"
+/* Allocation log: one iteration's allocations, and the stretches they are told in. */
+#include "bench/measure/steps.h"
 
 #include <string.h>
 
@@ -20,10 +18,10 @@ struct moment {
     int region;
 };
 
-struct pk_ledger {
+struct log {
     struct pk_device *dev;
     const struct pk_sampler *s;
-    struct pk_around around;
+    struct pk_observer observer;
     struct entry *v;
     size_t n, left_out;
     int64_t start[PK_TAGS]; /* live bytes before the first entry */
@@ -31,14 +29,6 @@ struct pk_ledger {
         found[PK_REGIONS_MAX]; /* the most that was live where a region without others in it began */
     bool written;
 };
-
-struct pk_ledger *pk_ledger_open(struct pk_device *dev, struct pk_arena *a)
-{
-    struct pk_ledger *l = pk_new(a, struct pk_ledger);
-    l->dev = dev;
-    l->v = pk_new_n(a, struct entry, ENTRIES_MOST);
-    return l;
-}
 
 static int innermost(const struct pk_marks *m)
 {
@@ -50,7 +40,7 @@ static int innermost(const struct pk_marks *m)
 
 static void enter(void *user, int64_t bytes, enum pk_tag tag, size_t current)
 {
-    struct pk_ledger *l = user;
+    struct log *l = user;
     if (l->n == ENTRIES_MOST) {
         l->left_out++;
         return;
@@ -59,7 +49,7 @@ static void enter(void *user, int64_t bytes, enum pk_tag tag, size_t current)
         (struct entry){bytes, (uint32_t)l->dev->marks.n, (int16_t)innermost(&l->dev->marks), (uint8_t)tag};
 }
 
-static struct moment beginning(const struct pk_ledger *l)
+static struct moment beginning(const struct log *l)
 {
     struct moment m = {.region = OUTSIDE};
     for (size_t t = 0; t < PK_TAGS; t++)
@@ -87,7 +77,7 @@ static bool holds_others(const struct pk_marks *m, size_t i)
 }
 
 /* A region that takes nothing has a peak too: what it found. */
-static void find_beginnings(struct pk_ledger *l)
+static void find_beginnings(struct log *l)
 {
     const struct pk_marks *m = &l->dev->marks;
     struct moment now = beginning(l);
@@ -100,7 +90,7 @@ static void find_beginnings(struct pk_ledger *l)
     }
 }
 
-static enum pk_code write_down(struct pk_ledger *l, struct pk_sampler *s, struct pk_err *err)
+static enum pk_code write_down(struct log *l, struct pk_sampler *s, struct pk_err *err)
 {
     struct pk_pool *pool = &l->dev->pool;
     for (size_t t = 0; t < PK_TAGS; t++)
@@ -117,26 +107,24 @@ static enum pk_code write_down(struct pk_ledger *l, struct pk_sampler *s, struct
 
 static enum pk_code sample(void *user, struct pk_sampler *s, pk_iterate_fn *iterate, struct pk_err *err)
 {
-    struct pk_ledger *l = user;
+    struct log *l = user;
     enum pk_code rc = l->written ? PK_OK : write_down(l, s, err);
     if (!rc && s->ctx->c->probe->reset)
         s->ctx->c->probe->reset(s->ctx);
     return rc ? rc : iterate(s, err);
 }
 
-void pk_ledger_attach(struct pk_ledger *l, struct pk_sampler *s)
+static void attach(void *user, struct pk_sampler *s)
 {
-    l->s = s;
-    l->around = (struct pk_around){sample, l};
-    s->around = &l->around;
+    ((struct log *)user)->s = s;
 }
 
-static const char *region_name(const struct pk_ledger *l, int region)
+static const char *region_name(const struct log *l, int region)
 {
     return region == OUTSIDE ? "outside" : l->s->ctx->c->probe->regions[region].name;
 }
 
-static json_t *moment_json(const struct pk_ledger *l, const struct moment *m)
+static json_t *moment_json(const struct log *l, const struct moment *m)
 {
     json_t *j = json_pack("{s:s, s:I}", "region", region_name(l, m->region), "bytes", (json_int_t)m->bytes);
     for (size_t t = 0; t < PK_TAGS; t++)
@@ -146,9 +134,9 @@ static json_t *moment_json(const struct pk_ledger *l, const struct moment *m)
 }
 
 /* The highest moment of each stretch. */
-static json_t *timeline(const struct pk_ledger *l)
+static json_t *timeline(const struct log *l)
 {
-    const size_t points = l->n < PK_LEDGER_POINTS ? l->n : PK_LEDGER_POINTS;
+    const size_t points = l->n < PK_LOG_POINTS ? l->n : PK_LOG_POINTS;
     struct moment now = beginning(l);
     json_t *list = json_array();
     for (size_t p = 0, i = 0; p < points; p++) {
@@ -162,7 +150,7 @@ static json_t *timeline(const struct pk_ledger *l)
     return list;
 }
 
-static json_t *peaks(const struct pk_ledger *l)
+static json_t *peaks(const struct log *l)
 {
     struct moment highest[PK_REGIONS_MAX + 1] = {0}; /* OUTSIDE first */
     struct moment now = beginning(l);
@@ -180,10 +168,20 @@ static json_t *peaks(const struct pk_ledger *l)
     return list;
 }
 
-void pk_ledger_pack(const struct pk_ledger *l, struct pk_notes *notes)
+static void pack(void *user, const struct pk_stopper *st, struct pk_notes *notes, struct pk_slice *out)
 {
+    const struct log *l = user;
     pk_note_json(notes, "memory",
                  json_pack("{s:b, s:I, s:I, s:o, s:o}", "whole", (int)!l->left_out, "start_bytes",
                            (json_int_t)beginning(l).bytes, "allocations", (json_int_t)l->n, "regions",
                            peaks(l), "timeline", timeline(l)));
+}
+
+const struct pk_observer *pk_allocation_log_open(struct pk_device *dev, struct pk_arena *a)
+{
+    struct log *l = pk_new(a, struct log);
+    *l = (struct log){.dev = dev,
+                      .v = pk_new_n(a, struct entry, ENTRIES_MOST), /* room for one iteration */
+                      .observer = {.sample = sample, .attach = attach, .pack = pack, .user = l}};
+    return &l->observer;
 }

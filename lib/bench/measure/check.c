@@ -1,10 +1,8 @@
-/* Check: one run per check point, compared with the reference. */
-#include "bench/measure/check.h"
+/* Check: a case at a check point, run once and compared with the reference. */
+#include "bench/measure/steps.h"
 
 #include "base/err.h"
-#include "bench/block.h"
-#include "bench/measure/agree.h"
-#include "bench/measure/live.h"
+#include "comm/comm.h"
 
 enum pk_code pk_check_case(const struct pk_case *c, const char *point, struct pk_arena *a,
                            struct pk_case *out, struct pk_err *err)
@@ -16,7 +14,7 @@ enum pk_code pk_check_case(const struct pk_case *c, const char *point, struct pk
         if (!c->at.absent[i])
             one[0][i] = (struct pk_sweep){&c->at.v[i], 1};
     struct pk_sweep named[PK_AXES_MAX] = {0};
-    enum pk_code rc = pk_block_parse(axes, point, a, named, err);
+    enum pk_code rc = pk_sweeps_assign_all(axes, point, a, named, err);
     if (rc)
         return rc;
     for (size_t i = 0; i < n_axes; i++)
@@ -33,7 +31,7 @@ enum pk_code pk_check_case(const struct pk_case *c, const char *point, struct pk
     return PK_OK;
 }
 
-static enum pk_code run_and_compare(struct pk_ctx *ctx, void *user, struct pk_err *err)
+enum pk_code pk_check_fully(struct pk_ctx *ctx, struct pk_err *err)
 {
     pk_marks_clear(&ctx->dev->marks);
     enum pk_code rc = ctx->c->probe->run(ctx, err);
@@ -42,21 +40,4 @@ static enum pk_code run_and_compare(struct pk_ctx *ctx, void *user, struct pk_er
     if (pk_alone(ctx->comm, rc))
         return rc;
     return pk_agree(ctx->comm, ctx->c->probe->check(ctx, true, err), err);
-}
-
-enum pk_code pk_check_points(const struct pk_measure *m, struct pk_err *err)
-{
-    const struct pk_case *c = m->c;
-    PK_ARENA_CLEANUP struct pk_arena a = {0};
-    for (const char *const *point = c->probe->check_points; point && *point; point++) {
-        struct pk_case at;
-        enum pk_code rc = pk_check_case(c, *point, &a, &at, err);
-        if (!rc && (!c->probe->skip || !c->probe->skip(&at, m->dev->kind)))
-            rc = pk_live_case(m, &at, run_and_compare, NULL, err);
-        if (rc) {
-            pk_within(err, "check at %s", *point);
-            return rc;
-        }
-    }
-    return PK_OK;
 }

@@ -1,38 +1,39 @@
 /* Counts: starting, stopping and reading a source around samples, and what it read as series. */
-#include "bench/measure/counts.h"
-
-#include "bench/measure/notes.h"
+#include "bench/measure/steps.h"
 
 #include <math.h>
 
-enum pk_code pk_counts_open(struct pk_counts *c, const struct pk_counter_env *env,
-                            const struct pk_source_plan *plan, struct pk_device *dev, struct pk_arena *a,
-                            struct pk_err *err)
-{
-    *c = (struct pk_counts){.plan = plan};
-    return plan->source->open(env, plan, dev, a, &c->handle, err);
-}
+struct counts {
+    const struct pk_source_plan *plan;
+    void *handle;
+    struct pk_arena *arena;
+    struct pk_observer observer;
+    struct pk_watcher watcher;
+    bool regions;
+    const struct pk_sampler *s;
+    struct pk_reading *v; /* [cap][places][plan->n]; sample 0, the first iteration, is not counted */
+};
 
-static size_t places(const struct pk_counts *c)
+static size_t places(const struct counts *c)
 {
     return (c->regions ? c->s->n_regions : 0) + 1;
 }
 
-static struct pk_reading *readings(const struct pk_counts *c, size_t sample, size_t place)
+static struct pk_reading *readings(const struct counts *c, size_t sample, size_t place)
 {
     return c->v + (sample * places(c) + place) * c->plan->n;
 }
 
-void pk_counts_close(struct pk_counts *c)
+static void close(void *user)
 {
+    struct counts *c = user;
     if (c->s)
         pk_marks_watch(&c->s->ctx->dev->marks, NULL);
     if (c->handle)
         c->plan->source->close(c->handle);
-    c->handle = NULL;
 }
 
-static enum pk_code read_places(const struct pk_counts *c, struct pk_err *err)
+static enum pk_code read_places(const struct counts *c, struct pk_err *err)
 {
     const struct pk_source *source = c->plan->source;
     enum pk_code rc = source->read(c->handle, -1, readings(c, c->s->n, places(c) - 1), err);
@@ -45,7 +46,7 @@ static enum pk_code read_places(const struct pk_counts *c, struct pk_err *err)
 /* As often as the source wants the work repeated. Counts go to row s->n. */
 static enum pk_code sample(void *user, struct pk_sampler *s, pk_iterate_fn *iterate, struct pk_err *err)
 {
-    const struct pk_counts *c = user;
+    const struct counts *c = user;
     const struct pk_source *source = c->plan->source;
     bool again = true;
     enum pk_code rc = PK_OK;
@@ -64,26 +65,25 @@ static enum pk_code sample(void *user, struct pk_sampler *s, pk_iterate_fn *iter
     return rc ? rc : read_places(c, err);
 }
 
-void pk_counts_attach(struct pk_counts *c, struct pk_sampler *s, struct pk_arena *a)
+static void attach(void *user, struct pk_sampler *s)
 {
+    struct counts *c = user;
     c->s = s;
     c->regions = (c->plan->source->caps & PK_SOURCE_REGIONS) && !s->captured;
-    c->v = pk_new_n(a, struct pk_reading, s->cap * places(c) * c->plan->n);
-    c->around = (struct pk_around){sample, c};
-    s->around = &c->around;
+    c->v = pk_new_n(c->arena, struct pk_reading, s->cap * places(c) * c->plan->n);
     c->watcher = (struct pk_watcher){c->plan->source->begin, c->plan->source->end, c->handle};
     if (c->regions)
         pk_marks_watch(&s->ctx->dev->marks, &c->watcher);
 }
 
 /* Repetitions of a place's work in one sample. */
-static int64_t reps_at(const struct pk_counts *c, size_t place)
+static int64_t reps_at(const struct counts *c, size_t place)
 {
     return c->s->reps * (place < c->s->n_regions ? c->s->mark_reps[c->s->first_column[place]] : 1);
 }
 
 /* An iteration in which a region was repeated is no unit of work. */
-static bool counted_at(const struct pk_counts *c, size_t place)
+static bool counted_at(const struct counts *c, size_t place)
 {
     if (place + 1 < places(c))
         return c->s->n_instances[place];
@@ -101,7 +101,7 @@ struct seen {
     double counted_share; /* of the time, where that was least; below 1: scaled to the whole */
 };
 
-static struct seen look(const struct pk_counts *c, size_t place, size_t event, const size_t *rows, size_t n)
+static struct seen look(const struct counts *c, size_t place, size_t event, const size_t *rows, size_t n)
 {
     struct seen seen = {.n = n, .counted_share = 1};
     for (size_t i = 0; i < n; i++) {
@@ -116,7 +116,7 @@ static struct seen look(const struct pk_counts *c, size_t place, size_t event, c
 }
 
 struct packing {
-    const struct pk_counts *c;
+    const struct counts *c;
     struct pk_arena *a;
     struct pk_slice *out;
     struct pk_metric_decl *metrics;
@@ -170,9 +170,9 @@ static json_t *describe(const struct pk_event *e, const struct seen *seen)
 }
 
 /* Arrays with room for the times' and the counts' rows. */
-static struct packing make_room(const struct pk_counts *c, const struct pk_stopper *st, struct pk_arena *a,
-                                struct pk_slice *out)
+static struct packing make_room(const struct counts *c, const struct pk_stopper *st, struct pk_slice *out)
 {
+    struct pk_arena *a = c->arena;
     const size_t more = places(c) * c->plan->n;
     size_t *rows = pk_new_n(a, size_t, c->s->n);
     int64_t *ordinals = pk_new_n(a, int64_t, c->s->n);
@@ -193,10 +193,10 @@ static struct packing make_room(const struct pk_counts *c, const struct pk_stopp
     return k;
 }
 
-void pk_counts_pack(const struct pk_counts *c, const struct pk_stopper *st, struct pk_notes *notes,
-                    struct pk_arena *a, struct pk_slice *out)
+static void pack(void *user, const struct pk_stopper *st, struct pk_notes *notes, struct pk_slice *out)
 {
-    struct packing k = make_room(c, st, a, out);
+    const struct counts *c = user;
+    struct packing k = make_room(c, st, out);
     json_t *events = json_object();
     for (size_t e = 0; e < c->plan->n; e++) {
         struct seen all = {.counted_share = 1};
@@ -215,4 +215,14 @@ void pk_counts_pack(const struct pk_counts *c, const struct pk_stopper *st, stru
     pk_note_json(notes, "counters",
                  json_pack("{s:s, s:i, s:o}", "source", c->plan->source->name, "passes", (int)c->plan->passes,
                            "events", events));
+}
+
+enum pk_code pk_counts_open(const struct pk_counter_env *env, const struct pk_source_plan *plan,
+                            struct pk_device *dev, struct pk_arena *a, const struct pk_observer **out,
+                            struct pk_err *err)
+{
+    struct counts *c = pk_new(a, struct counts);
+    *c = (struct counts){.plan = plan, .arena = a, .observer = {sample, attach, pack, close, c}};
+    *out = &c->observer;
+    return plan->source->open(env, plan, dev, a, &c->handle, err);
 }

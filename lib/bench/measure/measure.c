@@ -2,15 +2,9 @@
 #include "bench/measure/measure.h"
 
 #include "base/clock.h"
-#include "bench/measure/agree.h"
-#include "bench/measure/allocation_log.h"
-#include "bench/measure/check.h"
-#include "bench/measure/counts.h"
-#include "bench/measure/live.h"
-#include "bench/measure/notes.h"
-#include "bench/measure/reps.h"
-#include "bench/measure/series.h"
-#include "bench/measure/traced.h"
+#include "bench/measure/steps.h"
+#include "comm/comm.h"
+#include "device/range.h"
 
 enum { DISTURBANCE_EVERY_MS = 10 };
 
@@ -21,10 +15,8 @@ struct job {
     struct pk_notes notes;
     struct pk_sampler sampler;
     struct pk_stopper stopper;
-    struct pk_counts counts;   /* where m->counters */
-    struct pk_traced *traced;  /* of a trace pass */
-    struct pk_ledger *ledger;  /* of a memory pass */
-    struct pk_line_up line_up; /* where m->comm */
+    const struct pk_observer *observer; /* of a counter, trace or memory pass */
+    struct pk_line_up line_up;          /* where m->comm */
     uint64_t polled_ns;
     size_t polled_n;
 };
@@ -118,44 +110,14 @@ static enum pk_code sample_once(struct job *j)
 }
 
 /* What takes part in the samples of counter, trace and memory passes. */
-static enum pk_code open_around(struct job *j, struct pk_device *dev, struct pk_err *err)
+static enum pk_code open_observer(struct job *j, struct pk_device *dev, struct pk_err *err)
 {
     const struct pk_measure *m = j->m;
     if (m->counters)
-        return pk_counts_open(&j->counts, m->counter_env, m->counters, dev, j->a, err);
+        return pk_counts_open(m->counter_env, m->counters, dev, j->a, &j->observer, err);
     if (m->pass == PK_PASS_MEMORY)
-        j->ledger = pk_ledger_open(dev, j->a);
-    return m->pass == PK_PASS_TRACE ? pk_traced_open(m->counter_env, dev, j->a, &j->traced, err) : PK_OK;
-}
-
-static void attach_around(struct job *j)
-{
-    if (j->m->counters)
-        pk_counts_attach(&j->counts, &j->sampler, j->a);
-    if (j->traced)
-        pk_traced_attach(j->traced, &j->sampler);
-    if (j->ledger)
-        pk_ledger_attach(j->ledger, &j->sampler);
-}
-
-static void pack_around(struct job *j)
-{
-    if (!j->sampler.around)
-        return;
-    if (j->m->counters)
-        pk_counts_pack(&j->counts, &j->stopper, &j->notes, j->a, j->out);
-    if (j->traced)
-        pk_traced_pack(j->traced, &j->notes);
-    if (j->ledger)
-        pk_ledger_pack(j->ledger, &j->notes);
-}
-
-static void close_around(struct job *j)
-{
-    if (j->m->counters)
-        pk_counts_close(&j->counts);
-    if (j->traced)
-        pk_traced_close(j->traced);
+        j->observer = pk_allocation_log_open(dev, j->a);
+    return m->pass == PK_PASS_TRACE ? pk_traced_open(m->counter_env, dev, j->a, &j->observer, err) : PK_OK;
 }
 
 /* A trace is of one iteration: nothing is repeated. */
@@ -163,10 +125,12 @@ static enum pk_code calibrate_and_sample(struct job *j, struct pk_err *err)
 {
     int64_t runs = 0;
     pk_line_up(&j->line_up, &j->sampler);
-    enum pk_code rc =
-        j->traced ? PK_OK : pk_sampler_calibrate(&j->sampler, j->m->unit_overhead_ns, &runs, err);
+    enum pk_code rc = j->m->pass == PK_PASS_TRACE
+                          ? PK_OK
+                          : pk_sampler_calibrate(&j->sampler, j->m->unit_overhead_ns, &runs, err);
     if (!rc) {
-        attach_around(j);
+        if (j->observer)
+            pk_sampler_observe(&j->sampler, j->observer);
         pk_line_up(&j->line_up, &j->sampler);
         rc = sample_until_stop(j, err);
     }
@@ -237,17 +201,83 @@ static enum pk_code sample_and_check(struct pk_ctx *ctx, struct job *j, struct p
     pk_note_int(&j->notes, "reps", j->sampler.reps);
     note_timeline(j, ctx);
     pk_series_pack(&j->stopper, pool->peak > peak ? pool->peak : peak, j->a, j->out);
-    pack_around(j);
+    if (j->sampler.observer && j->observer && j->observer->pack)
+        j->observer->pack(j->observer->user, &j->stopper, &j->notes, j->out);
     return PK_OK;
 }
 
-static enum pk_code measure_live(struct pk_ctx *ctx, void *user, struct pk_err *err)
+/* For profilers: the case as one range, its regions as ranges within. */
+static uint64_t name_ranges(struct pk_ctx *ctx)
 {
-    struct job *j = user;
-    enum pk_code rc = pk_agree(ctx->comm, open_around(j, ctx->dev, err), err);
+    const struct pk_probe *p = ctx->c->probe;
+    const char **names = pk_new_n(ctx->arena, const char *, PK_REGIONS_MAX);
+    for (size_t r = 0; r < PK_REGIONS_MAX && p->regions[r].name; r++)
+        names[r] = p->regions[r].name;
+    ctx->dev->marks.names = names;
+    return pk_range_begin(pk_printf(ctx->arena, "%s %s", p->name, p->variants[ctx->c->variant].name));
+}
+
+typedef enum pk_code live_fn(struct pk_ctx *ctx, struct job *j, struct pk_err *err);
+
+/* Sets the case c up, the one to measure or a check point of it, calls body, tears it down. Teardown follows a failed setup or body too. Memory
+ * that teardown left is given back to the pool, and is an error of its own unless there was one before. */
+static enum pk_code with_case(struct job *j, const struct pk_case *c, live_fn *body, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena host = {0};
+    const struct pk_measure *m = j->m;
+    struct pk_device *dev = m->dev;
+    struct pk_ctx ctx = {.c = c,
+                         .dev = dev,
+                         .arena = &host,
+                         .comm = m->comm,
+                         .seed = m->seed,
+                         .dry = dev->kind == PK_DEVICE_NULL};
+    uint64_t before = dev->pool.serial;
+    const uint64_t range = name_ranges(&ctx);
+    enum pk_code rc = pk_agree(ctx.comm, c->probe->setup(&ctx, err), err);
+    if (!rc)
+        rc = body(&ctx, j, err);
+    c->probe->teardown(&ctx);
+    json_decref(ctx.found);
+    pk_range_end(range);
+    dev->marks.names = NULL;
+    size_t left = pk_pool_reclaim(&dev->pool, before);
+    if (left && !rc) {
+        rc = pk_fail(err, PK_E_INTERNAL, "teardown of '%s' left %zu bytes of device memory", c->probe->name,
+                     left);
+        pk_why(err, "everything that setup and run allocate must be freed by teardown");
+    }
+    return rc;
+}
+
+static enum pk_code check_live(struct pk_ctx *ctx, struct job *j, struct pk_err *err)
+{
+    return pk_check_fully(ctx, err);
+}
+
+/* The probe's check points. Those that it skips on this device are left out. Errors say which point. */
+static enum pk_code check_points(struct job *j, struct pk_err *err)
+{
+    const struct pk_case *c = j->m->c;
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    for (const char *const *point = c->probe->check_points; point && *point; point++) {
+        struct pk_case at;
+        enum pk_code rc = pk_check_case(c, *point, &a, &at, err);
+        if (!rc && (!c->probe->skip || !c->probe->skip(&at, j->m->dev->kind)))
+            rc = with_case(j, &at, check_live, err);
+        if (rc)
+            return pk_within(err, "check at %s", *point);
+    }
+    return PK_OK;
+}
+
+static enum pk_code measure_live(struct pk_ctx *ctx, struct job *j, struct pk_err *err)
+{
+    enum pk_code rc = pk_agree(ctx->comm, open_observer(j, ctx->dev, err), err);
     if (!rc)
         rc = sample_and_check(ctx, j, err);
-    close_around(j);
+    if (j->observer && j->observer->close)
+        j->observer->close(j->observer->user);
     pk_sampler_end(&j->sampler);
     return rc;
 }
@@ -267,12 +297,12 @@ static enum pk_code measure(struct job *j, struct pk_err *err)
     const char *why_unchecked = unchecked(m);
     enum pk_code rc = skipped(m->c, m->dev->kind, err);
     if (!rc && !why_unchecked)
-        rc = pk_check_points(m, err);
+        rc = check_points(j, err);
     if (rc)
         return rc;
     pk_pool_trim(&m->dev->pool); /* every case starts cold, whatever came before it */
     pk_pool_reset_peak(&m->dev->pool);
-    rc = pk_live_case(m, m->c, measure_live, j, err);
+    rc = with_case(j, m->c, measure_live, err);
     if (!rc)
         pk_note_text(&j->notes, "check", why_unchecked ? why_unchecked : "passed");
     return rc;

@@ -13,9 +13,9 @@
  *
  * A captured variant (probe.h) is captured after its first iteration on a device with graphs; the check compares what a replay left.
  *
- * In a memory pass one iteration more is written down, allocation by allocation (ledger.h).
+ * In a memory pass one iteration more is written down, allocation by allocation (steps.h).
  *
- * In a counter pass the samples are counted as well (counts.h): their times come with them and are no timings, because reading
+ * In a counter pass the samples are counted as well (steps.h): their times come with them and are no timings, because reading
  * counters costs.
  *
  * Notes (values are JSON): stop, reps, calibration_runs, found (what the check made known, probe.h), timeline (likewise), graph ("captured", when replays were measured), check ("passed", or why
@@ -29,17 +29,11 @@
  *   no-steady  no steady state was reached */
 #pragma once
 
-#include "bench/probe.h"
+#include "bench/measure/stop.h"
 #include "counter/source.h"
 #include "wire/slice.h"
 
-struct pk_stop {
-    int64_t min_samples, max_samples; /* steady; defaults 15 and 10000 */
-    int64_t min_time_ns, max_time_ns; /* of steady samples, of the loop; defaults 0.2 s and 1 s */
-    double max_noise;                 /* relative half-width; default 0.005 */
-    int64_t warmup;                   /* iterations; -1 = find */
-    bool once; /* one iteration, nothing repeated, no check: for use under nsys and ncu */
-};
+enum { PK_KERNELS_TOLD = 64 }; /* that the note of a trace pass has */
 
 /* True when something outside disturbed this process since the last call. NULL = never. */
 typedef bool pk_disturbed_fn(void *user);
@@ -47,7 +41,7 @@ typedef bool pk_disturbed_fn(void *user);
 struct pk_measure {
     const struct pk_case *c;
     struct pk_device *dev;
-    struct pk_comm *comm; /* of the ranks that measure it together (agree.h); NULL = nobody else */
+    struct pk_comm *comm; /* of the ranks that measure it together (comm/comm.h); NULL = nobody else */
     enum pk_pass pass;
     int invocation;
     bool check;
@@ -65,6 +59,3 @@ struct pk_measure {
  * Never fails as a call: what went wrong is the slice's status and message (oom, failed). The slice lives in `a`.
  * After a failed check there are no series. */
 void pk_measure_case(const struct pk_measure *m, struct pk_arena *a, struct pk_slice *out);
-
-/* The metric rows of a probe: two per region (X_ns, X_host_ns), then probe->metrics. In the arena. */
-size_t pk_probe_metrics(const struct pk_probe *p, struct pk_arena *a, struct pk_metric_decl **out);

@@ -1,5 +1,5 @@
 /* Notes: outliers, drift, autocorrelation and the class of a series. */
-#include "bench/measure/notes.h"
+#include "bench/measure/stop.h"
 
 #include "stats/stats.h"
 

@@ -1,7 +1,7 @@
 /* Reps: trial samples, each with more repetitions than the one before. */
-#include "bench/measure/reps.h"
+#include "bench/measure/sample.h"
 
-#include "bench/measure/agree.h"
+#include "comm/comm.h"
 
 #include <math.h>
 #include <string.h>

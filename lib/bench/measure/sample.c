@@ -243,7 +243,7 @@ enum pk_code pk_sample_take(struct pk_sampler *s, struct pk_err *err)
     if (!rc && s->ctx->dev->cold)
         rc = pk_device_flush(s->ctx->dev, err);
     if (!rc)
-        rc = s->around ? s->around->sample(s->around->user, s, iterate, err) : iterate(s, err);
+        rc = s->observer ? s->observer->sample(s->observer->user, s, iterate, err) : iterate(s, err);
     if (!rc)
         rc = check_marks(s->ctx, err);
     return rc ? rc : resolve(s, s->reps, err);
@@ -267,4 +267,30 @@ double pk_sample_spent_ns(const struct pk_sampler *s, size_t i)
             sum += s->times[i * s->n_columns + s->first_column[r] + k].lane_ns +
                    (i ? (uint64_t)s->reps * s->overhead_ns[r] : 0);
     return (double)sum;
+}
+
+void pk_sampler_observe(struct pk_sampler *s, const struct pk_observer *o)
+{
+    s->observer = o;
+    if (o->attach)
+        o->attach(o->user, s);
+}
+
+static enum pk_code sample_together(void *user, struct pk_sampler *s, pk_iterate_fn *iterate_once,
+                                    struct pk_err *err)
+{
+    const struct pk_line_up *l = user;
+    if (pk_comm_barrier(l->comm, err))
+        return err->code;
+    return l->inner ? l->inner->sample(l->inner->user, s, iterate_once, err) : iterate_once(s, err);
+}
+
+void pk_line_up(struct pk_line_up *l, struct pk_sampler *s)
+{
+    if (!s->ctx->comm)
+        return;
+    *l = (struct pk_line_up){.observer = {.sample = sample_together, .user = l},
+                             .inner = s->observer == &l->observer ? l->inner : s->observer,
+                             .comm = s->ctx->comm};
+    s->observer = &l->observer;
 }

@@ -3,7 +3,7 @@
  * A sample is `reps` runs of the probe's unit of work. Its row holds, per instance of every region, the sums of lane time and host
  * time over the repetitions, and per gauge the last value. Which instances exist is seen in the first iteration; an
  * iteration that marks others fails, because its numbers could not be told apart. A region may do its work several times in
- * one occurrence (repeat.h): a column's time is that of `reps` times `mark_reps` repetitions. How often is chosen in reps.h.
+ * one occurrence (repeat.h): a column's time is that of `reps` times `mark_reps` repetitions. How often is chosen in reps.c.
  *
  * The samples of a captured variant, the first iteration apart, are replays of one graph that holds all repetitions; it is captured
  * anew when their number changes. Lane times are those of the replay. The host only launches: the host time of every region is that of
@@ -14,11 +14,19 @@
 #include "device/graph.h"
 
 struct pk_sampler;
+struct pk_stopper;
+struct pk_notes;
+struct pk_slice;
 
-/* Takes part in every sample: calls iterate, as often as it wants, around which it counts or traces. */
+/* Takes part in every sample from attach on: calls iterate, as often as it wants, around which it counts or traces. */
 typedef enum pk_code pk_iterate_fn(struct pk_sampler *s, struct pk_err *err);
-struct pk_around {
+struct pk_observer {
     enum pk_code (*sample)(void *user, struct pk_sampler *s, pk_iterate_fn *iterate, struct pk_err *err);
+    void (*attach)(void *user,
+                   struct pk_sampler *s); /* optional: makes room for as many samples as s has room for */
+    /* optional: what it saw, as notes and series of a slice that has the sampler's times */
+    void (*pack)(void *user, const struct pk_stopper *st, struct pk_notes *notes, struct pk_slice *out);
+    void (*close)(void *user); /* optional; without attach too */
     void *user;
 };
 
@@ -49,7 +57,7 @@ struct pk_sampler {
     bool captured;
     struct pk_graph *graph; /* of graph_reps repetitions, whose marks are the device's marks */
     int64_t graph_reps;
-    const struct pk_around *around; /* NULL = samples are timed only */
+    const struct pk_observer *observer; /* NULL = samples are timed only */
 };
 
 /* Runs the first iteration, learns which instances exist, and makes the arrays, in ctx->arena, for up to `cap` samples (fewer
@@ -76,3 +84,26 @@ double pk_sample_region_ns(const struct pk_sampler *s, size_t i, unsigned region
 
 /* Lane time of sample i: of the outer columns and all repetitions, with the overhead that was subtracted. */
 double pk_sample_spent_ns(const struct pk_sampler *s, size_t i);
+
+/* s->observer is o from now on; attaches it. */
+void pk_sampler_observe(struct pk_sampler *s, const struct pk_observer *o);
+
+/* Ranks begin each sample together, whoever else takes part in it. Once more after somebody else was attached. Nothing happens where there
+ * is one process. */
+struct pk_line_up {
+    struct pk_observer observer;
+    const struct pk_observer *inner;
+    struct pk_comm *comm;
+};
+void pk_line_up(struct pk_line_up *l, struct pk_sampler *s);
+
+/* An occurrence of a repeatable region, and a sample's regions together, are to last at least this long. */
+#define PK_SAMPLE_MIN_NS 20000.0
+enum { PK_SAMPLE_REPS_MAX = 10000, PK_REGION_REPS_MAX = 20000 };
+
+/* Chooses ctx->reps of the regions that are repeatable, then s->reps; takes how many samples that needs and keeps none. Returns
+ * through *runs how often the probe ran. The samples of a probe with a reset hook are not repeated, nor anything
+ * on a cold device (the second repetition would find the first one's data in the caches), nor are regions in which
+ * no time passes. unit_overhead_ns: what to subtract for one repetition of a region (repeat.h). */
+enum pk_code pk_sampler_calibrate(struct pk_sampler *s, double unit_overhead_ns, int64_t *runs,
+                                  struct pk_err *err) PK_MUST_CHECK;

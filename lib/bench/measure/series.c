@@ -1,5 +1,5 @@
 /* Series: columns of the sampler, split by phase. */
-#include "bench/measure/series.h"
+#include "bench/measure/stop.h"
 
 /* The samples of one phase. */
 struct phase_rows {

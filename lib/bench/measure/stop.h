@@ -1,10 +1,20 @@
-/* Stop: when enough samples were taken, and which of them are warm-up. Inner part of measure.c; the rule is in measure.h.
+/* Stop: when enough samples were taken, which of them are warm-up, and what a slice says of them. Inner part of measure.c; the rule and the
+ * notes are in measure.h.
  *
  * Looking costs a sort, so it is done when the number of samples grew by a quarter, or after 20 ms. */
 #pragma once
 
-#include "bench/measure/measure.h"
 #include "bench/measure/sample.h"
+#include "wire/slice.h"
+#include "json/json.h"
+
+struct pk_stop {
+    int64_t min_samples, max_samples; /* steady; defaults 15 and 10000 */
+    int64_t min_time_ns, max_time_ns; /* of steady samples, of the loop; defaults 0.2 s and 1 s */
+    double max_noise;                 /* relative half-width; default 0.005 */
+    int64_t warmup;                   /* iterations; -1 = find */
+    bool once; /* one iteration, nothing repeated, no check: for use under nsys and ncu */
+};
 
 struct pk_stopper {
     const struct pk_stop *rule;
@@ -33,3 +43,24 @@ enum pk_phase pk_stop_phase(const struct pk_stopper *st, size_t i);
 /* Times of the steady samples, of one repetition, in time order: of one region, or of all when region is negative. Returns how
  * many; v has room for s->n. */
 size_t pk_stop_steady(const struct pk_stopper *st, int region, double *v);
+
+/* notes.c */
+struct pk_notes {
+    struct pk_arena *arena;
+    struct pk_note *v;
+    size_t n, cap;
+};
+
+void pk_note_json(struct pk_notes *notes, const char *key, json_t *stolen);
+void pk_note_text(struct pk_notes *notes, const char *key, const char *text);
+void pk_note_int(struct pk_notes *notes, const char *key, int64_t value);
+
+/* Adds the notes about repeatable regions, where the case has any. */
+void pk_notes_of_repeats(struct pk_notes *notes, const struct pk_stopper *st);
+
+/* Adds the notes about the steady samples' times, in time order. */
+void pk_notes_of_samples(struct pk_notes *notes, const struct pk_stopper *st);
+
+/* series.c: fills out->metrics and out->series, in `a`: per region instance and phase its _ns and _host_ns, per gauge and phase its bytes, and
+ * peak_bytes once. */
+void pk_series_pack(const struct pk_stopper *st, size_t peak_bytes, struct pk_arena *a, struct pk_slice *out);

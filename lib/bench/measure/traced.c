@@ -1,7 +1,8 @@
 /* Traced: iterations traced, and the typical one told. */
-#include "bench/measure/traced.h"
-
-#include "bench/measure/notes.h"
+#include "bench/measure/measure.h"
+#include "bench/measure/steps.h"
+#include "counter/breakdown.h"
+#include "counter/tracing.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,23 +21,14 @@ struct told {
     uint64_t total_ns; /* busy and idle */
 };
 
-struct pk_traced {
+struct traced {
     struct pk_tracing *tracing;
     struct pk_arena *a;
     const struct pk_sampler *s;
-    struct pk_around around;
+    struct pk_observer observer;
     struct told *v;
     size_t n, cap;
 };
-
-enum pk_code pk_traced_open(const struct pk_counter_env *env, struct pk_device *dev, struct pk_arena *a,
-                            struct pk_traced **out, struct pk_err *err)
-{
-    struct pk_traced *t = pk_new(a, struct pk_traced);
-    t->a = a;
-    *out = t;
-    return pk_tracing_open(env, dev, PK_TRACE_DEFAULT, a, &t->tracing, err);
-}
 
 static int by_kind(const void *a, const void *b)
 {
@@ -72,7 +64,7 @@ static void sum_names(const struct pk_trace *trace, struct pk_arena *a, struct t
 
 static enum pk_code sample(void *user, struct pk_sampler *s, pk_iterate_fn *iterate, struct pk_err *err)
 {
-    struct pk_traced *t = user;
+    struct traced *t = user;
     const struct pk_trace *trace = NULL;
     struct pk_err stopped = {0};
     if (pk_tracing_start(t->tracing, err))
@@ -95,21 +87,19 @@ static enum pk_code sample(void *user, struct pk_sampler *s, pk_iterate_fn *iter
     return PK_OK;
 }
 
-void pk_traced_attach(struct pk_traced *t, struct pk_sampler *s)
+static void attach(void *user, struct pk_sampler *s)
 {
-    t->s = s;
-    t->around = (struct pk_around){sample, t};
-    s->around = &t->around;
+    ((struct traced *)user)->s = s;
 }
 
-static const char *region_name(const struct pk_traced *t, int region)
+static const char *region_name(const struct traced *t, int region)
 {
     return region == PK_WHOLE       ? "iteration"
            : region == PK_NO_REGION ? "outside"
                                     : t->s->ctx->c->probe->regions[region].name;
 }
 
-static json_t *regions_json(const struct pk_traced *t, const struct pk_breakdown *b)
+static json_t *regions_json(const struct traced *t, const struct pk_breakdown *b)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < b->n_regions; i++) {
@@ -123,7 +113,7 @@ static json_t *regions_json(const struct pk_traced *t, const struct pk_breakdown
     return list;
 }
 
-static json_t *families_json(const struct pk_traced *t, const struct pk_breakdown *b)
+static json_t *families_json(const struct traced *t, const struct pk_breakdown *b)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < b->n_families; i++) {
@@ -136,7 +126,7 @@ static json_t *families_json(const struct pk_traced *t, const struct pk_breakdow
     return list;
 }
 
-static json_t *kernels_json(const struct pk_traced *t, const struct told *told)
+static json_t *kernels_json(const struct traced *t, const struct told *told)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < told->n_named && i < PK_KERNELS_TOLD; i++) {
@@ -155,8 +145,9 @@ static int by_total(const void *a, const void *b)
     return (x->total_ns > y->total_ns) - (x->total_ns < y->total_ns);
 }
 
-void pk_traced_pack(const struct pk_traced *t, struct pk_notes *notes)
+static void pack(void *user, const struct pk_stopper *st, struct pk_notes *notes, struct pk_slice *out)
 {
+    const struct traced *t = user;
     if (!t->n)
         return;
     qsort(t->v, t->n, sizeof *t->v, by_total);
@@ -168,9 +159,18 @@ void pk_traced_pack(const struct pk_traced *t, struct pk_notes *notes)
                            kernels_json(t, typical)));
 }
 
-void pk_traced_close(struct pk_traced *t)
+static void close(void *user)
 {
+    struct traced *t = user;
     if (t->tracing)
         pk_tracing_close(t->tracing);
-    t->tracing = NULL;
+}
+
+enum pk_code pk_traced_open(const struct pk_counter_env *env, struct pk_device *dev, struct pk_arena *a,
+                            const struct pk_observer **out, struct pk_err *err)
+{
+    struct traced *t = pk_new(a, struct traced);
+    *t = (struct traced){.a = a, .observer = {sample, attach, pack, close, t}};
+    *out = &t->observer;
+    return pk_tracing_open(env, dev, PK_TRACE_DEFAULT, a, &t->tracing, err);
 }

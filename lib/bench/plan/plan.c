@@ -6,7 +6,6 @@
 #include "base/text/buf.h"
 #include "base/text/units.h"
 #include "base/text/words.h"
-#include "bench/block.h"
 #include "bench/worker/launch.h"
 #include "machine/bind.h"
 #include "machine/machine.h"
@@ -104,7 +103,7 @@ static enum pk_code add_implied(struct planner *p, struct pk_plan *out)
         const char *text = p->overrides[i].n ? axes[i].implies : NULL;
         if (!text || p->overrides[pk_axis_index(axes, pk_strndup(p->arena, text, strcspn(text, "=")))].n)
             continue;
-        if (pk_block_assign(axes, text, p->arena, p->overrides, p->err))
+        if (pk_sweeps_assign(axes, text, p->arena, p->overrides, p->err))
             return p->err->code;
         pk_texts_add(&out->implied, text, p->arena);
     }
@@ -120,7 +119,7 @@ static unsigned threads_of(const struct planner *p)
 static enum pk_code parse_overrides(struct planner *p, struct pk_plan *out)
 {
     for (size_t i = 0; i < p->r->n_axes; i++)
-        if (pk_block_assign(p->probe->axes, p->r->axes[i], p->arena, p->overrides, p->err))
+        if (pk_sweeps_assign(p->probe->axes, p->r->axes[i], p->arena, p->overrides, p->err))
             return p->err->code;
     return add_implied(p, out);
 }
@@ -134,7 +133,7 @@ static enum pk_code expand(struct planner *p, const struct pk_preset *preset, st
         n_blocks++;
     struct pk_sweep(*sweeps)[PK_AXES_MAX] = pk_alloc_n(p->arena, n_blocks, sizeof *sweeps);
     for (size_t b = 0; b < n_blocks; b++) {
-        enum pk_code rc = pk_block_parse(axes, preset->blocks[b], p->arena, sweeps[b], p->err);
+        enum pk_code rc = pk_sweeps_assign_all(axes, preset->blocks[b], p->arena, sweeps[b], p->err);
         if (rc)
             return rc;
         for (size_t i = 0; i < n_axes; i++)

@@ -72,3 +72,6 @@ const char *pk_plan_common_text(const struct pk_plan *plan, struct pk_arena *a);
 
 /* A random order of n cases for one invocation; equal for equal (seed, invocation). In the arena. */
 const size_t *pk_plan_order(size_t n, uint64_t seed, int invocation, struct pk_arena *a);
+
+/* A sentence about "axis=sweep" when the axis applies to no case of the plan, saying where it would; NULL when it is in use. */
+const char *pk_plan_unused_axis(const struct pk_plan *plan, const char *assignment, struct pk_arena *a);

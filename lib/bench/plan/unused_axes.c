@@ -1,5 +1,5 @@
-/* Idle: axes that were asked for and that no case of the plan has. */
-#include "bench/plan/unused_axes.h"
+/* Unused axes: axes that were asked for and that no case of the plan has. */
+#include "bench/plan/plan.h"
 
 #include "base/err.h"
 
@@ -56,7 +56,7 @@ static const char *what_brings(const struct pk_point *at, size_t axis, struct pk
     return NULL;
 }
 
-const char *pk_plan_idle(const struct pk_plan *plan, const char *assignment, struct pk_arena *a)
+const char *pk_plan_unused_axis(const struct pk_plan *plan, const char *assignment, struct pk_arena *a)
 {
     const struct pk_axis *axes = plan->probe->axes;
     const char *name = pk_strndup(a, assignment, strcspn(assignment, "="));

@@ -1,5 +1,5 @@
 /* Counter inputs: three queries, and their rows sorted into places, plans and events. */
-#include "bench/record/counter_inputs.h"
+#include "bench/record/counters.h"
 
 #include "bench/plan/declared_work.h"
 

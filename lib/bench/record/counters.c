@@ -1,8 +1,6 @@
 /* Counters: rows of events, metrics, perturbation and roofline from what is known of a case. */
 #include "bench/record/counters.h"
 
-#include "bench/record/roofline.h"
-
 #include <math.h>
 #include <string.h>
 

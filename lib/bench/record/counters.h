@@ -3,10 +3,12 @@
 #pragma once
 
 #include "bench/plan/plan.h"
-#include "bench/record/counter_inputs.h"
 #include "counter/select.h"
 #include "ops/ceilings.h"
 #include "store/store.h"
+#include "store/table.h"
+
+struct pk_counter_inputs;
 
 /* Counter pass k of a case is its slice of pass "counter" and invocation k + 1: that of counters->plans[k]. Events get their median over
  * the steady samples, of one iteration; metrics are derived from those medians, the timing passes' medians, declared work and the
@@ -25,3 +27,81 @@ enum pk_code pk_record_counters(struct pk_store *s, int64_t run_id, const struct
 enum pk_code pk_record_known(struct pk_store *s, int64_t case_id, const struct pk_counters *counters,
                              const struct pk_counter_inputs *known, struct pk_arena *a,
                              struct pk_err *err) PK_MUST_CHECK;
+
+/* --- counter_inputs.c: what the store knows of a run's cases once their passes are over: times, declared work, counts ---- */
+
+/* Of one region of one case, or of its iteration; medians, of one iteration. NaN = not known. */
+struct pk_counter_place {
+    double
+        time_ns; /* of the timing passes; of the iteration, as all but counts, the sum of its outermost regions */
+    double fastest_ns, slowest_ns; /* of the processes that were timed */
+    int64_t processes;             /* how many those were */
+    double flops, bytes, tensor_flops;
+    double *pass_ns; /* [plan]: of its counter pass */
+    double **count;  /* [plan][event] */
+};
+
+/* How an event was counted, over all places of a case. */
+struct pk_event_quality {
+    double scaled_from; /* 1, or the least share of the time that was counted */
+    const char *why;    /* some were not counted, and why; NULL = nobody said */
+};
+
+struct pk_counter_inputs {
+    struct pk_counter_place *at;       /* [n_places] */
+    struct pk_event_quality **quality; /* [plan][event] */
+};
+
+struct pk_counter_inputs_run {
+    const struct pk_plan *plan;
+    const struct pk_counters *counters;
+    struct pk_arena *arena;
+    size_t n_places; /* the probe's regions, then the iteration */
+    struct pk_rows samples, times, quality;
+};
+
+enum pk_code pk_counter_inputs_read(struct pk_counter_inputs_run *k, struct pk_store *s, int64_t run_id,
+                                    const struct pk_plan *plan, const struct pk_counters *counters,
+                                    struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
+
+/* Nothing but the room for it. In the arena. */
+struct pk_counter_inputs pk_counter_inputs_nothing(const struct pk_counters *counters, size_t n_places,
+                                                   struct pk_arena *a);
+
+/* Case i of the plan, which is case_id in the store. In the arena. */
+struct pk_counter_inputs pk_counter_inputs_case(const struct pk_counter_inputs_run *k, size_t i,
+                                                int64_t case_id);
+/* "forward", "iteration" */
+const char *pk_counter_inputs_name(const struct pk_counter_inputs_run *k, size_t place);
+
+/* --- roofline.c ---
+ *
+ * where a piece of work stands under the roofs of its device: what its arithmetic intensity lets it attain, which of the two
+ * roofs that is, and how much of it was reached. As rows of v_counter, group "roofline".
+ *
+ *     attainable = min(peak_flops_per_s, peak_bytes_per_s * flops / bytes)
+ *     share      = max(flops / peak_flops_per_s, bytes / peak_bytes_per_s) / time
+ *
+ * which is rate / attainable wherever there are FLOPs, and holds without them too. The peaks are the device's own measured ceilings. */
+
+/* FLOPs or bytes of one iteration, and who says so. */
+struct pk_roofline_amount {
+    double value;       /* NaN = nobody knows */
+    const char *source; /* "declared", or the source that counted it: "cpu-events" */
+    const char *native; /* the events that were added up: "dram_read_bytes + dram_write_bytes" */
+    bool approximate;
+    size_t plan; /* counted: in which pass */
+};
+
+struct pk_roofline_work {
+    double time_ns; /* of the timing passes */
+    struct pk_roofline_amount flops, bytes;
+    double
+        tensor_flops; /* declared, of tensor cores, whatever their type: where there are some the roof is not known */
+};
+
+enum { PK_ROOFLINE_ROWS = 7 };
+/* "flops", "bytes", "intensity", "flops_per_s", "attainable_flops_per_s", "share_of_roof", "memory_bound" (1, or 0: by computing) of a
+ * region of a case. What is not known is NaN, with its reason. Returns how many rows: 0 when there is no time or no work. */
+size_t pk_roofline_rows(const struct pk_roofline_work *w, const struct pk_ceilings *top, int64_t case_id,
+                        const char *region, struct pk_counter_row out[PK_ROOFLINE_ROWS]);

@@ -4,7 +4,6 @@
 
 #include "base/text/words.h"
 #include "bench/record/spool.h"
-#include "bench/record/summarize.h"
 
 #include <math.h>
 #include <string.h>

@@ -42,3 +42,12 @@ const char *pk_recorder_spool(const struct pk_recorder *r); /* NULL = everything
 /* When nothing more comes. PK_OK when everything is in the store; else the code of the first refusal, naming the spool, why, and how
  * to bring it back. */
 enum pk_code pk_recorder_finish(struct pk_recorder *r, struct pk_err *err) PK_MUST_CHECK;
+
+/* --- summaries, of a slice and of a case over its invocations (summarize.c) --- */
+
+/* Of every metric of a timing slice that ended ok and has finite steady samples: rows[0..n), in the order of
+ * its metrics. rows holds n_metrics. */
+size_t pk_summarize_slice(const struct pk_slice *s, struct pk_summary_row *rows);
+
+/* Over the invocations of one metric of one case. n >= 1; scratch holds n. */
+struct pk_summary_row pk_summarize_case(const struct pk_summary_row *invocations, size_t n, double *scratch);

@@ -1,5 +1,5 @@
 /* Roofline: the lower of two roofs, and how near the work came to it. */
-#include "bench/record/roofline.h"
+#include "bench/record/counters.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Spool: slices kept beside a store that could not be written, as lines of the wire protocol in a file; spool_import.h reads them.
+/* Spool: slices kept beside a store that could not be written, as lines of the wire protocol in a file.
  *
  * Before the lines of a slice (metric, samples, note, status: docs/protocol.md) stands one line of the type
  * "spool" that says where it belongs:
@@ -23,3 +23,11 @@ struct pk_spool_place {
  * neither can be written. */
 enum pk_code pk_spool_append(const struct pk_spool_place *place, const struct pk_slice *s, struct pk_arena *a,
                              const char **path, struct pk_err *err) PK_MUST_CHECK;
+
+/* spool_import.c: records every slice of a spool in the store its run is in. Slices that are there already are counted, not
+ * doubled. A last slice that was cut short is ignored. */
+struct pk_spool_result {
+    size_t added, known;
+};
+enum pk_code pk_spool_import(struct pk_store *s, const char *path, struct pk_spool_result *out,
+                             struct pk_err *err) PK_MUST_CHECK;

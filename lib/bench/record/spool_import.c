@@ -1,5 +1,5 @@
 /* Spool import: from the lines of a spool to rows of the store that its run is in. */
-#include "bench/record/spool_import.h"
+#include "bench/record/spool.h"
 
 #include "base/file.h"
 #include "bench/record/record.h"

@@ -1,5 +1,5 @@
 /* Summarize: from samples to the figures of an invocation, and from those to a case's. */
-#include "bench/record/summarize.h"
+#include "bench/record/record.h"
 
 #include "base/err.h"
 

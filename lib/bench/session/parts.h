@@ -1,7 +1,6 @@
 /* Session, its parts: what session*.c share. Private to them. */
 #pragma once
 
-#include "bench/client/worker_client.h"
 #include "bench/session/session.h"
 
 /* What is known of a case so far. */
@@ -43,37 +42,48 @@ static inline bool pk_session_stopped(const struct session *s)
     return s->stop_flag && *s->stop_flag;
 }
 
-/* session.c: the request of a timing pass of case i; asks its worker, records what it answers. */
-struct pk_request pk_session_request(struct session *s, size_t i);
+/* Case i waits for more timing passes. */
+static inline bool pk_session_open_case(const struct session *s, size_t i)
+{
+    return !s->cases[i].final && s->cases[i].invocations < s->opt->invocations;
+}
+
+/* slices.c: the request of a timing pass of case i; asks its worker, records what it answers. */
+struct pk_request pk_session_request(const struct session *s, size_t i);
 enum pk_code pk_session_ask(struct session *s, size_t i, struct pk_request r,
                             struct pk_err *err) PK_MUST_CHECK;
 /* What is left of the budget has room for case i. */
 bool pk_session_fits(const struct session *s, size_t i);
+/* A slice that no worker measured; of a case that is too large with the note that a worker's has (measure.c). */
+enum pk_code pk_session_record_unmeasured(struct session *s, size_t i, enum pk_pass pass, int invocation,
+                                          enum pk_status status, const char *message,
+                                          struct pk_err *err) PK_MUST_CHECK;
 /* It has none: a timed case keeps the invocations it has, a case or pass without any is recorded as skipped. --resume goes on with it. */
 enum pk_code pk_session_leave_out(struct session *s, size_t i, enum pk_pass pass, int invocation,
                                   struct pk_err *err) PK_MUST_CHECK;
 
-/* session_ranks.c: a link for every number of ranks that the plan has, after those of the providers. */
+/* A case that cannot be counted stays as it was timed. */
+enum pk_code pk_session_uncounted(struct session *s, enum pk_pass pass, const char *why);
+
+/* workers.c: a link for every number of ranks that the plan has, after those of the providers. */
 void pk_session_open_links(struct session *s, const struct pk_provider *providers, size_t n);
 struct pk_worker_client *pk_session_link(struct session *s, size_t i); /* who measures case i */
 /* Every worker ends, for fresh ones; but not ranks that a launcher has started, which it does not start again, unless `all`. */
 void pk_session_quit_workers(struct session *s, bool all);
 
-/* session_facts.c: what workers say of themselves. */
+/* workers.c: what workers say of themselves. */
 enum pk_code pk_session_record_facts(struct session *s, const struct pk_worker_client *l,
                                      struct pk_err *err) PK_MUST_CHECK;
 /* A run that goes on keeps what it chose. */
 enum pk_code pk_session_load_choices(struct session *s, struct pk_err *err) PK_MUST_CHECK;
 void pk_session_warn_once(struct session *s, const char *text);
 
-/* session_peers.c: around a case that a peer measures, perfkit's own worker reads the state of the machine, as it does around its own
+/* workers.c: around a case that a peer measures, perfkit's own worker reads the state of the machine, as it does around its own
  * cases. Nothing happens for other cases; what cannot be read is left out. */
 void pk_session_before_peer(struct session *s, size_t i);
 /* Adds the notes to a slice that ended ok; they live until our own worker is asked again. */
 void pk_session_after_peer(struct session *s, size_t i, struct pk_slice *slice);
 
-/* session_extra.c: counter, trace and memory passes, when every timing pass is over. How many case i waits for, once it was timed: */
+/* passes.c: counter, trace and memory passes, when every timing pass is over. How many case i waits for, once it was timed: */
 size_t pk_session_extra_passes_of(const struct session *s, size_t i);
 enum pk_code pk_session_extra_passes(struct session *s, struct pk_err *err) PK_MUST_CHECK;
-/* A case that cannot be counted stays as it was timed. */
-enum pk_code pk_session_uncounted(struct session *s, enum pk_pass pass, const char *why);

@@ -2,17 +2,6 @@
  * allocations. */
 #include "bench/session/parts.h"
 
-enum pk_code pk_session_uncounted(struct session *s, enum pk_pass pass, const char *why)
-{
-    s->uncounted |= pass == PK_PASS_COUNTER;
-    pk_session_warn_once(s, pk_printf(&s->arena, "not %s: %s",
-                                      pass == PK_PASS_TRACE    ? "traced"
-                                      : pass == PK_PASS_MEMORY ? "written down"
-                                                               : "counted",
-                                      why));
-    return PK_OK;
-}
-
 /* Few samples: counts vary less than times, and nothing is concluded from the times. */
 static struct pk_stop counting_rule(const struct session *s)
 {

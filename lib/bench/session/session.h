@@ -13,7 +13,7 @@
  * case as it is; one that a budget has no room for is recorded as skipped, a warning says so, and a resumed run makes it. */
 #pragma once
 
-#include "bench/client/provider.h"
+#include "bench/client/worker_client.h"
 #include "bench/plan/plan.h"
 #include "bench/record/record.h"
 #include "counter/select.h"

@@ -1,5 +1,5 @@
 /* Counted: a table whose columns are what was counted. */
-#include "bench/tables/counter_table.h"
+#include "bench/tables/tables.h"
 
 #include "base/text/buf.h"
 #include "store/table.h"
@@ -189,7 +189,7 @@ static enum pk_code print_rows(struct table *t, struct pk_out *out, struct pk_er
     return PK_OK;
 }
 
-enum pk_code pk_counted_table(struct pk_store *s, int64_t run_id, const char *experiment, struct pk_out *out,
+enum pk_code pk_counter_table(struct pk_store *s, int64_t run_id, const char *experiment, struct pk_out *out,
                               struct pk_err *err)
 {
     struct table t = {

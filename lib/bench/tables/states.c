@@ -1,5 +1,5 @@
 /* States: a run's states added up, and their table. */
-#include "bench/tables/states.h"
+#include "bench/tables/tables.h"
 
 #include "store/table.h"
 

@@ -2,8 +2,6 @@
 #include "bench/tables/tables.h"
 
 #include "bench/probe.h"
-#include "bench/tables/counter_table.h"
-#include "bench/tables/states.h"
 #include "store/table.h"
 
 #include <string.h>
@@ -130,7 +128,7 @@ static enum pk_code print_experiment(struct pk_store *s, const char *experiment,
               out, err) ||
         print_notes(s, startups, experiment, run_id, out, err) ||
         print_notes(s, doubts, experiment, run_id, out, err) ||
-        (!usual_counters(s, run_id, experiment) && pk_counted_table(s, run_id, experiment, out, err)))
+        (!usual_counters(s, run_id, experiment) && pk_counter_table(s, run_id, experiment, out, err)))
         return err->code;
     return print(s, pk_store_tables(), beside, experiment, run_id, out, err);
 }
@@ -163,4 +161,22 @@ enum pk_code pk_run_tables(struct pk_store *s, int64_t run_id, struct pk_out *ou
     const enum pk_code printed = print_all(s, run_id, out, err);
     const enum pk_code widened = pk_store_widen(s, printed ? &second : err);
     return printed ? printed : widened;
+}
+
+static const char messages[] =
+    "SELECT message, count(*) FROM v_case WHERE run_id = :run AND status = 'failed'"
+    " GROUP BY message ORDER BY count(*) DESC, min(ordinal)";
+
+const char *pk_failed_text(struct pk_store *s, int64_t run_id, struct pk_arena *a)
+{
+    enum { MESSAGE, CASES };
+    const struct pk_param run = pk_param_int(":run", run_id);
+    struct pk_rows rows;
+    struct pk_err ignored;
+    if (pk_store_query(s, messages, &run, 1, a, &rows, &ignored) || !rows.n || !*rows.cells[MESSAGE].s)
+        return "the tables' notes say of each what it was";
+    if (rows.n == 1)
+        return rows.cells[MESSAGE].s;
+    return pk_printf(a, "%lld of them: %s; the tables' notes say of each what it was",
+                     (long long)rows.cells[CASES].i, rows.cells[MESSAGE].s);
 }

@@ -1,5 +1,5 @@
 /* GPU environment: asking NVML, and what becomes of the answers. */
-#include "bench/worker/gpu_environment.h"
+#include "bench/worker/environment.h"
 
 #include "json/json.h"
 

@@ -1,14 +1,13 @@
 /* Worker: answers measure requests, one case at a time, until it is told to stop. */
 #include "bench/worker/worker.h"
 
-#include "bench/measure/agree.h"
 #include "bench/repeat.h"
 #include "bench/worker/answers.h"
 #include "bench/worker/environment.h"
-#include "bench/worker/gpu_environment.h"
 #include "bench/worker/rank_group.h"
 #include "bench/worker/request.h"
 #include "build_config.h"
+#include "comm/comm.h"
 #include "counter/source.h"
 #include "counter/tracing.h"
 #include "device/choices.h"

@@ -1,7 +1,7 @@
 /* Gate samples: slices into rows of figures, and rows into what is compared. */
 #include "judge/gate/gate_samples.h"
 
-#include "bench/record/summarize.h"
+#include "bench/record/record.h"
 #include "judge/pair/parts.h"
 #include "stats/parts.h"
 #include "wire/doubt.h"

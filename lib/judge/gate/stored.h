@@ -1,7 +1,7 @@
 /* Stored: two sides named by references, read from the store, paired and judged. What compare and gate --against share. */
 #pragma once
 
-#include "bench/tables/states.h"
+#include "bench/tables/tables.h"
 #include "judge/criteria/criteria.h"
 #include "judge/report/report.h"
 

@@ -2,7 +2,6 @@
 #include "probe_invalid.h"
 
 #include "base/text/words.h"
-#include "bench/block.h"
 #include "bench/measure/measure.h"
 
 #include <string.h>
@@ -200,7 +199,7 @@ static const char *bad_blocks(const struct pk_probe *p, const char *const *texts
     for (; texts && *texts; texts++) {
         struct pk_sweep sweeps[PK_AXES_MAX] = {0};
         struct pk_err err;
-        if (pk_block_parse(p->axes, *texts, a, sweeps, &err))
+        if (pk_sweeps_assign_all(p->axes, *texts, a, sweeps, &err))
             return pk_printf(a, "'%s': %s", *texts, err.what);
     }
     return NULL;

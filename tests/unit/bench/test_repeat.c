@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "bench/measure/measure.h"
-#include "bench/measure/reps.h"
+#include "bench/measure/sample.h"
 
 // clang-format off
 #include <setjmp.h>

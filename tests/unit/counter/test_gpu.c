@@ -1,6 +1,6 @@
 /* GPU sources through made-up CUPTI and NVML: counts by region, every refusal in words, traces, states. */
 #include "../device/fake_cuda.h"
-#include "bench/worker/gpu_environment.h"
+#include "bench/worker/environment.h"
 #include "counter/breakdown.h"
 #include "counter/cuda/gpu_state.h"
 #include "counter/cuda/kernel_names.h"

@@ -1,5 +1,5 @@
 /* Providers: a peer is found by its name or its path, and started by the Python that was chosen. */
-#include "bench/client/provider.h"
+#include "bench/client/worker_client.h"
 
 #include "base/err.h"
 

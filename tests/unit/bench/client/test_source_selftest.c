@@ -1,5 +1,5 @@
 /* Sources are tried by a worker, and one that crashes, hangs or lies costs a sentence. */
-#include "bench/client/source_selftest.h"
+#include "bench/client/checks.h"
 
 #include "base/clock.h"
 #include "bench/worker/answers.h"

@@ -1,5 +1,5 @@
 /* Spawner: a request is answered by what the command took, or by why it could not be measured. */
-#include "bench/command/spawner.h"
+#include "bench/command/command.h"
 
 #include "wire/wire.h"
 

@@ -2,7 +2,7 @@
 #include "bench/measure/measure.h"
 
 #include "base/clock.h"
-#include "bench/measure/check.h"
+#include "bench/measure/steps.h"
 
 // clang-format off
 #include <setjmp.h>

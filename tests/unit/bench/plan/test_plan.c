@@ -1,6 +1,6 @@
 /* Plans of selftest: presets, overrides, names, filters, estimates and orders. */
 #include "bench/plan/estimate.h"
-#include "bench/plan/unused_axes.h"
+#include "bench/plan/plan.h"
 
 // clang-format off
 #include <setjmp.h>
@@ -358,15 +358,15 @@ static void axes_of_no_case_are_told(void **state)
 {
     struct pk_plan_request r = request();
     make(&r);
-    assert_null(pk_plan_idle(&plan, "memory=8KiB", &arena));
+    assert_null(pk_plan_unused_axis(&plan, "memory=8KiB", &arena));
     assert_string_equal(
-        pk_plan_idle(&plan, "copies=2,4", &arena),
+        pk_plan_unused_axis(&plan, "copies=2,4", &arena),
         "-a copies=2,4 changes nothing: copies applies to none of these cases, but would with busy_ns=0");
     const char *const axes[] = {"busy_ns=0,5", "copies=2"};
     r.axes = axes;
     r.n_axes = 2;
     make(&r);
-    assert_null(pk_plan_idle(&plan, axes[1], &arena));
+    assert_null(pk_plan_unused_axis(&plan, axes[1], &arena));
 }
 
 static const char *skip_short(const struct pk_case *c, enum pk_device_kind kind)

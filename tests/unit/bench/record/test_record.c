@@ -2,8 +2,7 @@
 #include "tests/unit/store/fixture.h"
 
 #include "bench/record/record.h"
-#include "bench/record/spool_import.h"
-#include "bench/record/summarize.h"
+#include "bench/record/spool.h"
 
 #include <math.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* Which roof is the lower one, how near the work came to it, and what is said where that is not known. */
-#include "bench/record/roofline.h"
+#include "bench/record/counters.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,0 +1,182 @@
+/* Session, its workers: who measures a case, what workers say of how they measure, and the state of the machine around what peers measure. */
+#include "bench/session/parts.h"
+
+#include "base/clock.h"
+#include "base/text/words.h"
+#include "bench/worker/answers.h"
+#include "bench/worker/launch.h"
+#include "device/choices.h"
+
+#include <string.h>
+
+#define PATIENCE_NS (60 * PK_NS_PER_S) /* the first time it may have to open a GPU */
+
+/* The native program as that many ranks: one more to those that a launcher has started, or their start. */
+static const struct pk_provider *provider_of(const struct pk_provider *native, unsigned ranks,
+                                             const struct pk_rank_heartbeats *roll, struct pk_arena *a)
+{
+    enum { WORDS = 7 };
+    const char **argv = pk_new_n(a, const char *, WORDS), *path = pk_rank_heartbeats_path(roll, a);
+    size_t n = 0;
+    struct pk_provider *p = pk_new(a, struct pk_provider);
+    argv[n++] = native->argv[0];
+    argv[n++] = "worker";
+    argv[n++] = pk_launched().by ? "--join" : "--start";
+    if (!pk_launched().by)
+        argv[n++] = pk_printf(a, "%u", ranks);
+    if (path) {
+        argv[n++] = "--roll";
+        argv[n++] = path;
+    }
+    *p = (struct pk_provider){.name = pk_plural(ranks, "rank", a), .argv = argv};
+    if (pk_launched().by)
+        p->once = pk_printf(a, "%s starts ranks once", pk_launched().by);
+    return p;
+}
+
+static void open_link(struct session *s, const struct pk_provider *provider,
+                      const struct pk_metric_decl *metrics, size_t n_metrics)
+{
+    struct pk_worker_client *l = &s->links[s->n_links++];
+    pk_worker_client_init(l, provider);
+    pk_worker_client_know(l, metrics, n_metrics);
+}
+
+static void open_ranks(struct session *s, unsigned ranks, const struct pk_provider *native,
+                       const struct pk_metric_decl *metrics, size_t n_metrics)
+{
+    struct pk_rank_heartbeats roll;
+    struct pk_worker_client *l = &s->links[s->n_links];
+    pk_rank_heartbeats_make(&roll, ranks);
+    s->ranks_of[s->n_links] = ranks;
+    open_link(s, provider_of(native, ranks, &roll, &s->arena), metrics, n_metrics);
+    l->roll = roll;
+}
+
+static struct pk_worker_client *find_ranks(struct session *s, unsigned ranks)
+{
+    for (size_t k = s->n_providers; k < s->n_links; k++)
+        if (s->ranks_of[k] == ranks)
+            return &s->links[k];
+    return NULL;
+}
+
+void pk_session_open_links(struct session *s, const struct pk_provider *providers, size_t n)
+{
+    struct pk_metric_decl *metrics;
+    const size_t n_metrics = pk_probe_metrics(s->plan->probe, &s->arena, &metrics);
+    s->links = pk_new_n(&s->arena, struct pk_worker_client, n + s->plan->n);
+    s->ranks_of = pk_new_n(&s->arena, unsigned, n + s->plan->n);
+    for (size_t p = 0; p < n; p++)
+        open_link(s, &providers[p], metrics, n_metrics);
+    s->n_providers = n;
+    for (size_t i = 0; i < s->plan->n; i++) {
+        const unsigned ranks = s->plan->v[i].ranks;
+        if (ranks && !find_ranks(s, ranks))
+            open_ranks(s, ranks, &providers[0], metrics, n_metrics);
+    }
+}
+
+struct pk_worker_client *pk_session_link(struct session *s, size_t i)
+{
+    const struct pk_planned *p = &s->plan->v[i];
+    return p->ranks ? find_ranks(s, p->ranks) : &s->links[p->provider];
+}
+
+void pk_session_quit_workers(struct session *s, bool all)
+{
+    const size_t n = all || !pk_launched().by ? s->n_links : s->n_providers;
+    for (size_t k = 0; k < n && !pk_session_stopped(s); k++)
+        pk_worker_client_quit(&s->links[k]);
+}
+
+void pk_session_warn_once(struct session *s, const char *value)
+{
+    for (size_t i = 0; i < s->n_warned; i++)
+        if (!strcmp(s->warned[i], value))
+            return;
+    s->warned = pk_grow(&s->arena, s->warned, sizeof *s->warned, s->n_warned, &s->warned_cap);
+    s->warned[s->n_warned++] = pk_strdup(&s->arena, value);
+    if (s->ev && s->ev->warning)
+        s->ev->warning(s->ev->user, value);
+}
+
+/* A fact whose key ends in "_warning" is said once per run. */
+static void warn_of_fact(struct session *s, const char *key, const char *value)
+{
+    size_t n = strlen(key), suffix = strlen("_warning");
+    if (n >= suffix && !strcmp(key + n - suffix, "_warning"))
+        pk_session_warn_once(s, value);
+}
+
+/* Peers' facts carry the peer's name, because a key is kept once per invocation. */
+static const char *key_of(struct session *s, const struct pk_worker_client *l, const char *key)
+{
+    return l == s->links ? key : pk_printf(&s->arena, "%s.%s", l->provider->name, key);
+}
+
+enum pk_code pk_session_record_facts(struct session *s, const struct pk_worker_client *l, struct pk_err *err)
+{
+    for (size_t i = 0; i < l->n_facts; i++) {
+        const struct pk_fact *f = &l->facts[i];
+        const char *key = key_of(s, l, f->key);
+        if (pk_record_setting(s->rec, s->invocation, key, f->value, err))
+            return err->code;
+        warn_of_fact(s, key, f->value);
+    }
+    return PK_OK;
+}
+
+enum pk_code pk_session_load_choices(struct session *s, struct pk_err *err)
+{
+    for (size_t p = 0; p < s->n_links; p++) {
+        const char *prefix = key_of(s, &s->links[p], PK_CHOICE_PREFIX);
+        struct pk_setting *chosen;
+        size_t n;
+        if (pk_recorded_settings(s->rec, prefix, &s->arena, &chosen, &n, err))
+            return err->code;
+        for (size_t i = 0; i < n; i++)
+            pk_worker_client_choice(&s->links[p], chosen[i].key + strlen(prefix), chosen[i].value);
+    }
+    return PK_OK;
+}
+
+/* The answer of our own worker; NULL when there is none. */
+static const struct pk_slice *ask(struct session *s, size_t i, const char *when)
+{
+    struct pk_slice *slice;
+    struct pk_err err;
+    if (!s->plan->v[i].provider || s->plan->kind == PK_DEVICE_NULL)
+        return NULL;
+    const struct pk_request r = {.id = ++s->last_id,
+                                 .experiment = PK_ASK_ENVIRONMENT,
+                                 .variant = when,
+                                 .device = s->plan->device,
+                                 .axes = s->cases[i].axes,
+                                 .pass = PK_PASS_CALIBRATION,
+                                 .invocation = s->invocation,
+                                 .device_options = s->opt->device};
+    if (pk_worker_client_ask(&s->links[0], &r, pk_clock_ns() + PATIENCE_NS, s->stop_flag, &slice) !=
+            PK_ANSWER_SLICE ||
+        slice->status != PK_ST_OK || pk_session_record_facts(s, &s->links[0], &err))
+        return NULL;
+    return slice;
+}
+
+void pk_session_before_peer(struct session *s, size_t i)
+{
+    ask(s, i, "before");
+}
+
+void pk_session_after_peer(struct session *s, size_t i, struct pk_slice *slice)
+{
+    const struct pk_slice *own = slice->status == PK_ST_OK ? ask(s, i, "after") : NULL;
+    if (!own || !own->n_notes)
+        return;
+    struct pk_note *notes = pk_new_n(&s->links[0].arena, struct pk_note, slice->n_notes + own->n_notes);
+    if (slice->n_notes)
+        memcpy(notes, slice->notes, slice->n_notes * sizeof *notes);
+    memcpy(notes + slice->n_notes, own->notes, own->n_notes * sizeof *notes);
+    slice->notes = notes;
+    slice->n_notes += own->n_notes;
+}
