@@ -7,6 +7,7 @@
 #include "base/text/words.h"
 #include "bench/record/counters.h"
 #include "bench/record/fits.h"
+#include "bench/tables/tables.h"
 #include "bench/worker/worker.h"
 #include "cmd/frame/progress.h"
 #include "cmd/run/unavailable_counters.h"
