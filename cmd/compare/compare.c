@@ -11,12 +11,10 @@ struct options {
     bool exit_code;
 };
 
-#define OF_VERDICT(member) offsetof(struct options, verdict.member)
-
 static const struct pk_opt options[] = {
     {"by", 0, PK_OPT_TEXT, offsetof(struct options, by), "AXIS", .group = "What is compared",
      .help = "compare cases of one run that differ in AXIS (or in `variant`) with those at its first value"},
-    PK_VERDICT_ROWS(OF_VERDICT),
+    {.rows = pk_verdict_rows, .offset = offsetof(struct options, verdict)},
     {"exit-code", 0, PK_OPT_FLAG, offsetof(struct options, exit_code),
      .help =
          "exit status 1 when a case of base failed in new, 3 when a row is slower, 4 when no row could be "

@@ -8,6 +8,28 @@
 #include <math.h>
 #include <string.h>
 
+#define AT(member) offsetof(struct pk_verdict_options, member)
+
+const struct pk_opt pk_verdict_rows[] = {
+    {"metric", 'm', PK_OPT_LIST, AT(metrics), "NAME", .group = "The verdict",
+     .help = "judge this metric; without it, times"},
+    {"all-metrics", 0, PK_OPT_FLAG, AT(all_metrics), .help = "judge every metric"},
+    {"min-effect", 0, PK_OPT_RATIO, AT(min_effect), "RATIO", 1e-6, 10, .def = "2%",
+     .help = "the smallest change of interest"},
+    {"threshold", 0, PK_OPT_LIST, AT(thresholds), "METRIC=SIZE",
+     .help = "another one for some: forward_ns=5%, forward_ns=5%,20us, 'forward_ns[variant=flash]=10%'"},
+    {"alpha", 0, PK_OPT_RATIO, AT(alpha), "RATIO", 1e-6, 0.5, .def = "5%",
+     .help = "the risk of a false alarm, over all rows"},
+    {"strict", 0, PK_OPT_FLAG, AT(strict),
+     .help = "slower only when the whole interval is beyond --min-effect, not the estimate alone"},
+    {"allow-host-mismatch", 0, PK_OPT_FLAG, AT(allow_host_mismatch),
+     .help = "judge stored runs although their machines or settings differ"},
+    {"fail-on-undecided", 0, PK_OPT_FLAG, AT(fail_on_undecided),
+     .help = "exit status 4 when any row is undecided"},
+    {"only-changed", 0, PK_OPT_FLAG, AT(only_changed), .help = "leave out the rows that are the same"},
+    {0},
+};
+
 static bool is_given(const struct pk_app *app, const char *option)
 {
     const char *origin = pk_opt_origin(&app->tables[1], 1, option);

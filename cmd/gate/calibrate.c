@@ -6,33 +6,33 @@
 #include "base/clock.h"
 #include "base/text/units.h"
 #include "base/text/words.h"
-#include "cmd/run/rows.h"
 
 #include <string.h>
 
 #define OF(member)         offsetof(struct gate_options, member)
 #define OF_VERDICT(member) OF(verdict.member)
+#define AT_RUN(member)     OF(run.member)
 
 static const struct pk_opt options[] = {
     {"pairs", 'n', PK_OPT_INT, OF(pairs), "N", 4, 1000, .def = "20", .group = "How long",
      .help = "pairs of processes, of equal work"},
-    {"budget", 0, PK_OPT_DURATION, PK_RUN_AT(budget_ns), "TIME", 1, 3.1536e16,
+    {"budget", 0, PK_OPT_DURATION, AT_RUN(budget_ns), "TIME", 1, 3.1536e16,
      .help = "time for all pairs; four of them are the fewest that say anything"},
     {"metric", 'm', PK_OPT_LIST, OF_VERDICT(metrics), "NAME", .help = "of this metric; without it, of times"},
     {"all-metrics", 0, PK_OPT_FLAG, OF_VERDICT(all_metrics), .help = "of every metric that is not exact"},
     {"name", 0, PK_OPT_TEXT, OF(name), "NAME", .help = "what to call the case of a command"},
     {"prepare", 0, PK_OPT_TEXT, OF(prepare), "LINE", .code = true,
      .help = "shell line before each run of a command, not timed"},
-    PK_RUN_ROWS_GRID,
-    PK_RUN_ROWS_PLACE,
-    {"timeout", 0, PK_OPT_DURATION, PK_RUN_AT(timeout_ns), "TIME", 1e6, 3.1536e16, .def = "10m",
+    {.rows = pk_run_grid_rows, .offset = OF(run)},
+    {.rows = pk_run_place_rows, .offset = OF(run)},
+    {"timeout", 0, PK_OPT_DURATION, AT_RUN(timeout_ns), "TIME", 1e6, 3.1536e16, .def = "10m",
      .group = "One process", .help = "longest time for one case, or one run of a command"},
-    PK_RUN_ROWS_PROCESS,
-    PK_RUN_ROWS_DEVICE,
-    {"label", 'l', PK_OPT_TEXT, PK_RUN_AT(label), "NAME", .group = "The record",
+    {.rows = pk_run_process_rows, .offset = OF(run)},
+    {.rows = pk_run_device_rows, .offset = OF(run)},
+    {"label", 'l', PK_OPT_TEXT, AT_RUN(label), "NAME", .group = "The record",
      .help = "names the two runs NAME-a and NAME-b"},
-    {"tag", 0, PK_OPT_LIST, PK_RUN_AT(tags), "KEY=VALUE", .help = "anything else to remember of them"},
-    {"no-save", 0, PK_OPT_FLAG, PK_RUN_AT(no_save),
+    {"tag", 0, PK_OPT_LIST, AT_RUN(tags), "KEY=VALUE", .help = "anything else to remember of them"},
+    {"no-save", 0, PK_OPT_FLAG, AT_RUN(no_save),
      .help = "print the table, record nothing: gates do not use it"},
     {0},
 };

@@ -5,13 +5,11 @@
 
 #include "base/clock.h"
 #include "cmd/frame/progress.h"
-#include "cmd/run/rows.h"
 
 #include <string.h>
 
-#define AT(member)         offsetof(struct gate_options, member)
-#define AT_FILE(member)    AT(files.member)
-#define AT_VERDICT(member) AT(verdict.member)
+#define AT(member)     offsetof(struct gate_options, member)
+#define AT_RUN(member) AT(run.member)
 
 static const struct pk_opt gate_rows[] = {
     {"a", 0, PK_OPT_TEXT, AT(a), "SIDE", .cli_only = true, .group = "The two sides",
@@ -20,12 +18,12 @@ static const struct pk_opt gate_rows[] = {
     {"b", 0, PK_OPT_TEXT, AT(b), "SIDE", .cli_only = true, .help = "likewise, what is judged"},
     {"against", 0, PK_OPT_TEXT, AT(against), "BASE", .cli_only = true,
      .help = "instead of --a and --b: judge a stored RUN (without one, the newest) by stored BASE"},
-    {"suite", 0, PK_OPT_TEXT, PK_RUN_AT(suite), "FILE", .cli_only = true,
+    {"suite", 0, PK_OPT_TEXT, AT_RUN(suite), "FILE", .cli_only = true,
      .help = "instead of one thing: all that the file has, judged as one (docs/suites.md)"},
     {"name", 0, PK_OPT_TEXT, AT(name), "NAME", .help = "what to call the case of two commands"},
     {"prepare", 0, PK_OPT_TEXT, AT(prepare), "LINE", .code = true,
      .help = "shell line before each run of a command, not timed"},
-    PK_VERDICT_ROWS(AT_VERDICT),
+    {.rows = pk_verdict_rows, .offset = AT(verdict)},
     {"no-fail", 0, PK_OPT_FLAG, AT(no_fail), .cli_only = true,
      .help = "exit status 0 whatever the verdicts are; what failed or could not be compared keeps its own"},
     {"max-pairs", 0, PK_OPT_INT, AT(max_pairs), "N", 8, 1000,
@@ -33,21 +31,20 @@ static const struct pk_opt gate_rows[] = {
              "--until-clear 30"},
     {"until-clear", 0, PK_OPT_FLAG, AT(until_clear),
      .help = "a look after every pair, until it is clear; for few rows"},
-    {"budget", 0, PK_OPT_DURATION, PK_RUN_AT(budget_ns), "TIME", 1, 3.1536e16,
+    {"budget", 0, PK_OPT_DURATION, AT_RUN(budget_ns), "TIME", 1, 3.1536e16,
      .help = "time for all pairs; rows that still want some are undecided then"},
-    PK_RUN_ROWS_GRID,
-    PK_RUN_ROWS_PLACE,
-    {"dry-run", 'n', PK_OPT_FLAG, PK_RUN_AT(dry_run),
-     .help = "print the cases of both sides, measure nothing"},
-    {"timeout", 0, PK_OPT_DURATION, PK_RUN_AT(timeout_ns), "TIME", 1e6, 3.1536e16, .def = "10m",
+    {.rows = pk_run_grid_rows, .offset = AT(run)},
+    {.rows = pk_run_place_rows, .offset = AT(run)},
+    {"dry-run", 'n', PK_OPT_FLAG, AT_RUN(dry_run), .help = "print the cases of both sides, measure nothing"},
+    {"timeout", 0, PK_OPT_DURATION, AT_RUN(timeout_ns), "TIME", 1e6, 3.1536e16, .def = "10m",
      .group = "One process", .help = "longest time for one case, or one run of a command"},
-    PK_RUN_ROWS_PROCESS,
-    PK_RUN_ROWS_DEVICE,
-    PK_REPORT_ROWS(AT_FILE),
-    {"label", 'l', PK_OPT_TEXT, PK_RUN_AT(label), "NAME", .group = "The record",
+    {.rows = pk_run_process_rows, .offset = AT(run)},
+    {.rows = pk_run_device_rows, .offset = AT(run)},
+    {.rows = pk_report_rows, .offset = AT(files)},
+    {"label", 'l', PK_OPT_TEXT, AT_RUN(label), "NAME", .group = "The record",
      .help = "names the two runs NAME-a and NAME-b"},
-    {"tag", 0, PK_OPT_LIST, PK_RUN_AT(tags), "KEY=VALUE", .help = "anything else to remember of them"},
-    {"no-save", 0, PK_OPT_FLAG, PK_RUN_AT(no_save), .help = "print and write the verdicts, record nothing"},
+    {"tag", 0, PK_OPT_LIST, AT_RUN(tags), "KEY=VALUE", .help = "anything else to remember of them"},
+    {"no-save", 0, PK_OPT_FLAG, AT_RUN(no_save), .help = "print and write the verdicts, record nothing"},
     {0},
 };
 

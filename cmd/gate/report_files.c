@@ -12,6 +12,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define AT(member) offsetof(struct pk_report_files, member)
+
+const struct pk_opt pk_report_rows[] = {
+    {"junit", 0, PK_OPT_TEXT, AT(junit), "FILE", .cli_only = true, .group = "For others",
+     .help = "write the verdicts as JUnit XML, too"},
+    {"summary", 0, PK_OPT_TEXT, AT(summary), "FILE", .cli_only = true,
+     .help = "write the tables as markdown, too"},
+    {"json", 0, PK_OPT_TEXT, AT(json), "FILE", .cli_only = true, .help = "write the tables as JSON, too"},
+    {"gab", 0, PK_OPT_TEXT, AT(gab), "FILE", .cli_only = true,
+     .help = "write what is judged for github-action-benchmark (customSmallerIsBetter), too"},
+    {"gab-bigger", 0, PK_OPT_TEXT, AT(gab_bigger), "FILE", .cli_only = true,
+     .help = "likewise metrics of which more is better (customBiggerIsBetter)"},
+    {0},
+};
+
 enum { STEP_SUMMARY_BYTES = 1000000 }; /* GitHub takes 1 MiB */
 
 static const char *gab_smaller(const struct pk_report *r, struct pk_arena *a)

@@ -4,39 +4,11 @@
 #include "cmd/cmd.h"
 #include "judge/report/report.h"
 
-/* Where to; NULL = not asked for. The rows of options are in PK_REPORT_ROWS. */
+/* Where to; NULL = not asked for. */
 struct pk_report_files {
     const char *junit, *summary, *json, *gab, *gab_bigger;
 };
-
-#define PK_REPORT_ROWS(at)                                                                                     \
-    {"junit",                                                                                                  \
-     0,                                                                                                        \
-     PK_OPT_TEXT,                                                                                              \
-     at(junit),                                                                                                \
-     "FILE",                                                                                                   \
-     .cli_only = true,                                                                                         \
-     .group = "For others",                                                                                    \
-     .help = "write the verdicts as JUnit XML, too"},                                                          \
-        {"summary",                                                                                            \
-         0,                                                                                                    \
-         PK_OPT_TEXT,                                                                                          \
-         at(summary),                                                                                          \
-         "FILE",                                                                                               \
-         .cli_only = true,                                                                                     \
-         .help = "write the tables as markdown, too"},                                                         \
-        {"json", 0, PK_OPT_TEXT, at(json), "FILE", .cli_only = true, .help = "write the tables as JSON, too"}, \
-        {"gab",                                                                                                \
-         0,                                                                                                    \
-         PK_OPT_TEXT,                                                                                          \
-         at(gab),                                                                                              \
-         "FILE",                                                                                               \
-         .cli_only = true,                                                                                     \
-         .help = "write what is judged for github-action-benchmark (customSmallerIsBetter), too"},             \
-    {                                                                                                          \
-        "gab-bigger", 0, PK_OPT_TEXT, at(gab_bigger), "FILE",                                                  \
-            .cli_only = true, .help = "likewise metrics of which more is better (customBiggerIsBetter)"        \
-    }
+extern const struct pk_opt pk_report_rows[]; /* options that fill it */
 
 /* Can they be written, each of its own? Asked before anything is measured. PK_E_USAGE for two that are one file, -o among them. Each that
  * cannot be is said and taken out of *f: the others can still be told. */

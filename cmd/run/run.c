@@ -5,21 +5,21 @@
 
 #include "cmd/exec.h"
 #include "cmd/frame/entries.h"
-#include "cmd/run/rows.h"
 
 #include "base/clock.h"
 #include "base/text/words.h"
 #include "opt/words.h"
 
+#include <stddef.h>
 #include <string.h>
 
-#define AT PK_RUN_AT
+#define AT(member) offsetof(struct run_options, member)
 
 static const struct pk_opt options[] = {
-    PK_RUN_ROWS_GRID,
+    {.rows = pk_run_grid_rows},
     {"peer", 0, PK_OPT_LIST, AT(peers), "NAME", .code = true,
      .help = "other programs' implementations, measured in the same shuffled run: torch-eager,torch-compile"},
-    PK_RUN_ROWS_PLACE,
+    {.rows = pk_run_place_rows},
     {"suite", 0, PK_OPT_TEXT, AT(suite), "FILE", .cli_only = true,
      .help = "instead of one experiment: all that the file has (docs/suites.md)"},
     {"dry-run", 'n', PK_OPT_FLAG, AT(dry_run),
@@ -27,7 +27,7 @@ static const struct pk_opt options[] = {
 
     {"invocations", 'i', PK_OPT_INT, AT(invocations), "N", 1, 1000, .def = "3", .group = "How long",
      .help = "fresh processes, each over a new random order of the cases"},
-    PK_RUN_ROWS_PROCESS,
+    {.rows = pk_run_process_rows},
     {"budget", 0, PK_OPT_DURATION, AT(budget_ns), "TIME", 1, 3.1536e16,
      .help = "time for the whole run; what does not fit is skipped and said"},
     {"timeout", 0, PK_OPT_DURATION, AT(timeout_ns), "TIME", 1e6, 3.1536e16, .def = "10m",
@@ -37,7 +37,7 @@ static const struct pk_opt options[] = {
     {"once", 0, PK_OPT_FLAG, AT(once),
      .help = "one iteration of each case in this process, unrecorded: for use under nsys, ncu, perf"},
 
-    PK_RUN_ROWS_DEVICE,
+    {.rows = pk_run_device_rows},
     {"python", 0, PK_OPT_TEXT, AT(python), "PATH", .code = true,
      .help = "interpreter of peers; default python3"},
 

@@ -112,3 +112,7 @@ enum pk_code pk_run_resume(struct run *r, struct pk_err *err) PK_MUST_CHECK;
 
 /* once.c: --once. */
 enum pk_code pk_run_once(struct run *r, struct pk_err *err) PK_MUST_CHECK;
+
+/* options.c: tables for the options of commands that measure cases; into struct run_options. */
+extern const struct pk_opt pk_run_grid_rows[], pk_run_place_rows[], pk_run_process_rows[],
+    pk_run_device_rows[];

@@ -452,6 +452,32 @@ static void the_first_argument_is_found(void **state)
     assert_null(first_of("--"));
 }
 
+static void a_table_stands_in_place_of_its_row(void **state)
+{
+    struct inner {
+        int64_t before, size;
+    };
+    struct outer {
+        const char *name;
+        struct inner inner;
+    };
+    static const struct pk_opt inner[] = {
+        {"size", .type = PK_OPT_INT, .offset = offsetof(struct inner, size)}, {0}};
+    static const struct pk_opt outer[] = {
+        {"first", .type = PK_OPT_TEXT, .offset = offsetof(struct outer, name)},
+        {.rows = inner, .offset = offsetof(struct outer, inner)},
+        {"last", .type = PK_OPT_TEXT, .offset = offsetof(struct outer, name)},
+        {0}};
+    PK_ARENA_CLEANUP struct pk_arena own = {0};
+    const struct pk_opt *flat = pk_opt_flat(outer, &own);
+    assert_string_equal(flat[0].name, "first");
+    assert_string_equal(flat[1].name, "size");
+    assert_int_equal(flat[1].offset, offsetof(struct outer, inner.size));
+    assert_string_equal(flat[2].name, "last");
+    assert_null(flat[3].name);
+    assert_null(pk_opt_flat(NULL, &own));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -467,6 +493,7 @@ int main(void)
         cmocka_unit_test(files_refused),
         cmocka_unit_test(presets_are_weak),
         cmocka_unit_test(help_from_rows),
+        cmocka_unit_test(a_table_stands_in_place_of_its_row),
     };
     return cmocka_run_group_tests(tests, enter, leave);
 }
