@@ -1,8 +1,7 @@
 /* Fit: least squares lines, straight or on logs. */
 #include "stats/stats.h"
 
-#include "stats/dist/dist.h"
-#include "stats/parts.h"
+#include "stats/dist.h"
 
 #include <math.h>
 

@@ -1,38 +1,13 @@
-/* Intervals: of a median by order statistics, of a median over invocations. */
+/* Intervals: of a median by order statistics, of a median over invocations, of a ratio of two sets of invocations. */
 #include "stats/stats.h"
 
-#include "stats/dist/dist.h"
-#include "stats/parts.h"
+#include "base/err.h"
+#include "stats/dist.h"
+#include "stats/infer.h"
 
 #include <math.h>
 
 static const struct pk_interval no_interval = {NAN, NAN};
-
-/* Student's interval of the mean of v, or, on logs, of its geometric mean. */
-static struct pk_interval student(const double *v, size_t n, bool logs, double level)
-{
-    double sum = 0, squares = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += logs ? log(v[i] / v[0]) : v[i] - v[0];
-    double mean = sum / (double)n; /* from v[0], so that equal values have no variance at all */
-    for (size_t i = 0; i < n; i++) {
-        double d = (logs ? log(v[i] / v[0]) : v[i] - v[0]) - mean;
-        squares += d * d;
-    }
-    double se = sqrt(squares / (double)(n - 1) / (double)n);
-    double half = pk_t_quantile(0.5 + level / 2, (double)(n - 1)) * se;
-    if (logs)
-        return (struct pk_interval){v[0] * exp(mean - half), v[0] * exp(mean + half)};
-    return (struct pk_interval){v[0] + mean - half, v[0] + mean + half};
-}
-
-struct pk_interval pk_invocations_interval(const double *medians, size_t n, double level)
-{
-    bool positive = true;
-    for (size_t i = 0; i < n; i++)
-        positive = positive && medians[i] > 0;
-    return n < 3 ? no_interval : student(medians, n, positive, level);
-}
 
 /* The largest l in 0..n with P(B < l) <= tail for B binomial(n, 1/2): the l-th smallest and the l-th largest value enclose
  * the median with probability 1 - 2 tail or more. 0: n is too small. */
@@ -61,4 +36,64 @@ struct pk_interval pk_median_interval(double *v, size_t n, double level)
         return no_interval;
     return (struct pk_interval){median - stretch * (median - v[k - 1]),
                                 median + stretch * (v[n - k] - median)};
+}
+
+struct logs {
+    double first, mean,
+        variance; /* first value; of ln(v / first): mean, and variance of the mean (NaN for one value) */
+};
+
+/* v, or v / over. Taken from the first value, so that equal values have mean and variance exactly 0. */
+static double value_at(const double *v, const double *over, size_t i)
+{
+    return over ? v[i] / over[i] : v[i];
+}
+
+static struct logs log_mean(const double *v, const double *over, size_t n)
+{
+    pk_assert(n > 0);
+    double first = value_at(v, over, 0), sum = 0, squares = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += log(value_at(v, over, i) / first);
+    double mean = sum / (double)n;
+    for (size_t i = 0; i < n; i++) {
+        double d = log(value_at(v, over, i) / first) - mean;
+        squares += d * d;
+    }
+    return (struct logs){first, mean, n > 1 ? squares / (double)(n - 1) / (double)n : NAN};
+}
+
+/* scale * exp(d) with a Student interval; without variance it is exact, without df there is none. */
+static struct pk_ratio from_logs(double scale, double d, double variance, double df, double level)
+{
+    struct pk_ratio r = {.ratio = scale * exp(d), .ci = {NAN, NAN}, .p = NAN, .df = df};
+    if (isnan(variance) || isnan(df))
+        return r;
+    double se = sqrt(variance), half = pk_t_quantile(0.5 + level / 2, df) * se;
+    r.ci = (struct pk_interval){scale * exp(d - half), scale * exp(d + half)};
+    r.p = se > 0 ? pk_t_two_sided((log(scale) + d) / se, df) : r.ratio == 1;
+    return r;
+}
+
+struct pk_ratio pk_ratio_welch(const double *base, size_t nb, const double *new_, size_t nn, double level)
+{
+    struct logs b = log_mean(base, NULL, nb), w = log_mean(new_, NULL, nn);
+    return from_logs(w.first / b.first, w.mean - b.mean, b.variance + w.variance,
+                     pk_welch_df(b.variance, nb, w.variance, nn), level);
+}
+
+struct pk_ratio pk_ratio_paired(const double *base, const double *new_, size_t n, double level)
+{
+    struct logs l = log_mean(new_, base, n);
+    return from_logs(l.first, l.mean, l.variance, n > 1 ? (double)(n - 1) : NAN, level);
+}
+
+struct pk_interval pk_invocations_interval(const double *medians, size_t n, double level)
+{
+    if (n < 3)
+        return no_interval;
+    if (!pk_all_positive(medians, n))
+        return pk_test_mean(medians, n, level).ci;
+    const struct logs l = log_mean(medians, NULL, n);
+    return from_logs(l.first, l.mean, l.variance, (double)(n - 1), level).ci;
 }

@@ -4,8 +4,8 @@
  * Values are finite and below 1e150, whose squares still are; series are in time order. Quantiles are type 7 everywhere
  * (Hyndman and Fan 1996), variances have n-1. Vectors from R and SciPy: tests/unit/stats.
  *
- * Beside it: dist/ distributions, infer/ tests of one or two sets, trend.h and changes.h what a series does over time,
- * verdict/ decisions. */
+ * Beside it: dist.h distributions, infer.h and rank.h tests of one or two sets, trend.h what a series does over time, verdict/
+ * decisions. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,6 +23,27 @@ struct pk_summary {
 
 /* v is sorted in place. n >= 1. */
 struct pk_summary pk_summarize(double *v, size_t n);
+
+void pk_sort(double *v, size_t n); /* ascending; no NaN */
+
+/* Median of v, which is sorted in place. n >= 1. */
+double pk_median_of(double *v, size_t n);
+
+/* Exactly v[0] when all are equal, so that their variance is exactly 0. n >= 1. */
+double pk_mean(const double *v, size_t n);
+
+struct pk_moments {
+    double mean, variance; /* NaN for n = 0; variance NaN for n < 2, exactly 0 when all are equal */
+};
+struct pk_moments pk_moments(const double *v, size_t n);
+
+/* Degrees of freedom of Welch and Satterthwaite, from the variances of the two means. NaN when a side has fewer than two. */
+double pk_welch_df(double va, size_t na, double vb, size_t nb);
+
+bool pk_all_positive(const double *v, size_t n);
+
+/* dst[i] = ln(src[i]) and true, or dst = src and false when not every value is positive. */
+bool pk_log_or_copy(double *dst, const double *src, size_t n);
 
 /* Type-7 quantile of sorted v; p in [0, 1]. */
 double pk_quantile(const double *sorted, size_t n, double p);

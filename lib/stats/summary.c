@@ -2,7 +2,6 @@
 #include "stats/stats.h"
 
 #include "base/err.h"
-#include "stats/parts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -36,11 +35,17 @@ double pk_median_of(double *v, size_t n)
     return pk_quantile(v, n, 0.5);
 }
 
+bool pk_all_positive(const double *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!(v[i] > 0))
+            return false;
+    return true;
+}
+
 bool pk_log_or_copy(double *dst, const double *src, size_t n)
 {
-    bool positive = true;
-    for (size_t i = 0; i < n; i++)
-        positive = positive && src[i] > 0;
+    const bool positive = pk_all_positive(src, n);
     for (size_t i = 0; i < n; i++)
         dst[i] = positive ? log(src[i]) : src[i];
     return positive;

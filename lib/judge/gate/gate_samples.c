@@ -3,7 +3,7 @@
 
 #include "bench/record/record.h"
 #include "judge/pair/parts.h"
-#include "stats/parts.h"
+#include "stats/stats.h"
 #include "wire/doubt.h"
 
 #include <math.h>

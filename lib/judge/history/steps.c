@@ -1,9 +1,8 @@
 /* Steps: pieces found, tested against each other, and merged until all are credible. */
 #include "judge/history/steps.h"
 
-#include "stats/changes.h"
-#include "stats/infer/rank.h"
-#include "stats/parts.h"
+#include "stats/rank.h"
+#include "stats/stats.h"
 #include "stats/trend.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Join: several runs as one side. */
 #include "base/index.h"
 #include "judge/pair/parts.h"
-#include "stats/parts.h"
+#include "stats/stats.h"
 
 #include <string.h>
 

@@ -1,10 +1,9 @@
 /* Fixed: interleaved pairs in one stage, as many as there are, or until the answer is clear. */
 #include "stats/verdict/verdict.h"
 
-#include "stats/dist/dist.h"
-#include "stats/infer/adjust.h"
-#include "stats/infer/power.h"
-#include "stats/parts.h"
+#include "stats/dist.h"
+#include "stats/infer.h"
+#include "stats/stats.h"
 #include "stats/verdict/parts.h"
 
 #include <math.h>

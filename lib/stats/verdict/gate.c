@@ -1,10 +1,9 @@
 /* Gate: interleaved pairs in two stages. Every case is screened; what looks suspicious is asked again, with fresh pairs. */
 #include "stats/verdict/verdict.h"
 
-#include "stats/dist/dist.h"
-#include "stats/infer/adjust.h"
-#include "stats/infer/power.h"
-#include "stats/parts.h"
+#include "stats/dist.h"
+#include "stats/infer.h"
+#include "stats/stats.h"
 #include "stats/verdict/parts.h"
 
 #include <math.h>

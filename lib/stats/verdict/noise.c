@@ -1,8 +1,8 @@
 /* Noise: pairs of equal work, and what a gate could see in theirs. */
 #include "stats/verdict/verdict.h"
 
-#include "stats/dist/dist.h"
-#include "stats/parts.h"
+#include "stats/dist.h"
+#include "stats/stats.h"
 #include "stats/verdict/parts.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "base/rng.h"
-#include "stats/parts.h"
+#include "stats/stats.h"
 
 #include <math.h>
 #include <string.h>

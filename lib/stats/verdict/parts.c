@@ -1,21 +1,12 @@
 /* Parts: scales, effects and sizes that the designs of verdict share. */
 #include "stats/verdict/parts.h"
 
-#include "stats/dist/dist.h"
-#include "stats/infer/power.h"
-#include "stats/parts.h"
+#include "stats/dist.h"
+#include "stats/infer.h"
+#include "stats/stats.h"
 
 #include <math.h>
 #include <string.h>
-
-bool pk_all_positive(const double *v, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (!(v[i] > 0))
-            return false;
-    }
-    return true;
-}
 
 static double typical(const double *v, size_t n)
 {

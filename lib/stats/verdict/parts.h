@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/arena.h"
-#include "stats/infer/mean.h"
+#include "stats/infer.h"
 #include "stats/verdict/verdict.h"
 
 /* How one case is compared: differences of logs or of figures; margins in those units. */
@@ -15,8 +15,6 @@ struct pk_scale {
 /* base may be empty; relative and min_change as in a trial. */
 struct pk_scale pk_scale_for(bool logs, bool higher_is_better, double relative, double min_change,
                              const double *base, size_t n_base, const struct pk_rule *rule);
-
-bool pk_all_positive(const double *v, size_t n);
 
 /* Differences new - base of the undisturbed pairs into d[0..n); returns how many, adding to the counts in *out. `refused` is
  * set when pairs were disturbed that could not be left out. */

@@ -2,10 +2,9 @@
 #include "stats/verdict/verdict.h"
 
 #include "base/err.h"
-#include "stats/dist/dist.h"
-#include "stats/infer/adjust.h"
-#include "stats/infer/power.h"
-#include "stats/parts.h"
+#include "stats/dist.h"
+#include "stats/infer.h"
+#include "stats/stats.h"
 #include "stats/verdict/parts.h"
 
 #include <math.h>

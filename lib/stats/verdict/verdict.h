@@ -29,7 +29,7 @@
  * Memory is taken and given back inside. Reasons and measured error rates: docs/statistics.md. */
 #pragma once
 
-#include "stats/infer/power.h"
+#include "stats/infer.h"
 #include "stats/stats.h"
 
 enum pk_verdict {

@@ -1,12 +1,9 @@
 /* Oracle of the rest of lib/stats: distributions, tests, trends, changes, power. */
 #include "oracle.h"
 
-#include "stats/changes.h"
-#include "stats/dist/dist.h"
-#include "stats/infer/adjust.h"
-#include "stats/infer/mean.h"
-#include "stats/infer/power.h"
-#include "stats/infer/rank.h"
+#include "stats/dist.h"
+#include "stats/infer.h"
+#include "stats/rank.h"
 #include "stats/trend.h"
 
 static void say_all(const double *v, size_t n)

@@ -3,7 +3,7 @@
 #include "stats/verdict/verdict.h"
 
 #include "base/rng.h"
-#include "stats/infer/power.h"
+#include "stats/infer.h"
 
 // clang-format off
 #include <setjmp.h>

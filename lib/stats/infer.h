@@ -1,0 +1,59 @@
+/* Infer: tests of means, p values of many tests at once, and how many pairs a test takes.
+ *
+ * Student's and Welch's tests and intervals of a mean and of a difference of means, and proof of equivalence, are exact
+ * when the values are normal, and close to it from about five values on whatever their shape, as long as they are
+ * independent: a value is the figure of one process (its median, in logs), never one iteration. Sources: Student (1908),
+ * Welch (1947), Schuirmann (1987). Fewer values than a function needs give NaN for all but `estimate`; values that do
+ * not vary give an interval of one point, and p is then 1 when the estimate is exactly 0, else 0. */
+#pragma once
+
+#include "stats/stats.h"
+
+struct pk_mean_test {
+    double estimate; /* of the mean, or of mean(b) - mean(a) */
+    double se, df;
+    double t, p; /* against 0; p is two-sided */
+    struct pk_interval ci;
+};
+
+/* n >= 2; for paired data v are the differences. */
+struct pk_mean_test pk_test_mean(const double *v, size_t n, double level);
+/* Two values at least on each side. */
+struct pk_mean_test pk_test_welch(const double *a, size_t na, const double *b, size_t nb, double level);
+
+/* The same from an estimate, its standard error and degrees of freedom (NaN for none). */
+struct pk_mean_test pk_test_estimate(double estimate, double se, double df, double level);
+
+/* One-sided p of "the true value is at most `null`". */
+double pk_test_above(const struct pk_mean_test *t, double null);
+
+/* Two one-sided tests: p of "the true value is outside (lo, hi)"; below alpha it is proved within, at that risk. */
+double pk_test_within(const struct pk_mean_test *t, double lo, double hi);
+
+/* An interval that stays valid however often one looks and whenever one stops (Gaussian mixture over the effect in units
+ * of the standard deviation; prior precision 1). Infinite for few values, NaN under two. Wider than Student's: by 80 %
+ * for 8 values, by 63 % for 20. */
+struct pk_interval pk_anytime_interval(const double *v, size_t n, double level);
+
+/* --- many tests at once --- */
+
+/* Holm (1979): with alpha, the chance that any true null is rejected is at most alpha, whatever the dependence. out[i]
+ * belongs to p[i] and may be the same array; p in [0, 1], in any order, NaN for none, which stays NaN and is not counted.
+ * Compare out[i] with alpha itself. */
+void pk_adjust_holm(const double *p, size_t n, double *out);
+
+/* --- what a paired design can find, and how many pairs it takes --- */
+
+/* sd is the standard deviation of the pairs' differences (about 1.4 times that between processes), effects are in the
+ * same unit. Instead of the noncentral t, (t_(1 - alpha/2) + t_power) sd / sqrt(n) is used, which is within 2 % for five
+ * pairs or more. For one-sided alpha pass twice it. */
+
+#define PK_PAIRS_NEVER SIZE_MAX /* no number of pairs below ten million would do */
+
+/* The smallest effect found with probability `power` (0.8) by n >= 2 pairs, alpha < power < 1. */
+double pk_mde_quick(size_t n, double sd, double alpha, double power);
+
+/* Fewest pairs (at least 3) that find `effect`, or that prove equivalence within +-margin at risk alpha when the truth is
+ * 0. */
+size_t pk_pairs_to_detect(double sd, double effect, double alpha, double power);
+size_t pk_pairs_to_prove(double sd, double margin, double alpha, double power);
