@@ -100,7 +100,7 @@ static enum pk_code print_one(struct pk_app *app, struct pk_store *s, struct pk_
     static const char *const tables[] = {"baseline", "baseline_runs", "baseline_changes"};
     const struct pk_param name = pk_param_text(":name", app->args.v[1]);
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-        if (pk_table_print(s, pk_store_tables(), tables[i], &name, 1, app->out, err))
+        if (pk_table_print(s, NULL, tables[i], &name, 1, app->out, err))
             return err->code;
     return PK_OK;
 }
@@ -193,7 +193,7 @@ static enum pk_code accept(struct pk_app *app, struct pk_store *s, struct pk_err
 static enum pk_code list(struct pk_app *app, struct pk_store *s, struct pk_err *err)
 {
     const struct pk_param path = pk_param_text(":path", pk_store_file(s));
-    return pk_table_print(s, pk_store_tables(), "baselines", &path, 1, app->out, err);
+    return pk_table_print(s, NULL, "baselines", &path, 1, app->out, err);
 }
 
 static enum pk_code show(struct pk_app *app, struct pk_store *s, struct pk_err *err)

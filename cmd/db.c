@@ -37,7 +37,7 @@ static const struct pk_opt options[] = {
 static enum pk_code info(struct pk_app *app, struct pk_store *s, struct pk_err *err)
 {
     const struct pk_param path = pk_param_text(":path", pk_store_file(s));
-    return pk_table_print(s, pk_store_tables(), "info", &path, 1, app->out, err);
+    return pk_table_print(s, NULL, "info", &path, 1, app->out, err);
 }
 
 static const struct pk_column version_columns[] = {

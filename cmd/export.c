@@ -68,8 +68,8 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
         pk_open_run(app, app->args.n > 1 ? app->args.v[1] : "@", &s, &run_id, err))
         return err->code;
     const struct pk_param param = pk_param_int(":run", run_id);
-    enum pk_code rc = pk_table_print(s, pk_store_tables(), pk_printf(app->arena, "export_%s", o->what),
-                                     &param, 1, app->out, err);
+    enum pk_code rc =
+        pk_table_print(s, NULL, pk_printf(app->arena, "export_%s", o->what), &param, 1, app->out, err);
     if (!rc && !pk_out_rows(app->out))
         say_none(app, o->what, run_id);
     pk_store_close(s);

@@ -8,7 +8,7 @@ SELECT c.run_id, c.case_id, c.ordinal, c.variant, c.axes, c.status, c.message,
        CASE WHEN c.axes ->> 'tensors' <> 'model' THEN substr(c.axes ->> 'tensors', 1, length(c.axes ->> 'tensors') - length('#1a2b3c4d'))
             ELSE c.axes ->> 'model' END || CASE c.axes ->> 'work' WHEN 'transformer' THEN printf(', transformer %d x %d', c.axes ->> 'batch', c.axes ->> 'seq_len')
             ELSE printf(', compute %g ms', c.axes ->> 'compute_ms') END || printf(', %s, %s, %s',
-            CASE coalesce(c.axes ->> 'ranks', 1) WHEN 1 THEN '1 rank' ELSE printf('%d ranks', c.axes ->> 'ranks') END, c.axes ->> 'dtype',
+            plural(coalesce(c.axes ->> 'ranks', 1), 'rank'), c.axes ->> 'dtype',
             CASE WHEN coalesce(c.axes ->> 'transport', 'link') = 'link'
                  THEN printf('link %g us %g GB/s', c.axes ->> 'link_latency_us', (c.axes ->> 'link_bytes_per_s') / 1e9)
                       || CASE c.axes ->> 'link_jitter' WHEN 0 THEN '' ELSE printf(' jitter %g', c.axes ->> 'link_jitter') END
@@ -93,8 +93,8 @@ SELECT c.variant, c.bucket_bytes, c.first_bucket_bytes, c.gradients, s.n AS inst
                                     ELSE 'Backward Pass' END
             WHEN 'all_reduce_ns' THEN CASE c.variant WHEN 'naive' THEN 'All-Reduce Gradients (sequential)' WHEN 'coalesced' THEN 'All-Reduce Gradients (one call)'
                                       ELSE 'All-Reduce Gradients (flat)' END
-            WHEN 'wait_ns' THEN printf('Wait for All %s (%d handle%s)', CASE c.variant WHEN 'bucket' THEN 'Buckets' ELSE 'Gradients' END, c.all_reduces,
-                                   CASE c.all_reduces WHEN 1 THEN '' ELSE 's' END)
+            WHEN 'wait_ns' THEN printf('Wait for All %s (%s)', CASE c.variant WHEN 'bucket' THEN 'Buckets' ELSE 'Gradients' END,
+                                   plural(c.all_reduces, 'handle'))
             WHEN 'flatten_ns' THEN 'Flatten'
             ELSE 'Unflatten & Copy Back' END AS range, c.setting
 FROM ddp_case c JOIN v_summary s ON s.case_id = c.case_id

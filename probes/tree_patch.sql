@@ -191,7 +191,7 @@ ORDER BY min(ordinal) OVER (PARTITION BY other_axes), variant = 'built-in', (SEL
 --   || 'leaves, but for wide nodes, which are copied whole.'
 SELECT f.variant, CASE f.name WHEN 'tree_op_leaves_exponent' THEN 'leaves' ELSE 'patches' END AS over,
        CASE f.name WHEN 'tree_op_leaves_exponent'
-            THEN CASE f.fixed ->> 'patches' WHEN 0 THEN 'all patches' WHEN 1 THEN '1 patch' ELSE (f.fixed ->> 'patches') || ' patches' END
+            THEN iif(f.fixed ->> 'patches' = 0, 'all patches', plural(f.fixed ->> 'patches', 'patch'))
             ELSE CASE WHEN f.fixed ->> 'tree' <> 'bert' THEN substr(f.fixed ->> 'tree', 1, length(f.fixed ->> 'tree') - length('#1a2b3c4d'))
                       ELSE (f.fixed ->> 'layers') || 'L-' || (f.fixed ->> 'hidden') || 'H' END END || ', ' || (f.fixed ->> 'matcher')
            || CASE f.fixed ->> 'plan' WHEN 'reports' THEN '' ELSE ', plan ' || (f.fixed ->> 'plan') END AS at,

@@ -15,14 +15,10 @@ static enum pk_code nothing(int64_t run_id, struct pk_err *err)
 enum pk_code pk_link_cost_of_run(struct pk_store *s, int64_t run_id, struct pk_arena *a,
                                  struct pk_link_cost *out, struct pk_err *err)
 {
-    static const char sql[] =
-        "SELECT intercept, 2e9 / slope * (ranks - 1) / ranks, n, fixed FROM"
-        " (SELECT *, fixed ->> 'ranks' AS ranks FROM v_fit WHERE run_id = :run AND name = 'reduce_cost')"
-        " WHERE ranks > 1 ORDER BY n DESC, fixed";
     enum { LAUNCH, BUS, SIZES, SETTING };
     const struct pk_param run = pk_param_int(":run", run_id);
     struct pk_rows r;
-    if (pk_store_query(s, sql, &run, 1, a, &r, err))
+    if (pk_query(s, "link_cost", &run, 1, a, &r, err))
         return err->code;
     if (!r.n)
         return nothing(run_id, err);

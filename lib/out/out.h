@@ -21,6 +21,7 @@
 
 #include "base/arena.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -49,6 +50,12 @@ static inline struct pk_cell pk_cell_real(double f)
 static inline struct pk_cell pk_cell_text(const char *s)
 {
     return (struct pk_cell){.type = s ? PK_CELL_TEXT : PK_CELL_NULL, .s = s};
+}
+
+/* A number's value; NaN where there is none. */
+static inline double pk_cell_number(const struct pk_cell *c)
+{
+    return c->type == PK_CELL_REAL ? c->f : c->type == PK_CELL_INT ? (double)c->i : NAN;
 }
 
 struct pk_column {

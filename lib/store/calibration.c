@@ -6,11 +6,6 @@
 
 #include <math.h>
 
-static double real(const struct pk_cell *c)
-{
-    return c->type == PK_CELL_REAL ? c->f : c->type == PK_CELL_INT ? (double)c->i : NAN;
-}
-
 static const char *text(const struct pk_cell *c)
 {
     return c->type == PK_CELL_TEXT ? c->s : "";
@@ -33,7 +28,7 @@ static enum pk_code within(struct pk_store *s, int64_t run_id, const struct pk_c
     struct pk_rows rows;
     if (pk_store_query(s, sql, params, sizeof params / sizeof *params, &a, &rows, err))
         return err->code;
-    *out = sqrt(real(rows.cells));
+    *out = sqrt(pk_cell_number(rows.cells));
     return PK_OK;
 }
 
@@ -87,13 +82,13 @@ static struct pk_calibration read_row(const struct pk_cell *c)
                .ordinal = c[22].i,
                .noise = {.pairs = (size_t)c[13].i,
                          .disturbed = (size_t)c[14].i,
-                         .ratio = real(&c[15]),
-                         .p = real(&c[16]),
-                         .between = real(&c[17]),
-                         .sd = real(&c[18]),
-                         .floor = real(&c[19]),
-                         .min_effect = real(&c[20]),
-                         .mde = real(&c[21])}},
+                         .ratio = pk_cell_number(&c[15]),
+                         .p = pk_cell_number(&c[16]),
+                         .between = pk_cell_number(&c[17]),
+                         .sd = pk_cell_number(&c[18]),
+                         .floor = pk_cell_number(&c[19]),
+                         .min_effect = pk_cell_number(&c[20]),
+                         .mde = pk_cell_number(&c[21])}},
     };
 }
 

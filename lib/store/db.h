@@ -55,6 +55,9 @@ enum pk_code pk_db_script(struct pk_store *s, const char *sql, struct pk_err *er
 enum pk_code pk_db_begin(struct pk_store *s, const char *doing, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_db_end(struct pk_store *s, enum pk_code code, struct pk_err *err) PK_MUST_CHECK;
 
+/* query.c: what statements have beside SQLite's own functions: the grammar of base/text/words.h. */
+enum pk_code pk_db_functions(struct pk_store *s, struct pk_err *err) PK_MUST_CHECK;
+
 void pk_db_bind_real(sqlite3_stmt *stmt, int i, double x);
 
 /* file.c: what is at a path. ":memory:" is no file. */

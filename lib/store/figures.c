@@ -24,11 +24,6 @@ static int64_t whole(const struct pk_cell *c)
     return c->type == PK_CELL_INT ? c->i : 0;
 }
 
-static double real(const struct pk_cell *c)
-{
-    return c->type == PK_CELL_REAL ? c->f : c->type == PK_CELL_INT ? (double)c->i : NAN;
-}
-
 static const struct pk_cell *row_of(const struct pk_rows *r, size_t i)
 {
     return r->cells + i * r->n_cols;
@@ -52,7 +47,7 @@ static const double *reals(const struct pk_rows *r, size_t from, size_t n, size_
 {
     double *v = pk_new_n(a, double, n);
     for (size_t i = 0; i < n; i++)
-        v[i] = real(&row_of(r, from + i)[column]);
+        v[i] = pk_cell_number(&row_of(r, from + i)[column]);
     return v;
 }
 

@@ -39,7 +39,7 @@ static enum pk_code configure(struct pk_store *s, struct pk_err *err)
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL);
-    if (s->mode == PK_STORE_STRANGER && pk_db_restrain(s, err))
+    if (pk_db_functions(s, err) || (s->mode == PK_STORE_STRANGER && pk_db_restrain(s, err)))
         return err->code;
     return pk_db_script(s, "PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY", err);
 }

@@ -2,10 +2,49 @@
 #include "store/rows.h"
 
 #include "base/clock.h"
+#include "base/err.h"
+#include "base/text/words.h"
 
 #include <string.h>
 
 enum { LONGEST_QUERY_S = 60 };
+
+/* What is no number has several: "2,4". */
+static size_t number_of(sqlite3_value *v)
+{
+    return sqlite3_value_numeric_type(v) == SQLITE_INTEGER ? (size_t)sqlite3_value_int64(v) : 2;
+}
+
+static const char *text_of(sqlite3_value *v)
+{
+    const char *text = (const char *)sqlite3_value_text(v);
+    return text ? text : "";
+}
+
+/* plural(n, noun) */
+static void plural(sqlite3_context *to, int n, sqlite3_value **v)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const char *noun = pk_plural_noun(number_of(v[0]), text_of(v[1]), &a);
+    if (sqlite3_value_type(v[0]) != SQLITE_NULL)
+        sqlite3_result_text(to, pk_printf(&a, "%s %s", text_of(v[0]), noun), -1, SQLITE_TRANSIENT);
+}
+
+/* predicate(n, text) */
+static void predicate(sqlite3_context *to, int n, sqlite3_value **v)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    sqlite3_result_text(to, pk_predicate(number_of(v[0]), text_of(v[1]), &a), -1, SQLITE_TRANSIENT);
+}
+
+enum pk_code pk_db_functions(struct pk_store *s, struct pk_err *err)
+{
+    const int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
+    if (sqlite3_create_function(s->db, "plural", 2, flags, NULL, plural, NULL, NULL) != SQLITE_OK ||
+        sqlite3_create_function(s->db, "predicate", 2, flags, NULL, predicate, NULL, NULL) != SQLITE_OK)
+        return pk_db_fail(s, err);
+    return PK_OK;
+}
 
 /* The text is the caller's as long as the statement. */
 static void bind_cell(sqlite3_stmt *stmt, int i, const struct pk_cell *c)
@@ -79,6 +118,15 @@ static const struct pk_cell *read_all(sqlite3_stmt *stmt, size_t n_cols, struct 
         }
     *n_rows = n_cols ? n / n_cols : 0;
     return cells;
+}
+
+const struct pk_cell *pk_rows_cell(const struct pk_rows *r, size_t row, const char *name)
+{
+    size_t i = 0;
+    while (i < r->n_cols && strcmp(r->names[i], name) != 0)
+        i++;
+    pk_assert(i < r->n_cols && row < r->n);
+    return &r->cells[row * r->n_cols + i];
 }
 
 enum pk_code pk_store_query(struct pk_store *s, const char *sql, const struct pk_param *params,

@@ -72,11 +72,9 @@ static enum pk_code find_case(struct pk_store *s, int64_t run_id, const struct p
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_rows rows;
     const struct pk_param params[] = {
-        {":run", {.type = PK_CELL_INT, .i = run_id}},
-        {":variant", {.type = PK_CELL_TEXT, .s = c->variant}},
-        {":device", {.type = PK_CELL_TEXT, .s = c->device}},
-        {":axes", {.type = PK_CELL_TEXT, .s = c->axes}},
-        {":revision", {.type = PK_CELL_INT, .i = c->revision}},
+        pk_param_int(":run", run_id),           pk_param_text(":variant", c->variant),
+        pk_param_text(":device", c->device),    pk_param_text(":axes", c->axes),
+        pk_param_int(":revision", c->revision),
     };
     enum pk_code rc = pk_store_query(
         s,
@@ -102,7 +100,7 @@ static enum pk_code find_case(struct pk_store *s, int64_t run_id, const struct p
 static enum pk_code find_passes(struct pk_store *s, int64_t case_id, struct pk_arena *a, struct pk_done *done,
                                 struct pk_err *err)
 {
-    const struct pk_param id = {":case", {.type = PK_CELL_INT, .i = case_id}};
+    const struct pk_param id = pk_param_int(":case", case_id);
     struct pk_rows rows;
     if (pk_store_query(s,
                        "SELECT pass, invocation FROM v_slice WHERE case_id = :case AND pass <> 'timing'"

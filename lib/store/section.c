@@ -1,4 +1,4 @@
-/* Section: lines of a .sql text to tables and views. */
+/* Section: lines of a .sql text to tables, views and queries. */
 #include "store/section.h"
 
 #include "base/text/buf.h"
@@ -13,7 +13,9 @@ struct parse {
     const char **directive; /* where a continuation goes; NULL after a line of SQL */
 };
 
-static const char *const words[] = {"view", "table", "title", "each", "column", "note", "empty", NULL};
+/* The first are those of enum pk_section_kind. */
+static const char *const words[] = {"view",   "table", "query", "title", "each",
+                                    "column", "note",  "empty", NULL};
 
 static const char *trimmed(struct pk_arena *a, const char *s, size_t n)
 {
@@ -44,11 +46,11 @@ static void end_section(struct parse *p)
     p->directive = NULL;
 }
 
-static void begin_section(struct parse *p, const char *name, bool view)
+static void begin_section(struct parse *p, const char *name, enum pk_section_kind kind)
 {
     end_section(p);
     p->v = pk_grow(p->a, p->v, sizeof *p->v, p->n, &p->cap);
-    p->v[p->n++] = (struct pk_section){.view = view, .name = name};
+    p->v[p->n++] = (struct pk_section){.kind = kind, .name = name};
 }
 
 static void append(struct parse *p, const char ***list, size_t *n, size_t *cap, const char *text)
@@ -62,11 +64,11 @@ static bool take_directive(struct parse *p, size_t word, const char *text)
 {
     struct pk_section *s = p->n ? &p->v[p->n - 1] : NULL;
     const char *w = words[word];
-    if (word < 2) {
-        begin_section(p, text, word == 0);
+    if (word <= PK_SECTION_QUERY) {
+        begin_section(p, text, (enum pk_section_kind)word);
         return true;
     }
-    if (!s || s->view)
+    if (!s || s->kind != PK_SECTION_TABLE)
         return false;
     if (strcmp(w, "title") == 0)
         *(p->directive = &s->title) = text;

@@ -200,12 +200,25 @@ struct pk_param {
     struct pk_cell value;
 };
 
+static inline struct pk_param pk_param_int(const char *name, int64_t value)
+{
+    return (struct pk_param){name, pk_cell_int(value)};
+}
+
+static inline struct pk_param pk_param_text(const char *name, const char *value)
+{
+    return (struct pk_param){name, pk_cell_text(value)};
+}
+
 /* A result set held in an arena. */
 struct pk_rows {
     size_t n, n_cols;
     const char *const *names;
     const struct pk_cell *cells; /* row-major */
 };
+
+/* A cell by the name of its column (assert). */
+const struct pk_cell *pk_rows_cell(const struct pk_rows *r, size_t row, const char *name);
 
 /* Runs SQL over perfkit's own temporary views (a hostile file cannot shadow them). */
 enum pk_code pk_store_query(struct pk_store *s, const char *sql, const struct pk_param *params,

@@ -12,13 +12,6 @@
 #include <math.h>
 #include <string.h>
 
-extern const struct pk_embedded pk_store_sql[]; /* tables.sql */
-
-const char *pk_store_tables(void)
-{
-    return pk_store_sql[0].text;
-}
-
 /* A column as its directive says. */
 struct shown {
     struct pk_column c;
@@ -261,10 +254,26 @@ static enum pk_code views(struct pk_store *s, const struct pk_section *v, size_t
     for (size_t i = 0; i < n; i++) {
         const char *sql = make ? pk_printf(a, "CREATE TEMP VIEW %s AS %s", v[i].name, v[i].sql)
                                : pk_printf(a, "DROP VIEW IF EXISTS temp.%s", v[i].name);
-        if (v[i].view && pk_db_script(s, sql, err))
+        if (v[i].kind == PK_SECTION_VIEW && pk_db_script(s, sql, err))
             return pk_within(err, "view %s", v[i].name);
     }
     return PK_OK;
+}
+
+/* The sections of the file that has the one of this kind and name, and which it is. */
+static enum pk_code find_section(const struct pk_embedded *files, enum pk_section_kind kind, const char *name,
+                                 struct pk_arena *a, struct pk_section **v, size_t *n, size_t *at,
+                                 struct pk_err *err)
+{
+    for (; files->name; files++) {
+        if (pk_sections(files->text, a, v, n, err))
+            return err->code;
+        for (*at = 0; *at < *n; ++*at)
+            if ((*v)[*at].kind == kind && !strcmp((*v)[*at].name, name))
+                return PK_OK;
+    }
+    return pk_fail(err, PK_E_INTERNAL, "there is no %s '%s'", kind == PK_SECTION_QUERY ? "query" : "table",
+                   name);
 }
 
 enum pk_code pk_table_print(struct pk_store *s, const char *text, const char *table,
@@ -272,16 +281,13 @@ enum pk_code pk_table_print(struct pk_store *s, const char *text, const char *ta
                             struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const struct pk_embedded one[] = {{"", text}, {0}};
     struct pk_section *v;
     struct pk_err ignored;
-    size_t n, i = 0;
+    size_t n, i;
     s->doing = "print a table";
-    if (pk_sections(text, &a, &v, &n, err))
+    if (find_section(text ? one : pk_lib_sql, PK_SECTION_TABLE, table, &a, &v, &n, &i, err))
         return err->code;
-    while (i < n && (v[i].view || strcmp(v[i].name, table) != 0))
-        i++;
-    if (i == n)
-        return pk_fail(err, PK_E_INTERNAL, "there is no table '%s'", table);
     struct print p = {.s = s, .a = &a, .t = &v[i], .params = params, .n_params = n_params, .out = out};
     enum pk_code code = views(s, v, n, true, &a, err);
     if (code == PK_OK && print_each(&p, err))
@@ -289,4 +295,16 @@ enum pk_code pk_table_print(struct pk_store *s, const char *text, const char *ta
     enum pk_code dropped = views(s, v, n, false, &a, &ignored);
     pk_assert(code || !dropped);
     return code;
+}
+
+enum pk_code pk_query(struct pk_store *s, const char *name, const struct pk_param *params, size_t n_params,
+                      struct pk_arena *a, struct pk_rows *out, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena of_text = {0};
+    struct pk_section *v;
+    size_t n, i;
+    *out = (struct pk_rows){0};
+    if (find_section(pk_lib_sql, PK_SECTION_QUERY, name, &of_text, &v, &n, &i, err))
+        return err->code;
+    return pk_store_query(s, v[i].sql, params, n_params, a, out, err);
 }

@@ -1,6 +1,6 @@
-/* Table: an experiment's tables as text, SQL plus column rows, printed from the store.
+/* Table: tables and queries as text, SQL plus column rows, printed from the store.
  *
- * A .sql file (probes/NAME.sql, lib/store/tables.sql) holds any number of sections. docs/tables.md is the
+ * A .sql file holds any number of sections: probes/NAME.sql those of an experiment, others stand beside their owner in lib. docs/tables.md is the
  * manual:
  *
  *     -- view: NAME                        a SELECT that later sections may read; no parameters; columns with
@@ -15,6 +15,11 @@
  *     -- empty: keep                       print the headings even without rows; otherwise no rows, no table
  *     SELECT d_model, forward_ns FROM ... WHERE run_id = :run;
  *
+ *     -- query: NAME                       a SELECT that C reads the rows of: pk_query
+ *     SELECT ...;
+ *
+ * Sentences have the grammar of base/text/words.h: plural(2, 'case') is '2 cases', predicate(1, 'are known') is 'is known'.
+ *
  * A display unit is a row of base/text/units.h: its base is what the key ends with ("_ns", "_bytes"), or is
  * written before a '>' ("ns>ms"); of several, blanks between, the first that suits the table's numbers, which {unit} in the heading
  * becomes. Also: "%" (a ratio times 100), "x" (a ratio), "±" ("%", ">100" above that), "text" (left-aligned), "json"
@@ -24,22 +29,12 @@
 
 #include "store/store.h"
 
-/* Tables that belong to no experiment: runs, cases, summary, samples, fits, and "case_medians" for cases
- * without a probe. */
-const char *pk_store_tables(void);
-
-/* Prints one table of a text. Parameters are bound by name where the SQL has them. PK_E_INTERNAL for a text
- * that is wrong (a test prints every table of every probe). */
+/* Prints one table of a text; NULL: of the .sql files of lib. Parameters are bound by name where the SQL has them. PK_E_INTERNAL for a
+ * text that is wrong (a test prints every table of every probe and of lib). */
 enum pk_code pk_table_print(struct pk_store *s, const char *text, const char *table,
                             const struct pk_param *params, size_t n_params, struct pk_out *out,
                             struct pk_err *err) PK_MUST_CHECK;
 
-static inline struct pk_param pk_param_int(const char *name, int64_t value)
-{
-    return (struct pk_param){name, {.type = PK_CELL_INT, .i = value}};
-}
-
-static inline struct pk_param pk_param_text(const char *name, const char *value)
-{
-    return (struct pk_param){name, {.type = value ? PK_CELL_TEXT : PK_CELL_NULL, .s = value}};
-}
+/* The rows of a query of the .sql files of lib. */
+enum pk_code pk_query(struct pk_store *s, const char *name, const struct pk_param *params, size_t n_params,
+                      struct pk_arena *a, struct pk_rows *out, struct pk_err *err) PK_MUST_CHECK;

@@ -541,8 +541,7 @@ ORDER BY b.name;
 -- column: newest | At most | | hide
 -- column: runs | Runs
 -- column: newest_run | Newest
--- note: SELECT printf('%d run%s: with fewer than 5 separate ones a baseline is unreplicated, and gives ratios without verdicts.', runs,
---   iif(runs = 1, '', 's')) FROM v_baseline WHERE name = :name AND runs < 5
+-- note: SELECT plural(runs, 'run') || ': with fewer than 5 separate ones a baseline is unreplicated, and gives ratios without verdicts.' FROM v_baseline WHERE name = :name AND runs < 5
 SELECT name, experiment, kind, follows, pattern, newest, runs, newest_run FROM v_baseline WHERE name = :name;
 
 -- table: baseline_runs

@@ -6,11 +6,6 @@
 
 #include <math.h>
 
-static double real(const struct pk_cell *c)
-{
-    return c->type == PK_CELL_REAL ? c->f : c->type == PK_CELL_INT ? (double)c->i : NAN;
-}
-
 static const char *text(const struct pk_cell *c)
 {
     return c->type == PK_CELL_TEXT ? c->s : "";
@@ -65,11 +60,11 @@ static struct pk_decision decision_of(const struct pk_cell *c)
     const bool abs = c[4].type == PK_CELL_NULL && c[7].type != PK_CELL_NULL;
     const struct pk_cell *r = abs ? c + 7 : c + 4;
     struct pk_decision d = {.absolute = abs,
-                            .ratio = real(&r[0]),
-                            .ci = {real(&r[1]), real(&r[2])},
-                            .p = real(&c[12]),
-                            .p_adjusted = real(&c[13]),
-                            .mde = real(&c[14]),
+                            .ratio = pk_cell_number(&r[0]),
+                            .ci = {pk_cell_number(&r[1]), pk_cell_number(&r[2])},
+                            .p = pk_cell_number(&c[12]),
+                            .p_adjusted = pk_cell_number(&c[13]),
+                            .mde = pk_cell_number(&c[14]),
                             .needed = c[15].i < 0 ? PK_PAIRS_NEVER : (size_t)c[15].i,
                             .pairs = (size_t)c[16].i,
                             .disturbed = (size_t)c[17].i};
@@ -94,17 +89,18 @@ enum pk_code pk_store_read_verdicts(struct pk_store *s, int64_t run_id, struct p
     *v = pk_new_n(a, struct pk_verdict_row, rows.n + 1);
     for (*n = 0; *n < rows.n; ++*n) {
         const struct pk_cell *c = rows.cells + *n * rows.n_cols;
-        (*v)[*n] = (struct pk_verdict_row){.experiment = text(&c[0]),
-                                           .metric = text(&c[1]),
-                                           .variant = {text(&c[21]), text(&c[22])},
-                                           .device = {text(&c[23]), text(&c[24])},
-                                           .axes = {text(&c[25]), text(&c[26])},
-                                           .margin = real(&c[10]),
-                                           .min_change = c[11].type == PK_CELL_NULL ? 0 : real(&c[11]),
-                                           .criteria = text(&c[18]),
-                                           .decision = decision_of(c),
-                                           .ordinal = c[19].i,
-                                           .base_uuid = text(&c[20])};
+        (*v)[*n] =
+            (struct pk_verdict_row){.experiment = text(&c[0]),
+                                    .metric = text(&c[1]),
+                                    .variant = {text(&c[21]), text(&c[22])},
+                                    .device = {text(&c[23]), text(&c[24])},
+                                    .axes = {text(&c[25]), text(&c[26])},
+                                    .margin = pk_cell_number(&c[10]),
+                                    .min_change = c[11].type == PK_CELL_NULL ? 0 : pk_cell_number(&c[11]),
+                                    .criteria = text(&c[18]),
+                                    .decision = decision_of(c),
+                                    .ordinal = c[19].i,
+                                    .base_uuid = text(&c[20])};
     }
     return PK_OK;
 }

@@ -47,6 +47,7 @@ BROKEN = [
     (rules.calls, "lib/bench/end.c", "/* End: ends the process. */\nvoid f(void) { exit(1); }\n"),
     (rules.streams, "lib/bench/say.c", '/* Say: on stderr. */\nint x = fputs("x", stderr);\n'),
     (rules.sql, "cmd/show.c", '/* Show: asks by itself. */\nchar *q = "SELECT 1";\n'),
+    (rules.sql, "lib/bench/q.c", '/* Q: a statement that is no .sql file. */\nchar *q = "SELECT 1";\n'),
     (rules.sql, "lib/base/q.c", '/* Q: asks by itself. */\nchar *q = "  PRAGMA user_version";\n'),
     (rules.first_line, "lib/base/mute.c", "#include <stdio.h>\n"),
     (rules.first_line, "schema/0001-x.sql", "CREATE TABLE x(y);\n"),

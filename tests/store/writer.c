@@ -108,7 +108,7 @@ static enum pk_code old_run(struct job *j, const struct pk_case_info *info, stru
                             struct pk_err *err)
 {
     struct pk_rows rows;
-    const struct pk_param run = {":run", {.type = PK_CELL_INT, .i = j->run}};
+    const struct pk_param run = pk_param_int(":run", j->run);
     if (pk_store_query(j->s, "SELECT case_id FROM v_case WHERE run_id = :run ORDER BY ordinal", &run, 1, a,
                        &rows, err))
         return err->code;

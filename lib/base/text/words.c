@@ -28,10 +28,28 @@ char *pk_next_part(const char **rest, char sep, struct pk_arena *a)
     return pk_strndup(a, begin, (size_t)(end - begin));
 }
 
+const char *pk_plural_noun(size_t n, const char *noun, struct pk_arena *a)
+{
+    const size_t len = strlen(noun);
+    const bool hisses = len && (noun[len - 1] == 's' || (len > 1 && !strcmp(noun + len - 2, "ch")));
+    return pk_printf(a, "%s%s", noun, n == 1 ? "" : hisses ? "es" : "s");
+}
+
 const char *pk_plural(size_t n, const char *noun, struct pk_arena *a)
 {
-    bool hisses = *noun && noun[strlen(noun) - 1] == 's';
-    return pk_printf(a, "%zu %s%s", n, noun, n == 1 ? "" : hisses ? "es" : "s");
+    return pk_printf(a, "%zu %s", n, pk_plural_noun(n, noun, a));
+}
+
+const char *pk_predicate(size_t n, const char *text, struct pk_arena *a)
+{
+    static const struct {
+        const char *many, *one;
+    } verbs[] = {{"are", "is"}, {"were", "was"}, {"match", "matches"}, {"stand", "stands"}};
+    const size_t word = strcspn(text, " ");
+    for (size_t i = 0; n == 1 && i < sizeof verbs / sizeof *verbs; i++)
+        if (word == strlen(verbs[i].many) && !strncmp(text, verbs[i].many, word))
+            return pk_printf(a, "%s%s", verbs[i].one, text + word);
+    return text;
 }
 
 enum { LONGEST = 63 }; /* word that is compared */

@@ -1,4 +1,4 @@
-/* Words: lists taken apart, counted nouns, and the nearest known word (commands, options, experiments, axes, metrics). */
+/* Words: lists taken apart, counted nouns and what is said of them, and the nearest known word (commands, options, experiments, axes, metrics). */
 #pragma once
 
 #include "base/arena.h"
@@ -10,6 +10,12 @@ char *pk_next_part(const char **rest, char sep, struct pk_arena *a);
 
 /* 1, "case" -> "1 case"; 2, "process" -> "2 processes"; 12345, "sample" -> "12345 samples". In the arena. */
 const char *pk_plural(size_t n, const char *noun, struct pk_arena *a);
+/* The noun alone: "case" or "cases". */
+const char *pk_plural_noun(size_t n, const char *noun, struct pk_arena *a);
+
+/* A text that begins with a verb in the plural, for n subjects: 1, "are not known" -> "is not known"; 2, "are not known" and
+ * anything that begins with another word stay. In the arena. SQL has it as predicate(n, text), and plural(n, noun): store/table.h. */
+const char *pk_predicate(size_t n, const char *text, struct pk_arena *a);
 
 /* The word of words[0..n) nearest to `wrong` (case-folded Damerau-Levenshtein distance of at most a third of the
  * longer word, at least 1, and something in common), or NULL when none is near enough. */

@@ -2,6 +2,7 @@
 #include "bench/plan/estimate.h"
 
 #include "base/text/units.h"
+#include "store/table.h"
 
 #include <math.h>
 #include <string.h>
@@ -82,17 +83,6 @@ static const double warm_iterations = 2, check_iterations = 3;
 /* A process touches a case's memory for the first time: 0.6 to 1.2 GB/s where the kernel clears pages of 4 KiB in a virtual machine. */
 static const double first_touch_bytes_per_s = 1e9;
 
-/* Of the newest hundred runs: a store of years is no reason to wait. */
-static const char stored_times[] =
-    "WITH newest AS (SELECT run_id FROM v_run WHERE experiment = :experiment AND machine = :machine"
-    "                ORDER BY run_id DESC LIMIT 100)"
-    " SELECT variant, device, axes, iteration_ns, max(run_id) FROM ("
-    "  SELECT s.run_id, s.variant, s.device, s.axes, sum(s.median) AS iteration_ns"
-    "  FROM newest r JOIN v_summary s ON s.run_id = r.run_id"
-    "  WHERE s.experiment = :experiment AND s.revision = :revision AND s.source = 'region'"
-    "  AND s.metric IN (SELECT value FROM json_each(:whole))"
-    "  GROUP BY s.case_id) GROUP BY variant, device, axes";
-
 /* The times that make an iteration, as a JSON list: of the regions that are part of no other. */
 static const char *whole_metrics(const struct pk_probe *p, struct pk_arena *a)
 {
@@ -108,12 +98,12 @@ static enum pk_code read_stored(struct pk_store *s, const struct pk_duration_req
 {
     const struct pk_probe *p = r->plan->probe;
     const struct pk_param params[] = {
-        {":experiment", {.type = PK_CELL_TEXT, .s = p->name}},
-        {":revision", {.type = PK_CELL_INT, .i = p->revision}},
-        {":machine", {.type = PK_CELL_TEXT, .s = r->machine}},
-        {":whole", {.type = PK_CELL_TEXT, .s = whole_metrics(p, a)}},
+        pk_param_text(":experiment", p->name),
+        pk_param_int(":revision", p->revision),
+        pk_param_text(":machine", r->machine),
+        pk_param_text(":whole", whole_metrics(p, a)),
     };
-    return pk_store_query(s, stored_times, params, sizeof params / sizeof *params, a, rows, err);
+    return pk_query(s, "stored_times", params, sizeof params / sizeof *params, a, rows, err);
 }
 
 /* NaN when this case was not measured yet. */
@@ -124,7 +114,7 @@ static double stored_ns(const struct pk_rows *rows, const struct pk_plan *plan, 
     for (size_t i = 0; i < rows->n; i++) {
         const struct pk_cell *v = rows->cells + i * rows->n_cols;
         if (strcmp(v[0].s, c->variant) == 0 && strcmp(v[1].s, plan->device) == 0 && strcmp(v[2].s, axes) == 0)
-            return v[3].type == PK_CELL_INT ? (double)v[3].i : v[3].f;
+            return pk_cell_number(&v[3]);
     }
     return NAN;
 }

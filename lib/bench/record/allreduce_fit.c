@@ -214,18 +214,9 @@ static enum pk_code record_from(struct pk_store *s, int64_t run_id, const struct
 enum pk_code pk_record_allreduce_fit(struct pk_store *s, int64_t run_id, struct pk_arena *a,
                                      struct pk_err *err)
 {
-    static const char sql[] =
-        "SELECT c.case_id, c.experiment, c.device,"
-        "  json_remove(c.axes, '$.bucket_bytes', '$.first_bucket_bytes') AS fixed,"
-        "  c.axes ->> 'bucket_bytes', coalesce(c.axes ->> 'first_bucket_bytes', 0), l.notes ->> 'timeline'"
-        " FROM v_case c JOIN v_slice l ON l.case_id = c.case_id"
-        " WHERE c.run_id = :run AND c.variant = 'bucket' AND c.status = 'ok' AND l.pass = 'timing' AND "
-        "l.status = 'ok'"
-        "  AND json_type(l.notes, '$.timeline') = 'object'"
-        " ORDER BY c.device, fixed, c.case_id, l.invocation";
     const struct pk_param run = pk_param_int(":run", run_id);
     struct pk_rows r;
-    enum pk_code rc = pk_store_query(s, sql, &run, 1, a, &r, err);
+    enum pk_code rc = pk_query(s, "all_reduces", &run, 1, a, &r, err);
     for (size_t i = 0, n; !rc && i < r.n; i += n)
         rc = record_from(s, run_id, &r, i, &n, err);
     return rc;

@@ -66,11 +66,6 @@ static size_t find_event(const struct pk_source_plan *p, const char *name)
     return e;
 }
 
-static double real_of(const struct pk_cell *c)
-{
-    return c->type == PK_CELL_INT ? (double)c->i : c->type == PK_CELL_REAL ? c->f : NAN;
-}
-
 /* The first row of the case, or of the next that has any: rows are sorted by it. */
 static size_t first_of(const struct pk_rows *rows, int64_t case_id)
 {
@@ -98,7 +93,7 @@ static void take_times(const struct pk_counter_inputs_run *k, int64_t case_id,
         at->processes = row[PROCESSES].i;
         double *const to[] = {&at->time_ns, &at->fastest_ns, &at->slowest_ns, &at->flops, &at->bytes};
         for (size_t f = 0; f < sizeof to / sizeof *to; f++)
-            *to[f] = real_of(&row[MEDIAN + f]);
+            *to[f] = pk_cell_number(&row[MEDIAN + f]);
     }
 }
 
@@ -106,7 +101,7 @@ static int64_t bits_of(const struct pk_cell *values, size_t stride, size_t n)
 {
     int64_t bits = 0;
     for (size_t i = 0; i < n; i++)
-        bits |= (int64_t)real_of(&values[i * stride]);
+        bits |= (int64_t)pk_cell_number(&values[i * stride]);
     return bits;
 }
 
@@ -114,7 +109,8 @@ static int64_t bits_of(const struct pk_cell *values, size_t stride, size_t n)
 static void take_series(const struct pk_counter_inputs_run *k, struct pk_counter_inputs *known, size_t plan,
                         const char *metric, const struct pk_cell *values, size_t stride, size_t n)
 {
-    const double median = (real_of(&values[(n - 1) / 2 * stride]) + real_of(&values[n / 2 * stride])) / 2;
+    const double median =
+        (pk_cell_number(&values[(n - 1) / 2 * stride]) + pk_cell_number(&values[n / 2 * stride])) / 2;
     const char *dot = strchr(metric, '.');
     const size_t length = dot ? (size_t)(dot - metric) : strlen(metric) - strlen("_ns");
     const size_t r = find_place(k, metric, length);
@@ -228,29 +224,12 @@ enum pk_code pk_counter_inputs_read(struct pk_counter_inputs_run *k, struct pk_s
                                     const struct pk_plan *plan, const struct pk_counters *counters,
                                     struct pk_arena *a, struct pk_err *err)
 {
-    static const char samples[] =
-        "SELECT case_id, invocation, metric, sum(value) AS value FROM v_sample"
-        " WHERE run_id = :run AND pass = 'counter' AND phase = 'steady'"
-        " AND (metric LIKE '%.%' OR (unit = 'ns' AND metric LIKE '%\\_ns' ESCAPE '\\' AND metric NOT LIKE "
-        "'%\\_host\\_ns' ESCAPE '\\'))"
-        " GROUP BY case_id, invocation, metric, ordinal HAVING value IS NOT NULL ORDER BY 1, 2, 3, 4";
-    static const char times[] =
-        "SELECT s.case_id, s.metric, s.median, i.fastest, i.slowest, w.flops, w.bytes, s.invocations FROM "
-        "v_summary s"
-        " LEFT JOIN v_work w ON w.case_id = s.case_id AND w.metric = s.metric"
-        " LEFT JOIN (SELECT case_id, metric, min(median) AS fastest, max(median) AS slowest FROM v_invocation"
-        "            WHERE run_id = :run GROUP BY 1, 2) i ON i.case_id = s.case_id AND i.metric = s.metric"
-        " WHERE s.run_id = :run AND s.unit = 'ns' AND s.metric LIKE '%\\_ns' ESCAPE '\\' ORDER BY 1";
-    static const char quality[] =
-        "SELECT l.case_id, l.invocation, e.key, e.value ->> 'scaled_from', e.value ->> 'why'"
-        " FROM v_slice l, json_each(l.notes, '$.counters.events') e"
-        " WHERE l.run_id = :run AND l.pass = 'counter' AND l.status = 'ok' ORDER BY 1";
     const struct pk_param run = pk_param_int(":run", run_id);
     *k = (struct pk_counter_inputs_run){.plan = plan, .counters = counters, .arena = a, .n_places = 1};
     while (plan->probe->regions[k->n_places - 1].name)
         k->n_places++;
-    if (pk_store_query(s, samples, &run, 1, a, &k->samples, err) ||
-        pk_store_query(s, times, &run, 1, a, &k->times, err))
+    if (pk_query(s, "counter_samples", &run, 1, a, &k->samples, err) ||
+        pk_query(s, "case_times", &run, 1, a, &k->times, err))
         return err->code;
-    return pk_store_query(s, quality, &run, 1, a, &k->quality, err);
+    return pk_query(s, "event_quality", &run, 1, a, &k->quality, err);
 }

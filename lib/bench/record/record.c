@@ -4,6 +4,7 @@
 
 #include "base/text/words.h"
 #include "bench/record/spool.h"
+#include "store/table.h"
 
 #include <math.h>
 #include <string.h>
@@ -95,34 +96,25 @@ static void learn(struct pk_recorder *r, struct known_case *c, int invocation,
     c->summaries[h - c->metrics] = pk_summarize_case(h->row, h->n, pk_new_n(&a, double, h->n));
 }
 
-static double real_of(const struct pk_cell *c)
-{
-    return c->type == PK_CELL_REAL ? c->f : c->type == PK_CELL_INT ? (double)c->i : NAN;
-}
-
 /* What earlier invocations of a resumed run measured. */
 static enum pk_code load(struct pk_recorder *r, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_rows rows;
-    const struct pk_param run = {":run", {.type = PK_CELL_INT, .i = r->run_id}};
+    const struct pk_param run = pk_param_int(":run", r->run_id);
     if (r->loaded)
         return PK_OK;
-    if (pk_store_query(
-            r->store,
-            "SELECT case_id, invocation, metric, n, median, mean, sd, min, max, figure FROM v_invocation"
-            " WHERE run_id = :run ORDER BY case_id, invocation",
-            &run, 1, &a, &rows, err))
+    if (pk_query(r->store, "invocation_summaries", &run, 1, &a, &rows, err))
         return err->code;
     for (size_t i = 0; i < rows.n; i++) {
         const struct pk_cell *v = &rows.cells[i * rows.n_cols];
-        struct pk_summary_row row = {.metric = v[2].s, .figure = real_of(&v[9])};
+        struct pk_summary_row row = {.metric = v[2].s, .figure = pk_cell_number(&v[9])};
         row.sum = (struct pk_summary){.n = (size_t)v[3].i,
-                                      .median = real_of(&v[4]),
-                                      .mean = real_of(&v[5]),
-                                      .sd = real_of(&v[6]),
-                                      .min = real_of(&v[7]),
-                                      .max = real_of(&v[8])};
+                                      .median = pk_cell_number(&v[4]),
+                                      .mean = pk_cell_number(&v[5]),
+                                      .sd = pk_cell_number(&v[6]),
+                                      .min = pk_cell_number(&v[7]),
+                                      .max = pk_cell_number(&v[8])};
         learn(r, case_of(r, v[0].i), (int)v[1].i, &row);
     }
     r->loaded = true;
@@ -154,13 +146,9 @@ enum pk_code pk_recorded_settings(struct pk_recorder *r, const char *prefix, str
                                   struct pk_setting **out, size_t *n, struct pk_err *err)
 {
     struct pk_rows rows;
-    const struct pk_param params[] = {{":run", {.type = PK_CELL_INT, .i = r->run_id}},
-                                      {":prefix", {.type = PK_CELL_TEXT, .s = prefix}}};
+    const struct pk_param params[] = {pk_param_int(":run", r->run_id), pk_param_text(":prefix", prefix)};
     *n = 0;
-    if (pk_store_query(r->store,
-                       "SELECT invocation, key, value FROM v_setting WHERE run_id = :run"
-                       " AND substr(key, 1, length(:prefix)) = :prefix ORDER BY invocation, key",
-                       params, sizeof params / sizeof *params, a, &rows, err))
+    if (pk_query(r->store, "settings", params, sizeof params / sizeof *params, a, &rows, err))
         return err->code;
     *out = pk_new_n(a, struct pk_setting, rows.n);
     for (; *n < rows.n; ++*n) {

@@ -26,8 +26,8 @@ enum { PK_STATES_CASES = 300 };
 struct pk_run_state {
     const char *side; /* "base", "new", "both"; NULL = there is one, and its tables name its doubts */
     int64_t run_id;
-    const struct pk_cell *cells; /* in the order of the table's columns; NULL = nothing was recorded */
-    bool partly;                 /* the run has more cases than were read */
+    struct pk_rows state; /* the row of query state; none where nothing was recorded */
+    bool partly;          /* the run has more cases than were read */
 };
 
 /* Fills all but `side`. In the arena. */

@@ -128,24 +128,51 @@ static void wrong_texts_are_named(void **state)
     pk_store_close(s);
 }
 
-static void every_built_in_table_prints(void **state)
+/* Every table and query of lib is prepared and run. */
+static void every_section_of_lib_runs(void **state)
 {
     int64_t run;
     struct pk_store *s = with_one_summary(&run);
-    struct pk_arena a = {0};
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_section *v;
-    size_t n;
-    OK(pk_sections(pk_store_tables(), &a, &v, &n, &err));
-    assert_true(n > 5);
-    const struct pk_param param = pk_param_int(":run", run);
+    struct pk_rows rows;
+    size_t n, ran[3] = {0};
+    const struct pk_param params[] = {pk_param_int(":run", run), pk_param_int(":most", 1)};
     FILE *f = fmemopen(printed, sizeof printed, "w");
     struct pk_out *out = pk_out_open(f, &(struct pk_out_options){.format = PK_FMT_TABLE});
-    for (size_t i = 0; i < n; i++)
-        if (!v[i].view)
-            OK(pk_table_print(s, pk_store_tables(), v[i].name, &param, 1, out, &err));
+    for (const struct pk_embedded *file = pk_lib_sql; file->name; file++) {
+        OK(pk_sections(file->text, &a, &v, &n, &err));
+        for (size_t i = 0; i < n; i++) {
+            ran[v[i].kind]++;
+            if (v[i].kind == PK_SECTION_TABLE)
+                OK(pk_table_print(s, NULL, v[i].name, params, 2, out, &err));
+            if (v[i].kind == PK_SECTION_QUERY)
+                OK(pk_query(s, v[i].name, params, 2, &a, &rows, &err));
+        }
+    }
+    assert_true(ran[PK_SECTION_TABLE] > 5 && ran[PK_SECTION_QUERY] > 5);
+    assert_int_equal(pk_query(s, "none_of_this_name", params, 2, &a, &rows, &err), PK_E_INTERNAL);
     OK(pk_out_close(out, &err));
     fclose(f);
-    pk_arena_free(&a);
+    pk_store_close(s);
+}
+
+static void sentences_agree_with_numbers(void **state)
+{
+    int64_t run;
+    struct pk_store *s = with_one_summary(&run);
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_rows rows;
+    OK(pk_store_query(
+        s,
+        "SELECT plural(1, 'case') AS one, plural(2, 'process') AS two, plural('2,4', 'rank') AS list,"
+        " plural(NULL, 'case') AS none, predicate(1, 'are known') AS verb",
+        NULL, 0, &a, &rows, &err));
+    assert_string_equal(pk_rows_cell(&rows, 0, "one")->s, "1 case");
+    assert_string_equal(pk_rows_cell(&rows, 0, "two")->s, "2 processes");
+    assert_string_equal(pk_rows_cell(&rows, 0, "list")->s, "2,4 ranks");
+    assert_int_equal(pk_rows_cell(&rows, 0, "none")->type, PK_CELL_NULL);
+    assert_string_equal(pk_rows_cell(&rows, 0, "verb")->s, "is known");
     pk_store_close(s);
 }
 
@@ -158,7 +185,8 @@ int main(void)
         T(a_table_without_rows_is_left_out_unless_kept),
         T(columns_that_are_empty_hide_from_people),
         T(wrong_texts_are_named),
-        T(every_built_in_table_prints),
+        T(every_section_of_lib_runs),
+        T(sentences_agree_with_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

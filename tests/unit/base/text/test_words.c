@@ -31,6 +31,14 @@ static void numbers_agree(void **state)
     assert_string_equal(pk_plural(0, "case", &a), "0 cases");
     assert_string_equal(pk_plural(2, "process", &a), "2 processes");
     assert_string_equal(pk_plural(1, "process", &a), "1 process");
+    assert_string_equal(pk_plural(3, "patch", &a), "3 patches");
+    assert_string_equal(pk_predicate(1, "are not known", &a), "is not known");
+    assert_string_equal(pk_predicate(2, "are not known", &a), "are not known");
+    assert_string_equal(pk_predicate(0, "were", &a), "were");
+    assert_string_equal(pk_predicate(1, "were", &a), "was");
+    assert_string_equal(pk_predicate(1, "area", &a), "area");
+    assert_string_equal(pk_predicate(1, "had samples", &a), "had samples");
+    assert_string_equal(pk_predicate(1, "", &a), "");
 }
 
 static const char *const words[] = {"seq_len", "dtype", "width"};
