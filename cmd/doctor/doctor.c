@@ -6,7 +6,7 @@
 #include "base/text/words.h"
 #include "bench/client/ceilings_store.h"
 #include "counter/source.h"
-#include "device/cpu.h"
+#include "device/cpu/cpu.h"
 #include "machine/bind.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
 #include "base/text/units.h"
 #include "bench/client/checks.h"
 #include "build_config.h"
-#include "device/blas.h"
+#include "device/cpu/blas.h"
 #include "machine/machine.h"
 #include "machine/software/software.h"
 #include "store/store.h"

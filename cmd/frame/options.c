@@ -1,8 +1,7 @@
 /* Options: every command's rows, with the axes of an experiment beside them, and a command's options filled from them. */
 #include "cmd/frame/frame.h"
 
-#include "device/bf16.h"
-#include "device/blas.h"
+#include "device/cpu/blas.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #include "base/text/words.h"
 #include "bench/plan/estimate.h"
 #include "bench/plan/plan.h"
-#include "device/cpu.h"
+#include "device/cpu/cpu.h"
 #include "machine/bind.h"
 #include "machine/machine.h"
 

@@ -1,6 +1,6 @@
 /* Device: where work runs.
  *
- * One const vtable per kind (cpu, null; cuda later), few hooks in lifecycle order, each marked required or optional and
+ * One const vtable per kind (cpu, null, cuda), few hooks in lifecycle order, each marked required or optional and
  * validated once by pk_device_open. Callers use the typed wrappers below, never the hooks: wrappers hold the
  * asserts and the tests' faults. A device owns its memory pool (pool.h), its streams and events (lanes and marks,
  * mark.h). One device is open per worker process; nothing here is thread safe unless said.
@@ -41,6 +41,9 @@ struct pk_graph;
 struct pk_graph_ops;
 struct pk_lane_ops;
 
+/* Facts of the peaks that a vendor states for its GPU, so that what was measured stands beside them: "sheet_fp32_flops_per_s". */
+#define PK_SHEET_PREFIX "sheet_"
+
 /* A fact about the open device, recorded with the invocation: ("blas", "openblas 0.3.21 SkylakeX"). A fact whose name
  * ends in "_warning" is shown to the user. */
 typedef void pk_fact_fn(void *user, const char *key, const char *value);
@@ -74,7 +77,7 @@ struct pk_device_ops {
     void (*delay)(struct pk_device *dev, enum pk_lane lane, uint64_t ns);
     /* optional. Overwrites what the device's caches hold, outside of the pool; absent: it has none. */
     enum pk_code (*flush)(struct pk_device *dev, struct pk_err *err);
-    /* optional. Capturing and replaying work (graph.h). */
+    /* optional. Capturing and replaying work (lane.h). */
     const struct pk_graph_ops *graphs;
     /* optional. Lanes are queues, and what goes between them (lane.h). */
     const struct pk_lane_ops *lanes;
@@ -94,7 +97,7 @@ struct pk_device {
     struct pk_marks marks;
     struct pk_choice *choices;  /* choices.h */
     struct pk_trace *trace;     /* where ops and copies are written down; NULL = nowhere */
-    struct pk_graph *capturing; /* what graph.h records now */
+    struct pk_graph *capturing; /* what lane.h records now */
     void *impl;
 };
 
@@ -127,7 +130,7 @@ bool pk_device_broken(const struct pk_device *dev);
 
 /* Memory for probes and ops: from the pool, so it is counted. NULL when the limit is reached; the pool remembers the
  * refused request, and pk_device_oom turns it into PK_E_OOM with sizes; a broken device's answer is its own error, and
- * so is a capture's (graph.h), in which no memory is taken from the device. Contents are not cleared. O(1) once warm;
+ * so is a capture's (lane.h), in which no memory is taken from the device. Contents are not cleared. O(1) once warm;
  * safe inside a timed region. */
 void *pk_device_alloc(struct pk_device *dev, size_t bytes, enum pk_tag tag);
 void pk_device_free(struct pk_device *dev, void *p); /* NULL is allowed */

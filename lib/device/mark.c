@@ -2,10 +2,14 @@
 #include "device/mark.h"
 
 #include "base/err.h"
+#include "build_config.h"
 #include "device/device.h"
-#include "device/range.h"
 
 #include <string.h>
+
+#ifdef PK_HAVE_NVTX
+#include <nvtx3/nvToolsExt.h>
+#endif
 
 void pk_marks_init(struct pk_marks *m, struct pk_arena *a, size_t cap, bool recorded)
 {
@@ -145,4 +149,20 @@ uint64_t pk_mark_lane_ns(struct pk_device *dev, const struct pk_mark *m)
     if (!dev->ops->elapsed_ns || m->lane == PK_LANE_HOST)
         return m->end_host_ns - m->begin_host_ns;
     return dev->ops->elapsed_ns(dev, m->begin_slot, m->end_slot);
+}
+
+uint64_t pk_range_begin(const char *name)
+{
+#ifdef PK_HAVE_NVTX
+    return nvtxRangeStartA(name);
+#else
+    return 0;
+#endif
+}
+
+void pk_range_end(uint64_t range)
+{
+#ifdef PK_HAVE_NVTX
+    nvtxRangeEnd(range);
+#endif
 }

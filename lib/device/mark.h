@@ -29,7 +29,7 @@ struct pk_mark {
     uint32_t reps;                       /* how often this occurrence did the region's work */
     uint64_t begin_host_ns, end_host_ns; /* device clock as the host reads it */
     uint32_t begin_slot, end_slot;       /* device events when the kind records them */
-    uint64_t range;                      /* of a profiler (range.h), likewise */
+    uint64_t range;                      /* of a profiler (pk_range_begin), likewise */
 };
 
 /* Somebody who wants to know of regions as they begin and end: counters. Told outside of what is timed. */
@@ -74,3 +74,8 @@ void pk_mark_value(struct pk_device *dev, unsigned gauge, int64_t value);
 
 /* Lane time of a finished mark in ns; after pk_device_sync. */
 uint64_t pk_mark_lane_ns(struct pk_device *dev, const struct pk_mark *m);
+
+/* Names around work, for profilers that listen (NVTX: nsys, ncu). Costs a test of a pointer when none does; in builds without CUDA nothing.
+ * Ranges may overlap. */
+uint64_t pk_range_begin(const char *name);
+void pk_range_end(uint64_t range);

@@ -65,7 +65,7 @@ struct pk_trace {
     size_t n, cap;
     size_t dropped;             /* did not fit: the trace is not whole */
     const struct pk_trace *ops; /* of a GPU: what v was asked for by; NULL = v are ops themselves */
-    struct pk_tape *tape;       /* of a capture (graph.h): in place of rows, so that all fits; else NULL */
+    struct pk_tape *tape;       /* of a capture (lane.h): in place of rows, so that all fits; else NULL */
 };
 
 void pk_trace_init(struct pk_trace *t, struct pk_arena *a, size_t cap);

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "build_config.h"
-#include "device/cpu.h"
+#include "device/cpu/cpu.h"
 #include "device/null.h"
 #include "machine/machine.h"
 #include "ops/cpu/kernels.h"

@@ -10,7 +10,7 @@
 #include "ops/attention.h"
 #include "base/clock.h"
 #include "base/rng.h"
-#include "device/cpu.h"
+#include "device/cpu/cpu.h"
 #include "machine/machine.h"
 #include "machine/state.h"
 #include "ops/ceilings.h"

@@ -6,7 +6,7 @@
  * Wants an idle machine. With one thread, as it is by itself, it reads the thread's CPU time, so that others on the machine take less
  * from it; a run chooses by the wall clock all the same. */
 #include "device/choices.h"
-#include "device/cpu.h"
+#include "device/cpu/cpu.h"
 #include "ops/ops.h"
 
 #include "timed.h"

@@ -7,7 +7,7 @@
  * from it. */
 #include "ops/layers.h"
 #include "base/clock.h"
-#include "device/cpu.h"
+#include "device/cpu/cpu.h"
 #include "ops/cpu/kernels.h"
 #include "ops/ops.h"
 

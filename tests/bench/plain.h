@@ -2,7 +2,7 @@
  * yardstick of the yardstick; one problem per thread at a time, a barrier after each kernel. */
 #pragma once
 
-#include "device/blas.h"
+#include "device/cpu/blas.h"
 
 #include <stddef.h>
 

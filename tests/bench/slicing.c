@@ -7,7 +7,7 @@
  *
  * Wants an idle machine. */
 #include "base/clock.h"
-#include "device/cpu.h"
+#include "device/cpu/cpu.h"
 #include "model/tree/bert.h"
 #include "model/tree/weights.h"
 #include "ops/ceilings.h"

@@ -5,7 +5,7 @@
  *
  * Wants an idle machine. With one thread, as it is by itself, it reads the thread's CPU time, so that others on the machine take less
  * from it. */
-#include "device/cpu.h"
+#include "device/cpu/cpu.h"
 #include "model/transformer/transformer.h"
 
 #include "timed.h"

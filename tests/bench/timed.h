@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/clock.h"
-#include "device/cpu.h"
+#include "device/cpu/cpu.h"
 
 #include <stdio.h>
 #include <stdlib.h>

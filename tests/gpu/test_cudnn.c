@@ -1,6 +1,6 @@
 /* Attention by cuDNN on a GPU: results against float64, a captured step that repeats itself, memory that is given back. */
 #include "device/cuda/library.h"
-#include "device/graph.h"
+#include "device/lane.h"
 #include "given.h"
 #include "isolated.h"
 #include "unit/ops/op_checks_cudnn.h"

@@ -1,6 +1,6 @@
 /* A device's own promises on real hardware: its pool, marks, copies, graphs, and what is left after memory ran out. */
 #include "build_config.h"
-#include "device/graph.h"
+#include "device/lane.h"
 #include "given.h"
 #include "isolated.h"
 #include "ops/ops.h"

@@ -20,7 +20,7 @@ VENDOR_HOMES = {
     r"cuda(_runtime|_runtime_api)?\.h": ["lib/device/cuda/", "lib/ops/cuda/"],
     r"(cublasLt|cublas_v2|cudnn.*)\.h": ["lib/ops/cuda/"],
     r"(nccl|mpi)\.h": ["lib/comm/"],
-    r"nvtx3/.*": ["lib/device/range.c"],
+    r"nvtx3/.*": ["lib/device/mark.c"],
     r"jansson\.h": ["lib/json/json.h"],
     r"(popt|ini)\.h": ["lib/opt/"],
     r"(omp|cblas|dnnl.*)\.h": [],  # opened at run time; no second OpenMP runtime

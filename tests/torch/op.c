@@ -2,7 +2,7 @@
  *
  * op NAME A B C: fp32 arrays come from standard input and go to standard output, one behind the other, as the functions below say.
  * Tokens and targets are written as fp32, too. */
-#include "device/cpu.h"
+#include "device/cpu/cpu.h"
 #include "ops/attention.h"
 #include "ops/layers.h"
 

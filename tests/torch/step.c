@@ -3,7 +3,7 @@
  * step WEIGHTS TOKENS GRADIENTS VARIANT STEPS LAYERS WIDTH HEADS FF VOCAB BATCH SEQ
  * TOKENS: int32, those of the batch and then their targets. Prints the loss of every step; the gradients of the first go to the file
  * GRADIENTS as fp32, in the layout of lib/model/transformer/config.h. */
-#include "device/cpu.h"
+#include "device/cpu/cpu.h"
 #include "model/transformer/transformer.h"
 
 #include <stdio.h>

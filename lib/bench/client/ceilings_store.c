@@ -5,7 +5,7 @@
 #include "base/text/words.h"
 #include "bench/client/worker_client.h"
 #include "bench/worker/answers.h"
-#include "device/cuda/data_sheet.h"
+#include "device/device.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "bench/measure/steps.h"
 #include "comm/comm.h"
-#include "device/range.h"
+#include "device/mark.h"
 
 enum { DISTURBANCE_EVERY_MS = 10 };
 

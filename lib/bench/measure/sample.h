@@ -11,7 +11,7 @@
 #pragma once
 
 #include "bench/probe.h"
-#include "device/graph.h"
+#include "device/lane.h"
 
 struct pk_sampler;
 struct pk_stopper;

@@ -2,7 +2,7 @@
 #include "bench/worker/environment.h"
 
 #include "base/clock.h"
-#include "device/cpu.h"
+#include "device/cpu/cpu.h"
 #include "json/json.h"
 
 #include <string.h>

@@ -11,7 +11,7 @@
 #include "counter/source.h"
 #include "counter/tracing.h"
 #include "device/choices.h"
-#include "device/cpu.h"
+#include "device/cpu/cpu.h"
 #include "machine/bind.h"
 #include "machine/machine.h"
 #include "wire/wire.h"

@@ -1,6 +1,6 @@
 /* Api: the CUDA runtime as a table of functions, so that everything above it runs in tests without a driver.
  *
- * The table is filled by the static runtime (api.c): a program with it starts on any machine and opens the driver at the
+ * The table is filled by the static runtime (cuda.c): a program with it starts on any machine and opens the driver at the
  * first call. Tests put another table in its place (tests/unit/device/fake_cuda.h), which keeps its own streams and events in host memory,
  * counts calls, and fails the n-th. Only lib/device/cuda and lib/ops/cuda name cuda_runtime_api.h. */
 #pragma once

@@ -3,12 +3,15 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "device/cuda/data_sheet.h"
 #include "device/cuda/parts.h"
 #include "machine/bind.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define PK_CUDA_ENTRY(name) .name = name,
+const struct pk_cuda_api pk_cuda_runtime = {PK_CUDA_CALLS(PK_CUDA_ENTRY)};
 
 /* Which table devices use; tests exchange it. */
 static const struct pk_cuda_api *api_in_use = &pk_cuda_runtime;
@@ -140,12 +143,29 @@ static void cuda_close(struct pk_device *dev)
             c->api->cudaStreamDestroy(c->stream[lane]);
 }
 
+/* Variables by which NVIDIA's libraries make products in another way than they are asked to. */
+static const char *const overrides[] = {
+    "NVIDIA_TF32_OVERRIDE",            /* 0: tf32 products are ieee ones */
+    "CUBLAS_EMULATE_SINGLE_PRECISION", /* ieee products are made of nine of bf16, where the chip can */
+};
+
+/* Numerics are what an experiment's axes say: overrides are taken out of the environment, before a library reads them. Their names, for
+ * people; NULL when there were none. */
+static const char *forget_overrides(struct pk_arena *a)
+{
+    const char *found = NULL;
+    for (size_t i = 0; i < sizeof overrides / sizeof *overrides; i++)
+        if (getenv(overrides[i]) && unsetenv(overrides[i]) == 0)
+            found = found ? pk_printf(a, "%s, %s", found, overrides[i]) : overrides[i];
+    return found;
+}
+
 static enum pk_code cuda_open(struct pk_device *dev, const struct pk_device_options *opt, struct pk_err *err)
 {
     struct pk_cuda *c = pk_new(&dev->arena, struct pk_cuda);
     dev->impl = c;
     c->api = api_in_use;
-    c->overrides = pk_cuda_forget_overrides(&dev->arena);
+    c->overrides = forget_overrides(&dev->arena);
     c->api->cudaDriverGetVersion(&c->driver_version);
     c->api->cudaRuntimeGetVersion(&c->runtime_version);
     enum pk_code rc = choose_gpu(dev, c, opt->turn, err);

@@ -55,3 +55,7 @@ void pk_cuda_unpin(struct pk_device *dev, void *p);
 enum pk_code pk_cuda_flush_l2(struct pk_device *dev, struct pk_err *err) PK_MUST_CHECK;
 
 extern const struct pk_device_ops pk_device_cuda;
+
+/* Facts "sheet_fp32_flops_per_s", "sheet_tf32_flops_per_s" and "sheet_bf16_flops_per_s" of a GPU, as NVIDIA's data sheets state them: dense
+ * products, without sparsity. None for names that are not listed, parts of a GPU (MIG) among them. */
+void pk_data_sheet(const char *gpu, pk_fact_fn *fn, void *user);

@@ -1,5 +1,5 @@
-/* Data sheet: rows by the name that the driver gives. */
-#include "device/cuda/data_sheet.h"
+/* Data sheet: the peaks that NVIDIA states, rows by the name that the driver gives. */
+#include "device/cuda/cuda.h"
 
 #include <string.h>
 

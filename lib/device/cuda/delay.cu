@@ -1,6 +1,5 @@
-/* Delay: one thread and a clock. */
-#include "device/cuda/delay.h"
-
+/* Delay: the one kernel that a device needs for itself: one thread and a clock. It lets time pass and leaves memory alone. */
+#include <cstdint>
 #include <cuda_runtime.h>
 
 static __device__ __forceinline__ uint64_t now_ns()
@@ -17,7 +16,8 @@ static __global__ void __launch_bounds__(1) delay(uint64_t ns)
         __nanosleep(100);
 }
 
-int pk_k_delay(struct CUstream_st *stream, uint64_t ns)
+/* Declared in parts.h, which is C. */
+extern "C" int pk_k_delay(struct CUstream_st *stream, uint64_t ns)
 {
     delay<<<1, 1, 0, stream>>>(ns);
     return (int)cudaPeekAtLastError();

@@ -1,5 +1,5 @@
 /* Graph: captured work as a CUDA graph. */
-#include "device/graph.h"
+#include "device/lane.h"
 
 #include "base/err.h"
 #include "device/cuda/parts.h"

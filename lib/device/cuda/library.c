@@ -1,15 +1,16 @@
-/* Library: NVIDIA's libraries opened, asked for their version, and refused when it is another. */
+/* Library: NVIDIA's libraries looked for, opened, asked for their version, and refused when it is another. */
 #include "device/cuda/library.h"
 
 #include "base/err.h"
 #include "build_config.h"
-#include "device/cuda/library_search.h"
 
 #include <dlfcn.h>
-#include <limits.h>
+#include <glob.h>
 #include <link.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* How a library tells its version: all but NVML count 10000 * major + 100 * minor + patch. */
 enum version_how { RETURNS_SIZE, FILLS_INT, FILLS_TEXT };
@@ -59,6 +60,126 @@ const char *pk_library_name(enum pk_cuda_library which)
     return rows[which].name;
 }
 
+/* --- where a library may lie, best first; no interpreter is started to ask for its own --- */
+
+/* Files called `stem`.so.`major` or, where a folder has only others, `stem`.so.N: absolute paths. Where a row of the search is the
+ * loader's own the path is the bare soname. */
+struct library_files {
+    const char **v;
+    size_t n, cap;
+    const char *looked; /* "the loader's paths, /usr/local/cuda/lib64": what to say when none fits */
+};
+
+struct search {
+    const char *stem;
+    int major;
+    struct pk_arena *a;
+    struct library_files *out;
+};
+
+static void add(struct search *s, const char *path)
+{
+    struct library_files *f = s->out;
+    f->v = pk_grow(s->a, f->v, sizeof *f->v, f->n, &f->cap);
+    f->v[f->n++] = path;
+}
+
+/* Every file of the pattern, which the shell's rules expand. */
+static size_t add_matches(struct search *s, const char *pattern)
+{
+    glob_t found;
+    if (glob(pattern, GLOB_NOSORT, NULL, &found))
+        return 0;
+    const size_t n = found.gl_pathc;
+    for (size_t i = 0; i < n; i++)
+        add(s, pk_strdup(s->a, found.gl_pathv[i]));
+    globfree(&found);
+    return n;
+}
+
+static void say(struct search *s, const char *where)
+{
+    s->out->looked = *s->out->looked ? pk_printf(s->a, "%s, %s", s->out->looked, where) : where;
+}
+
+/* The right major if there is one, else whatever is there, to be refused by name. */
+static void look_in(struct search *s, const char *folder)
+{
+    if (!add_matches(s, pk_printf(s->a, "%s/%s.so.%d", folder, s->stem, s->major)))
+        add_matches(s, pk_printf(s->a, "%s/%s.so.[0-9]*", folder, s->stem));
+}
+
+/* As pip lays NVIDIA's packages out below a Python's prefix. */
+static void look_below_prefix(struct search *s, const char *said, const char *prefix)
+{
+    static const char *const layouts[] = {"lib/python3*/site-packages", "lib/python3*/dist-packages",
+                                          "local/lib/python3*/dist-packages"};
+    say(s, said);
+    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
+        look_in(s, pk_printf(s->a, "%s/%s/nvidia/*/lib", prefix, layouts[i]));
+}
+
+static void look_in_list(struct search *s, const char *list)
+{
+    for (const char *at = list; *at;) {
+        size_t n = strcspn(at, ":");
+        if (n)
+            look_in(s, pk_strndup(s->a, at, n));
+        at += n + (at[n] == ':');
+    }
+}
+
+/* /usr/bin/python3 -> /usr; NULL when no folder of PATH has one. */
+static const char *python_prefix(struct pk_arena *a)
+{
+    const char *path = secure_getenv("PATH");
+    for (const char *at = path ? path : ""; *at;) {
+        size_t n = strcspn(at, ":");
+        struct stat st;
+        const char *folder = pk_strndup(a, at, n);
+        if (n > 4 && !strcmp(folder + n - 4, "/bin") && !stat(pk_printf(a, "%s/python3", folder), &st))
+            return pk_strndup(a, at, n - 4);
+        at += n + (at[n] == ':');
+    }
+    return NULL;
+}
+
+static void look_everywhere_else(struct search *s)
+{
+    static const char *const prefixes[] = {"VIRTUAL_ENV", "CONDA_PREFIX"};
+    const char *home = secure_getenv("CUDA_HOME"), *prefix;
+    add(s, pk_printf(s->a, "%s.so.%d", s->stem, s->major));
+    say(s, "the loader's paths");
+    for (size_t i = 0; i < 2; i++)
+        if ((prefix = secure_getenv(prefixes[i])) && *prefix)
+            look_below_prefix(s, pk_printf(s->a, "$%s", prefixes[i]), prefix);
+    if (home && *home) {
+        say(s, "$CUDA_HOME/lib64");
+        look_in(s, pk_printf(s->a, "%s/lib64", home));
+    }
+    say(s, "/usr/local/cuda/lib64");
+    look_in(s, "/usr/local/cuda/lib64");
+    say(s, "the toolkit of the build");
+    look_in(s, PK_CUDA_ROOT "/lib");
+    look_in(s, PK_CUDA_ROOT "/../cudnn/lib"); /* where wheels made it */
+    if ((prefix = python_prefix(s->a)))
+        look_below_prefix(s, pk_printf(s->a, "the packages of %s/bin/python3", prefix), prefix);
+}
+
+/* What $PERFKIT_CUDA_LIBS names decides: when its folders have such a file, nothing else is listed. */
+static void search_library(const char *stem, int major, struct pk_arena *a, struct library_files *out)
+{
+    *out = (struct library_files){.looked = ""};
+    struct search s = {stem, major, a, out};
+    const char *list = secure_getenv("PERFKIT_CUDA_LIBS");
+    if (list)
+        look_in_list(&s, list);
+    if (!out->n)
+        look_everywhere_else(&s);
+}
+
+/* --- opening -------------------------------------------------------------------------------------------------------- */
+
 struct version {
     int major, minor;
     char text[80]; /* "13.1.0" */
@@ -103,12 +224,12 @@ static void open_siblings(const struct row *r, const char *path, struct pk_arena
     const char *slash = strrchr(path, '/'),
                *folder = slash ? pk_strndup(a, path, (size_t)(slash - path)) : "";
     for (const struct sibling *s = r->siblings; s && s->stem; s++) {
-        struct pk_library_files files = {0};
+        struct library_files files = {0};
         const char *number = s->major ? pk_printf(a, ".%d", s->major) : "";
         if (open_for_good(pk_printf(a, "%s/%s.so%s", folder, s->stem, number)) || s->major == r->major ||
             !s->major)
             continue;
-        pk_library_search(s->stem, s->major, a, &files);
+        search_library(s->stem, s->major, a, &files);
         for (size_t i = 0; i < files.n && !open_for_good(files.v[i]); i++)
             ;
     }
@@ -171,14 +292,14 @@ enum pk_code pk_library_open(enum pk_cuda_library which, const struct pk_symbol 
     pk_assert(which < PK_CUDA_LIBRARIES);
     const struct row *r = &rows[which];
     const char *refused = NULL;
-    struct pk_library_files files;
+    struct library_files files;
     *out = (struct pk_library){.which = which};
     if (!r->major) {
         pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be used", r->name);
         pk_why(err, "its headers were not there when perfkit was built");
         return pk_fix(err, "add them to the CUDA Toolkit and build again");
     }
-    pk_library_search(r->stem, r->major, a, &files);
+    search_library(r->stem, r->major, a, &files);
     for (size_t i = 0; i < files.n; i++) {
         const char *why = try_file(r, files.v[i], symbols, a, out);
         if (!why)

@@ -3,7 +3,6 @@
 
 #include "device/cuda/api.h"
 #include "device/cuda/cuda.h"
-#include "device/graph.h"
 #include "device/lane.h"
 
 struct pk_pin {
@@ -34,7 +33,7 @@ struct pk_cuda {
     struct pk_pin *pins;
     struct pk_cuda_state *beside;
     int driver_version, runtime_version; /* 13000 */
-    const char *overrides;               /* environment.c */
+    const char *overrides;               /* variables of the environment that are ignored */
     const char *binding;                 /* of the thread that feeds the GPU; "off" */
 };
 
@@ -46,12 +45,11 @@ static inline struct pk_cuda *pk_cuda_of(const struct pk_device *dev)
 /* NULL when a GPU can be used through this table, else why not: static text. */
 const char *pk_cuda_missing(const struct pk_cuda_api *api);
 
-/* environment.c. Numerics are what an experiment's axes say: overrides are taken out of the environment, before a library reads them. Their
- * names, for people; NULL when there were none. */
-const char *pk_cuda_forget_overrides(struct pk_arena *a);
-
 /* graph.c */
 extern const struct pk_graph_ops pk_cuda_graphs;
+
+/* delay.cu: one thread that looks at the chip's clock until ns have passed: the rest of the chip is free. The launch's error, 0 = none. */
+int pk_k_delay(struct CUstream_st *stream, uint64_t ns);
 
 /* lanes.c */
 extern const struct pk_lane_ops pk_cuda_lanes;
@@ -65,7 +63,7 @@ void pk_cuda_remember(struct pk_cuda *c, cudaError_t rc, const char *what);
 bool pk_cuda_spoils_capture(struct pk_cuda *c, cudaError_t rc);
 enum pk_code pk_cuda_fail(const struct pk_cuda *c, cudaError_t rc, const char *what, struct pk_err *err);
 
-/* events.c: the hooks of marks. */
+/* lanes.c: the hooks of marks. */
 void pk_cuda_record(struct pk_device *dev, enum pk_lane lane, size_t slot);
 uint64_t pk_cuda_elapsed_ns(struct pk_device *dev, size_t from, size_t to);
 void pk_cuda_events_free(struct pk_cuda *c);

@@ -6,7 +6,7 @@
  * All leaves of one pk_weights live in one block of device memory, each 256-byte aligned. */
 #pragma once
 
-#include "device/graph.h"
+#include "device/lane.h"
 #include "model/tree/tree.h"
 #include "ops/rects.h"
 

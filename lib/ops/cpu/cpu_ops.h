@@ -1,7 +1,7 @@
 /* Cpu ops: what the files of this folder share. The table itself, pk_ops_cpu, is declared in ops/ops.h. */
 #pragma once
 
-#include "device/cpu.h"
+#include "device/cpu/cpu.h"
 #include "ops/cpu/kernels.h"
 #include "ops/ops.h"
 

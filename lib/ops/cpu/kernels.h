@@ -4,7 +4,7 @@
  * aligned, one per thread, its contents meaningless between calls. Sources are in ops/cpu/isa/. */
 #pragma once
 
-#include "device/blas.h"
+#include "device/cpu/blas.h"
 #include "ops/layer_shapes.h"
 #include "ops/shapes.h"
 

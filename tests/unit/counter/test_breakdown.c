@@ -1,7 +1,7 @@
 /* Breakdown: sums, unions and gaps of made-up intervals, and kernels to regions by when they were asked for. */
 #include "counter/breakdown.h"
 #include "counter/tracing.h"
-#include "device/graph.h"
+#include "device/lane.h"
 #include "ops/ops.h"
 
 #include <math.h>

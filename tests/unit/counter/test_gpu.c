@@ -7,7 +7,7 @@
 #include "counter/sources.h"
 #include "counter/tracing.h"
 #include "device/cuda/cuda.h"
-#include "device/graph.h"
+#include "device/lane.h"
 #include "fake_cupti.h"
 
 #include <math.h>

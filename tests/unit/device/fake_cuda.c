@@ -2,7 +2,7 @@
 #include "fake_cuda.h"
 
 #include "base/err.h"
-#include "device/cuda/delay.h"
+#include "device/cuda/parts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

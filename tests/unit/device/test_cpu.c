@@ -1,7 +1,7 @@
 /* The CPU device: its crew runs every task once, threads are bound and let go, memory is aligned, facts name
  * the BLAS. */
 #include "base/clock.h"
-#include "device/cpu.h"
+#include "device/cpu/cpu.h"
 
 // clang-format off
 #include <setjmp.h>

@@ -2,7 +2,7 @@
 #include "device/cuda/cuda.h"
 
 #include "bench/worker/worker.h"
-#include "device/graph.h"
+#include "device/lane.h"
 #include "fake_cuda.h"
 
 // clang-format off

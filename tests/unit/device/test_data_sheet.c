@@ -1,5 +1,5 @@
 /* Data sheet: GPUs that are listed have all three peaks, others none. */
-#include "device/cuda/data_sheet.h"
+#include "device/cuda/cuda.h"
 
 // clang-format off
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* Ranges: a profiler hears the name of the case and of its regions, nested as they are. */
-#include "device/range.h"
+#include "device/mark.h"
 
 #include "bench/measure/measure.h"
 #include "device/cuda/cuda.h"

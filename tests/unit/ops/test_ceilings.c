@@ -1,5 +1,5 @@
 /* Ceilings: plausible on the CPU, declared on the null device, and never leaking. */
-#include "device/cpu.h"
+#include "device/cpu/cpu.h"
 #include "device/null.h"
 #include "ops/ceilings.h"
 

@@ -1,6 +1,6 @@
 /* The CPU's layers against the float64 reference: every instruction set this CPU has, both element types; the same bits however many
  * threads there are; tokens that no table has. */
-#include "device/cpu.h"
+#include "device/cpu/cpu.h"
 #include "op_checks_layers.h"
 #include "ops/layers.h"
 

@@ -1,6 +1,6 @@
 /* The CPU's ops against the fp64 reference: every instruction set this CPU has, odd shapes, few and many
  * problems, with and without a BLAS library. */
-#include "device/cpu.h"
+#include "device/cpu/cpu.h"
 #include "op_checks.h"
 #include "ops/cpu/kernels.h"
 

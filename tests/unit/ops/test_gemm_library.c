@@ -1,6 +1,6 @@
 /* Gemm library: a shape's library is tried once, told, taken from those who tried before; products are right by either. */
 #include "device/choices.h"
-#include "device/cpu.h"
+#include "device/cpu/cpu.h"
 #include "op_checks.h"
 
 // clang-format off

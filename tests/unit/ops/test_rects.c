@@ -1,7 +1,7 @@
 /* Rectangles on the CPU: every byte that should be copied or filled, no other, whatever the shapes and the cuts. */
 #include "ops/rects.h"
 
-#include "device/cpu.h"
+#include "device/cpu/cpu.h"
 #include "device/null.h"
 #include "op_checks.h"
 

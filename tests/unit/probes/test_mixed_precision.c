@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <cmocka.h>
 // clang-format on
-#include "device/cpu.h"
+#include "device/cpu/cpu.h"
 #include "ops/workspace.h"
 
 #include <string.h>

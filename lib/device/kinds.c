@@ -1,4 +1,4 @@
-/* Device: the kinds that exist, opening one, and the wrappers around its hooks. */
+/* Kinds: the devices that exist, opening one, and the wrappers around its hooks. */
 #include "device/device.h"
 
 #include "base/build.h"
@@ -6,7 +6,7 @@
 #include "base/text/units.h"
 #include "base/text/words.h"
 #include "build_config.h"
-#include "device/cpu.h"
+#include "device/cpu/cpu.h"
 #include "device/null.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Cpu: threads, memory and clock of the machine itself behind the device vtable. */
-#include "device/cpu.h"
+#include "device/cpu/cpu.h"
 
 #include "base/clock.h"
 #include "base/err.h"

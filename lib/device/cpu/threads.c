@@ -1,5 +1,5 @@
 /* Threads: the crew's loop, its spinning and its sleep. */
-#include "device/threads.h"
+#include "device/cpu/threads.h"
 
 #include "base/err.h"
 #include "machine/machine.h"

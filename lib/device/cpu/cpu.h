@@ -8,11 +8,9 @@
  * blas_warning. */
 #pragma once
 
-#include "device/bf16.h"
-#include "device/blas.h"
+#include "device/cpu/blas.h"
+#include "device/cpu/threads.h"
 #include "device/device.h"
-#include "device/isa.h"
-#include "device/threads.h"
 
 extern const struct pk_device_ops pk_device_cpu; /* a row of pk_device_kinds */
 

@@ -1,5 +1,5 @@
-/* Blas: find the library, set its core type and one thread, and read back what it chose. */
-#include "device/blas.h"
+/* Blas: find the library, set its core type and one thread, and read back what it chose; of oneDNN for bf16 what it would use. */
+#include "device/cpu/blas.h"
 
 #include "base/err.h"
 #include "build_config.h"
@@ -9,6 +9,26 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+enum pk_isa pk_isa_detect(void)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+        return PK_ISA_AVX512;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return PK_ISA_AVX2;
+#endif
+    return PK_ISA_BASELINE;
+}
+
+const char *pk_isa_name(enum pk_isa isa)
+{
+    static const char *const name[PK_ISAS] = {"baseline", "avx2", "avx512"};
+    return name[isa];
+}
+
+/* --- fp32 ----------------------------------------------------------------------------------------------------------- */
 
 typedef void cblas_sgemm_fn(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a,
                             int lda, const float *b, int ldb, float beta, float *c, int ldc);
@@ -116,24 +136,36 @@ static bool try_openblas(struct pk_blas *b, enum pk_isa isa)
 }
 
 #ifdef PK_HAVE_ONEDNN
+static void *load_onednn(void)
+{
+    bool threads = lend_env("OMP_NUM_THREADS", "1");
+    void *h = open_first(onednn_files);
+    if (threads)
+        unsetenv("OMP_NUM_THREADS");
+    return h;
+}
+
+/* Writes "onednn 2.6.3"; false when the library does not tell its version. */
+static bool onednn_name(void *handle, char *name, size_t cap)
+{
+    const struct {
+        int major, minor, patch;
+    } * (*version)(void) = NULL;
+    *(void **)&version = dlsym(handle, "dnnl_version");
+    if (version)
+        snprintf(name, cap, "onednn %d.%d.%d", version()->major, version()->minor, version()->patch);
+    return version != NULL;
+}
+
 static bool try_onednn(struct pk_blas *b, enum pk_isa isa)
 {
     (void)isa;
-    bool threads = lend_env("OMP_NUM_THREADS", "1");
-    b->handle = open_first(onednn_files);
-    if (threads)
-        unsetenv("OMP_NUM_THREADS");
+    b->handle = load_onednn();
     b->sgemm = b->handle ? dlsym(b->handle, "dnnl_sgemm") : NULL;
     if (!b->sgemm)
         return false;
     b->kind = PK_BLAS_ONEDNN;
-    const struct {
-        int major, minor, patch;
-    } * (*version)(void) = NULL;
-    *(void **)&version = dlsym(b->handle, "dnnl_version");
-    if (version)
-        snprintf(b->name, sizeof b->name, "onednn %d.%d.%d", version()->major, version()->minor,
-                 version()->patch);
+    onednn_name(b->handle, b->name, sizeof b->name);
     return true;
 }
 #endif
@@ -200,4 +232,113 @@ void pk_blas_sgemm(const struct pk_blas *b, const struct pk_sgemm *g)
     f(CBLAS_ROW_MAJOR, g->a_trans ? CBLAS_TRANS : CBLAS_NO_TRANS, g->b_trans ? CBLAS_TRANS : CBLAS_NO_TRANS,
       (int)g->m, (int)g->n, (int)g->k, g->alpha, g->a, (int)g->lda, g->b, (int)g->ldb, g->beta, g->c,
       (int)g->ldc);
+}
+
+/* --- bf16 ----------------------------------------------------------------------------------------------------------- */
+
+typedef int bf16_product_fn(char ta, char tb, long m, long n, long k, float alpha, const uint16_t *a,
+                            long lda, const uint16_t *b, long ldb, float beta, float *c, long ldc);
+
+const char *const pk_bf16_words[] = {"onednn", "widened", NULL};
+
+static void widened(struct pk_bf16 *b, const char *why)
+{
+    pk_bf16_close(b);
+    snprintf(b->name, sizeof b->name, "widened to fp32: %s", why);
+}
+
+#ifdef PK_HAVE_ONEDNN
+enum { BF16_INSTRUCTIONS = 0x80 }; /* the bit of dnnl_cpu_isa_t that those with them share */
+
+/* By dnnl_cpu_isa_t of oneDNN 2 and 3. */
+static const char *dnnl_isa_name(int isa)
+{
+    static const struct {
+        int bits;
+        const char *name;
+    } names[] = {{0x3e7, "avx512_core_amx"},
+                 {0xe7, "avx512_core_bf16"},
+                 {0x67, "avx512_core_vnni"},
+                 {0x27, "avx512_core"},
+                 {0x7, "avx2"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if ((isa & names[i].bits) == names[i].bits)
+            return names[i].name;
+    return "an older instruction set";
+}
+
+static bool multiplies(bf16_product_fn *product)
+{
+    const uint16_t three = 0x4040, two = 0x4000;
+    float c = 0;
+    return !product('N', 'N', 1, 1, 1, 1, &three, 1, &two, 1, 0, &c, 1) && c == 6;
+}
+
+static void open_bf16_onednn(struct pk_bf16 *b, bool whatever)
+{
+    char name[sizeof b->name - 48];
+    b->handle = load_onednn();
+    if (!b->handle) {
+        widened(b, "oneDNN was not found; install libdnnl2");
+        return;
+    }
+    int (*effective_isa)(void) = NULL;
+    *(void **)&effective_isa = dlsym(b->handle, "dnnl_get_effective_cpu_isa");
+    b->product = dlsym(b->handle, "dnnl_gemm_bf16bf16f32");
+    const int isa = effective_isa ? effective_isa() : 0;
+    if (!onednn_name(b->handle, name, sizeof name) || !b->product ||
+        !multiplies((bf16_product_fn *)b->product))
+        widened(b, "this oneDNN has no such product");
+    else if (!whatever && !(isa & BF16_INSTRUCTIONS))
+        widened(b, "oneDNN uses no bf16 instructions here");
+    else
+        snprintf(b->name, sizeof b->name, "%s, %s%s", name, dnnl_isa_name(isa),
+                 isa & BF16_INSTRUCTIONS ? "" : " without bf16 instructions");
+}
+#endif
+
+static bool cpu_has_bf16(void)
+{
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx512bf16");
+#else
+    return false;
+#endif
+}
+
+void pk_bf16_open(struct pk_bf16 *b)
+{
+    const char *only = secure_getenv("PERFKIT_BF16");
+    const bool whatever = only && !strcmp(only, "onednn");
+    *b = (struct pk_bf16){0};
+    if (only && !strcmp(only, "widened"))
+        widened(b, "PERFKIT_BF16=widened");
+    else if (!whatever && !cpu_has_bf16())
+        widened(b, "this CPU has no bf16 instructions");
+    else
+#ifdef PK_HAVE_ONEDNN
+        open_bf16_onednn(b, whatever);
+#else
+        widened(b, "built without oneDNN");
+#endif
+    if (whatever && !b->product)
+        snprintf(b->warning, sizeof b->warning,
+                 "PERFKIT_BF16=onednn does nothing: products of bf16 are %.150s", b->name);
+}
+
+void pk_bf16_close(struct pk_bf16 *b)
+{
+    if (b->handle)
+        dlclose(b->handle);
+    *b = (struct pk_bf16){0};
+}
+
+void pk_bf16_gemm(const struct pk_bf16 *b, const struct pk_bf16_gemm *g)
+{
+    pk_assert(b->product);
+    bf16_product_fn *product = (bf16_product_fn *)b->product;
+    const int refused =
+        product(g->a_trans ? 'T' : 'N', g->b_trans ? 'T' : 'N', (long)g->m, (long)g->n, (long)g->k, g->alpha,
+                g->a, (long)g->lda, g->b, (long)g->ldb, g->beta, g->c, (long)g->ldc);
+    pk_assert(!refused);
 }
