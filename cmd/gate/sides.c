@@ -2,7 +2,7 @@
 #include "cmd/gate/gate.h"
 
 #include "base/text/words.h"
-#include "opt/words.h"
+#include "opt/opt.h"
 
 #include <string.h>
 #include <sys/stat.h>

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/text/words.h"
-#include "opt/words.h"
+#include "opt/opt.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -1,84 +1,12 @@
-/* Opt: a command's rows filled from every source, strongest last word. */
+/* Opt: a command's rows filled from every source, strongest last word; and options that bind each other. */
 #include "opt/opt.h"
 
 #include "base/err.h"
+#include "base/text/units.h"
 #include "opt/source.h"
 
+#include <stdio.h>
 #include <string.h>
-
-static size_t count_rows(const struct pk_opt *rows)
-{
-    size_t n = 0;
-    while (rows && rows[n].name)
-        n++;
-    return n;
-}
-
-static const struct pk_opt *add_flat(const struct pk_opt *rows, size_t offset, struct pk_opt *v, size_t *n)
-{
-    for (; rows->name || rows->rows; rows++) {
-        if (rows->rows) {
-            add_flat(rows->rows, offset + rows->offset, v, n);
-            continue;
-        }
-        if (v) {
-            v[*n] = *rows;
-            v[*n].offset += offset;
-        }
-        ++*n;
-    }
-    return v;
-}
-
-const struct pk_opt *pk_opt_flat(const struct pk_opt *rows, struct pk_arena *a)
-{
-    size_t n = 0, ignored = 0;
-    if (!rows)
-        return NULL;
-    add_flat(rows, 0, NULL, &n);
-    return add_flat(rows, 0, pk_new_n(a, struct pk_opt, n + 1), &ignored);
-}
-
-const struct pk_opt_section *pk_opt_command(const struct pk_opt_known *known, const char *name)
-{
-    for (size_t i = 0; i < known->n; i++)
-        if (!strcmp(known->sections[i].command, name))
-            return &known->sections[i];
-    pk_assert(!"a command of this name");
-}
-
-const struct pk_opt *pk_opt_row(const struct pk_opt *rows, const char *name)
-{
-    for (const struct pk_opt *r = rows; r && r->name; r++)
-        if (!strcmp(r->name, name))
-            return r;
-    return NULL;
-}
-
-bool pk_opt_find(const struct pk_opt_job *job, const char *name, struct pk_opt_place *at)
-{
-    for (size_t t = 0; t < job->n_tables; t++) {
-        const struct pk_opt *row = pk_opt_row(job->tables[t].rows, name);
-        if (row) {
-            *at = (struct pk_opt_place){&job->tables[t], (size_t)(row - job->tables[t].rows)};
-            return true;
-        }
-    }
-    return false;
-}
-
-/* A default that its own row refuses is a bug in the table. */
-void pk_opt_defaults(struct pk_opt_table *t, struct pk_arena *a)
-{
-    size_t n = count_rows(t->rows);
-    t->origins = pk_new_n(a, struct pk_opt_origin, n);
-    for (size_t i = 0; i < n; i++) {
-        struct pk_err err;
-        t->origins[i].text = "default";
-        if (t->rows[i].def)
-            pk_assert(!pk_opt_set((struct pk_opt_place){t, i}, t->rows[i].def, t->origins[i], a, &err));
-    }
-}
 
 enum pk_code pk_opt_parse(const struct pk_opt_input *in, struct pk_opt_table *tables, size_t n_tables,
                           struct pk_arena *a, struct pk_texts *rest, int *help, struct pk_err *err)
@@ -133,4 +61,76 @@ enum pk_opt_source pk_opt_source_of(const struct pk_opt_table *table, const char
     const struct pk_opt *row = pk_opt_row(table->rows, name);
     pk_assert(row);
     return table->origins[row - table->rows].source;
+}
+
+/* --- options that bind each other: a least and a most, and those that do not go together ----------------- */
+
+/* One row of a table with what it holds. */
+struct held {
+    const struct pk_opt *row;
+    struct pk_opt_origin *origin;
+    void *field;
+};
+
+static struct held find(const struct pk_opt_table *t, const char *name)
+{
+    const struct pk_opt *row = pk_opt_row(t->rows, name);
+    pk_assert(row);
+    return (struct held){row, &t->origins[row - t->rows], (char *)t->target + row->offset};
+}
+
+/* "--max-time 1s (./.perfkit.ini:3)", or without the place when it was typed. */
+static const char *as_given(const struct held *h, struct pk_arena *a)
+{
+    char value[48];
+    const int64_t v = *(const int64_t *)h->field;
+    if (h->row->type == PK_OPT_DURATION)
+        pk_format_duration_exact(v, value, sizeof value);
+    else
+        snprintf(value, sizeof value, "%lld", (long long)v);
+    return h->origin->source == PK_OPT_COMMAND_LINE
+               ? pk_printf(a, "--%s %s", h->row->name, value)
+               : pk_printf(a, "--%s %s (%s)", h->row->name, value, h->origin->text);
+}
+
+enum pk_code pk_opt_ordered(const struct pk_opt_table *table, const char *least, const char *most,
+                            struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const struct held lo = find(table, least), hi = find(table, most);
+    int64_t *l = lo.field, *h = hi.field;
+    if (*l <= *h)
+        return PK_OK;
+    if (lo.origin->source > hi.origin->source)
+        *h = *l;
+    else if (lo.origin->source < hi.origin->source)
+        *l = *h;
+    else {
+        pk_fail(err, PK_E_USAGE, "%s is more than %s", as_given(&lo, &a), as_given(&hi, &a));
+        pk_why(err, "the one is at least, the other at most");
+        return pk_fix(err, "leave one of them out: it follows the other");
+    }
+    return PK_OK;
+}
+
+static bool is_on(const struct held *h)
+{
+    return h->row->type != PK_OPT_FLAG || *(const bool *)h->field;
+}
+
+enum pk_code pk_opt_apart(const struct pk_opt_table *table, const char *name, const char *const *others,
+                          const char *why, struct pk_err *err)
+{
+    const struct held one = find(table, name);
+    if (one.origin->source == PK_OPT_DEFAULT || !is_on(&one))
+        return PK_OK;
+    for (; *others; others++) {
+        const struct held other = find(table, *others);
+        if (other.origin->source < one.origin->source || !is_on(&other))
+            continue;
+        pk_fail(err, PK_E_USAGE, "--%s and --%s do not go together", name, *others);
+        pk_why(err, "%s", why);
+        return pk_fix(err, "leave out --%s, or --%s", *others, name);
+    }
+    return PK_OK;
 }

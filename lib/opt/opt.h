@@ -159,3 +159,11 @@ const char *pk_opt_help(const struct pk_opt_table *tables, size_t n_tables, bool
 const char *pk_opt_origin(const struct pk_opt_table *tables, size_t n_tables, const char *name);
 /* What kind of place that is; of a row that the table has. */
 enum pk_opt_source pk_opt_source_of(const struct pk_opt_table *table, const char *name);
+
+/* --- a command line in the text of an option (words.c) --- */
+
+/* Quotes and backslashes hold words together as they do for sh; "" is an empty word. Nothing is expanded and no shell is started. The
+ * words, NULL-terminated. PK_E_USAGE, naming `option`, for an empty text, an open quote, and for what is not quoted and a shell would
+ * act on: | > & ; ( ) and the like, $X, `...`, * ? [ ~ #, and X=1 before the command. */
+enum pk_code pk_words_split(const char *option, const char *text, struct pk_arena *a,
+                            const char *const **words, struct pk_err *err) PK_MUST_CHECK;

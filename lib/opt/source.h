@@ -1,5 +1,5 @@
-/* Source: what the readers of option values share. One file reads one source: command_line.c (popt),
- * environment.c, config.c (inih); each finds rows by name and sets them here. Internal to lib/opt. */
+/* Source: what the readers of option values share: command_line.c (popt), config.c (the environment, and files over inih), suite.c. Each finds
+ * rows by name and sets them here. Internal to lib/opt. */
 #pragma once
 
 #include "opt/opt.h"
@@ -18,7 +18,7 @@ struct pk_opt_place {
     size_t row;
 };
 
-/* Parses and stores text unless a stronger source has set the row already. The error does not name the
+/* rows.c. Parses and stores text unless a stronger source has set the row already. The error does not name the
  * source: callers put it in front with pk_within. */
 enum pk_code pk_opt_set(struct pk_opt_place at, const char *text, struct pk_opt_origin origin,
                         struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;

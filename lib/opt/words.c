@@ -1,5 +1,5 @@
 /* Words: a shell's quoting without a shell; what only a shell would do is refused. */
-#include "opt/words.h"
+#include "opt/opt.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Command lines in one text: refused in three parts, or words, one at least. */
 #include "fuzz.h"
-#include "opt/words.h"
+#include "opt/opt.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {

@@ -1,4 +1,4 @@
-/* Value: one option's text parsed, checked against its row, stored in its field. */
+/* Rows: one option's text parsed, checked against its row, stored in its field; tables put in place of rows; a row found by its name. */
 #include "base/err.h"
 #include "base/text/buf.h"
 #include "base/text/units.h"
@@ -146,4 +146,80 @@ enum pk_code pk_opt_set(struct pk_opt_place at, const char *text, struct pk_opt_
         *(struct pk_texts *)field = (struct pk_texts){0};
     *had = origin;
     return parse_into(row, text, field, a, err);
+}
+
+/* --- finding a row --------------------------------------------------------------------------------------------- */
+
+static size_t count_rows(const struct pk_opt *rows)
+{
+    size_t n = 0;
+    while (rows && rows[n].name)
+        n++;
+    return n;
+}
+
+static const struct pk_opt *add_flat(const struct pk_opt *rows, size_t offset, struct pk_opt *v, size_t *n)
+{
+    for (; rows->name || rows->rows; rows++) {
+        if (rows->rows) {
+            add_flat(rows->rows, offset + rows->offset, v, n);
+            continue;
+        }
+        if (v) {
+            v[*n] = *rows;
+            v[*n].offset += offset;
+        }
+        ++*n;
+    }
+    return v;
+}
+
+const struct pk_opt *pk_opt_flat(const struct pk_opt *rows, struct pk_arena *a)
+{
+    size_t n = 0, ignored = 0;
+    if (!rows)
+        return NULL;
+    add_flat(rows, 0, NULL, &n);
+    return add_flat(rows, 0, pk_new_n(a, struct pk_opt, n + 1), &ignored);
+}
+
+const struct pk_opt_section *pk_opt_command(const struct pk_opt_known *known, const char *name)
+{
+    for (size_t i = 0; i < known->n; i++)
+        if (!strcmp(known->sections[i].command, name))
+            return &known->sections[i];
+    pk_assert(!"a command of this name");
+}
+
+const struct pk_opt *pk_opt_row(const struct pk_opt *rows, const char *name)
+{
+    for (const struct pk_opt *r = rows; r && r->name; r++)
+        if (!strcmp(r->name, name))
+            return r;
+    return NULL;
+}
+
+bool pk_opt_find(const struct pk_opt_job *job, const char *name, struct pk_opt_place *at)
+{
+    for (size_t t = 0; t < job->n_tables; t++) {
+        const struct pk_opt *row = pk_opt_row(job->tables[t].rows, name);
+        if (row) {
+            *at = (struct pk_opt_place){&job->tables[t], (size_t)(row - job->tables[t].rows)};
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A default that its own row refuses is a bug in the table. */
+void pk_opt_defaults(struct pk_opt_table *t, struct pk_arena *a)
+{
+    size_t n = count_rows(t->rows);
+    t->origins = pk_new_n(a, struct pk_opt_origin, n);
+    for (size_t i = 0; i < n; i++) {
+        struct pk_err err;
+        t->origins[i].text = "default";
+        if (t->rows[i].def)
+            pk_assert(!pk_opt_set((struct pk_opt_place){t, i}, t->rows[i].def, t->origins[i], a, &err));
+    }
 }
