@@ -24,38 +24,38 @@ static const struct pk_opt options[] = {
      .offset = O(reason),
      .arg = "TEXT",
      .cli_only = true,
-     .help = "why; accept needs it, save records it",
+     .help = "the reason; required by accept, recorded by save",
      .group = "Deciding"},
     {.name = "only",
      .type = PK_OPT_FLAG,
      .offset = O(only),
      .cli_only = true,
-     .help = "accept: from now on it stands for these runs alone"},
+     .help = "accept: replace the baseline's runs by these runs"},
     {.name = "force",
      .type = PK_OPT_FLAG,
      .offset = O(force),
      .cli_only = true,
-     .help = "save: replace what a baseline of that name stands for"},
+     .help = "save: replace an existing baseline of that name"},
     {.name = "label",
      .type = PK_OPT_TEXT,
      .offset = O(label),
      .arg = "TEXT",
      .cli_only = true,
-     .help = "save: the newest complete runs with this label, whichever they are when it is used",
+     .help = "save: the newest complete runs with this label, looked up whenever the baseline is used",
      .group = "Moving"},
     {.name = "tag",
      .type = PK_OPT_TEXT,
      .offset = O(tag),
      .arg = "KEY=VALUE",
      .cli_only = true,
-     .help = "likewise those with this tag"},
+     .help = "the same for runs with this tag"},
     {.name = "branch",
      .type = PK_OPT_TEXT,
      .offset = O(branch),
      .arg = "NAME",
      .cli_only = true,
-     .help = "likewise those that were recorded on this branch of git, with nothing uncommitted; sides of "
-             "gates apart"},
+     .help = "the same for runs recorded on this git branch without uncommitted changes (sides of gates "
+             "excluded)"},
     {.name = "newest",
      .type = PK_OPT_INT,
      .offset = O(newest),
@@ -64,7 +64,7 @@ static const struct pk_opt options[] = {
      .max = 1e6,
      .def = "10",
      .cli_only = true,
-     .help = "how many of them, at most"},
+     .help = "maximum number of these runs"},
     {0},
 };
 
@@ -135,9 +135,9 @@ static enum pk_code save(struct pk_app *app, struct pk_store *s, struct pk_err *
     if (check_texts(app, o, err))
         return err->code;
     if (b.follows && app->args.n > 2) {
-        pk_fail(err, PK_E_USAGE, "a baseline is pinned to runs or follows a %s, not both", b.follows);
+        pk_fail(err, PK_E_USAGE, "a baseline is either pinned to runs or follows a %s, not both", b.follows);
         pk_why(err, "runs are named and --%s is given", b.follows);
-        return pk_fix(err, "leave one of them out");
+        return pk_fix(err, "give only one of them");
     }
     if (!b.follows && read_runs(app, s, 2, &ids, &b.n_runs, err))
         return err->code;
@@ -166,10 +166,9 @@ static void look_for_unlike(struct pk_app *app, const char *ref, struct pk_texts
         pk_stored_read(&from, ref, NULL, NULL, &run, &err) ||
         pk_compare_runs(&base.figures, &run.figures, &all, app->arena, &c, &err) != PK_E_NOT_COMPARABLE)
         return;
-    pk_texts_add(
-        unlike,
-        pk_printf(app->arena, "%s: %s; --only lets it stand for the new runs alone", err.what, err.why),
-        app->arena);
+    pk_texts_add(unlike,
+                 pk_printf(app->arena, "%s: %s; --only replaces its runs by the new runs", err.what, err.why),
+                 app->arena);
 }
 
 static enum pk_code accept(struct pk_app *app, struct pk_store *s, struct pk_err *err)
@@ -206,7 +205,7 @@ static enum pk_code rm(struct pk_app *app, struct pk_store *s, struct pk_err *er
 {
     if (pk_baseline_remove(s, app->args.v[1], err))
         return err->code;
-    pk_note(app, "baseline %s is removed; its runs stay", app->args.v[1]);
+    pk_note(app, "baseline %s is removed; its runs are kept", app->args.v[1]);
     return PK_OK;
 }
 
@@ -243,7 +242,7 @@ static enum pk_code find_action(struct pk_app *app, const struct action **action
         pk_why(err, "usage: perfkit baseline %s", x->usage);
         return pk_fix(err, "perfkit baseline -h shows examples");
     }
-    pk_fail(err, PK_E_USAGE, "a baseline has no '%.100s'", name);
+    pk_fail(err, PK_E_USAGE, "there is no command 'baseline %.100s'", name);
     pk_why(err, "usage: perfkit baseline save|list|show|rm|accept");
     return pk_fix(err, "%s", pk_suggest_text(app->arena, name, names, N_ACTIONS));
 }
@@ -258,7 +257,7 @@ static enum pk_code check_options(const struct pk_app *app, const struct action 
             continue;
         pk_fail(err, PK_E_USAGE, "perfkit baseline %s has no --%s", action->name, o->name);
         pk_why(err, "usage: perfkit baseline %s", action->usage);
-        return pk_fix(err, "perfkit baseline -h says what each option is for");
+        return pk_fix(err, "perfkit baseline -h describes each option");
     }
     return PK_OK;
 }
@@ -277,7 +276,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 
 const struct pk_cmd pk_cmd_baseline = {
     .name = "baseline",
-    .summary = "manage named baselines: the runs that others are judged by",
+    .summary = "manage named baselines: runs that later runs are compared with",
     .usage = "baseline save NAME [RUN...]|list|show NAME|rm NAME|accept NAME RUN... [options]",
     .examples = "perfkit baseline save main --branch main\n"
                 "perfkit baseline save nightly --label nightly --newest 20\n"

@@ -134,7 +134,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 
 const struct pk_cmd pk_cmd_completion = {
     .name = "completion",
-    .summary = "a script that completes perfkit's words in bash",
+    .summary = "print a completion script for bash",
     .usage = "completion",
     .examples = "source <(perfkit completion)",
     .exact_args = "0",

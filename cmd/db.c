@@ -23,14 +23,14 @@ static const struct pk_opt options[] = {
      .min = 0,
      .max = 1e9,
      .def = "100",
-     .help =
-         "how many of the newest runs prune leaves; those still running and those of pinned baselines stay",
+     .help = "number of newest runs that prune keeps; it also keeps unfinished runs and those of pinned "
+             "baselines",
      .group = "Pruning"},
     {.name = "dry-run",
      .letter = 'n',
      .type = PK_OPT_FLAG,
      .offset = O(dry_run),
-     .help = "count what would be removed, remove nothing"},
+     .help = "show what would be removed; remove nothing"},
     {0},
 };
 
@@ -73,7 +73,8 @@ static enum pk_code check(struct pk_app *app, struct pk_store *s, struct pk_err 
     if (problem) {
         pk_fail(err, PK_E_CHECK, "store %s: it is damaged", pk_store_file(s));
         pk_why(err, "%s", problem);
-        return pk_fix(err, "copy it away; `sqlite3 FILE .recover` may save rows; start a new one with --db");
+        return pk_fix(
+            err, "move it elsewhere; `sqlite3 FILE .recover` may recover rows; start a new store with --db");
     }
     pk_out_table(app->out, "check", NULL, PK_COLUMNS(check_columns));
     struct pk_row *row = pk_row_begin(app->out);
@@ -149,7 +150,7 @@ static enum pk_code find_action(struct pk_app *app, const struct action **action
                    pk_why(err, "usage: perfkit db %s%s", name, actions[i].files ? " FILE..." : ""),
                    pk_fix(err, "perfkit db -h shows examples");
     }
-    pk_fail(err, PK_E_USAGE, "a store has no '%.100s'", name);
+    pk_fail(err, PK_E_USAGE, "there is no command 'db %.100s'", name);
     pk_why(err, "usage: perfkit db info|migrate|merge|check|prune");
     return pk_fix(err, "%s", pk_suggest_text(app->arena, name, names, N_ACTIONS));
 }

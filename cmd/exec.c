@@ -17,33 +17,33 @@
 
 static const struct pk_opt options[] = {
     {"runs", 'r', PK_OPT_INT, AT(runs), "N", 1, 1000000, .group = "How long",
-     .help = "exactly so many runs, instead of min-runs and min-time"},
-    {"min-runs", 0, PK_OPT_INT, AT(min_runs), "N", 1, 1000000, .def = "10", .help = "runs at least"},
-    {"max-runs", 0, PK_OPT_INT, AT(max_runs), "N", 1, 1000000, .def = "10000", .help = "runs at most"},
+     .help = "exact number of runs, instead of --min-runs and --min-time"},
+    {"min-runs", 0, PK_OPT_INT, AT(min_runs), "N", 1, 1000000, .def = "10", .help = "minimum number of runs"},
+    {"max-runs", 0, PK_OPT_INT, AT(max_runs), "N", 1, 1000000, .def = "10000",
+     .help = "maximum number of runs"},
     {"min-time", 0, PK_OPT_DURATION, AT(min_time_ns), "TIME", 0, 3.6e12, .def = "3s",
-     .help = "go on until so much time has passed"},
+     .help = "continue at least for this time"},
     {"warmup", 'w', PK_OPT_INT, AT(warmup), "N", 0, 1000000, .def = "0",
-     .help = "runs before, that are not recorded"},
+     .help = "number of runs before, which are not recorded"},
     {"timeout", 0, PK_OPT_DURATION, AT(timeout_ns), "TIME", 1e6, 3.1536e16, .def = "10m",
-     .help = "longest time for one run; then its process group is ended"},
+     .help = "time limit for one run; then its process group is ended"},
     {"prepare", 'p', PK_OPT_TEXT, AT(prepare), "LINE", .code = true, .group = "The command",
-     .help = "shell line before each run, not timed"},
+     .help = "shell command before each run, not timed"},
     {"ignore-failure", 'i', PK_OPT_FLAG, AT(ignore_failure),
-     .help = "measure runs that end with another exit status than 0, or by a signal, too"},
+     .help = "also measure runs that end with a non-zero exit status or by a signal"},
     {"counters", 0, PK_OPT_TEXT, AT(counters), "NAMES",
-     .help =
-         "what to count in more runs, which are not timed: groups and events of `perfkit list counters`, as "
-         "in sw,cpu-basic; without it time on CPUs, faults, switches, cycles, instructions, branches and "
-         "misses"},
-    {"no-counters", 0, PK_OPT_FLAG, AT(no_counters), .help = "count nothing, and leave those runs out"},
+     .help = "what to count in additional runs, which are not timed: groups and events of `perfkit list "
+             "counters`, for example sw,cpu-basic (default: time on CPUs, faults, switches, cycles, "
+             "instructions, branches and misses)"},
+    {"no-counters", 0, PK_OPT_FLAG, AT(no_counters), .help = "count nothing and omit the additional runs"},
     {"bind", 0, PK_OPT_TEXT, AT(bind), "CPUS", .def = "none",
-     .help = "where it may run: socket:N, numa:N, a list such as 0-3,8, or none"},
+     .help = "CPUs for the command: socket:N, numa:N, a list such as 0-3,8, or none"},
     {"name", 0, PK_OPT_TEXT, AT(name), "NAME",
-     .help = "what to call the case; runs of equal names can be compared. Default: the command line"},
+     .help = "name of the case; runs with the same name can be compared (default: the command line)"},
     {"label", 'l', PK_OPT_TEXT, AT(label), "NAME", .group = "The record",
-     .help = "name of the run, usable wherever a run is named"},
-    {"tag", 0, PK_OPT_LIST, AT(tags), "KEY=VALUE", .help = "anything else to remember of the run"},
-    {"no-save", 0, PK_OPT_FLAG, AT(no_save), .help = "print the table, record nothing"},
+     .help = "label of the run, which can be used wherever a run is named"},
+    {"tag", 0, PK_OPT_LIST, AT(tags), "KEY=VALUE", .help = "further information to store with the run"},
+    {"no-save", 0, PK_OPT_FLAG, AT(no_save), .help = "print the table; store nothing"},
     {0},
 };
 
@@ -67,9 +67,9 @@ static enum pk_code check_name(const char *name, struct pk_err *err)
         return err->code;
     if (!name || *name)
         return PK_OK;
-    pk_fail(err, PK_E_USAGE, "--name '' names nothing");
-    pk_why(err, "it is empty");
-    return pk_fix(err, "give a word, or leave it out to call the case by its command line");
+    pk_fail(err, PK_E_USAGE, "--name '' is empty");
+    pk_why(err, "a name has at least one character");
+    return pk_fix(err, "give a name, or omit it: the case is then named by its command line");
 }
 
 static enum pk_code begin(struct exec *e, struct pk_err *err)
@@ -126,9 +126,9 @@ static enum pk_code judge(const struct exec *e, struct pk_err *err)
     const struct pk_command_result *r = &e->result;
     if (r->interrupted) {
         pk_fail(err, PK_E_INTERRUPTED, "interrupted after %lld runs", (long long)r->runs);
-        pk_why(err, "a signal asked perfkit to stop");
+        pk_why(err, "a signal stopped perfkit");
         return e->o->no_save
-                   ? pk_fix(err, "run it again; without --no-save what was measured is kept")
+                   ? pk_fix(err, "run it again; without --no-save, measured values are kept")
                    : pk_fix(err, "`perfkit show %lld` prints what was measured", (long long)e->run_id);
     }
     if (r->last == PK_ST_OK)
@@ -145,7 +145,7 @@ static enum pk_code judge(const struct exec *e, struct pk_err *err)
                   r->last == PK_ST_TIMEOUT ? "give it more time with --timeout"
                   : r->verdict == PK_E_NOTHING
                       ? "run it by hand; --ignore-failure measures commands that fail"
-                  : r->verdict == PK_E_CHECK ? "docs/protocol.md tells what a program may report"
+                  : r->verdict == PK_E_CHECK ? "docs/protocol.md describes what a program may report"
                                              : "run it again");
 }
 

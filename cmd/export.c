@@ -17,12 +17,12 @@ static const char *const whats[] = {"samples", "summary",  "invocations", "cases
 static const struct {
     const char *what, *how;
 } recorded_by[] = {
-    {"counters", "they are read by `perfkit run ... --counters`"},
-    {"roofline", "counts are read by `perfkit run ... --counters`"},
-    {"breakdown", "they are of `perfkit run ... --breakdown`"},
-    {"kernels", "they are of `perfkit run ... --breakdown`"},
-    {"memory", "they are of `perfkit run ... --allocations`"},
-    {"timeline", "they are ddp-bucket's; bytes over time are --what memory"},
+    {"counters", "`perfkit run ... --counters` records them"},
+    {"roofline", "`perfkit run ... --counters` records counts"},
+    {"breakdown", "`perfkit run ... --breakdown` records them"},
+    {"kernels", "`perfkit run ... --breakdown` records them"},
+    {"memory", "`perfkit run ... --allocations` records them"},
+    {"timeline", "only ddp-bucket records them; use --what memory for bytes over time"},
 };
 
 static const struct pk_opt options[] = {
@@ -33,7 +33,7 @@ static const struct pk_opt options[] = {
      .arg = "ROWS",
      .choices = whats,
      .def = "samples",
-     .help = "the rows to write: every raw sample, or what was made of them",
+     .help = "the rows to write: every raw sample, or data derived from them",
      .group = "Exporting"},
     {0},
 };
@@ -43,9 +43,9 @@ static enum pk_code check_format(const char *name, struct pk_err *err)
 {
     if (strcmp(name, "table") != 0)
         return PK_OK;
-    pk_fail(err, PK_E_USAGE, "'table' is no format to export");
+    pk_fail(err, PK_E_USAGE, "'table' is not an export format");
     pk_why(err, "formats are csv, json, jsonl and markdown");
-    return pk_fix(err, "perfkit show prints a run's tables");
+    return pk_fix(err, "perfkit show prints the tables of a run");
 }
 
 /* An export of no rows may be a surprise, and a header alone does not say so. */
@@ -83,7 +83,7 @@ const struct pk_cmd pk_cmd_export = {
     .examples = "perfkit export csv > samples.csv\n"
                 "perfkit export json nightly --what summary -o summary.json\n"
                 "perfkit export jsonl @~1 --what cases\n"
-                "perfkit export csv --what memory        bytes over time, of a run with --allocations",
+                "perfkit export csv --what memory        memory over time, of a run with --allocations",
     .options = options,
     .options_bytes = sizeof(struct options),
     .exact_args = "1-2",

@@ -19,7 +19,7 @@ static enum pk_code unknown(const char *name, struct pk_arena *a, struct pk_err 
     pk_command_names(&names, a);
     pk_probe_names(&names, a);
     pk_fail(err, PK_E_USAGE, "there is no command and no experiment '%.100s'", name);
-    pk_why(err, "help explains those that there are");
+    pk_why(err, "perfkit help lists commands and experiments");
     return pk_fix(err, "%s", pk_suggest_text(a, name, names.v, names.n));
 }
 
@@ -56,7 +56,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 
 const struct pk_cmd pk_cmd_help = {
     .name = "help",
-    .summary = "how a command is used, or what an experiment has",
+    .summary = "usage of a command, or the axes and variants of an experiment",
     .usage = "help [COMMAND], or help [run] EXPERIMENT",
     .examples = "perfkit help compare\n"
                 "perfkit help ddp-bucket\n",

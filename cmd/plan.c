@@ -26,25 +26,24 @@ static const char *const dtypes[] = {"fp32", "bf16", NULL};
 static const struct pk_opt options[] = {
     {"model", 0, PK_OPT_CHOICE, O(model), "MODEL", .choices = models, .def = "small",
      .group = "What is averaged",
-     .help =
-         "transformers of the reports: small and large, 128,625,408 and 969,411,840 parameters; and that of "
-         "ddp-bucket's presets, tiny"},
+     .help = "the transformers of the reports: small (128,625,408 parameters) and large (969,411,840); or "
+             "tiny, that of ddp-bucket's presets"},
     {"tensors", 0, PK_OPT_TEXT, O(tensors), "FILE",
-     .help = "your model instead: a name and a number of elements a line"},
+     .help = "file with your own model: a name and a number of elements per line"},
     {"dtype", 0, PK_OPT_CHOICE, O(dtype), "TYPE", .choices = dtypes, .def = "fp32",
      .help = "type of the gradients"},
     {"backward", 0, PK_OPT_DURATION, O(backward_ns), "TIME", 1, 1e15, .def = "100ms",
-     .help = "what the backward pass takes without communication"},
+     .help = "time of the backward pass without communication"},
     {"ranks", 0, PK_OPT_TEXT, O(ranks), "N,N", .def = "2,8,64", .group = "Who averages",
-     .help = "numbers of ranks, as in 2,8 or 2:64:*2; a table row each"},
+     .help = "numbers of ranks, such as 2,8 or 2:64:*2; one table row for each"},
     {"launch", 0, PK_OPT_DURATION, O(launch_ns), "TIME", 0, 1e12, .def = "20us",
-     .help = "what an all-reduce takes whatever its size (o of table `link` of ddp-bucket)"},
+     .help = "time of an all-reduce that does not depend on its size (o in table `link` of ddp-bucket)"},
     {"from", 0, PK_OPT_TEXT, O(from), "RUN",
-     .help = "take --launch and --bandwidth from what this run of ddp-bucket measured"},
+     .help = "take --launch and --bandwidth from this run of ddp-bucket"},
     {"hop", 0, PK_OPT_DURATION, O(hop_ns), "TIME", 0, 1e12, .def = "0",
-     .help = "and for each of the 2(N-1) steps of a ring"},
+     .help = "additional time for each of the 2(N-1) steps of a ring"},
     {"bandwidth", 0, PK_OPT_RATE, O(bandwidth_bytes), "BYTES", 1, 1e15, .def = "10GB",
-     .help = "what a link carries in a second, busbw: 25GB is 200 Gbit/s"},
+     .help = "bandwidth of a link per second (busbw): 25GB is 200 Gbit/s"},
     {0},
 };
 
@@ -127,13 +126,12 @@ static void print_terms(struct pk_out *out, const struct pk_bucket_question *q,
 static void print(struct pk_out *out, const struct pk_bucket_question *q, const struct pk_bucket_advice *v,
                   size_t n)
 {
-    pk_out_table(out, "bucket", "Which bucket size to choose", PK_COLUMNS(advice_columns));
+    pk_out_table(out, "bucket", "Best bucket size", PK_COLUMNS(advice_columns));
     for (size_t i = 0; i < n; i++)
         print_choices(out, &q[i], &v[i]);
-    pk_out_note(out, "Exposed: communication behind the end of backward, by the model; simulated: the same, "
-                     "sent over a virtual "
-                     "link. Total: backward and what is exposed.");
-    pk_out_note(out, "The least possible: any division of the tensors into buckets, not of equal size.");
+    pk_out_note(out, "Exposed: communication after the end of backward, computed by the model; simulated: "
+                     "the same, sent over a virtual link. Total: backward plus exposed communication.");
+    pk_out_note(out, "The least possible: the best division of the tensors into buckets of any sizes.");
     pk_out_table(out, "terms", "Why (docs/ddp-bucket.md)", PK_COLUMNS(term_columns));
     for (size_t i = 0; i < n; i++)
         print_terms(out, &q[i], &v[i]);
@@ -207,11 +205,11 @@ static enum pk_code find_link(struct pk_app *app, struct pk_comm_link *link, str
     if (!o->from)
         return PK_OK;
     if (pk_opt_apart(&app->tables[1], "from", (const char *const[]){"launch", "bandwidth", NULL},
-                     "it says what an all-reduce takes", err))
+                     "it gives the cost of an all-reduce", err))
         return err->code;
     enum pk_code rc = pk_open_run(app, o->from, &s, &run_id, err);
     if (rc == PK_E_NOTHING)
-        return pk_fix(err, "`" PK_LINK_COST_COMMAND "` records what --from takes");
+        return pk_fix(err, "`" PK_LINK_COST_COMMAND "` records the values for --from");
     if (rc)
         return rc;
     rc = pk_link_cost_of_run(s, run_id, app->arena, &cost, err);
@@ -220,10 +218,11 @@ static enum pk_code find_link(struct pk_app *app, struct pk_comm_link *link, str
         return rc;
     link->latency_ns = (uint64_t)llround(cost.launch_ns);
     link->bytes_per_s = cost.bus_bytes_per_s;
-    pk_note(app, "run %lld: an all-reduce takes %.2f us, a link carries %.3f GB/s (from %lld sizes)",
+    pk_note(app,
+            "run %lld: launch cost of an all-reduce %.2f us, bandwidth of a link %.3f GB/s (from %lld sizes)",
             (long long)run_id, cost.launch_ns / 1e3, cost.bus_bytes_per_s / 1e9, (long long)cost.sizes);
     if (cost.settings > 1)
-        pk_note(app, "it has %zu settings; that is the first of those with most sizes: %s", cost.settings,
+        pk_note(app, "it has %zu settings; the first of those with most sizes is used: %s", cost.settings,
                 setting_text(cost.setting, app->arena));
     return PK_OK;
 }
@@ -259,7 +258,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
     struct pk_sweep ranks;
     if (only_bucket(app->args.v[0], app->arena, err) ||
         pk_opt_apart(&app->tables[1], "tensors", (const char *const[]){"model", NULL},
-                     "the file is the model", err) ||
+                     "the file defines the model", err) ||
         find_gradients(o, app->arena, &g, err) || read_ranks(o->ranks, app->arena, &ranks, err))
         return err->code;
     return advise(app, &g, &ranks, err);
@@ -267,7 +266,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 
 const struct pk_cmd pk_cmd_plan = {
     .name = "plan",
-    .summary = "analytical models from given constants: gradient buckets",
+    .summary = "analytical models: gradient buckets",
     .usage = "plan bucket [options]",
     .examples = "perfkit plan bucket --model large --backward 400ms --ranks 8,64,512 --bandwidth 25GB\n"
                 "perfkit plan bucket --from @ --backward 80ms --ranks 16,256\n"

@@ -16,7 +16,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 
 const struct pk_cmd pk_cmd_show = {
     .name = "show",
-    .summary = "the tables of a saved run again, in any format",
+    .summary = "print the tables of a stored run again, in any format",
     .usage = "show [RUN] [options]",
     .examples = "perfkit show\n"
                 "perfkit show @~1 --format markdown\n"

@@ -20,21 +20,21 @@ struct worker_options {
 
 static const struct pk_opt options[] = {
     {"spawner", 0, PK_OPT_FLAG, offsetof(struct worker_options, spawner),
-     .help = "start commands and measure them from outside", .cli_only = true},
+     .help = "start commands and measure them as separate processes", .cli_only = true},
     {"start", 0, PK_OPT_INT, offsetof(struct worker_options, start), "N", 0, 1 << 20, .def = "0",
-     .help = "become mpiexec, with so many ranks that join each other", .cli_only = true},
+     .help = "become mpiexec and start this number of ranks", .cli_only = true},
     {"join", 0, PK_OPT_FLAG, offsetof(struct worker_options, join),
-     .help = "be one of the ranks that a launcher has started", .cli_only = true},
+     .help = "be one of the ranks that a launcher started", .cli_only = true},
     {"wire", 0, PK_OPT_TEXT, offsetof(struct worker_options, wire), "PATH",
-     .help = "where rank 0 answers, instead of the inherited descriptor", .cli_only = true},
+     .help = "descriptor for the answers of rank 0, instead of the inherited one", .cli_only = true},
     {"roll", 0, PK_OPT_TEXT, offsetof(struct worker_options, roll), "PATH",
-     .help = "where ranks say what they are at", .cli_only = true},
+     .help = "shared memory for the heartbeats of ranks", .cli_only = true},
     {0},
 };
 
 static enum pk_code not_by_hand(struct pk_err *err)
 {
-    pk_fail(err, PK_E_USAGE, "worker is not a command for people");
+    pk_fail(err, PK_E_USAGE, "the command `worker` is internal");
     pk_why(err, "%s names no open file descriptor", PK_WIRE_FD_ENV);
     return pk_fix(err, "use `perfkit run`, which starts its workers");
 }
@@ -83,7 +83,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 
 const struct pk_cmd pk_cmd_worker = {
     .name = "worker",
-    .summary = "measure what the parent asks for (internal)",
+    .summary = "measure cases for the parent process (internal)",
     .usage = "worker",
     .options = options,
     .options_bytes = sizeof(struct worker_options),

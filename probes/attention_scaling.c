@@ -30,7 +30,7 @@ static const struct pk_axis axes[] = {
     [BATCH] = {"batch", PK_AXIS_INT, "sequences", 1, 65536, .also = "batch_size micro_batch bs", .def = "8",
                .born = "8", .help = "sequences per step"},
     [HEADS] = {"heads", PK_AXIS_INT, "heads", 1, 1024, .also = "n_head n_heads num_heads num_attention_heads",
-               .def = "1", .born = "1", .help = "heads that d_model is divided into"},
+               .def = "1", .born = "1", .help = "number of attention heads; must divide d_model"},
     [D_MODEL] = {"d_model", PK_AXIS_INT, "features", 1, 65536,
                  .also = "width hidden hidden_size embed_dim n_embd", .def = "16,32,64,128", .born = "64",
                  .help = "width of Q, K and V over all heads"},
@@ -46,14 +46,15 @@ static const struct pk_axis axes[] = {
                .help = "type of every array; tf32: stored as fp32, multiplied as tf32"},
     [MATH] = {"math", PK_AXIS_ENUM,
               .choices = (const char *const[]){[IEEE] = "ieee", [BY_3XTF32] = "3xtf32", NULL}, .def = "ieee",
-              .born = "ieee", .help = "how fp32 products are made; 3xtf32: each of three of tensor cores",
+              .born = "ieee",
+              .help = "how fp32 products are computed; 3xtf32: each as three products on tensor cores",
               .applies = is_fp32},
     {0},
 };
 
 static const char *gpu_only(enum pk_device_kind kind)
 {
-    return kind == PK_DEVICE_CUDA ? NULL : "cuDNN is of NVIDIA GPUs";
+    return kind == PK_DEVICE_CUDA ? NULL : "cuDNN needs an NVIDIA GPU";
 }
 
 static const struct pk_variant variants[] = {
@@ -65,8 +66,8 @@ static const struct pk_variant variants[] = {
          .captured = true},
     [PK_ATTENTION_FLASH] =
         {"flash", "tiles of scores that are never stored, recomputed in backward: memory linear in seq_len"},
-    [PK_ATTENTION_CUDNN] = {"cudnn", "flash by the vendor's kernels, for bf16 on NVIDIA GPUs", gpu_only,
-                            .captured = true},
+    [PK_ATTENTION_CUDNN] = {"cudnn", "flash attention by the vendor's kernels, for bf16 on NVIDIA GPUs",
+                            gpu_only, .captured = true},
     {0},
 };
 
@@ -77,9 +78,9 @@ static const struct pk_region regions[] = {
 };
 
 static const struct pk_metric metrics[] = {
-    {"before_backward_bytes", "bytes", "live device memory between forward and backward", PK_LOWER_IS_BETTER,
-     PK_CLASS_MEMORY, PK_COMBINE_MAX, PK_COMBINE_MAX, PK_FROM_GAUGE, BEFORE_BACKWARD},
-    {"peak_bytes", "bytes", "highest live device memory of the case", PK_LOWER_IS_BETTER, PK_CLASS_MEMORY,
+    {"before_backward_bytes", "bytes", "device memory in use between forward and backward",
+     PK_LOWER_IS_BETTER, PK_CLASS_MEMORY, PK_COMBINE_MAX, PK_COMBINE_MAX, PK_FROM_GAUGE, BEFORE_BACKWARD},
+    {"peak_bytes", "bytes", "peak device memory of the case", PK_LOWER_IS_BETTER, PK_CLASS_MEMORY,
      PK_COMBINE_MAX, PK_COMBINE_MAX, PK_FROM_POOL_PEAK, 0},
     {0},
 };
@@ -157,19 +158,19 @@ static const char *skip(const struct pk_case *c, enum pk_device_kind kind)
     if (pk_case_int(c, D_MODEL) % pk_case_int(c, HEADS))
         return "d_model is not a multiple of heads";
     if (dtype == TF32 && kind == PK_DEVICE_CPU)
-        return "tf32 products are of GPUs: -a dtype=fp32";
+        return "tf32 products need a GPU: -a dtype=fp32";
     if (s.math == PK_MATH_3XTF32 && kind == PK_DEVICE_CPU)
-        return "3xtf32 products are of GPUs: -a math=ieee";
+        return "3xtf32 products need a GPU: -a math=ieee";
     if (s.math == PK_MATH_3XTF32 && c->variant != PK_ATTENTION_FLASH)
-        return "flash alone has 3xtf32 products: -a math=ieee";
+        return "only flash has 3xtf32 products: -a math=ieee";
     if (c->variant == PK_ATTENTION_FLASH &&
         (!pk_attention_has(c->variant, &s) || (dtype == BF16 && kind == PK_DEVICE_CUDA)))
-        return "a GPU's flash has kernels of fp32 alone: -a dtype=fp32";
+        return "flash on a GPU has only fp32 kernels: -a dtype=fp32";
     if (c->variant != PK_ATTENTION_CUDNN)
         return NULL;
     if (!pk_attention_has(c->variant, &s))
         return "cuDNN's attention has no fp32: -a dtype=bf16";
-    return s.dim % CUDNN_STEP ? "cuDNN's attention takes heads of a multiple of 8 features" : NULL;
+    return s.dim % CUDNN_STEP ? "cuDNN's attention needs a multiple of 8 features per head" : NULL;
 }
 
 static int64_t predict_bytes(const struct pk_case *c, enum pk_device_kind kind)

@@ -68,7 +68,7 @@ LEFT JOIN attention_case v ON v.run_id = t.run_id AND v.device = t.device AND v.
 --   || min(invocations) || '.'
 --   FROM attention_case WHERE run_id = :run AND variant = :each AND forward_ns IS NOT NULL AND forward_ci_low_ns IS NULL
 --   HAVING count(*) > 0
--- note: SELECT 'Cold: the caches were emptied before every sample; a case that lives in a cache had to fetch its inputs.'
+-- note: SELECT 'Cold: the caches were emptied before every sample; a case that fits in a cache had to load its inputs from memory.'
 --   FROM v_setting WHERE run_id = :run AND key = 'caches' LIMIT 1
 -- note: SELECT 'Measured on a busy host: ' || group_concat(k.key, ', ') || ': the highest value was not confirmed by a second one within 5 %, '
 --   || 'so that % of floor may be too high. The next run measures again.'
@@ -76,7 +76,7 @@ LEFT JOIN attention_case v ON v.run_id = t.run_id AND v.device = t.device AND v.
 --   WHERE k.run_id = :run AND NOT k.confirmed AND k.key IN ('fp32_flops_per_s', 'memory_bytes_per_s')
 --   AND k.device IN (SELECT coalesce(r.settings ->> 'ceilings_of', c.device) FROM attention_case c WHERE c.run_id = :run)
 --   AND :each = (SELECT variant FROM attention_case WHERE run_id = :run ORDER BY ordinal LIMIT 1) HAVING count(*) > 0
--- note: SELECT 'A case in memory is above 100 % of its floor: the ceilings are too low, measured on a busy machine. '
+-- note: SELECT 'A case in memory is above 100 % of its floor: the ceilings were measured on a busy machine and are too low. '
 --   || 'perfkit doctor --ceilings measures them again.'
 --   FROM attention_case WHERE run_id = :run AND variant = :each AND lives_in = 'memory' AND variant <> 'fused'
 --   AND max(forward_floor_ns / forward_ns, backward_floor_ns / backward_ns) > 1.05 LIMIT 1
@@ -165,7 +165,7 @@ WHERE t.variant <> 'vanilla' AND t.total_speedup IS NOT NULL
 WINDOW w AS (PARTITION BY t.run_id, t.variant, t.device, json_remove(t.axes, '$.seq_len') ORDER BY t.seq_len);
 
 -- table: crossover
--- title: Crossover: seq_len from which forward + backward is faster than vanilla
+-- title: Crossover: the seq_len at which forward + backward becomes faster than vanilla
 -- column: variant | Variant | text
 -- column: d_model
 -- column: crossover_seq_len | Crossover seq_len | | 0
@@ -175,7 +175,7 @@ SELECT r.variant, r.d_model,
        CASE WHEN f.shorter IS NOT NULL
             THEN exp(ln(f.shorter) + (ln(f.seq_len) - ln(f.shorter)) * ln(f.shorter_ratio) / (ln(f.shorter_ratio) - ln(f.ratio)))
        END AS crossover_seq_len,
-       CASE WHEN f.seq_len IS NULL THEN 'not faster at the longest measured, ' || max(r.seq_len)
+       CASE WHEN f.seq_len IS NULL THEN 'not faster at the longest measured seq_len, ' || max(r.seq_len)
             WHEN f.shorter IS NULL THEN 'faster at every measured seq_len, from ' || min(r.seq_len)
             ELSE 'between ' || f.shorter || ' and ' || f.seq_len || ' (interpolated on logs)' END AS verdict,
        r.other_axes

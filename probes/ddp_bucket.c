@@ -75,61 +75,61 @@ static bool on_link(const struct pk_point *p)
 static const struct pk_axis axes[] = {
     [WORK] = {"work", PK_AXIS_ENUM, .choices = (const char *const[]){"timer", "transformer", NULL},
               .def = "timer", .born = "timer",
-              .help = "what makes gradients: a timer, which leaves the core free as a host does whose GPU "
-                      "computes, or a transformer's backward pass"},
-    [TENSORS] = {"tensors", PK_AXIS_FILE, .def = "model", .born = "model",
-                 .help =
-                     "model, or a file with your model's tensors: a name and a number of elements a line"},
+              .help = "what produces gradients: a timer that leaves the core free, like a host whose GPU "
+                      "computes, or the backward pass of a transformer"},
+    [TENSORS] =
+        {"tensors", PK_AXIS_FILE, .def = "model", .born = "model",
+         .help = "model, or a file with the tensors of your model: a name and a number of elements per line"},
     [MODEL] = {"model", PK_AXIS_ENUM, .choices = (const char *const[]){"tiny", "small", "large", NULL},
                .def = "tiny", .born = "small", .applies = is_named,
                .help = "transformers of the reports: small 128,625,408 parameters in 111 tensors, large "
                        "969,411,840 in 327; tiny has 39"},
     [BATCH] = {"batch", PK_AXIS_INT, "sequences", 1, 65536, .also = "batch_size micro_batch bs", .def = "1",
-               .born = "1", .applies = is_computed, .help = "of a transformer: sequences of each rank"},
+               .born = "1", .applies = is_computed, .help = "for work=transformer: sequences per rank"},
     [SEQ_LEN] = {"seq_len", PK_AXIS_INT, "tokens", 1, 1048576,
                  .also = "context context_length context_len sequence sequence_length length max_seq_len",
                  .def = "128", .born = "128", .applies = is_computed,
-                 .help = "of a transformer: tokens of a sequence"},
+                 .help = "for work=transformer: tokens per sequence"},
     [TRANSPORT] = {"transport", PK_AXIS_ENUM,
                    .choices = (const char *const[]){"link", "self", "mpi", "nccl", NULL}, .def = "link",
                    .born = "link",
-                   .help = "what ranks are: virtual ones on a link of given speed, one alone, or processes, "
-                           "over MPI or with a GPU each over NCCL"},
+                   .help = "kind of ranks: link: virtual ranks on a link of given speed; self: a single "
+                           "rank; mpi: processes over MPI; nccl: processes with a GPU each, over NCCL"},
     [RANKS] = {"ranks", PK_AXIS_INT, "ranks", 1, 1048576, .also = "world_size nproc nproc_per_node processes",
                .def = "2", .born = "2", .applies = has_ranks, .implies = "transport=mpi",
-               .help = "who average their gradients"},
+               .help = "number of ranks that average their gradients"},
     [DTYPE] = {"dtype", PK_AXIS_ENUM, .choices = (const char *const[]){"fp32", "bf16", NULL},
                .choices_also = (const char *const[]){"float32 float", "bfloat16", NULL},
                .also = "precision type data_type", .def = "fp32", .born = "fp32",
                .help = "type of the gradients"},
     [COMPUTE] = {"compute_ms", PK_AXIS_FLOAT, "ms", 0.001, 3600000, .also = "compute", .def = "20",
                  .born = "20", .applies = is_timed,
-                 .help = "compute of a step, by a timer: a third forward, two thirds backward"},
+                 .help = "compute time of a step with work=timer: a third forward, two thirds backward"},
     [BUCKET_BYTES] = {"bucket_bytes", PK_AXIS_SIZE, "bytes", 1, 1e15,
                       .also = "bucket bucket_size bucket_cap bucket_cap_mb", .def = "25MB", .born = "25MB",
-                      .help = "cap of a bucket; a larger tensor is a bucket of its own"},
+                      .help = "maximum size of a bucket; a larger tensor is a separate bucket"},
     [FIRST_BUCKET_BYTES] = {"first_bucket_bytes", PK_AXIS_SIZE, "bytes", 0, 1e15,
                             .also = "first_bucket first_bucket_size", .def = "0", .born = "0",
-                            .help = "cap of the first bucket; 0 = that of the others"},
+                            .help = "maximum size of the first bucket; 0: the same as the others"},
     [GRADIENTS] = {"gradients", PK_AXIS_ENUM, .choices = (const char *const[]){"views", "copy", NULL},
                    .def = "views", .born = "views",
-                   .help = "gradients are views of buckets, or are copied in and back"},
+                   .help = "gradients are views of buckets, or are copied into them and back"},
     [LATENCY] = {"link_latency_us", PK_AXIS_FLOAT, "us", 0, 1e9, .also = "latency launch", .def = "20",
                  .born = "20", .applies = on_link, .implies = "transport=link",
-                 .help = "what an all-reduce takes on the virtual link, whatever its size"},
+                 .help = "fixed time of an all-reduce on the virtual link"},
     [BANDWIDTH] = {"link_bytes_per_s", PK_AXIS_RATE, "bytes/s", 1, 1e15, .also = "bandwidth link_bandwidth",
                    .def = "10GB", .born = "10GB", .applies = on_link, .implies = "transport=link",
-                   .help = "what the virtual link carries in a second (busbw): 25GB is 200 Gbit/s"},
+                   .help = "bandwidth of the virtual link per second (busbw): 25GB is 200 Gbit/s"},
     [JITTER] = {"link_jitter", PK_AXIS_FLOAT, NULL, 0, 1, .also = "jitter", .def = "0", .born = "0",
                 .applies = on_link, .implies = "transport=link",
-                .help = "standard deviation of the log of what an all-reduce takes"},
+                .help = "standard deviation of the logarithm of all-reduce times on the virtual link"},
     {0},
 };
 
 static const struct pk_variant variants[] = {
-    [PK_AVERAGE_NONE] = {"none", "no communication: what a step takes on one rank"},
+    [PK_AVERAGE_NONE] = {"none", "no communication: the time of a step on one rank"},
     [PK_AVERAGE_NAIVE] = {"naive", "after backward, one all-reduce for each parameter"},
-    [PK_AVERAGE_COALESCED] = {"coalesced", "after backward, all parameters in one call, each where it is"},
+    [PK_AVERAGE_COALESCED] = {"coalesced", "after backward, all parameters in one call, without copying"},
     [PK_AVERAGE_FLAT] = {"flat", "after backward, one all-reduce of one flat array"},
     [PK_AVERAGE_OVERLAP] = {"overlap",
                             "during backward, one all-reduce for each parameter when its gradient is ready"},
@@ -190,12 +190,13 @@ static bool has_copy_back(const struct pk_case *c)
 static const struct pk_region regions[] = {
     [PK_REGION_STEP] = {"step", "all of it"},
     [PK_REGION_FORWARD] = {"forward", "compute before the first gradient", .inside = "step"},
-    [PK_REGION_BACKWARD] = {"backward", "compute of gradients, and what is started meanwhile",
+    [PK_REGION_BACKWARD] = {"backward", "compute of gradients, and the start of all-reduces in it",
                             .inside = "step"},
     [PK_REGION_FLATTEN] = {"flatten", "gradients are copied into the flat array", has_flatten,
                            .inside = "step"},
     [PK_REGION_ALL_REDUCE] = {"all_reduce", "communication after backward", has_all_reduce, .inside = "step"},
-    [PK_REGION_WAIT] = {"wait", "for what was started during backward", has_wait, .inside = "step"},
+    [PK_REGION_WAIT] = {"wait", "wait for all-reduces that were started during backward", has_wait,
+                        .inside = "step"},
     [PK_REGION_COPY_BACK] = {"copy_back", "averages are copied back to the gradients", has_copy_back,
                              .inside = "step"},
     {0},
@@ -204,18 +205,19 @@ static const struct pk_region regions[] = {
 #define TIME_GAUGE PK_LOWER_IS_BETTER, PK_CLASS_TIME, PK_COMBINE_MEDIAN, PK_COMBINE_MAX, PK_FROM_GAUGE
 #define EXACT      PK_NO_DIRECTION, PK_CLASS_EXACT, PK_COMBINE_MEDIAN, PK_COMBINE_MAX, PK_FROM_GAUGE
 static const struct pk_metric metrics[] = {
-    {"comm_ns", "ns", "all-reduces, from when each had the transport to its end, added up", TIME_GAUGE, COMM},
+    {"comm_ns", "ns", "sum of the all-reduces, each from its start on the transport to its end", TIME_GAUGE,
+     COMM},
     {"exposed_ns", "ns", "from the end of compute to the end of the last all-reduce", TIME_GAUGE, EXPOSED},
-    {"all_reduces", "1", "calls in a step", EXACT, ALL_REDUCES},
+    {"all_reduces", "1", "all-reduce calls per step", EXACT, ALL_REDUCES},
     {"gradient_bytes", "bytes", "all gradients", EXACT, GRADIENT_BYTES, .planned = "Gradients (MB)"},
     {"tensors", "1", "parameter tensors", EXACT, TENSOR_COUNT, .planned = "Tensors"},
     {"buckets", "1", "buckets", EXACT, BUCKETS},
     {"least_bucket_bytes", "bytes", "the smallest bucket", EXACT, LEAST_BUCKET},
-    {"mean_bucket_bytes", "bytes", "a bucket on average", EXACT, MEAN_BUCKET},
+    {"mean_bucket_bytes", "bytes", "mean size of a bucket", EXACT, MEAN_BUCKET},
     {"most_bucket_bytes", "bytes", "the largest bucket", EXACT, MOST_BUCKET},
     {"oversize", "1", "tensors larger than the cap of their bucket", EXACT, OVERSIZE},
-    {"peak_bytes", "bytes", "highest live device memory: gradients and buckets", PK_LOWER_IS_BETTER,
-     PK_CLASS_MEMORY, PK_COMBINE_MAX, PK_COMBINE_MAX, PK_FROM_POOL_PEAK, 0},
+    {"peak_bytes", "bytes", "peak device memory: gradients and buckets", PK_LOWER_IS_BETTER, PK_CLASS_MEMORY,
+     PK_COMBINE_MAX, PK_COMBINE_MAX, PK_FROM_POOL_PEAK, 0},
     {0},
 };
 
@@ -225,11 +227,11 @@ static const struct pk_preset presets[] = {
      (const char *const[]){"transport=link compute_ms=4,20 bucket_bytes=64KiB,256KiB,1MiB,4MiB,16MiB,64MiB",
                            NULL},
      (const char *const[]){"min-samples=3", "min-time=50ms", "max-time=100ms", NULL}},
-    {"seed", "the reports' models, and the bucket sizes of their tables",
+    {"seed", "the models of the reports, with the bucket sizes of their tables",
      (const char *const[]){"transport=link model=small compute_ms=30,300 " SEED_SIZES,
                            "transport=link model=large compute_ms=200,2000 " SEED_SIZES, NULL},
      (const char *const[]){"min-samples=5", NULL}},
-    {"copies", "the reports' small model, gradients that are copied into buckets and back",
+    {"copies", "the small model of the reports, with gradients copied into buckets and back",
      (const char *const[]){"transport=link model=small compute_ms=300 gradients=views,copy " SEED_SIZES,
                            NULL},
      (const char *const[]){"min-samples=5", NULL}},
@@ -301,14 +303,16 @@ static void doubt_cap(const struct pk_case *c, unsigned axis, const char *doubt,
 static void doubt_caps(const struct pk_case *c, const struct pk_gradients *g, struct pk_arena *a,
                        pk_warn_fn *warn, void *user)
 {
-    static const char too_large[] = "larger than the model: one bucket, which nothing is left to hide";
+    static const char too_large[] =
+        "larger than the model: a single bucket, which cannot overlap with compute";
     const struct pk_averaging_options o = options_of(c);
     size_t least = g->v[0].elements;
     for (size_t t = 1; t < g->n; t++)
         least = g->v[t].elements < least ? g->v[t].elements : least;
     if (o.cap < least)
-        doubt_cap(c, BUCKET_BYTES, "smaller than every tensor: each is a bucket of its own, as in overlap", a,
-                  warn, user);
+        doubt_cap(c, BUCKET_BYTES,
+                  "smaller than every tensor: each tensor is a separate bucket, as in overlap", a, warn,
+                  user);
     if (o.first_cap > g->elements)
         doubt_cap(c, FIRST_BUCKET_BYTES, too_large, a, warn, user);
     else if (o.cap > g->elements && !o.first_cap)
@@ -322,8 +326,8 @@ static enum pk_code validate(const struct pk_case *c, struct pk_arena *a, pk_war
     if (is_computed(&c->at) && !is_named(&c->at)) {
         pk_fail(err, PK_E_USAGE, "work=transformer with tensors=%s",
                 pk_axis_format(&axes[TENSORS], c->at.v[TENSORS], a));
-        pk_why(err, "a list of tensors says nothing of the layers that would compute them");
-        return pk_fix(err, "work=timer, or a model: --model tiny, small or large");
+        pk_why(err, "a list of tensors does not describe the layers that compute them");
+        return pk_fix(err, "use work=timer, or a model: --model tiny, small or large");
     }
     if (find_gradients(c, a, &g, err))
         return err->code;
@@ -357,9 +361,9 @@ static int64_t predict_gauge(const struct pk_case *c, unsigned gauge)
 static const char *skip(const struct pk_case *c, enum pk_device_kind kind)
 {
     if (pk_case_int(c, TRANSPORT) == NCCL && kind != PK_DEVICE_CUDA)
-        return "NCCL averages arrays of GPUs: --device cuda, or --transport mpi";
+        return "NCCL needs GPUs: --device cuda, or --transport mpi";
     return pk_case_int(c, TRANSPORT) == MPI && kind == PK_DEVICE_NULL
-               ? "the null device's clock is its own, and processes share none: --transport link"
+               ? "the simulated clock of the null device cannot be shared by processes: --transport link"
                : NULL;
 }
 
@@ -425,9 +429,9 @@ static enum pk_code open_link(struct pk_ctx *ctx, struct state *t, struct pk_err
 
 static enum pk_code no_ranks(struct pk_err *err)
 {
-    pk_fail(err, PK_E_UNAVAILABLE, "ranks that are processes, in this process alone");
-    pk_why(err, "`run` starts them for its workers, and with --once there are none");
-    return pk_fix(err, "leave out --once, or --transport link");
+    pk_fail(err, PK_E_UNAVAILABLE, "ranks that are processes cannot run in this single process");
+    pk_why(err, "`run` starts ranks for its workers, and --once has no workers");
+    return pk_fix(err, "omit --once, or use --transport link");
 }
 
 static enum pk_code open_nccl(struct pk_ctx *ctx, struct state *t, struct pk_err *err)

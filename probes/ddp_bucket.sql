@@ -62,7 +62,7 @@ SELECT run_id, setting, step_ns AS naive_step_ns, comm_ns AS naive_comm_ns FROM 
 -- note: SELECT 'Not measured: ' || variant || CASE WHEN bucket_bytes > 0 THEN printf(' %g MB', bucket_bytes / 1e6) ELSE '' END || ': ' || message FROM ddp_case
 --   WHERE run_id = :run AND setting = :each AND status <> 'ok' AND message <> '' GROUP BY message ORDER BY min(ordinal)
 -- note: SELECT 'Overhead: share of the step that is not compute. Comm: sum of all all-reduces, hidden or exposed.'
--- note: SELECT 'A negative Overhead: Total is the median of steps, Compute the sum of the medians of forward and backward; what is between them is less than they spread.'
+-- note: SELECT 'A negative Overhead is noise: Total is the median of steps, Compute the sum of the medians of forward and backward, and their difference is smaller than their spread.'
 --   FROM ddp_case WHERE run_id = :run AND setting = :each AND compute_ns > step_ns LIMIT 1
 SELECT variant, bucket_bytes, first_bucket_bytes, gradients, step_ns AS total_ns, step_uncertainty AS total_uncertainty, comm_ns, compute_ns,
        exposed_ns, 1 - compute_ns / step_ns AS overhead, naive_step_ns / step_ns AS total_speedup, naive_comm_ns / nullif(comm_ns, 0) AS comm_speedup,
@@ -122,7 +122,7 @@ ORDER BY min(c.ordinal) OVER (PARTITION BY c.variant), c.ordinal, CASE s.metric 
 -- column: setting | Setting | text | machine
 -- note: SELECT 'Oversize: tensors larger than the cap, each a bucket of its own.' FROM ddp_case
 --   WHERE run_id = :run AND setting = :each AND oversize > 0 LIMIT 1
--- note: SELECT 'A negative Hidden: from the end of compute to that of the last all-reduce took longer than the all-reduces added up: there is waiting before and between them, as where ranks take turns on a CPU; and each is a median of its own.'
+-- note: SELECT 'A negative Hidden: the time from the end of compute to the end of the last all-reduce is longer than the sum of the all-reduces, because ranks wait before and between them (for example when they share a CPU). Each time is a separate median.'
 --   FROM ddp_case WHERE run_id = :run AND setting = :each AND variant = 'bucket' AND exposed_ns > comm_ns LIMIT 1
 SELECT bucket_bytes, first_bucket_bytes, gradients, buckets, oversize, least_bucket_bytes, mean_bucket_bytes, most_bucket_bytes, comm_ns, exposed_ns,
        (SELECT predicted FROM v_work w WHERE w.case_id = c.case_id AND w.metric = 'exposed_ns') AS predicted_exposed_ns, 1 - exposed_ns / comm_ns AS hidden, gradient_bytes * 1e9 / comm_ns AS algorithm_bytes_per_s,
@@ -142,7 +142,7 @@ WHERE f.name = 'reduce_cost'
 GROUP BY f.run_id, f.fixed;
 
 -- table: link
--- title: What an all-reduce of b bytes takes: o + b / w (Theil-Sen through the fastest of each size), and gradients produced in a second
+-- title: Time of an all-reduce of b bytes: o + b / w (Theil-Sen line through the fastest of each size), and gradients produced per second
 -- column: setting | Setting | text
 -- column: gradients | Gradients | text | hide
 -- column: launch_ns | o (us) | us | 2
@@ -156,8 +156,8 @@ GROUP BY f.run_id, f.fixed;
 -- column: produced_high_bytes_per_s | to | GB/s | 3
 -- column: n | Sizes
 -- column: regime | Regime | text
--- note: SELECT 'Sizes: between the least and the largest cap. Of each the fastest: where all-reduces vary, w is above what they are on average (busbw of the buckets). Regime: whether the best size of equal buckets is where compute hides all but the last of '
---   || 'them (compute-bound), or each waits for the one before.' FROM ddp_link WHERE run_id = :run LIMIT 1
+-- note: SELECT 'Sizes: between the smallest and the largest cap. The line uses the fastest all-reduce of each size: where times vary, w is above the average (busbw of the buckets). Regime: whether, at the best size of equal buckets, compute hides all but the last of '
+--   || 'them (compute-bound), or each bucket waits for the one before (communication-bound).' FROM ddp_link WHERE run_id = :run LIMIT 1
 SELECT setting, gradients, launch_ns, launch_low_ns, launch_high_ns, link_bytes_per_s, link_low_bytes_per_s, link_high_bytes_per_s,
        produced_bytes_per_s, produced_low_bytes_per_s, produced_high_bytes_per_s, n, regime
 FROM ddp_model WHERE run_id = :run ORDER BY min(ordinal) OVER (PARTITION BY setting), gradients;
@@ -199,7 +199,7 @@ SELECT h.*, m.setting_ordinal, m.bucket_bytes, m.step_ns, m.exposed_ns, m.predic
 FROM ddp_choice h JOIN ddp_measured m USING (run_id, setting, gradients, first_bytes);
 
 -- table: choice
--- title: Which bucket size to choose, and what each choice loses against the best that was measured
+-- title: Best bucket size, and the time that each choice loses against the best measured one
 -- column: setting | Setting | text
 -- column: gradients | Gradients | text | hide
 -- column: first_bucket_bytes | First (MB) | MB | 3 hide
@@ -211,11 +211,11 @@ FROM ddp_choice h JOIN ddp_measured m USING (run_id, setting, gradients, first_b
 -- column: predicted_exposed_ns | Predicted (ms) | ms | 3
 -- column: regret_ns | Loses (ms) | ms | 3
 -- column: regret | Loses (%) | % | 1
--- note: SELECT 'These tensors: of the sizes that were measured, that whose buckets, played through with o, w and the times at which gradients were ready, end '
---   || 'first (Predicted: what that leaves exposed). Equal buckets: the least of sqrt(s o g) and, where gradients are produced slower than they are sent, '
---   || 'o / (1/g - 1/w). Formula of reports: sqrt(s o w), right for g = w alone.' FROM ddp_model WHERE run_id = :run LIMIT 1
+-- note: SELECT 'These tensors: the measured size whose buckets, simulated with o, w and the times at which gradients were ready, end '
+--   || 'first (Predicted: the exposed time of that simulation). Equal buckets: the smaller of sqrt(s o g) and, where gradients are produced slower than they are sent, '
+--   || 'o / (1/g - 1/w). Formula of reports: sqrt(s o w), correct only for g = w.' FROM ddp_model WHERE run_id = :run LIMIT 1
 -- note: SELECT 'Where the rows of the model are missing' || CASE WHEN tensors > 4096 THEN ', there are more than 4096 tensors: their timelines are not kept.'
---   ELSE ', o and w are not known: that takes all-reduces of three sizes or more between the least and the largest cap, of which larger ones take longer: '
+--   ELSE ', o and w are not known: this needs all-reduces of three or more sizes between the smallest and the largest cap, of which larger ones take longer: '
 --   || '--bucket-bytes 64KiB:64MiB:*4' END FROM ddp_measured WHERE run_id = :run AND predicted_exposed_ns IS NULL GROUP BY tensors > 4096
 SELECT setting, gradients, nullif(first_bytes, 0) AS first_bucket_bytes, choice, chosen_bytes, bucket_bytes, step_ns AS total_ns, exposed_ns, predicted_exposed_ns, step_ns - best_ns AS regret_ns,
        step_ns / best_ns - 1 AS regret
@@ -244,8 +244,8 @@ FROM ddp_measured m WHERE place = 1;
 -- column: bucket_bytes | Cap (MB) | MB | 3 machine
 -- column: backward_ns | Backward (ms) | ms | 3 machine
 -- column: setting | Setting | text | machine
--- note: SELECT printf('Since backward began, in the last step of one process; backward took %.3f ms. Exposed: behind its end. %s', max(backward_ns) / 1e6,
---   CASE WHEN count(*) > 40 THEN printf('%d buckets between are left out: `perfkit export csv --what timeline` has them.', count(*) - 40) ELSE '' END)
+-- note: SELECT printf('Times since the start of backward, in the last step of one process; backward took %.3f ms. Exposed: after its end. %s', max(backward_ns) / 1e6,
+--   CASE WHEN count(*) > 40 THEN printf('%d buckets in between are omitted: `perfkit export csv --what timeline` has them.', count(*) - 40) ELSE '' END)
 --   FROM ddp_best b JOIN v_timeline t ON t.case_id = b.case_id AND t.invocation = b.invocation WHERE b.run_id = :run AND b.setting = :each HAVING count(*) > 0
 SELECT bucket, bytes, ready_ns, started_ns, ended_ns, started_ns - ready_ns AS waited_ns, ended_ns - started_ns AS took_ns,
        max(ended_ns - max(started_ns, backward_ns), 0) AS exposed_ns, bucket_bytes, backward_ns, setting

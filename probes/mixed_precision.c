@@ -41,7 +41,7 @@ static const struct pk_axis axes[] = {
                                              "layers=36 d_model=1280 heads=20 d_ff=5120 batch=32 seq_len=256",
                                              NULL},
                .def = "tiny", .born = "tiny",
-               .help = "tiny, or one of the report: sets layers, d_model, heads, d_ff, batch, seq_len"},
+               .help = "tiny, or a model of the report; sets layers, d_model, heads, d_ff, batch, seq_len"},
     [LAYERS] = {"layers", PK_AXIS_INT, "layers", 1, 1024,
                 .also = "depth n_layer n_layers num_layers num_hidden_layers", .def = "2", .born = "2",
                 .help = "blocks"},
@@ -49,7 +49,7 @@ static const struct pk_axis axes[] = {
                  .also = "width hidden hidden_size embed_dim n_embd", .def = "256", .born = "256",
                  .help = "width of the residual stream, a multiple of 8"},
     [HEADS] = {"heads", PK_AXIS_INT, "heads", 1, 1024, .also = "n_head n_heads num_heads num_attention_heads",
-               .def = "4", .born = "4", .help = "heads that d_model is divided into"},
+               .def = "4", .born = "4", .help = "number of attention heads; must divide d_model"},
     [D_FF] = {"d_ff", PK_AXIS_INT, "features", 8, 262144,
               .also = "ff ffn ff_dim d_ffn intermediate intermediate_size", .def = "1024", .born = "1024",
               .help = "width inside the gated unit, a multiple of 8"},
@@ -74,27 +74,27 @@ static const struct pk_axis axes[] = {
                                         [PK_STEP_WHOLE] = "step",
                                         NULL},
               .def = "forward,forward+backward,step", .born = "step",
-              .help = "how far a step goes; forward-retained keeps activations as if backward followed"},
-    [ATTENTION] = {"attention", PK_AXIS_ENUM,
-                   .choices =
-                       (const char *const[]){[AUTO] = "auto", "vanilla", "fused", "flash", "cudnn", NULL},
-                   .also = "attn sdpa", .def = "auto", .born = "auto",
-                   .help =
-                       "auto: vanilla in eager; in compiled flash, fused for tf32, cudnn for bf16 on a GPU"},
+              .help = "parts of a step; forward-retained keeps activations as if backward followed"},
+    [ATTENTION] =
+        {"attention", PK_AXIS_ENUM,
+         .choices = (const char *const[]){[AUTO] = "auto", "vanilla", "fused", "flash", "cudnn", NULL},
+         .also = "attn sdpa", .def = "auto", .born = "auto",
+         .help = "auto: vanilla for eager; for compiled: flash, fused for tf32, cudnn for bf16 on a GPU"},
     [RECOMPUTE] = {"recompute", PK_AXIS_ENUM, .choices = (const char *const[]){"none", "block", NULL},
                    .also = "checkpoint checkpointing activation_checkpointing", .def = "none", .born = "none",
-                   .help = "block: keep a block's input alone and make the rest again in backward"},
-    [WEIGHTS] = {"weights", PK_AXIS_FILE, .def = "seeded", .born = "seeded", .data = true,
-                 .help =
-                     "seeded: the same random ones everywhere; or a safetensors file with every parameter"},
+                   .help = "block: keep only the input of each block and recompute the rest in backward"},
+    [WEIGHTS] =
+        {"weights", PK_AXIS_FILE, .def = "seeded", .born = "seeded", .data = true,
+         .help = "seeded: the same random weights everywhere; or a safetensors file with every parameter"},
     {0},
 };
 
 static const struct pk_variant variants[] = {
     [EAGER] = {"eager", "one kernel per operation, launched one by one, as a framework does"},
-    [COMPILED] = {"compiled",
-                  "fused kernels and products, one pass of AdamW, captured where there are graphs",
-                  .captured = true},
+    [COMPILED] =
+        {"compiled",
+         "fused kernels and products, one pass of AdamW, captured in a graph on devices that have graphs",
+         .captured = true},
     {0},
 };
 
@@ -114,7 +114,7 @@ static bool has_optimizer(const struct pk_case *c)
 }
 
 static const struct pk_region regions[] = {
-    [STEP] = {"step", "everything the mode has"},
+    [STEP] = {"step", "all parts of the mode"},
     [FORWARD] = {"forward", "from tokens to the mean loss", .inside = "step"},
     [BACKWARD] = {"backward", "gradients of every parameter", .applies = has_backward,
                   .inside = "backward_optimizer"},
@@ -126,11 +126,11 @@ static const struct pk_region regions[] = {
 };
 
 static const struct pk_metric metrics[] = {
-    {"before_backward_bytes", "bytes", "live device memory after forward", PK_LOWER_IS_BETTER,
+    {"before_backward_bytes", "bytes", "device memory in use after forward", PK_LOWER_IS_BETTER,
      PK_CLASS_MEMORY, PK_COMBINE_MAX, PK_COMBINE_MAX, PK_FROM_GAUGE, BEFORE_BACKWARD},
-    {"allocated_bytes", "bytes", "live device memory between steps", PK_LOWER_IS_BETTER, PK_CLASS_MEMORY,
+    {"allocated_bytes", "bytes", "device memory in use between steps", PK_LOWER_IS_BETTER, PK_CLASS_MEMORY,
      PK_COMBINE_MAX, PK_COMBINE_MAX, PK_FROM_GAUGE, ALLOCATED},
-    {"reserved_bytes", "bytes", "device memory that the pool holds, live or kept for reuse",
+    {"reserved_bytes", "bytes", "device memory held by the pool, in use or kept for reuse",
      PK_LOWER_IS_BETTER, PK_CLASS_MEMORY, PK_COMBINE_MAX, PK_COMBINE_MAX, PK_FROM_GAUGE, RESERVED},
     {"parameters", "1", "weights of the model", PK_NO_DIRECTION, PK_CLASS_EXACT, PK_COMBINE_MEDIAN,
      PK_COMBINE_MEDIAN, PK_FROM_GAUGE, PARAMETERS, .planned = "Parameters"},
@@ -138,7 +138,7 @@ static const struct pk_metric metrics[] = {
      "FLOPs that the mode needs by definition: products of weights and of attention, causal pairs only; "
      "backward twice forward",
      PK_NO_DIRECTION, PK_CLASS_EXACT, PK_COMBINE_MEDIAN, PK_COMBINE_SUM, PK_FROM_GAUGE, MODEL_FLOPS},
-    {"peak_bytes", "bytes", "highest live device memory of the case", PK_LOWER_IS_BETTER, PK_CLASS_MEMORY,
+    {"peak_bytes", "bytes", "peak device memory of the case", PK_LOWER_IS_BETTER, PK_CLASS_MEMORY,
      PK_COMBINE_MAX, PK_COMBINE_MAX, PK_FROM_POOL_PEAK, 0},
     {0},
 };
@@ -215,14 +215,14 @@ static const char *skip(const struct pk_case *c, enum pk_device_kind kind)
     const struct pk_transformer_config m = config_of(c, kind);
     const struct pk_attention_shape s = pk_transformer_attention(&m);
     if (pk_case_int(c, DTYPE) == TF32 && kind == PK_DEVICE_CPU)
-        return "tf32 products are of GPUs: -a dtype=fp32,bf16";
+        return "tf32 products need a GPU: -a dtype=fp32,bf16";
     if (m.recompute && mode_of(c) == PK_STEP_FORWARD)
-        return "recompute=block changes nothing where nothing is kept: -a mode=step";
+        return "recompute=block has no effect in modes that keep no activations: -a mode=step";
     if (m.attention == PK_ATTENTION_CUDNN && kind != PK_DEVICE_CUDA)
-        return "cuDNN is of NVIDIA GPUs: -a attention=auto";
+        return "cuDNN needs an NVIDIA GPU: -a attention=auto";
     return pk_attention_has(m.attention, &s)
                ? NULL
-               : "flash has no kernels of tf32, cudnn of bf16 alone: -a attention=auto";
+               : "flash has no tf32 kernels, and cudnn has only bf16 kernels: -a attention=auto";
 }
 
 static enum pk_code validate(const struct pk_case *c, struct pk_arena *a, pk_warn_fn *warn, void *user,

@@ -53,7 +53,7 @@ WHERE c.experiment = 'mixed-precision';
 -- column: forward_flops | Forward {unit} | GFLOP TFLOP | 1
 -- note: SELECT 'fp32: full precision (FP32), weights, products and sums.' FROM precision_case
 --   WHERE run_id = :run AND dtype = 'fp32' AND step_ns IS NOT NULL LIMIT 1
--- note: SELECT 'tf32: weights and sums are fp32, products are of operands rounded to TF32 (11 bits).' FROM precision_case
+-- note: SELECT 'tf32: weights and sums are fp32; products use operands rounded to TF32 (11 bits).' FROM precision_case
 --   WHERE run_id = :run AND dtype = 'tf32' AND step_ns IS NOT NULL LIMIT 1
 -- note: SELECT 'bf16: master weights, sums, norms'' weights and the loss are fp32; products: ' || group_concat(DISTINCT value) || '.'
 --   FROM v_setting WHERE run_id = :run AND key = 'bf16'
@@ -95,11 +95,11 @@ GROUP BY model, axes ->> 'vocab' ORDER BY min(ordinal);
 --   || coalesce((SELECT ' ' || group_concat(key || '=' || value, ' ') FROM json_each(other_axes)), ''), ', ') || ': ' ELSE '' END
 --   || message FROM precision_case WHERE run_id = :run AND model = :each AND status <> 'OK' AND message <> ''
 --   GROUP BY message ORDER BY min(ordinal)
--- note: SELECT '± is of the median time; tokens/s = tokens of a step / median time, from and to of the ends of its interval.' FROM precision_case
+-- note: SELECT '± is that of the median time; tokens/s = tokens of a step / median time; its from and to follow from the ends of the interval of the time.' FROM precision_case
 --   WHERE run_id = :run AND model = :each AND step_ci_low_ns IS NOT NULL LIMIT 1
--- note: SELECT 'No ± and no interval: they need three processes (--invocations 3).' FROM precision_case
+-- note: SELECT 'No ± and no interval: these need three processes (--invocations 3).' FROM precision_case
 --   WHERE run_id = :run AND model = :each AND step_ns IS NOT NULL AND step_ci_low_ns IS NULL LIMIT 1
--- note: SELECT 'Products of a shape are made by the library that was faster when both were tried, once per run: '
+-- note: SELECT 'Each shape of a product uses the library that was faster when both were tried, once per run: '
 --   || group_concat(shapes || ' by ' || library, ', ') || '.'
 --   FROM (SELECT value AS library, count(DISTINCT key) AS shapes FROM v_setting WHERE run_id = :run AND key GLOB 'choice:gemm openblas *'
 --         GROUP BY value ORDER BY value) HAVING count(*) > 0
@@ -134,7 +134,7 @@ LEFT JOIN precision_case v ON v.run_id = t.run_id AND v.device = t.device AND v.
 -- column: largest_batch | Largest batch
 -- column: status | Status | text
 -- column: other_axes | Other axes | json | hide
--- note: SELECT 'Allocated: live between steps (weights, gradients, optimizer, inputs). Predicted: by running the step without arithmetic; likewise the largest batch within '
+-- note: SELECT 'Allocated: in use between steps (weights, gradients, optimizer, inputs). Predicted: from running the step without arithmetic, as is the largest batch within '
 --   || 'the limit of the device' || coalesce(', ' || (SELECT group_concat(DISTINCT CASE WHEN limit_bytes < 1073741824 THEN printf('%.1f MiB', limit_bytes / 1048576.0)
 --        ELSE printf('%.1f GiB', limit_bytes / 1073741824.0) END) FROM precision_case WHERE run_id = :run AND model = :each AND limit_bytes IS NOT NULL), '')
 --   || '. GB = 10^9 bytes, GiB = 2^30.' FROM precision_case WHERE run_id = :run LIMIT 1
@@ -153,7 +153,7 @@ JOIN precision_case v ON v.run_id = t.run_id AND v.device = t.device AND v.varia
      AND v.dtype = 'fp32' AND t.dtype <> 'fp32';
 
 -- table: precision
--- title: Types against fp32 of the same variant, {each}
+-- title: Types compared with fp32 of the same variant, {each}
 -- each: SELECT model FROM precision_case WHERE run_id = :run GROUP BY model ORDER BY min(ordinal)
 -- column: mode | Mode | text
 -- column: variant | Variant | text
@@ -168,9 +168,9 @@ JOIN precision_case v ON v.run_id = t.run_id AND v.device = t.device AND v.varia
 -- column: saved | Memory saved (%) | % | 1
 -- column: verdict | In words | text
 -- column: other_axes | Other axes | json | hide
--- note: SELECT 'Speed-up = fp32''s time / this time; its interval is from the ends of both. No verdict where it contains 1'
+-- note: SELECT 'Speed-up = fp32''s time / this time; its interval is computed from the ends of both. There is no verdict where it contains 1'
 --   || CASE WHEN count(speedup_low) < count(speedup) THEN ' or is missing: it needs three processes (--invocations 3)' ELSE '' END
---   || '. `perfkit compare --by dtype` has verdicts.' FROM precision_pair WHERE run_id = :run AND model = :each AND speedup IS NOT NULL
+--   || '. `perfkit compare --by dtype` gives verdicts.' FROM precision_pair WHERE run_id = :run AND model = :each AND speedup IS NOT NULL
 --   HAVING count(*) > 0
 SELECT mode, variant, dtype, coalesce(fp32_shown, fp32_status) AS fp32, coalesce(shown, status) AS this, speedup, speedup_low, speedup_high, 1 - 1 / speedup AS time_saved,
        speedup - 1 AS throughput_gained, saved,
@@ -204,7 +204,7 @@ JOIN precision_phase v ON v.run_id = t.run_id AND v.device = t.device AND v.axes
 WHERE t.whole OR t.ns IS NOT NULL OR v.ns IS NOT NULL;
 
 -- table: variants
--- title: Variants against eager, {each}
+-- title: Variants compared with eager, {each}
 -- each: SELECT model FROM precision_case WHERE run_id = :run GROUP BY model ORDER BY min(ordinal)
 -- column: phase | Phase | text
 -- column: variant | Variant | text
@@ -220,7 +220,7 @@ WHERE t.whole OR t.ns IS NOT NULL OR v.ns IS NOT NULL;
 -- column: other_axes | Other axes | json | hide
 -- note: SELECT 'Backward + optimizer is measured within the step, not subtracted.' FROM precision_phase
 --   WHERE run_id = :run AND model = :each AND mode = 'step' LIMIT 1
--- note: SELECT 'Speed-up = eager''s time / this time; its interval is from the ends of both. No verdict where it contains 1'
+-- note: SELECT 'Speed-up = eager''s time / this time; its interval is computed from the ends of both. There is no verdict where it contains 1'
 --   || CASE WHEN count(speedup_low) < count(speedup) THEN ' or is missing: it needs three processes (--invocations 3)' ELSE '' END || '.'
 --   FROM precision_against_eager WHERE run_id = :run AND model = :each AND speedup IS NOT NULL HAVING count(*) > 0
 SELECT phase, variant, dtype, coalesce(eager_shown, nullif(eager_status, 'OK')) AS eager, coalesce(shown, nullif(status, 'OK')) AS this, eager_ns, ns, speedup, speedup_low, speedup_high,
@@ -264,7 +264,7 @@ WHERE t.told;
 -- column: gradient_norm | Gradient norm | | 4 hide
 -- column: gradient_drift | Gradient off by (%) | % | 1 e hide
 -- column: other_axes | Other axes | json | hide
--- note: SELECT 'Of the first step, from the same weights and tokens. Gradient: norm of the difference to that of fp32 eager, relative to its norm, '
+-- note: SELECT 'After the first step, from the same weights and tokens. Gradient: norm of the difference to the gradient of fp32 eager, relative to its norm, '
 --   || 'estimated within about 9 % of itself from sketches.' FROM precision_drifted WHERE run_id = :run AND model = :each AND sketch IS NOT NULL AND from_sketch IS NOT NULL LIMIT 1
 -- note: SELECT 'No reference for ' || group_concat(DISTINCT variant || ' ' || dtype) || ': '
 --   || coalesce('fp32 eager has no result here.' || (SELECT '' FROM precision_case c WHERE c.run_id = :run AND c.model = :each
@@ -311,7 +311,7 @@ WHERE c.step_ns IS NOT NULL;
 -- note: SELECT 'Above the measured ceiling, which is too low: ' || group_concat(told, ', ')
 --   || '. Run `perfkit doctor --ceilings` on an idle machine.'
 --   FROM precision_rate WHERE run_id = :run AND model = :each AND rate_flops_per_s > ceiling_flops_per_s HAVING count(*) > 0
--- note: SELECT 'Above the data sheet''s peak, which cannot be: ' || group_concat(told, ', ') || '.'
+-- note: SELECT 'Above the peak of the data sheet, which is impossible: ' || group_concat(told, ', ') || '.'
 --   FROM precision_rate WHERE run_id = :run AND model = :each AND rate_flops_per_s > sheet_flops_per_s HAVING count(*) > 0
 SELECT mode, variant, dtype, model_flops, step_ns, rate_flops_per_s, ceiling_flops_per_s, rate_flops_per_s / ceiling_flops_per_s AS of_ceiling,
        sheet_flops_per_s, rate_flops_per_s / sheet_flops_per_s AS of_sheet, other_axes

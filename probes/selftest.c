@@ -32,7 +32,7 @@ static bool is_not_busy(const struct pk_point *p)
  */
 static const struct pk_axis axes[] = {
     [BUSY_NS] = {"busy_ns", PK_AXIS_INT, "ns", 0, 1e10, .def = "100000", .born = "100000",
-                 .help = "how long an iteration keeps the device busy"},
+                 .help = "time for which an iteration keeps the device busy"},
     [MEMORY] = {"memory", PK_AXIS_SIZE, "bytes", 4, 0x1p50, .def = "4KiB", .born = "4KiB",
                 .help = "bytes that an iteration copies"},
     [COPIES] = {"copies", PK_AXIS_INT, NULL, 1, 1000, .def = "1", .born = "1", .applies = is_not_busy,
@@ -102,9 +102,9 @@ static const struct pk_region regions[] = {
 };
 
 static const struct pk_metric metrics[] = {
-    {"held_bytes", "bytes", "live device memory during an iteration", PK_LOWER_IS_BETTER, PK_CLASS_MEMORY,
+    {"held_bytes", "bytes", "device memory in use during an iteration", PK_LOWER_IS_BETTER, PK_CLASS_MEMORY,
      PK_COMBINE_MAX, PK_COMBINE_MAX, PK_FROM_GAUGE, HELD},
-    {"peak_bytes", "bytes", "highest live device memory of the case", PK_LOWER_IS_BETTER, PK_CLASS_MEMORY,
+    {"peak_bytes", "bytes", "peak device memory of the case", PK_LOWER_IS_BETTER, PK_CLASS_MEMORY,
      PK_COMBINE_MAX, PK_COMBINE_MAX, PK_FROM_POOL_PEAK, 0},
     {0},
 };

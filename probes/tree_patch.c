@@ -38,7 +38,7 @@ static bool is_real(const struct pk_point *p)
 
 static const struct pk_axis axes[] = {
     [TREE] = {"tree", PK_AXIS_FILE, .def = "bert", .born = "bert",
-              .help = "bert, or a file with your model's leaves: a dotted path and a shape a line"},
+              .help = "bert, or a file with the leaves of your model: a dotted path and a shape per line"},
     [MODEL] = {"model", PK_AXIS_ENUM,
                .choices = (const char *const[]){"2L-256H", "4L-512H", "4L-768H", "8L-768H", "12L-768H",
                                                 "100L-5120H", NULL},
@@ -62,25 +62,26 @@ static const struct pk_axis axes[] = {
                .born = "30522", .applies = is_bert, .help = "rows of the word embedding"},
     [OP] = {"op", PK_AXIS_ENUM, .choices = (const char *const[]){"patch", "combine", "flatten", NULL},
             .def = "patch", .born = "patch",
-            .help = "patch modules, or what is paid at every step: partition + combine, flatten + unflatten"},
+            .help =
+                "patch modules, or the operations of every step: partition + combine, flatten + unflatten"},
     [PLAN] = {"plan", PK_AXIS_FILE, .def = "reports", .born = "reports",
               .help = "reports (six tensor-parallel patterns), or a file of 'pattern = column|row' lines"},
     [PATCHES] = {"patches", PK_AXIS_INT, "modules", 0, 1000000, .def = "0", .born = "0", .applies = is_patch,
-                 .help = "patch only the first so many of the matched modules; 0 = all"},
+                 .help = "patch only this number of the matched modules, in order; 0: all"},
     [MATCHER] = {"matcher", PK_AXIS_ENUM, .choices = (const char *const[]){"fnmatch", "compiled", NULL},
                  .def = "compiled", .born = "compiled", .applies = is_patch,
-                 .help = "how modules are found: fnmatch(3) on paths, or one automaton"},
+                 .help = "how modules are matched: fnmatch(3) on paths, or one automaton"},
     [WEIGHTS] = {"weights", PK_AXIS_ENUM, .choices = (const char *const[]){"none", "real", NULL},
                  .def = "none", .born = "none", .applies = is_patch,
-                 .help = "none: structure alone; real: fp32 weights on the device, filled and sliced"},
+                 .help = "none: structure only; real: fp32 weights on the device, filled and sliced"},
     [TP] = {"tp", PK_AXIS_INT, "devices", 2, 4096, .also = "tensor_parallel tp_size", .def = "2", .born = "2",
             .applies = is_real,
-            .help = "devices that share a patched weight; the slice of the first is made"},
+            .help = "number of devices that share a patched weight; the slice of the first is computed"},
     [SLICING] = {"slicing", PK_AXIS_ENUM,
                  .choices = (const char *const[]){"per-leaf", "batched", "graph", NULL}, .def = "batched",
                  .born = "batched", .applies = is_real,
-                 .help = "slice with one device operation a leaf, one for all, or those of the leaves "
-                         "captured in a graph"},
+                 .help = "slice with one device operation per leaf, with one for all leaves, or with the "
+                         "operations captured in a graph"},
     {0},
 };
 
@@ -90,15 +91,14 @@ static const struct pk_variant variants[] = {
     [PK_PATCH_NAIVE_1PASS] = {"naive-1pass", "one rebuild of the whole tree for each module"},
     [PK_PATCH_BATCHED] = {"batched", "one traversal that replaces every module and rebuilds what it passes"},
     [PK_PATCH_PATH_COPY] = {"path-copy", "for each module, the nodes above it are copied"},
-    [PK_PATCH_GROUPED] = {"grouped", "sorted by path; each node above a module is copied once"},
-    [PK_PATCH_CACHED] =
-        {"cached",
-         "grouped, with what to copy decided once: match is the first time, tree op every later one"},
-    [PK_PATCH_IN_PLACE] = {"in-place", "overwrites the parent's slot; the old tree is lost: a lower bound"},
-    [PK_PATCH_BUILT_IN] = {"built-in", "made divided in the first place; nothing to patch"},
-    [RESIDENT] = {"resident",
-                  "real weights' addresses are a table in device memory: the patches go up in one "
-                  "copy, one operation puts them in"},
+    [PK_PATCH_GROUPED] = {"grouped", "modules sorted by path; each node above a module is copied once"},
+    [PK_PATCH_CACHED] = {"cached", "grouped, with the list of copies computed once: match is the first "
+                                   "application, tree op every later one"},
+    [PK_PATCH_IN_PLACE] = {"in-place",
+                           "overwrites the slot of the parent; the old tree is not kept: a lower bound"},
+    [PK_PATCH_BUILT_IN] = {"built-in", "created with divided modules; nothing to patch"},
+    [RESIDENT] = {"resident", "the addresses of real weights are a table in device memory: one copy "
+                              "transfers the patches, one operation writes them"},
     {0},
 };
 
@@ -149,17 +149,16 @@ static bool structure_alone(const struct pk_case *c)
 }
 
 static const struct pk_region regions[] = {
-    [CREATE] = {"create", "the tree's nodes are made; real weights are filled",
-                .repeatable = structure_alone},
-    [MATCH] = {"match", "the modules of the plan are found; cached: and what to copy is decided", patches,
+    [CREATE] = {"create", "create the nodes of the tree; fill real weights", .repeatable = structure_alone},
+    [MATCH] = {"match", "find the modules of the plan; cached: also decide what to copy", patches,
                .repeatable = pk_always},
-    [TRANSFORM] = {"transform", "their replacements are made; real weights are sliced", patches,
+    [TRANSFORM] = {"transform", "create the new modules; slice real weights", patches,
                    .repeatable = structure_alone},
-    [TREE_OP] = {"tree_op", "patch: they are put into a new tree; combine, flatten: that", has_tree_op,
-                 .repeatable = on_the_host},
-    [PARTITION] = {"partition", "the tree is divided into patched leaves and others", has_partition,
+    [TREE_OP] = {"tree_op", "patch: insert them into a new tree; combine, flatten: the operation itself",
+                 has_tree_op, .repeatable = on_the_host},
+    [PARTITION] = {"partition", "divide the tree into patched leaves and others", has_partition,
                    .repeatable = pk_always},
-    [UNFLATTEN] = {"unflatten", "the tree is built again from leaves and structure", has_unflatten,
+    [UNFLATTEN] = {"unflatten", "build the tree again from leaves and structure", has_unflatten,
                    .repeatable = pk_always},
     {0},
 };
@@ -170,14 +169,14 @@ static const struct pk_metric metrics[] = {
     {"nodes", "1", "nodes of the tree, leaves among them", PK_NO_DIRECTION, EXACT_COUNT, NODE_COUNT},
     {"parameters", "1", "elements of all leaves", PK_NO_DIRECTION, EXACT_COUNT, ELEMENTS,
      .planned = "Parameters"},
-    {"targets", "1", "modules that are replaced", PK_NO_DIRECTION, EXACT_COUNT, TARGETS},
+    {"targets", "1", "replaced modules", PK_NO_DIRECTION, EXACT_COUNT, TARGETS},
     {"objects", "1", "objects that the tree operation allocates", PK_LOWER_IS_BETTER, EXACT_COUNT, OBJECTS},
-    {"allocated_bytes", "bytes", "host memory that the tree operation allocates, all passes added up",
+    {"allocated_bytes", "bytes", "host memory that the tree operation allocates, summed over all passes",
      PK_LOWER_IS_BETTER, EXACT_COUNT, ALLOCATED},
-    {"compile_ns", "ns", "once a process: making the matcher from the plan", PK_LOWER_IS_BETTER,
+    {"compile_ns", "ns", "building the matcher from the plan, once per process", PK_LOWER_IS_BETTER,
      PK_CLASS_TIME, PK_COMBINE_MEDIAN, PK_COMBINE_MAX, PK_FROM_GAUGE, COMPILE},
-    {"peak_bytes", "bytes", "highest live device memory: weights and slices", PK_LOWER_IS_BETTER,
-     PK_CLASS_MEMORY, PK_COMBINE_MAX, PK_COMBINE_MAX, PK_FROM_POOL_PEAK, 0},
+    {"peak_bytes", "bytes", "peak device memory: weights and slices", PK_LOWER_IS_BETTER, PK_CLASS_MEMORY,
+     PK_COMBINE_MAX, PK_COMBINE_MAX, PK_FROM_POOL_PEAK, 0},
     {0},
 };
 
@@ -185,7 +184,7 @@ static const struct pk_metric metrics[] = {
 #define ALL_MODELS    REPORT_MODELS ",100L-5120H"
 
 static const struct pk_preset presets[] = {
-    {"quick", "the reports' models, structure alone; under a minute on two cores",
+    {"quick", "the models of the reports, structure only; under a minute on two cores",
      (const char *const[]){ALL_MODELS, REPORT_MODELS " patches=1",
                            "model=4L-768H,12L-768H,100L-5120H matcher=fnmatch",
                            "model=12L-768H,100L-5120H op=combine,flatten", NULL},
@@ -194,12 +193,13 @@ static const struct pk_preset presets[] = {
      (const char *const[]){"model=4L-768H,12L-768H weights=real tp=2,4,8 slicing=per-leaf,batched", NULL},
      (const char *const[]){"min-samples=5", "min-time=100ms", "max-time=300ms", NULL}},
     {"seed",
-     "the reports' tables whole: every model, one patch and all, both matchers, weights up to 12L-768H",
+     "all tables of the reports: every model, one patch and all patches, both matchers, weights up to "
+     "12L-768H",
      (const char *const[]){ALL_MODELS " matcher=fnmatch,compiled", ALL_MODELS " patches=1",
                            ALL_MODELS " op=combine,flatten",
                            REPORT_MODELS " weights=real tp=2,4,8 slicing=per-leaf,batched", NULL},
      (const char *const[]){"min-samples=5", NULL}},
-    {"growth", "how time grows with patches at fixed size, and with size at fixed patches",
+    {"growth", "growth of time with patches at fixed size, and with size at fixed patches",
      (const char *const[]){"layers=100 patches=25,50,75,150,300,600",
                            "layers=20,35,50,75,100,150,200 patches=100", NULL},
      (const char *const[]){"min-samples=5", "min-time=50ms", "max-time=200ms", NULL}},
@@ -252,13 +252,13 @@ static const char *skip(const struct pk_case *c, enum pk_device_kind kind)
 {
     const unsigned v = c->variant;
     if (op_of(c) == FLATTEN && v != PK_PATCH_NAIVE)
-        return "flatten is done in one way, naive";
+        return "flatten has one variant, naive";
     if (op_of(c) == COMBINE && v != PK_PATCH_NAIVE && v != PK_PATCH_BATCHED && v != PK_PATCH_CACHED)
-        return "combine is done in three ways: naive, batched, cached";
+        return "combine has three variants: naive, batched, cached";
     if (v == RESIDENT && !has_weights(c))
-        return "resident patches addresses in device memory: op=patch weights=real";
+        return "resident needs addresses in device memory: op=patch weights=real";
     if (has_weights(c) && pk_case_int(c, SLICING) == PK_SLICE_GRAPH && kind != PK_DEVICE_CUDA)
-        return "only a GPU has graphs that operations can be captured in";
+        return "capturing operations in a graph needs a GPU";
     return NULL;
 }
 
@@ -563,7 +563,7 @@ static void teardown(struct pk_ctx *ctx)
 const struct pk_probe pk_probe_tree_patch = {
     .name = "tree-patch",
     .summary =
-        "editing a model that is an immutable tree: matching, slicing and replacing N modules, nine ways",
+        "editing a model that is an immutable tree: matching, slicing and replacing N modules, in nine ways",
     .revision = 1,
     .axes = axes,
     .variants = variants,

@@ -59,7 +59,7 @@ GROUP BY config, parameters
 ORDER BY leaves, parameters;
 
 -- table: transformations
--- title: Cost of one patch (all of the plan's modules, divided by their number; structure alone)
+-- title: Cost of one patch (all modules of the plan, divided by their number; structure only)
 -- column: config | Config | text
 -- column: variant | Variant | text
 -- column: matcher | Matcher | text
@@ -103,8 +103,8 @@ JOIN tree_case n ON n.run_id = t.run_id AND n.device = t.device AND n.axes = t.a
 -- column: saved_ns | Saved (ms) | ms | 4 optional2
 -- column: saved_100_ns | Saved per 100 (s) | s | 4 optional1
 -- column: other_axes | Other axes | json | hide
--- note: SELECT 'Saved: against naive with the same settings. Built-in needs no patching: its overhead is that of making the tree divided.'
--- note: SELECT 'Built-in''s overhead is told against the tree that naive makes, which was not measured.' FROM tree_case t
+-- note: SELECT 'Saved: compared with naive at the same settings. Built-in needs no patching: its overhead is that of creating the divided tree.'
+-- note: SELECT 'The overhead of built-in is relative to the tree that naive creates, which was not measured.' FROM tree_case t
 --   WHERE t.run_id = :run AND t.op = 'patch' AND t.patches = 0 AND t.variant = 'built-in' AND t.create_ns IS NOT NULL
 --   AND NOT EXISTS (SELECT 1 FROM tree_saved n WHERE n.case_id = t.case_id) LIMIT 1
 SELECT t.config, t.variant, t.weights, t.matcher, t.tp, t.slicing, t.create_ns, t.patch_ns, t.create_ns + t.patch_ns AS total_ns,
@@ -187,8 +187,8 @@ ORDER BY min(ordinal) OVER (PARTITION BY other_axes), variant = 'built-in', (SEL
 -- column: exponent_high | to | | 3
 -- column: r2 | R² | | 4 optional1
 -- column: n | Sizes | | 0 optional2
--- note: SELECT 'Passes over the whole tree for each patch: 1 in both. One traversal for all: 0 in patches. The paths of the targets alone: 0 in '
---   || 'leaves, but for wide nodes, which are copied whole.'
+-- note: SELECT 'Exponents: a pass over the whole tree for each patch gives 1 in both; one traversal for all patches gives 0 in patches; copying only the paths of the targets gives 0 in '
+--   || 'leaves, except for wide nodes, which are copied as a whole.'
 SELECT f.variant, CASE f.name WHEN 'tree_op_leaves_exponent' THEN 'leaves' ELSE 'patches' END AS over,
        CASE f.name WHEN 'tree_op_leaves_exponent'
             THEN iif(f.fixed ->> 'patches' = 0, 'all patches', plural(f.fixed ->> 'patches', 'patch'))
@@ -217,7 +217,7 @@ JOIN tree_ranked l ON l.run_id = s.run_id AND l.variant = s.variant AND l.matche
 WHERE s.from_small = 1 AND l.from_large = 1 AND l.leaves > s.leaves;
 
 -- table: sizes
--- title: Small against large
+-- title: Small and large model
 -- column: variant | Variant | text
 -- column: matcher | Matcher | text
 -- column: small | Small | text
@@ -230,7 +230,7 @@ WHERE s.from_small = 1 AND l.from_large = 1 AND l.leaves > s.leaves;
 -- column: small_per_patch_ns | Small, a patch (ns) | ns | 1 optional1
 -- column: large_per_patch_ns | Large, a patch (ns) | ns | 1 optional1
 -- column: other_axes | Other axes | json | hide
--- note: SELECT printf('A speed-up does not carry over: batched is %.1f x faster than naive on %s and %.1f x on %s.',
+-- note: SELECT printf('A speed-up cannot be transferred between models: batched is %.1f x faster than naive on %s and %.1f x on %s.',
 --   n.small_ns / b.small_ns, n.small, n.large_ns / b.large_ns, n.large)
 --   FROM tree_sizes n JOIN tree_sizes b ON b.run_id = n.run_id AND b.matcher IS n.matcher AND b.other_axes IS n.other_axes
 --   WHERE n.run_id = :run AND n.variant = 'naive' AND b.variant = 'batched' AND n.matcher = 'compiled' GROUP BY n.other_axes
@@ -278,7 +278,7 @@ LEFT JOIN (SELECT run_id, variant, apart_from_size, leaves, targets, min(ordinal
 WHERE f.fixed ->> 'patches' = 1 AND f.variant IN ('naive', 'naive-1pass');
 
 -- table: projection
--- title: Projections from one patch (patches × the line over leaves) beside what was measured
+-- title: Projections from one patch (patches × the line over leaves) and measured times
 -- column: series | Variant | text
 -- column: what | For | text
 -- column: leaves | Leaves | | 0 optional1
@@ -288,11 +288,11 @@ WHERE f.fixed ->> 'patches' = 1 AND f.variant IN ('naive', 'naive-1pass');
 -- column: projected_high_ns | to (ms) | ms | 4
 -- column: measured_ns | Measured (ms) | ms | 4
 -- column: ratio | Measured / extrapolated | x | 2 optional3
--- note: SELECT 'Extrapolated from the lines of the tables "One patch in trees of growing size"; between from and to lie 95 % of new measurements, '
---   || 'were the line and its scatter right. Only what passes over the whole tree for each patch grows with both.'
--- note: SELECT 'Below zero there, so that nothing is extrapolated: ' || group_concat(series || ' ' || what, '; ') || '.' FROM tree_projected
+-- note: SELECT 'Extrapolated from the lines of the tables "One patch in trees of growing size"; 95 % of new measurements are between from and to, '
+--   || 'if the line and its scatter are right. Only variants that pass over the whole tree for each patch grow with both.'
+-- note: SELECT 'Not extrapolated, because the line is below zero there: ' || group_concat(series || ' ' || what, '; ') || '.' FROM tree_projected
 --   WHERE run_id = :run AND projected_ns <= 0 HAVING count(*) > 0
--- note: SELECT 'Measured outside of what was extrapolated, so that the line does not hold: ' || group_concat(series || ' ' || what, '; ') || '.'
+-- note: SELECT 'Measured outside the extrapolated interval, so the line does not hold: ' || group_concat(series || ' ' || what, '; ') || '.'
 --   FROM tree_projected WHERE run_id = :run AND projected_ns > 0 AND abs(measured_ns - projected_ns) > half_ns HAVING count(*) > 0
 SELECT series, what, leaves, patches, CASE WHEN projected_ns > 0 THEN projected_ns END AS projected_ns,
        CASE WHEN projected_ns > 0 THEN max(0, projected_ns - half_ns) END AS projected_low_ns,
@@ -303,7 +303,7 @@ WHERE run_id = :run
 ORDER BY series, leaves;
 
 -- table: allocation
--- title: What the tree operation allocates, and its floor
+-- title: Allocations of the tree operation, and its floor
 -- column: config | Config | text
 -- column: variant | Variant | text
 -- column: targets | Patches | | 0
@@ -313,8 +313,8 @@ ORDER BY series, leaves;
 -- column: floor_bytes | Least moved (KB) | KB | 1
 -- column: over_floor | × floor | x | 1
 -- column: other_axes | Other axes | json | hide
--- note: SELECT 'Floor: every node above a target read and written once at the device''s memory bandwidth. In-place keeps no old tree and may be below it; '
---   || 'what fits a cache may be too.'
+-- note: SELECT 'Floor: every node above a target read and written once at the device''s memory bandwidth. In-place does not keep the old tree and may be below the floor; '
+--   || 'so may a tree that fits in a cache.'
 SELECT config, variant, targets, objects, allocated_bytes, tree_op_ns, floor_bytes, tree_op_ns / floor_ns AS over_floor, other_axes
 FROM tree_structure
 WHERE run_id = :run AND patches = 0 AND matcher = 'compiled' AND tree_op_ns IS NOT NULL
@@ -356,7 +356,7 @@ ORDER BY min(f.ordinal) OVER (PARTITION BY f.other_axes), f.parameters;
 -- column: rate_bytes_per_s | GB/s | GB/s | 1
 -- column: of_ceiling | % of copy ceiling | % | 0
 -- column: other_axes | Other axes | json | hide
--- note: SELECT 'Moved: read and written. Ceiling: the same, of a dense copy that no cache holds (`perfkit doctor --ceilings`); small models live in a cache and may be above it. The median over the variants, which slice alike.'
+-- note: SELECT 'Moved: bytes read and written. Ceiling: the rate of a dense copy larger than the caches (`perfkit doctor --ceilings`); small models fit in a cache and may be above it. Values are medians over the variants, whose slicing is the same.'
 -- note: SELECT 'Measured on a busy host: the highest copy ceiling was not confirmed by a second one within 5 %, so that % of it may be '
 --   || 'too high. The next run measures again.'
 --   FROM v_ceiling k JOIN v_run r ON r.run_id = k.run_id
@@ -372,7 +372,7 @@ WHERE place = (n + 1) / 2
 ORDER BY min(ordinal) OVER (PARTITION BY other_axes), parameters, tp, slicing DESC;
 
 -- table: per_step
--- title: What is paid at every step
+-- title: Cost per step
 -- column: config | Config | text
 -- column: op | Operation | text
 -- column: variant | Variant | text

@@ -13,12 +13,12 @@ struct options {
 
 static const struct pk_opt options[] = {
     {"by", 0, PK_OPT_TEXT, offsetof(struct options, by), "AXIS", .group = "What is compared",
-     .help = "compare cases of one run that differ in AXIS (or in `variant`) with those at its first value"},
+     .help =
+         "compare the cases of one run that differ in AXIS (or in `variant`) with those of its first value"},
     {.rows = pk_verdict_rows, .offset = offsetof(struct options, verdict)},
     {"exit-code", 0, PK_OPT_FLAG, offsetof(struct options, exit_code),
-     .help =
-         "exit status 1 when a case of base failed in new, 3 when a row is slower, 4 when no row could be "
-         "judged, 5 when it may not be compared; --fail-on-undecided implies it"},
+     .help = "exit status 1 when a case of base failed in new, 3 when a row is slower, 4 when no row could "
+             "be judged, 5 when the sides cannot be compared; implied by --fail-on-undecided"},
     {0},
 };
 
@@ -83,20 +83,21 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
         return err->code;
     if ((o->by != NULL) == (app->args.n == 1))
         return o->by ? compare_within(app, thresholds, err) : compare_runs(app, thresholds, err);
-    pk_fail(err, PK_E_USAGE, o->by ? "--by %s takes one run, not two" : "compare takes two runs, not one",
+    pk_fail(err, PK_E_USAGE,
+            o->by ? "--by %s needs one run, but two are given" : "compare needs two runs, but one is given",
             o->by);
-    pk_why(err, "--by compares within one run; without it BASE is compared with NEW");
+    pk_why(err, "--by compares within one run; without it, BASE is compared with NEW");
     return pk_fix(err, o->by ? "perfkit compare --by %s @" : "perfkit compare @~1 @%s", o->by ? o->by : "");
 }
 
 const struct pk_cmd pk_cmd_compare = {
     .name = "compare",
-    .summary = "two runs, or the values of an axis, side by side: ratios, intervals, verdicts",
+    .summary = "compare two runs, or the values of an axis: ratios, intervals, verdicts",
     .usage = "compare BASE NEW | compare --by AXIS RUN",
-    .examples = "perfkit compare @~1 @                   the newest run against the one before\n"
-                "perfkit compare main @ --exit-code      against all runs with the label main\n"
-                "perfkit compare --by variant @          every variant against the first, within one run\n"
-                "perfkit compare other.db:nightly @      against a label in another file\n"
+    .examples = "perfkit compare @~1 @                   the newest run with the one before\n"
+                "perfkit compare main @ --exit-code      with all runs labelled main\n"
+                "perfkit compare --by variant @          every variant with the first, within one run\n"
+                "perfkit compare other.db:nightly @      with a label in another file\n"
                 "perfkit compare --metric peak_bytes 3 4\n",
     .options = options,
     .options_bytes = sizeof(struct options),

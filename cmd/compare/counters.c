@@ -85,6 +85,6 @@ void pk_compare_print_counters(struct pk_out *out, const struct pk_comparison *c
                 count_row(out, &c->v[k], a);
     }
     if (any)
-        pk_out_note(out, "Counts are medians per iteration of a counter pass each: they show where to look, "
-                         "and get no verdict.");
+        pk_out_note(out, "Each count is the median per iteration of one counter pass: counts show where to "
+                         "look and get no verdict.");
 }

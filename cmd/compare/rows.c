@@ -54,7 +54,7 @@ void pk_compare_print_differences(struct pk_out *out, const char *const *differe
     for (size_t i = 0; i < n; i++)
         pk_out_note(out, pk_printf(a, "  %s", differences[i]));
     if (refused)
-        pk_out_note(out, "No row is judged; --allow-host-mismatch judges them nevertheless.");
+        pk_out_note(out, "No row is judged; --allow-host-mismatch judges the rows anyway.");
 }
 
 /* --- the pairs ------------------------------------------------------------------------------------------------ */
@@ -269,16 +269,15 @@ static const char *interval_note(const struct pk_comparison *c)
     switch (c->design) {
     case PK_DESIGN_GATE:
         return "New / base is the geometric mean over pairs of processes that ran in turns, disturbed pairs "
-               "left out; "
-               "MDE is the minimum detectable effect: the smallest worsening that would have been found 8 "
-               "times in 10.";
+               "left out; MDE (minimum detectable effect) is the smallest regression that would have been "
+               "found 8 times in 10.";
     case PK_DESIGN_PAIRS:
         return "New / base is the geometric mean over processes that measured both.";
     case PK_DESIGN_STORED:
         break;
     }
-    return "New / base is that of the geometric means of the processes' medians; its interval is between the "
-           "processes, or, with five base runs, for one more run.";
+    return "New / base is the ratio of the geometric means of the processes' medians; its interval is over "
+           "the processes or, with five base runs, for one more run.";
 }
 
 /* Of stored runs alone: sides that are measured in turns have the same machine, and values of an axis are other work. */

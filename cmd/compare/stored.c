@@ -12,21 +12,22 @@
 
 const struct pk_opt pk_verdict_rows[] = {
     {"metric", 'm', PK_OPT_LIST, AT(metrics), "NAME", .group = "The verdict",
-     .help = "judge this metric; without it, times"},
+     .help = "judge this metric (default: times)"},
     {"all-metrics", 0, PK_OPT_FLAG, AT(all_metrics), .help = "judge every metric"},
     {"min-effect", 0, PK_OPT_RATIO, AT(min_effect), "RATIO", 1e-6, 10, .def = "2%",
      .help = "the smallest change of interest"},
     {"threshold", 0, PK_OPT_LIST, AT(thresholds), "METRIC=SIZE",
-     .help = "another one for some: forward_ns=5%, forward_ns=5%,20us, 'forward_ns[variant=flash]=10%'"},
+     .help = "a different threshold for some rows: forward_ns=5%, forward_ns=5%,20us, "
+             "'forward_ns[variant=flash]=10%'"},
     {"alpha", 0, PK_OPT_RATIO, AT(alpha), "RATIO", 1e-6, 0.5, .def = "5%",
-     .help = "the risk of a false alarm, over all rows"},
+     .help = "probability of a false alarm, over all rows"},
     {"strict", 0, PK_OPT_FLAG, AT(strict),
-     .help = "slower only when the whole interval is beyond --min-effect, not the estimate alone"},
+     .help = "slower only when the whole interval, not only the estimate, is beyond --min-effect"},
     {"allow-host-mismatch", 0, PK_OPT_FLAG, AT(allow_host_mismatch),
-     .help = "judge stored runs although their machines or settings differ"},
+     .help = "judge stored runs even if their machines or settings differ"},
     {"fail-on-undecided", 0, PK_OPT_FLAG, AT(fail_on_undecided),
      .help = "exit status 4 when any row is undecided"},
-    {"only-changed", 0, PK_OPT_FLAG, AT(only_changed), .help = "leave out the rows that are the same"},
+    {"only-changed", 0, PK_OPT_FLAG, AT(only_changed), .help = "omit rows with the verdict `same`"},
     {0},
 };
 
@@ -45,8 +46,8 @@ enum pk_code pk_verdict_options_check(const struct pk_app *app, struct pk_verdic
                                          .alpha = is_given(app, "alpha"),
                                          .strict = is_given(app, "strict"),
                                          .thresholds = is_given(app, "threshold")};
-    if (pk_opt_apart(&app->tables[1], "all-metrics", one_by_one, "one chooses metrics, the other takes all",
-                     err))
+    if (pk_opt_apart(&app->tables[1], "all-metrics", one_by_one,
+                     "the first selects metrics, the second takes all", err))
         return err->code;
     *thresholds = pk_verdict_thresholds(o, app->arena, &wrong);
     return pk_all_errors(&wrong, err);
@@ -106,12 +107,12 @@ static void say_missing(const struct pk_stored_pair *p, struct pk_out *out, stru
     const char *gate = commands ? "" : pk_printf(a, "%s ", p->base.facts[0].experiment);
     pk_out_note(
         out,
-        pk_printf(a,
-                  "A verdict needs %zu separate runs of the base, which has %zu: measure it again %s with "
-                  "--label %s, a name for all of them%s, or both sides now, in turns: perfkit gate %s--a ... "
-                  "--b ...",
-                  needed, least, pk_plural(needed - least, "time", a), name,
-                  label ? "" : " (perfkit compare LABEL ...)", gate));
+        pk_printf(
+            a,
+            "A verdict needs %zu separate runs of the base, which has %zu: measure the base again %s with "
+            "the same --label %s%s, or measure both sides now, in turns: perfkit gate %s--a ... --b ...",
+            needed, least, pk_plural(needed - least, "time", a), name,
+            label ? "" : " (perfkit compare LABEL ...)", gate));
 }
 
 /* Of times that look changed, proved or not: what the traces and the counter passes of both sides say of it. */
@@ -164,9 +165,8 @@ void pk_stored_print(const struct pk_stored_pair *p, struct pk_out *out, struct 
     pk_compare_print(out, &p->comparison, NULL, a);
     say_missing(p, out, a);
     if (p->equal)
-        pk_out_note(out,
-                    "equal: for the gate that measured them both sides were the same program with the same "
-                    "words, or settings of the same cases. What differs is noise, and nothing is judged.");
+        pk_out_note(out, "equal: both sides of the gate were the same program with the same arguments, or "
+                         "settings that give the same cases. Differences are noise, and nothing is judged.");
     reasons(p, out, a);
     pk_failures_print(pk_stored_failures(p, NULL, a), p->comparison.n_unmatched, out);
     pk_compare_print_counters(out, &p->counters, NULL, a);

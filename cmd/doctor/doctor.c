@@ -23,13 +23,13 @@ struct doctor_options {
 };
 
 static const struct pk_opt options[] = {
-    {"require", 0, PK_OPT_LIST, AT(require), "NAME", .help = "exit with 6 unless this row or source is ok",
-     .group = "Looking"},
+    {"require", 0, PK_OPT_LIST, AT(require), "NAME",
+     .help = "exit with status 6 unless this row or source is ok", .group = "Looking"},
     {"ceilings", 0, PK_OPT_FLAG, AT(ceilings),
-     .help = "measure the device's best rates (2 to 3 s) and store them for % of floor", .group = "Ceilings"},
+     .help = "measure the device's peak rates (2 to 3 s) and store them for % of floor", .group = "Ceilings"},
     {"device", 0, PK_OPT_TEXT, AT(device), "NAME", .def = "cpu", .help = "whose ceilings"},
     {"threads", 0, PK_OPT_INT, AT(threads), "N", .max = 4096,
-     .help = "CPU: worker threads; 0 is one for each CPU that perfkit may use"},
+     .help = "CPU: number of worker threads; 0 is one for each CPU that perfkit may use"},
     {"bind", 0, PK_OPT_TEXT, AT(bind), "CPUS", .def = "cores",
      .help = "threads to CPUs: cores, socket:N, numa:N, a list such as 0-3,8, or none"},
     {0},
@@ -104,7 +104,7 @@ static enum pk_code check_required_names(const struct doctor_options *o, struct 
             k++;
         if (k < n)
             continue;
-        pk_fail(err, PK_E_USAGE, "--require %.100s: doctor has no such row", o->require.v[i]);
+        pk_fail(err, PK_E_USAGE, "--require %.100s: there is no such row", o->require.v[i]);
         pk_why(err, "%s", pk_suggest_text(a, o->require.v[i], names, n));
         return pk_fix(err, "perfkit doctor lists them");
     }
@@ -148,7 +148,7 @@ static enum pk_code judge(const struct doctor *d, struct pk_err *err)
         return PK_OK;
     const struct pk_unmet *only = unmet == 1 ? &d->unmet[which] : NULL;
     const char *advice = only ? only->advice : joined(d, false, true);
-    pk_fail(err, PK_E_UNAVAILABLE, "--require %s: %s not ok here", joined(d, true, false),
+    pk_fail(err, PK_E_UNAVAILABLE, "--require %s: %s not ok on this machine", joined(d, true, false),
             only ? "it is" : "they are");
     pk_why(err, "%s", only ? only->found : joined(d, false, false));
     return pk_fix(err, "%s",
@@ -206,7 +206,7 @@ static void begin_ceilings(struct pk_out *out, const struct pk_ceilings *top, st
         c->heading = pk_printf(a, "%s (%s)", c->heading, u->shown);
         c->scale = u->scale;
     }
-    pk_out_table(out, "ceilings", "Best rates ever measured here", cols, n);
+    pk_out_table(out, "ceilings", "Highest rates measured on this machine", cols, n);
 }
 
 static void put_known(struct pk_row *row, const char *key, double rate)
@@ -244,7 +244,7 @@ static enum pk_code check_device(const char *device, const struct pk_device_opti
         return kind == PK_DEVICE_CPU ? pk_cpu_threads_check(o->threads, o->cpus, err) : PK_OK;
     pk_fail(err, PK_E_UNAVAILABLE, "device %s cannot be used here", device);
     pk_why(err, "%s", absent);
-    return pk_fix(err, "perfkit list devices shows what can");
+    return pk_fix(err, "perfkit list devices shows which devices can be used");
 }
 
 /* What the vendor states, beside what was reached of it. */
@@ -285,11 +285,10 @@ static enum pk_code measure_ceilings(struct doctor *d, struct pk_err *err)
     ceilings_row(d->app->out, pk_ceilings_key(d->device, &d->device_options, a), &known);
     note_sheet(d, &known);
     if (known.doubtful)
-        pk_out_note(d->app->out,
-                    pk_printf(a,
-                              "Measured on a busy host: no second repeat came within 5 %% of the "
-                              "highest %s. Repeats are kept; the next run adds one.",
-                              known.doubtful));
+        pk_out_note(d->app->out, pk_printf(a,
+                                           "Measured on a busy host: no second repetition came within 5 %% "
+                                           "of the highest %s. Repetitions are kept; the next run adds one.",
+                                           known.doubtful));
     return PK_OK;
 }
 
@@ -303,7 +302,7 @@ static enum pk_code check_options(const struct pk_app *app, struct pk_err *err)
         if (!origin || strcmp(origin, "command line") != 0)
             continue;
         pk_fail(err, PK_E_USAGE, "--%s would change nothing", of_ceilings[i]);
-        pk_why(err, "it says whose ceilings are measured, and --ceilings is not given");
+        pk_why(err, "it selects what --ceilings measures, and --ceilings is not given");
         return pk_fix(err, "perfkit doctor --ceilings --%s ...", of_ceilings[i]);
     }
     return PK_OK;
@@ -337,8 +336,8 @@ const struct pk_cmd pk_cmd_doctor = {
     .summary = "what can be measured here, what cannot, and how to enable it",
     .usage = "doctor [--require NAME] [--ceilings [--device NAME]]",
     .examples = "perfkit doctor\n"
-                "perfkit doctor --require cpu-events    exit status 6 where the processor does not count\n"
-                "perfkit doctor --ceilings              measure what % of floor is taken from\n",
+                "perfkit doctor --require cpu-events    exit status 6 if processor counters are unavailable\n"
+                "perfkit doctor --ceilings              measure the peak rates for % of floor\n",
     .options = options,
     .options_bytes = sizeof(struct doctor_options),
     .exact_args = "0",

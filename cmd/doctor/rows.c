@@ -130,7 +130,7 @@ static struct pk_finding look_numpy(struct doctor *d)
                                    NULL};
     return (struct pk_finding){FOUND_NO,
                                pk_printf(ARENA(d), "%s has no numpy: the NumPy peer cannot run", python),
-                               "install it there, or name another interpreter in PERFKIT_PYTHON"};
+                               "install it there, or set PERFKIT_PYTHON to another interpreter"};
 }
 
 static struct pk_finding feature(const char *name)
@@ -189,7 +189,7 @@ static struct pk_finding look_mpi(struct doctor *d)
     if (pk_feature("mpi")->absent && !secure_getenv("PERFKIT_MPI"))
         return feature("mpi");
     if (pk_mpi_check(&pk_stop_flag, ARENA(d), &f, &err))
-        return (struct pk_finding){FOUND_NO, "not tried: a signal asked perfkit to stop", NULL};
+        return (struct pk_finding){FOUND_NO, "not tried: a signal stopped perfkit", NULL};
     if (!f.library)
         return (struct pk_finding){FOUND_NO, f.why, NULL};
     return (struct pk_finding){FOUND_OK,
@@ -205,7 +205,7 @@ static struct pk_finding look_onednn(struct doctor *d)
     if (pk_feature("onednn")->absent)
         return feature("onednn");
     if (secure_getenv("PERFKIT_BLAS"))
-        return (struct pk_finding){FOUND_NO, "not looked for: PERFKIT_BLAS names the library to use", NULL};
+        return (struct pk_finding){FOUND_NO, "not searched: PERFKIT_BLAS names the library to use", NULL};
     pk_blas_open_other(&b, &(struct pk_blas){.kind = PK_BLAS_OPENBLAS});
     const bool found = b.kind == PK_BLAS_ONEDNN;
     const char *name = pk_strdup(ARENA(d), b.name);
@@ -213,7 +213,7 @@ static struct pk_finding look_onednn(struct doctor *d)
     return found ? (struct pk_finding){FOUND_OK, name, NULL}
                  : (struct pk_finding){
                        FOUND_NO,
-                       "libdnnl.so was not found: products of fp32 are of one library, and bf16 is widened",
+                       "libdnnl.so was not found: fp32 products use one library, and bf16 is widened to fp32",
                        "sudo apt-get install libdnnl2"};
 }
 

@@ -40,7 +40,8 @@ struct pk_finding pk_look_virtualisation(struct doctor *d)
     if (strcmp(d->machine.virt, "none") == 0)
         return (struct pk_finding){FOUND_OK, "none", NULL};
     return (struct pk_finding){FOUND_WARN, *d->machine.virt ? d->machine.virt : "unknown",
-                               "neighbours disturb: more --invocations, or bare metal; the L3 is the host's"};
+                               "other guests disturb measurements: use more --invocations, or bare metal; "
+                               "the L3 belongs to the host"};
 }
 
 /* Power management moves the clock while we measure. */
@@ -82,7 +83,7 @@ struct pk_finding pk_look_cgroup(struct doctor *d)
         FOUND_WARN,
         pk_printf(ARENA(d), "%s usable, %.4g by the control group's quota%s",
                   pk_plural(cpus.n, "CPU", ARENA(d)), l.cpus, so_far),
-        "a quota stops threads in the middle of a sample: give whole CPUs (cpuset) instead"};
+        "a quota stops threads in the middle of a sample: assign whole CPUs (cpuset) instead"};
 }
 
 static double seconds_up(void)
@@ -104,7 +105,7 @@ struct pk_finding pk_look_steal(struct doctor *d)
     if (share < 0.01)
         return (struct pk_finding){FOUND_OK, found, NULL};
     return (struct pk_finding){FOUND_WARN, found,
-                               "samples it hits are marked disturbed; a quieter host helps more"};
+                               "affected samples are marked disturbed; a quieter host helps more"};
 }
 
 /* While one thread of ours keeps a CPU busy. */
@@ -127,7 +128,8 @@ struct pk_finding pk_look_pressure(struct doctor *d)
                                   share[0] * 100, share[1] * 100);
     if (share[0] <= 0.05 && !(share[1] > 0.01))
         return (struct pk_finding){FOUND_OK, found, NULL};
-    return (struct pk_finding){FOUND_WARN, found, "other work runs: measure when it ended (`top`)"};
+    return (struct pk_finding){FOUND_WARN, found,
+                               "other processes are running: measure when they have ended (see `top`)"};
 }
 
 struct pk_finding pk_look_noise(struct doctor *d)
@@ -140,5 +142,5 @@ struct pk_finding pk_look_noise(struct doctor *d)
     if (pk_noise_lost(&n) <= 0.05)
         return (struct pk_finding){FOUND_OK, found, NULL};
     return (struct pk_finding){FOUND_WARN, found,
-                               "medians of many processes: more --invocations; a quieter machine helps more"};
+                               "use medians of more processes (--invocations); a quieter machine helps more"};
 }

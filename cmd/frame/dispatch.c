@@ -24,7 +24,7 @@ static void refuse_unknown(const char *name, struct pk_err *err)
     pk_command_names(&commands, &a);
     pk_probe_names(&experiments, &a);
     pk_fail(err, PK_E_USAGE, "there is no command '%.100s'", name);
-    pk_why(err, "the first argument of perfkit is a command");
+    pk_why(err, "the first argument must be a command");
     const char *near = pk_suggest(name, commands.v, commands.n);
     const char *experiment = pk_suggest(name, experiments.v, experiments.n);
     if (near)
@@ -135,13 +135,13 @@ static enum pk_code start_command(const struct pk_cmd *c, int argc, const char *
 static enum pk_code no_command(const char *arg, struct pk_arena *a, struct pk_err *err)
 {
     if (arg) {
-        pk_fail(err, PK_E_USAGE, "the option %.100s stands before a command", arg);
-        pk_why(err, "options follow the command they belong to");
+        pk_fail(err, PK_E_USAGE, "the option %.100s comes before a command", arg);
+        pk_why(err, "options come after their command");
         return pk_fix(err, "perfkit COMMAND %.100s", arg);
     }
     fputs(pk_usage_program(a), stderr);
     pk_fail(err, PK_E_USAGE, "no command was given");
-    pk_why(err, "the first argument of perfkit is a command");
+    pk_why(err, "the first argument must be a command");
     return pk_fix(err, "perfkit run attention-scaling");
 }
 

@@ -44,17 +44,17 @@ static enum pk_code check_key(const struct pk_suite *s, const struct pk_suite_se
     struct pk_threshold parsed;
     if (listed(of_a_call, k->name)) {
         pk_fail(err, PK_E_USAGE, "%s:%d: '%s' cannot stand in this file", s->path, k->line, k->name);
-        pk_why(err, "it belongs to one call of the program");
+        pk_why(err, "it applies to one call of the program");
         return pk_fix(err, "remove the line and give --%s", k->name);
     }
     if (section != &s->common && listed(of_all, k->name)) {
         pk_fail(err, PK_E_USAGE, "%s:%d: '%s' cannot stand in an entry", s->path, k->line, k->name);
-        pk_why(err, "all entries are recorded and judged together, and it has one value for all");
+        pk_why(err, "all entries are recorded and judged together, with one value for all of them");
         return pk_fix(err, "move the line to [suite]");
     }
     if (section == &s->common && listed(of_entries, k->name) && !listed(of_common, k->name)) {
         pk_fail(err, PK_E_USAGE, "%s:%d: '%s' cannot stand in [suite]", s->path, k->line, k->name);
-        pk_why(err, "it says what one entry measures");
+        pk_why(err, "it selects what one entry measures");
         return pk_fix(err, "move the line to an entry");
     }
     /* what is refused of it is known before anything is measured, whichever command reads the file */
@@ -117,7 +117,7 @@ static enum pk_code says_nothing(const struct pk_entry *e, struct pk_err *err)
 {
     const char *near = pk_printf(e->app->arena, "%s", err->fix);
     pk_fail(err, PK_E_USAGE, "%s does not say what it measures", e->place);
-    pk_why(err, "it has no key experiment or command, and there is no experiment of its name");
+    pk_why(err, "it has neither a key `experiment` nor `command`, and no experiment has its name");
     return pk_fix(err, "add `experiment = ...`; %s", near);
 }
 
@@ -130,12 +130,12 @@ static enum pk_code find_subject(struct pk_entry *e, struct pk_err *err)
     if (experiment && e->command) {
         pk_fail(err, PK_E_USAGE, "%s has both experiment and command", e->place);
         pk_why(err, "an entry measures one thing");
-        return pk_fix(err, "make two entries of it");
+        return pk_fix(err, "write two entries");
     }
     if (!e->a != !e->b) {
         pk_fail(err, PK_E_USAGE, "%s has one of the two sides a and b", e->place);
-        pk_why(err, "a side is held against another");
-        return pk_fix(err, "give both, or neither and --a and --b to the gate");
+        pk_why(err, "a gate compares two sides");
+        return pk_fix(err, "give both, or neither and use --a and --b of the gate");
     }
     if (e->command)
         return pk_text_check("command", e->command, err) ? pk_entry_within(e, err) : PK_OK;
@@ -244,8 +244,8 @@ enum pk_code pk_entry_command(const struct pk_entry *e, const char *side, const 
         if (!side) {
             pk_fail(err, PK_E_USAGE, "%.*sthe command of [%s] needs a side",
                     (int)(strlen(e->place) - strlen(e->name) - 2), e->place, e->name);
-            pk_why(err, "%s stands for that of --a or --b, and none is given", mark);
-            return pk_fix(err, "write `b = build` into [suite], or give --b build to the gate");
+            pk_why(err, "%s is replaced by the side of --a or --b, and none is given", mark);
+            return pk_fix(err, "write `b = build` in [suite], or use --b build of the gate");
         }
         pk_buf_add(&b, rest, (size_t)(at - rest));
         pk_buf_str(&b, side);

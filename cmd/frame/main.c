@@ -40,7 +40,7 @@ static void on_memory_refused(size_t bytes)
     struct pk_err err;
     pk_fail(&err, PK_E_INTERNAL, "out of memory");
     pk_why(&err, "the system refused %zu bytes", bytes);
-    pk_fix(&err, "free memory, or ask for less at once; what was recorded so far is safe");
+    pk_fix(&err, "free memory, or measure less at once; what was recorded so far is safe");
     pk_print_error(&err);
     pk_output_forget();
     _exit(1);
@@ -70,7 +70,7 @@ static enum pk_code finish_stdout(struct pk_err *err)
         return PK_OK;
     pk_fail(err, PK_E_IO, "cannot write to standard output");
     pk_why(err, "%s", strerror(errno));
-    return pk_fix(err, "free space there, or write to a file with -o FILE");
+    return pk_fix(err, "free space on that disk, or write to a file with -o FILE");
 }
 
 /* What is wrong with a command line, every rank of a launcher meets. Rank 0 says it, its exit status makes the launcher end the others, and

@@ -23,9 +23,9 @@ enum pk_code pk_output_cannot(const char *path, struct pk_err *err)
     pk_fail(err, PK_E_IO, "cannot write the file '%.300s'", path);
     pk_why(err, "%s", strerror(reason));
     return pk_fix(err, reason == ENOENT   ? "create its directory first"
-                       : reason == EISDIR ? "name a file, not a directory"
-                       : reason == ENOSPC ? "free some space there"
-                                          : "name a file in a directory that you may write");
+                       : reason == EISDIR ? "give a file, not a directory"
+                       : reason == ENOSPC ? "free some space on that disk"
+                                          : "give a file in a directory that you may write");
 }
 
 /* What is no regular file (/dev/stdout, a pipe) is written in place. */

@@ -9,19 +9,19 @@ enum { COMMAND_COLUMN = 12 };
 const char *pk_usage_program(struct pk_arena *a)
 {
     struct pk_buf b = {.arena = a};
-    pk_buf_str(&b, "perfkit - measure, record and compare what makes deep-learning code fast\n\n"
+    pk_buf_str(&b, "perfkit - measure, record and compare the speed of deep-learning code\n\n"
                    "usage: perfkit COMMAND [options]\n\n");
     for (size_t i = 0; pk_commands[i]; i++)
         if (!pk_commands[i]->hidden)
             pk_buf_printf(&b, "  %-*s%s\n", COMMAND_COLUMN, pk_commands[i]->name, pk_commands[i]->summary);
-    pk_buf_str(&b, "\nperfkit COMMAND -h      a command in short, with examples\n"
-                   "perfkit COMMAND --help  all its options (also: perfkit help COMMAND)\n"
+    pk_buf_str(&b, "\nperfkit COMMAND -h      short help of a command, with examples\n"
+                   "perfkit COMMAND --help  all options of a command (also: perfkit help COMMAND)\n"
                    "perfkit help EXPERIMENT an experiment's axes, variants, presets and metrics\n"
                    "source <(perfkit completion)\n"
-                   "                        completes words in bash\n"
+                   "                        enables completion in bash\n"
                    "perfkit --version\n\n"
                    "RUN: `@` is the newest run, `@~1` the one before; or an id, a label, FILE.db:RUN.\n"
-                   "A first one: perfkit run attention-scaling\n");
+                   "For example: perfkit run attention-scaling\n");
     return pk_buf_text(&b);
 }
 

@@ -71,8 +71,8 @@ struct against {
 static enum pk_code refuse_own_sides(const struct pk_entry *e, struct pk_err *err)
 {
     pk_fail(err, PK_E_USAGE, "%s has sides of its own, and --against measures none", e->place);
-    pk_why(err, "its a and b are measured in turns, whatever is stored");
-    return pk_fix(err, "leave out --against, or keep such entries in a file of their own");
+    pk_why(err, "its a and b are always measured now, in turns");
+    return pk_fix(err, "omit --against, or put such entries in a separate file");
 }
 
 static enum pk_code read_entry(struct against *s, size_t i, struct pk_err *err)

@@ -15,25 +15,27 @@
 
 static const struct pk_opt options[] = {
     {"pairs", 'n', PK_OPT_INT, OF(pairs), "N", 4, 1000, .def = "20", .group = "How long",
-     .help = "pairs of processes, of equal work"},
+     .help = "number of pairs of processes"},
     {"budget", 0, PK_OPT_DURATION, AT_RUN(budget_ns), "TIME", 1, 3.1536e16,
-     .help = "time for all pairs; four of them are the fewest that say anything"},
-    {"metric", 'm', PK_OPT_LIST, OF_VERDICT(metrics), "NAME", .help = "of this metric; without it, of times"},
-    {"all-metrics", 0, PK_OPT_FLAG, OF_VERDICT(all_metrics), .help = "of every metric that is not exact"},
-    {"name", 0, PK_OPT_TEXT, OF(name), "NAME", .help = "what to call the case of a command"},
+     .help = "time for all pairs; at least four pairs are needed"},
+    {"metric", 'm', PK_OPT_LIST, OF_VERDICT(metrics), "NAME",
+     .help = "calibrate this metric (default: times)"},
+    {"all-metrics", 0, PK_OPT_FLAG, OF_VERDICT(all_metrics),
+     .help = "calibrate every metric that is not exact"},
+    {"name", 0, PK_OPT_TEXT, OF(name), "NAME", .help = "name of the case of a command"},
     {"prepare", 0, PK_OPT_TEXT, OF(prepare), "LINE", .code = true,
-     .help = "shell line before each run of a command, not timed"},
+     .help = "shell command before each run of a command, not timed"},
     {.rows = pk_run_grid_rows, .offset = OF(run)},
     {.rows = pk_run_place_rows, .offset = OF(run)},
     {"timeout", 0, PK_OPT_DURATION, AT_RUN(timeout_ns), "TIME", 1e6, 3.1536e16, .def = "10m",
-     .group = "One process", .help = "longest time for one case, or one run of a command"},
+     .group = "One process", .help = "time limit for one case, or one run of a command"},
     {.rows = pk_run_process_rows, .offset = OF(run)},
     {.rows = pk_run_device_rows, .offset = OF(run)},
     {"label", 'l', PK_OPT_TEXT, AT_RUN(label), "NAME", .group = "The record",
-     .help = "names the two runs NAME-a and NAME-b"},
-    {"tag", 0, PK_OPT_LIST, AT_RUN(tags), "KEY=VALUE", .help = "anything else to remember of them"},
+     .help = "label the two runs NAME-a and NAME-b"},
+    {"tag", 0, PK_OPT_LIST, AT_RUN(tags), "KEY=VALUE", .help = "further information to store with the runs"},
     {"no-save", 0, PK_OPT_FLAG, AT_RUN(no_save),
-     .help = "print the table, record nothing: gates do not use it"},
+     .help = "print the table; store nothing: gates do not use it"},
     {0},
 };
 
@@ -76,7 +78,7 @@ static enum pk_code read_sides(struct gate_entry *e, struct pk_err *err)
     }
     if (args->n > 1) {
         pk_fail(err, PK_E_USAGE, "'%s' is one argument too many", args->v[1]);
-        pk_why(err, "an experiment is calibrated alone, and a command stands behind --");
+        pk_why(err, "one experiment is calibrated at a time, and a command comes after --");
         return pk_fix(err, "perfkit calibrate -- %s %s ...", args->v[0], args->v[1]);
     }
     if (!args->n && !e->o->run.preset)
@@ -94,7 +96,7 @@ static enum pk_code nothing_known(const struct gate *g, struct pk_err *err)
     pk_fail(err, PK_E_UNDECIDED, "the noise could not be estimated from %s",
             pk_plural(g->result.pairs, "pair", g->app->arena));
     pk_why(err, "no row has four undisturbed pairs of positive figures that may differ");
-    return pk_fix(err, "give it more time (--budget) or pairs, or choose another --metric");
+    return pk_fix(err, "use a longer --budget or more --pairs, or choose another --metric");
 }
 
 static enum pk_code answer(struct gate *g, struct pk_err *err)
@@ -122,7 +124,8 @@ static enum pk_code check_options(const struct gate_entry *e, struct pk_err *err
     static const char *const of_record[] = {"label", "tag", NULL}, *const one_by_one[] = {"metric", NULL};
     const struct pk_opt_table *table = &e->app->tables[1];
     if (pk_opt_apart(table, "no-save", of_record, "nothing is recorded", err) ||
-        pk_opt_apart(table, "all-metrics", one_by_one, "one chooses metrics, the other takes all", err) ||
+        pk_opt_apart(table, "all-metrics", one_by_one, "the first selects metrics, the second takes all",
+                     err) ||
         pk_label_check(e->o->run.label, err) || pk_text_check("name", e->o->name, err))
         return err->code;
     return pk_text_check("prepare", e->o->prepare, err);
@@ -142,7 +145,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 
 const struct pk_cmd pk_cmd_calibrate = {
     .name = "calibrate",
-    .summary = "measure the noise floor: how much equal work differs here",
+    .summary = "measure the noise floor: how much equal work differs on this machine",
     .usage = "calibrate [EXPERIMENT] [options] | calibrate [options] -- COMMAND",
     .examples = "perfkit calibrate\n"
                 "perfkit calibrate attention-scaling --variant flash -a seq_len=1024\n"

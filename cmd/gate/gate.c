@@ -15,36 +15,38 @@ static const struct pk_opt gate_rows[] = {
     {"a", 0, PK_OPT_TEXT, AT(a), "SIDE", .cli_only = true, .group = "The two sides",
      .help = "the base: a command; with an EXPERIMENT a build of perfkit (build-main) or settings "
              "(dtype=fp32)"},
-    {"b", 0, PK_OPT_TEXT, AT(b), "SIDE", .cli_only = true, .help = "likewise, what is judged"},
+    {"b", 0, PK_OPT_TEXT, AT(b), "SIDE", .cli_only = true,
+     .help = "the side that is judged; same values as --a"},
     {"against", 0, PK_OPT_TEXT, AT(against), "BASE", .cli_only = true,
-     .help = "instead of --a and --b: judge a stored RUN (without one, the newest) by stored BASE"},
+     .help = "instead of --a and --b: judge a stored RUN (default: the newest) against the stored runs BASE"},
     {"suite", 0, PK_OPT_TEXT, AT_RUN(suite), "FILE", .cli_only = true,
-     .help = "instead of one thing: all that the file has, judged as one (docs/suites.md)"},
-    {"name", 0, PK_OPT_TEXT, AT(name), "NAME", .help = "what to call the case of two commands"},
+     .help = "measure all entries of the suite file and judge them together (docs/suites.md)"},
+    {"name", 0, PK_OPT_TEXT, AT(name), "NAME", .help = "name of the case of the two commands"},
     {"prepare", 0, PK_OPT_TEXT, AT(prepare), "LINE", .code = true,
-     .help = "shell line before each run of a command, not timed"},
+     .help = "shell command before each run of a command, not timed"},
     {.rows = pk_verdict_rows, .offset = AT(verdict)},
     {"no-fail", 0, PK_OPT_FLAG, AT(no_fail), .cli_only = true,
-     .help = "exit status 0 whatever the verdicts are; what failed or could not be compared keeps its own"},
+     .help = "exit status 0 whatever the verdicts are; failures and sides that cannot be compared keep their "
+             "own status"},
     {"max-pairs", 0, PK_OPT_INT, AT(max_pairs), "N", 8, 1000,
-     .help = "pairs of processes at most; default 20 (6 for all, 14 more for the suspicious), with "
-             "--until-clear 30"},
+     .help = "maximum number of pairs of processes; default 20 (6 for all cases, 14 more for suspicious "
+             "ones), with --until-clear 30"},
     {"until-clear", 0, PK_OPT_FLAG, AT(until_clear),
-     .help = "a look after every pair, until it is clear; for few rows"},
+     .help = "test after every pair until the verdict is clear; for few rows"},
     {"budget", 0, PK_OPT_DURATION, AT_RUN(budget_ns), "TIME", 1, 3.1536e16,
-     .help = "time for all pairs; rows that still want some are undecided then"},
+     .help = "time for all pairs; rows that still need pairs are then undecided"},
     {.rows = pk_run_grid_rows, .offset = AT(run)},
     {.rows = pk_run_place_rows, .offset = AT(run)},
-    {"dry-run", 'n', PK_OPT_FLAG, AT_RUN(dry_run), .help = "print the cases of both sides, measure nothing"},
+    {"dry-run", 'n', PK_OPT_FLAG, AT_RUN(dry_run), .help = "print the cases of both sides; measure nothing"},
     {"timeout", 0, PK_OPT_DURATION, AT_RUN(timeout_ns), "TIME", 1e6, 3.1536e16, .def = "10m",
-     .group = "One process", .help = "longest time for one case, or one run of a command"},
+     .group = "One process", .help = "time limit for one case, or one run of a command"},
     {.rows = pk_run_process_rows, .offset = AT(run)},
     {.rows = pk_run_device_rows, .offset = AT(run)},
     {.rows = pk_report_rows, .offset = AT(files)},
     {"label", 'l', PK_OPT_TEXT, AT_RUN(label), "NAME", .group = "The record",
-     .help = "names the two runs NAME-a and NAME-b"},
-    {"tag", 0, PK_OPT_LIST, AT_RUN(tags), "KEY=VALUE", .help = "anything else to remember of them"},
-    {"no-save", 0, PK_OPT_FLAG, AT_RUN(no_save), .help = "print and write the verdicts, record nothing"},
+     .help = "label the two runs NAME-a and NAME-b"},
+    {"tag", 0, PK_OPT_LIST, AT_RUN(tags), "KEY=VALUE", .help = "further information to store with the runs"},
+    {"no-save", 0, PK_OPT_FLAG, AT_RUN(no_save), .help = "print and write the verdicts; store nothing"},
     {0},
 };
 
@@ -63,14 +65,14 @@ enum pk_code pk_gate_check_words(const struct gate_entry *e, struct pk_err *err)
         const char *origin = pk_opt_origin(&e->app->tables[1], 1, list[i]);
         if (!origin || strcmp(origin, "command line") != 0)
             continue;
-        pk_fail(err, PK_E_USAGE, "--%s says nothing here", list[i]);
+        pk_fail(err, PK_E_USAGE, "--%s has no effect here", list[i]);
         pk_why(err,
                e->probe ? "it is for commands, and %s is an experiment"
-                        : "it is for experiments, and none is named%s",
+                        : "it is for experiments, and none is given%s",
                e->probe ? e->probe->name : "");
         return pk_fix(err, e->probe      ? "leave it out"
-                           : e->o->pairs ? "perfkit calibrate EXPERIMENT, or leave it out"
-                                         : "perfkit gate EXPERIMENT --a ... --b ..., or leave it out");
+                           : e->o->pairs ? "perfkit calibrate EXPERIMENT, or omit the option"
+                                         : "perfkit gate EXPERIMENT --a ... --b ..., or omit the option");
     }
     return PK_OK;
 }
@@ -92,10 +94,10 @@ static enum pk_code check_options(struct gate *g, struct pk_err *err)
     static const char *const of_one[] = {"axis", "preset", "variant", "filter", "name", "prepare", NULL};
     static const char *const undecided[] = {"fail-on-undecided", NULL};
     const struct pk_opt_table *table = &g->app->tables[1];
-    if (pk_opt_apart(table, "no-fail", undecided, "one fails where the other does not", err) ||
+    if (pk_opt_apart(table, "no-fail", undecided, "one makes a gate fail where the other does not", err) ||
         pk_opt_apart(table, "against", of_measuring, "nothing is measured", err) ||
         pk_opt_apart(table, "no-save", of_record, "nothing is recorded", err) ||
-        pk_opt_apart(table, "suite", of_one, "what is measured stands in the suite's file", err) ||
+        pk_opt_apart(table, "suite", of_one, "the suite file defines what is measured", err) ||
         pk_label_check(g->o->run.label, err) || pk_text_check("name", g->o->name, err) ||
         pk_text_check("prepare", g->o->prepare, err) ||
         pk_verdict_options_check(g->app, &g->o->verdict, &g->thresholds, err))
@@ -315,7 +317,7 @@ static enum pk_code gate(struct gate *g, struct pk_err *err)
         return err->code;
     if (o->run.suite && !o->against && app->args.n) {
         pk_fail(err, PK_E_USAGE, "--suite and the experiment %s do not go together", app->args.v[0]);
-        pk_why(err, "the experiments stand in the file");
+        pk_why(err, "the suite file defines the experiments");
         return pk_fix(err, "leave out one of them");
     }
     if ((!o->run.suite && !o->against && app->args.n && pk_probe_named(app->args.v[0], &probe, err)) ||
@@ -336,16 +338,17 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 
 const struct pk_cmd pk_cmd_gate = {
     .name = "gate",
-    .summary = "is b slower than a? two builds, commands or settings, measured in turns; for CI",
+    .summary = "is b slower than a? measure two builds, commands or settings in turns; for CI",
     .usage = "gate [EXPERIMENT] --a SIDE --b SIDE | gate --against BASE [RUN] | gate --suite FILE ...",
     .examples =
         "perfkit gate --a './solve-main input' --b './solve input'\n"
         "perfkit gate attention-scaling --a build-main --b build --variant flash\n"
         "perfkit gate attention-scaling --a dtype=fp32 --b dtype=bf16 --until-clear\n"
-        "perfkit gate --against main @                       from the store, by all runs with this label\n"
+        "perfkit gate --against main @                       stored runs: the newest against all with this "
+        "label\n"
         "perfkit gate tree-patch --a ../main/build --b build --junit gate.xml --budget 5m\n"
         "perfkit gate --suite perf.ini --a ../main/build --b build\n"
-        "perfkit gate --no-fail --a ./old --b ./new          look, and decide yourself\n",
+        "perfkit gate --no-fail --a ./old --b ./new          print the verdicts, always exit with status 0\n",
     .options = gate_rows,
     .options_bytes = sizeof(struct gate_options),
     .exact_args = "0-1",

@@ -198,15 +198,14 @@ static const char *known_note(const struct gate_entry *e)
                      (long long)newest->of.run_id, newest->of.measured_at, newest->of.of.noise.pairs,
                      pk_plural(e->n_known, "row", a),
                      highest > lowest ? pk_printf(a, "%s to ", percent(lowest, a)) : "", percent(highest, a),
-                     below ? pk_printf(a, ", in %s more than --min-effect", pk_plural(below, "row", a)) : "");
+                     below ? pk_printf(a, ", above --min-effect in %s", pk_plural(below, "row", a)) : "");
 }
 
 static const char *note_of(const struct gate_entry *e)
 {
     if (e->equal)
-        return "equal: both sides are the same program with the same words, or settings of the same cases. "
-               "What "
-               "differs is noise: it is kept as a calibration, and nothing is judged.";
+        return "equal: both sides are the same program with the same arguments, or settings that give the "
+               "same cases. Differences are noise: they are kept as a calibration, and nothing is judged.";
     if (e->n_known)
         return known_note(e);
     return pk_printf(e->app->arena, "The noise floor here is unknown: `%s` measures it.",
@@ -220,12 +219,11 @@ static const char *few_note(const struct gate_entry *e)
     const struct pk_rule rule = pk_gate_rule(e->o);
     if (e->equal || rule.until_clear || rule.confirm_pairs >= FEW)
         return NULL;
-    return pk_printf(
-        e->app->arena,
-        "--max-pairs %zu leaves %s to confirm what looks suspicious, which show large changes only "
-        "(MDE): %zu leave %d.",
-        rule.max_pairs, pk_plural(rule.confirm_pairs, "fresh pair", e->app->arena), rule.screen_pairs + FEW,
-        FEW);
+    return pk_printf(e->app->arena,
+                     "--max-pairs %zu leaves %s to confirm suspicious rows, which detects large changes only "
+                     "(see MDE); --max-pairs %zu leaves %d.",
+                     rule.max_pairs, pk_plural(rule.confirm_pairs, "fresh pair", e->app->arena),
+                     rule.screen_pairs + FEW, FEW);
 }
 
 static void note(const struct gate_entry *e, const char *text, struct pk_out *out)

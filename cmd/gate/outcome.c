@@ -125,7 +125,7 @@ static const char *open_note(const struct gate *g)
 {
     const struct pk_verdicts v = pk_compare_count(&g->result.comparison);
     return v.rows && v.of[PK_UNDECIDED] == v.rows && strcmp(g->answer, "ok") == 0
-               ? "; nothing is decided: --fail-on-undecided makes that exit status 4"
+               ? "; no row is decided: with --fail-on-undecided the exit status is 4"
                : "";
 }
 
@@ -203,7 +203,7 @@ void pk_gate_print_plan(const struct gate *g)
         {.key = "b", .heading = "New", .left = true},
     };
     struct pk_out *out = g->app->out;
-    pk_out_table(out, "gate_plan", "Both sides of each would be measured", PK_COLUMNS(columns));
+    pk_out_table(out, "gate_plan", "Both sides of each case would be measured", PK_COLUMNS(columns));
     for (size_t i = 0; i < g->n_entries; i++) {
         const struct gate_entry *e = &g->entries[i];
         if (!e->probe)

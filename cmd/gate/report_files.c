@@ -16,14 +16,14 @@
 
 const struct pk_opt pk_report_rows[] = {
     {"junit", 0, PK_OPT_TEXT, AT(junit), "FILE", .cli_only = true, .group = "For others",
-     .help = "write the verdicts as JUnit XML, too"},
+     .help = "also write the verdicts as JUnit XML"},
     {"summary", 0, PK_OPT_TEXT, AT(summary), "FILE", .cli_only = true,
-     .help = "write the tables as markdown, too"},
-    {"json", 0, PK_OPT_TEXT, AT(json), "FILE", .cli_only = true, .help = "write the tables as JSON, too"},
+     .help = "also write the tables as markdown"},
+    {"json", 0, PK_OPT_TEXT, AT(json), "FILE", .cli_only = true, .help = "also write the tables as JSON"},
     {"gab", 0, PK_OPT_TEXT, AT(gab), "FILE", .cli_only = true,
-     .help = "write what is judged for github-action-benchmark (customSmallerIsBetter), too"},
+     .help = "also write the judged metrics for github-action-benchmark (customSmallerIsBetter)"},
     {"gab-bigger", 0, PK_OPT_TEXT, AT(gab_bigger), "FILE", .cli_only = true,
-     .help = "likewise metrics of which more is better (customBiggerIsBetter)"},
+     .help = "the same for metrics of which more is better (customBiggerIsBetter)"},
     {0},
 };
 
@@ -168,8 +168,7 @@ static enum pk_code write_file(const struct reporting *w, const struct report_fi
     const char *path = path_of(w->files, row),
                *text = path && row->text ? row->text(w->r, w->app->arena) : NULL;
     if (path && row->text && !text)
-        pk_note(w->app, "--%s: nothing was compared that belongs into it: '%s' is not written", row->option,
-                path);
+        pk_note(w->app, "--%s: no compared row belongs in it: '%s' is not written", row->option, path);
     if (!path || (row->text && !text))
         return PK_OK;
     if (pk_output_open(path, w->app->arena, &o, err))
@@ -186,12 +185,12 @@ static enum pk_code write_file(const struct reporting *w, const struct report_fi
 /* Appends, since other steps' commands write there too; cut where GitHub would refuse all of it. */
 static enum pk_code write_step_summary(const char *path, pk_print_fn *print, void *user, struct pk_err *err)
 {
-    static const char cut[] = "\n\nThe rest is left out: it is longer than GitHub shows.\n";
+    static const char cut[] = "\n\nThe rest is omitted: GitHub limits the length.\n";
     PK_CLEANUP_FILE FILE *f = fopen(path, "ae");
     if (!f) {
         pk_fail(err, PK_E_IO, "cannot write the step's summary to '%.300s'", path);
         pk_why_errno(err, errno);
-        return pk_fix(err, "let GITHUB_STEP_SUMMARY name a file that can be written, or unset it");
+        return pk_fix(err, "set GITHUB_STEP_SUMMARY to a file that can be written, or unset it");
     }
     if (print_into(f, PK_FMT_MARKDOWN, print, user, err))
         return err->code;
@@ -209,7 +208,7 @@ static enum pk_code write_step_outputs(const char *path, const char *text, struc
     const int why = errno;
     pk_fail(err, PK_E_IO, "cannot write the step's outputs to '%.300s'", path);
     pk_why_errno(err, why);
-    return pk_fix(err, "let GITHUB_OUTPUT name a file that can be written, or unset it");
+    return pk_fix(err, "set GITHUB_OUTPUT to a file that can be written, or unset it");
 }
 
 static bool on_github(void)

@@ -66,7 +66,7 @@ static enum pk_code read_setting(struct gate_entry *e, struct gate_side *s, cons
         return PK_OK;
     pk_fail(err, PK_E_USAGE, "--%s %s has several values", s->option, text);
     pk_why(err, "a side of a gate is one setting");
-    return pk_fix(err, "give one value here; what both sides sweep goes to -a");
+    return pk_fix(err, "give one value here; use -a for values that both sides sweep");
 }
 
 static void copy_texts(struct pk_texts *to, const struct pk_texts *from, struct pk_arena *a)
@@ -105,7 +105,7 @@ static enum pk_code check_text(const struct gate_side *s, struct pk_err *err)
     if (s->text && *s->text)
         return pk_text_check(s->option, s->text, err);
     pk_fail(err, PK_E_USAGE, "--%s is missing", s->option);
-    pk_why(err, "a gate measures two sides: --a is the base, --b is what is judged");
+    pk_why(err, "a gate measures two sides: --a is the base, --b is the judged side");
     return pk_fix(err,
                   "perfkit gate --a './old input' --b './new input', or perfkit gate attention-scaling --a "
                   "build-main --b build");
@@ -122,8 +122,8 @@ enum pk_code pk_gate_read_sides(struct gate_entry *e, struct pk_err *err)
             return err->code;
     if (e->side[PK_BASE].is_settings == e->side[PK_NEW].is_settings)
         return PK_OK;
-    pk_fail(err, PK_E_USAGE, "--a %s and --b %s are not of one kind", e->o->a, e->o->b);
-    pk_why(err, "one is settings of %s, the other a program", e->probe->name);
+    pk_fail(err, PK_E_USAGE, "--a %s and --b %s are not of the same kind", e->o->a, e->o->b);
+    pk_why(err, "one is a setting of %s, the other a program", e->probe->name);
     return pk_fix(err, "give two builds of perfkit, or two settings");
 }
 
@@ -136,16 +136,15 @@ static enum pk_code refuse_setting(const struct pk_entry *s, const char *option,
     if (!side || !strchr(side, '=') || access(side, F_OK) == 0)
         return PK_OK;
     pk_fail(err, PK_E_USAGE, "%s is a command, and --%s %s is a setting", s->place, option, side);
-    pk_why(err, "settings are of experiments");
-    return pk_fix(err,
-                  "give two folders for {side} in its command, or the entry an `a` and a `b` of its own");
+    pk_why(err, "settings apply to experiments");
+    return pk_fix(err, "give two folders for {side} in its command, or give the entry its own `a` and `b`");
 }
 
 static enum pk_code refuse_equal(const struct pk_entry *s, struct pk_err *err)
 {
     pk_fail(err, PK_E_USAGE, "%s is the same command on both sides", s->place);
-    pk_why(err, "nothing in '%.200s' stands for a side", s->command);
-    return pk_fix(err, "write {side} where that of --a or --b is to stand: command = {side}/solve");
+    pk_why(err, "'%.200s' does not contain {side}", s->command);
+    return pk_fix(err, "write {side} where the value of --a or --b belongs: command = {side}/solve");
 }
 
 /* The line of each side of a command: those of a and b, or one line with a side put into it. */

@@ -20,22 +20,22 @@ struct options {
 
 static const struct pk_opt options[] = {
     {"metric", 'm', PK_OPT_LIST, O(metrics), "NAME", .group = "What is shown",
-     .help = "this metric; without it, times"},
+     .help = "show this metric (default: times)"},
     {"filter", 'f', PK_OPT_TEXT, O(filter), "EXPR", .help = "cases: 'seq_len>=1024,variant=flash|fused'"},
     {"label", 0, PK_OPT_TEXT, O(label), "LABEL", .help = "only runs with this label"},
-    {"last", 0, PK_OPT_INT, O(last), "N", 0, 1e6, .def = "100", .help = "the newest N runs; 0 is all"},
+    {"last", 0, PK_OPT_INT, O(last), "N", 0, 1e6, .def = "100", .help = "only the newest N runs; 0 is all"},
     {"min-effect", 0, PK_OPT_RATIO, O(min_effect), "RATIO", 1e-6, 10, .def = "2%",
-     .help = "the smallest lasting change of interest"},
-    {"gates", 0, PK_OPT_FLAG, O(gates), .help = "also runs that are sides of a gate"},
-    {"all", 'a', PK_OPT_FLAG, O(all), .help = "every case, not a screenful"},
+     .help = "smallest change that counts as a change point"},
+    {"gates", 0, PK_OPT_FLAG, O(gates), .help = "include runs that are sides of a gate"},
+    {"all", 'a', PK_OPT_FLAG, O(all), .help = "show every case, not only one screen"},
     {0},
 };
 
 static enum pk_code too_few(const struct pk_run_wanted *w, size_t n, struct pk_err *err)
 {
     pk_fail(err, PK_E_NOTHING, "%s has no history yet", w->experiment);
-    pk_why(err, "%s of it%s%s is over, and a history takes two", n ? "one run" : "no run",
-           w->label ? " with this label" : "", w->gates ? "" : ", sides of gates apart,");
+    pk_why(err, "%s of it%s%s is complete, and a history needs two", n ? "one run" : "no run",
+           w->label ? " with this label" : "", w->gates ? "" : ", without sides of gates,");
     return pk_fix(err, w->gates ? "measure it once more" : "measure it once more, or add --gates");
 }
 

@@ -111,7 +111,7 @@ static void setup_notes(struct pk_out *out, const struct pk_history *h, const st
     if (h->n_setups > 1)
         pk_out_note(out, "Runs of different setups are never compared with each other.");
     if (h->left_out)
-        pk_out_note(out, pk_printf(a, "%s with a single run of one setup left out.",
+        pk_out_note(out, pk_printf(a, "%s with a single run of one setup omitted.",
                                    pk_plural(h->left_out, "case", a)));
 }
 
@@ -229,7 +229,8 @@ void pk_history_print(struct pk_out *out, const struct pk_history *h, const stru
     }
     if (!view->people)
         return;
-    pk_out_note(out, "Bars do not start at zero. Change is against the run before, step is what lasts.");
+    pk_out_note(out,
+                "Bars do not start at zero. Change is against the previous run; Step is a change point.");
     if (i < h->n)
         pk_out_note(out, pk_printf(a, "Run by run: %zu of %zu; --all shows the others.", i, h->n));
 }

@@ -231,7 +231,7 @@ static enum pk_code nothing(const struct lister *l, struct pk_err *err)
     pk_fail(err, PK_E_USAGE, "perfkit list counters: nothing matches '%.100s'", l->pattern);
     pk_why(err, "no group, event or source has such a name");
     return near ? pk_fix(err, "did you mean '%s'?", near)
-                : pk_fix(err, "a pattern like 'cpu-*', or none to see them all");
+                : pk_fix(err, "use a pattern like 'cpu-*', or none to list all");
 }
 
 /* Everything that is not hidden, matching or not: groups need to know of their events. True when something matches. */

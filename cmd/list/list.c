@@ -19,7 +19,7 @@ static const struct pk_opt options[] = {
      .letter = 'a',
      .type = PK_OPT_FLAG,
      .offset = offsetof(struct options, all),
-     .help = "experiments, counters: also those that only test perfkit",
+     .help = "experiments, counters: include those that only test perfkit",
      .group = "Listing"},
     {0},
 };
@@ -101,7 +101,7 @@ static enum pk_code find_subject(const char *name, const struct subject **s, str
     pk_why(err, "experiments, devices, counters and runs can");
     const char *near = pk_suggest(name, names, COUNT(names));
     return near ? pk_fix(err, "did you mean '%s'?", near)
-                : pk_fix(err, "`perfkit list runs` shows what was recorded");
+                : pk_fix(err, "`perfkit list runs` lists the recorded runs");
 }
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)
@@ -111,7 +111,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
         return err->code;
     if (app->args.n > 1 && !s->named) {
         pk_fail(err, PK_E_USAGE, "perfkit list %s: too many arguments", s->name);
-        pk_why(err, "'%.100s' follows, and only experiments and counters are shown one by one",
+        pk_why(err, "'%.100s' comes after it, and only experiments and counters can be listed one by one",
                app->args.v[1]);
         return pk_fix(err, "perfkit list %s", s->name);
     }
@@ -120,7 +120,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 
 const struct pk_cmd pk_cmd_list = {
     .name = "list",
-    .summary = "experiments, devices, counters and recorded runs",
+    .summary = "list experiments, devices, counters and recorded runs",
     .usage = "list [experiments|devices|counters|runs] [NAME|PATTERN] [options]",
     .examples = "perfkit list experiments\n"
                 "perfkit list experiments attention-scaling\n"

@@ -41,7 +41,8 @@ static bool memory_known(const struct run *r)
 static const char *measured_if(const struct run *r)
 {
     if (r->device_absent)
-        return memory_known(r) ? "measured where the device is" : "measured where the device is, if it fits";
+        return memory_known(r) ? "measured on a machine with the device"
+                               : "measured on a machine with the device, if it fits";
     return memory_known(r) ? "measured" : "measured if it fits";
 }
 
@@ -62,13 +63,13 @@ const char *pk_run_device_note(const struct run *r)
 {
     struct pk_arena *a = r->app->arena;
     const char *absent =
-        r->device_absent ? pk_printf(a, "%s cannot be used here: %s. The plan is for a machine where it can.",
+        r->device_absent ? pk_printf(a, "%s cannot be used here: %s. The plan is for a machine that has it.",
                                      r->device, r->device_absent)
                          : "";
     if (memory_known(r))
         return *absent ? absent : NULL;
     return pk_printf(
-        a, "%s%sHow much memory %s has is not known: --memory-limit says which cases would not fit.", absent,
+        a, "%s%sThe memory of %s is not known: use --memory-limit to see which cases would not fit.", absent,
         *absent ? " " : "", r->device);
 }
 
@@ -164,12 +165,10 @@ void pk_run_print_plan(const struct run *r)
         pk_out_note(r->app->out, pk_run_device_note(r));
     pk_run_note_fitting(r);
     if (e->unknown && r->plan.kind != PK_DEVICE_NULL)
-        pk_out_note(
-            r->app->out,
-            "How long it takes can be said once the device's ceilings are measured: by the first run, or by "
-            "`perfkit doctor --ceilings`.");
+        pk_out_note(r->app->out, "Times can be estimated when the device's ceilings have been measured: by "
+                                 "the first run, or by `perfkit doctor --ceilings`.");
     else if (e->stored)
         pk_out_note(r->app->out,
-                    pk_printf(a, "The time of %s is from the newest run that measured them here.",
+                    pk_printf(a, "The time of %s is from the newest run on this machine that measured them.",
                               pk_plural(e->stored, "case", a)));
 }

@@ -130,19 +130,19 @@ static enum pk_code judge(const struct run *r, struct pk_err *err)
             pk_fail(err, PK_E_INTERRUPTED, "interrupted: %zu of %s not finished", s->unfinished,
                     pk_plural(r->plan.n, "case", r->app->arena));
         else
-            pk_fail(err, PK_E_INTERRUPTED, "interrupted: every case was timed, not every one counted");
+            pk_fail(err, PK_E_INTERRUPTED,
+                    "interrupted: every case was timed, but not every case was counted");
         if (r->o->no_save) {
-            pk_why(err, "a signal asked perfkit to stop; with --no-save nothing is kept");
-            return pk_fix(err, "run it again; without --no-save, --resume could go on with it");
+            pk_why(err, "a signal stopped perfkit; with --no-save nothing is stored");
+            return pk_fix(err, "run it again; without --no-save, --resume could continue it");
         }
-        pk_why(err, "a signal asked perfkit to stop; what was measured is saved as run %lld",
-               (long long)r->run_id);
-        return pk_fix(err, "`perfkit run %s --resume` goes on with it", r->probe->name);
+        pk_why(err, "a signal stopped perfkit; what was measured is saved as run %lld", (long long)r->run_id);
+        return pk_fix(err, "`perfkit run %s --resume` continues it", r->probe->name);
     }
     if (s->failed) {
         pk_fail(err, PK_E_CHECK, "%zu of %s failed", s->failed, pk_plural(r->plan.n, "case", r->app->arena));
         pk_why(err, "%s", pk_failed_text(r->store, r->run_id, r->app->arena));
-        return r->o->no_save ? pk_fix(err, "run it without --no-save to keep them")
+        return r->o->no_save ? pk_fix(err, "run it without --no-save to store them")
                              : pk_fix(err, "`perfkit show %lld` prints them again", (long long)r->run_id);
     }
     return s->ok ? PK_OK : pk_run_nothing_measured(r, err);
@@ -202,9 +202,8 @@ static void bound_invocations(struct run *r)
         return;
     r->o->invocations = 1;
     pk_note(r->app,
-            "%s has started the ranks, once: one process each; intervals need several, so start it without "
-            "%s, or as "
-            "often as you want",
+            "%s has started the ranks once: one process each. Intervals need several processes: start it "
+            "without %s, or several times",
             r->launched.by, r->launched.by);
 }
 
@@ -267,7 +266,7 @@ enum pk_code pk_run_check(struct run *r, struct pk_err *err)
         rc = pk_opt_apart(table, "cold", of_peers,
                           "only perfkit's own variants can be measured with cold caches", err);
     if (!rc)
-        rc = pk_opt_apart(table, "suite", of_one, "what is measured stands in the suite's file", err);
+        rc = pk_opt_apart(table, "suite", of_one, "the suite file defines what is measured", err);
     if (!rc)
         rc = pk_label_check(r->o->label, err);
     return rc ? rc : pk_tags_json(r->o->tags.v, r->o->tags.n, r->app->arena, &r->info.tags, err);

@@ -75,19 +75,19 @@ static enum pk_code judge(const struct run *r, size_t ok, size_t failed, size_t 
     if (pk_stop_flag) {
         pk_fail(err, PK_E_INTERRUPTED, "interrupted: %zu of %s ran", ok,
                 pk_plural(r->plan.n, "case", r->app->arena));
-        pk_why(err, "a signal asked perfkit to stop");
-        return pk_fix(err, "run it again; nothing is kept of a run with --once");
+        pk_why(err, "a signal stopped perfkit");
+        return pk_fix(err, "run it again; a run with --once stores nothing");
     }
     if (failed) {
         pk_fail(err, PK_E_CHECK, "%zu of %s failed", failed, pk_plural(r->plan.n, "case", r->app->arena));
-        pk_why(err, "the table's notes say how");
-        return pk_fix(err, "leave them out with --variant, -a or --filter");
+        pk_why(err, "the notes under the table say why");
+        return pk_fix(err, "exclude them with --variant, -a or --filter");
     }
     if (ok)
         return PK_OK;
     pk_fail(err, PK_E_NOTHING, "no case ran");
     if (!oom) {
-        pk_why(err, "every case of this grid is skipped; the table's notes say why");
+        pk_why(err, "every case of this grid is skipped; the notes under the table say why");
         return pk_fix(err, "choose other values with -a, another --variant or another --device");
     }
     pk_why(err, "every case of this grid is out of memory or skipped");
@@ -99,7 +99,7 @@ static enum pk_code refuse_peers(const struct run *r, struct pk_err *err)
     if (!r->o->peers.n)
         return PK_OK;
     pk_fail(err, PK_E_USAGE, "--once does not run the peer '%s'", r->o->peers.v[0]);
-    pk_why(err, "it runs in this process alone, and a peer is a program of its own");
+    pk_why(err, "it runs in this process only, and a peer is a separate program");
     return pk_fix(err, "leave out --peer, or --once");
 }
 
@@ -112,7 +112,7 @@ static enum pk_code refuse_ranks(const struct run *r, struct pk_err *err)
             continue;
         pk_fail(err, PK_E_USAGE, "--once does not start the %u ranks of %s %s", p->ranks, p->variant,
                 pk_point_text(&p->c.at, NULL, r->app->arena));
-        pk_why(err, "it runs in this process alone, and ranks are processes");
+        pk_why(err, "it runs in this process only, and ranks are separate processes");
         return pk_fix(err, "leave out --once, or give --transport link, whose ranks are virtual");
     }
     return PK_OK;

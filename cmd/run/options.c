@@ -7,50 +7,51 @@
 
 const struct pk_opt pk_run_grid_rows[] = {
     {"axis", 'a', PK_OPT_LIST, AT(axes), "AXIS=VALUES", .group = "What to measure",
-     .help = "values of an axis: 64,128 or '256:16384:*2' or 1MiB:64MiB:+1MiB; also as --AXIS VALUES"},
+     .help = "values of an axis: 64,128 or '256:16384:*2' or 1MiB:64MiB:+1MiB; --AXIS VALUES is the same"},
     {"preset", 'p', PK_OPT_TEXT, AT(preset), "NAME",
-     .help = "named grid of the experiment (quick, seed, full); without it the first that fits the memory"},
+     .help = "named grid of the experiment (quick, seed, full); default: the first that fits the memory"},
     {"variant", 'v', PK_OPT_LIST, AT(variants), "NAME",
-     .help = "implementations to measure, instead of all: vanilla,flash"},
+     .help = "implementations to measure, such as vanilla,flash (default: all)"},
     {0},
 };
 
 const struct pk_opt pk_run_place_rows[] = {
     {"filter", 'f', PK_OPT_TEXT, AT(filter), "EXPR",
-     .help = "keep only cases that match: seq_len>=1024,variant=flash|fused"},
+     .help = "measure only cases that match, such as seq_len>=1024,variant=flash|fused"},
     {"device", 'd', PK_OPT_TEXT, AT(device), "DEVICE",
-     .help = "one of `perfkit list devices`; without it the fastest that works here"},
+     .help = "one of `perfkit list devices`; default: the fastest that works here"},
     {0},
 };
 
 const struct pk_opt pk_run_process_rows[] = {
     {"min-samples", 0, PK_OPT_INT, AT(min_samples), "N", 1, 1000000, .def = "15",
-     .help = "at least so many steady samples (3 under a tight --budget)"},
+     .help = "minimum number of steady samples (3 under a tight --budget)"},
     {"max-samples", 0, PK_OPT_INT, AT(max_samples), "N", 1, 1000000, .def = "10000",
-     .help = "at most so many steady samples"},
+     .help = "maximum number of steady samples"},
     {"min-time", 0, PK_OPT_DURATION, AT(min_time_ns), "TIME", 0, 3.6e12, .def = "200ms",
-     .help = "measure at least so long; --min-time or --max-time follows the one that is given"},
+     .help = "minimum measuring time; when only one of --min-time and --max-time is given, the other is "
+             "adjusted to it"},
     {"max-time", 0, PK_OPT_DURATION, AT(max_time_ns), "TIME", 0, 3.6e12, .def = "1s",
      .help = "time cap, even if --max-noise is not reached"},
     {"max-noise", 0, PK_OPT_RATIO, AT(max_noise), "RATIO", 0, 1, .def = "0.5%",
-     .help = "stop when the median's interval is at most this wide (half-width)"},
+     .help = "stop when the half-width of the median's interval is at most this"},
     {"warmup", 'w', PK_OPT_INT, AT(warmup), "N", -1, 1000000, .def = "-1",
-     .help = "iterations to leave out; -1 finds the end of warm-up in the samples"},
+     .help = "number of warm-up iterations to discard; -1 detects the end of warm-up from the samples"},
     {0},
 };
 
 const struct pk_opt pk_run_device_rows[] = {
     {"threads", 't', PK_OPT_INT, AT(threads), "N", 0, 4096, .def = "0", .group = "The device",
-     .help = "threads on the CPU; 0 is one for each CPU that perfkit may use, and more are refused"},
+     .help = "threads on the CPU; 0 is one for each CPU that perfkit may use, which is also the maximum"},
     {"bind", 0, PK_OPT_TEXT, AT(bind), "CPUS", .def = "cores",
      .help =
          "threads to CPUs: cores, one thread each; socket:N; numa:N, with its memory; a list, 0-3,8; none"},
     {"cold", 0, PK_OPT_FLAG, AT(cold),
-     .help =
-         "empty the caches before every sample, and repeat nothing within one; without it they stay warm"},
+     .help = "empty the caches before every sample and repeat nothing within a sample (default: caches stay "
+             "warm)"},
     {"memory-limit", 0, PK_OPT_SIZE, AT(limit_bytes), "SIZE", 1, 0x1p60,
-     .help = "device memory a case may take; default 90 % of what is free"},
+     .help = "device memory that a case may use; default 90 % of the free memory"},
     {"seed", 0, PK_OPT_INT, AT(seed), "N", 0, 0, .def = "1", .help = "seed of inputs and orders"},
-    {"no-check", 0, PK_OPT_FLAG, AT(no_check), .help = "do not compare results with the reference first"},
+    {"no-check", 0, PK_OPT_FLAG, AT(no_check), .help = "do not check results against the reference first"},
     {0},
 };

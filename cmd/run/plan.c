@@ -74,8 +74,7 @@ static enum pk_code measure_or_repeat(struct run *r, struct pk_err *err)
     struct pk_device_options unlimited = r->device_options;
     unlimited.limit_bytes = 0;
     if (!r->ceilings.found) {
-        pk_note(r->app, "measuring the ceilings of %s: rates that %% of floor is taken from",
-                r->ceilings_key);
+        pk_note(r->app, "measuring the ceilings of %s: the peak rates for %% of floor", r->ceilings_key);
         return pk_ceilings_calibrate(r->store, r->info.machine, r->device, &unlimited, &pk_stop_flag,
                                      &r->ceilings, err);
     }
@@ -95,11 +94,11 @@ enum pk_code pk_run_measure_ceilings(struct run *r, struct pk_err *err)
     if (rc && !r->ceilings.found)
         pk_warn(r->app, "no %% of floor: %s", err->what);
     else if (rc)
-        pk_warn(r->app, "%% of floor is taken from older ceilings: %s", err->what);
+        pk_warn(r->app, "%% of floor uses older ceilings: %s", err->what);
     else if (r->ceilings.doubtful)
         pk_warn(r->app,
-                "the ceilings of %s were measured on a busy host (%s: its best repeat stands alone); what is "
-                "compared with them may look too good",
+                "the ceilings of %s were measured on a busy host (%s: no second repetition confirms the "
+                "best); %% of floor may be too high",
                 r->ceilings_key, r->ceilings.doubtful);
     return PK_OK;
 }
@@ -121,7 +120,7 @@ static enum pk_code check_timeout(const struct run_options *o, struct pk_err *er
     pk_format_duration_exact(o->min_time_ns, least, sizeof least);
     pk_format_duration_exact(o->timeout_ns, limit, sizeof limit);
     pk_fail(err, PK_E_USAGE, "--min-time %s cannot be reached within --timeout %s", least, limit);
-    pk_why(err, "a case that takes longer than the time-out in one process is ended without a result");
+    pk_why(err, "a case that exceeds the time-out in one process is ended without a result");
     return pk_fix(err, "give a longer --timeout, or a shorter --min-time");
 }
 
@@ -148,7 +147,7 @@ static void say_plan(const struct run *r)
     const struct pk_plan none = {0}, *said = r->said ? r->said : &none;
     for (size_t i = 0; i < r->plan.implied.n; i++)
         if (!holds(&said->implied, r->plan.implied.v[i]))
-            pk_note(r->app, "%s: implied by what was asked for", r->plan.implied.v[i]);
+            pk_note(r->app, "%s: implied by the given options", r->plan.implied.v[i]);
     for (size_t i = 0; i < r->plan.warnings.n; i++)
         if (!holds(&said->warnings, r->plan.warnings.v[i]))
             pk_warn(r->app, "%s", r->plan.warnings.v[i]);

@@ -148,8 +148,8 @@ static enum pk_code record_peers(struct run *r, struct pk_err *err)
             const char *peer = r->o->peers.v[i]; /* the name of its variant */
             if (!wanted[k])
                 continue;
-            pk_warn(r->app, "%s is not %s: it is a peer, and perfkit looks into its own processes alone",
-                    peer, words[k]);
+            pk_warn(r->app, "%s is not %s: it is a peer, and perfkit can only count its own processes", peer,
+                    words[k]);
             const struct pk_setting s = {0, pk_printf(r->app->arena, "not_%s.%s", words[k], peer),
                                          "it is a peer"};
             rc = pk_store_settings(r->store, r->run_id, &s, 1, err);
@@ -258,8 +258,8 @@ enum pk_code pk_run_find_resumable(struct run *r, struct pk_err *err)
         return rc;
     if (!found.run_id) {
         pk_fail(err, PK_E_USAGE, "there is no interrupted run of %s to resume", r->probe->name);
-        pk_why(err, "the newest run of it in %s is complete, or there is none", r->store_path);
-        return pk_fix(err, "leave out --resume to begin a new run");
+        pk_why(err, "its newest run in %s is complete, or there is none", r->store_path);
+        return pk_fix(err, "omit --resume to start a new run");
     }
     PK_JSON_CLEANUP json_t *s = json_loads(found.settings, 0, NULL);
     r->run_id = found.run_id;
@@ -275,6 +275,6 @@ enum pk_code pk_run_resume(struct run *r, struct pk_err *err)
     if (!rc)
         rc = pk_store_run_again(r->store, r->run_id, r->info.machine, err);
     if (!rc)
-        pk_note(r->app, "going on with run %lld", (long long)r->run_id);
+        pk_note(r->app, "resuming run %lld", (long long)r->run_id);
     return rc;
 }

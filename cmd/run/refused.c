@@ -36,8 +36,8 @@ void pk_run_note_too_large(const struct run *r)
     pk_format_bytes(t.least, least, sizeof least);
     pk_format_bytes(t.most, most, sizeof most);
     pk_note(r->app,
-            "%zu of %s not tried for want of memory: predicted to take %s%s%s%s%s; smaller sizes "
-            "with -a, or another --memory-limit, would change that (--dry-run shows each)",
+            "%zu of %s not tried: not enough memory, predicted to take %s%s%s%s%s; choose smaller sizes with "
+            "-a, or another --memory-limit (--dry-run shows each)",
             t.n, pk_plural(r->plan.n, "case", r->app->arena), least, t.most > t.least ? " to " : "",
             t.most > t.least ? most : "", r->plan.limit_bytes ? ", the limit is " : "",
             r->plan.limit_bytes ? pk_format_bytes(r->plan.limit_bytes, limit, sizeof limit) : "");
@@ -49,9 +49,8 @@ void pk_run_note_fitting(const struct run *r)
     const struct too_large t = too_large(&r->plan);
     if (t.n && r->plan.limit_bytes)
         pk_out_note(r->app->out, pk_printf(r->app->arena,
-                                           "%s of memory is too little for %s: smaller sizes with -a, or a "
-                                           "larger --memory-limit as far as "
-                                           "the device has it, would change that.",
+                                           "%s of memory is not enough for %s: choose smaller sizes with -a, "
+                                           "or a larger --memory-limit if the device has it.",
                                            pk_format_bytes(r->plan.limit_bytes, limit, sizeof limit),
                                            pk_plural(t.n, "case", r->app->arena)));
 }
@@ -111,7 +110,7 @@ static enum pk_code all_skipped(const struct run *r, const struct reason *why, s
         pk_why(err, "%zu of them: %s", why->n, why->text);
     return pk_fix(err,
                   "choose other values with -a, another --variant or another --device; `perfkit run %s "
-                  "--dry-run` says of every case why it is skipped",
+                  "--dry-run` shows why each case is skipped",
                   r->probe->name);
 }
 
@@ -128,8 +127,8 @@ enum pk_code pk_run_nothing_measured(const struct run *r, struct pk_err *err)
         return all_skipped(r, &why, err);
     pk_why(err, "no case of this grid can be measured under these limits");
     if (s->timeout && r->launched.by)
-        return pk_fix(err, "start every rank with the same command line, for one that does something else is "
-                           "waited for; or give each case more time with --timeout");
+        return pk_fix(err, "start every rank with the same command line, because the others wait for a rank "
+                           "that does something else; or give each case more time with --timeout");
     if (s->timeout)
         return pk_fix(err, "give each case more time with --timeout");
     if (r->o->budget_ns)

@@ -18,44 +18,46 @@
 static const struct pk_opt options[] = {
     {.rows = pk_run_grid_rows},
     {"peer", 0, PK_OPT_LIST, AT(peers), "NAME", .code = true,
-     .help = "other programs' implementations, measured in the same shuffled run: torch-eager,torch-compile"},
+     .help = "implementations of other programs, measured in the same shuffled run, such as "
+             "torch-eager,torch-compile"},
     {.rows = pk_run_place_rows},
     {"suite", 0, PK_OPT_TEXT, AT(suite), "FILE", .cli_only = true,
-     .help = "instead of one experiment: all that the file has (docs/suites.md)"},
+     .help = "measure all entries of a suite file instead of one experiment (docs/suites.md)"},
     {"dry-run", 'n', PK_OPT_FLAG, AT(dry_run),
-     .help = "print the cases with their counts (parameters), memory and time estimates, measure nothing"},
+     .help = "print the cases with parameter counts, memory and time estimates; measure nothing"},
 
     {"invocations", 'i', PK_OPT_INT, AT(invocations), "N", 1, 1000, .def = "3", .group = "How long",
-     .help = "fresh processes, each over a new random order of the cases"},
+     .help = "number of processes per case, each with a new random order of the cases"},
     {.rows = pk_run_process_rows},
     {"budget", 0, PK_OPT_DURATION, AT(budget_ns), "TIME", 1, 3.1536e16,
-     .help = "time for the whole run; what does not fit is skipped and said"},
+     .help = "time for the whole run; what does not fit is skipped and reported"},
     {"timeout", 0, PK_OPT_DURATION, AT(timeout_ns), "TIME", 1e6, 3.1536e16, .def = "10m",
-     .help = "longest time for one case in one process"},
+     .help = "time limit for one case in one process"},
     {"peer-startup", 0, PK_OPT_DURATION, AT(peer_startup_ns), "TIME", 0, 3.1536e16, .def = "5m",
      .help = "time for a peer to start and to compile a case, in addition to --timeout"},
     {"once", 0, PK_OPT_FLAG, AT(once),
-     .help = "one iteration of each case in this process, unrecorded: for use under nsys, ncu, perf"},
+     .help =
+         "run one iteration of each case in this process and store nothing: for use under nsys, ncu, perf"},
 
     {.rows = pk_run_device_rows},
     {"python", 0, PK_OPT_TEXT, AT(python), "PATH", .code = true,
-     .help = "interpreter of peers; default python3"},
+     .help = "Python interpreter for peers; default python3"},
 
-    {"counters", 0, PK_OPT_TEXT, AT(counters), "NAMES", .group = "Beside the times",
-     .help = "count as well, in passes of their own: groups and events of `perfkit list counters`, as in "
+    {"counters", 0, PK_OPT_TEXT, AT(counters), "NAMES", .group = "In addition to times",
+     .help = "also count events, in separate passes: groups and events of `perfkit list counters`, such as "
              "sw,page_faults"},
     {"breakdown", 0, PK_OPT_FLAG, AT(breakdown),
-     .help = "where the time went, with FLOPs and bytes, by region and kernel or op, in a pass of its own"},
+     .help = "show the time, FLOPs and bytes of each region and kernel or operation, from a separate pass"},
     {"allocations", 0, PK_OPT_FLAG, AT(allocations),
-     .help = "where device memory went, by region and use, in a pass of its own"},
+     .help = "show the use of device memory by region and purpose, from a separate pass"},
 
     {"label", 'l', PK_OPT_TEXT, AT(label), "NAME", .group = "The record",
-     .help = "name of the run, usable wherever a run is named"},
-    {"tag", 0, PK_OPT_LIST, AT(tags), "KEY=VALUE", .help = "anything else to remember of the run"},
+     .help = "label of the run, which can be used wherever a run is named"},
+    {"tag", 0, PK_OPT_LIST, AT(tags), "KEY=VALUE", .help = "further information to store with the run"},
     {"resume", 0, PK_OPT_FLAG, AT(resume),
-     .help = "go on with the newest run of this experiment, with --label the newest of that label, if it was "
+     .help = "continue the newest run of this experiment (with --label: the newest of that label), if it was "
              "interrupted, or if its --budget left out cases, counters, kernels or allocations"},
-    {"no-save", 0, PK_OPT_FLAG, AT(no_save), .help = "print the tables, record nothing"},
+    {"no-save", 0, PK_OPT_FLAG, AT(no_save), .help = "print the tables; store nothing"},
     {0},
 };
 
@@ -298,7 +300,8 @@ static enum pk_code check_subject(const struct pk_app *app, const struct run_opt
     pk_fail(err, PK_E_USAGE,
             o->suite ? "--suite and the experiment %s do not go together" : "perfkit run: no experiment%s",
             o->suite ? app->args.v[0] : "");
-    pk_why(err, o->suite ? "the experiments stand in the file" : "usage: perfkit run EXPERIMENT [options]");
+    pk_why(err,
+           o->suite ? "the suite file defines the experiments" : "usage: perfkit run EXPERIMENT [options]");
     return pk_fix(err, o->suite ? "leave out one of them" : "perfkit run -h shows examples");
 }
 
@@ -306,7 +309,7 @@ static enum pk_code refuse_suite(const struct pk_launched *l, struct pk_err *err
 {
     pk_fail(err, PK_E_USAGE, "--suite under %s", l->by);
     pk_why(err, "the %u processes that it started are ranks of one experiment", l->size);
-    return pk_fix(err, "start the suite without %s: it starts its own ranks", l->by);
+    return pk_fix(err, "run the suite without %s: it starts its own ranks", l->by);
 }
 
 static enum pk_code open_list(struct list *l, struct pk_err *err)

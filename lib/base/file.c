@@ -23,8 +23,8 @@ static enum pk_code too_long(const char *path, size_t limit, struct pk_err *err)
 {
     char shown[32];
     pk_fail(err, PK_E_USAGE, "%s is too long", path);
-    pk_why(err, "such a file has at most %s", pk_format_bytes((int64_t)limit, shown, sizeof shown));
-    return pk_fix(err, "is it the file that was meant?");
+    pk_why(err, "the file may have at most %s", pk_format_bytes((int64_t)limit, shown, sizeof shown));
+    return pk_fix(err, "check that it is the right file");
 }
 
 enum pk_code pk_slurp(const char *path, size_t limit, struct pk_arena *a, char **text, size_t *n,

@@ -5,10 +5,9 @@
 
 static enum pk_code nothing(int64_t run_id, struct pk_err *err)
 {
-    pk_fail(err, PK_E_NOTHING, "run %lld does not tell what an all-reduce costs", (long long)run_id);
-    pk_why(err,
-           "that takes the variant bucket of ddp-bucket, with all-reduces of three sizes or more between the "
-           "least and the largest bucket_bytes");
+    pk_fail(err, PK_E_NOTHING, "run %lld does not contain the cost of an all-reduce", (long long)run_id);
+    pk_why(err, "this needs the variant bucket of ddp-bucket, with all-reduces of three or more sizes "
+                "between the smallest and the largest bucket_bytes");
     return pk_fix(err, "%s", PK_LINK_COST_COMMAND);
 }
 

@@ -75,7 +75,7 @@ void pk_comm_close(struct pk_comm *c)
 static enum pk_code refuse_broken(struct pk_err *err)
 {
     pk_fail(err, PK_E_IO, "the ranks no longer work together");
-    return pk_why(err, "an earlier call failed on this rank or another");
+    return pk_why(err, "an earlier call failed on this rank or on another rank");
 }
 
 /* Around every call of a transport that may wait for another rank. */

@@ -26,7 +26,7 @@ struct parser {
 
 static enum pk_code wrong(const struct parser *p, const char *what)
 {
-    pk_fail(p->err, PK_E_USAGE, "'%.200s' is no formula", p->out->text);
+    pk_fail(p->err, PK_E_USAGE, "'%.200s' is not a formula", p->out->text);
     if (*p->at)
         pk_why(p->err, "%s at character %d, '%.20s'", what, (int)(p->at - p->out->text) + 1, p->at);
     else
@@ -77,7 +77,7 @@ static enum pk_code number(struct parser *p)
     char *end;
     double v = strtod(p->at, &end);
     if (end == p->at || !isfinite(v) || isalpha((unsigned char)*end) || *end == '_')
-        return wrong(p, "a number ends wrongly");
+        return wrong(p, "a number is malformed");
     p->at = end;
     add_step(p, (struct pk_formula_step){.op = 'c', .value = v});
     return PK_OK;
@@ -149,7 +149,7 @@ enum pk_code pk_formula_parse(const char *text, struct pk_arena *a, const struct
     if (sum(&p))
         return err->code;
     if (next(&p))
-        return wrong(&p, "something follows that is no operator");
+        return wrong(&p, "an operator is missing");
     f->names = p.names;
     f->steps = p.steps;
     *out = f;

@@ -57,7 +57,7 @@ static enum pk_code optional(struct parser *p, const char *rest)
         if (!*name)
             continue;
         if (has_event(p, name))
-            return wrong(p, pk_printf(p->arena, "event %s is there twice", name));
+            return wrong(p, pk_printf(p->arena, "event %s is given twice", name));
         if (p->g->n_events == p->events_cap)
             p->events = pk_grow(p->arena, p->events, sizeof *p->events, p->g->n_events, &p->events_cap);
         p->events[p->g->n_events++] = name;
@@ -82,7 +82,7 @@ static enum pk_code names_known(struct parser *p, const struct pk_formula *f)
         while (g < PK_GIVENS && strcmp(pk_given_names[g], f->names[i]) != 0)
             g++;
         if (g == PK_GIVENS && !has_event(p, f->names[i]))
-            return wrong(p, pk_printf(p->arena, "%s is no event of this group", f->names[i]));
+            return wrong(p, pk_printf(p->arena, "%s is not an event of this group", f->names[i]));
     }
     return PK_OK;
 }
@@ -122,7 +122,7 @@ static enum pk_code take_line(struct parser *p, const char *line)
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strlen(words[i].name) == n && !strncmp(words[i].name, line, n))
             return words[i].take(p, line + n + strspn(line + n, " "));
-    return wrong(p, pk_printf(p->arena, "'%.40s' begins no line", line));
+    return wrong(p, pk_printf(p->arena, "'%.40s' cannot begin a line", line));
 }
 
 static enum pk_code complete(struct parser *p)

@@ -80,10 +80,10 @@ static enum pk_code unknown(const struct selection *s, const char *name, struct 
         }
     }
     const char *near = pk_suggest(name, names, n);
-    pk_fail(err, PK_E_USAGE, "--counters: nobody counts '%.100s'", name);
-    pk_why(err, "it is no group, no event of any source, and no name that a source understands");
+    pk_fail(err, PK_E_USAGE, "--counters: unknown group or event '%.100s'", name);
+    pk_why(err, "it is not a group, an event of a source, or a name that a source understands");
     return near ? pk_fix(err, "did you mean '%s'?", near)
-                : pk_fix(err, "`perfkit list counters` shows what there is");
+                : pk_fix(err, "`perfkit list counters` shows what is available");
 }
 
 static void add_name(const struct selection *s, struct bundle *b, const char *name,
@@ -278,8 +278,8 @@ static void take_source(struct selection *s, const struct pk_source *src)
 static enum pk_code twice(const char *name, struct pk_err *err)
 {
     pk_fail(err, PK_E_USAGE, "--counters: '%.100s' is there twice", name);
-    pk_why(err, "it would be counted twice");
-    return pk_fix(err, "leave one out");
+    pk_why(err, "it can be counted only once");
+    return pk_fix(err, "remove one");
 }
 
 static enum pk_code take_name(struct selection *s, const char *name, struct pk_err *err)

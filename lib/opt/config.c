@@ -208,7 +208,7 @@ static int misplaced(struct reading *r, const struct pk_opt *row)
 {
     pk_fail(r->err, PK_E_USAGE, "%s:%d: '%s' cannot stand in this file", r->path, r->line, row->name);
     pk_why(r->err, row->cli_only
-                       ? "it belongs to one call of the program"
+                       ? "it applies to one call of the program"
                        : "it names code to run, and a file in the working directory may be anyone's");
     return refuse(r, pk_printf(r->job->arena, "remove the line and give --%s", row->name));
 }

@@ -240,7 +240,7 @@ static enum pk_code unknown(const struct placing *p, struct pk_err *err)
 static enum pk_code misplaced(const struct placing *p, struct pk_err *err)
 {
     at_key(p, err, pk_printf(p->arena, "'%.100s' cannot stand in this file", p->key->name));
-    pk_why(err, "it belongs to one call of the program");
+    pk_why(err, "it applies to one call of the program");
     return pk_fix(err, "remove the line and give --%s", p->key->name);
 }
 

@@ -204,8 +204,8 @@ enum pk_code pk_sweeps_assign(const struct pk_axis *axes, const char *assignment
         return rc;
     if (sweeps[axis].n) {
         pk_fail(err, PK_E_USAGE, "axis %s is given twice", axes[axis].name);
-        pk_why(err, "%s adds to values that were given before", assignment);
-        return pk_fix(err, "write all values in one place, with commas: %s=A,B", axes[axis].name);
+        pk_why(err, "%s adds values to those given before", assignment);
+        return pk_fix(err, "write all values together, separated by commas: %s=A,B", axes[axis].name);
     }
     sweeps[axis] = sweep;
     return PK_OK;

@@ -19,7 +19,7 @@ static const struct reason reasons[] = {
     {SQLITE_FULL, "the disk is full", "free some space, or record elsewhere with --db"},
     {SQLITE_NOTADB, "it is not a SQLite database", "name a perfkit store with --db"},
     {SQLITE_CORRUPT, "it is damaged",
-     "copy it away; `sqlite3 FILE .recover` may save rows; start a new one with --db"},
+     "move it elsewhere; `sqlite3 FILE .recover` may recover rows; start a new store with --db"},
     {SQLITE_INTERRUPT, "reading it took longer than a sound store ever does",
      "it may have been made to; do not trust it"},
     {SQLITE_TOOBIG, "it holds a value larger than perfkit ever writes",

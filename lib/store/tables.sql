@@ -164,20 +164,20 @@ FROM v_slice l, json_each(l.notes, '$.breakdown.regions') r WHERE l.pass = 'trac
 -- column: bytes | Bytes (GB) | GB | 3 hide optional3
 -- column: bytes_per_s | GB/s | GB/s | 1 hide optional2
 -- column: longest | Longest | text | optional1
--- note: SELECT 'One typical iteration of a trace pass, whose times are not those of the tables above; gaps are idle time between kernels or ops.'
+-- note: SELECT 'One typical iteration of a trace pass; its times differ from those of the tables above. Gaps are idle time between kernels or operations.'
 --   WHERE EXISTS (SELECT 1 FROM v_breakdown WHERE run_id = :run AND experiment = :experiment)
--- note: SELECT 'attention is fused: softmax and both products are within it (' || group_concat(DISTINCT variant) || ').'
+-- note: SELECT 'attention is fused: it includes softmax and both products (' || group_concat(DISTINCT variant) || ').'
 --   FROM v_breakdown WHERE run_id = :run AND experiment = :experiment AND family = 'attention' HAVING count(*)
 -- note: SELECT 'FLOPs and bytes are declared by each operation, every pass over memory counted; rates are over the time of the family.' FROM v_breakdown WHERE run_id = :run AND experiment = :experiment AND (flops > 0 OR bytes > 0) LIMIT 1
--- note: SELECT 'In captured graphs products of attention that stores its scores are within gemm, since names of kernels do not tell them apart ('
+-- note: SELECT 'In captured graphs, the products of attention that stores its scores are counted in gemm, because kernel names do not tell them apart ('
 --   || group_concat(DISTINCT c.variant) || ').' FROM v_slice s JOIN v_case c USING (case_id) WHERE c.run_id = :run
 --   AND c.experiment = :experiment AND s.pass = 'trace' AND s.notes ->> '$.breakdown.folded' HAVING count(*)
--- note: SELECT family || ' (' || group_concat(DISTINCT variant) || ') has no kernels of its own: those of captured graphs go by their names, so that'
---   || ' its time is within other families, whose rates are too low for it.' FROM v_breakdown WHERE run_id = :run
+-- note: SELECT family || ' (' || group_concat(DISTINCT variant) || ') has no kernels of its own: kernels of captured graphs are assigned by name, so'
+--   || ' its time is counted in other families, whose rates are then too low.' FROM v_breakdown WHERE run_id = :run
 --   AND experiment = :experiment AND region <> 'iteration' AND calls = 0 GROUP BY family
 -- note: SELECT 'Not traced: ' || substr(key, 12) || ', ' || value || '.' FROM v_setting
 --   WHERE run_id = :run AND invocation = 0 AND key GLOB 'not_traced.*'
--- note: SELECT 'Shares of a region add up to over 100 % where kernels ran at once.' FROM v_breakdown b
+-- note: SELECT 'Shares of a region add up to more than 100 % where kernels ran at the same time.' FROM v_breakdown b
 --   WHERE b.run_id = :run AND b.experiment = :experiment AND b.region <> 'iteration' GROUP BY b.case_id, b.region
 --   HAVING sum(b.time_ns) > 1.005 * max(b.busy_ns) LIMIT 1
 -- note: SELECT 'Above the measured ceiling, which is too low (run `perfkit doctor --ceilings` on an idle machine): '
@@ -187,7 +187,7 @@ FROM v_slice l, json_each(l.notes, '$.breakdown.regions') r WHERE l.pass = 'trac
 --     AND k.key = coalesce(b.axes ->> 'dtype', 'fp32') || '_flops_per_s'
 --   WHERE b.run_id = :run AND b.experiment = :experiment AND b.region <> 'iteration' AND b.flops * 1e9 > k.value * b.time_ns AND b.time_ns > 0
 --   HAVING count(*)
--- note: SELECT 'Incomplete traces: ' || count(*) || ' (more kernels than fit into the log).' FROM (SELECT DISTINCT case_id FROM v_breakdown
+-- note: SELECT 'Incomplete traces: ' || count(*) || ' (more kernels than the log can hold).' FROM (SELECT DISTINCT case_id FROM v_breakdown
 --     WHERE run_id = :run AND experiment = :experiment AND NOT whole) HAVING count(*)
 WITH axis AS (SELECT a.key FROM v_case c, json_each(c.axes) a WHERE c.run_id = :run AND c.experiment = :experiment
               GROUP BY a.key HAVING count(DISTINCT a.value) > 1),
@@ -205,7 +205,7 @@ FROM line JOIN breakdown_place p USING (case_id, region) ORDER BY ordinal, place
 
 -- The trace pass held against the timing pass.
 -- table: breakdown_regions
--- title: Traced against timed
+-- title: Traced and timed
 -- column: variant | Variant | text
 -- column: axes | axes | json | machine
 -- column: case | Case | text
@@ -216,7 +216,7 @@ FROM line JOIN breakdown_place p USING (case_id, region) ORDER BY ordinal, place
 -- column: timed_ns | Timed median (ms) | ms | 3
 -- column: off | Off by (%) | % | 1
 -- column: agrees | Within 4 % | text
--- note: SELECT 'Kernels: the union of their times, of a CPU that of ops. Where both are off by over 4 %, the shares above may not be those of the'
+-- note: SELECT 'Kernels: the union of their times (on a CPU: of the operations). Where both differ by more than 4 %, the shares above may differ from those of the'
 --   || ' timed pass.' FROM v_breakdown WHERE run_id = :run AND experiment = :experiment LIMIT 1
 WITH axis AS (SELECT a.key FROM v_case c, json_each(c.axes) a WHERE c.run_id = :run AND c.experiment = :experiment
               GROUP BY a.key HAVING count(DISTINCT a.value) > 1),
@@ -243,7 +243,7 @@ FROM v_slice s JOIN v_case c ON c.case_id = s.case_id, json_each(s.notes, '$.mem
 WHERE s.pass = 'memory' AND p.key IN ('regions', 'timeline');
 
 -- table: memory_peaks
--- title: Where the memory went: the highest moment of each region
+-- title: Where the memory went: the peak of each region
 -- column: variant | Variant | text
 -- column: axes | axes | json | machine
 -- column: case | Case | text
@@ -256,11 +256,11 @@ WHERE s.pass = 'memory' AND p.key IN ('regions', 'timeline');
 -- column: activations_bytes | Activations | GB | 3
 -- column: workspace_bytes | Workspace | GB | 3
 -- column: other_bytes | Inputs, other | GB | 3 optional1
--- note: SELECT 'One iteration of a memory pass, its allocations written down. Parts are live at the moment of the peak.'
+-- note: SELECT 'One iteration of a memory pass that records every allocation. Parts are the memory in use at the peak.'
 --   FROM memory_moment WHERE run_id = :run AND experiment = :experiment LIMIT 1
--- note: SELECT 'outside is what no region covers, such as dropping what a forward pass kept.'
+-- note: SELECT 'outside: memory outside every region, such as freeing the activations that a forward pass kept.'
 --   FROM memory_moment WHERE run_id = :run AND experiment = :experiment AND kind = 'regions' AND region = 'outside' LIMIT 1
--- note: SELECT 'Incomplete: there were more allocations than fit into the log.' FROM memory_moment WHERE run_id = :run AND experiment = :experiment AND NOT whole LIMIT 1
+-- note: SELECT 'Incomplete: more allocations than the log can hold.' FROM memory_moment WHERE run_id = :run AND experiment = :experiment AND NOT whole LIMIT 1
 SELECT m.variant, m.axes, trim(substr(m.told, length(m.variant) + 1)) AS "case", m.region, m.bytes, m.predicted_bytes,
        m.parameters_bytes, m.gradients_bytes, m.optimizer_bytes, m.activations_bytes, m.workspace_bytes, m.other_bytes
 FROM memory_moment m
@@ -324,11 +324,11 @@ JOIN (SELECT c.case_id, typeof(r.settings ->> 'counters') = 'text' AS counting, 
 -- column: share_of_roof | % of roof | % | 1
 -- column: lives_in | Lives in | text | optional3
 -- note: SELECT 'Attainable: the lower of the fp32 rate and intensity × memory bandwidth, as measured on this device (perfkit doctor --ceilings); '
---   || 'bound by the one that is lower. Without FLOPs, % of roof is that of the bandwidth.'
+--   || 'bound by: the lower of the two. Without FLOPs, % of roof is relative to the bandwidth.'
 --   WHERE EXISTS (SELECT 1 FROM roofline WHERE run_id = :run AND experiment = :experiment AND counting)
--- note: SELECT DISTINCT 'The roof of some is ' || CASE WHEN share_of_roof IS NULL THEN 'not known: ' ELSE 'approximate: ' END || note
+-- note: SELECT DISTINCT 'The roof of some cases is ' || CASE WHEN share_of_roof IS NULL THEN 'not known: ' ELSE 'approximate: ' END || note
 --   FROM roofline WHERE run_id = :run AND experiment = :experiment AND counting AND note <> ''
--- note: SELECT 'Above its roof is what a cache holds (no ceiling of caches is measured), or what was measured while the ceilings were too low.'
+-- note: SELECT 'A row is above its roof when its data fits in a cache (ceilings of caches are not measured), or when the ceilings are too low.'
 --   WHERE (SELECT max(share_of_roof) FROM roofline WHERE run_id = :run AND experiment = :experiment AND counting) > 1.05
 WITH axis AS (SELECT a.key FROM v_case c, json_each(c.axes) a WHERE c.run_id = :run AND c.experiment = :experiment
               GROUP BY a.key HAVING count(DISTINCT a.value) > 1)
@@ -474,8 +474,8 @@ SELECT * FROM v_setting WHERE run_id = :run ORDER BY invocation, key;
 -- column: floor | Noise floor (%) | % | 2
 -- column: min_effect | Suggested (%) | % | 2
 -- column: mde | MDE (%) | % | 2
--- note: SELECT 'a and b were the same, so b / a differs from 1 by chance; ± is a standard deviation. A gate cannot tell changes below the noise floor'
---   || ' from none; with the suggested --min-effect it finds a worsening of MDE 19 times in 20.'
+-- note: SELECT 'a and b were the same, so b / a differs from 1 only by chance; ± is a standard deviation. A gate cannot tell changes below the noise floor'
+--   || ' from none; with the suggested --min-effect it finds a regression as large as MDE 19 times in 20.'
 --   WHERE EXISTS (SELECT 1 FROM v_calibration WHERE run_id = :run)
 WITH axis AS (SELECT a.key FROM v_calibration c, json_each(c.axes) a WHERE c.run_id = :run
               GROUP BY a.key HAVING count(DISTINCT a.value) > 1)
@@ -485,7 +485,7 @@ SELECT variant, nullif(axes, '{}') AS axes,
 FROM v_calibration WHERE run_id = :run AND (experiment = :experiment OR :experiment = 'exec') ORDER BY ordinal, metric;
 
 -- table: verdicts
--- title: Verdicts of its gate
+-- title: Verdicts of the gate
 -- column: base_run_id | Base | | 0
 -- column: run_id | New | | 0
 -- column: variant | Variant | text
@@ -500,8 +500,8 @@ FROM v_calibration WHERE run_id = :run AND (experiment = :experiment OR :experim
 -- column: p_adjusted | p adjusted | | 4 hide
 -- column: verdict | Verdict | text
 -- column: reason | Why | text | hide
--- note: SELECT 'As the gate judged them. `perfkit compare ' || base_run_id || ' ' || run_id || '` prints the figures, and judges them again by other'
---   || ' thresholds when some are given.' FROM v_verdict WHERE run_id = :run LIMIT 1
+-- note: SELECT 'These are the verdicts of the gate. `perfkit compare ' || base_run_id || ' ' || run_id || '` prints the figures, and judges them again if other'
+--   || ' thresholds are given.' FROM v_verdict WHERE run_id = :run LIMIT 1
 WITH axis AS (SELECT a.key FROM v_verdict v, json_each(v.axes) a WHERE v.run_id = :run
               GROUP BY a.key HAVING count(DISTINCT a.value) > 1)
 SELECT base_run_id, run_id, CASE WHEN variant = base_variant THEN variant ELSE base_variant || ' -> ' || variant END AS variant,
@@ -541,7 +541,7 @@ ORDER BY b.name;
 -- column: newest | At most | | hide
 -- column: runs | Runs
 -- column: newest_run | Newest
--- note: SELECT plural(runs, 'run') || ': with fewer than 5 separate ones a baseline is unreplicated, and gives ratios without verdicts.' FROM v_baseline WHERE name = :name AND runs < 5
+-- note: SELECT plural(runs, 'run') || ': a baseline with fewer than 5 separate runs is unreplicated and gives ratios without verdicts.' FROM v_baseline WHERE name = :name AND runs < 5
 SELECT name, experiment, kind, follows, pattern, newest, runs, newest_run FROM v_baseline WHERE name = :name;
 
 -- table: baseline_runs

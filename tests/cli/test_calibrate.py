@@ -73,10 +73,10 @@ def test_merge_brings_calibrations_and_prune_takes_them(perfkit, tmp_path):
 
 @pytest.mark.parametrize("args, status, words", [
     (("no-such-experiment",), 2, ("no-such-experiment",)),
-    (("sleep", "1"), 2, ("'1' is one argument too many", "behind --", "perfkit calibrate -- sleep 1")),
+    (("sleep", "1"), 2, ("'1' is one argument too many", "comes after --", "perfkit calibrate -- sleep 1")),
     (("--pairs", "3", "--", "true"), 2, ("--pairs",)),
-    (("--variant", "ok", "--", "true"), 2, ("--variant says nothing here", "perfkit calibrate EXPERIMENT")),
-    (("selftest", "--name", "x"), 2, ("--name says nothing here",)),
+    (("--variant", "ok", "--", "true"), 2, ("--variant has no effect here", "perfkit calibrate EXPERIMENT")),
+    (("selftest", "--name", "x"), 2, ("--name has no effect here",)),
     (("--metric", "wal_ns", "--", "true"), 2, ("'wal_ns'", "wall_ns")),
     (("--no-save", "--label", "x", "--", "true"), 2, ("--no-save and --label",)),
     (("--all-metrics", "--metric", "wall_ns", "--", "true"), 2, ("--all-metrics and --metric",)),
@@ -120,7 +120,7 @@ def test_what_can_be_seen_is_measured_and_the_calibration_named(perfkit):
 def test_the_default_stands_and_says_what_the_noise_hides(perfkit):
     calibrate(perfkit, values=noisy(12, 1e6, cv=0.06, n=300))
     r = gate(perfkit)
-    assert r.status == 0 and "in 1 row more than --min-effect" in r.stdout and "Verdict" in r.stdout, r
+    assert r.status == 0 and "above --min-effect in 1 row" in r.stdout and "Verdict" in r.stdout, r
 
 
 def test_without_a_calibration_the_command_is_named(perfkit):
@@ -160,7 +160,7 @@ def test_equal_commands_are_calibrated_and_never_red(perfkit):
     assert len(r.rows("calibration")) == 1 and "failure" not in (perfkit.cwd / "j.xml").read_text().split("system-out")[0].split("<properties/>")[1]
     r = perfkit("compare", "1", "2", "--exit-code", "--format", "json")
     assert r.status == 0 and r.rows("compare_ns")[0]["verdict"] is None
-    assert "equal: for the gate that measured them both sides were the same program" in perfkit("compare", "1", "2").stdout
+    assert "equal: both sides of the gate were the same program" in perfkit("compare", "1", "2").stdout
 
 
 def test_a_slow_second_side_of_equal_commands_is_not_red(perfkit):

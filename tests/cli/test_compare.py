@@ -121,13 +121,13 @@ def test_unreplicated_has_no_interval(perfkit, store):
     assert r.status == 0 and row["verdict"] == "unreplicated" and row["ratio_low"] is None and row["ratio"] > 0
     notes = " ".join(r.json()["tables"]["compare_ns"]["notes"])
     assert "1 unreplicated: fewer separate runs in the baseline than a verdict needs" in notes
-    assert "needs 5 separate runs of the base, which has 1: measure it again 4 times with --label LABEL" in notes
+    assert "needs 5 separate runs of the base, which has 1: measure the base again 4 times with the same --label LABEL" in notes
 
 
 def test_what_a_verdict_needs_is_said_with_the_command(perfkit, store):
     two_runs(store)
     told = " ".join(perfkit("compare", "before", "after").stdout.split())
-    assert "A verdict needs 5 separate runs of the base, which has 1: measure it again 4 times with --label before," in told, told
+    assert "A verdict needs 5 separate runs of the base, which has 1: measure the base again 4 times with the same --label before," in told, told
     assert "perfkit gate demo --a ... --b ..." in told
     for _ in range(3):
         store.run([case("vanilla", 256, SLOW)], label="before")
@@ -158,7 +158,7 @@ def test_other_machines_and_settings_get_a_banner(perfkit, store):
     notes = r.json()["tables"]["runs"]["notes"]
     assert "The setups differ" in notes[0]
     assert [n.strip() for n in notes[1:]] == ["cpu A → B", "setting threads 2 → 4",
-                                              "No row is judged; --allow-host-mismatch judges them nevertheless."]
+                                              "No row is judged; --allow-host-mismatch judges the rows anyway."]
     assert r.stdout.index("setups differ") < r.stdout.index("compare_ns")
 
 
@@ -357,7 +357,7 @@ def test_failing_on_undecided_needs_no_other_option(perfkit, store):
 
 
 @pytest.mark.parametrize("notes", [{"class": "slowdown"}, {"doubts": ["crowded", "throttled"]}, {"doubts": ["clock-fell"]},
-                                   {"doubts:gpu": ["were measured while the GPU's clocks were held back (heat)"]}])
+                                   {"doubts:gpu": ["were measured while the GPU's clocks were reduced (heat)"]}])
 def test_what_was_measured_while_the_machine_throttled_is_unstable(perfkit, store, notes):
     sessions(store, "main", [1.00e6, 1.01e6, 0.99e6, 1.005e6, 0.995e6])
     run = store.run([case("vanilla", 256, [1.2e6, 1.2e6, 1.2e6])])

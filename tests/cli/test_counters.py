@@ -141,7 +141,7 @@ def test_resume_counts_what_was_left(perfkit, db):
         time.sleep(0.01)
     p.send_signal(signal.SIGINT)
     _, said = p.communicate(timeout=20)
-    assert p.returncode == 130 and b"not every one counted" in said, said
+    assert p.returncode == 130 and b"not every case was counted" in said, said
     done(perfkit("run", "selftest", "--resume"))
     cases, = db().execute("SELECT count(DISTINCT case_id) FROM v_counter WHERE run_id = 2 AND name = 'fake_ns' AND value IS NOT NULL").fetchone()
     assert cases == 195
@@ -161,7 +161,7 @@ def test_resume_makes_the_passes_that_a_budget_left_out(perfkit, db):
             break
     left, had = slices("skipped"), slices("ok")
     assert r.status == 0 and left and all(s[1] != "timing" for s in left), (r, left, had)
-    assert "left out %d pass" % len(left) in r.stderr and "--resume goes on with them" in r.stderr, r
+    assert "left out %d pass" % len(left) in r.stderr and "--resume continues them" in r.stderr, r
     assert db().execute("SELECT status FROM v_run ORDER BY run_id DESC LIMIT 1").fetchone() == ("complete",)
     told = "Some cases were not counted: the budget had no room for it."
     assert (told in perfkit("show").stdout) == any(s[1] == "counter" for s in left)
@@ -265,7 +265,7 @@ def test_one_process_does_not_say_how_processes_differ(perfkit, db):
     for run, invocations in ((1, "1"), (2, "2")):
         done(counted(perfkit, "--counters", "fake_works", "--invocations", invocations))
         told = [note for note, in db().execute(notes % run)]
-        assert told == (["one process was timed: how processes differ is not known"] if run == 1 else ["as processes differ without counting"])
+        assert told == (["one process was timed: the difference between processes is not known"] if run == 1 else ["within the difference between processes without counters"])
 
 
 def test_ratios_of_unlike_shares_are_refused(perfkit, db):
@@ -342,7 +342,7 @@ def test_roofline_of_declared_and_of_counted_work(perfkit, db, measured):
         with sqlite3.connect(perfkit.db) as store:
             store.execute("UPDATE counter SET value = ? WHERE name = 'share_of_roof' AND region = 'forward'", (share,))
             store.execute("UPDATE counter SET value = 0.5 WHERE name = 'share_of_roof' AND region <> 'forward'")
-        assert ("Above its roof is what a cache holds" in done(perfkit("show")).stdout) == explained
+        assert ("A row is above its roof when its data fits in a cache" in done(perfkit("show")).stdout) == explained
     # without counters nothing more is printed, but it can be exported; what counted it is said
     done(perfkit(*args))
     assert "Roofline" not in done(perfkit("show")).stdout

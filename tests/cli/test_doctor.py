@@ -166,7 +166,7 @@ def test_everything_required_and_missing_is_named(perfkit):
     rows = found(perfkit("doctor", "--format", "json", env=gone))
     r = perfkit("doctor", "--require", "numpy", "--require", "cpu", "--require", "cuda", env=gone)
     error = r.error()
-    assert r.status == 6 and error["what"] == "--require numpy, cuda: they are not ok here"
+    assert r.status == 6 and error["what"] == "--require numpy, cuda: they are not ok on this machine"
     assert error["why"] == f"numpy: {rows['numpy']['found']}; cuda: {rows['cuda']['found']}"
     assert error["try"].startswith("numpy: " + rows["numpy"]["advice"])
 

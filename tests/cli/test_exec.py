@@ -67,13 +67,13 @@ def test_prepare_is_not_timed(perfkit):
 def test_prepare_fails(perfkit):
     r = perfkit("exec", *QUICK, "--prepare", "echo no paper >&2; exit 4", "--", "true")
     assert r.status == 6
-    assert r.error()["why"] == "the command of --prepare failed: exit status 4; last words: no paper"
+    assert r.error()["why"] == "the command of --prepare failed: exit status 4; last output: no paper"
 
 
 def test_a_command_that_fails(perfkit):
     r = perfkit("exec", *QUICK, "--", "sh", "-c", "echo one >&2; echo two >&2; exit 3")
     assert r.status == 6 and r.error()["what"] == "nothing was measured: 'sh' failed"
-    assert r.error()["why"] == "the command failed: exit status 3; last words: one | two"
+    assert r.error()["why"] == "the command failed: exit status 3; last output: one | two"
     assert "--ignore-failure" in r.error()["try"]
     assert query(perfkit, "SELECT status, message FROM v_case") == [("failed", r.error()["why"])]
     assert query(perfkit, "SELECT count(*) FROM v_sample") == [(0,)]
@@ -110,8 +110,8 @@ def test_ignore_failure(perfkit):
 
 
 @pytest.mark.parametrize("command, why, fix", [
-    ("no-such-command", "no folder of PATH", "spelling"),
-    ("sleep 1", "no folder of PATH", "perfkit exec -- sh -c 'sleep 1'"),
+    ("no-such-command", "no folder in PATH", "spelling"),
+    ("sleep 1", "no folder in PATH", "perfkit exec -- sh -c 'sleep 1'"),
     ("/etc/passwd", "not an executable file", "path"),
     ("/no/such/file", "No such file", "path"),
 ])
@@ -131,7 +131,7 @@ def test_a_command_that_is_not_there(perfkit, command, why, fix):
     (("--min-time", "2h"), ("--min-time", "to 1h")),
     (("--timeout", "0"), ("--timeout", "from 1ms")),
     (("--name", ""), ("--name ''", "empty")),
-    (("--label", "7"), ("--label '7'", "ids of runs")),
+    (("--label", "7"), ("--label '7'", "run ids")),
     (("--tag", "a=1", "--tag", "a=2"), ("--tag a is given twice",)),
 ])
 def test_bad_options(perfkit, options, words):
@@ -229,9 +229,9 @@ say(type="status", status="skipped", message="three is too many")
 
 
 @pytest.mark.parametrize("text, why", [
-    ("wire.write('ceci est une pipe\\n')", "the command broke the protocol: no JSON: ceci est une pipe"),
+    ("wire.write('ceci est une pipe\\n')", "the command violated the protocol: no JSON: ceci est une pipe"),
     ("say(type='samples', metric='x_ns', values=[1])", "\"x_ns\", which was not declared"),
-    ("say(type='hello', version=2)", "it speaks version 2 of the wire protocol, this perfkit version 1"),
+    ("say(type='hello', version=2)", "it uses version 2 of the wire protocol, this perfkit version 1"),
     ("say(type='metric', name='wall_ns', unit='ns')", "wall_ns, which is perfkit's own metric"),
     ("say(type='status', status='failed', message='my result is wrong')", "my result is wrong"),
 ])
@@ -303,7 +303,7 @@ def test_what_is_counted_can_be_chosen(perfkit):
     r = perfkit("exec", "--runs", "2", "--counters", "sw,user_ns", "--", "true")
     if not query(perfkit, "SELECT count(*) FROM v_counter")[0][0]:
         pytest.skip("no software events here")
-    assert r.status == 0 and "warning: user_ns is not counted: of a command, exec measures user_ns" in r.stderr, r
+    assert r.status == 0 and "warning: user_ns is not counted: for a command, exec measures user_ns" in r.stderr, r
     table = perfkit("show", "--format", "json").json()["tables"]
     assert "counters" not in table
     row, = table["counted"]["rows"]
@@ -313,7 +313,7 @@ def test_what_is_counted_can_be_chosen(perfkit):
     assert metrics["fault_rate"][0] == pytest.approx(1e9 * faults / clock)
     assert "Not counted here: user_ns (of a command" in perfkit("show").stdout
     assert query(perfkit, "SELECT count(*) FROM v_slice WHERE pass = 'counter'") == [(1,)]
-    perfkit("exec", "--counters", "swx", "--", "true").refused(2, "nobody counts 'swx'", "did you mean 'sw'?")
+    perfkit("exec", "--counters", "swx", "--", "true").refused(2, "unknown group or event 'swx'", "did you mean 'sw'?")
     perfkit("exec", "--counters", "sw", "--no-counters", "--", "true").refused(2, "--no-counters and --counters do not go together")
 
 
@@ -333,7 +333,7 @@ def test_what_is_not_counted_is_said_once(perfkit):
     absent = {row["name"] for row in perfkit("list", "counters", "--format", "json").rows("counters")
               if row["available"] == "no" and row["name"] in EVENTS}
     note = [line for line in r.stdout.splitlines() if line.startswith("Not counted: ")]
-    spell = "stood still" in r.stdout  # as counters of a guest do at times
+    spell = "did not change" in r.stdout  # as counters of a guest do at times
     assert len(note) == (1 if absent or spell else 0) and all(name in note[0] for name in absent), r
     assert query(perfkit, "SELECT count(*) FROM v_sample WHERE pass = 'counter' AND value IS NULL") == [(0,)]
 

@@ -108,7 +108,7 @@ def test_unknown_command(perfkit):
 
 
 def test_option_before_command(perfkit):
-    perfkit("--format", "json", "list").refused(2, "--format", "options follow the command")
+    perfkit("--format", "json", "list").refused(2, "--format", "options come after their command")
 
 
 def test_unknown_option(perfkit):

@@ -254,7 +254,7 @@ def test_undecided_fails_on_request_only(perfkit):
     b = reporter(perfkit, "b.sh", [round(1e6 * r.uniform(0.8, 1.25)) for _ in range(60)])
     r = commands(perfkit, a, b, "--format", "json")
     row, = r.rows("compare_ns")
-    assert r.status == 0 and "nothing is decided: --fail-on-undecided" in r.stderr, r
+    assert r.status == 0 and "no row is decided: with --fail-on-undecided" in r.stderr, r
     assert row["verdict"] == "undecided" and row["needed"] > 0 and row["mde"] > 0.1
     r = perfkit("compare", "1", "2", "--exit-code", "--fail-on-undecided")
     assert r.status == 4 and "not everything is decided" in r.error()["what"] and "--max-pairs" not in r.error()["try"]
@@ -267,7 +267,7 @@ def test_a_budget_ends_it(perfkit):
     assert time.monotonic() - began < 5
     assert r.status == 4 and "no row could be judged" in r.error()["what"]
     row, = r.rows("compare_ns")
-    assert row["metric"] == "wall_ns" and row["reason"] == "more pairs are to be measured" and 1 <= row["base_invocations"] <= 3
+    assert row["metric"] == "wall_ns" and row["reason"] == "more pairs will be measured" and 1 <= row["base_invocations"] <= 3
 
 
 def test_ctrl_c_keeps_what_was_measured(perfkit):
@@ -359,7 +359,7 @@ def test_reports(perfkit):
     figures = json.loads((perfkit.cwd / "g.json").read_text())
     assert {f["name"] for f in figures} == {"work_ns ok", "work_ns instances", "part_ns instances"}
     assert all(f["unit"] == "ns" and f["value"] > 0 for f in figures) and not (perfkit.cwd / "none.json").exists()
-    assert "--gab-bigger: nothing was compared that belongs into it: 'none.json' is not written" in r.stderr
+    assert "--gab-bigger: no compared row belongs in it: 'none.json' is not written" in r.stderr
     annotations = [line for line in r.stderr.splitlines() if line.startswith("::")]
     assert annotations[0] == "::error title=perfkit gate selftest%3A slower::3 rows slower" and len(annotations) == 6
     assert "+5.0 %25" in annotations[1]
@@ -388,12 +388,12 @@ def test_a_report_that_turns_out_not_to_be_writable_hides_nothing(perfkit):
 ENDS = [
     (("selftets", "--a", "x", "--b", "y"), 2, "error", "selftets"),
     (("selftest", "--a", "busy_ns=1"), 2, "error", "--b is missing: "),
-    (("selftest", *SLOWER, "--prepare", "x"), 2, "error", "--prepare says nothing here: "),
+    (("selftest", *SLOWER, "--prepare", "x"), 2, "error", "--prepare has no effect here: "),
     (("--a", "true", "--b", "no-such-program"), 2, "error", "--b: cannot run 'no-such-program': "),
     (("selftest", *NULL, *SLOWER, "--threshold", "work_ns"), 2, "error", "--threshold 'work_ns' makes no sense: "),
     (("selftest", *NULL, *SLOWER, "--threshold", "wark_ns=5%"), 2, "error", "--threshold 'wark_ns=5%' fits no metric: "),
     (("--a", "true", "--b", "sh -c true", "--threshold", "wark_ns=5%"), 2, "error", "--threshold 'wark_ns=5%' fits no metric: "),
-    (("selftest", *NULL, *SLOWER, "--filter", "busy_ns=7"), 6, "nothing judged", "the filter 'busy_ns=7' leaves no case: "),
+    (("selftest", *NULL, *SLOWER, "--filter", "busy_ns=7"), 6, "nothing judged", "the filter 'busy_ns=7' matches no case: "),
     (("selftest", *NULL, *SLOWER, "--db", "."), 1, "error", "store .: cannot open it: "),
     (("--suite", "none.ini", "--a", "x", "--b", "y"), 2, "error", "none.ini"),
     (("--suite", "s.ini", "--a", "x", "--b", "y"), 2, "error", "s.ini:2: there is no key 'thershold' in [selftest]: "),
@@ -454,11 +454,11 @@ def test_cases_in_reports_are_named_as_tables_name_them(perfkit):
     (("--a", "true", "--b", "ls ~/x"), 2, ("needs a shell", "'~'")),
     (("--a", "true", "--b", "X=1 true"), 2, ("'X=1' would set a variable", "--b 'env X=1 true'")),
     (("--a", "true 'x", "--b", "true"), 2, ("--a", "a quote is not closed")),
-    (("--a", "true", "--b", "true", "--variant", "ok"), 2, ("--variant says nothing here", "none is named")),
-    (("selftest", "--a", "busy_ns=1", "--b", "busy_ns=2", "--name", "x"), 2, ("--name says nothing here", "is an experiment")),
+    (("--a", "true", "--b", "true", "--variant", "ok"), 2, ("--variant has no effect here", "none is given")),
+    (("selftest", "--a", "busy_ns=1", "--b", "busy_ns=2", "--name", "x"), 2, ("--name has no effect here", "is an experiment")),
     (("selftest", "--a", "bussy_ns=1", "--b", "busy_ns=2"), 2, ("--a: ", "'bussy_ns'", "busy_ns")),
     (("selftest", "--a", "busy_ns=1", "--b", "busy_ns=1,2"), 2, ("--b busy_ns=1,2 has several values",)),
-    (("selftest", "--a", "busy_ns=1", "--b", "true"), 2, ("not of one kind",)),
+    (("selftest", "--a", "busy_ns=1", "--b", "true"), 2, ("not of the same kind",)),
     (("selftest", "--a", "nowhere/build", "--b", "nowhere"), 2, ("--a: cannot run 'nowhere/build'", "a build of perfkit")),
     (("selftets", "--a", "x", "--b", "y"), 2, ("selftets",)),
     (("--a", "true", "--b", "true", "--min-effect", "0"), 2, ("--min-effect",)),
@@ -557,7 +557,7 @@ def test_a_side_that_is_no_command_is_named_once(perfkit):
 def test_words_of_a_command(perfkit):
     script(perfkit, "words.sh", 'for w; do printf "<%s>" "$w" >&2; done; exit 3\n')
     r = perfkit("gate", "--a", "true", "--b", """./words.sh "" a\\ b 'c | $d' "\\$HOME *" e"f"'g' \\|""")
-    assert r.status == 1 and r.error()["why"].endswith("last words: <><a b><c | $d><$HOME *><efg><|>"), r
+    assert r.status == 1 and r.error()["why"].endswith("last output: <><a b><c | $d><$HOME *><efg><|>"), r
 
 
 def test_a_side_that_fails_is_the_test_that_its_row_was(perfkit):

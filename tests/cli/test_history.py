@@ -147,7 +147,7 @@ def test_every_format(perfkit, store):
 def test_refusals(perfkit, store):
     perfkit("history", "demo").refused(6, "no run")
     runs(store, [1e6])
-    perfkit("history", "demo").refused(6, "demo has no history yet", "one run", "takes two")
+    perfkit("history", "demo").refused(6, "demo has no history yet", "one run", "needs two")
     runs(store, [1e6], label="nightly")
     perfkit("history", "demmo").refused(2, "'demmo'", "did you mean 'demo'?")
     perfkit("history", "demo", "--metric", "forward_n").refused(2, "'forward_n'", "did you mean 'forward_ns'?")

@@ -156,7 +156,7 @@ def test_rates_beside_ceilings_and_the_data_sheet(perfkit):
     assert stated == {"fp32": None, "tf32": None, "bf16": 2000}
     ways = ("attention=vanilla vocab=50", "attention=fused vocab=50")
     notes = " ".join(r.json()["tables"]["rates"]["notes"])
-    assert "Above the data sheet's peak, which cannot be: eager bf16 step %s, eager bf16 step %s." % ways in notes, notes
+    assert "Above the peak of the data sheet, which is impossible: eager bf16 step %s, eager bf16 step %s." % ways in notes, notes
     assert "Above the measured ceiling, which is too low: eager tf32 step %s, eager tf32 step %s." % ways in notes, notes
 
 
@@ -277,8 +277,8 @@ def test_a_width_by_itself(perfkit):
 
 
 def test_what_is_skipped_says_why(perfkit):
-    for args, why in ((("-a", "dtype=tf32"), "tf32 products are of GPUs: -a dtype=fp32,bf16"), (("-a", "attention=cudnn"), "cuDNN is of NVIDIA GPUs"),
-                      (("-a", "recompute=block", "-a", "mode=forward"), "changes nothing where nothing is kept")):
+    for args, why in ((("-a", "dtype=tf32"), "tf32 products need a GPU: -a dtype=fp32,bf16"), (("-a", "attention=cudnn"), "cuDNN needs an NVIDIA GPU"),
+                      (("-a", "recompute=block", "-a", "mode=forward"), "has no effect in modes that keep no activations")):
         r = run(perfkit, "--device", "cpu", *TINY, *args)
         assert r.status == 6 and why in r.stderr, r
 
@@ -352,7 +352,7 @@ def test_what_a_graph_cannot_tell_is_said(perfkit):
         return perfkit("show", "--width", "0").stdout
 
     text = shown_with(told)
-    assert "products of attention that stores its scores are within gemm, since names of kernels do not tell them apart (compiled)" in text, text
+    assert "the products of attention that stores its scores are counted in gemm, because kernel names do not tell them apart (compiled)" in text, text
     assert "attention (compiled) has no kernels of its own" in text and "gemm" in text
     fused = next(row for row in table(perfkit("show", "--format", "json"), "breakdown") if row["family"] == "attention")
     assert fused["flops"] == 6e6 and fused["flops_per_s"] is None and fused["bytes_per_s"] is None
@@ -387,7 +387,7 @@ def test_what_forward_kept_has_a_prediction_too(perfkit, measured):
     assert set(peaks) == {(variant, region) for variant in ("eager", "compiled") for region in ("forward", "outside")}
     for variant in after:
         assert peaks[variant, "outside"]["bytes"] == after[variant] == peaks[variant, "outside"]["predicted_bytes"]
-    note = "outside is what no region covers, such as dropping what a forward pass kept."
+    note = "outside: memory outside every region, such as freeing the activations that a forward pass kept."
     assert note in r.json()["tables"]["memory_peaks"]["notes"]
     r = run(perfkit, "--device", "cpu", *TINY, *args[:2], "-a", "mode=step", *args[4:])
     assert note not in r.json()["tables"]["memory_peaks"]["notes"]
@@ -551,7 +551,7 @@ def test_a_batch_that_cannot_fit_on_the_cpu(perfkit, measured, dtype, variant):
     dry = run(perfkit, *args, "-a", "batch=60000", "--dry-run")
     (plan,) = table(dry, "plan")
     assert plan["status"] == f"out of memory: not tried; batch={found} would fit within 16.0 MiB"
-    assert "16.0 MiB of memory is too little for 1 case: smaller sizes with -a" in " ".join(dry.json()["tables"]["plan"]["notes"])
+    assert "16.0 MiB of memory is not enough for 1 case: choose smaller sizes with -a" in " ".join(dry.json()["tables"]["plan"]["notes"])
     once = perfkit("run", "mixed-precision", *args[:-2], "-a", "batch=60000", "--once")
     for words in (f"{variant} layers=1 d_model=64 ", "batch=60000", "predicted to take", f"; batch={found} would fit"):
         assert words in once.stdout, once
@@ -578,7 +578,7 @@ def test_drift_without_its_reference_says_what_to_add(perfkit, measured, args, m
     notes = " ".join(r.json()["tables"]["drift"].get("notes", []))
     assert notes.endswith(missing) if missing else "No reference for" not in notes, notes
     shown = perfkit("show").stdout.split("Drift from fp32 eager")[1].split("\n\n")[0]
-    assert ("Loss off by" in shown) == (not missing) and "Gradient" not in shown.split("Of the first")[0], shown
+    assert ("Loss off by" in shown) == (not missing) and "Gradient" not in shown.split("After the first")[0], shown
 
 
 def test_which_run_in_which_precision_by_which_attention(perfkit, measured):

@@ -61,14 +61,14 @@ def test_from_a_run(perfkit):
     assert r.status == 0, r
     p = perfkit("plan", "bucket", "--from", "@", "--ranks", "64", "--format", "json")
     given, _ = plan(perfkit, "--ranks", "64", "--launch", "35us", "--bandwidth", "8GB")
-    assert "run 1: an all-reduce takes 35.00 us, a link carries 8.000 GB/s (from 6 sizes)" in p.stderr
-    assert "it has 2 settings; that is the first of those with most sizes: " in p.stderr
+    assert "run 1: launch cost of an all-reduce 35.00 us, bandwidth of a link 8.000 GB/s (from 6 sizes)" in p.stderr
+    assert "it has 2 settings; the first of those with most sizes is used: " in p.stderr
     assert "compute_ms=4 " in p.stderr and '{"' not in p.stderr
     for measured, known in zip(p.rows("bucket"), given):
         assert measured["exposed_ns"] == pytest.approx(known["exposed_ns"], rel=1e-4)
     perfkit("plan", "bucket", "--from", "@", "--launch", "1us").refused(2, "--from", "--launch")
     perfkit("run", "ddp-bucket", "-d", "null", "-v", "naive", "--compute-ms", "4", "--max-time", "2ms", "--invocations", "1")
-    perfkit("plan", "bucket", "--from", "@").refused(6, "run 2 does not tell", "three sizes")
+    perfkit("plan", "bucket", "--from", "@").refused(6, "run 2 does not contain", "three or more sizes")
 
 
 def test_ranks_are_a_sweep_and_every_model_is_known(perfkit):
@@ -79,7 +79,7 @@ def test_ranks_are_a_sweep_and_every_model_is_known(perfkit):
 
 def test_formats(perfkit):
     text = perfkit("plan", "bucket", "--ranks", "2").stdout
-    assert "Which bucket size to choose" in text and "simulated:" in text and "sqrt(s o w) (MB)" in text
+    assert "Best bucket size" in text and "simulated:" in text and "sqrt(s o w) (MB)" in text
     first = next(csv.DictReader(io.StringIO(perfkit("plan", "bucket", "--ranks", "2", "--format", "csv").stdout)))
     assert first["choice"] == CHOICES[0] and int(first["bucket_bytes"]) > 0
 

@@ -62,7 +62,7 @@ def test_more_ranks_than_cpus(perfkit, model):
     n = len(os.sched_getaffinity(0)) + 1
     r = perfkit("run", "ddp-bucket", "-d", "cpu", "--ranks", n, *TINY, "-v", "flat", *FEW, "--no-check")
     assert r.status == 0, r
-    assert f"{n} ranks take turns on" in r.stderr and "oversubscribe" in r.stderr
+    assert f"{n} ranks share" in r.stderr and "oversubscribe" in r.stderr
     assert query(perfkit, "SELECT count(DISTINCT rank) FROM v_sample") == [(n,)]
 
 
@@ -99,7 +99,7 @@ def test_a_rank_that_dies_ends_its_case(perfkit, model):
     assert status == 1, err
     rows = query(perfkit, "SELECT status, message FROM v_case ORDER BY status")
     assert [status for status, _ in rows] == ["failed", "ok"]
-    assert "the worker (2 ranks) went away" in rows[0][1] and "rank 1" in rows[0][1] and "signal 9 (Killed)" in rows[0][1]
+    assert "the worker (2 ranks) died" in rows[0][1] and "rank 1" in rows[0][1] and "signal 9 (Killed)" in rows[0][1]
     assert gone(token)
 
 
@@ -111,7 +111,7 @@ def test_a_rank_that_is_stopped_fails_its_case(perfkit, model):
     assert status == 1 and "1 of 2 cases failed" in err, err
     rows = query(perfkit, "SELECT status, message FROM v_case ORDER BY status")
     assert [status for status, _ in rows] == ["failed", "ok"]
-    assert re.fullmatch(r"rank 1 did not answer: rank [02] has waited for it for \d\.\d s; the time was up, and all of them were ended", rows[0][1])
+    assert re.fullmatch(r"rank 1 did not answer: rank [02] has waited for it for \d\.\d s; the time limit was reached, and all of them were ended", rows[0][1])
     assert rows[0][1] in err
     assert gone(token)
 
@@ -126,7 +126,7 @@ def test_under_mpirun_rank_0_is_the_run(perfkit, model):
     run = ("run", "ddp-bucket", "-d", "cpu", *TINY, "-v", "flat", *FEW, "-o", "table.json", "--format", "json", "-i", "3")
     r = mpirun(perfkit, "-n", "2", BINARY, *run)
     assert r.returncode == 0, r
-    assert r.stderr.count("mpirun has started the ranks, once") == 1
+    assert r.stderr.count("mpirun has started the ranks once") == 1
     (row,) = json.loads((perfkit.cwd / "table.json").read_text())["tables"]["methods"]["rows"]
     assert row["status"] == "OK" and "2 ranks" in row["setting"]
     assert query(perfkit, "SELECT count(DISTINCT rank), count(DISTINCT invocation) FROM v_sample") == [(2, 1)]
@@ -172,12 +172,12 @@ def test_ranks_that_disagree(perfkit, model):
     assert r.returncode == 1, r
     ((status, message),) = query(perfkit, "SELECT status, message FROM v_case")
     assert status == "failed"
-    assert message == "rank 1: its command line has no such case as rank 0's: compute_ms=1; start every rank with the same command line"
+    assert message == "rank 1: its command line does not have this case of rank 0: compute_ms=1; start every rank with the same command line"
     assert message in r.stderr
 
 
 @real
-@pytest.mark.parametrize("other, why", [(("env", "PERFKIT_MPI=/none"), "/none"), ((), "the null device's clock")])
+@pytest.mark.parametrize("other, why", [(("env", "PERFKIT_MPI=/none"), "/none"), ((), "the simulated clock of the null device")])
 def test_a_rank_without_a_case(perfkit, model, other, why):
     """It says why and ends the others, which would wait for it."""
     one = ("run", "ddp-bucket", *TINY, "-v", "flat", *FEW, "--timeout", "60s", "-d")
@@ -208,10 +208,10 @@ def test_ranks_that_share_cpus_are_told(perfkit):
     """Those of --bind are what there is, and every rank has its threads."""
     few = ("run", "ddp-bucket", "-d", "cpu", "-v", "flat", "--compute-ms", "1", "-n", "--ranks", "2")
     cpus = sorted(os.sched_getaffinity(0))
-    assert "2 ranks take turns on 1 CPU" in perfkit(*few, "--bind", cpus[0]).stderr
+    assert "2 ranks share 1 CPU" in perfkit(*few, "--bind", cpus[0]).stderr
     many = perfkit(*few, "--threads", len(cpus)).stderr
-    assert (f"2 ranks of {len(cpus)} threads take turns on {len(cpus)} CPU" if len(cpus) > 1 else "2 ranks take turns on 1 CPU") in many
-    assert ("take turns" in perfkit(*few).stderr) == (len(cpus) < 2)
+    assert (f"2 ranks of {len(cpus)} threads share {len(cpus)} CPU" if len(cpus) > 1 else "2 ranks share 1 CPU") in many
+    assert (" share " in perfkit(*few).stderr) == (len(cpus) < 2)
 
 
 def test_a_link_option_means_the_link(perfkit):
@@ -229,13 +229,13 @@ def test_without_an_mpi(perfkit, tmp_path):
         assert "there is no mpiexec in PATH: apt install openmpi-bin" in planned(perfkit, "--ranks", "2", PATH=tmp_path)["status"]
     else:
         assert "built" in planned(perfkit, "--ranks", "2")["status"]
-    perfkit("run", "ddp-bucket", "-d", "null", "--ranks", "2", "-v", "flat").refused(6, "the null device's clock", "--dry-run")
+    perfkit("run", "ddp-bucket", "-d", "null", "--ranks", "2", "-v", "flat").refused(6, "the simulated clock of the null device", "--dry-run")
 
 
 @pytest.mark.skipif(not MODULE.exists() or not shutil.which("mpiexec"), reason="no MPI")
 def test_more_ranks_than_there_can_be(perfkit):
     cpus = len(os.sched_getaffinity(0))
-    assert f"{16 * cpus} at most are started here" in planned(perfkit, "--ranks", 16 * cpus + 1)["status"]
+    assert f"perfkit starts at most {16 * cpus} here" in planned(perfkit, "--ranks", 16 * cpus + 1)["status"]
     three = {"OMPI_COMM_WORLD_SIZE": "3", "OMPI_COMM_WORLD_RANK": "0"}
     assert "2 ranks, but mpirun started 3" in planned(perfkit, "--ranks", "2", **three)["status"]
     assert planned(perfkit, **three)["axes"]["ranks"] == 3
@@ -245,7 +245,7 @@ def test_more_ranks_than_there_can_be(perfkit):
 def test_ranks_are_not_for_once(perfkit):
     r = perfkit("run", "ddp-bucket", "-d", "cpu", "--transport", "mpi", "-v", "flat", "--compute-ms", "1", "--once")
     if MODULE.exists() and shutil.which("mpiexec"):
-        r.refused(2, "--once does not start the 2 ranks of flat", "ranks are processes", "--transport link")
+        r.refused(2, "--once does not start the 2 ranks of flat", "ranks are separate processes", "--transport link")
     else:
         assert r.status == 6 and "ranks over MPI" in r.stdout + r.stderr and "smaller sizes" not in r.stderr, r
 

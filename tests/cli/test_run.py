@@ -109,7 +109,7 @@ def test_dry_run_measures_nothing(perfkit):
     (("--max-noise", "200%"), ("200%",)),
     (("--device", "gpu"), ("gpu",)),
     (("--device", "cpu:1"), ("cpu:1", "call it 'cpu'")),
-    (("-a", "seq_len=abc"), ("'abc' is not an integer", "digits alone", "-a seq_len=256,1024,4096")),
+    (("-a", "seq_len=abc"), ("'abc' is not an integer", "only digits", "-a seq_len=256,1024,4096")),
     (("-a", "seq_len=1:5"), ("FIRST:LAST:*FACTOR", "-a seq_len=256:4096:*2")),
     (("-a", "batch=9:1:*2"), ("the first value of a range is not above its last", "-a batch=8:32:*2")),
     (("--filter", "seq_len==3"), ("no operator ==", "= != < <= > >=", "--filter 'seq_len=3'")),
@@ -127,7 +127,7 @@ def test_dry_run_measures_nothing(perfkit):
     (("--warmup", "-2"), ("--warmup", "from -1")),
     (("--threads", "-1"), ("--threads", "from 0")),
     (("--label", ""), ("--label ''", "it is empty")),
-    (("--label", "12"), ("--label '12'", "ids of runs", "--label before")),
+    (("--label", "12"), ("--label '12'", "run ids", "--label before")),
     (("--label", "@x"), ("--label '@x'", "@")),
     (("--tag", "a=1", "--tag", "a=2"), ("--tag a is given twice",)),
     (("--min-time", "2s", "--max-time", "1s"), ("--min-time 2s is more than --max-time 1s", "leave one of them out")),
@@ -181,11 +181,11 @@ def test_a_device_that_is_not_there(perfkit):
     perfkit("run", "selftest", "-d", "cuda", "-v", "ok").refused(6, "cuda", "list devices")
     assert query(perfkit, "SELECT count(*) FROM v_run") == [(0,)]
     plan = ("run", "selftest", "-d", "cuda", "-v", "ok", "--dry-run", "--format", "json")
-    for limit, status, memory in ((), "measured where the device is, if it fits", True), (("--memory-limit", "1GB"), "measured where the device is", False):
+    for limit, status, memory in ((), "measured on a machine with the device, if it fits", True), (("--memory-limit", "1GB"), "measured on a machine with the device", False):
         r = perfkit(*plan, *limit)
         notes = " ".join(r.json()["tables"]["plan"]["notes"])
         assert r.status == 0 and [case["status"] for case in r.rows("plan")] == [status], r
-        assert "cuda cannot be used here: " in notes and ("How much memory cuda has is not known" in notes) == memory, r
+        assert "cuda cannot be used here: " in notes and ("The memory of cuda is not known" in notes) == memory, r
     (perfkit.cwd / "two.ini").write_text("".join("[%s]\nexperiment = selftest\nvariant = ok\ndevice = cuda\n" % name for name in "ab"))
     r = perfkit("run", "--suite", "two.ini", "--dry-run")
     assert r.stdout.count("if it fits") == 2 and r.stdout.count("cuda cannot be used here") == 1, r
@@ -375,7 +375,7 @@ def test_a_budget_that_fits_nothing(perfkit):
 def test_what_a_budget_left_out_is_resumed(perfkit):
     """The run was complete as far as its budget went; who resumes it wants the rest. Then there is nothing left to resume."""
     r = perfkit("run", "selftest", *NULL, "-v", "ok", "-a", "busy_ns=1000,2000", "--budget", "1ns")
-    assert r.status == 6 and "--resume goes on with them" in r.stderr, r
+    assert r.status == 6 and "--resume continues them" in r.stderr, r
     assert query(perfkit, "SELECT status FROM v_run") == [("complete",)]
     assert query(perfkit, "SELECT DISTINCT status FROM v_case") == [("skipped",)]
     for _ in range(2):
@@ -407,7 +407,7 @@ def test_interrupted_and_not_saved(perfkit):
     assert any(b"[1/" in line for line in iter(p.stderr.readline, b""))
     p.send_signal(signal.SIGINT)
     out, err = p.communicate(timeout=20)
-    assert p.returncode == 130 and b"saved as run" not in err and b"nothing is kept" in err, err
+    assert p.returncode == 130 and b"saved as run" not in err and b"nothing is stored" in err, err
 
 
 def test_spools_that_are_full_are_all_named(perfkit, tmp_path):
@@ -556,7 +556,7 @@ def test_an_estimate_follows_stored_times(perfkit):
     perfkit.db.unlink()
     case = ("run", "attention-scaling", "-a", "d_model=16", "-a", "seq_len=256", "-v", "flash", "--min-samples", "10",
             "--max-time", "100ms", "--min-time", "10ms")
-    assert "How long it takes can be said once" in perfkit(*case, "--dry-run").stdout
+    assert "Times can be estimated when" in perfkit(*case, "--dry-run").stdout
     assert perfkit(*case).status == 0
     dry = perfkit(*case, "--dry-run")
     assert "1 case x 3 processes, about " in dry.stdout and "The time of 1 case is from the newest run" in dry.stdout

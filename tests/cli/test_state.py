@@ -122,7 +122,7 @@ def test_of_a_long_run_the_first_cases_count(perfkit):
     note(s, 300, 1, {"state": {"load": [1, 1]}})
     note(s, 301, 1, {"state": {"load": [9, 9]}})
     table = perfkit("show", "--format", "json").json()["tables"]["states"]
-    assert table["rows"][0]["load_most"] == 1 and table["notes"] == ["Of the first 300 cases of a run."]
+    assert table["rows"][0]["load_most"] == 1 and table["notes"] == ["Computed from the first 300 cases of a run."]
 
 
 def test_states_doubts_and_topology_are_exported(perfkit, run):

@@ -249,7 +249,7 @@ def test_an_entry_without_a_base(perfkit):
     r = suite(perfkit, against(one=100000, new=100000), "--against", "main")
     r.refused(5, "[new]: ", "no run of [new] of the suite perf", "perfkit run --suite perf.ini --label main")
     suite(perfkit, against(one=100000), "--against", "nightly").refused(5, "[one]: ", "is 'nightly'")
-    suite(perfkit, "[x]\na = true\nb = false\n", "--against", "main").refused(2, "[x] has sides of its own")
+    suite(perfkit, "[x]\na = true\nb = false\n", "--against", "main").refused(2, "[x] has its own sides")
     (perfkit.cwd / "perf.ini").rename(perfkit.cwd / "other.ini")
     perfkit("gate", "--suite", "other.ini", "--against", "main").refused(2, "[x]")
 

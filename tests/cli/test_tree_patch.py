@@ -77,10 +77,10 @@ def test_the_tables(perfkit):
     r = run(perfkit, "-a", "model=2L-256H,4L-768H,8L-768H", "-a", "patches=0,1", "-a", "matcher=fnmatch,compiled")
     assert r.status == 0, r
     for title in ("Models", "Cost of one patch", "Initialisation without and with patching", "One patch in trees of growing size, naive",
-                  "Small against large", "Speed-up against naive", "Projections from one patch", "What the tree operation allocates",
+                  "Small and large model", "Speed-up against naive", "Projections from one patch", "Allocations of the tree operation",
                   "Finding the modules"):
         assert title in r.stdout, title
-    assert "time = " in r.stdout and "R² = " in r.stdout and "A speed-up does not carry over" in r.stdout
+    assert "time = " in r.stdout and "R² = " in r.stdout and "A speed-up cannot be transferred" in r.stdout
     assert "Extrapolated" in r.stdout
     again = perfkit("show")
     assert again.stdout == r.stdout
@@ -143,21 +143,21 @@ def test_too_large_for_memory_is_a_refusal_with_bytes(perfkit):
 def test_cases_too_large_among_others_are_said_in_a_line(perfkit):
     sizes = ("--weights", "none,real", "--memory-limit", "50MB", "--patches", 0, "-a", "op=patch", "-a", "matcher=compiled", "--tp", 2)
     r = run(perfkit, "--model", "4L-768H,12L-768H", *sizes, "--variant", "grouped,in-place")
-    lines = [x for x in r.stderr.splitlines() if "want of memory" in x]
+    lines = [x for x in r.stderr.splitlines() if "not enough memory" in x]
     assert r.status == 0 and len(lines) == 1 and "8 cases" in r.stderr, r
     for word in ("4 of 8 cases", " MiB to ", "the limit is 47.7 MiB", "-a", "--memory-limit", "--dry-run"):
         assert word in lines[0], r
     r = run(perfkit, "--model", "2L-256H", *sizes, "--variant", "grouped")
-    assert r.status == 0 and "want of memory" not in r.stderr, r
+    assert r.status == 0 and "not enough memory" not in r.stderr, r
 
 
 def test_why_every_case_was_skipped(perfkit):
     r = run(perfkit, "--slicing", "graph", "--weights", "real", "--op", "patch", "--model", "2L-256H", "-d", "cpu")
-    assert r.status == 6 and r.error()["why"] == "only a GPU has graphs that operations can be captured in", r
+    assert r.status == 6 and r.error()["why"] == "capturing operations in a graph needs a GPU", r
     assert "--device" in r.error()["try"] and "smaller" not in r.stderr, r
     r = run(perfkit, "--slicing", "graph", "--weights", "real", "--op", "flatten,patch", "--tp", "2,4", "--model", "2L-256H", "-d", "cpu",
             "--variant", "grouped")
-    assert r.status == 6 and r.error()["why"].startswith("6 of them: only a GPU has graphs") and "7 skipped" in r.stderr, r
+    assert r.status == 6 and r.error()["why"].startswith("6 of them: capturing operations in a graph") and "7 skipped" in r.stderr, r
 
 
 def test_what_cannot_fit_is_refused_before_anything_is_timed(perfkit):
@@ -455,8 +455,8 @@ def test_every_table_fits(perfkit):
     assert few.status == rest.status == 0, rest
     for width in (80, 100):
         shown = "".join(perfkit("show", r, "--width", width).stdout for r in ("@~1", "@"))
-        titles = ["Models", "Cost of one patch", "Initialisation", "One patch in trees", "Time by number", "Small against large", "Speed-up against",
-                  "How the time", "Projections", "What the tree operation", "Finding the modules", "Slicing real weights", "What is paid"]
+        titles = ["Models", "Cost of one patch", "Initialisation", "One patch in trees", "Time by number", "Small and large model", "Speed-up against",
+                  "How the time", "Projections", "Allocations of the tree", "Finding the modules", "Slicing real weights", "Cost per step"]
         assert [t for t in titles if t not in shown] == []
         assert [line for line in shown.splitlines() if len(line) > width] == []
 

@@ -179,7 +179,7 @@ static enum pk_code rate_for_size(const struct quantity *q, const char *text, co
     int64_t bytes;
     if (plain && one_of(word, of_bytes, sizeof of_bytes / sizeof *of_bytes)) {
         pk_fail(err, PK_E_USAGE, "'%.100s' is not a %s", text, q->name);
-        pk_why(err, "bytes are given, without a time; where they are those of a second, the option says so");
+        pk_why(err, "a size is expected, not a size per second");
         return pk_fix(err, "write %.*s%c%sB", (int)(number->end - text), text, prefix,
                       *word == 'i' ? "i" : "");
     }
@@ -187,7 +187,7 @@ static enum pk_code rate_for_size(const struct quantity *q, const char *text, co
         !scale_whole(&d, pk_unit_find("bytes", unit)->scale / 8, &bytes))
         return PK_OK;
     pk_fail(err, PK_E_USAGE, "'%.100s' is not a %s", text, q->name);
-    pk_why(err, "%s are bits, and bytes are given, which have 8", d.end);
+    pk_why(err, "%s are bits; give bytes (8 bits)", d.end);
     return pk_fix(err, "write %s", pk_format_size_exact(bytes, size, sizeof size));
 }
 
@@ -212,7 +212,7 @@ static enum pk_code parse_quantity(const struct quantity *q, const char *text, i
         return bytes && rate_for_size(q, text, &d, err) ? err->code : not_understood(q, text, err);
     if (scale_whole(&d, u->scale, out))
         return PK_OK;
-    pk_fail(err, PK_E_USAGE, "'%.100s' cannot be held", text);
+    pk_fail(err, PK_E_USAGE, "'%.100s' is too large", text);
     pk_why(err, "a %s is a whole number of %s below 2^63", q->name, q->base);
     return pk_fix(err, "write for example %s", q->example);
 }
@@ -242,7 +242,7 @@ enum pk_code pk_parse_int(const char *text, int64_t *value, struct pk_err *err)
         return PK_OK;
     }
     pk_fail(err, PK_E_USAGE, "'%.100s' is not an integer", text);
-    pk_why(err, "an integer is written with digits alone and lies below 2^63");
+    pk_why(err, "an integer has only digits and is below 2^63");
     return pk_fix(err, "write for example 42");
 }
 
@@ -270,8 +270,8 @@ enum pk_code pk_parse_ratio(const char *text, double *ratio, struct pk_err *err)
         *ratio = percent ? *ratio / 100 : *ratio;
         if (percent || *ratio <= 1)
             return PK_OK;
-        pk_fail(err, PK_E_USAGE, "'%.60s' is %.60s times as much, not %.60s %%", text, text, text);
-        pk_why(err, "a ratio without a percent sign is a share of 1, and more than 1 is rarely meant");
+        pk_fail(err, PK_E_USAGE, "'%.60s' means %.60s times as much, not %.60s %%", text, text, text);
+        pk_why(err, "a ratio without a percent sign is a fraction of 1, and more than 1 is rarely meant");
         return pk_fix(err, "write %.60s%%, or %.15g%%", text, 100 * *ratio);
     }
     pk_fail(err, PK_E_USAGE, "'%.100s' is not a ratio", text);

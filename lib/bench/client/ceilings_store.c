@@ -59,8 +59,8 @@ static enum pk_code no_ceilings(const char *device, enum pk_answer answer, const
                                 struct pk_err *err)
 {
     if (answer == PK_ANSWER_STOPPED) {
-        pk_fail(err, PK_E_INTERRUPTED, "interrupted while the ceilings of %s were measured", device);
-        pk_why(err, "a signal asked perfkit to stop; nothing else was measured yet");
+        pk_fail(err, PK_E_INTERRUPTED, "interrupted while measuring the ceilings of %s", device);
+        pk_why(err, "a signal stopped perfkit; nothing else was measured yet");
         return pk_fix(err, "run it again");
     }
     if (answer == PK_ANSWER_LATE) {
@@ -69,7 +69,7 @@ static enum pk_code no_ceilings(const char *device, enum pk_answer answer, const
         return pk_fix(err, "perfkit doctor --ceilings tries again");
     }
     pk_fail(err, PK_E_UNAVAILABLE, "cannot measure the ceilings of %s: %s", device, slice->message);
-    pk_why(err, "the worker that measures them said so");
+    pk_why(err, "the worker that measures them reported this error");
     return pk_fix(err, "perfkit list devices shows what works here");
 }
 

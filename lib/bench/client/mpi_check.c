@@ -32,9 +32,9 @@ static enum pk_code ask(struct pk_worker_client *l, const volatile int *stop_fla
     switch (pk_worker_client_ask(l, &r, began + PATIENCE_NS, stop_flag, &slice)) {
     case PK_ANSWER_STOPPED:
         pk_fail(err, PK_E_INTERRUPTED, "interrupted while two ranks were started");
-        return pk_why(err, "a signal asked perfkit to stop");
+        return pk_why(err, "a signal stopped perfkit");
     case PK_ANSWER_LATE:
-        out->why = "two ranks did not meet within 20 s";
+        out->why = "two ranks did not connect within 20 s";
         return PK_OK;
     case PK_ANSWER_SLICE:
         break;

@@ -356,5 +356,5 @@ const char *pk_process_fate(const struct pk_process *p, struct pk_arena *a)
                           ? pk_printf(a, "ended by signal %d (%s)", WTERMSIG(s), strsignal(WTERMSIG(s)))
                           : pk_printf(a, "exit status %d", WEXITSTATUS(s));
     const char *words = pk_process_last_words(p, a);
-    return *words ? pk_printf(a, "%s; last words: %s", how, words) : how;
+    return *words ? pk_printf(a, "%s; last output: %s", how, words) : how;
 }

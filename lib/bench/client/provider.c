@@ -95,7 +95,7 @@ static enum pk_code unknown_peer(const char *name, struct pk_arena *a, struct pk
     pk_fail(err, PK_E_USAGE, "there is no peer '%s'", name);
     if (strchr(name, '/')) {
         pk_why(err, "that file cannot be read");
-        return pk_fix(err, "give the path of a program that speaks the protocol of docs/protocol.md");
+        return pk_fix(err, "give the path of a program that implements docs/protocol.md");
     }
     if (own)
         names = list_folder(own, a, names, &n, &cap);

@@ -13,7 +13,7 @@ static struct pk_source_found found(const struct pk_slice *s, struct pk_arena *a
 {
     if (s->status != PK_ST_OK)
         return unavailable(pk_printf(a, "its self-test failed: %s", s->message),
-                           "perfkit does without it; timings are measured all the same");
+                           "perfkit does not use it; times are still measured");
     return pk_selftest_of_slice(s, a);
 }
 
@@ -38,13 +38,13 @@ static enum pk_code ask(struct pk_worker_client *l, const char *source, uint64_t
     case PK_ANSWER_LATE:
         *out = unavailable(pk_printf(a, "its self-test did not end in %.1f s",
                                      (double)(pk_clock_ns() - began) / (double)PK_NS_PER_S),
-                           "end what else uses the device or profiles it, and look again");
+                           "end other programs that use or profile the device, and try again");
         return PK_OK;
     case PK_ANSWER_STOPPED:
         break;
     }
     pk_fail(err, PK_E_INTERRUPTED, "interrupted while %s was tested", source);
-    pk_why(err, "a signal asked perfkit to stop");
+    pk_why(err, "a signal stopped perfkit");
     return pk_fix(err, "run it again");
 }
 

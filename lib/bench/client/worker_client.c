@@ -68,7 +68,7 @@ static const char *greet(struct pk_worker_client *l, const struct pk_wire_msg *m
 {
     int64_t version = pk_json_int(m->json, "version", 0);
     if (version != PK_WIRE_VERSION)
-        return pk_printf(&l->arena, "it speaks version %lld of the wire protocol, this perfkit version %d",
+        return pk_printf(&l->arena, "it uses version %lld of the wire protocol, this perfkit version %d",
                          (long long)version, PK_WIRE_VERSION);
     l->greeted = true;
     return NULL;
@@ -79,9 +79,9 @@ static const char *check_status(struct pk_worker_client *l, const struct pk_wire
 {
     int64_t id = pk_json_int(m->json, "id", -1);
     if (id != r->id)
-        return pk_printf(&l->arena, "it answered request %lld when it was asked %lld", (long long)id,
+        return pk_printf(&l->arena, "it answered request %lld instead of %lld", (long long)id,
                          (long long)r->id);
-    return m->status == PK_ST_OK && !pk_collected(l->collector)->n_series ? "it said ok and gave no sample"
+    return m->status == PK_ST_OK && !pk_collected(l->collector)->n_series ? "it reported ok without a sample"
                                                                           : NULL;
 }
 
@@ -106,9 +106,9 @@ static const char *take(struct pk_worker_client *l, const struct pk_wire_msg *m,
     if (m->type == PK_WIRE_GARBAGE)
         return m->problem;
     if (!l->greeted)
-        return "it spoke before its hello";
+        return "it sent a message before its hello";
     if (m->type == PK_WIRE_CASE)
-        return "it named a case that it was not asked for";
+        return "it named a case other than the requested one";
     if (m->type == PK_WIRE_SETTING)
         remember_fact(l, m);
     if (m->type == PK_WIRE_BYE)
@@ -149,7 +149,7 @@ static enum pk_answer died(struct pk_worker_client *l, struct pk_slice **slice)
 {
     drop_worker(l, 0);
     return failed(l,
-                  pk_printf(&l->arena, "the worker (%s) went away: %s", name_of(l),
+                  pk_printf(&l->arena, "the worker (%s) died: %s", name_of(l),
                             pk_process_fate(&l->process, &l->arena)),
                   slice);
 }
@@ -157,7 +157,7 @@ static enum pk_answer died(struct pk_worker_client *l, struct pk_slice **slice)
 static enum pk_answer lied(struct pk_worker_client *l, const char *problem, struct pk_slice **slice)
 {
     drop_worker(l, KILL_GRACE_NS);
-    return failed(l, pk_printf(&l->arena, "the worker (%s) broke the protocol: %s", name_of(l), problem),
+    return failed(l, pk_printf(&l->arena, "the worker (%s) violated the protocol: %s", name_of(l), problem),
                   slice);
 }
 

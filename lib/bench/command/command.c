@@ -83,7 +83,7 @@ static void hear_command(struct pk_command *r, const char *bytes, size_t n)
     while (!r->problem && pk_wire_next(r->said, &m)) {
         const char *problem = pk_reported_take(&r->cases, &m);
         if (problem)
-            r->problem = pk_printf(r->a, "the command broke the protocol: %s", problem);
+            r->problem = pk_printf(r->a, "the command violated the protocol: %s", problem);
         else if (m.type == PK_WIRE_SETTING && !r->turn->warmup && !r->setting_rc)
             r->setting_rc = pk_record_setting(r->rec, r->turn->invocation, m.key, m.text, &r->setting_err);
     }
@@ -126,7 +126,7 @@ static void drain(struct pk_command *r)
 static const char *gone(struct pk_command *r)
 {
     drop_spawner(r, 0);
-    return pk_printf(r->a, "the process that starts the command went away: %s",
+    return pk_printf(r->a, "the process that starts the command died: %s",
                      pk_process_fate(&r->spawner, r->a));
 }
 
@@ -189,7 +189,7 @@ static enum pk_code judge_own(struct pk_command *r, struct pk_slice *s)
     if (s->status != PK_ST_OK) {
         fail_slice(s, s->status,
                    *words && s->status == PK_ST_FAILED
-                       ? pk_printf(r->a, "%s; last words: %s", s->message, words)
+                       ? pk_printf(r->a, "%s; last output: %s", s->message, words)
                        : pk_strdup(r->a, s->message));
         return PK_E_NOTHING;
     }
@@ -208,7 +208,7 @@ static void judge_reported(const struct pk_reported *c, const struct pk_slice *o
     if (!c->complete && own->status != PK_ST_OK)
         fail_slice(s, PK_ST_FAILED, "the command failed before it finished this case");
     else if (s->status == PK_ST_OK && !s->n_series)
-        fail_slice(s, PK_ST_FAILED, "the command said ok and gave no sample");
+        fail_slice(s, PK_ST_FAILED, "the command reported ok without a sample");
     else if (s->status == PK_ST_FAILED)
         s->n_series = 0;
 }

@@ -155,7 +155,7 @@ struct pk_slice pk_counted(const struct pk_counting *c, int invocation, uint64_t
     struct pk_note *note = pk_new(c->arena, struct pk_note);
     struct packing k = {0};
     PK_JSON_CLEANUP json_t *events = json_object(), *counters = NULL;
-    const char *message = "nothing was asked to be counted";
+    const char *message = "no event was requested";
     size_t most = 0;
     for (size_t i = 0; i < c->n; i++)
         most += c->plans[i].plan->n;
@@ -168,7 +168,7 @@ struct pk_slice pk_counted(const struct pk_counting *c, int invocation, uint64_t
             const char *why = c->plans[i].why ? c->plans[i].why
                               : !r->absent    ? NULL
                               : r->why        ? r->why
-                                              : "it never got a counter";
+                                              : "it was never scheduled on a counter";
             if (why)
                 message = why;
             else

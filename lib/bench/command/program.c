@@ -38,7 +38,7 @@ static enum pk_code find(const char *program, struct pk_err *err)
     if (strchr(program, '/'))
         pk_why(err, "%s", access(program, F_OK) ? strerror(errno) : "it is not an executable file");
     else
-        pk_why(err, "no folder of PATH holds an executable of this name");
+        pk_why(err, "no folder in PATH has an executable of this name");
     return strchr(program, ' ')
                ? pk_fix(err, "a shell line needs a shell: perfkit exec -- sh -c '%s'", program)
                : pk_fix(err, "check the spelling, or give its path");
@@ -51,7 +51,7 @@ enum pk_code pk_program_find(const char *const *argv, struct pk_err *err)
         if (!utf8) {
             pk_fail(err, PK_E_USAGE, "word %zu of the command is not UTF-8", i + 1);
             pk_why(err, "commands are recorded as text");
-            return pk_fix(err, "put the bytes into a script and run that");
+            return pk_fix(err, "put the bytes in a script and run the script");
         }
     }
     return find(argv[0], err);

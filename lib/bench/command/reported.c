@@ -107,8 +107,7 @@ const char *pk_reported_take(struct pk_reported_set *r, const struct pk_wire_msg
     case PK_WIRE_HELLO:
         return pk_json_int(msg->json, "version", 0) == PK_WIRE_VERSION
                    ? NULL
-                   : pk_printf(r->arena,
-                               "it speaks version %lld of the wire protocol, this perfkit version %d",
+                   : pk_printf(r->arena, "it uses version %lld of the wire protocol, this perfkit version %d",
                                (long long)pk_json_int(msg->json, "version", 0), PK_WIRE_VERSION);
     case PK_WIRE_GARBAGE:
         return pk_strdup(r->arena, msg->problem);

@@ -195,7 +195,7 @@ static struct pk_slice measure(const json_t *request, struct start *start, struc
     struct outcome o;
     struct pk_err err;
     if (!argv)
-        return failed("the request holds no command");
+        return failed("the request has no command");
     if (counting && pk_counting_plan(&counts, json_object_get(request, "counters"), &err))
         return failed(pk_strdup(a, err.what));
     if (prepare) {

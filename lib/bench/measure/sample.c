@@ -36,7 +36,7 @@ void pk_sampler_end(struct pk_sampler *s)
 
 static enum pk_code marks_wrong(struct pk_err *err, const char *why)
 {
-    pk_fail(err, PK_E_INTERNAL, "the probe's marks cannot be read");
+    pk_fail(err, PK_E_INTERNAL, "the marks of the probe cannot be read");
     return pk_why(err, "%s", why);
 }
 
@@ -88,9 +88,9 @@ static enum pk_code check_marks(const struct pk_ctx *ctx, struct pk_err *err)
 {
     const struct pk_marks *m = &ctx->dev->marks;
     if (m->overflow)
-        return marks_wrong(err, "one sample marks more regions than there is room for");
+        return marks_wrong(err, "one sample marks too many regions");
     if (m->unbalanced)
-        return marks_wrong(err, "a region ends that did not begin");
+        return marks_wrong(err, "a region ends that has not begun");
     if (m->n_open)
         return marks_wrong(err, "a region begins and does not end");
     return PK_OK;
@@ -115,7 +115,7 @@ static enum pk_code learn_instances(struct pk_sampler *s, struct pk_err *err)
         s->n_regions++;
     for (size_t i = 0; i < m->n; i++) {
         if (m->v[i].region >= s->n_regions)
-            return marks_wrong(err, "a region is marked that is not in the probe's table");
+            return marks_wrong(err, "a marked region is not in the table of the probe");
         s->n_instances[m->v[i].region]++;
     }
     for (size_t r = 0; r < s->n_regions; r++) {
@@ -123,7 +123,7 @@ static enum pk_code learn_instances(struct pk_sampler *s, struct pk_err *err)
         if (applies != (s->n_instances[r] > 0)) {
             pk_fail(err, PK_E_INTERNAL, "region '%s' %s", regions[r].name,
                     applies ? "was never marked" : "was marked");
-            return pk_why(err, "the probe says that it %s in this case",
+            return pk_why(err, "the probe declares that it %s in this case",
                           applies ? "occurs" : "does not occur");
         }
     }
@@ -162,7 +162,7 @@ static void learn_repetitions(struct pk_sampler *s)
 
 static enum pk_code varies(const struct pk_sampler *s, struct pk_err *err)
 {
-    pk_fail(err, PK_E_INTERNAL, "iteration %zu marks other regions than the first", s->n);
+    pk_fail(err, PK_E_INTERNAL, "iteration %zu marks different regions than the first", s->n);
     return pk_why(err, "every iteration of a case must do the same work");
 }
 
@@ -170,9 +170,11 @@ static enum pk_code repeats_itself(const struct pk_sampler *s, const struct pk_m
 {
     const struct pk_region *r = &s->ctx->c->probe->regions[k->region];
     pk_fail(err, PK_E_INTERNAL, "region '%s' was repeated %u times in iteration %zu", r->name, k->reps, s->n);
-    return pk_why(err, "%s",
-                  r->repeatable ? "a repeatable region is timed by pk_repeat, which does it as often as asked"
-                                : "every iteration of a case must do the same work");
+    return pk_why(
+        err, "%s",
+        r->repeatable
+            ? "a repeatable region must be timed by pk_repeat, which controls the number of repetitions"
+            : "every iteration of a case must do the same work");
 }
 
 static uint64_t above(uint64_t ns, uint64_t overhead_ns)

@@ -52,6 +52,6 @@ enum pk_code pk_plan_expects(const void *plan, const struct pk_request *r, const
             json_equal(axes, r->axes))
             return PK_OK;
     }
-    pk_fail(err, PK_E_USAGE, "its command line has no such case as rank 0's");
+    pk_fail(err, PK_E_USAGE, "its command line does not have this case of rank 0");
     return pk_why(err, "%s; start every rank with the same command line", strange_part(p, r, c, a));
 }

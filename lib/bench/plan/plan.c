@@ -89,7 +89,7 @@ static enum pk_code check_peers(struct planner *p)
             if (strcmp(p->r->peers[i], p->probe->variants[k].name) == 0) {
                 pk_fail(p->err, PK_E_USAGE, "peer '%s' has the name of a variant of %s", p->r->peers[i],
                         p->probe->name);
-                pk_why(p->err, "a peer is a variant of its own, and results are told apart by its name");
+                pk_why(p->err, "a peer is a variant, and its name identifies its results");
                 return pk_fix(p->err, "give the peer's file another name");
             }
     return PK_OK;
@@ -424,8 +424,8 @@ enum pk_code pk_plan_make(const struct pk_plan_request *r, struct pk_arena *a, s
     note_differences(out, a);
     if (rc || out->n)
         return rc;
-    pk_fail(err, PK_E_NOTHING, "the filter '%s' leaves no case", r->filter ? r->filter : "");
-    pk_why(err, "no case of preset %s of %s matches all of its parts", out->preset->name, r->probe->name);
+    pk_fail(err, PK_E_NOTHING, "the filter '%s' matches no case", r->filter ? r->filter : "");
+    pk_why(err, "no case of preset %s of %s matches all parts of it", out->preset->name, r->probe->name);
     return pk_fix(err, "see the cases with --dry-run and without --filter");
 }
 

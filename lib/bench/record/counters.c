@@ -57,7 +57,7 @@ static void add_events(struct counted *c, int64_t case_id, size_t r, const struc
 /* "cycles" is missing, "cycles is 0" says itself. */
 static const char *why_unknown(const struct counted *c, const char *missing)
 {
-    return strchr(missing, ' ') ? missing : pk_printf(c->a, "for want of %s", missing);
+    return strchr(missing, ' ') ? missing : pk_printf(c->a, "missing: %s", missing);
 }
 
 /* Counts that ran for different shares of the time are not of the same work, so nothing is made of them; NULL = they are. */
@@ -131,11 +131,12 @@ static void add_perturbation(struct counted *c, int64_t case_id, size_t r, const
         return;
     const bool several = at->processes > 1;
     const bool usual = slowest <= at->slowest_ns + (at->slowest_ns - at->fastest_ns);
-    add_row(c, &(struct pk_counter_row){case_id, pk_counter_inputs_name(&c->run, r), "", "perturbation", "1",
-                                        slowest / at->time_ns - 1, "harness", source, "exact", "",
-                                        !several ? "one process was timed: how processes differ is not known"
-                                        : usual  ? "as processes differ without counting"
-                                                 : ""});
+    add_row(c, &(struct pk_counter_row){
+                   case_id, pk_counter_inputs_name(&c->run, r), "", "perturbation", "1",
+                   slowest / at->time_ns - 1, "harness", source, "exact", "",
+                   !several ? "one process was timed: the difference between processes is not known"
+                   : usual  ? "within the difference between processes without counters"
+                            : ""});
 }
 
 /* --- roofline ------------------------------------------------------------------------------------------------------- */

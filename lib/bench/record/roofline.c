@@ -17,7 +17,7 @@ static const char *no_roof(const struct pk_roofline_work *w, const struct pk_cei
     if (!(top->fp32_flops_per_s > 0) || !(top->memory_bytes_per_s > 0))
         return "the device's ceilings are not measured: perfkit doctor --ceilings";
     return w->tensor_flops > 0
-               ? "how fast tensor cores could be depends on the type, which declared work does not say"
+               ? "the peak rate of tensor cores depends on the type, which declared work does not contain"
                : NULL;
 }
 

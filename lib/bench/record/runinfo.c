@@ -71,8 +71,8 @@ enum pk_code pk_label_check(const char *label, struct pk_err *err)
     if (!label || (*label && *label != '@' && label[strspn(label, "0123456789")]))
         return PK_OK;
     pk_fail(err, PK_E_USAGE, "--label '%s' cannot name a run", label);
-    pk_why(err, *label ? "numbers are the ids of runs, and @ begins the newest and those before it"
-                       : "it is empty");
+    pk_why(err,
+           *label ? "numbers are run ids, and @ stands for the newest run or one before it" : "it is empty");
     return pk_fix(err, "give a word, for example --label before");
 }
 

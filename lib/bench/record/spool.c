@@ -37,7 +37,7 @@ static enum pk_code append_to(const char *path, const struct pk_spool_place *pla
     if (before == 0)
         unlink(path);
     else if (ftruncate(fd, before) != 0)
-        return pk_within(err, "spool %s ends in half a slice", path);
+        return pk_within(err, "spool %s ends with an incomplete slice", path);
     return pk_within(err, "spool %s", path);
 }
 

@@ -23,8 +23,8 @@ static enum pk_code bad_spool(const struct import *im, const char *why, struct p
 {
     pk_fail(err, PK_E_IO, "spool %s: cannot import it", im->path);
     pk_why(err, "%s", why);
-    return pk_fix(err, "name a file that perfkit wrote (STORE.spool-RUN.jsonl), and with --db the store "
-                       "beside which it lay");
+    return pk_fix(err, "give a spool file that perfkit wrote (STORE.spool-RUN.jsonl), and with --db the "
+                       "store that it belongs to");
 }
 
 static enum pk_code take_settings(struct import *im, const json_t *settings, struct pk_err *err)
@@ -84,8 +84,7 @@ static enum pk_code begin_slice(struct import *im, const json_t *line, struct pk
     if (find_place(im, line, &run_id, &im->case_id, err))
         return err->code;
     if (!run_id)
-        return bad_spool(im, "it belongs to another store: the run or the case it names is not in this one",
-                         err);
+        return bad_spool(im, "it belongs to another store: this store does not have its run or case", err);
     if (!im->rec || im->run_id != run_id) {
         pk_recorder_free(im->rec);
         im->run_id = run_id;
@@ -100,9 +99,8 @@ static enum pk_code begin_slice(struct import *im, const json_t *line, struct pk
 static enum pk_code end_slice(struct import *im, struct pk_err *err)
 {
     const struct pk_slice *s = pk_collected(im->slice);
-    enum pk_code code = s->invocation < 1
-                            ? bad_spool(im, "a slice in it does not say of which invocation it is", err)
-                            : pk_record_checked(im->rec, im->case_id, s, err);
+    enum pk_code code = s->invocation < 1 ? bad_spool(im, "a slice in it has no invocation", err)
+                                          : pk_record_checked(im->rec, im->case_id, s, err);
     im->case_id = 0;
     if (code == PK_OK)
         im->result->added++;

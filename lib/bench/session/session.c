@@ -80,17 +80,17 @@ static void tell_what_was_cut(struct session *s)
     char budget[32];
     pk_format_duration_exact(s->opt->budget_ns, budget, sizeof budget);
     if (s->cut_short)
-        pk_session_warn_once(
-            s, pk_printf(&s->arena,
-                         "the budget of %s left %s with fewer invocations than asked, or none: --resume "
-                         "goes on with them",
-                         budget, pk_plural(s->cut_short, "case", &s->arena)));
+        pk_session_warn_once(s, pk_printf(&s->arena,
+                                          "the budget of %s left %s with fewer invocations than requested, "
+                                          "or none: --resume continues them",
+                                          budget, pk_plural(s->cut_short, "case", &s->arena)));
     if (s->cut_passes)
         pk_session_warn_once(
-            s, pk_printf(&s->arena,
-                         "the budget of %s left out %s for counters, kernels or allocations: --resume goes "
-                         "on with them",
-                         budget, pk_plural(s->cut_passes, "pass", &s->arena)));
+            s,
+            pk_printf(
+                &s->arena,
+                "the budget of %s left out %s for counters, kernels or allocations: --resume continues them",
+                budget, pk_plural(s->cut_passes, "pass", &s->arena)));
 }
 
 static void end_session(struct session *s)

@@ -161,7 +161,7 @@ static enum pk_code late(struct session *s, size_t i, const struct pk_request *r
         return pk_session_leave_out(s, i, r->pass, r->invocation, err);
     pk_format_duration_exact(limit_ns(s, i), limit, sizeof limit);
     const char *message =
-        absent ? pk_printf(&s->arena, "%s; the time was up, and all of them were ended", absent)
+        absent ? pk_printf(&s->arena, "%s; the time limit was reached, and all of them were ended", absent)
                : pk_printf(&s->arena, "no result after %s; its process group was ended", limit);
     const enum pk_status status = absent ? PK_ST_FAILED : PK_ST_TIMEOUT;
     const enum pk_code rc = pk_session_record_unmeasured(s, i, r->pass, r->invocation, status, message, err);

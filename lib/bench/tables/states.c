@@ -29,7 +29,7 @@ static const struct pk_column columns[] = {
     {.key = "gpu_clock_least_hz", .heading = "at least", .scale = 1e9, .decimals = 2},
     {.key = "gpu_power_w", .heading = "GPU (W)", .decimals = 0},
     {.key = "gpu_temperature_c", .heading = "GPU (°C)", .decimals = 0},
-    {.key = "gpu_held_back", .heading = "GPU held back", .left = true},
+    {.key = "gpu_held_back", .heading = "GPU clocks reduced", .left = true},
     {.key = "gpu_other_processes", .heading = "Others on GPU", .decimals = -1},
     {.key = "doubts", .heading = "Doubtful cases", .left = true},
 };
@@ -87,12 +87,12 @@ void pk_run_states_print(struct pk_out *out, const struct pk_run_state *v, size_
     }
     if (!any)
         return;
-    pk_out_table(out, "states", "State of the machine while it was timed", cols, COLUMNS);
+    pk_out_table(out, "states", "State of the machine during timing", cols, COLUMNS);
     for (size_t i = 0; i < n; i++) {
         partly |= v[i].state.n && v[i].partly;
         if (v[i].state.n)
             print_row(out, &v[i]);
     }
     if (partly)
-        pk_out_note(out, pk_printf(a, "Of the first %d cases of a run.", PK_STATES_CASES));
+        pk_out_note(out, pk_printf(a, "Computed from the first %d cases of a run.", PK_STATES_CASES));
 }

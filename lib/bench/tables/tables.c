@@ -98,9 +98,9 @@ const char *pk_failed_text(struct pk_store *s, int64_t run_id, struct pk_arena *
     struct pk_rows rows;
     struct pk_err ignored;
     if (pk_query(s, "failure_messages", &run, 1, a, &rows, &ignored) || !rows.n || !*rows.cells[MESSAGE].s)
-        return "the tables' notes say of each what it was";
+        return "the notes under the tables give the reason of each";
     if (rows.n == 1)
         return rows.cells[MESSAGE].s;
-    return pk_printf(a, "%lld of them: %s; the tables' notes say of each what it was",
+    return pk_printf(a, "%lld of them: %s; the notes under the tables give the reason of each",
                      (long long)rows.cells[CASES].i, rows.cells[MESSAGE].s);
 }

@@ -67,10 +67,10 @@ static const char *doubts_json(const struct pk_gpu_state *b, const struct pk_gpu
     const char *words = pk_gpu_held_back_words(held, a);
     if (held || *between)
         json_array_append_new(
-            doubts, json_string(pk_printf(a, "were measured while the GPU's clocks were held back (%s%s%s)",
+            doubts, json_string(pk_printf(a, "were measured while the GPU's clocks were reduced (%s%s%s)",
                                           between, *between && held ? "; " : "", words)));
     if (b->others || f->others)
-        json_array_append_new(doubts, json_string("were measured while others computed on the GPU"));
+        json_array_append_new(doubts, json_string("were measured while other processes used the GPU"));
     return json_array_size(doubts) ? pk_json_text(a, doubts, PK_JSON_COMPACT) : NULL;
 }
 

@@ -65,7 +65,7 @@ const char *pk_launch_refused(unsigned ranks, struct pk_arena *a)
         return pk_printf(a, "ranks over MPI: %s%s%s", absent, enable ? ": " : "", enable ? enable : "");
     if (l.by)
         return ranks == l.size ? NULL
-                               : pk_printf(a, "%s, but %s started %u: leave the number out, or start as many",
+                               : pk_printf(a, "%s, but %s started %u: omit the number, or start as many",
                                            pk_plural(ranks, "rank", a), l.by, l.size);
     if (!in_path("mpiexec", a))
         return "ranks over MPI: there is no mpiexec in PATH: apt install openmpi-bin";
@@ -73,8 +73,8 @@ const char *pk_launch_refused(unsigned ranks, struct pk_arena *a)
     return ranks <= most
                ? NULL
                : pk_printf(a,
-                           "%u ranks on %s: %u at most are started here; mpirun or srun start more, on "
-                           "more machines, and transport=link has any number of virtual ones",
+                           "%u ranks on %s: perfkit starts at most %u here; mpirun or srun can start more, "
+                           "on several machines, and transport=link has any number of virtual ranks",
                            ranks, pk_plural(cpus, "CPU", a), most);
 }
 
@@ -84,11 +84,11 @@ const char *pk_launch_doubt(unsigned ranks, unsigned threads, const char *cpus, 
     const unsigned n = cpus && pk_cpus_read(cpus, &listed) ? listed.n : our_cpus();
     if (pk_launched().by || (uint64_t)ranks * (threads ? threads : 1) <= n)
         return NULL;
-    return pk_printf(
-        a,
-        "%u ranks%s take turns on %s (mpiexec is told to oversubscribe): their times say little of "
-        "a machine with one for each",
-        ranks, threads > 1 ? pk_printf(a, " of %u threads", threads) : "", pk_plural(n, "CPU", a));
+    return pk_printf(a,
+                     "%u ranks%s share %s (mpiexec oversubscribes): their times do not represent a machine "
+                     "with one for each",
+                     ranks, threads > 1 ? pk_printf(a, " of %u threads", threads) : "",
+                     pk_plural(n, "CPU", a));
 }
 
 /* Threads are bound by us; containers know no user but root. What the user has set stays. */

@@ -90,7 +90,7 @@ static enum pk_code prepare_answers(struct pk_rank_group *r, struct pk_err *err)
     r->answers_fd = memfd_create("answers", MFD_CLOEXEC);
     if (r->answers_fd >= 0)
         return PK_OK;
-    pk_fail(err, PK_E_IO, "cannot keep what rank %u answers", r->comm.rank);
+    pk_fail(err, PK_E_IO, "cannot store the answer of rank %u", r->comm.rank);
     pk_why_errno(err, errno);
     return pk_fix(err, "raise the limit of open files (ulimit -n)");
 }
@@ -103,8 +103,8 @@ static enum pk_code join(struct pk_rank_group *r, struct pk_device *dev, struct 
     enum pk_code rc = pk_comm_open(&r->comm, PK_COMM_MPI, dev, &o, err);
     if (rc != PK_E_TIMEOUT || l.rank)
         return rc;
-    pk_fail(err, PK_E_TIMEOUT, "not all of %u ranks came within a minute", l.size);
-    pk_why(err, "one has ended, or was started to do something else");
+    pk_fail(err, PK_E_TIMEOUT, "not all of %u ranks connected within a minute", l.size);
+    pk_why(err, "one of them has ended, or was started with another command");
     return pk_fix(err, "start every rank with the same command line");
 }
 
@@ -228,8 +228,7 @@ static void add_series(struct pk_slice *to, const struct pk_slice *from, unsigne
 static void fail_slice(struct pk_slice *s, unsigned rank, const struct pk_slice *theirs, struct pk_arena *a)
 {
     s->status = theirs ? theirs->status : PK_ST_FAILED;
-    s->message =
-        pk_printf(a, "rank %u: %s", rank, theirs ? theirs->message : "what it answers cannot be read");
+    s->message = pk_printf(a, "rank %u: %s", rank, theirs ? theirs->message : "its answer cannot be read");
     s->n_metrics = s->n_series = 0;
 }
 

@@ -17,8 +17,8 @@ enum pk_code pk_comm_late(const struct pk_comm *c, const char *what, struct pk_e
     pk_fail(err, PK_E_TIMEOUT, "rank %u: %s did not end within %.0f s", c->rank, what,
             (double)c->timeout_ns / 1e9);
     pk_why(err, "%s",
-           absent ? absent : "another rank does not take part: it hangs, has ended, or does something else");
-    return pk_fix(err, "see what the other ranks say; all of them have to run the same case");
+           absent ? absent : "another rank did not take part: it hangs, has ended, or runs something else");
+    return pk_fix(err, "see the messages of the other ranks; all ranks must run the same case");
 }
 
 void pk_flight_init(struct pk_flight *f, struct pk_comm *c)

@@ -116,8 +116,8 @@ static enum pk_code refused(const struct mpi *m, const char *what, int rc, struc
     char words[256];
     m->lib->text(rc, words, sizeof words);
     pk_fail(err, PK_E_IO, "rank %d: %s failed", m->rank, what);
-    pk_why(err, "MPI says: %s", words);
-    return pk_fix(err, "perfkit doctor; and look at what mpiexec wrote");
+    pk_why(err, "message of MPI: %s", words);
+    return pk_fix(err, "run perfkit doctor, and read the output of mpiexec");
 }
 
 static enum pk_code await(struct mpi *m, struct pk_job *j, const char *what, struct pk_err *err)
@@ -152,9 +152,9 @@ static enum pk_code check_ranks(const struct mpi *m, unsigned wanted, struct pk_
 {
     if (!wanted || wanted == (unsigned)m->size)
         return PK_OK;
-    pk_fail(err, PK_E_USAGE, "%u ranks were asked for and %d were started", wanted, m->size);
-    pk_why(err, "under mpirun or srun the launcher decides how many there are");
-    return pk_fix(err, "leave the number out, or start as many: mpirun -n %u", wanted);
+    pk_fail(err, PK_E_USAGE, "%u ranks were requested and %d were started", wanted, m->size);
+    pk_why(err, "under mpirun or srun the launcher sets the number of ranks");
+    return pk_fix(err, "omit the number, or start the same number: mpirun -n %u", wanted);
 }
 
 /* A thread that is stuck in a call cannot be ended and still has this memory, which stays; the process is about to end. */

@@ -23,9 +23,9 @@ struct nccl {
 static enum pk_code two_on_one_gpu(const struct pk_comm *c, const char *said, struct pk_err *err)
 {
     pk_fail(err, PK_E_USAGE, "rank %u: NCCL refuses two ranks on one GPU", c->rank);
-    pk_why(err, "it said: %s", said);
-    return pk_fix(err, "--transport mpi, which goes through the host's memory; or a GPU for every rank, of "
-                       "which each sees its own: CUDA_VISIBLE_DEVICES");
+    pk_why(err, "its message: %s", said);
+    return pk_fix(err, "use --transport mpi, which goes through host memory; or give every rank its own GPU "
+                       "with CUDA_VISIBLE_DEVICES");
 }
 
 static enum pk_code refused(const struct pk_comm *c, int rc, const char *what, struct pk_err *err)
@@ -36,11 +36,12 @@ static enum pk_code refused(const struct pk_comm *c, int rc, const char *what, s
     if (rc == PK_NCCL_INVALID_USAGE && words && strstr(said, "Duplicate GPU"))
         return two_on_one_gpu(c, said, err);
     pk_fail(err, PK_E_IO, "rank %u: %s failed", c->rank, what);
-    pk_why(err, "NCCL %s says: %s%s%s", n->lib.library.version, n->lib.ncclGetErrorString(rc),
+    pk_why(err, "message of NCCL %s: %s%s%s", n->lib.library.version, n->lib.ncclGetErrorString(rc),
            words ? ": " : "", words ? said : "");
-    return pk_fix(err, rc == PK_NCCL_REMOTE_ERROR
-                           ? "another rank has ended: see what it said"
-                           : "NCCL_DEBUG=WARN has it say more; perfkit doctor says which library is in use");
+    return pk_fix(
+        err, rc == PK_NCCL_REMOTE_ERROR
+                 ? "another rank has ended: see its message"
+                 : "set NCCL_DEBUG=WARN for more messages; perfkit doctor shows which library is in use");
 }
 
 /* Between two looks. The end of a group takes 10 to 100 us, and the shortest sleep nearly as long: a thread that waits so long only gives way
@@ -94,7 +95,7 @@ static enum pk_code check_device(const struct pk_comm *c, struct pk_err *err)
     if (c->dev->kind == PK_DEVICE_CUDA)
         return PK_OK;
     pk_fail(err, PK_E_UNAVAILABLE, "NCCL on device %s", c->dev->ops->kind);
-    pk_why(err, "it averages arrays in the memory of NVIDIA GPUs");
+    pk_why(err, "NCCL averages arrays in the memory of NVIDIA GPUs");
     return pk_fix(err, "--device cuda, or --transport mpi");
 }
 
@@ -112,7 +113,7 @@ static enum pk_code place_self(struct pk_comm *c, const struct pk_comm_options *
     c->size = c->processes = o->world ? o->world->size : 1;
     if (!o->ranks || o->ranks == c->size)
         return PK_OK;
-    pk_fail(err, PK_E_USAGE, "%u ranks were asked for and there %s %u", o->ranks, c->size == 1 ? "is" : "are",
+    pk_fail(err, PK_E_USAGE, "%u ranks were requested and there %s %u", o->ranks, c->size == 1 ? "is" : "are",
             c->size);
     pk_why(err, "NCCL's ranks are processes with a GPU each, which MPI starts");
     return pk_fix(err, "mpirun -n %u perfkit run ..., or --ranks %u", o->ranks, c->size);
@@ -131,7 +132,7 @@ static enum pk_code share_id(struct pk_comm *c, struct pk_nccl_id *id, struct pk
     if (n->world && pk_comm_bcast(n->world, &told, sizeof told, err))
         return err->code;
     *id = told.id;
-    return told.rc ? refused(c, told.rc, "making the id by which ranks find each other", err) : PK_OK;
+    return told.rc ? refused(c, told.rc, "creating the id by which ranks find each other", err) : PK_OK;
 }
 
 static enum pk_code join(struct pk_comm *c, struct pk_err *err)

@@ -7,8 +7,8 @@ static enum pk_code open_self(struct pk_comm *c, const struct pk_comm_options *o
     if (o->ranks <= 1)
         return PK_OK;
     pk_fail(err, PK_E_USAGE, "%u ranks by the transport self", o->ranks);
-    pk_why(err, "self is one rank, which talks to nobody");
-    return pk_fix(err, "transport=link, which has as many virtual ranks as are asked for");
+    pk_why(err, "the transport self has exactly one rank");
+    return pk_fix(err, "use transport=link, which has any number of virtual ranks");
 }
 
 static void close_self(struct pk_comm *c)

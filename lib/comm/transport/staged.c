@@ -14,7 +14,7 @@ enum pk_code pk_staged_open(struct pk_staged *s, struct pk_comm *c, struct pk_en
     if (!s->pinned) {
         pk_fail(err, PK_E_OOM, "no pinned host memory for %d MiB of gradients", PK_STAGED_BYTES >> 20);
         pk_why(err, "the CUDA driver refuses it");
-        return pk_fix(err, "leave more of the host's memory free, or raise ulimit -l");
+        return pk_fix(err, "free host memory, or raise ulimit -l");
     }
     s->batches = pk_new_n(&c->arena, struct pk_staged_batch, PK_STAGED_BATCHES);
     pk_flight_init(&s->flight, c);

@@ -28,8 +28,8 @@ double pk_comm_link_ns(const struct pk_comm_link *l, unsigned ranks, double byte
 static enum pk_code refuse(const struct pk_comm_link *l, struct pk_err *err)
 {
     pk_fail(err, PK_E_USAGE, "a link of %g bytes per second with jitter %g", l->bytes_per_s, l->jitter);
-    pk_why(err, "bandwidth is above 0, jitter 0 or above, and both are finite");
-    return pk_fix(err, "a bandwidth such as 10 GB/s without jitter");
+    pk_why(err, "bandwidth must be above 0, jitter 0 or more, and both must be finite");
+    return pk_fix(err, "use for example 10 GB/s without jitter");
 }
 
 static enum pk_code open_link(struct pk_comm *c, const struct pk_comm_options *o, struct pk_err *err)

@@ -9,13 +9,13 @@
 static const char *why(void)
 {
     const char *absent = pk_feature("cuda")->absent;
-    return absent ? absent : "CUPTI's headers were not there when perfkit was built";
+    return absent ? absent : "perfkit was built without the headers of CUPTI";
 }
 
 static const char *enable(void)
 {
     const char *cuda = pk_feature("cuda")->enable;
-    return cuda ? cuda : "add CUPTI to the CUDA Toolkit, and build again";
+    return cuda ? cuda : "add CUPTI to the CUDA Toolkit, and build perfkit again";
 }
 
 enum pk_code pk_gpu_trace_open(const struct pk_counter_env *env, struct pk_device *dev, struct pk_trace *into,
@@ -47,7 +47,7 @@ void pk_gpu_trace_end(void)
 enum pk_code pk_nvml_open(const struct pk_counter_env *env, struct pk_arena *a, const struct pk_nvml **out,
                           struct pk_err *err)
 {
-    pk_fail(err, PK_E_UNAVAILABLE, "NVML cannot be asked");
+    pk_fail(err, PK_E_UNAVAILABLE, "NVML is not available");
     pk_why(err, "%s", why());
     return pk_fix(err, "%s", enable());
 }
@@ -59,7 +59,7 @@ void pk_nvml_close(const struct pk_nvml *m)
 enum pk_code pk_gpu_state_of(const struct pk_nvml *m, struct pk_device *dev, pk_nvml_device *out,
                              struct pk_err *err)
 {
-    return pk_fail(err, PK_E_UNAVAILABLE, "there is no NVML in this build");
+    return pk_fail(err, PK_E_UNAVAILABLE, "this build has no NVML");
 }
 
 void pk_gpu_state_read(const struct pk_nvml *m, pk_nvml_device d, struct pk_gpu_state *out)

@@ -129,8 +129,8 @@ static enum pk_code open_(const struct pk_counter_env *env, const struct pk_sour
     const struct pk_cupti *c;
     if (!dev || dev->kind != PK_DEVICE_CUDA) {
         pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be counted", p->events[0].name);
-        pk_why(err, "it is counted on NVIDIA GPUs, and the device is another");
-        return pk_fix(err, "--device cuda, or leave it out");
+        pk_why(err, "it can only be counted on NVIDIA GPUs, and this device is not one");
+        return pk_fix(err, "use --device cuda, or omit it");
     }
     h->plan = p;
     make_room(h, a);
@@ -238,9 +238,10 @@ static enum pk_code read_(void *handle, int region, struct pk_reading *out, stru
     for (size_t e = 0; e < h->plan->n; e++) {
         const bool adds = planned(h)->events[e].adds;
         const double sum = h->sums[span][e];
-        out[e].why = !h->n_ranges[span]         ? "the profiler saw no range of it"
-                     : h->not_a_number[span][e] ? "CUPTI says NaN, as a MIG instance does of units it shares"
-                     : !adds && h->n_ranges[span] > 1 ? "a share of several pieces has no value"
+        out[e].why = !h->n_ranges[span] ? "the profiler recorded no range of it"
+                     : h->not_a_number[span][e]
+                         ? "CUPTI returned NaN, as on a MIG instance for units that it shares"
+                     : !adds && h->n_ranges[span] > 1 ? "a share over several pieces cannot be computed"
                                                       : NULL;
         out[e] = (struct pk_reading){.absent = out[e].why != NULL, .why = out[e].why};
         out[e].is_real = !adds && !out[e].absent;
@@ -260,7 +261,7 @@ const struct pk_source pk_source_gpu_counters = {
     .selftest = pk_gpu_counters_selftest,
     .list = list,
     .plan = plan,
-    .ours = "CUPTI counts for its own process, and a command is another",
+    .ours = "CUPTI counts only its own process, and a command is another process",
     .open = open_,
     .start = start,
     .stop = stop,

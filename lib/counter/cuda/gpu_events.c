@@ -164,5 +164,5 @@ enum pk_code pk_gpu_event_find(const struct pk_chip_counters *k, const char *nam
     }
     pk_fail(err, PK_E_UNAVAILABLE, "%.100s cannot be counted", name);
     pk_why(err, "chip %s has no metric %.100s", k->name, r ? r->native : name);
-    return pk_fix(err, "leave it out; perfkit list counters shows what there is");
+    return pk_fix(err, "omit it; perfkit list counters shows what is available");
 }

@@ -11,9 +11,11 @@
     }
 #define HELD_BY(name, summary)                                                                               \
     EVENT(name, "ns", summary, PK_QUALITY_APPROXIMATE, "in the driver's steps", PK_EVENT_SUM)
-#define MOMENT      "at the end of the iteration"
-#define UNTOLD      "the driver does not tell it of this GPU"
-#define IDS_UNKNOWN "NVML does not tell which processes are perfkit's: in a container it has the host's ids"
+#define MOMENT "at the end of the iteration"
+#define UNTOLD "the driver does not report it for this GPU"
+#define IDS_UNKNOWN                                                                                          \
+    "NVML does not show which processes are perfkit's: in a container it reports the process ids of the "    \
+    "host"
 
 enum {
     SM_CLOCK,
@@ -33,24 +35,22 @@ static const struct pk_event events[EVENTS] = {
     [MEMORY_CLOCK] = EVENT("gpu_memory_clock_hz", "Hz", "clock of the memory", PK_QUALITY_APPROXIMATE, MOMENT,
                            PK_EVENT_LEVEL),
     [POWER] = EVENT("gpu_watts", "W", "power of the board", PK_QUALITY_APPROXIMATE,
-                    "as the driver says it: a mean of the last second on H100 and H200", PK_EVENT_LEVEL),
+                    "as the driver reports it: a mean over the last second on H100 and H200", PK_EVENT_LEVEL),
     [TEMPERATURE] =
         EVENT("gpu_celsius", "C", "temperature of the chip", PK_QUALITY_APPROXIMATE, MOMENT, PK_EVENT_LEVEL),
-    [ENERGY] = EVENT(
-        "gpu_joules", "J", "energy of the board per iteration", PK_QUALITY_APPROXIMATE,
-        "mean of all iterations since counting began, what lies between them included; known after 2 s: the "
-        "sensor sees a quarter of the time",
-        PK_EVENT_SUM),
-    [HELD] = EVENT("gpu_held_back", "1", "why clocks are held back, as the driver's bits", PK_QUALITY_EXACT,
-                   "of any moment asked", PK_EVENT_BITS),
-    [OTHERS] = EVENT("gpu_other_processes", "1", "processes of others that compute on the GPU",
-                     PK_QUALITY_EXACT, "not of this run", PK_EVENT_LEVEL),
-    HELD_BY("gpu_held_by_power_cap_ns",
-            "time in which clocks were held back by the power cap"), /* as pk_gpu_helds */
-    HELD_BY("gpu_held_by_heat_ns", "the same by heat"),
-    HELD_BY("gpu_held_by_sw_thermal_ns", "the same by the driver's thermal slowdown"),
-    HELD_BY("gpu_held_by_hw_thermal_ns", "the same by the hardware's thermal slowdown"),
-    HELD_BY("gpu_held_by_power_brake_ns", "the same by the hardware's power brake"),
+    [ENERGY] = EVENT("gpu_joules", "J", "energy of the board per iteration", PK_QUALITY_APPROXIMATE,
+                     "mean over all iterations since counting began, including the time between them; known "
+                     "after 2 s, because the sensor samples a quarter of the time",
+                     PK_EVENT_SUM),
+    [HELD] = EVENT("gpu_held_back", "1", "reasons for reduced clocks, as bits of the driver",
+                   PK_QUALITY_EXACT, "at any moment", PK_EVENT_BITS),
+    [OTHERS] = EVENT("gpu_other_processes", "1", "other processes that compute on the GPU", PK_QUALITY_EXACT,
+                     "not part of this run", PK_EVENT_LEVEL),
+    HELD_BY("gpu_held_by_power_cap_ns", "time with clocks reduced by the power cap"), /* as pk_gpu_helds */
+    HELD_BY("gpu_held_by_heat_ns", "time with clocks reduced by heat"),
+    HELD_BY("gpu_held_by_sw_thermal_ns", "time with clocks reduced by the driver's thermal slowdown"),
+    HELD_BY("gpu_held_by_hw_thermal_ns", "time with clocks reduced by the hardware's thermal slowdown"),
+    HELD_BY("gpu_held_by_power_brake_ns", "time with clocks reduced by the hardware's power brake"),
 };
 
 static const uint64_t ENERGY_WINDOW_NS = 2 * PK_NS_PER_S;
@@ -86,17 +86,17 @@ static struct pk_source_found check(const struct pk_counter_env *env, struct pk_
         return (struct pk_source_found){PK_SOURCE_UNAVAILABLE, 0,
                                         pk_printf(a, "driver %s sees no GPU", driver), NULL};
     const char *held = pk_gpu_held_back_words(s.held_back, a);
-    const char *said =
-        pk_printf(a, "driver %s, %u GPU%s; the first: %.0f MHz, %.0f W, %.0f C%s%s", driver, n,
-                  n == 1 ? "" : "s", s.sm_hz / 1e6, s.watts, s.celsius, *held ? ", held back by " : "", held);
+    const char *said = pk_printf(a, "driver %s, %u GPU%s; the first: %.0f MHz, %.0f W, %.0f C%s%s", driver, n,
+                                 n == 1 ? "" : "s", s.sm_hz / 1e6, s.watts, s.celsius,
+                                 *held ? ", clocks reduced by " : "", held);
     if (!s.others_known)
-        said = pk_printf(a, "%s; whether others compute on it is not known here", said);
+        said = pk_printf(a, "%s; whether other processes compute on it is not known here", said);
     else if (s.others)
         return (struct pk_source_found){
             PK_SOURCE_DEGRADED, 0,
             pk_printf(a, "%s; %u other process%s on it", said, s.others,
                       s.others == 1 ? " computes" : "es compute"),
-            "end what is not needed, or choose another GPU: nvidia-smi names the processes"};
+            "end other processes, or choose another GPU: nvidia-smi lists the processes"};
     return (struct pk_source_found){
         pk_gpu_held_back_doubtful(s.held_back) ? PK_SOURCE_DEGRADED : PK_SOURCE_OK, 0, said, NULL};
 }
@@ -127,8 +127,8 @@ static enum pk_code open_(const struct pk_counter_env *env, const struct pk_sour
     struct handle *h = pk_new(a, struct handle);
     if (!dev || dev->kind != PK_DEVICE_CUDA) {
         pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be read", p->events[0].name);
-        pk_why(err, "it is read of NVIDIA GPUs, and the device is another");
-        return pk_fix(err, "--device cuda, or leave it out");
+        pk_why(err, "it can only be read from NVIDIA GPUs, and this device is not one");
+        return pk_fix(err, "use --device cuda, or omit it");
     }
     *h = (struct handle){.plan = p, .index = p->state};
     if (pk_nvml_open(env, a, &h->m, err))

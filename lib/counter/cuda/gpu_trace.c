@@ -155,7 +155,7 @@ static enum pk_code begin_session(const struct pk_counter_env *env, struct pk_er
 static enum pk_code taken(struct pk_err *err)
 {
     pk_fail(err, PK_E_UNAVAILABLE, "the GPU cannot be traced twice");
-    pk_why(err, "another trace of this process is open, and CUPTI takes one");
+    pk_why(err, "this process already has an open trace, and CUPTI allows one");
     return pk_fix(err, "close it first");
 }
 
@@ -206,7 +206,7 @@ static enum pk_code flush(const char *what, size_t *dropped, struct pk_err *err)
         pk_cupti_check(c, c->cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED), what, err);
     return rc ? rc
               : pk_cupti_check(c, c->cuptiActivityGetNumDroppedRecords(NULL, 0, dropped),
-                               "asking what was dropped", err);
+                               "reading the number of dropped records", err);
 }
 
 /* The closest of a few looks at both clocks. */
@@ -390,15 +390,15 @@ static void join(struct pk_gpu_trace *t)
 static enum pk_code empty(struct pk_err *err)
 {
     pk_fail(err, PK_E_UNAVAILABLE, "the GPU's trace is empty");
-    pk_why(err, "CUPTI gave no record of the iteration, not even of the calls that wait for the GPU");
-    return pk_fix(err, "perfkit doctor --require gpu-trace; end what else profiles this process");
+    pk_why(err, "CUPTI returned no record of the iteration, not even of the calls that wait for the GPU");
+    return pk_fix(err, "run perfkit doctor --require gpu-trace; end other profilers of this process");
 }
 
 static enum pk_code clock_was_set(int64_t by_ns, struct pk_err *err)
 {
     pk_fail(err, PK_E_INTERNAL, "the system's clock was set while the GPU was traced");
-    pk_why(err, "by %.3f ms, and CUPTI tells times by it", (double)by_ns * 1e-6);
-    return pk_fix(err, "do it again");
+    pk_why(err, "it moved by %.3f ms, and CUPTI's times use it", (double)by_ns * 1e-6);
+    return pk_fix(err, "run it again");
 }
 
 enum pk_code pk_gpu_trace_stop(struct pk_gpu_trace *t, struct pk_err *err)

@@ -20,7 +20,7 @@ static const struct pk_event events[EVENTS] = {
     [KERNELS_NS] = EVENT("gpu_kernels_ns", "ns", "their time, summed"),
     [BUSY] = EVENT("gpu_busy_ns", "ns", "time in which at least one ran"),
     [GAP] = EVENT("gpu_gap_ns", "ns", "time between the first and the last in which none ran"),
-    [COPIED] = EVENT("gpu_copied_bytes", "bytes", "bytes of copies and fills, kernels' own left out"),
+    [COPIED] = EVENT("gpu_copied_bytes", "bytes", "bytes of copies and fills, without those of kernels"),
 };
 
 struct handle {
@@ -74,8 +74,8 @@ static enum pk_code open_(const struct pk_counter_env *env, const struct pk_sour
     struct handle *h = pk_new(a, struct handle);
     if (!dev || dev->kind != PK_DEVICE_CUDA) {
         pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be counted", p->events[0].name);
-        pk_why(err, "it is counted on NVIDIA GPUs, and the device is another");
-        return pk_fix(err, "--device cuda, or leave it out");
+        pk_why(err, "it can only be counted on NVIDIA GPUs, and this device is not one");
+        return pk_fix(err, "use --device cuda, or omit it");
     }
     *h = (struct handle){.plan = p, .index = p->state, .dev = dev};
     const enum pk_code rc = pk_tracing_open(env, dev, PK_TRACE_DEFAULT, a, &h->tracing, err);
@@ -100,7 +100,7 @@ static enum pk_code stop(void *handle, bool *again, struct pk_err *err)
         return err->code;
     const struct pk_trace *t = h->last;
     if (t->dropped) {
-        pk_fail(err, PK_E_INTERNAL, "the GPU's trace is not whole");
+        pk_fail(err, PK_E_INTERNAL, "the GPU's trace is incomplete");
         pk_why(err, "%zu records were dropped or had no times; there is room for %zu kernels", t->dropped,
                t->cap);
         return pk_fix(err, "choose smaller sizes, or fewer repetitions in a sample");
@@ -135,7 +135,7 @@ const struct pk_source pk_source_gpu_trace = {
     .selftest = pk_gpu_trace_selftest,
     .list = list,
     .plan = plan,
-    .ours = "CUPTI traces its own process, and a command is another",
+    .ours = "CUPTI traces only its own process, and a command is another process",
     .open = open_,
     .start = start,
     .stop = stop,

@@ -39,7 +39,7 @@ enum pk_code pk_nvml_open(const struct pk_counter_env *env, struct pk_arena *a, 
     if (env->nvml)
         return start(env->nvml, err);
     if (pk_library_open(PK_LIB_NVML, symbols, a, &l, err))
-        return pk_fix(err, "install the NVIDIA driver, which brings it; in a container: --gpus all");
+        return pk_fix(err, "install the NVIDIA driver, which contains it; in a container: --gpus all");
     m->mig_mode = (__typeof__(m->mig_mode))dlsym(l.handle, "nvmlDeviceGetMigMode");
     m->fields = (__typeof__(m->fields))dlsym(l.handle, "nvmlDeviceGetFieldValues");
     return start(m, err);
@@ -58,6 +58,6 @@ enum pk_code pk_nvml_check(const struct pk_nvml *m, int rc, const char *what, st
     err->number = rc;
     pk_why(err, "NVML: %s (%d)", m->error(rc), rc);
     return pk_fix(err, rc == PK_NVML_NO_PERMISSION
-                           ? "run as root, or let the administrator allow it"
-                           : "nvidia-smi says whether the driver works; in a container: --gpus all");
+                           ? "run as root, or ask the administrator to allow it"
+                           : "nvidia-smi shows whether the driver works; in a container: --gpus all");
 }

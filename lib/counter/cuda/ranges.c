@@ -40,12 +40,12 @@ static enum pk_code availability(const struct pk_ranges *r, CUcontext ctx, struc
     CUpti_Profiler_GetCounterAvailability_Params p =
         PK_CUPTI_BLOCK(CUpti_Profiler_GetCounterAvailability_Params);
     p.ctx = ctx;
-    if (pk_cupti_check(r->c, r->c->cuptiProfilerGetCounterAvailability(&p), "asking what the GPU may count",
+    if (pk_cupti_check(r->c, r->c->cuptiProfilerGetCounterAvailability(&p), "reading the counters of the GPU",
                        err))
         return err->code;
     p.pCounterAvailabilityImage = *image = pk_alloc(a, p.counterAvailabilityImageSize);
     return pk_cupti_check(r->c, r->c->cuptiProfilerGetCounterAvailability(&p),
-                          "asking what the GPU may count", err);
+                          "reading the counters of the GPU", err);
 }
 
 /* Memory for r->room ranges: a new block only where they are more than ever before. */
@@ -226,7 +226,7 @@ static enum pk_code evaluate(struct pk_ranges *r, size_t range, pk_range_fn *fn,
 
 static enum pk_code lost(size_t lost_ranges, size_t ranges, struct pk_err *err)
 {
-    pk_fail(err, PK_E_INTERNAL, "the GPU's counts are not whole");
+    pk_fail(err, PK_E_INTERNAL, "the GPU's counts are incomplete");
     pk_why(err, "%zu of %zu ranges were dropped", lost_ranges, ranges);
     return pk_fix(err, "mark fewer occurrences of regions in an iteration");
 }

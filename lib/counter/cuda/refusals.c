@@ -1,7 +1,7 @@
 /* Refusals: what CUPTI's error codes mean to somebody who wants counters, and what helps. */
 #include "counter/cuda/cupti.h"
 
-#define FINAL "nothing enables it on this machine; timings are measured all the same"
+#define FINAL "it cannot be enabled on this machine; times are still measured"
 #define ADMIN                                                                                                \
     "echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' | sudo tee "                                \
     "/etc/modprobe.d/perfkit-nvidia.conf && sudo update-initramfs -u && sudo reboot (RPM systems: sudo "     \
@@ -19,12 +19,13 @@ static const struct refusal {
     const char *why, *fix;
 } refusals[] = {
     {CUPTI_ERROR_INSUFFICIENT_PRIVILEGES, PK_E_UNAVAILABLE,
-     "the driver lets administrators alone read counters (RmProfilingAdminOnly: 1 in "
+     "the driver lets only administrators read counters (RmProfilingAdminOnly: 1 in "
      "/proc/driver/nvidia/params)",
      ADMIN},
     {CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, PK_E_UNAVAILABLE,
-     "another profiler is in this process, and CUPTI takes one", OTHERS},
-    {CUPTI_ERROR_HARDWARE_BUSY, PK_E_UNAVAILABLE, "another profiler or DCGM holds the GPU's counters", DCGM},
+     "another profiler is active in this process, and CUPTI allows one", OTHERS},
+    {CUPTI_ERROR_HARDWARE_BUSY, PK_E_UNAVAILABLE, "another profiler or DCGM is using the GPU's counters",
+     DCGM},
     {CUPTI_ERROR_INVALID_OPERATION, PK_E_UNAVAILABLE,
      "the profiler is in use in another way, most likely by another profiler, or the iteration has more "
      "ranges "
@@ -37,21 +38,21 @@ static const struct refusal {
     {CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES, PK_E_UNAVAILABLE,
      "the GPU is a virtual one (vGPU) without the permission to be profiled", HYPERVISOR},
     {CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED, PK_E_UNAVAILABLE,
-     "the GPU is in confidential computing mode, which shows no counters", FINAL},
+     "the GPU is in confidential computing mode, which hides counters", FINAL},
     {CUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED, PK_E_UNAVAILABLE,
      "the GPU is a mining processor (CMP), which has no counters", FINAL},
     {CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED, PK_E_UNAVAILABLE,
      "the GPU is a MIG instance that cannot be profiled",
-     "take a compute instance of its own, or the whole GPU: sudo nvidia-smi -mig 0"},
-    {CUPTI_ERROR_SLI_DEVICE_NOT_SUPPORTED, PK_E_UNAVAILABLE,
-     "the GPU is in SLI mode, which shows no counters", "switch SLI off"},
+     "use a separate compute instance, or the whole GPU: sudo nvidia-smi -mig 0"},
+    {CUPTI_ERROR_SLI_DEVICE_NOT_SUPPORTED, PK_E_UNAVAILABLE, "the GPU is in SLI mode, which hides counters",
+     "switch SLI off"},
     {CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED, PK_E_UNAVAILABLE,
-     "this is the Windows Subsystem for Linux, whose driver shows no counters", FINAL},
+     "this is the Windows Subsystem for Linux, whose driver hides counters", FINAL},
     {CUPTI_ERROR_INVALID_CHIP_NAME, PK_E_UNAVAILABLE, "this CUPTI does not know the chip",
-     "name a newer CUPTI: PERFKIT_CUDA_LIBS=FOLDER"},
+     "use a newer CUPTI: PERFKIT_CUDA_LIBS=FOLDER"},
     {CUPTI_ERROR_NOT_SUPPORTED, PK_E_UNAVAILABLE, "this GPU or driver does not support it", FINAL},
     {CUPTI_ERROR_OUT_OF_MEMORY, PK_E_UNAVAILABLE, "there is no memory for it on the GPU",
-     "choose smaller sizes: counting needs some memory beside the pool"},
+     "choose smaller sizes: counting needs memory in addition to the pool"},
 };
 
 enum pk_code pk_cupti_check(const struct pk_cupti *c, CUptiResult rc, const char *what, struct pk_err *err)
@@ -71,5 +72,5 @@ enum pk_code pk_cupti_check(const struct pk_cupti *c, CUptiResult rc, const char
     pk_fail(err, PK_E_INTERNAL, "%s failed", what);
     err->number = (int)rc;
     pk_why(err, "%s (%d)", name, rc);
-    return pk_fix(err, "perfkit doctor says which library is in use; timings are measured all the same");
+    return pk_fix(err, "perfkit doctor shows which library is in use; times are still measured");
 }

@@ -50,8 +50,9 @@ static struct pk_source_found judge(double counted, double expected, const char 
     const char *said = pk_printf(a, "%s: %.0f, expected %.0f", what, counted, expected);
     if (fabs(counted / expected - 1) <= TOLERANCE)
         return (struct pk_source_found){PK_SOURCE_OK, 0, said, NULL};
-    return (struct pk_source_found){PK_SOURCE_DEGRADED, 0, said,
-                                    "do not trust these counts; end what else uses the GPU, and look again"};
+    return (struct pk_source_found){
+        PK_SOURCE_DEGRADED, 0, said,
+        "do not trust these counts; end other programs that use the GPU, and try again"};
 }
 
 /* One iteration, as often as the source wants it. */

@@ -21,8 +21,8 @@ enum { WHOLE = PK_REGIONS_MAX, SPANS };
 
 static const struct pk_event events[EVENTS] = {
     [WORKS] = EVENT("fake_works", "1", PK_QUALITY_EXACT, "pieces of work declared to the null device", ""),
-    [FLOPS] = EVENT("fake_flops", "flops", PK_QUALITY_EXACT, "FLOPs declared to it", ""),
-    [BYTES] = EVENT("fake_bytes", "bytes", PK_QUALITY_EXACT, "bytes declared to it", ""),
+    [FLOPS] = EVENT("fake_flops", "flops", PK_QUALITY_EXACT, "FLOPs declared to the null device", ""),
+    [BYTES] = EVENT("fake_bytes", "bytes", PK_QUALITY_EXACT, "bytes declared to the null device", ""),
     [TIME] = EVENT("fake_ns", "ns", PK_QUALITY_EXACT, "time of its clock", ""),
     [SCALED] = EVENT("fake_scaled", "flops", PK_QUALITY_EXACT, "its FLOPs, seen half of the time", ""),
     [ABSENT] = EVENT("fake_absent", "1", PK_QUALITY_EXACT, "never counted", ""),
@@ -91,7 +91,7 @@ static enum pk_code open_(const struct pk_counter_env *env, const struct pk_sour
 {
     if (!dev || dev->kind != PK_DEVICE_NULL) {
         pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be counted", p->events[0].name);
-        pk_why(err, "it counts what the null device is asked to do, and this is another");
+        pk_why(err, "it counts only on the null device, and this is another device");
         return pk_fix(err, "--device null, or leave it out");
     }
     struct handle *h = pk_new(a, struct handle);
@@ -179,7 +179,7 @@ static void close_(void *handle)
 
 const struct pk_source pk_source_fake = {
     .name = "fake",
-    .summary = "what the null device was asked to do, for tests",
+    .summary = "operations of the null device, for tests",
     .caps = PK_SOURCE_REGIONS | PK_SOURCE_PROCESS | PK_SOURCE_REPLAYS,
     .check = check,
     .list = list,

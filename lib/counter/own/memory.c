@@ -19,9 +19,10 @@
 enum { RESIDENT, POOL, RESERVED, EVENTS };
 
 static const struct pk_event events[EVENTS] = {
-    [RESIDENT] = EVENT("resident_peak_bytes", "highest resident memory of this process", ""),
-    [POOL] = EVENT("pool_peak_bytes", "highest live memory of the device's pool", ""),
-    [RESERVED] = EVENT("pool_reserved_bytes", "memory that the pool took from the device, live or kept", ""),
+    [RESIDENT] = EVENT("resident_peak_bytes", "peak resident memory of this process", ""),
+    [POOL] = EVENT("pool_peak_bytes", "peak memory in use in the device's pool", ""),
+    [RESERVED] =
+        EVENT("pool_reserved_bytes", "memory that the pool took from the device, in use or kept", ""),
 };
 
 struct handle {
@@ -54,8 +55,9 @@ static struct pk_source_found check(const struct pk_counter_env *env, struct pk_
 {
     const char *root = pk_counter_root(env);
     if (resident_peak(root) < 0)
-        return (struct pk_source_found){
-            PK_SOURCE_DEGRADED, 0, "the device's pool alone: /proc/self/status does not tell VmHWM", NULL};
+        return (struct pk_source_found){PK_SOURCE_DEGRADED, 0,
+                                        "only the pool of the device: /proc/self/status does not show VmHWM",
+                                        NULL};
     if (!forget_peak(root))
         return (struct pk_source_found){
             PK_SOURCE_DEGRADED, 0,
@@ -158,7 +160,7 @@ const struct pk_source pk_source_memory = {
     .selftest = selftest,
     .list = list,
     .plan = plan,
-    .ours = "of a command, exec measures peak_bytes in every run",
+    .ours = "for a command, exec measures peak_bytes in every run",
     .open = open_,
     .start = start,
     .stop = stop,

@@ -85,7 +85,7 @@ static struct pk_source_found selftest(const struct pk_counter_env *env, struct 
                                         NULL};
     if (faults > PK_KNOWN_PAGES + PK_KNOWN_PAGES / 10)
         return (struct pk_source_found){PK_SOURCE_DEGRADED, 0, found,
-                                        "something in this process faults as well; look again"};
+                                        "something else in this process causes page faults; try again"};
     return (struct pk_source_found){PK_SOURCE_OK, 0, found, NULL};
 }
 
@@ -167,13 +167,13 @@ static void close_(void *handle)
 
 const struct pk_source pk_source_rusage = {
     .name = "rusage",
-    .summary = "what getrusage says of this process: CPU time, faults, switches",
+    .summary = "getrusage of this process: CPU time, faults, switches",
     .caps = PK_SOURCE_REGIONS | PK_SOURCE_PROCESS,
     .check = check,
     .selftest = selftest,
     .list = list,
     .plan = plan,
-    .ours = "of a command, exec measures user_ns, system_ns, page_faults and context_switches in every run",
+    .ours = "for a command, exec measures user_ns, system_ns, page_faults and context_switches in every run",
     .open = open_,
     .start = start,
     .stop = stop,

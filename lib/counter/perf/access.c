@@ -83,10 +83,11 @@ static struct pk_perf_refusal no_counter(const char *root, enum pk_perf_scope sc
         return (struct pk_perf_refusal){"this processor has no such counter", NULL};
     if (pk_perf_in_guest(root, a))
         return (struct pk_perf_refusal){
-            "no counters: the hypervisor hides the processor's",
-            "bare metal, or a hypervisor that passes them on (QEMU: -cpu host,pmu=on; libvirt: <pmu "
+            "no counters: the hypervisor hides them",
+            "use bare metal, or a hypervisor that exposes them (QEMU: -cpu host,pmu=on; libvirt: <pmu "
             "state='on'/>; VMware: vpmc.enable=TRUE)"};
-    return (struct pk_perf_refusal){"no counters: this kernel has no driver for the processor's", NULL};
+    return (struct pk_perf_refusal){
+        "no counters: this kernel has no driver for the counters of this processor", NULL};
 }
 
 static struct pk_perf_refusal taken(const char *root, enum pk_perf_scope scope, struct pk_arena *a)
@@ -94,8 +95,8 @@ static struct pk_perf_refusal taken(const char *root, enum pk_perf_scope scope, 
     int64_t watchdog;
     bool on = pk_file_int(root, "proc/sys/kernel/nmi_watchdog", &watchdog) && watchdog;
     return (struct pk_perf_refusal){
-        on ? "the processor's counters were taken all the time; the kernel's watchdog holds one"
-           : "the processor's counters were taken all the time",
+        on ? "all counters of the processor were in use; the kernel's watchdog uses one"
+           : "all counters of the processor were in use",
         on ? "sudo sysctl kernel.nmi_watchdog=0" : "end the other profiler, or count fewer events at once"};
 }
 
@@ -105,19 +106,20 @@ static struct pk_perf_refusal no_call(const char *root, enum pk_perf_scope scope
     bool gvisor = release && !strcmp(release, "4.4.0");
     return (struct pk_perf_refusal){
         gvisor ? "gVisor has no perf_event_open" : "this kernel has no perf_event_open",
-        gvisor ? "another runtime than gVisor (runsc): docker run --runtime=runc" : NULL};
+        gvisor ? "use another runtime than gVisor (runsc): docker run --runtime=runc" : NULL};
 }
 
 static struct pk_perf_refusal no_files(const char *root, enum pk_perf_scope scope, struct pk_arena *a)
 {
     return (struct pk_perf_refusal){"too many files are open: each event of each thread is one",
-                                    "ulimit -n 65536, or fewer events or --threads"};
+                                    "use ulimit -n 65536, or fewer events or --threads"};
 }
 
 static struct pk_perf_refusal no_inheritance(const char *root, enum pk_perf_scope scope, struct pk_arena *a)
 {
-    return (struct pk_perf_refusal){"this kernel does not count in groups what a process starts later",
-                                    "Linux 4.13 or newer"};
+    return (struct pk_perf_refusal){
+        "this kernel cannot count groups of events in processes that are started later",
+        "Linux 4.13 or newer"};
 }
 
 static struct pk_perf_refusal many_threads(const char *root, enum pk_perf_scope scope, struct pk_arena *a)
@@ -159,5 +161,5 @@ enum pk_code pk_perf_refuse(const struct pk_counter_env *env, const char *event,
     pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be counted", event);
     pk_why(err, "%s", r.absent);
     return r.advice ? pk_fix(err, "%s", r.advice)
-                    : pk_fix(err, "leave it out; `perfkit doctor` says what can be");
+                    : pk_fix(err, "omit it; `perfkit doctor` shows what can be counted");
 }

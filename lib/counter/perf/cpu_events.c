@@ -43,23 +43,24 @@ static struct pk_source_found found_working(const struct pk_counter_env *env, co
     if (cpu->hybrid)
         return degraded(
             pk_printf(
-                a, "two kinds of cores: events are of CPUs %s (%s), those of the others are called cycles@%s",
+                a,
+                "two kinds of cores: events count on CPUs %s (%s); events of the others are named cycles@%s",
                 cpu->cores[0].cpus, cpu->cores[0].unit, cpu->cores[1].unit),
-            pk_printf(a, "--bind %s, to measure and count on those alone", cpu->cores[0].cpus));
+            pk_printf(a, "use --bind %s to measure and count only on those", cpu->cores[0].cpus));
     if (user_only) {
         const struct pk_perf_refusal r = pk_perf_refusal(root, EACCES, PK_PERF_KERNEL, a);
-        return degraded(pk_printf(a, "user mode alone: %s", r.absent), r.advice);
+        return degraded(pk_printf(a, "user mode only: %s", r.absent), r.advice);
     }
     if (pk_pfm_absent())
-        return degraded(pk_printf(a, "the kernel's own events alone: %s", pk_pfm_absent()), pk_pfm_advice());
+        return degraded(pk_printf(a, "only the kernel's own events: %s", pk_pfm_absent()), pk_pfm_advice());
     if (!cpu->pmu)
         return degraded(
-            pk_printf(a, "the kernel's own events and raw names alone: no presets for %s", cpu->what), NULL);
+            pk_printf(a, "only the kernel's own events and raw names: no presets for %s", cpu->what), NULL);
     const struct pk_source_found all = {
         PK_SOURCE_OK, 0,
         pk_printf(a, "%s%s%s by libpfm %s, user mode and kernel mode%s", cpu->pmu->pmu,
                   *cpu->pmu->alias_of ? ", its presets those of " : "", cpu->pmu->alias_of, pk_pfm_version(a),
-                  pk_perf_in_guest(root, a) ? "; a virtual machine's, which a self-test has to confirm" : ""),
+                  pk_perf_in_guest(root, a) ? "; in a virtual machine, to be confirmed by a self-test" : ""),
         NULL};
     return pk_perf_found_threads(env, all, a);
 }
@@ -91,7 +92,8 @@ static struct pk_source_found selftest(const struct pk_counter_env *env, struct 
     struct pk_perf_count n[2] = {{0}, {0}};
     bool counted = pk_perf_count_work(env, &g, pk_known_loop, NULL, a, n);
     if (counted && cpu.hybrid && !n[0].running_ns)
-        return degraded(pk_printf(a, "%s; not tried, since this ran on the others", found.why), found.fix);
+        return degraded(pk_printf(a, "%s; not tested, because the test ran on the other cores", found.why),
+                        found.fix);
     const char *what =
         pk_printf(a, "a loop of %d instructions and %d branches gave %lld and %lld", 2 * PK_KNOWN_LOOPS,
                   PK_KNOWN_LOOPS, (long long)n[0].value, (long long)n[1].value);
@@ -104,7 +106,7 @@ static struct pk_source_found selftest(const struct pk_counter_env *env, struct 
     return (struct pk_source_found){
         PK_SOURCE_UNAVAILABLE, 0, pk_printf(a, "dead counter: %s", what),
         pk_perf_in_guest(pk_counter_root(env), a)
-            ? "bare metal, or a hypervisor whose counters count (QEMU: -cpu host,pmu=on)"
+            ? "use bare metal, or a hypervisor whose counters work (QEMU: -cpu host,pmu=on)"
             : NULL};
 }
 
@@ -221,7 +223,7 @@ static enum pk_code plan(const struct pk_counter_env *env, const char *const *na
 
 const struct pk_source pk_source_cpu_events = {
     .name = "cpu-events",
-    .summary = "what the processor's cores count of this process: instructions, cycles, branches, caches",
+    .summary = "counts of the processor's cores for this process: instructions, cycles, branches, caches",
     .caps = PK_SOURCE_REGIONS | PK_SOURCE_PROCESS,
     .check = check,
     .selftest = selftest,

@@ -107,14 +107,14 @@ static enum pk_code no_such(const struct pk_processor *cpu, const struct pk_pres
 {
     pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be counted", p->name);
     if (native_of(cpu, p->name)) {
-        pk_why(err, "its name needs libpfm4: %s", pk_pfm_absent());
+        pk_why(err, "this name needs libpfm4: %s", pk_pfm_absent());
         return pk_fix(err, "%s", pk_pfm_advice());
     }
     if (cpu->pmu)
         pk_why(err, "%s has no such event", cpu->pmu->pmu);
     else
         pk_why(err, "there are no presets for %s", cpu->what);
-    return pk_fix(err, "a raw event by libpfm's name: --counters 'PMU::EVENT:MASK'");
+    return pk_fix(err, "use a raw event by libpfm's name: --counters 'PMU::EVENT:MASK'");
 }
 
 static enum pk_code encode_preset(const struct pk_processor *cpu, const struct pk_preset *p, bool other,
@@ -140,7 +140,8 @@ static enum pk_code unknown(const char *name, struct pk_arena *a, struct pk_err 
         names[n++] = p->name;
     }
     pk_fail(err, PK_E_USAGE, "cpu-events: there is no event '%.100s'", name);
-    pk_why(err, "neither a preset nor a name that libpfm4 knows; %s", pk_suggest_text(a, name, names, n));
+    pk_why(err, "it is neither a preset nor a name that libpfm4 knows; %s",
+           pk_suggest_text(a, name, names, n));
     return pk_fix(err, "perfkit list counters");
 }
 

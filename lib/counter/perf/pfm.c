@@ -41,8 +41,8 @@ static const char *open_library(void)
     lib.version = (__typeof__(lib.version))dlsym(h, "pfm_get_version");
     lib.encode = (__typeof__(lib.encode))dlsym(h, "pfm_get_os_event_encoding");
     if (!lib.initialize || !lib.version || !lib.encode)
-        return "libpfm.so.4 lacks what perfkit calls";
-    return initialize() == PFM_SUCCESS ? NULL : "libpfm4 does not start";
+        return "libpfm.so.4 lacks functions that perfkit calls";
+    return initialize() == PFM_SUCCESS ? NULL : "libpfm4 cannot be initialised";
 }
 
 const char *pk_pfm_absent(void)

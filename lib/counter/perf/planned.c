@@ -125,7 +125,7 @@ enum pk_code pk_perf_planned_read(void *handle, int region, struct pk_reading *o
         out[e] = event_of(h, region, from, h->perf->ends[e], &error);
         if (stood_still(&h->plan->events[e], &out[e])) {
             out[e].absent = true;
-            out[e].why = "the counter stood still";
+            out[e].why = "the counter did not change";
         }
     }
     if (!error)
@@ -133,7 +133,7 @@ enum pk_code pk_perf_planned_read(void *handle, int region, struct pk_reading *o
     const struct pk_perf_refusal r = pk_perf_refusal(h->root, error, h->perf->scope, h->arena);
     pk_fail(err, PK_E_UNAVAILABLE, "the counters of %s could not be read", h->plan->source->name);
     pk_why(err, "%s", r.absent);
-    return r.advice ? pk_fix(err, "%s", r.advice) : pk_fix(err, "leave %s out", h->plan->events[0].name);
+    return r.advice ? pk_fix(err, "%s", r.advice) : pk_fix(err, "omit %s", h->plan->events[0].name);
 }
 
 void pk_perf_planned_close(void *handle)

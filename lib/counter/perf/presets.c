@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define HARDWARE(what) PERF_TYPE_HARDWARE, PERF_COUNT_HW_##what, PK_QUALITY_EXACT, ""
-#define CHOSEN         PK_QUALITY_APPROXIMATE, "which event that is, the kernel chooses for each processor"
+#define CHOSEN         PK_QUALITY_APPROXIMATE, "the kernel chooses the event for each processor"
 #define CACHE(which, op, result)                                                                             \
     PERF_TYPE_HW_CACHE,                                                                                      \
         PERF_COUNT_HW_CACHE_##which | PERF_COUNT_HW_CACHE_OP_##op << 8 |                                     \
@@ -21,12 +21,12 @@ const struct pk_preset pk_presets[] = {
     {"instructions", "1", "instructions retired", HARDWARE(INSTRUCTIONS)},
     {"ref_cycles", "1", "cycles at the nominal clock while not halted", HARDWARE(REF_CPU_CYCLES)},
     {"branches", "1", "branches retired", HARDWARE(BRANCH_INSTRUCTIONS)},
-    {"branch_misses", "1", "branches predicted wrongly", HARDWARE(BRANCH_MISSES)},
+    {"branch_misses", "1", "mispredicted branches", HARDWARE(BRANCH_MISSES)},
     {"loads", "1", "load instructions", CACHE(L1D, READ, ACCESS)},
     {"stores", "1", "store instructions", CACHE(L1D, WRITE, ACCESS)},
     {"l1d_fills", "1", "lines brought into the first-level data cache", CACHE(L1D, READ, MISS)},
-    {"l2_reads", "1", "reads of the second-level cache for data", NONE},
-    {"l2_read_misses", "1", "those that it did not serve", NONE},
+    {"l2_reads", "1", "data reads of the second-level cache", NONE},
+    {"l2_read_misses", "1", "data reads that the second-level cache did not serve", NONE},
     {"llc_references", "1", "accesses to the last-level cache", PERF_TYPE_HARDWARE,
      PERF_COUNT_HW_CACHE_REFERENCES, CHOSEN},
     {"llc_misses", "1", "accesses that the last-level cache did not serve", PERF_TYPE_HARDWARE,
@@ -37,10 +37,10 @@ const struct pk_preset pk_presets[] = {
     {"sp_flops", "flops", "floating-point operations in single precision", NONE},
     {"dp_flops", "flops", "floating-point operations in double precision", NONE},
     {"memory_read_bytes", "bytes", "bytes that the cores got from memory", NONE},
-    {"topdown_slots", "1", "places for micro-operations that the pipeline had", NONE},
-    {"topdown_retiring_slots", "1", "of these, those that did useful work", NONE},
-    {"topdown_frontend_slots", "1", "those left empty because no instructions came", NONE},
-    {"topdown_backend_slots", "1", "those left empty because data or units were waited for", NONE},
+    {"topdown_slots", "1", "pipeline slots for micro-operations", NONE},
+    {"topdown_retiring_slots", "1", "pipeline slots that did useful work", NONE},
+    {"topdown_frontend_slots", "1", "pipeline slots left empty because no instructions arrived", NONE},
+    {"topdown_backend_slots", "1", "pipeline slots left empty while waiting for data or units", NONE},
     {"amx_busy_cycles", "1", "cycles in which the matrix unit works", NONE},
     {NULL},
 };
@@ -73,10 +73,10 @@ const struct pk_native pk_natives[] = {
     {"branch_misses", ARM, "BR_MIS_PRED_RETIRED", EXACT},
     {"loads", INTEL, "MEM_INST_RETIRED:ALL_LOADS", EXACT},
     {"loads", AMD, "LS_DISPATCH:LD_DISPATCH", PK_QUALITY_APPROXIMATE, "dispatched, not retired"},
-    {"loads", ARM, "LD_SPEC", PK_QUALITY_APPROXIMATE, "speculative ones too"},
+    {"loads", ARM, "LD_SPEC", PK_QUALITY_APPROXIMATE, "includes speculative ones"},
     {"stores", INTEL, "MEM_INST_RETIRED:ALL_STORES", EXACT},
     {"stores", AMD, "LS_DISPATCH:STORE_DISPATCH", PK_QUALITY_APPROXIMATE, "dispatched, not retired"},
-    {"stores", ARM, "ST_SPEC", PK_QUALITY_APPROXIMATE, "speculative ones too"},
+    {"stores", ARM, "ST_SPEC", PK_QUALITY_APPROXIMATE, "includes speculative ones"},
     {"l1d_fills", INTEL, "L1D:REPLACEMENT", EXACT},
     {"l1d_fills", "amd64_fam19h_zen3",
      FILLS ":LCL_L2:INT_CACHE:EXT_CACHE_LCL:MEM_IO_LCL:EXT_CACHE_RMT:MEM_IO_RMT", EXACT},
@@ -105,7 +105,7 @@ const struct pk_native pk_natives[] = {
      PK_QUALITY_APPROXIMATE,
      "lines that memory or devices filled into L1, without what was prefetched into L2"},
     {"memory_read_bytes", ARM, "64*LL_CACHE_MISS_RD", PK_QUALITY_APPROXIMATE,
-     "lines that the last cache missed, reads alone"},
+     "lines missed by the last cache, reads only"},
     {"topdown_slots", "skx", "4*CPU_CLK_UNHALTED:THREAD_P", EXACT},
     {"topdown_slots", "icx icl spr", "TOPDOWN:SLOTS_P", EXACT},
     {"topdown_retiring_slots", "skx", "UOPS_RETIRED:RETIRE_SLOTS", EXACT},
@@ -118,7 +118,7 @@ const struct pk_native pk_natives[] = {
      "fills, with those of prefetches and devices"},
     {"llc_load_misses", "amd64_fam19h_zen4", FILLS ":DRAM_IO_NEAR:DRAM_IO_FAR", PK_QUALITY_APPROXIMATE,
      "fills, with those of prefetches and devices"},
-    {"llc_load_misses", ARM, "LL_CACHE_MISS_RD", PK_QUALITY_APPROXIMATE, "speculative ones too"},
+    {"llc_load_misses", ARM, "LL_CACHE_MISS_RD", PK_QUALITY_APPROXIMATE, "includes speculative ones"},
     {"dtlb_walks", INTEL, "DTLB_LOAD_MISSES:WALK_COMPLETED + DTLB_STORE_MISSES:WALK_COMPLETED", EXACT},
     {"dtlb_walks", AMD,
      "L1_DTLB_MISS:TLB_RELOAD_4K_L2_MISS:TLB_RELOAD_2M_L2_MISS:TLB_RELOAD_1G_L2_MISS:"

@@ -73,7 +73,7 @@ static struct pk_source_found check(const struct pk_counter_env *env, struct pk_
     if (kernel)
         return (struct pk_source_found){
             PK_SOURCE_DEGRADED, kernel,
-            pk_printf(a, "user mode alone, without context_switches and cpu_migrations: %s", r.absent),
+            pk_printf(a, "user mode only, without context_switches and cpu_migrations: %s", r.absent),
             r.advice};
     const struct pk_source_found all = {PK_SOURCE_OK, 0, "time on CPUs, page faults, switches and migrations",
                                         NULL};
@@ -185,7 +185,7 @@ static enum pk_code plan(const struct pk_counter_env *env, const char *const *na
 
 const struct pk_source pk_source_sw_events = {
     .name = "sw-events",
-    .summary = "what the kernel counts of this process: time on CPUs, faults, switches, migrations",
+    .summary = "counts of the kernel for this process: time on CPUs, faults, switches, migrations",
     .caps = PK_SOURCE_REGIONS | PK_SOURCE_PROCESS,
     .check = check,
     .selftest = selftest,

@@ -38,7 +38,7 @@ static const struct system energy = {
     .source = &pk_source_energy,
     .units = "power",
     .module = "rapl",
-    .absent = "no energy counters: this kernel shows no power unit",
+    .absent = "no energy counters: this kernel exposes no power unit",
     .unit = "Joules",
     .base = 1,
     .least_ns = 100 * PK_MS,
@@ -53,7 +53,7 @@ static const struct system uncore = {
     .source = &pk_source_uncore,
     .units = "uncore_imc*",
     .module = "intel_uncore",
-    .absent = "no memory controller's counters: this kernel shows none",
+    .absent = "no counters of memory controllers: this kernel exposes none",
     .unit = "MiB",
     .base = 1 << 20,
     .n = 2,
@@ -102,14 +102,14 @@ static enum pk_code describe(const struct system *s, const char *root, const siz
         const char *fix = advice(s, root, a);
         pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be counted", s->events[index[0]].name);
         const char *guest =
-            pk_perf_in_guest(root, a) ? "; this is a virtual machine, and its host shows it no more" : "";
+            pk_perf_in_guest(root, a) ? "; this is a virtual machine, and its host does not expose more" : "";
         if (n_units)
             pk_why(err, "%s shows no %s in %s%s", units[0], s->native[index[0]], s->unit, guest);
         else
             pk_why(err, "%s%s", s->absent, guest);
         if (fix && !n_units)
             return pk_fix(err, "%s", fix);
-        return *guest ? pk_fix(err, "bare metal counts it") : err->code;
+        return *guest ? pk_fix(err, "use bare metal") : err->code;
     }
     *out = (struct pk_perf_plan){.group = {.codes = codes, .n = n, .types = types, .n_types = found},
                                  .factors = factors,
@@ -136,7 +136,7 @@ static enum pk_code alive(const struct system *s, const struct pk_counter_env *e
             pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be counted", s->events[index[k]].name);
             pk_why(err, "dead counter: %s stayed 0 in %llu ms of load", s->native[index[k]],
                    (unsigned long long)(load_ns / PK_MS));
-            return pk_fix(err, "leave it out; bare metal, if this is a virtual machine");
+            return pk_fix(err, "omit it; in a virtual machine, use bare metal");
         }
     return PK_OK;
 }
@@ -218,7 +218,7 @@ HOOKS(uncore)
 
 const struct pk_source pk_source_energy = {
     .name = "energy",
-    .summary = "energy of sockets, cores and memory (RAPL), whoever used it",
+    .summary = "energy of sockets, cores and memory (RAPL), for all processes",
     .caps = PK_SOURCE_REGIONS | PK_SOURCE_SYSTEM,
     .check = energy_check,
     .selftest = energy_selftest,
@@ -229,7 +229,7 @@ const struct pk_source pk_source_energy = {
 
 const struct pk_source pk_source_uncore = {
     .name = "uncore",
-    .summary = "traffic between memory and the sockets, whoever caused it",
+    .summary = "traffic between memory and the sockets, of all processes",
     .caps = PK_SOURCE_REGIONS | PK_SOURCE_SYSTEM,
     .check = uncore_check,
     .selftest = uncore_selftest,

@@ -51,7 +51,7 @@ static const struct row {
     [PK_LIB_CUPTI] = {"CUPTI", "libcupti", PK_CUPTI_MAJOR, PK_CUPTI_MINOR, false, "cuptiGetVersion",
                       FILLS_INT, NULL, cupti_siblings},
     [PK_LIB_NVML] = {"NVML", "libnvidia-ml", 1, 0, true, "nvmlSystemGetNVMLVersion", FILLS_TEXT,
-                     "install the NVIDIA driver, which brings it; in a container: --gpus all"},
+                     "install the NVIDIA driver, which contains it; in a container: --gpus all"},
 };
 
 const char *pk_library_name(enum pk_cuda_library which)

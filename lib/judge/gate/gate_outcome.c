@@ -66,9 +66,9 @@ size_t pk_gate_one_sided(const struct pk_ended_gate *g, const char **notes)
 static enum pk_code interrupted(const struct pk_ended_gate *g, struct pk_err *err)
 {
     pk_fail(err, PK_E_INTERRUPTED, "interrupted after %s", pk_plural(g->result->pairs, "pair", g->arena));
-    pk_why(err, "a signal asked perfkit to stop");
+    pk_why(err, "a signal stopped perfkit");
     return g->again ? pk_fix(err, "`%s` compares what was measured", g->again)
-                    : pk_fix(err, "run it again; without --no-save what was measured is kept");
+                    : pk_fix(err, "run it again; without --no-save, measured values are kept");
 }
 
 /* The first case of a side that failed for good: a crash, a wrong result, no end. That a case does not fit the memory of the base is
@@ -99,7 +99,7 @@ static enum pk_code failed(const struct pk_ended_gate *g, const struct pk_gate_c
     if (c->last[side] == PK_ST_TIMEOUT)
         return pk_fix(err, "give each process more time with --timeout");
     return pk_fix(err,
-                  !g->parts[c->part].commands || strstr(c->message[side], "last words: ")
+                  !g->parts[c->part].commands || strstr(c->message[side], "last output: ")
                       ? "run that side alone and see"
                       : "run that side alone and see: it said nothing on stderr, and its stdout is not kept");
 }

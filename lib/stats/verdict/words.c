@@ -33,12 +33,11 @@ const char *pk_reason_text(enum pk_reason r)
 {
     static const char *const texts[] = {
         [PK_REASON_PROVED] = "proved",
-        [PK_REASON_MORE_PAIRS] = "more pairs are to be measured",
-        [PK_REASON_NOISE] = "too few processes or runs for so much noise",
+        [PK_REASON_MORE_PAIRS] = "more pairs will be measured",
+        [PK_REASON_NOISE] = "too few processes or runs for this noise",
         [PK_REASON_UNCONFIRMED] = "suspicious at first, not confirmed by fresh pairs",
         [PK_REASON_BETWEEN] = "a real difference, but about as large as the margin",
-        [PK_REASON_NEEDS_ABSOLUTE] =
-            "values that are not positive have no ratio: an absolute threshold is needed",
+        [PK_REASON_NEEDS_ABSOLUTE] = "values that are not positive have no ratio: use an absolute threshold",
         [PK_REASON_FEW_PAIRS] = "fewer than two processes on a side",
         [PK_REASON_FEW_RUNS] = "fewer separate runs in the baseline than a verdict needs",
         [PK_REASON_DISTURBED] = "too many processes were disturbed",

@@ -177,7 +177,7 @@ class Session:
                 rc = None
         if rc is None:
             rc, text = self.run(self.perfkit, "run", experiment, "--device", self.device, "--label", label, *options, *whole)
-        if "--resume goes on" in text:
+        if "--resume continues" in text:
             raise Partial("the time left cases out")
         if rc:
             raise Failed("run %s: status %d: %s" % (experiment, rc, reason_in(text)))

@@ -190,7 +190,7 @@ static void refuses_to_open(void **state)
     struct pk_device cpu;
     const struct pk_device_options how = {.threads = 1, .no_bind = true};
     assert_int_equal(open_nccl((struct pk_comm_options){.ranks = 4}), PK_E_USAGE);
-    assert_string_equal(err.what, "4 ranks were asked for and there is 1");
+    assert_string_equal(err.what, "4 ranks were requested and there is 1");
     assert_three_parts();
     assert_int_equal(pk_device_open(&cpu, "cpu", &how, &err), PK_OK);
     assert_int_equal(pk_comm_open(&comm, PK_COMM_NCCL, &cpu, &(struct pk_comm_options){0}, &err),
@@ -200,8 +200,8 @@ static void refuses_to_open(void **state)
     pk_device_close(&cpu);
     nccl->id_rc = PK_NCCL_SYSTEM_ERROR;
     assert_int_equal(open_nccl((struct pk_comm_options){0}), PK_E_IO);
-    assert_non_null(strstr(err.what, "making the id"));
-    assert_non_null(strstr(err.why, "NCCL 2.28.7 says: other"));
+    assert_non_null(strstr(err.what, "creating the id"));
+    assert_non_null(strstr(err.why, "message of NCCL 2.28.7: other"));
     nccl->id_rc = 0;
     nccl->init_rc = PK_NCCL_INTERNAL_ERROR;
     nccl->last_error = "no socket";

@@ -166,7 +166,7 @@ static void unasked_the_usual_is_counted_with_what_follows(void **state)
     remove(pk_printf(&arena, "%s/sys/bus/event_source/devices/cpu", fake_root));
     choose(NULL);
     assert_int_equal(chosen.n_missing, 5);
-    assert_string_equal(why_missing("llc_misses"), "no counters: the hypervisor hides the processor's");
+    assert_string_equal(why_missing("llc_misses"), "no counters: the hypervisor hides them");
 }
 
 static void rights_are_said(void **state)
@@ -200,7 +200,7 @@ static void shared_counters_are_scaled_and_never_counted_is_absent(void **state)
     fake.running = 0;
     s = counted(0);
     assert_int_equal(s.status, PK_ST_SKIPPED);
-    assert_string_equal(s.message, "it never got a counter");
+    assert_string_equal(s.message, "it was never scheduled on a counter");
     fake.running = 3000;
     fake.per_read = 0; /* that is a 0 */
     s = counted(0);
@@ -219,7 +219,8 @@ static void what_fails_later_is_absent_with_its_reason(void **state)
     choose("sw");
     fake.inherited_groups = EINVAL; /* before Linux 4.13 */
     s = counted(0);
-    assert_string_equal(s.message, "this kernel does not count in groups what a process starts later");
+    assert_string_equal(s.message,
+                        "this kernel cannot count groups of events in processes that are started later");
 }
 
 static void requests_of_another_shape_are_refused(void **state)

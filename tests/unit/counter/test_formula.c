@@ -83,11 +83,11 @@ static void wrong_ones_say_where(void **state)
         {"", "a name or a number is missing at its end"},
         {"a +", "a name or a number is missing at its end"},
         {"(a", "a parenthesis is not closed at its end"},
-        {"a b", "something follows that is no operator at character 3, 'b'"},
+        {"a b", "an operator is missing at character 3, 'b'"},
         {"a / )", "a name or a number is missing at character 5, ')'"},
-        {"2x", "a number ends wrongly at character 1, '2x'"},
-        {"a % b", "something follows that is no operator at character 3, '% b'"},
-        {"1e999", "a number ends wrongly at character 1, '1e999'"},
+        {"2x", "a number is malformed at character 1, '2x'"},
+        {"a % b", "an operator is missing at character 3, '% b'"},
+        {"1e999", "a number is malformed at character 1, '1e999'"},
         {"((((((((((((((((((((((((((((((((((((((((a", "it is nested too deeply"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -183,7 +183,7 @@ static void an_outer_region_counts_what_is_inside(void **state)
     assert_int_equal(s->read(h, REGION, r, &err), 0);
     assert_int_equal(r[0].integer, 200 + 300 + 400);
     assert_true(r[1].absent);
-    assert_string_equal(r[1].why, "a share of several pieces has no value");
+    assert_string_equal(r[1].why, "a share over several pieces cannot be computed");
     assert_int_equal(s->read(h, INNER, r, &err), 0);
     assert_int_equal(r[0].integer, 300);
     assert_false(r[1].absent);
@@ -264,7 +264,7 @@ static void not_a_number_is_absent(void **state)
     assert_int_equal(iterate(s, h, 0), 2);
     assert_int_equal(s->read(h, -1, r, &err), 0);
     assert_true(r[1].absent && !r[0].absent);
-    assert_string_equal(r[1].why, "CUPTI says NaN, as a MIG instance does of units it shares");
+    assert_string_equal(r[1].why, "CUPTI returned NaN, as on a MIG instance for units that it shares");
     s->close(h);
 }
 
@@ -275,7 +275,7 @@ static void dropped_ranges_are_an_error(void **state)
     fake_cupti.drop_ranges = 2;
     assert_int_equal(s->open(&fakes, plan_of(s, two, 2), &dev, &arena, &h, &err), 0);
     assert_int_equal(iterate(s, h, 1), 0);
-    assert_string_equal(err.what, "the GPU's counts are not whole");
+    assert_string_equal(err.what, "the GPU's counts are incomplete");
     assert_string_equal(err.why, "2 of 3 ranges were dropped");
     s->close(h);
 }
@@ -298,21 +298,21 @@ static const struct refusal {
     CUptiResult rc;
     const char *why, *fix; /* parts of the message */
 } refusals[] = {
-    {35, "lets administrators alone read counters", "NVreg_RestrictProfilingToAdminUsers=0"},
+    {35, "lets only administrators read counters", "NVreg_RestrictProfilingToAdminUsers=0"},
     {35, "RmProfilingAdminOnly: 1", "--cap-add=SYS_ADMIN"},
-    {39, "another profiler is in this process", "end nsys, ncu, cuda-gdb, compute-sanitizer"},
-    {26, "another profiler or DCGM holds the GPU's counters", "dcgmi profile --pause"},
+    {39, "another profiler is active in this process", "end nsys, ncu, cuda-gdb, compute-sanitizer"},
+    {26, "another profiler or DCGM is using the GPU's counters", "dcgmi profile --pause"},
     {7, "most likely by another profiler", "unset CUDA_INJECTION64_PATH"},
     {7, "more ranges than it takes", "mark fewer regions in an iteration"},
     {15, "the driver is too old for this CUPTI", "update the NVIDIA driver"},
     {33, "virtual one (vGPU)", "ask the hypervisor's administrator to enable profiling for this vGPU"},
     {40, "virtual one (vGPU) without the permission", "ask the hypervisor's administrator"},
-    {41, "confidential computing", "nothing enables it on this machine"},
-    {42, "mining processor", "nothing enables it on this machine"},
+    {41, "confidential computing", "it cannot be enabled on this machine"},
+    {42, "mining processor", "it cannot be enabled on this machine"},
     {43, "MIG instance", "nvidia-smi -mig 0"},
     {44, "SLI mode", "switch SLI off"},
-    {45, "Windows Subsystem for Linux", "nothing enables it on this machine"},
-    {46, "does not know the chip", "name a newer CUPTI"},
+    {45, "Windows Subsystem for Linux", "it cannot be enabled on this machine"},
+    {46, "does not know the chip", "use a newer CUPTI"},
     {8, "no memory for it on the GPU", "choose smaller sizes"},
 };
 enum { REFUSALS = sizeof refusals / sizeof *refusals };
@@ -650,7 +650,7 @@ static void dropped_records_are_counted(void **state)
     const struct pk_source_plan *p = plan_of(&pk_source_gpu_trace, names, 1);
     assert_int_equal(p->source->open(&fakes, p, &dev, &arena, &h, &err), 0);
     assert_int_equal(iterate(p->source, h, 0), 0);
-    assert_string_equal(err.what, "the GPU's trace is not whole");
+    assert_string_equal(err.what, "the GPU's trace is incomplete");
     p->source->close(h);
 }
 
@@ -764,7 +764,7 @@ static void a_clock_that_is_set_is_told(void **state)
     RECORD(k);
     assert_int_equal(trace_iteration(1000000, -3000000, &trace), PK_E_INTERNAL);
     assert_string_equal(err.what, "the system's clock was set while the GPU was traced");
-    assert_string_equal(err.why, "by -3.000 ms, and CUPTI tells times by it");
+    assert_string_equal(err.why, "it moved by -3.000 ms, and CUPTI's times use it");
     assert_int_equal(trace_iteration(1000000, 0, &trace), 0);
     fake_cupti.fail_in = "timestamp";
     fake_cupti.fail_with = CUPTI_ERROR_UNKNOWN;
@@ -800,7 +800,7 @@ static void one_trace_at_a_time(void **state)
     struct pk_tracing *t, *second;
     assert_int_equal(pk_tracing_open(&fakes, &dev, 8, &arena, &t, &err), 0);
     assert_int_equal(pk_tracing_open(&fakes, &dev, 8, &arena, &second, &err), PK_E_UNAVAILABLE);
-    assert_non_null(strstr(err.why, "another trace"));
+    assert_non_null(strstr(err.why, "this process already has an open trace"));
     pk_tracing_close(t);
     assert_int_equal(pk_tracing_open(&fakes, &dev, 8, &arena, &second, &err), 0);
     pk_tracing_close(second);
@@ -922,8 +922,8 @@ static void ids_that_are_the_hosts_say_nothing(void **state)
         assert_int_equal(p->source->read(h, -1, &r, &err), 0);
         assert_true(r.absent);
         assert_string_equal(r.why,
-                            "NVML does not tell which processes are perfkit's: in a container it has the "
-                            "host's ids");
+                            "NVML does not show which processes are perfkit's: in a container it reports the "
+                            "process ids of the host");
         p->source->close(h);
         slice.n_notes = 0;
         pk_gpu_environment_before(&s, &dev);
@@ -996,7 +996,7 @@ static void states_that_doctor_tells(void **state)
     fake_nvml.held_back = 0x21;
     f = pk_source_gpu_state.check(&fakes, &arena);
     assert_int_equal(f.state, PK_SOURCE_DEGRADED);
-    assert_non_null(strstr(f.why, "held back by thermal slowdown by software"));
+    assert_non_null(strstr(f.why, "clocks reduced by thermal slowdown by software"));
     fake_nvml.others = 1;
     f = pk_source_gpu_state.check(&fakes, &arena);
     assert_int_equal(f.state, PK_SOURCE_DEGRADED);
@@ -1009,7 +1009,7 @@ static void states_that_doctor_tells(void **state)
     fake_nvml.held_back = 0;
     f = pk_source_gpu_state.check(&fakes, &arena);
     assert_int_equal(f.state, PK_SOURCE_OK);
-    assert_non_null(strstr(f.why, "whether others compute on it is not known here"));
+    assert_non_null(strstr(f.why, "whether other processes compute on it is not known here"));
     fake_nvml.gpus = 0;
     assert_int_equal(pk_source_gpu_state.check(&fakes, &arena).state, PK_SOURCE_UNAVAILABLE);
     fake_nvml.init_rc = 9;
@@ -1038,8 +1038,8 @@ static void cases_get_the_state_around_them(void **state)
     pk_gpu_environment_after(&s, &dev, &arena, &slice);
     assert_int_equal(slice.n_notes, 3);
     assert_string_equal(slice.notes[2].key, "doubts:gpu");
-    assert_non_null(strstr(slice.notes[2].json, "clocks were held back (power cap"));
-    assert_non_null(strstr(slice.notes[2].json, "others computed on the GPU"));
+    assert_non_null(strstr(slice.notes[2].json, "clocks were reduced (power cap"));
+    assert_non_null(strstr(slice.notes[2].json, "other processes used the GPU"));
     fake_nvml.held_back = 0;
     fake_nvml.others = 0;
     pk_gpu_environment_before(&s, &dev);
@@ -1048,7 +1048,7 @@ static void cases_get_the_state_around_them(void **state)
     pk_gpu_environment_after(&s, &dev, &arena, &slice);
     assert_non_null(strstr(slice.notes[0].json, "\"held_by_power_cap_ns\":["));
     assert_null(strstr(slice.notes[0].json, "held_by_thermal_ns"));
-    assert_non_null(strstr(slice.notes[1].json, "were held back (power cap for 100 % of the time)"));
+    assert_non_null(strstr(slice.notes[1].json, "were reduced (power cap for 100 % of the time)"));
     pk_gpu_environment_end(&s);
 }
 

@@ -152,7 +152,7 @@ static void what_stands_still_is_absent(void **state)
     fake.enabled = fake.running = 9000;
     assert_int_equal(count(whole, region), 0);
     assert_true(whole[0].absent && !region[0].absent && !whole[1].absent);
-    assert_string_equal(whole[0].why, "the counter stood still");
+    assert_string_equal(whole[0].why, "the counter did not change");
     assert_int_equal(region[0].integer, 0); /* of 9 us: too short to tell */
 }
 
@@ -163,8 +163,7 @@ static void a_group_that_gave_way_is_no_count(void **state)
     assert_int_equal(plan("cpu-events", two, 2), 0);
     fake.free = 1;
     assert_int_equal(count(whole, region), PK_E_UNAVAILABLE);
-    assert_string_equal(err.why,
-                        "the processor's counters were taken all the time; the kernel's watchdog holds one");
+    assert_string_equal(err.why, "all counters of the processor were in use; the kernel's watchdog uses one");
     assert_string_equal(err.fix, "sudo sysctl kernel.nmi_watchdog=0");
 }
 
@@ -260,9 +259,9 @@ static void hybrid_processors_count_one_kind_of_core(void **state)
     const struct pk_source_found f = check("cpu-events");
     assert_int_equal(f.state, PK_SOURCE_DEGRADED);
     assert_string_equal(f.why,
-                        "two kinds of cores: events are of CPUs 0-15 (cpu_core), those of the others are "
-                        "called cycles@cpu_atom");
-    assert_string_equal(f.fix, "--bind 0-15, to measure and count on those alone");
+                        "two kinds of cores: events count on CPUs 0-15 (cpu_core); events of the others are "
+                        "named cycles@cpu_atom");
+    assert_string_equal(f.fix, "use --bind 0-15 to measure and count only on those");
     assert_int_equal(plan("cpu-events", (const char *const[]){"cycles@cpu_atom", "cycles"}, 2), 0);
     assert_int_equal(n_plans, 2); /* never in one group, never summed */
     assert_int_equal(plan("cpu-events", (const char *const[]){"dp_flops@cpu_atom"}, 1), PK_E_UNAVAILABLE);
@@ -280,7 +279,8 @@ static void hybrid_processors_count_one_kind_of_core(void **state)
     assert_true(region[0].integer == 100 && !region[0].absent &&
                 region[0].running_ns == region[0].enabled_ns);
     fake.running = 0;
-    assert_non_null(strstr(selftest("cpu-events").why, "not tried, since this ran on the others"));
+    assert_non_null(
+        strstr(selftest("cpu-events").why, "not tested, because the test ran on the other cores"));
 }
 
 /* libpfm knows the kernel's events in software, too: they need no processor's counters. */
@@ -322,14 +322,14 @@ static const struct cause {
      {"proc/sys/kernel/perf_event_paranoid", "2\n"},
      "cpu-events",
      PK_SOURCE_DEGRADED,
-     "user mode alone: kernel.perf_event_paranoid=2 forbids it, 1 would allow it",
+     "user mode only: kernel.perf_event_paranoid=2 forbids it, 1 would allow it",
      "sudo sysctl kernel.perf_event_paranoid=1; " SETCAP},
     {"the same for the kernel's own events",
      {.kernel = EACCES},
      {"proc/sys/kernel/perf_event_paranoid", "2\n"},
      "sw-events",
      PK_SOURCE_DEGRADED,
-     "user mode alone, without context_switches and cpu_migrations: kernel.perf_event_paranoid=2 forbids it, "
+     "user mode only, without context_switches and cpu_migrations: kernel.perf_event_paranoid=2 forbids it, "
      "1 "
      "would allow it",
      "sudo sysctl kernel.perf_event_paranoid=1; " SETCAP},
@@ -368,7 +368,7 @@ static const struct cause {
      "sw-events",
      PK_SOURCE_UNAVAILABLE,
      "gVisor has no perf_event_open",
-     "another runtime than gVisor (runsc): docker run --runtime=runc"},
+     "use another runtime than gVisor (runsc): docker run --runtime=runc"},
     {"a kernel without perf_event_open",
      {.kernel = ENOSYS, .user = ENOSYS},
      {"proc/sys/kernel/osrelease", "6.1.0\n"},
@@ -381,8 +381,8 @@ static const struct cause {
      {"proc/cpuinfo", GUEST, "proc/sys/kernel/perf_event_paranoid", "2\n"},
      "cpu-events",
      PK_SOURCE_UNAVAILABLE,
-     "no counters: the hypervisor hides the processor's",
-     "bare metal, or a hypervisor that passes them on (QEMU: -cpu host,pmu=on; libvirt: <pmu state='on'/>; "
+     "no counters: the hypervisor hides them",
+     "use bare metal, or a hypervisor that exposes them (QEMU: -cpu host,pmu=on; libvirt: <pmu state='on'/>; "
      "VMware: "
      "vpmc.enable=TRUE)"},
     {"no driver on metal",
@@ -390,21 +390,21 @@ static const struct cause {
      {"proc/cpuinfo", METAL},
      "cpu-events",
      PK_SOURCE_UNAVAILABLE,
-     "no counters: this kernel has no driver for the processor's",
+     "no counters: this kernel has no driver for the counters of this processor",
      NULL},
     {"the watchdog has the only counter",
      {.free = 1, .running = 0, .enabled = 1000},
      {"proc/sys/kernel/nmi_watchdog", "1\n"},
      "cpu-events",
      PK_SOURCE_UNAVAILABLE,
-     "the processor's counters were taken all the time; the kernel's watchdog holds one",
+     "all counters of the processor were in use; the kernel's watchdog uses one",
      "sudo sysctl kernel.nmi_watchdog=0"},
     {"somebody else has it",
      {.running = 0, .enabled = 1000},
      {"proc/sys/kernel/nmi_watchdog", "0\n"},
      "cpu-events",
      PK_SOURCE_UNAVAILABLE,
-     "the processor's counters were taken all the time",
+     "all counters of the processor were in use",
      "end the other profiler, or count fewer events at once"},
     {"more threads than can be followed",
      {.kernel = PK_TOO_MANY_THREADS, .user = PK_TOO_MANY_THREADS},
@@ -419,7 +419,7 @@ static const struct cause {
      "sw-events",
      PK_SOURCE_UNAVAILABLE,
      "too many files are open: each event of each thread is one",
-     "ulimit -n 65536, or fewer events or --threads"},
+     "use ulimit -n 65536, or fewer events or --threads"},
 };
 
 static void every_cause_has_its_words(void **state)
@@ -500,7 +500,8 @@ static void a_counter_that_stays_0_is_dead(void **state)
     assert_int_equal(f.state, PK_SOURCE_UNAVAILABLE);
     assert_string_equal(f.why,
                         "dead counter: a loop of 2000000 instructions and 1000000 branches gave 0 and 0");
-    assert_string_equal(f.fix, "bare metal, or a hypervisor whose counters count (QEMU: -cpu host,pmu=on)");
+    assert_string_equal(f.fix,
+                        "use bare metal, or a hypervisor whose counters work (QEMU: -cpu host,pmu=on)");
     assert_non_null(strstr(selftest("sw-events").why, "dead counter: 100 touched pages gave 0"));
 }
 
@@ -588,14 +589,15 @@ static void the_whole_socket_needs_a_right(void **state)
 
 static void missing_modules_are_named(void **state)
 {
-    assert_string_equal(check("uncore").why, "no memory controller's counters: this kernel shows none");
+    assert_string_equal(check("uncore").why, "no counters of memory controllers: this kernel exposes none");
     assert_string_equal(check("uncore").fix, "sudo modprobe intel_uncore");
     assert_string_equal(check("energy").fix, "sudo modprobe rapl");
     fake_file("proc/cpuinfo", "vendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\nflags\t: fpu\n");
     assert_string_equal(check("uncore").fix, "sudo modprobe amd_uncore");
     fake_file("proc/cpuinfo", GUEST);
-    assert_string_equal(check("uncore").fix, "bare metal counts it");
-    assert_non_null(strstr(check("uncore").why, "this is a virtual machine, and its host shows it no more"));
+    assert_string_equal(check("uncore").fix, "use bare metal");
+    assert_non_null(
+        strstr(check("uncore").why, "this is a virtual machine, and its host does not expose more"));
 }
 
 static void make_controller(const char *unit, const char *type)

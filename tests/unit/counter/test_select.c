@@ -46,15 +46,15 @@ static void wrong_groups_name_the_line(void **state)
         {"events a\n", "group g, line 1: there is no title"},
         {"title T\n\n", "group g, line 2: there are no events"},
         {"title\nevents a\n", "group g, line 1: the title is empty"},
-        {HEAD "events a\n", "group g, line 3: event a is there twice"},
+        {HEAD "events a\n", "group g, line 3: event a is given twice"},
         {HEAD "optional c\nevents d\n", "group g, line 4: the events it needs come before the optional ones"},
-        {HEAD "\nmetrics r 1 = a -- x\n", "group g, line 4: 'metrics r 1 = a -- x' begins no line"},
+        {HEAD "\nmetrics r 1 = a -- x\n", "group g, line 4: 'metrics r 1 = a -- x' cannot begin a line"},
         {HEAD "metric r = a -- x\n", "group g, line 3: a metric is NAME UNIT = FORMULA -- SUMMARY"},
         {HEAD "metric r 1 2 = a -- x\n", "group g, line 3: a metric is NAME UNIT = FORMULA -- SUMMARY"},
         {HEAD "metric r 1 = -- x\n", "group g, line 3: a metric is NAME UNIT = FORMULA -- SUMMARY"},
         {HEAD "metric r 1 = a\n", "group g, line 3: a metric is NAME UNIT = FORMULA -- SUMMARY"},
-        {HEAD "metric r 1 = a / d -- x\n", "group g, line 3: d is no event of this group"},
-        {HEAD "metric r 1 = a / -- x\n", "group g, line 3: 'a /' is no formula"},
+        {HEAD "metric r 1 = a / d -- x\n", "group g, line 3: d is not an event of this group"},
+        {HEAD "metric r 1 = a / -- x\n", "group g, line 3: 'a /' is not a formula"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct pk_group g;
@@ -166,13 +166,13 @@ static void wrong_selections(void **state)
     static const struct {
         const char *text, *what, *fix;
     } rows[] = {
-        {"cpu-basci", "--counters: nobody counts 'cpu-basci'", "did you mean 'cpu-basic'?"},
-        {"page_fualts", "--counters: nobody counts 'page_fualts'", "did you mean 'page_faults'?"},
-        {"sw,weather_report_of_tomorrow", "--counters: nobody counts 'weather_report_of_tomorrow'",
-         "`perfkit list counters` shows what there is"},
+        {"cpu-basci", "--counters: unknown group or event 'cpu-basci'", "did you mean 'cpu-basic'?"},
+        {"page_fualts", "--counters: unknown group or event 'page_fualts'", "did you mean 'page_faults'?"},
+        {"sw,weather_report_of_tomorrow", "--counters: unknown group or event 'weather_report_of_tomorrow'",
+         "`perfkit list counters` shows what is available"},
         {"", "--counters: a name is empty", "--counters cpu-basic,page_faults"},
         {"sw,,fake", "--counters: a name is empty", "--counters cpu-basic,page_faults"},
-        {"sw, sw", "--counters: 'sw' is there twice", "leave one out"},
+        {"sw, sw", "--counters: 'sw' is there twice", "remove one"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         assert_int_equal(pk_counters_select(&pk_counter_host, rows[i].text, &arena, &c, &err), PK_E_USAGE);

@@ -308,7 +308,7 @@ static void usage_that_does_not_move_is_dead(void **state)
         {99, PK_SOURCE_UNAVAILABLE, "dead counter: 100 touched pages gave 99 page faults", NULL},
         {110, PK_SOURCE_OK, "100 touched pages gave 110 page faults", NULL},
         {111, PK_SOURCE_DEGRADED, "100 touched pages gave 111 page faults",
-         "something in this process faults as well; look again"},
+         "something else in this process causes page faults; try again"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         faults_told = rows[i].faults;

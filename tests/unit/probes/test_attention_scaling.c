@@ -132,7 +132,7 @@ static const char *skipped(unsigned variant, const char *shape, enum pk_device_k
 static void cudnn_says_what_it_takes(void **state)
 {
     static const char bf16[] = "{\"batch\":8,\"d_model\":64,\"seq_len\":1024,\"dtype\":\"bf16\"}";
-    assert_string_equal(skipped(PK_ATTENTION_CUDNN, bf16, PK_DEVICE_CPU), "cuDNN is of NVIDIA GPUs");
+    assert_string_equal(skipped(PK_ATTENTION_CUDNN, bf16, PK_DEVICE_CPU), "cuDNN needs an NVIDIA GPU");
     assert_non_null(strstr(skipped(PK_ATTENTION_CUDNN, "{\"d_model\":64}", PK_DEVICE_CUDA), "no fp32"));
     assert_non_null(strstr(skipped(PK_ATTENTION_CUDNN, "{\"d_model\":12,\"dtype\":\"bf16\"}", PK_DEVICE_CUDA),
                            "a multiple of 8"));
@@ -155,7 +155,7 @@ static void dtypes_are_skipped_where_they_are_not(void **state)
 {
     static const char tf32[] = "{\"dtype\":\"tf32\"}", bf16[] = "{\"dtype\":\"bf16\"}";
     for (unsigned v = 0; v < PK_ATTENTION_CUDNN; v++) {
-        assert_non_null(strstr(skipped(v, tf32, PK_DEVICE_CPU), "tf32 products are of GPUs"));
+        assert_non_null(strstr(skipped(v, tf32, PK_DEVICE_CPU), "tf32 products need a GPU"));
         assert_null(skipped(v, bf16, PK_DEVICE_CPU));
         assert_null(skipped(v, "{}", PK_DEVICE_CPU));
         assert_null(skipped(v, "{}", PK_DEVICE_CUDA));
@@ -164,8 +164,8 @@ static void dtypes_are_skipped_where_they_are_not(void **state)
         assert_null(skipped(v, tf32, PK_DEVICE_CUDA));
         assert_null(skipped(v, bf16, PK_DEVICE_CUDA));
     }
-    assert_non_null(strstr(skipped(PK_ATTENTION_FLASH, tf32, PK_DEVICE_CUDA), "fp32 alone"));
-    assert_non_null(strstr(skipped(PK_ATTENTION_FLASH, bf16, PK_DEVICE_CUDA), "fp32 alone"));
+    assert_non_null(strstr(skipped(PK_ATTENTION_FLASH, tf32, PK_DEVICE_CUDA), "only fp32"));
+    assert_non_null(strstr(skipped(PK_ATTENTION_FLASH, bf16, PK_DEVICE_CUDA), "only fp32"));
     assert_non_null(strstr(skipped(PK_ATTENTION_CUDNN, tf32, PK_DEVICE_CUDA), "-a dtype=bf16"));
 }
 

@@ -58,7 +58,7 @@ static void each_channel_is_heard_as_what_it_is(void **state)
     assert_string_equal(answer, "answer\n");
     pk_process_end(&p, 0);
     assert_string_equal(pk_process_last_words(&p, &arena), "out | err");
-    assert_string_equal(pk_process_fate(&p, &arena), "exit status 0; last words: out | err");
+    assert_string_equal(pk_process_fate(&p, &arena), "exit status 0; last output: out | err");
     assert_int_equal(p.in_fd, -1);
 }
 

@@ -76,16 +76,16 @@ static void a_lie_ends_the_worker(void **state)
     static const struct {
         const char *script, *message;
     } rows[] = {
-        {"echo rubbish >&3; read -r r; sleep 60", "broke the protocol"},
-        {SAMPLE "sleep 60", "it spoke before its hello"},
+        {"echo rubbish >&3; read -r r; sleep 60", "violated the protocol"},
+        {SAMPLE "sleep 60", "it sent a message before its hello"},
         {"echo '{\"type\":\"hello\",\"version\":9}' >&3; sleep 60", "version 9 of the wire protocol"},
-        {HELLO "read -r r; " SAMPLE STATUS(8) "sleep 60", "it answered request 8 when it was asked 7"},
-        {HELLO "read -r r; " STATUS(7) "sleep 60", "it said ok and gave no sample"},
+        {HELLO "read -r r; " SAMPLE STATUS(8) "sleep 60", "it answered request 8 instead of 7"},
+        {HELLO "read -r r; " STATUS(7) "sleep 60", "it reported ok without a sample"},
         {HELLO "echo '{\"type\":\"case\",\"variant\":\"x\"}' >&3; sleep 60",
-         "a case that it was not asked for"},
+         "a case other than the requested one"},
         {HELLO "echo '{\"type\":\"metric\",\"name\":\"own_ns\",\"unit\":\"s\"}' >&3; sleep 60",
          "which has the unit \"ns\""},
-        {HELLO "read -r r; echo told >&2; exit 3", "went away: exit status 3; last words: told"},
+        {HELLO "read -r r; echo told >&2; exit 3", "died: exit status 3; last output: told"},
     };
     static const struct pk_metric_decl own = {"own_ns", "ns", "lower", "time", "median", "max", "region"};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -87,7 +87,7 @@ static void what_is_wrong_is_said(void **state)
         const char *lines, *problem;
     } rows[] = {
         {"nonsense\n", "no JSON: nonsense"},
-        {"{\"type\":\"hello\",\"version\":9}\n", "it speaks version 9 of the wire protocol"},
+        {"{\"type\":\"hello\",\"version\":9}\n", "it uses version 9 of the wire protocol"},
         {SAMPLE(1), "x_ns"},
         {CASE(2) METRIC SAMPLE(2) OK CASE(2), "the case v {\"n\":2} a second time, after its status"},
     };

@@ -105,8 +105,8 @@ static void what_fails_is_said(void **state)
     static const struct {
         const char *members, *message;
     } rows[] = {
-        {"", "the request holds no command"},
-        {",\"command\":[1]", "the request holds no command"},
+        {"", "the request has no command"},
+        {",\"command\":[1]", "the request has no command"},
         {",\"command\":[\"no-such-program\"]", "cannot start 'no-such-program': No such file or directory"},
         {",\"command\":[\"sh\",\"-c\",\"exit 3\"]", "the command failed: exit status 3"},
         {",\"command\":[\"sh\",\"-c\",\"kill -SEGV $$\"]",

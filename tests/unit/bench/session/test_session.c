@@ -190,15 +190,15 @@ static void misbehaviour_is_named_and_the_rest_is_measured(void **state)
     static const struct {
         const char *mode, *says;
     } rows[] = {
-        {"crash", "(bad) went away: ended by signal 11 (Segmentation fault); last words: about to crash"},
-        {"leave", "exit status 3; last words: cannot find my keys"},
-        {"garbage", "broke the protocol: no JSON: Hello, is this the printer?"},
+        {"crash", "(bad) died: ended by signal 11 (Segmentation fault); last output: about to crash"},
+        {"leave", "exit status 3; last output: cannot find my keys"},
+        {"garbage", "violated the protocol: no JSON: Hello, is this the printer?"},
         {"undeclared", "\"made_up_ns\", which was not declared"},
-        {"wrong-id", "when it was asked"},
-        {"own-case", "a case that it was not asked for"},
-        {"empty", "gave no sample"},
+        {"wrong-id", "instead of"},
+        {"own-case", "a case other than the requested one"},
+        {"empty", "ok without a sample"},
         {"huge-line", "longer than 8 MiB"},
-        {"truncated", "went away: exit status 0"},
+        {"truncated", "died: exit status 0"},
         {"flood", "more than 16777216 values"},
         {"failing", "element 7 is 3, should be 4"},
     };
@@ -310,11 +310,11 @@ static void bad_starts(void **state)
     setenv("BAD_START", "version-2", 1);
     struct bench *b = with("good", NULL);
     go(b);
-    says(&seen[0], PK_ST_FAILED, "it speaks version 2 of the wire protocol, this perfkit version 1");
+    says(&seen[0], PK_ST_FAILED, "it uses version 2 of the wire protocol, this perfkit version 1");
     setenv("BAD_START", "no-hello", 1);
     b = with("good", NULL);
     go(b);
-    says(&seen[0], PK_ST_FAILED, "spoke before its hello");
+    says(&seen[0], PK_ST_FAILED, "sent a message before its hello");
     unsetenv("BAD_START");
 }
 
@@ -412,8 +412,8 @@ static void a_budget_ends(void **state)
     says(&seen[0], PK_ST_OK, "");
     says(&seen[1], PK_ST_SKIPPED, "does not fit into the budget of 1s");
     says(&seen[2], PK_ST_SKIPPED, "budget");
-    assert_string_equal(b->warnings[0], "the budget of 1s left 2 cases with fewer invocations than asked, or "
-                                        "none: --resume goes on with them");
+    assert_string_equal(b->warnings[0], "the budget of 1s left 2 cases with fewer invocations than requested, or "
+                                        "none: --resume continues them");
 }
 
 static void a_program_that_is_not_there(void **state)

@@ -54,8 +54,8 @@ static void ranks_that_share_a_cpu_are_doubted(void **state)
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     assert_null(pk_launch_doubt(2, 1, "0-1", &a));
     assert_null(pk_launch_doubt(1, 2, "0-1", &a));
-    assert_non_null(strstr(pk_launch_doubt(2, 2, "0-1", &a), "2 ranks of 2 threads take turns on 2 CPUs"));
-    assert_non_null(strstr(pk_launch_doubt(3, 0, "0-1", &a), "3 ranks take turns on 2 CPUs"));
+    assert_non_null(strstr(pk_launch_doubt(2, 2, "0-1", &a), "2 ranks of 2 threads share 2 CPUs"));
+    assert_non_null(strstr(pk_launch_doubt(3, 0, "0-1", &a), "3 ranks share 2 CPUs"));
     setenv("PMI_SIZE", "3", 1), setenv("PMI_RANK", "0", 1);
     assert_null(pk_launch_doubt(3, 0, "0-1", &a)); /* who started them knows where they are */
 }

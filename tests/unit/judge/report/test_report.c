@@ -82,7 +82,7 @@ static void junit_has_a_test_for_each_row_and_failure(void **state)
         "x_ns of a: slower, +25.0 % (+24.0 to +26.0 %)</failure></testcase>\n"
         "    <testcase classname=\"perfkit.demo.x_ns\" name=\"b n=2\" time=\"0.333\"><skipped "
         "message=\"x_ns of b: undecided, +10.0 % (+9.0 to +11.0 %): "
-        "too few processes or runs for so much noise\"/></testcase>\n"
+        "too few processes or runs for this noise\"/></testcase>\n"
         "    <testcase classname=\"perfkit.demo.side.new\" name=\"&lt;c&gt; n=3\" time=\"0.000\">"
         "<error type=\"oom\" message=\"&quot;7&quot; &amp; ? ?\">&quot;7&quot; &amp; ? ?</error></testcase>\n"
         "    <system-out>x_ns of a: slower, +25.0 % (+24.0 to +26.0 %)\n"
