@@ -8,7 +8,7 @@
 
 #include "comm/comm.h"
 #include "device/device.h"
-#include "ops/work.h"
+#include "ops/ops.h"
 #include "opt/axis.h"
 #include "json/json.h"
 

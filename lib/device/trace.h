@@ -35,7 +35,7 @@ extern const char *const pk_family_names[PK_FAMILIES]; /* "gemm", ... as in the 
 /* Regions are assigned after the fact (counter/breakdown.h); until then PK_NO_REGION. */
 enum { PK_NO_REGION = -1 };
 
-/* What ops declare (ops/work.h), and of copies the bytes alone. */
+/* What ops declare (ops/ops.h), and of copies the bytes alone. */
 struct pk_declared {
     double flops, bytes;
 };

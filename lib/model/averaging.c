@@ -3,7 +3,7 @@
 
 #include "comm/pause.h"
 #include "model/averaging_parts.h"
-#include "ops/layers.h"
+#include "ops/ops.h"
 
 /* A training's own array has the first gradient at its end; other buckets without an array are of one gradient. */
 static char *bucket_data(const struct pk_averaging *v, size_t bucket)

@@ -12,7 +12,6 @@
 #include "ops/cuda/cuda_ops.h"
 #endif
 #include "ops/ops.h"
-#include "ops/rects.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,10 +1,7 @@
 /* Null ops: the declared work of each operation passes on the fake clock; no arithmetic, no memory touched. Workspaces are taken where the
  * device plays one that would. */
 #include "device/null.h"
-#include "ops/layers.h"
 #include "ops/ops.h"
-#include "ops/rects.h"
-#include "ops/table.h"
 #include "ops/workspace.h"
 
 static enum pk_code pass(struct pk_device *dev, struct pk_work w)

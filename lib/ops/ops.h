@@ -11,11 +11,39 @@
 #pragma once
 
 #include "device/device.h"
-#include "ops/layer_shapes.h"
 #include "ops/shapes.h"
-#include "ops/work.h"
 
-struct pk_copies;
+#include <stdint.h>
+
+/* What an operation must do, counted and never measured.
+ *
+ * flops: floating-point additions and multiplications of products (a fused multiply-add is two); exponentials apart. What passes over
+ *        arrays computes between reading and writing them is not counted: memory bounds it.
+ * bytes: what the kernels read and write as their algorithm states it, every pass counted (read 4 + write 4 for
+ *        an in-place fp32 pass); what stays in a cache is counted all the same, and tables flag such cases.
+ * The harness derives rates and % of floor from it; nobody else does. */
+struct pk_work {
+    double flops;
+    double
+        tensor_flops; /* of these, the products that tensor cores make, of bf16 or tf32: no % of floor is said of them */
+    double bytes;
+    double exps;     /* exponentials and other transcendental calls */
+    double messages; /* collective operations started */
+};
+
+static inline struct pk_work pk_work_add(struct pk_work a, struct pk_work b)
+{
+    return (struct pk_work){a.flops + b.flops, a.tensor_flops + b.tensor_flops, a.bytes + b.bytes,
+                            a.exps + b.exps, a.messages + b.messages};
+}
+
+/* Copies that are done again and again: one launch on a GPU however many they are, which reads what is to be done from device memory. */
+struct pk_copies {
+    const struct pk_copy2d *v; /* the caller's */
+    size_t n;
+    void *table; /* device memory, PK_TAG_WORKSPACE; NULL on a device that needs none */
+    size_t tiles;
+};
 
 struct pk_ops {
     enum pk_code (*gemm)(struct pk_device *dev, const struct pk_gemm *g, struct pk_err *err);
@@ -42,16 +70,16 @@ struct pk_ops {
     enum pk_code (*cudnn_prepare)(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
     enum pk_code (*cudnn_forward)(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
     enum pk_code (*cudnn_backward)(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err);
-    /* n rectangles as one operation; wrappers and work are in ops/rects.h */
+    /* n rectangles as one operation */
     enum pk_code (*copy2d)(struct pk_device *dev, const struct pk_copy2d *v, size_t n, struct pk_err *err);
     /* both or none: c->table and c->tiles of c->v and c->n > 0; all of them as one operation */
     enum pk_code (*lay_down)(struct pk_device *dev, struct pk_copies *c, struct pk_err *err);
     enum pk_code (*copies)(struct pk_device *dev, const struct pk_copies *c, struct pk_err *err);
     enum pk_code (*fill)(struct pk_device *dev, const struct pk_fill *v, size_t n, struct pk_err *err);
-    /* wrapper and work are in ops/table.h; n > 0 */
+    /* n > 0 */
     enum pk_code (*table_patch)(struct pk_device *dev, uint64_t *table, const struct pk_table_patch *v,
                                 size_t n, struct pk_err *err);
-    /* wrappers and work of the rest are in ops/layers.h, contracts in ops/layer_shapes.h */
+    /* layers: the contracts are in ops/shapes.h */
     enum pk_code (*embed)(struct pk_device *dev, const struct pk_embed *e, struct pk_err *err);
     enum pk_code (*embed_backward)(struct pk_device *dev, const struct pk_embed_backward *e,
                                    struct pk_err *err);
@@ -108,6 +136,57 @@ enum pk_code pk_op_cudnn_forward(struct pk_device *dev, const struct pk_attentio
 enum pk_code pk_op_cudnn_backward(struct pk_device *dev, const struct pk_attention *at,
                                   struct pk_err *err) PK_MUST_CHECK;
 
+/* One operation for all n rectangles: the bytes, not the rectangles, are divided among threads or blocks. A GPU takes rectangles as
+ * arguments of its launches, some dozens at a time, so that nothing is uploaded: this may be captured. */
+enum pk_code pk_op_copy2d(struct pk_device *dev, const struct pk_copy2d *v, size_t n,
+                          struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_op_fill(struct pk_device *dev, const struct pk_fill *v, size_t n,
+                        struct pk_err *err) PK_MUST_CHECK;
+
+/* At set-up: waits for the device. PK_E_OOM. */
+enum pk_code pk_copies_make(struct pk_device *dev, const struct pk_copy2d *v, size_t n, struct pk_copies *out,
+                            struct pk_err *err) PK_MUST_CHECK;
+void pk_copies_free(struct pk_device *dev, struct pk_copies *c);
+enum pk_code pk_op_copies(struct pk_device *dev, const struct pk_copies *c, struct pk_err *err) PK_MUST_CHECK;
+/* table[v[i].index] = v[i].value for i < n; both arrays are device memory, no index stands in two patches. One launch on a GPU. */
+enum pk_code pk_op_table_patch(struct pk_device *dev, uint64_t *table, const struct pk_table_patch *v,
+                               size_t n, struct pk_err *err) PK_MUST_CHECK;
+
+/* On the host: turns[t, i] = (cos, sin) of t * base^(-2i / dim), [seq, dim / 2, 2]; computed in float64. */
+void pk_rope_turns(float *turns, size_t seq, size_t dim, double base);
+
+/* Layers of a decoder transformer. They take workspace from the pool (PK_E_OOM). In their work a row that is read twice counts once; so do
+ * weights, turns and tokens, however many rows they serve. */
+enum pk_code pk_op_embed(struct pk_device *dev, const struct pk_embed *e, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_op_embed_backward(struct pk_device *dev, const struct pk_embed_backward *e,
+                                  struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_op_norm(struct pk_device *dev, const struct pk_norm *n, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_op_norm_backward(struct pk_device *dev, const struct pk_norm_backward *n,
+                                 struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_op_split_heads(struct pk_device *dev, const struct pk_heads *h,
+                               struct pk_err *err) PK_MUST_CHECK; /* rows -> head */
+enum pk_code pk_op_merge_heads(struct pk_device *dev, const struct pk_heads *h,
+                               struct pk_err *err) PK_MUST_CHECK; /* head -> rows, turned back */
+enum pk_code pk_op_map(struct pk_device *dev, enum pk_map map, enum pk_dtype type, const void *a,
+                       const void *b, void *y, size_t n, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_op_glu(struct pk_device *dev, const struct pk_glu *g, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_op_glu_backward(struct pk_device *dev, const struct pk_glu_backward *g,
+                                struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_op_cross_entropy(struct pk_device *dev, const struct pk_cross_entropy *x,
+                                 struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_op_log_softmax(struct pk_device *dev, const struct pk_log_softmax *x,
+                               struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_op_nll(struct pk_device *dev, const struct pk_nll *x, struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_op_nll_backward(struct pk_device *dev, const struct pk_nll_backward *x,
+                                struct pk_err *err) PK_MUST_CHECK;
+/* out[0] = mean of x[n]. */
+enum pk_code pk_op_mean(struct pk_device *dev, const float *x, size_t n, float *out,
+                        struct pk_err *err) PK_MUST_CHECK;
+/* beta1_t *= beta1, beta2_t *= beta2: the next step has begun. */
+enum pk_code pk_op_adamw_tick(struct pk_device *dev, struct pk_adamw_state *state,
+                              struct pk_err *err) PK_MUST_CHECK;
+enum pk_code pk_op_adamw(struct pk_device *dev, const struct pk_adamw *a, struct pk_err *err) PK_MUST_CHECK;
+
 struct pk_work pk_work_gemm(const struct pk_gemm *g);
 struct pk_work pk_work_scale(enum pk_dtype type, size_t n);
 struct pk_work pk_work_causal_mask(enum pk_dtype type, size_t batch, size_t seq);
@@ -119,3 +198,21 @@ struct pk_work pk_work_fused_backward(const struct pk_attention *at);
 struct pk_work pk_work_fused_softmax(const struct pk_attention *at, bool backward); /* a part of either */
 struct pk_work pk_work_flash_forward(const struct pk_attention *at);
 struct pk_work pk_work_flash_backward(const struct pk_attention *at);
+struct pk_work pk_work_copy2d(const struct pk_copy2d *v, size_t n); /* read + written */
+struct pk_work pk_work_fill(const struct pk_fill *v, size_t n);     /* written */
+struct pk_work pk_work_table_patch(size_t n);                       /* patches read, entries written */
+struct pk_work pk_work_embed(const struct pk_embed *e);
+struct pk_work pk_work_embed_backward(const struct pk_embed_backward *e);
+struct pk_work pk_work_norm(const struct pk_norm *n);
+struct pk_work pk_work_norm_backward(const struct pk_norm_backward *n);
+struct pk_work pk_work_heads(const struct pk_heads *h); /* either way */
+struct pk_work pk_work_map(enum pk_map map, enum pk_dtype type, size_t n);
+struct pk_work pk_work_glu(const struct pk_glu *g);
+struct pk_work pk_work_glu_backward(const struct pk_glu_backward *g);
+struct pk_work pk_work_cross_entropy(const struct pk_cross_entropy *x);
+struct pk_work pk_work_log_softmax(const struct pk_log_softmax *x);
+struct pk_work pk_work_nll(const struct pk_nll *x);
+struct pk_work pk_work_nll_backward(const struct pk_nll_backward *x);
+struct pk_work pk_work_mean(size_t n);
+struct pk_work pk_work_adamw_tick(void);
+struct pk_work pk_work_adamw(const struct pk_adamw *a);

@@ -1,4 +1,7 @@
-/* Shapes: what an operation is asked to do, in structs that C and CUDA C++ both read. ops.h and rects.h have the operations. */
+/* Shapes: what an operation is asked to do, in structs that C and CUDA C++ both read. ops.h has the operations.
+ *
+ * Arrays are dense and row-major unless they have a stride, in elements. `dtype` is that of every array declared void; sums of layers are
+ * made in fp32 whatever the elements are, and in an order that depends on shapes alone: results are the same every time. */
 #pragma once
 
 #include "ops/dtype.h"
@@ -69,3 +72,142 @@ PK_EVERYWHERE static inline float pk_fill_value(uint64_t seed, uint64_t index)
     x ^= x >> 31;
     return (float)(int32_t)(x >> 40) * 0x1p-23f - 1.0f;
 }
+
+/* out[r] = table[tokens[r]];  backward: d_table[t] = sum of d_out[r] over the rows with token t, 0 for tokens that do not occur. */
+struct pk_embed {
+    size_t rows, cols, vocab;
+    enum pk_dtype dtype;
+    const int32_t *tokens; /* [rows], each in [0, vocab) */
+    const void *table;     /* [vocab, cols] */
+    void *out;             /* [rows, cols] */
+};
+struct pk_embed_backward {
+    size_t rows, cols, vocab;
+    enum pk_dtype dtype;
+    const int32_t *tokens;
+    const void *d_out; /* [rows, cols] */
+    float *d_table;    /* [vocab, cols] */
+};
+
+/* Root mean square norm (Zhang and Sennrich 2019), with the residual sum before it when there is a delta:
+ *   s = x + delta;   rstd = 1 / sqrt(mean(s^2) + eps);   y = s * rstd * w
+ *   backward: d_x = rstd * (d_y * w - n * mean(d_y * w * n)) [+ d_s], with n = s * rstd;   d_w = column sums of d_y * n */
+struct pk_norm {
+    size_t rows, cols;
+    float eps;
+    enum pk_dtype dtype;
+    const void *x, *delta; /* [rows, cols]; delta NULL: s is x, and nothing is stored in sum */
+    void *sum;             /* s; may be x or delta; NULL without delta */
+    const float *w;        /* [cols] */
+    void *y;               /* [rows, cols]; none of the others */
+    float *rstd;           /* [rows]; NULL = not wanted */
+};
+struct pk_norm_backward {
+    size_t rows, cols;
+    enum pk_dtype dtype;
+    const void *s;  /* what was normed */
+    const float *w; /* [cols] */
+    const float *rstd;
+    const void *d_y, *d_s; /* d_s: what reaches s past the norm, added; may be NULL */
+    void *d_x;             /* may be d_y or d_s */
+    float *d_w;            /* [cols], overwritten */
+};
+
+/* Between rows of tokens and heads: head[p][b, h, t, :] = R_t rows[b, t, (p * heads + h) * dim + :], and back with R_t transposed, for
+ * p < parts. R_t turns pairs (2i, 2i+1) of part p by the angle of position t (Su et al. 2021) when bit p of `turned` is set, else it is
+ * the identity. One head of one part is a plain rotation in place of both layouts. */
+struct pk_heads {
+    size_t batch, seq, heads, dim; /* dim even where something is turned */
+    unsigned parts;                /* 1 to 3: q; k, v; q, k, v */
+    unsigned turned;               /* bits */
+    enum pk_dtype dtype;
+    const float
+        *turns;    /* [seq, dim / 2, 2]: cosine and sine, of pk_rope_turns; NULL when nothing is turned */
+    void *rows;    /* [batch, seq, parts * heads * dim] */
+    void *head[3]; /* [batch * heads, seq, dim] each */
+};
+
+/* Element by element, n of them; y may be a or b. */
+enum pk_map {
+    PK_MAP_ADD,           /* y = a + b */
+    PK_MAP_MUL,           /* y = a * b */
+    PK_MAP_SILU,          /* y = a * sigmoid(a); b is not read */
+    PK_MAP_SILU_BACKWARD, /* y = b * silu'(a) */
+    PK_MAPS
+};
+
+/* The gated unit (Shazeer 2020) in one pass: y = silu(gate) * up.
+ *   backward: d_gate = d_y * up * silu'(gate);  d_up = d_y * silu(gate);  y again where it is wanted */
+struct pk_glu {
+    size_t rows, cols, stride; /* rows of gate and up are stride >= cols apart; of y, cols */
+    enum pk_dtype dtype;
+    const void *gate, *up;
+    void *y;
+};
+struct pk_glu_backward {
+    size_t rows, cols, stride; /* of gate, up, d_gate and d_up; of y and d_y, cols */
+    enum pk_dtype dtype;
+    const void *gate, *up, *d_y;
+    void *d_gate, *d_up; /* may be gate and up */
+    void *y;             /* may be d_y; NULL = not wanted */
+};
+
+/* Cross-entropy of logits [rows, cols], rows `stride` apart, against one target each:
+ *   loss[r] = log(sum(exp(logits[r]))) - logits[r, target[r]];   d_logits = (softmax - one_hot(target)) * scale
+ * In one step it reads the logits and stores no probabilities. As a framework does it, it is log_softmax (kept as fp32), the choice of
+ * the targets' entries, and a gradient from what was kept. */
+struct pk_cross_entropy {
+    size_t rows, cols, stride;
+    enum pk_dtype dtype;
+    const void *logits;
+    const int32_t *targets; /* [rows], each in [0, cols) */
+    float *losses;          /* [rows] */
+    float scale;            /* of the gradient: 1 / rows for the mean */
+    void *d_logits;         /* rows stride apart, 0 beyond cols; may be logits; NULL = forward only */
+};
+struct pk_log_softmax {
+    size_t rows, cols;
+    enum pk_dtype dtype;
+    const void *logits;
+    float *logp; /* [rows, cols] */
+};
+struct pk_nll {
+    size_t rows, cols;
+    const float *logp;
+    const int32_t *targets;
+    float *losses; /* [rows] */
+};
+struct pk_nll_backward { /* through nll and log_softmax */
+    size_t rows, cols;
+    enum pk_dtype dtype;
+    const float *logp;
+    const int32_t *targets;
+    float scale;
+    void *d_logits; /* [rows, cols] */
+};
+
+/* AdamW (Loshchilov and Hutter 2019). What changes from step to step is in device memory, so that a captured step can be replayed. */
+struct pk_adamw_state {
+    float lr, beta1, beta2, eps, decay;
+    float beta1_t, beta2_t; /* beta^t: 1 before the first tick */
+};
+/* The passes of one step over n values, in this order. Asked for together they are one pass over memory. */
+enum pk_adamw_pass {
+    PK_ADAMW_DECAY = 1,   /* p *= 1 - lr * decay */
+    PK_ADAMW_FIRST = 2,   /* m += (1 - beta1) * (g - m) */
+    PK_ADAMW_SECOND = 4,  /* v += (1 - beta2) * (g * g - v) */
+    PK_ADAMW_DENOM = 8,   /* d = sqrt(v / (1 - beta2_t)) + eps, to scratch unless update is asked for too */
+    PK_ADAMW_UPDATE = 16, /* p -= lr / (1 - beta1_t) * m / d, from scratch unless denom is asked for too */
+    PK_ADAMW_NARROW = 32, /* narrow = bf16 of p */
+    PK_ADAMW_FUSED = 31,  /* all but narrow */
+};
+struct pk_adamw {
+    size_t n;
+    unsigned passes;
+    const struct pk_adamw_state *state; /* device memory; NULL where narrow is all that is asked for */
+    float *p, *m, *v;
+    const void *g;
+    enum pk_dtype g_type;
+    float *scratch;   /* [n]; NULL where it is not needed */
+    uint16_t *narrow; /* [n]; NULL without that pass */
+};

@@ -4,7 +4,6 @@
  * anything runs. Those of a CPU depend on its threads and instructions, and on whether bf16 is widened. */
 #pragma once
 
-#include "ops/layer_shapes.h"
 #include "ops/shapes.h"
 
 #include <stdbool.h>

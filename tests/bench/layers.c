@@ -5,7 +5,6 @@
  *
  * Wants an idle machine. With one thread, as it is by itself, it reads the thread's CPU time, so that others on the machine take less
  * from it. */
-#include "ops/layers.h"
 #include "base/clock.h"
 #include "device/cpu/cpu.h"
 #include "ops/cpu/kernels.h"

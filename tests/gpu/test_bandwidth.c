@@ -7,9 +7,7 @@
 #include "given.h"
 
 #include "device/mark.h"
-#include "ops/layers.h"
 #include "ops/ops.h"
-#include "ops/rects.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "isolated.h"
 #include "model/tree/weights.h"
 #include "ops/ceilings.h"
-#include "ops/table.h"
+#include "ops/ops.h"
 #include "unit/ops/op_checks.h"
 #include "unit/ops/op_checks_layers.h"
 

@@ -4,7 +4,7 @@
  * Tokens and targets are written as fp32, too. */
 #include "device/cpu/cpu.h"
 #include "ops/attention.h"
-#include "ops/layers.h"
+#include "ops/ops.h"
 
 #include <math.h>
 #include <stdio.h>

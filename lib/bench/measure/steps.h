@@ -10,7 +10,7 @@
  *   {"whole": true,                                   false: pieces were dropped
  *    "folded": false,                                 those of attention that stores scores are declared with gemm (breakdown.h)
  *    "regions":  [{"region", "calls", "occurrences", "time_ns", "busy_ns", "gap_ns"}],
- *    "families": [{"region", "family", "calls", "time_ns", "flops", "bytes"}],  declared (ops/work.h)
+ *    "families": [{"region", "family", "calls", "time_ns", "flops", "bytes"}],  declared (ops/ops.h)
  *    "kernels":  [{"region", "family", "name", "calls", "time_ns"}]}    the PK_KERNELS_TOLD that took longest
  *   Regions are the probe's, "iteration" (all kernels) and "outside" (kernels of no region).
  *

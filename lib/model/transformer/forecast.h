@@ -2,7 +2,7 @@
 #pragma once
 
 #include "model/transformer/transformer.h"
-#include "ops/work.h"
+#include "ops/ops.h"
 
 /* How far an iteration goes. */
 enum pk_step_mode { PK_STEP_FORWARD, PK_STEP_RETAINED, PK_STEP_BACKWARD, PK_STEP_WHOLE };

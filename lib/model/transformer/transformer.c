@@ -4,7 +4,6 @@
 #include "base/err.h"
 #include "model/transformer/transformer_private.h"
 #include "ops/ops.h"
-#include "ops/rects.h"
 
 #include <math.h>
 

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "model/transformer/config.h"
-#include "ops/layers.h"
+#include "ops/ops.h"
 
 enum pk_needs { PK_NEEDS_WEIGHTS, PK_NEEDS_GRADIENTS, PK_NEEDS_OPTIMIZER };
 

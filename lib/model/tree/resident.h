@@ -3,7 +3,7 @@
 #pragma once
 
 #include "model/tree/weights.h"
-#include "ops/table.h"
+#include "ops/ops.h"
 
 struct pk_resident {
     size_t n, n_patches;                  /* leaves; those that are divided */

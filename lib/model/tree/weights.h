@@ -8,7 +8,7 @@
 
 #include "device/lane.h"
 #include "model/tree/tree.h"
-#include "ops/rects.h"
+#include "ops/ops.h"
 
 enum pk_weights_part {
     PK_WEIGHTS_LOCAL, /* every leaf, at its local size: with nothing divided that is the whole model */

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "device/cpu/blas.h"
-#include "ops/layer_shapes.h"
 #include "ops/shapes.h"
 
 #include <stddef.h>
@@ -41,7 +40,7 @@ struct pk_kernels {
     void (*widen)(const uint16_t *x, float *y, size_t n);
     void (*narrow)(const float *x, uint16_t *y, size_t n);
 
-    /* Rows of the ops in ops/layer_shapes.h, one at a time. d_w [cols] is added to. */
+    /* Rows of the ops in ops/shapes.h, one at a time. d_w [cols] is added to. */
     void (*norm)(const struct pk_norm *n, size_t row);
     void (*norm_backward)(const struct pk_norm_backward *n, size_t row, float *d_w);
     void (*glu)(const struct pk_glu *g, size_t row);

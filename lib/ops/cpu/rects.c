@@ -1,5 +1,5 @@
 /* Rects: n rectangles laid end to end and cut into shares of equal size, wherever a cut falls. */
-#include "ops/rects.h"
+#include "ops/ops.h"
 
 #include "ops/cpu/cpu_ops.h"
 

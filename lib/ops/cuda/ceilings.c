@@ -5,7 +5,6 @@
 #include "device/cuda/cuda.h"
 #include "ops/cuda/kernels.h"
 #include "ops/ops.h"
-#include "ops/rects.h"
 
 #include <math.h>
 

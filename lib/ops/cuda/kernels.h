@@ -6,7 +6,6 @@
  * tests/cudashim and compared with the float64 reference there; mma.sync is emulated (mma.h). */
 #pragma once
 
-#include "ops/layer_shapes.h"
 #include "ops/shapes.h"
 
 #ifdef __cplusplus
@@ -45,7 +44,7 @@ enum { PK_FLASH_3XTF32_DIM = 128 };
 int pk_k_flash_forward_3xtf32(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at);
 int pk_k_flash_backward_3xtf32(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at);
 
-/* What ops/layer_shapes.h asks for, a file each: accesses of 16 bytes where arrays and rows are aligned to them, else of an element.
+/* What ops/shapes.h asks for, a file each: accesses of 16 bytes where arrays and rows are aligned to them, else of an element.
  * norm_backward.cu: partial [parts, cols] is workspace, parts > 0 and from the shape alone (ops/workspace.h). embed_backward.cu: rows up to
  * 2^27, else cudaErrorInvalidValue; tokens are read once for every 32 of the vocabulary. */
 int pk_k_map(pk_stream s, enum pk_map map, enum pk_dtype type, const void *a, const void *b, void *y,

@@ -3,7 +3,7 @@
 
 #include "device/cuda/cuda.h"
 #include "ops/cuda/kernels.h"
-#include "ops/rects.h"
+#include "ops/ops.h"
 
 enum pk_code pk_cuda_copy2d(struct pk_device *dev, const struct pk_copy2d *v, size_t n, struct pk_err *err)
 {

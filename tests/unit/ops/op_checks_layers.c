@@ -1,7 +1,7 @@
 /* Op checks of layers: what they compute, alias and leave alone. */
 #include "op_checks_layers.h"
 
-#include "ops/layers.h"
+#include "ops/ops.h"
 #include "reference.h"
 
 // clang-format off

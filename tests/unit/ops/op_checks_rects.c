@@ -2,7 +2,7 @@
 #include "op_checks.h"
 
 #include "base/rng.h"
-#include "ops/rects.h"
+#include "ops/ops.h"
 
 // clang-format off
 #include <setjmp.h>

@@ -3,7 +3,6 @@
  * Shapes and order of arrays as in ops/ops.h. */
 #pragma once
 
-#include "ops/layer_shapes.h"
 #include "ops/shapes.h"
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* Reference of layers: their formulas as ops/layer_shapes.h has them. */
+/* Reference of layers: their formulas as ops/shapes.h has them. */
 #include "reference.h"
 
 #include <math.h>

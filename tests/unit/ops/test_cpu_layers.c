@@ -2,7 +2,7 @@
  * threads there are; tokens that no table has. */
 #include "device/cpu/cpu.h"
 #include "op_checks_layers.h"
-#include "ops/layers.h"
+#include "ops/ops.h"
 
 // clang-format off
 #include <setjmp.h>

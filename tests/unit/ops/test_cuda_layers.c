@@ -1,6 +1,6 @@
 /* The layers' rows of the CUDA table on the fake runtime: each reaches its kernel with what it was given; workspace, its prediction and its
  * refusal; launches that fail. */
-#include "ops/layers.h"
+#include "ops/ops.h"
 
 #include "../device/fake_cuda.h"
 #include "device/cuda/cuda.h"

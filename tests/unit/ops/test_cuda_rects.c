@@ -1,5 +1,5 @@
 /* Rectangles and tree-patch's weights on the fake runtime: by launches, by a table, by a graph; what it costs in calls; refusals. */
-#include "ops/rects.h"
+#include "ops/ops.h"
 
 #include "../device/fake_cuda.h"
 #include "bench/measure/measure.h"

@@ -1,8 +1,7 @@
 /* Layers where nothing is computed: turns, declared work, and the rows of the null device. */
-#include "ops/layers.h"
+#include "ops/ops.h"
 
 #include "device/null.h"
-#include "ops/ops.h"
 
 // clang-format off
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* Rectangles on the CPU: every byte that should be copied or filled, no other, whatever the shapes and the cuts. */
-#include "ops/rects.h"
+#include "ops/ops.h"
 
 #include "device/cpu/cpu.h"
 #include "device/null.h"
