@@ -1,4 +1,4 @@
-"""Each barrier of the kernels left out, one at a time: barriers.py LIB/OPS/CUDA PROGRAM... (test-cudashim-threads-NAME).
+"""Each barrier of the kernels left out, one at a time: barriers.py LIB/OPS/CUDA KERNEL.cu=PROGRAM... (test-cudashim-threads-NAME).
 
 A barrier that no program of a kernel file with it misses, by a data race, a hang or a wrong result, is not needed, or not tested:
 the status is 1, and a line says where it is."""
@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 BARRIER = re.compile(r"__sync(?:threads|warp)\(")
-INCLUDE = re.compile(r'#include "ops/cuda/(\w+\.h)"')
+INCLUDE = re.compile(r'#include "ops/cuda/([\w/]+\.h)"')
 
 
 def source_of(folder, name):
@@ -17,7 +17,7 @@ def source_of(folder, name):
 
 
 def files_of(folder, name):
-    """The kernel file and the headers of its folder that it includes, in turn."""
+    """The kernel file and the headers of the folder that it includes, in turn."""
     found, left = [], [name]
     while left:
         at = left.pop()
@@ -38,17 +38,16 @@ def missed(program, site):
 
 
 def main(folder, programs):
-    prefix = "test-cudashim-threads-"
     with_file = {}
-    for program in programs:
-        for name in files_of(folder, os.path.basename(program)[len(prefix):] + ".cu"):
+    for kernel, program in (pair.split("=") for pair in programs):
+        for name in files_of(folder, kernel):
             with_file.setdefault(name, []).append(program)
     unnoticed = 0
     for name, those in sorted(with_file.items()):
         for i, line in enumerate(source_of(folder, name).splitlines(), 1):
             if name == "launch.h" or not BARRIER.search(line):
                 continue
-            site = "%s:%d" % (name, i)
+            site = "%s:%d" % (os.path.basename(name), i)
             how = next(((h, p) for p in those for h in [missed(p, site)] if h), None)
             unnoticed += not how
             print("%s: %s" % (site, "%s, in %s" % (how[0], os.path.basename(how[1])) if how else "not noticed"), flush=True)

@@ -1,5 +1,5 @@
 /* The shim itself: each wrong kernel or launch is noticed and said, each right one beside it is not. */
-#include "ops/cuda/mma.h"
+#include "ops/cuda/attention/mma.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

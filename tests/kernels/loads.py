@@ -25,8 +25,8 @@ LEAST = [  # part of the name, in flight, first
     ("7forwardItLi8ELi256ELi2EEEvNS_7rows_of", 2, 0),
     ("8backwardIfLi4ELi256ELi4EEEvNS_9rows_back", 8, 8),
     ("8backwardItLi8ELi256ELi2EEEvNS_9rows_back", 4, 4),
-    ("5scaleIffLi4E", 2, 2),
-    ("5scaleIttLi8E", 2, 2),
+    ("3mapIffLi4ENS_6scaledE", 2, 2),
+    ("3mapIttLi8ENS_6scaledE", 2, 2),
 ]
 
 

@@ -34,6 +34,26 @@ const struct pk_ops pk_ops_cpu = {
     .adamw = pk_cpu_adamw,
 };
 
+/* A table for each instruction set that lib/ops/cpu/isa is compiled for. */
+extern const struct pk_kernels pk_kernels_baseline;
+#if defined(__x86_64__)
+extern const struct pk_kernels pk_kernels_avx2, pk_kernels_avx512;
+#endif
+
+const struct pk_kernels *pk_kernels_of(enum pk_isa isa)
+{
+    static const struct pk_kernels *const tables[PK_ISAS] = {
+        [PK_ISA_BASELINE] = &pk_kernels_baseline,
+#if defined(__x86_64__)
+        [PK_ISA_AVX2] = &pk_kernels_avx2,
+        [PK_ISA_AVX512] = &pk_kernels_avx512,
+#endif
+    };
+    while (!tables[isa])
+        isa--;
+    return tables[isa];
+}
+
 enum { LINE_FLOATS = 16 }; /* a cache line: threads do not share one */
 
 static size_t own_gemm_floats(const struct pk_cpu_run *r)

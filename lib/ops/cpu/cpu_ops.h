@@ -62,6 +62,47 @@ static inline size_t pk_cpu_run_length(size_t n, size_t run)
     return n - run * PK_CPU_RUN < PK_CPU_RUN ? n - run * PK_CPU_RUN : PK_CPU_RUN;
 }
 
+/* key_ranges.c: how backward of one problem is shared by several threads.
+ *
+ * Keys are cut into n ranges of equal work. A range owns its rows of dk and dv; its part of dq goes to dq
+ * itself (range 0) or to a partial copy, added up at the end. */
+struct pk_key_ranges {
+    const struct pk_attention *at;
+    size_t n;
+    float *partial; /* (n - 1) x [batch, seq, dim], of the pool; NULL when n is 1 */
+};
+
+/* PK_E_OOM when the pool refuses the partial copies. */
+enum pk_code pk_key_ranges_init(struct pk_key_ranges *r, struct pk_device *dev, const struct pk_attention *at,
+                                struct pk_err *err);
+
+/* What it takes of the pool, in its rounding. */
+size_t pk_key_ranges_bytes(const struct pk_attention *at, unsigned threads);
+
+/* First key of a range; of range n: seq. */
+size_t pk_key_ranges_begin(const struct pk_key_ranges *r, size_t range);
+
+/* Where a range puts its part of a problem's dq, [seq, dim]. */
+float *pk_key_ranges_dq(const struct pk_key_ranges *r, size_t problem, size_t range);
+
+/* Adds the parts into dq and gives the copies back. */
+void pk_key_ranges_sum(struct pk_key_ranges *r, struct pk_device *dev, const struct pk_kernels *k);
+
+/* widened.c: attention over bf16 arrays by the kernels of fp32.
+ *
+ * Some problems at a time, so that the workspace is bounded: q k v o d_o are widened, the op runs on those, and what it wrote is narrowed.
+ * Probabilities alone stay as they are stored: they are [seq, seq], and fused goes through them by blocks. */
+/* Of fp32 arrays but for p, whose type is at->dtype. */
+typedef enum pk_code pk_cpu_attention_fn(struct pk_device *dev, const struct pk_attention *at,
+                                         struct pk_err *err);
+
+/* fn itself for fp32. PK_E_OOM. */
+enum pk_code pk_cpu_widened(struct pk_device *dev, const struct pk_attention *at, bool backward,
+                            pk_cpu_attention_fn *fn, struct pk_err *err);
+/* What it takes of the pool, with what fn takes for a group of problems: bytes(). */
+size_t pk_cpu_widened_bytes(const struct pk_attention *at, bool backward, unsigned threads,
+                            size_t (*bytes)(const struct pk_attention *at, unsigned threads));
+
 enum pk_code pk_cpu_gemm(struct pk_device *dev, const struct pk_gemm *g, struct pk_err *err);
 /* Of bf16 operands (gemm_bf16.c). */
 enum pk_code pk_cpu_gemm_bf16(struct pk_device *dev, const struct pk_gemm *g, struct pk_err *err);

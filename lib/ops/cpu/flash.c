@@ -3,8 +3,7 @@
  * Forward is parallel over blocks of queries. Backward is parallel over problems, and over ranges of keys
  * when problems are too few: each range owns its rows of dk and dv, and writes its part of dq, which are then
  * added up. Workspace: kilobytes per thread, and for backward with r > 1 ranges (r - 1) copies of dq. */
-#include "ops/cpu/key_ranges.h"
-#include "ops/cpu/widened.h"
+#include "ops/cpu/cpu_ops.h"
 #include "ops/workspace.h"
 
 struct flash_job {

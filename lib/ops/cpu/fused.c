@@ -2,11 +2,10 @@
  *
  * The scale is folded into the products, softmax makes one pass over a row, probabilities are written once
  * and stored. Blocks of rows are small enough that their scores are still in the L2 cache when the next step
- * reads them. Backward is cut into key ranges when problems are too few (key_ranges.h); delta = rowsum(d_o *
+ * reads them. Backward is cut into key ranges when problems are too few (key_ranges.c); delta = rowsum(d_o *
  * o) stands for rowsum(dP * P), which a range could not know. Causal: what lies right of a block's diagonal
- * is not computed. Of bf16, arrays are widened before (widened.h), probabilities here: a block of them is made or read in fp32. */
-#include "ops/cpu/key_ranges.h"
-#include "ops/cpu/widened.h"
+ * is not computed. Of bf16, arrays are widened before (widened.c), probabilities here: a block of them is made or read in fp32. */
+#include "ops/cpu/cpu_ops.h"
 #include "ops/workspace.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Key ranges: boundaries, partial copies of dq and their sum. */
-#include "ops/cpu/key_ranges.h"
+#include "ops/cpu/cpu_ops.h"
 
 #include "ops/workspace.h"
 

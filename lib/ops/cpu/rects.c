@@ -87,3 +87,12 @@ enum pk_code pk_cpu_fill(struct pk_device *dev, const struct pk_fill *v, size_t 
 {
     return run(dev, (struct job){.fills = v, .n = n});
 }
+
+/* One after the other: there are thousands at most, less than it takes to wake a thread for. */
+enum pk_code pk_cpu_table_patch(struct pk_device *dev, uint64_t *table, const struct pk_table_patch *v,
+                                size_t n, struct pk_err *err)
+{
+    for (size_t i = 0; i < n; i++)
+        table[v[i].index] = v[i].value;
+    return PK_OK;
+}

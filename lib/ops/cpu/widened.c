@@ -1,5 +1,5 @@
 /* Widened: groups of problems, converted on the way in and out. */
-#include "ops/cpu/widened.h"
+#include "ops/cpu/cpu_ops.h"
 
 #include "ops/workspace.h"
 

@@ -3,7 +3,7 @@
 
 #include "build_config.h"
 #include "device/cuda/cuda.h"
-#include "ops/cuda/gemm_lt.h"
+#include "ops/cuda/gemm/gemm.h"
 #include "ops/cuda/kernels.h"
 
 static enum pk_code gemm(struct pk_device *dev, const struct pk_gemm *g, struct pk_err *err)
@@ -54,6 +54,55 @@ static enum pk_code mean(struct pk_device *dev, const float *x, size_t n, float 
                          err);
 }
 
+static enum pk_code copy2d(struct pk_device *dev, const struct pk_copy2d *v, size_t n, struct pk_err *err)
+{
+    return pk_cuda_check(dev, pk_k_copy2d(pk_cuda_stream(dev, PK_LANE_COMPUTE), v, n), "launching copies",
+                         err);
+}
+
+static enum pk_code fill(struct pk_device *dev, const struct pk_fill *v, size_t n, struct pk_err *err)
+{
+    return pk_cuda_check(dev, pk_k_fill(pk_cuda_stream(dev, PK_LANE_COMPUTE), v, n), "launching a fill", err);
+}
+
+static enum pk_code lay_down(struct pk_device *dev, struct pk_copies *c, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    const size_t bytes = c->n * sizeof(struct pk_copy_piece);
+    struct pk_copy_piece *pieces = pk_new_n(&a, struct pk_copy_piece, c->n);
+    c->table = pk_device_alloc(dev, bytes, PK_TAG_WORKSPACE);
+    if (!c->table)
+        return pk_device_oom(dev, err);
+    c->tiles = pk_k_copy_pieces(c->v, c->n, pieces);
+    enum pk_code rc =
+        pk_device_copy(dev, PK_LANE_COMPUTE, PK_COPY_HOST_TO_DEVICE, c->table, pieces, bytes, err);
+    return rc ? rc : pk_device_sync(dev, err);
+}
+
+static enum pk_code copies(struct pk_device *dev, const struct pk_copies *c, struct pk_err *err)
+{
+    return pk_cuda_check(dev, pk_k_copy_table(pk_cuda_stream(dev, PK_LANE_COMPUTE), c->table, c->n, c->tiles),
+                         "launching a table of copies", err);
+}
+
+static enum pk_code table_patch(struct pk_device *dev, uint64_t *table, const struct pk_table_patch *v,
+                                size_t n, struct pk_err *err)
+{
+    return pk_cuda_check(dev, pk_k_table_patch(pk_cuda_stream(dev, PK_LANE_COMPUTE), table, v, n),
+                         "launching patches of a table", err);
+}
+
+/* The workspace is given back when the launches are in order on their lane. */
+static enum pk_code norm_backward(struct pk_device *dev, const struct pk_norm_backward *n, struct pk_err *err)
+{
+    float *partial = pk_device_alloc(dev, pk_workspace_norm_backward(n), PK_TAG_WORKSPACE);
+    if (!partial)
+        return pk_device_oom(dev, err);
+    const int rc = pk_k_norm_backward(pk_cuda_stream(dev, PK_LANE_COMPUTE), n, partial, pk_norm_parts(n));
+    pk_device_free(dev, partial);
+    return pk_cuda_check(dev, rc, "launching the backward pass of a norm", err);
+}
+
 /* A row that is the launch of what it is given. */
 #define LAUNCHES(name, shape, what)                                                                          \
     static enum pk_code name(struct pk_device *dev, shape *x, struct pk_err *err)                            \
@@ -90,15 +139,15 @@ const struct pk_ops pk_ops_cuda = {
     .cudnn_forward = pk_cuda_cudnn_forward,
     .cudnn_backward = pk_cuda_cudnn_backward,
 #endif
-    .copy2d = pk_cuda_copy2d,
-    .lay_down = pk_cuda_lay_down,
-    .copies = pk_cuda_copies,
-    .fill = pk_cuda_fill,
-    .table_patch = pk_cuda_table_patch,
+    .copy2d = copy2d,
+    .lay_down = lay_down,
+    .copies = copies,
+    .fill = fill,
+    .table_patch = table_patch,
     .embed = embed,
     .embed_backward = embed_backward,
     .norm = norm,
-    .norm_backward = pk_cuda_norm_backward,
+    .norm_backward = norm_backward,
     .split_heads = split_heads,
     .merge_heads = merge_heads,
     .map = map,

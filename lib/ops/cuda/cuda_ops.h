@@ -9,18 +9,7 @@
 enum pk_code pk_cuda_ceilings(struct pk_device *dev, struct pk_ceilings *out,
                               struct pk_err *err) PK_MUST_CHECK;
 
-/* rects.c */
-enum pk_code pk_cuda_copy2d(struct pk_device *dev, const struct pk_copy2d *v, size_t n,
-                            struct pk_err *err) PK_MUST_CHECK;
-enum pk_code pk_cuda_lay_down(struct pk_device *dev, struct pk_copies *c, struct pk_err *err) PK_MUST_CHECK;
-enum pk_code pk_cuda_copies(struct pk_device *dev, const struct pk_copies *c,
-                            struct pk_err *err) PK_MUST_CHECK;
-enum pk_code pk_cuda_fill(struct pk_device *dev, const struct pk_fill *v, size_t n,
-                          struct pk_err *err) PK_MUST_CHECK;
-enum pk_code pk_cuda_table_patch(struct pk_device *dev, uint64_t *table, const struct pk_table_patch *v,
-                                 size_t n, struct pk_err *err) PK_MUST_CHECK;
-
-/* fused.c */
+/* attention/fused.c */
 enum pk_code pk_cuda_fused_forward(struct pk_device *dev, const struct pk_attention *at,
                                    struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_cuda_fused_backward(struct pk_device *dev, const struct pk_attention *at,
@@ -29,17 +18,13 @@ enum pk_code pk_cuda_fused_backward(struct pk_device *dev, const struct pk_atten
 enum pk_code pk_cuda_fused_backward_by(struct pk_device *dev, const struct pk_attention *at,
                                        const struct pk_fused_blocks *most, struct pk_err *err) PK_MUST_CHECK;
 
-/* flash.c */
+/* attention/flash.c */
 enum pk_code pk_cuda_flash_forward(struct pk_device *dev, const struct pk_attention *at,
                                    struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_cuda_flash_backward(struct pk_device *dev, const struct pk_attention *at,
                                     struct pk_err *err) PK_MUST_CHECK;
 
-/* norm.c */
-enum pk_code pk_cuda_norm_backward(struct pk_device *dev, const struct pk_norm_backward *n,
-                                   struct pk_err *err) PK_MUST_CHECK;
-
-/* cudnn/rows.c, where its headers were there (PK_HAVE_CUDNN) */
+/* cudnn/sdpa.c, where its headers were there (PK_HAVE_CUDNN) */
 enum pk_code pk_cuda_cudnn_prepare(struct pk_device *dev, const struct pk_attention *at,
                                    struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_cuda_cudnn_forward(struct pk_device *dev, const struct pk_attention *at,

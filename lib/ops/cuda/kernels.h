@@ -3,7 +3,7 @@
  * Each returns 0, or the cudaError_t of its launch. Arrays are device memory, row-major, fp32 or of `type`. Every kernel reads each input element once
  * and writes each output element once unless its comment says otherwise. Sizes may be odd; what a launch needs of the chip is in `traits`.
  * A kernel file says in its head which grid, block and shared memory it uses. They are also compiled for the host by
- * tests/cudashim and compared with the float64 reference there; mma.sync is emulated (mma.h). */
+ * tests/cudashim and compared with the float64 reference there; mma.sync is emulated (attention/mma.h). */
 #pragma once
 
 #include "ops/shapes.h"
@@ -19,15 +19,17 @@ typedef struct CUstream_st *pk_stream;
 int pk_k_scale(pk_stream s, enum pk_dtype type, float alpha, const void *x, void *y, size_t n);
 int pk_k_causal_mask(pk_stream s, enum pk_dtype type, const void *x, void *y, size_t batch, size_t seq);
 int pk_k_narrow(pk_stream s, const float *x, uint16_t *y, size_t n); /* fp32 to bf16 */
+int pk_k_map(pk_stream s, enum pk_map map, enum pk_dtype type, const void *a, const void *b, void *y,
+             size_t n);
 
-/* softmax.cu: x may be y, ds may be dp. With causal_seq, rows are those of problems [causal_seq, cols] and columns above the row's
+/* attention/softmax.cu: x may be y, ds may be dp. With causal_seq, rows are those of problems [causal_seq, cols] and columns above the row's
  * index within its problem become 0; 0 = every column. */
 int pk_k_softmax(pk_stream s, enum pk_dtype type, const void *x, void *y, size_t rows, size_t cols,
                  size_t causal_seq);
 int pk_k_softmax_backward(pk_stream s, enum pk_dtype type, const void *p, const void *dp, void *ds,
                           size_t rows, size_t cols);
 
-/* flash_forward.cu, flash_backward.cu: fp32 without tensor cores. dim up to PK_FLASH_DIM, else cudaErrorInvalidValue. Inputs are read
+/* attention/flash_forward.cu, attention/flash_backward.cu: fp32 without tensor cores. dim up to PK_FLASH_DIM, else cudaErrorInvalidValue. Inputs are read
  * once a tile of the other side. Taken are the largest tiles that fit the chip and have a block for three of four multiprocessors, or else the
  * smallest; results do not depend on chance. */
 enum { PK_FLASH_DIM = 256 };
@@ -38,17 +40,15 @@ struct pk_chip {
 int pk_k_flash_forward(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at);
 int pk_k_flash_backward(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at);
 
-/* flash_forward_3xtf32.cu, flash_backward_3xtf32.cu: the same by tensor cores (compute capability 8.0), a product of fp32 numbers made of
+/* The same by tensor cores (compute capability 8.0), a product of fp32 numbers made of
  * three of tf32 numbers. dim up to PK_FLASH_3XTF32_DIM. */
 enum { PK_FLASH_3XTF32_DIM = 128 };
 int pk_k_flash_forward_3xtf32(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at);
 int pk_k_flash_backward_3xtf32(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at);
 
-/* What ops/shapes.h asks for, a file each: accesses of 16 bytes where arrays and rows are aligned to them, else of an element.
- * norm_backward.cu: partial [parts, cols] is workspace, parts > 0 and from the shape alone (ops/workspace.h). embed_backward.cu: rows up to
+/* layers: what ops/shapes.h asks for, a file each: accesses of 16 bytes where arrays and rows are aligned to them, else of an element.
+ * norm_backward.cu: partial [parts, cols] is workspace, parts > 0 and from the shape alone (ops/workspace.h). embed.cu, backward: rows up to
  * 2^27, else cudaErrorInvalidValue; tokens are read once for every 32 of the vocabulary. */
-int pk_k_map(pk_stream s, enum pk_map map, enum pk_dtype type, const void *a, const void *b, void *y,
-             size_t n);
 int pk_k_norm(pk_stream s, const struct pk_norm *n);
 int pk_k_norm_backward(pk_stream s, const struct pk_norm_backward *n, float *partial, size_t parts);
 int pk_k_split_heads(pk_stream s, const struct pk_heads *h);
@@ -60,12 +60,12 @@ int pk_k_log_softmax(pk_stream s, const struct pk_log_softmax *x);
 int pk_k_embed(pk_stream s, const struct pk_embed *e);
 int pk_k_embed_backward(pk_stream s, const struct pk_embed_backward *e);
 
-/* loss.cu */
+/* layers/loss.cu */
 int pk_k_nll(pk_stream s, const struct pk_nll *x);
 int pk_k_nll_backward(pk_stream s, const struct pk_nll_backward *x);
 int pk_k_mean(pk_stream s, const float *x, size_t n, float *out);
 
-/* adamw.cu: state is device memory */
+/* layers/adamw.cu: state is device memory */
 int pk_k_adamw_tick(pk_stream s, struct pk_adamw_state *state);
 int pk_k_adamw(pk_stream s, const struct pk_adamw *a);
 
@@ -86,7 +86,7 @@ size_t pk_k_copy_pieces(const struct pk_copy2d *v, size_t n, struct pk_copy_piec
 int pk_k_copy_table(pk_stream s, const struct pk_copy_piece *table, size_t n, size_t tiles);
 int pk_k_fill(pk_stream s, const struct pk_fill *v, size_t n);
 
-/* table.cu: table and v are device memory; n > 0. */
+/* table and v are device memory; n > 0. */
 int pk_k_table_patch(pk_stream s, uint64_t *table, const struct pk_table_patch *v, size_t n);
 
 /* ceilings.cu. Peaks hold their operands in registers: each thread of each block does PK_PEAK_FMAS multiply-adds or PK_PEAK_EXPS

@@ -1,13 +1,34 @@
-/* Pack: W elements that a thread reads or writes at once, held as they are stored: accesses of 16 bytes where they fill them, of 8 where
- * they are half of that; one or two elements are accessed one by one, at any address. For kernel files.
+/* Pack: elements of any stored type read and written as fp32, one at a time or W as a pack. For kernel files.
  *
- * A kernel takes the widest pack that every array and row is aligned to: pk_can_pack of their addresses and row lengths in bytes. */
+ * A pack is held as it is stored: its accesses are of 16 bytes where W elements fill them, of 8 where they are half of that; one or two
+ * elements are accessed one by one, at any address. A kernel takes the widest pack that every array and row is aligned to: pk_can_pack of
+ * their addresses and row lengths in bytes. */
 #pragma once
 
-#include "ops/cuda/element.h"
+#include "ops/cuda/launch.h"
+#include "ops/dtype.h"
 
 namespace
 {
+
+typedef uint16_t bf16;
+
+__device__ float load(const float *x, size_t i)
+{
+    return x[i];
+}
+__device__ float load(const bf16 *x, size_t i)
+{
+    return pk_bf16_to_float(x[i]);
+}
+__device__ void store(float *y, size_t i, float v)
+{
+    y[i] = v;
+}
+__device__ void store(bf16 *y, size_t i, float v)
+{
+    y[i] = pk_bf16_of_float(v);
+}
 
 template <typename T, int W> constexpr size_t pack_alignment()
 {

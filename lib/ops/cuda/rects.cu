@@ -1,7 +1,8 @@
 /* Rects: rectangles copied and filled, cut into tiles of equal numbers of units: a block of 256 threads a tile, no shared memory.
  *
  * A unit is the widest access that every row of a rectangle is aligned to: 16, 4 or 1 bytes of a copy, a float of a fill. Tiles are
- * counted over all rectangles; a block finds its rectangle by bisection. Eight units a thread are in flight. */
+ * counted over all rectangles; a block finds its rectangle by bisection. Eight units a thread are in flight.
+ * Patches of tables: entries exchanged by their index. */
 #include "ops/cuda/kernels.h"
 #include "ops/cuda/launch.h"
 
@@ -167,6 +168,14 @@ template <size_t MOST> void launch(pk_stream s, const pk_copy2d *v, size_t n)
         PK_LAUNCH(copy_few<MOST>, (unsigned)tiles, THREADS, 0, s, pieces, n);
 }
 
+/* A patch a thread: reads a patch, writes an entry. */
+PK_KERNEL((THREADS), patch_table, uint64_t *table, const pk_table_patch *v, size_t n)
+{
+    const size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i < n)
+        table[v[i].index] = v[i].value;
+}
+
 } // namespace
 
 size_t pk_k_copy_pieces(const struct pk_copy2d *v, size_t n, struct pk_copy_piece *out)
@@ -213,4 +222,10 @@ int pk_k_fill(pk_stream s, const struct pk_fill *v, size_t n)
         rc = PK_LAUNCHED();
     }
     return rc;
+}
+
+int pk_k_table_patch(pk_stream s, uint64_t *table, const struct pk_table_patch *v, size_t n)
+{
+    PK_LAUNCH(patch_table, (unsigned)((n + THREADS - 1) / THREADS), THREADS, 0, s, table, v, n);
+    return PK_LAUNCHED();
 }

@@ -67,3 +67,10 @@ int pk_k_causal_mask(pk_stream s, enum pk_dtype type, const void *x, void *y, si
             put(type, y, i * seq + j, j > i % seq ? -INFINITY : get(type, x, i * seq + j));
     return 0;
 }
+
+/* The rest of elementwise.cu, which nobody calls. */
+int pk_k_map(pk_stream s, enum pk_map map, enum pk_dtype type, const void *a, const void *b, void *y,
+             size_t n)
+{
+    return 1;
+}

@@ -1,4 +1,4 @@
-/* Fake rects: what rects.cu and table.cu export, as plain loops in the fake runtime's streams, so that captures record them. The real kernels are
+/* Fake rects: what rects.cu exports, as plain loops in the fake runtime's streams, so that captures record them. The real kernels are
  * checked in tests/cudashim. */
 #include "../device/fake_cuda.h"
 #include "ops/cuda/kernels.h"

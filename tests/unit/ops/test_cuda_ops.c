@@ -11,7 +11,7 @@
 #include "fake_lt.h"
 #include "op_checks.h"
 #include "ops/cuda/cuda_ops.h"
-#include "ops/cuda/gemm_key.h"
+#include "ops/cuda/gemm/gemm.h"
 #include "reference.h"
 #include "json/json.h"
 

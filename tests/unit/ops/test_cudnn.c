@@ -1,5 +1,5 @@
 /* Attention by cuDNN on the fake runtime and a fake cuDNN: results, when plans are made and kept, memory, what goes wrong. */
-#include "ops/cuda/cudnn/plan.h"
+#include "ops/cuda/cudnn/graph.h"
 #include "ops/cuda/cudnn/sdpa.h"
 
 #include "../device/fake_cuda.h"

@@ -1,7 +1,7 @@
 /* The graphs of attention as cuDNN itself sees them, without a GPU: for the description of an H200 its engines support every shape that
  * is measured, and make plans of them. Skipped where there is no cuDNN. */
-#include "ops/cuda/cudnn/plan.h"
-#include "ops/cuda/cudnn/sdpa_graph.h"
+#include "ops/cuda/cudnn/graph.h"
+#include "ops/cuda/cudnn/sdpa.h"
 
 #include "base/file.h"
 

@@ -1,5 +1,5 @@
 /* Plan: which engines the library proposes, and the first of them that works. */
-#include "ops/cuda/cudnn/plan.h"
+#include "ops/cuda/cudnn/graph.h"
 
 static cudnnStatus_t set_part(const struct pk_cudnn *lib, cudnnBackendDescriptor_t d,
                               cudnnBackendAttributeName_t name, cudnnBackendDescriptor_t part)

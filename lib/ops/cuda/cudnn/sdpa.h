@@ -43,3 +43,8 @@ enum pk_code pk_cudnn_prepare(struct pk_device *dev, const struct pk_cudnn_shape
  * needs, 16-byte aligned. PK_E_OOM without room for side buffers or workspace. */
 enum pk_code pk_cudnn_run(struct pk_device *dev, const struct pk_cudnn_shape *s,
                           void *const arrays[PK_CUDNN_ARRAYS], struct pk_err *err) PK_MUST_CHECK;
+
+/* sdpa_graph.c: writes the shape's direction down as a graph that cuDNN's fused engines know, between pk_cudnn_graph_begin and
+ * pk_cudnn_graph_finish. The engines match patterns: the order of operations, their types and which results are stored are theirs. */
+struct pk_cudnn_graph;
+void pk_cudnn_sdpa_graph(struct pk_cudnn_graph *g, const struct pk_cudnn_shape *s);

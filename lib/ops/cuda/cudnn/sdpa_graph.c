@@ -1,5 +1,7 @@
 /* Sdpa graph: the operations of attention, forward and backward, in the order that cuDNN's engines expect. */
-#include "ops/cuda/cudnn/sdpa_graph.h"
+#include "ops/cuda/cudnn/sdpa.h"
+
+#include "ops/cuda/cudnn/graph.h"
 
 /* What is written down in one graph. */
 struct sdpa {

@@ -7,8 +7,8 @@
  * are taken in that order too. Rows in shared memory are 4 floats longer than a multiple of 8: no two lanes meet in a bank. */
 #pragma once
 
-#include "ops/cuda/flash_rows.h"
-#include "ops/cuda/mma.h"
+#include "ops/cuda/attention/flash_rows.h"
+#include "ops/cuda/attention/mma.h"
 
 namespace
 {

@@ -9,9 +9,8 @@
  *
  * Both have tiles alike: two arrays owned, two seen. Of the seen ones the first is needed until the end of a tile and therefore is there
  * twice, its next tile arriving meanwhile; the second arrives during the last product. 128 or 256 threads; the longest blocks first. */
-#pragma once
-
-#include "ops/cuda/flash_rows.h"
+#include "ops/cuda/attention/flash_tile.h"
+#include "ops/cuda/attention/flash_tile_3xtf32.h"
 
 namespace
 {
@@ -219,4 +218,52 @@ static int begin(pk_stream s, const pk_attention *at, size_t widest)
     return PK_LAUNCHED();
 }
 
+/* Rows of a thread: many make more of each load, few make more blocks. */
+template <int DIM, int ACROSS, int THREADS, int COLS, bool FOUR>
+int launch_ieee(pk_stream s, const pk_chip *chip, const pk_attention *at)
+{
+    int rc = INVALID_VALUE;
+    if (FOUR && launched<tile<DIM, ACROSS, THREADS, FOUR ? 4 : 2, COLS>>(s, chip, at, false, &rc))
+        return rc;
+    if (!launched<tile<DIM, ACROSS, THREADS, 2, COLS>>(s, chip, at, false, &rc))
+        launched<tile<DIM, ACROSS, THREADS, 1, COLS>>(s, chip, at, true, &rc);
+    return rc;
+}
+
+/* Four warps a block, or one where blocks of four would leave multiprocessors without any. */
+template <int DIM, int SEEN> int launch_3xtf32(pk_stream s, const pk_chip *chip, const pk_attention *at)
+{
+    int rc = INVALID_VALUE;
+    if (!launched<tile_3xtf32<DIM, 4, SEEN>>(s, chip, at, false, &rc))
+        launched<tile_3xtf32<DIM, 1, SEEN>>(s, chip, at, true, &rc);
+    return rc;
+}
+
 } // namespace
+
+int pk_k_flash_backward(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at)
+{
+    if (!at->batch || !at->seq || !at->dim)
+        return 0;
+    const int rc = begin(s, at, PK_FLASH_DIM);
+    if (rc)
+        return rc;
+    return at->dim <= 16    ? launch_ieee<16, 4, 128, 8, true>(s, chip, at)
+           : at->dim <= 32  ? launch_ieee<32, 8, 128, 8, true>(s, chip, at)
+           : at->dim <= 64  ? launch_ieee<64, 8, 128, 8, true>(s, chip, at)
+           : at->dim <= 128 ? launch_ieee<128, 16, 256, 4, true>(s, chip, at)
+                            : launch_ieee<256, 16, 256, 2, false>(s, chip, at);
+}
+
+int pk_k_flash_backward_3xtf32(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at)
+{
+    if (!at->batch || !at->seq || !at->dim)
+        return 0;
+    const int rc = begin(s, at, PK_FLASH_3XTF32_DIM);
+    if (rc)
+        return rc;
+    return at->dim <= 16   ? launch_3xtf32<16, 32>(s, chip, at)
+           : at->dim <= 32 ? launch_3xtf32<32, 32>(s, chip, at)
+           : at->dim <= 64 ? launch_3xtf32<64, 32>(s, chip, at)
+                           : launch_3xtf32<128, 16>(s, chip, at);
+}

@@ -3,9 +3,8 @@
  * A block of 128 or 256 threads owns OWN queries and visits the keys in tiles. While the scores of a tile are made its values are on
  * their way to shared memory, and the next keys while values are gathered. Grid: blocks of a problem beside each other, the last first
  * as under a causal mask they are the longest. Shared memory: queries, a tile of keys, one of values, weights. */
-#pragma once
-
-#include "ops/cuda/flash_rows.h"
+#include "ops/cuda/attention/flash_tile.h"
+#include "ops/cuda/attention/flash_tile_3xtf32.h"
 
 namespace
 {
@@ -139,4 +138,51 @@ bool launched(pk_stream s, const pk_chip *chip, const pk_attention *at, bool las
     return true;
 }
 
+/* Rows of a thread: many make more of each load, few make more blocks. */
+template <int DIM, int ACROSS, int THREADS, int COLS, bool EIGHT>
+int launch_ieee(pk_stream s, const pk_chip *chip, const pk_attention *at)
+{
+    int rc = INVALID_VALUE;
+    if (EIGHT && launched<tile<DIM, ACROSS, THREADS, EIGHT ? 8 : 4, COLS>>(s, chip, at, false, &rc))
+        return rc;
+    if (!launched<tile<DIM, ACROSS, THREADS, 4, COLS>>(s, chip, at, false, &rc) &&
+        !launched<tile<DIM, ACROSS, THREADS, 2, COLS>>(s, chip, at, false, &rc))
+        launched<tile<DIM, ACROSS, THREADS, 1, COLS>>(s, chip, at, true, &rc);
+    return rc;
+}
+
+/* Four warps a block, or one where blocks of four would leave multiprocessors without any. */
+template <int DIM, int SEEN> int launch_3xtf32(pk_stream s, const pk_chip *chip, const pk_attention *at)
+{
+    int rc = INVALID_VALUE;
+    if (!launched<tile_3xtf32<DIM, 4, SEEN>>(s, chip, at, false, &rc))
+        launched<tile_3xtf32<DIM, 1, SEEN>>(s, chip, at, true, &rc);
+    return rc;
+}
+
 } // namespace
+
+int pk_k_flash_forward(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at)
+{
+    if (!at->batch || !at->seq || !at->dim)
+        return 0;
+    if (at->seq > INT32_MAX / 2 || at->dim > PK_FLASH_DIM)
+        return INVALID_VALUE;
+    return at->dim <= 16    ? launch_ieee<16, 4, 128, 8, true>(s, chip, at)
+           : at->dim <= 32  ? launch_ieee<32, 8, 128, 8, true>(s, chip, at)
+           : at->dim <= 64  ? launch_ieee<64, 8, 128, 8, true>(s, chip, at)
+           : at->dim <= 128 ? launch_ieee<128, 16, 256, 4, true>(s, chip, at)
+                            : launch_ieee<256, 16, 256, 2, false>(s, chip, at);
+}
+
+int pk_k_flash_forward_3xtf32(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at)
+{
+    if (!at->batch || !at->seq || !at->dim)
+        return 0;
+    if (at->seq > INT32_MAX / 2 || at->dim > PK_FLASH_3XTF32_DIM)
+        return INVALID_VALUE;
+    return at->dim <= 16   ? launch_3xtf32<16, 64>(s, chip, at)
+           : at->dim <= 32 ? launch_3xtf32<32, 64>(s, chip, at)
+           : at->dim <= 64 ? launch_3xtf32<64, 64>(s, chip, at)
+                           : launch_3xtf32<128, 32>(s, chip, at);
+}

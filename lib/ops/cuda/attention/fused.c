@@ -6,7 +6,7 @@
 #include "ops/cuda/cuda_ops.h"
 
 #include "device/cuda/cuda.h"
-#include "ops/cuda/gemm_lt.h"
+#include "ops/cuda/gemm/gemm.h"
 #include "ops/cuda/kernels.h"
 
 /* The i-th element. */

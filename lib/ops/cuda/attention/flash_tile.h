@@ -6,7 +6,7 @@
  * row of weights is written and read by the lanes of one warp, a barrier of the warp is enough between the two. */
 #pragma once
 
-#include "ops/cuda/flash_rows.h"
+#include "ops/cuda/attention/flash_rows.h"
 
 namespace
 {

@@ -2,20 +2,58 @@
  *
  * The library counts columns first, so what it sees of a row-major array is its transpose, and C^T = op(B)^T op(A)^T is what it is asked
  * for: its A is our B, its m our n. */
-#include "ops/cuda/gemm_lt.h"
+#include "ops/cuda/gemm/gemm.h"
 
 #include "base/err.h"
 #include "device/choices.h"
 #include "device/cuda/api.h"
 #include "device/cuda/cuda.h"
-#include "ops/cuda/gemm_key.h"
-#include "ops/cuda/lt.h"
+#include "device/cuda/library.h"
 #include "ops/workspace.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { CANDIDATES = 8, TRIALS = 3 };
+
+/* X(name): every function of the library that perfkit calls. */
+#define PK_LT_CALLS(X)                                                                                       \
+    X(cublasLtCreate)                                                                                        \
+    X(cublasLtDestroy)                                                                                       \
+    X(cublasLtMatmul)                                                                                        \
+    X(cublasLtMatmulDescCreate)                                                                              \
+    X(cublasLtMatmulDescDestroy)                                                                             \
+    X(cublasLtMatmulDescSetAttribute)                                                                        \
+    X(cublasLtMatrixLayoutCreate)                                                                            \
+    X(cublasLtMatrixLayoutDestroy)                                                                           \
+    X(cublasLtMatrixLayoutSetAttribute)                                                                      \
+    X(cublasLtMatmulPreferenceCreate)                                                                        \
+    X(cublasLtMatmulPreferenceDestroy)                                                                       \
+    X(cublasLtMatmulPreferenceSetAttribute)                                                                  \
+    X(cublasLtMatmulAlgoGetHeuristic)                                                                        \
+    X(cublasLtMatmulAlgoCheck)                                                                               \
+    X(cublasLtGetVersion)                                                                                    \
+    X(cublasLtGetStatusName)
+
+#define PK_LT_FIELD(name) __typeof__(&name) name;
+struct pk_lt {
+    struct pk_library library;
+    PK_LT_CALLS(PK_LT_FIELD)
+    cublasLtHandle_t handle;
+    struct pk_err refused; /* why there is no handle, once it was tried */
+    struct pk_lt_plan *plans;
+};
+#undef PK_LT_FIELD
+
+/* PK_OK, or what the library said. */
+static enum pk_code lt_check(const struct pk_lt *lt, cublasStatus_t rc, const char *what, struct pk_err *err)
+{
+    if (rc == CUBLAS_STATUS_SUCCESS)
+        return PK_OK;
+    pk_fail(err, PK_E_INTERNAL, "cuBLASLt failed: %s", what);
+    pk_why(err, "%s", lt->cublasLtGetStatusName(rc));
+    return pk_fix(err, "perfkit doctor says which library is in use");
+}
 
 struct pk_lt_plan {
     struct pk_lt_plan *next;
@@ -48,7 +86,7 @@ static enum pk_code make_layout(const struct pk_lt *lt, enum pk_dtype type, size
     if (!rc)
         rc = lt->cublasLtMatrixLayoutSetAttribute(*out, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &offset,
                                                   sizeof offset);
-    return pk_lt_check(lt, rc, "describing a matrix", err);
+    return lt_check(lt, rc, "describing a matrix", err);
 }
 
 static enum pk_code describe(const struct pk_lt *lt, const struct pk_lt_gemm *g, struct pk_lt_plan *p,
@@ -66,7 +104,7 @@ static enum pk_code describe(const struct pk_lt *lt, const struct pk_lt_gemm *g,
         rc = lt->cublasLtMatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_TRANSB, &ops[g->ta],
                                                 sizeof ops[0]);
     if (rc)
-        return pk_lt_check(lt, rc, "describing a product", err);
+        return lt_check(lt, rc, "describing a product", err);
     enum pk_code made = make_layout(lt, g->ab_type, tb ? g->k : g->n, tb ? g->n : g->k, g->ldb, g->batch,
                                     g->stride_b, &p->la, err);
     if (!made)
@@ -102,8 +140,8 @@ static enum pk_code candidates(const struct pk_lt *lt, const struct pk_lt_plan *
                                                 CANDIDATES, found, n);
     if (preference)
         lt->cublasLtMatmulPreferenceDestroy(preference);
-    return pk_lt_check(lt, !rc && !*n ? CUBLAS_STATUS_NOT_SUPPORTED : rc,
-                       "asking for algorithms for this shape", err);
+    return lt_check(lt, !rc && !*n ? CUBLAS_STATUS_NOT_SUPPORTED : rc, "asking for algorithms for this shape",
+                    err);
 }
 
 static cublasStatus_t multiply(struct pk_device *dev, const struct pk_lt *lt, const struct pk_lt_plan *p,
@@ -199,11 +237,48 @@ static void plan_end(const struct pk_lt *lt, const struct pk_lt_plan *p)
         lt->cublasLtMatmulDescDestroy(p->desc);
 }
 
-void pk_lt_plans_free(struct pk_lt *lt)
+static void plans_free(struct pk_lt *lt)
 {
     for (const struct pk_lt_plan *p = lt->plans; p; p = p->next)
         plan_end(lt, p);
     lt->plans = NULL;
+}
+
+static void end(struct pk_device *dev, void *state)
+{
+    struct pk_lt *lt = state;
+    if (!lt->handle)
+        return;
+    plans_free(lt);
+    lt->cublasLtDestroy(lt->handle);
+    pk_library_close(&lt->library);
+}
+
+static enum pk_code open_library(struct pk_device *dev, struct pk_lt *lt, struct pk_err *err)
+{
+#define SYMBOL(name) {#name, (void (**)(void)) & lt->name},
+    const struct pk_symbol symbols[] = {PK_LT_CALLS(SYMBOL){0}};
+#undef SYMBOL
+    enum pk_code rc = pk_library_open(PK_LIB_CUBLASLT, symbols, &dev->arena, &lt->library, err);
+    if (!rc)
+        rc = lt_check(lt, lt->cublasLtCreate(&lt->handle), "opening cuBLASLt", err);
+    if (rc)
+        pk_library_close(&lt->library);
+    return rc;
+}
+
+/* The device's, opened by the first call, which may be in the first, timed, iteration, and ended with it; the error of the first attempt
+ * otherwise. */
+static enum pk_code lt_of_device(struct pk_device *dev, struct pk_lt **lt, struct pk_err *err)
+{
+    const bool timed = pk_timed_region(false);
+    *lt = pk_cuda_beside(dev, sizeof **lt, end);
+    if (!(*lt)->handle && !(*lt)->refused.code)
+        (*lt)->refused.code = open_library(dev, *lt, &(*lt)->refused);
+    pk_timed_region(timed);
+    if ((*lt)->refused.code)
+        *err = (*lt)->refused;
+    return (*lt)->refused.code;
 }
 
 static size_t workspace_of(const struct pk_lt_gemm *g)
@@ -287,13 +362,13 @@ enum pk_code pk_lt_gemm(struct pk_device *dev, const struct pk_lt_gemm *g, struc
     pk_assert(g->batch <= INT32_MAX);
     if (g->ab_type == PK_FP32 && g->math == PK_MATH_3XTF32)
         return no_3xtf32(err);
-    if (pk_lt_of_device(dev, &lt, err) || plan_of(dev, lt, g, &p, err))
+    if (lt_of_device(dev, &lt, err) || plan_of(dev, lt, g, &p, err))
         return err->code;
     if (!(workspace = pk_device_alloc(dev, p->workspace_bytes, PK_TAG_WORKSPACE)))
         return pk_device_oom(dev, err);
     const cublasStatus_t rc = multiply(dev, lt, p, g, &p->algo, g->c, workspace, p->workspace_bytes);
     pk_device_free(dev, workspace); /* the lane's next user of it comes after this product */
-    return pk_lt_check(lt, rc, "a matrix product", err);
+    return lt_check(lt, rc, "a matrix product", err);
 }
 
 struct pk_lt_gemm pk_lt_of(const struct pk_gemm *g)

@@ -1,16 +1,50 @@
-/* Embed backward: the rows of each token summed in their order, without atomics on sums: results are the same every time.
+/* Embed: rows of a table by token: a row a warp, blocks of 256 threads, four packs a lane in flight.
+ *
+ * Backward: the rows of each token summed in their order, without atomics on sums: results are the same every time.
  *
  * A block of 256 threads owns 32 tokens. Its warps look through a share of all tokens each and list the rows that are of an owned one; then a warp sums
  * the rows of a token, or, where there are many, all warps do and their sums are added. Tokens are read once a block (from the L2 cache), d_out
  * once, d_table is written once; where a list is full, what was found is added to d_table before more is looked for. */
 #include "ops/cuda/kernels.h"
 #include "ops/cuda/pack.h"
-#include "ops/cuda/reduce.h"
+#include "ops/cuda/rows.h"
 
 namespace
 {
 
-constexpr int BLOCK = 256, WARPS = BLOCK / WARP;
+constexpr int BLOCK = 256, WARPS = BLOCK / WARP, EACH = 4;
+
+template <typename T, int W> PK_KERNEL((BLOCK), look_up, const pk_embed e)
+{
+    const size_t row = row_of_thread<WARP, BLOCK>();
+    if (row >= e.rows)
+        return;
+    const unsigned packs = (unsigned)(e.cols / W);
+    const T *from = static_cast<const T *>(e.table) + (size_t)e.tokens[row] * e.cols;
+    T *to = static_cast<T *>(e.out) + row * e.cols;
+    for (unsigned first = threadIdx.x % WARP; first < packs; first += EACH * WARP) {
+        pack<T, W> p[EACH];
+#pragma unroll
+        for (int k = 0; k < EACH; k++)
+            if (first + k * WARP < packs)
+                p[k] = pack_at<W>(from, first + k * WARP);
+#pragma unroll
+        for (int k = 0; k < EACH; k++)
+            if (first + k * WARP < packs)
+                reinterpret_cast<pack<T, W> *>(to)[first + k * WARP] = p[k];
+    }
+}
+
+template <typename T> int launch(pk_stream s, const pk_embed &e)
+{
+    const unsigned blocks = blocks_for_rows<WARP, BLOCK>(e.rows);
+    if (pk_can_pack(pk_bits_of(e.table) | pk_bits_of(e.out) | e.cols * sizeof(T)))
+        PK_LAUNCH((look_up<T, FULL<T>>), blocks, BLOCK, 0, s, e);
+    else
+        PK_LAUNCH((look_up<T, 1>), blocks, BLOCK, 0, s, e);
+    return PK_LAUNCHED();
+}
+
 constexpr unsigned OWNED = 32, OWNED_BITS = 5;
 constexpr unsigned LOADS = 8, STEP = LOADS * WARP; /* tokens that a warp looks at together */
 constexpr unsigned LIST = 3 * STEP;                /* rows that a warp lists */
@@ -195,6 +229,13 @@ template <typename T> int launch(pk_stream s, const pk_embed_backward &e)
 }
 
 } // namespace
+
+int pk_k_embed(pk_stream s, const struct pk_embed *e)
+{
+    if (!e->rows || !e->cols)
+        return 0;
+    return e->dtype == PK_BF16 ? launch<bf16>(s, *e) : launch<float>(s, *e);
+}
 
 int pk_k_embed_backward(pk_stream s, const struct pk_embed_backward *e)
 {

@@ -1,5 +1,5 @@
 /* Gemm key: made, and as text. */
-#include "ops/cuda/gemm_key.h"
+#include "ops/cuda/gemm/gemm.h"
 
 #include "device/choices.h"
 
