@@ -3,7 +3,7 @@
 
 #include "base/text/words.h"
 #include "bench/record/runinfo.h"
-#include "store/baseline.h"
+#include "store/read/baseline.h"
 #include "store/table.h"
 
 #include <pwd.h>

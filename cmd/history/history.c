@@ -3,7 +3,7 @@
 #include "bench/probe.h"
 #include "cmd/cmd.h"
 #include "cmd/history/rows.h"
-#include "store/run_list.h"
+#include "store/store.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 
 #include "base/text/buf.h"
 #include "bench/plan/declared_work.h"
-#include "store/resume.h"
+#include "store/record/resume.h"
 
 #include <string.h>
 

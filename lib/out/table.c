@@ -1,10 +1,105 @@
 /* Table: aligned columns for people, as the reports print them: title, headings, a rule, rows, notes. layout.h decides what fits. */
 #include "out/layout.h"
-#include "out/lines.h"
+
 #include "out/text.h"
 #include "out/writer.h"
 
 #include <string.h>
+
+/* --- the texts of a row side by side, each wrapped at its column's width, line after line -------------------------------
+ *
+ * A table goes over its texts twice, to find how wide its columns are and to write them: lines are not kept, for there may be a hundred
+ * thousand. */
+
+struct line_piece {
+    const char *text;
+    size_t bytes, width;
+};
+
+struct lines {
+    size_t n; /* columns */
+    const struct pk_layout_column *columns;
+    size_t *widths; /* of what was seen of each; at first 0 */
+
+    /* the line that lines_next made, and what is left of each text behind it: room for n */
+    struct line_piece *piece;
+    const char **rest;
+    const size_t *above;
+    size_t line;
+};
+
+/* above[i] lines stay empty above text i; with NULL none do, and only columns of texts wrap. */
+static void lines_begin(struct lines *l, const char *const *texts, const size_t *above)
+{
+    for (size_t i = 0; i < l->n; i++)
+        l->rest[i] = l->columns[i].shown ? texts[i] : NULL;
+    l->above = above;
+    l->line = 0;
+}
+
+/* False behind the last one. */
+static bool lines_next(struct lines *l)
+{
+    bool any = false;
+    for (size_t i = 0; i < l->n; i++) {
+        const struct pk_layout_column *c = &l->columns[i];
+        const char *text = l->rest[i];
+        l->piece[i] = (struct line_piece){0};
+        any |= text != NULL;
+        if (!text || (l->above && l->line < l->above[i]))
+            continue;
+        const size_t bytes = pk_wrap(text, c->wraps || l->above ? c->width : 0, &l->rest[i]);
+        l->piece[i] = (struct line_piece){text, bytes, pk_screen_width(text, bytes)};
+    }
+    l->line++;
+    return any;
+}
+
+static void lines_see(struct lines *l)
+{
+    for (size_t i = 0; i < l->n; i++)
+        l->widths[i] = l->piece[i].width > l->widths[i] ? l->piece[i].width : l->widths[i];
+}
+
+static void put_blanks(struct pk_sink *s, size_t n)
+{
+    while (n--)
+        pk_sink_char(s, ' ');
+}
+
+/* Without blanks at its end. */
+static void lines_put(const struct lines *l, struct pk_sink *s)
+{
+    size_t blanks = 0; /* not written yet */
+    for (size_t i = 0; i < l->n; i++) {
+        const struct line_piece *p = &l->piece[i];
+        const size_t room = l->widths[i] - p->width, before = l->columns[i].wraps ? 0 : room;
+        size_t bytes = p->bytes;
+        if (!l->columns[i].shown)
+            continue;
+        while (bytes && p->text[bytes - 1] == ' ')
+            bytes--;
+        blanks += before;
+        if (bytes) {
+            put_blanks(s, blanks);
+            pk_sink_put(s, p->text, bytes);
+            blanks = 0;
+        }
+        blanks += p->bytes - bytes + room - before + PK_LAYOUT_GAP;
+    }
+    pk_sink_char(s, '\n');
+}
+
+/* How wide the widest one is. */
+static size_t lines_width(const struct lines *l)
+{
+    size_t width = 0;
+    for (size_t i = 0; i < l->n; i++)
+        width += l->columns[i].shown ? l->widths[i] + PK_LAYOUT_GAP : 0;
+    return width ? width - PK_LAYOUT_GAP : 0;
+}
+
+/* --- the table ----------------------------------------------------------------------------------------------------- */
 
 /* The cells of people's columns, row by row, kept until the widths are known. */
 struct body {
@@ -139,16 +234,16 @@ static void put_left_out(struct pk_out *o, const struct pk_layout_column *c, siz
                                    o->opt.width, pk_buf_text(&b)));
 }
 
-static void take(struct pk_out *o, struct pk_lines *l, bool put)
+static void take(struct pk_out *o, struct lines *l, bool put)
 {
     if (put)
-        pk_lines_put(l, &o->sink);
+        lines_put(l, &o->sink);
     else
-        pk_lines_see(l);
+        lines_see(l);
 }
 
 /* Headings stand on the rule: one that takes fewer lines begins lower. */
-static void put_headings(struct pk_out *o, struct pk_lines *l, size_t lines, bool put)
+static void put_headings(struct pk_out *o, struct lines *l, size_t lines, bool put)
 {
     const char **texts = pk_new_n(&o->arena, const char *, l->n);
     size_t *above = pk_new_n(&o->arena, size_t, l->n);
@@ -156,17 +251,17 @@ static void put_headings(struct pk_out *o, struct pk_lines *l, size_t lines, boo
         texts[i] = l->columns[i].heading;
         above[i] = l->columns[i].shown ? lines - pk_wrap_lines(texts[i], l->columns[i].width) : 0;
     }
-    for (pk_lines_begin(l, texts, above); pk_lines_next(l);)
+    for (lines_begin(l, texts, above); lines_next(l);)
         take(o, l, put);
-    for (size_t i = 0, rule = pk_lines_width(l); put && i <= rule; i++)
+    for (size_t i = 0, rule = lines_width(l); put && i <= rule; i++)
         pk_sink_char(&o->sink, i < rule ? '-' : '\n');
 }
 
-static void put_rows(struct pk_out *o, struct pk_lines *l, bool put)
+static void put_rows(struct pk_out *o, struct lines *l, bool put)
 {
     const struct body *b = o->state;
     for (size_t i = 0; i < b->n_cells; i += b->n)
-        for (pk_lines_begin(l, b->cells + i, NULL); pk_lines_next(l);)
+        for (lines_begin(l, b->cells + i, NULL); lines_next(l);)
             take(o, l, put);
 }
 
@@ -178,11 +273,11 @@ static void put_table(struct pk_out *o)
             align_points(o, b, i);
     struct pk_layout_column *c = measured_columns(o, b);
     const size_t headings = pk_layout(c, b->n, o->opt.width);
-    struct pk_lines l = {.n = b->n,
-                         .columns = c,
-                         .widths = pk_new_n(&o->arena, size_t, b->n),
-                         .piece = pk_new_n(&o->arena, struct pk_line_piece, b->n),
-                         .rest = pk_new_n(&o->arena, const char *, b->n)};
+    struct lines l = {.n = b->n,
+                      .columns = c,
+                      .widths = pk_new_n(&o->arena, size_t, b->n),
+                      .piece = pk_new_n(&o->arena, struct line_piece, b->n),
+                      .rest = pk_new_n(&o->arena, const char *, b->n)};
     for (int put = 0; put <= 1; put++) {
         put_headings(o, &l, headings, put);
         put_rows(o, &l, put);

@@ -73,7 +73,7 @@ bool pk_db_may_write(const char *path);
 /* Adds why and fix to an error: what this user may not do with the file or its directory. */
 enum pk_code pk_db_explain_access(const char *path, struct pk_err *err);
 
-/* migrate.c: the schemas this program knows, from the first to the newest; brings a writable file up to the newest. */
+/* schema.c: the schemas this program knows, from the first to the newest; brings a writable file up to the newest. */
 int pk_db_first_version(void);
 int pk_db_newest_version(void);
 enum pk_code pk_db_migrate(struct pk_store *s, struct pk_err *err) PK_MUST_CHECK;
@@ -92,7 +92,22 @@ struct pk_recorder_process {
 void pk_db_this_process(struct pk_recorder_process *p);
 enum pk_code pk_db_reap(struct pk_store *s, struct pk_err *err) PK_MUST_CHECK;
 
-/* stranger.c: limits of a connection that reads a file nobody vouches for. */
-enum pk_code pk_db_restrain(struct pk_store *s, struct pk_err *err) PK_MUST_CHECK;
 /* file:PATH?mode=ro&immutable=1, with the path escaped. In the arena. */
 const char *pk_db_stranger_uri(struct pk_arena *a, const char *path);
+
+/* query.c: from a prepared statement to cells and writers. */
+
+/* Prepares one SELECT and binds the parameters it names, whose texts must stay; the caller finalizes. */
+enum pk_code pk_db_prepare(struct pk_store *s, const char *sql, const struct pk_param *params,
+                           size_t n_params, sqlite3_stmt **stmt, struct pk_err *err) PK_MUST_CHECK;
+
+/* One value of the current row; text lives until the next step. */
+void pk_db_cell(sqlite3_stmt *stmt, int i, struct pk_cell *c);
+
+/* Column names in the arena, one per column. */
+const char **pk_db_names(sqlite3_stmt *stmt, struct pk_arena *a);
+
+/* Rows from the current one (the caller has stepped once and got it) to the last go to `out`, whose table has
+ * begun. Ends early, without an error, when nobody reads any more. */
+enum pk_code pk_db_stream_rows(struct pk_store *s, sqlite3_stmt *stmt, struct pk_out *out,
+                               struct pk_err *err) PK_MUST_CHECK;

@@ -3,6 +3,7 @@
 #include "store/db.h"
 
 #include "base/file.h"
+#include "store/store.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -188,4 +189,24 @@ enum pk_code pk_db_explain_access(const char *path, struct pk_err *err)
     }
     pk_why(err, "%s is read-only for this user", what);
     return pk_fix(err, "change its permissions (chmod u+w), or " ANOTHER_FILE);
+}
+
+/* Where the store is when nobody names it. */
+enum pk_code pk_store_path(struct pk_arena *a, const char *option, const char **path, struct pk_err *err)
+{
+    const char *env = getenv("PERFKIT_DB"), *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+    if (option && *option)
+        *path = option;
+    else if (env && *env)
+        *path = env;
+    else if (data && data[0] == '/') /* relative ones are to be ignored: XDG base directories 0.8 */
+        *path = pk_printf(a, "%s/perfkit/perfkit.db", data);
+    else if (home && *home)
+        *path = pk_printf(a, "%s/.local/share/perfkit/perfkit.db", home);
+    else {
+        pk_fail(err, PK_E_USAGE, "no place for the store");
+        pk_why(err, "neither --db nor PERFKIT_DB is given, and there is no XDG_DATA_HOME and no HOME");
+        return pk_fix(err, "name a file: --db perfkit.db");
+    }
+    return PK_OK;
 }

@@ -1,8 +1,104 @@
-/* Open: from a file to a store that is configured, migrated and known to be ours. */
+/* Open: from a file to a store that is configured, migrated and known to be ours; what a connection may not do while it reads a file that
+ * nobody vouches for; how it waits for another process's lock. */
 #include "store/db.h"
 
+#include "base/clock.h"
+#include "base/text/buf.h"
+
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
+
+/* --- a file nobody vouches for ---------------------------------------------------------------------------------------- */
+
+enum { STEPS_PER_CHECK = 100000 };
+
+static const struct {
+    int what, limit;
+} limits[] = {
+    {SQLITE_LIMIT_LENGTH, 64 << 20},
+    {SQLITE_LIMIT_SQL_LENGTH, 1 << 20},
+    {SQLITE_LIMIT_COLUMN, 200},
+    {SQLITE_LIMIT_EXPR_DEPTH, 100},
+    {SQLITE_LIMIT_COMPOUND_SELECT, 60},
+    {SQLITE_LIMIT_VDBE_OP, 250000},
+    {SQLITE_LIMIT_FUNCTION_ARG, 20},
+    {SQLITE_LIMIT_ATTACHED, 1},
+    {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 200},
+    {SQLITE_LIMIT_VARIABLE_NUMBER, 200},
+    {SQLITE_LIMIT_TRIGGER_DEPTH, 10},
+    {SQLITE_LIMIT_WORKER_THREADS, 0},
+};
+
+/* Ends a statement that runs past the deadline: a table of a made-up file can be as large as its author
+ * likes. */
+static int too_long(void *store)
+{
+    const struct pk_store *s = store;
+    return s->deadline_ns && pk_clock_ns() > s->deadline_ns;
+}
+
+static enum pk_code restrain(struct pk_store *s, struct pk_err *err)
+{
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        sqlite3_limit(s->db, limits[i].what, limits[i].limit);
+    sqlite3_progress_handler(s->db, STEPS_PER_CHECK, too_long, s);
+    return pk_db_script(s, "PRAGMA cell_size_check = ON", err);
+}
+
+const char *pk_db_stranger_uri(struct pk_arena *a, const char *path)
+{
+    struct pk_buf b = {.arena = a};
+    pk_buf_str(&b, "file:");
+    for (const char *p = path; *p; p++)
+        if (strchr("%?#", *p))
+            pk_buf_printf(&b, "%%%02X", *p);
+        else
+            pk_buf_char(&b, *p);
+    pk_buf_str(&b, "?mode=ro&immutable=1");
+    return pk_buf_text(&b);
+}
+
+/* --- waiting for a lock ------------------------------------------------------------------------------------------------ */
+
+enum {
+    HURRIED_PATIENCE_MS = 1000, /* after Ctrl-C */
+    SILENCE_MS = 1500,          /* a wait is not worth a word before */
+};
+
+/* SQLite's own handler sleeps in steps of up to 100 ms, so that most of a lock's time nobody has it: eight writers then record a tenth
+ * of what they can. Short random steps at first, long ones for a lock that stays. */
+static int wait_for_lock(void *store, int tries)
+{
+    struct pk_store *s = store;
+    uint64_t now = pk_clock_ns();
+    bool stop = s->wait.stop_flag && *s->wait.stop_flag;
+    if (tries == 0) {
+        s->waiting.since_ns = now;
+        s->waiting.told = false;
+        s->waiting.hurried = stop;
+    }
+    s->waiting.stopped = stop;
+    uint64_t waited_ms = (now - s->waiting.since_ns) / PK_NS_PER_MS;
+    if (waited_ms >= (uint64_t)s->patience_ms ||
+        (stop && (!s->waiting.hurried || waited_ms >= HURRIED_PATIENCE_MS)))
+        return 0;
+    if (s->wait.waiting && !s->waiting.told && waited_ms >= SILENCE_MS) {
+        s->waiting.told = true;
+        s->wait.waiting(s->wait.user, s->path, s->patience_ms);
+    }
+    uint64_t step = waited_ms < 1000 ? 100000 + now % 400000 : 10 * PK_NS_PER_MS;
+    nanosleep(&(struct timespec){.tv_nsec = (long)step}, NULL);
+    return 1;
+}
+
+void pk_store_patience(struct pk_store *s, int64_t ms)
+{
+    s->patience_ms = ms;
+    sqlite3_busy_handler(s->db, wait_for_lock, s);
+}
+
+/* --- opening ----------------------------------------------------------------------------------------------------------- */
 
 enum { PATIENCE_MS = 60000, READER_PATIENCE_MS = 1000 };
 
@@ -39,7 +135,7 @@ static enum pk_code configure(struct pk_store *s, struct pk_err *err)
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL);
-    if (pk_db_functions(s, err) || (s->mode == PK_STORE_STRANGER && pk_db_restrain(s, err)))
+    if (pk_db_functions(s, err) || (s->mode == PK_STORE_STRANGER && restrain(s, err)))
         return err->code;
     return pk_db_script(s, "PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY", err);
 }

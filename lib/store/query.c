@@ -1,5 +1,5 @@
 /* Query: SQL in, cells out. */
-#include "store/rows.h"
+#include "store/db.h"
 
 #include "base/clock.h"
 #include "base/err.h"

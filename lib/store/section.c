@@ -1,5 +1,5 @@
 /* Section: lines of a .sql text to tables, views and queries. */
-#include "store/section.h"
+#include "store/table.h"
 
 #include "base/text/buf.h"
 

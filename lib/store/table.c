@@ -6,8 +6,7 @@
 #include "base/text/buf.h"
 #include "base/text/units.h"
 #include "base/text/words.h"
-#include "store/rows.h"
-#include "store/section.h"
+#include "store/db.h"
 
 #include <math.h>
 #include <string.h>

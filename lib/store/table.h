@@ -27,6 +27,7 @@
  * directive above it. */
 #pragma once
 
+#include "base/build.h"
 #include "store/store.h"
 
 /* Prints one table of a text; NULL: of the .sql files of lib. Parameters are bound by name where the SQL has them. PK_E_INTERNAL for a
@@ -38,3 +39,23 @@ enum pk_code pk_table_print(struct pk_store *s, const char *text, const char *ta
 /* The rows of a query of the .sql files of lib. */
 enum pk_code pk_query(struct pk_store *s, const char *name, const struct pk_param *params, size_t n_params,
                       struct pk_arena *a, struct pk_rows *out, struct pk_err *err) PK_MUST_CHECK;
+
+/* --- a text taken apart: section.c --- */
+
+enum pk_section_kind { PK_SECTION_VIEW, PK_SECTION_TABLE, PK_SECTION_QUERY };
+
+struct pk_section {
+    enum pk_section_kind kind;
+    const char *name, *sql;
+    const char *title, *each; /* NULL = none */
+    bool keep_empty;
+    const char **columns, **notes; /* texts of the directives */
+    size_t n_columns, n_notes, columns_cap, notes_cap;
+};
+
+/* The .sql files of lib, as lib/meson.build lists them. */
+extern const struct pk_embedded pk_lib_sql[];
+
+/* The sections of a text in order, in the arena. PK_E_INTERNAL names the line that is wrong. */
+enum pk_code pk_sections(const char *text, struct pk_arena *a, struct pk_section **sections, size_t *n,
+                         struct pk_err *err) PK_MUST_CHECK;

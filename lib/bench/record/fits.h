@@ -2,7 +2,7 @@
 #pragma once
 
 #include "bench/probe.h"
-#include "store/figures.h"
+#include "store/read/figures.h"
 
 /* The fit of one row over one group; false when fewer than three distinct x (and, for powers, positive numbers) are there. */
 bool pk_fit_make(const struct pk_fit_row *row, const struct pk_fit_group *group, struct pk_arena *a,

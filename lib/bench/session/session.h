@@ -17,7 +17,7 @@
 #include "bench/plan/plan.h"
 #include "bench/record/record.h"
 #include "counter/select.h"
-#include "store/resume.h"
+#include "store/record/resume.h"
 
 enum { PK_SAMPLES_IN_A_BUDGET = 3 }; /* a budget outweighs the number of samples asked for, down to this */
 

@@ -14,7 +14,7 @@
 #include "base/arena.h"
 #include "judge/pair/pair.h"
 #include "opt/opt.h"
-#include "store/verdicts.h"
+#include "store/record/verdicts.h"
 
 struct pk_threshold {
     const char *text;   /* as given */

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "judge/criteria/criteria.h"
-#include "store/calibration.h"
+#include "store/record/calibration.h"
 
 /* The noise of every row of a comparison of equal sides, in the case that the figures name. Left out are rows that a calibration says
  * nothing of: exact figures, and some that are not positive or have under four undisturbed pairs. Returns how many. */

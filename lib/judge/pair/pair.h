@@ -9,7 +9,7 @@
 #pragma once
 
 #include "stats/verdict/verdict.h"
-#include "store/figures.h"
+#include "store/read/figures.h"
 
 /* How base and new were measured, the best last. */
 enum pk_design {

@@ -1,5 +1,5 @@
 /* Baselines: pinned and moving ones, what may be in them, and the record of who decided what. */
-#include "store/baseline.h"
+#include "store/read/baseline.h"
 
 #include "tests/unit/store/fixture.h"
 

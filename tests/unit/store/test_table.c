@@ -1,5 +1,4 @@
 /* Tables are printed as their text says: sections, units, notes, one table per value. */
-#include "store/section.h"
 #include "store/table.h"
 #include "tests/unit/store/fixture.h"
 

@@ -1,7 +1,7 @@
 /* What is recorded is what is read, in the units and words of the views. */
 #include "tests/unit/store/fixture.h"
 
-#include "store/resume.h"
+#include "store/record/resume.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* Run list: the query, and what to say where nothing fits. */
-#include "store/run_list.h"
+#include "store/store.h"
 
 #include "base/text/words.h"
 #include "store/table.h"

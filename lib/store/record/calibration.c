@@ -1,5 +1,5 @@
 /* Calibration: writing what was found, and reading it again. */
-#include "store/calibration.h"
+#include "store/record/calibration.h"
 
 #include "store/db.h"
 #include "store/table.h"

@@ -2,11 +2,11 @@
  *
  * A run may have a hundred thousand cases, and its slices lie in the file as they were measured, in another order in every process.
  * So the tables are gone through once each, as they lie, and what belongs together is put together here. */
-#include "store/figures.h"
+#include "store/read/figures.h"
 
 #include "base/err.h"
 #include "base/index.h"
-#include "store/rows.h"
+#include "store/db.h"
 #include "store/table.h"
 #include "wire/doubt.h"
 

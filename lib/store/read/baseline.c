@@ -1,5 +1,5 @@
 /* Baseline: naming runs, and keeping who decided it. */
-#include "store/baseline.h"
+#include "store/read/baseline.h"
 
 #include "base/clock.h"
 #include "base/text/units.h"

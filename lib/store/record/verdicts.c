@@ -1,5 +1,5 @@
 /* Verdicts: writing what a gate concluded, and reading it again. */
-#include "store/verdicts.h"
+#include "store/record/verdicts.h"
 
 #include "store/db.h"
 #include "store/table.h"

@@ -1,5 +1,5 @@
 /* Resume: finding an interrupted run, taking it over, and what it has already. */
-#include "store/resume.h"
+#include "store/record/resume.h"
 
 #include "store/db.h"
 #include "store/table.h"
