@@ -17,9 +17,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct pk_perf;  /* perf/access.h: the kernel's counters */
+struct pk_perf;  /* perf/reader.h: the kernel's counters */
 struct pk_cupti; /* cuda/cupti.h: NVIDIA's profiler */
-struct pk_nvml;  /* cuda/nvml.h: the driver's management library */
+struct pk_nvml;  /* cuda/nvml/nvml.h: the driver's management library */
 struct pk_device;
 struct rusage;
 

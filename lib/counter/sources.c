@@ -1,5 +1,7 @@
-/* Sources: the table, and what stands for this machine. */
+/* Sources: the table, what stands for this machine, and names to events. */
 #include "counter/sources.h"
+
+#include "base/text/words.h"
 
 #include <string.h>
 
@@ -30,4 +32,48 @@ const struct pk_source *pk_source_find(const char *name)
         if (!strcmp((*s)->name, name))
             return *s;
     return NULL;
+}
+
+static enum pk_code unknown_event(const char *source, const char *name, const struct pk_event *rows, size_t n,
+                                  struct pk_arena *a, struct pk_err *err)
+{
+    const char **names = pk_new_n(a, const char *, n);
+    for (size_t i = 0; i < n; i++)
+        names[i] = rows[i].name;
+    pk_fail(err, PK_E_USAGE, "%s: there is no event '%.100s'", source, name);
+    pk_why(err, "%s", pk_suggest_text(a, name, names, n));
+    return pk_fix(err, "perfkit list counters");
+}
+
+enum pk_code pk_events_find(const char *source, const struct pk_event *rows, size_t n_rows,
+                            const char *const *names, size_t n, struct pk_arena *a, struct pk_event **out,
+                            size_t *index, struct pk_err *err)
+{
+    *out = pk_new_n(a, struct pk_event, n);
+    for (size_t k = 0; k < n; k++) {
+        size_t i = 0;
+        while (i < n_rows && strcmp(rows[i].name, names[k]) != 0)
+            i++;
+        if (i == n_rows)
+            return unknown_event(source, names[k], rows, n_rows, a, err);
+        (*out)[k] = rows[i];
+        if (index)
+            index[k] = i;
+    }
+    return PK_OK;
+}
+
+size_t pk_events_list(const struct pk_event *rows, size_t n, const struct pk_event **out)
+{
+    *out = rows;
+    return n;
+}
+
+void pk_plan_one(const struct pk_source *s, const struct pk_event *events, size_t n, void *state,
+                 struct pk_arena *a, const struct pk_source_plan **plans, size_t *n_plans)
+{
+    struct pk_source_plan *p = pk_new(a, struct pk_source_plan);
+    *p = (struct pk_source_plan){.source = s, .events = events, .n = n, .passes = 1, .state = state};
+    *plans = p;
+    *n_plans = 1;
 }

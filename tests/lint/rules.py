@@ -16,7 +16,7 @@ VENDOR_HOMES = {
     r"perfmon/.*": ["lib/counter/perf/pfm.c"],
     r"linux/perf_event\.h": ["lib/counter/"],
     r"cupti.*\.h": ["lib/counter/cuda/"],
-    r"nvml\.h": [],  # declared by hand: lib/counter/cuda/nvml.h
+    r"nvml\.h": [],  # declared by hand: lib/counter/cuda/nvml/nvml.h
     r"cuda(_runtime|_runtime_api)?\.h": ["lib/device/cuda/", "lib/ops/cuda/"],
     r"(cublasLt|cublas_v2|cudnn.*)\.h": ["lib/ops/cuda/"],
     r"(nccl|mpi)\.h": ["lib/comm/"],

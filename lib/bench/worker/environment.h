@@ -5,7 +5,7 @@
  * where there is a reason, "doubts" (its words). A device without real time has no environment. */
 #pragma once
 
-#include "counter/cuda/gpu_state.h"
+#include "counter/cuda/nvml/gpu_state.h"
 #include "device/device.h"
 #include "machine/state.h"
 #include "wire/slice.h"

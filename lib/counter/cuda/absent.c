@@ -1,7 +1,6 @@
 /* Absent: what stands for lib/counter/cuda in builds without the CUDA Toolkit or without CUPTI's headers. */
-#include "counter/cuda/gpu_state.h"
 #include "counter/cuda/gpu_trace.h"
-#include "counter/events.h"
+#include "counter/cuda/nvml/gpu_state.h"
 #include "counter/sources.h"
 
 #include "base/build.h"

@@ -89,3 +89,7 @@ struct pk_source_found pk_found_error(const struct pk_err *err, struct pk_arena 
 
 /* The context of the open device, on this thread. */
 enum pk_code pk_cupti_context(const struct pk_cupti *c, CUcontext *ctx, struct pk_err *err) PK_MUST_CHECK;
+
+/* Self-tests: known work on the first GPU, read by the sources that should count it. */
+struct pk_source_found pk_gpu_counters_selftest(const struct pk_counter_env *env, struct pk_arena *a);
+struct pk_source_found pk_gpu_trace_selftest(const struct pk_counter_env *env, struct pk_arena *a);

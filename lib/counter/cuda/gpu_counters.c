@@ -8,9 +8,9 @@
 #include "counter/sources.h"
 
 #include "base/err.h"
-#include "counter/cuda/gpu_events.h"
+#include "counter/cuda/chip.h"
+#include "counter/cuda/cupti.h"
 #include "counter/cuda/ranges.h"
-#include "counter/cuda/selftests.h"
 #include "device/device.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* GPU events: the table of names, and the vendor's own. */
-#include "counter/cuda/gpu_events.h"
+#include "counter/cuda/chip.h"
 
 #include "base/text/words.h"
 

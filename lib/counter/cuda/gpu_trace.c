@@ -4,7 +4,6 @@
 #include "base/err.h"
 #include "base/index.h"
 #include "counter/cuda/cupti.h"
-#include "counter/cuda/kernel_names.h"
 #include "device/device.h"
 
 #include <cupti_driver_cbid.h>

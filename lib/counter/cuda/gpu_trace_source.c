@@ -3,8 +3,6 @@
 
 #include "counter/breakdown.h"
 #include "counter/cuda/cupti.h"
-#include "counter/cuda/selftests.h"
-#include "counter/events.h"
 #include "counter/tracing.h"
 #include "device/device.h"
 

@@ -1,7 +1,6 @@
 /* Self-tests: a copy between two arrays larger than any cache, whose bytes are known. */
-#include "counter/cuda/selftests.h"
-
 #include "counter/cuda/cupti.h"
+
 #include "counter/sources.h"
 #include "counter/tracing.h"
 #include "device/device.h"

@@ -1,7 +1,6 @@
 /* Fake: counts what the null device was asked to do, so that all that is made of counts is exact in tests. One event is never
  * counted, one was counted half of the time, one gives no integers, one wants the work three times, one is
  * everybody's. */
-#include "counter/events.h"
 #include "counter/sources.h"
 
 #include "base/err.h"

@@ -1,5 +1,4 @@
 /* Memory: the highest memory use of an iteration: of this process as the kernel sees it, and of the device's pool. */
-#include "counter/events.h"
 #include "counter/perf/known_work.h"
 #include "counter/sources.h"
 

@@ -1,5 +1,4 @@
 /* Rusage: what getrusage says of this process. Coarser than sw-events, and there on every Linux. */
-#include "counter/events.h"
 #include "counter/perf/known_work.h"
 #include "counter/sources.h"
 

@@ -1,8 +1,7 @@
 /* Perf access: the system calls, and a table of what their refusals mean. */
-#include "counter/perf/access.h"
+#include "counter/perf/reader.h"
 
 #include "base/file.h"
-#include "counter/perf/reader.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>

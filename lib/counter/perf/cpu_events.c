@@ -1,7 +1,6 @@
 /* Cpu-events: what the processor's cores count of this process. */
-#include "counter/perf/encode.h"
+#include "counter/perf/codes.h"
 #include "counter/perf/known_work.h"
-#include "counter/perf/pfm.h"
 #include "counter/perf/planned.h"
 #include "counter/sources.h"
 

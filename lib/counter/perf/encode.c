@@ -1,9 +1,8 @@
 /* Encode: presets by libpfm's native names, else by the kernel's; raw names by libpfm. */
-#include "counter/perf/encode.h"
+#include "counter/perf/codes.h"
 
 #include "base/file.h"
 #include "base/text/words.h"
-#include "counter/perf/pfm.h"
 
 #include <linux/perf_event.h>
 #include <stdlib.h>

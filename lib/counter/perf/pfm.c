@@ -1,5 +1,5 @@
 /* Pfm: libpfm4 behind plain numbers. Its header and the kernel's exclude each other, so this is the only file that sees it. */
-#include "counter/perf/pfm.h"
+#include "counter/perf/codes.h"
 
 #include "build_config.h"
 

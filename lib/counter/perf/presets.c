@@ -1,5 +1,5 @@
 /* Presets: the tables. */
-#include "counter/perf/presets.h"
+#include "counter/perf/codes.h"
 
 #include "base/file.h"
 

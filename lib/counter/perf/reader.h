@@ -1,15 +1,54 @@
-/* Reader: counters of the kernel, opened as groups that are each read at once: a group for every thread of this process (and what
+/* Reader: the system calls of perf events, why an event cannot be counted here and what to do, and readers: counters of the kernel, opened as groups that are each read at once: a group for every thread of this process (and what
  * it starts later), or one for each CPU of a list with everything that runs there.
  *
  * Counters run all the time from opening to closing; a reading is the difference of two group reads, so that nothing is switched in
  * timed code, and nothing is ever reset (a reset does not reach what threads that ended had counted). Not thread safe. */
 #pragma once
 
-#include "counter/perf/access.h"
+#include "counter/source.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* --- system calls and their refusals ---------------------------------------------------------------------------------- */
+
+struct perf_event_attr;
+
+/* The system calls that are made; tests give some of their own. All answer -1 with errno when they fail. */
+struct pk_perf {
+    /* A descriptor: perf_event_open, close-on-exec. Process 0 is this thread, -1 every one (then a CPU is named); group -1 = leads. */
+    int (*open)(struct perf_event_attr *attr, pid_t pid, int cpu, int group);
+    ssize_t (*read)(int fd, void *into, size_t bytes);
+    int (*enable)(int leader); /* the whole group */
+    int (*close)(int fd);
+};
+extern const struct pk_perf pk_perf_host;
+const struct pk_perf *pk_perf_of(const struct pk_counter_env *env);
+
+/* Opens; a kernel that knows less of the attributes than this build is asked again with what it knows (E2BIG). */
+int pk_perf_open(const struct pk_perf *perf, struct perf_event_attr *attr, pid_t pid, int cpu, int group);
+
+/* What the count was to be of: each needs another right. */
+enum pk_perf_scope { PK_PERF_USER, PK_PERF_KERNEL, PK_PERF_SYSTEM };
+
+/* What cpuinfo says; Arm's says nothing. */
+bool pk_perf_in_guest(const char *root, struct pk_arena *a);
+
+struct pk_perf_refusal {
+    const char *absent; /* why */
+    const char *advice; /* NULL = nothing to do, or nothing can be done */
+};
+
+/* What an errno of opening or of counting means here; EBUSY stands for counters that never got their turn. */
+struct pk_perf_refusal pk_perf_refusal(const char *root, int error, enum pk_perf_scope scope,
+                                       struct pk_arena *a);
+
+/* The error of an event that was refused. */
+enum pk_code pk_perf_refuse(const struct pk_counter_env *env, const char *event, int error,
+                            enum pk_perf_scope scope, struct pk_arena *a, struct pk_err *err);
+
+/* --- readers ---------------------------------------------------------------------------------------------------------- */
 
 /* What the kernel calls an event. */
 struct pk_perf_code {

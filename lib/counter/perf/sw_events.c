@@ -1,8 +1,7 @@
 /* Sw-events: what the kernel counts of this process in software, on every machine that has perf_event_open. */
 #include "base/text/buf.h"
-#include "counter/events.h"
+#include "counter/perf/codes.h"
 #include "counter/perf/known_work.h"
-#include "counter/perf/pfm.h"
 #include "counter/perf/planned.h"
 #include "counter/sources.h"
 

@@ -1,5 +1,5 @@
 /* Sysfs: "event=0x02,umask=0x1" placed by "config:0-7". */
-#include "counter/perf/sysfs.h"
+#include "counter/perf/codes.h"
 
 #include "base/file.h"
 #include "base/text/words.h"

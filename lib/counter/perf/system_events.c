@@ -1,8 +1,7 @@
 /* System events: what units beside the cores count of everything that runs there: energy, traffic of memory. */
-#include "counter/events.h"
+#include "counter/perf/codes.h"
 #include "counter/perf/known_work.h"
 #include "counter/perf/planned.h"
-#include "counter/perf/sysfs.h"
 #include "counter/sources.h"
 
 #include "base/file.h"

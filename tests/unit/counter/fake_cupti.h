@@ -6,7 +6,7 @@
 #pragma once
 
 #include "counter/cuda/cupti.h"
-#include "counter/cuda/nvml.h"
+#include "counter/cuda/nvml/nvml.h"
 
 enum { FAKE_RANGES = 16, FAKE_RECORDS = 16 };
 

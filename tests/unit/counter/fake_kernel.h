@@ -1,7 +1,7 @@
 /* Fake kernel: counters as a test wants them, and a root directory with the files that go with them. */
 #pragma once
 
-#include "counter/perf/access.h"
+#include "counter/perf/reader.h"
 
 #include <stdint.h>
 

@@ -1,10 +1,9 @@
 /* Counters of the kernel on machines that are made up: what is opened and read, what is refused with which words. */
 #include "counter/fake_kernel.h"
+#include "counter/perf/codes.h"
 #include "counter/perf/known_work.h"
-#include "counter/perf/pfm.h"
 #include "counter/perf/planned.h"
 #include "counter/perf/reader.h"
-#include "counter/perf/sysfs.h"
 #include "counter/select.h"
 
 #include <errno.h>

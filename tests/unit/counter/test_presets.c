@@ -1,6 +1,5 @@
 /* Every preset is a name that libpfm4 encodes, on every processor that it is for; and the processor is recognised. */
-#include "counter/perf/encode.h"
-#include "counter/perf/pfm.h"
+#include "counter/perf/codes.h"
 
 #include "base/text/words.h"
 

@@ -1,5 +1,5 @@
 /* Nvml: the library of this machine. */
-#include "counter/cuda/nvml.h"
+#include "counter/cuda/nvml/nvml.h"
 
 #include "device/cuda/library.h"
 

@@ -2,8 +2,7 @@
 #include "counter/sources.h"
 
 #include "base/clock.h"
-#include "counter/cuda/gpu_state.h"
-#include "counter/events.h"
+#include "counter/cuda/nvml/gpu_state.h"
 
 #define EVENT(name, unit, summary, quality, note, kind)                                                      \
     {                                                                                                        \

@@ -1,7 +1,7 @@
 /* GPU state: clocks, power, temperature, why clocks are held back and whether others compute there, by NVML. */
 #pragma once
 
-#include "counter/cuda/nvml.h"
+#include "counter/cuda/nvml/nvml.h"
 
 #include "device/device.h"
 
