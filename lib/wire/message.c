@@ -1,5 +1,5 @@
 /* Message: from one line of JSON to struct pk_wire_msg, by a table of the members that each type may have. */
-#include "wire/message.h"
+#include "wire/wire.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Reader: from bytes in pieces to messages, one per line. */
-#include "wire/message.h"
+#include "wire/wire.h"
 
 #include "base/err.h"
 

@@ -4,7 +4,7 @@
 #include "bench/record/record.h"
 #include "judge/pair/parts.h"
 #include "stats/stats.h"
-#include "wire/doubt.h"
+#include "wire/slice.h"
 
 #include <math.h>
 #include <string.h>

@@ -18,7 +18,7 @@ struct pk_figures {
     const double *figure;
     const int64_t *invocation; /* of figure[i], ascending */
     bool
-        unstable; /* more than half of its slices were measured while the device throttled itself, or slowed down (wire/doubt.h) */
+        unstable; /* more than half of its slices were measured while the device throttled itself, or slowed down (wire/slice.h) */
 };
 
 /* In the order of the cases, metrics by name within one. *cases_ok of them ended ok in timing passes. */

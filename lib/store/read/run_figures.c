@@ -8,7 +8,7 @@
 #include "base/index.h"
 #include "store/db.h"
 #include "store/table.h"
-#include "wire/doubt.h"
+#include "wire/slice.h"
 
 #include <stdlib.h>
 #include <string.h>

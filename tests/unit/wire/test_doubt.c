@@ -1,5 +1,5 @@
 /* Doubt: which notes forbid a verdict, one by one and as the store keeps them. */
-#include "wire/doubt.h"
+#include "wire/slice.h"
 
 // clang-format off
 #include <setjmp.h>
