@@ -11,7 +11,7 @@ import resource
 import time
 import tracemalloc
 
-from _wire import Refused, Skip, serve, timed
+from shared.wire import Refused, Skip, serve, timed
 
 np = None  # imported at the first request, after the number of BLAS threads is known
 

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 """A peer of tree-patch: one optree.tree_map for all modules."""
-from _tree_optree import Optree
-from _tree_patch import run
+from shared.tree import Optree, run
 
 run("optree-batched", Optree(one_call=True))

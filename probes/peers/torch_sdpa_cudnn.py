@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A peer of attention-scaling: scaled_dot_product_attention by cuDNN."""
-from _torch import run
-from _torch_attention import of as attention
+from shared.torch_run import run
+from shared.attention import of as attention
 
 run("torch-sdpa-cudnn", {"attention-scaling": attention("cudnn")})

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "probes" / "peers"))
-import _torch_transformer as peer  # the layout of weights, told once more
+from shared import transformer as peer  # the layout of weights, told once more
 
 peer.np = np
 FEW = ("--min-samples", "2", "--min-time", "1ms", "--max-time", "5ms", "--invocations", "1")

@@ -87,7 +87,7 @@ def test_compiled_weights_stay_where_they_are():
     import torch
     from torch import _dynamo
     sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "probes" / "peers"))
-    import _torch_transformer as peer
+    from shared import transformer as peer
     peer.torch, peer.np = torch, numpy
     kinds = {}
 

@@ -92,7 +92,7 @@ def fill(out, root, build):
     for program in sorted((build / "tests" / "gpu").glob("test-gpu-*")):
         if program.is_file():
             programs[program] = out / "gpu" / program.name
-    for folder in ("lib", "gpu/gpucheck", "peers"):
+    for folder in ("lib", "gpu/gpucheck", "peers/shared"):
         (out / folder).mkdir(parents=True)
     for source, target in programs.items():
         shutil.copy(source, target)
@@ -100,7 +100,7 @@ def fill(out, root, build):
     of_mpi, without_mpi = fill_mpi(out, build)
     for name, path in libraries([*programs, *of_mpi]).items():
         shutil.copy(path, out / "lib" / name)
-    for source, folder in (("probes/peers/*.py", "peers"), ("tests/gpu/gpucheck/*.py", "gpu/gpucheck"), ("tests/gpu/check.py", "gpu"),
+    for source, folder in (("probes/peers/*.py", "peers"), ("probes/peers/shared/*.py", "peers/shared"), ("tests/gpu/gpucheck/*.py", "gpu/gpucheck"), ("tests/gpu/check.py", "gpu"),
                            ("docs/gpu-status.md", "gpu"), ("LICENSE", ".")):
         for f in sorted(root.glob(source)):
             shutil.copy(f, out / folder)

@@ -24,7 +24,7 @@ import torch
 from torch.nn import functional as F
 
 sys.path.insert(0, str(HERE.parents[2] / "probes" / "peers"))
-import _torch_transformer as peer  # the model that `--peer torch-eager` is
+from shared import transformer as peer  # the model that `--peer torch-eager` is
 
 peer.torch, peer.np = torch, np
 torch.manual_seed(7)

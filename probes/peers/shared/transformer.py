@@ -8,8 +8,8 @@ import json
 import math
 import time
 
-from _torch import clock, device_of, startup
-from _wire import Refused, Skip, timed
+from shared.torch_run import clock, device_of, startup
+from shared.wire import Refused, Skip, timed
 
 KNOWN = {"layers": 2, "d_model": 256, "heads": 4, "d_ff": 1024, "vocab": 10000, "batch": 4, "seq_len": 128, "dtype": "fp32", "mode": "step",
          "attention": "auto", "recompute": "none", "weights": "seeded"}

@@ -2,7 +2,7 @@
 import os
 import time
 
-from _wire import Refused, Skip, serve
+from shared.wire import Refused, Skip, serve
 
 OVERRIDES = ("NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION")  # libraries would make products in another way than dtype says
 

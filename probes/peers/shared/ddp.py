@@ -7,6 +7,7 @@ are of events. Rank 0 is the peer that perfkit started; it starts the others, wh
 import atexit
 import ctypes
 import os
+import pathlib
 import shutil
 import subprocess
 import sys
@@ -15,8 +16,8 @@ import time
 from datetime import timedelta
 from functools import partial
 
-from _torch import device_of
-from _wire import Refused, Skip, timed
+from shared.torch_run import device_of
+from shared.wire import Refused, Skip, timed
 
 MODELS = {"tiny": (4, 256, 4, 1024), "small": (12, 768, 12, 3072), "large": (36, 1280, 20, 5120)}
 KNOWN = {"work": "timer", "model": "small", "transport": "link", "ranks": 2, "dtype": "fp32", "compute_ms": 20, "bucket_bytes": 25_000_000,
@@ -60,7 +61,8 @@ class Ranks:
         self.size = size
         self.folder = tempfile.mkdtemp(prefix="perfkit-gloo-")
         at = os.path.join(self.folder, "meet")
-        self.others = [subprocess.Popen([sys.executable, os.path.abspath(__file__), str(rank), str(size), at], stdin=subprocess.DEVNULL,
+        peers = pathlib.Path(__file__).resolve().parents[1]
+        self.others = [subprocess.Popen([sys.executable, "-m", "shared.ddp", str(rank), str(size), at], cwd=peers, stdin=subprocess.DEVNULL,
                                         stdout=subprocess.DEVNULL) for rank in range(1, size)]
         join(0, size, at)
 
@@ -246,21 +248,21 @@ def timer(case, shapes, rank, device):
 
 def transformer(case, rank, device):
     import numpy
-    import _torch_transformer as shared
-    shared.torch, shared.np = torch, numpy
-    named = {name: torch.nn.Parameter(w.detach()) for name, w in shared.parameters(case, device).items()}
+    from shared import transformer as step
+    step.torch, step.np = torch, numpy
+    named = {name: torch.nn.Parameter(w.detach()) for name, w in step.parameters(case, device).items()}
     chance = torch.Generator().manual_seed(rank)
     shape = (case["batch"], case["seq_len"])
     tokens, targets = (torch.randint(case["vocab"], shape, generator=chance).to(device) for _ in range(2))
-    rest = (case, *shared.turns(case, device), None)
-    return list(named.values()), lambda: shared.loss_of(named, tokens, targets.flatten(), *rest), [0]
+    rest = (case, *step.turns(case, device), None)
+    return list(named.values()), lambda: step.loss_of(named, tokens, targets.flatten(), *rest), [0]
 
 
 class Trial:
     """One case on one rank."""
 
     def __init__(self, how, case, threads, rank, size):
-        from _torch_transformer import layout
+        from shared.transformer import layout
         torch.set_num_threads(threads or max(1, (os.cpu_count() or 1) // size))
         device = use(case["device"], rank)
         self.how, self.case, self.size = how, case, size

@@ -6,8 +6,8 @@ import contextlib
 import time
 import warnings
 
-from _torch import clock, device_of, startup
-from _wire import Refused, Skip, timed
+from shared.torch_run import clock, device_of, startup
+from shared.wire import Refused, Skip, timed
 
 KNOWN = {"batch": 8, "heads": 1, "d_model": 64, "seq_len": 1024, "causal": False, "dtype": "fp32", "math": "ieee"}
 SDPA = {"default": None, "math": "MATH", "efficient": "EFFICIENT_ATTENTION", "flash": "FLASH_ATTENTION", "cudnn": "CUDNN_ATTENTION"}

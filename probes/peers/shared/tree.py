@@ -1,12 +1,13 @@
 """What the peers of the experiment tree-patch share: BERT's parameter tree, the reports' plan, matching, and the order of timing.
 
-A peer gives a Library: how nodes are made, and how modules are replaced in a tree. Structure alone: leaves are small objects."""
+A Library, Equinox or OpTree, says how nodes are made, and how modules are replaced in a tree. Structure alone: leaves are small objects."""
 import fnmatch
+import inspect
 import math
 import re
 import time
 
-from _wire import Refused, Skip, serve, timed
+from shared.wire import Refused, Skip, serve, timed
 
 KNOWN = {"tree": "bert", "model": "4L-768H", "layers": 4, "hidden": 768, "intermediate": 3072, "vocab": 30522, "op": "patch",
          "plan": "reports", "patches": 0, "matcher": "compiled", "weights": "none"}
@@ -24,8 +25,11 @@ class Leaf:
 class Library:
     """What a peer adds: nodes and replacing."""
 
-    name = ""    # for settings: "equinox"
+    name = ""  # for settings: "equinox"
 
+    def __init__(self, one_call):
+        self.one_call = one_call  # for all modules, or one for each
+        self.kinds = {}           # node classes, by name
 
     def load(self):
         """Imports the library; Skip when it is not there. Returns its version."""
@@ -208,6 +212,112 @@ def answer_with(lib):
         wire.note("check", "every module of a 2-layer tree" if request.get("check") else "not in this invocation")
 
     return answer
+
+
+class Equinox(Library):
+    """Every node an eqx.Module, replaced by eqx.tree_at."""
+
+    name = "equinox"
+
+    def load(self):
+        if not self.kinds:
+            try:
+                import equinox
+                import jax
+            except ImportError:
+                raise Skip("equinox is not installed for this Python; pip install equinox, or choose another with --python")
+            self.eqx, self.jax = equinox, jax
+            for kind, fields in CLASSES.items():
+                self.kinds[kind] = type(kind, (equinox.Module,), {"__annotations__": dict.fromkeys(fields, object)})
+            self.Parameter = type("Parameter", (equinox.Module,), {
+                "__annotations__": {"value": object, "divided": object}, "divided": equinox.field(static=True, default=None)})
+        return "%s, jax %s, %d passes a call" % (self.eqx.__version__, self.jax.__version__, self.passes())
+
+    def passes(self):
+        """Rebuilds of the whole tree in one call of this version."""
+        source = inspect.getsource(self.eqx.tree_at)
+        return source.count("jtu.tree_map(") - source.count("jtu.tree_map(_remove_leaf_wrapper")
+
+    def module(self, kind, children):
+        return self.kinds[kind](*children.values())
+
+    def parameter(self, leaf, divided=None):
+        return self.Parameter(leaf, divided)
+
+    def replace(self, tree, paths, replacements):
+        if self.one_call:
+            return self.eqx.tree_at(lambda t: [at(t, path) for path in paths], tree, replacements)
+        for path, replacement in zip(paths, replacements):
+            tree = self.eqx.tree_at(lambda t, path=path: at(t, path), tree, replacement)
+        return tree
+
+    def leaves(self, tree):
+        return self.jax.tree_util.tree_leaves(tree)
+
+
+OPTREE_NAMESPACE = "perfkit"
+
+
+class OptreeParameter:
+    def __init__(self, value, divided=None):
+        self.value, self.divided = value, divided
+
+
+class Optree(Library):
+    """Nodes registered with optree, replaced by optree.tree_map with a predicate."""
+
+    name = "optree"
+
+    def load(self):
+        if not self.kinds:
+            try:
+                import optree
+            except ImportError:
+                raise Skip("optree is not installed for this Python; pip install optree, or choose another with --python")
+            self.optree = optree
+            for kind, fields in CLASSES.items():
+                self.kinds[kind] = self.register(kind, fields)
+            optree.register_pytree_node(OptreeParameter, lambda p: ((p.value,), p.divided), lambda divided, c: OptreeParameter(c[0], divided),
+                                        namespace=OPTREE_NAMESPACE)
+        return self.optree.__version__
+
+    def register(self, kind, fields):
+        cls = type(kind, (), {"__slots__": fields})
+
+        def flatten(node):
+            return tuple(getattr(node, f) for f in fields), None, fields
+
+        def unflatten(_, children):
+            node = cls()
+            for f, child in zip(fields, children):
+                setattr(node, f, child)
+            return node
+
+        self.optree.register_pytree_node(cls, flatten, unflatten, namespace=OPTREE_NAMESPACE)
+        return cls
+
+    def module(self, kind, children):
+        node = self.kinds[kind]()
+        for f, child in children.items():
+            setattr(node, f, child)
+        return node
+
+    def parameter(self, leaf, divided=None):
+        return OptreeParameter(leaf, divided)
+
+    def exchange(self, tree, new):
+        """One traversal: nodes whose id is in `new` are exchanged."""
+        return self.optree.tree_map(lambda x: new.get(id(x), x), tree, is_leaf=lambda x: id(x) in new, namespace=OPTREE_NAMESPACE)
+
+    def replace(self, tree, paths, replacements):
+        if self.one_call:
+            return self.exchange(tree, {id(at(tree, path)): r for path, r in zip(paths, replacements)})
+        for path, replacement in zip(paths, replacements):
+            tree = self.exchange(tree, {id(at(tree, path)): replacement})
+        return tree
+
+    def leaves(self, tree):
+        return self.optree.tree_leaves(tree, namespace=OPTREE_NAMESPACE)
 
 
 def run(program, lib):
