@@ -72,7 +72,7 @@ enum pk_code pk_why_errno(struct pk_err *err, int e)
     struct rlimit size;
     err->number = e;
     if (e == EFBIG && getrlimit(RLIMIT_FSIZE, &size) == 0 && size.rlim_cur != RLIM_INFINITY)
-        return pk_why(err, "a file of this process may not grow beyond %llu bytes (ulimit -f)",
+        return pk_why(err, "files of this process are limited to %llu bytes (ulimit -f)",
                       (unsigned long long)size.rlim_cur);
     return pk_why(err, "%s", strerror(e));
 }

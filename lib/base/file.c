@@ -16,7 +16,7 @@ static enum pk_code unreadable(const char *path, struct pk_err *err)
 {
     pk_fail(err, PK_E_USAGE, "cannot read %s", path);
     pk_why(err, "%s", strerror(errno));
-    return pk_fix(err, "name a text file that this user can read");
+    return pk_fix(err, "give a text file that this user can read");
 }
 
 static enum pk_code too_long(const char *path, size_t limit, struct pk_err *err)

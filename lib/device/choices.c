@@ -62,7 +62,8 @@ void pk_choices_tell(struct pk_device *dev, pk_fact_fn *fn, void *user)
         fn(user, pk_printf(&a, PK_CHOICE_PREFIX "%s", c->key), c->value);
         if (c->why)
             fn(user, "choice_warning",
-               pk_printf(&a, "what this run chose for %s was refused (%s): chosen anew", c->key, c->why));
+               pk_printf(&a, "the stored choice for %s could not be used (%s): a new choice was made", c->key,
+                         c->why));
         c->told = true;
     }
 }

@@ -39,7 +39,7 @@ static enum pk_code unknown_device(const char *name, struct pk_err *err)
         names[i] = pk_device_kinds[i]->kind;
     pk_fail(err, PK_E_USAGE, "device '%s' is not known", name);
     pk_why(err, "%s", pk_suggest_text(&a, name, names, PK_DEVICE_KINDS));
-    return pk_fix(err, "perfkit list devices shows what works here");
+    return pk_fix(err, "perfkit list devices shows which devices work here");
 }
 
 /* "" or ":N" after the kind's name. */
@@ -94,7 +94,7 @@ enum pk_code pk_device_open(struct pk_device *dev, const char *name, const struc
     if (reason) {
         pk_fail(err, PK_E_UNAVAILABLE, "device '%s' cannot be used", name);
         pk_why(err, "%s", reason);
-        return pk_fix(err, "perfkit list devices shows what works here");
+        return pk_fix(err, "perfkit list devices shows which devices work here");
     }
     dev->ops = pk_device_kinds[dev->kind];
     assert_complete(dev->ops);
@@ -192,10 +192,10 @@ enum pk_code pk_device_oom(struct pk_device *dev, struct pk_err *err)
     if (pk_device_broken(dev))
         return dev->ops->sync(dev, err);
     if (dev->capturing) {
-        pk_fail(err, PK_E_INTERNAL, "captured work takes new memory");
-        pk_why(err, "%s more than it took when it ran before, and no memory can be had during a capture",
+        pk_fail(err, PK_E_INTERNAL, "captured work allocates new memory");
+        pk_why(err, "%s more than when it ran before, and memory cannot be allocated during a capture",
                pk_format_bytes((int64_t)p->refused_bytes, asked, sizeof asked));
-        return pk_fix(err, "a bug of the operation: what it takes has to be equal each time");
+        return pk_fix(err, "this is a bug of the operation: it must allocate the same memory each time");
     }
     pk_fail(err, PK_E_OOM, "no room for %s more on device %s",
             pk_format_bytes((int64_t)p->refused_bytes, asked, sizeof asked), dev->ops->kind);

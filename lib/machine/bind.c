@@ -92,9 +92,9 @@ static const struct {
 
 static enum pk_code unknown_words(const char *text, struct pk_err *err)
 {
-    pk_fail(err, PK_E_USAGE, "--bind %.100s: it names no CPUs", text);
-    pk_why(err, "it is cores, none, socket:N, numa:N or a list such as 0-3,8");
-    return pk_fix(err, "leave it out to bind one thread to each core; `lstopo` shows the machine");
+    pk_fail(err, PK_E_USAGE, "--bind %.100s: no CPUs are named", text);
+    pk_why(err, "use cores, none, socket:N, numa:N or a list such as 0-3,8");
+    return pk_fix(err, "omit it to bind one thread to each core; `lstopo` shows the machine");
 }
 
 static enum pk_code no_such_part(const char *text, const char *what, int n, struct pk_err *err)
@@ -104,15 +104,15 @@ static enum pk_code no_such_part(const char *text, const char *what, int n, stru
         pk_why(err, "this machine has %d, from 0", n);
     else
         pk_why(err, "this machine has one, 0");
-    return pk_fix(err, "choose one of them, or leave out --bind");
+    return pk_fix(err, "choose one of them, or omit --bind");
 }
 
 static enum pk_code not_ours(const char *text, const char *cpu, const struct pk_cpus *all, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     pk_fail(err, PK_E_USAGE, "--bind %.100s: %s cannot be used", text, cpu);
-    pk_why(err, "affinity leaves %s to this process", pk_cpus_text(all, &a));
-    return pk_fix(err, "choose from these, or leave out --bind");
+    pk_why(err, "affinity allows %s for this process", pk_cpus_text(all, &a));
+    return pk_fix(err, "choose from these, or omit --bind");
 }
 
 /* Sockets by their order, nodes by the kernel's number. */
@@ -148,9 +148,9 @@ static enum pk_code take_list(const char *text, const struct pk_cpus *all, struc
             return not_ours(text, cpu, all, err);
         for (unsigned k = 0; k < i; k++)
             if (out->v[k] == out->v[i]) {
-                pk_fail(err, PK_E_USAGE, "--bind %.100s: %s comes twice", text, cpu);
+                pk_fail(err, PK_E_USAGE, "--bind %.100s: %s is given twice", text, cpu);
                 pk_why(err, "two threads on one CPU would wait for each other");
-                return pk_fix(err, "name each CPU once");
+                return pk_fix(err, "give each CPU once");
             }
     }
     return PK_OK;
@@ -180,7 +180,7 @@ enum pk_code pk_bind_cpus(const char *text, const char *xml, struct pk_cpus *out
         return PK_OK;
     if (pk_topology_open(NULL, xml, false, &t)) {
         pk_fail(err, PK_E_INTERNAL, "the machine's topology could not be read");
-        return pk_fix(err, "leave out --bind; `lstopo --of console` (package hwloc) may say what is wrong");
+        return pk_fix(err, "omit --bind; `lstopo --of console` (package hwloc) may show the problem");
     }
     return take(t, text, xml, out, err);
 }

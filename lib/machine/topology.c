@@ -79,9 +79,8 @@ enum pk_code pk_topology_read(const char *root, struct pk_machine *m, struct pk_
     if (pk_topology_open(root, NULL, false, &t) != 0) {
         pk_fail(err, PK_E_INTERNAL, "the machine's topology could not be read");
         pk_why(err, "hwloc_topology_load: %s", strerror(errno));
-        return pk_fix(
-            err,
-            "see what `lstopo --of console` (package hwloc) says; a broken HWLOC_* variable has this effect");
+        return pk_fix(err, "check the output of `lstopo --of console` (package hwloc); a wrong HWLOC_* "
+                           "variable has this effect");
     }
     m->sockets = count(t, HWLOC_OBJ_PACKAGE);
     m->cores = count(t, HWLOC_OBJ_CORE);

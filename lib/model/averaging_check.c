@@ -112,7 +112,7 @@ static enum pk_code check_sent(const struct pk_averaging *v, struct pk_err *err)
     if (v->reduced_bytes == should)
         return PK_OK;
     pk_fail(err, PK_E_CHECK, "a step sent %llu bytes of gradients", (unsigned long long)v->reduced_bytes);
-    return pk_why(err, "every gradient sent once is %zu bytes", should);
+    return pk_why(err, "every gradient sent once would be %zu bytes", should);
 }
 
 /* --- of a transformer: against the gradients of every rank, made again by this process --- */
@@ -206,7 +206,7 @@ static enum pk_code compare_sample(const struct checker *k, size_t t, double tol
             continue;
         pk_fail(err, PK_E_CHECK, "rank %u: element %zu of the gradient of %s is %.9g", k->v->comm->rank,
                 s->at ? s->at[i] : i, k->v->gradients->v[t].name, (double)s->is[i]);
-        return pk_why(err, "a single process that makes the gradients of all %u ranks has %.9g",
+        return pk_why(err, "a single process that computes the gradients of all %u ranks has %.9g",
                       k->v->comm->size, s->should[i]);
     }
     return PK_OK;

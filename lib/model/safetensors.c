@@ -84,8 +84,8 @@ static enum pk_code ends_early(const char *path, int e, struct pk_err *err)
     if (e)
         pk_why_errno(err, e);
     else
-        pk_why(err, "it has become shorter since it was opened");
-    return pk_fix(err, "leave the file alone while it is measured with");
+        pk_why(err, "it became shorter after it was opened");
+    return pk_fix(err, "do not change the file during the measurement");
 }
 
 static enum pk_code read_whole(const struct pk_safetensors *f, void *to, size_t bytes, uint64_t at,
@@ -126,7 +126,7 @@ struct reader {
 
 static enum pk_code corrupt(const char *path, const char *why, struct pk_err *err)
 {
-    pk_fail(err, PK_E_USAGE, "%s is no sound safetensors file", path);
+    pk_fail(err, PK_E_USAGE, "%s is not a valid safetensors file", path);
     pk_why(err, "%s", why);
     return pk_fix(err, "write it again: safetensors.torch.save_file(model.state_dict(), PATH)");
 }
@@ -168,7 +168,7 @@ static enum pk_code read_tensor(const struct reader *r, const char *name, const 
     uint64_t end, bytes;
     *t = (struct pk_tensor){.name = pk_strdup(r->a, name)};
     if (!type)
-        return bad_tensor(r, name, "is of a dtype that is not known here");
+        return bad_tensor(r, name, "has an unknown dtype");
     if (!read_shape(json_object_get(row, "shape"), t))
         return bad_tensor(r, name, "has no shape of at most 8 sizes");
     if (json_array_size(offsets) != 2 || !size_at(offsets, 0, &t->at) || !size_at(offsets, 1, &end) ||
@@ -200,9 +200,9 @@ static enum pk_code check_places(const struct reader *r, struct pk_tensor *v, si
     if (end == r->data_bytes)
         return PK_OK;
     return corrupt(r->path,
-                   pk_printf(r->a, "its tensors take %llu bytes behind the header, and there are %llu%s",
+                   pk_printf(r->a, "its tensors need %llu bytes after the header, and the file has %llu%s",
                              (unsigned long long)end, (unsigned long long)r->data_bytes,
-                             end > r->data_bytes ? ": it was cut short" : ""),
+                             end > r->data_bytes ? ": it is truncated" : ""),
                    r->err);
 }
 
@@ -238,7 +238,7 @@ static enum pk_code not_readable(const char *path, int e, struct pk_err *err)
 {
     pk_fail(err, PK_E_USAGE, "cannot read %s", path);
     pk_why_errno(err, e);
-    return pk_fix(err, "name a safetensors file that this user can read");
+    return pk_fix(err, "give a safetensors file that this user can read");
 }
 
 static enum pk_code read_header(struct pk_safetensors *f, uint64_t file_bytes, struct pk_arena *a,
@@ -253,9 +253,10 @@ static enum pk_code read_header(struct pk_safetensors *f, uint64_t file_bytes, s
     for (size_t i = sizeof length; i-- > 0;)
         n = n << 8 | length[i];
     if (n > PK_SAFETENSORS_HEADER_MAX)
-        return corrupt(f->path, "its first 8 bytes are no length of a header: that has at most 100 MB", err);
+        return corrupt(f->path, "its first 8 bytes are not the length of a header, which has at most 100 MB",
+                       err);
     if (n > file_bytes - sizeof length)
-        return corrupt(f->path, "it ends before its header does: it was cut short", err);
+        return corrupt(f->path, "it ends before its header does: it is truncated", err);
     char *header = pk_alloc(a, n + 1);
     if (read_whole(f, header, n, sizeof length, err))
         return err->code;

@@ -331,7 +331,7 @@ enum pk_code pk_attention_prepare(struct pk_device *dev, enum pk_attention_varia
         return rows[v].prepare ? rows[v].prepare(dev, s, err) : PK_OK;
     pk_fail(err, PK_E_UNAVAILABLE, "%s has no attention in %s", rows[v].name,
             s->dtype == PK_BF16 ? "bf16" : maths[s->math]);
-    pk_why(err, "there are no kernels for it");
+    pk_why(err, "no kernels exist for it");
     return pk_fix(err, "choose another --variant, or another dtype and math");
 }
 

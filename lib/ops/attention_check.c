@@ -193,7 +193,8 @@ static enum pk_code check_dv_projection(const struct pk_attention_host *h, doubl
         if (fabs(got - want[c]) > noise) {
             pk_fail(err, PK_E_CHECK, "the sum of dv[*][%zu] is %.9g, that of d_o is %.9g", c, got, want[c]);
             return pk_why(
-                err, "the two are equal when every row of probabilities sums to one (tolerance %.3g)", noise);
+                err, "both must be equal, because every row of probabilities sums to one (tolerance %.3g)",
+                noise);
         }
     }
     return PK_OK;
@@ -209,7 +210,7 @@ static enum pk_code check_dk_projection(const struct pk_attention_host *h, struc
     if (fabs(left - right) <= noise)
         return PK_OK;
     pk_fail(err, PK_E_CHECK, "<q, dq> is %.9g and <k, dk> is %.9g", left, right);
-    return pk_why(err, "the two are equal for any input (tolerance %.3g)", noise);
+    return pk_why(err, "both must be equal for any input (tolerance %.3g)", noise);
 }
 
 enum pk_code pk_attention_check_sampled(const struct pk_attention_host *h, size_t samples, uint64_t seed,

@@ -33,7 +33,7 @@ static enum pk_code refuse_file(const struct pk_axis *x, const char *path, const
 {
     pk_fail(err, PK_E_USAGE, "axis %s: '%.200s' %s", x->name, path, what);
     pk_why(err, "%s", why);
-    return pk_fix(err, "name a %s file, or write -a %s=%s", x->data ? "regular" : "text", x->name, x->def);
+    return pk_fix(err, "give a %s file, or write -a %s=%s", x->data ? "regular" : "text", x->name, x->def);
 }
 
 /* What keeps a text from being a path that is read and recorded; NULL when nothing does. */
@@ -42,7 +42,7 @@ static const char *no_path(const char *path)
     PK_JSON_CLEANUP json_t *utf8 = json_string(path);
     struct stat st;
     if (!utf8)
-        return "the path is not UTF-8, and it is recorded as text";
+        return "the path is not UTF-8, and paths are recorded as text";
     if (stat(path, &st)) /* reading says why */
         return NULL;
     if (S_ISDIR(st.st_mode))
@@ -58,7 +58,7 @@ static enum pk_code unreadable(const struct pk_axis *x, const char *path, struct
                ? pk_fix(err, "did you mean -a %s=%s?", x->name, x->def)
                : pk_fix(
                      err,
-                     "name a %s file, without a comma in its path: commas divide values; or write -a %s=%s",
+                     "give a %s file without a comma in its path (commas separate values), or write -a %s=%s",
                      x->data ? "regular" : "text", x->name, x->def);
 }
 
@@ -108,7 +108,7 @@ static enum pk_code digest_of(const struct pk_axis *x, const char *path, char di
     const char *bad = no_path(path);
     uint64_t h = PK_FNV1A_EMPTY;
     if (bad)
-        return refuse_file(x, path, "is no file", bad, err);
+        return refuse_file(x, path, "is not a file", bad, err);
     if (x->data ? hash_data(x, path, &h, err) : hash_text(x, path, &h, err))
         return err->code;
     snprintf(digest, DIGITS + 1, "%08x", (unsigned)(h ^ h >> 32));
@@ -126,13 +126,13 @@ static enum pk_code read_file(const struct pk_axis *x, const char *text, struct 
         return PK_OK;
     }
     if (!*path)
-        return refuse_file(x, text, "is no file", "there is no path", err);
+        return refuse_file(x, text, "is not a file", "there is no path", err);
     if (digest_of(x, path, digest, err))
         return err->code;
     if (planned && strcmp(planned + 1, digest)) {
         pk_fail(err, PK_E_USAGE, "axis %s: %.200s has changed since the run was planned", x->name, path);
         pk_why(err, "the digest of its contents was %s and is %s", planned + 1, digest);
-        return pk_fix(err, "put the old contents back, or begin a new run");
+        return pk_fix(err, "restore the old contents, or start a new run");
     }
     v->s = pk_printf(a, "%s#%s", path, digest);
     return PK_OK;
@@ -188,7 +188,7 @@ enum pk_code pk_axis_find(const struct pk_axis *axes, const char *name, size_t *
         pk_buf_printf(&all, "%s%s", k ? ", " : "", names[k]);
     }
     pk_fail(err, PK_E_USAGE, "there is no axis '%.100s'", name);
-    pk_why(err, n ? "the axes here are %s" : "nothing can be swept here%s", pk_buf_text(&all));
+    pk_why(err, n ? "the axes here are %s" : "this experiment has no axes%s", pk_buf_text(&all));
     const char *near = pk_suggest_also(name, names, also, n);
     return near ? pk_fix(err, "did you mean '%s'?", near) : pk_fix(err, "use one of these names");
 }
@@ -218,7 +218,7 @@ const char *pk_axis_takes(const struct pk_axis *x, struct pk_arena *a)
                       pk_format_size_exact((int64_t)x->max, hi, sizeof hi));
         break;
     case PK_AXIS_RATE:
-        pk_buf_printf(&b, "a bandwidth from %s to %s in a second",
+        pk_buf_printf(&b, "a bandwidth from %s to %s per second",
                       pk_format_rate_exact((int64_t)x->min, lo, sizeof lo),
                       pk_format_rate_exact((int64_t)x->max, hi, sizeof hi));
         break;

@@ -104,7 +104,7 @@ static enum pk_code refuse(const struct pk_opt_job *job, const struct spoken *s,
         return unknown_option(job, s, as_typed, err);
     if (rc == POPT_ERROR_NOARG) {
         pk_fail(err, PK_E_USAGE, "%.200s: its value is missing", as_typed);
-        pk_why(err, "nothing follows it");
+        pk_why(err, "no value follows it");
     } else {
         pk_fail(err, PK_E_USAGE, "%.200s is not understood", as_typed);
         pk_why(err, "%s", poptStrerror(rc));

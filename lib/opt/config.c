@@ -69,7 +69,7 @@ static enum pk_code refuse_unknown(const struct pk_opt_job *job, struct pk_err *
         if (pk_texts_has(&names, name))
             continue;
         const char *near = pk_suggest(name, names.v, names.n);
-        pk_fail(err, PK_E_USAGE, "environment variable %.200s means nothing here", name);
+        pk_fail(err, PK_E_USAGE, "environment variable %.200s is unknown", name);
         pk_why(err, "variables that begin with " PREFIX " set options, and no option has this name");
         return near ? pk_fix(err, "did you mean %s?", near) : pk_fix(err, "unset it: unset %.200s", name);
     }
@@ -88,7 +88,7 @@ static enum pk_code check_word(const struct pk_opt_variable *v, const char *text
     if (pk_texts_has(&words, text))
         return PK_OK;
     const char *near = pk_suggest(text, words.v, words.n);
-    pk_fail(err, PK_E_USAGE, "%s: '%.100s' is not one of its words", v->name, text);
+    pk_fail(err, PK_E_USAGE, "%s: '%.100s' is not one of its values", v->name, text);
     pk_why(err, "it is one of %s", pk_buf_text(&all));
     return near ? pk_fix(err, "did you mean %s=%s?", v->name, near)
                 : pk_fix(err, "unset it: unset %s", v->name);
@@ -187,10 +187,10 @@ static int unknown_section(struct reading *r, const char *section)
     if (*section)
         pk_fail(r->err, PK_E_USAGE, "%s:%d: there is no section [%.100s]", r->path, r->line, section);
     else
-        pk_fail(r->err, PK_E_USAGE, "%s:%d: this key stands before any section", r->path, r->line);
+        pk_fail(r->err, PK_E_USAGE, "%s:%d: this key is before the first section", r->path, r->line);
     pk_why(r->err, "sections are [" COMMON "] for every command, or a command's name");
     return refuse(r, *section ? pk_suggest_text(a, section, names.v, names.n)
-                              : "put a line [" COMMON "] above it");
+                              : "add a line [" COMMON "] above it");
 }
 
 static int unknown_key(struct reading *r, const char *section, const char *key, const struct pk_texts *names)
@@ -209,7 +209,7 @@ static int misplaced(struct reading *r, const struct pk_opt *row)
     pk_fail(r->err, PK_E_USAGE, "%s:%d: '%s' cannot stand in this file", r->path, r->line, row->name);
     pk_why(r->err, row->cli_only
                        ? "it applies to one call of the program"
-                       : "it names code to run, and a file in the working directory may be anyone's");
+                       : "it names code to run, and a file in the working directory may belong to anyone");
     return refuse(r, pk_printf(r->job->arena, "remove the line and give --%s", row->name));
 }
 

@@ -140,16 +140,18 @@ static enum pk_code parse_part(const struct pk_axis *axes, const char *text, str
         return err->code;
     bool number = p->axis != VARIANT && pk_axis_ordered(&axes[p->axis]);
     if (ordered(p->op) && !number)
-        return refuse(axes, text,
-                      "< <= > >= order numbers; this name has words, which are equal (=) or not (!=)", err);
+        return refuse(
+            axes, text,
+            "< <= > >= compare numbers; this name has words, which can only be compared with = and !=", err);
     for (const char *rest = values, *one; (one = pk_next_part(&rest, '|', a));) {
         if (!*one)
             return refuse(axes, text, "a value is missing", err);
         if (add_value(axes, p, one, a, err))
             return err->code;
     }
-    return ordered(p->op) && p->n > 1 ? refuse(axes, text, "alternatives with | go with = and != only", err)
-                                      : PK_OK;
+    return ordered(p->op) && p->n > 1
+               ? refuse(axes, text, "alternatives with | are allowed only with = and !=", err)
+               : PK_OK;
 }
 
 enum pk_code pk_filter_parse(const struct pk_axis *axes, const char *text, struct pk_arena *a,

@@ -107,8 +107,8 @@ enum pk_code pk_opt_ordered(const struct pk_opt_table *table, const char *least,
         *l = *h;
     else {
         pk_fail(err, PK_E_USAGE, "%s is more than %s", as_given(&lo, &a), as_given(&hi, &a));
-        pk_why(err, "the one is at least, the other at most");
-        return pk_fix(err, "leave one of them out: it follows the other");
+        pk_why(err, "the first is a minimum, the second a maximum");
+        return pk_fix(err, "omit one of them: it is adjusted to the other");
     }
     return PK_OK;
 }
@@ -130,7 +130,7 @@ enum pk_code pk_opt_apart(const struct pk_opt_table *table, const char *name, co
             continue;
         pk_fail(err, PK_E_USAGE, "--%s and --%s do not go together", name, *others);
         pk_why(err, "%s", why);
-        return pk_fix(err, "leave out --%s, or --%s", *others, name);
+        return pk_fix(err, "omit --%s or --%s", *others, name);
     }
     return PK_OK;
 }

@@ -142,7 +142,7 @@ static enum pk_code point_axis_from_json(size_t i, const json_t *j, struct pk_ar
     p->absent[i] = x->applies && !x->applies(p);
     if (p->absent[i] && j) {
         pk_fail(err, PK_E_USAGE, "axis %s does not apply to this case", x->name);
-        pk_why(err, "another axis of the case switches it off");
+        pk_why(err, "another axis of the case disables it");
         return pk_fix(err, "leave it out");
     }
     if (j)

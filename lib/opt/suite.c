@@ -72,11 +72,11 @@ static void begin_section(struct reading *r, const char *line)
     if (had && had->line) {
         wrong(r, pk_printf(r->arena, "there is a second section [%.100s]", name),
               pk_printf(r->arena, "the first is in line %d", had->line),
-              "give each entry a name of its own; `experiment = ...` says what it measures");
+              "give each entry a different name; `experiment = ...` selects what it measures");
         return;
     }
     if (!*name) {
-        wrong(r, "this section has no name", "its name tells an entry from the others",
+        wrong(r, "this section has no name", "an entry is identified by its name",
               "write a word between the brackets, [flash]");
         return;
     }
@@ -119,7 +119,7 @@ static const char *next_line(struct reading *r, size_t room)
     r->rest += n;
     if (strlen(line) < n || n > room - 1) {
         wrong(r, "the line is too long, or no text", "lines of this file have at most 198 bytes, and no NUL",
-              "shorten it: a command can be a script, a list stand on several lines");
+              "shorten it: a command can be a script, and a list can have several lines");
         return "\n";
     }
     line += strspn(line, " \t");
@@ -147,9 +147,9 @@ static int on_key(void *user, const char *ignored, const char *key, const char *
     struct pk_suite_section *s = r->section;
     r->open = false;
     if (!s) {
-        wrong(r, "this key stands before any section",
-              "each section is an entry, and [" COMMON "] has what all have in common",
-              "put a line [" COMMON "] above it");
+        wrong(r, "this key is before the first section",
+              "each section is an entry, and [" COMMON "] has the settings of all entries",
+              "add a line [" COMMON "] above it");
         return 1;
     }
     s->keys = pk_grow(r->arena, s->keys, sizeof *s->keys, s->n, &s->cap);
@@ -161,8 +161,8 @@ static void has_no_entry(struct pk_suite *s, struct pk_arena *a)
 {
     struct pk_err err;
     pk_fail(&err, PK_E_USAGE, "%s has no entry", s->path);
-    pk_why(&err, "each section but [" COMMON "] is one, and there is none");
-    pk_fix(&err, "add one: a line [attention-scaling], with what it measures below");
+    pk_why(&err, "each section except [" COMMON "] is an entry, and there is none");
+    pk_fix(&err, "add one: a line [attention-scaling], followed by its settings");
     pk_suite_add_wrong(s, 0, &err, a);
 }
 

@@ -145,8 +145,7 @@ static enum pk_code parse_range(struct growing *g, const char *text, struct pk_e
     union pk_value second = first;
     if (!next_value(x, &s, &second))
         return refuse_range(
-            x, text, "this range never advances: its step must lead from the first value to a larger one",
-            err);
+            x, text, "this range never advances: its step must give a value larger than the first", err);
     return add_range(g, first, last, &s, err);
 }
 

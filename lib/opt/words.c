@@ -76,7 +76,7 @@ static bool assigns(const char *text)
 
 static enum pk_code no_command(const char *option, const char *text, const char *why, struct pk_err *err)
 {
-    pk_fail(err, PK_E_USAGE, "--%s '%s' is no command", option, text);
+    pk_fail(err, PK_E_USAGE, "--%s '%s' is not a command", option, text);
     pk_why(err, "%s", why);
     return pk_fix(err, "give a program with its arguments: --%s './solve input.txt'", option);
 }
@@ -85,8 +85,8 @@ static enum pk_code needs_shell(const char *option, const char *text, const char
 {
     const size_t n = expands(special) ? strcspn(special, " \t\n\"'") : 1;
     pk_fail(err, PK_E_USAGE, "--%s '%s' needs a shell", option, text);
-    pk_why(err, "'%.*s' means something to a shell only, and none is started", (int)n, special);
-    return pk_fix(err, "--%s \"sh -c '...'\", or put it in single quotes to have it as it is", option);
+    pk_why(err, "only a shell understands '%.*s', and no shell is started", (int)n, special);
+    return pk_fix(err, "--%s \"sh -c '...'\", or put it in single quotes to pass it unchanged", option);
 }
 
 enum pk_code pk_words_split(const char *option, const char *text, struct pk_arena *a,
@@ -111,7 +111,7 @@ enum pk_code pk_words_split(const char *option, const char *text, struct pk_aren
         return needs_shell(option, text, s.special, err);
     if (assigns(v[0])) {
         pk_fail(err, PK_E_USAGE, "--%s '%s' needs a shell", option, text);
-        pk_why(err, "'%s' would set a variable for a shell only, and none is started", v[0]);
+        pk_why(err, "only a shell would set the variable '%s', and no shell is started", v[0]);
         return pk_fix(err, "--%s 'env %s'", option, text);
     }
     *words = v;

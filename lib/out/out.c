@@ -254,6 +254,6 @@ enum pk_code pk_out_close(struct pk_out *o, struct pk_err *err)
         return PK_OK;
     pk_fail(err, PK_E_IO, "the output could not be written");
     pk_why_errno(err, error);
-    return pk_fix(err, error == ENOSPC ? "free some space, or write elsewhere with -o FILE"
+    return pk_fix(err, error == ENOSPC ? "free some disk space, or write elsewhere with -o FILE"
                                        : "write elsewhere with -o FILE");
 }

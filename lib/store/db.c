@@ -20,10 +20,9 @@ static const struct reason reasons[] = {
     {SQLITE_NOTADB, "it is not a SQLite database", "name a perfkit store with --db"},
     {SQLITE_CORRUPT, "it is damaged",
      "move it elsewhere; `sqlite3 FILE .recover` may recover rows; start a new store with --db"},
-    {SQLITE_INTERRUPT, "reading it took longer than a sound store ever does",
-     "it may have been made to; do not trust it"},
-    {SQLITE_TOOBIG, "it holds a value larger than perfkit ever writes",
-     "it may have been made to; do not trust it"},
+    {SQLITE_INTERRUPT, "reading it took longer than for any valid store",
+     "it may be malicious; do not trust it"},
+    {SQLITE_TOOBIG, "it has a value larger than perfkit ever writes", "it may be malicious; do not trust it"},
     {SQLITE_NOMEM, "no memory is left", "free some memory and try again"},
 };
 
@@ -36,18 +35,18 @@ static enum pk_code explain(const struct pk_store *s, struct pk_err *err)
         }
     err->code = PK_E_INTERNAL;
     pk_why(err, "SQLite says: %s", sqlite3_errmsg(s->db));
-    return pk_fix(err, "`perfkit db check` tells whether the file is sound; if it is, please report this");
+    return pk_fix(err, "`perfkit db check` shows whether the file is valid; if it is, please report this");
 }
 
 static enum pk_code explain_lock(const struct pk_store *s, struct pk_err *err)
 {
     if (s->waiting.stopped) {
         err->code = PK_E_INTERRUPTED;
-        pk_why(err, "another process holds it, and a signal ended the wait");
+        pk_why(err, "another process has locked it, and a signal ended the wait");
     } else {
         pk_why(err, "another process has kept it locked for %.1f s", (double)s->patience_ms / 1e3);
     }
-    return pk_fix(err, "end that process (`fuser %s` names it), or record elsewhere with --db", s->path);
+    return pk_fix(err, "end that process (`fuser %s` shows it), or record elsewhere with --db", s->path);
 }
 
 /* The errno behind an I/O error; 0 = unknown. SQLite keeps it with the file when the error came up in a commit. */

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
-#define ANOTHER_FILE "name another file with --db FILE or PERFKIT_DB"
+#define ANOTHER_FILE "give another file with --db FILE or PERFKIT_DB"
 
 /* ":memory:" for what is not to be saved; any other name is a file's. */
 bool pk_db_in_memory(const char *path)
@@ -23,7 +23,7 @@ bool pk_db_in_memory(const char *path)
 static enum pk_code missing(const char *path, struct pk_err *err)
 {
     pk_fail(err, PK_E_NOTHING, "there is no store at %s", path);
-    pk_why(err, "nothing has been recorded there yet");
+    pk_why(err, "nothing has been recorded in it yet");
     return pk_fix(err, "`perfkit run attention-scaling` records a first run; --db FILE names another store");
 }
 
@@ -97,7 +97,7 @@ static enum pk_code make_directory(const char *path, bool look, struct pk_err *e
         pk_why(err, "its directory %s does not exist", dir);
     else
         pk_why(err, "its directory %s: %s", dir, strerror(e));
-    return pk_fix(err, "%s" ANOTHER_FILE, e == ENOENT && !ours ? "make the directory, or " : "");
+    return pk_fix(err, "%s" ANOTHER_FILE, e == ENOENT && !ours ? "create the directory, or " : "");
 }
 
 enum pk_code pk_db_look(const char *path, enum pk_store_mode mode, struct pk_err *err)
@@ -149,9 +149,11 @@ enum pk_code pk_db_no_hot_journal(const char *path, struct pk_err *err)
     if (fd < 0 || read(fd, &magic, 1) != 1 || magic == 0)
         return PK_OK;
     pk_fail(err, PK_E_IO, "store %s: refused", path);
-    pk_why(err, "a transaction is open or was cut short (%s-journal)", path);
-    return pk_fix(err, "wait for its writer; if that was killed, `perfkit db check --db %s` repairs it",
-                  path);
+    pk_why(err, "a transaction is open or was interrupted (%s-journal)", path);
+    return pk_fix(
+        err,
+        "wait for the process that writes; if it was killed, `perfkit db check --db %s` repairs the file",
+        path);
 }
 
 /* What is in the way of a writer; NULL = nothing that can be seen from here. */
@@ -160,7 +162,7 @@ static const char *unwritable(const char *path, const char *dir, struct pk_arena
     if (access(path, F_OK) == 0 && access(path, W_OK) != 0)
         return pk_printf(a, "the file %s", path);
     return access(dir, W_OK | X_OK) != 0
-               ? pk_printf(a, "the directory %s, in which its journal must be made,", dir)
+               ? pk_printf(a, "the directory %s, in which its journal must be created,", dir)
                : NULL;
 }
 
@@ -180,7 +182,7 @@ enum pk_code pk_db_explain_access(const char *path, struct pk_err *err)
         return pk_fix(err, "change its permissions (chmod u+r %s), or " ANOTHER_FILE, path);
     }
     if (!what) {
-        pk_why(err, "it, or its journal beside it, cannot be opened");
+        pk_why(err, "it, or its journal, cannot be opened");
         return pk_fix(err, "check what is in %s, or " ANOTHER_FILE, dir);
     }
     if (statvfs(dir, &fs) == 0 && fs.f_flag & ST_RDONLY) {
@@ -204,9 +206,9 @@ enum pk_code pk_store_path(struct pk_arena *a, const char *option, const char **
     else if (home && *home)
         *path = pk_printf(a, "%s/.local/share/perfkit/perfkit.db", home);
     else {
-        pk_fail(err, PK_E_USAGE, "no place for the store");
-        pk_why(err, "neither --db nor PERFKIT_DB is given, and there is no XDG_DATA_HOME and no HOME");
-        return pk_fix(err, "name a file: --db perfkit.db");
+        pk_fail(err, PK_E_USAGE, "no location for the store");
+        pk_why(err, "neither --db nor PERFKIT_DB is given, and neither XDG_DATA_HOME nor HOME is set");
+        return pk_fix(err, "give a file: --db perfkit.db");
     }
     return PK_OK;
 }

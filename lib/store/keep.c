@@ -29,7 +29,7 @@ enum pk_code pk_store_check(struct pk_store *s, struct pk_arena *a, const char *
             s, "SELECT integrity_check, 0 FROM pragma_integrity_check(20) WHERE integrity_check <> 'ok'",
             "%s", &found, err) ||
         add_findings(s, "SELECT \"table\", rowid FROM pragma_foreign_key_check LIMIT 20",
-                     "table %s, row %lld: what it belongs to is missing", &found, err))
+                     "table %s, row %lld: the row that it belongs to is missing", &found, err))
         return err->code;
     if (found.n)
         *problem = pk_buf_text(&found);
@@ -54,7 +54,7 @@ enum pk_code pk_store_prune(struct pk_store *s, int64_t keep_newest, bool dry_ru
         code = pk_db_run(s, err, "DELETE " OLD_RUNS, "i", keep_newest);
     if (pk_db_end(s, code, err) || !*runs_removed)
         return err->code * (code != PK_OK);
-    s->doing = "give the space of removed runs back";
+    s->doing = "release the space of removed runs";
     return pk_db_script(s, "VACUUM", err);
 }
 

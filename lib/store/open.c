@@ -145,12 +145,13 @@ static enum pk_code refuse_version(const struct pk_store *s, long long version, 
 {
     pk_fail(err, PK_E_IO, "store %s: refused", s->path);
     if (version > pk_db_newest_version())
-        pk_why(err, "its schema is version %lld, from a newer perfkit; this one knows versions up to %d",
+        pk_why(err,
+               "its schema is version %lld, from a newer perfkit; this perfkit supports versions up to %d",
                version, pk_db_newest_version());
     else
         pk_why(err,
-               "its schema is version %lld, from before the first release; this perfkit knows versions from "
-               "%d on",
+               "its schema is version %lld, from before the first release; this perfkit supports versions "
+               "from %d on",
                version, pk_db_first_version());
     return pk_fix(err, "use the perfkit that recorded it; or export it with `sqlite3 -header -csv FILE "
                        "'SELECT * FROM v_sample'`;"

@@ -150,8 +150,8 @@ enum pk_code pk_db_verify_tables(struct pk_store *s, const char *schema, const c
     int rc = sqlite3_step(stmt);
     if (rc == SQLITE_ROW) {
         pk_fail(err, PK_E_IO, "store %s: refused", path);
-        pk_why(err, "its table '%s' is not the one perfkit makes", sqlite3_column_text(stmt, 0));
-        pk_fix(err, "ask for the file as perfkit wrote it; nothing in this one was read");
+        pk_why(err, "its table '%s' is not the one that perfkit creates", sqlite3_column_text(stmt, 0));
+        pk_fix(err, "get the file as perfkit wrote it; nothing in this one was read");
     } else if (rc != SQLITE_DONE) {
         pk_db_fail(s, err);
     }

@@ -108,7 +108,7 @@ enum pk_code pk_sections(const char *text, struct pk_arena *a, struct pk_section
         const char *end = strchr(line, '\n');
         size_t bytes = end ? (size_t)(end - line) + 1 : strlen(line);
         if (!take_line(&p, line, bytes)) {
-            pk_fail(err, PK_E_INTERNAL, "tables: line %u is out of place: %.60s", number, line);
+            pk_fail(err, PK_E_INTERNAL, "tables: line %u is misplaced: %.60s", number, line);
             return pk_why(err, "title, each, column, note and empty belong to a table");
         }
         line += bytes;

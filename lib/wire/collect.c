@@ -184,7 +184,7 @@ static const char *add_metric(struct pk_collector *c, const struct pk_metric_dec
     if (known >= 0)
         return same_metric(&c->metrics[known], d)
                    ? NULL
-                   : pk_printf(&c->a, "the metric \"%s\" declared twice, and differently", d->name);
+                   : pk_printf(&c->a, "the metric \"%s\" declared twice with different properties", d->name);
     if (c->n_metrics == PK_SLICE_METRICS_MAX)
         return "more than 1024 metrics for one case";
     c->metrics = pk_grow(&c->a, c->metrics, sizeof *c->metrics, c->n_metrics, &c->metrics_cap);
@@ -231,7 +231,7 @@ static bool part_of_slice(enum pk_wire_type t)
 static const char *add(struct pk_collector *c, const struct pk_wire_msg *msg)
 {
     if (c->complete && part_of_slice(msg->type))
-        return "more after the status that ended the case";
+        return "a message after the status that ended the case";
     switch (msg->type) {
     case PK_WIRE_METRIC:
         return add_metric(c, &msg->metric);

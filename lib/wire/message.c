@@ -136,7 +136,7 @@ static const char *expected(const struct member *m, const json_t *v)
     case NAME:
         return is_name(v) ? NULL : "is not a string of 1 to 128 bytes without control characters";
     case WORD:
-        return is_word(v, m->words) ? NULL : "is not one of the words the protocol knows";
+        return is_word(v, m->words) ? NULL : "is not a word of the protocol";
     case INT:
         return json_is_integer(v) && json_integer_value(v) >= 0 && json_integer_value(v) <= m->max
                    ? NULL

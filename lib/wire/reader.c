@@ -133,7 +133,7 @@ enum pk_code pk_wire_read(struct pk_wire_reader *r, int fd, struct pk_wire_msg *
         }
         if (n == 0) {
             pk_fail(err, PK_E_IO, "no further message");
-            return pk_why(err, "the other side closed its end");
+            return pk_why(err, "the other side closed the connection");
         }
         pk_wire_feed(r, bytes, (size_t)n);
     }

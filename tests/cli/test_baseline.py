@@ -194,8 +194,8 @@ def test_a_moving_one_may_be_left_with_nothing(perfkit, store):
     record(store)
     store.db.execute("UPDATE run SET label = NULL WHERE id = ?", [run])
     store.db.commit()
-    perfkit("compare", "main", "@").refused(6, "'main' stands for no run now")
-    perfkit("gate", "--against", "main").refused(5, "'main' stands for no run now")
+    perfkit("compare", "main", "@").refused(6, "'main' has no run now")
+    perfkit("gate", "--against", "main").refused(5, "'main' has no run now")
 
 
 # --- merge-base ---
@@ -241,10 +241,10 @@ def test_without_a_run_of_the_commit(perfkit, store, branched):
 
 def test_merge_bases_that_git_does_not_know(perfkit, store):
     record(store)
-    perfkit("compare", "merge-base:main", "@").refused(5, "merge-base:main", "no repository")
+    perfkit("compare", "merge-base:main", "@").refused(5, "merge-base:main", "not in a git repository")
     for command, name in ((["compare"], ""), (["gate", "--against"], "gate --against: ")):
         r = perfkit(*command, "merge-base:", "@")
-        assert r.error()["what"] == name + "merge-base: names no branch" and "merge-base:origin/main" in r.error()["try"], r
+        assert r.error()["what"] == name + "merge-base: is not followed by a branch" and "merge-base:origin/main" in r.error()["try"], r
     git(perfkit, "init", "-q")
     git(perfkit, "commit", "-q", "--allow-empty", "-m", "a")
     for branch in ("nowhere", "--all"):
@@ -262,9 +262,9 @@ def test_a_branch_without_a_baseline_means_its_merge_base(perfkit, store, branch
     record(store, SLOW, commit=git(perfkit, "rev-parse", "HEAD"))
     assert base_runs(perfkit, "main") == (5, "slower")
     r = perfkit("gate", "--against", "main")
-    assert r.status == 3 and f"taken are the runs of commit {branched[:12]}" in r.stdout, r
+    assert r.status == 3 and f"the base is the runs of commit {branched[:12]}" in r.stdout, r
     perfkit("compare", "mian", "@").refused(2, "run 'mian' is not in")
-    perfkit("compare", "@", "main").refused(2, "run 'main' is not in")  # what is judged is named exactly
+    perfkit("compare", "@", "main").refused(2, "run 'main' is not in")  # the judged side is named exactly
     record(store, label="main")
     record(store)
     assert base_runs(perfkit, "main")[0] == 3, "a label comes first"
@@ -294,7 +294,7 @@ def test_sides_of_gates_are_no_runs_of_their_commit(perfkit, store, branched):
 @pytest.mark.parametrize("name", ["", "12", "-3", "@", "a@b", "merge-base:x", "a,b"])
 def test_names_that_mean_something_else(perfkit, store, name):
     record(store)
-    perfkit("baseline", "save", "--", name, "1").refused(2, "cannot name a baseline")
+    perfkit("baseline", "save", "--", name, "1").refused(2, "cannot be the name of a baseline")
 
 
 def test_what_is_refused(perfkit, store):
@@ -310,7 +310,7 @@ def test_what_is_refused(perfkit, store):
             (["save", "x", "1", "--label", "a"], ["not both"]),
             (["save", "x", "--label", "a", "--tag", "b=c"], ["--label and --tag do not go together"]),
             (["save", "x", "--tag", "b=c", "--branch", "a"], ["--tag and --branch do not go together"]),
-            (["save", "x", "--branch", "nobody"], ["no complete run has the branch 'nobody'", "with nothing uncommitted, on nobody"]),
+            (["save", "x", "--branch", "nobody"], ["no complete run has the branch 'nobody'", "without uncommitted changes, on nobody"]),
             (["save", "x", "--label", "nobody"], ["no complete run has the label 'nobody'"]),
             (["save", "x", "--tag", "nobody"], ["is not KEY=VALUE"]),
             (["save", "x", "--newest", "0"], ["newest"]),
@@ -325,7 +325,7 @@ def test_what_is_refused_of_one_that_exists(perfkit, store):
     record(store, experiment="other")
     perfkit("baseline", "save", "main", "1")
     for args, words in (
-            (["save", "main", "1"], ["there is a baseline 'main' already", "accept", "--force"]),
+            (["save", "main", "1"], ["the baseline 'main' already exists", "accept", "--force"]),
             (["accept", "main", "1"], ["needs a reason"]), (["accept", "main", "1", "--reason", " "], ["needs a reason"]),
             (["accept", "main", "2", "--reason", "x"], ["of another experiment"]),
             (["accept", "mian", "1", "--reason", "x"], ["no baseline 'mian'", "did you mean 'main'"]),

@@ -15,10 +15,10 @@ def bindings(perfkit):
 
 @pytest.mark.parametrize("words, parts", [
     (("--bind", "cors"), ("--bind cors", "socket:N", "0-3,8")),
-    (("--bind", ""), ("--bind", "names no CPUs")),
+    (("--bind", ""), ("--bind", "no CPUs are named")),
     (("--bind", "socket:77"), ("--bind socket:77", "no such socket")),
     (("--bind", "numa:77"), ("--bind numa:77", "no such NUMA node")),
-    (("--bind", "8191"), ("CPU 8191 cannot be used", "affinity leaves")),
+    (("--bind", "8191"), ("CPU 8191 cannot be used", "affinity allows")),
     (("--bind", f"{MINE[0]},{MINE[0]}"), ("comes twice",)),
     (("--bind", str(MINE[0]), "--threads", "2"), ("--threads 2", "--bind names 1", "--threads 1 or fewer")),
 ])

@@ -94,7 +94,7 @@ def test_a_file_is_read_in_the_worker_and_recorded(perfkit):
     (".", ["'.' is no file", "a directory"]),
     ("/dev/null", ["not a regular file"]),
     ("nul", ["'nul' is not a text file"]),
-    ("bytes.txt#00000000", ["bytes.txt has changed since the run was planned", "begin a new run"]),
+    ("bytes.txt#00000000", ["bytes.txt has changed since the run was planned", "start a new run"]),
     ("", ["there is no value"]),
 ])
 def test_files_that_are_refused(perfkit, text, words):

@@ -206,7 +206,7 @@ def test_a_case_that_no_longer_ends_ok_is_no_green_gate(perfkit, store):
     store.db.execute("UPDATE slice SET message = '5 GiB do not fit' WHERE status = 'oom'")
     store.db.commit()
     r = perfkit("gate", "--against", "main", "@", "--min-effect", "1000%", "--junit", "j.xml", "--summary", "s.md", "--format", "json", env=GITHUB)
-    answered(r, 1, "what is judged (run @) ended 'oom' in vanilla d_model=64 seq_len=256", "ended ok in the base (runs main)", "5 GiB do not fit")
+    answered(r, 1, "the judged side (run @) ended 'oom' in vanilla d_model=64 seq_len=256", "ended ok in the base (runs main)", "5 GiB do not fit")
     trouble, = r.rows("not_compared")
     assert (trouble["side"], trouble["variant"], trouble["metric"], trouble["status"]) == ("new", "vanilla", None, "oom")
     assert "counterpart" not in r.stdout and r.rows("compare_ns")[0]["verdict"] == "same"
@@ -230,12 +230,12 @@ def test_a_metric_that_is_no_number_any_more(perfkit, store):
         store.run([case("vanilla", 256, FAST, other_ns=[10.0, 10.1, 9.9])], label="main")
     store.run([case("vanilla", 256, FAST, other_ns=[None], new_ns=[5.0])])
     r = perfkit("gate", "--against", "main", "@", "--junit", "j.xml", "--format", "json")
-    answered(r, 5, "other_ns of vanilla d_model=64 seq_len=256", "cannot be compared: no number", "run @ has no number of other_ns, which runs main has")
+    answered(r, 5, "other_ns of vanilla d_model=64 seq_len=256", "cannot be compared: no number", "run @ has no value of other_ns, which runs main has")
     assert [(t["metric"], t["status"]) for t in r.rows("not_compared")] == [("other_ns", "no number")]
     assert "case of base without" not in r.stdout and "1 metric of new without a counterpart: new_ns of vanilla d_model=64 seq_len=256" in r.stdout
-    assert "has no number of other_ns" in (perfkit.cwd / "j.xml").read_text()
+    assert "has no value of other_ns" in (perfkit.cwd / "j.xml").read_text()
     r = perfkit("gate", "--against", "main", "@", "--metric", "other_ns", "--junit", "j.xml", env=GITHUB)
-    r.refused(5, "run @ has no number of metric 'other_ns'", "(NaN)")
+    r.refused(5, "run @ has no value of metric 'other_ns'", "(NaN)")
     assert "not comparable" in (perfkit.cwd / "j.xml").read_text() and "::error title=perfkit gate --against main%3A not comparable" in r.stderr
     assert perfkit("gate", "--against", "main", "@", "--metric", "forward_ns").status == 0
     store.run([case("vanilla", 256, SLOW)])

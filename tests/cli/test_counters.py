@@ -36,7 +36,7 @@ def test_events_and_metrics_are_exact_on_the_null_device(perfkit, db):
             assert rows[busy, region, "fake_works"][0] == 1
             assert rows[busy, region, "fake_slowdown"][:3] == (1, "1", "derived")
             assert rows[busy, region, "fake_absent"] == (None, "1", "exact", "it was not counted")
-            assert rows[busy, region, "fake_nothing"][3] == "for want of fake_absent"
+            assert rows[busy, region, "fake_nothing"][3] == "missing: fake_absent"
             assert rows[busy, region, "fake_consistency"][3] == "flops is 0"
         assert rows[busy, "work", "perturbation"][0] == 0
 
@@ -55,7 +55,7 @@ def test_counting_never_enters_the_times(perfkit, db):
 def test_the_table_says_what_is_not_known(perfkit):
     done(counted(perfkit, "--counters", "fake"))
     shown = done(perfkit("show")).stdout
-    assert "fake_intensity (flops/byte)" in shown and "fake_nothing is not known: for want of fake_absent" in shown
+    assert "fake_intensity (flops/byte)" in shown and "fake_nothing is not known: missing: fake_absent" in shown
     assert "fake_ns" not in shown.split("Counters")[1].splitlines()[1]  # a time in ms is not called ns
     table = perfkit("show", "--format", "json").rows("counted")
     assert {row["region"]: row["fake_ns"] for row in table} == {"work": 100008, "iteration": 100008}
@@ -192,7 +192,7 @@ def test_where_the_time_went(perfkit, db, measured):
     for row in perfkit("show", "--format", "json").rows("breakdown"):
         shares.setdefault((row["variant"], row["region"]), []).append(row["share"])
     assert shares and all(sum(s) == pytest.approx(1, abs=1e-9) for s in shares.values())
-    assert "within it (flash)" in shown and "attention matmul" in shown
+    assert "both products (flash)" in shown and "attention matmul" in shown
     held = perfkit("show", "--format", "json").rows("breakdown_regions")
     assert [(h["variant"], h["region"]) for h in held] == [(v, r) for v in ("vanilla", "flash") for r in ("forward", "backward")]
     for h in held:

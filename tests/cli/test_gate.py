@@ -200,8 +200,8 @@ def test_partners_are_equal_in_all_that_no_side_says(perfkit):
 
 
 @pytest.mark.parametrize("a, b, words", [
-    ("dtype=fp32", "dtype=fp32 variant=flash", ("--b says variant=flash, and --a has several values of variant", "--a 'dtype=fp32 variant=flash'")),
-    ("seq_len=256", "dtype=bf16", ("--a says seq_len=256, and --b has several values of seq_len", "--b 'dtype=bf16 seq_len=256'"))])
+    ("dtype=fp32", "dtype=fp32 variant=flash", ("--b sets variant=flash, and --a has several values of variant", "--a 'dtype=fp32 variant=flash'")),
+    ("seq_len=256", "dtype=bf16", ("--a sets seq_len=256, and --b has several values of seq_len", "--b 'dtype=bf16 seq_len=256'"))])
 def test_what_one_side_says_is_no_sweep_on_the_other(perfkit, a, b, words):
     perfkit("gate", "attention-scaling", "--a", a, "--b", b, "--dry-run").refused(2, *words)
 
@@ -221,7 +221,7 @@ with os.fdopen(int(os.environ["PERFKIT_WIRE_FD"]), "w") as wire:
 
 def test_few_fresh_pairs_are_said_to_see_little(perfkit):
     r = selftest(perfkit, *SLOWER, "--max-pairs", "8")
-    assert "--max-pairs 8 leaves 2 fresh pairs" in r.stdout and "12 leave 6" in r.stdout, r
+    assert "--max-pairs 8 leaves 2 fresh pairs" in r.stdout and "--max-pairs 12 leaves 6" in r.stdout, r
     help = selftest(perfkit, "--help").stdout
     assert help.index("For others") < help.index("  --junit") < help.index("The record")
 
@@ -257,7 +257,7 @@ def test_undecided_fails_on_request_only(perfkit):
     assert r.status == 0 and "no row is decided: with --fail-on-undecided" in r.stderr, r
     assert row["verdict"] == "undecided" and row["needed"] > 0 and row["mde"] > 0.1
     r = perfkit("compare", "1", "2", "--exit-code", "--fail-on-undecided")
-    assert r.status == 4 and "not everything is decided" in r.error()["what"] and "--max-pairs" not in r.error()["try"]
+    assert r.status == 4 and "some rows are not decided" in r.error()["what"] and "--max-pairs" not in r.error()["try"]
 
 
 def test_a_budget_ends_it(perfkit):
@@ -390,9 +390,9 @@ ENDS = [
     (("selftest", "--a", "busy_ns=1"), 2, "error", "--b is missing: "),
     (("selftest", *SLOWER, "--prepare", "x"), 2, "error", "--prepare has no effect here: "),
     (("--a", "true", "--b", "no-such-program"), 2, "error", "--b: cannot run 'no-such-program': "),
-    (("selftest", *NULL, *SLOWER, "--threshold", "work_ns"), 2, "error", "--threshold 'work_ns' makes no sense: "),
-    (("selftest", *NULL, *SLOWER, "--threshold", "wark_ns=5%"), 2, "error", "--threshold 'wark_ns=5%' fits no metric: "),
-    (("--a", "true", "--b", "sh -c true", "--threshold", "wark_ns=5%"), 2, "error", "--threshold 'wark_ns=5%' fits no metric: "),
+    (("selftest", *NULL, *SLOWER, "--threshold", "work_ns"), 2, "error", "--threshold 'work_ns' is invalid: "),
+    (("selftest", *NULL, *SLOWER, "--threshold", "wark_ns=5%"), 2, "error", "--threshold 'wark_ns=5%' matches no metric: "),
+    (("--a", "true", "--b", "sh -c true", "--threshold", "wark_ns=5%"), 2, "error", "--threshold 'wark_ns=5%' matches no metric: "),
     (("selftest", *NULL, *SLOWER, "--filter", "busy_ns=7"), 6, "nothing judged", "the filter 'busy_ns=7' matches no case: "),
     (("selftest", *NULL, *SLOWER, "--db", "."), 1, "error", "store .: cannot open it: "),
     (("--suite", "none.ini", "--a", "x", "--b", "y"), 2, "error", "none.ini"),
@@ -448,11 +448,11 @@ def test_cases_in_reports_are_named_as_tables_name_them(perfkit):
     (("--a", "no-such-program", "--b", "true"), 2, ("--a: cannot run 'no-such-program'", "PATH")),
     (("--a", "true", "--b", "cat x | wc"), 2, ("--b", "needs a shell", "'|'", "sh -c")),
     (("--a", "true", "--b", "cat x|wc"), 2, ("--b", "needs a shell", "'|'")),
-    (("--a", "true", "--b", "echo $HOME"), 2, ("needs a shell", "'$HOME' means something to a shell only", "single quotes")),
+    (("--a", "true", "--b", "echo $HOME"), 2, ("needs a shell", "only a shell understands '$HOME'", "single quotes")),
     (("--a", "true", "--b", 'echo "a ${X} b"'), 2, ("needs a shell", "'${X}'")),
     (("--a", "true", "--b", "ls *"), 2, ("needs a shell", "'*'")),
     (("--a", "true", "--b", "ls ~/x"), 2, ("needs a shell", "'~'")),
-    (("--a", "true", "--b", "X=1 true"), 2, ("'X=1' would set a variable", "--b 'env X=1 true'")),
+    (("--a", "true", "--b", "X=1 true"), 2, ("only a shell would set the variable 'X=1'", "--b 'env X=1 true'")),
     (("--a", "true 'x", "--b", "true"), 2, ("--a", "a quote is not closed")),
     (("--a", "true", "--b", "true", "--variant", "ok"), 2, ("--variant has no effect here", "none is given")),
     (("selftest", "--a", "busy_ns=1", "--b", "busy_ns=2", "--name", "x"), 2, ("--name has no effect here", "is an experiment")),
@@ -465,13 +465,13 @@ def test_cases_in_reports_are_named_as_tables_name_them(perfkit):
     (("--a", "true", "--b", "true", "--alpha", "60%"), 2, ("--alpha",)),
     (("--a", "true", "--b", "true", "--min-effect", "100000%"), 2, ("from 0.0001% to 1000%", "--min-effect 1000% or less")),
     (("--a", "true", "--b", "true", "--alpha", "0"), 2, ("0 is out of range", "% or more")),
-    (("--a", "true", "--b", "true", "--min-effect", "2"), 2, ("'2' is 2 times as much, not 2 %", "write 2%, or 200%")),
-    (("--a", "true", "--b", "true", "--threshold", "wall_ns=5"), 2, ("--threshold 'wall_ns=5' makes no sense", "no unit", "20us")),
+    (("--a", "true", "--b", "true", "--min-effect", "2"), 2, ("'2' means 2 times as much, not 2 %", "write 2%, or 200%")),
+    (("--a", "true", "--b", "true", "--threshold", "wall_ns=5"), 2, ("--threshold 'wall_ns=5' is invalid", "no unit", "20us")),
     (("--a", "true", "--b", "true", "--max-pairs", "3"), 2, ("--max-pairs",)),
     (("--a", "true", "--b", "true", "--threshold", "wall_ns=fast"), 2, ("--threshold 'wall_ns=fast'",)),
     (("--a", "true", "--b", "true", "--threshold", "wall_ns=20us,fast"), 2, ("--threshold 'wall_ns=20us,fast'", "a positive number")),
-    (("--a", "true", "--b", "true", "--threshold", "[n=1]=5%"), 2, ("--threshold '[n=1]=5%'", "a metric stands before the brackets")),
-    (("--a", "true", "--b", "true", "--threshold", "wal_ns=5%"), 2, ("--threshold 'wal_ns=5%'", "no metric and case")),
+    (("--a", "true", "--b", "true", "--threshold", "[n=1]=5%"), 2, ("--threshold '[n=1]=5%'", "is required before the brackets")),
+    (("--a", "true", "--b", "true", "--threshold", "wal_ns=5%"), 2, ("--threshold 'wal_ns=5%'", "no compared metric and case")),
     (("--a", "true", "--b", "true", "--metric", "wal_ns"), 2, ("'wal_ns'", "'wall_ns'")),
     (("selftest", "--device", "null", "--a", "variant=ok", "--b", "variant=nokk"), 2, ("nokk",)),
 ])
@@ -480,12 +480,12 @@ def test_bad_input(perfkit, args, status, words):
 
 
 @pytest.mark.parametrize("option, asked, words", [
-    ("--threshold", "wark_ns=5%", ("fits no metric", "did you mean 'work_ns'?")),
-    ("--threshold", "work_host_ns=5%", ("fits no metric", "have it compared with --metric work_host_ns, or one of: work_ns")),
-    ("--threshold", "nosuch=5%", ("fits no metric", "is nosuch\none of: work_ns")),
-    ("--threshold", "work_ns[variant=okk]=5%", ("fits no case", "no case that is compared has variant=okk", "variant: did you mean 'ok'?")),
-    ("--threshold", "work_ns[variant=ok,inputs=zero]=5%", ("fits no case", "no case that is compared has inputs=zero", "did you mean 'input'?")),
-    ("--threshold", "work_ns[input=randm]=5%", ("fits no case", "input: did you mean 'random'?")),
+    ("--threshold", "wark_ns=5%", ("matches no metric", "did you mean 'work_ns'?")),
+    ("--threshold", "work_host_ns=5%", ("matches no metric", "add --metric work_host_ns to compare it, or one of: work_ns")),
+    ("--threshold", "nosuch=5%", ("matches no metric", "is nosuch\none of: work_ns")),
+    ("--threshold", "work_ns[variant=okk]=5%", ("matches no case", "no compared case has variant=okk", "variant: did you mean 'ok'?")),
+    ("--threshold", "work_ns[variant=ok,inputs=zero]=5%", ("matches no case", "no compared case has inputs=zero", "did you mean 'input'?")),
+    ("--threshold", "work_ns[input=randm]=5%", ("matches no case", "input: did you mean 'random'?")),
     ("--threshold", "work_ns=5KiB", ("its unit is not the metric's",)),
     ("--metric", "wark_ns", ("metric 'wark_ns' is unknown", "selftest has no such metric", "'work_ns'")),
 ])
@@ -541,7 +541,7 @@ def test_a_command_that_fails_on_one_side(perfkit):
     good = script(perfkit, "good.sh", "sleep 0.01\n")
     bad = script(perfkit, "bad.sh", "echo the disk is on fire >&2; exit 3\n")
     r = commands(perfkit, good, bad)
-    assert r.status == 1 and "what is judged (--b ./bad.sh) ended 'failed'" in r.error()["what"], r
+    assert r.status == 1 and "the judged side (--b ./bad.sh) ended 'failed'" in r.error()["what"], r
     assert "again:" not in r.stderr and "calibrate" not in r.stdout
     assert "exit status 3" in r.error()["why"] and "the disk is on fire" in r.error()["why"]
     r = commands(perfkit, bad, good, "--format", "json")
@@ -551,7 +551,7 @@ def test_a_command_that_fails_on_one_side(perfkit):
 
 def test_a_side_that_is_no_command_is_named_once(perfkit):
     assert perfkit("gate", "--a", "true", "--b", "echo $HOME").error()["what"] == "--b 'echo $HOME' needs a shell"
-    assert perfkit("gate", "--a", "x 'y", "--b", "true").error()["what"] == "--a 'x 'y' is no command"
+    assert perfkit("gate", "--a", "x 'y", "--b", "true").error()["what"] == "--a 'x 'y' is not a command"
 
 
 def test_words_of_a_command(perfkit):
@@ -580,7 +580,7 @@ def test_a_report_is_red_when_nothing_is_decided(perfkit):
 def test_a_command_that_fails_without_a_word(perfkit):
     bad = script(perfkit, "bad.sh", "echo FAILED: assertion 7; exit 3\n")
     r = perfkit("gate", "--a", "true", "--b", f"./{bad.name}")
-    assert r.status == 1 and "it said nothing on stderr, and its stdout is not kept" in r.error()["try"], r
+    assert r.status == 1 and "it wrote nothing to stderr, and its stdout is not kept" in r.error()["try"], r
 
 
 def test_a_command_that_never_ends(perfkit):
@@ -593,7 +593,7 @@ def test_a_command_that_never_ends(perfkit):
 def test_a_build_that_crashes(perfkit):
     bad = script(perfkit, "bad", "echo no such kernel >&2; exit 9\n")
     r = selftest(perfkit, "--a", BINARY, "--b", f"./{bad.name}")
-    assert r.status == 1 and "what is judged (--b ./bad)" in r.error()["what"] and "no such kernel" in r.error()["why"]
+    assert r.status == 1 and "the judged side (--b ./bad)" in r.error()["what"] and "no such kernel" in r.error()["why"]
     r = perfkit("gate", "selftest", "--device", "null", "-v", "crash", *SLOWER, "--no-save")
     assert r.status == 1 and "signal 11" in r.error()["why"]
 
@@ -633,8 +633,8 @@ def test_what_one_side_alone_reports_is_named(perfkit):
     a = reporter(perfkit, "a.sh", [1000] * 40, metric="x_ns")
     b = reporter(perfkit, "b.sh", [1000] * 40, metric="rate", unit="1/s", direction="higher")
     r = commands(perfkit, a, b, "--budget", "200ms")
-    assert "x_ns of a.sh vs b.sh is reported by --a alone, so it is not compared." in r.stdout, r
-    assert "rate of a.sh vs b.sh is reported by --b alone" in r.stdout and "wall_ns of" not in r.stdout
+    assert "x_ns of a.sh vs b.sh is reported only by --a, so it is not compared." in r.stdout, r
+    assert "rate of a.sh vs b.sh is reported only by --b" in r.stdout and "wall_ns of" not in r.stdout
 
 
 def test_huge_figures_have_an_exponent(perfkit):
@@ -674,7 +674,7 @@ def test_values_that_are_no_times(perfkit, values, status, reason):
 def test_values_that_are_no_numbers(perfkit):
     """They are said to be that, and no other metric is judged in their place."""
     good, bad = reporter(perfkit, "good.sh", [5] * 9), reporter(perfkit, "bad.sh", ["NaN"] * 9)
-    commands(perfkit, good, bad).refused(5, "made_up_ns is no number (NaN) on the new side", "--metric")
-    commands(perfkit, bad, good).refused(5, "made_up_ns is no number (NaN) on the base side")
+    commands(perfkit, good, bad).refused(5, "made_up_ns is not a number (NaN) on the new side", "--metric")
+    commands(perfkit, bad, good).refused(5, "made_up_ns is not a number (NaN) on the base side")
     perfkit("gate", "--a", "./bad.sh", "--b", "./bad.sh b", "--metric", "made_up_ns").refused(5, "(NaN) on both sides")
     assert commands(perfkit, good, bad, "--metric", "wall_ns").status in (0, 3, 4)

@@ -55,14 +55,14 @@ def test_noise_is_no_change(perfkit, store, seed):
     runs(store, noisy([1e6] * 20, seed))
     r = perfkit("history", "demo", "--format", "json")
     series, = r.rows("series")
-    assert series["steps"] == 0 and series["words"] == "no lasting change of 2 % or more in 20 runs"
+    assert series["steps"] == 0 and series["words"] == "no change point of 2 % or more in 20 runs"
 
 
 def test_a_spike_is_no_change_and_few_runs_say_so(perfkit, store):
     values = noisy([1e6] * 12)
     runs(store, values[:6] + [2e6] + values[6:])
     series, = perfkit("history", "demo", "--format", "json").rows("series")
-    assert series["words"] == "13 runs: too few to tell a lasting change, it takes 14"
+    assert series["words"] == "13 runs: too few to find a change point, which needs 14"
 
 
 def test_a_slow_creep_is_named(perfkit, store):

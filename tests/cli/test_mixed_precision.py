@@ -446,22 +446,22 @@ def test_weights_that_do_not_fit(perfkit, tmp_path):
     w, path = weights(), tmp_path / "w.safetensors"
     without = {name: x for name, x in w.items() if name != "layers.1.ffn.w2.weight"}
     whole = save(path, w).stat().st_size
-    sizes = "its sizes are this model's: "
+    sizes = "its sizes must be those of this model: "
     for tensors, advice in ((without, "save it with this tensor, too"), ({**w, "extra.weight": w[peer.NORM]}, "save it without this tensor"),
                             ({**w, peer.HEAD: w[peer.HEAD][:49]}, "save it in that shape"),
                             ({**w, "layers.0.ffn.w1.weight": w["layers.0.ffn.w1.weight"].T}, "save it transposed, as [out, in]")):
         r = run(perfkit, *ONE, "--weights", save(path, tensors))
         assert r.status == 2 and r.error()["try"].startswith(sizes + advice), r
     for tensors, how, what, why in (
-            (without, {}, "has no tensor layers.1.ffn.w2.weight", "this model has one of [32, 40]; the file has 20 tensors"),
+            (without, {}, "has no tensor layers.1.ffn.w2.weight", "this model needs one of [32, 40]; the file has 20 tensors"),
             ({**w, "layers.2.ln1.weight": w["layers.1.ln1.weight"]}, {}, "has a tensor layers.2.ln1.weight", "no such parameter"),
-            ({**w, peer.HEAD: w[peer.HEAD][:49]}, {}, "lm_head.weight is of [49, 32]", "this model's is of [50, 32]"),
+            ({**w, peer.HEAD: w[peer.HEAD][:49]}, {}, "lm_head.weight is of [49, 32]", "this model needs [50, 32]"),
             ({**w, peer.NORM: w[peer.NORM].astype(np.int32)}, {}, "ln_final.weight is of dtype I32", "F32, BF16 and F16"),
-            (w, {"cut": whole - 1}, "is no sound safetensors file", "it was cut short"),
-            (w, {"cut": 100}, "is no sound safetensors file", "it ends before its header does"),
-            (w, {"cut": 3}, "is no sound safetensors file", "fewer than 8 bytes"),
-            (w, {"lie": 1 << 40}, "is no sound safetensors file", "at most 100 MB"),
-            (w, {"lie": 7}, "is no sound safetensors file", "its header is not JSON")):
+            (w, {"cut": whole - 1}, "is not a valid safetensors file", "it is truncated"),
+            (w, {"cut": 100}, "is not a valid safetensors file", "it ends before the end of its header"),
+            (w, {"cut": 3}, "is not a valid safetensors file", "fewer than 8 bytes"),
+            (w, {"lie": 1 << 40}, "is not a valid safetensors file", "at most 100 MB"),
+            (w, {"lie": 7}, "is not a valid safetensors file", "its header is not JSON")):
         save(path, tensors, **how)
         r = run(perfkit, *ONE, "--weights", path)
         assert r.status == 2 and what in r.stderr and why in r.stderr and "try:" in r.stderr, r
@@ -495,7 +495,7 @@ def test_weights_beyond_the_range_of_a_type(perfkit, measured, tmp_path, dtype):
     r = run(perfkit, *args, "--weights", path)
     why = r.error()["why"]
     assert r.status == 1 and "the loss of token 0 of sequence 1 cannot be checked: its weights leave the range of fp32, tf32 and bf16" in why, r
-    assert "float64 meets" in why and "ends at 3.403e+38; try: give weights of smaller numbers" in why and "bug" not in r.stdout + r.stderr, r
+    assert "float64 has" in why and "ends at 3.403e+38; try: use smaller weights" in why and "bug" not in r.stdout + r.stderr, r
     assert why in r.stdout  # of the tables
 
 
@@ -508,7 +508,7 @@ def test_a_gradient_that_is_no_number(perfkit, measured, tmp_path):
     for mode, status in ("forward", 0), ("forward+backward", 1):
         r = run(perfkit, *(word.replace("mode=step", "mode=" + mode) for word in ONE[:-2]), "--weights", path)
         assert r.status == status, r
-    assert "has elements that are no finite number" in r.error()["why"] and "a mode without a backward pass" in r.error()["why"], r
+    assert "has elements that are not finite" in r.error()["why"] and "a mode without a backward pass" in r.error()["why"], r
 
 
 def test_large_weights_are_checked(perfkit, measured, tmp_path):

@@ -33,7 +33,7 @@ def test_user_config_without_xdg(perfkit):
     ("[list]\nfromat = csv\n", ("./.perfkit.ini:2", "'fromat'", "did you mean 'format'?")),
     ("[lits]\nformat = csv\n", ("./.perfkit.ini:2", "[lits]", "did you mean 'list'?")),
     ("[list]\n\nformat = cvs\n", ("./.perfkit.ini:3: format", "did you mean 'csv'?")),
-    ("format = csv\n", ("before any section",)),
+    ("format = csv\n", ("before the first section",)),
     ("[list]\ngarbage\n", ("./.perfkit.ini:2", "not understood")),
     ("[list]\noutput = x\n", ("--output",)),
     ("[list]\nformat = " + "x" * 300 + "\n", ("too long",)),

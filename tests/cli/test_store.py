@@ -233,7 +233,7 @@ def test_a_strangers_tables_must_be_ours(perfkit, tmp_path, name):
     db = sqlite3.connect(other)
     db.executescript("PRAGMA foreign_keys=OFF; PRAGMA legacy_alter_table=ON;" + HOSTILE[name])
     db.close()
-    perfkit("show", f"{other}:@").refused(1, "refused", "not the one perfkit makes")
+    perfkit("show", f"{other}:@").refused(1, "refused", "not the one that perfkit creates")
     record(perfkit.db)
     perfkit("db", "merge", other).refused(1, "refused")
 

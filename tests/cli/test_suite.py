@@ -165,7 +165,7 @@ def test_sides_in_the_file(perfkit):
     assert r.status in (0, 4) and {t["variant"] for t in r.rows("compare_ns") if t["row"] == "case"} == {"solve", "own"}
     notes = " ".join(r.json()["tables"]["runs"]["notes"])
     assert "[solve] base: run 1, a = old/solve x" in notes and "[own] new: run 4, b = ./new/solve" in notes
-    assert suite(perfkit, text + "runs = 2\n", command="run").status == 0  # what is judged
+    assert suite(perfkit, text + "runs = 2\n", command="run").status == 0  # the judged side
     assert query(perfkit, "SELECT count(*) FROM v_run WHERE settings ->> 'gate' IS NULL") == [(2,)]
 
 
@@ -189,7 +189,7 @@ def test_what_all_rows_have_is_said_of_no_other(perfkit):
 def test_a_side_that_fails_names_its_entry(perfkit):
     text = NEUTRAL + "[solve]\na = true\nb = false\n"
     r = suite(perfkit, text, *sides(perfkit), "--format", "json", "--junit", "j.xml")
-    assert r.status == 1 and "[solve] what is judged (--b false) ended 'failed'" in r.error()["what"], r
+    assert r.status == 1 and "[solve] the judged side (--b false) ended 'failed'" in r.error()["what"], r
     assert r.rows("not_compared")[0]["entry"] == "solve" and r.rows("gate")[0]["same"] == 1
     assert junit.read(perfkit.cwd / "j.xml").find(".//error") is not None
 
@@ -260,7 +260,7 @@ def test_a_stored_case_that_no_longer_ends_ok(perfkit):
     with sqlite3.connect(perfkit.db) as db:
         db.execute("UPDATE slice SET status = 'failed', message = 'it burns' WHERE case_id = (SELECT max(id) FROM run_case)")
     r = suite(perfkit, against(one=100000, two=100000), "--against", "main", "feature", "--min-effect", "1000%", "--junit", "j.xml", "--format", "json")
-    assert r.status == 1 and "[two]: what is judged" in r.error()["what"] and r.error()["why"] == "it burns", r
+    assert r.status == 1 and "[two]: the judged side" in r.error()["what"] and r.error()["why"] == "it burns", r
     assert [(t["entry"], t["status"]) for t in r.rows("not_compared")] == [("two", "failed")]
     assert "it burns" in junit.read(perfkit.cwd / "j.xml").find("testcase/error").get("message")
 
@@ -289,7 +289,7 @@ def test_a_report_says_what_its_rows_do_not_show(perfkit):
 
 @pytest.mark.parametrize("text, words", [
     ("", ("perf.ini has no entry", "[attention-scaling]")),
-    ("device = null\n", ("perf.ini:1: this key stands before any section", "[suite]")),
+    ("device = null\n", ("perf.ini:1: this key is before the first section", "[suite]")),
     ("[suite]\ndevice = null\n", ("has no entry",)),
     ("[selftest]\n\n[selftest\n", ("perf.ini:3: this line is not understood", "key = value")),
     ("[selftest]\nvariant\n", ("perf.ini:2: this line is not understood",)),
@@ -301,7 +301,7 @@ def test_a_report_says_what_its_rows_do_not_show(perfkit):
     ("[selftest]\nbussy_ns = 1\n", ("perf.ini:2: there is no key 'bussy_ns'", "did you mean 'busy_ns'?")),
     ("[suite]\nthreshhold = x\n[selftest]\n", ("perf.ini:2: there is no key 'threshhold' in [suite]", "'threshold'")),
     ("[selftest]\npreset = a\npreset = b\n", ("perf.ini:3: 'preset' is given twice", "line 2")),
-    ("[selftest]\nthreshold = work_ns=fast\n", ("perf.ini:2: --threshold 'work_ns=fast' makes no sense",)),
+    ("[selftest]\nthreshold = work_ns=fast\n", ("perf.ini:2: --threshold 'work_ns=fast' is invalid",)),
     ("[suite]\nmin-effect = 0\n[selftest]\n", ("perf.ini:2: min-effect: 0 is out of range",)),
     ("[selftest]\nmax-pairs = 3\n", ("perf.ini:2: max-pairs: 3 is out of range",)),
     ("[selftest]\ninvocations = many\n", ("perf.ini:2: invocations: 'many' is not an integer",)),
@@ -376,9 +376,9 @@ def test_all_that_is_asked_of_nothing_is_said_at_once(perfkit):
             "threshold = work_ns=5KiB\nmetric = nosuch\nmetric = work_ns\n[two]\nexperiment = selftest\nvariant = ok\nthreshold = wark_ns=1%\n")
     r = suite(perfkit, text, "--a", BINARY, "--b", BINARY)
     assert r.status == 2 and r.stderr.count("\n  why: ") == 5, r
-    for said in ("perf.ini:3: [one]: metric 'nosuch' is unknown", "perf.ini:6: [one]: --threshold 'work_ns[variant=okk]=5%' fits no case",
-                 "perf.ini:7: [one]: --threshold 'work_ns=5KiB' makes no sense", "perf.ini:13: [two]: --threshold 'wark_ns=1%' fits no metric",
-                 "perf.ini:2: [suite]: --threshold 'nosuch=3%' fits no metric"):
+    for said in ("perf.ini:3: [one]: metric 'nosuch' is unknown", "perf.ini:6: [one]: --threshold 'work_ns[variant=okk]=5%' matches no case",
+                 "perf.ini:7: [one]: --threshold 'work_ns=5KiB' is invalid", "perf.ini:13: [two]: --threshold 'wark_ns=1%' matches no metric",
+                 "perf.ini:2: [suite]: --threshold 'nosuch=3%' matches no metric"):
         assert f"perfkit: {said}\n" in r.stderr, r
 
 
@@ -391,12 +391,12 @@ def test_a_threshold_of_nothing_has_its_line(perfkit):
     entry = "[one]\nexperiment = selftest\nvariant = ok\nthreshold = work_ns=5%\nthreshold = wark_ns=5%\n"
     for name, measured in (("a", 1), ("ours", 0)):
         r = suite(perfkit, COMMON + entry, "--a", name, "--b", "b")
-        r.refused(2, "perf.ini:10: [one]: --threshold 'wark_ns=5%' fits no metric", "did you mean 'work_ns'?")
+        r.refused(2, "perf.ini:10: [one]: --threshold 'wark_ns=5%' matches no metric", "did you mean 'work_ns'?")
         assert query(perfkit, "SELECT count(*) > 0 FROM v_sample") == [(measured,)]
         perfkit.db.unlink()
     common = COMMON + "threshold = *=5%\nthreshold = work_ns[variant=okk]=5%\n" + entry.replace("wark", "work")
     r = suite(perfkit, common, "--a", "ours", "--b", "b", "--dry-run")
-    r.refused(2, "perf.ini:7: [suite]: --threshold 'work_ns[variant=okk]=5%' fits no case", "variant: did you mean 'ok'?")
+    r.refused(2, "perf.ini:7: [suite]: --threshold 'work_ns[variant=okk]=5%' matches no case", "variant: did you mean 'ok'?")
     r = suite(perfkit, common + "[two]\ncommand = {side}/solve\n", "--a", "ours", "--b", "b", "--dry-run")
     r.refused(2, "[two]: --a: cannot run 'ours/solve'")
     (ours / "solve").symlink_to("../a/solve")

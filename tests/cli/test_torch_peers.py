@@ -28,7 +28,7 @@ def test_without_torch_every_peer_says_so(perfkit):
 
 def test_overrides_of_numerics_are_ignored(perfkit):
     r = perfkit(*TINY, "--peer", "torch-eager", env={"NVIDIA_TF32_OVERRIDE": "0"})
-    assert r.status == 0 and "NVIDIA_TF32_OVERRIDE would change how products are made: it is ignored" in r.stderr, r
+    assert r.status == 0 and "NVIDIA_TF32_OVERRIDE would change how products are computed: it is ignored" in r.stderr, r
     assert query(perfkit, "SELECT count(*) FROM setting WHERE key = 'torch-eager.numerics_warning'") == [(1,)]
     r = perfkit(*TINY, "--peer", "torch-eager")
     assert r.status == 0 and "OVERRIDE" not in r.stderr, r
@@ -76,7 +76,7 @@ def test_ranks_over_gloo_are_no_virtual_ones(measured, perfkit):
     assert r.status == 0, r
     rows = query(perfkit, CASES)
     assert sorted(row[0] for row in rows) == peers
-    expected = "ranks are processes, over gloo: --transport mpi" if HAS_TORCH else "torch is not installed for this Python"
+    expected = "ranks are processes over gloo: --transport mpi" if HAS_TORCH else "torch is not installed for this Python"
     assert all(status == "skipped" and expected in message for _, status, message in rows)
 
 

@@ -55,7 +55,7 @@ def test_the_reports_models_to_the_unit(perfkit):
 def test_the_sixth_pattern_is_warned_about(perfkit):
     r = run(perfkit, "-a", "model=2L-256H", "--variant", "batched")
     assert r.status == 0 and r.stderr.count("*.attention.output.dense") == 1, r
-    assert "never fires" in r.stderr and "*.output.dense" in r.stderr
+    assert "is never used" in r.stderr and "*.output.dense" in r.stderr
 
 
 def test_every_way_is_checked_and_counted(perfkit):
@@ -197,7 +197,7 @@ def test_a_byte_order_mark_is_no_name(perfkit):
 
 
 def test_a_comma_in_a_path_is_explained(perfkit):
-    assert "commas divide values" in run(perfkit, "--tree", "my,tree.txt").refused(2, "my").error()["try"]
+    assert "commas separate values" in run(perfkit, "--tree", "my,tree.txt").refused(2, "my").error()["try"]
 
 
 def test_a_user_s_own_tree_and_plan(perfkit):

@@ -167,8 +167,8 @@ def place(tmp_path):
 
 @pytest.mark.parametrize("mode_file, mode_place, word", [
     (0o444, 0o777, "the file {path} is read-only for this user"),
-    (0o666, 0o555, "the directory {place}, in which its journal must be made, is read-only for this user"),
-    (None, 0o555, "the directory {place}, in which its journal must be made, is read-only for this user"),
+    (0o666, 0o555, "the directory {place}, in which its journal must be created, is read-only for this user"),
+    (None, 0o555, "the directory {place}, in which its journal must be created, is read-only for this user"),
     (0o222, 0o777, "this user may not read the file"),
 ])
 def test_permissions_are_named(perfkit, place, mode_file, mode_place, word):
@@ -207,7 +207,7 @@ def test_a_limit_on_file_size_is_named(perfkit, limit):
     p = perfkit.start("run", "selftest", "--device", "null", "--min-samples", "5000", "--max-samples", "5000",
                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
     status, err, _ = ended(p, seconds=60)
-    assert status == 1 and f"a file of this process may not grow beyond {limit} bytes (ulimit -f)" in err and "disk" not in err, err
+    assert status == 1 and f"files of this process are limited to {limit} bytes (ulimit -f)" in err and "disk" not in err, err
 
 
 def test_a_gate_names_what_each_side_could_not_write(perfkit):

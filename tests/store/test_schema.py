@@ -143,7 +143,7 @@ def test_a_newer_version_is_refused(tmp_path):
     store = tmp_path / "s.db"
     subprocess.run([WRITER_NEXT, store, "2", "2", "2", "3"], check=True, stdout=subprocess.DEVNULL)
     refused = run(PERFKIT, "show", "--db", store)
-    assert refused.returncode == 1 and f"version {NEXT}, from a newer perfkit; this one knows versions up to {NEWEST}" in refused.stderr, refused
+    assert refused.returncode == 1 and f"version {NEXT}, from a newer perfkit; this perfkit supports versions up to {NEWEST}" in refused.stderr, refused
     assert len(exported_as_advised(refused.stderr, store)) == 24
 
 

@@ -48,12 +48,12 @@ enum pk_code pk_cpu_threads_check(int64_t threads, const char *cpus, struct pk_e
     usable_cpus(cpus, &usable);
     if (threads <= usable.n)
         return PK_OK;
-    pk_fail(err, PK_E_USAGE, "--threads %lld: there are not so many CPUs to use", (long long)threads);
+    pk_fail(err, PK_E_USAGE, "--threads %lld: there are fewer CPUs to use", (long long)threads);
     if (cpus)
         pk_why(err, "--bind names %u", usable.n);
     else
-        pk_why(err, "affinity and control group leave %u to this process", usable.n);
-    return pk_fix(err, "--threads %u or fewer; left out, it is one per CPU", usable.n);
+        pk_why(err, "affinity and control group allow %u for this process", usable.n);
+    return pk_fix(err, "use --threads %u or fewer; the default is one per CPU", usable.n);
 }
 
 static enum pk_code cpu_open(struct pk_device *dev, const struct pk_device_options *opt, struct pk_err *err)
@@ -68,7 +68,7 @@ static enum pk_code cpu_open(struct pk_device *dev, const struct pk_device_optio
     if (threads > PK_CPUS_MAX) {
         pk_fail(err, PK_E_USAGE, "threads: %u is out of range", threads);
         pk_why(err, "the CPU device runs 1 to %d threads", PK_CPUS_MAX);
-        return pk_fix(err, "this machine has %u cores to use; leave --threads out to take them all", usable);
+        return pk_fix(err, "%u cores can be used on this machine; omit --threads to use all", usable);
     }
     int64_t available = pk_machine_available_bytes(NULL);
     if (!opt->limit_bytes && available)
@@ -171,7 +171,7 @@ static enum pk_code cpu_flush(struct pk_device *dev, struct pk_err *err)
         c->flush = map(c->flush_bytes);
     }
     if (!c->flush) {
-        pk_fail(err, PK_E_OOM, "no memory to empty the caches with");
+        pk_fail(err, PK_E_OOM, "no memory for emptying the caches");
         return pk_why(err, "the kernel refused %zu bytes", c->flush_bytes);
     }
     pk_threads_run(c->threads, touch_lines, c, c->flush_bytes / FLUSH_TASK_BYTES);
@@ -210,7 +210,8 @@ static void cpu_facts(struct pk_device *dev, pk_fact_fn *fn, void *user)
     fn(user, "limit_bytes", pk_printf(&a, "%zu", dev->pool.limit));
     if (unbound)
         fn(user, "binding_warning",
-           pk_printf(&a, "%u of %u threads could not be bound; timings will spread", unbound, threads));
+           pk_printf(&a, "%u of %u threads could not be bound to CPUs; times will vary more", unbound,
+                     threads));
     if (*b->warning)
         fn(user, "blas_warning", b->warning);
 }

@@ -151,7 +151,7 @@ static enum pk_code start_member(struct pk_threads *t, unsigned index, struct pk
     if (e) {
         pk_fail(err, PK_E_IO, "cannot start thread %u of %u", index + 1, t->n);
         pk_why(err, "the system refused it: %s", strerror(e));
-        return pk_fix(err, "ask for fewer with --threads, or raise the limit (ulimit -u)");
+        return pk_fix(err, "use fewer --threads, or raise the limit (ulimit -u)");
     }
     t->started++;
     return PK_OK;

@@ -245,7 +245,7 @@ static void cuda_facts(struct pk_device *dev, pk_fact_fn *fn, void *user)
     fn(user, "limit_bytes", pk_printf(&a, "%zu", dev->pool.limit));
     if (c->overrides)
         fn(user, "numerics_warning",
-           pk_printf(&a, "%s would change how products are made: it is ignored, dtype and math say how",
+           pk_printf(&a, "%s would change how products are computed: it is ignored; dtype and math define it",
                      c->overrides));
 }
 

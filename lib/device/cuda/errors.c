@@ -36,9 +36,8 @@ enum pk_code pk_cuda_fail(const struct pk_cuda *c, cudaError_t rc, const char *w
 {
     pk_fail(err, PK_E_INTERNAL, "the GPU failed: %s", what);
     pk_why(err, "%s: %s", c->api->cudaGetErrorName(rc), c->api->cudaGetErrorString(rc));
-    return pk_fix(err,
-                  "compute-sanitizer over `perfkit run ... --once` finds a wrong access; `perfkit doctor` "
-                  "says what the driver is");
+    return pk_fix(err, "run compute-sanitizer with `perfkit run ... --once` to find a wrong access; `perfkit "
+                       "doctor` shows the driver");
 }
 
 void pk_cuda_remember(struct pk_cuda *c, cudaError_t rc, const char *what)

@@ -47,7 +47,7 @@ static const struct row {
                       RETURNS_SIZE, NULL, cudnn_siblings},
     [PK_LIB_NCCL] = {"NCCL", "libnccl", PK_NCCL_MAJOR, PK_NCCL_MINOR, false, "ncclGetVersion", FILLS_INT,
                      "install libnccl2 of NVIDIA's repository or the Python package nvidia-nccl-cu13; "
-                     "PERFKIT_CUDA_LIBS=FOLDER names another place"},
+                     "set PERFKIT_CUDA_LIBS=FOLDER for another location"},
     [PK_LIB_CUPTI] = {"CUPTI", "libcupti", PK_CUPTI_MAJOR, PK_CUPTI_MINOR, false, "cuptiGetVersion",
                       FILLS_INT, NULL, cupti_siblings},
     [PK_LIB_NVML] = {"NVML", "libnvidia-ml", 1, 0, true, "nvmlSystemGetNVMLVersion", FILLS_TEXT,
@@ -247,7 +247,7 @@ static const char *judge(const struct row *r, const struct pk_symbol *symbols, s
 {
     struct version v = {0};
     if (!read_version(r, l->handle, &v))
-        return pk_printf(a, "%s does not tell its version (%s)", l->path, r->version);
+        return pk_printf(a, "%s does not report its version (%s)", l->path, r->version);
     if (!r->any_version && (v.major != r->major || v.minor < r->minor))
         return pk_printf(a, "%s is version %s; perfkit was built for %d.%d or a later %d", l->path, v.text,
                          r->major, r->minor, r->major);
@@ -296,8 +296,8 @@ enum pk_code pk_library_open(enum pk_cuda_library which, const struct pk_symbol 
     *out = (struct pk_library){.which = which};
     if (!r->major) {
         pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be used", r->name);
-        pk_why(err, "its headers were not there when perfkit was built");
-        return pk_fix(err, "add them to the CUDA Toolkit and build again");
+        pk_why(err, "perfkit was built without its headers");
+        return pk_fix(err, "add them to the CUDA Toolkit and build perfkit again");
     }
     search_library(r->stem, r->major, a, &files);
     for (size_t i = 0; i < files.n; i++) {
@@ -314,7 +314,8 @@ enum pk_code pk_library_open(enum pk_cuda_library which, const struct pk_symbol 
         pk_why(err, "%s.so.%d was not found in %s", r->stem, r->major, files.looked);
     if (r->get && !refused)
         return pk_fix(err, "%s", r->get);
-    return pk_fix(err, "PERFKIT_CUDA_LIBS=FOLDER names where a matching %s.so.%d is", r->stem, r->major);
+    return pk_fix(err, "set PERFKIT_CUDA_LIBS=FOLDER to the folder of a matching %s.so.%d", r->stem,
+                  r->major);
 }
 
 void pk_library_close(struct pk_library *l)

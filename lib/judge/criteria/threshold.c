@@ -9,7 +9,7 @@
 
 static enum pk_code wrong(const char *text, const char *why, struct pk_err *err)
 {
-    pk_fail(err, PK_E_USAGE, "--threshold '%s' makes no sense", text);
+    pk_fail(err, PK_E_USAGE, "--threshold '%s' is invalid", text);
     pk_why(err, "%s", why);
     return pk_fix(
         err, "write --threshold forward_ns=5%%, or forward_ns=5%%,20us, or 'forward_ns[variant=flash]=5%%'");
@@ -24,7 +24,7 @@ static enum pk_code parse_size(const char *text, struct pk_threshold *t, struct 
     double change = 0;
     if (n && text[n - 1] == '%') {
         if (pk_parse_ratio(text, &t->min_effect, &ignored) || !(t->min_effect > 0))
-            return wrong(t->text, "a share is a number above 0 with a % behind it", err);
+            return wrong(t->text, "a relative size is a number above 0 followed by %", err);
         return PK_OK;
     }
     if (!pk_parse_real(text, &change, &ignored)) {
@@ -39,7 +39,7 @@ static enum pk_code parse_size(const char *text, struct pk_threshold *t, struct 
     t->min_change = change;
     return change > 0
                ? PK_OK
-               : wrong(t->text, "a size is a share such as 5%, or a positive number with or without a unit",
+               : wrong(t->text, "a size is relative, such as 5%, or a positive number with or without a unit",
                        err);
 }
 
@@ -52,9 +52,9 @@ enum pk_code pk_threshold_parse(const char *text, struct pk_arena *a, struct pk_
     if (!equals || equals == text || !equals[1])
         return wrong(text, "it is not METRIC=SIZE", err);
     if ((open || close) && !(open && close && open < close && close + 1 == equals))
-        return wrong(text, "cases stand in one pair of brackets behind the metric", err);
+        return wrong(text, "cases are given in one pair of brackets after the metric", err);
     if (open == text)
-        return wrong(text, "a metric stands before the brackets, or * for any", err);
+        return wrong(text, "a metric, or * for any, is required before the brackets", err);
     const char *end = open ? open : equals;
     out->metric = pk_strndup(a, text, (size_t)(end - text));
     if (open)
@@ -173,18 +173,18 @@ static enum pk_code fits_no_case(const struct pk_threshold *t, const struct pk_c
                                  struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    pk_fail(err, PK_E_USAGE, "--threshold '%s' fits no case", t->text);
+    pk_fail(err, PK_E_USAGE, "--threshold '%s' matches no case", t->text);
     for (const char *rest = t->where, *part; (part = pk_next_part(&rest, ',', &a));) {
         size_t k = 0;
         while (k < rows && !holds(part, v[k].new_, &a))
             k++;
         if (k < rows)
             continue;
-        pk_why(err, "no case that is compared has %s", part);
+        pk_why(err, "no compared case has %s", part);
         return pk_fix(err, "%s", nearest(part, v, rows, &a));
     }
-    pk_why(err, "no metric and case that is compared has %s", t->where);
-    return pk_fix(err, "name cases as they are, such as variant=%s, or an axis of %s", v[0].new_->variant,
+    pk_why(err, "no compared metric and case has %s", t->where);
+    return pk_fix(err, "select existing cases, such as variant=%s, or an axis of %s", v[0].new_->variant,
                   pk_axes_words(v[0].new_->axes, &a));
 }
 
@@ -206,19 +206,19 @@ static enum pk_code fits_none(const struct pk_threshold *t, const struct pk_comp
     const char *others = pk_suggest_text(&a, t->metric, names, n);
     if (is_measured(t, v, rows))
         return fits_no_case(t, v, rows, err);
-    pk_fail(err, PK_E_USAGE, "--threshold '%s' fits no metric", t->text);
-    pk_why(err, "no metric and case that is compared is %s", t->metric);
+    pk_fail(err, PK_E_USAGE, "--threshold '%s' matches no metric", t->text);
+    pk_why(err, "no compared metric and case is %s", t->metric);
     return !pk_suggest(t->metric, names, n) && can_be_compared(t->metric, measured)
-               ? pk_fix(err, "have it compared with --metric %s, or %s", t->metric, others)
+               ? pk_fix(err, "add --metric %s to compare it, or %s", t->metric, others)
                : pk_fix(err, "%s", others);
 }
 
 static enum pk_code wrong_unit(const struct pk_threshold *t, const char *unit, struct pk_err *err)
 {
-    pk_fail(err, PK_E_USAGE, "--threshold '%s' makes no sense", t->text);
+    pk_fail(err, PK_E_USAGE, "--threshold '%s' is invalid", t->text);
     pk_why(err, "%s, which is in %s",
            t->unit ? "its unit is not the metric's" : "it has no unit, unlike the metric", unit);
-    return pk_fix(err, "write a share such as %s=5%%, or %s", t->metric,
+    return pk_fix(err, "write a relative size such as %s=5%%, or %s", t->metric,
                   strcmp(unit, "ns") == 0      ? "a time such as 20us"
                   : strcmp(unit, "bytes") == 0 ? "a size such as 64KiB"
                                                : "a number without a unit");

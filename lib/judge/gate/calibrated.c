@@ -109,14 +109,13 @@ static enum pk_code refuse(const struct pk_row_noise *k, double size, const stru
     pk_fail(err, PK_E_UNDECIDED, "a change of %.3g %% in %s of %s is below its noise floor, %.2g %%",
             100 * size, k->of.of.metric, *where ? where : k->variant, 100 * noise->floor);
     pk_why(err,
-           "the calibration of run %lld (%.10s, %zu pairs) found processes that differ by %.2g %%, and %zu "
-           "pairs do not tell less than %.2g %% from nothing",
+           "in the calibration of run %lld (%.10s, %zu pairs) processes differ by %.2g %%, so %zu pairs "
+           "cannot detect less than %.2g %%",
            (long long)k->of.run_id, k->of.measured_at, noise->pairs, 100 * noise->between,
            rule->screen_pairs + rule->confirm_pairs, 100 * noise->floor);
-    return pk_fix(err,
-                  "give --threshold '%s%s%s%s=%.2g%%' or more, or find a quieter machine and `perfkit "
-                  "calibrate` again",
-                  k->of.of.metric, *where ? "[" : "", where, *where ? "]" : "", 100 * noise->min_effect);
+    return pk_fix(
+        err, "use --threshold '%s%s%s%s=%.2g%%' or more, or a quieter machine with a new `perfkit calibrate`",
+        k->of.of.metric, *where ? "[" : "", where, *where ? "]" : "", 100 * noise->min_effect);
 }
 
 enum pk_code pk_noise_check(const struct pk_row_noise *k, size_t n, const struct pk_criteria *criteria,

@@ -67,10 +67,10 @@ static enum pk_code check_part(const struct pk_gate_plan *side, const struct pk_
     const int axis = pk_axis_index(side->plan->probe->axes, name);
     if (axis >= 0 ? !several_values(other->plan, (size_t)axis) : !several_variants(other->plan))
         return PK_OK;
-    pk_fail(err, PK_E_USAGE, "--%s says %s, and --%s has several values of %s", side->option, part,
+    pk_fail(err, PK_E_USAGE, "--%s sets %s, and --%s has several values of %s", side->option, part,
             other->option, name);
-    pk_why(err, "each case has one partner on the other side, and it is not said which of these it is");
-    return pk_fix(err, "say one there, too: --%s '%s %s'", other->option, other->settings, part);
+    pk_why(err, "each case must have exactly one partner on the other side");
+    return pk_fix(err, "give one value there, too: --%s '%s %s'", other->option, other->settings, part);
 }
 
 static enum pk_code check_settings(sides side, struct pk_arena *a, struct pk_err *err)
@@ -141,7 +141,7 @@ static enum pk_code match(sides side, struct pk_arena *a, const char **warning, 
     if (!n) {
         pk_fail(err, PK_E_NOT_COMPARABLE, "the two sides have no case in common");
         pk_why(err, "a has %s; b has %s", variants_of(base, a), variants_of(new_, a));
-        return pk_fix(err, "name the variants that both have with --variant");
+        return pk_fix(err, "give the variants that both have with --variant");
     }
     *warning = n < base->n || n < new_->n
                    ? pk_printf(a, "of a's %zu and b's %zu cases, %zu are on both sides and are compared",

@@ -56,7 +56,7 @@ size_t pk_gate_one_sided(const struct pk_ended_gate *g, const char **notes)
         }
         if (base == new_ || c->closed || (!g->parts[c->part].commands && strcmp(r->f->class, "time") != 0))
             continue;
-        notes[told++] = pk_printf(g->arena, "%s%s of %s is reported by --%s alone, so it is not compared.",
+        notes[told++] = pk_printf(g->arena, "%s%s of %s is reported only by --%s, so it is not compared.",
                                   entry_text(g, c), r->f->metric, c->info.variant,
                                   side_of(g, c, base ? PK_BASE : PK_NEW)->option);
     }
@@ -91,17 +91,16 @@ static enum pk_code failed(const struct pk_ended_gate *g, const struct pk_gate_c
 {
     const struct pk_arm *s = side_of(g, c, side);
     pk_fail(err, PK_E_CHECK, "%s%s (--%s %s) ended '%s' in %s", entry_text(g, c),
-            side == PK_BASE ? "the base" : "what is judged", s->option, s->text,
+            side == PK_BASE ? "the base" : "the judged side", s->option, s->text,
             pk_status_name(c->last[side]),
             g->parts[c->part].commands ? c->info.variant
                                        : pk_report_case(c->info.variant, c->info.axes, g->arena));
     pk_why(err, "%s", c->message[side]);
     if (c->last[side] == PK_ST_TIMEOUT)
         return pk_fix(err, "give each process more time with --timeout");
-    return pk_fix(err,
-                  !g->parts[c->part].commands || strstr(c->message[side], "last output: ")
-                      ? "run that side alone and see"
-                      : "run that side alone and see: it said nothing on stderr, and its stdout is not kept");
+    return pk_fix(err, !g->parts[c->part].commands || strstr(c->message[side], "last output: ")
+                           ? "run that side alone"
+                           : "run that side alone: it wrote nothing to stderr, and its stdout is not kept");
 }
 
 static enum pk_code nothing(const struct pk_ended_gate *g, struct pk_err *err)
@@ -112,7 +111,7 @@ static enum pk_code nothing(const struct pk_ended_gate *g, struct pk_err *err)
                *g->samples->cases[0].message[PK_NEW] ? g->samples->cases[0].message[PK_NEW]
                                                      : g->samples->cases[0].message[PK_BASE]);
     else
-        pk_why(err, "no metric that can be judged was measured on both sides");
+        pk_why(err, "no metric with a direction was measured on both sides");
     return pk_fix(err, !g->parts[0].commands
                            ? "choose other cases with -a, or metrics with --metric"
                            : "let both commands report the same cases, or choose --metric wall_ns");

@@ -154,7 +154,7 @@ static const char *no_number(const struct pk_gate_row *r, struct pk_arena *a)
                new_ = r->no_number[PK_NEW] && !r->f[PK_NEW].n;
     if (!base && !new_)
         return NULL;
-    return pk_printf(a, "%s is no number (NaN) on %s", r->f->metric,
+    return pk_printf(a, "%s is not a number (NaN) on %s", r->f->metric,
                      base && new_ ? "both sides"
                      : base       ? "the base side"
                                   : "the new side");
@@ -183,8 +183,9 @@ enum pk_code pk_gate_samples_check(const struct pk_gate_samples *l, size_t part,
             continue;
         pk_fail(err, PK_E_NOT_COMPARABLE, "the two sides cannot be compared");
         pk_why(err, "%s", why);
-        return pk_fix(err, r->conflict ? "let both report it alike, or under two names"
-                                       : "correct what reports it, or choose others with --metric");
+        return pk_fix(
+            err, r->conflict ? "both sides must report it in the same way, or under two names"
+                             : "correct the program that reports it, or choose other metrics with --metric");
     }
     return PK_OK;
 }

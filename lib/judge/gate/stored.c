@@ -105,10 +105,9 @@ static enum pk_code refuse_itself(const struct pk_stored_side *except, const str
         if (!has(except, &side->facts[i]))
             return PK_OK;
     pk_fail(err, PK_E_NOT_COMPARABLE, "%s would be compared with itself", side->name);
-    pk_why(err, "base has no run that is not among what is judged, %s", except->name);
-    return pk_fix(err,
-                  "name another base (`perfkit list runs`), or measure once more; cases of one run: perfkit "
-                  "compare --by AXIS RUN");
+    pk_why(err, "base has no run that is not among the judged side, %s", except->name);
+    return pk_fix(err, "give another base (`perfkit list runs`), or measure once more; for cases of one run: "
+                       "perfkit compare --by AXIS RUN");
 }
 
 /* Other names say what they are. */
@@ -134,9 +133,9 @@ enum pk_code pk_stored_base(const struct pk_run_source *from, const char *ref, c
         return rc;
     if (pk_stored_read(from, pk_printf(a, "commit:%s", commit), of, except, side, err))
         return pk_within(err, "%s", ref);
-    side->instead = pk_printf(
-        a,
-        "No baseline and no run has the name %s: taken are the runs of commit %.12s, at which HEAD left it.",
-        ref, commit);
+    side->instead = pk_printf(a,
+                              "No baseline and no run has the name %s: the base is the runs of commit %.12s, "
+                              "where HEAD left this branch.",
+                              ref, commit);
     return except ? refuse_itself(except, side, err) : PK_OK;
 }

@@ -197,9 +197,9 @@ enum pk_code pk_stored_case_failed(const struct pk_stored_pair *p, struct pk_are
     const struct pk_unmatched *l = first_unmatched(&p->comparison, false);
     if (!l)
         return PK_OK;
-    pk_fail(err, PK_E_CHECK, "what is judged (%s) ended '%s' in %s, which ended ok in the base (%s)",
+    pk_fail(err, PK_E_CHECK, "the judged run (%s) ended '%s' in %s, which ended ok in the base (%s)",
             p->new_.name, l->status, l->what, p->base.name);
-    pk_why(err, "%s", *l->message ? l->message : "no process of it ended ok");
+    pk_why(err, "%s", *l->message ? l->message : "none of its processes ended ok");
     return pk_fix(err, "`perfkit show %lld` prints that run", (long long)p->new_.facts[0].run_id);
 }
 
@@ -210,7 +210,7 @@ enum pk_code pk_stored_metrics_missing(const struct pk_stored_pair *p, struct pk
         return PK_OK;
     pk_fail(err, PK_E_NOT_COMPARABLE, "%s of %s cannot be compared: %s", l->metric, l->what, l->status);
     pk_why(err, "%s", l->message);
-    return pk_fix(err, "choose others with --metric, or measure base and new with the same metrics");
+    return pk_fix(err, "choose other metrics with --metric, or measure base and new with the same metrics");
 }
 
 enum pk_code pk_stored_outcome(const struct pk_stored_pair *p, const struct pk_verdict_options *o,
@@ -228,8 +228,7 @@ enum pk_code pk_stored_outcome(const struct pk_stored_pair *p, const struct pk_v
             p->new_.name);
     pk_why(err, "%s%s", p->differences[0], p->n_differences > 1 ? ", and more" : "");
     return pk_fix(
-        err,
-        "measure both here: perfkit gate --a ... --b ...; --allow-host-mismatch judges them all the same");
+        err, "measure both here: perfkit gate --a ... --b ...; --allow-host-mismatch judges them anyway");
 }
 
 /* --- a suite -------------------------------------------------------------------------------------------------------- */

@@ -200,9 +200,9 @@ static enum pk_code nothing(size_t n_runs, const char *experiment, const struct 
 {
     pk_fail(err, PK_E_NOTHING, "%s has no history yet", experiment);
     if (!g->n && filter)
-        pk_why(err, "no case that ended ok fits '%.200s'", filter);
+        pk_why(err, "no case that ended ok matches '%.200s'", filter);
     else if (!g->n)
-        pk_why(err, "no case of its %zu runs ended ok with such a metric", n_runs);
+        pk_why(err, "no case of its %zu runs ended ok with this metric", n_runs);
     else if (setups > 1)
         pk_why(err, "no two of its %zu runs measured the same case with the same machine and settings",
                n_runs);
@@ -210,7 +210,7 @@ static enum pk_code nothing(size_t n_runs, const char *experiment, const struct 
         pk_why(err, "no two of its %zu runs measured the same case", n_runs);
     return !g->n && filter
                ? pk_fix(err, "`perfkit history %s` without a filter shows its cases", experiment)
-               : pk_fix(err, "`perfkit list runs` shows what there is; measure once more as before");
+               : pk_fix(err, "`perfkit list runs` lists the runs; measure once more with the same settings");
 }
 
 enum pk_code pk_history_make(const struct pk_history_run *runs, size_t n, const char *experiment,
@@ -291,8 +291,8 @@ static const char *without_steps(const struct pk_history_series *s, double min_e
     if (s->exact)
         return pk_printf(a, "no change in %zu runs", s->n);
     if (s->n < PK_STEPS_RUNS)
-        return pk_printf(a, "%zu runs: too few to tell a lasting change, it takes %d", s->n, PK_STEPS_RUNS);
-    return pk_printf(a, "no lasting change of %g %% or more in %zu runs", 100 * min_effect, s->n);
+        return pk_printf(a, "%zu runs: too few to find a change point, which needs %d", s->n, PK_STEPS_RUNS);
+    return pk_printf(a, "no change point of %g %% or more in %zu runs", 100 * min_effect, s->n);
 }
 
 const char *pk_history_words(const struct pk_history_series *s, const struct pk_history_run *runs,

@@ -128,7 +128,7 @@ enum pk_code pk_not_comparable(const struct pk_compare_side *base, const struct 
                                struct pk_arena *a, struct pk_err *err)
 {
     pk_fail(err, PK_E_NOT_COMPARABLE, "%s and %s have no case in common", base->name, new_->name);
-    pk_fix(err, "`perfkit show RUN` prints what a run measured");
+    pk_fix(err, "`perfkit show RUN` prints the values of a run");
     for (int i = 0; i < 2; i++) {
         const struct pk_compare_side *s = i ? new_ : base;
         if (!s->n && s->n_unfinished)

@@ -249,7 +249,7 @@ static enum pk_code unknown_axis(const struct pk_compare_side *run, const char *
     for (size_t i = 0; i < n; i++)
         names[i] = axes[i];
     names[n] = "variant";
-    pk_fail(err, PK_E_USAGE, "--by: '%s' is no axis of %s", by, run->name);
+    pk_fail(err, PK_E_USAGE, "--by: '%s' is not an axis of %s", by, run->name);
     pk_why(err, "its cases have %s", n ? "other axes" : "no axes");
     return pk_fix(err, "%s", pk_suggest_text(a, by, names, n + 1));
 }

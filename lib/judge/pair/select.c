@@ -56,7 +56,7 @@ static enum pk_code no_direction(const char *metric, struct pk_err *err)
 {
     pk_fail(err, PK_E_USAGE, "metric '%s' cannot be judged", metric);
     pk_why(err, "it has no direction: neither a lower nor a higher value is better");
-    return pk_fix(err, "leave it out, or let the program that reports it name a direction");
+    return pk_fix(err, "omit it, or let the program that reports it give a direction");
 }
 
 enum pk_code pk_compare_check_metrics(const struct pk_compare_side *side, const struct pk_compare_options *o,
@@ -101,10 +101,9 @@ struct pk_compare_options pk_compare_metrics_to_judge(const struct pk_compare_si
 static enum pk_code one_sided(const char *metric, const struct pk_compare_side *has,
                               const struct pk_compare_side *lacks, struct pk_err *err)
 {
-    pk_fail(err, PK_E_NOT_COMPARABLE, "%s has no number of metric '%s'", lacks->name, metric);
-    pk_why(err, "%s has one; a value that is no number (NaN) is none", has->name);
-    return pk_fix(err,
-                  "`perfkit show RUN` prints what a run measured; leave the metric out, or measure it again");
+    pk_fail(err, PK_E_NOT_COMPARABLE, "%s has no value of metric '%s'", lacks->name, metric);
+    pk_why(err, "%s has one; NaN does not count as a value", has->name);
+    return pk_fix(err, "`perfkit show RUN` prints the values of a run; omit the metric, or measure it again");
 }
 
 enum pk_code pk_compare_check_sides(const struct pk_compare_side *base, const struct pk_compare_side *new_,

@@ -108,7 +108,7 @@ static const char *why_unmatched(const struct sorting *s, const struct pk_figure
 {
     const char *base = s->base->name, *new_ = s->new_->name;
     if (!w) {
-        *sentence = pk_printf(s->a, "%s has no number of %s, which %s has", new_, f->metric, base);
+        *sentence = pk_printf(s->a, "%s has no value of %s, which %s has", new_, f->metric, base);
         return "no number";
     }
     if (pk_figures_opposed(f, w)) {

@@ -35,14 +35,14 @@ static const char *accepting(const struct pk_compared *row, struct pk_arena *a)
 {
     const char *metric = row->new_->metric;
     if (row->decision.absolute)
-        return pk_printf(a, "a larger --threshold %s=... accepts more", metric);
+        return pk_printf(a, "a larger --threshold %s=... accepts larger changes", metric);
     if (pk_figures_exact(row->new_))
-        return pk_printf(a,
-                         "its figures repeat exactly, so that any difference counts: --threshold %s=%.3g%% "
-                         "accepts this one",
-                         metric, 105 * fabs(row->decision.ratio - 1));
-    return row->threshold ? pk_printf(a, "a larger --threshold than %s accepts more", row->threshold->text)
-                          : "a larger --min-effect accepts more";
+        return pk_printf(
+            a, "its figures repeat exactly, so any difference counts: --threshold %s=%.3g%% accepts this one",
+            metric, 105 * fabs(row->decision.ratio - 1));
+    return row->threshold
+               ? pk_printf(a, "a larger --threshold than %s accepts larger changes", row->threshold->text)
+               : "a larger --min-effect accepts larger changes";
 }
 
 static enum pk_code regression(const struct pk_comparison *c, const struct pk_outcome_options *q,
@@ -60,23 +60,22 @@ static enum pk_code regression(const struct pk_comparison *c, const struct pk_ou
 static const char *deciding(const struct pk_compared *row, bool measured, struct pk_arena *a)
 {
     static const char *const of_runs[] = {
-        [PK_REASON_FEW_RUNS] = "record more separate runs of the baseline, until there are five, or measure "
-                               "both sides now: perfkit "
-                               "gate --a ... --b ...",
+        [PK_REASON_FEW_RUNS] = "record separate runs of the baseline until there are five, or measure both "
+                               "sides now: perfkit gate --a ... --b ...",
         [PK_REASON_NOISE] = "record more separate runs of both sides, or measure them now: perfkit gate --a "
                             "... --b ...",
         [PK_REASON_ENVIRONMENT] = "measure again when the machine is cool and idle (perfkit doctor)",
-        [PK_REASON_INEXACT] = "find out why repeats differ: the metric is said to be exact",
+        [PK_REASON_INEXACT] = "find out why repetitions differ: the metric is declared exact",
     };
     static const char *const of_pairs[] = {
-        [PK_REASON_MORE_PAIRS] = "give it more time (--budget)",
-        [PK_REASON_NOISE] = "give it more --max-pairs, or a quieter machine",
-        [PK_REASON_UNCONFIRMED] = "give it more --max-pairs, or measure again",
-        [PK_REASON_BETWEEN] = "give it more --max-pairs, or another --min-effect",
-        [PK_REASON_FEW_PAIRS] = "give it more time (--budget)",
+        [PK_REASON_MORE_PAIRS] = "use a longer --budget",
+        [PK_REASON_NOISE] = "use more --max-pairs, or a quieter machine",
+        [PK_REASON_UNCONFIRMED] = "use more --max-pairs, or measure again",
+        [PK_REASON_BETWEEN] = "use more --max-pairs, or another --min-effect",
+        [PK_REASON_FEW_PAIRS] = "use a longer --budget",
         [PK_REASON_DISTURBED] = "measure again on a quieter machine (perfkit doctor)",
         [PK_REASON_ENVIRONMENT] = "measure again when the machine is cool and idle (perfkit doctor)",
-        [PK_REASON_INEXACT] = "find out why repeats differ: the metric is said to be exact",
+        [PK_REASON_INEXACT] = "find out why repetitions differ: the metric is declared exact",
     };
     const enum pk_reason r = row->decision.reason;
     const char *unit = row->new_->unit;
@@ -93,7 +92,7 @@ static enum pk_code undecided(const struct pk_comparison *c, const struct pk_out
                               const struct pk_verdicts *v, struct pk_arena *a, struct pk_err *err)
 {
     bool nothing = v->refused == v->rows;
-    pk_fail(err, PK_E_UNDECIDED, nothing ? "no row could be judged: %s" : "not everything is decided: %s",
+    pk_fail(err, PK_E_UNDECIDED, nothing ? "no row could be judged: %s" : "some rows are not decided: %s",
             pk_outcome_sentence(c, a));
     size_t i = 0;
     while (!c->v[i].judged || c->v[i].decision.reason == PK_REASON_PROVED)
@@ -127,7 +126,7 @@ static enum pk_code nothing_judged(const struct pk_compared *row, struct pk_aren
             row->entry ? pk_printf(a, "[%s] ", row->entry) : "", row->new_->metric);
     pk_why(err, "neither a lower nor a higher value of it is better, and no other metric was compared");
     return pk_fix(err,
-                  "let the program that reports it name a direction, or choose other metrics with --metric");
+                  "let the program that reports it give a direction, or choose other metrics with --metric");
 }
 
 enum pk_code pk_outcome(const struct pk_comparison *c, const struct pk_outcome_options *q, struct pk_arena *a,

@@ -74,31 +74,31 @@ static const uint64_t HISTORY_PATIENCE_NS = 5 * PK_NS_PER_S; /* a large history 
 static enum pk_code no_repository(struct pk_err *err)
 {
     pk_fail(err, PK_E_NOT_COMPARABLE, "there is no commit to start from");
-    pk_why(err, "git knows no repository with a commit in the working directory");
-    return pk_fix(err, "call perfkit in the repository, or name a baseline, a label or commit:SHA");
+    pk_why(err, "the working directory is not in a git repository with a commit");
+    return pk_fix(err, "run perfkit in the repository, or give a baseline, a label or commit:SHA");
 }
 
 static enum pk_code no_name(struct pk_err *err)
 {
-    pk_fail(err, PK_E_USAGE, "merge-base: names no branch");
-    pk_why(err, "it is the commit at which HEAD left a branch, which stands behind the colon");
+    pk_fail(err, PK_E_USAGE, "merge-base: is not followed by a branch");
+    pk_why(err, "it is the commit at which HEAD left the branch that is given after the colon");
     return pk_fix(err, "write for example merge-base:origin/main");
 }
 
 static enum pk_code no_branch(const char *branch, struct pk_err *err)
 {
     pk_fail(err, PK_E_USAGE, "git knows no branch '%.100s'", branch);
-    pk_why(
-        err,
-        "git rev-parse finds no commit of that name; in CI often only the branch that is built was fetched");
-    return pk_fix(err, "git fetch origin, and name it as `git branch -a` does, for example origin/main");
+    pk_why(err,
+           "git rev-parse finds no commit with that name; in CI often only the built branch was fetched");
+    return pk_fix(
+        err, "run git fetch origin, and give the name that `git branch -a` shows, for example origin/main");
 }
 
 static enum pk_code nothing_in_common(const char *branch, struct pk_err *err)
 {
     pk_fail(err, PK_E_NOT_COMPARABLE, "HEAD and '%.100s' have no commit in common", branch);
-    pk_why(err, "their histories are apart, or cut off: a shallow clone has the newest commits only");
-    return pk_fix(err, "git fetch --unshallow (actions/checkout: fetch-depth: 0)");
+    pk_why(err, "their histories are unrelated, or incomplete: a shallow clone has only the newest commits");
+    return pk_fix(err, "run git fetch --unshallow (actions/checkout: fetch-depth: 0)");
 }
 
 enum pk_code pk_machine_merge_base(const char *branch, struct pk_arena *a, const char **commit,

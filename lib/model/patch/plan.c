@@ -66,8 +66,8 @@ static enum pk_code add_rule(struct reader *r, const char *pattern, enum pk_tran
         r->n++;
         return PK_OK;
     }
-    pk_fail(r->err, PK_E_USAGE, "the pattern '%s' is there twice", pattern);
-    pk_why(r->err, "line %d has it first, and the first match wins", r->rules[row].line);
+    pk_fail(r->err, PK_E_USAGE, "the pattern '%s' is given twice", pattern);
+    pk_why(r->err, "line %d has it first, and the first match is used", r->rules[row].line);
     return pk_fix(r->err, "delete one of the two lines");
 }
 
@@ -119,8 +119,8 @@ static enum pk_code read_line(struct reader *r, const char *text, size_t n)
         return read_rule(r, trimmed(r->a, line, (size_t)(equals - line)),
                          trimmed(r->a, equals + 1, strlen(equals + 1)));
     pk_fail(r->err, PK_E_USAGE, "'%s' is not a rule", line);
-    pk_why(r->err, printable(text, n) ? "there is no '=' in it"
-                                      : "there is a character in it that cannot be printed");
+    pk_why(r->err,
+           printable(text, n) ? "there is no '=' in it" : "it contains a character that cannot be printed");
     return write_it_so(r->err);
 }
 
@@ -139,7 +139,7 @@ enum pk_code pk_patch_plan_parse(const char *name, const char *text, size_t n, s
     if (r.n)
         return PK_OK;
     pk_fail(err, PK_E_USAGE, "%s has no rule", name);
-    pk_why(err, "every line of it is blank or begins with #");
+    pk_why(err, "all its lines are blank or begin with #");
     return write_it_so(err);
 }
 

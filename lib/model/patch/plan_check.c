@@ -85,7 +85,7 @@ static const char *shadowed(const struct pk_patch_plan *p, const bool *took, siz
         if (took[r])
             pk_buf_printf(&rules, "%s%s,", n++ ? " and " : "", rule_text(p, r, a));
     return pk_printf(a, "%s %s the same module%s", pk_buf_text(&rules),
-                     n == 1 ? "stands before it and matches" : "stand before it and match",
+                     n == 1 ? "comes before it and matches" : "come before it and match",
                      modules == 1 ? "" : "s");
 }
 
@@ -110,7 +110,7 @@ static void warn_unused(const struct pk_patch_plan *p, const struct pk_tree *t, 
         used[m->v[i].rule] = true;
     for (uint32_t r = 0; r < p->n; r++)
         if (!used[r])
-            warn(user, pk_printf(a, "plan %s: %s, never fires: %s", p->name, rule_text(p, r, a),
+            warn(user, pk_printf(a, "plan %s: %s, is never used: %s", p->name, rule_text(p, r, a),
                                  why_unused(p, t, m, r, a)));
 }
 
@@ -191,11 +191,11 @@ static enum pk_code matches_nothing(const struct pk_patch_plan *p, const struct 
         pk_why(err, "its %s %s no path of %s", pk_plural(p->n, "rule", a), p->n == 1 ? "matches" : "match",
                pk_plural(n, "module", a));
     if (!n)
-        return pk_fix(err, "this tree has no modules below its root; name another");
+        return pk_fix(err, "this tree has no modules below its root; use another tree");
     struct pk_buf some = {.arena = a};
     for (size_t i = 0; i < e.n; i++)
         pk_buf_printf(&some, "%s%s", i ? ", " : "", e.path[i]);
-    return pk_fix(err, "there are for example %s", pk_buf_text(&some));
+    return pk_fix(err, "the tree has for example %s", pk_buf_text(&some));
 }
 
 enum { SHOWN = 16 }; /* values of tp in a message */
@@ -353,10 +353,9 @@ static enum pk_code undivided(const struct check *c, const struct pk_target *t, 
            pk_transform_names[c->plan->rules[t->rule].transform], shape_text(s, c->a));
     const int64_t all = common_divisor(c);
     if (all == 1)
-        return pk_fix(
-            c->err,
-            "no tp divides every dimension that the plan does: choose other sizes, or narrow the plan");
-    return pk_fix(c->err, "tp can be %s: it then divides every dimension that the plan does",
+        return pk_fix(c->err,
+                      "no tp divides every dimension of the plan: choose other sizes, or narrow the plan");
+    return pk_fix(c->err, "tp can be %s: it then divides every dimension of the plan",
                   divisors_text(all, c->a));
 }
 

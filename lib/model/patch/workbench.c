@@ -240,7 +240,7 @@ static enum pk_code same(const char *what, const struct pk_tree *got, const stru
     if (pk_tree_equal(got, want, a, &where))
         return PK_OK;
     pk_fail(err, PK_E_CHECK, "%s is wrong at '%s'", what, where);
-    return pk_why(err, "it differs from the tree that a plain recursion makes");
+    return pk_why(err, "it differs from the tree that a plain recursion creates");
 }
 
 enum pk_code pk_workbench_check(const struct pk_workbench *w, struct pk_arena *a, struct pk_err *err)

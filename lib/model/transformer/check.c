@@ -51,10 +51,10 @@ static enum pk_code differs(struct pk_err *err, double got, double want, double 
 static enum pk_code out_of_range(struct pk_err *err, const struct pk_beyond *beyond)
 {
     pk_why(err,
-           "its weights leave the range of fp32, tf32 and bf16: at %s float64 meets %.4g, and theirs ends at "
-           "%.4g",
+           "its weights leave the range of fp32, tf32 and bf16: at %s float64 has %.4g, and their range ends "
+           "at %.4g",
            beyond->at->name, beyond->value, (double)FLT_MAX);
-    return pk_fix(err, "give weights of smaller numbers; no dtype of these has a wider range");
+    return pk_fix(err, "use smaller weights; none of these dtypes has a wider range");
 }
 
 static enum pk_code check_losses(struct pk_transformer *t, const struct pk_reference *r, struct pk_err *err)
@@ -182,7 +182,7 @@ enum pk_code pk_transformer_check_steps(struct pk_transformer *t, const struct p
     if (fabs((double)again - (double)left) <= allowed)
         return PK_OK;
     pk_fail(err, PK_E_CHECK, "the loss of step %u is wrong", n);
-    pk_why(err, "it is %.6g as measured, %.6g when the steps are done again one by one", (double)left,
+    pk_why(err, "it is %.6g as measured, %.6g when the steps are repeated one by one", (double)left,
            (double)again);
     return pk_fix(err, "this is a bug of perfkit: please report it with `perfkit doctor`");
 }
@@ -199,8 +199,8 @@ static void add(struct pk_sketch *s, const float *x, size_t n, size_t first)
 
 static enum pk_code overflows(const struct pk_parameter *w, struct pk_err *err)
 {
-    pk_fail(err, PK_E_CHECK, "the gradient of %s has elements that are no finite number", w->name);
-    pk_why(err, "weights or activations left the range of their type; a step by it leaves no weights");
+    pk_fail(err, PK_E_CHECK, "the gradient of %s has elements that are not finite", w->name);
+    pk_why(err, "weights or activations left the range of their type; a step with it destroys the weights");
     return pk_fix(err, "choose another dtype, or other sizes or weights; or a mode without a backward pass");
 }
 

@@ -21,8 +21,8 @@ static enum pk_code check_step(const char *axis, const char *what, size_t width,
     const size_t below = width / PK_WIDTH_STEP * PK_WIDTH_STEP;
     if (width == below)
         return PK_OK;
-    pk_fail(err, PK_E_USAGE, "a %s of %zu, %s, is no multiple of %d", what, width, axis, PK_WIDTH_STEP);
-    pk_why(err, "every row has to start where wide loads may");
+    pk_fail(err, PK_E_USAGE, "a %s of %zu, %s, is not a multiple of %d", what, width, axis, PK_WIDTH_STEP);
+    pk_why(err, "every row must start at an address for wide loads");
     return below ? pk_fix(err, "choose %s=%zu or %s=%zu", axis, below, axis, below + PK_WIDTH_STEP)
                  : pk_fix(err, "choose %s=%d", axis, PK_WIDTH_STEP);
 }
@@ -33,18 +33,18 @@ enum pk_code pk_transformer_valid(const struct pk_transformer_config *c, struct 
         return err->code;
     if (c->width % c->heads) {
         pk_fail(err, PK_E_USAGE, "a width of %zu cannot be divided into %zu heads", c->width, c->heads);
-        pk_why(err, "every head has as many features as the others: heads must divide d_model");
+        pk_why(err, "all heads have the same number of features: heads must divide d_model");
         return pk_fix(err, "choose another number, such as heads=%zu", nearest_heads(c));
     }
     if (c->width / c->heads % 2) {
         pk_fail(err, PK_E_USAGE, "heads of %zu features cannot have rotary positions", c->width / c->heads);
-        pk_why(err, "features are turned in pairs: d_model / heads must be even");
+        pk_why(err, "features are rotated in pairs: d_model / heads must be even");
         return pk_fix(err, "choose another number, such as heads=%zu, or another d_model", nearest_heads(c));
     }
     if (c->seq > PK_CONTEXT_MAX) {
         pk_fail(err, PK_E_USAGE, "a context of %zu tokens", c->seq);
-        pk_why(err, "the longest has %d", PK_CONTEXT_MAX);
-        return pk_fix(err, "choose a shorter one");
+        pk_why(err, "the maximum is %d", PK_CONTEXT_MAX);
+        return pk_fix(err, "choose a shorter context");
     }
     return PK_OK;
 }
@@ -159,12 +159,12 @@ static enum pk_code how_to_fit(const struct pk_safetensors *f, const struct pk_t
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_transformer_config of_file;
     if (!sizes_of(f, &of_file, &a))
-        return pk_fix(err, "give its tensors the names of this model: token_embeddings.weight, "
+        return pk_fix(err, "its tensors need the names of this model: token_embeddings.weight, "
                            "layers.0.attn.q_proj.weight ... (docs/mixed-precision.md)");
     if (same_sizes(&of_file, c))
-        return pk_fix(err, "its sizes are this model's: %s", otherwise);
+        return pk_fix(err, "its sizes must be those of this model: %s", otherwise);
     return pk_fix(err,
-                  "give the sizes it was written with: it looks like layers=%zu d_model=%zu d_ff=%zu "
+                  "use the sizes of the file, which appear to be layers=%zu d_model=%zu d_ff=%zu "
                   "vocab=%zu",
                   of_file.layers, of_file.width, of_file.ff, of_file.vocab);
 }
@@ -198,23 +198,23 @@ static enum pk_code check_tensor(const struct pk_safetensors *f, const struct pk
     const struct pk_tensor *has = pk_safetensors_find(f, p->name), wants = tensor_of(p);
     if (!has) {
         pk_fail(err, PK_E_USAGE, "%s has no tensor %s", f->path, p->name);
-        pk_why(err, "this model has one of %s; the file has %zu tensors", pk_tensor_shape_text(&wants, a),
+        pk_why(err, "this model needs one of %s; the file has %zu tensors", pk_tensor_shape_text(&wants, a),
                f->n);
         return how_to_fit(f, c, "save it with this tensor, too", err);
     }
     if (!same_shape(has, &wants)) {
         pk_fail(err, PK_E_USAGE, "%s: %s is of %s", f->path, p->name, pk_tensor_shape_text(has, a));
-        pk_why(err, "this model's is of %s", pk_tensor_shape_text(&wants, a));
+        pk_why(err, "this model needs %s", pk_tensor_shape_text(&wants, a));
         return how_to_fit(f, c,
                           is_transposed(has, &wants)
-                              ? "save it transposed, as [out, in], which is what PyTorch's Linear has"
+                              ? "save it transposed, as [out, in], as PyTorch's Linear has it"
                               : "save it in that shape",
                           err);
     }
     if (!pk_tensor_has_floats(has)) {
         pk_fail(err, PK_E_USAGE, "%s: %s is of dtype %s", f->path, p->name, has->type);
         pk_why(err, "weights are read from F32, BF16 and F16");
-        return pk_fix(err, "convert it before it is saved: model.float().state_dict()");
+        return pk_fix(err, "convert it before saving: model.float().state_dict()");
     }
     return PK_OK;
 }

@@ -241,7 +241,7 @@ enum pk_code pk_transformer_finite_loss(struct pk_transformer *t, float *loss, s
     if (rc || isfinite(*loss))
         return rc;
     pk_fail(err, PK_E_CHECK, "the loss is %g", isnan(*loss) ? (double)NAN : (double)*loss); /* of no sign */
-    pk_why(err, "weights or activations left the range of their type; times of such a step mean nothing");
+    pk_why(err, "weights or activations left the range of their type; times of such a step are meaningless");
     return pk_fix(err, "choose another dtype, or other sizes or weights");
 }
 

@@ -78,7 +78,8 @@ enum pk_code pk_resident_check(struct pk_device *dev, const struct pk_resident *
         if (got[i] == (uintptr_t)want)
             continue;
         rc = pk_fail(err, PK_E_CHECK, "the table of weights is wrong at leaf %zu", i);
-        pk_why(err, "it should hold %s", pieces->leaf[i] ? "its slice's address" : "what it held before");
+        pk_why(err, "it should have %s",
+               pieces->leaf[i] ? "the address of its slice" : "its previous address");
     }
     return rc;
 }

@@ -151,7 +151,7 @@ static enum pk_code taken(struct tree_lines *r, uint32_t at, const char *as)
 {
     pk_fail(r->err, PK_E_USAGE, "%s is here %s", path_of(r, at), as);
     pk_why(r->err, "line %d has it first", r->at[at].line);
-    return pk_fix(r->err, "a path names one leaf, and no other path goes on behind it");
+    return pk_fix(r->err, "a path names one leaf, and no other path continues it");
 }
 
 static enum pk_code bad_path(struct tree_lines *r, const char *path, const char *why)
@@ -166,7 +166,7 @@ static enum pk_code add_leaf(struct tree_lines *r, const char *path, const struc
     uint32_t at = ROOT, parts = 0;
     if (strlen(path) >= PK_TREE_PATH_MAX)
         return bad_path(r, pk_strndup(r->a, path, 64),
-                        pk_printf(r->a, "it goes on to %zu bytes, and a path has at most %d", strlen(path),
+                        pk_printf(r->a, "it has %zu bytes, and a path has at most %d", strlen(path),
                                   PK_TREE_PATH_MAX - 1));
     for (const char *rest = path, *part; (part = pk_next_part(&rest, '.', r->a)); parts++) {
         if (!*part)
@@ -205,7 +205,7 @@ static enum pk_code read_line(struct tree_lines *r, const char *text, size_t n)
     for (size_t i = 0; i < n; i++)
         if (iscntrl((unsigned char)text[i]) && !blank(text[i]))
             return bad_path(r, pk_strndup(r->a, text, i),
-                            "a character that cannot be printed comes behind it");
+                            "it is followed by a character that cannot be printed");
     size_t end = 0;
     while (end < n && !blank(text[end]))
         end++;
@@ -231,7 +231,7 @@ static enum pk_code read_lines(struct tree_lines *r, const char *text, size_t n)
     if (r->n > 1)
         return PK_OK;
     pk_fail(r->err, PK_E_USAGE, "%s has no leaf", r->name);
-    pk_why(r->err, "every line of it is blank or begins with #");
+    pk_why(r->err, "all its lines are blank or begin with #");
     return print_it_again(r->err);
 }
 
@@ -250,15 +250,15 @@ static enum pk_code mixed(struct tree_lines *r, uint32_t at, uint32_t child)
 {
     pk_fail(r->err, PK_E_USAGE, "%s:%d: %s has names and indices below it", r->name, r->at[child].line,
             path_of(r, at));
-    pk_why(r->err, "'%s' is the first that is not like those before it", r->names->text[r->at[child].name]);
+    pk_why(r->err, "'%s' is the first that differs from those before it", r->names->text[r->at[child].name]);
     return pk_fix(r->err, "children are all named, or all numbered from 0");
 }
 
 static enum pk_code hole(struct tree_lines *r, uint32_t at, size_t missing, int line)
 {
-    pk_fail(r->err, PK_E_USAGE, "%s:%d: %s.%zu: a hole", r->name, line, path_of(r, at), missing);
-    pk_why(r->err, "indices of a sequence go from 0 up, and that one is missing");
-    return pk_fix(r->err, "add its leaves, or number those behind it anew");
+    pk_fail(r->err, PK_E_USAGE, "%s:%d: %s.%zu is missing", r->name, line, path_of(r, at), missing);
+    pk_why(r->err, "the indices of a sequence start at 0 and have no gaps");
+    return pk_fix(r->err, "add its leaves, or renumber those after it");
 }
 
 /* Children in the order of their indices. */

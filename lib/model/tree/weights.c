@@ -210,7 +210,7 @@ static enum pk_code differs(const struct checker *c, size_t leaf, size_t row, si
     uint32_t step[PK_TREE_DEPTH_MAX], depth = find(c->t->root, (uint32_t)leaf, step, 0);
     pk_fail(c->err, PK_E_CHECK, "%s[%zu][%zu] is %.9g, not %.9g", pk_tree_path(c->t, step, depth, c->a), row,
             col, (double)got, (double)want);
-    pk_why(c->err, "every element is known from its place in the whole array");
+    pk_why(c->err, "every element follows from its place in the whole array");
     return pk_fix(c->err,
                   "weights are written or copied wrongly here: please report it with `perfkit doctor`");
 }

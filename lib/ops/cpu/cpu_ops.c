@@ -95,7 +95,7 @@ enum pk_code pk_cpu_takes(const char *op, enum pk_dtype type, enum pk_math math,
     if (type == PK_BF16 || math == PK_MATH_IEEE)
         return PK_OK;
     pk_fail(err, PK_E_UNAVAILABLE, "%s of %s cannot run on device cpu", op, maths[math]);
-    pk_why(err, "the CPU multiplies fp32 elements as they are");
+    pk_why(err, "the CPU multiplies fp32 elements without rounding them to tf32");
     return pk_fix(err, "choose math=ieee or dtype=bf16, or another --device");
 }
 

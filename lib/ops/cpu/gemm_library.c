@@ -97,7 +97,7 @@ static const struct pk_blas *choose(struct pk_device *dev, const struct key *k, 
     const struct pk_blas *blas = given(word, library);
     if (!blas) {
         blas = try_both(dev, run, library, multiply, job);
-        pk_choice_make(dev, name, words[blas->kind], word ? "it is no library" : NULL);
+        pk_choice_make(dev, name, words[blas->kind], word ? "it is not a library name" : NULL);
     }
     return blas;
 }

@@ -19,11 +19,13 @@ static enum pk_code check_name(const char *name, struct pk_err *err)
     const bool is_number = pk_parse_int(name, &number, &ignored) == PK_OK;
     if (*name && !is_number && !strpbrk(name, "@:,"))
         return PK_OK;
-    pk_fail(err, PK_E_USAGE, "'%.100s' cannot name a baseline", name);
-    pk_why(err, !*name      ? "it is empty"
-                : is_number ? "numbers are the ids of runs"
-                            : "@ begins the newest run, ':' ends a file or a kind, ',' parts a list of runs");
-    return pk_fix(err, "give a word, for example main");
+    pk_fail(err, PK_E_USAGE, "'%.100s' cannot be the name of a baseline", name);
+    pk_why(err,
+           !*name ? "it is empty"
+           : is_number
+               ? "numbers are the ids of runs"
+               : "a name cannot have @ (the newest run), ':' (after a file or a kind) or ',' (between runs)");
+    return pk_fix(err, "use a word, for example main");
 }
 
 const char *const *pk_baseline_names(struct pk_store *s, struct pk_arena *a, size_t *n)
@@ -47,7 +49,8 @@ static enum pk_code no_such_baseline(struct pk_store *s, const char *name, struc
     pk_fail(err, PK_E_USAGE, "there is no baseline '%.100s'", name);
     pk_why(err, "%s has %s", s->path, n ? "others" : "none");
     return pk_fix(err, "%s",
-                  n ? pk_suggest_text(&a, name, names, n) : "`perfkit baseline save NAME RUN...` makes one");
+                  n ? pk_suggest_text(&a, name, names, n)
+                    : "`perfkit baseline save NAME RUN...` creates one");
 }
 
 enum pk_code pk_baseline_find(struct pk_store *s, const char *name, int64_t *id, struct pk_err *err)
@@ -85,14 +88,14 @@ static enum pk_code check_runs(struct pk_store *s, const int64_t *runs, size_t n
         if (going) {
             pk_fail(err, PK_E_USAGE, "run %" PRId64 " cannot be in a baseline", runs[i]);
             pk_why(err, "it is still being measured");
-            return pk_fix(err, "wait for its end");
+            return pk_fix(err, "wait until it has ended");
         }
         *experiment = *experiment ? *experiment : its;
         if (!its || strcmp(its, *experiment) == 0)
             continue;
         pk_fail(err, PK_E_USAGE, "run %" PRId64 " is of another experiment: %s", runs[i], its);
-        pk_why(err, "the runs of a baseline are of one experiment, here %s", *experiment);
-        return pk_fix(err, "save one for each experiment, under names of their own");
+        pk_why(err, "all runs of a baseline are of one experiment, here %s", *experiment);
+        return pk_fix(err, "save a baseline for each experiment, under different names");
     }
     return PK_OK;
 }
@@ -111,7 +114,7 @@ static const struct following {
     {"branch",
      "SELECT experiment FROM v_run WHERE git_branch = :what AND git_dirty IS NOT 1 AND status = 'complete'"
      " AND json_extract(settings, '$.gate') IS NULL ORDER BY run_id DESC LIMIT 1",
-     "perfkit run EXPERIMENT, with nothing uncommitted, on "},
+     "perfkit run EXPERIMENT, without uncommitted changes, on "},
 };
 
 static const struct following *following(const char *what)
@@ -131,7 +134,7 @@ static enum pk_code followed(struct pk_store *s, const struct pk_baseline *b, st
     if (*experiment)
         return PK_OK;
     pk_fail(err, PK_E_USAGE, "no complete run has the %s '%.100s'", b->follows, b->pattern);
-    pk_why(err, "a baseline's experiment is that of the newest run that it stands for");
+    pk_why(err, "the experiment of a baseline is that of the newest run that matches");
     return pk_fix(err, "record one first: %s%s", f->record, b->pattern);
 }
 
@@ -188,8 +191,8 @@ static enum pk_code save(struct pk_store *s, const struct pk_baseline *b, bool r
     if (pk_db_int(s, err, &had, -1, "SELECT id FROM main.baseline WHERE name = ?1", "t", b->name))
         return err->code;
     if (had >= 0 && !replace) {
-        pk_fail(err, PK_E_USAGE, "there is a baseline '%s' already", b->name);
-        pk_why(err, "saving would replace what it stands for");
+        pk_fail(err, PK_E_USAGE, "the baseline '%s' already exists", b->name);
+        pk_why(err, "saving would replace its runs");
         return pk_fix(err, "`perfkit baseline accept %s RUN --reason TEXT` adds a run; --force replaces it",
                       b->name);
     }
@@ -213,16 +216,15 @@ enum pk_code pk_baseline_save(struct pk_store *s, const struct pk_baseline *b, b
 static enum pk_code it_moves(const char *name, struct pk_err *err)
 {
     pk_fail(err, PK_E_USAGE, "baseline '%s' is not pinned", name);
-    pk_why(err, "it moves: the newest runs that match enter by themselves");
-    return pk_fix(err, "--only pins it to the runs that are named here");
+    pk_why(err, "it is a moving baseline: the newest matching runs belong to it automatically");
+    return pk_fix(err, "use --only to pin it to the given runs");
 }
 
 static enum pk_code none_is_new(const char *name, struct pk_err *err)
 {
     pk_fail(err, PK_E_USAGE, "baseline '%s' has these runs already", name);
     pk_why(err, "there is nothing to accept");
-    return pk_fix(err, "--only makes it stand for these runs alone; `perfkit baseline show %s` lists them",
-                  name);
+    return pk_fix(err, "--only replaces its runs by these; `perfkit baseline show %s` lists them", name);
 }
 
 static enum pk_code accept(struct pk_store *s, const char *name, const int64_t *runs, size_t n, bool only,
@@ -256,7 +258,7 @@ enum pk_code pk_baseline_accept(struct pk_store *s, const char *name, const int6
 {
     if (!why->reason || !why->reason[strspn(why->reason, " \t\n")]) {
         pk_fail(err, PK_E_USAGE, "accept needs a reason");
-        pk_why(err, "it is recorded, for whoever asks why %s stands for this", name);
+        pk_why(err, "the reason is recorded with the change of %s", name);
         return pk_fix(err, "--reason 'the new kernel trades 3 %% of time for half the memory'");
     }
     if (pk_db_begin(s, "accept runs into a baseline", err))

@@ -234,11 +234,11 @@ static enum pk_code no_such_run(struct pk_store *s, const char *ref, struct pk_e
     const char *near = n ? pk_suggest(ref, names, n) : NULL;
     if (!*runs) {
         pk_fail(err, PK_E_NOTHING, "there is no run in %s", s->path);
-        pk_why(err, "nothing has been recorded there yet");
+        pk_why(err, "nothing has been recorded in it yet");
         return pk_fix(err, "`perfkit run attention-scaling` records a first run");
     }
     pk_fail(err, PK_E_USAGE, "run '%s' is not in %s", ref, s->path);
-    pk_why(err, "a run is named by @ (the newest), @~1 (the one before), its id, a baseline or its label");
+    pk_why(err, "a run is given as @ (the newest), @~1 (the one before), an id, a baseline or a label");
     if (near)
         return pk_fix(err, "did you mean the baseline '%s'?", near);
     return pk_fix(err, "newest runs: %s", runs);
@@ -247,8 +247,8 @@ static enum pk_code no_such_run(struct pk_store *s, const char *ref, struct pk_e
 static enum pk_code no_such_commit(const char *ref, struct pk_err *err)
 {
     pk_fail(err, PK_E_NOT_COMPARABLE, "no run of %s is stored", ref);
-    pk_why(err, "only complete runs count that were recorded there without uncommitted changes, and no sides "
-                "of gates; 7 digits are the fewest");
+    pk_why(err, "only complete runs recorded at this commit without uncommitted changes count, and no sides "
+                "of gates; a commit needs at least 7 digits");
     return pk_fix(
         err,
         "check it out (git worktree add ../base %s), build it, and `perfkit run` there; or gate the two "
@@ -266,9 +266,9 @@ static enum pk_code newest_of_baseline(struct pk_store *s, const char *name, int
         return err->code;
     if (!exists || *run_id >= 0)
         return PK_OK;
-    pk_fail(err, PK_E_NOTHING, "baseline '%s' stands for no run now", name);
-    pk_why(err, "it moves, and no complete run has what it follows any more");
-    return pk_fix(err, "`perfkit baseline show %s` says what it follows", name);
+    pk_fail(err, PK_E_NOTHING, "baseline '%s' has no run now", name);
+    pk_why(err, "it is a moving baseline, and no complete run matches it any more");
+    return pk_fix(err, "`perfkit baseline show %s` shows what it follows", name);
 }
 
 static enum pk_code newest_named(struct pk_store *s, const char *ref, int64_t *run_id, struct pk_err *err)

@@ -39,7 +39,7 @@ static enum pk_code check_experiment(struct pk_store *s, const char *name, struc
         return PK_OK;
     if (!n) {
         pk_fail(err, PK_E_NOTHING, "there is no run in %s", pk_store_file(s));
-        pk_why(err, "nothing has been recorded there yet");
+        pk_why(err, "nothing has been recorded in it yet");
         return pk_fix(err, "`perfkit run EXPERIMENT` records a first run");
     }
     pk_fail(err, PK_E_USAGE, "there is no run of '%.100s'", name);
@@ -62,7 +62,7 @@ static enum pk_code check_label(struct pk_store *s, const struct pk_run_wanted *
         return PK_OK;
     pk_fail(err, PK_E_USAGE, "no run of %s has the label '%.100s'", w->experiment, w->label);
     pk_why(err, n ? "its runs have other labels" : "its runs have no labels");
-    return n ? pk_fix(err, "%s", pk_suggest_text(a, w->label, names, n)) : pk_fix(err, "leave out --label");
+    return n ? pk_fix(err, "%s", pk_suggest_text(a, w->label, names, n)) : pk_fix(err, "omit --label");
 }
 
 enum pk_code pk_store_run_list(struct pk_store *s, const struct pk_run_wanted *w, struct pk_arena *a,

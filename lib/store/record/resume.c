@@ -49,7 +49,7 @@ enum pk_code pk_store_run_again(struct pk_store *s, int64_t run_id, const char *
     if (!rc && !same) {
         pk_fail(err, PK_E_NOT_COMPARABLE, "run %lld was measured on another machine", (long long)run_id);
         pk_why(err, "one run has one machine: its cases would not be comparable with each other");
-        rc = pk_fix(err, "leave out --resume to begin a new run here");
+        rc = pk_fix(err, "omit --resume to start a new run here");
     }
     if (!rc)
         rc = pk_db_run(s, err,
@@ -60,7 +60,7 @@ enum pk_code pk_store_run_again(struct pk_store *s, int64_t run_id, const char *
     if (!rc && sqlite3_changes(s->db) != 1) {
         pk_fail(err, PK_E_USAGE, "run %lld cannot be resumed", (long long)run_id);
         pk_why(err, "another process has resumed it");
-        rc = pk_fix(err, "leave out --resume to begin a new run");
+        rc = pk_fix(err, "omit --resume to start a new run");
     }
     return pk_db_end(s, rc, err);
 }
@@ -131,8 +131,8 @@ enum pk_code pk_store_cases_again(struct pk_store *s, int64_t run_id, const stru
             continue;
         pk_fail(err, PK_E_NOT_COMPARABLE, "run %lld has no case %s %s on %s", (long long)run_id,
                 cases[i].variant, cases[i].axes, cases[i].device);
-        pk_why(err, "--resume goes on with the cases the run was planned with; this program plans others");
-        return pk_fix(err, "leave out --resume to begin a new run");
+        pk_why(err, "--resume continues with the planned cases of the run; this program plans others");
+        return pk_fix(err, "omit --resume to start a new run");
     }
     return PK_OK;
 }

@@ -29,9 +29,9 @@ def case_of(request, how):
     if case["d_model"] % case["heads"]:
         raise Skip("d_model is not a multiple of heads")
     if case["dtype"] not in ALLOWED or case["math"] != "ieee":
-        raise Skip("this peer has fp32, tf32 and bf16 with ieee products, not %s with %s" % (case["dtype"], case["math"]))
+        raise Skip("this peer supports fp32, tf32 and bf16 with ieee products, not %s with %s" % (case["dtype"], case["math"]))
     if case["dtype"] == "tf32" and how not in TF32:
-        raise Skip("torch's %s attention makes fp32 products in its own way: dtype=fp32" % how)
+        raise Skip("torch's %s attention supports only dtype=fp32" % how)
     return case
 
 
@@ -98,7 +98,7 @@ def check(how, dtype, causal, dim, device, allowed):
             if "No available kernel" not in str(e):
                 raise
             why = "; ".join(str(w.message).split("(Triggered")[0].strip() for w in said)
-            raise Skip("torch's %s kernel does not take this case: %s" % (how, why or e)) from None
+            raise Skip("torch's %s kernel does not support this case: %s" % (how, why or e)) from None
     worst = max(float((g.detach().double().cpu() - w.detach()).abs().max()) for g, w in zip(got, want))
     if not worst <= allowed:
         raise Refused("torch's %s attention differs by %g from fp64 at seq_len 33, d_model %d; allowed is %g" % (how, worst, dim, allowed))
@@ -178,7 +178,7 @@ def of(how):
         case = case_of(request, how)
         device = device_of(request, request.get("device_options", {}))
         if case["dtype"] == "tf32" and device == "cpu":
-            raise Skip("TF32 is of GPUs")
+            raise Skip("TF32 needs a GPU")
         with backend_of(how):
             measure(wire, request, how, case, device)
 

@@ -43,11 +43,11 @@ def case_of(request):
         raise Refused("this peer does not know the axis %s" % ", ".join(unknown))
     case = {**KNOWN, **request["axes"]}
     if case["transport"] != "mpi":
-        raise Skip("this peer's ranks are processes, over gloo: --transport mpi")
+        raise Skip("the ranks of this peer are processes over gloo: --transport mpi")
     if case["tensors"] != "model":
-        raise Skip("this peer has the models, no lists of tensors: -a tensors=model")
+        raise Skip("this peer supports models, not lists of tensors: -a tensors=model")
     if case["dtype"] != "fp32":
-        raise Skip("this peer averages fp32 gradients: -a dtype=fp32")
+        raise Skip("this peer supports only fp32 gradients: -a dtype=fp32")
     case["layers"], case["d_model"], case["heads"], case["d_ff"] = MODELS[case["model"]]
     return {**case, "vocab": 10000, "mode": "forward+backward", "attention": "flash", "recompute": "none"}
 

@@ -27,7 +27,7 @@ def case_of(request, how):
         raise Refused("this peer does not know the axis %s" % ", ".join(unknown))
     case = {**KNOWN, **request["axes"]}
     if case["attention"] not in ("auto", "vanilla", "flash"):
-        raise Skip("this peer has attention=auto, vanilla and flash (PyTorch's own choice of kernel), not %s" % case["attention"])
+        raise Skip("this peer supports attention=auto, vanilla and flash (PyTorch's own choice of kernel), not %s" % case["attention"])
     return case
 
 
@@ -92,10 +92,10 @@ def parameters(case, device):
     try:
         made = stored(file) if file else seeded(case)
     except (OSError, KeyError, ValueError, RuntimeError) as e:
-        raise Refused("%s is no safetensors file that this peer reads: %s" % (file, e))
+        raise Refused("%s is not a safetensors file that this peer can read: %s" % (file, e))
     wanted = {name: (cols,) if rows == 1 else (rows, cols) for name, rows, cols, _ in layout(case)}
     if {name: tuple(w.shape) for name, w in made.items()} != wanted:
-        raise Refused("%s has not the tensors of this model" % file)
+        raise Refused("%s does not have the tensors of this model" % file)
     return {name: torch.nn.Parameter(made[name].to(device)) for name in wanted}
 
 
@@ -242,7 +242,7 @@ def finite(loss, when=""):
     """As a number; one that is not finite ends the case."""
     value = float(loss)
     if not math.isfinite(value):
-        raise Refused("%sthe loss is %g: times of such a step mean nothing" % (when, value))
+        raise Refused("%sthe loss is %g: times of such a step are meaningless" % (when, value))
     return value
 
 
@@ -316,7 +316,7 @@ def of(how):
         case = case_of(request, how)
         device = device_of(request, request.get("device_options", {}))
         if case["dtype"] == "tf32" and device == "cpu":
-            raise Skip("TF32 is of GPUs")
+            raise Skip("TF32 needs a GPU")
         measure(wire, request, how, case, device)
 
     return step

@@ -141,7 +141,7 @@ def check(lib):
     tree = bert(lib, 2, 8, 16, 5)
     found = find_fnmatch(tree)
     if [(p, t) for p, _, t in found] != [(p, t) for p, _, t in find_compiled(tree)] or len(found) != 12:
-        raise Refused("the two matchers disagree, or do not find 6 modules a layer")
+        raise Refused("the two matchers disagree, or do not find 6 modules per layer")
     new = lib.replace(tree, [p for p, _, _ in found], [transformed(lib, m, t) for _, m, t in found])
     for path, old in modules(tree):
         if type(old).__name__ != "Linear":
@@ -162,11 +162,11 @@ def case_of(request):
     if unknown:
         raise Refused("this peer does not know the axis %s" % ", ".join(unknown))
     if case["tree"] != "bert" or case["plan"] != "reports":
-        raise Skip("peers patch BERT by the reports' plan, not trees or plans from files")
+        raise Skip("peers support only BERT and the plan of the reports, not trees or plans from files")
     if case["op"] != "patch":
-        raise Skip("peers only patch")
+        raise Skip("peers support only op=patch")
     if case["weights"] != "none":
-        raise Skip("peers have no weights: structure alone")
+        raise Skip("peers support only weights=none")
     return case
 
 

@@ -443,7 +443,7 @@ static void what_a_capture_forbids_breaks_nothing(void **state)
         enum pk_code (*forbidden)(void);
         const char *what, *why;
     } rows[] = {
-        {takes_memory, "captured work takes new memory", "4.0 KiB"},
+        {takes_memory, "captured work allocates new memory", "4.0 KiB"},
         {takes_pinned_memory, "ending a capture", "900"},
         {flushes_l2, "taking memory to flush L2 with", "900"},
         {waits, "waiting for its work", "900"},

@@ -79,7 +79,7 @@ static void wrong_versions_are_refused_by_name(void **state)
 {
     static const struct {
         const char *which, *why;
-    } rows[] = {{"newer", "is version"}, {"older", "is version"}, {"mute", "does not tell its version"}};
+    } rows[] = {{"newer", "is version"}, {"older", "is version"}, {"mute", "does not report its version"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const char *folder = lay(rows[i].which, soname("libcublasLt", PK_CUBLASLT_MAJOR), rows[i].which);
         setenv("PERFKIT_CUDA_LIBS", folder, 1);

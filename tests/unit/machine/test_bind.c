@@ -55,21 +55,21 @@ static void other_words_are_refused(void **state)
     static const struct {
         const char *text, *what, *why;
     } rows[] = {
-        {"", "names no CPUs", "socket:N"},
-        {"core", "names no CPUs", "socket:N"},
-        {"socket:", "names no CPUs", "socket:N"},
-        {"socket:1x", "names no CPUs", "socket:N"},
-        {"socket:-1", "names no CPUs", "socket:N"},
-        {"0-", "names no CPUs", "0-3,8"},
-        {"3-1", "names no CPUs", "0-3,8"},
-        {"0,,1", "names no CPUs", "0-3,8"},
-        {"0,", "names no CPUs", "0-3,8"},
-        {"0-99999", "names no CPUs", "0-3,8"},
-        {"99999999999999999999", "names no CPUs", "0-3,8"},
+        {"", "no CPUs are named", "socket:N"},
+        {"core", "no CPUs are named", "socket:N"},
+        {"socket:", "no CPUs are named", "socket:N"},
+        {"socket:1x", "no CPUs are named", "socket:N"},
+        {"socket:-1", "no CPUs are named", "socket:N"},
+        {"0-", "no CPUs are named", "0-3,8"},
+        {"3-1", "no CPUs are named", "0-3,8"},
+        {"0,,1", "no CPUs are named", "0-3,8"},
+        {"0,", "no CPUs are named", "0-3,8"},
+        {"0-99999", "no CPUs are named", "0-3,8"},
+        {"99999999999999999999", "no CPUs are named", "0-3,8"},
         {"socket:2", "there is no such socket", "this machine has 2, from 0"},
         {"numa:7", "there is no such NUMA node", "this machine has 2, from 0"},
         {"15-16", "CPU 16 cannot be used", "0,2,4,6"},
-        {"0-3,2", "CPU 2 comes twice", "wait for each other"},
+        {"0-3,2", "CPU 2 is given twice", "wait for each other"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct pk_cpus c;

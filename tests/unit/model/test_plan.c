@@ -65,8 +65,8 @@ static void refusals(void **state)
     static const struct {
         const char *text, *what, *why, *fix;
     } rows[] = {
-        {"", "f.plan has no rule", "blank or begins with #", "*.attention.self.query = column"},
-        {"# a = row\n\n", "f.plan has no rule", "blank or begins with #", "= column"},
+        {"", "f.plan has no rule", "blank or begin with #", "*.attention.self.query = column"},
+        {"# a = row\n\n", "f.plan has no rule", "blank or begin with #", "= column"},
         {"a = row\nb row\n", "f.plan:2: 'b row' is not a rule", "there is no '='", "= column"},
         {"= row", "f.plan:1: '' is not a pattern", "it is empty", "= column"},
         {"a[b = row", "'a[b' is not a pattern", "the [ at byte 2 has no ]", "= column"},
@@ -81,7 +81,7 @@ static void refusals(void **state)
         {"[z-a] = row", "'[z-a]' is not a pattern", "ends before it begins", "= column"},
         {"a = rows", "f.plan:1: 'rows' is not a transform", "column or by row", "did you mean 'row'?"},
         {"a = ", "f.plan:1: '' is not a transform", "column or by row", "column, row"},
-        {"a=row\nb=row\na=column\n", "f.plan:3: the pattern 'a' is there twice", "line 1 has it first",
+        {"a=row\nb=row\na=column\n", "f.plan:3: the pattern 'a' is given twice", "line 1 has it first",
          "delete one of the two"},
         {"a\x01 = row", "is not a rule", "cannot be printed", "= column"},
     };

@@ -48,8 +48,8 @@ static void the_reports_sixth_rule(void **state)
     struct pk_tree t = bert(100, 64, 256, &a);
     assert_int_equal(pk_patch_plan_check(&pk_patch_plan_reports, &t, 8, warn, &warnings, &err), PK_OK);
     assert_string_equal(pk_buf_text(&warnings),
-                        "plan reports: rule 6, *.attention.output.dense, never fires: rule 2, "
-                        "*.output.dense, stands before it and matches the same modules\n");
+                        "plan reports: rule 6, *.attention.output.dense, is never used: rule 2, "
+                        "*.output.dense, comes before it and matches the same modules\n");
 }
 
 static void warnings(void **state)
@@ -59,17 +59,17 @@ static void warnings(void **state)
     } rows[] = {
         {"*.query = column\n*.key = column\n", ""},
         {"*.query = column\n\n*.layer.0.*.query = row\n",
-         "plan f.plan: rule 2 (line 3), *.layer.0.*.query, never fires: rule 1 (line 1), *.query, stands "
+         "plan f.plan: rule 2 (line 3), *.layer.0.*.query, is never used: rule 1 (line 1), *.query, comes "
          "before it and matches the same module\n"},
         {"*.query = column\n*.dense = column\n*.key = row\n*.self.[qk]* = row\n",
-         "plan f.plan: rule 4 (line 4), *.self.[qk]*, never fires: rule 1 (line 1), *.query, and rule 3 "
-         "(line 3), *.key, stand before it and match the same modules\n"},
+         "plan f.plan: rule 4 (line 4), *.self.[qk]*, is never used: rule 1 (line 1), *.query, and rule 3 "
+         "(line 3), *.key, come before it and match the same modules\n"},
         {"*.query = column\nencoder.* = row\n",
-         "plan f.plan: rule 2 (line 2), encoder.*, never fires: it matches no module of the tree\n"},
+         "plan f.plan: rule 2 (line 2), encoder.*, is never used: it matches no module of the tree\n"},
         {"*.query.weight = row\n*.query = column\n*.moe = row",
-         "plan f.plan: rule 1 (line 1), *.query.weight, never fires: it matches no module; "
+         "plan f.plan: rule 1 (line 1), *.query.weight, is never used: it matches no module; "
          "bert.encoder.layer.0.attention.self.query.weight is a parameter, and patterns name modules\n"
-         "plan f.plan: rule 3 (line 3), *.moe, never fires: it matches no module of the tree\n"},
+         "plan f.plan: rule 3 (line 3), *.moe, is never used: it matches no module of the tree\n"},
     };
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_tree t = bert(2, 64, 256, &a);
@@ -90,16 +90,16 @@ static void refusals(void **state)
     } rows[] = {
         {"*.self.qeury = column\n*.kye = row", 2, "plan f.plan matches no module of the tree",
          "its 2 rules match no path of 47 modules",
-         "there are for example bert.encoder.layer.0.attention.self.query, "
+         "the tree has for example bert.encoder.layer.0.attention.self.query, "
          "bert.encoder.layer.0.attention.self.key, bert.embeddings.word_embeddings"},
         {"*.bias = column\n", 2, "plan f.plan matches no module of the tree",
          "bert.embeddings.LayerNorm.bias is a parameter; patterns name modules",
-         "there are for example bert.embeddings.word_embeddings, bert.embeddings.position_embeddings, "
+         "the tree has for example bert.embeddings.word_embeddings, bert.embeddings.position_embeddings, "
          "bert.embeddings.token_type_embeddings"},
         {"cls.predictions.bia? = row\n", 2, "plan f.plan matches no module of the tree",
-         "cls.predictions.bias is a parameter; patterns name modules", "there are for example "},
+         "cls.predictions.bias is a parameter; patterns name modules", "the tree has for example "},
         {"*.layer = row\n", 2, "plan f.plan matches no module of the tree",
-         "its 1 rule matches no path of 47 modules", "there are for example "}, /* a sequence */
+         "its 1 rule matches no path of 47 modules", "the tree has for example "}, /* a sequence */
         {"*.query = column\n*.attention = row\n", 2,
          "plan f.plan: target bert.encoder.layer.0.attention.self.query is inside target "
          "bert.encoder.layer.0.attention",
@@ -121,12 +121,12 @@ static void refusals(void **state)
          "tp 3 does not divide dimension 0 of bert.encoder.layer.0.attention.self.query.weight, which is 64",
          "rule 1 (line 1), *.query, is column-parallel and cuts its shape (64, 64) into tp equal pieces "
          "there",
-         "tp can be 2, 4, 8, 16, 32: it then divides every dimension that the plan does"},
+         "tp can be 2, 4, 8, 16, 32: it then divides every dimension of the plan"},
         {"*.output.dense = row\n", 64,
          "tp 64 does not divide dimension 1 of bert.encoder.layer.0.output.dense.weight, which is 96",
          "rule 1 (line 1), *.output.dense, is row-parallel and cuts its shape (64, 96) into tp equal pieces "
          "there",
-         "tp can be 2, 4, 8, 16, 32: it then divides every dimension that the plan does"},
+         "tp can be 2, 4, 8, 16, 32: it then divides every dimension of the plan"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         PK_ARENA_CLEANUP struct pk_arena a = {0};

@@ -102,7 +102,7 @@ static void headers_are_doubted(void **state)
     } rows[] = {
         {"[]", "its header is not a JSON object", 0},
         {"{\"a\":", "its header is not JSON", 0},
-        {"{\"a\":1}", "'a' is of a dtype that is not known", 0},
+        {"{\"a\":1}", "'a' has an unknown dtype", 0},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},"
          "\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}",
          "duplicate", 4},
@@ -124,16 +124,16 @@ static void headers_are_doubted(void **state)
          "\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}",
          "'b' does not begin where", 4},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}",
-         "take 4 bytes behind the header, and there are 3: it was cut", 3},
+         "need 4 bytes after the header, and the file has 3: it is truncated", 3},
         {"{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}",
-         "take 4 bytes behind the header, and there are 5", 5},
+         "need 4 bytes after the header, and the file has 5", 5},
     };
     struct pk_safetensors f;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         put(rows[i].header, "12345678", rows[i].bytes, 0);
         assert_int_equal(pk_safetensors_open(path, &arena, &f, &err), PK_E_USAGE);
         assert_why(rows[i].why);
-        assert_non_null(strstr(err.what, "is no sound safetensors file"));
+        assert_non_null(strstr(err.what, "is not a valid safetensors file"));
     }
 }
 
@@ -199,11 +199,12 @@ static void a_file_fits_or_says_what_does_not(void **state)
     const struct pk_safetensors f = file_with("", "");
     assert_int_equal(pk_transformer_weights_fit(&f, &tiny, &err), PK_OK);
     assert_unfit("lm_head.weight", "head", "w has no tensor lm_head.weight",
-                 "this model has one of [5, 8]; the file has 12", "this model's: save it with this tensor");
+                 "this model needs one of [5, 8]; the file has 12",
+                 "those of this model: save it with this tensor");
     assert_unfit("token_embeddings", "embed", "no tensor token_embeddings.weight", "[5, 8]",
-                 "give its tensors the names");
-    assert_unfit("[8,8]", "[4,16]", "attn.q_proj.weight is of [4, 16]", "is of [8, 8]", "in that shape");
-    assert_unfit("[8]", "[1,8]", "ln1.weight is of [1, 8]", "is of [8]", "in that shape");
+                 "its tensors need the names");
+    assert_unfit("[8,8]", "[4,16]", "attn.q_proj.weight is of [4, 16]", "needs [8, 8]", "in that shape");
+    assert_unfit("[8]", "[1,8]", "ln1.weight is of [1, 8]", "needs [8]", "in that shape");
     assert_unfit("\"F32\",\"shape\":[5", "\"I32\",\"shape\":[5", "token_embeddings.weight is of dtype I32",
                  "F32, BF16 and F16", "float()");
     assert_unfit("{\"__metadata__\":{}", "{\"more\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}",

@@ -295,12 +295,12 @@ static void weights_beyond_the_range_accuse_nobody(void **state)
         float by;
         const char *met;
     } ways_out[] = {
-        {PK_BLOCK_PARAMETERS, NAN, "at lm_head.weight float64 meets nan"},
-        {PK_BLOCK_PARAMETERS, 3e38f, "at lm_head.weight float64 meets"},
-        {PK_Q, 1e38f, "at layers.1.attn.q_proj.weight float64 meets"},
-        {PK_NORM2, 2e38f, "at layers.1.ln2.weight float64 meets"},
+        {PK_BLOCK_PARAMETERS, NAN, "at lm_head.weight float64 has nan"},
+        {PK_BLOCK_PARAMETERS, 3e38f, "at lm_head.weight float64 has"},
+        {PK_Q, 1e38f, "at layers.1.attn.q_proj.weight float64 has"},
+        {PK_NORM2, 2e38f, "at layers.1.ln2.weight float64 has"},
         {PK_UP, 1e38f, "at layers.1.ffn.w"},
-        {PK_DOWN, 1e25f, "at ln_final.weight float64 meets"}, /* its norm's squares */
+        {PK_DOWN, 1e25f, "at ln_final.weight float64 has"}, /* its norm's squares */
     };
     for (size_t i = 0; i < sizeof ways_out / sizeof *ways_out; i++) {
         struct bench b;

@@ -169,7 +169,7 @@ static void as_long_as_a_path_can_be(void **state)
     assert_int_equal(pk_tree_parse("f", text, strlen(text), &a, &t, &err), PK_OK);
     memcpy(text + PK_TREE_PATH_MAX - 1, "x (1)", 6);
     assert_int_equal(pk_tree_parse("f", text, strlen(text), &a, &t, &err), PK_E_USAGE);
-    assert_string_equal(err.why, "it goes on to 4096 bytes, and a path has at most 4095");
+    assert_string_equal(err.why, "it has 4096 bytes, and a path has at most 4095");
 }
 
 static void refusals(void **state)
@@ -200,10 +200,10 @@ static void refusals(void **state)
         {"a.w (1)\nb.w (1)\na.w (1)\n", "f.tree:3: a.w is here a second time", "line 1"},
         {"a.w (1)\na.w.x (1)\n", "f.tree:2: a.w is here as a module, and is a leaf", "line 1"},
         {"a.b.w (1)\na.c (1)\na.b (1)\n", "f.tree:3: a.b is here as a leaf, and is a module", "line 1"},
-        {"l.0.w (1)\nl.1.w (1)\nl.3.w (1)\n", "f.tree:3: l.2: a hole", "from 0 up"},
-        {"l.1.w (1)\n", "f.tree:1: l.0: a hole", "from 0 up"},
-        {"1 (1)\n", "f.tree:1: the model.0: a hole", "from 0 up"},
-        {"l.0.w (1)\nl.99999999999999999999.w (1)\n", "f.tree:2: l.1: a hole", "from 0 up"},
+        {"l.0.w (1)\nl.1.w (1)\nl.3.w (1)\n", "f.tree:3: l.2 is missing", "start at 0"},
+        {"l.1.w (1)\n", "f.tree:1: l.0 is missing", "start at 0"},
+        {"1 (1)\n", "f.tree:1: the model.0 is missing", "start at 0"},
+        {"l.0.w (1)\nl.99999999999999999999.w (1)\n", "f.tree:2: l.1 is missing", "start at 0"},
         {"m.0 (1)\nm.x (1)\n", "f.tree:2: m has names and indices below it", "'x' is the first"},
         {"m.x (1)\nm.y (1)\nm.0 (1)\n", "f.tree:3: m has names and indices below it", "'0' is the first"},
     };

@@ -89,12 +89,12 @@ static void what_is_refused(void **state)
     put("m.txt", "a\n", 2);
     assert_refused("brt", "cannot read brt", "No such file", "did you mean -a tree=bert?");
     assert_refused("nowhere/x", "cannot read nowhere/x", "No such file", "-a tree=bert");
-    assert_refused("sub", "'sub'", "a directory", "name a text file");
+    assert_refused("sub", "'sub'", "a directory", "give a text file");
     assert_refused("/dev/null", "'/dev/null'", "not a regular file", "");
     assert_refused("m.txt#00000000", "m.txt has changed since the run was planned",
-                   "was 00000000 and is bddf3bb5", "begin a new run");
-    assert_refused("#bddf3bb5", "is no file", "no path", "");
-    assert_refused("\xff", "is no file", "not UTF-8", "");
+                   "was 00000000 and is bddf3bb5", "start a new run");
+    assert_refused("#bddf3bb5", "is not a file", "no path", "");
+    assert_refused("\xff", "is not a file", "not UTF-8", "");
     put("binary", "a\0b", 3);
     assert_refused("binary", "'binary' is not a text file", "NUL", "");
     static char long_line[1024];
@@ -103,10 +103,10 @@ static void what_is_refused(void **state)
     for (int i = 0; i <= 16 << 10; i++)
         assert_int_equal(fwrite(long_line, sizeof long_line, 1, f), 1);
     assert_int_equal(fclose(f), 0);
-    assert_refused("large", "large is too long", "16.0 MiB", "name a text file");
+    assert_refused("large", "large is too long", "16.0 MiB", "give a text file");
     assert_int_equal(chmod("m.txt", 0), 0);
     if (geteuid() != 0) /* root may read everything */
-        assert_refused("m.txt", "cannot read m.txt", "Permission denied", "name a text file");
+        assert_refused("m.txt", "cannot read m.txt", "Permission denied", "give a text file");
 }
 
 static struct pk_point point(const char *json, enum pk_code expected)
@@ -218,7 +218,7 @@ static void data_may_be_long(void **state)
     assert_int_equal(pk_axis_value(&weights, "none.bin", &arena, &w, &err), PK_E_USAGE);
     assert_string_equal(err.what, "axis weights: cannot read none.bin");
     assert_non_null(strstr(err.why, "No such file"));
-    assert_non_null(strstr(err.fix, "name a regular file, without a comma"));
+    assert_non_null(strstr(err.fix, "give a regular file without a comma"));
 }
 
 int main(void)

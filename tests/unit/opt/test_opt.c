@@ -290,8 +290,8 @@ static void environment(void **state)
     pk_arena_free(&c.arena);
     refuses("", "PERFKIT_SAMPELS=5", "did you mean PERFKIT_SAMPLES?");
     refuses("", "PERFKIT_SAMPLES=500", "PERFKIT_SAMPLES: 500 is out of range");
-    refuses("", "PERFKIT_OUTPUT=x", "PERFKIT_OUTPUT means nothing");
-    refuses("", "PERFKIT_=x", "means nothing");
+    refuses("", "PERFKIT_OUTPUT=x", "PERFKIT_OUTPUT is unknown");
+    refuses("", "PERFKIT_=x", "is unknown");
     refuses("", "PERFKIT_WIRE=glas", "did you mean PERFKIT_WIRE=glass?");
     refuses("", "PERFKIT_WIRE=amx", "one of copper, glass");
     assert_int_equal(parse(&c, "", "PERFKIT_WIRE=glass|PERFKIT_LABEL=x"), PK_OK);
@@ -338,10 +338,10 @@ static void files_refused(void **state)
         {"[run]\nsampels = 3\n", "did you mean 'samples'?"},
         {"[run]\n\nsamples = 3000\n", "./.perfkit.ini:3: samples: 3000 is out of range"},
         {"[rum]\nsamples = 3\n", "did you mean 'run'?"},
-        {"samples = 3\n", "before any section"},
+        {"samples = 3\n", "before the first section"},
         {"[run]\nwhat is this\n", "./.perfkit.ini:2: this line is not understood"},
         {"[run]\noutput = x\n", "cannot stand in this file"},
-        {"[run]\ntool = ./evil\n", "may be anyone's"},
+        {"[run]\ntool = ./evil\n", "may belong to anyone"},
         {"[perfkit]\ntool = ./evil\n", "remove the line and give --tool"},
         {"[run]\ncheck = maybe\n", "neither true nor false"},
         {"[list]\nsamples = 3\n", "there is no option 'samples' in [list]"},

@@ -146,11 +146,11 @@ static void what_is_wrong_is_said_with_its_line(void **state)
     memset(long_line + strlen(long_line), 'x', 300);
     refused("", "x.ini has no entry", "[attention-scaling]");
     refused("[suite]\n", "x.ini has no entry", "");
-    refused("label = x\n[a]\n", "x.ini:1: this key stands before any section", "[suite]");
+    refused("label = x\n[a]\n", "x.ini:1: this key is before the first section", "[suite]");
     refused("[a]\n\nlabel\n", "x.ini:3: this line is not understood", "correct");
     refused("[a\n", "x.ini:1: this line is not understood", "correct");
     refused("[]\n", "x.ini:1: this section has no name", "word");
-    refused("[a]\n[b]\n[a]\n", "x.ini:3: there is a second section [a]", "name of its own");
+    refused("[a]\n[b]\n[a]\n", "x.ini:3: there is a second section [a]", "a different name");
     refused("[suite]\n[suite]\n", "x.ini:2: there is a second section [suite]", "");
     refused(long_line, "x.ini:2: the line is too long", "shorten");
     refused("[a]\nlabl = x\n", "x.ini:2: there is no key 'labl' in [a]", "did you mean 'label'?");

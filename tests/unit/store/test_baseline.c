@@ -160,7 +160,7 @@ static void names_that_mean_something_else(void **state)
     int64_t run = ended(s, (struct pk_run_info){0}, "complete");
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const struct pk_baseline b = {.name = names[i], .runs = &run, .n_runs = 1};
-        refused(pk_baseline_save(s, &b, false, &ann, &err), "cannot name a baseline");
+        refused(pk_baseline_save(s, &b, false, &ann, &err), "cannot be the name of a baseline");
     }
     assert_int_equal(query_int(s, "SELECT count(*) FROM v_baseline"), 0);
     pk_store_close(s);

@@ -26,7 +26,7 @@ static enum pk_code no_kernels(const struct pk_device *dev, const struct pk_atte
 {
     pk_fail(err, PK_E_UNAVAILABLE, "cannot run flash attention in %s on %s",
             at->dtype == PK_BF16 ? "bf16" : "tf32", pk_cuda_traits(dev)->name);
-    pk_why(err, "the kernels are of fp32 elements and ieee or 3xtf32 products");
+    pk_why(err, "its kernels support fp32 elements with ieee or 3xtf32 products");
     return pk_fix(err, "choose dtype=fp32, or another variant");
 }
 
@@ -49,7 +49,7 @@ static enum pk_code choose(const struct pk_device *dev, const struct pk_attentio
         return PK_OK;
     pk_fail(err, PK_E_UNAVAILABLE, "cannot run flash attention with %zu features a head on %s", at->dim,
             chip->name);
-    pk_why(err, "a row has to fit the registers of a block: the kernels go up to %zu", k->widest);
+    pk_why(err, "a row must fit in the registers of a block: the kernels support up to %zu", k->widest);
     return pk_fix(err,
                   k == &ieee ? "choose more heads, or the variant fused" : "choose more heads, or math=ieee");
 }

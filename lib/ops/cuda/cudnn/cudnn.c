@@ -53,5 +53,5 @@ enum pk_code pk_cudnn_check(const struct pk_cudnn *lib, cudnnStatus_t rc, const 
     lib->cudnnGetLastErrorString(said, sizeof said);
     pk_fail(err, PK_E_INTERNAL, "cuDNN failed: %s", what);
     pk_why(err, "%s%s%s", lib->cudnnGetErrorString(rc), *said ? ": " : "", said);
-    return pk_fix(err, "perfkit doctor says which library is in use");
+    return pk_fix(err, "perfkit doctor shows which library is in use");
 }

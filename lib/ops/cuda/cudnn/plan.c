@@ -61,11 +61,12 @@ enum pk_code pk_cudnn_engines_find(const struct pk_cudnn_graph *g, struct pk_cud
     *out = (struct pk_cudnn_engines){0};
     const cudnnStatus_t rc = propose(g, out);
     if (rc ? !unsupported(rc) : out->n > 0)
-        return pk_cudnn_check(g->lib, rc, "asking for engines", err);
+        return pk_cudnn_check(g->lib, rc, "searching for engines", err);
     pk_fail(err, PK_E_UNAVAILABLE, "cuDNN %s has no attention for this shape", g->lib->library.version);
     pk_why(err, "none of its engines supports the graph on this GPU");
     return pk_fix(
-        err, "a head dimension that is a multiple of 8 and at most 256, on compute capability 8.0 or later");
+        err,
+        "use a head dimension that is a multiple of 8 and at most 256, on compute capability 8.0 or later");
 }
 
 void pk_cudnn_engines_drop(const struct pk_cudnn *lib, struct pk_cudnn_engines *e)

@@ -52,7 +52,7 @@ static enum pk_code lt_check(const struct pk_lt *lt, cublasStatus_t rc, const ch
         return PK_OK;
     pk_fail(err, PK_E_INTERNAL, "cuBLASLt failed: %s", what);
     pk_why(err, "%s", lt->cublasLtGetStatusName(rc));
-    return pk_fix(err, "perfkit doctor says which library is in use");
+    return pk_fix(err, "perfkit doctor shows which library is in use");
 }
 
 struct pk_lt_plan {
@@ -177,7 +177,7 @@ static bool bench_make(struct pk_device *dev, struct bench *b, const struct pk_l
         rc = b->api->cudaEventCreateWithFlags(&b->to, cudaEventDefault);
     b->workspace = memory;
     b->d = extra ? b->workspace + workspace : g->c;
-    return pk_cuda_room(dev, rc, "taking memory to try products with");
+    return pk_cuda_room(dev, rc, "allocating memory to test products");
 }
 
 static void bench_free(const struct bench *b)
@@ -292,12 +292,12 @@ static const char *take_given(const struct pk_lt *lt, struct pk_lt_plan *p, cons
 {
     cublasLtMatmulHeuristicResult_t result = {0};
     if (!pk_lt_algo_parse(given, &p->algo))
-        return "it is no algorithm";
+        return "it is not an algorithm";
     const cublasStatus_t rc =
         lt->cublasLtMatmulAlgoCheck(lt->handle, p->desc, p->la, p->lb, p->lc, p->lc, &p->algo, &result);
     if (rc)
         return lt->cublasLtGetStatusName(rc);
-    return result.workspaceSize > p->workspace_bytes ? "it wants more workspace than it would get" : NULL;
+    return result.workspaceSize > p->workspace_bytes ? "it needs more workspace than is available" : NULL;
 }
 
 /* Given, or found by trying and told to the others. */
@@ -350,7 +350,7 @@ static enum pk_code plan_of(struct pk_device *dev, struct pk_lt *lt, const struc
 static enum pk_code no_3xtf32(struct pk_err *err)
 {
     pk_fail(err, PK_E_UNAVAILABLE, "gemm of 3xtf32 cannot run on device cuda");
-    pk_why(err, "cuBLASLt makes ieee and tf32 products of fp32 elements");
+    pk_why(err, "cuBLASLt supports ieee and tf32 products of fp32 elements");
     return pk_fix(err, "choose math=ieee, or dtype=tf32");
 }
 
