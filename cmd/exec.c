@@ -4,10 +4,9 @@
 #include "cmd/exec.h"
 
 #include "bench/command/command.h"
-#include "bench/record/runinfo.h"
+#include "bench/run/run.h"
 #include "bench/tables/tables.h"
 #include "cmd/frame/progress.h"
-#include "cmd/run/unavailable_counters.h"
 #include "machine/bind.h"
 #include "json/json.h"
 
@@ -81,7 +80,7 @@ static enum pk_code begin(struct exec *e, struct pk_err *err)
         rc = pk_tags_json(e->o->tags.v, e->o->tags.n, a, &info.tags, err);
     if (!rc)
         rc = pk_store_run_begin(e->store, &info, &e->run_id, err);
-    return rc ? rc : pk_unavailable_counters_record(e->store, e->run_id, &e->counters, a, err);
+    return rc ? rc : pk_run_record_unavailable(e->store, e->run_id, &e->counters, a, err);
 }
 
 static void show_progress(void *user, int64_t done, int64_t expected, int64_t left_ns)
@@ -194,9 +193,12 @@ static enum pk_code select_counters(struct exec *e, struct pk_err *err)
         return PK_OK;
     if (pk_counters_select_command(&pk_counter_host, e->o->counters, e->app->arena, c, err))
         return err->code;
+    const struct pk_texts unavailable = pk_run_unavailable(c, e->app->arena);
+    for (size_t i = 0; i < unavailable.n && e->o->counters; i++)
+        pk_warn(e->app, "%s", unavailable.v[i]);
     if (e->o->counters)
-        pk_unavailable_counters_warn(e->app, c);
-    else if (!c->n_plans && c->n_missing)
+        return PK_OK;
+    if (!c->n_plans && c->n_missing)
         pk_note(e->app, "no CPU events are counted: %s", c->missing[0].why);
     return PK_OK;
 }

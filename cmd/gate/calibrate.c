@@ -62,7 +62,7 @@ static void set_sides(struct gate_entry *e, const char *const *argv, const char 
     for (int i = 0; i < PK_SIDES; i++) {
         struct gate_side *s = &e->side[i];
         *s = (struct gate_side){.option = i == PK_BASE ? "a" : "b", .text = text, .argv = argv};
-        s->run = (struct run){.app = e->app, .o = pk_new(a, struct run_options), .probe = e->probe};
+        s->run = pk_run_of(e->app, pk_new(a, struct pk_run_options), e->probe);
         *s->run.o = e->o->run;
     }
 }

@@ -9,7 +9,7 @@
 
 static enum pk_code plan_side(struct gate_entry *e, struct gate_side *s, struct pk_err *err)
 {
-    struct run *r = &s->run;
+    struct pk_run *r = &s->run;
     enum pk_code rc = pk_run_choose_device(r, err);
     if (!rc)
         rc = pk_run_make_plan(r, err);

@@ -221,7 +221,7 @@ static void record_verdicts(struct gate *g)
 {
     for (size_t i = 0; i < g->n_entries && !g->o->run.no_save; i++) {
         struct gate_entry *e = &g->entries[i];
-        struct run *base = &e->side[PK_BASE].run, *new_ = &e->side[PK_NEW].run;
+        struct pk_run *base = &e->side[PK_BASE].run, *new_ = &e->side[PK_NEW].run;
         const struct pk_plan *const plans[PK_SIDES] = {e->probe ? &base->plan : NULL,
                                                        e->probe ? &new_->plan : NULL};
         const struct pk_rule rule = pk_gate_rule(e->o);

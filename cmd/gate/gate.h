@@ -7,9 +7,10 @@
 #include "cmd/run/run.h"
 #include "judge/gate/arms.h"
 #include "judge/gate/calibrated.h"
+#include "judge/gate/gate_pair.h"
 
 struct gate_options {
-    struct run_options run; /* first: the rows of run_rows.h write there */
+    struct pk_run_options run; /* first: the rows of run_rows.h write there */
     const char *a, *b, *against;
     struct pk_verdict_options verdict;
     bool until_clear, no_fail;
@@ -24,7 +25,8 @@ struct gate_side {
     const char *option, *text; /* "a", and what was given */
     bool is_settings;          /* "dtype=bf16 variant=flash" of the experiment, else a program */
     const char *const *argv;   /* of a program: its words; of a perfkit, how its worker is started */
-    struct run run;
+    struct pk_run run;
+    struct pk_gate_mark mark;
     struct pk_experiment_arm experiment;
     struct pk_command_arm command;
 };

@@ -127,7 +127,7 @@ enum pk_code pk_gate_calibrate(struct gate *g, size_t part, struct pk_err *err)
 {
     struct gate_entry *e = &g->entries[part];
     const struct pk_rule rule = pk_gate_rule(e->o);
-    const struct run *base = &e->side[PK_BASE].run;
+    const struct pk_run *base = &e->side[PK_BASE].run;
     struct pk_comparison *c = &g->result.comparison, of_part = *c;
     struct pk_calibrated *v;
     of_part.v = pk_new_n(g->app->arena, struct pk_compared, c->n + 1);
@@ -148,7 +148,7 @@ enum pk_code pk_gate_calibrate(struct gate *g, size_t part, struct pk_err *err)
 
 enum pk_code pk_gate_print_calibration(const struct gate_entry *e, struct pk_out *out, struct pk_err *err)
 {
-    const struct run *base = &e->side[PK_BASE].run;
+    const struct pk_run *base = &e->side[PK_BASE].run;
     const struct pk_param params[] = {pk_param_int(":run", base->run_id),
                                       pk_param_text(":experiment", e->probe ? e->probe->name : "exec")};
     return pk_table_print(base->store, NULL, "calibration", params, sizeof params / sizeof *params, out, err);
@@ -158,7 +158,7 @@ static const char *how_to_calibrate(const struct gate_entry *e)
 {
     struct pk_arena *a = e->app->arena;
     struct pk_buf b = {.arena = a};
-    const struct run_options *o = &e->o->run;
+    const struct pk_run_options *o = &e->o->run;
     pk_buf_str(&b, "perfkit calibrate");
     if (!e->probe) {
         pk_buf_str(&b, " --");

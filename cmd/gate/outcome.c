@@ -147,7 +147,7 @@ static const char *closing_note(const struct gate *g)
 static enum pk_code read_facts(struct gate_entry *e, struct pk_err *err)
 {
     for (int i = 0; i < PK_SIDES; i++) {
-        const struct run *r = &e->side[i].run;
+        const struct pk_run *r = &e->side[i].run;
         if (pk_store_run_facts(r->store, r->run_id, e->app->arena, &e->facts[i], err) ||
             pk_store_cases_ok(r->store, r->run_id, &e->facts[i].cases_ok, err))
             return err->code;

@@ -27,7 +27,7 @@ static const char *label_of(const struct gate_entry *e, const struct gate_side *
 static void make_experiment_arm(struct gate_entry *e, int i, struct pk_arm *arm)
 {
     struct gate_side *s = &e->side[i];
-    const struct run_options *o = &e->o->run;
+    const struct pk_run_options *o = &e->o->run;
     s->experiment = (struct pk_experiment_arm){
         .plan = &s->run.plan,
         .first = s->experiment.first,
@@ -80,10 +80,10 @@ const char *pk_gate_command_json(const struct gate_side *s, struct pk_arena *a)
 
 static const char *command_settings(const struct gate_entry *e, const struct gate_side *s)
 {
-    const struct run_options *o = &e->o->run;
+    const struct pk_run_options *o = &e->o->run;
     PK_JSON_CLEANUP json_t *j = json_pack("{s:o, s:I, s:i, s:s?, s:o}", "command", words_of(s), "timeout_ns",
                                           (json_int_t)o->timeout_ns, "warmup", PK_GATE_WARMUP, "prepare",
-                                          e->o->prepare, "gate", pk_gate_mark_json(&s->run.mark));
+                                          e->o->prepare, "gate", pk_gate_mark_json(&s->mark));
     return pk_json_text(e->app->arena, j, PK_JSON_CANON);
 }
 
@@ -116,8 +116,8 @@ static enum pk_code begin_side(const struct gate *g, struct gate_entry *e, int i
 {
     struct pk_app *app = e->app;
     struct gate_side *s = &e->side[i];
-    struct run *r = &s->run;
-    r->mark = (struct pk_gate_mark){.id = id,
+    struct pk_run *r = &s->run;
+    s->mark = (struct pk_gate_mark){.id = id,
                                     .side = i == PK_BASE ? "base" : "new",
                                     .text = s->text,
                                     .rule = pk_gate_rule(e->o),
@@ -125,6 +125,8 @@ static enum pk_code begin_side(const struct gate *g, struct gate_entry *e, int i
                                     .metrics = e->o->verdict.metrics,
                                     .all_metrics = e->o->verdict.all_metrics,
                                     .equal = e->equal};
+    PK_JSON_CLEANUP json_t *mark = pk_gate_mark_json(&s->mark);
+    r->gate = pk_json_text(app->arena, mark, PK_JSON_CANON);
     r->o->label = label_of(e, s);
     r->o->invocations = (int64_t)pk_rule_default.screen_pairs;
     if (pk_run_info_fill(&r->info, app->argc, app->argv, app->arena, err) ||
@@ -196,7 +198,7 @@ enum pk_code pk_gate_begin(struct gate *g, struct pk_err *err)
 static enum pk_code end_side(const struct gate *g, const struct gate_entry *e, int i, const char *status,
                              struct pk_err *err)
 {
-    const struct run *r = &e->side[i].run;
+    const struct pk_run *r = &e->side[i].run;
     const struct pk_setting screened = {0, "gate_screened",
                                         pk_printf(g->app->arena, "%lld", (long long)g->result.screened)};
     enum pk_code rc = pk_store_settings(r->store, r->run_id, &screened, 1, err);

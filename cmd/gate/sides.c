@@ -50,7 +50,7 @@ static enum pk_code read_setting(struct gate_entry *e, struct gate_side *s, cons
                                  struct pk_err *err)
 {
     struct pk_arena *a = e->app->arena;
-    struct run_options *own = s->run.o;
+    struct pk_run_options *own = s->run.o;
     struct pk_sweep sweep = {.n = 1};
     size_t axis;
     bool variant = strncmp(text, "variant=", 8) == 0;
@@ -90,7 +90,7 @@ static enum pk_code read_settings(struct gate_entry *e, struct gate_side *s, str
 static enum pk_code read_side(struct gate_entry *e, struct gate_side *s, struct pk_err *err)
 {
     struct pk_arena *a = e->app->arena;
-    s->run = (struct run){.app = e->app, .o = pk_new(a, struct run_options), .probe = e->probe};
+    s->run = pk_run_of(e->app, pk_new(a, struct pk_run_options), e->probe);
     *s->run.o = e->o->run;
     copy_texts(&s->run.o->axes, &e->o->run.axes, a);
     if (!e->probe)

@@ -33,12 +33,12 @@ static void put_count(struct pk_row *row, const char *key, double x)
 }
 
 /* A GPU's memory is known once it is opened, which planning does not do. */
-static bool memory_known(const struct run *r)
+static bool memory_known(const struct pk_run *r)
 {
     return r->plan.limit_bytes || r->plan.kind != PK_DEVICE_CUDA;
 }
 
-static const char *measured_if(const struct run *r)
+static const char *measured_if(const struct pk_run *r)
 {
     if (r->device_absent)
         return memory_known(r) ? "measured on a machine with the device"
@@ -46,7 +46,7 @@ static const char *measured_if(const struct run *r)
     return memory_known(r) ? "measured" : "measured if it fits";
 }
 
-const char *pk_run_outlook(const struct run *r, const struct pk_planned *p, struct pk_arena *a)
+const char *pk_run_outlook(const struct pk_run *r, const struct pk_planned *p, struct pk_arena *a)
 {
     if (p->skip)
         return p->skip;
@@ -59,9 +59,9 @@ const char *pk_run_outlook(const struct run *r, const struct pk_planned *p, stru
                      p->would_fit ? p->would_fit : "");
 }
 
-const char *pk_run_device_note(const struct run *r)
+const char *pk_run_device_note(const struct pk_run *r)
 {
-    struct pk_arena *a = r->app->arena;
+    struct pk_arena *a = r->arena;
     const char *absent =
         r->device_absent ? pk_printf(a, "%s cannot be used here: %s. The plan is for a machine that has it.",
                                      r->device, r->device_absent)
@@ -73,19 +73,19 @@ const char *pk_run_device_note(const struct run *r)
         *absent ? " " : "", r->device);
 }
 
-void pk_run_case_table(const struct run *r, const char *name, const struct pk_column *cols, size_t n)
+void pk_run_case_table(const struct pk_run *r, const char *name, const struct pk_column *cols, size_t n)
 {
-    struct pk_arena *a = r->app->arena;
+    struct pk_arena *a = r->arena;
     const char *common = pk_plan_common_text(&r->plan, a);
     struct pk_column *mine = pk_columns_copy(a, cols, n);
     pk_column_of(mine, n, "case")->machine = !*pk_plan_case_text(&r->plan, 0, a);
-    pk_out_table(r->app->out, name,
+    pk_out_table(pk_run_app(r)->out, name,
                  pk_printf(a, "%s on %s, preset %s%s%s", r->probe->name, r->device, r->plan.preset->name,
                            *common ? ", all with " : "", common),
                  mine, n);
 }
 
-static double expected_ns(const struct run *r, size_t i)
+static double expected_ns(const struct pk_run *r, size_t i)
 {
     return r->duration.case_ns[i] > 0 ? r->duration.case_ns[i] : NAN;
 }
@@ -105,9 +105,9 @@ static void choose_unit(struct pk_column *c, const char *base, const char *units
     c->scale = u->scale;
 }
 
-static void choose_units(const struct run *r, struct pk_column *cols, size_t n)
+static void choose_units(const struct pk_run *r, struct pk_column *cols, size_t n)
 {
-    struct pk_arena *a = r->app->arena;
+    struct pk_arena *a = r->arena;
     double bytes = 0, floor_ns = 0, expected = 0; /* the most of each; fmax leaves out what is not known */
     for (size_t i = 0; i < r->plan.n; i++) {
         bytes = fmax(bytes, predicted_bytes(&r->plan.v[i]));
@@ -119,7 +119,7 @@ static void choose_units(const struct run *r, struct pk_column *cols, size_t n)
     choose_unit(pk_column_of(cols, n, "expected_ns"), "ns", "s h", expected, a);
 }
 
-static size_t plan_columns(const struct run *r, struct pk_column *cols)
+static size_t plan_columns(const struct pk_run *r, struct pk_column *cols)
 {
     size_t n = N_BEFORE;
     memcpy(cols, columns_before, sizeof columns_before);
@@ -134,11 +134,11 @@ static size_t plan_columns(const struct run *r, struct pk_column *cols)
     return n + N_AFTER;
 }
 
-static void plan_row(const struct run *r, size_t i)
+static void plan_row(const struct pk_run *r, size_t i)
 {
     const struct pk_planned *p = &r->plan.v[i];
-    struct pk_arena *a = r->app->arena;
-    struct pk_row *row = pk_row_begin(r->app->out);
+    struct pk_arena *a = r->arena;
+    struct pk_row *row = pk_row_begin(pk_run_app(r)->out);
     pk_put_text(row, "variant", p->variant);
     pk_put_text(row, "case", pk_plan_case_text(&r->plan, i, a));
     for (const struct pk_metric *m = r->probe->metrics; m && m->name; m++)
@@ -152,23 +152,25 @@ static void plan_row(const struct run *r, size_t i)
     pk_row_end(row);
 }
 
-void pk_run_print_plan(const struct run *r)
+void pk_run_print_plan(const struct pk_run *r)
 {
     const struct pk_duration *e = &r->duration;
-    struct pk_arena *a = r->app->arena;
+    struct pk_arena *a = r->arena;
     struct pk_column cols[PLAN_COLUMNS_MAX];
     pk_run_case_table(r, "plan", cols, plan_columns(r, cols));
     for (size_t i = 0; i < r->plan.n; i++)
         plan_row(r, i);
-    pk_out_note(r->app->out, pk_run_extent(r));
+    pk_out_note(pk_run_app(r)->out, pk_run_extent(r));
     if (pk_run_device_note(r))
-        pk_out_note(r->app->out, pk_run_device_note(r));
-    pk_run_note_fitting(r);
+        pk_out_note(pk_run_app(r)->out, pk_run_device_note(r));
+    if (pk_run_fitting_text(r))
+        pk_out_note(pk_run_app(r)->out, pk_run_fitting_text(r));
     if (e->unknown && r->plan.kind != PK_DEVICE_NULL)
-        pk_out_note(r->app->out, "Times can be estimated when the device's ceilings have been measured: by "
-                                 "the first run, or by `perfkit doctor --ceilings`.");
+        pk_out_note(pk_run_app(r)->out,
+                    "Times can be estimated when the device's ceilings have been measured: by "
+                    "the first run, or by `perfkit doctor --ceilings`.");
     else if (e->stored)
-        pk_out_note(r->app->out,
+        pk_out_note(pk_run_app(r)->out,
                     pk_printf(a, "The time of %s is from the newest run on this machine that measured them.",
                               pk_plural(e->stored, "case", a)));
 }

@@ -13,31 +13,31 @@ static const struct pk_column columns[] = {
 };
 
 /* Its row of a metric, or without one. */
-static void case_row(struct run *r, const struct pk_planned *p, enum pk_status status,
+static void case_row(struct pk_run *r, const struct pk_planned *p, enum pk_status status,
                      const struct pk_metric_decl *m, const struct pk_series *s)
 {
-    struct pk_row *row = pk_row_begin(r->app->out);
+    struct pk_row *row = pk_row_begin(pk_run_app(r)->out);
     pk_put_text(row, "variant", p->variant);
-    pk_put_text(row, "case", pk_plan_case_text(&r->plan, (size_t)(p - r->plan.v), r->app->arena));
+    pk_put_text(row, "case", pk_plan_case_text(&r->plan, (size_t)(p - r->plan.v), r->arena));
     if (m) {
         pk_put_text(row, "metric", m->name);
         pk_put(row, "value", s->integer ? pk_cell_int(s->integer[0]) : pk_cell_real(s->real[0]));
         pk_put_text(row, "unit", m->unit);
     }
     pk_put_text(row, "status", pk_status_name(status));
-    pk_put_text(row, "axes", pk_point_json(&p->c.at, r->app->arena));
+    pk_put_text(row, "axes", pk_point_json(&p->c.at, r->arena));
     pk_row_end(row);
 }
 
-static void print_unmeasured(struct run *r, const struct pk_planned *p, enum pk_status status,
+static void print_unmeasured(struct pk_run *r, const struct pk_planned *p, enum pk_status status,
                              const char *why)
 {
     case_row(r, p, status, NULL, NULL);
-    pk_out_note(r->app->out, pk_printf(r->app->arena, "%s %s: %s", p->variant,
-                                       pk_point_text(&p->c.at, NULL, r->app->arena), why));
+    pk_out_note(pk_run_app(r)->out,
+                pk_printf(r->arena, "%s %s: %s", p->variant, pk_point_text(&p->c.at, NULL, r->arena), why));
 }
 
-static void print_slice(struct run *r, const struct pk_planned *p, const struct pk_slice *s)
+static void print_slice(struct pk_run *r, const struct pk_planned *p, const struct pk_slice *s)
 {
     for (size_t i = 0; i < s->n_series; i++)
         case_row(r, p, PK_ST_OK, &s->metrics[s->series[i].metric], &s->series[i]);
@@ -45,7 +45,7 @@ static void print_slice(struct run *r, const struct pk_planned *p, const struct 
         print_unmeasured(r, p, s->status, s->message);
 }
 
-static enum pk_status measure(struct run *r, struct pk_device *dev, const struct pk_planned *p)
+static enum pk_status measure(struct pk_run *r, struct pk_device *dev, const struct pk_planned *p)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_slice slice;
@@ -60,7 +60,7 @@ static enum pk_status measure(struct run *r, struct pk_device *dev, const struct
     return slice.status;
 }
 
-static enum pk_status once(struct run *r, struct pk_device *dev, const struct pk_planned *p)
+static enum pk_status once(struct pk_run *r, struct pk_device *dev, const struct pk_planned *p)
 {
     if (!p->skip && !p->too_large)
         return measure(r, dev, p);
@@ -70,16 +70,16 @@ static enum pk_status once(struct run *r, struct pk_device *dev, const struct pk
 }
 
 /* The exit status, when the table has been filled. */
-static enum pk_code judge(const struct run *r, size_t ok, size_t failed, size_t oom, struct pk_err *err)
+static enum pk_code judge(const struct pk_run *r, size_t ok, size_t failed, size_t oom, struct pk_err *err)
 {
     if (pk_stop_flag) {
         pk_fail(err, PK_E_INTERRUPTED, "interrupted: %zu of %s ran", ok,
-                pk_plural(r->plan.n, "case", r->app->arena));
+                pk_plural(r->plan.n, "case", r->arena));
         pk_why(err, "a signal stopped perfkit");
         return pk_fix(err, "run it again; a run with --once stores nothing");
     }
     if (failed) {
-        pk_fail(err, PK_E_CHECK, "%zu of %s failed", failed, pk_plural(r->plan.n, "case", r->app->arena));
+        pk_fail(err, PK_E_CHECK, "%zu of %s failed", failed, pk_plural(r->plan.n, "case", r->arena));
         pk_why(err, "the notes under the table say why");
         return pk_fix(err, "exclude them with --variant, -a or --filter");
     }
@@ -94,7 +94,7 @@ static enum pk_code judge(const struct run *r, size_t ok, size_t failed, size_t 
     return pk_fix(err, "choose smaller sizes with -a");
 }
 
-static enum pk_code refuse_peers(const struct run *r, struct pk_err *err)
+static enum pk_code refuse_peers(const struct pk_run *r, struct pk_err *err)
 {
     if (!r->o->peers.n)
         return PK_OK;
@@ -104,21 +104,21 @@ static enum pk_code refuse_peers(const struct run *r, struct pk_err *err)
 }
 
 /* Cases of ranks that are processes have none here; it is said of all at once, not case by case. */
-static enum pk_code refuse_ranks(const struct run *r, struct pk_err *err)
+static enum pk_code refuse_ranks(const struct pk_run *r, struct pk_err *err)
 {
     for (size_t i = 0; i < r->plan.n; i++) {
         const struct pk_planned *p = &r->plan.v[i];
         if (p->skip || !p->ranks)
             continue;
         pk_fail(err, PK_E_USAGE, "--once does not start the %u ranks of %s %s", p->ranks, p->variant,
-                pk_point_text(&p->c.at, NULL, r->app->arena));
+                pk_point_text(&p->c.at, NULL, r->arena));
         pk_why(err, "it runs in this process only, and ranks are separate processes");
         return pk_fix(err, "leave out --once, or give --transport link, whose ranks are virtual");
     }
     return PK_OK;
 }
 
-enum pk_code pk_run_once(struct run *r, struct pk_err *err)
+enum pk_code pk_run_once(struct pk_run *r, struct pk_err *err)
 {
     struct pk_device dev;
     enum pk_code rc = refuse_peers(r, err);

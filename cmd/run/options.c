@@ -1,9 +1,9 @@
-/* Run, options: tables of every command that measures cases of an experiment: run, gate, calibrate. They fill struct run_options. */
+/* Run, options: tables of every command that measures cases of an experiment: run, gate, calibrate. They fill struct pk_run_options. */
 #include "cmd/run/run.h"
 
 #include <stddef.h>
 
-#define AT(member) offsetof(struct run_options, member)
+#define AT(member) offsetof(struct pk_run_options, member)
 
 const struct pk_opt pk_run_grid_rows[] = {
     {"axis", 'a', PK_OPT_LIST, AT(axes), "AXIS=VALUES", .group = "What to measure",
@@ -55,3 +55,31 @@ const struct pk_opt pk_run_device_rows[] = {
     {"no-check", 0, PK_OPT_FLAG, AT(no_check), .help = "do not check results against the reference first"},
     {0},
 };
+
+/* --- a run of these options ------------------------------------------------------------------------------------------------ */
+
+static void say(void *user, bool warning, const char *text)
+{
+    if (warning)
+        pk_warn(user, "%s", text);
+    else
+        pk_note(user, "%s", text);
+}
+
+struct pk_run pk_run_of(struct pk_app *app, struct pk_run_options *o, const struct pk_probe *probe)
+{
+    return (struct pk_run){.arena = app->arena,
+                           .o = o,
+                           .table = &app->tables[1],
+                           .argc = app->argc,
+                           .argv = app->argv,
+                           .stop_flag = &pk_stop_flag,
+                           .say = say,
+                           .user = app,
+                           .probe = probe};
+}
+
+struct pk_app *pk_run_app(const struct pk_run *r)
+{
+    return r->user;
+}

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#define AT(member) offsetof(struct run_options, member)
+#define AT(member) offsetof(struct pk_run_options, member)
 
 static const struct pk_opt options[] = {
     {.rows = pk_run_grid_rows},
@@ -64,7 +64,7 @@ static const struct pk_opt options[] = {
 /* One entry on its way: an experiment, or a command. */
 struct item {
     const struct pk_entry *entry;
-    struct run run;
+    struct pk_run run;
     struct exec exec;
     enum pk_code code;
     bool measured;
@@ -72,7 +72,7 @@ struct item {
 
 struct list {
     struct pk_app *app;
-    const struct run_options *o; /* of all */
+    const struct pk_run_options *o; /* of all */
     struct pk_entries entries;
     struct item *v;
     struct pk_store *store;
@@ -112,7 +112,7 @@ static enum pk_code prepare(struct list *l, struct item *i, struct pk_err *err)
 /* Of the time of all, a fair share of what is left; an entry's own budget is kept within it. */
 static void share_budget(const struct list *l, struct item *i, size_t left, uint64_t began_ns)
 {
-    struct run_options *o = i->run.o;
+    struct pk_run_options *o = i->run.o;
     if (!l->o->budget_ns || !i->entry->name)
         return;
     const int64_t rest = l->o->budget_ns - (int64_t)(pk_clock_ns() - began_ns);
@@ -213,7 +213,7 @@ static const struct pk_column plan_columns[] = {
 
 static void print_cases(const struct item *i, struct pk_out *out, struct pk_arena *a)
 {
-    const struct run *r = &i->run;
+    const struct pk_run *r = &i->run;
     for (size_t k = 0; k < r->plan.n; k++) {
         const struct pk_planned *p = &r->plan.v[k];
         struct pk_row *row = pk_row_begin(out);
@@ -293,7 +293,8 @@ static enum pk_code with_store(struct list *l, struct pk_err *err)
     return rc ? rc : l->worst.code;
 }
 
-static enum pk_code check_subject(const struct pk_app *app, const struct run_options *o, struct pk_err *err)
+static enum pk_code check_subject(const struct pk_app *app, const struct pk_run_options *o,
+                                  struct pk_err *err)
 {
     if (app->args.n != (o->suite != NULL))
         return PK_OK;
@@ -316,7 +317,7 @@ static enum pk_code open_list(struct list *l, struct pk_err *err)
 {
     const struct pk_launched launched = pk_launched();
     const struct pk_probe *probe = NULL;
-    struct run all = {.app = l->app, .o = l->app->options};
+    struct pk_run all = pk_run_of(l->app, l->app->options, NULL);
     if (check_subject(l->app, l->o, err) || pk_run_check(&all, err))
         return err->code;
     if (l->o->suite && launched.size > 1)
@@ -330,7 +331,7 @@ static enum pk_code open_list(struct list *l, struct pk_err *err)
         const struct pk_entry *e = &l->entries.v[k];
         l->v[k].entry = e;
         if (e->probe)
-            l->v[k].run = (struct run){.app = e->app, .o = e->app->options, .probe = e->probe};
+            l->v[k].run = pk_run_of(e->app, e->app->options, e->probe);
     }
     if (!l->o->suite) {
         l->v[0].run.launched = launched;
@@ -344,7 +345,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
     struct list l = {.app = app, .o = app->options};
     if (open_list(&l, err))
         return err->code;
-    struct run *first = &l.v[0].run;
+    struct pk_run *first = &l.v[0].run;
     if (first->launched.rank)
         return pk_run_follow(first, err);
     if (l.o->once && !l.o->dry_run && !l.o->suite)
@@ -366,7 +367,7 @@ const struct pk_cmd pk_cmd_run = {
                 "perfkit run attention-scaling --dry-run\n"
                 "perfkit run --suite perf.ini --label nightly\n",
     .options = options,
-    .options_bytes = sizeof(struct run_options),
+    .options_bytes = sizeof(struct pk_run_options),
     .exact_args = "0-1",
     .axes = PK_AXES_REQUIRED,
     .run = run,

@@ -1,10 +1,52 @@
-/* Gate pair: reading what both runs of a gate recorded of it. */
+/* Gate pair: what both runs of a gate record of it, written and read. */
 #include "judge/gate/gate_pair.h"
 
 #include "json/json.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* --- writing ------------------------------------------------------------------------------------------------------ */
+
+static json_t *texts_json(const struct pk_texts *t)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; i < t->n; i++)
+        json_array_append_new(array, json_string(t->v[i]));
+    return array;
+}
+
+static json_t *thresholds_json(const struct pk_threshold *v, size_t n)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(list, json_string(v[i].text));
+    return list;
+}
+
+/* NULL = nothing but what the rule says. */
+static json_t *criteria_json(const struct pk_gate_mark *m)
+{
+    const struct pk_criteria *k = &m->criteria;
+    if (!k->n_own && !k->n_all && !m->metrics.n && !m->all_metrics)
+        return NULL;
+    return json_pack("{s:o, s:o, s:o, s:f, s:b, s:b}", "metrics", texts_json(&m->metrics), "own_thresholds",
+                     thresholds_json(k->own, k->n_own), "thresholds", thresholds_json(k->all, k->n_all),
+                     "own_min_effect", k->min_effect, "typed", (int)k->typed, "all_metrics",
+                     (int)m->all_metrics);
+}
+
+json_t *pk_gate_mark_json(const struct pk_gate_mark *m)
+{
+    const struct pk_rule *r = &m->rule;
+    return json_pack("{s:s, s:s, s:s, s:f, s:f, s:b, s:b, s:I, s:I, s:b, s:o*}", "id", m->id, "side", m->side,
+                     "what", m->text, "alpha", r->alpha, "min_effect", r->min_effect, "strict",
+                     (int)r->strict, "until_clear", (int)r->until_clear, "max_pairs",
+                     (json_int_t)r->max_pairs, "confirm_pairs", (json_int_t)r->confirm_pairs, "equal",
+                     (int)m->equal, "asked", criteria_json(m));
+}
+
+/* --- reading ------------------------------------------------------------------------------------------------------ */
 
 static bool is_side(const json_t *gate, const char *side)
 {

@@ -1,7 +1,5 @@
 /* Run, record: what is stored before measuring, for a new run or a resumed one. */
-#include "cmd/run/run.h"
-
-#include "cmd/run/unavailable_counters.h"
+#include "bench/run/run.h"
 
 #include "base/text/buf.h"
 #include "bench/plan/declared_work.h"
@@ -17,40 +15,10 @@ static json_t *texts_json(const struct pk_texts *t)
     return array;
 }
 
-static json_t *thresholds_json(const struct pk_threshold *v, size_t n)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < n; i++)
-        json_array_append_new(list, json_string(v[i].text));
-    return list;
-}
-
-/* NULL = nothing but what the rule says. */
-static json_t *criteria_json(const struct pk_gate_mark *m)
-{
-    const struct pk_criteria *k = &m->criteria;
-    if (!k->n_own && !k->n_all && !m->metrics.n && !m->all_metrics)
-        return NULL;
-    return json_pack("{s:o, s:o, s:o, s:f, s:b, s:b}", "metrics", texts_json(&m->metrics), "own_thresholds",
-                     thresholds_json(k->own, k->n_own), "thresholds", thresholds_json(k->all, k->n_all),
-                     "own_min_effect", k->min_effect, "typed", (int)k->typed, "all_metrics",
-                     (int)m->all_metrics);
-}
-
-json_t *pk_gate_mark_json(const struct pk_gate_mark *m)
-{
-    const struct pk_rule *r = &m->rule;
-    return json_pack("{s:s, s:s, s:s, s:f, s:f, s:b, s:b, s:I, s:I, s:b, s:o*}", "id", m->id, "side", m->side,
-                     "what", m->text, "alpha", r->alpha, "min_effect", r->min_effect, "strict",
-                     (int)r->strict, "until_clear", (int)r->until_clear, "max_pairs",
-                     (json_int_t)r->max_pairs, "confirm_pairs", (json_int_t)r->confirm_pairs, "equal",
-                     (int)m->equal, "asked", criteria_json(m));
-}
-
 /* Axes as they were written, files with their digests: who goes on with the run must find them as they were. */
-static json_t *axes_json(const struct run *r)
+static json_t *axes_json(const struct pk_run *r)
 {
-    struct pk_arena *a = r->app->arena;
+    struct pk_arena *a = r->arena;
     const struct pk_axis *axes = r->probe->axes;
     json_t *array = json_array();
     for (size_t i = 0; i < r->o->axes.n; i++) {
@@ -79,9 +47,9 @@ static const char *bound(const json_t *bind)
 }
 
 /* What a later run must repeat to measure the same: recorded with the run, read back by --resume. */
-const char *pk_run_settings(const struct run *r)
+const char *pk_run_settings(const struct pk_run *r)
 {
-    const struct run_options *o = r->o;
+    const struct pk_run_options *o = r->o;
     PK_JSON_CLEANUP json_t *s = json_pack(
         "{s:s, s:s, s:o, s:o, s:o, s:s?, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:o, s:I, "
         "s:b, s:s}",
@@ -96,41 +64,41 @@ const char *pk_run_settings(const struct run *r)
         json_object_set_new(s, "peer_startup_ns", json_integer(o->peer_startup_ns));
     if (o->cold)
         json_object_set_new(s, "cold", json_true());
-    if (r->mark.id)
-        json_object_set_new(s, "gate", pk_gate_mark_json(&r->mark));
+    if (r->gate)
+        json_object_set_new(s, "gate", json_loads(r->gate, 0, NULL));
     if (o->breakdown)
         json_object_set_new(s, "breakdown", json_true());
     if (o->allocations)
         json_object_set_new(s, "allocations", json_true());
     if (o->counters)
         json_object_set_new(s, "counters", json_string(o->counters));
-    return pk_json_text(r->app->arena, s, PK_JSON_CANON);
+    return pk_json_text(r->arena, s, PK_JSON_CANON);
 }
 
-static void describe_cases(struct run *r)
+static void describe_cases(struct pk_run *r)
 {
-    struct pk_arena *a = r->app->arena;
+    struct pk_arena *a = r->arena;
     r->cases = pk_new_n(a, struct pk_case_info, r->plan.n);
     r->case_ids = pk_new_n(a, int64_t, r->plan.n);
     for (size_t i = 0; i < r->plan.n; i++)
         r->cases[i] = pk_planned_info(&r->plan, i, a);
 }
 
-static enum pk_code record_works(struct run *r, struct pk_err *err)
+static enum pk_code record_works(struct pk_run *r, struct pk_err *err)
 {
     enum pk_code rc = PK_OK;
     for (size_t i = 0; !rc && i < r->plan.n; i++) {
         struct pk_case_work *works;
-        size_t n = pk_case_declared_work(&r->plan.v[i], r->case_ids[i], r->app->arena, &works);
+        size_t n = pk_case_declared_work(&r->plan.v[i], r->case_ids[i], r->arena, &works);
         rc = pk_store_works(r->store, works, n, err);
     }
     return rc;
 }
 
 /* What the experiment said of its cases, as one setting of the run: a line each. */
-static enum pk_code record_warnings(struct run *r, struct pk_err *err)
+static enum pk_code record_warnings(struct pk_run *r, struct pk_err *err)
 {
-    struct pk_buf lines = {.arena = r->app->arena};
+    struct pk_buf lines = {.arena = r->arena};
     for (size_t i = 0; i < r->plan.warnings.n; i++)
         pk_buf_printf(&lines, "%s%s", i ? "\n" : "", r->plan.warnings.v[i]);
     const struct pk_setting setting = {0, "plan_warning", pk_buf_text(&lines)};
@@ -138,7 +106,7 @@ static enum pk_code record_warnings(struct run *r, struct pk_err *err)
 }
 
 /* Peers are timed alone. */
-static enum pk_code record_peers(struct run *r, struct pk_err *err)
+static enum pk_code record_peers(struct pk_run *r, struct pk_err *err)
 {
     const bool wanted[] = {r->o->counters, r->o->breakdown};
     static const char *const words[] = {"counted", "traced"};
@@ -148,18 +116,17 @@ static enum pk_code record_peers(struct run *r, struct pk_err *err)
             const char *peer = r->o->peers.v[i]; /* the name of its variant */
             if (!wanted[k])
                 continue;
-            pk_warn(r->app, "%s is not %s: it is a peer, and perfkit can only count its own processes", peer,
-                    words[k]);
-            const struct pk_setting s = {0, pk_printf(r->app->arena, "not_%s.%s", words[k], peer),
-                                         "it is a peer"};
+            pk_run_warn(r, "%s is not %s: it is a peer, and perfkit can only count its own processes", peer,
+                        words[k]);
+            const struct pk_setting s = {0, pk_printf(r->arena, "not_%s.%s", words[k], peer), "it is a peer"};
             rc = pk_store_settings(r->store, r->run_id, &s, 1, err);
         }
     return rc;
 }
 
-enum pk_code pk_run_begin(struct run *r, struct pk_err *err)
+enum pk_code pk_run_begin(struct pk_run *r, struct pk_err *err)
 {
-    const struct run_options *o = r->o;
+    const struct pk_run_options *o = r->o;
     r->info.experiment = r->probe->name;
     r->info.label = o->label;
     r->info.settings = pk_run_settings(r);
@@ -170,7 +137,7 @@ enum pk_code pk_run_begin(struct run *r, struct pk_err *err)
     if (!rc)
         rc = record_warnings(r, err);
     if (!rc)
-        rc = pk_unavailable_counters_record(r->store, r->run_id, &r->counters, r->app->arena, err);
+        rc = pk_run_record_unavailable(r->store, r->run_id, &r->counters, r->arena, err);
     if (!rc)
         rc = record_peers(r, err);
     return rc ? rc : record_works(r, err);
@@ -207,10 +174,10 @@ static const struct {
     {"seed", "seed", ""},
 };
 
-static enum pk_code take_numbers(struct run *r, const json_t *s, struct pk_err *err)
+static enum pk_code take_numbers(struct pk_run *r, const json_t *s, struct pk_err *err)
 {
-    struct pk_opt_table *table = &r->app->tables[1]; /* this command's rows */
-    struct pk_arena *a = r->app->arena;
+    struct pk_opt_table *table = r->table;
+    struct pk_arena *a = r->arena;
     enum pk_code rc = PK_OK;
     for (size_t i = 0; !rc && i < sizeof numbers / sizeof *numbers; i++)
         if (json_is_integer(json_object_get(s, numbers[i].key)) &&
@@ -230,10 +197,10 @@ static enum pk_code take_numbers(struct run *r, const json_t *s, struct pk_err *
     return rc;
 }
 
-static enum pk_code take_settings(struct run *r, const json_t *s, struct pk_err *err)
+static enum pk_code take_settings(struct pk_run *r, const json_t *s, struct pk_err *err)
 {
-    struct run_options *o = r->o;
-    struct pk_arena *a = r->app->arena;
+    struct pk_run_options *o = r->o;
+    struct pk_arena *a = r->arena;
     take_texts(&o->axes, s, "axes", a);
     take_texts(&o->variants, s, "variants", a);
     take_texts(&o->peers, s, "peers", a);
@@ -250,10 +217,10 @@ static enum pk_code take_settings(struct run *r, const json_t *s, struct pk_err 
     return take_numbers(r, s, err);
 }
 
-enum pk_code pk_run_find_resumable(struct run *r, struct pk_err *err)
+enum pk_code pk_run_find_resumable(struct pk_run *r, struct pk_err *err)
 {
     struct pk_resumable found;
-    enum pk_code rc = pk_store_resumable(r->store, r->probe->name, r->o->label, r->app->arena, &found, err);
+    enum pk_code rc = pk_store_resumable(r->store, r->probe->name, r->o->label, r->arena, &found, err);
     if (rc)
         return rc;
     if (!found.run_id) {
@@ -266,15 +233,15 @@ enum pk_code pk_run_find_resumable(struct run *r, struct pk_err *err)
     return take_settings(r, s, err);
 }
 
-enum pk_code pk_run_resume(struct run *r, struct pk_err *err)
+enum pk_code pk_run_resume(struct pk_run *r, struct pk_err *err)
 {
     describe_cases(r);
-    r->done = pk_new_n(r->app->arena, struct pk_done, r->plan.n);
-    enum pk_code rc = pk_store_cases_again(r->store, r->run_id, r->cases, r->plan.n, r->app->arena,
-                                           r->case_ids, r->done, err);
+    r->done = pk_new_n(r->arena, struct pk_done, r->plan.n);
+    enum pk_code rc =
+        pk_store_cases_again(r->store, r->run_id, r->cases, r->plan.n, r->arena, r->case_ids, r->done, err);
     if (!rc)
         rc = pk_store_run_again(r->store, r->run_id, r->info.machine, err);
     if (!rc)
-        pk_note(r->app, "resuming run %lld", (long long)r->run_id);
+        pk_run_note(r, "resuming run %lld", (long long)r->run_id);
     return rc;
 }

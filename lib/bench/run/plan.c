@@ -1,5 +1,5 @@
 /* Run, plan: device, preset, cases, and the estimated time. */
-#include "cmd/run/run.h"
+#include "bench/run/run.h"
 
 #include "base/clock.h"
 #include "base/text/units.h"
@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-struct pk_stop pk_run_stop_rule(const struct run_options *o)
+struct pk_stop pk_run_stop_rule(const struct pk_run_options *o)
 {
     return (struct pk_stop){
         .min_samples = o->min_samples,
@@ -33,14 +33,14 @@ static const char *choose_device(void)
 }
 
 /* Peers may know a device that this perfkit does not; a dry run needs none. */
-static bool device_needed(const struct run_options *o)
+static bool device_needed(const struct pk_run_options *o)
 {
     return !o->dry_run && !o->peers.n;
 }
 
-enum pk_code pk_run_choose_device(struct run *r, struct pk_err *err)
+enum pk_code pk_run_choose_device(struct pk_run *r, struct pk_err *err)
 {
-    const struct run_options *o = r->o;
+    const struct pk_run_options *o = r->o;
     enum pk_device_kind kind;
     r->device = o->device ? o->device : choose_device();
     if (pk_device_parse(r->device, &kind, &r->ordinal, err))
@@ -58,33 +58,33 @@ enum pk_code pk_run_choose_device(struct run *r, struct pk_err *err)
         .cold = o->cold,
         .limit_bytes = o->limit_bytes,
     };
-    if (pk_bind_option(o->bind, r->app->arena, &r->device_options.cpus, &r->device_options.no_bind, err))
+    if (pk_bind_option(o->bind, r->arena, &r->device_options.cpus, &r->device_options.no_bind, err))
         return err->code;
     return kind == PK_DEVICE_CPU ? pk_cpu_threads_check(o->threads, r->device_options.cpus, err) : PK_OK;
 }
 
-enum pk_code pk_run_stored_ceilings(struct run *r, struct pk_err *err)
+enum pk_code pk_run_stored_ceilings(struct pk_run *r, struct pk_err *err)
 {
-    r->ceilings_key = pk_ceilings_key(r->device, &r->device_options, r->app->arena);
+    r->ceilings_key = pk_ceilings_key(r->device, &r->device_options, r->arena);
     return pk_ceilings_stored(r->store, r->info.machine, r->ceilings_key, &r->ceilings, err);
 }
 
-static enum pk_code measure_or_repeat(struct run *r, struct pk_err *err)
+static enum pk_code measure_or_repeat(struct pk_run *r, struct pk_err *err)
 {
     struct pk_device_options unlimited = r->device_options;
     unlimited.limit_bytes = 0;
     if (!r->ceilings.found) {
-        pk_note(r->app, "measuring the ceilings of %s: the peak rates for %% of floor", r->ceilings_key);
-        return pk_ceilings_calibrate(r->store, r->info.machine, r->device, &unlimited, &pk_stop_flag,
+        pk_run_note(r, "measuring the ceilings of %s: the peak rates for %% of floor", r->ceilings_key);
+        return pk_ceilings_calibrate(r->store, r->info.machine, r->device, &unlimited, r->stop_flag,
                                      &r->ceilings, err);
     }
-    if (pk_ceilings_repeat(r->store, r->info.machine, r->device, &unlimited, &pk_stop_flag, err))
+    if (pk_ceilings_repeat(r->store, r->info.machine, r->device, &unlimited, r->stop_flag, err))
         return err->code;
     return pk_run_stored_ceilings(r, err);
 }
 
 /* Without ceilings a run is poorer, not impossible: its tables then have no "% of floor". */
-enum pk_code pk_run_measure_ceilings(struct run *r, struct pk_err *err)
+enum pk_code pk_run_measure_ceilings(struct pk_run *r, struct pk_err *err)
 {
     if (!pk_plan_to_try(&r->plan) || !pk_ceilings_wanting(&r->ceilings, (int64_t)pk_wall_ns()))
         return PK_OK;
@@ -92,19 +92,19 @@ enum pk_code pk_run_measure_ceilings(struct run *r, struct pk_err *err)
     if (rc == PK_E_INTERRUPTED || rc == PK_E_IO)
         return rc;
     if (rc && !r->ceilings.found)
-        pk_warn(r->app, "no %% of floor: %s", err->what);
+        pk_run_warn(r, "no %% of floor: %s", err->what);
     else if (rc)
-        pk_warn(r->app, "%% of floor uses older ceilings: %s", err->what);
+        pk_run_warn(r, "%% of floor uses older ceilings: %s", err->what);
     else if (r->ceilings.doubtful)
-        pk_warn(r->app,
-                "the ceilings of %s were measured on a busy host (%s: no second repetition confirms the "
-                "best); %% of floor may be too high",
-                r->ceilings_key, r->ceilings.doubtful);
+        pk_run_warn(r,
+                    "the ceilings of %s were measured on a busy host (%s: no second repetition confirms the "
+                    "best); %% of floor may be too high",
+                    r->ceilings_key, r->ceilings.doubtful);
     return PK_OK;
 }
 
 /* What a CPU worker will be allowed, for the plan; other devices say it when they are opened. */
-static int64_t planned_limit(const struct run *r)
+static int64_t planned_limit(const struct pk_run *r)
 {
     if (r->o->limit_bytes)
         return r->o->limit_bytes;
@@ -112,7 +112,7 @@ static int64_t planned_limit(const struct run *r)
 }
 
 /* What cannot end in time is refused here, not after ten minutes. */
-static enum pk_code check_timeout(const struct run_options *o, struct pk_err *err)
+static enum pk_code check_timeout(const struct pk_run_options *o, struct pk_err *err)
 {
     char least[32], limit[32];
     if (o->min_time_ns < o->timeout_ns)
@@ -124,9 +124,9 @@ static enum pk_code check_timeout(const struct run_options *o, struct pk_err *er
     return pk_fix(err, "give a longer --timeout, or a shorter --min-time");
 }
 
-static enum pk_code check_bounds(struct run *r, struct pk_err *err)
+static enum pk_code check_bounds(struct pk_run *r, struct pk_err *err)
 {
-    const struct pk_opt_table *table = &r->app->tables[1]; /* this command's rows */
+    const struct pk_opt_table *table = r->table;
     enum pk_code rc = pk_opt_ordered(table, "min-samples", "max-samples", err);
     if (!rc)
         rc = pk_opt_ordered(table, "min-time", "max-time", err);
@@ -142,20 +142,20 @@ static bool holds(const struct pk_texts *t, const char *text)
 }
 
 /* What follows from what was asked for, but for what the plan before said already. */
-static void say_plan(const struct run *r)
+static void say_plan(const struct pk_run *r)
 {
     const struct pk_plan none = {0}, *said = r->said ? r->said : &none;
     for (size_t i = 0; i < r->plan.implied.n; i++)
         if (!holds(&said->implied, r->plan.implied.v[i]))
-            pk_note(r->app, "%s: implied by the given options", r->plan.implied.v[i]);
+            pk_run_note(r, "%s: implied by the given options", r->plan.implied.v[i]);
     for (size_t i = 0; i < r->plan.warnings.n; i++)
         if (!holds(&said->warnings, r->plan.warnings.v[i]))
-            pk_warn(r->app, "%s", r->plan.warnings.v[i]);
+            pk_run_warn(r, "%s", r->plan.warnings.v[i]);
 }
 
-enum pk_code pk_run_make_plan(struct run *r, struct pk_err *err)
+enum pk_code pk_run_make_plan(struct pk_run *r, struct pk_err *err)
 {
-    const struct run_options *o = r->o;
+    const struct pk_run_options *o = r->o;
     const struct pk_plan_request request = {
         .probe = r->probe,
         .preset = o->preset,
@@ -171,33 +171,33 @@ enum pk_code pk_run_make_plan(struct run *r, struct pk_err *err)
         .n_peers = o->peers.n,
         .limit_bytes = planned_limit(r),
     };
-    enum pk_code rc = pk_plan_make(&request, r->app->arena, &r->plan, err);
+    enum pk_code rc = pk_plan_make(&request, r->arena, &r->plan, err);
     const char *const *settings = rc ? NULL : r->plan.preset->settings;
-    struct pk_opt_table *table = &r->app->tables[1]; /* this command's rows */
+    struct pk_opt_table *table = r->table;
     if (!rc)
         say_plan(r);
     for (size_t i = 0; !rc && settings && settings[i]; i++)
-        rc = pk_opt_preset(table, settings[i], r->app->arena, err);
+        rc = pk_opt_preset(table, settings[i], r->arena, err);
     if (!rc)
         rc = check_bounds(r, err);
     for (size_t i = 0; !rc && i < o->axes.n; i++) {
-        const char *idle = pk_plan_unused_axis(&r->plan, o->axes.v[i], r->app->arena);
-        if (idle && !(r->said && pk_plan_unused_axis(r->said, o->axes.v[i], r->app->arena)))
-            pk_warn(r->app, "%s", idle);
+        const char *idle = pk_plan_unused_axis(&r->plan, o->axes.v[i], r->arena);
+        if (idle && !(r->said && pk_plan_unused_axis(r->said, o->axes.v[i], r->arena)))
+            pk_run_warn(r, "%s", idle);
     }
     return rc;
 }
 
-void pk_run_estimate(struct run *r)
+void pk_run_estimate(struct pk_run *r)
 {
-    const struct run_options *o = r->o;
+    const struct pk_run_options *o = r->o;
     const int64_t samples =
         o->budget_ns && o->min_samples > PK_SAMPLES_IN_A_BUDGET ? PK_SAMPLES_IN_A_BUDGET : o->min_samples;
     pk_plan_floors(&r->plan, r->ceilings.found ? &r->ceilings.top : NULL);
-    pk_plan_leave_out_endless(&r->plan, samples, o->timeout_ns, r->app->arena);
+    pk_plan_leave_out_endless(&r->plan, samples, o->timeout_ns, r->arena);
 }
 
-void pk_run_warn_of_long_cases(const struct run *r)
+void pk_run_warn_of_long_cases(const struct pk_run *r)
 {
     enum { LONG_S = 30 };
     const struct pk_planned *longest = NULL;
@@ -209,14 +209,15 @@ void pk_run_warn_of_long_cases(const struct run *r)
             longest = p;
     }
     if (longest)
-        pk_warn(r->app,
-                "one iteration of %s %s takes at least %s (%s); --dry-run shows every case, --budget bounds "
-                "the run",
-                longest->variant, pk_point_text(&longest->c.at, NULL, r->app->arena),
-                pk_format_ns(longest->least_ns, each, sizeof each), pk_run_extent(r));
+        pk_run_warn(
+            r,
+            "one iteration of %s %s takes at least %s (%s); --dry-run shows every case, --budget bounds "
+            "the run",
+            longest->variant, pk_point_text(&longest->c.at, NULL, r->arena),
+            pk_format_ns(longest->least_ns, each, sizeof each), pk_run_extent(r));
 }
 
-enum pk_code pk_run_duration(struct run *r, struct pk_err *err)
+enum pk_code pk_run_duration(struct pk_run *r, struct pk_err *err)
 {
     const struct pk_stop stop = pk_run_stop_rule(r->o);
     const struct pk_duration_request request = {
@@ -227,13 +228,13 @@ enum pk_code pk_run_duration(struct run *r, struct pk_err *err)
         .check = !r->o->no_check,
         .machine = r->info.machine,
     };
-    return pk_plan_duration(r->store, &request, r->app->arena, &r->duration, err);
+    return pk_plan_duration(r->store, &request, r->arena, &r->duration, err);
 }
 
-const char *pk_run_extent(const struct run *r)
+const char *pk_run_extent(const struct pk_run *r)
 {
     const struct pk_duration *e = &r->duration;
-    struct pk_arena *a = r->app->arena;
+    struct pk_arena *a = r->arena;
     char about[32];
     if (!pk_plan_to_try(&r->plan))
         return "no case can be measured";

@@ -1,0 +1,177 @@
+/* Run: from options to a planned session, its end, and the outcome. */
+#include "bench/run/run.h"
+
+#include "base/text/words.h"
+#include "bench/record/counters.h"
+#include "bench/record/fits.h"
+#include "bench/tables/tables.h"
+
+#include <string.h>
+
+/* --- ranks that a launcher has started --------------------------------------------------------------------------------- */
+
+static bool names_axis(const struct pk_run_options *o, const char *name)
+{
+    for (size_t i = 0; i < o->axes.n; i++)
+        if (!strncmp(o->axes.v[i], name, strlen(name)) && o->axes.v[i][strlen(name)] == '=')
+            return true;
+    return false;
+}
+
+/* As many as there are, unless something else is asked for. */
+void pk_run_take_ranks(struct pk_run *r)
+{
+    if (r->launched.by && r->probe->ranks && pk_axis_index(r->probe->axes, "ranks") >= 0 &&
+        !names_axis(r->o, "ranks"))
+        pk_texts_add(&r->o->axes, pk_printf(r->arena, "ranks=%u", r->launched.size), r->arena);
+}
+
+bool pk_run_has_ranks(const struct pk_run *r)
+{
+    for (size_t i = 0; i < r->plan.n; i++)
+        if (r->plan.v[i].ranks && !r->plan.v[i].skip)
+            return true;
+    return false;
+}
+
+/* A rank cannot be started again: MPI ends with it. */
+static void bound_invocations(struct pk_run *r)
+{
+    if (!r->launched.by || !pk_run_has_ranks(r) || r->o->invocations == 1)
+        return;
+    r->o->invocations = 1;
+    pk_run_note(r,
+                "%s has started the ranks once: one process each. Intervals need several processes: start it "
+                "without %s, or several times",
+                r->launched.by, r->launched.by);
+}
+
+/* --- before measuring ---------------------------------------------------------------------------------------------------- */
+
+/* What cannot be counted here is said, and the rest is counted. */
+static enum pk_code select_counters(struct pk_run *r, struct pk_err *err)
+{
+    const char *const text = r->o->counters;
+    struct pk_counters *c = &r->counters;
+    struct pk_counter_env env = pk_counter_host;
+    env.gpu = r->ordinal;
+    if (!text)
+        return PK_OK;
+    if (pk_counters_select(&env, text, r->arena, c, err))
+        return err->code;
+    const struct pk_texts unavailable = pk_run_unavailable(c, r->arena);
+    for (size_t i = 0; i < unavailable.n; i++)
+        pk_run_warn(r, "%s", unavailable.v[i]);
+    return PK_OK;
+}
+
+/* --peer takes a list, as --variant does, and may be given again: one name each, and each once. */
+static void split_peers(struct pk_run *r)
+{
+    struct pk_arena *a = r->arena;
+    const struct pk_texts given = r->o->peers;
+    r->o->peers = (struct pk_texts){0};
+    for (size_t i = 0; i < given.n; i++)
+        for (const char *rest = given.v[i], *name; (name = pk_next_part(&rest, ',', a));)
+            if (!pk_texts_has(&r->o->peers, name))
+                pk_texts_add(&r->o->peers, name, a);
+}
+
+static enum pk_code find_providers(struct pk_run *r, struct pk_err *err)
+{
+    const struct pk_texts *peers = &r->o->peers;
+    split_peers(r);
+    r->n_providers = peers->n + 1;
+    r->providers = pk_new_n(r->arena, struct pk_provider, r->n_providers);
+    r->providers[0] = pk_native_provider;
+    enum pk_code rc = PK_OK;
+    for (size_t i = 0; !rc && i < peers->n; i++)
+        rc = pk_peer_provider(peers->v[i], r->o->python, r->arena, &r->providers[i + 1], err);
+    return rc;
+}
+
+enum pk_code pk_run_prepare(struct pk_run *r, struct pk_err *err)
+{
+    struct pk_arena *a = r->arena;
+    r->store_path = pk_store_file(r->store);
+    enum pk_code rc = pk_run_info_fill(&r->info, r->argc, r->argv, a, err);
+    if (!rc && r->o->resume)
+        rc = pk_run_find_resumable(r, err);
+    if (!rc)
+        rc = find_providers(r, err);
+    if (!rc)
+        rc = pk_run_choose_device(r, err);
+    if (!rc)
+        rc = select_counters(r, err);
+    if (!rc)
+        rc = pk_run_stored_ceilings(r, err);
+    if (!rc)
+        rc = pk_run_make_plan(r, err);
+    if (!rc)
+        bound_invocations(r);
+    return rc;
+}
+
+/* --- measuring ----------------------------------------------------------------------------------------------------------- */
+
+enum pk_code pk_run_session(struct pk_run *r, const struct pk_session_events *events, struct pk_err *err)
+{
+    const struct pk_run_options *o = r->o;
+    const struct pk_session_options so = {
+        .stop = pk_run_stop_rule(o),
+        .invocations = (int)o->invocations,
+        .budget_ns = o->budget_ns,
+        .timeout_ns = o->timeout_ns,
+        .peer_startup_ns = o->peer_startup_ns,
+        .seed = (uint64_t)o->seed,
+        .check = !o->no_check,
+        .device = r->device_options,
+        .counters = o->counters ? &r->counters : NULL,
+        .breakdown = o->breakdown,
+        .memory = o->allocations,
+    };
+    return pk_session_run(&r->plan, &so, r->providers, r->n_providers, r->recorder, r->run_id, r->case_ids,
+                          r->done, events, r->stop_flag, &r->result, err);
+}
+
+/* Fits are rows; the tables read them from the store like everything else. */
+enum pk_code pk_run_finish(struct pk_run *r, struct pk_err *err)
+{
+    const char *status = r->result.interrupted ? "interrupted" : "complete";
+    static const struct pk_setting uncounted = {0, "uncounted", "a counter pass took too long or failed"};
+    enum pk_code rc = pk_record_fits(r->store, r->run_id, r->probe, r->arena, err);
+    if (!rc && r->result.uncounted)
+        rc = pk_store_settings(r->store, r->run_id, &uncounted, 1, err);
+    if (!rc)
+        rc = pk_record_counters(r->store, r->run_id, &r->plan, r->case_ids, &r->counters, &r->ceilings.top,
+                                r->arena, err);
+    return rc ? rc : pk_store_run_end(r->store, r->run_id, status, err);
+}
+
+enum pk_code pk_run_outcome(const struct pk_run *r, struct pk_err *err)
+{
+    const struct pk_session_result *s = &r->result;
+    if (pk_recorder_finish(r->recorder, err))
+        return err->code;
+    if (s->interrupted) {
+        if (s->unfinished)
+            pk_fail(err, PK_E_INTERRUPTED, "interrupted: %zu of %s not finished", s->unfinished,
+                    pk_plural(r->plan.n, "case", r->arena));
+        else
+            pk_fail(err, PK_E_INTERRUPTED,
+                    "interrupted: every case was timed, but not every case was counted");
+        if (r->o->no_save) {
+            pk_why(err, "a signal stopped perfkit; with --no-save nothing is stored");
+            return pk_fix(err, "run it again; without --no-save, --resume could continue it");
+        }
+        pk_why(err, "a signal stopped perfkit; what was measured is saved as run %lld", (long long)r->run_id);
+        return pk_fix(err, "`perfkit run %s --resume` continues it", r->probe->name);
+    }
+    if (s->failed) {
+        pk_fail(err, PK_E_CHECK, "%zu of %s failed", s->failed, pk_plural(r->plan.n, "case", r->arena));
+        pk_why(err, "%s", pk_failed_text(r->store, r->run_id, r->arena));
+        return r->o->no_save ? pk_fix(err, "run it without --no-save to store them")
+                             : pk_fix(err, "`perfkit show %lld` prints them again", (long long)r->run_id);
+    }
+    return s->ok ? PK_OK : pk_run_nothing_measured(r, err);
+}
