@@ -62,7 +62,7 @@ static const char *try_event(const struct lister *l, const struct pk_source *s, 
 static void look(struct lister *l, const struct pk_source *s, const struct pk_source_found *f)
 {
     const struct pk_event *events;
-    const size_t n = s->list ? s->list(&pk_counter_host, l->arena, &events) : 0;
+    const size_t n = pk_source_events(s, &pk_counter_host, l->arena, &events);
     for (size_t i = 0; i < n; i++) {
         struct pk_event e = events[i];
         add(l, &e, NULL);

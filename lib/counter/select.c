@@ -34,7 +34,7 @@ static const struct pk_source *listing(const struct selection *s, const char *ev
 {
     for (const struct pk_source *const *src = pk_sources; *src; src++) {
         const struct pk_event *events;
-        const size_t n = (*src)->list ? (*src)->list(s->env, s->arena, &events) : 0;
+        const size_t n = pk_source_events(*src, s->env, s->arena, &events);
         for (size_t i = 0; i < n; i++)
             if (!strcmp(events[i].name, event))
                 return *src;
@@ -73,7 +73,7 @@ static enum pk_code unknown(const struct selection *s, const char *name, struct 
     }
     for (const struct pk_source *const *src = pk_sources; *src; src++) {
         const struct pk_event *events;
-        const size_t k = (*src)->list ? (*src)->list(s->env, s->arena, &events) : 0;
+        const size_t k = pk_source_events(*src, s->env, s->arena, &events);
         for (size_t i = 0; i < k; i++) {
             names = n == cap ? pk_grow(s->arena, names, sizeof *names, n, &cap) : names;
             names[n++] = events[i].name;
@@ -230,8 +230,7 @@ static void add_twins(const struct selection *s, struct bundle *b)
     for (size_t i = 0, n = b->n; i < n; i++) {
         const struct pk_event *events;
         const struct pk_source *src = b->sources[i];
-        const size_t listed = src->list ? src->list(s->env, s->arena, &events) : 0,
-                     stem = strlen(b->names[i]);
+        const size_t listed = pk_source_events(src, s->env, s->arena, &events), stem = strlen(b->names[i]);
         for (size_t e = 0; e < listed; e++)
             if (!strncmp(events[e].name, b->names[i], stem) && events[e].name[stem] == '@')
                 add_name(s, b, events[e].name, src);
@@ -266,15 +265,6 @@ static enum pk_code take_group(struct selection *s, const struct pk_group *g, st
     return plan_bundle(s, &b, err);
 }
 
-/* All of its events. */
-static void take_source(struct selection *s, const struct pk_source *src)
-{
-    const struct pk_event *events;
-    const size_t n = src->list(s->env, s->arena, &events);
-    for (size_t i = 0; i < n; i++)
-        add_name(s, &s->loose, events[i].name, src);
-}
-
 static enum pk_code twice(const char *name, struct pk_err *err)
 {
     pk_fail(err, PK_E_USAGE, "--counters: '%.100s' is there twice", name);
@@ -288,8 +278,11 @@ static enum pk_code take_name(struct selection *s, const char *name, struct pk_e
     if (g)
         return take_group(s, g, err);
     const struct pk_source *src = pk_source_find(name);
-    if (src && src->list) {
-        take_source(s, src);
+    if (src) {
+        const struct pk_event *events;
+        const size_t n = pk_source_events(src, s->env, s->arena, &events);
+        for (size_t i = 0; i < n; i++)
+            add_name(s, &s->loose, events[i].name, src);
         return PK_OK;
     }
     src = listing(s, name);

@@ -114,7 +114,10 @@ struct pk_source {
     struct pk_source_found (*check)(const struct pk_counter_env *env, struct pk_arena *a);
     /* optional. Counts work whose answer is known; the sentence names both. */
     struct pk_source_found (*selftest)(const struct pk_counter_env *env, struct pk_arena *a);
-    /* optional. Every event it knows here, available or not. */
+    /* Every event it knows here, available or not: a constant table, or a function where they depend on the machine. pk_source_events
+     * takes either. */
+    const struct pk_event *events;
+    size_t n_events;
     size_t (*list)(const struct pk_counter_env *env, struct pk_arena *a, const struct pk_event **out);
     /* Splits the events into plans that each are counted at once, without multiplexing. PK_E_USAGE for an event it does not know,
      * PK_E_UNAVAILABLE for one that cannot be counted here, with reason and fix. */
@@ -146,3 +149,5 @@ struct pk_source {
  * harness; `list` leaves it out unless --all. */
 extern const struct pk_source *const pk_sources[];
 const struct pk_source *pk_source_find(const char *name);
+size_t pk_source_events(const struct pk_source *s, const struct pk_counter_env *env, struct pk_arena *a,
+                        const struct pk_event **out);

@@ -2,6 +2,7 @@
 #include "counter/sources.h"
 
 #include "base/text/words.h"
+#include "device/device.h"
 
 #include <string.h>
 
@@ -34,39 +35,48 @@ const struct pk_source *pk_source_find(const char *name)
     return NULL;
 }
 
-static enum pk_code unknown_event(const char *source, const char *name, const struct pk_event *rows, size_t n,
-                                  struct pk_arena *a, struct pk_err *err)
+size_t pk_source_events(const struct pk_source *s, const struct pk_counter_env *env, struct pk_arena *a,
+                        const struct pk_event **out)
 {
-    const char **names = pk_new_n(a, const char *, n);
-    for (size_t i = 0; i < n; i++)
-        names[i] = rows[i].name;
-    pk_fail(err, PK_E_USAGE, "%s: there is no event '%.100s'", source, name);
-    pk_why(err, "%s", pk_suggest_text(a, name, names, n));
+    *out = s->events;
+    return s->list ? s->list(env, a, out) : s->n_events;
+}
+
+static enum pk_code unknown_event(const struct pk_source *s, const char *name, struct pk_arena *a,
+                                  struct pk_err *err)
+{
+    const char **names = pk_new_n(a, const char *, s->n_events);
+    for (size_t i = 0; i < s->n_events; i++)
+        names[i] = s->events[i].name;
+    pk_fail(err, PK_E_USAGE, "%s: there is no event '%.100s'", s->name, name);
+    pk_why(err, "%s", pk_suggest_text(a, name, names, s->n_events));
     return pk_fix(err, "perfkit list counters");
 }
 
-enum pk_code pk_events_find(const char *source, const struct pk_event *rows, size_t n_rows,
-                            const char *const *names, size_t n, struct pk_arena *a, struct pk_event **out,
-                            size_t *index, struct pk_err *err)
+enum pk_code pk_events_find(const struct pk_source *s, const char *const *names, size_t n, struct pk_arena *a,
+                            struct pk_event **out, size_t *index, struct pk_err *err)
 {
     *out = pk_new_n(a, struct pk_event, n);
     for (size_t k = 0; k < n; k++) {
         size_t i = 0;
-        while (i < n_rows && strcmp(rows[i].name, names[k]) != 0)
+        while (i < s->n_events && strcmp(s->events[i].name, names[k]) != 0)
             i++;
-        if (i == n_rows)
-            return unknown_event(source, names[k], rows, n_rows, a, err);
-        (*out)[k] = rows[i];
-        if (index)
-            index[k] = i;
+        if (i == s->n_events)
+            return unknown_event(s, names[k], a, err);
+        (*out)[k] = s->events[i];
+        index[k] = i;
     }
     return PK_OK;
 }
 
-size_t pk_events_list(const struct pk_event *rows, size_t n, const struct pk_event **out)
+enum pk_code pk_plan_needs_gpu(const struct pk_source_plan *p, const struct pk_device *dev,
+                               struct pk_err *err)
 {
-    *out = rows;
-    return n;
+    if (dev && dev->kind == PK_DEVICE_CUDA)
+        return PK_OK;
+    pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be counted", p->events[0].name);
+    pk_why(err, "it can only be counted on NVIDIA GPUs, and this device is not one");
+    return pk_fix(err, "use --device cuda, or omit it");
 }
 
 void pk_plan_one(const struct pk_source *s, const struct pk_event *events, size_t n, void *state,

@@ -14,14 +14,14 @@ extern const struct pk_source pk_source_gpu_trace;
 extern const struct pk_source pk_source_gpu_state;
 extern const struct pk_source pk_source_fake;
 
-/* The rows of the named events, in that order, in the arena; rows[i] of out[k] in index[k] (NULL = not wanted). PK_E_USAGE for a
- * name that is not there. */
-enum pk_code pk_events_find(const char *source, const struct pk_event *rows, size_t n_rows,
-                            const char *const *names, size_t n, struct pk_arena *a, struct pk_event **out,
-                            size_t *index, struct pk_err *err) PK_MUST_CHECK;
+/* The rows of the named events of s->events, in that order, in the arena; s->events[i] of out[k] in index[k]. PK_E_USAGE for a name that
+ * is not there. */
+enum pk_code pk_events_find(const struct pk_source *s, const char *const *names, size_t n, struct pk_arena *a,
+                            struct pk_event **out, size_t *index, struct pk_err *err) PK_MUST_CHECK;
 
-/* Some pk_source.list of a constant table. */
-size_t pk_events_list(const struct pk_event *rows, size_t n, const struct pk_event **out);
+/* PK_E_UNAVAILABLE unless the plan is for an NVIDIA GPU, as all plans of its sources are. */
+enum pk_code pk_plan_needs_gpu(const struct pk_source_plan *p, const struct pk_device *dev,
+                               struct pk_err *err) PK_MUST_CHECK;
 
 /* One plan of one pass with these events. */
 void pk_plan_one(const struct pk_source *s, const struct pk_event *events, size_t n, void *state,

@@ -90,25 +90,16 @@ static struct pk_source_found check(const struct pk_counter_env *env, struct pk_
     return (struct pk_source_found){PK_SOURCE_UNAVAILABLE, 0, why(), enable()};
 }
 
-static size_t list(const struct pk_counter_env *env, struct pk_arena *a, const struct pk_event **out)
-{
-    return pk_events_list(NULL, 0, out);
-}
-
 static enum pk_code plan(const struct pk_counter_env *env, const char *const *events, size_t n,
                          struct pk_arena *a, const struct pk_source_plan **plans, size_t *n_plans,
                          struct pk_err *err)
 {
-    return pk_events_find("gpu", NULL, 0, events, n, a, &(struct pk_event *){NULL}, NULL, err);
+    return pk_events_find(&pk_source_gpu_counters, events, n, a, &(struct pk_event *){NULL}, NULL, err);
 }
 
 #define ABSENT(id, called, what)                                                                             \
-    const struct pk_source id = {.name = called,                                                             \
-                                 .summary = what,                                                            \
-                                 .check = check,                                                             \
-                                 .list = list,                                                               \
-                                 .plan = plan,                                                               \
-                                 .ours = "this build has no CUPTI"}
+    const struct pk_source id = {                                                                            \
+        .name = called, .summary = what, .check = check, .plan = plan, .ours = "this build has no CUPTI"}
 
 ABSENT(pk_source_gpu_counters, "gpu-counters", "hardware counters of an NVIDIA GPU, by CUPTI");
 ABSENT(pk_source_gpu_trace, "gpu-trace", "kernels and copies of an NVIDIA GPU, by CUPTI");

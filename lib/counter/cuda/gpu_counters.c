@@ -127,11 +127,8 @@ static enum pk_code open_(const struct pk_counter_env *env, const struct pk_sour
 {
     struct handle *h = pk_new(a, struct handle);
     const struct pk_cupti *c;
-    if (!dev || dev->kind != PK_DEVICE_CUDA) {
-        pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be counted", p->events[0].name);
-        pk_why(err, "it can only be counted on NVIDIA GPUs, and this device is not one");
-        return pk_fix(err, "use --device cuda, or omit it");
-    }
+    if (pk_plan_needs_gpu(p, dev, err))
+        return err->code;
     h->plan = p;
     make_room(h, a);
     enum pk_code rc = pk_cupti_open(env, a, &c, err);

@@ -41,11 +41,6 @@ static struct pk_source_found check(const struct pk_counter_env *env, struct pk_
         NULL};
 }
 
-static size_t list(const struct pk_counter_env *env, struct pk_arena *a, const struct pk_event **out)
-{
-    return pk_events_list(events, EVENTS, out);
-}
-
 static enum pk_code plan(const struct pk_counter_env *env, const char *const *names, size_t n,
                          struct pk_arena *a, const struct pk_source_plan **plans, size_t *n_plans,
                          struct pk_err *err)
@@ -53,7 +48,7 @@ static enum pk_code plan(const struct pk_counter_env *env, const char *const *na
     const struct pk_cupti *c;
     struct pk_event *asked;
     size_t *index = pk_new_n(a, size_t, n);
-    if (pk_events_find("gpu-trace", events, EVENTS, names, n, a, &asked, index, err) ||
+    if (pk_events_find(&pk_source_gpu_trace, names, n, a, &asked, index, err) ||
         (!env->chip && pk_cupti_possible(env, false, a, &c, err)))
         return err->code;
     pk_plan_one(&pk_source_gpu_trace, asked, n, index, a, plans, n_plans);
@@ -70,11 +65,8 @@ static enum pk_code open_(const struct pk_counter_env *env, const struct pk_sour
                           struct pk_device *dev, struct pk_arena *a, void **handle, struct pk_err *err)
 {
     struct handle *h = pk_new(a, struct handle);
-    if (!dev || dev->kind != PK_DEVICE_CUDA) {
-        pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be counted", p->events[0].name);
-        pk_why(err, "it can only be counted on NVIDIA GPUs, and this device is not one");
-        return pk_fix(err, "use --device cuda, or omit it");
-    }
+    if (pk_plan_needs_gpu(p, dev, err))
+        return err->code;
     *h = (struct handle){.plan = p, .index = p->state, .dev = dev};
     const enum pk_code rc = pk_tracing_open(env, dev, PK_TRACE_DEFAULT, a, &h->tracing, err);
     if (!rc)
@@ -131,7 +123,8 @@ const struct pk_source pk_source_gpu_trace = {
     .caps = PK_SOURCE_REGIONS | PK_SOURCE_PROCESS,
     .check = check,
     .selftest = pk_gpu_trace_selftest,
-    .list = list,
+    .events = events,
+    .n_events = EVENTS,
     .plan = plan,
     .ours = "CUPTI traces only its own process, and a command is another process",
     .open = open_,

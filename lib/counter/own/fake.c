@@ -52,11 +52,6 @@ static struct pk_source_found check(const struct pk_counter_env *env, struct pk_
     return (struct pk_source_found){PK_SOURCE_OK, 0, "for tests: what was declared to --device null", NULL};
 }
 
-static size_t list(const struct pk_counter_env *env, struct pk_arena *a, const struct pk_event **out)
-{
-    return pk_events_list(events, EVENTS, out);
-}
-
 static unsigned passes_of(size_t event)
 {
     return event == REPLAYED ? REPLAYS : 1;
@@ -70,7 +65,7 @@ static enum pk_code plan(const struct pk_counter_env *env, const char *const *na
     struct pk_event *asked;
     size_t *index = pk_new_n(a, size_t, n);
     struct pk_source_plan *made = pk_new_n(a, struct pk_source_plan, n);
-    if (pk_events_find("fake", events, EVENTS, names, n, a, &asked, index, err))
+    if (pk_events_find(&pk_source_fake, names, n, a, &asked, index, err))
         return err->code;
     *n_plans = 0;
     for (size_t k = 0; k < n; k++) {
@@ -181,7 +176,8 @@ const struct pk_source pk_source_fake = {
     .summary = "operations of the null device, for tests",
     .caps = PK_SOURCE_REGIONS | PK_SOURCE_PROCESS | PK_SOURCE_REPLAYS,
     .check = check,
-    .list = list,
+    .events = events,
+    .n_events = EVENTS,
     .plan = plan,
     .ours = "it counts what perfkit's null device does",
     .open = open_,

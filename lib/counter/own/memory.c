@@ -85,18 +85,13 @@ static struct pk_source_found selftest(const struct pk_counter_env *env, struct 
                                     pk_printf(a, "%s; %s", f.why, found), NULL};
 }
 
-static size_t list(const struct pk_counter_env *env, struct pk_arena *a, const struct pk_event **out)
-{
-    return pk_events_list(events, EVENTS, out);
-}
-
 static enum pk_code plan(const struct pk_counter_env *env, const char *const *names, size_t n,
                          struct pk_arena *a, const struct pk_source_plan **plans, size_t *n_plans,
                          struct pk_err *err)
 {
     struct pk_event *asked;
     size_t *index = pk_new_n(a, size_t, n);
-    if (pk_events_find("memory", events, EVENTS, names, n, a, &asked, index, err))
+    if (pk_events_find(&pk_source_memory, names, n, a, &asked, index, err))
         return err->code;
     for (size_t k = 0; k < n; k++)
         if (index[k] == RESIDENT && !forget_peak(pk_counter_root(env))) {
@@ -157,7 +152,8 @@ const struct pk_source pk_source_memory = {
     .caps = PK_SOURCE_PROCESS,
     .check = check,
     .selftest = selftest,
-    .list = list,
+    .events = events,
+    .n_events = EVENTS,
     .plan = plan,
     .ours = "for a command, exec measures peak_bytes in every run",
     .open = open_,

@@ -88,18 +88,13 @@ static struct pk_source_found selftest(const struct pk_counter_env *env, struct 
     return (struct pk_source_found){PK_SOURCE_OK, 0, found, NULL};
 }
 
-static size_t list(const struct pk_counter_env *env, struct pk_arena *a, const struct pk_event **out)
-{
-    return pk_events_list(events, EVENTS, out);
-}
-
 static enum pk_code plan(const struct pk_counter_env *env, const char *const *names, size_t n,
                          struct pk_arena *a, const struct pk_source_plan **plans, size_t *n_plans,
                          struct pk_err *err)
 {
     struct pk_event *asked;
     size_t *index = pk_new_n(a, size_t, n);
-    if (pk_events_find("rusage", events, EVENTS, names, n, a, &asked, index, err))
+    if (pk_events_find(&pk_source_rusage, names, n, a, &asked, index, err))
         return err->code;
     pk_plan_one(&pk_source_rusage, asked, n, index, a, plans, n_plans);
     return PK_OK;
@@ -170,7 +165,8 @@ const struct pk_source pk_source_rusage = {
     .caps = PK_SOURCE_REGIONS | PK_SOURCE_PROCESS,
     .check = check,
     .selftest = selftest,
-    .list = list,
+    .events = events,
+    .n_events = EVENTS,
     .plan = plan,
     .ours = "for a command, exec measures user_ns, system_ns, page_faults and context_switches in every run",
     .open = open_,

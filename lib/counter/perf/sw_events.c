@@ -120,11 +120,6 @@ static struct pk_source_found selftest(const struct pk_counter_env *env, struct 
                                     pk_printf(a, "%s; %s", found.why, pk_buf_text(&told)), found.fix};
 }
 
-static size_t list(const struct pk_counter_env *env, struct pk_arena *a, const struct pk_event **out)
-{
-    return pk_events_list(events, EVENTS, out);
-}
-
 /* A name of the table, or libpfm's of an event in software; *config is the kernel's number. */
 static enum pk_code find(const char *name, struct pk_arena *a, struct pk_event *out, uint64_t *config,
                          struct pk_err *err)
@@ -138,7 +133,7 @@ static enum pk_code find(const char *name, struct pk_arena *a, struct pk_event *
         *out = (struct pk_event)EVENT(pk_strdup(a, name), rows[code.config].unit, "event by its raw name");
         return PK_OK;
     }
-    if (pk_events_find("sw-events", events, EVENTS, &name, 1, a, &known, &i, err))
+    if (pk_events_find(&pk_source_sw_events, &name, 1, a, &known, &i, err))
         return err->code;
     *config = configs[i];
     *out = *known;
@@ -188,7 +183,8 @@ const struct pk_source pk_source_sw_events = {
     .caps = PK_SOURCE_REGIONS | PK_SOURCE_PROCESS,
     .check = check,
     .selftest = selftest,
-    .list = list,
+    .events = events,
+    .n_events = EVENTS,
     .plan = plan,
     PK_PERF_PLANNED,
 };

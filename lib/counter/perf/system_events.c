@@ -12,18 +12,16 @@
 
 enum { SYSTEM_EVENTS_MAX = 4 };
 
-/* A source: units by their name in sysfs, and events of perfkit's and the kernel's names. */
+/* A source: units by their name in sysfs, and the kernel's names of its events. */
 struct system {
     const struct pk_source *source;
-    const char *units;  /* pattern */
-    const char *module; /* that provides them on Intel's processors, on bare metal */
-    const char *absent; /* when there is no such unit */
-    const char *unit;   /* of the events in sysfs */
-    double base;        /* how many of perfkit's base units that is */
-    uint64_t least_ns;  /* see struct pk_perf_plan */
-    size_t n;
-    struct pk_event events[SYSTEM_EVENTS_MAX];
-    const char *native[SYSTEM_EVENTS_MAX];
+    const char *units;                     /* pattern */
+    const char *module;                    /* that provides them on Intel's processors, on bare metal */
+    const char *absent;                    /* when there is no such unit */
+    const char *unit;                      /* of the events in sysfs */
+    double base;                           /* how many of perfkit's base units that is */
+    uint64_t least_ns;                     /* see struct pk_perf_plan */
+    const char *native[SYSTEM_EVENTS_MAX]; /* of source->events */
 };
 
 #define EVENT(name, unit, summary, source)                                                                   \
@@ -33,6 +31,18 @@ struct system {
 #define JOULES(name, summary) EVENT(name, "J", summary, "energy")
 #define BYTES(name, summary)  EVENT(name, "bytes", summary, "uncore")
 
+static const struct pk_event energy_events[] = {
+    JOULES("package_joules", "energy of the sockets"),
+    JOULES("cores_joules", "energy of their cores"),
+    JOULES("dram_joules", "energy of memory"),
+    JOULES("platform_joules", "energy of the whole board"),
+};
+
+static const struct pk_event uncore_events[] = {
+    BYTES("dram_read_bytes", "read from memory"),
+    BYTES("dram_write_bytes", "written to memory"),
+};
+
 static const struct system energy = {
     .source = &pk_source_energy,
     .units = "power",
@@ -41,10 +51,6 @@ static const struct system energy = {
     .unit = "Joules",
     .base = 1,
     .least_ns = 100 * PK_MS,
-    .n = 4,
-    .events = {JOULES("package_joules", "energy of the sockets"),
-               JOULES("cores_joules", "energy of their cores"), JOULES("dram_joules", "energy of memory"),
-               JOULES("platform_joules", "energy of the whole board")},
     .native = {"energy-pkg", "energy-cores", "energy-ram", "energy-psys"},
 };
 
@@ -55,8 +61,6 @@ static const struct system uncore = {
     .absent = "no counters of memory controllers: this kernel exposes none",
     .unit = "MiB",
     .base = 1 << 20,
-    .n = 2,
-    .events = {BYTES("dram_read_bytes", "read from memory"), BYTES("dram_write_bytes", "written to memory")},
     .native = {"cas_count_read", "cas_count_write"},
 };
 
@@ -99,7 +103,7 @@ static enum pk_code describe(const struct system *s, const char *root, const siz
     }
     if (!found) {
         const char *fix = advice(s, root, a);
-        pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be counted", s->events[index[0]].name);
+        pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be counted", s->source->events[index[0]].name);
         const char *guest =
             pk_perf_in_guest(root, a) ? "; this is a virtual machine, and its host does not expose more" : "";
         if (n_units)
@@ -125,14 +129,14 @@ static enum pk_code alive(const struct system *s, const struct pk_counter_env *e
                           const struct pk_perf_plan *p, const size_t *index, uint64_t load_ns,
                           struct pk_arena *a, struct pk_perf_count *counts, struct pk_err *err)
 {
-    const char *name = s->events[index[0]].name;
+    const char *name = s->source->events[index[0]].name;
     int error = pk_perf_try(env, &p->group, a);
     if (error)
         return pk_perf_refuse(env, name, error, PK_PERF_SYSTEM, a, err);
     const bool counted = pk_perf_count_work(env, &p->group, pk_known_load, &load_ns, a, counts);
     for (size_t k = 0; k < p->group.n; k++)
         if (!counted || !counts[k].raw) {
-            pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be counted", s->events[index[k]].name);
+            pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be counted", s->source->events[index[k]].name);
             pk_why(err, "dead counter: %s stayed 0 in %llu ms of load", s->native[index[k]],
                    (unsigned long long)(load_ns / PK_MS));
             return pk_fix(err, "omit it; in a virtual machine, use bare metal");
@@ -150,7 +154,7 @@ static enum pk_code plan(const struct system *s, const struct pk_counter_env *en
     size_t *index = pk_new_n(a, size_t, n);
     struct pk_perf_plan *p = pk_new(a, struct pk_perf_plan);
     struct pk_perf_count *counts = pk_new_n(a, struct pk_perf_count, n);
-    if (pk_events_find(s->source->name, s->events, s->n, names, n, a, &asked, index, err) ||
+    if (pk_events_find(s->source, names, n, a, &asked, index, err) ||
         describe(s, pk_counter_root(env), index, n, a, p, err) ||
         alive(s, env, p, index, QUICK_MS * PK_MS, a, counts, err))
         return err->code;
@@ -166,20 +170,20 @@ static struct pk_source_found found(const struct system *s, const struct pk_coun
 {
     struct pk_source_found first = {PK_SOURCE_OK};
     const char *works = "", *not = "";
-    for (size_t i = 0; i < s->n; i++) {
+    for (size_t i = 0; i < s->source->n_events; i++) {
         struct pk_perf_plan p;
         struct pk_perf_count c;
         struct pk_err err;
         if (!describe(s, pk_counter_root(env), &i, 1, a, &p, &err) &&
             !alive(s, env, &p, &i, load_ns, a, &c, &err)) {
-            works = pk_printf(a, "%s%s%s %.3g %s", works, *works ? ", " : "", s->events[i].name,
-                              p.factors[0] * (double)c.value, s->events[i].unit);
+            works = pk_printf(a, "%s%s%s %.3g %s", works, *works ? ", " : "", s->source->events[i].name,
+                              p.factors[0] * (double)c.value, s->source->events[i].unit);
             continue;
         }
-        not = pk_printf(a, "%s%s%s", not, *not ? ", " : "", s->events[i].name);
+        not = pk_printf(a, "%s%s%s", not, *not ? ", " : "", s->source->events[i].name);
         if (!first.why || strstr(err.why, "dead counter") || strstr(err.why, "forbids"))
             first = (struct pk_source_found){PK_SOURCE_UNAVAILABLE, 0, pk_strdup(a, err.why),
-                                             *err.fix && strncmp(err.fix, "leave", 5) ? pk_strdup(a, err.fix)
+                                             *err.fix && strncmp(err.fix, "omit", 4) ? pk_strdup(a, err.fix)
                                                                                       : NULL};
     }
     if (!*works)
@@ -200,11 +204,6 @@ static struct pk_source_found found(const struct system *s, const struct pk_coun
     {                                                                                                        \
         return found(&which, env, LONG_MS * PK_MS, a);                                                       \
     }                                                                                                        \
-    static size_t which##_list(const struct pk_counter_env *env, struct pk_arena *a,                         \
-                               const struct pk_event **out)                                                  \
-    {                                                                                                        \
-        return pk_events_list(which.events, which.n, out);                                                   \
-    }                                                                                                        \
     static enum pk_code which##_plan(const struct pk_counter_env *env, const char *const *names, size_t n,   \
                                      struct pk_arena *a, const struct pk_source_plan **plans,                \
                                      size_t *n_plans, struct pk_err *err)                                    \
@@ -221,7 +220,8 @@ const struct pk_source pk_source_energy = {
     .caps = PK_SOURCE_REGIONS | PK_SOURCE_SYSTEM,
     .check = energy_check,
     .selftest = energy_selftest,
-    .list = energy_list,
+    .events = energy_events,
+    .n_events = sizeof energy_events / sizeof *energy_events,
     .plan = energy_plan,
     PK_PERF_PLANNED,
 };
@@ -232,7 +232,8 @@ const struct pk_source pk_source_uncore = {
     .caps = PK_SOURCE_REGIONS | PK_SOURCE_SYSTEM,
     .check = uncore_check,
     .selftest = uncore_selftest,
-    .list = uncore_list,
+    .events = uncore_events,
+    .n_events = sizeof uncore_events / sizeof *uncore_events,
     .plan = uncore_plan,
     PK_PERF_PLANNED,
 };

@@ -574,6 +574,7 @@ static void energy_that_does_not_move_is_dead(void **state)
     const struct pk_source_found f = check("energy");
     assert_int_equal(f.state, PK_SOURCE_UNAVAILABLE);
     assert_string_equal(f.why, "dead counter: energy-pkg stayed 0 in 10 ms of load");
+    assert_null(f.fix); /* to omit an event is no fix of a source */
 }
 
 static void the_whole_socket_needs_a_right(void **state)

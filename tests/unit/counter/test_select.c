@@ -68,7 +68,7 @@ static bool listed(const char *event)
 {
     for (const struct pk_source *const *s = pk_sources; *s; s++) {
         const struct pk_event *events;
-        size_t n = (*s)->list(&pk_counter_host, &arena, &events);
+        size_t n = pk_source_events(*s, &pk_counter_host, &arena, &events);
         for (size_t i = 0; i < n; i++)
             if (!strcmp(events[i].name, event))
                 return true;

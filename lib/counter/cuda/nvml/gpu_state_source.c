@@ -100,11 +100,6 @@ static struct pk_source_found check(const struct pk_counter_env *env, struct pk_
         pk_gpu_held_back_doubtful(s.held_back) ? PK_SOURCE_DEGRADED : PK_SOURCE_OK, 0, said, NULL};
 }
 
-static size_t list(const struct pk_counter_env *env, struct pk_arena *a, const struct pk_event **out)
-{
-    return pk_events_list(events, EVENTS, out);
-}
-
 static enum pk_code plan(const struct pk_counter_env *env, const char *const *names, size_t n,
                          struct pk_arena *a, const struct pk_source_plan **plans, size_t *n_plans,
                          struct pk_err *err)
@@ -112,7 +107,7 @@ static enum pk_code plan(const struct pk_counter_env *env, const char *const *na
     struct pk_event *asked;
     const struct pk_nvml *m;
     size_t *index = pk_new_n(a, size_t, n);
-    if (pk_events_find("gpu-state", events, EVENTS, names, n, a, &asked, index, err) ||
+    if (pk_events_find(&pk_source_gpu_state, names, n, a, &asked, index, err) ||
         pk_nvml_open(env, a, &m, err))
         return err->code;
     pk_nvml_close(m);
@@ -124,11 +119,8 @@ static enum pk_code open_(const struct pk_counter_env *env, const struct pk_sour
                           struct pk_device *dev, struct pk_arena *a, void **handle, struct pk_err *err)
 {
     struct handle *h = pk_new(a, struct handle);
-    if (!dev || dev->kind != PK_DEVICE_CUDA) {
-        pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be read", p->events[0].name);
-        pk_why(err, "it can only be read from NVIDIA GPUs, and this device is not one");
-        return pk_fix(err, "use --device cuda, or omit it");
-    }
+    if (pk_plan_needs_gpu(p, dev, err))
+        return err->code;
     *h = (struct handle){.plan = p, .index = p->state};
     if (pk_nvml_open(env, a, &h->m, err))
         return err->code;
@@ -203,7 +195,8 @@ const struct pk_source pk_source_gpu_state = {
     .summary = "clocks, power, temperature and throttling of an NVIDIA GPU, by NVML",
     .caps = PK_SOURCE_SYSTEM,
     .check = check,
-    .list = list,
+    .events = events,
+    .n_events = EVENTS,
     .plan = plan,
     .ours = "which GPU a command uses is not known",
     .open = open_,
