@@ -11,11 +11,10 @@ import resource
 import time
 import tracemalloc
 
+from shared.attention import shape_of
 from shared.wire import Refused, Skip, serve, timed
 
 np = None  # imported at the first request, after the number of BLAS threads is known
-
-KNOWN = {"batch": 8, "heads": 1, "d_model": 64, "seq_len": 1024, "causal": False, "dtype": "fp32", "math": "ieee"}
 
 
 def softmax(scores):
@@ -110,15 +109,7 @@ def case_of(request):
     """The axes of a request, checked."""
     if request["experiment"] != "attention-scaling":
         raise Refused("this peer measures attention-scaling, not %s" % request["experiment"])
-    unknown = sorted(set(request["axes"]) - set(KNOWN))
-    if unknown:
-        raise Refused("this peer does not know the axis %s" % ", ".join(unknown))
-    case = {**KNOWN, **request["axes"]}
-    for axis in ("batch", "heads", "d_model", "seq_len"):
-        if type(case[axis]) is not int or case[axis] < 1:
-            raise Refused("axis %s: %r is not a positive integer" % (axis, case[axis]))
-    if case["d_model"] % case["heads"]:
-        raise Skip("d_model is not a multiple of heads")
+    case = shape_of(request)
     if request["device"] != "cpu":
         raise Skip("NumPy runs on the CPU, not on %s" % request["device"])
     if (case["dtype"], case["math"]) != ("fp32", "ieee"):
@@ -147,9 +138,8 @@ def measure_memory(wire, inputs, scale, causal):
     peak = held + tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     del o, gradients
-    for name, value in (("before_backward_bytes", before), ("peak_bytes", peak)):
-        wire.metric(name, "bytes", **{"class": "memory", "combine": "max", "source": "allocator"})
-        wire.samples(name, "steady", 0, [value])
+    wire.memory("before_backward_bytes", before)
+    wire.memory("peak_bytes", peak)
 
 
 def answer(wire, request):
@@ -178,15 +168,9 @@ def answer(wire, request):
     cut, rows, reason = timed(request.get("stop", {}), iterate)
     for half, name in enumerate(("forward", "backward")):
         for suffix in ("_ns", "_host_ns"):
-            wire.metric(name + suffix, "ns", **{"class": "time", "source": "region"})
-            times = [row[half] for row in rows]
-            wire.samples(name + suffix, "first", 0, times[:1])
-            wire.samples(name + suffix, "warmup", 1, times[1:1 + cut])
-            wire.samples(name + suffix, "steady", 1 + cut, times[1 + cut:])
+            wire.times(name + suffix, [row[half] for row in rows], cut)
     measure_memory(wire, inputs, scale, causal)
-    wire.note("stop", reason)
-    wire.note("warmup_cut", cut)
-    wire.note("warmup_rule", "fixed")
+    wire.stopped(reason, cut)
     wire.note("check", "forward fully, backward by differences, at seq_len 7" if request.get("check") else "not in this invocation")
 
 

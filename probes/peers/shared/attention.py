@@ -7,7 +7,7 @@ import time
 import warnings
 
 from shared.torch_run import clock, device_of, startup
-from shared.wire import Refused, Skip, timed
+from shared.wire import Refused, Skip, axes_of, timed
 
 KNOWN = {"batch": 8, "heads": 1, "d_model": 64, "seq_len": 1024, "causal": False, "dtype": "fp32", "math": "ieee"}
 SDPA = {"default": None, "math": "MATH", "efficient": "EFFICIENT_ATTENTION", "flash": "FLASH_ATTENTION", "cudnn": "CUDNN_ATTENTION"}
@@ -17,17 +17,20 @@ ALLOWED = {"fp32": 1e-4, "tf32": 2e-2, "bf16": 5e-2}  # largest difference from 
 torch = None  # set at the first request: a Python without it skips
 
 
-def case_of(request, how):
-    """The axes of a request, checked."""
-    unknown = sorted(set(request["axes"]) - set(KNOWN))
-    if unknown:
-        raise Refused("this peer does not know the axis %s" % ", ".join(unknown))
-    case = {**KNOWN, **request["axes"]}
+def shape_of(request):
+    """The axes of a request; those of the shape are checked."""
+    case = axes_of(request, KNOWN)
     for axis in ("batch", "heads", "d_model", "seq_len"):
         if type(case[axis]) is not int or case[axis] < 1:
             raise Refused("axis %s: %r is not a positive integer" % (axis, case[axis]))
     if case["d_model"] % case["heads"]:
         raise Skip("d_model is not a multiple of heads")
+    return case
+
+
+def case_of(request, how):
+    """The axes of a request, checked."""
+    case = shape_of(request)
     if case["dtype"] not in ALLOWED or case["math"] != "ieee":
         raise Skip("this peer supports fp32, tf32 and bf16 with ieee products, not %s with %s" % (case["dtype"], case["math"]))
     if case["dtype"] == "tf32" and how not in TF32:
@@ -131,14 +134,8 @@ def measure_time(wire, request, attend, qkv, d_o, scale, hidden, device):
     cut, rows, reason = timed(request.get("stop", {}), iterate)
     for suffix, source in (("_ns", rows), ("_host_ns", waited)):
         for half, name in enumerate(("forward", "backward")):
-            wire.metric(name + suffix, "ns", **{"class": "time", "source": "region"})
-            times = [row[half] for row in source]
-            wire.samples(name + suffix, "first", 0, times[:1])
-            wire.samples(name + suffix, "warmup", 1, times[1:1 + cut])
-            wire.samples(name + suffix, "steady", 1 + cut, times[1 + cut:])
-    wire.note("stop", reason)
-    wire.note("warmup_cut", cut)
-    wire.note("warmup_rule", "fixed")
+            wire.times(name + suffix, [row[half] for row in source], cut)
+    wire.stopped(reason, cut)
 
 
 def measure_memory(wire, attend, qkv, d_o, scale, hidden):
@@ -150,9 +147,8 @@ def measure_memory(wire, attend, qkv, d_o, scale, hidden):
     gradients = torch.autograd.grad(out, qkv, d_o)
     peak = torch.cuda.max_memory_allocated()
     del out, gradients
-    for name, value in (("before_backward_bytes", before), ("peak_bytes", peak)):
-        wire.metric(name, "bytes", **{"class": "memory", "combine": "max", "source": "allocator"})
-        wire.samples(name, "steady", 0, [value])
+    wire.memory("before_backward_bytes", before)
+    wire.memory("peak_bytes", peak)
 
 
 def measure(wire, request, how, case, device):

@@ -17,12 +17,12 @@ from datetime import timedelta
 from functools import partial
 
 from shared.torch_run import device_of
-from shared.wire import Refused, Skip, timed
+from shared.wire import Refused, Skip, axes_of, timed
 
 MODELS = {"tiny": (4, 256, 4, 1024), "small": (12, 768, 12, 3072), "large": (36, 1280, 20, 5120)}
 KNOWN = {"work": "timer", "model": "small", "transport": "link", "ranks": 2, "dtype": "fp32", "compute_ms": 20, "bucket_bytes": 25_000_000,
          "first_bucket_bytes": 0, "gradients": "views", "batch": 1, "seq_len": 128, "tensors": "model"}
-IDLE = {"link_latency_us", "link_bytes_per_s", "link_jitter"}
+UNUSED = {"link_latency_us", "link_bytes_per_s", "link_jitter"}
 REGIONS = ("forward_ns", "backward_ns", "exposed_ns")
 GIVE_UP = timedelta(seconds=60)
 PR_SET_TIMERSLACK, MONOTONIC, ABSOLUTE, SPIN_NS = 29, 1, 1, 20_000
@@ -38,10 +38,7 @@ def load(module):
 
 
 def case_of(request):
-    unknown = sorted(set(request["axes"]) - set(KNOWN) - IDLE)
-    if unknown:
-        raise Refused("this peer does not know the axis %s" % ", ".join(unknown))
-    case = {**KNOWN, **request["axes"]}
+    case = axes_of(request, KNOWN, UNUSED)
     if case["transport"] != "mpi":
         raise Skip("the ranks of this peer are processes over gloo: --transport mpi")
     if case["tensors"] != "model":
@@ -352,13 +349,9 @@ def measure(wire, request, how):
     columns = dict(zip(REGIONS, zip(*rows)))
     columns["step_ns"] = [sum(row) for row in rows]
     for name, times in columns.items():
-        wire.metric(name, "ns", **{"class": "time", "source": "mark" if name == "exposed_ns" else "region"})
-        wire.samples(name, "first", 0, list(times[:1]))
-        wire.samples(name, "warmup", 1, list(times[1:1 + cut]))
-        wire.samples(name, "steady", 1 + cut, list(times[1 + cut:]))
+        wire.times(name, list(times), cut, "mark" if name == "exposed_ns" else "region")
     wire.note("check", "passed" if checked else "not in this invocation")
-    for key, value in (("stop", reason), ("warmup_cut", cut), ("warmup_rule", "fixed")):
-        wire.note(key, value)
+    wire.stopped(reason, cut)
 
 
 def of(how):

@@ -9,7 +9,7 @@ import math
 import time
 
 from shared.torch_run import clock, device_of, startup
-from shared.wire import Refused, Skip, timed
+from shared.wire import Refused, Skip, axes_of, timed
 
 KNOWN = {"layers": 2, "d_model": 256, "heads": 4, "d_ff": 1024, "vocab": 10000, "batch": 4, "seq_len": 128, "dtype": "fp32", "mode": "step",
          "attention": "auto", "recompute": "none", "weights": "seeded"}
@@ -22,10 +22,7 @@ torch = np = None  # set at the first request
 
 
 def case_of(request, how):
-    unknown = sorted(set(request["axes"]) - set(KNOWN) - {"model"})
-    if unknown:
-        raise Refused("this peer does not know the axis %s" % ", ".join(unknown))
-    case = {**KNOWN, **request["axes"]}
+    case = axes_of(request, KNOWN, unused={"model"})
     if case["attention"] not in ("auto", "vanilla", "flash"):
         raise Skip("this peer supports attention=auto, vanilla and flash (PyTorch's own choice of kernel), not %s" % case["attention"])
     return case
@@ -232,10 +229,7 @@ def tell_times(wire, rows, waited, cut, names):
 
     for suffix, source in (("_ns", rows), ("_host_ns", waited)):
         for name, times in columns(source).items():
-            wire.metric(name + suffix, "ns", **{"class": "time", "source": "region"})
-            wire.samples(name + suffix, "first", 0, times[:1])
-            wire.samples(name + suffix, "warmup", 1, times[1:1 + cut])
-            wire.samples(name + suffix, "steady", 1 + cut, times[1 + cut:])
+            wire.times(name + suffix, times, cut)
 
 
 def finite(loss, when=""):
@@ -273,10 +267,9 @@ def measure_memory(wire, trial):
     allocated = torch.cuda.memory_allocated()
     torch.cuda.reset_peak_memory_stats()
     trial.step()
-    figures = (("allocated_bytes", allocated), ("peak_bytes", torch.cuda.max_memory_allocated()), ("reserved_bytes", torch.cuda.memory_reserved()))
-    for name, value in figures:
-        wire.metric(name, "bytes", **{"class": "memory", "combine": "max", "source": "allocator"})
-        wire.samples(name, "steady", 0, [value])
+    wire.memory("allocated_bytes", allocated)
+    wire.memory("peak_bytes", torch.cuda.max_memory_allocated())
+    wire.memory("reserved_bytes", torch.cuda.memory_reserved())
 
 
 def measure(wire, request, how, case, device):
@@ -297,9 +290,7 @@ def measure(wire, request, how, case, device):
 
     cut, rows, reason = timed(request.get("stop", {}), iterate)
     tell_times(wire, rows, waited, cut, names)
-    wire.note("stop", reason)
-    wire.note("warmup_cut", cut)
-    wire.note("warmup_rule", "fixed")
+    wire.stopped(reason, cut)
     if device != "cpu":
         measure_memory(wire, trial)
 

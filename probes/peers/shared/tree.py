@@ -7,7 +7,7 @@ import math
 import re
 import time
 
-from shared.wire import Refused, Skip, serve, timed
+from shared.wire import Refused, Skip, axes_of, serve, timed
 
 KNOWN = {"tree": "bert", "model": "4L-768H", "layers": 4, "hidden": 768, "intermediate": 3072, "vocab": 30522, "op": "patch",
          "plan": "reports", "patches": 0, "matcher": "compiled", "weights": "none"}
@@ -157,10 +157,7 @@ def check(lib):
 def case_of(request):
     if request["experiment"] != "tree-patch":
         raise Refused("this peer measures tree-patch, not %s" % request["experiment"])
-    case = {**KNOWN, **request["axes"]}
-    unknown = sorted(set(case) - set(KNOWN) - {"tp", "slicing"})
-    if unknown:
-        raise Refused("this peer does not know the axis %s" % ", ".join(unknown))
+    case = axes_of(request, KNOWN, unused={"tp", "slicing"})
     if case["tree"] != "bert" or case["plan"] != "reports":
         raise Skip("peers support only BERT and the plan of the reports, not trees or plans from files")
     if case["op"] != "patch":
@@ -198,17 +195,11 @@ def answer_with(lib):
         cut, rows, reason = timed(request.get("stop", {}), iterate)
         for i, region in enumerate(("create", "match", "transform", "tree_op")):
             for suffix in ("_ns", "_host_ns"):
-                wire.metric(region + suffix, "ns", **{"class": "time", "source": "region"})
-                times = [row[i] for row in rows]
-                wire.samples(region + suffix, "first", 0, times[:1])
-                wire.samples(region + suffix, "warmup", 1, times[1:1 + cut])
-                wire.samples(region + suffix, "steady", 1 + cut, times[1 + cut:])
+                wire.times(region + suffix, [row[i] for row in rows], cut)
         for name, value in counts.items():
             wire.metric(name, "1", direction="none", **{"class": "exact", "combine": "median", "source": "mark"})
             wire.samples(name, "steady", 0, [value])
-        wire.note("stop", reason)
-        wire.note("warmup_cut", cut)
-        wire.note("warmup_rule", "fixed")
+        wire.stopped(reason, cut)
         wire.note("check", "every module of a 2-layer tree" if request.get("check") else "not in this invocation")
 
     return answer

@@ -42,6 +42,32 @@ class Wire:
         if values:
             self.say("samples", metric=metric, phase=phase, ordinal=ordinal, values=values)
 
+    def times(self, name, values, cut, source="region"):
+        """A metric of times and its samples in their order: the first, `cut` of warm-up, the steady ones."""
+        self.metric(name, "ns", **{"class": "time", "source": source})
+        self.samples(name, "first", 0, values[:1])
+        self.samples(name, "warmup", 1, values[1:1 + cut])
+        self.samples(name, "steady", 1 + cut, values[1 + cut:])
+
+    def memory(self, name, value):
+        """A metric of bytes and its value."""
+        self.metric(name, "bytes", **{"class": "memory", "combine": "max", "source": "allocator"})
+        self.samples(name, "steady", 0, [value])
+
+    def stopped(self, reason, cut):
+        """Why timed() stopped, and what it left out as warm-up."""
+        self.note("stop", reason)
+        self.note("warmup_cut", cut)
+        self.note("warmup_rule", "fixed")
+
+
+def axes_of(request, known, unused=()):
+    """Every axis of `known` with the request's value or that of `known`. Axes in `unused` may be given too."""
+    unknown = sorted(set(request["axes"]) - set(known) - set(unused))
+    if unknown:
+        raise Refused("this peer does not know the axis %s" % ", ".join(unknown))
+    return {**known, **request["axes"]}
+
 
 def serve(program, answer):
     """Answers every request by answer(wire, request): returning is ok, Skip, Refused and MemoryError say what else."""
