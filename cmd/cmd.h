@@ -68,7 +68,7 @@ enum pk_code pk_another_error(enum pk_code rc, const struct pk_err *next, struct
 /* The same of all of a list: each but the last is printed. PK_OK when it is empty. */
 enum pk_code pk_all_errors(const struct pk_errs *errs, struct pk_err *err) PK_MUST_CHECK;
 
-/* Whether --format is one that people read: table or markdown. */
+/* Whether --format is one that people read. */
 bool pk_for_people(const struct pk_app *app);
 
 /* The store at path; NULL = where --db, PERFKIT_DB or the default say. Waiting for another process's lock is noted, and ended by

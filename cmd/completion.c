@@ -1,5 +1,6 @@
 /* Completion: a bash script made from the option rows. */
 #include "base/text/buf.h"
+#include "base/text/words.h"
 #include "cmd/frame/frame.h"
 
 #include <string.h>
@@ -18,10 +19,10 @@ static void add_choices(struct pk_buf *b, const struct pk_opt *rows)
     for (const struct pk_opt *r = rows; r && r->name; r++) {
         if (r->type != PK_OPT_CHOICE)
             continue;
-        pk_buf_printf(b, "    --%s) words='", r->name);
-        for (size_t i = 0; r->choices[i]; i++)
-            pk_buf_printf(b, "%s%s", i ? " " : "", r->choices[i]);
-        pk_buf_str(b, "' ;;\n");
+        size_t n = 0;
+        while (r->choices[n])
+            n++;
+        pk_buf_printf(b, "    --%s) words='%s' ;;\n", r->name, pk_list(r->choices, n, " ", b->arena));
     }
 }
 
@@ -34,6 +35,13 @@ static void add_words(struct pk_buf *b, names_fn *names)
     names(&words, b->arena);
     for (size_t i = 0; i < words.n; i++)
         pk_buf_printf(b, " %s", words.v[i]);
+}
+
+/* An export is for programs: every format but the first, table. */
+static void add_formats(struct pk_buf *b, const struct pk_cmd *c)
+{
+    pk_buf_printf(b, "    %s:2) words='%s' ;;\n", c->name,
+                  pk_list(&pk_format_names[1], PK_FORMATS_N - 1, " ", b->arena));
 }
 
 /* The words that a usage line offers for the first argument: "db info|merge FILE...|check [--keep N]" -> info merge check. */
@@ -95,7 +103,7 @@ static const char *script(const struct pk_opt_known *known, struct pk_arena *a)
     add_words(&b, pk_probe_names);
     pk_buf_str(&b, "' ;;\n");
     for (size_t i = 0; pk_commands[i]; i++)
-        add_alternatives(&b, pk_commands[i]);
+        (pk_commands[i]->format_first ? add_formats : add_alternatives)(&b, pk_commands[i]);
     pk_buf_str(&b, "  esac\n  case ${COMP_WORDS[1]}:${COMP_WORDS[2]}:$COMP_CWORD in "
                    "help:run:3|list:experiments:3) words='");
     add_words(&b, pk_probe_names);

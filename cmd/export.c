@@ -1,6 +1,7 @@
 /* Export: a run's data for other programs. */
 #include "cmd/cmd.h"
 
+#include "base/text/words.h"
 #include "store/table.h"
 
 #include <string.h>
@@ -41,10 +42,11 @@ static const struct pk_opt options[] = {
 /* The format is the first word; a table for people is what `show` prints. */
 static enum pk_code check_format(const char *name, struct pk_err *err)
 {
-    if (strcmp(name, "table") != 0)
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    if (strcmp(name, pk_format_names[PK_FMT_TABLE]) != 0)
         return PK_OK;
     pk_fail(err, PK_E_USAGE, "'table' is not an export format");
-    pk_why(err, "formats are csv, json, jsonl and markdown");
+    pk_why(err, "formats are %s", pk_list(&pk_format_names[1], PK_FORMATS_N - 1, ", ", &a));
     return pk_fix(err, "perfkit show prints the tables of a run");
 }
 
@@ -79,7 +81,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
 const struct pk_cmd pk_cmd_export = {
     .name = "export",
     .summary = "raw samples and derived data, for other programs",
-    .usage = "export csv|json|jsonl|markdown [RUN] [--what ROWS] [options]",
+    .usage = "export FORMAT [RUN] [--what ROWS] [options]",
     .examples = "perfkit export csv > samples.csv\n"
                 "perfkit export json nightly --what summary -o summary.json\n"
                 "perfkit export jsonl @~1 --what cases\n"

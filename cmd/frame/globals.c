@@ -10,7 +10,6 @@
 
 #define O(field) offsetof(struct pk_globals, field)
 
-static const char *const formats[] = {"table", "markdown", "csv", "json", "jsonl", NULL};
 static const char *const when[] = {"auto", "always", "never", NULL};
 static const char *const progress[] = {"auto", "plain", "none", NULL};
 
@@ -25,7 +24,7 @@ const struct pk_opt pk_global_rows[] = {
      .type = PK_OPT_CHOICE,
      .offset = O(format),
      .arg = "FORMAT",
-     .choices = formats,
+     .choices = pk_format_names,
      .def = "table",
      .help = "output format of results"},
     {.name = "output",
@@ -108,5 +107,7 @@ struct pk_out_options pk_out_options_of(const struct pk_globals *g, enum pk_form
 
 bool pk_for_people(const struct pk_app *app)
 {
-    return strcmp(app->globals->format, "table") == 0 || strcmp(app->globals->format, "markdown") == 0;
+    enum pk_format f;
+    struct pk_err ignored;
+    return !pk_format_parse(app->globals->format, &f, &ignored) && pk_format_for_people(f);
 }

@@ -67,4 +67,4 @@ static void row(struct pk_out *o, const struct pk_cell *cells)
     pk_sink_char(&o->sink, '\n');
 }
 
-const struct pk_writer pk_writer_csv = {.name = "csv", .joins = true, .table = table, .row = row};
+const struct pk_writer pk_writer_csv = {.table = table, .row = row};

@@ -149,12 +149,7 @@ static void line_row(struct pk_out *o, const struct pk_cell *cells)
     pk_sink_str(&o->sink, "}\n");
 }
 
-const struct pk_writer pk_writer_json = {.name = "json",
-                                         .joins = true,
-                                         .begin = begin,
-                                         .table = table,
-                                         .row = row,
-                                         .table_end = table_end,
-                                         .end = end};
+const struct pk_writer pk_writer_json = {
+    .begin = begin, .table = table, .row = row, .table_end = table_end, .end = end};
 
-const struct pk_writer pk_writer_jsonl = {.name = "jsonl", .joins = true, .row = line_row};
+const struct pk_writer pk_writer_jsonl = {.row = line_row};

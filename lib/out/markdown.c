@@ -79,7 +79,7 @@ static void put_preface(struct pk_out *o)
     }
 }
 
-const struct pk_writer pk_writer_markdown = {.name = "markdown",
+const struct pk_writer pk_writer_markdown = {.people = true,
                                              .preface = put_preface,
                                              .table = table,
                                              .row = row,

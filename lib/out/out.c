@@ -8,28 +8,25 @@
 #include <errno.h>
 #include <string.h>
 
-static const struct pk_writer *const writers[] = {
-    [PK_FMT_TABLE] = &pk_writer_table, [PK_FMT_MARKDOWN] = &pk_writer_markdown, [PK_FMT_CSV] = &pk_writer_csv,
-    [PK_FMT_JSON] = &pk_writer_json,   [PK_FMT_JSONL] = &pk_writer_jsonl,
-};
-enum { N_WRITERS = sizeof writers / sizeof *writers };
+#define NAME(constant, name)   [PK_FMT_##constant] = #name,
+#define WRITER(constant, name) [PK_FMT_##constant] = &pk_writer_##name,
+const char *const pk_format_names[PK_FORMATS_N + 1] = {PK_FORMATS(NAME)};
+static const struct pk_writer *const writers[PK_FORMATS_N] = {PK_FORMATS(WRITER)};
+
+bool pk_format_for_people(enum pk_format f)
+{
+    return writers[f]->people;
+}
 
 enum pk_code pk_format_parse(const char *name, enum pk_format *f, struct pk_err *err)
 {
-    const char *names[N_WRITERS];
-    for (unsigned i = 0; i < N_WRITERS; i++) {
-        names[i] = writers[i]->name;
-        if (!strcmp(name, names[i])) {
-            *f = (enum pk_format)i;
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    for (*f = 0; *f < PK_FORMATS_N; ++*f)
+        if (!strcmp(name, pk_format_names[*f]))
             return PK_OK;
-        }
-    }
-    struct pk_arena a = {0};
     pk_fail(err, PK_E_USAGE, "format '%s' is unknown", name);
-    pk_why(err, "formats are table, markdown, csv, json, jsonl");
-    pk_fix(err, "%s", pk_suggest_text(&a, name, names, N_WRITERS));
-    pk_arena_free(&a);
-    return err->code;
+    pk_why(err, "formats are %s", pk_list(pk_format_names, PK_FORMATS_N, ", ", &a));
+    return pk_fix(err, "%s", pk_suggest_text(&a, name, pk_format_names, PK_FORMATS_N));
 }
 
 struct pk_out *pk_out_open(FILE *f, const struct pk_out_options *opt)
@@ -120,7 +117,7 @@ static void copy_columns(struct pk_out *o, const struct pk_column *cols, size_t 
  * table for programs. */
 static bool goes_on(struct pk_out *o, const char *name, const struct pk_column *cols, size_t n)
 {
-    if (!o->writer->joins || !o->in_table || strcmp(o->asked_name, name) != 0 || o->n_cols != n)
+    if (o->writer->people || !o->in_table || strcmp(o->asked_name, name) != 0 || o->n_cols != n)
         return false;
     for (size_t i = 0; i < n; i++)
         if (strcmp(o->cols[i].key, printed_key(&cols[i], &o->arena)) != 0)

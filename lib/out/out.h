@@ -26,7 +26,15 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum pk_format { PK_FMT_TABLE, PK_FMT_MARKDOWN, PK_FMT_CSV, PK_FMT_JSON, PK_FMT_JSONL };
+/* The formats, a row each: the constant, and the name, which is that of --format. pk_writer_NAME writes it. The constants, --format's
+ * choices, its help and completion and the text of an error follow from these rows. */
+#define PK_FORMATS(row)                                                                                      \
+    row(TABLE, table) row(MARKDOWN, markdown) row(CSV, csv) row(JSON, json) row(JSONL, jsonl)
+
+#define PK_FORMAT_CONSTANT(constant, name) PK_FMT_##constant,
+enum pk_format { PK_FORMATS(PK_FORMAT_CONSTANT) PK_FORMATS_N };
+
+extern const char *const pk_format_names[PK_FORMATS_N + 1]; /* by constant; ends with NULL */
 
 enum pk_cell_type { PK_CELL_NULL, PK_CELL_INT, PK_CELL_REAL, PK_CELL_TEXT };
 struct pk_cell {
@@ -83,6 +91,8 @@ struct pk_out_options {
 
 struct pk_out;
 
+/* Whether people read it; else programs do. */
+bool pk_format_for_people(enum pk_format f);
 enum pk_code pk_format_parse(const char *name, enum pk_format *f, struct pk_err *err) PK_MUST_CHECK;
 
 /* Writes to f (not closed). One pk_out prints any number of tables one after the other. */

@@ -295,7 +295,7 @@ static void table_end(struct pk_out *o)
     put_notes(o);
 }
 
-const struct pk_writer pk_writer_table = {.name = "table",
+const struct pk_writer pk_writer_table = {.people = true,
                                           .preface = put_preface,
                                           .table = table,
                                           .row = row,

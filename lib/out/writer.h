@@ -2,7 +2,7 @@
  *
  * out.c keeps the state that all formats share and calls the hooks in this order; every hook runs with the C.UTF-8 locale
  * in this thread, so numbers and widths do not depend on the user's. To add a format: one file with one const struct
- * pk_writer, and its row in out.c. */
+ * pk_writer, and its row of PK_FORMATS. */
 #pragma once
 
 #include "base/text/buf.h"
@@ -31,8 +31,7 @@ void pk_sink_real(struct pk_sink *s, double v);
 void pk_sink_flush(struct pk_sink *s); /* buffer and stream */
 
 struct pk_writer {
-    const char *name;                /* of --format */
-    bool joins;                      /* equal tables one after the other are one: formats for programs */
+    bool people;                     /* read it; for programs, equal tables one after the other are one */
     void (*begin)(struct pk_out *o); /* optional: before anything else */
     void (*preface)(
         struct pk_out
@@ -78,5 +77,5 @@ struct pk_out {
     size_t n_names, names_cap;
 };
 
-extern const struct pk_writer pk_writer_table, pk_writer_markdown, pk_writer_csv, pk_writer_json,
-    pk_writer_jsonl;
+#define PK_FORMAT_WRITER(constant, name) extern const struct pk_writer pk_writer_##name;
+PK_FORMATS(PK_FORMAT_WRITER)

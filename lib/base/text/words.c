@@ -28,6 +28,14 @@ char *pk_next_part(const char **rest, char sep, struct pk_arena *a)
     return pk_strndup(a, begin, (size_t)(end - begin));
 }
 
+const char *pk_list(const char *const *words, size_t n, const char *between, struct pk_arena *a)
+{
+    struct pk_buf b = {.arena = a};
+    for (size_t i = 0; i < n; i++)
+        pk_buf_printf(&b, "%s%s", i ? between : "", words[i]);
+    return pk_buf_text(&b);
+}
+
 const char *pk_plural_noun(size_t n, const char *noun, struct pk_arena *a)
 {
     const size_t len = strlen(noun);
@@ -122,9 +130,5 @@ const char *pk_suggest_text(struct pk_arena *a, const char *wrong, const char *c
     const char *best = pk_suggest(wrong, words, n);
     if (best)
         return pk_printf(a, "did you mean '%s'?", best);
-    struct pk_buf b = {.arena = a};
-    pk_buf_str(&b, "one of: ");
-    for (size_t i = 0; i < n; i++)
-        pk_buf_printf(&b, "%s%s", i ? ", " : "", words[i]);
-    return pk_buf_text(&b);
+    return pk_printf(a, "one of: %s", pk_list(words, n, ", ", a));
 }

@@ -8,6 +8,9 @@
  *     for (const char *rest = text, *part; (part = pk_next_part(&rest, ',', a));) ... */
 char *pk_next_part(const char **rest, char sep, struct pk_arena *a);
 
+/* "a, b, c" with ", " between the words. In the arena. */
+const char *pk_list(const char *const *words, size_t n, const char *between, struct pk_arena *a);
+
 /* 1, "case" -> "1 case"; 2, "process" -> "2 processes"; 12345, "sample" -> "12345 samples". In the arena. */
 const char *pk_plural(size_t n, const char *noun, struct pk_arena *a);
 /* The noun alone: "case" or "cases". */
