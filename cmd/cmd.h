@@ -1,4 +1,5 @@
-/* Cmd: what a subcommand is. A file or a folder per subcommand, three parts: a comment of what it answers, its option rows, its function.
+/* Cmd: the interface of a subcommand. Each subcommand is a file or a folder with three parts: a comment that says what it does, its
+ * option rows, its function.
  *
  * A command reads options, calls the library, emits rows. No measuring, no SQL, no statistics here.
  * To add one: write cmd/NAME.c (of several files: cmd/NAME/NAME.c) that exports `const struct pk_cmd pk_cmd_NAME`, add it to the list in

@@ -1,4 +1,4 @@
-/* exec: what `run --suite` uses for an entry that is a command. */
+/* exec: functions that `run --suite` uses for an entry that is a command. */
 #pragma once
 
 #include "bench/command/command.h"

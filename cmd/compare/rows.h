@@ -1,4 +1,4 @@
-/* Compare, rows: how a comparison is printed. Part of the compare command. */
+/* Compare, rows: prints a comparison. Part of the compare command. */
 #pragma once
 
 #include "judge/report/report.h"

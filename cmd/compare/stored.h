@@ -1,4 +1,4 @@
-/* Stored: verdict options, and printing two stored sides. Shared by compare and gate. */
+/* Stored: the options of verdicts, and the output for two stored sides. Shared by compare and gate. */
 #pragma once
 
 #include "cmd/cmd.h"

@@ -1,5 +1,5 @@
-/* Entries: what a command measures, a list. Of one: the thing that its arguments name. Or of every section of --suite FILE, each with
- * options of its own. */
+/* Entries: the list of what a command measures: the one thing that its arguments name, or every section of --suite FILE, each with its
+ * own options. */
 #pragma once
 
 #include "bench/probe.h"

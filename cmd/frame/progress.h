@@ -1,4 +1,4 @@
-/* Progress: how far a run is, on standard error, printed only between slices. */
+/* Progress: the state of a run on standard error, printed only between slices. */
 #pragma once
 
 #include "bench/session/session.h"

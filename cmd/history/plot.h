@@ -1,4 +1,4 @@
-/* Plot: numbers as bars and sparklines for a terminal: blocks where the locale is UTF-8, else ASCII. */
+/* Plot: numbers as bars and sparklines for a terminal, with block characters in a UTF-8 locale and ASCII otherwise. */
 #pragma once
 
 #include "base/arena.h"

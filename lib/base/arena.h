@@ -1,7 +1,7 @@
-/* Arena: memory with one owner and one end.
+/* Arena: memory with one owner, freed as a whole.
  *
- * A command, a plan, a result set has an arena; everything that belongs to it is allocated there and goes
- * with it. There is no free of a single object. malloc and free appear here and in vendor wrappers only.
+ * A command, a plan or a result set has an arena. Everything that belongs to it is allocated there and freed with it. A single object
+ * cannot be freed. malloc and free appear here and in vendor wrappers only.
  *
  * Memory is zeroed. An allocation never returns NULL: when the system refuses, the process-wide handler runs
  * (cmd/frame/main.c installs one that prints a three-part message and exits 1; a store transaction then rolls back).

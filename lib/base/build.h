@@ -1,4 +1,4 @@
-/* Build: what this program was built as: its version, its features, and the text files in it. */
+/* Build: version and features of this program, and the text files that are compiled into it. */
 #pragma once
 
 extern const char pk_version[]; /* "0.1.0" */

@@ -1,5 +1,5 @@
-/* Clock: the host's monotonic time in nanoseconds, and nothing else.
- * Timed regions read the clock of their device (device/device.h), which on the CPU is this one. */
+/* Clock: the host's monotonic time in nanoseconds. Timed regions read the clock of their device (device/device.h), which on the CPU is
+ * this one. */
 #pragma once
 
 #include <stdint.h>

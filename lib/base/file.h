@@ -1,6 +1,6 @@
-/* File: handles that close themselves at the end of their scope; a user's text file, read whole; the small text files of /proc and /sys
- * under a root directory that tests replace.
- *     PK_CLEANUP_FD int fd = open(...);   */
+/* File: handles that are closed at the end of their scope; reading a text file of the user; the small text files of /proc and /sys under
+ * a root directory that tests replace.
+ *     PK_CLEANUP_FD int fd = open(...); */
 #pragma once
 
 #include "base/arena.h"

@@ -1,5 +1,5 @@
-/* Index: finds a row of a growing table by its content, and the hashes for that. A hash table with open addressing; the rows stay
- * with their owner. */
+/* Index: finds a row of a growing table by its content, with the hash functions for that. A hash table with open addressing; the rows
+ * stay with their owner. */
 #pragma once
 
 #include "base/arena.h"

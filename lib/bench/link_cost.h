@@ -1,4 +1,4 @@
-/* Link cost: what an all-reduce takes, as a run of ddp-bucket measured it: the constants of `plan bucket`. */
+/* Link cost: the cost of an all-reduce as measured by a run of ddp-bucket; these are the constants of `plan bucket`. */
 #pragma once
 
 /* A run that tells it: for messages. */

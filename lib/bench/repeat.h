@@ -1,4 +1,4 @@
-/* Repeat: regions shorter than the clock can tell, timed over many repetitions inside one pair of marks.
+/* Repeat: times regions that are too short for the clock, over many repetitions inside one pair of marks.
  *
  * A region that is `.repeatable` in a case does nothing that a second time would undo or make cheaper than the first.
  * run() hands its work to pk_repeat, which marks it; the harness finds how many repetitions make it 20 us long

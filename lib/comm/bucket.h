@@ -1,4 +1,4 @@
-/* Bucket: which gradients are averaged together.
+/* Bucket: the groups of gradients that are averaged together.
  *
  * Gradients come in an order of readiness, the last layer's first, and are put into buckets in that order until the next would make the
  * bucket larger than its cap. They are never split: one that is larger than the cap is a bucket of its own. The first bucket may have a

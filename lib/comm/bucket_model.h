@@ -1,4 +1,4 @@
-/* Bucket model: how large buckets should be.
+/* Bucket model: computes the best size of buckets.
  *
  * Gradients of s bytes are produced at g bytes per second; an all-reduce of b bytes takes o + b/w, w the algorithm's bandwidth (bytes of
  * gradient per second, not of the wire). n = s/b equal buckets are a pipeline of two stages, c = b/g and m = o + b/w:

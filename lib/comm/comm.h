@@ -1,4 +1,4 @@
-/* Comm: ranks that average arrays with each other.
+/* Comm: averages arrays between ranks.
  *
  * One const vtable per transport (self, link, mpi, nccl), validated once by pk_comm_open; callers use the typed wrappers below. A comm
  * belongs to one thread: the one that opened it calls everything. What a transport needs to make progress meanwhile (a thread, or

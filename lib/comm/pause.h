@@ -1,4 +1,4 @@
-/* Pause: lets time pass without using a core, as a host does whose GPU computes. */
+/* Pause: waits without using a core, like a host whose GPU computes. */
 #pragma once
 
 #include "device/device.h"

@@ -1,4 +1,5 @@
-/* Rank heartbeats: where ranks say what they are at, so that of those who wait for each other the one who does not answer can be named.
+/* Rank heartbeats: each rank records its progress in shared memory. When ranks wait for each other, the one that does not respond can be
+ * named.
  *
  * A page of memory that whoever starts ranks makes, and that those on its host join. A rank writes as it enters a call that waits for
  * others, ten times a second while it waits, and as it leaves: one that is stopped goes silent, one that hangs stays behind. Nobody

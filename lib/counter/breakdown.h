@@ -1,4 +1,4 @@
-/* Breakdown: where the time of an iteration went: by region and family of kernels, with what was left idle between them.
+/* Breakdown: the time of an iteration by region and family of kernels, with the idle time between them.
  *
  * Of GPUs and CPUs alike, from what counter/tracing.h wrote down. A kernel belongs to the region within which the host asked for it (the
  * innermost, by the marks of the same iteration): that is exact, however late it runs and however roughly a GPU's clock is converted.

@@ -1,5 +1,5 @@
-/* Group: events that answer a question together, and the metrics that are derived from them; a section each of
- * lib/counter/groups.txt, which is part of the program. The format is docs/counters.md's. */
+/* Group: events that belong together, and the metrics that are derived from them; a section each of lib/counter/groups.txt, which is
+ * part of the program. The format is docs/counters.md's. */
 #pragma once
 
 #include "counter/formula.h"

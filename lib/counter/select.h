@@ -1,4 +1,4 @@
-/* Select: what --counters asks for, as plans to count and metrics to derive from the counts.
+/* Select: turns --counters into plans of events to count and metrics to derive from the counts.
  *
  *     --counters cpu-basic,page_faults,skx::INST_RETIRED:ANY_P
  *

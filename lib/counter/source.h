@@ -1,4 +1,4 @@
-/* Source: where readings come from, behind one table of functions.
+/* Source: a source of counter readings, behind one table of functions.
  *
  * A source is asked in this order: check (what works here, cheap), list (its events), plan (which events go together, and in how
  * many passes; pure), then for each pass open, start, [begin, end]*, stop, read, close. A replaying source (PK_SOURCE_REPLAYS) wants the

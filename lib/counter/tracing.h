@@ -1,4 +1,4 @@
-/* Tracing: what a device does, written down kernel by kernel or op by op, in passes of their own.
+/* Tracing: records the work of a device, kernel by kernel or op by op, in separate passes.
  *
  * Every device writes down the ops that are asked of it (device/trace.h). An NVIDIA GPU's kernels are CUPTI's activity records
  * (cuda/gpu_trace.h); of every other device the ops are the pieces. Both are rows of struct pk_kernel; breakdown.h makes regions and

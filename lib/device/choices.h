@@ -1,5 +1,5 @@
-/* Choices: what was found by trying which of several ways is fastest, such as the algorithm of a product. Made once per run and handed to
- * every process of it: choices that differ between processes would show as noise between them.
+/* Choices: which of several implementations is fastest, found by trying them, such as the algorithm of a matrix product. A choice is
+ * made once per run and passed to every process of the run: choices that differ between processes would look like noise between them.
  *
  * Key and value are text. The key names what was chosen for and everything that it depends on, the library's version included. What
  * was given is a hint: who uses it checks it first. Texts live as long as the device; none is made in a timed region. */

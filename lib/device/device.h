@@ -1,4 +1,4 @@
-/* Device: where work runs.
+/* Device: the hardware, or its simulation, on which work runs.
  *
  * One const vtable per kind (cpu, null, cuda), few hooks in lifecycle order, each marked required or optional and
  * validated once by pk_device_open. Callers use the typed wrappers below, never the hooks: wrappers hold the

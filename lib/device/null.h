@@ -1,4 +1,4 @@
-/* Null: a device that computes nothing and whose clock is fake, so that everything above it is exact.
+/* Null: a device that computes nothing and has a simulated clock, so that everything above it is exact.
  *
  * Time starts at 0 and passes only when work is declared: reading the clock costs nothing. Rates are powers of two, so
  * that shapes of powers of two take whole nanoseconds; a part of a nanosecond counts as one.

@@ -1,4 +1,4 @@
-/* Pool: the accountant of device memory, and an allocator that costs O(1) once warm.
+/* Pool: counts and allocates device memory; an allocation costs O(1) after warm-up.
  *
  *   current    bytes of live allocations (rounded to PK_POOL_ALIGN, as the device sees them)
  *   peak       highest current since pk_pool_reset_peak

@@ -1,4 +1,4 @@
-/* Bind: which CPUs measure, from what a person asks for, and the memory beside them.
+/* Bind: selects the measuring CPUs from the user's option, and the memory near them.
  *
  * A topology is this machine's, with the CPUs that affinity and control group leave to us; or, for tests, an XML text of hwloc's, with
  * all the CPUs in it. */

@@ -1,5 +1,5 @@
-/* Machine: what measured, as it was. Topology through hwloc, the rest from /proc and /sys under a root
- * directory that tests replace ("/" is this host; "" and NULL mean the same). The only user of hwloc.h.
+/* Machine: facts about the measuring machine. Topology through hwloc, the rest from /proc and /sys under a root directory that tests
+ * replace ("/" is this host; "" and NULL mean the same). The only user of hwloc.h.
  *
  * Nothing here fails because a file is missing: a text that is not known is "", a number 0. Not thread safe
  * with setenv. */

@@ -1,5 +1,4 @@
-/* State: what the machine was doing at one moment, read before and after something is measured; and what about it makes a
- * measurement doubtful.
+/* State: the state of the machine at one moment, read before and after a measurement; and the reasons in it to doubt the measurement.
  *
  * Reading takes 0.14 ms for 2 CPUs (median of 41, the least 0.13 ms; Xeon in a KVM guest, Linux 6.18; `meson test -C build --benchmark
  * counters` measures it), of system calls on the calling thread: never inside a timed region. What a machine does not say is NaN or "". Totals count since boot: their difference is what happened in between. */

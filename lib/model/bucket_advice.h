@@ -1,4 +1,4 @@
-/* Bucket advice: which bucket size to choose for a model on ranks that nobody has here, and whether a virtual link agrees. */
+/* Bucket advice: the best bucket size for a model on ranks that are not available here, compared with a simulation on a virtual link. */
 #pragma once
 
 #include "comm/bucket_model.h"

@@ -1,4 +1,4 @@
-/* Training: a transformer with the batch of one rank: the work whose gradients are averaged.
+/* Training: a transformer with the batch of one rank; its gradients are averaged.
  *
  * Weights are equal on all ranks; the batch is the rank's own, and any rank's can be put in its place, so that one process can say what
  * all of them have on average. */

@@ -1,6 +1,6 @@
-/* Ceilings: the rates this device reaches at best, measured by micro-kernels of our own so that a slow library cannot hide; those of
- * tensor cores alone by the library that has their fastest code, whose data sheet stands beside them (device/cuda/data_sheet.h).
- * Measured repeatedly (bench/client/ceilings_store.h), stored with the machine, used for % of floor and for the share of a model's FLOPs. */
+/* Ceilings: the peak rates of this device, measured by perfkit's own micro-kernels so that a slow library cannot hide; those of tensor
+ * cores alone by the library that has their fastest code, whose data sheet stands beside them (device/cuda/data_sheet.h). Measured
+ * repeatedly (bench/client/ceilings_store.h), stored with the machine, used for % of floor and for the share of a model's FLOPs. */
 #pragma once
 
 #include "device/device.h"

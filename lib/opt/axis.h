@@ -1,4 +1,4 @@
-/* Axes: the typed parameters of an experiment, the sweeps written for them, and the points they span.
+/* Axes: the typed parameters of an experiment, their sweeps, and the points of the sweeps.
  *
  * An axis is a row in a probe. Its text forms:
  *   list    256,1024,4096        fp32,bf16        on,off

@@ -1,4 +1,4 @@
-/* Options: rows that parse, validate, document themselves and map to config keys and environment variables.
+/* Options: rows that define parsing, validation, help, config keys and environment variables.
  *
  * A row's value comes from, first match wins: command line, PERFKIT_<NAME> (dashes to underscores, upper
  * case), a suite file (suite.h), ./.perfkit.ini, $XDG_CONFIG_HOME/perfkit/config.ini (sections are command names, or [perfkit] for

@@ -1,4 +1,4 @@
-/* Suite: a file of things that are measured and judged together, over libinih.
+/* Suite: a file of entries that are measured and judged together, read with libinih.
  *
  *     [suite]                            ; what all entries have in common
  *     threshold = *=3%

@@ -1,4 +1,4 @@
-/* Layout: how a table for people fits into a width without breaking a number or a word.
+/* Layout: fits a printed table into a width without breaking a number or a word.
  *
  * In this order, as far as it takes: long texts are wrapped at blanks; headings are, on two lines and then on three; optional
  * columns are left out, lowest number first; texts are wrapped as narrowly as their longest words allow, and then those are

@@ -1,4 +1,4 @@
-/* Out: rows for people and programs. A command declares columns and emits rows; a writer does the syntax.
+/* Out: prints rows for people and programs. A command declares columns and emits rows; a writer produces the syntax.
  *
  * Machine formats (csv, json, jsonl) print `key` and base units; table and markdown print `heading` and the display unit.
  * Numbers are C-locale always and text is UTF-8, whatever the user's locale; in machine formats reals are the shortest

@@ -1,4 +1,4 @@
-/* Text: strings from strangers made safe to show, and cells made into the text that people read. */
+/* Text: makes untrusted strings safe to print, and formats cells as text. */
 #pragma once
 
 #include "base/text/buf.h"

@@ -1,4 +1,4 @@
-/* Rank: a test that sees only the order of the values, so that no outlier pulls it.
+/* Rank: a test that uses only the order of the values, so it is robust against outliers.
  *
  * p is exact, ties included: the distribution of the sum of mid-ranks over all splits of the ranks at hand, counted by
  * dynamic programming, while there are at most PK_RANK_EXACT values in all; beyond, the normal approximation with

@@ -1,4 +1,4 @@
-/* Trend: whether values rise or fall along a series, whatever their distribution, and where they change lastingly. */
+/* Trend: tests whether values rise or fall along a series, whatever their distribution, and finds change points. */
 #pragma once
 
 #include "stats/stats.h"

@@ -1,4 +1,4 @@
-/* Slice: the unit of recording, what one invocation measured of one case in one pass.
+/* Slice: the unit of recording: what one invocation measured of one case in one pass.
  *
  * Built by a worker, carried by the wire protocol, written by the store in one transaction. Plain data in one arena. */
 #pragma once

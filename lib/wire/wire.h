@@ -1,5 +1,4 @@
-/* Wire: the protocol between the parent and whatever measures (a worker, a peer, a rank, any program).
- * Version 1, frozen.
+/* Wire: the protocol between the parent and a program that measures (a worker, a peer, a rank, any program). Version 1, frozen.
  *
  * One JSON object per line, UTF-8, over a file descriptor (PERFKIT_WIRE_FD) or a file. docs/protocol.md is
  * the specification; this header is its C face. Unknown types and keys are ignored, a truncated last line is

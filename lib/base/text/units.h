@@ -1,4 +1,4 @@
-/* Units: the one table that parses what people write and scales what people read.
+/* Units: one table for parsing values that users write and for scaling values that are printed.
  *
  * Base units inside and in every file: ns, bytes, flops, counts, plain ratios. Scaling happens once, at the
  * printing edge, by pk_unit_scale. Decimal and binary prefixes are different words: MB = 10^6, MiB = 2^20; a bare

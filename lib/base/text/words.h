@@ -1,4 +1,4 @@
-/* Words: lists taken apart, counted nouns and what is said of them, and the nearest known word (commands, options, experiments, axes, metrics). */
+/* Words: splits lists, forms plurals with their verbs, and finds the nearest known word (commands, options, experiments, axes, metrics). */
 #pragma once
 
 #include "base/arena.h"

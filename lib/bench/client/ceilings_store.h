@@ -1,4 +1,4 @@
-/* Ceilings store: the ceilings of a device, measured by a worker, kept in the store. */
+/* Ceilings store: the measured peak rates of a device, kept in the store; a worker measures them. */
 #pragma once
 
 #include "device/device.h"

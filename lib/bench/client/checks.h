@@ -1,5 +1,5 @@
-/* Checks: questions to a worker that is started for one and ends with it: what touches a driver or starts ranks may crash or hang, and not in
- * the process that asks. */
+/* Checks: each runs in a worker that is started for it alone. A check that uses a driver or starts ranks may crash or hang, and must not
+ * do so in the calling process. */
 #pragma once
 
 #include "bench/client/worker_client.h"

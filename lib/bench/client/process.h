@@ -1,4 +1,4 @@
-/* Process: a program started by the parent, in a process group of its own, that dies with the parent.
+/* Process: a program started by the parent in its own process group, which is killed when the parent ends.
  *
  * Its stdin is one end of a socket whose other end is in_fd; what it writes to the descriptor named by
  * PERFKIT_WIRE_FD arrives on wire_fd; stdout and stderr are kept as a bounded tail, for messages. Every

@@ -1,5 +1,5 @@
-/* Worker client: the parent's end of one worker: started when first asked, asked one request at a time, ended. Of what a worker says it keeps
- * the choices, for the workers after it. */
+/* Worker client: the parent's end of one worker. It starts the worker at the first request, sends one request at a time, and ends it. It
+ * keeps the choices that a worker reports, for the workers after it. */
 #pragma once
 
 #include "bench/client/process.h"

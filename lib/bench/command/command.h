@@ -1,5 +1,5 @@
-/* Command: any program measured from outside, run after run, until its mean is known well enough; and what it reports about
- * itself when it speaks the protocol (docs/protocol.md).
+/* Command: measures any program from outside, run after run, until its mean is known well enough, and collects what the program reports
+ * through the protocol (docs/protocol.md).
  *
  * Every run of the command is an invocation with one sample per metric (wall_ns, user_ns, system_ns, peak_bytes, ...: see
  * spawner.h), so that intervals are over processes. Samples that the command reports without naming a case join its own; each

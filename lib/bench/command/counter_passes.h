@@ -1,4 +1,4 @@
-/* Counted: what was counted of a command, as slices of counter passes.
+/* Counter passes: counts the events of a command, as slices of counter passes.
  *
  * Plans of one source that want the same counters are counted one after the other, each in a run of the command; everything else at once.
  * So the command runs once for each round, and mostly there is one. */

@@ -1,4 +1,4 @@
-/* Reported: the cases that a command is and names, collected run by run. */
+/* Reported: the case of a command and the cases that it reports, collected run by run. */
 #pragma once
 
 #include "store/store.h"

@@ -1,4 +1,4 @@
-/* Sample: takes samples of a case that is set up, into arrays made beforehand. Inner part of measure.c.
+/* Sample: takes the samples of a case after set-up, into arrays allocated before. Internal to measure.c.
  *
  * A sample is `reps` runs of the probe's unit of work. Its row holds, per instance of every region, the sums of lane time and host
  * time over the repetitions, and per gauge the last value. Which instances exist is seen in the first iteration; an

@@ -1,5 +1,5 @@
-/* Steps: what measure.c puts together besides samples: the check points, and who takes part in the samples of counter, trace and memory
- * passes. Inner part of measure.c.
+/* Steps: the steps of measure.c other than samples: the check points, and the participants of counter, trace and memory passes. Internal
+ * to measure.c.
  *
  * Notes that the passes make:
  *

@@ -1,7 +1,7 @@
-/* Stop: when enough samples were taken, which of them are warm-up, and what a slice says of them. Inner part of measure.c; the rule and the
- * notes are in measure.h.
+/* Stop: decides when enough samples were taken and which of them are warm-up, and writes the notes of a slice about this. Internal to
+ * measure.c; measure.h describes the rule and the notes.
  *
- * Looking costs a sort, so it is done when the number of samples grew by a quarter, or after 20 ms. */
+ * Each check costs a sort, so it is done when the number of samples grew by a quarter, or after 20 ms. */
 #pragma once
 
 #include "bench/measure/sample.h"

@@ -1,4 +1,4 @@
-/* Declared work: a planned case as rows for the store: its name, its declared work, its predictions. */
+/* Declared work: a planned case as rows for the store: name, declared work, predictions. */
 #pragma once
 
 #include "bench/plan/plan.h"

@@ -1,4 +1,4 @@
-/* Estimate: how long planned cases take at the least, which therefore cannot end in time, and about how long the plan will take.
+/* Estimate: the minimum time of planned cases, the cases that therefore cannot end in time, and the approximate time of the whole plan.
  *
  * One iteration of a case takes what the newest run on this machine measured of it, else its floor by the usual share of the
  * ceilings. The stop rule makes a slice of it: memory touched for the first time, a first iteration, calibration, samples until

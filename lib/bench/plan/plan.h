@@ -1,4 +1,4 @@
-/* Plan: from what the user asked to the list of cases, their estimates, and their order.
+/* Plan: turns the user's options into the list of cases, their estimates, and their order.
  *
  * Built by the parent; nothing is measured. Every refusal names the value, the allowed ones, and an example. */
 #pragma once

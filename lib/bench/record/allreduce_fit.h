@@ -1,4 +1,5 @@
-/* All-reduce fit: what the all-reduces of a run cost, and what their model says of every bucket size: from the timelines of its slices.
+/* All-reduce fit: the cost of the all-reduces of a run, and the model's prediction for every bucket size, from the timelines of its
+ * slices.
  *
  * For each setting (the cases of variant `bucket` that differ in bucket_bytes and first_bucket_bytes alone), as rows of the store:
  *   fit "reduce_cost": ns = bytes / w + o (comm/bucket_model.h), through the shortest all-reduce of each size between the least and the

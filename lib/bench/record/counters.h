@@ -1,5 +1,5 @@
-/* Counters: what counter passes counted, as rows of the store: medians of events per case and region, what groups derive, and where
- * each case stands in the roofline. */
+/* Counters: the results of counter passes as rows of the store: medians of events per case and region, the metrics of groups, and the
+ * place of each case in the roofline. */
 #pragma once
 
 #include "bench/plan/plan.h"

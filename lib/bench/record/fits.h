@@ -1,4 +1,4 @@
-/* Fits: a probe's fit rows computed over what a run recorded, and recorded with it. */
+/* Fits: computes a probe's fit rows from the data of a run, and stores them with the run. */
 #pragma once
 
 #include "bench/probe.h"

@@ -1,4 +1,5 @@
-/* Record: from slices to rows. Computes summaries, hands slices to the store, spools what the store refuses. */
+/* Record: turns slices into rows. It computes summaries, passes slices to the store, and writes those that the store refuses into a
+ * spool. */
 #pragma once
 
 #include "store/store.h"

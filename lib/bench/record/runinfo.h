@@ -1,4 +1,4 @@
-/* Runinfo: what is recorded of a run besides its results: machine, repository, command line, version. */
+/* Runinfo: data stored with a run in addition to its results: machine, repository, command line, version. */
 #pragma once
 
 #include "store/store.h"

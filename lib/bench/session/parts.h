@@ -1,4 +1,4 @@
-/* Session, its parts: what session*.c share. Private to them. */
+/* Session, parts: shared by session*.c and private to them. */
 #pragma once
 
 #include "bench/session/session.h"

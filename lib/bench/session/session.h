@@ -1,5 +1,5 @@
-/* Session: the parent's loop. Starts workers, hands them cases one at a time, collects slices, records them
- * while every worker waits, keeps time limits and budgets, survives crashes, hangs and garbage.
+/* Session: the parent's loop. It starts workers, gives them one case at a time, collects slices and records them while every worker
+ * waits. It enforces time limits and budgets, and survives workers that crash, hang or send garbage.
  *
  * One invocation = one fresh process per provider over a shuffled list of all cases. A worker that ends early
  * fails the case it had (with signal or exit status in the message) and is replaced for the rest. A case that

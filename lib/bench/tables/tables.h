@@ -1,4 +1,4 @@
-/* Tables: what `run` prints when it ends and `show` prints ever after. */
+/* Tables: the tables that `run` prints when it ends and `show` prints later. */
 #pragma once
 
 #include "store/store.h"

@@ -1,5 +1,5 @@
-/* Answers: what a worker answers besides cases (requests of pass `calibration`), as slices, and what their reader makes of them: the ceilings of
- * a device, the self-test of a counter source, and that it is there. */
+/* Answers: a worker's answers to requests other than cases (requests of pass `calibration`), as slices, and how they are read: the
+ * ceilings of a device, the self-test of a counter source, and a test that the worker responds. */
 #pragma once
 
 #include "counter/source.h"

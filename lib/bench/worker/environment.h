@@ -1,4 +1,4 @@
-/* Environment: the state of the machine around each case that a worker measures, as notes of its slice.
+/* Environment: the state of the machine before and after each case that a worker measures, as notes of the slice.
  *
  * Before and after a case, outside of everything that is timed: state is read, and the CPUs that measure spin for 10 ms on the clock,
  * which shows what interruptions cost. The spin after a case is that before the next. The notes: "state" (pk_state_json) and,

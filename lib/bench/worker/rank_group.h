@@ -1,4 +1,5 @@
-/* Rank group: workers that measure together. Rank 0 hears the parent and answers it; the others hear rank 0 and answer through it. */
+/* Rank group: workers that measure together. Rank 0 receives the parent's requests and answers them; the others receive them from rank 0
+ * and answer through it. */
 #pragma once
 
 #include "comm/comm.h"

@@ -1,4 +1,4 @@
-/* Request: what the parent asks a worker to measure, as struct and as the protocol's measure message. */
+/* Request: a request to measure, from the parent to a worker, as a struct and as the protocol's measure message. */
 #pragma once
 
 #include "bench/measure/measure.h"

@@ -1,4 +1,4 @@
-/* Engine: a thread that makes calls which block, one at a time, in the order in which they are asked for.
+/* Engine: a thread that makes blocking calls, one at a time, in the order in which they are requested.
  *
  * MPI makes progress only inside its own calls, so overlap needs somebody who is inside one. All of a transport's calls go through its
  * engine, the first and the last too: the library sees a single thread. Nothing here allocates after the start. Jobs are the caller's and

@@ -1,4 +1,4 @@
-/* Flight: all-reduces on a device whose lanes are queues: the host puts them there and goes on.
+/* Flight: all-reduces on a device whose lanes are queues: the host enqueues them and continues.
  *
  * An all-reduce is behind what was on the compute lane when it was started, and runs on the communication lane, which is theirs alone; to
  * wait for it is to make the compute lane wait. What a transport puts between begin and end is the all-reduce; the rest is here. Times are

@@ -1,4 +1,4 @@
-/* Mpi module: what perfkit-mpi.so gives: the few blocking calls that perfkit makes.
+/* Mpi module: the interface of perfkit-mpi.so: the few blocking MPI calls that perfkit makes.
  *
  * MPI's headers fix the binary layout of one library, so everything that includes mpi.h is in this small module (mpi_module.c), built
  * for the MPI that was there and opened when ranks are asked for. One thread makes all calls, init first and finalize last. Calls answer

@@ -1,4 +1,4 @@
-/* Staged: all-reduces of device arrays by a transport that knows host memory alone.
+/* Staged: all-reduces of device arrays by a transport that supports only host memory.
  *
  * On the communication lane, in order: parts are copied into a pinned buffer, as many as it has room for; a call of the host gives it to the
  * transport's engine, whose thread averages it, and waits; it is copied back. The host that started it does not wait, nor does the compute

@@ -1,4 +1,4 @@
-/* Chip: what a GPU can count and in how many passes, asked of CUPTI's Host functions, which need neither GPU nor driver. */
+/* Chip: what a GPU can count and in how many passes, from CUPTI's Host functions, which need neither a GPU nor a driver. */
 #pragma once
 
 #include "counter/cuda/cupti.h"

@@ -1,5 +1,5 @@
-/* Codes: names of events to what the kernel calls them: presets and what they are on each processor, libpfm's names, and units beside
- * the cores as sysfs describes them. */
+/* Codes: translates names of events into the kernel's codes: presets for each processor, libpfm's names, and units outside the cores as
+ * sysfs describes them. */
 #pragma once
 
 #include "counter/perf/reader.h"

@@ -1,4 +1,4 @@
-/* Known work: work whose counts are known before it is done, to see whether a counter that opens also counts. */
+/* Known work: work whose counts are known in advance, to test whether a counter that opens also counts. */
 #pragma once
 
 #include <stddef.h>

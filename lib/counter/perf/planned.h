@@ -1,4 +1,4 @@
-/* Planned: what the sources of perf events share once a plan is made: opening it, reading it, sums of counts as events. */
+/* Planned: shared by the sources of perf events after planning: opening and reading a plan, and sums of counts as events. */
 #pragma once
 
 #include "counter/perf/reader.h"

@@ -1,4 +1,4 @@
-/* Case filter: which cases of stored figures `history --filter` wants. */
+/* Case filter: selects the cases of stored figures for `history --filter`. */
 #pragma once
 
 #include "judge/history/history.h"

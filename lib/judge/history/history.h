@@ -1,4 +1,4 @@
-/* History: each metric of each case over the runs of an experiment, with its lasting changes.
+/* History: each metric of each case over the runs of an experiment, with its change points.
  *
  * A value is the median that one run recorded. Runs on different machines or with different settings, as `compare` finds them, are
  * different setups, and a series is of one setup only: nothing is ever compared across. */

@@ -1,4 +1,4 @@
-/* Steps: where a series of one value per run moves to another level and stays there.
+/* Steps: finds the change points of a series with one value per run: where it moves to another level and stays there.
  *
  * Candidates are the pieces that PELT finds in the logs, at least three values long; of these a boundary is kept when the medians
  * beside it differ by the least effect and the exact Mann-Whitney test of the two pieces gives p < 0.001, the least credible boundary

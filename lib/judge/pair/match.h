@@ -1,5 +1,6 @@
-/* Match: figures or cases of two sides found by a text key. What belongs together is decided by who makes the key: the identity of a case
- * between runs, its place among the cases of one gate, all but one axis within a run, or the axes that tell the cases of a plan apart. */
+/* Match: pairs figures or cases of two sides by a text key. The caller that makes the key decides what belongs together: the identity of
+ * a case between runs, its place among the cases of one gate, all but one axis within a run, or the axes that tell the cases of a plan
+ * apart. */
 #pragma once
 
 #include "base/arena.h"

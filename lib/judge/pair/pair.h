@@ -1,4 +1,4 @@
-/* Compare: pairs of measured cases, and how many times what the one takes the other takes.
+/* Pair: pairs of measured cases and their ratios.
  *
  * Two runs are paired by identity: experiment, probe revision, variant, device class, and the axes that differ from their birth
  * defaults. Within one run, cases are paired across the values of one axis (or of `variant`) against its first value.

@@ -1,4 +1,4 @@
-/* Compare parts: what the files of compare and gate share. Private to them. */
+/* Pair, parts: shared by the files of this folder and private to them. */
 #pragma once
 
 #include "base/arena.h"

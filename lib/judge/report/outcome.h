@@ -1,4 +1,4 @@
-/* Outcome: the exit status that verdicts have, with its reason. */
+/* Outcome: the exit status that follows from verdicts, with its reason. */
 #pragma once
 
 #include "base/err.h"

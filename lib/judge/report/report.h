@@ -1,4 +1,4 @@
-/* Report: a comparison as other programs read it. Texts are UTF-8, whole files, in the arena. */
+/* Report: a comparison in the formats of other programs. Texts are UTF-8, whole files, in the arena. */
 #pragma once
 
 #include "judge/criteria/criteria.h"

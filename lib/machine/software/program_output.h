@@ -1,4 +1,5 @@
-/* Program output: what another program prints, without a shell and for a bounded time. Used by lib/machine/software only. */
+/* Program output: runs another program without a shell and for a limited time, and returns what it prints. Used by lib/machine/software
+ * only. */
 #pragma once
 
 #include "base/arena.h"

@@ -1,4 +1,4 @@
-/* Forecast: what a step will take, by running it on the null device: the same code, no arithmetic. */
+/* Forecast: predicts memory and work of a step by running it on the null device: the same code without arithmetic. */
 #pragma once
 
 #include "model/transformer/transformer.h"

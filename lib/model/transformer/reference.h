@@ -1,4 +1,4 @@
-/* Reference: a decoder's loss in float64, as plainly as it can be written, from weights that lie anywhere.
+/* Reference: a decoder's loss in float64, written as simply as possible, from weights at any location.
  *
  * What the first tokens of a sequence give depends on no later ones (the mask is causal): of a large model two tokens of one
  * sequence are a check that takes seconds. Weights are fetched one parameter at a time. */

@@ -1,9 +1,9 @@
-/* Verdict: what may honestly be said of cases measured twice.
+/* Verdict: the verdict for cases that were measured on two sides.
  *
- * A *figure* is what one process says of one metric of one case: the median of its steady samples. Everything here
- * counts processes: the iterations inside one share its luck (heap, pages, clocks) and are no replication. Figures
- * are finite. A *case* is one row of the answer: one metric of one case of an experiment, compared in ratios new / base
- * when all its figures are positive, else in differences.
+ * A *figure* is the value of one metric of one case from one process: the median of its steady samples. Everything here counts
+ * processes: the iterations of one process share its conditions (heap, pages, clocks) and are not independent repetitions. Figures are
+ * finite. A *case* is one row of the result: one metric of one case of an experiment, compared in ratios new / base when all its figures
+ * are positive, else in differences.
  *
  *   slower        significant, with the risk shared among the cases (Holm), and at least min_effect worse
  *   faster        the same on the other side
@@ -12,19 +12,18 @@
  *   unreplicated  too few processes, or runs in the baseline, for any verdict
  *   unstable      too many pairs disturbed, or the caller saw throttling or drift
  *
- * A real effect of exactly min_effect is "slower" half of the time: choose it below what must not be missed.
+ * A real effect of exactly min_effect is "slower" half of the time: choose a min_effect below the change that must be found.
  *
- * Four designs, the best first:
+ * There are four designs, the best first:
  *
  *   pk_decide_gate    interleaved pairs, screened, then confirmed with fresh pairs: for CI
  *   pk_decide_pairs   interleaved pairs, as many as there are, or until it is clear
  *   pk_decide_stored  a baseline measured in other sessions: a session is then the unit
  *   pk_decide_exact   figures without noise: instructions, bytes, launches
  *
- * A gate is a loop: decide; measure for each case the `wanted` pairs of its `stage`, appended to `screen` or `confirm`, in
- * the order of pk_pair_order; decide again; until no case wants any, or the time is up. The first call has no pairs.
- * Cases that share processes share pairs: what one wants may be given to all; but once a case is being confirmed, no case
- * gets another pair in `screen`.
+ * A gate is a loop: decide; measure for each case the `wanted` pairs of its `stage`, appended to `screen` or `confirm`, in the order of
+ * pk_pair_order; decide again; until no case wants any, or the time limit is reached. The first call has no pairs. Cases that share
+ * processes share pairs: what one wants may be given to all; but once a case is being confirmed, no case gets another pair in `screen`.
  *
  * Memory is taken and given back inside. Reasons and measured error rates: docs/statistics.md. */
 #pragma once

@@ -1,7 +1,7 @@
-/* Baseline: a name for runs of one experiment, which stands wherever a run is named (store.h).
+/* Baseline: a name for runs of one experiment, which can be used wherever a run is named (store.h).
  *
  * Pinned: these runs, which pruning leaves. Moving: the newest complete runs that have a label or a tag, or that were recorded on a
- * branch. Every decision is kept, with who took it and why. v_baseline, v_baseline_run and v_baseline_change say what there is. */
+ * branch. Every decision is stored with its author and reason. v_baseline, v_baseline_run and v_baseline_change say what there is. */
 #pragma once
 
 #include "store/store.h"

@@ -1,4 +1,4 @@
-/* Figures: what a run measured, as plain structs: what comparing and fitting start from.
+/* Figures: the measured values of a run as plain structs, the input of comparing and fitting.
  *
  * Only cases whose status is ok and only numbers are here. Everything lives in the caller's arena. */
 #pragma once

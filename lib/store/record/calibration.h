@@ -1,7 +1,7 @@
-/* Calibration: what equal work measured twice said of the noise of a machine, kept for the gates to come (v_calibration).
+/* Calibration: the noise of a machine, from equal work measured on two sides; kept for later gates (v_calibration).
  *
- * A row hangs on a case of the run that was the base: that run says which machine, device and settings it holds for, and takes it along
- * when it is pruned. */
+ * A row belongs to a case of the base run. That run gives the machine, device and settings for which it is valid; the row is removed
+ * with the run. */
 #pragma once
 
 #include "stats/verdict/verdict.h"

@@ -1,4 +1,4 @@
-/* Resume: going on with a run that was interrupted, or that its budget cut short. */
+/* Resume: continues a run that was interrupted or that reached its budget. */
 #pragma once
 
 #include "store/store.h"

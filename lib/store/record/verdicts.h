@@ -1,6 +1,7 @@
-/* Verdicts: what a gate concluded of each row, kept beside its samples (v_verdict), so that it is shown again and not found again.
+/* Verdicts: the verdict of a gate for each row, stored with its samples (v_verdict), so that it is printed again without being computed
+ * again.
  *
- * A row hangs on a case of either run of the gate and goes with the first of them that is pruned. */
+ * A row belongs to a case of each run of the gate and is removed with the first of them that is pruned. */
 #pragma once
 
 #include "stats/verdict/verdict.h"

@@ -1,4 +1,4 @@
-/* GPU state: clocks, power, temperature, why clocks are held back and whether others compute there, by NVML. */
+/* GPU state: clocks, power, temperature, reasons for reduced clocks, and whether other processes compute on the GPU, by NVML. */
 #pragma once
 
 #include "counter/cuda/nvml/nvml.h"
