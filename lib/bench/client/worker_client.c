@@ -148,10 +148,10 @@ static const char *name_of(const struct pk_worker_client *l)
 static enum pk_answer died(struct pk_worker_client *l, struct pk_slice **slice)
 {
     drop_worker(l, 0);
-    return failed(l,
-                  pk_printf(&l->arena, "the worker (%s) died: %s", name_of(l),
-                            pk_process_fate(&l->process, &l->arena)),
-                  slice);
+    return failed(
+        l,
+        pk_printf(&l->arena, "the worker (%s) died: %s", name_of(l), pk_process_fate(&l->process, &l->arena)),
+        slice);
 }
 
 static enum pk_answer lied(struct pk_worker_client *l, const char *problem, struct pk_slice **slice)

@@ -55,8 +55,7 @@ static void a_crash_is_a_finding(void **state)
 {
     const struct pk_source_found f = ask(HELLO "kill -SEGV $$");
     assert_int_equal(f.state, PK_SOURCE_UNAVAILABLE);
-    assert_non_null(
-        strstr(f.why, "its self-test failed: the worker (made-up) died: ended by signal 11"));
+    assert_non_null(strstr(f.why, "its self-test failed: the worker (made-up) died: ended by signal 11"));
     assert_non_null(strstr(f.fix, "does not use it"));
 }
 

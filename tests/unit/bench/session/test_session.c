@@ -412,8 +412,9 @@ static void a_budget_ends(void **state)
     says(&seen[0], PK_ST_OK, "");
     says(&seen[1], PK_ST_SKIPPED, "does not fit into the budget of 1s");
     says(&seen[2], PK_ST_SKIPPED, "budget");
-    assert_string_equal(b->warnings[0], "the budget of 1s left 2 cases with fewer invocations than requested, or "
-                                        "none: --resume continues them");
+    assert_string_equal(b->warnings[0],
+                        "the budget of 1s left 2 cases with fewer invocations than requested, or "
+                        "none: --resume continues them");
 }
 
 static void a_program_that_is_not_there(void **state)
