@@ -215,10 +215,8 @@ static enum pk_code fill(struct pk_ctx *ctx, char *dst, size_t n, enum pk_dtype 
         size_t m = n - at < CHUNK ? n - at : CHUNK;
         for (size_t i = 0; i < m; i++)
             host[i] = (float)((pk_rng_uniform(&rng) - 0.5) * 3.4641016151377544);
-        enum pk_code rc = pk_device_copy(ctx->dev, PK_LANE_COMPUTE, PK_COPY_HOST_TO_DEVICE, dst + at * size,
-                                         stored(host, m, type, narrow), m * size, err);
-        if (!rc)
-            rc = pk_device_sync(ctx->dev, err);
+        enum pk_code rc = pk_device_copy_now(ctx->dev, PK_COPY_HOST_TO_DEVICE, dst + at * size,
+                                             stored(host, m, type, narrow), m * size, err);
         if (rc)
             return rc;
     }
@@ -275,9 +273,7 @@ static enum pk_code fetch(struct pk_ctx *ctx, const char *src, size_t first, siz
     const size_t size = pk_dtype_bytes(type);
     void *raw = pk_alloc_n(ctx->arena, n, size);
     float *wide = pk_new_n(ctx->arena, float, n);
-    enum pk_code rc = pk_device_copy(ctx->dev, PK_LANE_COMPUTE, PK_COPY_DEVICE_TO_HOST, raw,
-                                     src + first * size, n * size, err);
-    if (rc || pk_device_sync(ctx->dev, err))
+    if (pk_device_copy_now(ctx->dev, PK_COPY_DEVICE_TO_HOST, raw, src + first * size, n * size, err))
         return err->code;
     widen(raw, n, type, wide);
     *dst = wide;

@@ -355,10 +355,7 @@ static enum pk_code check(struct pk_ctx *ctx, bool full, struct pk_err *err)
 {
     const struct state *t = ctx->state;
     unsigned char *got = pk_alloc(ctx->arena, t->bytes);
-    enum pk_code rc =
-        pk_device_copy(ctx->dev, PK_LANE_COMPUTE, PK_COPY_DEVICE_TO_HOST, got, t->dst, t->bytes, err);
-    if (!rc)
-        rc = pk_device_sync(ctx->dev, err);
+    enum pk_code rc = pk_device_copy_now(ctx->dev, PK_COPY_DEVICE_TO_HOST, got, t->dst, t->bytes, err);
     for (size_t i = 0; !rc && i < t->bytes; i++)
         if (got[i] != t->host[i]) {
             pk_fail(err, PK_E_CHECK, "byte %zu of the copy is wrong", i);

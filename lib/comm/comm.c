@@ -40,11 +40,6 @@ const char *pk_comm_unavailable(enum pk_comm_kind kind)
     return pk_comm_kinds[kind]->unavailable ? pk_comm_kinds[kind]->unavailable() : NULL;
 }
 
-static void validate(const struct pk_comm_ops *ops)
-{
-    pk_assert(ops->name && ops->summary && ops->open && ops->close && ops->start && ops->wait);
-}
-
 enum pk_code pk_comm_open(struct pk_comm *c, enum pk_comm_kind kind, struct pk_device *dev,
                           const struct pk_comm_options *o, struct pk_err *err)
 {
@@ -53,7 +48,7 @@ enum pk_code pk_comm_open(struct pk_comm *c, enum pk_comm_kind kind, struct pk_d
                           .roll = o->world ? o->world->roll : NULL,
                           .timeout_ns = o->timeout_ns ? o->timeout_ns : 60 * PK_NS_PER_S};
     if (!c->ops->open(c, o, err)) {
-        validate(c->ops);
+        pk_assert(c->ops->name && c->ops->summary && c->ops->close && c->ops->start && c->ops->wait);
         pk_assert(c->size >= 1 && c->rank < c->size && c->processes >= 1);
         return PK_OK;
     }

@@ -120,6 +120,9 @@ uint64_t pk_device_now_ns(struct pk_device *dev);
 enum pk_code pk_device_sync(struct pk_device *dev, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_device_copy(struct pk_device *dev, enum pk_lane lane, enum pk_copy dir, void *dst,
                             const void *src, size_t bytes, struct pk_err *err) PK_MUST_CHECK;
+/* A copy between host and device on the compute lane, over when it returns: for set-up and checks. */
+enum pk_code pk_device_copy_now(struct pk_device *dev, enum pk_copy dir, void *dst, const void *src,
+                                size_t bytes, struct pk_err *err) PK_MUST_CHECK;
 /* What a copy declares: bytes read and written in the device's memory. */
 double pk_device_copy_declares(enum pk_copy dir, size_t bytes);
 /* Nothing that was used before is in a cache, and every lane is idle. */

@@ -139,6 +139,13 @@ enum pk_code pk_device_copy(struct pk_device *dev, enum pk_lane lane, enum pk_co
     return rc;
 }
 
+enum pk_code pk_device_copy_now(struct pk_device *dev, enum pk_copy dir, void *dst, const void *src,
+                                size_t bytes, struct pk_err *err)
+{
+    enum pk_code rc = pk_device_copy(dev, PK_LANE_COMPUTE, dir, dst, src, bytes, err);
+    return rc ? rc : pk_device_sync(dev, err);
+}
+
 double pk_device_copy_declares(enum pk_copy dir, size_t bytes)
 {
     return dir == PK_COPY_ON_DEVICE ? 2 * (double)bytes : (double)bytes;

@@ -44,10 +44,7 @@ static enum pk_code fill_one(struct pk_averaging *v, size_t t, void *host, struc
         const size_t m = smaller(n - at, CHUNK);
         for (size_t i = 0; i < m; i++)
             store(host, i, v->o.type, pk_averaging_value(t, at + i, v->comm->rank));
-        rc = pk_device_copy(v->dev, PK_LANE_COMPUTE, PK_COPY_HOST_TO_DEVICE, v->grad[t] + at * size, host,
-                            m * size, err);
-        if (!rc)
-            rc = pk_device_sync(v->dev, err);
+        rc = pk_device_copy_now(v->dev, PK_COPY_HOST_TO_DEVICE, v->grad[t] + at * size, host, m * size, err);
     }
     return rc;
 }
@@ -86,10 +83,8 @@ static enum pk_code check_part(struct pk_averaging *v, size_t t, size_t at, size
                                struct pk_err *err)
 {
     const size_t size = pk_dtype_bytes(v->o.type);
-    enum pk_code rc = pk_device_copy(v->dev, PK_LANE_COMPUTE, PK_COPY_DEVICE_TO_HOST, host,
-                                     v->grad[t] + at * size, n * size, err);
-    if (!rc)
-        rc = pk_device_sync(v->dev, err);
+    enum pk_code rc =
+        pk_device_copy_now(v->dev, PK_COPY_DEVICE_TO_HOST, host, v->grad[t] + at * size, n * size, err);
     return rc ? rc : compare(v, t, at, host, n, err);
 }
 
@@ -147,9 +142,8 @@ static void choose(struct checker *k, size_t t, bool full, struct pk_rng *rng, s
 static enum pk_code to_host(struct checker *k, size_t t, const void *src, enum pk_dtype type,
                             struct pk_err *err)
 {
-    enum pk_code rc = pk_device_copy(k->v->dev, PK_LANE_COMPUTE, PK_COPY_DEVICE_TO_HOST, k->host, src,
-                                     k->v->gradients->v[t].elements * pk_dtype_bytes(type), err);
-    return rc ? rc : pk_device_sync(k->v->dev, err);
+    return pk_device_copy_now(k->v->dev, PK_COPY_DEVICE_TO_HOST, k->host, src,
+                              k->v->gradients->v[t].elements * pk_dtype_bytes(type), err);
 }
 
 static enum pk_code read_averaged(struct checker *k, struct pk_err *err)

@@ -6,13 +6,6 @@
 /* A leaf wrapped so that it is an object of its own. */
 static const struct pk_node_type wrapper_type = {.kind = PK_NODE_LEAF, .name = "wrapper"};
 
-static const struct pk_node *wrap(struct pk_bump *b, const struct pk_node *leaf)
-{
-    struct pk_node *made = pk_node_new(b, &wrapper_type, 1, 0);
-    made->child[0] = leaf;
-    return made;
-}
-
 static const struct pk_node *unwrapped(const struct pk_node *n)
 {
     return n->type == &wrapper_type ? n->child[0] : n;
@@ -51,8 +44,11 @@ static const struct pk_node *wrap_leaves(struct pk_patcher *p, const struct pk_n
 {
     struct pk_bump *b = next_turn(p);
     pk_tree_flatten(root, p->pass);
-    for (size_t i = 0; i < p->pass->n_leaves; i++)
-        p->pass->leaves[i] = wrap(b, p->pass->leaves[i]);
+    for (size_t i = 0; i < p->pass->n_leaves; i++) {
+        struct pk_node *wrapper = pk_node_new(b, &wrapper_type, 1, 0);
+        wrapper->child[0] = p->pass->leaves[i];
+        p->pass->leaves[i] = wrapper;
+    }
     return pk_tree_unflatten(p->pass, b);
 }
 

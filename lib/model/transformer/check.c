@@ -28,9 +28,9 @@ static enum pk_code fetch(void *user, const struct pk_parameter *w, float *to, s
     struct pk_transformer *t = user;
     const size_t n = w->rows * w->cols;
     if (!t->narrow || w->rows == 1)
-        return pk_copy_now(t->dev, PK_COPY_DEVICE_TO_HOST, to, t->p + w->offset, n * sizeof *to, err);
-    enum pk_code rc =
-        pk_copy_now(t->dev, PK_COPY_DEVICE_TO_HOST, to, t->narrow + w->offset, n * sizeof *t->narrow, err);
+        return pk_device_copy_now(t->dev, PK_COPY_DEVICE_TO_HOST, to, t->p + w->offset, n * sizeof *to, err);
+    enum pk_code rc = pk_device_copy_now(t->dev, PK_COPY_DEVICE_TO_HOST, to, t->narrow + w->offset,
+                                         n * sizeof *t->narrow, err);
     pk_bf16_widen(to, n);
     return rc;
 }
@@ -65,8 +65,8 @@ static enum pk_code check_losses(struct pk_transformer *t, const struct pk_refer
     double *want = pk_new_n(&a, double, rows);
     struct pk_beyond beyond;
     float *got = pk_new_n(&a, float, pk_transformer_tokens(c));
-    enum pk_code rc = pk_copy_now(t->dev, PK_COPY_DEVICE_TO_HOST, got, t->losses,
-                                  pk_transformer_tokens(c) * sizeof *got, err);
+    enum pk_code rc = pk_device_copy_now(t->dev, PK_COPY_DEVICE_TO_HOST, got, t->losses,
+                                         pk_transformer_tokens(c) * sizeof *got, err);
     if (rc || (rc = pk_reference_losses(r, want, &beyond, err)))
         return rc;
     for (size_t i = 0; i < rows; i++) {
@@ -89,7 +89,8 @@ static enum pk_code check_gradient(struct pk_transformer *t, struct pk_reference
     const size_t n = w->rows * w->cols;
     float *g = pk_new_n(&a, float, n);
     double up = 0, down = 0, got = 0, squares = 0;
-    enum pk_code rc = pk_copy_now(t->dev, PK_COPY_DEVICE_TO_HOST, g, t->g + w->offset, n * sizeof *g, err);
+    enum pk_code rc =
+        pk_device_copy_now(t->dev, PK_COPY_DEVICE_TO_HOST, g, t->g + w->offset, n * sizeof *g, err);
     r.nudge = (struct pk_nudge){w, nudge};
     if (!rc)
         rc = pk_reference_loss(&r, &up, err);
@@ -150,7 +151,7 @@ static enum pk_code steps_made(struct pk_transformer *t, unsigned *n, struct pk_
     *n = 0;
     if (!t->adamw)
         return PK_OK;
-    enum pk_code rc = pk_copy_now(t->dev, PK_COPY_DEVICE_TO_HOST, &a, t->adamw, sizeof a, err);
+    enum pk_code rc = pk_device_copy_now(t->dev, PK_COPY_DEVICE_TO_HOST, &a, t->adamw, sizeof a, err);
     if (!rc)
         *n = (unsigned)lround(log((double)a.beta1_t) / log((double)a.beta1));
     return rc;
@@ -213,7 +214,7 @@ enum pk_code pk_transformer_sketch(struct pk_transformer *t, struct pk_sketch *o
         const size_t n = w->rows * w->cols;
         float *host = pk_new_n(&a, float, n);
         enum pk_code rc =
-            pk_copy_now(t->dev, PK_COPY_DEVICE_TO_HOST, host, t->g + w->offset, n * sizeof *host, err);
+            pk_device_copy_now(t->dev, PK_COPY_DEVICE_TO_HOST, host, t->g + w->offset, n * sizeof *host, err);
         if (rc)
             return rc;
         add(out, host, n, w->offset);

@@ -21,13 +21,6 @@ float *pk_pass_take_fp32(struct pk_pass *p, size_t n)
     return take(p, n * sizeof(float));
 }
 
-enum pk_code pk_copy_now(struct pk_device *dev, enum pk_copy dir, void *dst, const void *src, size_t bytes,
-                         struct pk_err *err)
-{
-    enum pk_code rc = pk_device_copy(dev, PK_LANE_COMPUTE, dir, dst, src, bytes, err);
-    return rc ? rc : pk_device_sync(dev, err);
-}
-
 static const void *weights(const struct pk_transformer *t, struct pk_weight w)
 {
     return t->narrow ? (const void *)(t->narrow + w.offset) : t->p + w.offset;

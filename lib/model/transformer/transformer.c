@@ -102,8 +102,8 @@ static enum pk_code draw_weights(struct pk_transformer *t, uint64_t seed, struct
         const size_t n = w->rows * w->cols;
         rc = scale(t, 0, t->p + end, w->offset - end, err);
         if (!rc)
-            rc = w->rows == 1 ? pk_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->p + w->offset, ones,
-                                            n * sizeof *ones, err)
+            rc = w->rows == 1 ? pk_device_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->p + w->offset, ones,
+                                                   n * sizeof *ones, err)
                               : scale(t, bound_of(t, w), t->p + w->offset, n, err);
         end = w->offset + n;
     }
@@ -119,8 +119,8 @@ static enum pk_code copy_parameter(struct pk_transformer *t, const struct pk_par
         const size_t left = from->elements - at, n = left < PK_TENSOR_PIECE ? left : PK_TENSOR_PIECE;
         rc = pk_safetensors_read(f, from, at, n, piece, err);
         if (!rc)
-            rc = pk_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->p + w->offset + at, piece, n * sizeof *piece,
-                             err);
+            rc = pk_device_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->p + w->offset + at, piece,
+                                    n * sizeof *piece, err);
     }
     return rc;
 }
@@ -147,7 +147,7 @@ static enum pk_code fill_turns(struct pk_transformer *t, struct pk_arena *a, str
     const size_t dim = t->c.width / t->c.heads, n = t->c.seq * dim;
     float *host = pk_new_n(a, float, n);
     pk_rope_turns(host, t->c.seq, dim, 10000);
-    return pk_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->turns, host, n * sizeof *host, err);
+    return pk_device_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->turns, host, n * sizeof *host, err);
 }
 
 enum pk_code pk_transformer_fill(struct pk_transformer *t, const struct pk_origin *from, struct pk_err *err)
@@ -160,8 +160,8 @@ enum pk_code pk_transformer_fill(struct pk_transformer *t, const struct pk_origi
         (rc = fill_zero(t, t->v, err)))
         return rc;
     if (t->adamw)
-        rc = pk_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->adamw, &pk_adamw_defaults,
-                         sizeof pk_adamw_defaults, err);
+        rc = pk_device_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->adamw, &pk_adamw_defaults,
+                                sizeof pk_adamw_defaults, err);
     return rc ? rc : pk_device_sync(t->dev, err);
 }
 
@@ -183,9 +183,9 @@ enum pk_code pk_transformer_batch(struct pk_transformer *t, const int32_t *token
     const size_t bytes = pk_transformer_tokens(&t->c) * sizeof *tokens;
     enum pk_code rc;
     if ((rc = inside(t, tokens, "token", err)) || (rc = inside(t, targets, "target", err)) ||
-        (rc = pk_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->tokens, tokens, bytes, err)))
+        (rc = pk_device_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->tokens, tokens, bytes, err)))
         return rc;
-    return pk_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->targets, targets, bytes, err);
+    return pk_device_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->targets, targets, bytes, err);
 }
 
 static void drop_stream(struct pk_pass *p, struct pk_stream *s)
@@ -232,7 +232,7 @@ void pk_transformer_forget(struct pk_transformer *t)
 
 enum pk_code pk_transformer_loss(struct pk_transformer *t, float *loss, struct pk_err *err)
 {
-    return pk_copy_now(t->dev, PK_COPY_DEVICE_TO_HOST, loss, t->loss, sizeof *loss, err);
+    return pk_device_copy_now(t->dev, PK_COPY_DEVICE_TO_HOST, loss, t->loss, sizeof *loss, err);
 }
 
 enum pk_code pk_transformer_finite_loss(struct pk_transformer *t, float *loss, struct pk_err *err)

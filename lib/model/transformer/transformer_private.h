@@ -34,10 +34,6 @@ static inline void *pk_pass_at(const struct pk_pass *p, void *x, size_t n)
     return (char *)x + n * pk_dtype_bytes(p->t->c.dtype);
 }
 
-/* A copy between host and device, over when it returns. Of no pass: set-up and checks. */
-enum pk_code pk_copy_now(struct pk_device *dev, enum pk_copy dir, void *dst, const void *src, size_t bytes,
-                         struct pk_err *err) PK_MUST_CHECK;
-
 /* A weight of [out, in], or several adjacent ones as one of more rows. */
 struct pk_weight {
     size_t out, in, offset;

@@ -69,10 +69,7 @@ enum pk_code pk_resident_check(struct pk_device *dev, const struct pk_resident *
                                const struct pk_weights *pieces, struct pk_arena *a, struct pk_err *err)
 {
     uint64_t *got = pk_new_n(a, uint64_t, r->n);
-    enum pk_code rc =
-        pk_device_copy(dev, PK_LANE_COMPUTE, PK_COPY_DEVICE_TO_HOST, got, r->table, r->n * sizeof *got, err);
-    if (!rc)
-        rc = pk_device_sync(dev, err);
+    enum pk_code rc = pk_device_copy_now(dev, PK_COPY_DEVICE_TO_HOST, got, r->table, r->n * sizeof *got, err);
     for (size_t i = 0; !rc && i < r->n; i++) {
         const float *want = pieces->leaf[i] ? pieces->leaf[i] : r->whole->leaf[i];
         if (got[i] == (uintptr_t)want)

@@ -6,11 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t text_hash(uint64_t h, const char *text)
-{
-    return pk_hash_bytes(h, text, strlen(text));
-}
-
 struct pk_names *pk_names_new(struct pk_arena *a)
 {
     struct pk_names *names = pk_new(a, struct pk_names);
@@ -30,7 +25,8 @@ uint32_t pk_name(struct pk_names *names, const char *text)
     struct pk_arena *a = names->index.arena;
     names->text = pk_grow(a, names->text, sizeof *names->text, names->n, &names->cap);
     names->text[names->n] = text;
-    uint32_t id = pk_index_row(&names->index, text_hash(0, text), same_name, names, (uint32_t)names->n);
+    uint32_t id = pk_index_row(&names->index, pk_hash_bytes(0, text, strlen(text)), same_name, names,
+                               (uint32_t)names->n);
     if (id == names->n)
         names->text[names->n++] = pk_strdup(a, text);
     return id;

@@ -219,9 +219,7 @@ static enum pk_code differs(const struct checker *c, size_t leaf, size_t row, si
 static enum pk_code check_stretch(const struct checker *c, size_t leaf, const struct pk_fill *f, size_t at,
                                   size_t n)
 {
-    if (pk_device_copy(c->dev, PK_LANE_COMPUTE, PK_COPY_DEVICE_TO_HOST, c->got, f->dst + at,
-                       n * sizeof *c->got, c->err) ||
-        pk_device_sync(c->dev, c->err))
+    if (pk_device_copy_now(c->dev, PK_COPY_DEVICE_TO_HOST, c->got, f->dst + at, n * sizeof *c->got, c->err))
         return c->err->code;
     for (size_t i = 0; i < n; i++) {
         size_t row = (at + i) / f->cols, col = (at + i) % f->cols;

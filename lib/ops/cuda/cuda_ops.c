@@ -74,9 +74,7 @@ static enum pk_code lay_down(struct pk_device *dev, struct pk_copies *c, struct 
     if (!c->table)
         return pk_device_oom(dev, err);
     c->tiles = pk_k_copy_pieces(c->v, c->n, pieces);
-    enum pk_code rc =
-        pk_device_copy(dev, PK_LANE_COMPUTE, PK_COPY_HOST_TO_DEVICE, c->table, pieces, bytes, err);
-    return rc ? rc : pk_device_sync(dev, err);
+    return pk_device_copy_now(dev, PK_COPY_HOST_TO_DEVICE, c->table, pieces, bytes, err);
 }
 
 static enum pk_code copies(struct pk_device *dev, const struct pk_copies *c, struct pk_err *err)
