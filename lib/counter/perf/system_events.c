@@ -184,7 +184,7 @@ static struct pk_source_found found(const struct system *s, const struct pk_coun
         if (!first.why || strstr(err.why, "dead counter") || strstr(err.why, "forbids"))
             first = (struct pk_source_found){PK_SOURCE_UNAVAILABLE, 0, pk_strdup(a, err.why),
                                              *err.fix && strncmp(err.fix, "omit", 4) ? pk_strdup(a, err.fix)
-                                                                                      : NULL};
+                                                                                     : NULL};
     }
     if (!*works)
         return first;
