@@ -5,10 +5,10 @@
 #include "ops/ceilings.h"
 #include "store/store.h"
 
-/* Under which name the ceilings of a device opened this way are stored: "cpu", or "cpu 1 thread" when threads are set. */
+/* The name under which the ceilings of a device opened in this way are stored: "cpu", or "cpu 1 thread" when threads are set. */
 const char *pk_ceilings_key(const char *device, const struct pk_device_options *opt, struct pk_arena *a);
 
-/* What the store knows of this machine and key: of each rate the highest of all repeats. */
+/* The stored ceilings of this machine and key: the highest of all repetitions of each rate. */
 struct pk_ceilings_known {
     struct pk_ceilings top;
     bool found; /* every rate was measured at least once */
@@ -22,7 +22,7 @@ struct pk_ceilings_known {
 enum pk_code pk_ceilings_stored(struct pk_store *s, const char *machine, const char *key,
                                 struct pk_ceilings_known *out, struct pk_err *err) PK_MUST_CHECK;
 
-/* Another repeat is worth its time: something is doubtful, or a day old. */
+/* Another repetition is needed: a value is doubtful, or a day old. */
 bool pk_ceilings_wanting(const struct pk_ceilings_known *known, int64_t now_ns);
 
 /* Measures and stores one repeat, in a fresh worker, in less than a second. */

@@ -5,9 +5,9 @@
 #include "bench/client/worker_client.h"
 #include "counter/source.h"
 
-/* Tries a counter source with work whose counts are known, in a worker of its own: a profiler that was ended leaves a process in which another does not
- * begin. Texts are in the arena. A worker that ends, breaks the protocol or is still busy at deadline_ns makes it PK_SOURCE_UNAVAILABLE, with
- * what became of it. PK_E_INTERRUPTED when *stop_flag was set. */
+/* Tests a counter source with work whose counts are known, in its own worker, because a process cannot start a second profiler after the
+ * first one ended. Texts are in the arena. A worker that ends, violates the protocol or is still busy at deadline_ns makes it
+ * PK_SOURCE_UNAVAILABLE, with the reason. PK_E_INTERRUPTED when *stop_flag was set. */
 enum pk_code pk_source_selftest(const struct pk_provider *provider, const char *source, uint64_t deadline_ns,
                                 const volatile int *stop_flag, struct pk_arena *a,
                                 struct pk_source_found *out, struct pk_err *err) PK_MUST_CHECK;

@@ -1,9 +1,8 @@
 /* Process: a program started by the parent in its own process group, which is killed when the parent ends.
  *
- * Its stdin is one end of a socket whose other end is in_fd; what it writes to the descriptor named by
- * PERFKIT_WIRE_FD arrives on wire_fd; stdout and stderr are kept as a bounded tail, for messages. Every
- * descriptor here is close-on-exec. One thread uses a process: the one that started it, because the kernel
- * ties the child's death to that thread. */
+ * Its stdin is one end of a socket whose other end is in_fd; what it writes to the descriptor in PERFKIT_WIRE_FD arrives on wire_fd;
+ * stdout and stderr are kept as a bounded tail, for messages. Every descriptor here is close-on-exec. One thread uses a process: the one
+ * that started it, because the kernel ties the child's death to that thread. */
 #pragma once
 
 #include "base/arena.h"
@@ -49,8 +48,7 @@ bool pk_process_ended(struct pk_process *p, uint64_t deadline_ns);
  * running. */
 void pk_process_end(struct pk_process *p, uint64_t grace_ns);
 
-/* "ended by signal 11 (Segmentation fault)", "exit status 3"; with its last words, if any. After
- * pk_process_end. */
+/* "ended by signal 11 (Segmentation fault)", "exit status 3"; with its last output, if any. After pk_process_end. */
 const char *pk_process_fate(const struct pk_process *p, struct pk_arena *a);
 
 /* The last three lines it wrote, or those of an error of perfkit itself, joined by " | ", control characters replaced; "" when there are none.

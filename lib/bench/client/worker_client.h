@@ -37,36 +37,36 @@ struct pk_worker_client {
     size_t n_facts, facts_cap;
     const struct pk_metric_decl *known; /* see pk_worker_client_know */
     size_t n_known;
-    struct pk_rank_heartbeats roll; /* of a worker that is ranks, in whose argv it stands */
-    const char *absent;             /* who did not answer, when the answer is late and that is known */
-    json_t *choices;                /* what its workers chose so far: every request has it */
+    struct pk_rank_heartbeats roll; /* for a worker that is a group of ranks: the value in its argv */
+    const char *absent;             /* the rank that did not answer, when the answer is late and the rank is known */
+    json_t *choices;                /* the choices of its workers so far; every request contains them */
     bool started;                   /* a worker, ever */
     bool greeted;
-    bool leaving; /* it said bye: it ends after this answer, and the next question starts another */
+    bool leaving; /* it sent bye: it ends after this answer, and the next request starts another worker */
 };
 
 enum pk_answer {
-    PK_ANSWER_SLICE,   /* *slice: the worker's own, or a failed one that says what became of the worker */
+    PK_ANSWER_SLICE,   /* *slice: the worker's own, or a failed one with the fate of the worker */
     PK_ANSWER_LATE,    /* nothing by the deadline; the worker was ended */
     PK_ANSWER_STOPPED, /* *stop_flag was set; the worker was ended */
 };
 
 void pk_worker_client_init(struct pk_worker_client *l, const struct pk_provider *provider);
 
-/* The metrics of the experiment: tables join them by name, so a worker that gives one another unit lies. They
- * outlive the link. */
+/* The metrics of the experiment. Tables join them by name, so a worker that reports one in another unit is wrong. They outlive the
+ * client. */
 void pk_worker_client_know(struct pk_worker_client *l, const struct pk_metric_decl *metrics, size_t n);
 
-/* What workers of an earlier part of the run chose. Beyond PK_CHOICES_MOST, or longer than choices are, it is left out. */
+/* The choices of workers of an earlier part of the run. Beyond PK_CHOICES_MOST, or longer than choices are, it is left out. */
 void pk_worker_client_choice(struct pk_worker_client *l, const char *key, const char *value);
 
-/* Starts the worker if there is none, asks, waits. The slice has no samples when its status is failed; it and
- * the facts live until the next question. */
+/* Starts the worker if there is none, sends the request and waits. The slice has no samples when its status is failed; it and the facts
+ * are valid until the next request. */
 enum pk_answer pk_worker_client_ask(struct pk_worker_client *l, const struct pk_request *r,
                                     uint64_t deadline_ns, const volatile int *stop_flag,
                                     struct pk_slice **slice);
 
-/* Tells the worker that nothing more comes, gives it a moment, ends it. */
+/* Tells the worker to quit, waits briefly, and ends it. */
 void pk_worker_client_quit(struct pk_worker_client *l);
 /* Ends the worker at once and frees everything. */
 void pk_worker_client_free(struct pk_worker_client *l);

@@ -5,7 +5,8 @@
  * spawner.h), so that intervals are over processes. Samples that the command reports without naming a case join its own; each
  * case that it names is recorded as a case of the run.
  *
- * More runs follow, counter passes (counted.h), mostly one: they give counts and no times, and what the command says in them is not heard. */
+ * More runs follow as counter passes (counter_passes.h), usually one: they give counts and no times, and messages of the command in them
+ * are ignored. */
 #pragma once
 
 #include "bench/record/record.h"
@@ -13,14 +14,14 @@
 
 struct pk_command_options {
     const char *const *argv; /* NULL-terminated; argv[0] is found in PATH unless it has a slash */
-    const char *name;    /* what the case is called; NULL = the command line: equal names can be compared */
+    const char *name;    /* name of the case; NULL = the command line. Equal names can be compared */
     const char *cpus;    /* "0-3,8": where it may run (machine/bind.h); NULL = anywhere */
-    const char *prepare; /* a shell line before each run, untimed; NULL = none */
+    const char *prepare; /* a shell command before each run, untimed; NULL = none */
     const struct pk_counters *
-        counters; /* more runs that are counted, unless a run before them failed or took too long; NULL = none */
+        counters; /* additional runs that are counted, unless an earlier run failed or took too long; NULL = none */
     bool ignore_failure; /* an exit status other than 0 is a note, not a failed case */
     int64_t warmup;      /* runs that are not recorded */
-    int64_t runs;        /* exactly so many; 0 = until min_runs and min_time_ns have passed */
+    int64_t runs;        /* exact number; 0 = until min_runs and min_time_ns are reached */
     int64_t min_runs, max_runs;
     int64_t min_time_ns; /* from the first run to the last, with everything between */
     int64_t timeout_ns;  /* of one run with its prepare */
@@ -42,7 +43,7 @@ struct pk_command_result {
         verdict; /* PK_OK; PK_E_NOTHING: the last run failed or was late; PK_E_CHECK: what it reported is wrong, or
                               says that its result is; PK_E_INTERNAL: perfkit could not run it */
     const char *message;   /* why not ok; in the caller's arena */
-    const char *uncounted; /* why a counter pass gave nothing; "" = there was none, or it did */
+    const char *uncounted; /* why a counter pass gave no counts; "" = there was none, or it did */
     bool interrupted;      /* *stop_flag was set: the run in flight is not recorded */
 };
 
@@ -58,7 +59,7 @@ enum pk_code pk_command_measure(const struct pk_command_options *o, struct pk_re
                                 struct pk_arena *a, struct pk_command_result *out,
                                 struct pk_err *err) PK_MUST_CHECK;
 
-/* --- run by run, for those who say when --------------------------------------------------------------------------- */
+/* --- run by run, for callers that control the order --------------------------------------------------------------------------- */
 
 struct pk_command_turn {
     enum pk_pass pass;

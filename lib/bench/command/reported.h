@@ -4,7 +4,7 @@
 #include "store/store.h"
 #include "wire/wire.h"
 
-/* A case and what was said of it in the current run. */
+/* A case and its data in the current run. */
 struct pk_reported {
     struct pk_case_info info; /* in the arena of the set */
     int64_t id;               /* of the store; 0 = not there yet */
@@ -18,7 +18,7 @@ struct pk_reported_set {
     struct pk_arena *arena;
     struct pk_reported *v;
     size_t n, cap, current;    /* current: where samples go */
-    enum pk_status own_status; /* what the command said of its own case; its message beside it */
+    enum pk_status own_status; /* the status that the command reported for its own case, and its message */
     const char *own_message;
 };
 

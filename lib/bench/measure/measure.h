@@ -54,8 +54,7 @@ struct pk_measure {
     void *disturbed_user;
 };
 
-/* Ranks agree on everything that shapes the result: repetitions, when to stop, what was warm-up, whether it failed. Where that is no longer
- * possible m->comm is broken, the slice says why, and this process has to end.
- * Never fails as a call: what went wrong is the slice's status and message (oom, failed). The slice lives in `a`.
- * After a failed check there are no series. */
+/* Ranks agree on everything that affects the result: repetitions, when to stop, what was warm-up, whether it failed. When that is no
+ * longer possible, m->comm is broken, the slice says why, and this process must end. The call itself never fails: errors are the slice's
+ * status and message (oom, failed). The slice lives in `a`. After a failed check there are no series. */
 void pk_measure_case(const struct pk_measure *m, struct pk_arena *a, struct pk_slice *out);

@@ -1,9 +1,9 @@
 /* Sample: takes the samples of a case after set-up, into arrays allocated before. Internal to measure.c.
  *
- * A sample is `reps` runs of the probe's unit of work. Its row holds, per instance of every region, the sums of lane time and host
- * time over the repetitions, and per gauge the last value. Which instances exist is seen in the first iteration; an
- * iteration that marks others fails, because its numbers could not be told apart. A region may do its work several times in
- * one occurrence (repeat.h): a column's time is that of `reps` times `mark_reps` repetitions. How often is chosen in reps.c.
+ * A sample is `reps` runs of the probe's unit of work. Its row holds, per instance of every region, the sums of lane time and host time
+ * over the repetitions, and per gauge the last value. The first iteration determines which instances exist; an iteration that marks
+ * others fails, because its numbers could not be assigned. A region may do its work several times in one occurrence (repeat.h): a
+ * column's time is that of `reps` times `mark_reps` repetitions. How often is chosen in reps.c.
  *
  * The samples of a captured variant, the first iteration apart, are replays of one graph that holds all repetitions; it is captured
  * anew when their number changes. Lane times are those of the replay. The host only launches: the host time of every region is that of
@@ -24,7 +24,7 @@ struct pk_observer {
     enum pk_code (*sample)(void *user, struct pk_sampler *s, pk_iterate_fn *iterate, struct pk_err *err);
     void (*attach)(void *user,
                    struct pk_sampler *s); /* optional: makes room for as many samples as s has room for */
-    /* optional: what it saw, as notes and series of a slice that has the sampler's times */
+    /* optional: its results, as notes and series of a slice that has the sampler's times */
     void (*pack)(void *user, const struct pk_stopper *st, struct pk_notes *notes, struct pk_slice *out);
     void (*close)(void *user); /* optional; without attach too */
     void *user;
@@ -41,7 +41,7 @@ struct pk_sampler {
     size_t first_column[PK_REGIONS_MAX],
         n_instances[PK_REGIONS_MAX]; /* by region; 0 instances: does not apply */
     size_t n_columns;                /* instances of all regions, those of outermost ones first */
-    size_t n_outer_columns;          /* theirs: together they are the iteration, the others are within */
+    size_t n_outer_columns;          /* of the outermost regions: together they are the iteration, the others are inside them */
     uint32_t gauges;                 /* which an iteration sets, as in pk_marks */
     size_t n_gauges;
     unsigned gauge[PK_GAUGES_MAX];         /* their numbers */
@@ -88,8 +88,7 @@ double pk_sample_spent_ns(const struct pk_sampler *s, size_t i);
 /* s->observer is o from now on; attaches it. */
 void pk_sampler_observe(struct pk_sampler *s, const struct pk_observer *o);
 
-/* Ranks begin each sample together, whoever else takes part in it. Once more after somebody else was attached. Nothing happens where there
- * is one process. */
+/* Makes ranks begin each sample together. Called again after another participant was attached. With one process it does nothing. */
 struct pk_line_up {
     struct pk_observer observer;
     const struct pk_observer *inner;

@@ -34,7 +34,7 @@ void pk_stopper_init(struct pk_stopper *st, const struct pk_stop *rule, const st
                      uint64_t now_ns);
 bool pk_stop_now(struct pk_stopper *st, uint64_t now_ns);
 
-/* Counts disturbances again: some may have been learnt of after the last look. */
+/* Counts disturbances again: some may have been detected after the last check. */
 void pk_stop_recount(struct pk_stopper *st);
 
 /* The phase of sample i under the cut found last. */

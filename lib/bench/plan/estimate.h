@@ -1,8 +1,8 @@
 /* Estimate: the minimum time of planned cases, the cases that therefore cannot end in time, and the approximate time of the whole plan.
  *
- * One iteration of a case takes what the newest run on this machine measured of it, else its floor by the usual share of the
- * ceilings. The stop rule makes a slice of it: memory touched for the first time, a first iteration, calibration, samples until
- * min_samples and max_time are over, and in the first process the checks. Early stops of quiet cases are not foreseen. */
+ * One iteration of a case takes what the newest run on this machine measured of it, else its floor by the usual share of the ceilings.
+ * The stop rule makes a slice of it: memory touched for the first time, a first iteration, calibration, samples until min_samples and
+ * max_time are over, and in the first process the checks. Early stops of cases with little noise are not predicted. */
 #pragma once
 
 #include "bench/plan/plan.h"
@@ -10,11 +10,11 @@
 #include "store/store.h"
 
 /* Fills floor_ns and least_ns of every case that is not skipped: NaN when top is NULL or has no rates. A region counts once, by itself
- * or by its parts (probe.h). What tensor cores compute is held against the highest rate of theirs, and costs nothing where none is known. */
+ * or by its parts (probe.h). Work of tensor cores is compared with their highest rate, and costs nothing where none is known. */
 void pk_plan_floors(struct pk_plan *plan, const struct pk_ceilings *top);
 
-/* True when the case will be tried and its least time is one of this machine's: not on the null device, whose clock is not ours,
- * and not for a peer, whose work nobody declared. */
+/* True when the case will be tried and its minimum time applies to this machine: not on the null device, whose clock is simulated, and
+ * not for a peer, whose work is not declared. */
 bool pk_plan_time_known(const struct pk_plan *plan, const struct pk_planned *p);
 
 /* Skips, with the reason, the cases of which the first iteration and `samples` more do not fit into timeout_ns at floor speed: a

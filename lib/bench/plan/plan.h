@@ -61,17 +61,17 @@ enum pk_code pk_plan_make(const struct pk_plan_request *r, struct pk_arena *a, s
 /* Cases that will be tried: neither skipped nor too large. */
 size_t pk_plan_to_try(const struct pk_plan *plan);
 
-/* A pk_expects_fn (worker.h), of a plan. PK_E_USAGE when the plan lacks the case, with what no case of it has. */
+/* A pk_expects_fn (worker.h), of a plan. PK_E_USAGE when the plan lacks the case, with the value that no case of it has. */
 enum pk_code pk_plan_expects(const void *plan, const struct pk_request *r, const struct pk_case *c,
                              struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
 
-/* For people: the axes in which the plan's cases differ tell them apart ("d_model=16 seq_len=256"); those in which they agree
- * belong into a title ("batch=8 causal=off"). In the arena; "" = none. */
+/* For printed text: the axes in which the cases of the plan differ name them ("d_model=16 seq_len=256"); those in which they agree
+ * belong in a title ("batch=8 causal=off"). In the arena; "" = none. */
 const char *pk_plan_case_text(const struct pk_plan *plan, size_t i, struct pk_arena *a);
 const char *pk_plan_common_text(const struct pk_plan *plan, struct pk_arena *a);
 
 /* A random order of n cases for one invocation; equal for equal (seed, invocation). In the arena. */
 const size_t *pk_plan_order(size_t n, uint64_t seed, int invocation, struct pk_arena *a);
 
-/* A sentence about "axis=sweep" when the axis applies to no case of the plan, saying where it would; NULL when it is in use. */
+/* A sentence about "axis=sweep" when the axis applies to no case of the plan, which says where it would; NULL when the axis is used. */
 const char *pk_plan_unused_axis(const struct pk_plan *plan, const char *assignment, struct pk_arena *a);

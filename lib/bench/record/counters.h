@@ -12,23 +12,22 @@ struct pk_counter_inputs;
 
 /* Counter pass k of a case is its slice of pass "counter" and invocation k + 1: that of counters->plans[k]. Events get their median over
  * the steady samples, of one iteration; metrics are derived from those medians, the timing passes' medians, declared work and the
- * ceilings. Scaled
- * counts are approximate, and nothing is made of counts that were scaled differently. A row "perturbation" per region says by how much
- * the slowest of the counter passes was slower than the timing passes, and which source's that was (native); its note is empty where
- * that is more than processes differ by anyway, of which one process says nothing. Every case that was timed has its roofline (roofline.h), by counted work where it was
- * counted. case_ids are those of the plan's cases.
- * Reads the store only; rows that are there already are replaced. */
+ * ceilings. Scaled counts are approximate, and no metric is computed from counts that were scaled differently. A row "perturbation" per
+ * region says by how much the slowest of the counter passes was slower than the timing passes, and which source's that was (native); its
+ * note is empty where that is more than the difference between processes, which is not known for one process. Every case that was timed
+ * has its roofline (roofline.h), by counted work where it was counted. case_ids are those of the plan's cases. Reads the store only;
+ * rows that are there already are replaced. */
 enum pk_code pk_record_counters(struct pk_store *s, int64_t run_id, const struct pk_plan *plan,
                                 const int64_t *case_ids, const struct pk_counters *counters,
                                 const struct pk_ceilings *top, struct pk_arena *a,
                                 struct pk_err *err) PK_MUST_CHECK;
 
-/* The rows of a case that is all iteration, that nobody declares the work of, and of which this is known: of a command. */
+/* The rows of a case that has only the region iteration and no declared work, from these data: the case of a command. */
 enum pk_code pk_record_known(struct pk_store *s, int64_t case_id, const struct pk_counters *counters,
                              const struct pk_counter_inputs *known, struct pk_arena *a,
                              struct pk_err *err) PK_MUST_CHECK;
 
-/* --- counter_inputs.c: what the store knows of a run's cases once their passes are over: times, declared work, counts ---- */
+/* --- counter_inputs.c: data of a run's cases in the store after their passes: times, declared work, counts ---- */
 
 /* Of one region of one case, or of its iteration; medians, of one iteration. NaN = not known. */
 struct pk_counter_place {
@@ -44,7 +43,7 @@ struct pk_counter_place {
 /* How an event was counted, over all places of a case. */
 struct pk_event_quality {
     double scaled_from; /* 1, or the least share of the time that was counted */
-    const char *why;    /* some were not counted, and why; NULL = nobody said */
+    const char *why;    /* why some were not counted; NULL = not known */
 };
 
 struct pk_counter_inputs {
@@ -76,15 +75,15 @@ const char *pk_counter_inputs_name(const struct pk_counter_inputs_run *k, size_t
 
 /* --- roofline.c ---
  *
- * where a piece of work stands under the roofs of its device: what its arithmetic intensity lets it attain, which of the two
- * roofs that is, and how much of it was reached. As rows of v_counter, group "roofline".
+ * the place of work in the roofline of its device: the rate attainable at its arithmetic intensity, which of the two limits applies, and
+ * the share that was reached. As rows of v_counter, group "roofline".
  *
  *     attainable = min(peak_flops_per_s, peak_bytes_per_s * flops / bytes)
  *     share      = max(flops / peak_flops_per_s, bytes / peak_bytes_per_s) / time
  *
  * which is rate / attainable wherever there are FLOPs, and holds without them too. The peaks are the device's own measured ceilings. */
 
-/* FLOPs or bytes of one iteration, and who says so. */
+/* FLOPs or bytes of one iteration, and their source. */
 struct pk_roofline_amount {
     double value;       /* NaN = nobody knows */
     const char *source; /* "declared", or the source that counted it: "cpu-events" */
@@ -97,7 +96,7 @@ struct pk_roofline_work {
     double time_ns; /* of the timing passes */
     struct pk_roofline_amount flops, bytes;
     double
-        tensor_flops; /* declared, of tensor cores, whatever their type: where there are some the roof is not known */
+        tensor_flops; /* declared FLOPs of tensor cores of any type: where there are some, the attainable rate is not known */
 };
 
 enum { PK_ROOFLINE_ROWS = 7 };

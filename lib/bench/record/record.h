@@ -6,13 +6,13 @@
 
 struct pk_recorder;
 
-/* The recorder borrows the store; store_path is where a spool goes
- * beside. A run that goes on (--resume) is continued: what its earlier invocations measured counts in the summaries. */
+/* The recorder borrows the store; a spool is created beside store_path. A resumed run (--resume) is continued: its earlier invocations
+ * count in the summaries. */
 struct pk_recorder *pk_recorder_new(struct pk_store *s, int64_t run_id, const char *store_path);
 void pk_recorder_free(struct pk_recorder *r);
 
-/* A case of the run that was not planned. PK_OK with *id 0 when the store cannot be written: the spool then brings the case with
- * its slices, which are recorded under id 0. */
+/* A case of the run that was not planned. PK_OK with *id 0 when the store cannot be written: the spool then contains the case with its
+ * slices, which are recorded under id 0. */
 enum pk_code pk_record_case(struct pk_recorder *r, const struct pk_case_info *c, int64_t *id,
                             struct pk_err *err) PK_MUST_CHECK;
 
@@ -29,19 +29,19 @@ enum pk_code pk_record_slice(struct pk_recorder *r, int64_t case_id, const struc
 /* The same without a spool to fall back on: PK_E_IO when the store cannot be written. */
 enum pk_code pk_record_checked(struct pk_recorder *r, int64_t case_id, const struct pk_slice *s,
                                struct pk_err *err) PK_MUST_CHECK;
-/* What a worker said about how it measures; the first word per key and invocation stands. Kept until the next slice is
- * recorded, so that nothing is written while something may be measured. */
+/* A fact about how a worker measures; the first value per key and invocation is kept. It is written with the next slice, so that nothing
+ * is written during a measurement. */
 enum pk_code pk_record_setting(struct pk_recorder *r, int invocation, const char *key, const char *value,
                                struct pk_err *err) PK_MUST_CHECK;
 
-/* What was said in the run so far under keys that begin so, in the order of its invocations; in the arena. */
+/* The facts of the run so far whose keys have this prefix, in the order of its invocations; in the arena. */
 enum pk_code pk_recorded_settings(struct pk_recorder *r, const char *prefix, struct pk_arena *a,
                                   struct pk_setting **out, size_t *n, struct pk_err *err) PK_MUST_CHECK;
 
 const char *pk_recorder_spool(const struct pk_recorder *r); /* NULL = everything is in the store */
 
-/* When nothing more comes. PK_OK when everything is in the store; else the code of the first refusal, naming the spool, why, and how
- * to bring it back. */
+/* Ends the recording. PK_OK when everything is in the store; otherwise the code of the first failed write, with the spool, the reason,
+ * and how to import it. */
 enum pk_code pk_recorder_finish(struct pk_recorder *r, struct pk_err *err) PK_MUST_CHECK;
 
 /* --- summaries, of a slice and of a case over its invocations (summarize.c) --- */

@@ -3,8 +3,8 @@
 
 #include "store/store.h"
 
-/* Fills machine, topology, git_commit, git_dirty, git_branch, command_line, version. settings and tags stay what they were;
- * experiment and label too. argv is quoted so that a shell reads the same words back. */
+/* Fills machine, topology, git_commit, git_dirty, git_branch, command_line, version. settings, tags, experiment and label are not
+ * changed. argv is quoted so that a shell reads the same words back. */
 enum pk_code pk_run_info_fill(struct pk_run_info *info, int argc, const char *const *argv, struct pk_arena *a,
                               struct pk_err *err) PK_MUST_CHECK;
 

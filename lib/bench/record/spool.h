@@ -1,10 +1,10 @@
 /* Spool: slices kept beside a store that could not be written, as lines of the wire protocol in a file.
  *
- * Before the lines of a slice (metric, samples, note, status: docs/protocol.md) stands one line of the type
- * "spool" that says where it belongs:
+ * The lines of a slice (metric, samples, note, status: docs/protocol.md) follow one line of the type "spool" that says where the slice
+ * belongs:
  * {"type":"spool","run":"5be1...","run_id":3,"case_id":17,"experiment":...,"revision":1,"variant":...,"device":...,"axes":"...",
- * "identity":"...","settings":[[1,"threads","2"]]}. case_id 0: the store could not take the case either; it is in the run whose uuid
- * is "run". */
+ * "identity":"...","settings":[[1,"threads","2"]]}. case_id 0: the case could not be stored either; it belongs to the run with uuid
+ * "run". */
 #pragma once
 
 #include "store/store.h"
@@ -24,8 +24,8 @@ struct pk_spool_place {
 enum pk_code pk_spool_append(const struct pk_spool_place *place, const struct pk_slice *s, struct pk_arena *a,
                              const char **path, struct pk_err *err) PK_MUST_CHECK;
 
-/* spool_import.c: records every slice of a spool in the store its run is in. Slices that are there already are counted, not
- * doubled. A last slice that was cut short is ignored. */
+/* spool_import.c: records every slice of a spool in the store its run is in. Slices that exist already are counted, not stored again. An
+ * incomplete last slice is ignored. */
 struct pk_spool_result {
     size_t added, known;
 };

@@ -1,9 +1,9 @@
 /* Run: one experiment's run, from its options to stored rows: device and plan, the record, the session, the outcome.
  *
- *   plan.c    the device, ceilings, cases, and about how long they take
+ *   plan.c    the device, ceilings, cases, and approximately how long they take
  *   record.c  what is stored before measuring, for a new run or a resumed one
  *   run.c     the steps in their order
- *   notes.c   what is said about all that
+ *   notes.c   the messages about these steps
  *
  * Who calls: `run`, and both sides of a gate. Steps: prepare (all that can be wrong before anything is measured), begin or resume, session,
  * finish, outcome. */
@@ -25,12 +25,12 @@ struct pk_run_options {
     double max_noise;
 };
 
-/* Everything one run needs, in the order it comes to be. */
+/* Everything that one run needs, in the order of creation. */
 struct pk_run {
     struct pk_arena *arena;
     struct pk_run_options *o;
     struct pk_opt_table
-        *table; /* that fills the options: a preset and an interrupted run set those that were not typed */
+        *table; /* the parser of the options: a preset and an interrupted run set those that were not given */
     int argc;
     const char **argv; /* as typed, for the record */
     const volatile int *stop_flag;
@@ -40,13 +40,13 @@ struct pk_run {
     struct pk_device_options device_options;
     const char *device;
     unsigned ordinal;          /* of the device */
-    const char *device_absent; /* why it cannot be used here, where that is no hindrance; NULL = it can */
+    const char *device_absent; /* why it cannot be used here, when that is no error; NULL = it can be used */
     struct pk_run_info info;
     struct pk_store *store;
     struct pk_ceilings_known ceilings;
     const char *ceilings_key;
     struct pk_plan plan;
-    const struct pk_plan *said; /* of another side: what follows from both is said once; NULL = none */
+    const struct pk_plan *said; /* another side: messages that apply to both are printed once; NULL = none */
     struct pk_duration duration;
     uint64_t began_ns;
     struct pk_provider *providers; /* perfkit itself, then the peers */
@@ -55,7 +55,7 @@ struct pk_run {
     int64_t run_id, *case_ids;
     struct pk_done *done; /* --resume: what each case has already */
     const char *store_path;
-    const char *gate;            /* of a side of a gate: what it records of it, JSON; NULL = no gate */
+    const char *gate;            /* for a side of a gate: its record of the gate, JSON; NULL = no gate */
     struct pk_counters counters; /* what --counters asks for */
     struct pk_recorder *recorder;
     struct pk_session_result result;
@@ -73,19 +73,20 @@ enum pk_code pk_run_finish(struct pk_run *r, struct pk_err *err) PK_MUST_CHECK;
 /* Of a run whose tables were printed: PK_E_INTERRUPTED, PK_E_CHECK when a case failed, PK_E_NOTHING; or why slices were not recorded. */
 enum pk_code pk_run_outcome(const struct pk_run *r, struct pk_err *err) PK_MUST_CHECK;
 
-/* Where a launcher started this process on every rank: their number is its, unless an axis says another; and there is one invocation. */
+/* When a launcher started this process on every rank: the number of ranks is the launcher's, unless an axis gives another, and there is
+ * one invocation. */
 void pk_run_take_ranks(struct pk_run *r);
 bool pk_run_has_ranks(const struct pk_run *r);
 
-/* --- plan.c: device and preset are chosen where nothing was asked for; the cases --- */
+/* --- plan.c: chooses device and preset where none was given; the cases --- */
 
 struct pk_stop pk_run_stop_rule(const struct pk_run_options *o);
 enum pk_code pk_run_choose_device(struct pk_run *r, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_run_stored_ceilings(struct pk_run *r, struct pk_err *err) PK_MUST_CHECK;
-/* When the store has none for this device, or those it has want another repeat. */
+/* When the store has none for this device, or they need another repetition. */
 enum pk_code pk_run_measure_ceilings(struct pk_run *r, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_run_make_plan(struct pk_run *r, struct pk_err *err) PK_MUST_CHECK;
-/* With the ceilings there are: how long cases take at least, and which cannot end in time. */
+/* With the available ceilings: the minimum time of cases, and which cannot end in time. */
 void pk_run_estimate(struct pk_run *r);
 void pk_run_warn_of_long_cases(const struct pk_run *r);
 /* About how long the run will take. */
@@ -106,12 +107,12 @@ void pk_run_warn(const struct pk_run *r, const char *fmt, ...) PK_PRINTF(2, 3);
 
 /* Says how many cases are too large, when others are tried. */
 void pk_run_note_too_large(const struct pk_run *r);
-/* Likewise as a sentence for under the plan; NULL = none is. */
+/* The same as a sentence to print under the plan; NULL = none is too large. */
 const char *pk_run_fitting_text(const struct pk_run *r);
 /* PK_E_NOTHING, and why. */
 enum pk_code pk_run_nothing_measured(const struct pk_run *r, struct pk_err *err) PK_MUST_CHECK;
 
-/* Events that were asked for and cannot be counted here: a sentence for each reason; and as the run's setting "not_counted". */
+/* Requested events that cannot be counted here: a sentence for each reason, also stored as the run's setting "not_counted". */
 struct pk_texts pk_run_unavailable(const struct pk_counters *c, struct pk_arena *a);
 enum pk_code pk_run_record_unavailable(struct pk_store *s, int64_t run_id, const struct pk_counters *c,
                                        struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;

@@ -27,7 +27,7 @@ struct session {
     struct pk_worker_client *links; /* one per provider, then one per number of ranks */
     unsigned *ranks_of;             /* [n_links] that number */
     size_t n_links, n_providers, done, samples;
-    size_t cut_short, cut_passes; /* by the budget: cases, and passes beside the times */
+    size_t cut_short, cut_passes; /* left out because of the budget: cases, and passes other than timing */
     size_t to_count;              /* counter, trace and memory passes that are left */
     bool uncounted;               /* some counter pass was not made, or failed */
     int invocation;
@@ -58,7 +58,7 @@ bool pk_session_fits(const struct session *s, size_t i);
 enum pk_code pk_session_record_unmeasured(struct session *s, size_t i, enum pk_pass pass, int invocation,
                                           enum pk_status status, const char *message,
                                           struct pk_err *err) PK_MUST_CHECK;
-/* It has none: a timed case keeps the invocations it has, a case or pass without any is recorded as skipped. --resume goes on with it. */
+/* It has none: a timed case keeps its invocations, a case or pass without any is recorded as skipped. --resume continues it. */
 enum pk_code pk_session_leave_out(struct session *s, size_t i, enum pk_pass pass, int invocation,
                                   struct pk_err *err) PK_MUST_CHECK;
 
@@ -68,7 +68,7 @@ enum pk_code pk_session_uncounted(struct session *s, enum pk_pass pass, const ch
 /* workers.c: a link for every number of ranks that the plan has, after those of the providers. */
 void pk_session_open_links(struct session *s, const struct pk_provider *providers, size_t n);
 struct pk_worker_client *pk_session_link(struct session *s, size_t i); /* who measures case i */
-/* Every worker ends, for fresh ones; but not ranks that a launcher has started, which it does not start again, unless `all`. */
+/* Ends every worker, to start new ones; but not ranks that a launcher has started, because it does not start them again, unless `all`. */
 void pk_session_quit_workers(struct session *s, bool all);
 
 /* workers.c: what workers say of themselves. */

@@ -19,24 +19,24 @@
 #include "counter/select.h"
 #include "store/record/resume.h"
 
-enum { PK_SAMPLES_IN_A_BUDGET = 3 }; /* a budget outweighs the number of samples asked for, down to this */
+enum { PK_SAMPLES_IN_A_BUDGET = 3 }; /* a budget reduces the requested number of samples, down to this */
 
 struct pk_session_options {
     struct pk_stop stop;
     int invocations;   /* default 3 */
-    int64_t budget_ns; /* 0 = none: time is shared out over what is left; a case that does not fit is recorded
+    int64_t budget_ns; /* 0 = none: time is divided among the remaining cases; a case that does not fit is recorded
                           as skipped, or keeps the invocations it has; a warning says so, and a resumed run tries it again */
     int64_t timeout_ns;      /* per slice; default 10 min */
     int64_t peer_startup_ns; /* more for a slice of a peer, which imports frameworks and compiles */
     uint64_t seed;           /* of order and inputs */
     bool check;              /* in the first invocation */
     struct pk_device_options device;
-    const struct pk_counters *counters; /* what is counted after the last timing pass; NULL = nothing */
+    const struct pk_counters *counters; /* what to count after the last timing pass; NULL = nothing */
     bool breakdown;                     /* a trace pass follows */
     bool memory;                        /* and a memory pass */
 };
 
-/* What happens, for progress and warnings; called between slices only. Any may be NULL. */
+/* Events for progress and warnings; called only between slices. Any may be NULL. */
 struct pk_session_events {
     void (*slice)(void *user, const struct pk_planned *p, const struct pk_slice *s, size_t done, size_t total,
                   int64_t left_ns);
@@ -47,7 +47,7 @@ struct pk_session_events {
 struct pk_session_result {
     size_t samples; /* recorded by this session: values of every metric */
     size_t ok, oom, timeout, skipped, failed,
-        not_reached;   /* cases, by their last word, this run's or an earlier one's */
+        not_reached;   /* cases by their last status, from this session or an earlier one */
     size_t unfinished; /* cases that wait for more invocations; 0 unless interrupted */
     bool
         interrupted; /* *stop_flag was set and cases were unfinished or not yet counted: workers are ended, the slice in flight is not recorded */

@@ -3,24 +3,25 @@
 
 #include "store/store.h"
 
-/* A line that says which run it is, when and on what; the tables of its experiment, in the order its probe lists them; for cases without a probe (exec, a peer's own, an
- * experiment this build does not have) the built-in ones. */
+/* A line that identifies the run, its time and device; the tables of its experiment, in the order of its probe; for cases without a
+ * probe (exec, a peer's own, an experiment this build does not have) the built-in ones. */
 enum pk_code pk_run_tables(struct pk_store *s, int64_t run_id, struct pk_out *out,
                            struct pk_err *err) PK_MUST_CHECK;
 
-/* What the failed cases of a run said: the message of all of them; where they differ the commonest, of equally common ones the first. */
+/* The message of the failed cases of a run; where they differ, the most common one, and of equally common ones the first. */
 const char *pk_failed_text(struct pk_store *s, int64_t run_id, struct pk_arena *a);
 
-/* counter_table.c: what counter passes counted and what follows from it. Columns: variant, axes, region, then each derived metric, then each event, then by how much counting slowed the region down; where the
- * table is too wide, the last go first. Prints nothing when nothing of the experiment was counted. */
+/* counter_table.c: the counts of counter passes and the metrics derived from them. Columns: variant, axes, region, then each derived
+ * metric, then each event, then by how much counting slowed the region down. Where the table is too wide, the last columns are dropped
+ * first. Prints nothing when nothing of the experiment was counted. */
 enum pk_code pk_counter_table(struct pk_store *s, int64_t run_id, const char *experiment, struct pk_out *out,
                               struct pk_err *err) PK_MUST_CHECK;
 
-/* states.c: what the machine was doing while a run was timed, as one row of a table for `show` and one per run for `compare`.
+/* states.c: the state of the machine while a run was timed, as one row of a table for `show` and one per run for `compare`.
  *
  * A digest of v_state and v_doubt (docs/machine-state.md): totals as shares of the time, clocks and loads as means with their extremes,
- * and how many cases are doubtful for what. Of a run with many cases only the first PK_STATES_CASES are read: cases are shuffled in time,
- * and notes are JSON, which takes long to read. */
+ * and how many cases have which doubt. Of a run with many cases only the first PK_STATES_CASES are read: cases are shuffled in time, and
+ * notes are JSON, which takes long to read. */
 enum { PK_STATES_CASES = 300 };
 
 struct pk_run_state {
@@ -34,6 +35,6 @@ struct pk_run_state {
 enum pk_code pk_run_state_read(struct pk_store *s, int64_t run_id, struct pk_arena *a,
                                struct pk_run_state *out, struct pk_err *err) PK_MUST_CHECK;
 
-/* The table "states", with a row for each that has something recorded; nothing when none has anything that people would see. n >= 1. For people, columns in which no row says
- * anything are left out. */
+/* The table "states", with a row for each that has something recorded; nothing when no row has a visible value. n >= 1. In text formats,
+ * columns without any value are left out. */
 void pk_run_states_print(struct pk_out *out, const struct pk_run_state *v, size_t n, struct pk_arena *a);

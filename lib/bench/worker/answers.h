@@ -6,7 +6,7 @@
 #include "ops/ceilings.h"
 #include "wire/slice.h"
 
-/* Experiments of such requests; any other asks for the ceilings of the request's device, or ranks whether they are there. */
+/* Experiments of such requests; any other requests the ceilings of the device or, from ranks, a sign that they respond. */
 #define PK_ASK_SELFTEST "source-selftest" /* the variant is the source's name */
 #define PK_ASK_ENVIRONMENT                                                                                   \
     "environment" /* around a case of a peer: variant "before", then "after", answered with the notes of environment.h */
@@ -34,7 +34,7 @@ enum pk_code pk_ceilings_of_slice(const struct pk_slice *slice, struct pk_ceilin
 /* Runs a source's self-test in this process. PK_E_USAGE for a source that this build does not have. In the arena. */
 enum pk_code pk_selftest_slice(const char *source, struct pk_arena *a, struct pk_slice *out,
                                struct pk_err *err) PK_MUST_CHECK;
-/* Texts in the arena. A state that is none is PK_SOURCE_UNAVAILABLE. */
+/* Texts in the arena. An unknown state becomes PK_SOURCE_UNAVAILABLE. */
 struct pk_source_found pk_selftest_of_slice(const struct pk_slice *s, struct pk_arena *a);
 
 /* An exact number. In the arena. */

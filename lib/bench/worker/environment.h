@@ -17,21 +17,21 @@ struct pk_environment {
 };
 
 void pk_environment_before(struct pk_environment *s, struct pk_device *dev, struct pk_arena *a);
-/* Adds the notes to a slice that ended ok; a is that of before. */
+/* Adds the notes to a slice that ended ok; a is the state before. */
 void pk_environment_after(struct pk_environment *s, struct pk_device *dev, struct pk_arena *a,
                           struct pk_slice *slice);
 /* For who has read the ends itself. */
 void pk_environment_note(const struct pk_state_span *span, struct pk_arena *a, struct pk_slice *slice);
 
-/* GPU environment: the state of an NVIDIA GPU around each case, as notes of its slice: "state:gpu" and, where clocks were held back or
- * others computed on it, "doubts:gpu". Asked of NVML outside of everything that is timed; without NVML there are no notes, and doctor
+/* GPU environment: the state of an NVIDIA GPU around each case, as notes of its slice: "state:gpu" and, where clocks were reduced or
+ * other processes used it, "doubts:gpu". Read from NVML outside of everything that is timed; without NVML there are no notes, and doctor
  * says why. */
 struct pk_gpu_environment {
     const struct pk_counter_env *env; /* NULL = this machine's */
     struct pk_arena arena;            /* of the library, while it is open */
     const struct pk_nvml *nvml;
     pk_nvml_device gpu;
-    bool asked; /* once: what is not there now is not there later */
+    bool asked; /* set once: a missing library stays missing */
     struct pk_gpu_state before;
 };
 

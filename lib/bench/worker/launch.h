@@ -8,19 +8,19 @@
 enum { PK_RANKS_PER_CPU = 16 };
 
 struct pk_launched {
-    const char *by; /* "mpirun"; NULL = by no launcher: this process is alone */
+    const char *by; /* "mpirun"; NULL = no launcher: this process is alone */
     unsigned rank, size;
 };
-/* By the environment that launchers of Open MPI, MPICH and its kin, and Slurm leave. */
+/* From the environment variables that launchers of Open MPI, MPICH and its derivatives, and Slurm set. */
 struct pk_launched pk_launched(void);
 
-/* Why so many ranks cannot measure here; NULL = they can, as far as is known before they are started. In the arena. */
+/* Why this number of ranks cannot measure here; NULL = it can, as far as is known before they are started. In the arena. */
 const char *pk_launch_refused(unsigned ranks, struct pk_arena *a);
-/* What has to be said of so many ranks, of so many threads each (0 = their share), on these CPUs ("0-3"; NULL = all that are ours); NULL =
- * nothing. In the arena. */
+/* A warning about this number of ranks with this number of threads each (0 = their share) on these CPUs ("0-3"; NULL = all allowed
+ * CPUs); NULL = none. In the arena. */
 const char *pk_launch_doubt(unsigned ranks, unsigned threads, const char *cpus, struct pk_arena *a);
 
-/* This process becomes mpiexec, which starts `ranks` times this program as `worker --join`, of which rank 0 has our stdin, and in wire_fd a way to
- * the parent; roll (or NULL) is what rank 0 is told of one. As root and with more ranks than cores too. Returns only when that failed. */
+/* This process becomes mpiexec, which starts this program `ranks` times as `worker --join`. Rank 0 gets our stdin, wire_fd to reach the
+ * parent, and the path of the heartbeats, roll (or NULL). It also works as root and with more ranks than cores. Returns only on failure. */
 enum pk_code pk_launch_become(unsigned ranks, int wire_fd, const char *roll,
                               struct pk_err *err) PK_MUST_CHECK;

@@ -22,6 +22,5 @@ struct pk_request {
 /* A new reference. */
 json_t *pk_request_json(const struct pk_request *r);
 
-/* From a measure message that the wire reader has accepted; what is absent gets its default. Texts and axes
- * stay j's. */
+/* From a measure message that the wire reader has accepted; missing members get their default. Texts and axes still belong to j. */
 void pk_request_read(const json_t *j, struct pk_request *r);

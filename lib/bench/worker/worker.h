@@ -4,7 +4,7 @@
 
 #include "bench/worker/request.h"
 
-/* Is the case, which is *c, one that this process was started to measure? PK_E_USAGE, with the reason. */
+/* Whether this process was started to measure case *c. PK_E_USAGE, with the reason. */
 typedef enum pk_code pk_expects_fn(const void *user, const struct pk_request *r, const struct pk_case *c,
                                    struct pk_arena *a, struct pk_err *err);
 

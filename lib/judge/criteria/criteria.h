@@ -1,6 +1,6 @@
 /* Criteria: thresholds, and rows of a comparison judged by them.
  *
- * A threshold is what a change must reach to be of interest, for some metrics and cases, where the rule's is not right for all.
+ * A threshold is the smallest change that counts, for some metrics and cases, where the rule's value is not right for all.
  *
  *     forward_ns=5%                          a share
  *     forward_ns=5%,20us                     and at least so much: both must be reached
@@ -8,7 +8,7 @@
  *     forward_ns[variant=flash,seq_len=1024]=10%    of these cases only
  *     *=3%                                   every metric; *=20us: every one in this unit
  *
- * The last one that fits a row counts. */
+ * The last one that matches a row is used. */
 #pragma once
 
 #include "base/arena.h"
@@ -18,7 +18,7 @@
 
 struct pk_threshold {
     const char *text;   /* as given */
-    const char *place;  /* where, for messages: "perf.ini:4: [flash]"; NULL = typed. Set by who knows it */
+    const char *place;  /* place, for messages: "perf.ini:4: [flash]"; NULL = from the command line. Set by the reader of the file */
     const char *metric; /* "*" = any */
     const char *where;  /* "variant=flash,seq_len=1024"; "" = any */
     double min_effect;  /* 0 = not given */
@@ -30,22 +30,22 @@ struct pk_threshold {
 enum pk_code pk_threshold_parse(const char *text, struct pk_arena *a, struct pk_threshold *out,
                                 struct pk_err *err) PK_MUST_CHECK;
 
-/* Sets min_effect and min_change of the rows that they fit; without a share a row's min_effect stays. */
+/* Sets min_effect and min_change of the rows that they match; without a relative part a row keeps its min_effect. */
 void pk_thresholds_apply(const struct pk_threshold *t, size_t n, struct pk_compared *v, size_t rows);
 
-/* The criteria of the rows of a part, such as a suite's entry. What is its own always wins: its thresholds, then its min_effect, then, for
- * what these leave open, the thresholds of all. */
+/* The criteria of the rows of a part, such as an entry of a suite. Its own criteria are used first: its thresholds, then its min_effect;
+ * then the thresholds of all for the other rows. */
 struct pk_criteria {
     const struct pk_threshold *own, *all;
     size_t n_own, n_all;
-    double min_effect; /* of its own rows, but for exact figures; 0 = none */
-    bool typed;        /* `all` were typed, and so are stronger than its min_effect */
+    double min_effect; /* of its own rows, except exact figures; 0 = none */
+    bool typed;        /* `all` are from the command line, so they are stronger than its min_effect */
 };
 void pk_criteria_apply(const struct pk_criteria *criteria, struct pk_compared *v, size_t rows);
-/* The rows of a part that metrics and thresholds must fit, measured or expected: one that fits none would be believed to guard something. */
+/* The rows of a part, measured or expected, that metrics and thresholds must match: a threshold that matches none would guard nothing. */
 struct pk_expected_rows {
     const char *place;                  /* before an error: "perf.ini:12: [flash]"; NULL = none */
-    const struct pk_compare_side *side; /* all that could be compared, for advice; NULL = that is not known */
+    const struct pk_compare_side *side; /* all rows that could be compared, for advice; NULL = not known */
     const struct pk_compare_options
         *what; /* metrics to judge: each must be in `side` and have a direction; NULL = checked before */
     const struct pk_compared *rows;
@@ -54,8 +54,9 @@ struct pk_expected_rows {
     size_t n_thresholds;
 };
 
-/* Adds PK_E_USAGE, with its place, for each metric that cannot be judged, for each threshold of a part that fits none of its rows or whose
- * unit is not the metric's, and for each of `of_all->all` that fits no row of any part (of_all NULL: not all parts are known). The last is the error. */
+/* Adds PK_E_USAGE, with its place, for each metric that cannot be judged, for each threshold of a part that matches none of its rows or
+ * whose unit is not that of the metric, and for each of `of_all->all` that matches no row of any part (of_all NULL: not all parts are
+ * known). The last is the error. */
 enum pk_code pk_expected_rows_check(const struct pk_expected_rows *parts, size_t n,
                                     const struct pk_criteria *of_all, struct pk_errs *wrong,
                                     struct pk_err *err) PK_MUST_CHECK;
@@ -65,33 +66,33 @@ enum pk_code pk_expected_rows_check(const struct pk_expected_rows *parts, size_t
 struct pk_judging {
     struct pk_rule rule;
     enum pk_design design;
-    int64_t screened; /* PK_DESIGN_GATE: the last invocation of the screening; 0 = it goes on */
-    bool equal;       /* both sides are the same thing: what differs is noise, and no row is judged */
+    int64_t screened; /* PK_DESIGN_GATE: the last invocation of the screening; 0 = the screening continues */
+    bool equal;       /* both sides are the same: differences are noise, and no row is judged */
 };
 
-/* Whether equal work must give the equal figure. */
+/* Whether equal work must give equal figures. */
 bool pk_figures_exact(const struct pk_figures *f);
 
-/* Fills `judged` and `decision` of every row; ratio, interval and speed-up become those that were judged. Exact figures (of class
- * exact, or of perfkit's own allocator) are held against each other as they are. */
+/* Fills `judged` and `decision` of every row; ratio, interval and speed-up are set to the judged ones. Exact figures (of class exact, or
+ * of perfkit's own allocator) are compared without statistics. */
 void pk_judge(struct pk_compared *v, size_t n, const struct pk_judging *j);
 
-/* The same from the verdicts that a gate recorded of these rows with this run as its base, instead of judging them. False, and nothing is
- * changed, when it recorded none of some row that is to be judged. */
+/* The same, from the verdicts that a gate stored for these rows with this run as its base, instead of judging them. False, and nothing
+ * is changed, when the verdict of a row is missing. */
 bool pk_take_verdicts(struct pk_compared *v, size_t n, const struct pk_verdict_row *rows, size_t n_rows,
                       const char *base_uuid);
 
 /* The invocations that both sides have, as pairs. */
 struct pk_pairs pk_compare_pairs(const struct pk_compared *c, struct pk_arena *a);
 
-/* The gravest first: slower, faster, unstable, undecided, same, and those without a verdict; within a word the largest change. */
+/* The most serious first: slower, faster, unstable, undecided, same, and those without a verdict; within a verdict the largest change. */
 void pk_compare_sort(struct pk_compared *v, size_t n);
 
 /* How many rows have each verdict, by enum pk_verdict; those without one are not counted. */
 struct pk_verdicts {
     size_t of[PK_UNSTABLE + 1], rows;
     size_t
-        refused; /* rows of which nothing could be said: unreplicated, unstable, pairs missing, no absolute threshold */
+        refused; /* rows without a result: unreplicated, unstable, pairs missing, no absolute threshold */
 };
 struct pk_verdicts pk_compare_count(const struct pk_comparison *c);
 
@@ -128,16 +129,16 @@ struct pk_verdict_options {
     struct pk_texts metrics, thresholds;
     bool all_metrics, strict, only_changed, fail_on_undecided, allow_host_mismatch;
     double min_effect, alpha;
-    struct pk_verdict_given { /* which are given, not defaults: they are stronger than what a gate recorded */
+    struct pk_verdict_given { /* which are given, not defaults: these are stronger than those stored by a gate */
         bool min_effect, alpha, strict, thresholds;
     } given;
 };
 
-/* All of o->thresholds. What is wrong with each is added to `wrong`. */
+/* All of o->thresholds. The errors of each are added to `wrong`. */
 struct pk_threshold *pk_verdict_thresholds(const struct pk_verdict_options *o, struct pk_arena *a,
                                            struct pk_errs *wrong);
 struct pk_compare_options pk_verdict_what(const struct pk_verdict_options *o);
 struct pk_rule pk_verdict_rule(const struct pk_verdict_options *o);
-/* Which rows a table shows; of counters, those that changed by what is of interest. */
+/* Which rows a table shows; for counters, those that changed by at least the threshold. */
 void pk_verdict_hide(const struct pk_verdict_options *o, struct pk_comparison *c);
 void pk_verdict_hide_counters(const struct pk_verdict_options *o, struct pk_comparison *counters);

@@ -5,7 +5,7 @@
 #include "bench/session/session.h"
 #include "judge/gate/gate.h"
 
-/* Cases of an experiment, by a worker of some perfkit. */
+/* Cases of an experiment, measured by a worker of a perfkit build. */
 struct pk_experiment_arm {
     const struct pk_plan *plan;
     size_t first; /* case i of the plan is the samples' case first + i */
@@ -17,12 +17,12 @@ struct pk_experiment_arm {
     int64_t run_id;
     const int64_t *case_ids;
     struct pk_experiment_arm
-        *other; /* is told what this one chose: neither side tries for itself (device/choices.h) */
+        *other; /* gets the choices of this one, so that both sides use the same (device/choices.h) */
     bool told;
 };
 void pk_arm_experiment(struct pk_arm *arm, struct pk_experiment_arm *e);
 
-/* A program, measured from outside or reporting for itself. Sides pair by the name of the case: give both the same one. */
+/* A program, measured from outside or reporting its own samples. Sides are paired by the name of the case: give both the same name. */
 struct pk_command_arm {
     struct pk_command_options options;
     struct pk_recorder *recorder;

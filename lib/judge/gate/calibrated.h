@@ -1,11 +1,11 @@
-/* Calibrated: from a gate of equal sides to what is kept of it, and from what is kept to the thresholds of later gates. */
+/* Calibrated: turns a gate of equal sides into a stored calibration, and stored calibrations into the thresholds of later gates. */
 #pragma once
 
 #include "judge/criteria/criteria.h"
 #include "store/record/calibration.h"
 
-/* The noise of every row of a comparison of equal sides, in the case that the figures name. Left out are rows that a calibration says
- * nothing of: exact figures, and some that are not positive or have under four undisturbed pairs. Returns how many. */
+/* The noise of every row of a comparison of equal sides, in the case that the figures name. Rows without noise are left out: exact
+ * figures, figures that are not positive, and rows with fewer than four undisturbed pairs. Returns how many. */
 size_t pk_calibrated_rows(const struct pk_comparison *c, const struct pk_rule *rule, struct pk_arena *a,
                           struct pk_calibrated **v);
 

@@ -1,5 +1,5 @@
-/* Expected rows: the rows that a gate of an experiment will have, by its descriptor and plan: metrics and thresholds that fit none of them
- * are refused before anything is measured. What a command reports is known when it has run, and checked then (gate.h). */
+/* Expected rows: the rows that a gate of an experiment will have, from its descriptor and plan: metrics and thresholds that match none
+ * of them are refused before anything is measured. The metrics of a command are known after it has run, and are checked then (gate.h). */
 #pragma once
 
 #include "bench/plan/plan.h"

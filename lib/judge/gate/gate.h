@@ -3,9 +3,9 @@
  * What is measured has one part, or one for each entry of a suite. The rows of all parts are one family: they share the risk of a false
  * alarm.
  *
- * A pair is a process of base and one of new of each part that still wants it, in the order of pk_pair_order. All cases are screened; what looks suspicious is
- * measured again with fresh pairs (stats/verdict/verdict.h says by which rule). A pair that something disturbed is left out by a
- * rule that does not see the sides, and replaced. */
+ * A pair is a process of base and one of new, for each part that still needs pairs, in the order of pk_pair_order. All cases are
+ * screened; suspicious cases are measured again with fresh pairs (by the rule of stats/verdict/verdict.h). A disturbed pair is left out,
+ * by a rule that does not know the sides, and replaced. */
 #pragma once
 
 #include "bench/plan/plan.h"
@@ -16,8 +16,8 @@
 /* One side: how to have one process measure. */
 struct pk_arm;
 struct pk_arm_kind {
-    /* One fresh process over those cases of its part that are wanted; every case gets its slice into the samples and into the store.
-     * Ends early, with PK_OK, when the stop flag is set. Errors are the recorder's. */
+    /* One new process measures the wanted cases of its part; the slice of each case is added to the samples and to the store. Ends
+     * early, with PK_OK, when the stop flag is set. Errors are the recorder's. */
     enum pk_code (*process)(struct pk_arm *arm, int invocation, const bool *wanted, struct pk_err *err);
     void (*end)(struct pk_arm *arm);
 };
@@ -55,7 +55,7 @@ struct pk_gate_options {
     const struct pk_threshold *thresholds; /* of the rows of all parts */
     size_t n_thresholds;
     bool typed;        /* they are stronger than a part's min_effect */
-    int64_t budget_ns; /* 0 = none: no pair begins that would probably end after it */
+    int64_t budget_ns; /* 0 = none; no pair is started that would probably end after it */
     uint64_t seed;
 };
 
@@ -65,13 +65,12 @@ struct pk_gate_result {
     int64_t screened;                /* the last pair of the screening; 0 = nothing was confirmed */
     bool interrupted;
     bool out_of_time;     /* of all, or of a part: rows still wanted pairs */
-    struct pk_errs wrong; /* with what was asked for: the last of them is the error */
+    struct pk_errs wrong; /* errors of the options: the last one is returned */
 };
 
-/* All arms are ended. PK_E_USAGE for a metric that neither has, or that has no direction, and for a threshold
- * that fits no row, where all cases of a part ended ok;
- * PK_E_NOT_COMPARABLE when the sides give a metric that is asked for in different units or directions, or no number of it; else what the
- * arms meet. */
+/* All arms are ended. PK_E_USAGE for a metric that neither side has, or that has no direction, and for a threshold that matches no row,
+ * if all cases of a part ended ok. PK_E_NOT_COMPARABLE when the sides report a requested metric in different units or directions, or
+ * without a value. Otherwise the errors of the arms. */
 enum pk_code pk_gate_run(struct pk_gate_part *parts, size_t n_parts, struct pk_gate_samples *samples,
                          const struct pk_gate_options *o, const struct pk_gate_events *ev, struct pk_arena *a,
                          struct pk_gate_result *out, struct pk_err *err) PK_MUST_CHECK;
@@ -95,7 +94,7 @@ struct pk_ended_gate {
 /* Cases of a side that did not end ok, in their order. */
 const struct pk_failure *pk_gate_failures(const struct pk_ended_gate *g, size_t *n);
 
-/* What one side alone reports, as sentences: it is compared with nothing, and no other metric should be taken for it. */
+/* Metrics that only one side reports, as sentences: they are not compared, and must not be confused with others. */
 enum { PK_ONE_SIDED_NOTES = 4 };
 size_t pk_gate_one_sided(const struct pk_ended_gate *g, const char **notes);
 

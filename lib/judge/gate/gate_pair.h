@@ -1,10 +1,10 @@
-/* Gate pair: the two runs of one gate and the criteria that it had, so that they are judged later as it judged them. */
+/* Gate pair: the two runs of one gate and its criteria, so that they can be judged later as the gate judged them. */
 #pragma once
 
 #include "judge/criteria/criteria.h"
 #include "json/json.h"
 
-/* What a run of a gate records of it, in its settings. */
+/* The record of the gate in the settings of its runs. */
 struct pk_gate_mark {
     const char *id;   /* of the gate */
     const char *side; /* "base", "new" */
@@ -18,7 +18,7 @@ struct pk_gate_mark {
 json_t *pk_gate_mark_json(const struct pk_gate_mark *m);
 
 struct pk_gate_pair {
-    struct pk_judging judging; /* before: as runs are judged that are not of one gate */
+    struct pk_judging judging; /* the criteria for runs that are not of one gate */
     const char *const *metrics;
     size_t n_metrics;
     bool all_metrics;

@@ -10,10 +10,10 @@ struct pk_gate_case {
     struct pk_case_info info; /* as it is shown: of what is equal on both sides */
     bool heard[PK_SIDES];
     size_t ok[PK_SIDES],
-        unstable[PK_SIDES]; /* slices that ended ok; those of them that may not be judged by (wire/slice.h) */
+        unstable[PK_SIDES]; /* slices that ended ok; of these, the number with doubts (wire/slice.h) */
     enum pk_status last[PK_SIDES]; /* of its last process */
     const char *message[PK_SIDES]; /* why it did not end ok */
-    bool closed;                   /* a side did not end ok: it is not measured again */
+    bool closed;                   /* a side did not end ok: the case is not measured again */
 };
 
 struct pk_gate_row {
@@ -23,7 +23,7 @@ struct pk_gate_row {
     int64_t *invocation[PK_SIDES];
     size_t figure_cap[PK_SIDES], invocation_cap[PK_SIDES];
     bool no_number[PK_SIDES]; /* all samples of a process were NaN or infinite */
-    const char *conflict;     /* in what the sides do not agree, a sentence; NULL = nothing */
+    const char *conflict;     /* how the sides disagree, a sentence; NULL = they agree */
 };
 
 struct pk_gate_samples {
@@ -37,15 +37,15 @@ struct pk_gate_samples {
 /* The part's case with these experiment, variant, device and axes; a new one when there is none. Texts are copied. */
 size_t pk_gate_samples_case(struct pk_gate_samples *l, size_t part, const struct pk_case_info *info);
 
-/* What a process of one side said of a case, recorded or not. */
+/* The result of one process of a side for a case, stored or not. */
 void pk_gate_samples_add(struct pk_gate_samples *l, int side, size_t c, const struct pk_slice *s);
 
-/* PK_E_NOT_COMPARABLE when a metric that is asked for was reported and cannot be compared: it is no number, or has one unit or direction
- * here and another there. */
+/* PK_E_NOT_COMPARABLE when a requested metric was reported and cannot be compared: it is not a number, or its unit or direction differs
+ * between the sides. */
 enum pk_code pk_gate_samples_check(const struct pk_gate_samples *l, size_t part,
                                    const struct pk_compare_options *o, struct pk_err *err) PK_MUST_CHECK;
 
-/* A part's rows that both sides have and that the options choose, as the library compares them; of cases that are not closed. Of commands
- * own times count as pk_own_time_counts says. There is room for all rows. */
+/* A part's rows that both sides have and that the options choose, as the library compares them; of cases that are not closed. The times
+ * of commands count as in pk_own_time_counts. There is room for all rows. */
 size_t pk_gate_samples_compared(struct pk_gate_samples *l, size_t part, const struct pk_compare_options *o,
                                 bool commands, struct pk_arena *a, struct pk_compared *rows, size_t *case_of);

@@ -1,4 +1,4 @@
-/* Stored: two sides named by references, read from the store, paired and judged. What compare and gate --against share. */
+/* Stored: two sides given by references, read from the store, paired and judged. Shared by compare and gate --against. */
 #pragma once
 
 #include "bench/tables/tables.h"
@@ -17,7 +17,7 @@ struct pk_run_source {
 struct pk_stored_side {
     const char *name; /* "run 12", "runs main" */
     const char
-        *instead; /* a sentence: what was taken for a name that the store does not know; NULL = nothing */
+        *instead; /* a sentence: what a name that is not in the store was resolved to; NULL = nothing */
     struct pk_run_facts *facts;
     struct pk_run_state *states; /* of facts[i] */
     size_t n_runs;
@@ -27,14 +27,14 @@ struct pk_stored_side {
     size_t n_verdicts;
     struct pk_compare_kernels kernels; /* of the newest run */
 };
-/* Without the runs of `except`, unless there is no other: a baseline does not hold what is judged by it. except and `of`, the entry of a
- * suite, may be NULL. */
+/* Without the runs of `except`, unless there is no other: a baseline does not contain the runs that are judged with it. except and `of`,
+ * the entry of a suite, may be NULL. */
 enum pk_code pk_stored_read(const struct pk_run_source *from, const char *ref, const struct pk_entry_name *of,
                             const struct pk_stored_side *except, struct pk_stored_side *side,
                             struct pk_err *err) PK_MUST_CHECK;
 
-/* The same of a base. A name that the store does not know and git does, such as that of a branch, stands for the runs of the commit at
- * which HEAD left it. PK_E_NOT_COMPARABLE when there is no run but those of `except`. */
+/* The same of a base. A name that is not in the store but known to git, such as a branch, means the runs of the commit at which HEAD
+ * left that branch. PK_E_NOT_COMPARABLE when there is no run but those of `except`. */
 enum pk_code pk_stored_base(const struct pk_run_source *from, const char *ref, const struct pk_entry_name *of,
                             const struct pk_stored_side *except, struct pk_stored_side *side,
                             struct pk_err *err) PK_MUST_CHECK;
@@ -47,7 +47,7 @@ struct pk_stored_pair {
     size_t n_differences;
     bool refused;         /* because of them no row is judged */
     struct pk_errs wrong; /* with thresholds: the last of them is the error */
-    bool equal;           /* the sides of a gate that found them to be the same thing: no row is judged */
+    bool equal;           /* the sides of a gate that found them equal: no row is judged */
 };
 /* Judged and sorted. Two sides of one gate are judged as it did. */
 enum pk_code pk_stored_compare(const struct pk_run_source *from, const char *base, const char *new_,
@@ -58,7 +58,7 @@ enum pk_code pk_stored_entry(const struct pk_run_source *from, const char *base,
                              const struct pk_entry_name *of, const struct pk_verdict_options *o,
                              struct pk_stored_pair *out, struct pk_err *err) PK_MUST_CHECK;
 
-/* What new has not that base has, as failures: so many as comparison.n_unmatched. entry: of the suite; NULL = none. */
+/* What base has and new lacks, as failures; comparison.n_unmatched of them. entry: of the suite; NULL = none. */
 const struct pk_failure *pk_stored_failures(const struct pk_stored_pair *p, const char *entry,
                                             struct pk_arena *a);
 /* PK_E_CHECK when a case that ended ok in base did not in new. */
@@ -67,7 +67,7 @@ enum pk_code pk_stored_case_failed(const struct pk_stored_pair *p, struct pk_are
 /* PK_E_NOT_COMPARABLE when new has no figure of a metric, in the unit of base. */
 enum pk_code pk_stored_metrics_missing(const struct pk_stored_pair *p, struct pk_arena *a,
                                        struct pk_err *err) PK_MUST_CHECK;
-/* The exit status, when it is asked for: those two, and what pk_answer says. A regression counts, whatever metrics are lost. */
+/* The exit status with --exit-code: those two errors, and that of the outcome. A regression is reported even if metrics are missing. */
 enum pk_code pk_stored_outcome(const struct pk_stored_pair *p, const struct pk_verdict_options *o,
                                struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
 

@@ -50,7 +50,7 @@ struct pk_history {
     size_t n_setups;
     const char *common; /* axes in which all cases agree; "" = none */
     struct pk_history_series *
-        v; /* of two points or more: the largest step first, then what creeps, then in the order of the cases */
+        v; /* of two points or more: the largest step first, then series with a trend, then in the order of the cases */
     size_t n, left_out; /* left_out: series of one point */
 };
 
@@ -59,6 +59,6 @@ enum pk_code pk_history_make(const struct pk_history_run *runs, size_t n, const 
                              const struct pk_history_options *o, struct pk_arena *a, struct pk_history *out,
                              struct pk_err *err) PK_MUST_CHECK;
 
-/* The steps in words: "run 14 (commit abc123): +7.2 %, since then stable"; or that there are none, or what kept them from being told. */
+/* The steps in words: "run 14 (commit abc123): +7.2 %, since then stable"; or that there are none, or why none could be detected. */
 const char *pk_history_words(const struct pk_history_series *s, const struct pk_history_run *runs,
                              double min_effect, struct pk_arena *a);

@@ -1,9 +1,9 @@
 /* Steps: finds the change points of a series with one value per run: where it moves to another level and stays there.
  *
- * Candidates are the pieces that PELT finds in the logs, at least three values long; of these a boundary is kept when the medians
- * beside it differ by the least effect and the exact Mann-Whitney test of the two pieces gives p < 0.001, the least credible boundary
- * falling first. So nothing is drawn by chance and a lone spike is no step; and no step can be told in fewer than PK_STEPS_RUNS
- * values, nor before several values stand behind it. */
+ * Candidates are the pieces that PELT finds in the logs, at least three values long; of these a boundary is kept when the medians beside
+ * it differ by the least effect and the exact Mann-Whitney test of the two pieces gives p < 0.001, the least credible boundary being
+ * removed first. No random numbers are used, and a single outlier is not a step. A step cannot be detected in fewer than PK_STEPS_RUNS
+ * values, nor before several values follow it. */
 #pragma once
 
 #include "base/arena.h"
@@ -12,7 +12,7 @@
 enum { PK_STEPS_RUNS = 14 }; /* 7 against 7 is the first split whose smallest p is below 0.001 */
 
 struct pk_step {
-    size_t at, until;     /* the first value of the new level, and the one behind its last */
+    size_t at, until;     /* the first value of the new level, and the one after its last */
     double before, after; /* medians of the two levels */
     double change;        /* after / before - 1; NaN when a level is not positive */
     double p;             /* of the rank test; NaN for exact values, of which every change is one */
@@ -22,6 +22,6 @@ struct pk_step {
 size_t pk_find_steps(const double *v, size_t n, double min_effect, bool exact, struct pk_arena *a,
                      const struct pk_step **steps);
 
-/* How far the values wander along a straight line from the first to the last, over their median (Theil and Sen), when they do (Mann and
- * Kendall p < 0.01, and at least min_effect); else 0. */
+/* The change along a straight line from the first to the last value, relative to their median (Theil and Sen), when there is a trend
+ * (Mann and Kendall p < 0.01, and at least min_effect); else 0. */
 double pk_find_creep(const double *v, size_t n, double min_effect);

@@ -21,5 +21,5 @@ struct pk_match pk_match_make(const char *const *keys, size_t n, struct pk_arena
 /* Where the keys that are equal to this one begin in v; n where there is none. */
 size_t pk_match_first(const struct pk_match *m, const char *key);
 
-/* The place of the first with this key that is not taken, or, when `again`, of the first. SIZE_MAX = none. */
+/* The place of the first entry with this key that is not used yet, or, when `again`, of the first. SIZE_MAX = none. */
 size_t pk_match_find(const struct pk_match *m, const char *key, bool again);

@@ -3,9 +3,9 @@
  * Two runs are paired by identity: experiment, probe revision, variant, device class, and the axes that differ from their birth
  * defaults. Within one run, cases are paired across the values of one axis (or of `variant`) against its first value.
  *
- * A figure is what one invocation says of a metric; a ratio is new / base of the geometric means of the figures, with a Welch
- * interval over the invocations' logs: iterations inside a process are no replication, so fewer than two invocations on a
- * side give a ratio without an interval. Then pk_judge says what may be concluded. */
+ * A figure is the value of a metric from one invocation; a ratio is new / base of the geometric means of the figures, with a Welch
+ * interval over the invocations' logs: iterations inside a process are not independent repetitions, so fewer than two invocations on a
+ * side give a ratio without an interval. pk_judge then gives the verdicts. */
 #pragma once
 
 #include "stats/verdict/verdict.h"
@@ -15,12 +15,12 @@
 enum pk_design {
     PK_DESIGN_STORED, /* apart: a run is one figure */
     PK_DESIGN_PAIRS,  /* in turns: invocation k of base and of new are a pair; or both in one process */
-    PK_DESIGN_GATE,   /* likewise, first all cases, then once more those that looked suspicious */
+    PK_DESIGN_GATE,   /* in turns: first all cases, then again those that looked suspicious */
 };
 
 struct pk_compare_options {
     const char *const
-        *metrics; /* by name; none = every metric of class time, but a region's host time beside its own */
+        *metrics; /* by name; none = every metric of class time, except the host time of a region that has a device time */
     size_t n_metrics;
     bool all_metrics;
     const char *by; /* axis, or "variant"; NULL in pk_compare_runs */
@@ -30,14 +30,14 @@ struct pk_compare_options {
     enum pk_design design; /* how base and new were measured */
 };
 
-/* What one run offers, in the order of its cases. */
+/* The metrics of one run, in the order of its cases. */
 struct pk_compare_side {
     const char *name; /* for messages: "run 12" */
     const struct pk_figures *v;
     size_t n;
     const struct pk_unfinished *unfinished; /* its cases that did not end ok */
     size_t n_unfinished;
-    size_t n_runs; /* above 1: figures are of so many runs, the newest last */
+    size_t n_runs; /* above 1: figures are those of this number of runs, the newest last */
 };
 
 struct pk_compared {
@@ -70,7 +70,7 @@ struct pk_compare_mean {
     double speedup;
 };
 
-/* What base has and new has not, although it has or tried that case: it may not pass for the same. */
+/* What base has and new lacks, although new has or attempted that case: it must not count as the same. */
 struct pk_unmatched {
     const char *what; /* the case, as it is said: "flash n=2" */
     const char *variant, *axes;
@@ -103,8 +103,8 @@ enum pk_code pk_compare_runs(const struct pk_compare_side *base, const struct pk
                              const struct pk_compare_options *o, struct pk_arena *a,
                              struct pk_comparison *out, struct pk_err *err) PK_MUST_CHECK;
 
-/* What several runs say, as one side: a figure per run (the geometric mean over its processes) instead of one per invocation, of
- * every case that any of them has. n >= 1; one run stays as it is. */
+/* Several runs as one side: one figure per run (the geometric mean over its processes) instead of one per invocation, for every case of
+ * any of them. n >= 1; one run stays as it is. */
 struct pk_compare_side pk_compare_join(const struct pk_compare_side *runs, size_t n, const char *name,
                                        struct pk_arena *a);
 
@@ -112,11 +112,11 @@ struct pk_compare_side pk_compare_join(const struct pk_compare_side *runs, size_
 enum pk_code pk_compare_by(const struct pk_compare_side *run, const struct pk_compare_options *o,
                            struct pk_arena *a, struct pk_comparison *out, struct pk_err *err) PK_MUST_CHECK;
 
-/* The median ratio of the rows in ns when at least five of them, more than four in five, changed in one direction by about as much
- * (1 % or more, and four times the median deviation from it): one cause is likely then. 1 otherwise. */
+/* The median ratio of the rows in ns when at least five of them, more than four in five, changed in one direction by about as much (1 %
+ * or more, and four times the median deviation from it): a common cause is then likely. 1 otherwise. */
 double pk_common_shift(const struct pk_comparison *c, struct pk_arena *a);
 
-/* What differs in the machines and settings of two runs, in words ("2 → 4 cores", "setting threads 2 → 4"): each a reason to doubt ratios. */
+/* The differences of the machines and settings of two runs, in words ("2 → 4 cores", "setting threads 2 → 4"): reasons to doubt ratios. */
 size_t pk_compare_setups(const struct pk_run_facts *base, const struct pk_run_facts *new_, struct pk_arena *a,
                          const char *const **differences);
 
@@ -126,14 +126,14 @@ struct pk_compare_kernels {
     size_t n;
 };
 
-/* Which kernel or op of a region's time changed most in the direction that the time did: "softmax took 1.20 ms more (+34 %)", "... less
- * (gone)"; NULL when the row is no region's time, one side was not traced, or nothing changed so. One that a full list of the longest
- * leaves out counts as the shortest of them: "took at least 1.20 ms more". */
+/* The kernel or operation of a region that changed most in the same direction as the time: "softmax took 1.20 ms more (+34 %)", "...
+ * less (gone)"; NULL when the row is no region's time, one side was not traced, or nothing changed so. One that a full list of the
+ * longest leaves out counts as the shortest of them: "took at least 1.20 ms more". */
 const char *pk_compare_kernel(const struct pk_compared *row, const struct pk_compare_kernels *base,
                               const struct pk_compare_kernels *new_, struct pk_arena *a);
 
-/* Counters of two sides (pk_store_counter_figures), or of one across an axis (o->by, new_ NULL): pairs of every count that both have, with
- * their ratios; none when nothing was counted on either. No verdicts: a count is of one pass, and none is better. */
+/* Counters of two sides (pk_store_counter_figures), or of one across an axis (o->by, new_ NULL): pairs of every count that both have,
+ * with their ratios; none when nothing was counted on either. There are no verdicts: a count is from one pass, and has no direction. */
 void pk_compare_counters(const struct pk_compare_side *base, const struct pk_compare_side *new_,
                          const struct pk_compare_options *o, struct pk_arena *a, struct pk_comparison *out);
 
@@ -142,7 +142,7 @@ void pk_compare_counters(const struct pk_compare_side *base, const struct pk_com
 const char *pk_compare_counts(const struct pk_compared *row, const struct pk_comparison *counters,
                               struct pk_arena *a);
 
-/* Times that perfkit takes of any command: wall_ns, user_ns, system_ns. Unless metrics are chosen they count only where the command reports
- * no time itself (`others`), and then the first stands for all. */
+/* Times that perfkit measures for any command: wall_ns, user_ns, system_ns. Unless metrics are chosen, they are compared only where the
+ * command reports no time itself (`others`), and then only the first one. */
 bool pk_is_own_time(const char *metric);
 bool pk_own_time_counts(const char *metric, bool others);

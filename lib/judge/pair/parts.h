@@ -16,27 +16,27 @@ const char *pk_axes_without(const char *axes, const char *axis, struct pk_arena 
 /* Names every axis that occurs in figures. */
 size_t pk_axes_of(const struct pk_figures *v, size_t n, struct pk_arena *a, const char *const **names);
 
-/* Axes in JSON as people read them: "n=2 dtype=bf16". */
+/* Axes in JSON as printed text: "n=2 dtype=bf16". */
 const char *pk_axes_words(const char *axes, struct pk_arena *a);
 
-/* The same of each of v, but only the axes in which they differ, or that some lack. */
+/* The same for each of v, but only the axes in which they differ, or that some lack. */
 const char *const *pk_axes_differing(const struct pk_figures *const *v, size_t n, struct pk_arena *a);
 
-/* Fills `place` of every row: the axes in which rows differ, but for `by`. Returns the axes that all have and in which they agree. n >= 1. */
+/* Fills `place` of every row: the axes in which rows differ, except `by`. Returns the axes that all rows have with equal values. n >= 1. */
 const char *pk_compare_places(struct pk_compared *v, size_t n, const char *by, struct pk_arena *a);
 
-/* Whether more is better of the one and worse of the other: nobody can say then which of them is slower. */
+/* Whether higher is better for one and worse for the other: then neither can be called slower. */
 bool pk_figures_opposed(const struct pk_figures *x, const struct pk_figures *y);
 
 /* The figures that the options ask for. */
 struct pk_compare_side pk_compare_select(const struct pk_compare_side *side,
                                          const struct pk_compare_options *o, struct pk_arena *a);
 
-/* Whether the options ask for this one of a side's figures. */
+/* Whether the options select this figure of a side. */
 bool pk_compare_wants(const struct pk_compare_side *side, const struct pk_figures *f,
                       const struct pk_compare_options *o, struct pk_arena *a);
 
-/* PK_E_USAGE for a metric that is asked for and that the side does not have. */
+/* PK_E_USAGE for a selected metric that the side does not have. */
 enum pk_code pk_compare_check_metrics(const struct pk_compare_side *side, const struct pk_compare_options *o,
                                       struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
 
@@ -46,7 +46,7 @@ struct pk_compare_options pk_compare_metrics_to_judge(const struct pk_compare_si
                                                       const struct pk_compare_options *o, const char *place,
                                                       struct pk_arena *a, struct pk_errs *wrong);
 
-/* PK_E_USAGE for a metric that is asked for and that neither side has; PK_E_NOT_COMPARABLE for one that only one of them has. */
+/* PK_E_USAGE for a selected metric that neither side has; PK_E_NOT_COMPARABLE for one that only one of them has. */
 enum pk_code pk_compare_check_sides(const struct pk_compare_side *base, const struct pk_compare_side *new_,
                                     const struct pk_compare_options *o, struct pk_arena *a,
                                     struct pk_err *err) PK_MUST_CHECK;
@@ -55,7 +55,7 @@ enum pk_code pk_compare_check_sides(const struct pk_compare_side *base, const st
 struct pk_compared pk_compare_figures(const struct pk_figures *base, const struct pk_figures *new_,
                                       double level);
 
-/* What follows from rows: their places and means. */
+/* Derived from the rows: their places and means. */
 void pk_compare_finish(struct pk_compared *v, size_t n, const struct pk_compare_options *o,
                        struct pk_arena *a, struct pk_comparison *out);
 
@@ -81,14 +81,14 @@ struct pk_unmatched_figures {
     const struct pk_figures **v;
     size_t n;
 };
-/* Fills `unmatched` and `metrics_new`, and takes those that they tell of out of the lists: what is left is of cases that the other side never
- * had. base and new_ hold all figures, whatever is compared. */
+/* Fills `unmatched` and `metrics_new`, and removes these from the lists: the rest are cases that the other side never had. base and new_
+ * hold all figures, whatever is compared. */
 void pk_compare_unmatched(const struct pk_compare_side *base, const struct pk_compare_side *new_,
                           struct pk_unmatched_figures *of_base, struct pk_unmatched_figures *of_new,
                           const struct pk_compare_options *o, struct pk_arena *a, struct pk_comparison *out);
 
-/* Under what a figure looks for its partner in another run. */
+/* The key by which a figure is paired with its partner in another run. */
 const char *pk_key_of(const struct pk_figures *f, const struct pk_compare_options *o, struct pk_arena *a);
 
-/* What makes figures of different runs the same thing measured; one text. */
+/* The identity of a figure across runs, as one text. */
 const char *pk_key_between_runs(const struct pk_figures *f, struct pk_arena *a);

@@ -8,15 +8,16 @@ struct pk_outcome_options {
     const char *new_name;   /* what is judged: "b", "run 12" */
     bool fail_on_undecided; /* any undecided row is PK_E_UNDECIDED */
     bool measured;          /* now: options can have more of it measured */
-    const char *again;      /* a command that shows it again, for advice; NULL = none */
+    const char *again;      /* a command that prints it again, for advice; NULL = none */
 };
 
-/* PK_OK; PK_E_REGRESSION naming the worst row; PK_E_NOTHING when no metric of all, or of an entry, has a direction; PK_E_UNDECIDED when that was asked for, or when nothing could be said of any row. */
+/* PK_OK; PK_E_REGRESSION naming the worst row; PK_E_NOTHING when no metric of all, or of an entry, has a direction; PK_E_UNDECIDED when
+ * this was requested, or when no row could be judged. */
 enum pk_code pk_outcome(const struct pk_comparison *c, const struct pk_outcome_options *q, struct pk_arena *a,
                         struct pk_err *err) PK_MUST_CHECK;
 
 /* "12 rows: 1 slower, 10 same, 1 undecided" */
 const char *pk_outcome_sentence(const struct pk_comparison *c, struct pk_arena *a);
 
-/* ok, slower, undecided, ...; "error" of what no verdict and no measurement has */
+/* ok, slower, undecided, ...; "error" when there is no verdict and no measurement */
 const char *pk_outcome_word(enum pk_code code);

@@ -27,14 +27,15 @@ struct pk_report {
 /* JUnit XML: a test case per row, and per failure, which is named as the row of its case would be. slower is a failure, unstable and unreplicated are errors, as failures are, undecided is skipped. */
 const char *pk_report_junit(const struct pk_report *r, struct pk_arena *a);
 
-/* GitHub's workflow commands, a line each: an error with the number of slower rows, one for each of the worst nine; a warning for what is unstable. "" when there is nothing to say. */
+/* GitHub's workflow commands, a line each: an error with the number of slower rows, one for each of the worst nine; a warning for what
+ * is unstable. "" when there is nothing to report. */
 const char *pk_report_annotations(const struct pk_report *r, struct pk_arena *a);
 
 /* Outputs of a step: verdict=OUTCOME, rows=N, and how many rows have each verdict, slower=0 ..., a line each. */
 const char *pk_report_outputs(const struct pk_report *r, struct pk_arena *a);
 
 /* New figures for github-action-benchmark: of metrics of which a lower value is better (customSmallerIsBetter), or a higher one
- * (customBiggerIsBetter). NULL when there is none: it takes no empty file. */
+ * (customBiggerIsBetter). NULL when there is none, because it does not accept an empty file. */
 const char *pk_report_gab(const struct pk_report *r, bool bigger, struct pk_arena *a);
 
 /* "flash dtype=fp32 seq_len=256": a case with all its axes, which are JSON. */
@@ -46,6 +47,7 @@ const char *pk_report_row(const struct pk_compared *r, struct pk_arena *a);
 /* "[entry] made_up_ns of flash n=2"; "all" of no one case. */
 const char *pk_failure_text(const struct pk_failure *f, struct pk_arena *a);
 
-/* A report is red wherever the exit status is, and says why: an outcome that none of its rows and failures shows is a failure of its own. */
+/* A report is red whenever the exit status is not 0, and says why: an outcome that is not visible in its rows and failures becomes a
+ * separate failure. */
 struct pk_report pk_report_with_outcome(const struct pk_report *r, const struct pk_err *outcome,
                                         struct pk_arena *a);
