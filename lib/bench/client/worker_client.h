@@ -38,9 +38,9 @@ struct pk_worker_client {
     const struct pk_metric_decl *known; /* see pk_worker_client_know */
     size_t n_known;
     struct pk_rank_heartbeats roll; /* for a worker that is a group of ranks: the value in its argv */
-    const char *absent;             /* the rank that did not answer, when the answer is late and the rank is known */
-    json_t *choices;                /* the choices of its workers so far; every request contains them */
-    bool started;                   /* a worker, ever */
+    const char *absent; /* the rank that did not answer, when the answer is late and the rank is known */
+    json_t *choices;    /* the choices of its workers so far; every request contains them */
+    bool started;       /* a worker, ever */
     bool greeted;
     bool leaving; /* it sent bye: it ends after this answer, and the next request starts another worker */
 };

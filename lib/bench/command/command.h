@@ -14,9 +14,9 @@
 
 struct pk_command_options {
     const char *const *argv; /* NULL-terminated; argv[0] is found in PATH unless it has a slash */
-    const char *name;    /* name of the case; NULL = the command line. Equal names can be compared */
-    const char *cpus;    /* "0-3,8": where it may run (machine/bind.h); NULL = anywhere */
-    const char *prepare; /* a shell command before each run, untimed; NULL = none */
+    const char *name;        /* name of the case; NULL = the command line. Equal names can be compared */
+    const char *cpus;        /* "0-3,8": where it may run (machine/bind.h); NULL = anywhere */
+    const char *prepare;     /* a shell command before each run, untimed; NULL = none */
     const struct pk_counters *
         counters; /* additional runs that are counted, unless an earlier run failed or took too long; NULL = none */
     bool ignore_failure; /* an exit status other than 0 is a note, not a failed case */

@@ -23,8 +23,9 @@ enum { PK_SAMPLES_IN_A_BUDGET = 3 }; /* a budget reduces the requested number of
 
 struct pk_session_options {
     struct pk_stop stop;
-    int invocations;   /* default 3 */
-    int64_t budget_ns; /* 0 = none: time is divided among the remaining cases; a case that does not fit is recorded
+    int invocations; /* default 3 */
+    int64_t
+        budget_ns; /* 0 = none: time is divided among the remaining cases; a case that does not fit is recorded
                           as skipped, or keeps the invocations it has; a warning says so, and a resumed run tries it again */
     int64_t timeout_ns;      /* per slice; default 10 min */
     int64_t peer_startup_ns; /* more for a slice of a peer, which imports frameworks and compiles */

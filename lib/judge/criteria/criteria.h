@@ -17,8 +17,9 @@
 #include "store/record/verdicts.h"
 
 struct pk_threshold {
-    const char *text;   /* as given */
-    const char *place;  /* place, for messages: "perf.ini:4: [flash]"; NULL = from the command line. Set by the reader of the file */
+    const char *text; /* as given */
+    const char *
+        place; /* place, for messages: "perf.ini:4: [flash]"; NULL = from the command line. Set by the reader of the file */
     const char *metric; /* "*" = any */
     const char *where;  /* "variant=flash,seq_len=1024"; "" = any */
     double min_effect;  /* 0 = not given */
@@ -91,8 +92,7 @@ void pk_compare_sort(struct pk_compared *v, size_t n);
 /* How many rows have each verdict, by enum pk_verdict; those without one are not counted. */
 struct pk_verdicts {
     size_t of[PK_UNSTABLE + 1], rows;
-    size_t
-        refused; /* rows without a result: unreplicated, unstable, pairs missing, no absolute threshold */
+    size_t refused; /* rows without a result: unreplicated, unstable, pairs missing, no absolute threshold */
 };
 struct pk_verdicts pk_compare_count(const struct pk_comparison *c);
 
@@ -129,7 +129,8 @@ struct pk_verdict_options {
     struct pk_texts metrics, thresholds;
     bool all_metrics, strict, only_changed, fail_on_undecided, allow_host_mismatch;
     double min_effect, alpha;
-    struct pk_verdict_given { /* which are given, not defaults: these are stronger than those stored by a gate */
+    struct
+        pk_verdict_given { /* which are given, not defaults: these are stronger than those stored by a gate */
         bool min_effect, alpha, strict, thresholds;
     } given;
 };

@@ -19,8 +19,8 @@ enum pk_design {
 };
 
 struct pk_compare_options {
-    const char *const
-        *metrics; /* by name; none = every metric of class time, except the host time of a region that has a device time */
+    const char *const *
+        metrics; /* by name; none = every metric of class time, except the host time of a region that has a device time */
     size_t n_metrics;
     bool all_metrics;
     const char *by; /* axis, or "variant"; NULL in pk_compare_runs */
