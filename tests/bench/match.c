@@ -40,7 +40,7 @@ static double median(double *v)
 struct subject {
     struct pk_tree tree;
     const struct pk_matcher *matcher;
-    struct pk_match by_fnmatch, by_compiled;
+    struct pk_targets by_fnmatch, by_compiled;
 };
 
 static double fnmatch_ns(struct subject *s)
@@ -67,7 +67,7 @@ static double compile_ns(struct subject *s, struct pk_arena *a)
 
 static void same_targets(const struct subject *s)
 {
-    const struct pk_match *f = &s->by_fnmatch, *c = &s->by_compiled;
+    const struct pk_targets *f = &s->by_fnmatch, *c = &s->by_compiled;
     pk_assert(f->n == c->n && f->paths == c->paths);
     for (size_t i = 0; i < f->n; i++)
         pk_assert(f->v[i].node == c->v[i].node && f->v[i].rule == c->v[i].rule);
@@ -81,8 +81,8 @@ static double measure(int64_t n, struct pk_arena *a)
     double f[ROUNDS], c[ROUNDS], compile[ROUNDS], ratio[ROUNDS];
     pk_bump_init(&b, a, 4096 * ((size_t)n + 1));
     pk_bert_make(pk_bert_prepare(&config, a), false, &b, &s.tree);
-    pk_match_init(&s.by_fnmatch, &s.tree, a);
-    pk_match_init(&s.by_compiled, &s.tree, a);
+    pk_targets_init(&s.by_fnmatch, &s.tree, a);
+    pk_targets_init(&s.by_compiled, &s.tree, a);
     for (int i = 0; i < ROUNDS; i++) {
         compile[i] = compile_ns(&s, a);
         f[i] = fnmatch_ns(&s);

@@ -12,7 +12,7 @@ static void ignore(void *user, const char *text)
 {
 }
 
-static void same(const struct pk_match *f, const struct pk_match *c)
+static void same(const struct pk_targets *f, const struct pk_targets *c)
 {
     pk_assert(f->n == c->n && f->paths == c->paths);
     for (size_t i = 0; i < f->n; i++)
@@ -21,9 +21,9 @@ static void same(const struct pk_match *f, const struct pk_match *c)
 
 static void compare(const struct pk_patch_plan *p, const struct pk_tree *t, struct pk_arena *a)
 {
-    struct pk_match f, c;
-    pk_match_init(&f, t, a);
-    pk_match_init(&c, t, a);
+    struct pk_targets f, c;
+    pk_targets_init(&f, t, a);
+    pk_targets_init(&c, t, a);
     pk_match_fnmatch(p, t, &f);
     pk_match_compiled(pk_matcher_compile(p, t, a), t, &c);
     same(&f, &c);

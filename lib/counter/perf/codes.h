@@ -7,14 +7,14 @@
 /* --- presets ---------------------------------------------------------------------------------------------------------- */
 
 /* What a name stands for, and the kernel's own event of about that meaning. */
-struct pk_preset {
+struct pk_counter_preset {
     const char *name, *unit, *summary;
     int type;        /* of perf_event_attr; -1 = the kernel has none */
     uint64_t config; /* likewise */
     enum pk_quality quality;
     const char *note; /* of the kernel's event */
 };
-extern const struct pk_preset pk_presets[]; /* ends with a NULL name */
+extern const struct pk_counter_preset pk_presets[]; /* ends with a NULL name */
 
 /* A preset on some processors, by libpfm's names. */
 struct pk_native {
@@ -76,7 +76,7 @@ bool pk_perf_encode_sum(const char *pmu, const char *sum, struct pk_arena *a, st
 
 /* How a preset is counted here, without asking libpfm4: with `other` by the second kind of cores, which counts those with a kernel's
  * event. */
-struct pk_event pk_preset_event(const struct pk_processor *cpu, const struct pk_preset *p, bool other,
+struct pk_event pk_preset_event(const struct pk_processor *cpu, const struct pk_counter_preset *p, bool other,
                                 struct pk_arena *a);
 
 /* --- libpfm4 ---------------------------------------------------------------------------------------------------------- */

@@ -79,12 +79,12 @@ static const struct pk_native *native_of(const struct pk_processor *cpu, const c
     return cpu->pmu ? pk_native_of(preset, cpu->pmu->pmu) : NULL;
 }
 
-static struct pk_event by_kernel(const struct pk_preset *p)
+static struct pk_event by_kernel(const struct pk_counter_preset *p)
 {
     return (struct pk_event){p->name, p->unit, p->summary, "cpu-events", "", "", p->quality, p->note};
 }
 
-static struct pk_event by_native(const struct pk_processor *cpu, const struct pk_preset *p,
+static struct pk_event by_native(const struct pk_processor *cpu, const struct pk_counter_preset *p,
                                  const struct pk_native *n, struct pk_arena *a)
 {
     const char *native = pk_printf(a, "%s::%s", cpu->pmu->pmu, n->sum), *note = n->note;
@@ -94,7 +94,7 @@ static struct pk_event by_native(const struct pk_processor *cpu, const struct pk
     return (struct pk_event){p->name, p->unit, p->summary, "cpu-events", native, "", quality, note};
 }
 
-struct pk_event pk_preset_event(const struct pk_processor *cpu, const struct pk_preset *p, bool other,
+struct pk_event pk_preset_event(const struct pk_processor *cpu, const struct pk_counter_preset *p, bool other,
                                 struct pk_arena *a)
 {
     const struct pk_native *n = other ? NULL : native_of(cpu, p->name);
@@ -102,7 +102,8 @@ struct pk_event pk_preset_event(const struct pk_processor *cpu, const struct pk_
     return cpu->hybrid ? event_on(cpu, &cpu->cores[other], e, a) : e;
 }
 
-static enum pk_code no_such(const struct pk_processor *cpu, const struct pk_preset *p, struct pk_err *err)
+static enum pk_code no_such(const struct pk_processor *cpu, const struct pk_counter_preset *p,
+                            struct pk_err *err)
 {
     pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be counted", p->name);
     if (native_of(cpu, p->name)) {
@@ -116,8 +117,8 @@ static enum pk_code no_such(const struct pk_processor *cpu, const struct pk_pres
     return pk_fix(err, "use a raw event by libpfm's name: --counters 'PMU::EVENT:MASK'");
 }
 
-static enum pk_code encode_preset(const struct pk_processor *cpu, const struct pk_preset *p, bool other,
-                                  struct pk_arena *a, struct pk_encoded *out, struct pk_err *err)
+static enum pk_code encode_preset(const struct pk_processor *cpu, const struct pk_counter_preset *p,
+                                  bool other, struct pk_arena *a, struct pk_encoded *out, struct pk_err *err)
 {
     const struct pk_native *n = other ? NULL : native_of(cpu, p->name);
     if (n && pk_perf_encode_sum(cpu->pmu->pmu, n->sum, a, out)) {
@@ -134,7 +135,7 @@ static enum pk_code unknown(const char *name, struct pk_arena *a, struct pk_err 
 {
     const char **names = NULL;
     size_t n = 0, cap = 0;
-    for (const struct pk_preset *p = pk_presets; p->name; p++) {
+    for (const struct pk_counter_preset *p = pk_presets; p->name; p++) {
         names = n == cap ? pk_grow(a, names, sizeof *names, n, &cap) : names;
         names[n++] = p->name;
     }
@@ -172,7 +173,7 @@ enum pk_code pk_perf_encode(const struct pk_processor *cpu, const char *name, st
     const char *at = cpu->hybrid ? strchr(name, '@') : NULL;
     const bool other = at && !strcmp(at + 1, cpu->cores[1].unit);
     const char *stem = other ? pk_strndup(a, name, (size_t)(at - name)) : name;
-    const struct pk_preset *p = pk_presets;
+    const struct pk_counter_preset *p = pk_presets;
     while (p->name && strcmp(p->name, stem) != 0)
         p++;
     *out = (struct pk_encoded){0};

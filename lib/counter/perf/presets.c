@@ -16,7 +16,7 @@
         CHOSEN
 #define NONE -1, 0, PK_QUALITY_EXACT, ""
 
-const struct pk_preset pk_presets[] = {
+const struct pk_counter_preset pk_presets[] = {
     {"cycles", "1", "clock cycles of the cores while not halted", HARDWARE(CPU_CYCLES)},
     {"instructions", "1", "instructions retired", HARDWARE(INSTRUCTIONS)},
     {"ref_cycles", "1", "cycles at the nominal clock while not halted", HARDWARE(REF_CPU_CYCLES)},

@@ -21,23 +21,23 @@ static size_t steps_below(const struct pk_node *n, uint32_t depth)
     return steps;
 }
 
-void pk_match_init(struct pk_match *m, const struct pk_tree *t, struct pk_arena *a)
+void pk_targets_init(struct pk_targets *m, const struct pk_tree *t, struct pk_arena *a)
 {
     struct pk_tree_count count;
     pk_tree_count(t, &count);
-    *m = (struct pk_match){.cap = count.modules,
-                           .v = pk_new_n(a, struct pk_target, count.modules),
-                           .steps = pk_new_n(a, uint32_t, steps_below(t->root, 0))};
+    *m = (struct pk_targets){.cap = count.modules,
+                             .v = pk_new_n(a, struct pk_target, count.modules),
+                             .steps = pk_new_n(a, uint32_t, steps_below(t->root, 0))};
 }
 
 /* Forgets what an earlier match found. */
-static void begin_match(struct pk_match *m)
+static void begin_match(struct pk_targets *m)
 {
     m->n = m->n_steps = 0;
     m->paths = m->calls = 0;
 }
 
-static void add_target(struct pk_match *m, const struct pk_node *node, uint32_t rule, const uint32_t *step,
+static void add_target(struct pk_targets *m, const struct pk_node *node, uint32_t rule, const uint32_t *step,
                        uint32_t depth)
 {
     pk_assert(m->n < m->cap);
@@ -53,7 +53,7 @@ static void add_target(struct pk_match *m, const struct pk_node *node, uint32_t 
 struct path_walk {
     const struct pk_patch_plan *plan;
     struct pk_names *names;
-    struct pk_match *out;
+    struct pk_targets *out;
     uint32_t step[PK_TREE_DEPTH_MAX];
     char path[PK_TREE_PATH_MAX];
 };
@@ -98,7 +98,7 @@ static void visit_paths(struct path_walk *w, const struct pk_node *n, uint32_t d
     }
 }
 
-void pk_match_fnmatch(const struct pk_patch_plan *p, const struct pk_tree *t, struct pk_match *out)
+void pk_match_fnmatch(const struct pk_patch_plan *p, const struct pk_tree *t, struct pk_targets *out)
 {
     struct path_walk w = {.plan = p, .names = t->names, .out = out};
     begin_match(out);
@@ -256,7 +256,7 @@ size_t pk_matcher_states(const struct pk_matcher *m)
 
 struct state_walk {
     const struct pk_matcher *matcher;
-    struct pk_match *out;
+    struct pk_targets *out;
     uint32_t step[PK_TREE_DEPTH_MAX];
 };
 
@@ -298,7 +298,7 @@ static void visit_states(struct state_walk *w, const struct pk_node *n, uint32_t
     }
 }
 
-void pk_match_compiled(const struct pk_matcher *m, const struct pk_tree *t, struct pk_match *out)
+void pk_match_compiled(const struct pk_matcher *m, const struct pk_tree *t, struct pk_targets *out)
 {
     pk_assert(t->names == m->names && t->names->n == m->n_names);
     struct state_walk w = {.matcher = m, .out = out};
@@ -306,10 +306,10 @@ void pk_match_compiled(const struct pk_matcher *m, const struct pk_tree *t, stru
     visit_states(&w, t->root, 0, START);
 }
 
-struct pk_match pk_matched(const struct pk_patch_plan *p, const struct pk_tree *t, struct pk_arena *a)
+struct pk_targets pk_matched(const struct pk_patch_plan *p, const struct pk_tree *t, struct pk_arena *a)
 {
-    struct pk_match m;
-    pk_match_init(&m, t, a);
+    struct pk_targets m;
+    pk_targets_init(&m, t, a);
     pk_match_compiled(pk_matcher_compile(p, t, a), t, &m);
     return m;
 }

@@ -15,7 +15,8 @@ struct pk_target {
     const uint32_t *step;
 };
 
-struct pk_match {
+/* The modules that a plan names in a tree. */
+struct pk_targets {
     size_t n, cap;
     struct pk_target *v;
     uint32_t *steps; /* of all targets, one after the other: patching reads them in this order */
@@ -25,9 +26,9 @@ struct pk_match {
 };
 
 /* Room for every module of the tree; targets point into it. */
-void pk_match_init(struct pk_match *m, const struct pk_tree *t, struct pk_arena *a);
+void pk_targets_init(struct pk_targets *m, const struct pk_tree *t, struct pk_arena *a);
 
-void pk_match_fnmatch(const struct pk_patch_plan *p, const struct pk_tree *t, struct pk_match *out);
+void pk_match_fnmatch(const struct pk_patch_plan *p, const struct pk_tree *t, struct pk_targets *out);
 
 /* The automaton of a plan for the paths of a tree; in the arena. Sets of positions of all patterns, determined by subset
  * construction along the paths that occur; equal to fnmatch for every pattern that pk_patch_plan_parse accepts. */
@@ -38,7 +39,7 @@ const struct pk_matcher *pk_matcher_compile(const struct pk_patch_plan *p, const
 const struct pk_matcher *pk_matcher_compile_within(const struct pk_patch_plan *p, const struct pk_tree *t,
                                                    size_t states, struct pk_arena *a);
 /* What a plan names in a tree, compiled for this once: for work beside the measured. */
-struct pk_match pk_matched(const struct pk_patch_plan *p, const struct pk_tree *t, struct pk_arena *a);
+struct pk_targets pk_matched(const struct pk_patch_plan *p, const struct pk_tree *t, struct pk_arena *a);
 size_t pk_matcher_states(const struct pk_matcher *m);
 /* Of a tree with the paths of the one it was compiled for. */
-void pk_match_compiled(const struct pk_matcher *m, const struct pk_tree *t, struct pk_match *out);
+void pk_match_compiled(const struct pk_matcher *m, const struct pk_tree *t, struct pk_targets *out);

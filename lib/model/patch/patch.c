@@ -49,7 +49,7 @@ static size_t path_bytes(const struct pk_tree *t, const struct pk_target *target
 }
 
 /* What each of the bumps holds at most. Replacements are as large as what they replace. */
-static void bump_bytes(enum pk_patch_way way, const struct pk_tree *t, const struct pk_match *targets,
+static void bump_bytes(enum pk_patch_way way, const struct pk_tree *t, const struct pk_targets *targets,
                        size_t bytes[3])
 {
     struct pk_tree_count k;
@@ -72,7 +72,7 @@ static void bump_bytes(enum pk_patch_way way, const struct pk_tree *t, const str
     memcpy(bytes, by_way[way], sizeof by_way[way]);
 }
 
-size_t pk_patch_bytes(enum pk_patch_way way, const struct pk_tree *t, const struct pk_match *targets)
+size_t pk_patch_bytes(enum pk_patch_way way, const struct pk_tree *t, const struct pk_targets *targets)
 {
     size_t bytes[3];
     bump_bytes(way, t, targets, bytes);
@@ -80,7 +80,7 @@ size_t pk_patch_bytes(enum pk_patch_way way, const struct pk_tree *t, const stru
 }
 
 struct pk_patcher *pk_patcher_new(enum pk_patch_way way, const struct pk_tree *t,
-                                  const struct pk_match *targets, struct pk_arena *a)
+                                  const struct pk_targets *targets, struct pk_arena *a)
 {
     struct pk_patcher *p = pk_new(a, struct pk_patcher);
     size_t bytes[3], steps = 0;

@@ -51,10 +51,10 @@ struct pk_edits {
  * every way. */
 struct pk_patcher;
 struct pk_patcher *pk_patcher_new(enum pk_patch_way way, const struct pk_tree *t,
-                                  const struct pk_match *targets, struct pk_arena *a);
+                                  const struct pk_targets *targets, struct pk_arena *a);
 
 /* Bytes of nodes that one patching holds at most: by path-copy, each target's whole path. */
-size_t pk_patch_bytes(enum pk_patch_way way, const struct pk_tree *t, const struct pk_match *targets);
+size_t pk_patch_bytes(enum pk_patch_way way, const struct pk_tree *t, const struct pk_targets *targets);
 
 /* cached: decides what to copy for these targets of this tree. Allocates nothing. */
 void pk_patch_prepare(struct pk_patcher *p, const struct pk_tree *t, const struct pk_edits *e);

@@ -61,7 +61,7 @@ static const char *matched_leaf(const struct pk_patch_plan *p, const struct pk_t
 /* ---- rules that never fire ---------------------------------------------------------------------------- */
 
 /* The rules that took what one rule matches; both matches are in the order of the tree. */
-static bool *takers(const struct pk_patch_plan *p, const struct pk_match *m, const struct pk_match *one,
+static bool *takers(const struct pk_patch_plan *p, const struct pk_targets *m, const struct pk_targets *one,
                     struct pk_arena *a)
 {
     bool *took = pk_new_n(a, bool, p->n);
@@ -90,10 +90,10 @@ static const char *shadowed(const struct pk_patch_plan *p, const bool *took, siz
 }
 
 static const char *why_unused(const struct pk_patch_plan *p, const struct pk_tree *t,
-                              const struct pk_match *m, uint32_t rule, struct pk_arena *a)
+                              const struct pk_targets *m, uint32_t rule, struct pk_arena *a)
 {
     const struct pk_patch_plan alone = {p->name, 1, &p->rules[rule]};
-    struct pk_match one = pk_matched(&alone, t, a);
+    struct pk_targets one = pk_matched(&alone, t, a);
     if (one.n)
         return shadowed(p, takers(p, m, &one, a), one.n, a);
     const char *leaf = matched_leaf(&alone, t, a);
@@ -102,7 +102,7 @@ static const char *why_unused(const struct pk_patch_plan *p, const struct pk_tre
 }
 
 /* Warns about every rule that no target of `m`, the plan\'s match, came from. */
-static void warn_unused(const struct pk_patch_plan *p, const struct pk_tree *t, const struct pk_match *m,
+static void warn_unused(const struct pk_patch_plan *p, const struct pk_tree *t, const struct pk_targets *m,
                         pk_warn_fn *warn, void *user, struct pk_arena *a)
 {
     bool *used = pk_new_n(a, bool, p->n);
@@ -169,7 +169,7 @@ static struct examples near_modules(const struct pk_patch_plan *p, const char *c
 static const char **module_paths(const struct pk_tree *t, size_t *n, struct pk_arena *a)
 {
     static const struct pk_patch_rule any = {.pattern = "*"};
-    struct pk_match all = pk_matched(&(struct pk_patch_plan){"all", 1, &any}, t, a);
+    struct pk_targets all = pk_matched(&(struct pk_patch_plan){"all", 1, &any}, t, a);
     const char **path = pk_new_n(a, const char *, all.n);
     for (size_t i = 0; i < all.n; i++)
         path[i] = pk_tree_path(t, all.v[i].step, all.v[i].depth, a);
@@ -203,7 +203,7 @@ enum { SHOWN = 16 }; /* values of tp in a message */
 struct check {
     const struct pk_patch_plan *plan;
     const struct pk_tree *tree;
-    struct pk_match match;
+    struct pk_targets match;
     struct pk_arena *a;
     struct pk_err *err;
 };

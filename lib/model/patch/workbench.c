@@ -123,7 +123,7 @@ void pk_workbench_for_patch(struct pk_workbench *w, enum pk_patch_way way, const
 {
     prepare(w, way, a);
     w->matcher = matcher;
-    pk_match_init(&w->match, &w->s.tree, a);
+    pk_targets_init(&w->match, &w->s.tree, a);
     w->with = pk_new_n(a, const struct pk_node *, w->s.n);
     w->edits = (struct pk_edits){w->s.n, w->match.v, w->with};
     w->patcher = pk_patcher_new(way, &w->s.tree, &w->s.match, a);

@@ -20,7 +20,7 @@ struct pk_subject {
     struct pk_tree tree;
     struct pk_tree_count count;
     struct pk_patch_plan plan;
-    struct pk_match match;           /* in `tree` */
+    struct pk_targets match;         /* in `tree` */
     size_t n;                        /* modules to patch, the first of match */
     struct pk_tree divided;          /* patched */
     uint64_t module_bytes;           /* of the new modules */
@@ -46,7 +46,7 @@ struct pk_workbench {
     uint64_t applied; /* patches, combinations or flattenings so far */
     /* patching */
     const struct pk_matcher *matcher; /* NULL: fnmatch */
-    struct pk_match match;
+    struct pk_targets match;
     struct pk_edits edits;
     const struct pk_node **with; /* what edits.with is */
     struct pk_patcher *patcher;

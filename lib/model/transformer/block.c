@@ -1,13 +1,13 @@
 /* Block: one layer and its gradients, in many operations or few. */
 #include "model/transformer/transformer_private.h"
 
-static size_t elements(const struct pk_pass *p)
+static size_t elements(const struct pk_model_pass *p)
 {
     return pk_pass_tokens(p) * p->t->c.width;
 }
 
 /* The residual stream becomes the block's input. */
-static void enter(struct pk_pass *p, size_t layer, struct pk_stream *s, bool all)
+static void enter(struct pk_model_pass *p, size_t layer, struct pk_stream *s, bool all)
 {
     struct pk_block_saved *b = &p->t->blocks[layer];
     b->n1 = pk_pass_norm(p, pk_layout_block(&p->t->layout, layer, PK_NORM1), s->x, s->delta,
@@ -19,7 +19,7 @@ static void enter(struct pk_pass *p, size_t layer, struct pk_stream *s, bool all
 }
 
 /* q, k and v by heads, q and k turned. */
-static void project(struct pk_pass *p, size_t layer, struct pk_block_saved *b)
+static void project(struct pk_model_pass *p, size_t layer, struct pk_block_saved *b)
 {
     if (p->t->c.fused) {
         void *qkv = pk_pass_product(p, pk_pass_weight(p, layer, PK_Q, 3), b->n1), *head[3];
@@ -39,7 +39,7 @@ static void project(struct pk_pass *p, size_t layer, struct pk_block_saved *b)
     }
 }
 
-static void attend(struct pk_pass *p, struct pk_block_saved *b)
+static void attend(struct pk_model_pass *p, struct pk_block_saved *b)
 {
     const struct pk_transformer_config *c = &p->t->c;
     b->attention =
@@ -48,7 +48,7 @@ static void attend(struct pk_pass *p, struct pk_block_saved *b)
         p->rc = pk_attention_forward(p->dev, c->attention, &b->attention, p->err);
 }
 
-void pk_block_drop_attention(struct pk_pass *p, struct pk_block_saved *b)
+void pk_block_drop_attention(struct pk_model_pass *p, struct pk_block_saved *b)
 {
     pk_attention_forget(p->dev, &b->attention);
     PK_PASS_DROP(p, b->q);
@@ -57,7 +57,7 @@ void pk_block_drop_attention(struct pk_pass *p, struct pk_block_saved *b)
 }
 
 /* The first half: s2 = s1 + attention(norm(s1)), and n2 its norm. */
-static void attention_half(struct pk_pass *p, size_t layer, enum pk_keep keep)
+static void attention_half(struct pk_model_pass *p, size_t layer, enum pk_keep keep)
 {
     struct pk_block_saved *b = &p->t->blocks[layer];
     const struct pk_parameter *norm2 = pk_layout_block(&p->t->layout, layer, PK_NORM2);
@@ -84,7 +84,7 @@ static void attention_half(struct pk_pass *p, size_t layer, enum pk_keep keep)
         PK_PASS_DROP(p, b->s1);
 }
 
-static void project_gates(struct pk_pass *p, size_t layer, struct pk_block_saved *b, bool all)
+static void project_gates(struct pk_model_pass *p, size_t layer, struct pk_block_saved *b, bool all)
 {
     const bool fused = p->t->c.fused;
     b->gate = pk_pass_product(p, pk_pass_weight(p, layer, PK_GATE, fused ? 2 : 1), b->n2);
@@ -94,7 +94,7 @@ static void project_gates(struct pk_pass *p, size_t layer, struct pk_block_saved
         PK_PASS_DROP(p, b->n2);
 }
 
-static void glu(struct pk_pass *p, struct pk_block_saved *b)
+static void glu(struct pk_model_pass *p, struct pk_block_saved *b)
 {
     const struct pk_transformer_config *c = &p->t->c;
     const size_t rows = pk_transformer_tokens(c);
@@ -110,7 +110,7 @@ static void glu(struct pk_pass *p, struct pk_block_saved *b)
 }
 
 /* silu(gate) * up, to h. */
-static void activate(struct pk_pass *p, struct pk_block_saved *b, bool all)
+static void activate(struct pk_model_pass *p, struct pk_block_saved *b, bool all)
 {
     const size_t n = pk_transformer_tokens(&p->t->c) * p->t->c.ff;
     if (p->t->c.fused) {
@@ -127,7 +127,7 @@ static void activate(struct pk_pass *p, struct pk_block_saved *b, bool all)
 }
 
 /* The second half: the stream is s2 and what the gated unit adds to it. */
-static void leave(struct pk_pass *p, size_t layer, struct pk_stream *s, bool all)
+static void leave(struct pk_model_pass *p, size_t layer, struct pk_stream *s, bool all)
 {
     struct pk_block_saved *b = &p->t->blocks[layer];
     void *down = pk_pass_product(p, pk_pass_weight(p, layer, PK_DOWN, 1), b->h);
@@ -145,7 +145,7 @@ static void leave(struct pk_pass *p, size_t layer, struct pk_stream *s, bool all
         PK_PASS_DROP(p, b->s2);
 }
 
-void pk_block_forward(struct pk_pass *p, size_t layer, struct pk_stream *s, enum pk_keep keep)
+void pk_block_forward(struct pk_model_pass *p, size_t layer, struct pk_stream *s, enum pk_keep keep)
 {
     struct pk_block_saved *b = &p->t->blocks[layer];
     const bool all = keep == PK_KEEP_ALL;
@@ -156,7 +156,7 @@ void pk_block_forward(struct pk_pass *p, size_t layer, struct pk_stream *s, enum
     leave(p, layer, s, all);
 }
 
-void pk_block_again(struct pk_pass *p, size_t layer)
+void pk_block_again(struct pk_model_pass *p, size_t layer)
 {
     struct pk_block_saved *b = &p->t->blocks[layer];
     struct pk_stream s = {.x = b->s1};
@@ -167,7 +167,7 @@ void pk_block_again(struct pk_pass *p, size_t layer)
         activate(p, b, true);
 }
 
-void pk_block_drop(struct pk_pass *p, struct pk_block_saved *b)
+void pk_block_drop(struct pk_model_pass *p, struct pk_block_saved *b)
 {
     pk_block_drop_attention(p, b);
     PK_PASS_DROP(p, b->s1);
@@ -184,7 +184,7 @@ void pk_block_drop(struct pk_pass *p, struct pk_block_saved *b)
 }
 
 /* Gradients of gate and up in their place, and h made again in the place of d_h. */
-static void glu_backward(struct pk_pass *p, struct pk_block_saved *b, void *d_h)
+static void glu_backward(struct pk_model_pass *p, struct pk_block_saved *b, void *d_h)
 {
     const struct pk_transformer_config *c = &p->t->c;
     void *up = pk_pass_at(p, b->gate, c->ff);
@@ -203,7 +203,7 @@ static void glu_backward(struct pk_pass *p, struct pk_block_saved *b, void *d_h)
 }
 
 /* Gradient of n2, taken, from that of the block's result. */
-static void *gated_unit_fused(struct pk_pass *p, size_t layer, struct pk_block_saved *b, const void *d)
+static void *gated_unit_fused(struct pk_model_pass *p, size_t layer, struct pk_block_saved *b, const void *d)
 {
     const struct pk_weight down = pk_pass_weight(p, layer, PK_DOWN, 1);
     const struct pk_weight gates = pk_pass_weight(p, layer, PK_GATE, 2);
@@ -218,7 +218,7 @@ static void *gated_unit_fused(struct pk_pass *p, size_t layer, struct pk_block_s
 }
 
 /* The same with an operation for each step. */
-static void *gated_unit_apart(struct pk_pass *p, size_t layer, struct pk_block_saved *b, const void *d)
+static void *gated_unit_apart(struct pk_model_pass *p, size_t layer, struct pk_block_saved *b, const void *d)
 {
     const struct pk_weight down = pk_pass_weight(p, layer, PK_DOWN, 1);
     const struct pk_weight gate = pk_pass_weight(p, layer, PK_GATE, 1),
@@ -247,7 +247,7 @@ static void *gated_unit_apart(struct pk_pass *p, size_t layer, struct pk_block_s
 }
 
 /* From the gradient of s2 to those of q, k and v, in b->attention. */
-static void attend_back(struct pk_pass *p, size_t layer, struct pk_block_saved *b, const void *d)
+static void attend_back(struct pk_model_pass *p, size_t layer, struct pk_block_saved *b, const void *d)
 {
     const struct pk_weight o = pk_pass_weight(p, layer, PK_O, 1);
     void *d_context = pk_pass_product_back(p, o, d), *d_o;
@@ -265,7 +265,7 @@ static void attend_back(struct pk_pass *p, size_t layer, struct pk_block_saved *
 }
 
 /* Gradient of n1, taken, from those of q, k and v. */
-static void *project_back_fused(struct pk_pass *p, size_t layer, struct pk_block_saved *b)
+static void *project_back_fused(struct pk_model_pass *p, size_t layer, struct pk_block_saved *b)
 {
     const struct pk_weight qkv = pk_pass_weight(p, layer, PK_Q, 3);
     void *const heads[] = {b->attention.dq, b->attention.dk, b->attention.dv};
@@ -277,7 +277,7 @@ static void *project_back_fused(struct pk_pass *p, size_t layer, struct pk_block
     return d_n1;
 }
 
-static void *project_back_apart(struct pk_pass *p, size_t layer, struct pk_block_saved *b)
+static void *project_back_apart(struct pk_model_pass *p, size_t layer, struct pk_block_saved *b)
 {
     void *rows[3], *d_n1 = NULL;
     for (unsigned i = 0; i < 3; i++) {
@@ -302,7 +302,7 @@ static void *project_back_apart(struct pk_pass *p, size_t layer, struct pk_block
     return d_n1;
 }
 
-void pk_block_backward(struct pk_pass *p, size_t layer, void **d)
+void pk_block_backward(struct pk_model_pass *p, size_t layer, void **d)
 {
     struct pk_block_saved *b = &p->t->blocks[layer];
     const struct pk_layout *l = &p->t->layout;

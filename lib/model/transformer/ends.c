@@ -7,7 +7,7 @@ static const void *embeddings(const struct pk_transformer *t)
     return t->narrow ? (const void *)(t->narrow + offset) : t->p + offset;
 }
 
-void pk_ends_begin(struct pk_pass *p, struct pk_stream *s)
+void pk_ends_begin(struct pk_model_pass *p, struct pk_stream *s)
 {
     const struct pk_transformer_config *c = &p->t->c;
     const struct pk_embed e = {.rows = pk_pass_tokens(p),
@@ -22,7 +22,7 @@ void pk_ends_begin(struct pk_pass *p, struct pk_stream *s)
     *s = (struct pk_stream){.x = e.out};
 }
 
-void pk_ends_embedding_backward(struct pk_pass *p, void **d)
+void pk_ends_embedding_backward(struct pk_model_pass *p, void **d)
 {
     const struct pk_transformer_config *c = &p->t->c;
     const struct pk_embed_backward e = {.rows = pk_pass_tokens(p),
@@ -39,7 +39,7 @@ void pk_ends_embedding_backward(struct pk_pass *p, void **d)
 }
 
 /* Losses, and with `keep` the gradient of the logits in their place. */
-static void loss_fused(struct pk_pass *p, bool keep)
+static void loss_fused(struct pk_model_pass *p, bool keep)
 {
     struct pk_ends_saved *e = &p->t->ends;
     const struct pk_transformer_config *c = &p->t->c;
@@ -57,7 +57,7 @@ static void loss_fused(struct pk_pass *p, bool keep)
 }
 
 /* Losses from logarithms of probabilities, which are kept. */
-static void loss_apart(struct pk_pass *p)
+static void loss_apart(struct pk_model_pass *p)
 {
     struct pk_ends_saved *e = &p->t->ends;
     const struct pk_transformer_config *c = &p->t->c;
@@ -74,7 +74,7 @@ static void loss_apart(struct pk_pass *p)
         p->rc = pk_op_nll(p->dev, &n, p->err);
 }
 
-void pk_ends_loss(struct pk_pass *p, struct pk_stream *s, bool keep)
+void pk_ends_loss(struct pk_model_pass *p, struct pk_stream *s, bool keep)
 {
     struct pk_ends_saved *e = &p->t->ends;
     const struct pk_layout *l = &p->t->layout;
@@ -97,7 +97,7 @@ void pk_ends_loss(struct pk_pass *p, struct pk_stream *s, bool keep)
         pk_ends_drop(p);
 }
 
-static void *logits_gradient_apart(struct pk_pass *p)
+static void *logits_gradient_apart(struct pk_model_pass *p)
 {
     struct pk_ends_saved *e = &p->t->ends;
     const struct pk_transformer_config *c = &p->t->c;
@@ -114,7 +114,7 @@ static void *logits_gradient_apart(struct pk_pass *p)
     return x.d_logits;
 }
 
-void pk_ends_loss_backward(struct pk_pass *p, void **d)
+void pk_ends_loss_backward(struct pk_model_pass *p, void **d)
 {
     struct pk_ends_saved *e = &p->t->ends;
     const struct pk_layout *l = &p->t->layout;
@@ -131,7 +131,7 @@ void pk_ends_loss_backward(struct pk_pass *p, void **d)
     PK_PASS_DROP(p, e->rstd);
 }
 
-void pk_ends_drop(struct pk_pass *p)
+void pk_ends_drop(struct pk_model_pass *p)
 {
     struct pk_ends_saved *e = &p->t->ends;
     PK_PASS_DROP(p, e->s);

@@ -3,7 +3,7 @@
 
 #include "ops/ops.h"
 
-static void *take(struct pk_pass *p, size_t bytes)
+static void *take(struct pk_model_pass *p, size_t bytes)
 {
     void *x = p->rc ? NULL : pk_device_alloc(p->dev, bytes, PK_TAG_ACTIVATIONS);
     if (!x && !p->rc)
@@ -11,12 +11,12 @@ static void *take(struct pk_pass *p, size_t bytes)
     return x;
 }
 
-void *pk_pass_take(struct pk_pass *p, size_t n)
+void *pk_pass_take(struct pk_model_pass *p, size_t n)
 {
     return take(p, n * pk_dtype_bytes(p->t->c.dtype));
 }
 
-float *pk_pass_take_fp32(struct pk_pass *p, size_t n)
+float *pk_pass_take_fp32(struct pk_model_pass *p, size_t n)
 {
     return take(p, n * sizeof(float));
 }
@@ -26,7 +26,7 @@ static const void *weights(const struct pk_transformer *t, struct pk_weight w)
     return t->narrow ? (const void *)(t->narrow + w.offset) : t->p + w.offset;
 }
 
-static void multiply(struct pk_pass *p, struct pk_gemm g, enum pk_dtype c_type)
+static void multiply(struct pk_model_pass *p, struct pk_gemm g, enum pk_dtype c_type)
 {
     g.batch = 1;
     g.alpha = 1;
@@ -37,7 +37,7 @@ static void multiply(struct pk_pass *p, struct pk_gemm g, enum pk_dtype c_type)
         p->rc = pk_op_gemm(p->dev, &g, p->err);
 }
 
-void *pk_pass_product(struct pk_pass *p, struct pk_weight w, const void *x)
+void *pk_pass_product(struct pk_model_pass *p, struct pk_weight w, const void *x)
 {
     const size_t rows = pk_pass_tokens(p);
     void *y = pk_pass_take(p, rows * w.out);
@@ -48,7 +48,7 @@ void *pk_pass_product(struct pk_pass *p, struct pk_weight w, const void *x)
     return y;
 }
 
-void *pk_pass_product_back(struct pk_pass *p, struct pk_weight w, const void *dy)
+void *pk_pass_product_back(struct pk_model_pass *p, struct pk_weight w, const void *dy)
 {
     const size_t rows = pk_pass_tokens(p);
     void *dx = pk_pass_take(p, rows * w.in);
@@ -57,7 +57,7 @@ void *pk_pass_product_back(struct pk_pass *p, struct pk_weight w, const void *dy
     return dx;
 }
 
-void pk_pass_weight_gradient(struct pk_pass *p, struct pk_weight w, const void *dy, const void *x)
+void pk_pass_weight_gradient(struct pk_model_pass *p, struct pk_weight w, const void *dy, const void *x)
 {
     const size_t rows = pk_pass_tokens(p);
     multiply(p,
@@ -67,14 +67,15 @@ void pk_pass_weight_gradient(struct pk_pass *p, struct pk_weight w, const void *
     pk_pass_ready(p, w.first, w.adjacent);
 }
 
-void pk_pass_ready(struct pk_pass *p, const struct pk_parameter *first, size_t adjacent)
+void pk_pass_ready(struct pk_model_pass *p, const struct pk_parameter *first, size_t adjacent)
 {
     const struct pk_gradient_hook *h = &p->t->hook;
     for (size_t i = adjacent; h->ready && !p->rc && i-- > 0;)
         p->rc = h->ready(h->user, (size_t)(first - p->t->layout.v) + i, p->err);
 }
 
-void *pk_pass_norm(struct pk_pass *p, const struct pk_parameter *w, const void *x, void *delta, float **rstd)
+void *pk_pass_norm(struct pk_model_pass *p, const struct pk_parameter *w, const void *x, void *delta,
+                   float **rstd)
 {
     const struct pk_transformer_config *c = &p->t->c;
     const size_t rows = pk_transformer_tokens(c);
@@ -95,8 +96,8 @@ void *pk_pass_norm(struct pk_pass *p, const struct pk_parameter *w, const void *
     return n.y;
 }
 
-void pk_pass_norm_back(struct pk_pass *p, const struct pk_parameter *w, const void *s, const float *rstd,
-                       void **d_y, void **d, bool residual)
+void pk_pass_norm_back(struct pk_model_pass *p, const struct pk_parameter *w, const void *s,
+                       const float *rstd, void **d_y, void **d, bool residual)
 {
     const struct pk_transformer_config *c = &p->t->c;
     const size_t rows = pk_transformer_tokens(c), n = rows * c->width;
@@ -123,7 +124,7 @@ void pk_pass_norm_back(struct pk_pass *p, const struct pk_parameter *w, const vo
     *d = b.d_x;
 }
 
-void *pk_pass_map(struct pk_pass *p, enum pk_map map, const void *a, const void *b, size_t n)
+void *pk_pass_map(struct pk_model_pass *p, enum pk_map map, const void *a, const void *b, size_t n)
 {
     void *y = pk_pass_take(p, n);
     if (!p->rc)
@@ -131,13 +132,13 @@ void *pk_pass_map(struct pk_pass *p, enum pk_map map, const void *a, const void 
     return y;
 }
 
-void pk_pass_add(struct pk_pass *p, void *y, const void *x, size_t n)
+void pk_pass_add(struct pk_model_pass *p, void *y, const void *x, size_t n)
 {
     if (!p->rc)
         p->rc = pk_op_map(p->dev, PK_MAP_ADD, p->t->c.dtype, y, x, y, n, p->err);
 }
 
-static struct pk_heads heads(const struct pk_pass *p, void *rows, unsigned parts, unsigned turned)
+static struct pk_heads heads(const struct pk_model_pass *p, void *rows, unsigned parts, unsigned turned)
 {
     const struct pk_transformer_config *c = &p->t->c;
     return (struct pk_heads){.batch = c->batch,
@@ -151,7 +152,7 @@ static struct pk_heads heads(const struct pk_pass *p, void *rows, unsigned parts
                              .rows = rows};
 }
 
-void pk_pass_split(struct pk_pass *p, void *rows, unsigned parts, unsigned turned, void *head[])
+void pk_pass_split(struct pk_model_pass *p, void *rows, unsigned parts, unsigned turned, void *head[])
 {
     const struct pk_transformer_config *c = &p->t->c;
     struct pk_heads h = heads(p, rows, parts, turned);
@@ -161,7 +162,7 @@ void pk_pass_split(struct pk_pass *p, void *rows, unsigned parts, unsigned turne
         p->rc = pk_op_split_heads(p->dev, &h, p->err);
 }
 
-void *pk_pass_merge(struct pk_pass *p, void *const head[], unsigned parts, unsigned turned)
+void *pk_pass_merge(struct pk_model_pass *p, void *const head[], unsigned parts, unsigned turned)
 {
     const struct pk_transformer_config *c = &p->t->c;
     struct pk_heads h = heads(p, pk_pass_take(p, parts * pk_transformer_tokens(c) * c->width), parts, turned);
@@ -173,7 +174,7 @@ void *pk_pass_merge(struct pk_pass *p, void *const head[], unsigned parts, unsig
 }
 
 /* One head of one part, batch * heads times: rows and heads are then laid out alike. */
-void *pk_pass_turn(struct pk_pass *p, void *head, bool back)
+void *pk_pass_turn(struct pk_model_pass *p, void *head, bool back)
 {
     const struct pk_transformer_config *c = &p->t->c;
     void *y = pk_pass_take(p, pk_transformer_tokens(c) * c->width);

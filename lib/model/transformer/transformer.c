@@ -188,7 +188,7 @@ enum pk_code pk_transformer_batch(struct pk_transformer *t, const int32_t *token
     return pk_device_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->targets, targets, bytes, err);
 }
 
-static void drop_stream(struct pk_pass *p, struct pk_stream *s)
+static void drop_stream(struct pk_model_pass *p, struct pk_stream *s)
 {
     if (!s->x_saved)
         PK_PASS_DROP(p, s->x);
@@ -197,7 +197,7 @@ static void drop_stream(struct pk_pass *p, struct pk_stream *s)
 
 enum pk_code pk_transformer_forward(struct pk_transformer *t, bool keep, struct pk_err *err)
 {
-    struct pk_pass p = pk_pass_of(t, err);
+    struct pk_model_pass p = pk_pass_of(t, err);
     struct pk_stream s;
     t->kept = !keep ? PK_KEEP_NOTHING : t->c.recompute ? PK_KEEP_INPUT : PK_KEEP_ALL;
     pk_ends_begin(&p, &s);
@@ -213,7 +213,7 @@ enum pk_code pk_transformer_forward(struct pk_transformer *t, bool keep, struct 
 enum pk_code pk_transformer_backward(struct pk_transformer *t, struct pk_err *err)
 {
     pk_assert(t->g && t->kept != PK_KEEP_NOTHING);
-    struct pk_pass p = pk_pass_of(t, err);
+    struct pk_model_pass p = pk_pass_of(t, err);
     void *d;
     pk_ends_loss_backward(&p, &d);
     for (size_t i = t->c.layers; !p.rc && i-- > 0;)
@@ -224,7 +224,7 @@ enum pk_code pk_transformer_backward(struct pk_transformer *t, struct pk_err *er
 
 void pk_transformer_forget(struct pk_transformer *t)
 {
-    struct pk_pass p = {.t = t, .dev = t->dev};
+    struct pk_model_pass p = {.t = t, .dev = t->dev};
     for (size_t i = 0; t->blocks && i < t->c.layers; i++)
         pk_block_drop(&p, &t->blocks[i]);
     pk_ends_drop(&p);
@@ -261,7 +261,7 @@ static struct pk_adamw part(const struct pk_transformer *t, size_t offset, size_
 }
 
 /* Every parameter in one pass over memory. */
-static void update_fused(struct pk_pass *p)
+static void update_fused(struct pk_model_pass *p)
 {
     struct pk_adamw a = part(p->t, 0, p->t->layout.elements);
     a.passes = PK_ADAMW_FUSED | (p->t->narrow ? PK_ADAMW_NARROW : 0);
@@ -270,7 +270,7 @@ static void update_fused(struct pk_pass *p)
 }
 
 /* A parameter as a framework's plain loop takes it: pass after pass. */
-static void update_apart(struct pk_pass *p, const struct pk_parameter *one)
+static void update_apart(struct pk_model_pass *p, const struct pk_parameter *one)
 {
     const unsigned last = p->t->narrow ? PK_ADAMW_NARROW : PK_ADAMW_UPDATE;
     struct pk_adamw a = part(p->t, one->offset, one->rows * one->cols);
@@ -283,7 +283,7 @@ static void update_apart(struct pk_pass *p, const struct pk_parameter *one)
 
 enum pk_code pk_transformer_update(struct pk_transformer *t, struct pk_err *err)
 {
-    struct pk_pass p = pk_pass_of(t, err);
+    struct pk_model_pass p = pk_pass_of(t, err);
     p.rc = pk_op_adamw_tick(t->dev, t->adamw, err);
     if (t->c.fused)
         update_fused(&p);

@@ -5,31 +5,31 @@
 
 #include "model/transformer/transformer.h"
 
-struct pk_pass {
+struct pk_model_pass {
     struct pk_transformer *t;
     struct pk_device *dev;
     struct pk_err *err;
     enum pk_code rc;
 };
 
-static inline struct pk_pass pk_pass_of(struct pk_transformer *t, struct pk_err *err)
+static inline struct pk_model_pass pk_pass_of(struct pk_transformer *t, struct pk_err *err)
 {
-    return (struct pk_pass){.t = t, .dev = t->dev, .err = err};
+    return (struct pk_model_pass){.t = t, .dev = t->dev, .err = err};
 }
 
-static inline size_t pk_pass_tokens(const struct pk_pass *p)
+static inline size_t pk_pass_tokens(const struct pk_model_pass *p)
 {
     return pk_transformer_tokens(&p->t->c);
 }
 
 /* n elements of the model's type; NULL when the pass has failed. */
-void *pk_pass_take(struct pk_pass *p, size_t n);
-float *pk_pass_take_fp32(struct pk_pass *p, size_t n);
+void *pk_pass_take(struct pk_model_pass *p, size_t n);
+float *pk_pass_take_fp32(struct pk_model_pass *p, size_t n);
 /* Frees the pointer x, a variable, whatever became of the pass; it is NULL afterwards. */
 #define PK_PASS_DROP(p, x) (pk_device_free((p)->dev, (x)), (x) = NULL)
 
 /* x + n elements of the model's type. */
-static inline void *pk_pass_at(const struct pk_pass *p, void *x, size_t n)
+static inline void *pk_pass_at(const struct pk_model_pass *p, void *x, size_t n)
 {
     return (char *)x + n * pk_dtype_bytes(p->t->c.dtype);
 }
@@ -44,35 +44,36 @@ static inline struct pk_weight pk_weight_of(const struct pk_parameter *first, si
 {
     return (struct pk_weight){first->rows * adjacent, first->cols, first->offset, first, adjacent};
 }
-static inline struct pk_weight pk_pass_weight(const struct pk_pass *p, size_t layer,
+static inline struct pk_weight pk_pass_weight(const struct pk_model_pass *p, size_t layer,
                                               enum pk_block_parameter first, size_t adjacent)
 {
     return pk_weight_of(pk_layout_block(&p->t->layout, layer, first), adjacent);
 }
 
 /* y = x W^T, taken; dx = dy W, taken; gradient of W = dy^T x. */
-void *pk_pass_product(struct pk_pass *p, struct pk_weight w, const void *x);
-void *pk_pass_product_back(struct pk_pass *p, struct pk_weight w, const void *dy);
-void pk_pass_weight_gradient(struct pk_pass *p, struct pk_weight w, const void *dy, const void *x);
+void *pk_pass_product(struct pk_model_pass *p, struct pk_weight w, const void *x);
+void *pk_pass_product_back(struct pk_model_pass *p, struct pk_weight w, const void *dy);
+void pk_pass_weight_gradient(struct pk_model_pass *p, struct pk_weight w, const void *dy, const void *x);
 
 /* The gradients of adjacent parameters are complete: the hook is told. The two functions that make gradients of weights and norms call it. */
-void pk_pass_ready(struct pk_pass *p, const struct pk_parameter *first, size_t adjacent);
+void pk_pass_ready(struct pk_model_pass *p, const struct pk_parameter *first, size_t adjacent);
 
 /* y = norm(x [+ delta, stored where delta was]), taken, as is *rstd unless rstd is NULL. */
-void *pk_pass_norm(struct pk_pass *p, const struct pk_parameter *w, const void *x, void *delta, float **rstd);
+void *pk_pass_norm(struct pk_model_pass *p, const struct pk_parameter *w, const void *x, void *delta,
+                   float **rstd);
 /* Replaces *d: by the gradient of s, given *d_y, which is dropped. residual: *d also reaches s past the norm; else *d is NULL before. */
-void pk_pass_norm_back(struct pk_pass *p, const struct pk_parameter *w, const void *s, const float *rstd,
-                       void **d_y, void **d, bool residual);
+void pk_pass_norm_back(struct pk_model_pass *p, const struct pk_parameter *w, const void *s,
+                       const float *rstd, void **d_y, void **d, bool residual);
 
 /* y of n elements, taken; n elements added to y in place. */
-void *pk_pass_map(struct pk_pass *p, enum pk_map map, const void *a, const void *b, size_t n);
-void pk_pass_add(struct pk_pass *p, void *y, const void *x, size_t n);
+void *pk_pass_map(struct pk_model_pass *p, enum pk_map map, const void *a, const void *b, size_t n);
+void pk_pass_add(struct pk_model_pass *p, void *y, const void *x, size_t n);
 
 /* Rows to heads (taken) and back (rows taken), `parts` of them, of which those of `turned` are turned. */
-void pk_pass_split(struct pk_pass *p, void *rows, unsigned parts, unsigned turned, void *head[]);
-void *pk_pass_merge(struct pk_pass *p, void *const head[], unsigned parts, unsigned turned);
+void pk_pass_split(struct pk_model_pass *p, void *rows, unsigned parts, unsigned turned, void *head[]);
+void *pk_pass_merge(struct pk_model_pass *p, void *const head[], unsigned parts, unsigned turned);
 /* Heads turned, or turned back; taken. */
-void *pk_pass_turn(struct pk_pass *p, void *head, bool back);
+void *pk_pass_turn(struct pk_model_pass *p, void *head, bool back);
 
 /* --- the parts of a pass, a file each --- */
 
@@ -82,16 +83,16 @@ struct pk_stream {
     bool x_saved;
 };
 
-void pk_block_forward(struct pk_pass *p, size_t layer, struct pk_stream *s, enum pk_keep keep);
+void pk_block_forward(struct pk_model_pass *p, size_t layer, struct pk_stream *s, enum pk_keep keep);
 /* Makes what PK_KEEP_ALL keeps from what PK_KEEP_INPUT kept. */
-void pk_block_again(struct pk_pass *p, size_t layer);
+void pk_block_again(struct pk_model_pass *p, size_t layer);
 /* *d: gradient of the block's result, then of its input. */
-void pk_block_backward(struct pk_pass *p, size_t layer, void **d);
-void pk_block_drop_attention(struct pk_pass *p, struct pk_block_saved *b); /* with q, k and v */
-void pk_block_drop(struct pk_pass *p, struct pk_block_saved *b);           /* all of it */
+void pk_block_backward(struct pk_model_pass *p, size_t layer, void **d);
+void pk_block_drop_attention(struct pk_model_pass *p, struct pk_block_saved *b); /* with q, k and v */
+void pk_block_drop(struct pk_model_pass *p, struct pk_block_saved *b);           /* all of it */
 
-void pk_ends_begin(struct pk_pass *p, struct pk_stream *s); /* embedding */
-void pk_ends_loss(struct pk_pass *p, struct pk_stream *s, bool keep);
-void pk_ends_loss_backward(struct pk_pass *p, void **d);
-void pk_ends_embedding_backward(struct pk_pass *p, void **d);
-void pk_ends_drop(struct pk_pass *p);
+void pk_ends_begin(struct pk_model_pass *p, struct pk_stream *s); /* embedding */
+void pk_ends_loss(struct pk_model_pass *p, struct pk_stream *s, bool keep);
+void pk_ends_loss_backward(struct pk_model_pass *p, void **d);
+void pk_ends_embedding_backward(struct pk_model_pass *p, void **d);
+void pk_ends_drop(struct pk_model_pass *p);

@@ -62,10 +62,10 @@ static bool is_open(const struct pk_decision *o)
 static void settle(const struct pk_trial *t, size_t cases, const struct pk_rule *rule, const struct row *r,
                    struct pk_decision *o)
 {
-    const struct pk_finding f = {.refusal = t->unstable ? PK_REASON_ENVIRONMENT
-                                                        : pk_refuse_pairs(o, r->refused, &r->scale, rule),
-                                 .significant = significant(r, o, rule),
-                                 .otherwise = PK_REASON_NOISE};
+    const struct pk_test_results f = {
+        .refusal = t->unstable ? PK_REASON_ENVIRONMENT : pk_refuse_pairs(o, r->refused, &r->scale, rule),
+        .significant = significant(r, o, rule),
+        .otherwise = PK_REASON_NOISE};
     if (rule->until_clear) { /* proved or not; the p of one look means nothing */
         bool same = r->anytime_same.lo > -r->scale.same_within && r->anytime_same.hi < r->scale.same_within;
         o->p_same = same ? 0 : 1;

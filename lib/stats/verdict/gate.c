@@ -137,9 +137,10 @@ void pk_decide_gate(const struct pk_trial *t, size_t n, const struct pk_rule *ru
             pk_as_share(pk_gate_reach(r->n_screen, r->target, r->sd, r->scale.min_effect, rule), &r->scale);
         out[i].p_same = p_same(r);
         bool significant = out[i].suspected && out[i].p_adjusted < rule->alpha;
-        const struct pk_finding f = {.refusal = refusal(&t[i], r, &out[i], rule),
-                                     .significant = significant ? out[i].suspected : 0,
-                                     .otherwise = out[i].suspected ? PK_REASON_UNCONFIRMED : PK_REASON_NOISE};
+        const struct pk_test_results f = {.refusal = refusal(&t[i], r, &out[i], rule),
+                                          .significant = significant ? out[i].suspected : 0,
+                                          .otherwise =
+                                              out[i].suspected ? PK_REASON_UNCONFIRMED : PK_REASON_NOISE};
         pk_settle(&out[i], &f, &r->all, &r->scale, rule->alpha, rule);
     }
 }

@@ -117,7 +117,7 @@ static enum pk_verdict verdict_of(enum pk_reason r)
     return verdicts[r];
 }
 
-void pk_settle(struct pk_decision *o, const struct pk_finding *f, const struct pk_mean_test *t,
+void pk_settle(struct pk_decision *o, const struct pk_test_results *f, const struct pk_mean_test *t,
                const struct pk_scale *s, double alpha, const struct pk_rule *rule)
 {
     o->reason = f->refusal;

@@ -33,7 +33,7 @@ enum pk_reason pk_refuse_pairs(const struct pk_decision *o, bool refused, const 
                                const struct pk_rule *rule);
 
 /* What the tests found. */
-struct pk_finding {
+struct pk_test_results {
     enum pk_reason refusal;   /* PK_REASON_PROVED = none */
     int significant;          /* 1 worse, -1 better, 0 neither */
     enum pk_reason otherwise; /* when nothing is proved */
@@ -41,7 +41,7 @@ struct pk_finding {
 
 /* Fills verdict, reason and needed; t is the test of all differences, `alpha` the two-sided risk that further pairs are
  * asked for with. */
-void pk_settle(struct pk_decision *o, const struct pk_finding *f, const struct pk_mean_test *t,
+void pk_settle(struct pk_decision *o, const struct pk_test_results *f, const struct pk_mean_test *t,
                const struct pk_scale *s, double alpha, const struct pk_rule *rule);
 
 /* A size in the units of differences as the decision prints it: a share, or as it is. */

@@ -62,9 +62,9 @@ static void settle(const struct pk_stored *s, size_t cases, const struct pk_rule
     else if (!(r->scale.min_effect > 0))
         refusal = PK_REASON_NEEDS_ABSOLUTE;
     int side = r->test.estimate * r->scale.worse > 0 ? 1 : -1;
-    const struct pk_finding f = {.refusal = refusal,
-                                 .significant = o->p_adjusted < rule->alpha ? side : 0,
-                                 .otherwise = PK_REASON_NOISE};
+    const struct pk_test_results f = {.refusal = refusal,
+                                      .significant = o->p_adjusted < rule->alpha ? side : 0,
+                                      .otherwise = PK_REASON_NOISE};
     pk_settle(o, &f, &r->test, &r->scale, rule->alpha / (double)cases, rule);
 }
 

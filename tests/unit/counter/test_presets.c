@@ -73,7 +73,7 @@ static void tables_belong_together(void **state)
 {
     static const char *const basic[] = {"cycles", "instructions", "branches", "branch_misses"};
     for (const struct pk_native *n = pk_natives; n->preset; n++) {
-        const struct pk_preset *p = pk_presets;
+        const struct pk_counter_preset *p = pk_presets;
         while (p->name && strcmp(p->name, n->preset) != 0)
             p++;
         if (!p->name)

@@ -25,7 +25,7 @@ static struct pk_tree bert(int64_t layers, struct pk_arena *a)
     return t;
 }
 
-static void assert_same(const struct pk_match *x, const struct pk_match *y)
+static void assert_same(const struct pk_targets *x, const struct pk_targets *y)
 {
     assert_int_equal(x->paths, y->paths);
     assert_int_equal(x->n, y->n);
@@ -38,12 +38,12 @@ static void assert_same(const struct pk_match *x, const struct pk_match *y)
 }
 
 /* By both matchers, the compiled one with all states, with too many and with none: they agree. */
-static struct pk_match matched(const struct pk_patch_plan *p, const struct pk_tree *t, struct pk_arena *a)
+static struct pk_targets matched(const struct pk_patch_plan *p, const struct pk_tree *t, struct pk_arena *a)
 {
     static const size_t most[] = {4096, 2, 0};
-    struct pk_match by_fnmatch, by_compiled;
-    pk_match_init(&by_fnmatch, t, a);
-    pk_match_init(&by_compiled, t, a);
+    struct pk_targets by_fnmatch, by_compiled;
+    pk_targets_init(&by_fnmatch, t, a);
+    pk_targets_init(&by_compiled, t, a);
     pk_match_fnmatch(p, t, &by_fnmatch);
     for (size_t i = 0; i < sizeof most / sizeof *most; i++) {
         const struct pk_matcher *m = pk_matcher_compile_within(p, t, most[i], a);
@@ -66,7 +66,7 @@ static void a_hundred_layers(void **state)
     static const size_t hits_per_layer[] = {1, 2, 1, 1, 1, 0};
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_tree t = bert(100, &a);
-    struct pk_match m = matched(&pk_patch_plan_reports, &t, &a);
+    struct pk_targets m = matched(&pk_patch_plan_reports, &t, &a);
     size_t hits[6] = {0};
     assert_int_equal(m.paths, 1713);
     assert_int_equal(m.calls, 8378);
@@ -89,7 +89,7 @@ static void one_layer_in_order(void **state)
     };
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_tree t = bert(1, &a);
-    struct pk_match m = matched(&pk_patch_plan_reports, &t, &a);
+    struct pk_targets m = matched(&pk_patch_plan_reports, &t, &a);
     assert_int_equal(m.n, 6);
     for (size_t i = 0; i < m.n; i++) {
         assert_string_equal(path_of(&t, &m.v[i], &a), expected[i].path);
@@ -107,7 +107,7 @@ static void every_module_is_asked_once(void **state)
     struct pk_err err;
     struct pk_tree t;
     assert_int_equal(pk_tree_parse("f", text, strlen(text), &a, &t, &err), PK_OK);
-    struct pk_match m = matched(&(struct pk_patch_plan){"all", 1, &all}, &t, &a);
+    struct pk_targets m = matched(&(struct pk_patch_plan){"all", 1, &all}, &t, &a);
     assert_int_equal(m.n, 4);
     assert_int_equal(m.paths, 4);
     assert_int_equal(m.calls, 4);
@@ -122,7 +122,7 @@ static void a_shared_subtree_is_two_places(void **state)
     struct pk_tree t = bert(2, &a);
     struct pk_node *layers = (struct pk_node *)t.root->child[0]->child[1]->child[0];
     layers->child[1] = layers->child[0];
-    struct pk_match m = matched(&(struct pk_patch_plan){"dense", 1, &dense}, &t, &a);
+    struct pk_targets m = matched(&(struct pk_patch_plan){"dense", 1, &dense}, &t, &a);
     assert_int_equal(m.n, 7);
     assert_ptr_equal(m.v[0].node, m.v[3].node);
     assert_string_equal(path_of(&t, &m.v[0], &a), "bert.encoder.layer.0.attention.output.dense");
@@ -138,7 +138,7 @@ static void the_locale_changes_nothing(void **state)
     struct pk_tree t;
     assert_non_null(setlocale(LC_CTYPE, "C.UTF-8"));
     assert_int_equal(pk_tree_parse("f", "\xc3\xa9.w (1)", 8, &a, &t, &err), PK_OK);
-    struct pk_match m = matched(&(struct pk_patch_plan){"p", 2, rules}, &t, &a);
+    struct pk_targets m = matched(&(struct pk_patch_plan){"p", 2, rules}, &t, &a);
     assert_int_equal(m.n, 1);
     assert_int_equal(m.v[0].rule, 1);
     assert_string_equal(setlocale(LC_CTYPE, NULL), "C.UTF-8");
@@ -242,7 +242,7 @@ static void both_agree_on_anything(void **state)
         PK_ARENA_CLEANUP struct pk_arena a = {0};
         struct pk_tree t = random_tree(&r, &a);
         struct pk_patch_plan p = random_plan(&r, &a);
-        struct pk_match m = matched(&p, &t, &a);
+        struct pk_targets m = matched(&p, &t, &a);
         targets += m.n;
         for (size_t k = 0; k < m.n; k++)
             later_rules += m.v[k].rule > 0;
@@ -284,7 +284,7 @@ static void exact_paths(void **state)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_tree t = bert(100, &a);
-    struct pk_match m = matched(&pk_patch_plan_reports, &t, &a);
+    struct pk_targets m = matched(&pk_patch_plan_reports, &t, &a);
     struct pk_patch_rule *rules = pk_new_n(&a, struct pk_patch_rule, m.n);
     for (size_t i = 0; i < m.n; i++)
         rules[i].pattern = path_of(&t, &m.v[i], &a);
@@ -301,7 +301,7 @@ static void many_rules(void **state)
     struct pk_patch_rule rules[100];
     for (size_t i = 0; i < 100; i++)
         rules[i] = (struct pk_patch_rule){.pattern = pk_printf(&a, "*.layer.%zu.*.dense", i)};
-    struct pk_match m = matched(&(struct pk_patch_plan){"many", 100, rules}, &t, &a);
+    struct pk_targets m = matched(&(struct pk_patch_plan){"many", 100, rules}, &t, &a);
     assert_int_equal(m.n, 300);
     for (size_t i = 0; i < m.n; i++)
         assert_int_equal(m.v[i].rule, i / 3);

@@ -17,7 +17,7 @@ struct bench {
     struct pk_subject s;
     struct pk_patcher *patcher;
     struct pk_tree tree; /* patched */
-    struct pk_match match;
+    struct pk_targets match;
     const struct pk_node **with;
     struct pk_edits edits;
 };
@@ -32,7 +32,7 @@ static void open_bert(struct bench *b, int64_t layers, size_t patches)
     pk_bump_init(&nodes, &arena, 2 * b->s.count.bytes);
     pk_bump_init(&modules, &arena, b->s.count.bytes);
     pk_subject_make(&b->s, false, &nodes, &b->tree);
-    pk_match_init(&b->match, &b->tree, &arena);
+    pk_targets_init(&b->match, &b->tree, &arena);
     pk_match_fnmatch(&b->s.plan, &b->tree, &b->match);
     b->with = pk_new_n(&arena, const struct pk_node *, b->s.n + 1);
     for (size_t i = 0; i < b->s.n; i++)
@@ -130,7 +130,7 @@ static void open_text(struct bench *b, const char *tree, const char *plan, bool 
     }
     pk_tree_count(&b->tree, &b->s.count);
     pk_bump_init(&modules, &arena, b->s.count.bytes);
-    pk_match_init(&b->match, &b->tree, &arena);
+    pk_targets_init(&b->match, &b->tree, &arena);
     pk_match_fnmatch(&b->s.plan, &b->tree, &b->match);
     b->with = pk_new_n(&arena, const struct pk_node *, b->match.n);
     for (size_t i = 0; i < b->match.n; i++)
