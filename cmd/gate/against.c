@@ -70,7 +70,7 @@ struct against {
 
 static enum pk_code refuse_own_sides(const struct pk_entry *e, struct pk_err *err)
 {
-    pk_fail(err, PK_E_USAGE, "%s has sides of its own, and --against measures none", e->place);
+    pk_fail(err, PK_E_USAGE, "%s has its own sides, and --against measures nothing", e->place);
     pk_why(err, "its a and b are always measured now, in turns");
     return pk_fix(err, "omit --against, or put such entries in a separate file");
 }

@@ -19,7 +19,7 @@ def bindings(perfkit):
     (("--bind", "socket:77"), ("--bind socket:77", "no such socket")),
     (("--bind", "numa:77"), ("--bind numa:77", "no such NUMA node")),
     (("--bind", "8191"), ("CPU 8191 cannot be used", "affinity allows")),
-    (("--bind", f"{MINE[0]},{MINE[0]}"), ("comes twice",)),
+    (("--bind", f"{MINE[0]},{MINE[0]}"), ("is given twice",)),
     (("--bind", str(MINE[0]), "--threads", "2"), ("--threads 2", "--bind names 1", "--threads 1 or fewer")),
 ])
 def test_refused(perfkit, words, parts):
@@ -33,7 +33,7 @@ def test_refused(perfkit, words, parts):
 def test_another_s_cpu(perfkit):
     if len(MINE) < 2:
         pytest.skip("one CPU")
-    perfkit(*RUN, "--bind", str(MINE[-1]), preexec_fn=on_one_cpu).refused(2, f"CPU {MINE[-1]} cannot be used", f"leaves {MINE[0]} to")
+    perfkit(*RUN, "--bind", str(MINE[-1]), preexec_fn=on_one_cpu).refused(2, f"CPU {MINE[-1]} cannot be used", f"allows {MINE[0]} for")
 
 
 @pytest.mark.usefixtures("measured")

@@ -91,7 +91,7 @@ def test_a_file_is_read_in_the_worker_and_recorded(perfkit):
 
 @pytest.mark.parametrize("text, words", [
     ("randon", ["cannot read randon", "No such file", "did you mean -a input=random?"]),
-    (".", ["'.' is no file", "a directory"]),
+    (".", ["'.' is not a file", "a directory"]),
     ("/dev/null", ["not a regular file"]),
     ("nul", ["'nul' is not a text file"]),
     ("bytes.txt#00000000", ["bytes.txt has changed since the run was planned", "start a new run"]),

@@ -90,7 +90,7 @@ def test_switches_can_be_negated(perfkit):
 
 def test_a_file_in_the_working_directory_names_no_code(perfkit):
     perfkit.config("[exec]\nprepare = touch owned\n")
-    perfkit("exec", "--no-save", "--runs=1", "--", "true").refused(2, "./.perfkit.ini:2", "prepare", "may be anyone's")
+    perfkit("exec", "--no-save", "--runs=1", "--", "true").refused(2, "./.perfkit.ini:2", "prepare", "may belong to anyone")
     assert not (perfkit.cwd / "owned").exists()
     perfkit.config("[perfkit]\npeer = ./evil.py\n")
     perfkit("list", "devices").refused(2, "./.perfkit.ini:2", "peer")

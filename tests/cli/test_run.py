@@ -130,7 +130,7 @@ def test_dry_run_measures_nothing(perfkit):
     (("--label", "12"), ("--label '12'", "run ids", "--label before")),
     (("--label", "@x"), ("--label '@x'", "@")),
     (("--tag", "a=1", "--tag", "a=2"), ("--tag a is given twice",)),
-    (("--min-time", "2s", "--max-time", "1s"), ("--min-time 2s is more than --max-time 1s", "leave one of them out")),
+    (("--min-time", "2s", "--max-time", "1s"), ("--min-time 2s is more than --max-time 1s", "omit one of them")),
     (("--min-samples", "7", "--max-samples", "5"), ("--min-samples 7 is more than --max-samples 5",)),
     (("--min-time", "20m"), ("--min-time 20m cannot be reached within --timeout 10m",)),
     (("--min-time", "2s", "--timeout", "1s"), ("--min-time 2s cannot be reached within --timeout 1s",)),
@@ -155,7 +155,7 @@ def test_once_is_once(perfkit, option):
 def test_threads_are_at_most_the_cpus_to_use(perfkit):
     one = ("run", "selftest", "-d", "cpu", "-v", "ok", "--max-time", "1ms", "-i", "1")
     perfkit(*one, "--threads", "2", preexec_fn=on_one_cpu).refused(
-        2, "--threads 2", "leave 1 to this process", "--threads 1 or fewer")
+        2, "--threads 2", "allow 1 for this process", "--threads 1 or fewer")
     perfkit(*one, "--threads", "999").refused(2, "--threads 999")
     perfkit(*one, "--threads", "999", "--dry-run").refused(2, "--threads 999")
     assert perfkit(*one, "--threads", "1", preexec_fn=on_one_cpu).status == 0

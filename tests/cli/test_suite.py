@@ -260,7 +260,7 @@ def test_a_stored_case_that_no_longer_ends_ok(perfkit):
     with sqlite3.connect(perfkit.db) as db:
         db.execute("UPDATE slice SET status = 'failed', message = 'it burns' WHERE case_id = (SELECT max(id) FROM run_case)")
     r = suite(perfkit, against(one=100000, two=100000), "--against", "main", "feature", "--min-effect", "1000%", "--junit", "j.xml", "--format", "json")
-    assert r.status == 1 and "[two]: the judged side" in r.error()["what"] and r.error()["why"] == "it burns", r
+    assert r.status == 1 and "[two]: the judged run" in r.error()["what"] and r.error()["why"] == "it burns", r
     assert [(t["entry"], t["status"]) for t in r.rows("not_compared")] == [("two", "failed")]
     assert "it burns" in junit.read(perfkit.cwd / "j.xml").find("testcase/error").get("message")
 
