@@ -1,5 +1,5 @@
 /* Baseline: manages named baselines, the runs that later ones are judged against. */
-#include "cmd/compare/stored.h"
+#include "cmd/compare/compare.h"
 
 #include "base/text/words.h"
 #include "bench/record/runinfo.h"

@@ -6,7 +6,6 @@
 #include "bench/command/command.h"
 #include "bench/run/run.h"
 #include "bench/tables/tables.h"
-#include "cmd/frame/progress.h"
 #include "machine/bind.h"
 #include "json/json.h"
 

@@ -1,6 +1,6 @@
 /* Help: the usage of a command, or the axes, variants and metrics of an experiment. */
 #include "cmd/frame/frame.h"
-#include "cmd/list/describe.h"
+#include "cmd/list/list.h"
 
 #include "base/text/words.h"
 

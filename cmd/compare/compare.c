@@ -1,6 +1,5 @@
 /* Compare: what changed between runs, or between the values of an axis within one: medians, ratios, intervals, verdicts. */
-#include "cmd/compare/rows.h"
-#include "cmd/compare/stored.h"
+#include "cmd/compare/compare.h"
 #include "judge/report/outcome.h"
 
 #include <stddef.h>

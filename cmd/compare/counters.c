@@ -1,7 +1,7 @@
 /* Compare, counters: counter readings of both sides, one table per unit. */
-#include "cmd/compare/rows.h"
+#include "cmd/compare/compare.h"
 
-#include "cmd/compare/value_column.h"
+#include "cmd/compare/compare.h"
 
 #include <math.h>
 #include <string.h>

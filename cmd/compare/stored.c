@@ -1,9 +1,9 @@
 /* Stored: checks the verdict options and prints the comparison of two stored sides. */
-#include "cmd/compare/stored.h"
+#include "cmd/compare/compare.h"
 
 #include "base/text/units.h"
 #include "base/text/words.h"
-#include "cmd/compare/rows.h"
+#include "cmd/compare/compare.h"
 
 #include <math.h>
 #include <string.h>

@@ -57,3 +57,4 @@ const char *pk_usage_command(const struct pk_cmd *c, const struct pk_opt_table *
 
 void pk_print_error(const struct pk_err *err);
 int pk_exit_status(enum pk_code code);
+void pk_progress_erase(struct pk_progress *p); /* before anything else is written on stderr */

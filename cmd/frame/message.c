@@ -1,6 +1,5 @@
 /* Message: errors, warnings and notes on standard error, and the exit status of an error. */
 #include "cmd/frame/frame.h"
-#include "cmd/frame/progress.h"
 #include "out/text.h"
 
 #include <limits.h>
@@ -101,6 +100,13 @@ enum pk_code pk_all_errors(const struct pk_errs *errs, struct pk_err *err)
     for (size_t i = 0; i < errs->n; i++)
         rc = pk_another_error(rc, &errs->v[i], err);
     return rc;
+}
+
+void pk_progress_erase(struct pk_progress *p)
+{
+    if (p->drawn)
+        fprintf(stderr, "\r\033[K");
+    p->drawn = false;
 }
 
 static void say(const struct pk_app *app, const char *head, const char *fmt, va_list ap)

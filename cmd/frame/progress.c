@@ -1,5 +1,5 @@
 /* Progress: one line redrawn on a terminal, or one line per slice on request. */
-#include "cmd/frame/progress.h"
+#include "cmd/frame/frame.h"
 
 #include "base/text/units.h"
 
@@ -26,13 +26,6 @@ static int terminal_width(void)
 {
     struct winsize w;
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : 80;
-}
-
-void pk_progress_erase(struct pk_progress *p)
-{
-    if (p->drawn)
-        fprintf(stderr, "\r\033[K");
-    p->drawn = false;
 }
 
 void pk_progress_slice(void *progress, const struct pk_planned *c, const struct pk_slice *s, size_t done,

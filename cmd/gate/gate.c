@@ -4,7 +4,6 @@
 #include "cmd/gate/gate.h"
 
 #include "base/clock.h"
-#include "cmd/frame/progress.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "base/text/buf.h"
 #include "base/text/units.h"
 #include "base/text/words.h"
-#include "cmd/compare/rows.h"
+#include "cmd/compare/compare.h"
 #include "judge/report/outcome.h"
 
 #include <string.h>

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "bench/record/fits.h"
-#include "cmd/frame/progress.h"
 
 #include <string.h>
 #include <unistd.h>

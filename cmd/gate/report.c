@@ -1,11 +1,266 @@
-/* Gate, report: JUnit, summary and annotations of a gate, also when it ended with an error. */
+/* Gate, report: JUnit, summary, annotations and other files of a gate, also when it ended with an error. */
 #include "cmd/gate/gate.h"
 
 #include "base/clock.h"
-#include "cmd/compare/rows.h"
+#include "base/file.h"
+#include "cmd/compare/compare.h"
+#include "cmd/frame/frame.h"
 #include "judge/report/outcome.h"
+#include "json/json.h"
 
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
+
+/* --- the files ------------------------------------------------------------------------------------------- */
+
+#define AT(member) offsetof(struct pk_report_files, member)
+
+const struct pk_opt pk_report_rows[] = {
+    {"junit", 0, PK_OPT_TEXT, AT(junit), "FILE", .cli_only = true, .group = "For others",
+     .help = "also write the verdicts as JUnit XML"},
+    {"summary", 0, PK_OPT_TEXT, AT(summary), "FILE", .cli_only = true,
+     .help = "also write the tables as markdown"},
+    {"json", 0, PK_OPT_TEXT, AT(json), "FILE", .cli_only = true, .help = "also write the tables as JSON"},
+    {"gab", 0, PK_OPT_TEXT, AT(gab), "FILE", .cli_only = true,
+     .help = "also write the judged metrics for github-action-benchmark (customSmallerIsBetter)"},
+    {"gab-bigger", 0, PK_OPT_TEXT, AT(gab_bigger), "FILE", .cli_only = true,
+     .help = "the same for metrics of which more is better (customBiggerIsBetter)"},
+    {0},
+};
+
+enum { STEP_SUMMARY_BYTES = 1000000 }; /* GitHub takes 1 MiB */
+
+static const char *gab_smaller(const struct pk_report *r, struct pk_arena *a)
+{
+    return pk_report_gab(r, false, a);
+}
+
+static const char *gab_bigger(const struct pk_report *r, struct pk_arena *a)
+{
+    return pk_report_gab(r, true, a);
+}
+
+/* A text, or the tables in a format. */
+static const struct report_file {
+    const char *option;
+    size_t at; /* of its path in struct pk_report_files */
+    const char *(*text)(const struct pk_report *r, struct pk_arena *a);
+    enum pk_format format;
+} report_files[] = {
+    {"junit", offsetof(struct pk_report_files, junit), pk_report_junit, 0},
+    {"summary", offsetof(struct pk_report_files, summary), NULL, PK_FMT_MARKDOWN},
+    {"json", offsetof(struct pk_report_files, json), NULL, PK_FMT_JSON},
+    {"gab", offsetof(struct pk_report_files, gab), gab_smaller, 0},
+    {"gab-bigger", offsetof(struct pk_report_files, gab_bigger), gab_bigger, 0},
+};
+enum { REPORT_FILES = sizeof report_files / sizeof *report_files };
+
+static const char *path_of(const struct pk_report_files *f, const struct report_file *row)
+{
+    return *(const char *const *)((const char *)f + row->at);
+}
+
+static void leave_out(struct pk_report_files *f, const struct report_file *row)
+{
+    *(const char **)((char *)f + row->at) = NULL;
+}
+
+/* A path that is the same for the same file, whether it is there yet or not. */
+static const char *canonical(const char *path, struct pk_arena *a)
+{
+    char real[4096]; /* PATH_MAX */
+    const char *slash = strrchr(path, '/');
+    if (realpath(path, real))
+        return pk_strdup(a, real);
+    if (!realpath(slash ? pk_strndup(a, path, (size_t)(slash - path) + 1) : ".", real))
+        return path;
+    return pk_printf(a, "%s/%s", real, slash ? slash + 1 : path);
+}
+
+/* The option before the i-th that names this file, too; NULL = none. A device or a pipe takes several. */
+static const char *same_file(const struct pk_app *app, const struct pk_report_files *f, size_t i)
+{
+    struct stat st;
+    const char *path = path_of(f, &report_files[i]), *of = app->globals->output;
+    const char *real = canonical(path, app->arena);
+    if (!stat(path, &st) && !S_ISREG(st.st_mode))
+        return NULL;
+    if (of && strcmp(canonical(of, app->arena), real) == 0)
+        return "-o";
+    for (size_t k = 0; k < i; k++) {
+        const char *earlier = path_of(f, &report_files[k]);
+        if (earlier && strcmp(canonical(earlier, app->arena), real) == 0)
+            return pk_printf(app->arena, "--%s", report_files[k].option);
+    }
+    return NULL;
+}
+
+static enum pk_code refuse_same(const char *other, const char *option, const char *path, struct pk_err *err)
+{
+    pk_fail(err, PK_E_USAGE, "%s and --%s name the same file '%.300s'", other, option, path);
+    pk_why(err, "each writes a whole file");
+    return pk_fix(err, "give each a file of its own");
+}
+
+static enum pk_code check(const struct pk_app *app, const struct pk_report_files *f, size_t i,
+                          struct pk_err *err)
+{
+    struct pk_output o;
+    const char *path = path_of(f, &report_files[i]), *other = path ? same_file(app, f, i) : NULL;
+    if (!path)
+        return PK_OK;
+    if (other)
+        return refuse_same(other, report_files[i].option, path, err);
+    if (pk_output_open(path, app->arena, &o, err))
+        return pk_within(err, "--%s", report_files[i].option);
+    pk_output_discard(&o);
+    return PK_OK;
+}
+
+enum pk_code pk_reports_check(const struct pk_app *app, struct pk_report_files *f, struct pk_err *err)
+{
+    enum pk_code rc = PK_OK;
+    struct pk_err next;
+    for (size_t i = 0; i < REPORT_FILES; i++)
+        if (check(app, f, i, &next)) {
+            leave_out(f, &report_files[i]);
+            rc = pk_another_error(rc, &next, err);
+        }
+    return rc;
+}
+
+const char *pk_reports_host(const struct pk_run_facts *run, struct pk_arena *a)
+{
+    PK_JSON_CLEANUP json_t *machine = json_loads(run->machine, 0, NULL);
+    return pk_strdup(a, pk_json_str(machine, "host", ""));
+}
+
+static enum pk_code print_into(FILE *f, enum pk_format format, pk_print_fn *print, void *user,
+                               struct pk_err *err)
+{
+    const struct pk_out_options options = {.format = format};
+    struct pk_err ignored;
+    struct pk_out *out = pk_out_open(f, &options);
+    enum pk_code rc = print(user, out, err);
+    enum pk_code closed = pk_out_close(out, rc ? &ignored : err);
+    return rc ? rc : closed;
+}
+
+struct reporting {
+    const struct pk_app *app;
+    const struct pk_report_files *files;
+    const struct pk_report *r;
+    pk_print_fn *print;
+    void *user;
+};
+
+static enum pk_code write_tables(const struct reporting *w, FILE *f, enum pk_format format, const char *path,
+                                 struct pk_err *err)
+{
+    if (!print_into(f, format, w->print, w->user, err))
+        return PK_OK;
+    errno = err->number; /* of a write; the error of another kind has none, and says it itself */
+    return errno ? pk_output_cannot(path, err) : err->code;
+}
+
+static enum pk_code write_file(const struct reporting *w, const struct report_file *row, struct pk_err *err)
+{
+    struct pk_output o;
+    const char *path = path_of(w->files, row),
+               *text = path && row->text ? row->text(w->r, w->app->arena) : NULL;
+    if (path && row->text && !text)
+        pk_note(w->app, "--%s: no compared row belongs in it: '%s' is not written", row->option, path);
+    if (!path || (row->text && !text))
+        return PK_OK;
+    if (pk_output_open(path, w->app->arena, &o, err))
+        return err->code;
+    if (text)
+        fputs(text, o.f);
+    else if (write_tables(w, o.f, row->format, path, err)) {
+        pk_output_discard(&o);
+        return err->code;
+    }
+    return pk_output_keep(&o, err);
+}
+
+/* Appends, since other steps' commands write there too; cut where GitHub would refuse all of it. */
+static enum pk_code write_step_summary(const char *path, pk_print_fn *print, void *user, struct pk_err *err)
+{
+    static const char cut[] = "\n\nThe rest is omitted: GitHub limits the length.\n";
+    PK_CLEANUP_FILE FILE *f = fopen(path, "ae");
+    if (!f) {
+        pk_fail(err, PK_E_IO, "cannot write the step's summary to '%.300s'", path);
+        pk_why_errno(err, errno);
+        return pk_fix(err, "set GITHUB_STEP_SUMMARY to a file that can be written, or unset it");
+    }
+    if (print_into(f, PK_FMT_MARKDOWN, print, user, err))
+        return err->code;
+    if (ftell(f) > STEP_SUMMARY_BYTES && !ftruncate(fileno(f), STEP_SUMMARY_BYTES - (long)sizeof cut))
+        fputs(cut, f);
+    return PK_OK;
+}
+
+/* Appends, since the step may have outputs of its own. */
+static enum pk_code write_step_outputs(const char *path, const char *text, struct pk_err *err)
+{
+    PK_CLEANUP_FILE FILE *f = fopen(path, "ae");
+    if (f && fputs(text, f) != EOF && !fflush(f))
+        return PK_OK;
+    const int why = errno;
+    pk_fail(err, PK_E_IO, "cannot write the step's outputs to '%.300s'", path);
+    pk_why_errno(err, why);
+    return pk_fix(err, "set GITHUB_OUTPUT to a file that can be written, or unset it");
+}
+
+static bool on_github(void)
+{
+    const char *v = getenv("GITHUB_ACTIONS");
+    return v && strcmp(v, "true") == 0;
+}
+
+/* What a workflow on GitHub shows of the step. */
+static enum pk_code write_step(const struct reporting *w, struct pk_err *err)
+{
+    const char *summary = getenv("GITHUB_STEP_SUMMARY"), *outputs = getenv("GITHUB_OUTPUT");
+    if ((summary && *summary && write_step_summary(summary, w->print, w->user, err)) ||
+        (outputs && *outputs && write_step_outputs(outputs, pk_report_outputs(w->r, w->app->arena), err)))
+        return err->code;
+    if (on_github())
+        fputs(pk_report_annotations(w->r, w->app->arena), stderr);
+    return PK_OK;
+}
+
+/* The answer is the command's last word, and its status: what else went wrong is said before it. */
+static enum pk_code also(enum pk_code answer, const struct pk_err *late, struct pk_err *err)
+{
+    if (answer)
+        pk_print_error(late);
+    else
+        *err = *late;
+    return err->code;
+}
+
+enum pk_code pk_reports_write(const struct pk_app *app, const struct pk_report_files *f,
+                              const struct pk_report *r, pk_print_fn *print, void *user, enum pk_code answer,
+                              struct pk_err *err)
+{
+    const struct pk_report all = answer ? pk_report_with_outcome(r, err, app->arena) : *r;
+    const struct reporting w = {app, f, &all, print, user};
+    struct pk_err late;
+    for (size_t i = 0; i < REPORT_FILES; i++)
+        if (write_file(&w, &report_files[i], &late)) {
+            pk_within(&late, "--%s", report_files[i].option);
+            answer = also(answer, &late, err);
+        }
+    return write_step(&w, &late) ? also(answer, &late, err) : answer;
+}
+
+/* --- of a gate ------------------------------------------------------------------------------------------- */
 
 /* "perfkit gate selftest", "perfkit gate perf --against main" */
 static const char *name_of(const struct gate *g)

@@ -1,5 +1,5 @@
 /* list counters: tables of sources, groups and events; with a pattern, the metrics of the matching groups. */
-#include "cmd/list/counters.h"
+#include "cmd/list/list.h"
 
 #include "base/text/buf.h"
 #include "base/text/words.h"

@@ -1,5 +1,5 @@
 /* Describe: an experiment's tables of axes, variants, presets and metrics, as JSON for programs and rows for people. */
-#include "cmd/list/describe.h"
+#include "cmd/list/list.h"
 
 #include "base/err.h"
 #include "base/text/buf.h"

@@ -1,9 +1,7 @@
 /* List: experiments, devices, counters, runs, baselines. What is unavailable is listed with its reason. */
-#include "cmd/cmd.h"
+#include "cmd/list/list.h"
 
 #include "base/text/words.h"
-#include "cmd/list/counters.h"
-#include "cmd/list/describe.h"
 #include "store/table.h"
 
 #include <string.h>

@@ -7,7 +7,6 @@
 #include "base/text/words.h"
 #include "bench/tables/tables.h"
 #include "bench/worker/worker.h"
-#include "cmd/frame/progress.h"
 
 #include <string.h>
 

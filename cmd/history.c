@@ -1,24 +1,80 @@
-/* History, rows: a table of all series, then one table per series with a line per run. */
-#include "cmd/history/rows.h"
-
+/* History: an experiment's results run by run, with change points: a table of all series, then one table per series with a line per run. */
+#include "judge/history/history.h"
 #include "base/text/buf.h"
 #include "base/text/words.h"
-#include "cmd/compare/value_column.h"
-#include "cmd/history/plot.h"
+#include "bench/probe.h"
+#include "cmd/cmd.h"
+#include "cmd/compare/compare.h"
+#include "store/store.h"
 
 #include <inttypes.h>
+#include <langinfo.h>
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
+
+/* --- numbers as bars and sparklines: blocks where the locale is UTF-8, else ASCII ------------------------ */
+
+static bool plot_blocks(void)
+{
+    return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+}
+
+/* Where v is between lo and hi, 0 to 1; in the middle when they are one. */
+static double place(double v, double lo, double hi)
+{
+    return hi > lo ? fmin(fmax((v - lo) / (hi - lo), 0), 1) : 0.5;
+}
+
+static const char *plot_bar(double v, double lo, double hi, unsigned width, bool blocks, struct pk_arena *a)
+{
+    static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    struct pk_buf b = {.arena = a};
+    if (!isfinite(v))
+        return "";
+    unsigned n = (unsigned)lround(8 * (1 + (width - 1) * place(v, lo, hi)));
+    for (unsigned i = 0; i < n / 8; i++)
+        pk_buf_str(&b, blocks ? "█" : "#");
+    if (blocks)
+        pk_buf_str(&b, eighths[n % 8]);
+    return pk_buf_text(&b);
+}
+
+static const char *plot_spark(const double *v, size_t n, double lo, double hi, bool blocks,
+                              struct pk_arena *a)
+{
+    static const char *const heights[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    static const char ascii[] = "_.,-~=*#";
+    struct pk_buf b = {.arena = a};
+    for (size_t i = 0; i < n; i++) {
+        size_t k = (size_t)lround(7 * place(v[i], lo, hi));
+        if (blocks)
+            pk_buf_str(&b, heights[k]);
+        else
+            pk_buf_char(&b, ascii[k]);
+    }
+    return pk_buf_text(&b);
+}
+
+/* --- tables ---------------------------------------------------------------------------------------------- */
 
 enum { MOST_SERIES = 20, MOST_LINES = 40, BAR = 16, SPARK = 40, DATE = 10 };
 
+struct view {
+    const struct pk_history_run *runs;
+    const char *experiment;
+    double min_effect;
+    bool people; /* plots, and no more than a screenful; programs get everything and no plots */
+    bool all;    /* people, too */
+};
+
 /* People do not read a thousandth of a percent. */
-static double shown_change(double change, const struct pk_history_view *view)
+static double shown_change(double change, const struct view *view)
 {
     return view->people ? round(1000 * change) / 1000 + 0.0 : change;
 }
 
-static int64_t run_id(const struct pk_history_view *view, const struct pk_history_series *s, size_t point)
+static int64_t run_id(const struct view *view, const struct pk_history_series *s, size_t point)
 {
     return view->runs[s->points[point].run].facts.run_id;
 }
@@ -66,11 +122,11 @@ static const char *sparkline(const struct pk_history_series *s, double min_effec
     for (size_t i = from; i < s->n; i++)
         v[i - from] = s->points[i].f->median;
     const struct range r = range_of(s, from, min_effect);
-    return pk_plot_spark(v, s->n - from, r.lo, r.hi, pk_plot_blocks(), a);
+    return plot_spark(v, s->n - from, r.lo, r.hi, plot_blocks(), a);
 }
 
-static void series_row(struct pk_out *out, const struct pk_history_series *s,
-                       const struct pk_history_view *view, struct pk_arena *a)
+static void series_row(struct pk_out *out, const struct pk_history_series *s, const struct view *view,
+                       struct pk_arena *a)
 {
     const struct pk_figures *f = s->newest;
     double first = s->points[0].f->median;
@@ -95,7 +151,7 @@ static void series_row(struct pk_out *out, const struct pk_history_series *s,
 }
 
 /* "Setup 2 (4 runs, from run 11): cpu A → B; setting threads 2 → 4". */
-static void setup_notes(struct pk_out *out, const struct pk_history *h, const struct pk_history_view *view,
+static void setup_notes(struct pk_out *out, const struct pk_history *h, const struct view *view,
                         struct pk_arena *a)
 {
     for (size_t i = 1; i < h->n_setups; i++) {
@@ -115,7 +171,7 @@ static void setup_notes(struct pk_out *out, const struct pk_history *h, const st
                                    pk_plural(h->left_out, "case", a)));
 }
 
-static void series_table(struct pk_out *out, const struct pk_history *h, const struct pk_history_view *view,
+static void series_table(struct pk_out *out, const struct pk_history *h, const struct view *view,
                          struct pk_arena *a)
 {
     const size_t n = sizeof series_columns / sizeof *series_columns;
@@ -162,8 +218,8 @@ static const struct pk_step *step_at(const struct pk_history_series *s, size_t p
     return NULL;
 }
 
-static void run_row(struct pk_out *out, const struct pk_history_series *s, size_t i,
-                    const struct pk_history_view *view, struct range r, struct pk_arena *a)
+static void run_row(struct pk_out *out, const struct pk_history_series *s, size_t i, const struct view *view,
+                    struct range r, struct pk_arena *a)
 {
     const struct pk_history_point *p = &s->points[i];
     const struct pk_run_facts *run = &view->runs[p->run].facts;
@@ -184,7 +240,7 @@ static void run_row(struct pk_out *out, const struct pk_history_series *s, size_
     pk_put_real(row, "step", shown_change(step ? step->change : NAN, view));
     pk_put_real(row, "step_p", step ? step->p : NAN);
     if (view->people)
-        pk_put_nonempty(row, "plot", pk_plot_bar(p->f->median, r.lo, r.hi, BAR, pk_plot_blocks(), a));
+        pk_put_nonempty(row, "plot", plot_bar(p->f->median, r.lo, r.hi, BAR, plot_blocks(), a));
     pk_row_end(row);
 }
 
@@ -201,7 +257,7 @@ static const char *series_title(const struct pk_history *h, const struct pk_hist
 }
 
 static void run_table(struct pk_out *out, const struct pk_history *h, const struct pk_history_series *s,
-                      const struct pk_history_view *view, struct pk_arena *a)
+                      const struct view *view, struct pk_arena *a)
 {
     const size_t n = sizeof run_columns / sizeof *run_columns;
     struct pk_column *cols = pk_columns_copy(a, run_columns, n);
@@ -216,8 +272,8 @@ static void run_table(struct pk_out *out, const struct pk_history *h, const stru
         pk_out_note(out, pk_history_words(s, view->runs, view->min_effect, a));
 }
 
-void pk_history_print(struct pk_out *out, const struct pk_history *h, const struct pk_history_view *view,
-                      struct pk_arena *a)
+static void print_history(struct pk_out *out, const struct pk_history *h, const struct view *view,
+                          struct pk_arena *a)
 {
     size_t lines = 0, i = 0;
     series_table(out, h, view, a);
@@ -234,3 +290,104 @@ void pk_history_print(struct pk_out *out, const struct pk_history *h, const stru
     if (i < h->n)
         pk_out_note(out, pk_printf(a, "Run by run: %zu of %zu; --all shows the others.", i, h->n));
 }
+
+/* --- the command ----------------------------------------------------------------------------------------- */
+
+struct options {
+    struct pk_texts metrics;
+    const char *filter, *label;
+    int64_t last;
+    double min_effect;
+    bool gates, all;
+};
+
+#define O(member) offsetof(struct options, member)
+
+static const struct pk_opt options[] = {
+    {"metric", 'm', PK_OPT_LIST, O(metrics), "NAME", .group = "What is shown",
+     .help = "show this metric (default: times)"},
+    {"filter", 'f', PK_OPT_TEXT, O(filter), "EXPR", .help = "cases: 'seq_len>=1024,variant=flash|fused'"},
+    {"label", 0, PK_OPT_TEXT, O(label), "LABEL", .help = "only runs with this label"},
+    {"last", 0, PK_OPT_INT, O(last), "N", 0, 1e6, .def = "100", .help = "only the newest N runs; 0 is all"},
+    {"min-effect", 0, PK_OPT_RATIO, O(min_effect), "RATIO", 1e-6, 10, .def = "2%",
+     .help = "smallest change that counts as a change point"},
+    {"gates", 0, PK_OPT_FLAG, O(gates), .help = "include runs that are sides of a gate"},
+    {"all", 'a', PK_OPT_FLAG, O(all), .help = "show every case, not only one screen"},
+    {0},
+};
+
+static enum pk_code too_few(const struct pk_run_wanted *w, size_t n, struct pk_err *err)
+{
+    pk_fail(err, PK_E_NOTHING, "%s has no history yet", w->experiment);
+    pk_why(err, "%s of it%s%s is complete, and a history needs two", n ? "one run" : "no run",
+           w->label ? " with this label" : "", w->gates ? "" : ", without sides of gates,");
+    return pk_fix(err, w->gates ? "measure it once more" : "measure it once more, or add --gates");
+}
+
+/* What there is no run of yet is named where runs record it. */
+static enum pk_code first_run(const char *experiment, struct pk_err *err)
+{
+    return err->code == PK_E_NOTHING && pk_probe_find(experiment)
+               ? pk_fix(err, "`perfkit run %s` records a first run; --db FILE names another store",
+                        experiment)
+               : err->code;
+}
+
+static enum pk_code read_runs(struct pk_store *s, const struct pk_run_wanted *w, struct pk_arena *a,
+                              struct pk_history_run **runs, size_t *n, struct pk_err *err)
+{
+    int64_t *ids;
+    if (pk_store_run_list(s, w, a, &ids, n, err))
+        return first_run(w->experiment, err);
+    if (*n < 2)
+        return too_few(w, *n, err);
+    *runs = pk_new_n(a, struct pk_history_run, *n);
+    for (size_t i = 0; i < *n; i++) {
+        struct pk_history_run *r = &(*runs)[i];
+        struct pk_figures *v;
+        if (pk_store_run_facts(s, ids[i], a, &r->facts, err) ||
+            pk_store_figures(s, ids[i], a, &v, &r->figures.n, &r->facts.cases_ok, err))
+            return err->code;
+        r->figures.v = v;
+    }
+    return PK_OK;
+}
+
+static enum pk_code run(struct pk_app *app, struct pk_err *err)
+{
+    const struct options *o = app->options;
+    const char *experiment = app->args.v[0];
+    const struct pk_run_wanted wanted = {experiment, o->label, o->gates, o->last};
+    const struct pk_history_options what = {
+        .what = {.metrics = o->metrics.v, .n_metrics = o->metrics.n},
+        .filter = o->filter,
+        .min_effect = o->min_effect,
+    };
+    struct pk_store *s;
+    struct pk_history_run *runs = NULL;
+    struct pk_history h;
+    size_t n;
+    if (pk_open_store(app, NULL, PK_STORE_READ, &s, err))
+        return first_run(experiment, err);
+    enum pk_code rc = read_runs(s, &wanted, app->arena, &runs, &n, err);
+    pk_store_close(s);
+    if (rc || pk_history_make(runs, n, experiment, &what, app->arena, &h, err))
+        return err->code;
+    const struct view view = {runs, experiment, o->min_effect, pk_for_people(app), o->all};
+    print_history(app->out, &h, &view, app->arena);
+    return PK_OK;
+}
+
+const struct pk_cmd pk_cmd_history = {
+    .name = "history",
+    .summary = "an experiment over its runs: medians, a plot, and change points",
+    .usage = "history EXPERIMENT [options]",
+    .examples = "perfkit history attention-scaling\n"
+                "perfkit history attention-scaling --metric forward_ns --filter seq_len=1024,variant=flash\n"
+                "perfkit history exec --label nightly --last 30\n"
+                "perfkit history attention-scaling --format csv -o history.csv\n",
+    .options = options,
+    .options_bytes = sizeof(struct options),
+    .exact_args = "1",
+    .run = run,
+};

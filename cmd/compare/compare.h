@@ -1,0 +1,49 @@
+/* Compare: options of a verdict, and how comparisons are printed: shared with gate, baseline and history. */
+#pragma once
+
+#include "cmd/cmd.h"
+#include "judge/gate/stored.h"
+
+/* --- stored.c: verdict options, and two stored sides --- */
+
+extern const struct pk_opt pk_verdict_rows[]; /* into struct pk_verdict_options */
+
+/* Contradictions, and thresholds that make no sense. *thresholds holds o->thresholds.n; o->given is filled. */
+enum pk_code pk_verdict_options_check(const struct pk_app *app, struct pk_verdict_options *o,
+                                      struct pk_threshold **thresholds, struct pk_err *err) PK_MUST_CHECK;
+
+/* The runs that a reference of the command line names. */
+struct pk_run_source pk_run_source(struct pk_app *app);
+
+/* pk_stored_compare, all that is wrong with thresholds printed but for the last. */
+enum pk_code pk_stored_judge(struct pk_app *app, const char *base, const char *new_,
+                             const struct pk_verdict_options *o, const struct pk_threshold *thresholds,
+                             struct pk_stored_pair *out, struct pk_err *err) PK_MUST_CHECK;
+void pk_stored_print(const struct pk_stored_pair *p, struct pk_out *out, struct pk_arena *a);
+
+/* --- rows.c, counters.c: a comparison as rows --- */
+
+/* The runs that are compared, a row each; then, as notes, where their machines and settings differ. */
+void pk_compare_begin_runs(struct pk_out *out);
+void pk_compare_run_row(struct pk_out *out, const char *side, const struct pk_run_facts *r);
+void pk_compare_print_differences(struct pk_out *out, const char *const *differences, size_t n, bool refused,
+                                  struct pk_arena *a);
+
+/* One table per unit ("compare_ns", "compare_bytes", "compare" for plain numbers), geometric means last. by: the axis compared by. */
+void pk_compare_print(struct pk_out *out, const struct pk_comparison *c, const char *by, struct pk_arena *a);
+
+/* Likewise of pk_compare_counters: "counters_ns", "counters_bytes", "counters" ...; nothing when nothing was counted. */
+void pk_compare_print_counters(struct pk_out *out, const struct pk_comparison *c, const char *by,
+                               struct pk_arena *a);
+
+/* What could not be compared, as the table "not_compared"; nothing when there is none. */
+void pk_failures_print(const struct pk_failure *v, size_t n, struct pk_out *out);
+
+/* --- rows.c: a column whose unit is known only from the store --- */
+
+/* "ns" -> "_ns", "flops/s" -> "_flops_per_s", "1" -> "". */
+const char *pk_key_tail(const char *unit, struct pk_arena *a);
+
+/* Gives a column of figures its key and heading ("base" -> "base_ns", "Base" -> "Base (ms)") and its scale; least: the smallest figure
+ * of the table, which is to keep its digits. */
+void pk_value_column(struct pk_column *col, const char *unit, double least, struct pk_arena *a);
