@@ -156,13 +156,9 @@ static void setup_notes(struct pk_out *out, const struct pk_history *h, const st
 {
     for (size_t i = 1; i < h->n_setups; i++) {
         const struct pk_setup *s = &h->setups[i];
-        struct pk_buf b = {.arena = a};
-        pk_buf_printf(&b, "Setup %zu (%s, from run %" PRId64 ") is not setup %zu: ", i + 1,
-                      pk_plural(s->runs, "run", a), view->runs[s->first].facts.run_id, i);
-        for (size_t k = 0; k < s->n_differences; k++)
-            pk_buf_printf(&b, "%s%s", k ? "; " : "", s->differences[k]);
-        pk_buf_char(&b, '.');
-        pk_out_note(out, pk_buf_text(&b));
+        pk_out_note(out, pk_printf(a, "Setup %zu (%s, from run %" PRId64 ") is not setup %zu: %s.", i + 1,
+                                   pk_plural(s->runs, "run", a), view->runs[s->first].facts.run_id, i,
+                                   pk_list(s->differences, s->n_differences, "; ", a)));
     }
     if (h->n_setups > 1)
         pk_out_note(out, "Runs of different setups are never compared with each other.");

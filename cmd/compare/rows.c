@@ -268,14 +268,10 @@ static void left_out_note(struct pk_out *out, const char *kind, const char *wher
                           size_t n, struct pk_arena *a)
 {
     enum { MOST_NAMED = 4 };
-    struct pk_buf b = {.arena = a};
-    if (!n)
-        return;
-    pk_buf_printf(&b, "%s of %s without a counterpart: ", pk_plural(n, kind, a), where);
-    for (size_t i = 0; i < n && i < MOST_NAMED; i++)
-        pk_buf_printf(&b, "%s%s", i ? "; " : "", cases[i]);
-    pk_buf_str(&b, n > MOST_NAMED ? "; ..." : "");
-    pk_out_note(out, pk_buf_text(&b));
+    const char *named = pk_list(cases, n < MOST_NAMED ? n : MOST_NAMED, "; ", a);
+    if (n)
+        pk_out_note(out, pk_printf(a, "%s of %s without a counterpart: %s%s", pk_plural(n, kind, a), where,
+                                   named, n > MOST_NAMED ? "; ..." : ""));
 }
 
 /* "3 undecided: too few processes or runs for so much noise", for each way not to know. */

@@ -58,8 +58,8 @@ static enum pk_code check_arity(const struct pk_cmd *c, size_t n, struct pk_err 
     read_arity(c->exact_args, &least, &most);
     if (n >= least && n <= most)
         return PK_OK;
-    pk_fail(err, PK_E_USAGE, "perfkit %s: %s argument%s", c->name, n < least ? "too few" : "too many",
-            n ? "s" : "s, none given");
+    pk_fail(err, PK_E_USAGE, "perfkit %s: %s arguments%s", c->name, n < least ? "too few" : "too many",
+            n ? "" : ", none given");
     pk_why(err, "usage: perfkit %s", c->usage);
     return pk_fix(err, "perfkit %s -h shows examples", c->name);
 }

@@ -1,7 +1,6 @@
 /* list counters: tables of sources, groups and events; with a pattern, the metrics of the matching groups. */
 #include "cmd/list/list.h"
 
-#include "base/text/buf.h"
 #include "base/text/words.h"
 #include "counter/group.h"
 #include "counter/source.h"
@@ -153,14 +152,6 @@ static const char *group_reason(const struct lister *l, const struct pk_group *g
     return NULL;
 }
 
-static const char *joined(const struct pk_group *g, struct pk_arena *a)
-{
-    struct pk_buf b = {.arena = a};
-    for (size_t i = 0; i < g->n_events; i++)
-        pk_buf_printf(&b, "%s%s", b.n ? " " : "", g->events[i]);
-    return pk_buf_text(&b);
-}
-
 static const struct pk_column group_columns[] = {
     {.key = "name", .heading = "Name", .left = true},
     {.key = "available", .heading = "Here", .left = true},
@@ -181,7 +172,7 @@ static void print_groups(const struct lister *l)
         pk_put_text(row, "name", g->name);
         pk_put_text(row, "available", reason ? "no" : "yes");
         pk_put_text(row, "title", g->title);
-        pk_put_text(row, "events", joined(g, l->arena));
+        pk_put_text(row, "events", pk_list(g->events, g->n_events, " ", l->arena));
         pk_put_text(row, "reason", reason);
         pk_row_end(row);
     }

@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "base/text/buf.h"
+#include "base/text/words.h"
 #include "bench/measure/measure.h"
 
 #include <string.h>
@@ -74,13 +75,10 @@ static json_t *presets_of(const struct pk_probe *p, struct pk_arena *a)
 {
     json_t *list = json_array();
     for (const struct pk_preset *s = p->presets; s->name; s++) {
-        struct pk_buf sweeps = {.arena = a};
-        for (const char *const *b = s->blocks; *b; b++)
-            pk_buf_printf(&sweeps, "%s%s", sweeps.n ? " and " : "", *b);
         json_t *row = json_object();
         set_text(row, "name", s->name);
         set_text(row, "summary", s->summary);
-        set_text(row, "sweeps", pk_buf_text(&sweeps));
+        set_text(row, "sweeps", pk_list(s->blocks, SIZE_MAX, " and ", a));
         json_object_set_new(row, "settings", texts(s->settings));
         json_object_set_new(row, "variants", texts(s->variants));
         json_array_append_new(list, row);

@@ -179,7 +179,8 @@ const char *pk_rank_heartbeats_absent(const struct pk_rank_heartbeats *r, struct
     }
     if (!absent)
         return NULL;
-    const char *who = pk_printf(a, "rank%s %s did not answer", absent > 1 ? "s" : "", pk_buf_text(&names));
+    const char *who =
+        pk_printf(a, "%s %s did not answer", pk_plural_noun(absent, "rank", a), pk_buf_text(&names));
     return waiting < 0 ? who
                        : pk_printf(a, "%s: rank %d has waited for %s for %.1f s", who, waiting,
                                    absent > 1 ? "them" : "it", (double)witness.waited_ns / 1e9);

@@ -179,16 +179,14 @@ enum pk_code pk_axis_find(const struct pk_axis *axes, const char *name, size_t *
         return PK_OK;
     }
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    struct pk_buf all = {.arena = &a};
     const char *names[PK_AXES_MAX], *also[PK_AXES_MAX];
     size_t n = pk_axes_count(axes);
     for (size_t k = 0; k < n; k++) {
         names[k] = axes[k].name;
         also[k] = axes[k].also;
-        pk_buf_printf(&all, "%s%s", k ? ", " : "", names[k]);
     }
     pk_fail(err, PK_E_USAGE, "there is no axis '%.100s'", name);
-    pk_why(err, n ? "the axes here are %s" : "this experiment has no axes%s", pk_buf_text(&all));
+    pk_why(err, n ? "the axes here are %s" : "this experiment has no axes%s", pk_list(names, n, ", ", &a));
     const char *near = pk_suggest_also(name, names, also, n);
     return near ? pk_fix(err, "did you mean '%s'?", near) : pk_fix(err, "use one of these names");
 }
@@ -226,9 +224,7 @@ const char *pk_axis_takes(const struct pk_axis *x, struct pk_arena *a)
         pk_buf_printf(&b, "a number from %g to %g", x->min, x->max);
         break;
     case PK_AXIS_ENUM:
-        pk_buf_str(&b, "one of ");
-        for (size_t i = 0; x->choices[i]; i++)
-            pk_buf_printf(&b, "%s%s", i ? ", " : "", x->choices[i]);
+        pk_buf_printf(&b, "one of %s", pk_list(x->choices, SIZE_MAX, ", ", a));
         break;
     case PK_AXIS_BOOL:
         pk_buf_str(&b, "on or off");

@@ -230,8 +230,8 @@ static const char *sentence(const struct pk_opt *r, bool full, struct pk_arena *
 {
     struct pk_buf b = {.arena = a};
     pk_buf_str(&b, r->help);
-    for (size_t i = 0; r->type == PK_OPT_CHOICE && r->choices[i]; i++)
-        pk_buf_printf(&b, "%s%s", i ? ", " : ": ", r->choices[i]);
+    if (r->type == PK_OPT_CHOICE)
+        pk_buf_printf(&b, ": %s", pk_list(r->choices, SIZE_MAX, ", ", a));
     if (r->type == PK_OPT_LIST)
         pk_buf_str(&b, "; repeatable");
     if (full && r->def && r->type != PK_OPT_FLAG)

@@ -1,7 +1,6 @@
 /* Config: options from what stays between calls: ./.perfkit.ini and the user's config.ini, over libinih; PERFKIT_ variables, and those of them
  * that mean nothing. */
 #include "base/file.h"
-#include "base/text/buf.h"
 #include "base/text/words.h"
 #include "opt/source.h"
 
@@ -80,16 +79,13 @@ static enum pk_code check_word(const struct pk_opt_variable *v, const char *text
                                struct pk_err *err)
 {
     struct pk_texts words = {0};
-    struct pk_buf all = {.arena = a};
-    for (const char *const *w = v->words; *w; w++) {
+    for (const char *const *w = v->words; *w; w++)
         pk_texts_add(&words, *w, a);
-        pk_buf_printf(&all, "%s%s", words.n > 1 ? ", " : "", *w);
-    }
     if (pk_texts_has(&words, text))
         return PK_OK;
     const char *near = pk_suggest(text, words.v, words.n);
     pk_fail(err, PK_E_USAGE, "%s: '%.100s' is not one of its values", v->name, text);
-    pk_why(err, "it is one of %s", pk_buf_text(&all));
+    pk_why(err, "it is one of %s", pk_list(words.v, words.n, ", ", a));
     return near ? pk_fix(err, "did you mean %s=%s?", v->name, near)
                 : pk_fix(err, "unset it: unset %s", v->name);
 }

@@ -1,6 +1,5 @@
 /* Rows: one option's text parsed, checked against its row, stored in its field; tables put in place of rows; a row found by its name. */
 #include "base/err.h"
-#include "base/text/buf.h"
 #include "base/text/units.h"
 #include "base/text/words.h"
 #include "opt/source.h"
@@ -44,17 +43,14 @@ static enum pk_code parse_choice(const struct pk_opt *row, const char *text, con
                                  struct pk_arena *a, struct pk_err *err)
 {
     size_t n = 0;
-    struct pk_buf all = {.arena = a};
-    for (; row->choices[n]; n++) {
-        pk_buf_printf(&all, "%s%s", n ? ", " : "", row->choices[n]);
+    for (; row->choices[n]; n++)
         if (!strcmp(text, row->choices[n])) {
             *value = row->choices[n];
             return PK_OK;
         }
-    }
     const char *near = pk_suggest(text, row->choices, n);
     pk_fail(err, PK_E_USAGE, "'%.100s' is not one of its values", text);
-    pk_why(err, "--%s is one of %s", row->name, pk_buf_text(&all));
+    pk_why(err, "--%s is one of %s", row->name, pk_list(row->choices, n, ", ", a));
     return near ? pk_fix(err, "did you mean '%s'?", near) : pk_fix(err, "use one of them");
 }
 

@@ -31,7 +31,7 @@ char *pk_next_part(const char **rest, char sep, struct pk_arena *a)
 const char *pk_list(const char *const *words, size_t n, const char *between, struct pk_arena *a)
 {
     struct pk_buf b = {.arena = a};
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n && words[i]; i++)
         pk_buf_printf(&b, "%s%s", i ? between : "", words[i]);
     return pk_buf_text(&b);
 }
@@ -52,7 +52,8 @@ const char *pk_predicate(size_t n, const char *text, struct pk_arena *a)
 {
     static const struct {
         const char *many, *one;
-    } verbs[] = {{"are", "is"}, {"were", "was"}, {"match", "matches"}, {"stand", "stands"}};
+    } verbs[] = {
+        {"are", "is"}, {"were", "was"}, {"match", "matches"}, {"compute", "computes"}, {"come", "comes"}};
     const size_t word = strcspn(text, " ");
     for (size_t i = 0; n == 1 && i < sizeof verbs / sizeof *verbs; i++)
         if (word == strlen(verbs[i].many) && !strncmp(text, verbs[i].many, word))

@@ -8,7 +8,7 @@
  *     for (const char *rest = text, *part; (part = pk_next_part(&rest, ',', a));) ... */
 char *pk_next_part(const char **rest, char sep, struct pk_arena *a);
 
-/* "a, b, c" with ", " between the words. In the arena. */
+/* "a, b, c" with ", " between n words, or with SIZE_MAX those before a NULL. In the arena. */
 const char *pk_list(const char *const *words, size_t n, const char *between, struct pk_arena *a);
 
 /* 1, "case" -> "1 case"; 2, "process" -> "2 processes"; 12345, "sample" -> "12345 samples". In the arena. */

@@ -189,7 +189,7 @@ struct pk_texts pk_run_unavailable(const struct pk_counters *c, struct pk_arena 
         const char *names = sharing(c, i, &n, a);
         if (names)
             pk_texts_add(&sentences,
-                         pk_printf(a, "%s %s not counted: %s%s%s", names, n == 1 ? "is" : "are", m->why,
+                         pk_printf(a, "%s %s: %s%s%s", names, pk_predicate(n, "are not counted", a), m->why,
                                    m->fix ? "; " : "", m->fix ? m->fix : ""),
                          a);
     }

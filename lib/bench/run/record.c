@@ -1,7 +1,7 @@
 /* Run, record: what is stored before measuring, for a new run or a resumed one. */
+#include "base/text/words.h"
 #include "bench/run/run.h"
 
-#include "base/text/buf.h"
 #include "bench/plan/declared_work.h"
 #include "store/record/resume.h"
 
@@ -98,11 +98,9 @@ static enum pk_code record_works(struct pk_run *r, struct pk_err *err)
 /* What the experiment said of its cases, as one setting of the run: a line each. */
 static enum pk_code record_warnings(struct pk_run *r, struct pk_err *err)
 {
-    struct pk_buf lines = {.arena = r->arena};
-    for (size_t i = 0; i < r->plan.warnings.n; i++)
-        pk_buf_printf(&lines, "%s%s", i ? "\n" : "", r->plan.warnings.v[i]);
-    const struct pk_setting setting = {0, "plan_warning", pk_buf_text(&lines)};
-    return lines.n ? pk_store_settings(r->store, r->run_id, &setting, 1, err) : PK_OK;
+    const struct pk_texts *w = &r->plan.warnings;
+    const struct pk_setting setting = {0, "plan_warning", pk_list(w->v, w->n, "\n", r->arena)};
+    return *setting.value ? pk_store_settings(r->store, r->run_id, &setting, 1, err) : PK_OK;
 }
 
 /* Peers are timed alone. */

@@ -1,5 +1,6 @@
 /* Nccl: ranks that have a GPU each. What is started goes into the communication lane behind the gradients it is about; the host waits at
  * the end of a step, with a time limit and an eye on the library's own errors. */
+#include "base/text/words.h"
 #include "comm/comm.h"
 
 #include "base/clock.h"
@@ -113,8 +114,9 @@ static enum pk_code place_self(struct pk_comm *c, const struct pk_comm_options *
     c->size = c->processes = o->world ? o->world->size : 1;
     if (!o->ranks || o->ranks == c->size)
         return PK_OK;
-    pk_fail(err, PK_E_USAGE, "%u ranks were requested and there %s %u", o->ranks, c->size == 1 ? "is" : "are",
-            c->size);
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    pk_fail(err, PK_E_USAGE, "%u ranks were requested and there %s %u", o->ranks,
+            pk_predicate(c->size, "are", &a), c->size);
     pk_why(err, "NCCL's ranks are processes with a GPU each, which MPI starts");
     return pk_fix(err, "mpirun -n %u perfkit run ..., or --ranks %u", o->ranks, c->size);
 }

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/text/words.h"
 #include "device/cuda/parts.h"
 #include "machine/bind.h"
 
@@ -65,7 +66,7 @@ static enum pk_code choose_gpu(struct pk_device *dev, struct pk_cuda *c, unsigne
         dev->ordinal = turn % (unsigned)n;
     if (dev->ordinal >= (unsigned)n) {
         pk_fail(err, PK_E_USAGE, "device cuda:%u does not exist", dev->ordinal);
-        pk_why(err, "this machine has %d GPU%s", n, n == 1 ? "" : "s");
+        pk_why(err, "this machine has %s", pk_plural((size_t)n, "GPU", &dev->arena));
         return pk_fix(err, "--device cuda:0 to cuda:%d", n - 1);
     }
     rc = pk_cuda_check(dev, c->api->cudaSetDevice((int)dev->ordinal), "choosing the GPU", err);

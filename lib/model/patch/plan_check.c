@@ -84,9 +84,8 @@ static const char *shadowed(const struct pk_patch_plan *p, const bool *took, siz
     for (uint32_t r = 0; r < p->n; r++)
         if (took[r])
             pk_buf_printf(&rules, "%s%s,", n++ ? " and " : "", rule_text(p, r, a));
-    return pk_printf(a, "%s %s the same module%s", pk_buf_text(&rules),
-                     n == 1 ? "comes before it and matches" : "come before it and match",
-                     modules == 1 ? "" : "s");
+    return pk_printf(a, "%s %s before it and %s the same %s", pk_buf_text(&rules), pk_predicate(n, "come", a),
+                     pk_predicate(n, "match", a), pk_plural_noun(modules, "module", a));
 }
 
 static const char *why_unused(const struct pk_patch_plan *p, const struct pk_tree *t,
@@ -188,14 +187,11 @@ static enum pk_code matches_nothing(const struct pk_patch_plan *p, const struct 
     if (leaf)
         pk_why(err, "%s is a parameter; patterns name modules", leaf);
     else
-        pk_why(err, "its %s %s no path of %s", pk_plural(p->n, "rule", a), p->n == 1 ? "matches" : "match",
+        pk_why(err, "its %s %s of %s", pk_plural(p->n, "rule", a), pk_predicate(p->n, "match no path", a),
                pk_plural(n, "module", a));
     if (!n)
         return pk_fix(err, "this tree has no modules below its root; use another tree");
-    struct pk_buf some = {.arena = a};
-    for (size_t i = 0; i < e.n; i++)
-        pk_buf_printf(&some, "%s%s", i ? ", " : "", e.path[i]);
-    return pk_fix(err, "the tree has for example %s", pk_buf_text(&some));
+    return pk_fix(err, "the tree has for example %s", pk_list(e.path, e.n, ", ", a));
 }
 
 enum { SHOWN = 16 }; /* values of tp in a message */

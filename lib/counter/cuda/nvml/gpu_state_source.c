@@ -1,4 +1,5 @@
 /* GPU state as a source: what NVML says around an iteration. */
+#include "base/text/words.h"
 #include "counter/sources.h"
 
 #include "base/clock.h"
@@ -85,16 +86,16 @@ static struct pk_source_found check(const struct pk_counter_env *env, struct pk_
         return (struct pk_source_found){PK_SOURCE_UNAVAILABLE, 0,
                                         pk_printf(a, "driver %s sees no GPU", driver), NULL};
     const char *held = pk_gpu_held_back_words(s.held_back, a);
-    const char *said = pk_printf(a, "driver %s, %u GPU%s; the first: %.0f MHz, %.0f W, %.0f C%s%s", driver, n,
-                                 n == 1 ? "" : "s", s.sm_hz / 1e6, s.watts, s.celsius,
-                                 *held ? ", clocks reduced by " : "", held);
+    const char *said =
+        pk_printf(a, "driver %s, %s; the first: %.0f MHz, %.0f W, %.0f C%s%s", driver, pk_plural(n, "GPU", a),
+                  s.sm_hz / 1e6, s.watts, s.celsius, *held ? ", clocks reduced by " : "", held);
     if (!s.others_known)
         said = pk_printf(a, "%s; whether other processes compute on it is not known here", said);
     else if (s.others)
         return (struct pk_source_found){
             PK_SOURCE_DEGRADED, 0,
-            pk_printf(a, "%s; %u other process%s on it", said, s.others,
-                      s.others == 1 ? " computes" : "es compute"),
+            pk_printf(a, "%s; %s %s on it", said, pk_plural(s.others, "other process", a),
+                      pk_predicate(s.others, "compute", a)),
             "end other processes, or choose another GPU: nvidia-smi lists the processes"};
     return (struct pk_source_found){
         pk_gpu_held_back_doubtful(s.held_back) ? PK_SOURCE_DEGRADED : PK_SOURCE_OK, 0, said, NULL};
