@@ -22,7 +22,7 @@ static const struct pk_opt options[] = {
 };
 
 /* For an exit status; one for undecided rows is one. */
-static bool asks(const struct options *o)
+static bool wants_exit_status(const struct options *o)
 {
     return o->exit_code || o->verdict.fail_on_undecided;
 }
@@ -60,7 +60,7 @@ static enum pk_code compare_within(struct pk_app *app, const struct pk_threshold
     pk_compare_print_counters(app->out, &counters, o->by, app->arena);
     run.states[0].side = "both";
     pk_run_states_print(app->out, run.states, 1, app->arena);
-    return asks(o) ? pk_outcome(&c, &q, app->arena, err) : PK_OK;
+    return wants_exit_status(o) ? pk_outcome(&c, &q, app->arena, err) : PK_OK;
 }
 
 static enum pk_code compare_runs(struct pk_app *app, const struct pk_threshold *thresholds,
@@ -71,7 +71,7 @@ static enum pk_code compare_runs(struct pk_app *app, const struct pk_threshold *
     if (pk_stored_judge(app, app->args.v[0], app->args.v[1], &o->verdict, thresholds, &p, err))
         return err->code;
     pk_stored_print(&p, app->out, app->arena);
-    return asks(o) ? pk_stored_outcome(&p, &o->verdict, app->arena, err) : PK_OK;
+    return wants_exit_status(o) ? pk_stored_outcome(&p, &o->verdict, app->arena, err) : PK_OK;
 }
 
 static enum pk_code run(struct pk_app *app, struct pk_err *err)

@@ -49,7 +49,7 @@ const char *pk_doctor_words(const struct doctor *d, const char *found, const cha
 
 static const char *const states[] = {[FOUND_OK] = "ok", [FOUND_WARN] = "warn", [FOUND_NO] = "no"};
 
-static bool same(const char *a, const char *b)
+static bool equal_text(const char *a, const char *b)
 {
     return a == b || (a && b && strcmp(a, b) == 0);
 }
@@ -60,7 +60,7 @@ bool pk_doctor_said(struct doctor *d, const char *name, const char *found, const
         return false;
     for (size_t i = 0; i < d->n_said; i++) {
         struct pk_said *s = &d->said[i];
-        if (!same(s->found, found) || !same(s->advice, advice))
+        if (!equal_text(s->found, found) || !equal_text(s->advice, advice))
             continue;
         s->others = s->others ? pk_printf(d->app->arena, "%s, %s", s->others, name) : name;
         return true;

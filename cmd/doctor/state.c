@@ -29,7 +29,7 @@ static struct pk_state state_now(struct doctor *d, struct pk_cpus *cpus)
     return s;
 }
 
-static struct pk_finding told(struct doctor *d, enum pk_state_text text)
+static struct pk_finding state_text(struct doctor *d, enum pk_state_text text)
 {
     struct pk_cpus cpus;
     return (struct pk_finding){FOUND_OK, or_hidden(state_now(d, &cpus).text[text]), NULL};
@@ -47,7 +47,7 @@ struct pk_finding pk_look_virtualisation(struct doctor *d)
 /* Power management moves the clock while we measure. */
 struct pk_finding pk_look_governor(struct doctor *d)
 {
-    struct pk_finding f = told(d, PK_STATE_GOVERNOR);
+    struct pk_finding f = state_text(d, PK_STATE_GOVERNOR);
     if (*d->machine.governor && strcmp(d->machine.governor, "performance") != 0)
         return (struct pk_finding){FOUND_WARN, f.found, "sudo cpupower frequency-set -g performance"};
     return f;
@@ -55,17 +55,17 @@ struct pk_finding pk_look_governor(struct doctor *d)
 
 struct pk_finding pk_look_turbo(struct doctor *d)
 {
-    return told(d, PK_STATE_TURBO);
+    return state_text(d, PK_STATE_TURBO);
 }
 
 struct pk_finding pk_look_smt(struct doctor *d)
 {
-    return told(d, PK_STATE_SMT);
+    return state_text(d, PK_STATE_SMT);
 }
 
 struct pk_finding pk_look_thp(struct doctor *d)
 {
-    return told(d, PK_STATE_THP);
+    return state_text(d, PK_STATE_THP);
 }
 
 struct pk_finding pk_look_cgroup(struct doctor *d)

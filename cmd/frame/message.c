@@ -109,7 +109,7 @@ void pk_progress_erase(struct pk_progress *p)
     p->drawn = false;
 }
 
-static void say(const struct pk_app *app, const char *head, const char *fmt, va_list ap)
+static void print_message(const struct pk_app *app, const char *head, const char *fmt, va_list ap)
 {
     if (app->progress)
         pk_progress_erase(app->progress);
@@ -124,7 +124,7 @@ void pk_note(const struct pk_app *app, const char *fmt, ...)
     va_list ap;
     va_start(ap, fmt);
     if (!app->globals->quiet && !app->mute)
-        say(app, "perfkit: ", fmt, ap);
+        print_message(app, "perfkit: ", fmt, ap);
     va_end(ap);
 }
 
@@ -133,6 +133,6 @@ void pk_warn(const struct pk_app *app, const char *fmt, ...)
     va_list ap;
     va_start(ap, fmt);
     if (!app->mute)
-        say(app, "perfkit: warning: ", fmt, ap);
+        print_message(app, "perfkit: warning: ", fmt, ap);
     va_end(ap);
 }

@@ -68,7 +68,7 @@ static void print_runs(const struct gate *g, struct pk_out *out)
             pk_out_note(out, side_note(g, &g->entries[k], i));
 }
 
-static const char *again(const struct gate *g)
+static const char *compare_command(const struct gate *g)
 {
     return g->o->run.no_save || g->list.name || !g->result.comparison.n
                ? NULL
@@ -79,7 +79,7 @@ static const char *again(const struct gate *g)
 
 struct pk_ended_gate pk_gate_as_ended(const struct gate *g)
 {
-    return (struct pk_ended_gate){g->parts, &g->samples, &g->result, again(g), g->app->arena};
+    return (struct pk_ended_gate){g->parts, &g->samples, &g->result, compare_command(g), g->app->arena};
 }
 
 static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *err)
@@ -112,7 +112,7 @@ static enum pk_code answer(const struct gate *g, struct pk_err *err)
     const struct pk_outcome_options q = {.new_name = what,
                                          .fail_on_undecided = g->o->verdict.fail_on_undecided,
                                          .measured = true,
-                                         .again = again(g)};
+                                         .again = compare_command(g)};
     if (pk_gate_ended(&ended, err))
         return err->code;
     return pk_outcome(&g->result.comparison, &q, g->app->arena, err);
@@ -138,10 +138,10 @@ static const char *closing_note(const struct gate *g)
                      pk_gate_all_equal(g) ? "both sides are the same, nothing is judged"
                                           : pk_outcome_sentence(&g->result.comparison, a),
                      pk_plural(g->result.pairs, "pair", a), took, open_note(g),
-                     again(g)            ? "; again: "
+                     compare_command(g)  ? "; again: "
                      : g->o->run.no_save ? "; not recorded"
                                          : "",
-                     again(g) ? again(g) : "");
+                     compare_command(g) ? compare_command(g) : "");
 }
 
 static enum pk_code read_facts(struct gate_entry *e, struct pk_err *err)

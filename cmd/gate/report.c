@@ -275,7 +275,7 @@ static const char *name_of(const struct gate *g)
                      against ? against : "");
 }
 
-static const char *now(struct pk_arena *a)
+static const char *timestamp(struct pk_arena *a)
 {
     char text[24];
     const time_t t = (time_t)(pk_wall_ns() / PK_NS_PER_S);
@@ -301,7 +301,7 @@ enum pk_code pk_gate_report(struct gate *g, const struct pk_gate_said *said, enu
         .outcome = said->word ? said->word : pk_outcome_word(answer),
         .name = name_of(g),
         .host = said->measured ? pk_reports_host(said->measured, a) : "",
-        .started_at = said->measured ? said->measured->started_at : now(a),
+        .started_at = said->measured ? said->measured->started_at : timestamp(a),
         .seconds = (double)(pk_clock_ns() - g->began_ns) / PK_NS_PER_S,
     };
     g->reported = true;

@@ -58,7 +58,8 @@ static const char *try_event(const struct lister *l, const struct pk_source *s, 
 }
 
 /* What a source that works cannot count is found event by event. */
-static void look(struct lister *l, const struct pk_source *s, const struct pk_source_found *f)
+static void add_unavailable_events(struct lister *l, const struct pk_source *s,
+                                   const struct pk_source_found *f)
 {
     const struct pk_event *events;
     const size_t n = pk_source_events(s, &pk_counter_host, l->arena, &events);
@@ -237,7 +238,7 @@ static bool survey(struct lister *l)
         l->found[i] = pk_sources[i]->check(&pk_counter_host, l->arena);
         if (is_hidden(l, pk_sources[i]->name))
             continue;
-        look(l, pk_sources[i], &l->found[i]);
+        add_unavailable_events(l, pk_sources[i], &l->found[i]);
         any |= matches(l, pk_sources[i]->name);
     }
     for (size_t i = 0; i < l->n; i++)

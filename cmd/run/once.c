@@ -60,7 +60,7 @@ static enum pk_status measure(struct pk_run *r, struct pk_device *dev, const str
     return slice.status;
 }
 
-static enum pk_status once(struct pk_run *r, struct pk_device *dev, const struct pk_planned *p)
+static enum pk_status run_once(struct pk_run *r, struct pk_device *dev, const struct pk_planned *p)
 {
     if (!p->skip && !p->too_large)
         return measure(r, dev, p);
@@ -135,7 +135,7 @@ enum pk_code pk_run_once(struct pk_run *r, struct pk_err *err)
     pk_run_case_table(r, "once", PK_COLUMNS(columns));
     size_t ok = 0, failed = 0, oom = 0;
     for (size_t i = 0; i < r->plan.n && !pk_stop_flag; i++) {
-        enum pk_status status = once(r, &dev, &r->plan.v[i]);
+        enum pk_status status = run_once(r, &dev, &r->plan.v[i]);
         ok += status == PK_ST_OK;
         failed += status == PK_ST_FAILED;
         oom += status == PK_ST_OOM;

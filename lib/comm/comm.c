@@ -74,7 +74,7 @@ static enum pk_code refuse_broken(struct pk_err *err)
 }
 
 /* Around every call of a transport that may wait for another rank. */
-static enum pk_code begins(struct pk_comm *c, struct pk_err *err)
+static enum pk_code begin_call(struct pk_comm *c, struct pk_err *err)
 {
     if (c->broken)
         return refuse_broken(err);
@@ -92,7 +92,7 @@ static enum pk_code ended(struct pk_comm *c, enum pk_code rc)
 /* r has its parts and its type. */
 static enum pk_code start(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err)
 {
-    if (begins(c, err))
+    if (begin_call(c, err))
         return err->code;
     for (size_t i = 0; i < r->n_parts; i++)
         r->bytes += r->parts[i].n * pk_dtype_bytes(r->type);
@@ -124,7 +124,7 @@ enum pk_code pk_comm_start_group(struct pk_comm *c, struct pk_reduce *r, const s
 enum pk_code pk_comm_wait(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err)
 {
     pk_assert(r->pending);
-    if (begins(c, err))
+    if (begin_call(c, err))
         return err->code;
     enum pk_code rc = ended(c, c->ops->wait(c, r, err));
     r->pending = rc != PK_OK;
@@ -135,7 +135,7 @@ enum pk_code pk_comm_wait(struct pk_comm *c, struct pk_reduce *r, struct pk_err 
 enum pk_code pk_comm_settle(struct pk_comm *c, struct pk_err *err)
 {
     pk_assert(c->broken || c->pending == 0);
-    if (begins(c, err))
+    if (begin_call(c, err))
         return err->code;
     return ended(c, c->ops->settle ? c->ops->settle(c, err) : PK_OK);
 }
@@ -143,14 +143,14 @@ enum pk_code pk_comm_settle(struct pk_comm *c, struct pk_err *err)
 enum pk_code pk_comm_barrier(struct pk_comm *c, struct pk_err *err)
 {
     pk_assert(c->broken || c->pending == 0);
-    if (begins(c, err))
+    if (begin_call(c, err))
         return err->code;
     return ended(c, c->ops->barrier ? c->ops->barrier(c, err) : PK_OK);
 }
 
 enum pk_code pk_comm_bcast(struct pk_comm *c, void *p, size_t bytes, struct pk_err *err)
 {
-    if (begins(c, err))
+    if (begin_call(c, err))
         return err->code;
     return ended(c, c->ops->bcast ? c->ops->bcast(c, p, bytes, err) : PK_OK);
 }
@@ -167,7 +167,7 @@ enum pk_code pk_comm_await(struct pk_comm *c, void *p, size_t bytes, struct pk_e
 enum pk_code pk_comm_gather(struct pk_comm *c, const char *line, struct pk_arena *a, const char **lines,
                             struct pk_err *err)
 {
-    if (begins(c, err))
+    if (begin_call(c, err))
         return err->code;
     for (unsigned i = 0; i < c->processes; i++)
         lines[i] = NULL;

@@ -124,7 +124,7 @@ struct seen {
     bool waits;
 };
 
-static struct seen look(const struct pk_rank_heartbeats *r, unsigned rank, uint64_t now_ns)
+static struct seen read_heartbeat(const struct pk_rank_heartbeats *r, unsigned rank, uint64_t now_ns)
 {
     const struct entry *e = &r->page->v[rank];
     const uint64_t since_ns = e->since_ns, seen_ns = e->seen_ns;
@@ -145,7 +145,7 @@ static int find_witness(const struct pk_rank_heartbeats *r, uint64_t now_ns)
     int witness = -1;
     uint64_t longest_ns = PATIENCE_NS;
     for (unsigned i = 0; i < r->ranks; i++) {
-        const struct seen s = look(r, i, now_ns);
+        const struct seen s = read_heartbeat(r, i, now_ns);
         if (waits_awake(&s) && s.waited_ns >= longest_ns) {
             longest_ns = s.waited_ns;
             witness = (int)i;
@@ -170,9 +170,9 @@ const char *pk_rank_heartbeats_absent(const struct pk_rank_heartbeats *r, struct
     if (!r || !r->page)
         return NULL;
     const int waiting = find_witness(r, now_ns);
-    const struct seen witness = waiting < 0 ? (struct seen){0} : look(r, (unsigned)waiting, now_ns);
+    const struct seen witness = waiting < 0 ? (struct seen){0} : read_heartbeat(r, (unsigned)waiting, now_ns);
     for (unsigned i = 0; i < r->ranks; i++) {
-        const struct seen s = look(r, i, now_ns);
+        const struct seen s = read_heartbeat(r, i, now_ns);
         if (!is_absent(&s, waiting < 0 ? NULL : &witness))
             continue;
         pk_buf_printf(&names, "%s%u", absent++ ? ", " : "", i);

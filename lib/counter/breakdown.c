@@ -281,7 +281,7 @@ struct scale {
     double stretch;
 };
 
-static double place(const struct scale *s, double ns)
+static double scaled_time(const struct scale *s, double ns)
 {
     return s->before + (ns - s->first_ns) * s->stretch;
 }
@@ -318,7 +318,7 @@ void pk_breakdown_replayed(struct pk_kernel *v, size_t n, struct pk_device *dev)
     const struct span *s = spans_of(dev, m, n_spans, &a);
     const struct scale scale = scale_of(v, n, m, s, n_spans);
     for (size_t i = 0; i < n; i++) {
-        const double at = place(&scale, ((double)v[i].begin_ns + (double)v[i].end_ns) / 2);
+        const double at = scaled_time(&scale, ((double)v[i].begin_ns + (double)v[i].end_ns) / 2);
         for (size_t k = n_spans; launched(&v[i], m) && k-- > 0;)
             if (at >= s[k].begin_ns && at < s[k].end_ns) {
                 v[i].region = m[k].region;

@@ -171,8 +171,8 @@ static struct pk_metric_input input_of(const struct selection *s, const char *na
 }
 
 /* Whether work that is done again, and never quite the same, comes between two of its counts. */
-static const char *apart(const struct selection *s, const struct pk_formula *f,
-                         const struct pk_metric_input *inputs)
+static const char *different_passes(const struct selection *s, const struct pk_formula *f,
+                                    const struct pk_metric_input *inputs)
 {
     const struct pk_metric_input *first = NULL;
     for (size_t k = 0; k < f->n_names; k++) {
@@ -219,8 +219,13 @@ static void add_metrics(struct selection *s, const struct pk_group *g, size_t fi
             continue;
         if (out->n_metrics == s->metrics_cap)
             s->metrics = pk_grow(s->arena, s->metrics, sizeof *s->metrics, out->n_metrics, &s->metrics_cap);
-        s->metrics[out->n_metrics++] = (struct pk_counter_metric){
-            g->name, m->name, m->unit, m->summary, m->formula, inputs, apart(s, m->formula, inputs)};
+        s->metrics[out->n_metrics++] = (struct pk_counter_metric){g->name,
+                                                                  m->name,
+                                                                  m->unit,
+                                                                  m->summary,
+                                                                  m->formula,
+                                                                  inputs,
+                                                                  different_passes(s, m->formula, inputs)};
     }
 }
 

@@ -156,8 +156,8 @@ static enum pk_code take_list(const char *text, const struct pk_cpus *all, struc
     return PK_OK;
 }
 
-static enum pk_code take(hwloc_topology_t t, const char *text, const char *xml, struct pk_cpus *out,
-                         struct pk_err *err)
+static enum pk_code parse_cpus(hwloc_topology_t t, const char *text, const char *xml, struct pk_cpus *out,
+                               struct pk_err *err)
 {
     struct pk_cpus all;
     usable(t, xml, &all);
@@ -182,7 +182,7 @@ enum pk_code pk_bind_cpus(const char *text, const char *xml, struct pk_cpus *out
         pk_fail(err, PK_E_INTERNAL, "the machine's topology could not be read");
         return pk_fix(err, "omit --bind; `lstopo --of console` (package hwloc) may show the problem");
     }
-    return take(t, text, xml, out, err);
+    return parse_cpus(t, text, xml, out, err);
 }
 
 enum pk_code pk_bind_option(const char *text, struct pk_arena *a, const char **cpus, bool *off,

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-static bool wanted(unsigned long cpu, const unsigned *cpus, unsigned n)
+static bool is_measuring(unsigned long cpu, const unsigned *cpus, unsigned n)
 {
     for (unsigned i = 0; i < n; i++)
         if (cpus[i] == cpu)
@@ -34,7 +34,7 @@ int64_t pk_steal_ticks(const char *stat, const unsigned *cpus, unsigned n)
     for (const char *line = stat; line && strncmp(line, "cpu", 3) == 0;) {
         char *end;
         unsigned long cpu = strtoul(line + 3, &end, 10);
-        if (end != line + 3 && line[3] != ' ' && wanted(cpu, cpus, n)) {
+        if (end != line + 3 && line[3] != ' ' && is_measuring(cpu, cpus, n)) {
             sum += line_steal(end);
             found = true;
         }

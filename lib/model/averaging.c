@@ -166,7 +166,7 @@ static enum pk_code marked(struct pk_averaging *v, enum pk_averaging_region regi
     return rc;
 }
 
-static enum pk_code parts(struct pk_averaging *v, struct pk_err *err)
+static enum pk_code run_parts(struct pk_averaging *v, struct pk_err *err)
 {
     enum pk_code rc = marked(v, PK_REGION_FORWARD, forward, err);
     if (!rc)
@@ -217,7 +217,7 @@ enum pk_code pk_averaging_step(struct pk_averaging *v, struct pk_err *err)
     pk_filling_reset(&v->filling);
     enum pk_code rc = pk_lanes_anchor(v->dev, err);
     if (!rc)
-        rc = marked(v, PK_REGION_STEP, parts, err);
+        rc = marked(v, PK_REGION_STEP, run_parts, err);
     v->reduces_n = v->comm->reduces - reduces;
     v->reduced_bytes = v->comm->reduced_bytes - bytes;
     if (!rc)

@@ -110,7 +110,7 @@ static enum pk_code take_memory(struct pk_averaging *v, struct pk_err *err)
     return PK_OK;
 }
 
-static void listen(struct pk_averaging *v)
+static void set_hook(struct pk_averaging *v)
 {
     struct pk_transformer *t = &v->o.training->t;
     pk_assert(t->layout.n == v->gradients->n && t->layout.elements == v->gradients->elements);
@@ -155,7 +155,7 @@ enum pk_code pk_averaging_new(struct pk_device *dev, struct pk_comm *comm,
     plan_buckets(out, a);
     plan_time(out, a);
     if (o->training)
-        listen(out);
+        set_hook(out);
     if (make_moments(out, a, err) || take_memory(out, err))
         return err->code;
     return dry || o->training ? PK_OK : pk_averaging_fill(out, a, err);

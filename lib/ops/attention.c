@@ -24,7 +24,7 @@ static size_t scores_of(const struct pk_attention_shape *s)
 }
 
 /* n elements of the step's type. */
-static void *take(struct pk_device *dev, const struct pk_attention_shape *s, size_t n, enum pk_tag tag)
+static void *allocate(struct pk_device *dev, const struct pk_attention_shape *s, size_t n, enum pk_tag tag)
 {
     return pk_device_alloc(dev, times(n, pk_dtype_bytes(s->dtype)), tag);
 }
@@ -66,21 +66,21 @@ static enum pk_code vanilla_probabilities(struct pk_device *dev, struct pk_atten
 {
     const struct pk_attention_shape *s = &t->s;
     const size_t n = scores_of(s);
-    void *a = take(dev, s, n, PK_TAG_ACTIVATIONS), *b = NULL;
+    void *a = allocate(dev, s, n, PK_TAG_ACTIVATIONS), *b = NULL;
     enum pk_code rc = PK_OK;
     const struct pk_gemm qk = gemm(s, s->seq, s->dim, PK_N, PK_T, t->q, t->k, a);
-    if (!a || (rc = pk_op_gemm(dev, &qk, err)) || !(b = take(dev, s, n, PK_TAG_ACTIVATIONS)) ||
+    if (!a || (rc = pk_op_gemm(dev, &qk, err)) || !(b = allocate(dev, s, n, PK_TAG_ACTIVATIONS)) ||
         (rc = pk_op_scale(dev, s->dtype, s->scale, a, b, n, err)))
         goto out;
     give(dev, &a);
     if (s->causal) {
         a = b;
-        if (!(b = take(dev, s, n, PK_TAG_ACTIVATIONS)) ||
+        if (!(b = allocate(dev, s, n, PK_TAG_ACTIVATIONS)) ||
             (rc = pk_op_causal_mask(dev, s->dtype, a, b, s->problems, s->seq, err)))
             goto out;
         give(dev, &a);
     }
-    if ((t->p = take(dev, s, n, PK_TAG_ACTIVATIONS)))
+    if ((t->p = allocate(dev, s, n, PK_TAG_ACTIVATIONS)))
         rc = pk_op_softmax(dev, s->dtype, b, t->p, s->problems * s->seq, s->seq, err);
 out:
     if (!rc && !t->p)
@@ -96,7 +96,7 @@ static enum pk_code vanilla_forward(struct pk_device *dev, struct pk_attention_s
     enum pk_code rc = vanilla_probabilities(dev, t, err);
     if (rc)
         return rc;
-    if (!(t->o = take(dev, s, tokens_of(s), PK_TAG_ACTIVATIONS)))
+    if (!(t->o = allocate(dev, s, tokens_of(s), PK_TAG_ACTIVATIONS)))
         return pk_device_oom(dev, err);
     const struct pk_gemm pv = gemm(s, s->dim, s->seq, PK_N, PK_N, t->p, t->v, t->o);
     return pk_op_gemm(dev, &pv, err);
@@ -105,9 +105,9 @@ static enum pk_code vanilla_forward(struct pk_device *dev, struct pk_attention_s
 static bool take_gradients(struct pk_device *dev, struct pk_attention_step *t)
 {
     const size_t n = tokens_of(&t->s);
-    t->dq = take(dev, &t->s, n, PK_TAG_GRADIENTS);
-    t->dk = take(dev, &t->s, n, PK_TAG_GRADIENTS);
-    t->dv = take(dev, &t->s, n, PK_TAG_GRADIENTS);
+    t->dq = allocate(dev, &t->s, n, PK_TAG_GRADIENTS);
+    t->dk = allocate(dev, &t->s, n, PK_TAG_GRADIENTS);
+    t->dv = allocate(dev, &t->s, n, PK_TAG_GRADIENTS);
     return t->dq && t->dk && t->dv;
 }
 
@@ -115,9 +115,9 @@ static enum pk_code vanilla_backward(struct pk_device *dev, struct pk_attention_
 {
     const struct pk_attention_shape *s = &t->s;
     const size_t n = scores_of(s), seq = s->seq, dim = s->dim;
-    t->dp = take(dev, s, n, PK_TAG_ACTIVATIONS);
-    t->ds = take(dev, s, n, PK_TAG_ACTIVATIONS);
-    t->ds_scaled = take(dev, s, n, PK_TAG_ACTIVATIONS);
+    t->dp = allocate(dev, s, n, PK_TAG_ACTIVATIONS);
+    t->ds = allocate(dev, s, n, PK_TAG_ACTIVATIONS);
+    t->ds_scaled = allocate(dev, s, n, PK_TAG_ACTIVATIONS);
     if (!t->dp || !t->ds || !t->ds_scaled || !take_gradients(dev, t))
         return pk_device_oom(dev, err);
     const struct pk_gemm dv = gemm(s, dim, seq, PK_T, PK_N, t->p, t->d_o, t->dv);
@@ -156,8 +156,8 @@ static struct pk_attention operands(const struct pk_attention_step *t)
 
 static enum pk_code fused_forward(struct pk_device *dev, struct pk_attention_step *t, struct pk_err *err)
 {
-    t->p = take(dev, &t->s, scores_of(&t->s), PK_TAG_ACTIVATIONS);
-    t->o = take(dev, &t->s, tokens_of(&t->s), PK_TAG_ACTIVATIONS);
+    t->p = allocate(dev, &t->s, scores_of(&t->s), PK_TAG_ACTIVATIONS);
+    t->o = allocate(dev, &t->s, tokens_of(&t->s), PK_TAG_ACTIVATIONS);
     if (!t->p || !t->o)
         return pk_device_oom(dev, err);
     const struct pk_attention at = operands(t);
@@ -175,7 +175,7 @@ static enum pk_code fused_backward(struct pk_device *dev, struct pk_attention_st
 static enum pk_code flash_forward(struct pk_device *dev, struct pk_attention_step *t, struct pk_err *err)
 {
     t->lse = take_lse(dev, &t->s);
-    t->o = take(dev, &t->s, tokens_of(&t->s), PK_TAG_ACTIVATIONS);
+    t->o = allocate(dev, &t->s, tokens_of(&t->s), PK_TAG_ACTIVATIONS);
     if (!t->lse || !t->o)
         return pk_device_oom(dev, err);
     const struct pk_attention at = operands(t);
@@ -200,7 +200,7 @@ static enum pk_code cudnn_prepare(struct pk_device *dev, const struct pk_attenti
 static enum pk_code cudnn_forward(struct pk_device *dev, struct pk_attention_step *t, struct pk_err *err)
 {
     t->lse = take_lse(dev, &t->s);
-    t->o = take(dev, &t->s, tokens_of(&t->s), PK_TAG_ACTIVATIONS);
+    t->o = allocate(dev, &t->s, tokens_of(&t->s), PK_TAG_ACTIVATIONS);
     if (!t->lse || !t->o)
         return pk_device_oom(dev, err);
     const struct pk_attention at = operands(t);

@@ -112,8 +112,8 @@ static enum pk_code refuse(const struct pk_opt_job *job, const struct spoken *s,
     return pk_fix(err, "see perfkit %s --help", job->in->command);
 }
 
-static enum pk_code take(struct pk_opt_job *job, const struct spoken *s, poptContext con, int val,
-                         struct pk_err *err)
+static enum pk_code set_option(struct pk_opt_job *job, const struct spoken *s, poptContext con, int val,
+                               struct pk_err *err)
 {
     bool negated = val & NEGATED;
     struct pk_opt_place at = s->places[(val & ~NEGATED) - 1];
@@ -138,7 +138,7 @@ static enum pk_code take_all(struct pk_opt_job *job, const struct spoken *s, pop
         *help = val == HELP_SHORT ? 1 : val == HELP_FULL ? 2 : 0;
         if (*help)
             return PK_OK;
-        if (take(job, s, con, val, err))
+        if (set_option(job, s, con, val, err))
             return err->code;
     }
     if (val < -1)

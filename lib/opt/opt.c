@@ -72,7 +72,7 @@ struct held {
     void *field;
 };
 
-static struct held find(const struct pk_opt_table *t, const char *name)
+static struct held find_row(const struct pk_opt_table *t, const char *name)
 {
     const struct pk_opt *row = pk_opt_row(t->rows, name);
     pk_assert(row);
@@ -97,7 +97,7 @@ enum pk_code pk_opt_ordered(const struct pk_opt_table *table, const char *least,
                             struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    const struct held lo = find(table, least), hi = find(table, most);
+    const struct held lo = find_row(table, least), hi = find_row(table, most);
     int64_t *l = lo.field, *h = hi.field;
     if (*l <= *h)
         return PK_OK;
@@ -121,11 +121,11 @@ static bool is_on(const struct held *h)
 enum pk_code pk_opt_apart(const struct pk_opt_table *table, const char *name, const char *const *others,
                           const char *why, struct pk_err *err)
 {
-    const struct held one = find(table, name);
+    const struct held one = find_row(table, name);
     if (one.origin->source == PK_OPT_DEFAULT || !is_on(&one))
         return PK_OK;
     for (; *others; others++) {
-        const struct held other = find(table, *others);
+        const struct held other = find_row(table, *others);
         if (other.origin->source < one.origin->source || !is_on(&other))
             continue;
         pk_fail(err, PK_E_USAGE, "--%s and --%s do not go together", name, *others);

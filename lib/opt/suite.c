@@ -35,7 +35,7 @@ void pk_suite_add_wrong(struct pk_suite *s, int line, const struct pk_err *err, 
 }
 
 /* The first of it, if there is any. */
-static enum pk_code tell(const struct pk_suite *s, struct pk_err *err)
+static enum pk_code fail_first(const struct pk_suite *s, struct pk_err *err)
 {
     if (!s->n_wrong)
         return PK_OK;
@@ -174,7 +174,7 @@ enum pk_code pk_suite_parse(const char *path, const char *text, size_t bytes, st
     ini_parse_stream(read_line, &r, on_key, &r); /* what it does not understand is seen above */
     if (!out->n && !out->n_wrong)
         has_no_entry(out, a);
-    return tell(out, err);
+    return fail_first(out, err);
 }
 
 /* --- its keys ------------------------------------------------------------------------------------------------------- */
@@ -276,7 +276,7 @@ static enum pk_code set(const struct placing *p, struct pk_opt_table *table, con
     return rc ? pk_within(err, "%s: %s", origin.text, p->key->name) : PK_OK;
 }
 
-static enum pk_code place(const struct placing *p, struct pk_err *err)
+static enum pk_code set_key(const struct placing *p, struct pk_err *err)
 {
     bool known = false, list = false, of_a_call = false;
     for (const char *const *o = p->others; *o; o++)
@@ -325,10 +325,10 @@ enum pk_code pk_suite_apply(struct pk_suite *suite, const struct pk_suite_sectio
     p.tables = all_tables(may, a, &p.n_tables);
     for (size_t i = 0; i < section->n; i++) {
         p.key = &section->keys[i];
-        if (!place(&p, &of_key))
+        if (!set_key(&p, &of_key))
             continue;
         pk_suite_add_wrong(suite, p.key->line, &of_key, a);
         any = true;
     }
-    return any ? tell(suite, err) : PK_OK;
+    return any ? fail_first(suite, err) : PK_OK;
 }

@@ -22,7 +22,7 @@ static void note_special(struct scan *s)
         s->special = s->at;
 }
 
-static void take(struct scan *s)
+static void copy_char(struct scan *s)
 {
     *s->out++ = *s->at++;
 }
@@ -36,7 +36,7 @@ static bool read_quoted(struct scan *s)
             s->at++;
         else if (quote == '"' && expands(s->at))
             note_special(s);
-        take(s);
+        copy_char(s);
     }
     return *s->at && s->at++;
 }
@@ -59,7 +59,7 @@ static bool read_word(struct scan *s)
             s->at++;
         else if (is_special(s->at, s->at == begin))
             note_special(s);
-        take(s);
+        copy_char(s);
     }
     *s->out++ = '\0';
     return true;

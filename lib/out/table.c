@@ -234,7 +234,7 @@ static void put_left_out(struct pk_out *o, const struct pk_layout_column *c, siz
                                    o->opt.width, pk_buf_text(&b)));
 }
 
-static void take(struct pk_out *o, struct lines *l, bool put)
+static void put_or_measure(struct pk_out *o, struct lines *l, bool put)
 {
     if (put)
         lines_put(l, &o->sink);
@@ -252,7 +252,7 @@ static void put_headings(struct pk_out *o, struct lines *l, size_t lines, bool p
         above[i] = l->columns[i].shown ? lines - pk_wrap_lines(texts[i], l->columns[i].width) : 0;
     }
     for (lines_begin(l, texts, above); lines_next(l);)
-        take(o, l, put);
+        put_or_measure(o, l, put);
     for (size_t i = 0, rule = lines_width(l); put && i <= rule; i++)
         pk_sink_char(&o->sink, i < rule ? '-' : '\n');
 }
@@ -262,7 +262,7 @@ static void put_rows(struct pk_out *o, struct lines *l, bool put)
     const struct body *b = o->state;
     for (size_t i = 0; i < b->n_cells; i += b->n)
         for (lines_begin(l, b->cells + i, NULL); lines_next(l);)
-            take(o, l, put);
+            put_or_measure(o, l, put);
 }
 
 static void put_table(struct pk_out *o)

@@ -96,7 +96,7 @@ void pk_adjust_holm(const double *p, size_t n, double *out)
 }
 
 /* Half-width of two quantiles together, over n pairs. */
-static double reach(size_t n, double sd, double p, double q)
+static double half_width(size_t n, double sd, double p, double q)
 {
     double df = (double)(n - 1);
     return (pk_t_quantile(p, df) + pk_t_quantile(q, df)) * sd / sqrt((double)n);
@@ -105,25 +105,25 @@ static double reach(size_t n, double sd, double p, double q)
 double pk_mde_quick(size_t n, double sd, double alpha, double power)
 {
     pk_assert(n >= 2);
-    return reach(n, sd, 1 - alpha / 2, power);
+    return half_width(n, sd, 1 - alpha / 2, power);
 }
 
 /* The fewest n with reach(n) <= room, which falls with n. */
 static size_t fewest(double sd, double room, double p, double q)
 {
     enum { FEWEST = 3, MOST = 10000000 };
-    if (!(room > 0) || !(reach(MOST, sd, p, q) <= room))
+    if (!(room > 0) || !(half_width(MOST, sd, p, q) <= room))
         return PK_PAIRS_NEVER;
     double z = pk_normal_quantile(p) + pk_normal_quantile(q), normal = z * z * (sd / room) * (sd / room);
     size_t lo = normal > FEWEST ? (size_t)normal - 1 : FEWEST - 1; /* too few, t being wider, or not asked */
     size_t hi = lo + 1;
-    for (size_t step = 1; reach(hi, sd, p, q) > room; step *= 2) {
+    for (size_t step = 1; half_width(hi, sd, p, q) > room; step *= 2) {
         lo = hi;
         hi += step;
     }
     while (hi - lo > 1) {
         size_t mid = lo + (hi - lo) / 2;
-        *(reach(mid, sd, p, q) > room ? &lo : &hi) = mid;
+        *(half_width(mid, sd, p, q) > room ? &lo : &hi) = mid;
     }
     return hi;
 }

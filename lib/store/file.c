@@ -20,7 +20,7 @@ bool pk_db_in_memory(const char *path)
     return strcmp(path, ":memory:") == 0;
 }
 
-static enum pk_code missing(const char *path, struct pk_err *err)
+static enum pk_code fail_missing(const char *path, struct pk_err *err)
 {
     pk_fail(err, PK_E_NOTHING, "there is no store at %s", path);
     pk_why(err, "nothing has been recorded in it yet");
@@ -107,7 +107,7 @@ enum pk_code pk_db_look(const char *path, enum pk_store_mode mode, struct pk_err
         return PK_OK;
     if (stat(path, &st) != 0) {
         if (errno == ENOENT)
-            return mode == PK_STORE_WRITE ? make_directory(path, false, err) : missing(path, err);
+            return mode == PK_STORE_WRITE ? make_directory(path, false, err) : fail_missing(path, err);
         pk_fail(err, PK_E_IO, "store %s: cannot open it", path);
         pk_why(err, "%s", strerror(errno));
         return pk_fix(err, ANOTHER_FILE);

@@ -245,7 +245,7 @@ static const char *value_text(const json_t *v, struct pk_arena *a)
 }
 
 /* The parts of a well-formed message that callers read from the struct. NULL, or the problem. */
-static const char *fill(struct pk_wire_msg *msg, struct pk_arena *a)
+static const char *read_members(struct pk_wire_msg *msg, struct pk_arena *a)
 {
     const json_t *j = msg->json, *value = json_object_get(j, "value");
     switch (msg->type) {
@@ -341,7 +341,7 @@ void pk_wire_parse(const char *line, size_t n, struct pk_arena *a, struct pk_wir
     msg->type = type_of(type);
     const char *problem = broken_member(msg->type, msg->json, a);
     if (!problem)
-        problem = fill(msg, a);
+        problem = read_members(msg, a);
     if (problem)
         pk_wire_garbage(msg,
                         pk_printf(a, "%s: %s%s", problem, quoted(line, n, a), n > QUOTE_MAX ? "..." : ""));

@@ -82,7 +82,7 @@ static const struct {
     {"doubts:gpu", NULL},
 };
 
-static bool says(const json_t *note, const char *word)
+static bool note_has_word(const json_t *note, const char *word)
 {
     const json_t *item;
     size_t i;
@@ -90,7 +90,7 @@ static bool says(const json_t *note, const char *word)
         return word && strcmp(json_string_value(note), word) == 0;
     json_array_foreach(note, i, item)
     {
-        if (!word || says(item, word))
+        if (!word || note_has_word(item, word))
             return true;
     }
     return false;
@@ -104,7 +104,7 @@ bool pk_slice_unstable(const struct pk_slice *s)
             if (strcmp(s->notes[i].key, grave[g].key) != 0)
                 continue;
             note = note ? note : json_loads(s->notes[i].json, JSON_DECODE_ANY, NULL);
-            if (says(note, grave[g].word))
+            if (note_has_word(note, grave[g].word))
                 return true;
         }
     }
@@ -130,7 +130,7 @@ bool pk_notes_unstable(const char *notes)
         return false;
     PK_JSON_CLEANUP json_t *j = json_loads(notes, 0, NULL);
     for (size_t g = 0; g < sizeof grave / sizeof *grave; g++)
-        if (says(json_object_get(j, grave[g].key), grave[g].word))
+        if (note_has_word(json_object_get(j, grave[g].key), grave[g].word))
             return true;
     return false;
 }

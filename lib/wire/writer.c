@@ -9,7 +9,7 @@
 enum { VALUES_PER_LINE = 4096 };
 
 /* Like write, but a socket whose other end is gone gives EPIPE instead of a signal. */
-static ssize_t put(int fd, const char *s, size_t n)
+static ssize_t write_socket(int fd, const char *s, size_t n)
 {
     ssize_t done = send(fd, s, n, MSG_NOSIGNAL);
     return done < 0 && errno == ENOTSOCK ? write(fd, s, n) : done;
@@ -18,7 +18,7 @@ static ssize_t put(int fd, const char *s, size_t n)
 static enum pk_code write_all(int fd, const char *s, size_t n, struct pk_err *err)
 {
     while (n) {
-        ssize_t done = put(fd, s, n);
+        ssize_t done = write_socket(fd, s, n);
         if (done < 0 && errno == EINTR)
             continue;
         if (done < 0) {

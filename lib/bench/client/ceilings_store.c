@@ -73,9 +73,9 @@ static enum pk_code no_ceilings(const char *device, enum pk_answer answer, const
     return pk_fix(err, "perfkit list devices shows what works here");
 }
 
-static enum pk_code ask(const char *device, const struct pk_device_options *opt,
-                        const volatile int *stop_flag, struct pk_ceilings *out, struct pk_ceilings *sheet,
-                        struct pk_err *err)
+static enum pk_code measure_in_worker(const char *device, const struct pk_device_options *opt,
+                                      const volatile int *stop_flag, struct pk_ceilings *out,
+                                      struct pk_ceilings *sheet, struct pk_err *err)
 {
     struct pk_worker_client link;
     struct pk_slice *slice = NULL;
@@ -107,7 +107,7 @@ static enum pk_code repeat(struct pk_store *s, const char *machine, const char *
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_ceilings c;
     struct pk_ceiling_value values[PK_CEILING_ROWS];
-    if (ask(device, opt, stop_flag, &c, sheet, err))
+    if (measure_in_worker(device, opt, stop_flag, &c, sheet, err))
         return err->code;
     size_t n = 0;
     for (size_t i = 0; i < PK_CEILING_ROWS; i++)

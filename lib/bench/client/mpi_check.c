@@ -17,8 +17,8 @@ static const char *fact(const struct pk_worker_client *l, const char *key, struc
     return "an MPI without a name";
 }
 
-static enum pk_code ask(struct pk_worker_client *l, const volatile int *stop_flag, struct pk_arena *a,
-                        struct pk_mpi_found *out, struct pk_err *err)
+static enum pk_code start_two_ranks(struct pk_worker_client *l, const volatile int *stop_flag,
+                                    struct pk_arena *a, struct pk_mpi_found *out, struct pk_err *err)
 {
     PK_JSON_CLEANUP json_t *axes = json_object();
     const struct pk_request r = {.id = 1,
@@ -59,7 +59,7 @@ enum pk_code pk_mpi_check(const volatile int *stop_flag, struct pk_arena *a, str
     if (out->why)
         return PK_OK;
     pk_worker_client_init(&l, &two);
-    enum pk_code rc = ask(&l, stop_flag, a, out, err);
+    enum pk_code rc = start_two_ranks(&l, stop_flag, a, out, err);
     pk_worker_client_quit(&l);
     pk_worker_client_free(&l);
     return rc;

@@ -311,7 +311,7 @@ static size_t split_lines(const char *s, size_t n, struct pk_arena *a, struct li
     return n_lines;
 }
 
-static bool begins(const struct line *l, const char *with)
+static bool starts_with(const struct line *l, const char *with)
 {
     return l->n > strlen(with) && !memcmp(l->s, with, strlen(with));
 }
@@ -322,10 +322,10 @@ static void choose_lines(const struct line *v, size_t n, size_t *from, size_t *t
     static const char *const telling[] = {"perfkit: ", "mpiexec noticed"};
     for (size_t k = 0; k < sizeof telling / sizeof *telling; k++)
         for (size_t i = 0; i < n; i++) {
-            if (!begins(&v[i], telling[k]))
+            if (!starts_with(&v[i], telling[k]))
                 continue;
             *from = i++;
-            while (i < n && begins(&v[i], "  "))
+            while (i < n && starts_with(&v[i], "  "))
                 i++;
             *to = i;
             return;

@@ -9,7 +9,7 @@ static struct pk_source_found unavailable(const char *why, const char *fix)
     return (struct pk_source_found){PK_SOURCE_UNAVAILABLE, 0, why, fix};
 }
 
-static struct pk_source_found found(const struct pk_slice *s, struct pk_arena *a)
+static struct pk_source_found selftest_result(const struct pk_slice *s, struct pk_arena *a)
 {
     if (s->status != PK_ST_OK)
         return unavailable(pk_printf(a, "its self-test failed: %s", s->message),
@@ -17,9 +17,9 @@ static struct pk_source_found found(const struct pk_slice *s, struct pk_arena *a
     return pk_selftest_of_slice(s, a);
 }
 
-static enum pk_code ask(struct pk_worker_client *l, const char *source, uint64_t deadline_ns,
-                        const volatile int *stop_flag, struct pk_arena *a, struct pk_source_found *out,
-                        struct pk_err *err)
+static enum pk_code run_selftest(struct pk_worker_client *l, const char *source, uint64_t deadline_ns,
+                                 const volatile int *stop_flag, struct pk_arena *a,
+                                 struct pk_source_found *out, struct pk_err *err)
 {
     PK_JSON_CLEANUP json_t *no_axes = json_object();
     const struct pk_request r = {.id = 1,
@@ -33,7 +33,7 @@ static enum pk_code ask(struct pk_worker_client *l, const char *source, uint64_t
     const uint64_t began = pk_clock_ns();
     switch (pk_worker_client_ask(l, &r, deadline_ns, stop_flag, &slice)) {
     case PK_ANSWER_SLICE:
-        *out = found(slice, a);
+        *out = selftest_result(slice, a);
         return PK_OK;
     case PK_ANSWER_LATE:
         *out = unavailable(pk_printf(a, "its self-test did not end in %.1f s",
@@ -54,7 +54,7 @@ enum pk_code pk_source_selftest(const struct pk_provider *provider, const char *
 {
     struct pk_worker_client worker;
     pk_worker_client_init(&worker, provider);
-    const enum pk_code rc = ask(&worker, source, deadline_ns, stop_flag, a, out, err);
+    const enum pk_code rc = run_selftest(&worker, source, deadline_ns, stop_flag, a, out, err);
     pk_worker_client_quit(&worker);
     pk_worker_client_free(&worker);
     return rc;

@@ -97,8 +97,8 @@ static const char *check_metric(struct pk_worker_client *l, const struct pk_metr
 }
 
 /* NULL, or what is wrong with the message. *answered: it was the status that ends the slice. */
-static const char *take(struct pk_worker_client *l, const struct pk_wire_msg *m, const struct pk_request *r,
-                        bool *answered)
+static const char *handle_message(struct pk_worker_client *l, const struct pk_wire_msg *m,
+                                  const struct pk_request *r, bool *answered)
 {
     const char *problem = NULL;
     if (m->type == PK_WIRE_HELLO)
@@ -127,7 +127,7 @@ static const char *take_all(struct pk_worker_client *l, const struct pk_request 
     struct pk_wire_msg m;
     const char *problem = NULL;
     while (!problem && !*answered && pk_wire_next(l->reader, &m))
-        problem = take(l, &m, r, answered);
+        problem = handle_message(l, &m, r, answered);
     return problem ? pk_strdup(&l->arena, problem) : NULL;
 }
 
@@ -174,8 +174,9 @@ static enum pk_answer answered_slice(struct pk_worker_client *l, struct pk_slice
     return PK_ANSWER_SLICE;
 }
 
-static enum pk_answer listen(struct pk_worker_client *l, const struct pk_request *r, uint64_t deadline_ns,
-                             const volatile int *stop_flag, struct pk_slice **slice)
+static enum pk_answer receive_answer(struct pk_worker_client *l, const struct pk_request *r,
+                                     uint64_t deadline_ns, const volatile int *stop_flag,
+                                     struct pk_slice **slice)
 {
     char buf[64 << 10];
     for (;;) {
@@ -223,7 +224,7 @@ enum pk_answer pk_worker_client_ask(struct pk_worker_client *l, const struct pk_
         pk_process_ended(&l->process, pk_clock_ns() + KILL_GRACE_NS);
         return died(l, slice);
     }
-    return listen(l, r, deadline_ns, stop_flag, slice);
+    return receive_answer(l, r, deadline_ns, stop_flag, slice);
 }
 
 void pk_worker_client_quit(struct pk_worker_client *l)

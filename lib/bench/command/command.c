@@ -123,7 +123,7 @@ static void drain(struct pk_command *r)
         hear_command(r, buf, n);
 }
 
-static const char *gone(struct pk_command *r)
+static const char *spawner_died(struct pk_command *r)
 {
     drop_spawner(r, 0);
     return pk_printf(r->a, "the process that starts the command died: %s",
@@ -147,7 +147,7 @@ static enum heard run_command(struct pk_command *r, const char **message)
     pk_wire_reader_free(r->said); /* a line that the run before left unfinished goes with it */
     r->said = pk_wire_reader_new();
     if (pk_wire_write(r->spawner.in_fd, request_of(r), &err)) {
-        *message = gone(r);
+        *message = spawner_died(r);
         return BROKEN;
     }
     for (;;)
@@ -162,7 +162,7 @@ static enum heard run_command(struct pk_command *r, const char **message)
             }
             break;
         case PK_HEARD_END:
-            *message = gone(r);
+            *message = spawner_died(r);
             return BROKEN;
         case PK_HEARD_DEADLINE:
             drop_spawner(r, KILL_GRACE_NS);

@@ -58,7 +58,7 @@ static struct pk_case_info info_of(const struct pk_reported_set *r, const json_t
     };
 }
 
-static struct pk_case_info kept(const struct pk_case_info *c, struct pk_arena *a)
+static struct pk_case_info copied_case(const struct pk_case_info *c, struct pk_arena *a)
 {
     struct pk_case_info k = *c;
     k.experiment = pk_strdup(a, c->experiment);
@@ -80,7 +80,7 @@ static const char *begin_case(struct pk_reported_set *r, const json_t *j)
     if (i < r->n && r->v[i].complete)
         return pk_printf(r->arena, "the case %s %s a second time, after its status", info.variant, info.axes);
     if (i == r->n) {
-        struct pk_case_info k = kept(&info, r->arena);
+        struct pk_case_info k = copied_case(&info, r->arena);
         add(r, &k);
     }
     r->current = i;

@@ -101,7 +101,8 @@ struct seen {
     double counted_share; /* of the time, where that was least; below 1: scaled to the whole */
 };
 
-static struct seen look(const struct counts *c, size_t place, size_t event, const size_t *rows, size_t n)
+static struct seen read_counts(const struct counts *c, size_t place, size_t event, const size_t *rows,
+                               size_t n)
 {
     struct seen seen = {.n = n, .counted_share = 1};
     for (size_t i = 0; i < n; i++) {
@@ -203,7 +204,7 @@ static void pack(void *user, const struct pk_stopper *st, struct pk_notes *notes
         for (size_t place = 0; place < places(c); place++) {
             if (!counted_at(c, place))
                 continue;
-            const struct seen seen = look(c, place, e, k.rows, k.n);
+            const struct seen seen = read_counts(c, place, e, k.rows, k.n);
             all.absent = seen.absent > all.absent ? seen.absent : all.absent;
             all.why = seen.why ? seen.why : all.why;
             all.counted_share = fmin(all.counted_share, seen.counted_share);

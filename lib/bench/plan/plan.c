@@ -166,7 +166,7 @@ static bool same_text(const void *wanted, uint32_t row)
 }
 
 /* Is there a case of this variant already that differs in nothing else than axes which mean nothing to it? */
-static bool seen(struct planner *p, unsigned variant, const struct pk_point *at)
+static bool is_duplicate(struct planner *p, unsigned variant, const struct pk_point *at)
 {
     const char *text = pk_printf(p->arena, "%u %s", variant, pk_point_json(at, p->arena));
     p->seen.arena = p->arena;
@@ -240,7 +240,7 @@ static void add_case(struct planner *p, struct pk_plan *out, const struct pk_poi
     const bool lacks = provider == 0 && p->probe->idle && leave_out_axes(p, variant, &left);
     if (p->filter && !pk_filter_match(p->filter, &left, name))
         return;
-    if (lacks && seen(p, variant, &left))
+    if (lacks && is_duplicate(p, variant, &left))
         return;
     struct pk_planned *v = &out->v[out->n++];
     *v = (struct pk_planned){.c = {.probe = p->probe, .variant = variant, .at = left, .threads = p->threads},
@@ -342,7 +342,7 @@ struct hearing {
     struct pk_arena *arena;
 };
 
-static void hear(void *user, const char *text)
+static void keep_reason(void *user, const char *text)
 {
     struct hearing *h = user;
     if (!pk_texts_has(h->heard, text))
@@ -359,9 +359,9 @@ static enum pk_code validate(const struct planner *p, struct pk_plan *out, struc
         const char *doubt =
             v->ranks && !v->skip ? pk_launch_doubt(v->ranks, p->r->threads, p->r->cpus, &a) : NULL;
         if (doubt)
-            hear(&h, doubt);
+            keep_reason(&h, doubt);
         if (v->provider == 0 && !v->skip && p->probe->validate &&
-            p->probe->validate(&v->c, &a, hear, &h, err))
+            p->probe->validate(&v->c, &a, keep_reason, &h, err))
             return err->code;
     }
     return PK_OK;

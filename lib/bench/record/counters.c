@@ -214,7 +214,7 @@ static bool counted_at(const struct counted *c, size_t r, const struct pk_counte
 }
 
 /* The iteration stands for itself where it is more than one region, or was counted as a whole. */
-static bool stands(const struct counted *c, size_t r, const struct pk_counter_inputs *k)
+static bool iteration_has_row(const struct counted *c, size_t r, const struct pk_counter_inputs *k)
 {
     size_t timed = 0;
     for (size_t i = 0; i + 1 < c->run.n_places; i++)
@@ -226,7 +226,7 @@ static void add_case(struct counted *c, size_t i, int64_t case_id)
 {
     const struct pk_counter_inputs k = pk_counter_inputs_case(&c->run, i, case_id);
     for (size_t r = 0; r < c->run.n_places; r++) {
-        if (stands(c, r, &k))
+        if (iteration_has_row(c, r, &k))
             add_roofline(c, case_id, r, &k);
         if (!counted_at(c, r, &k))
             continue;

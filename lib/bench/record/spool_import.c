@@ -110,7 +110,7 @@ static enum pk_code end_slice(struct import *im, struct pk_err *err)
     return PK_OK;
 }
 
-static enum pk_code take(struct import *im, const struct pk_wire_msg *msg, struct pk_err *err)
+static enum pk_code import_message(struct import *im, const struct pk_wire_msg *msg, struct pk_err *err)
 {
     const char *problem;
     if (msg->type == PK_WIRE_UNKNOWN && strcmp(pk_json_str(msg->json, "type", ""), "spool") == 0)
@@ -132,7 +132,7 @@ static enum pk_code take_all(struct import *im, struct pk_wire_reader *r, int fd
             return bad_spool(im, strerror(errno), err);
         pk_wire_feed(r, bytes, (size_t)n);
         while (pk_wire_next(r, &msg))
-            if (take(im, &msg, err))
+            if (import_message(im, &msg, err))
                 return err->code;
     }
     return PK_OK;

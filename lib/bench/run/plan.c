@@ -133,7 +133,7 @@ static enum pk_code check_bounds(struct pk_run *r, struct pk_err *err)
     return rc ? rc : check_timeout(r->o, err);
 }
 
-static bool holds(const struct pk_texts *t, const char *text)
+static bool contains_text(const struct pk_texts *t, const char *text)
 {
     for (size_t i = 0; i < t->n; i++)
         if (strcmp(t->v[i], text) == 0)
@@ -146,10 +146,10 @@ static void say_plan(const struct pk_run *r)
 {
     const struct pk_plan none = {0}, *said = r->said ? r->said : &none;
     for (size_t i = 0; i < r->plan.implied.n; i++)
-        if (!holds(&said->implied, r->plan.implied.v[i]))
+        if (!contains_text(&said->implied, r->plan.implied.v[i]))
             pk_run_note(r, "%s: implied by the given options", r->plan.implied.v[i]);
     for (size_t i = 0; i < r->plan.warnings.n; i++)
-        if (!holds(&said->warnings, r->plan.warnings.v[i]))
+        if (!contains_text(&said->warnings, r->plan.warnings.v[i]))
             pk_run_warn(r, "%s", r->plan.warnings.v[i]);
 }
 

@@ -14,7 +14,7 @@ static double expected_ns(const struct session *s, size_t i)
 }
 
 /* Slices still to be measured and the time that they should take. */
-static size_t left(const struct session *s, int64_t *ns)
+static size_t remaining_slices(const struct session *s, int64_t *ns)
 {
     size_t n = s->to_count;
     double sum = 0;
@@ -28,10 +28,10 @@ static size_t left(const struct session *s, int64_t *ns)
     return n;
 }
 
-static void tell(struct session *s, size_t i, const struct pk_slice *slice)
+static void report_slice(struct session *s, size_t i, const struct pk_slice *slice)
 {
     int64_t ns;
-    size_t n = left(s, &ns);
+    size_t n = remaining_slices(s, &ns);
     s->done++;
     for (size_t k = 0; k < slice->n_series; k++)
         s->samples += slice->series[k].n;
@@ -53,7 +53,7 @@ static enum pk_code record(struct session *s, size_t i, struct pk_slice *slice, 
     } else {
         s->to_count--;
     }
-    tell(s, i, slice);
+    report_slice(s, i, slice);
     return PK_OK;
 }
 
@@ -119,7 +119,7 @@ static struct pk_stop stop_rule(const struct session *s)
         return stop;
     uint64_t now = pk_clock_ns();
     int64_t ns;
-    size_t n = left(s, &ns);
+    size_t n = remaining_slices(s, &ns);
     int64_t share = now < s->deadline_ns ? (int64_t)((s->deadline_ns - now) / (2 * (n ? n : 1))) : 0;
     if (stop.max_time_ns > share)
         stop.max_time_ns = share > (int64_t)PK_NS_PER_MS ? share : (int64_t)PK_NS_PER_MS;

@@ -142,7 +142,7 @@ enum pk_code pk_session_load_choices(struct session *s, struct pk_err *err)
 }
 
 /* The answer of our own worker; NULL when there is none. */
-static const struct pk_slice *ask(struct session *s, size_t i, const char *when)
+static const struct pk_slice *read_environment(struct session *s, size_t i, const char *when)
 {
     struct pk_slice *slice;
     struct pk_err err;
@@ -165,12 +165,12 @@ static const struct pk_slice *ask(struct session *s, size_t i, const char *when)
 
 void pk_session_before_peer(struct session *s, size_t i)
 {
-    ask(s, i, "before");
+    read_environment(s, i, "before");
 }
 
 void pk_session_after_peer(struct session *s, size_t i, struct pk_slice *slice)
 {
-    const struct pk_slice *own = slice->status == PK_ST_OK ? ask(s, i, "after") : NULL;
+    const struct pk_slice *own = slice->status == PK_ST_OK ? read_environment(s, i, "after") : NULL;
     if (!own || !own->n_notes)
         return;
     struct pk_note *notes = pk_new_n(&s->links[0].arena, struct pk_note, slice->n_notes + own->n_notes);

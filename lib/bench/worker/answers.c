@@ -106,7 +106,7 @@ enum pk_code pk_selftest_slice(const char *source, struct pk_arena *a, struct pk
     return PK_OK;
 }
 
-static json_t *note(const struct pk_slice *s, const char *key)
+static json_t *note_value(const struct pk_slice *s, const char *key)
 {
     for (size_t i = 0; i < s->n_notes; i++)
         if (!strcmp(s->notes[i].key, key))
@@ -116,7 +116,8 @@ static json_t *note(const struct pk_slice *s, const char *key)
 
 struct pk_source_found pk_selftest_of_slice(const struct pk_slice *s, struct pk_arena *a)
 {
-    PK_JSON_CLEANUP json_t *why = note(s, "why"), *fix = note(s, "fix"), *error = note(s, "error");
+    PK_JSON_CLEANUP json_t *why = note_value(s, "why"), *fix = note_value(s, "fix"),
+                           *error = note_value(s, "error");
     const int64_t state = s->series[0].integer ? s->series[0].integer[0] : PK_SOURCE_UNAVAILABLE;
     return (struct pk_source_found){
         state == PK_SOURCE_OK || state == PK_SOURCE_DEGRADED ? (enum pk_source_state)state

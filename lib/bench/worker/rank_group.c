@@ -96,7 +96,7 @@ static enum pk_code prepare_answers(struct pk_rank_group *r, struct pk_err *err)
 }
 
 /* Rank 0 comes when its parent has a case, which is as long as it takes; it waits for none of those that were there before it. */
-static enum pk_code join(struct pk_rank_group *r, struct pk_device *dev, struct pk_err *err)
+static enum pk_code connect_ranks(struct pk_rank_group *r, struct pk_device *dev, struct pk_err *err)
 {
     const struct pk_launched l = pk_launched();
     const struct pk_comm_options o = {.ranks = l.size, .timeout_ns = l.rank ? DAY_NS : MINUTE_NS};
@@ -130,7 +130,7 @@ enum pk_code pk_rank_group_open(struct pk_rank_group *r, struct pk_device *dev, 
                                 struct pk_err *err)
 {
     *r = (struct pk_rank_group){.answers_fd = -1};
-    enum pk_code rc = join(r, dev, err);
+    enum pk_code rc = connect_ranks(r, dev, err);
     if (rc)
         return rc;
     r->comm.timeout_ns = MINUTE_NS;

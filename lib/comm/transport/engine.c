@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* The next job, or NULL when there will be none. */
-static struct pk_job *take(struct pk_engine *e)
+static struct pk_job *next_job(struct pk_engine *e)
 {
     pthread_mutex_lock(&e->lock);
     while (!e->first && !e->stopping)
@@ -31,7 +31,7 @@ static void finish(struct pk_engine *e, struct pk_job *j)
 static void *work(void *user)
 {
     struct pk_engine *e = user;
-    for (struct pk_job *j; (j = take(e));) {
+    for (struct pk_job *j; (j = next_job(e));) {
         j->began_ns = pk_clock_ns();
         j->rc = j->call(j->user);
         j->ended_ns = pk_clock_ns();

@@ -22,7 +22,7 @@ static const char *beside_program(struct pk_arena *a)
     return slash ? pk_printf(a, "%.*s/" MODULE_FILE, (int)(slash - path), path) : NULL;
 }
 
-static const char *find(struct pk_arena *a)
+static const char *module_path(struct pk_arena *a)
 {
     const char *own = secure_getenv("PERFKIT_MPI");
     const char *beside = own ? own : beside_program(a);
@@ -43,7 +43,7 @@ const char *pk_mpi_absent(void)
     const char *named = secure_getenv("PERFKIT_MPI"), *absent = PK_MPI_ABSENT;
     if (absent && !named)
         return absent;
-    if (!access(find(&a), R_OK))
+    if (!access(module_path(&a), R_OK))
         return NULL;
     return named ? not_there(named)
                  : MODULE_FILE
@@ -51,7 +51,7 @@ const char *pk_mpi_absent(void)
                "openmpi-bin, build perfkit again, and ninja install; or name it in PERFKIT_MPI";
 }
 
-static enum pk_code missing(struct pk_err *err, const char *why)
+static enum pk_code fail_unavailable(struct pk_err *err, const char *why)
 {
     pk_fail(err, PK_E_UNAVAILABLE, "ranks over MPI");
     pk_why(err, "%s", why);
@@ -64,14 +64,14 @@ static enum pk_code missing(struct pk_err *err, const char *why)
 enum pk_code pk_mpi_load(const struct pk_mpi_module **module, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    const char *path = find(&a), *absent = PK_MPI_ABSENT;
+    const char *path = module_path(&a), *absent = PK_MPI_ABSENT;
     if (absent && !secure_getenv("PERFKIT_MPI"))
-        return missing(err, absent);
+        return fail_unavailable(err, absent);
     void *handle = dlopen(path, RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
     if (!handle)
-        return missing(err, dlerror());
+        return fail_unavailable(err, dlerror());
     *module = dlsym(handle, PK_MPI_MODULE_SYMBOL);
     if (*module && (*module)->version == PK_MPI_MODULE_VERSION)
         return PK_OK;
-    return missing(err, pk_printf(&a, "%s was built for another perfkit", path));
+    return fail_unavailable(err, pk_printf(&a, "%s was built for another perfkit", path));
 }

@@ -137,7 +137,7 @@ static enum pk_code share_id(struct pk_comm *c, struct pk_nccl_id *id, struct pk
     return told.rc ? refused(c, told.rc, "creating the id by which ranks find each other", err) : PK_OK;
 }
 
-static enum pk_code join(struct pk_comm *c, struct pk_err *err)
+static enum pk_code open_communicator(struct pk_comm *c, struct pk_err *err)
 {
     struct nccl *n = c->impl;
     struct pk_nccl_id id;
@@ -167,7 +167,7 @@ static enum pk_code open_nccl(struct pk_comm *c, const struct pk_comm_options *o
         return err->code;
     }
     pk_flight_init(&n->flight, c);
-    if (!join(c, err))
+    if (!open_communicator(c, err))
         return PK_OK;
     abandon(n);
     pk_library_close(&n->lib.library);
@@ -190,7 +190,7 @@ static void close_nccl(struct pk_comm *c)
 
 /* --- all-reduces --- */
 
-static int put(const struct nccl *n, const struct pk_reduce *r, struct CUstream_st *lane)
+static int enqueue_reduce(const struct nccl *n, const struct pk_reduce *r, struct CUstream_st *lane)
 {
     const int type = r->type == PK_BF16 ? PK_NCCL_BFLOAT16 : PK_NCCL_FLOAT32;
     int rc = n->lib.ncclGroupStart();
@@ -207,7 +207,8 @@ static enum pk_code start(struct pk_comm *c, struct pk_reduce *r, struct pk_err 
     struct nccl *n = c->impl;
     enum pk_code rc = pk_flight_begin(&n->flight, r, err);
     if (!rc)
-        rc = finished(c, put(n, r, pk_cuda_stream(c->dev, PK_LANE_COMM)), "starting an all-reduce", err);
+        rc = finished(c, enqueue_reduce(n, r, pk_cuda_stream(c->dev, PK_LANE_COMM)), "starting an all-reduce",
+                      err);
     return rc ? rc : pk_flight_end(&n->flight, r, err);
 }
 

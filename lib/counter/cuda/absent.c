@@ -5,7 +5,7 @@
 
 #include "base/build.h"
 
-static const char *why(void)
+static const char *missing_headers(void)
 {
     const char *absent = pk_feature("cuda")->absent;
     return absent ? absent : "perfkit was built without the headers of CUPTI";
@@ -21,7 +21,7 @@ enum pk_code pk_gpu_trace_open(const struct pk_counter_env *env, struct pk_devic
                                struct pk_arena *a, struct pk_gpu_trace **out, struct pk_err *err)
 {
     pk_fail(err, PK_E_UNAVAILABLE, "kernels of the GPU cannot be traced");
-    pk_why(err, "%s", why());
+    pk_why(err, "%s", missing_headers());
     return pk_fix(err, "%s", enable());
 }
 
@@ -47,7 +47,7 @@ enum pk_code pk_nvml_open(const struct pk_counter_env *env, struct pk_arena *a, 
                           struct pk_err *err)
 {
     pk_fail(err, PK_E_UNAVAILABLE, "NVML is not available");
-    pk_why(err, "%s", why());
+    pk_why(err, "%s", missing_headers());
     return pk_fix(err, "%s", enable());
 }
 
@@ -87,7 +87,7 @@ unsigned long long pk_gpu_held_back_doubtful(unsigned long long bits)
 
 static struct pk_source_found check(const struct pk_counter_env *env, struct pk_arena *a)
 {
-    return (struct pk_source_found){PK_SOURCE_UNAVAILABLE, 0, why(), enable()};
+    return (struct pk_source_found){PK_SOURCE_UNAVAILABLE, 0, missing_headers(), enable()};
 }
 
 static enum pk_code plan(const struct pk_counter_env *env, const char *const *events, size_t n,

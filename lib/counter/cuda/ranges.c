@@ -224,7 +224,7 @@ static enum pk_code evaluate(struct pk_ranges *r, size_t range, pk_range_fn *fn,
     return PK_OK;
 }
 
-static enum pk_code lost(size_t lost_ranges, size_t ranges, struct pk_err *err)
+static enum pk_code fail_dropped(size_t lost_ranges, size_t ranges, struct pk_err *err)
 {
     pk_fail(err, PK_E_INTERNAL, "the GPU's counts are incomplete");
     pk_why(err, "%zu of %zu ranges were dropped", lost_ranges, ranges);
@@ -253,8 +253,8 @@ static enum pk_code decode(struct pk_ranges *r, pk_range_fn *fn, void *user, str
         pk_cupti_check(r->c, r->c->cuptiRangeProfilerGetCounterDataInfo(&info), "counting the ranges", err))
         return err->code;
     if (data.numOfRangeDropped || info.numTotalRanges != counted)
-        return lost(data.numOfRangeDropped ? data.numOfRangeDropped : counted - info.numTotalRanges, counted,
-                    err);
+        return fail_dropped(data.numOfRangeDropped ? data.numOfRangeDropped : counted - info.numTotalRanges,
+                            counted, err);
     enum pk_code rc = PK_OK;
     for (size_t i = 0; !rc && i < info.numTotalRanges; i++)
         rc = evaluate(r, i, fn, user, err);

@@ -94,7 +94,7 @@ static enum pk_code open_(const struct pk_counter_env *env, const struct pk_sour
     return PK_OK;
 }
 
-static struct counts now(const struct handle *h)
+static struct counts current_counts(const struct handle *h)
 {
     const struct pk_null_counts c = pk_null_counted(h->dev);
     return (struct counts){c.flops, c.bytes, (int64_t)c.works, (int64_t)pk_device_now_ns(h->dev)};
@@ -103,7 +103,7 @@ static struct counts now(const struct handle *h)
 /* Subtracted at a span's begin and added at its end: so spans may lie within each other. */
 static void add(struct handle *h, unsigned span, int times)
 {
-    const struct counts c = now(h);
+    const struct counts c = current_counts(h);
     struct counts *sum = &h->sums[span];
     pk_assert(span < SPANS);
     if (!h->used[span])

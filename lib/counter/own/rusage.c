@@ -53,7 +53,7 @@ static int64_t ns_of(struct timeval t)
     return (int64_t)t.tv_sec * (int64_t)PK_NS_PER_S + (int64_t)t.tv_usec * 1000;
 }
 
-static struct usage now(const struct pk_counter_env *env)
+static struct usage current_usage(const struct pk_counter_env *env)
 {
     struct rusage u = {0};
     (env->usage ? env->usage : usage_on_host)(&u);
@@ -74,9 +74,9 @@ static struct pk_source_found check(const struct pk_counter_env *env, struct pk_
 
 static struct pk_source_found selftest(const struct pk_counter_env *env, struct pk_arena *a)
 {
-    const struct usage before = now(env);
+    const struct usage before = current_usage(env);
     pk_known_pages(NULL);
-    const int64_t faults = now(env).v[MINOR] - before.v[MINOR];
+    const int64_t faults = current_usage(env).v[MINOR] - before.v[MINOR];
     const char *found =
         pk_printf(a, "%d touched pages gave %lld page faults", PK_KNOWN_PAGES, (long long)faults);
     if (faults < PK_KNOWN_PAGES)
@@ -112,7 +112,7 @@ static enum pk_code open_(const struct pk_counter_env *env, const struct pk_sour
 /* Subtracted at a span's begin and added at its end: so spans may lie within each other. */
 static void add(struct handle *h, unsigned span, int64_t times)
 {
-    const struct usage u = now(h->env);
+    const struct usage u = current_usage(h->env);
     pk_assert(span < SPANS);
     if (!h->used[span])
         h->sums[span] = (struct usage){0};

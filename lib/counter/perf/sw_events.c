@@ -121,8 +121,8 @@ static struct pk_source_found selftest(const struct pk_counter_env *env, struct 
 }
 
 /* A name of the table, or libpfm's of an event in software; *config is the kernel's number. */
-static enum pk_code find(const char *name, struct pk_arena *a, struct pk_event *out, uint64_t *config,
-                         struct pk_err *err)
+static enum pk_code find_event(const char *name, struct pk_arena *a, struct pk_event *out, uint64_t *config,
+                               struct pk_err *err)
 {
     struct pk_perf_code code;
     struct pk_event *known;
@@ -154,7 +154,7 @@ static enum pk_code plan(const struct pk_counter_env *env, const char *const *na
         codes[k] = (struct pk_perf_code){.type = PERF_TYPE_SOFTWARE};
         factors[k] = 1;
         ends[k] = k + 1;
-        if (find(names[k], a, &asked[k], &codes[k].config, err))
+        if (find_event(names[k], a, &asked[k], &codes[k].config, err))
             return err->code;
     }
     int kernel = try_event(env, SWITCHES, false, a), user = kernel ? try_event(env, FAULTS, true, a) : 0;

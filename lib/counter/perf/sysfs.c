@@ -17,7 +17,7 @@ static const char *text_of(const char *root, const char *pmu, const char *file, 
 }
 
 /* Puts the low bits of value where "config1:0-7,32-35" says. */
-static bool place(struct pk_perf_code *c, const char *format, uint64_t value, struct pk_arena *a)
+static bool set_bits(struct pk_perf_code *c, const char *format, uint64_t value, struct pk_arena *a)
 {
     const char *colon = strchr(format, ':');
     if (!colon)
@@ -46,7 +46,7 @@ static bool describe(const char *root, const char *pmu, const char *text, struct
         const char *equals = strchr(part, '=');
         const char *term = equals ? pk_strndup(a, part, (size_t)(equals - part)) : part;
         const char *format = text_of(root, pmu, pk_printf(a, "format/%s", term), a);
-        if (!format || !place(c, format, equals ? strtoull(equals + 1, NULL, 0) : 1, a))
+        if (!format || !set_bits(c, format, equals ? strtoull(equals + 1, NULL, 0) : 1, a))
             return false;
     }
     return true;

@@ -97,7 +97,7 @@ static size_t add_matches(struct search *s, const char *pattern)
     return n;
 }
 
-static void say(struct search *s, const char *where)
+static void add_searched(struct search *s, const char *where)
 {
     s->out->looked = *s->out->looked ? pk_printf(s->a, "%s, %s", s->out->looked, where) : where;
 }
@@ -114,7 +114,7 @@ static void look_below_prefix(struct search *s, const char *said, const char *pr
 {
     static const char *const layouts[] = {"lib/python3*/site-packages", "lib/python3*/dist-packages",
                                           "local/lib/python3*/dist-packages"};
-    say(s, said);
+    add_searched(s, said);
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
         look_in(s, pk_printf(s->a, "%s/%s/nvidia/*/lib", prefix, layouts[i]));
 }
@@ -149,17 +149,17 @@ static void look_everywhere_else(struct search *s)
     static const char *const prefixes[] = {"VIRTUAL_ENV", "CONDA_PREFIX"};
     const char *home = secure_getenv("CUDA_HOME"), *prefix;
     add(s, pk_printf(s->a, "%s.so.%d", s->stem, s->major));
-    say(s, "the loader's paths");
+    add_searched(s, "the loader's paths");
     for (size_t i = 0; i < 2; i++)
         if ((prefix = secure_getenv(prefixes[i])) && *prefix)
             look_below_prefix(s, pk_printf(s->a, "$%s", prefixes[i]), prefix);
     if (home && *home) {
-        say(s, "$CUDA_HOME/lib64");
+        add_searched(s, "$CUDA_HOME/lib64");
         look_in(s, pk_printf(s->a, "%s/lib64", home));
     }
-    say(s, "/usr/local/cuda/lib64");
+    add_searched(s, "/usr/local/cuda/lib64");
     look_in(s, "/usr/local/cuda/lib64");
-    say(s, "the toolkit of the build");
+    add_searched(s, "the toolkit of the build");
     look_in(s, PK_CUDA_ROOT "/lib");
     look_in(s, PK_CUDA_ROOT "/../cudnn/lib"); /* where wheels made it */
     if ((prefix = python_prefix(s->a)))

@@ -68,7 +68,7 @@ enum pk_code pk_threshold_parse(const char *text, struct pk_arena *a, struct pk_
 /* --- rows ----------------------------------------------------------------------------------------------------------- */
 
 /* "variant=flash" or "seq_len=1024" of a case. */
-static bool holds(const char *part, const struct pk_figures *f, struct pk_arena *a)
+static bool matches_part(const char *part, const struct pk_figures *f, struct pk_arena *a)
 {
     const char *equals = strchr(part, '=');
     const char *name = equals ? pk_strndup(a, part, (size_t)(equals - part)) : part;
@@ -93,7 +93,7 @@ static bool is_for(const struct pk_threshold *t, const struct pk_figures *f)
     if (strcmp(t->metric, "*") != 0 && strcmp(t->metric, f->metric) != 0)
         return false;
     for (const char *rest = *t->where ? t->where : NULL, *part; (part = pk_next_part(&rest, ',', &a));)
-        if (!holds(part, f, &a))
+        if (!matches_part(part, f, &a))
             return false;
     return true;
 }
@@ -104,7 +104,7 @@ static bool in_its_unit(const struct pk_threshold *t, const struct pk_figures *f
     return !(t->min_change > 0) || strcmp(written_in(t), needed_by(f->unit)) == 0;
 }
 
-static bool fits(const struct pk_threshold *t, const struct pk_figures *f)
+static bool matches_metric(const struct pk_threshold *t, const struct pk_figures *f)
 {
     return in_its_unit(t, f) && is_for(t, f);
 }
@@ -176,7 +176,7 @@ static enum pk_code fits_no_case(const struct pk_threshold *t, const struct pk_c
     pk_fail(err, PK_E_USAGE, "--threshold '%s' matches no case", t->text);
     for (const char *rest = t->where, *part; (part = pk_next_part(&rest, ',', &a));) {
         size_t k = 0;
-        while (k < rows && !holds(part, v[k].new_, &a))
+        while (k < rows && !matches_part(part, v[k].new_, &a))
             k++;
         if (k < rows)
             continue;
@@ -292,7 +292,7 @@ static void apply(const struct pk_threshold *t, size_t n, bool keep, struct pk_c
 {
     for (size_t k = 0; k < rows; k++)
         for (size_t i = n; i-- && !v[k].threshold;) {
-            if (!fits(&t[i], v[k].new_))
+            if (!matches_metric(&t[i], v[k].new_))
                 continue;
             v[k].threshold = &t[i];
             v[k].min_change = t[i].min_change;

@@ -159,7 +159,7 @@ static enum pk_code measure_pair(struct gate *g, const struct round *r, struct p
     return PK_OK;
 }
 
-static void tell(const struct gate *g, size_t left)
+static void report_progress(const struct gate *g, size_t left)
 {
     size_t done = g->out->pairs;
     if (g->ev && g->ev->pair && done)
@@ -183,7 +183,7 @@ static enum pk_code measure_round(struct gate *g, const size_t *wants, struct pk
             return PK_OK;
         if (measure_pair(g, &r, err))
             return err->code;
-        tell(g, most - pair - 1);
+        report_progress(g, most - pair - 1);
     }
     return PK_OK;
 }

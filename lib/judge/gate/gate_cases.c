@@ -164,7 +164,7 @@ static bool differ(const struct pk_planned *x, const struct pk_planned *y, size_
 }
 
 /* What a case is called on both sides: without what a side says, and what follows from that. */
-static struct pk_case_info shown(sides side, size_t i, struct pk_arena *a)
+static struct pk_case_info common_name(sides side, size_t i, struct pk_arena *a)
 {
     const struct pk_plan *base = side[PK_BASE].plan, *new_ = side[PK_NEW].plan;
     const struct set by_base = set_by(&side[PK_BASE], a), by_new = set_by(&side[PK_NEW], a);
@@ -187,7 +187,7 @@ enum pk_code pk_gate_match_cases(sides side, struct pk_gate_samples *l, size_t p
         return err->code;
     const size_t first = l->n_cases;
     for (size_t i = 0; i < side[PK_BASE].plan->n; i++) {
-        const struct pk_case_info info = shown(side, i, a);
+        const struct pk_case_info info = common_name(side, i, a);
         size_t at = pk_gate_samples_case(l, part, &info);
         pk_assert(at == first + i); /* b's cases differ in what one of its settings says nothing of */
     }

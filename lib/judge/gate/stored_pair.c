@@ -267,7 +267,7 @@ const struct pk_failure *pk_stored_suite_failures(const struct pk_stored_suite *
 typedef enum pk_code missing_fn(const struct pk_stored_pair *p, struct pk_arena *a, struct pk_err *err);
 
 /* Of the first entry that misses something. */
-static enum pk_code missing(const struct pk_stored_suite *s, missing_fn *of_pair, struct pk_err *err)
+static enum pk_code first_missing(const struct pk_stored_suite *s, missing_fn *of_pair, struct pk_err *err)
 {
     for (size_t i = 0; i < s->n; i++)
         if (of_pair(&s->pairs[i], s->arena, err))
@@ -283,7 +283,8 @@ enum pk_code pk_stored_suite_outcome(const struct pk_stored_suite *s, const stru
                                          .fail_on_undecided = o->fail_on_undecided};
     const bool slower = pk_compare_count(&s->all).of[PK_SLOWER];
     size_t refused = 0;
-    if (missing(s, pk_stored_case_failed, err) || (!slower && missing(s, pk_stored_metrics_missing, err)))
+    if (first_missing(s, pk_stored_case_failed, err) ||
+        (!slower && first_missing(s, pk_stored_metrics_missing, err)))
         return err->code;
     while (refused < s->n && !s->pairs[refused].refused)
         refused++;

@@ -69,7 +69,7 @@ struct wanted {
     const char *key;
 };
 
-static bool same(const void *wanted, uint32_t row)
+static bool same_series(const void *wanted, uint32_t row)
 {
     const struct wanted *w = wanted;
     return strcmp(w->g->v[row].key, w->key) == 0;
@@ -79,7 +79,8 @@ static struct growing *series_of(struct gathering *g, const struct pk_figures *f
 {
     const char *key = pk_printf(g->a, "%zu\x1f%s", setup, pk_key_between_runs(f, g->a));
     const struct wanted w = {g, key};
-    uint32_t row = pk_index_row(&g->index, pk_hash_bytes(0, key, strlen(key)), same, &w, (uint32_t)g->n);
+    uint32_t row =
+        pk_index_row(&g->index, pk_hash_bytes(0, key, strlen(key)), same_series, &w, (uint32_t)g->n);
     if (row == g->n) {
         g->v = pk_grow(g->a, g->v, sizeof *g->v, g->n, &g->cap);
         g->v[g->n++] = (struct growing){

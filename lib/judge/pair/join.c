@@ -23,7 +23,7 @@ struct wanted {
     const char *key;
 };
 
-static bool same(const void *wanted, uint32_t row)
+static bool same_key(const void *wanted, uint32_t row)
 {
     const struct wanted *w = wanted;
     return strcmp(w->j->v[row].key, w->key) == 0;
@@ -34,7 +34,7 @@ static struct joined *joined_row(struct joining *j, struct pk_index *x, const st
 {
     const char *key = pk_key_between_runs(f, a);
     const struct wanted w = {j, key};
-    uint32_t row = pk_index_row(x, pk_hash_bytes(0, key, strlen(key)), same, &w, (uint32_t)j->n);
+    uint32_t row = pk_index_row(x, pk_hash_bytes(0, key, strlen(key)), same_key, &w, (uint32_t)j->n);
     if (row < j->n)
         return &j->v[row];
     j->v = pk_grow(a, j->v, sizeof *j->v, j->n, &j->cap);

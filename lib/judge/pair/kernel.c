@@ -22,7 +22,8 @@ struct found {
     bool listed;
 };
 
-static struct found find(const char *name, const struct pk_figures *f, const struct pk_compare_kernels *side)
+static struct found find_kernel(const char *name, const struct pk_figures *f,
+                                const struct pk_compare_kernels *side)
 {
     size_t n = 0;
     double least = INFINITY;
@@ -61,7 +62,7 @@ static void weigh(struct change *most, const char *name, struct found before, st
         *most = (struct change){name, before, after, ns};
 }
 
-static const char *told(const struct change *c, struct pk_arena *a)
+static const char *change_text(const struct change *c, struct pk_arena *a)
 {
     char ns[32], share[64];
     const bool more = c->after.ns > c->before.ns;
@@ -89,7 +90,8 @@ const char *pk_compare_kernel(const struct pk_compared *row, const struct pk_com
         const bool of_base = i < base->n;
         const struct pk_kernel_figure *k = of_base ? &base->v[i] : &new_->v[i - base->n];
         if (is_region(k, of_base ? row->base : row->new_))
-            weigh(&most, k->name, find(k->name, row->base, base), find(k->name, row->new_, new_), direction);
+            weigh(&most, k->name, find_kernel(k->name, row->base, base),
+                  find_kernel(k->name, row->new_, new_), direction);
     }
-    return most.name ? told(&most, a) : NULL;
+    return most.name ? change_text(&most, a) : NULL;
 }

@@ -49,7 +49,7 @@ static struct directory directory(const struct sorting *s, const struct pk_compa
 }
 
 /* The first figure with this key; NULL = none. */
-static const struct pk_figures *find(const struct directory *d, const char *key)
+static const struct pk_figures *find_figure(const struct directory *d, const char *key)
 {
     const size_t at = pk_match_find(&d->match, key, true);
     return at == SIZE_MAX ? NULL : &d->v[at];
@@ -61,10 +61,10 @@ static const struct pk_figures *find(const struct directory *d, const char *key)
 static bool is_unmatched(const struct sorting *s, const struct pk_unfinished *u)
 {
     const char *key = case_key(s, &u->of);
-    if (!find(&s->base_cases, key))
+    if (!find_figure(&s->base_cases, key))
         return false;
     return (strcmp(u->status, "interrupted") != 0 && strcmp(u->status, "running") != 0) ||
-           !find(&s->new_cases, key);
+           !find_figure(&s->new_cases, key);
 }
 
 static void add_cases(struct sorting *s)
@@ -123,7 +123,7 @@ static const char *why_unmatched(const struct sorting *s, const struct pk_figure
 
 static void add_metric(struct sorting *s, const struct pk_figures *f)
 {
-    const struct pk_figures *w = find(&s->new_metrics, metric_key(s, f));
+    const struct pk_figures *w = find_figure(&s->new_metrics, metric_key(s, f));
     const char *sentence, *status = why_unmatched(s, f, w, &sentence);
     if (!given_up(s, f))
         s->unmatched[s->n_unmatched++] =
@@ -136,7 +136,7 @@ static void sort_base(struct sorting *s, struct pk_unmatched_figures *alone)
     size_t left = 0;
     for (size_t i = 0; i < alone->n; i++) {
         const char *key = case_key(s, alone->v[i]);
-        if (find(&s->new_cases, key))
+        if (find_figure(&s->new_cases, key))
             add_metric(s, alone->v[i]);
         else if (pk_match_find(&unfinished, key, true) == SIZE_MAX)
             alone->v[left++] = alone->v[i];
@@ -150,9 +150,9 @@ static void sort_new(struct sorting *s, struct pk_unmatched_figures *alone, stru
     size_t left = 0, n = 0;
     for (size_t i = 0; i < alone->n; i++) {
         const struct pk_figures *f = alone->v[i];
-        if (!find(&s->base_cases, case_key(s, f)))
+        if (!find_figure(&s->base_cases, case_key(s, f)))
             alone->v[left++] = f;
-        else if (!find(&s->base_metrics, metric_key(s, f)))
+        else if (!find_figure(&s->base_metrics, metric_key(s, f)))
             names[n++] = pk_printf(s->a, "%s of %s", f->metric, pk_case_text(f, s->a));
     }
     alone->n = left;

@@ -107,7 +107,7 @@ static void pass_stars(const struct pk_globs *g, uint64_t *set)
 }
 
 /* The positions of one pattern, the last its end. Returns how many there are. */
-static size_t place(struct pk_globs *g, size_t first, const char *pattern, uint32_t rule)
+static size_t add_positions(struct pk_globs *g, size_t first, const char *pattern, uint32_t rule)
 {
     size_t at = first;
     add(g->start, at);
@@ -138,7 +138,7 @@ const struct pk_globs *pk_globs_new(const char *const *pattern, size_t n, struct
     g->ends = pk_new_n(a, uint64_t, g->words);
     g->rule_of = pk_new_n(a, uint32_t, g->words * 64);
     for (size_t r = 0; r < n; r++)
-        at += place(g, at, pattern[r], (uint32_t)r);
+        at += add_positions(g, at, pattern[r], (uint32_t)r);
     pass_stars(g, g->start);
     return g;
 }

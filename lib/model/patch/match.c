@@ -151,7 +151,7 @@ static uint64_t *set_of(const struct states *s, size_t state)
 }
 
 /* The set in hand, a copy of this state's. */
-static uint64_t *take(struct states *s, const uint64_t *from)
+static uint64_t *copy_state(struct states *s, const uint64_t *from)
 {
     size_t bytes = s->globs->words * sizeof *s->set;
     s->set = pk_grow(s->a, s->set, bytes, s->n, &s->cap_set);
@@ -176,7 +176,7 @@ static void keep(struct states *s)
 static uint32_t follow_name(struct states *s, uint32_t from, uint32_t name)
 {
     size_t words = s->globs->words;
-    uint64_t hash = 0, *set = take(s, set_of(s, from));
+    uint64_t hash = 0, *set = copy_state(s, set_of(s, from));
     read_name(s->globs, set, from != START, s->names->text[name]);
     for (size_t w = 0; w < words; w++)
         hash = pk_hash(hash, set[w]);
@@ -213,7 +213,7 @@ static bool all_states(struct states *s, const struct pk_tree *t, size_t most)
     s->max = most < s->max ? most : s->max;
     if (!s->max)
         return false;
-    take(s, s->globs->start);
+    copy_state(s, s->globs->start);
     keep(s);
     return find_states(s, t->root, START);
 }

@@ -233,8 +233,8 @@ static const struct pk_node *plain(struct walk *w, const struct pk_node *n, uint
     return made;
 }
 
-static enum pk_code same(const char *what, const struct pk_tree *got, const struct pk_tree *want,
-                         struct pk_arena *a, struct pk_err *err)
+static enum pk_code check_equal_trees(const char *what, const struct pk_tree *got, const struct pk_tree *want,
+                                      struct pk_arena *a, struct pk_err *err)
 {
     const char *where;
     if (pk_tree_equal(got, want, a, &where))
@@ -251,8 +251,8 @@ enum pk_code pk_workbench_check(const struct pk_workbench *w, struct pk_arena *a
     got.root = w->result;
     if (w->patcher)
         want.root = plain(&(struct walk){.s = &w->s}, w->s.tree.root, 0, &b);
-    if (same("the new tree", &got, &want, a, err))
+    if (check_equal_trees("the new tree", &got, &want, a, err))
         return err->code;
     const bool old_is_gone = w->way == PK_PATCH_IN_PLACE || w->way == PK_PATCH_BUILT_IN;
-    return old_is_gone ? PK_OK : same("the old tree", &w->tree, &w->s.tree, a, err);
+    return old_is_gone ? PK_OK : check_equal_trees("the old tree", &w->tree, &w->s.tree, a, err);
 }

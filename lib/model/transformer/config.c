@@ -81,7 +81,7 @@ struct maker {
     size_t n, end;
 };
 
-static void put(struct maker *m, const char *name, size_t rows, size_t cols, bool starts_group)
+static void add_tensor(struct maker *m, const char *name, size_t rows, size_t cols, bool starts_group)
 {
     if (starts_group)
         m->end = (m->end + PK_LAYOUT_STEP - 1) / PK_LAYOUT_STEP * PK_LAYOUT_STEP;
@@ -105,25 +105,25 @@ static void put_block(struct maker *m, const struct pk_transformer_config *c, si
         [PK_DOWN] = {"ffn.w2.weight", d, f, true},
     };
     for (size_t i = 0; i < PK_BLOCK_PARAMETERS; i++)
-        put(m, pk_printf(a, "layers.%zu.%s", layer, rows[i].name), rows[i].rows, rows[i].cols,
-            rows[i].starts_group);
+        add_tensor(m, pk_printf(a, "layers.%zu.%s", layer, rows[i].name), rows[i].rows, rows[i].cols,
+                   rows[i].starts_group);
 }
 
 void pk_layout_make(struct pk_layout *l, const struct pk_transformer_config *c, struct pk_arena *a)
 {
     l->n = 3 + c->layers * PK_BLOCK_PARAMETERS;
     struct maker m = {.v = pk_new_n(a, struct pk_parameter, l->n)};
-    put(&m, "token_embeddings.weight", c->vocab, c->width, true);
+    add_tensor(&m, "token_embeddings.weight", c->vocab, c->width, true);
     for (size_t i = 0; i < c->layers; i++)
         put_block(&m, c, i, a);
-    put(&m, "ln_final.weight", 1, c->width, true);
-    put(&m, "lm_head.weight", c->vocab, c->width, true);
+    add_tensor(&m, "ln_final.weight", 1, c->width, true);
+    add_tensor(&m, "lm_head.weight", c->vocab, c->width, true);
     l->v = m.v;
     l->elements = (m.end + PK_LAYOUT_STEP - 1) / PK_LAYOUT_STEP * PK_LAYOUT_STEP;
 }
 
 /* Of a matrix with `width` on one side, whichever: the other one; 0 where it has none. */
-static size_t beside(const struct pk_tensor *t, size_t width)
+static size_t other_size(const struct pk_tensor *t, size_t width)
 {
     if (!t || t->dimensions != 2)
         return 0;
@@ -139,8 +139,8 @@ static bool sizes_of(const struct pk_safetensors *f, struct pk_transformer_confi
     const size_t width = norm->shape[norm->dimensions - 1];
     *c = (struct pk_transformer_config){
         .width = width,
-        .vocab = beside(pk_safetensors_find(f, "token_embeddings.weight"), width),
-        .ff = beside(pk_safetensors_find(f, "layers.0.ffn.w1.weight"), width),
+        .vocab = other_size(pk_safetensors_find(f, "token_embeddings.weight"), width),
+        .ff = other_size(pk_safetensors_find(f, "layers.0.ffn.w1.weight"), width),
     };
     while (pk_safetensors_find(f, pk_printf(a, "layers.%zu.ln1.weight", c->layers)))
         c->layers++;

@@ -3,7 +3,7 @@
 
 #include "ops/ops.h"
 
-static void *take(struct pk_model_pass *p, size_t bytes)
+static void *allocate(struct pk_model_pass *p, size_t bytes)
 {
     void *x = p->rc ? NULL : pk_device_alloc(p->dev, bytes, PK_TAG_ACTIVATIONS);
     if (!x && !p->rc)
@@ -13,12 +13,12 @@ static void *take(struct pk_model_pass *p, size_t bytes)
 
 void *pk_pass_take(struct pk_model_pass *p, size_t n)
 {
-    return take(p, n * pk_dtype_bytes(p->t->c.dtype));
+    return allocate(p, n * pk_dtype_bytes(p->t->c.dtype));
 }
 
 float *pk_pass_take_fp32(struct pk_model_pass *p, size_t n)
 {
-    return take(p, n * sizeof(float));
+    return allocate(p, n * sizeof(float));
 }
 
 static const void *weights(const struct pk_transformer *t, struct pk_weight w)

@@ -16,7 +16,7 @@ struct evaluation {
 };
 
 /* Of NaN: yes. */
-static void meet(struct evaluation *e, const struct pk_parameter *at, double x)
+static void check_range(struct evaluation *e, const struct pk_parameter *at, double x)
 {
     if (!(fabs(x) <= (double)FLT_MAX) && !e->beyond.at)
         e->beyond = (struct pk_beyond){at, x};
@@ -50,7 +50,7 @@ static double dot(struct evaluation *e, const struct pk_parameter *at, const dou
         sum += x[i] * y[i];
         most += fabs(x[i] * y[i]);
     }
-    meet(e, at, most);
+    check_range(e, at, most);
     return sum;
 }
 
@@ -75,15 +75,15 @@ static double *norm(struct evaluation *e, const struct pk_parameter *w, const do
         double sum = 0;
         for (size_t i = 0; i < n; i++)
             sum += x[r * n + i] * x[r * n + i];
-        meet(e, w, sum);
+        check_range(e, w, sum);
         const double rstd = 1 / sqrt(sum / (double)n + (double)PK_NORM_EPS);
         for (size_t i = 0; i < n; i++)
-            meet(e, w, y[r * n + i] = x[r * n + i] * rstd * v[i]);
+            check_range(e, w, y[r * n + i] = x[r * n + i] * rstd * v[i]);
     }
     return y;
 }
 
-static void turn(const struct evaluation *e, double *x)
+static void rotate(const struct evaluation *e, double *x)
 {
     const struct pk_transformer_config *c = e->r->c;
     const size_t dim = c->width / c->heads;
@@ -153,13 +153,13 @@ static void block(struct evaluation *e, size_t layer, double *x)
     e->block = w;
     const double *normed = norm(e, &w[PK_NORM1], x);
     double *q = product(e, &w[PK_Q], normed), *k = product(e, &w[PK_K], normed);
-    turn(e, q);
-    turn(e, k);
+    rotate(e, q);
+    rotate(e, k);
     add(x, product(e, &w[PK_O], attend(e, q, k, product(e, &w[PK_V], normed))), n);
     normed = norm(e, &w[PK_NORM2], x);
     double *gate = product(e, &w[PK_GATE], normed), *up = product(e, &w[PK_UP], normed);
     for (size_t i = 0; i < e->rows * c->ff; i++)
-        meet(e, &w[PK_DOWN], gate[i] *= up[i] / (1 + exp(-gate[i])));
+        check_range(e, &w[PK_DOWN], gate[i] *= up[i] / (1 + exp(-gate[i])));
     add(x, product(e, &w[PK_DOWN], gate), n);
     pk_arena_free(&e->arena);
 }

@@ -8,8 +8,8 @@
 #include <math.h>
 
 /* *rc stays what it was once something has been refused. */
-static void *take(struct pk_transformer *t, size_t bytes, enum pk_tag tag, enum pk_code *rc,
-                  struct pk_err *err)
+static void *allocate(struct pk_transformer *t, size_t bytes, enum pk_tag tag, enum pk_code *rc,
+                      struct pk_err *err)
 {
     void *x = *rc ? NULL : pk_device_alloc(t->dev, bytes, tag);
     if (!x && !*rc)
@@ -28,21 +28,21 @@ enum pk_code pk_transformer_open(struct pk_transformer *t, struct pk_device *dev
         return rc;
     pk_layout_make(&t->layout, c, a);
     const size_t n = t->layout.elements, tokens = pk_transformer_tokens(c), wide = n * sizeof(float);
-    t->p = take(t, wide, PK_TAG_PARAMETERS, &rc, err);
+    t->p = allocate(t, wide, PK_TAG_PARAMETERS, &rc, err);
     if (c->dtype == PK_BF16)
-        t->narrow = take(t, n * sizeof *t->narrow, PK_TAG_PARAMETERS, &rc, err);
+        t->narrow = allocate(t, n * sizeof *t->narrow, PK_TAG_PARAMETERS, &rc, err);
     if (needs >= PK_NEEDS_GRADIENTS)
-        t->g = take(t, wide, PK_TAG_GRADIENTS, &rc, err);
+        t->g = allocate(t, wide, PK_TAG_GRADIENTS, &rc, err);
     if (needs >= PK_NEEDS_OPTIMIZER) {
-        t->m = take(t, wide, PK_TAG_OPTIMIZER, &rc, err);
-        t->v = take(t, wide, PK_TAG_OPTIMIZER, &rc, err);
-        t->adamw = take(t, sizeof *t->adamw, PK_TAG_OPTIMIZER, &rc, err);
+        t->m = allocate(t, wide, PK_TAG_OPTIMIZER, &rc, err);
+        t->v = allocate(t, wide, PK_TAG_OPTIMIZER, &rc, err);
+        t->adamw = allocate(t, sizeof *t->adamw, PK_TAG_OPTIMIZER, &rc, err);
     }
-    t->turns = take(t, c->seq * (c->width / c->heads) * sizeof *t->turns, PK_TAG_OTHER, &rc, err);
-    t->tokens = take(t, tokens * sizeof *t->tokens, PK_TAG_INPUT, &rc, err);
-    t->targets = take(t, tokens * sizeof *t->targets, PK_TAG_INPUT, &rc, err);
-    t->losses = take(t, tokens * sizeof *t->losses, PK_TAG_OTHER, &rc, err);
-    t->loss = take(t, sizeof *t->loss, PK_TAG_OTHER, &rc, err);
+    t->turns = allocate(t, c->seq * (c->width / c->heads) * sizeof *t->turns, PK_TAG_OTHER, &rc, err);
+    t->tokens = allocate(t, tokens * sizeof *t->tokens, PK_TAG_INPUT, &rc, err);
+    t->targets = allocate(t, tokens * sizeof *t->targets, PK_TAG_INPUT, &rc, err);
+    t->losses = allocate(t, tokens * sizeof *t->losses, PK_TAG_OTHER, &rc, err);
+    t->loss = allocate(t, sizeof *t->loss, PK_TAG_OTHER, &rc, err);
     const struct pk_attention_shape s = pk_transformer_attention(c);
     return rc ? rc : pk_attention_prepare(dev, c->attention, &s, err);
 }

@@ -15,8 +15,8 @@ struct pk_tree_structure *pk_structure_new(const struct pk_tree *t, struct pk_ar
     return s;
 }
 
-static void take(struct pk_tree_structure *s, const struct pk_node *n, pk_is_leaf_fn *is_leaf,
-                 const void *user)
+static void flatten_node(struct pk_tree_structure *s, const struct pk_node *n, pk_is_leaf_fn *is_leaf,
+                         const void *user)
 {
     if (is_leaf(user, n) || n->type->kind == PK_NODE_LEAF) {
         s->leaves[s->n_leaves++] = n;
@@ -24,7 +24,7 @@ static void take(struct pk_tree_structure *s, const struct pk_node *n, pk_is_lea
         return;
     }
     for (uint32_t i = 0; i < n->arity; i++)
-        take(s, n->child[i], is_leaf, user);
+        flatten_node(s, n->child[i], is_leaf, user);
     s->program[s->n_steps++] = (struct pk_build){n->type, n->arity, n->value};
 }
 
@@ -32,7 +32,7 @@ void pk_structure_take_apart(struct pk_tree_structure *s, const struct pk_node *
                              const void *user)
 {
     s->n_leaves = s->n_steps = 0;
-    take(s, root, is_leaf, user);
+    flatten_node(s, root, is_leaf, user);
 }
 
 static bool never(const void *user, const struct pk_node *n)

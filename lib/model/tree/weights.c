@@ -192,13 +192,13 @@ struct checker {
 };
 
 /* Finds leaf `leaf`, its steps behind `depth` others; the steps' number, or 0. */
-static uint32_t find(const struct pk_node *n, uint32_t leaf, uint32_t *step, uint32_t depth)
+static uint32_t find_leaf(const struct pk_node *n, uint32_t leaf, uint32_t *step, uint32_t depth)
 {
     if (n->type->kind == PK_NODE_LEAF)
         return n->value == leaf ? depth : 0;
     for (uint32_t i = 0, found; i < n->arity; i++) {
         step[depth] = i;
-        if ((found = find(n->child[i], leaf, step, depth + 1)))
+        if ((found = find_leaf(n->child[i], leaf, step, depth + 1)))
             return found;
     }
     return 0;
@@ -207,7 +207,7 @@ static uint32_t find(const struct pk_node *n, uint32_t leaf, uint32_t *step, uin
 static enum pk_code differs(const struct checker *c, size_t leaf, size_t row, size_t col, float got,
                             float want)
 {
-    uint32_t step[PK_TREE_DEPTH_MAX], depth = find(c->t->root, (uint32_t)leaf, step, 0);
+    uint32_t step[PK_TREE_DEPTH_MAX], depth = find_leaf(c->t->root, (uint32_t)leaf, step, 0);
     pk_fail(c->err, PK_E_CHECK, "%s[%zu][%zu] is %.9g, not %.9g", pk_tree_path(c->t, step, depth, c->a), row,
             col, (double)got, (double)want);
     pk_why(c->err, "every element follows from its place in the whole array");

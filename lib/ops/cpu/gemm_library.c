@@ -76,7 +76,7 @@ static const struct pk_blas *try_both(struct pk_device *dev, struct pk_cpu_run *
     return library[ratio[n / 2] < clearly];
 }
 
-static const struct pk_blas *given(const char *word, const struct pk_blas *const library[2])
+static const struct pk_blas *library_named(const char *word, const struct pk_blas *const library[2])
 {
     for (int i = 0; word && i < 2; i++)
         if (!strcmp(word, words[library[i]->kind]))
@@ -94,7 +94,7 @@ static const struct pk_blas *choose(struct pk_device *dev, const struct key *k, 
         return library[0];
     key_text(dev, k, library, name);
     const char *word = pk_choice_of(dev, name);
-    const struct pk_blas *blas = given(word, library);
+    const struct pk_blas *blas = library_named(word, library);
     if (!blas) {
         blas = try_both(dev, run, library, multiply, job);
         pk_choice_make(dev, name, words[blas->kind], word ? "it is not a library name" : NULL);

@@ -15,8 +15,8 @@ struct row {
     bool refused;
 };
 
-static void look(const struct pk_trial *t, size_t cases, const struct pk_rule *rule, struct row *r,
-                 struct pk_decision *o)
+static void decide_case(const struct pk_trial *t, size_t cases, const struct pk_rule *rule, struct row *r,
+                        struct pk_decision *o)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const struct pk_pairs *p = &t->screen;
@@ -86,7 +86,7 @@ void pk_decide_pairs(const struct pk_trial *t, size_t n, const struct pk_rule *r
     struct row *rows = pk_new_n(&a, struct row, n + 1);
     double *p = pk_new_n(&a, double, n + 1);
     for (size_t i = 0; i < n; i++) {
-        look(&t[i], n, rule, &rows[i], &out[i]);
+        decide_case(&t[i], n, rule, &rows[i], &out[i]);
         p[i] = rule->until_clear ? NAN : pk_p_shown(&rows[i].test, &rows[i].scale, rule);
     }
     pk_adjust_holm(p, n, p);

@@ -23,7 +23,7 @@ struct row {
 
 /* How many pairs a stage of `target` still wants. Disturbed ones are replaced by a quarter more at most, and a single one is not: where a
  * tenth of the processes is disturbed that costs half a pair a case, and finds and proves no more. */
-static size_t wanted(size_t target, size_t clean, size_t measured)
+static size_t pairs_wanted(size_t target, size_t clean, size_t measured)
 {
     size_t most = target + (target + 3) / 4;
     size_t missing = clean < target ? target - clean : 0, left = measured < most ? most - measured : 0;
@@ -41,7 +41,8 @@ static int suspicion(const struct row *r, const struct pk_rule *rule)
 }
 
 /* Tests what there is of a case and says what it wants next. */
-static void look(const struct pk_trial *t, const struct pk_rule *rule, struct row *r, struct pk_decision *o)
+static void decide_case(const struct pk_trial *t, const struct pk_rule *rule, struct row *r,
+                        struct pk_decision *o)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     double *d = pk_new_n(&a, double, t->screen.n + t->confirm.n + 1), level = 1 - rule->alpha;
@@ -54,13 +55,13 @@ static void look(const struct pk_trial *t, const struct pk_rule *rule, struct ro
     r->target = t->max_pairs ? t->max_pairs - rule->screen_pairs : rule->confirm_pairs;
     size_t n = r->n_screen = pk_clean_differences(&t->screen, logs, rule, d, o, &r->refused);
     r->screen = pk_test_mean(d, n, level);
-    o->wanted = wanted(rule->screen_pairs, n, t->screen.n);
+    o->wanted = pairs_wanted(rule->screen_pairs, n, t->screen.n);
     o->stage = o->wanted ? PK_STAGE_SCREEN : PK_STAGE_DONE;
     o->suspected = o->wanted ? 0 : suspicion(r, rule);
     if (o->suspected) {
         size_t fresh = pk_clean_differences(&t->confirm, logs, rule, d + n, o, &r->refused);
         r->fresh = pk_test_mean(d + n, fresh, level);
-        o->wanted = wanted(r->target, fresh, t->confirm.n);
+        o->wanted = pairs_wanted(r->target, fresh, t->confirm.n);
         o->stage = o->wanted ? PK_STAGE_CONFIRM : PK_STAGE_DONE;
         r->confirmed = !o->wanted;
         n += fresh;
@@ -128,7 +129,7 @@ void pk_decide_gate(const struct pk_trial *t, size_t n, const struct pk_rule *ru
     struct row *rows = pk_new_n(&a, struct row, n + 1);
     double *p = pk_new_n(&a, double, n + 1);
     for (size_t i = 0; i < n; i++)
-        look(&t[i], rule, &rows[i], &out[i]);
+        decide_case(&t[i], rule, &rows[i], &out[i]);
     adjust(rows, n, 1, rule, out, p);
     adjust(rows, n, -1, rule, out, p);
     for (size_t i = 0; i < n; i++) {

@@ -27,8 +27,8 @@ static struct pk_mean_test compare(const double *base, size_t nb, const double *
 }
 
 /* scratch: room for all figures of the case */
-static void look(const struct pk_stored *s, size_t cases, const struct pk_rule *rule, double *scratch,
-                 struct row *r, struct pk_decision *o)
+static void decide_case(const struct pk_stored *s, size_t cases, const struct pk_rule *rule, double *scratch,
+                        struct row *r, struct pk_decision *o)
 {
     pk_assert(s->n_new >= 1);
     double *base = scratch, *new_ = base + s->n_base;
@@ -79,7 +79,7 @@ void pk_decide_stored(const struct pk_stored *s, size_t n, const struct pk_rule 
         most = s[i].n_base + s[i].n_new > most ? s[i].n_base + s[i].n_new : most;
     double *scratch = pk_new_n(&a, double, most + 1);
     for (size_t i = 0; i < n; i++) {
-        look(&s[i], n, rule, scratch, &rows[i], &out[i]);
+        decide_case(&s[i], n, rule, scratch, &rows[i], &out[i]);
         p[i] = pk_p_shown(&rows[i].test, &rows[i].scale, rule);
     }
     pk_adjust_holm(p, n, p);

@@ -118,8 +118,9 @@ static void give(struct pk_device *dev, const struct workspace *w)
     pk_device_free(dev, w->dv);
 }
 
-static enum pk_code take(struct pk_device *dev, const struct pk_attention *at,
-                         const struct pk_fused_blocks *most, struct workspace *w, struct pk_err *err)
+static enum pk_code allocate_blocks(struct pk_device *dev, const struct pk_attention *at,
+                                    const struct pk_fused_blocks *most, struct workspace *w,
+                                    struct pk_err *err)
 {
     const size_t sums = most->sums_apart ? at->seq * at->dim * sizeof(float) : 0;
     *w = (struct workspace){
@@ -151,7 +152,7 @@ enum pk_code pk_cuda_fused_backward_by(struct pk_device *dev, const struct pk_at
                                        const struct pk_fused_blocks *most, struct pk_err *err)
 {
     struct workspace w;
-    enum pk_code rc = take(dev, at, most, &w, err);
+    enum pk_code rc = allocate_blocks(dev, at, most, &w, err);
     if (rc)
         return rc;
     for (size_t i = 0; !rc && i < at->batch; i += most->problems) {

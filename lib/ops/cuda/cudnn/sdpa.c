@@ -23,7 +23,7 @@ struct pk_cudnn_plans {
     void *packed[PK_CUDNN_IDS + 1];
 };
 
-static bool same(const struct pk_cudnn_shape *a, const struct pk_cudnn_shape *b)
+static bool equal_shapes(const struct pk_cudnn_shape *a, const struct pk_cudnn_shape *b)
 {
     return a->batch == b->batch && a->seq == b->seq && a->dim == b->dim && a->causal == b->causal &&
            a->backward == b->backward && a->scale == b->scale;
@@ -32,7 +32,7 @@ static bool same(const struct pk_cudnn_shape *a, const struct pk_cudnn_shape *b)
 static struct pk_cudnn_plans *find(const struct pk_cudnn *lib, const struct pk_cudnn_shape *s)
 {
     struct pk_cudnn_plans *p = lib->plans;
-    while (p && !same(&p->shape, s))
+    while (p && !equal_shapes(&p->shape, s))
         p = p->next;
     return p;
 }
@@ -134,7 +134,7 @@ struct extra {
     void *delta, *dq_sum, *workspace;
 };
 
-static bool take(struct pk_device *dev, const struct pk_cudnn_plans *p, struct extra *x)
+static bool allocate_extra(struct pk_device *dev, const struct pk_cudnn_plans *p, struct extra *x)
 {
     const struct pk_cudnn_shape *s = &p->shape;
     const size_t rows = s->batch * s->seq;
@@ -160,7 +160,7 @@ enum pk_code pk_cudnn_run(struct pk_device *dev, const struct pk_cudnn_shape *s,
     struct pk_cudnn_plans *p = find(lib, s);
     pk_assert(p);
     fill_pointers(p, arrays, all);
-    enum pk_code rc = take(dev, p, &x) ? PK_OK : pk_device_oom(dev, err);
+    enum pk_code rc = allocate_extra(dev, p, &x) ? PK_OK : pk_device_oom(dev, err);
     all[PK_CUDNN_DELTA] = x.delta;
     all[PK_CUDNN_DQ_SUM] = x.dq_sum;
     if (!rc)
