@@ -6,7 +6,7 @@
 #include "cmd/run/run.h"
 #include "judge/gate/arms.h"
 #include "judge/gate/calibrated.h"
-#include "judge/gate/gate_pair.h"
+#include "judge/gate/gate.h"
 
 /* Where to; NULL = not asked for. */
 struct pk_report_files {

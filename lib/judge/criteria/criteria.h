@@ -71,9 +71,6 @@ struct pk_judging {
     bool equal;       /* both sides are the same: differences are noise, and no row is judged */
 };
 
-/* Whether equal work must give equal figures. */
-bool pk_figures_exact(const struct pk_figures *f);
-
 /* Fills `judged` and `decision` of every row; ratio, interval and speed-up are set to the judged ones. Exact figures (of class exact, or
  * of perfkit's own allocator) are compared without statistics. */
 void pk_judge(struct pk_compared *v, size_t n, const struct pk_judging *j);

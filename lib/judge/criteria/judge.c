@@ -3,7 +3,7 @@
 #include "judge/criteria/criteria.h"
 
 #include "judge/pair/match.h"
-#include "judge/pair/parts.h"
+#include "judge/pair/pair.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -11,13 +11,6 @@
 #include <string.h>
 
 enum { EXACT_PAIRS = 2 }; /* a figure that does not repeat shows itself in the second process */
-
-/* Instructions, leaves, bytes of perfkit's own pool: they repeat, and any difference is one. */
-bool pk_figures_exact(const struct pk_figures *f)
-{
-    return strcmp(f->class, "exact") == 0 ||
-           (strcmp(f->class, "memory") == 0 && strcmp(f->source, "allocator") == 0);
-}
 
 static bool has_direction(const struct pk_figures *f)
 {

@@ -2,7 +2,7 @@
 #include "judge/gate/calibrated.h"
 
 #include "base/text/buf.h"
-#include "judge/pair/parts.h"
+#include "judge/pair/pair.h"
 #include "json/json.h"
 
 #include <string.h>

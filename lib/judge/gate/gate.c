@@ -2,7 +2,7 @@
 #include "judge/gate/gate.h"
 
 #include "base/clock.h"
-#include "judge/pair/parts.h"
+#include "judge/pair/pair.h"
 
 #include <string.h>
 

@@ -12,6 +12,7 @@
 #include "judge/criteria/criteria.h"
 #include "judge/gate/gate_samples.h"
 #include "judge/report/report.h"
+#include "json/json.h"
 
 /* One side: how to have one process measure. */
 struct pk_arm;
@@ -75,12 +76,6 @@ enum pk_code pk_gate_run(struct pk_gate_part *parts, size_t n_parts, struct pk_g
                          const struct pk_gate_options *o, const struct pk_gate_events *ev, struct pk_arena *a,
                          struct pk_gate_result *out, struct pk_err *err) PK_MUST_CHECK;
 
-/* The judged rows of a part, as pk_store_verdicts takes them. plans: of both sides, whose case i is the samples' case first + i; NULL for
- * commands. Returns how many. */
-size_t pk_gate_verdicts(const struct pk_comparison *c, const struct pk_gate_samples *l, size_t part,
-                        const struct pk_plan *const plans[PK_SIDES], size_t first, const struct pk_rule *rule,
-                        struct pk_arena *a, struct pk_verdict_row **rows);
-
 /* --- what came of it (gate_outcome.c) --- */
 
 struct pk_ended_gate {
@@ -100,3 +95,68 @@ size_t pk_gate_one_sided(const struct pk_ended_gate *g, const char **notes);
 
 /* PK_E_INTERRUPTED, PK_E_CHECK for a side that failed, PK_E_NOTHING where nothing was measured on both sides; else PK_OK. */
 enum pk_code pk_gate_ended(const struct pk_ended_gate *g, struct pk_err *err) PK_MUST_CHECK;
+
+/* --- cases.c: the cases that both sides of a gate of an experiment have, and the rows that it will have: metrics and thresholds that fit none of
+ * them are refused before anything is measured; what a command reports is known when it has run --- */
+
+struct pk_gate_plan {
+    const char *option;   /* "a" */
+    const char *settings; /* "dtype=bf16 variant=flash", which its cases have; NULL = it is a build */
+    struct pk_plan *plan;
+};
+
+/* Keeps only the cases that both sides have, in the same order in both plans, and adds them to the samples. *warning: a sentence when
+ * some were left out, else NULL. PK_E_USAGE when one side sets an axis of which the other has several values; PK_E_NOT_COMPARABLE when
+ * no case is left. */
+enum pk_code pk_gate_match_cases(const struct pk_gate_plan side[PK_SIDES], struct pk_gate_samples *l,
+                                 size_t part, const char **warning, struct pk_err *err) PK_MUST_CHECK;
+
+/* Whether matched cases are the same on both sides, so that differences are noise. */
+bool pk_gate_same_cases(const struct pk_gate_plan side[PK_SIDES], struct pk_arena *a);
+
+/* Sets all but `place` and the thresholds of *out. Case i of the plan, which is that of either side, is the samples' case first + i. *what is
+ * borrowed. */
+void pk_expected_of_plan(const struct pk_plan *plan, const struct pk_gate_samples *l, size_t first,
+                         const struct pk_compare_options *what, struct pk_arena *a,
+                         struct pk_expected_rows *out);
+
+/* --- same_program.c: whether two command lines must do the same work, so that what differs between them is noise --- */
+
+/* The words are equal, and the program is one file under one name, so files that it searches near itself are the same, too. Two files
+ * are the same program when they have one name, equal bytes and equal libraries, and lie in working trees of one commit without changes.
+ * Both are started in one folder with one environment. In doubt they are not the same: this costs pairs, while the opposite error would
+ * hide a regression. */
+bool pk_same_program(const char *const *a_words, const char *const *b_words, struct pk_arena *a);
+
+/* --- gate_pair.c: what is recorded of a gate, so that its two runs are judged later as it judged them --- */
+
+/* The record of the gate in the settings of its runs. */
+struct pk_gate_mark {
+    const char *id;   /* of the gate */
+    const char *side; /* "base", "new" */
+    const char *text; /* of --a or --b */
+    struct pk_rule rule;
+    struct pk_criteria criteria; /* of its rows */
+    struct pk_texts metrics;
+    bool all_metrics;
+    bool equal; /* both sides are the same thing */
+};
+json_t *pk_gate_mark_json(const struct pk_gate_mark *m);
+
+struct pk_gate_pair {
+    struct pk_judging judging; /* the criteria for runs that are not of one gate */
+    const char *const *metrics;
+    size_t n_metrics;
+    bool all_metrics;
+    struct pk_criteria criteria;
+};
+
+/* Whether both runs are of one gate: they were measured in turns. */
+bool pk_gate_pair_read(const struct pk_run_facts *base, const struct pk_run_facts *new_, struct pk_arena *a,
+                       struct pk_gate_pair *out);
+
+/* The judged rows of a part, as pk_store_verdicts takes them. plans: of both sides, whose case i is the samples' case first + i; NULL for
+ * commands. Returns how many. */
+size_t pk_gate_verdicts(const struct pk_comparison *c, const struct pk_gate_samples *l, size_t part,
+                        const struct pk_plan *const plans[PK_SIDES], size_t first, const struct pk_rule *rule,
+                        struct pk_arena *a, struct pk_verdict_row **rows);

@@ -2,7 +2,7 @@
 #include "judge/gate/gate_samples.h"
 
 #include "bench/record/record.h"
-#include "judge/pair/parts.h"
+#include "judge/pair/pair.h"
 #include "stats/stats.h"
 #include "wire/slice.h"
 

@@ -1,5 +1,5 @@
 /* Same program: comparing command lines by their words and the files that are run. */
-#include "judge/gate/same_program.h"
+#include "judge/gate/gate.h"
 
 #include "base/file.h"
 #include "base/text/words.h"

@@ -1,7 +1,7 @@
 /* Stored pair: two sides of the store compared and judged, or those of every entry of a suite; what is unmatched, and the outcome. */
 #include "judge/gate/stored.h"
 
-#include "judge/gate/gate_pair.h"
+#include "judge/gate/gate.h"
 #include "judge/report/outcome.h"
 
 #include <string.h>

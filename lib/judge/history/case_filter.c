@@ -1,5 +1,5 @@
 /* Select: a filter over what was recorded, whose axes are read from the cases: the experiment may have others by now. */
-#include "judge/history/case_filter.h"
+#include "judge/history/history.h"
 #include "opt/axis.h"
 
 #include <string.h>

@@ -4,8 +4,7 @@
 #include "base/index.h"
 #include "base/text/buf.h"
 #include "base/text/units.h"
-#include "judge/history/case_filter.h"
-#include "judge/pair/parts.h"
+#include "judge/pair/pair.h"
 
 #include <inttypes.h>
 #include <math.h>

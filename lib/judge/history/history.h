@@ -62,3 +62,11 @@ enum pk_code pk_history_make(const struct pk_history_run *runs, size_t n, const 
 /* The steps in words: "run 14 (commit abc123): +7.2 %, since then stable"; or that there are none, or why none could be detected. */
 const char *pk_history_words(const struct pk_history_series *s, const struct pk_history_run *runs,
                              double min_effect, struct pk_arena *a);
+
+/* --- case_filter.c: which cases the filter of the options wants --- */
+
+struct pk_case_filter;
+/* The axes are those of `v`: texts are words, whole numbers may be written as sizes. text NULL: all cases. */
+enum pk_code pk_case_filter_make(const char *text, const struct pk_figures *v, size_t n, struct pk_arena *a,
+                                 struct pk_case_filter **out, struct pk_err *err) PK_MUST_CHECK;
+bool pk_case_wanted(const struct pk_case_filter *f, const struct pk_figures *figures, struct pk_arena *a);

@@ -1,5 +1,5 @@
 /* Compare, axes: reading what cases say of their axes. */
-#include "judge/pair/parts.h"
+#include "judge/pair/pair.h"
 
 #include "base/text/buf.h"
 #include "json/json.h"

@@ -1,6 +1,6 @@
 /* Join: several runs as one side. */
 #include "base/index.h"
-#include "judge/pair/parts.h"
+#include "judge/pair/pair.h"
 #include "stats/stats.h"
 
 #include <string.h>

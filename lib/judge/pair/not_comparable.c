@@ -1,6 +1,6 @@
 /* Compare, reason: why two sides have nothing in common. */
 #include "base/text/buf.h"
-#include "judge/pair/parts.h"
+#include "judge/pair/pair.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -3,7 +3,6 @@
 
 #include "base/text/words.h"
 #include "judge/pair/match.h"
-#include "judge/pair/parts.h"
 
 #include <inttypes.h>
 #include <math.h>

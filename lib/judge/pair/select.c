@@ -1,6 +1,6 @@
 /* Compare, selection: which metrics are compared. */
 #include "base/text/words.h"
-#include "judge/pair/parts.h"
+#include "judge/pair/pair.h"
 
 #include <string.h>
 
@@ -150,4 +150,11 @@ bool pk_is_own_time(const char *metric)
 bool pk_own_time_counts(const char *metric, bool others)
 {
     return !pk_is_own_time(metric) || (!others && strcmp(metric, own_times[0]) == 0);
+}
+
+/* Instructions, leaves, bytes of perfkit's own pool: they repeat, and any difference is one. */
+bool pk_figures_exact(const struct pk_figures *f)
+{
+    return strcmp(f->class, "exact") == 0 ||
+           (strcmp(f->class, "memory") == 0 && strcmp(f->source, "allocator") == 0);
 }

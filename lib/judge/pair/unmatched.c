@@ -1,6 +1,6 @@
 /* Unmatched: figures without a partner, sorted into cases that the other side never had and what it should have had. */
 #include "judge/pair/match.h"
-#include "judge/pair/parts.h"
+#include "judge/pair/pair.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "judge/report/report.h"
 
 #include "base/text/buf.h"
-#include "judge/pair/parts.h"
+#include "judge/pair/pair.h"
 #include "out/text.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Calibrated: which calibrations hold for a gate, and which thresholds they refuse. */
 #include "judge/gate/calibrated.h"
 
-#include "judge/gate/same_program.h"
+#include "judge/gate/gate.h"
 
 // clang-format off
 #include <setjmp.h>
