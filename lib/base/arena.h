@@ -21,7 +21,7 @@ struct pk_arena {
 
 /* An empty arena is all zeros: struct pk_arena a = {0}. */
 void *pk_alloc(struct pk_arena *a, size_t bytes) __attribute__((malloc, returns_nonnull));
-void pk_arena_free(struct pk_arena *a); /* ends every object; the arena is empty and usable again */
+void pk_arena_free(struct pk_arena *a); /* frees every object; the arena is empty and usable again */
 
 #define pk_new(a, T)      ((T *)pk_alloc((a), sizeof(T)))
 #define pk_new_n(a, T, n) ((T *)pk_alloc_n((a), (n), sizeof(T)))

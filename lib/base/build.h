@@ -3,7 +3,7 @@
 
 extern const char pk_version[]; /* "0.1.0" */
 
-/* A part that a build can be without; the options of the same names in meson_options.txt. */
+/* An optional part of the build; the options have the same names in meson_options.txt. */
 struct pk_feature {
     const char *name;    /* "cuda"; ends the table when NULL */
     const char *summary; /* what it is for */
@@ -13,7 +13,7 @@ struct pk_feature {
 
 extern const struct pk_feature pk_features[];
 
-/* A row by its name, which must be one (pk_assert). */
+/* A row by its name, which must exist (pk_assert). */
 const struct pk_feature *pk_feature(const char *name);
 
 /* A text file that is part of the program (schema, tables), made into C by schema/embed.py. */

@@ -59,8 +59,8 @@ enum pk_code pk_fix(struct pk_err *err, const char *fmt, ...) PK_PRINTF(2, 3);
  * its number. */
 enum pk_code pk_why_errno(struct pk_err *err, int e);
 
-/* Puts "prefix: " before what, while an error travels up. Returns err->code. */
+/* Puts "prefix: " before `what` when an error is passed on. Returns err->code. */
 enum pk_code pk_within(struct pk_err *err, const char *fmt, ...) PK_PRINTF(2, 3);
 
-/* Takes what is worth a word and no error: one sentence, valid during the call. */
+/* Receives a message that is not an error: one sentence, valid during the call. */
 typedef void pk_warn_fn(void *user, const char *text);

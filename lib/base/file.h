@@ -25,14 +25,14 @@ static inline void pk_cleanup_file(FILE **f)
 #define PK_CLEANUP_FD   __attribute__((cleanup(pk_cleanup_fd)))
 #define PK_CLEANUP_FILE __attribute__((cleanup(pk_cleanup_file)))
 
-/* The file's bytes, a byte order mark left out, and a NUL behind them, in the arena. A file that cannot be read, and one of more than `limit` bytes, is
- * PK_E_USAGE: somebody named it. */
+/* The file's bytes without a byte order mark, followed by a NUL, in the arena. A file that cannot be read, or has more than `limit`
+ * bytes, is PK_E_USAGE, because the user named it. */
 enum pk_code pk_slurp(const char *path, size_t limit, struct pk_arena *a, char **text, size_t *n,
                       struct pk_err *err) PK_MUST_CHECK;
 
 enum {
     PK_FILE_MAX = 256 << 10
-}; /* what is read of a file; /proc/cpuinfo can be larger, its first block suffices */
+}; /* bytes that are read; /proc/cpuinfo can be larger, but its first block suffices */
 
 /* The text of root/path without trailing white space, NULL when it cannot be read. */
 const char *pk_file_text(const char *root, const char *path, struct pk_arena *a);

@@ -12,10 +12,10 @@ struct pk_index {
     size_t slots, n; /* slots is a power of two */
 };
 
-/* Does this row have the content that is looked for? `wanted` is the caller's. */
+/* Whether this row has the wanted content; `wanted` is the caller's. */
 typedef bool pk_index_same_fn(const void *wanted, uint32_t row);
 
-/* The row with this content, or `fresh`, which from now on is it. Equal contents have equal hashes. */
+/* The row with this content, or `fresh`, which is then registered. Equal contents have equal hashes. */
 uint32_t pk_index_row(struct pk_index *x, uint64_t hash, pk_index_same_fn *same, const void *wanted,
                       uint32_t fresh);
 

@@ -2,7 +2,7 @@
  *
  * Gradients come in an order of readiness, the last layer's first, and are put into buckets in that order until the next would make the
  * bucket larger than its cap. They are never split: one that is larger than the cap is a bucket of its own. The first bucket may have a
- * smaller cap, so that the transport is soon busy. Buckets are started strictly in order, whatever the order in which they fill, because
+ * smaller cap, so that the transport starts early. Buckets are started strictly in order, whatever the order in which they fill, because
  * ranks must agree on it. */
 #pragma once
 
@@ -34,7 +34,7 @@ struct pk_bucket_sizes {
 };
 struct pk_bucket_sizes pk_buckets_sizes(const struct pk_buckets *b);
 
-/* One backward pass: which gradients are still missing. Never allocates after its making. */
+/* One backward pass: which gradients are still missing. Allocates nothing after its creation. */
 struct pk_filling {
     const struct pk_buckets *buckets;
     size_t *missing; /* [buckets] gradients */
@@ -42,5 +42,5 @@ struct pk_filling {
 };
 void pk_filling_init(struct pk_filling *f, const struct pk_buckets *b, struct pk_arena *a);
 void pk_filling_reset(struct pk_filling *f);
-/* Gradient t is ready, once a pass: buckets [*from, *to) may be started now, often none. */
+/* Gradient t is ready, once per pass: buckets [*from, *to) may be started now, often none. */
 void pk_filling_ready(struct pk_filling *f, size_t t, size_t *from, size_t *to);

@@ -35,22 +35,22 @@ struct pk_bucket_optimum {
 };
 struct pk_bucket_optimum pk_bucket_optimum(const struct pk_bucket_rates *r);
 
-/* When the last all-reduce is over. ready_ns: [tensors], in the order of readiness, not falling. */
+/* The end of the last all-reduce. ready_ns: [tensors], in the order of readiness, not decreasing. */
 double pk_buckets_end_ns(const struct pk_buckets *b, size_t element_bytes, const double *ready_ns,
                          double launch_ns, double link_bytes_per_s);
 
-/* The least possible end of n tensors; through *buckets how many buckets that takes. Time n^2, scratch in the arena. */
+/* The earliest possible end for n tensors; *buckets is the number of buckets that this needs. Time n^2, scratch in the arena. */
 double pk_buckets_ideal_ns(const size_t *elements, size_t n, size_t element_bytes, const double *ready_ns,
                            double launch_ns, double link_bytes_per_s, struct pk_arena *a, size_t *buckets);
 
-/* Of n_caps caps in elements, the index of that which ends first, the largest of those that tie. first: as in pk_buckets_plan. */
+/* The index of the cap, of n_caps caps in elements, that ends first; of equal ones the largest. first: as in pk_buckets_plan. */
 size_t pk_buckets_best(const size_t *elements, size_t n, const size_t *caps, size_t n_caps, size_t first,
                        size_t element_bytes, const double *ready_ns, double launch_ns,
                        double link_bytes_per_s, struct pk_arena *a);
 
-/* What an all-reduce costs, from measured ones: o and w of o + b/w.
- * Disturbances only add time, so of each size the fastest counts; only sizes within the window of candidate buckets do, because
- * libraries change their algorithm with the size and a single o and w do not hold for all. Theil and Sen's line through them. */
+/* The cost of an all-reduce, fitted to measured ones: o and w of o + b/w. Disturbances only add time, so of each size the fastest
+ * counts; only sizes within the window of candidate buckets do, because libraries change their algorithm with the size and a single o
+ * and w do not hold for all. Theil and Sen's line through them. */
 struct pk_timed_reduce {
     double bytes, ns;
 };

@@ -34,16 +34,16 @@ struct pk_comm_link {
     uint64_t seed;
 };
 
-/* ns of one all-reduce of so many bytes without jitter, with nothing before it. */
+/* Time in ns of one all-reduce of this number of bytes, without jitter and without waiting. */
 double pk_comm_link_ns(const struct pk_comm_link *l, unsigned ranks, double bytes);
 
 /* How to open a comm. Zero means "choose". */
 struct pk_comm_options {
-    unsigned ranks; /* link: virtual ranks, 0 = 2; otherwise what is expected, 0 = as many as there are */
+    unsigned ranks;           /* link: virtual ranks, 0 = 2; otherwise the expected number, 0 = any */
     uint64_t timeout_ns;      /* 0 = a minute */
     struct pk_comm_link link; /* of PK_COMM_LINK alone */
     struct pk_comm *
-        world; /* of PK_COMM_NCCL alone: processes that it is among, over MPI; NULL: one. Outlives the comm */
+        world; /* only for PK_COMM_NCCL: the processes, connected over MPI; NULL: one process. Outlives the comm */
 };
 
 struct pk_part {
@@ -51,7 +51,7 @@ struct pk_part {
     size_t n; /* elements */
 };
 
-/* One all-reduce: the caller's memory, zeroed before its first start, used again after its wait. */
+/* One all-reduce, in memory of the caller: zeroed before its first start, reusable after its wait. */
 struct pk_reduce {
     const struct pk_part *parts; /* the caller's, or `one` */
     size_t n_parts;
@@ -93,13 +93,12 @@ struct pk_comm_ops {
 
 struct pk_comm {
     const struct pk_comm_ops *ops;
-    struct pk_device *dev; /* whose arrays are reduced and whose clock is read; outlives the comm */
+    struct pk_device *dev; /* its arrays are reduced and its clock is read; outlives the comm */
     unsigned rank, size;
-    const char *library; /* whose calls it makes, with its version; NULL = its own */
+    const char *library; /* the library that it calls, with version; NULL = none */
     unsigned processes;  /* 1 where ranks are virtual, else size: how many lines a gather has */
     uint64_t timeout_ns;
-    struct pk_rank_heartbeats
-        *roll; /* where this rank says what it is at; NULL = nowhere. Outlives the comm */
+    struct pk_rank_heartbeats *roll; /* the heartbeats of this rank; NULL = none. Outlives the comm */
     uint64_t reduces, reduced_bytes; /* started since open: what was sent can be checked */
     size_t pending;
     bool broken;
@@ -110,11 +109,11 @@ struct pk_comm {
 /* Every transport this source knows, by enum pk_comm_kind; NULL-terminated. */
 extern const struct pk_comm_ops *const pk_comm_kinds[];
 extern const struct pk_comm_ops pk_comm_self; /* one rank: the mean is what is there already */
-extern const struct pk_comm_ops pk_comm_link; /* virtual ranks that all have what this process has */
+extern const struct pk_comm_ops pk_comm_link; /* virtual ranks, all with the data of this process */
 extern const struct pk_comm_ops pk_comm_mpi;  /* processes */
 extern const struct pk_comm_ops pk_comm_nccl; /* processes with a GPU each; in builds with CUDA */
 
-/* Why this transport cannot work here, as far as that is known before it is opened; NULL = it may. */
+/* Why this transport cannot work here, as far as known before it is opened; NULL = it may work. */
 const char *pk_comm_unavailable(enum pk_comm_kind kind);
 
 /* PK_E_USAGE for options that make no sense, PK_E_UNAVAILABLE where the transport cannot work here. */
@@ -123,10 +122,10 @@ enum pk_code pk_comm_open(struct pk_comm *c, enum pk_comm_kind kind, struct pk_d
 /* Nothing may be pending (pk_assert), unless the comm is broken. A comm that was never opened, all zeros, may be closed. */
 void pk_comm_close(struct pk_comm *c);
 
-/* n elements; every rank gives as many, of the same type. n = 0 is allowed and costs the latency. */
+/* n elements; every rank passes the same number and type. n = 0 is allowed and costs the latency. */
 enum pk_code pk_comm_start(struct pk_comm *c, struct pk_reduce *r, void *data, size_t n, enum pk_dtype type,
                            struct pk_err *err) PK_MUST_CHECK;
-/* Several arrays in one call, each where it is: the latency is paid once. `parts` lives until the wait. */
+/* Several arrays in one call, without copying: the latency is paid once. `parts` lives until the wait. */
 enum pk_code pk_comm_start_group(struct pk_comm *c, struct pk_reduce *r, const struct pk_part *parts,
                                  size_t n_parts, enum pk_dtype type, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_comm_wait(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err) PK_MUST_CHECK;
@@ -137,19 +136,19 @@ enum pk_code pk_comm_settle(struct pk_comm *c, struct pk_err *err) PK_MUST_CHECK
 enum pk_code pk_comm_barrier(struct pk_comm *c, struct pk_err *err) PK_MUST_CHECK;
 /* Rank 0's bytes, everywhere. */
 enum pk_code pk_comm_bcast(struct pk_comm *c, void *p, size_t bytes, struct pk_err *err) PK_MUST_CHECK;
-/* The same without a time limit: for ranks that wait for what they are to do next. */
+/* The same without a time limit: for ranks that wait for their next request. */
 enum pk_code pk_comm_await(struct pk_comm *c, void *p, size_t bytes, struct pk_err *err) PK_MUST_CHECK;
-/* One text of each process, lines of the wire for instance, to rank 0: lines[0 .. processes), which other ranks find NULL. Texts in a. */
+/* Sends one text of each process, for example wire lines, to rank 0: lines[0 .. processes), which other ranks find NULL. Texts in a. */
 enum pk_code pk_comm_gather(struct pk_comm *c, const char *line, struct pk_arena *a, const char **lines,
                             struct pk_err *err) PK_MUST_CHECK;
 
-/* Ranks that each did something alone go on together, or all stop with the reason of the first that could not. rc with *err is how this
- * rank fared; the result on all of them is that of the first rank which failed, with its number. Every rank calls it at the same place:
- * after what a rank may fail at alone, before what ranks do together. NULL: one process, which agrees with itself. */
+/* After ranks did something separately, all continue together, or all stop with the error of the first rank that failed. rc with *err is
+ * the result of this rank; the result on all ranks is that of the first rank that failed, with its number. Every rank calls it at the
+ * same place: after what a rank may fail at alone, before what ranks do together. NULL: one process, which agrees with itself. */
 enum pk_code pk_agree(struct pk_comm *comm, enum pk_code rc, struct pk_err *err) PK_MUST_CHECK;
 
-/* The comm is broken from now on, and what it has under way is given up. Where ranks are processes this one has to say why and end:
- * the launcher then ends the others, which wait for it. */
+/* The comm is broken from now on, and what it has under way is given up. When ranks are processes, this one must report the reason and
+ * end: the launcher then ends the others, which wait for it. */
 void pk_comm_abort(struct pk_comm *c);
 
 /* Rank 0's bytes, everywhere. NULL: nothing happens. */
@@ -158,6 +157,6 @@ enum pk_code pk_agree_on(struct pk_comm *comm, void *p, size_t bytes, struct pk_
 /* flags[0..n): set on any rank, set on all. NULL: nothing happens. */
 enum pk_code pk_agree_any(struct pk_comm *comm, bool *flags, size_t n, struct pk_err *err) PK_MUST_CHECK;
 
-/* rc of what only this rank knows of, because the others are inside an all-reduce: when it failed, the comm is broken. The process has to end,
- * and the launcher ends the others. */
+/* rc of an operation of this rank only, while the others are inside an all-reduce: when it failed, the comm is broken. The process must
+ * end, and the launcher ends the others. */
 enum pk_code pk_alone(struct pk_comm *comm, enum pk_code rc);

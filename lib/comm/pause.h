@@ -3,6 +3,6 @@
 
 #include "device/device.h"
 
-/* Returns at that time of the device's clock, not before; at once when it has passed. On the CPU the thread sleeps until shortly
- * before and spins the rest; on the null device exactly that time passes. Not on a GPU, whose lanes have pk_device_delay. */
+/* Returns when the device's clock reaches that time, or at once when it has passed. On the CPU the thread sleeps until shortly before
+ * and spins the rest; on the null device exactly that time passes. Not on a GPU, whose lanes have pk_device_delay. */
 void pk_pause_until(struct pk_device *dev, uint64_t ns);

@@ -25,12 +25,12 @@ enum pk_copy { PK_COPY_HOST_TO_DEVICE, PK_COPY_DEVICE_TO_HOST, PK_COPY_ON_DEVICE
 
 /* How to open a device. Zero means "choose". */
 struct pk_device_options {
-    unsigned threads; /* CPU: worker threads, the calling one included; 0 = one per core we may use */
-    bool no_bind;     /* leave threads where the kernel puts them */
-    const char *cpus; /* "0-3,8": the CPUs to use, in the order in which threads are bound to them; NULL =
+    unsigned threads;    /* CPU: worker threads, the calling one included; 0 = one per core we may use */
+    bool no_bind;        /* leave threads where the kernel puts them */
+    const char *cpus;    /* "0-3,8": the CPUs to use, in the order in which threads are bound to them; NULL =
                             choose: of the CPU one per core, of a GPU those nearest to it */
-    unsigned turn;    /* of ranks on one host: cuda without a number is one GPU after the other, by turns */
-    bool cold;        /* whoever measures empties the caches before every sample: dev->cold */
+    unsigned turn;       /* for ranks on one host: cuda without a number means the GPUs in turn */
+    bool cold;           /* the caches are emptied before every sample: dev->cold */
     int64_t limit_bytes; /* pool limit; 0 = the kind's own rule (CPU: 0.9 * min(cgroup, MemAvailable)) */
     uint64_t seed;       /* null: start of its fake clock's jitter; 0 = exact */
 };
@@ -41,7 +41,7 @@ struct pk_graph;
 struct pk_graph_ops;
 struct pk_lane_ops;
 
-/* Facts of the peaks that a vendor states for its GPU, so that what was measured stands beside them: "sheet_fp32_flops_per_s". */
+/* Facts with the peaks that a vendor states for its GPU, for comparison with measured rates: "sheet_fp32_flops_per_s". */
 #define PK_SHEET_PREFIX "sheet_"
 
 /* A fact about the open device, recorded with the invocation: ("blas", "openblas 0.3.21 SkylakeX"). A fact whose name
@@ -96,7 +96,7 @@ struct pk_device {
     struct pk_pool pool;
     struct pk_marks marks;
     struct pk_choice *choices;  /* choices.h */
-    struct pk_trace *trace;     /* where ops and copies are written down; NULL = nowhere */
+    struct pk_trace *trace;     /* the log of ops and copies; NULL = none */
     struct pk_graph *capturing; /* what lane.h records now */
     void *impl;
 };
@@ -120,12 +120,12 @@ uint64_t pk_device_now_ns(struct pk_device *dev);
 enum pk_code pk_device_sync(struct pk_device *dev, struct pk_err *err) PK_MUST_CHECK;
 enum pk_code pk_device_copy(struct pk_device *dev, enum pk_lane lane, enum pk_copy dir, void *dst,
                             const void *src, size_t bytes, struct pk_err *err) PK_MUST_CHECK;
-/* A copy between host and device on the compute lane, over when it returns: for set-up and checks. */
+/* A copy between host and device on the compute lane, complete when it returns: for set-up and checks. */
 enum pk_code pk_device_copy_now(struct pk_device *dev, enum pk_copy dir, void *dst, const void *src,
                                 size_t bytes, struct pk_err *err) PK_MUST_CHECK;
 /* What a copy declares: bytes read and written in the device's memory. */
 double pk_device_copy_declares(enum pk_copy dir, size_t bytes);
-/* Nothing that was used before is in a cache, and every lane is idle. */
+/* Empties the caches and waits until every lane is idle. */
 enum pk_code pk_device_flush(struct pk_device *dev, struct pk_err *err) PK_MUST_CHECK;
 void pk_device_delay(struct pk_device *dev, enum pk_lane lane, uint64_t ns);
 void pk_device_facts(struct pk_device *dev, pk_fact_fn *fn, void *user);

@@ -31,7 +31,7 @@ struct pk_lane_ops {
     void (*unpin)(struct pk_device *dev, void *p);
 };
 
-/* True where work is only put into a lane by the calls that ask for it. */
+/* True when calls only enqueue work in a lane. */
 bool pk_lanes_queue(const struct pk_device *dev);
 
 /* A moment may be recorded again and again. Making one is not for timed regions. */
@@ -39,10 +39,10 @@ enum pk_code pk_moment_make(struct pk_device *dev, struct pk_moment *p, struct p
 void pk_moment_drop(struct pk_device *dev, struct pk_moment *p); /* all zeros is allowed */
 enum pk_code pk_moment_record(struct pk_device *dev, enum pk_lane lane, struct pk_moment *p,
                               struct pk_err *err) PK_MUST_CHECK;
-/* What is put into the lane from now on begins behind the moment, as it was recorded last. */
+/* Work that is enqueued in the lane from now on begins after the moment, as last recorded. */
 enum pk_code pk_lane_await(struct pk_device *dev, enum pk_lane lane, const struct pk_moment *p,
                            struct pk_err *err) PK_MUST_CHECK;
-/* Costs no more than a look. True of a broken device too, whose next check says what happened. */
+/* Only reads a state. Also true for a broken device, whose next check returns the error. */
 bool pk_moment_passed(struct pk_device *dev, const struct pk_moment *p);
 /* Of a moment that was recorded since the last anchor, and passed; of a queue that has none, 0. */
 uint64_t pk_moment_ns(struct pk_device *dev, const struct pk_moment *p);
@@ -52,7 +52,7 @@ enum pk_code pk_lanes_anchor(struct pk_device *dev, struct pk_err *err) PK_MUST_
  * may not use the device. */
 enum pk_code pk_lane_call(struct pk_device *dev, enum pk_lane lane, void (*fn)(void *user), void *user,
                           struct pk_err *err) PK_MUST_CHECK;
-/* Host memory that a lane copies to and from without anybody waiting; NULL when refused. Freed by closing when forgotten. */
+/* Host memory that a lane copies to and from asynchronously; NULL when refused. Freed at close at the latest. */
 void *pk_lanes_pin(struct pk_device *dev, size_t bytes);
 void pk_lanes_unpin(struct pk_device *dev, void *p); /* NULL is allowed */
 

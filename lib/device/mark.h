@@ -32,7 +32,7 @@ struct pk_mark {
     uint64_t range;                      /* of a profiler (pk_range_begin), likewise */
 };
 
-/* Somebody who wants to know of regions as they begin and end: counters. Told outside of what is timed. */
+/* A watcher that is called when regions begin and end: counters. Called outside of timed parts. */
 struct pk_watcher {
     void (*begin)(void *user, unsigned region);
     void (*end)(void *user, unsigned region);
@@ -60,7 +60,7 @@ void pk_marks_clear(struct pk_marks *m); /* before an iteration */
 void pk_marks_next_repeat(
     struct pk_marks *m); /* instances start again at 0; marks are kept (K repetitions) */
 
-/* From now on w is told of marks; NULL = nobody is. */
+/* Sets the watcher of marks; NULL = none. */
 void pk_marks_watch(struct pk_marks *m, const struct pk_watcher *w);
 
 void pk_mark_begin(struct pk_device *dev, unsigned region, enum pk_lane lane);

@@ -22,11 +22,11 @@ extern const struct pk_device_ops pk_device_null;
 /* Lets ns of fake time pass. */
 void pk_null_advance(struct pk_device *dev, uint64_t ns);
 
-/* Lets the time pass that this much work takes: the longest of its parts at the rates above. */
+/* Advances the clock by the time of this work: the longest of its parts at the rates above. */
 void pk_null_work(struct pk_device *dev, double flops, double bytes, double exps);
 
-/* From now on ops here take, for as long as each runs, the workspace that a device of this kind would, a CPU with so many threads.
- * PK_DEVICE_NULL, as it is opened: none. */
+/* From now on each op allocates, while it runs, the workspace that a device of this kind would need (a CPU with this number of threads).
+ * PK_DEVICE_NULL, the default: none. */
 struct pk_null_part {
     enum pk_device_kind kind;
     unsigned threads;

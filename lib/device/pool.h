@@ -32,7 +32,7 @@ enum { PK_POOL_BUCKETS = 256 };
 struct pk_device;
 struct pk_pool_block; /* pool.c */
 
-/* Told of every allocation and free while set: the memory pass writes its ledger with it. bytes < 0 is a free. */
+/* Called for every allocation and free while set: the memory pass records its log with it. bytes < 0 is a free. */
 typedef void pk_pool_ledger_fn(void *user, int64_t bytes, enum pk_tag tag, size_t current);
 
 struct pk_pool {
@@ -55,7 +55,6 @@ void *pk_pool_alloc(struct pk_pool *p, size_t bytes, enum pk_tag tag);
 void pk_pool_free(struct pk_pool *p, void *ptr); /* NULL is allowed; an address that is not live is a bug */
 void pk_pool_reset_peak(struct pk_pool *p);      /* peak = current, per tag as well; refused = 0 */
 void pk_pool_trim(struct pk_pool *p);            /* gives every idle block back to the device */
-/* Frees what was allocated after p->serial had the value `since` and is still live: what a leaking probe left behind.
- * Returns the bytes. */
+/* Frees what was allocated after p->serial had the value `since` and is still live: memory that a probe leaked. Returns the bytes. */
 size_t pk_pool_reclaim(struct pk_pool *p, uint64_t since);
 const char *pk_tag_name(enum pk_tag tag);

@@ -1,5 +1,5 @@
-/* Trace: what a device did, piece by piece: kernels and copies of a GPU, ops and copies of a device that computes on the calling
- * thread.
+/* Trace: a log of the work of a device, piece by piece: kernels and copies of a GPU, ops and copies of a device that computes on the
+ * calling thread.
  *
  * Where dev->trace is set, ops and copies are written down as they are asked for, with what they declare to do: a clock is read before
  * and after each, in arrays made before; where it is NULL an op costs one branch more. On a device that computes on the calling thread
@@ -70,8 +70,8 @@ struct pk_trace {
 
 void pk_trace_init(struct pk_trace *t, struct pk_arena *a, size_t cap);
 
-/* The op or copy that began at begin_ns has just ended. dev->trace is set. Never allocates. */
+/* Logs the op or copy that began at begin_ns and has just ended. dev->trace is set. Never allocates. */
 void pk_trace_add(struct pk_device *dev, const char *name, enum pk_kernel_family family, uint64_t begin_ns,
                   struct pk_declared declared);
-/* All that a tape holds was asked for again at asked_ns, by one call: a row for each sum. */
+/* Everything on a tape was launched again at asked_ns, by one call: a row for each sum. */
 void pk_trace_add_tape(struct pk_trace *t, const char *name, const struct pk_tape *tape, uint64_t asked_ns);

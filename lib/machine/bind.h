@@ -16,28 +16,28 @@ struct pk_cpus {
 };
 
 /* "cores": every CPU we may use, one per core first (pk_machine_cpus). "none": n = 0. "socket:1", "numa:0": those in there, likewise
- * ordered; sockets are counted from 0, nodes are the kernel's. "0-3,8": these, in this order.
- * PK_E_USAGE for other words, a socket or node that is not there, a CPU that is not ours, one that comes twice. */
+ * ordered; sockets are counted from 0, nodes are the kernel's. "0-3,8": these, in this order. PK_E_USAGE for other words, a missing
+ * socket or node, a CPU that this process may not use, and a CPU given twice. */
 enum pk_code pk_bind_cpus(const char *text, const char *xml, struct pk_cpus *out,
                           struct pk_err *err) PK_MUST_CHECK;
 
-/* The same as device options have it: *cpus NULL for "cores" and "none", which is *off. */
+/* The same for device options: *cpus is NULL for "cores" and "none"; *off is set for "none". */
 enum pk_code pk_bind_option(const char *text, struct pk_arena *a, const char **cpus, bool *off,
                             struct pk_err *err) PK_MUST_CHECK;
 
 /* "0-3,8", as pk_cpus_read reads it back. */
 const char *pk_cpus_text(const struct pk_cpus *c, struct pk_arena *a);
-/* False for what is no list, or holds more than PK_CPUS_MAX. */
+/* False for a text that is not a list, or has more than PK_CPUS_MAX. */
 bool pk_cpus_read(const char *text, struct pk_cpus *out);
 
-/* The CPUs of ours that are nearest a PCI device ("0000:41:00.0", "00000000:41:00.0"), ordered as cores are. False when the device is unknown, or
- * when none of ours is nearer than others: all of them are as good. */
+/* The allowed CPUs that are nearest to a PCI device ("0000:41:00.0", "00000000:41:00.0"), ordered as cores are. False when the device is
+ * unknown, or when all allowed CPUs are equally near. */
 bool pk_bind_near(const char *pci, const char *xml, struct pk_cpus *out);
 
 /* Lets the calling thread, and what it starts from now on, run on these CPUs; where they are in fewer NUMA nodes than the machine has,
- * memory comes from those alone, too. False when the kernel refuses the CPUs. */
+ * memory comes from those alone, too. Returns false when the kernel refuses the CPUs. */
 bool pk_bind_thread(const struct pk_cpus *c);
-/* The same of another process, but for its memory: what it inherits is set by pk_bind_memory beforehand. */
+/* The same for another process, except for its memory: it inherits the policy set by pk_bind_memory before. */
 bool pk_bind_process(int pid, const struct pk_cpus *c);
 /* The memory alone. */
 void pk_bind_memory(const struct pk_cpus *c);

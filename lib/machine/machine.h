@@ -35,26 +35,24 @@ int64_t pk_machine_cache_bytes(void);
  * things (load, free memory) are not in it. */
 const char *pk_machine_json(const struct pk_machine *m, struct pk_arena *a);
 
-/* How two machines differ, a sentence part per fact: "governor powersave → performance", "2 → 4 cores". Takes what pk_machine_json
- * gave; what is no object has no facts. In the arena. */
+/* How two machines differ, a sentence part per fact: "governor powersave → performance", "2 → 4 cores". Takes results of
+ * pk_machine_json; anything but an object has no facts. In the arena. */
 size_t pk_machine_diff(const char *base, const char *new_, struct pk_arena *a, const char *const **words);
 
-/* The same of any other JSON objects of facts, by their names: "cuda_driver 12.4 → 13.0". */
+/* The same for any other JSON objects of facts, by their names: "cuda_driver 12.4 → 13.0". */
 size_t pk_facts_diff(const char *base, const char *new_, struct pk_arena *a, const char *const **words);
 
 /* The topology as hwloc's XML, which lstopo reads; without I/O devices, whose lists are long and change with every plugged disk.
  * NULL when it is not known. */
 const char *pk_machine_topology_xml(const char *root, struct pk_arena *a);
 
-/* Cores this process may use (affinity mask, cgroup quota rounded up), one processing unit per core first.
- * Writes at most cap OS indices and returns how many: at least 1. Ask before binding: a bound thread may use
- * one. */
+/* Cores this process may use (affinity mask, cgroup quota rounded up), one processing unit per core first. Writes at most cap OS indices
+ * and returns how many: at least 1. Call it before binding: a bound thread may use only one. */
 unsigned pk_machine_cpus(unsigned *cpus, unsigned cap);
 /* Binds the calling thread to one OS index; false when the kernel refuses. */
 bool pk_machine_bind(unsigned cpu);
 
-/* What control groups (v1, v2, any level above us) leave to this process; page cache that can be dropped
- * counts as free. */
+/* The limits of control groups (v1, v2, any level above) for this process; page cache that can be dropped counts as free. */
 struct pk_limits {
     int64_t memory_bytes;      /* the lowest limit; 0 = none */
     int64_t memory_left_bytes; /* of the level with the least left; meaningless without a limit */
@@ -67,7 +65,7 @@ int64_t pk_machine_available_bytes(const char *root);
 
 /* Counters of disturbance since boot for the given CPUs. Cheap enough for every 10 ms. */
 struct pk_disturbance {
-    uint64_t steal_ns;             /* the hypervisor ran somebody else; counted in ticks of 10 ms */
+    uint64_t steal_ns;             /* the hypervisor ran another guest; counted in ticks of 10 ms */
     uint64_t involuntary_switches; /* of this process */
 };
 /* False when neither can be read. */

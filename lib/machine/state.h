@@ -1,7 +1,8 @@
 /* State: the state of the machine at one moment, read before and after a measurement; and the reasons in it to doubt the measurement.
  *
  * Reading takes 0.14 ms for 2 CPUs (median of 41, the least 0.13 ms; Xeon in a KVM guest, Linux 6.18; `meson test -C build --benchmark
- * counters` measures it), of system calls on the calling thread: never inside a timed region. What a machine does not say is NaN or "". Totals count since boot: their difference is what happened in between. */
+ * counters` measures it), of system calls on the calling thread: never inside a timed region. A value that a machine does not report is
+ * NaN or "". Totals count since boot; use their difference. */
 #pragma once
 
 #include "base/arena.h"
@@ -20,13 +21,13 @@ enum pk_state_text {
 enum pk_state_value {
     PK_STATE_LOAD,               /* runnable threads, mean over a minute */
     PK_STATE_FREQUENCY_HZ,       /* the clock, mean over the CPUs */
-    PK_STATE_STEAL_NS,           /* total of the CPUs: the hypervisor ran somebody else */
-    PK_STATE_PRESSURE_CPU_NS,    /* total of the machine: somebody waited for a CPU, */
+    PK_STATE_STEAL_NS,           /* total over the CPUs: the hypervisor ran another guest */
+    PK_STATE_PRESSURE_CPU_NS,    /* total of the machine: a process waited for a CPU, */
     PK_STATE_PRESSURE_MEMORY_NS, /* for memory, */
     PK_STATE_PRESSURE_IO_NS,     /* for a disk */
     PK_STATE_QUOTA_STOPS,        /* total: the control group's quota was used up */
     PK_STATE_QUOTA_STOPPED_NS,
-    PK_STATE_THERMAL_STOPS, /* total of the CPUs: the processor slowed itself down, by heat or power */
+    PK_STATE_THERMAL_STOPS, /* total over the CPUs: the processor slowed itself down because of heat or power */
     PK_STATE_VALUES
 };
 
@@ -40,8 +41,8 @@ struct pk_state {
 void pk_state_read(const char *root, const unsigned *cpus, unsigned n, struct pk_arena *a,
                    struct pk_state *s);
 
-/* Noise: what a CPU loses to interruptions, seen by a spin on the clock: gaps between two readings that last longer than a reading.
- * Of what interrupts only the time shows: timer, other processes, the hypervisor. */
+/* Noise: the time that a CPU loses to interruptions, measured by a busy loop that reads the clock: gaps that are longer than a reading.
+ * Only the time is known, not the cause: timer, other processes, the hypervisor. */
 enum { PK_GAP_CLASSES = 5 }; /* from 1 us, 10 us, 0.1 ms, 1 ms, 10 ms */
 
 /* Of one spin, or of several CPUs together. */
@@ -50,7 +51,7 @@ struct pk_noise {
     uint64_t gaps[PK_GAP_CLASSES];
 };
 
-/* Spins on the calling thread for so long and adds to *n. */
+/* Spins on the calling thread for this time and adds to *n. */
 void pk_noise_probe(uint64_t spin_ns, struct pk_noise *n);
 
 /* One gap between readings, of whatever length: those of a microsecond and more are lost. */

@@ -14,13 +14,13 @@
  * are refused. */
 enum pk_code pk_parse_size(const char *text, int64_t *bytes, struct pk_err *err) PK_MUST_CHECK;
 
-/* "25GB" -> bytes in a second. As sizes, but with a unit: who writes 25 means 25 of something. */
+/* "25GB" -> bytes in a second. As sizes, but the unit is required. */
 enum pk_code pk_parse_rate(const char *text, int64_t *bytes_per_s, struct pk_err *err) PK_MUST_CHECK;
 
 /* "500ms", "2s", "10m", "1h", "250us", "0" -> ns. A bare number other than 0 is refused (which unit?). Rounded like sizes. */
 enum pk_code pk_parse_duration(const char *text, int64_t *ns, struct pk_err *err) PK_MUST_CHECK;
 
-/* "0.5%" or "0.005" -> ratio. A plain number above 1 is refused: "2" is hardly 200 %. */
+/* "0.5%" or "0.005" -> ratio. A plain number above 1 is refused: "2" rarely means 200 %. */
 enum pk_code pk_parse_ratio(const char *text, double *ratio, struct pk_err *err) PK_MUST_CHECK;
 
 /* "42", "-7" -> integer; "1e9" and "64Ki" are refused. */
@@ -38,11 +38,11 @@ struct pk_unit {
 /* The row for (base, shown), e.g. ("ns", "ms") -> 1e6 or ("bytes", "GB") -> 1e9; NULL when there is none. */
 const struct pk_unit *pk_unit_find(const char *base, const char *shown);
 
-/* What bytes are where they cannot be counted: more than the largest number of them. */
+/* Stands for a number of bytes above the largest number. */
 #define PK_BYTES_BEYOND INT64_MAX
 
-/* Of several display units of a base unit, written with blanks between, smallest first ("GFLOP/s TFLOP/s"): the first in which `most`
- * has at most 5 digits before the point, else the last. NULL when one of them is none. */
+/* From several display units of a base unit, separated by blanks, smallest first ("GFLOP/s TFLOP/s"): the first in which `most` has at
+ * most 5 digits before the point, else the last. NULL when one of them is unknown. */
 const struct pk_unit *pk_unit_fit(const char *base, const char *shown, double most);
 
 /* Human forms for messages and progress, not for tables: 1536 -> "1.5 KiB", 2500000 -> "2.50 ms"; PK_BYTES_BEYOND -> "over 8 EiB".
@@ -50,7 +50,7 @@ const struct pk_unit *pk_unit_fit(const char *base, const char *shown, double mo
 char *pk_format_bytes(int64_t bytes, char *buf, size_t cap);
 char *pk_format_ns(double ns, char *buf, size_t cap);
 
-/* A change in per cent, without the sign: 0.053 -> "+5.3"; one that nobody reads digit by digit has an exponent. */
+/* A change in per cent, without the percent sign: 0.053 -> "+5.3"; very large ones have an exponent. */
 char *pk_format_percent(double share, char *buf, size_t cap);
 
 /* The shortest text that parses back to the same size, rate or duration, for echoing settings: 67108864 -> "64MiB". */

@@ -3,8 +3,8 @@
 
 #include "base/arena.h"
 
-/* The next part of *rest up to `sep`, blanks around it removed, copied into the arena; *rest moves behind the
- * separator and becomes NULL with the last part. NULL when *rest is NULL. An empty text has one empty part.
+/* The next part of *rest up to `sep`, blanks around it removed, copied into the arena; *rest moves after the separator and becomes NULL
+ * with the last part. NULL when *rest is NULL. An empty text has one empty part.
  *     for (const char *rest = text, *part; (part = pk_next_part(&rest, ',', a));) ... */
 char *pk_next_part(const char **rest, char sep, struct pk_arena *a);
 
@@ -24,8 +24,8 @@ const char *pk_predicate(size_t n, const char *text, struct pk_arena *a);
  * longer word, at least 1, and something in common), or NULL when none is near enough. */
 const char *pk_suggest(const char *wrong, const char *const *words, size_t n);
 
-/* The same where words are also known by others: also[i] = "other another" for words[i], or NULL; also may be NULL. Of equally near ones
- * the word itself. */
+/* The same with synonyms: also[i] = "other another" for words[i], or NULL; also may be NULL. When two are equally near, the word itself
+ * is preferred. */
 const char *pk_suggest_also(const char *wrong, const char *const *words, const char *const *also, size_t n);
 
 /* "did you mean 'x'?" when one is near, else "one of: a, b, c". In the arena. */

@@ -1,8 +1,8 @@
 /* Engine: a thread that makes blocking calls, one at a time, in the order in which they are requested.
  *
- * MPI makes progress only inside its own calls, so overlap needs somebody who is inside one. All of a transport's calls go through its
- * engine, the first and the last too: the library sees a single thread. Nothing here allocates after the start. Jobs are the caller's and
- * live until they are over. Inside lib/comm/transport only. */
+ * MPI makes progress only inside its own calls, so overlap needs a thread inside such a call. All calls of a transport go through its
+ * engine, including the first and the last: the library sees a single thread. Nothing here allocates after the start. Jobs are the
+ * caller's and live until they are over. Inside lib/comm/transport only. */
 #pragma once
 
 #include "device/device.h"

@@ -1,14 +1,16 @@
 /* Flight: all-reduces on a device whose lanes are queues: the host enqueues them and continues.
  *
- * An all-reduce is behind what was on the compute lane when it was started, and runs on the communication lane, which is theirs alone; to
- * wait for it is to make the compute lane wait. What a transport puts between begin and end is the all-reduce; the rest is here. Times are
- * taken by moments and read by settle. Inside lib/comm/transport only. */
+ * An all-reduce waits for the work that was on the compute lane when it was started, and runs on the communication lane, which only
+ * all-reduces use. To wait for it, the compute lane is made to wait. The transport enqueues the all-reduce between begin and end; the
+ * rest is here. Times are recorded as moments and read by settle. Inside lib/comm/transport only. */
 #pragma once
 
 #include "comm/comm.h"
 #include "device/lane.h"
 
-enum { PK_FLIGHT_MOST = 4096 }; /* whose times can be told by one settle: the largest model has 327 tensors */
+enum {
+    PK_FLIGHT_MOST = 4096
+}; /* the number whose times one settle can read: the largest model has 327 tensors */
 
 struct pk_flight {
     struct pk_comm *c;

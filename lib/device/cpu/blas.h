@@ -76,14 +76,14 @@ struct pk_bf16 {
     void *product; /* NULL: widen */
     char name
         [160]; /* "onednn 2.6.3, avx512_core_bf16", "widened to fp32: this CPU has no bf16 instructions" */
-    char warning[256]; /* oneDNN was asked for and is not used; "" = none */
+    char warning[256]; /* warning: oneDNN was requested and is not used; "" = none */
 };
 
 /* Never fails: what cannot be opened is widened, and name says why. */
 void pk_bf16_open(struct pk_bf16 *b);
 void pk_bf16_close(struct pk_bf16 *b);
 
-/* As struct pk_sgemm, but for the elements of a and b. product is not NULL. Thread safe, on the calling thread. */
+/* As struct pk_sgemm, except for the elements of a and b. product is not NULL. Thread safe, on the calling thread. */
 struct pk_bf16_gemm {
     bool a_trans, b_trans;
     size_t m, n, k;

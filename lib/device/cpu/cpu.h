@@ -18,8 +18,8 @@ extern const struct pk_device_ops pk_device_cpu; /* a row of pk_device_kinds */
 void pk_cpu_parallel_for(struct pk_device *dev, pk_task_fn *fn, void *arg, size_t n_tasks);
 unsigned pk_cpu_threads(const struct pk_device *dev);
 
-/* PK_E_USAGE when these are more threads than CPUs that this process may use (affinity, control group's quota), or than `cpus`
- * (as in pk_device_options) names; 0 asks for all of them. What people ask for is checked; opening takes what it is given. */
+/* PK_E_USAGE when these are more threads than CPUs that this process may use (affinity, control group's quota), or than `cpus` (as in
+ * pk_device_options) names; 0 means all of them. This checks the user's options; opening a device does not check them again. */
 enum pk_code pk_cpu_threads_check(int64_t threads, const char *cpus, struct pk_err *err) PK_MUST_CHECK;
 
 /* The instruction set kernels are chosen by. Lowering it is for tests and comparisons; raising it above what
@@ -27,13 +27,12 @@ enum pk_code pk_cpu_threads_check(int64_t threads, const char *cpus, struct pk_e
 enum pk_isa pk_cpu_isa(const struct pk_device *dev);
 void pk_cpu_lower_isa(struct pk_device *dev, enum pk_isa isa);
 
-/* The GEMM library, opened by the first call; blas->kind says PK_BLAS_OWN when there is none. Not from a
- * task. */
+/* The GEMM library, opened by the first call; blas->kind is PK_BLAS_OWN when there is none. Not to be called from a task. */
 const struct pk_blas *pk_cpu_blas(struct pk_device *dev);
-/* Another one that may be faster for some shapes, likewise; NULL when there is none. */
+/* Another library that may be faster for some shapes, opened in the same way; NULL when there is none. */
 const struct pk_blas *pk_cpu_other_blas(struct pk_device *dev);
 /* The product of bf16 operands, likewise. */
 const struct pk_bf16 *pk_cpu_bf16(struct pk_device *dev);
 
-/* What ops/cpu keep as long as the device is open, in its arena: NULL at first. */
+/* Data of ops/cpu for as long as the device is open, in its arena: NULL at first. */
 void **pk_cpu_beside(struct pk_device *dev);

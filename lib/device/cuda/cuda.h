@@ -39,15 +39,15 @@ const struct pk_cuda_traits *pk_cuda_traits(const struct pk_device *dev);
 typedef void pk_cuda_end_fn(struct pk_device *dev, void *state);
 void *pk_cuda_beside(struct pk_device *dev, size_t bytes, pk_cuda_end_fn *end);
 
-/* PK_OK when rc is cudaSuccess; else the error, with what was asked for. Remembers sticky ones. `what` is a sentence: "launching softmax". */
+/* PK_OK when rc is cudaSuccess; else the error, with the operation. Remembers sticky errors. `what` is a sentence: "launching softmax". */
 enum pk_code pk_cuda_check(struct pk_device *dev, int rc, const char *what, struct pk_err *err) PK_MUST_CHECK;
-/* Of a call that may find no room: true when rc is cudaSuccess. Out of memory is false and forgotten; what a capture forbids is the error
- * that the capture ends with; with any other error the device is broken, and the next check answers with it. */
+/* For a call that may run out of memory: true when rc is cudaSuccess. Out of memory gives false and is cleared; what a capture forbids
+ * is the error that the capture ends with; with any other error the device is broken, and the next check answers with it. */
 bool pk_cuda_room(struct pk_device *dev, int rc, const char *what);
 /* After a kernel launch: launch errors are read here, execution errors at the next sync. */
 enum pk_code pk_cuda_launched(struct pk_device *dev, const char *what, struct pk_err *err) PK_MUST_CHECK;
 
-/* Pinned host memory for copies that shall not be staged; freed at close when forgotten. NULL when refused. */
+/* Pinned host memory for copies without staging; freed at close at the latest. NULL when refused. */
 void *pk_cuda_pinned(struct pk_device *dev, size_t bytes);
 void pk_cuda_unpin(struct pk_device *dev, void *p);
 

@@ -33,7 +33,7 @@ struct pk_symbol {
     void (**at)(void);
 };
 
-/* PK_E_UNAVAILABLE: not found (the folders that were looked in), refused (which version, which is wanted), a symbol is missing. */
+/* PK_E_UNAVAILABLE: not found (with the searched folders), refused (with both versions), or a symbol is missing. */
 enum pk_code pk_library_open(enum pk_cuda_library which, const struct pk_symbol *symbols, struct pk_arena *a,
                              struct pk_library *out, struct pk_err *err) PK_MUST_CHECK;
 void pk_library_close(struct pk_library *l);

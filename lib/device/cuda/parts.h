@@ -20,7 +20,7 @@ struct pk_cuda {
     const struct pk_cuda_api *api;
     struct pk_cuda_traits traits;
     cudaStream_t stream[PK_LANES]; /* PK_LANE_HOST has none */
-    cudaEvent_t *events;           /* by slot; made as slots are first used, never in a repeated iteration */
+    cudaEvent_t *events; /* by slot; created when a slot is first used, never in a repeated iteration */
     size_t n_events;
     cudaEvent_t anchor; /* lanes.c: made by the first */
     uint64_t anchor_ns;
@@ -48,7 +48,7 @@ const char *pk_cuda_missing(const struct pk_cuda_api *api);
 /* graph.c */
 extern const struct pk_graph_ops pk_cuda_graphs;
 
-/* delay.cu: one thread that looks at the chip's clock until ns have passed: the rest of the chip is free. The launch's error, 0 = none. */
+/* delay.cu: one thread that reads the chip's clock until ns have passed; the rest of the chip is free. The launch's error, 0 = none. */
 int pk_k_delay(struct CUstream_st *stream, uint64_t ns);
 
 /* lanes.c */
@@ -57,7 +57,7 @@ void pk_cuda_delay(struct pk_device *dev, enum pk_lane lane, uint64_t ns_long);
 
 /* errors.c. True of errors that end the process. */
 bool pk_cuda_is_sticky(cudaError_t rc);
-/* What cannot be returned where it happens is remembered: the next check answers with it, and every one after. */
+/* Remembers an error that cannot be returned where it happens: all later checks return it. */
 void pk_cuda_remember(struct pk_cuda *c, cudaError_t rc, const char *what);
 /* True of an error that costs a capture that is under way and not the device: it is kept until the capture ends with it. */
 bool pk_cuda_spoils_capture(struct pk_cuda *c, cudaError_t rc);

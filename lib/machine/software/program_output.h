@@ -8,6 +8,6 @@
 
 enum { PK_PROGRAM_OUTPUT_BYTES = 4096 }; /* of an answer; what comes after is cut and the program ended */
 
-/* Runs argv (argv[0] is found in PATH) with nothing on its standard input and its errors thrown away. NULL when it cannot be
- * started, fails, or has not answered after patience_ns, when it is killed with what it started. */
+/* Runs argv (argv[0] is found in PATH) with nothing on its standard input and its errors thrown away. NULL when it cannot be started,
+ * fails, or has not ended after patience_ns; it is then killed with its children. */
 const char *pk_program_output(const char *const argv[], uint64_t patience_ns, struct pk_arena *a);

@@ -9,10 +9,10 @@
  * (foreign ownership). */
 void pk_machine_repository(const char *folder, struct pk_arena *a, const char **commit, int *dirty);
 
-/* The branch that is checked out in the working directory; where a CI server checked out a commit alone, the branch that it says it builds
- * (of GitHub and GitLab). NULL = none. */
+/* The branch that is checked out in the working directory; where a CI server checked out a commit without a branch, the branch that it
+ * reports (GitHub and GitLab). NULL = none. */
 const char *pk_machine_branch(struct pk_arena *a);
-/* The commit that any name of git means ("v1.2", "origin/main"); NULL when it knows none of it. */
+/* The commit of any git name ("v1.2", "origin/main"); NULL when git does not know the name. */
 const char *pk_machine_commit(const char *name, struct pk_arena *a);
 
 /* The files that the loader would load into a program, as the lines of ldd(1) without addresses ("libm.so.6 => /lib/libm.so.6"), in
