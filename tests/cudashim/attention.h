@@ -15,6 +15,13 @@ constexpr size_t HOPPER_SHARED = 227 << 10, AMPERE_SHARED = 163 << 10;
 const pk_chip chips[] = {{0, HOPPER_SHARED},  {0, AMPERE_SHARED},  {3, HOPPER_SHARED},  {6, HOPPER_SHARED},
                          {10, HOPPER_SHARED}, {14, HOPPER_SHARED}, {132, HOPPER_SHARED}};
 
+/* Whether this program checks a problem of that size: without a sanitizer any, with one those of at most so many products. */
+inline bool is_checked(size_t batch, size_t seq, size_t dim, size_t most_for_memory, size_t most_for_races)
+{
+    const size_t products = batch * seq * seq * dim;
+    return products <= (WATCHED ? most_for_races : SANITIZED ? most_for_memory : products);
+}
+
 using launcher = int(pk_stream s, const pk_chip *chip, const pk_attention *at);
 
 inline int launch_sampled(launcher *launch, const pk_chip &chip, const pk_attention &at)

@@ -9,13 +9,6 @@
 namespace
 {
 
-/* Too long under a sanitizer: what is long here is for rounding, and the kernels' short cases for memory and races. */
-#if defined PK_WATCHED || defined __SANITIZE_ADDRESS__
-constexpr bool SANITIZED = true;
-#else
-constexpr bool SANITIZED = false;
-#endif
-
 /* Relative L2 error of sums in fp32 over 4096 tokens. The kernels with ieee products have 1.1e-6 to 1.3e-6 for 64 features, those with
  * 3xtf32 products 4.7e-7 to 6.1e-7; where tensor cores add up all scores by themselves they have 9.9e-7 to 1.9e-6, and where they add up
  * everything 4e-5. */
