@@ -45,6 +45,7 @@ def test_none_and_cores_are_recorded_as_ever(perfkit):
     assert "setting bind none → cores" in perfkit("compare", "@~1", "@").stdout
 
 
+@pytest.mark.usefixtures("measured")
 def test_a_list(perfkit):
     cpu = MINE[-1]
     r = perfkit(*RUN, "--bind", str(cpu))

@@ -6,6 +6,8 @@ import pytest
 
 from stored import query
 
+pytestmark = pytest.mark.usefixtures("measured")
+
 
 def selftest(perfkit, *args, device="null", variant="ok", **kw):
     short = () if "--once" in args else ("--invocations", "1", "--max-samples", "50")

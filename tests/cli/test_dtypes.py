@@ -1,6 +1,9 @@
 """attention-scaling in fp32, tf32 and bf16: what a device or variant has not is a skipped row with its reason, never another numerics."""
 import sqlite3
 
+import pytest
+
+pytestmark = pytest.mark.usefixtures("measured")
 TINY = ("run", "attention-scaling", "-a", "d_model=16", "-a", "seq_len=33", "--invocations", 1, "--max-time", "5ms", "--min-time", "1ms",
         "--min-samples", 3, "--format", "json", "-a", "dtype=fp32,tf32,bf16")
 

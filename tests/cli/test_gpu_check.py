@@ -56,19 +56,10 @@ def stub(tmp_path, script):
     return path
 
 
-@pytest.fixture(scope="module")
-def ceilings(tmp_path_factory):
-    """A store with the ceilings that every first run in a store measures, for seconds."""
-    db = tmp_path_factory.mktemp("ceilings") / "perfkit.db"
-    env = {k: v for k, v in os.environ.items() if not k.startswith("PERFKIT_")}
-    subprocess.run([BINARY, "doctor", "--ceilings", "--device", "cpu", "--db", db], capture_output=True, check=True, env=env)
-    return db
-
-
 @pytest.fixture
 def out(tmp_path, ceilings):
     (tmp_path / "out").mkdir()
-    shutil.copy(ceilings, tmp_path / "out")
+    shutil.copy(ceilings, tmp_path / "out" / "perfkit.db")
     return tmp_path / "out"
 
 

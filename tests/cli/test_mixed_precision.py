@@ -245,7 +245,7 @@ def test_drift_of_any_mode(perfkit, measured):
     assert [mode for mode, _ in modes("forward,forward-retained,forward+backward,step")] == ["forward", "forward", "step", "step"]
 
 
-def test_counts_of_what_was_not_measured(perfkit):
+def test_counts_of_what_was_not_measured(perfkit, measured):
     """Parameters and FLOPs are known of cases that do not fit, of peers, and of a forward pass that never ran alone."""
     r = run(perfkit, "--device", "null", "-a", "model=small", "-a", "mode=step", "-a", "dtype=fp32", "--memory-limit", "1GB", "--variant", "eager")
     assert r.status == 6, r
@@ -559,7 +559,7 @@ def test_a_batch_that_cannot_fit_on_the_cpu(perfkit, measured, dtype, variant):
     assert [(m["status"], m["largest_batch"]) for m in memory] == [("OK", found)]
 
 
-def test_the_time_said_beforehand_counts_nested_regions_once(perfkit):
+def test_the_time_said_beforehand_counts_nested_regions_once(perfkit, measured):
     """Of a case that was measured: its iterations take as many steps, though forward, backward and optimizer have times of their own."""
     args = ("--device", "cpu", *TINY, "-a", "dtype=fp32", "-a", "mode=step", "--variant", "eager", "--format", "json")
     step_ns = table(run(perfkit, *args), "steps")[0]["step_ns"]

@@ -9,6 +9,7 @@ import pytest
 
 from stored import query
 
+pytestmark = pytest.mark.usefixtures("measured")
 PEERS = ["torch-eager", "torch-compile", "torch-sdpa", "torch-sdpa-math", "torch-sdpa-efficient",
          "torch-sdpa-flash", "torch-sdpa-cudnn"]
 TINY = ("run", "attention-scaling", "--device", "cpu", "--variant", "vanilla", "-a", "d_model=16", "-a", "seq_len=33", "--invocations", 1,
