@@ -13,6 +13,9 @@ import pytest
 BINARY = os.environ.get("PERFKIT_BIN", str(pathlib.Path(__file__).parents[2] / "build" / "perfkit"))
 PASSED_ON = ("PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS")
 
+# For what takes long by doing again what other tests do: under sanitizers it would take minutes and show nothing new of memory.
+not_sanitized = pytest.mark.skipif("PERFKIT_SANITIZED" in os.environ, reason="sanitizers see its calls in other tests, which are shorter")
+
 
 class Result:
     """What one call gave. Text is decoded as UTF-8."""

@@ -2,7 +2,7 @@
 import os
 
 import pytest
-from conftest import on_one_cpu
+from conftest import not_sanitized, on_one_cpu
 from stored import query
 
 RUN = ("run", "selftest", "--device", "cpu", "--variant", "ok", "--invocations", "1", "--min-time", "5ms", "--max-time", "10ms")
@@ -36,6 +36,7 @@ def test_another_s_cpu(perfkit):
     perfkit(*RUN, "--bind", str(MINE[-1]), preexec_fn=on_one_cpu).refused(2, f"CPU {MINE[-1]} cannot be used", f"allows {MINE[0]} for")
 
 
+@not_sanitized
 @pytest.mark.usefixtures("measured")
 def test_none_and_cores_are_recorded_as_ever(perfkit):
     assert perfkit(*RUN, "--bind", "none").status == 0
@@ -45,7 +46,6 @@ def test_none_and_cores_are_recorded_as_ever(perfkit):
     assert "setting bind none → cores" in perfkit("compare", "@~1", "@").stdout
 
 
-@pytest.mark.usefixtures("measured")
 def test_a_list(perfkit):
     cpu = MINE[-1]
     r = perfkit(*RUN, "--bind", str(cpu))

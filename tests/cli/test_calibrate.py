@@ -6,7 +6,7 @@ import subprocess
 
 import junit
 import pytest
-from conftest import BINARY
+from conftest import BINARY, not_sanitized
 from stored import query
 from test_gate import NULL, noisy, reporter, script
 
@@ -131,6 +131,7 @@ def test_without_a_calibration_the_command_is_named(perfkit):
     assert "`perfkit calibrate selftest -a busy_ns=110000 -v ok` measures it" in r.stdout, r
 
 
+@not_sanitized
 def test_calibrations_of_other_commands_settings_and_cases_say_nothing(perfkit):
     calibrate(perfkit)
     reporter(perfkit, "other.sh", PERCENT)
@@ -244,6 +245,7 @@ b = busy_ns=1100
 """
 
 
+@not_sanitized
 def test_of_a_suite_equal_entries_alone_are_not_judged(perfkit):
     (perfkit.cwd / "perf.ini").write_text(SUITE)
     r = perfkit("gate", "--suite", "perf.ini", "--format", "json")

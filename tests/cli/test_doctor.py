@@ -4,7 +4,7 @@ import re
 import sqlite3
 
 import pytest
-from conftest import on_one_cpu
+from conftest import not_sanitized, on_one_cpu
 
 ROWS = {"cpu", "virtualisation", "governor", "turbo", "smt", "thp", "cgroup", "steal", "pressure", "noise", "ram", "blas", "clock",
         "store", "numpy", "cuda", "cublaslt", "cudnn", "nccl", "cupti", "nvml", "mpi", "onednn"}
@@ -224,6 +224,7 @@ def test_ceilings_into_a_store_that_cannot_be_written(perfkit):
     assert perfkit("doctor", "--ceilings").status == 1
 
 
+@not_sanitized
 def test_a_run_takes_the_ceilings_that_doctor_stored(perfkit):
     again = "measuring the ceilings of cpu 1 thread"
     one = ("run", "selftest", "--device", "cpu", "--threads", "1", "--variant", "ok", "--invocations", "1")

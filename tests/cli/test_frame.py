@@ -6,7 +6,7 @@ import socket
 import subprocess
 
 import pytest
-from conftest import BINARY
+from conftest import BINARY, not_sanitized
 
 
 def test_version(perfkit):
@@ -45,6 +45,7 @@ def test_every_command_explains_itself(perfkit):
         assert f"usage: perfkit {name}" in short.stdout
 
 
+@not_sanitized
 @pytest.mark.parametrize("page, least", [("README.md", 6), ("docs/commands.md", 20)])
 def test_commands_of_a_page_work_from_top_to_bottom(perfkit, page, least):
     """On the null device, whose samples are few here; the peer is the CPU's."""

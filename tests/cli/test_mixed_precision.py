@@ -9,6 +9,8 @@ import sys
 import numpy as np
 import pytest
 
+from conftest import not_sanitized
+
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "probes" / "peers"))
 from shared import transformer as peer  # the layout of weights, told once more
 
@@ -581,6 +583,7 @@ def test_drift_without_its_reference_says_what_to_add(perfkit, measured, args, m
     assert ("Loss off by" in shown) == (not missing) and "Gradient" not in shown.split("After the first")[0], shown
 
 
+@not_sanitized
 def test_which_run_in_which_precision_by_which_attention(perfkit, measured):
     """The seed's configuration: device, precision; and what attention=auto was. Nothing of it in formats of bare rows."""
     asked = (*TINY, "-a", "mode=forward", "--label", "mine")

@@ -7,7 +7,7 @@ import sqlite3
 import time
 
 import pytest
-from conftest import on_one_cpu
+from conftest import not_sanitized, on_one_cpu
 from stored import query
 
 pytestmark = pytest.mark.usefixtures("measured")
@@ -552,6 +552,7 @@ def test_the_end_says_what_was_recorded(perfkit):
     assert run(perfkit, *SMALL, "-q").stderr == ""
 
 
+@not_sanitized
 def test_an_estimate_follows_stored_times(perfkit):
     perfkit.db.unlink()
     case = ("run", "attention-scaling", "-a", "d_model=16", "-a", "seq_len=256", "-v", "flash", "--min-samples", "10",

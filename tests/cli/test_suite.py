@@ -3,7 +3,7 @@ import sqlite3
 
 import junit
 import pytest
-from conftest import BINARY
+from conftest import BINARY, not_sanitized
 from stored import query
 
 COMMON = """\
@@ -125,6 +125,7 @@ def test_thresholds_pairs_and_least_effects_are_of_their_entry(perfkit):
     assert suite(perfkit, text, "--threshold", "*=20%").status == 0  # the command line is stronger than any entry
 
 
+@not_sanitized
 def test_what_is_an_entrys_own_wins(perfkit):
     """Its thresholds, then its least effect, then what is for all rows; what is typed is stronger than the file."""
     common = COMMON + "max-pairs = 8\nthreshold = *=%s\n"

@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 
 import pytest
-from conftest import Perfkit
+from conftest import Perfkit, not_sanitized
 from stored import query
 from scipy import stats
 
@@ -176,6 +176,7 @@ def test_each_way_needs_its_own_memory_only(perfkit):
     assert rows["path-copy"] == "oom: patching takes 589.8 KiB for nodes: 600 modules match, and the limit is 300.0 KiB"
 
 
+@not_sanitized
 def test_a_large_tree_is_planned_at_once(perfkit):
     """Five thousand layers, 80,010 leaves: what matches is found without asking every rule for every path, many times over."""
     r = run(perfkit, "--layers", 5000, "-a", "op=patch", "--patches", 0, "-a", "matcher=compiled", "--variant", "grouped,naive",
@@ -449,6 +450,7 @@ def test_numbers_of_exponents(told):
             assert row[key] == pytest.approx(value, rel=1e-5, abs=1e-6), (key, row)
 
 
+@not_sanitized
 def test_every_table_fits(perfkit):
     few = run(perfkit, "-a", "model=2L-256H,4L-768H,12L-768H", "-a", "patches=0,1,4", "-a", "matcher=fnmatch,compiled", "-a", "op=patch")
     rest = run(perfkit, "--model", "2L-256H", "-a", "weights=real", "-a", "op=patch,flatten", "-a", "patches=0", "-a", "matcher=compiled", "--tp", "2")
