@@ -18,7 +18,7 @@ def load_torch(wire):
     began = time.perf_counter_ns()
     found = [name for name in OVERRIDES if os.environ.pop(name, None) is not None]
     if found:
-        wire.setting("numerics_warning", "%s would change how products are made: it is ignored, dtype says how" % ", ".join(found))
+        wire.setting("numerics_warning", "%s would change how products are computed: it is ignored; dtype defines it" % ", ".join(found))
     try:
         import torch as module
     except ImportError:
