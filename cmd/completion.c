@@ -81,7 +81,7 @@ static void add_names(struct pk_buf *b, const struct pk_probe *p, const struct p
     for (const struct pk_variant *v = p->variants; v->name; v++)
         pk_buf_printf(b, " %s", v->name);
     pk_buf_printf(b, "' ;;\n    %s:--preset|%s:-p) words='", p->name, p->name);
-    for (const struct pk_preset *s = p->presets; s->name; s++)
+    for (const struct pk_preset *s = pk_probe_presets(p); s->name; s++)
         pk_buf_printf(b, " %s", s->name);
     pk_buf_str(b, "' ;;\n");
 }

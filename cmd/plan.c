@@ -1,9 +1,9 @@
 /* Plan: analytical models. So far: the best bucket size of a data-parallel step. */
 #include "base/text/units.h"
 #include "base/text/words.h"
-#include "bench/link_cost.h"
 #include "bench/probe.h"
 #include "cmd/cmd.h"
+#include "comm/allreduce_fit.h"
 #include "model/bucket_advice.h"
 #include "json/json.h"
 

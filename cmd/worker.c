@@ -51,7 +51,7 @@ static int inherited_wire(void)
 static enum pk_code serve(const struct worker_options *o, int wire_fd, struct pk_err *err)
 {
     const struct pk_worker_io io = {
-        .in_fd = STDIN_FILENO, .wire_fd = wire_fd, .join = o->join, .roll = o->roll};
+        .in_fd = STDIN_FILENO, .wire_fd = wire_fd, .join = o->join, .heartbeats = o->roll};
     if (wire_fd >= 0)
         fcntl(wire_fd, F_SETFD, FD_CLOEXEC);
     return pk_worker_serve(&io, err);

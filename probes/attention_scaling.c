@@ -27,24 +27,25 @@ static bool is_fp32(const struct pk_point *p)
 }
 
 static const struct pk_axis axes[] = {
-    [BATCH] = {"batch", PK_AXIS_INT, "sequences", 1, 65536, .also = "batch_size micro_batch bs", .def = "8",
-               .born = "8", .help = "sequences per step"},
-    [HEADS] = {"heads", PK_AXIS_INT, "heads", 1, 1024, .also = "n_head n_heads num_heads num_attention_heads",
-               .def = "1", .born = "1", .help = "number of attention heads; must divide d_model"},
-    [D_MODEL] = {"d_model", PK_AXIS_INT, "features", 1, 65536,
+    [BATCH] = {"batch", .type = PK_AXIS_INT, .unit = "sequences", .min = 1, .max = 65536,
+               .also = "batch_size micro_batch bs", .def = "8", .born = "8", .help = "sequences per step"},
+    [HEADS] = {"heads", .type = PK_AXIS_INT, .unit = "heads", .min = 1, .max = 1024,
+               .also = "n_head n_heads num_heads num_attention_heads", .def = "1", .born = "1",
+               .help = "number of attention heads; must divide d_model"},
+    [D_MODEL] = {"d_model", .type = PK_AXIS_INT, .unit = "features", .min = 1, .max = 65536,
                  .also = "width hidden hidden_size embed_dim n_embd", .def = "16,32,64,128", .born = "64",
                  .help = "width of Q, K and V over all heads"},
-    [SEQ_LEN] = {"seq_len", PK_AXIS_INT, "tokens", 1, 1048576,
+    [SEQ_LEN] = {"seq_len", .type = PK_AXIS_INT, .unit = "tokens", .min = 1, .max = 1048576,
                  .also = "context context_length context_len sequence sequence_length length max_seq_len",
                  .def = "256,1024,4096", .born = "1024", .help = "tokens per sequence"},
-    [CAUSAL] = {"causal", PK_AXIS_BOOL, NULL, 0, 1, .also = "mask", .def = "off", .born = "off",
-                .help = "mask scores of later tokens"},
-    [DTYPE] = {"dtype", PK_AXIS_ENUM,
+    [CAUSAL] = {"causal", .type = PK_AXIS_BOOL, .min = 0, .max = 1, .also = "mask", .def = "off",
+                .born = "off", .help = "mask scores of later tokens"},
+    [DTYPE] = {"dtype", .type = PK_AXIS_ENUM,
                .choices = (const char *const[]){[FP32] = "fp32", [TF32] = "tf32", [BF16] = "bf16", NULL},
                .choices_also = (const char *const[]){"float32 float", "tensorfloat32", "bfloat16", NULL},
                .also = "precision type data_type", .def = "fp32", .born = "fp32",
                .help = "type of every array; tf32: stored as fp32, multiplied as tf32"},
-    [MATH] = {"math", PK_AXIS_ENUM,
+    [MATH] = {"math", .type = PK_AXIS_ENUM,
               .choices = (const char *const[]){[IEEE] = "ieee", [BY_3XTF32] = "3xtf32", NULL}, .def = "ieee",
               .born = "ieee",
               .help = "how fp32 products are computed; 3xtf32: each as three products on tensor cores",
@@ -59,54 +60,60 @@ static const char *gpu_only(enum pk_device_kind kind)
 
 static const struct pk_variant variants[] = {
     [PK_ATTENTION_VANILLA] =
-        {"vanilla", "one kernel per operation, every intermediate stored, as a framework does eagerly"},
+        {"vanilla",
+         .summary = "one kernel per operation, every intermediate stored, as a framework does eagerly"},
     [PK_ATTENTION_FUSED] =
         {"fused",
-         "scale folded into the product, single-pass softmax, no extra copies, as a graph compiler does",
+         .summary =
+             "scale folded into the product, single-pass softmax, no extra copies, as a graph compiler does",
          .captured = true},
     [PK_ATTENTION_FLASH] =
-        {"flash", "tiles of scores that are never stored, recomputed in backward: memory linear in seq_len"},
-    [PK_ATTENTION_CUDNN] = {"cudnn", "flash attention by the vendor's kernels, for bf16 on NVIDIA GPUs",
-                            gpu_only, .captured = true},
+        {"flash",
+         .summary =
+             "tiles of scores that are never stored, recomputed in backward: memory linear in seq_len"},
+    [PK_ATTENTION_CUDNN] = {"cudnn",
+                            .summary = "flash attention by the vendor's kernels, for bf16 on NVIDIA GPUs",
+                            .unavailable = gpu_only, .captured = true},
     {0},
 };
 
 static const struct pk_region regions[] = {
-    [FORWARD] = {"forward", "O from Q, K, V"},
-    [BACKWARD] = {"backward", "dQ, dK, dV from dO and what forward saved"},
+    [FORWARD] = {"forward", .summary = "O from Q, K, V"},
+    [BACKWARD] = {"backward", .summary = "dQ, dK, dV from dO and what forward saved"},
     {0},
 };
 
 static const struct pk_metric metrics[] = {
-    {"before_backward_bytes", "bytes", "device memory in use between forward and backward",
-     PK_LOWER_IS_BETTER, PK_CLASS_MEMORY, PK_COMBINE_MAX, PK_COMBINE_MAX, PK_FROM_GAUGE, BEFORE_BACKWARD},
-    {"peak_bytes", "bytes", "peak device memory of the case", PK_LOWER_IS_BETTER, PK_CLASS_MEMORY,
-     PK_COMBINE_MAX, PK_COMBINE_MAX, PK_FROM_POOL_PEAK, 0},
+    {"before_backward_bytes", .unit = "bytes", .summary = "device memory in use between forward and backward",
+     PK_MEMORY_METRIC, .gauge = BEFORE_BACKWARD},
     {0},
 };
 
 static const char *const few_samples[] = {"min-samples=5", NULL};
 
 static const struct pk_preset presets[] = {
-    {"quick", "under 40 s on two cores",
-     (const char *const[]){"d_model=16,32,64,128 seq_len=256,1024", "d_model=64 seq_len=2048", NULL},
-     (const char *const[]){"min-samples=2", "min-time=50ms", "max-time=100ms", NULL}},
-    {"seed", "the grid of the report: 20 shapes up to 16384 tokens",
-     (const char *const[]){"d_model=16,32,64,128 seq_len=256,1024,4096,8192,16384", NULL}, few_samples},
-    {"full", "the report's grid and 32768 and 65536 tokens",
-     (const char *const[]){"d_model=16,32,64,128 seq_len=256,1024,4096,8192,16384,32768,65536", NULL},
-     few_samples},
-    {"smoke", "four times of one shape in a third of a second, for gates and calibrate",
-     (const char *const[]){"d_model=32 seq_len=256", NULL},
-     (const char *const[]){"min-samples=5", "min-time=50ms", "max-time=100ms", NULL},
-     (const char *const[]){"vanilla", "flash", NULL}},
+    {"quick", .summary = "under 40 s on two cores",
+     .blocks =
+         (const char *const[]){"d_model=16,32,64,128 seq_len=256,1024", "d_model=64 seq_len=2048", NULL},
+     .settings = (const char *const[]){"min-samples=2", "min-time=50ms", "max-time=100ms", NULL}},
+    {"seed", .summary = "the grid of the report: 20 shapes up to 16384 tokens",
+     .blocks = (const char *const[]){"d_model=16,32,64,128 seq_len=256,1024,4096,8192,16384", NULL},
+     .settings = few_samples},
+    {"full", .summary = "the report's grid and 32768 and 65536 tokens",
+     .blocks =
+         (const char *const[]){"d_model=16,32,64,128 seq_len=256,1024,4096,8192,16384,32768,65536", NULL},
+     .settings = few_samples},
+    {"smoke", .summary = "four times of one shape in a third of a second, for gates and calibrate",
+     .blocks = (const char *const[]){"d_model=32 seq_len=256", NULL},
+     .settings = (const char *const[]){"min-samples=5", "min-time=50ms", "max-time=100ms", NULL},
+     .variants = (const char *const[]){"vanilla", "flash", NULL}},
     {0},
 };
 
 static const struct pk_fit_row fits[] = {
-    {"forward_time_exponent", "forward_ns", "seq_len", PK_FIT_POWER},
-    {"backward_time_exponent", "backward_ns", "seq_len", PK_FIT_POWER},
-    {"peak_memory_exponent", "peak_bytes", "seq_len", PK_FIT_POWER},
+    {"forward_time_exponent", .metric = "forward_ns", .axis = "seq_len", .kind = PK_FIT_POWER},
+    {"backward_time_exponent", .metric = "backward_ns", .axis = "seq_len", .kind = PK_FIT_POWER},
+    {"peak_memory_exponent", .metric = "peak_bytes", .axis = "seq_len", .kind = PK_FIT_POWER},
     {0},
 };
 
@@ -119,8 +126,6 @@ static const char *const check_points[] = {
     "seq_len=130 d_model=64 batch=2 heads=1",
     NULL,
 };
-
-static const char *const tables[] = {"scaling", "variants", "vendor", "exponents", "crossover", NULL};
 
 struct state {
     struct pk_attention_step step;
@@ -173,16 +178,11 @@ static const char *skip(const struct pk_case *c, enum pk_device_kind kind)
     return s.dim % CUDNN_STEP ? "cuDNN's attention needs a multiple of 8 features per head" : NULL;
 }
 
-static int64_t predict_bytes(const struct pk_case *c, enum pk_device_kind kind)
+static int64_t predict(const struct pk_case *c, enum pk_device_kind kind, unsigned gauge)
 {
-    struct pk_attention_shape s = shape_of(c);
-    return (int64_t)pk_attention_peak_bytes(c->variant, &s, kind);
-}
-
-static int64_t predict_gauge(const struct pk_case *c, unsigned gauge)
-{
-    struct pk_attention_shape s = shape_of(c);
-    return (int64_t)pk_attention_saved_bytes(c->variant, &s);
+    const struct pk_attention_shape s = shape_of(c);
+    return (int64_t)(gauge == PK_PEAK_BYTES ? pk_attention_peak_bytes(c->variant, &s, kind)
+                                            : pk_attention_saved_bytes(c->variant, &s));
 }
 
 static struct pk_work work(const struct pk_case *c, unsigned region)
@@ -343,17 +343,6 @@ static enum pk_code check(struct pk_ctx *ctx, bool full, struct pk_err *err)
     return rc;
 }
 
-static void teardown(struct pk_ctx *ctx)
-{
-    struct state *t = ctx->state;
-    if (!t)
-        return;
-    pk_attention_forget(ctx->dev, &t->step);
-    void *inputs[] = {t->q, t->k, t->v, t->d_o};
-    for (size_t i = 0; i < 4; i++)
-        pk_device_free(ctx->dev, inputs[i]);
-}
-
 const struct pk_probe pk_probe_attention_scaling = {
     .name = "attention-scaling",
     .summary = "time and memory of attention, forward and backward, over sequence length and width",
@@ -365,13 +354,10 @@ const struct pk_probe pk_probe_attention_scaling = {
     .presets = presets,
     .fits = fits,
     .check_points = check_points,
-    .tables = tables,
     .skip = skip,
-    .predict_bytes = predict_bytes,
-    .predict_gauge = predict_gauge,
+    .predict = predict,
     .work = work,
     .setup = setup,
     .run = run,
     .check = check,
-    .teardown = teardown,
 };

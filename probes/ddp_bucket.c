@@ -5,7 +5,7 @@
  * docs/ddp-bucket.md. */
 #include "bench/probe.h"
 
-#include "comm/comm.h"
+#include "comm/allreduce_fit.h"
 #include "model/averaging.h"
 #include "model/transformer/forecast.h"
 
@@ -73,68 +73,80 @@ static bool on_link(const struct pk_point *p)
 }
 
 static const struct pk_axis axes[] = {
-    [WORK] = {"work", PK_AXIS_ENUM, .choices = (const char *const[]){"timer", "transformer", NULL},
+    [WORK] = {"work", .type = PK_AXIS_ENUM, .choices = (const char *const[]){"timer", "transformer", NULL},
               .def = "timer", .born = "timer",
               .help = "what produces gradients: a timer that leaves the core free, like a host whose GPU "
                       "computes, or the backward pass of a transformer"},
     [TENSORS] =
-        {"tensors", PK_AXIS_FILE, .def = "model", .born = "model",
+        {"tensors", .type = PK_AXIS_FILE, .def = "model", .born = "model",
          .help = "model, or a file with the tensors of your model: a name and a number of elements per line"},
-    [MODEL] = {"model", PK_AXIS_ENUM, .choices = (const char *const[]){"tiny", "small", "large", NULL},
-               .def = "tiny", .born = "small", .applies = is_named,
+    [MODEL] = {"model", .type = PK_AXIS_ENUM,
+               .choices = (const char *const[]){"tiny", "small", "large", NULL}, .def = "tiny",
+               .born = "small", .applies = is_named,
                .help = "transformers of the reports: small 128,625,408 parameters in 111 tensors, large "
                        "969,411,840 in 327; tiny has 39"},
-    [BATCH] = {"batch", PK_AXIS_INT, "sequences", 1, 65536, .also = "batch_size micro_batch bs", .def = "1",
-               .born = "1", .applies = is_computed, .help = "for work=transformer: sequences per rank"},
-    [SEQ_LEN] = {"seq_len", PK_AXIS_INT, "tokens", 1, 1048576,
+    [BATCH] = {"batch", .type = PK_AXIS_INT, .unit = "sequences", .min = 1, .max = 65536,
+               .also = "batch_size micro_batch bs", .def = "1", .born = "1", .applies = is_computed,
+               .help = "for work=transformer: sequences per rank"},
+    [SEQ_LEN] = {"seq_len", .type = PK_AXIS_INT, .unit = "tokens", .min = 1, .max = 1048576,
                  .also = "context context_length context_len sequence sequence_length length max_seq_len",
                  .def = "128", .born = "128", .applies = is_computed,
                  .help = "for work=transformer: tokens per sequence"},
-    [TRANSPORT] = {"transport", PK_AXIS_ENUM,
+    [TRANSPORT] = {"transport", .type = PK_AXIS_ENUM,
                    .choices = (const char *const[]){"link", "self", "mpi", "nccl", NULL}, .def = "link",
                    .born = "link",
                    .help = "kind of ranks: link: virtual ranks on a link of given speed; self: a single "
                            "rank; mpi: processes over MPI; nccl: processes with a GPU each, over NCCL"},
-    [RANKS] = {"ranks", PK_AXIS_INT, "ranks", 1, 1048576, .also = "world_size nproc nproc_per_node processes",
-               .def = "2", .born = "2", .applies = has_ranks, .implies = "transport=mpi",
+    [RANKS] = {"ranks", .type = PK_AXIS_INT, .unit = "ranks", .min = 1, .max = 1048576,
+               .also = "world_size nproc nproc_per_node processes", .def = "2", .born = "2",
+               .applies = has_ranks, .implies = "transport=mpi",
                .help = "number of ranks that average their gradients"},
-    [DTYPE] = {"dtype", PK_AXIS_ENUM, .choices = (const char *const[]){"fp32", "bf16", NULL},
+    [DTYPE] = {"dtype", .type = PK_AXIS_ENUM, .choices = (const char *const[]){"fp32", "bf16", NULL},
                .choices_also = (const char *const[]){"float32 float", "bfloat16", NULL},
                .also = "precision type data_type", .def = "fp32", .born = "fp32",
                .help = "type of the gradients"},
-    [COMPUTE] = {"compute_ms", PK_AXIS_FLOAT, "ms", 0.001, 3600000, .also = "compute", .def = "20",
-                 .born = "20", .applies = is_timed,
+    [COMPUTE] = {"compute_ms", .type = PK_AXIS_FLOAT, .unit = "ms", .min = 0.001, .max = 3600000,
+                 .also = "compute", .def = "20", .born = "20", .applies = is_timed,
                  .help = "compute time of a step with work=timer: a third forward, two thirds backward"},
-    [BUCKET_BYTES] = {"bucket_bytes", PK_AXIS_SIZE, "bytes", 1, 1e15,
+    [BUCKET_BYTES] = {"bucket_bytes", .type = PK_AXIS_SIZE, .unit = "bytes", .min = 1, .max = 1e15,
                       .also = "bucket bucket_size bucket_cap bucket_cap_mb", .def = "25MB", .born = "25MB",
                       .help = "maximum size of a bucket; a larger tensor is a separate bucket"},
-    [FIRST_BUCKET_BYTES] = {"first_bucket_bytes", PK_AXIS_SIZE, "bytes", 0, 1e15,
-                            .also = "first_bucket first_bucket_size", .def = "0", .born = "0",
+    [FIRST_BUCKET_BYTES] = {"first_bucket_bytes", .type = PK_AXIS_SIZE, .unit = "bytes", .min = 0,
+                            .max = 1e15, .also = "first_bucket first_bucket_size", .def = "0", .born = "0",
                             .help = "maximum size of the first bucket; 0: the same as the others"},
-    [GRADIENTS] = {"gradients", PK_AXIS_ENUM, .choices = (const char *const[]){"views", "copy", NULL},
+    [GRADIENTS] = {"gradients", .type = PK_AXIS_ENUM, .choices = (const char *const[]){"views", "copy", NULL},
                    .def = "views", .born = "views",
                    .help = "gradients are views of buckets, or are copied into them and back"},
-    [LATENCY] = {"link_latency_us", PK_AXIS_FLOAT, "us", 0, 1e9, .also = "latency launch", .def = "20",
-                 .born = "20", .applies = on_link, .implies = "transport=link",
-                 .help = "fixed time of an all-reduce on the virtual link"},
-    [BANDWIDTH] = {"link_bytes_per_s", PK_AXIS_RATE, "bytes/s", 1, 1e15, .also = "bandwidth link_bandwidth",
-                   .def = "10GB", .born = "10GB", .applies = on_link, .implies = "transport=link",
+    [LATENCY] = {"link_latency_us", .type = PK_AXIS_FLOAT, .unit = "us", .min = 0, .max = 1e9,
+                 .also = "latency launch", .def = "20", .born = "20", .applies = on_link,
+                 .implies = "transport=link", .help = "fixed time of an all-reduce on the virtual link"},
+    [BANDWIDTH] = {"link_bytes_per_s", .type = PK_AXIS_RATE, .unit = "bytes/s", .min = 1, .max = 1e15,
+                   .also = "bandwidth link_bandwidth", .def = "10GB", .born = "10GB", .applies = on_link,
+                   .implies = "transport=link",
                    .help = "bandwidth of the virtual link per second (busbw): 25GB is 200 Gbit/s"},
-    [JITTER] = {"link_jitter", PK_AXIS_FLOAT, NULL, 0, 1, .also = "jitter", .def = "0", .born = "0",
-                .applies = on_link, .implies = "transport=link",
+    [JITTER] = {"link_jitter", .type = PK_AXIS_FLOAT, .min = 0, .max = 1, .also = "jitter", .def = "0",
+                .born = "0", .applies = on_link, .implies = "transport=link",
                 .help = "standard deviation of the logarithm of all-reduce times on the virtual link"},
     {0},
 };
 
+#define CAPS "bucket_bytes first_bucket_bytes"
 static const struct pk_variant variants[] = {
-    [PK_AVERAGE_NONE] = {"none", "no communication: the time of a step on one rank"},
-    [PK_AVERAGE_NAIVE] = {"naive", "after backward, one all-reduce for each parameter"},
-    [PK_AVERAGE_COALESCED] = {"coalesced", "after backward, all parameters in one call, without copying"},
-    [PK_AVERAGE_FLAT] = {"flat", "after backward, one all-reduce of one flat array"},
-    [PK_AVERAGE_OVERLAP] = {"overlap",
-                            "during backward, one all-reduce for each parameter when its gradient is ready"},
-    [PK_AVERAGE_BUCKET] = {"bucket",
-                           "during backward, one all-reduce for each bucket of gradients when it is full"},
+    [PK_AVERAGE_NONE] = {"none", .summary = "no communication: the time of a step on one rank",
+                         .ignores = CAPS " gradients"},
+    [PK_AVERAGE_NAIVE] = {"naive", .summary = "after backward, one all-reduce for each parameter",
+                          .ignores = CAPS " gradients"},
+    [PK_AVERAGE_COALESCED] = {"coalesced",
+                              .summary = "after backward, all parameters in one call, without copying",
+                              .ignores = CAPS " gradients"},
+    [PK_AVERAGE_FLAT] = {"flat", .summary = "after backward, one all-reduce of one flat array",
+                         .ignores = CAPS},
+    [PK_AVERAGE_OVERLAP] =
+        {"overlap",
+         .summary = "during backward, one all-reduce for each parameter when its gradient is ready",
+         .ignores = CAPS " gradients"},
+    [PK_AVERAGE_BUCKET] =
+        {"bucket", .summary = "during backward, one all-reduce for each bucket of gradients when it is full"},
     {0},
 };
 
@@ -188,53 +200,59 @@ static bool has_copy_back(const struct pk_case *c)
 }
 
 static const struct pk_region regions[] = {
-    [PK_REGION_STEP] = {"step", "all of it"},
-    [PK_REGION_FORWARD] = {"forward", "compute before the first gradient", .inside = "step"},
-    [PK_REGION_BACKWARD] = {"backward", "compute of gradients, and the start of all-reduces in it",
+    [PK_REGION_STEP] = {"step", .summary = "all of it"},
+    [PK_REGION_FORWARD] = {"forward", .summary = "compute before the first gradient", .inside = "step"},
+    [PK_REGION_BACKWARD] = {"backward", .summary = "compute of gradients, and the start of all-reduces in it",
                             .inside = "step"},
-    [PK_REGION_FLATTEN] = {"flatten", "gradients are copied into the flat array", has_flatten,
-                           .inside = "step"},
-    [PK_REGION_ALL_REDUCE] = {"all_reduce", "communication after backward", has_all_reduce, .inside = "step"},
-    [PK_REGION_WAIT] = {"wait", "wait for all-reduces that were started during backward", has_wait,
-                        .inside = "step"},
-    [PK_REGION_COPY_BACK] = {"copy_back", "averages are copied back to the gradients", has_copy_back,
-                             .inside = "step"},
+    [PK_REGION_FLATTEN] = {"flatten", .summary = "gradients are copied into the flat array",
+                           .applies = has_flatten, .inside = "step"},
+    [PK_REGION_ALL_REDUCE] = {"all_reduce", .summary = "communication after backward",
+                              .applies = has_all_reduce, .inside = "step"},
+    [PK_REGION_WAIT] = {"wait", .summary = "wait for all-reduces that were started during backward",
+                        .applies = has_wait, .inside = "step"},
+    [PK_REGION_COPY_BACK] = {"copy_back", .summary = "averages are copied back to the gradients",
+                             .applies = has_copy_back, .inside = "step"},
     {0},
 };
 
-#define TIME_GAUGE PK_LOWER_IS_BETTER, PK_CLASS_TIME, PK_COMBINE_MEDIAN, PK_COMBINE_MAX, PK_FROM_GAUGE
-#define EXACT      PK_NO_DIRECTION, PK_CLASS_EXACT, PK_COMBINE_MEDIAN, PK_COMBINE_MAX, PK_FROM_GAUGE
+#define TIME_GAUGE .class = PK_CLASS_TIME, .over_ranks = PK_COMBINE_MAX
+#define EXACT      .direction = PK_NO_DIRECTION, .class = PK_CLASS_EXACT, .over_ranks = PK_COMBINE_MAX
 static const struct pk_metric metrics[] = {
-    {"comm_ns", "ns", "sum of the all-reduces, each from its start on the transport to its end", TIME_GAUGE,
-     COMM},
-    {"exposed_ns", "ns", "from the end of compute to the end of the last all-reduce", TIME_GAUGE, EXPOSED},
-    {"all_reduces", "1", "all-reduce calls per step", EXACT, ALL_REDUCES},
-    {"gradient_bytes", "bytes", "all gradients", EXACT, GRADIENT_BYTES, .planned = "Gradients (MB)"},
-    {"tensors", "1", "parameter tensors", EXACT, TENSOR_COUNT, .planned = "Tensors"},
-    {"buckets", "1", "buckets", EXACT, BUCKETS},
-    {"least_bucket_bytes", "bytes", "the smallest bucket", EXACT, LEAST_BUCKET},
-    {"mean_bucket_bytes", "bytes", "mean size of a bucket", EXACT, MEAN_BUCKET},
-    {"most_bucket_bytes", "bytes", "the largest bucket", EXACT, MOST_BUCKET},
-    {"oversize", "1", "tensors larger than the cap of their bucket", EXACT, OVERSIZE},
-    {"peak_bytes", "bytes", "peak device memory: gradients and buckets", PK_LOWER_IS_BETTER, PK_CLASS_MEMORY,
-     PK_COMBINE_MAX, PK_COMBINE_MAX, PK_FROM_POOL_PEAK, 0},
+    {"comm_ns", .unit = "ns",
+     .summary = "sum of the all-reduces, each from its start on the transport to its end", TIME_GAUGE,
+     .gauge = COMM},
+    {"exposed_ns", .unit = "ns", .summary = "from the end of compute to the end of the last all-reduce",
+     TIME_GAUGE, .gauge = EXPOSED},
+    {"all_reduces", .unit = "1", .summary = "all-reduce calls per step", EXACT, .gauge = ALL_REDUCES},
+    {"gradient_bytes", .unit = "bytes", .summary = "all gradients", EXACT, .gauge = GRADIENT_BYTES,
+     .planned = "Gradients (MB)"},
+    {"tensors", .unit = "1", .summary = "parameter tensors", EXACT, .gauge = TENSOR_COUNT,
+     .planned = "Tensors"},
+    {"buckets", .unit = "1", .summary = "buckets", EXACT, .gauge = BUCKETS},
+    {"least_bucket_bytes", .unit = "bytes", .summary = "the smallest bucket", EXACT, .gauge = LEAST_BUCKET},
+    {"mean_bucket_bytes", .unit = "bytes", .summary = "mean size of a bucket", EXACT, .gauge = MEAN_BUCKET},
+    {"most_bucket_bytes", .unit = "bytes", .summary = "the largest bucket", EXACT, .gauge = MOST_BUCKET},
+    {"oversize", .unit = "1", .summary = "tensors larger than the cap of their bucket", EXACT,
+     .gauge = OVERSIZE},
     {0},
 };
 
 #define SEED_SIZES "bucket_bytes=1MB,10MB,25MB,100MB,200MB,400MB"
 static const struct pk_preset presets[] = {
-    {"quick", "a tiny model with compute slower and faster than the link; under 40 s on two cores",
-     (const char *const[]){"transport=link compute_ms=4,20 bucket_bytes=64KiB,256KiB,1MiB,4MiB,16MiB,64MiB",
-                           NULL},
-     (const char *const[]){"min-samples=3", "min-time=50ms", "max-time=100ms", NULL}},
-    {"seed", "the models of the reports, with the bucket sizes of their tables",
-     (const char *const[]){"transport=link model=small compute_ms=30,300 " SEED_SIZES,
-                           "transport=link model=large compute_ms=200,2000 " SEED_SIZES, NULL},
-     (const char *const[]){"min-samples=5", NULL}},
-    {"copies", "the small model of the reports, with gradients copied into buckets and back",
-     (const char *const[]){"transport=link model=small compute_ms=300 gradients=views,copy " SEED_SIZES,
-                           NULL},
-     (const char *const[]){"min-samples=5", NULL}},
+    {"quick", .summary = "a tiny model with compute slower and faster than the link; under 40 s on two cores",
+     .blocks =
+         (const char *const[]){
+             "transport=link compute_ms=4,20 bucket_bytes=64KiB,256KiB,1MiB,4MiB,16MiB,64MiB", NULL},
+     .settings = (const char *const[]){"min-samples=3", "min-time=50ms", "max-time=100ms", NULL}},
+    {"seed", .summary = "the models of the reports, with the bucket sizes of their tables",
+     .blocks = (const char *const[]){"transport=link model=small compute_ms=30,300 " SEED_SIZES,
+                                     "transport=link model=large compute_ms=200,2000 " SEED_SIZES, NULL},
+     .settings = (const char *const[]){"min-samples=5", NULL}},
+    {"copies", .summary = "the small model of the reports, with gradients copied into buckets and back",
+     .blocks =
+         (const char *const[]){"transport=link model=small compute_ms=300 gradients=views,copy " SEED_SIZES,
+                               NULL},
+     .settings = (const char *const[]){"min-samples=5", NULL}},
     {0},
 };
 
@@ -242,8 +260,6 @@ static const char *const check_points[] = {
     "model=tiny compute_ms=0.1 batch=1 seq_len=5 bucket_bytes=3000001 first_bucket_bytes=1000001",
     NULL,
 };
-
-static const char *const tables[] = {"methods", "ranges", "buckets", "link", "choice", "timeline", NULL};
 
 /* --- what a case is about --- */
 
@@ -283,13 +299,6 @@ static struct pk_forecast forecast_of(const struct pk_case *c, enum pk_device_ki
     if (is_computed(&c->at))
         pk_transformer_forecast(&m, PK_STEP_BACKWARD, kind, c->threads, &f);
     return f;
-}
-
-static bool idle(unsigned variant, size_t axis)
-{
-    if (axis == BUCKET_BYTES || axis == FIRST_BUCKET_BYTES)
-        return variant != PK_AVERAGE_BUCKET;
-    return axis == GRADIENTS && !pk_averaging_contiguous((enum pk_averaging_way)variant);
 }
 
 static void doubt_cap(const struct pk_case *c, unsigned axis, const char *doubt, struct pk_arena *a,
@@ -336,25 +345,24 @@ static enum pk_code validate(const struct pk_case *c, struct pk_arena *a, pk_war
     return PK_OK;
 }
 
-static int64_t predict_bytes(const struct pk_case *c, enum pk_device_kind kind)
+static int64_t peak_bytes(const struct pk_case *c, enum pk_device_kind kind, const struct pk_gradients *g)
 {
-    PK_ARENA_CLEANUP struct pk_arena a = {0};
-    struct pk_gradients g;
-    struct pk_err err;
     const struct pk_averaging_options o = options_of(c);
-    if (find_gradients(c, &a, &g, &err))
-        return 0;
-    const int64_t buckets = pk_averaging_bytes(&o, &g), rest = (int64_t)forecast_of(c, kind).peak_bytes;
+    const int64_t buckets = pk_averaging_bytes(&o, g), rest = (int64_t)forecast_of(c, kind).peak_bytes;
     return rest > INT64_MAX - buckets ? INT64_MAX : rest + buckets;
 }
 
-static int64_t predict_gauge(const struct pk_case *c, unsigned gauge)
+static int64_t predict(const struct pk_case *c, enum pk_device_kind kind, unsigned gauge)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_gradients g;
     struct pk_err err;
-    if ((gauge != GRADIENT_BYTES && gauge != TENSOR_COUNT) || find_gradients(c, &a, &g, &err))
+    if (gauge != PK_PEAK_BYTES && gauge != GRADIENT_BYTES && gauge != TENSOR_COUNT)
         return -1;
+    if (find_gradients(c, &a, &g, &err))
+        return gauge == PK_PEAK_BYTES ? 0 : -1;
+    if (gauge == PK_PEAK_BYTES)
+        return peak_bytes(c, kind, &g);
     return gauge == TENSOR_COUNT ? (int64_t)g.n : (int64_t)(g.elements * pk_dtype_bytes(options_of(c).type));
 }
 
@@ -530,13 +538,15 @@ static json_t *reduces_json(const struct pk_averaging *v)
     return rows;
 }
 
-static json_t *timeline(struct pk_ctx *ctx)
+/* When the parts of the last iteration happened, for comm/allreduce_fit.h. */
+static enum pk_code inspect(struct pk_ctx *ctx, bool last, struct pk_err *err)
 {
     const struct pk_averaging *v = &((struct state *)ctx->state)->averaging;
-    if (v->gradients->n > TIMELINE_MAX)
-        return NULL;
-    return json_pack("{s:I, s:o, s:o}", "backward_ns", (json_int_t)since(v->backward_ended_ns, v), "tensors",
-                     tensors_json(v), "reduces", reduces_json(v));
+    if (last && v->gradients->n <= TIMELINE_MAX)
+        pk_ctx_note(ctx, "timeline",
+                    json_pack("{s:I, s:o, s:o}", "backward_ns", (json_int_t)since(v->backward_ended_ns, v),
+                              "tensors", tensors_json(v), "reduces", reduces_json(v)));
+    return PK_OK;
 }
 
 static enum pk_code check(struct pk_ctx *ctx, bool full, struct pk_err *err)
@@ -564,17 +574,15 @@ const struct pk_probe pk_probe_ddp_bucket = {
     .metrics = metrics,
     .presets = presets,
     .check_points = check_points,
-    .tables = tables,
     .ranks = ranks,
     .skip = skip,
-    .idle = idle,
     .validate = validate,
-    .predict_bytes = predict_bytes,
-    .predict_gauge = predict_gauge,
+    .predict = predict,
     .work = work,
     .setup = setup,
     .run = run,
-    .timeline = timeline,
+    .inspect = inspect,
     .check = check,
     .teardown = teardown,
+    .derive = pk_derive_allreduce_fit,
 };

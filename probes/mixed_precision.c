@@ -35,38 +35,41 @@ enum {
 }; /* the same weights and tokens in every case, so that losses and gradients can be compared */
 
 static const struct pk_axis axes[] = {
-    [MODEL] = {"model", PK_AXIS_ENUM, .choices = (const char *const[]){"tiny", "small", "large", NULL},
+    [MODEL] = {"model", .type = PK_AXIS_ENUM,
+               .choices = (const char *const[]){"tiny", "small", "large", NULL},
                .sets = (const char *const[]){"layers=2 d_model=256 heads=4 d_ff=1024 batch=4 seq_len=128",
                                              "layers=12 d_model=768 heads=12 d_ff=3072 batch=64 seq_len=256",
                                              "layers=36 d_model=1280 heads=20 d_ff=5120 batch=32 seq_len=256",
                                              NULL},
                .def = "tiny", .born = "tiny",
                .help = "tiny, or a model of the report; sets layers, d_model, heads, d_ff, batch, seq_len"},
-    [LAYERS] = {"layers", PK_AXIS_INT, "layers", 1, 1024,
+    [LAYERS] = {"layers", .type = PK_AXIS_INT, .unit = "layers", .min = 1, .max = 1024,
                 .also = "depth n_layer n_layers num_layers num_hidden_layers", .def = "2", .born = "2",
                 .help = "blocks"},
-    [D_MODEL] = {"d_model", PK_AXIS_INT, "features", 8, 65536,
+    [D_MODEL] = {"d_model", .type = PK_AXIS_INT, .unit = "features", .min = 8, .max = 65536,
                  .also = "width hidden hidden_size embed_dim n_embd", .def = "256", .born = "256",
                  .help = "width of the residual stream, a multiple of 8"},
-    [HEADS] = {"heads", PK_AXIS_INT, "heads", 1, 1024, .also = "n_head n_heads num_heads num_attention_heads",
-               .def = "4", .born = "4", .help = "number of attention heads; must divide d_model"},
-    [D_FF] = {"d_ff", PK_AXIS_INT, "features", 8, 262144,
+    [HEADS] = {"heads", .type = PK_AXIS_INT, .unit = "heads", .min = 1, .max = 1024,
+               .also = "n_head n_heads num_heads num_attention_heads", .def = "4", .born = "4",
+               .help = "number of attention heads; must divide d_model"},
+    [D_FF] = {"d_ff", .type = PK_AXIS_INT, .unit = "features", .min = 8, .max = 262144,
               .also = "ff ffn ff_dim d_ffn intermediate intermediate_size", .def = "1024", .born = "1024",
               .help = "width inside the gated unit, a multiple of 8"},
-    [VOCAB] = {"vocab", PK_AXIS_INT, "tokens", 2, 1048576, .also = "vocabulary vocab_size", .def = "10000",
-               .born = "10000", .help = "rows of the embedding and of the head"},
-    [BATCH] = {"batch", PK_AXIS_INT, "sequences", 1, 65536, .also = "batch_size micro_batch bs", .def = "4",
-               .born = "4", .help = "sequences per step"},
-    [SEQ_LEN] = {"seq_len", PK_AXIS_INT, "tokens", 1, PK_CONTEXT_MAX,
+    [VOCAB] = {"vocab", .type = PK_AXIS_INT, .unit = "tokens", .min = 2, .max = 1048576,
+               .also = "vocabulary vocab_size", .def = "10000", .born = "10000",
+               .help = "rows of the embedding and of the head"},
+    [BATCH] = {"batch", .type = PK_AXIS_INT, .unit = "sequences", .min = 1, .max = 65536,
+               .also = "batch_size micro_batch bs", .def = "4", .born = "4", .help = "sequences per step"},
+    [SEQ_LEN] = {"seq_len", .type = PK_AXIS_INT, .unit = "tokens", .min = 1, .max = PK_CONTEXT_MAX,
                  .also = "context context_length context_len sequence sequence_length length max_seq_len",
                  .def = "128", .born = "128", .help = "tokens per sequence"},
-    [DTYPE] = {"dtype", PK_AXIS_ENUM,
+    [DTYPE] = {"dtype", .type = PK_AXIS_ENUM,
                .choices = (const char *const[]){[FP32] = "fp32", [TF32] = "tf32", [BF16] = "bf16", NULL},
                .choices_also = (const char *const[]){"float32 float", "tensorfloat32", "bfloat16", NULL},
                .also = "precision type data_type", .def = "fp32,bf16", .born = "fp32",
                .help =
                    "fp32; tf32: stored as fp32, multiplied as tf32; bf16: with fp32 master weights and sums"},
-    [MODE] = {"mode", PK_AXIS_ENUM,
+    [MODE] = {"mode", .type = PK_AXIS_ENUM,
               .choices =
                   (const char *const[]){[PK_STEP_FORWARD] = "forward",
                                         [PK_STEP_RETAINED] = "forward-retained",
@@ -76,24 +79,25 @@ static const struct pk_axis axes[] = {
               .def = "forward,forward+backward,step", .born = "step",
               .help = "parts of a step; forward-retained keeps activations as if backward followed"},
     [ATTENTION] =
-        {"attention", PK_AXIS_ENUM,
+        {"attention", .type = PK_AXIS_ENUM,
          .choices = (const char *const[]){[AUTO] = "auto", "vanilla", "fused", "flash", "cudnn", NULL},
          .also = "attn sdpa", .def = "auto", .born = "auto",
          .help = "auto: vanilla for eager; for compiled: flash, fused for tf32, cudnn for bf16 on a GPU"},
-    [RECOMPUTE] = {"recompute", PK_AXIS_ENUM, .choices = (const char *const[]){"none", "block", NULL},
+    [RECOMPUTE] = {"recompute", .type = PK_AXIS_ENUM, .choices = (const char *const[]){"none", "block", NULL},
                    .also = "checkpoint checkpointing activation_checkpointing", .def = "none", .born = "none",
                    .help = "block: keep only the input of each block and recompute the rest in backward"},
     [WEIGHTS] =
-        {"weights", PK_AXIS_FILE, .def = "seeded", .born = "seeded", .data = true,
+        {"weights", .type = PK_AXIS_FILE, .def = "seeded", .born = "seeded", .data = true,
          .help = "seeded: the same random weights everywhere; or a safetensors file with every parameter"},
     {0},
 };
 
 static const struct pk_variant variants[] = {
-    [EAGER] = {"eager", "one kernel per operation, launched one by one, as a framework does"},
+    [EAGER] = {"eager", .summary = "one kernel per operation, launched one by one, as a framework does"},
     [COMPILED] =
         {"compiled",
-         "fused kernels and products, one pass of AdamW, captured in a graph on devices that have graphs",
+         .summary =
+             "fused kernels and products, one pass of AdamW, captured in a graph on devices that have graphs",
          .captured = true},
     {0},
 };
@@ -114,47 +118,49 @@ static bool has_optimizer(const struct pk_case *c)
 }
 
 static const struct pk_region regions[] = {
-    [STEP] = {"step", "all parts of the mode"},
-    [FORWARD] = {"forward", "from tokens to the mean loss", .inside = "step"},
-    [BACKWARD] = {"backward", "gradients of every parameter", .applies = has_backward,
+    [STEP] = {"step", .summary = "all parts of the mode"},
+    [FORWARD] = {"forward", .summary = "from tokens to the mean loss", .inside = "step"},
+    [BACKWARD] = {"backward", .summary = "gradients of every parameter", .applies = has_backward,
                   .inside = "backward_optimizer"},
-    [OPTIMIZER] = {"optimizer", "one step of AdamW", .applies = has_optimizer,
+    [OPTIMIZER] = {"optimizer", .summary = "one step of AdamW", .applies = has_optimizer,
                    .inside = "backward_optimizer"},
-    [BACKWARD_OPTIMIZER] = {"backward_optimizer", "the two together", .applies = has_optimizer,
+    [BACKWARD_OPTIMIZER] = {"backward_optimizer", .summary = "the two together", .applies = has_optimizer,
                             .inside = "step"},
     {0},
 };
 
 static const struct pk_metric metrics[] = {
-    {"before_backward_bytes", "bytes", "device memory in use after forward", PK_LOWER_IS_BETTER,
-     PK_CLASS_MEMORY, PK_COMBINE_MAX, PK_COMBINE_MAX, PK_FROM_GAUGE, BEFORE_BACKWARD},
-    {"allocated_bytes", "bytes", "device memory in use between steps", PK_LOWER_IS_BETTER, PK_CLASS_MEMORY,
-     PK_COMBINE_MAX, PK_COMBINE_MAX, PK_FROM_GAUGE, ALLOCATED},
-    {"reserved_bytes", "bytes", "device memory held by the pool, in use or kept for reuse",
-     PK_LOWER_IS_BETTER, PK_CLASS_MEMORY, PK_COMBINE_MAX, PK_COMBINE_MAX, PK_FROM_GAUGE, RESERVED},
-    {"parameters", "1", "weights of the model", PK_NO_DIRECTION, PK_CLASS_EXACT, PK_COMBINE_MEDIAN,
-     PK_COMBINE_MEDIAN, PK_FROM_GAUGE, PARAMETERS, .planned = "Parameters"},
-    {"model_flops", "1",
-     "FLOPs that the mode needs by definition: products of weights and of attention, causal pairs only; "
-     "backward twice forward",
-     PK_NO_DIRECTION, PK_CLASS_EXACT, PK_COMBINE_MEDIAN, PK_COMBINE_SUM, PK_FROM_GAUGE, MODEL_FLOPS},
-    {"peak_bytes", "bytes", "peak device memory of the case", PK_LOWER_IS_BETTER, PK_CLASS_MEMORY,
-     PK_COMBINE_MAX, PK_COMBINE_MAX, PK_FROM_POOL_PEAK, 0},
+    {"before_backward_bytes", .unit = "bytes", .summary = "device memory in use after forward",
+     PK_MEMORY_METRIC, .gauge = BEFORE_BACKWARD},
+    {"allocated_bytes", .unit = "bytes", .summary = "device memory in use between steps", PK_MEMORY_METRIC,
+     .gauge = ALLOCATED},
+    {"reserved_bytes", .unit = "bytes", .summary = "device memory held by the pool, in use or kept for reuse",
+     PK_MEMORY_METRIC, .gauge = RESERVED},
+    {"parameters", .unit = "1", .summary = "weights of the model", .direction = PK_NO_DIRECTION,
+     .class = PK_CLASS_EXACT, .gauge = PARAMETERS, .planned = "Parameters"},
+    {"model_flops", .unit = "1",
+     .summary =
+         "FLOPs that the mode needs by definition: products of weights and of attention, causal pairs only; "
+         "backward twice forward",
+     .direction = PK_NO_DIRECTION, .class = PK_CLASS_EXACT, .over_ranks = PK_COMBINE_SUM,
+     .gauge = MODEL_FLOPS},
     {0},
 };
 
 static const char *const few_samples[] = {"min-samples=10", NULL};
 
 static const struct pk_preset presets[] = {
-    {"quick", "under 40 s on two cores", (const char *const[]){"model=tiny", NULL},
-     (const char *const[]){"min-samples=2", "min-time=50ms", "max-time=150ms", NULL}},
-    {"seed", "the report's two models", (const char *const[]){"model=small,large dtype=fp32,tf32,bf16", NULL},
-     few_samples},
-    {"full", "the report's two models, with activations kept and recomputed",
-     (const char *const[]){
-         "model=small,large dtype=fp32,tf32,bf16 mode=forward,forward-retained,forward+backward,step",
-         "model=small,large dtype=fp32,tf32,bf16 mode=step recompute=block", NULL},
-     few_samples},
+    {"quick", .summary = "under 40 s on two cores", .blocks = (const char *const[]){"model=tiny", NULL},
+     .settings = (const char *const[]){"min-samples=2", "min-time=50ms", "max-time=150ms", NULL}},
+    {"seed", .summary = "the report's two models",
+     .blocks = (const char *const[]){"model=small,large dtype=fp32,tf32,bf16", NULL},
+     .settings = few_samples},
+    {"full", .summary = "the report's two models, with activations kept and recomputed",
+     .blocks =
+         (const char *const[]){
+             "model=small,large dtype=fp32,tf32,bf16 mode=forward,forward-retained,forward+backward,step",
+             "model=small,large dtype=fp32,tf32,bf16 mode=step recompute=block", NULL},
+     .settings = few_samples},
     {0},
 };
 
@@ -163,9 +169,6 @@ static const char *const check_points[] = {
     "layers=1 d_model=16 heads=1 d_ff=8 vocab=5 batch=1 seq_len=1 weights=seeded",
     NULL,
 };
-
-static const char *const tables[] = {"models",   "steps", "memory", "precision",
-                                     "variants", "drift", "rates",  NULL};
 
 /* --- a case as the model sees it --- */
 
@@ -235,7 +238,7 @@ static enum pk_code validate(const struct pk_case *c, struct pk_arena *a, pk_war
     return weights.path ? pk_transformer_weights_fit(&weights, &m, err) : PK_OK;
 }
 
-static int64_t predict_bytes(const struct pk_case *c, enum pk_device_kind kind)
+static int64_t peak_bytes(const struct pk_case *c, enum pk_device_kind kind)
 {
     const struct pk_transformer_config m = config_of(c, kind);
     struct pk_forecast f;
@@ -249,11 +252,13 @@ static int64_t model_flops(const struct pk_case *c, const struct pk_transformer_
     return flops < 0x1p63 ? (int64_t)flops : -1;
 }
 
-static int64_t predict_gauge(const struct pk_case *c, unsigned gauge)
+static int64_t predict(const struct pk_case *c, enum pk_device_kind kind, unsigned gauge)
 {
     const struct pk_transformer_config m = config_of(c, PK_DEVICE_CPU);
     struct pk_forecast f;
     struct pk_err err;
+    if (gauge == PK_PEAK_BYTES)
+        return peak_bytes(c, kind);
     if (gauge == RESERVED || pk_transformer_valid(&m, &err))
         return -1;
     if (gauge == PARAMETERS)
@@ -286,6 +291,7 @@ struct state {
     struct pk_safetensors weights; /* without a path: seeded */
     struct pk_origin from;
     int32_t *tokens, *targets;
+    json_t *found; /* the note, which setup and check fill */
 };
 
 static int32_t random_token(struct pk_rng *rng, size_t vocab)
@@ -300,7 +306,8 @@ static enum pk_code setup(struct pk_ctx *ctx, struct pk_err *err)
     const size_t n = pk_transformer_tokens(&m);
     struct pk_rng rng = {SEED};
     ctx->state = s;
-    ctx->found = json_pack("{s:s}", "attention", axes[ATTENTION].choices[AUTO + 1 + m.attention]);
+    s->found = pk_ctx_note(ctx, "found",
+                           json_pack("{s:s}", "attention", axes[ATTENTION].choices[AUTO + 1 + m.attention]));
     enum pk_code rc =
         pk_transformer_open(&s->t, ctx->dev, &m, pk_step_needs(mode_of(ctx->c)), ctx->arena, err);
     if (rc || ctx->dry)
@@ -396,8 +403,8 @@ static enum pk_code find(struct pk_ctx *ctx, struct pk_err *err)
     enum pk_code rc = pk_transformer_loss(&s->t, &loss, err);
     if (rc)
         return rc;
-    json_object_set_new(ctx->found, "loss", json_real(loss));
-    json_object_set_new(ctx->found, "predicted_peaks",
+    json_object_set_new(s->found, "loss", json_real(loss));
+    json_object_set_new(s->found, "predicted_peaks",
                         forecast_json(&s->t.c, mode_of(ctx->c), ctx->dev->kind, ctx->c->threads));
     if (!s->t.g)
         return PK_OK;
@@ -407,8 +414,8 @@ static enum pk_code find(struct pk_ctx *ctx, struct pk_err *err)
     json_t *v = json_array();
     for (size_t i = 0; i < PK_SKETCH; i++)
         json_array_append_new(v, json_real(k.v[i]));
-    json_object_set_new(ctx->found, "gradient_norm", json_real(k.norm));
-    json_object_set_new(ctx->found, "gradient_sketch", v);
+    json_object_set_new(s->found, "gradient_norm", json_real(k.norm));
+    json_object_set_new(s->found, "gradient_sketch", v);
     return PK_OK;
 }
 
@@ -421,9 +428,11 @@ static enum pk_code check(struct pk_ctx *ctx, bool full, struct pk_err *err)
     return full ? PK_OK : find(ctx, err);
 }
 
-static enum pk_code sound(struct pk_ctx *ctx, struct pk_err *err)
+static enum pk_code inspect(struct pk_ctx *ctx, bool last, struct pk_err *err)
 {
     float loss;
+    if (ctx->dry || last)
+        return PK_OK;
     return pk_transformer_finite_loss(&((struct state *)ctx->state)->t, &loss, err);
 }
 
@@ -446,16 +455,14 @@ const struct pk_probe pk_probe_mixed_precision = {
     .metrics = metrics,
     .presets = presets,
     .check_points = check_points,
-    .tables = tables,
     .shrink = "batch",
     .skip = skip,
     .validate = validate,
-    .predict_bytes = predict_bytes,
-    .predict_gauge = predict_gauge,
+    .predict = predict,
     .work = work,
     .setup = setup,
     .run = run,
+    .inspect = inspect,
     .check = check,
-    .sound = sound,
     .teardown = teardown,
 };

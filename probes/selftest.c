@@ -31,13 +31,13 @@ static bool is_not_busy(const struct pk_point *p)
 /* What can be swept. `def` is what runs when nothing is asked for; `born` never changes again (opt/axis.h).
  */
 static const struct pk_axis axes[] = {
-    [BUSY_NS] = {"busy_ns", PK_AXIS_INT, "ns", 0, 1e10, .def = "100000", .born = "100000",
-                 .help = "time for which an iteration keeps the device busy"},
-    [MEMORY] = {"memory", PK_AXIS_SIZE, "bytes", 4, 0x1p50, .def = "4KiB", .born = "4KiB",
-                .help = "bytes that an iteration copies"},
-    [COPIES] = {"copies", PK_AXIS_INT, NULL, 1, 1000, .def = "1", .born = "1", .applies = is_not_busy,
-                .help = "how often it copies them, where busy_ns is 0"},
-    [INPUT] = {"input", PK_AXIS_FILE, .def = "random", .born = "random",
+    [BUSY_NS] = {"busy_ns", .type = PK_AXIS_INT, .unit = "ns", .min = 0, .max = 1e10, .def = "100000",
+                 .born = "100000", .help = "time for which an iteration keeps the device busy"},
+    [MEMORY] = {"memory", .type = PK_AXIS_SIZE, .unit = "bytes", .min = 4, .max = 0x1p50, .def = "4KiB",
+                .born = "4KiB", .help = "bytes that an iteration copies"},
+    [COPIES] = {"copies", .type = PK_AXIS_INT, .min = 1, .max = 1000, .def = "1", .born = "1",
+                .applies = is_not_busy, .help = "how often it copies them, where busy_ns is 0"},
+    [INPUT] = {"input", .type = PK_AXIS_FILE, .def = "random", .born = "random",
                .help = "what it copies: random bytes, or those of a file, over and over"},
     {0},
 };
@@ -63,23 +63,23 @@ enum variant {
     EXIT
 };
 static const struct pk_variant variants[] = {
-    [OK] = {"ok", "the same time in every iteration"},
-    [SLOW_START] = {"slow-start", "the first 30 iterations take twice as long"},
-    [DRIFT] = {"drift", "every iteration takes 0.1 % longer than the one before"},
-    [THROTTLE] = {"throttle", "5 % slower from iteration 60 on"},
-    [NOISY] = {"noisy", "normal noise of 10 %"},
-    [OUTLIERS] = {"outliers", "every 17th iteration takes ten times as long"},
-    [INSTANCES] = {"instances", "the region 'part' occurs three times in an iteration"},
-    [REPEATED] = {"repeated", "the region 'tick' is too short for the clock, and repeated"},
-    [OOM] = {"oom", "asks for more memory than there is"},
-    [CHECK_FAILS] = {"check-fails", "computes a wrong result"},
-    [LEAK] = {"leak", "teardown forgets an allocation"},
-    [UNMARKED] = {"unmarked", "never marks its region"},
-    [UNENDED] = {"unended", "begins its region and does not end it"},
-    [DEVICE_ERROR] = {"device-error", "the tenth iteration fails"},
-    [HANG] = {"hang", "never comes back"},
-    [CRASH] = {"crash", "is killed by SIGSEGV"},
-    [EXIT] = {"exit", "ends its process with status 7"},
+    [OK] = {"ok", .summary = "the same time in every iteration"},
+    [SLOW_START] = {"slow-start", .summary = "the first 30 iterations take twice as long"},
+    [DRIFT] = {"drift", .summary = "every iteration takes 0.1 % longer than the one before"},
+    [THROTTLE] = {"throttle", .summary = "5 % slower from iteration 60 on"},
+    [NOISY] = {"noisy", .summary = "normal noise of 10 %"},
+    [OUTLIERS] = {"outliers", .summary = "every 17th iteration takes ten times as long"},
+    [INSTANCES] = {"instances", .summary = "the region 'part' occurs three times in an iteration"},
+    [REPEATED] = {"repeated", .summary = "the region 'tick' is too short for the clock, and repeated"},
+    [OOM] = {"oom", .summary = "asks for more memory than there is"},
+    [CHECK_FAILS] = {"check-fails", .summary = "computes a wrong result"},
+    [LEAK] = {"leak", .summary = "teardown forgets an allocation"},
+    [UNMARKED] = {"unmarked", .summary = "never marks its region"},
+    [UNENDED] = {"unended", .summary = "begins its region and does not end it"},
+    [DEVICE_ERROR] = {"device-error", .summary = "the tenth iteration fails"},
+    [HANG] = {"hang", .summary = "never comes back"},
+    [CRASH] = {"crash", .summary = "is killed by SIGSEGV"},
+    [EXIT] = {"exit", .summary = "ends its process with status 7"},
     {0},
 };
 
@@ -95,36 +95,35 @@ static bool ticks(const struct pk_case *c)
 
 /* What run() marks. Each gives two metrics: work_ns, work_host_ns. */
 static const struct pk_region regions[] = {
-    [WORK] = {"work", "the copy and the busy time"},
-    [PART] = {"part", "a third of the busy time", has_parts, .inside = "work"},
-    [TICK] = {"tick", "one step of a random number generator", ticks, .repeatable = pk_always},
+    [WORK] = {"work", .summary = "the copy and the busy time"},
+    [PART] = {"part", .summary = "a third of the busy time", .applies = has_parts, .inside = "work"},
+    [TICK] = {"tick", .summary = "one step of a random number generator", .applies = ticks,
+              .repeatable = pk_always},
     {0},
 };
 
 static const struct pk_metric metrics[] = {
-    {"held_bytes", "bytes", "device memory in use during an iteration", PK_LOWER_IS_BETTER, PK_CLASS_MEMORY,
-     PK_COMBINE_MAX, PK_COMBINE_MAX, PK_FROM_GAUGE, HELD},
-    {"peak_bytes", "bytes", "peak device memory of the case", PK_LOWER_IS_BETTER, PK_CLASS_MEMORY,
-     PK_COMBINE_MAX, PK_COMBINE_MAX, PK_FROM_POOL_PEAK, 0},
+    {"held_bytes", .unit = "bytes", .summary = "device memory in use during an iteration", PK_MEMORY_METRIC,
+     .gauge = HELD},
     {0},
 };
 
 static const struct pk_preset presets[] = {
-    {"quick", "one case per variant", (const char *const[]){"busy_ns=100000 memory=4KiB", NULL}, NULL},
-    {"grid", "four lengths, two sizes",
-     (const char *const[]){"busy_ns=20000:160000:*2 memory=4KiB", "busy_ns=20000 memory=64KiB", NULL},
-     (const char *const[]){"min-samples=20", NULL}},
+    {"quick", .summary = "one case per variant",
+     .blocks = (const char *const[]){"busy_ns=100000 memory=4KiB", NULL}, .settings = NULL},
+    {"grid", .summary = "four lengths, two sizes",
+     .blocks =
+         (const char *const[]){"busy_ns=20000:160000:*2 memory=4KiB", "busy_ns=20000 memory=64KiB", NULL},
+     .settings = (const char *const[]){"min-samples=20", NULL}},
     {0},
 };
 
 static const struct pk_fit_row fits[] = {
-    {"work_time_exponent", "work_ns", "busy_ns", PK_FIT_POWER},
+    {"work_time_exponent", .metric = "work_ns", .axis = "busy_ns", .kind = PK_FIT_POWER},
     {0},
 };
 
 static const char *const check_points[] = {"busy_ns=0 memory=4", "busy_ns=0 memory=1000", NULL};
-static const char *const tables[] = {"outcomes", NULL};
-
 struct state {
     size_t bytes;
     unsigned char *src, *dst; /* device memory */
@@ -227,14 +226,10 @@ static size_t rounded(int64_t bytes)
     return ((size_t)bytes + PK_POOL_ALIGN - 1) / PK_POOL_ALIGN * PK_POOL_ALIGN;
 }
 
-static int64_t predict_bytes(const struct pk_case *c, enum pk_device_kind kind)
+/* All of it is live in an iteration, too. */
+static int64_t predict(const struct pk_case *c, enum pk_device_kind kind, unsigned gauge)
 {
     return (int64_t)(2 * rounded(pk_case_int(c, MEMORY)));
-}
-
-static int64_t predict_gauge(const struct pk_case *c, unsigned gauge)
-{
-    return predict_bytes(c, PK_DEVICE_NULL);
 }
 
 static int64_t copies(const struct pk_case *c)
@@ -384,10 +379,8 @@ const struct pk_probe pk_probe_selftest = {
     .presets = presets,
     .fits = fits,
     .check_points = check_points,
-    .tables = tables,
     .validate = validate,
-    .predict_bytes = predict_bytes,
-    .predict_gauge = predict_gauge,
+    .predict = predict,
     .work = work,
     .setup = setup,
     .run = run,

@@ -37,9 +37,9 @@ static bool is_real(const struct pk_point *p)
 }
 
 static const struct pk_axis axes[] = {
-    [TREE] = {"tree", PK_AXIS_FILE, .def = "bert", .born = "bert",
+    [TREE] = {"tree", .type = PK_AXIS_FILE, .def = "bert", .born = "bert",
               .help = "bert, or a file with the leaves of your model: a dotted path and a shape per line"},
-    [MODEL] = {"model", PK_AXIS_ENUM,
+    [MODEL] = {"model", .type = PK_AXIS_ENUM,
                .choices = (const char *const[]){"2L-256H", "4L-512H", "4L-768H", "8L-768H", "12L-768H",
                                                 "100L-5120H", NULL},
                .sets = (const char *const[]){"layers=2 hidden=256 intermediate=1024",
@@ -50,34 +50,38 @@ static const struct pk_axis axes[] = {
                                              "layers=100 hidden=5120 intermediate=20480", NULL},
                .def = "4L-768H", .born = "4L-768H", .applies = is_bert,
                .help = "a BERT of the reports: sets layers, hidden, intermediate"},
-    [LAYERS] = {"layers", PK_AXIS_INT, "layers", 1, 100000,
+    [LAYERS] = {"layers", .type = PK_AXIS_INT, .unit = "layers", .min = 1, .max = 100000,
                 .also = "depth n_layer n_layers num_layers num_hidden_layers", .def = "4", .born = "4",
                 .applies = is_bert, .help = "transformer layers: 16 leaves and 6 patched modules each"},
-    [HIDDEN] = {"hidden", PK_AXIS_INT, "features", 1, 1048576, .also = "width d_model hidden_size embed_dim",
-                .def = "768", .born = "768", .applies = is_bert, .help = "width of a layer"},
-    [INTERMEDIATE] = {"intermediate", PK_AXIS_INT, "features", 1, 4194304,
+    [HIDDEN] = {"hidden", .type = PK_AXIS_INT, .unit = "features", .min = 1, .max = 1048576,
+                .also = "width d_model hidden_size embed_dim", .def = "768", .born = "768",
+                .applies = is_bert, .help = "width of a layer"},
+    [INTERMEDIATE] = {"intermediate", .type = PK_AXIS_INT, .unit = "features", .min = 1, .max = 4194304,
                       .also = "ff ffn d_ff intermediate_size", .def = "3072", .born = "3072",
                       .applies = is_bert, .help = "width inside the feed-forward block"},
-    [VOCAB] = {"vocab", PK_AXIS_INT, "tokens", 1, 16777216, .also = "vocabulary vocab_size", .def = "30522",
-               .born = "30522", .applies = is_bert, .help = "rows of the word embedding"},
-    [OP] = {"op", PK_AXIS_ENUM, .choices = (const char *const[]){"patch", "combine", "flatten", NULL},
+    [VOCAB] = {"vocab", .type = PK_AXIS_INT, .unit = "tokens", .min = 1, .max = 16777216,
+               .also = "vocabulary vocab_size", .def = "30522", .born = "30522", .applies = is_bert,
+               .help = "rows of the word embedding"},
+    [OP] = {"op", .type = PK_AXIS_ENUM, .choices = (const char *const[]){"patch", "combine", "flatten", NULL},
             .def = "patch", .born = "patch",
             .help =
                 "patch modules, or the operations of every step: partition + combine, flatten + unflatten"},
-    [PLAN] = {"plan", PK_AXIS_FILE, .def = "reports", .born = "reports",
+    [PLAN] = {"plan", .type = PK_AXIS_FILE, .def = "reports", .born = "reports",
               .help = "reports (six tensor-parallel patterns), or a file of 'pattern = column|row' lines"},
-    [PATCHES] = {"patches", PK_AXIS_INT, "modules", 0, 1000000, .def = "0", .born = "0", .applies = is_patch,
+    [PATCHES] = {"patches", .type = PK_AXIS_INT, .unit = "modules", .min = 0, .max = 1000000, .def = "0",
+                 .born = "0", .applies = is_patch,
                  .help = "patch only this number of the matched modules, in order; 0: all"},
-    [MATCHER] = {"matcher", PK_AXIS_ENUM, .choices = (const char *const[]){"fnmatch", "compiled", NULL},
-                 .def = "compiled", .born = "compiled", .applies = is_patch,
+    [MATCHER] = {"matcher", .type = PK_AXIS_ENUM,
+                 .choices = (const char *const[]){"fnmatch", "compiled", NULL}, .def = "compiled",
+                 .born = "compiled", .applies = is_patch,
                  .help = "how modules are matched: fnmatch(3) on paths, or one automaton"},
-    [WEIGHTS] = {"weights", PK_AXIS_ENUM, .choices = (const char *const[]){"none", "real", NULL},
+    [WEIGHTS] = {"weights", .type = PK_AXIS_ENUM, .choices = (const char *const[]){"none", "real", NULL},
                  .def = "none", .born = "none", .applies = is_patch,
                  .help = "none: structure only; real: fp32 weights on the device, filled and sliced"},
-    [TP] = {"tp", PK_AXIS_INT, "devices", 2, 4096, .also = "tensor_parallel tp_size", .def = "2", .born = "2",
-            .applies = is_real,
+    [TP] = {"tp", .type = PK_AXIS_INT, .unit = "devices", .min = 2, .max = 4096,
+            .also = "tensor_parallel tp_size", .def = "2", .born = "2", .applies = is_real,
             .help = "number of devices that share a patched weight; the slice of the first is computed"},
-    [SLICING] = {"slicing", PK_AXIS_ENUM,
+    [SLICING] = {"slicing", .type = PK_AXIS_ENUM,
                  .choices = (const char *const[]){"per-leaf", "batched", "graph", NULL}, .def = "batched",
                  .born = "batched", .applies = is_real,
                  .help = "slice with one device operation per leaf, with one for all leaves, or with the "
@@ -87,18 +91,24 @@ static const struct pk_axis axes[] = {
 
 static const struct pk_variant variants[] = {
     [PK_PATCH_NAIVE] = {"naive",
-                        "equinox.tree_at for each module: its passes over the whole tree, every time"},
-    [PK_PATCH_NAIVE_1PASS] = {"naive-1pass", "one rebuild of the whole tree for each module"},
-    [PK_PATCH_BATCHED] = {"batched", "one traversal that replaces every module and rebuilds what it passes"},
-    [PK_PATCH_PATH_COPY] = {"path-copy", "for each module, the nodes above it are copied"},
-    [PK_PATCH_GROUPED] = {"grouped", "modules sorted by path; each node above a module is copied once"},
-    [PK_PATCH_CACHED] = {"cached", "grouped, with the list of copies computed once: match is the first "
-                                   "application, tree op every later one"},
+                        .summary =
+                            "equinox.tree_at for each module: its passes over the whole tree, every time"},
+    [PK_PATCH_NAIVE_1PASS] = {"naive-1pass", .summary = "one rebuild of the whole tree for each module"},
+    [PK_PATCH_BATCHED] = {"batched",
+                          .summary = "one traversal that replaces every module and rebuilds what it passes"},
+    [PK_PATCH_PATH_COPY] = {"path-copy", .summary = "for each module, the nodes above it are copied"},
+    [PK_PATCH_GROUPED] = {"grouped",
+                          .summary = "modules sorted by path; each node above a module is copied once"},
+    [PK_PATCH_CACHED] = {"cached", .summary =
+                                       "grouped, with the list of copies computed once: match is the first "
+                                       "application, tree op every later one"},
     [PK_PATCH_IN_PLACE] = {"in-place",
-                           "overwrites the slot of the parent; the old tree is not kept: a lower bound"},
-    [PK_PATCH_BUILT_IN] = {"built-in", "created with divided modules; nothing to patch"},
-    [RESIDENT] = {"resident", "the addresses of real weights are a table in device memory: one copy "
-                              "transfers the patches, one operation writes them"},
+                           .summary =
+                               "overwrites the slot of the parent; the old tree is not kept: a lower bound"},
+    [PK_PATCH_BUILT_IN] = {"built-in", .summary = "created with divided modules; nothing to patch"},
+    [RESIDENT] = {"resident", .summary =
+                                  "the addresses of real weights are a table in device memory: one copy "
+                                  "transfers the patches, one operation writes them"},
     {0},
 };
 
@@ -149,34 +159,39 @@ static bool structure_alone(const struct pk_case *c)
 }
 
 static const struct pk_region regions[] = {
-    [CREATE] = {"create", "create the nodes of the tree; fill real weights", .repeatable = structure_alone},
-    [MATCH] = {"match", "find the modules of the plan; cached: also decide what to copy", patches,
-               .repeatable = pk_always},
-    [TRANSFORM] = {"transform", "create the new modules; slice real weights", patches,
+    [CREATE] = {"create", .summary = "create the nodes of the tree; fill real weights",
+                .repeatable = structure_alone},
+    [MATCH] = {"match", .summary = "find the modules of the plan; cached: also decide what to copy",
+               .applies = patches, .repeatable = pk_always},
+    [TRANSFORM] = {"transform", .summary = "create the new modules; slice real weights", .applies = patches,
                    .repeatable = structure_alone},
-    [TREE_OP] = {"tree_op", "patch: insert them into a new tree; combine, flatten: the operation itself",
-                 has_tree_op, .repeatable = on_the_host},
-    [PARTITION] = {"partition", "divide the tree into patched leaves and others", has_partition,
-                   .repeatable = pk_always},
-    [UNFLATTEN] = {"unflatten", "build the tree again from leaves and structure", has_unflatten,
-                   .repeatable = pk_always},
+    [TREE_OP] = {"tree_op",
+                 .summary = "patch: insert them into a new tree; combine, flatten: the operation itself",
+                 .applies = has_tree_op, .repeatable = on_the_host},
+    [PARTITION] = {"partition", .summary = "divide the tree into patched leaves and others",
+                   .applies = has_partition, .repeatable = pk_always},
+    [UNFLATTEN] = {"unflatten", .summary = "build the tree again from leaves and structure",
+                   .applies = has_unflatten, .repeatable = pk_always},
     {0},
 };
 
-#define EXACT_COUNT PK_CLASS_EXACT, PK_COMBINE_MEDIAN, PK_COMBINE_MAX, PK_FROM_GAUGE
+#define EXACT_COUNT .class = PK_CLASS_EXACT, .over_ranks = PK_COMBINE_MAX
 static const struct pk_metric metrics[] = {
-    {"leaves", "1", "leaves of the tree", PK_NO_DIRECTION, EXACT_COUNT, LEAF_COUNT, .planned = "Leaves"},
-    {"nodes", "1", "nodes of the tree, leaves among them", PK_NO_DIRECTION, EXACT_COUNT, NODE_COUNT},
-    {"parameters", "1", "elements of all leaves", PK_NO_DIRECTION, EXACT_COUNT, ELEMENTS,
-     .planned = "Parameters"},
-    {"targets", "1", "replaced modules", PK_NO_DIRECTION, EXACT_COUNT, TARGETS},
-    {"objects", "1", "objects that the tree operation allocates", PK_LOWER_IS_BETTER, EXACT_COUNT, OBJECTS},
-    {"allocated_bytes", "bytes", "host memory that the tree operation allocates, summed over all passes",
-     PK_LOWER_IS_BETTER, EXACT_COUNT, ALLOCATED},
-    {"compile_ns", "ns", "building the matcher from the plan, once per process", PK_LOWER_IS_BETTER,
-     PK_CLASS_TIME, PK_COMBINE_MEDIAN, PK_COMBINE_MAX, PK_FROM_GAUGE, COMPILE},
-    {"peak_bytes", "bytes", "peak device memory: weights and slices", PK_LOWER_IS_BETTER, PK_CLASS_MEMORY,
-     PK_COMBINE_MAX, PK_COMBINE_MAX, PK_FROM_POOL_PEAK, 0},
+    {"leaves", .unit = "1", .summary = "leaves of the tree", .direction = PK_NO_DIRECTION, EXACT_COUNT,
+     .gauge = LEAF_COUNT, .planned = "Leaves"},
+    {"nodes", .unit = "1", .summary = "nodes of the tree, leaves among them", .direction = PK_NO_DIRECTION,
+     EXACT_COUNT, .gauge = NODE_COUNT},
+    {"parameters", .unit = "1", .summary = "elements of all leaves", .direction = PK_NO_DIRECTION,
+     EXACT_COUNT, .gauge = ELEMENTS, .planned = "Parameters"},
+    {"targets", .unit = "1", .summary = "replaced modules", .direction = PK_NO_DIRECTION, EXACT_COUNT,
+     .gauge = TARGETS},
+    {"objects", .unit = "1", .summary = "objects that the tree operation allocates",
+     .direction = PK_LOWER_IS_BETTER, EXACT_COUNT, .gauge = OBJECTS},
+    {"allocated_bytes", .unit = "bytes",
+     .summary = "host memory that the tree operation allocates, summed over all passes",
+     .direction = PK_LOWER_IS_BETTER, EXACT_COUNT, .gauge = ALLOCATED},
+    {"compile_ns", .unit = "ns", .summary = "building the matcher from the plan, once per process",
+     .direction = PK_LOWER_IS_BETTER, .class = PK_CLASS_TIME, .over_ranks = PK_COMBINE_MAX, .gauge = COMPILE},
     {0},
 };
 
@@ -184,33 +199,37 @@ static const struct pk_metric metrics[] = {
 #define ALL_MODELS    REPORT_MODELS ",100L-5120H"
 
 static const struct pk_preset presets[] = {
-    {"quick", "the models of the reports, structure only; under a minute on two cores",
-     (const char *const[]){ALL_MODELS, REPORT_MODELS " patches=1",
-                           "model=4L-768H,12L-768H,100L-5120H matcher=fnmatch",
-                           "model=12L-768H,100L-5120H op=combine,flatten", NULL},
-     (const char *const[]){"min-samples=3", "min-time=20ms", "max-time=60ms", NULL}},
-    {"weights", "real weights, sliced leaf by leaf and at once, for 2, 4 and 8 devices",
-     (const char *const[]){"model=4L-768H,12L-768H weights=real tp=2,4,8 slicing=per-leaf,batched", NULL},
-     (const char *const[]){"min-samples=5", "min-time=100ms", "max-time=300ms", NULL}},
+    {"quick", .summary = "the models of the reports, structure only; under a minute on two cores",
+     .blocks = (const char *const[]){ALL_MODELS, REPORT_MODELS " patches=1",
+                                     "model=4L-768H,12L-768H,100L-5120H matcher=fnmatch",
+                                     "model=12L-768H,100L-5120H op=combine,flatten", NULL},
+     .settings = (const char *const[]){"min-samples=3", "min-time=20ms", "max-time=60ms", NULL}},
+    {"weights", .summary = "real weights, sliced leaf by leaf and at once, for 2, 4 and 8 devices",
+     .blocks =
+         (const char *const[]){"model=4L-768H,12L-768H weights=real tp=2,4,8 slicing=per-leaf,batched", NULL},
+     .settings = (const char *const[]){"min-samples=5", "min-time=100ms", "max-time=300ms", NULL}},
     {"seed",
-     "all tables of the reports: every model, one patch and all patches, both matchers, weights up to "
-     "12L-768H",
-     (const char *const[]){ALL_MODELS " matcher=fnmatch,compiled", ALL_MODELS " patches=1",
-                           ALL_MODELS " op=combine,flatten",
-                           REPORT_MODELS " weights=real tp=2,4,8 slicing=per-leaf,batched", NULL},
-     (const char *const[]){"min-samples=5", NULL}},
-    {"growth", "growth of time with patches at fixed size, and with size at fixed patches",
-     (const char *const[]){"layers=100 patches=25,50,75,150,300,600",
-                           "layers=20,35,50,75,100,150,200 patches=100", NULL},
-     (const char *const[]){"min-samples=5", "min-time=50ms", "max-time=200ms", NULL}},
+     .summary =
+         "all tables of the reports: every model, one patch and all patches, both matchers, weights up to "
+         "12L-768H",
+     .blocks = (const char *const[]){ALL_MODELS " matcher=fnmatch,compiled", ALL_MODELS " patches=1",
+                                     ALL_MODELS " op=combine,flatten",
+                                     REPORT_MODELS " weights=real tp=2,4,8 slicing=per-leaf,batched", NULL},
+     .settings = (const char *const[]){"min-samples=5", NULL}},
+    {"growth", .summary = "growth of time with patches at fixed size, and with size at fixed patches",
+     .blocks = (const char *const[]){"layers=100 patches=25,50,75,150,300,600",
+                                     "layers=20,35,50,75,100,150,200 patches=100", NULL},
+     .settings = (const char *const[]){"min-samples=5", "min-time=50ms", "max-time=200ms", NULL}},
     {0},
 };
 
 #define SIZE_AXES "model layers hidden intermediate vocab tree"
 static const struct pk_fit_row fits[] = {
-    {"tree_op_per_leaf", "tree_op_ns", "leaves", PK_FIT_LINE, .ignore = SIZE_AXES},
-    {"tree_op_leaves_exponent", "tree_op_ns", "leaves", PK_FIT_POWER, .ignore = SIZE_AXES},
-    {"tree_op_patches_exponent", "tree_op_ns", "targets", PK_FIT_POWER, .ignore = "patches"},
+    {"tree_op_per_leaf", .metric = "tree_op_ns", .axis = "leaves", .kind = PK_FIT_LINE, .ignore = SIZE_AXES},
+    {"tree_op_leaves_exponent", .metric = "tree_op_ns", .axis = "leaves", .kind = PK_FIT_POWER,
+     .ignore = SIZE_AXES},
+    {"tree_op_patches_exponent", .metric = "tree_op_ns", .axis = "targets", .kind = PK_FIT_POWER,
+     .ignore = "patches"},
     {0},
 };
 
@@ -219,10 +238,6 @@ static const char *const check_points[] = {
     "layers=3 hidden=24 intermediate=40 vocab=11 patches=7",
     NULL,
 };
-
-static const char *const tables[] = {
-    "models",    "transformations", "initialisation", "scaling",  "growth",  "sizes",    "speedups",
-    "exponents", "projection",      "allocation",     "matching", "slicing", "per_step", NULL};
 
 /* --- what a case is about --- */
 
@@ -299,17 +314,12 @@ static bool open_sound(const struct pk_case *c, struct pk_arena *a, struct pk_su
                                 &err);
 }
 
-static int64_t predict_bytes(const struct pk_case *c, enum pk_device_kind kind)
+static int64_t predict(const struct pk_case *c, enum pk_device_kind kind, unsigned gauge)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_subject s;
-    return has_weights(c) && open_sound(c, &a, &s) ? weights_bytes(c, &s) : 0;
-}
-
-static int64_t predict_gauge(const struct pk_case *c, unsigned gauge)
-{
-    PK_ARENA_CLEANUP struct pk_arena a = {0};
-    struct pk_subject s;
+    if (gauge == PK_PEAK_BYTES)
+        return has_weights(c) && open_sound(c, &a, &s) ? weights_bytes(c, &s) : 0;
     if ((gauge != LEAF_COUNT && gauge != ELEMENTS) || !open_sound(c, &a, &s))
         return -1;
     return gauge == LEAF_COUNT ? (int64_t)s.count.leaves : s.count.elements;
@@ -348,20 +358,18 @@ static double nodes_work(const struct pk_case *c, const struct pk_subject *s, un
 }
 
 /* What the naive ways build, and path-copy copies, for each target: nobody can patch with less, and they do. */
-static double effort(const struct pk_case *c, unsigned region)
+static double effort(const struct pk_case *c, const struct pk_subject *s, unsigned region)
 {
-    PK_ARENA_CLEANUP struct pk_arena a = {0};
-    struct pk_subject s;
-    if (region != TREE_OP || !patches(c) || !open_sound(c, &a, &s) || !s.least_bytes)
+    if (region != TREE_OP || !patches(c) || !s->least_bytes)
         return 1;
-    const double builds = (double)s.n * (double)s.count.bytes / (2 * (double)s.least_bytes);
+    const double builds = (double)s->n * (double)s->count.bytes / (2 * (double)s->least_bytes);
     switch (c->variant) {
     case PK_PATCH_NAIVE:
         return PK_TREE_AT_PASSES * builds;
     case PK_PATCH_NAIVE_1PASS:
         return builds;
     case PK_PATCH_PATH_COPY:
-        return (double)pk_patch_bytes(PK_PATCH_PATH_COPY, &s.tree, &s.match) / (double)s.least_bytes;
+        return (double)pk_patch_bytes(PK_PATCH_PATH_COPY, &s->tree, &s->match) / (double)s->least_bytes;
     default:
         return 1;
     }
@@ -374,7 +382,8 @@ static struct pk_work work(const struct pk_case *c, unsigned region)
     if (!open_sound(c, &a, &s))
         return (struct pk_work){0};
     const double weights = has_weights(c) ? weights_work(c, &s, region) : 0;
-    return (struct pk_work){.bytes = weights > 0 ? weights : nodes_work(c, &s, region)};
+    return (struct pk_work){.bytes = weights > 0 ? weights : nodes_work(c, &s, region),
+                            .effort = effort(c, &s, region)};
 }
 
 /* --- one case --- */
@@ -572,13 +581,10 @@ const struct pk_probe pk_probe_tree_patch = {
     .presets = presets,
     .fits = fits,
     .check_points = check_points,
-    .tables = tables,
     .skip = skip,
     .validate = validate,
-    .predict_bytes = predict_bytes,
-    .predict_gauge = predict_gauge,
+    .predict = predict,
     .work = work,
-    .effort = effort,
     .setup = setup,
     .run = run,
     .check = check,

@@ -177,30 +177,6 @@ WHERE run_id = :run AND tree_op_ns IS NOT NULL AND targets > 0
 ORDER BY min(ordinal) OVER (PARTITION BY other_axes), variant = 'built-in', (SELECT min(o.ordinal) FROM tree_structure o WHERE o.run_id = t.run_id AND o.variant = t.variant),
          matcher, leaves, parameters, targets;
 
--- table: exponents
--- title: How the time of the tree operation grows: time ~ leaves^exponent, time ~ patches^exponent
--- column: variant | Variant | text
--- column: over | Over | text
--- column: at | At | text
--- column: exponent | Exponent | | 3
--- column: exponent_low | 95 % from | | 3
--- column: exponent_high | to | | 3
--- column: r2 | R² | | 4 optional1
--- column: n | Sizes | | 0 optional2
--- note: SELECT 'Exponents: a pass over the whole tree for each patch gives 1 in both; one traversal for all patches gives 0 in patches; copying only the paths of the targets gives 0 in '
---   || 'leaves, except for wide nodes, which are copied as a whole.'
-SELECT f.variant, CASE f.name WHEN 'tree_op_leaves_exponent' THEN 'leaves' ELSE 'patches' END AS over,
-       CASE f.name WHEN 'tree_op_leaves_exponent'
-            THEN iif(f.fixed ->> 'patches' = 0, 'all patches', plural(f.fixed ->> 'patches', 'patch'))
-            ELSE CASE WHEN f.fixed ->> 'tree' <> 'bert' THEN substr(f.fixed ->> 'tree', 1, length(f.fixed ->> 'tree') - length('#1a2b3c4d'))
-                      ELSE (f.fixed ->> 'layers') || 'L-' || (f.fixed ->> 'hidden') || 'H' END END || ', ' || (f.fixed ->> 'matcher')
-           || CASE f.fixed ->> 'plan' WHEN 'reports' THEN '' ELSE ', plan ' || (f.fixed ->> 'plan') END AS at,
-       f.slope AS exponent, f.slope_low AS exponent_low, f.slope_high AS exponent_high, f.r2, f.n
-FROM v_fit f
-WHERE f.run_id = :run AND f.name IN ('tree_op_leaves_exponent', 'tree_op_patches_exponent') AND f.fixed ->> 'op' = 'patch'
-  AND f.fixed ->> 'weights' = 'none' AND (f.name = 'tree_op_patches_exponent' OR f.fixed ->> 'patches' > 0)
-ORDER BY over, at, (SELECT min(c.ordinal) FROM v_case c WHERE c.run_id = f.run_id AND c.variant = f.variant);
-
 -- view: tree_ranked
 -- By leaves; of equally many, the model of fewer parameters counts as the smaller one.
 SELECT *, row_number() OVER (PARTITION BY run_id, variant, matcher, other_axes ORDER BY leaves, parameters, ordinal) AS from_small,
@@ -257,6 +233,30 @@ FROM tree_structure t
 JOIN tree_structure n ON n.run_id = t.run_id AND n.device = t.device AND n.axes = t.axes AND n.variant = 'naive'
 WHERE t.run_id = :run AND t.patches = 0 AND t.variant <> 'naive' AND t.tree_op_ns IS NOT NULL
 ORDER BY min(t.ordinal) OVER (PARTITION BY t.other_axes), t.parameters, t.config, t.matcher, t.ordinal;
+
+-- table: exponents
+-- title: How the time of the tree operation grows: time ~ leaves^exponent, time ~ patches^exponent
+-- column: variant | Variant | text
+-- column: over | Over | text
+-- column: at | At | text
+-- column: exponent | Exponent | | 3
+-- column: exponent_low | 95 % from | | 3
+-- column: exponent_high | to | | 3
+-- column: r2 | R² | | 4 optional1
+-- column: n | Sizes | | 0 optional2
+-- note: SELECT 'Exponents: a pass over the whole tree for each patch gives 1 in both; one traversal for all patches gives 0 in patches; copying only the paths of the targets gives 0 in '
+--   || 'leaves, except for wide nodes, which are copied as a whole.'
+SELECT f.variant, CASE f.name WHEN 'tree_op_leaves_exponent' THEN 'leaves' ELSE 'patches' END AS over,
+       CASE f.name WHEN 'tree_op_leaves_exponent'
+            THEN iif(f.fixed ->> 'patches' = 0, 'all patches', plural(f.fixed ->> 'patches', 'patch'))
+            ELSE CASE WHEN f.fixed ->> 'tree' <> 'bert' THEN substr(f.fixed ->> 'tree', 1, length(f.fixed ->> 'tree') - length('#1a2b3c4d'))
+                      ELSE (f.fixed ->> 'layers') || 'L-' || (f.fixed ->> 'hidden') || 'H' END END || ', ' || (f.fixed ->> 'matcher')
+           || CASE f.fixed ->> 'plan' WHEN 'reports' THEN '' ELSE ', plan ' || (f.fixed ->> 'plan') END AS at,
+       f.slope AS exponent, f.slope_low AS exponent_low, f.slope_high AS exponent_high, f.r2, f.n
+FROM v_fit f
+WHERE f.run_id = :run AND f.name IN ('tree_op_leaves_exponent', 'tree_op_patches_exponent') AND f.fixed ->> 'op' = 'patch'
+  AND f.fixed ->> 'weights' = 'none' AND (f.name = 'tree_op_patches_exponent' OR f.fixed ->> 'patches' > 0)
+ORDER BY over, at, (SELECT min(c.ordinal) FROM v_case c WHERE c.run_id = f.run_id AND c.variant = f.variant);
 
 -- view: tree_asked
 SELECT '12L' AS what, 202 AS leaves, 72 AS patches

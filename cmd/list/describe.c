@@ -74,7 +74,7 @@ static json_t *variants_of(const struct pk_probe *p, struct pk_arena *a)
 static json_t *presets_of(const struct pk_probe *p, struct pk_arena *a)
 {
     json_t *list = json_array();
-    for (const struct pk_preset *s = p->presets; s->name; s++) {
+    for (const struct pk_preset *s = pk_probe_presets(p); s->name; s++) {
         json_t *row = json_object();
         set_text(row, "name", s->name);
         set_text(row, "summary", s->summary);
@@ -102,9 +102,11 @@ static const char *region_summary(const struct pk_probe *p, const char *metric, 
 
 static const char *metric_summary(const struct pk_probe *p, const char *name, struct pk_arena *a)
 {
-    for (const struct pk_metric *m = p->metrics; m->name; m++)
+    for (const struct pk_metric *m = p->metrics; m && m->name; m++)
         if (!strcmp(m->name, name))
             return m->summary;
+    if (!strcmp(name, pk_peak_metric.name))
+        return pk_peak_metric.summary;
     return region_summary(p, name, a);
 }
 

@@ -80,6 +80,27 @@ int pk_region_around(const struct pk_case *c, unsigned region)
     return at;
 }
 
+const struct pk_preset *pk_probe_presets(const struct pk_probe *p)
+{
+    static const char *const none[] = {"", NULL};
+    static const struct pk_preset defaults[] = {
+        {"default", .summary = "every axis at its default", .blocks = none}, {0}};
+    return p->presets ? p->presets : defaults;
+}
+
+int64_t pk_probe_peak_bytes(const struct pk_case *c, enum pk_device_kind kind)
+{
+    return c->probe->predict ? c->probe->predict(c, kind, PK_PEAK_BYTES) : -1;
+}
+
+json_t *pk_ctx_note(struct pk_ctx *ctx, const char *key, json_t *value)
+{
+    if (!ctx->notes)
+        ctx->notes = json_object();
+    json_object_set_new(ctx->notes, key, value);
+    return value;
+}
+
 /* Memory grows with the axis. */
 int64_t pk_probe_largest(const struct pk_case *c, enum pk_device_kind kind, int64_t limit_bytes)
 {
@@ -89,7 +110,7 @@ int64_t pk_probe_largest(const struct pk_case *c, enum pk_device_kind kind, int6
     while (beyond - most > 1) {
         const int64_t half = most + (beyond - most) / 2;
         tried.at.v[row].i = half;
-        if (c->probe->predict_bytes(&tried, kind) <= limit_bytes)
+        if (pk_probe_peak_bytes(&tried, kind) <= limit_bytes)
             most = half;
         else
             beyond = half;
@@ -135,6 +156,20 @@ static struct pk_metric_decl time_of_region(struct pk_arena *a, const char *regi
                                    .source = "region"};
 }
 
+const struct pk_metric pk_peak_metric = {"peak_bytes", .unit = "bytes",
+                                         .summary = "peak device memory of the case", PK_MEMORY_METRIC};
+
+static struct pk_metric_decl decl_of(const struct pk_metric *m)
+{
+    return (struct pk_metric_decl){.name = m->name,
+                                   .unit = m->unit,
+                                   .direction = direction_name(m->direction),
+                                   .class = class_name(m->class),
+                                   .combine = combine_name(m->over_samples),
+                                   .ranks = combine_name(m->over_ranks),
+                                   .source = m->class == PK_CLASS_EXACT ? "mark" : "allocator"};
+}
+
 size_t pk_probe_metrics(const struct pk_probe *p, struct pk_arena *a, struct pk_metric_decl **out)
 {
     size_t n_regions = 0, n_metrics = 0, n = 0;
@@ -142,19 +177,14 @@ size_t pk_probe_metrics(const struct pk_probe *p, struct pk_arena *a, struct pk_
         n_regions++;
     while (p->metrics && p->metrics[n_metrics].name)
         n_metrics++;
-    struct pk_metric_decl *v = pk_new_n(a, struct pk_metric_decl, 2 * n_regions + n_metrics);
+    struct pk_metric_decl *v = pk_new_n(a, struct pk_metric_decl, 2 * n_regions + n_metrics + 1);
     for (size_t r = 0; r < n_regions; r++) {
         v[n++] = time_of_region(a, p->regions[r].name, "_ns");
         v[n++] = time_of_region(a, p->regions[r].name, "_host_ns");
     }
-    for (const struct pk_metric *m = p->metrics; m && m->name; m++)
-        v[n++] = (struct pk_metric_decl){.name = m->name,
-                                         .unit = m->unit,
-                                         .direction = direction_name(m->direction),
-                                         .class = class_name(m->class),
-                                         .combine = combine_name(m->over_samples),
-                                         .ranks = combine_name(m->over_ranks),
-                                         .source = m->class == PK_CLASS_EXACT ? "mark" : "allocator"};
+    for (size_t m = 0; m < n_metrics; m++)
+        v[n++] = decl_of(&p->metrics[m]);
+    v[n++] = decl_of(&pk_peak_metric);
     *out = v;
     return n;
 }

@@ -1,8 +1,8 @@
 /* Probe: the code of one experiment. One file under probes/ exports one const struct pk_probe.
  *
- * The descriptor is tables (axes, variants, regions, metrics, presets, fits) and a few hooks. The harness calls the
- * hooks in the order they stand here; only `run` is timed. A probe declares its work; rates, % of floor, stopping,
- * recording and printing follow from the descriptor. Probes include this header, repeat.h, and what is below bench.
+ * The descriptor is tables (axes, variants, regions, metrics, presets, fits) and at most twelve hooks, of which work, setup, run and check are
+ * required. They stand here in the order in which the harness calls them; only `run` is timed. A probe declares its work; rates, % of
+ * floor, peak_bytes, stopping, recording and printing follow from the descriptor. Probes include this header, repeat.h, and what is below bench.
  * docs/adding-an-experiment.md walks through one. */
 #pragma once
 
@@ -34,15 +34,20 @@ struct pk_ctx {
     /* The processes that measure this case together, all of which call the same hooks (probe.ranks); NULL = it is one, and no more. The
      * harness's: open for many cases, nothing pending between hooks. */
     struct pk_comm *comm;
-    bool dry; /* the device does no arithmetic (null): results are not to be checked */
-    json_t *
-        found; /* setup and check may make an object of what is no metric, such as a loss: the slice's note "found" */
+    bool dry;                      /* the device does no arithmetic (null): results are not to be checked */
+    json_t *notes;                 /* what is no metric, such as a loss: notes of the slice (pk_ctx_note) */
     uint32_t reps[PK_REGIONS_MAX]; /* how often pk_repeat (repeat.h) does a region's work; 0 counts as 1 */
 };
+
+/* For setup, inspect and check. Takes the value over, and returns it: more may be added to it. */
+json_t *pk_ctx_note(struct pk_ctx *ctx, const char *key, json_t *value);
 
 struct pk_variant {
     const char *name;    /* "flash"; ends the table when NULL. Row 0 is the plain reference, never deleted. */
     const char *summary; /* a sentence */
+    const char *
+        ignores; /* optional: "bucket_bytes gradients", axes that mean nothing to it: its cases are without them, one for all their values.
+                          * Peers have all axes. */
     const char *(*unavailable)(enum pk_device_kind kind); /* optional: reason it cannot run there, or NULL */
     bool
         captured; /* on a device with graphs (device/graph.h) `run` is captured, and replays are measured; marks on lanes only */
@@ -71,23 +76,26 @@ static inline bool pk_always(const struct pk_case *c)
 enum pk_direction { PK_LOWER_IS_BETTER, PK_HIGHER_IS_BETTER, PK_NO_DIRECTION };
 enum pk_metric_class { PK_CLASS_TIME, PK_CLASS_EXACT, PK_CLASS_RATE, PK_CLASS_MEMORY };
 enum pk_combine { PK_COMBINE_MEDIAN, PK_COMBINE_MIN, PK_COMBINE_MAX, PK_COMBINE_SUM, PK_COMBINE_MEAN };
-enum pk_metric_source { PK_FROM_GAUGE, PK_FROM_POOL_PEAK };
 
-/* A metric that is not a region's time. Region times get their rows from the harness. */
+/* A metric that is not a region's time: a number that `run` sets with pk_mark_value or pk_mark_bytes. Region times and peak_bytes, the highest
+ * live device memory, get their rows from the harness. */
 struct pk_metric {
-    const char *name; /* with its unit: "peak_bytes"; ends the table when NULL */
+    const char *name; /* with its unit: "saved_bytes"; ends the table when NULL */
     const char *unit; /* "bytes", "ns", "1" */
     const char *summary;
     enum pk_direction direction;
     enum pk_metric_class class;
     enum pk_combine over_samples; /* repetitions of one invocation */
     enum pk_combine over_ranks;
-    enum pk_metric_source source;
-    unsigned index; /* gauge number for PK_FROM_GAUGE */
-    /* optional: heading of its column in what --dry-run prints, of a count that is known beforehand (predict_gauge, class exact);
+    unsigned gauge; /* its number in the marks */
+    /* optional: heading of its column in what --dry-run prints, of a count that is known beforehand (predict, class exact);
      * bytes are shown in MB */
     const char *planned;
 };
+
+/* What metrics of live memory have in common. */
+#define PK_MEMORY_METRIC                                                                                     \
+    .class = PK_CLASS_MEMORY, .over_samples = PK_COMBINE_MAX, .over_ranks = PK_COMBINE_MAX
 
 /* A named set of sweeps and stopping settings: quick, seed, full. `blocks` are grids one after the other, each a list
  * "axis=sweep axis=sweep"; axes left out take their default; -a replaces an axis in every block. */
@@ -111,6 +119,11 @@ struct pk_fit_row {
         *ignore; /* axes in which the cases of a group may differ: "layers hidden"; NULL = none but x */
 };
 
+struct pk_store;
+
+/* Of predict: the highest live device memory. */
+enum { PK_PEAK_BYTES = PK_GAUGES_MAX };
+
 struct pk_probe {
     const char *name; /* equals the file's name with '-' for '_' */
     const char *summary;
@@ -119,63 +132,60 @@ struct pk_probe {
     const struct pk_axis *axes;
     const struct pk_variant *variants;
     const struct pk_region *regions;
-    const struct pk_metric *metrics;
-    const struct pk_preset *presets; /* the first is the default */
-    const struct pk_fit_row *fits;   /* may be NULL */
-    /* Points at which `check` compares fully, small and odd ("seq_len=7 d_model=3"): NULL-terminated; may be NULL.
-     * Axes not named are taken from the case being measured. */
+    const struct pk_metric *metrics; /* optional */
+    const struct pk_preset
+        *presets; /* optional; the first is the default; absent = "default", every axis at its default */
+    const struct pk_fit_row *fits; /* optional */
+    /* optional. Points at which `check` compares fully, small and odd ("seq_len=7 d_model=3"): NULL-terminated. Axes not named are taken
+     * from the case being measured. */
     const char *const *check_points;
-    const char *const *tables; /* names of the tables in NAME.sql that `run` prints, in order */
-
-    /* optional. The axis, of integers, whose largest value with which a case would fit is said where it does not. */
+    /* optional. The axis, of integers, whose largest value with which a case would fit is said where it does not (predict). */
     const char *shrink;
-    /* optional. A reason to leave this combination out ("causal needs ..."), or NULL. */
-    const char *(*skip)(const struct pk_case *c, enum pk_device_kind kind);
+
+    /* --- planning, in the parent --- */
+
     /* optional. How many processes measure this case together, each a rank of ctx->comm; 0 = it is measured by one, without a comm. They
      * are started over MPI, or were by mpirun or srun. What they disagree on before `run` fails the case; an error of run, on
      * any rank, ends them all. Samples of a region combine as the maximum over the ranks, gauges as the metric says. */
     unsigned (*ranks)(const struct pk_case *c);
-    /* optional. True where an axis, by row, means nothing to a variant: its cases are without that axis, one for all its values.
-     * Peers have all axes. */
-    bool (*idle)(unsigned variant, size_t axis);
+    /* optional. A reason to leave this combination out ("causal needs ..."), or NULL. */
+    const char *(*skip)(const struct pk_case *c, enum pk_device_kind kind);
+    /* optional. The predicted value of a gauge, or of PK_PEAK_BYTES (of that kind of device): what a dry run and the tables show beside what was
+     * measured, and what a memory limit is held against. < 0 = not known; PK_BYTES_BEYOND (base/text/units.h) = more bytes than can
+     * be counted. A count (`planned`) is asked of skipped cases too, which validate has not seen. */
+    int64_t (*predict)(const struct pk_case *c, enum pk_device_kind kind, unsigned gauge);
     /* optional. Is this case sound? Asked by the parent for every case of a native variant that is not skipped, before anything is
      * measured: an error refuses the whole run, a warning is shown once, whatever cases have it, and recorded. Memory in `a`
      * is gone after the call. */
     enum pk_code (*validate)(const struct pk_case *c, struct pk_arena *a, pk_warn_fn *warn, void *user,
                              struct pk_err *err);
-    /* required. Peak device bytes this case is predicted to take: the plan's memory estimate, printed beside the
-     * measured; PK_BYTES_BEYOND (base/text/units.h) where it is more than can be counted, which the store has as none. */
-    int64_t (*predict_bytes)(const struct pk_case *c, enum pk_device_kind kind);
-    /* optional. Predicted value of a gauge metric; < 0 = none, and PK_BYTES_BEYOND is none. A count (`planned`) is asked of skipped cases
-     * too, which validate has not seen. */
-    int64_t (*predict_gauge)(const struct pk_case *c, unsigned gauge);
     /* required. Work of one occurrence of a region, summed over its instances in one iteration; of a repeatable one, of one
      * repetition. Its flops are NAN where nobody can count it. */
     struct pk_work (*work)(const struct pk_case *c, unsigned region);
-    /* optional. How often a variant does the work of a region over, at the least: a time that is said beforehand counts it, a floor
-     * does not. Absent = 1. */
-    double (*effort)(const struct pk_case *c, unsigned region);
+
+    /* --- one case, in a worker --- */
+
     /* required. Allocates and fills inputs. PK_E_OOM makes the case an OOM row. */
     enum pk_code (*setup)(struct pk_ctx *ctx, struct pk_err *err);
+    /* optional. Untimed, before every sample but the first. With it, nothing is repeated within a sample. */
+    void (*reset)(struct pk_ctx *ctx);
     /* required. One unit of work with marks; the only timed code. May allocate device memory, nothing else. */
     enum pk_code (*run)(struct pk_ctx *ctx, struct pk_err *err);
+    /* optional. Untimed, after every sample, and once more behind the last with `last`. Is what it left such that its time means something? An
+     * error fails the case. A device that computes nothing (ctx->dry) left nothing. */
+    enum pk_code (*inspect)(struct pk_ctx *ctx, bool last, struct pk_err *err);
     /* required unless the probe computes nothing. Compares what the last run left with the reference: fully at check
      * points, at the real shape by sampled rows and random projections. PK_E_CHECK with the worst element. */
     enum pk_code (*check)(struct pk_ctx *ctx, bool full, struct pk_err *err);
-    /* optional. Untimed, after every sample: is what it left such that its time means something? An error fails the case. Not asked of
-     * a device that computes nothing. */
-    enum pk_code (*sound)(struct pk_ctx *ctx, struct pk_err *err);
-    /* optional. Asked once, behind the last sample: when the parts of that iteration happened that all-reduces gradients; the slice's
-     * note "timeline", or NULL where there is none. Times are ns since the backward pass began:
-     *   {"backward_ns": when it ended, "tensors": [[bytes, ready_ns], ...], in the order of readiness
-     *    "reduces": [[bytes, ready_ns, started_ns, ended_ns, least_ns], ...]}
-     * started: it had the transport; least: from started to ended, the shortest of all iterations. */
-    json_t *(*timeline)(struct pk_ctx *ctx);
-    /* optional. Untimed, before every sample but the first. With it, nothing is repeated within a sample. */
-    void (*reset)(struct pk_ctx *ctx);
-    /* required. Frees device memory; afterwards the pool's current must be what it was before setup. Called after a failed
-     * setup or run too: everything not made is NULL. */
+    /* optional. Frees what setup and run made besides memory of the arena and of the device, which the harness takes back. With it, device
+     * memory that it leaves is an error. Called after a failed setup or run too: everything not made is NULL. */
     void (*teardown)(struct pk_ctx *ctx);
+
+    /* --- when the run is over, in the parent --- */
+
+    /* optional. Figures that follow from what was recorded, besides `fits`: as fits and predicted work of its cases. Reads and writes the store
+     * only, and may be asked again of any run. */
+    enum pk_code (*derive)(struct pk_store *s, int64_t run_id, struct pk_arena *a, struct pk_err *err);
 };
 
 /* Every experiment in the build list, sorted by name, NULL-terminated (generated: probes/meson.build). */
@@ -189,7 +199,13 @@ struct pk_texts; /* opt/opt.h */
 /* Adds the names of the experiments that are shown. */
 void pk_probe_names(struct pk_texts *names, struct pk_arena *a);
 
-/* NAME.sql, embedded. */
+/* Its presets, or the default one. */
+const struct pk_preset *pk_probe_presets(const struct pk_probe *p);
+
+/* The predicted highest device memory; -1 = not known. */
+int64_t pk_probe_peak_bytes(const struct pk_case *c, enum pk_device_kind kind);
+
+/* NAME.sql, embedded: `run` prints its tables in their order. "" = there is none: the built-in tables show times, memory and counts. */
 const char *pk_probe_sql(const struct pk_probe *p);
 
 bool pk_region_applies(const struct pk_case *c, unsigned region);
@@ -201,6 +217,8 @@ int pk_region_around(const struct pk_case *c, unsigned region);
  * the axis's least where it has none. */
 int64_t pk_probe_largest(const struct pk_case *c, enum pk_device_kind kind, int64_t limit_bytes);
 
-/* The metric rows of a probe: two per region (X_ns, X_host_ns), then probe->metrics. In the arena. */
+/* The metric rows of a probe: two per region (X_ns, X_host_ns), then probe->metrics, then peak_bytes. In the arena. */
 struct pk_metric_decl;
 size_t pk_probe_metrics(const struct pk_probe *p, struct pk_arena *a, struct pk_metric_decl **out);
+/* The row of peak_bytes. */
+extern const struct pk_metric pk_peak_metric;

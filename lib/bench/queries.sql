@@ -13,11 +13,6 @@ FROM (SELECT s.run_id, s.variant, s.device, s.axes, sum(s.median) AS iteration_n
       GROUP BY s.case_id)
 GROUP BY variant, device, axes;
 
--- query: link_cost
-SELECT intercept, 2e9 / slope * (ranks - 1) / ranks, n, fixed
-FROM (SELECT *, fixed ->> 'ranks' AS ranks FROM v_fit WHERE run_id = :run AND name = 'reduce_cost')
-WHERE ranks > 1 ORDER BY n DESC, fixed;
-
 -- query: invocation_summaries
 SELECT case_id, invocation, metric, n, median, mean, sd, min, max, figure
 FROM v_invocation WHERE run_id = :run ORDER BY case_id, invocation;
@@ -25,14 +20,6 @@ FROM v_invocation WHERE run_id = :run ORDER BY case_id, invocation;
 -- query: settings
 SELECT invocation, key, value FROM v_setting
 WHERE run_id = :run AND substr(key, 1, length(:prefix)) = :prefix ORDER BY invocation, key;
-
--- query: all_reduces
-SELECT c.case_id, c.experiment, c.device, json_remove(c.axes, '$.bucket_bytes', '$.first_bucket_bytes') AS fixed,
-       c.axes ->> 'bucket_bytes', coalesce(c.axes ->> 'first_bucket_bytes', 0), l.notes ->> 'timeline'
-FROM v_case c JOIN v_slice l ON l.case_id = c.case_id
-WHERE c.run_id = :run AND c.variant = 'bucket' AND c.status = 'ok' AND l.pass = 'timing' AND l.status = 'ok'
-  AND json_type(l.notes, '$.timeline') = 'object'
-ORDER BY c.device, fixed, c.case_id, l.invocation;
 
 -- query: counter_samples
 SELECT case_id, invocation, metric, sum(value) AS value FROM v_sample

@@ -29,6 +29,8 @@ struct pk_work {
     double bytes;
     double exps;     /* exponentials and other transcendental calls */
     double messages; /* collective operations started */
+    double
+        effort; /* how often it is done over, at the least; 0 counts as 1: a time that is said beforehand counts it, a floor does not */
 };
 
 static inline struct pk_work pk_work_add(struct pk_work a, struct pk_work b)

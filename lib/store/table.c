@@ -275,25 +275,46 @@ static enum pk_code find_section(const struct pk_embedded *files, enum pk_sectio
                    name);
 }
 
+/* Section `at` of a text, or every table of it. */
+static enum pk_code print_tables(struct print *p, const struct pk_section *v, size_t n, const size_t *at,
+                                 struct pk_err *err)
+{
+    struct pk_err ignored;
+    enum pk_code code = views(p->s, v, n, true, p->a, err);
+    for (size_t i = at ? *at : 0; !code && i < (at ? *at + 1 : n); i++) {
+        p->t = &v[i];
+        if (v[i].kind == PK_SECTION_TABLE && print_each(p, err))
+            code = pk_within(err, "table %s", v[i].name);
+    }
+    enum pk_code dropped = views(p->s, v, n, false, p->a, &ignored);
+    pk_assert(code || !dropped);
+    return code;
+}
+
 enum pk_code pk_table_print(struct pk_store *s, const char *text, const char *table,
                             const struct pk_param *params, size_t n_params, struct pk_out *out,
                             struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const struct pk_embedded one[] = {{"", text}, {0}};
+    struct print p = {.s = s, .a = &a, .params = params, .n_params = n_params, .out = out};
     struct pk_section *v;
-    struct pk_err ignored;
     size_t n, i;
     s->doing = "print a table";
     if (find_section(text ? one : pk_lib_sql, PK_SECTION_TABLE, table, &a, &v, &n, &i, err))
         return err->code;
-    struct print p = {.s = s, .a = &a, .t = &v[i], .params = params, .n_params = n_params, .out = out};
-    enum pk_code code = views(s, v, n, true, &a, err);
-    if (code == PK_OK && print_each(&p, err))
-        code = pk_within(err, "table %s", table);
-    enum pk_code dropped = views(s, v, n, false, &a, &ignored);
-    pk_assert(code || !dropped);
-    return code;
+    return print_tables(&p, v, n, &i, err);
+}
+
+enum pk_code pk_tables_print(struct pk_store *s, const char *text, const struct pk_param *params,
+                             size_t n_params, struct pk_out *out, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct print p = {.s = s, .a = &a, .params = params, .n_params = n_params, .out = out};
+    struct pk_section *v;
+    size_t n;
+    s->doing = "print a table";
+    return pk_sections(text, &a, &v, &n, err) ? err->code : print_tables(&p, v, n, NULL, err);
 }
 
 enum pk_code pk_query(struct pk_store *s, const char *name, const struct pk_param *params, size_t n_params,

@@ -36,6 +36,10 @@ enum pk_code pk_table_print(struct pk_store *s, const char *text, const char *ta
                             const struct pk_param *params, size_t n_params, struct pk_out *out,
                             struct pk_err *err) PK_MUST_CHECK;
 
+/* Every table of a text, in order. */
+enum pk_code pk_tables_print(struct pk_store *s, const char *text, const struct pk_param *params,
+                             size_t n_params, struct pk_out *out, struct pk_err *err) PK_MUST_CHECK;
+
 /* The rows of a query of the .sql files of lib. */
 enum pk_code pk_query(struct pk_store *s, const char *name, const struct pk_param *params, size_t n_params,
                       struct pk_arena *a, struct pk_rows *out, struct pk_err *err) PK_MUST_CHECK;

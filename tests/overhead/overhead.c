@@ -28,11 +28,6 @@ static const struct pk_variant variants[] = {{"ok", "marks its regions"}, {0}};
 static const struct pk_region regions[] = {{"a", "x"}, {"b", "x"}, {"c", "x"}, {"d", "x"}, {"e", "x"},
                                            {"f", "x"}, {"g", "x"}, {"h", "x"}, {0}};
 
-static int64_t predict_bytes(const struct pk_case *c, enum pk_device_kind kind)
-{
-    return 0;
-}
-
 static struct pk_work work(const struct pk_case *c, unsigned region)
 {
     return (struct pk_work){0};
@@ -54,10 +49,6 @@ static enum pk_code run(struct pk_ctx *ctx, struct pk_err *err)
     return PK_OK;
 }
 
-static void teardown(struct pk_ctx *ctx)
-{
-}
-
 static struct pk_region region_table[REGIONS_MAX + 1];
 
 static struct pk_probe probe_of(unsigned n)
@@ -68,11 +59,9 @@ static struct pk_probe probe_of(unsigned n)
                              .axes = axes,
                              .variants = variants,
                              .regions = region_table,
-                             .predict_bytes = predict_bytes,
                              .work = work,
                              .setup = setup,
-                             .run = run,
-                             .teardown = teardown};
+                             .run = run};
 }
 
 /* Takes n samples as measure.c does, and returns the ns that the last n - warm of them took. */

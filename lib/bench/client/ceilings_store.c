@@ -77,26 +77,17 @@ static enum pk_code measure_in_worker(const char *device, const struct pk_device
                                       const volatile int *stop_flag, struct pk_ceilings *out,
                                       struct pk_ceilings *sheet, struct pk_err *err)
 {
-    struct pk_worker_client link;
+    struct pk_worker_client worker;
     struct pk_slice *slice = NULL;
-    PK_JSON_CLEANUP json_t *no_axes = json_object();
-    const struct pk_request request = {.id = 1,
-                                       .experiment = "ceilings",
-                                       .variant = "measured",
-                                       .device = device,
-                                       .axes = no_axes,
-                                       .pass = PK_PASS_CALIBRATION,
-                                       .invocation = 1,
-                                       .device_options = *opt};
-    pk_worker_client_init(&link, &pk_native_provider);
-    enum pk_answer answer =
-        pk_worker_client_ask(&link, &request, pk_clock_ns() + PATIENCE_S * PK_NS_PER_S, stop_flag, &slice);
+    pk_worker_client_init(&worker, &pk_native_provider);
+    const enum pk_answer answer =
+        pk_worker_client_question(&worker, "ceilings", "measured", device, opt,
+                                  pk_clock_ns() + PATIENCE_S * PK_NS_PER_S, stop_flag, &slice);
     enum pk_code rc = answer == PK_ANSWER_SLICE && slice->status == PK_ST_OK
                           ? pk_ceilings_of_slice(slice, out, err)
                           : no_ceilings(device, answer, slice, err);
-    read_sheet(&link, sheet);
-    pk_worker_client_quit(&link);
-    pk_worker_client_free(&link);
+    read_sheet(&worker, sheet);
+    pk_worker_client_close(&worker);
     return rc;
 }
 

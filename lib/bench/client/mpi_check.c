@@ -20,16 +20,10 @@ static const char *fact(const struct pk_worker_client *l, const char *key, struc
 static enum pk_code start_two_ranks(struct pk_worker_client *l, const volatile int *stop_flag,
                                     struct pk_arena *a, struct pk_mpi_found *out, struct pk_err *err)
 {
-    PK_JSON_CLEANUP json_t *axes = json_object();
-    const struct pk_request r = {.id = 1,
-                                 .experiment = "ranks",
-                                 .variant = "two",
-                                 .device = "cpu",
-                                 .axes = axes,
-                                 .pass = PK_PASS_CALIBRATION};
     struct pk_slice *slice;
     const uint64_t began = pk_clock_ns();
-    switch (pk_worker_client_ask(l, &r, began + PATIENCE_NS, stop_flag, &slice)) {
+    switch (
+        pk_worker_client_question(l, "ranks", "two", "cpu", NULL, began + PATIENCE_NS, stop_flag, &slice)) {
     case PK_ANSWER_STOPPED:
         pk_fail(err, PK_E_INTERRUPTED, "interrupted while two ranks were started");
         return pk_why(err, "a signal stopped perfkit");
@@ -60,7 +54,6 @@ enum pk_code pk_mpi_check(const volatile int *stop_flag, struct pk_arena *a, str
         return PK_OK;
     pk_worker_client_init(&l, &two);
     enum pk_code rc = start_two_ranks(&l, stop_flag, a, out, err);
-    pk_worker_client_quit(&l);
-    pk_worker_client_free(&l);
+    pk_worker_client_close(&l);
     return rc;
 }

@@ -21,17 +21,10 @@ static enum pk_code run_selftest(struct pk_worker_client *l, const char *source,
                                  const volatile int *stop_flag, struct pk_arena *a,
                                  struct pk_source_found *out, struct pk_err *err)
 {
-    PK_JSON_CLEANUP json_t *no_axes = json_object();
-    const struct pk_request r = {.id = 1,
-                                 .experiment = PK_ASK_SELFTEST,
-                                 .variant = source,
-                                 .device = "cpu",
-                                 .axes = no_axes,
-                                 .pass = PK_PASS_CALIBRATION,
-                                 .invocation = 1};
     struct pk_slice *slice = NULL;
     const uint64_t began = pk_clock_ns();
-    switch (pk_worker_client_ask(l, &r, deadline_ns, stop_flag, &slice)) {
+    switch (
+        pk_worker_client_question(l, PK_ASK_SELFTEST, source, "cpu", NULL, deadline_ns, stop_flag, &slice)) {
     case PK_ANSWER_SLICE:
         *out = selftest_result(slice, a);
         return PK_OK;
@@ -55,7 +48,6 @@ enum pk_code pk_source_selftest(const struct pk_provider *provider, const char *
     struct pk_worker_client worker;
     pk_worker_client_init(&worker, provider);
     const enum pk_code rc = run_selftest(&worker, source, deadline_ns, stop_flag, a, out, err);
-    pk_worker_client_quit(&worker);
-    pk_worker_client_free(&worker);
+    pk_worker_client_close(&worker);
     return rc;
 }

@@ -38,7 +38,7 @@ static enum pk_code need_worker(struct pk_worker_client *l, struct pk_err *err)
         pk_fail(err, PK_E_UNAVAILABLE, "the worker (%s) ended with an earlier case", l->provider->name);
         return pk_why(err, "%s", l->provider->once);
     }
-    pk_rank_heartbeats_clear(&l->roll);
+    pk_rank_heartbeats_clear(&l->heartbeats);
     if (pk_process_start(&l->process, l->provider->argv, err))
         return err->code;
     l->started = true;
@@ -189,7 +189,7 @@ static enum pk_answer receive_answer(struct pk_worker_client *l, const struct pk
         case PK_HEARD_END:
             return died(l, slice);
         case PK_HEARD_DEADLINE:
-            l->absent = pk_rank_heartbeats_absent(&l->roll, &l->arena);
+            l->absent = pk_rank_heartbeats_absent(&l->heartbeats, &l->arena);
             drop_worker(l, KILL_GRACE_NS);
             return PK_ANSWER_LATE;
         case PK_HEARD_STOP:
@@ -227,6 +227,23 @@ enum pk_answer pk_worker_client_ask(struct pk_worker_client *l, const struct pk_
     return receive_answer(l, r, deadline_ns, stop_flag, slice);
 }
 
+enum pk_answer pk_worker_client_question(struct pk_worker_client *l, const char *experiment,
+                                         const char *variant, const char *device,
+                                         const struct pk_device_options *opt, uint64_t deadline_ns,
+                                         const volatile int *stop_flag, struct pk_slice **slice)
+{
+    PK_JSON_CLEANUP json_t *no_axes = json_object();
+    struct pk_request r = {.experiment = experiment,
+                           .variant = variant,
+                           .device = device,
+                           .axes = no_axes,
+                           .pass = PK_PASS_CALIBRATION,
+                           .invocation = 1};
+    if (opt)
+        r.device_options = *opt;
+    return pk_worker_client_ask(l, &r, deadline_ns, stop_flag, slice);
+}
+
 void pk_worker_client_quit(struct pk_worker_client *l)
 {
     struct pk_err err;
@@ -238,8 +255,14 @@ void pk_worker_client_quit(struct pk_worker_client *l)
 void pk_worker_client_free(struct pk_worker_client *l)
 {
     drop_worker(l, 0);
-    pk_rank_heartbeats_close(&l->roll);
+    pk_rank_heartbeats_close(&l->heartbeats);
     json_decref(l->choices);
     pk_collector_free(l->collector);
     pk_arena_free(&l->arena);
+}
+
+void pk_worker_client_close(struct pk_worker_client *l)
+{
+    pk_worker_client_quit(l);
+    pk_worker_client_free(l);
 }

@@ -37,7 +37,7 @@ struct pk_worker_client {
     size_t n_facts, facts_cap;
     const struct pk_metric_decl *known; /* see pk_worker_client_know */
     size_t n_known;
-    struct pk_rank_heartbeats roll; /* for a worker that is a group of ranks: the value in its argv */
+    struct pk_rank_heartbeats heartbeats; /* for a worker that is a group of ranks: the value in its argv */
     const char *absent; /* the rank that did not answer, when the answer is late and the rank is known */
     json_t *choices;    /* the choices of its workers so far; every request contains them */
     bool started;       /* a worker, ever */
@@ -66,7 +66,15 @@ enum pk_answer pk_worker_client_ask(struct pk_worker_client *l, const struct pk_
                                     uint64_t deadline_ns, const volatile int *stop_flag,
                                     struct pk_slice **slice);
 
+/* Asks for what is no case (worker/answers.h). opt may be NULL. */
+enum pk_answer pk_worker_client_question(struct pk_worker_client *l, const char *experiment,
+                                         const char *variant, const char *device,
+                                         const struct pk_device_options *opt, uint64_t deadline_ns,
+                                         const volatile int *stop_flag, struct pk_slice **slice);
+
 /* Tells the worker to quit, waits briefly, and ends it. */
 void pk_worker_client_quit(struct pk_worker_client *l);
 /* Ends the worker at once and frees everything. */
 void pk_worker_client_free(struct pk_worker_client *l);
+/* Both, for a worker that was asked one question. */
+void pk_worker_client_close(struct pk_worker_client *l);

@@ -1,5 +1,7 @@
-/* Counted: plans to requests, requests to plans, readings to series. */
+/* Counter passes: plans to requests, requests to plans, readings to series. */
 #include "bench/command/counter_passes.h"
+
+#include "bench/worker/request.h"
 
 #include <string.h>
 
@@ -30,15 +32,9 @@ size_t pk_counted_rounds(const struct pk_counters *c)
 json_t *pk_counted_request(const struct pk_counters *c, size_t round)
 {
     json_t *all = json_array();
-    for (size_t i = 0; i < c->n_plans; i++) {
-        if (pk_counted_round(c, i) != round)
-            continue;
-        json_t *events = json_array();
-        for (size_t e = 0; e < c->plans[i].n; e++)
-            json_array_append_new(events, json_string(c->plans[i].events[e].name));
-        json_array_append_new(all,
-                              json_pack("{s:s, s:o}", "source", c->plans[i].source->name, "events", events));
-    }
+    for (size_t i = 0; i < c->n_plans; i++)
+        if (pk_counted_round(c, i) == round)
+            json_array_append_new(all, pk_counters_json(&c->plans[i]));
     return all;
 }
 
@@ -53,29 +49,25 @@ static void absent(struct pk_counting *c, struct pk_counting_plan *p, const stru
 static enum pk_code plan_one(struct pk_counting *c, const json_t *asked, struct pk_counting_plan *p,
                              struct pk_err *err)
 {
-    const json_t *list = json_object_get(asked, "events");
-    const struct pk_source *source = pk_source_find(pk_json_str(asked, "source", ""));
-    const size_t n = json_array_size(list);
-    const char **names = pk_new_n(c->arena, const char *, n + 1);
-    struct pk_event *events = pk_new_n(c->arena, struct pk_event, n + 1);
+    struct pk_counters_named named;
     struct pk_err cause;
     size_t n_plans;
-    if (!source || !source->open_command || !n)
-        return pk_fail(err, PK_E_USAGE, "this perfkit cannot count a command by '%.100s'",
-                       pk_json_str(asked, "source", ""));
-    for (size_t i = 0; i < n; i++) {
-        if (!(names[i] = json_string_value(json_array_get(list, i))))
-            return pk_fail(err, PK_E_USAGE, "an event to count has no name");
-        events[i] = (struct pk_event){.name = names[i]};
-    }
-    p->v = pk_new_n(c->arena, struct pk_reading, n);
-    if (source->plan(c->env, names, n, c->arena, &p->plan, &n_plans, &cause)) {
+    if (pk_counters_named(asked, c->arena, &named, err))
+        return err->code;
+    if (!named.source->open_command)
+        return pk_fail(err, PK_E_USAGE, "%s cannot count a command", named.source->name);
+    struct pk_event *events = pk_new_n(c->arena, struct pk_event, named.n);
+    for (size_t i = 0; i < named.n; i++)
+        events[i] = (struct pk_event){.name = named.events[i]};
+    p->v = pk_new_n(c->arena, struct pk_reading, named.n);
+    if (named.source->plan(c->env, named.events, named.n, c->arena, &p->plan, &n_plans, &cause)) {
         absent(c, p, &cause);
         struct pk_source_plan *none = pk_new(c->arena, struct pk_source_plan);
-        *none = (struct pk_source_plan){.source = source, .events = events, .n = n};
+        *none = (struct pk_source_plan){.source = named.source, .events = events, .n = named.n};
         p->plan = none;
     } else if (n_plans != 1)
-        return pk_fail(err, PK_E_USAGE, "%zu events of %s cannot be counted at once", n, source->name);
+        return pk_fail(err, PK_E_USAGE, "%zu events of %s cannot be counted at once", named.n,
+                       named.source->name);
     return PK_OK;
 }
 

@@ -32,10 +32,10 @@ static void poll_disturbance(struct job *j, uint64_t now_ns)
 }
 
 /* What sample n left. */
-static enum pk_code check_sound(struct job *j, size_t n, struct pk_err *err)
+static enum pk_code inspect(struct job *j, size_t n, struct pk_err *err)
 {
     struct pk_ctx *ctx = j->sampler.ctx;
-    if (!ctx->c->probe->sound || ctx->dry || !ctx->c->probe->sound(ctx, err))
+    if (!ctx->c->probe->inspect || !ctx->c->probe->inspect(ctx, false, err))
         return PK_OK;
     return n ? pk_within(err, "after sample %zu", n) : pk_within(err, "in the first iteration");
 }
@@ -67,7 +67,7 @@ static inline __attribute__((always_inline)) enum pk_code sample_until(struct jo
     poll_disturbance(j, now);
     do {
         rc = pk_sample_take(&j->sampler, err);
-        if (rc || (rc = check_sound(j, j->sampler.n, err)))
+        if (rc || (rc = inspect(j, j->sampler.n, err)))
             return rc;
         j->sampler.n++;
         now = pk_device_now_ns(dev);
@@ -168,18 +168,21 @@ static enum pk_code first_iterations(struct job *j, struct pk_ctx *ctx, struct p
     if (!rc)
         rc = pk_sampler_first(&j->sampler, ctx, capacity(&j->m->stop), err);
     if (!rc)
-        rc = check_sound(j, 0, err);
+        rc = inspect(j, 0, err);
     if (rc || !j->sampler.captured || j->m->stop.once)
         return rc;
     pk_note_text(&j->notes, "graph", "captured");
     return pk_sample_take(&j->sampler, err);
 }
 
-static void note_timeline(struct job *j, struct pk_ctx *ctx)
+/* What the probe made known since the last time. */
+static void take_notes(struct job *j, struct pk_ctx *ctx)
 {
-    json_t *timeline = ctx->c->probe->timeline ? ctx->c->probe->timeline(ctx) : NULL;
-    if (timeline)
-        pk_note_json(&j->notes, "timeline", timeline);
+    const char *key;
+    json_t *value;
+    json_object_foreach(ctx->notes, key, value)
+        pk_note_json(&j->notes, pk_strdup(j->a, key), json_incref(value));
+    json_object_clear(ctx->notes);
 }
 
 /* The peak is the case's own: what the check allocates is left out. */
@@ -190,16 +193,17 @@ static enum pk_code sample_and_check(struct pk_ctx *ctx, struct job *j, struct p
     size_t peak = pool->peak;
     if (!rc && !unchecked(j->m))
         rc = pk_agree(ctx->comm, ctx->c->probe->check(ctx, false, err), err);
-    if (ctx->found)
-        pk_note_json(&j->notes, "found", json_incref(ctx->found));
+    take_notes(j, ctx);
     pk_pool_reset_peak(pool);
     if (!rc)
         rc = j->m->stop.once ? sample_once(j) : pk_alone(ctx->comm, calibrate_and_sample(j, err));
+    if (!rc && ctx->c->probe->inspect)
+        rc = pk_alone(ctx->comm, ctx->c->probe->inspect(ctx, true, err));
     if (rc)
         return rc;
     pk_note_text(&j->notes, "stop", j->stopper.reason);
     pk_note_int(&j->notes, "reps", j->sampler.reps);
-    note_timeline(j, ctx);
+    take_notes(j, ctx);
     pk_series_pack(&j->stopper, pool->peak > peak ? pool->peak : peak, j->a, j->out);
     if (j->sampler.observer && j->observer && j->observer->pack)
         j->observer->pack(j->observer->user, &j->stopper, &j->notes, j->out);
@@ -237,12 +241,13 @@ static enum pk_code with_case(struct job *j, const struct pk_case *c, live_fn *b
     enum pk_code rc = pk_agree(ctx.comm, c->probe->setup(&ctx, err), err);
     if (!rc)
         rc = body(&ctx, j, err);
-    c->probe->teardown(&ctx);
-    json_decref(ctx.found);
+    if (c->probe->teardown)
+        c->probe->teardown(&ctx);
+    json_decref(ctx.notes);
     pk_range_end(range);
     dev->marks.names = NULL;
     size_t left = pk_pool_reclaim(&dev->pool, before);
-    if (left && !rc) {
+    if (left && !rc && c->probe->teardown) {
         rc = pk_fail(err, PK_E_INTERNAL, "teardown of '%s' left %zu bytes of device memory", c->probe->name,
                      left);
         pk_why(err, "everything that setup and run allocate must be freed by teardown");

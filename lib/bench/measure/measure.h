@@ -18,7 +18,7 @@
  * In a counter pass the samples are counted as well (steps.h): their times come with them and are no timings, because reading
  * counters costs.
  *
- * Notes (values are JSON): stop, reps, calibration_runs, found (what the check made known, probe.h), timeline (likewise), graph ("captured", when replays were measured), check ("passed", or why
+ * Notes (values are JSON): stop, reps, calibration_runs, those that the probe made (pk_ctx_note), graph ("captured", when replays were measured), check ("passed", or why
  * not), and over the steady samples' times (all regions together) warmup_cut, warmup_rule ("mser5" or "fixed"), noise (relative half-width when it stopped, the widest
  * region's), outliers, outlier_ordinals (the first 32), drift, drift_p, autocorrelation, disturbed (samples),
  * disturbed_kept (true: most samples were disturbed, so that none was set aside), of repeatable regions unit_overhead_ns (subtracted

@@ -72,21 +72,9 @@ static void pack_gauge(struct packer *k, size_t metric, size_t column)
     }
 }
 
-/* A gauge that the case never sets has no values. */
-static void pack_metric(struct packer *k, const struct pk_metric *m, size_t metric, size_t peak_bytes)
-{
-    static const int64_t once[] = {0};
-    if (m->source == PK_FROM_POOL_PEAK) {
-        *add_series(k, metric, 0, PK_PHASE_STEADY, 1, 1, once) = (int64_t)peak_bytes;
-        return;
-    }
-    for (size_t g = 0; g < k->s->n_gauges; g++)
-        if (k->s->gauge[g] == m->index)
-            pack_gauge(k, metric, g);
-}
-
 void pk_series_pack(const struct pk_stopper *st, size_t peak_bytes, struct pk_arena *a, struct pk_slice *out)
 {
+    static const int64_t once[] = {0};
     const struct pk_sampler *s = st->s;
     const struct pk_probe *probe = s->ctx->c->probe;
     struct pk_metric_decl *metrics;
@@ -98,8 +86,11 @@ void pk_series_pack(const struct pk_stopper *st, size_t peak_bytes, struct pk_ar
     for (size_t r = 0; r < s->n_regions; r++)
         for (size_t i = 0; i < s->n_instances[r]; i++)
             pack_times(&k, 2 * r, (int)i, s->first_column[r] + i);
-    for (size_t m = 2 * s->n_regions; m < out->n_metrics; m++)
-        pack_metric(&k, &probe->metrics[m - 2 * s->n_regions], m, peak_bytes);
+    for (size_t m = 0, at = 2 * s->n_regions; at + m + 1 < out->n_metrics; m++)
+        for (size_t g = 0; g < s->n_gauges; g++) /* one that the case never sets has no values */
+            if (s->gauge[g] == probe->metrics[m].gauge)
+                pack_gauge(&k, at + m, g);
+    *add_series(&k, out->n_metrics - 1, 0, PK_PHASE_STEADY, 1, 1, once) = (int64_t)peak_bytes;
     out->series = k.v;
     out->n_series = k.n;
 }

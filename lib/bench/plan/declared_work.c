@@ -12,7 +12,7 @@ static size_t count_rows(const struct pk_probe *p)
         n++;
     while (p->metrics && p->metrics[m].name)
         m++;
-    return n + m;
+    return n + m + 1; /* peak_bytes */
 }
 
 static struct pk_case_work region_row(const struct pk_case *c, unsigned region, int64_t case_id,
@@ -36,12 +36,18 @@ double pk_planned_value(const struct pk_planned *p, const struct pk_metric *m)
     const struct pk_case c = pk_planned_case(p);
     if (p->provider && m->class != PK_CLASS_EXACT)
         return NAN;
-    int64_t v = -1;
-    if (m->source == PK_FROM_POOL_PEAK)
-        v = p->predicted_bytes;
-    else if (m->source == PK_FROM_GAUGE && c.probe->predict_gauge)
-        v = c.probe->predict_gauge(&c, m->index);
+    const int64_t v = m == &pk_peak_metric ? p->predicted_bytes
+                      : c.probe->predict   ? c.probe->predict(&c, PK_DEVICE_CPU, m->gauge)
+                                           : -1;
     return v < 0 || v == PK_BYTES_BEYOND ? NAN : (double)v;
+}
+
+static size_t add_predicted(const struct pk_planned *p, const struct pk_metric *m, int64_t case_id,
+                            struct pk_case_work *row)
+{
+    const double v = pk_planned_value(p, m);
+    *row = (struct pk_case_work){case_id, m->name, NAN, NAN, NAN, NAN, v};
+    return !isnan(v);
 }
 
 size_t pk_case_declared_work(const struct pk_planned *p, int64_t case_id, struct pk_arena *a,
@@ -49,16 +55,13 @@ size_t pk_case_declared_work(const struct pk_planned *p, int64_t case_id, struct
 {
     const struct pk_case c = pk_planned_case(p);
     size_t n = 0;
-    *out = pk_new_n(a, struct pk_case_work, count_rows(c.probe));
+    struct pk_case_work *v = *out = pk_new_n(a, struct pk_case_work, count_rows(c.probe));
     for (unsigned r = 0; c.probe->regions[r].name; r++)
         if (pk_region_applies(&c, r))
-            (*out)[n++] = region_row(&c, r, case_id, a);
-    for (const struct pk_metric *m = c.probe->metrics; m && m->name; m++) {
-        const double v = pk_planned_value(p, m);
-        if (!isnan(v))
-            (*out)[n++] = (struct pk_case_work){case_id, m->name, NAN, NAN, NAN, NAN, v};
-    }
-    return n;
+            v[n++] = region_row(&c, r, case_id, a);
+    for (const struct pk_metric *m = c.probe->metrics; m && m->name; m++)
+        n += add_predicted(p, m, case_id, &v[n]);
+    return n + add_predicted(p, &pk_peak_metric, case_id, &v[n]);
 }
 
 struct pk_case_info pk_planned_info(const struct pk_plan *plan, size_t i, struct pk_arena *a)

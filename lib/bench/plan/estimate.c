@@ -40,7 +40,7 @@ static void set_times(struct pk_planned *p, const struct pk_ceilings *top)
         const struct pk_work w = probe->work(&p->c, r);
         known &= !isnan(w.flops);
         floors[r] = own_ns(&w, top);
-        least[r] = probe->effort ? probe->effort(&p->c, r) * floors[r] : floors[r];
+        least[r] = (w.effort > 0 ? w.effort : 1) * floors[r];
     }
     if (!known)
         return;

@@ -42,12 +42,13 @@ static enum pk_code unknown_name(struct planner *p, const char *what, const char
 static const struct pk_preset *find_preset(struct planner *p, const char *name)
 {
     size_t n = 0;
-    for (; p->probe->presets[n].name; n++)
-        if (strcmp(p->probe->presets[n].name, name) == 0)
-            return &p->probe->presets[n];
+    const struct pk_preset *presets = pk_probe_presets(p->probe);
+    for (; presets[n].name; n++)
+        if (strcmp(presets[n].name, name) == 0)
+            return &presets[n];
     const char **names = pk_new_n(p->arena, const char *, n);
     for (size_t i = 0; i < n; i++)
-        names[i] = p->probe->presets[i].name;
+        names[i] = presets[i].name;
     unknown_name(p, "preset", name, names, n);
     return NULL;
 }
@@ -182,10 +183,11 @@ static bool is_duplicate(struct planner *p, unsigned variant, const struct pk_po
 static size_t leave_out_axes(const struct planner *p, unsigned variant, struct pk_point *at)
 {
     size_t n = 0;
-    for (size_t i = 0; i < at->n; i++) {
-        const bool idle = !at->absent[i] && p->probe->idle(variant, i);
-        at->absent[i] |= idle;
-        n += idle;
+    for (const char *rest = p->probe->variants[variant].ignores, *name;
+         rest && (name = pk_next_part(&rest, ' ', p->arena));) {
+        bool *absent = &at->absent[pk_axis_index(p->probe->axes, name)];
+        n += !*absent;
+        *absent = true;
     }
     return n;
 }
@@ -237,7 +239,7 @@ static void add_case(struct planner *p, struct pk_plan *out, const struct pk_poi
                      const char *name, int provider)
 {
     struct pk_point left = *at;
-    const bool lacks = provider == 0 && p->probe->idle && leave_out_axes(p, variant, &left);
+    const bool lacks = provider == 0 && leave_out_axes(p, variant, &left);
     if (p->filter && !pk_filter_match(p->filter, &left, name))
         return;
     if (lacks && is_duplicate(p, variant, &left))
@@ -254,7 +256,7 @@ static void add_case(struct planner *p, struct pk_plan *out, const struct pk_poi
     if (v->skip)
         return;
     if (provider == 0) {
-        v->predicted_bytes = p->probe->predict_bytes(&v->c, p->kind);
+        v->predicted_bytes = pk_probe_peak_bytes(&v->c, p->kind);
         find_too_large(p, v);
     }
 }
@@ -379,7 +381,7 @@ static bool is_sound(const struct planner *p, const struct pk_plan *plan)
  * the first, whose cases then say so. */
 static enum pk_code choose_preset(struct planner *p, struct pk_plan *out)
 {
-    const struct pk_preset *first = p->probe->presets;
+    const struct pk_preset *first = pk_probe_presets(p->probe);
     if (p->r->preset) {
         const struct pk_preset *asked = find_preset(p, p->r->preset);
         return asked ? list_cases(p, asked, out) : p->err->code;

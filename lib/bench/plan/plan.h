@@ -28,7 +28,7 @@ struct pk_planned {
     int provider;            /* 0 = native worker, i = peer i-1 */
     unsigned ranks;          /* native workers that measure it together (probe.h); 0 = one, for itself */
     int64_t predicted_bytes; /* of the native variant; -1 for peers */
-    /* Of one iteration, a region within another counted once: max(flops / rate, bytes / bandwidth), and the same by the probe's effort. NaN = unknown,
+    /* Of one iteration, a region within another counted once: max(flops / rate, bytes / bandwidth), and the same by the work's effort. NaN = unknown,
      * until pk_plan_floors (estimate.h). */
     double floor_ns, least_ns;
     const char *skip; /* reason it is left out, NULL = measured */

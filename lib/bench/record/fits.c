@@ -1,8 +1,6 @@
 /* Fits: from groups of cases to coefficients. */
 #include "bench/record/fits.h"
 
-#include "bench/record/allreduce_fit.h"
-
 #include <string.h>
 
 enum { FEWEST_X = 3 };
@@ -66,5 +64,5 @@ enum pk_code pk_record_fits(struct pk_store *s, int64_t run_id, const struct pk_
     enum pk_code code = PK_OK;
     for (const struct pk_fit_row *row = probe->fits; row && row->name && !code; row++)
         code = record_row(s, run_id, row, a, err);
-    return code || !probe->timeline ? code : pk_record_allreduce_fit(s, run_id, a, err);
+    return code || !probe->derive ? code : probe->derive(s, run_id, a, err);
 }

@@ -54,11 +54,7 @@ static enum pk_code extra_pass(struct session *s, enum pk_pass pass, int number,
 
 static enum pk_code counter_pass(struct session *s, size_t k, struct pk_err *err)
 {
-    const struct pk_source_plan *plan = &s->opt->counters->plans[k];
-    PK_JSON_CLEANUP json_t *events = json_array(), *counters = NULL;
-    for (size_t e = 0; e < plan->n; e++)
-        json_array_append_new(events, json_string(plan->events[e].name));
-    counters = json_pack("{s:s, s:O}", "source", plan->source->name, "events", events);
+    PK_JSON_CLEANUP json_t *counters = pk_counters_json(&s->opt->counters->plans[k]);
     return extra_pass(s, PK_PASS_COUNTER, (int)k + 1, counters, err);
 }
 

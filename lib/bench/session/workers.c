@@ -13,10 +13,10 @@
 
 /* The native program as that many ranks: one more to those that a launcher has started, or their start. */
 static const struct pk_provider *provider_of(const struct pk_provider *native, unsigned ranks,
-                                             const struct pk_rank_heartbeats *roll, struct pk_arena *a)
+                                             const struct pk_rank_heartbeats *heartbeats, struct pk_arena *a)
 {
     enum { WORDS = 7 };
-    const char **argv = pk_new_n(a, const char *, WORDS), *path = pk_rank_heartbeats_path(roll, a);
+    const char **argv = pk_new_n(a, const char *, WORDS), *path = pk_rank_heartbeats_path(heartbeats, a);
     size_t n = 0;
     struct pk_provider *p = pk_new(a, struct pk_provider);
     argv[n++] = native->argv[0];
@@ -45,12 +45,12 @@ static void open_link(struct session *s, const struct pk_provider *provider,
 static void open_ranks(struct session *s, unsigned ranks, const struct pk_provider *native,
                        const struct pk_metric_decl *metrics, size_t n_metrics)
 {
-    struct pk_rank_heartbeats roll;
+    struct pk_rank_heartbeats heartbeats;
     struct pk_worker_client *l = &s->links[s->n_links];
-    pk_rank_heartbeats_make(&roll, ranks);
+    pk_rank_heartbeats_make(&heartbeats, ranks);
     s->ranks_of[s->n_links] = ranks;
-    open_link(s, provider_of(native, ranks, &roll, &s->arena), metrics, n_metrics);
-    l->roll = roll;
+    open_link(s, provider_of(native, ranks, &heartbeats, &s->arena), metrics, n_metrics);
+    l->heartbeats = heartbeats;
 }
 
 static struct pk_worker_client *find_ranks(struct session *s, unsigned ranks)
@@ -148,16 +148,8 @@ static const struct pk_slice *read_environment(struct session *s, size_t i, cons
     struct pk_err err;
     if (!s->plan->v[i].provider || s->plan->kind == PK_DEVICE_NULL)
         return NULL;
-    const struct pk_request r = {.id = ++s->last_id,
-                                 .experiment = PK_ASK_ENVIRONMENT,
-                                 .variant = when,
-                                 .device = s->plan->device,
-                                 .axes = s->cases[i].axes,
-                                 .pass = PK_PASS_CALIBRATION,
-                                 .invocation = s->invocation,
-                                 .device_options = s->opt->device};
-    if (pk_worker_client_ask(&s->links[0], &r, pk_clock_ns() + PATIENCE_NS, s->stop_flag, &slice) !=
-            PK_ANSWER_SLICE ||
+    if (pk_worker_client_question(&s->links[0], PK_ASK_ENVIRONMENT, when, s->plan->device, &s->opt->device,
+                                  pk_clock_ns() + PATIENCE_NS, s->stop_flag, &slice) != PK_ANSWER_SLICE ||
         slice->status != PK_ST_OK || pk_session_record_facts(s, &s->links[0], &err))
         return NULL;
     return slice;

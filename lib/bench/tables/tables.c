@@ -13,12 +13,12 @@ static const char *const beside[] = {"roofline",        "breakdown",   "breakdow
 static const char *const built_in[] = {"commands",    "counters",      "case_times", "case_memory",
                                        "case_values", "case_problems", NULL};
 
-static enum pk_code print(struct pk_store *s, const char *sql, const char *const *tables,
-                          const char *experiment, int64_t run_id, struct pk_out *out, struct pk_err *err)
+static enum pk_code print(struct pk_store *s, const char *const *tables, const char *experiment,
+                          int64_t run_id, struct pk_out *out, struct pk_err *err)
 {
     const struct pk_param params[] = {pk_param_int(":run", run_id), pk_param_text(":experiment", experiment)};
     for (; *tables; tables++)
-        if (pk_table_print(s, sql, *tables, params, sizeof params / sizeof *params, out, err))
+        if (pk_table_print(s, NULL, *tables, params, sizeof params / sizeof *params, out, err))
             return err->code;
     return PK_OK;
 }
@@ -54,13 +54,15 @@ static enum pk_code print_experiment(struct pk_store *s, const char *experiment,
                                      struct pk_out *out, struct pk_err *err)
 {
     const struct pk_probe *p = pk_probe_find(experiment);
-    const bool own = p && p->tables && p->tables[0];
-    if (print(s, own ? pk_probe_sql(p) : NULL, own ? p->tables : built_in, experiment, run_id, out, err) ||
+    const char *own = p ? pk_probe_sql(p) : "";
+    const struct pk_param run = pk_param_int(":run", run_id);
+    if ((*own ? pk_tables_print(s, own, &run, 1, out, err)
+              : print(s, built_in, experiment, run_id, out, err)) ||
         print_notes(s, "startup_notes", experiment, run_id, out, err) ||
         print_notes(s, "doubt_notes", experiment, run_id, out, err) ||
         (!usual_counters(s, run_id, experiment) && pk_counter_table(s, run_id, experiment, out, err)))
         return err->code;
-    return print(s, NULL, beside, experiment, run_id, out, err);
+    return print(s, beside, experiment, run_id, out, err);
 }
 
 static enum pk_code print_all(struct pk_store *s, int64_t run_id, struct pk_out *out, struct pk_err *err)

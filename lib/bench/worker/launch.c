@@ -109,7 +109,7 @@ static void tell_mpiexec(void)
         setenv(told[i][0], told[i][1], 0);
 }
 
-enum pk_code pk_launch_become(unsigned ranks, int wire_fd, const char *roll, struct pk_err *err)
+enum pk_code pk_launch_become(unsigned ranks, int wire_fd, const char *heartbeats, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     char self[PATH_MAX];
@@ -124,8 +124,8 @@ enum pk_code pk_launch_become(unsigned ranks, int wire_fd, const char *roll, str
                                 "--join",
                                 "--wire",
                                 pk_printf(&a, "/proc/%d/fd/%d", (int)getpid(), wire_fd),
-                                roll ? "--roll" : NULL,
-                                roll,
+                                heartbeats ? "--roll" : NULL,
+                                heartbeats,
                                 NULL};
     tell_mpiexec();
     execvp(argv[0], (char *const *)argv);

@@ -121,12 +121,12 @@ static enum pk_code join_roll(struct pk_rank_group *r, const char *path, struct 
     if (pk_rank_group_hear(r, path, &r->arena, &told, err))
         return err->code;
     if (told && is_beside_rank_0(r))
-        pk_rank_heartbeats_join(&r->roll, told, r->comm.processes);
-    r->comm.roll = &r->roll;
+        pk_rank_heartbeats_join(&r->heartbeats, told, r->comm.processes);
+    r->comm.roll = &r->heartbeats;
     return PK_OK;
 }
 
-enum pk_code pk_rank_group_open(struct pk_rank_group *r, struct pk_device *dev, const char *roll,
+enum pk_code pk_rank_group_open(struct pk_rank_group *r, struct pk_device *dev, const char *heartbeats,
                                 struct pk_err *err)
 {
     *r = (struct pk_rank_group){.answers_fd = -1};
@@ -134,7 +134,7 @@ enum pk_code pk_rank_group_open(struct pk_rank_group *r, struct pk_device *dev, 
     if (rc)
         return rc;
     r->comm.timeout_ns = MINUTE_NS;
-    if (!find_neighbours(r, err) && !join_roll(r, roll, err) && !prepare_answers(r, err))
+    if (!find_neighbours(r, err) && !join_roll(r, heartbeats, err) && !prepare_answers(r, err))
         return PK_OK;
     r->comm.broken = true;
     pk_rank_group_close(r);
@@ -148,7 +148,7 @@ void pk_rank_group_close(struct pk_rank_group *r)
     if (r->answers_fd >= 0)
         close(r->answers_fd);
     pk_comm_close(&r->comm);
-    pk_rank_heartbeats_close(&r->roll);
+    pk_rank_heartbeats_close(&r->heartbeats);
     pk_arena_free(&r->arena);
     *r = (struct pk_rank_group){.answers_fd = -1};
 }

@@ -78,3 +78,26 @@ void pk_request_read(const json_t *j, struct pk_request *r)
     };
     pk_pass_parse(pk_json_str(j, "pass", "timing"), &r->pass);
 }
+
+json_t *pk_counters_json(const struct pk_source_plan *plan)
+{
+    json_t *events = json_array();
+    for (size_t e = 0; e < plan->n; e++)
+        json_array_append_new(events, json_string(plan->events[e].name));
+    return json_pack("{s:s, s:o}", "source", plan->source->name, "events", events);
+}
+
+enum pk_code pk_counters_named(const json_t *j, struct pk_arena *a, struct pk_counters_named *out,
+                               struct pk_err *err)
+{
+    const char *name = pk_json_str(j, "source", "");
+    const json_t *list = json_object_get(j, "events");
+    *out = (struct pk_counters_named){.source = pk_source_find(name), .n = json_array_size(list)};
+    out->events = pk_new_n(a, const char *, out->n + 1);
+    if (!out->source || !out->n)
+        return pk_fail(err, PK_E_USAGE, "this perfkit cannot count events of '%.100s'", name);
+    for (size_t i = 0; i < out->n; i++)
+        if (!(out->events[i] = json_string_value(json_array_get(list, i))))
+            return pk_fail(err, PK_E_USAGE, "an event to count has no name");
+    return PK_OK;
+}

@@ -19,6 +19,17 @@ struct pk_request {
         *choices; /* object of strings: what this run has chosen (device/choices.h); NULL = nothing */
 };
 
+/* {"source": NAME, "events": [NAMES]}. New. */
+json_t *pk_counters_json(const struct pk_source_plan *plan);
+/* What such an object names. PK_E_USAGE when this build lacks the source, or there is no event. Names in the arena, texts stay j's. */
+struct pk_counters_named {
+    const struct pk_source *source;
+    const char **events;
+    size_t n;
+};
+enum pk_code pk_counters_named(const json_t *j, struct pk_arena *a, struct pk_counters_named *out,
+                               struct pk_err *err) PK_MUST_CHECK;
+
 /* A new reference. */
 json_t *pk_request_json(const struct pk_request *r);
 

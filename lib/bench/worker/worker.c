@@ -207,7 +207,6 @@ static enum pk_code answer_environment(struct worker *w, const struct pk_request
     if (before)
         pk_arena_free(&w->of_others);
     struct pk_slice slice = pk_number_slice("read", 1, &w->of_others);
-    slice.invocation = r->invocation;
     if (before) {
         pk_environment_before(&w->around, &w->dev, &w->of_others);
         pk_gpu_environment_before(&w->gpu, &w->dev);
@@ -239,21 +238,15 @@ static enum pk_code find_counters(const struct worker *w, const struct pk_reques
     *plan = NULL;
     if (r->pass != PK_PASS_COUNTER)
         return PK_OK;
-    const char *name = pk_json_str(r->counters, "source", "");
-    const json_t *list = json_object_get(r->counters, "events");
-    const struct pk_source *source = pk_source_find(name);
-    const size_t n = json_array_size(list);
-    const char **events = pk_new_n(a, const char *, n + 1);
-    if (!source || !n)
-        return pk_fail(err, PK_E_USAGE, "this worker cannot count events of '%.100s'", name);
-    for (size_t i = 0; i < n; i++)
-        if (!(events[i] = json_string_value(json_array_get(list, i))))
-            return pk_fail(err, PK_E_USAGE, "an event to count has no name");
+    struct pk_counters_named named;
+    if (pk_counters_named(r->counters, a, &named, err))
+        return err->code;
     size_t n_plans;
-    if (source->plan(&env, events, n, a, plan, &n_plans, err))
+    if (named.source->plan(&env, named.events, named.n, a, plan, &n_plans, err))
         return err->code;
     return n_plans == 1 ? PK_OK
-                        : pk_fail(err, PK_E_USAGE, "%zu events of %s cannot be counted at once", n, name);
+                        : pk_fail(err, PK_E_USAGE, "%zu events of %s cannot be counted at once", named.n,
+                                  named.source->name);
 }
 
 /* What is asked for besides cases, of a worker that is no rank. */
@@ -398,7 +391,7 @@ enum pk_code pk_worker_serve(const struct pk_worker_io *io, struct pk_err *err)
     struct worker w = {.io = io, .wire_fd = io->wire_fd};
     w.n_cpus = pk_machine_cpus(w.cpus, CPUS_MAX); /* before the device binds this thread */
     w.around = (struct pk_environment){.cpus = w.cpus, .n_cpus = &w.n_cpus};
-    if (io->join && pk_rank_group_open(&w.group, &w.dev, io->roll, err))
+    if (io->join && pk_rank_group_open(&w.group, &w.dev, io->heartbeats, err))
         return err->code;
     if (!is_first(&w))
         w.wire_fd = w.group.answers_fd;

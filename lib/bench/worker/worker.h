@@ -11,7 +11,7 @@ typedef enum pk_code pk_expects_fn(const void *user, const struct pk_request *r,
 struct pk_worker_io {
     int in_fd, wire_fd;     /* requests and answers: of rank 0 alone, where there are ranks */
     bool join;              /* be one of the ranks that a launcher has started */
-    const char *roll;       /* of rank 0: see pk_rank_group_open */
+    const char *heartbeats; /* of rank 0: see pk_rank_group_open */
     pk_expects_fn *expects; /* of a rank that was started with the whole command; NULL = any case */
     const void *user;
 };

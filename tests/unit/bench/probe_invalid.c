@@ -39,13 +39,15 @@ static const char *bad_head(const struct pk_probe *p, struct pk_arena *a)
         return "there is no summary";
     if (!p->revision)
         return "revisions count from 1";
-    if (!p->axes || !p->variants || !p->regions || !p->presets || !p->tables)
-        return "axes, variants, regions, presets and tables are required";
-    if (!p->predict_bytes || !p->work || !p->setup || !p->run || !p->teardown)
-        return "predict_bytes, work, setup, run and teardown are required";
+    if (!p->axes || !p->variants || !p->regions)
+        return "axes, variants and regions are required";
+    if (!p->work || !p->setup || !p->run)
+        return "work, setup and run are required";
     const int shrink = p->shrink ? pk_axis_index(p->axes, p->shrink) : -1;
     if (p->shrink && (shrink < 0 || p->axes[shrink].type != PK_AXIS_INT))
         return "shrink must name an axis of integers";
+    if (p->shrink && !p->predict)
+        return "shrink needs predict";
     return NULL;
 }
 
@@ -121,6 +123,9 @@ static const char *bad_variants(const struct pk_probe *p, struct pk_arena *a)
         for (size_t k = 0; k < i; k++)
             if (strcmp(v[k].name, v[i].name) == 0)
                 return pk_printf(a, "variant '%s' is there twice", v[i].name);
+        for (const char *rest = v[i].ignores, *name; rest && (name = pk_next_part(&rest, ' ', a));)
+            if (pk_axis_index(p->axes, name) < 0)
+                return pk_printf(a, "variant '%s' ignores '%s', which is no axis", v[i].name, name);
     }
     return NULL;
 }
@@ -164,15 +169,13 @@ static const char *bad_gauges(const struct pk_probe *p, struct pk_arena *a)
 {
     const char *owner[PK_GAUGES_MAX] = {0};
     for (const struct pk_metric *m = p->metrics; m && m->name; m++) {
-        if (m->source != PK_FROM_GAUGE)
-            continue;
-        if (m->index >= PK_GAUGES_MAX)
+        if (m->gauge >= PK_GAUGES_MAX)
             return pk_printf(a, "metric '%s': gauges count from 0 to %d", m->name, PK_GAUGES_MAX - 1);
-        if (owner[m->index])
-            return pk_printf(a, "metrics '%s' and '%s' are one gauge", owner[m->index], m->name);
-        if (m->planned && (m->class != PK_CLASS_EXACT || !p->predict_gauge))
+        if (owner[m->gauge])
+            return pk_printf(a, "metrics '%s' and '%s' are one gauge", owner[m->gauge], m->name);
+        if (m->planned && (m->class != PK_CLASS_EXACT || !p->predict))
             return pk_printf(a, "metric '%s' is not known beforehand", m->name);
-        owner[m->index] = m->name;
+        owner[m->gauge] = m->name;
     }
     return NULL;
 }
@@ -207,9 +210,10 @@ static const char *bad_blocks(const struct pk_probe *p, const char *const *texts
 
 static const char *bad_presets(const struct pk_probe *p, struct pk_arena *a)
 {
-    if (!p->presets[0].name)
+    const struct pk_preset *presets = pk_probe_presets(p);
+    if (!presets[0].name)
         return "there is no preset";
-    for (const struct pk_preset *s = p->presets; s->name; s++) {
+    for (const struct pk_preset *s = presets; s->name; s++) {
         if (!is_sentence(s->summary) || !s->blocks || !s->blocks[0])
             return pk_printf(a, "preset '%s' needs a summary and a block", s->name);
         const char *bad = bad_blocks(p, s->blocks, a);
@@ -259,19 +263,10 @@ static const char *bad_fits(const struct pk_probe *p, struct pk_arena *a)
     return NULL;
 }
 
-static const char *bad_tables(const struct pk_probe *p, struct pk_arena *a)
-{
-    const char *sql = pk_probe_sql(p);
-    for (const char *const *t = p->tables; *t; t++)
-        if (!strstr(sql, pk_printf(a, "-- table: %s\n", *t)))
-            return pk_printf(a, "table '%s' is not in the probe's .sql file", *t);
-    return NULL;
-}
-
 const char *probe_invalid(const struct pk_probe *p, struct pk_arena *a)
 {
     static const char *(*const rules[])(const struct pk_probe *, struct pk_arena *) = {
-        bad_head, bad_axes, bad_variants, bad_regions, bad_metrics, bad_presets, bad_fits, bad_tables};
+        bad_head, bad_axes, bad_variants, bad_regions, bad_metrics, bad_presets, bad_fits};
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         const char *bad = rules[i](p, a);
         if (bad)

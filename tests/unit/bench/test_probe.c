@@ -75,8 +75,11 @@ static void broken_promises_are_named(void **state)
     assert_invalid("joined by '-'");
     broken.revision = 0;
     assert_invalid("revisions");
-    broken.teardown = NULL;
-    assert_invalid("teardown are required");
+    broken.setup = NULL;
+    assert_invalid("setup and run are required");
+    broken.shrink = "busy_ns";
+    broken.predict = NULL;
+    assert_invalid("shrink needs predict");
 
     struct pk_axis axes[3] = {broken.axes[0], broken.axes[1]};
     broken.axes = axes;
@@ -119,6 +122,8 @@ static void broken_promises_are_named(void **state)
     assert_invalid("no variant");
     broken.variants = (const struct pk_variant[]){{"a", "x"}, {"a", "x"}, {0}};
     assert_invalid("twice");
+    broken.variants = (const struct pk_variant[]){{"a", "x", "memory speed"}, {0}};
+    assert_invalid("variant 'a' ignores 'speed', which is no axis");
     broken.regions = (const struct pk_region[]){{"work", ""}, {0}};
     assert_invalid("region 'work' has no summary");
     broken.regions = (const struct pk_region[]){{"work", "a", .inside = "step"}, {0}};
@@ -128,10 +133,10 @@ static void broken_promises_are_named(void **state)
     assert_invalid("region 'step' is inside itself");
     broken.metrics = (const struct pk_metric[]){{"peak", "bytes", "x"}, {0}};
     assert_invalid("must end in its unit");
-    broken.metrics = (const struct pk_metric[]){{"a", "1", "x", .index = PK_GAUGES_MAX}, {0}};
+    broken.metrics = (const struct pk_metric[]){{"a", "1", "x", .gauge = PK_GAUGES_MAX}, {0}};
     assert_invalid("metric 'a': gauges count from 0 to 15");
     broken.metrics =
-        (const struct pk_metric[]){{"a", "1", "x", .index = 3}, {"b", "1", "x", .index = 3}, {0}};
+        (const struct pk_metric[]){{"a", "1", "x", .gauge = 3}, {"b", "1", "x", .gauge = 3}, {0}};
     assert_invalid("metrics 'a' and 'b' are one gauge");
     broken.metrics =
         (const struct pk_metric[]){{"a", "1", "x", .class = PK_CLASS_MEMORY, .planned = "A"}, {0}};
@@ -160,8 +165,6 @@ static void broken_promises_are_named(void **state)
     broken.metrics = (const struct pk_metric[]){{"memory", "1", "x", .class = PK_CLASS_EXACT}, {0}};
     broken.fits = (const struct pk_fit_row[]){{"f", "work_ns", "memory", PK_FIT_LINE}, {0}};
     assert_invalid("an axis and a metric");
-    broken.tables = (const char *const[]){"outcome", NULL};
-    assert_invalid("table 'outcome'");
 }
 
 int main(void)

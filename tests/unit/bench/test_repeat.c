@@ -37,11 +37,6 @@ static struct pk_err err;
 static unsigned calls;
 static uint64_t chain = 1;
 
-static int64_t predict_bytes(const struct pk_case *c, enum pk_device_kind kind)
-{
-    return 0;
-}
-
 static struct pk_work work(const struct pk_case *c, unsigned region)
 {
     return (struct pk_work){.bytes = 1024 * (double)pk_case_int(c, region)}; /* 1024 bytes per ns on null */
@@ -96,7 +91,6 @@ static const struct pk_probe probe = {.name = "repeats",
                                       .axes = axes,
                                       .variants = variants,
                                       .regions = regions,
-                                      .predict_bytes = predict_bytes,
                                       .work = work,
                                       .setup = setup,
                                       .run = run,

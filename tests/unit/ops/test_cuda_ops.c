@@ -509,7 +509,7 @@ static void measure(const char *variant, const char *dtype, const char *math, bo
     json_decref(j);
     if (s.status != PK_ST_OK)
         fail_msg("%s in %s: %s", variant, dtype, s.message);
-    assert_int_equal(peak_of(&s), c.probe->predict_bytes(&c, PK_DEVICE_CUDA));
+    assert_int_equal(peak_of(&s), c.probe->predict(&c, PK_DEVICE_CUDA, PK_PEAK_BYTES));
 }
 
 static void cases_check_themselves(void **state)

@@ -311,9 +311,9 @@ static void memory_is_predicted(void **state)
     for (size_t i = 0; i < s.n_series; i++) {
         const int64_t got = s.series[i].integer ? s.series[i].integer[0] : 0;
         if (strcmp(s.metrics[s.series[i].metric].name, "peak_bytes") == 0)
-            assert_int_equal(got, probe->predict_bytes(&c, PK_DEVICE_CUDA) + fake->workspace_bytes);
+            assert_int_equal(got, probe->predict(&c, PK_DEVICE_CUDA, PK_PEAK_BYTES) + fake->workspace_bytes);
         if (strcmp(s.metrics[s.series[i].metric].name, "before_backward_bytes") == 0)
-            assert_int_equal(got, probe->predict_gauge(&c, 0));
+            assert_int_equal(got, probe->predict(&c, PK_DEVICE_CPU, 0));
     }
 }
 

@@ -85,8 +85,8 @@ static void memory_is_what_was_predicted(void **state)
             const struct pk_case c = case_of(v, shapes[i]);
             measure("null", &c, &a, &s);
             assert_int_equal(s.status, PK_ST_OK);
-            assert_int_equal(value_of(&s, "peak_bytes"), c.probe->predict_bytes(&c, PK_DEVICE_NULL));
-            assert_int_equal(value_of(&s, "before_backward_bytes"), c.probe->predict_gauge(&c, 0));
+            assert_int_equal(value_of(&s, "peak_bytes"), c.probe->predict(&c, PK_DEVICE_NULL, PK_PEAK_BYTES));
+            assert_int_equal(value_of(&s, "before_backward_bytes"), c.probe->predict(&c, PK_DEVICE_CPU, 0));
             pk_arena_free(&a);
         }
 }
@@ -139,8 +139,8 @@ static void cudnn_says_what_it_takes(void **state)
     assert_null(skipped(PK_ATTENTION_CUDNN, bf16, PK_DEVICE_CUDA));
     const int64_t rows = 8 * 1024, tokens = rows * 64;
     const struct pk_case c = case_of(PK_ATTENTION_CUDNN, bf16);
-    assert_int_equal(c.probe->predict_gauge(&c, 0), 2 * 5 * tokens + 4 * rows);
-    assert_int_equal(c.probe->predict_bytes(&c, PK_DEVICE_CUDA),
+    assert_int_equal(c.probe->predict(&c, PK_DEVICE_CPU, 0), 2 * 5 * tokens + 4 * rows);
+    assert_int_equal(c.probe->predict(&c, PK_DEVICE_CUDA, PK_PEAK_BYTES),
                      2 * 8 * tokens + 4 * rows + 4 * (tokens + rows));
     const struct pk_case flash = case_of(PK_ATTENTION_FLASH, "{\"batch\":8,\"d_model\":64,\"seq_len\":1024}");
     for (unsigned region = 0; region < 2; region++) {
@@ -206,11 +206,13 @@ static void work_by_type(void **state)
 static void workspaces_are_predicted(void **state)
 {
     const struct pk_case c = case_of(PK_ATTENTION_VANILLA, "{\"batch\":8,\"d_model\":64,\"seq_len\":4096}");
-    assert_int_equal(c.probe->predict_bytes(&c, PK_DEVICE_CUDA) - c.probe->predict_bytes(&c, PK_DEVICE_NULL),
+    assert_int_equal(c.probe->predict(&c, PK_DEVICE_CUDA, PK_PEAK_BYTES) -
+                         c.probe->predict(&c, PK_DEVICE_NULL, PK_PEAK_BYTES),
                      32 << 20);
     const struct pk_case f = case_of(PK_ATTENTION_FUSED, "{\"batch\":8,\"d_model\":64,\"seq_len\":4096}");
     const int64_t block = 1536 * 4096 * 4, product = block + (1536 + 4096) * 64 * 4;
-    assert_int_equal(f.probe->predict_bytes(&f, PK_DEVICE_CUDA) - f.probe->predict_bytes(&f, PK_DEVICE_NULL),
+    assert_int_equal(f.probe->predict(&f, PK_DEVICE_CUDA, PK_PEAK_BYTES) -
+                         f.probe->predict(&f, PK_DEVICE_NULL, PK_PEAK_BYTES),
                      block + product);
 }
 

@@ -62,7 +62,7 @@ static void right_on_the_cpu(void **state)
             measure(&c, &a, &s);
             assert_string_equal(s.message, "");
             assert_int_equal(s.status, PK_ST_OK);
-            assert_int_equal(value_of(&s, "peak_bytes"), c.probe->predict_bytes(&c, PK_DEVICE_CPU));
+            assert_int_equal(value_of(&s, "peak_bytes"), c.probe->predict(&c, PK_DEVICE_CPU, PK_PEAK_BYTES));
             assert_true(value_of(&s, "step_ns") >= 500000);
             assert_true(value_of(&s, "exposed_ns") >= 0 && value_of(&s, "comm_ns") >= 0);
             assert_int_equal(value_of(&s, "all_reduces") > 0, v > 0);

@@ -36,7 +36,7 @@ static int64_t bytes_on_gpu(unsigned variant, const char *format, const char *dt
 {
     const struct pk_case c = case_of(variant, format, dtype);
     assert_null(skipped(&c, PK_DEVICE_CUDA));
-    return c.probe->predict_bytes(&c, PK_DEVICE_CUDA);
+    return c.probe->predict(&c, PK_DEVICE_CUDA, PK_PEAK_BYTES);
 }
 
 /* The report's small model. */
@@ -119,7 +119,8 @@ static void memory_on_the_cpu_is_predicted(void **state)
                                        shapes[i / 4 % 2], attentions[i % 4], "%s");
         const struct pk_case c = case_of(i / 8 % 2, format, i / 16 ? "bf16" : "fp32");
         bool as_assumed;
-        const int64_t got = measured_peak(&c, &as_assumed), want = c.probe->predict_bytes(&c, PK_DEVICE_CPU);
+        const int64_t got = measured_peak(&c, &as_assumed),
+                      want = c.probe->predict(&c, PK_DEVICE_CPU, PK_PEAK_BYTES);
         if (as_assumed && got != want)
             fail_msg("variant %u, %s: %lld, predicted %lld", c.variant, format, (long long)got,
                      (long long)want);

@@ -67,7 +67,8 @@ static void right_with_weights_and_memory_as_predicted(void **state)
                 struct pk_slice s;
                 const struct pk_case c = case_of(v, more[i]);
                 measure(devices[d], &c, &s);
-                assert_int_equal(value_of(&s, "peak_bytes"), c.probe->predict_bytes(&c, PK_DEVICE_NULL));
+                assert_int_equal(value_of(&s, "peak_bytes"),
+                                 c.probe->predict(&c, PK_DEVICE_NULL, PK_PEAK_BYTES));
                 pk_arena_free(&arena);
             }
 }

@@ -68,11 +68,6 @@ static void teardown(struct pk_ctx *ctx)
     seen.src = seen.dst = NULL;
 }
 
-static int64_t predict_bytes(const struct pk_case *c, enum pk_device_kind kind)
-{
-    return 2 * BYTES;
-}
-
 static struct pk_work work(const struct pk_case *c, unsigned region)
 {
     return (struct pk_work){.bytes = 2 * BYTES};
@@ -87,8 +82,7 @@ static const struct pk_variant variants[] = {
 };
 static const struct pk_region regions[] = {{"first", "a copy"}, {"second", "a pause"}, {0}};
 static const struct pk_metric metrics[] = {
-    {"held_bytes", "bytes", "live", PK_LOWER_IS_BETTER, PK_CLASS_MEMORY, PK_COMBINE_MAX, PK_COMBINE_MAX,
-     PK_FROM_GAUGE, 0},
+    {"held_bytes", .unit = "bytes", .summary = "live", PK_MEMORY_METRIC},
     {0},
 };
 static const struct pk_probe probe = {.name = "captured",
@@ -96,7 +90,6 @@ static const struct pk_probe probe = {.name = "captured",
                                       .variants = variants,
                                       .regions = regions,
                                       .metrics = metrics,
-                                      .predict_bytes = predict_bytes,
                                       .work = work,
                                       .setup = setup,
                                       .run = run,

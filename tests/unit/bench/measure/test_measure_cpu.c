@@ -114,9 +114,9 @@ static void the_real_shape_is_compared(void **state)
 
 static unsigned asked, sound_until;
 
-static enum pk_code sound_for_a_while(struct pk_ctx *ctx, struct pk_err *e)
+static enum pk_code sound_for_a_while(struct pk_ctx *ctx, bool last, struct pk_err *e)
 {
-    if (++asked <= sound_until)
+    if (last || ++asked <= sound_until)
         return PK_OK;
     pk_fail(e, PK_E_CHECK, "the loss is nan");
     return pk_why(e, "it is");
@@ -127,7 +127,7 @@ static struct pk_slice measure_while_sound(unsigned n, int64_t samples)
     struct pk_probe probe = *pk_probe_find("selftest");
     struct pk_case c = case_of(OK);
     struct pk_slice s;
-    probe.sound = sound_for_a_while;
+    probe.inspect = sound_for_a_while;
     asked = 0, sound_until = n;
     c.probe = &probe;
     const struct pk_measure m = {

@@ -381,7 +381,7 @@ static const char *not_here(enum pk_device_kind kind)
 
 static void skipped_cases_stay_with_their_reason(void **state)
 {
-    static const struct pk_variant variants[] = {{"ok", "x"}, {"other", "x", not_here}, {0}};
+    static const struct pk_variant variants[] = {{"ok", "x"}, {"other", "x", .unavailable = not_here}, {0}};
     struct pk_probe probe = *pk_probe_find("selftest");
     probe.skip = skip_short;
     probe.variants = variants;

@@ -1,5 +1,5 @@
 /* All-reduce fit: timelines into a cost, a rate, and a prediction for every case. */
-#include "bench/record/allreduce_fit.h"
+#include "comm/allreduce_fit.h"
 
 #include "comm/bucket_model.h"
 #include "store/table.h"
@@ -211,13 +211,41 @@ static enum pk_code record_from(struct pk_store *s, int64_t run_id, const struct
     return rc;
 }
 
-enum pk_code pk_record_allreduce_fit(struct pk_store *s, int64_t run_id, struct pk_arena *a,
+enum pk_code pk_derive_allreduce_fit(struct pk_store *s, int64_t run_id, struct pk_arena *a,
                                      struct pk_err *err)
 {
     const struct pk_param run = pk_param_int(":run", run_id);
     struct pk_rows r;
-    enum pk_code rc = pk_query(s, "all_reduces", &run, 1, a, &r, err);
+    enum pk_code rc = pk_query(s, "allreduce_timelines", &run, 1, a, &r, err);
     for (size_t i = 0, n; !rc && i < r.n; i += n)
         rc = record_from(s, run_id, &r, i, &n, err);
     return rc;
+}
+
+/* --- a fit that was stored --- */
+
+static enum pk_code no_cost(int64_t run_id, struct pk_err *err)
+{
+    pk_fail(err, PK_E_NOTHING, "run %lld does not contain the cost of an all-reduce", (long long)run_id);
+    pk_why(err, "this needs the variant bucket of ddp-bucket, with all-reduces of three or more sizes "
+                "between the smallest and the largest bucket_bytes");
+    return pk_fix(err, "%s", PK_LINK_COST_COMMAND);
+}
+
+enum pk_code pk_link_cost_of_run(struct pk_store *s, int64_t run_id, struct pk_arena *a,
+                                 struct pk_link_cost *out, struct pk_err *err)
+{
+    enum { LAUNCH, BUS, SIZES, SETTING };
+    const struct pk_param run = pk_param_int(":run", run_id);
+    struct pk_rows r;
+    if (pk_query(s, "allreduce_cost", &run, 1, a, &r, err))
+        return err->code;
+    if (!r.n)
+        return no_cost(run_id, err);
+    *out = (struct pk_link_cost){.launch_ns = r.cells[LAUNCH].f,
+                                 .bus_bytes_per_s = r.cells[BUS].f,
+                                 .sizes = r.cells[SIZES].i,
+                                 .setting = r.cells[SETTING].s,
+                                 .settings = r.n};
+    return PK_OK;
 }
