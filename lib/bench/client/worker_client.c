@@ -233,7 +233,8 @@ enum pk_answer pk_worker_client_question(struct pk_worker_client *l, const char 
                                          const volatile int *stop_flag, struct pk_slice **slice)
 {
     PK_JSON_CLEANUP json_t *no_axes = json_object();
-    struct pk_request r = {.experiment = experiment,
+    struct pk_request r = {.id = 1,
+                           .experiment = experiment,
                            .variant = variant,
                            .device = device,
                            .axes = no_axes,

@@ -54,8 +54,9 @@ static enum pk_code plan_one(struct pk_counting *c, const json_t *asked, struct 
     size_t n_plans;
     if (pk_counters_named(asked, c->arena, &named, err))
         return err->code;
-    if (!named.source->open_command)
-        return pk_fail(err, PK_E_USAGE, "%s cannot count a command", named.source->name);
+    if (!named.source || !named.source->open_command || !named.n)
+        return pk_fail(err, PK_E_USAGE, "this perfkit cannot count a command by '%.100s'",
+                       pk_json_str(asked, "source", ""));
     struct pk_event *events = pk_new_n(c->arena, struct pk_event, named.n);
     for (size_t i = 0; i < named.n; i++)
         events[i] = (struct pk_event){.name = named.events[i]};

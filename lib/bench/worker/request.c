@@ -90,12 +90,10 @@ json_t *pk_counters_json(const struct pk_source_plan *plan)
 enum pk_code pk_counters_named(const json_t *j, struct pk_arena *a, struct pk_counters_named *out,
                                struct pk_err *err)
 {
-    const char *name = pk_json_str(j, "source", "");
     const json_t *list = json_object_get(j, "events");
-    *out = (struct pk_counters_named){.source = pk_source_find(name), .n = json_array_size(list)};
+    *out = (struct pk_counters_named){.source = pk_source_find(pk_json_str(j, "source", "")),
+                                      .n = json_array_size(list)};
     out->events = pk_new_n(a, const char *, out->n + 1);
-    if (!out->source || !out->n)
-        return pk_fail(err, PK_E_USAGE, "this perfkit cannot count events of '%.100s'", name);
     for (size_t i = 0; i < out->n; i++)
         if (!(out->events[i] = json_string_value(json_array_get(list, i))))
             return pk_fail(err, PK_E_USAGE, "an event to count has no name");

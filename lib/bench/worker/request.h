@@ -21,9 +21,9 @@ struct pk_request {
 
 /* {"source": NAME, "events": [NAMES]}. New. */
 json_t *pk_counters_json(const struct pk_source_plan *plan);
-/* What such an object names. PK_E_USAGE when this build lacks the source, or there is no event. Names in the arena, texts stay j's. */
+/* What such an object names. PK_E_USAGE when an event has no name. Names in the arena, texts stay j's. */
 struct pk_counters_named {
-    const struct pk_source *source;
+    const struct pk_source *source; /* NULL = this build does not have it */
     const char **events;
     size_t n;
 };

@@ -241,6 +241,9 @@ static enum pk_code find_counters(const struct worker *w, const struct pk_reques
     struct pk_counters_named named;
     if (pk_counters_named(r->counters, a, &named, err))
         return err->code;
+    if (!named.source || !named.n)
+        return pk_fail(err, PK_E_USAGE, "this worker cannot count events of '%.100s'",
+                       pk_json_str(r->counters, "source", ""));
     size_t n_plans;
     if (named.source->plan(&env, named.events, named.n, a, plan, &n_plans, err))
         return err->code;
