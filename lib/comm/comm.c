@@ -45,7 +45,7 @@ enum pk_code pk_comm_open(struct pk_comm *c, enum pk_comm_kind kind, struct pk_d
 {
     *c = (struct pk_comm){.ops = pk_comm_kinds[kind],
                           .dev = dev,
-                          .roll = o->world ? o->world->roll : NULL,
+                          .heartbeats = o->world ? o->world->heartbeats : NULL,
                           .timeout_ns = o->timeout_ns ? o->timeout_ns : 60 * PK_NS_PER_S};
     if (!c->ops->open(c, o, err)) {
         pk_assert(c->ops->name && c->ops->summary && c->ops->close && c->ops->start && c->ops->wait);
@@ -78,13 +78,13 @@ static enum pk_code begin_call(struct pk_comm *c, struct pk_err *err)
 {
     if (c->broken)
         return refuse_broken(err);
-    pk_rank_heartbeats_enter(c->roll, c->rank);
+    pk_rank_heartbeats_enter(c->heartbeats, c->rank);
     return PK_OK;
 }
 
 static enum pk_code ended(struct pk_comm *c, enum pk_code rc)
 {
-    pk_rank_heartbeats_leave(c->roll, c->rank);
+    pk_rank_heartbeats_leave(c->heartbeats, c->rank);
     c->broken |= rc != PK_OK;
     return rc;
 }

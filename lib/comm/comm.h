@@ -14,8 +14,9 @@
  * Times count from where pk_lanes_anchor was called last, at the beginning of a step; without it they are 0.
  *
  * Times are ns of the device's clock (pk_device_now_ns), sizes bytes. Everything that waits for another rank gives up after
- * options.timeout_ns with PK_E_TIMEOUT, and says which rank did not answer where there is a roll (comm/rank_heartbeats.h); after that, and after any other error, the comm is broken: every call answers with an error,
- * and only abort and close are of use. Nothing here allocates between start and wait, so all-reduces may be timed. */
+ * options.timeout_ns with PK_E_TIMEOUT, and says which rank did not answer where there are heartbeats (comm/rank_heartbeats.h); after
+ * that, and after any other error, the comm is broken: every call answers with an error, and only abort and close are of use. Nothing
+ * here allocates between start and wait, so all-reduces may be timed. */
 #pragma once
 
 #include "comm/rank_heartbeats.h"
@@ -98,8 +99,8 @@ struct pk_comm {
     const char *library; /* the library that it calls, with version; NULL = none */
     unsigned processes;  /* 1 where ranks are virtual, else size: how many lines a gather has */
     uint64_t timeout_ns;
-    struct pk_rank_heartbeats *roll; /* the heartbeats of this rank; NULL = none. Outlives the comm */
-    uint64_t reduces, reduced_bytes; /* started since open: what was sent can be checked */
+    struct pk_rank_heartbeats *heartbeats; /* the heartbeats of this rank; NULL = none. Outlives the comm */
+    uint64_t reduces, reduced_bytes;       /* started since open: what was sent can be checked */
     size_t pending;
     bool broken;
     struct pk_arena arena;

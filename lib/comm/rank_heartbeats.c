@@ -41,7 +41,7 @@ static void map(struct pk_rank_heartbeats *r, int fd, unsigned ranks)
 
 void pk_rank_heartbeats_make(struct pk_rank_heartbeats *r, unsigned ranks)
 {
-    const int fd = memfd_create("roll", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    const int fd = memfd_create("heartbeats", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     *r = (struct pk_rank_heartbeats){0};
     if (fd < 0)
         return;

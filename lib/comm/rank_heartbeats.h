@@ -19,12 +19,12 @@ struct pk_rank_heartbeats {
     int fd;         /* the maker's */
 };
 
-/* A roll that is not open when there is no memory for it. */
+/* The result is not open when there is no memory for it. */
 void pk_rank_heartbeats_make(struct pk_rank_heartbeats *r, unsigned ranks);
 /* The path by which other processes of this user on this host can map it while the creator has it open; NULL when it is not open. In the
  * arena. */
 const char *pk_rank_heartbeats_path(const struct pk_rank_heartbeats *r, struct pk_arena *a);
-/* Not open when nothing of the kind, for so many ranks, is there. */
+/* Not open when there is no such page for this number of ranks. */
 void pk_rank_heartbeats_join(struct pk_rank_heartbeats *r, const char *path, unsigned ranks);
 void pk_rank_heartbeats_close(struct pk_rank_heartbeats *r);
 

@@ -256,7 +256,7 @@ static enum pk_code read_header(struct pk_safetensors *f, uint64_t file_bytes, s
         return corrupt(f->path, "its first 8 bytes are not the length of a header, which has at most 100 MB",
                        err);
     if (n > file_bytes - sizeof length)
-        return corrupt(f->path, "it ends before its header does: it is truncated", err);
+        return corrupt(f->path, "it ends before the end of its header: it is truncated", err);
     char *header = pk_alloc(a, n + 1);
     if (read_whole(f, header, n, sizeof length, err))
         return err->code;

@@ -311,7 +311,7 @@ def test_what_is_counted_can_be_chosen(perfkit):
     metrics = {name: (value, native) for name, value, native in query(perfkit, "SELECT name, value, native FROM v_counter WHERE group_name = 'sw'")}
     faults, clock = (query(perfkit, f"SELECT value FROM v_counter WHERE name = '{n}'")[0][0] for n in ("page_faults", "task_clock_ns"))
     assert metrics["fault_rate"][0] == pytest.approx(1e9 * faults / clock)
-    assert "Not counted here: user_ns (of a command" in perfkit("show").stdout
+    assert "Not counted here: user_ns (for a command" in perfkit("show").stdout
     assert query(perfkit, "SELECT count(*) FROM v_slice WHERE pass = 'counter'") == [(1,)]
     perfkit("exec", "--counters", "swx", "--", "true").refused(2, "unknown group or event 'swx'", "did you mean 'sw'?")
     perfkit("exec", "--counters", "sw", "--no-counters", "--", "true").refused(2, "--no-counters and --counters do not go together")

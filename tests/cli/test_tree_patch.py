@@ -249,7 +249,7 @@ TREES = [
     ("a.weight (2, 3)\na.weight (2, 3)\n", "tree.txt:2"),
     ("a.weight (2, x)\n", "tree.txt:1"),
     ("a (2,)\na.weight (2,)\n", "tree.txt:2"),
-    ("l.0.w (2,)\nl.2.w (2,)\n", "hole"),
+    ("l.0.w (2,)\nl.2.w (2,)\n", "is missing"),
     ("a..w (2,)\n", "tree.txt:1"),
     ("# nothing\n", "no leaf"),
     ("a.w (0, 2)\n", "tree.txt:1"),

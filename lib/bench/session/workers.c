@@ -25,7 +25,7 @@ static const struct pk_provider *provider_of(const struct pk_provider *native, u
     if (!pk_launched().by)
         argv[n++] = pk_printf(a, "%u", ranks);
     if (path) {
-        argv[n++] = "--roll";
+        argv[n++] = "--heartbeats";
         argv[n++] = path;
     }
     *p = (struct pk_provider){.name = pk_plural(ranks, "rank", a), .argv = argv};

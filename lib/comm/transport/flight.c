@@ -12,7 +12,7 @@ enum pk_code pk_comm_late(const struct pk_comm *c, const char *what, struct pk_e
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const bool timed = pk_timed_region(false); /* there is nothing left to time */
-    const char *absent = pk_rank_heartbeats_absent(c->roll, &a);
+    const char *absent = pk_rank_heartbeats_absent(c->heartbeats, &a);
     pk_timed_region(timed);
     pk_fail(err, PK_E_TIMEOUT, "rank %u: %s did not end within %.0f s", c->rank, what,
             (double)c->timeout_ns / 1e9);
@@ -86,7 +86,7 @@ static enum pk_code land(const struct pk_flight *f, pk_flight_wrong_fn *wrong, s
             return err->code;
         if (pk_clock_ns() > deadline_ns)
             return pk_comm_late(f->c, "an all-reduce", err);
-        pk_rank_heartbeats_beat(f->c->roll, f->c->rank);
+        pk_rank_heartbeats_beat(f->c->heartbeats, f->c->rank);
         nanosleep(&nap, NULL);
     }
     return wrong(f->c, err) ? err->code : PK_OK;

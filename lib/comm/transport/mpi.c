@@ -127,7 +127,7 @@ static enum pk_code await(struct mpi *m, struct pk_job *j, const char *what, str
         const uint64_t now_ns = pk_clock_ns(), beat_ns = now_ns + PK_ROLL_BEAT_NS;
         if (now_ns >= deadline_ns)
             return pk_comm_late(m->c, what, err);
-        pk_rank_heartbeats_beat(m->c->roll, m->c->rank);
+        pk_rank_heartbeats_beat(m->c->heartbeats, m->c->rank);
         pk_engine_wait(&m->engine, j, beat_ns < deadline_ns ? beat_ns : deadline_ns);
     }
     return j->rc ? refused(m, what, j->rc, err) : PK_OK;

@@ -55,7 +55,7 @@ static void look_again(const struct pk_comm *c, uint64_t waited_ns)
         sched_yield();
         return;
     }
-    pk_rank_heartbeats_beat(c->roll, c->rank);
+    pk_rank_heartbeats_beat(c->heartbeats, c->rank);
     nanosleep(&(struct timespec){.tv_nsec = (long)nap_ns}, NULL);
 }
 

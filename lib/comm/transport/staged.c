@@ -89,7 +89,7 @@ static enum pk_code next_batch(struct pk_staged *s, struct pk_staged_batch **b, 
     while (s->posted - atomic_load(&s->done) >= PK_STAGED_BATCHES) {
         if (pk_clock_ns() > deadline_ns)
             return pk_comm_late(s->flight.c, "an all-reduce", err);
-        pk_rank_heartbeats_beat(s->flight.c->roll, s->flight.c->rank);
+        pk_rank_heartbeats_beat(s->flight.c->heartbeats, s->flight.c->rank);
         nanosleep(&nap, NULL);
     }
     *b = &s->batches[s->posted++ % PK_STAGED_BATCHES];

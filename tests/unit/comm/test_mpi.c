@@ -127,7 +127,7 @@ static void refuses(void **state)
     close_both(&b);
 }
 
-/* A rank that does not come: no hang, a message, and everything after it is an error. Without a roll nobody can say which. */
+/* A rank that does not come: no hang, a message, and everything after it is an error. Without heartbeats the rank is not known. */
 static void gives_up(void **state)
 {
     struct both b;
@@ -167,20 +167,20 @@ static void names_who_is_absent(void **state)
     struct both b;
     struct pk_err err;
     struct pk_reduce r = {0};
-    struct pk_rank_heartbeats roll;
+    struct pk_rank_heartbeats heartbeats;
     static float x = 1;
-    pk_rank_heartbeats_make(&roll, 2);
-    pk_rank_heartbeats_enter(&roll, 1);
-    pk_rank_heartbeats_leave(&roll, 1);
+    pk_rank_heartbeats_make(&heartbeats, 2);
+    pk_rank_heartbeats_enter(&heartbeats, 1);
+    pk_rank_heartbeats_leave(&heartbeats, 1);
     assert_int_equal(open_both(&b, "hang", (struct pk_comm_options){.timeout_ns = 1200 * PK_NS_PER_MS}, &err),
                      PK_OK);
-    b.comm.roll = &roll;
+    b.comm.heartbeats = &heartbeats;
     assert_int_equal(pk_comm_start(&b.comm, &r, &x, 1, PK_FP32, &err), PK_OK);
     assert_int_equal(pk_comm_wait(&b.comm, &r, &err), PK_E_TIMEOUT);
     assert_string_equal(err.why, "rank 1 did not answer: rank 0 has waited for it for 1.2 s");
     sleep(1);
     close_both(&b);
-    pk_rank_heartbeats_close(&roll);
+    pk_rank_heartbeats_close(&heartbeats);
 }
 
 static void not_there(void **state)

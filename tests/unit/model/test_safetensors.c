@@ -145,7 +145,7 @@ static void lengths_are_doubted(void **state)
     assert_why("at most 100 MB");
     put("{}", "", 0, 3);
     assert_int_equal(pk_safetensors_open(path, &arena, &f, &err), PK_E_USAGE);
-    assert_why("ends before its header");
+    assert_why("ends before the end of its header");
     assert_true(f.fd < 0); /* closed, and not by whoever closes f, too */
     assert_int_equal(truncate(path, 7), 0);
     assert_int_equal(pk_safetensors_open(path, &arena, &f, &err), PK_E_USAGE);
