@@ -15,7 +15,7 @@
 struct worker_options {
     bool spawner, join;
     int64_t start;
-    const char *wire, *roll;
+    const char *wire, *heartbeats;
 };
 
 static const struct pk_opt options[] = {
@@ -27,7 +27,7 @@ static const struct pk_opt options[] = {
      .help = "be one of the ranks that a launcher started", .cli_only = true},
     {"wire", 0, PK_OPT_TEXT, offsetof(struct worker_options, wire), "PATH",
      .help = "descriptor for the answers of rank 0, instead of the inherited one", .cli_only = true},
-    {"roll", 0, PK_OPT_TEXT, offsetof(struct worker_options, roll), "PATH",
+    {"heartbeats", 0, PK_OPT_TEXT, offsetof(struct worker_options, heartbeats), "PATH",
      .help = "shared memory for the heartbeats of ranks", .cli_only = true},
     {0},
 };
@@ -51,7 +51,7 @@ static int inherited_wire(void)
 static enum pk_code serve(const struct worker_options *o, int wire_fd, struct pk_err *err)
 {
     const struct pk_worker_io io = {
-        .in_fd = STDIN_FILENO, .wire_fd = wire_fd, .join = o->join, .heartbeats = o->roll};
+        .in_fd = STDIN_FILENO, .wire_fd = wire_fd, .join = o->join, .heartbeats = o->heartbeats};
     if (wire_fd >= 0)
         fcntl(wire_fd, F_SETFD, FD_CLOEXEC);
     return pk_worker_serve(&io, err);
@@ -77,7 +77,7 @@ static enum pk_code run(struct pk_app *app, struct pk_err *err)
     if (o->spawner)
         return pk_spawner_serve(STDIN_FILENO, err);
     if (o->start)
-        return pk_launch_become((unsigned)o->start, fd, o->roll, err);
+        return pk_launch_become((unsigned)o->start, fd, o->heartbeats, err);
     return o->wire ? serve_as_rank(o, err) : serve(o, fd, err);
 }
 

@@ -124,7 +124,7 @@ enum pk_code pk_launch_become(unsigned ranks, int wire_fd, const char *heartbeat
                                 "--join",
                                 "--wire",
                                 pk_printf(&a, "/proc/%d/fd/%d", (int)getpid(), wire_fd),
-                                heartbeats ? "--roll" : NULL,
+                                heartbeats ? "--heartbeats" : NULL,
                                 heartbeats,
                                 NULL};
     tell_mpiexec();

@@ -21,6 +21,6 @@ const char *pk_launch_refused(unsigned ranks, struct pk_arena *a);
 const char *pk_launch_doubt(unsigned ranks, unsigned threads, const char *cpus, struct pk_arena *a);
 
 /* This process becomes mpiexec, which starts this program `ranks` times as `worker --join`. Rank 0 gets our stdin, wire_fd to reach the
- * parent, and the path of the heartbeats, heartbeats (or NULL). It also works as root and with more ranks than cores. Returns only on failure. */
+ * parent, and the path `heartbeats` (or NULL). It also works as root and with more ranks than cores. Returns only on failure. */
 enum pk_code pk_launch_become(unsigned ranks, int wire_fd, const char *heartbeats,
                               struct pk_err *err) PK_MUST_CHECK;

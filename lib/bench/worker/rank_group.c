@@ -115,14 +115,14 @@ static bool is_beside_rank_0(const struct pk_rank_group *r)
     return !strncmp(r->given[r->comm.rank], first, strcspn(first, " ") + 1);
 }
 
-static enum pk_code join_roll(struct pk_rank_group *r, const char *path, struct pk_err *err)
+static enum pk_code join_heartbeats(struct pk_rank_group *r, const char *path, struct pk_err *err)
 {
     const char *told;
     if (pk_rank_group_hear(r, path, &r->arena, &told, err))
         return err->code;
     if (told && is_beside_rank_0(r))
         pk_rank_heartbeats_join(&r->heartbeats, told, r->comm.processes);
-    r->comm.roll = &r->heartbeats;
+    r->comm.heartbeats = &r->heartbeats;
     return PK_OK;
 }
 
@@ -134,7 +134,7 @@ enum pk_code pk_rank_group_open(struct pk_rank_group *r, struct pk_device *dev, 
     if (rc)
         return rc;
     r->comm.timeout_ns = MINUTE_NS;
-    if (!find_neighbours(r, err) && !join_roll(r, heartbeats, err) && !prepare_answers(r, err))
+    if (!find_neighbours(r, err) && !join_heartbeats(r, heartbeats, err) && !prepare_answers(r, err))
         return PK_OK;
     r->comm.broken = true;
     pk_rank_group_close(r);

@@ -12,12 +12,13 @@ struct pk_rank_group {
     const char **given; /* [size] "HOST 0-3": where each is, and the CPUs that it was given */
     const char *bind;   /* the requested list of CPUs; NULL = none */
     bool no_bind;
-    struct pk_rank_heartbeats heartbeats; /* the parent's, which reads it */
+    struct pk_rank_heartbeats heartbeats; /* the page of the parent, which reads it */
     int answers_fd;                       /* rank 0: -1. Others: where they write their results for rank 0 */
     struct pk_collector **collectors;     /* [size], on rank 0 */
 };
 
-/* Joins the ranks that a launcher has started. dev may be opened later. heartbeats: on rank 0, the path of its parent's (comm/rank_heartbeats.h); NULL = none. */
+/* Joins the ranks that a launcher has started. dev may be opened later. heartbeats: on rank 0, the path of its parent's page
+ * (comm/rank_heartbeats.h); NULL = none. */
 enum pk_code pk_rank_group_open(struct pk_rank_group *r, struct pk_device *dev, const char *heartbeats,
                                 struct pk_err *err) PK_MUST_CHECK;
 void pk_rank_group_close(struct pk_rank_group *r);
