@@ -118,31 +118,17 @@ int64_t pk_probe_largest(const struct pk_case *c, enum pk_device_kind kind, int6
     return most;
 }
 
-static const char *direction_name(enum pk_direction d)
-{
-    static const char *const names[] = {
-        [PK_LOWER_IS_BETTER] = "lower", [PK_HIGHER_IS_BETTER] = "higher", [PK_NO_DIRECTION] = "none"};
-    return names[d];
-}
-
-static const char *class_name(enum pk_metric_class c)
-{
-    static const char *const names[] = {[PK_CLASS_TIME] = "time",
-                                        [PK_CLASS_EXACT] = "exact",
-                                        [PK_CLASS_RATE] = "rate",
-                                        [PK_CLASS_MEMORY] = "memory"};
-    return names[c];
-}
-
-static const char *combine_name(enum pk_combine c)
-{
-    static const char *const names[] = {[PK_COMBINE_MEDIAN] = "median",
-                                        [PK_COMBINE_MIN] = "min",
-                                        [PK_COMBINE_MAX] = "max",
-                                        [PK_COMBINE_SUM] = "sum",
-                                        [PK_COMBINE_MEAN] = "mean"};
-    return names[c];
-}
+static const char *const directions[] = {
+    [PK_LOWER_IS_BETTER] = "lower", [PK_HIGHER_IS_BETTER] = "higher", [PK_NO_DIRECTION] = "none"};
+static const char *const classes[] = {[PK_CLASS_TIME] = "time",
+                                      [PK_CLASS_EXACT] = "exact",
+                                      [PK_CLASS_RATE] = "rate",
+                                      [PK_CLASS_MEMORY] = "memory"};
+static const char *const combines[] = {[PK_COMBINE_MEDIAN] = "median",
+                                       [PK_COMBINE_MIN] = "min",
+                                       [PK_COMBINE_MAX] = "max",
+                                       [PK_COMBINE_SUM] = "sum",
+                                       [PK_COMBINE_MEAN] = "mean"};
 
 /* What a rank waits for is the slowest rank: times combine as the maximum over ranks. */
 static struct pk_metric_decl time_of_region(struct pk_arena *a, const char *region, const char *suffix)
@@ -163,10 +149,10 @@ static struct pk_metric_decl decl_of(const struct pk_metric *m)
 {
     return (struct pk_metric_decl){.name = m->name,
                                    .unit = m->unit,
-                                   .direction = direction_name(m->direction),
-                                   .class = class_name(m->class),
-                                   .combine = combine_name(m->over_samples),
-                                   .ranks = combine_name(m->over_ranks),
+                                   .direction = directions[m->direction],
+                                   .class = classes[m->class],
+                                   .combine = combines[m->over_samples],
+                                   .ranks = combines[m->over_ranks],
                                    .source = m->class == PK_CLASS_EXACT ? "mark" : "allocator"};
 }
 

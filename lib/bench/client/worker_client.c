@@ -145,7 +145,7 @@ static const char *name_of(const struct pk_worker_client *l)
     return l->provider->name;
 }
 
-static enum pk_answer died(struct pk_worker_client *l, struct pk_slice **slice)
+static enum pk_answer worker_ended(struct pk_worker_client *l, struct pk_slice **slice)
 {
     drop_worker(l, 0);
     return failed(
@@ -154,7 +154,8 @@ static enum pk_answer died(struct pk_worker_client *l, struct pk_slice **slice)
         slice);
 }
 
-static enum pk_answer lied(struct pk_worker_client *l, const char *problem, struct pk_slice **slice)
+static enum pk_answer protocol_violation(struct pk_worker_client *l, const char *problem,
+                                         struct pk_slice **slice)
 {
     drop_worker(l, KILL_GRACE_NS);
     return failed(l, pk_printf(&l->arena, "the worker (%s) violated the protocol: %s", name_of(l), problem),
@@ -187,7 +188,7 @@ static enum pk_answer receive_answer(struct pk_worker_client *l, const struct pk
         case PK_HEARD_ANSWER: /* nobody should, but a peer may write to its stdin */
             continue;
         case PK_HEARD_END:
-            return died(l, slice);
+            return worker_ended(l, slice);
         case PK_HEARD_DEADLINE:
             l->absent = pk_rank_heartbeats_absent(&l->heartbeats, &l->arena);
             drop_worker(l, KILL_GRACE_NS);
@@ -200,7 +201,7 @@ static enum pk_answer receive_answer(struct pk_worker_client *l, const struct pk
         pk_wire_feed(l->reader, buf, n);
         const char *problem = take_all(l, r, &answered);
         if (problem)
-            return lied(l, problem, slice);
+            return protocol_violation(l, problem, slice);
         if (answered)
             return answered_slice(l, slice);
     }
@@ -222,7 +223,7 @@ enum pk_answer pk_worker_client_ask(struct pk_worker_client *l, const struct pk_
     with_choices.choices = l->choices;
     if (pk_wire_write(l->process.in_fd, pk_request_json(&with_choices), &err)) {
         pk_process_ended(&l->process, pk_clock_ns() + KILL_GRACE_NS);
-        return died(l, slice);
+        return worker_ended(l, slice);
     }
     return receive_answer(l, r, deadline_ns, stop_flag, slice);
 }

@@ -7,7 +7,7 @@
 
 /* --- asking --------------------------------------------------------------------------------------------------------- */
 
-static bool compete(const struct pk_source_plan *a, const struct pk_source_plan *b)
+static bool use_same_counters(const struct pk_source_plan *a, const struct pk_source_plan *b)
 {
     return a->source == b->source && (!a->unit || !b->unit || !strcmp(a->unit, b->unit));
 }
@@ -16,7 +16,7 @@ size_t pk_counted_round(const struct pk_counters *c, size_t plan)
 {
     size_t before = 0;
     for (size_t i = 0; i < plan; i++)
-        before += compete(&c->plans[i], &c->plans[plan]);
+        before += use_same_counters(&c->plans[i], &c->plans[plan]);
     return before;
 }
 
@@ -40,7 +40,7 @@ json_t *pk_counted_request(const struct pk_counters *c, size_t round)
 
 /* --- counting ------------------------------------------------------------------------------------------------------- */
 
-static void absent(struct pk_counting *c, struct pk_counting_plan *p, const struct pk_err *err)
+static void set_absent(struct pk_counting *c, struct pk_counting_plan *p, const struct pk_err *err)
 {
     p->why = pk_strdup(c->arena, *err->why ? err->why : err->what);
 }
@@ -62,7 +62,7 @@ static enum pk_code plan_one(struct pk_counting *c, const json_t *asked, struct 
         events[i] = (struct pk_event){.name = named.events[i]};
     p->v = pk_new_n(c->arena, struct pk_reading, named.n);
     if (named.source->plan(c->env, named.events, named.n, c->arena, &p->plan, &n_plans, &cause)) {
-        absent(c, p, &cause);
+        set_absent(c, p, &cause);
         struct pk_source_plan *none = pk_new(c->arena, struct pk_source_plan);
         *none = (struct pk_source_plan){.source = named.source, .events = events, .n = named.n};
         p->plan = none;
@@ -89,10 +89,10 @@ void pk_counting_open(struct pk_counting *c, pid_t pid)
         if (p->why)
             continue;
         if (p->plan->source->open_command(c->env, p->plan, pid, c->arena, &p->handle, &err)) {
-            absent(c, p, &err);
+            set_absent(c, p, &err);
             p->handle = NULL;
         } else if (p->plan->source->start(p->handle, &err))
-            absent(c, p, &err);
+            set_absent(c, p, &err);
     }
 }
 
@@ -105,7 +105,7 @@ void pk_counting_end(struct pk_counting *c)
         if (!p->handle)
             continue;
         if (!p->why && (s->stop(p->handle, &again, &err) || s->read(p->handle, -1, p->v, &err)))
-            absent(c, p, &err);
+            set_absent(c, p, &err);
         s->close(p->handle);
         p->handle = NULL;
     }

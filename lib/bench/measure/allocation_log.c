@@ -38,7 +38,7 @@ static int innermost(const struct pk_marks *m)
     return OUTSIDE;
 }
 
-static void enter(void *user, int64_t bytes, enum pk_tag tag, size_t current)
+static void log_allocation(void *user, int64_t bytes, enum pk_tag tag, size_t current)
 {
     struct log *l = user;
     if (l->n == ENTRIES_MOST) {
@@ -57,7 +57,7 @@ static struct moment beginning(const struct log *l)
     return m;
 }
 
-static void pass(struct moment *m, const struct entry *e)
+static void advance(struct moment *m, const struct entry *e)
 {
     m->bytes += e->bytes;
     m->of[e->tag] += e->bytes;
@@ -83,7 +83,7 @@ static void find_beginnings(struct log *l)
     struct moment now = beginning(l);
     for (size_t i = 0, e = 0; i < m->n; i++) {
         while (e < l->n && l->v[e].begun <= i)
-            pass(&now, &l->v[e++]);
+            advance(&now, &l->v[e++]);
         now.region = m->v[i].region;
         if (!holds_others(m, i))
             keep_higher(&l->found[now.region], &now);
@@ -96,7 +96,7 @@ static enum pk_code write_down(struct log *l, struct pk_sampler *s, struct pk_er
     for (size_t t = 0; t < PK_TAGS; t++)
         l->start[t] = (int64_t)pool->tag_current[t];
     pk_marks_clear(&l->dev->marks);
-    pool->ledger = enter;
+    pool->ledger = log_allocation;
     pool->ledger_user = l;
     enum pk_code rc = s->ctx->c->probe->run(s->ctx, err);
     pool->ledger = NULL;
@@ -142,7 +142,7 @@ static json_t *timeline(const struct log *l)
     for (size_t p = 0, i = 0; p < points; p++) {
         struct moment highest = {.bytes = -1};
         for (; i < l->n * (p + 1) / points; i++) {
-            pass(&now, &l->v[i]);
+            advance(&now, &l->v[i]);
             keep_higher(&highest, &now);
         }
         json_array_append_new(list, moment_json(l, &highest));
@@ -159,7 +159,7 @@ static json_t *peaks(const struct log *l)
     for (size_t i = 0; i < l->n; i++) {
         now.region = l->v[i].region; /* which has what it finds, too: the most, if it only frees */
         keep_higher(&highest[now.region + 1], &now);
-        pass(&now, &l->v[i]);
+        advance(&now, &l->v[i]);
         keep_higher(&highest[now.region + 1], &now);
     }
     for (size_t r = 0; r < PK_REGIONS_MAX + 1; r++)

@@ -153,7 +153,7 @@ static void add_series(struct packing *k, size_t place, size_t event, const stru
                            .real = real};
 }
 
-static json_t *describe(const struct pk_event *e, const struct seen *seen)
+static json_t *event_json(const struct pk_event *e, const struct seen *seen)
 {
     json_t *j = json_pack("{s:s, s:s}", "native", e->native, "quality",
                           e->quality == PK_QUALITY_EXACT ? "exact" : "approximate");
@@ -211,7 +211,7 @@ static void pack(void *user, const struct pk_stopper *st, struct pk_notes *notes
             if (seen.absent < seen.n)
                 add_series(&k, place, e, &seen);
         }
-        json_object_set_new(events, c->plan->events[e].name, describe(&c->plan->events[e], &all));
+        json_object_set_new(events, c->plan->events[e].name, event_json(&c->plan->events[e], &all));
     }
     pk_note_json(notes, "counters",
                  json_pack("{s:s, s:i, s:o}", "source", c->plan->source->name, "passes", (int)c->plan->passes,

@@ -330,21 +330,12 @@ static void note_largest(struct job *j, bool fitted)
 
 static enum pk_status status_of(enum pk_code rc)
 {
-    switch (rc) {
-    case PK_OK:
-        return PK_ST_OK;
-    case PK_E_OOM:
-        return PK_ST_OOM;
-    case PK_E_TIMEOUT:
-        return PK_ST_TIMEOUT;
-    case PK_E_SKIPPED:
-    case PK_E_UNAVAILABLE:
-        return PK_ST_SKIPPED;
-    case PK_E_INTERRUPTED:
-        return PK_ST_INTERRUPTED;
-    default:
-        return PK_ST_FAILED;
-    }
+    return rc == PK_OK                                    ? PK_ST_OK
+           : rc == PK_E_OOM                               ? PK_ST_OOM
+           : rc == PK_E_TIMEOUT                           ? PK_ST_TIMEOUT
+           : rc == PK_E_SKIPPED || rc == PK_E_UNAVAILABLE ? PK_ST_SKIPPED
+           : rc == PK_E_INTERRUPTED                       ? PK_ST_INTERRUPTED
+                                                          : PK_ST_FAILED;
 }
 
 /* Of what failed, what to do as well: nobody else will say it. */

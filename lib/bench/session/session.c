@@ -59,7 +59,7 @@ static void describe_cases(struct session *s, const struct pk_done *done)
     }
 }
 
-static void count(const struct session *s, struct pk_session_result *out)
+static void count_results(const struct session *s, struct pk_session_result *out)
 {
     *out = (struct pk_session_result){.samples = s->samples};
     size_t *const of_status[] = {
@@ -125,7 +125,7 @@ enum pk_code pk_session_run(const struct pk_plan *plan, const struct pk_session_
         rc = invocation(&s, err);
     if (!rc)
         rc = pk_session_extra_passes(&s, err);
-    count(&s, out);
+    count_results(&s, out);
     end_session(&s);
     return rc;
 }

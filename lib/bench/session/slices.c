@@ -153,8 +153,8 @@ static int64_t limit_ns(const struct session *s, size_t i)
 }
 
 /* Ranks of which one does not answer fail, as those of which one dies. */
-static enum pk_code late(struct session *s, size_t i, const struct pk_request *r, const char *absent,
-                         bool by_budget, struct pk_err *err)
+static enum pk_code record_late(struct session *s, size_t i, const struct pk_request *r, const char *absent,
+                                bool by_budget, struct pk_err *err)
 {
     char limit[32];
     if (by_budget && !absent)
@@ -180,7 +180,7 @@ enum pk_code pk_session_ask(struct session *s, size_t i, struct pk_request r, st
     case PK_ANSWER_STOPPED:
         return PK_OK;
     case PK_ANSWER_LATE:
-        return late(s, i, &r, l->absent, by_budget, err);
+        return record_late(s, i, &r, l->absent, by_budget, err);
     case PK_ANSWER_SLICE:
         break;
     }
