@@ -1,8 +1,6 @@
 /* Compare, counters: counter readings of both sides, one table per unit. */
 #include "cmd/compare/compare.h"
 
-#include "cmd/compare/compare.h"
-
 #include <math.h>
 #include <string.h>
 

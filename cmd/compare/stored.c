@@ -3,7 +3,6 @@
 
 #include "base/text/units.h"
 #include "base/text/words.h"
-#include "cmd/compare/compare.h"
 
 #include <math.h>
 #include <string.h>

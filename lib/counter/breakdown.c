@@ -281,11 +281,6 @@ struct scale {
     double stretch;
 };
 
-static double scaled_time(const struct scale *s, double ns)
-{
-    return s->before + (ns - s->first_ns) * s->stretch;
-}
-
 /* Both clocks begin anywhere, and one may be faster: what marks and kernels span differently is that as far as clocks differ in speed,
  * and what the marks span beyond it lies half before the kernels, half after. */
 static struct scale scale_of(const struct pk_kernel *v, size_t n, const struct pk_mark *m,
@@ -318,7 +313,8 @@ void pk_breakdown_replayed(struct pk_kernel *v, size_t n, struct pk_device *dev)
     const struct span *s = spans_of(dev, m, n_spans, &a);
     const struct scale scale = scale_of(v, n, m, s, n_spans);
     for (size_t i = 0; i < n; i++) {
-        const double at = scaled_time(&scale, ((double)v[i].begin_ns + (double)v[i].end_ns) / 2);
+        const double middle = ((double)v[i].begin_ns + (double)v[i].end_ns) / 2;
+        const double at = scale.before + (middle - scale.first_ns) * scale.stretch;
         for (size_t k = n_spans; launched(&v[i], m) && k-- > 0;)
             if (at >= s[k].begin_ns && at < s[k].end_ns) {
                 v[i].region = m[k].region;

@@ -156,12 +156,6 @@ enum pk_code pk_formula_parse(const char *text, struct pk_arena *a, const struct
     return PK_OK;
 }
 
-/* The values a and b become one. */
-static double operate(char op, double a, double b)
-{
-    return op == '+' ? a + b : op == '-' ? a - b : op == '*' ? a * b : a / b;
-}
-
 double pk_formula_value(const struct pk_formula *f, const double *values, struct pk_arena *a,
                         const char **missing)
 {
@@ -188,8 +182,12 @@ double pk_formula_value(const struct pk_formula *f, const double *values, struct
             *missing = by->op == 'v' ? pk_printf(a, "%s is 0", f->names[by->name]) : "a divisor is 0";
             return NAN;
         }
+        const double left = stack[n - 2], right = stack[n - 1]; /* become one */
         n--;
-        stack[n - 1] = operate(s->op, stack[n - 1], stack[n]);
+        stack[n - 1] = s->op == '+'   ? left + right
+                       : s->op == '-' ? left - right
+                       : s->op == '*' ? left * right
+                                      : left / right;
     }
     if (isfinite(stack[0]))
         return stack[0];

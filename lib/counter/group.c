@@ -58,8 +58,7 @@ static enum pk_code optional(struct parser *p, const char *rest)
             continue;
         if (has_event(p, name))
             return wrong(p, pk_printf(p->arena, "event %s is given twice", name));
-        if (p->g->n_events == p->events_cap)
-            p->events = pk_grow(p->arena, p->events, sizeof *p->events, p->g->n_events, &p->events_cap);
+        p->events = pk_grow(p->arena, p->events, sizeof *p->events, p->g->n_events, &p->events_cap);
         p->events[p->g->n_events++] = name;
     }
     return PK_OK;
@@ -105,8 +104,7 @@ static enum pk_code metric(struct parser *p, const char *rest)
         return pk_within(p->err, "group %s, line %d", p->g->name, p->line);
     if (names_known(p, m.formula))
         return p->err->code;
-    if (p->g->n_metrics == p->metrics_cap)
-        p->metrics = pk_grow(p->arena, p->metrics, sizeof *p->metrics, p->g->n_metrics, &p->metrics_cap);
+    p->metrics = pk_grow(p->arena, p->metrics, sizeof *p->metrics, p->g->n_metrics, &p->metrics_cap);
     p->metrics[p->g->n_metrics++] = m;
     return PK_OK;
 }
@@ -123,13 +121,6 @@ static enum pk_code take_line(struct parser *p, const char *line)
         if (strlen(words[i].name) == n && !strncmp(words[i].name, line, n))
             return words[i].take(p, line + n + strspn(line + n, " "));
     return wrong(p, pk_printf(p->arena, "'%.40s' cannot begin a line", line));
-}
-
-static enum pk_code complete(struct parser *p)
-{
-    if (!p->g->title)
-        return wrong(p, "there is no title");
-    return p->g->n_required ? PK_OK : wrong(p, "there are no events");
 }
 
 enum pk_code pk_group_parse(const char *name, const char *text, struct pk_arena *a, struct pk_group *out,
@@ -153,7 +144,9 @@ enum pk_code pk_group_parse(const char *name, const char *text, struct pk_arena 
     }
     out->events = p.events;
     out->metrics = p.metrics;
-    return complete(&p);
+    if (!out->title)
+        return wrong(&p, "there is no title");
+    return out->n_required ? PK_OK : wrong(&p, "there are no events");
 }
 
 /* The next "[NAME]" at the beginning of a line; the end of the text when there is none. */

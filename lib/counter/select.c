@@ -68,14 +68,14 @@ static enum pk_code unknown(const struct selection *s, const char *name, struct 
     const char **names = NULL;
     size_t n = 0, cap = 0;
     for (size_t i = 0; i < s->n_groups; i++) {
-        names = n == cap ? pk_grow(s->arena, names, sizeof *names, n, &cap) : names;
+        names = pk_grow(s->arena, names, sizeof *names, n, &cap);
         names[n++] = s->groups[i].name;
     }
     for (const struct pk_source *const *src = pk_sources; *src; src++) {
         const struct pk_event *events;
         const size_t k = pk_source_events(*src, s->env, s->arena, &events);
         for (size_t i = 0; i < k; i++) {
-            names = n == cap ? pk_grow(s->arena, names, sizeof *names, n, &cap) : names;
+            names = pk_grow(s->arena, names, sizeof *names, n, &cap);
             names[n++] = events[i].name;
         }
     }
@@ -103,8 +103,7 @@ static void add_name(const struct selection *s, struct bundle *b, const char *na
 static void add_missing(struct selection *s, const char *name, const char *why, const char *fix)
 {
     struct pk_counters *out = s->out;
-    if (out->n_missing == s->missing_cap)
-        s->missing = pk_grow(s->arena, s->missing, sizeof *s->missing, out->n_missing, &s->missing_cap);
+    s->missing = pk_grow(s->arena, s->missing, sizeof *s->missing, out->n_missing, &s->missing_cap);
     s->missing[out->n_missing++] = (struct pk_unavailable_counter){name, why, fix};
 }
 
@@ -134,8 +133,7 @@ static void add_plans(struct selection *s, const struct pk_source_plan *plans, s
 {
     struct pk_counters *out = s->out;
     for (size_t i = 0; i < n; i++) {
-        if (out->n_plans == s->plans_cap)
-            s->plans = pk_grow(s->arena, s->plans, sizeof *s->plans, out->n_plans, &s->plans_cap);
+        s->plans = pk_grow(s->arena, s->plans, sizeof *s->plans, out->n_plans, &s->plans_cap);
         s->plans[out->n_plans++] = plans[i];
     }
 }
@@ -217,8 +215,7 @@ static void add_metrics(struct selection *s, const struct pk_group *g, size_t fi
             inputs[k] = input_of(s, m->formula->names[k], first_plan);
         if (!all && !follows(inputs, m->formula->n_names))
             continue;
-        if (out->n_metrics == s->metrics_cap)
-            s->metrics = pk_grow(s->arena, s->metrics, sizeof *s->metrics, out->n_metrics, &s->metrics_cap);
+        s->metrics = pk_grow(s->arena, s->metrics, sizeof *s->metrics, out->n_metrics, &s->metrics_cap);
         s->metrics[out->n_metrics++] = (struct pk_counter_metric){g->name,
                                                                   m->name,
                                                                   m->unit,
@@ -270,13 +267,6 @@ static enum pk_code take_group(struct selection *s, const struct pk_group *g, st
     return plan_bundle(s, &b, err);
 }
 
-static enum pk_code twice(const char *name, struct pk_err *err)
-{
-    pk_fail(err, PK_E_USAGE, "--counters: '%.100s' is there twice", name);
-    pk_why(err, "it can be counted only once");
-    return pk_fix(err, "remove one");
-}
-
 static enum pk_code take_name(struct selection *s, const char *name, struct pk_err *err)
 {
     const struct pk_group *g = group_named(s, name);
@@ -310,9 +300,12 @@ static enum pk_code take_all(struct selection *s, const char *text, struct pk_er
             return pk_fix(err, "--counters cpu-basic,page_faults");
         }
         for (size_t i = 0; i < n; i++)
-            if (!strcmp(seen[i], name))
-                return twice(name, err);
-        seen = n == cap ? pk_grow(s->arena, seen, sizeof *seen, n, &cap) : seen;
+            if (!strcmp(seen[i], name)) {
+                pk_fail(err, PK_E_USAGE, "--counters: '%.100s' is there twice", name);
+                pk_why(err, "it can be counted only once");
+                return pk_fix(err, "remove one");
+            }
+        seen = pk_grow(s->arena, seen, sizeof *seen, n, &cap);
         seen[n++] = name;
         if (take_name(s, name, err))
             return err->code;

@@ -122,7 +122,7 @@ static hwloc_obj_t find_part(hwloc_topology_t t, hwloc_obj_type_t type, unsigned
                                       : hwloc_get_obj_by_type(t, type, n);
 }
 
-static enum pk_code take_part(hwloc_topology_t t, const char *text, size_t part, const struct pk_cpus *all,
+static enum pk_code part_cpus(hwloc_topology_t t, const char *text, size_t part, const struct pk_cpus *all,
                               struct pk_cpus *out, struct pk_err *err)
 {
     unsigned n;
@@ -136,7 +136,7 @@ static enum pk_code take_part(hwloc_topology_t t, const char *text, size_t part,
     return out->n ? PK_OK : not_ours(text, "none of its CPUs", all, err);
 }
 
-static enum pk_code take_list(const char *text, const struct pk_cpus *all, struct pk_cpus *out,
+static enum pk_code list_cpus(const char *text, const struct pk_cpus *all, struct pk_cpus *out,
                               struct pk_err *err)
 {
     char cpu[32];
@@ -156,10 +156,17 @@ static enum pk_code take_list(const char *text, const struct pk_cpus *all, struc
     return PK_OK;
 }
 
-static enum pk_code parse_cpus(hwloc_topology_t t, const char *text, const char *xml, struct pk_cpus *out,
-                               struct pk_err *err)
+enum pk_code pk_bind_cpus(const char *text, const char *xml, struct pk_cpus *out, struct pk_err *err)
 {
+    PK_TOPOLOGY_CLEANUP hwloc_topology_t t = NULL;
     struct pk_cpus all;
+    out->n = 0;
+    if (!strcmp(text, "none"))
+        return PK_OK;
+    if (pk_topology_open(NULL, xml, false, &t)) {
+        pk_fail(err, PK_E_INTERNAL, "the machine's topology could not be read");
+        return pk_fix(err, "omit --bind; `lstopo --of console` (package hwloc) may show the problem");
+    }
     usable(t, xml, &all);
     if (!strcmp(text, "cores")) {
         *out = all;
@@ -168,21 +175,8 @@ static enum pk_code parse_cpus(hwloc_topology_t t, const char *text, const char 
     }
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (!strncmp(text, parts[i].prefix, strlen(parts[i].prefix)))
-            return take_part(t, text, i, &all, out, err);
-    return take_list(text, &all, out, err);
-}
-
-enum pk_code pk_bind_cpus(const char *text, const char *xml, struct pk_cpus *out, struct pk_err *err)
-{
-    PK_TOPOLOGY_CLEANUP hwloc_topology_t t = NULL;
-    out->n = 0;
-    if (!strcmp(text, "none"))
-        return PK_OK;
-    if (pk_topology_open(NULL, xml, false, &t)) {
-        pk_fail(err, PK_E_INTERNAL, "the machine's topology could not be read");
-        return pk_fix(err, "omit --bind; `lstopo --of console` (package hwloc) may show the problem");
-    }
-    return parse_cpus(t, text, xml, out, err);
+            return part_cpus(t, text, i, &all, out, err);
+    return list_cpus(text, &all, out, err);
 }
 
 enum pk_code pk_bind_option(const char *text, struct pk_arena *a, const char **cpus, bool *off,

@@ -2,6 +2,7 @@
 #include "machine/parts.h"
 
 #include "base/file.h"
+#include "base/text/words.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,30 +86,14 @@ static void level_cpus(const char *root, const char *dir, struct pk_arena *a, st
         l->cpus = cpus;
 }
 
-/* Is `name` one of the comma-separated words of list[0..n)? Version 2 has the empty list. */
-static bool in_list(const char *list, size_t n, const char *name)
-{
-    size_t len = strlen(name);
-    if (n == 0 || len == 0)
-        return n == len;
-    for (const char *s = list, *end = list + n; s < end;) {
-        const char *comma = memchr(s, ',', (size_t)(end - s));
-        size_t word = (size_t)((comma ? comma : end) - s);
-        if (word == len && memcmp(s, name, len) == 0)
-            return true;
-        s += word + 1;
-    }
-    return false;
-}
-
-/* The path of a controller in /proc/self/cgroup ("ID:controllers:/path" lines); "" when it is not there. */
+/* The path of a controller in /proc/self/cgroup ("ID:controllers:/path" lines; version 2 has the empty list); "" when it is not there. */
 static char *controller_path(const char *cgroups, const char *controller, struct pk_arena *a)
 {
     for (const char *line = cgroups; line && *line;
          line = strchr(line, '\n'), line = line ? line + 1 : NULL) {
         const char *list = strchr(line, ':');
         const char *path = list ? strchr(list + 1, ':') : NULL;
-        if (path && in_list(list + 1, (size_t)(path - list - 1), controller))
+        if (path && pk_has_part(list + 1, (size_t)(path - list - 1), ',', controller))
             return pk_strndup(a, path + 1, strcspn(path + 1, "\n"));
     }
     return pk_strdup(a, "");

@@ -2,6 +2,7 @@
 #include "machine/machine.h"
 
 #include "base/file.h"
+#include "base/text/words.h"
 #include "machine/parts.h"
 #include "json/json.h"
 
@@ -84,17 +85,11 @@ static const char *cpu_model(const char *cpuinfo, struct pk_arena *a)
     return pk_printf(a, "implementer %s part %s", implementer, part);
 }
 
-static bool has_words(const char *list, const char *const *words)
+static bool has_all(const char *list, const char *const *words)
 {
-    for (; *words; words++) {
-        const char *s = list;
-        size_t n = strlen(*words);
-        while ((s = strstr(s, *words)) && !((s == list || s[-1] == ' ') && (s[n] == ' ' || s[n] == '\0')))
-            s += n;
-        if (!s)
-            return false;
-    }
-    return true;
+    while (*words && pk_has_part(list, strlen(list), ' ', *words))
+        words++;
+    return !*words;
 }
 
 /* What our vectorised kernels look for, the best first. */
@@ -116,7 +111,7 @@ static const char *cpu_isa(const char *cpuinfo, struct pk_arena *a)
     if (!flags)
         return "";
     for (size_t i = 0; i < N_OF(isas); i++)
-        if (has_words(flags, isas[i].flags))
+        if (has_all(flags, isas[i].flags))
             return isas[i].name;
     return "baseline";
 }

@@ -36,13 +36,6 @@ const char *pk_policy_turbo(const char *root)
     return "";
 }
 
-/* "always [madvise] never" -> "madvise" */
-static const char *bracketed(const char *text, struct pk_arena *a)
-{
-    const char *open = text ? strchr(text, '[') : NULL;
-    return open ? pk_strndup(a, open + 1, strcspn(open + 1, "]")) : "";
-}
-
 const char *pk_policy_smt(const char *root)
 {
     int64_t active;
@@ -53,5 +46,7 @@ const char *pk_policy_smt(const char *root)
 
 const char *pk_policy_thp(const char *root, struct pk_arena *a)
 {
-    return bracketed(pk_file_text(root, "sys/kernel/mm/transparent_hugepage/enabled", a), a);
+    const char *text = pk_file_text(root, "sys/kernel/mm/transparent_hugepage/enabled", a);
+    const char *open = text ? strchr(text, '[') : NULL; /* "always [madvise] never" -> "madvise" */
+    return open ? pk_strndup(a, open + 1, strcspn(open + 1, "]")) : "";
 }

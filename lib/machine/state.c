@@ -23,13 +23,13 @@ struct reading {
     struct pk_arena *a;
 };
 
-static double read_load(const struct reading *r)
+static double read_load(const struct reading *r, const char *of)
 {
     const char *text = pk_file_text(r->root, "proc/loadavg", r->a);
     return text ? strtod(text, NULL) : NAN;
 }
 
-static double read_frequency(const struct reading *r)
+static double read_frequency(const struct reading *r, const char *of)
 {
     double sum = 0;
     unsigned n = r->n < CLOCKS_READ ? r->n : CLOCKS_READ, known = 0;
@@ -45,7 +45,7 @@ static double read_frequency(const struct reading *r)
     return known ? sum / known : NAN;
 }
 
-static double read_steal(const struct reading *r)
+static double read_steal(const struct reading *r, const char *of)
 {
     const char *text = pk_file_text(r->root, "proc/stat", r->a);
     const int64_t ticks = text ? pk_steal_ticks(text, r->cpus, r->n) : -1;
@@ -62,46 +62,24 @@ static double read_pressure(const struct reading *r, const char *of)
     return total ? strtod(total + strlen("total="), NULL) * 1000 : NAN;
 }
 
-static double read_pressure_cpu(const struct reading *r)
-{
-    return read_pressure(r, "cpu");
-}
-
-static double read_pressure_memory(const struct reading *r)
-{
-    return read_pressure(r, "memory");
-}
-
-static double read_pressure_io(const struct reading *r)
-{
-    return read_pressure(r, "io");
-}
-
-static double read_quota_stops(const struct reading *r)
+static double read_quota(const struct reading *r, const char *of)
 {
     struct pk_quota_stops q;
     pk_quota_stops_read(r->root, &q);
-    return q.known ? (double)q.stops : NAN;
-}
-
-static double read_quota_stopped(const struct reading *r)
-{
-    struct pk_quota_stops q;
-    pk_quota_stops_read(r->root, &q);
-    return q.known ? (double)q.stopped_ns : NAN;
+    return q.known ? (double)(!strcmp(of, "ns") ? q.stopped_ns : q.stops) : NAN;
 }
 
 /* Every CPU counts its own core's and its package's. */
-static double read_thermal(const struct reading *r)
+static double read_thermal(const struct reading *r, const char *of)
 {
-    static const char *const of[] = {"core", "package"};
+    static const char *const counts[] = {"core", "package"};
     double sum = NAN;
     for (unsigned i = 0; i < r->n; i++)
-        for (size_t k = 0; k < N_OF(of); k++) {
+        for (size_t k = 0; k < N_OF(counts); k++) {
             int64_t n;
             if (pk_file_int(r->root,
                             pk_printf(r->a, "sys/devices/system/cpu/cpu%u/thermal_throttle/%s_throttle_count",
-                                      r->cpus[i], of[k]),
+                                      r->cpus[i], counts[k]),
                             &n))
                 sum = (isnan(sum) ? 0 : sum) + (double)n;
         }
@@ -110,16 +88,17 @@ static double read_thermal(const struct reading *r)
 
 static const struct {
     const char *name;
-    double (*read)(const struct reading *r);
+    double (*read)(const struct reading *r, const char *of);
+    const char *of; /* pressure of what; stops of the quota or their ns */
 } values[PK_STATE_VALUES] = {
     [PK_STATE_LOAD] = {"load", read_load},
     [PK_STATE_FREQUENCY_HZ] = {"frequency_hz", read_frequency},
     [PK_STATE_STEAL_NS] = {"steal_ns", read_steal},
-    [PK_STATE_PRESSURE_CPU_NS] = {"pressure_cpu_ns", read_pressure_cpu},
-    [PK_STATE_PRESSURE_MEMORY_NS] = {"pressure_memory_ns", read_pressure_memory},
-    [PK_STATE_PRESSURE_IO_NS] = {"pressure_io_ns", read_pressure_io},
-    [PK_STATE_QUOTA_STOPS] = {"quota_stops", read_quota_stops},
-    [PK_STATE_QUOTA_STOPPED_NS] = {"quota_stopped_ns", read_quota_stopped},
+    [PK_STATE_PRESSURE_CPU_NS] = {"pressure_cpu_ns", read_pressure, "cpu"},
+    [PK_STATE_PRESSURE_MEMORY_NS] = {"pressure_memory_ns", read_pressure, "memory"},
+    [PK_STATE_PRESSURE_IO_NS] = {"pressure_io_ns", read_pressure, "io"},
+    [PK_STATE_QUOTA_STOPS] = {"quota_stops", read_quota, "stops"},
+    [PK_STATE_QUOTA_STOPPED_NS] = {"quota_stopped_ns", read_quota, "ns"},
     [PK_STATE_THERMAL_STOPS] = {"thermal_stops", read_thermal},
 };
 
@@ -140,7 +119,7 @@ void pk_state_read(const char *root, const unsigned *cpus, unsigned n, struct pk
     s->text[PK_STATE_SMT] = pk_policy_smt(root);
     s->text[PK_STATE_THP] = pk_policy_thp(root, a);
     for (size_t i = 0; i < PK_STATE_VALUES; i++)
-        s->value[i] = values[i].read(&r);
+        s->value[i] = values[i].read(&r, values[i].of);
 }
 
 /* --- as JSON -------------------------------------------------------------------------------------------------------- */

@@ -36,6 +36,18 @@ const char *pk_list(const char *const *words, size_t n, const char *between, str
     return pk_buf_text(&b);
 }
 
+bool pk_has_part(const char *list, size_t n, char sep, const char *word)
+{
+    const size_t len = strlen(word);
+    for (size_t at = 0, part; at <= n; at += part + 1) {
+        const char *end = memchr(list + at, sep, n - at);
+        part = (end ? (size_t)(end - list) : n) - at;
+        if (part == len && !memcmp(list + at, word, len))
+            return true;
+    }
+    return false;
+}
+
 const char *pk_plural_noun(size_t n, const char *noun, struct pk_arena *a)
 {
     const size_t len = strlen(noun);

@@ -11,6 +11,9 @@ char *pk_next_part(const char **rest, char sep, struct pk_arena *a);
 /* "a, b, c" with ", " between n words, or with SIZE_MAX those before a NULL. In the arena. */
 const char *pk_list(const char *const *words, size_t n, const char *between, struct pk_arena *a);
 
+/* Is `word` one of the parts of list[0..n) between separators, blanks included? */
+bool pk_has_part(const char *list, size_t n, char sep, const char *word);
+
 /* 1, "case" -> "1 case"; 2, "process" -> "2 processes"; 12345, "sample" -> "12345 samples". In the arena. */
 const char *pk_plural(size_t n, const char *noun, struct pk_arena *a);
 /* The noun alone: "case" or "cases". */

@@ -6,7 +6,7 @@
 enum pk_code pk_chip_open(const struct pk_cupti *c, const char *name, const uint8_t *availability,
                           struct pk_chip_counters *out, struct pk_err *err)
 {
-    CUpti_Profiler_Host_Initialize_Params p = PK_CUPTI_BLOCK(CUpti_Profiler_Host_Initialize_Params);
+    PK_CUPTI_PARAMS(Profiler_Host_Initialize, p);
     char what[96];
     p.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
     p.pChipName = name;
@@ -19,7 +19,7 @@ enum pk_code pk_chip_open(const struct pk_cupti *c, const char *name, const uint
 
 void pk_chip_close(struct pk_chip_counters *k)
 {
-    CUpti_Profiler_Host_Deinitialize_Params p = PK_CUPTI_BLOCK(CUpti_Profiler_Host_Deinitialize_Params);
+    PK_CUPTI_PARAMS(Profiler_Host_Deinitialize, p);
     p.pHostObject = k->host;
     if (k->host)
         k->cupti->cuptiProfilerHostDeinitialize(&p);
@@ -28,8 +28,7 @@ void pk_chip_close(struct pk_chip_counters *k)
 
 bool pk_chip_has(const struct pk_chip_counters *k, const char *metric, const char **summary)
 {
-    CUpti_Profiler_Host_GetMetricProperties_Params p =
-        PK_CUPTI_BLOCK(CUpti_Profiler_Host_GetMetricProperties_Params);
+    PK_CUPTI_PARAMS(Profiler_Host_GetMetricProperties, p);
     p.pHostObject = k->host;
     p.pMetricName = metric;
     if (k->cupti->cuptiProfilerHostGetMetricProperties(&p))
@@ -43,14 +42,10 @@ enum pk_code pk_chip_configure(const struct pk_chip_counters *k, const char *con
                                struct pk_arena *a, struct pk_chip_config *out, struct pk_err *err)
 {
     const struct pk_cupti *c = k->cupti;
-    CUpti_Profiler_Host_ConfigAddMetrics_Params add =
-        PK_CUPTI_BLOCK(CUpti_Profiler_Host_ConfigAddMetrics_Params);
-    CUpti_Profiler_Host_GetConfigImageSize_Params size =
-        PK_CUPTI_BLOCK(CUpti_Profiler_Host_GetConfigImageSize_Params);
-    CUpti_Profiler_Host_GetConfigImage_Params image =
-        PK_CUPTI_BLOCK(CUpti_Profiler_Host_GetConfigImage_Params);
-    CUpti_Profiler_Host_GetNumOfPasses_Params passes =
-        PK_CUPTI_BLOCK(CUpti_Profiler_Host_GetNumOfPasses_Params);
+    PK_CUPTI_PARAMS(Profiler_Host_ConfigAddMetrics, add);
+    PK_CUPTI_PARAMS(Profiler_Host_GetConfigImageSize, size);
+    PK_CUPTI_PARAMS(Profiler_Host_GetConfigImage, image);
+    PK_CUPTI_PARAMS(Profiler_Host_GetNumOfPasses, passes);
     *out = (struct pk_chip_config){.metrics = metrics, .n = n};
     add.pHostObject = size.pHostObject = image.pHostObject = k->host;
     add.ppMetricNames = (const char **)metrics;
@@ -71,7 +66,7 @@ enum pk_code pk_chip_configure(const struct pk_chip_counters *k, const char *con
 enum pk_code pk_chip_here(const struct pk_counter_env *env, const struct pk_cupti *c, struct pk_arena *a,
                           const char **name, struct pk_err *err)
 {
-    CUpti_Device_GetChipName_Params p = PK_CUPTI_BLOCK(CUpti_Device_GetChipName_Params);
+    PK_CUPTI_PARAMS(Device_GetChipName, p);
     *name = env->chip;
     if (*name)
         return PK_OK;

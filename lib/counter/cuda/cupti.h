@@ -56,12 +56,8 @@
     X(cuptiRangeProfilerGetCounterDataInfo)                                                                  \
     X(cuptiRangeProfilerCounterDataGetRangeInfo)
 
-/* A parameter block, whose size says which version of it is meant. */
-#define PK_CUPTI_BLOCK(type)                                                                                 \
-    (type)                                                                                                   \
-    {                                                                                                        \
-        .structSize = type##_STRUCT_SIZE                                                                     \
-    }
+/* A parameter block called `p`, whose size says which version of it is meant. */
+#define PK_CUPTI_PARAMS(of, p) CUpti_##of##_Params p = {.structSize = CUpti_##of##_Params_STRUCT_SIZE}
 
 #define PK_CUPTI_FIELD(name) __typeof__(&name) name;
 struct pk_cupti {

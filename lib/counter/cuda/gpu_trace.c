@@ -151,13 +151,6 @@ static enum pk_code begin_session(const struct pk_counter_env *env, struct pk_er
     return enable(s, err);
 }
 
-static enum pk_code taken(struct pk_err *err)
-{
-    pk_fail(err, PK_E_UNAVAILABLE, "the GPU cannot be traced twice");
-    pk_why(err, "this process already has an open trace, and CUPTI allows one");
-    return pk_fix(err, "close it first");
-}
-
 enum pk_code pk_gpu_trace_open(const struct pk_counter_env *env, struct pk_device *dev, struct pk_trace *into,
                                struct pk_arena *a, struct pk_gpu_trace **out, struct pk_err *err)
 {
@@ -171,8 +164,11 @@ enum pk_code pk_gpu_trace_open(const struct pk_counter_env *env, struct pk_devic
     t->cap_asked = 2 * into->cap;
     t->asked = pk_new_n(a, struct asked, t->cap_asked);
     t->correlation = pk_new_n(a, uint32_t, into->cap);
-    if (!atomic_compare_exchange_strong(&the_trace, &none, t))
-        return taken(err);
+    if (!atomic_compare_exchange_strong(&the_trace, &none, t)) {
+        pk_fail(err, PK_E_UNAVAILABLE, "the GPU cannot be traced twice");
+        pk_why(err, "this process already has an open trace, and CUPTI allows one");
+        return pk_fix(err, "close it first");
+    }
     const enum pk_code rc = begin_session(env, err);
     if (!rc) {
         *out = t;
@@ -278,8 +274,7 @@ static const struct known *known(struct pk_gpu_trace *t, const char *symbol)
     const uint32_t at = pk_index_row(&t->symbols, pk_hash_bytes(0, symbol, strlen(symbol)), same_symbol, &w,
                                      (uint32_t)t->n_known);
     if (at == t->n_known) {
-        if (t->n_known == t->cap_known)
-            t->known = pk_grow(t->arena, t->known, sizeof *t->known, t->n_known, &t->cap_known);
+        t->known = pk_grow(t->arena, t->known, sizeof *t->known, t->n_known, &t->cap_known);
         t->known[t->n_known++] = (struct known){pk_strdup(t->arena, symbol), pk_kernel_name(symbol, t->arena),
                                                 pk_kernel_family_of(symbol)};
     }
@@ -302,37 +297,25 @@ static void add_kernel(struct pk_gpu_trace *t, const CUpti_ActivityKernel10 *r)
     k->block[2] = (uint32_t)r->blockZ;
 }
 
-static void add_copy(struct pk_gpu_trace *t, const CUpti_ActivityMemcpy6 *r)
+/* Of the three records of copies and fills. */
+#define ADD_COPY(t, r, name)                                                                                 \
+    add_copy(row(t, (r)->correlationId, (r)->streamId, (r)->start, (r)->end), name, (r)->bytes)
+
+static void add_copy(struct pk_kernel *k, const char *name, uint64_t bytes)
+{
+    if (!k)
+        return;
+    k->name = name;
+    k->family = PK_FAMILY_COPY;
+    k->copied_bytes = (int64_t)bytes;
+}
+
+static const char *copy_name(uint8_t kind)
 {
     static const char *const names[] = {[CUPTI_ACTIVITY_MEMCPY_KIND_HTOD] = "copy host to device",
                                         [CUPTI_ACTIVITY_MEMCPY_KIND_DTOH] = "copy device to host",
                                         [CUPTI_ACTIVITY_MEMCPY_KIND_DTOD] = "copy on device"};
-    struct pk_kernel *k = row(t, r->correlationId, r->streamId, r->start, r->end);
-    if (!k)
-        return;
-    k->name = r->copyKind < sizeof names / sizeof *names && names[r->copyKind] ? names[r->copyKind] : "copy";
-    k->family = PK_FAMILY_COPY;
-    k->copied_bytes = (int64_t)r->bytes;
-}
-
-static void add_peer_copy(struct pk_gpu_trace *t, const CUpti_ActivityMemcpyPtoP4 *r)
-{
-    struct pk_kernel *k = row(t, r->correlationId, r->streamId, r->start, r->end);
-    if (!k)
-        return;
-    k->name = "copy between devices";
-    k->family = PK_FAMILY_COPY;
-    k->copied_bytes = (int64_t)r->bytes;
-}
-
-static void add_fill(struct pk_gpu_trace *t, const CUpti_ActivityMemset4 *r)
-{
-    struct pk_kernel *k = row(t, r->correlationId, r->streamId, r->start, r->end);
-    if (!k)
-        return;
-    k->name = "fill";
-    k->family = PK_FAMILY_COPY;
-    k->copied_bytes = (int64_t)r->bytes;
+    return kind < sizeof names / sizeof *names && names[kind] ? names[kind] : "copy";
 }
 
 /* A call of the host's: when it asked for what has the same correlation. Without it a kernel has no region. */
@@ -346,19 +329,22 @@ static void add_asked(struct pk_gpu_trace *t, const CUpti_ActivityAPI *r)
 
 static void add_record(struct pk_gpu_trace *t, const CUpti_Activity *r)
 {
+    const CUpti_ActivityMemcpy6 *copy = (const void *)r;
+    const CUpti_ActivityMemcpyPtoP4 *peer = (const void *)r;
+    const CUpti_ActivityMemset4 *fill = (const void *)r;
     t->n_records++;
     switch ((int)r->kind) {
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
         add_kernel(t, (const void *)r);
         break;
     case CUPTI_ACTIVITY_KIND_MEMCPY:
-        add_copy(t, (const void *)r);
+        ADD_COPY(t, copy, copy_name(copy->copyKind));
         break;
     case CUPTI_ACTIVITY_KIND_MEMCPY2:
-        add_peer_copy(t, (const void *)r);
+        ADD_COPY(t, peer, "copy between devices");
         break;
     case CUPTI_ACTIVITY_KIND_MEMSET:
-        add_fill(t, (const void *)r);
+        ADD_COPY(t, fill, "fill");
         break;
     case CUPTI_ACTIVITY_KIND_RUNTIME:
     case CUPTI_ACTIVITY_KIND_DRIVER:
@@ -385,14 +371,6 @@ static void join(struct pk_gpu_trace *t)
     }
 }
 
-/* Waiting for the device is a record, too: there is always one. */
-static enum pk_code empty(struct pk_err *err)
-{
-    pk_fail(err, PK_E_UNAVAILABLE, "the GPU's trace is empty");
-    pk_why(err, "CUPTI returned no record of the iteration, not even of the calls that wait for the GPU");
-    return pk_fix(err, "run perfkit doctor --require gpu-trace; end other profilers of this process");
-}
-
 static enum pk_code clock_was_set(int64_t by_ns, struct pk_err *err)
 {
     pk_fail(err, PK_E_INTERNAL, "the system's clock was set while the GPU was traced");
@@ -417,8 +395,11 @@ enum pk_code pk_gpu_trace_stop(struct pk_gpu_trace *t, struct pk_err *err)
     }
     give_back_all();
     t->into->dropped += dropped;
-    if (!t->n_records && !dropped)
-        return empty(err);
+    if (!t->n_records && !dropped) { /* waiting for the device is a record, too: there is always one */
+        pk_fail(err, PK_E_UNAVAILABLE, "the GPU's trace is empty");
+        pk_why(err, "CUPTI returned no record of the iteration, not even of the calls that wait for the GPU");
+        return pk_fix(err, "run perfkit doctor --require gpu-trace; end other profilers of this process");
+    }
     join(t);
     return PK_OK;
 }

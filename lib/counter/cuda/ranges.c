@@ -11,7 +11,7 @@ enum { ROOM_MAX = 256, LABEL_MAX = 48 };
 /* The fields say which configuration it is that forbids; CUPTI's codes have the words. */
 static enum pk_code supported(const struct pk_ranges *r, struct pk_err *err)
 {
-    CUpti_Profiler_DeviceSupported_Params p = PK_CUPTI_BLOCK(CUpti_Profiler_DeviceSupported_Params);
+    PK_CUPTI_PARAMS(Profiler_DeviceSupported, p);
     p.cuDevice = (CUdevice)r->dev->ordinal;
     p.api = CUPTI_PROFILER_RANGE_PROFILING;
     if (pk_cupti_check(r->c, r->c->cuptiProfilerDeviceSupported(&p), "counting on this GPU", err))
@@ -37,8 +37,7 @@ static enum pk_code supported(const struct pk_ranges *r, struct pk_err *err)
 static enum pk_code availability(const struct pk_ranges *r, CUcontext ctx, struct pk_arena *a,
                                  uint8_t **image, struct pk_err *err)
 {
-    CUpti_Profiler_GetCounterAvailability_Params p =
-        PK_CUPTI_BLOCK(CUpti_Profiler_GetCounterAvailability_Params);
+    PK_CUPTI_PARAMS(Profiler_GetCounterAvailability, p);
     p.ctx = ctx;
     if (pk_cupti_check(r->c, r->c->cuptiProfilerGetCounterAvailability(&p), "reading the counters of the GPU",
                        err))
@@ -51,8 +50,7 @@ static enum pk_code availability(const struct pk_ranges *r, CUcontext ctx, struc
 /* Memory for r->room ranges: a new block only where they are more than ever before. */
 static enum pk_code make_data(struct pk_ranges *r, struct pk_err *err)
 {
-    CUpti_RangeProfiler_GetCounterDataSize_Params p =
-        PK_CUPTI_BLOCK(CUpti_RangeProfiler_GetCounterDataSize_Params);
+    PK_CUPTI_PARAMS(RangeProfiler_GetCounterDataSize, p);
     p.pRangeProfilerObject = r->profiler;
     p.pMetricNames = (const char **)r->config.metrics;
     p.numMetrics = r->config.n;
@@ -75,8 +73,8 @@ static enum pk_code begin(struct pk_ranges *r, const char *const *metrics, size_
     uint8_t *available = NULL;
     const char *chip;
     const struct pk_counter_env this_gpu = {.gpu = r->dev->ordinal};
-    CUpti_Profiler_Initialize_Params init = PK_CUPTI_BLOCK(CUpti_Profiler_Initialize_Params);
-    CUpti_RangeProfiler_Enable_Params enable = PK_CUPTI_BLOCK(CUpti_RangeProfiler_Enable_Params);
+    PK_CUPTI_PARAMS(Profiler_Initialize, init);
+    PK_CUPTI_PARAMS(RangeProfiler_Enable, enable);
     if (pk_cupti_context(r->c, &ctx, err) ||
         pk_cupti_check(r->c, r->c->cuptiProfilerInitialize(&init), "starting the profiler", err))
         return err->code;
@@ -96,8 +94,8 @@ static enum pk_code begin(struct pk_ranges *r, const char *const *metrics, size_
 
 void pk_ranges_close(struct pk_ranges *r)
 {
-    CUpti_RangeProfiler_Disable_Params disable = PK_CUPTI_BLOCK(CUpti_RangeProfiler_Disable_Params);
-    CUpti_Profiler_DeInitialize_Params end = PK_CUPTI_BLOCK(CUpti_Profiler_DeInitialize_Params);
+    PK_CUPTI_PARAMS(RangeProfiler_Disable, disable);
+    PK_CUPTI_PARAMS(Profiler_DeInitialize, end);
     disable.pRangeProfilerObject = r->profiler;
     if (r->enabled)
         r->c->cuptiRangeProfilerDisable(&disable);
@@ -120,7 +118,7 @@ enum pk_code pk_ranges_open(struct pk_ranges *r, const struct pk_cupti *c, struc
 /* CUPTI's own answer, so that a refusal can be tried again with fewer ranges. */
 static CUptiResult set_config(const struct pk_ranges *r)
 {
-    CUpti_RangeProfiler_SetConfig_Params set = PK_CUPTI_BLOCK(CUpti_RangeProfiler_SetConfig_Params);
+    PK_CUPTI_PARAMS(RangeProfiler_SetConfig, set);
     set.pRangeProfilerObject = r->profiler;
     set.counterDataImageSize = r->data_bytes;
     set.pCounterDataImage = r->data;
@@ -135,8 +133,7 @@ static CUptiResult set_config(const struct pk_ranges *r)
 
 static enum pk_code clear_data(const struct pk_ranges *r, struct pk_err *err)
 {
-    CUpti_RangeProfiler_CounterDataImage_Initialize_Params p =
-        PK_CUPTI_BLOCK(CUpti_RangeProfiler_CounterDataImage_Initialize_Params);
+    PK_CUPTI_PARAMS(RangeProfiler_CounterDataImage_Initialize, p);
     p.pRangeProfilerObject = r->profiler;
     p.counterDataSize = r->data_bytes;
     p.pCounterData = r->data;
@@ -161,7 +158,7 @@ static enum pk_code set_up(struct pk_ranges *r, struct pk_err *err)
 
 enum pk_code pk_ranges_start(struct pk_ranges *r, struct pk_err *err)
 {
-    CUpti_RangeProfiler_Start_Params p = PK_CUPTI_BLOCK(CUpti_RangeProfiler_Start_Params);
+    PK_CUPTI_PARAMS(RangeProfiler_Start, p);
     p.pRangeProfilerObject = r->profiler;
     r->pushed = 0;
     r->in_range = false;
@@ -178,7 +175,7 @@ enum pk_code pk_ranges_start(struct pk_ranges *r, struct pk_err *err)
 
 enum pk_code pk_ranges_push(struct pk_ranges *r, const char *name, struct pk_err *err)
 {
-    CUpti_RangeProfiler_PushRange_Params p = PK_CUPTI_BLOCK(CUpti_RangeProfiler_PushRange_Params);
+    PK_CUPTI_PARAMS(RangeProfiler_PushRange, p);
     const size_t place = r->pushed++;
     char label[LABEL_MAX];
     if (place < r->first || place >= r->first + r->room)
@@ -192,7 +189,7 @@ enum pk_code pk_ranges_push(struct pk_ranges *r, const char *name, struct pk_err
 
 enum pk_code pk_ranges_pop(struct pk_ranges *r, struct pk_err *err)
 {
-    CUpti_RangeProfiler_PopRange_Params p = PK_CUPTI_BLOCK(CUpti_RangeProfiler_PopRange_Params);
+    PK_CUPTI_PARAMS(RangeProfiler_PopRange, p);
     const bool pushed = r->in_range;
     p.pRangeProfilerObject = r->profiler;
     r->in_range = false;
@@ -204,10 +201,8 @@ enum pk_code pk_ranges_pop(struct pk_ranges *r, struct pk_err *err)
 static enum pk_code evaluate(struct pk_ranges *r, size_t range, pk_range_fn *fn, void *user,
                              struct pk_err *err)
 {
-    CUpti_RangeProfiler_CounterData_GetRangeInfo_Params info =
-        PK_CUPTI_BLOCK(CUpti_RangeProfiler_CounterData_GetRangeInfo_Params);
-    CUpti_Profiler_Host_EvaluateToGpuValues_Params p =
-        PK_CUPTI_BLOCK(CUpti_Profiler_Host_EvaluateToGpuValues_Params);
+    PK_CUPTI_PARAMS(RangeProfiler_CounterData_GetRangeInfo, info);
+    PK_CUPTI_PARAMS(Profiler_Host_EvaluateToGpuValues, p);
     info.pCounterDataImage = p.pCounterDataImage = r->data;
     info.counterDataImageSize = p.counterDataImageSize = r->data_bytes;
     info.rangeIndex = p.rangeIndex = range;
@@ -224,13 +219,6 @@ static enum pk_code evaluate(struct pk_ranges *r, size_t range, pk_range_fn *fn,
     return PK_OK;
 }
 
-static enum pk_code fail_dropped(size_t lost_ranges, size_t ranges, struct pk_err *err)
-{
-    pk_fail(err, PK_E_INTERNAL, "the GPU's counts are incomplete");
-    pk_why(err, "%zu of %zu ranges were dropped", lost_ranges, ranges);
-    return pk_fix(err, "mark fewer occurrences of regions in an iteration");
-}
-
 static enum pk_code changed(const struct pk_ranges *r, struct pk_err *err)
 {
     pk_fail(err, PK_E_INTERNAL, "the work differs from one repetition to the next");
@@ -242,9 +230,8 @@ static enum pk_code changed(const struct pk_ranges *r, struct pk_err *err)
 /* Those of the iteration that were counted in these passes. */
 static enum pk_code decode(struct pk_ranges *r, pk_range_fn *fn, void *user, struct pk_err *err)
 {
-    CUpti_RangeProfiler_DecodeData_Params data = PK_CUPTI_BLOCK(CUpti_RangeProfiler_DecodeData_Params);
-    CUpti_RangeProfiler_GetCounterDataInfo_Params info =
-        PK_CUPTI_BLOCK(CUpti_RangeProfiler_GetCounterDataInfo_Params);
+    PK_CUPTI_PARAMS(RangeProfiler_DecodeData, data);
+    PK_CUPTI_PARAMS(RangeProfiler_GetCounterDataInfo, info);
     const size_t left = r->n - r->first, counted = left < r->room ? left : r->room;
     data.pRangeProfilerObject = r->profiler;
     info.pCounterDataImage = r->data;
@@ -252,9 +239,12 @@ static enum pk_code decode(struct pk_ranges *r, pk_range_fn *fn, void *user, str
     if (pk_cupti_check(r->c, r->c->cuptiRangeProfilerDecodeData(&data), "decoding the counts", err) ||
         pk_cupti_check(r->c, r->c->cuptiRangeProfilerGetCounterDataInfo(&info), "counting the ranges", err))
         return err->code;
-    if (data.numOfRangeDropped || info.numTotalRanges != counted)
-        return fail_dropped(data.numOfRangeDropped ? data.numOfRangeDropped : counted - info.numTotalRanges,
-                            counted, err);
+    if (data.numOfRangeDropped || info.numTotalRanges != counted) {
+        pk_fail(err, PK_E_INTERNAL, "the GPU's counts are incomplete");
+        pk_why(err, "%zu of %zu ranges were dropped",
+               data.numOfRangeDropped ? data.numOfRangeDropped : counted - info.numTotalRanges, counted);
+        return pk_fix(err, "mark fewer occurrences of regions in an iteration");
+    }
     enum pk_code rc = PK_OK;
     for (size_t i = 0; !rc && i < info.numTotalRanges; i++)
         rc = evaluate(r, i, fn, user, err);
@@ -270,7 +260,7 @@ static enum pk_code make_room(struct pk_ranges *r, struct pk_err *err)
 
 enum pk_code pk_ranges_stop(struct pk_ranges *r, pk_range_fn *fn, void *user, bool *again, struct pk_err *err)
 {
-    CUpti_RangeProfiler_Stop_Params p = PK_CUPTI_BLOCK(CUpti_RangeProfiler_Stop_Params);
+    PK_CUPTI_PARAMS(RangeProfiler_Stop, p);
     p.pRangeProfilerObject = r->profiler;
     *again = !r->capacity;
     if (!r->capacity)

@@ -94,24 +94,18 @@ static enum pk_code open_(const struct pk_counter_env *env, const struct pk_sour
     return PK_OK;
 }
 
-static struct counts current_counts(const struct handle *h)
-{
-    const struct pk_null_counts c = pk_null_counted(h->dev);
-    return (struct counts){c.flops, c.bytes, (int64_t)c.works, (int64_t)pk_device_now_ns(h->dev)};
-}
-
 /* Subtracted at a span's begin and added at its end: so spans may lie within each other. */
 static void add(struct handle *h, unsigned span, int times)
 {
-    const struct counts c = current_counts(h);
+    const struct pk_null_counts c = pk_null_counted(h->dev);
     struct counts *sum = &h->sums[span];
     pk_assert(span < SPANS);
     if (!h->used[span])
         *sum = (struct counts){0};
     sum->flops += times * c.flops;
     sum->bytes += times * c.bytes;
-    sum->works += times * c.works;
-    sum->now_ns += times * c.now_ns;
+    sum->works += times * (int64_t)c.works;
+    sum->now_ns += times * (int64_t)pk_device_now_ns(h->dev);
     h->used[span] = true;
 }
 

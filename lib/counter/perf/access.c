@@ -108,27 +108,15 @@ static struct pk_perf_refusal no_call(const char *root, enum pk_perf_scope scope
         gvisor ? "use another runtime than gVisor (runsc): docker run --runtime=runc" : NULL};
 }
 
-static struct pk_perf_refusal no_files(const char *root, enum pk_perf_scope scope, struct pk_arena *a)
-{
-    return (struct pk_perf_refusal){"too many files are open: each event of each thread is one",
-                                    "use ulimit -n 65536, or fewer events or --threads"};
-}
-
-static struct pk_perf_refusal no_inheritance(const char *root, enum pk_perf_scope scope, struct pk_arena *a)
-{
-    return (struct pk_perf_refusal){
-        "this kernel cannot count groups of events in processes that are started later",
-        "Linux 4.13 or newer"};
-}
-
-static struct pk_perf_refusal many_threads(const char *root, enum pk_perf_scope scope, struct pk_arena *a)
-{
-    return (struct pk_perf_refusal){"this process has more than 4096 threads", "fewer --threads"};
-}
-
+#define NO_FILES                                                                                             \
+    {                                                                                                        \
+        "too many files are open: each event of each thread is one",                                         \
+            "use ulimit -n 65536, or fewer events or --threads"                                              \
+    }
 static const struct {
     int error;
     struct pk_perf_refusal (*means)(const char *root, enum pk_perf_scope scope, struct pk_arena *a);
+    struct pk_perf_refusal always; /* where `means` is NULL */
 } refusals[] = {
     {EACCES, no_right},
     {EPERM, forbidden},
@@ -138,10 +126,13 @@ static const struct {
     {EOPNOTSUPP, no_counter},
     {EBUSY, taken},
     {ENOSYS, no_call},
-    {EMFILE, no_files},
-    {ENFILE, no_files},
-    {PK_NO_INHERITANCE, no_inheritance},
-    {PK_TOO_MANY_THREADS, many_threads},
+    {EMFILE, NULL, NO_FILES},
+    {ENFILE, NULL, NO_FILES},
+    {PK_NO_INHERITANCE,
+     NULL,
+     {"this kernel cannot count groups of events in processes that are started later",
+      "Linux 4.13 or newer"}},
+    {PK_TOO_MANY_THREADS, NULL, {"this process has more than 4096 threads", "fewer --threads"}},
 };
 
 struct pk_perf_refusal pk_perf_refusal(const char *root, int error, enum pk_perf_scope scope,
@@ -149,7 +140,7 @@ struct pk_perf_refusal pk_perf_refusal(const char *root, int error, enum pk_perf
 {
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
         if (refusals[i].error == error)
-            return refusals[i].means(root, scope, a);
+            return refusals[i].means ? refusals[i].means(root, scope, a) : refusals[i].always;
     return (struct pk_perf_refusal){pk_printf(a, "perf_event_open: %s", strerror(error)), NULL};
 }
 

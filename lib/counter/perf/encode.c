@@ -136,7 +136,7 @@ static enum pk_code unknown(const char *name, struct pk_arena *a, struct pk_err 
     const char **names = NULL;
     size_t n = 0, cap = 0;
     for (const struct pk_counter_preset *p = pk_presets; p->name; p++) {
-        names = n == cap ? pk_grow(a, names, sizeof *names, n, &cap) : names;
+        names = pk_grow(a, names, sizeof *names, n, &cap);
         names[n++] = p->name;
     }
     pk_fail(err, PK_E_USAGE, "cpu-events: there is no event '%.100s'", name);

@@ -2,6 +2,7 @@
 #include "counter/perf/codes.h"
 
 #include "base/file.h"
+#include "base/text/words.h"
 
 #include <linux/perf_event.h>
 #include <stdlib.h>
@@ -192,19 +193,10 @@ const struct pk_pmu *pk_pmu_of(const char *root, struct pk_arena *a, const char 
     return NULL;
 }
 
-static bool has_word(const char *words, const char *word)
-{
-    const size_t n = strlen(word);
-    for (const char *at = words; (at = strstr(at, word)); at += n)
-        if ((at == words || at[-1] == ' ') && (!at[n] || at[n] == ' '))
-            return true;
-    return false;
-}
-
 const struct pk_native *pk_native_of(const char *preset, const char *pmu)
 {
     for (const struct pk_native *n = pk_natives; n->preset; n++)
-        if (!strcmp(n->preset, preset) && has_word(n->pmus, pmu))
+        if (!strcmp(n->preset, preset) && pk_has_part(n->pmus, strlen(n->pmus), ' ', pmu))
             return n;
     return NULL;
 }

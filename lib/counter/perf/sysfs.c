@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/text/words.h"
+#include "machine/bind.h"
 
 #include <dirent.h>
 #include <fnmatch.h>
@@ -69,20 +70,14 @@ bool pk_sysfs_event(const char *root, const char *pmu, const char *event, struct
 size_t pk_sysfs_cpus(const char *root, const char *pmu, struct pk_arena *a, const int **cpus)
 {
     const char *mask = text_of(root, pmu, "cpumask", a);
-    int *list = NULL;
-    size_t n = 0, cap = 0;
-    if (!mask || !*mask)
-        mask = "0";
-    for (const char *range; (range = pk_next_part(&mask, ',', a));) {
-        char *end;
-        const long low = strtol(range, &end, 10), high = *end == '-' ? strtol(end + 1, NULL, 10) : low;
-        for (long cpu = low; cpu <= high && cpu < 65536; cpu++) {
-            list = n == cap ? pk_grow(a, list, sizeof *list, n, &cap) : list;
-            list[n++] = (int)cpu;
-        }
-    }
+    struct pk_cpus c;
+    if (!mask || !pk_cpus_read(mask, &c))
+        c = (struct pk_cpus){.v = {0}, .n = 1};
+    int *list = pk_new_n(a, int, c.n);
+    for (unsigned i = 0; i < c.n; i++)
+        list[i] = (int)c.v[i];
     *cpus = list;
-    return n;
+    return c.n;
 }
 
 static int by_name(const void *x, const void *y)
@@ -97,7 +92,7 @@ size_t pk_sysfs_units(const char *root, const char *pattern, struct pk_arena *a,
     size_t n = 0, cap = 0;
     for (struct dirent *e; d && (e = readdir(d));)
         if (!fnmatch(pattern, e->d_name, 0)) {
-            list = n == cap ? pk_grow(a, list, sizeof *list, n, &cap) : list;
+            list = pk_grow(a, list, sizeof *list, n, &cap);
             list[n++] = pk_strdup(a, e->d_name);
         }
     if (d)

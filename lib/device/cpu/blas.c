@@ -159,7 +159,6 @@ static bool onednn_name(void *handle, char *name, size_t cap)
 
 static bool try_onednn(struct pk_blas *b, enum pk_isa isa)
 {
-    (void)isa;
     b->handle = load_onednn();
     b->sgemm = b->handle ? dlsym(b->handle, "dnnl_sgemm") : NULL;
     if (!b->sgemm)

@@ -94,13 +94,11 @@ static void cpu_close(struct pk_device *dev)
 
 static uint64_t cpu_now_ns(struct pk_device *dev)
 {
-    (void)dev;
     return pk_clock_ns();
 }
 
 static enum pk_code cpu_sync(struct pk_device *dev, struct pk_err *err)
 {
-    (void)dev, (void)err;
     return PK_OK; /* work is done when its op returns */
 }
 
@@ -133,21 +131,18 @@ static size_t whole_pages(size_t bytes)
 
 static void *cpu_reserve(struct pk_device *dev, size_t bytes)
 {
-    (void)dev;
     size_t whole = whole_pages(bytes);
     return bytes >= HUGE_PAGE ? map_huge(whole) : map(whole);
 }
 
 static void cpu_release(struct pk_device *dev, void *p, size_t bytes)
 {
-    (void)dev;
     munmap(p, whole_pages(bytes));
 }
 
 static enum pk_code cpu_copy(struct pk_device *dev, enum pk_lane lane, enum pk_copy dir, void *dst,
                              const void *src, size_t bytes, struct pk_err *err)
 {
-    (void)dev, (void)lane, (void)dir, (void)err;
     memcpy(dst, src, bytes);
     return PK_OK;
 }

@@ -44,8 +44,6 @@ enum pk_code pk_cuda_check(struct pk_device *dev, int rc, const char *what, stru
 /* For a call that may run out of memory: true when rc is cudaSuccess. Out of memory gives false and is cleared; what a capture forbids
  * is the error that the capture ends with; with any other error the device is broken, and the next check answers with it. */
 bool pk_cuda_room(struct pk_device *dev, int rc, const char *what);
-/* After a kernel launch: launch errors are read here, execution errors at the next sync. */
-enum pk_code pk_cuda_launched(struct pk_device *dev, const char *what, struct pk_err *err) PK_MUST_CHECK;
 
 /* Pinned host memory for copies without staging; freed at close at the latest. NULL when refused. */
 void *pk_cuda_pinned(struct pk_device *dev, size_t bytes);

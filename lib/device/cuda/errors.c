@@ -32,7 +32,8 @@ bool pk_cuda_is_sticky(cudaError_t rc)
     }
 }
 
-enum pk_code pk_cuda_fail(const struct pk_cuda *c, cudaError_t rc, const char *what, struct pk_err *err)
+static enum pk_code fail_in_words(const struct pk_cuda *c, cudaError_t rc, const char *what,
+                                  struct pk_err *err)
 {
     pk_fail(err, PK_E_INTERNAL, "the GPU failed: %s", what);
     pk_why(err, "%s: %s", c->api->cudaGetErrorName(rc), c->api->cudaGetErrorString(rc));
@@ -62,13 +63,13 @@ enum pk_code pk_cuda_check(struct pk_device *dev, int rc, const char *what, stru
 {
     struct pk_cuda *c = pk_cuda_of(dev);
     if (c->sticky)
-        return pk_cuda_fail(c, c->sticky, c->sticky_what, err);
+        return fail_in_words(c, c->sticky, c->sticky_what, err);
     if (rc == cudaSuccess)
         return PK_OK;
     c->api->cudaGetLastError(); /* what is not sticky is forgotten by the runtime as well */
     if (pk_cuda_is_sticky((cudaError_t)rc))
         pk_cuda_remember(c, (cudaError_t)rc, what);
-    return pk_cuda_fail(c, (cudaError_t)rc, what, err);
+    return fail_in_words(c, (cudaError_t)rc, what, err);
 }
 
 bool pk_cuda_room(struct pk_device *dev, int rc, const char *what)
@@ -80,11 +81,6 @@ bool pk_cuda_room(struct pk_device *dev, int rc, const char *what)
     if (rc != cudaErrorMemoryAllocation && !pk_cuda_spoils_capture(c, (cudaError_t)rc))
         pk_cuda_remember(c, (cudaError_t)rc, what);
     return false;
-}
-
-enum pk_code pk_cuda_launched(struct pk_device *dev, const char *what, struct pk_err *err)
-{
-    return pk_cuda_check(dev, pk_cuda_of(dev)->api->cudaPeekAtLastError(), what, err);
 }
 
 /* A driver that is too old answers 0 devices; its version says why. */

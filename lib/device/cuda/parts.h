@@ -61,7 +61,6 @@ bool pk_cuda_is_sticky(cudaError_t rc);
 void pk_cuda_remember(struct pk_cuda *c, cudaError_t rc, const char *what);
 /* True of an error that costs a capture that is under way and not the device: it is kept until the capture ends with it. */
 bool pk_cuda_spoils_capture(struct pk_cuda *c, cudaError_t rc);
-enum pk_code pk_cuda_fail(const struct pk_cuda *c, cudaError_t rc, const char *what, struct pk_err *err);
 
 /* lanes.c: the hooks of marks. */
 void pk_cuda_record(struct pk_device *dev, enum pk_lane lane, size_t slot);

@@ -2,7 +2,6 @@
 #include "judge/gate/gate.h"
 
 #include "bench/plan/declared_work.h"
-#include "judge/gate/gate.h"
 #include "json/json.h"
 
 #include <stdlib.h>

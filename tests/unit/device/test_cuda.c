@@ -273,7 +273,6 @@ static void out_of_memory_is_recoverable(void **state)
     assert_int_equal(pk_device_oom(&dev, &err), PK_E_OOM);
     assert_three_parts();
     assert_int_equal(fake_cuda.last, cudaSuccess); /* or the next launch would be blamed */
-    assert_int_equal(pk_cuda_launched(&dev, "launching", &err), PK_OK);
     pk_device_free(&dev, half);
     void *again = pk_device_alloc(&dev, 900 << 10, PK_TAG_OTHER); /* idle blocks make room */
     assert_non_null(again);
@@ -486,7 +485,7 @@ static void sticky_errors_stay(void **state)
     assert_int_equal(pk_device_copy(&dev, PK_LANE_COPY, PK_COPY_HOST_TO_DEVICE, p, host, 64, &err),
                      PK_E_INTERNAL);
     assert_non_null(strstr(err.what, "waiting for its work")); /* the first message, not the last */
-    assert_int_equal(pk_cuda_launched(&dev, "launching", &err), PK_E_INTERNAL);
+    assert_int_equal(pk_cuda_check(&dev, cudaSuccess, "launching", &err), PK_E_INTERNAL);
     assert_true(pk_device_broken(&dev));
     pk_device_free(&dev, p);
     close_clean();
@@ -522,7 +521,8 @@ static void others_do_not(void **state)
     fake_cuda.fail_at = 1;
     assert_int_equal(pk_device_copy(&dev, PK_LANE_COPY, PK_COPY_HOST_TO_DEVICE, p, host, 64, &err),
                      PK_E_INTERNAL);
-    assert_int_equal(pk_cuda_launched(&dev, "launching", &err), PK_OK);
+    assert_int_equal(fake_cuda.last, cudaSuccess);
+    assert_int_equal(pk_cuda_check(&dev, cudaSuccess, "launching", &err), PK_OK);
     assert_false(pk_device_broken(&dev));
     pk_device_free(&dev, p);
     close_clean();

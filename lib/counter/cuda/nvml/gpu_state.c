@@ -79,49 +79,6 @@ enum pk_code pk_gpu_state_of(const struct pk_nvml *m, struct pk_device *dev, pk_
                          err);
 }
 
-static double clock_hz(const struct pk_nvml *m, pk_nvml_device d, int which)
-{
-    unsigned mhz;
-    return m->clock(d, which, &mhz) ? NAN : mhz * 1e6;
-}
-
-static double field_ns(const struct pk_nvml_field *f)
-{
-    return f->rc                         ? NAN
-           : f->type == PK_NVML_U32      ? f->value.u32
-           : f->type == PK_NVML_U64      ? (double)f->value.u64
-           : f->type == PK_NVML_U64_LONG ? (double)f->value.u64_long
-                                         : NAN;
-}
-
-/* Each is NaN that this GPU or this driver does not count. */
-static void read_helds(const struct pk_nvml *m, pk_nvml_device d, double *held_ns)
-{
-    struct pk_nvml_field v[PK_GPU_HELDS] = {{0}};
-    for (size_t i = 0; i < PK_GPU_HELDS; i++)
-        v[i].id = pk_gpu_helds[i].field;
-    const bool told = m->fields && !m->fields(d, PK_GPU_HELDS, v);
-    for (size_t i = 0; i < PK_GPU_HELDS; i++)
-        held_ns[i] = told ? field_ns(&v[i]) : NAN;
-}
-
-void pk_gpu_state_read(const struct pk_nvml *m, pk_nvml_device d, struct pk_gpu_state *out)
-{
-    unsigned milliwatts, celsius, mig = 0, pending;
-    unsigned long long millijoules;
-    *out = (struct pk_gpu_state){.sm_hz = clock_hz(m, d, PK_NVML_CLOCK_SM),
-                                 .memory_hz = clock_hz(m, d, PK_NVML_CLOCK_MEM)};
-    out->others_known = pk_gpu_others(m, d, &out->others);
-    out->watts = m->power(d, &milliwatts) ? NAN : milliwatts / 1e3;
-    out->celsius = m->temperature(d, PK_NVML_TEMPERATURE_GPU, &celsius) ? NAN : celsius;
-    out->joules = m->energy(d, &millijoules) ? NAN : (double)millijoules / 1e3;
-    if (m->reasons(d, &out->held_back))
-        out->held_back = 0;
-    read_helds(m, d, out->held_ns);
-    out->at_ns = pk_clock_ns();
-    out->mig = m->mig_mode && !m->mig_mode(d, &mig, &pending) && mig;
-}
-
 /* --- processes of others ---------------------------------------------------------------------------------------------- */
 
 enum { PROCESSES_MAX = 256, GENERATIONS_MAX = 64 };
@@ -165,13 +122,10 @@ static bool descends(pid_t pid, pid_t root)
     return pid == root;
 }
 
-/* EPERM is somebody else's. */
-static bool exists(pid_t pid)
-{
-    return !kill(pid, 0) || errno != ESRCH;
-}
-
-bool pk_gpu_others(const struct pk_nvml *m, pk_nvml_device d, unsigned *others)
+/* How many processes compute on it that are not of this run: neither this one, nor the perfkit that started it, nor what that started
+ * (workers, ranks, peers). False and 0 where that is not known: NVML does not tell, or it tells ids of processes that do not exist here, as in a
+ * container, where they are the host's. */
+static bool count_others(const struct pk_nvml *m, pk_nvml_device d, unsigned *others)
 {
     struct pk_nvml_process v[PROCESSES_MAX];
     unsigned n = PROCESSES_MAX, found = 0;
@@ -180,10 +134,55 @@ bool pk_gpu_others(const struct pk_nvml *m, pk_nvml_device d, unsigned *others)
         return false;
     const pid_t root = root_of_run();
     for (unsigned i = 0; i < n && i < PROCESSES_MAX; i++) {
-        if (!exists((pid_t)v[i].pid))
+        if (kill((pid_t)v[i].pid, 0) && errno == ESRCH) /* EPERM is somebody else's */
             return false;
         found += !descends((pid_t)v[i].pid, root);
     }
     *others = found;
     return true;
+}
+
+/* --- reading ----------------------------------------------------------------------------------------------------------- */
+
+static double clock_hz(const struct pk_nvml *m, pk_nvml_device d, int which)
+{
+    unsigned mhz;
+    return m->clock(d, which, &mhz) ? NAN : mhz * 1e6;
+}
+
+static double field_ns(const struct pk_nvml_field *f)
+{
+    return f->rc                         ? NAN
+           : f->type == PK_NVML_U32      ? f->value.u32
+           : f->type == PK_NVML_U64      ? (double)f->value.u64
+           : f->type == PK_NVML_U64_LONG ? (double)f->value.u64_long
+                                         : NAN;
+}
+
+/* Each is NaN that this GPU or this driver does not count. */
+static void read_helds(const struct pk_nvml *m, pk_nvml_device d, double *held_ns)
+{
+    struct pk_nvml_field v[PK_GPU_HELDS] = {{0}};
+    for (size_t i = 0; i < PK_GPU_HELDS; i++)
+        v[i].id = pk_gpu_helds[i].field;
+    const bool told = m->fields && !m->fields(d, PK_GPU_HELDS, v);
+    for (size_t i = 0; i < PK_GPU_HELDS; i++)
+        held_ns[i] = told ? field_ns(&v[i]) : NAN;
+}
+
+void pk_gpu_state_read(const struct pk_nvml *m, pk_nvml_device d, struct pk_gpu_state *out)
+{
+    unsigned milliwatts, celsius, mig = 0, pending;
+    unsigned long long millijoules;
+    *out = (struct pk_gpu_state){.sm_hz = clock_hz(m, d, PK_NVML_CLOCK_SM),
+                                 .memory_hz = clock_hz(m, d, PK_NVML_CLOCK_MEM)};
+    out->others_known = count_others(m, d, &out->others);
+    out->watts = m->power(d, &milliwatts) ? NAN : milliwatts / 1e3;
+    out->celsius = m->temperature(d, PK_NVML_TEMPERATURE_GPU, &celsius) ? NAN : celsius;
+    out->joules = m->energy(d, &millijoules) ? NAN : (double)millijoules / 1e3;
+    if (m->reasons(d, &out->held_back))
+        out->held_back = 0;
+    read_helds(m, d, out->held_ns);
+    out->at_ns = pk_clock_ns();
+    out->mig = m->mig_mode && !m->mig_mode(d, &mig, &pending) && mig;
 }

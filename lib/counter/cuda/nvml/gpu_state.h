@@ -24,7 +24,7 @@ struct pk_gpu_state {
     unsigned long long held_back; /* bits, see pk_gpu_held_back_words */
     double held_ns[PK_GPU_HELDS]; /* totals since the driver was loaded: take differences */
     uint64_t at_ns;               /* on our clock */
-    unsigned others;              /* see pk_gpu_others */
+    unsigned others;              /* processes that compute on it and are not of this run */
     bool others_known;
     bool mig;
 };
@@ -33,11 +33,6 @@ struct pk_gpu_state {
 enum pk_code pk_gpu_state_of(const struct pk_nvml *m, struct pk_device *dev, pk_nvml_device *out,
                              struct pk_err *err) PK_MUST_CHECK;
 void pk_gpu_state_read(const struct pk_nvml *m, pk_nvml_device d, struct pk_gpu_state *out);
-
-/* How many processes compute on it that are not of this run: neither this one, nor the perfkit that started it, nor what that started
- * (workers, ranks, peers). False and 0 where that is not known: NVML does not tell, or it tells ids of processes that do not exist here, as in a
- * container, where they are the host's. */
-bool pk_gpu_others(const struct pk_nvml *m, pk_nvml_device d, unsigned *others);
 
 /* "power cap, thermal slowdown by software"; "" for none. Being idle is none. In the arena. */
 const char *pk_gpu_held_back_words(unsigned long long bits, struct pk_arena *a);

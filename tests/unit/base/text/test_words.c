@@ -24,6 +24,15 @@ static void parts_in_order(void **state)
     pk_arena_free(&a);
 }
 
+static void whole_parts_are_found(void **state)
+{
+    assert_true(pk_has_part("fma avx2", 8, ' ', "avx2") && pk_has_part("fma avx2", 8, ' ', "fma"));
+    assert_false(pk_has_part("fma avx512f", 11, ' ', "avx512"));
+    assert_false(pk_has_part("fma avx2", 6, ' ', "avx2")); /* cut off */
+    assert_true(pk_has_part("", 0, ',', ""));
+    assert_false(pk_has_part("cpu,memory", 10, ',', ""));
+}
+
 static void numbers_agree(void **state)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
@@ -75,7 +84,8 @@ static void a_word_goes_first(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_in_order),  cmocka_unit_test(numbers_agree),     cmocka_unit_test(nearest),
+        cmocka_unit_test(parts_in_order),  cmocka_unit_test(whole_parts_are_found),
+        cmocka_unit_test(numbers_agree),   cmocka_unit_test(nearest),
         cmocka_unit_test(other_spellings), cmocka_unit_test(a_word_goes_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
