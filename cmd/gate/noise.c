@@ -151,7 +151,7 @@ enum pk_code pk_gate_print_calibration(const struct gate_entry *e, struct pk_out
     const struct pk_run *base = &e->side[PK_BASE].run;
     const struct pk_param params[] = {pk_param_int(":run", base->run_id),
                                       pk_param_text(":experiment", e->probe ? e->probe->name : "exec")};
-    return pk_table_print(base->store, NULL, "calibration", params, sizeof params / sizeof *params, out, err);
+    return pk_table_print(base->store, NULL, "calibration", PK_PARAMS(params), out, err);
 }
 
 static const char *how_to_calibrate(const struct gate_entry *e)

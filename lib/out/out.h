@@ -66,6 +66,12 @@ static inline double pk_cell_number(const struct pk_cell *c)
     return c->type == PK_CELL_REAL ? c->f : c->type == PK_CELL_INT ? (double)c->i : NAN;
 }
 
+/* A text; "" where there is none. */
+static inline const char *pk_cell_string(const struct pk_cell *c)
+{
+    return c->type == PK_CELL_TEXT ? c->s : "";
+}
+
 struct pk_column {
     const char *key; /* "forward_ns": CSV header, JSON key, name for pk_put */
     const char *

@@ -223,6 +223,8 @@ static inline struct pk_param pk_param_text(const char *name, const char *value)
     return (struct pk_param){name, pk_cell_text(value)};
 }
 
+#define PK_PARAMS(array) array, sizeof(array) / sizeof *(array) /* params and n_params */
+
 /* A result set held in an arena. */
 struct pk_rows {
     size_t n, n_cols;

@@ -175,11 +175,6 @@ static enum pk_code columns_of(const struct print *p, sqlite3_stmt *stmt, struct
     return PK_OK;
 }
 
-static const char *title_of(const struct print *p, const char *each)
-{
-    return p->t->title && each ? filled(p->a, p->t->title, "{each}", each) : p->t->title;
-}
-
 static enum pk_code print_notes(const struct print *p, struct pk_err *err)
 {
     for (size_t i = 0; i < p->t->n_notes; i++) {
@@ -205,7 +200,8 @@ static enum pk_code print_rows(const struct print *p, sqlite3_stmt *stmt, const 
         return pk_db_fail(p->s, err);
     if (rc == SQLITE_DONE && !p->t->keep_empty)
         return PK_OK;
-    pk_out_table(p->out, p->t->name, title_of(p, each), cols, n);
+    const char *title = p->t->title && each ? filled(p->a, p->t->title, "{each}", each) : p->t->title;
+    pk_out_table(p->out, p->t->name, title, cols, n);
     if (rc == SQLITE_ROW && pk_db_stream_rows(p->s, stmt, p->out, err))
         return err->code;
     return print_notes(p, err);
@@ -237,9 +233,8 @@ static enum pk_code print_each(struct print *p, struct pk_err *err)
     for (size_t i = 0; i < rows.n; i++) {
         const struct pk_cell *c = &rows.cells[i * rows.n_cols];
         with[p->n_params] = (struct pk_param){":each", *c};
-        const char *text = c->type == PK_CELL_TEXT  ? c->s
-                           : c->type == PK_CELL_INT ? pk_printf(p->a, "%lld", (long long)c->i)
-                                                    : "";
+        const char *text =
+            c->type == PK_CELL_INT ? pk_printf(p->a, "%lld", (long long)c->i) : pk_cell_string(c);
         if (print_one(&inner, text, err))
             return err->code;
     }

@@ -103,7 +103,7 @@ static enum pk_code read_stored(struct pk_store *s, const struct pk_duration_req
         pk_param_text(":machine", r->machine),
         pk_param_text(":whole", whole_metrics(p, a)),
     };
-    return pk_query(s, "stored_times", params, sizeof params / sizeof *params, a, rows, err);
+    return pk_query(s, "stored_times", PK_PARAMS(params), a, rows, err);
 }
 
 /* NaN when this case was not measured yet. */

@@ -148,7 +148,7 @@ enum pk_code pk_recorded_settings(struct pk_recorder *r, const char *prefix, str
     struct pk_rows rows;
     const struct pk_param params[] = {pk_param_int(":run", r->run_id), pk_param_text(":prefix", prefix)};
     *n = 0;
-    if (pk_query(r->store, "settings", params, sizeof params / sizeof *params, a, &rows, err))
+    if (pk_query(r->store, "settings", PK_PARAMS(params), a, &rows, err))
         return err->code;
     *out = pk_new_n(a, struct pk_setting, rows.n);
     for (; *n < rows.n; ++*n) {

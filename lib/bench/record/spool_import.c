@@ -59,7 +59,7 @@ static enum pk_code find_place(const struct import *im, const json_t *line, int6
         pk_param_text(":device", pk_json_str(line, "device", "")),
         pk_param_text(":axes", pk_json_str(line, "axes", "")),
     };
-    if (pk_query(im->store, "spooled_case", params, sizeof params / sizeof *params, &a, &rows, err))
+    if (pk_query(im->store, "spooled_case", PK_PARAMS(params), &a, &rows, err))
         return err->code;
     *run_id = rows.n ? rows.cells[0].i : 0;
     *case_id = rows.n && rows.cells[1].type == PK_CELL_INT ? rows.cells[1].i : 0;

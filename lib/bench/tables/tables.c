@@ -18,7 +18,7 @@ static enum pk_code print(struct pk_store *s, const char *const *tables, const c
 {
     const struct pk_param params[] = {pk_param_int(":run", run_id), pk_param_text(":experiment", experiment)};
     for (; *tables; tables++)
-        if (pk_table_print(s, NULL, *tables, params, sizeof params / sizeof *params, out, err))
+        if (pk_table_print(s, NULL, *tables, PK_PARAMS(params), out, err))
             return err->code;
     return PK_OK;
 }
@@ -31,7 +31,7 @@ static enum pk_code print_notes(struct pk_store *s, const char *query, const cha
     struct pk_rows rows;
     const struct pk_param params[] = {pk_param_int(":run", run_id), pk_param_text(":experiment", experiment),
                                       pk_param_int(":kept", strcmp(pk_store_file(s), ":memory:") != 0)};
-    if (pk_query(s, query, params, sizeof params / sizeof *params, &a, &rows, err))
+    if (pk_query(s, query, PK_PARAMS(params), &a, &rows, err))
         return err->code;
     for (size_t i = 0; i < rows.n; i++)
         if (rows.cells[i * rows.n_cols].type == PK_CELL_TEXT)

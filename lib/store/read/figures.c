@@ -9,16 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-static const char *text(const struct pk_cell *c)
-{
-    return c->type == PK_CELL_TEXT ? c->s : "";
-}
-
-static const char *text_or_null(const struct pk_cell *c)
-{
-    return c->type == PK_CELL_TEXT ? c->s : NULL;
-}
-
 static int64_t whole(const struct pk_cell *c)
 {
     return c->type == PK_CELL_INT ? c->i : 0;
@@ -36,7 +26,7 @@ static size_t equal_rows(const struct pk_rows *r, size_t i, size_t n_keys)
     for (; i + n < r->n; n++) {
         const struct pk_cell *a = row_of(r, i), *b = row_of(r, i + n);
         for (size_t k = 0; k < n_keys; k++) {
-            if (whole(&a[k]) != whole(&b[k]) || strcmp(text(&a[k]), text(&b[k])) != 0)
+            if (whole(&a[k]) != whole(&b[k]) || strcmp(pk_cell_string(&a[k]), pk_cell_string(&b[k])) != 0)
                 return n;
         }
     }
@@ -82,16 +72,16 @@ enum pk_code pk_store_fit_groups(struct pk_store *s, int64_t run_id, const char 
     size_t cap = 0;
     *groups = NULL;
     *n = 0;
-    if (pk_store_query(s, sql, params, sizeof params / sizeof *params, a, &r, err))
+    if (pk_store_query(s, sql, PK_PARAMS(params), a, &r, err))
         return err->code;
     for (size_t i = 0, same; i < r.n; i += same) {
         same = equal_rows(&r, i, KEYS);
         const struct pk_cell *c = row_of(&r, i);
         *groups = pk_grow(a, *groups, sizeof **groups, *n, &cap);
-        (*groups)[(*n)++] = (struct pk_fit_group){.experiment = text(&c[0]),
-                                                  .variant = text(&c[1]),
-                                                  .device = text(&c[2]),
-                                                  .fixed = text(&c[3]),
+        (*groups)[(*n)++] = (struct pk_fit_group){.experiment = pk_cell_string(&c[0]),
+                                                  .variant = pk_cell_string(&c[1]),
+                                                  .device = pk_cell_string(&c[2]),
+                                                  .fixed = pk_cell_string(&c[3]),
                                                   .n = same,
                                                   .x = reals(&r, i, same, X, a),
                                                   .y = reals(&r, i, same, Y, a)};
@@ -131,10 +121,10 @@ enum pk_code pk_store_kernels(struct pk_store *s, int64_t run_id, struct pk_aren
     *kernels = pk_new_n(a, struct pk_kernel_figure, r.n + 1);
     for (; *n < r.n; ++*n) {
         const struct pk_cell *c = row_of(&r, *n);
-        (*kernels)[*n] = (struct pk_kernel_figure){.variant = text(&c[0]),
-                                                   .axes = text(&c[1]),
-                                                   .region = text(&c[2]),
-                                                   .name = text(&c[3]),
+        (*kernels)[*n] = (struct pk_kernel_figure){.variant = pk_cell_string(&c[0]),
+                                                   .axes = pk_cell_string(&c[1]),
+                                                   .region = pk_cell_string(&c[2]),
+                                                   .name = pk_cell_string(&c[3]),
                                                    .time_ns = whole(&c[4])};
     }
     return PK_OK;
@@ -165,18 +155,18 @@ enum pk_code pk_store_run_facts(struct pk_store *s, int64_t run_id, struct pk_ar
     pk_assert(r.n == 1); /* the caller resolved it */
     const struct pk_cell *c = r.cells;
     *facts = (struct pk_run_facts){.run_id = run_id,
-                                   .label = text_or_null(&c[0]),
-                                   .started_at = text(&c[1]),
-                                   .status = text(&c[2]),
-                                   .version = text(&c[3]),
-                                   .git_commit = text_or_null(&c[4]),
-                                   .machine = text(&c[5]),
-                                   .settings = text(&c[6]),
-                                   .said = text(&c[7]),
+                                   .label = c[0].s,
+                                   .started_at = pk_cell_string(&c[1]),
+                                   .status = pk_cell_string(&c[2]),
+                                   .version = pk_cell_string(&c[3]),
+                                   .git_commit = c[4].s,
+                                   .machine = pk_cell_string(&c[5]),
+                                   .settings = pk_cell_string(&c[6]),
+                                   .said = pk_cell_string(&c[7]),
                                    .cases = whole(&c[8]),
-                                   .experiment = text(&c[9]),
-                                   .uuid = text(&c[10]),
-                                   .entry = text_or_null(&c[11])};
+                                   .experiment = pk_cell_string(&c[9]),
+                                   .uuid = pk_cell_string(&c[10]),
+                                   .entry = c[11].s};
     return PK_OK;
 }
 
@@ -195,15 +185,15 @@ enum pk_code pk_store_unfinished(struct pk_store *s, int64_t run_id, struct pk_a
         const struct pk_cell *c = row_of(&r, i);
         list[i] = (struct pk_unfinished){.of = {.ordinal = whole(&c[0]),
                                                 .revision = whole(&c[1]),
-                                                .experiment = text(&c[2]),
-                                                .variant = text(&c[3]),
-                                                .device = text(&c[4]),
-                                                .axes = text(&c[5]),
-                                                .identity = text(&c[6]),
+                                                .experiment = pk_cell_string(&c[2]),
+                                                .variant = pk_cell_string(&c[3]),
+                                                .device = pk_cell_string(&c[4]),
+                                                .axes = pk_cell_string(&c[5]),
+                                                .identity = pk_cell_string(&c[6]),
                                                 .metric = "",
                                                 .unit = ""},
-                                         .status = text(&c[7]),
-                                         .message = text(&c[8])};
+                                         .status = pk_cell_string(&c[7]),
+                                         .message = pk_cell_string(&c[8])};
     }
     *v = list;
     *n = r.n;

@@ -156,7 +156,7 @@ static enum pk_code resolve_entry(struct pk_store *s, const char *ref, const str
     const struct pk_param params[] = {pk_param_text(":suite", of->suite), pk_param_text(":entry", of->entry),
                                       counted ? pk_param_int(":back", back) : pk_param_text(":ref", ref)};
     struct pk_rows rows;
-    if (pk_store_query(s, counted ? newest : named, params, sizeof params / sizeof *params, a, &rows, err))
+    if (pk_store_query(s, counted ? newest : named, PK_PARAMS(params), a, &rows, err))
         return err->code;
     for (size_t i = 0; i < rows.n; i++)
         add(l, rows.cells[i].i, a);

@@ -78,7 +78,7 @@ enum pk_code pk_store_run_list(struct pk_store *s, const struct pk_run_wanted *w
                                  pk_param_int(":last", w->last ? w->last : -1)};
     struct pk_rows r;
     if (check_experiment(s, w->experiment, a, err) || check_label(s, w, a, err) ||
-        pk_store_query(s, sql, p, sizeof p / sizeof *p, a, &r, err))
+        pk_store_query(s, sql, PK_PARAMS(p), a, &r, err))
         return err->code;
     *ids = pk_new_n(a, int64_t, r.n + 1);
     *n = r.n;

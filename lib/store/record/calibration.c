@@ -6,11 +6,6 @@
 
 #include <math.h>
 
-static const char *text(const struct pk_cell *c)
-{
-    return c->type == PK_CELL_TEXT ? c->s : "";
-}
-
 /* Pooled over the processes of the case, as a share of their means; NaN when none has two samples. */
 static enum pk_code within(struct pk_store *s, int64_t run_id, const struct pk_calibrated *c, double *out,
                            struct pk_err *err)
@@ -26,7 +21,7 @@ static enum pk_code within(struct pk_store *s, int64_t run_id, const struct pk_c
         pk_param_text(":variant", c->variant), pk_param_text(":device", c->device),
         pk_param_text(":axes", c->axes),       pk_param_text(":metric", c->metric)};
     struct pk_rows rows;
-    if (pk_store_query(s, sql, params, sizeof params / sizeof *params, &a, &rows, err))
+    if (pk_store_query(s, sql, PK_PARAMS(params), &a, &rows, err))
         return err->code;
     *out = sqrt(pk_cell_number(rows.cells));
     return PK_OK;
@@ -67,18 +62,18 @@ static struct pk_calibration read_row(const struct pk_cell *c)
 {
     return (struct pk_calibration){
         .run_id = c[0].i,
-        .measured_at = text(&c[1]),
-        .machine = text(&c[2]),
-        .settings = text(&c[3]),
-        .identity = text(&c[4]),
-        .unit = text(&c[5]),
-        .direction = text(&c[6]),
+        .measured_at = pk_cell_string(&c[1]),
+        .machine = pk_cell_string(&c[2]),
+        .settings = pk_cell_string(&c[3]),
+        .identity = pk_cell_string(&c[4]),
+        .unit = pk_cell_string(&c[5]),
+        .direction = pk_cell_string(&c[6]),
         .revision = c[7].i,
-        .of = {.experiment = text(&c[8]),
-               .variant = text(&c[9]),
-               .device = text(&c[10]),
-               .axes = text(&c[11]),
-               .metric = text(&c[12]),
+        .of = {.experiment = pk_cell_string(&c[8]),
+               .variant = pk_cell_string(&c[9]),
+               .device = pk_cell_string(&c[10]),
+               .axes = pk_cell_string(&c[11]),
+               .metric = pk_cell_string(&c[12]),
                .ordinal = c[22].i,
                .noise = {.pairs = (size_t)c[13].i,
                          .disturbed = (size_t)c[14].i,

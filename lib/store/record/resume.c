@@ -82,7 +82,7 @@ static enum pk_code find_case(struct pk_store *s, int64_t run_id, const struct p
         " AND l.pass = 'timing' AND l.status = 'ok'), c.case_id IN (SELECT case_id FROM v_slice WHERE pass = "
         "'timing' AND " LEFT_OUT ") FROM v_case c WHERE c.run_id = :run"
         " AND c.variant = :variant AND c.device = :device AND c.axes = :axes AND c.revision = :revision",
-        params, sizeof params / sizeof *params, &a, &rows, err);
+        PK_PARAMS(params), &a, &rows, err);
     *id = 0;
     *done = (struct pk_done){.last = PK_ST_INTERRUPTED};
     if (rc || !rows.n)

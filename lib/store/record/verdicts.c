@@ -6,11 +6,6 @@
 
 #include <math.h>
 
-static const char *text(const struct pk_cell *c)
-{
-    return c->type == PK_CELL_TEXT ? c->s : "";
-}
-
 /* --- writing ---------------------------------------------------------------------------------------------------------- */
 
 static enum pk_code insert(struct pk_store *s, int64_t base, int64_t new_, const struct pk_verdict_row *v,
@@ -68,8 +63,8 @@ static struct pk_decision decision_of(const struct pk_cell *c)
                             .needed = c[15].i < 0 ? PK_PAIRS_NEVER : (size_t)c[15].i,
                             .pairs = (size_t)c[16].i,
                             .disturbed = (size_t)c[17].i};
-    pk_verdict_parse(text(&c[2]), &d.verdict);
-    pk_reason_parse(text(&c[3]), &d.reason);
+    pk_verdict_parse(pk_cell_string(&c[2]), &d.verdict);
+    pk_reason_parse(pk_cell_string(&c[3]), &d.reason);
     return d;
 }
 
@@ -90,17 +85,17 @@ enum pk_code pk_store_read_verdicts(struct pk_store *s, int64_t run_id, struct p
     for (*n = 0; *n < rows.n; ++*n) {
         const struct pk_cell *c = rows.cells + *n * rows.n_cols;
         (*v)[*n] =
-            (struct pk_verdict_row){.experiment = text(&c[0]),
-                                    .metric = text(&c[1]),
-                                    .variant = {text(&c[21]), text(&c[22])},
-                                    .device = {text(&c[23]), text(&c[24])},
-                                    .axes = {text(&c[25]), text(&c[26])},
+            (struct pk_verdict_row){.experiment = pk_cell_string(&c[0]),
+                                    .metric = pk_cell_string(&c[1]),
+                                    .variant = {pk_cell_string(&c[21]), pk_cell_string(&c[22])},
+                                    .device = {pk_cell_string(&c[23]), pk_cell_string(&c[24])},
+                                    .axes = {pk_cell_string(&c[25]), pk_cell_string(&c[26])},
                                     .margin = pk_cell_number(&c[10]),
                                     .min_change = c[11].type == PK_CELL_NULL ? 0 : pk_cell_number(&c[11]),
-                                    .criteria = text(&c[18]),
+                                    .criteria = pk_cell_string(&c[18]),
                                     .decision = decision_of(c),
                                     .ordinal = c[19].i,
-                                    .base_uuid = text(&c[20])};
+                                    .base_uuid = pk_cell_string(&c[20])};
     }
     return PK_OK;
 }
