@@ -151,8 +151,7 @@ static enum pk_code judge(const struct doctor *d, struct pk_err *err)
     pk_fail(err, PK_E_UNAVAILABLE, "--require %s: %s not ok on this machine", joined(d, true, false),
             only ? "it is" : "they are");
     pk_why(err, "%s", only ? only->found : joined(d, false, false));
-    return pk_fix(err, "%s",
-                  advice && *advice ? advice : "run where it is available, or leave out --require");
+    return pk_fix(err, "%s", advice && *advice ? advice : "run it where it is available, or omit --require");
 }
 
 /* Prints every row and source; required ones that are not ok become the error. */

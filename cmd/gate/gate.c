@@ -69,7 +69,7 @@ enum pk_code pk_gate_check_words(const struct gate_entry *e, struct pk_err *err)
                e->probe ? "it is for commands, and %s is an experiment"
                         : "it is for experiments, and none is given%s",
                e->probe ? e->probe->name : "");
-        return pk_fix(err, e->probe      ? "leave it out"
+        return pk_fix(err, e->probe      ? "omit it"
                            : e->o->pairs ? "perfkit calibrate EXPERIMENT, or omit the option"
                                          : "perfkit gate EXPERIMENT --a ... --b ..., or omit the option");
     }
@@ -317,7 +317,7 @@ static enum pk_code gate(struct gate *g, struct pk_err *err)
     if (o->run.suite && !o->against && app->args.n) {
         pk_fail(err, PK_E_USAGE, "--suite and the experiment %s do not go together", app->args.v[0]);
         pk_why(err, "the suite file defines the experiments");
-        return pk_fix(err, "leave out one of them");
+        return pk_fix(err, "omit one of them");
     }
     if ((!o->run.suite && !o->against && app->args.n && pk_probe_named(app->args.v[0], &probe, err)) ||
         pk_gate_open(g, probe, err) || check_options(g, err))

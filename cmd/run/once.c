@@ -100,7 +100,7 @@ static enum pk_code refuse_peers(const struct pk_run *r, struct pk_err *err)
         return PK_OK;
     pk_fail(err, PK_E_USAGE, "--once does not run the peer '%s'", r->o->peers.v[0]);
     pk_why(err, "it runs in this process only, and a peer is a separate program");
-    return pk_fix(err, "leave out --peer, or --once");
+    return pk_fix(err, "omit --peer or --once");
 }
 
 /* Cases of ranks that are processes have none here; it is said of all at once, not case by case. */
@@ -113,7 +113,7 @@ static enum pk_code refuse_ranks(const struct pk_run *r, struct pk_err *err)
         pk_fail(err, PK_E_USAGE, "--once does not start the %u ranks of %s %s", p->ranks, p->variant,
                 pk_point_text(&p->c.at, NULL, r->arena));
         pk_why(err, "it runs in this process only, and ranks are separate processes");
-        return pk_fix(err, "leave out --once, or give --transport link, whose ranks are virtual");
+        return pk_fix(err, "omit --once, or use --transport link, whose ranks are virtual");
     }
     return PK_OK;
 }

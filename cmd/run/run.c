@@ -303,7 +303,7 @@ static enum pk_code check_subject(const struct pk_app *app, const struct pk_run_
             o->suite ? app->args.v[0] : "");
     pk_why(err,
            o->suite ? "the suite file defines the experiments" : "usage: perfkit run EXPERIMENT [options]");
-    return pk_fix(err, o->suite ? "leave out one of them" : "perfkit run -h shows examples");
+    return pk_fix(err, o->suite ? "omit one of them" : "perfkit run -h shows examples");
 }
 
 static enum pk_code refuse_suite(const struct pk_launched *l, struct pk_err *err)

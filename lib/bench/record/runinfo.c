@@ -61,7 +61,7 @@ enum pk_code pk_text_check(const char *option, const char *text, struct pk_err *
         return PK_OK;
     pk_fail(err, PK_E_USAGE, "the text of --%s is not UTF-8", option);
     pk_why(err, "it is recorded as text");
-    return pk_fix(err, "write it in UTF-8, or leave out --%s", option);
+    return pk_fix(err, "write it in UTF-8, or omit --%s", option);
 }
 
 enum pk_code pk_label_check(const char *label, struct pk_err *err)

@@ -29,7 +29,7 @@ static const struct pk_event events[EVENTS] = {
         EVENT("fake_percent", "1", PK_QUALITY_EXACT, "half of a percent, always", "", .kind = PK_EVENT_LEVEL),
     [REPLAYED] =
         EVENT("fake_replayed", "1", PK_QUALITY_EXACT, "pieces of work of the last of three passes", ""),
-    [SHARED] = EVENT("fake_shared", "1", PK_QUALITY_EXACT, "pieces of work, whoever asked for them",
+    [SHARED] = EVENT("fake_shared", "1", PK_QUALITY_EXACT, "pieces of work of all processes",
                      "of everything that ran there"),
 };
 
@@ -86,7 +86,7 @@ static enum pk_code open_(const struct pk_counter_env *env, const struct pk_sour
     if (!dev || dev->kind != PK_DEVICE_NULL) {
         pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be counted", p->events[0].name);
         pk_why(err, "it counts only on the null device, and this is another device");
-        return pk_fix(err, "--device null, or leave it out");
+        return pk_fix(err, "use --device null, or omit it");
     }
     struct handle *h = pk_new(a, struct handle);
     *h = (struct handle){.plan = p, .index = p->state, .dev = dev};
