@@ -62,9 +62,6 @@ enum pk_code pk_session_record_unmeasured(struct session *s, size_t i, enum pk_p
 enum pk_code pk_session_leave_out(struct session *s, size_t i, enum pk_pass pass, int invocation,
                                   struct pk_err *err) PK_MUST_CHECK;
 
-/* A case that cannot be counted stays as it was timed. */
-enum pk_code pk_session_uncounted(struct session *s, enum pk_pass pass, const char *why);
-
 /* workers.c: a link for every number of ranks that the plan has, after those of the providers. */
 void pk_session_open_links(struct session *s, const struct pk_provider *providers, size_t n);
 struct pk_worker_client *pk_session_link(struct session *s, size_t i); /* who measures case i */

@@ -76,7 +76,8 @@ enum pk_code pk_session_record_unmeasured(struct session *s, size_t i, enum pk_p
     return record(s, i, &slice, err);
 }
 
-enum pk_code pk_session_uncounted(struct session *s, enum pk_pass pass, const char *why)
+/* A case that cannot be counted stays as it was timed. */
+static enum pk_code record_uncounted(struct session *s, enum pk_pass pass, const char *why)
 {
     s->uncounted |= pass == PK_PASS_COUNTER;
     pk_session_warn_once(s, pk_printf(&s->arena, "not %s: %s",
@@ -165,7 +166,7 @@ static enum pk_code record_late(struct session *s, size_t i, const struct pk_req
                : pk_printf(&s->arena, "no result after %s; its process group was ended", limit);
     const enum pk_status status = absent ? PK_ST_FAILED : PK_ST_TIMEOUT;
     const enum pk_code rc = pk_session_record_unmeasured(s, i, r->pass, r->invocation, status, message, err);
-    return rc || r->pass == PK_PASS_TIMING ? rc : pk_session_uncounted(s, r->pass, message);
+    return rc || r->pass == PK_PASS_TIMING ? rc : record_uncounted(s, r->pass, message);
 }
 
 enum pk_code pk_session_ask(struct session *s, size_t i, struct pk_request r, struct pk_err *err)
@@ -193,7 +194,7 @@ enum pk_code pk_session_ask(struct session *s, size_t i, struct pk_request r, st
     if (!rc)
         rc = record(s, i, slice, err);
     if (!rc && r.pass != PK_PASS_TIMING && slice->status != PK_ST_OK)
-        rc = pk_session_uncounted(s, r.pass, slice->message);
+        rc = record_uncounted(s, r.pass, slice->message);
     return rc;
 }
 

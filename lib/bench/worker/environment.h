@@ -41,7 +41,3 @@ void pk_gpu_environment_before(struct pk_gpu_environment *s, struct pk_device *d
 void pk_gpu_environment_after(struct pk_gpu_environment *s, struct pk_device *dev, struct pk_arena *a,
                               struct pk_slice *slice);
 void pk_gpu_environment_end(struct pk_gpu_environment *s);
-
-/* For tests: what two states say. */
-void pk_gpu_environment_note(const struct pk_gpu_state *before, const struct pk_gpu_state *after,
-                             struct pk_arena *a, struct pk_slice *slice);

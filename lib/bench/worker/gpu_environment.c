@@ -74,8 +74,8 @@ static const char *doubts_json(const struct pk_gpu_state *b, const struct pk_gpu
     return json_array_size(doubts) ? pk_json_text(a, doubts, PK_JSON_COMPACT) : NULL;
 }
 
-void pk_gpu_environment_note(const struct pk_gpu_state *before, const struct pk_gpu_state *after,
-                             struct pk_arena *a, struct pk_slice *slice)
+static void note_states(const struct pk_gpu_state *before, const struct pk_gpu_state *after,
+                        struct pk_arena *a, struct pk_slice *slice)
 {
     const char *doubts = doubts_json(before, after, a);
     struct pk_note *notes = pk_new_n(a, struct pk_note, slice->n_notes + 2);
@@ -94,5 +94,5 @@ void pk_gpu_environment_after(struct pk_gpu_environment *s, struct pk_device *de
     if (!s->nvml || slice->status != PK_ST_OK || pk_device_broken(dev))
         return;
     pk_gpu_state_read(s->nvml, s->gpu, &after);
-    pk_gpu_environment_note(&s->before, &after, a, slice);
+    note_states(&s->before, &after, a, slice);
 }

@@ -178,32 +178,9 @@ static enum pk_code answer_failed(struct worker *w, const struct pk_request *r, 
     return pk_wire_slice(w->wire_fd, r->id, &s, err);
 }
 
-static enum pk_code answer_ceilings(struct worker *w, const struct pk_request *r, struct pk_err *err)
+/* Around a case that a peer measures: this worker is idle meanwhile. */
+static struct pk_slice environment_slice(struct worker *w, bool before)
 {
-    PK_ARENA_CLEANUP struct pk_arena a = {0};
-    struct pk_ceilings ceilings;
-    struct pk_err cause;
-    struct pk_slice slice;
-    if (pk_ceilings_measure(&w->dev, &ceilings, &cause))
-        return answer_failed(w, r, &cause, err);
-    pk_ceilings_slice(&ceilings, &a, &slice);
-    return pk_wire_slice(w->wire_fd, r->id, &slice, err);
-}
-
-static enum pk_code answer_selftest(struct worker *w, const struct pk_request *r, struct pk_err *err)
-{
-    PK_ARENA_CLEANUP struct pk_arena a = {0};
-    struct pk_err cause;
-    struct pk_slice slice;
-    if (pk_selftest_slice(r->variant, &a, &slice, &cause))
-        return answer_failed(w, r, &cause, err);
-    return pk_wire_slice(w->wire_fd, r->id, &slice, err);
-}
-
-/* Around a case that a peer measures: we are idle meanwhile. */
-static enum pk_code answer_environment(struct worker *w, const struct pk_request *r, struct pk_err *err)
-{
-    const bool before = !strcmp(r->variant, "before");
     if (before)
         pk_arena_free(&w->of_others);
     struct pk_slice slice = pk_number_slice("read", 1, &w->of_others);
@@ -214,6 +191,36 @@ static enum pk_code answer_environment(struct worker *w, const struct pk_request
         pk_gpu_environment_after(&w->gpu, &w->dev, &w->of_others, &slice);
         pk_environment_after(&w->around, &w->dev, &w->of_others, &slice);
     }
+    return slice;
+}
+
+/* The answer to a request besides cases. */
+static enum pk_code other_slice(struct worker *w, const struct pk_request *r, struct pk_arena *a,
+                                struct pk_slice *out, struct pk_err *err)
+{
+    struct pk_ceilings ceilings;
+    if (!strcmp(r->experiment, PK_ASK_SELFTEST))
+        return pk_selftest_slice(r->variant, a, out, err); /* it opens what it needs */
+    if (open_device(w, r, err))
+        return err->code;
+    if (!strcmp(r->experiment, PK_ASK_ENVIRONMENT)) {
+        *out = environment_slice(w, !strcmp(r->variant, "before"));
+        return PK_OK;
+    }
+    if (pk_ceilings_measure(&w->dev, &ceilings, err))
+        return err->code;
+    pk_ceilings_slice(&ceilings, a, out);
+    return PK_OK;
+}
+
+/* Of a worker that is no rank. */
+static enum pk_code answer_other(struct worker *w, const struct pk_request *r, struct pk_err *err)
+{
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    struct pk_err cause;
+    struct pk_slice slice;
+    if (other_slice(w, r, &a, &slice, &cause))
+        return answer_failed(w, r, &cause, err);
     return pk_wire_slice(w->wire_fd, r->id, &slice, err);
 }
 
@@ -250,18 +257,6 @@ static enum pk_code find_counters(const struct worker *w, const struct pk_reques
     return n_plans == 1 ? PK_OK
                         : pk_fail(err, PK_E_USAGE, "%zu events of %s cannot be counted at once", named.n,
                                   named.source->name);
-}
-
-/* What is asked for besides cases, of a worker that is no rank. */
-static enum pk_code answer_other(struct worker *w, const struct pk_request *r, struct pk_err *err)
-{
-    struct pk_err cause;
-    if (!strcmp(r->experiment, PK_ASK_SELFTEST))
-        return answer_selftest(w, r, err); /* it opens what it needs */
-    if (open_device(w, r, &cause))
-        return answer_failed(w, r, &cause, err);
-    return strcmp(r->experiment, PK_ASK_ENVIRONMENT) ? answer_ceilings(w, r, err)
-                                                     : answer_environment(w, r, err);
 }
 
 static enum pk_code prepare(struct worker *w, const struct pk_request *r, struct pk_arena *a,
