@@ -234,7 +234,7 @@ static enum pk_code record_refusal(struct pk_recorder *r, int64_t case_id, const
                               .status = PK_ST_FAILED,
                               .started_wall_ns = s->started_wall_ns,
                               .elapsed_ns = s->elapsed_ns};
-    failed.message = pk_printf(&a, "the store could not be written: %s", err->why);
+    failed.message = pk_printf(&a, "the store rejected the slice: %s", err->why);
     return pk_store_slice(r->store, case_id, &failed, NULL, 0, NULL, 0, err);
 }
 

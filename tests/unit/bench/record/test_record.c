@@ -148,10 +148,10 @@ static void what_the_store_finds_unsound_is_a_failed_slice(void **state)
     s.metrics = &odd;
     OK(pk_record_slice(b.r, b.c, &demo, &s, &err));
     query_text(b.s, "SELECT status FROM v_case", "failed");
-    assert_int_equal(query_int(b.s, "SELECT message LIKE '%refused%CHECK%' FROM v_case"), 1);
+    assert_int_equal(query_int(b.s, "SELECT message LIKE '%rejected%CHECK%' FROM v_case"), 1);
     s = steady_slice(2, 4);
     OK(pk_record_slice(b.r, b.c, &demo, &s, &err));
-    assert_int_equal(query_int(b.s, "SELECT n FROM v_summary"), 4); /* without the refused ten */
+    assert_int_equal(query_int(b.s, "SELECT n FROM v_summary"), 4); /* without the rejected ten */
     stop(&b);
 }
 
