@@ -279,6 +279,18 @@ static size_t fused_backward_workspace(const struct pk_attention_shape *s)
     return pk_workspace_fused_backward(&at);
 }
 
+static size_t flash_forward_workspace(const struct pk_attention_shape *s)
+{
+    const struct pk_attention at = described(s);
+    return pk_workspace_flash_forward(&at);
+}
+
+static size_t flash_backward_workspace(const struct pk_attention_shape *s)
+{
+    const struct pk_attention at = described(s);
+    return pk_workspace_flash_backward(&at);
+}
+
 typedef enum pk_code step_fn(struct pk_device *dev, struct pk_attention_step *t, struct pk_err *err);
 typedef struct pk_work work_fn(const struct pk_attention_shape *s);
 typedef size_t workspace_fn(const struct pk_attention_shape *s);
@@ -303,7 +315,9 @@ static const struct {
     [PK_ATTENTION_FUSED] = {"fused", FP32 | TF32 | BF16, fused_forward, fused_backward, fused_forward_work,
                             fused_backward_work, 1, 1, fused_forward_workspace, fused_backward_workspace},
     [PK_ATTENTION_FLASH] = {"flash", FP32 | BF16 | FP32_BY_3XTF32, flash_forward, flash_backward,
-                            flash_forward_work, flash_backward_work, .saves_lse = true},
+                            flash_forward_work, flash_backward_work, .saves_lse = true,
+                            .forward_workspace = flash_forward_workspace,
+                            .backward_workspace = flash_backward_workspace},
     [PK_ATTENTION_CUDNN] = {"cudnn", BF16, cudnn_forward, cudnn_backward, flash_forward_work,
                             flash_backward_work, .saves_lse = true, .prepare = cudnn_prepare,
                             .side_buffers = true},

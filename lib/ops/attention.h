@@ -58,7 +58,7 @@ void pk_attention_forget(struct pk_device *dev, struct pk_attention_step *t);
 struct pk_work pk_attention_forward_work(enum pk_attention_variant v, const struct pk_attention_shape *s);
 struct pk_work pk_attention_backward_work(enum pk_attention_variant v, const struct pk_attention_shape *s);
 
-/* Predicted live bytes with inputs, in the pool's rounding: after forward, and at the peak, with the workspaces of a GPU's products
+/* Predicted live bytes with inputs, in the pool's rounding: after forward, and at the peak, with the workspaces of a GPU's ops
  * (ops/workspace.h). Not predicted: those of a CPU's threads (kilobytes each; of bf16, some problems' arrays in fp32), and of cuDNN's plans. INT64_MAX when it is more. */
 size_t pk_attention_saved_bytes(enum pk_attention_variant v, const struct pk_attention_shape *s);
 size_t pk_attention_peak_bytes(enum pk_attention_variant v, const struct pk_attention_shape *s,

@@ -80,13 +80,13 @@ static enum pk_code fused_backward(struct pk_device *dev, const struct pk_attent
 
 static enum pk_code flash_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
-    const size_t bytes = attention_bytes(dev, at, false, NULL, pk_workspace_cpu_flash);
+    const size_t bytes = attention_bytes(dev, at, false, pk_workspace_flash_forward, pk_workspace_cpu_flash);
     return pass_with(dev, bytes, pk_work_flash_forward(at), err);
 }
 
 static enum pk_code flash_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
-    const size_t bytes = attention_bytes(dev, at, true, NULL, pk_workspace_cpu_flash);
+    const size_t bytes = attention_bytes(dev, at, true, pk_workspace_flash_backward, pk_workspace_cpu_flash);
     return pass_with(dev, bytes, pk_work_flash_backward(at), err);
 }
 

@@ -43,6 +43,13 @@ struct pk_attention {
     void *dq, *dk, *dv;
 };
 
+/* What a block of flash attention sees, keys or queries, cut into n parts of `rows` rows, the last of what is left, for n blocks. `rows` is a
+ * multiple of PK_FLASH_PART_STEP, or n is 1. */
+enum { PK_FLASH_PART_STEP = 64 };
+struct pk_flash_parts {
+    size_t n, rows;
+};
+
 /* rows x row_bytes from src (a row every src_stride bytes) to dst (a row every dst_stride bytes). They do not overlap. */
 struct pk_copy2d {
     const void *src;

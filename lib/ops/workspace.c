@@ -4,9 +4,13 @@
 #include "device/pool.h"
 
 enum {
-    PARTS_MOST = 2 * 132,  /* of a sum over rows: two blocks a multiprocessor of an H100 or H200 */
-    PART_ROWS = 8,         /* as many warps has a block: with fewer rows some would idle */
-    ROWS_STEP = 64,        /* rows of a block are a multiple: tiles are whole */
+    MULTIPROCESSORS = 132,                   /* of an H100 or H200: two blocks each are enough to fill them */
+    PARTS_MOST = 2 * MULTIPROCESSORS,        /* of a sum over rows */
+    PART_ROWS = 8,                           /* as many warps has a block: with fewer rows some would idle */
+    FLASH_BLOCKS_MOST = 2 * MULTIPROCESSORS, /* that parts make of few */
+    FLASH_PART_ROWS =
+        256,        /* of a part at least: reading and writing its results is a small part of the work */
+    ROWS_STEP = 64, /* rows of a block are a multiple: tiles are whole */
     BLOCK_BYTES = 24 << 20 /* of scores: half of the L2 cache, or less, of the chips this is for */
 };
 
@@ -72,6 +76,44 @@ size_t pk_workspace_fused_backward(const struct pk_attention *at)
     /* of dP (and dQ, which has as many operands), and of dV and dK */
     return bytes + larger(product(at, b.rows, at->seq, at->dim, b.problems, at->dtype),
                           product(at, at->seq, at->dim, b.rows, b.problems, sums));
+}
+
+/* Rows that a block owns where the tiles are the largest of ops/cuda/attention for the shape. */
+static size_t flash_tile(const struct pk_attention *at, bool backward)
+{
+    const size_t rows = at->math == PK_MATH_3XTF32 || backward ? 64 : 128;
+    return at->dim > 128 ? rows / 2 : rows;
+}
+
+/* As many parts as give each multiprocessor two blocks, where the one with most then has less to do than a block of the whole. */
+struct pk_flash_parts pk_flash_parts(const struct pk_attention *at, bool backward)
+{
+    const size_t tile = flash_tile(at, backward), tiles = (at->seq + tile - 1) / tile;
+    const struct pk_flash_parts whole = {1, at->seq};
+    if (tiles > MULTIPROCESSORS || at->batch > MULTIPROCESSORS || tiles * at->batch > MULTIPROCESSORS)
+        return whole;
+    const size_t blocks = tiles * at->batch;
+    const size_t n = smaller(FLASH_BLOCKS_MOST / blocks, at->seq / FLASH_PART_ROWS);
+    if (n <= (blocks * n + MULTIPROCESSORS - 1) / MULTIPROCESSORS)
+        return whole;
+    const size_t steps = ((at->seq + n - 1) / n + PK_FLASH_PART_STEP - 1) / PK_FLASH_PART_STEP;
+    const size_t rows = steps * PK_FLASH_PART_STEP;
+    return (struct pk_flash_parts){(at->seq + rows - 1) / rows, rows};
+}
+
+static size_t flash_bytes(const struct pk_attention *at, size_t parts, size_t floats)
+{
+    return parts == 1 ? 0 : pk_workspace_rounded(parts * at->batch * at->seq * floats * sizeof(float));
+}
+
+size_t pk_workspace_flash_forward(const struct pk_attention *at)
+{
+    return flash_bytes(at, pk_flash_parts(at, false).n, at->dim + 2);
+}
+
+size_t pk_workspace_flash_backward(const struct pk_attention *at)
+{
+    return flash_bytes(at, pk_flash_parts(at, true).n, 2 * at->dim);
 }
 
 size_t pk_norm_parts(const struct pk_norm_backward *n)

@@ -27,6 +27,12 @@ size_t pk_workspace_rounded(size_t bytes);
 size_t pk_workspace_fused_forward(const struct pk_attention *at);
 size_t pk_workspace_fused_backward(const struct pk_attention *at);
 
+/* How flash attention divides what a block sees. n is 1 where blocks of the largest tiles fill an H100 by themselves, and where parts would
+ * be short. The shape alone decides, whatever the chip is. The workspace holds the results of the parts; 0 bytes where n is 1. */
+struct pk_flash_parts pk_flash_parts(const struct pk_attention *at, bool backward);
+size_t pk_workspace_flash_forward(const struct pk_attention *at);
+size_t pk_workspace_flash_backward(const struct pk_attention *at);
+
 /* The gradient of a norm's weights is summed in parts, a row of fp32 [cols] each, so that the order of sums is that of the shape. */
 size_t pk_norm_parts(const struct pk_norm_backward *n);
 size_t pk_workspace_norm_backward(const struct pk_norm_backward *n);

@@ -22,13 +22,30 @@ inline bool is_checked(size_t batch, size_t seq, size_t dim, size_t most_for_mem
     return products <= (WATCHED ? most_for_races : SANITIZED ? most_for_memory : products);
 }
 
-using launcher = int(pk_stream s, const pk_chip *chip, const pk_attention *at);
+using launcher = int(pk_stream s, const pk_chip *chip, const pk_attention *at, const pk_flash_parts *parts,
+                     float *memory);
+
+/* What blocks see, not cut. */
+inline int launch_whole(launcher *launch, const pk_chip &chip, const pk_attention &at)
+{
+    const pk_flash_parts whole = {1, at.seq};
+    return launch(nullptr, &chip, &at, &whole, nullptr);
+}
+
+/* In parts of `rows`, each of `floats` for a token in memory that is poisoned and as large as it has to be. */
+inline int launch_in_parts(launcher *launch, const pk_chip &chip, const pk_attention &at, size_t rows,
+                           size_t floats)
+{
+    const pk_flash_parts parts = {(at.seq + rows - 1) / rows, rows};
+    results memory(parts.n * at.batch * at.seq * floats);
+    return launch(nullptr, &chip, &at, &parts, memory.data());
+}
 
 inline int launch_sampled(launcher *launch, const pk_chip &chip, const pk_attention &at)
 {
     pk_shim_shared_most = chip.shared_bytes;
     pk_shim_sampled = true;
-    const int rc = launch(nullptr, &chip, &at);
+    const int rc = launch_whole(launch, chip, at);
     pk_shim_sampled = false;
     return rc;
 }

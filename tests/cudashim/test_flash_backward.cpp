@@ -5,14 +5,17 @@
 namespace
 {
 
-void check(const pk_chip &chip, size_t batch, size_t seq, size_t dim, int causal)
+/* In parts of part_rows keys or queries; 0 = not cut. */
+void check(const pk_chip &chip, size_t batch, size_t seq, size_t dim, int causal, size_t part_rows = 0)
 {
     if (!is_checked(batch, seq, dim, 1100000, 300000))
         return;
     attention a(batch, seq, dim, causal, 1 / std::sqrt((float)dim));
     const saved forward(a);
     pk_shim_shared_most = chip.shared_bytes;
-    expect_launched(pk_k_flash_backward(nullptr, &chip, &a.at), "flash backward", dim);
+    expect_launched(part_rows ? launch_in_parts(pk_k_flash_backward, chip, a.at, part_rows, 2 * dim)
+                              : launch_whole(pk_k_flash_backward, chip, a.at),
+                    "flash backward", dim);
     expect_all(a.dv, a.dv64, seq + dim, 8, "flash backward dv", a);
     expect_gradients(a.dq, a.dq64, seq + dim, 8, "flash backward dq", a);
     expect_gradients(a.dk, a.dk64, seq + dim, 8, "flash backward dk", a);
@@ -23,7 +26,7 @@ void check_large_scores(float scale)
 {
     attention a(1, 130, 16, 1, scale);
     const saved forward(a);
-    expect_launched(pk_k_flash_backward(nullptr, chips, &a.at), "large scores", 16);
+    expect_launched(launch_whole(pk_k_flash_backward, chips[0], a.at), "large scores", 16);
     const double size = 1 + std::fabs((double)scale);
     for (size_t i = 0; i < a.n; i++) {
         expect(a.dv[i], a.dv64[i], 2e-2, "large scores dv", 16, i);
@@ -37,7 +40,7 @@ void check_refusal(size_t seq, size_t dim, const pk_chip &chip)
     attention a(1, 1, 1, 0, 1);
     const saved forward(a);
     a.at.seq = seq, a.at.dim = dim;
-    if (!pk_k_flash_backward(nullptr, &chip, &a.at) && failures++ < 10)
+    if (!launch_whole(pk_k_flash_backward, chip, a.at) && failures++ < 10)
         std::printf("seq %zu dim %zu was not refused\n", seq, dim);
 }
 
@@ -63,7 +66,13 @@ int main()
     check_choice(pk_k_flash_backward, 8, 1024, 128, 128);
     check_choice(pk_k_flash_backward, 99, 128, 99, 128);
     check_choice(pk_k_flash_backward, 98, 128, 196, 128);
+    /* parts all as long, a last one of two or less, one that is long: blocks see a part whole, to the mask, or not at all */
+    for (const auto &[seq, rows] : {std::pair<size_t, size_t>{128, 64}, {130, 64}, {200, 128}})
+        for (size_t dim : {3, 64, 160}) {
+            check(chips[0], 2, seq, dim, causal, rows);
+            check(chips[6], 1, seq, dim, causal = !causal, rows);
+        }
     const pk_attention nothing = {};
-    expect_launched(pk_k_flash_backward(nullptr, chips, &nothing), "nothing", 0);
+    expect_launched(launch_whole(pk_k_flash_backward, chips[0], nothing), "nothing", 0);
     return report();
 }

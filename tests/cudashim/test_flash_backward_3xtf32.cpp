@@ -5,13 +5,16 @@
 namespace
 {
 
-void check(const pk_chip &chip, size_t batch, size_t seq, size_t dim, int causal)
+/* In parts of part_rows keys or queries; 0 = not cut. */
+void check(const pk_chip &chip, size_t batch, size_t seq, size_t dim, int causal, size_t part_rows = 0)
 {
     if (!is_checked(batch, seq, dim, 300000, 100000))
         return;
     attention a(batch, seq, dim, causal, 1 / std::sqrt((float)dim));
     const saved forward(a);
-    expect_launched(pk_k_flash_backward_3xtf32(nullptr, &chip, &a.at), "flash backward 3xtf32", dim);
+    expect_launched(part_rows ? launch_in_parts(pk_k_flash_backward_3xtf32, chip, a.at, part_rows, 2 * dim)
+                              : launch_whole(pk_k_flash_backward_3xtf32, chip, a.at),
+                    "flash backward 3xtf32", dim);
     expect_all(a.dv, a.dv64, seq + dim, 8, "flash backward 3xtf32 dv", a);
     expect_gradients(a.dq, a.dq64, seq + dim, 8, "flash backward 3xtf32 dq", a);
     expect_gradients(a.dk, a.dk64, seq + dim, 8, "flash backward 3xtf32 dk", a);
@@ -23,7 +26,7 @@ void check_that_tf32_would_fail()
     attention a(1, 130, 64, 0, 0.125f), b(1, 130, 64, 0, 0.125f);
     as_tf32(a, b);
     const saved forward(a);
-    expect_launched(pk_k_flash_backward_3xtf32(nullptr, chips, &a.at), "3xtf32", 64);
+    expect_launched(launch_whole(pk_k_flash_backward_3xtf32, chips[0], a.at), "3xtf32", 64);
     const struct {
         const char *name;
         const results &got;
@@ -42,7 +45,7 @@ void check_refusal(size_t dim, const pk_chip &chip)
 {
     attention a(1, 1, 1, 0, 1);
     a.at.dim = dim;
-    if (!pk_k_flash_backward_3xtf32(nullptr, &chip, &a.at) && failures++ < 10)
+    if (!launch_whole(pk_k_flash_backward_3xtf32, chip, a.at) && failures++ < 10)
         std::printf("dim %zu was not refused\n", dim);
 }
 
@@ -67,7 +70,13 @@ int main()
     check_choice(pk_k_flash_backward_3xtf32, 8, 1024, 128, 128);
     check_choice(pk_k_flash_backward_3xtf32, 99, 64, 99, 128);
     check_choice(pk_k_flash_backward_3xtf32, 98, 64, 392, 32);
+    /* parts all as long, a last one of two or less, one that is long: blocks see a part whole, to the mask, or not at all */
+    for (const auto &[seq, rows] : {std::pair<size_t, size_t>{128, 64}, {130, 64}, {200, 128}})
+        for (size_t dim : {3, 100}) {
+            check(chips[0], 2, seq, dim, causal, rows);
+            check(chips[6], 1, seq, dim, causal = !causal, rows);
+        }
     const pk_attention nothing = {};
-    expect_launched(pk_k_flash_backward_3xtf32(nullptr, chips, &nothing), "nothing", 0);
+    expect_launched(launch_whole(pk_k_flash_backward_3xtf32, chips[0], nothing), "nothing", 0);
     return report();
 }

@@ -4,13 +4,16 @@
 namespace
 {
 
-void check(const pk_chip &chip, size_t batch, size_t seq, size_t dim, int causal)
+/* In parts of part_rows keys or queries; 0 = not cut. */
+void check(const pk_chip &chip, size_t batch, size_t seq, size_t dim, int causal, size_t part_rows = 0)
 {
     if (!is_checked(batch, seq, dim, 1100000, 300000))
         return;
     attention a(batch, seq, dim, causal, 1 / std::sqrt((float)dim));
     pk_shim_shared_most = chip.shared_bytes;
-    expect_launched(pk_k_flash_forward(nullptr, &chip, &a.at), "flash forward", dim);
+    expect_launched(part_rows ? launch_in_parts(pk_k_flash_forward, chip, a.at, part_rows, dim + 2)
+                              : launch_whole(pk_k_flash_forward, chip, a.at),
+                    "flash forward", dim);
     expect_all(a.o, a.o64, seq + dim, 4, "flash forward o", a);
     expect_all(a.lse, a.lse64, dim, 4, "flash forward lse", a);
 }
@@ -19,7 +22,7 @@ void check(const pk_chip &chip, size_t batch, size_t seq, size_t dim, int causal
 void check_large_scores(float scale)
 {
     attention a(1, 130, 16, 1, scale);
-    expect_launched(pk_k_flash_forward(nullptr, chips, &a.at), "large scores", 16);
+    expect_launched(launch_whole(pk_k_flash_forward, chips[0], a.at), "large scores", 16);
     for (size_t i = 0; i < a.n; i++)
         expect(a.o[i], a.o64[i], 2e-2, "large scores", 16, i);
     expect_all(a.lse, a.lse64, 16, 4, "large scores lse", a);
@@ -29,7 +32,7 @@ void check_refusal(size_t seq, size_t dim, const pk_chip &chip)
 {
     attention a(1, 1, 1, 0, 1);
     a.at.seq = seq, a.at.dim = dim;
-    if (!pk_k_flash_forward(nullptr, &chip, &a.at) && failures++ < 10)
+    if (!launch_whole(pk_k_flash_forward, chip, a.at) && failures++ < 10)
         std::printf("seq %zu dim %zu was not refused\n", seq, dim);
 }
 
@@ -56,7 +59,13 @@ int main()
     check_choice(pk_k_flash_forward, 8, 1024, 128, 128);
     check_choice(pk_k_flash_forward, 99, 256, 99, 128);
     check_choice(pk_k_flash_forward, 98, 256, 196, 128);
+    /* parts all as long, a last one of two or less, one that is long: blocks see a part whole, to the mask, or not at all */
+    for (const auto &[seq, rows] : {std::pair<size_t, size_t>{128, 64}, {130, 64}, {200, 128}})
+        for (size_t dim : {3, 64, 160}) {
+            check(chips[0], 2, seq, dim, causal, rows);
+            check(chips[6], 1, seq, dim, causal = !causal, rows);
+        }
     const pk_attention nothing = {};
-    expect_launched(pk_k_flash_forward(nullptr, chips, &nothing), "nothing", 0);
+    expect_launched(launch_whole(pk_k_flash_forward, chips[0], nothing), "nothing", 0);
     return report();
 }

@@ -31,20 +31,25 @@ int pk_k_softmax_backward(pk_stream s, enum pk_dtype type, const void *p, const 
 
 /* attention/flash_forward.cu, attention/flash_backward.cu: fp32 without tensor cores. dim up to PK_FLASH_DIM, else cudaErrorInvalidValue. Inputs are read
  * once a tile of the other side. Taken are the largest tiles that fit the chip and have a block for three of four multiprocessors, or else the
- * smallest; results do not depend on chance. */
+ * smallest; results do not depend on chance. Keys or queries that a block sees are cut as `parts` says; where that is more than one,
+ * `memory` is workspace: forward n x rows x (dim + 2) floats, backward 2 x n x rows x dim (ops/workspace.h). */
 enum { PK_FLASH_DIM = 256 };
 struct pk_chip {
     int multiprocessors;
     size_t shared_bytes; /* a block may ask for */
 };
-int pk_k_flash_forward(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at);
-int pk_k_flash_backward(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at);
+int pk_k_flash_forward(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at,
+                       const struct pk_flash_parts *parts, float *memory);
+int pk_k_flash_backward(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at,
+                        const struct pk_flash_parts *parts, float *memory);
 
 /* The same by tensor cores (compute capability 8.0), a product of fp32 numbers made of
  * three of tf32 numbers. dim up to PK_FLASH_3XTF32_DIM. */
 enum { PK_FLASH_3XTF32_DIM = 128 };
-int pk_k_flash_forward_3xtf32(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at);
-int pk_k_flash_backward_3xtf32(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at);
+int pk_k_flash_forward_3xtf32(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at,
+                              const struct pk_flash_parts *parts, float *memory);
+int pk_k_flash_backward_3xtf32(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at,
+                               const struct pk_flash_parts *parts, float *memory);
 
 /* layers: what ops/shapes.h asks for, a file each: accesses of 16 bytes where arrays and rows are aligned to them, else of an element.
  * norm_backward.cu: partial [parts, cols] is workspace, parts > 0 and from the shape alone (ops/workspace.h). embed.cu, backward: rows up to

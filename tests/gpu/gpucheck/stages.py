@@ -318,6 +318,8 @@ STAGES = [
           program("test-gpu-products", "tf32-products", figures.PRODUCT_LINE, "TFLOP/s")),
     Stage("bandwidth", "layers of a transformer beside a copy", 40, "layer-bandwidth",
           program("test-gpu-bandwidth", "layer-bandwidth", figures.BANDWIDTH_LINE, "% of a copy")),
+    Stage("parts", "flash attention of one or few heads, in parts beside whole", 30, "flash-parts",
+          program("test-gpu-parts", "flash-parts", figures.PARTS_LINE, "x"), "gpu"),
     Stage("flash", "fp32 attention up to 65536 tokens, ieee and 3xtf32", 150, "attention",
           Run("attention-scaling", [*LONG_ATTENTION, "--variant", "flash,fused", *OWN], TINY_ATTENTION, read=[figures.cases("attention"), figures.memory_error("attention", 0, "variant IN ('flash', 'fused')"), *figures.RATES])),
     Stage("cudnn", "bf16 attention by cuDNN, vanilla and fused", 90, "cudnn-memory",

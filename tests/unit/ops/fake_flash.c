@@ -5,11 +5,14 @@
 #include "base/err.h"
 #include "reference.h"
 
+#include <string.h>
+
 /* Launches are in timed regions, where nothing is allocated: problems are as small as those of tests. */
-enum { MOST_SCORES = 1 << 16, MOST = 1 << 15, WORK_NS = 100000 };
+enum { MOST_SCORES = 1 << 20, MOST = 1 << 15, WORK_NS = 100000 };
 static double scores[MOST_SCORES], x[3][MOST];
 
 struct pk_chip fake_flash_chip;
+size_t fake_flash_parts;
 int fake_flash_fail, fake_flash_3xtf32;
 
 static void narrow(const double *from, float *to, size_t n)
@@ -18,27 +21,36 @@ static void narrow(const double *from, float *to, size_t n)
         to[i] = (float)from[i];
 }
 
-static size_t begin(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at)
+/* The workspace is as large as it is said to be. */
+static size_t begin(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at,
+                    const struct pk_flash_parts *parts, float *memory, size_t floats)
 {
     const size_t rows = at->batch * at->seq;
     pk_assert(rows * at->seq <= MOST_SCORES && rows * at->dim <= MOST);
+    pk_assert((parts->n - 1) * parts->rows < at->seq && parts->n * parts->rows >= at->seq);
+    pk_assert((parts->n > 1) == (memory != NULL));
+    if (memory)
+        memset(memory, 0xff, parts->n * rows * floats * sizeof *memory);
     fake_flash_chip = *chip;
+    fake_flash_parts = parts->n;
     fake_cuda_work(s, WORK_NS);
     return rows * at->dim;
 }
 
-int pk_k_flash_forward(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at)
+int pk_k_flash_forward(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at,
+                       const struct pk_flash_parts *parts, float *memory)
 {
-    const size_t n = begin(s, chip, at);
+    const size_t n = begin(s, chip, at, parts, memory, at->dim + 2);
     pk_reference_attention(at, &(struct pk_reference_attention){.p = scores, .o = x[0], .lse = x[1]});
     narrow(x[0], at->o, n);
     narrow(x[1], at->lse, at->batch * at->seq);
     return fake_flash_fail;
 }
 
-int pk_k_flash_backward(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at)
+int pk_k_flash_backward(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at,
+                        const struct pk_flash_parts *parts, float *memory)
 {
-    const size_t n = begin(s, chip, at);
+    const size_t n = begin(s, chip, at, parts, memory, 2 * at->dim);
     pk_reference_attention(at,
                            &(struct pk_reference_attention){.p = scores, .dq = x[0], .dk = x[1], .dv = x[2]});
     narrow(x[0], at->dq, n);
@@ -47,14 +59,16 @@ int pk_k_flash_backward(pk_stream s, const struct pk_chip *chip, const struct pk
     return fake_flash_fail;
 }
 
-int pk_k_flash_forward_3xtf32(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at)
+int pk_k_flash_forward_3xtf32(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at,
+                              const struct pk_flash_parts *parts, float *memory)
 {
     fake_flash_3xtf32++;
-    return pk_k_flash_forward(s, chip, at);
+    return pk_k_flash_forward(s, chip, at, parts, memory);
 }
 
-int pk_k_flash_backward_3xtf32(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at)
+int pk_k_flash_backward_3xtf32(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at,
+                               const struct pk_flash_parts *parts, float *memory)
 {
     fake_flash_3xtf32++;
-    return pk_k_flash_backward(s, chip, at);
+    return pk_k_flash_backward(s, chip, at, parts, memory);
 }

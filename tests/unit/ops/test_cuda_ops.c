@@ -478,6 +478,71 @@ static void long_sequences_are_cut(void **state)
     assert_true(b.rows == 64);
 }
 
+/* Few blocks are made more by parts of what they see, from the shape alone: two blocks for each of 132 multiprocessors, or as many as leave
+ * parts of 256 tokens. */
+static void few_blocks_see_parts(void **state)
+{
+    static const struct {
+        size_t batch, seq, dim;
+        enum pk_math math;
+        bool backward;
+        size_t n, rows;
+    } shapes[] = {
+        {1, 4096, 64, PK_MATH_IEEE, false, 8, 512},
+        {1, 4096, 64, PK_MATH_IEEE, true, 4, 1024},
+        {1, 4096, 64, PK_MATH_3XTF32, false, 4, 1024},
+        {1, 4096, 256, PK_MATH_IEEE, false, 4, 1024},
+        {1, 4096, 256, PK_MATH_IEEE, true, 1, 4096},
+        {16, 512, 64, PK_MATH_IEEE, false, 2, 256},
+        {17, 512, 64, PK_MATH_IEEE, false, 1, 512},
+        {1, 11264, 64, PK_MATH_IEEE, false, 3, 3776},
+        {1, 11265, 64, PK_MATH_IEEE, false, 1, 11265},
+        {1, 1000, 64, PK_MATH_IEEE, false, 3, 384},
+        {1, 511, 64, PK_MATH_IEEE, false, 1, 511},
+        {1, SIZE_MAX / 4, 64, PK_MATH_IEEE, true, 1, SIZE_MAX / 4},
+        {SIZE_MAX / 4, 1000, 64, PK_MATH_IEEE, true, 1, 1000},
+    };
+    for (size_t i = 0; i < COUNT(shapes); i++) {
+        const struct pk_attention at = {
+            .batch = shapes[i].batch, .seq = shapes[i].seq, .dim = shapes[i].dim, .math = shapes[i].math};
+        const struct pk_flash_parts parts = pk_flash_parts(&at, shapes[i].backward);
+        if (parts.n != shapes[i].n || parts.rows != shapes[i].rows)
+            fail_msg("shape %zu: %zu parts of %zu", i, parts.n, parts.rows);
+        assert_true(parts.n == 1 || (parts.rows % PK_FLASH_PART_STEP == 0 && parts.n * parts.rows >= at.seq));
+    }
+}
+
+/* Results of parts are in workspace, as much as is said, and given back; without room nothing is launched. */
+static void parts_have_workspace(void **state)
+{
+    enum { SEQ = 512, DIM = 8, N = SEQ * DIM };
+    float *v[9];
+    for (size_t i = 0; i < 9; i++)
+        v[i] = floats(N, i);
+    struct pk_attention at = {.batch = 1, .seq = SEQ, .dim = DIM, .scale = 1};
+    at.q = v[0], at.k = v[1], at.v = v[2], at.d_o = v[3];
+    at.o = v[4], at.dq = v[5], at.dk = v[6], at.dv = v[7], at.lse = v[8];
+    const size_t before = dev.pool.current;
+    pk_pool_reset_peak(&dev.pool);
+    assert_int_equal(pk_op_flash_forward(&dev, &at, &err), PK_OK);
+    assert_int_equal(fake_flash_parts, 2);
+    assert_int_equal(dev.pool.peak - before, 2 * SEQ * (DIM + 2) * sizeof(float));
+    assert_int_equal(pk_op_flash_backward(&dev, &at, &err), PK_OK);
+    assert_int_equal(fake_flash_parts, 2);
+    assert_int_equal(dev.pool.peak - before, 2 * 2 * N * sizeof(float));
+    assert_int_equal(dev.pool.tag_peak[PK_TAG_WORKSPACE], pk_workspace_flash_backward(&at));
+    assert_int_equal(dev.pool.current, before);
+    fake_flash_parts = 0;
+    for (int backward = 0; backward < 2; backward++) {
+        dev.pool.fail_at = 1;
+        const enum pk_code rc =
+            backward ? pk_op_flash_backward(&dev, &at, &err) : pk_op_flash_forward(&dev, &at, &err);
+        assert_int_equal(rc, PK_E_OOM);
+    }
+    assert_int_equal(fake_flash_parts, 0);
+    free_all(v, 9);
+}
+
 static int64_t peak_of(const struct pk_slice *s)
 {
     for (size_t i = 0; i < s->n_series; i++)
@@ -488,14 +553,14 @@ static int64_t peak_of(const struct pk_slice *s)
 }
 
 /* Measures one case, which checks itself; its memory is what was predicted, to the byte. */
-static void measure(const char *variant, const char *dtype, const char *math, bool causal)
+static void measure(const char *variant, const char *dtype, const char *math, bool causal, int seq)
 {
     struct pk_slice s;
     struct pk_case c = {.probe = pk_probe_find("attention-scaling")};
     while (strcmp(c.probe->variants[c.variant].name, variant) != 0)
         c.variant++;
     json_t *j = json_pack("{s:i, s:i, s:i, s:i, s:b, s:s}", "batch", 2, "heads", 1, "d_model", 8, "seq_len",
-                          33, "causal", (int)causal, "dtype", dtype);
+                          seq, "causal", (int)causal, "dtype", dtype);
     if (math)
         json_object_set_new(j, "math", json_string(math));
     assert_int_equal(pk_point_from_json(c.probe->axes, j, &arena, &c.at, &err), PK_OK);
@@ -517,12 +582,14 @@ static void cases_check_themselves(void **state)
     static const char *const dtypes[] = {"fp32", "tf32", "bf16"};
     for (size_t i = 0; i < COUNT(dtypes); i++)
         for (int causal = 0; causal < 2; causal++) {
-            measure("vanilla", dtypes[i], NULL, causal);
-            measure("fused", dtypes[i], NULL, causal);
+            measure("vanilla", dtypes[i], NULL, causal, 33);
+            measure("fused", dtypes[i], NULL, causal, 33);
         }
-    measure("flash", "fp32", NULL, true);
+    measure("flash", "fp32", NULL, true, 33);
+    measure("flash", "fp32", NULL, true, 512); /* in parts */
+    assert_int_equal(fake_flash_parts, 2);
     const int before = fake_flash_3xtf32;
-    measure("flash", "fp32", "3xtf32", true);
+    measure("flash", "fp32", "3xtf32", true, 33);
     assert_true(fake_flash_3xtf32 > before);
 }
 
@@ -545,6 +612,8 @@ int main(void)
         TEST(fused_matches),
         TEST(flash_is_launched),
         TEST(long_sequences_are_cut),
+        TEST(few_blocks_see_parts),
+        TEST(parts_have_workspace),
         TEST(cases_check_themselves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

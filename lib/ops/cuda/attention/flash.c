@@ -10,12 +10,14 @@ static struct pk_chip chip_of(const struct pk_device *dev)
     return (struct pk_chip){t->multiprocessors, t->shared_bytes};
 }
 
+typedef int launch_fn(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at,
+                      const struct pk_flash_parts *parts, float *memory);
+
 /* The kernels of a numeric class. */
 struct kernels {
     size_t widest;
     int capability; /* of the chip, at least */
-    int (*forward)(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at);
-    int (*backward)(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at);
+    launch_fn *forward, *backward;
 };
 
 static const struct kernels ieee = {PK_FLASH_DIM, 0, pk_k_flash_forward, pk_k_flash_backward};
@@ -54,22 +56,32 @@ static enum pk_code choose(const struct pk_device *dev, const struct pk_attentio
                   k == &ieee ? "choose more heads, or the variant fused" : "choose more heads, or math=ieee");
 }
 
-enum pk_code pk_cuda_flash_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
+/* The workspace is given back when the launches are in order on their lane. */
+static enum pk_code launch(struct pk_device *dev, const struct pk_attention *at, bool backward,
+                           struct pk_err *err)
 {
     const struct pk_chip chip = chip_of(dev);
-    const struct kernels *k;
+    const struct pk_flash_parts parts = pk_flash_parts(at, backward);
+    const size_t bytes = backward ? pk_workspace_flash_backward(at) : pk_workspace_flash_forward(at);
+    const struct kernels *k = NULL;
     if (choose(dev, at, &k, err))
         return err->code;
-    return pk_cuda_check(dev, k->forward(pk_cuda_stream(dev, PK_LANE_COMPUTE), &chip, at),
-                         "launching flash attention", err);
+    float *memory = bytes ? pk_device_alloc(dev, bytes, PK_TAG_WORKSPACE) : NULL;
+    if (bytes && !memory)
+        return pk_device_oom(dev, err);
+    const int rc = (backward ? k->backward : k->forward)(pk_cuda_stream(dev, PK_LANE_COMPUTE), &chip, at,
+                                                         &parts, memory);
+    pk_device_free(dev, memory);
+    return pk_cuda_check(dev, rc,
+                         backward ? "launching flash attention, backward" : "launching flash attention", err);
+}
+
+enum pk_code pk_cuda_flash_forward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
+{
+    return launch(dev, at, false, err);
 }
 
 enum pk_code pk_cuda_flash_backward(struct pk_device *dev, const struct pk_attention *at, struct pk_err *err)
 {
-    const struct pk_chip chip = chip_of(dev);
-    const struct kernels *k;
-    if (choose(dev, at, &k, err))
-        return err->code;
-    return pk_cuda_check(dev, k->backward(pk_cuda_stream(dev, PK_LANE_COMPUTE), &chip, at),
-                         "launching flash attention, backward", err);
+    return launch(dev, at, true, err);
 }

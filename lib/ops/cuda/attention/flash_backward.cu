@@ -7,6 +7,9 @@
  * Row sums take no memory of their own: those of each GROUP queries lie side by side where the dQ of these queries begins, until the one block
  * that owns the queries stores dQ over them. Blocks that own keys fetch a tile's row sums and log-sum-exps with the tile.
  *
+ * Where parts are cut (pk_flash_parts) a block sees one of them and stores into the workspace; add_parts makes one of the parts, in their
+ * order, of dK and dV before dQ's are made in the same memory.
+ *
  * Both have tiles alike: two arrays owned, two seen. Of the seen ones the first is needed until the end of a tile and therefore is there
  * twice, its next tile arriving meanwhile; the second arrives during the last product. 128 or 256 threads; the longest blocks first. */
 #include "ops/cuda/attention/flash_tile.h"
@@ -80,12 +83,16 @@ template <typename T> __device__ void fetch_sums(float *lse, float *sums, const 
 }
 
 /* Blocks own keys: dV += P^T dO, dK += dS^T Q. Keys beyond the end gather what nobody stores. */
-template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), of_keys, const pk_attention all)
+template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), of_keys, const pk_attention all, const cut parts)
 {
     PK_SHARED(backward_memory<T>, m);
     const unsigned blocks = (unsigned)((all.seq + T::OWN - 1) / T::OWN);
-    const problem p(all, blockIdx.x / blocks);
-    const int own = (int)(blockIdx.x % blocks) * T::OWN, begin = p.causal ? own / T::SEEN * T::SEEN : 0;
+    const size_t i_problem = parts.tile() / blocks;
+    const problem p(all, i_problem);
+    const int own = (int)(parts.tile() % blocks) * T::OWN, first = p.causal ? own / T::SEEN * T::SEEN : 0;
+    const int begin = first > parts.begin() ? first : parts.begin(), end = parts.end(p.seq);
+    if (begin >= end)
+        return; /* its keys are hidden from all of its queries */
     const typename T::place at;
     float dk[T::ROWS][T::FEATURES], dv[T::ROWS][T::FEATURES];
     clear<T>(dk);
@@ -96,11 +103,11 @@ template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), of_keys, const pk_atte
     fetch<T, T::SEEN>(m->passing, p.d_o, begin);
     fetch_sums<T>(m->lse[0], m->sums[0], p, begin);
     int now = 0;
-    for (int seen = begin; seen < p.seq; seen += T::SEEN, now = !now) {
+    for (int seen = begin; seen < end; seen += T::SEEN, now = !now) {
         float w[T::ROWS][T::COLS], d[T::ROWS][T::COLS];
         pk_fetch_wait();
         __syncthreads(); /* this tile is here, the last is done with */
-        if (seen + T::SEEN < p.seq) {
+        if (seen + T::SEEN < end) {
             fetch<T, T::SEEN>(m->lasting[!now], p.q, seen + T::SEEN);
             fetch_sums<T>(m->lse[!now], m->sums[!now], p, seen + T::SEEN);
         }
@@ -121,27 +128,34 @@ template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), of_keys, const pk_atte
         __syncwarp();
         T::gather(dv, m->weights, w, m->passing, at);
         __syncthreads(); /* dO and P are done with */
-        if (seen + T::SEEN < p.seq)
+        if (seen + T::SEEN < end)
             fetch<T, T::SEEN>(m->passing, p.d_o, seen + T::SEEN);
         T::keep(m->weights, d, at);
         __syncwarp();
         T::gather(dk, m->weights, d, m->lasting[now], at);
     }
+    float *const to_dk = parts.n == 1 ? p.dk : parts.results(all, i_problem, 0),
+                 *const to_dv = parts.n == 1 ? p.dv : parts.results(all, i_problem, 1);
 #pragma unroll
     for (int i = 0; i < T::ROWS; i++) {
-        store_row<T>(p.dk, p.k, own + at.own(i), dk[i], p.scale, at);
-        store_row<T>(p.dv, p.k, own + at.own(i), dv[i], 1, at);
+        if (p.causal && own + at.own(i) >= end)
+            continue; /* no query of the part sees it */
+        store_row<T>(to_dk, p.k, own + at.own(i), dk[i], p.scale, at);
+        store_row<T>(to_dv, p.k, own + at.own(i), dv[i], 1, at);
     }
 }
 
 /* Blocks own queries: dQ += dS K. The row sums lie where dQ goes: a block reads its own before its first barrier and stores after its last. */
-template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), of_queries, const pk_attention all)
+template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), of_queries, const pk_attention all, const cut parts)
 {
     PK_SHARED(backward_memory<T>, m);
     const unsigned blocks = (unsigned)((all.seq + T::OWN - 1) / T::OWN);
-    const problem p(all, blockIdx.x / blocks);
-    const int own = (int)(blocks - 1 - blockIdx.x % blocks) * T::OWN;
-    const int end = p.causal && own + T::OWN < p.seq ? own + T::OWN : p.seq;
+    const size_t i_problem = parts.tile() / blocks;
+    const problem p(all, i_problem);
+    const int own = (int)(blocks - 1 - parts.tile() % blocks) * T::OWN, begin = parts.begin();
+    const int end = parts.end(p.causal && own + T::OWN < p.seq ? own + T::OWN : p.seq);
+    if (begin >= end)
+        return; /* its keys are hidden from all of its queries */
     const typename T::place at;
     float dq[T::ROWS][T::FEATURES], lse[T::ROWS], sum[T::ROWS];
     clear<T>(dq);
@@ -153,10 +167,10 @@ template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), of_queries, const pk_a
     }
     fetch<T, T::OWN>(m->own[0], p.q, own);
     fetch<T, T::OWN>(m->own[1], p.d_o, own);
-    fetch<T, T::SEEN>(m->lasting[0], p.k, 0);
-    fetch<T, T::SEEN>(m->passing, p.v, 0);
+    fetch<T, T::SEEN>(m->lasting[0], p.k, begin);
+    fetch<T, T::SEEN>(m->passing, p.v, begin);
     int now = 0;
-    for (int seen = 0; seen < end; seen += T::SEEN, now = !now) {
+    for (int seen = begin; seen < end; seen += T::SEEN, now = !now) {
         float w[T::ROWS][T::COLS], d[T::ROWS][T::COLS];
         pk_fetch_wait();
         __syncthreads();
@@ -181,89 +195,127 @@ template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), of_queries, const pk_a
             fetch<T, T::SEEN>(m->passing, p.v, seen + T::SEEN);
         T::gather(dq, m->weights, d, m->lasting[now], at);
     }
+    float *const to = parts.n == 1 ? p.dq : parts.results(all, i_problem, 0);
 #pragma unroll
     for (int i = 0; i < T::ROWS; i++)
-        store_row<T>(p.dq, p.q, own + at.own(i), dq[i], p.scale, at);
+        if (!p.causal || own + at.own(i) >= begin) /* it sees a key of the part */
+            store_row<T>(to, p.q, own + at.own(i), dq[i], p.scale, at);
+}
+
+/* Where the parts of a row that see something are: queries see those up to their own, keys those from their own on. */
+enum added { OF_QUERIES, OF_KEYS };
+
+/* A row a warp: out = the sum of the parts in array `array` of memory, in their order. */
+PK_KERNEL((128), add_parts, const pk_attention at, const cut parts, float *out, size_t array, added of)
+{
+    const size_t row = (size_t)blockIdx.x * (128 / WARP) + threadIdx.x / WARP, rows = at.batch * at.seq;
+    if (row >= rows)
+        return; /* whole warps */
+    const unsigned own = at.causal ? (unsigned)(row % at.seq) / (unsigned)parts.rows : 0;
+    const unsigned first = at.causal && of == OF_KEYS ? own : 0,
+                   end = at.causal && of == OF_QUERIES ? own + 1 : parts.n;
+    for (size_t c = threadIdx.x % WARP; c < at.dim; c += WARP) {
+        float sum = 0;
+        for (size_t p = first; p < end; p++)
+            sum += parts.memory[((array * parts.n + p) * rows + row) * at.dim + c];
+        out[row * at.dim + c] = sum;
+    }
+}
+
+int add(const call &c, void *out, size_t array, added of)
+{
+    if (c.parts.n == 1)
+        return 0;
+    PK_LAUNCH(add_parts, (unsigned)c.blocks_for_rows(), 128, 0, c.s, *c.at, c.parts,
+              static_cast<float *>(out), array, of);
+    return PK_LAUNCHED();
 }
 
 /* True when these tiles were launched: they fit, and their blocks fill the chip or they are the last choice. */
-template <typename T>
-bool launched(pk_stream s, const pk_chip *chip, const pk_attention *at, bool last, int *rc)
+template <typename T> bool launched(const call &c, bool last, int *rc)
 {
     static_assert(T::OWN % GROUP == 0, "a group has one block that stores over it");
-    const size_t bytes = sizeof(backward_memory<T>), blocks = blocks_of<T>(at);
-    if (bytes > chip->shared_bytes || (!last && !fills<T>(at, chip)))
+    const size_t bytes = sizeof(backward_memory<T>), blocks = blocks_of<T>(c);
+    if (bytes > c.chip->shared_bytes || (!last && !fills<T>(c)))
         return false;
     *rc = blocks > INT32_MAX ? INVALID_VALUE : PK_ALLOW_SHARED(of_keys<T>, bytes);
     if (!*rc)
         *rc = PK_ALLOW_SHARED(of_queries<T>, bytes);
     if (!*rc) {
-        PK_LAUNCH(of_keys<T>, (unsigned)blocks, T::THREADS, bytes, s, *at);
+        PK_LAUNCH(of_keys<T>, (unsigned)blocks, T::THREADS, bytes, c.s, *c.at, c.parts);
         *rc = PK_LAUNCHED();
     }
+    if (!*rc)
+        *rc = add(c, c.at->dk, 0, OF_KEYS);
+    if (!*rc)
+        *rc = add(c, c.at->dv, 1, OF_KEYS);
     if (!*rc) {
-        PK_LAUNCH(of_queries<T>, (unsigned)blocks, T::THREADS, bytes, s, *at);
+        PK_LAUNCH(of_queries<T>, (unsigned)blocks, T::THREADS, bytes, c.s, *c.at, c.parts);
         *rc = PK_LAUNCHED();
     }
+    if (!*rc) /* over the row sums, which have been read */
+        *rc = add(c, c.at->dq, 0, OF_QUERIES);
     return true;
 }
 
 /* What comes first in every backward pass, and whether the shape can be launched at all. */
-static int begin(pk_stream s, const pk_attention *at, size_t widest)
+int begin(const call &c, size_t widest)
 {
-    const size_t rows = at->batch * at->seq;
-    if (at->seq > INT32_MAX / 2 || rows / 4 >= INT32_MAX || at->dim > widest)
+    if (c.at->seq > INT32_MAX / 2 || c.blocks_for_rows() > INT32_MAX || c.at->dim > widest)
         return INVALID_VALUE;
-    PK_LAUNCH(row_sums, (unsigned)((rows + 3) / 4), 128, 0, s, *at);
+    PK_LAUNCH(row_sums, (unsigned)c.blocks_for_rows(), 128, 0, c.s, *c.at);
     return PK_LAUNCHED();
 }
 
 /* Rows of a thread: many make more of each load, few make more blocks. */
-template <int DIM, int ACROSS, int THREADS, int COLS, bool FOUR>
-int launch_ieee(pk_stream s, const pk_chip *chip, const pk_attention *at)
+template <int DIM, int ACROSS, int THREADS, int COLS, bool FOUR> int launch_ieee(const call &c)
 {
     int rc = INVALID_VALUE;
-    if (FOUR && launched<tile<DIM, ACROSS, THREADS, FOUR ? 4 : 2, COLS>>(s, chip, at, false, &rc))
+    if (FOUR && launched<tile<DIM, ACROSS, THREADS, FOUR ? 4 : 2, COLS>>(c, false, &rc))
         return rc;
-    if (!launched<tile<DIM, ACROSS, THREADS, 2, COLS>>(s, chip, at, false, &rc))
-        launched<tile<DIM, ACROSS, THREADS, 1, COLS>>(s, chip, at, true, &rc);
+    if (!launched<tile<DIM, ACROSS, THREADS, 2, COLS>>(c, false, &rc))
+        launched<tile<DIM, ACROSS, THREADS, 1, COLS>>(c, true, &rc);
     return rc;
 }
 
 /* Four warps a block, or one where blocks of four would leave multiprocessors without any. */
-template <int DIM, int SEEN> int launch_3xtf32(pk_stream s, const pk_chip *chip, const pk_attention *at)
+template <int DIM, int SEEN> int launch_3xtf32(const call &c)
 {
     int rc = INVALID_VALUE;
-    if (!launched<tile_3xtf32<DIM, 4, SEEN>>(s, chip, at, false, &rc))
-        launched<tile_3xtf32<DIM, 1, SEEN>>(s, chip, at, true, &rc);
+    if (!launched<tile_3xtf32<DIM, 4, SEEN>>(c, false, &rc))
+        launched<tile_3xtf32<DIM, 1, SEEN>>(c, true, &rc);
     return rc;
 }
 
 } // namespace
 
-int pk_k_flash_backward(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at)
+int pk_k_flash_backward(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at,
+                        const struct pk_flash_parts *parts, float *memory)
 {
+    const call c(s, chip, at, parts, memory);
     if (!at->batch || !at->seq || !at->dim)
         return 0;
-    const int rc = begin(s, at, PK_FLASH_DIM);
+    const int rc = begin(c, PK_FLASH_DIM);
     if (rc)
         return rc;
-    return at->dim <= 16    ? launch_ieee<16, 4, 128, 8, true>(s, chip, at)
-           : at->dim <= 32  ? launch_ieee<32, 8, 128, 8, true>(s, chip, at)
-           : at->dim <= 64  ? launch_ieee<64, 8, 128, 8, true>(s, chip, at)
-           : at->dim <= 128 ? launch_ieee<128, 16, 256, 4, true>(s, chip, at)
-                            : launch_ieee<256, 16, 256, 2, false>(s, chip, at);
+    return at->dim <= 16    ? launch_ieee<16, 4, 128, 8, true>(c)
+           : at->dim <= 32  ? launch_ieee<32, 8, 128, 8, true>(c)
+           : at->dim <= 64  ? launch_ieee<64, 8, 128, 8, true>(c)
+           : at->dim <= 128 ? launch_ieee<128, 16, 256, 4, true>(c)
+                            : launch_ieee<256, 16, 256, 2, false>(c);
 }
 
-int pk_k_flash_backward_3xtf32(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at)
+int pk_k_flash_backward_3xtf32(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at,
+                               const struct pk_flash_parts *parts, float *memory)
 {
+    const call c(s, chip, at, parts, memory);
     if (!at->batch || !at->seq || !at->dim)
         return 0;
-    const int rc = begin(s, at, PK_FLASH_3XTF32_DIM);
+    const int rc = begin(c, PK_FLASH_3XTF32_DIM);
     if (rc)
         return rc;
-    return at->dim <= 16   ? launch_3xtf32<16, 32>(s, chip, at)
-           : at->dim <= 32 ? launch_3xtf32<32, 32>(s, chip, at)
-           : at->dim <= 64 ? launch_3xtf32<64, 32>(s, chip, at)
-                           : launch_3xtf32<128, 16>(s, chip, at);
+    return at->dim <= 16   ? launch_3xtf32<16, 32>(c)
+           : at->dim <= 32 ? launch_3xtf32<32, 32>(c)
+           : at->dim <= 64 ? launch_3xtf32<64, 32>(c)
+                           : launch_3xtf32<128, 16>(c);
 }

@@ -2,7 +2,8 @@
  *
  * A block of 128 or 256 threads owns OWN queries and visits the keys in tiles. While the scores of a tile are made its values are on
  * their way to shared memory, and the next keys while values are gathered. Grid: blocks of a problem beside each other, the last first
- * as under a causal mask they are the longest. Shared memory: queries, a tile of keys, one of values, weights. */
+ * as under a causal mask they are the longest. Where parts are cut (pk_flash_parts) a block visits one part of the keys and stores what it
+ * has gathered, its maxima and its sums; `combine` makes one of the parts. Shared memory: queries, a tile of keys, one of values, weights. */
 #include "ops/cuda/attention/flash_tile.h"
 #include "ops/cuda/attention/flash_tile_3xtf32.h"
 
@@ -11,15 +12,25 @@ namespace
 
 struct problem {
     rows_of q, k, v;
-    float *o, *lse;
     int seq, causal;
     float scale; /* times log2(e): exponentials are of base 2 */
     __device__ problem(const pk_attention &at, size_t i)
-        : q(at, at.q, i), k(at, at.k, i), v(at, at.v, i), o(static_cast<float *>(at.o) + i * at.seq * at.dim),
-          lse(at.lse + i * at.seq), seq((int)at.seq), causal(at.causal), scale(at.scale * LOG2_E)
+        : q(at, at.q, i), k(at, at.k, i), v(at, at.v, i), seq((int)at.seq), causal(at.causal),
+          scale(at.scale * LOG2_E)
     {
     }
 };
+
+/* Of parts, behind what they gathered: the largest score of each row, [n, batch * seq], then as many sums of weights. */
+__device__ float *tops_of(const pk_attention &at, const cut &parts, size_t part)
+{
+    return parts.memory + (parts.n * at.dim + part) * at.batch * at.seq;
+}
+
+__device__ size_t from_top_to_sum(const pk_attention &at, const cut &parts)
+{
+    return parts.n * at.batch * at.seq;
+}
 
 /* Blocks at once on a multiprocessor, which bounds the registers of a thread: to as many as make no thread spill. */
 template <typename T> constexpr int AT_ONCE = T::THREADS > 128 ? 1 : T::ROWS > 4 ? 2 : 3;
@@ -27,6 +38,8 @@ template <typename T> constexpr int AT_ONCE = T::THREADS > 128 ? 1 : T::ROWS > 4
 template <typename T> struct forward_memory {
     float own[T::OWN * T::STRIDE], keys[T::SEEN * T::STRIDE], values[T::SEEN * T::STRIDE],
         weights[T::WEIGHTS];
+    float *o,
+        *lse; /* where results go, of a part its largest scores instead of lse: here they cost no registers */
 };
 
 /* A thread's own rows: the largest score so far, the thread's part of the sum, and what was gathered. */
@@ -72,34 +85,48 @@ template <typename T> __device__ void weigh(float (&s)[T::ROWS][T::COLS], online
     }
 }
 
+/* Under a causal mask a part makes nothing sensible of queries before its first key; `combine` does not read that. */
 template <typename T>
-__device__ void finish(const problem &p, int own, const online<T> &row, const typename T::place &at)
+__device__ void finish(const forward_memory<T> &m, const problem &p, int own, const online<T> &row,
+                       const typename T::place &at, const pk_attention &all, const cut &parts)
 {
+    const bool whole = parts.n == 1;
 #pragma unroll
     for (int i = 0; i < T::ROWS; i++) {
         const int query = own + at.own(i);
         const float sum = row_sum<T>(row.sum[i]);
-        store_row<T>(p.o, p.q, query, row.out[i], 1.0f / sum, at);
-        if (query < p.seq && at.leads())
-            p.lse[query] = (row.top[i] + log2f(sum)) * LN_2;
+        store_row<T>(m.o, p.q, query, row.out[i], whole ? 1.0f / sum : 1.0f, at);
+        if (query >= p.seq || !at.leads())
+            continue;
+        m.lse[query] = whole ? (row.top[i] + log2f(sum)) * LN_2 : row.top[i];
+        if (!whole)
+            m.lse[query + from_top_to_sum(all, parts)] = sum;
     }
 }
 
-template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), forward, const pk_attention all)
+template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), forward, const pk_attention all, const cut parts)
 {
     PK_SHARED(forward_memory<T>, m);
     const unsigned blocks = (unsigned)((all.seq + T::OWN - 1) / T::OWN);
-    const problem p(all, blockIdx.x / blocks);
-    const int own = (int)(blocks - 1 - blockIdx.x % blocks) * T::OWN;
-    const int end = p.causal && own + T::OWN < p.seq ? own + T::OWN : p.seq;
+    const size_t i_problem = parts.tile() / blocks;
+    const problem p(all, i_problem);
+    const int own = (int)(blocks - 1 - parts.tile() % blocks) * T::OWN, begin = parts.begin();
+    const int end = parts.end(p.causal && own + T::OWN < p.seq ? own + T::OWN : p.seq);
+    if (begin >= end)
+        return; /* its keys are hidden from all of its queries */
     const typename T::place at;
+    if (threadIdx.x == 0) {
+        m->o = parts.n == 1 ? static_cast<float *>(all.o) + i_problem * all.seq * all.dim
+                            : parts.results(all, i_problem, 0);
+        m->lse = (parts.n == 1 ? all.lse : tops_of(all, parts, parts.part())) + i_problem * all.seq;
+    }
     online<T> row;
     clear<T>(row.out);
     for (int i = 0; i < T::ROWS; i++)
         row.top[i] = -INFINITY, row.sum[i] = 0;
     fetch<T, T::OWN>(m->own, p.q, own);
-    fetch<T, T::SEEN>(m->keys, p.k, 0);
-    for (int seen = 0; seen < end; seen += T::SEEN) {
+    fetch<T, T::SEEN>(m->keys, p.k, begin);
+    for (int seen = begin; seen < end; seen += T::SEEN) {
         float s[T::ROWS][T::COLS];
         pk_fetch_wait();
         __syncthreads(); /* keys are here, the last values are done with */
@@ -120,69 +147,109 @@ template <typename T> PK_KERNEL((T::THREADS, AT_ONCE<T>), forward, const pk_atte
             fetch<T, T::SEEN>(m->keys, p.k, seen + T::SEEN);
         T::gather(row.out, m->weights, s, m->values, at);
     }
-    finish<T>(p, own, row, at);
+    finish<T>(*m, p, own, row, at, all, parts);
+}
+
+/* A row a warp: the parts that saw a key for it, each times 2^(its largest score - the largest of all). */
+PK_KERNEL((128), combine, const pk_attention at, const cut parts)
+{
+    const size_t row = (size_t)blockIdx.x * 4 + threadIdx.x / 32, rows = at.batch * at.seq;
+    if (row >= rows)
+        return; /* whole warps */
+    const unsigned n = at.causal ? (unsigned)(row % at.seq) / (unsigned)parts.rows + 1 : parts.n;
+    const float *tops = tops_of(at, parts, 0) + row, *sums = tops + from_top_to_sum(at, parts);
+    float top = -INFINITY, sum = 0;
+    for (unsigned p = 0; p < n; p++)
+        top = fmaxf(top, tops[p * rows]);
+    for (unsigned p = 0; p < n; p++)
+        sum = fmaf(sums[p * rows], pk_exp2(tops[p * rows] - top), sum);
+    for (size_t c = threadIdx.x % 32; c < at.dim; c += 32) {
+        float o = 0;
+        for (unsigned p = 0; p < n; p++)
+            o = fmaf(parts.memory[(p * rows + row) * at.dim + c], pk_exp2(tops[p * rows] - top), o);
+        static_cast<float *>(at.o)[row * at.dim + c] = o / sum;
+    }
+    if (threadIdx.x % 32 == 0)
+        at.lse[row] = (top + log2f(sum)) * LN_2;
 }
 
 /* True when these tiles were launched: they fit, and their blocks fill the chip or they are the last choice. */
-template <typename T>
-bool launched(pk_stream s, const pk_chip *chip, const pk_attention *at, bool last, int *rc)
+template <typename T> bool launched(const call &c, bool last, int *rc)
 {
-    const size_t bytes = sizeof(forward_memory<T>), blocks = blocks_of<T>(at);
-    if (bytes > chip->shared_bytes || (!last && !fills<T>(at, chip)))
+    const size_t bytes = sizeof(forward_memory<T>), blocks = blocks_of<T>(c);
+    if (bytes > c.chip->shared_bytes || (!last && !fills<T>(c)))
         return false;
     *rc = blocks > INT32_MAX ? INVALID_VALUE : PK_ALLOW_SHARED(forward<T>, bytes);
     if (!*rc) {
-        PK_LAUNCH(forward<T>, (unsigned)blocks, T::THREADS, bytes, s, *at);
+        PK_LAUNCH(forward<T>, (unsigned)blocks, T::THREADS, bytes, c.s, *c.at, c.parts);
         *rc = PK_LAUNCHED();
     }
     return true;
 }
 
 /* Rows of a thread: many make more of each load, few make more blocks. */
-template <int DIM, int ACROSS, int THREADS, int COLS, bool EIGHT>
-int launch_ieee(pk_stream s, const pk_chip *chip, const pk_attention *at)
+template <int DIM, int ACROSS, int THREADS, int COLS, bool EIGHT> int launch_ieee(const call &c)
 {
     int rc = INVALID_VALUE;
-    if (EIGHT && launched<tile<DIM, ACROSS, THREADS, EIGHT ? 8 : 4, COLS>>(s, chip, at, false, &rc))
+    if (EIGHT && launched<tile<DIM, ACROSS, THREADS, EIGHT ? 8 : 4, COLS>>(c, false, &rc))
         return rc;
-    if (!launched<tile<DIM, ACROSS, THREADS, 4, COLS>>(s, chip, at, false, &rc) &&
-        !launched<tile<DIM, ACROSS, THREADS, 2, COLS>>(s, chip, at, false, &rc))
-        launched<tile<DIM, ACROSS, THREADS, 1, COLS>>(s, chip, at, true, &rc);
+    if (!launched<tile<DIM, ACROSS, THREADS, 4, COLS>>(c, false, &rc) &&
+        !launched<tile<DIM, ACROSS, THREADS, 2, COLS>>(c, false, &rc))
+        launched<tile<DIM, ACROSS, THREADS, 1, COLS>>(c, true, &rc);
     return rc;
 }
 
 /* Four warps a block, or one where blocks of four would leave multiprocessors without any. */
-template <int DIM, int SEEN> int launch_3xtf32(pk_stream s, const pk_chip *chip, const pk_attention *at)
+template <int DIM, int SEEN> int launch_3xtf32(const call &c)
 {
     int rc = INVALID_VALUE;
-    if (!launched<tile_3xtf32<DIM, 4, SEEN>>(s, chip, at, false, &rc))
-        launched<tile_3xtf32<DIM, 1, SEEN>>(s, chip, at, true, &rc);
+    if (!launched<tile_3xtf32<DIM, 4, SEEN>>(c, false, &rc))
+        launched<tile_3xtf32<DIM, 1, SEEN>>(c, true, &rc);
     return rc;
+}
+
+/* Whether the kernels take the shape. */
+bool takes(const call &c, size_t widest)
+{
+    return c.at->seq <= INT32_MAX / 2 && c.at->dim <= widest && c.blocks_for_rows() <= INT32_MAX;
+}
+
+/* What comes last in every forward pass, after `rc`. */
+int end(const call &c, int rc)
+{
+    if (rc || c.parts.n == 1)
+        return rc;
+    PK_LAUNCH(combine, (unsigned)c.blocks_for_rows(), 128, 0, c.s, *c.at, c.parts);
+    return PK_LAUNCHED();
 }
 
 } // namespace
 
-int pk_k_flash_forward(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at)
+int pk_k_flash_forward(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at,
+                       const struct pk_flash_parts *parts, float *memory)
 {
+    const call c(s, chip, at, parts, memory);
     if (!at->batch || !at->seq || !at->dim)
         return 0;
-    if (at->seq > INT32_MAX / 2 || at->dim > PK_FLASH_DIM)
+    if (!takes(c, PK_FLASH_DIM))
         return INVALID_VALUE;
-    return at->dim <= 16    ? launch_ieee<16, 4, 128, 8, true>(s, chip, at)
-           : at->dim <= 32  ? launch_ieee<32, 8, 128, 8, true>(s, chip, at)
-           : at->dim <= 64  ? launch_ieee<64, 8, 128, 8, true>(s, chip, at)
-           : at->dim <= 128 ? launch_ieee<128, 16, 256, 4, true>(s, chip, at)
-                            : launch_ieee<256, 16, 256, 2, false>(s, chip, at);
+    return end(c, at->dim <= 16    ? launch_ieee<16, 4, 128, 8, true>(c)
+                  : at->dim <= 32  ? launch_ieee<32, 8, 128, 8, true>(c)
+                  : at->dim <= 64  ? launch_ieee<64, 8, 128, 8, true>(c)
+                  : at->dim <= 128 ? launch_ieee<128, 16, 256, 4, true>(c)
+                                   : launch_ieee<256, 16, 256, 2, false>(c));
 }
 
-int pk_k_flash_forward_3xtf32(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at)
+int pk_k_flash_forward_3xtf32(pk_stream s, const struct pk_chip *chip, const struct pk_attention *at,
+                              const struct pk_flash_parts *parts, float *memory)
 {
+    const call c(s, chip, at, parts, memory);
     if (!at->batch || !at->seq || !at->dim)
         return 0;
-    if (at->seq > INT32_MAX / 2 || at->dim > PK_FLASH_3XTF32_DIM)
+    if (!takes(c, PK_FLASH_3XTF32_DIM))
         return INVALID_VALUE;
-    return at->dim <= 16   ? launch_3xtf32<16, 64>(s, chip, at)
-           : at->dim <= 32 ? launch_3xtf32<32, 64>(s, chip, at)
-           : at->dim <= 64 ? launch_3xtf32<64, 64>(s, chip, at)
-                           : launch_3xtf32<128, 32>(s, chip, at);
+    return end(c, at->dim <= 16   ? launch_3xtf32<16, 64>(c)
+                  : at->dim <= 32 ? launch_3xtf32<32, 64>(c)
+                  : at->dim <= 64 ? launch_3xtf32<64, 64>(c)
+                                  : launch_3xtf32<128, 32>(c));
 }

@@ -109,16 +109,65 @@ __device__ void store_row(float *out, const rows_of &like, int row, const float 
     }
 }
 
-/* Blocks of all problems. */
-template <typename T> size_t blocks_of(const struct pk_attention *at)
+/* What blocks see, in parts: the blocks of a tile lie beside each other, one for each part. Results of parts are in `memory`
+ * (ops/workspace.h): arrays of [n, batch * seq, dim]. */
+struct cut {
+    unsigned n;
+    int rows;
+    float *memory;
+    __device__ unsigned part() const
+    {
+        return blockIdx.x % n;
+    }
+    __device__ unsigned tile() const
+    {
+        return blockIdx.x / n;
+    }
+    /* The first row of the block's part, and the first after it, where `last` are seen. */
+    __device__ int begin() const
+    {
+        return (int)part() * rows;
+    }
+    __device__ int end(int last) const
+    {
+        return begin() + rows < last ? begin() + rows : last;
+    }
+    /* Where the block's part of a problem's [seq, dim] goes: to the `array`th of memory. */
+    __device__ float *results(const pk_attention &at, size_t problem, size_t array) const
+    {
+        return memory + (((array * n + part()) * at.batch + problem) * at.seq) * at.dim;
+    }
+};
+
+/* What a launch needs. */
+struct call {
+    pk_stream s;
+    const pk_chip *chip;
+    const pk_attention *at;
+    cut parts;
+    call(pk_stream s_, const pk_chip *chip_, const pk_attention *at_, const pk_flash_parts *parts_,
+         float *memory)
+        : s(s_), chip(chip_), at(at_), parts{(unsigned)parts_->n, (int)parts_->rows, memory}
+    {
+    }
+    /* Of kernels with a warp for each row, four a block. */
+    size_t blocks_for_rows() const
+    {
+        return (at->batch * at->seq + 3) / 4;
+    }
+};
+
+/* Blocks of all problems and parts. */
+template <typename T> size_t blocks_of(const call &c)
 {
-    return (at->seq + T::OWN - 1) / T::OWN * at->batch;
+    static_assert(PK_FLASH_PART_STEP % T::SEEN == 0, "no tile is seen by two parts");
+    return (c.at->seq + T::OWN - 1) / T::OWN * c.at->batch * c.parts.n;
 }
 
 /* Three of four multiprocessors have a block. Smaller tiles would make more blocks, each of which fetches as many rows for fewer of its own. */
-template <typename T> bool fills(const struct pk_attention *at, const struct pk_chip *chip)
+template <typename T> bool fills(const call &c)
 {
-    return 4 * blocks_of<T>(at) >= 3 * (size_t)chip->multiprocessors;
+    return 4 * blocks_of<T>(c) >= 3 * (size_t)c.chip->multiprocessors;
 }
 
 } // namespace
