@@ -54,7 +54,7 @@ struct pk_compared {
         min_change; /* of this row, for pk_judge; 0 = the rule's, none. Of exact figures min_effect is the tolerance */
     size_t max_pairs;            /* likewise; 0 = the rule's */
     size_t base_runs, new_runs;  /* PK_DESIGN_STORED: above 1, figures are those of so many runs */
-    bool unstable;               /* a side's figures are (store/figures.h) */
+    bool unstable;               /* a side's figures are (store/read/figures.h) */
     bool closed;                 /* no process will measure it again */
     bool judged;                 /* false for metrics without direction */
     bool hidden;                 /* counted and not shown: --only-changed */
