@@ -44,10 +44,12 @@ static enum pk_code compare_within(struct pk_app *app, const struct pk_threshold
     if (pk_stored_read(&from, app->args.v[0], NULL, NULL, &run, err) ||
         pk_compare_by(&run.figures, &what, app->arena, &c, err))
         return err->code;
-    const struct pk_expected_rows rows = {.side = &run.figures, .rows = c.v, .n = c.n};
-    const struct pk_criteria criteria = {.all = thresholds, .n_all = o->verdict.thresholds.n};
+    const struct pk_expected_rows rows = {.side = &run.figures,
+                                          .rows = c.v,
+                                          .n = c.n,
+                                          .criteria = {.all = thresholds, .n_all = o->verdict.thresholds.n}};
     struct pk_errs wrong = {.arena = app->arena};
-    if (pk_expected_rows_check(&rows, 1, &criteria, &wrong, err))
+    if (pk_expected_rows_check(&rows, 1, true, &wrong, err))
         return pk_all_errors(&wrong, err);
     pk_thresholds_apply(thresholds, o->verdict.thresholds.n, c.v, c.n);
     pk_judge(c.v, c.n, &j);

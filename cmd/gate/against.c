@@ -98,18 +98,11 @@ static enum pk_code judge(struct against *s, struct pk_err *err)
         const struct gate_entry *e = &g->entries[i];
         parts[i] = (struct pk_compare_part){
             .name = e->of->name,
-            .thresholds = e->thresholds,
-            .n_thresholds = e->n_thresholds,
-            .min_effect = pk_entry_gives(e->of, "min-effect") ? e->o->verdict.min_effect : 0,
+            .criteria = pk_gate_criteria(g, e),
         };
     }
-    const struct pk_compare_family family = {.v = parts,
-                                             .n = g->n_entries,
-                                             .thresholds = g->thresholds,
-                                             .n_thresholds = o->thresholds.n,
-                                             .typed = pk_gate_typed(g),
-                                             .rule = pk_verdict_rule(o),
-                                             .level = 1 - o->alpha};
+    const struct pk_compare_family family = {
+        .v = parts, .n = g->n_entries, .rule = pk_verdict_rule(o), .level = 1 - o->alpha};
     if (pk_stored_suite_judge(&s->suite, &family, err))
         return pk_all_errors(&s->suite.wrong, err);
     pk_verdict_hide(o, &s->suite.all);

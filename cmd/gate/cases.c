@@ -77,7 +77,7 @@ struct pk_rule pk_gate_rule(const struct gate_options *o)
     return r;
 }
 
-bool pk_gate_typed(const struct gate *g)
+static bool is_typed(const struct gate *g)
 {
     return g->o->verdict.thresholds.n && /* calibrate has no such option */
            pk_opt_source_of(&g->app->tables[1], "threshold") > PK_OPT_SUITE_ENTRY;
@@ -91,7 +91,7 @@ struct pk_criteria pk_gate_criteria(const struct gate *g, const struct gate_entr
                                 .min_effect = own_effect ? e->o->verdict.min_effect : 0,
                                 .all = g->thresholds,
                                 .n_all = g->o->verdict.thresholds.n,
-                                .typed = pk_gate_typed(g)};
+                                .typed = is_typed(g)};
 }
 
 static bool is_this_program(const struct gate_side *s, struct pk_arena *a)
@@ -113,7 +113,6 @@ static bool is_known(const struct gate_entry *e)
 enum pk_code pk_gate_check_criteria(const struct gate *g, struct pk_err *err)
 {
     struct pk_arena *a = g->app->arena;
-    const struct pk_criteria of_all = {.all = g->thresholds, .n_all = g->o->verdict.thresholds.n};
     struct pk_expected_rows *parts = pk_new_n(a, struct pk_expected_rows, g->n_entries);
     struct pk_compare_options *what = pk_new_n(a, struct pk_compare_options, g->n_entries);
     size_t known = 0;
@@ -124,14 +123,13 @@ enum pk_code pk_gate_check_criteria(const struct gate *g, struct pk_err *err)
         what[i] = pk_verdict_what(&e->o->verdict);
         parts[known] = (struct pk_expected_rows){
             .place = e->of->place,
-            .thresholds = e->thresholds,
-            .n_thresholds = e->n_thresholds,
+            .criteria = pk_gate_criteria(g, e),
         };
         pk_expected_of_plan(&e->side[PK_NEW].run.plan, &g->samples, e->side[PK_BASE].experiment.first,
                             &what[i], a, &parts[known++]);
     }
     struct pk_errs wrong = {.arena = a};
-    return pk_expected_rows_check(parts, known, known == g->n_entries ? &of_all : NULL, &wrong, err)
+    return pk_expected_rows_check(parts, known, known == g->n_entries, &wrong, err)
                ? pk_all_errors(&wrong, err)
                : PK_OK;
 }

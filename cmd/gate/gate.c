@@ -173,9 +173,6 @@ static enum pk_code measure(struct gate *g, struct pk_err *err)
     const struct gate_options *o = g->o;
     const struct pk_gate_options options = {
         .rule = rule_of(o),
-        .thresholds = g->thresholds,
-        .n_thresholds = o->verdict.thresholds.n,
-        .typed = pk_gate_typed(g),
         .budget_ns = o->run.budget_ns,
         .seed = (uint64_t)o->run.seed,
     };

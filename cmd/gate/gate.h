@@ -92,8 +92,6 @@ void pk_gate_note_noise(const struct gate *g, struct pk_out *out);
 
 void pk_gate_print_plan(const struct gate *g);
 struct pk_rule pk_gate_rule(const struct gate_options *o);
-/* Whether the thresholds of all come from the command line or the environment, which are stronger than the file. */
-bool pk_gate_typed(const struct gate *g);
 /* What is asked of the entry's rows, by itself and by what is for all. */
 struct pk_criteria pk_gate_criteria(const struct gate *g, const struct gate_entry *e);
 /* PK_E_USAGE for a metric or a threshold of nothing, where that is known; a note of entries of which it is not. After

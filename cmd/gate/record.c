@@ -138,27 +138,14 @@ static enum pk_code begin_side(const struct gate *g, struct gate_entry *e, int i
     return PK_OK;
 }
 
-/* What the entry's own section says of its rows; what all have in common is the gate's. */
-static void judge_part(const struct gate_entry *e, struct pk_gate_part *p)
-{
-    const struct gate_options *o = e->o;
-    p->name = e->of->name;
-    p->thresholds = e->thresholds;
-    p->n_thresholds = e->n_thresholds;
-    if (pk_entry_gives(e->of, "min-effect"))
-        p->min_effect = o->verdict.min_effect;
-    if (pk_entry_gives(e->of, "max-pairs"))
-        p->max_pairs = (size_t)o->max_pairs;
-    if (pk_entry_gives(e->of, "budget"))
-        p->budget_ns = o->run.budget_ns;
-}
-
 static void make_part(struct gate *g, size_t part)
 {
     struct gate_entry *e = &g->entries[part];
     struct pk_gate_part *p = &g->parts[part];
     *p = (struct pk_gate_part){
+        .name = e->of->name,
         .what = pk_verdict_what(&e->o->verdict),
+        .criteria = pk_gate_criteria(g, e),
         .commands = !e->probe,
     };
     for (int i = 0; i < PK_SIDES; i++) {
@@ -173,8 +160,11 @@ static void make_part(struct gate *g, size_t part)
         else
             make_command_arm(e, i, &p->arms[i]);
     }
-    if (e->of->name)
-        judge_part(e, p);
+    if (pk_entry_gives(e->of,
+                       "max-pairs")) /* in its own section; what all entries have in common is the gate's */
+        p->max_pairs = (size_t)e->o->max_pairs;
+    if (pk_entry_gives(e->of, "budget"))
+        p->budget_ns = e->o->run.budget_ns;
     if (e->equal)
         p->max_pairs = e->o->pairs ? 0 : pk_rule_default.screen_pairs;
 }

@@ -12,9 +12,9 @@ static void apply(const struct pk_threshold *t)
     struct pk_errs wrong = {.arena = &a};
     pk_thresholds_apply(t, 1, &row, 1);
     pk_assert(!row.threshold || row.threshold == t);
-    const struct pk_expected_rows rows = {.rows = &row, .n = 1, .thresholds = t, .n_thresholds = 1};
+    const struct pk_expected_rows rows = {.rows = &row, .n = 1, .criteria = {.own = t, .n_own = 1}};
     struct pk_err err = {0};
-    if (pk_expected_rows_check(&rows, 1, NULL, &wrong, &err))
+    if (pk_expected_rows_check(&rows, 1, false, &wrong, &err))
         pk_fuzz_refusal(&err);
     else
         pk_assert(row.threshold == t);

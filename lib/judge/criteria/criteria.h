@@ -50,17 +50,15 @@ struct pk_expected_rows {
     const struct pk_compare_options
         *what; /* metrics to judge: each must be in `side` and have a direction; NULL = checked before */
     const struct pk_compared *rows;
-    size_t n;                              /* 0: nothing is known of thresholds */
-    const struct pk_threshold *thresholds; /* of these rows */
-    size_t n_thresholds;
+    size_t n;                    /* 0: nothing is known of thresholds */
+    struct pk_criteria criteria; /* their own thresholds, and those of all parts */
 };
 
 /* Adds PK_E_USAGE, with its place, for each metric that cannot be judged, for each threshold of a part that matches none of its rows or
- * whose unit is not that of the metric, and for each of `of_all->all` that matches no row of any part (of_all NULL: not all parts are
- * known). The last is the error. */
-enum pk_code pk_expected_rows_check(const struct pk_expected_rows *parts, size_t n,
-                                    const struct pk_criteria *of_all, struct pk_errs *wrong,
-                                    struct pk_err *err) PK_MUST_CHECK;
+ * whose unit is not that of the metric, and, where `all_parts` are here, for each threshold of all that matches no row of any. The last is
+ * the error. */
+enum pk_code pk_expected_rows_check(const struct pk_expected_rows *parts, size_t n, bool all_parts,
+                                    struct pk_errs *wrong, struct pk_err *err) PK_MUST_CHECK;
 
 /* --- judging --- */
 
@@ -98,19 +96,13 @@ struct pk_verdicts pk_compare_count(const struct pk_comparison *c);
 struct pk_compare_part {
     const char *name;               /* of the entry */
     const struct pk_comparison *of; /* not judged; a row's base_runs and new_runs are set */
-    const struct pk_threshold
-        *thresholds; /* of its rows; they come before those of all (pk_criteria_apply) */
-    size_t n_thresholds;
-    double min_effect; /* of its rows; 0 = the rule's */
-    bool refused;      /* its rows are shown and not judged */
+    struct pk_criteria criteria;    /* of its rows */
+    bool refused;                   /* its rows are shown and not judged */
 };
 
 struct pk_compare_family {
     const struct pk_compare_part *v;
     size_t n;
-    const struct pk_threshold *thresholds; /* of the rows of all */
-    size_t n_thresholds;
-    bool typed; /* they are stronger than a part's min_effect */
     struct pk_rule rule;
     double level; /* of intervals */
 };

@@ -283,15 +283,8 @@ static size_t add_parts(const struct pk_compare_family *f, bool refused, struct 
             rows[k] = p->of->v[k];
             rows[k].entry = p->name;
         }
-        const struct pk_criteria criteria = {.own = p->thresholds,
-                                             .n_own = p->n_thresholds,
-                                             .min_effect = p->min_effect,
-                                             .all = f->thresholds,
-                                             .n_all = f->n_thresholds,
-                                             .typed = f->typed};
-        pk_criteria_apply(&criteria, rows, p->of->n);
-        parts[n++] = (struct pk_expected_rows){
-            .rows = rows, .n = p->of->n, .thresholds = p->thresholds, .n_thresholds = p->n_thresholds};
+        pk_criteria_apply(&p->criteria, rows, p->of->n);
+        parts[n++] = (struct pk_expected_rows){.rows = rows, .n = p->of->n, .criteria = p->criteria};
         all->n += p->of->n;
     }
     return n;
@@ -302,7 +295,6 @@ enum pk_code pk_compare_judge_family(const struct pk_compare_family *f, struct p
 {
     const struct pk_judging j = {.rule = f->rule, .design = PK_DESIGN_STORED};
     const struct pk_compare_options what = {.level = f->level, .design = PK_DESIGN_STORED};
-    const struct pk_criteria of_all = {.all = f->thresholds, .n_all = f->n_thresholds};
     struct pk_expected_rows *parts = pk_new_n(a, struct pk_expected_rows, f->n + 1);
     struct pk_comparison all = {0};
     size_t most = 0;
@@ -314,7 +306,7 @@ enum pk_code pk_compare_judge_family(const struct pk_compare_family *f, struct p
     pk_judge(all.v, n_judged, &j);
     *out = (struct pk_comparison){0};
     pk_compare_finish(all.v, all.n, &what, a, out);
-    const enum pk_code rc = pk_expected_rows_check(parts, f->n, &of_all, wrong, err);
+    const enum pk_code rc = pk_expected_rows_check(parts, f->n, true, wrong, err);
     pk_compare_sort(out->v, out->n);
     return rc;
 }

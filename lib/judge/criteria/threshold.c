@@ -266,21 +266,20 @@ static struct pk_compared *all_rows(const struct pk_expected_rows *parts, size_t
     return v;
 }
 
-enum pk_code pk_expected_rows_check(const struct pk_expected_rows *parts, size_t n,
-                                    const struct pk_criteria *of_all, struct pk_errs *wrong,
-                                    struct pk_err *err)
+enum pk_code pk_expected_rows_check(const struct pk_expected_rows *parts, size_t n, bool all_parts,
+                                    struct pk_errs *wrong, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     for (size_t i = 0; i < n; i++) {
         const struct pk_expected_rows *p = &parts[i];
         if (p->what)
             pk_compare_metrics_to_judge(p->side, p->what, p->place, &a, wrong);
-        check_all(p->thresholds, p->n_thresholds, p->rows, p->n, p->side, wrong);
+        check_all(p->criteria.own, p->criteria.n_own, p->rows, p->n, p->side, wrong);
     }
-    if (of_all) {
+    if (n && all_parts) {
         size_t rows;
         const struct pk_compared *v = all_rows(parts, n, &a, &rows);
-        check_all(of_all->all, of_all->n_all, v, rows, n == 1 ? parts[0].side : NULL, wrong);
+        check_all(parts->criteria.all, parts->criteria.n_all, v, rows, n == 1 ? parts[0].side : NULL, wrong);
     }
     if (wrong->n)
         *err = wrong->v[wrong->n - 1];

@@ -44,13 +44,7 @@ static size_t rows_of(struct gate *g, size_t part, struct pk_arena *a, struct pk
         rows[i].entry = p->name;
         rows[i].max_pairs = p->max_pairs;
     }
-    const struct pk_criteria criteria = {.own = p->thresholds,
-                                         .n_own = p->n_thresholds,
-                                         .min_effect = p->min_effect,
-                                         .all = g->o->thresholds,
-                                         .n_all = g->o->n_thresholds,
-                                         .typed = g->o->typed};
-    pk_criteria_apply(&criteria, rows, n);
+    pk_criteria_apply(&p->criteria, rows, n);
     return n;
 }
 
@@ -225,7 +219,6 @@ static bool is_known(const struct gate *g, size_t part)
 static enum pk_code check_criteria(struct gate *g, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    const struct pk_criteria of_all = {.all = g->o->thresholds, .n_all = g->o->n_thresholds};
     struct pk_expected_rows *parts = pk_new_n(&a, struct pk_expected_rows, g->n_parts);
     struct pk_compare_side *sides = pk_new_n(&a, struct pk_compare_side, g->n_parts);
     size_t *case_of = pk_new_n(&a, size_t, g->samples->n_rows + 1), known = 0;
@@ -240,11 +233,10 @@ static enum pk_code check_criteria(struct gate *g, struct pk_err *err)
                                                  .what = &p->what,
                                                  .rows = rows,
                                                  .n = rows_of(g, i, &a, rows, case_of),
-                                                 .thresholds = p->thresholds,
-                                                 .n_thresholds = p->n_thresholds};
+                                                 .criteria = p->criteria};
         known++;
     }
-    return pk_expected_rows_check(parts, known, known == g->n_parts ? &of_all : NULL, &g->out->wrong, err);
+    return pk_expected_rows_check(parts, known, known == g->n_parts, &g->out->wrong, err);
 }
 
 static enum pk_code measure(struct gate *g, struct pk_err *err)

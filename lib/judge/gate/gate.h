@@ -42,20 +42,14 @@ struct pk_gate_part {
     const char *name; /* of the suite's entry; NULL = no suite */
     struct pk_arm arms[PK_SIDES];
     struct pk_compare_options what;
-    bool commands; /* not cases of an experiment */
-    const struct pk_threshold
-        *thresholds; /* of its rows; they come before those of all (pk_criteria_apply) */
-    size_t n_thresholds;
-    double min_effect; /* of its rows; 0 = the rule's */
-    size_t max_pairs;  /* of each of its rows; 0 = the rule's */
-    int64_t budget_ns; /* 0 = none; likewise */
+    bool commands;               /* not cases of an experiment */
+    struct pk_criteria criteria; /* of its rows */
+    size_t max_pairs;            /* of each of its rows; 0 = the rule's */
+    int64_t budget_ns;           /* 0 = none */
 };
 
 struct pk_gate_options {
     struct pk_rule rule;
-    const struct pk_threshold *thresholds; /* of the rows of all parts */
-    size_t n_thresholds;
-    bool typed;        /* they are stronger than a part's min_effect */
     int64_t budget_ns; /* 0 = none; no pair is started that would probably end after it */
     uint64_t seed;
 };

@@ -137,8 +137,9 @@ enum pk_code pk_stored_compare(const struct pk_run_source *from, const char *bas
     what.design = j.design;
     if (pair_up(from, &what, of_one_gate, o->allow_host_mismatch, out, err))
         return err->code;
-    const struct pk_expected_rows rows = {.side = &out->new_.figures, .rows = c->v, .n = c->n};
-    if (pk_expected_rows_check(&rows, 1, &criteria_now, &out->wrong, err))
+    const struct pk_expected_rows rows = {
+        .side = &out->new_.figures, .rows = c->v, .n = c->n, .criteria = criteria_now};
+    if (pk_expected_rows_check(&rows, 1, true, &out->wrong, err))
         return err->code;
     pk_compare_counters(&out->base.counters, &out->new_.counters, &what, from->arena, &out->counters);
     pk_verdict_hide_counters(o, &out->counters);

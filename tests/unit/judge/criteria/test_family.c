@@ -102,20 +102,21 @@ static void an_entry_has_its_own_margin(void **state)
     struct pk_comparison c;
     assert_int_equal(pk_threshold_parse("*=3%", &arena, &all, &err), PK_OK);
     assert_int_equal(pk_threshold_parse("work_ns=20%", &arena, &own, &err), PK_OK);
-    v[0].thresholds = &own;
-    v[0].n_thresholds = 1;
-    v[1].min_effect = 0.2;
+    v[0].criteria = (struct pk_criteria){.own = &own, .n_own = 1};
+    v[1].criteria.min_effect = 0.2;
     struct pk_compare_family f = family(v, 3);
     judge(&f, &c);
     assert_int_equal(row(&c, "a")->decision.verdict, PK_SAME);
     assert_int_equal(row(&c, "b")->decision.verdict, PK_SAME);
     assert_int_equal(row(&c, "c")->decision.verdict, PK_SLOWER);
-    f.thresholds = &all;
-    f.n_thresholds = 1;
+    for (size_t i = 0; i < 3; i++) {
+        v[i].criteria.all = &all;
+        v[i].criteria.n_all = 1;
+    }
     judge(&f, &c);
     assert_int_equal(row(&c, "a")->decision.verdict, PK_SAME);
     assert_int_equal(row(&c, "b")->decision.verdict, PK_SAME); /* its own */
-    f.typed = true;
+    v[1].criteria.typed = true;
     judge(&f, &c);
     assert_int_equal(row(&c, "b")->decision.verdict, PK_SLOWER);
 }
@@ -142,11 +143,9 @@ static void all_thresholds_of_nothing_are_told(void **state)
     assert_int_equal(pk_threshold_parse("play_ns=3%", &arena, &own[0], &err), PK_OK);
     assert_int_equal(pk_threshold_parse("work_ns=3KiB", &arena, &own[1], &err), PK_OK);
     own[0].place = "perf.ini:4: [b]";
-    v[1].thresholds = own;
-    v[1].n_thresholds = 2;
+    v[0].criteria = (struct pk_criteria){.all = own, .n_all = 1};
+    v[1].criteria = (struct pk_criteria){.own = own, .n_own = 2, .all = own, .n_all = 1};
     struct pk_compare_family f = family(v, 2);
-    f.thresholds = own;
-    f.n_thresholds = 1;
     assert_int_equal(pk_compare_judge_family(&f, &arena, &c, &wrong, &err), PK_E_USAGE);
     assert_int_equal(wrong.n, 3);
     assert_int_equal(wrong.v[0].code, PK_E_USAGE);

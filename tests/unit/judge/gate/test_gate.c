@@ -210,8 +210,7 @@ static void thresholds_are_of_rows(void **state)
     struct pk_threshold threshold;
     assert_int_equal(pk_threshold_parse("work_ns[n=2]=10%,50ns", &arena, &threshold, &err), PK_OK);
     assert_true(threshold.min_effect == 0.1 && threshold.min_change == 50);
-    t->options.thresholds = &threshold;
-    t->options.n_thresholds = 1;
+    t->part.criteria = (struct pk_criteria){.all = &threshold, .n_all = 1};
     t->side[PK_NEW].factor[1] = t->side[PK_NEW].factor[2] = 1.05;
     assert_int_equal(run(t), PK_OK);
     assert_int_equal(decision_of(t, 1)->verdict, PK_SLOWER);
@@ -296,11 +295,9 @@ static void what_a_part_is_judged_by_is_its_own(void **state)
     struct pk_threshold all, own;
     assert_int_equal(pk_threshold_parse("*=30%", &arena, &all, &err), PK_OK);
     assert_int_equal(pk_threshold_parse("work_ns[n=0]=1ns", &arena, &own, &err), PK_OK);
-    p->t->options.thresholds = &all;
-    p->t->options.n_thresholds = 1;
-    p->parts[1].thresholds = &own;
-    p->parts[1].n_thresholds = 1;
-    p->parts[1].min_effect = 0.05;
+    p->parts[0].criteria = (struct pk_criteria){.all = &all, .n_all = 1};
+    p->parts[1].criteria =
+        (struct pk_criteria){.own = &own, .n_own = 1, .min_effect = 0.05, .all = &all, .n_all = 1};
     p->parts[1].max_pairs = 10;
     for (size_t i = 0; i < CASES; i++)
         p->t->side[PK_NEW].factor[i] = p->second[PK_NEW].factor[i] = 1.08;
@@ -312,10 +309,8 @@ static void what_a_part_is_judged_by_is_its_own(void **state)
     assert_int_equal(row(p, 1, 1)->decision.verdict, PK_SLOWER);
     assert_int_equal(p->asked[PK_NEW][0], 10);
     p = two_parts();
-    p->t->options.thresholds = &all;
-    p->t->options.n_thresholds = 1;
-    p->t->options.typed = true;
-    p->parts[1].min_effect = 0.05;
+    p->parts[0].criteria = (struct pk_criteria){.all = &all, .n_all = 1, .typed = true};
+    p->parts[1].criteria = (struct pk_criteria){.min_effect = 0.05, .all = &all, .n_all = 1, .typed = true};
     p->second[PK_NEW].factor[1] = 1.08;
     assert_int_equal(run_both(p), PK_OK);
     assert_int_equal(row(p, 1, 1)->decision.verdict, PK_SAME);
@@ -327,8 +322,7 @@ static void a_threshold_of_nothing_says_where_it_stands(void **state)
     struct pk_threshold own;
     assert_int_equal(pk_threshold_parse("play_ns=5%", &arena, &own, &err), PK_OK);
     own.place = "perf.ini:4: [second]";
-    p->parts[1].thresholds = &own;
-    p->parts[1].n_thresholds = 1;
+    p->parts[1].criteria = (struct pk_criteria){.own = &own, .n_own = 1};
     assert_int_equal(run_both(p), PK_E_USAGE);
     assert_non_null(strstr(err.what, "perf.ini:4: [second]: --threshold 'play_ns=5%'"));
     assert_int_equal(p->t->result.pairs, 2);
