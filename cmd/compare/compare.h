@@ -19,6 +19,7 @@ struct pk_run_source pk_run_source(struct pk_app *app);
 enum pk_code pk_stored_judge(struct pk_app *app, const char *base, const char *new_,
                              const struct pk_verdict_options *o, const struct pk_threshold *thresholds,
                              struct pk_stored_pair *out, struct pk_err *err) PK_MUST_CHECK;
+void pk_stored_run_rows(const struct pk_stored_pair *p, struct pk_out *out); /* of the table of runs */
 void pk_stored_print(const struct pk_stored_pair *p, struct pk_out *out, struct pk_arena *a);
 
 /* --- rows.c, counters.c: a comparison as rows --- */

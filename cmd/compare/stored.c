@@ -151,13 +151,18 @@ static void print_states(const struct pk_stored_pair *p, struct pk_out *out, str
     pk_run_states_print(out, v, n, a);
 }
 
-void pk_stored_print(const struct pk_stored_pair *p, struct pk_out *out, struct pk_arena *a)
+void pk_stored_run_rows(const struct pk_stored_pair *p, struct pk_out *out)
 {
-    pk_compare_begin_runs(out);
     for (size_t i = 0; i < p->base.n_runs; i++)
         pk_compare_run_row(out, "base", &p->base.facts[i]);
     for (size_t i = 0; i < p->new_.n_runs; i++)
         pk_compare_run_row(out, "new", &p->new_.facts[i]);
+}
+
+void pk_stored_print(const struct pk_stored_pair *p, struct pk_out *out, struct pk_arena *a)
+{
+    pk_compare_begin_runs(out);
+    pk_stored_run_rows(p, out);
     if (p->base.instead)
         pk_out_note(out, p->base.instead);
     pk_compare_print_differences(out, p->differences, p->n_differences, p->refused, a);

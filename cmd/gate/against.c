@@ -5,60 +5,6 @@
 
 #include <string.h>
 
-/* --- one run ------------------------------------------------------------------------------------------------------- */
-
-struct against_run {
-    struct pk_app *app;
-    struct pk_stored_pair pair;
-};
-
-static enum pk_code print_pair(void *user, struct pk_out *out, struct pk_err *err)
-{
-    const struct against_run *g = user;
-    pk_stored_print(&g->pair, out, g->app->arena);
-    return PK_OK;
-}
-
-enum pk_code pk_gate_missing(const char *against, struct pk_err *err)
-{
-    if (err->code != PK_E_USAGE && err->code != PK_E_NOTHING)
-        return err->code;
-    err->code = PK_E_NOT_COMPARABLE;
-    const bool named = strncmp(err->what, against, strlen(against)) == 0;
-    return named ? pk_within(err, "gate --against") : pk_within(err, "gate --against %s", against);
-}
-
-static enum pk_code compare(struct gate *g, const char *run, struct pk_stored_pair *pair, struct pk_err *err)
-{
-    const struct pk_run_source from = pk_run_source(g->app);
-    struct pk_stored_side base;
-    if (pk_stored_base(&from, g->o->against, NULL, NULL, &base, err))
-        return pk_gate_missing(g->o->against, err);
-    return pk_stored_judge(g->app, g->o->against, run, &g->o->verdict, g->thresholds, pair, err);
-}
-
-enum pk_code pk_gate_against(struct gate *g, struct pk_err *err)
-{
-    struct pk_app *app = g->app;
-    struct against_run s = {.app = app};
-    if (compare(g, app->args.n ? app->args.v[0] : "@", &s.pair, err))
-        return err->code;
-    const enum pk_code code = pk_stored_outcome(&s.pair, &g->o->verdict, app->arena, err);
-    const struct pk_gate_said said = {.comparison = &s.pair.comparison,
-                                      .failures = pk_stored_failures(&s.pair, NULL, app->arena),
-                                      .n_failures = s.pair.comparison.n_unmatched,
-                                      .measured = &s.pair.new_.facts[0],
-                                      .print = print_pair,
-                                      .user = &s};
-    if (print_pair(&s, app->out, err))
-        return err->code;
-    app->closing_note =
-        pk_printf(app->arena, "gate: %s", pk_outcome_sentence(&s.pair.comparison, app->arena));
-    return pk_gate_report(g, &said, code, err);
-}
-
-/* --- a suite ------------------------------------------------------------------------------------------------------- */
-
 struct against {
     struct gate *gate;
     struct pk_stored_suite suite;
@@ -68,6 +14,16 @@ struct against {
 
 /* --- reading -------------------------------------------------------------------------------------------------------- */
 
+/* A missing base cannot be compared with: for a gate that is no error in the options. */
+static enum pk_code no_base(const char *against, struct pk_err *err)
+{
+    if (err->code != PK_E_USAGE && err->code != PK_E_NOTHING)
+        return err->code;
+    err->code = PK_E_NOT_COMPARABLE;
+    const bool named = strncmp(err->what, against, strlen(against)) == 0;
+    return named ? pk_within(err, "gate --against") : pk_within(err, "gate --against %s", against);
+}
+
 static enum pk_code refuse_own_sides(const struct pk_entry *e, struct pk_err *err)
 {
     pk_fail(err, PK_E_USAGE, "%s has its own sides, and --against measures nothing", e->place);
@@ -75,21 +31,36 @@ static enum pk_code refuse_own_sides(const struct pk_entry *e, struct pk_err *er
     return pk_fix(err, "omit --against, or put such entries in a separate file");
 }
 
-static enum pk_code read_entry(struct against *s, size_t i, struct pk_err *err)
+static enum pk_code read_entry(struct against *s, size_t i, const char *run, struct pk_err *err)
 {
     const struct gate *g = s->gate;
     const struct gate_entry *e = &g->entries[i];
     const struct pk_run_source from = pk_run_source(e->app);
     const struct pk_entry_name of = {g->list.name, e->of->name};
-    const char *run = g->app->args.n ? g->app->args.v[0] : "@";
     if (e->of->a)
         return refuse_own_sides(e->of, err);
     if (pk_stored_entry(&from, g->o->against, run, &of, &e->o->verdict, &s->suite.pairs[i], err))
-        return pk_gate_missing(g->o->against, err) ? pk_entry_within(e->of, err) : PK_OK;
+        return no_base(g->o->against, err) ? pk_entry_within(e->of, err) : PK_OK;
     return PK_OK;
 }
 
-static enum pk_code judge(struct against *s, struct pk_err *err)
+/* --- judging -------------------------------------------------------------------------------------------------------- */
+
+/* Without a suite: two runs of one gate are judged by the criteria that it had. */
+static enum pk_code judge_runs(struct against *s, const char *run, struct pk_err *err)
+{
+    const struct gate *g = s->gate;
+    const struct pk_run_source from = pk_run_source(g->app);
+    struct pk_stored_side base;
+    if (pk_stored_base(&from, g->o->against, NULL, NULL, &base, err))
+        return no_base(g->o->against, err);
+    if (pk_stored_judge(g->app, g->o->against, run, &g->o->verdict, g->thresholds, s->suite.pairs, err))
+        return err->code;
+    pk_stored_suite_of_one(&s->suite);
+    return PK_OK;
+}
+
+static enum pk_code judge_entries(struct against *s, struct pk_err *err)
 {
     const struct gate *g = s->gate;
     const struct pk_verdict_options *o = &g->o->verdict;
@@ -109,23 +80,31 @@ static enum pk_code judge(struct against *s, struct pk_err *err)
     return PK_OK;
 }
 
-/* --- answering -------------------------------------------------------------------------------------------------------- */
-
-static void print_runs(const struct pk_stored_pair *p, struct pk_out *out)
+static enum pk_code judge(struct against *s, struct pk_err *err)
 {
-    for (size_t k = 0; k < p->base.n_runs; k++)
-        pk_compare_run_row(out, "base", &p->base.facts[k]);
-    for (size_t k = 0; k < p->new_.n_runs; k++)
-        pk_compare_run_row(out, "new", &p->new_.facts[k]);
+    const struct gate *g = s->gate;
+    const char *run = g->app->args.n ? g->app->args.v[0] : "@";
+    if (!g->list.name)
+        return judge_runs(s, run, err);
+    for (size_t i = 0; i < g->n_entries; i++)
+        if (read_entry(s, i, run, err))
+            return err->code;
+    return judge_entries(s, err);
 }
+
+/* --- answering -------------------------------------------------------------------------------------------------------- */
 
 static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *err)
 {
     const struct against *s = user;
     const struct gate *g = s->gate;
+    if (!g->list.name) {
+        pk_stored_print(s->suite.pairs, out, g->app->arena);
+        return PK_OK;
+    }
     pk_compare_begin_runs(out);
     for (size_t i = 0; i < g->n_entries; i++)
-        print_runs(&s->suite.pairs[i], out);
+        pk_stored_run_rows(&s->suite.pairs[i], out);
     for (size_t i = 0; i < g->n_entries; i++)
         pk_out_note(out, pk_printf(g->app->arena, "[%s] base: %s, new: %s", g->entries[i].of->name,
                                    s->suite.pairs[i].base.name, s->suite.pairs[i].new_.name));
@@ -139,16 +118,13 @@ static enum pk_code print_tables(void *user, struct pk_out *out, struct pk_err *
     return PK_OK;
 }
 
-enum pk_code pk_gate_suite_against(struct gate *g, struct pk_err *err)
+enum pk_code pk_gate_against(struct gate *g, struct pk_err *err)
 {
     struct pk_arena *a = g->app->arena;
     struct against s = {.gate = g,
                         .suite = {.name = g->list.name,
                                   .pairs = pk_new_n(a, struct pk_stored_pair, g->n_entries),
                                   .arena = a}};
-    for (size_t i = 0; i < g->n_entries; i++)
-        if (read_entry(&s, i, err))
-            return err->code;
     if (judge(&s, err))
         return err->code;
     s.failures = pk_stored_suite_failures(&s.suite, &s.n_failures);

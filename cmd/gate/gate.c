@@ -320,7 +320,7 @@ static enum pk_code gate(struct gate *g, struct pk_err *err)
         pk_gate_open(g, probe, err) || check_options(g, err))
         return err->code;
     if (o->against)
-        return g->list.name ? pk_gate_suite_against(g, err) : pk_gate_against(g, err);
+        return pk_gate_against(g, err);
     return gate_now(g, err);
 }
 

@@ -67,12 +67,12 @@ struct gate {
     uint64_t began_ns, elapsed_ns;
 };
 
-/* gate_sides.c: what --a and --b mean. */
+/* sides.c: what --a and --b mean. */
 enum pk_code pk_gate_read_sides(struct gate_entry *e, struct pk_err *err) PK_MUST_CHECK;
 /* The line of each side of an entry that is a command: those of a and b, or one line with a side put into it. */
 enum pk_code pk_gate_read_command(const struct pk_entry *s, struct gate_options *o,
                                   struct pk_err *err) PK_MUST_CHECK;
-/* gate_cases.c: the cases of both sides of an experiment, partners at the same place: cases that one side does not have are left out and
+/* cases.c: the cases of both sides of an experiment, partners at the same place: cases that one side does not have are left out and
  * said. The samples get them. PK_E_USAGE when a side says one value of what the other has several of. */
 enum pk_code pk_gate_plan(struct gate *g, size_t part, struct pk_err *err) PK_MUST_CHECK;
 
@@ -80,7 +80,7 @@ enum pk_code pk_gate_plan(struct gate *g, size_t part, struct pk_err *err) PK_MU
 bool pk_gate_equal(struct gate_entry *e);
 bool pk_gate_all_equal(const struct gate *g);
 
-/* gate_noise.c: what calibrations say of an entry's rows, before anything is measured. PK_E_UNDECIDED for a threshold that is asked for
+/* noise.c: what calibrations say of an entry's rows, before anything is measured. PK_E_UNDECIDED for a threshold that is asked for
  * and that is below the noise. */
 enum pk_code pk_gate_read_noise(struct gate *g, struct gate_entry *e, struct pk_err *err) PK_MUST_CHECK;
 /* What equal sides showed, into the store of the base; their rows are not judged. */
@@ -99,7 +99,7 @@ struct pk_criteria pk_gate_criteria(const struct gate *g, const struct gate_entr
 enum pk_code pk_gate_check_criteria(const struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 void pk_gate_note_unknown(const struct gate *g, struct pk_out *out);
 
-/* gate_record.c: two runs of each entry, one of each side; and the parts that measure for them. */
+/* record.c: two runs of each entry, one of each side; and the parts that measure for them. */
 enum pk_code pk_gate_begin(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 /* failed: measuring ended with an error. Every run is ended; what could not be written is said of each, the last in err. */
 enum pk_code pk_gate_end(struct gate *g, bool failed, struct pk_err *err) PK_MUST_CHECK;
@@ -107,7 +107,7 @@ enum { PK_GATE_WARMUP = 0 }; /* runs of a side that is a program, before those t
 /* The words of a side that is a program, as they are recorded: a JSON array. */
 const char *pk_gate_command_json(const struct gate_side *s, struct pk_arena *a);
 
-/* gate_answer.c: what is printed, written for others, and answered. */
+/* answer.c: what is printed, written for others, and answered. */
 enum pk_code pk_gate_answer(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 struct pk_ended_gate pk_gate_as_ended(const struct gate *g);
 
@@ -146,12 +146,8 @@ enum pk_code pk_gate_report(struct gate *g, const struct pk_gate_said *said, enu
 /* Of an error that ended it before there was an answer: red, whatever is known by then. Returns err->code. */
 enum pk_code pk_gate_report_error(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 
-/* gate_against.c: --against. */
+/* against.c: --against: a stored run, or those of every entry of a suite, judged as one. */
 enum pk_code pk_gate_against(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
-/* What is not there cannot be compared with: for a gate that is no mistake in the options. */
-enum pk_code pk_gate_missing(const char *against, struct pk_err *err) PK_MUST_CHECK;
-/* The same for every entry of a suite, judged as one. */
-enum pk_code pk_gate_suite_against(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 
 /* gate.c: the entries, of which there is one without a suite. */
 enum pk_code pk_gate_open(struct gate *g, const struct pk_probe *probe, struct pk_err *err) PK_MUST_CHECK;

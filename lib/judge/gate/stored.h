@@ -86,6 +86,8 @@ struct pk_stored_suite {
 /* Parts of the family are in the order of the pairs; their comparisons are those of the pairs. */
 enum pk_code pk_stored_suite_judge(struct pk_stored_suite *s, const struct pk_compare_family *family,
                                    struct pk_err *err) PK_MUST_CHECK;
+/* Without a suite, whose name is NULL then: the pair is judged, by pk_stored_compare. */
+void pk_stored_suite_of_one(struct pk_stored_suite *s);
 const struct pk_failure *pk_stored_suite_failures(const struct pk_stored_suite *s, size_t *n);
 enum pk_code pk_stored_suite_outcome(const struct pk_stored_suite *s, const struct pk_verdict_options *o,
                                      struct pk_err *err) PK_MUST_CHECK;

@@ -250,6 +250,13 @@ enum pk_code pk_stored_suite_judge(struct pk_stored_suite *s, const struct pk_co
     return pk_compare_judge_family(&f, s->arena, &s->all, &s->wrong, err);
 }
 
+void pk_stored_suite_of_one(struct pk_stored_suite *s)
+{
+    s->parts = pk_new(s->arena, struct pk_compare_part);
+    s->n = 1;
+    s->all = s->pairs[0].comparison;
+}
+
 const struct pk_failure *pk_stored_suite_failures(const struct pk_stored_suite *s, size_t *n)
 {
     size_t most = 1;
@@ -284,6 +291,8 @@ enum pk_code pk_stored_suite_outcome(const struct pk_stored_suite *s, const stru
                                          .fail_on_undecided = o->fail_on_undecided};
     const bool slower = pk_compare_count(&s->all).of[PK_SLOWER];
     size_t refused = 0;
+    if (!s->name)
+        return pk_stored_outcome(s->pairs, o, s->arena, err);
     if (first_missing(s, pk_stored_case_failed, err) ||
         (!slower && first_missing(s, pk_stored_metrics_missing, err)))
         return err->code;
