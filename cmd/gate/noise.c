@@ -30,61 +30,6 @@ static void read_all(const struct gate_entry *e, struct pk_calibration **all, si
     pk_store_close(s);
 }
 
-/* Calibrations of other commands say nothing here. */
-static size_t of_these_commands(const struct gate_entry *e, struct pk_calibration *v, size_t n)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < n; i++) {
-        PK_JSON_CLEANUP json_t *settings = json_loads(v[i].settings, 0, NULL);
-        const char *words = pk_json_text(e->app->arena, json_object_get(settings, "command"), PK_JSON_CANON);
-        bool ours = false;
-        for (int side = 0; side < PK_SIDES; side++)
-            ours |= strcmp(words, pk_gate_command_json(&e->side[side], e->app->arena)) == 0;
-        if (ours)
-            v[kept++] = v[i];
-    }
-    return kept;
-}
-
-static bool asked_for(const struct gate_entry *e, const char *metric)
-{
-    const struct pk_texts *m = &e->o->verdict.metrics;
-    for (size_t i = 0; i < m->n; i++)
-        if (strcmp(m->v[i], metric) == 0)
-            return true;
-    return !m->n;
-}
-
-/* The case of the gate that a calibration is of: either side may be what was calibrated. SIZE_MAX = none. */
-static size_t case_of(const struct gate_entry *e, const struct pk_calibration *c)
-{
-    for (size_t i = 0; i < e->side[PK_BASE].run.plan.n; i++)
-        for (int side = 0; side < PK_SIDES; side++) {
-            const struct pk_case_info x = pk_planned_info(&e->side[side].run.plan, i, e->app->arena);
-            if (strcmp(x.variant, c->of.variant) == 0 && strcmp(x.identity, c->identity) == 0 &&
-                x.revision == c->revision)
-                return i;
-        }
-    return SIZE_MAX;
-}
-
-static void keep_known(const struct gate *g, struct gate_entry *e, const struct pk_calibration *v, size_t n)
-{
-    e->known = pk_new_n(e->app->arena, struct pk_row_noise, n + 1);
-    for (size_t i = 0; i < n; i++) {
-        const size_t at = e->probe ? case_of(e, &v[i]) : 0;
-        if (at == SIZE_MAX || !asked_for(e, v[i].of.metric))
-            continue;
-        const struct pk_case_info *shown =
-            e->probe ? &g->samples.cases[e->side[PK_BASE].experiment.first + at].info : NULL;
-        e->known[e->n_known++] = (struct pk_row_noise){
-            .of = v[i],
-            .variant = shown ? shown->variant : v[i].of.variant,
-            .axes = shown ? shown->axes : v[i].of.axes,
-        };
-    }
-}
-
 enum pk_code pk_gate_read_noise(struct gate *g, struct gate_entry *e, struct pk_err *err)
 {
     struct pk_arena *a = e->app->arena;
@@ -99,12 +44,18 @@ enum pk_code pk_gate_read_noise(struct gate *g, struct gate_entry *e, struct pk_
         return PK_OK;
     if (pk_run_info_fill(&info, g->app->argc, g->app->argv, a, err))
         return err->code;
+    struct pk_noise_of of = {.metrics = &e->o->verdict.metrics, .machine = info.machine};
+    for (int side = 0; side < PK_SIDES; side++)
+        if (e->probe)
+            of.plans[side] = &e->side[side].run.plan;
+        else
+            of.words[side] = pk_gate_command_json(&e->side[side], a);
+    if (e->probe)
+        of.cases = &g->samples.cases[e->side[PK_BASE].experiment.first];
     /* Of a command, what pk_gate_begin will record that matters here. */
-    const char *settings =
+    of.settings =
         e->probe ? pk_run_settings(&e->side[PK_NEW].run) : pk_printf(a, "{\"warmup\": %d}", PK_GATE_WARMUP);
-    n = pk_calibrations_here(all, e->probe ? n : of_these_commands(e, all, n), info.machine, settings, a,
-                             &all);
-    keep_known(g, e, all, n);
+    e->n_known = pk_noise_known(all, n, &of, a, &e->known);
     const struct pk_criteria of_rows = pk_gate_criteria(g, e);
     return pk_noise_check(e->known, e->n_known, &of_rows, &rule, asked, err);
 }

@@ -2,6 +2,7 @@
 #include "judge/gate/calibrated.h"
 
 #include "base/text/buf.h"
+#include "bench/plan/declared_work.h"
 #include "judge/pair/pair.h"
 #include "json/json.h"
 
@@ -56,6 +57,58 @@ size_t pk_calibrations_here(const struct pk_calibration *all, size_t n, const ch
             (*here)[kept++] = all[i];
     }
     return kept;
+}
+
+/* Calibrations of other commands do not apply. */
+static size_t of_these_commands(const struct pk_calibration *all, size_t n, const struct pk_noise_of *of,
+                                struct pk_arena *a, struct pk_calibration *v)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        PK_JSON_CLEANUP json_t *settings = json_loads(all[i].settings, 0, NULL);
+        const char *words = pk_json_text(a, json_object_get(settings, "command"), PK_JSON_CANON);
+        if (strcmp(words, of->words[PK_BASE]) == 0 || strcmp(words, of->words[PK_NEW]) == 0)
+            v[kept++] = all[i];
+    }
+    return kept;
+}
+
+/* The case of the gate that was calibrated; SIZE_MAX = none. */
+static size_t case_of(const struct pk_noise_of *of, const struct pk_calibration *c, struct pk_arena *a)
+{
+    for (size_t i = 0; i < of->plans[PK_BASE]->n; i++)
+        for (int side = 0; side < PK_SIDES; side++) {
+            const struct pk_case_info x = pk_planned_info(of->plans[side], i, a);
+            if (strcmp(x.variant, c->of.variant) == 0 && strcmp(x.identity, c->identity) == 0 &&
+                x.revision == c->revision)
+                return i;
+        }
+    return SIZE_MAX;
+}
+
+size_t pk_noise_known(const struct pk_calibration *all, size_t n, const struct pk_noise_of *of,
+                      struct pk_arena *a, struct pk_row_noise **rows)
+{
+    struct pk_calibration *v = pk_new_n(a, struct pk_calibration, n + 1);
+    size_t known = 0;
+    if (!of->cases) {
+        n = of_these_commands(all, n, of, a, v);
+        all = v;
+    }
+    n = pk_calibrations_here(all, n, of->machine, of->settings, a, &v);
+    *rows = pk_new_n(a, struct pk_row_noise, n + 1);
+    for (size_t i = 0; i < n; i++) {
+        const size_t at = of->cases ? case_of(of, &v[i], a) : 0;
+        if (at == SIZE_MAX || (of->metrics->n && !pk_texts_has(of->metrics, v[i].of.metric)))
+            continue;
+        const struct pk_case_info *shown = of->cases ? &of->cases[at].info : NULL;
+        (*rows)[known++] = (struct pk_row_noise){
+            .of = v[i],
+            .variant = shown ? shown->variant : v[i].of.variant,
+            .axes = shown ? shown->axes : v[i].of.axes,
+        };
+    }
+    return known;
 }
 
 /* --- thresholds ------------------------------------------------------------------------------------------------------- */

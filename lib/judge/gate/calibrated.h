@@ -1,7 +1,9 @@
 /* Calibrated: turns a gate of equal sides into a stored calibration, and stored calibrations into the thresholds of later gates. */
 #pragma once
 
+#include "bench/plan/plan.h"
 #include "judge/criteria/criteria.h"
+#include "judge/gate/gate_samples.h"
 #include "store/record/calibration.h"
 
 /* The noise of every row of a comparison of equal sides, in the case that the figures name. Rows without noise are left out: exact
@@ -18,6 +20,19 @@ struct pk_row_noise {
     struct pk_calibration of;
     const char *variant, *axes; /* of the case as this gate has it */
 };
+
+/* What a gate measures, to find the calibrations of its rows. */
+struct pk_noise_of {
+    const struct pk_plan *plans[PK_SIDES]; /* of an experiment, matched; NULL: commands */
+    const struct pk_gate_case *cases;      /* of the plans, as the gate shows them */
+    const char *words[PK_SIDES];           /* of commands, as they are recorded: JSON arrays */
+    const struct pk_texts *metrics;        /* to judge; none = all */
+    const char *machine, *settings;        /* of a run that would begin now */
+};
+
+/* The noise of its rows, by those of `all`, the newest first, that hold for it: either side may be what was calibrated. Returns how many. */
+size_t pk_noise_known(const struct pk_calibration *all, size_t n, const struct pk_noise_of *of,
+                      struct pk_arena *a, struct pk_row_noise **rows);
 
 /* How many rows have noise above changes of this size. */
 size_t pk_rows_below_noise(const struct pk_row_noise *k, size_t n, double size);
