@@ -51,7 +51,7 @@ static enum pk_code compare_within(struct pk_app *app, const struct pk_threshold
     struct pk_errs wrong = {.arena = app->arena};
     if (pk_expected_rows_check(&rows, 1, true, &wrong, err))
         return pk_all_errors(&wrong, err);
-    pk_thresholds_apply(thresholds, o->verdict.thresholds.n, c.v, c.n);
+    pk_criteria_apply(&rows.criteria, c.v, c.n);
     pk_judge(c.v, c.n, &j);
     pk_verdict_hide(&o->verdict, &c);
     pk_compare_counters(&run.counters, NULL, &what, app->arena, &counters);

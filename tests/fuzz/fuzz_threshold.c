@@ -6,13 +6,14 @@
 
 static void apply(const struct pk_threshold *t)
 {
-    const struct pk_figures f = {.variant = "flash", .axes = "{\"n\":1}", .metric = "work_ns", .unit = "ns"};
+    const struct pk_figures f = {
+        .variant = "flash", .axes = "{\"n\":1}", .metric = "work_ns", .unit = "ns", .class = "time"};
     struct pk_compared row = {.base = &f, .new_ = &f};
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_errs wrong = {.arena = &a};
-    pk_thresholds_apply(t, 1, &row, 1);
-    pk_assert(!row.threshold || row.threshold == t);
     const struct pk_expected_rows rows = {.rows = &row, .n = 1, .criteria = {.own = t, .n_own = 1}};
+    pk_criteria_apply(&rows.criteria, &row, 1);
+    pk_assert(!row.threshold || row.threshold == t);
     struct pk_err err = {0};
     if (pk_expected_rows_check(&rows, 1, false, &wrong, &err))
         pk_fuzz_refusal(&err);

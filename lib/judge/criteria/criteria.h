@@ -31,9 +31,6 @@ struct pk_threshold {
 enum pk_code pk_threshold_parse(const char *text, struct pk_arena *a, struct pk_threshold *out,
                                 struct pk_err *err) PK_MUST_CHECK;
 
-/* Sets min_effect and min_change of the rows that they match; without a relative part a row keeps its min_effect. */
-void pk_thresholds_apply(const struct pk_threshold *t, size_t n, struct pk_compared *v, size_t rows);
-
 /* The criteria of the rows of a part, such as an entry of a suite. Its own criteria are used first: its thresholds, then its min_effect;
  * then the thresholds of all for the other rows. */
 struct pk_criteria {
@@ -42,6 +39,7 @@ struct pk_criteria {
     double min_effect; /* of its own rows, except exact figures; 0 = none */
     bool typed;        /* `all` are from the command line, so they are stronger than its min_effect */
 };
+/* Sets min_effect and min_change of the rows that thresholds match; without a relative part a row keeps its min_effect. */
 void pk_criteria_apply(const struct pk_criteria *criteria, struct pk_compared *v, size_t rows);
 /* The rows of a part, measured or expected, that metrics and thresholds must match: a threshold that matches none would guard nothing. */
 struct pk_expected_rows {

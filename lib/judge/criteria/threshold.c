@@ -300,11 +300,6 @@ static void apply(const struct pk_threshold *t, size_t n, bool keep, struct pk_c
         }
 }
 
-void pk_thresholds_apply(const struct pk_threshold *t, size_t n, struct pk_compared *v, size_t rows)
-{
-    apply(t, n, false, v, rows);
-}
-
 void pk_criteria_apply(const struct pk_criteria *criteria, struct pk_compared *v, size_t rows)
 {
     for (size_t k = 0; k < rows; k++)
