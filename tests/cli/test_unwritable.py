@@ -184,7 +184,7 @@ def test_permissions_are_named(perfkit, place, mode_file, mode_place, word):
 
 def test_a_missing_directory_is_not_a_read_only_one(perfkit, tmp_path):
     r = perfkit(*SELFTEST, db=tmp_path / "a" / "s.db")
-    r.refused(1, f"its directory {tmp_path}/a does not exist", "make the directory", "--db FILE or PERFKIT_DB")
+    r.refused(1, f"its directory {tmp_path}/a does not exist", "create the directory", "--db FILE or PERFKIT_DB")
     assert not (tmp_path / "a").exists()
 
 
