@@ -44,9 +44,10 @@ def test_table_and_store(perfkit):
 def test_runs_until_both_minimums(perfkit):
     perfkit("exec", "--min-runs", "4", "--min-time", "1ms", "--", "sleep", "0.02")
     assert query(perfkit, "SELECT n FROM v_summary WHERE metric = 'wall_ns'") == [(4,)]
+    began = time.monotonic()
     perfkit("exec", "--min-runs", "2", "--min-time", "300ms", "--", "sleep", "0.02")
     n, = query(perfkit, "SELECT n FROM v_summary WHERE metric = 'wall_ns' AND run_id = 2")[0]
-    assert 3 <= n <= 15
+    assert 2 <= n <= 15 and time.monotonic() - began >= 0.3  # on a busy machine two runs take as long
     perfkit("exec", "--max-runs", "2", "--min-runs", "1", "--", "true")
     assert query(perfkit, "SELECT n FROM v_summary WHERE metric = 'wall_ns' AND run_id = 3") == [(2,)]
 
