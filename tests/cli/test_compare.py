@@ -206,7 +206,7 @@ def test_a_case_that_no_longer_ends_ok_is_no_green_gate(perfkit, store):
     store.db.execute("UPDATE slice SET message = '5 GiB do not fit' WHERE status = 'oom'")
     store.db.commit()
     r = perfkit("gate", "--against", "main", "@", "--min-effect", "1000%", "--junit", "j.xml", "--summary", "s.md", "--format", "json", env=GITHUB)
-    answered(r, 1, "the judged side (run @) ended 'oom' in vanilla d_model=64 seq_len=256", "ended ok in the base (runs main)", "5 GiB do not fit")
+    answered(r, 1, "the judged run (run @) ended 'oom' in vanilla d_model=64 seq_len=256", "ended ok in the base (runs main)", "5 GiB do not fit")
     trouble, = r.rows("not_compared")
     assert (trouble["side"], trouble["variant"], trouble["metric"], trouble["status"]) == ("new", "vanilla", None, "oom")
     assert "counterpart" not in r.stdout and r.rows("compare_ns")[0]["verdict"] == "same"
@@ -235,7 +235,7 @@ def test_a_metric_that_is_no_number_any_more(perfkit, store):
     assert "case of base without" not in r.stdout and "1 metric of new without a counterpart: new_ns of vanilla d_model=64 seq_len=256" in r.stdout
     assert "has no value of other_ns" in (perfkit.cwd / "j.xml").read_text()
     r = perfkit("gate", "--against", "main", "@", "--metric", "other_ns", "--junit", "j.xml", env=GITHUB)
-    r.refused(5, "run @ has no value of metric 'other_ns'", "(NaN)")
+    r.refused(5, "run @ has no value of metric 'other_ns'", "NaN does not count as a value")
     assert "not comparable" in (perfkit.cwd / "j.xml").read_text() and "::error title=perfkit gate --against main%3A not comparable" in r.stderr
     assert perfkit("gate", "--against", "main", "@", "--metric", "forward_ns").status == 0
     store.run([case("vanilla", 256, SLOW)])
@@ -434,7 +434,7 @@ def test_only_what_changed_and_the_gravest_first(perfkit, store):
 
 @pytest.mark.parametrize("threshold, words", [
     ("forward_ns", "not METRIC=SIZE"), ("=5%", "not METRIC=SIZE"), ("forward_ns=", "not METRIC=SIZE"),
-    ("forward_ns=-5%", "a number above 0"), ("forward_ns=0%", "a number above 0"), ("forward_ns=fast", "a size is a share"),
+    ("forward_ns=-5%", "a number above 0"), ("forward_ns=0%", "a number above 0"), ("forward_ns=fast", "a size is relative"),
     ("forward_ns[variant=a=5%", "in one pair of brackets"), ("backward_ns=5%", "is backward_ns\none of: forward_ns"),
     ("forwrd_ns=5%", "did you mean 'forward_ns'?"), ("forward_ns[variant=vanila]=5%", "variant: did you mean 'vanilla'?"),
     ("forward_ns=5KiB", "its unit is not the metric's, which is in ns"), ("forward_ns=5", "a time such as 20us"),
