@@ -15,13 +15,6 @@
 #define COUNT(v)   (sizeof(v) / sizeof *(v))
 #define AT(member) offsetof(struct doctor_options, member)
 
-struct doctor_options {
-    bool ceilings;
-    const char *device, *bind;
-    int64_t threads;
-    struct pk_texts require;
-};
-
 static const struct pk_opt options[] = {
     {"require", 0, PK_OPT_LIST, AT(require), "NAME",
      .help = "exit with status 6 unless this row or source is ok", .group = "Looking"},
@@ -42,52 +35,7 @@ static const struct pk_column row_columns[] = {
     {.key = "advice", .left = true, .machine = true},
 };
 
-const char *pk_doctor_words(const struct doctor *d, const char *found, const char *advice)
-{
-    return d->people && advice ? pk_printf(d->app->arena, "%s → %s", found, advice) : found;
-}
-
 static const char *const states[] = {[FOUND_OK] = "ok", [FOUND_WARN] = "warn", [FOUND_NO] = "no"};
-
-static bool equal_text(const char *a, const char *b)
-{
-    return a == b || (a && b && strcmp(a, b) == 0);
-}
-
-bool pk_doctor_said(struct doctor *d, const char *name, const char *found, const char *advice)
-{
-    if (!d->people)
-        return false;
-    for (size_t i = 0; i < d->n_said; i++) {
-        struct pk_said *s = &d->said[i];
-        if (!equal_text(s->found, found) || !equal_text(s->advice, advice))
-            continue;
-        s->others = s->others ? pk_printf(d->app->arena, "%s, %s", s->others, name) : name;
-        return true;
-    }
-    if (d->n_said < PK_SAID_MOST)
-        d->said[d->n_said++] = (struct pk_said){.name = name, .found = found, .advice = advice};
-    return false;
-}
-
-void pk_doctor_note_said(struct doctor *d)
-{
-    for (size_t i = 0; i < d->n_said; i++) {
-        struct pk_said *s = &d->said[i];
-        if (s->others)
-            pk_out_note(d->app->out, pk_printf(d->app->arena, "As %s: %s.", s->name, s->others));
-        s->others = NULL;
-    }
-}
-
-bool pk_doctor_requires(const struct doctor *d, const char *name)
-{
-    const struct doctor_options *o = d->app->options;
-    for (size_t i = 0; i < o->require.n; i++)
-        if (strcmp(o->require.v[i], name) == 0)
-            return true;
-    return false;
-}
 
 static enum pk_code check_required_names(const struct doctor_options *o, struct pk_arena *a,
                                          struct pk_err *err)
@@ -109,14 +57,6 @@ static enum pk_code check_required_names(const struct doctor_options *o, struct 
         return pk_fix(err, "perfkit doctor lists them");
     }
     return PK_OK;
-}
-
-void pk_doctor_unmet(struct doctor *d, const char *name, const char *found, const char *advice)
-{
-    const struct doctor_options *o = d->app->options;
-    for (size_t i = 0; i < o->require.n; i++)
-        if (strcmp(o->require.v[i], name) == 0)
-            d->unmet[i] = (struct pk_unmet){found, advice};
 }
 
 /* "energy: ...; nvml: ..." of those that are not met, in the order they were asked for; "" = all are. */

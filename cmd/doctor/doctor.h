@@ -27,6 +27,13 @@ struct pk_said {
 };
 enum { PK_SAID_MOST = 64 };
 
+struct doctor_options {
+    bool ceilings;
+    const char *device, *bind;
+    int64_t threads;
+    struct pk_texts require;
+};
+
 struct doctor {
     struct pk_app *app;
     bool people;            /* read it: one screen */

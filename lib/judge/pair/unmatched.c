@@ -19,11 +19,6 @@ struct sorting {
     size_t n_unmatched;
 };
 
-const char *pk_case_text(const struct pk_figures *f, struct pk_arena *a)
-{
-    return strcmp(f->axes, "{}") ? pk_printf(a, "%s %s", f->variant, pk_axes_words(f->axes, a)) : f->variant;
-}
-
 static const char *case_key(const struct sorting *s, const struct pk_figures *f)
 {
     struct pk_figures of = *f;

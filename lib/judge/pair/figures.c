@@ -1,0 +1,96 @@
+/* Figures: what one row of figures or two say by themselves: centre, ratio, the keys by which they are matched, their case. */
+#include "judge/pair/pair.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+double pk_speedup(const char *direction, double ratio)
+{
+    if (strcmp(direction, "lower") == 0)
+        return 1 / ratio;
+    return strcmp(direction, "higher") == 0 ? ratio : NAN;
+}
+
+bool pk_figures_opposed(const struct pk_figures *x, const struct pk_figures *y)
+{
+    return strcmp(x->direction, "none") != 0 && strcmp(y->direction, "none") != 0 &&
+           strcmp(x->direction, y->direction) != 0;
+}
+
+static bool positive(const struct pk_figures *f)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        if (!(f->figure[i] > 0))
+            return false;
+    }
+    return true;
+}
+
+static bool constant(const struct pk_figures *f)
+{
+    for (size_t i = 1; i < f->n; i++)
+        if (f->figure[i] != f->figure[0])
+            return false;
+    return f->n;
+}
+
+double pk_figures_centre(const struct pk_figures *f)
+{
+    double sum = 0;
+    if (constant(f)) /* as it is: exact figures are held against each other to the last digit */
+        return f->figure[0];
+    if (!positive(f))
+        return f->median;
+    for (size_t i = 0; i < f->n; i++)
+        sum += log(f->figure[i]) / (double)f->n;
+    return exp(sum);
+}
+
+struct pk_compared pk_compare_figures(const struct pk_figures *b, const struct pk_figures *f, double level)
+{
+    struct pk_ratio r = {.ratio = NAN, .ci = {NAN, NAN}, .p = NAN, .df = NAN};
+    if (positive(b) && positive(f))
+        r = pk_ratio_welch(b->figure, b->n, f->figure, f->n, level);
+    return (struct pk_compared){.base = b,
+                                .new_ = f,
+                                .ratio = r,
+                                .speedup = pk_speedup(f->direction, r.ratio),
+                                .unstable = b->unstable || f->unstable};
+}
+
+/* The unit separator of ASCII stands in no name. Copied piece by piece: a run may have a hundred thousand cases. */
+const char *pk_key_between_runs(const struct pk_figures *f, struct pk_arena *a)
+{
+    char revision[24];
+    snprintf(revision, sizeof revision, "%" PRId64, f->revision);
+    const size_t class_bytes = strcspn(f->device, ":");
+    const char *const parts[] = {f->experiment, revision, f->variant, f->identity, f->metric, f->unit};
+    size_t bytes = class_bytes + 1, n[sizeof parts / sizeof *parts];
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        bytes += 1 + (n[i] = strlen(parts[i]));
+    char *key = pk_alloc(a, bytes), *at = key;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        memcpy(at, parts[i], n[i]);
+        at[n[i]] = '\x1f';
+        at += n[i] + 1;
+    }
+    memcpy(at, f->device, class_bytes);
+    return key;
+}
+
+static const char *key_in_order(const struct pk_figures *f, struct pk_arena *a)
+{
+    return pk_printf(a, "%" PRId64 "\x1f%s\x1f%s", f->ordinal, f->metric, f->unit);
+}
+
+const char *pk_key_of(const struct pk_figures *f, const struct pk_compare_options *o, struct pk_arena *a)
+{
+    return o->by_ordinal ? key_in_order(f, a) : pk_key_between_runs(f, a);
+}
+
+const char *pk_case_text(const struct pk_figures *f, struct pk_arena *a)
+{
+    return strcmp(f->axes, "{}") ? pk_printf(a, "%s %s", f->variant, pk_axes_words(f->axes, a)) : f->variant;
+}
