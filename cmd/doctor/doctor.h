@@ -51,7 +51,7 @@ struct pk_doctor_row {
 };
 extern const struct pk_doctor_row pk_doctor_rows[];
 
-/* doctor_state.c: what makes timings spread. */
+/* state.c: what makes timings spread. */
 struct pk_finding pk_look_virtualisation(struct doctor *d);
 struct pk_finding pk_look_governor(struct doctor *d);
 struct pk_finding pk_look_turbo(struct doctor *d);

@@ -107,7 +107,7 @@ enum { PK_GATE_WARMUP = 0 }; /* runs of a side that is a program, before those t
 /* The words of a side that is a program, as they are recorded: a JSON array. */
 const char *pk_gate_command_json(const struct gate_side *s, struct pk_arena *a);
 
-/* answer.c: what is printed, written for others, and answered. */
+/* outcome.c: what is printed, written for others, and answered. */
 enum pk_code pk_gate_answer(struct gate *g, struct pk_err *err) PK_MUST_CHECK;
 struct pk_ended_gate pk_gate_as_ended(const struct gate *g);
 
