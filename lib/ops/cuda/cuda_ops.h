@@ -1,10 +1,10 @@
 /* Cuda ops: the rows of the table that have files of their own. Private to lib/ops/cuda. */
 #pragma once
 
-#include "ops/ceilings.h"
 #include "ops/ops.h"
 #include "ops/workspace.h"
 
+struct pk_ceilings;
 /* ceilings.c: pk_ceilings_measure of a GPU */
 enum pk_code pk_cuda_ceilings(struct pk_device *dev, struct pk_ceilings *out,
                               struct pk_err *err) PK_MUST_CHECK;
