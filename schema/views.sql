@@ -106,7 +106,7 @@ LEFT JOIN (
     UNION ALL SELECT 'quota', 'were stopped by the CPU quota of their control group'
     UNION ALL SELECT 'throttled', 'were measured while the processor throttled itself (temperature or power)'
     UNION ALL SELECT 'clock-fell', 'were measured while the CPU clock fell by more than 5 %'
-    UNION ALL SELECT 'noisy', 'were measured next to a busy loop that lost more than 5 % of its time to interruptions') m
+    UNION ALL SELECT 'noisy', 'were measured beside a clock spin that lost more than 5 % of its time to interruptions') m
 ON m.doubt = w.doubt;
 
 -- Medians over a counter pass's samples, of one iteration, and what groups derive from them (group_name not empty). value NULL: not
