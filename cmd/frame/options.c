@@ -10,9 +10,9 @@ static const struct pk_opt_variable variables[] = {
     {"PERFKIT_WIRE_FD"},             /* where a worker or a measured program writes its samples */
     {"PERFKIT_PYTHON"},              /* the interpreter of peers */
     {"PERFKIT_PEERS"},               /* more peers than the installed ones */
-    {"PERFKIT_BLAS", pk_blas_words}, /* device/blas.h */
+    {"PERFKIT_BLAS", pk_blas_words}, /* device/cpu/blas.h */
     {"PERFKIT_OPENBLAS"},            /* likewise */
-    {"PERFKIT_BF16", pk_bf16_words}, /* device/bf16.h */
+    {"PERFKIT_BF16", pk_bf16_words}, /* likewise */
     {"PERFKIT_CUDA_LIBS"},           /* device/cuda/library.h */
     {"PERFKIT_MPI"},                 /* comm/transport/mpi_module.h */
     {"PERFKIT_FAIL_ALLOC"},          /* fault injection, for tests */

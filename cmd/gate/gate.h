@@ -15,7 +15,7 @@ struct pk_report_files {
 extern const struct pk_opt pk_report_rows[]; /* options that fill it */
 
 struct gate_options {
-    struct pk_run_options run; /* first: the rows of run_rows.h write there */
+    struct pk_run_options run; /* first: the rows that a gate shares with `run` write there */
     const char *a, *b, *against;
     struct pk_verdict_options verdict;
     bool until_clear, no_fail;

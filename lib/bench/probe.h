@@ -50,7 +50,7 @@ struct pk_variant {
                           * Peers have all axes. */
     const char *(*unavailable)(enum pk_device_kind kind); /* optional: reason it cannot run there, or NULL */
     bool
-        captured; /* on a device with graphs (device/graph.h) `run` is captured, and replays are measured; marks on lanes only */
+        captured; /* on a device with graphs (device/lane.h) `run` is captured, and replays are measured; marks on lanes only */
 };
 
 /* A region named by marks. Region "forward" gives the metrics forward_ns and forward_host_ns. */

@@ -1,5 +1,5 @@
 /* Ceilings: the peak rates of this device, measured by perfkit's own micro-kernels so that a slow library cannot hide; those of tensor
- * cores alone by the library that has their fastest code, whose data sheet stands beside them (device/cuda/data_sheet.h). Measured
+ * cores alone by the library that has their fastest code, whose data sheet stands beside them (device/cuda/cuda.h). Measured
  * repeatedly (bench/client/ceilings_store.h), stored with the machine, used for % of floor and for the share of a model's FLOPs. */
 #pragma once
 

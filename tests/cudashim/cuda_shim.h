@@ -92,7 +92,7 @@ void pk_shim_warp_barrier(unsigned mask, const pk_shim_site &site);
 uint32_t pk_shim_exchange(unsigned mask, uint32_t bits, unsigned from, const pk_shim_site &site);
 /* Bit i is what lane i gave. */
 uint32_t pk_shim_ballot(unsigned mask, bool mine, const pk_shim_site &site);
-/* ops/cuda/mma.h by its documented layout: every lane of a whole warp calls. */
+/* ops/cuda/attention/mma.h by its documented layout: every lane of a whole warp calls. */
 void pk_shim_mma(float *d, const uint32_t *a, const uint32_t *b);
 
 #define PK_KERNEL(bounds, name, ...) static void name(__VA_ARGS__, pk_shim_bounds<PK_BOUNDS bounds> = {})

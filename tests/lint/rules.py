@@ -1,4 +1,4 @@
-"""The rules of the house (STYLE.md, CONTRIBUTING.md) that a program can check, over the sources below one directory.
+"""The rules of the house (CONTRIBUTING.md) that a program can check, over the sources below one directory.
 
 A rule is a function that takes Sources and yields "path:line: what is wrong". rules.py ROOT prints every complaint and
 fails when there is one. test_rules.py shows each rule a small tree that breaks it."""

@@ -2,7 +2,7 @@
  * through the protocol (docs/protocol.md).
  *
  * Every run of the command is an invocation with one sample per metric (wall_ns, user_ns, system_ns, peak_bytes, ...: see
- * spawner.h), so that intervals are over processes. Samples that the command reports without naming a case join its own; each
+ * spawner.c below), so that intervals are over processes. Samples that the command reports without naming a case join its own; each
  * case that it names is recorded as a case of the run.
  *
  * More runs follow as counter passes (counter_passes.h), usually one: they give counts and no times, and messages of the command in them
@@ -99,7 +99,7 @@ enum pk_code pk_command_counters(struct pk_store *s, int64_t run_id, const struc
  *   peak_bytes          resident memory of its largest process
  *   page_faults, context_switches   counted by the kernel, minor and major, voluntary and not
  * and the note "exit_status" (128 + signal when a signal ended it). When the request's pass is "counter" and it carries "counters" the
- * answer is counted.h's instead: nothing is timed where something is counted. The command inherits the spawner's stderr and
+ * answer has counts instead: nothing is timed where something is counted. The command inherits the spawner's stderr and
  * PERFKIT_WIRE_FD; its stdin and stdout are /dev/null. */
 
 /* Serves until quit or end of input. */

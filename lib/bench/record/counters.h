@@ -15,7 +15,7 @@ struct pk_counter_inputs;
  * ceilings. Scaled counts are approximate, and no metric is computed from counts that were scaled differently. A row "perturbation" per
  * region says by how much the slowest of the counter passes was slower than the timing passes, and which source's that was (native); its
  * note is empty where that is more than the difference between processes, which is not known for one process. Every case that was timed
- * has its roofline (roofline.h), by counted work where it was counted. case_ids are those of the plan's cases. Reads the store only;
+ * has its roofline (below), by counted work where it was counted. case_ids are those of the plan's cases. Reads the store only;
  * rows that are there already are replaced. */
 enum pk_code pk_record_counters(struct pk_store *s, int64_t run_id, const struct pk_plan *plan,
                                 const int64_t *case_ids, const struct pk_counters *counters,

@@ -1,7 +1,7 @@
 /* Nccl api: the functions of libnccl.so.2 that perfkit calls, declared by hand.
  *
  * The library is opened at run time, and its binary interface is that of major version 2 since 2.14 (numbers and structs below are
- * compared with nccl.h, where there is one, by tests/unit/comm/nccl_abi.c): a program built where there is no nccl.h uses it all the same.
+ * compared with nccl.h, where there is one, by tests/unit/comm/test_nccl_abi.c): a program built where there is no nccl.h uses it all the same.
  * Names are the library's. Inside lib/comm/transport only. */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* Cpu: the device whose lanes are this process's own threads.
  *
- * Work runs on one crew of threads, bound unless told otherwise (device/threads.h); the thread that opened
+ * Work runs on one crew of threads, bound unless told otherwise (device/cpu/threads.h); the thread that opened
  * the device is one of them. Lanes are all the same and marks read CLOCK_MONOTONIC. The GEMM library is
- * opened at the first GEMM, or when facts are asked for, never at start-up (device/blas.h).
+ * opened at the first GEMM, or when facts are asked for, never at start-up (device/cpu/blas.h).
  *
  * Facts: threads, binding, isa, blas, blas_core, bf16, limit_bytes, and when they apply binding_warning and
  * blas_warning. */

@@ -66,7 +66,7 @@ static int bcast(void *p, size_t bytes)
     return by_owner();
 }
 
-/* As comm/agree.c has it. */
+/* As comm/comm.c has it. */
 static const char unable[] = "-9\x1fno library\x1fnone here\x1finstall it";
 
 static int gather_sizes(int mine, int *sizes)

@@ -237,7 +237,7 @@ static size_t peak_of(struct pk_transformer_config c)
     return peak;
 }
 
-/* Saved activations of the small model: gpu.md has 20.5 GB with stored scores, 14.5 GB without, in fp32. */
+/* Saved activations of the small model: by hand 20.5 GB with stored scores, 14.5 GB without, in fp32. */
 static void recomputing_and_fusing_save_memory(void **state)
 {
     const size_t states = 16 * pk_transformer_parameters(&small);

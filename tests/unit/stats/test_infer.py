@@ -182,7 +182,7 @@ def split_with(u, n):
 
 
 def test_mann_whitney_with_ties(ask):
-    """gating.md: U 14, exact mid-rank p .0315918974742902 for 8 and 9 tied integers."""
+    """U 14, exact mid-rank p .0315918974742902 for 8 and 9 tied integers."""
     u, p, *_ = ask("mann_whitney", 8, *TIED_A, *TIED_B)
     assert 72 - u == 14 and p == near(0.031591937474290, 1e-12)
     for seed in range(12):
@@ -312,7 +312,7 @@ def quick(n, p, q):
 
 
 def test_pairs_needed(ask):
-    """gating.md 4.4's table, and every answer is the first that suffices."""
+    """A table of sample sizes, and every answer is the first that suffices."""
     table = {0.014: [18, 7, 4, 3, 3], 0.028: [65, 18, 10, 5, 3], 0.042: [142, 38, 18, 8, 4]}
     for sd, row in table.items():
         found = [ask("pairs", sd, e, 0.05, 0.8)[0] for e in (0.01, 0.02, 0.03, 0.05, 0.1)]

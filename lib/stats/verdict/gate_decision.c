@@ -1,4 +1,4 @@
-/* Gate: interleaved pairs in two stages. Every case is screened; what looks suspicious is asked again, with fresh pairs. */
+/* Gate decision: decides from interleaved pairs, in two stages. Every case is screened; a suspicious one is decided by fresh pairs. */
 #include "stats/verdict/verdict.h"
 
 #include "stats/dist.h"

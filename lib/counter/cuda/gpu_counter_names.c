@@ -1,4 +1,4 @@
-/* GPU events: the table of names, and the vendor's own. */
+/* GPU counter names: the table of perfkit's names with the vendor's metric behind each, and metrics by the vendor's own name. */
 #include "counter/cuda/chip.h"
 
 #include "base/text/words.h"
