@@ -2,8 +2,8 @@
 import os
 import subprocess
 
+import bandwidth
 import cubin
-import loads
 import pytest
 import resources
 
@@ -86,5 +86,13 @@ def test_loads_that_wait_for_each_other_are_counted(compiled):
     assert {cubin.loads_first(k) for k in together} == {4}
 
 
-def test_a_kernel_of_the_table_that_is_missing_is_found():
-    assert list(loads.violations([])) == [f"{part}: no such kernel" for part, _, _ in loads.LEAST]
+def test_a_kernel_of_a_table_that_is_missing_is_found():
+    assert list(bandwidth.late_loads([])) == [f"{part}: no such kernel" for part, _, _ in bandwidth.LEAST]
+    assert list(bandwidth.too_many_instructions([])) == [f"{part}: no such kernel" for part, _, _ in bandwidth.MOST]
+
+
+def test_instructions_for_an_element_are_counted(monkeypatch):
+    kernel = cubin.Kernel("_Z4held", 90, 32, 256, 0, 0, [1] * 41 + [cubin.NOP] * 7)
+    for most, wrong in ((11, []), (10, ["_Z4held for sm_90: 10.2 instructions for an element, not 10"])):
+        monkeypatch.setattr(bandwidth, "MOST", [("held", 4, most)])
+        assert list(bandwidth.too_many_instructions([kernel])) == wrong
