@@ -16,7 +16,8 @@ static void end(struct pk_device *dev, void *state)
     struct pk_cudnn *lib = state;
     if (!lib->library.handle)
         return;
-    pk_cudnn_plans_free(lib);
+    if (lib->plans)
+        lib->free_plans(lib);
     if (lib->handle)
         lib->cudnnDestroy(lib->handle);
     pk_library_close(&lib->library);

@@ -28,6 +28,7 @@ struct pk_cudnn {
         device;                   /* a description of one that is not here, for tests; NULL = the handle's */
     struct pk_err refused;        /* why there is no handle, once it was tried */
     struct pk_cudnn_plans *plans; /* sdpa.c */
+    void (*free_plans)(struct pk_cudnn *lib); /* ends what plans hold; set with them */
 };
 #undef PK_CUDNN_FIELD
 
@@ -43,6 +44,3 @@ enum pk_code pk_cudnn_of_device(struct pk_device *dev, struct pk_cudnn **out,
 /* PK_OK, or what the library said. */
 enum pk_code pk_cudnn_check(const struct pk_cudnn *lib, cudnnStatus_t rc, const char *what,
                             struct pk_err *err) PK_MUST_CHECK;
-
-/* sdpa.c: ends what plans hold. */
-void pk_cudnn_plans_free(struct pk_cudnn *lib);

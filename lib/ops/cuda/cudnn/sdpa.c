@@ -37,7 +37,7 @@ static struct pk_cudnn_plans *find(const struct pk_cudnn *lib, const struct pk_c
     return p;
 }
 
-void pk_cudnn_plans_free(struct pk_cudnn *lib)
+static void free_plans(struct pk_cudnn *lib)
 {
     for (struct pk_cudnn_plans *p = lib->plans; p; p = p->next) {
         if (p->pack)
@@ -67,6 +67,7 @@ enum pk_code pk_cudnn_prepare(struct pk_device *dev, const struct pk_cudnn_shape
     struct pk_cudnn_plans *p = pk_new(&dev->arena, struct pk_cudnn_plans);
     *p = (struct pk_cudnn_plans){lib->plans, *s, plan, {s->scale, -INFINITY, 1}};
     lib->plans = p;
+    lib->free_plans = free_plans;
     return PK_OK;
 }
 
