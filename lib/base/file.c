@@ -19,14 +19,6 @@ static enum pk_code unreadable(const char *path, struct pk_err *err)
     return pk_fix(err, "give a text file that this user can read");
 }
 
-static enum pk_code too_long(const char *path, size_t limit, struct pk_err *err)
-{
-    char shown[32];
-    pk_fail(err, PK_E_USAGE, "%s is too long", path);
-    pk_why(err, "the file may have at most %s", pk_format_bytes((int64_t)limit, shown, sizeof shown));
-    return pk_fix(err, "check that it is the right file");
-}
-
 enum pk_code pk_slurp(const char *path, size_t limit, struct pk_arena *a, char **text, size_t *n,
                       struct pk_err *err)
 {
@@ -38,8 +30,12 @@ enum pk_code pk_slurp(const char *path, size_t limit, struct pk_arena *a, char *
     *n = 0;
     while ((got = fread(*text + *n, 1, cap - 1 - *n, f)) > 0) {
         *n += got;
-        if (*n > limit)
-            return too_long(path, limit, err);
+        if (*n > limit) {
+            char shown[32];
+            pk_fail(err, PK_E_USAGE, "%s is too long", path);
+            pk_why(err, "the file may have at most %s", pk_format_bytes((int64_t)limit, shown, sizeof shown));
+            return pk_fix(err, "check that it is the right file");
+        }
         if (*n == cap - 1)
             *text = pk_grow(a, *text, 1, cap, &cap);
     }

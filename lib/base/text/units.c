@@ -127,14 +127,6 @@ static enum pk_code not_understood(const struct quantity *q, const char *text, s
     return pk_fix(err, "write for example %s", q->example);
 }
 
-static enum pk_code ambiguous_prefix(const struct quantity *q, const char *text, int n, const char *end,
-                                     struct pk_err *err)
-{
-    pk_fail(err, PK_E_USAGE, "'%.100s' is not a %s", text, q->name);
-    pk_why(err, "%s could mean %.1sB (powers of 1000) or %.1siB (powers of 1024)", end, end, end);
-    return pk_fix(err, "write %.*s%.1sB or %.*s%.1siB", n, text, end, n, text, end);
-}
-
 /* Takes "e3" behind the number into it, and blanks: rates are written so. False when it does not fit. */
 static bool read_exponent(struct decimal *d)
 {
@@ -199,8 +191,11 @@ static enum pk_code parse_quantity(const struct quantity *q, const char *text, i
         return not_understood(q, text, err);
     bool bytes = q != &duration_words;
     int digits = (int)(d.end - text);
-    if (bytes && strlen(d.end) == 1 && strchr("KMGT", *d.end))
-        return ambiguous_prefix(q, text, digits, d.end, err);
+    if (bytes && strlen(d.end) == 1 && strchr("KMGT", *d.end)) {
+        pk_fail(err, PK_E_USAGE, "'%.100s' is not a %s", text, q->name);
+        pk_why(err, "%s could mean %.1sB (powers of 1000) or %.1siB (powers of 1024)", d.end, d.end, d.end);
+        return pk_fix(err, "write %.*s%.1sB or %.*s%.1siB", digits, text, d.end, digits, text, d.end);
+    }
     if (*q->usual && !*d.end && (d.digits || bytes)) {
         pk_fail(err, PK_E_USAGE, "'%.100s' is not a %s", text, q->name);
         pk_why(err, "the unit is missing: %s%s", q->words, bytes ? ", each in a second" : "");
