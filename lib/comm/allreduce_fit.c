@@ -46,15 +46,6 @@ static double median(double *x, size_t n)
     return pk_summarize(x, n).median;
 }
 
-static void find_window(struct setting *v)
-{
-    v->least_bytes = INFINITY;
-    for (size_t i = 0; i < v->n; i++) {
-        v->least_bytes = fmin(v->least_bytes, (double)cell(v, i, CAP)->i);
-        v->most_bytes = fmax(v->most_bytes, (double)cell(v, i, CAP)->i);
-    }
-}
-
 static void fit_cost(struct setting *v, struct pk_arena *a)
 {
     size_t n = 0, at = 0;
@@ -178,7 +169,11 @@ static enum pk_code store_predictions(struct pk_store *s, const struct setting *
 static enum pk_code record_setting(struct pk_store *s, int64_t run_id, struct setting *v, struct pk_arena *a,
                                    struct pk_err *err)
 {
-    find_window(v);
+    v->least_bytes = INFINITY;
+    for (size_t i = 0; i < v->n; i++) {
+        v->least_bytes = fmin(v->least_bytes, (double)cell(v, i, CAP)->i);
+        v->most_bytes = fmax(v->most_bytes, (double)cell(v, i, CAP)->i);
+    }
     fit_cost(v, a);
     if (!find_readiness(v, a))
         return PK_OK;
@@ -188,18 +183,13 @@ static enum pk_code record_setting(struct pk_store *s, int64_t run_id, struct se
 
 /* --- settings --- */
 
-static bool same_setting(const struct setting *v, size_t i)
-{
-    return !strcmp(cell(v, 0, FIXED)->s, cell(v, i, FIXED)->s) &&
-           !strcmp(cell(v, 0, DEVICE)->s, cell(v, i, DEVICE)->s);
-}
-
 static enum pk_code record_from(struct pk_store *s, int64_t run_id, const struct pk_rows *r, size_t from,
                                 size_t *n, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct setting v = {.cells = r->cells + from * r->n_cols, .columns = r->n_cols};
-    for (v.n = 1; from + v.n < r->n && same_setting(&v, v.n);)
+    for (v.n = 1; from + v.n < r->n && (!strcmp(cell(&v, 0, FIXED)->s, cell(&v, v.n, FIXED)->s) &&
+                                        !strcmp(cell(&v, 0, DEVICE)->s, cell(&v, v.n, DEVICE)->s));)
         v.n++;
     v.timeline = pk_new_n(&a, json_t *, v.n);
     for (size_t i = 0; i < v.n; i++)
@@ -224,14 +214,6 @@ enum pk_code pk_derive_allreduce_fit(struct pk_store *s, int64_t run_id, struct 
 
 /* --- a fit that was stored --- */
 
-static enum pk_code no_cost(int64_t run_id, struct pk_err *err)
-{
-    pk_fail(err, PK_E_NOTHING, "run %lld does not contain the cost of an all-reduce", (long long)run_id);
-    pk_why(err, "this needs the variant bucket of ddp-bucket, with all-reduces of three or more sizes "
-                "between the smallest and the largest bucket_bytes");
-    return pk_fix(err, "%s", PK_LINK_COST_COMMAND);
-}
-
 enum pk_code pk_link_cost_of_run(struct pk_store *s, int64_t run_id, struct pk_arena *a,
                                  struct pk_link_cost *out, struct pk_err *err)
 {
@@ -240,8 +222,12 @@ enum pk_code pk_link_cost_of_run(struct pk_store *s, int64_t run_id, struct pk_a
     struct pk_rows r;
     if (pk_query(s, "allreduce_cost", &run, 1, a, &r, err))
         return err->code;
-    if (!r.n)
-        return no_cost(run_id, err);
+    if (!r.n) {
+        pk_fail(err, PK_E_NOTHING, "run %lld does not contain the cost of an all-reduce", (long long)run_id);
+        pk_why(err, "this needs the variant bucket of ddp-bucket, with all-reduces of three or more sizes "
+                    "between the smallest and the largest bucket_bytes");
+        return pk_fix(err, "%s", PK_LINK_COST_COMMAND);
+    }
     *out = (struct pk_link_cost){.launch_ns = r.cells[LAUNCH].f,
                                  .bus_bytes_per_s = r.cells[BUS].f,
                                  .sizes = r.cells[SIZES].i,

@@ -67,17 +67,13 @@ void pk_comm_close(struct pk_comm *c)
     *c = (struct pk_comm){0};
 }
 
-static enum pk_code refuse_broken(struct pk_err *err)
-{
-    pk_fail(err, PK_E_IO, "the ranks no longer work together");
-    return pk_why(err, "an earlier call failed on this rank or on another rank");
-}
-
 /* Around every call of a transport that may wait for another rank. */
 static enum pk_code begin_call(struct pk_comm *c, struct pk_err *err)
 {
-    if (c->broken)
-        return refuse_broken(err);
+    if (c->broken) {
+        pk_fail(err, PK_E_IO, "the ranks no longer work together");
+        return pk_why(err, "an earlier call failed on this rank or on another rank");
+    }
     pk_rank_heartbeats_enter(c->heartbeats, c->rank);
     return PK_OK;
 }

@@ -10,13 +10,6 @@
 /* The kernel wakes a sleeper late by its timer slack, 50 us unless it is told otherwise, and by what it takes to schedule it. */
 enum { SLACK_NS = 1, SPIN_NS = 20000 };
 
-static void sleep_until(uint64_t ns)
-{
-    const struct timespec t = {(time_t)(ns / PK_NS_PER_S), (long)(ns % PK_NS_PER_S)};
-    prctl(PR_SET_TIMERSLACK, SLACK_NS);
-    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL); /* woken early, it spins longer */
-}
-
 void pk_pause_until(struct pk_device *dev, uint64_t ns)
 {
     pk_assert(dev->kind != PK_DEVICE_CUDA);
@@ -26,8 +19,12 @@ void pk_pause_until(struct pk_device *dev, uint64_t ns)
             pk_null_advance(dev, ns - now);
         return;
     }
-    if (now + 2 * SPIN_NS < ns)
-        sleep_until(ns - SPIN_NS);
+    if (now + 2 * SPIN_NS < ns) {
+        const uint64_t until = ns - SPIN_NS;
+        const struct timespec t = {(time_t)(until / PK_NS_PER_S), (long)(until % PK_NS_PER_S)};
+        prctl(PR_SET_TIMERSLACK, SLACK_NS);
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL); /* woken early, it spins longer */
+    }
     while (pk_device_now_ns(dev) < ns)
         continue;
 }

@@ -20,14 +20,6 @@ static struct pk_job *next_job(struct pk_engine *e)
     return j;
 }
 
-static void finish(struct pk_engine *e, struct pk_job *j)
-{
-    pthread_mutex_lock(&e->lock);
-    atomic_store_explicit(&j->over, true, memory_order_release);
-    pthread_cond_broadcast(&e->finished);
-    pthread_mutex_unlock(&e->lock);
-}
-
 static void *work(void *user)
 {
     struct pk_engine *e = user;
@@ -35,13 +27,18 @@ static void *work(void *user)
         j->began_ns = pk_clock_ns();
         j->rc = j->call(j->user);
         j->ended_ns = pk_clock_ns();
-        finish(e, j);
+        pthread_mutex_lock(&e->lock);
+        atomic_store_explicit(&j->over, true, memory_order_release);
+        pthread_cond_broadcast(&e->finished);
+        pthread_mutex_unlock(&e->lock);
     }
     return NULL;
 }
 
-static void init_conditions(struct pk_engine *e)
+enum pk_code pk_engine_start(struct pk_engine *e, struct pk_err *err)
 {
+    *e = (struct pk_engine){0};
+    e->last = &e->first;
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -49,13 +46,6 @@ static void init_conditions(struct pk_engine *e)
     pthread_cond_init(&e->posted, &monotonic);
     pthread_cond_init(&e->finished, &monotonic);
     pthread_condattr_destroy(&monotonic);
-}
-
-enum pk_code pk_engine_start(struct pk_engine *e, struct pk_err *err)
-{
-    *e = (struct pk_engine){0};
-    e->last = &e->first;
-    init_conditions(e);
     sigset_t all, before; /* signals are for the thread that measures */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);

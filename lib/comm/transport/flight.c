@@ -92,9 +92,14 @@ static enum pk_code land(const struct pk_flight *f, pk_flight_wrong_fn *wrong, s
     return wrong(f->c, err) ? err->code : PK_OK;
 }
 
-/* Of the last PK_FLIGHT_MOST: those before have lost their places. */
-static void tell_times(const struct pk_flight *f)
+/* Numbers begin again, so that the next step uses the moments of this one. */
+enum pk_code pk_flight_settle(struct pk_flight *f, pk_flight_wrong_fn *wrong, struct pk_err *err)
 {
+    if (f->n == 0)
+        return PK_OK;
+    if (land(f, wrong, err))
+        return err->code;
+    /* Of the last PK_FLIGHT_MOST: those before have lost their places. */
     struct pk_device *dev = f->c->dev;
     const uint64_t oldest = f->n > PK_FLIGHT_MOST ? f->n - PK_FLIGHT_MOST : 0;
     for (uint64_t i = oldest; i < f->n; i++) {
@@ -103,16 +108,6 @@ static void tell_times(const struct pk_flight *f)
         s->r->began_ns = pk_moment_ns(dev, &s->began);
         s->r->ended_ns = pk_moment_ns(dev, &s->ended);
     }
-}
-
-/* Numbers begin again, so that the next step uses the moments of this one. */
-enum pk_code pk_flight_settle(struct pk_flight *f, pk_flight_wrong_fn *wrong, struct pk_err *err)
-{
-    if (f->n == 0)
-        return PK_OK;
-    if (land(f, wrong, err))
-        return err->code;
-    tell_times(f);
     f->n = 0;
     return PK_OK;
 }

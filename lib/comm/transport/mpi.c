@@ -291,16 +291,6 @@ static enum pk_code bcast(struct pk_comm *c, void *p, size_t bytes, struct pk_er
     return make_call(m, call_bcast, &m->bytes, "a broadcast", err);
 }
 
-static void lay_out(struct mpi *m, struct bytes *b)
-{
-    size_t all = 0;
-    for (int i = 0; i < m->size; i++) {
-        b->offsets[i] = (int)all;
-        all += (size_t)b->sizes[i];
-    }
-    b->p = pk_alloc(&m->gathered, all + 1);
-}
-
 static enum pk_code gather(struct pk_comm *c, const char *line, struct pk_arena *a, const char **lines,
                            struct pk_err *err)
 {
@@ -313,8 +303,14 @@ static enum pk_code gather(struct pk_comm *c, const char *line, struct pk_arena 
     b->offsets = pk_new_n(&m->gathered, int, ranks + 1);
     if (make_call(m, call_gather_sizes, b, "gathering", err))
         return err->code;
-    if (ranks)
-        lay_out(m, b);
+    if (ranks) {
+        size_t all = 0;
+        for (int i = 0; i < m->size; i++) {
+            b->offsets[i] = (int)all;
+            all += (size_t)b->sizes[i];
+        }
+        b->p = pk_alloc(&m->gathered, all + 1);
+    }
     if (make_call(m, call_gather, b, "gathering", err))
         return err->code;
     for (size_t i = 0; i < ranks; i++)

@@ -21,21 +21,18 @@ struct nccl {
 
 /* --- what the library says --- */
 
-static enum pk_code two_on_one_gpu(const struct pk_comm *c, const char *said, struct pk_err *err)
-{
-    pk_fail(err, PK_E_USAGE, "rank %u: NCCL refuses two ranks on one GPU", c->rank);
-    pk_why(err, "its message: %s", said);
-    return pk_fix(err, "use --transport mpi, which goes through host memory; or give every rank its own GPU "
-                       "with CUDA_VISIBLE_DEVICES");
-}
-
 static enum pk_code refused(const struct pk_comm *c, int rc, const char *what, struct pk_err *err)
 {
     const struct nccl *n = c->impl;
     const char *said = n->lib.ncclGetLastError(n->comm);
     const bool words = said && *said;
-    if (rc == PK_NCCL_INVALID_USAGE && words && strstr(said, "Duplicate GPU"))
-        return two_on_one_gpu(c, said, err);
+    if (rc == PK_NCCL_INVALID_USAGE && words && strstr(said, "Duplicate GPU")) {
+        pk_fail(err, PK_E_USAGE, "rank %u: NCCL refuses two ranks on one GPU", c->rank);
+        pk_why(err, "its message: %s", said);
+        return pk_fix(err,
+                      "use --transport mpi, which goes through host memory; or give every rank its own GPU "
+                      "with CUDA_VISIBLE_DEVICES");
+    }
     pk_fail(err, PK_E_IO, "rank %u: %s failed", c->rank, what);
     pk_why(err, "message of NCCL %s: %s%s%s", n->lib.library.version, n->lib.ncclGetErrorString(rc),
            words ? ": " : "", words ? said : "");

@@ -25,18 +25,14 @@ double pk_comm_link_ns(const struct pk_comm_link *l, unsigned ranks, double byte
     return (double)l->latency_ns + sent / l->bytes_per_s * 1e9;
 }
 
-static enum pk_code refuse(const struct pk_comm_link *l, struct pk_err *err)
-{
-    pk_fail(err, PK_E_USAGE, "a link of %g bytes per second with jitter %g", l->bytes_per_s, l->jitter);
-    pk_why(err, "bandwidth must be above 0, jitter 0 or more, and both must be finite");
-    return pk_fix(err, "use for example 10 GB/s without jitter");
-}
-
 static enum pk_code open_link(struct pk_comm *c, const struct pk_comm_options *o, struct pk_err *err)
 {
     const struct pk_comm_link *l = &o->link;
-    if (!(l->bytes_per_s > 0 && l->jitter >= 0 && isfinite(l->bytes_per_s) && isfinite(l->jitter)))
-        return refuse(l, err);
+    if (!(l->bytes_per_s > 0 && l->jitter >= 0 && isfinite(l->bytes_per_s) && isfinite(l->jitter))) {
+        pk_fail(err, PK_E_USAGE, "a link of %g bytes per second with jitter %g", l->bytes_per_s, l->jitter);
+        pk_why(err, "bandwidth must be above 0, jitter 0 or more, and both must be finite");
+        return pk_fix(err, "use for example 10 GB/s without jitter");
+    }
     struct link *k = pk_new(&c->arena, struct link);
     k->shape = *l;
     k->rng.state = l->seed;
@@ -55,23 +51,19 @@ static void close_link(struct pk_comm *c)
         pk_flight_free(&k->flight);
 }
 
-static enum pk_code occupy(struct link *k, struct pk_reduce *r, double ns, struct pk_err *err)
-{
-    enum pk_code rc = pk_flight_begin(&k->flight, r, err);
-    if (rc)
-        return rc;
-    pk_device_delay(k->flight.c->dev, PK_LANE_COMM, (uint64_t)llround(ns));
-    return pk_flight_end(&k->flight, r, err);
-}
-
 static enum pk_code start(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err)
 {
     struct link *k = c->impl;
     double ns = pk_comm_link_ns(&k->shape, c->size, (double)r->bytes);
     if (k->shape.jitter > 0)
         ns *= exp(k->shape.jitter * pk_rng_normal(&k->rng));
-    if (k->flight.v)
-        return occupy(k, r, ns, err);
+    if (k->flight.v) {
+        enum pk_code rc = pk_flight_begin(&k->flight, r, err);
+        if (rc)
+            return rc;
+        pk_device_delay(k->flight.c->dev, PK_LANE_COMM, (uint64_t)llround(ns));
+        return pk_flight_end(&k->flight, r, err);
+    }
     r->began_ns = r->asked_ns > k->free_ns ? r->asked_ns : k->free_ns;
     r->ended_ns = k->free_ns = r->began_ns + (uint64_t)llround(ns);
     return PK_OK;
