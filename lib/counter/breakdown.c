@@ -61,11 +61,6 @@ static size_t row_of(int region)
     return region == PK_NO_REGION ? NONE : FIRST_REGION + (size_t)region;
 }
 
-static int region_of(size_t row)
-{
-    return row == TOTAL ? PK_WHOLE : row == NONE ? PK_NO_REGION : (int)(row - FIRST_REGION);
-}
-
 /* By region, then occurrence, then time: an occurrence's kernels lie together. */
 static int by_occurrence(const void *a, const void *b)
 {
@@ -213,7 +208,7 @@ void pk_breakdown_make(const struct pk_trace *t, struct pk_arena *a, struct pk_b
                                  .whole = t->dropped == 0 && (!t->ops || t->ops->dropped == 0),
                                  .folded = declare(t->ops ? t->ops : t, sums)};
     for (size_t row = 0; row < ROWS; row++) {
-        rows[row].region = region_of(row);
+        rows[row].region = row == TOTAL ? PK_WHOLE : row == NONE ? PK_NO_REGION : (int)(row - FIRST_REGION);
         const size_t n = take_families(sums[row], &rows[row], families + out->n_families);
         if (!n)
             continue;
@@ -254,24 +249,9 @@ struct span {
     double begin_ns, end_ns;
 };
 
-static bool same_launch(const struct pk_mark *a, const struct pk_mark *b)
-{
-    return a->begin_host_ns == b->begin_host_ns && a->end_host_ns == b->end_host_ns;
-}
-
 static bool launched(const struct pk_kernel *k, const struct pk_mark *m)
 {
     return k->asked_ns >= m->begin_host_ns && k->asked_ns < m->end_host_ns;
-}
-
-static struct span *spans_of(struct pk_device *dev, const struct pk_mark *m, size_t n, struct pk_arena *a)
-{
-    struct span *s = pk_new_n(a, struct span, n);
-    for (size_t i = 0; i < n; i++) {
-        s[i].begin_ns = i ? (double)dev->ops->elapsed_ns(dev, m->begin_slot, m[i].begin_slot) : 0;
-        s[i].end_ns = (double)dev->ops->elapsed_ns(dev, m->begin_slot, m[i].end_slot);
-    }
-    return s;
 }
 
 /* The place on the lane of a moment of the kernels' clock. */
@@ -306,11 +286,16 @@ void pk_breakdown_replayed(struct pk_kernel *v, size_t n, struct pk_device *dev)
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const struct pk_mark *m = dev->marks.v;
     size_t n_spans = 0;
-    while (n_spans < dev->marks.n && same_launch(m, &m[n_spans]))
+    while (n_spans < dev->marks.n && m->begin_host_ns == m[n_spans].begin_host_ns &&
+           m->end_host_ns == m[n_spans].end_host_ns)
         n_spans++;
     if (n_spans < 2 || !dev->ops->elapsed_ns)
         return;
-    const struct span *s = spans_of(dev, m, n_spans, &a);
+    struct span *s = pk_new_n(&a, struct span, n_spans);
+    for (size_t i = 0; i < n_spans; i++) {
+        s[i].begin_ns = i ? (double)dev->ops->elapsed_ns(dev, m->begin_slot, m[i].begin_slot) : 0;
+        s[i].end_ns = (double)dev->ops->elapsed_ns(dev, m->begin_slot, m[i].end_slot);
+    }
     const struct scale scale = scale_of(v, n, m, s, n_spans);
     for (size_t i = 0; i < n; i++) {
         const double middle = ((double)v[i].begin_ns + (double)v[i].end_ns) / 2;

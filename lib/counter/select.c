@@ -129,15 +129,6 @@ static bool countable(struct selection *s, const struct bundle *b, size_t i)
     return false;
 }
 
-static void add_plans(struct selection *s, const struct pk_source_plan *plans, size_t n)
-{
-    struct pk_counters *out = s->out;
-    for (size_t i = 0; i < n; i++) {
-        s->plans = pk_grow(s->arena, s->plans, sizeof *s->plans, out->n_plans, &s->plans_cap);
-        s->plans[out->n_plans++] = plans[i];
-    }
-}
-
 /* The bundle's events of one source, all at once. */
 static enum pk_code plan_source(struct selection *s, const struct bundle *b, const struct pk_source *src,
                                 struct pk_err *err)
@@ -152,7 +143,11 @@ static enum pk_code plan_source(struct selection *s, const struct bundle *b, con
         return PK_OK;
     if (src->plan(s->env, names, n, s->arena, &plans, &n_plans, err))
         return err->code;
-    add_plans(s, plans, n_plans);
+    struct pk_counters *out = s->out;
+    for (size_t i = 0; i < n_plans; i++) {
+        s->plans = pk_grow(s->arena, s->plans, sizeof *s->plans, out->n_plans, &s->plans_cap);
+        s->plans[out->n_plans++] = plans[i];
+    }
     return PK_OK;
 }
 
@@ -259,19 +254,15 @@ static enum pk_code plan_bundle(struct selection *s, const struct bundle *wanted
     return PK_OK;
 }
 
-static enum pk_code take_group(struct selection *s, const struct pk_group *g, struct pk_err *err)
-{
-    struct bundle b = {.group = g, .required = g->n_required};
-    for (size_t i = 0; i < g->n_events; i++)
-        add_name(s, &b, g->events[i], listing(s, g->events[i]));
-    return plan_bundle(s, &b, err);
-}
-
 static enum pk_code take_name(struct selection *s, const char *name, struct pk_err *err)
 {
     const struct pk_group *g = group_named(s, name);
-    if (g)
-        return take_group(s, g, err);
+    if (g) {
+        struct bundle b = {.group = g, .required = g->n_required};
+        for (size_t i = 0; i < g->n_events; i++)
+            add_name(s, &b, g->events[i], listing(s, g->events[i]));
+        return plan_bundle(s, &b, err);
+    }
     const struct pk_source *src = pk_source_find(name);
     if (src) {
         const struct pk_event *events;

@@ -98,16 +98,11 @@ static const struct row *row_named(const char *name)
     return NULL;
 }
 
-/* The vendor's names are unit__what.how. */
-static bool is_raw(const char *name)
-{
-    return strstr(name, "__") && strchr(name, '.');
-}
-
 enum pk_code pk_gpu_event_looks(const char *name, struct pk_arena *a, struct pk_err *err)
 {
     const char *names[ROWS];
-    if (row_named(name) || is_raw(name))
+    /* The vendor's names are unit__what.how. */
+    if (row_named(name) || (strstr(name, "__") && strchr(name, '.')))
         return PK_OK;
     for (size_t i = 0; i < ROWS; i++)
         names[i] = rows[i].name;

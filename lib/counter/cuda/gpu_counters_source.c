@@ -114,14 +114,6 @@ static const struct planned *planned(const struct handle *h)
     return h->plan->state;
 }
 
-static void make_room(struct handle *h, struct pk_arena *a)
-{
-    for (int s = 0; s < SPANS; s++) {
-        h->sums[s] = pk_new_n(a, double, h->plan->n);
-        h->not_a_number[s] = pk_new_n(a, bool, h->plan->n);
-    }
-}
-
 static enum pk_code open_(const struct pk_counter_env *env, const struct pk_source_plan *p,
                           struct pk_device *dev, struct pk_arena *a, void **handle, struct pk_err *err)
 {
@@ -130,7 +122,10 @@ static enum pk_code open_(const struct pk_counter_env *env, const struct pk_sour
     if (pk_plan_needs_gpu(p, dev, err))
         return err->code;
     h->plan = p;
-    make_room(h, a);
+    for (int s = 0; s < SPANS; s++) {
+        h->sums[s] = pk_new_n(a, double, h->plan->n);
+        h->not_a_number[s] = pk_new_n(a, bool, h->plan->n);
+    }
     enum pk_code rc = pk_cupti_open(env, a, &c, err);
     if (!rc)
         rc = pk_ranges_open(&h->ranges, c, dev, planned(h)->metrics, p->n, a, err);
@@ -154,20 +149,16 @@ static enum pk_code push(struct handle *h, struct pk_err *err)
     return pk_ranges_push(&h->ranges, name, err);
 }
 
-static void forget(struct handle *h)
-{
-    for (int s = 0; s < SPANS; s++) {
-        h->n_ranges[s] = 0;
-        memset(h->sums[s], 0, h->plan->n * sizeof *h->sums[s]);
-        memset(h->not_a_number[s], 0, h->plan->n * sizeof *h->not_a_number[s]);
-    }
-}
-
 static enum pk_code start(void *handle, struct pk_err *err)
 {
     struct handle *h = handle;
-    if (!h->ranges.n)
-        forget(h);
+    if (!h->ranges.n) {
+        for (int s = 0; s < SPANS; s++) {
+            h->n_ranges[s] = 0;
+            memset(h->sums[s], 0, h->plan->n * sizeof *h->sums[s]);
+            memset(h->not_a_number[s], 0, h->plan->n * sizeof *h->not_a_number[s]);
+        }
+    }
     h->failed.code = PK_OK;
     h->inside = 0;
     const enum pk_code rc = pk_ranges_start(&h->ranges, err);

@@ -102,23 +102,6 @@ static void CUPTIAPI no_callback(void *user, CUpti_CallbackDomain domain, CUpti_
 {
 }
 
-static enum pk_code enable(struct session *s, struct pk_err *err)
-{
-    const struct pk_cupti *c = s->c;
-    enum pk_code rc =
-        pk_cupti_check(c, c->cuptiSubscribe(&s->subscriber, no_callback, NULL), "tracing the GPU", err);
-    s->subscribed = !rc;
-    if (rc || (rc = pk_cupti_check(c, c->cuptiActivityRegisterCallbacks(lend, take_back), "giving it buffers",
-                                   err)))
-        return rc;
-    for (size_t i = 0; !rc && i < KINDS; i++)
-        rc = pk_cupti_check(c, c->cuptiActivityEnable(kinds[i]), "tracing the GPU", err);
-    for (size_t i = 0; !rc && i < LAUNCHES; i++)
-        rc = pk_cupti_check(c, c->cuptiActivityEnableDriverApi(launches[i], 1), "tracing the GPU", err);
-    s->on = !rc;
-    return rc;
-}
-
 void pk_gpu_trace_end(void)
 {
     struct session *s = &session;
@@ -148,7 +131,19 @@ static enum pk_code begin_session(const struct pk_counter_env *env, struct pk_er
         return err->code;
     for (size_t i = 0; i < BUFFERS; i++)
         s->buffers[i].bytes = pk_alloc(&s->arena, BUFFER_BYTES);
-    return enable(s, err);
+    const struct pk_cupti *c = s->c;
+    enum pk_code rc =
+        pk_cupti_check(c, c->cuptiSubscribe(&s->subscriber, no_callback, NULL), "tracing the GPU", err);
+    s->subscribed = !rc;
+    if (rc || (rc = pk_cupti_check(c, c->cuptiActivityRegisterCallbacks(lend, take_back), "giving it buffers",
+                                   err)))
+        return rc;
+    for (size_t i = 0; !rc && i < KINDS; i++)
+        rc = pk_cupti_check(c, c->cuptiActivityEnable(kinds[i]), "tracing the GPU", err);
+    for (size_t i = 0; !rc && i < LAUNCHES; i++)
+        rc = pk_cupti_check(c, c->cuptiActivityEnableDriverApi(launches[i], 1), "tracing the GPU", err);
+    s->on = !rc;
+    return rc;
 }
 
 enum pk_code pk_gpu_trace_open(const struct pk_counter_env *env, struct pk_device *dev, struct pk_trace *into,
@@ -361,31 +356,17 @@ static int by_correlation(const void *a, const void *b)
     return (x->correlation > y->correlation) - (x->correlation < y->correlation);
 }
 
-static void join(struct pk_gpu_trace *t)
-{
-    qsort(t->asked, t->n_asked, sizeof *t->asked, by_correlation);
-    for (size_t i = 0; i < t->into->n; i++) {
-        const struct asked key = {t->correlation[i], 0};
-        const struct asked *found = bsearch(&key, t->asked, t->n_asked, sizeof key, by_correlation);
-        t->into->v[i].asked_ns = found ? found->ns : 0;
-    }
-}
-
-static enum pk_code clock_was_set(int64_t by_ns, struct pk_err *err)
-{
-    pk_fail(err, PK_E_INTERNAL, "the system's clock was set while the GPU was traced");
-    pk_why(err, "it moved by %.3f ms, and CUPTI's times use it", (double)by_ns * 1e-6);
-    return pk_fix(err, "run it again");
-}
-
 enum pk_code pk_gpu_trace_stop(struct pk_gpu_trace *t, struct pk_err *err)
 {
     size_t dropped = 0;
     if (compare_clocks(t, &t->ended, err) || flush("fetching the trace", &dropped, err))
         return err->code;
     const int64_t stepped = t->ended.ahead_ns - t->began.ahead_ns;
-    if ((double)llabs(stepped) > STEP_NS + SLEW_MAX * (double)(t->ended.at_ns - t->began.at_ns))
-        return clock_was_set(stepped, err);
+    if ((double)llabs(stepped) > STEP_NS + SLEW_MAX * (double)(t->ended.at_ns - t->began.at_ns)) {
+        pk_fail(err, PK_E_INTERNAL, "the system's clock was set while the GPU was traced");
+        pk_why(err, "it moved by %.3f ms, and CUPTI's times use it", (double)stepped * 1e-6);
+        return pk_fix(err, "run it again");
+    }
     for (size_t i = 0; i < BUFFERS; i++) {
         const struct buffer *b = &session.buffers[i];
         CUpti_Activity *r = NULL;
@@ -400,6 +381,11 @@ enum pk_code pk_gpu_trace_stop(struct pk_gpu_trace *t, struct pk_err *err)
         pk_why(err, "CUPTI returned no record of the iteration, not even of the calls that wait for the GPU");
         return pk_fix(err, "run perfkit doctor --require gpu-trace; end other profilers of this process");
     }
-    join(t);
+    qsort(t->asked, t->n_asked, sizeof *t->asked, by_correlation);
+    for (size_t i = 0; i < t->into->n; i++) {
+        const struct asked key = {t->correlation[i], 0};
+        const struct asked *found = bsearch(&key, t->asked, t->n_asked, sizeof key, by_correlation);
+        t->into->v[i].asked_ns = found ? found->ns : 0;
+    }
     return PK_OK;
 }

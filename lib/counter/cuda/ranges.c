@@ -219,14 +219,6 @@ static enum pk_code evaluate(struct pk_ranges *r, size_t range, pk_range_fn *fn,
     return PK_OK;
 }
 
-static enum pk_code changed(const struct pk_ranges *r, struct pk_err *err)
-{
-    pk_fail(err, PK_E_INTERNAL, "the work differs from one repetition to the next");
-    pk_why(err, "one had %zu ranges, another %zu, and counters need equal ones", r->n ? r->n : r->capacity,
-           r->pushed);
-    return pk_fix(err, "mark the same regions in every iteration");
-}
-
 /* Those of the iteration that were counted in these passes. */
 static enum pk_code decode(struct pk_ranges *r, pk_range_fn *fn, void *user, struct pk_err *err)
 {
@@ -251,24 +243,24 @@ static enum pk_code decode(struct pk_ranges *r, pk_range_fn *fn, void *user, str
     return rc;
 }
 
-static enum pk_code make_room(struct pk_ranges *r, struct pk_err *err)
-{
-    r->capacity = r->pushed;
-    r->room = r->capacity < ROOM_MAX ? r->capacity : ROOM_MAX;
-    return make_data(r, err);
-}
-
 enum pk_code pk_ranges_stop(struct pk_ranges *r, pk_range_fn *fn, void *user, bool *again, struct pk_err *err)
 {
     PK_CUPTI_PARAMS(RangeProfiler_Stop, p);
     p.pRangeProfilerObject = r->profiler;
     *again = !r->capacity;
-    if (!r->capacity)
-        return make_room(r, err);
+    if (!r->capacity) {
+        r->capacity = r->pushed;
+        r->room = r->capacity < ROOM_MAX ? r->capacity : ROOM_MAX;
+        return make_data(r, err);
+    }
     if (pk_cupti_check(r->c, r->c->cuptiRangeProfilerStop(&p), "ending a pass", err))
         return err->code;
-    if (r->pushed > r->capacity || (r->n && r->pushed != r->n))
-        return changed(r, err);
+    if (r->pushed > r->capacity || (r->n && r->pushed != r->n)) {
+        pk_fail(err, PK_E_INTERNAL, "the work differs from one repetition to the next");
+        pk_why(err, "one had %zu ranges, another %zu, and counters need equal ones",
+               r->n ? r->n : r->capacity, r->pushed);
+        return pk_fix(err, "mark the same regions in every iteration");
+    }
     r->n = r->pushed;
     *again = r->under_way = !p.isAllPassSubmitted;
     if (*again)

@@ -26,19 +26,6 @@ struct pk_processor pk_processor_of(const struct pk_counter_env *env, struct pk_
     return cpu;
 }
 
-/* Where there are two kinds of cores, a code is of one of them. */
-static void bring_to(struct pk_encoded *e, const struct pk_cores *cores)
-{
-    e->cores = cores;
-    for (size_t i = 0; i < e->n; i++) {
-        struct pk_perf_code *c = &e->codes[i];
-        if (c->type == PERF_TYPE_RAW)
-            c->type = cores->type;
-        else if (c->type == PERF_TYPE_HARDWARE || c->type == PERF_TYPE_HW_CACHE)
-            c->config |= (uint64_t)cores->type << 32;
-    }
-}
-
 static struct pk_event event_on(const struct pk_processor *cpu, const struct pk_cores *cores,
                                 struct pk_event e, struct pk_arena *a)
 {
@@ -102,21 +89,6 @@ struct pk_event pk_preset_event(const struct pk_processor *cpu, const struct pk_
     return cpu->hybrid ? event_on(cpu, &cpu->cores[other], e, a) : e;
 }
 
-static enum pk_code no_such(const struct pk_processor *cpu, const struct pk_counter_preset *p,
-                            struct pk_err *err)
-{
-    pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be counted", p->name);
-    if (native_of(cpu, p->name)) {
-        pk_why(err, "this name needs libpfm4: %s", pk_pfm_absent());
-        return pk_fix(err, "%s", pk_pfm_advice());
-    }
-    if (cpu->pmu)
-        pk_why(err, "%s has no such event", cpu->pmu->pmu);
-    else
-        pk_why(err, "there are no presets for %s", cpu->what);
-    return pk_fix(err, "use a raw event by libpfm's name: --counters 'PMU::EVENT:MASK'");
-}
-
 static enum pk_code encode_preset(const struct pk_processor *cpu, const struct pk_counter_preset *p,
                                   bool other, struct pk_arena *a, struct pk_encoded *out, struct pk_err *err)
 {
@@ -126,8 +98,18 @@ static enum pk_code encode_preset(const struct pk_processor *cpu, const struct p
     } else if (p->type >= 0) {
         out->event = by_kernel(p);
         one_code(out, (struct pk_perf_code){.type = (uint32_t)p->type, .config = p->config}, a);
-    } else
-        return no_such(cpu, p, err);
+    } else {
+        pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be counted", p->name);
+        if (native_of(cpu, p->name)) {
+            pk_why(err, "this name needs libpfm4: %s", pk_pfm_absent());
+            return pk_fix(err, "%s", pk_pfm_advice());
+        }
+        if (cpu->pmu)
+            pk_why(err, "%s has no such event", cpu->pmu->pmu);
+        else
+            pk_why(err, "there are no presets for %s", cpu->what);
+        return pk_fix(err, "use a raw event by libpfm's name: --counters 'PMU::EVENT:MASK'");
+    }
     return PK_OK;
 }
 
@@ -180,7 +162,15 @@ enum pk_code pk_perf_encode(const struct pk_processor *cpu, const char *name, st
     if (p->name ? encode_preset(cpu, p, other, a, out, err) : encode_raw(cpu, name, a, out, err))
         return err->code;
     if (cpu->hybrid) {
-        bring_to(out, &cpu->cores[other]);
+        /* Where there are two kinds of cores, a code is of one of them. */
+        out->cores = &cpu->cores[other];
+        for (size_t i = 0; i < out->n; i++) {
+            struct pk_perf_code *c = &out->codes[i];
+            if (c->type == PERF_TYPE_RAW)
+                c->type = cpu->cores[other].type;
+            else if (c->type == PERF_TYPE_HARDWARE || c->type == PERF_TYPE_HW_CACHE)
+                c->config |= (uint64_t)cpu->cores[other].type << 32;
+        }
         out->event = event_on(cpu, out->cores, out->event, a);
     }
     return PK_OK;

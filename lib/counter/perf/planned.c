@@ -78,11 +78,6 @@ void pk_perf_planned_end(void *handle, unsigned region)
     pk_perf_reader_end(h->reader, region);
 }
 
-static uint64_t groups_of(const struct pk_perf_group *g)
-{
-    return (g->n_cpus ? g->n_cpus : 1) * (g->n_types ? g->n_types : 1);
-}
-
 /* No code runs for ten microseconds without some of these: their 0 is that of a counter which stands still, as those of a virtual machine
  * do at times, after a self-test that found them counting. */
 static bool stood_still(const struct pk_event *e, const struct pk_reading *sum)
@@ -110,7 +105,8 @@ static struct pk_reading event_of(const struct planned *h, int region, size_t fr
         sum.enabled_ns = c.enabled_ns;
         sum.running_ns = c.running_ns;
     }
-    if (sum.enabled_ns < h->perf->least_ns * groups_of(&h->perf->group)) {
+    if (sum.enabled_ns < h->perf->least_ns * ((h->perf->group.n_cpus ? h->perf->group.n_cpus : 1) *
+                                              (h->perf->group.n_types ? h->perf->group.n_types : 1))) {
         sum.absent = true;
         sum.why = "it was counted for less than 100 ms, in steps of 1 ms";
     }

@@ -57,11 +57,6 @@ static int try_event(const struct pk_counter_env *env, size_t i, bool user_only,
     return pk_perf_try(env, &g, a);
 }
 
-static bool is_right(int error)
-{
-    return error == EACCES || error == EPERM;
-}
-
 static struct pk_source_found check(const struct pk_counter_env *env, struct pk_arena *a)
 {
     int user = try_event(env, FAULTS, true, a), kernel = try_event(env, SWITCHES, false, a);
@@ -158,7 +153,7 @@ static enum pk_code plan(const struct pk_counter_env *env, const char *const *na
             return err->code;
     }
     int kernel = try_event(env, SWITCHES, false, a), user = kernel ? try_event(env, FAULTS, true, a) : 0;
-    if (user || (kernel && !is_right(kernel)))
+    if (user || (kernel && !(kernel == EACCES || kernel == EPERM)))
         return pk_perf_refuse(env, names[0], user ? user : kernel, PK_PERF_USER, a, err);
     for (size_t k = 0; k < n; k++) {
         const struct row *row = &rows[codes[k].config];

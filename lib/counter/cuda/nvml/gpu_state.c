@@ -159,17 +159,6 @@ static double field_ns(const struct pk_nvml_field *f)
                                          : NAN;
 }
 
-/* Each is NaN that this GPU or this driver does not count. */
-static void read_helds(const struct pk_nvml *m, pk_nvml_device d, double *held_ns)
-{
-    struct pk_nvml_field v[PK_GPU_HELDS] = {{0}};
-    for (size_t i = 0; i < PK_GPU_HELDS; i++)
-        v[i].id = pk_gpu_helds[i].field;
-    const bool told = m->fields && !m->fields(d, PK_GPU_HELDS, v);
-    for (size_t i = 0; i < PK_GPU_HELDS; i++)
-        held_ns[i] = told ? field_ns(&v[i]) : NAN;
-}
-
 void pk_gpu_state_read(const struct pk_nvml *m, pk_nvml_device d, struct pk_gpu_state *out)
 {
     unsigned milliwatts, celsius, mig = 0, pending;
@@ -182,7 +171,13 @@ void pk_gpu_state_read(const struct pk_nvml *m, pk_nvml_device d, struct pk_gpu_
     out->joules = m->energy(d, &millijoules) ? NAN : (double)millijoules / 1e3;
     if (m->reasons(d, &out->held_back))
         out->held_back = 0;
-    read_helds(m, d, out->held_ns);
+    /* Each is NaN that this GPU or this driver does not count. */
+    struct pk_nvml_field v[PK_GPU_HELDS] = {{0}};
+    for (size_t i = 0; i < PK_GPU_HELDS; i++)
+        v[i].id = pk_gpu_helds[i].field;
+    const bool told = m->fields && !m->fields(d, PK_GPU_HELDS, v);
+    for (size_t i = 0; i < PK_GPU_HELDS; i++)
+        out->held_ns[i] = told ? field_ns(&v[i]) : NAN;
     out->at_ns = pk_clock_ns();
     out->mig = m->mig_mode && !m->mig_mode(d, &mig, &pending) && mig;
 }
