@@ -97,29 +97,12 @@ static enum pk_code unknown_words(const char *text, struct pk_err *err)
     return pk_fix(err, "omit it to bind one thread to each core; `lstopo` shows the machine");
 }
 
-static enum pk_code no_such_part(const char *text, const char *what, int n, struct pk_err *err)
-{
-    pk_fail(err, PK_E_USAGE, "--bind %.100s: there is no such %s", text, what);
-    if (n > 1)
-        pk_why(err, "this machine has %d, from 0", n);
-    else
-        pk_why(err, "this machine has one, 0");
-    return pk_fix(err, "choose one of them, or omit --bind");
-}
-
 static enum pk_code not_ours(const char *text, const char *cpu, const struct pk_cpus *all, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     pk_fail(err, PK_E_USAGE, "--bind %.100s: %s cannot be used", text, cpu);
     pk_why(err, "affinity allows %s for this process", pk_cpus_text(all, &a));
     return pk_fix(err, "choose from these, or omit --bind");
-}
-
-/* Sockets by their order, nodes by the kernel's number. */
-static hwloc_obj_t find_part(hwloc_topology_t t, hwloc_obj_type_t type, unsigned n)
-{
-    return type == HWLOC_OBJ_NUMANODE ? hwloc_get_numanode_obj_by_os_index(t, n)
-                                      : hwloc_get_obj_by_type(t, type, n);
 }
 
 static enum pk_code part_cpus(hwloc_topology_t t, const char *text, size_t part, const struct pk_cpus *all,
@@ -129,9 +112,19 @@ static enum pk_code part_cpus(hwloc_topology_t t, const char *text, size_t part,
     const char *number = text + strlen(parts[part].prefix);
     if (!read_number(&number, &n) || *number)
         return unknown_words(text, err);
-    hwloc_obj_t object = find_part(t, parts[part].type, n);
-    if (!object)
-        return no_such_part(text, parts[part].what, hwloc_get_nbobjs_by_type(t, parts[part].type), err);
+    /* Sockets by their order, nodes by the kernel's number. */
+    hwloc_obj_t object = parts[part].type == HWLOC_OBJ_NUMANODE
+                             ? hwloc_get_numanode_obj_by_os_index(t, n)
+                             : hwloc_get_obj_by_type(t, parts[part].type, n);
+    if (!object) {
+        const int parts_here = hwloc_get_nbobjs_by_type(t, parts[part].type);
+        pk_fail(err, PK_E_USAGE, "--bind %.100s: there is no such %s", text, parts[part].what);
+        if (parts_here > 1)
+            pk_why(err, "this machine has %d, from 0", parts_here);
+        else
+            pk_why(err, "this machine has one, 0");
+        return pk_fix(err, "choose one of them, or omit --bind");
+    }
     within(object->cpuset, all, out);
     return out->n ? PK_OK : not_ours(text, "none of its CPUs", all, err);
 }

@@ -130,13 +130,6 @@ static void set_pair(json_t *out, const char *name, double before, double after)
         json_object_set_new(out, name, json_pack("[o, o]", pk_json_real(before), pk_json_real(after)));
 }
 
-static void set_texts(json_t *out, const struct pk_state_span *s)
-{
-    for (size_t i = 0; i < PK_STATE_TEXTS; i++)
-        if (*s->before.text[i] || *s->after.text[i])
-            json_object_set_new(out, texts[i], json_pack("[s, s]", s->before.text[i], s->after.text[i]));
-}
-
 static void set_noise(json_t *out, const struct pk_noise *before, const struct pk_noise *after)
 {
     static const char *const gaps[PK_GAP_CLASSES] = {"noise_gaps_1us", "noise_gaps_10us", "noise_gaps_100us",
@@ -152,7 +145,9 @@ static void set_noise(json_t *out, const struct pk_noise *before, const struct p
 const char *pk_state_json(const struct pk_state_span *s, struct pk_arena *a)
 {
     PK_JSON_CLEANUP json_t *out = json_object();
-    set_texts(out, s);
+    for (size_t i = 0; i < PK_STATE_TEXTS; i++)
+        if (*s->before.text[i] || *s->after.text[i])
+            json_object_set_new(out, texts[i], json_pack("[s, s]", s->before.text[i], s->after.text[i]));
     for (size_t i = 0; i < PK_STATE_VALUES; i++)
         set_pair(out, values[i].name, s->before.value[i], s->after.value[i]);
     set_noise(out, &s->noise_before, &s->noise_after);

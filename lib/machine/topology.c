@@ -18,11 +18,6 @@ void pk_topology_close(hwloc_topology_t *t)
  * unknown. */
 #define SYSFS_CPUS "sys/devices/system/cpu/online"
 
-static bool is_this_host(const char *root)
-{
-    return !root || !*root || strcmp(root, "/") == 0;
-}
-
 /* The linux backend alone: it follows HWLOC_FSROOT, is the fastest, and asks neither X nor OpenCL. */
 int pk_topology_open(const char *root, const char *xml, bool io, hwloc_topology_t *t)
 {
@@ -43,7 +38,7 @@ int pk_topology_open(const char *root, const char *xml, bool io, hwloc_topology_
         hwloc_topology_set_io_types_filter(*t, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
     if (xml && hwloc_topology_set_xmlbuffer(*t, xml, (int)strlen(xml) + 1) != 0)
         return -1;
-    if (xml || is_this_host(root))
+    if (xml || (!root || !*root || strcmp(root, "/") == 0))
         return hwloc_topology_load(*t);
     setenv("HWLOC_FSROOT", root, 1);
     int rc = hwloc_topology_load(*t);
@@ -63,14 +58,6 @@ static int64_t cache_bytes(hwloc_topology_t t, hwloc_obj_type_t type)
     return c ? (int64_t)c->attr->cache.size : 0;
 }
 
-/* A socket can have several: one per core complex. */
-static int64_t socket_l3_bytes(hwloc_topology_t t)
-{
-    hwloc_obj_t socket = hwloc_get_obj_by_type(t, HWLOC_OBJ_PACKAGE, 0);
-    int n = socket ? hwloc_get_nbobjs_inside_cpuset_by_type(t, socket->cpuset, HWLOC_OBJ_L3CACHE) : 0;
-    return n > 0 ? n * cache_bytes(t, HWLOC_OBJ_L3CACHE) : cache_bytes(t, HWLOC_OBJ_L3CACHE);
-}
-
 enum pk_code pk_topology_read(const char *root, struct pk_machine *m, struct pk_err *err)
 {
     PK_TOPOLOGY_CLEANUP hwloc_topology_t t = NULL;
@@ -88,7 +75,10 @@ enum pk_code pk_topology_read(const char *root, struct pk_machine *m, struct pk_
     m->numa_nodes = count(t, HWLOC_OBJ_NUMANODE);
     m->l1d_bytes = cache_bytes(t, HWLOC_OBJ_L1CACHE);
     m->l2_bytes = cache_bytes(t, HWLOC_OBJ_L2CACHE);
-    m->l3_bytes = socket_l3_bytes(t);
+    /* A socket can have several: one per core complex. */
+    hwloc_obj_t socket = hwloc_get_obj_by_type(t, HWLOC_OBJ_PACKAGE, 0);
+    int n = socket ? hwloc_get_nbobjs_inside_cpuset_by_type(t, socket->cpuset, HWLOC_OBJ_L3CACHE) : 0;
+    m->l3_bytes = n > 0 ? n * cache_bytes(t, HWLOC_OBJ_L3CACHE) : cache_bytes(t, HWLOC_OBJ_L3CACHE);
     return PK_OK;
 }
 
@@ -111,15 +101,10 @@ struct pk_cpu_mask {
     cpu_set_t sets[CPUS_MAX / CPU_SETSIZE];
 };
 
-static bool mask_has(const struct pk_cpu_mask *m, unsigned cpu)
-{
-    return cpu < CPUS_MAX && CPU_ISSET_S(cpu, sizeof *m, m->sets);
-}
-
 static void add_allowed(const struct pk_cpu_mask *allowed, unsigned cpu, unsigned *cpus, unsigned cap,
                         unsigned *n)
 {
-    if (*n < cap && (!allowed || mask_has(allowed, cpu)))
+    if (*n < cap && (!allowed || (cpu < CPUS_MAX && CPU_ISSET_S(cpu, sizeof *allowed, allowed->sets))))
         cpus[(*n)++] = cpu;
 }
 

@@ -71,51 +71,37 @@ const char *pk_machine_branch(struct pk_arena *a)
 
 static const uint64_t HISTORY_PATIENCE_NS = 5 * PK_NS_PER_S; /* a large history is walked */
 
-static enum pk_code no_repository(struct pk_err *err)
-{
-    pk_fail(err, PK_E_NOT_COMPARABLE, "there is no commit to start from");
-    pk_why(err, "the working directory is not in a git repository with a commit");
-    return pk_fix(err, "run perfkit in the repository, or give a baseline, a label or commit:SHA");
-}
-
-static enum pk_code no_name(struct pk_err *err)
-{
-    pk_fail(err, PK_E_USAGE, "merge-base: is not followed by a branch");
-    pk_why(err, "it is the commit at which HEAD left the branch that is given after the colon");
-    return pk_fix(err, "write for example merge-base:origin/main");
-}
-
-static enum pk_code no_branch(const char *branch, struct pk_err *err)
-{
-    pk_fail(err, PK_E_USAGE, "git knows no branch '%.100s'", branch);
-    pk_why(err,
-           "git rev-parse finds no commit with that name; in CI often only the built branch was fetched");
-    return pk_fix(
-        err, "run git fetch origin, and give the name that `git branch -a` shows, for example origin/main");
-}
-
-static enum pk_code nothing_in_common(const char *branch, struct pk_err *err)
-{
-    pk_fail(err, PK_E_NOT_COMPARABLE, "HEAD and '%.100s' have no commit in common", branch);
-    pk_why(err, "their histories are unrelated, or incomplete: a shallow clone has only the newest commits");
-    return pk_fix(err, "run git fetch --unshallow (actions/checkout: fetch-depth: 0)");
-}
-
 enum pk_code pk_machine_merge_base(const char *branch, struct pk_arena *a, const char **commit,
                                    struct pk_err *err)
 {
-    if (!*branch)
-        return no_name(err);
+    if (!*branch) {
+        pk_fail(err, PK_E_USAGE, "merge-base: is not followed by a branch");
+        pk_why(err, "it is the commit at which HEAD left the branch that is given after the colon");
+        return pk_fix(err, "write for example merge-base:origin/main");
+    }
     const char *head = pk_machine_commit("HEAD", a);
-    if (!head)
-        return no_repository(err);
+    if (!head) {
+        pk_fail(err, PK_E_NOT_COMPARABLE, "there is no commit to start from");
+        pk_why(err, "the working directory is not in a git repository with a commit");
+        return pk_fix(err, "run perfkit in the repository, or give a baseline, a label or commit:SHA");
+    }
     const char *tip = pk_machine_commit(branch, a);
-    if (!tip)
-        return no_branch(branch, err);
+    if (!tip) {
+        pk_fail(err, PK_E_USAGE, "git knows no branch '%.100s'", branch);
+        pk_why(err,
+               "git rev-parse finds no commit with that name; in CI often only the built branch was fetched");
+        return pk_fix(
+            err,
+            "run git fetch origin, and give the name that `git branch -a` shows, for example origin/main");
+    }
     const char *const merge_base[] = {"git", "merge-base", head, tip, NULL};
     const char *base = pk_program_output(merge_base, HISTORY_PATIENCE_NS, a);
-    if (!base || !*base)
-        return nothing_in_common(branch, err);
+    if (!base || !*base) {
+        pk_fail(err, PK_E_NOT_COMPARABLE, "HEAD and '%.100s' have no commit in common", branch);
+        pk_why(err,
+               "their histories are unrelated, or incomplete: a shallow clone has only the newest commits");
+        return pk_fix(err, "run git fetch --unshallow (actions/checkout: fetch-depth: 0)");
+    }
     *commit = pk_strndup(a, base, strcspn(base, "\n"));
     return PK_OK;
 }
