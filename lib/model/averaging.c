@@ -24,11 +24,6 @@ static enum pk_code start_bucket(struct pk_averaging *v, size_t i, struct pk_err
                          err);
 }
 
-static enum pk_code wait_bucket(struct pk_averaging *v, size_t i, struct pk_err *err)
-{
-    return pk_comm_wait(v->comm, &v->reduces[i], err);
-}
-
 /* The compute lane is here. */
 static enum pk_code note(struct pk_averaging *v, struct pk_moment *p, struct pk_err *err)
 {
@@ -48,44 +43,30 @@ static enum pk_code gradient_ready(struct pk_averaging *v, size_t t, struct pk_e
     return rc;
 }
 
-static enum pk_code narrow(struct pk_averaging *v, size_t t, struct pk_err *err)
-{
-    const struct pk_adamw a = {.n = v->gradients->v[t].elements,
-                               .passes = PK_ADAMW_NARROW,
-                               .p = pk_averaging_source(v, t),
-                               .narrow = (uint16_t *)v->grad[t]};
-    return pk_op_adamw(v->dev, &a, err);
-}
-
 enum pk_code pk_averaging_made(void *user, size_t parameter, struct pk_err *err)
 {
     struct pk_averaging *v = user;
     const size_t t = v->gradients->n - 1 - parameter;
-    enum pk_code rc = v->o.type == PK_BF16 ? narrow(v, t, err) : PK_OK;
-    return rc ? rc : gradient_ready(v, t, err);
-}
-
-/* Behind each other in the lane, copies and all. */
-static enum pk_code queued_backward(struct pk_averaging *v, struct pk_err *err)
-{
-    uint64_t until = 0;
-    enum pk_code rc = PK_OK;
-    for (size_t t = 0; !rc && t < v->gradients->n; t++) {
-        pk_device_delay(v->dev, PK_LANE_COMPUTE, v->ready_ns[t] - until);
-        until = v->ready_ns[t];
-        rc = gradient_ready(v, t, err);
-    }
-    return rc;
+    const struct pk_adamw narrow = {.n = v->gradients->v[t].elements,
+                                    .passes = PK_ADAMW_NARROW,
+                                    .p = pk_averaging_source(v, t),
+                                    .narrow = (uint16_t *)v->grad[t]};
+    if (v->o.type == PK_BF16 && pk_op_adamw(v->dev, &narrow, err))
+        return err->code;
+    return gradient_ready(v, t, err);
 }
 
 static enum pk_code timer_backward(struct pk_averaging *v, struct pk_err *err)
 {
-    const bool copies = v->o.copy && v->o.way == PK_AVERAGE_BUCKET;
+    const bool queue = pk_lanes_queue(v->dev), copies = v->o.copy && v->o.way == PK_AVERAGE_BUCKET;
     uint64_t began = v->moments.backward_began.ns;
-    if (pk_lanes_queue(v->dev))
-        return queued_backward(v, err);
     enum pk_code rc = PK_OK;
     for (size_t t = 0; !rc && t < v->gradients->n; t++) {
+        if (queue) { /* behind each other in the lane, copies and all */
+            pk_device_delay(v->dev, PK_LANE_COMPUTE, v->ready_ns[t] - (t ? v->ready_ns[t - 1] : 0));
+            rc = gradient_ready(v, t, err);
+            continue;
+        }
         pk_pause_until(v->dev, began + v->ready_ns[t]);
         const uint64_t before = copies ? pk_device_now_ns(v->dev) : 0;
         rc = gradient_ready(v, t, err);
@@ -105,17 +86,15 @@ static enum pk_code backward(struct pk_averaging *v, struct pk_err *err)
 
 static enum pk_code all_reduce(struct pk_averaging *v, struct pk_err *err)
 {
-    enum pk_code rc = PK_OK;
     if (v->o.way == PK_AVERAGE_COALESCED) {
-        rc = pk_comm_start_group(v->comm, &v->reduces[0], v->parts, v->gradients->n, v->o.type, err);
-        return rc ? rc : wait_bucket(v, 0, err);
+        enum pk_code rc =
+            pk_comm_start_group(v->comm, &v->reduces[0], v->parts, v->gradients->n, v->o.type, err);
+        return rc ? rc : pk_comm_wait(v->comm, &v->reduces[0], err);
     }
-    for (size_t i = 0; !rc && i < v->buckets.n; i++) {
-        rc = start_bucket(v, i, err);
-        if (!rc)
-            rc = wait_bucket(v, i, err);
-    }
-    return rc;
+    for (size_t i = 0; i < v->buckets.n; i++)
+        if (start_bucket(v, i, err) || pk_comm_wait(v->comm, &v->reduces[i], err))
+            return err->code;
+    return PK_OK;
 }
 
 static enum pk_code flatten(struct pk_averaging *v, struct pk_err *err)
@@ -138,7 +117,7 @@ static enum pk_code wait_all(struct pk_averaging *v, struct pk_err *err)
 {
     enum pk_code rc = PK_OK;
     for (size_t i = 0; !rc && i < v->buckets.n; i++)
-        rc = wait_bucket(v, i, err);
+        rc = pk_comm_wait(v->comm, &v->reduces[i], err);
     return rc;
 }
 
@@ -168,20 +147,12 @@ static enum pk_code marked(struct pk_averaging *v, enum pk_averaging_region regi
 
 static enum pk_code run_parts(struct pk_averaging *v, struct pk_err *err)
 {
-    enum pk_code rc = marked(v, PK_REGION_FORWARD, forward, err);
-    if (!rc)
-        rc = marked(v, PK_REGION_BACKWARD, backward, err);
-    if (!rc)
-        rc = marked(v, PK_REGION_FLATTEN, flatten, err);
-    if (!rc)
-        rc = note(v, &v->moments.compute_ended, err);
-    if (!rc)
-        rc = marked(v, PK_REGION_ALL_REDUCE, all_reduce, err);
-    if (!rc)
-        rc = marked(v, PK_REGION_WAIT, wait_all, err);
-    if (!rc)
-        rc = note(v, &v->moments.comm_ended, err);
-    return rc ? rc : marked(v, PK_REGION_COPY_BACK, copy_back, err);
+    if (marked(v, PK_REGION_FORWARD, forward, err) || marked(v, PK_REGION_BACKWARD, backward, err) ||
+        marked(v, PK_REGION_FLATTEN, flatten, err) || note(v, &v->moments.compute_ended, err) ||
+        marked(v, PK_REGION_ALL_REDUCE, all_reduce, err) || marked(v, PK_REGION_WAIT, wait_all, err) ||
+        note(v, &v->moments.comm_ended, err))
+        return err->code;
+    return marked(v, PK_REGION_COPY_BACK, copy_back, err);
 }
 
 static void read_times(struct pk_averaging *v)
@@ -200,17 +171,6 @@ static void read_times(struct pk_averaging *v)
     }
 }
 
-/* Of a queue moments are passed when its lanes are: all-reduces, for which the comm has waited with a time limit, and what is behind. */
-static enum pk_code finish(struct pk_averaging *v, struct pk_err *err)
-{
-    enum pk_code rc = pk_comm_settle(v->comm, err);
-    if (!rc && pk_lanes_queue(v->dev))
-        rc = pk_device_sync(v->dev, err);
-    if (!rc)
-        read_times(v);
-    return rc;
-}
-
 enum pk_code pk_averaging_step(struct pk_averaging *v, struct pk_err *err)
 {
     const uint64_t reduces = v->comm->reduces, bytes = v->comm->reduced_bytes;
@@ -221,7 +181,11 @@ enum pk_code pk_averaging_step(struct pk_averaging *v, struct pk_err *err)
     v->reduces_n = v->comm->reduces - reduces;
     v->reduced_bytes = v->comm->reduced_bytes - bytes;
     if (!rc)
-        rc = finish(v, err);
+        rc = pk_comm_settle(v->comm, err);
+    if (!rc && pk_lanes_queue(v->dev)) /* its moments are passed when all of its lanes are */
+        rc = pk_device_sync(v->dev, err);
+    if (!rc)
+        read_times(v);
     if (rc && v->o.training)
         pk_transformer_forget(&v->o.training->t);
     if (rc)

@@ -36,25 +36,20 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-static enum pk_code fill_one(struct pk_averaging *v, size_t t, void *host, struct pk_err *err)
-{
-    const size_t n = v->gradients->v[t].elements, size = pk_dtype_bytes(v->o.type);
-    enum pk_code rc = PK_OK;
-    for (size_t at = 0; !rc && at < n; at += CHUNK) {
-        const size_t m = smaller(n - at, CHUNK);
-        for (size_t i = 0; i < m; i++)
-            store(host, i, v->o.type, pk_averaging_value(t, at + i, v->comm->rank));
-        rc = pk_device_copy_now(v->dev, PK_COPY_HOST_TO_DEVICE, v->grad[t] + at * size, host, m * size, err);
-    }
-    return rc;
-}
-
 enum pk_code pk_averaging_fill(struct pk_averaging *v, struct pk_arena *a, struct pk_err *err)
 {
     void *host = pk_new_n(a, float, CHUNK);
     enum pk_code rc = PK_OK;
-    for (size_t t = 0; !rc && t < v->gradients->n; t++)
-        rc = fill_one(v, t, host, err);
+    for (size_t t = 0; !rc && t < v->gradients->n; t++) {
+        const size_t n = v->gradients->v[t].elements, size = pk_dtype_bytes(v->o.type);
+        for (size_t at = 0; !rc && at < n; at += CHUNK) {
+            const size_t m = smaller(n - at, CHUNK);
+            for (size_t i = 0; i < m; i++)
+                store(host, i, v->o.type, pk_averaging_value(t, at + i, v->comm->rank));
+            rc = pk_device_copy_now(v->dev, PK_COPY_HOST_TO_DEVICE, v->grad[t] + at * size, host, m * size,
+                                    err);
+        }
+    }
     return rc;
 }
 
@@ -86,18 +81,6 @@ static enum pk_code check_part(struct pk_averaging *v, size_t t, size_t at, size
     enum pk_code rc =
         pk_device_copy_now(v->dev, PK_COPY_DEVICE_TO_HOST, host, v->grad[t] + at * size, n * size, err);
     return rc ? rc : compare(v, t, at, host, n, err);
-}
-
-static enum pk_code check_one(struct pk_averaging *v, size_t t, bool full, struct pk_rng *rng, void *host,
-                              struct pk_err *err)
-{
-    const size_t n = v->gradients->v[t].elements;
-    enum pk_code rc = PK_OK;
-    for (size_t at = 0; full && !rc && at < n; at += CHUNK)
-        rc = check_part(v, t, at, smaller(n - at, CHUNK), host, err);
-    for (int i = 0; !full && !rc && i < SAMPLES; i++)
-        rc = check_part(v, t, i ? pk_rng_below(rng, n) : n - 1, 1, host, err);
-    return rc;
 }
 
 static enum pk_code check_sent(const struct pk_averaging *v, struct pk_err *err)
@@ -235,7 +218,12 @@ enum pk_code pk_averaging_check(struct pk_averaging *v, bool full, uint64_t seed
     enum pk_code rc = check_sent(v, err);
     if (rc || v->o.training)
         return rc ? rc : check_training(v, full, seed, a, err);
-    for (size_t t = 0; !rc && t < v->gradients->n; t++)
-        rc = check_one(v, t, full, &rng, host, err);
+    for (size_t t = 0; !rc && t < v->gradients->n; t++) {
+        const size_t n = v->gradients->v[t].elements;
+        for (size_t at = 0; full && !rc && at < n; at += CHUNK)
+            rc = check_part(v, t, at, smaller(n - at, CHUNK), host, err);
+        for (int i = 0; !full && !rc && i < SAMPLES; i++)
+            rc = check_part(v, t, i ? pk_rng_below(&rng, n) : n - 1, 1, host, err);
+    }
     return rc;
 }

@@ -57,33 +57,6 @@ int64_t pk_averaging_bytes(const struct pk_averaging_options *o, const struct pk
 
 /* --- set-up --- */
 
-static void plan_buckets(struct pk_averaging *v, struct pk_arena *a)
-{
-    const struct pk_gradients *g = v->gradients;
-    const size_t cap = v->o.way == PK_AVERAGE_BUCKET ? v->o.cap
-                       : v->o.way == PK_AVERAGE_FLAT ? g->elements
-                                                     : 1;
-    size_t *elements = pk_new_n(a, size_t, g->n), *before = pk_new_n(a, size_t, g->n);
-    for (size_t t = 0; t < g->n; t++) {
-        elements[t] = g->v[t].elements;
-        before[t] = t ? before[t - 1] + elements[t - 1] : 0;
-    }
-    v->before = before;
-    pk_buckets_plan(elements, g->n, cap, v->o.way == PK_AVERAGE_BUCKET ? v->o.first_cap : 0, a, &v->buckets);
-    pk_filling_init(&v->filling, &v->buckets, a);
-}
-
-static void plan_time(struct pk_averaging *v, struct pk_arena *a)
-{
-    uint64_t *ready_ns = pk_new_n(a, uint64_t, v->gradients->n);
-    double share = 0;
-    for (size_t t = 0; t < v->gradients->n; t++) {
-        share += v->gradients->v[t].share;
-        ready_ns[t] = (uint64_t)llround(fmin(share, 1) * (double)v->o.backward_ns);
-    }
-    v->ready_ns = ready_ns;
-}
-
 /* NULL where memory is refused. */
 static char *place_of(struct pk_averaging *v, size_t t)
 {
@@ -110,13 +83,6 @@ static enum pk_code take_memory(struct pk_averaging *v, struct pk_err *err)
     return PK_OK;
 }
 
-static void set_hook(struct pk_averaging *v)
-{
-    struct pk_transformer *t = &v->o.training->t;
-    pk_assert(t->layout.n == v->gradients->n && t->layout.elements == v->gradients->elements);
-    t->hook = (struct pk_gradient_hook){pk_averaging_made, v};
-}
-
 static enum pk_code make_moments(struct pk_averaging *v, struct pk_arena *a, struct pk_err *err)
 {
     struct pk_averaging_moments *p = &v->moments;
@@ -131,17 +97,6 @@ static enum pk_code make_moments(struct pk_averaging *v, struct pk_arena *a, str
     return rc;
 }
 
-static void drop_moments(struct pk_averaging *v)
-{
-    struct pk_averaging_moments *p = &v->moments;
-    struct pk_moment *const few[] = {&p->backward_began, &p->backward_ended, &p->compute_ended,
-                                     &p->comm_ended};
-    for (size_t i = 0; i < sizeof few / sizeof *few; i++)
-        pk_moment_drop(v->dev, few[i]);
-    for (size_t t = 0; p->made && t < v->gradients->n; t++)
-        pk_moment_drop(v->dev, &p->made[t]);
-}
-
 enum pk_code pk_averaging_new(struct pk_device *dev, struct pk_comm *comm,
                               const struct pk_averaging_options *o, const struct pk_gradients *g, bool dry,
                               struct pk_arena *a, struct pk_averaging *out, struct pk_err *err)
@@ -152,10 +107,27 @@ enum pk_code pk_averaging_new(struct pk_device *dev, struct pk_comm *comm,
     out->parts = pk_new_n(a, struct pk_part, g->n);
     out->made_ns = pk_new_n(a, uint64_t, g->n);
     out->least_ns = pk_new_n(a, uint64_t, g->n);
-    plan_buckets(out, a);
-    plan_time(out, a);
-    if (o->training)
-        set_hook(out);
+    const size_t cap = o->way == PK_AVERAGE_BUCKET ? o->cap : o->way == PK_AVERAGE_FLAT ? g->elements : 1;
+    size_t *elements = pk_new_n(a, size_t, g->n), *before = pk_new_n(a, size_t, g->n);
+    for (size_t t = 0; t < g->n; t++) {
+        elements[t] = g->v[t].elements;
+        before[t] = t ? before[t - 1] + elements[t - 1] : 0;
+    }
+    out->before = before;
+    pk_buckets_plan(elements, g->n, cap, o->way == PK_AVERAGE_BUCKET ? o->first_cap : 0, a, &out->buckets);
+    pk_filling_init(&out->filling, &out->buckets, a);
+    uint64_t *ready_ns = pk_new_n(a, uint64_t, g->n);
+    double share = 0;
+    for (size_t t = 0; t < g->n; t++) {
+        share += g->v[t].share;
+        ready_ns[t] = (uint64_t)llround(fmin(share, 1) * (double)o->backward_ns);
+    }
+    out->ready_ns = ready_ns;
+    if (o->training) {
+        struct pk_transformer *t = &o->training->t;
+        pk_assert(t->layout.n == g->n && t->layout.elements == g->elements);
+        t->hook = (struct pk_gradient_hook){pk_averaging_made, out};
+    }
     if (make_moments(out, a, err) || take_memory(out, err))
         return err->code;
     return dry || o->training ? PK_OK : pk_averaging_fill(out, a, err);
@@ -167,7 +139,13 @@ void pk_averaging_free(struct pk_averaging *v)
         pk_device_free(v->dev, v->grad[t]);
     if (v->dev) {
         pk_device_free(v->dev, v->flat);
-        drop_moments(v);
+        struct pk_averaging_moments *p = &v->moments;
+        struct pk_moment *const few[] = {&p->backward_began, &p->backward_ended, &p->compute_ended,
+                                         &p->comm_ended};
+        for (size_t i = 0; i < sizeof few / sizeof *few; i++)
+            pk_moment_drop(v->dev, few[i]);
+        for (size_t t = 0; p->made && t < v->gradients->n; t++)
+            pk_moment_drop(v->dev, &p->made[t]);
     }
     if (v->o.training)
         v->o.training->t.hook = (struct pk_gradient_hook){0};

@@ -37,20 +37,6 @@ static struct pk_bucket_rates rates_of(const struct pk_bucket_question *q)
                                     .link_bytes_per_s = s * 1e9 / bytes_ns};
 }
 
-static void lay_out(struct advisor *v)
-{
-    const struct pk_gradients *g = v->q->gradients;
-    size_t *elements = pk_new_n(v->a, size_t, g->n);
-    double *ready_ns = pk_new_n(v->a, double, g->n), share = 0;
-    for (size_t t = 0; t < g->n; t++) {
-        share += g->v[t].share;
-        elements[t] = g->v[t].elements;
-        ready_ns[t] = round(fmin(share, 1) * (double)v->q->backward_ns);
-    }
-    v->elements = elements;
-    v->ready_ns = ready_ns;
-}
-
 static double played_bytes(const struct advisor *v)
 {
     const struct pk_bucket_rates *r = &v->out->rates;
@@ -82,17 +68,6 @@ static enum pk_code step(const struct advisor *v, struct pk_device *dev, size_t 
     return rc;
 }
 
-static enum pk_code simulate(const struct advisor *v, size_t cap, struct pk_bucket_choice *c,
-                             struct pk_err *err)
-{
-    struct pk_device dev;
-    if (pk_device_open(&dev, "null", &(struct pk_device_options){.limit_bytes = INT64_MAX}, err))
-        return err->code;
-    enum pk_code rc = step(v, &dev, cap, c, err);
-    pk_device_close(&dev);
-    return rc;
-}
-
 static enum pk_code choose(const struct advisor *v, double bytes, struct pk_bucket_choice *c,
                            struct pk_err *err)
 {
@@ -103,7 +78,12 @@ static enum pk_code choose(const struct advisor *v, double bytes, struct pk_buck
     c->exposed_ns =
         pk_buckets_end_ns(&c->buckets, element_bytes(v), v->ready_ns, r->launch_ns, r->link_bytes_per_s) -
         (double)v->q->backward_ns;
-    return simulate(v, cap, c, err);
+    struct pk_device dev;
+    if (pk_device_open(&dev, "null", &(struct pk_device_options){.limit_bytes = INT64_MAX}, err))
+        return err->code;
+    enum pk_code rc = step(v, &dev, cap, c, err);
+    pk_device_close(&dev);
+    return rc;
 }
 
 enum pk_code pk_bucket_advise(const struct pk_bucket_question *q, struct pk_arena *a,
@@ -112,7 +92,16 @@ enum pk_code pk_bucket_advise(const struct pk_bucket_question *q, struct pk_aren
     struct advisor v = {.q = q, .a = a, .out = out};
     *out = (struct pk_bucket_advice){.rates = rates_of(q)};
     out->optimum = pk_bucket_optimum(&out->rates);
-    lay_out(&v);
+    const struct pk_gradients *g = q->gradients;
+    size_t *elements = pk_new_n(a, size_t, g->n);
+    double *ready_ns = pk_new_n(a, double, g->n), share = 0;
+    for (size_t t = 0; t < g->n; t++) {
+        share += g->v[t].share;
+        elements[t] = g->v[t].elements;
+        ready_ns[t] = round(fmin(share, 1) * (double)q->backward_ns);
+    }
+    v.elements = elements;
+    v.ready_ns = ready_ns;
     const double bytes[PK_BUCKET_CHOICES] = {
         [PK_CHOOSE_PLAYED] = played_bytes(&v),           [PK_CHOOSE_EQUAL] = out->optimum.bytes,
         [PK_CHOOSE_REPORT] = out->optimum.report_bytes,  [PK_CHOOSE_FLAT] = out->rates.gradient_bytes,

@@ -73,15 +73,6 @@ static const char *read_line(struct list *l, const char *text, struct pk_arena *
     return NULL;
 }
 
-static void reverse(struct list *l)
-{
-    for (size_t i = 0; i < l->n / 2; i++) {
-        const struct pk_gradient x = l->v[i];
-        l->v[i] = l->v[l->n - 1 - i];
-        l->v[l->n - 1 - i] = x;
-    }
-}
-
 enum pk_code pk_gradients_read(const char *path, struct pk_arena *a, struct pk_gradients *out,
                                struct pk_err *err)
 {
@@ -103,7 +94,11 @@ enum pk_code pk_gradients_read(const char *path, struct pk_arena *a, struct pk_g
     }
     if (!l.n)
         return bad_line(path, number, "", "it names no tensor", err);
-    reverse(&l);
+    for (size_t i = 0; i < l.n / 2; i++) {
+        const struct pk_gradient x = l.v[i];
+        l.v[i] = l.v[l.n - 1 - i];
+        l.v[l.n - 1 - i] = x;
+    }
     finish(&l, out);
     return PK_OK;
 }

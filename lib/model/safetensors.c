@@ -78,16 +78,6 @@ bool pk_tensor_has_floats(const struct pk_tensor *t)
     return type_of(t->type)->floats;
 }
 
-static enum pk_code ends_early(const char *path, int e, struct pk_err *err)
-{
-    pk_fail(err, PK_E_IO, "%s cannot be read to its end", path);
-    if (e)
-        pk_why_errno(err, e);
-    else
-        pk_why(err, "it became shorter after it was opened");
-    return pk_fix(err, "do not change the file during the measurement");
-}
-
 static enum pk_code read_whole(const struct pk_safetensors *f, void *to, size_t bytes, uint64_t at,
                                struct pk_err *err)
 {
@@ -95,8 +85,15 @@ static enum pk_code read_whole(const struct pk_safetensors *f, void *to, size_t 
         const ssize_t n = pread(f->fd, (char *)to + got, bytes - got, (off_t)(at + got));
         if (n < 0 && errno == EINTR)
             continue;
-        if (n <= 0)
-            return ends_early(f->path, n ? errno : 0, err);
+        if (n <= 0) {
+            const int error = errno;
+            pk_fail(err, PK_E_IO, "%s cannot be read to its end", f->path);
+            if (n)
+                pk_why_errno(err, error);
+            else
+                pk_why(err, "it became shorter after it was opened");
+            return pk_fix(err, "do not change the file during the measurement");
+        }
         got += (size_t)n;
     }
     return PK_OK;
@@ -234,13 +231,6 @@ enum pk_code pk_safetensors_parse(const char *path, const char *header, size_t n
 
 /* --- the file --- */
 
-static enum pk_code not_readable(const char *path, int e, struct pk_err *err)
-{
-    pk_fail(err, PK_E_USAGE, "cannot read %s", path);
-    pk_why_errno(err, e);
-    return pk_fix(err, "give a safetensors file that this user can read");
-}
-
 static enum pk_code read_header(struct pk_safetensors *f, uint64_t file_bytes, struct pk_arena *a,
                                 struct pk_err *err)
 {
@@ -274,8 +264,12 @@ enum pk_code pk_safetensors_open(const char *path, struct pk_arena *a, struct pk
 {
     PK_CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat st;
-    if (fd < 0 || fstat(fd, &st))
-        return not_readable(path, errno, err);
+    if (fd < 0 || fstat(fd, &st)) {
+        const int error = errno;
+        pk_fail(err, PK_E_USAGE, "cannot read %s", path);
+        pk_why_errno(err, error);
+        return pk_fix(err, "give a safetensors file that this user can read");
+    }
     if (!S_ISREG(st.st_mode))
         return corrupt(path, "it is not a regular file", err);
     *out = (struct pk_safetensors){.path = pk_strdup(a, path), .fd = fd};

@@ -37,12 +37,12 @@ void pk_training_close(struct pk_training *v)
 
 enum pk_code pk_training_gradients(struct pk_training *v, struct pk_err *err)
 {
-    const struct pk_gradient_hook told = v->t.hook;
+    const struct pk_gradient_hook hook = v->t.hook;
     v->t.hook = (struct pk_gradient_hook){0};
     enum pk_code rc = pk_transformer_forward(&v->t, true, err);
     if (!rc)
         rc = pk_transformer_backward(&v->t, err);
     pk_transformer_forget(&v->t);
-    v->t.hook = told;
+    v->t.hook = hook;
     return rc;
 }

@@ -270,11 +270,6 @@ static uint32_t follow_set(const struct pk_matcher *m, uint32_t from, uint32_t n
     return from + 1;
 }
 
-static uint32_t rule_of(const struct pk_matcher *m, uint32_t state)
-{
-    return m->rule ? m->rule[state] : pk_globs_matched(m->globs, m->sets + state * m->globs->words);
-}
-
 static void visit_states(struct state_walk *w, const struct pk_node *n, uint32_t depth, uint32_t state)
 {
     const struct pk_matcher *m = w->matcher;
@@ -292,7 +287,7 @@ static void visit_states(struct state_walk *w, const struct pk_node *n, uint32_t
         if (child->type->kind != PK_NODE_MODULE)
             continue;
         w->out->paths++;
-        uint32_t rule = rule_of(m, to);
+        uint32_t rule = m->rule ? m->rule[to] : pk_globs_matched(m->globs, m->sets + to * m->globs->words);
         if (rule != PK_NO_RULE)
             add_target(w->out, child, rule, w->step, depth + 1);
     }

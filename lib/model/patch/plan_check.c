@@ -100,19 +100,6 @@ static const char *why_unused(const struct pk_patch_plan *p, const struct pk_tre
                 : "it matches no module of the tree";
 }
 
-/* Warns about every rule that no target of `m`, the plan\'s match, came from. */
-static void warn_unused(const struct pk_patch_plan *p, const struct pk_tree *t, const struct pk_targets *m,
-                        pk_warn_fn *warn, void *user, struct pk_arena *a)
-{
-    bool *used = pk_new_n(a, bool, p->n);
-    for (size_t i = 0; i < m->n; i++)
-        used[m->v[i].rule] = true;
-    for (uint32_t r = 0; r < p->n; r++)
-        if (!used[r])
-            warn(user, pk_printf(a, "plan %s: %s, is never used: %s", p->name, rule_text(p, r, a),
-                                 why_unused(p, t, m, r, a)));
-}
-
 /* ---- plans that match nothing ------------------------------------------------------------------------- */
 
 static const char *last_name(const char *path)
@@ -340,29 +327,27 @@ static const char *divisors_text(int64_t n, struct pk_arena *a)
     return pk_printf(a, "%s%s", pk_buf_text(&b), shown > SHOWN ? ", ..." : "");
 }
 
-static enum pk_code undivided(const struct check *c, const struct pk_target *t, uint32_t i, int d, int64_t tp)
-{
-    const struct pk_shape *s = shape_of(c, t->node->child[i]);
-    pk_fail(c->err, PK_E_USAGE, "tp %lld does not divide dimension %d of %s.%s, which is %lld", (long long)tp,
-            d, path_of(c, t), name_of(c, t->node, i), (long long)s->dim[d]);
-    pk_why(c->err, "%s, is %s-parallel and cuts its shape %s into tp equal pieces there", rule_of(c, t),
-           pk_transform_names[c->plan->rules[t->rule].transform], shape_text(s, c->a));
-    const int64_t all = common_divisor(c);
-    if (all == 1)
-        return pk_fix(c->err,
-                      "no tp divides every dimension of the plan: choose other sizes, or narrow the plan");
-    return pk_fix(c->err, "tp can be %s: it then divides every dimension of the plan",
-                  divisors_text(all, c->a));
-}
-
 static enum pk_code check_dimensions(const struct check *c, int64_t tp)
 {
     for (size_t k = 0; k < c->match.n; k++)
         for (uint32_t i = 0; i < c->match.v[k].node->arity; i++) {
             const struct pk_target *t = &c->match.v[k];
             int d = divided_dimension(c, t, i);
-            if (d >= 0 && shape_of(c, t->node->child[i])->dim[d] % tp)
-                return undivided(c, t, i, d, tp);
+            if (d >= 0 && shape_of(c, t->node->child[i])->dim[d] % tp) {
+                const struct pk_shape *s = shape_of(c, t->node->child[i]);
+                pk_fail(c->err, PK_E_USAGE, "tp %lld does not divide dimension %d of %s.%s, which is %lld",
+                        (long long)tp, d, path_of(c, t), name_of(c, t->node, i), (long long)s->dim[d]);
+                pk_why(c->err, "%s, is %s-parallel and cuts its shape %s into tp equal pieces there",
+                       rule_of(c, t), pk_transform_names[c->plan->rules[t->rule].transform],
+                       shape_text(s, c->a));
+                const int64_t all = common_divisor(c);
+                if (all == 1)
+                    return pk_fix(
+                        c->err,
+                        "no tp divides every dimension of the plan: choose other sizes, or narrow the plan");
+                return pk_fix(c->err, "tp can be %s: it then divides every dimension of the plan",
+                              divisors_text(all, c->a));
+            }
         }
     return PK_OK;
 }
@@ -375,7 +360,13 @@ enum pk_code pk_patch_plan_check(const struct pk_patch_plan *p, const struct pk_
     c.match = pk_matched(p, t, &a);
     if (!c.match.n)
         return matches_nothing(p, t, &a, err);
-    warn_unused(p, t, &c.match, warn, user, &a);
+    bool *used = pk_new_n(&a, bool, p->n);
+    for (size_t i = 0; i < c.match.n; i++)
+        used[c.match.v[i].rule] = true;
+    for (uint32_t r = 0; r < p->n; r++)
+        if (!used[r])
+            warn(user, pk_printf(&a, "plan %s: %s, is never used: %s", p->name, rule_text(p, r, &a),
+                                 why_unused(p, t, &c.match, r, &a)));
     if (check_apart(&c) || check_matrices(&c))
         return err->code;
     return tp ? check_dimensions(&c, tp) : PK_OK;

@@ -28,21 +28,6 @@ static enum pk_code open_plan(const struct pk_subject_options *o, struct pk_aren
     return PK_OK;
 }
 
-static void divide(struct pk_subject *s, struct pk_arena *a)
-{
-    struct pk_bump modules;
-    const struct pk_node **with = pk_new_n(a, const struct pk_node *, s->n + 1);
-    pk_bump_init(&modules, a, s->count.bytes);
-    for (size_t i = 0; i < s->n; i++)
-        with[i] = pk_transform_module(&modules, &s->tree, s->match.v[i].node,
-                                      s->plan.rules[s->match.v[i].rule].transform);
-    s->module_bytes = modules.bytes;
-    struct pk_patcher *p = pk_patcher_new(PK_PATCH_GROUPED, &s->tree, &s->match, a);
-    s->divided = s->tree;
-    s->divided.root = pk_patch(p, PK_PATCH_GROUPED, &s->divided, &(struct pk_edits){s->n, s->match.v, with});
-    s->least_bytes = pk_patcher_allocated(p).bytes;
-}
-
 enum pk_code pk_subject_open(const struct pk_subject_options *o, struct pk_arena *a, struct pk_subject *out,
                              struct pk_err *err)
 {
@@ -53,7 +38,18 @@ enum pk_code pk_subject_open(const struct pk_subject_options *o, struct pk_arena
     out->match = pk_matched(&out->plan, &out->tree, a);
     out->n = o->patches && o->patches < out->match.n ? o->patches : out->match.n;
     out->born_divided = out->bert && !o->plan_file && out->n == out->match.n;
-    divide(out, a);
+    struct pk_bump modules;
+    const struct pk_node **with = pk_new_n(a, const struct pk_node *, out->n + 1);
+    pk_bump_init(&modules, a, out->count.bytes);
+    for (size_t i = 0; i < out->n; i++)
+        with[i] = pk_transform_module(&modules, &out->tree, out->match.v[i].node,
+                                      out->plan.rules[out->match.v[i].rule].transform);
+    out->module_bytes = modules.bytes;
+    struct pk_patcher *p = pk_patcher_new(PK_PATCH_GROUPED, &out->tree, &out->match, a);
+    out->divided = out->tree;
+    out->divided.root =
+        pk_patch(p, PK_PATCH_GROUPED, &out->divided, &(struct pk_edits){out->n, out->match.v, with});
+    out->least_bytes = pk_patcher_allocated(p).bytes;
     return PK_OK;
 }
 

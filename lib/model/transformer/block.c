@@ -39,15 +39,6 @@ static void project(struct pk_model_pass *p, size_t layer, struct pk_block_saved
     }
 }
 
-static void attend(struct pk_model_pass *p, struct pk_block_saved *b)
-{
-    const struct pk_transformer_config *c = &p->t->c;
-    b->attention =
-        (struct pk_attention_step){.s = pk_transformer_attention(c), .q = b->q, .k = b->k, .v = b->v};
-    if (!p->rc)
-        p->rc = pk_attention_forward(p->dev, c->attention, &b->attention, p->err);
-}
-
 void pk_block_drop_attention(struct pk_model_pass *p, struct pk_block_saved *b)
 {
     pk_attention_forget(p->dev, &b->attention);
@@ -65,7 +56,10 @@ static void attention_half(struct pk_model_pass *p, size_t layer, enum pk_keep k
     project(p, layer, b);
     if (!all)
         PK_PASS_DROP(p, b->n1);
-    attend(p, b);
+    const struct pk_transformer_config *c = &p->t->c;
+    b->attention =
+        (struct pk_attention_step){.s = pk_transformer_attention(c), .q = b->q, .k = b->k, .v = b->v};
+    PK_PASS_RUN(p, pk_attention_forward(p->dev, c->attention, &b->attention, p->err));
     b->context = pk_pass_merge(p, &b->attention.o, 1, 0);
     if (!all)
         pk_block_drop_attention(p, b);
@@ -94,27 +88,21 @@ static void project_gates(struct pk_model_pass *p, size_t layer, struct pk_block
         PK_PASS_DROP(p, b->n2);
 }
 
-static void glu(struct pk_model_pass *p, struct pk_block_saved *b)
-{
-    const struct pk_transformer_config *c = &p->t->c;
-    const size_t rows = pk_transformer_tokens(c);
-    const struct pk_glu g = {.rows = rows,
-                             .cols = c->ff,
-                             .stride = 2 * c->ff,
-                             .dtype = c->dtype,
-                             .gate = b->gate,
-                             .up = pk_pass_at(p, b->gate, c->ff),
-                             .y = b->h = pk_pass_take(p, rows * c->ff)};
-    if (!p->rc)
-        p->rc = pk_op_glu(p->dev, &g, p->err);
-}
-
 /* silu(gate) * up, to h. */
 static void activate(struct pk_model_pass *p, struct pk_block_saved *b, bool all)
 {
     const size_t n = pk_transformer_tokens(&p->t->c) * p->t->c.ff;
     if (p->t->c.fused) {
-        glu(p, b);
+        const struct pk_transformer_config *c = &p->t->c;
+        const size_t rows = pk_transformer_tokens(c);
+        const struct pk_glu g = {.rows = rows,
+                                 .cols = c->ff,
+                                 .stride = 2 * c->ff,
+                                 .dtype = c->dtype,
+                                 .gate = b->gate,
+                                 .up = pk_pass_at(p, b->gate, c->ff),
+                                 .y = b->h = pk_pass_take(p, rows * c->ff)};
+        PK_PASS_RUN(p, pk_op_glu(p->dev, &g, p->err));
     } else {
         b->act = pk_pass_map(p, PK_MAP_SILU, b->gate, NULL, n);
         b->h = pk_pass_map(p, PK_MAP_MUL, b->act, b->up, n);
@@ -198,8 +186,7 @@ static void glu_backward(struct pk_model_pass *p, struct pk_block_saved *b, void
                                       .d_gate = b->gate,
                                       .d_up = up,
                                       .y = d_h};
-    if (!p->rc)
-        p->rc = pk_op_glu_backward(p->dev, &g, p->err);
+    PK_PASS_RUN(p, pk_op_glu_backward(p->dev, &g, p->err));
 }
 
 /* Gradient of n2, taken, from that of the block's result. */
@@ -258,8 +245,7 @@ static void attend_back(struct pk_model_pass *p, size_t layer, struct pk_block_s
     pk_pass_split(p, d_context, 1, 0, &d_o);
     PK_PASS_DROP(p, d_context);
     b->attention.d_o = d_o;
-    if (!p->rc)
-        p->rc = pk_attention_backward(p->dev, p->t->c.attention, &b->attention, p->err);
+    PK_PASS_RUN(p, pk_attention_backward(p->dev, p->t->c.attention, &b->attention, p->err));
     b->attention.d_o = NULL;
     PK_PASS_DROP(p, d_o);
 }

@@ -47,16 +47,6 @@ static enum pk_code differs(struct pk_err *err, double got, double want, double 
                   "this is a bug of perfkit or of a library it uses: please report it with `perfkit doctor`");
 }
 
-/* Nothing is said of the device where numbers leave its range: infinities may end in any loss, finite ones among them. */
-static enum pk_code out_of_range(struct pk_err *err, const struct pk_beyond *beyond)
-{
-    pk_why(err,
-           "its weights leave the range of fp32, tf32 and bf16: at %s float64 has %.4g, and their range ends "
-           "at %.4g",
-           beyond->at->name, beyond->value, (double)FLT_MAX);
-    return pk_fix(err, "use smaller weights; none of these dtypes has a wider range");
-}
-
 static enum pk_code check_losses(struct pk_transformer *t, const struct pk_reference *r, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
@@ -76,7 +66,14 @@ static enum pk_code check_losses(struct pk_transformer *t, const struct pk_refer
             continue;
         pk_fail(err, PK_E_CHECK, "the loss of token %zu of sequence %zu %s", at % c->seq, at / c->seq,
                 beyond.at ? "cannot be checked" : "is wrong");
-        return beyond.at ? out_of_range(err, &beyond) : differs(err, (double)got[at], want[i], allowed);
+        if (!beyond.at)
+            return differs(err, (double)got[at], want[i], allowed);
+        /* No verdict on the device: infinities may end in any loss, finite ones among them. */
+        pk_why(err,
+               "its weights leave the range of fp32, tf32 and bf16: at %s float64 has %.4g, and their range "
+               "ends at %.4g",
+               beyond.at->name, beyond.value, (double)FLT_MAX);
+        return pk_fix(err, "use smaller weights; none of these dtypes has a wider range");
     }
     return PK_OK;
 }
@@ -188,23 +185,6 @@ enum pk_code pk_transformer_check_steps(struct pk_transformer *t, const struct p
     return pk_fix(err, "this is a bug of perfkit: please report it with `perfkit doctor`");
 }
 
-static void add(struct pk_sketch *s, const float *x, size_t n, size_t first)
-{
-    for (size_t i = 0; i < n; i++) {
-        const uint64_t h = pk_rng_mix(first + i + 1);
-        const double v = (double)x[i];
-        s->v[h % PK_SKETCH] += h >> 63 ? v : -v;
-        s->norm += v * v;
-    }
-}
-
-static enum pk_code overflows(const struct pk_parameter *w, struct pk_err *err)
-{
-    pk_fail(err, PK_E_CHECK, "the gradient of %s has elements that are not finite", w->name);
-    pk_why(err, "weights or activations left the range of their type; a step with it destroys the weights");
-    return pk_fix(err, "choose another dtype, or other sizes or weights; or a mode without a backward pass");
-}
-
 enum pk_code pk_transformer_sketch(struct pk_transformer *t, struct pk_sketch *out, struct pk_err *err)
 {
     *out = (struct pk_sketch){0};
@@ -217,9 +197,20 @@ enum pk_code pk_transformer_sketch(struct pk_transformer *t, struct pk_sketch *o
             pk_device_copy_now(t->dev, PK_COPY_DEVICE_TO_HOST, host, t->g + w->offset, n * sizeof *host, err);
         if (rc)
             return rc;
-        add(out, host, n, w->offset);
-        if (!isfinite(out->norm))
-            return overflows(w, err);
+        for (size_t k = 0; k < n; k++) {
+            const uint64_t h = pk_rng_mix(w->offset + k + 1);
+            const double v = (double)host[k];
+            out->v[h % PK_SKETCH] += h >> 63 ? v : -v;
+            out->norm += v * v;
+        }
+        if (!isfinite(out->norm)) {
+            pk_fail(err, PK_E_CHECK, "the gradient of %s has elements that are not finite", w->name);
+            pk_why(
+                err,
+                "weights or activations left the range of their type; a step with it destroys the weights");
+            return pk_fix(
+                err, "choose another dtype, or other sizes or weights; or a mode without a backward pass");
+        }
     }
     out->norm = sqrt(out->norm);
     return PK_OK;

@@ -147,11 +147,6 @@ static bool sizes_of(const struct pk_safetensors *f, struct pk_transformer_confi
     return c->vocab && c->ff;
 }
 
-static bool same_sizes(const struct pk_transformer_config *a, const struct pk_transformer_config *b)
-{
-    return a->layers == b->layers && a->width == b->width && a->ff == b->ff && a->vocab == b->vocab;
-}
-
 /* otherwise: what to do where it was written with the sizes of c. */
 static enum pk_code how_to_fit(const struct pk_safetensors *f, const struct pk_transformer_config *c,
                                const char *otherwise, struct pk_err *err)
@@ -161,7 +156,8 @@ static enum pk_code how_to_fit(const struct pk_safetensors *f, const struct pk_t
     if (!sizes_of(f, &of_file, &a))
         return pk_fix(err, "its tensors need the names of this model: token_embeddings.weight, "
                            "layers.0.attn.q_proj.weight ... (docs/mixed-precision.md)");
-    if (same_sizes(&of_file, c))
+    if (of_file.layers == c->layers && of_file.width == c->width && of_file.ff == c->ff &&
+        of_file.vocab == c->vocab)
         return pk_fix(err, "its sizes must be those of this model: %s", otherwise);
     return pk_fix(err,
                   "use the sizes of the file, which appear to be layers=%zu d_model=%zu d_ff=%zu "
@@ -186,12 +182,6 @@ static bool same_shape(const struct pk_tensor *a, const struct pk_tensor *b)
     return same;
 }
 
-static bool is_transposed(const struct pk_tensor *a, const struct pk_tensor *b)
-{
-    return a->dimensions == 2 && b->dimensions == 2 && a->shape[0] == b->shape[1] &&
-           a->shape[1] == b->shape[0];
-}
-
 static enum pk_code check_tensor(const struct pk_safetensors *f, const struct pk_transformer_config *c,
                                  const struct pk_parameter *p, struct pk_arena *a, struct pk_err *err)
 {
@@ -206,7 +196,8 @@ static enum pk_code check_tensor(const struct pk_safetensors *f, const struct pk
         pk_fail(err, PK_E_USAGE, "%s: %s is of %s", f->path, p->name, pk_tensor_shape_text(has, a));
         pk_why(err, "this model needs %s", pk_tensor_shape_text(&wants, a));
         return how_to_fit(f, c,
-                          is_transposed(has, &wants)
+                          (has->dimensions == 2 && wants.dimensions == 2 && has->shape[0] == wants.shape[1] &&
+                           has->shape[1] == wants.shape[0])
                               ? "save it transposed, as [out, in], as PyTorch's Linear has it"
                               : "save it in that shape",
                           err);

@@ -1,12 +1,6 @@
 /* Ends: what stands before the first block and after the last: embedding, norm, head and loss. */
 #include "model/transformer/transformer_private.h"
 
-static const void *embeddings(const struct pk_transformer *t)
-{
-    const size_t offset = pk_layout_embedding(&t->layout)->offset;
-    return t->narrow ? (const void *)(t->narrow + offset) : t->p + offset;
-}
-
 void pk_ends_begin(struct pk_model_pass *p, struct pk_stream *s)
 {
     const struct pk_transformer_config *c = &p->t->c;
@@ -15,10 +9,9 @@ void pk_ends_begin(struct pk_model_pass *p, struct pk_stream *s)
                                .vocab = c->vocab,
                                .dtype = c->dtype,
                                .tokens = p->t->tokens,
-                               .table = embeddings(p->t),
+                               .table = pk_pass_weights(p, pk_layout_embedding(&p->t->layout)->offset),
                                .out = pk_pass_take(p, pk_pass_tokens(p) * c->width)};
-    if (!p->rc)
-        p->rc = pk_op_embed(p->dev, &e, p->err);
+    PK_PASS_RUN(p, pk_op_embed(p->dev, &e, p->err));
     *s = (struct pk_stream){.x = e.out};
 }
 
@@ -32,8 +25,7 @@ void pk_ends_embedding_backward(struct pk_model_pass *p, void **d)
                                         .tokens = p->t->tokens,
                                         .d_out = *d,
                                         .d_table = p->t->g + pk_layout_embedding(&p->t->layout)->offset};
-    if (!p->rc)
-        p->rc = pk_op_embed_backward(p->dev, &e, p->err);
+    PK_PASS_RUN(p, pk_op_embed_backward(p->dev, &e, p->err));
     pk_pass_ready(p, pk_layout_embedding(&p->t->layout), 1);
     PK_PASS_DROP(p, *d);
 }
@@ -52,8 +44,7 @@ static void loss_fused(struct pk_model_pass *p, bool keep)
                                        .losses = p->t->losses,
                                        .scale = 1.0f / (float)pk_pass_tokens(p),
                                        .d_logits = keep ? e->logits : NULL};
-    if (!p->rc)
-        p->rc = pk_op_cross_entropy(p->dev, &x, p->err);
+    PK_PASS_RUN(p, pk_op_cross_entropy(p->dev, &x, p->err));
 }
 
 /* Losses from logarithms of probabilities, which are kept. */
@@ -65,13 +56,11 @@ static void loss_apart(struct pk_model_pass *p)
     e->logp = pk_pass_take_fp32(p, rows * c->vocab);
     const struct pk_log_softmax x = {
         .rows = rows, .cols = c->vocab, .dtype = c->dtype, .logits = e->logits, .logp = e->logp};
-    if (!p->rc)
-        p->rc = pk_op_log_softmax(p->dev, &x, p->err);
+    PK_PASS_RUN(p, pk_op_log_softmax(p->dev, &x, p->err));
     PK_PASS_DROP(p, e->logits);
     const struct pk_nll n = {
         .rows = rows, .cols = c->vocab, .logp = e->logp, .targets = p->t->targets, .losses = p->t->losses};
-    if (!p->rc)
-        p->rc = pk_op_nll(p->dev, &n, p->err);
+    PK_PASS_RUN(p, pk_op_nll(p->dev, &n, p->err));
 }
 
 void pk_ends_loss(struct pk_model_pass *p, struct pk_stream *s, bool keep)
@@ -91,8 +80,7 @@ void pk_ends_loss(struct pk_model_pass *p, struct pk_stream *s, bool keep)
         loss_fused(p, keep);
     else
         loss_apart(p);
-    if (!p->rc)
-        p->rc = pk_op_mean(p->dev, p->t->losses, pk_pass_tokens(p), p->t->loss, p->err);
+    PK_PASS_RUN(p, pk_op_mean(p->dev, p->t->losses, pk_pass_tokens(p), p->t->loss, p->err));
     if (!keep)
         pk_ends_drop(p);
 }
@@ -108,8 +96,7 @@ static void *logits_gradient_apart(struct pk_model_pass *p)
                                       .targets = p->t->targets,
                                       .scale = 1.0f / (float)pk_pass_tokens(p),
                                       .d_logits = pk_pass_take(p, pk_pass_tokens(p) * c->vocab)};
-    if (!p->rc)
-        p->rc = pk_op_nll_backward(p->dev, &x, p->err);
+    PK_PASS_RUN(p, pk_op_nll_backward(p->dev, &x, p->err));
     PK_PASS_DROP(p, e->logp);
     return x.d_logits;
 }

@@ -68,13 +68,6 @@ static void phases(struct dry *d, enum pk_step_mode mode, struct pk_forecast *ou
         out->peak_bytes = peaks[i] > out->peak_bytes ? peaks[i] : out->peak_bytes;
 }
 
-/* A step that ended before its end has told a part of its work. */
-static void forget_work(struct pk_forecast *out)
-{
-    const struct pk_work unknown = {NAN, NAN, NAN, NAN, 0};
-    out->forward.work = out->backward.work = out->update.work = unknown;
-}
-
 void pk_transformer_forecast(const struct pk_transformer_config *c, enum pk_step_mode mode,
                              enum pk_device_kind kind, unsigned threads, struct pk_forecast *out)
 {
@@ -92,8 +85,11 @@ void pk_transformer_forecast(const struct pk_transformer_config *c, enum pk_step
         phases(&d, mode, out);
     else
         out->peak_bytes = BEYOND;
-    if (out->peak_bytes == BEYOND)
-        forget_work(out);
+    if (out->peak_bytes == BEYOND) {
+        /* A step that ended before its end has told a part of its work. */
+        const struct pk_work unknown = {NAN, NAN, NAN, NAN, 0};
+        out->forward.work = out->backward.work = out->update.work = unknown;
+    }
     pk_transformer_close(&d.t);
     pk_device_close(&d.dev);
 }

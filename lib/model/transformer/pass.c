@@ -21,11 +21,6 @@ float *pk_pass_take_fp32(struct pk_model_pass *p, size_t n)
     return allocate(p, n * sizeof(float));
 }
 
-static const void *weights(const struct pk_transformer *t, struct pk_weight w)
-{
-    return t->narrow ? (const void *)(t->narrow + w.offset) : t->p + w.offset;
-}
-
 static void multiply(struct pk_model_pass *p, struct pk_gemm g, enum pk_dtype c_type)
 {
     g.batch = 1;
@@ -33,8 +28,7 @@ static void multiply(struct pk_model_pass *p, struct pk_gemm g, enum pk_dtype c_
     g.ab_type = p->t->c.dtype;
     g.c_type = c_type;
     g.math = p->t->c.math;
-    if (!p->rc)
-        p->rc = pk_op_gemm(p->dev, &g, p->err);
+    PK_PASS_RUN(p, pk_op_gemm(p->dev, &g, p->err));
 }
 
 void *pk_pass_product(struct pk_model_pass *p, struct pk_weight w, const void *x)
@@ -43,7 +37,8 @@ void *pk_pass_product(struct pk_model_pass *p, struct pk_weight w, const void *x
     void *y = pk_pass_take(p, rows * w.out);
     multiply(
         p,
-        (struct pk_gemm){.m = rows, .n = w.out, .k = w.in, .tb = PK_T, .a = x, .b = weights(p->t, w), .c = y},
+        (struct pk_gemm){
+            .m = rows, .n = w.out, .k = w.in, .tb = PK_T, .a = x, .b = pk_pass_weights(p, w.offset), .c = y},
         p->t->c.dtype);
     return y;
 }
@@ -52,7 +47,9 @@ void *pk_pass_product_back(struct pk_model_pass *p, struct pk_weight w, const vo
 {
     const size_t rows = pk_pass_tokens(p);
     void *dx = pk_pass_take(p, rows * w.in);
-    multiply(p, (struct pk_gemm){.m = rows, .n = w.in, .k = w.out, .a = dy, .b = weights(p->t, w), .c = dx},
+    multiply(p,
+             (struct pk_gemm){
+                 .m = rows, .n = w.in, .k = w.out, .a = dy, .b = pk_pass_weights(p, w.offset), .c = dx},
              p->t->c.dtype);
     return dx;
 }
@@ -91,8 +88,7 @@ void *pk_pass_norm(struct pk_model_pass *p, const struct pk_parameter *w, const 
                               .w = p->t->p + w->offset,
                               .y = pk_pass_take(p, rows * c->width),
                               .rstd = rstd ? *rstd : NULL};
-    if (!p->rc)
-        p->rc = pk_op_norm(p->dev, &n, p->err);
+    PK_PASS_RUN(p, pk_op_norm(p->dev, &n, p->err));
     return n.y;
 }
 
@@ -112,8 +108,7 @@ void pk_pass_norm_back(struct pk_model_pass *p, const struct pk_parameter *w, co
                                        .d_s = folded ? *d : NULL,
                                        .d_x = c->fused ? *d_y : pk_pass_take(p, n),
                                        .d_w = p->t->g + w->offset};
-    if (!p->rc)
-        p->rc = pk_op_norm_backward(p->dev, &b, p->err);
+    PK_PASS_RUN(p, pk_op_norm_backward(p->dev, &b, p->err));
     pk_pass_ready(p, w, 1);
     if (residual && !folded)
         pk_pass_add(p, b.d_x, *d, n);
@@ -127,15 +122,13 @@ void pk_pass_norm_back(struct pk_model_pass *p, const struct pk_parameter *w, co
 void *pk_pass_map(struct pk_model_pass *p, enum pk_map map, const void *a, const void *b, size_t n)
 {
     void *y = pk_pass_take(p, n);
-    if (!p->rc)
-        p->rc = pk_op_map(p->dev, map, p->t->c.dtype, a, b, y, n, p->err);
+    PK_PASS_RUN(p, pk_op_map(p->dev, map, p->t->c.dtype, a, b, y, n, p->err));
     return y;
 }
 
 void pk_pass_add(struct pk_model_pass *p, void *y, const void *x, size_t n)
 {
-    if (!p->rc)
-        p->rc = pk_op_map(p->dev, PK_MAP_ADD, p->t->c.dtype, y, x, y, n, p->err);
+    PK_PASS_RUN(p, pk_op_map(p->dev, PK_MAP_ADD, p->t->c.dtype, y, x, y, n, p->err));
 }
 
 static struct pk_heads heads(const struct pk_model_pass *p, void *rows, unsigned parts, unsigned turned)
@@ -158,8 +151,7 @@ void pk_pass_split(struct pk_model_pass *p, void *rows, unsigned parts, unsigned
     struct pk_heads h = heads(p, rows, parts, turned);
     for (unsigned i = 0; i < parts; i++)
         h.head[i] = head[i] = pk_pass_take(p, pk_transformer_tokens(c) * c->width);
-    if (!p->rc)
-        p->rc = pk_op_split_heads(p->dev, &h, p->err);
+    PK_PASS_RUN(p, pk_op_split_heads(p->dev, &h, p->err));
 }
 
 void *pk_pass_merge(struct pk_model_pass *p, void *const head[], unsigned parts, unsigned turned)
@@ -168,8 +160,7 @@ void *pk_pass_merge(struct pk_model_pass *p, void *const head[], unsigned parts,
     struct pk_heads h = heads(p, pk_pass_take(p, parts * pk_transformer_tokens(c) * c->width), parts, turned);
     for (unsigned i = 0; i < parts; i++)
         h.head[i] = head[i];
-    if (!p->rc)
-        p->rc = pk_op_merge_heads(p->dev, &h, p->err);
+    PK_PASS_RUN(p, pk_op_merge_heads(p->dev, &h, p->err));
     return h.rows;
 }
 
@@ -182,7 +173,6 @@ void *pk_pass_turn(struct pk_model_pass *p, void *head, bool back)
     h.batch *= h.heads;
     h.heads = 1;
     h.head[0] = back ? head : y;
-    if (!p->rc)
-        p->rc = back ? pk_op_merge_heads(p->dev, &h, p->err) : pk_op_split_heads(p->dev, &h, p->err);
+    PK_PASS_RUN(p, back ? pk_op_merge_heads(p->dev, &h, p->err) : pk_op_split_heads(p->dev, &h, p->err));
     return y;
 }

@@ -60,9 +60,8 @@ static double *product(struct evaluation *e, const struct pk_parameter *w, const
     const double *v = weights(e, w);
     double *y = doubles(e, e->rows * w->rows);
     for (size_t r = 0; r < e->rows; r++)
-        for (size_t o = 0; o < w->rows; o++) {
+        for (size_t o = 0; o < w->rows; o++)
             y[r * w->rows + o] = dot(e, w, v + o * w->cols, x + r * w->cols, w->cols);
-        }
     return y;
 }
 
@@ -169,39 +168,28 @@ static size_t token_at(const struct pk_reference *r, size_t row)
     return row / r->prefix * r->c->seq + row % r->prefix;
 }
 
-static void embed(struct evaluation *e, double *x)
-{
-    const size_t d = e->r->c->width;
-    const double *table = weights(e, pk_layout_embedding(e->r->l));
-    for (size_t r = 0; r < e->rows; r++)
-        for (size_t i = 0; i < d; i++)
-            x[r * d + i] = table[(size_t)e->r->tokens[token_at(e->r, r)] * d + i];
-    pk_arena_free(&e->arena);
-}
-
-static void cross_entropy(struct evaluation *e, const double *x, double *losses)
-{
-    const size_t vocab = e->r->c->vocab;
-    double *logits = product(e, pk_layout_head(e->r->l), norm(e, pk_layout_last_norm(e->r->l), x));
-    for (size_t r = 0; r < e->rows; r++) {
-        double *row = logits + r * vocab;
-        const double wanted = row[e->r->targets[token_at(e->r, r)]];
-        const struct exponentials all = exponentiate(row, vocab);
-        losses[r] = all.top + log(all.sum) - wanted;
-    }
-    pk_arena_free(&e->arena);
-}
-
 enum pk_code pk_reference_losses(const struct pk_reference *r, double *losses, struct pk_beyond *beyond,
                                  struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena kept = {0};
     struct evaluation e = {.r = r, .rows = r->sequences * r->prefix, .err = err};
     double *x = pk_new_n(&kept, double, e.rows * r->c->width);
-    embed(&e, x);
+    const size_t d = r->c->width, vocab = r->c->vocab;
+    const double *table = weights(&e, pk_layout_embedding(r->l));
+    for (size_t row = 0; row < e.rows; row++)
+        for (size_t i = 0; i < d; i++)
+            x[row * d + i] = table[(size_t)r->tokens[token_at(r, row)] * d + i];
+    pk_arena_free(&e.arena);
     for (size_t i = 0; i < r->c->layers; i++)
         block(&e, i, x);
-    cross_entropy(&e, x, losses);
+    double *logits = product(&e, pk_layout_head(r->l), norm(&e, pk_layout_last_norm(r->l), x));
+    for (size_t row = 0; row < e.rows; row++) {
+        double *logit = logits + row * vocab;
+        const double wanted = logit[r->targets[token_at(r, row)]];
+        const struct exponentials all = exponentiate(logit, vocab);
+        losses[row] = all.top + log(all.sum) - wanted;
+    }
+    pk_arena_free(&e.arena);
     *beyond = e.beyond;
     return e.rc;
 }

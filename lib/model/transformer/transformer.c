@@ -110,28 +110,21 @@ static enum pk_code draw_weights(struct pk_transformer *t, uint64_t seed, struct
     return rc ? rc : scale(t, 0, t->p + end, t->layout.elements - end, err);
 }
 
-static enum pk_code copy_parameter(struct pk_transformer *t, const struct pk_parameter *w,
-                                   const struct pk_safetensors *f, float *piece, struct pk_err *err)
-{
-    const struct pk_tensor *from = pk_safetensors_find(f, w->name);
-    enum pk_code rc = PK_OK;
-    for (size_t at = 0; !rc && at < from->elements; at += PK_TENSOR_PIECE) {
-        const size_t left = from->elements - at, n = left < PK_TENSOR_PIECE ? left : PK_TENSOR_PIECE;
-        rc = pk_safetensors_read(f, from, at, n, piece, err);
-        if (!rc)
-            rc = pk_device_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->p + w->offset + at, piece,
-                                    n * sizeof *piece, err);
-    }
-    return rc;
-}
-
 static enum pk_code copy_weights(struct pk_transformer *t, const struct pk_safetensors *f, struct pk_arena *a,
                                  struct pk_err *err)
 {
     float *piece = pk_new_n(a, float, PK_TENSOR_PIECE);
     enum pk_code rc = fill_zero(t, t->p, err);
-    for (size_t i = 0; !rc && i < t->layout.n; i++)
-        rc = copy_parameter(t, &t->layout.v[i], f, piece, err);
+    for (size_t i = 0; !rc && i < t->layout.n; i++) {
+        const struct pk_tensor *from = pk_safetensors_find(f, t->layout.v[i].name);
+        for (size_t at = 0; !rc && at < from->elements; at += PK_TENSOR_PIECE) {
+            const size_t left = from->elements - at, n = left < PK_TENSOR_PIECE ? left : PK_TENSOR_PIECE;
+            rc = pk_safetensors_read(f, from, at, n, piece, err);
+            if (!rc)
+                rc = pk_device_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->p + t->layout.v[i].offset + at,
+                                        piece, n * sizeof *piece, err);
+        }
+    }
     return rc;
 }
 
@@ -188,13 +181,6 @@ enum pk_code pk_transformer_batch(struct pk_transformer *t, const int32_t *token
     return pk_device_copy_now(t->dev, PK_COPY_HOST_TO_DEVICE, t->targets, targets, bytes, err);
 }
 
-static void drop_stream(struct pk_model_pass *p, struct pk_stream *s)
-{
-    if (!s->x_saved)
-        PK_PASS_DROP(p, s->x);
-    PK_PASS_DROP(p, s->delta);
-}
-
 enum pk_code pk_transformer_forward(struct pk_transformer *t, bool keep, struct pk_err *err)
 {
     struct pk_model_pass p = pk_pass_of(t, err);
@@ -203,9 +189,11 @@ enum pk_code pk_transformer_forward(struct pk_transformer *t, bool keep, struct 
     pk_ends_begin(&p, &s);
     for (size_t i = 0; !p.rc && i < t->c.layers; i++)
         pk_block_forward(&p, i, &s, t->kept);
-    if (p.rc)
-        drop_stream(&p, &s);
-    else
+    if (p.rc) {
+        if (!s.x_saved)
+            PK_PASS_DROP(&p, s.x);
+        PK_PASS_DROP(&p, s.delta);
+    } else
         pk_ends_loss(&p, &s, keep);
     return p.rc;
 }
@@ -260,15 +248,6 @@ static struct pk_adamw part(const struct pk_transformer *t, size_t offset, size_
                              .narrow = t->narrow ? t->narrow + offset : NULL};
 }
 
-/* Every parameter in one pass over memory. */
-static void update_fused(struct pk_model_pass *p)
-{
-    struct pk_adamw a = part(p->t, 0, p->t->layout.elements);
-    a.passes = PK_ADAMW_FUSED | (p->t->narrow ? PK_ADAMW_NARROW : 0);
-    if (!p->rc)
-        p->rc = pk_op_adamw(p->dev, &a, p->err);
-}
-
 /* A parameter as a framework's plain loop takes it: pass after pass. */
 static void update_apart(struct pk_model_pass *p, const struct pk_parameter *one)
 {
@@ -276,8 +255,7 @@ static void update_apart(struct pk_model_pass *p, const struct pk_parameter *one
     struct pk_adamw a = part(p->t, one->offset, one->rows * one->cols);
     a.scratch = pk_pass_take_fp32(p, a.n);
     for (a.passes = PK_ADAMW_DECAY; a.passes <= last; a.passes <<= 1)
-        if (!p->rc)
-            p->rc = pk_op_adamw(p->dev, &a, p->err);
+        PK_PASS_RUN(p, pk_op_adamw(p->dev, &a, p->err));
     PK_PASS_DROP(p, a.scratch);
 }
 
@@ -285,8 +263,11 @@ enum pk_code pk_transformer_update(struct pk_transformer *t, struct pk_err *err)
 {
     struct pk_model_pass p = pk_pass_of(t, err);
     p.rc = pk_op_adamw_tick(t->dev, t->adamw, err);
-    if (t->c.fused)
-        update_fused(&p);
+    if (t->c.fused) { /* every parameter in one pass over memory */
+        struct pk_adamw a = part(p.t, 0, p.t->layout.elements);
+        a.passes = PK_ADAMW_FUSED | (p.t->narrow ? PK_ADAMW_NARROW : 0);
+        PK_PASS_RUN(&p, pk_op_adamw(p.dev, &a, p.err));
+    }
     for (size_t i = 0; !t->c.fused && i < t->layout.n; i++)
         update_apart(&p, &t->layout.v[i]);
     return p.rc;

@@ -25,8 +25,16 @@ static inline size_t pk_pass_tokens(const struct pk_model_pass *p)
 /* n elements of the model's type; NULL when the pass has failed. */
 void *pk_pass_take(struct pk_model_pass *p, size_t n);
 float *pk_pass_take_fp32(struct pk_model_pass *p, size_t n);
+/* The next operation of the pass: a call that returns enum pk_code, left out once the pass has failed. */
+#define PK_PASS_RUN(p, call) ((p)->rc = (p)->rc ? (p)->rc : (call))
 /* Frees the pointer x, a variable, whatever became of the pass; it is NULL afterwards. */
-#define PK_PASS_DROP(p, x) (pk_device_free((p)->dev, (x)), (x) = NULL)
+#define PK_PASS_DROP(p, x)   (pk_device_free((p)->dev, (x)), (x) = NULL)
+
+/* The weights that are multiplied, from this offset of the layout on. */
+static inline const void *pk_pass_weights(const struct pk_model_pass *p, size_t offset)
+{
+    return p->t->narrow ? (const void *)(p->t->narrow + offset) : p->t->p + offset;
+}
 
 /* x + n elements of the model's type. */
 static inline void *pk_pass_at(const struct pk_model_pass *p, void *x, size_t n)

@@ -107,21 +107,6 @@ struct pk_bert_plan {
     struct pk_shape *shapes;
 };
 
-static void add_type(struct pk_bert_plan *p, enum type type, struct pk_arena *a)
-{
-    uint32_t n = 0;
-    if (type == LAYERS)
-        n = p->layers;
-    else
-        while (types[type].fields[n])
-            n++;
-    bool leads_on = types[type].kind == PK_NODE_MODULE || types[type].kind == PK_NODE_SEQUENCE;
-    uint32_t *fields = leads_on ? pk_new_n(a, uint32_t, n) : NULL;
-    for (uint32_t i = 0; i < n; i++)
-        fields[i] = pk_name(p->names, type == LAYERS ? pk_printf(a, "%u", i) : types[type].fields[i]);
-    p->type[type] = (struct pk_node_type){types[type].kind, types[type].name, n, fields};
-}
-
 static void add_shapes(struct pk_bert_plan *p, const struct part *part)
 {
     if (part->type == ARRAY) {
@@ -157,8 +142,19 @@ struct pk_bert_plan *pk_bert_prepare(const struct pk_bert *config, struct pk_are
         .names = pk_names_new(a),
         .shapes = pk_new_n(a, struct pk_shape, 16 * (size_t)config->layers + 10),
     };
-    for (enum type type = 0; type < TYPES; type++)
-        add_type(p, type, a);
+    for (enum type type = 0; type < TYPES; type++) {
+        uint32_t n = 0;
+        if (type == LAYERS)
+            n = p->layers;
+        else
+            while (types[type].fields[n])
+                n++;
+        bool leads_on = types[type].kind == PK_NODE_MODULE || types[type].kind == PK_NODE_SEQUENCE;
+        uint32_t *fields = leads_on ? pk_new_n(a, uint32_t, n) : NULL;
+        for (uint32_t i = 0; i < n; i++)
+            fields[i] = pk_name(p->names, type == LAYERS ? pk_printf(a, "%u", i) : types[type].fields[i]);
+        p->type[type] = (struct pk_node_type){types[type].kind, types[type].name, n, fields};
+    }
     add_shapes(p, model);
     return p;
 }

@@ -118,14 +118,6 @@ static const struct pk_node *merge_leaves(struct pk_combiner *c, struct pk_bump 
     return pk_tree_unflatten(c->first, out);
 }
 
-static const struct pk_node *flatten_both(struct pk_combiner *c, const struct pk_node *a,
-                                          const struct pk_node *b, struct pk_bump *out)
-{
-    pk_tree_flatten(a, c->first);
-    pk_tree_flatten(b, c->second);
-    return merge_leaves(c, out);
-}
-
 static const struct pk_node *walk_both(const struct pk_node *a, const struct pk_node *b, struct pk_bump *out)
 {
     if (a->type->kind == PK_NODE_LEAF)
@@ -144,25 +136,21 @@ static void collect(struct pk_tree_structure *s, const struct pk_node *n)
         collect(s, n->child[i]);
 }
 
-/* The program is known: only leaves are looked for. */
-static const struct pk_node *collect_both(struct pk_combiner *c, const struct pk_node *a,
-                                          const struct pk_node *b, struct pk_bump *out)
-{
-    c->first->n_leaves = c->second->n_leaves = 0;
-    collect(c->first, a);
-    collect(c->second, b);
-    return merge_leaves(c, out);
-}
-
 const struct pk_node *pk_tree_combine(struct pk_combiner *c, enum pk_combine_way way, const struct pk_node *a,
                                       const struct pk_node *b, struct pk_bump *out)
 {
     switch (way) {
     case PK_COMBINE_NAIVE:
-        return flatten_both(c, a, b, out);
+        pk_tree_flatten(a, c->first);
+        pk_tree_flatten(b, c->second);
+        return merge_leaves(c, out);
     case PK_COMBINE_BATCHED:
         return walk_both(a, b, out);
     default:
-        return collect_both(c, a, b, out);
+        /* The program is known: only leaves are looked for. */
+        c->first->n_leaves = c->second->n_leaves = 0;
+        collect(c->first, a);
+        collect(c->second, b);
+        return merge_leaves(c, out);
     }
 }

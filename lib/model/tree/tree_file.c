@@ -246,21 +246,6 @@ static int64_t index_of(const char *name)
     return digits > 9 ? INT64_MAX : strtoll(name, NULL, 10);
 }
 
-static enum pk_code mixed(struct tree_lines *r, uint32_t at, uint32_t child)
-{
-    pk_fail(r->err, PK_E_USAGE, "%s:%d: %s has names and indices below it", r->name, r->at[child].line,
-            path_of(r, at));
-    pk_why(r->err, "'%s' is the first that differs from those before it", r->names->text[r->at[child].name]);
-    return pk_fix(r->err, "children are all named, or all numbered from 0");
-}
-
-static enum pk_code hole(struct tree_lines *r, uint32_t at, size_t missing, int line)
-{
-    pk_fail(r->err, PK_E_USAGE, "%s:%d: %s.%zu is missing", r->name, line, path_of(r, at), missing);
-    pk_why(r->err, "the indices of a sequence start at 0 and have no gaps");
-    return pk_fix(r->err, "add its leaves, or renumber those after it");
-}
-
 /* Children in the order of their indices. */
 static enum pk_code in_order(struct tree_lines *r, uint32_t at, uint32_t *child)
 {
@@ -274,8 +259,11 @@ static enum pk_code in_order(struct tree_lines *r, uint32_t at, uint32_t *child)
             beyond = r->at[c].line;
     }
     for (size_t i = 0; i < p->n_children; i++)
-        if (!child[i])
-            return hole(r, at, i, beyond);
+        if (!child[i]) {
+            pk_fail(r->err, PK_E_USAGE, "%s:%d: %s.%zu is missing", r->name, beyond, path_of(r, at), i);
+            pk_why(r->err, "the indices of a sequence start at 0 and have no gaps");
+            return pk_fix(r->err, "add its leaves, or renumber those after it");
+        }
     return PK_OK;
 }
 
@@ -287,8 +275,13 @@ static enum pk_code children(struct tree_lines *r, uint32_t at, bool *numbered, 
     *child = pk_new_n(r->a, uint32_t, p->n_children);
     for (uint32_t c = p->first; c; c = r->at[c].next, n++) {
         bool index = index_of(r->names->text[r->at[c].name]) != NO_INDEX;
-        if (n && index != *numbered)
-            return mixed(r, at, c);
+        if (n && index != *numbered) {
+            pk_fail(r->err, PK_E_USAGE, "%s:%d: %s has names and indices below it", r->name, r->at[c].line,
+                    path_of(r, at));
+            pk_why(r->err, "'%s' is the first that differs from those before it",
+                   r->names->text[r->at[c].name]);
+            return pk_fix(r->err, "children are all named, or all numbered from 0");
+        }
         *numbered = index;
         (*child)[n] = c;
     }
