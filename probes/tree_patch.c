@@ -292,13 +292,13 @@ static int64_t weights_bytes(const struct pk_case *c, const struct pk_subject *s
 {
     const int64_t tp = pk_case_int(c, TP);
     if (c->variant == PK_PATCH_BUILT_IN)
-        return pk_weights_bytes(&s->divided, tp, PK_WEIGHTS_LOCAL);
+        return pk_weights_size(&s->divided, tp, PK_WEIGHTS_LOCAL).bytes;
     const int64_t table =
         c->variant == RESIDENT
-            ? pk_resident_bytes(s->tree.n_leaves, pk_weights_count(&s->divided, tp, PK_WEIGHTS_DIVIDED))
+            ? pk_resident_bytes(s->tree.n_leaves, pk_weights_size(&s->divided, tp, PK_WEIGHTS_DIVIDED).leaves)
             : 0;
-    return pk_weights_bytes(&s->tree, tp, PK_WEIGHTS_LOCAL) +
-           pk_weights_bytes(&s->divided, tp, PK_WEIGHTS_DIVIDED) + table;
+    return pk_weights_size(&s->tree, tp, PK_WEIGHTS_LOCAL).bytes +
+           pk_weights_size(&s->divided, tp, PK_WEIGHTS_DIVIDED).bytes + table;
 }
 
 static void ignore(void *user, const char *text)
@@ -332,10 +332,10 @@ static double weights_work(const struct pk_case *c, const struct pk_subject *s, 
     const struct pk_tree *made = c->variant == PK_PATCH_BUILT_IN ? &s->divided : &s->tree;
     const bool table = c->variant == RESIDENT;
     if (region == TRANSFORM)
-        return 2.0 * sizeof(float) * (double)pk_weights_elements(&s->divided, tp, PK_WEIGHTS_DIVIDED);
+        return 2.0 * sizeof(float) * (double)pk_weights_size(&s->divided, tp, PK_WEIGHTS_DIVIDED).elements;
     if (region == TREE_OP && table)
-        return pk_work_resident_patch(pk_weights_count(&s->divided, tp, PK_WEIGHTS_DIVIDED)).bytes;
-    return region == CREATE ? sizeof(float) * (double)pk_weights_elements(made, tp, PK_WEIGHTS_LOCAL) +
+        return pk_work_resident_patch(pk_weights_size(&s->divided, tp, PK_WEIGHTS_DIVIDED).leaves).bytes;
+    return region == CREATE ? sizeof(float) * (double)pk_weights_size(made, tp, PK_WEIGHTS_LOCAL).elements +
                                   (table ? pk_work_resident_load(s->tree.n_leaves).bytes : 0)
                             : 0;
 }

@@ -36,27 +36,20 @@ const struct pk_node *pk_transform_module(struct pk_bump *b, const struct pk_tre
     return made;
 }
 
-/* Bytes of the nodes above a target, its own left out. */
-static size_t path_bytes(const struct pk_tree *t, const struct pk_target *target)
-{
-    size_t bytes = 0;
-    const struct pk_node *n = t->root;
-    for (uint32_t i = 0; i < target->depth; i++) {
-        bytes += pk_node_bytes(n->arity);
-        n = n->child[target->step[i]];
-    }
-    return bytes;
-}
-
 /* What each of the bumps holds at most. Replacements are as large as what they replace. */
 static void bump_bytes(enum pk_patch_way way, const struct pk_tree *t, const struct pk_targets *targets,
                        size_t bytes[3])
 {
     struct pk_tree_count k;
-    size_t paths = 0;
+    size_t paths = 0; /* of the nodes above every target, its own left out */
     pk_tree_count(t, &k);
-    for (size_t i = 0; i < targets->n; i++)
-        paths += path_bytes(t, &targets->v[i]);
+    for (size_t i = 0; i < targets->n; i++) {
+        const struct pk_node *n = t->root;
+        for (uint32_t d = 0; d < targets->v[i].depth; d++) {
+            paths += pk_node_bytes(n->arity);
+            n = n->child[targets->v[i].step[d]];
+        }
+    }
     const size_t rebuilt = 2 * k.bytes + k.leaves * pk_node_bytes(1),
                  spines = paths < k.bytes ? paths : k.bytes;
     const size_t all = paths > rebuilt ? paths : rebuilt;
@@ -116,22 +109,18 @@ static struct pk_node *copy_child(struct pk_bump *b, struct pk_node *parent, uin
     return made;
 }
 
-static const struct pk_node *with_one(struct pk_bump *b, const struct pk_node *root,
-                                      const struct pk_target *at, const struct pk_node *with)
-{
-    struct pk_node *made = pk_node_copy(b, root), *n = made;
-    for (uint32_t i = 0; i + 1 < at->depth; i++)
-        n = copy_child(b, n, at->step[i]);
-    n->child[at->step[at->depth - 1]] = with;
-    return made;
-}
-
 static const struct pk_node *patch_path_copy(struct pk_patcher *p, const struct pk_tree *t,
                                              const struct pk_edits *e)
 {
     const struct pk_node *root = t->root;
-    for (size_t i = 0; i < e->n; i++)
-        root = with_one(&p->bump[0], root, &e->targets[i], e->with[i]);
+    for (size_t i = 0; i < e->n; i++) {
+        const struct pk_target *at = &e->targets[i];
+        struct pk_node *n = pk_node_copy(&p->bump[0], root);
+        root = n;
+        for (uint32_t d = 0; d + 1 < at->depth; d++)
+            n = copy_child(&p->bump[0], n, at->step[d]);
+        n->child[at->step[at->depth - 1]] = e->with[i];
+    }
     return root;
 }
 
@@ -178,13 +167,6 @@ struct traversal {
         shared; /* from the last target until its way is left: steps that the next one's has in common with it */
 };
 
-static const struct pk_node *replacement(struct traversal *v)
-{
-    if (++v->target < v->end)
-        v->shared = shared_steps(v->target - 1, v->target);
-    return *v->with++;
-}
-
 /* Is child i of a node at `depth` on the way to the next target, when that node was on the way to this one or the last? */
 static bool leads_on(struct traversal *v, bool on_way, uint32_t depth, uint32_t i)
 {
@@ -197,8 +179,11 @@ static bool leads_on(struct traversal *v, bool on_way, uint32_t depth, uint32_t 
 static const struct pk_node *rebuild(struct traversal *v, const struct pk_node *n, uint32_t depth,
                                      bool on_way)
 {
-    if (on_way && v->target->depth == depth)
-        return replacement(v);
+    if (on_way && v->target->depth == depth) {
+        if (++v->target < v->end)
+            v->shared = shared_steps(v->target - 1, v->target);
+        return *v->with++;
+    }
     if (n->type->kind == PK_NODE_LEAF)
         return n;
     struct pk_node *made = pk_node_new(v->bump, n->type, n->arity, n->value);

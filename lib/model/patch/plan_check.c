@@ -60,32 +60,25 @@ static const char *matched_leaf(const struct pk_patch_plan *p, const struct pk_t
 
 /* ---- rules that never fire ---------------------------------------------------------------------------- */
 
-/* The rules that took what one rule matches; both matches are in the order of the tree. */
-static bool *takers(const struct pk_patch_plan *p, const struct pk_targets *m, const struct pk_targets *one,
-                    struct pk_arena *a)
+/* "rule 2, *.output.dense, comes before it and matches the same modules": who took what one rule matches. Both matches are in the order of
+ * the tree. No number of modules, so that it is one warning for trees of any size. */
+static const char *shadowed(const struct pk_patch_plan *p, const struct pk_targets *m,
+                            const struct pk_targets *one, struct pk_arena *a)
 {
     bool *took = pk_new_n(a, bool, p->n);
-    size_t i = 0;
+    struct pk_buf rules = {.arena = a};
+    size_t n = 0, i = 0;
     for (size_t k = 0; k < one->n; k++, i++) {
         const struct pk_target *t = &one->v[k];
         while (m->v[i].depth != t->depth || memcmp(m->v[i].step, t->step, t->depth * sizeof *t->step))
             i++;
         took[m->v[i].rule] = true;
     }
-    return took;
-}
-
-/* "rule 2, *.output.dense, stands before it and matches the same modules": no number, so that it is one warning for trees of any size */
-static const char *shadowed(const struct pk_patch_plan *p, const bool *took, size_t modules,
-                            struct pk_arena *a)
-{
-    struct pk_buf rules = {.arena = a};
-    size_t n = 0;
     for (uint32_t r = 0; r < p->n; r++)
         if (took[r])
             pk_buf_printf(&rules, "%s%s,", n++ ? " and " : "", rule_text(p, r, a));
     return pk_printf(a, "%s %s before it and %s the same %s", pk_buf_text(&rules), pk_predicate(n, "come", a),
-                     pk_predicate(n, "match", a), pk_plural_noun(modules, "module", a));
+                     pk_predicate(n, "match", a), pk_plural_noun(one->n, "module", a));
 }
 
 static const char *why_unused(const struct pk_patch_plan *p, const struct pk_tree *t,
@@ -94,7 +87,7 @@ static const char *why_unused(const struct pk_patch_plan *p, const struct pk_tre
     const struct pk_patch_plan alone = {p->name, 1, &p->rules[rule]};
     struct pk_targets one = pk_matched(&alone, t, a);
     if (one.n)
-        return shadowed(p, takers(p, m, &one, a), one.n, a);
+        return shadowed(p, m, &one, a);
     const char *leaf = matched_leaf(&alone, t, a);
     return leaf ? pk_printf(a, "it matches no module; %s is a parameter, and patterns name modules", leaf)
                 : "it matches no module of the tree";
@@ -151,24 +144,16 @@ static struct examples near_modules(const struct pk_patch_plan *p, const char *c
     return e;
 }
 
-/* The modules of a tree, root left out. */
-static const char **module_paths(const struct pk_tree *t, size_t *n, struct pk_arena *a)
-{
-    static const struct pk_patch_rule any = {.pattern = "*"};
-    struct pk_targets all = pk_matched(&(struct pk_patch_plan){"all", 1, &any}, t, a);
-    const char **path = pk_new_n(a, const char *, all.n);
-    for (size_t i = 0; i < all.n; i++)
-        path[i] = pk_tree_path(t, all.v[i].step, all.v[i].depth, a);
-    *n = all.n;
-    return path;
-}
-
 /* The error of a plan without targets. */
 static enum pk_code matches_nothing(const struct pk_patch_plan *p, const struct pk_tree *t,
                                     struct pk_arena *a, struct pk_err *err)
 {
-    size_t n;
-    const char **path = module_paths(t, &n, a), *leaf = matched_leaf(p, t, a);
+    static const struct pk_patch_rule any = {.pattern = "*"};
+    const struct pk_targets all = pk_matched(&(struct pk_patch_plan){"all", 1, &any}, t, a);
+    const size_t n = all.n;
+    const char **path = pk_new_n(a, const char *, n), *leaf = matched_leaf(p, t, a);
+    for (size_t i = 0; i < n; i++)
+        path[i] = pk_tree_path(t, all.v[i].step, all.v[i].depth, a);
     struct examples e = near_modules(p, path, n, a);
     pk_fail(err, PK_E_USAGE, "plan %s matches no module of the tree", p->name);
     if (leaf)

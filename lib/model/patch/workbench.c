@@ -19,20 +19,11 @@ static enum pk_code open_tree(const struct pk_subject_options *o, struct pk_aren
     return PK_OK;
 }
 
-static enum pk_code open_plan(const struct pk_subject_options *o, struct pk_arena *a, struct pk_subject *s,
-                              struct pk_err *err)
-{
-    if (o->plan_file)
-        return pk_patch_plan_read(o->plan_file, a, &s->plan, err);
-    s->plan = pk_patch_plan_reports;
-    return PK_OK;
-}
-
 enum pk_code pk_subject_open(const struct pk_subject_options *o, struct pk_arena *a, struct pk_subject *out,
                              struct pk_err *err)
 {
-    *out = (struct pk_subject){0};
-    if (open_tree(o, a, out, err) || open_plan(o, a, out, err))
+    *out = (struct pk_subject){.plan = pk_patch_plan_reports};
+    if (open_tree(o, a, out, err) || (o->plan_file && pk_patch_plan_read(o->plan_file, a, &out->plan, err)))
         return err->code;
     pk_tree_count(&out->tree, &out->count);
     out->match = pk_matched(&out->plan, &out->tree, a);

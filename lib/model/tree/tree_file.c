@@ -96,21 +96,6 @@ static enum pk_code read_shape(struct tree_lines *r, const char *text, struct pk
     return print_it_again(r->err);
 }
 
-static enum pk_code add_elements(struct tree_lines *r, const struct pk_shape *s)
-{
-    int64_t n = 1;
-    bool fits = true;
-    for (int i = 0; i < s->rank && fits; i++)
-        fits = !__builtin_mul_overflow(n, s->dim[i], &n);
-    if (fits && n <= ELEMENTS_MAX - r->elements) {
-        r->elements += n;
-        return PK_OK;
-    }
-    pk_fail(r->err, PK_E_USAGE, "the model is too large with this leaf");
-    pk_why(r->err, "all leaves together can have %lld elements", (long long)ELEMENTS_MAX);
-    return print_it_again(r->err);
-}
-
 /* ---- positions ---------------------------------------------------------------------------------------- */
 
 static bool same_position(const void *wanted, uint32_t row)
@@ -184,7 +169,17 @@ static enum pk_code add_leaf(struct tree_lines *r, const char *path, const struc
         return taken(r, at, "as a leaf, and is a module");
     p->leaf = true;
     p->shape = *shape;
-    return add_elements(r, shape);
+    int64_t n = 1;
+    bool fits = true;
+    for (int i = 0; i < shape->rank && fits; i++)
+        fits = !__builtin_mul_overflow(n, shape->dim[i], &n);
+    if (fits && n <= ELEMENTS_MAX - r->elements) {
+        r->elements += n;
+        return PK_OK;
+    }
+    pk_fail(r->err, PK_E_USAGE, "the model is too large with this leaf");
+    pk_why(r->err, "all leaves together can have %lld elements", (long long)ELEMENTS_MAX);
+    return print_it_again(r->err);
 }
 
 /* ---- lines -------------------------------------------------------------------------------------------- */
@@ -216,23 +211,6 @@ static enum pk_code read_line(struct tree_lines *r, const char *text, size_t n)
     if (read_shape(r, pk_strndup(r->a, text + end, n - end), &shape))
         return r->err->code;
     return add_leaf(r, path, &shape);
-}
-
-/* At least one leaf, none of them twice or also a module. What is read lives in the arena. */
-static enum pk_code read_lines(struct tree_lines *r, const char *text, size_t n)
-{
-    for (const char *end = text + n, *next; text < end; text = next) {
-        const char *nl = memchr(text, '\n', (size_t)(end - text));
-        next = nl ? nl + 1 : end;
-        r->line++;
-        if (read_line(r, text, (size_t)((nl ? nl : end) - text)))
-            return pk_within(r->err, "%s:%d", r->name, r->line);
-    }
-    if (r->n > 1)
-        return PK_OK;
-    pk_fail(r->err, PK_E_USAGE, "%s has no leaf", r->name);
-    pk_why(r->err, "all its lines are blank or begin with #");
-    return print_it_again(r->err);
 }
 
 /* ---- nodes -------------------------------------------------------------------------------------------- */
@@ -377,8 +355,18 @@ enum pk_code pk_tree_parse(const char *name, const char *text, size_t n, struct 
         .name = name, .a = a, .err = err, .names = pk_names_new(a), .index = {.arena = a}};
     lines.at = pk_grow(a, NULL, sizeof *lines.at, 0, &lines.cap);
     lines.n = 1; /* the root, which has no name */
-    const enum pk_code rc = read_lines(&lines, text, n);
-    return rc ? rc : make_tree(&lines, out);
+    for (const char *end = text + n, *next; text < end; text = next) {
+        const char *nl = memchr(text, '\n', (size_t)(end - text));
+        next = nl ? nl + 1 : end;
+        lines.line++;
+        if (read_line(&lines, text, (size_t)((nl ? nl : end) - text)))
+            return pk_within(err, "%s:%d", name, lines.line);
+    }
+    if (lines.n > 1)
+        return make_tree(&lines, out);
+    pk_fail(err, PK_E_USAGE, "%s has no leaf", name);
+    pk_why(err, "all its lines are blank or begin with #");
+    return print_it_again(err);
 }
 
 enum pk_code pk_tree_read(const char *path, struct pk_arena *a, struct pk_tree *out, struct pk_err *err)

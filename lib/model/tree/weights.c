@@ -60,34 +60,17 @@ static size_t room(const struct pk_fill *f)
     return (f->rows * f->cols * sizeof(float) + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-int64_t pk_weights_bytes(const struct pk_tree *t, int64_t tp, enum pk_weights_part part)
+struct pk_weights_size pk_weights_size(const struct pk_tree *t, int64_t tp, enum pk_weights_part part)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const struct pk_fill *f = laid_out(t, tp, part, &a);
-    size_t bytes = 0;
-    for (size_t i = 0; i < t->n_leaves; i++)
-        bytes += room(&f[i]);
-    return (int64_t)bytes;
-}
-
-size_t pk_weights_count(const struct pk_tree *t, int64_t tp, enum pk_weights_part part)
-{
-    PK_ARENA_CLEANUP struct pk_arena a = {0};
-    const struct pk_fill *f = laid_out(t, tp, part, &a);
-    size_t n = 0;
-    for (size_t i = 0; i < t->n_leaves; i++)
-        n += f[i].rows > 0;
-    return n;
-}
-
-int64_t pk_weights_elements(const struct pk_tree *t, int64_t tp, enum pk_weights_part part)
-{
-    PK_ARENA_CLEANUP struct pk_arena a = {0};
-    const struct pk_fill *f = laid_out(t, tp, part, &a);
-    size_t elements = 0;
-    for (size_t i = 0; i < t->n_leaves; i++)
-        elements += f[i].rows * f[i].cols;
-    return (int64_t)elements;
+    struct pk_weights_size s = {0};
+    for (size_t i = 0; i < t->n_leaves; i++) {
+        s.bytes += (int64_t)room(&f[i]);
+        s.elements += (int64_t)(f[i].rows * f[i].cols);
+        s.leaves += f[i].rows > 0;
+    }
+    return s;
 }
 
 enum pk_code pk_weights_new(struct pk_device *dev, const struct pk_tree *t, int64_t tp,
@@ -97,7 +80,7 @@ enum pk_code pk_weights_new(struct pk_device *dev, const struct pk_tree *t, int6
     *out = (struct pk_weights){.n_leaves = t->n_leaves,
                                .leaf = pk_new_n(a, float *, t->n_leaves),
                                .fill = laid_out(t, tp, part, a),
-                               .bytes = pk_weights_bytes(t, tp, part)};
+                               .bytes = pk_weights_size(t, tp, part).bytes};
     out->block = pk_device_alloc(dev, (size_t)out->bytes, PK_TAG_PARAMETERS);
     if (!out->block)
         return pk_device_oom(dev, err);
@@ -144,18 +127,12 @@ size_t pk_weights_slices(const struct pk_weights *whole, const struct pk_weights
     return n;
 }
 
-static enum pk_code one_by_one(struct pk_device *dev, const struct pk_copies *c, struct pk_err *err)
+static enum pk_code one_by_one(struct pk_device *dev, const struct pk_copy2d *v, size_t n, struct pk_err *err)
 {
-    for (size_t i = 0; i < c->n; i++)
-        if (pk_op_copy2d(dev, &c->v[i], 1, err))
+    for (size_t i = 0; i < n; i++)
+        if (pk_op_copy2d(dev, &v[i], 1, err))
             return err->code;
     return PK_OK;
-}
-
-static enum pk_code capture(struct pk_device *dev, struct pk_slices *s, struct pk_err *err)
-{
-    enum pk_code rc = pk_graph_begin(dev, err);
-    return rc ? rc : pk_graph_end(dev, one_by_one(dev, &s->copies, err), &s->graph, err);
 }
 
 enum pk_code pk_slices_make(struct pk_device *dev, enum pk_slicing how, const struct pk_copy2d *v, size_t n,
@@ -164,14 +141,18 @@ enum pk_code pk_slices_make(struct pk_device *dev, enum pk_slicing how, const st
     *out = (struct pk_slices){.how = how, .copies = {.v = v, .n = n}};
     if (how == PK_SLICE_BATCHED)
         return pk_copies_make(dev, v, n, &out->copies, err);
-    return how == PK_SLICE_GRAPH ? capture(dev, out, err) : PK_OK;
+    if (how != PK_SLICE_GRAPH)
+        return PK_OK;
+    enum pk_code rc = pk_graph_begin(dev, err);
+    return rc ? rc : pk_graph_end(dev, one_by_one(dev, v, n, err), &out->graph, err);
 }
 
 enum pk_code pk_slices_cut(struct pk_device *dev, const struct pk_slices *s, struct pk_err *err)
 {
     if (s->how == PK_SLICE_BATCHED)
         return pk_op_copies(dev, &s->copies, err);
-    return s->how == PK_SLICE_GRAPH ? pk_graph_replay(dev, s->graph, err) : one_by_one(dev, &s->copies, err);
+    return s->how == PK_SLICE_GRAPH ? pk_graph_replay(dev, s->graph, err)
+                                    : one_by_one(dev, s->copies.v, s->copies.n, err);
 }
 
 void pk_slices_free(struct pk_device *dev, struct pk_slices *s)
@@ -230,20 +211,15 @@ static enum pk_code check_stretch(const struct checker *c, size_t leaf, const st
     return PK_OK;
 }
 
-static enum pk_code check_all(const struct checker *c, size_t leaf, const struct pk_fill *f)
+/* All of a leaf's piece; or its first element, its last one, and so many others. */
+static enum pk_code check_leaf(const struct checker *c, size_t leaf, const struct pk_fill *f, bool full,
+                               size_t samples, struct pk_rng *rng)
 {
-    size_t elements = f->rows * f->cols;
-    for (size_t at = 0; at < elements; at += STRETCH)
+    const size_t elements = f->rows * f->cols;
+    for (size_t at = 0; full && at < elements; at += STRETCH)
         if (check_stretch(c, leaf, f, at, elements - at < STRETCH ? elements - at : STRETCH))
             return c->err->code;
-    return PK_OK;
-}
-
-static enum pk_code check_samples(const struct checker *c, size_t leaf, const struct pk_fill *f,
-                                  size_t samples, struct pk_rng *rng)
-{
-    size_t elements = f->rows * f->cols;
-    for (size_t s = 0; s < samples + 2; s++) {
+    for (size_t s = 0; !full && s < samples + 2; s++) {
         size_t at = s == 0 ? 0 : s == 1 ? elements - 1 : (size_t)pk_rng_below(rng, elements);
         if (check_stretch(c, leaf, f, at, 1))
             return c->err->code;
@@ -257,10 +233,8 @@ enum pk_code pk_weights_check(struct pk_device *dev, const struct pk_tree *t, co
 {
     struct checker c = {dev, t, a, err, pk_new_n(a, float, STRETCH)};
     struct pk_rng rng = {seed};
-    for (size_t i = 0; i < w->n_leaves; i++) {
-        const struct pk_fill *f = &w->fill[i];
-        if (f->rows && (full ? check_all(&c, i, f) : check_samples(&c, i, f, samples, &rng)))
+    for (size_t i = 0; i < w->n_leaves; i++)
+        if (w->fill[i].rows && check_leaf(&c, i, &w->fill[i], full, samples, &rng))
             return err->code;
-    }
     return PK_OK;
 }

@@ -23,11 +23,12 @@ struct pk_weights {
     int64_t bytes;
 };
 
-/* Device bytes of a part of this tree, before anything is allocated. tp divides every dimension that is divided. */
-int64_t pk_weights_bytes(const struct pk_tree *t, int64_t tp, enum pk_weights_part part);
-size_t pk_weights_count(const struct pk_tree *t, int64_t tp, enum pk_weights_part part); /* its leaves */
-/* How many numbers that part has, whatever room they take. */
-int64_t pk_weights_elements(const struct pk_tree *t, int64_t tp, enum pk_weights_part part);
+/* A part of this tree, before anything is allocated. tp divides every dimension that is divided. */
+struct pk_weights_size {
+    int64_t bytes, elements; /* of device memory, with what alignment adds; the numbers in it */
+    size_t leaves;
+};
+struct pk_weights_size pk_weights_size(const struct pk_tree *t, int64_t tp, enum pk_weights_part part);
 /* Tables in the arena, the block from the pool: PK_E_OOM. */
 enum pk_code pk_weights_new(struct pk_device *dev, const struct pk_tree *t, int64_t tp,
                             enum pk_weights_part part, uint64_t seed, struct pk_arena *a,

@@ -42,7 +42,7 @@ static struct pk_weights made(const struct pk_tree *t, int64_t tp, enum pk_weigh
 {
     struct pk_weights w;
     assert_int_equal(pk_weights_new(&dev, t, tp, part, 99, &arena, &w, &err), PK_OK);
-    assert_int_equal(w.bytes, pk_weights_bytes(t, tp, part));
+    assert_int_equal(w.bytes, pk_weights_size(t, tp, part).bytes);
     return w;
 }
 
@@ -55,14 +55,15 @@ static void bytes_are_exact(void **state)
     pk_bert_make(p, true, &bump, &divided);
     /* only the head's bias of 30522 numbers is no whole number of 256 bytes */
     int64_t all = 4 * 109514298ll, pad = 256 - 4 * 30522 % 256;
-    assert_int_equal(pk_weights_bytes(&whole, 1, PK_WEIGHTS_LOCAL), all + pad);
-    assert_int_equal(pk_weights_bytes(&whole, 8, PK_WEIGHTS_LOCAL), all + pad);
-    assert_int_equal(pk_weights_bytes(&whole, 2, PK_WEIGHTS_DIVIDED), 0);
+    assert_int_equal(pk_weights_size(&whole, 1, PK_WEIGHTS_LOCAL).bytes, all + pad);
+    assert_int_equal(pk_weights_size(&whole, 8, PK_WEIGHTS_LOCAL).bytes, all + pad);
+    assert_int_equal(pk_weights_size(&whole, 2, PK_WEIGHTS_DIVIDED).bytes, 0);
     /* a layer: 12 H^2 of weights, and biases of query, key, value (3 H) and intermediate (4 H) */
     int64_t layers = 12 * 4 * (12 * 768ll * 768 + 7 * 768);
     for (int64_t tp = 1; tp <= 2; tp++) {
-        assert_int_equal(pk_weights_bytes(&divided, tp, PK_WEIGHTS_DIVIDED), layers / tp);
-        assert_int_equal(pk_weights_bytes(&divided, tp, PK_WEIGHTS_LOCAL), all + pad - layers + layers / tp);
+        assert_int_equal(pk_weights_size(&divided, tp, PK_WEIGHTS_DIVIDED).bytes, layers / tp);
+        assert_int_equal(pk_weights_size(&divided, tp, PK_WEIGHTS_LOCAL).bytes,
+                         all + pad - layers + layers / tp);
     }
 }
 
@@ -74,7 +75,7 @@ static void too_large_is_refused(void **state)
     struct pk_weights w;
     pk_bump_init(&b, &arena, 1 << 20);
     pk_bert_make(pk_bert_prepare(&config, &arena), false, &b, &t);
-    assert_true(pk_weights_bytes(&t, 1, PK_WEIGHTS_LOCAL) >= 4 * 31649110842ll);
+    assert_true(pk_weights_size(&t, 1, PK_WEIGHTS_LOCAL).bytes >= 4 * 31649110842ll);
     struct pk_device small;
     assert_int_equal(
         pk_device_open(&small, "null", &(struct pk_device_options){.limit_bytes = (int64_t)64 << 30}, &err),
