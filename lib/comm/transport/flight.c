@@ -44,10 +44,9 @@ static struct pk_flight_slot *slot_of(const struct pk_flight *f, uint64_t number
 static enum pk_code make(struct pk_device *dev, struct pk_flight_slot *s, struct pk_err *err)
 {
     s->made = true;
-    enum pk_code rc = pk_moment_make(dev, &s->asked, err);
-    if (!rc)
-        rc = pk_moment_make(dev, &s->began, err);
-    return rc ? rc : pk_moment_make(dev, &s->ended, err);
+    if (pk_moment_make(dev, &s->asked, err) || pk_moment_make(dev, &s->began, err))
+        return err->code;
+    return pk_moment_make(dev, &s->ended, err);
 }
 
 enum pk_code pk_flight_begin(struct pk_flight *f, struct pk_reduce *r, struct pk_err *err)

@@ -202,11 +202,11 @@ static int enqueue_reduce(const struct nccl *n, const struct pk_reduce *r, struc
 static enum pk_code start(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err)
 {
     struct nccl *n = c->impl;
-    enum pk_code rc = pk_flight_begin(&n->flight, r, err);
-    if (!rc)
-        rc = finished(c, enqueue_reduce(n, r, pk_cuda_stream(c->dev, PK_LANE_COMM)), "starting an all-reduce",
-                      err);
-    return rc ? rc : pk_flight_end(&n->flight, r, err);
+    if (pk_flight_begin(&n->flight, r, err) ||
+        finished(c, enqueue_reduce(n, r, pk_cuda_stream(c->dev, PK_LANE_COMM)), "starting an all-reduce",
+                 err))
+        return err->code;
+    return pk_flight_end(&n->flight, r, err);
 }
 
 static enum pk_code wait(struct pk_comm *c, struct pk_reduce *r, struct pk_err *err)
