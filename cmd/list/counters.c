@@ -51,7 +51,7 @@ static const char *try_event(const struct lister *l, const struct pk_source *s, 
     const struct pk_source_plan *plans;
     struct pk_err err;
     size_t n;
-    if (s->plan(&pk_counter_host, &e->name, 1, l->arena, &plans, &n, &err))
+    if (s->plan(s, &pk_counter_host, &e->name, 1, l->arena, &plans, &n, &err))
         return pk_strdup(l->arena, err.why);
     *e = plans[0].events[0];
     return NULL;
@@ -235,7 +235,7 @@ static bool survey(struct lister *l)
         n++;
     l->found = pk_new_n(l->arena, struct pk_source_found, n);
     for (size_t i = 0; i < n; i++) {
-        l->found[i] = pk_sources[i]->check(&pk_counter_host, l->arena);
+        l->found[i] = pk_sources[i]->check(pk_sources[i], &pk_counter_host, l->arena);
         if (is_hidden(l, pk_sources[i]->name))
             continue;
         add_unavailable_events(l, pk_sources[i], &l->found[i]);

@@ -114,30 +114,28 @@ static enum pk_code factor(struct parser *p)
     return PK_OK;
 }
 
-static enum pk_code product(struct parser *p)
+/* Operands with any of these operators between them. */
+static enum pk_code chain(struct parser *p, const char *operators, enum pk_code (*operand)(struct parser *))
 {
-    if (factor(p))
+    if (operand(p))
         return p->err->code;
-    for (char op; (op = next(p)) == '*' || op == '/';) {
+    for (char op; (op = next(p)) && strchr(operators, op);) {
         p->at++;
-        if (factor(p))
+        if (operand(p))
             return p->err->code;
         add_step(p, (struct pk_formula_step){.op = op});
     }
     return PK_OK;
 }
 
+static enum pk_code product(struct parser *p)
+{
+    return chain(p, "*/", factor);
+}
+
 static enum pk_code sum(struct parser *p)
 {
-    if (product(p))
-        return p->err->code;
-    for (char op; (op = next(p)) == '+' || op == '-';) {
-        p->at++;
-        if (product(p))
-            return p->err->code;
-        add_step(p, (struct pk_formula_step){.op = op});
-    }
-    return PK_OK;
+    return chain(p, "+-", product);
 }
 
 enum pk_code pk_formula_parse(const char *text, struct pk_arena *a, const struct pk_formula **out,

@@ -49,7 +49,7 @@ static const struct pk_source *understanding(const struct selection *s, const ch
         const struct pk_source_plan *plans;
         struct pk_err err;
         size_t n;
-        if ((*src)->plan(s->env, &event, 1, s->arena, &plans, &n, &err) != PK_E_USAGE)
+        if ((*src)->plan(*src, s->env, &event, 1, s->arena, &plans, &n, &err) != PK_E_USAGE)
             return *src;
     }
     return NULL;
@@ -119,7 +119,7 @@ static bool countable(struct selection *s, const struct bundle *b, size_t i)
     } else if (s->command && !b->sources[i]->open_command) {
         pk_fail(&err, PK_E_UNAVAILABLE, " ");
         pk_why(&err, "%s", b->sources[i]->ours);
-    } else if (!b->sources[i]->plan(s->env, &b->names[i], 1, s->arena, &plans, &n, &err))
+    } else if (!b->sources[i]->plan(b->sources[i], s->env, &b->names[i], 1, s->arena, &plans, &n, &err))
         return true;
     const char *why = pk_strdup(s->arena, err.why), *fix = *err.fix ? pk_strdup(s->arena, err.fix) : NULL;
     if (i < b->required)
@@ -141,7 +141,7 @@ static enum pk_code plan_source(struct selection *s, const struct bundle *b, con
             names[n++] = b->names[i];
     if (!n)
         return PK_OK;
-    if (src->plan(s->env, names, n, s->arena, &plans, &n_plans, err))
+    if (src->plan(src, s->env, names, n, s->arena, &plans, &n_plans, err))
         return err->code;
     struct pk_counters *out = s->out;
     for (size_t i = 0; i < n_plans; i++) {

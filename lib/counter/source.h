@@ -47,6 +47,11 @@ struct pk_source_found {
         *fix; /* the exact command or setting that helps; NULL = nothing to do, or nothing can be done */
 };
 
+static inline struct pk_source_found pk_found(enum pk_source_state state, const char *why, const char *fix)
+{
+    return (struct pk_source_found){state, 0, why, fix};
+}
+
 /* How good a count is. The words stand in the store. */
 enum pk_quality {
     PK_QUALITY_EXACT,       /* counts what its name says */
@@ -111,9 +116,11 @@ struct pk_source {
     const char *name;    /* "cpu-events"; ends the table when NULL */
     const char *summary; /* what it reads */
     unsigned caps;
-    struct pk_source_found (*check)(const struct pk_counter_env *env, struct pk_arena *a);
+    struct pk_source_found (*check)(const struct pk_source *s, const struct pk_counter_env *env,
+                                    struct pk_arena *a);
     /* optional. Counts work whose answer is known; the sentence names both. */
-    struct pk_source_found (*selftest)(const struct pk_counter_env *env, struct pk_arena *a);
+    struct pk_source_found (*selftest)(const struct pk_source *s, const struct pk_counter_env *env,
+                                       struct pk_arena *a);
     /* Every event it knows here, available or not: a constant table, or a function where they depend on the machine. pk_source_events
      * takes either. */
     const struct pk_event *events;
@@ -121,9 +128,9 @@ struct pk_source {
     size_t (*list)(const struct pk_counter_env *env, struct pk_arena *a, const struct pk_event **out);
     /* Splits the events into plans that each are counted at once, without multiplexing. PK_E_USAGE for an event it does not know,
      * PK_E_UNAVAILABLE for one that cannot be counted here, with reason and fix. */
-    enum pk_code (*plan)(const struct pk_counter_env *env, const char *const *events, size_t n,
-                         struct pk_arena *a, const struct pk_source_plan **plans, size_t *n_plans,
-                         struct pk_err *err);
+    enum pk_code (*plan)(const struct pk_source *s, const struct pk_counter_env *env,
+                         const char *const *events, size_t n, struct pk_arena *a,
+                         const struct pk_source_plan **plans, size_t *n_plans, struct pk_err *err);
     enum pk_code (*open)(const struct pk_counter_env *env, const struct pk_source_plan *p,
                          struct pk_device *dev, struct pk_arena *a, void **handle, struct pk_err *err);
     /* In place of open, for a process that will call exec and for what it starts then; its counts are there once it has ended. The
@@ -142,8 +149,14 @@ struct pk_source {
     /* The counts of the last iteration, summed over the occurrences of the region, or of the whole iteration (region < 0):
      * out[plan->n]. */
     enum pk_code (*read)(void *handle, int region, struct pk_reading *out, struct pk_err *err);
-    void (*close)(void *handle);
+    void (*close)(void *handle); /* NULL = there is nothing to give back */
 };
+
+static inline void pk_source_close(const struct pk_source *s, void *handle)
+{
+    if (s->close)
+        s->close(handle);
+}
 
 /* Every source in this build, cheapest first, NULL-terminated. "fake" counts what the null device was asked to do, for tests of the
  * harness; `list` leaves it out unless --all. */

@@ -42,15 +42,10 @@ size_t pk_source_events(const struct pk_source *s, const struct pk_counter_env *
     return s->list ? s->list(env, a, out) : s->n_events;
 }
 
-static enum pk_code unknown_event(const struct pk_source *s, const char *name, struct pk_arena *a,
-                                  struct pk_err *err)
+struct pk_source_found pk_found_error(const struct pk_err *err, struct pk_arena *a)
 {
-    const char **names = pk_new_n(a, const char *, s->n_events);
-    for (size_t i = 0; i < s->n_events; i++)
-        names[i] = s->events[i].name;
-    pk_fail(err, PK_E_USAGE, "%s: there is no event '%.100s'", s->name, name);
-    pk_why(err, "%s", pk_suggest_text(a, name, names, s->n_events));
-    return pk_fix(err, "perfkit list counters");
+    return (struct pk_source_found){PK_SOURCE_UNAVAILABLE, err->number, pk_strdup(a, err->why),
+                                    *err->fix ? pk_strdup(a, err->fix) : NULL};
 }
 
 enum pk_code pk_events_find(const struct pk_source *s, const char *const *names, size_t n, struct pk_arena *a,
@@ -58,11 +53,15 @@ enum pk_code pk_events_find(const struct pk_source *s, const char *const *names,
 {
     *out = pk_new_n(a, struct pk_event, n);
     for (size_t k = 0; k < n; k++) {
+        const char **known = pk_new_n(a, const char *, s->n_events);
         size_t i = 0;
-        while (i < s->n_events && strcmp(s->events[i].name, names[k]) != 0)
-            i++;
-        if (i == s->n_events)
-            return unknown_event(s, names[k], a, err);
+        for (; i < s->n_events && strcmp(s->events[i].name, names[k]) != 0; i++)
+            known[i] = s->events[i].name;
+        if (i == s->n_events) {
+            pk_fail(err, PK_E_USAGE, "%s: there is no event '%.100s'", s->name, names[k]);
+            pk_why(err, "%s", pk_suggest_text(a, names[k], known, s->n_events));
+            return pk_fix(err, "perfkit list counters");
+        }
         (*out)[k] = s->events[i];
         index[k] = i;
     }
@@ -77,6 +76,18 @@ enum pk_code pk_plan_needs_gpu(const struct pk_source_plan *p, const struct pk_d
     pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be counted", p->events[0].name);
     pk_why(err, "it can only be counted on NVIDIA GPUs, and this device is not one");
     return pk_fix(err, "use --device cuda, or omit it");
+}
+
+enum pk_code pk_plan_table(const struct pk_source *s, const struct pk_counter_env *env,
+                           const char *const *events, size_t n, struct pk_arena *a,
+                           const struct pk_source_plan **plans, size_t *n_plans, struct pk_err *err)
+{
+    struct pk_event *found;
+    size_t *index = pk_new_n(a, size_t, n);
+    if (pk_events_find(s, events, n, a, &found, index, err))
+        return err->code;
+    pk_plan_one(s, found, n, index, a, plans, n_plans);
+    return PK_OK;
 }
 
 void pk_plan_one(const struct pk_source *s, const struct pk_event *events, size_t n, void *state,

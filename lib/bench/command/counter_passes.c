@@ -61,7 +61,8 @@ static enum pk_code plan_one(struct pk_counting *c, const json_t *asked, struct 
     for (size_t i = 0; i < named.n; i++)
         events[i] = (struct pk_event){.name = named.events[i]};
     p->v = pk_new_n(c->arena, struct pk_reading, named.n);
-    if (named.source->plan(c->env, named.events, named.n, c->arena, &p->plan, &n_plans, &cause)) {
+    if (named.source->plan(named.source, c->env, named.events, named.n, c->arena, &p->plan, &n_plans,
+                           &cause)) {
         set_absent(c, p, &cause);
         struct pk_source_plan *none = pk_new(c->arena, struct pk_source_plan);
         *none = (struct pk_source_plan){.source = named.source, .events = events, .n = named.n};
@@ -106,7 +107,7 @@ void pk_counting_end(struct pk_counting *c)
             continue;
         if (!p->why && (s->stop(p->handle, &again, &err) || s->read(p->handle, -1, p->v, &err)))
             set_absent(c, p, &err);
-        s->close(p->handle);
+        pk_source_close(s, p->handle);
         p->handle = NULL;
     }
 }

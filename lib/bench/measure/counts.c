@@ -30,7 +30,7 @@ static void close(void *user)
     if (c->s)
         pk_marks_watch(&c->s->ctx->dev->marks, NULL);
     if (c->handle)
-        c->plan->source->close(c->handle);
+        pk_source_close(c->plan->source, c->handle);
 }
 
 static enum pk_code read_places(const struct counts *c, struct pk_err *err)

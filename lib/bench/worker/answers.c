@@ -95,7 +95,7 @@ enum pk_code pk_selftest_slice(const char *source, struct pk_arena *a, struct pk
         pk_fail(err, PK_E_USAGE, "this worker has no source '%.100s'", source);
         return pk_why(err, "it is another build of perfkit");
     }
-    const struct pk_source_found f = (s->selftest ? s->selftest : s->check)(&pk_counter_host, a);
+    const struct pk_source_found f = (s->selftest ? s->selftest : s->check)(s, &pk_counter_host, a);
     struct pk_note *notes = pk_new_n(a, struct pk_note, 3);
     notes[0] = note_of("why", json_string(f.why), a);
     notes[1] = note_of("fix", f.fix ? json_string(f.fix) : NULL, a);

@@ -13,7 +13,7 @@ static bool open_once(struct pk_gpu_environment *s, struct pk_device *dev)
         s->asked = true;
         if (pk_nvml_open(s->env ? s->env : &pk_counter_host, &s->arena, &s->nvml, &why))
             s->nvml = NULL;
-        else if (pk_gpu_state_of(s->nvml, dev, &s->gpu, &why))
+        else if (pk_nvml_device_of(s->nvml, dev, &s->gpu, &why))
             pk_gpu_environment_end(s);
     }
     return s->nvml;

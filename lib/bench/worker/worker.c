@@ -252,7 +252,7 @@ static enum pk_code find_counters(const struct worker *w, const struct pk_reques
         return pk_fail(err, PK_E_USAGE, "this worker cannot count events of '%.100s'",
                        pk_json_str(r->counters, "source", ""));
     size_t n_plans;
-    if (named.source->plan(&env, named.events, named.n, a, plan, &n_plans, err))
+    if (named.source->plan(named.source, &env, named.events, named.n, a, plan, &n_plans, err))
         return err->code;
     return n_plans == 1 ? PK_OK
                         : pk_fail(err, PK_E_USAGE, "%zu events of %s cannot be counted at once", named.n,

@@ -1,6 +1,6 @@
 /* Absent: what stands for lib/counter/cuda in builds without the CUDA Toolkit or without CUPTI's headers. */
 #include "counter/cuda/gpu_trace.h"
-#include "counter/cuda/nvml/gpu_state.h"
+#include "counter/cuda/nvml/nvml.h"
 #include "counter/sources.h"
 
 #include "base/build.h"
@@ -55,51 +55,24 @@ void pk_nvml_close(const struct pk_nvml *m)
 {
 }
 
-enum pk_code pk_gpu_state_of(const struct pk_nvml *m, struct pk_device *dev, pk_nvml_device *out,
-                             struct pk_err *err)
+enum pk_code pk_nvml_device_of(const struct pk_nvml *m, struct pk_device *dev, pk_nvml_device *out,
+                               struct pk_err *err)
 {
     return pk_fail(err, PK_E_UNAVAILABLE, "this build has no NVML");
 }
 
-void pk_gpu_state_read(const struct pk_nvml *m, pk_nvml_device d, struct pk_gpu_state *out)
+static struct pk_source_found check(const struct pk_source *s, const struct pk_counter_env *env,
+                                    struct pk_arena *a)
 {
-    *out = (struct pk_gpu_state){NAN, NAN, NAN, NAN, NAN};
-}
-
-const struct pk_gpu_held pk_gpu_helds[PK_GPU_HELDS] = {
-    {0, "", ""}, {0, "", ""}, {0, "", ""}, {0, "", ""}, {0, "", ""}};
-
-const char *pk_gpu_held_between(const struct pk_gpu_state *before, const struct pk_gpu_state *after,
-                                struct pk_arena *a)
-{
-    return "";
-}
-
-const char *pk_gpu_held_back_words(unsigned long long bits, struct pk_arena *a)
-{
-    return "";
-}
-
-unsigned long long pk_gpu_held_back_doubtful(unsigned long long bits)
-{
-    return 0;
-}
-
-static struct pk_source_found check(const struct pk_counter_env *env, struct pk_arena *a)
-{
-    return (struct pk_source_found){PK_SOURCE_UNAVAILABLE, 0, missing_headers(), enable()};
-}
-
-static enum pk_code plan(const struct pk_counter_env *env, const char *const *events, size_t n,
-                         struct pk_arena *a, const struct pk_source_plan **plans, size_t *n_plans,
-                         struct pk_err *err)
-{
-    return pk_events_find(&pk_source_gpu_counters, events, n, a, &(struct pk_event *){NULL}, NULL, err);
+    return pk_found(PK_SOURCE_UNAVAILABLE, missing_headers(), enable());
 }
 
 #define ABSENT(id, called, what)                                                                             \
-    const struct pk_source id = {                                                                            \
-        .name = called, .summary = what, .check = check, .plan = plan, .ours = "this build has no CUPTI"}
+    const struct pk_source id = {.name = called,                                                             \
+                                 .summary = what,                                                            \
+                                 .check = check,                                                             \
+                                 .plan = pk_plan_table,                                                      \
+                                 .ours = "this build has no CUPTI"}
 
 ABSENT(pk_source_gpu_counters, "gpu-counters", "hardware counters of an NVIDIA GPU, by CUPTI");
 ABSENT(pk_source_gpu_trace, "gpu-trace", "kernels and copies of an NVIDIA GPU, by CUPTI");

@@ -70,12 +70,6 @@ enum pk_code pk_cupti_context(const struct pk_cupti *c, CUcontext *ctx, struct p
     return pk_fix(err, "open the device first");
 }
 
-struct pk_source_found pk_found_error(const struct pk_err *err, struct pk_arena *a)
-{
-    return (struct pk_source_found){PK_SOURCE_UNAVAILABLE, err->number, pk_strdup(a, err->why),
-                                    *err->fix ? pk_strdup(a, err->fix) : NULL};
-}
-
 /* --- refusals --------------------------------------------------------------------------------------------------------- */
 
 #define FINAL "it cannot be enabled on this machine; times are still measured"
@@ -92,43 +86,39 @@ struct pk_source_found pk_found_error(const struct pk_err *err, struct pk_arena 
 
 static const struct refusal {
     CUptiResult rc;
-    enum pk_code code;
     const char *why, *fix;
 } refusals[] = {
-    {CUPTI_ERROR_INSUFFICIENT_PRIVILEGES, PK_E_UNAVAILABLE,
+    {CUPTI_ERROR_INSUFFICIENT_PRIVILEGES,
      "the driver lets only administrators read counters (RmProfilingAdminOnly: 1 in "
      "/proc/driver/nvidia/params)",
      ADMIN},
-    {CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, PK_E_UNAVAILABLE,
+    {CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED,
      "another profiler is active in this process, and CUPTI allows one", OTHERS},
-    {CUPTI_ERROR_HARDWARE_BUSY, PK_E_UNAVAILABLE, "another profiler or DCGM is using the GPU's counters",
-     DCGM},
-    {CUPTI_ERROR_INVALID_OPERATION, PK_E_UNAVAILABLE,
+    {CUPTI_ERROR_HARDWARE_BUSY, "another profiler or DCGM is using the GPU's counters", DCGM},
+    {CUPTI_ERROR_INVALID_OPERATION,
      "the profiler is in use in another way, most likely by another profiler, or the iteration has more "
      "ranges "
      "than it takes",
      OTHERS "; or mark fewer regions in an iteration"},
-    {CUPTI_ERROR_NOT_INITIALIZED, PK_E_UNAVAILABLE, "the driver is too old for this CUPTI, or there is none",
+    {CUPTI_ERROR_NOT_INITIALIZED, "the driver is too old for this CUPTI, or there is none",
      "update the NVIDIA driver, or name the CUPTI of its CUDA version: PERFKIT_CUDA_LIBS=FOLDER"},
-    {CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED, PK_E_UNAVAILABLE,
+    {CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED,
      "the GPU is a virtual one (vGPU) whose host does not let it be profiled", HYPERVISOR},
-    {CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES, PK_E_UNAVAILABLE,
+    {CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES,
      "the GPU is a virtual one (vGPU) without the permission to be profiled", HYPERVISOR},
-    {CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED, PK_E_UNAVAILABLE,
+    {CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED,
      "the GPU is in confidential computing mode, which hides counters", FINAL},
-    {CUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED, PK_E_UNAVAILABLE,
-     "the GPU is a mining processor (CMP), which has no counters", FINAL},
-    {CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED, PK_E_UNAVAILABLE,
-     "the GPU is a MIG instance that cannot be profiled",
+    {CUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED, "the GPU is a mining processor (CMP), which has no counters",
+     FINAL},
+    {CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED, "the GPU is a MIG instance that cannot be profiled",
      "use a separate compute instance, or the whole GPU: sudo nvidia-smi -mig 0"},
-    {CUPTI_ERROR_SLI_DEVICE_NOT_SUPPORTED, PK_E_UNAVAILABLE, "the GPU is in SLI mode, which hides counters",
-     "switch SLI off"},
-    {CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED, PK_E_UNAVAILABLE,
+    {CUPTI_ERROR_SLI_DEVICE_NOT_SUPPORTED, "the GPU is in SLI mode, which hides counters", "switch SLI off"},
+    {CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED,
      "this is the Windows Subsystem for Linux, whose driver hides counters", FINAL},
-    {CUPTI_ERROR_INVALID_CHIP_NAME, PK_E_UNAVAILABLE, "this CUPTI does not know the chip",
+    {CUPTI_ERROR_INVALID_CHIP_NAME, "this CUPTI does not know the chip",
      "use a newer CUPTI: PERFKIT_CUDA_LIBS=FOLDER"},
-    {CUPTI_ERROR_NOT_SUPPORTED, PK_E_UNAVAILABLE, "this GPU or driver does not support it", FINAL},
-    {CUPTI_ERROR_OUT_OF_MEMORY, PK_E_UNAVAILABLE, "there is no memory for it on the GPU",
+    {CUPTI_ERROR_NOT_SUPPORTED, "this GPU or driver does not support it", FINAL},
+    {CUPTI_ERROR_OUT_OF_MEMORY, "there is no memory for it on the GPU",
      "choose smaller sizes: counting needs memory in addition to the pool"},
 };
 
@@ -141,7 +131,7 @@ enum pk_code pk_cupti_check(const struct pk_cupti *c, CUptiResult rc, const char
         name = "CUPTI's error";
     for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
         if (refusals[i].rc == rc) {
-            pk_fail(err, refusals[i].code, "%s does not work here", what);
+            pk_fail(err, PK_E_UNAVAILABLE, "%s does not work here", what);
             err->number = (int)rc;
             pk_why(err, "%s: %s (%d)", refusals[i].why, name, rc);
             return pk_fix(err, "%s", refusals[i].fix);

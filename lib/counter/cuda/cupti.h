@@ -80,12 +80,11 @@ enum pk_code pk_cupti_check(const struct pk_cupti *c, CUptiResult rc, const char
 enum pk_code pk_cupti_possible(const struct pk_counter_env *env, bool counters, struct pk_arena *a,
                                const struct pk_cupti **out, struct pk_err *err) PK_MUST_CHECK;
 
-/* A finding that says what an error says. */
-struct pk_source_found pk_found_error(const struct pk_err *err, struct pk_arena *a);
-
 /* The context of the open device, on this thread. */
 enum pk_code pk_cupti_context(const struct pk_cupti *c, CUcontext *ctx, struct pk_err *err) PK_MUST_CHECK;
 
 /* Self-tests: known work on the first GPU, read by the sources that should count it. */
-struct pk_source_found pk_gpu_counters_selftest(const struct pk_counter_env *env, struct pk_arena *a);
-struct pk_source_found pk_gpu_trace_selftest(const struct pk_counter_env *env, struct pk_arena *a);
+struct pk_source_found pk_gpu_counters_selftest(const struct pk_source *s, const struct pk_counter_env *env,
+                                                struct pk_arena *a);
+struct pk_source_found pk_gpu_trace_selftest(const struct pk_source *s, const struct pk_counter_env *env,
+                                             struct pk_arena *a);

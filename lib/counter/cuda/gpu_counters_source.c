@@ -38,16 +38,16 @@ struct handle {
     size_t n_ranges[SPANS];
 };
 
-static struct pk_source_found check(const struct pk_counter_env *env, struct pk_arena *a)
+static struct pk_source_found check(const struct pk_source *s, const struct pk_counter_env *env,
+                                    struct pk_arena *a)
 {
     const struct pk_cupti *c;
     const char *chip;
     struct pk_err err;
     if (pk_cupti_possible(env, true, a, &c, &err) || pk_chip_here(env, c, a, &chip, &err))
         return pk_found_error(&err, a);
-    return (struct pk_source_found){
-        PK_SOURCE_OK, 0, pk_printf(a, "CUPTI %s counts on chip %s", c->version ? c->version : "", chip),
-        NULL};
+    return pk_found(PK_SOURCE_OK,
+                    pk_printf(a, "CUPTI %s counts on chip %s", c->version ? c->version : "", chip), NULL);
 }
 
 static size_t list(const struct pk_counter_env *env, struct pk_arena *a, const struct pk_event **out)
@@ -83,9 +83,9 @@ static enum pk_code plan_part(const struct pk_cupti *c, const char *chip, const 
     return rc;
 }
 
-static enum pk_code plan(const struct pk_counter_env *env, const char *const *names, size_t n,
-                         struct pk_arena *a, const struct pk_source_plan **plans, size_t *n_plans,
-                         struct pk_err *err)
+static enum pk_code plan(const struct pk_source *s, const struct pk_counter_env *env,
+                         const char *const *names, size_t n, struct pk_arena *a,
+                         const struct pk_source_plan **plans, size_t *n_plans, struct pk_err *err)
 {
     const struct pk_cupti *c;
     const char *chip;

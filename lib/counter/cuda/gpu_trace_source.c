@@ -30,28 +30,25 @@ struct handle {
     struct pk_region_time whole; /* of it */
 };
 
-static struct pk_source_found check(const struct pk_counter_env *env, struct pk_arena *a)
+static struct pk_source_found check(const struct pk_source *s, const struct pk_counter_env *env,
+                                    struct pk_arena *a)
 {
     const struct pk_cupti *c;
     struct pk_err err;
     if (pk_cupti_possible(env, false, a, &c, &err))
         return pk_found_error(&err, a);
-    return (struct pk_source_found){
-        PK_SOURCE_OK, 0, pk_printf(a, "CUPTI %s traces kernels and copies", c->version ? c->version : ""),
-        NULL};
+    return pk_found(PK_SOURCE_OK,
+                    pk_printf(a, "CUPTI %s traces kernels and copies", c->version ? c->version : ""), NULL);
 }
 
-static enum pk_code plan(const struct pk_counter_env *env, const char *const *names, size_t n,
-                         struct pk_arena *a, const struct pk_source_plan **plans, size_t *n_plans,
-                         struct pk_err *err)
+static enum pk_code plan(const struct pk_source *s, const struct pk_counter_env *env,
+                         const char *const *names, size_t n, struct pk_arena *a,
+                         const struct pk_source_plan **plans, size_t *n_plans, struct pk_err *err)
 {
     const struct pk_cupti *c;
-    struct pk_event *asked;
-    size_t *index = pk_new_n(a, size_t, n);
-    if (pk_events_find(&pk_source_gpu_trace, names, n, a, &asked, index, err) ||
+    if (pk_plan_table(s, env, names, n, a, plans, n_plans, err) ||
         (!env->chip && pk_cupti_possible(env, false, a, &c, err)))
         return err->code;
-    pk_plan_one(&pk_source_gpu_trace, asked, n, index, a, plans, n_plans);
     return PK_OK;
 }
 

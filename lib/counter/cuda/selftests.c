@@ -48,10 +48,9 @@ static struct pk_source_found judge(double counted, double expected, const char 
 {
     const char *said = pk_printf(a, "%s: %.0f, expected %.0f", what, counted, expected);
     if (fabs(counted / expected - 1) <= TOLERANCE)
-        return (struct pk_source_found){PK_SOURCE_OK, 0, said, NULL};
-    return (struct pk_source_found){
-        PK_SOURCE_DEGRADED, 0, said,
-        "do not trust these counts; end other programs that use the GPU, and try again"};
+        return pk_found(PK_SOURCE_OK, said, NULL);
+    return pk_found(PK_SOURCE_DEGRADED, said,
+                    "do not trust these counts; end other programs that use the GPU, and try again");
 }
 
 /* One iteration, as often as the source wants it. */
@@ -67,11 +66,12 @@ static enum pk_code count(struct bench *b, const struct pk_source_plan *p, const
     if (!rc)
         rc = p->source->read(h, -1, out, err);
     if (h)
-        p->source->close(h);
+        pk_source_close(p->source, h);
     return rc;
 }
 
-struct pk_source_found pk_gpu_counters_selftest(const struct pk_counter_env *env, struct pk_arena *a)
+struct pk_source_found pk_gpu_counters_selftest(const struct pk_source *s, const struct pk_counter_env *env,
+                                                struct pk_arena *a)
 {
     static const char *const events[] = {"gpu_dram_read_bytes"};
     const struct pk_source_plan *plans;
@@ -79,7 +79,8 @@ struct pk_source_found pk_gpu_counters_selftest(const struct pk_counter_env *env
     struct pk_reading r = {0};
     struct pk_err err;
     struct bench b = {0};
-    enum pk_code rc = pk_source_gpu_counters.plan(env, events, 1, a, &plans, &n, &err);
+    enum pk_code rc =
+        pk_source_gpu_counters.plan(&pk_source_gpu_counters, env, events, 1, a, &plans, &n, &err);
     if (!rc)
         rc = set_up(&b, env, true, a, &err);
     if (!rc)
@@ -90,7 +91,8 @@ struct pk_source_found pk_gpu_counters_selftest(const struct pk_counter_env *env
     return judge((double)r.integer, (double)COPY_BYTES, "bytes read from memory by a copy", a);
 }
 
-struct pk_source_found pk_gpu_trace_selftest(const struct pk_counter_env *env, struct pk_arena *a)
+struct pk_source_found pk_gpu_trace_selftest(const struct pk_source *s, const struct pk_counter_env *env,
+                                             struct pk_arena *a)
 {
     struct pk_tracing *t = NULL;
     const struct pk_trace *trace = NULL;

@@ -47,9 +47,10 @@ struct handle {
     bool used[SPANS];
 };
 
-static struct pk_source_found check(const struct pk_counter_env *env, struct pk_arena *a)
+static struct pk_source_found check(const struct pk_source *s, const struct pk_counter_env *env,
+                                    struct pk_arena *a)
 {
-    return (struct pk_source_found){PK_SOURCE_OK, 0, "for tests: what was declared to --device null", NULL};
+    return pk_found(PK_SOURCE_OK, "for tests: what was declared to --device null", NULL);
 }
 
 static unsigned passes_of(size_t event)
@@ -58,14 +59,14 @@ static unsigned passes_of(size_t event)
 }
 
 /* Plans of at most AT_ONCE events; what is replayed is alone. */
-static enum pk_code plan(const struct pk_counter_env *env, const char *const *names, size_t n,
-                         struct pk_arena *a, const struct pk_source_plan **plans, size_t *n_plans,
-                         struct pk_err *err)
+static enum pk_code plan(const struct pk_source *s, const struct pk_counter_env *env,
+                         const char *const *names, size_t n, struct pk_arena *a,
+                         const struct pk_source_plan **plans, size_t *n_plans, struct pk_err *err)
 {
-    struct pk_event *asked;
+    struct pk_event *found;
     size_t *index = pk_new_n(a, size_t, n);
     struct pk_source_plan *made = pk_new_n(a, struct pk_source_plan, n);
-    if (pk_events_find(&pk_source_fake, names, n, a, &asked, index, err))
+    if (pk_events_find(s, names, n, a, &found, index, err))
         return err->code;
     *n_plans = 0;
     for (size_t k = 0; k < n; k++) {
@@ -73,8 +74,7 @@ static enum pk_code plan(const struct pk_counter_env *env, const char *const *na
         if (last && last->n < AT_ONCE && last->passes == 1 && passes_of(index[k]) == 1)
             last->n++;
         else
-            made[(*n_plans)++] =
-                (struct pk_source_plan){&pk_source_fake, &asked[k], 1, passes_of(index[k]), &index[k]};
+            made[(*n_plans)++] = (struct pk_source_plan){s, &found[k], 1, passes_of(index[k]), &index[k]};
     }
     *plans = made;
     return PK_OK;
@@ -161,10 +161,6 @@ static enum pk_code read_(void *handle, int region, struct pk_reading *out, stru
     return PK_OK;
 }
 
-static void close_(void *handle)
-{
-}
-
 const struct pk_source pk_source_fake = {
     .name = "fake",
     .summary = "operations of the null device, for tests",
@@ -180,5 +176,4 @@ const struct pk_source pk_source_fake = {
     .begin = begin,
     .end = end,
     .read = read_,
-    .close = close_,
 };

@@ -50,28 +50,28 @@ static bool forget_peak(const char *root)
     return fd >= 0 && write(fd, "5", 1) == 1;
 }
 
-static struct pk_source_found check(const struct pk_counter_env *env, struct pk_arena *a)
+static struct pk_source_found check(const struct pk_source *s, const struct pk_counter_env *env,
+                                    struct pk_arena *a)
 {
     const char *root = pk_counter_root(env);
     if (resident_peak(root) < 0)
-        return (struct pk_source_found){PK_SOURCE_DEGRADED, 0,
-                                        "only the pool of the device: /proc/self/status does not show VmHWM",
-                                        NULL};
+        return pk_found(PK_SOURCE_DEGRADED,
+                        "only the pool of the device: /proc/self/status does not show VmHWM", NULL);
     if (!forget_peak(root))
-        return (struct pk_source_found){
-            PK_SOURCE_DEGRADED, 0,
+        return pk_found(
+            PK_SOURCE_DEGRADED,
             "resident memory is the peak since the process began: /proc/self/clear_refs cannot be written",
-            NULL};
-    return (struct pk_source_found){PK_SOURCE_OK, 0, "peaks of resident memory and of the device's pool",
-                                    NULL};
+            NULL);
+    return pk_found(PK_SOURCE_OK, "peaks of resident memory and of the device's pool", NULL);
 }
 
 /* The peak rises by what is touched: exactly, but for pages that the kernel counts in batches. */
-static struct pk_source_found selftest(const struct pk_counter_env *env, struct pk_arena *a)
+static struct pk_source_found selftest(const struct pk_source *s, const struct pk_counter_env *env,
+                                       struct pk_arena *a)
 {
     enum { MIB = 32, SLACK = 2 };
     const char *root = pk_counter_root(env);
-    const struct pk_source_found f = check(env, a);
+    const struct pk_source_found f = check(s, env, a);
     if (f.state != PK_SOURCE_OK)
         return f;
     const int64_t before = resident_peak(root);
@@ -81,24 +81,24 @@ static struct pk_source_found selftest(const struct pk_counter_env *env, struct 
         return f;
     pk_known_memory_end(p, (size_t)MIB << 20);
     const char *found = pk_printf(a, "%d MiB touched raised the peak by %.1f MiB", MIB, rose);
-    return (struct pk_source_found){fabs(rose - MIB) <= SLACK ? PK_SOURCE_OK : PK_SOURCE_DEGRADED, 0,
-                                    pk_printf(a, "%s; %s", f.why, found), NULL};
+    return pk_found(fabs(rose - MIB) <= SLACK ? PK_SOURCE_OK : PK_SOURCE_DEGRADED,
+                    pk_printf(a, "%s; %s", f.why, found), NULL);
 }
 
-static enum pk_code plan(const struct pk_counter_env *env, const char *const *names, size_t n,
-                         struct pk_arena *a, const struct pk_source_plan **plans, size_t *n_plans,
-                         struct pk_err *err)
+static enum pk_code plan(const struct pk_source *s, const struct pk_counter_env *env,
+                         const char *const *names, size_t n, struct pk_arena *a,
+                         const struct pk_source_plan **plans, size_t *n_plans, struct pk_err *err)
 {
-    struct pk_event *asked;
+    struct pk_event *found;
     size_t *index = pk_new_n(a, size_t, n);
-    if (pk_events_find(&pk_source_memory, names, n, a, &asked, index, err))
+    if (pk_events_find(s, names, n, a, &found, index, err))
         return err->code;
     for (size_t k = 0; k < n; k++)
         if (index[k] == RESIDENT && !forget_peak(pk_counter_root(env))) {
-            asked[k].quality = PK_QUALITY_APPROXIMATE;
-            asked[k].note = "since the process began";
+            found[k].quality = PK_QUALITY_APPROXIMATE;
+            found[k].note = "since the process began";
         }
-    pk_plan_one(&pk_source_memory, asked, n, index, a, plans, n_plans);
+    pk_plan_one(s, found, n, index, a, plans, n_plans);
     return PK_OK;
 }
 
@@ -142,10 +142,6 @@ static enum pk_code read_(void *handle, int region, struct pk_reading *out, stru
     return PK_OK;
 }
 
-static void close_(void *handle)
-{
-}
-
 const struct pk_source pk_source_memory = {
     .name = "memory",
     .summary = "peak memory of this process and of the device's pool",
@@ -160,5 +156,4 @@ const struct pk_source pk_source_memory = {
     .start = start,
     .stop = stop,
     .read = read_,
-    .close = close_,
 };

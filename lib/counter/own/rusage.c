@@ -67,12 +67,14 @@ static struct usage current_usage(const struct pk_counter_env *env)
     }};
 }
 
-static struct pk_source_found check(const struct pk_counter_env *env, struct pk_arena *a)
+static struct pk_source_found check(const struct pk_source *s, const struct pk_counter_env *env,
+                                    struct pk_arena *a)
 {
-    return (struct pk_source_found){PK_SOURCE_OK, 0, "CPU time, faults and switches of this process", NULL};
+    return pk_found(PK_SOURCE_OK, "CPU time, faults and switches of this process", NULL);
 }
 
-static struct pk_source_found selftest(const struct pk_counter_env *env, struct pk_arena *a)
+static struct pk_source_found selftest(const struct pk_source *s, const struct pk_counter_env *env,
+                                       struct pk_arena *a)
 {
     const struct usage before = current_usage(env);
     pk_known_pages(NULL);
@@ -80,24 +82,11 @@ static struct pk_source_found selftest(const struct pk_counter_env *env, struct 
     const char *found =
         pk_printf(a, "%d touched pages gave %lld page faults", PK_KNOWN_PAGES, (long long)faults);
     if (faults < PK_KNOWN_PAGES)
-        return (struct pk_source_found){PK_SOURCE_UNAVAILABLE, 0, pk_printf(a, "dead counter: %s", found),
-                                        NULL};
+        return pk_found(PK_SOURCE_UNAVAILABLE, pk_printf(a, "dead counter: %s", found), NULL);
     if (faults > PK_KNOWN_PAGES + PK_KNOWN_PAGES / 10)
-        return (struct pk_source_found){PK_SOURCE_DEGRADED, 0, found,
-                                        "something else in this process causes page faults; try again"};
-    return (struct pk_source_found){PK_SOURCE_OK, 0, found, NULL};
-}
-
-static enum pk_code plan(const struct pk_counter_env *env, const char *const *names, size_t n,
-                         struct pk_arena *a, const struct pk_source_plan **plans, size_t *n_plans,
-                         struct pk_err *err)
-{
-    struct pk_event *asked;
-    size_t *index = pk_new_n(a, size_t, n);
-    if (pk_events_find(&pk_source_rusage, names, n, a, &asked, index, err))
-        return err->code;
-    pk_plan_one(&pk_source_rusage, asked, n, index, a, plans, n_plans);
-    return PK_OK;
+        return pk_found(PK_SOURCE_DEGRADED, found,
+                        "something else in this process causes page faults; try again");
+    return pk_found(PK_SOURCE_OK, found, NULL);
 }
 
 static enum pk_code open_(const struct pk_counter_env *env, const struct pk_source_plan *p,
@@ -155,10 +144,6 @@ static enum pk_code read_(void *handle, int region, struct pk_reading *out, stru
     return PK_OK;
 }
 
-static void close_(void *handle)
-{
-}
-
 const struct pk_source pk_source_rusage = {
     .name = "rusage",
     .summary = "getrusage of this process: CPU time, faults, switches",
@@ -167,7 +152,7 @@ const struct pk_source pk_source_rusage = {
     .selftest = selftest,
     .events = events,
     .n_events = EVENTS,
-    .plan = plan,
+    .plan = pk_plan_table,
     .ours = "for a command, exec measures user_ns, system_ns, page_faults and context_switches in every run",
     .open = open_,
     .start = start,
@@ -175,5 +160,4 @@ const struct pk_source pk_source_rusage = {
     .begin = begin,
     .end = end,
     .read = read_,
-    .close = close_,
 };

@@ -30,17 +30,13 @@ static int find_mode(const struct pk_counter_env *env, const struct pk_processor
 
 /* --- what was found ------------------------------------------------------------------------------------------------- */
 
-static struct pk_source_found degraded(const char *why, const char *fix)
-{
-    return (struct pk_source_found){PK_SOURCE_DEGRADED, 0, why, fix};
-}
-
 static struct pk_source_found found_working(const struct pk_counter_env *env, const struct pk_processor *cpu,
                                             bool user_only, struct pk_arena *a)
 {
     const char *root = pk_counter_root(env);
     if (cpu->hybrid)
-        return degraded(
+        return pk_found(
+            PK_SOURCE_DEGRADED,
             pk_printf(
                 a,
                 "two kinds of cores: events count on CPUs %s (%s); events of the others are named cycles@%s",
@@ -48,12 +44,14 @@ static struct pk_source_found found_working(const struct pk_counter_env *env, co
             pk_printf(a, "use --bind %s to measure and count only on those", cpu->cores[0].cpus));
     if (user_only) {
         const struct pk_perf_refusal r = pk_perf_refusal(root, EACCES, PK_PERF_KERNEL, a);
-        return degraded(pk_printf(a, "user mode only: %s", r.absent), r.advice);
+        return pk_found(PK_SOURCE_DEGRADED, pk_printf(a, "user mode only: %s", r.absent), r.advice);
     }
     if (pk_pfm_absent())
-        return degraded(pk_printf(a, "only the kernel's own events: %s", pk_pfm_absent()), pk_pfm_advice());
+        return pk_found(PK_SOURCE_DEGRADED, pk_printf(a, "only the kernel's own events: %s", pk_pfm_absent()),
+                        pk_pfm_advice());
     if (!cpu->pmu)
-        return degraded(
+        return pk_found(
+            PK_SOURCE_DEGRADED,
             pk_printf(a, "only the kernel's own events and raw names: no presets for %s", cpu->what), NULL);
     const struct pk_source_found all = {
         PK_SOURCE_OK, 0,
@@ -64,7 +62,8 @@ static struct pk_source_found found_working(const struct pk_counter_env *env, co
     return pk_perf_found_threads(env, all, a);
 }
 
-static struct pk_source_found check(const struct pk_counter_env *env, struct pk_arena *a)
+static struct pk_source_found check(const struct pk_source *s, const struct pk_counter_env *env,
+                                    struct pk_arena *a)
 {
     const struct pk_processor cpu = pk_processor_of(env, a);
     bool user_only;
@@ -76,9 +75,10 @@ static struct pk_source_found check(const struct pk_counter_env *env, struct pk_
 }
 
 /* In user mode the loop's counts are known: what else a counter shows is what it takes to read it. */
-static struct pk_source_found selftest(const struct pk_counter_env *env, struct pk_arena *a)
+static struct pk_source_found selftest(const struct pk_source *s, const struct pk_counter_env *env,
+                                       struct pk_arena *a)
 {
-    const struct pk_source_found found = check(env, a);
+    const struct pk_source_found found = check(s, env, a);
     if (found.state == PK_SOURCE_UNAVAILABLE)
         return found;
     const struct pk_processor cpu = pk_processor_of(env, a);
@@ -91,7 +91,8 @@ static struct pk_source_found selftest(const struct pk_counter_env *env, struct 
     struct pk_perf_count n[2] = {{0}, {0}};
     bool counted = pk_perf_count_work(env, &g, pk_known_loop, NULL, a, n);
     if (counted && cpu.hybrid && !n[0].running_ns)
-        return degraded(pk_printf(a, "%s; not tested, because the test ran on the other cores", found.why),
+        return pk_found(PK_SOURCE_DEGRADED,
+                        pk_printf(a, "%s; not tested, because the test ran on the other cores", found.why),
                         found.fix);
     const char *what =
         pk_printf(a, "a loop of %d instructions and %d branches gave %lld and %lld", 2 * PK_KNOWN_LOOPS,
@@ -101,12 +102,11 @@ static struct pk_source_found selftest(const struct pk_counter_env *env, struct 
         counted = n[i].value >= known && n[i].value <= known + known / 100;
     }
     if (counted)
-        return (struct pk_source_found){found.state, 0, pk_printf(a, "%s; %s", found.why, what), found.fix};
-    return (struct pk_source_found){
-        PK_SOURCE_UNAVAILABLE, 0, pk_printf(a, "dead counter: %s", what),
-        pk_perf_in_guest(pk_counter_root(env), a)
-            ? "use bare metal, or a hypervisor whose counters work (QEMU: -cpu host,pmu=on)"
-            : NULL};
+        return pk_found(found.state, pk_printf(a, "%s; %s", found.why, what), found.fix);
+    return pk_found(PK_SOURCE_UNAVAILABLE, pk_printf(a, "dead counter: %s", what),
+                    pk_perf_in_guest(pk_counter_root(env), a)
+                        ? "use bare metal, or a hypervisor whose counters work (QEMU: -cpu host,pmu=on)"
+                        : NULL);
 }
 
 static size_t list(const struct pk_counter_env *env, struct pk_arena *a, const struct pk_event **out)
@@ -199,9 +199,9 @@ static enum pk_code pack(const struct pk_counter_env *env, const struct pk_encod
     return PK_OK;
 }
 
-static enum pk_code plan(const struct pk_counter_env *env, const char *const *names, size_t n,
-                         struct pk_arena *a, const struct pk_source_plan **plans, size_t *n_plans,
-                         struct pk_err *err)
+static enum pk_code plan(const struct pk_source *s, const struct pk_counter_env *env,
+                         const char *const *names, size_t n, struct pk_arena *a,
+                         const struct pk_source_plan **plans, size_t *n_plans, struct pk_err *err)
 {
     const struct pk_processor cpu = pk_processor_of(env, a);
     struct pk_encoded *all = pk_new_n(a, struct pk_encoded, n);

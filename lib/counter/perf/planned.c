@@ -11,44 +11,25 @@ struct planned {
     struct pk_perf_reader *reader;
 };
 
-static struct planned *begin_handle(const struct pk_counter_env *env, const struct pk_source_plan *p,
-                                    struct pk_arena *a)
+enum pk_code pk_perf_planned_open_command(const struct pk_counter_env *env, const struct pk_source_plan *p,
+                                          pid_t pid, struct pk_arena *a, void **handle, struct pk_err *err)
 {
-    struct planned *h = pk_new(a, struct planned);
+    struct planned *h = *handle = pk_new(a, struct planned);
+    size_t which, e = 0;
     *h = (struct planned){.plan = p, .perf = p->state, .root = pk_counter_root(env), .arena = a};
-    return h;
-}
-
-/* error: of opening code `which`. */
-static enum pk_code opened(struct planned *h, const struct pk_counter_env *env, int error, size_t which,
-                           void **handle, struct pk_err *err)
-{
-    size_t e = 0;
-    *handle = h;
+    const int error = pk_perf_reader_open(env, &h->perf->group, pid, a, &h->reader, &which);
     if (!error)
         return PK_OK;
     while (h->perf->ends[e] <= which)
         e++;
-    return pk_perf_refuse(env, h->plan->events[e].name, error, h->perf->scope, h->arena, err);
+    return pk_perf_refuse(env, p->events[e].name, error, h->perf->scope, a, err);
 }
 
 enum pk_code pk_perf_planned_open(const struct pk_counter_env *env, const struct pk_source_plan *p,
                                   struct pk_device *dev, struct pk_arena *a, void **handle,
                                   struct pk_err *err)
 {
-    struct planned *h = begin_handle(env, p, a);
-    size_t which;
-    const int error = pk_perf_reader_open(env, &h->perf->group, a, &h->reader, &which);
-    return opened(h, env, error, which, handle, err);
-}
-
-enum pk_code pk_perf_planned_open_command(const struct pk_counter_env *env, const struct pk_source_plan *p,
-                                          pid_t pid, struct pk_arena *a, void **handle, struct pk_err *err)
-{
-    struct planned *h = begin_handle(env, p, a);
-    size_t which;
-    const int error = pk_perf_reader_open_command(env, &h->perf->group, pid, a, &h->reader, &which);
-    return opened(h, env, error, which, handle, err);
+    return pk_perf_planned_open_command(env, p, 0, a, handle, err);
 }
 
 enum pk_code pk_perf_planned_start(void *handle, struct pk_err *err)
@@ -105,8 +86,8 @@ static struct pk_reading event_of(const struct planned *h, int region, size_t fr
         sum.enabled_ns = c.enabled_ns;
         sum.running_ns = c.running_ns;
     }
-    if (sum.enabled_ns < h->perf->least_ns * ((h->perf->group.n_cpus ? h->perf->group.n_cpus : 1) *
-                                              (h->perf->group.n_types ? h->perf->group.n_types : 1))) {
+    const struct pk_perf_group *g = &h->perf->group;
+    if (sum.enabled_ns < h->perf->least_ns * (g->n_cpus ? g->n_cpus : 1) * (g->n_types ? g->n_types : 1)) {
         sum.absent = true;
         sum.why = "it was counted for less than 100 ms, in steps of 1 ms";
     }
@@ -151,8 +132,7 @@ struct pk_source_found pk_perf_found_threads(const struct pk_counter_env *env, s
 {
     if (found.state != PK_SOURCE_OK || pk_perf_inherits(env, a))
         return found;
-    return (struct pk_source_found){PK_SOURCE_DEGRADED, 0, pk_printf(a, "%s; " LATER, found.why),
-                                    "Linux 4.13 or newer"};
+    return pk_found(PK_SOURCE_DEGRADED, pk_printf(a, "%s; " LATER, found.why), "Linux 4.13 or newer");
 }
 
 bool pk_perf_count_work(const struct pk_counter_env *env, const struct pk_perf_group *g, void (*work)(void *),
@@ -161,7 +141,7 @@ bool pk_perf_count_work(const struct pk_counter_env *env, const struct pk_perf_g
     struct pk_perf_reader *r;
     size_t which;
     bool ok = true;
-    if (pk_perf_reader_open(env, g, a, &r, &which))
+    if (pk_perf_reader_open(env, g, 0, a, &r, &which))
         return false;
     pk_perf_reader_start(r);
     work(user);

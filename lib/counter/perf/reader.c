@@ -204,24 +204,15 @@ static struct pk_perf_reader *new_reader(const struct pk_counter_env *env, const
     return r;
 }
 
-int pk_perf_reader_open(const struct pk_counter_env *env, const struct pk_perf_group *g, struct pk_arena *a,
-                        struct pk_perf_reader **out, size_t *which)
+int pk_perf_reader_open(const struct pk_counter_env *env, const struct pk_perf_group *g, pid_t command,
+                        struct pk_arena *a, struct pk_perf_reader **out, size_t *which)
 {
     struct pk_perf_reader *r = *out = new_reader(env, g, a);
     *which = 0;
-    const int error = g->n_cpus ? open_cpus(r, which) : open_process(r, pk_counter_root(env), which);
-    if (error)
-        pk_perf_reader_close(r);
-    return error;
-}
-
-int pk_perf_reader_open_command(const struct pk_counter_env *env, const struct pk_perf_group *g, pid_t pid,
-                                struct pk_arena *a, struct pk_perf_reader **out, size_t *which)
-{
-    struct pk_perf_reader *r = *out = new_reader(env, g, a);
-    *which = 0;
-    r->command = true;
-    const int error = g->n_cpus ? open_cpus(r, which) : open_group(r, &(struct place){pid, -1, NULL}, which);
+    r->command = command != 0;
+    const int error = g->n_cpus ? open_cpus(r, which)
+                      : command ? open_group(r, &(struct place){command, -1, NULL}, which)
+                                : open_process(r, pk_counter_root(env), which);
     if (error)
         pk_perf_reader_close(r);
     return error;
@@ -243,7 +234,7 @@ int pk_perf_try(const struct pk_counter_env *env, const struct pk_perf_group *g,
 {
     struct pk_perf_reader *r;
     size_t which;
-    int error = pk_perf_reader_open(env, g, a, &r, &which);
+    int error = pk_perf_reader_open(env, g, 0, a, &r, &which);
     if (!error)
         pk_perf_reader_close(r);
     return error;
@@ -262,7 +253,7 @@ static void read_all(struct pk_perf_reader *r)
 
 /* What is read at its begin is subtracted from a span's sums, what is read at its end added: so spans may lie within each other.
  * Counters of 64 bits may wrap; differences do not mind. */
-static void begin(struct pk_perf_reader *r, unsigned span)
+static void add(struct pk_perf_reader *r, unsigned span, bool at_end)
 {
     read_all(r);
     for (size_t i = 0; i < r->n_groups; i++) {
@@ -271,44 +262,33 @@ static void begin(struct pk_perf_reader *r, unsigned span)
         if (!r->used[span])
             memset(sum, 0, r->words * sizeof *sum);
         for (size_t k = ENABLED; k < r->words; k++)
-            sum[k] -= o->now[k];
+            sum[k] += at_end ? o->now[k] : -o->now[k];
     }
     r->used[span] = true;
-}
-
-static void end(struct pk_perf_reader *r, unsigned span)
-{
-    read_all(r);
-    for (size_t i = 0; i < r->n_groups; i++) {
-        const struct opened *o = &r->groups[i];
-        uint64_t *sum = o->sums + span * r->words;
-        for (size_t k = ENABLED; k < r->words; k++)
-            sum[k] += o->now[k];
-    }
 }
 
 void pk_perf_reader_start(struct pk_perf_reader *r)
 {
     memset(r->used, 0, sizeof r->used);
     r->error = 0;
-    begin(r, WHOLE);
+    add(r, WHOLE, false);
 }
 
 void pk_perf_reader_stop(struct pk_perf_reader *r)
 {
-    end(r, WHOLE);
+    add(r, WHOLE, true);
 }
 
 void pk_perf_reader_begin(struct pk_perf_reader *r, unsigned region)
 {
     pk_assert(region < PK_REGIONS_MAX);
-    begin(r, region);
+    add(r, region, false);
 }
 
 void pk_perf_reader_end(struct pk_perf_reader *r, unsigned region)
 {
     pk_assert(region < PK_REGIONS_MAX && r->used[region]);
-    end(r, region);
+    add(r, region, true);
 }
 
 /* raw * enabled / running does not fit 64 bits. */

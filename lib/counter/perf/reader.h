@@ -44,6 +44,9 @@ struct pk_perf_refusal {
 struct pk_perf_refusal pk_perf_refusal(const char *root, int error, enum pk_perf_scope scope,
                                        struct pk_arena *a);
 
+/* What to do where there is no advice. */
+#define PK_PERF_OMIT "omit it; `perfkit doctor` shows what can be counted"
+
 /* The error of an event that was refused. */
 enum pk_code pk_perf_refuse(const struct pk_counter_env *env, const char *event, int error,
                             enum pk_perf_scope scope, struct pk_arena *a, struct pk_err *err);
@@ -78,15 +81,12 @@ struct pk_perf_count {
 
 struct pk_perf_reader;
 
-/* 0, or the errno with which event *which was refused (EBUSY: opened, but never got its turn). Nothing is then left open.
- * In the arena. */
-int pk_perf_reader_open(const struct pk_counter_env *env, const struct pk_perf_group *g, struct pk_arena *a,
-                        struct pk_perf_reader **out, size_t *which);
-/* The same for another process, from its next exec on and with what it starts: without CPUs, in one group that is not pinned, so that
- * sharing with others shows as running < enabled. PK_NO_INHERITANCE where the kernel cannot. */
+/* 0, or the errno with which event *which was refused (EBUSY: opened, but never got its turn). Nothing is then left open. In the arena.
+ * command: 0, or another process than ours, counted from its next exec on and with what it starts: without CPUs, in one group that is not
+ * pinned, so that sharing with others shows as running < enabled. PK_NO_INHERITANCE where the kernel cannot. */
 enum { PK_NO_INHERITANCE = EPROTONOSUPPORT, PK_TOO_MANY_THREADS = ENOBUFS };
-int pk_perf_reader_open_command(const struct pk_counter_env *env, const struct pk_perf_group *g, pid_t pid,
-                                struct pk_arena *a, struct pk_perf_reader **out, size_t *which);
+int pk_perf_reader_open(const struct pk_counter_env *env, const struct pk_perf_group *g, pid_t command,
+                        struct pk_arena *a, struct pk_perf_reader **out, size_t *which);
 void pk_perf_reader_close(struct pk_perf_reader *r);
 /* Opens and closes. */
 int pk_perf_try(const struct pk_counter_env *env, const struct pk_perf_group *g, struct pk_arena *a);

@@ -57,7 +57,8 @@ static int try_event(const struct pk_counter_env *env, size_t i, bool user_only,
     return pk_perf_try(env, &g, a);
 }
 
-static struct pk_source_found check(const struct pk_counter_env *env, struct pk_arena *a)
+static struct pk_source_found check(const struct pk_source *s, const struct pk_counter_env *env,
+                                    struct pk_arena *a)
 {
     int user = try_event(env, FAULTS, true, a), kernel = try_event(env, SWITCHES, false, a);
     const struct pk_perf_refusal r =
@@ -91,9 +92,10 @@ static const struct known {
 };
 enum { KNOWNS = sizeof knowns / sizeof *knowns };
 
-static struct pk_source_found selftest(const struct pk_counter_env *env, struct pk_arena *a)
+static struct pk_source_found selftest(const struct pk_source *s, const struct pk_counter_env *env,
+                                       struct pk_arena *a)
 {
-    const struct pk_source_found found = check(env, a);
+    const struct pk_source_found found = check(s, env, a);
     const bool user_only = try_event(env, SWITCHES, false, a) != 0;
     struct pk_buf told = {.arena = a};
     for (size_t i = 0; i < KNOWNS; i++) {
@@ -108,8 +110,8 @@ static struct pk_source_found selftest(const struct pk_counter_env *env, struct 
         pk_buf_str(&told, told.n ? ", " : "");
         pk_buf_printf(&told, k->words, (double)k->done / k->scale, (double)n.value / k->scale);
         if (n.value < k->least || n.value > k->most)
-            return (struct pk_source_found){PK_SOURCE_UNAVAILABLE, 0,
-                                            pk_printf(a, "dead counter: %s", pk_buf_text(&told)), NULL};
+            return pk_found(PK_SOURCE_UNAVAILABLE, pk_printf(a, "dead counter: %s", pk_buf_text(&told)),
+                            NULL);
     }
     return (struct pk_source_found){found.state, found.error,
                                     pk_printf(a, "%s; %s", found.why, pk_buf_text(&told)), found.fix};
@@ -136,9 +138,9 @@ static enum pk_code find_event(const char *name, struct pk_arena *a, struct pk_e
 }
 
 /* One group takes them all; when kernel mode is forbidden, in user mode alone. */
-static enum pk_code plan(const struct pk_counter_env *env, const char *const *names, size_t n,
-                         struct pk_arena *a, const struct pk_source_plan **plans, size_t *n_plans,
-                         struct pk_err *err)
+static enum pk_code plan(const struct pk_source *s, const struct pk_counter_env *env,
+                         const char *const *names, size_t n, struct pk_arena *a,
+                         const struct pk_source_plan **plans, size_t *n_plans, struct pk_err *err)
 {
     struct pk_event *asked = pk_new_n(a, struct pk_event, n);
     struct pk_perf_plan *p = pk_new(a, struct pk_perf_plan);

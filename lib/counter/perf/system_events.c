@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define PK_MS 1000000ull
@@ -14,7 +15,6 @@ enum { SYSTEM_EVENTS_MAX = 4 };
 
 /* A source: units by their name in sysfs, and the kernel's names of its events. */
 struct system {
-    const struct pk_source *source;
     const char *units;                     /* pattern */
     const char *module;                    /* that provides them on Intel's processors, on bare metal */
     const char *absent;                    /* when there is no such unit */
@@ -44,7 +44,6 @@ static const struct pk_event uncore_events[] = {
 };
 
 static const struct system energy = {
-    .source = &pk_source_energy,
     .units = "power",
     .module = "rapl",
     .absent = "no energy counters: this kernel exposes no power unit",
@@ -55,7 +54,6 @@ static const struct system energy = {
 };
 
 static const struct system uncore = {
-    .source = &pk_source_uncore,
     .units = "uncore_imc*",
     .module = "intel_uncore",
     .absent = "no counters of memory controllers: this kernel exposes none",
@@ -64,7 +62,22 @@ static const struct system uncore = {
     .native = {"cas_count_read", "cas_count_write"},
 };
 
+static const struct system *system_of(const struct pk_source *s)
+{
+    return s == &pk_source_energy ? &energy : &uncore;
+}
+
 /* --- finding -------------------------------------------------------------------------------------------------------- */
+
+/* Why an event cannot be counted here. */
+struct obstacle {
+    size_t event;          /* of the source */
+    const char *why;       /* NULL = it can be */
+    const char *fix;       /* what makes it countable; NULL = nothing */
+    const char *otherwise; /* what to do where nothing helps; NULL = that is all there is to say */
+    bool
+        unit_is_there; /* but it is dead, or reading it is forbidden: says more than an event that this machine has not */
+};
 
 /* A virtual machine has what its host gives it; on bare metal a module may be missing. */
 static const char *advice(const struct system *s, const char *root, struct pk_arena *a)
@@ -78,9 +91,9 @@ static const char *advice(const struct system *s, const char *root, struct pk_ar
     return pk_printf(a, "sudo modprobe %s", s->module);
 }
 
-/* The plan of these events: every unit on every socket. PK_E_UNAVAILABLE when one of them is not described. */
-static enum pk_code describe(const struct system *s, const char *root, const size_t *index, size_t n,
-                             struct pk_arena *a, struct pk_perf_plan *out, struct pk_err *err)
+/* The plan of these events: every unit on every socket. An obstacle when one of them is not described. */
+static struct obstacle describe(const struct system *s, const char *root, const size_t *index, size_t n,
+                                struct pk_arena *a, struct pk_perf_plan *out)
 {
     const char *const *units;
     const size_t n_units = pk_sysfs_units(root, s->units, a, &units);
@@ -102,17 +115,16 @@ static enum pk_code describe(const struct system *s, const char *root, const siz
             types[found++] = e.code.type;
     }
     if (!found) {
-        const char *fix = advice(s, root, a);
-        pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be counted", s->source->events[index[0]].name);
         const char *guest =
             pk_perf_in_guest(root, a) ? "; this is a virtual machine, and its host does not expose more" : "";
-        if (n_units)
-            pk_why(err, "%s shows no %s in %s%s", units[0], s->native[index[0]], s->unit, guest);
-        else
-            pk_why(err, "%s%s", s->absent, guest);
-        if (fix && !n_units)
-            return pk_fix(err, "%s", fix);
-        return *guest ? pk_fix(err, "use bare metal") : err->code;
+        const char *module = n_units ? NULL : advice(s, root, a);
+        return (struct obstacle){.event = index[0],
+                                 .why = n_units ? pk_printf(a, "%s shows no %s in %s%s", units[0],
+                                                            s->native[index[0]], s->unit, guest)
+                                                : pk_printf(a, "%s%s", s->absent, guest),
+                                 .fix = module   ? module
+                                        : *guest ? "use bare metal"
+                                                 : NULL};
     }
     *out = (struct pk_perf_plan){.group = {.codes = codes, .n = n, .types = types, .n_types = found},
                                  .factors = factors,
@@ -121,108 +133,110 @@ static enum pk_code describe(const struct system *s, const char *root, const siz
                                  .scope = PK_PERF_SYSTEM,
                                  .least_ns = s->least_ns};
     out->group.n_cpus = pk_sysfs_cpus(root, units[0], a, &out->group.cpus);
-    return PK_OK;
+    return (struct obstacle){0};
 }
 
 /* There is not the same as alive: virtual machines show counters that stay 0. */
-static enum pk_code alive(const struct system *s, const struct pk_counter_env *env,
-                          const struct pk_perf_plan *p, const size_t *index, uint64_t load_ns,
-                          struct pk_arena *a, struct pk_perf_count *counts, struct pk_err *err)
+static struct obstacle count_load(const struct system *s, const struct pk_counter_env *env,
+                                  const struct pk_perf_plan *p, const size_t *index, uint64_t load_ns,
+                                  struct pk_arena *a, struct pk_perf_count *counts)
 {
-    const char *name = s->source->events[index[0]].name;
-    int error = pk_perf_try(env, &p->group, a);
-    if (error)
-        return pk_perf_refuse(env, name, error, PK_PERF_SYSTEM, a, err);
+    const int error = pk_perf_try(env, &p->group, a);
+    if (error) {
+        const struct pk_perf_refusal r = pk_perf_refusal(pk_counter_root(env), error, PK_PERF_SYSTEM, a);
+        return (struct obstacle){index[0], r.absent, r.advice, PK_PERF_OMIT,
+                                 error == EACCES || error == EPERM};
+    }
     const bool counted = pk_perf_count_work(env, &p->group, pk_known_load, &load_ns, a, counts);
     for (size_t k = 0; k < p->group.n; k++)
-        if (!counted || !counts[k].raw) {
-            pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be counted", s->source->events[index[k]].name);
-            pk_why(err, "dead counter: %s stayed 0 in %llu ms of load", s->native[index[k]],
-                   (unsigned long long)(load_ns / PK_MS));
-            return pk_fix(err, "omit it; in a virtual machine, use bare metal");
-        }
-    return PK_OK;
+        if (!counted || !counts[k].raw)
+            return (struct obstacle){index[k],
+                                     pk_printf(a, "dead counter: %s stayed 0 in %llu ms of load",
+                                               s->native[index[k]], (unsigned long long)(load_ns / PK_MS)),
+                                     NULL, "omit it; in a virtual machine, use bare metal", true};
+    return (struct obstacle){0};
 }
 
 enum { QUICK_MS = 10, LONG_MS = 200 };
 
-static enum pk_code plan(const struct system *s, const struct pk_counter_env *env, const char *const *names,
-                         size_t n, struct pk_arena *a, const struct pk_source_plan **plans, size_t *n_plans,
-                         struct pk_err *err)
+static enum pk_code plan(const struct pk_source *source, const struct pk_counter_env *env,
+                         const char *const *names, size_t n, struct pk_arena *a,
+                         const struct pk_source_plan **plans, size_t *n_plans, struct pk_err *err)
 {
-    struct pk_event *asked;
+    const struct system *s = system_of(source);
+    struct pk_event *events;
     size_t *index = pk_new_n(a, size_t, n);
     struct pk_perf_plan *p = pk_new(a, struct pk_perf_plan);
     struct pk_perf_count *counts = pk_new_n(a, struct pk_perf_count, n);
-    if (pk_events_find(s->source, names, n, a, &asked, index, err) ||
-        describe(s, pk_counter_root(env), index, n, a, p, err) ||
-        alive(s, env, p, index, QUICK_MS * PK_MS, a, counts, err))
+    if (pk_events_find(source, names, n, a, &events, index, err))
         return err->code;
+    struct obstacle o = describe(s, pk_counter_root(env), index, n, a, p);
+    if (!o.why)
+        o = count_load(s, env, p, index, QUICK_MS * PK_MS, a, counts);
+    if (o.why) {
+        pk_fail(err, PK_E_UNAVAILABLE, "%s cannot be counted", source->events[o.event].name);
+        pk_why(err, "%s", o.why);
+        return o.fix || o.otherwise ? pk_fix(err, "%s", o.fix ? o.fix : o.otherwise) : err->code;
+    }
     for (size_t k = 0; k < n; k++)
-        asked[k].native = pk_printf(a, "%s/%s/", s->units, s->native[index[k]]);
-    pk_plan_one(s->source, asked, n, p, a, plans, n_plans);
+        events[k].native = pk_printf(a, "%s/%s/", s->units, s->native[index[k]]);
+    pk_plan_one(source, events, n, p, a, plans, n_plans);
     return PK_OK;
 }
 
 /* Each event by itself under a load. */
-static struct pk_source_found found(const struct system *s, const struct pk_counter_env *env,
+static struct pk_source_found found(const struct pk_source *source, const struct pk_counter_env *env,
                                     uint64_t load_ns, struct pk_arena *a)
 {
-    struct pk_source_found first = {PK_SOURCE_OK};
-    const char *works = "", *not = "";
-    for (size_t i = 0; i < s->source->n_events; i++) {
+    const struct system *s = system_of(source);
+    struct obstacle first = {0};
+    const char *counted = "", *not = "";
+    for (size_t i = 0; i < source->n_events; i++) {
         struct pk_perf_plan p;
         struct pk_perf_count c;
-        struct pk_err err;
-        if (!describe(s, pk_counter_root(env), &i, 1, a, &p, &err) &&
-            !alive(s, env, &p, &i, load_ns, a, &c, &err)) {
-            works = pk_printf(a, "%s%s%s %.3g %s", works, *works ? ", " : "", s->source->events[i].name,
-                              p.factors[0] * (double)c.value, s->source->events[i].unit);
+        struct obstacle o = describe(s, pk_counter_root(env), &i, 1, a, &p);
+        if (!o.why)
+            o = count_load(s, env, &p, &i, load_ns, a, &c);
+        if (!o.why) {
+            counted = pk_printf(a, "%s%s%s %.3g %s", counted, *counted ? ", " : "", source->events[i].name,
+                                p.factors[0] * (double)c.value, source->events[i].unit);
             continue;
         }
-        not = pk_printf(a, "%s%s%s", not, *not ? ", " : "", s->source->events[i].name);
-        if (!first.why || strstr(err.why, "dead counter") || strstr(err.why, "forbids"))
-            first = (struct pk_source_found){PK_SOURCE_UNAVAILABLE, 0, pk_strdup(a, err.why),
-                                             *err.fix && strncmp(err.fix, "omit", 4) ? pk_strdup(a, err.fix)
-                                                                                     : NULL};
+        not = pk_printf(a, "%s%s%s", not, *not ? ", " : "", source->events[i].name);
+        if (!first.why || o.unit_is_there)
+            first = o;
     }
-    if (!*works)
-        return first;
-    const char *why = pk_printf(a, "under %llu ms of load: %s%s%s", (unsigned long long)(load_ns / PK_MS),
-                                works, *not ? "; not here: " : "", not );
-    return (struct pk_source_found){PK_SOURCE_OK, 0, why, NULL};
+    if (!*counted)
+        return pk_found(PK_SOURCE_UNAVAILABLE, first.why, first.fix);
+    return pk_found(PK_SOURCE_OK,
+                    pk_printf(a, "under %llu ms of load: %s%s%s", (unsigned long long)(load_ns / PK_MS),
+                              counted, *not ? "; not here: " : "", not ),
+                    NULL);
 }
 
 /* --- the sources ---------------------------------------------------------------------------------------------------- */
 
-#define HOOKS(which)                                                                                         \
-    static struct pk_source_found which##_check(const struct pk_counter_env *env, struct pk_arena *a)        \
-    {                                                                                                        \
-        return found(&which, env, QUICK_MS * PK_MS, a);                                                      \
-    }                                                                                                        \
-    static struct pk_source_found which##_selftest(const struct pk_counter_env *env, struct pk_arena *a)     \
-    {                                                                                                        \
-        return found(&which, env, LONG_MS * PK_MS, a);                                                       \
-    }                                                                                                        \
-    static enum pk_code which##_plan(const struct pk_counter_env *env, const char *const *names, size_t n,   \
-                                     struct pk_arena *a, const struct pk_source_plan **plans,                \
-                                     size_t *n_plans, struct pk_err *err)                                    \
-    {                                                                                                        \
-        return plan(&which, env, names, n, a, plans, n_plans, err);                                          \
-    }
+static struct pk_source_found check(const struct pk_source *s, const struct pk_counter_env *env,
+                                    struct pk_arena *a)
+{
+    return found(s, env, QUICK_MS * PK_MS, a);
+}
 
-HOOKS(energy)
-HOOKS(uncore)
+static struct pk_source_found selftest(const struct pk_source *s, const struct pk_counter_env *env,
+                                       struct pk_arena *a)
+{
+    return found(s, env, LONG_MS * PK_MS, a);
+}
 
 const struct pk_source pk_source_energy = {
     .name = "energy",
     .summary = "energy of sockets, cores and memory (RAPL), for all processes",
     .caps = PK_SOURCE_REGIONS | PK_SOURCE_SYSTEM,
-    .check = energy_check,
-    .selftest = energy_selftest,
+    .check = check,
+    .selftest = selftest,
     .events = energy_events,
     .n_events = sizeof energy_events / sizeof *energy_events,
-    .plan = energy_plan,
+    .plan = plan,
     PK_PERF_PLANNED,
 };
 
@@ -230,10 +244,10 @@ const struct pk_source pk_source_uncore = {
     .name = "uncore",
     .summary = "traffic between memory and the sockets, of all processes",
     .caps = PK_SOURCE_REGIONS | PK_SOURCE_SYSTEM,
-    .check = uncore_check,
-    .selftest = uncore_selftest,
+    .check = check,
+    .selftest = selftest,
     .events = uncore_events,
     .n_events = sizeof uncore_events / sizeof *uncore_events,
-    .plan = uncore_plan,
+    .plan = plan,
     PK_PERF_PLANNED,
 };

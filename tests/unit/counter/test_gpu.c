@@ -90,7 +90,7 @@ static const struct pk_source_plan *plan_of(const struct pk_source *s, const cha
 {
     const struct pk_source_plan *plans;
     size_t n_plans;
-    if (s->plan(&fakes, names, n, &arena, &plans, &n_plans, &err))
+    if (s->plan(s, &fakes, names, n, &arena, &plans, &n_plans, &err))
         fail_msg("%s: %s", err.what, err.why);
     assert_int_equal(n_plans, 1);
     return plans;
@@ -394,8 +394,8 @@ static void for_administrators_only(void **state)
     const bool root_user = geteuid() == 0;
     if (root_user)
         assert_int_equal(seteuid(65534), 0);
-    struct pk_source_found found = pk_source_gpu_counters.check(&env, &arena);
-    struct pk_source_found trace = pk_source_gpu_trace.check(&env, &arena);
+    struct pk_source_found found = pk_source_gpu_counters.check(&pk_source_gpu_counters, &env, &arena);
+    struct pk_source_found trace = pk_source_gpu_trace.check(&pk_source_gpu_trace, &env, &arena);
     if (root_user)
         assert_int_equal(seteuid(0), 0);
     assert_int_equal(found.state, PK_SOURCE_UNAVAILABLE);
@@ -406,7 +406,7 @@ static void for_administrators_only(void **state)
     f = fopen(pk_printf(&arena, "%s/params", folder), "w");
     fputs("RmProfilingAdminOnly: 0\n", f);
     fclose(f);
-    assert_int_equal(pk_source_gpu_counters.check(&env, &arena).state, PK_SOURCE_OK);
+    assert_int_equal(pk_source_gpu_counters.check(&pk_source_gpu_counters, &env, &arena).state, PK_SOURCE_OK);
     assert_int_equal(unlink(pk_printf(&arena, "%s/params", folder)) || rmdir(folder) ||
                          rmdir(pk_printf(&arena, "%s/proc/driver", root)) ||
                          rmdir(pk_printf(&arena, "%s/proc", root)) || rmdir(root),
@@ -420,15 +420,15 @@ static void names_that_are_not_counted(void **state)
     static const char *const typo[] = {"gpu_dram_reads_bytes"}, *const raw[] = {"sm__nonsense.sum"},
                              *const good[] = {"sm__anything.sum", "pcie__read_bytes.sum"};
     const struct pk_source *s = &pk_source_gpu_counters;
-    assert_int_equal(s->plan(&fakes, typo, 1, &arena, &plans, &n, &err), PK_E_USAGE);
+    assert_int_equal(s->plan(s, &fakes, typo, 1, &arena, &plans, &n, &err), PK_E_USAGE);
     assert_non_null(strstr(err.why, "gpu_dram_read_bytes"));
-    assert_int_equal(s->plan(&fakes, raw, 1, &arena, &plans, &n, &err), PK_E_UNAVAILABLE);
+    assert_int_equal(s->plan(s, &fakes, raw, 1, &arena, &plans, &n, &err), PK_E_UNAVAILABLE);
     assert_string_equal(err.why, "chip MADEUP has no metric sm__nonsense.sum");
     struct pk_counter_env second = fakes;
     second.gpu = 1;
-    assert_int_equal(s->plan(&second, raw, 1, &arena, &plans, &n, &err), PK_E_UNAVAILABLE);
+    assert_int_equal(s->plan(s, &second, raw, 1, &arena, &plans, &n, &err), PK_E_UNAVAILABLE);
     assert_string_equal(err.why, "chip SECOND has no metric sm__nonsense.sum");
-    assert_int_equal(s->plan(&fakes, good, 2, &arena, &plans, &n, &err), 0);
+    assert_int_equal(s->plan(s, &fakes, good, 2, &arena, &plans, &n, &err), 0);
     assert_int_equal(n, 2); /* links share no configuration with the chip */
     assert_string_equal(plans[0].events[0].name, "sm__anything.sum");
     assert_string_equal(plans[1].events[0].name, "pcie__read_bytes.sum");
@@ -989,30 +989,31 @@ static void reasons_in_words(void **state)
 
 static void states_that_doctor_tells(void **state)
 {
-    struct pk_source_found f = pk_source_gpu_state.check(&fakes, &arena);
+    struct pk_source_found f = pk_source_gpu_state.check(&pk_source_gpu_state, &fakes, &arena);
     assert_int_equal(f.state, PK_SOURCE_OK);
     assert_string_equal(f.why, "driver 580.65, 1 GPU; the first: 1980 MHz, 412 W, 61 C");
     fake_nvml.held_back = 0x21;
-    f = pk_source_gpu_state.check(&fakes, &arena);
+    f = pk_source_gpu_state.check(&pk_source_gpu_state, &fakes, &arena);
     assert_int_equal(f.state, PK_SOURCE_DEGRADED);
     assert_non_null(strstr(f.why, "clocks reduced by thermal slowdown by software"));
     fake_nvml.others = 1;
-    f = pk_source_gpu_state.check(&fakes, &arena);
+    f = pk_source_gpu_state.check(&pk_source_gpu_state, &fakes, &arena);
     assert_int_equal(f.state, PK_SOURCE_DEGRADED);
     assert_non_null(strstr(f.why, "; 1 other process computes on it"));
     assert_non_null(strstr(f.fix, "nvidia-smi"));
     fake_nvml.others = 2;
-    assert_non_null(
-        strstr(pk_source_gpu_state.check(&fakes, &arena).why, "; 2 other processes compute on it"));
+    assert_non_null(strstr(pk_source_gpu_state.check(&pk_source_gpu_state, &fakes, &arena).why,
+                           "; 2 other processes compute on it"));
     fake_nvml.ids_of_the_host = true;
     fake_nvml.held_back = 0;
-    f = pk_source_gpu_state.check(&fakes, &arena);
+    f = pk_source_gpu_state.check(&pk_source_gpu_state, &fakes, &arena);
     assert_int_equal(f.state, PK_SOURCE_OK);
     assert_non_null(strstr(f.why, "whether other processes compute on it is not known here"));
     fake_nvml.gpus = 0;
-    assert_int_equal(pk_source_gpu_state.check(&fakes, &arena).state, PK_SOURCE_UNAVAILABLE);
+    assert_int_equal(pk_source_gpu_state.check(&pk_source_gpu_state, &fakes, &arena).state,
+                     PK_SOURCE_UNAVAILABLE);
     fake_nvml.init_rc = 9;
-    f = pk_source_gpu_state.check(&fakes, &arena);
+    f = pk_source_gpu_state.check(&pk_source_gpu_state, &fakes, &arena);
     assert_string_equal(f.why, "NVML: Made-up Error (9)");
     assert_int_equal(f.error, 9);
 }

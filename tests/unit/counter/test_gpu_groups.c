@@ -31,15 +31,15 @@ static unsigned passes_of(const struct pk_counter_env *env, const struct pk_grou
     const struct pk_source_plan *plans;
     size_t n = 0, n_plans;
     for (size_t i = 0; i < g->n_events; i++) {
-        const enum pk_code rc =
-            pk_source_gpu_counters.plan(env, &g->events[i], 1, &arena, &plans, &n_plans, &err);
+        const enum pk_code rc = pk_source_gpu_counters.plan(&pk_source_gpu_counters, env, &g->events[i], 1,
+                                                            &arena, &plans, &n_plans, &err);
         if (!rc)
             names[n++] = g->events[i];
         else if (rc != PK_E_UNAVAILABLE || i < g->n_required)
             fail_msg("%s on %s: %s: %s", g->name, env->chip, err.what, err.why);
     }
     *counted = n;
-    if (pk_source_gpu_counters.plan(env, names, n, &arena, &plans, &n_plans, &err))
+    if (pk_source_gpu_counters.plan(&pk_source_gpu_counters, env, names, n, &arena, &plans, &n_plans, &err))
         fail_msg("%s on %s: %s: %s", g->name, env->chip, err.what, err.why);
     assert_int_equal(n_plans, 1);
     assert_int_equal(plans[0].n, n);
@@ -88,7 +88,9 @@ static void a_chip_that_is_none(void **state)
     if (pk_cupti_open(&none, &arena, &real, &err))
         skip();
     const struct pk_counter_env env = {.cupti = real, .chip = "ZX81"};
-    assert_int_equal(pk_source_gpu_counters.plan(&env, two, 2, &arena, &plans, &n, &err), PK_E_UNAVAILABLE);
+    assert_int_equal(
+        pk_source_gpu_counters.plan(&pk_source_gpu_counters, &env, two, 2, &arena, &plans, &n, &err),
+        PK_E_UNAVAILABLE);
     assert_string_equal(err.what, "planning counters of chip ZX81 does not work here");
     assert_non_null(strstr(err.why, "this CUPTI does not know the chip"));
 }

@@ -40,17 +40,18 @@ static int closed(void **state)
 static enum pk_code plan(const char *source, const char *const *names, size_t n)
 {
     err = (struct pk_err){0};
-    return pk_source_find(source)->plan(&fake_env, names, n, &arena, &plans, &n_plans, &err);
+    return pk_source_find(source)->plan(pk_source_find(source), &fake_env, names, n, &arena, &plans, &n_plans,
+                                        &err);
 }
 
 static struct pk_source_found check(const char *source)
 {
-    return pk_source_find(source)->check(&fake_env, &arena);
+    return pk_source_find(source)->check(pk_source_find(source), &fake_env, &arena);
 }
 
 static struct pk_source_found selftest(const char *source)
 {
-    return pk_source_find(source)->selftest(&fake_env, &arena);
+    return pk_source_find(source)->selftest(pk_source_find(source), &fake_env, &arena);
 }
 
 /* One iteration with one region, on the first plan. */
@@ -68,7 +69,7 @@ static enum pk_code count(struct pk_reading *whole, struct pk_reading *region)
     enum pk_code rc = s->read(h, -1, whole, &err);
     if (!rc)
         rc = s->read(h, 1, region, &err);
-    s->close(h);
+    pk_source_close(s, h);
     return rc;
 }
 
@@ -114,7 +115,7 @@ static void regions_lie_within_each_other(void **state)
     assert_int_equal(s->read(h, OUTER, &outer, &err), 0);
     assert_int_equal(s->read(h, INNER, &inner, &err), 0);
     assert_int_equal(s->read(h, NONE, &none, &err), 0);
-    s->close(h);
+    pk_source_close(s, h);
     assert_int_equal(inner.integer, 200);
     assert_int_equal(outer.integer, 500);
     assert_int_equal(whole.integer, 700);
@@ -271,7 +272,7 @@ static void hybrid_processors_count_one_kind_of_core(void **state)
     assert_int_equal(s->open(&fake_env, &plans[0], NULL, &arena, &h, &err), 0);
     assert_int_equal(fake.fd[1].config, 4ull << 32 | PERF_COUNT_HW_INSTRUCTIONS);
     assert_true(fake.fd[0].pinned && !fake.fd[1].pinned);
-    s->close(h);
+    pk_source_close(s, h);
     fake.enabled = 1000;
     fake.running = 100; /* the rest of the time elsewhere */
     assert_int_equal(count(whole, region), 0);

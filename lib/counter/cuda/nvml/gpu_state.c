@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "device/cuda/cuda.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -32,14 +31,14 @@ enum { HELD_BACK = sizeof held_back / sizeof *held_back };
 
 const char *pk_gpu_held_back_words(unsigned long long bits, struct pk_arena *a)
 {
-    const char *said = "";
+    const char *text = "";
     for (size_t i = 1; i < HELD_BACK; i++) { /* idle first, and left out */
         if (bits & held_back[i].bit)
-            said = pk_printf(a, "%s%s%s", said, *said ? ", " : "", held_back[i].words);
+            text = pk_printf(a, "%s%s%s", text, *text ? ", " : "", held_back[i].words);
         bits &= ~held_back[i].bit;
     }
     bits &= ~held_back[0].bit;
-    return bits ? pk_printf(a, "%s%sunknown reasons 0x%llx", said, *said ? ", " : "", bits) : said;
+    return bits ? pk_printf(a, "%s%sunknown reasons 0x%llx", text, *text ? ", " : "", bits) : text;
 }
 
 unsigned long long pk_gpu_held_back_doubtful(unsigned long long bits)
@@ -62,21 +61,14 @@ const char *pk_gpu_held_between(const struct pk_gpu_state *before, const struct 
                                 struct pk_arena *a)
 {
     const double elapsed = (double)(after->at_ns - before->at_ns);
-    const char *said = "";
+    const char *text = "";
     for (size_t i = 0; i < PK_GPU_HELDS; i++) {
         const double share = (after->held_ns[i] - before->held_ns[i]) / elapsed;
         if (share > 0.01) /* not where one of them is NaN */
-            said = pk_printf(a, "%s%s%s for %.0f %% of the time", said, *said ? ", " : "",
+            text = pk_printf(a, "%s%s%s for %.0f %% of the time", text, *text ? ", " : "",
                              pk_gpu_helds[i].words, 100 * fmin(share, 1));
     }
-    return said;
-}
-
-enum pk_code pk_gpu_state_of(const struct pk_nvml *m, struct pk_device *dev, pk_nvml_device *out,
-                             struct pk_err *err)
-{
-    return pk_nvml_check(m, m->by_pci(pk_cuda_traits(dev)->pci_id, out), "finding the GPU by its PCI id",
-                         err);
+    return text;
 }
 
 /* --- processes of others ---------------------------------------------------------------------------------------------- */
@@ -175,9 +167,9 @@ void pk_gpu_state_read(const struct pk_nvml *m, pk_nvml_device d, struct pk_gpu_
     struct pk_nvml_field v[PK_GPU_HELDS] = {{0}};
     for (size_t i = 0; i < PK_GPU_HELDS; i++)
         v[i].id = pk_gpu_helds[i].field;
-    const bool told = m->fields && !m->fields(d, PK_GPU_HELDS, v);
+    const bool counted = m->fields && !m->fields(d, PK_GPU_HELDS, v);
     for (size_t i = 0; i < PK_GPU_HELDS; i++)
-        out->held_ns[i] = told ? field_ns(&v[i]) : NAN;
+        out->held_ns[i] = counted ? field_ns(&v[i]) : NAN;
     out->at_ns = pk_clock_ns();
     out->mig = m->mig_mode && !m->mig_mode(d, &mig, &pending) && mig;
 }

@@ -3,8 +3,6 @@
 
 #include "counter/cuda/nvml/nvml.h"
 
-#include "device/device.h"
-
 #include <math.h>
 
 /* What holds clocks back, for how long: totals catch what nobody was asking during. */
@@ -29,9 +27,7 @@ struct pk_gpu_state {
     bool mig;
 };
 
-/* The NVML handle of the open device, by its PCI id. */
-enum pk_code pk_gpu_state_of(const struct pk_nvml *m, struct pk_device *dev, pk_nvml_device *out,
-                             struct pk_err *err) PK_MUST_CHECK;
+/* What the driver does not report is NaN. */
 void pk_gpu_state_read(const struct pk_nvml *m, pk_nvml_device d, struct pk_gpu_state *out);
 
 /* "power cap, thermal slowdown by software"; "" for none. Being idle is none. In the arena. */

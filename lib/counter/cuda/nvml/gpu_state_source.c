@@ -66,53 +66,46 @@ struct handle {
     struct pk_gpu_state before, after;
 };
 
-static struct pk_source_found check(const struct pk_counter_env *env, struct pk_arena *a)
+static struct pk_source_found check(const struct pk_source *s, const struct pk_counter_env *env,
+                                    struct pk_arena *a)
 {
     const struct pk_nvml *m;
     struct pk_err err;
     unsigned n = 0;
     char driver[80] = "";
     pk_nvml_device d;
-    struct pk_gpu_state s = {0};
+    struct pk_gpu_state now = {0};
     if (pk_nvml_open(env, a, &m, &err))
-        return (struct pk_source_found){PK_SOURCE_UNAVAILABLE, err.number, pk_strdup(a, err.why),
-                                        pk_strdup(a, err.fix)};
+        return pk_found_error(&err, a);
     const bool seen = !m->count(&n) && n && !m->by_index(0, &d);
     m->driver_version(driver, sizeof driver);
     if (seen)
-        pk_gpu_state_read(m, d, &s);
+        pk_gpu_state_read(m, d, &now);
     pk_nvml_close(m);
     if (!seen)
-        return (struct pk_source_found){PK_SOURCE_UNAVAILABLE, 0,
-                                        pk_printf(a, "driver %s sees no GPU", driver), NULL};
-    const char *held = pk_gpu_held_back_words(s.held_back, a);
-    const char *said =
+        return pk_found(PK_SOURCE_UNAVAILABLE, pk_printf(a, "driver %s sees no GPU", driver), NULL);
+    const char *held = pk_gpu_held_back_words(now.held_back, a);
+    const char *text =
         pk_printf(a, "driver %s, %s; the first: %.0f MHz, %.0f W, %.0f C%s%s", driver, pk_plural(n, "GPU", a),
-                  s.sm_hz / 1e6, s.watts, s.celsius, *held ? ", clocks reduced by " : "", held);
-    if (!s.others_known)
-        said = pk_printf(a, "%s; whether other processes compute on it is not known here", said);
-    else if (s.others)
-        return (struct pk_source_found){
-            PK_SOURCE_DEGRADED, 0,
-            pk_printf(a, "%s; %s %s on it", said, pk_plural(s.others, "other process", a),
-                      pk_predicate(s.others, "compute", a)),
-            "end other processes, or choose another GPU: nvidia-smi lists the processes"};
-    return (struct pk_source_found){
-        pk_gpu_held_back_doubtful(s.held_back) ? PK_SOURCE_DEGRADED : PK_SOURCE_OK, 0, said, NULL};
+                  now.sm_hz / 1e6, now.watts, now.celsius, *held ? ", clocks reduced by " : "", held);
+    if (!now.others_known)
+        text = pk_printf(a, "%s; whether other processes compute on it is not known here", text);
+    else if (now.others)
+        return pk_found(PK_SOURCE_DEGRADED,
+                        pk_printf(a, "%s; %s %s on it", text, pk_plural(now.others, "other process", a),
+                                  pk_predicate(now.others, "compute", a)),
+                        "end other processes, or choose another GPU: nvidia-smi lists the processes");
+    return pk_found(pk_gpu_held_back_doubtful(now.held_back) ? PK_SOURCE_DEGRADED : PK_SOURCE_OK, text, NULL);
 }
 
-static enum pk_code plan(const struct pk_counter_env *env, const char *const *names, size_t n,
-                         struct pk_arena *a, const struct pk_source_plan **plans, size_t *n_plans,
-                         struct pk_err *err)
+static enum pk_code plan(const struct pk_source *s, const struct pk_counter_env *env,
+                         const char *const *names, size_t n, struct pk_arena *a,
+                         const struct pk_source_plan **plans, size_t *n_plans, struct pk_err *err)
 {
-    struct pk_event *asked;
     const struct pk_nvml *m;
-    size_t *index = pk_new_n(a, size_t, n);
-    if (pk_events_find(&pk_source_gpu_state, names, n, a, &asked, index, err) ||
-        pk_nvml_open(env, a, &m, err))
+    if (pk_plan_table(s, env, names, n, a, plans, n_plans, err) || pk_nvml_open(env, a, &m, err))
         return err->code;
     pk_nvml_close(m);
-    pk_plan_one(&pk_source_gpu_state, asked, n, index, a, plans, n_plans);
     return PK_OK;
 }
 
@@ -125,7 +118,7 @@ static enum pk_code open_(const struct pk_counter_env *env, const struct pk_sour
     *h = (struct handle){.plan = p, .index = p->state};
     if (pk_nvml_open(env, a, &h->m, err))
         return err->code;
-    const enum pk_code rc = pk_gpu_state_of(h->m, dev, &h->gpu, err);
+    const enum pk_code rc = pk_nvml_device_of(h->m, dev, &h->gpu, err);
     if (rc)
         pk_nvml_close(h->m);
     else

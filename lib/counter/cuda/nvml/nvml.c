@@ -1,6 +1,7 @@
 /* Nvml: the library of this machine. */
 #include "counter/cuda/nvml/nvml.h"
 
+#include "device/cuda/cuda.h"
 #include "device/cuda/library.h"
 
 #include <dlfcn.h>
@@ -48,6 +49,13 @@ enum pk_code pk_nvml_open(const struct pk_counter_env *env, struct pk_arena *a, 
 void pk_nvml_close(const struct pk_nvml *m)
 {
     m->shutdown();
+}
+
+enum pk_code pk_nvml_device_of(const struct pk_nvml *m, struct pk_device *dev, pk_nvml_device *out,
+                               struct pk_err *err)
+{
+    return pk_nvml_check(m, m->by_pci(pk_cuda_traits(dev)->pci_id, out), "finding the GPU by its PCI id",
+                         err);
 }
 
 enum pk_code pk_nvml_check(const struct pk_nvml *m, int rc, const char *what, struct pk_err *err)
