@@ -132,13 +132,6 @@ static int exec_error(int fd)
     return n == sizeof cause ? cause : 0;
 }
 
-static enum pk_code cannot_start(const char *program, int cause, struct pk_err *err)
-{
-    pk_fail(err, PK_E_IO, "cannot start '%s'", program);
-    pk_why(err, "%s", strerror(cause));
-    return pk_fix(err, cause == ENOENT ? "install it, or give its path" : "check that it can be executed");
-}
-
 enum pk_code pk_process_start(struct pk_process *p, const char *const *argv, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
@@ -163,7 +156,10 @@ enum pk_code pk_process_start(struct pk_process *p, const char *const *argv, str
     if (cause) {
         pk_process_end(p, 0);
         close_ours(p);
-        return cannot_start(argv[0], cause, err);
+        pk_fail(err, PK_E_IO, "cannot start '%s'", argv[0]);
+        pk_why(err, "%s", strerror(cause));
+        return pk_fix(err,
+                      cause == ENOENT ? "install it, or give its path" : "check that it can be executed");
     }
     return PK_OK;
 }

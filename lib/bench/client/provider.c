@@ -15,11 +15,7 @@ const struct pk_provider pk_native_provider = {
 };
 
 /* Places where peers are looked for, best first; NULL-terminated. */
-static const char *const *peer_folders(void)
-{
-    static const char *const built[] = {PK_SOURCE_ROOT "/probes/peers", PK_PEERS_INSTALLED, NULL};
-    return built;
-}
+static const char *const peer_folders[] = {PK_SOURCE_ROOT "/probes/peers", PK_PEERS_INSTALLED, NULL};
 
 /* "numpy-attention" -> "numpy_attention.py" and back: names have dashes, Python's files underscores. */
 static char *swapped(struct pk_arena *a, const char *name, char from, char to)
@@ -49,7 +45,7 @@ static const char *find_file(const char *name, struct pk_arena *a)
         return access(name, R_OK) ? NULL : name;
     const char *own = secure_getenv("PERFKIT_PEERS");
     const char *path = own ? in_folder(own, name, a) : NULL;
-    for (const char *const *f = peer_folders(); !path && *f; f++)
+    for (const char *const *f = peer_folders; !path && *f; f++)
         path = in_folder(*f, name, a);
     return path;
 }
@@ -99,7 +95,7 @@ static enum pk_code unknown_peer(const char *name, struct pk_arena *a, struct pk
     }
     if (own)
         names = list_folder(own, a, names, &n, &cap);
-    for (const char *const *f = peer_folders(); *f; f++)
+    for (const char *const *f = peer_folders; *f; f++)
         names = list_folder(*f, a, names, &n, &cap);
     if (n)
         qsort(names, n, sizeof *names, by_name);

@@ -55,25 +55,6 @@ void pk_worker_client_choice(struct pk_worker_client *l, const char *key, const 
         json_object_set_new(l->choices, key, json_string(value));
 }
 
-static void remember_fact(struct pk_worker_client *l, const struct pk_wire_msg *m)
-{
-    const size_t prefix = strlen(PK_CHOICE_PREFIX);
-    if (strncmp(m->key, PK_CHOICE_PREFIX, prefix) == 0)
-        pk_worker_client_choice(l, m->key + prefix, m->text);
-    l->facts = pk_grow(&l->arena, l->facts, sizeof *l->facts, l->n_facts, &l->facts_cap);
-    l->facts[l->n_facts++] = (struct pk_fact){pk_strdup(&l->arena, m->key), pk_strdup(&l->arena, m->text)};
-}
-
-static const char *greet(struct pk_worker_client *l, const struct pk_wire_msg *m)
-{
-    int64_t version = pk_json_int(m->json, "version", 0);
-    if (version != PK_WIRE_VERSION)
-        return pk_printf(&l->arena, "it uses version %lld of the wire protocol, this perfkit version %d",
-                         (long long)version, PK_WIRE_VERSION);
-    l->greeted = true;
-    return NULL;
-}
-
 static const char *check_status(struct pk_worker_client *l, const struct pk_wire_msg *m,
                                 const struct pk_request *r)
 {
@@ -101,16 +82,28 @@ static const char *handle_message(struct pk_worker_client *l, const struct pk_wi
                                   const struct pk_request *r, bool *answered)
 {
     const char *problem = NULL;
-    if (m->type == PK_WIRE_HELLO)
-        return greet(l, m);
+    if (m->type == PK_WIRE_HELLO) {
+        int64_t version = pk_json_int(m->json, "version", 0);
+        if (version != PK_WIRE_VERSION)
+            return pk_printf(&l->arena, "it uses version %lld of the wire protocol, this perfkit version %d",
+                             (long long)version, PK_WIRE_VERSION);
+        l->greeted = true;
+        return NULL;
+    }
     if (m->type == PK_WIRE_GARBAGE)
         return m->problem;
     if (!l->greeted)
         return "it sent a message before its hello";
     if (m->type == PK_WIRE_CASE)
         return "it named a case other than the requested one";
-    if (m->type == PK_WIRE_SETTING)
-        remember_fact(l, m);
+    if (m->type == PK_WIRE_SETTING) {
+        const size_t prefix = strlen(PK_CHOICE_PREFIX);
+        if (strncmp(m->key, PK_CHOICE_PREFIX, prefix) == 0)
+            pk_worker_client_choice(l, m->key + prefix, m->text);
+        l->facts = pk_grow(&l->arena, l->facts, sizeof *l->facts, l->n_facts, &l->facts_cap);
+        l->facts[l->n_facts++] =
+            (struct pk_fact){pk_strdup(&l->arena, m->key), pk_strdup(&l->arena, m->text)};
+    }
     if (m->type == PK_WIRE_BYE)
         l->leaving = true;
     if (m->type == PK_WIRE_STATUS && (problem = check_status(l, m, r)))
@@ -140,39 +133,13 @@ static enum pk_answer failed(struct pk_worker_client *l, const char *message, st
     return PK_ANSWER_SLICE;
 }
 
-static const char *name_of(const struct pk_worker_client *l)
-{
-    return l->provider->name;
-}
-
 static enum pk_answer worker_ended(struct pk_worker_client *l, struct pk_slice **slice)
 {
     drop_worker(l, 0);
-    return failed(
-        l,
-        pk_printf(&l->arena, "the worker (%s) died: %s", name_of(l), pk_process_fate(&l->process, &l->arena)),
-        slice);
-}
-
-static enum pk_answer protocol_violation(struct pk_worker_client *l, const char *problem,
-                                         struct pk_slice **slice)
-{
-    drop_worker(l, KILL_GRACE_NS);
-    return failed(l, pk_printf(&l->arena, "the worker (%s) violated the protocol: %s", name_of(l), problem),
+    return failed(l,
+                  pk_printf(&l->arena, "the worker (%s) died: %s", l->provider->name,
+                            pk_process_fate(&l->process, &l->arena)),
                   slice);
-}
-
-static enum pk_answer answered_slice(struct pk_worker_client *l, struct pk_slice **slice)
-{
-    struct pk_slice *s = pk_collected(l->collector);
-    if (s->status == PK_ST_FAILED)
-        s->n_series = 0;
-    if (s->status != PK_ST_OK && !*s->message)
-        s->message = "the worker gave no reason";
-    if (l->leaving)
-        drop_worker(l, KILL_GRACE_NS);
-    *slice = s;
-    return PK_ANSWER_SLICE;
 }
 
 static enum pk_answer receive_answer(struct pk_worker_client *l, const struct pk_request *r,
@@ -200,10 +167,24 @@ static enum pk_answer receive_answer(struct pk_worker_client *l, const struct pk
         bool answered = false;
         pk_wire_feed(l->reader, buf, n);
         const char *problem = take_all(l, r, &answered);
-        if (problem)
-            return protocol_violation(l, problem, slice);
-        if (answered)
-            return answered_slice(l, slice);
+        if (problem) {
+            drop_worker(l, KILL_GRACE_NS);
+            return failed(
+                l,
+                pk_printf(&l->arena, "the worker (%s) violated the protocol: %s", l->provider->name, problem),
+                slice);
+        }
+        if (answered) {
+            struct pk_slice *s = pk_collected(l->collector);
+            if (s->status == PK_ST_FAILED)
+                s->n_series = 0;
+            if (s->status != PK_ST_OK && !*s->message)
+                s->message = "the worker gave no reason";
+            if (l->leaving)
+                drop_worker(l, KILL_GRACE_NS);
+            *slice = s;
+            return PK_ANSWER_SLICE;
+        }
     }
 }
 

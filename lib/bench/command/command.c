@@ -2,7 +2,6 @@
 #include "bench/command/command.h"
 
 #include "base/clock.h"
-#include "base/text/buf.h"
 #include "base/text/units.h"
 #include "bench/client/process.h"
 #include "bench/command/counter_passes.h"
@@ -57,21 +56,6 @@ static enum pk_code need_spawner(struct pk_command *r, struct pk_err *err)
     }
     r->answered = pk_wire_reader_new();
     return PK_OK;
-}
-
-static json_t *request_of(const struct pk_command *r)
-{
-    json_t *words = json_array();
-    for (const char *const *w = r->o->argv; *w; w++)
-        json_array_append_new(words, json_string(*w));
-    json_t *j =
-        json_pack("{s:s, s:i, s:s, s:s, s:s, s:{}, s:s, s:i, s:o, s:s?, s:b}", "type", "measure", "id",
-                  r->turn->invocation, "experiment", "exec", "variant", "exec", "device", "cpu", "axes",
-                  "pass", pk_pass_name(r->turn->pass), "invocation", r->turn->invocation, "command", words,
-                  "prepare", r->o->prepare, "ignore_failure", (int)r->o->ignore_failure);
-    if (r->turn->pass == PK_PASS_COUNTER)
-        json_object_set_new(j, "counters", pk_counted_request(r->o->counters, r->turn->round));
-    return j;
 }
 
 static void hear_command(struct pk_command *r, const char *bytes, size_t n)
@@ -146,7 +130,17 @@ static enum heard run_command(struct pk_command *r, const char **message)
     r->spawner.tail_n = 0;
     pk_wire_reader_free(r->said); /* a line that the run before left unfinished goes with it */
     r->said = pk_wire_reader_new();
-    if (pk_wire_write(r->spawner.in_fd, request_of(r), &err)) {
+    json_t *words = json_array();
+    for (const char *const *w = r->o->argv; *w; w++)
+        json_array_append_new(words, json_string(*w));
+    json_t *j =
+        json_pack("{s:s, s:i, s:s, s:s, s:s, s:{}, s:s, s:i, s:o, s:s?, s:b}", "type", "measure", "id",
+                  r->turn->invocation, "experiment", "exec", "variant", "exec", "device", "cpu", "axes",
+                  "pass", pk_pass_name(r->turn->pass), "invocation", r->turn->invocation, "command", words,
+                  "prepare", r->o->prepare, "ignore_failure", (int)r->o->ignore_failure);
+    if (r->turn->pass == PK_PASS_COUNTER)
+        json_object_set_new(j, "counters", pk_counted_request(r->o->counters, r->turn->round));
+    if (pk_wire_write(r->spawner.in_fd, j, &err)) {
         *message = spawner_died(r);
         return BROKEN;
     }
@@ -200,19 +194,6 @@ static enum pk_code judge_own(struct pk_command *r, struct pk_slice *s)
     return s->status == PK_ST_OK ? PK_OK : s->status == PK_ST_FAILED ? PK_E_CHECK : PK_E_NOTHING;
 }
 
-/* A case that the command named and did not finish is as good as the command's end. */
-static void judge_reported(const struct pk_reported *c, const struct pk_slice *own, struct pk_slice *s)
-{
-    if (!c->complete)
-        s->status = own->status;
-    if (!c->complete && own->status != PK_ST_OK)
-        fail_slice(s, PK_ST_FAILED, "the command failed before it finished this case");
-    else if (s->status == PK_ST_OK && !s->n_series)
-        fail_slice(s, PK_ST_FAILED, "the command reported ok without a sample");
-    else if (s->status == PK_ST_FAILED)
-        s->n_series = 0;
-}
-
 static enum pk_code record_case(struct pk_command *r, struct pk_reported *c, struct pk_slice *s,
                                 struct pk_err *err)
 {
@@ -235,8 +216,17 @@ static enum pk_code record_run(struct pk_command *r, struct pk_slice *own, uint6
         if (i && (!c->heard || r->problem))
             continue;
         struct pk_slice *s = i ? pk_collected(c->collector) : own;
-        if (i)
-            judge_reported(c, own, s);
+        if (i) {
+            /* A case that the command named and did not finish is as good as the command's end. */
+            if (!c->complete)
+                s->status = own->status;
+            if (!c->complete && own->status != PK_ST_OK)
+                fail_slice(s, PK_ST_FAILED, "the command failed before it finished this case");
+            else if (s->status == PK_ST_OK && !s->n_series)
+                fail_slice(s, PK_ST_FAILED, "the command reported ok without a sample");
+            else if (s->status == PK_ST_FAILED)
+                s->n_series = 0;
+        }
         s->started_wall_ns = wall_ns;
         s->elapsed_ns = elapsed_ns;
         if (record_case(r, c, s, err))
@@ -283,21 +273,15 @@ enum pk_code pk_command_run(struct pk_command *r, const struct pk_command_turn *
 
 /* --- the command ----------------------------------------------------------------------------------------------------- */
 
-static const char *command_line(const char *const *argv, struct pk_arena *a)
-{
-    struct pk_buf b = {.arena = a};
-    for (; *argv; argv++)
-        pk_buf_printf(&b, "%s%s", b.n ? " " : "", pk_shell_quote(*argv, a));
-    return pk_buf_text(&b);
-}
-
-static struct pk_case_info own_case(const struct pk_command_options *o, struct pk_arena *a)
+struct pk_command *pk_command_open(const struct pk_command_options *o, struct pk_recorder *rec,
+                                   const struct pk_command_events *ev, const volatile int *stop_flag,
+                                   struct pk_arena *a)
 {
     const char *base = strrchr(o->argv[0], '/');
-    const char *name = o->name ? o->name : command_line(o->argv, a);
+    const char *name = o->name ? o->name : pk_shell_line(o->argv, SIZE_MAX, a);
     PK_JSON_CLEANUP json_t *axes = json_pack("{s:s}", "command", name);
     const char *text = pk_json_text(a, axes, PK_JSON_CANON);
-    return (struct pk_case_info){
+    const struct pk_case_info own = {
         .experiment = "exec",
         .revision = 1,
         .variant = o->name ? o->name
@@ -308,13 +292,6 @@ static struct pk_case_info own_case(const struct pk_command_options *o, struct p
         .identity = text,
         .predicted_bytes = -1,
     };
-}
-
-struct pk_command *pk_command_open(const struct pk_command_options *o, struct pk_recorder *rec,
-                                   const struct pk_command_events *ev, const volatile int *stop_flag,
-                                   struct pk_arena *a)
-{
-    const struct pk_case_info own = own_case(o, a);
     struct pk_command *c = pk_new(a, struct pk_command);
     *c = (struct pk_command){.o = o, .rec = rec, .ev = ev, .stop_flag = stop_flag, .a = a};
     if (!o->cpus || !pk_cpus_read(o->cpus, &c->cpus))

@@ -7,16 +7,13 @@
 
 /* --- asking --------------------------------------------------------------------------------------------------------- */
 
-static bool use_same_counters(const struct pk_source_plan *a, const struct pk_source_plan *b)
-{
-    return a->source == b->source && (!a->unit || !b->unit || !strcmp(a->unit, b->unit));
-}
-
 size_t pk_counted_round(const struct pk_counters *c, size_t plan)
 {
     size_t before = 0;
     for (size_t i = 0; i < plan; i++)
-        before += use_same_counters(&c->plans[i], &c->plans[plan]);
+        before +=
+            c->plans[i].source == c->plans[plan].source &&
+            (!c->plans[i].unit || !c->plans[plan].unit || !strcmp(c->plans[i].unit, c->plans[plan].unit));
     return before;
 }
 
@@ -120,30 +117,6 @@ struct packing {
     size_t n;
 };
 
-static void add_series(struct packing *k, const struct pk_event *e, const struct pk_reading *r)
-{
-    static const int64_t ordinal = 0;
-    k->metrics[k->n] = (struct pk_metric_decl){e->name, e->unit, "none", "rate", "median", "sum", "counter"};
-    k->series[k->n] = (struct pk_series){.metric = k->n,
-                                         .phase = PK_PHASE_STEADY,
-                                         .reps = 1,
-                                         .n = 1,
-                                         .ordinal = &ordinal,
-                                         .integer = r->is_real ? NULL : &r->integer,
-                                         .real = r->is_real ? &r->real : NULL};
-    k->n++;
-}
-
-static json_t *describe(const struct pk_reading *r, const char *why)
-{
-    json_t *j = json_object();
-    if (why)
-        json_object_set_new(j, "why", json_string(why));
-    else if (r->running_ns < r->enabled_ns)
-        json_object_set_new(j, "scaled_from", json_real((double)r->running_ns / (double)r->enabled_ns));
-    return j;
-}
-
 struct pk_slice pk_counted(const struct pk_counting *c, int invocation, uint64_t ran_ns)
 {
     struct pk_note *note = pk_new(c->arena, struct pk_note);
@@ -165,9 +138,26 @@ struct pk_slice pk_counted(const struct pk_counting *c, int invocation, uint64_t
                                               : "it was never scheduled on a counter";
             if (why)
                 message = why;
-            else
-                add_series(&k, event, r);
-            json_object_set_new(events, event->name, describe(r, why));
+            else {
+                static const int64_t ordinal = 0;
+                k.metrics[k.n] = (struct pk_metric_decl){event->name, event->unit, "none",   "rate",
+                                                         "median",    "sum",       "counter"};
+                k.series[k.n] = (struct pk_series){.metric = k.n,
+                                                   .phase = PK_PHASE_STEADY,
+                                                   .reps = 1,
+                                                   .n = 1,
+                                                   .ordinal = &ordinal,
+                                                   .integer = r->is_real ? NULL : &r->integer,
+                                                   .real = r->is_real ? &r->real : NULL};
+                k.n++;
+            }
+            json_t *j = json_object();
+            if (why)
+                json_object_set_new(j, "why", json_string(why));
+            else if (r->running_ns < r->enabled_ns)
+                json_object_set_new(j, "scaled_from",
+                                    json_real((double)r->running_ns / (double)r->enabled_ns));
+            json_object_set_new(events, event->name, j);
         }
     counters = json_pack("{s:I, s:O}", "ran_ns", (json_int_t)ran_ns, "events", events);
     *note = (struct pk_note){"counters", pk_json_text(c->arena, counters, PK_JSON_COMPACT)};

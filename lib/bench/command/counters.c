@@ -8,27 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-/* A round's event belongs to every plan of the round that has it. */
-static void take_event(const struct pk_counters *counters, struct pk_counter_inputs *k,
-                       const struct pk_cell *row)
-{
-    enum { CASE, IN_ROUND, EVENT, SCALED_FROM, WHY, VALUE, RAN };
-    for (size_t p = 0; p < counters->n_plans; p++) {
-        if ((int64_t)pk_counted_round(counters, p) != row[IN_ROUND].i)
-            continue;
-        k->at[0].pass_ns[p] = pk_cell_number(&row[RAN]);
-        for (size_t e = 0; e < counters->plans[p].n; e++) {
-            if (strcmp(counters->plans[p].events[e].name, row[EVENT].s) != 0)
-                continue;
-            k->at[0].count[p][e] = pk_cell_number(&row[VALUE]);
-            if (row[SCALED_FROM].type == PK_CELL_REAL)
-                k->quality[p][e].scaled_from = row[SCALED_FROM].f;
-            if (row[WHY].type == PK_CELL_TEXT)
-                k->quality[p][e].why = row[WHY].s;
-        }
-    }
-}
-
 enum pk_code pk_command_counters(struct pk_store *s, int64_t run_id, const struct pk_counters *counters,
                                  struct pk_err *err)
 {
@@ -50,7 +29,24 @@ enum pk_code pk_command_counters(struct pk_store *s, int64_t run_id, const struc
         known.at[0].slowest_ns = pk_cell_number(&times.cells[2]);
         known.at[0].processes = times.cells[3].i;
     }
-    for (size_t i = 0; i < r.n; i++)
-        take_event(counters, &known, r.cells + i * r.n_cols);
+    enum { CASE, IN_ROUND, EVENT, SCALED_FROM, WHY, VALUE, RAN };
+    for (size_t i = 0; i < r.n; i++) {
+        const struct pk_cell *row = r.cells + i * r.n_cols;
+        /* A round's event belongs to every plan of the round that has it. */
+        for (size_t p = 0; p < counters->n_plans; p++) {
+            if ((int64_t)pk_counted_round(counters, p) != row[IN_ROUND].i)
+                continue;
+            known.at[0].pass_ns[p] = pk_cell_number(&row[RAN]);
+            for (size_t e = 0; e < counters->plans[p].n; e++) {
+                if (strcmp(counters->plans[p].events[e].name, row[EVENT].s) != 0)
+                    continue;
+                known.at[0].count[p][e] = pk_cell_number(&row[VALUE]);
+                if (row[SCALED_FROM].type == PK_CELL_REAL)
+                    known.quality[p][e].scaled_from = row[SCALED_FROM].f;
+                if (row[WHY].type == PK_CELL_TEXT)
+                    known.quality[p][e].why = row[WHY].s;
+            }
+        }
+    }
     return pk_record_known(s, case_id, counters, &known, &a, err);
 }

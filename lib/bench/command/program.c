@@ -29,21 +29,6 @@ const char *pk_program_path(const char *program, struct pk_arena *a)
     return "";
 }
 
-static enum pk_code find(const char *program, struct pk_err *err)
-{
-    PK_ARENA_CLEANUP struct pk_arena a = {0};
-    if (can_run(pk_program_path(program, &a)))
-        return PK_OK;
-    pk_fail(err, PK_E_USAGE, "cannot run '%s'", program);
-    if (strchr(program, '/'))
-        pk_why(err, "%s", access(program, F_OK) ? strerror(errno) : "it is not an executable file");
-    else
-        pk_why(err, "no folder in PATH has an executable of this name");
-    return strchr(program, ' ')
-               ? pk_fix(err, "a shell line needs a shell: perfkit exec -- sh -c '%s'", program)
-               : pk_fix(err, "check the spelling, or give its path");
-}
-
 enum pk_code pk_program_find(const char *const *argv, struct pk_err *err)
 {
     for (size_t i = 0; argv[i]; i++) {
@@ -54,5 +39,15 @@ enum pk_code pk_program_find(const char *const *argv, struct pk_err *err)
             return pk_fix(err, "put the bytes in a script and run the script");
         }
     }
-    return find(argv[0], err);
+    PK_ARENA_CLEANUP struct pk_arena a = {0};
+    if (can_run(pk_program_path(argv[0], &a)))
+        return PK_OK;
+    pk_fail(err, PK_E_USAGE, "cannot run '%s'", argv[0]);
+    if (strchr(argv[0], '/'))
+        pk_why(err, "%s", access(argv[0], F_OK) ? strerror(errno) : "it is not an executable file");
+    else
+        pk_why(err, "no folder in PATH has an executable of this name");
+    return strchr(argv[0], ' ')
+               ? pk_fix(err, "a shell line needs a shell: perfkit exec -- sh -c '%s'", argv[0])
+               : pk_fix(err, "check the spelling, or give its path");
 }

@@ -5,11 +5,11 @@
 
 enum { CASES_MAX = 4096 };
 
-static struct pk_reported *add(struct pk_reported_set *r, const struct pk_case_info *info)
+static void add(struct pk_reported_set *r, const struct pk_case_info *info)
 {
     r->v = pk_grow(r->arena, r->v, sizeof *r->v, r->n, &r->cap);
     r->v[r->n] = (struct pk_reported){.info = *info, .collector = pk_collector_new()};
-    return &r->v[r->n++];
+    r->n++;
 }
 
 void pk_reported_init(struct pk_reported_set *r, const struct pk_case_info *own, struct pk_arena *a)
@@ -35,70 +35,37 @@ void pk_reported_clear(struct pk_reported_set *r)
     r->own_message = "";
 }
 
-static bool same_case(const struct pk_case_info *a, const struct pk_case_info *b)
-{
-    return !strcmp(a->experiment, b->experiment) && !strcmp(a->variant, b->variant) &&
-           !strcmp(a->device, b->device) && !strcmp(a->axes, b->axes);
-}
-
-/* The texts are the message's; what is left out is as in the command's own case. */
-static struct pk_case_info info_of(const struct pk_reported_set *r, const json_t *j, struct pk_arena *a)
-{
-    const struct pk_case_info *own = &r->v[0].info;
-    const json_t *axes = json_object_get(j, "axes");
-    const char *text = axes ? pk_json_text(a, axes, PK_JSON_CANON) : "{}";
-    return (struct pk_case_info){
-        .experiment = pk_json_str(j, "experiment", own->experiment),
-        .revision = 1,
-        .variant = pk_json_str(j, "variant", own->variant),
-        .device = pk_json_str(j, "device", own->device),
-        .axes = text,
-        .identity = text,
-        .predicted_bytes = -1,
-    };
-}
-
-static struct pk_case_info copied_case(const struct pk_case_info *c, struct pk_arena *a)
-{
-    struct pk_case_info k = *c;
-    k.experiment = pk_strdup(a, c->experiment);
-    k.variant = pk_strdup(a, c->variant);
-    k.device = pk_strdup(a, c->device);
-    k.axes = k.identity = pk_strdup(a, c->axes);
-    return k;
-}
-
+/* What is left out is as in the command's own case. */
 static const char *begin_case(struct pk_reported_set *r, const json_t *j)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    struct pk_case_info info = info_of(r, j, &a);
-    size_t i = 0;
-    while (i < r->n && !same_case(&r->v[i].info, &info))
-        i++;
-    if (i == CASES_MAX)
+    const struct pk_case_info *own = &r->v[0].info;
+    const json_t *json_axes = json_object_get(j, "axes");
+    const char *experiment = pk_json_str(j, "experiment", own->experiment);
+    const char *variant = pk_json_str(j, "variant", own->variant),
+               *device = pk_json_str(j, "device", own->device);
+    const char *axes = json_axes ? pk_json_text(&a, json_axes, PK_JSON_CANON) : "{}";
+    size_t at = 0;
+    for (; at < r->n; at++) {
+        const struct pk_case_info *c = &r->v[at].info;
+        if (!strcmp(c->experiment, experiment) && !strcmp(c->variant, variant) &&
+            !strcmp(c->device, device) && !strcmp(c->axes, axes))
+            break;
+    }
+    if (at == CASES_MAX)
         return "more than 4096 cases";
-    if (i < r->n && r->v[i].complete)
-        return pk_printf(r->arena, "the case %s %s a second time, after its status", info.variant, info.axes);
-    if (i == r->n) {
-        struct pk_case_info k = copied_case(&info, r->arena);
-        add(r, &k);
-    }
-    r->current = i;
+    if (at < r->n && r->v[at].complete)
+        return pk_printf(r->arena, "the case %s %s a second time, after its status", variant, axes);
+    if (at == r->n)
+        add(r, &(struct pk_case_info){.experiment = pk_strdup(r->arena, experiment),
+                                      .revision = 1,
+                                      .variant = pk_strdup(r->arena, variant),
+                                      .device = pk_strdup(r->arena, device),
+                                      .axes = pk_strdup(r->arena, axes),
+                                      .identity = pk_strdup(r->arena, axes),
+                                      .predicted_bytes = -1});
+    r->current = at;
     return NULL;
-}
-
-static const char *collect(struct pk_reported_set *r, const struct pk_wire_msg *msg)
-{
-    struct pk_reported *c = &r->v[r->current];
-    const char *problem;
-    c->heard = true;
-    if (msg->type == PK_WIRE_STATUS && r->current == 0) { /* the parent knows more: how the process ended */
-        r->own_status = msg->status;
-        r->own_message = pk_strdup(r->arena, msg->text);
-        return NULL;
-    }
-    c->complete |= pk_collect(c->collector, msg, &problem);
-    return problem;
 }
 
 const char *pk_reported_take(struct pk_reported_set *r, const struct pk_wire_msg *msg)
@@ -117,8 +84,19 @@ const char *pk_reported_take(struct pk_reported_set *r, const struct pk_wire_msg
     case PK_WIRE_SAMPLES:
     case PK_WIRE_NOTE:
     case PK_WIRE_FIT:
-    case PK_WIRE_STATUS:
-        return collect(r, msg);
+    case PK_WIRE_STATUS: {
+        struct pk_reported *c = &r->v[r->current];
+        const char *problem;
+        c->heard = true;
+        if (msg->type == PK_WIRE_STATUS &&
+            r->current == 0) { /* the parent knows more: how the process ended */
+            r->own_status = msg->status;
+            r->own_message = pk_strdup(r->arena, msg->text);
+            return NULL;
+        }
+        c->complete |= pk_collect(c->collector, msg, &problem);
+        return problem;
+    }
     default:
         return NULL;
     }

@@ -22,30 +22,6 @@ static bool goes_on(const struct pk_command_result *r)
     return !r->interrupted && r->last == PK_ST_OK;
 }
 
-static enum pk_code loop(struct pk_command *c, const struct pk_command_options *o,
-                         const struct pk_command_events *ev, struct pk_command_result *out,
-                         struct pk_err *err)
-{
-    struct pk_command_turn turn = {.pass = PK_PASS_TIMING, .invocation = 1, .warmup = true};
-    enum pk_code rc = PK_OK;
-    for (int64_t i = 0; !rc && i < o->warmup && goes_on(out); i++)
-        rc = pk_command_run(c, &turn, out, err);
-    turn.warmup = false;
-    uint64_t began = pk_clock_ns();
-    int64_t more = still_to_come(o, 0, 0), spent;
-    for (; !rc && more && goes_on(out); turn.invocation++) {
-        rc = pk_command_run(c, &turn, out, err);
-        if (rc || out->interrupted)
-            break;
-        out->runs++;
-        spent = (int64_t)(pk_clock_ns() - began);
-        more = still_to_come(o, out->runs, spent);
-        if (ev && ev->ran)
-            ev->ran(ev->user, out->runs, out->runs + more, spent / out->runs * more);
-    }
-    return rc;
-}
-
 /* Changes nothing of what was measured. */
 static enum pk_code count(struct pk_command *c, size_t rounds, struct pk_command_result *out,
                           struct pk_err *err)
@@ -68,7 +44,23 @@ enum pk_code pk_command_measure(const struct pk_command_options *o, struct pk_re
 {
     *out = (struct pk_command_result){.message = "", .uncounted = ""};
     struct pk_command *c = pk_command_open(o, rec, ev, stop_flag, a);
-    enum pk_code rc = loop(c, o, ev, out, err);
+    struct pk_command_turn turn = {.pass = PK_PASS_TIMING, .invocation = 1, .warmup = true};
+    enum pk_code rc = PK_OK;
+    for (int64_t i = 0; !rc && i < o->warmup && goes_on(out); i++)
+        rc = pk_command_run(c, &turn, out, err);
+    turn.warmup = false;
+    uint64_t began = pk_clock_ns();
+    int64_t more = still_to_come(o, 0, 0), spent;
+    for (; !rc && more && goes_on(out); turn.invocation++) {
+        rc = pk_command_run(c, &turn, out, err);
+        if (rc || out->interrupted)
+            break;
+        out->runs++;
+        spent = (int64_t)(pk_clock_ns() - began);
+        more = still_to_come(o, out->runs, spent);
+        if (ev && ev->ran)
+            ev->ran(ev->user, out->runs, out->runs + more, spent / out->runs * more);
+    }
     if (!rc && o->counters && goes_on(out))
         rc = count(c, pk_counted_rounds(o->counters), out, err);
     out->cases = pk_command_cases(c);

@@ -121,11 +121,6 @@ static void run_counted(const char *const *argv, struct start *start, struct pk_
     pk_counting_end(counting);
 }
 
-static int exit_status(int status)
-{
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
 static const char *how_it_ended(int status, struct pk_arena *a)
 {
     return WIFSIGNALED(status)
@@ -133,18 +128,15 @@ static const char *how_it_ended(int status, struct pk_arena *a)
                : pk_printf(a, "exit status %d", WEXITSTATUS(status));
 }
 
-static int64_t ns_of(struct timeval t)
-{
-    return (int64_t)t.tv_sec * (int64_t)PK_NS_PER_S + (int64_t)t.tv_usec * 1000;
-}
-
 static struct pk_slice slice_of(const struct outcome *o, int invocation, struct pk_arena *a)
 {
     static const int64_t ordinal = 0;
     int64_t *values = pk_new_n(a, int64_t, METRICS);
     values[WALL] = (int64_t)o->wall_ns;
-    values[USER] = ns_of(o->usage.ru_utime);
-    values[SYSTEM] = ns_of(o->usage.ru_stime);
+    values[USER] =
+        (int64_t)o->usage.ru_utime.tv_sec * (int64_t)PK_NS_PER_S + (int64_t)o->usage.ru_utime.tv_usec * 1000;
+    values[SYSTEM] =
+        (int64_t)o->usage.ru_stime.tv_sec * (int64_t)PK_NS_PER_S + (int64_t)o->usage.ru_stime.tv_usec * 1000;
     values[PEAK] = (int64_t)o->usage.ru_maxrss * 1024;
     values[FAULTS] = o->usage.ru_minflt + o->usage.ru_majflt;
     values[SWITCHES] = o->usage.ru_nvcsw + o->usage.ru_nivcsw;
@@ -157,7 +149,9 @@ static struct pk_slice slice_of(const struct outcome *o, int invocation, struct 
                                        .ordinal = &ordinal,
                                        .integer = &values[i]};
     struct pk_note *note = pk_new(a, struct pk_note);
-    *note = (struct pk_note){"exit_status", pk_printf(a, "%d", exit_status(o->status))};
+    *note = (struct pk_note){
+        "exit_status",
+        pk_printf(a, "%d", WIFSIGNALED(o->status) ? 128 + WTERMSIG(o->status) : WEXITSTATUS(o->status))};
     return (struct pk_slice){.invocation = invocation,
                              .message = "",
                              .n_metrics = METRICS,

@@ -70,26 +70,6 @@ static void keep_higher(struct moment *highest, const struct moment *now)
         *highest = *now;
 }
 
-/* Marks are in the order they began. */
-static bool holds_others(const struct pk_marks *m, size_t i)
-{
-    return i + 1 < m->n && m->v[i + 1].begin_host_ns < m->v[i].end_host_ns;
-}
-
-/* A region that takes nothing has a peak too: what it found. */
-static void find_beginnings(struct log *l)
-{
-    const struct pk_marks *m = &l->dev->marks;
-    struct moment now = beginning(l);
-    for (size_t i = 0, e = 0; i < m->n; i++) {
-        while (e < l->n && l->v[e].begun <= i)
-            advance(&now, &l->v[e++]);
-        now.region = m->v[i].region;
-        if (!holds_others(m, i))
-            keep_higher(&l->found[now.region], &now);
-    }
-}
-
 static enum pk_code write_down(struct log *l, struct pk_sampler *s, struct pk_err *err)
 {
     struct pk_pool *pool = &l->dev->pool;
@@ -101,7 +81,16 @@ static enum pk_code write_down(struct log *l, struct pk_sampler *s, struct pk_er
     enum pk_code rc = s->ctx->c->probe->run(s->ctx, err);
     pool->ledger = NULL;
     l->written = true;
-    find_beginnings(l);
+    /* A region that takes nothing has a peak too: what it found. */
+    const struct pk_marks *m = &l->dev->marks;
+    struct moment now = beginning(l);
+    for (size_t i = 0, e = 0; i < m->n; i++) {
+        while (e < l->n && l->v[e].begun <= i)
+            advance(&now, &l->v[e++]);
+        now.region = m->v[i].region;
+        if (!(i + 1 < m->n && m->v[i + 1].begin_host_ns < m->v[i].end_host_ns))
+            keep_higher(&l->found[now.region], &now);
+    }
     return rc ? rc : pk_device_sync(l->dev, err);
 }
 
@@ -119,14 +108,11 @@ static void attach(void *user, struct pk_sampler *s)
     ((struct log *)user)->s = s;
 }
 
-static const char *region_name(const struct log *l, int region)
-{
-    return region == OUTSIDE ? "outside" : l->s->ctx->c->probe->regions[region].name;
-}
-
 static json_t *moment_json(const struct log *l, const struct moment *m)
 {
-    json_t *j = json_pack("{s:s, s:I}", "region", region_name(l, m->region), "bytes", (json_int_t)m->bytes);
+    json_t *j = json_pack("{s:s, s:I}", "region",
+                          m->region == OUTSIDE ? "outside" : l->s->ctx->c->probe->regions[m->region].name,
+                          "bytes", (json_int_t)m->bytes);
     for (size_t t = 0; t < PK_TAGS; t++)
         if (m->of[t])
             json_object_set_new(j, pk_tag_name((enum pk_tag)t), json_integer(m->of[t]));

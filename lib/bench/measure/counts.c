@@ -76,12 +76,6 @@ static void attach(void *user, struct pk_sampler *s)
         pk_marks_watch(&s->ctx->dev->marks, &c->watcher);
 }
 
-/* Repetitions of a place's work in one sample. */
-static int64_t reps_at(const struct counts *c, size_t place)
-{
-    return c->s->reps * (place < c->s->n_regions ? c->s->mark_reps[c->s->first_column[place]] : 1);
-}
-
 /* An iteration in which a region was repeated is no unit of work. */
 static bool counted_at(const struct counts *c, size_t place)
 {
@@ -130,7 +124,9 @@ struct packing {
 static void add_series(struct packing *k, size_t place, size_t event, const struct seen *seen)
 {
     const struct pk_event *e = &k->c->plan->events[event];
-    const struct pk_region *regions = k->c->s->ctx->c->probe->regions;
+    const struct pk_sampler *s = k->c->s;
+    const struct pk_region *regions = s->ctx->c->probe->regions;
+    const int64_t region_reps = place < s->n_regions ? s->mark_reps[s->first_column[place]] : 1;
     const char *where = place + 1 < places(k->c) ? regions[place].name : "iteration";
     int64_t *integer = seen->real ? NULL : pk_new_n(k->a, int64_t, k->n);
     double *real = seen->real ? pk_new_n(k->a, double, k->n) : NULL;
@@ -146,7 +142,7 @@ static void add_series(struct packing *k, size_t place, size_t event, const stru
     k->series[k->out->n_series++] =
         (struct pk_series){.metric = k->out->n_metrics++,
                            .phase = PK_PHASE_STEADY,
-                           .reps = e->kind == PK_EVENT_SUM ? reps_at(k->c, place) : 1,
+                           .reps = e->kind == PK_EVENT_SUM ? s->reps * region_reps : 1,
                            .n = k->n,
                            .ordinal = k->ordinals,
                            .integer = integer,

@@ -81,31 +81,16 @@ static inline __attribute__((always_inline)) enum pk_code sample_until(struct jo
 }
 
 /* The phase of a sample is that of all ranks: rank 0 found the warm-up, and what disturbed one rank disturbed the sample. */
-static enum pk_code agree_on_phases(struct job *j, struct pk_err *err)
+static enum pk_code sample_until_stop(struct job *j, struct pk_err *err)
 {
     struct pk_stopper *st = &j->stopper;
-    if (pk_agree_on(j->m->comm, &st->cut, sizeof st->cut, err) ||
+    if (!j->m->comm)
+        return sample_until(j, stop_alone, err);
+    if (sample_until(j, stop_together, err) || pk_agree_on(j->m->comm, &st->cut, sizeof st->cut, err) ||
         pk_agree_any(j->m->comm, j->sampler.disturbed, j->sampler.n, err))
         return err->code;
     st->reason = st->reason ? st->reason : "rank 0";
     pk_stop_recount(st);
-    return PK_OK;
-}
-
-static enum pk_code sample_until_stop(struct job *j, struct pk_err *err)
-{
-    if (!j->m->comm)
-        return sample_until(j, stop_alone, err);
-    enum pk_code rc = sample_until(j, stop_together, err);
-    return rc ? rc : agree_on_phases(j, err);
-}
-
-/* With --once nothing is repeated and nothing compared: the profiler outside should see the work and nothing
- * else. */
-static enum pk_code sample_once(struct job *j)
-{
-    pk_stopper_init(&j->stopper, &j->m->stop, &j->sampler, pk_device_now_ns(j->m->dev));
-    j->stopper.reason = "once";
     return PK_OK;
 }
 
@@ -142,13 +127,6 @@ static enum pk_code calibrate_and_sample(struct job *j, struct pk_err *err)
     return PK_OK;
 }
 
-static size_t capacity(const struct pk_stop *s)
-{
-    if (s->once)
-        return 1;
-    return 2 + (size_t)s->max_samples + (size_t)(s->warmup < 0 ? s->max_samples : s->warmup);
-}
-
 /* NULL when results are to be compared, else the reason not to. */
 static const char *unchecked(const struct pk_measure *m)
 {
@@ -164,12 +142,14 @@ static const char *unchecked(const struct pk_measure *m)
 /* What is compared is what will be measured: of a captured variant, a replay. */
 static enum pk_code first_iterations(struct job *j, struct pk_ctx *ctx, struct pk_err *err)
 {
+    const struct pk_stop *s = &j->m->stop;
+    const size_t samples = (size_t)s->max_samples + (size_t)(s->warmup < 0 ? s->max_samples : s->warmup);
     enum pk_code rc = ctx->comm ? pk_comm_barrier(ctx->comm, err) : PK_OK;
     if (!rc)
-        rc = pk_sampler_first(&j->sampler, ctx, capacity(&j->m->stop), err);
+        rc = pk_sampler_first(&j->sampler, ctx, s->once ? 1 : 2 + samples, err);
     if (!rc)
         rc = inspect(j, 0, err);
-    if (rc || !j->sampler.captured || j->m->stop.once)
+    if (rc || !j->sampler.captured || s->once)
         return rc;
     pk_note_text(&j->notes, "graph", "captured");
     return pk_sample_take(&j->sampler, err);
@@ -195,8 +175,12 @@ static enum pk_code sample_and_check(struct pk_ctx *ctx, struct job *j, struct p
         rc = pk_agree(ctx->comm, ctx->c->probe->check(ctx, false, err), err);
     take_notes(j, ctx);
     pk_pool_reset_peak(pool);
-    if (!rc)
-        rc = j->m->stop.once ? sample_once(j) : pk_alone(ctx->comm, calibrate_and_sample(j, err));
+    if (!rc && j->m->stop.once) { /* the profiler outside should see the work and nothing else */
+        pk_stopper_init(&j->stopper, &j->m->stop, &j->sampler, pk_device_now_ns(j->m->dev));
+        j->stopper.reason = "once";
+    } else if (!rc) {
+        rc = pk_alone(ctx->comm, calibrate_and_sample(j, err));
+    }
     if (!rc && ctx->c->probe->inspect)
         rc = pk_alone(ctx->comm, ctx->c->probe->inspect(ctx, true, err));
     if (rc)
@@ -247,12 +231,10 @@ static enum pk_code with_case(struct job *j, const struct pk_case *c, live_fn *b
     pk_range_end(range);
     dev->marks.names = NULL;
     size_t left = pk_pool_reclaim(&dev->pool, before);
-    if (left && !rc && c->probe->teardown) {
-        rc = pk_fail(err, PK_E_INTERNAL, "teardown of '%s' left %zu bytes of device memory", c->probe->name,
-                     left);
-        pk_why(err, "everything that setup and run allocate must be freed by teardown");
-    }
-    return rc;
+    if (!left || rc || !c->probe->teardown)
+        return rc;
+    pk_fail(err, PK_E_INTERNAL, "teardown of '%s' left %zu bytes of device memory", c->probe->name, left);
+    return pk_why(err, "everything that setup and run allocate must be freed by teardown");
 }
 
 static enum pk_code check_live(struct pk_ctx *ctx, struct job *j, struct pk_err *err)
@@ -287,20 +269,15 @@ static enum pk_code measure_live(struct pk_ctx *ctx, struct job *j, struct pk_er
     return rc;
 }
 
-static enum pk_code skipped(const struct pk_case *c, enum pk_device_kind kind, struct pk_err *err)
-{
-    const struct pk_variant *v = &c->probe->variants[c->variant];
-    const char *reason = v->unavailable ? v->unavailable(kind) : NULL;
-    if (!reason && c->probe->skip)
-        reason = c->probe->skip(c, kind);
-    return reason ? pk_fail(err, PK_E_SKIPPED, "%s", reason) : PK_OK;
-}
-
 static enum pk_code measure(struct job *j, struct pk_err *err)
 {
     const struct pk_measure *m = j->m;
     const char *why_unchecked = unchecked(m);
-    enum pk_code rc = skipped(m->c, m->dev->kind, err);
+    const struct pk_variant *v = &m->c->probe->variants[m->c->variant];
+    const char *reason = v->unavailable ? v->unavailable(m->dev->kind) : NULL;
+    if (!reason && m->c->probe->skip)
+        reason = m->c->probe->skip(m->c, m->dev->kind);
+    enum pk_code rc = reason ? pk_fail(err, PK_E_SKIPPED, "%s", reason) : PK_OK;
     if (!rc && !why_unchecked)
         rc = check_points(j, err);
     if (rc)
@@ -338,14 +315,6 @@ static enum pk_status status_of(enum pk_code rc)
                                                           : PK_ST_FAILED;
 }
 
-/* Of what failed, what to do as well: nobody else will say it. */
-static const char *message_of(const struct pk_err *e, enum pk_status status, struct pk_arena *a)
-{
-    const bool advised = status == PK_ST_FAILED && *e->fix;
-    return pk_printf(a, "%s%s%s%s%s", e->what, *e->why ? ": " : "", e->why, advised ? "; try: " : "",
-                     advised ? e->fix : "");
-}
-
 void pk_measure_case(const struct pk_measure *m, struct pk_arena *a, struct pk_slice *out)
 {
     struct pk_err err = {0};
@@ -356,7 +325,10 @@ void pk_measure_case(const struct pk_measure *m, struct pk_arena *a, struct pk_s
     enum pk_code rc = measure(&j, &err);
     out->status = status_of(rc);
     if (rc) {
-        out->message = message_of(&err, out->status, a);
+        /* Of what failed, what to do as well: nobody else will say it. */
+        const bool advised = out->status == PK_ST_FAILED && *err.fix;
+        out->message = pk_printf(a, "%s%s%s%s%s", err.what, *err.why ? ": " : "", err.why,
+                                 advised ? "; try: " : "", advised ? err.fix : "");
         out->n_metrics = out->n_series = 0; /* what was measured before it went wrong is not a result */
         j.notes.n = 0;
     }

@@ -34,19 +34,6 @@ static void note_real(struct pk_notes *notes, const char *key, double value)
     pk_note_json(notes, key, pk_json_real(value));
 }
 
-static void note_outliers(struct pk_notes *notes, const struct pk_stopper *st, const double *v, size_t n,
-                          double *scratch)
-{
-    bool *flags = pk_new_n(st->s->ctx->arena, bool, n + 1);
-    pk_note_int(notes, "outliers", (int64_t)pk_find_outliers(v, n, flags, scratch));
-    json_t *ordinals = json_array();
-    size_t steady = 0;
-    for (size_t i = 0; i < st->s->n && json_array_size(ordinals) < ORDINALS_SHOWN; i++)
-        if (pk_stop_phase(st, i) == PK_PHASE_STEADY && flags[steady++])
-            json_array_append_new(ordinals, json_integer((json_int_t)i));
-    pk_note_json(notes, "outlier_ordinals", ordinals);
-}
-
 static double median_of(double *v, size_t n)
 {
     return pk_summarize(v, n).median;
@@ -96,7 +83,14 @@ void pk_notes_of_samples(struct pk_notes *notes, const struct pk_stopper *st)
     pk_note_int(notes, "warmup_cut", (int64_t)st->cut);
     pk_note_text(notes, "warmup_rule", st->rule->warmup < 0 ? "mser5" : "fixed");
     note_real(notes, "noise", st->noise);
-    note_outliers(notes, st, v, n, scratch);
+    bool *flags = pk_new_n(st->s->ctx->arena, bool, n + 1);
+    pk_note_int(notes, "outliers", (int64_t)pk_find_outliers(v, n, flags, scratch));
+    json_t *ordinals = json_array();
+    size_t steady = 0;
+    for (size_t i = 0; i < st->s->n && json_array_size(ordinals) < ORDINALS_SHOWN; i++)
+        if (pk_stop_phase(st, i) == PK_PHASE_STEADY && flags[steady++])
+            json_array_append_new(ordinals, json_integer((json_int_t)i));
+    pk_note_json(notes, "outlier_ordinals", ordinals);
     struct pk_drift d = pk_find_drift(v, n, scratch);
     note_real(notes, "drift", d.ratio);
     note_real(notes, "drift_p", d.p);

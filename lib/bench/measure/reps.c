@@ -27,20 +27,17 @@ static void repeat_region(struct pk_sampler *s, size_t region, uint32_t reps)
         s->mark_reps[s->first_column[region] + i] = reps;
 }
 
-/* What an occurrence of a region took in the sample that was taken last, overhead and all. */
-static double occurrence_ns(const struct pk_sampler *s, size_t region)
-{
-    const struct pk_times *t = &s->times[s->n * s->n_columns + s->first_column[region]];
-    double sum = 0;
-    for (size_t i = 0; i < s->n_instances[region]; i++)
-        sum += (double)t[i].lane_ns;
-    return sum / (double)s->n_instances[region] + (double)s->overhead_ns[region];
-}
-
+/* More repetitions of a region whose occurrences, overhead and all, were too short in the last sample; false = it has enough. */
 static bool raise_region(struct pk_sampler *s, size_t region)
 {
-    uint32_t reps = s->ctx->reps[region];
-    double ns = is_repeatable(s, region) ? occurrence_ns(s, region) : INFINITY;
+    const struct pk_times *t = &s->times[s->n * s->n_columns + s->first_column[region]];
+    const uint32_t reps = s->ctx->reps[region];
+    double sum = 0;
+    if (!is_repeatable(s, region))
+        return false;
+    for (size_t i = 0; i < s->n_instances[region]; i++)
+        sum += (double)t[i].lane_ns;
+    const double ns = sum / (double)s->n_instances[region] + (double)s->overhead_ns[region];
     if (ns <= 0 || ns >= PK_SAMPLE_MIN_NS || reps >= PK_REGION_REPS_MAX)
         return false;
     repeat_region(s, region, (uint32_t)more_reps(reps, ns, PK_REGION_REPS_MAX));

@@ -65,11 +65,6 @@ static enum pk_code capture(struct pk_sampler *s, struct pk_err *err)
     return rc;
 }
 
-static enum pk_code prepare_graph(struct pk_sampler *s, struct pk_err *err)
-{
-    return s->graph && s->graph_reps == s->reps ? PK_OK : capture(s, err);
-}
-
 /* Of the capture's marks, those of the first repetition get the launch as their host time and the others none. */
 static enum pk_code replay(struct pk_sampler *s, struct pk_err *err)
 {
@@ -137,44 +132,10 @@ static enum pk_code learn_instances(struct pk_sampler *s, struct pk_err *err)
     return PK_OK;
 }
 
-static void make_arrays(struct pk_sampler *s, size_t cap)
-{
-    struct pk_arena *a = s->ctx->arena;
-    size_t row = s->n_columns * sizeof *s->times + s->n_gauges * sizeof *s->bytes + sizeof(double) + 1;
-    s->cap = cap < PK_SAMPLE_BYTES_MAX / row ? cap : PK_SAMPLE_BYTES_MAX / row;
-    s->times = pk_new_n(a, struct pk_times, s->cap * s->n_columns);
-    s->bytes = pk_new_n(a, int64_t, s->cap * s->n_gauges);
-    s->iteration_ns = pk_new_n(a, double, s->cap);
-    s->disturbed = pk_new_n(a, bool, s->cap);
-}
-
-/* What the first iteration's marks say of repetitions. */
-static void learn_repetitions(struct pk_sampler *s)
-{
-    const struct pk_marks *m = &s->ctx->dev->marks;
-    s->mark_reps = pk_new_n(s->ctx->arena, uint32_t, 2 * s->n_columns);
-    s->first_mark_reps = s->mark_reps + s->n_columns;
-    for (size_t i = 0; i < m->n; i++) {
-        size_t column = s->first_column[m->v[i].region] + m->v[i].instance;
-        s->first_mark_reps[column] = s->mark_reps[column] = m->v[i].reps;
-    }
-}
-
 static enum pk_code varies(const struct pk_sampler *s, struct pk_err *err)
 {
     pk_fail(err, PK_E_INTERNAL, "iteration %zu marks different regions than the first", s->n);
     return pk_why(err, "every iteration of a case must do the same work");
-}
-
-static enum pk_code repeats_itself(const struct pk_sampler *s, const struct pk_mark *k, struct pk_err *err)
-{
-    const struct pk_region *r = &s->ctx->c->probe->regions[k->region];
-    pk_fail(err, PK_E_INTERNAL, "region '%s' was repeated %u times in iteration %zu", r->name, k->reps, s->n);
-    return pk_why(
-        err, "%s",
-        r->repeatable
-            ? "a repeatable region must be timed by pk_repeat, which controls the number of repetitions"
-            : "every iteration of a case must do the same work");
 }
 
 static uint64_t above(uint64_t ns, uint64_t overhead_ns)
@@ -197,8 +158,15 @@ static enum pk_code resolve(struct pk_sampler *s, int64_t reps, struct pk_err *e
         if (k->region >= s->n_regions || k->instance >= s->n_instances[k->region])
             return varies(s, err);
         size_t column = s->first_column[k->region] + k->instance;
-        if (k->reps != s->mark_reps[column])
-            return repeats_itself(s, k, err);
+        if (k->reps != s->mark_reps[column]) {
+            const struct pk_region *r = &s->ctx->c->probe->regions[k->region];
+            pk_fail(err, PK_E_INTERNAL, "region '%s' was repeated %u times in iteration %zu", r->name,
+                    k->reps, s->n);
+            return pk_why(err, "%s",
+                          r->repeatable ? "a repeatable region must be timed by pk_repeat, which controls "
+                                          "the number of repetitions"
+                                        : "every iteration of a case must do the same work");
+        }
         row[column].lane_ns += above(pk_mark_lane_ns(dev, k), s->overhead_ns[k->region]);
         row[column].host_ns += above(k->end_host_ns - k->begin_host_ns, s->overhead_ns[k->region]);
     }
@@ -222,9 +190,22 @@ enum pk_code pk_sampler_first(struct pk_sampler *s, struct pk_ctx *ctx, size_t c
         rc = learn_instances(s, err);
     if (rc)
         return rc;
-    make_arrays(s, cap);
+    struct pk_arena *a = s->ctx->arena;
+    size_t row = s->n_columns * sizeof *s->times + s->n_gauges * sizeof *s->bytes + sizeof(double) + 1;
+    s->cap = cap < PK_SAMPLE_BYTES_MAX / row ? cap : PK_SAMPLE_BYTES_MAX / row;
+    s->times = pk_new_n(a, struct pk_times, s->cap * s->n_columns);
+    s->bytes = pk_new_n(a, int64_t, s->cap * s->n_gauges);
+    s->iteration_ns = pk_new_n(a, double, s->cap);
+    s->disturbed = pk_new_n(a, bool, s->cap);
     pk_assert(s->cap > 0);
-    learn_repetitions(s);
+    /* What the first iteration's marks say of repetitions. */
+    const struct pk_marks *m = &s->ctx->dev->marks;
+    s->mark_reps = pk_new_n(s->ctx->arena, uint32_t, 2 * s->n_columns);
+    s->first_mark_reps = s->mark_reps + s->n_columns;
+    for (size_t i = 0; i < m->n; i++) {
+        size_t column = s->first_column[m->v[i].region] + m->v[i].instance;
+        s->first_mark_reps[column] = s->mark_reps[column] = m->v[i].reps;
+    }
     rc = resolve(s, 1, err);
     s->n = 1;
     return rc;
@@ -241,7 +222,8 @@ enum pk_code pk_sample_take(struct pk_sampler *s, struct pk_err *err)
     pk_assert(s->n < s->cap);
     if (s->ctx->c->probe->reset)
         s->ctx->c->probe->reset(s->ctx);
-    enum pk_code rc = s->captured ? prepare_graph(s, err) : PK_OK;
+    const bool to_capture = s->captured && !(s->graph && s->graph_reps == s->reps);
+    enum pk_code rc = to_capture ? capture(s, err) : PK_OK;
     if (!rc && s->ctx->dev->cold)
         rc = pk_device_flush(s->ctx->dev, err);
     if (!rc)

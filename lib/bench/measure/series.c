@@ -16,18 +16,6 @@ struct packer {
     size_t n;
 };
 
-static void split_by_phase(struct packer *k, const struct pk_stopper *st)
-{
-    for (unsigned p = 0; p < PK_PHASES; p++)
-        k->phase[p] = (struct phase_rows){.row = pk_new_n(k->a, size_t, k->s->n),
-                                          .ordinal = pk_new_n(k->a, int64_t, k->s->n)};
-    for (size_t i = 0; i < k->s->n; i++) {
-        struct phase_rows *rows = &k->phase[pk_stop_phase(st, i)];
-        rows->row[rows->n] = i;
-        rows->ordinal[rows->n++] = (int64_t)i;
-    }
-}
-
 static int64_t *add_series(struct packer *k, size_t metric, int instance, enum pk_phase phase, int64_t reps,
                            size_t n, const int64_t *ordinal)
 {
@@ -82,7 +70,14 @@ void pk_series_pack(const struct pk_stopper *st, size_t peak_bytes, struct pk_ar
     out->metrics = metrics;
     struct packer k = {.s = s, .a = a};
     k.v = pk_new_n(a, struct pk_series, PK_PHASES * (2 * s->n_columns + out->n_metrics));
-    split_by_phase(&k, st);
+    for (unsigned p = 0; p < PK_PHASES; p++)
+        k.phase[p] = (struct phase_rows){.row = pk_new_n(k.a, size_t, k.s->n),
+                                         .ordinal = pk_new_n(k.a, int64_t, k.s->n)};
+    for (size_t i = 0; i < k.s->n; i++) {
+        struct phase_rows *rows = &k.phase[pk_stop_phase(st, i)];
+        rows->row[rows->n] = i;
+        rows->ordinal[rows->n++] = (int64_t)i;
+    }
     for (size_t r = 0; r < s->n_regions; r++)
         for (size_t i = 0; i < s->n_instances[r]; i++)
             pack_times(&k, 2 * r, (int)i, s->first_column[r] + i);

@@ -82,31 +82,20 @@ static double widest(const struct pk_stopper *st)
     return worst;
 }
 
-static double time_of_steady(const struct pk_stopper *st)
-{
-    double sum = 0;
-    for (size_t i = 1 + st->cut; i < st->s->n; i++)
-        if (pk_stop_phase(st, i) == PK_PHASE_STEADY)
-            sum += pk_sample_spent_ns(st->s, i);
-    return sum;
-}
-
-/* Still warming up when the cut is a large part of what there is, however quiet the rest. */
-static bool settled(const struct pk_stopper *st, size_t n)
-{
-    return st->rule->warmup >= 0 || (st->settled && 4 * st->cut <= n);
-}
-
 static const char *reason_to_stop(struct pk_stopper *st, size_t n, uint64_t now_ns)
 {
     const struct pk_stop *rule = st->rule;
     find_cut(st, n);
     pk_stop_recount(st);
     size_t steady = pk_stop_steady(st, -1, st->v);
-    double steady_ns = time_of_steady(st);
+    double steady_ns = 0;
+    for (size_t i = 1 + st->cut; i < st->s->n; i++)
+        if (pk_stop_phase(st, i) == PK_PHASE_STEADY)
+            steady_ns += pk_sample_spent_ns(st->s, i);
     st->noise = widest(st);
-    if ((int64_t)steady >= rule->min_samples && steady_ns >= (double)rule->min_time_ns && settled(st, n) &&
-        st->noise <= rule->max_noise)
+    /* Still warming up when the cut is a large part of what there is, however quiet the rest. */
+    if ((int64_t)steady >= rule->min_samples && steady_ns >= (double)rule->min_time_ns &&
+        (st->rule->warmup >= 0 || (st->settled && 4 * st->cut <= n)) && st->noise <= rule->max_noise)
         return "noise";
     if ((int64_t)steady >= rule->max_samples || st->s->n == st->s->cap)
         return "max-samples";

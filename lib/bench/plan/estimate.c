@@ -7,15 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-/* What tensor cores compute may overlap the rest; a CPU computes both alike, and has a rate of bf16. Where no rate is known it costs nothing. */
-static double own_ns(const struct pk_work *w, const struct pk_ceilings *top)
-{
-    const double tensor_rate = fmax(top->bf16_flops_per_s, top->tf32_flops_per_s);
-    const double others_s = (w->flops - w->tensor_flops) / top->fp32_flops_per_s;
-    const double tensor_s = tensor_rate > 0 ? w->tensor_flops / tensor_rate : 0;
-    return 1e9 * fmax(fmax(others_s, tensor_s), w->bytes / top->memory_bytes_per_s);
-}
-
 /* A region takes its own time or that of its parts, whichever is more; around = -1: the iteration, which has none of its own. */
 static double with_parts_ns(const struct pk_case *c, const double *own, int around)
 {
@@ -39,7 +30,11 @@ static void set_times(struct pk_planned *p, const struct pk_ceilings *top)
             continue;
         const struct pk_work w = probe->work(&p->c, r);
         known &= !isnan(w.flops);
-        floors[r] = own_ns(&w, top);
+        /* What tensor cores compute may overlap the rest; a CPU computes both alike, and has a rate of bf16. Where no rate is known it costs nothing. */
+        const double tensor_rate = fmax(top->bf16_flops_per_s, top->tf32_flops_per_s);
+        const double others_s = (w.flops - w.tensor_flops) / top->fp32_flops_per_s;
+        const double tensor_s = tensor_rate > 0 ? w.tensor_flops / tensor_rate : 0;
+        floors[r] = 1e9 * fmax(fmax(others_s, tensor_s), w.bytes / top->memory_bytes_per_s);
         least[r] = (w.effort > 0 ? w.effort : 1) * floors[r];
     }
     if (!known)
@@ -83,29 +78,6 @@ static const double warm_iterations = 2, check_iterations = 3;
 /* A process touches a case's memory for the first time: 0.6 to 1.2 GB/s where the kernel clears pages of 4 KiB in a virtual machine. */
 static const double first_touch_bytes_per_s = 1e9;
 
-/* The times that make an iteration, as a JSON list: of the regions that are part of no other. */
-static const char *whole_metrics(const struct pk_probe *p, struct pk_arena *a)
-{
-    const char *list = "";
-    for (const struct pk_region *r = p->regions; r->name; r++)
-        if (!r->inside)
-            list = pk_printf(a, "%s%s\"%s_ns\"", list, *list ? "," : "", r->name);
-    return pk_printf(a, "[%s]", list);
-}
-
-static enum pk_code read_stored(struct pk_store *s, const struct pk_duration_request *r, struct pk_arena *a,
-                                struct pk_rows *rows, struct pk_err *err)
-{
-    const struct pk_probe *p = r->plan->probe;
-    const struct pk_param params[] = {
-        pk_param_text(":experiment", p->name),
-        pk_param_int(":revision", p->revision),
-        pk_param_text(":machine", r->machine),
-        pk_param_text(":whole", whole_metrics(p, a)),
-    };
-    return pk_query(s, "stored_times", PK_PARAMS(params), a, rows, err);
-}
-
 /* NaN when this case was not measured yet. */
 static double stored_ns(const struct pk_rows *rows, const struct pk_plan *plan, const struct pk_planned *c,
                         struct pk_arena *a)
@@ -119,18 +91,14 @@ static double stored_ns(const struct pk_rows *rows, const struct pk_plan *plan, 
     return NAN;
 }
 
-static double set_up_ns(const struct pk_plan *plan, const struct pk_planned *c)
-{
-    const bool touched = plan->kind == PK_DEVICE_CPU && c->predicted_bytes > 0;
-    return touched ? (double)c->predicted_bytes / first_touch_bytes_per_s * 1e9 : 0;
-}
-
 /* All processes of a case. */
 static double case_ns(const struct pk_duration_request *r, const struct pk_planned *c, double iteration)
 {
     double least = (double)r->stop->min_samples * iteration;
     double samples = fmax((double)r->stop->max_time_ns + iteration / 2, least);
-    double slice = slice_ns + set_up_ns(r->plan, c) + warm_iterations * iteration + samples;
+    const bool touched = r->plan->kind == PK_DEVICE_CPU && c->predicted_bytes > 0;
+    double slice = slice_ns + (touched ? (double)c->predicted_bytes / first_touch_bytes_per_s * 1e9 : 0) +
+                   warm_iterations * iteration + samples;
     return (double)r->invocations * slice + (r->check ? check_ns + check_iterations * iteration : 0);
 }
 
@@ -154,7 +122,19 @@ enum pk_code pk_plan_duration(struct pk_store *s, const struct pk_duration_reque
     const struct pk_plan *plan = r->plan;
     struct pk_rows rows;
     *out = (struct pk_duration){.case_ns = pk_new_n(a, double, plan->n)};
-    if (read_stored(s, r, a, &rows, err))
+    const struct pk_probe *p = plan->probe;
+    /* The times that make an iteration, as a JSON list: of the regions that are part of no other. */
+    const char *list = "";
+    for (const struct pk_region *part = p->regions; part->name; part++)
+        if (!part->inside)
+            list = pk_printf(a, "%s%s\"%s_ns\"", list, *list ? "," : "", part->name);
+    const struct pk_param params[] = {
+        pk_param_text(":experiment", p->name),
+        pk_param_int(":revision", p->revision),
+        pk_param_text(":machine", r->machine),
+        pk_param_text(":whole", pk_printf(a, "[%s]", list)),
+    };
+    if (pk_query(s, "stored_times", PK_PARAMS(params), a, &rows, err))
         return err->code;
     out->ns = (double)r->invocations * process_ns;
     for (size_t i = 0; i < plan->n; i++) {

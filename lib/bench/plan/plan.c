@@ -96,9 +96,12 @@ static enum pk_code check_peers(struct planner *p)
     return PK_OK;
 }
 
-/* What the axes that were asked for say of others. */
-static enum pk_code add_implied(struct planner *p, struct pk_plan *out)
+static enum pk_code parse_overrides(struct planner *p, struct pk_plan *out)
 {
+    for (size_t i = 0; i < p->r->n_axes; i++)
+        if (pk_sweeps_assign(p->probe->axes, p->r->axes[i], p->arena, p->overrides, p->err))
+            return p->err->code;
+    /* What the axes that were asked for say of others. */
     const struct pk_axis *axes = p->probe->axes;
     for (size_t i = pk_axes_count(axes); i-- > 0;) {
         const char *text = p->overrides[i].n ? axes[i].implies : NULL;
@@ -109,20 +112,6 @@ static enum pk_code add_implied(struct planner *p, struct pk_plan *out)
         pk_texts_add(&out->implied, text, p->arena);
     }
     return PK_OK;
-}
-
-static unsigned threads_of(const struct planner *p)
-{
-    unsigned cpus[PK_CPUS_MAX];
-    return p->r->threads || p->kind != PK_DEVICE_CPU ? p->r->threads : pk_machine_cpus(cpus, PK_CPUS_MAX);
-}
-
-static enum pk_code parse_overrides(struct planner *p, struct pk_plan *out)
-{
-    for (size_t i = 0; i < p->r->n_axes; i++)
-        if (pk_sweeps_assign(p->probe->axes, p->r->axes[i], p->arena, p->overrides, p->err))
-            return p->err->code;
-    return add_implied(p, out);
 }
 
 static enum pk_code expand(struct planner *p, const struct pk_preset *preset, struct pk_point **points,
@@ -192,46 +181,32 @@ static size_t leave_out_axes(const struct planner *p, unsigned variant, struct p
     return n;
 }
 
-/* Of a case that is larger than a limit: "batch=140 would fit within 16.0 MiB". NULL where the probe names no axis for it. */
-static const char *would_fit(const struct planner *p, const struct pk_planned *v, const char *limit)
+/* Without a limit only what cannot be counted is too large. "predicted to take 21.0 MiB, more than the device's limit; not tried; batch=140
+ * would fit within 16.0 MiB": the limit stands once. */
+static void find_too_large(const struct planner *p, struct pk_planned *v)
 {
+    const int64_t bytes = p->r->limit_bytes;
     const char *shrink = p->probe->shrink;
-    if (!shrink)
-        return NULL;
-    return v->largest < p->probe->axes[pk_axis_index(p->probe->axes, shrink)].min
-               ? pk_printf(p->arena, "no %s would fit within %s", shrink, limit)
-               : pk_printf(p->arena, "%s=%lld would fit within %s", shrink, (long long)v->largest, limit);
-}
-
-/* "predicted to take 21.0 MiB, more than the device's limit; not tried; batch=140 would fit within 16.0 MiB": the limit stands once. */
-static const char *too_large_text(const struct planner *p, const struct pk_planned *v, const char *limit)
-{
-    char size[32];
+    char limit[32], size[32];
     struct pk_buf b = {.arena = p->arena};
+    if (v->predicted_bytes <= (bytes > 0 ? bytes : PK_BYTES_BEYOND - 1))
+        return;
+    pk_format_bytes(bytes, limit, sizeof limit);
+    if (bytes > 0 && shrink) {
+        v->largest = pk_probe_largest(&v->c, p->kind, bytes);
+        v->would_fit =
+            v->largest < p->probe->axes[pk_axis_index(p->probe->axes, shrink)].min
+                ? pk_printf(p->arena, "no %s would fit within %s", shrink, limit)
+                : pk_printf(p->arena, "%s=%lld would fit within %s", shrink, (long long)v->largest, limit);
+    }
     pk_buf_printf(&b, "predicted to take %s, more than the device's limit",
                   pk_format_bytes(v->predicted_bytes, size, sizeof size));
-    if (limit && !v->would_fit)
+    if (bytes > 0 && !v->would_fit)
         pk_buf_printf(&b, " of %s", limit);
     pk_buf_str(&b, "; not tried");
     if (v->would_fit)
         pk_buf_printf(&b, "; %s", v->would_fit);
-    return pk_buf_text(&b);
-}
-
-/* Without a limit only what cannot be counted is too large. */
-static void find_too_large(const struct planner *p, struct pk_planned *v)
-{
-    const int64_t most = p->r->limit_bytes > 0 ? p->r->limit_bytes : PK_BYTES_BEYOND - 1;
-    const char *limit = NULL;
-    char text[32];
-    if (v->predicted_bytes <= most)
-        return;
-    if (p->r->limit_bytes > 0) {
-        limit = pk_format_bytes(p->r->limit_bytes, text, sizeof text);
-        v->largest = p->probe->shrink ? pk_probe_largest(&v->c, p->kind, p->r->limit_bytes) : 0;
-        v->would_fit = would_fit(p, v, limit);
-    }
-    v->too_large = too_large_text(p, v, limit);
+    v->too_large = pk_buf_text(&b);
 }
 
 /* Which axes mean something to a peer and how much memory it takes is not known; its combination is skipped where the reference variant's is. */
@@ -275,15 +250,6 @@ static bool has_no_case(const struct pk_plan *plan, unsigned variant)
     return true;
 }
 
-static void leave_out_variant(struct pk_plan *plan, unsigned variant)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < plan->n; i++)
-        if (!is_case_of(&plan->v[i], variant))
-            plan->v[kept++] = plan->v[i];
-    plan->n = kept;
-}
-
 /* Those that nobody named and that have no case here, of which nothing is known after the run that was not before. The plain
  * reference stays: what it skips, peers skip. Where it has no case either, it is what was asked for that cannot be, of no variant: all
  * say why. */
@@ -292,8 +258,13 @@ static void leave_out_idle_variants(const struct planner *p, struct pk_plan *out
     if (p->r->n_variants || has_no_case(out, 0))
         return;
     for (unsigned v = 1; v < p->n_variants; v++)
-        if (has_no_case(out, v))
-            leave_out_variant(out, v);
+        if (has_no_case(out, v)) {
+            size_t kept = 0;
+            for (size_t i = 0; i < out->n; i++)
+                if (!is_case_of(&out->v[i], v))
+                    out->v[kept++] = out->v[i];
+            out->n = kept;
+        }
 }
 
 /* Those that were named, else those of the preset. */
@@ -331,14 +302,6 @@ static enum pk_code list_cases(struct planner *p, const struct pk_preset *preset
     return PK_OK;
 }
 
-static bool fits(const struct pk_plan *plan)
-{
-    for (size_t i = 0; i < plan->n; i++)
-        if (plan->v[i].too_large)
-            return false;
-    return true;
-}
-
 struct hearing {
     struct pk_texts *heard;
     struct pk_arena *arena;
@@ -369,14 +332,6 @@ static enum pk_code validate(const struct planner *p, struct pk_plan *out, struc
     return PK_OK;
 }
 
-/* With what was asked for, a preset may have cases that cannot be: nobody chose it, so nobody is to hear of them. */
-static bool is_sound(const struct planner *p, const struct pk_plan *plan)
-{
-    struct pk_plan tried = *plan;
-    struct pk_err unheard;
-    return !validate(p, &tried, &unheard);
-}
-
 /* The preset asked for, or the first; where that does not fit, the next that does and whose cases can be. When there is none it is
  * the first, whose cases then say so. */
 static enum pk_code choose_preset(struct planner *p, struct pk_plan *out)
@@ -388,28 +343,27 @@ static enum pk_code choose_preset(struct planner *p, struct pk_plan *out)
     }
     for (const struct pk_preset *preset = first; preset->name; preset++) {
         enum pk_code rc = list_cases(p, preset, out);
-        if (rc || (fits(out) && (preset == first || is_sound(p, out))))
+        struct pk_plan tried = *out;
+        struct pk_err
+            unheard; /* nobody chose a later preset, so nobody is to hear of its cases that cannot be */
+        bool fits = true;
+        for (size_t i = 0; i < out->n; i++)
+            fits = fits && !out->v[i].too_large;
+        if (rc || (fits && (preset == first || !validate(p, &tried, &unheard))))
             return rc;
     }
     return list_cases(p, first, out);
-}
-
-static void note_differences(struct pk_plan *plan, struct pk_arena *a)
-{
-    const struct pk_point **points = pk_new_n(a, const struct pk_point *, plan->n);
-    for (size_t i = 0; i < plan->n; i++)
-        points[i] = &plan->v[i].c.at;
-    pk_points_differ(points, plan->n, plan->differ);
 }
 
 enum pk_code pk_plan_make(const struct pk_plan_request *r, struct pk_arena *a, struct pk_plan *out,
                           struct pk_err *err)
 {
     struct planner p = {.r = r, .probe = r->probe, .arena = a, .err = err};
-    unsigned ordinal;
+    unsigned ordinal, cpus[PK_CPUS_MAX];
     *out = (struct pk_plan){.probe = r->probe, .device = r->device, .limit_bytes = r->limit_bytes};
     enum pk_code rc = pk_device_parse(r->device, &p.kind, &ordinal, err);
-    p.threads = rc ? 0 : threads_of(&p);
+    p.threads =
+        !rc && p.kind == PK_DEVICE_CPU && !r->threads ? pk_machine_cpus(cpus, PK_CPUS_MAX) : r->threads;
     if (!rc)
         rc = choose_variants(&p);
     if (!rc)
@@ -423,7 +377,10 @@ enum pk_code pk_plan_make(const struct pk_plan_request *r, struct pk_arena *a, s
     if (!rc)
         rc = validate(&p, out, err);
     out->kind = p.kind;
-    note_differences(out, a);
+    const struct pk_point **points = pk_new_n(a, const struct pk_point *, out->n);
+    for (size_t i = 0; i < out->n; i++)
+        points[i] = &out->v[i].c.at;
+    pk_points_differ(points, out->n, out->differ);
     if (rc || out->n)
         return rc;
     pk_fail(err, PK_E_NOTHING, "the filter '%s' matches no case", r->filter ? r->filter : "");

@@ -13,11 +13,6 @@ static bool in_use(const struct pk_plan *plan, size_t axis)
     return false;
 }
 
-static union pk_value number(const struct pk_axis *x, double f)
-{
-    return x->type == PK_AXIS_FLOAT ? (union pk_value){.f = f} : (union pk_value){.i = (int64_t)f};
-}
-
 /* Values of axis `x` worth a try: every word; of numbers the least, the usual and the most. Returns how many; v holds 64. */
 static size_t candidates(const struct pk_axis *x, struct pk_arena *a, union pk_value *v)
 {
@@ -34,9 +29,9 @@ static size_t candidates(const struct pk_axis *x, struct pk_arena *a, union pk_v
         v[0] = usual.v[0];
         return 1;
     }
-    v[0] = number(x, x->min);
+    v[0] = x->type == PK_AXIS_FLOAT ? (union pk_value){.f = x->min} : (union pk_value){.i = (int64_t)x->min};
     v[1] = usual.v[0];
-    v[2] = number(x, x->max);
+    v[2] = x->type == PK_AXIS_FLOAT ? (union pk_value){.f = x->max} : (union pk_value){.i = (int64_t)x->max};
     return 3;
 }
 

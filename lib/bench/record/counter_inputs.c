@@ -160,14 +160,6 @@ static void take_quality(const struct pk_counter_inputs_run *k, int64_t case_id,
     }
 }
 
-static void take_tensor_flops(const struct pk_counter_inputs_run *k, const struct pk_case *c,
-                              struct pk_counter_inputs *known)
-{
-    for (size_t r = 0; r + 1 < k->n_places; r++)
-        if (!isnan(known->at[r].time_ns))
-            known->at[r].tensor_flops = k->plan->probe->work(c, (unsigned)r).tensor_flops;
-}
-
 static bool is_timed(const struct pk_counter_inputs *known, int region)
 {
     return !isnan(known->at[region].time_ns);
@@ -215,7 +207,9 @@ struct pk_counter_inputs pk_counter_inputs_case(const struct pk_counter_inputs_r
     take_times(k, case_id, &known);
     take_samples(k, case_id, &known);
     take_quality(k, case_id, &known);
-    take_tensor_flops(k, &c, &known);
+    for (size_t r = 0; r + 1 < k->n_places; r++)
+        if (!isnan(known.at[r].time_ns))
+            known.at[r].tensor_flops = k->plan->probe->work(&c, (unsigned)r).tensor_flops;
     add_up(k, &c, &known);
     return known;
 }

@@ -54,12 +54,6 @@ static void add_events(struct counted *c, int64_t case_id, size_t r, const struc
 
 /* --- metrics -------------------------------------------------------------------------------------------------------- */
 
-/* "cycles" is missing, "cycles is 0" says itself. */
-static const char *why_unknown(const struct counted *c, const char *missing)
-{
-    return strchr(missing, ' ') ? missing : pk_printf(c->a, "missing: %s", missing);
-}
-
 /* Counts that ran for different shares of the time are not of the same work, so nothing is made of them; NULL = they are. */
 static const char *unequal(const struct counted *c, const struct pk_counter_metric *m,
                            const struct pk_counter_inputs *k, double *share)
@@ -104,14 +98,15 @@ static void add_metric(struct counted *c, int64_t case_id, size_t r, const struc
     const char *missing = NULL;
     double share, v = pk_counter_metric_value(m, (const double *const *)at->count, given, c->a, &missing);
     const char *apart = unequal(c, m, k, &share), *doubt = share < 1 ? scaled(c, share) : m->apart;
+    const char *unknown = apart;
     if (apart)
         v = NAN;
+    else if (isnan(v)) /* "cycles" is missing, "cycles is 0" says itself */
+        unknown = strchr(missing, ' ') ? missing : pk_printf(c->a, "missing: %s", missing);
     add_row(c, &(struct pk_counter_row){case_id, pk_counter_inputs_name(&c->run, r), m->group, m->name,
                                         m->unit, v, "formula", m->formula->text,
                                         *doubt && !isnan(v) ? "approximate" : "derived", "",
-                                        apart      ? apart
-                                        : isnan(v) ? why_unknown(c, missing)
-                                                   : doubt});
+                                        isnan(v) ? unknown : doubt});
 }
 
 /* --- perturbation --------------------------------------------------------------------------------------------------- */
@@ -222,22 +217,6 @@ static bool iteration_has_row(const struct counted *c, size_t r, const struct pk
     return r + 1 < c->run.n_places || timed > 1 || (timed && counted_at(c, r, k));
 }
 
-static void add_case(struct counted *c, size_t i, int64_t case_id)
-{
-    const struct pk_counter_inputs k = pk_counter_inputs_case(&c->run, i, case_id);
-    for (size_t r = 0; r < c->run.n_places; r++) {
-        if (iteration_has_row(c, r, &k))
-            add_roofline(c, case_id, r, &k);
-        if (!counted_at(c, r, &k))
-            continue;
-        add_events(c, case_id, r, &k);
-        for (size_t m = 0; m < c->run.counters->n_metrics; m++)
-            add_metric(c, case_id, r, &k, &c->run.counters->metrics[m]);
-        if (r + 1 < c->run.n_places)
-            add_perturbation(c, case_id, r, &k.at[r]);
-    }
-}
-
 enum pk_code pk_record_known(struct pk_store *s, int64_t case_id, const struct pk_counters *counters,
                              const struct pk_counter_inputs *known, struct pk_arena *a, struct pk_err *err)
 {
@@ -257,7 +236,19 @@ enum pk_code pk_record_counters(struct pk_store *s, int64_t run_id, const struct
     struct counted c = {.top = top, .a = a};
     if (pk_counter_inputs_read(&c.run, s, run_id, plan, counters, a, err))
         return err->code;
-    for (size_t i = 0; i < plan->n; i++)
-        add_case(&c, i, case_ids[i]);
+    for (size_t i = 0; i < plan->n; i++) {
+        const struct pk_counter_inputs k = pk_counter_inputs_case(&c.run, i, case_ids[i]);
+        for (size_t r = 0; r < c.run.n_places; r++) {
+            if (iteration_has_row(&c, r, &k))
+                add_roofline(&c, case_ids[i], r, &k);
+            if (!counted_at(&c, r, &k))
+                continue;
+            add_events(&c, case_ids[i], r, &k);
+            for (size_t m = 0; m < c.run.counters->n_metrics; m++)
+                add_metric(&c, case_ids[i], r, &k, &c.run.counters->metrics[m]);
+            if (r + 1 < c.run.n_places)
+                add_perturbation(&c, case_ids[i], r, &k.at[r]);
+        }
+    }
     return c.n ? pk_store_counters(s, c.rows, c.n, err) : PK_OK;
 }

@@ -121,18 +121,6 @@ static enum pk_code load(struct pk_recorder *r, struct pk_err *err)
     return PK_OK;
 }
 
-/* The case's summaries of the metrics that this slice has. */
-static size_t summaries_of(const struct known_case *c, const struct pk_summary_row *rows, size_t n,
-                           struct pk_summary_row *out)
-{
-    size_t m = 0;
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < c->n; k++)
-            if (strcmp(c->metrics[k].metric, rows[i].metric) == 0)
-                out[m++] = c->summaries[k];
-    return m;
-}
-
 enum pk_code pk_record_setting(struct pk_recorder *r, int invocation, const char *key, const char *value,
                                struct pk_err *err)
 {
@@ -183,7 +171,12 @@ static enum pk_code store(struct pk_recorder *r, int64_t case_id, const struct p
     size_t n = pk_summarize_slice(s, rows);
     for (size_t i = 0; i < n; i++)
         learn(r, c, s->invocation, &rows[i]);
-    size_t n_case = summaries_of(c, rows, n, of_case);
+    /* The case's summaries of the metrics that this slice has. */
+    size_t n_case = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < c->n; k++)
+            if (strcmp(c->metrics[k].metric, rows[i].metric) == 0)
+                of_case[n_case++] = c->summaries[k];
     enum pk_code code = pk_store_slice(r->store, case_id, s, rows, n, of_case, n_case, err);
     if (code != PK_OK && !unwritten(code)) { /* it will not be there: learn anew from what is */
         r->loaded = false;

@@ -12,15 +12,6 @@ struct standing {
     const char *why;
 };
 
-static const char *no_roof(const struct pk_roofline_work *w, const struct pk_ceilings *top)
-{
-    if (!(top->fp32_flops_per_s > 0) || !(top->memory_bytes_per_s > 0))
-        return "the device's ceilings are not measured: perfkit doctor --ceilings";
-    return w->tensor_flops > 0
-               ? "the peak rate of tensor cores depends on the type, which declared work does not contain"
-               : NULL;
-}
-
 static struct standing stand(const struct pk_roofline_work *w, const struct pk_ceilings *top)
 {
     const double flops = w->flops.value, bytes = w->bytes.value;
@@ -28,8 +19,11 @@ static struct standing stand(const struct pk_roofline_work *w, const struct pk_c
                          .flops_per_s = 1e9 * flops / w->time_ns,
                          .attainable_flops_per_s = NAN,
                          .share_of_roof = NAN,
-                         .memory_bound = NAN,
-                         .why = no_roof(w, top)};
+                         .memory_bound = NAN};
+    if (!(top->fp32_flops_per_s > 0) || !(top->memory_bytes_per_s > 0))
+        s.why = "the device's ceilings are not measured: perfkit doctor --ceilings";
+    else if (w->tensor_flops > 0)
+        s.why = "the peak rate of tensor cores depends on the type, which declared work does not contain";
     if (s.why)
         return s;
     const double computing = flops / top->fp32_flops_per_s, moving = bytes / top->memory_bytes_per_s;
@@ -38,19 +32,6 @@ static struct standing stand(const struct pk_roofline_work *w, const struct pk_c
     s.share_of_roof = 1e9 * fmax(computing, moving) / w->time_ns;
     s.memory_bound = moving > computing;
     return s;
-}
-
-static bool counted(const struct pk_roofline_amount *a)
-{
-    return strcmp(a->source, declared) != 0;
-}
-
-/* Why the two do not quite belong together; "" = they do. */
-static const char *doubt(const struct pk_roofline_work *w)
-{
-    if (counted(&w->flops) && counted(&w->bytes) && w->flops.plan != w->bytes.plan)
-        return "FLOPs and bytes were counted in different passes";
-    return w->flops.approximate || w->bytes.approximate ? "its counts are approximate" : "";
 }
 
 static struct pk_counter_row amount_row(const char *name, const struct pk_roofline_amount *a)
@@ -72,7 +53,11 @@ size_t pk_roofline_rows(const struct pk_roofline_work *w, const struct pk_ceilin
     if (!(w->time_ns > 0) || !(w->flops.value + w->bytes.value > 0))
         return 0;
     const struct standing s = stand(w, top);
-    const char *why = s.why ? s.why : "", *doubtful = doubt(w);
+    const char *why = s.why ? s.why : "";
+    const char *doubt = w->flops.approximate || w->bytes.approximate ? "its counts are approximate" : "";
+    if (strcmp(w->flops.source, declared) && strcmp(w->bytes.source, declared) &&
+        w->flops.plan != w->bytes.plan)
+        doubt = "FLOPs and bytes were counted in different passes";
     const struct {
         const char *name, *unit, *native;
         double value;
@@ -96,9 +81,9 @@ size_t pk_roofline_rows(const struct pk_roofline_work *w, const struct pk_ceilin
                                            .value = derived[i].value,
                                            .source = "formula",
                                            .native = derived[i].native,
-                                           .quality = *doubtful ? "approximate" : "derived",
+                                           .quality = *doubt ? "approximate" : "derived",
                                            .modes = "",
-                                           .note = isnan(derived[i].value) ? derived[i].unknown : doubtful};
+                                           .note = isnan(derived[i].value) ? derived[i].unknown : doubt};
     for (size_t i = 0; i < n; i++) {
         out[i].case_id = case_id;
         out[i].region = region;

@@ -22,10 +22,10 @@ const char *pk_shell_quote(const char *arg, struct pk_arena *a)
     return pk_buf_text(&b);
 }
 
-static const char *command_line(int argc, const char *const *argv, struct pk_arena *a)
+const char *pk_shell_line(const char *const *argv, size_t n, struct pk_arena *a)
 {
     struct pk_buf b = {.arena = a};
-    for (int i = 0; i < argc; i++)
+    for (size_t i = 0; i < n && argv[i]; i++)
         pk_buf_printf(&b, "%s%s", i ? " " : "", pk_shell_quote(argv[i], a));
     return pk_buf_text(&b);
 }
@@ -49,7 +49,7 @@ enum pk_code pk_run_info_fill(struct pk_run_info *info, int argc, const char *co
     info->topology = pk_machine_topology_xml("/", a);
     pk_machine_repository(".", a, &info->git_commit, &info->git_dirty);
     info->git_branch = info->git_commit ? branch(a) : NULL;
-    info->command_line = command_line(argc, argv, a);
+    info->command_line = pk_shell_line(argv, (size_t)argc, a);
     info->version = pk_version;
     return PK_OK;
 }

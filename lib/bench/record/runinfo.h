@@ -18,5 +18,6 @@ enum pk_code pk_label_check(const char *label, struct pk_err *err) PK_MUST_CHECK
 enum pk_code pk_tags_json(const char *const *tags, size_t n, struct pk_arena *a, const char **json,
                           struct pk_err *err) PK_MUST_CHECK;
 
-/* One argument as a shell would need it typed. */
+/* One argument as it has to be typed in a shell, and a line of at most n arguments, which ends at NULL. */
 const char *pk_shell_quote(const char *arg, struct pk_arena *a);
+const char *pk_shell_line(const char *const *argv, size_t n, struct pk_arena *a);

@@ -27,22 +27,6 @@ static enum pk_code bad_spool(const struct import *im, const char *why, struct p
                        "store that it belongs to");
 }
 
-static enum pk_code take_settings(struct import *im, const json_t *settings, struct pk_err *err)
-{
-    size_t i;
-    json_t *row;
-    json_array_foreach(settings, i, row)
-    {
-        const char *key, *value;
-        int invocation;
-        if (json_unpack(row, "[i, s, s!]", &invocation, &key, &value) || invocation < 0)
-            return bad_spool(im, "a setting in it is not [invocation, key, value]", err);
-        if (pk_record_setting(im->rec, invocation, key, value, err))
-            return err->code;
-    }
-    return PK_OK;
-}
-
 /* The run and the case that a spool line names, by the numbers it has in this store, or by what it says of them when the case is
  * not in the store or the store is another one. 0 = not here. */
 static enum pk_code find_place(const struct import *im, const json_t *line, int64_t *run_id, int64_t *case_id,
@@ -78,24 +62,6 @@ static enum pk_code add_case(struct import *im, const json_t *line, struct pk_er
     return pk_store_cases(im->store, im->run_id, &c, 1, &im->case_id, err);
 }
 
-static enum pk_code begin_slice(struct import *im, const json_t *line, struct pk_err *err)
-{
-    int64_t run_id = 0;
-    if (find_place(im, line, &run_id, &im->case_id, err))
-        return err->code;
-    if (!run_id)
-        return bad_spool(im, "it belongs to another store: this store does not have its run or case", err);
-    if (!im->rec || im->run_id != run_id) {
-        pk_recorder_free(im->rec);
-        im->run_id = run_id;
-        im->rec = pk_recorder_new(im->store, im->run_id, pk_store_file(im->store));
-    }
-    if (!im->case_id && add_case(im, line, err))
-        return err->code;
-    pk_collector_reset(im->slice);
-    return take_settings(im, json_object_get(line, "settings"), err);
-}
-
 static enum pk_code end_slice(struct import *im, struct pk_err *err)
 {
     const struct pk_slice *s = pk_collected(im->slice);
@@ -113,8 +79,35 @@ static enum pk_code end_slice(struct import *im, struct pk_err *err)
 static enum pk_code import_message(struct import *im, const struct pk_wire_msg *msg, struct pk_err *err)
 {
     const char *problem;
-    if (msg->type == PK_WIRE_UNKNOWN && strcmp(pk_json_str(msg->json, "type", ""), "spool") == 0)
-        return begin_slice(im, msg->json, err);
+    if (msg->type == PK_WIRE_UNKNOWN && strcmp(pk_json_str(msg->json, "type", ""), "spool") == 0) {
+        int64_t run_id = 0;
+        if (find_place(im, msg->json, &run_id, &im->case_id, err))
+            return err->code;
+        if (!run_id)
+            return bad_spool(im, "it belongs to another store: this store does not have its run or case",
+                             err);
+        if (!im->rec || im->run_id != run_id) {
+            pk_recorder_free(im->rec);
+            im->run_id = run_id;
+            im->rec = pk_recorder_new(im->store, im->run_id, pk_store_file(im->store));
+        }
+        if (!im->case_id && add_case(im, msg->json, err))
+            return err->code;
+        pk_collector_reset(im->slice);
+        const json_t *settings = json_object_get(msg->json, "settings");
+        size_t i;
+        json_t *row;
+        json_array_foreach(settings, i, row)
+        {
+            const char *key, *value;
+            int invocation;
+            if (json_unpack(row, "[i, s, s!]", &invocation, &key, &value) || invocation < 0)
+                return bad_spool(im, "a setting in it is not [invocation, key, value]", err);
+            if (pk_record_setting(im->rec, invocation, key, value, err))
+                return err->code;
+        }
+        return PK_OK;
+    }
     if (!im->case_id)
         return bad_spool(im, "it does not begin with a line of the type \"spool\"", err);
     bool complete = pk_collect(im->slice, msg, &problem);

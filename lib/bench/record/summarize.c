@@ -58,16 +58,6 @@ static double combine(const char *how, const struct pk_summary *s)
     return NAN;
 }
 
-/* Nearly always they come in order: one rank, one instance. */
-static void sort(struct point *p, size_t n)
-{
-    size_t i = 1;
-    while (i < n && by_ordinal_and_rank(&p[i - 1], &p[i]) <= 0)
-        i++;
-    if (i < n)
-        qsort(p, n, sizeof *p, by_ordinal_and_rank);
-}
-
 /* Sums what has the same ordinal and rank; p is sorted. */
 static size_t sum_instances(struct point *p, size_t n)
 {
@@ -117,7 +107,12 @@ size_t pk_summarize_slice(const struct pk_slice *s, struct pk_summary_row *rows)
         size_t n = collect(s, m, points);
         if (!n)
             continue;
-        sort(points, n);
+        /* Nearly always they come in order: one rank, one instance. */
+        size_t i = 1;
+        while (i < n && by_ordinal_and_rank(&points[i - 1], &points[i]) <= 0)
+            i++;
+        if (i < n)
+            qsort(points, n, sizeof *points, by_ordinal_and_rank);
         n = combine_ranks(points, sum_instances(points, n), s->metrics[m].ranks, scratch, values);
         const struct pk_summary sum = pk_summarize(values, n);
         rows[n_rows++] = (struct pk_summary_row){.metric = s->metrics[m].name,
@@ -129,24 +124,6 @@ size_t pk_summarize_slice(const struct pk_slice *s, struct pk_summary_row *rows)
     return n_rows;
 }
 
-/* Mean and standard deviation of all samples from those of each invocation (Chan, Golub and LeVeque 1979). */
-static void pool(const struct pk_summary_row *v, size_t n, struct pk_summary *out)
-{
-    double squares = 0;
-    for (size_t i = 0; i < n; i++) {
-        const struct pk_summary *s = &v[i].sum;
-        double n_all = (double)(out->n + s->n), delta = s->mean - out->mean;
-        squares += (s->n > 1 ? s->sd * s->sd * (double)(s->n - 1) : 0) +
-                   delta * delta * (double)out->n * (double)s->n / n_all;
-        out->mean += delta * (double)s->n / n_all;
-        out->n += s->n;
-        out->min = fmin(out->min, s->min);
-        out->max = fmax(out->max, s->max);
-    }
-    out->sd = out->n > 1 ? sqrt(squares / (double)(out->n - 1)) : NAN;
-    out->cv = out->mean != 0 ? out->sd / out->mean : NAN;
-}
-
 struct pk_summary_row pk_summarize_case(const struct pk_summary_row *invocations, size_t n, double *scratch)
 {
     struct pk_summary_row r = {
@@ -154,7 +131,20 @@ struct pk_summary_row pk_summarize_case(const struct pk_summary_row *invocations
     for (size_t i = 0; i < n; i++)
         scratch[i] = invocations[i].figure;
     r.ci = pk_invocations_interval(scratch, n, 0.95);
-    pool(invocations, n, &r.sum);
+    /* Mean and standard deviation of all samples from those of each invocation (Chan, Golub and LeVeque 1979). */
+    double squares = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct pk_summary *s = &invocations[i].sum;
+        double n_all = (double)(r.sum.n + s->n), delta = s->mean - r.sum.mean;
+        squares += (s->n > 1 ? s->sd * s->sd * (double)(s->n - 1) : 0) +
+                   delta * delta * (double)r.sum.n * (double)s->n / n_all;
+        r.sum.mean += delta * (double)s->n / n_all;
+        r.sum.n += s->n;
+        r.sum.min = fmin(r.sum.min, s->min);
+        r.sum.max = fmax(r.sum.max, s->max);
+    }
+    r.sum.sd = r.sum.n > 1 ? sqrt(squares / (double)(r.sum.n - 1)) : NAN;
+    r.sum.cv = r.sum.mean != 0 ? r.sum.sd / r.sum.mean : NAN;
     r.sum.median = r.figure = pk_summarize(scratch, n).median;
     return r;
 }

@@ -77,23 +77,6 @@ const char *pk_run_fitting_text(const struct pk_run *r)
         pk_format_bytes(r->plan.limit_bytes, limit, sizeof limit), pk_plural(t.n, "case", r->arena));
 }
 
-/* No case fits: how much the smallest needs, and what there is. */
-static enum pk_code none_fits(const struct pk_run *r, struct pk_err *err)
-{
-    char least[32], limit[32];
-    const struct too_large t = too_large(&r->plan);
-    if (!t.n || !r->plan.limit_bytes)
-        pk_why(err, "the device does not have the memory that they take");
-    else
-        pk_why(err, "the smallest case is predicted to take %s, and the device's limit is %s",
-               pk_format_bytes(t.least, least, sizeof least),
-               pk_format_bytes(r->plan.limit_bytes, limit, sizeof limit));
-    return pk_fix(err,
-                  "choose smaller sizes with -a (`perfkit run %s --dry-run` shows what each case needs), or "
-                  "raise --memory-limit",
-                  r->probe->name);
-}
-
 /* --- skipped --- */
 
 struct reason {
@@ -123,19 +106,6 @@ static struct reason commonest(const struct pk_plan *plan, struct pk_arena *a, s
     return most;
 }
 
-/* Every case was skipped by the plan. */
-static enum pk_code all_skipped(const struct pk_run *r, const struct reason *why, struct pk_err *err)
-{
-    if (why->n == r->plan.n)
-        pk_why(err, "%s", why->text);
-    else
-        pk_why(err, "%zu of them: %s", why->n, why->text);
-    return pk_fix(err,
-                  "choose other values with -a, another --variant or another --device; `perfkit run %s "
-                  "--dry-run` shows why each case is skipped",
-                  r->probe->name);
-}
-
 enum pk_code pk_run_nothing_measured(const struct pk_run *r, struct pk_err *err)
 {
     const struct pk_session_result *s = &r->result;
@@ -143,10 +113,33 @@ enum pk_code pk_run_nothing_measured(const struct pk_run *r, struct pk_err *err)
     const struct reason why = commonest(&r->plan, r->arena, &skipped);
     pk_fail(err, PK_E_NOTHING, "nothing was measured: %s out of memory, %zu timed out, %zu skipped",
             pk_plural(s->oom, "case", r->arena), s->timeout, s->skipped + s->not_reached);
-    if (s->oom)
-        return none_fits(r, err);
-    if (skipped == r->plan.n)
-        return all_skipped(r, &why, err);
+    if (s->oom) {
+        /* No case fits: how much the smallest needs, and what there is. */
+        char least[32], limit[32];
+        const struct too_large t = too_large(&r->plan);
+        if (!t.n || !r->plan.limit_bytes)
+            pk_why(err, "the device does not have the memory that they take");
+        else
+            pk_why(err, "the smallest case is predicted to take %s, and the device's limit is %s",
+                   pk_format_bytes(t.least, least, sizeof least),
+                   pk_format_bytes(r->plan.limit_bytes, limit, sizeof limit));
+        return pk_fix(
+            err,
+            "choose smaller sizes with -a (`perfkit run %s --dry-run` shows what each case needs), or "
+            "raise --memory-limit",
+            r->probe->name);
+    }
+    if (skipped == r->plan.n) {
+        /* Every case was skipped by the plan. */
+        if (why.n == r->plan.n)
+            pk_why(err, "%s", why.text);
+        else
+            pk_why(err, "%zu of them: %s", why.n, why.text);
+        return pk_fix(err,
+                      "choose other values with -a, another --variant or another --device; `perfkit run %s "
+                      "--dry-run` shows why each case is skipped",
+                      r->probe->name);
+    }
     pk_why(err, "no case of this grid can be measured under these limits");
     if (s->timeout && r->launched.by)
         return pk_fix(err, "start every rank with the same command line, because the others wait for a rank "
@@ -161,18 +154,14 @@ enum pk_code pk_run_nothing_measured(const struct pk_run *r, struct pk_err *err)
 
 /* --- unavailable counters: those with one reason in one sentence ----------------------------------------- */
 
-static bool same_reason(const struct pk_unavailable_counter *a, const struct pk_unavailable_counter *b)
-{
-    return !strcmp(a->why, b->why) && !a->fix == !b->fix && (!a->fix || !strcmp(a->fix, b->fix));
-}
-
 /* "cycles, branches" of those with the reason of the i-th; NULL when an earlier one has it. */
 static const char *sharing(const struct pk_counters *c, size_t i, size_t *n, struct pk_arena *a)
 {
     struct pk_buf names = {.arena = a};
     *n = 0;
     for (size_t k = 0; k < c->n_missing; k++) {
-        if (!same_reason(&c->missing[k], &c->missing[i]))
+        if (!(!strcmp(c->missing[k].why, c->missing[i].why) && !c->missing[k].fix == !c->missing[i].fix &&
+              (!c->missing[k].fix || !strcmp(c->missing[k].fix, c->missing[i].fix))))
             continue;
         if (k < i)
             return NULL;

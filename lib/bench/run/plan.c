@@ -26,29 +26,17 @@ struct pk_stop pk_run_stop_rule(const struct pk_run_options *o)
     };
 }
 
-/* The fastest device that works here; a GPU before the CPU. */
-static const char *choose_device(void)
-{
-    return pk_device_unavailable(PK_DEVICE_CUDA) ? "cpu" : "cuda";
-}
-
-/* Peers may know a device that this perfkit does not; a dry run needs none. */
-static bool device_needed(const struct pk_run_options *o)
-{
-    return !o->dry_run && !o->peers.n;
-}
-
 enum pk_code pk_run_choose_device(struct pk_run *r, struct pk_err *err)
 {
     const struct pk_run_options *o = r->o;
     enum pk_device_kind kind;
-    r->device = o->device ? o->device : choose_device();
+    r->device = o->device ? o->device : pk_device_unavailable(PK_DEVICE_CUDA) ? "cpu" : "cuda";
     if (pk_device_parse(r->device, &kind, &r->ordinal, err))
         return err->code;
     if (kind != PK_DEVICE_CUDA)
         r->device = pk_device_kinds[kind]->kind; /* cpu:0 is cpu */
     r->device_absent = pk_device_unavailable(kind);
-    if (r->device_absent && device_needed(o)) {
+    if (r->device_absent && !o->dry_run && !o->peers.n) {
         pk_fail(err, PK_E_UNAVAILABLE, "device '%s' cannot be used", r->device);
         pk_why(err, "%s", r->device_absent);
         return pk_fix(err, "`perfkit list devices` shows what works here");
@@ -103,18 +91,14 @@ enum pk_code pk_run_measure_ceilings(struct pk_run *r, struct pk_err *err)
     return PK_OK;
 }
 
-/* What a CPU worker will be allowed, for the plan; other devices say it when they are opened. */
-static int64_t planned_limit(const struct pk_run *r)
-{
-    if (r->o->limit_bytes)
-        return r->o->limit_bytes;
-    return strcmp(r->device, "cpu") ? 0 : pk_machine_available_bytes("/") / 10 * 9;
-}
-
 /* What cannot end in time is refused here, not after ten minutes. */
-static enum pk_code check_timeout(const struct pk_run_options *o, struct pk_err *err)
+static enum pk_code check_bounds(struct pk_run *r, struct pk_err *err)
 {
+    const struct pk_run_options *o = r->o;
     char least[32], limit[32];
+    if (pk_opt_ordered(r->table, "min-samples", "max-samples", err) ||
+        pk_opt_ordered(r->table, "min-time", "max-time", err))
+        return err->code;
     if (o->min_time_ns < o->timeout_ns)
         return PK_OK;
     pk_format_duration_exact(o->min_time_ns, least, sizeof least);
@@ -122,35 +106,6 @@ static enum pk_code check_timeout(const struct pk_run_options *o, struct pk_err 
     pk_fail(err, PK_E_USAGE, "--min-time %s cannot be reached within --timeout %s", least, limit);
     pk_why(err, "a case that exceeds the time-out in one process is ended without a result");
     return pk_fix(err, "give a longer --timeout, or a shorter --min-time");
-}
-
-static enum pk_code check_bounds(struct pk_run *r, struct pk_err *err)
-{
-    const struct pk_opt_table *table = r->table;
-    enum pk_code rc = pk_opt_ordered(table, "min-samples", "max-samples", err);
-    if (!rc)
-        rc = pk_opt_ordered(table, "min-time", "max-time", err);
-    return rc ? rc : check_timeout(r->o, err);
-}
-
-static bool contains_text(const struct pk_texts *t, const char *text)
-{
-    for (size_t i = 0; i < t->n; i++)
-        if (strcmp(t->v[i], text) == 0)
-            return true;
-    return false;
-}
-
-/* What follows from what was asked for, but for what the plan before said already. */
-static void say_plan(const struct pk_run *r)
-{
-    const struct pk_plan none = {0}, *said = r->said ? r->said : &none;
-    for (size_t i = 0; i < r->plan.implied.n; i++)
-        if (!contains_text(&said->implied, r->plan.implied.v[i]))
-            pk_run_note(r, "%s: implied by the given options", r->plan.implied.v[i]);
-    for (size_t i = 0; i < r->plan.warnings.n; i++)
-        if (!contains_text(&said->warnings, r->plan.warnings.v[i]))
-            pk_run_warn(r, "%s", r->plan.warnings.v[i]);
 }
 
 enum pk_code pk_run_make_plan(struct pk_run *r, struct pk_err *err)
@@ -169,13 +124,23 @@ enum pk_code pk_run_make_plan(struct pk_run *r, struct pk_err *err)
         .device = r->device,
         .peers = o->peers.v,
         .n_peers = o->peers.n,
-        .limit_bytes = planned_limit(r),
+        .limit_bytes = r->o->limit_bytes          ? r->o->limit_bytes
+                       : strcmp(r->device, "cpu") ? 0
+                                                  : pk_machine_available_bytes("/") / 10 * 9,
     };
     enum pk_code rc = pk_plan_make(&request, r->arena, &r->plan, err);
     const char *const *settings = rc ? NULL : r->plan.preset->settings;
     struct pk_opt_table *table = r->table;
-    if (!rc)
-        say_plan(r);
+    if (!rc) {
+        /* What follows from what was asked for, but for what the plan before said already. */
+        const struct pk_plan none = {0}, *said = r->said ? r->said : &none;
+        for (size_t i = 0; i < r->plan.implied.n; i++)
+            if (!pk_texts_has(&said->implied, r->plan.implied.v[i]))
+                pk_run_note(r, "%s: implied by the given options", r->plan.implied.v[i]);
+        for (size_t i = 0; i < r->plan.warnings.n; i++)
+            if (!pk_texts_has(&said->warnings, r->plan.warnings.v[i]))
+                pk_run_warn(r, "%s", r->plan.warnings.v[i]);
+    }
     for (size_t i = 0; !rc && settings && settings[i]; i++)
         rc = pk_opt_preset(table, settings[i], r->arena, err);
     if (!rc)

@@ -33,13 +33,6 @@ static json_t *axes_json(const struct pk_run *r)
     return array;
 }
 
-/* The two that are as old as runs are, as they always were: runs of all times can be compared. */
-static json_t *bind_json(const char *bind)
-{
-    return !strcmp(bind, "cores") || !strcmp(bind, "none") ? json_boolean(!strcmp(bind, "cores"))
-                                                           : json_string(bind);
-}
-
 /* And back. */
 static const char *bound(const json_t *bind)
 {
@@ -58,8 +51,10 @@ const char *pk_run_settings(const struct pk_run *r)
         o->invocations, "min_samples", o->min_samples, "max_samples", o->max_samples, "min_time_ns",
         o->min_time_ns, "max_time_ns", o->max_time_ns, "max_noise", o->max_noise, "warmup", o->warmup,
         "budget_ns", o->budget_ns, "timeout_ns", o->timeout_ns, "threads", o->threads, "limit_bytes",
-        o->limit_bytes, "bind", bind_json(o->bind), "seed", o->seed, "check", !o->no_check, "ceilings_of",
-        r->ceilings_key);
+        o->limit_bytes, "bind",
+        !strcmp(o->bind, "cores") || !strcmp(o->bind, "none") ? json_boolean(!strcmp(o->bind, "cores"))
+                                                              : json_string(o->bind),
+        "seed", o->seed, "check", !o->no_check, "ceilings_of", r->ceilings_key);
     if (o->peers.n)
         json_object_set_new(s, "peer_startup_ns", json_integer(o->peer_startup_ns));
     if (o->cold)

@@ -65,22 +65,17 @@ static enum pk_code select_counters(struct pk_run *r, struct pk_err *err)
     return PK_OK;
 }
 
-/* --peer takes a list, as --variant does, and may be given again: one name each, and each once. */
-static void split_peers(struct pk_run *r)
-{
-    struct pk_arena *a = r->arena;
-    const struct pk_texts given = r->o->peers;
-    r->o->peers = (struct pk_texts){0};
-    for (size_t i = 0; i < given.n; i++)
-        for (const char *rest = given.v[i], *name; (name = pk_next_part(&rest, ',', a));)
-            if (!pk_texts_has(&r->o->peers, name))
-                pk_texts_add(&r->o->peers, name, a);
-}
-
 static enum pk_code find_providers(struct pk_run *r, struct pk_err *err)
 {
-    const struct pk_texts *peers = &r->o->peers;
-    split_peers(r);
+    struct pk_arena *a = r->arena;
+    struct pk_texts *peers = &r->o->peers;
+    const struct pk_texts given = *peers;
+    *peers =
+        (struct pk_texts){0}; /* --peer takes a list, and may be given again: one name each, and each once */
+    for (size_t i = 0; i < given.n; i++)
+        for (const char *rest = given.v[i], *name; (name = pk_next_part(&rest, ',', a));)
+            if (!pk_texts_has(peers, name))
+                pk_texts_add(peers, name, a);
     r->n_providers = peers->n + 1;
     r->providers = pk_new_n(r->arena, struct pk_provider, r->n_providers);
     r->providers[0] = pk_native_provider;

@@ -2,17 +2,6 @@
  * allocations. */
 #include "bench/session/parts.h"
 
-/* Few samples: counts vary less than times, and nothing is concluded from the times. */
-static struct pk_stop counting_rule(const struct session *s)
-{
-    const struct pk_stop rule = {.min_samples = 5,
-                                 .max_samples = 5,
-                                 .max_time_ns = s->opt->stop.max_time_ns,
-                                 .max_noise = 1,
-                                 .warmup = 1};
-    return rule;
-}
-
 static bool to_be_counted(const struct session *s, size_t i)
 {
     return s->plan->v[i].provider == 0 && s->cases[i].invocations && s->cases[i].last == PK_ST_OK;
@@ -43,19 +32,18 @@ static enum pk_code extra_pass(struct session *s, enum pk_pass pass, int number,
         r.pass = pass;
         r.invocation = number;
         r.check = false;
-        r.stop = counting_rule(s);
+        /* Few samples: counts vary less than times, and nothing is concluded from the times. */
+        r.stop = (struct pk_stop){.min_samples = 5,
+                                  .max_samples = 5,
+                                  .max_time_ns = s->opt->stop.max_time_ns,
+                                  .max_noise = 1,
+                                  .warmup = 1};
         r.counters = counters;
         rc = pk_session_ask(s, i, r, err);
     }
     if (!rc)
         pk_session_quit_workers(s, false);
     return rc;
-}
-
-static enum pk_code counter_pass(struct session *s, size_t k, struct pk_err *err)
-{
-    PK_JSON_CLEANUP json_t *counters = pk_counters_json(&s->opt->counters->plans[k]);
-    return extra_pass(s, PK_PASS_COUNTER, (int)k + 1, counters, err);
 }
 
 static size_t counter_plans(const struct session *s)
@@ -81,8 +69,10 @@ enum pk_code pk_session_extra_passes(struct session *s, struct pk_err *err)
     s->to_count = 0; /* as far as it is known now */
     for (size_t i = 0; i < s->plan->n; i++)
         s->to_count += to_be_counted(s, i) ? pk_session_extra_passes_of(s, i) : 0;
-    for (size_t k = 0; k < counter_plans(s) && !rc && !pk_session_stopped(s); k++)
-        rc = counter_pass(s, k, err);
+    for (size_t k = 0; k < counter_plans(s) && !rc && !pk_session_stopped(s); k++) {
+        PK_JSON_CLEANUP json_t *counters = pk_counters_json(&s->opt->counters->plans[k]);
+        rc = extra_pass(s, PK_PASS_COUNTER, (int)k + 1, counters, err);
+    }
     if (!rc && s->opt->breakdown && !pk_session_stopped(s))
         rc = extra_pass(s, PK_PASS_TRACE, 1, NULL, err);
     if (!rc && s->opt->memory && !pk_session_stopped(s))

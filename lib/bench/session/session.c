@@ -11,17 +11,11 @@ static enum pk_code record_planned_gaps(struct session *s, struct pk_err *err)
 {
     for (size_t i = 0; i < s->plan->n; i++) {
         const struct pk_planned *p = &s->plan->v[i];
-        enum pk_code rc = PK_OK;
-        if (!pk_session_open_case(s, i))
-            continue;
-        if (p->skip)
-            rc = pk_session_record_unmeasured(s, i, PK_PASS_TIMING, s->invocation, PK_ST_SKIPPED, p->skip,
-                                              err);
-        else if (p->too_large)
-            rc = pk_session_record_unmeasured(s, i, PK_PASS_TIMING, s->invocation, PK_ST_OOM, p->too_large,
-                                              err);
-        if (rc)
-            return rc;
+        const char *why = p->skip ? p->skip : p->too_large;
+        if (why && pk_session_open_case(s, i) &&
+            pk_session_record_unmeasured(s, i, PK_PASS_TIMING, s->invocation,
+                                         p->skip ? PK_ST_SKIPPED : PK_ST_OOM, why, err))
+            return err->code;
     }
     return PK_OK;
 }
@@ -59,51 +53,6 @@ static void describe_cases(struct session *s, const struct pk_done *done)
     }
 }
 
-static void count_results(const struct session *s, struct pk_session_result *out)
-{
-    *out = (struct pk_session_result){.samples = s->samples};
-    size_t *const of_status[] = {
-        [PK_ST_OK] = &out->ok,           [PK_ST_OOM] = &out->oom,
-        [PK_ST_TIMEOUT] = &out->timeout, [PK_ST_SKIPPED] = &out->skipped,
-        [PK_ST_FAILED] = &out->failed,   [PK_ST_INTERRUPTED] = &out->not_reached,
-    };
-    for (size_t i = 0; i < s->plan->n; i++) {
-        ++*(s->cases[i].invocations ? of_status[s->cases[i].last] : &out->not_reached);
-        out->unfinished += pk_session_open_case(s, i);
-    }
-    out->uncounted = s->uncounted;
-    out->interrupted = pk_session_stopped(s) && (out->unfinished || s->to_count);
-}
-
-static void tell_what_was_cut(struct session *s)
-{
-    char budget[32];
-    pk_format_duration_exact(s->opt->budget_ns, budget, sizeof budget);
-    if (s->cut_short)
-        pk_session_warn_once(s, pk_printf(&s->arena,
-                                          "the budget of %s left %s with fewer invocations than requested, "
-                                          "or none: --resume continues them",
-                                          budget, pk_plural(s->cut_short, "case", &s->arena)));
-    if (s->cut_passes)
-        pk_session_warn_once(
-            s,
-            pk_printf(
-                &s->arena,
-                "the budget of %s left out %s for counters, kernels or allocations: --resume continues them",
-                budget, pk_plural(s->cut_passes, "pass", &s->arena)));
-}
-
-static void end_session(struct session *s)
-{
-    pk_session_quit_workers(s, true);
-    for (size_t p = 0; p < s->n_links; p++)
-        pk_worker_client_free(&s->links[p]);
-    for (size_t i = 0; i < s->plan->n; i++)
-        json_decref(s->cases[i].axes);
-    tell_what_was_cut(s);
-    pk_arena_free(&s->arena);
-}
-
 enum pk_code pk_session_run(const struct pk_plan *plan, const struct pk_session_options *opt,
                             const struct pk_provider *providers, size_t n_providers, struct pk_recorder *rec,
                             int64_t run_id, const int64_t *case_ids, const struct pk_done *done,
@@ -125,7 +74,37 @@ enum pk_code pk_session_run(const struct pk_plan *plan, const struct pk_session_
         rc = invocation(&s, err);
     if (!rc)
         rc = pk_session_extra_passes(&s, err);
-    count_results(&s, out);
-    end_session(&s);
+    *out = (struct pk_session_result){.samples = s.samples};
+    size_t *const of_status[] = {
+        [PK_ST_OK] = &out->ok,           [PK_ST_OOM] = &out->oom,
+        [PK_ST_TIMEOUT] = &out->timeout, [PK_ST_SKIPPED] = &out->skipped,
+        [PK_ST_FAILED] = &out->failed,   [PK_ST_INTERRUPTED] = &out->not_reached,
+    };
+    for (size_t i = 0; i < s.plan->n; i++) {
+        ++*(s.cases[i].invocations ? of_status[s.cases[i].last] : &out->not_reached);
+        out->unfinished += pk_session_open_case(&s, i);
+    }
+    out->uncounted = s.uncounted;
+    out->interrupted = pk_session_stopped(&s) && (out->unfinished || s.to_count);
+    pk_session_quit_workers(&s, true);
+    for (size_t p = 0; p < s.n_links; p++)
+        pk_worker_client_free(&s.links[p]);
+    for (size_t i = 0; i < s.plan->n; i++)
+        json_decref(s.cases[i].axes);
+    char budget[32];
+    pk_format_duration_exact(s.opt->budget_ns, budget, sizeof budget);
+    if (s.cut_short)
+        pk_session_warn_once(&s, pk_printf(&s.arena,
+                                           "the budget of %s left %s with fewer invocations than requested, "
+                                           "or none: --resume continues them",
+                                           budget, pk_plural(s.cut_short, "case", &s.arena)));
+    if (s.cut_passes)
+        pk_session_warn_once(
+            &s,
+            pk_printf(
+                &s.arena,
+                "the budget of %s left out %s for counters, kernels or allocations: --resume continues them",
+                budget, pk_plural(s.cut_passes, "pass", &s.arena)));
+    pk_arena_free(&s.arena);
     return rc;
 }

@@ -28,17 +28,6 @@ static size_t remaining_slices(const struct session *s, int64_t *ns)
     return n;
 }
 
-static void report_slice(struct session *s, size_t i, const struct pk_slice *slice)
-{
-    int64_t ns;
-    size_t n = remaining_slices(s, &ns);
-    s->done++;
-    for (size_t k = 0; k < slice->n_series; k++)
-        s->samples += slice->series[k].n;
-    if (s->ev && s->ev->slice)
-        s->ev->slice(s->ev->user, &s->plan->v[i], slice, s->done, s->done + n, ns);
-}
-
 static enum pk_code record(struct session *s, size_t i, struct pk_slice *slice, struct pk_err *err)
 {
     struct tally *t = &s->cases[i];
@@ -53,7 +42,13 @@ static enum pk_code record(struct session *s, size_t i, struct pk_slice *slice, 
     } else {
         s->to_count--;
     }
-    report_slice(s, i, slice);
+    int64_t ns;
+    size_t n = remaining_slices(s, &ns);
+    s->done++;
+    for (size_t k = 0; k < slice->n_series; k++)
+        s->samples += slice->series[k].n;
+    if (s->ev && s->ev->slice)
+        s->ev->slice(s->ev->user, &s->plan->v[i], slice, s->done, s->done + n, ns);
     return PK_OK;
 }
 
@@ -148,11 +143,6 @@ struct pk_request pk_session_request(const struct session *s, size_t i)
     };
 }
 
-static int64_t limit_ns(const struct session *s, size_t i)
-{
-    return s->opt->timeout_ns + (s->plan->v[i].provider ? s->opt->peer_startup_ns : 0);
-}
-
 /* Ranks of which one does not answer fail, as those of which one dies. */
 static enum pk_code record_late(struct session *s, size_t i, const struct pk_request *r, const char *absent,
                                 bool by_budget, struct pk_err *err)
@@ -160,7 +150,8 @@ static enum pk_code record_late(struct session *s, size_t i, const struct pk_req
     char limit[32];
     if (by_budget && !absent)
         return pk_session_leave_out(s, i, r->pass, r->invocation, err);
-    pk_format_duration_exact(limit_ns(s, i), limit, sizeof limit);
+    pk_format_duration_exact(s->opt->timeout_ns + (s->plan->v[i].provider ? s->opt->peer_startup_ns : 0),
+                             limit, sizeof limit);
     const char *message =
         absent ? pk_printf(&s->arena, "%s; the time limit was reached, and all of them were ended", absent)
                : pk_printf(&s->arena, "no result after %s; its process group was ended", limit);
@@ -173,7 +164,9 @@ enum pk_code pk_session_ask(struct session *s, size_t i, struct pk_request r, st
 {
     struct pk_worker_client *l = pk_session_link(s, i);
     pk_session_before_peer(s, i);
-    uint64_t began = pk_clock_ns(), wall = pk_wall_ns(), deadline = began + (uint64_t)limit_ns(s, i);
+    uint64_t began = pk_clock_ns(), wall = pk_wall_ns(),
+             deadline = began + (uint64_t)(s->opt->timeout_ns +
+                                           (s->plan->v[i].provider ? s->opt->peer_startup_ns : 0));
     bool by_budget = s->deadline_ns < deadline;
     struct pk_slice *slice;
     r.id = ++s->last_id;

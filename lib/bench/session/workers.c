@@ -42,17 +42,6 @@ static void open_link(struct session *s, const struct pk_provider *provider,
     pk_worker_client_know(l, metrics, n_metrics);
 }
 
-static void open_ranks(struct session *s, unsigned ranks, const struct pk_provider *native,
-                       const struct pk_metric_decl *metrics, size_t n_metrics)
-{
-    struct pk_rank_heartbeats heartbeats;
-    struct pk_worker_client *l = &s->links[s->n_links];
-    pk_rank_heartbeats_make(&heartbeats, ranks);
-    s->ranks_of[s->n_links] = ranks;
-    open_link(s, provider_of(native, ranks, &heartbeats, &s->arena), metrics, n_metrics);
-    l->heartbeats = heartbeats;
-}
-
 static struct pk_worker_client *find_ranks(struct session *s, unsigned ranks)
 {
     for (size_t k = s->n_providers; k < s->n_links; k++)
@@ -72,8 +61,14 @@ void pk_session_open_links(struct session *s, const struct pk_provider *provider
     s->n_providers = n;
     for (size_t i = 0; i < s->plan->n; i++) {
         const unsigned ranks = s->plan->v[i].ranks;
-        if (ranks && !find_ranks(s, ranks))
-            open_ranks(s, ranks, &providers[0], metrics, n_metrics);
+        if (ranks && !find_ranks(s, ranks)) {
+            struct pk_rank_heartbeats heartbeats;
+            struct pk_worker_client *l = &s->links[s->n_links];
+            pk_rank_heartbeats_make(&heartbeats, ranks);
+            s->ranks_of[s->n_links] = ranks;
+            open_link(s, provider_of(&providers[0], ranks, &heartbeats, &s->arena), metrics, n_metrics);
+            l->heartbeats = heartbeats;
+        }
     }
 }
 

@@ -34,14 +34,6 @@ static struct shown shown_as(const char *unit, struct pk_arena *a)
     return (struct shown){unit, pk_printf(a, " (%s)", unit), 0, -1};
 }
 
-/* "task_clock_ns" in ms is "task_clock (ms)". */
-static const char *heading(const char *name, const struct shown *u, struct pk_arena *a)
-{
-    const size_t n = strlen(name), unit = strlen(u->unit);
-    const bool ends = n > unit + 1 && name[n - unit - 1] == '_' && !strcmp(name + n - unit, u->unit);
-    return pk_printf(a, "%.*s%s", (int)(ends ? n - unit - 1 : n), name, u->suffix);
-}
-
 enum { NAME, UNIT, GROUP, KEY, LARGEST, BROKEN }; /* of query counter_names */
 
 /* Four digits of the largest; none behind the point where every value is whole. */
@@ -60,8 +52,12 @@ static struct pk_column column_of(const struct pk_cell *name, struct pk_arena *a
             .key = "perturbation", .heading = "Slower by (%)", .scale = 0.01, .decimals = 1};
     const struct shown u = shown_as(name[UNIT].s, a);
     const char *key = name[KEY].s;
+    /* "task_clock_ns" in ms is "task_clock (ms)". */
+    const size_t n = strlen(key), unit = strlen(u.unit);
+    const bool ends = n > unit + 1 && key[n - unit - 1] == '_' && !strcmp(key + n - unit, u.unit);
     return (struct pk_column){.key = key,
-                              .heading = heading(key, &u, a),
+                              .heading =
+                                  pk_printf(a, "%.*s%s", (int)(ends ? n - unit - 1 : n), key, u.suffix),
                               .scale = u.scale,
                               .decimals = u.decimals < 0 ? decimals_of(name) : u.decimals};
 }

@@ -62,16 +62,6 @@ static bool is_filled(const struct pk_run_state *v, size_t n, const char *key)
     return false;
 }
 
-static void print_row(struct pk_out *out, const struct pk_run_state *s)
-{
-    struct pk_row *row = pk_row_begin(out);
-    pk_put_text(row, "side", s->side);
-    pk_put_int(row, "run_id", s->run_id);
-    for (size_t c = 0; c < s->state.n_cols; c++)
-        pk_put(row, s->state.names[c], s->state.cells[c]);
-    pk_row_end(row);
-}
-
 void pk_run_states_print(struct pk_out *out, const struct pk_run_state *v, size_t n, struct pk_arena *a)
 {
     enum { OWN = 2, COLUMNS = sizeof columns / sizeof *columns }; /* the others are of query state */
@@ -90,8 +80,14 @@ void pk_run_states_print(struct pk_out *out, const struct pk_run_state *v, size_
     pk_out_table(out, "states", "State of the machine during timing", cols, COLUMNS);
     for (size_t i = 0; i < n; i++) {
         partly |= v[i].state.n && v[i].partly;
-        if (v[i].state.n)
-            print_row(out, &v[i]);
+        if (v[i].state.n) {
+            struct pk_row *row = pk_row_begin(out);
+            pk_put_text(row, "side", v[i].side);
+            pk_put_int(row, "run_id", v[i].run_id);
+            for (size_t c = 0; c < v[i].state.n_cols; c++)
+                pk_put(row, v[i].state.names[c], v[i].state.cells[c]);
+            pk_row_end(row);
+        }
     }
     if (partly)
         pk_out_note(out, pk_printf(a, "Computed from the first %d cases of a run.", PK_STATES_CASES));

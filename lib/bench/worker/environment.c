@@ -30,14 +30,9 @@ static struct pk_noise probe(struct pk_device *dev, struct pk_arena *a)
     return sum;
 }
 
-static bool has_none(const struct pk_device *dev)
-{
-    return dev->kind == PK_DEVICE_NULL;
-}
-
 void pk_environment_before(struct pk_environment *s, struct pk_device *dev, struct pk_arena *a)
 {
-    if (has_none(dev))
+    if (dev->kind == PK_DEVICE_NULL)
         return;
     s->span = (struct pk_state_span){.n_cpus = *s->n_cpus};
     s->span.noise_before = s->last.spun_ns ? s->last : probe(dev, a);
@@ -47,7 +42,7 @@ void pk_environment_before(struct pk_environment *s, struct pk_device *dev, stru
 void pk_environment_after(struct pk_environment *s, struct pk_device *dev, struct pk_arena *a,
                           struct pk_slice *slice)
 {
-    if (has_none(dev) || pk_device_broken(dev))
+    if (dev->kind == PK_DEVICE_NULL || pk_device_broken(dev))
         return;
     pk_state_read(NULL, s->cpus, *s->n_cpus, a, &s->span.after);
     s->last = s->span.noise_after = probe(dev, a);
@@ -55,22 +50,18 @@ void pk_environment_after(struct pk_environment *s, struct pk_device *dev, struc
         pk_environment_note(&s->span, a, slice);
 }
 
-static const char *words_json(const char *const *words, struct pk_arena *a)
-{
-    PK_JSON_CLEANUP json_t *array = json_array();
-    for (; *words; words++)
-        json_array_append_new(array, json_string(*words));
-    return pk_json_text(a, array, PK_JSON_COMPACT);
-}
-
 void pk_environment_note(const struct pk_state_span *span, struct pk_arena *a, struct pk_slice *slice)
 {
     const char *words[PK_DOUBTS + 1];
+    PK_JSON_CLEANUP json_t *doubts = json_array();
     struct pk_note *notes = pk_new_n(a, struct pk_note, slice->n_notes + 2);
     if (slice->n_notes)
         memcpy(notes, slice->notes, slice->n_notes * sizeof *notes);
     notes[slice->n_notes++] = (struct pk_note){"state", pk_state_json(span, a)};
-    if (pk_state_doubts(span, words))
-        notes[slice->n_notes++] = (struct pk_note){"doubts", words_json(words, a)};
+    const size_t n_doubts = pk_state_doubts(span, words);
+    for (size_t i = 0; i < n_doubts; i++)
+        json_array_append_new(doubts, json_string(words[i]));
+    if (n_doubts)
+        notes[slice->n_notes++] = (struct pk_note){"doubts", pk_json_text(a, doubts, PK_JSON_COMPACT)};
     slice->notes = notes;
 }

@@ -38,11 +38,6 @@ static json_t *pair(double before, double after)
     return json_pack("[o, o]", pk_json_real(before), pk_json_real(after));
 }
 
-static json_t *others_json(const struct pk_gpu_state *s)
-{
-    return s->others_known ? json_integer(s->others) : json_null();
-}
-
 static const char *state_json(const struct pk_gpu_state *b, const struct pk_gpu_state *f, struct pk_arena *a)
 {
     PK_JSON_CLEANUP json_t *j = json_pack(
@@ -50,7 +45,8 @@ static const char *state_json(const struct pk_gpu_state *b, const struct pk_gpu_
         "memory_clock_hz", pair(b->memory_hz, f->memory_hz), "power_w", pair(b->watts, f->watts),
         "temperature_c", pair(b->celsius, f->celsius), "energy_j", pair(b->joules, f->joules), "held_back",
         pk_gpu_held_back_words(b->held_back, a), pk_gpu_held_back_words(f->held_back, a), "other_processes",
-        json_pack("[o, o]", others_json(b), others_json(f)));
+        json_pack("[o, o]", b->others_known ? json_integer(b->others) : json_null(),
+                  f->others_known ? json_integer(f->others) : json_null()));
     for (size_t i = 0; i < PK_GPU_HELDS; i++)
         if (!isnan(b->held_ns[i]) && !isnan(f->held_ns[i]))
             json_object_set_new(j, pk_printf(a, "held_by_%s", pk_gpu_helds[i].name),
@@ -74,19 +70,6 @@ static const char *doubts_json(const struct pk_gpu_state *b, const struct pk_gpu
     return json_array_size(doubts) ? pk_json_text(a, doubts, PK_JSON_COMPACT) : NULL;
 }
 
-static void note_states(const struct pk_gpu_state *before, const struct pk_gpu_state *after,
-                        struct pk_arena *a, struct pk_slice *slice)
-{
-    const char *doubts = doubts_json(before, after, a);
-    struct pk_note *notes = pk_new_n(a, struct pk_note, slice->n_notes + 2);
-    if (slice->n_notes)
-        memcpy(notes, slice->notes, slice->n_notes * sizeof *notes);
-    notes[slice->n_notes++] = (struct pk_note){"state:gpu", state_json(before, after, a)};
-    if (doubts)
-        notes[slice->n_notes++] = (struct pk_note){"doubts:gpu", doubts};
-    slice->notes = notes;
-}
-
 void pk_gpu_environment_after(struct pk_gpu_environment *s, struct pk_device *dev, struct pk_arena *a,
                               struct pk_slice *slice)
 {
@@ -94,5 +77,12 @@ void pk_gpu_environment_after(struct pk_gpu_environment *s, struct pk_device *de
     if (!s->nvml || slice->status != PK_ST_OK || pk_device_broken(dev))
         return;
     pk_gpu_state_read(s->nvml, s->gpu, &after);
-    note_states(&s->before, &after, a, slice);
+    const char *doubts = doubts_json(&s->before, &after, a);
+    struct pk_note *notes = pk_new_n(a, struct pk_note, slice->n_notes + 2);
+    if (slice->n_notes)
+        memcpy(notes, slice->notes, slice->n_notes * sizeof *notes);
+    notes[slice->n_notes++] = (struct pk_note){"state:gpu", state_json(&s->before, &after, a)};
+    if (doubts)
+        notes[slice->n_notes++] = (struct pk_note){"doubts:gpu", doubts};
+    slice->notes = notes;
 }

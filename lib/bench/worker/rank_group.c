@@ -38,15 +38,6 @@ static enum pk_code gather_all(struct pk_rank_group *r, const char *mine, const 
     return PK_OK;
 }
 
-static enum pk_code find_neighbours(struct pk_rank_group *r, struct pk_err *err)
-{
-    char host[256] = "";
-    struct pk_cpus own;
-    gethostname(host, sizeof host - 1);
-    own.n = pk_machine_cpus(own.v, PK_CPUS_MAX);
-    return gather_all(r, pk_printf(&r->arena, "%s %s", host, pk_cpus_text(&own, &r->arena)), &r->given, err);
-}
-
 /* A launcher that gave each rank CPUs of its own has divided them already. */
 void pk_rank_group_share(const struct pk_rank_group *r, unsigned rank, struct pk_cpus *out)
 {
@@ -134,7 +125,12 @@ enum pk_code pk_rank_group_open(struct pk_rank_group *r, struct pk_device *dev, 
     if (rc)
         return rc;
     r->comm.timeout_ns = MINUTE_NS;
-    if (!find_neighbours(r, err) && !join_heartbeats(r, heartbeats, err) && !prepare_answers(r, err))
+    char host[256] = "";
+    struct pk_cpus own;
+    gethostname(host, sizeof host - 1);
+    own.n = pk_machine_cpus(own.v, PK_CPUS_MAX);
+    if (!gather_all(r, pk_printf(&r->arena, "%s %s", host, pk_cpus_text(&own, &r->arena)), &r->given, err) &&
+        !join_heartbeats(r, heartbeats, err) && !prepare_answers(r, err))
         return PK_OK;
     r->comm.broken = true;
     pk_rank_group_close(r);
@@ -202,14 +198,6 @@ static const struct pk_slice *read_slice(struct pk_collector *c, const char *lin
     return whole && !problem ? pk_collected(c) : NULL;
 }
 
-static size_t find_metric(const struct pk_slice *s, const char *name)
-{
-    size_t i = 0;
-    while (i < s->n_metrics && strcmp(s->metrics[i].name, name) != 0)
-        i++;
-    return i;
-}
-
 static void add_series(struct pk_slice *to, const struct pk_slice *from, unsigned rank, struct pk_arena *a)
 {
     struct pk_series *v = pk_new_n(a, struct pk_series, to->n_series + from->n_series + 1);
@@ -218,18 +206,14 @@ static void add_series(struct pk_slice *to, const struct pk_slice *from, unsigne
     for (size_t i = 0; i < from->n_series; i++) {
         struct pk_series *s = &v[to->n_series];
         *s = from->series[i];
-        s->metric = find_metric(to, from->metrics[s->metric].name);
+        size_t m = 0;
+        while (m < to->n_metrics && strcmp(to->metrics[m].name, from->metrics[s->metric].name) != 0)
+            m++;
+        s->metric = m;
         s->rank = (int)rank;
         to->n_series += s->metric < to->n_metrics;
     }
     to->series = v;
-}
-
-static void fail_slice(struct pk_slice *s, unsigned rank, const struct pk_slice *theirs, struct pk_arena *a)
-{
-    s->status = theirs ? theirs->status : PK_ST_FAILED;
-    s->message = pk_printf(a, "rank %u: %s", rank, theirs ? theirs->message : "its answer cannot be read");
-    s->n_metrics = s->n_series = 0;
 }
 
 static void add_note(const struct pk_rank_group *r, struct pk_slice *slice, struct pk_arena *a)
@@ -261,8 +245,12 @@ enum pk_code pk_rank_group_collect(struct pk_rank_group *r, struct pk_arena *a, 
         const struct pk_slice *theirs = read_slice(r->collectors[i], all[i]);
         if (theirs && theirs->status == PK_ST_OK)
             add_series(slice, theirs, i, a);
-        else
-            fail_slice(slice, i, theirs, a);
+        else {
+            slice->status = theirs ? theirs->status : PK_ST_FAILED;
+            slice->message =
+                pk_printf(a, "rank %u: %s", i, theirs ? theirs->message : "its answer cannot be read");
+            slice->n_metrics = slice->n_series = 0;
+        }
     }
     if (r->comm.rank == 0 && slice->status == PK_ST_OK)
         add_note(r, slice, a);

@@ -78,11 +78,6 @@ static void learn_cpus(struct worker *w, const struct pk_device_options *opt)
         w->n_cpus = pk_cpu_threads(&w->dev);
 }
 
-static struct pk_comm *comm_of(struct worker *w)
-{
-    return w->io->join ? &w->group.comm : NULL;
-}
-
 /* Rank 0, or the only one: the parent hears it. */
 static bool is_first(const struct worker *w)
 {
@@ -145,22 +140,6 @@ static enum pk_code find_case(const struct pk_request *r, struct pk_arena *a, st
     if (find_variant(c->probe, r->variant, &c->variant, err))
         return err->code;
     return pk_point_from_json(c->probe->axes, r->axes, a, &c->at, err);
-}
-
-/* What the run has chosen so far; what is no string is nobody's choice. */
-static void take_choices(struct worker *w, const struct pk_request *r)
-{
-    const char *key;
-    json_t *value;
-    json_object_foreach((json_t *)r->choices, key, value) if (json_is_string(value))
-        pk_choice_give(&w->dev, key, json_string_value(value));
-}
-
-static enum pk_code tell_choices(struct worker *w, struct pk_err *err)
-{
-    struct fact_writer f = {.fd = w->wire_fd, .err = err};
-    pk_choices_tell(&w->dev, write_fact, &f);
-    return f.rc;
 }
 
 static enum pk_code answer_failed(struct worker *w, const struct pk_request *r, const struct pk_err *cause,
@@ -259,31 +238,15 @@ static enum pk_code find_counters(const struct worker *w, const struct pk_reques
                                   named.source->name);
 }
 
-static enum pk_code prepare(struct worker *w, const struct pk_request *r, struct pk_arena *a,
-                            struct pk_case *c, const struct pk_source_plan **plan, struct pk_err *err)
-{
-    enum pk_code rc = open_device(w, r, err);
-    if (!rc)
-        rc = find_case(r, a, c, err);
-    if (!rc)
-        rc = w->io->expects ? w->io->expects(w->io->user, r, c, a, err) : PK_OK;
-    return rc ? rc : find_counters(w, r, a, plan, err);
-}
-
-/* Only this rank knows what went wrong: the others are waiting for it, and end with it. */
-static enum pk_code leave_ranks(const struct worker *w, const struct pk_slice *slice, struct pk_err *err)
-{
-    return pk_fail(err, PK_E_IO, "rank %u of %u: %s", w->group.comm.rank, w->group.comm.size,
-                   *slice->message ? slice->message : "its device no longer works");
-}
-
 static enum pk_code send_slice(struct worker *w, const struct pk_request *r, struct pk_slice *slice,
                                struct pk_arena *a, struct pk_err *err)
 {
     if (!w->io->join)
         return pk_wire_slice(w->wire_fd, r->id, slice, err);
     if (w->group.comm.broken || pk_device_broken(&w->dev))
-        return leave_ranks(w, slice, err);
+        /* Only this rank knows what went wrong: the others are waiting for it, and end with it. */
+        return pk_fail(err, PK_E_IO, "rank %u of %u: %s", w->group.comm.rank, w->group.comm.size,
+                       *slice->message ? slice->message : "its device no longer works");
     if (!is_first(w) && pk_wire_slice(w->wire_fd, r->id, slice, err))
         return err->code;
     enum pk_code rc = pk_rank_group_collect(&w->group, a, slice, err);
@@ -299,13 +262,19 @@ static enum pk_code answer(struct worker *w, const struct pk_request *r, struct 
     const struct pk_source_plan *plan;
     if (r->pass == PK_PASS_CALIBRATION)
         return w->io->join ? answer_together(w, r, err) : answer_other(w, r, err);
-    if (pk_agree(comm_of(w), prepare(w, r, &a, &c, &plan, &cause), &cause))
+    enum pk_code rc = open_device(w, r, &cause);
+    if (!rc)
+        rc = find_case(r, &a, &c, &cause);
+    if (!rc)
+        rc = w->io->expects ? w->io->expects(w->io->user, r, &c, &a, &cause) : PK_OK;
+    if (pk_agree(w->io->join ? &w->group.comm : NULL, rc ? rc : find_counters(w, r, &a, &plan, &cause),
+                 &cause))
         return answer_failed(w, r, &cause, err);
     c.threads = w->dev.kind == PK_DEVICE_CPU ? pk_cpu_threads(&w->dev) : 0;
     const struct pk_measure m = {
         .c = &c,
         .dev = &w->dev,
-        .comm = comm_of(w),
+        .comm = w->io->join ? &w->group.comm : NULL,
         .pass = r->pass,
         .invocation = r->invocation,
         .check = r->check,
@@ -317,14 +286,20 @@ static enum pk_code answer(struct worker *w, const struct pk_request *r, struct 
         .disturbed = disturbed,
         .disturbed_user = w,
     };
-    take_choices(w, r);
+    /* What the run has chosen so far; what is no string is nobody's choice. */
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)r->choices, key, value) if (json_is_string(value))
+        pk_choice_give(&w->dev, key, json_string_value(value));
     pk_environment_before(&w->around, &w->dev, &a);
     pk_gpu_environment_before(&w->gpu, &w->dev);
     disturbed(w); /* what was before does not count */
     pk_measure_case(&m, &a, &slice);
     pk_gpu_environment_after(&w->gpu, &w->dev, &a, &slice);
     pk_environment_after(&w->around, &w->dev, &a, &slice);
-    if (tell_choices(w, err))
+    struct fact_writer f = {.fd = w->wire_fd, .err = err};
+    pk_choices_tell(&w->dev, write_fact, &f);
+    if (f.rc)
         return err->code;
     if (pk_device_broken(&w->dev) && pk_wire_bye(w->wire_fd, err))
         return err->code;
