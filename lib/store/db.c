@@ -92,18 +92,19 @@ enum pk_code pk_db_fail(struct pk_store *s, struct pk_err *err)
     }
 }
 
-enum pk_code pk_db_stmt(struct pk_store *s, const char *sql, sqlite3_stmt **stmt, struct pk_err *err)
+enum pk_code pk_db_stmt(struct pk_store *s, const char *statement, sqlite3_stmt **stmt, struct pk_err *err)
 {
     for (size_t i = 0; i < s->n_cached; i++)
-        if (s->cached[i].sql == sql) {
+        if (s->cached[i].name == statement) {
             *stmt = s->cached[i].stmt;
             sqlite3_clear_bindings(*stmt);
             return PK_OK;
         }
     pk_assert(s->n_cached < PK_DB_CACHED);
-    if (sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, stmt, NULL) != SQLITE_OK)
+    if (sqlite3_prepare_v3(s->db, pk_db_text(s, statement), -1, SQLITE_PREPARE_PERSISTENT, stmt, NULL) !=
+        SQLITE_OK)
         return pk_db_fail(s, err);
-    s->cached[s->n_cached].sql = sql;
+    s->cached[s->n_cached].name = statement;
     s->cached[s->n_cached++].stmt = *stmt;
     return PK_OK;
 }
@@ -131,16 +132,16 @@ static void bind_all(sqlite3_stmt *stmt, const char *types, va_list ap)
             pk_db_bind_real(stmt, i, va_arg(ap, double));
             break;
         default:
-            pk_assert(types[i - 1] == 'n');
+            pk_assert(!"a letter of db.h");
         }
 }
 
-/* One step of a literal; *value is the first column of the row it gives, unless there is none or it is NULL. */
-static enum pk_code step_once(struct pk_store *s, struct pk_err *err, const char *sql, const char *types,
-                              va_list ap, int64_t *value)
+/* One step of a statement; *value is the first column of the row it gives, unless there is none or it is NULL. */
+static enum pk_code step_once(struct pk_store *s, struct pk_err *err, const char *statement,
+                              const char *types, va_list ap, int64_t *value)
 {
     sqlite3_stmt *stmt;
-    if (pk_db_stmt(s, sql, &stmt, err))
+    if (pk_db_stmt(s, statement, &stmt, err))
         return err->code;
     bind_all(stmt, types, ap);
     int rc = sqlite3_step(stmt);
@@ -151,23 +152,23 @@ static enum pk_code step_once(struct pk_store *s, struct pk_err *err, const char
     return code;
 }
 
-enum pk_code pk_db_run(struct pk_store *s, struct pk_err *err, const char *sql, const char *types, ...)
+enum pk_code pk_db_run(struct pk_store *s, struct pk_err *err, const char *statement, const char *types, ...)
 {
     int64_t ignored;
     va_list ap;
     va_start(ap, types);
-    enum pk_code code = step_once(s, err, sql, types, ap, &ignored);
+    enum pk_code code = step_once(s, err, statement, types, ap, &ignored);
     va_end(ap);
     return code;
 }
 
 enum pk_code pk_db_int(struct pk_store *s, struct pk_err *err, int64_t *value, int64_t fallback,
-                       const char *sql, const char *types, ...)
+                       const char *statement, const char *types, ...)
 {
     va_list ap;
     *value = fallback;
     va_start(ap, types);
-    enum pk_code code = step_once(s, err, sql, types, ap, value);
+    enum pk_code code = step_once(s, err, statement, types, ap, value);
     va_end(ap);
     return code;
 }
@@ -177,17 +178,22 @@ enum pk_code pk_db_script(struct pk_store *s, const char *sql, struct pk_err *er
     return sqlite3_exec(s->db, sql, NULL, NULL, NULL) == SQLITE_OK ? PK_OK : pk_db_fail(s, err);
 }
 
+void pk_db_attempt(struct pk_store *s, const char *statement)
+{
+    sqlite3_exec(s->db, pk_db_text(s, statement), NULL, NULL, NULL);
+}
+
 enum pk_code pk_db_begin(struct pk_store *s, const char *doing, struct pk_err *err)
 {
     s->doing = doing;
-    return pk_db_run(s, err, "BEGIN IMMEDIATE", "");
+    return pk_db_run(s, err, "begin", "");
 }
 
 enum pk_code pk_db_end(struct pk_store *s, enum pk_code code, struct pk_err *err)
 {
     if (code == PK_OK)
-        code = pk_db_run(s, err, "COMMIT", "");
+        code = pk_db_run(s, err, "commit", "");
     if (code != PK_OK && !sqlite3_get_autocommit(s->db))
-        sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+        pk_db_attempt(s, "rollback");
     return code;
 }

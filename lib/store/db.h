@@ -1,5 +1,5 @@
-/* Db: what the files of lib/store share: the handle, errors from SQLite in three parts, short statements,
- * transactions. Private to lib/store. */
+/* Db: what the files of lib/store share: the handle, errors from SQLite in three parts, statements by name, transactions.
+ * Private to lib/store. */
 #pragma once
 
 #include "store/store.h"
@@ -7,6 +7,9 @@
 #include <sqlite3.h>
 
 enum { PK_DB_CACHED = 32, PK_DB_APPLICATION_ID = 0x706b6974 /* "pkit" */ };
+
+struct pk_section;  /* store/table.h */
+struct pk_sql_file; /* likewise */
 
 struct pk_store {
     struct pk_arena arena; /* holds this struct */
@@ -24,31 +27,37 @@ struct pk_store {
         bool hurried; /* *wait.stop_flag was set when it began */
         bool stopped; /* and when it ended */
     } waiting;
-    uint64_t deadline_ns; /* of a stranger's query; 0 = none */
+    uint64_t deadline_ns;      /* of a stranger's query; 0 = none */
+    struct pk_sql_file *files; /* the first files of pk_lib_sql, as far as a name was looked for */
+    size_t n_files, files_cap;
     struct {
-        const char *sql; /* by address */
+        const char *name; /* by address */
         sqlite3_stmt *stmt;
     } cached[PK_DB_CACHED];
     size_t n_cached;
 };
 
+/* section.c: the SQL of a "-- statement:" (assert). */
+const char *pk_db_text(struct pk_store *s, const char *statement);
+
 /* The error SQLite reported last on s, as "store PATH: cannot DOING" with reason and advice. Returns the
  * code. */
 enum pk_code pk_db_fail(struct pk_store *s, struct pk_err *err);
 
-/* A prepared statement of a string literal, kept until the store closes, reset and without bindings. */
-enum pk_code pk_db_stmt(struct pk_store *s, const char *sql, sqlite3_stmt **stmt,
+/* The prepared statement of a name, which is a string literal; kept until the store closes, reset and without bindings. */
+enum pk_code pk_db_stmt(struct pk_store *s, const char *statement, sqlite3_stmt **stmt,
                         struct pk_err *err) PK_MUST_CHECK;
 
-/* Runs a literal to its end. One letter per parameter: i int64_t, t const char * (NULL allowed), f double
- * (not finite = NULL), and n, which takes no argument and binds NULL. */
-enum pk_code pk_db_run(struct pk_store *s, struct pk_err *err, const char *sql, const char *types,
+/* Runs a statement to its end. One letter per parameter: i int64_t, t const char * (NULL allowed), f double (not finite = NULL). */
+enum pk_code pk_db_run(struct pk_store *s, struct pk_err *err, const char *statement, const char *types,
                        ...) PK_MUST_CHECK;
-/* The same, for the one integer it answers; `fallback` when there is no row or it is NULL. */
+/* The same, for the one integer that it gives; `fallback` when there is no row or it is NULL. */
 enum pk_code pk_db_int(struct pk_store *s, struct pk_err *err, int64_t *value, int64_t fallback,
-                       const char *sql, const char *types, ...) PK_MUST_CHECK;
-/* Any number of statements without parameters. */
+                       const char *statement, const char *types, ...) PK_MUST_CHECK;
+/* Any number of statements without parameters, as a text. */
 enum pk_code pk_db_script(struct pk_store *s, const char *sql, struct pk_err *err) PK_MUST_CHECK;
+/* The same for a name, where a failure does not matter. */
+void pk_db_attempt(struct pk_store *s, const char *statement);
 
 /* A write transaction, taken at once. pk_db_end commits when `code` is PK_OK and rolls back otherwise
  * (keeping err). */
@@ -79,10 +88,12 @@ int pk_db_newest_version(void);
 enum pk_code pk_db_migrate(struct pk_store *s, struct pk_err *err) PK_MUST_CHECK;
 /* Perfkit's own views, as temporary ones, over the tables of the main database. */
 enum pk_code pk_db_temp_views(struct pk_store *s, struct pk_err *err) PK_MUST_CHECK;
-/* Refuses a database (schema name "main" or that of an attached one) whose tables are not exactly the ones
- * perfkit makes. */
-enum pk_code pk_db_verify_tables(struct pk_store *s, const char *schema, const char *path,
+/* Refuses a database (the store, or the one attached as `other`) whose tables are not exactly the ones that perfkit creates. */
+enum pk_code pk_db_verify_tables(struct pk_store *s, bool other, const char *path,
                                  struct pk_err *err) PK_MUST_CHECK;
+/* Creates (or drops) the views of a text, for as long as one of its tables is printed. */
+enum pk_code pk_db_text_views(struct pk_store *s, const struct pk_section *v, size_t n, bool make,
+                              struct pk_err *err) PK_MUST_CHECK;
 
 /* reap.c: who records, and marking the runs of dead processes interrupted. */
 struct pk_recorder_process {
@@ -95,11 +106,19 @@ enum pk_code pk_db_reap(struct pk_store *s, struct pk_err *err) PK_MUST_CHECK;
 /* file:PATH?mode=ro&immutable=1, with the path escaped. In the arena. */
 const char *pk_db_stranger_uri(struct pk_arena *a, const char *path);
 
-/* query.c: from a prepared statement to cells and writers. */
+/* query.c: from a prepared statement to cells, members of structs and writers. */
+
+/* A row of a result to the members of a struct, a pointer per column. One letter each, as in pk_db_run; t is const char *, "" for NULL, o
+ * one that stays NULL, f NaN for NULL; also d int, z size_t, b bool; numbers are 0 for NULL. */
+void pk_db_row(const struct pk_rows *r, size_t row, const char *types, ...);
 
 /* Prepares one SELECT and binds the parameters it names, whose texts must stay; the caller finalizes. */
 enum pk_code pk_db_prepare(struct pk_store *s, const char *sql, const struct pk_param *params,
                            size_t n_params, sqlite3_stmt **stmt, struct pk_err *err) PK_MUST_CHECK;
+
+/* As pk_query; errors say what s->doing says. */
+enum pk_code pk_db_query(struct pk_store *s, const char *name, const struct pk_param *params, size_t n_params,
+                         struct pk_arena *a, struct pk_rows *out, struct pk_err *err) PK_MUST_CHECK;
 
 /* One value of the current row; text lives until the next step. */
 void pk_db_cell(sqlite3_stmt *stmt, int i, struct pk_cell *c);

@@ -5,19 +5,16 @@
 
 #include <string.h>
 
-/* Lines of a pragma that finds nothing when all is well; "ok" is integrity_check's word for that. */
-static enum pk_code add_findings(struct pk_store *s, const char *sql, const char *format, struct pk_buf *out,
+/* Adds the lines of a query that finds nothing when all is well. */
+static enum pk_code add_findings(struct pk_store *s, const char *query, struct pk_buf *out,
                                  struct pk_err *err)
 {
-    sqlite3_stmt *stmt;
-    if (sqlite3_prepare_v2(s->db, sql, -1, &stmt, NULL) != SQLITE_OK)
-        return pk_db_fail(s, err);
-    while (sqlite3_step(stmt) == SQLITE_ROW) {
-        char *line = sqlite3_mprintf(format, sqlite3_column_text(stmt, 0), sqlite3_column_int64(stmt, 1));
-        pk_buf_printf(out, "%s%s", out->n ? "; " : "", line);
-        sqlite3_free(line);
-    }
-    return sqlite3_finalize(stmt) == SQLITE_OK ? PK_OK : pk_db_fail(s, err);
+    struct pk_rows rows;
+    if (pk_db_query(s, query, NULL, 0, out->arena, &rows, err))
+        return err->code;
+    for (size_t i = 0; i < rows.n; i++)
+        pk_buf_printf(out, "%s%s", out->n ? "; " : "", rows.cells[i].s);
+    return PK_OK;
 }
 
 enum pk_code pk_store_check(struct pk_store *s, struct pk_arena *a, const char **problem, struct pk_err *err)
@@ -25,143 +22,29 @@ enum pk_code pk_store_check(struct pk_store *s, struct pk_arena *a, const char *
     struct pk_buf found = {.arena = a};
     s->doing = "check it";
     *problem = NULL;
-    if (add_findings(
-            s, "SELECT integrity_check, 0 FROM pragma_integrity_check(20) WHERE integrity_check <> 'ok'",
-            "%s", &found, err) ||
-        add_findings(s, "SELECT \"table\", rowid FROM pragma_foreign_key_check LIMIT 20",
-                     "table %s, row %lld: the row that it belongs to is missing", &found, err))
+    if (add_findings(s, "integrity", &found, err) || add_findings(s, "foreign_keys", &found, err))
         return err->code;
     if (found.n)
         *problem = pk_buf_text(&found);
     return PK_OK;
 }
 
-/* Runs that still go are kept whatever their age, and those of pinned baselines. */
-#define OLD_RUNS                                                                                             \
-    "FROM run WHERE status <> 'running' AND id NOT IN (SELECT id FROM run ORDER BY id DESC LIMIT ?1)"        \
-    " AND id NOT IN (SELECT run_id FROM baseline_run)"
-
 enum pk_code pk_store_prune(struct pk_store *s, int64_t keep_newest, bool dry_run, int64_t *runs_removed,
                             struct pk_err *err)
 {
     s->doing = "count old runs";
     if (dry_run)
-        return pk_db_int(s, err, runs_removed, 0, "SELECT count(*) " OLD_RUNS, "i", keep_newest);
+        return pk_db_int(s, err, runs_removed, 0, "count_old_runs", "i", keep_newest);
     if (pk_db_begin(s, "remove old runs", err))
         return err->code;
-    enum pk_code code = pk_db_int(s, err, runs_removed, 0, "SELECT count(*) " OLD_RUNS, "i", keep_newest);
+    enum pk_code code = pk_db_int(s, err, runs_removed, 0, "count_old_runs", "i", keep_newest);
     if (code == PK_OK)
-        code = pk_db_run(s, err, "DELETE " OLD_RUNS, "i", keep_newest);
+        code = pk_db_run(s, err, "delete_old_runs", "i", keep_newest);
     if (pk_db_end(s, code, err) || !*runs_removed)
         return err->code * (code != PK_OK);
     s->doing = "release the space of removed runs";
-    return pk_db_script(s, "VACUUM", err);
+    return pk_db_run(s, err, "vacuum", "");
 }
-
-/* --- merging ----------------------------------------------------------------------------------------------------------
- *
- * A run is known by its uuid, so merging twice adds nothing. Ids of cases, slices and series are moved behind the ones that are here;
- * machines and metrics are shared by content. The other file is a stranger's: opened immutable, its tables verified. */
-
-static const char copy_runs[] =
-    "CREATE TEMP TABLE new_run AS SELECT id AS old, uuid FROM other.run WHERE uuid NOT IN (SELECT uuid FROM "
-    "main.run) ORDER BY id;"
-    "INSERT INTO main.machine(json) SELECT m.json FROM other.machine m WHERE true ON CONFLICT DO NOTHING;"
-    "INSERT INTO main.topology(machine_id, xml) SELECT m.id, t.xml FROM other.topology t"
-    " JOIN other.machine o ON o.id = t.machine_id JOIN main.machine m ON m.json = o.json WHERE true ON "
-    "CONFLICT DO NOTHING;"
-    "INSERT INTO main.run(uuid, experiment, label, command_line, settings, tags, machine_id, git_commit, "
-    "git_dirty, git_branch, version,"
-    " started_ns, ended_ns, status, host, boot_id, pid, pid_start_ticks)"
-    " SELECT r.uuid, experiment, label, command_line, settings, tags, m.id, git_commit, git_dirty, "
-    "git_branch, version, "
-    "started_ns, ended_ns,"
-    " CASE status WHEN 'running' THEN 'interrupted' ELSE status END, host, boot_id, pid, pid_start_ticks"
-    " FROM new_run n JOIN other.run r ON r.id = n.old JOIN other.machine o ON o.id = r.machine_id JOIN "
-    "main.machine m ON m.json = o.json"
-    " ORDER BY n.old;"
-    "CREATE TEMP TABLE run_map AS SELECT n.old, r.id AS new FROM new_run n JOIN main.run r ON r.uuid = "
-    "n.uuid;"
-    "CREATE TEMP TABLE case_map AS SELECT c.id AS old, c.id + coalesce((SELECT max(id) FROM main.run_case), "
-    "0) AS new, m.new AS run"
-    " FROM other.run_case c JOIN run_map m ON m.old = c.run_id;"
-    "CREATE TEMP TABLE slice_map AS SELECT l.id AS old, l.id + coalesce((SELECT max(id) FROM main.slice), 0) "
-    "AS new, m.new AS case_id"
-    " FROM other.slice l JOIN case_map m ON m.old = l.case_id;"
-    "CREATE TEMP TABLE series_map AS SELECT e.id AS old, e.id + coalesce((SELECT max(id) FROM main.series), "
-    "0) AS new,"
-    " m.new AS slice_id FROM other.series e JOIN slice_map m ON m.old = e.slice_id;"
-    "INSERT INTO main.metric(name, unit, direction, class, combine, ranks, source)"
-    " SELECT name, unit, direction, class, combine, ranks, source FROM other.metric WHERE true ON CONFLICT "
-    "DO NOTHING;"
-    "CREATE TEMP TABLE metric_map AS SELECT o.id AS old, m.id AS new FROM other.metric o"
-    " JOIN main.metric m USING(name, unit, direction, class, combine, ranks, source);"
-    "INSERT INTO main.setting SELECT m.new, invocation, key, value FROM other.setting s JOIN run_map m ON "
-    "m.old = s.run_id;";
-
-static const char copy_cases[] =
-    "INSERT INTO main.run_case SELECT m.new, m.run, ordinal, experiment, revision, variant, device, axes, "
-    "identity, predicted_bytes"
-    " FROM other.run_case c JOIN case_map m ON m.old = c.id;"
-    "INSERT INTO main.work SELECT m.new, metric, flops, bytes, exps, messages, predicted"
-    " FROM other.work w JOIN case_map m ON m.old = w.case_id;"
-    "INSERT INTO main.slice SELECT m.new, m.case_id, invocation, pass, status, message, started_ns, "
-    "elapsed_ns, notes"
-    " FROM other.slice l JOIN slice_map m ON m.old = l.id;"
-    "INSERT INTO main.series SELECT m.new, m.slice_id, k.new, rank, instance, phase, reps"
-    " FROM other.series e JOIN series_map m ON m.old = e.id JOIN metric_map k ON k.old = e.metric_id;"
-    "INSERT INTO main.sample SELECT m.new, ordinal, value FROM series_map m JOIN other.sample s ON "
-    "s.series_id = m.old;"
-    "INSERT INTO main.slice_summary SELECT m.new, k.new, n, figure, median, mean, sd, min, max"
-    " FROM other.slice_summary s JOIN slice_map m ON m.old = s.slice_id JOIN metric_map k ON k.old = "
-    "s.metric_id;"
-    "INSERT INTO main.summary SELECT m.new, k.new, n, invocations, median, ci_low, ci_high, mean, sd, min, "
-    "max, cv"
-    " FROM other.summary s JOIN case_map m ON m.old = s.case_id JOIN metric_map k ON k.old = s.metric_id;"
-    "INSERT INTO main.fit(run_id, name, metric, axis, kind, experiment, variant, device, fixed, n, slope, "
-    "slope_low, slope_high,"
-    " intercept, intercept_low, intercept_high, r2)"
-    " SELECT m.new, name, metric, axis, kind, experiment, variant, device, fixed, n, slope, slope_low, "
-    "slope_high, intercept,"
-    " intercept_low, intercept_high, r2 FROM other.fit f JOIN run_map m ON m.old = f.run_id;"
-    "INSERT INTO main.counter SELECT m.new, region, group_name, name, unit, value, source, native, quality, "
-    "modes, note"
-    " FROM other.counter k JOIN case_map m ON m.old = k.case_id;"
-    "INSERT INTO main.calibration SELECT m.new, y.new, pairs, disturbed, ratio, p, between_cv, within_cv, "
-    "pair_sd, floor, min_effect, mde"
-    " FROM other.calibration k JOIN case_map m ON m.old = k.case_id JOIN metric_map y ON y.old = k.metric_id;"
-    "INSERT INTO main.verdict SELECT n.new, b.new, y.new, verdict, reason, ratio, ratio_low, ratio_high, "
-    "difference, difference_low,"
-    " difference_high, margin, min_change, p, p_adjusted, mde, needed, pairs, disturbed, criteria"
-    " FROM other.verdict v JOIN case_map n ON n.old = v.new_case_id JOIN case_map b ON b.old = v.base_case_id"
-    " JOIN metric_map y ON y.old = v.metric_id;"
-    "INSERT INTO main.ceiling(machine_id, device, key, value, measured_ns)"
-    " SELECT m.id, c.device, c.key, c.value, c.measured_ns FROM other.ceiling c JOIN other.machine o ON o.id "
-    "= c.machine_id"
-    " JOIN main.machine m ON m.json = o.json"
-    " WHERE NOT EXISTS (SELECT 1 FROM main.ceiling x WHERE x.machine_id = m.id AND x.device = c.device AND "
-    "x.key = c.key"
-    "                   AND x.measured_ns = c.measured_ns);";
-
-/* A name that is taken here keeps its meaning. */
-static const char copy_baselines[] =
-    "CREATE TEMP TABLE baseline_map AS SELECT b.id AS old, b.id + coalesce((SELECT max(id) FROM "
-    "main.baseline), 0) AS new"
-    " FROM other.baseline b WHERE b.name NOT IN (SELECT name FROM main.baseline);"
-    "INSERT INTO main.baseline(id, name, experiment, follows, pattern, newest)"
-    " SELECT m.new, name, experiment, follows, pattern, newest FROM other.baseline b JOIN baseline_map m ON "
-    "m.old = b.id;"
-    "INSERT INTO main.baseline_run(baseline_id, run_id)"
-    " SELECT m.new, r.id FROM other.baseline_run p JOIN baseline_map m ON m.old = p.baseline_id"
-    " JOIN other.run o ON o.id = p.run_id JOIN main.run r ON r.uuid = o.uuid;"
-    "INSERT INTO main.baseline_change(baseline_id, changed_ns, who, action, meaning, reason)"
-    " SELECT m.new, changed_ns, who, action, meaning, reason"
-    " FROM other.baseline_change c JOIN baseline_map m ON m.old = c.baseline_id ORDER BY c.id;";
-
-static const char forget[] = "DROP TABLE IF EXISTS temp.new_run; DROP TABLE IF EXISTS temp.run_map; DROP "
-                             "TABLE IF EXISTS temp.case_map;"
-                             "DROP TABLE IF EXISTS temp.slice_map; DROP TABLE IF EXISTS temp.series_map;"
-                             "DROP TABLE IF EXISTS temp.metric_map; DROP TABLE IF EXISTS temp.baseline_map;";
 
 /* The other file must pass every check of a stranger's; opening it as one does them. */
 static enum pk_code attach(struct pk_store *s, const char *other_path, struct pk_err *err)
@@ -171,24 +54,20 @@ static enum pk_code attach(struct pk_store *s, const char *other_path, struct pk
     if (pk_store_open(other_path, PK_STORE_STRANGER, NULL, &other, err))
         return err->code;
     pk_store_close(other);
-    if (pk_db_run(s, err, "ATTACH ?1 AS other", "t", pk_db_stranger_uri(&a, other_path)))
+    if (pk_db_run(s, err, "attach_other", "t", pk_db_stranger_uri(&a, other_path)))
         return err->code;
-    return pk_db_verify_tables(s, "other", other_path, err);
+    return pk_db_verify_tables(s, true, other_path, err);
 }
 
 static enum pk_code copy(struct pk_store *s, int64_t *runs_added, struct pk_err *err)
 {
     if (pk_db_begin(s, "merge another store", err))
         return err->code;
-    enum pk_code code = pk_db_script(s, forget, err);
+    enum pk_code code = pk_db_script(s, pk_db_text(s, "forget_merge"), err);
     if (code == PK_OK)
-        code = pk_db_script(s, copy_runs, err);
+        code = pk_db_script(s, pk_db_text(s, "merge"), err);
     if (code == PK_OK)
-        code = pk_db_script(s, copy_cases, err);
-    if (code == PK_OK)
-        code = pk_db_script(s, copy_baselines, err);
-    if (code == PK_OK)
-        code = pk_db_int(s, err, runs_added, 0, "SELECT count(*) FROM temp.run_map", "");
+        code = pk_db_int(s, err, runs_added, 0, "count_merged", "");
     return pk_db_end(s, code, err);
 }
 
@@ -200,7 +79,7 @@ enum pk_code pk_store_merge(struct pk_store *s, const char *other_path, int64_t 
     enum pk_code code = attach(s, other_path, err);
     if (code == PK_OK)
         code = copy(s, runs_added, err);
-    sqlite3_exec(s->db, forget, NULL, NULL, NULL);
-    sqlite3_exec(s->db, "DETACH other", NULL, NULL, NULL);
+    pk_db_attempt(s, "forget_merge");
+    pk_db_attempt(s, "detach_other");
     return code;
 }

@@ -43,7 +43,7 @@ static enum pk_code restrain(struct pk_store *s, struct pk_err *err)
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         sqlite3_limit(s->db, limits[i].what, limits[i].limit);
     sqlite3_progress_handler(s->db, STEPS_PER_CHECK, too_long, s);
-    return pk_db_script(s, "PRAGMA cell_size_check = ON", err);
+    return pk_db_script(s, pk_db_text(s, "strict_cells"), err);
 }
 
 const char *pk_db_stranger_uri(struct pk_arena *a, const char *path)
@@ -137,7 +137,7 @@ static enum pk_code configure(struct pk_store *s, struct pk_err *err)
     sqlite3_db_config(s->db, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL);
     if (pk_db_functions(s, err) || (s->mode == PK_STORE_STRANGER && restrain(s, err)))
         return err->code;
-    return pk_db_script(s, "PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY", err);
+    return pk_db_script(s, pk_db_text(s, "configure"), err);
 }
 
 /* The views are in the file itself: any SQLite client reads a version that this program does not know. */
@@ -163,9 +163,8 @@ static enum pk_code refuse_version(const struct pk_store *s, long long version, 
 static enum pk_code check_header(struct pk_store *s, bool *fresh, struct pk_err *err)
 {
     int64_t id, version, objects;
-    if (pk_db_int(s, err, &objects, 0, "SELECT count(*) FROM sqlite_schema", "") ||
-        pk_db_int(s, err, &id, 0, "PRAGMA application_id", "") ||
-        pk_db_int(s, err, &version, 0, "PRAGMA user_version", ""))
+    if (pk_db_int(s, err, &objects, 0, "object_count", "") ||
+        pk_db_int(s, err, &id, 0, "application_id", "") || pk_db_int(s, err, &version, 0, "user_version", ""))
         return err->code;
     *fresh = objects == 0 && id == 0;
     s->found_version = (int)version;
@@ -186,7 +185,7 @@ static enum pk_code check_header(struct pk_store *s, bool *fresh, struct pk_err 
 static enum pk_code check_version(struct pk_store *s, struct pk_err *err)
 {
     int64_t version;
-    if (pk_db_int(s, err, &version, 0, "PRAGMA user_version", ""))
+    if (pk_db_int(s, err, &version, 0, "user_version", ""))
         return err->code;
     if (version == pk_db_newest_version())
         return PK_OK;
@@ -227,14 +226,12 @@ static enum pk_code prepare(struct pk_store *s, struct pk_err *err)
     bool writable;
     if (accept(s, &writable, err))
         return err->code;
-    /* persist: the journal is zeroed, which costs less than deleting it and waiting for its directory */
-    if (writes(s->mode) &&
-        pk_db_script(s, "PRAGMA journal_mode = PERSIST; PRAGMA journal_size_limit = 1048576", err))
+    if (writes(s->mode) && pk_db_script(s, pk_db_text(s, "keep_journal"), err))
         return err->code;
     if (writable && tidy(s, err))
         return err->code;
     if (check_version(s, err) ||
-        (s->mode == PK_STORE_STRANGER && pk_db_verify_tables(s, "main", s->path, err)))
+        (s->mode == PK_STORE_STRANGER && pk_db_verify_tables(s, false, s->path, err)))
         return err->code;
     return pk_db_temp_views(s, err);
 }
@@ -317,7 +314,7 @@ void pk_store_close(struct pk_store *s)
     if (s->db && writes(s->mode)) {
         /* removes the journal when nobody else uses the file; never waits for it */
         pk_store_patience(s, 0);
-        sqlite3_exec(s->db, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
+        pk_db_attempt(s, "delete_journal");
     }
     drop(s);
 }

@@ -1,10 +1,12 @@
-/* Query: SQL in, cells out. */
+/* Query: SQL in; cells, members of structs or printed rows out. */
 #include "store/db.h"
 
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/text/words.h"
+#include "store/table.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 enum { LONGEST_QUERY_S = 60 };
@@ -60,7 +62,6 @@ static void bind_cell(sqlite3_stmt *stmt, int i, const struct pk_cell *c)
 enum pk_code pk_db_prepare(struct pk_store *s, const char *sql, const struct pk_param *params,
                            size_t n_params, sqlite3_stmt **stmt, struct pk_err *err)
 {
-    s->doing = "read it";
     if (s->mode == PK_STORE_STRANGER)
         s->deadline_ns = pk_clock_ns() + LONGEST_QUERY_S * PK_NS_PER_S;
     if (sqlite3_prepare_v2(s->db, sql, -1, stmt, NULL) != SQLITE_OK)
@@ -129,8 +130,8 @@ const struct pk_cell *pk_rows_cell(const struct pk_rows *r, size_t row, const ch
     return &r->cells[row * r->n_cols + i];
 }
 
-enum pk_code pk_store_query(struct pk_store *s, const char *sql, const struct pk_param *params,
-                            size_t n_params, struct pk_arena *a, struct pk_rows *out, struct pk_err *err)
+static enum pk_code query(struct pk_store *s, const char *sql, const struct pk_param *params, size_t n_params,
+                          struct pk_arena *a, struct pk_rows *out, struct pk_err *err)
 {
     sqlite3_stmt *stmt;
     *out = (struct pk_rows){0};
@@ -144,6 +145,31 @@ enum pk_code pk_store_query(struct pk_store *s, const char *sql, const struct pk
     return code;
 }
 
+enum pk_code pk_store_query(struct pk_store *s, const char *sql, const struct pk_param *params,
+                            size_t n_params, struct pk_arena *a, struct pk_rows *out, struct pk_err *err)
+{
+    s->doing = "read it";
+    return query(s, sql, params, n_params, a, out, err);
+}
+
+enum pk_code pk_db_query(struct pk_store *s, const char *name, const struct pk_param *params, size_t n_params,
+                         struct pk_arena *a, struct pk_rows *out, struct pk_err *err)
+{
+    const struct pk_sql_file *file;
+    size_t i;
+    *out = (struct pk_rows){0};
+    if (pk_db_section(s, PK_SECTION_QUERY, name, &file, &i, err))
+        return err->code;
+    return query(s, file->v[i].sql, params, n_params, a, out, err);
+}
+
+enum pk_code pk_query(struct pk_store *s, const char *name, const struct pk_param *params, size_t n_params,
+                      struct pk_arena *a, struct pk_rows *out, struct pk_err *err)
+{
+    s->doing = "read it";
+    return pk_db_query(s, name, params, n_params, a, out, err);
+}
+
 enum pk_code pk_db_stream_rows(struct pk_store *s, sqlite3_stmt *stmt, struct pk_out *out, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
@@ -155,4 +181,35 @@ enum pk_code pk_db_stream_rows(struct pk_store *s, sqlite3_stmt *stmt, struct pk
         pk_out_row(out, cells);
     } while (!pk_out_broken(out) && sqlite3_step(stmt) == SQLITE_ROW);
     return sqlite3_reset(stmt) == SQLITE_OK ? PK_OK : pk_db_fail(s, err);
+}
+
+void pk_db_row(const struct pk_rows *r, size_t row, const char *types, ...)
+{
+    va_list ap;
+    pk_assert(strlen(types) == r->n_cols);
+    va_start(ap, types);
+    for (size_t i = 0; i < r->n_cols; i++) {
+        const struct pk_cell *c = &r->cells[row * r->n_cols + i];
+        const int64_t whole = c->type == PK_CELL_INT ? c->i : 0;
+        switch (types[i]) {
+        case 'i':
+            *va_arg(ap, int64_t *) = whole;
+            break;
+        case 'd':
+            *va_arg(ap, int *) = (int)whole;
+            break;
+        case 'z':
+            *va_arg(ap, size_t *) = (size_t)whole;
+            break;
+        case 'b':
+            *va_arg(ap, bool *) = whole != 0;
+            break;
+        case 'f':
+            *va_arg(ap, double *) = pk_cell_number(c);
+            break;
+        default:
+            *va_arg(ap, const char **) = c->type == PK_CELL_TEXT ? c->s : types[i] == 'o' ? NULL : "";
+        }
+    }
+    va_end(ap);
 }

@@ -54,13 +54,7 @@ static enum pk_code mark(struct pk_store *s, int64_t run, struct pk_err *err)
 {
     if (pk_db_begin(s, "mark a killed run as interrupted", err))
         return err->code;
-    enum pk_code code =
-        pk_db_run(s, err,
-                  "UPDATE run SET status = 'interrupted', ended_ns = max(started_ns, coalesce((SELECT "
-                  "max(l.started_ns + l.elapsed_ns)"
-                  " FROM slice l JOIN run_case c ON c.id = l.case_id WHERE c.run_id = run.id), 0))"
-                  " WHERE id = ?1 AND status = 'running'",
-                  "i", run);
+    enum pk_code code = pk_db_run(s, err, "mark_interrupted", "i", run);
     return pk_db_end(s, code, err);
 }
 
@@ -70,10 +64,7 @@ enum pk_code pk_db_reap(struct pk_store *s, struct pk_err *err)
     pk_db_this_process(&me);
     for (int64_t after = 0, run; after >= 0; after = run) {
         sqlite3_stmt *stmt;
-        if (pk_db_stmt(s,
-                       "SELECT id, boot_id, pid, pid_start_ticks FROM run WHERE status = 'running' AND host "
-                       "= ?1 AND id > ?2 ORDER BY id LIMIT 1",
-                       &stmt, err))
+        if (pk_db_stmt(s, "next_running", &stmt, err))
             return err->code;
         sqlite3_bind_text(stmt, 1, me.host, -1, SQLITE_STATIC);
         sqlite3_bind_int64(stmt, 2, after);

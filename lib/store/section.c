@@ -1,7 +1,8 @@
-/* Section: lines of a .sql text to tables, views and queries. */
+/* Section: from lines of a .sql text to tables, views, queries and statements; those of lib by their names. */
 #include "store/table.h"
 
 #include "base/text/buf.h"
+#include "store/db.h"
 
 #include <string.h>
 
@@ -14,8 +15,8 @@ struct parse {
 };
 
 /* The first are those of enum pk_section_kind. */
-static const char *const words[] = {"view",   "table", "query", "title", "each",
-                                    "column", "note",  "empty", NULL};
+static const char *const words[] = {"view", "table",  "query", "statement", "title",
+                                    "each", "column", "note",  "empty",     NULL};
 
 static const char *trimmed(struct pk_arena *a, const char *s, size_t n)
 {
@@ -64,7 +65,7 @@ static bool take_directive(struct parse *p, size_t word, const char *text)
 {
     struct pk_section *s = p->n ? &p->v[p->n - 1] : NULL;
     const char *w = words[word];
-    if (word <= PK_SECTION_QUERY) {
+    if (word <= PK_SECTION_STATEMENT) {
         begin_section(p, text, (enum pk_section_kind)word);
         return true;
     }
@@ -117,4 +118,33 @@ enum pk_code pk_sections(const char *text, struct pk_arena *a, struct pk_section
     *sections = p.v;
     *n = p.n;
     return PK_OK;
+}
+
+enum pk_code pk_db_section(struct pk_store *s, enum pk_section_kind kind, const char *name,
+                           const struct pk_sql_file **file, size_t *at, struct pk_err *err)
+{
+    for (size_t i = 0;; i++) {
+        if (!pk_lib_sql[i].name)
+            return pk_fail(err, PK_E_INTERNAL, "there is no %s '%s'", words[kind], name);
+        if (i == s->n_files) {
+            s->files = pk_grow(&s->arena, s->files, sizeof *s->files, i, &s->files_cap);
+            if (pk_sections(pk_lib_sql[i].text, &s->arena, &s->files[i].v, &s->files[i].n, err))
+                return err->code;
+            s->n_files++;
+        }
+        *file = &s->files[i];
+        for (*at = 0; *at < (*file)->n; ++*at)
+            if ((*file)->v[*at].kind == kind && !strcmp((*file)->v[*at].name, name))
+                return PK_OK;
+    }
+}
+
+const char *pk_db_text(struct pk_store *s, const char *statement)
+{
+    const struct pk_sql_file *file;
+    size_t at;
+    struct pk_err err;
+    enum pk_code found = pk_db_section(s, PK_SECTION_STATEMENT, statement, &file, &at, &err);
+    pk_assert(found == PK_OK);
+    return file->v[at].sql;
 }

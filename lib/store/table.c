@@ -210,6 +210,7 @@ static enum pk_code print_rows(const struct print *p, sqlite3_stmt *stmt, const 
 static enum pk_code print_one(const struct print *p, const char *each, struct pk_err *err)
 {
     sqlite3_stmt *stmt;
+    p->s->doing = "read it";
     if (pk_db_prepare(p->s, p->t->sql, p->params, p->n_params, &stmt, err))
         return err->code;
     enum pk_code code = print_rows(p, stmt, each, err);
@@ -241,47 +242,18 @@ static enum pk_code print_each(struct print *p, struct pk_err *err)
     return PK_OK;
 }
 
-/* Makes (or drops) the views of a text, for as long as one of its tables is printed. */
-static enum pk_code views(struct pk_store *s, const struct pk_section *v, size_t n, bool make,
-                          struct pk_arena *a, struct pk_err *err)
-{
-    for (size_t i = 0; i < n; i++) {
-        const char *sql = make ? pk_printf(a, "CREATE TEMP VIEW %s AS %s", v[i].name, v[i].sql)
-                               : pk_printf(a, "DROP VIEW IF EXISTS temp.%s", v[i].name);
-        if (v[i].kind == PK_SECTION_VIEW && pk_db_script(s, sql, err))
-            return pk_within(err, "view %s", v[i].name);
-    }
-    return PK_OK;
-}
-
-/* The sections of the file that has the one of this kind and name, and which it is. */
-static enum pk_code find_section(const struct pk_embedded *files, enum pk_section_kind kind, const char *name,
-                                 struct pk_arena *a, struct pk_section **v, size_t *n, size_t *at,
-                                 struct pk_err *err)
-{
-    for (; files->name; files++) {
-        if (pk_sections(files->text, a, v, n, err))
-            return err->code;
-        for (*at = 0; *at < *n; ++*at)
-            if ((*v)[*at].kind == kind && !strcmp((*v)[*at].name, name))
-                return PK_OK;
-    }
-    return pk_fail(err, PK_E_INTERNAL, "there is no %s '%s'", kind == PK_SECTION_QUERY ? "query" : "table",
-                   name);
-}
-
 /* Section `at` of a text, or every table of it. */
 static enum pk_code print_tables(struct print *p, const struct pk_section *v, size_t n, const size_t *at,
                                  struct pk_err *err)
 {
     struct pk_err ignored;
-    enum pk_code code = views(p->s, v, n, true, p->a, err);
+    enum pk_code code = pk_db_text_views(p->s, v, n, true, err);
     for (size_t i = at ? *at : 0; !code && i < (at ? *at + 1 : n); i++) {
         p->t = &v[i];
         if (v[i].kind == PK_SECTION_TABLE && print_each(p, err))
             code = pk_within(err, "table %s", v[i].name);
     }
-    enum pk_code dropped = views(p->s, v, n, false, p->a, &ignored);
+    enum pk_code dropped = pk_db_text_views(p->s, v, n, false, &ignored);
     pk_assert(code || !dropped);
     return code;
 }
@@ -291,14 +263,19 @@ enum pk_code pk_table_print(struct pk_store *s, const char *text, const char *ta
                             struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    const struct pk_embedded one[] = {{"", text}, {0}};
     struct print p = {.s = s, .a = &a, .params = params, .n_params = n_params, .out = out};
-    struct pk_section *v;
-    size_t n, i;
+    struct pk_sql_file own;
+    const struct pk_sql_file *file = &own;
+    size_t i = 0;
     s->doing = "print a table";
-    if (find_section(text ? one : pk_lib_sql, PK_SECTION_TABLE, table, &a, &v, &n, &i, err))
+    if (text ? pk_sections(text, &a, &own.v, &own.n, err)
+             : pk_db_section(s, PK_SECTION_TABLE, table, &file, &i, err))
         return err->code;
-    return print_tables(&p, v, n, &i, err);
+    while (i < file->n && (file->v[i].kind != PK_SECTION_TABLE || strcmp(file->v[i].name, table) != 0))
+        i++;
+    if (i == file->n)
+        return pk_fail(err, PK_E_INTERNAL, "there is no table '%s'", table);
+    return print_tables(&p, file->v, file->n, &i, err);
 }
 
 enum pk_code pk_tables_print(struct pk_store *s, const char *text, const struct pk_param *params,
@@ -310,16 +287,4 @@ enum pk_code pk_tables_print(struct pk_store *s, const char *text, const struct 
     size_t n;
     s->doing = "print a table";
     return pk_sections(text, &a, &v, &n, err) ? err->code : print_tables(&p, v, n, NULL, err);
-}
-
-enum pk_code pk_query(struct pk_store *s, const char *name, const struct pk_param *params, size_t n_params,
-                      struct pk_arena *a, struct pk_rows *out, struct pk_err *err)
-{
-    PK_ARENA_CLEANUP struct pk_arena of_text = {0};
-    struct pk_section *v;
-    size_t n, i;
-    *out = (struct pk_rows){0};
-    if (find_section(pk_lib_sql, PK_SECTION_QUERY, name, &of_text, &v, &n, &i, err))
-        return err->code;
-    return pk_store_query(s, v[i].sql, params, n_params, a, out, err);
 }

@@ -18,6 +18,9 @@
  *     -- query: NAME                       a SELECT that C reads the rows of: pk_query
  *     SELECT ...;
  *
+ *     -- statement: NAME                   what only lib/store runs, by name
+ *     INSERT ...;
+ *
  * Sentences have the grammar of base/text/words.h: plural(2, 'case') is '2 cases', predicate(1, 'are known') is 'is known'.
  *
  * A display unit is a row of base/text/units.h: its base is what the key ends with ("_ns", "_bytes"), or is
@@ -46,7 +49,7 @@ enum pk_code pk_query(struct pk_store *s, const char *name, const struct pk_para
 
 /* --- a text taken apart: section.c --- */
 
-enum pk_section_kind { PK_SECTION_VIEW, PK_SECTION_TABLE, PK_SECTION_QUERY };
+enum pk_section_kind { PK_SECTION_VIEW, PK_SECTION_TABLE, PK_SECTION_QUERY, PK_SECTION_STATEMENT };
 
 struct pk_section {
     enum pk_section_kind kind;
@@ -63,3 +66,11 @@ extern const struct pk_embedded pk_lib_sql[];
 /* The sections of a text in order, in the arena. PK_E_INTERNAL names the line that is wrong. */
 enum pk_code pk_sections(const char *text, struct pk_arena *a, struct pk_section **sections, size_t *n,
                          struct pk_err *err) PK_MUST_CHECK;
+
+/* Section *at of a .sql file of lib, by its kind and name; PK_E_INTERNAL when there is none. A file is parsed once for a store. */
+struct pk_sql_file {
+    struct pk_section *v;
+    size_t n;
+};
+enum pk_code pk_db_section(struct pk_store *s, enum pk_section_kind kind, const char *name,
+                           const struct pk_sql_file **file, size_t *at, struct pk_err *err) PK_MUST_CHECK;

@@ -46,7 +46,7 @@ NAME_HOMES = {
 }
 
 STREAM_HOMES = ["cmd/", "lib/base/err.c"]  # who may name stdout and stderr
-SQL_HOMES = ["lib/store/"]  # others write .sql files: store/table.h
+SQL_HOMES = ["lib/store/schema.c"]  # makes views of views; all other SQL is in .sql files: store/table.h
 PROBE_FOLDERS = ["base", "ops", "comm", "model", "device"]
 PROBE_HEADERS = ["bench/probe.h", "bench/repeat.h"]
 LONGEST_FUNCTION = 100
@@ -225,11 +225,25 @@ def streams(src):
 
 
 def sql(src):
-    """SQL is in lib/store, in what lib/bench asks of the views, in schema and in probes."""
+    """SQL is in .sql files: C runs it by the name of its section."""
     for path, text in src.c_files("lib", "cmd"):
-        for m in re.finditer(r'"\s*(SELECT|INSERT|UPDATE|DELETE|CREATE|PRAGMA|ATTACH|WITH|BEGIN|COMMIT|DROP)\s', text):
+        for m in re.finditer(r'"\s*(SELECT|INSERT|UPDATE|DELETE|CREATE|PRAGMA|ATTACH|DETACH|WITH|BEGIN|COMMIT|ROLLBACK|VACUUM|DROP)[\s"]', text):
             if not at_home(path, SQL_HOMES):
                 yield "%s:%d: SQL (%s)" % (path, line_of(text, m.start()), m.group(1))
+
+
+def named_sql(src):
+    """Every query and statement of a .sql file of lib is named in C, and none has the name of another."""
+    named = set(re.findall(r'"(\w+)"', "\n".join(text for _, text in src.c_files("lib", "cmd"))))
+    homes = {}
+    for path in sorted(p for p in src.files if p.startswith("lib/") and p.endswith(".sql")):
+        for m in re.finditer(r"^-- (?:query|statement): (\w+)$", src.files[path], re.M):
+            where = "%s:%d" % (path, line_of(src.files[path], m.start()))
+            if m.group(1) in homes:
+                yield "%s: %s is in %s, too" % (where, m.group(1), homes[m.group(1)])
+            elif m.group(1) not in named:
+                yield "%s: nothing runs %s" % (where, m.group(1))
+            homes[m.group(1)] = where
 
 
 def first_line(src):
@@ -274,7 +288,7 @@ def page_width(src):
 
 
 RULES = [folder_order, inner_order, vendor_headers, commands_and_probes, own_header_first, probe_names, function_length, calls, names,
-         streams, sql, first_line, unfinished, advice, page_width] + structure.RULES
+         streams, sql, named_sql, first_line, unfinished, advice, page_width] + structure.RULES
 
 
 def main(root):

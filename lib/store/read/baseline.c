@@ -33,7 +33,7 @@ const char *const *pk_baseline_names(struct pk_store *s, struct pk_arena *a, siz
     struct pk_rows rows;
     struct pk_err ignored;
     *n = 0;
-    if (pk_store_query(s, "SELECT name FROM v_baseline ORDER BY name", NULL, 0, a, &rows, &ignored))
+    if (pk_query(s, "baseline_names", NULL, 0, a, &rows, &ignored))
         return NULL;
     const char **names = pk_new_n(a, const char *, rows.n + 1);
     for (; *n < rows.n; ++*n)
@@ -56,21 +56,21 @@ static enum pk_code no_such_baseline(struct pk_store *s, const char *name, struc
 enum pk_code pk_baseline_find(struct pk_store *s, const char *name, int64_t *id, struct pk_err *err)
 {
     s->doing = "find a baseline";
-    if (pk_db_int(s, err, id, -1, "SELECT id FROM main.baseline WHERE name = ?1", "t", name))
+    if (pk_db_int(s, err, id, -1, "baseline_id", "t", name))
         return err->code;
     return *id < 0 ? no_such_baseline(s, name, err) : PK_OK;
 }
 
 /* --- experiments ---------------------------------------------------------------------------------------------------- */
 
-/* Text of the first cell, NULL without a row. */
-static enum pk_code ask_text(struct pk_store *s, const char *sql, struct pk_param p, struct pk_arena *a,
-                             const char **text, struct pk_err *err)
+/* The experiment that a query finds; NULL without a row. */
+static enum pk_code find_experiment(struct pk_store *s, const char *query, struct pk_param p,
+                                    struct pk_arena *a, const char **experiment, struct pk_err *err)
 {
     struct pk_rows rows;
-    if (pk_store_query(s, sql, &p, 1, a, &rows, err))
+    if (pk_query(s, query, &p, 1, a, &rows, err))
         return err->code;
-    *text = rows.n && rows.cells[0].type == PK_CELL_TEXT ? rows.cells[0].s : NULL;
+    *experiment = rows.n ? rows.cells[0].s : NULL;
     return PK_OK;
 }
 
@@ -79,13 +79,12 @@ static enum pk_code check_runs(struct pk_store *s, const int64_t *runs, size_t n
                                const char **experiment, struct pk_err *err)
 {
     for (size_t i = 0; i < n; i++) {
-        const char *its = NULL, *going = NULL;
         const struct pk_param run = pk_param_int(":run", runs[i]);
-        if (ask_text(s, "SELECT experiment FROM v_run WHERE run_id = :run", run, a, &its, err) ||
-            ask_text(s, "SELECT status FROM v_run WHERE run_id = :run AND status = 'running'", run, a, &going,
-                     err))
+        struct pk_rows rows;
+        if (pk_query(s, "run_experiment", &run, 1, a, &rows, err))
             return err->code;
-        if (going) {
+        const char *its = rows.n ? rows.cells[0].s : NULL;
+        if (its && rows.cells[1].i) {
             pk_fail(err, PK_E_USAGE, "run %" PRId64 " cannot be in a baseline", runs[i]);
             pk_why(err, "it is still being measured");
             return pk_fix(err, "wait until it has ended");
@@ -100,42 +99,27 @@ static enum pk_code check_runs(struct pk_store *s, const int64_t *runs, size_t n
     return PK_OK;
 }
 
-/* What a moving baseline may follow, and the experiment of the newest complete run that has it (as v_baseline_run says). */
-static const struct following {
-    const char *what, *experiment, *record; /* how one is recorded: the pattern follows */
-} followings[] = {
-    {"label",
-     "SELECT experiment FROM v_run WHERE label = :what AND status = 'complete' ORDER BY run_id DESC LIMIT 1",
-     "perfkit run EXPERIMENT --label "},
-    {"tag",
-     "SELECT experiment FROM v_run r WHERE status = 'complete' AND EXISTS (SELECT 1 FROM json_each(r.tags) t "
-     "WHERE t.key || '=' || t.value = :what) ORDER BY run_id DESC LIMIT 1",
-     "perfkit run EXPERIMENT --tag "},
-    {"branch",
-     "SELECT experiment FROM v_run WHERE git_branch = :what AND git_dirty IS NOT 1 AND status = 'complete'"
-     " AND json_extract(settings, '$.gate') IS NULL ORDER BY run_id DESC LIMIT 1",
-     "perfkit run EXPERIMENT, without uncommitted changes, on "},
-};
-
-static const struct following *following(const char *what)
+/* The experiment of the newest complete run that a moving baseline may follow. */
+static enum pk_code followed_experiment(struct pk_store *s, const struct pk_baseline *b, struct pk_arena *a,
+                                        const char **experiment, struct pk_err *err)
 {
-    const struct following *f = followings;
-    while (strcmp(f->what, what) != 0)
-        f++;
-    return f;
-}
-
-static enum pk_code followed(struct pk_store *s, const struct pk_baseline *b, struct pk_arena *a,
-                             const char **experiment, struct pk_err *err)
-{
-    const struct following *f = following(b->follows);
-    if (ask_text(s, f->experiment, pk_param_text(":what", b->pattern), a, experiment, err))
+    static const struct {
+        const char *what, *query, *record; /* how such a run is recorded: the pattern follows */
+    } followings[] = {
+        {"label", "experiment_of_label", "perfkit run EXPERIMENT --label "},
+        {"tag", "experiment_of_tag", "perfkit run EXPERIMENT --tag "},
+        {"branch", "experiment_of_branch", "perfkit run EXPERIMENT, without uncommitted changes, on "},
+    };
+    size_t i = 0;
+    while (strcmp(followings[i].what, b->follows) != 0)
+        i++;
+    if (find_experiment(s, followings[i].query, pk_param_text(":pattern", b->pattern), a, experiment, err))
         return err->code;
     if (*experiment)
         return PK_OK;
     pk_fail(err, PK_E_USAGE, "no complete run has the %s '%.100s'", b->follows, b->pattern);
     pk_why(err, "the experiment of a baseline is that of the newest run that matches");
-    return pk_fix(err, "record one first: %s%s", f->record, b->pattern);
+    return pk_fix(err, "record one first: %s%s", followings[i].record, b->pattern);
 }
 
 /* --- writing -------------------------------------------------------------------------------------------------------- */
@@ -145,39 +129,24 @@ static enum pk_code add_runs(struct pk_store *s, int64_t id, const int64_t *runs
 {
     enum pk_code rc = PK_OK;
     for (size_t i = 0; !rc && i < n; i++)
-        rc = pk_db_run(
-            s, err,
-            "INSERT INTO main.baseline_run(baseline_id, run_id) VALUES(?1, ?2) ON CONFLICT DO NOTHING", "ii",
-            id, runs[i]);
+        rc = pk_db_run(s, err, "insert_baseline_run", "ii", id, runs[i]);
     return rc;
 }
 
 static enum pk_code note_change(struct pk_store *s, int64_t id, const char *action,
                                 const struct pk_baseline_decision *why, struct pk_err *err)
 {
-    return pk_db_run(s, err,
-                     "INSERT INTO main.baseline_change(baseline_id, changed_ns, who, action, meaning, reason)"
-                     " SELECT id, ?2, ?3, ?4, CASE WHEN follows IS NULL THEN (SELECT iif(count(*) = 1, 'run "
-                     "', 'runs ') || "
-                     "group_concat(run_id, ', ') FROM main.baseline_run WHERE baseline_id = ?1)"
-                     " ELSE printf('the newest %d with the %s %s', newest, follows, pattern) END, ?5"
-                     " FROM main.baseline WHERE id = ?1",
-                     "iittt", id, (int64_t)pk_wall_ns(), why->who, action, why->reason);
+    return pk_db_run(s, err, "insert_baseline_change", "iittt", id, (int64_t)pk_wall_ns(), why->who, action,
+                     why->reason);
 }
 
 /* As it is now: nothing is left of the runs it had. */
 static enum pk_code put(struct pk_store *s, const struct pk_baseline *b, const char *experiment, int64_t *id,
                         struct pk_err *err)
 {
-    if (pk_db_run(s, err,
-                  "INSERT INTO main.baseline(name, experiment, follows, pattern, newest)"
-                  " VALUES(?1, ?2, ?3, ?4, nullif(?5, 0)) ON CONFLICT(name) DO UPDATE SET experiment = "
-                  "excluded.experiment, follows = excluded.follows, pattern = excluded.pattern, newest = "
-                  "excluded.newest",
-                  "tttti", b->name, experiment, b->follows, b->pattern,
+    if (pk_db_run(s, err, "save_baseline", "tttti", b->name, experiment, b->follows, b->pattern,
                   b->follows ? b->newest : (int64_t)0) ||
-        pk_baseline_find(s, b->name, id, err) ||
-        pk_db_run(s, err, "DELETE FROM main.baseline_run WHERE baseline_id = ?1", "i", *id))
+        pk_baseline_find(s, b->name, id, err) || pk_db_run(s, err, "delete_baseline_runs", "i", *id))
         return err->code;
     return b->follows ? PK_OK : add_runs(s, *id, b->runs, b->n_runs, err);
 }
@@ -188,7 +157,7 @@ static enum pk_code save(struct pk_store *s, const struct pk_baseline *b, bool r
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const char *experiment = NULL;
     int64_t had, id;
-    if (pk_db_int(s, err, &had, -1, "SELECT id FROM main.baseline WHERE name = ?1", "t", b->name))
+    if (pk_db_int(s, err, &had, -1, "baseline_id", "t", b->name))
         return err->code;
     if (had >= 0 && !replace) {
         pk_fail(err, PK_E_USAGE, "the baseline '%s' already exists", b->name);
@@ -196,7 +165,7 @@ static enum pk_code save(struct pk_store *s, const struct pk_baseline *b, bool r
         return pk_fix(err, "`perfkit baseline accept %s RUN --reason TEXT` adds a run; --force replaces it",
                       b->name);
     }
-    enum pk_code rc = b->follows ? followed(s, b, &a, &experiment, err)
+    enum pk_code rc = b->follows ? followed_experiment(s, b, &a, &experiment, err)
                                  : check_runs(s, b->runs, b->n_runs, &a, &experiment, err);
     if (rc || put(s, b, experiment, &id, err))
         return err->code;
@@ -233,22 +202,19 @@ static enum pk_code accept(struct pk_store *s, const char *name, const int64_t *
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     const char *experiment = NULL;
     int64_t id, moving, before, after;
-    static const char count[] = "SELECT count(*) FROM main.baseline_run WHERE baseline_id = ?1";
-    if (pk_baseline_find(s, name, &id, err) ||
-        pk_db_int(s, err, &moving, 0, "SELECT follows IS NOT NULL FROM main.baseline WHERE id = ?1", "i", id))
+    if (pk_baseline_find(s, name, &id, err) || pk_db_int(s, err, &moving, 0, "baseline_moves", "i", id))
         return err->code;
     if (moving && !only)
         return it_moves(name, err);
-    if (ask_text(s, "SELECT experiment FROM v_baseline WHERE name = :name", pk_param_text(":name", name), &a,
-                 &experiment, err) ||
+    if (find_experiment(s, "baseline_experiment", pk_param_text(":name", name), &a, &experiment, err) ||
         check_runs(s, runs, n, &a, &experiment, err))
         return err->code;
     if (only) {
         const struct pk_baseline pinned = {.name = name, .runs = runs, .n_runs = n};
         return put(s, &pinned, experiment, &id, err) ? err->code : note_change(s, id, "pinned", why, err);
     }
-    if (pk_db_int(s, err, &before, 0, count, "i", id) || add_runs(s, id, runs, n, err) ||
-        pk_db_int(s, err, &after, 0, count, "i", id))
+    if (pk_db_int(s, err, &before, 0, "count_baseline_runs", "i", id) || add_runs(s, id, runs, n, err) ||
+        pk_db_int(s, err, &after, 0, "count_baseline_runs", "i", id))
         return err->code;
     return before == after ? none_is_new(name, err) : note_change(s, id, "accepted", why, err);
 }
@@ -273,6 +239,6 @@ enum pk_code pk_baseline_remove(struct pk_store *s, const char *name, struct pk_
         return err->code;
     enum pk_code rc = pk_baseline_find(s, name, &id, err);
     if (!rc)
-        rc = pk_db_run(s, err, "DELETE FROM main.baseline WHERE id = ?1", "i", id);
+        rc = pk_db_run(s, err, "delete_baseline", "i", id);
     return pk_db_end(s, rc, err);
 }

@@ -65,21 +65,11 @@ static void add(struct list *l, int64_t id, struct pk_arena *a)
 static enum pk_code add_meant(struct pk_store *s, const char *ref, int64_t newest, struct list *l,
                               struct pk_arena *a, struct pk_err *err)
 {
-    static const char baseline[] = "SELECT run_id FROM v_baseline_run WHERE name = :ref ORDER BY run_id";
-    static const char commit[] =
-        "SELECT run_id FROM v_run WHERE length(:ref) >= 14 AND substr('commit:' || git_commit, 1, "
-        "length(:ref)) = :ref"
-        " AND git_dirty IS NOT 1 AND status = 'complete'"
-        " AND CASE WHEN json_valid(settings) THEN settings ->> '$.gate' IS NULL END"
-        " AND experiment = (SELECT experiment FROM v_run WHERE run_id = :newest) ORDER BY run_id";
-    static const char label[] =
-        "SELECT run_id FROM v_run WHERE label = :ref AND (status <> 'running' OR run_id = :newest)"
-        " AND experiment = (SELECT experiment FROM v_run WHERE run_id = :newest) ORDER BY run_id";
-    static const char *const meanings[] = {baseline, commit, label};
+    static const char *const meanings[] = {"runs_of_baseline", "runs_of_commit", "runs_of_label"};
     const struct pk_param params[] = {pk_param_text(":ref", ref), pk_param_int(":newest", newest)};
     struct pk_rows rows = {0};
     for (size_t i = 0; !rows.n && i < sizeof meanings / sizeof *meanings; i++)
-        if (pk_store_query(s, meanings[i], params, 2, a, &rows, err))
+        if (pk_query(s, meanings[i], params, 2, a, &rows, err))
             return err->code;
     for (size_t i = 0; i < rows.n; i++)
         add(l, rows.cells[i].i, a);
@@ -137,18 +127,6 @@ enum pk_code pk_store_open_refs(const char *own_path, const char *ref, const str
 static enum pk_code resolve_entry(struct pk_store *s, const char *ref, const struct pk_entry_name *of,
                                   struct list *l, struct pk_arena *a, struct pk_err *err)
 {
-    static const char named[] =
-        "SELECT run_id FROM v_run WHERE status <> 'running'"
-        " AND CASE WHEN json_valid(tags) THEN tags ->> 'suite' = :suite AND tags ->> 'entry' = :entry END"
-        " AND (label = :ref OR run_id IN (SELECT run_id FROM v_baseline_run WHERE name = :ref)"
-        " OR (length(:ref) >= 14 AND substr('commit:' || git_commit, 1, length(:ref)) = :ref"
-        " AND git_dirty IS NOT 1 AND status = 'complete'"
-        " AND CASE WHEN json_valid(settings) THEN settings ->> '$.gate' IS NULL END)) ORDER BY run_id";
-    static const char newest[] =
-        "SELECT run_id FROM v_run WHERE status <> 'running'"
-        " AND CASE WHEN json_valid(tags) THEN tags ->> 'suite' = :suite AND tags ->> 'entry' = :entry END"
-        " AND CASE WHEN json_valid(settings) THEN settings ->> '$.gate' IS NULL END"
-        " ORDER BY run_id DESC LIMIT 1 OFFSET :back";
     int64_t back = 0;
     struct pk_err ignored;
     const bool counted = strcmp(ref, "@") == 0 ||
@@ -156,7 +134,8 @@ static enum pk_code resolve_entry(struct pk_store *s, const char *ref, const str
     const struct pk_param params[] = {pk_param_text(":suite", of->suite), pk_param_text(":entry", of->entry),
                                       counted ? pk_param_int(":back", back) : pk_param_text(":ref", ref)};
     struct pk_rows rows;
-    if (pk_store_query(s, counted ? newest : named, PK_PARAMS(params), a, &rows, err))
+    if (pk_query(s, counted ? "entry_run_counted_back" : "entry_runs_named", PK_PARAMS(params), a, &rows,
+                 err))
         return err->code;
     for (size_t i = 0; i < rows.n; i++)
         add(l, rows.cells[i].i, a);
@@ -213,8 +192,7 @@ static const char *newest_runs(struct pk_store *s, struct pk_arena *a)
     struct pk_rows rows;
     struct pk_err ignored;
     struct pk_buf b = {.arena = a};
-    if (pk_store_query(s, "SELECT run_id, label FROM v_run ORDER BY run_id DESC LIMIT 6", NULL, 0, a, &rows,
-                       &ignored))
+    if (pk_query(s, "newest_runs", NULL, 0, a, &rows, &ignored))
         return "";
     for (size_t i = 0; i < rows.n && i < 5; i++) {
         const struct pk_cell *c = &rows.cells[2 * i];
@@ -260,11 +238,11 @@ static enum pk_code no_such_commit(const char *ref, struct pk_err *err)
 static enum pk_code newest_of_baseline(struct pk_store *s, const char *name, int64_t *run_id,
                                        struct pk_err *err)
 {
-    int64_t exists;
-    if (pk_db_int(s, err, &exists, 0, "SELECT count(*) FROM main.baseline WHERE name = ?1", "t", name) ||
-        pk_db_int(s, err, run_id, -1, "SELECT max(run_id) FROM v_baseline_run WHERE name = ?1", "t", name))
+    int64_t id;
+    if (pk_db_int(s, err, &id, -1, "baseline_id", "t", name) ||
+        pk_db_int(s, err, run_id, -1, "run_of_baseline", "t", name))
         return err->code;
-    if (!exists || *run_id >= 0)
+    if (id < 0 || *run_id >= 0)
         return PK_OK;
     pk_fail(err, PK_E_NOTHING, "baseline '%s' has no run now", name);
     pk_why(err, "it is a moving baseline, and no complete run matches it any more");
@@ -273,16 +251,11 @@ static enum pk_code newest_of_baseline(struct pk_store *s, const char *name, int
 
 static enum pk_code newest_named(struct pk_store *s, const char *ref, int64_t *run_id, struct pk_err *err)
 {
-    static const char commit[] =
-        "SELECT max(id) FROM main.run WHERE length(?1) >= 14 AND git_dirty IS NOT 1"
-        " AND substr('commit:' || git_commit, 1, length(?1)) = ?1 AND status = 'complete'"
-        " AND CASE WHEN json_valid(settings) THEN settings ->> '$.gate' IS NULL END";
-    static const char label[] = "SELECT id FROM main.run WHERE label = ?1 ORDER BY id DESC LIMIT 1";
     enum pk_code code = newest_of_baseline(s, ref, run_id, err);
     if (code == PK_OK && *run_id < 0)
-        code = pk_db_int(s, err, run_id, -1, commit, "t", ref);
+        code = pk_db_int(s, err, run_id, -1, "run_of_commit", "t", ref);
     if (code == PK_OK && *run_id < 0)
-        code = pk_db_int(s, err, run_id, -1, label, "t", ref);
+        code = pk_db_int(s, err, run_id, -1, "run_of_label", "t", ref);
     if (code == PK_OK && *run_id < 0 && strncmp(ref, "commit:", strlen("commit:")) == 0)
         code = no_such_commit(ref, err);
     return code;
@@ -296,10 +269,9 @@ enum pk_code pk_store_resolve(struct pk_store *s, const char *ref, int64_t *run_
     s->doing = "find a run";
     *run_id = -1;
     if (back >= 0)
-        code = pk_db_int(s, err, run_id, -1, "SELECT id FROM main.run ORDER BY id DESC LIMIT 1 OFFSET ?1",
-                         "i", back);
+        code = pk_db_int(s, err, run_id, -1, "run_counted_back", "i", back);
     else if (pk_parse_int(ref, &id, &ignored) == PK_OK)
-        code = pk_db_int(s, err, run_id, -1, "SELECT id FROM main.run WHERE id = ?1", "i", id);
+        code = pk_db_int(s, err, run_id, -1, "run_of_id", "i", id);
     if (code == PK_OK && back < 0 && *run_id < 0)
         code = newest_named(s, ref, run_id, err);
     return code || *run_id >= 0 ? code : no_such_run(s, ref, err);

@@ -13,23 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where the rows of a run lie; others may lie between them. */
-static const char cases_lie[] = "SELECT min(id), max(id) FROM main.run_case WHERE run_id = :run";
-static const char slices_lie[] =
-    "SELECT min(id), max(id) FROM main.slice WHERE case_id BETWEEN :first_case AND :last_case";
-
-static const char cases_sql[] =
-    "SELECT id, ordinal, revision, experiment, variant, device, axes, identity FROM main.run_case"
-    " WHERE id BETWEEN :first_case AND :last_case AND +run_id = :run ORDER BY id";
+/* Columns of cases_of_range, slices_of_range and figures_of_range. */
 enum { CASE_ID, ORDINAL, REVISION, EXPERIMENT, VARIANT, DEVICE, AXES, IDENTITY };
-
-static const char slices_sql[] =
-    "SELECT id, case_id, status, invocation, notes FROM main.slice"
-    " WHERE id BETWEEN :first_slice AND :last_slice AND +pass = 'timing' ORDER BY id";
 enum { SLICE_ID, OF_CASE, STATUS, INVOCATION, NOTES };
-
-static const char figures_sql[] = "SELECT slice_id, metric_id, figure FROM main.slice_summary"
-                                  " WHERE slice_id BETWEEN :first_slice AND :last_slice ORDER BY slice_id";
 enum { OF_SLICE, METRIC, FIGURE };
 
 /* What one invocation says of a metric of a case. */
@@ -108,8 +94,7 @@ static const char *shared(struct reading *r, const char *s)
 static enum pk_code read_metrics(struct pk_store *s, struct reading *r, struct pk_err *err)
 {
     struct pk_rows rows;
-    if (pk_store_query(s, "SELECT id, name, unit, direction, class, source FROM main.metric ORDER BY id",
-                       NULL, 0, r->a, &rows, err))
+    if (pk_query(s, "metrics", NULL, 0, r->a, &rows, err))
         return err->code;
     r->n_metrics = rows.n ? (size_t)rows.cells[(rows.n - 1) * rows.n_cols].i + 1 : 0;
     struct pk_figures *m = pk_new_n(r->a, struct pk_figures, r->n_metrics + 1);
@@ -125,13 +110,13 @@ static enum pk_code read_metrics(struct pk_store *s, struct reading *r, struct p
 /* --- cases ---------------------------------------------------------------------------------------------------------- */
 
 /* Sets two parameters to the ends of a range; to an empty one when there are no rows. */
-static enum pk_code find_range(struct pk_store *s, struct reading *r, const char *sql, size_t first,
+static enum pk_code find_range(struct pk_store *s, struct reading *r, const char *query, size_t first,
                                struct pk_err *err)
 {
     static const char *const names[PARAMS] = {":run", ":first_case", ":last_case", ":first_slice",
                                               ":last_slice"};
     struct pk_rows rows;
-    if (pk_store_query(s, sql, r->run, first, &r->own, &rows, err))
+    if (pk_query(s, query, r->run, first, &r->own, &rows, err))
         return err->code;
     const bool any = rows.cells[0].type == PK_CELL_INT;
     r->run[first] = pk_param_int(names[first], any ? rows.cells[0].i : 0);
@@ -163,8 +148,9 @@ static enum pk_code read_cases(struct pk_store *s, struct reading *r, struct pk_
 {
     sqlite3_stmt *c;
     int rc;
-    if (find_range(s, r, cases_lie, FIRST_CASE, err) || find_range(s, r, slices_lie, FIRST_SLICE, err) ||
-        pk_db_prepare(s, cases_sql, r->run, PARAMS, &c, err))
+    if (find_range(s, r, "case_range", FIRST_CASE, err) ||
+        find_range(s, r, "slice_range", FIRST_SLICE, err) ||
+        pk_db_prepare(s, pk_db_text(s, "cases_of_range"), r->run, PARAMS, &c, err))
         return err->code;
     r->n_at = (size_t)(r->run[LAST_CASE].value.i - r->run[FIRST_CASE].value.i + 1);
     r->at = pk_new_n(&r->own, uint32_t, r->n_at + 1);
@@ -222,9 +208,9 @@ static void take_figure(struct reading *r, struct of_case *c, int64_t invocation
 static enum pk_code read_slices(struct pk_store *s, struct reading *r, struct pk_err *err)
 {
     sqlite3_stmt *l = NULL, *f = NULL;
-    enum pk_code code = pk_db_prepare(s, slices_sql, r->run, PARAMS, &l, err);
+    enum pk_code code = pk_db_prepare(s, pk_db_text(s, "slices_of_range"), r->run, PARAMS, &l, err);
     if (!code)
-        code = pk_db_prepare(s, figures_sql, r->run, PARAMS, &f, err);
+        code = pk_db_prepare(s, pk_db_text(s, "figures_of_range"), r->run, PARAMS, &f, err);
     int slice, figure = code ? SQLITE_DONE : sqlite3_step(f);
     while (!code && (slice = sqlite3_step(l)) == SQLITE_ROW) {
         const int64_t id = sqlite3_column_int64(l, SLICE_ID);

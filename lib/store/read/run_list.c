@@ -7,11 +7,11 @@
 #include <string.h>
 
 /* The texts of a query's only column. */
-static enum pk_code texts(struct pk_store *s, const char *sql, const struct pk_param *p, struct pk_arena *a,
+static enum pk_code texts(struct pk_store *s, const char *query, const struct pk_param *p, struct pk_arena *a,
                           const char ***v, size_t *n, struct pk_err *err)
 {
     struct pk_rows r;
-    if (pk_store_query(s, sql, p, p ? 1 : 0, a, &r, err))
+    if (pk_query(s, query, p, p ? 1 : 0, a, &r, err))
         return err->code;
     *v = pk_new_n(a, const char *, r.n + 1);
     *n = r.n;
@@ -33,7 +33,7 @@ static enum pk_code check_experiment(struct pk_store *s, const char *name, struc
 {
     const char **names;
     size_t n;
-    if (texts(s, "SELECT DISTINCT experiment FROM v_run ORDER BY 1", NULL, a, &names, &n, err))
+    if (texts(s, "experiments_recorded", NULL, a, &names, &n, err))
         return err->code;
     if (has(names, n, name))
         return PK_OK;
@@ -53,10 +53,7 @@ static enum pk_code check_label(struct pk_store *s, const struct pk_run_wanted *
     const struct pk_param experiment = pk_param_text(":experiment", w->experiment);
     const char **names;
     size_t n;
-    if (texts(s,
-              "SELECT DISTINCT label FROM v_run WHERE experiment = :experiment AND label IS NOT NULL"
-              " ORDER BY 1",
-              &experiment, a, &names, &n, err))
+    if (texts(s, "labels_recorded", &experiment, a, &names, &n, err))
         return err->code;
     if (!w->label || has(names, n, w->label))
         return PK_OK;
@@ -68,17 +65,12 @@ static enum pk_code check_label(struct pk_store *s, const struct pk_run_wanted *
 enum pk_code pk_store_run_list(struct pk_store *s, const struct pk_run_wanted *w, struct pk_arena *a,
                                int64_t **ids, size_t *n, struct pk_err *err)
 {
-    static const char sql[] =
-        "SELECT run_id FROM v_run WHERE experiment = :experiment AND status <> 'running'"
-        " AND (:label IS NULL OR label = :label)"
-        " AND (:gates OR NOT json_valid(settings) OR json_extract(settings, '$.gate') IS NULL)"
-        " ORDER BY started_ns DESC, run_id DESC LIMIT :last";
     const struct pk_param p[] = {pk_param_text(":experiment", w->experiment),
                                  pk_param_text(":label", w->label), pk_param_int(":gates", w->gates),
                                  pk_param_int(":last", w->last ? w->last : -1)};
     struct pk_rows r;
     if (check_experiment(s, w->experiment, a, err) || check_label(s, w, a, err) ||
-        pk_store_query(s, sql, PK_PARAMS(p), a, &r, err))
+        pk_query(s, "runs_over", PK_PARAMS(p), a, &r, err))
         return err->code;
     *ids = pk_new_n(a, int64_t, r.n + 1);
     *n = r.n;

@@ -7,9 +7,6 @@
 #include <limits.h>
 #include <string.h>
 
-/* Slices that a budget had no room for: bench/session/session.c leaves the note. */
-#define LEFT_OUT "status = 'skipped' AND notes ->> 'left_out' = 'budget'"
-
 enum pk_code pk_store_resumable(struct pk_store *s, const char *experiment, const char *label,
                                 struct pk_arena *a, struct pk_resumable *out, struct pk_err *err)
 {
@@ -17,17 +14,7 @@ enum pk_code pk_store_resumable(struct pk_store *s, const char *experiment, cons
     const struct pk_param params[] = {pk_param_text(":experiment", experiment),
                                       pk_param_text(":label", label)};
     struct pk_rows rows;
-    enum pk_code rc = pk_store_query(
-        s,
-        "SELECT run_id, settings, status = 'interrupted' OR status = 'complete'"
-        " AND settings ->> 'budget_ns' > 0 AND EXISTS (SELECT 1 FROM v_case c"
-        "  WHERE c.run_id = r.run_id AND (c.status = 'ok' AND (SELECT count(*) FROM v_slice l"
-        "   WHERE l.case_id = c.case_id AND l.pass = 'timing' AND l.status = 'ok')"
-        "   < settings ->> 'invocations' OR c.case_id IN (SELECT case_id FROM v_slice WHERE " LEFT_OUT ")))"
-        " FROM v_run r WHERE experiment = :experiment AND label IS coalesce(:label, label)"
-        " AND settings ->> 'gate' IS NULL"
-        " ORDER BY run_id DESC LIMIT 1",
-        params, 2, a, &rows, err);
+    enum pk_code rc = pk_query(s, "resumable_run", PK_PARAMS(params), a, &rows, err);
     if (rc || !rows.n || !rows.cells[2].i)
         return rc;
     out->run_id = rows.cells[0].i;
@@ -43,20 +30,14 @@ enum pk_code pk_store_run_again(struct pk_store *s, int64_t run_id, const char *
     if (rc)
         return rc;
     int64_t same;
-    rc = pk_db_int(s, err, &same, 0,
-                   "SELECT m.json = ?2 FROM run r JOIN machine m ON m.id = r.machine_id WHERE r.id = ?1",
-                   "it", run_id, machine);
+    rc = pk_db_int(s, err, &same, 0, "same_machine", "it", run_id, machine);
     if (!rc && !same) {
         pk_fail(err, PK_E_NOT_COMPARABLE, "run %lld was measured on another machine", (long long)run_id);
         pk_why(err, "one run has one machine: its cases would not be comparable with each other");
         rc = pk_fix(err, "omit --resume to start a new run here");
     }
     if (!rc)
-        rc = pk_db_run(s, err,
-                       "UPDATE run SET status = 'running', ended_ns = NULL, host = ?2, boot_id = ?3, pid = "
-                       "?4, pid_start_ticks = ?5 "
-                       "WHERE id = ?1 AND status <> 'running'",
-                       "ittii", run_id, me.host, me.boot_id, me.pid, me.start_ticks);
+        rc = pk_db_run(s, err, "take_over_run", "ittii", run_id, me.host, me.boot_id, me.pid, me.start_ticks);
     if (!rc && sqlite3_changes(s->db) != 1) {
         pk_fail(err, PK_E_USAGE, "run %lld cannot be resumed", (long long)run_id);
         pk_why(err, "another process has resumed it");
@@ -76,13 +57,7 @@ static enum pk_code find_case(struct pk_store *s, int64_t run_id, const struct p
         pk_param_text(":device", c->device),    pk_param_text(":axes", c->axes),
         pk_param_int(":revision", c->revision),
     };
-    enum pk_code rc = pk_store_query(
-        s,
-        "SELECT c.case_id, c.status, (SELECT count(*) FROM v_slice l WHERE l.case_id = c.case_id"
-        " AND l.pass = 'timing' AND l.status = 'ok'), c.case_id IN (SELECT case_id FROM v_slice WHERE pass = "
-        "'timing' AND " LEFT_OUT ") FROM v_case c WHERE c.run_id = :run"
-        " AND c.variant = :variant AND c.device = :device AND c.axes = :axes AND c.revision = :revision",
-        PK_PARAMS(params), &a, &rows, err);
+    enum pk_code rc = pk_query(s, "case_state", PK_PARAMS(params), &a, &rows, err);
     *id = 0;
     *done = (struct pk_done){.last = PK_ST_INTERRUPTED};
     if (rc || !rows.n)
@@ -102,10 +77,7 @@ static enum pk_code find_passes(struct pk_store *s, int64_t case_id, struct pk_a
 {
     const struct pk_param id = pk_param_int(":case", case_id);
     struct pk_rows rows;
-    if (pk_store_query(s,
-                       "SELECT pass, invocation FROM v_slice WHERE case_id = :case AND pass <> 'timing'"
-                       " AND status <> 'interrupted' AND (" LEFT_OUT ") IS NOT TRUE",
-                       &id, 1, a, &rows, err))
+    if (pk_query(s, "recorded_passes", &id, 1, a, &rows, err))
         return err->code;
     struct pk_done_pass *passes = pk_new_n(a, struct pk_done_pass, rows.n + 1);
     for (size_t i = 0; i < rows.n; i++) {

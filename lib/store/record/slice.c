@@ -13,11 +13,6 @@
 
 enum { ROWS = 50 };
 
-#define ROW_10 "(?1,?,?),(?1,?,?),(?1,?,?),(?1,?,?),(?1,?,?),(?1,?,?),(?1,?,?),(?1,?,?),(?1,?,?),(?1,?,?)"
-static const char insert_one[] = "INSERT INTO sample(series_id, ordinal, value) VALUES (?1,?,?)";
-static const char insert_many[] = "INSERT INTO sample(series_id, ordinal, value) VALUES " ROW_10 "," ROW_10
-                                  "," ROW_10 "," ROW_10 "," ROW_10;
-
 static void bind_value(sqlite3_stmt *stmt, int at, const struct pk_series *e, size_t i)
 {
     sqlite3_bind_int64(stmt, at, e->ordinal[i]);
@@ -27,11 +22,11 @@ static void bind_value(sqlite3_stmt *stmt, int at, const struct pk_series *e, si
         pk_db_bind_real(stmt, at + 1, e->real[i]);
 }
 
-static enum pk_code insert_rows(struct pk_store *s, const char *sql, size_t rows, int64_t series,
+static enum pk_code insert_rows(struct pk_store *s, const char *statement, size_t rows, int64_t series,
                                 const struct pk_series *e, size_t *i, size_t end, struct pk_err *err)
 {
     sqlite3_stmt *stmt;
-    if (pk_db_stmt(s, sql, &stmt, err))
+    if (pk_db_stmt(s, statement, &stmt, err))
         return err->code;
     sqlite3_bind_int64(stmt, 1, series);
     int rc = SQLITE_DONE;
@@ -57,16 +52,13 @@ static enum pk_code insert_series(struct pk_store *s, int64_t slice, int64_t met
                                   const struct pk_series *e, struct pk_err *err)
 {
     for (size_t i = 0; i < e->n;) {
-        if (pk_db_run(s, err,
-                      "INSERT INTO series(slice_id, metric_id, rank, instance, phase, reps) VALUES(?, ?, ?, "
-                      "?, ?, ?)",
-                      "iiiiti", slice, metric, (int64_t)e->rank, (int64_t)e->instance,
-                      pk_phase_name(e->phase), e->reps))
+        if (pk_db_run(s, err, "insert_series", "iiiiti", slice, metric, (int64_t)e->rank,
+                      (int64_t)e->instance, pk_phase_name(e->phase), e->reps))
             return err->code;
         int64_t id = sqlite3_last_insert_rowid(s->db);
         size_t end = rising_end(e, i);
-        if (insert_rows(s, insert_many, ROWS, id, e, &i, end, err) ||
-            insert_rows(s, insert_one, 1, id, e, &i, end, err))
+        if (insert_rows(s, "insert_samples", ROWS, id, e, &i, end, err) ||
+            insert_rows(s, "insert_sample", 1, id, e, &i, end, err))
             return err->code;
     }
     return PK_OK;
@@ -76,16 +68,10 @@ static enum pk_code metric_ids(struct pk_store *s, const struct pk_slice *l, int
 {
     for (size_t i = 0; i < l->n_metrics; i++) {
         const struct pk_metric_decl *m = &l->metrics[i];
-        if (pk_db_run(s, err,
-                      "INSERT INTO metric(name, unit, direction, class, combine, ranks, source) VALUES(?, ?, "
-                      "?, ?, ?, ?, ?)"
-                      " ON CONFLICT DO NOTHING",
-                      "ttttttt", m->name, m->unit, m->direction, m->class, m->combine, m->ranks, m->source) ||
-            pk_db_int(s, err, &ids[i], 0,
-                      "SELECT id FROM metric WHERE name = ? AND unit = ? AND direction = ? AND class = ? AND "
-                      "combine = ? AND ranks = ?"
-                      " AND source = ?",
-                      "ttttttt", m->name, m->unit, m->direction, m->class, m->combine, m->ranks, m->source))
+        if (pk_db_run(s, err, "insert_metric", "ttttttt", m->name, m->unit, m->direction, m->class,
+                      m->combine, m->ranks, m->source) ||
+            pk_db_int(s, err, &ids[i], 0, "metric_id", "ttttttt", m->name, m->unit, m->direction, m->class,
+                      m->combine, m->ranks, m->source))
             return err->code;
     }
     return PK_OK;
@@ -104,12 +90,10 @@ static enum pk_code make_room(struct pk_store *s, int64_t case_id, const struct 
                               struct pk_err *err)
 {
     int64_t taken;
-    if (pk_db_run(s, err,
-                  "DELETE FROM slice WHERE case_id = ?1 AND invocation = ?2 AND pass = ?3 AND status <> 'ok'",
-                  "iit", case_id, (int64_t)l->invocation, pk_pass_name(l->pass)) ||
-        pk_db_int(s, err, &taken, 0,
-                  "SELECT count(*) FROM slice WHERE case_id = ?1 AND invocation = ?2 AND pass = ?3", "iit",
-                  case_id, (int64_t)l->invocation, pk_pass_name(l->pass)))
+    if (pk_db_run(s, err, "delete_unfinished_slice", "iit", case_id, (int64_t)l->invocation,
+                  pk_pass_name(l->pass)) ||
+        pk_db_int(s, err, &taken, 0, "count_slices", "iit", case_id, (int64_t)l->invocation,
+                  pk_pass_name(l->pass)))
         return err->code;
     if (!taken)
         return PK_OK;
@@ -124,10 +108,7 @@ static enum pk_code insert_slice(struct pk_store *s, int64_t case_id, const stru
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     if (make_room(s, case_id, l, err) ||
-        pk_db_run(s, err,
-                  "INSERT INTO slice(case_id, invocation, pass, status, message, started_ns, elapsed_ns, "
-                  "notes) VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
-                  "iitttiit", case_id, (int64_t)l->invocation, pk_pass_name(l->pass),
+        pk_db_run(s, err, "insert_slice", "iitttiit", case_id, (int64_t)l->invocation, pk_pass_name(l->pass),
                   pk_status_name(l->status), l->message ? l->message : "", (int64_t)l->started_wall_ns,
                   (int64_t)l->elapsed_ns, notes_json(&a, l)))
         return err->code;
@@ -144,28 +125,6 @@ static int64_t id_of(const struct pk_slice *l, const int64_t *ids, const char *m
     return 0;
 }
 
-static enum pk_code insert_slice_summary(struct pk_store *s, int64_t slice, int64_t metric,
-                                         const struct pk_summary_row *r, struct pk_err *err)
-{
-    return pk_db_run(s, err,
-                     "INSERT INTO slice_summary(slice_id, metric_id, n, figure, median, mean, sd, min, max) "
-                     "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                     "iiiffffff", slice, metric, (int64_t)r->sum.n, r->figure, r->sum.median, r->sum.mean,
-                     r->sum.sd, r->sum.min, r->sum.max);
-}
-
-static enum pk_code replace_summary(struct pk_store *s, int64_t case_id, int64_t metric,
-                                    const struct pk_summary_row *r, struct pk_err *err)
-{
-    return pk_db_run(s, err,
-                     "INSERT OR REPLACE INTO summary(case_id, metric_id, n, invocations, median, ci_low, "
-                     "ci_high, mean, sd, min, max, cv)"
-                     " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                     "iiiiffffffff", case_id, metric, (int64_t)r->sum.n, (int64_t)r->invocations,
-                     r->sum.median, r->ci.lo, r->ci.hi, r->sum.mean, r->sum.sd, r->sum.min, r->sum.max,
-                     r->sum.cv);
-}
-
 enum pk_code pk_store_slice(struct pk_store *s, int64_t case_id, const struct pk_slice *slice,
                             const struct pk_summary_row *per_slice, size_t n_per_slice,
                             const struct pk_summary_row *per_case, size_t n_per_case, struct pk_err *err)
@@ -179,9 +138,17 @@ enum pk_code pk_store_slice(struct pk_store *s, int64_t case_id, const struct pk
         code = insert_slice(s, case_id, slice, &id, err);
     for (size_t i = 0; i < slice->n_series && code == PK_OK; i++)
         code = insert_series(s, id, metric[slice->series[i].metric], &slice->series[i], err);
-    for (size_t i = 0; i < n_per_slice && code == PK_OK; i++)
-        code = insert_slice_summary(s, id, id_of(slice, metric, per_slice[i].metric), &per_slice[i], err);
-    for (size_t i = 0; i < n_per_case && code == PK_OK; i++)
-        code = replace_summary(s, case_id, id_of(slice, metric, per_case[i].metric), &per_case[i], err);
+    for (size_t i = 0; i < n_per_slice && code == PK_OK; i++) {
+        const struct pk_summary_row *r = &per_slice[i];
+        code = pk_db_run(s, err, "insert_slice_summary", "iiiffffff", id, id_of(slice, metric, r->metric),
+                         (int64_t)r->sum.n, r->figure, r->sum.median, r->sum.mean, r->sum.sd, r->sum.min,
+                         r->sum.max);
+    }
+    for (size_t i = 0; i < n_per_case && code == PK_OK; i++) {
+        const struct pk_summary_row *r = &per_case[i];
+        code = pk_db_run(s, err, "replace_summary", "iiiiffffffff", case_id, id_of(slice, metric, r->metric),
+                         (int64_t)r->sum.n, (int64_t)r->invocations, r->sum.median, r->ci.lo, r->ci.hi,
+                         r->sum.mean, r->sum.sd, r->sum.min, r->sum.max, r->sum.cv);
+    }
     return pk_db_end(s, code, err);
 }

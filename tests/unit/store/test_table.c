@@ -135,8 +135,9 @@ static void every_section_of_lib_runs(void **state)
     PK_ARENA_CLEANUP struct pk_arena a = {0};
     struct pk_section *v;
     struct pk_rows rows;
-    size_t n, ran[3] = {0};
-    const struct pk_param params[] = {pk_param_int(":run", run), pk_param_int(":most", 1)};
+    size_t n, ran[PK_SECTION_STATEMENT + 1] = {0};
+    const struct pk_param params[] = {pk_param_int(":run", run), pk_param_int(":most", 1),
+                                      pk_param_int(":last", 1), pk_param_int(":back", 0)};
     FILE *f = fmemopen(printed, sizeof printed, "w");
     struct pk_out *out = pk_out_open(f, &(struct pk_out_options){.format = PK_FMT_TABLE});
     for (const struct pk_embedded *file = pk_lib_sql; file->name; file++) {
@@ -144,9 +145,9 @@ static void every_section_of_lib_runs(void **state)
         for (size_t i = 0; i < n; i++) {
             ran[v[i].kind]++;
             if (v[i].kind == PK_SECTION_TABLE)
-                OK(pk_table_print(s, NULL, v[i].name, params, 2, out, &err));
+                OK(pk_table_print(s, NULL, v[i].name, PK_PARAMS(params), out, &err));
             if (v[i].kind == PK_SECTION_QUERY)
-                OK(pk_query(s, v[i].name, params, 2, &a, &rows, &err));
+                OK(pk_query(s, v[i].name, PK_PARAMS(params), &a, &rows, &err));
         }
     }
     assert_true(ran[PK_SECTION_TABLE] > 5 && ran[PK_SECTION_QUERY] > 5);
