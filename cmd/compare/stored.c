@@ -172,7 +172,7 @@ void pk_stored_print(const struct pk_stored_pair *p, struct pk_out *out, struct 
         pk_out_note(out, "equal: both sides of the gate were the same program with the same arguments, or "
                          "settings that give the same cases. Differences are noise, and nothing is judged.");
     reasons(p, out, a);
-    pk_failures_print(pk_stored_failures(p, NULL, a), p->comparison.n_unmatched, out);
+    pk_failures_print(p->comparison.unmatched, p->comparison.n_unmatched, out);
     pk_compare_print_counters(out, &p->counters, NULL, a);
     print_states(p, out, a);
 }

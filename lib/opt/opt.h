@@ -32,6 +32,7 @@ struct pk_texts {
 
 void pk_texts_add(struct pk_texts *t, const char *text, struct pk_arena *a); /* the text is borrowed */
 bool pk_texts_has(const struct pk_texts *t, const char *text);
+void pk_texts_add_new(struct pk_texts *t, const char *text, struct pk_arena *a); /* unless it is there */
 
 struct pk_opt {
     const char *name; /* long name without dashes; ends the table when NULL */

@@ -26,6 +26,12 @@ bool pk_texts_has(const struct pk_texts *t, const char *text)
     return false;
 }
 
+void pk_texts_add_new(struct pk_texts *t, const char *text, struct pk_arena *a)
+{
+    if (!pk_texts_has(t, text))
+        pk_texts_add(t, text, a);
+}
+
 static enum pk_code parse_flag(const char *text, bool *value, struct pk_err *err)
 {
     static const char *const words[] = {"false", "true", "off", "on", "no", "yes", "0", "1"};

@@ -54,21 +54,6 @@ struct pk_pairs pk_compare_pairs(const struct pk_compared *c, struct pk_arena *a
     return (struct pk_pairs){p.base, p.new_, p.n};
 }
 
-static struct pk_trial trial_of(const struct pk_compared *c, const struct paired *p,
-                                const struct pk_judging *j)
-{
-    size_t n = j->design == PK_DESIGN_GATE ? p->n_screen : p->n;
-    return (struct pk_trial){
-        .higher_is_better = higher_is_better(c),
-        .min_effect = c->min_effect,
-        .min_change = c->min_change,
-        .max_pairs = c->max_pairs,
-        .unstable = c->unstable,
-        .screen = {p->base, p->new_, n},
-        .confirm = {p->base + n, p->new_ + n, p->n - n},
-    };
-}
-
 /* --- runs ------------------------------------------------------------------------------------------------------- */
 
 /* What a side says run by run: its figures when they are runs', else one of all processes. */
@@ -81,17 +66,6 @@ static const double *runs_of(const struct pk_figures *f, bool of_runs, size_t *n
     *one = pk_figures_centre(f);
     *n = 1;
     return one;
-}
-
-static struct pk_stored stored_of(const struct pk_compared *c, struct pk_arena *a)
-{
-    struct pk_stored s = {.higher_is_better = higher_is_better(c),
-                          .min_effect = c->min_effect,
-                          .min_change = c->min_change,
-                          .unstable = c->unstable};
-    s.base = runs_of(c->base, c->base_runs > 1, &s.n_base, a);
-    s.new_ = runs_of(c->new_, c->new_runs > 1, &s.n_new, a);
-    return s;
 }
 
 /* --- what cannot be random -------------------------------------------------------------------------------------- */
@@ -126,12 +100,25 @@ static void decide_random(struct pk_compared **v, size_t n, const struct pk_judg
     struct pk_stored *s = pk_new_n(a, struct pk_stored, n + 1);
     struct pk_decision *d = pk_new_n(a, struct pk_decision, n + 1);
     for (size_t i = 0; i < n; i++) {
+        const struct pk_compared *c = v[i];
         if (j->design == PK_DESIGN_STORED) {
-            s[i] = stored_of(v[i], a);
+            s[i] = (struct pk_stored){.higher_is_better = higher_is_better(c),
+                                      .min_effect = c->min_effect,
+                                      .min_change = c->min_change,
+                                      .unstable = c->unstable};
+            s[i].base = runs_of(c->base, c->base_runs > 1, &s[i].n_base, a);
+            s[i].new_ = runs_of(c->new_, c->new_runs > 1, &s[i].n_new, a);
             continue;
         }
-        const struct paired p = pair_up(v[i]->base, v[i]->new_, j->screened, a);
-        t[i] = trial_of(v[i], &p, j);
+        const struct paired p = pair_up(c->base, c->new_, j->screened, a);
+        const size_t screen = j->design == PK_DESIGN_GATE ? p.n_screen : p.n;
+        t[i] = (struct pk_trial){.higher_is_better = higher_is_better(c),
+                                 .min_effect = c->min_effect,
+                                 .min_change = c->min_change,
+                                 .max_pairs = c->max_pairs,
+                                 .unstable = c->unstable,
+                                 .screen = {p.base, p.new_, screen},
+                                 .confirm = {p.base + screen, p.new_ + screen, p.n - screen}};
     }
     if (j->design == PK_DESIGN_STORED)
         pk_decide_stored(s, n, &j->rule, d);
@@ -248,21 +235,17 @@ void pk_compare_sort(struct pk_compared *v, size_t n)
         v[i] = p[i].row;
 }
 
-static bool refused(const struct pk_decision *d)
-{
-    return d->verdict == PK_UNREPLICATED || d->verdict == PK_UNSTABLE || d->reason == PK_REASON_MORE_PAIRS ||
-           d->reason == PK_REASON_NEEDS_ABSOLUTE;
-}
-
 struct pk_verdicts pk_compare_count(const struct pk_comparison *c)
 {
     struct pk_verdicts v = {0};
     for (size_t i = 0; i < c->n; i++) {
+        const struct pk_decision *d = &c->v[i].decision;
         if (!c->v[i].judged)
             continue;
         v.rows++;
-        v.of[c->v[i].decision.verdict]++;
-        v.refused += refused(&c->v[i].decision);
+        v.of[d->verdict]++;
+        v.refused += d->verdict == PK_UNREPLICATED || d->verdict == PK_UNSTABLE ||
+                     d->reason == PK_REASON_MORE_PAIRS || d->reason == PK_REASON_NEEDS_ABSOLUTE;
     }
     return v;
 }

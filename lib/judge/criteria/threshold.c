@@ -76,17 +76,6 @@ static bool matches_part(const char *part, const struct pk_figures *f, struct pk
     return equals && value && strcmp(value, equals + 1) == 0;
 }
 
-/* Times and sizes are written with a unit, other metrics without one: what 5 is of ns is hardly meant. */
-static const char *written_in(const struct pk_threshold *t)
-{
-    return t->unit ? t->unit : "";
-}
-
-static const char *needed_by(const char *unit)
-{
-    return strcmp(unit, "ns") == 0 || strcmp(unit, "bytes") == 0 ? unit : "";
-}
-
 static bool is_for(const struct pk_threshold *t, const struct pk_figures *f)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
@@ -98,54 +87,12 @@ static bool is_for(const struct pk_threshold *t, const struct pk_figures *f)
     return true;
 }
 
-/* So much is so much in one unit: of any metric, it is of those in that one. */
+/* So much is so much in one unit: of any metric, it is of those in that one. Times and sizes are written with a unit, other metrics without
+ * one: 5 is hardly meant in ns. */
 static bool in_its_unit(const struct pk_threshold *t, const struct pk_figures *f)
 {
-    return !(t->min_change > 0) || strcmp(written_in(t), needed_by(f->unit)) == 0;
-}
-
-static bool matches_metric(const struct pk_threshold *t, const struct pk_figures *f)
-{
-    return in_its_unit(t, f) && is_for(t, f);
-}
-
-/* Whether some row is of its metric. */
-static bool is_measured(const struct pk_threshold *t, const struct pk_compared *v, size_t rows)
-{
-    for (size_t k = 0; k < rows; k++)
-        if (strcmp(t->metric, "*") == 0 || strcmp(t->metric, v[k].new_->metric) == 0)
-            return true;
-    return false;
-}
-
-static size_t metrics_of(const struct pk_compared *v, size_t rows, const char **names)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < rows; i++) {
-        size_t k = 0;
-        while (k < n && strcmp(names[k], v[i].new_->metric) != 0)
-            k++;
-        names[k] = v[i].new_->metric;
-        n += k == n;
-    }
-    return n;
-}
-
-/* The values of an axis, or of `variant`, in all rows, each once. */
-static size_t words_of(const struct pk_compared *v, size_t rows, const char *name, struct pk_arena *a,
-                       const char **words)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < rows; i++) {
-        const struct pk_figures *f = v[i].new_;
-        const char *word = strcmp(name, "variant") == 0 ? f->variant : pk_axis_text(f->axes, name, a);
-        size_t k = 0;
-        while (word && k < n && strcmp(words[k], word) != 0)
-            k++;
-        if (word && k == n)
-            words[n++] = word;
-    }
-    return n;
+    const bool has_unit = strcmp(f->unit, "ns") == 0 || strcmp(f->unit, "bytes") == 0;
+    return !(t->min_change > 0) || strcmp(t->unit ? t->unit : "", has_unit ? f->unit : "") == 0;
 }
 
 /* What is near a part of `where` that no row has: a variant, an axis, or a value of one. */
@@ -153,20 +100,22 @@ static const char *nearest(const char *part, const struct pk_compared *v, size_t
 {
     const size_t length = strcspn(part, "=");
     const char *name = pk_strndup(a, part, length), *value = part[length] ? part + length + 1 : "";
-    const char **words = pk_new_n(a, const char *, rows + 1);
-    size_t n = words_of(v, rows, name, a, words);
-    if (n)
-        return pk_printf(a, "%s: %s", name, pk_suggest_text(a, value, words, n));
+    struct pk_texts words = {0}, names = {0};
     struct pk_figures *f = pk_new_n(a, struct pk_figures, rows + 1);
-    for (size_t i = 0; i < rows; i++)
+    for (size_t i = 0; i < rows; i++) {
         f[i] = *v[i].new_;
+        const char *word = strcmp(name, "variant") == 0 ? f[i].variant : pk_axis_text(f[i].axes, name, a);
+        if (word)
+            pk_texts_add_new(&words, word, a);
+    }
+    if (words.n)
+        return pk_printf(a, "%s: %s", name, pk_suggest_text(a, value, words.v, words.n));
     const char *const *axes;
-    n = pk_axes_of(f, rows, a, &axes);
-    const char **names = pk_new_n(a, const char *, n + 1);
-    names[0] = "variant";
+    const size_t n = pk_axes_of(f, rows, a, &axes);
+    pk_texts_add(&names, "variant", a);
     for (size_t i = 0; i < n; i++)
-        names[i + 1] = axes[i];
-    return pk_suggest_text(a, name, names, n + 1);
+        pk_texts_add(&names, axes[i], a);
+    return pk_suggest_text(a, name, names.v, names.n);
 }
 
 static enum pk_code fits_no_case(const struct pk_threshold *t, const struct pk_compared *v, size_t rows,
@@ -188,33 +137,38 @@ static enum pk_code fits_no_case(const struct pk_threshold *t, const struct pk_c
                   pk_axes_words(v[0].new_->axes, &a));
 }
 
-/* Whether it is only a matter of asking for the metric. */
-static bool can_be_compared(const char *metric, const struct pk_compare_side *measured)
-{
-    for (size_t i = 0; measured && i < measured->n; i++)
-        if (strcmp(measured->v[i].metric, metric) == 0 && strcmp(measured->v[i].direction, "none") != 0)
-            return true;
-    return false;
-}
-
 static enum pk_code fits_none(const struct pk_threshold *t, const struct pk_compared *v, size_t rows,
                               const struct pk_compare_side *measured, struct pk_err *err)
 {
     PK_ARENA_CLEANUP struct pk_arena a = {0};
-    const char **names = pk_new_n(&a, const char *, rows + 1);
-    const size_t n = metrics_of(v, rows, names);
-    const char *others = pk_suggest_text(&a, t->metric, names, n);
-    if (is_measured(t, v, rows))
+    struct pk_texts metrics = {0};
+    for (size_t i = 0; i < rows; i++)
+        pk_texts_add_new(&metrics, v[i].new_->metric, &a);
+    if (strcmp(t->metric, "*") == 0 || pk_texts_has(&metrics, t->metric))
         return fits_no_case(t, v, rows, err);
+    const char *others = pk_suggest_text(&a, t->metric, metrics.v, metrics.n);
+    const struct pk_figures *other = measured ? pk_figures_of_metric(measured, t->metric) : NULL;
+    const bool comparable = other && strcmp(other->direction, "none") != 0;
     pk_fail(err, PK_E_USAGE, "--threshold '%s' matches no metric", t->text);
     pk_why(err, "no compared metric and case is %s", t->metric);
-    return !pk_suggest(t->metric, names, n) && can_be_compared(t->metric, measured)
+    return comparable && !pk_suggest(t->metric, metrics.v, metrics.n)
                ? pk_fix(err, "add --metric %s to compare it, or %s", t->metric, others)
                : pk_fix(err, "%s", others);
 }
 
-static enum pk_code wrong_unit(const struct pk_threshold *t, const char *unit, struct pk_err *err)
+static enum pk_code check(const struct pk_threshold *t, const struct pk_compared *v, size_t rows,
+                          const struct pk_compare_side *measured, struct pk_err *err)
 {
+    const char *unit = NULL; /* of a row that it would match with another one */
+    for (size_t k = 0; k < rows; k++) {
+        if (!is_for(t, v[k].new_))
+            continue;
+        if (in_its_unit(t, v[k].new_))
+            return PK_OK;
+        unit = v[k].new_->unit;
+    }
+    if (!unit)
+        return fits_none(t, v, rows, measured, err);
     pk_fail(err, PK_E_USAGE, "--threshold '%s' is invalid", t->text);
     pk_why(err, "%s, which is in %s",
            t->unit ? "its unit is not the metric's" : "it has no unit, unlike the metric", unit);
@@ -222,20 +176,6 @@ static enum pk_code wrong_unit(const struct pk_threshold *t, const char *unit, s
                   strcmp(unit, "ns") == 0      ? "a time such as 20us"
                   : strcmp(unit, "bytes") == 0 ? "a size such as 64KiB"
                                                : "a number without a unit");
-}
-
-static enum pk_code check(const struct pk_threshold *t, const struct pk_compared *v, size_t rows,
-                          const struct pk_compare_side *measured, struct pk_err *err)
-{
-    const struct pk_figures *of_another_unit = NULL;
-    for (size_t k = 0; k < rows; k++) {
-        if (!is_for(t, v[k].new_))
-            continue;
-        if (in_its_unit(t, v[k].new_))
-            return PK_OK;
-        of_another_unit = v[k].new_;
-    }
-    return of_another_unit ? wrong_unit(t, of_another_unit->unit, err) : fits_none(t, v, rows, measured, err);
 }
 
 static void check_all(const struct pk_threshold *t, size_t n, const struct pk_compared *v, size_t rows,
@@ -251,21 +191,6 @@ static void check_all(const struct pk_threshold *t, size_t n, const struct pk_co
     }
 }
 
-/* The rows of all parts. */
-static struct pk_compared *all_rows(const struct pk_expected_rows *parts, size_t n, struct pk_arena *a,
-                                    size_t *rows)
-{
-    struct pk_compared *v = NULL;
-    size_t cap = 0;
-    *rows = 0;
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < parts[i].n; k++) {
-            v = pk_grow(a, v, sizeof *v, *rows, &cap);
-            v[(*rows)++] = parts[i].rows[k];
-        }
-    return v;
-}
-
 enum pk_code pk_expected_rows_check(const struct pk_expected_rows *parts, size_t n, bool all_parts,
                                     struct pk_errs *wrong, struct pk_err *err)
 {
@@ -277,8 +202,13 @@ enum pk_code pk_expected_rows_check(const struct pk_expected_rows *parts, size_t
         check_all(p->criteria.own, p->criteria.n_own, p->rows, p->n, p->side, wrong);
     }
     if (n && all_parts) {
-        size_t rows;
-        const struct pk_compared *v = all_rows(parts, n, &a, &rows);
+        struct pk_compared *v = NULL;
+        size_t rows = 0, cap = 0;
+        for (size_t i = 0; i < n; i++)
+            for (size_t k = 0; k < parts[i].n; k++) {
+                v = pk_grow(&a, v, sizeof *v, rows, &cap);
+                v[rows++] = parts[i].rows[k];
+            }
         check_all(parts->criteria.all, parts->criteria.n_all, v, rows, n == 1 ? parts[0].side : NULL, wrong);
     }
     if (wrong->n)
@@ -291,7 +221,7 @@ static void apply(const struct pk_threshold *t, size_t n, bool keep, struct pk_c
 {
     for (size_t k = 0; k < rows; k++)
         for (size_t i = n; i-- && !v[k].threshold;) {
-            if (!matches_metric(&t[i], v[k].new_))
+            if (!in_its_unit(&t[i], v[k].new_) || !is_for(&t[i], v[k].new_))
                 continue;
             v[k].threshold = &t[i];
             v[k].min_change = t[i].min_change;

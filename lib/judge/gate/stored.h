@@ -58,16 +58,8 @@ enum pk_code pk_stored_entry(const struct pk_run_source *from, const char *base,
                              const struct pk_entry_name *of, const struct pk_verdict_options *o,
                              struct pk_stored_pair *out, struct pk_err *err) PK_MUST_CHECK;
 
-/* What base has and new lacks, as failures; comparison.n_unmatched of them. entry: of the suite; NULL = none. */
-const struct pk_failure *pk_stored_failures(const struct pk_stored_pair *p, const char *entry,
-                                            struct pk_arena *a);
-/* PK_E_CHECK when a case that ended ok in base did not in new. */
-enum pk_code pk_stored_case_failed(const struct pk_stored_pair *p, struct pk_arena *a,
-                                   struct pk_err *err) PK_MUST_CHECK;
-/* PK_E_NOT_COMPARABLE when new has no figure of a metric, in the unit of base. */
-enum pk_code pk_stored_metrics_missing(const struct pk_stored_pair *p, struct pk_arena *a,
-                                       struct pk_err *err) PK_MUST_CHECK;
-/* The exit status with --exit-code: those two errors, and that of the outcome. A regression is reported even if metrics are missing. */
+/* The exit status with --exit-code: PK_E_CHECK when a case that ended ok in base did not in new; PK_E_NOT_COMPARABLE when new has no figure
+ * of a metric, in the unit of base; that of the outcome. A regression is reported even if metrics are missing. */
 enum pk_code pk_stored_outcome(const struct pk_stored_pair *p, const struct pk_verdict_options *o,
                                struct pk_arena *a, struct pk_err *err) PK_MUST_CHECK;
 
@@ -88,6 +80,7 @@ enum pk_code pk_stored_suite_judge(struct pk_stored_suite *s, const struct pk_co
                                    struct pk_err *err) PK_MUST_CHECK;
 /* Without a suite, whose name is NULL then: the pair is judged, by pk_stored_compare. */
 void pk_stored_suite_of_one(struct pk_stored_suite *s);
+/* What base has and new lacks, in all entries. */
 const struct pk_failure *pk_stored_suite_failures(const struct pk_stored_suite *s, size_t *n);
 enum pk_code pk_stored_suite_outcome(const struct pk_stored_suite *s, const struct pk_verdict_options *o,
                                      struct pk_err *err) PK_MUST_CHECK;

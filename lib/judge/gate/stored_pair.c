@@ -6,33 +6,20 @@
 
 #include <string.h>
 
-static bool is_listed(const char *const *v, size_t n, const char *text)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(v[i], text) == 0)
-            return true;
-    return false;
-}
-
 /* Every run of either side against the first of base. */
 static void find_differences(struct pk_stored_pair *p, struct pk_arena *a)
 {
-    const char **all = NULL;
-    size_t n = 0, cap = 0;
+    struct pk_texts all = {0};
     for (size_t i = 0; i < p->base.n_runs + p->new_.n_runs; i++) {
         const struct pk_run_facts *f =
             i < p->base.n_runs ? &p->base.facts[i] : &p->new_.facts[i - p->base.n_runs];
         const char *const *some;
-        size_t m = pk_compare_setups(&p->base.facts[0], f, a, &some);
-        for (size_t k = 0; k < m; k++) {
-            if (is_listed(all, n, some[k]))
-                continue;
-            all = pk_grow(a, all, sizeof *all, n, &cap);
-            all[n++] = some[k];
-        }
+        const size_t n = pk_compare_setups(&p->base.facts[0], f, a, &some);
+        for (size_t k = 0; k < n; k++)
+            pk_texts_add_new(&all, some[k], a);
     }
-    p->differences = all;
-    p->n_differences = n;
+    p->differences = all.v;
+    p->n_differences = all.n;
 }
 
 /* The criteria of the gate hold, unless options give others now. */
@@ -75,14 +62,6 @@ static enum pk_code pair_up(const struct pk_run_source *from, const struct pk_co
     return PK_OK;
 }
 
-static bool has_metric(const struct pk_compare_side *side, const char *metric)
-{
-    for (size_t i = 0; i < side->n; i++)
-        if (strcmp(side->v[i].metric, metric) == 0)
-            return true;
-    return false;
-}
-
 /* Without the own times that a gate of commands does not judge. */
 static struct pk_compare_side without_own_times(const struct pk_compare_side *side,
                                                 const struct pk_compare_side *other, struct pk_arena *a)
@@ -92,20 +71,13 @@ static struct pk_compare_side without_own_times(const struct pk_compare_side *si
     bool reported = false;
     for (size_t i = 0; i < side->n; i++)
         reported |= strcmp(side->v[i].class, "time") == 0 && !pk_is_own_time(side->v[i].metric) &&
-                    has_metric(other, side->v[i].metric);
+                    pk_figures_of_metric(other, side->v[i].metric);
     out.v = v;
     out.n = 0;
     for (size_t i = 0; i < side->n; i++)
         if (pk_own_time_counts(side->v[i].metric, reported))
             v[out.n++] = side->v[i];
     return out;
-}
-
-/* Verdicts of a gate stand unless options ask for others. */
-static bool takes_verdicts(const struct pk_verdict_options *o)
-{
-    const struct pk_verdict_given *g = &o->given;
-    return !(g->min_effect || g->alpha || g->strict || g->thresholds || o->metrics.n || o->all_metrics);
 }
 
 enum pk_code pk_stored_compare(const struct pk_run_source *from, const char *base, const char *new_,
@@ -144,9 +116,12 @@ enum pk_code pk_stored_compare(const struct pk_run_source *from, const char *bas
     pk_compare_counters(&out->base.counters, &out->new_.counters, &what, from->arena, &out->counters);
     pk_verdict_hide_counters(o, &out->counters);
     pk_criteria_apply(&criteria, c->v, c->n);
-    if (!out->refused &&
-        !(of_one_gate && !j.equal && takes_verdicts(o) &&
-          pk_take_verdicts(c->v, c->n, out->new_.verdicts, out->new_.n_verdicts, out->base.facts[0].uuid)))
+    const struct pk_verdict_given *now =
+        &o->given; /* verdicts of a gate stand unless options ask for others */
+    const bool again = now->min_effect || now->alpha || now->strict || now->thresholds || o->metrics.n ||
+                       o->all_metrics || !of_one_gate || j.equal;
+    if (!out->refused && (again || !pk_take_verdicts(c->v, c->n, out->new_.verdicts, out->new_.n_verdicts,
+                                                     out->base.facts[0].uuid)))
         pk_judge(c->v, c->n, &j);
     pk_compare_sort(c->v, c->n);
     pk_verdict_hide(o, c);
@@ -166,51 +141,27 @@ enum pk_code pk_stored_entry(const struct pk_run_source *from, const char *base,
 
 /* --- the outcome ---------------------------------------------------------------------------------------------------- */
 
-const struct pk_failure *pk_stored_failures(const struct pk_stored_pair *p, const char *entry,
-                                            struct pk_arena *a)
+/* PK_E_CHECK when a case that ended ok in base did not in new. */
+static enum pk_code case_failed(const struct pk_stored_pair *p, struct pk_arena *a, struct pk_err *err)
 {
-    const struct pk_comparison *c = &p->comparison;
-    struct pk_failure *v = pk_new_n(a, struct pk_failure, c->n_unmatched + 1);
-    for (size_t i = 0; i < c->n_unmatched; i++) {
-        const struct pk_unmatched *l = &c->unmatched[i];
-        v[i] = (struct pk_failure){.side = "new",
-                                   .entry = entry,
-                                   .experiment = p->new_.facts[0].experiment,
-                                   .variant = l->variant,
-                                   .axes = l->axes,
-                                   .metric = l->metric,
-                                   .status = l->status,
-                                   .message = l->message};
-    }
-    return v;
-}
-
-static const struct pk_unmatched *first_unmatched(const struct pk_comparison *c, bool metric)
-{
-    for (size_t i = 0; i < c->n_unmatched; i++)
-        if ((c->unmatched[i].metric != NULL) == metric)
-            return &c->unmatched[i];
-    return NULL;
-}
-
-enum pk_code pk_stored_case_failed(const struct pk_stored_pair *p, struct pk_arena *a, struct pk_err *err)
-{
-    const struct pk_unmatched *l = first_unmatched(&p->comparison, false);
-    if (!l)
+    const struct pk_failure *f = pk_first_unmatched(&p->comparison, false);
+    if (!f)
         return PK_OK;
     pk_fail(err, PK_E_CHECK, "the judged run (%s) ended '%s' in %s, which ended ok in the base (%s)",
-            p->new_.name, l->status, l->what, p->base.name);
-    pk_why(err, "%s", *l->message ? l->message : "none of its processes ended ok");
+            p->new_.name, f->status, pk_report_case(f->variant, f->axes, a), p->base.name);
+    pk_why(err, "%s", *f->message ? f->message : "none of its processes ended ok");
     return pk_fix(err, "`perfkit show %lld` prints that run", (long long)p->new_.facts[0].run_id);
 }
 
-enum pk_code pk_stored_metrics_missing(const struct pk_stored_pair *p, struct pk_arena *a, struct pk_err *err)
+/* PK_E_NOT_COMPARABLE when new has no figure of a metric, in the unit of base. */
+static enum pk_code metrics_missing(const struct pk_stored_pair *p, struct pk_arena *a, struct pk_err *err)
 {
-    const struct pk_unmatched *l = first_unmatched(&p->comparison, true);
-    if (!l)
+    const struct pk_failure *f = pk_first_unmatched(&p->comparison, true);
+    if (!f)
         return PK_OK;
-    pk_fail(err, PK_E_NOT_COMPARABLE, "%s of %s cannot be compared: %s", l->metric, l->what, l->status);
-    pk_why(err, "%s", l->message);
+    pk_fail(err, PK_E_NOT_COMPARABLE, "%s of %s cannot be compared: %s", f->metric,
+            pk_report_case(f->variant, f->axes, a), f->status);
+    pk_why(err, "%s", f->message);
     return pk_fix(err, "choose other metrics with --metric, or measure base and new with the same metrics");
 }
 
@@ -218,10 +169,8 @@ enum pk_code pk_stored_outcome(const struct pk_stored_pair *p, const struct pk_v
                                struct pk_arena *a, struct pk_err *err)
 {
     const struct pk_outcome_options q = {.new_name = p->new_.name, .fail_on_undecided = o->fail_on_undecided};
-    if (pk_stored_case_failed(p, a, err))
-        return err->code;
-    if (!p->refused && !pk_compare_count(&p->comparison).of[PK_SLOWER] &&
-        pk_stored_metrics_missing(p, a, err))
+    if (case_failed(p, a, err) ||
+        (!p->refused && !pk_compare_count(&p->comparison).of[PK_SLOWER] && metrics_missing(p, a, err)))
         return err->code;
     if (!p->refused)
         return pk_outcome(&p->comparison, &q, a, err);
@@ -264,11 +213,11 @@ const struct pk_failure *pk_stored_suite_failures(const struct pk_stored_suite *
         most += s->pairs[i].comparison.n_unmatched;
     struct pk_failure *v = pk_new_n(s->arena, struct pk_failure, most);
     *n = 0;
-    for (size_t i = 0; i < s->n; i++) {
-        const struct pk_failure *of_entry = pk_stored_failures(&s->pairs[i], s->parts[i].name, s->arena);
-        for (size_t k = 0; k < s->pairs[i].comparison.n_unmatched; k++)
-            v[(*n)++] = of_entry[k];
-    }
+    for (size_t i = 0; i < s->n; i++)
+        for (size_t k = 0; k < s->pairs[i].comparison.n_unmatched; k++) {
+            v[*n] = s->pairs[i].comparison.unmatched[k];
+            v[(*n)++].entry = s->parts[i].name;
+        }
     return v;
 }
 
@@ -293,8 +242,7 @@ enum pk_code pk_stored_suite_outcome(const struct pk_stored_suite *s, const stru
     size_t refused = 0;
     if (!s->name)
         return pk_stored_outcome(s->pairs, o, s->arena, err);
-    if (first_missing(s, pk_stored_case_failed, err) ||
-        (!slower && first_missing(s, pk_stored_metrics_missing, err)))
+    if (first_missing(s, case_failed, err) || (!slower && first_missing(s, metrics_missing, err)))
         return err->code;
     while (refused < s->n && !s->pairs[refused].refused)
         refused++;

@@ -19,39 +19,32 @@ bool pk_figures_opposed(const struct pk_figures *x, const struct pk_figures *y)
            strcmp(x->direction, y->direction) != 0;
 }
 
-static bool positive(const struct pk_figures *f)
-{
-    for (size_t i = 0; i < f->n; i++) {
-        if (!(f->figure[i] > 0))
-            return false;
-    }
-    return true;
-}
-
-static bool constant(const struct pk_figures *f)
-{
-    for (size_t i = 1; i < f->n; i++)
-        if (f->figure[i] != f->figure[0])
-            return false;
-    return f->n;
-}
-
 double pk_figures_centre(const struct pk_figures *f)
 {
     double sum = 0;
-    if (constant(f)) /* as it is: exact figures are held against each other to the last digit */
+    size_t equal = 0;
+    while (equal < f->n && f->figure[equal] == f->figure[0])
+        equal++;
+    if (equal && equal == f->n) /* as it is: exact figures are held against each other to the last digit */
         return f->figure[0];
-    if (!positive(f))
+    if (!pk_all_positive(f->figure, f->n))
         return f->median;
     for (size_t i = 0; i < f->n; i++)
         sum += log(f->figure[i]) / (double)f->n;
     return exp(sum);
 }
 
+double pk_figures_median(const struct pk_figures *f, struct pk_arena *a)
+{
+    double *sorted = pk_new_n(a, double, f->n);
+    memcpy(sorted, f->figure, f->n * sizeof *sorted);
+    return pk_median_of(sorted, f->n);
+}
+
 struct pk_compared pk_compare_figures(const struct pk_figures *b, const struct pk_figures *f, double level)
 {
     struct pk_ratio r = {.ratio = NAN, .ci = {NAN, NAN}, .p = NAN, .df = NAN};
-    if (positive(b) && positive(f))
+    if (pk_all_positive(b->figure, b->n) && pk_all_positive(f->figure, f->n))
         r = pk_ratio_welch(b->figure, b->n, f->figure, f->n, level);
     return (struct pk_compared){.base = b,
                                 .new_ = f,
@@ -80,14 +73,10 @@ const char *pk_key_between_runs(const struct pk_figures *f, struct pk_arena *a)
     return key;
 }
 
-static const char *key_in_order(const struct pk_figures *f, struct pk_arena *a)
-{
-    return pk_printf(a, "%" PRId64 "\x1f%s\x1f%s", f->ordinal, f->metric, f->unit);
-}
-
 const char *pk_key_of(const struct pk_figures *f, const struct pk_compare_options *o, struct pk_arena *a)
 {
-    return o->by_ordinal ? key_in_order(f, a) : pk_key_between_runs(f, a);
+    return o->by_ordinal ? pk_printf(a, "%" PRId64 "\x1f%s\x1f%s", f->ordinal, f->metric, f->unit)
+                         : pk_key_between_runs(f, a);
 }
 
 const char *pk_case_text(const struct pk_figures *f, struct pk_arena *a)

@@ -43,53 +43,36 @@ static struct joined *joined_row(struct joining *j, struct pk_index *x, const st
     return &j->v[j->n++];
 }
 
-static double median(const double *v, size_t n, struct pk_arena *a)
-{
-    double *copy = pk_new_n(a, double, n);
-    memcpy(copy, v, n * sizeof *v);
-    return pk_median_of(copy, n);
-}
-
-static void join_unfinished(const struct pk_compare_side *runs, size_t n, struct pk_arena *a,
-                            struct pk_compare_side *side)
-{
-    struct pk_unfinished *all = NULL;
-    size_t cap = 0;
-    for (size_t r = 0; r < n; r++)
-        for (size_t i = 0; i < runs[r].n_unfinished; i++) {
-            all = pk_grow(a, all, sizeof *all, side->n_unfinished, &cap);
-            all[side->n_unfinished++] = runs[r].unfinished[i];
-        }
-    side->unfinished = all;
-}
-
 struct pk_compare_side pk_compare_join(const struct pk_compare_side *runs, size_t n, const char *name,
                                        struct pk_arena *a)
 {
     struct joining j = {0};
     struct pk_index x = {.arena = a};
+    struct pk_compare_side side = runs[0];
+    side.name = name;
     if (n == 1)
-        return (struct pk_compare_side){.name = name,
-                                        .v = runs[0].v,
-                                        .n = runs[0].n,
-                                        .unfinished = runs[0].unfinished,
-                                        .n_unfinished = runs[0].n_unfinished};
-    for (size_t r = 0; r < n; r++)
+        return side;
+    struct pk_unfinished *unfinished = NULL;
+    size_t n_unfinished = 0, cap = 0;
+    for (size_t r = 0; r < n; r++) {
         for (size_t i = 0; i < runs[r].n; i++) {
             struct joined *row = joined_row(&j, &x, &runs[r].v[i], n, a);
             row->unstable += runs[r].v[i].unstable;
             row->figure[row->f.n] = pk_figures_centre(&runs[r].v[i]);
             row->invocation[row->f.n++] = (int64_t)r + 1;
         }
+        for (size_t i = 0; i < runs[r].n_unfinished; i++) {
+            unfinished = pk_grow(a, unfinished, sizeof *unfinished, n_unfinished, &cap);
+            unfinished[n_unfinished++] = runs[r].unfinished[i];
+        }
+    }
     struct pk_figures *all = pk_new_n(a, struct pk_figures, j.n + 1);
     for (size_t i = 0; i < j.n; i++) {
         all[i] = j.v[i].f;
         all[i].figure = j.v[i].figure;
         all[i].invocation = j.v[i].invocation;
         all[i].unstable = 2 * j.v[i].unstable > all[i].n;
-        all[i].median = median(all[i].figure, all[i].n, a);
+        all[i].median = pk_figures_median(&all[i], a);
     }
-    struct pk_compare_side side = {.name = name, .v = all, .n = j.n, .n_runs = n};
-    join_unfinished(runs, n, a, &side);
-    return side;
+    return (struct pk_compare_side){name, all, j.n, unfinished, n_unfinished, n};
 }

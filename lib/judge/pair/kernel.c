@@ -53,15 +53,6 @@ struct change {
     double ns; /* at least so much more, in the direction of the time */
 };
 
-/* Keeps the larger change. */
-static void weigh(struct change *most, const char *name, struct found before, struct found after,
-                  double direction)
-{
-    const double ns = (after.ns - before.ns) * direction;
-    if (ns > most->ns)
-        *most = (struct change){name, before, after, ns};
-}
-
 static const char *change_text(const struct change *c, struct pk_arena *a)
 {
     char ns[32], share[64];
@@ -89,9 +80,13 @@ const char *pk_compare_kernel(const struct pk_compared *row, const struct pk_com
     for (size_t i = 0; i < base->n + new_->n; i++) {
         const bool of_base = i < base->n;
         const struct pk_kernel_figure *k = of_base ? &base->v[i] : &new_->v[i - base->n];
-        if (is_region(k, of_base ? row->base : row->new_))
-            weigh(&most, k->name, find_kernel(k->name, row->base, base),
-                  find_kernel(k->name, row->new_, new_), direction);
+        if (!is_region(k, of_base ? row->base : row->new_))
+            continue;
+        const struct found before = find_kernel(k->name, row->base, base),
+                           after = find_kernel(k->name, row->new_, new_);
+        const double ns = (after.ns - before.ns) * direction;
+        if (ns > most.ns)
+            most = (struct change){k->name, before, after, ns};
     }
     return most.name ? change_text(&most, a) : NULL;
 }

@@ -38,22 +38,19 @@ static struct common common_to(const struct pk_compared *const *v, size_t n, boo
     return c;
 }
 
-static double figure_at(const struct pk_figures *f, int64_t invocation)
-{
-    size_t k = 0;
-    while (f->invocation[k] != invocation)
-        k++;
-    return f->figure[k];
-}
-
 /* The geometric mean over cases of each invocation's figures. */
 static const double *per_invocation(const struct pk_compared *const *v, size_t n, bool base,
                                     const struct common *c, struct pk_arena *a)
 {
     double *mean = pk_new_n(a, double, c->n);
     for (size_t k = 0; k < c->n; k++) {
-        for (size_t i = 0; i < n; i++)
-            mean[k] += log(figure_at(base ? v[i]->base : v[i]->new_, c->v[k])) / (double)n;
+        for (size_t i = 0; i < n; i++) {
+            const struct pk_figures *f = base ? v[i]->base : v[i]->new_;
+            size_t at = 0;
+            while (f->invocation[at] != c->v[k])
+                at++;
+            mean[k] += log(f->figure[at]) / (double)n;
+        }
         mean[k] = exp(mean[k]);
     }
     return mean;

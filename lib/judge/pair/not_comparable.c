@@ -1,126 +1,47 @@
 /* Compare, reason: why two sides have nothing in common. */
-#include "base/text/buf.h"
+#include "base/text/words.h"
 #include "judge/pair/pair.h"
+#include "opt/opt.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-static const char *experiment(const struct pk_figures *f, struct pk_arena *a)
-{
-    return f->experiment;
-}
-
-static const char *revision(const struct pk_figures *f, struct pk_arena *a)
-{
-    return pk_printf(a, "%" PRId64, f->revision);
-}
-
-static const char *device(const struct pk_figures *f, struct pk_arena *a)
-{
-    return pk_device_class(f->device, a);
-}
-
-static const char *variant(const struct pk_figures *f, struct pk_arena *a)
-{
-    return f->variant;
-}
-
-static const char *metric(const struct pk_figures *f, struct pk_arena *a)
-{
-    return f->metric;
-}
-
-static const char *unit(const struct pk_figures *f, struct pk_arena *a)
-{
-    return f->unit;
-}
-
-static const char *direction(const struct pk_figures *f, struct pk_arena *a)
-{
-    return f->direction;
-}
-
 /* The first of them of which two sides have nothing in common is the reason. */
-static const struct {
-    const char *word;
-    const char *(*get)(const struct pk_figures *f, struct pk_arena *a);
-} parts[] = {
-    {"experiment", experiment},
-    {"revision of the experiment", revision},
-    {"device", device},
-    {"variant", variant},
-    {"metric", metric},
-    {"unit of the metrics", unit},
-    {"direction of the metrics", direction},
-};
+static const char *const parts[] = {
+    "experiment",          "revision of the experiment", "device", "variant", "metric",
+    "unit of the metrics", "direction of the metrics"};
+enum { N_PARTS = sizeof parts / sizeof *parts, MOST_SHOWN = 5 };
 
-enum { MOST_SHOWN = 5 };
-
-static const char **column(const struct pk_compare_side *s, size_t part, struct pk_arena *a)
+static const char *part_text(const struct pk_figures *f, size_t part, struct pk_arena *a)
 {
-    const char **v = pk_new_n(a, const char *, s->n);
-    for (size_t i = 0; i < s->n; i++)
-        v[i] = parts[part].get(&s->v[i], a);
-    return v;
-}
-
-static bool contains(const char *const *v, size_t n, const char *text)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(v[i], text) == 0)
-            return true;
-    }
-    return false;
+    const char *const texts[N_PARTS] = {f->experiment,
+                                        pk_printf(a, "%" PRId64, f->revision),
+                                        pk_device_class(f->device, a),
+                                        f->variant,
+                                        f->metric,
+                                        f->unit,
+                                        f->direction};
+    return texts[part];
 }
 
 /* Distinct values in order of appearance: "vanilla, flash". */
-static const char *listed(const char *const *v, size_t n, struct pk_arena *a)
+static const char *listed(const struct pk_texts *v, struct pk_arena *a)
 {
-    size_t shown = 0;
-    struct pk_buf b = {.arena = a};
-    for (size_t i = 0; i < n; i++) {
-        if (contains(v, i, v[i]))
-            continue;
-        if (shown++ == MOST_SHOWN) {
-            pk_buf_str(&b, " ...");
-            break;
-        }
-        pk_buf_printf(&b, "%s%s", b.n ? ", " : "", v[i]);
-    }
-    return pk_buf_text(&b);
+    return pk_printf(a, "%s%s", pk_list(v->v, v->n < MOST_SHOWN ? v->n : MOST_SHOWN, ", ", a),
+                     v->n > MOST_SHOWN ? " ..." : "");
 }
 
-static bool any_common(const char *const *x, size_t n, const char *const *y, size_t m)
+/* Whether the texts of the rows, base's first, have nothing in common; then they are the reason. */
+static bool are_apart(const char *word, const char *const *texts, const struct pk_compare_side *base,
+                      const struct pk_compare_side *new_, struct pk_arena *a, struct pk_err *err)
 {
-    for (size_t i = 0; i < n; i++)
-        if (contains(y, m, x[i]))
-            return true;
-    return false;
-}
-
-static enum pk_code say_apart(const char *word, const struct pk_compare_side *base, const char *const *x,
-                              const struct pk_compare_side *new_, const char *const *y, struct pk_arena *a,
-                              struct pk_err *err)
-{
-    return pk_why(err, "%s: %s in %s, %s in %s", word, listed(x, base->n, a), base->name,
-                  listed(y, new_->n, a), new_->name);
-}
-
-/* No case of one is a case of the other: said, by what distinguishes them. */
-static bool cases_differ(const struct pk_compare_side *base, const struct pk_compare_side *new_,
-                         struct pk_arena *a, struct pk_err *err)
-{
-    const size_t n = base->n + new_->n;
-    const struct pk_figures **all = pk_new_n(a, const struct pk_figures *, n + 1);
-    for (size_t i = 0; i < n; i++)
-        all[i] = i < base->n ? &base->v[i] : &new_->v[i - base->n];
-    const char *const *axes = pk_axes_differing(all, n, a);
-    const char **words = pk_new_n(a, const char *, n + 1);
-    for (size_t i = 0; i < n; i++)
-        words[i] = *axes[i] ? pk_printf(a, "%s %s", all[i]->variant, axes[i]) : all[i]->variant;
-    if (any_common(words, base->n, words + base->n, new_->n))
-        return false;
-    say_apart("cases", base, words, new_, words + base->n, a, err);
+    struct pk_texts x = {0}, y = {0};
+    for (size_t i = 0; i < base->n + new_->n; i++)
+        pk_texts_add_new(i < base->n ? &x : &y, texts[i], a);
+    for (size_t i = 0; i < x.n; i++)
+        if (pk_texts_has(&y, x.v[i]))
+            return false;
+    pk_why(err, "%s: %s in %s, %s in %s", word, listed(&x, a), base->name, listed(&y, a), new_->name);
     return true;
 }
 
@@ -138,12 +59,21 @@ enum pk_code pk_not_comparable(const struct pk_compare_side *base, const struct 
         if (!s->n)
             return pk_why(err, "%s has no case that ended ok with a metric to compare", s->name);
     }
-    for (size_t p = 0; p < sizeof parts / sizeof *parts; p++) {
-        const char **x = column(base, p, a), **y = column(new_, p, a);
-        if (!any_common(x, base->n, y, new_->n))
-            return say_apart(parts[p].word, base, x, new_, y, a, err);
+    const size_t n = base->n + new_->n;
+    const struct pk_figures **all = pk_new_n(a, const struct pk_figures *, n + 1);
+    const char **texts = pk_new_n(a, const char *, n + 1);
+    for (size_t i = 0; i < n; i++)
+        all[i] = i < base->n ? &base->v[i] : &new_->v[i - base->n];
+    for (size_t p = 0; p < N_PARTS; p++) {
+        for (size_t i = 0; i < n; i++)
+            texts[i] = part_text(all[i], p, a);
+        if (are_apart(parts[p], texts, base, new_, a, err))
+            return err->code;
     }
-    if (cases_differ(base, new_, a, err))
+    const char *const *axes = pk_axes_differing(all, n, a);
+    for (size_t i = 0; i < n; i++)
+        texts[i] = *axes[i] ? pk_printf(a, "%s %s", all[i]->variant, axes[i]) : all[i]->variant;
+    if (are_apart("cases", texts, base, new_, a, err))
         return err->code;
     return pk_why(err, "no case of one has the same device, variant, axes and metric as a case of the other");
 }

@@ -30,14 +30,6 @@ static bool by_variant(const struct pk_compare_options *o)
     return strcmp(o->by, "variant") == 0;
 }
 
-static const char *key_within_run(const struct pk_figures *f, const struct pk_compare_options *o,
-                                  struct pk_arena *a)
-{
-    return pk_printf(a, "%s\x1f%" PRId64 "\x1f%s\x1f%s\x1f%s\x1f%s\x1f%s", f->experiment, f->revision,
-                     by_variant(o) ? "" : f->variant, f->device, pk_axes_without(f->axes, o->by, a),
-                     f->metric, f->unit);
-}
-
 static struct keyed keyed_of(size_t most, struct pk_arena *a)
 {
     return (struct keyed){.f = pk_new_n(a, const struct pk_figures *, most + 1),
@@ -128,14 +120,6 @@ static struct keyed keyed_between_runs(const struct pk_compare_side *s, const st
     return k;
 }
 
-static bool misses_a_case(const struct pk_comparison *c)
-{
-    for (size_t i = 0; i < c->n_unmatched; i++)
-        if (!c->unmatched[i].metric)
-            return true;
-    return false;
-}
-
 enum pk_code pk_compare_runs(const struct pk_compare_side *base, const struct pk_compare_side *new_,
                              const struct pk_compare_options *o, struct pk_arena *a,
                              struct pk_comparison *out, struct pk_err *err)
@@ -148,9 +132,9 @@ enum pk_code pk_compare_runs(const struct pk_compare_side *base, const struct pk
     w = pk_compare_select(new_, o, a);
     struct pairing p = {a, o, keyed_between_runs(&b, o, a), keyed_between_runs(&w, o, a)};
     struct pk_compared *v = pk_new_n(a, struct pk_compared, w.n);
-    size_t n = pair(&p, v);
+    const size_t n = pair(&p, v);
     finish(&p, v, n, base, new_, out);
-    return n || misses_a_case(out) ? PK_OK : pk_not_comparable(&b, &w, a, err);
+    return n || pk_first_unmatched(out, false) ? PK_OK : pk_not_comparable(&b, &w, a, err);
 }
 
 /* --- within one run ------------------------------------------------------------------------------------------- */
@@ -180,7 +164,10 @@ static void split(const struct pk_compare_side *run, struct pairing *p, const ch
         if (!value)
             continue;
         *first = *first ? *first : value;
-        add_keyed(strcmp(value, *first) == 0 ? &p->base : &p->new_, f, key_within_run(f, p->o, p->a), value);
+        const char *key = pk_printf(p->a, "%s\x1f%" PRId64 "\x1f%s\x1f%s\x1f%s\x1f%s\x1f%s", f->experiment,
+                                    f->revision, by_variant(p->o) ? "" : f->variant, f->device,
+                                    pk_axes_without(f->axes, p->o->by, p->a), f->metric, f->unit);
+        add_keyed(strcmp(value, *first) == 0 ? &p->base : &p->new_, f, key, value);
     }
 }
 

@@ -71,13 +71,15 @@ struct pk_compare_mean {
     double speedup;
 };
 
-/* What base has and new lacks, although new has or attempted that case: it must not count as the same. */
-struct pk_unmatched {
-    const char *what; /* the case, as it is said: "flash n=2" */
-    const char *variant, *axes;
-    const char *metric;  /* NULL = all of them: the case did not end ok */
+/* A case, or a metric of one, that should have been compared and could not be. */
+struct pk_failure {
+    const char *side;  /* "b", "new" */
+    const char *entry; /* of the suite; NULL = no suite */
+    const char *experiment;
+    const char *variant, *axes; /* NULL = no one case */
+    const char *metric;         /* NULL = all of them */
     const char *status;  /* "oom" of a case; of a metric "other unit", "other direction" or "no number" */
-    const char *message; /* a sentence, or what the case said */
+    const char *message; /* a sentence, or what the case reported */
 };
 
 struct pk_comparison {
@@ -95,9 +97,12 @@ struct pk_comparison {
     const char *const
         *metrics_new; /* metrics of cases of both that base has not, as "metric of variant place" */
     size_t n_metrics_new;
-    const struct pk_unmatched *unmatched; /* between runs */
+    /* Between runs: what base has and new lacks, although new has or attempted that case: it must not count as the same. */
+    const struct pk_failure *unmatched;
     size_t n_unmatched;
 };
+/* The first of them that is a whole case, or a metric; NULL = none. */
+const struct pk_failure *pk_first_unmatched(const struct pk_comparison *c, bool metric);
 
 /* PK_E_USAGE for an unknown metric; PK_E_NOT_COMPARABLE, with the reason, when there is no pair at all and no case that new tried and did not finish. */
 enum pk_code pk_compare_runs(const struct pk_compare_side *base, const struct pk_compare_side *new_,
@@ -174,6 +179,9 @@ const char *pk_compare_places(struct pk_compared *v, size_t n, const char *by, s
 /* Whether higher is better for one and worse for the other: then neither can be called slower. */
 bool pk_figures_opposed(const struct pk_figures *x, const struct pk_figures *y);
 
+/* The first figure of this metric; NULL = none. */
+const struct pk_figures *pk_figures_of_metric(const struct pk_compare_side *side, const char *metric);
+
 /* The figures that the options ask for. */
 struct pk_compare_side pk_compare_select(const struct pk_compare_side *side,
                                          const struct pk_compare_options *o, struct pk_arena *a);
@@ -219,7 +227,10 @@ size_t pk_compare_means(const struct pk_compared *v, size_t n, double level, enu
 /* The geometric mean of all figures, to the last digit where they are equal; their median, which tables show, when some are not positive. */
 double pk_figures_centre(const struct pk_figures *f);
 
-/* The case of a row as it is said: "flash n=2". */
+/* Of the figures now, whose `median` may be older. */
+double pk_figures_median(const struct pk_figures *f, struct pk_arena *a);
+
+/* The case of a row as it is printed: "flash n=2". */
 const char *pk_case_text(const struct pk_figures *f, struct pk_arena *a);
 
 /* Figures without a partner, in the order of their side. */

@@ -1,16 +1,15 @@
 /* Compare, selection: which metrics are compared. */
 #include "base/text/words.h"
 #include "judge/pair/pair.h"
+#include "opt/opt.h"
 
 #include <string.h>
 
-/* The first figure of this metric, or NULL. */
-static const struct pk_figures *measured(const struct pk_compare_side *side, const char *metric)
+const struct pk_figures *pk_figures_of_metric(const struct pk_compare_side *side, const char *metric)
 {
-    for (size_t i = 0; i < side->n; i++) {
+    for (size_t i = 0; i < side->n; i++)
         if (strcmp(side->v[i].metric, metric) == 0)
             return &side->v[i];
-    }
     return NULL;
 }
 
@@ -20,50 +19,35 @@ static bool is_host_twin(const struct pk_compare_side *side, const char *metric,
     static const char tail[] = "_host_ns";
     size_t n = strlen(metric), t = sizeof tail - 1;
     return n > t && strcmp(metric + n - t, tail) == 0 &&
-           measured(side, pk_printf(a, "%.*s_ns", (int)(n - t), metric));
+           pk_figures_of_metric(side, pk_printf(a, "%.*s_ns", (int)(n - t), metric));
 }
 
 bool pk_compare_wants(const struct pk_compare_side *side, const struct pk_figures *f,
                       const struct pk_compare_options *o, struct pk_arena *a)
 {
-    if (o->all_metrics)
-        return true;
-    for (size_t i = 0; i < o->n_metrics; i++) {
+    for (size_t i = 0; i < o->n_metrics && !o->all_metrics; i++)
         if (strcmp(f->metric, o->metrics[i]) == 0)
             return true;
-    }
-    return o->n_metrics == 0 && strcmp(f->class, "time") == 0 && !is_host_twin(side, f->metric, a);
+    return o->all_metrics ||
+           (!o->n_metrics && strcmp(f->class, "time") == 0 && !is_host_twin(side, f->metric, a));
 }
 
 static enum pk_code unknown_metric(const struct pk_compare_side *side, const char *metric, struct pk_arena *a,
                                    struct pk_err *err)
 {
-    const char **names = pk_new_n(a, const char *, side->n);
-    size_t n = 0;
-    for (size_t i = 0; i < side->n; i++) {
-        size_t k = 0;
-        while (k < n && strcmp(names[k], side->v[i].metric) != 0)
-            k++;
-        if (k == n)
-            names[n++] = side->v[i].metric;
-    }
+    struct pk_texts names = {0};
+    for (size_t i = 0; i < side->n; i++)
+        pk_texts_add_new(&names, side->v[i].metric, a);
     pk_fail(err, PK_E_USAGE, "metric '%s' is unknown", metric);
     pk_why(err, "%s has no such metric", side->name);
-    return pk_fix(err, "%s", pk_suggest_text(a, metric, names, n));
-}
-
-static enum pk_code no_direction(const char *metric, struct pk_err *err)
-{
-    pk_fail(err, PK_E_USAGE, "metric '%s' cannot be judged", metric);
-    pk_why(err, "it has no direction: neither a lower nor a higher value is better");
-    return pk_fix(err, "omit it, or let the program that reports it give a direction");
+    return pk_fix(err, "%s", pk_suggest_text(a, metric, names.v, names.n));
 }
 
 enum pk_code pk_compare_check_metrics(const struct pk_compare_side *side, const struct pk_compare_options *o,
                                       struct pk_arena *a, struct pk_err *err)
 {
     for (size_t i = 0; i < o->n_metrics && side->n; i++)
-        if (!measured(side, o->metrics[i]))
+        if (!pk_figures_of_metric(side, o->metrics[i]))
             return unknown_metric(side, o->metrics[i], a, err);
     return PK_OK;
 }
@@ -71,10 +55,12 @@ enum pk_code pk_compare_check_metrics(const struct pk_compare_side *side, const 
 static enum pk_code check_to_judge(const struct pk_compare_side *side, const char *metric, struct pk_arena *a,
                                    struct pk_err *err)
 {
-    const struct pk_figures *f = measured(side, metric);
-    if (!f && side->n)
-        return unknown_metric(side, metric, a, err);
-    return f && strcmp(f->direction, "none") == 0 ? no_direction(metric, err) : PK_OK;
+    const struct pk_figures *f = pk_figures_of_metric(side, metric);
+    if (!f || strcmp(f->direction, "none") != 0)
+        return f || !side->n ? PK_OK : unknown_metric(side, metric, a, err);
+    pk_fail(err, PK_E_USAGE, "metric '%s' cannot be judged", metric);
+    pk_why(err, "it has no direction: neither a lower nor a higher value is better");
+    return pk_fix(err, "omit it, or let the program that reports it give a direction");
 }
 
 struct pk_compare_options pk_compare_metrics_to_judge(const struct pk_compare_side *side,
@@ -98,25 +84,21 @@ struct pk_compare_options pk_compare_metrics_to_judge(const struct pk_compare_si
     return what;
 }
 
-static enum pk_code one_sided(const char *metric, const struct pk_compare_side *has,
-                              const struct pk_compare_side *lacks, struct pk_err *err)
-{
-    pk_fail(err, PK_E_NOT_COMPARABLE, "%s has no value of metric '%s'", lacks->name, metric);
-    pk_why(err, "%s has one; NaN does not count as a value", has->name);
-    return pk_fix(err, "`perfkit show RUN` prints the values of a run; omit the metric, or measure it again");
-}
-
 enum pk_code pk_compare_check_sides(const struct pk_compare_side *base, const struct pk_compare_side *new_,
                                     const struct pk_compare_options *o, struct pk_arena *a,
                                     struct pk_err *err)
 {
     for (size_t i = 0; i < o->n_metrics && base->n && new_->n; i++) {
         const char *metric = o->metrics[i];
-        const bool b = measured(base, metric), w = measured(new_, metric);
+        const bool b = pk_figures_of_metric(base, metric), w = pk_figures_of_metric(new_, metric);
         if (!b && !w)
             return unknown_metric(new_, metric, a, err);
-        if (b != w)
-            return one_sided(metric, b ? base : new_, b ? new_ : base, err);
+        if (b && w)
+            continue;
+        pk_fail(err, PK_E_NOT_COMPARABLE, "%s has no value of metric '%s'", (b ? new_ : base)->name, metric);
+        pk_why(err, "%s has one; NaN does not count as a value", (b ? base : new_)->name);
+        return pk_fix(err,
+                      "`perfkit show RUN` prints the values of a run; omit the metric, or measure it again");
     }
     return PK_OK;
 }
@@ -128,10 +110,9 @@ struct pk_compare_side pk_compare_select(const struct pk_compare_side *side,
     struct pk_compare_side out = *side;
     out.v = v;
     out.n = 0;
-    for (size_t i = 0; i < side->n; i++) {
+    for (size_t i = 0; i < side->n; i++)
         if (pk_compare_wants(side, &side->v[i], o, a))
             v[out.n++] = side->v[i];
-    }
     return out;
 }
 

@@ -27,21 +27,16 @@ static void add(struct differences *d, const char *what, diff_fn *diff, const ch
 /* Of the settings of a run, those that change what a case means; which cases it has shows in the pairs. */
 static const char *const run_settings[] = {"device", "threads", "bind", "cold", "warmup", NULL};
 
-/* A value as the user writes it: of bind, which is recorded as whether threads are bound where it is no list. */
-static json_t *as_written(const char *name, json_t *v)
-{
-    return json_is_boolean(v) && !strcmp(name, "bind") ? json_string(json_is_true(v) ? "cores" : "none")
-                                                       : json_incref(v);
-}
-
-/* The object with these members alone. */
+/* The object with these members alone, as the user writes them: bind is recorded as whether threads are bound where it is no list. */
 static const char *only(const char *object, const char *const *names, struct pk_arena *a)
 {
     PK_JSON_CLEANUP json_t *whole = json_loads(object, 0, NULL), *part = json_object();
     for (; *names; names++) {
         json_t *v = json_object_get(whole, *names);
-        if (v)
-            json_object_set_new(part, *names, as_written(*names, v));
+        if (json_is_boolean(v) && !strcmp(*names, "bind"))
+            json_object_set_new(part, *names, json_string(json_is_true(v) ? "cores" : "none"));
+        else if (v)
+            json_object_set(part, *names, v);
     }
     return pk_json_text(a, part, PK_JSON_CANON);
 }

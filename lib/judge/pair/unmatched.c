@@ -15,7 +15,7 @@ struct sorting {
     const struct pk_compare_options *o;
     const struct pk_compare_side *base, *new_;
     struct directory base_cases, new_cases, base_metrics, new_metrics;
-    struct pk_unmatched *unmatched;
+    struct pk_failure *unmatched;
     size_t n_unmatched;
 };
 
@@ -52,32 +52,31 @@ static const struct pk_figures *find_figure(const struct directory *d, const cha
 
 /* --- cases ---------------------------------------------------------------------------------------------------------- */
 
-/* A run that goes on, or that was ended early, says nothing of a case that another run of its side measured. */
-static bool is_unmatched(const struct sorting *s, const struct pk_unfinished *u)
+/* metric NULL: the whole case. */
+static void add_failure(struct sorting *s, const struct pk_figures *f, const char *metric, const char *status,
+                        const char *message)
 {
-    const char *key = case_key(s, &u->of);
-    if (!find_figure(&s->base_cases, key))
-        return false;
-    return (strcmp(u->status, "interrupted") != 0 && strcmp(u->status, "running") != 0) ||
-           !find_figure(&s->new_cases, key);
+    s->unmatched[s->n_unmatched++] = (struct pk_failure){.side = "new",
+                                                         .experiment = f->experiment,
+                                                         .variant = f->variant,
+                                                         .axes = f->axes,
+                                                         .metric = metric,
+                                                         .status = status,
+                                                         .message = message};
 }
 
-static void add_cases(struct sorting *s)
-{
-    for (size_t i = 0; i < s->new_->n_unfinished; i++) {
-        const struct pk_unfinished *u = &s->new_->unfinished[i];
-        if (is_unmatched(s, u))
-            s->unmatched[s->n_unmatched++] = (struct pk_unmatched){
-                pk_case_text(&u->of, s->a), u->of.variant, u->of.axes, NULL, u->status, u->message};
-    }
-}
-
-/* Their keys. */
-static struct pk_match unfinished_cases(const struct sorting *s)
+/* Adds unfinished cases of new that base has; returns the keys of all. A run that goes on, or that was ended early, does not count for a
+ * case that another run of its side measured. */
+static struct pk_match add_cases(struct sorting *s)
 {
     const char **keys = pk_new_n(s->a, const char *, s->new_->n_unfinished + 1);
-    for (size_t i = 0; i < s->new_->n_unfinished; i++)
-        keys[i] = case_key(s, &s->new_->unfinished[i].of);
+    for (size_t i = 0; i < s->new_->n_unfinished; i++) {
+        const struct pk_unfinished *u = &s->new_->unfinished[i];
+        const bool ended = strcmp(u->status, "interrupted") != 0 && strcmp(u->status, "running") != 0;
+        keys[i] = case_key(s, &u->of);
+        if (find_figure(&s->base_cases, keys[i]) && (ended || !find_figure(&s->new_cases, keys[i])))
+            add_failure(s, &u->of, NULL, u->status, u->message);
+    }
     return pk_match_make(keys, s->new_->n_unfinished, s->a);
 }
 
@@ -116,25 +115,21 @@ static const char *why_unmatched(const struct sorting *s, const struct pk_figure
     return "other unit";
 }
 
-static void add_metric(struct sorting *s, const struct pk_figures *f)
-{
-    const struct pk_figures *w = find_figure(&s->new_metrics, metric_key(s, f));
-    const char *sentence, *status = why_unmatched(s, f, w, &sentence);
-    if (!given_up(s, f))
-        s->unmatched[s->n_unmatched++] =
-            (struct pk_unmatched){pk_case_text(f, s->a), f->variant, f->axes, f->metric, status, sentence};
-}
-
 static void sort_base(struct sorting *s, struct pk_unmatched_figures *alone)
 {
-    const struct pk_match unfinished = unfinished_cases(s);
+    const struct pk_match unfinished = add_cases(s);
     size_t left = 0;
     for (size_t i = 0; i < alone->n; i++) {
-        const char *key = case_key(s, alone->v[i]);
-        if (find_figure(&s->new_cases, key))
-            add_metric(s, alone->v[i]);
-        else if (pk_match_find(&unfinished, key, true) == SIZE_MAX)
-            alone->v[left++] = alone->v[i];
+        const struct pk_figures *f = alone->v[i];
+        const char *key = case_key(s, f), *sentence;
+        if (!find_figure(&s->new_cases, key)) {
+            if (pk_match_find(&unfinished, key, true) == SIZE_MAX)
+                alone->v[left++] = f;
+            continue;
+        }
+        const char *status = why_unmatched(s, f, find_figure(&s->new_metrics, metric_key(s, f)), &sentence);
+        if (!given_up(s, f))
+            add_failure(s, f, f->metric, status, sentence);
     }
     alone->n = left;
 }
@@ -166,10 +161,17 @@ void pk_compare_unmatched(const struct pk_compare_side *base, const struct pk_co
     s.new_cases = directory(&s, new_, case_key);
     s.base_metrics = directory(&s, base, metric_key);
     s.new_metrics = directory(&s, new_, metric_key);
-    s.unmatched = pk_new_n(a, struct pk_unmatched, new_->n_unfinished + of_base->n + 1);
-    add_cases(&s);
+    s.unmatched = pk_new_n(a, struct pk_failure, new_->n_unfinished + of_base->n + 1);
     sort_base(&s, of_base);
     sort_new(&s, of_new, out);
     out->unmatched = s.unmatched;
     out->n_unmatched = s.n_unmatched;
+}
+
+const struct pk_failure *pk_first_unmatched(const struct pk_comparison *c, bool metric)
+{
+    for (size_t i = 0; i < c->n_unmatched; i++)
+        if ((c->unmatched[i].metric != NULL) == metric)
+            return &c->unmatched[i];
+    return NULL;
 }

@@ -3,16 +3,6 @@
 
 #include "judge/criteria/criteria.h"
 
-/* A case, or a metric of one, that should have been compared and could not be. */
-struct pk_failure {
-    const char *side;  /* "b", "new" */
-    const char *entry; /* of the suite; NULL = no suite */
-    const char *experiment;
-    const char *variant, *axes; /* NULL = no one case */
-    const char *metric;         /* NULL = all of them */
-    const char *status, *message;
-};
-
 struct pk_report {
     const struct pk_comparison *comparison;
     const struct pk_failure *failures;
